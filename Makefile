@@ -43,7 +43,8 @@ endif
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base talechain/events talechain/timeline talechain/explain \
-	 talechain/store talechain/render config profiler hedging http \
+	 talechain/symbols talechain/store talechain/render config profiler \
+	 hedging http \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
@@ -52,6 +53,8 @@ NEEDS_config    := talechain/events base
 NEEDS_talechain/events := base
 NEEDS_talechain/timeline := talechain/events base
 NEEDS_talechain/explain := talechain/timeline talechain/events base
+NEEDS_talechain/symbols := talechain/explain talechain/timeline \
+	talechain/events base
 NEEDS_talechain/store := talechain/explain talechain/timeline \
 	talechain/events base
 NEEDS_talechain/render := talechain/explain talechain/timeline \
@@ -81,6 +84,7 @@ NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send base
 NEEDS_tailorctl := profiler talechain/timeline talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
+LIBS_talechain/symbols := -lelf
 LIBS_profiler   := -lpfm -lbpf
 LIBS_http       := -lhttp_parser
 LIBS_loadgen/send := -lmd
@@ -140,6 +144,13 @@ $(BUILD)/%.css: %.css
 $(BUILD)/%.txt: %.txt
 	@mkdir -p $(@D)
 	@cp $< $@
+# The names of this machine's system calls: "202 futex", a line for each.
+$(BUILD)/system_calls.txt: $(FLAGS)
+	$(call say,NAMES)(echo '#include <sys/syscall.h>'; \
+	    echo '#include <sys/syscall.h>' | $(CC) -E -dM - | \
+	    sed -n 's/^#define __NR_\([a-z0-9_]*\) .*/@ __NR_\1 \1/p') | \
+	    $(CC) -E -P - | sed -n 's/^@ \([0-9]* [a-z0-9_]*\)$$/\1/p' >$@
+$(BUILD)/obj/talechain/events/system_call.o: $(BUILD)/system_calls.txt
 $(BUILD)/obj/config/write.o: $(BUILD)/config/manual.txt
 $(BUILD)/obj/config/keys_lookup.o: $(BUILD)/config/keys.txt
 $(BUILD)/obj/proxy/admin/admin.o: $(BUILD)/proxy/admin/page/index.txt
@@ -410,17 +421,17 @@ $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,daemon)
 # --- the demonstration ----------------------------------------------------------
 -include examples/lucene/lucene.mk
 
+DEMO_NEEDS := $(if $(filter node,$(RUNTIME)),all,all lucene lucene-index)
 .PHONY: demo
-demo:	## two servers, collections and all, with and without Tailor; RUNTIME=node
-ifeq ($(RUNTIME),node)
-	@tools/install-deps build
-	@$(MAKE) --no-print-directory all
-	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/node.py
-else
-	@tools/install-deps build demo
-	@$(MAKE) --no-print-directory all lucene lucene-index
-	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
-endif
+demo:	## two servers under load, with and without Tailor; KEEP=1 RUNTIME=node
+	@UPGRADE=no tools/install-deps build \
+	    $(if $(filter node,$(RUNTIME)),node,demo)
+	@mkdir -p $(BUILD)
+	@$(MAKE) --no-print-directory -q programs 2>/dev/null || \
+	    echo "Building, a minute or two (log: $(BUILD)/demo-build.log)"
+	@$(MAKE) --no-print-directory -j$$(nproc) $(DEMO_NEEDS) \
+	    >$(BUILD)/demo-build.log 2>&1 || { tail -n 20 $(BUILD)/demo-build.log >&2; exit 1; }
+	@BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
 
 # --- the experiments ----------------------------------------------------------
 .PHONY: experiment

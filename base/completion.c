@@ -2,38 +2,86 @@
 
 #include <string.h>
 
+/* The options of a command; NULL: of all. */
 static void
-print_names(FILE *out, const char *before, const struct completion_word *word,
-    unsigned words)
+print_options(FILE *out, const struct completion *c, const char *letters)
 {
-	for (unsigned i = 0; i < words; i++)
-		fprintf(out, "%s%s%s", i > 0 ? " " : "", before, word[i].name);
+	for (unsigned i = 0; i < c->options; i++)
+		if (letters == NULL ||
+		    (c->option[i].letter != '\0' &&
+			strchr(letters, c->option[i].letter) != NULL))
+			fprintf(out, "--%s ", c->option[i].name);
+}
+
+static void
+print_names(FILE *out, const struct completion *c, const char *between)
+{
+	for (unsigned i = 0; i < c->commands; i++)
+		fprintf(out, "%s%s", i > 0 ? between : "", c->command[i].name);
+}
+
+/* What may follow an option with an argument. */
+static void
+print_arguments(FILE *out, const struct completion *c)
+{
+	for (unsigned i = 0; i < c->options; i++) {
+		const struct completion_word *o = &c->option[i];
+
+		if (!o->argument)
+			continue;
+		fprintf(out, "\t");
+		if (o->letter != '\0')
+			fprintf(out, "-%c | ", o->letter);
+		fprintf(out, "--%s) ", o->name);
+		if (o->values != NULL)
+			fprintf(out, "words=\"%s\" ;;\n", o->values);
+		else
+			fprintf(out, "words='' files=1 ;;\n");
+	}
+}
+
+/* Which command stands there already, and what may follow it. */
+static void
+print_commands(FILE *out, const struct completion *c)
+{
+	fprintf(out, "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+		     "\t\tcase ${COMP_WORDS[i]} in\n\t\t");
+	print_names(out, c, " | ");
+	fprintf(out, ") command=${COMP_WORDS[i]} && break ;;\n"
+		     "\t\tesac\n\tdone\n\tcase $command in\n");
+	for (unsigned i = 0; i < c->commands; i++) {
+		const struct completion_word *w = &c->command[i];
+
+		fprintf(out, "\t%s) words=\"", w->name);
+		print_options(out, c, w->options);
+		if (w->options != NULL)
+			print_options(out, c, c->common);
+		fprintf(out, "%s\" ;;\n", w->values != NULL ? w->values : "");
+	}
+	fprintf(out, "\tesac\n");
 }
 
 static void
 print_bash(FILE *out, const struct completion *c)
 {
 	fprintf(out,
-	    "# bash completion for %s\n"
-	    "_%s()\n{\n"
-	    "\tlocal word=${COMP_WORDS[COMP_CWORD]}\n"
-	    "\tlocal before=${COMP_WORDS[COMP_CWORD - 1]} o\n"
-	    "\tfor o in ",
-	    c->program, c->program);
-	for (unsigned i = 0; i < c->options; i++)
-		if (c->option[i].argument)
-			fprintf(out, "--%s ", c->option[i].name);
-	fprintf(out, "; do\n"
-		     "\t\t[[ $before == \"$o\" ]] || continue\n"
-		     "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
-		     "\t\treturn\n"
-		     "\tdone\n"
-		     "\tmapfile -t COMPREPLY < <(compgen -W '");
-	print_names(out, "", c->command, c->commands);
+	    "# bash completion for %s\n%s_%s()\n{\n"
+	    "\tlocal word=${COMP_WORDS[COMP_CWORD]} command='' files='' i\n"
+	    "\tlocal words='",
+	    c->program, c->functions != NULL ? c->functions : "", c->program);
+	print_names(out, c, " ");
 	fputs(c->commands > 0 ? " " : "", out);
-	print_names(out, "--", c->option, c->options);
+	print_options(out, c, c->common);
+	fprintf(out, "'\n");
+	if (c->commands > 0)
+		print_commands(out, c);
+	fprintf(out, "\tcase ${COMP_WORDS[COMP_CWORD - 1]} in\n");
+	print_arguments(out, c);
 	fprintf(out,
-	    "' -- \"$word\")\n"
+	    "\tesac\n"
+	    "\tmapfile -t COMPREPLY < <(compgen ${files:+-f} -W \"$words\" "
+	    "-- \"$word\")\n"
+	    "\t[[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace\n"
 	    "}\n"
 	    "complete -F _%s %s\n",
 	    c->program, c->program);

@@ -8,7 +8,13 @@
 /* A command, or an option (without its dashes). */
 struct completion_word {
 	const char *name, *meaning;
-	bool argument; /* an option with an argument: files are offered */
+	bool argument; /* an option with an argument */
+	char letter;   /* of the option; 0: none */
+	/* bash: words of the argument, as a shell writes them within double
+	 * quotes; NULL: files for an option, nothing for a command */
+	const char *values;
+	/* bash: letters of the options of this command; NULL: all */
+	const char *options;
 };
 
 struct completion {
@@ -17,6 +23,8 @@ struct completion {
 	unsigned commands;
 	const struct completion_word *option;
 	unsigned options;
+	const char *common;    /* letters of the options of all commands */
+	const char *functions; /* bash: for values; NULL: none */
 };
 
 /* Print the script for "bash", "zsh" or "fish".  False for another shell. */

@@ -66,12 +66,16 @@ static int
 send_request(int fd, const struct http_request *q, struct instant deadline)
 {
 	const char *body = q->json != NULL ? q->json : "";
+	const char *token = q->token != NULL ? q->token : "";
 	size_t done = 0;
 	char *text;
 	int err = 0;
 	int length = asprintf(&text,
-	    "%s %s HTTP/1.0\r\nHost: %s\r\n%sContent-Length: %zu\r\n\r\n%s",
+	    "%s %s HTTP/1.0\r\nHost: %s\r\n%s%s%s%sContent-Length: %zu\r\n"
+	    "\r\n%s",
 	    q->method, q->target, q->host,
+	    *token != '\0' ? "Authorization: Bearer " : "", token,
+	    *token != '\0' ? "\r\n" : "",
 	    q->json != NULL ? "Content-Type: application/json\r\n" : "",
 	    strlen(body), body);
 

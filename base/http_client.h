@@ -19,7 +19,8 @@ struct http_request {
 	const char *method;
 	const char *target;
 	const char *host;
-	const char *json; /* the body, or NULL */
+	const char *json;  /* the body, or NULL */
+	const char *token; /* of Authorization: Bearer, or NULL */
 };
 
 struct http_response {

@@ -92,6 +92,8 @@ set_host(struct config_address *out, const char *host, bool bracketed,
 		set_v4(out, v4, port);
 	} else if (strchr(host, ':') != NULL) {
 		return refuse(why, "IPv6 addresses need [brackets]");
+	} else if (strcmp(host, "*") == 0) {
+		return refuse(why, "write \":PORT\" for all addresses");
 	} else {
 		return refuse(why,
 		    "names are not resolved; write the address, or localhost");
@@ -109,7 +111,8 @@ parse_inet(const char *text, struct config_address *out, const char **why)
 	size_t n;
 
 	if (colon == NULL)
-		return refuse(why, "the port is missing");
+		return refuse(why, "the port is missing: write \"HOST:PORT\", "
+				   "or \":PORT\" to listen");
 	n = (size_t)(colon - text);
 	if (bracketed) {
 		if (n < 2 || text[n - 1] != ']')
@@ -236,6 +239,36 @@ is_masked(const struct config_network *n)
 	return true;
 }
 
+char *
+network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX])
+{
+	char host[INET6_ADDRSTRLEN] = "";
+
+	if (n->family == AF_UNIX) {
+		snprintf(out, NETWORK_TEXT_MAX, "unix");
+		return out;
+	}
+	inet_ntop(n->family, n->address, host, sizeof(host));
+	snprintf(out, NETWORK_TEXT_MAX, "%s/%u", host, n->bits);
+	return out;
+}
+
+/* Refuse "10.0.0.1/8", with what is likely meant. */
+static int
+refuse_unmasked(const struct config_network *n, const char **why)
+{
+	static _Thread_local char sentence[NETWORK_TEXT_MAX + 64];
+	struct config_network meant = *n;
+	char text[NETWORK_TEXT_MAX];
+
+	for (unsigned bit = n->bits; bit < sizeof(n->address) * 8; bit++)
+		meant.address[bit / 8] &= (unsigned char)~(0x80 >> bit % 8);
+	snprintf(sentence, sizeof(sentence),
+	    "an address within the network; write \"%s\"",
+	    network_format(&meant, text));
+	return refuse(why, sentence);
+}
+
 int
 network_parse(const char *text, struct config_network *out, const char **why)
 {
@@ -262,21 +295,7 @@ network_parse(const char *text, struct config_network *out, const char **why)
 				       ? "the part after / is not in 0..32"
 				       : "the part after / is not in 0..128");
 	if (!is_masked(&parsed))
-		return refuse(why, "the address has bits behind the network's");
+		return refuse_unmasked(&parsed, why);
 	*out = parsed;
 	return 0;
-}
-
-char *
-network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX])
-{
-	char host[INET6_ADDRSTRLEN] = "";
-
-	if (n->family == AF_UNIX) {
-		snprintf(out, NETWORK_TEXT_MAX, "unix");
-		return out;
-	}
-	inet_ntop(n->family, n->address, host, sizeof(host));
-	snprintf(out, NETWORK_TEXT_MAX, "%s/%u", host, n->bits);
-	return out;
 }

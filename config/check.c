@@ -22,8 +22,8 @@ check_presence(const struct config *c, struct config_errors *errors)
 	for (unsigned i = 0; i < c->servers; i++)
 		if (c->server[i].address.length == 0)
 			errors_add(errors,
-			    "servers[%u].address: not given; name the address "
-			    "that the server listens on",
+			    "servers[%u].address: missing: where the server "
+			    "listens",
 			    i);
 }
 

@@ -174,6 +174,7 @@ struct config {
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
 		enum config_kernel kernel;
+		bool stacks;
 		/* Sampled and written into the stream: bit 1 << enum
 		 * talechain_rate. */
 		unsigned rates;
@@ -291,6 +292,10 @@ void config_write_schema(struct json *out);
 
 /* Write the table of keys as scdoc for tailor.conf(5).  0 or -ENOMEM. */
 int config_write_manual(char **text, size_t *length);
+
+/* Every key as `tailor --set` takes it, "proxy.body_max= ...", for completion.
+ * Owned by the caller; NULL if memory ran out. */
+char *config_list_keys(void);
 
 /* Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
  * addresses; an IPv6 socket that takes IPv4 as well), "unix:/path" or "/path".

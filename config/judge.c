@@ -261,14 +261,14 @@ judge_servers(struct judge *j, const char *path, const cJSON *list)
 	unsigned n = 0;
 
 	if (!cJSON_IsArray(list)) {
-		report(j, list, path, "wanted is a list of objects");
+		report(j, list, path,
+		    "wanted is a list [] of objects, also for one");
 		return;
 	}
 	for (const cJSON *e = list->child; e != NULL; e = e->next, n++) {
 		if (n == CONFIG_SERVERS) {
 			report(j, e, path,
-			    "at most 2 are allowed, an active one and "
-			    "a "
+			    "at most 2 are allowed, an active one and a "
 			    "backup");
 			break;
 		}
@@ -310,13 +310,27 @@ find_twin(const cJSON *object, const cJSON *member)
 	return e != member ? e : NULL;
 }
 
+/* What an object there looks like. */
+static const char *
+object_like(const char *path)
+{
+	const char *name = strrchr(path, '.');
+
+	if (strncmp(path, "servers[", 8) != 0)
+		return " {}";
+	return name != NULL && strcmp(name, ".launch") == 0
+		   ? " like {\"command\": [\"program\", \"argument\"]}"
+		   : " like {\"address\": \"127.0.0.1:9001\"}";
+}
+
 static void
 judge_object(struct judge *j, const char *path, const cJSON *object)
 {
 	char where[WHERE_MAX];
 
 	if (!cJSON_IsObject(object)) {
-		report(j, object, path, "wanted is an object {}");
+		report(j, object, path, "wanted is an object%s",
+		    object_like(path));
 		return;
 	}
 	for (const cJSON *e = object->child; e != NULL; e = e->next) {

@@ -188,6 +188,8 @@ const struct config_key config_keys[] = {
 	CHOICES({"off", CONFIG_KERNEL_OFF}, {"lite", CONFIG_KERNEL_LITE},
 	{"full", CONFIG_KERNEL_FULL}, {"all", CONFIG_KERNEL_ALL}),
 	.restart = true, .fallback = "lite"},
+{"profiler.stacks", KEY_BOOL, PLACE(config, profiler.stacks), .restart = true,
+	.fallback = "true"},
 {"profiler.rates", KEY_FLAGS, PLACE(config, profiler.rates),
 	CHOICES({"ipc", 1U << TALECHAIN_RATE_IPC},
 	{"clock", 1U << TALECHAIN_RATE_CLOCK},

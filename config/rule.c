@@ -34,9 +34,8 @@ is_expression(const char *text)
 	       (n > 0 && text[n - 1] == '$');
 }
 
-#define LIKE                                                             \
-	"write a path pattern like \"POST /*/_search\", where * is one " \
-	"segment and ** any number"
+#define LIKE \
+	"write it like \"POST /*/_search\": * is one segment, ** any number"
 
 /* A typing error in a method: PSOT, post. */
 static const char *

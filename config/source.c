@@ -42,6 +42,7 @@ struct scan {
 	bool named;	  /* a name waits for its value */
 	size_t name;
 	unsigned depth;
+	size_t open[SOURCE_DEPTH_MAX]; /* offsets of the open brackets */
 };
 
 static int
@@ -82,7 +83,8 @@ scan_string(struct scan *t, struct source_error *error)
 		if (n == 0)
 			return fail(
 			    error, i, "byte 0x%02x is not UTF-8", text[i]);
-		if (text[i] == '\n')
+		if (text[i] == '\n' || text[i] == '\r' ||
+		    (text[i] == '\\' && text[i + 1] == '\n'))
 			break;
 		if (text[i] < ' ')
 			return fail(error, i,
@@ -93,7 +95,11 @@ scan_string(struct scan *t, struct source_error *error)
 		i += text[i] == '\\' && i + 1 < s->length ? 2 : n;
 	}
 	if (i >= s->length || text[i] != '"')
-		return fail(error, t->i, "this quote is not closed");
+		return fail(error, t->i,
+		    t->last == 0 || strchr("{[,:", t->last) != NULL
+			? "this quote is not closed"
+			: "this quote has no partner: is one before it "
+			  "missing?");
 	err = add_place(t);
 	t->i = i + 1;
 	return err;
@@ -175,6 +181,10 @@ scan_bare(struct scan *t, struct source_error *error)
 	if (strchr("+-.0123456789", *p) != NULL && !is_number(p, n))
 		return fail(error, t->i, "%.*s is not a JSON number",
 		    n > 40 ? 40 : (int)n, p);
+	if (t->last == 0 && !is_number(p, n))
+		return fail(error, t->i,
+		    "not JSON: a configuration begins with {, not with %.*s",
+		    n > 20 ? 20 : (int)n, p);
 	if (!is_word(p, n, "true") && !is_word(p, n, "false") &&
 	    !is_word(p, n, "null") && !is_number(p, n))
 		return fail(error, t->i,
@@ -185,6 +195,15 @@ scan_bare(struct scan *t, struct source_error *error)
 	return err;
 }
 
+/* The innermost bracket has no other half. */
+static int
+fail_open(const struct scan *t, struct source_error *error)
+{
+	size_t at = t->open[t->depth - 1];
+
+	return fail(error, at, "this %c is not closed", t->s->text[at]);
+}
+
 /* Brackets, commas and colons. */
 static int
 scan_mark(struct scan *t, char c, struct source_error *error)
@@ -193,9 +212,10 @@ scan_mark(struct scan *t, char c, struct source_error *error)
 	int err = 0;
 
 	if (c == '{' || c == '[') {
-		if (++t->depth > SOURCE_DEPTH_MAX)
+		if (t->depth == SOURCE_DEPTH_MAX)
 			return fail(error, t->i, "nested deeper than %d",
 			    SOURCE_DEPTH_MAX);
+		t->open[t->depth++] = t->i;
 		err = add_place(t);
 	} else if (c == ',') {
 		t->comma = t->i;
@@ -207,6 +227,9 @@ scan_mark(struct scan *t, char c, struct source_error *error)
 	} else if (c == '}' || c == ']') {
 		if (t->last == ',' && t->after_value)
 			s->text[t->comma] = ' ';
+		if (t->depth > 0 &&
+		    (s->text[t->open[t->depth - 1]] == '{') != (c == '}'))
+			return fail_open(t, error);
 		t->depth -= t->depth > 0;
 	}
 	t->i++;
@@ -244,7 +267,7 @@ scan(struct source *s, struct source_error *error)
 	}
 	if (t.last == 0)
 		return fail(error, 0, "the file is empty");
-	return 0;
+	return t.depth > 0 ? fail_open(&t, error) : 0;
 }
 
 /* --- cJSON ------------------------------------------------------------ */
@@ -256,8 +279,7 @@ fail_at(const struct source *s, size_t offset, struct source_error *error)
 	while (offset < s->length && is_space(s->text[offset]))
 		offset++;
 	if (offset >= s->length)
-		return fail(error, s->length,
-		    "unexpected end; a bracket is not closed");
+		return fail(error, s->length, "unexpected end");
 	if (s->text[offset] == '"')
 		return fail(error, offset,
 		    "a comma or colon is missing before this text");

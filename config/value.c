@@ -77,6 +77,19 @@ parse_quantity(const struct config_key *key, const char *text, uint64_t *out)
 	return 0;
 }
 
+/* A number with a unit that there is not: "10sec", "5 s", "10MB". */
+static const char *
+unit_doubt(enum quantity q, const char *text)
+{
+	const char *unit = text + strspn(text, "0123456789.");
+
+	if (unit == text || *unit == '\0' || unit_scale(q, unit) != 0)
+		return NULL;
+	return q == QUANTITY_DURATION ? "the units are h, m, s, ms, us and ns"
+	       : q == QUANTITY_BYTES  ? "the units are k, M and G"
+				      : NULL;
+}
+
 int
 value_set_quantity(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal)
@@ -85,7 +98,6 @@ value_set_quantity(const struct config_key *key, void *base, const cJSON *value,
 	char text[24];
 	uint64_t v;
 
-	(void)refusal;
 	if (key->or_auto && cJSON_IsString(value) &&
 	    strcmp(value->valuestring, "auto") == 0) {
 		*(int64_t *)out = CONFIG_DURATION_AUTO;
@@ -98,8 +110,11 @@ value_set_quantity(const struct config_key *key, void *base, const cJSON *value,
 		    key->unit != NULL ? "ns" : "");
 		if (parse_quantity(key, text, &v) != 0)
 			return -EINVAL;
-	} else if (!cJSON_IsString(value) ||
-		   parse_quantity(key, value->valuestring, &v) != 0) {
+	} else if (!cJSON_IsString(value)) {
+		return -EINVAL;
+	} else if (parse_quantity(key, value->valuestring, &v) != 0) {
+		refusal->why =
+		    unit_doubt(key_quantity(key), value->valuestring);
 		return -EINVAL;
 	}
 	if (key->type == KEY_COUNT)

@@ -192,3 +192,20 @@ config_write_manual(char **text, size_t *length)
 	*text = NULL;
 	return -ENOMEM;
 }
+
+char *
+config_list_keys(void)
+{
+	char path[KEY_PATH_MAX], *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	for (unsigned i = 0; out != NULL && i < config_keys_count; i++)
+		for (unsigned n = 0; n < CONFIG_SERVERS; n++)
+			if (n == 0 || strstr(config_keys[i].path, "[]") != NULL)
+				fprintf(out, "%s= ",
+				    key_path(config_keys[i].path, n, path));
+	if (out != NULL)
+		fclose(out);
+	return text;
+}

@@ -3,6 +3,7 @@
  * The main thread becomes the proxy thread.  All others are started with
  * signals blocked, so signals always arrive here. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -191,6 +192,7 @@ open_profiler(struct proxy *p, const struct config *c)
 	    .blind_ns = PROFILER_BLIND_NS,
 	    .kernel = kernel_wish(c->profiler.kernel),
 	    .syscalls = c->profiler.kernel == CONFIG_KERNEL_ALL,
+	    .stacks = c->profiler.stacks,
 	    .kernel_slot_log2 = KERNEL_SLOTS_LOG2,
 	    .rates = c->profiler.rates,
 	    .rates_period_ns = RATES_PERIOD_NS,
@@ -243,7 +245,7 @@ config_again(void *user, struct config **out, struct config_errors *errors)
 }
 
 static int
-open_analysis(struct proxy *p, const struct config *c)
+open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 {
 	struct analysis_options o = {
 	    .timeline = p->timeline,
@@ -251,6 +253,7 @@ open_analysis(struct proxy *p, const struct config *c)
 	    .store = c->slow.store,
 	    .store_bytes = c->slow.store_bytes,
 	    .settle_ns = settle_ns(c),
+	    .kallsyms = kallsyms,
 	    .cpu = c->analysis.cpu,
 	};
 
@@ -263,7 +266,7 @@ serve(struct config *c, struct settings *settings)
 {
 	struct daemon *d = calloc(1, sizeof(*d));
 	struct proxy *p;
-	int err = -ENOMEM;
+	int err = -ENOMEM, kallsyms = -1;
 
 	if (d == NULL) {
 		config_free(&c);
@@ -282,10 +285,13 @@ serve(struct config *c, struct settings *settings)
 	privileges_core_off(c);
 	placement_plan(p);
 	err = open_timeline(p, c);
+	/* Who opens it decides what it shows: before privileges are dropped. */
+	if (c->profiler.stacks && c->profiler.kernel != CONFIG_KERNEL_OFF)
+		kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	if (err == 0)
 		err = open_profiler(p, c);
 	if (err == 0)
-		err = open_analysis(p, c);
+		err = open_analysis(p, c, kallsyms);
 	if (err == 0)
 		err = profiler_start(p->profiler);
 	if (err == 0)

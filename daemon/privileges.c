@@ -33,6 +33,16 @@ complain(const char *what, const char *name, int err)
 	return err;
 }
 
+static int
+complain_unknown(const char *what, const char *name)
+{
+	log_event(LOG_LEVEL_ERROR, "not_dropped",
+	    "what=\"there is no such %s\" name=\"%s\" advice=\"create it, or "
+	    "correct process.user\"",
+	    what, name);
+	return -ECANCELED; /* this line says all */
+}
+
 /* process.user: "name", or as chown has it "name:group". */
 static int
 identity_find(
@@ -44,20 +54,16 @@ identity_find(
 
 	snprintf(
 	    name, USER_NAME_MAX, "%.*s", (int)strcspn(wanted, ":"), wanted);
-	errno = 0;
 	user = getpwnam(name);
 	if (user == NULL)
-		return complain("there is no such user", name,
-		    errno != 0 ? -errno : -ENOENT);
+		return complain_unknown("user", name);
 	*uid = user->pw_uid;
 	*gid = user->pw_gid;
 	if (colon == NULL)
 		return 0;
-	errno = 0;
 	group = getgrnam(colon + 1);
 	if (group == NULL)
-		return complain("there is no such group", colon + 1,
-		    errno != 0 ? -errno : -ENOENT);
+		return complain_unknown("group", colon + 1);
 	*gid = group->gr_gid;
 	return 0;
 }

@@ -114,10 +114,19 @@ print_completion(const char *shell)
 	struct completion_word word[OPTIONS];
 	struct completion c = {
 	    .program = "tailor", .option = word, .options = OPTIONS};
+	char *keys = config_list_keys();
 
-	for (size_t i = 0; i < OPTIONS; i++)
-		word[i] = (struct completion_word){options[i].option.name,
-		    options[i].meaning, options[i].argument != NULL};
+	for (size_t i = 0; i < OPTIONS; i++) {
+		const struct option *o = &options[i].option;
+
+		word[i] = (struct completion_word){.name = o->name,
+		    .meaning = options[i].meaning,
+		    .argument = options[i].argument != NULL,
+		    .letter = o->val < 256 ? (char)o->val : '\0',
+		    .values = o->val == OPTION_SET	    ? keys
+			      : o->val == OPTION_COMPLETION ? "bash zsh fish"
+							    : NULL};
+	}
 	if (completion_print(stdout, shell, &c))
 		exit(0);
 	fprintf(stderr, "tailor: --completion %s: there is bash, zsh, fish\n",

@@ -77,11 +77,28 @@ child_describe(int status, char *out, size_t size)
 		snprintf(out, size, "status %d", WEXITSTATUS(status));
 }
 
+/* What a person can do about an end after a start; NULL: nothing. */
+static const char *
+child_advice(const struct server *s, int status)
+{
+	int64_t lived_ns = instant_since(instant_now(), s->program.launched);
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
+		return "tailor's user cannot enter its directory";
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED + 1)
+		return "there is no such program, or tailor's user may not "
+		       "run it";
+	return lived_ns < STEADY_NS ? "it ended soon after its start: what it "
+				      "printed says why"
+				    : NULL;
+}
+
 /* The child has ended: reap it, forget it. */
 static void
 child_reap(struct server *s)
 {
 	char *how = s->program.last_end;
+	const char *advice;
 	int status = 0;
 
 	while (waitpid(s->program.pid, &status, 0) < 0 && errno == EINTR)
@@ -91,13 +108,12 @@ child_reap(struct server *s)
 						     : LOG_LEVEL_WARNING,
 	    "server_exited", "server=%s pid=%d how=\"%s\"", s->config->name,
 	    (int)s->program.pid, how);
-	if (WIFEXITED(status) && (WEXITSTATUS(status) == NOT_STARTED ||
-				     WEXITSTATUS(status) == NOT_STARTED + 1))
+	advice = child_advice(s, status);
+	if (s->program.state != CHILD_STOPPING && advice != NULL)
 		log_event(LOG_LEVEL_ERROR, "launch_failed",
-		    "server=%s command=\"%s\" advice=\"the program could not "
-		    "be started: check servers[%u].launch, its path and its "
-		    "directory\"",
-		    s->config->name, s->config->argv[0], s->index);
+		    "server=%s command=\"%s\" advice=\"%s: check "
+		    "servers[%u].launch\"",
+		    s->config->name, s->config->argv[0], advice, s->index);
 	event_del(&s->program.ended);
 	timer_clear(&s->upstream->loop->timers, &s->program.kill_timer);
 	close(s->program.pidfd);
@@ -151,9 +167,18 @@ child_cpus(const struct server *s, cpu_set_t *out)
 static int
 child_output(const struct config_server *c)
 {
+	int fd;
+
 	if (c->output == NULL || *c->output == '\0')
 		return -1;
-	return open(c->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	fd = open(c->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	if (fd < 0)
+		log_event(LOG_LEVEL_WARNING, "launch_output",
+		    "server=%s path=\"%s\" error=\"%s\" advice=\"what the "
+		    "program prints is in this log: make the directory, or "
+		    "set launch.output\"",
+		    c->name, c->output, strerror(errno));
+	return fd;
 }
 
 /* A handler of ours would report the child's signals to our loop, through the

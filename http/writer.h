@@ -83,6 +83,18 @@ writer_copy(char *out, size_t size, const char *text)
 	out[n] = '\0';
 }
 
+/* The same for length bytes; what is cut ends in "...". */
+static inline void
+writer_cut(char *out, size_t size, const char *text, size_t length)
+{
+	size_t n = length < size - 1 ? length : size - 1;
+
+	memcpy(out, text, n);
+	out[n] = '\0';
+	if (n < length && n >= 3)
+		memcpy(out + n - 3, "...", 3);
+}
+
 /* 16 digits. */
 static inline void
 writer_hex(struct writer *w, uint64_t n)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "loadgen/stats/compare.h"
+#include "loadgen/check.h"
 #include "loadgen/finish.h"
 #include "loadgen/send/schedule.h"
 
@@ -219,6 +220,7 @@ ab_run(const struct options *o)
 			goto done;
 		}
 	}
+	check_before(o, &sides[0].e->report.sender_cpus);
 	err = iterate(sides, o->plan.seed);
 	if (err < 0)
 		complain(sides[0].e->why[0] != '\0' ? sides[0].e->why

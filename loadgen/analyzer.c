@@ -19,6 +19,19 @@
 #define TRY_AGAIN_NS (50 * NS_PER_MS)
 #define FAILURES_MAX 3 /* in a row: then it is left alone */
 
+/* The first line of a file; nothing in it ends or adds a header. */
+static bool
+token_read(struct analyzer *a, const char *path)
+{
+	size_t n = 0;
+
+	if (!file_read_line(a->token, sizeof(a->token), "%s", path))
+		return false;
+	while (a->token[n] > ' ' && a->token[n] < 0x7f)
+		n++;
+	return n >= 1 && n <= TOKEN_MAX && a->token[n] == '\0';
+}
+
 int
 analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
     char *why, size_t why_size)
@@ -39,6 +52,13 @@ analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
 		if (err < 0)
 			return err;
 		a->target = &a->own;
+	}
+	if (o->token_path != NULL && !token_read(a, o->token_path)) {
+		snprintf(why, why_size,
+		    "--token-file: %s has no readable line of 1 to %d visible "
+		    "characters",
+		    o->token_path, TOKEN_MAX);
+		return -EINVAL;
 	}
 	file_read_line(
 	    a->boot_id, sizeof(a->boot_id), "/proc/sys/kernel/random/boot_id");
@@ -81,7 +101,10 @@ count_failure(struct analyzer *a, int err, unsigned status)
 		    strerror(-err));
 	else if (status == 403)
 		snprintf(a->findings->why, sizeof(a->findings->why),
-		    "its talechain.allow does not name this address");
+		    a->token[0] == '\0'
+			? "its talechain.allow does not name this address, "
+			  "and there is no --token-file"
+			: "it refuses the token and this address");
 	else
 		snprintf(a->findings->why, sizeof(a->findings->why),
 		    "it responds with status %u", status);
@@ -96,7 +119,8 @@ post(const struct analyzer *a, const char *path, const char *json,
 	const struct http_request q = {.method = "POST",
 	    .target = path,
 	    .host = t->server.authority,
-	    .json = json};
+	    .json = json,
+	    .token = a->token};
 	struct instant deadline = instant_plus(instant_now(), TIMEOUT_NS);
 	const char *why;
 	int fd = http_client_connect(

@@ -21,13 +21,16 @@
 #include "loadgen/options.h"
 #include "loadgen/report/report.h"
 
+#define TOKEN_MAX 256 /* characters, as the Tailor takes them */
+
 struct analyzer {
 	const struct options *options; /* borrowed, as the next two */
 	const struct request_ids *ids;
 	const struct target *target; /* the Tailor */
 	struct target own;	     /* of --analyze URL; else zero */
 	char boot_id[40];
-	bool off;	       /* not wanted, or given up */
+	char token[TOKEN_MAX + 2]; /* of --token-file, or "" */
+	bool off;		   /* not wanted, or given up */
 	size_t looked;	       /* successes of this iteration already seen */
 	struct slow_list slow; /* of this iteration, so far */
 	struct findings *findings; /* borrowed from the report */
@@ -36,7 +39,8 @@ struct analyzer {
 /*
  * analyzer_open(a, o, r, why, why_size):
  * Prepare to add to r->findings; sends nothing yet.  o and r must outlive *a.
- * Returns 0, -EINVAL (--analyze is no URL; why says so) or -ENOMEM.
+ * Returns 0, -EINVAL (--analyze is no URL, --token-file has no token; why says
+ * so) or -ENOMEM.
  */
 int analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
     char *why, size_t why_size);

@@ -364,6 +364,8 @@ experiment_end(struct experiment *e)
 		? (double)e->report.verdict.involuntary_switches /
 		      (double)e->report.summary.count
 		: 0);
+	environment_advise(&e->report.environment, &e->options.plan,
+	    &e->report.verdict, e->options.real_time);
 	e->has_results = true;
 	if (e->report.summary.outcomes[OUTCOME_OK] == 0 &&
 	    !e->report.interrupted) {

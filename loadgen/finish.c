@@ -91,8 +91,8 @@ finish_judge(struct experiment *e)
 	if (e->report.interrupted)
 		return EXIT_INTERRUPTED;
 	if (e->report.verdict.level == VERDICT_BAD) {
-		fprintf(stderr, "tailor-load: the generator was not good "
-				"enough; do not use these results\n");
+		fprintf(stderr, "tailor-load: the figures are mostly the "
+				"generator's own lateness; do not use them\n");
 		return EXIT_BAD_GENERATOR;
 	}
 	return hold ? EXIT_DONE : EXIT_EXPECTATION_FAILED;

@@ -1,7 +1,9 @@
 #include "loadgen/option_table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,8 +80,25 @@ set_duration(struct options *o, const struct option_row *row, const char *text)
 {
 	int64_t *out_ns = member(o, row);
 	int err = quantity_duration(text, out_ns);
+	const char *unit;
+	double seconds;
 
+	/* As other generators have it: 10 is 10s. */
+	if (err < 0 && quantity_real(text, &seconds, &unit) == 0 &&
+	    *unit == '\0' && seconds < 9e9) {
+		*out_ns = llround(seconds * (double)NS_PER_S);
+		err = 0;
+	}
 	return err < 0 || *out_ns < (int64_t)row->low ? -EINVAL : 0;
+}
+
+/* What other programs call it, or have and we have not. */
+static int
+set_explained(struct options *o, const struct option_row *row, const char *text)
+{
+	(void)text;
+	snprintf(o->why, sizeof(o->why), "--%s: %s", row->name, row->wants);
+	return -EINVAL;
 }
 
 /* The place of text among the row's choices, or -EINVAL. */
@@ -134,7 +153,8 @@ set_rate(struct options *o, const struct option_row *row, const char *text)
 		rate *= 1e3;
 	else if (strcmp(unit, "M") == 0)
 		rate *= 1e6;
-	else if (*unit != '\0')
+	else if (*unit != '\0' && strcmp(unit, "/s") != 0 &&
+		 strcmp(unit, "/1s") != 0) /* vegeta's */
 		return -EINVAL;
 	if (rate < 0.001 || rate > 1e7)
 		return -EINVAL;
@@ -313,13 +333,21 @@ set_fail(struct options *o, const struct option_row *row, const char *text)
 
 #define A_RATE "a rate of 0.001 to 10M per second"
 #define A_COUNT "a number in range"
-#define A_DURATION "a duration like 500ms"
+#define A_DURATION "a duration like 500ms or 10 (seconds)"
 #define A_TOKEN "an HTTP token of 1 to 64 characters"
 #define A_FILE "a file name"
 #define RUN "xa" /* commands that run an experiment */
 #define AT(member) .at = offsetof(struct options, member)
 #define GIVEN(member) .given = offsetof(struct options, member)
 #define FROM(lowest, highest) .low = (lowest), .high = (highest)
+#define EXPLAINED(n, l, a, why)                                      \
+	{                                                            \
+		.name = n, .letter = l, .argument = a, .wants = why, \
+		.verbs = RUN, .set = set_explained                   \
+	}
+#define NO_WORKERS                                                           \
+	"--connections N: that many are opened in advance, requests do not " \
+	"wait for workers"
 /* clang-format off */
 #define OF(...) .choices = (const char *const[]){__VA_ARGS__, NULL}
 /* clang-format on */
@@ -335,9 +363,13 @@ const struct option_row option_rows[] = {
 	.set = set_count, AT(plan.requests), FROM(1, PLAN_REQUESTS_MAX),
 	GIVEN(requests_given)},
     {NULL, "iterations", 'i', "N", "iterations [20]", A_COUNT, RUN,
-	.set = set_count, AT(plan.iterations), FROM(1, 100000)},
-    {NULL, "duration", 'd', "T", "length of an iteration, instead of -n",
-	A_DURATION, "xak", .set = set_duration, AT(duration_ns), FROM(1, 0)},
+	.set = set_count, AT(plan.iterations), FROM(1, 100000),
+	GIVEN(iterations_given)},
+    {NULL, "duration", 'd', "T", "how long to send, in all; instead of -n",
+	A_DURATION "; a body is --data", "xak", .set = set_duration,
+	AT(duration_ns), FROM(1, 0)},
+    {NULL, "timelimit", 'z', "T", NULL, A_DURATION, RUN, .set = set_duration,
+	AT(duration_ns), FROM(1, 0)},
     {NULL, "arrivals", 0, "KIND", "poisson, uniform, file:PATH, closed:C",
 	"poisson, uniform, file:PATH or closed:C", RUN, .set = set_arrivals},
     {NULL, "seed", 0, "N", "of the schedule; iteration k uses N+k [1]",
@@ -368,6 +400,8 @@ const struct option_row option_rows[] = {
 
     {"Request", "method", 'X', "M", "method [GET, with --data POST]", A_TOKEN,
 	RUN, .set = set_token, AT(plan.method)},
+    {NULL, "request", 'm', "M", NULL, A_TOKEN, RUN, .set = set_token,
+	AT(plan.method)},
     {NULL, "header", 'H', "'K: V'", "add or replace a header (repeat)",
 	"one of at most 64 headers", RUN, .set = set_header},
     {NULL, "data", 0, "STR|@FILE", "body", NULL, RUN, .set = set_text,
@@ -401,6 +435,9 @@ const struct option_row option_rows[] = {
     {NULL, "analyze", 0, "URL", "Tailor that explains them; auto, off [auto]",
 	"a URL, auto or off", RUN, .set = set_analyze},
 
+    {NULL, "token-file", 0, "FILE", "its talechain.token_file", A_FILE, RUN,
+	.set = set_name, AT(token_path)},
+
     {"Output", "out", 'o', "DIR", "write run.json, report.html and the rest",
 	"a directory name", "xar", .set = set_name, AT(output.out_dir)},
     {NULL, "json", 0, "FILE|-", "summary", A_FILE, "xc", .set = set_name,
@@ -428,6 +465,25 @@ const struct option_row option_rows[] = {
     {NULL, "color", 0, "WHEN", "auto, always or never [auto]",
 	"auto, always or never", "xacrk", .set = set_choice, AT(output.color),
 	OF("auto", "always", "never")},
+
+    /* clang-format off */
+    EXPLAINED("threads", 't', "N", "leave it out: one thread sends, up to "
+	"some 90k requests/s (a limit of time is --duration or --timeout)"),
+    EXPLAINED("concurrency", 0, "N", "use " NO_WORKERS),
+    EXPLAINED("workers", 'w', "N", "use " NO_WORKERS),
+    EXPLAINED("latency", 'L', NULL, "leave it out: it is always reported"),
+    EXPLAINED("latency-correction", 0, NULL,
+	"leave it out: latency always counts from the schedule"),
+    EXPLAINED("script", 's', "FILE",
+	"there are no scripts; see --urls, --method, --header and --data"),
+    EXPLAINED("targets", 0, "FILE", "use --urls FILE, a path or URL a line"),
+    EXPLAINED("body", 'D', "FILE", "use --data STR or --data @FILE"),
+    EXPLAINED("postfile", 'p', "FILE", "use --data @FILE"),
+    EXPLAINED("content-type", 'T', "TYPE", "use -H 'Content-Type: TYPE'"),
+    EXPLAINED("auth", 'A', "USER", "use -H 'Authorization: Basic BASE64'"),
+    EXPLAINED("keepalive", 'k', NULL,
+	"leave it out: connections are always kept"),
+    /* clang-format on */
     {NULL, "help", 'h', NULL, "this text", NULL, "xacrk", .set = NULL},
     {NULL, "version", 'V', NULL, "the version", NULL, "xacrk", .set = NULL},
 };

@@ -6,15 +6,16 @@
 
 #include "loadgen/options.h"
 
-#define OPTION_ROWS_MAX 64
+#define OPTION_ROWS_MAX 80
 
 struct option_row {
 	const char *group; /* heading printed before this row, or NULL */
 	const char *name;
 	char letter;	      /* 0: none */
 	const char *argument; /* NULL: takes none */
-	const char *help;     /* NULL: an alias, not shown */
-	const char *wants;    /* "--rate: "x" is not <wants>" */
+	const char *help;     /* NULL: an alias or explained, not shown */
+	/* "--rate: "x" is not <wants>"; or of set_explained() what to do. */
+	const char *wants;
 	/* Which commands have it: x run, a ab, c compare, r report, k check. */
 	const char *verbs;
 	/* Store the argument; 0 or negative.  NULL: --help, --version. */

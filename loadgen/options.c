@@ -5,11 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/completion.h"
 #include "base/instant.h"
 #include "base/nearest.h"
 #include "base/usage.h"
 #include "loadgen/option_table.h"
+#include "loadgen/send/quantity.h"
 
+#define P99_REQUESTS 1000
 #define CODE_FIRST 256 /* val of the n-th row, if it has no letter */
 
 static void
@@ -78,9 +81,17 @@ check_duration(struct options *o)
 		return wrong(o, "give --requests or --duration, not both");
 	double n =
 	    o->plan.rate_per_s * (double)o->duration_ns / (double)NS_PER_S;
+	/* As many iterations as have a p99 that rests on ten requests. */
+	if (!o->iterations_given)
+		o->plan.iterations =
+		    n < 2 * P99_REQUESTS ? 1
+		    : n < (double)o->plan.iterations * P99_REQUESTS
+			? (uint64_t)(n / P99_REQUESTS)
+			: o->plan.iterations;
+	n /= (double)o->plan.iterations;
 	if (n < 1 || n > PLAN_REQUESTS_MAX)
 		return wrong(o, "--duration times --rate must be 1 to 100 "
-				"million requests");
+				"million requests an iteration");
 	o->plan.requests = (uint64_t)llround(n);
 	return 0;
 }
@@ -193,12 +204,17 @@ apply(struct options *o, const struct option_row *row, enum options_verb *verb)
 static const struct {
 	const char *word;
 	enum options_verb verb;
-	char letter; /* in option_row.verbs */
+	char letter;	   /* in option_row.verbs */
+	unsigned operands; /* wanted, of those without a URL */
+	const char *wants;
+	const char *meaning;
 } verbs[] = {
-    {"ab", OPTIONS_AB, 'a'},
-    {"compare", OPTIONS_COMPARE, 'c'},
-    {"report", OPTIONS_REPORT, 'r'},
-    {"check", OPTIONS_CHECK, 'k'},
+    {"ab", OPTIONS_AB, 'a', 0, "", "measure two targets in turn"},
+    {"compare", OPTIONS_COMPARE, 'c', 2, "two run.json", "compare two runs"},
+    {"report", OPTIONS_REPORT, 'r', 1, "one run.json", "write report.html"},
+    {"check", OPTIONS_CHECK, 'k', 0, "", "measure this machine"},
+    {"completion", OPTIONS_COMPLETION, 's', 1, "one of bash, zsh and fish",
+	"print a completion script"},
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -238,20 +254,58 @@ is_mistyped(struct options *o, const char *word)
 	return best.word != NULL;
 }
 
+/* "-rate=5": what vegeta and hey take for a long option; why is set then. */
+static bool
+is_single_dashed(struct options *o, const char *word)
+{
+	size_t n = strcspn(word, "=");
+
+	if (word[0] != '-' || word[1] == '-' || n < 3)
+		return false;
+	for (unsigned i = 0; i < option_row_count; i++) {
+		const char *name = option_rows[i].name;
+		if (strlen(name) != n - 1 ||
+		    strncmp(name, word + 1, n - 1) != 0)
+			continue;
+		snprintf(o->why, sizeof(o->why),
+		    "%s: long options have two dashes: -%s", word, word);
+		return true;
+	}
+	return false;
+}
+
+static bool
+is_number(const char *text)
+{
+	const char *rest;
+	double value;
+
+	return quantity_real(text, &value, &rest) == 0 && *rest == '\0';
+}
+
 /* What is left of the command line behind the options. */
 static int
 take_operands(
     struct options *o, enum options_verb verb, int count, char **operand)
 {
-	int files = verb == OPTIONS_COMPARE ? 2 : verb == OPTIONS_REPORT;
-
-	if (verb == OPTIONS_COMPARE || verb == OPTIONS_REPORT) {
-		if (count != files)
-			return wrong(o, files == 1
-					    ? "report needs one run.json"
-					    : "compare needs two run.json");
-		memcpy(o->files, operand, (size_t)files * sizeof(o->files[0]));
+	for (size_t i = 0; i < VERBS; i++) {
+		if (verbs[i].verb != verb || verbs[i].operands == 0)
+			continue;
+		if (count != (int)verbs[i].operands) {
+			snprintf(o->why, sizeof(o->why), "%s needs %s",
+			    verbs[i].word, verbs[i].wants);
+			return -EINVAL;
+		}
+		memcpy(o->files, operand, (size_t)count * sizeof(o->files[0]));
 		return check_output(o);
+	}
+	for (int i = 0; i < count; i++) {
+		if (!is_number(operand[i]))
+			continue;
+		snprintf(o->why, sizeof(o->why),
+		    "%s is not a URL; a rate is -r %s (-q is --quiet)",
+		    operand[i], operand[i]);
+		return -EINVAL;
 	}
 	if (count > 0 && verb == OPTIONS_RUN && is_mistyped(o, operand[0]))
 		return -EINVAL;
@@ -289,6 +343,10 @@ options_parse(struct options *o, int argc, char **argv, enum options_verb *verb)
 		break;
 	}
 	const enum options_verb given = *verb;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (is_single_dashed(o, argv[i]))
+			return -EINVAL;
+	}
 	opterr = 0;
 	optind = 0; /* also resets glibc's position inside a word */
 	while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
@@ -314,6 +372,7 @@ options_help(FILE *out)
 	      "       tailor-load compare A/run.json B/run.json\n"
 	      "       tailor-load report RUN.json [-o FILE.html]\n"
 	      "       tailor-load check [-d 10s]\n"
+	      "       tailor-load completion bash|zsh|fish\n"
 	      "Measure the latency of an HTTP server under open-loop load: "
 	      "requests are\n"
 	      "sent when they are due, and timed from that instant, whatever "
@@ -337,9 +396,38 @@ options_help(FILE *out)
 		    row->argument != NULL ? row->argument : "");
 		fprintf(out, "  %-25s %s\n", left, row->help);
 	}
-	fputs("\nDurations take ns us ms s m, counts take k and M.\n"
+	fputs("\nDurations take ns us ms s m h, or are seconds; counts take k "
+	      "and "
+	      "M.\n"
 	      "Exit: 0 done, 1 could not run, 2 usage, 3 a --fail expression "
 	      "failed,\n"
-	      "4 the generator itself was not good enough, 130 interrupted.\n",
+	      "4 the figures are mostly the generator's lateness, 130 "
+	      "interrupted.\n",
 	    out);
+}
+
+bool
+options_completion(FILE *out, const char *shell)
+{
+	struct completion_word command[VERBS], option[OPTION_ROWS_MAX];
+	unsigned options = 0;
+
+	for (size_t i = 0; i < VERBS; i++)
+		command[i] = (struct completion_word){
+		    .name = verbs[i].word, .meaning = verbs[i].meaning};
+	for (unsigned i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		if (row->help != NULL)
+			option[options++] =
+			    (struct completion_word){.name = row->name,
+				.meaning = row->help,
+				.argument = row->argument != NULL,
+				.letter = row->letter};
+	}
+	return completion_print(out, shell,
+	    &(struct completion){.program = "tailor-load",
+		.command = command,
+		.commands = VERBS,
+		.option = option,
+		.options = options});
 }

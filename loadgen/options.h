@@ -38,21 +38,24 @@ struct options {
 	bool real_time;
 	enum analyze analyze;
 	const char *analyze_url;
+	const char *token_path; /* of its talechain.token_file, or NULL */
 
 	/* of subcommands */
 	const char *url_a; /* ab */
 	const char *url_b;
-	const char *files[2]; /* run.json: report has one, compare two */
+	const char *files[2]; /* run.json: report has one, compare two;
+				 the shell of completion */
 	const char *plot;     /* report: only this picture */
 
 	/* which options were given, to check combinations; private */
 	bool rate_given;
 	bool requests_given;
+	bool iterations_given;
 	bool connections_given;
 	bool max_connections_given;
 	bool expect_given;
 	bool percentiles_given;
-	int64_t duration_ns; /* 0: not given */
+	int64_t duration_ns; /* of all iterations; 0: not given */
 
 	char why[256]; /* after an error: one line for the person */
 };
@@ -63,13 +66,14 @@ enum options_verb {
 	OPTIONS_COMPARE,
 	OPTIONS_REPORT,
 	OPTIONS_CHECK,
+	OPTIONS_COMPLETION,
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };
 
 /*
  * options_parse(o, argc, argv, verb):
- * A first word ab, compare, report or check is a subcommand, which has only
+ * A first word ab, compare, report, check or completion is a subcommand, which has only
  * some of the options.
  * Fill *o, all of it, from the command line.  argv may be reordered and must
  * outlive *o.  Returns 0, or -EINVAL with o->why set.  Uses getopt's global
@@ -80,5 +84,8 @@ int options_parse(
 
 /* Print the help text, at most 80 columns wide. */
 void options_help(FILE *out);
+
+/* Print the completion script for a shell; false: there is none. */
+bool options_completion(FILE *out, const char *shell);
 
 #endif

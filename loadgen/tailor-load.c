@@ -40,6 +40,7 @@ run(struct experiment *e)
 		complain(e->why);
 		return err == -EINVAL ? EXIT_USAGE : EXIT_COULD_NOT_RUN;
 	}
+	check_before(&e->options, &e->report.sender_cpus);
 	err = experiment_run(e);
 	/* Even if nothing succeeded: the errors are a result. */
 	if (e->has_results && finish_write(e, true) < 0) {
@@ -99,6 +100,12 @@ main(int argc, char **argv)
 		break;
 	case OPTIONS_REPORT:
 		code = report(&e->options);
+		break;
+	case OPTIONS_COMPLETION:
+		if (options_completion(stdout, e->options.files[0]))
+			code = EXIT_DONE;
+		else
+			complain("completion is for bash, zsh or fish");
 		break;
 	case OPTIONS_CHECK:
 		code = check_machine(&e->options, stdout);

@@ -59,18 +59,16 @@ static void
 order_send(int fd, uint64_t order)
 {
 	char line[48];
-	int n;
+	int n = order == ORDERS_STOP
+		    ? snprintf(line, sizeof(line), "STOP\n")
+		    : snprintf(line, sizeof(line), "COLLECT %llu\n",
+			  (unsigned long long)order);
 
-	if (order == ORDERS_STOP)
-		n = snprintf(line, sizeof(line), "STOP\n");
-	else
-		n = snprintf(line, sizeof(line), "COLLECT %llu\n",
-		    (unsigned long long)order);
 	/* A full socket means that it does not read: its order is missed, which
 	 * the caller notices by the heap. */
 	if (send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) != n)
-		log_event(LOG_LEVEL_DEBUG, "order_unsent", "order=\"%.*s\"",
-		    n - 1, line);
+		log_event(LOG_LEVEL_DEBUG, "order_unsent", "bytes=%llu",
+		    (unsigned long long)order);
 }
 
 /* Load our agent into this process, unless that was tried before. */

@@ -151,6 +151,7 @@ profiler_open_kernel(struct profiler *p)
 	struct kernel_options o = {
 	    .profile = options->kernel,
 	    .syscalls = options->syscalls,
+	    .stacks = options->stacks,
 	    .slot_log2 = options->kernel_slot_log2,
 	    .first_number = p->attach.listener.next_number,
 	};
@@ -478,6 +479,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->processes_refused += losses.refused;
 	out->kernel_missed = losses.missed + losses.ringless;
 	out->kernel_crowded = losses.crowded;
+	out->kernel_stackless = losses.stackless;
 	out->kernel_unsampled_ns = counter_read(&c->unsampled_ns);
 }
 

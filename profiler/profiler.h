@@ -103,6 +103,7 @@ struct profiler_options {
 	int64_t blind_ns; /* a longer gap between sweeps is recorded */
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
+	bool stacks;		     /* of waits and computing */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
 	const char *proc_stat;	     /* to read steal time; NULL: /proc/stat */
 	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms */
@@ -288,6 +289,7 @@ struct profiler_stats {
 	uint64_t kernel_unsampled_ns; /* pauses, sampling.h; planned ones too */
 	uint64_t kernel_missed;	      /* events not written: the program was
 				  * running, or no ring for the CPU */
+	uint64_t kernel_stackless;    /* waits and samples: too many stacks */
 	uint64_t kernel_crowded;      /* threads without room in its table */
 	/* Processes of servers that are not watched: without room. */
 	uint64_t processes_refused;

@@ -123,7 +123,8 @@ wait_for(const struct options *o, const char *wanted)
 			show_state(o, now.state);
 			fflush(stdout);
 		}
-		if (*now.waits != '\0' && waited - said >= REMIND_NS) {
+		if (!o->json && *now.waits != '\0' &&
+		    waited - said >= REMIND_NS) {
 			printf("  waits for %s\n", now.waits);
 			fflush(stdout);
 			said = waited;
@@ -180,8 +181,7 @@ show_lines(FILE *out, const cJSON *list, const char *before)
 		if (text == NULL)
 			continue;
 		fputs(before, out);
-		plain_write(out, text, strlen(text));
-		fputc('\n', out);
+		plain_wrap(out, text, (unsigned)strlen(before));
 		n++;
 	}
 	return n;

@@ -14,7 +14,6 @@
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
 
-#define COLUMNS 78
 #define INDENT 8
 
 /* Print a word at *column, on a new line if it does not fit. */
@@ -23,7 +22,7 @@ print_word(size_t *column, const char *word)
 {
 	size_t n = strlen(word);
 
-	if (*column + 1 + n > COLUMNS) {
+	if (*column + 1 + n > terminal_columns(stdout) - 2) {
 		printf("\n%*s", INDENT - 1, "");
 		*column = INDENT - 1;
 	}

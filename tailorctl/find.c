@@ -263,10 +263,14 @@ list_running(const struct search *s)
 				handle_of(s, &s->socket[i]), 66));
 }
 
+static const char permission[] =
+    "Run it as root, as tailor's user, or as a member of its group.\n";
+
 static void
 complain_none(const struct search *s)
 {
 	char text[4 * sizeof(s->socket[0].path)];
+	bool refused = false;
 
 	fprintf(stderr, "tailorctl: no running tailor was found\n");
 	for (unsigned i = 0; i < s->places; i++)
@@ -278,6 +282,12 @@ complain_none(const struct search *s)
 		    plain_cell(text, sizeof(text), s->socket[i].path,
 			sizeof(s->socket[i].path)),
 		    strerror(-s->socket[i].err));
+	for (unsigned i = 0; i < s->places; i++)
+		refused |= s->err[i] == -EACCES;
+	for (unsigned i = 0; i < s->sockets; i++)
+		refused |= s->socket[i].err == -EACCES;
+	if (refused)
+		fputs(permission, stderr);
 	fprintf(stderr, "Start one, or give its admin socket: "
 			"--admin or $TAILOR_ADMIN.\n");
 }
@@ -327,10 +337,16 @@ connect_address(const char *text, const struct options *o)
 		return -1;
 	}
 	fd = connect_to(&to, o);
-	if (fd < 0)
-		fprintf(stderr, "tailorctl: no tailor at %s: %s\n", text,
-		    strerror(-fd));
-	return fd < 0 ? -1 : fd;
+	if (fd >= 0)
+		return fd;
+	fprintf(
+	    stderr, "tailorctl: no tailor at %s: %s\n", text, strerror(-fd));
+	if (fd == -EACCES)
+		fputs(permission, stderr);
+	else
+		fprintf(stderr, "Is it running? Without -a and $TAILOR_ADMIN "
+				"the only one that runs is found.\n");
+	return -1;
 }
 
 /* ":8080" and "8080" are names; with a host or a slash it is an address. */

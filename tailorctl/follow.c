@@ -11,6 +11,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
+#include "tailorctl/screen.h"
 
 #define IDLE_NS (10 * NS_PER_MS)
 #define IDLE_CHECKS 100 /* idle turns between checks of the file */
@@ -119,7 +120,7 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 int
 follow_run(struct follow *f,
     void (*take)(void *user, const struct timeline_slot *slot),
-    int (*show)(void *user), void *user)
+    int (*show)(void *user, int key), void *user)
 {
 	const struct options *o = f->options;
 	struct instant due = instant_plus(instant_now(), o->interval_ns);
@@ -129,16 +130,23 @@ follow_run(struct follow *f,
 	for (;;) {
 		enum follow_event what = follow_next(f, &slot, &lost);
 		bool end = what == FOLLOW_END || what == FOLLOW_GONE;
+		bool early = o->dump || instant_before(instant_now(), due);
+		int key = 0;
 
 		if (what == FOLLOW_SLOT)
 			take(user, &slot);
-		if (!end && (o->dump || instant_before(instant_now(), due)))
+		if (!end && (what == FOLLOW_IDLE || !early))
+			key = screen_wait(0);
+		if (key == SCREEN_QUIT)
+			return STATUS_OK;
+		if (!end && key == 0 && (early || screen_paused()))
 			continue;
-		if (show(user) != 0 || what == FOLLOW_GONE)
+		if (show(user, key) != 0 || what == FOLLOW_GONE)
 			return STATUS_NO;
 		if (end || o->once)
 			return STATUS_OK;
-		due = instant_plus(instant_now(), o->interval_ns);
+		if (key == 0)
+			due = instant_plus(instant_now(), o->interval_ns);
 	}
 }
 

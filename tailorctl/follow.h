@@ -44,13 +44,14 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost);
 /*
  * follow_run(f, take, show, user):
  * Give every event to take(), and call show() once in --interval, with --once
- * and --dump once; until the end of the stream or a signal.
- *   show  0, or another value if it could not print
+ * and --dump once; until the end of the stream, a signal or SCREEN_QUIT.
+ *   show  0, or another value if it could not print.  key: why it is called
+ *         between two intervals, or 0
  * Returns the exit status.
  */
 int follow_run(struct follow *f,
     void (*take)(void *user, const struct timeline_slot *slot),
-    int (*show)(void *user), void *user);
+    int (*show)(void *user, int key), void *user);
 
 /* Get the servers' names from the running tailor, if there is one. */
 void follow_names(const struct options *options, struct stream_requests *s);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/histogram.h"
 #include "base/json.h"
@@ -15,9 +14,11 @@
 #include "tailorctl/commands.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"
+#include "tailorctl/screen.h"
 
-#define ROWS 22 /* edges 1, 2, 5, ... from 10 us; the last has none */
-#define BAR 56
+#define ROWS 22	    /* edges 1, 2, 5, ... from 10 us; the last has none */
+#define BAR 56	    /* marks on 80 columns */
+#define BAR_MAX 200 /* on a wide terminal */
 #define KINDS 3
 
 struct chart {
@@ -58,16 +59,17 @@ static void
 print_row(const struct chart *c, unsigned i, uint64_t most)
 {
 	static const char mark[KINDS] = {'|', '#', '.'};
-	char edge[PLAIN_DURATION_BYTES], bar[BAR + KINDS + 1];
+	char edge[PLAIN_DURATION_BYTES], bar[BAR_MAX + 1];
+	unsigned width = BAR + plain_spare(), n = 0;
 	uint64_t sum = 0;
-	unsigned n = 0;
 
+	width = width < BAR_MAX ? width : BAR_MAX;
 	for (unsigned k = 0; k < KINDS; k++) {
 		uint64_t marks =
-		    (c->count[i][k] * (BAR - KINDS) + most - 1) / most;
+		    (c->count[i][k] * (width - KINDS) + most - 1) / most;
 
 		sum += c->count[i][k];
-		while (marks-- > 0 && n < BAR)
+		while (marks-- > 0 && n < width)
 			bar[n++] = mark[k];
 	}
 	bar[n] = '\0';
@@ -154,16 +156,17 @@ take_event(void *user, const struct timeline_slot *slot)
 }
 
 static int
-show(void *user)
+show(void *user, int key)
 {
 	const struct chart *c = user;
 	const struct options *o = c->options;
 
 	if (o->json)
 		return print_json(c);
-	if (isatty(STDOUT_FILENO) && !o->once && !o->dump)
-		printf("\033[H\033[2J"); /* home, clear */
+	(void)key;
+	screen_begin();
 	print_chart(c);
+	screen_hint("");
 	return fflush(stdout);
 }
 
@@ -181,6 +184,7 @@ command_hist(const struct options *options)
 	c->options = options;
 	histogram_init(&c->all);
 	follow_names(options, c->table);
+	screen_open(options);
 	status = follow_run(&f, take_event, show, c);
 	if (f.lost > 0)
 		fprintf(stderr, "%llu events overtaken\n",

@@ -1,7 +1,7 @@
 /*
  * log.c: follow the timeline stream: all events, or finished requests.
  *
- * One event is one line, wrapped at 80 columns:
+ * One event is one line, wrapped at the width of the output:
  *
  *	08:15:03.412345678 0 jvm_gc_begin cause=allocation count=3
  *	time of day        |  event        its arguments; zero ones are left out
@@ -30,6 +30,7 @@ struct logger {
 	struct stream_requests *table; /* owned */
 	struct query *query;	       /* owned; NULL: everything */
 	bool requests;
+	int columns;
 	uint64_t shown;
 };
 
@@ -131,16 +132,16 @@ static int
 bad_query(
     const char *query, unsigned column, const char *format, const char *word)
 {
-	char text[64];
+	char text[256];
+	int indent = fprintf(stderr, "tailorctl: -q, column %u: ", column);
 
-	fprintf(stderr, "tailorctl: -q, column %u: ", column);
-	fprintf(stderr, format, word); /* a literal with one %s */
+	snprintf(text, sizeof(text), format, word); /* a literal with one %s */
+	plain_wrap(stderr, text, (unsigned)indent);
 	if (strlen(query) <= 70 && column <= 70 &&
 	    strpbrk(query, "\n\t\033") == NULL)
-		fprintf(stderr, "\n  %s\n  %*s",
+		fprintf(stderr, "  %s\n  %*s\n",
 		    plain_cell(text, sizeof(text), query, 70), (int)column,
 		    "^");
-	fputc('\n', stderr);
 	return -1;
 }
 
@@ -193,9 +194,9 @@ query_open(struct logger *l, const struct options *o)
 
 /* Print a word, on the next line if it does not fit. */
 static void
-print_word(int *column, const char *word)
+print_word(int *column, int columns, const char *word)
 {
-	if (*column + 1 + (int)strlen(word) > PLAIN_COLUMNS)
+	if (*column + 1 + (int)strlen(word) > columns)
 		*column = printf("\n%*s", INDENT + 2, "") - 1;
 	*column += printf(" %s", word);
 }
@@ -228,7 +229,7 @@ print_event(const struct logger *l, const struct timeline_slot *slot)
 		else
 			snprintf(word, sizeof(word), "%s=%llu", v.name,
 			    (unsigned long long)value.number);
-		print_word(&column, word);
+		print_word(&column, l->columns, word);
 	}
 	putchar('\n');
 }
@@ -386,7 +387,7 @@ run(struct logger *l)
 int
 command_log(const struct options *options)
 {
-	struct logger l = {0};
+	struct logger l = {.columns = (int)terminal_columns(stdout)};
 	int status = STATUS_USAGE;
 
 	l.table = calloc(1, sizeof(*l.table));

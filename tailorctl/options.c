@@ -16,6 +16,7 @@
 #include "base/nearest.h"
 #include "base/usage.h"
 #include "tailorctl/options.h"
+#include "tailorctl/plain.h"
 
 #define COUNT_MAX UINT64_C(1000000000)
 #define SECONDS_MAX 3600.0
@@ -33,7 +34,7 @@ static const struct command_row commands[COMMAND_COUNT] = {
 #undef OPTIONS_X
 };
 
-/* What becomes of an option's argument. */
+/* What becomes of an option's argument; what it may be, is in ranges. */
 enum option_kind {
 	FLAG,
 	TEXT,
@@ -43,6 +44,13 @@ enum option_kind {
 	BY,
 	FORMAT, /* of why: the option's name */
 	DONE,	/* prints something, and that is all */
+};
+
+static const char *const ranges[] = {
+    [COUNT] = "a whole number from 1 to 1000000000",
+    [SECONDS] = "seconds, from 0.001 to 3600",
+    [SINCE] = "from 1s to 3650d, as 90s, 10m, 2h, 1d",
+    [BY] = "cause, path, cpu or waker",
 };
 
 #define AT(member) offsetof(struct options, member)
@@ -139,61 +147,78 @@ print_help(void)
 	       "Exit status: 0 success, 1 failure, 2 wrong usage.\n");
 }
 
-static void
-print_bash(void)
+/* For bash: the words that an argument may be; "": it is not known. */
+static const struct {
+	const char *argument, *words;
+} values[] = {
+    {"WHICH", "$(_tailorctl_names)"},
+    {"SERVER", "$(_tailorctl_values servers name)"},
+    {"ID", "$(_tailorctl_values slow id)"},
+    {"CODE", "$(_tailorctl_values slow cause)"},
+    {"PATH", "$(_tailorctl_values slow target)"},
+    {"NAME", "$(_tailorctl_values 'stat -1A' name)"},
+    {"WHAT", "cause path cpu waker"},
+    {"SHELL", "bash zsh fish"},
+    {"N", ""},
+    {"SECONDS", ""},
+    {"TIME", "1m 10m 1h 1d"},
+    {"QUERY", ""},
+};
+
+static const char *
+values_of(const char *argument)
 {
-	printf("# bash completion for tailorctl: put it into\n"
-	       "# /usr/share/bash-completion/completions/tailorctl\n"
-	       "_tailorctl()\n{\n"
-	       "\tlocal word=${COMP_WORDS[COMP_CWORD]} i command=\n"
-	       "\tlocal commands='");
-	for (unsigned i = 0; i < COMMAND_COUNT; i++)
-		printf("%s%s", i > 0 ? " " : "", commands[i].name);
-	printf("'\n\tlocal options='");
-	for (unsigned i = 0; i < ROWS; i++)
-		if (strchr(COMMON_OPTIONS, rows[i].letter) != NULL)
-			printf("--%s ", rows[i].name);
-	printf("'\n"
-	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	       "\t\t[[ \" $commands \" == *\" ${COMP_WORDS[i]} \"* ]] &&\n"
-	       "\t\t\tcommand=${COMP_WORDS[i]} && break\n"
-	       "\tdone\n"
-	       "\tcase $command in\n");
-	for (unsigned c = 0; c < COMMAND_COUNT; c++) {
-		if (commands[c].letters[0] == '\0')
-			continue;
-		printf("\t%s) options+='", commands[c].name);
-		for (unsigned i = 0; i < ROWS; i++)
-			if (strchr(commands[c].letters, rows[i].letter) != NULL)
-				printf("--%s ", rows[i].name);
-		printf("' ;;\n");
-	}
-	printf("\t'') options+=$commands ;;\n"
-	       "\tesac\n"
-	       "\tmapfile -t COMPREPLY < <(compgen -W \"$options\" "
-	       "-- \"$word\")\n"
-	       "}\n"
-	       "complete -F _tailorctl tailorctl\n");
+	size_t n = strcspn(argument += *argument == '[', "]");
+
+	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (strlen(values[i].argument) == n &&
+		    strncmp(values[i].argument, argument, n) == 0)
+			return values[i].words;
+	return NULL;
 }
+
+/*
+ * The sockets' names, and what a running tailor lists.  Clients choose paths
+ * and ids, and compgen -W would expand "$(...)" in them: words with anything
+ * but harmless characters are left out.
+ */
+static const char functions[] =
+    "_tailorctl_names()\n{\n"
+    "\tls /run/tailor \"$XDG_RUNTIME_DIR/tailor\" \"/tmp/tailor-$UID\" "
+    "2>/dev/null |\n"
+    "\t\tsed -n 's/^admin-\\([A-Za-z0-9._-]*\\)\\.sock$/\\1/p'\n}\n"
+    "_tailorctl_values()\n{\n"
+    "\tlocal i admin=()\n"
+    "\tfor ((i = 1; i < COMP_CWORD - 1; i++)); do\n"
+    "\t\t[[ ${COMP_WORDS[i]} == -a || ${COMP_WORDS[i]} == --admin ]] &&\n"
+    "\t\t\tadmin=(-a \"${COMP_WORDS[i + 1]}\")\n"
+    "\tdone\n"
+    "\t# shellcheck disable=SC2086 # $1 is a command and its options\n"
+    "\ttailorctl \"${admin[@]}\" -t 1 --json $1 2>/dev/null |\n"
+    "\t\tgrep -o \"\\\"$2\\\":\\\"[^\\\"{?]*\" | cut -d '\"' -f 4 |\n"
+    "\t\tLC_ALL=C grep -v '[^A-Za-z0-9._/:,~%+-]' | sort -u\n}\n";
 
 bool
 options_completion(const char *shell)
 {
 	struct completion_word command[COMMAND_COUNT], option[ROWS];
 
-	if (strcmp(shell, "bash") == 0) {
-		print_bash(); /* offers each command's own options */
-		return true;
-	}
 	for (unsigned i = 0; i < COMMAND_COUNT; i++)
-		command[i] = (struct completion_word){
-		    commands[i].name, commands[i].summary, false};
+		command[i] = (struct completion_word){.name = commands[i].name,
+		    .meaning = commands[i].summary,
+		    .values = values_of(commands[i].argument),
+		    .options = commands[i].letters};
 	for (unsigned i = 0; i < ROWS; i++)
-		option[i] = (struct completion_word){
-		    rows[i].name, rows[i].help, rows[i].argument != NULL};
+		option[i] = (struct completion_word){.name = rows[i].name,
+		    .meaning = rows[i].help,
+		    .argument = rows[i].argument != NULL,
+		    .letter = rows[i].letter,
+		    .values = rows[i].argument != NULL
+				  ? values_of(rows[i].argument)
+				  : NULL};
 	return completion_print(stdout, shell,
-	    &(struct completion){
-		"tailorctl", command, COMMAND_COUNT, option, ROWS});
+	    &(struct completion){"tailorctl", command, COMMAND_COUNT, option,
+		ROWS, COMMON_OPTIONS, functions});
 }
 
 /* A whole number from 1 up. */
@@ -292,6 +317,15 @@ take(struct options *o, const struct option_row *row, const char *argument)
 	return 0;
 }
 
+static void
+refuse_argument(const struct option_row *row, const char *argument)
+{
+	char cell[64];
+
+	fprintf(stderr, "tailorctl: --%s \"%s\": it must be %s\n", row->name,
+	    plain_cell(cell, sizeof(cell), argument, 12), ranges[row->kind]);
+}
+
 /* 0, or -ENOENT after a message. */
 static int
 find_command(const char *name, enum command *out)
@@ -337,11 +371,18 @@ print_commands(FILE *out)
 		     "\"tailorctl --help\" explains the rest.\n");
 }
 
+static int
+most_words(const struct command_row *command)
+{
+	return command->argument[0] != '\0' ? 2 : 1;
+}
+
 /* The words after the options: COMMAND [ARGUMENT]. */
 static int
 take_words(struct options *o, int argc, char **argv)
 {
 	const struct command_row *command;
+	char cell[64];
 
 	if (argc == 0) {
 		print_commands(stderr);
@@ -351,14 +392,19 @@ take_words(struct options *o, int argc, char **argv)
 		return -EINVAL;
 	command = &commands[o->command];
 	o->argument = argc > 1 ? argv[1] : NULL;
-	if (argc > 2 || (argc > 1 && command->argument[0] == '\0') ||
-	    (argc == 1 && command->argument[0] != '\0' &&
-		command->argument[0] != '[')) {
-		fprintf(stderr, "usage: tailorctl [OPTION]... %s %s\n",
-		    command->name, command->argument);
-		return -EINVAL;
-	}
-	return 0;
+	if (argc > most_words(command))
+		fprintf(stderr, "tailorctl: \"%s\" is one word too many: ",
+		    plain_cell(
+			cell, sizeof(cell), argv[most_words(command)], 16));
+	else if (argc == 1 && command->argument[0] != '\0' &&
+		 command->argument[0] != '[')
+		fprintf(
+		    stderr, "tailorctl: %s is missing: ", command->argument);
+	else
+		return 0;
+	fprintf(stderr, "tailorctl %s%s%s [OPTION]...\n", command->name,
+	    command->argument[0] != '\0' ? " " : "", command->argument);
+	return -EINVAL;
 }
 
 /* Fill in getopt's two descriptions of the options. */
@@ -407,8 +453,7 @@ options_parse(struct options *out, int argc, char **argv)
 			return OPTIONS_BAD;
 		}
 		if (take(out, row_of(letter[0]), optarg) < 0) {
-			fprintf(stderr, "tailorctl: --%s: not in range: %s\n",
-			    row_of(letter[0])->name, optarg);
+			refuse_argument(row_of(letter[0]), optarg);
 			return OPTIONS_BAD;
 		}
 		if (strchr(given, c) == NULL)

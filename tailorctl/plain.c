@@ -1,10 +1,13 @@
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/instant.h"
 #include "base/text.h"
 #include "tailorctl/plain.h"
+
+#define WORD_MAX 20 /* on a narrow terminal a longer word is cut there */
 
 /*
  * Length of the character at s if it may be shown, 0 if it is to be hidden
@@ -20,6 +23,20 @@ shown(const unsigned char *s, size_t n)
 	if (length == 2 && s[0] == 0xc2 && s[1] < 0xa0)
 		return 0;
 	return length;
+}
+
+unsigned
+plain_spare(void)
+{
+	unsigned columns = terminal_columns(stdout);
+
+	return columns > TERMINAL_COLUMNS ? columns - TERMINAL_COLUMNS : 0;
+}
+
+const char *
+plain_escape(enum terminal_colour colour)
+{
+	return terminal_escape(terminal_has_colour(stdout), colour);
 }
 
 void
@@ -74,9 +91,35 @@ plain_cell(char *out, size_t size, const char *text, unsigned columns)
 }
 
 void
+plain_print_cell(
+    const char *text, unsigned columns, enum terminal_colour colour)
+{
+	char cell[4 * TERMINAL_COLUMNS_MAX];
+	unsigned used = 0;
+
+	plain_cell(cell, sizeof(cell), text, columns);
+	for (const char *p = cell; *p != '\0'; p++)
+		used += ((unsigned char)*p & 0xc0) != 0x80;
+	if (colour == TERMINAL_PLAIN)
+		fputs(cell, stdout);
+	else
+		printf("%s%s%s", plain_escape(colour), cell,
+		    plain_escape(TERMINAL_PLAIN));
+	printf("%*s", (int)(columns - used) + 1, "");
+}
+
+void
+plain_head(const char *text)
+{
+	printf("%s%s%s\n", plain_escape(TERMINAL_BOLD), text,
+	    plain_escape(TERMINAL_PLAIN));
+}
+
+void
 plain_wrap(FILE *out, const char *text, unsigned indent)
 {
-	unsigned column = indent;
+	unsigned column = indent, columns = terminal_columns(out);
+	size_t most = columns > indent + WORD_MAX ? columns - indent : WORD_MAX;
 
 	for (;;) {
 		size_t word;
@@ -85,7 +128,11 @@ plain_wrap(FILE *out, const char *text, unsigned indent)
 		word = strcspn(text, " ");
 		if (word == 0)
 			break;
-		if (column > indent && column + 1 + word > PLAIN_COLUMNS) {
+		if (word > most) /* it fits in no line */
+			word = most;
+		while (((unsigned char)text[word] & 0xc0) == 0x80)
+			word++;
+		if (column > indent && column + 1 + word > columns) {
 			fprintf(out, "\n%*s", (int)indent, "");
 			column = indent;
 		}
@@ -152,6 +199,16 @@ plain_count(char out[PLAIN_DURATION_BYTES], double value)
 		snprintf(out, PLAIN_DURATION_BYTES, "%.4gM", value / 1e6);
 	else
 		snprintf(out, PLAIN_DURATION_BYTES, "%.4gG", value / 1e9);
+	return out;
+}
+
+char *
+plain_rate(char out[PLAIN_DURATION_BYTES], double per_s)
+{
+	if (!(per_s > 0) || per_s >= 9.95)
+		return plain_count(
+		    out, per_s > 0 && per_s < 9e15 ? floor(per_s + 0.5) : 0);
+	snprintf(out, PLAIN_DURATION_BYTES, "%.1f", per_s);
 	return out;
 }
 

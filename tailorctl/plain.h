@@ -1,5 +1,6 @@
 /*
- * plain.h: text for a terminal of 80 columns.
+ * plain.h: text for a terminal, in its width and colours; 80 columns and none in
+ * a pipe.
  *
  * Text from outside may contain escape sequences; none reaches the terminal.
  * Control characters and bytes that are not UTF-8 become "?".
@@ -12,8 +13,13 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/terminal.h"
 
-#define PLAIN_COLUMNS 80
+/* Columns of standard output beyond 80, for what would be cut there. */
+unsigned plain_spare(void);
+
+/* The escape sequence of a colour, or "" unless standard output has colours. */
+const char *plain_escape(enum terminal_colour colour);
 
 /* Write text without control characters, except newlines and tabs. */
 void plain_write(FILE *out, const char *text, size_t length);
@@ -25,9 +31,16 @@ void plain_write(FILE *out, const char *text, size_t length);
  */
 char *plain_cell(char *out, size_t size, const char *text, unsigned columns);
 
+/* The same in a column of a table, in a colour, and a blank. */
+void plain_print_cell(
+    const char *text, unsigned columns, enum terminal_colour colour);
+
+/* The heads of a table's columns, and a newline. */
+void plain_head(const char *text);
+
 /*
  * plain_wrap(out, text, indent):
- * Write text in lines of at most 80 columns, all but the first indented (the
+ * Write text in lines of the output's width, all but the first indented (the
  * first begins at column indent).
  */
 void plain_wrap(FILE *out, const char *text, unsigned indent);
@@ -41,6 +54,9 @@ char *plain_seconds(char out[PLAIN_DURATION_BYTES], double seconds);
 
 /* A count: "1234", "56.7k", "1.23M".  Returns out. */
 char *plain_count(char out[PLAIN_DURATION_BYTES], double value);
+
+/* How often something happens in a second: "0.2", "14", "1234".  Returns out. */
+char *plain_rate(char out[PLAIN_DURATION_BYTES], double per_s);
 
 /* json_print() to standard output, with a message if memory ran out. */
 int plain_json(struct json *j);

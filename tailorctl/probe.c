@@ -36,10 +36,18 @@ static const struct {
 #define PROBES (sizeof(probes) / sizeof(probes[0]))
 #define INDENT 17
 
+void
+probe_head(bool available, const char *name)
+{
+	printf("%s%-3s%s  %-12s",
+	    plain_escape(available ? TERMINAL_GREEN : TERMINAL_YELLOW),
+	    available ? "yes" : "no", plain_escape(TERMINAL_PLAIN), name);
+}
+
 static void
 show(unsigned i, const struct finding *f)
 {
-	printf("%-3s  %-12s", f->available ? "yes" : "no", probes[i].name);
+	probe_head(f->available, probes[i].name);
 	plain_wrap(stdout, f->found, INDENT);
 	printf("     %-12s", "  gives");
 	plain_wrap(stdout, probes[i].gives, INDENT);

@@ -30,6 +30,9 @@ void probe_agent(struct finding *f);
 void probe_kernel(struct finding *f);
 void probe_counters(struct finding *f);
 
+/* Print the beginning of a line: "yes  name". */
+void probe_head(bool available, const char *name);
+
 /*
  * probe_costs(j):
  * Measure the cost of the kernel's signals here and list the available ones: as

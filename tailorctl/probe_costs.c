@@ -16,8 +16,8 @@ print_signals(const struct profiler_signal_state *state)
 {
 	printf("\nKernel events\n");
 	for (unsigned i = 0; i < PROFILER_SIGNALS; i++) {
-		printf("%-3s  %-12s", state[i].on ? "yes" : "no",
-		    profiler_signal_name((enum profiler_signal)i));
+		probe_head(
+		    state[i].on, profiler_signal_name((enum profiler_signal)i));
 		plain_wrap(stdout,
 		    state[i].on
 			? profiler_signal_meaning((enum profiler_signal)i)

@@ -66,31 +66,41 @@ describe_program(const cJSON *s, char *out, size_t size)
 		snprintf(out, size, " (%.15s)", name);
 }
 
+/* Ready is good, down is bad, what lies between will pass. */
+static enum terminal_colour
+state_colour(const char *state)
+{
+	if (state == NULL || strcmp(state, "ready") == 0)
+		return TERMINAL_GREEN;
+	return strcmp(state, "down") == 0 ? TERMINAL_RED : TERMINAL_YELLOW;
+}
+
+/* Lines below a server's: what it is, and how its pauses are seen. */
 static void
-show_server(const cJSON *s)
+show_server_details(const cJSON *s)
 {
 	const cJSON *kept = field_list(s, "connections");
-	char name[64], state[64], hazards[64], source[64], text[512];
-	char p50[PLAIN_DURATION_BYTES], p95[PLAIN_DURATION_BYTES], line[512];
-	char waits[WAITS_BYTES], program[64];
-
-	join_hazards(field_list(s, "hazards"), text, sizeof(text));
-	plain_cell(hazards, sizeof(hazards), text, 12);
-	plain_cell(name, sizeof(name), field_text(s, "name"), 14);
-	plain_cell(state, sizeof(state), field_text(s, "state"), 10);
-	plain_cell(source, sizeof(source), field_text(s, "source"), 10);
-	printf("%c %-14s %-10s %-12s %8lld %7s %7s %s\n",
-	    field_true(s, "active") ? '*' : ' ', name, state, hazards,
-	    (long long)field_number(s, "inflight", 0),
-	    plain_duration(p50, latency_ns(s, "p50_ns")),
-	    plain_duration(p95, latency_ns(s, "p95_ns")), source);
+	const char *address = field_text(s, "address");
+	const char *detail = field_text(s, "detail");
+	const char *source = field_text(s, "source");
+	char text[512], line[64], program[64], waits[WAITS_BYTES];
 
 	describe_program(s, program, sizeof(program));
-	snprintf(text, sizeof(text), "%.100s, pid %lld%s, %.200s",
-	    field_text(s, "address") != NULL ? field_text(s, "address") : "-",
-	    (long long)field_number(s, "pid", 0), program,
-	    field_text(s, "detail") != NULL ? field_text(s, "detail") : "");
-	printf("    %s\n", plain_cell(line, sizeof(line), text, 76));
+	snprintf(text, sizeof(text), "%.100s, pid %lld%s",
+	    address != NULL ? address : "-",
+	    (long long)field_number(s, "pid", 0), program);
+	printf("    ");
+	plain_wrap(stdout, text, 4);
+	source = source != NULL ? source : "-";
+	detail = detail != NULL ? detail : "";
+	/* "hsperfdata of OpenJDK 17": not the source twice. */
+	if (strncmp(detail, source, strlen(source)) == 0)
+		snprintf(text, sizeof(text), "pauses: %.400s", detail);
+	else
+		snprintf(text, sizeof(text), "pauses: %.20s%s%.400s", source,
+		    *detail != '\0' ? ": " : "", detail);
+	printf("    ");
+	plain_wrap(stdout, text, 4);
 	printf("    connections: %lld idle, %lld busy, %lld draining; "
 	       "%lld restarts, %lld errors\n",
 	    (long long)field_number(kept, "idle", 0),
@@ -107,16 +117,58 @@ show_server(const cJSON *s)
 		printf("    waits for %s\n", waits);
 }
 
+static double
+per_second(const cJSON *s, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(s, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+/* The widths of names and hazards; the other columns need no more. */
+static unsigned
+name_columns(void)
+{
+	return 12 + (plain_spare() < 40 ? plain_spare() / 2 : 20);
+}
+
+static void
+show_server(const cJSON *s)
+{
+	const char *state = field_text(s, "state");
+	double errors_per_s = per_second(s, "errors_per_s");
+	char rate[PLAIN_DURATION_BYTES], errors[PLAIN_DURATION_BYTES];
+	char p50[PLAIN_DURATION_BYTES], p95[PLAIN_DURATION_BYTES], text[512];
+
+	join_hazards(field_list(s, "hazards"), text, sizeof(text));
+	printf("%c ", field_true(s, "active") ? '*' : ' ');
+	plain_print_cell(field_text(s, "name"), name_columns(), TERMINAL_BOLD);
+	plain_print_cell(state, 10, state_colour(state));
+	plain_print_cell(text, name_columns(),
+	    *text != '-' ? TERMINAL_YELLOW : TERMINAL_PLAIN);
+	printf("%8s %s%8s%s %7lld %7s %7s\n",
+	    plain_rate(rate, per_second(s, "responses_per_s")),
+	    plain_escape(errors_per_s > 0 ? TERMINAL_RED : TERMINAL_PLAIN),
+	    plain_rate(errors, errors_per_s), plain_escape(TERMINAL_PLAIN),
+	    (long long)field_number(s, "inflight", 0),
+	    plain_duration(p50, latency_ns(s, "p50_ns")),
+	    plain_duration(p95, latency_ns(s, "p95_ns")));
+	show_server_details(s);
+}
+
 static void
 show_servers(const cJSON *tree)
 {
+	int columns = (int)name_columns();
 	const cJSON *s;
 	char mode[64];
 
 	printf("mode %s\n",
 	    plain_cell(mode, sizeof(mode), field_text(tree, "mode"), 20));
-	printf("  %-14s %-10s %-12s %8s %7s %7s %s\n", "SERVER", "STATE",
-	    "HAZARDS", "INFLIGHT", "P50", "P95", "SOURCE");
+	printf("%s  %-*s %-10s %-*s %8s %8s %7s %7s %7s%s\n",
+	    plain_escape(TERMINAL_BOLD), columns, "SERVER", "STATE", columns,
+	    "HAZARDS", "RATE/s", "ERRORS/s", "FLIGHT", "P50", "P95",
+	    plain_escape(TERMINAL_PLAIN));
 	cJSON_ArrayForEach(s, field_list(tree, "servers")) show_server(s);
 }
 
@@ -130,7 +182,7 @@ static void
 show_request(const cJSON *r)
 {
 	const cJSON *server;
-	char id[64], state[16], method[16], target[512], age[64];
+	char id[64], state[16], method[16], target[1024], age[64];
 	char servers[128] = "", asked[64];
 
 	cJSON_ArrayForEach(server, field_list(r, "servers"))
@@ -144,7 +196,8 @@ show_request(const cJSON *r)
 	plain_cell(id, sizeof(id), field_text(r, "id"), 17);
 	plain_cell(state, sizeof(state), field_text(r, "state"), 9);
 	plain_cell(method, sizeof(method), field_text(r, "method"), 7);
-	plain_cell(target, sizeof(target), field_text(r, "target"), 20);
+	plain_cell(target, sizeof(target), field_text(r, "target"),
+	    20 + plain_spare());
 	printf("%-17s %7s %-9s %-14.14s %s %s\n", id,
 	    plain_duration(age, field_number(r, "age_ns", -1)), state,
 	    plain_cell(asked, sizeof(asked), servers, 14), method, target);
@@ -160,8 +213,8 @@ show_requests(const cJSON *tree)
 	    (long long)field_number(tree, "queued", 0));
 	if (cJSON_GetArraySize(field_list(tree, "requests")) == 0)
 		return;
-	printf("%-17s %7s %-9s %-14s %s\n", "ID", "AGE", "STATE", "SERVERS",
-	    "REQUEST");
+	plain_head(
+	    "ID                    AGE STATE     SERVERS        REQUEST");
 	cJSON_ArrayForEach(r, field_list(tree, "requests")) show_request(r);
 }
 

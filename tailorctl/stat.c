@@ -4,11 +4,9 @@
  * Requests /metrics periodically and subtracts; a counter that decreased
  * belongs to a new process, and its change is counted from zero.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/instant.h"
 #include "base/json.h"
@@ -16,6 +14,7 @@
 #include "tailorctl/commands.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/samples.h"
+#include "tailorctl/screen.h"
 
 /* One reading: the text and the time of the request. */
 struct reading {
@@ -70,19 +69,32 @@ change_per_s(const struct sample *s, const struct reading *now,
 	return (s->value - old) * (double)NS_PER_S / (double)gap_ns;
 }
 
+/* A wide terminal has room for more labels. */
+static unsigned
+name_columns(void)
+{
+	unsigned spare = plain_spare();
+
+	return 55 + (spare < 45 ? spare : 45);
+}
+
 /* Print a row, with a rate from the second reading on. */
 static void
 print_row(const struct row *row, bool rates)
 {
-	char text[512], name[512], value[PLAIN_DURATION_BYTES];
+	char text[512], value[PLAIN_DURATION_BYTES];
 	char change[PLAIN_DURATION_BYTES];
 	int n = (int)(row->sample.length < 400 ? row->sample.length : 400);
 
 	snprintf(text, sizeof(text), "%.*s", n, row->sample.name);
-	printf("%-55s %11s", plain_cell(name, sizeof(name), text, 55),
-	    plain_count(value, row->sample.value));
+	plain_print_cell(text, name_columns(), TERMINAL_PLAIN);
+	printf("%11s", plain_count(value, row->sample.value));
 	if (rates)
-		printf(" %12s", plain_count(change, row->change_per_s));
+		printf(" %s%12s%s",
+		    plain_escape(row->change_per_s != 0 ? TERMINAL_BOLD
+							: TERMINAL_PLAIN),
+		    plain_count(change, row->change_per_s),
+		    plain_escape(TERMINAL_PLAIN));
 	putchar('\n');
 }
 
@@ -123,17 +135,26 @@ print_table(const struct reading *now, const struct reading *before,
 	const char *end = at + now->response.length;
 	bool rates = instant_is_set(before->at);
 	struct row row;
+	uint32_t shown = 0;
 
-	if (isatty(STDOUT_FILENO) && !o->once)
-		printf("\033[H\033[2J"); /* home, clear */
-	printf("%-55s %11s%s\n", "NAME", "VALUE", rates ? "   PER SECOND" : "");
+	screen_begin();
+	printf("%s%-*s %11s%s%s\n", plain_escape(TERMINAL_BOLD),
+	    (int)name_columns(), "NAME", "VALUE", rates ? "   PER SECOND" : "",
+	    plain_escape(TERMINAL_PLAIN));
 	while (samples_next(&at, end, &row.sample)) {
 		if (!wanted(&row.sample, o))
+			continue;
+		/* A head, and below one line and a hint. */
+		if (++shown + 3 > screen_rows())
 			continue;
 		row.change_per_s = change_per_s(&row.sample, now, before);
 		print_row(&row, rates);
 	}
-	if (!isatty(STDOUT_FILENO) && !o->once)
+	if (shown + 3 > screen_rows())
+		printf("%u more: \"tailorctl stat NAME\" shows fewer\n",
+		    shown + 3 - screen_rows());
+	screen_hint("");
+	if (screen_rows() == UINT32_MAX && !o->once)
 		putchar('\n');
 }
 
@@ -148,11 +169,12 @@ int
 command_stat(const struct options *options)
 {
 	struct reading now, before = {{0}, INSTANT_NONE};
-	struct timespec pause = {options->interval_ns / NS_PER_S,
-	    (long)(options->interval_ns % NS_PER_S)};
 	int status = STATUS_NO;
 
+	screen_open(options);
 	while (read_once(options, &now) == 0) {
+		int key = 0;
+
 		status = STATUS_OK;
 		if (!options->json)
 			print_table(&now, &before, options);
@@ -162,8 +184,12 @@ command_stat(const struct options *options)
 		before = now;
 		if (options->once || status != STATUS_OK || fflush(stdout) != 0)
 			break;
+		do
+			key = screen_wait(options->interval_ns);
+		while (key != SCREEN_QUIT && screen_paused());
+		if (key == SCREEN_QUIT)
+			break;
 		status = STATUS_NO; /* unless the next reading succeeds */
-		nanosleep(&pause, NULL);
 	}
 	http_response_fini(&before.response);
 	return status;

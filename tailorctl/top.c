@@ -10,19 +10,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/follow.h"
+#include "tailorctl/overview.h"
 #include "tailorctl/plain.h"
+#include "tailorctl/screen.h"
 #include "talechain/events/events.h"
 
 #define ROWS_MAX 4096
 #define ROW_NAME 64
 #define SHOWN 20
+#define FRAME_ROWS 5 /* above and below the rows of the table */
 #define TASKS 1024
 
 struct top_row {
@@ -32,10 +34,16 @@ struct top_row {
 	int64_t cost_ns, extra_ns, max_ns;
 };
 
+/* What the rows are sorted by. */
+enum order { BY_COST, BY_LONGEST, BY_COUNT, ORDERS };
+
 struct top {
 	const struct options *options;
+	enum order order;
+	struct overview overview;
 	struct top_row row[ROWS_MAX];
 	unsigned rows;
+	bool shown;	 /* as a whole interval */
 	uint64_t others; /* without a row */
 	struct {
 		uint32_t tid;
@@ -187,6 +195,11 @@ take_event(void *user, const struct timeline_slot *slot)
 {
 	struct top *t = user;
 
+	if (slot->event.type != TALECHAIN_THREAD && screen_paused())
+		return;
+	if (t->shown)
+		t->rows = 0; /* the next interval starts from zero */
+	t->shown = false;
 	if (slot->event.type == TALECHAIN_THREAD)
 		take_name(t, &slot->event);
 	else if (t->options->by == TOP_CPU)
@@ -221,56 +234,96 @@ name_rows(struct top *t)
 /* --- showing -------------------------------------------------------------------- */
 
 static int
-cost_first(const void *va, const void *vb)
+descending(int64_t a, int64_t b)
 {
-	const struct top_row *a = va, *b = vb;
-
-	if (a->cost_ns != b->cost_ns)
-		return a->cost_ns < b->cost_ns ? 1 : -1;
-	if (a->count != b->count)
-		return a->count < b->count ? 1 : -1;
-	return strcmp(a->name, b->name);
+	return (a < b) - (a > b);
 }
 
-static const char *const heads[] = {
-    [TOP_CAUSE] = "CAUSE                             TIME LOST   LONGEST "
-		  "REQUESTS",
-    [TOP_PATH] = "PATH                             TIME SPENT   LONGEST "
-		 "REQUESTS",
-    [TOP_CPU] = "CPU                             WAITED FOR   LONGEST "
-		"SWITCHES   SOFTIRQ",
-    [TOP_WAKER] = "WAKER                                               "
-		  " WAKEUPS",
+static int
+first(const void *va, const void *vb, void *user)
+{
+	const struct top_row *a = va, *b = vb;
+	const int by[ORDERS] = {
+	    [BY_COST] = descending(a->cost_ns, b->cost_ns),
+	    [BY_LONGEST] = descending(a->max_ns, b->max_ns),
+	    [BY_COUNT] = descending((int64_t)a->count, (int64_t)b->count),
+	};
+	const enum order *order = user;
+
+	if (by[*order] != 0)
+		return by[*order];
+	if (by[BY_COST] != 0)
+		return by[BY_COST];
+	return by[BY_COUNT] != 0 ? by[BY_COUNT] : strcmp(a->name, b->name);
+}
+
+/* Heads of the columns; an empty one has no column. */
+static const struct {
+	const char *name, *cost, *longest, *count, *extra;
+} heads[] = {
+    [TOP_CAUSE] = {"CAUSE", "TIME LOST", "LONGEST", "REQUESTS", ""},
+    [TOP_PATH] = {"PATH", "TIME SPENT", "LONGEST", "REQUESTS", ""},
+    [TOP_CPU] = {"CPU", "WAITED FOR", "LONGEST", "SWITCHES", "SOFTIRQ"},
+    [TOP_WAKER] = {"WAKER", "", "", "WAKEUPS", ""},
 };
+#define NAME_COLUMNS 31
+
+static void
+print_heads(const struct top *t, unsigned columns)
+{
+	enum top_kind by = t->options->by;
+
+	printf("%s%-*s %10s %9s %8s", plain_escape(TERMINAL_BOLD), (int)columns,
+	    heads[by].name, heads[by].cost, heads[by].longest, heads[by].count);
+	if (heads[by].extra[0] != '\0')
+		printf(" %9s", heads[by].extra);
+	printf("%s\n", plain_escape(TERMINAL_PLAIN));
+}
+
+static void
+print_row(const struct top *t, const struct top_row *r, unsigned columns)
+{
+	char cost[PLAIN_DURATION_BYTES], most[PLAIN_DURATION_BYTES];
+	char extra[PLAIN_DURATION_BYTES];
+	bool waker = t->options->by == TOP_WAKER;
+
+	plain_print_cell(r->name, columns, TERMINAL_PLAIN);
+	printf("%10s %9s %8llu", waker ? "" : plain_duration(cost, r->cost_ns),
+	    waker ? "" : plain_duration(most, r->max_ns),
+	    (unsigned long long)r->count);
+	if (t->options->by == TOP_CPU)
+		printf(" %9s", plain_duration(extra, r->extra_ns));
+	putchar('\n');
+}
+
+/* A path may be longer than a cause: a wide terminal has room for it. */
+static unsigned
+top_columns(void)
+{
+	unsigned columns = NAME_COLUMNS + plain_spare();
+
+	return columns < ROW_NAME ? columns : ROW_NAME;
+}
 
 static void
 print_table(const struct top *t, unsigned n)
 {
-	char cost[PLAIN_DURATION_BYTES], most[PLAIN_DURATION_BYTES];
-	char extra[PLAIN_DURATION_BYTES], name[ROW_NAME * 2];
-	bool waker = t->options->by == TOP_WAKER;
+	static const char *const next[ORDERS] = {
+	    "s sort by the longest", "s sort by count", "s sort by time"};
 
-	if (isatty(STDOUT_FILENO) && !t->options->once && !t->options->dump)
-		printf("\033[H\033[2J"); /* home, clear */
-	printf("%s\n", heads[t->options->by]);
-	for (unsigned i = 0; i < n; i++) {
-		const struct top_row *r = &t->row[i];
-
-		printf("%-32s %9s %9s %8llu",
-		    plain_cell(name, sizeof(name), r->name, 32),
-		    waker ? "" : plain_duration(cost, r->cost_ns),
-		    waker ? "" : plain_duration(most, r->max_ns),
-		    (unsigned long long)r->count);
-		if (t->options->by == TOP_CPU)
-			printf(" %9s", plain_duration(extra, r->extra_ns));
-		putchar('\n');
-	}
+	screen_begin();
+	if (t->overview.mode[0] != '\0')
+		overview_print(&t->overview);
+	print_heads(t, top_columns());
+	for (unsigned i = 0; i < n; i++)
+		print_row(t, &t->row[i], top_columns());
 	if (n == 0)
 		printf("nothing%s\n",
 		    t->options->by >= TOP_CPU
 			? ": events of the kernel are missing (tailorctl "
 			  "probe)"
 			: "");
+	screen_hint(next[t->order]);
 }
 
 static int
@@ -283,6 +336,8 @@ print_json(const struct top *t, unsigned n)
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.top/1");
 	json_key_string(&j, "by", by[t->options->by]);
+	if (t->overview.mode[0] != '\0')
+		overview_write(&t->overview, &j);
 	json_key_array(&j, "rows");
 	for (unsigned i = 0; i < n; i++) {
 		const struct top_row *r = &t->row[i];
@@ -310,38 +365,68 @@ print(struct top *t)
 {
 	unsigned n =
 	    t->options->count > 0 ? (unsigned)t->options->count : SHOWN;
+	uint32_t rows = screen_rows();
 
-	qsort(t->row, t->rows, sizeof(t->row[0]), cost_first);
+	qsort_r(t->row, t->rows, sizeof(t->row[0]), first, &t->order);
+	if (rows < UINT32_MAX && n + FRAME_ROWS > rows)
+		n = rows > FRAME_ROWS ? rows - FRAME_ROWS : 1;
 	n = n < t->rows ? n : t->rows;
 	if (t->options->json ? print_json(t, n) < 0
 			     : (print_table(t, n), false))
 		return -1;
-	/* The next interval starts from zero. */
-	t->rows = 0;
 	return fflush(stdout);
 }
 
+/* The overview needs a tailor; a stream's file does not. */
 static int
-show_events(void *user)
+read_overview(struct top *t)
 {
-	name_rows(user);
-	return print(user);
+	return t->options->stream != NULL
+		   ? 0
+		   : overview_read(&t->overview, t->options);
+}
+
+static void
+press(struct top *t, int key)
+{
+	if (key == 's')
+		t->order = (t->order + 1) % ORDERS;
+}
+
+static int
+show_events(void *user, int key)
+{
+	struct top *t = user;
+
+	press(t, key);
+	if (key == 0 && read_overview(t) < 0)
+		return -1;
+	name_rows(t);
+	t->shown |= key == 0;
+	return print(t);
 }
 
 static int
 run_slow(struct top *t)
 {
 	const struct options *o = t->options;
-	struct timespec pause = {
-	    o->interval_ns / NS_PER_S, (long)(o->interval_ns % NS_PER_S)};
+	int key = 0;
 
-	for (;;) {
-		if (gather_slow(t) < 0 || print(t) != 0)
+	while (key != SCREEN_QUIT) {
+		bool read = key == 0 && !screen_paused();
+
+		press(t, key);
+		if (read)
+			t->rows = 0;
+		if (read && (read_overview(t) < 0 || gather_slow(t) < 0))
+			return STATUS_NO;
+		if (print(t) != 0)
 			return STATUS_NO;
 		if (o->once || o->dump)
 			return STATUS_OK;
-		nanosleep(&pause, NULL);
+		key = screen_wait(o->interval_ns);
 	}
+	return STATUS_OK;
 }
 
 int
@@ -355,8 +440,10 @@ command_top(const struct options *options)
 		return STATUS_NO;
 	t->options = options;
 	if (options->by == TOP_CAUSE || options->by == TOP_PATH) {
+		screen_open(options);
 		status = run_slow(t);
 	} else if (follow_open(&f, options) == 0) {
+		screen_open(options);
 		status = follow_run(&f, take_event, show_events, t);
 		follow_close(&f);
 	}

@@ -54,6 +54,8 @@ public final class TaleChain implements AutoCloseable {
 	public static final int THREAD = 0x0104;
 	public static final int EXEC = 0x0105;
 	public static final int EXIT = 0x0106;
+	public static final int STACK = 0x0107;
+	public static final int SYMBOL = 0x0108;
 	public static final int SOFTIRQ = 0x0201;
 	public static final int TCP_RECV = 0x0301;
 	public static final int TCP_XMIT = 0x0302;
@@ -61,6 +63,7 @@ public final class TaleChain implements AutoCloseable {
 	public static final int TCP_RETRANSMIT = 0x0304;
 	public static final int SOCK_SEND = 0x0305;
 	public static final int SOCK_RECV = 0x0306;
+	public static final int SOCK_PEER = 0x0307;
 	public static final int PAGEFAULT = 0x0401;
 	public static final int SYSCALL = 0x0501;
 	public static final int IDLE = 0x0601;

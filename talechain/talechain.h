@@ -105,16 +105,27 @@
  * and SOCK_RECV.  In the events of a flow sequence numbers are TCP's own,
  * 32 bits, of the first byte meant; ports are in host order.
  *   WAKEUP    context: enum talechain_context; vector: of the softirq
- *   SCHEDULE  off: why the task left, enum talechain_off; to_priority: the
- *             kernel's 0..139, under 100 is real-time; waker and waker_ns: the
- *             task that made the next one runnable, and when (0: not known); wait_ns:
- *             how long it had been runnable
+ *   SCHEDULE  off: why the task left, enum talechain_off; call: the number of
+ *             the system call that it left in, plus 1 (0: in none, or not
+ *             known); to_priority: the kernel's 0..139, under 100 is
+ *             real-time; waker and waker_ns: the task that made the next one
+ *             runnable, and when (0: not known); wait_ns: how long it had been
+ *             runnable, at most 2^38 - 1
  *   THREAD    the name of a task that other events mention: 16 bytes
+ *   STACK     three addresses of a stack, the innermost first, 0: none; frame:
+ *             which the first of them is; kind: enum talechain_stack.  Of a
+ *             wait it comes when the thread has its CPU again
+ *   SYMBOL    in timelines only, made when one is cut out: a piece of the name
+ *             of an address of the process in pid, 24 bytes
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
  *   TCP_*     status: TCP's flags byte; TCP_ACK is a segment without data
  *             that acknowledged something, TCP_XMIT leaves to the device
  *   SOCK_*    one call's bytes; unsent: still in the socket when the call
- *             returned, held: why, enum talechain_held; left: not yet read
+ *             returned, held: why, enum talechain_held; left: not yet read;
+ *             remote_ipv4: the other end's address in host order, 0: it has
+ *             none.  SOCK_PEER has all 16 bytes of an IPv6 address: as a
+ *             watched process connects, and before calls on connections to
+ *             other ports than the watched ones
  *   PAGEFAULT written at its end; bytes: 0 if not known; more: 0, but in
  *             timelines the number of faults that followed at once and are
  *             joined to it; bytes: the sum
@@ -131,12 +142,16 @@
 	    "")                                                                \
 	X(SCHEDULE, 0x0102, "schedule", "to_pid:32/to_tid",                    \
 	    "waker_pid:32/waker_tid", "waker_ns",                              \
-	    "off:8/to_priority:8/wait_ns")                                     \
+	    "off:8/to_priority:8/call:10/wait_ns")                             \
 	X(RUNNABLE, 0x0103, "runnable", "to_tid", "to_pid", "", "")            \
 	X(THREAD, 0x0104, "thread", "of_tid", "of_pid", "name_begin",          \
 	    "name_end")                                                        \
 	X(EXEC, 0x0105, "exec", "", "", "", "")                                \
 	X(EXIT, 0x0106, "exit", "status", "", "", "")                          \
+	X(STACK, 0x0107, "stack", "kind:4/frame:6/of_pid:22/of_tid",           \
+	    "address_0", "address_1", "address_2")                             \
+	X(SYMBOL, 0x0108, "symbol", "piece:7/address", "text_0", "text_1",     \
+	    "text_2")                                                          \
 	X(SOFTIRQ, 0x0201, "softirq", "vector", "latency_ns", "raised_ns", "") \
 	X(TCP_RECV, 0x0301, "tcp_recv", "cookie", "sequence:32/acknowledged",  \
 	    "bytes:32/window", "local_port:16/remote_port:16/status")          \
@@ -148,9 +163,11 @@
 	    "sequence:32/acknowledged", "bytes:32/window",                     \
 	    "local_port:16/remote_port:16/status")                             \
 	X(SOCK_SEND, 0x0305, "sock_send", "cookie", "sequence:32/bytes",       \
-	    "unsent:32/held", "local_port:16/remote_port:16/status")           \
+	    "unsent:32/held", "local_port:16/remote_port:16/remote_ipv4")      \
 	X(SOCK_RECV, 0x0306, "sock_recv", "cookie", "sequence:32/bytes",       \
-	    "left", "local_port:16/remote_port:16/status")                     \
+	    "left", "local_port:16/remote_port:16/remote_ipv4")                \
+	X(SOCK_PEER, 0x0307, "sock_peer", "cookie", "remote_begin",            \
+	    "remote_end", "local_port:16/remote_port:16/remote_ipv4")          \
 	X(PAGEFAULT, 0x0401, "pagefault", "address", "latency_ns", "bytes",    \
 	    "more:32/major")                                                   \
 	X(SYSCALL, 0x0501, "syscall", "number:16/latency_ns", "parameter1",    \
@@ -261,6 +278,10 @@ enum talechain_rate {
 	    TALECHAIN_RATE_END /* one past the last */
 };
 
+/* The bits of "call" in an argument of SCHEDULE, and of wait_ns below it. */
+#define TALECHAIN_CALL_BITS 10
+#define TALECHAIN_WAIT_BITS 38
+
 /* In which context a wake-up happened: the "context" of WAKEUP. */
 enum talechain_context {
 	TALECHAIN_CONTEXT_TASK = 0, /* none: the task itself did it */
@@ -277,6 +298,13 @@ enum talechain_off {
 	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger, the freezer */
 	TALECHAIN_OFF_DEAD = 5,
 	TALECHAIN_OFF_THROTTLED = 6, /* runnable; its CPU quota is used up */
+};
+
+/* What a stack is of: "kind" of STACK. */
+enum talechain_stack {
+	TALECHAIN_STACK_WAITED = 1, /* the program's, as it went to sleep */
+	TALECHAIN_STACK_KERNEL = 2, /* the kernel's, below that */
+	TALECHAIN_STACK_RAN = 3,    /* the program's, at an interrupt */
 };
 
 /* Why sent bytes stayed in the socket: "held" of SOCK_SEND. */

@@ -125,10 +125,10 @@ class Appliance:
         return self._active()["name"]
 
     def kill_active(self):
-        """kill -9 of the active server's JVM; returns its pid."""
-        pid = self._active()["pid"]
-        os.kill(pid, signal.SIGKILL)
-        return pid
+        """kill -9 of the active server; returns its name."""
+        server = self._active()
+        os.kill(server["pid"], signal.SIGKILL)
+        return server["name"]
 
     def metrics(self):
         """{'name{label="x"}': value}; also kept as metrics.txt."""
@@ -144,19 +144,28 @@ class Appliance:
         return found
 
     def timeline(self, identity):
-        """(text or None, why not) of one request's timeline."""
+        """(timeline or None, why not) of one request; also kept as
+        worst.json, worst.html and worst.txt."""
+        for form in ("json", "html", "text"):
+            status, text = self._timeline(identity, form)
+            if status != 200:
+                return None, f"no timeline ({status} {text.strip()})"
+            name = f"worst.{form.replace('text', 'txt')}"
+            with open(os.path.join(self.directory, name), "w",
+                      encoding="utf-8") as file:
+                file.write(text)
+            if form == "json":
+                tale = json.loads(text)
+        return tale, ""
+
+    def _timeline(self, identity, form):
+        """A finished request may be in the works for a moment."""
         for _ in range(20):
-            status, text = self.ask(f"/timeline/{identity}",
-                                    {"Accept": "text/plain"})
-            if status == 200:
-                with open(os.path.join(self.directory, "worst.txt"), "w",
-                          encoding="utf-8") as file:
-                    file.write(text)
-                return text, ""
+            status, text = self.ask(f"/timeline/{identity}?format={form}")
             if status not in (409, 429):
                 break
             time.sleep(0.1)
-        return None, f"GET /timeline/{identity}: {status} {text.strip()}"
+        return status, text
 
     def stop(self):
         self._process.stop()

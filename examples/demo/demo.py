@@ -1,16 +1,15 @@
 #!/usr/bin/python3
-"""Two search servers, their collections and a kill -9, four ways.
+"""Two servers, their collections and a kill -9, with and without Tailor.
 
 The same seeded load goes
 
-  a  straight to the service, as the JDK ships its HTTP server
-  b  straight to it, with TCP_NODELAY
-  c  through Tailor, which only watches
-  d  through Tailor, which acts
+  direct   straight to one server
+  observe  through Tailor, which only watches
+  active   through Tailor, which acts
 
-and in the middle of each run the JVM that serves is killed with SIGKILL and
-started again (in c and d by Tailor).  Then one table says what the clients
-saw.  Needs no root and nothing outside Debian; see --help.
+and in the middle of each run the server that serves is killed with SIGKILL and
+started again (behind Tailor, by Tailor).  A page shows what the clients saw.
+Needs no root and nothing outside Debian; see --help.
 """
 
 import argparse
@@ -20,59 +19,73 @@ import pathlib
 import platform
 import shutil
 import signal
-import statistics
 import sys
 import tempfile
 import time
 
 import chart
 import report
+import result_page
+import stories
 import web
 from appliance import Appliance
-from heating import heat_apart
-from load import Generator, write_targets
-from processes import Trouble, adopt_orphans, end_all
-from service import KeptServer, Recipe, java, lucene_jars
+from heating import Pauses
+from load import Generator
+from processes import (Process, Trouble, adopt_orphans, end_all, in_background,
+                       wait_until)
+from service import KeptServer
+from workloads import ROOT, WORKLOADS
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-QUERIES = ROOT / "examples" / "lucene" / "queries.txt"
-SETUPS = (("a", "direct, as shipped"), ("b", "direct, NODELAY"),
-          ("c", "Tailor, watching"), ("d", "Tailor, acting"))
+SETUPS = {"direct": ("direct", None), "observe": ("Tailor, observe only",
+                                                  "watch"),
+          "active": ("Tailor, active", "act")}
 PAUSE_MS = 100
+STYLE = ROOT / "proxy" / "admin" / "page" / "live.css"
 
 _begun = time.monotonic()
 
 
-def say(text):
-    """One line of progress, with the time since the start."""
-    print(f"[{time.monotonic() - _begun:4.0f} s] {text}", file=sys.stderr,
-          flush=True)
+def say(text, passing=False):
+    """A line of progress, with the time since the start; a passing one is for
+    those who look on only, and gives way to the next."""
+    terminal = sys.stderr.isatty()
+    if passing and not terminal:
+        return
+    print(("\r\033[K" if terminal else "")
+          + report.cut(f"[{time.monotonic() - _begun:4.0f} s] {text}"),
+          end="" if passing else "\n", file=sys.stderr, flush=True)
 
 
 def options():
-    """The command line; the environment (make demo AGENT=none) below it."""
+    """The command line; the environment (make demo AGENT=jvmti) below it."""
     env = os.environ.get
     p = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0],
-        epilog="AGENT, RATE, RUNS, ITERATIONS, QUICK and BUILD in the "
-               "environment set the defaults of the options of those names.")
+        epilog="RUNTIME, AGENT, RATE, RUNS, ITERATIONS, QUICK, KEEP and BUILD "
+               "in the environment set the defaults of the options of those "
+               "names.")
+    p.add_argument("--runtime", choices=WORKLOADS,
+                   default=env("RUNTIME") or "lucene",
+                   help="what the servers are [lucene]")
     p.add_argument("--agent", choices=("jvmti", "none"),
-                   default=env("AGENT") or "jvmti",
-                   help="how Tailor learns of collections: its JVM agent, "
-                        "or nothing in the JVM at all [jvmti]")
-    p.add_argument("--rate", type=float, default=float(env("RATE") or 400),
-                   metavar="N", help="requests per second [400]")
+                   default=env("AGENT") or "none",
+                   help="what is loaded into the JVMs: Tailor's agent, or "
+                   "nothing [none]")
+    p.add_argument("--rate", type=float, default=float(env("RATE") or 0),
+                   metavar="N", help="requests per second [400; node: 100]")
     p.add_argument("--iterations", type=int, metavar="N",
-                   default=int(env("ITERATIONS") or 12),
-                   help="of 1000 requests, in each set-up [12]")
+                   default=int(env("ITERATIONS") or 0),
+                   help="of 1000 requests, in each set-up [12; node: 6]")
     p.add_argument("--runs", type=int, default=int(env("RUNS") or 1),
-                   metavar="N", help="do it all so often; medians at the "
-                   "end [1]")
+                   metavar="N", help="do it all so often [1]")
     p.add_argument("--quick", action="store_true",
                    default=(env("QUICK") or "0") not in ("0", "no"),
                    help="4 iterations: a minute, and rougher figures")
-    p.add_argument("--setups", default="abcd", metavar="LETTERS",
-                   help="only these [abcd]")
+    p.add_argument("--keep", action="store_true",
+                   default=(env("KEEP") or "0") not in ("0", "no"),
+                   help="leave the last set-up running, under load")
+    p.add_argument("--setups", metavar="NAMES",
+                   help="only these, of " + ",".join(SETUPS))
     p.add_argument("--seed", type=int, default=1, metavar="N",
                    help="of the arrivals [1]")
     p.add_argument("--port", type=int, default=0, metavar="N",
@@ -81,15 +94,20 @@ def options():
                    default=ROOT / (env("BUILD") or "build"),
                    help="the programs [build]")
     p.add_argument("--out", type=pathlib.Path, metavar="DIR",
-                   help="raw results [build/demo/<time>]")
-    p.add_argument("--json", metavar="FILE",
-                   help="write the results as JSON; - for standard output")
-    p.add_argument("--svg", metavar="FILE", help="write the chart")
+                   help="the page and raw results [build/demo/<time>]")
+    p.add_argument("--svg", metavar="FILE",
+                   help="write the chart of direct and active")
     o = p.parse_args()
+    o.work = WORKLOADS[o.runtime]
+    o.rate = o.rate or o.work.rate
+    o.iterations = o.iterations or o.work.iterations
     if o.rate <= 0 or o.iterations < 1 or o.runs < 1:
         p.error("--rate, --iterations and --runs must be positive")
-    if not set(o.setups) <= set("abcd") or not o.setups:
-        p.error("--setups takes letters of abcd")
+    o.setups = o.setups.split(",") if o.setups else o.work.setups
+    if not set(o.setups) <= set(SETUPS):
+        p.error("--setups takes names of " + ",".join(SETUPS))
+    if o.keep and "active" not in o.setups:
+        p.error("--keep keeps the set-up active, which is left out")
     if o.quick:
         o.iterations = min(o.iterations, 4)
     o.build = o.build.resolve()
@@ -100,15 +118,8 @@ def options():
 
 def check(o):
     """Trouble unless everything is there."""
-    java()
-    lucene_jars()
-    needed = {"tailor": "make", "tailor-load": "make",
-              "examples/lucene/SearchService.class": "make lucene",
-              "lucene-index": "make lucene-index"}
-    if o.agent == "jvmti":
-        needed["libtailor-jvm.so"] = "make agent"
-    if not set(o.setups) & set("cd"):
-        del needed["tailor"]
+    needed = {"tailor": "make", "tailor-load": "make", "tailorctl": "make",
+              **o.work.needs(o.agent)}
     for name, command in needed.items():
         if not (o.build / name).exists():
             raise Trouble(f"{o.build / name} is missing: {command}")
@@ -123,18 +134,18 @@ class Demo:
     def __init__(self, o, directory, sockets):
         self.o = o
         self.directory = directory
+        self.sockets = sockets
         directory.mkdir(parents=True)
         targets = directory / "targets.txt"
-        self.requests = write_targets(QUERIES, targets)
+        self.requests = o.work.write_targets(targets)
         self.generator = Generator(o.build, targets, o.rate, o.seed)
         # as many as fill the sessions, so that collections are as long at
         # the beginning as at the end
-        self.warm_up = 2000 if o.quick else 6000
-        self.sockets = sockets
+        self.warm_up = o.work.warm_up // (3 if o.quick else 1)
+        self.middle = o.iterations // 2
         self.cpus = {"a": "0", "b": "1"}
         self.direct_cpus = {0}
-        self.worst = None
-        self.delay = None
+        self.kept = None
 
     def place(self):
         """With CPUs to spare, Tailor's own placement, for all set-ups."""
@@ -143,8 +154,9 @@ class Demo:
             raise Trouble("one CPU only: two servers need one each")
         self.cpus = {"a": str(allowed[0]), "b": str(allowed[1])}
         self.direct_cpus = {allowed[0]}
-        if len(allowed) == 2 or not set(self.o.setups) & set("cd"):
+        if len(allowed) == 2 or self.o.setups == ["direct"]:
             return
+        say("asking Tailor where the servers should run", passing=True)
         self.cpus = {"a": "auto", "b": "auto"}
         appliance = self.appliance(self.folder("placement"), "watch")
         try:
@@ -160,173 +172,200 @@ class Demo:
     def appliance(self, directory, mode):
         ports = [self.o.port or web.free_port(), web.free_port(),
                  web.free_port()]
-        recipe = Recipe(self.o.build, self.o.agent,
-                        self.sockets / "channels.sock")
-        return Appliance(recipe, str(directory), ports, mode, self.cpus)
+        recipe = self.o.work.recipe(self.o, self.sockets / "channels.sock")
+        return Appliance(recipe, str(directory), ports, mode, self.cpus,
+                         self.o.work.more)
 
-    def setup(self, key, title):
-        """Run one set-up; returns its line of the table, as a dict."""
+    def setup(self, key):
+        """Run one set-up; returns all that was found."""
+        title, mode = SETUPS[key]
         directory = self.folder(key)
-        say(f"{key}  {title}: starting and warming up")
-        if key in "ab":
-            found = self.direct(directory, nodelay=key == "b")
-        else:
-            found = self.through(directory, key)
-        say(f"{key}  slowest {found['client_max_ms']:.1f} ms, "
-            f"{found['errors']} errors")
+        say(f"{key}: starting and warming up", passing=True)
+        found = self.through(directory, key, mode) if mode \
+            else self.direct(directory)
+        say(f"{key}: slowest {report.number(found['story']['ms'])} ms, "
+            f"{found['errors']} failed", passing=self.o.runs > 1)
         return {"key": key, "title": title, **found}
 
-    def direct(self, directory, nodelay):
-        server = KeptServer(Recipe(self.o.build), "a", web.free_port(),
-                            str(directory), nodelay, self.direct_cpus)
+    def warm(self, servers, directory):
+        self.o.work.warm(self.generator, servers, directory, self.warm_up)
+
+    def direct(self, directory):
+        server = KeptServer(self.o.work.recipe(self.o, None), "a",
+                            web.free_port(), str(directory), True,
+                            self.direct_cpus)
         try:
             server.wait_ready()
-            heat_apart(self.generator, {"a": server.port}, directory,
-                       self.warm_up)
-            result = self.measure(server.port, directory, server.kill)
+            self.warm({"a": server.port}, directory)
+            pauses = Pauses(directory, "a")
+            result, killed = self.measure("direct", server.port, directory,
+                                          server.kill)
+            restarted_ns = server.restarted_ns
         finally:
             server.stop()
-        return self.outcome(result)
+        story = stories.of_facts(result.worst["lat"] / 1e6,
+                                 result.worst_span_ns(), pauses.ends(),
+                                 killed.get("a"), restarted_ns)
+        return self.outcome(result, story)
 
-    def through(self, directory, key):
-        appliance = self.appliance(
-            directory, "watch" if key == "c" else "act")
+    def through(self, directory, key, mode):
+        appliance = self.appliance(directory, mode)
         try:
-            heat_apart(self.generator, appliance.servers, directory,
-                       self.warm_up)
+            self.o.work.check_seen(appliance)
+            self.warm(appliance.servers, directory)
             appliance.wait_calm()
             before = appliance.metrics()
-            result = self.measure(
-                appliance.port, directory, appliance.kill_active)
+            result, killed = self.measure(key, appliance.port, directory,
+                                          appliance.kill_active)
             appliance.check_alive()
             after = appliance.metrics()
-            if key == "c":
-                self.worst = (result.worst["lat"] / 1e6, *appliance.timeline(
-                    result.worst["id"]))
-            else:
-                self.delay = report.send_delay(after)
-        finally:
+            story = self.story(appliance, result, directory, killed)
+        except BaseException:
             appliance.stop()
-        found = self.outcome(result)
+            raise
+        if self.o.keep and key == "active":
+            self.kept = appliance
+        else:
+            appliance.stop()
         hedges = sum(value - before.get(name, 0)
                      for name, value in after.items()
                      if name.startswith("tailor_hedges_sent_total"))
-        found["hedges"] = int(hedges)
-        found["extra_pct"] = 100 * hedges / result.requests
-        return found
+        return {**self.outcome(result, story), "hedges": int(hedges),
+                "extra_pct": 100 * hedges / result.requests}
+
+    def story(self, appliance, result, directory, killed):
+        ms = result.worst["lat"] / 1e6
+        tale, why = appliance.timeline(result.worst["id"])
+        if tale is None:
+            return {"ms": ms, "cause": f"not observed: {why}", "lines": [],
+                    "moments": []}
+        link = os.path.relpath(directory / "worst.html", self.o.out)
+        return {**stories.of_timeline(ms, tale, list(appliance.servers),
+                                      killed), "link": link}
 
     @staticmethod
-    def outcome(result):
-        return {**result.summary(), "iterations": result.iterations,
-                "trusted": result.trusted}
+    def outcome(result, story):
+        return {"requests": result.requests, "errors": result.errors,
+                "parts": result.parts, "trusted": result.trusted,
+                "story": story}
 
-    def measure(self, port, directory, kill):
-        """The measured load, with a kill -9 in its middle."""
+    def measure(self, key, port, directory, kill):
+        """The measured load, with a kill -9 in its middle: (Result, {server:
+        when it was killed})."""
         o = self.o
         one_s = self.requests / o.rate + PAUSE_MS / 1000
-        middle = o.iterations // 2
-        say(f"   {o.iterations} x {self.requests} requests at {o.rate:g}/s, "
-            f"{o.iterations * one_s:.0f} s")
+        say(f"{key}: {o.iterations} x {self.requests} requests at "
+            f"{o.rate:g}/s, {o.iterations * one_s:.0f} s", passing=True)
         run = self.generator.start(
             port, self.requests, o.iterations, PAUSE_MS, directory)
         # early in an iteration, so that it sees the whole restart
-        due = time.monotonic() + (middle + 0.2) * one_s
-        while run.running() and time.monotonic() < due:
+        due = None
+        while o.work.kills and run.running() and (
+                due is None or time.monotonic() < due):
+            if due is None and run.iteration() >= self.middle:
+                due = time.monotonic() + 0.2 * one_s
             time.sleep(0.02)
-        if run.running():
-            say(f"   kill -9 {kill()} in iteration {middle + 1}")
-        return run.wait()
+        killed = {kill(): time.monotonic_ns()} \
+            if o.work.kills and run.running() else {}
+        return run.wait(), killed
 
     def run(self):
         self.place()
-        setups = [self.setup(key, title) for key, title in SETUPS
-                  if key in self.o.setups]
-        return {"setups": setups,
-                "max_ratio": report.ratio(setups, "c", "d", "client_max_ms"),
-                "p999_ratio": report.ratio(
-                    setups, "c", "d", "client_p999_ms")}
+        return [self.setup(key) for key in SETUPS if key in self.o.setups]
+
+
+def together(runs):
+    """The set-ups with the iterations of all runs, and what they say."""
+    found = []
+    for same in zip(*runs):
+        parts = [part for s in same for part in s["parts"]]
+        s = {**same[0], "parts": parts, "figures": report.figures(parts),
+             "slowest": [part[-1] for part in parts],
+             "errors": sum(s["errors"] for s in same),
+             "requests": sum(s["requests"] for s in same),
+             "trusted": all(s["trusted"] for s in same),
+             "story": max((s["story"] for s in same),
+                          key=lambda story: story["ms"])}
+        if "hedges" in s:
+            s["hedges"] = sum(s["hedges"] for s in same)
+            s["extra_pct"] = 100 * s["hedges"] / s["requests"]
+        found.append(s)
+    return found
 
 
 def describe(o):
-    return (f"{o.iterations} x 1000 searches at {o.rate:g}/s, Poisson, one "
-            f"kill -9 each; agent: {o.agent}; {os.cpu_count()} CPUs, Linux "
-            f"{platform.release()}")
+    every = o.iterations * o.runs
+    return (f"{every} x 1000 searches at {o.rate:g}/s"
+            + (f", {o.runs} kill -9" if o.work.kills else "")
+            + (f", agent {o.agent}" if o.agent != "none" else "")
+            + f"; {os.cpu_count()} CPUs, Linux {platform.release()}")
 
 
-def print_report(o, demo, found):
-    """All there is to say about one run."""
-    setups = found["setups"]
-    print(f"\n{describe(o)}\n\n{report.table(setups)}\n")
-    print("latency = scheduled instant -> last byte, of answered requests; "
-          "err = not answered")
-    for name, key in (("worst latency", "max_ratio"),
-                      ("p99.9", "p999_ratio")):
-        if found[key]:
-            print(f"{name}: watching / acting = {found[key]:.1f}")
-    for s in setups:
-        if not s["trusted"]:
-            print(f"set-up {s['key']}: the load generator was disturbed "
-                  f"itself; see {demo.directory / s['key'] / 'load.txt'}")
-    print(f"\nslowest request of each iteration\n{report.chart(setups)}")
-    if demo.delay is not None:
-        print("\nfrom the begin of a collection to the last request sent "
-              f"again:\n{report.wrap(demo.delay)}")
-    if demo.worst is not None:
-        ms, text, why = demo.worst
-        print(f"\nthe slowest request of c, {ms:.1f} ms:\n{text or why}")
-    print(f"\nraw results: {demo.directory}")
-    for line in WHERE_NEXT:
-        print(f"  {line}")
+def print_report(o, setups, found):
+    """What the terminal gets of it."""
+    lines = ["", describe(o), *report.table(setups), report.READING,
+             report.ratio_line(setups, found)]
+    lines += [report.cut(f"{s['key']}, {report.number(s['story']['ms'])} ms: "
+                         f"{s['story']['cause']}") for s in setups]
+    doubtful = [s["key"] for s in setups if not s["trusted"]]
+    if doubtful:
+        lines.append("The load generator itself was late: "
+                     f"{', '.join(doubtful)}; see load.txt there.")
+    print("\n".join(line for i, line in enumerate(lines) if line or not i))
 
 
-WHERE_NEXT = (
-    "?/load.txt          tailor-load's own report, with its self-check",
-    "?/requests.ndjson   every request",
-    "?/a-gc-PID.log      the JVM's collections, by itself",
-    "[cd]/tailor.json    Tailor's configuration:  build/tailor -T -c FILE",
-    "[cd]/metrics.txt    Tailor's counters after the run",
-    "c/worst.txt         the timeline above",
-    "build/tailorctl slow | why ID | log   on a Tailor that runs",
-)
-
-
-def print_medians(results):
-    """Over several runs."""
-    if len(results) < 2:
-        return
-    print(f"\nmedians of {len(results)} runs")
-    for name, key in (("worst latency", "max_ratio"),
-                      ("p99.9", "p999_ratio")):
-        values = [r[key] for r in results if r[key]]
-        if values:
-            each = ", ".join(f"{v:.1f}" for v in values)
-            print(f"  {name}: watching / acting = "
-                  f"{statistics.median(values):.1f}  ({each})")
-    acting = [s for r in results for s in r["setups"] if s["key"] == "d"]
-    if acting:
-        print(f"  acting: {sum(s['errors'] for s in acting)} errors, "
-              f"at most {max(s['extra_pct'] for s in acting):.2f} % extra "
-              "requests")
-
-
-def write_results(o, results):
-    text = json.dumps({"schema": "tailor.demo/1", "what": describe(o),
-                       "agent": o.agent, "rate_per_s": o.rate,
-                       "seed": o.seed, "runs": results}, indent=2) + "\n"
-    (o.out / "results.json").write_text(text, encoding="utf-8")
-    if o.json == "-":
-        print(text, end="")
-    elif o.json:
-        pathlib.Path(o.json).write_text(text, encoding="utf-8")
-    picture = chart.svg(results[-1]["setups"], describe(o))
-    (o.out / "demo.svg").write_text(picture, encoding="utf-8")
+def write_results(o, setups, found):
+    kills = [run * o.iterations + o.iterations // 2 for run in range(o.runs)] \
+        if o.work.kills else []
+    (o.out / "index.html").write_text(
+        result_page.page(STYLE.read_text(encoding="utf-8"), setups, found,
+                  describe(o), kills), encoding="utf-8")
+    kept = [{k: v for k, v in s.items() if k != "parts"} for s in setups]
+    (o.out / "results.json").write_text(json.dumps(
+        {"schema": "tailor.demo/2", "what": describe(o), "seed": o.seed,
+         "p999_ratio": found, "setups": kept}, indent=2) + "\n",
+        encoding="utf-8")
     if o.svg:
-        pathlib.Path(o.svg).write_text(
-            chart.short(results[-1]["setups"], describe(o)), encoding="utf-8")
+        pathlib.Path(o.svg).write_text(chart.svg(
+            [s for s in setups if s["key"] != "observe"], describe(o)),
+            encoding="utf-8")
+
+
+def run_all(o, sockets):
+    """All runs, and what is made of them; the last Demo."""
+    runs, demo = [], None
+    for number in range(1, o.runs + 1):
+        if demo and demo.kept:
+            demo.kept.stop()
+        where = o.out / f"run{number}" if o.runs > 1 else o.out
+        demo = Demo(o, where, sockets)
+        runs.append(demo.run())
+        if o.runs > 1:
+            say(f"run {number} of {o.runs}: slowest " + ", ".join(
+                f"{s['key']} {report.number(s['story']['ms'])} ms"
+                for s in runs[-1]))
+    setups = together(runs)
+    parts = {s["key"]: s["parts"] for s in setups}
+    found = report.ratio(parts.get("direct"), parts.get("active"))
+    print_report(o, setups, found)
+    write_results(o, setups, found)
+    return demo
+
+
+def keep(o, demo):
+    """Show the live page of what is left running."""
+    shown = o.out / "live.txt"
+    live = Process([o.build / "tailorctl", "--admin", demo.kept.admin, "live"],
+                   shown)
+    wait_until(lambda: "/live" in shown.read_text(), live,
+               "tailorctl live had printed an address")
+    print(f"\nIt goes on, at {shown.read_text().split()[0]}\n"
+          f"To end it: kill {os.getpid()}")
 
 
 def main():
     o = options()
+    ready = in_background() if o.keep else None
     adopt_orphans()
     # the paths of Unix sockets are limited to 107 bytes
     sockets = tempfile.mkdtemp(prefix="tailor-demo-")
@@ -335,16 +374,14 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         check(o)
-        results = []
-        for number in range(1, o.runs + 1):
-            where = o.out / f"run{number}" if o.runs > 1 else o.out
-            demo = Demo(o, where, pathlib.Path(sockets))
-            results.append(demo.run())
-            if o.json != "-":
-                print_report(o, demo, results[-1])
-        write_results(o, results)
-        if o.json != "-":
-            print_medians(results)
+        demo = run_all(o, pathlib.Path(sockets))
+        if o.keep:
+            keep(o, demo)
+        print(f"\n{o.out / 'index.html'}", flush=True)
+        if o.keep:
+            ready()
+        while o.keep:
+            demo.generator.warm_up(demo.kept.port, int(60 * o.rate), o.rate)
     except Trouble as e:
         print(f"demo: {e}", file=sys.stderr)
         return 1

@@ -16,7 +16,8 @@ class Pauses:
     """What JVMs' logs say of their pauses, from now on: all JVMs' whose logs
     are in the directory, or those of the one server of that name."""
 
-    LINE = re.compile(r"\] GC\(\d+\) Pause .* ([\d.]+)ms$")
+    LINE = re.compile(
+        r"(?:\[(\d+)ns\].*)?\] GC\(\d+\) Pause .* ([\d.]+)ms$")
 
     def __init__(self, directory, name="*"):
         self._directory = pathlib.Path(directory)
@@ -28,6 +29,10 @@ class Pauses:
 
     def since(self):
         """Their lengths in ms."""
+        return [ms for _, ms in self.ends()]
+
+    def ends(self):
+        """[(end in ns of CLOCK_MONOTONIC, length in ms)]."""
         found = []
         for path in self._logs():
             with open(path, encoding="utf-8", errors="replace") as file:
@@ -35,7 +40,7 @@ class Pauses:
                 for line in file:
                     match = self.LINE.search(line.rstrip())
                     if match:
-                        found.append(float(match[1]))
+                        found.append((int(match[1] or 0), float(match[2])))
         return found
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import time
 import urllib.parse
@@ -88,6 +89,16 @@ class Run:
     def running(self):
         return self.child.poll() is None
 
+    def iteration(self):
+        """The last one that is over (from 1), as far as is written; 0: none."""
+        try:
+            with open(f"{self.directory}/requests.ndjson", "rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+                return int(re.findall(rb'^\{"i":(\d+),', file.read(),
+                                      re.MULTILINE)[-1])
+        except (FileNotFoundError, IndexError):
+            return 0
+
     def wait(self):
         """The results; Trouble if it could not run."""
         try:
@@ -109,7 +120,7 @@ class Result:
     """What a run measured.  Times in ms.
 
     latency, server   of answered requests, ascending
-    iterations        [(p99, max), ...] of answered requests
+    parts             [latencies, ascending] of each iteration
     errors            requests without a good answer
     worst             the slowest answered request, as tailor-load wrote it
     """
@@ -141,8 +152,15 @@ class Result:
                           f"answered; see {directory}")
         self.latency = sorted(latency)
         self.server = sorted(server)
-        self.iterations = [(quantile(sorted(v), 0.99), max(v))
-                           for _, v in sorted(by_iteration.items())]
+        self.parts = [sorted(v) for _, v in sorted(by_iteration.items())]
+        self._run = os.path.join(directory, "run.json")
+
+    def worst_span_ns(self):
+        """When the slowest was due and when it was answered, as
+        time.monotonic_ns() has it."""
+        with open(self._run, encoding="utf-8") as file:
+            epoch = int(json.load(file)["clock"]["epoch_ns"])
+        return epoch + self.worst["sched"], epoch + self.worst["last"]
 
     def summary(self):
         """{name: ms} of the table's columns."""

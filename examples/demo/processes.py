@@ -23,6 +23,31 @@ def adopt_orphans():
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def in_background():
+    """Go on in a child of its own session; call what is returned when there
+    is nothing more to print.  The parent lasts until then, or as long as the
+    child, passes signals on, and exits with the child's status."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        os.setsid()
+        return lambda: _detach(write)
+    os.close(write)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda n, _: os.kill(pid, n))
+    if os.read(read, 1):
+        os._exit(0)
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _detach(write):
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in range(3):
+        os.dup2(nothing, fd)
+    os.write(write, b"1")
+
+
 def _parents():
     """{pid: parent's pid} of all processes."""
     found = {}

@@ -67,7 +67,8 @@ class Recipe:
 
     def command(self, name, port, directory, nodelay=True):
         argv = [java(), *self.jvm,
-                f"-Xlog:gc*:file={directory}/{name}-gc-%p.log"]
+                f"-Xlog:gc*:file={directory}/{name}-gc-%p.log"
+                ":uptime,timenanos,level,tags"]
         path = [f"{self.build}/examples/lucene", *lucene_jars()]
         if nodelay:
             argv.append(NODELAY)
@@ -88,12 +89,13 @@ class KeptServer:
 
     def __init__(self, recipe, name, port, directory, nodelay, cpus):
         self.port = port
+        self._name = name
         self._argv = recipe.command(name, port, directory, nodelay)
         self._output = os.path.join(directory, f"{name}.log")
         self._cpus = cpus
         self._stopping = threading.Event()
         self._process = self._start()
-        self.restart_s = None  # how long the last restart took
+        self.restarted_ns = None  # when the last restart was over
         self._keeper = threading.Thread(target=self._keep, daemon=True)
         self._keeper.start()
 
@@ -111,19 +113,17 @@ class KeptServer:
     def _keep(self):
         while True:
             self._process.child.wait()
-            begun = time.monotonic()
             if self._stopping.is_set():
                 return
             self._process = self._start()
             while not self._healthy() and self._process.running():
                 time.sleep(0.02)
-            self.restart_s = time.monotonic() - begun
+            self.restarted_ns = time.monotonic_ns()
 
     def kill(self):
-        """kill -9; returns the pid that was."""
-        pid = self._process.pid
-        os.kill(pid, signal.SIGKILL)
-        return pid
+        """kill -9; returns the server's name."""
+        os.kill(self._process.pid, signal.SIGKILL)
+        return self._name
 
     def stop(self):
         self._stopping.set()

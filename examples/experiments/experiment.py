@@ -83,8 +83,8 @@ def options():
     p.add_argument("--report-to", type=pathlib.Path, metavar="DIR",
                    help="where to put the report [beside the cells]")
     p.add_argument("--redo-bad", action="store_true",
-                   help="measure cells again in which the generator could "
-                        "not keep its schedule")
+                   help="measure cells again whose figures are mostly the "
+                        "generator's lateness")
     p.add_argument("--forecast", action="store_true",
                    help="only say how long what is missing would take")
     o = p.parse_args()

@@ -2,7 +2,6 @@
 
 import figures
 from goals import TIMES_LOWER, alternatives, find, value
-from shared import demo_report
 
 DELAY = "tailor_hazard_last_hedge_seconds"
 MAX_NOTE = "max: the slowest request of the median iteration"
@@ -101,11 +100,19 @@ def scale(plan, rows):
         for x in full) + "."
 
 
+def _histogram(metrics, name):
+    """A Prometheus histogram as [(upper bound in s, count up to there)]."""
+    return sorted(
+        (float(key.split('le="')[1].split('"')[0].replace("+Inf", "inf")), n)
+        for key, n in metrics.items()
+        if key.startswith(f"{name}_bucket{{") and 'le="' in key)
+
+
 def delay_counts(row):
     """[(bound in s, count up to there)] of all rounds together."""
     counts = {}
     for metrics in row.get("metrics", []):
-        for bound, below in demo_report.histogram(metrics, DELAY):
+        for bound, below in _histogram(metrics, DELAY):
             counts[bound] = counts.get(bound, 0) + below
     return sorted(counts.items())
 
@@ -284,6 +291,25 @@ SENTENCES = {"thesis": thesis, "restart": restart, "delay": delays,
 def sentence(name, plan, rows):
     """What the experiment shows."""
     return SENTENCES.get(name, compare)(plan, rows)
+
+
+SHORT = {"p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max",
+         "worst": "slowest"}
+
+
+def range_of(row, name):
+    """ "p99.9 within 8.1-8.9": a latency that is not good."""
+    found = row["figures"][name]
+    most = row["worst"] if name == "worst" else value(row, name)
+    return f"{SHORT[name]} {found['trust']} {found['least']:.1f}-{most:.1f}"
+
+
+def not_good(row):
+    """Which latencies of a row are not good, for its last cell."""
+    left = [range_of(row, name) for name in SHORT
+            if row["figures"][name]["trust"] != "good"]
+    return f"{len(SHORT) - len(left)} of {len(SHORT)}" + (
+        "\n(" + ", ".join(left) + ")" if left else "")
 
 
 def notes(rows):

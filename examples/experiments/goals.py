@@ -1,7 +1,7 @@
 """Whether the project's goals are met, by how much, and what is to blame.
 
 A goal is met, missed, or not measured; missed ones say by how much.  One that
-seems met is doubtful if the load generator could not keep its schedule.
+seems met is doubtful if the load generator's lateness spoils its figures.
 """
 
 import collections
@@ -110,28 +110,33 @@ def blame(row, met):
         f". Its slowest request, as Tailor explains it: {why}"
 
 
-def doubts(rows):
-    """That some of it should not be used."""
-    bad = sum(row["rounds"] - row["trusted"] for row in rows)
-    return f" (in {bad} of {sum(row['rounds'] for row in rows)} cells the " \
-        "generator could not keep its schedule)" if bad else ""
+def doubts(rows, figures):
+    """Which of the figures that a goal is about are not good."""
+    left = [f"{name} of {row['title']} {row['figures'][name]['trust']}"
+            for row in rows for name in figures
+            if row["figures"][name]["trust"] != "good"]
+    return f" (by the generator's lateness: {'; '.join(left)})" if left else ""
 
 
 def judge(plans, rows):
     """The goals of the experiments that were asked for; rows as the report
     has them, by experiment."""
-    def of(name, judged):
+    def of(name, judged, figures, keys=None):
         if name not in plans:
             return None
         own = rows[name]["rows"] if name in rows else []
         goal = judged(own, plans[name])
-        doubt = doubts(own)
+        doubt = doubts([row for row in own
+                        if keys is None or row["key"] in keys], figures)
         return goal._replace(
             state="doubtful" if doubt and goal.state == "met" else goal.state,
             why=goal.why + doubt)
+    instead = plans.get("instead", {})
     return [goal for goal in (
-        of("thesis", worst_latency), of("instead", close_to_ideal),
-        of("instead", ahead),
+        of("thesis", worst_latency, ["worst"], ("shipped", "tailor")),
+        of("instead", close_to_ideal, ["p999"],
+           (instead.get("ideal"), instead.get("best"))),
+        of("instead", ahead, ["p999", "worst"]),
         over_all(plans, rows, "no request fails",
                  lambda row: row["errors"] > 0,
                  lambda row: f"{row['errors']} of {row['requests']}"),

@@ -3,8 +3,9 @@
 A cell's raw result is a JSON object:
 
   iterations   [{p50, p99, p999, max, server_max (ms), sent, errors,
-               lag_p99}, ...]
+               lag_p99, least: {p50, p99, max}}, ...]
   latencies    of all answered requests, ms, ascending, at most KEEP of them
+  least        the same without what the generator's lateness may have added
   extra        requests to servers beyond the clients'
   pauses       lengths of the JVMs' pauses for collections meanwhile, ms
   slowest      {ms, iteration, number, why}: why as Tailor explains it, if it does
@@ -53,6 +54,14 @@ def rank_interval(n, percent):
     return (low, high) if low >= 1 and high <= n else None
 
 
+def trust(least, reported):
+    """What a figure (ms) is worth, by tailor-load's rule for its own."""
+    apart = reported - least
+    if apart < 0.05 or apart * 20 < reported:
+        return "good"
+    return "within" if apart * 2 <= reported else "doubtful"
+
+
 def thin(ordered):
     """[(value, share not above), ...]: all of the tail, some of the rest."""
     n = len(ordered)
@@ -63,9 +72,9 @@ def thin(ordered):
 
 
 def read_requests(path):
-    """({iteration: [ms, ...]}, {iteration: [server ms, ...]}, failures,
-    the slowest one's line) of requests.ndjson."""
-    by_iteration, server, errors, slowest = {}, {}, 0, None
+    """({iteration: [ms, ...]}, the same of the least latencies, {iteration:
+    [server ms, ...]}, failures, the slowest one's line) of requests.ndjson."""
+    by_iteration, least, server, errors, slowest = {}, {}, {}, 0, None
     with open(path, encoding="utf-8") as file:
         for line in file:
             request = json.loads(line)
@@ -74,19 +83,20 @@ def read_requests(path):
                 continue
             by_iteration.setdefault(request["i"], []).append(
                 request["lat"] / 1e6)
+            least.setdefault(request["i"], []).append(request["least"] / 1e6)
             if "srv" in request:
                 server.setdefault(request["i"], []).append(
                     request["srv"] / 1e6)
             if slowest is None or request["lat"] > slowest["lat"]:
                 slowest = request
-    return by_iteration, server, errors, slowest
+    return by_iteration, least, server, errors, slowest
 
 
 def summarise(directory):
     """The part of a cell that comes from tailor-load's files."""
     with open(os.path.join(directory, "run.json"), encoding="utf-8") as file:
         run = json.load(file)
-    by_iteration, server, errors, slowest = read_requests(
+    by_iteration, least, server, errors, slowest = read_requests(
         os.path.join(directory, "requests.ndjson"))
     if not by_iteration:
         raise Trouble(f"no request was answered; see {directory}")
@@ -98,18 +108,22 @@ def summarise(directory):
         if ms:
             entry.update(p50=nearest_rank(ms, 50), p99=nearest_rank(ms, 99),
                          p999=nearest_rank(ms, 99.9), max=ms[-1])
+            low = sorted(least[it["index"]])
+            entry["least"] = {"p50": nearest_rank(low, 50),
+                              "p99": nearest_rank(low, 99), "max": low[-1]}
         if it["index"] in server:
             entry["server_max"] = max(server[it["index"]])
         iterations.append(entry)
     every = sorted(ms for values in by_iteration.values() for ms in values)
     return {"iterations": iterations, "latencies": every,
+            "least": sorted(ms for values in least.values()
+                            for ms in values),
             "server": sorted(ms for values in server.values()
                              for ms in values),
             "slowest": {"ms": slowest["lat"] / 1e6, "id": slowest.get("id"),
                         "iteration": slowest["i"], "number": slowest["n"]},
             "errors": errors, "requests": run["summary"]["sent"],
-            "verdict": run["generator"]["verdict"],
-            "reasons": run["generator"]["reasons"]}
+            "verdict": run["generator"]["verdict"]}
 
 
 def heat(generator, running, requests):
@@ -196,6 +210,24 @@ def over_iterations(cells, name):
     return found
 
 
+def figures_trust(row, cells):
+    """{figure: {least, trust}} of a row's latencies; what cells of an earlier
+    version do not say counts as doubtful."""
+    its = [it for cell in cells for it in cell["iterations"] if "max" in it]
+    low = sorted(ms for cell in cells
+                 for ms in cell.get("least") or [0] * len(cell["latencies"]))
+    found = {name: nearest_rank(sorted(it.get("least", {}).get(name, 0)
+                                       for it in its), 50)
+             for name in ("p50", "p99", "max")}
+    found.update(p999=nearest_rank(low, 99.9), worst=low[-1])
+    reported = {name: row[name]["value"] for name in
+                ("p50", "p99", "p999", "max")}
+    reported["worst"] = row["worst"]
+    return {name: {"least": found[name],
+                   "trust": trust(found[name], reported[name])}
+            for name in reported}
+
+
 def span(cells, name):
     """[least, most] of a figure over all iterations, or None."""
     values = [it[name] for cell in cells for it in cell["iterations"]
@@ -242,11 +274,8 @@ def combine(setup, cells):
                       for name in ("max", "server_max")},
            "iterations": [[it["p99"], it["max"]] for cell in cells
                           for it in cell["iterations"] if "max" in it],
-           "trusted": sum(cell["trusted"] for cell in cells),
-           "lag_p99": over_iterations(cells, "lag_p99"),
-           "distrust": sorted({reason for cell in cells
-                               if not cell["trusted"]
-                               for reason in cell.get("reasons", ())})}
+           "lag_p99": over_iterations(cells, "lag_p99")}
+    row["figures"] = figures_trust(row, cells)
     server = sorted(ms for cell in cells for ms in cell["server"])
     if server:
         row.update(server_p50=nearest_rank(server, 50),

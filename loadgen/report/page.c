@@ -101,7 +101,7 @@ put_generator(FILE *out, const struct run *r)
 	const cJSON *g = cJSON_GetObjectItemCaseSensitive(r->tree, "generator");
 	bool bad = strcmp(r->verdict, "bad") == 0;
 
-	fprintf(out, "<div%s><p>Generator: <b>", bad ? " class=\"bad\"" : "");
+	fprintf(out, "<div%s><p>Figures: <b>", bad ? " class=\"bad\"" : "");
 	plot_escape(out, r->verdict);
 	fprintf(out, "</b>%s</p>\n<ul>\n",
 	    bad ? ". Do not use these results." : "");

@@ -143,14 +143,6 @@ put_status(struct json *j, const uint32_t status[600])
 }
 
 static void
-put_ks(struct json *j, double d, size_t requests)
-{
-	json_key_string(j, "kind", "ks");
-	json_key_double(j, "d", d);
-	json_key_double(j, "critical_5pct", ks_critical_5pct(requests));
-}
-
-static void
 put_counts(struct json *j, const struct iteration_summary *sum, bool seeded)
 {
 	json_key_uint(j, "index", sum->index);
@@ -193,12 +185,6 @@ put_iteration(
 	json_key_uint(j, "count", sum->waited);
 	json_key_int(j, "max_ns", sum->waited_max_ns);
 	json_object_end(j);
-	if (sum->tested) {
-		json_key_object(j, "arrival_test");
-		put_ks(j, sum->ks, plan->requests);
-		json_key_double(j, "d_planned", sum->ks_schedule);
-		json_object_end(j);
-	}
 	report_json_slowest(j, r, &sum->slow);
 	json_object_end(j);
 }
@@ -284,6 +270,37 @@ put_summary(struct json *j, struct report *r)
 	json_object_end(j);
 }
 
+/* What each figure is worth, and the same in words where it is not good. */
+static void
+put_figures(
+    struct json *j, const struct verdict *v, const struct percentiles *p)
+{
+	char text[FIGURE_TEXT_MAX], name[PERCENTILE_KEY_MAX];
+
+	json_key_array(j, "figures");
+	for (unsigned i = 0; i < v->figure_count; i++) {
+		const struct figure *f = &v->figures[i];
+		json_object_begin(j);
+		json_key_string(j, "statistic", figure_name(f->percent, name));
+		json_key_string(j, "scope", f->pooled ? "pooled" : "median");
+		json_key_int(j, "least_ns", f->least_ns);
+		json_key_int(j, "reported_ns", f->reported_ns);
+		json_key_string(j, "trust", trust_names[f->trust]);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_key_array(j, "reasons");
+	if (v->level == VERDICT_CLOSED)
+		json_string(j, VERDICT_CLOSED_WHY);
+	for (unsigned i = 0; i <= p->count; i++) {
+		const struct figure *f =
+		    verdict_find(v, i < p->count ? p->at[i] : 100);
+		if (f != NULL && f->trust != TRUST_GOOD)
+			json_string(j, figure_format(f, text));
+	}
+	json_array_end(j);
+}
+
 static void
 put_generator(struct json *j, const struct report *r)
 {
@@ -292,11 +309,8 @@ put_generator(struct json *j, const struct report *r)
 	const struct distribution *lag = &r->summary.pooled[SERIES_LAG];
 
 	json_key_object(j, "generator");
-	json_key_string(j, "verdict", verdict_name(v->level));
-	json_key_array(j, "reasons");
-	for (unsigned i = 0; i < v->reason_count; i++)
-		json_string(j, v->reasons[i]);
-	json_array_end(j);
+	json_key_string(j, "verdict", verdict_names[v->level]);
+	put_figures(j, v, p);
 	json_key_array(j, "environment");
 	for (unsigned i = 0; i < r->environment.count; i++)
 		json_string(j, r->environment.notes[i]);
@@ -314,13 +328,6 @@ put_generator(struct json *j, const struct report *r)
 	int64_t pause_ns = v->hiccups.pause_max_ns;
 	json_key_int(
 	    j, "hiccup_max_ns", spin_ns > pause_ns ? spin_ns : pause_ns);
-	if (v->tested > 0) {
-		json_key_object(j, "arrival_test");
-		put_ks(j, v->ks_worst, r->summary.plan->requests);
-		json_key_uint(j, "iterations", v->tested);
-		json_key_uint(j, "distorted", v->distorted);
-		json_object_end(j);
-	}
 	json_key_double(j, "cpu_pct", v->cpu_pct);
 	json_key_int(j, "involuntary_switches", v->involuntary_switches);
 	json_object_end(j);

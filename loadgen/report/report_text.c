@@ -123,8 +123,6 @@ static void
 print_medians(const struct printer *p)
 {
 	struct summary *s = &p->report->summary;
-	uint64_t n = p->plan->requests;
-	char note[64];
 	struct median p50 =
 	    summary_median(s, SERIES_LATENCY, STATISTIC_PERCENTILE, 50);
 	struct median p99 =
@@ -143,16 +141,13 @@ print_medians(const struct printer *p)
 		    "no 95%% interval exists for %zu iteration%s (6 are "
 		    "needed)\n",
 		    p99.count, p99.count == 1 ? "" : "s");
-	snprintf(note, sizeof(note),
-	    "each p99 rests on %" PRIu64 " of %" PRIu64 " requests",
-	    n - quantile_rank(99, n), n);
 	print_median(p, "p50", p50, "");
-	print_median(p, "p99", p99, note);
+	print_median(p, "p99", p99, "");
 	print_median(p, "max",
 	    summary_median(s, SERIES_LATENCY, STATISTIC_MAX, 0),
 	    "the max has no upper bound");
-	print_median(p, "gap at p99", summary_gap_at_p99(s),
-	    "client-observed minus server-observed");
+	print_median(
+	    p, "gap at p99", summary_gap_at_p99(s), "client's minus server's");
 }
 
 /* One pooled percentile, with its interval if there are enough samples. */
@@ -223,29 +218,48 @@ print_errors(const struct printer *p)
 				"would be a failed request\n");
 }
 
+/* Each percentile, and the max, by how far it can be trusted. */
 static void
-print_verdict_lines(const struct printer *p)
+print_figures(const struct printer *p)
+{
+	const struct verdict *v = &p->report->verdict;
+	const struct percentiles *all = &p->criteria->percentiles;
+	char text[FIGURE_TEXT_MAX], name[PERCENTILE_KEY_MAX];
+	bool any = false;
+
+	for (unsigned i = 0; i <= all->count; i++) {
+		double percent = i < all->count ? all->at[i] : 100;
+		const struct figure *f = verdict_find(v, percent);
+		if (f == NULL || f->trust != TRUST_GOOD)
+			continue;
+		fprintf(p->out, "%s%s",
+		    any ? " " : "  good: ", figure_name(percent, name));
+		any = true;
+	}
+	fprintf(p->out, "%s", any ? "\n" : "");
+	for (unsigned i = 0; i <= all->count; i++) {
+		const struct figure *f =
+		    verdict_find(v, i < all->count ? all->at[i] : 100);
+		if (f != NULL && f->trust != TRUST_GOOD)
+			fprintf(p->out, "  %s\n", figure_format(f, text));
+	}
+}
+
+static void
+print_lag(const struct printer *p)
 {
 	const struct verdict *v = &p->report->verdict;
 	const struct distribution *lag = &p->summary->pooled[SERIES_LAG];
 	char t[5][QUANTITY_TEXT_MAX];
 
 	fprintf(p->out,
-	    "   lag p50 %s p99 %s max %s; %zu of %zu sent >1ms late\n",
+	    "  lag p50 %s p99 %s max %s; %zu of %zu sent >1ms late\n"
+	    "  own stalls: longest %s spinning, %s in pauses\n",
 	    format_at(lag, lag->at_ns[p->p50], t[0]),
 	    format_at(lag, lag->at_ns[p->p99], t[1]),
-	    format_at(lag, lag->max_ns, t[2]), v->over_1ms, lag->count);
-	if (v->tested > 0)
-		fprintf(p->out,
-		    "  arrivals as planned in %zu of %zu iterations (worst KS "
-		    "%.3f, 5%% critical %.3f)\n",
-		    v->tested - v->distorted, v->tested, v->ks_worst,
-		    ks_critical_5pct(p->plan->requests));
-	fprintf(p->out,
-	    "  own stalls: longest %s spinning, %s in pauses; %zu requests "
-	    "waited for a connection\n",
+	    format_at(lag, lag->max_ns, t[2]), v->over_1ms, lag->count,
 	    quantity_format_ns(v->hiccups.spin_max_ns, t[3]),
-	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]), v->waited);
+	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]));
 	if (p->report->options->verbose)
 		fprintf(p->out,
 		    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
@@ -256,29 +270,24 @@ static void
 print_verdict(const struct printer *p)
 {
 	const struct verdict *v = &p->report->verdict;
-	const char *color = v->level == VERDICT_GOOD ? p->strong : p->bad;
+	const bool good = v->level == VERDICT_GOOD;
 
-	switch (v->level) {
-	case VERDICT_GOOD:
-	case VERDICT_DOUBTFUL:
-	case VERDICT_BAD:
-		fprintf(p->out, "\nGenerator: %s%s%s", color,
-		    v->level == VERDICT_GOOD  ? "GOOD"
+	if (v->level == VERDICT_CLOSED) {
+		fprintf(p->out,
+		    "\nFigures: %sCLOSED LOOP%s\n  " VERDICT_CLOSED_WHY "\n",
+		    p->bad, p->plain);
+	} else {
+		fprintf(p->out, "\nFigures: %s%s%s\n",
+		    good ? p->strong : p->bad,
+		    good		      ? "GOOD"
 		    : v->level == VERDICT_BAD ? "BAD"
 					      : "DOUBTFUL",
 		    p->plain);
-		print_verdict_lines(p);
-		break;
-	case VERDICT_CLOSED:
-		fprintf(
-		    p->out, "\nGenerator: %sCLOSED LOOP%s\n", color, p->plain);
-		break;
+		print_figures(p);
+		print_lag(p);
 	}
-	for (unsigned i = 0; i < v->reason_count; i++)
-		fprintf(p->out, "  because %s\n", v->reasons[i]);
-	for (unsigned i = 0; i < p->report->environment.count; i++)
-		fprintf(
-		    p->out, "  note: %s\n", p->report->environment.notes[i]);
+	environment_print(
+	    &p->report->environment, good ? "note" : "to improve", p->out);
 	if (v->level == VERDICT_BAD)
 		fprintf(p->out, "  %sDo not use these results.%s\n", p->bad,
 		    p->plain);

@@ -119,7 +119,7 @@ connection_open(
 		goto fail_socket;
 	}
 	c->fd = fd;
-	c->stamps = p->kernel_stamps && stamps_enable(fd);
+	c->stamps = stamps_enable(fd, p->kernel_stamps) && p->kernel_stamps;
 	c->sent_bytes = 0;
 	c->number = p->opened++;
 	c->connecting = true;

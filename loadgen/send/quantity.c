@@ -46,8 +46,8 @@ quantity_duration(const char *text, int64_t *out_ns)
 	static const struct {
 		const char *name;
 		double ns;
-	} unit[] = {
-	    {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
+	} unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9},
+	    {"m", 60e9}, {"h", 3600e9}};
 	const char *rest;
 	double value;
 

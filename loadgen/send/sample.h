@@ -18,6 +18,7 @@
 #define TAILOR_LOADGEN_SEND_SAMPLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/instant.h"
@@ -46,7 +47,9 @@ struct sample {
 	struct instant kernel_sent;  /* last byte of the request handed down */
 	struct instant kernel_acked; /* the server's kernel had all of it */
 	struct instant kernel_first; /* arrival of the bytes read first */
+	struct instant kernel_read;  /* arrival of the bytes read last */
 	int64_t server_ns;	     /* what the server reported; -1: nothing */
+	int64_t generator_ns;	     /* see samples_bound(); >= lag */
 	uint64_t body_bytes;
 	uint32_t connection; /* number of the connection within the iteration */
 	uint16_t status;     /* 0: no head was read */
@@ -92,6 +95,40 @@ static inline int64_t
 sample_service_ns(const struct sample *s)
 {
 	return instant_since(s->last, s->send_begin);
+}
+
+/*
+ * samples_bound(samples, n):
+ * Fill in generator_ns of samples that are over, in the order of their
+ * schedule: how much of a latency may be the generator's doing.  What a
+ * generator that is never late would have found is at most sample_latency_ns()
+ * and at least sample_least_ns():
+ *   - Sent earlier, a request would not have been finished later.
+ *   - It would have been finished earlier by at most the largest lag of the
+ *     requests that the server had to work off with it.  Its own lag alone is
+ *     not enough: requests held back by a stall of the sender are sent
+ *     together and wait for each other, which is in their service times.
+ *   - And by what its response waited to be read, beyond the 50 us that waking
+ *     up may cost any client, where the kernel says when it had arrived (TCP).
+ * The second holds of queues that are served in order, by any number of
+ * workers: if all arrive at most d later, all end at most d later (such systems
+ * are nonexpansive; Baccelli et al., Synchronization and Linearity, 1992).
+ * What is left of an old lag ends when the client had nothing in flight, and
+ * shrinks by a tenth of the time that passes: the server is taken to have that
+ * much capacity to spare.  Not in it: a pause of the server that began between
+ * a request's due time and its sending; a stall within a system call that
+ * sends.
+ * O(n), any thread, after the sender has ended.
+ */
+void samples_bound(struct sample *samples, size_t n);
+
+/* See samples_bound(); valid if the sample is OK. */
+static inline int64_t
+sample_least_ns(const struct sample *s)
+{
+	int64_t ns = sample_latency_ns(s) - s->generator_ns;
+
+	return ns > 0 ? ns : 0;
 }
 
 /* Time outside the server; negative if it claims more than there was.

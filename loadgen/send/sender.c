@@ -325,6 +325,7 @@ check_clock(struct sender *s)
 		it->samples[i].kernel_sent = INSTANT_NONE;
 		it->samples[i].kernel_acked = INSTANT_NONE;
 		it->samples[i].kernel_first = INSTANT_NONE;
+		it->samples[i].kernel_read = INSTANT_NONE;
 	}
 }
 

@@ -9,7 +9,8 @@
  * iteration, makes instants of them.
  *
  * They are a second opinion: latencies never come from them.  Cost: about
- * four system calls a request.  Sender thread.
+ * four system calls a request for bytes sent, none for bytes received.
+ * Sender thread.
  */
 #ifndef TAILOR_LOADGEN_SEND_STAMPS_H
 #define TAILOR_LOADGEN_SEND_STAMPS_H
@@ -27,8 +28,9 @@ struct stamp {
 	bool acked;	    /* by the peer's kernel; else handed down */
 };
 
-/* Switch them on, before anything is sent.  False: the kernel does not. */
-bool stamps_enable(int fd);
+/* Switch them on, before anything is sent: of bytes received, and if wanted of
+   bytes sent.  False: the kernel does not. */
+bool stamps_enable(int fd, bool sent);
 
 /*
  * stamps_read_sent(fd, clock_offset_ns, out):

@@ -1,10 +1,12 @@
 #include "loadgen/stats/compare.h"
 
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "loadgen/send/quantity.h"
 
 #define SHOWN 0.05
@@ -216,12 +218,30 @@ print_row(FILE *out, const struct comparison *c, const struct compare_row *row)
 	fprintf(out, "\n");
 }
 
+/* Which figures are not good: their differences are no better. */
+static void
+print_reasons(FILE *out, const char *name, const struct run *r)
+{
+	const cJSON *text;
+
+	cJSON_ArrayForEach(
+	    text, cJSON_GetObjectItemCaseSensitive(
+		      cJSON_GetObjectItemCaseSensitive(r->tree, "generator"),
+		      "reasons"))
+	{
+		char safe[160];
+		if (cJSON_IsString(text))
+			fprintf(out, "%s: %s\n", name,
+			    text_safe(safe, sizeof(safe), text->valuestring));
+	}
+}
+
 void
 compare_text(FILE *out, const struct run *a, const struct run *b,
     const struct comparison *c)
 {
-	fprintf(out, "A  %s  %s  generator %s\nB  %s  %s  generator %s\n",
-	    a->url, a->started, a->verdict, b->url, b->started, b->verdict);
+	fprintf(out, "A  %s  %s  figures %s\nB  %s  %s  figures %s\n", a->url,
+	    a->started, a->verdict, b->url, b->started, b->verdict);
 	fprintf(out, "%s\n",
 	    c->paired ? "The same schedules: iterations are compared in pairs."
 		      : "Different schedules: the runs are two samples.");
@@ -229,8 +249,10 @@ compare_text(FILE *out, const struct run *a, const struct run *b,
 		fprintf(out, "Beware: %s.\n", c->warning);
 	for (size_t i = 0; i < c->count; i++)
 		print_row(out, c, &c->rows[i]);
+	print_reasons(out, "A", a);
+	print_reasons(out, "B", b);
 	if (!c->usable)
-		fprintf(out, "A generator was bad: do not use this.\n");
+		fprintf(out, "A run was bad: do not use this.\n");
 }
 
 static void

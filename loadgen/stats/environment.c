@@ -3,9 +3,14 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/topology.h"
+#include "loadgen/send/quantity.h"
+
+#define CPU_FULL_PCT 90
 
 static void note(struct environment *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -63,4 +68,55 @@ environment_describe(struct environment *e, const struct host *h,
 		note(e,
 		    "the sender lost its CPU to others %.0f times an iteration",
 		    preempted);
+}
+
+void
+environment_advise(struct environment *e, const struct plan *plan,
+    const struct verdict *v, bool real_time)
+{
+	char t[QUANTITY_TEXT_MAX];
+
+	if (v->level != VERDICT_DOUBTFUL && v->level != VERDICT_BAD)
+		return;
+	if (v->waited > 0)
+		note(e,
+		    "%zu requests waited for a connection: raise "
+		    "--max-connections, or lower --rate",
+		    v->waited);
+	if (!plan->spin)
+		note(e, "the sender slept until each request: leave out "
+			"--no-spin");
+	if (v->cpu_pct > CPU_FULL_PCT)
+		note(e,
+		    "the sender used %.0f %% of its CPU: lower --rate, or "
+		    "share the load among machines",
+		    v->cpu_pct);
+	if (!real_time)
+		note(e, "--priority keeps other threads off the sender's CPU, "
+			"where it is permitted");
+	if (v->hiccups.spin_max_ns > NS_PER_MS)
+		note(e,
+		    "the sender stood still for %s at a time: another machine, "
+		    "or more iterations (-i), as a median is not moved by one "
+		    "stall",
+		    quantity_format_ns(v->hiccups.spin_max_ns, t));
+	if (e->count == 0)
+		note(e, "nothing was seen to disturb it: lower --rate, or use "
+			"another machine");
+}
+
+void
+environment_print(const struct environment *e, const char *label, FILE *out)
+{
+	struct text t = {0};
+	char *lines;
+	size_t length;
+
+	for (unsigned i = 0; i < e->count; i++) {
+		text_add(&t, "  %s: ", label);
+		text_wrap(&t, e->notes[i], strlen(label) + 4, 4);
+	}
+	if (text_take(&t, &lines, &length) == 0)
+		fwrite(lines, 1, length, out);
+	free(lines);
 }

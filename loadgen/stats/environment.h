@@ -1,19 +1,22 @@
 /*
  * environment.h: what about the machine could disturb a run, by name.
  *
- * The verdict says whether the generator kept its schedule.  These notes name
- * what it shared with others, and what to change; they do not affect the
- * verdict.
+ * The verdict says which figures can be trusted.  These notes name what the
+ * generator shared with others, and after a verdict that is not good what to
+ * change; they do not affect the verdict.
  */
 #ifndef TAILOR_LOADGEN_STATS_ENVIRONMENT_H
 #define TAILOR_LOADGEN_STATS_ENVIRONMENT_H
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "loadgen/send/host.h"
+#include "loadgen/send/plan.h"
+#include "loadgen/stats/verdict.h"
 
-#define ENVIRONMENT_NOTES_MAX 4
+#define ENVIRONMENT_NOTES_MAX 9
 #define ENVIRONMENT_NOTE_MAX 160
 
 struct environment {
@@ -32,5 +35,17 @@ struct environment {
  */
 void environment_describe(struct environment *e, const struct host *h,
     const cpu_set_t *sender, bool same_host, double preempted);
+
+/*
+ * environment_advise(e, plan, v, real_time):
+ * Unless v is good, add what of the plan to change, by what was observed.
+ *   real_time  the sender had real-time scheduling, or asked for it
+ */
+void environment_advise(struct environment *e, const struct plan *plan,
+    const struct verdict *v, bool real_time);
+
+/* Print them, each after the label, in lines of at most 80 columns. */
+void
+environment_print(const struct environment *e, const char *label, FILE *out);
 
 #endif

@@ -8,6 +8,7 @@
 
 static const char *const series_name[SERIES_COUNT] = {
     [SERIES_LATENCY] = "latency",
+    [SERIES_LEAST] = "least",
     [SERIES_SERVICE] = "service",
     [SERIES_SERVER] = "server",
     [SERIES_GAP] = "gap",

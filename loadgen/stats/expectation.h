@@ -5,8 +5,8 @@
  *              | "errors" op ( count | percent "%" )
  *              | "rate" op number
  *   scope      = "worst" | "pooled"          (default: see below)
- *   series     = "latency" | "service" | "server" | "gap" | "lag"
- *              | "send" | "receive"
+ *   series     = "latency" | "least" | "service" | "server" | "gap"
+ *              | "lag" | "send" | "receive"
  *   statistic  = "p" percent | "mean" | "min" | "max"
  *   op         = "<" | "<=" | ">" | ">="
  *
@@ -28,6 +28,7 @@ enum expectation_scope {
 
 enum expectation_series {
 	SERIES_LATENCY,
+	SERIES_LEAST, /* the latency without what lag may have added */
 	SERIES_SERVICE,
 	SERIES_SERVER,
 	SERIES_GAP,
@@ -35,7 +36,7 @@ enum expectation_series {
 	SERIES_SEND,	/* first system call -> handed to the device */
 	SERIES_RECEIVE, /* arrived in the kernel -> read */
 };
-#define SERIES_COUNT 7
+#define SERIES_COUNT 8
 
 enum expectation_statistic {
 	STATISTIC_PERCENTILE,

@@ -31,7 +31,7 @@ struct findings {
 	size_t pinned;	/* requests whose events are kept */
 	size_t missing; /* requests whose events were gone */
 	size_t failed;	/* exchanges with the Tailor */
-	char why[96];	/* analysis was given up, or "" */
+	char why[128];	/* analysis was given up, or "" */
 };
 
 /* The findings with one code. */

@@ -87,26 +87,3 @@ rank_interval(size_t n, double percent, double level, struct rank_interval *out)
 	out->coverage = 1 - below - above;
 	return out->low >= 1 && out->high <= n;
 }
-
-double
-ks_exponential(const int64_t *sorted_ns, size_t n, double mean_ns)
-{
-	double distance = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		double f = -expm1(-(double)sorted_ns[i] / mean_ns);
-		double under = f - (double)i / (double)n;
-		double over = (double)(i + 1) / (double)n - f;
-		distance = fmax(distance, fmax(under, over));
-	}
-	return distance;
-}
-
-double
-ks_critical_5pct(size_t n)
-{
-	/* Stephens (1974): right to 1 % from n = 5 on. */
-	double root = sqrt((double)n);
-
-	return 1.358 / (root + 0.12 + 0.11 / root);
-}

@@ -47,14 +47,4 @@ struct rank_interval {
 bool rank_interval(
     size_t n, double percent, double level, struct rank_interval *out);
 
-/*
- * ks_exponential(gaps_ns, n, mean_ns):
- * The Kolmogorov-Smirnov distance of n >= 1 gaps, sorted, from an exponential
- * distribution with a mean known beforehand.
- */
-double ks_exponential(const int64_t *sorted_ns, size_t n, double mean_ns);
-
-/* The distance that 5 % of truly exponential samples of size n exceed. */
-double ks_critical_5pct(size_t n);
-
 #endif

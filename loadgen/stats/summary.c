@@ -9,20 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KS_SMALLEST 20 /* fewer gaps show nothing */
-
 int
 summary_open(
     struct summary *s, const struct plan *plan, const struct criteria *criteria)
 {
-	size_t scratch = plan->requests > plan->iterations ? plan->requests
-							   : plan->iterations;
-
 	memset(s, 0, sizeof(*s));
 	s->plan = plan;
 	s->criteria = criteria;
 	s->iterations = calloc(plan->iterations, sizeof(*s->iterations));
-	s->scratch = calloc(scratch, sizeof(*s->scratch));
+	s->scratch = calloc(plan->iterations, sizeof(*s->scratch));
 	if (s->iterations != NULL && s->scratch != NULL &&
 	    slow_list_init(&s->slow, criteria->slow_top) == 0)
 		return 0;
@@ -77,6 +72,9 @@ sample_value(
 		return ok;
 	case SERIES_SERVICE:
 		*out = ok ? sample_service_ns(sample) : 0;
+		return ok;
+	case SERIES_LEAST:
+		*out = ok ? sample_least_ns(sample) : 0;
 		return ok;
 	case SERIES_SERVER:
 		*out = sample->server_ns;
@@ -187,16 +185,13 @@ slow_threshold_ns(const struct summary *s, const struct iteration_summary *sum)
 	return -1;
 }
 
-/* What only makes sense when latencies are known: the tail. */
+/* What only makes sense when latencies are known. */
 static void
-look_at_tail(const struct summary *s, struct iteration_summary *sum,
+list_slow(const struct summary *s, struct iteration_summary *sum,
     const struct iteration *it)
 {
-	const struct percentiles *p = &s->criteria->percentiles;
 	int64_t threshold_ns = slow_threshold_ns(s, sum);
 	const struct sample *samples = iteration_measured(it);
-	int64_t p99_ns =
-	    sum->series[SERIES_LATENCY].at_ns[percentiles_index(p, 99)];
 
 	for (size_t i = 0; i < it->requests; i++) {
 		const struct sample *sample = &samples[i];
@@ -209,42 +204,7 @@ look_at_tail(const struct summary *s, struct iteration_summary *sum,
 		    .server_ns = sample->server_ns};
 		if (slow.latency_ns > threshold_ns)
 			(void)slow_list_offer(&sum->slow, &slow);
-		if (slow.latency_ns >= p99_ns &&
-		    slow.lag_ns > slow.latency_ns / 10)
-			sum->tail_lagged++;
 	}
-}
-
-/* The gaps between requests, planned or as sent, sorted, into out. */
-static void
-collect_gaps(const struct iteration *it, bool as_sent, int64_t *out)
-{
-	const struct sample *samples = iteration_measured(it);
-	struct instant before = it->origin;
-
-	for (size_t i = 0; i < it->requests; i++) {
-		struct instant at =
-		    as_sent ? samples[i].send_begin : samples[i].scheduled;
-		out[i] = instant_since(at, before);
-		before = at;
-	}
-	samples_sort(out, it->requests);
-}
-
-static void
-test_arrivals(struct summary *s, struct iteration_summary *sum,
-    const struct iteration *it)
-{
-	double mean_ns = (double)NS_PER_S / s->plan->rate_per_s;
-
-	if (s->plan->arrivals != ARRIVALS_POISSON || sum->partial ||
-	    it->requests < KS_SMALLEST)
-		return;
-	sum->tested = true;
-	collect_gaps(it, true, s->scratch);
-	sum->ks = ks_exponential(s->scratch, it->requests, mean_ns);
-	collect_gaps(it, false, s->scratch);
-	sum->ks_schedule = ks_exponential(s->scratch, it->requests, mean_ns);
 }
 
 /* From the first request's due time to the last one's sending. */
@@ -296,7 +256,7 @@ add_totals(struct summary *s, const struct iteration_summary *sum)
 }
 
 int
-summary_add(struct summary *s, const struct iteration *it)
+summary_add(struct summary *s, struct iteration *it)
 {
 	struct iteration_summary *sum = &s->iterations[s->count];
 	int err = slow_list_init(&sum->slow, s->criteria->slow_top);
@@ -304,6 +264,7 @@ summary_add(struct summary *s, const struct iteration *it)
 	if (err < 0)
 		return err;
 	s->count++; /* from here summary_close() frees it */
+	samples_bound(it->samples, it->warmup + it->requests);
 	copy_facts(sum, it);
 	for (unsigned i = 0; i < SERIES_COUNT; i++) {
 		err = add_series(s, sum, it, (enum expectation_series)i);
@@ -311,8 +272,7 @@ summary_add(struct summary *s, const struct iteration *it)
 			return err;
 	}
 	if (sum->series[SERIES_LATENCY].count > 0)
-		look_at_tail(s, sum, it);
-	test_arrivals(s, sum, it);
+		list_slow(s, sum, it);
 	add_totals(s, sum);
 	return 0;
 }

@@ -7,13 +7,13 @@
  * experiment.c calls it; report/ prints what it says.
  *
  * Failed requests are counted by kind and are in no distribution: a failure
- * has no latency.  Distributions are exact, from sorted samples.  What is
+ * has no latency, nor a bound of one.  Distributions are exact, from sorted samples.  What is
  * compared across iterations is a statistic of each complete iteration (its
  * p99, say): the median of those and its order-statistic interval.  Pooled
  * figures take all requests as one sample; they are secondary, as requests
  * that meet the same stall are not independent.
  *
- * Keeps 56 bytes per successful request.  One thread.
+ * Keeps 64 bytes per successful request.  One thread.
  */
 #ifndef TAILOR_LOADGEN_STATS_SUMMARY_H
 #define TAILOR_LOADGEN_STATS_SUMMARY_H
@@ -56,10 +56,6 @@ struct iteration_summary {
 	size_t lag_over_1ms;
 	size_t waited; /* for a connection */
 	int64_t waited_max_ns;
-	size_t tail_lagged; /* of the slowest 1 %: lag > a tenth of latency */
-	bool tested;	    /* arrivals: Kolmogorov-Smirnov distances */
-	double ks;	    /* of the gaps as sent */
-	double ks_schedule; /* of the gaps as planned */
 	struct slow_list slow;
 	struct hiccups hiccups;
 	int64_t cpu_ns;
@@ -97,7 +93,7 @@ struct summary {
 	size_t errors;
 	size_t warmup_errors;
 	struct slow_list slow;
-	int64_t *scratch; /* owned; a value per iteration, or per request */
+	int64_t *scratch; /* owned; a value per iteration */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -105,8 +101,9 @@ int summary_open(struct summary *s, const struct plan *plan,
     const struct criteria *criteria);
 void summary_close(struct summary *s);
 
-/* Add a finished iteration; *it is not kept.  Returns 0 or -ENOMEM. */
-int summary_add(struct summary *s, const struct iteration *it);
+/* Add a finished iteration, calling samples_bound(); *it is not kept.
+   Returns 0 or -ENOMEM. */
+int summary_add(struct summary *s, struct iteration *it);
 
 /* All iterations are in: compute what is pooled.  Call once. */
 void summary_finish(struct summary *s);

@@ -1,46 +1,73 @@
 #include "loadgen/stats/verdict.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "loadgen/send/quantity.h"
 
-#define LAG_FINE_NS (50 * NS_PER_US)
-#define KS_MOVED 0.01 /* at least 1 % of the gaps moved elsewhere */
+#define FINE_NS (50 * NS_PER_US)
+#define FINE_SHARE 20 /* 5 % */
 
-const char *
-verdict_name(enum verdict_level level)
+const char *const verdict_names[] = {
+    [VERDICT_GOOD] = "good",
+    [VERDICT_DOUBTFUL] = "doubtful",
+    [VERDICT_BAD] = "bad",
+    [VERDICT_CLOSED] = "closed",
+};
+
+const char *const trust_names[] = {
+    [TRUST_GOOD] = "good",
+    [TRUST_WITHIN] = "within",
+    [TRUST_DOUBTFUL] = "doubtful",
+};
+
+enum trust
+trust_of(int64_t least_ns, int64_t reported_ns)
 {
-	switch (level) {
-	case VERDICT_GOOD:
-		return "good";
-	case VERDICT_DOUBTFUL:
-		return "doubtful";
-	case VERDICT_BAD:
-		return "bad";
-	case VERDICT_CLOSED:
-		return "closed";
-	}
-	return "?";
+	int64_t apart_ns = reported_ns - least_ns;
+
+	if (apart_ns < FINE_NS || apart_ns * FINE_SHARE < reported_ns)
+		return TRUST_GOOD;
+	return apart_ns <= reported_ns / 2 ? TRUST_WITHIN : TRUST_DOUBTFUL;
 }
 
-static void because(struct verdict *v, enum verdict_level level,
-    const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void
-because(struct verdict *v, enum verdict_level level, const char *format, ...)
+const char *
+figure_name(double percent, char out[PERCENTILE_KEY_MAX])
 {
-	va_list arguments;
+	if (percent >= 100)
+		snprintf(out, PERCENTILE_KEY_MAX, "max");
+	else
+		snprintf(out, PERCENTILE_KEY_MAX, "p%.9g", percent);
+	return out;
+}
 
-	if (v->level < level)
-		v->level = level;
-	if (v->reason_count == VERDICT_REASONS_MAX)
-		return;
-	va_start(arguments, format);
-	vsnprintf(v->reasons[v->reason_count++], VERDICT_REASON_MAX, format,
-	    arguments);
-	va_end(arguments);
+const char *
+figure_format(const struct figure *f, char out[FIGURE_TEXT_MAX])
+{
+	char name[PERCENTILE_KEY_MAX], t[2][QUANTITY_TEXT_MAX];
+
+	snprintf(out, FIGURE_TEXT_MAX, "%s %s %s - %s%s",
+	    figure_name(f->percent, name), trust_names[f->trust],
+	    quantity_format_ns(f->least_ns, t[0]),
+	    quantity_format_ns(f->reported_ns, t[1]),
+	    f->pooled ? "" : " (median)");
+	return out;
+}
+
+const struct figure *
+verdict_find(const struct verdict *v, double percent)
+{
+	const struct figure *worst = NULL;
+
+	for (unsigned i = 0; i < v->figure_count; i++) {
+		const struct figure *f = &v->figures[i];
+		/* Both are from the same list of percentiles. */
+		if (f->percent < percent || f->percent > percent)
+			continue;
+		if (worst == NULL || f->trust > worst->trust)
+			worst = f;
+	}
+	return worst;
 }
 
 static int64_t
@@ -66,85 +93,60 @@ collect(struct verdict *v, const struct summary *s)
 		v->involuntary_switches += sum->involuntary_switches;
 		cpu_ns += sum->cpu_ns;
 		wall_ns += sum->wall_ns;
-		if (!sum->tested)
-			continue;
-		v->tested++;
-		if (sum->ks > v->ks_worst)
-			v->ks_worst = sum->ks;
-		if (sum->ks > ks_critical_5pct(s->plan->requests) &&
-		    sum->ks > sum->ks_schedule + KS_MOVED)
-			v->distorted++;
 	}
 	if (wall_ns > 0)
 		v->cpu_pct = 100 * (double)cpu_ns / (double)wall_ns;
 }
 
 static void
-judge_lag(struct verdict *v, const struct summary *s)
+judge(struct verdict *v, double percent, bool pooled, int64_t least_ns,
+    int64_t reported_ns)
 {
-	char a[QUANTITY_TEXT_MAX], b[QUANTITY_TEXT_MAX];
-	unsigned p99 = percentiles_index(&s->criteria->percentiles, 99);
-	const struct distribution *lag = &s->pooled[SERIES_LAG];
-	const struct distribution *latency = &s->pooled[SERIES_LATENCY];
-	int64_t limit_ns = LAG_FINE_NS;
-	size_t tail_lagged = 0;
+	struct figure *f = &v->figures[v->figure_count++];
 
-	if (latency->count > 0)
-		limit_ns = larger(limit_ns, latency->at_ns[p99] / 50);
-	if (lag->count > 0 && lag->at_ns[p99] >= limit_ns)
-		because(v, VERDICT_DOUBTFUL,
-		    "lag p99 is %s, should be below %s",
-		    quantity_format_ns(lag->at_ns[p99], a),
-		    quantity_format_ns(limit_ns, b));
-	if (lag->count > 0 && v->over_1ms * 1000 > lag->count)
-		because(v, VERDICT_BAD, "%zu of %zu were sent over 1 ms late",
-		    v->over_1ms, lag->count);
-	for (size_t i = 0; i < s->count; i++)
-		tail_lagged += s->iterations[i].tail_lagged;
-	if (tail_lagged > 0)
-		because(v, VERDICT_DOUBTFUL,
-		    "in %zu of the slowest 1 %% lag is over a tenth of the "
-		    "latency",
-		    tail_lagged);
+	*f = (struct figure){.percent = percent,
+	    .pooled = pooled,
+	    .least_ns = least_ns,
+	    .reported_ns = reported_ns,
+	    .trust = trust_of(least_ns, reported_ns)};
+	if (f->trust != TRUST_GOOD && v->level < VERDICT_DOUBTFUL)
+		v->level = VERDICT_DOUBTFUL;
+	if (f->trust == TRUST_DOUBTFUL && percent <= 99 && !pooled)
+		v->level = VERDICT_BAD;
 }
 
-/* No request that a person is sent to look at may be our own doing. */
 static void
-judge_slowest(struct verdict *v, const struct summary *s)
+judge_median(struct verdict *v, struct summary *s,
+    enum expectation_statistic statistic, double percent)
 {
-	size_t mostly_lag = 0;
+	struct median least =
+	    summary_median(s, SERIES_LEAST, statistic, percent);
+	struct median most =
+	    summary_median(s, SERIES_LATENCY, statistic, percent);
 
-	for (size_t i = 0; i < s->count; i++) {
-		const struct slow_list *l = &s->iterations[i].slow;
-		for (size_t k = 0; k < l->count; k++)
-			mostly_lag +=
-			    l->slowest[k].lag_ns > l->slowest[k].latency_ns / 2;
-	}
-	if (mostly_lag > 0)
-		because(v, VERDICT_BAD,
-		    "%zu listed slow requests are mostly lag", mostly_lag);
+	if (most.count > 0)
+		judge(v, percent, false, least.median_ns, most.median_ns);
 }
 
 void
-verdict_reach(struct verdict *v, const struct summary *s)
+verdict_reach(struct verdict *v, struct summary *s)
 {
+	const struct percentiles *p = &s->criteria->percentiles;
+	const struct distribution *least = &s->pooled[SERIES_LEAST];
+	const struct distribution *most = &s->pooled[SERIES_LATENCY];
+
 	memset(v, 0, sizeof(*v));
 	collect(v, s);
 	if (s->plan->arrivals == ARRIVALS_CLOSED) {
-		because(v, VERDICT_CLOSED,
-		    "a closed loop leaves out what independent users would "
-		    "have waited");
+		v->level = VERDICT_CLOSED;
 		return;
 	}
-	judge_slowest(v, s);
-	judge_lag(v, s);
-	if (v->waited > 0)
-		because(v, VERDICT_DOUBTFUL,
-		    "%zu requests waited for a connection (raise "
-		    "--max-connections)",
-		    v->waited);
-	if (v->distorted > 0)
-		because(v, VERDICT_DOUBTFUL,
-		    "sending distorted the arrivals of %zu iterations",
-		    v->distorted);
+	if (most->count == 0)
+		return;
+	for (unsigned i = 0; i < p->count; i++) {
+		judge(v, p->at[i], true, least->at_ns[i], most->at_ns[i]);
+		judge_median(v, s, STATISTIC_PERCENTILE, p->at[i]);
+	}
+	judge(v, 100, true, least->max_ns, most->max_ns);
+	judge_median(v, s, STATISTIC_MAX, 100);
 }

@@ -1,18 +1,25 @@
 /*
- * verdict.h: whether the generator was good enough for its results to count.
+ * verdict.h: whether the reported figures can be trusted.
  *
- *   good      lag p99 below 50 us or 2 % of the latency p99 (the larger), and
- *             none of the slowest 1 % owes a tenth of its latency to lag
- *   bad       a request listed as slow is mostly lag, or more than 0.1 % of
- *             all were sent over 1 ms late: results must not be used
- *   doubtful  all else, among it: a request waited for a connection, or the
- *             gaps as sent are further from exponential than chance allows
- *             while the gaps as planned are not
+ * Not whether the machine is perfect: a late request spoils only the figures
+ * that it moves.  Each reported latency percentile has the lag of its requests
+ * in it, so it is the most that a perfect generator would have reported; the
+ * same percentile of sample_least_ns() is the least.  That holds for
+ * percentiles because it holds for each request (samples_bound()): raising
+ * every value raises every order statistic, and the median of those.
+ *
+ *   good      the two differ by less than 50 us or 5 % of the reported figure
+ *   within    by more, but by no more than half of it: the figure lies between
+ *   doubtful  more than half of it may be the generator's own lateness
+ *
+ * The verdict on the run is good if all figures are, bad (do not use it) if
+ * the median over iterations of p99 or of a lower percentile is doubtful, else
+ * doubtful.  A request that waited for a connection has that wait in its lag.
+ * What has no latency is not judged: failed requests are in no figure, nor are
+ * requests that an interruption left unsent or without a response.
+ *
  *   closed    a closed loop has no schedule to be late for; its latencies
  *             leave out what an independent user would have waited
- *
- * Arrivals count against the generator only if sending changed them: one
- * schedule in twenty fails a 5 % test by itself.
  */
 #ifndef TAILOR_LOADGEN_STATS_VERDICT_H
 #define TAILOR_LOADGEN_STATS_VERDICT_H
@@ -22,8 +29,10 @@
 
 #include "loadgen/stats/summary.h"
 
-#define VERDICT_REASONS_MAX 6
-#define VERDICT_REASON_MAX 120
+#define VERDICT_FIGURES_MAX (2 * (PERCENTILES_MAX + 1))
+#define FIGURE_TEXT_MAX 96
+#define VERDICT_CLOSED_WHY \
+	"a closed loop leaves out what independent users would have waited"
 
 enum verdict_level {
 	VERDICT_GOOD,
@@ -32,24 +41,56 @@ enum verdict_level {
 	VERDICT_CLOSED,
 };
 
+enum trust {
+	TRUST_GOOD,
+	TRUST_WITHIN,
+	TRUST_DOUBTFUL,
+};
+
+/* A latency that is reported. */
+struct figure {
+	double percent; /* 100: the max */
+	bool pooled;	/* of all requests; else the median over iterations */
+	int64_t least_ns;
+	int64_t reported_ns;
+	enum trust trust;
+};
+
 struct verdict {
 	enum verdict_level level;
-	unsigned reason_count;
-	char reasons[VERDICT_REASONS_MAX][VERDICT_REASON_MAX];
+	struct figure figures[VERDICT_FIGURES_MAX];
+	unsigned figure_count; /* 0: nothing succeeded, or a closed loop */
 	size_t over_1ms;
 	size_t waited;
-	size_t tested;	  /* iterations whose arrivals were tested */
-	size_t distorted; /* of those, changed by the sender */
-	double ks_worst;
 	struct hiccups hiccups;
 	double cpu_pct; /* of one CPU, by the sender while it ran */
 	long involuntary_switches;
 };
 
 /* Judge a finished summary. */
-void verdict_reach(struct verdict *v, const struct summary *s);
+void verdict_reach(struct verdict *v, struct summary *s);
 
-/* "good", "doubtful", "bad", "closed". */
-const char *verdict_name(enum verdict_level level);
+/* Their names in every output, by enum. */
+extern const char *const verdict_names[];
+extern const char *const trust_names[];
+
+/* How far a figure between these two can be trusted. */
+enum trust trust_of(int64_t least_ns, int64_t reported_ns);
+
+/* "p99.9" or "max", in out. */
+const char *figure_name(double percent, char out[PERCENTILE_KEY_MAX]);
+
+/*
+ * figure_format(f, out):
+ * "p99.9 within 1.20ms - 1.50ms", of a figure that is not good; a median over
+ * several iterations is called one.  Returns out.
+ */
+const char *figure_format(const struct figure *f, char out[FIGURE_TEXT_MAX]);
+
+/*
+ * verdict_find(v, percent):
+ * The least trusted of the figures of one percentile, or NULL.
+ */
+const struct figure *verdict_find(const struct verdict *v, double percent);
 
 #endif

@@ -30,6 +30,11 @@
 #define KERNEL_NET_TX 2	     /* softirq numbers of the kernel */
 #define KERNEL_NET_RX 3
 
+#define KERNEL_STACK_NS 1000000 /* shorter waits and runs have no stack */
+#define KERNEL_STACK_FRAMES 12	/* of a stack; a multiple of 3 */
+#define KERNEL_STACKS 100	/* written per CPU and 2^30 ns */
+#define KERNEL_STACK_LOOKS 1000 /* taken, as a thread goes to sleep */
+
 #define KERNEL_STOLEN_NS 20000 /* less time stolen from a run is left out */
 
 /*
@@ -50,7 +55,7 @@ struct kernel_config {
 	uint32_t huge_order;  /* of a huge page; 0: there is none */
 	uint32_t full;	      /* profile full, not lite */
 	uint32_t state_given; /* sched_switch has the state (5.18) */
-	uint32_t pad;
+	uint32_t stacks;      /* of waits and computing */
 };
 
 /*
@@ -78,9 +83,10 @@ struct kernel_gate {
 };
 
 struct kernel_tally {
-	uint64_t ringless; /* events on a CPU without a channel */
-	uint64_t crowded;  /* threads without room in the table */
-	uint64_t refused;  /* processes forked that have no place */
+	uint64_t ringless;  /* events on a CPU without a channel */
+	uint64_t crowded;   /* threads without room in the table */
+	uint64_t refused;   /* processes forked that have no place */
+	uint64_t stackless; /* waits and samples whose stacks were too many */
 };
 
 _Static_assert(sizeof(struct kernel_gate) == 16, "same on both sides");

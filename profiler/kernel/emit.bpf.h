@@ -50,6 +50,9 @@ struct thread {
 	__u64 parameter[3];
 	__u32 call;
 	__u32 fault_order; /* largest block of pages it was given */
+	__u64 asleep_ns;   /* when it left its CPU with a request; 0: not */
+	__u32 busy;	   /* it has received at a server's port, not sent */
+	__u32 pad;
 };
 
 struct threads {
@@ -75,6 +78,8 @@ struct cpu {
 	__u64 began_ns;	    /* when the watched task below got the CPU */
 	__u64 stolen_ns;    /* what the host had taken of the CPU by then */
 	__u32 runs;	    /* its tid; 0: none, or not seen */
+	__u32 stack_second; /* of 2^30 ns; what was written and taken in it */
+	__u32 stacks, looks;
 } __attribute__((aligned(64)));
 
 extern struct cpu cpus[KERNEL_CPUS];

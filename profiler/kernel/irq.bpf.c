@@ -7,7 +7,7 @@
  * beginning and cleared at the end is enough; the next one corrects it if a
  * call was missed.
  */
-#include "profiler/kernel/emit.bpf.h"
+#include "profiler/kernel/stack.bpf.h"
 
 #define IDLE_EXIT ((__u32)-1)
 
@@ -98,11 +98,41 @@ BPF_PROG(on_irq_exit)
 	return irq_set(0);
 }
 
+/* The stack of a thread that has a request and has computed for long. */
+static __always_inline void
+stack_sample(void *ctx, struct cpu *cpu)
+{
+	__u64 now, task;
+	struct stack s = {0};
+	struct thread *t;
+
+	if (cpu->runs == 0 || !since_resumed(cpu->began_ns))
+		return;
+	task = bpf_get_current_pid_tgid();
+	now = bpf_ktime_get_ns();
+	if (cpu->runs != (__u32)task || now - cpu->began_ns < KERNEL_STACK_NS)
+		return;
+	t = thread_find((__u32)task);
+	if (t == NULL || t->busy == 0 ||
+	    !stack_allowed(cpu, &cpu->stacks, KERNEL_STACKS, now))
+		return;
+	bpf_get_stack(ctx, &s, sizeof(s), BPF_F_USER_STACK);
+	stack_emit(&s, TALECHAIN_STACK_RAN, task >> 32, (__u32)task);
+}
+
+/* The tick comes only while a CPU has work: samples cost no interrupt. */
 SEC("tp_btf/local_timer_entry")
 int
 BPF_PROG(on_timer_entry)
 {
-	return irq_set(1);
+	struct cpu *cpu = cpu_here();
+
+	if (cpu == NULL)
+		return 0;
+	cpu->irq = 1;
+	if (config.stacks && sampled())
+		stack_sample(ctx, cpu);
+	return 0;
 }
 
 SEC("tp_btf/local_timer_exit")

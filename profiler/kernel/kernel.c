@@ -269,6 +269,7 @@ kernel_set_up(struct kernel *k, const struct kernel_options *o,
 	    .page_bytes = page,
 	    .huge_order = huge_order(page),
 	    .full = o->profile == PROFILER_KERNEL_FULL,
+	    .stacks = o->stacks,
 	};
 	int err = programs_load(&k->object, &config, o, k->cpus, state);
 
@@ -578,4 +579,6 @@ kernel_losses(const struct kernel *k, struct kernel_losses *out)
 	out->ringless = __atomic_load_n(&k->tally->ringless, __ATOMIC_RELAXED);
 	out->crowded = __atomic_load_n(&k->tally->crowded, __ATOMIC_RELAXED);
 	out->refused = __atomic_load_n(&k->tally->refused, __ATOMIC_RELAXED);
+	out->stackless =
+	    __atomic_load_n(&k->tally->stackless, __ATOMIC_RELAXED);
 }

@@ -43,6 +43,7 @@ struct kernel_owners {
 struct kernel_options {
 	enum profiler_kernel profile; /* not PROFILER_KERNEL_OFF */
 	bool syscalls;
+	bool stacks; /* of waits and computing, if the kernel allows that */
 	unsigned slot_log2;    /* slots of a channel; 6 .. 20 */
 	uint32_t first_number; /* of its first channel */
 };
@@ -132,10 +133,11 @@ void kernel_gate(struct kernel *k, bool paused);
 
 /* Events and threads lost so far. */
 struct kernel_losses {
-	uint64_t missed;   /* the program was running already on that CPU */
-	uint64_t ringless; /* on a CPU without a channel */
-	uint64_t crowded;  /* threads without room: their waits are unknown */
-	uint64_t refused;  /* processes that could not be watched */
+	uint64_t missed;    /* the program was running already on that CPU */
+	uint64_t ringless;  /* on a CPU without a channel */
+	uint64_t crowded;   /* threads without room: their waits are unknown */
+	uint64_t refused;   /* processes that could not be watched */
+	uint64_t stackless; /* waits and samples beyond the most per second */
 };
 
 /* kernel_count reads the kernel's counters (some microseconds; one thread at a

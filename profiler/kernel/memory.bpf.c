@@ -4,6 +4,7 @@
  * Memory that the loader maps has a section, and so a map, of its own.
  */
 #include "profiler/kernel/emit.bpf.h"
+#include "profiler/kernel/stack.bpf.h"
 
 char kernel_license[] SEC("license") = "Dual BSD/GPL";
 
@@ -15,3 +16,4 @@ struct cpu cpus[KERNEL_CPUS] SEC(".bss.cpus");
 struct channels channels SEC(".maps");
 struct threads threads SEC(".maps");
 struct processes processes SEC(".maps");
+struct stacks stacks SEC(".maps");

@@ -52,6 +52,9 @@ kernel_owner(
 		/* The interrupted task is not the waker. */
 		return owner_of_either(owners, (uint32_t)e->arg[1],
 		    e->arg[2] >> 32 == TALECHAIN_CONTEXT_TASK ? e->pid : 0);
+	case TALECHAIN_STACK:
+		return kernel_owner_of(
+		    owners, (uint32_t)(e->arg[0] << 10 >> 42));
 	case TALECHAIN_RUNNABLE:
 	case TALECHAIN_THREAD:
 		return kernel_owner_of(owners, (uint32_t)e->arg[1]);

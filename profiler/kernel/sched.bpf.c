@@ -5,7 +5,7 @@
  * where the woken task was queued, often on another CPU, in the context of an
  * unrelated task; it gives RUNNABLE, the beginning of the wait for a CPU.
  */
-#include "profiler/kernel/emit.bpf.h"
+#include "profiler/kernel/stack.bpf.h"
 
 /* The kernel's bits of a task's state, the same in all supported versions. */
 #define STATE_INTERRUPTIBLE 0x1
@@ -14,6 +14,11 @@
 #define STATE_DEAD 0xb0	  /* zombie, dead */
 #define STATE_NOLOAD 0x400
 #define STATE_FROZEN 0x8000 /* by the freezer of cgroups, version 1 */
+
+#define X86_TS_COMPAT 0x2	/* in a system call of 32 bits */
+#define ARM64_PSTATE_32BIT 0x10 /* a program of 32 bits */
+#define CALLS ((1 << TALECHAIN_CALL_BITS) - 1)
+#define WAIT_MOST ((1ULL << TALECHAIN_WAIT_BITS) - 1)
 
 /* A task's name is emitted again after this long, in 2^20 ns. */
 #define NAME_AGE 95
@@ -222,12 +227,85 @@ steal(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
 	cpu->began_ns = now;
 }
 
+/*
+ * The system call that a task sleeps in, its number plus 1; 0: it is in none
+ * (as in a page fault), its program is of 32 bits and numbers them otherwise,
+ * or this kernel does not let programs read that (before 5.15).  A thread
+ * of the kernel's own within a process (io_uring) has no instruction pointer.
+ */
+static __always_inline __u64
+call_of(struct task_struct *p)
+{
+	struct pt_regs *regs;
+	__s64 number;
+
+	if (!bpf_core_enum_value_exists(
+		enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return 0;
+	regs = (void *)bpf_task_pt_regs(p);
+	if (regs == NULL)
+		return 0;
+#if defined(__TARGET_ARCH_x86)
+	if (regs->ip == 0 ||
+	    ((struct task_struct___x86 *)p)->thread_info.status & X86_TS_COMPAT)
+		return 0;
+	number = (__s64)regs->orig_ax;
+#elif defined(__TARGET_ARCH_arm64)
+	if (regs->user_regs.pc == 0 ||
+	    regs->user_regs.pstate & ARM64_PSTATE_32BIT)
+		return 0;
+	number = regs->syscallno;
+#endif
+	return number >= 0 && number < CALLS ? (__u64)number + 1 : 0;
+}
+
+/* A thread that has a request goes to sleep: take its stack. */
+static __always_inline void
+stack_take(void *ctx, struct cpu *cpu, __u32 tid, __u64 now)
+{
+	struct thread *t = thread_find(tid);
+	struct stack s = {0};
+
+	if (t == NULL || t->busy == 0)
+		return;
+	t->asleep_ns = 0;
+	if (!stack_allowed(cpu, &cpu->looks, KERNEL_STACK_LOOKS, now))
+		return;
+	t->asleep_ns = now;
+	bpf_get_stack(ctx, &s, sizeof(s), BPF_F_USER_STACK);
+	bpf_map_update_elem(&stacks, &tid, &s, BPF_ANY);
+}
+
+/* It has its CPU again: write it, with that of the kernel. */
+static __always_inline void
+stack_give(
+    struct cpu *cpu, struct task_struct *next, struct thread *t, __u64 now)
+{
+	__u32 tid = next->pid;
+	struct stack *s, kernel = {0};
+	__u64 asleep_ns = t->asleep_ns;
+
+	t->asleep_ns = 0;
+	if (asleep_ns == 0 || now - asleep_ns < KERNEL_STACK_NS ||
+	    !since_resumed(asleep_ns) ||
+	    !stack_allowed(cpu, &cpu->stacks, KERNEL_STACKS, now))
+		return;
+	s = bpf_map_lookup_elem(&stacks, &tid);
+	if (s != NULL)
+		stack_emit(s, TALECHAIN_STACK_WAITED, next->tgid, tid);
+	/* Without the scheduler's own frames. */
+	bpf_get_task_stack(next, &kernel, sizeof(kernel), 0);
+	stack_emit(&kernel, TALECHAIN_STACK_KERNEL, next->tgid, tid);
+}
+
 /* A watched task gets or leaves a CPU. */
 static __always_inline int
-switched(struct task_struct *prev, struct task_struct *next, __u64 state)
+switched(
+    void *ctx, struct task_struct *prev, struct task_struct *next, __u64 state)
 {
 	enum talechain_off off = TALECHAIN_OFF_PREEMPTED;
 	__u64 now = bpf_ktime_get_ns(), wait_ns = 0, waker = 0, waker_ns = 0;
+	__u64 call = 0;
 	struct cpu *cpu = cpu_here();
 	struct thread *t;
 
@@ -236,6 +314,10 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 	if (watched(task_pair(prev))) {
 		if (state == 0 && is_throttled(prev))
 			off = TALECHAIN_OFF_THROTTLED;
+		if (state != 0)
+			call = call_of(prev);
+		if (config.stacks && cpu != NULL && state != 0)
+			stack_take(ctx, cpu, prev->pid, now);
 		left(prev->pid, off, now, state == 0);
 	}
 	t = watched(task_pair(next)) ? thread_find(next->pid) : NULL;
@@ -247,6 +329,8 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 			waker = t->waker;
 			waker_ns = t->waker_ns;
 		}
+		if (wait_ns > WAIT_MOST)
+			wait_ns = WAIT_MOST;
 		t->runnable_ns = t->waker = t->waker_ns = 0;
 	}
 	if (cpu != NULL && cpu->idle_end_ns != 0 && prev->pid == 0) {
@@ -260,7 +344,9 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 		steal(cpu, prev, next, now);
 	emit_at(now, TALECHAIN_SCHEDULE, task_pair(next), waker, waker_ns,
 	    (__u64)off << 56 | (__u64)(next->prio & 0xff) << 48 |
-		(wait_ns & 0xffffffffffff));
+		call << TALECHAIN_WAIT_BITS | wait_ns);
+	if (config.stacks && cpu != NULL && t != NULL && t->asleep_ns != 0)
+		stack_give(cpu, next, t, now);
 	return 0;
 }
 
@@ -276,7 +362,7 @@ BPF_PROG(
 		return 0;
 	/* The state at the decision; a waker may have changed it since. */
 	state = config.state_given ? (__u32)ctx[3] : task_state(prev);
-	return switched(prev, next, preempt ? 0 : state);
+	return switched(ctx, prev, next, preempt ? 0 : state);
 }
 
 /* The name changed: emit it again. */

@@ -139,6 +139,47 @@ ports(const struct sock_common *c)
 	return (__u64)c->skc_num << 48 | (__u64)bpf_ntohs(c->skc_dport) << 32;
 }
 
+/* The other end's address if it is of IPv4, also within IPv6; else 0. */
+static __always_inline __u32
+remote_ipv4(const struct sock_common *c)
+{
+	__u32 words[4];
+
+	if (c->skc_family != FAMILY_INET6)
+		return bpf_ntohl(c->skc_daddr);
+	bpf_probe_read_kernel(words, sizeof(words), &c->skc_v6_daddr);
+	return words[0] == 0 && words[1] == 0 && words[2] == bpf_htonl(0xffff)
+		   ? bpf_ntohl(words[3])
+		   : 0;
+}
+
+/* The other end of a connection, with all of its address. */
+static __always_inline void
+emit_peer(struct sock *sk)
+{
+	struct sock_common *c = &sk->__sk_common;
+	__u64 address[2] = {0, 0};
+
+	if (c->skc_family == FAMILY_INET6)
+		bpf_probe_read_kernel(
+		    address, sizeof(address), &c->skc_v6_daddr);
+	emit(TALECHAIN_SOCK_PEER, bpf_get_socket_cookie(sk), address[0],
+	    address[1], ports(c) | remote_ipv4(c));
+}
+
+/* The ports and the other end's address for a call's event; what does not fit
+ * there becomes an event of its own. */
+static __always_inline __u64
+ends_of_call(struct sock *sk)
+{
+	struct sock_common *c = &sk->__sk_common;
+	__u32 address = remote_ipv4(c);
+
+	if (address == 0 && flow_known(c))
+		emit_peer(sk);
+	return ports(c) | address;
+}
+
 /* Note work for a watched connection, perhaps in a softirq. */
 static __always_inline void
 serve(void)
@@ -255,6 +296,9 @@ BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 		bpf_get_socket_cookie(sk);
 	else if (flow_port_known(0) && flow_listed(c))
 		flow_port_note(c->skc_num);
+	if (new_state == STATE_SYN_SENT && sampled() &&
+	    watched(bpf_get_current_pid_tgid()))
+		emit_peer(sk);
 	return 0;
 }
 
@@ -285,6 +329,25 @@ held_reason(struct tcp_sock *tp, __u32 unsent)
 	return TALECHAIN_HELD_OTHER;
 }
 
+/* A thread of a server receives a request or sends its response: from the one to
+ * the other its stacks are of interest. */
+static __always_inline void
+note_busy(const struct sock_common *c, __u32 busy)
+{
+	__u64 task = bpf_get_current_pid_tgid();
+	struct thread *t;
+	__u8 *mark;
+
+	if (!config.stacks || !port_watched(c->skc_num))
+		return;
+	mark = process_mark(task >> 32);
+	if (mark == NULL || (*mark & KERNEL_MARK_WHOSE) < KERNEL_MARK_SERVER)
+		return; /* Tailor's own, or a stranger's */
+	t = thread_get((__u32)task);
+	if (t != NULL)
+		t->busy = busy;
+}
+
 SEC("tp_btf/sock_send_length")
 int
 BPF_PROG(on_send, struct sock *sk, int ret)
@@ -300,10 +363,10 @@ BPF_PROG(on_send, struct sock *sk, int ret)
 		return 0;
 	end = tp->write_seq;
 	unsent = end - tp->snd_nxt;
+	note_busy(&sk->__sk_common, 0);
 	return emit(TALECHAIN_SOCK_SEND, bpf_get_socket_cookie(sk),
 	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret,
-	    (__u64)unsent << 32 | held_reason(tp, unsent),
-	    ports(&sk->__sk_common));
+	    (__u64)unsent << 32 | held_reason(tp, unsent), ends_of_call(sk));
 }
 
 SEC("tp_btf/sock_recv_length")
@@ -329,7 +392,8 @@ BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 		else
 			end--;
 	}
+	note_busy(&sk->__sk_common, 1);
 	return emit(TALECHAIN_SOCK_RECV, bpf_get_socket_cookie(sk),
 	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret, left,
-	    ports(&sk->__sk_common));
+	    ends_of_call(sk));
 }

@@ -112,14 +112,23 @@ struct tcp_skb_cb {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long di, si, dx;
+	unsigned long di, si, dx, ip, orig_ax;
+};
+
+struct thread_info {
+	__u32 status;
+};
+
+struct task_struct___x86 {
+	struct thread_info thread_info;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct user_pt_regs {
-	__u64 regs[31];
+	__u64 regs[31], pc, pstate;
 };
 struct pt_regs {
 	struct user_pt_regs user_regs;
+	int syscallno;
 };
 #endif
 

@@ -29,8 +29,11 @@ admin_switch(struct admin_call *call)
 	unsigned actions = hedging_switch(&p->hedging, instant_now());
 
 	if (actions == 0) {
-		admin_reply_error(
-		    call, 409, "the standby is not ready, or there is none");
+		admin_reply_error(call, 409,
+		    p->config->servers < 2
+			? "there is no standby: only one server is configured"
+			: "the standby is not ready: the list of servers "
+			  "has its state");
 		return;
 	}
 	proxy_want(p, actions);

@@ -56,10 +56,8 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 {
 	const struct hedging_server *h = &p->hedging.server[i];
 	struct server *s = &p->upstream.server[i];
-	uint64_t errors = 0;
+	struct instant now = instant_now();
 
-	for (unsigned e = EXCHANGE_REFUSED; e <= EXCHANGE_TIMEOUT; e++)
-		errors += s->errors[e];
 	json_object_begin(j);
 	json_key_string(j, "name", p->config->server[i].name);
 	json_key_string(j, "address", p->config->server[i].address.text);
@@ -89,11 +87,15 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_object_end(j);
 	json_key_int(j, "p50_ns", h->latency_p50_ns);
 	json_key_int(j, "p95_ns", h->latency_p95_ns);
+	json_key_double(j, "responses_per_s",
+	    recent_rate_per_s(&s->response_rate, now, server_responses(s)));
+	json_key_double(j, "errors_per_s",
+	    recent_rate_per_s(&s->error_rate, now, server_errors(s)));
 	json_key_uint(j, "warmups", s->warmups_ok);
 	json_key_uint(j, "restarts", s->restarts);
 	json_key_uint(j, "quick_ends", s->program.quick_ends);
 	json_key_string(j, "last_end", s->program.last_end);
-	json_key_uint(j, "errors", errors);
+	json_key_uint(j, "errors", server_errors(s));
 	json_object_end(j);
 }
 

@@ -10,6 +10,7 @@
 #include "proxy/analysis/slow_report.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/slow.h"
+#include "proxy/upstream/server.h"
 #include "talechain/events/events.h"
 
 #define SLOW_LISTED 25
@@ -31,10 +32,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	const struct hedging_server *h = &p->hedging.server[i];
 	const struct config_server *c = &p->config->server[i];
 	const struct server *s = &p->upstream.server[i];
-	uint64_t errors = 0;
 
-	for (unsigned e = EXCHANGE_REFUSED; e <= EXCHANGE_TIMEOUT; e++)
-		errors += s->errors[e];
 	json_object_begin(j);
 	json_key_string(j, "name", c->name);
 	json_key_string(j, "address", c->address.text);
@@ -52,7 +50,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_int(j, "p95_ns", h->latency_p95_ns);
 	json_key_int(j, "p99_ns", h->latency_p99_ns);
 	json_key_uint(j, "restarts", s->restarts);
-	json_key_uint(j, "errors", errors);
+	json_key_uint(j, "errors", server_errors(s));
 	json_object_end(j);
 }
 

@@ -84,6 +84,8 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	exposition_counter(
 	    e, "tailor_kernel_threads_refused_total", s.kernel_crowded);
 	exposition_counter(
+	    e, "tailor_kernel_stacks_left_out_total", s.kernel_stackless);
+	exposition_counter(
 	    e, "tailor_processes_refused_total", s.processes_refused);
 	exposition_family(e, "tailor_server_processes");
 	for (unsigned i = 0; i < p->config->servers; i++)

@@ -7,10 +7,12 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "http/writer.h"
 #include "proxy/admin/admin_call.h"
 #include "proxy/analysis/analyze.h"
 #include "proxy/client/client.h"
 #include "proxy/client/peer.h"
+#include "proxy/request/access_fill.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/table.h"
 
@@ -37,6 +39,9 @@ struct tale_call {
 	bool too_large;
 	bool format_unknown;
 	char id[65];
+	/* for the access log, cut */
+	char address[sizeof(((struct peer *)NULL)->address)];
+	char method_text[16], target[128];
 	struct chain body; /* owned */
 	struct tale_query query;
 };
@@ -242,6 +247,10 @@ call_reply(struct tale_call *call, unsigned status, const char *type,
 	if (status == 405)
 		snprintf(extra + plain, sizeof(extra) - plain, "Allow: %s\r\n",
 		    call->kind == CALL_TIMELINE ? "GET, HEAD" : "POST");
+	if (c != NULL)
+		access_log_local(
+		    c, &(struct access_local){call->address, call->method_text,
+			   call->target, "talechain", status});
 	reply.type = type;
 	reply.extra = extra;
 	reply.head_only = call->method == HTTP_METHOD_HEAD;
@@ -283,6 +292,11 @@ tale_call_begin(struct client *c, const struct http_head *head,
 	origin_find(p->config, &c->peer, head, &origin);
 	call->allowed =
 	    origin.tale_allowed || token_is_in(&p->tales->token, head);
+	writer_copy(call->address, sizeof(call->address), origin.address);
+	writer_cut(call->method_text, sizeof(call->method_text),
+	    head->method_text.at, head->method_text.length);
+	writer_cut(call->target, sizeof(call->target), head->target.at,
+	    head->target.length);
 	call_parse(call, head);
 	c->ops = &call_ops;
 	c->user = call;

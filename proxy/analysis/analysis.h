@@ -86,7 +86,8 @@ struct analysis_options {
 	const char *store;    /* directory; "": anonymous memory */
 	uint64_t store_bytes; /* its bound */
 	int64_t settle_ns;    /* from a finish until all its events are read */
-	double cpu;	      /* of one CPU, for what no client asks: 0 .. 1 */
+	int kallsyms; /* /proc/kallsyms, becomes the thread's; 0: none */
+	double cpu;   /* of one CPU, for what no client asks: 0 .. 1 */
 };
 
 /* A client's answer waits no longer than this for events, or for tales that are

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "proxy/analysis/slow_report.h"
 #include "talechain/render/render.h"
+#include "talechain/symbols/symbols.h"
 
 #define SLACK_NS (5 * NS_PER_MS)
 #define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
@@ -374,6 +375,8 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 	if (!settle(w, q))
 		return -EAGAIN;
 	err = slice(w, q, out);
+	if (err == 0 && *out != NULL)
+		symbols_name(w->symbols, *out, q->kind == ANALYSIS_TALE);
 	return err == -ESTALE ? 0 : err;
 }
 
@@ -535,6 +538,9 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 	if (err < 0)
 		return err;
 	w->settle_ns = o->settle_ns;
+	err = symbols_new(&w->symbols, o->kallsyms > 0 ? o->kallsyms : -1);
+	if (err < 0)
+		return err;
 	err = store_open(w, o);
 	if (err == 0)
 		store_publish(w);
@@ -548,6 +554,7 @@ tale_work_fini(struct tale_work *w)
 		tale_work_flush(w, true);
 	tale_store_close(&w->store);
 	tale_store_close(&w->spare);
+	symbols_free(&w->symbols);
 	tale_checkpoints_free(&w->checkpoints);
 	timeline_reader_close(&w->reader);
 }

@@ -17,6 +17,7 @@ struct tale_candidate {
 
 struct tale_work {
 	struct timeline_reader *reader;	      /* owned */
+	struct symbols *symbols;	      /* owned */
 	struct tale_checkpoints *checkpoints; /* owned; of the reader */
 	struct tale_store *store;	      /* owned */
 	struct tale_store *spare; /* owned: memory, once store has failed */

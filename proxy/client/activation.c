@@ -50,7 +50,15 @@ socket_add(int fd, const char *name, size_t length)
 	unsigned i = inherited.count;
 
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if (!usable(fd) || i == SOCKETS_MAX)
+	if (!usable(fd)) {
+		/* There is no log yet. */
+		fprintf(stderr,
+		    "tailor: systemd's socket \"%.*s\" is not used: it needs "
+		    "ListenStream= and Accept=no\n",
+		    (int)length, name);
+		return;
+	}
+	if (i == SOCKETS_MAX)
 		return;
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	inherited.socket[i].fd = fd;

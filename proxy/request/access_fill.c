@@ -126,7 +126,7 @@ access_log_request(struct proxy *p, const struct request *r,
 }
 
 void
-access_log_refusal(const struct client *c, const struct http_refusal *refusal)
+access_log_local(const struct client *c, const struct access_local *l)
 {
 	struct proxy *p = client_proxy(c);
 	struct access_record *a;
@@ -140,16 +140,23 @@ access_log_refusal(const struct client *c, const struct http_refusal *refusal)
 	a->receive_ns = a->queue_ns = a->connect_ns = a->upstream_ns =
 	    a->send_ns = -1;
 	a->total_ns = between(c->first_byte, instant_now());
-	a->status = (int)refusal->status;
+	a->status = (int)l->status;
 	a->minor = -1;
 	a->connections = p->clients.count;
 	a->inflight = p->table.inflight_count;
-	memcpy(a->client, c->peer.address, sizeof(a->client));
-	memcpy(a->method, "-", 2);
-	memcpy(a->target, "-", 2);
-	snprintf(a->flags, sizeof(a->flags), "%s", refusal->reason);
+	snprintf(a->client, sizeof(a->client), "%s", l->client);
+	snprintf(a->method, sizeof(a->method), "%s", l->method);
+	snprintf(a->target, sizeof(a->target), "%s", l->target);
+	snprintf(a->flags, sizeof(a->flags), "%s", l->flag);
 	fill_ends(a, p->config);
 	access_log_commit(p->access_log);
+}
+
+void
+access_log_refusal(const struct client *c, const struct http_refusal *refusal)
+{
+	access_log_local(c, &(struct access_local){c->peer.address, "-", "-",
+				refusal->reason, refusal->status});
 }
 
 void

@@ -10,6 +10,14 @@ void access_log_request(struct proxy *p, const struct request *r,
 void
 access_log_refusal(const struct client *c, const struct http_refusal *refusal);
 
+/* What Tailor itself responded to, without a request in the table. */
+struct access_local {
+	const char *client, *method, *target;
+	const char *flag; /* or the reason for the refusal */
+	unsigned status;
+};
+void access_log_local(const struct client *c, const struct access_local *l);
+
 /* Open the file again (SIGUSR1). */
 void access_log_reopen(struct proxy *p);
 

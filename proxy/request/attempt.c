@@ -335,13 +335,6 @@ attempt_leave(struct attempt *a)
 }
 
 void
-attempt_resume(struct attempt *a)
-{
-	if (a->link != NULL)
-		connection_resume(a->link);
-}
-
-void
 attempt_fini(struct attempt *a)
 {
 	if (!a->on)

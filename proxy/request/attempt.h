@@ -52,9 +52,6 @@ void attempt_cancel(struct attempt *a);
 /* The winner's client is gone: let its connection drain. */
 void attempt_leave(struct attempt *a);
 
-/* The client can take more of the winner's response. */
-void attempt_resume(struct attempt *a);
-
 /* Release what it holds. */
 void attempt_fini(struct attempt *a);
 

@@ -9,7 +9,6 @@
 #ifndef TAILOR_PROXY_REQUEST_PROXY_H
 #define TAILOR_PROXY_REQUEST_PROXY_H
 
-#include "base/permute.h"
 #include "base/topology.h"
 #include "config/generation.h"
 #include "hedging/steer.h"
@@ -129,13 +128,15 @@ TAILQ_HEAD(request_list, request);
  * Beyond it they wait in files, and their requests are not hedged. */
 #define BODIES_BYTES_MAX ((size_t)64 << 20)
 
+#define TABLE_IDS 32
+
 /* Requests in flight, and the last that finished (table.h). */
 struct table {
 	struct request_list inflight, unused;
 	unsigned inflight_count;
-	unsigned requests;	     /* structs made */
-	uint64_t ids;		     /* given away */
-	struct permutation id_order; /* which come in this secret order */
+	unsigned requests; /* structs made */
+	unsigned ids;	   /* that are left of these */
+	uint64_t id[TABLE_IDS];
 
 	struct tale_request *history; /* owned, history_max */
 	unsigned history_max;

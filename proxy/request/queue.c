@@ -10,12 +10,6 @@
 
 #define LONG_LOOK_NS (100 * NS_PER_MS)
 
-void
-queue_init(struct queue *q)
-{
-	TAILQ_INIT(&q->waiting);
-}
-
 /* In the order of their receipt.  Nearly always at the end. */
 static void
 queue_insert(struct queue *q, struct request *r)

@@ -14,8 +14,6 @@
 
 #define QUEUE_LONG_NS NS_PER_S /* neither work nor a wait takes that long */
 
-void queue_init(struct queue *q);
-
 /* Wait, in the place that it had if it comes back.  Each request that waits has
  * a connection, so proxy.connections_max limits the queue, too. */
 void queue_add(struct request *r);

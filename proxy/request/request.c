@@ -9,6 +9,7 @@
 
 #include <assert.h>
 
+#include "http/writer.h"
 #include "proxy/client/client.h"
 #include "proxy/net/socket.h"
 #include "proxy/request/attempt.h"
@@ -22,18 +23,6 @@ static void on_commit_due(void *user, bool forced);
 static void on_deadline(void *user, bool forced);
 static void on_late(void *user, bool forced);
 static const struct client_ops request_ops;
-
-/* Copy text for people, cut with "..." where it does not fit. */
-static void
-copy_cut(char *out, size_t size, struct slice s)
-{
-	size_t n = s.length < size - 1 ? s.length : size - 1;
-
-	memcpy(out, s.at, n);
-	out[n] = '\0';
-	if (n < s.length && n >= 3)
-		memcpy(out + n - 3, "...", 3);
-}
 
 /* The head for the servers, without framing: that is each attempt's. */
 static int
@@ -117,8 +106,10 @@ request_begin(struct client *client, const struct http_head *head,
 	r->client = client;
 	r->generation = generation_hold(&p->generations);
 	r->method = head->method;
-	copy_cut(r->method_text, sizeof(r->method_text), head->method_text);
-	copy_cut(r->target, sizeof(r->target), head->target);
+	writer_cut(r->method_text, sizeof(r->method_text), head->method_text.at,
+	    head->method_text.length);
+	writer_cut(
+	    r->target, sizeof(r->target), head->target.at, head->target.length);
 	r->minor_zero = head->minor == 0;
 	r->hostless = head->authority.length == 0;
 	r->keep_alive = head->keep_alive;
@@ -363,8 +354,9 @@ on_client_written(struct client *c)
 	if (c->response == CLIENT_RESPONSE_WHOLE) {
 		r->response_bytes = c->sent_bytes - r->sent_before;
 		request_finish(r);
-	} else if (r->state == REQUEST_COMMITTED) {
-		attempt_resume(&r->attempt[r->race.winner]);
+	} else if (r->state == REQUEST_COMMITTED &&
+		   r->attempt[r->race.winner].link != NULL) {
+		connection_resume(r->attempt[r->race.winner].link);
 	}
 }
 

@@ -59,7 +59,7 @@ proxy_init(struct proxy *p, const struct hedging_limits *limits,
 	ledger_init(&p->ledger, &p->metrics);
 	hedging_init(&p->hedging, limits);
 	steer_init(&p->steer);
-	queue_init(&p->queue);
+	TAILQ_INIT(&p->queue.waiting);
 	work_init(&p->policy, LOOP_POLICY, proxy_carry_out, p);
 	p->clients.config = p->upstream.config = c;
 	p->clients.loop = p->upstream.loop = &p->loop;

@@ -1,10 +1,12 @@
 /* table.c: requests in flight, and a ring of the finished ones with an index by
  * id: buckets of chains threaded through the ring's places, from new to old.
  * Nothing is taken out of a chain: it ends where the ring has gone on. */
-#include "base/hash.h"
 #include "proxy/request/table.h"
 
+#include <assert.h>
 #include <sys/random.h>
+
+#include "base/hash.h"
 
 /* Ids remembered after they left: sets of a few, the oldest of a set goes
  * first, so an id is remembered for tens of thousands of others. */
@@ -17,7 +19,6 @@ int
 table_init(struct table *t, unsigned history_max)
 {
 	unsigned buckets = 1;
-	uint32_t key[4];
 
 	*t = (struct table){.history_max = history_max};
 	TAILQ_INIT(&t->inflight);
@@ -36,11 +37,6 @@ table_init(struct table *t, unsigned history_max)
 		table_fini(t);
 		return -ENOMEM;
 	}
-	if (getrandom(key, sizeof(key), 0) != sizeof(key)) {
-		table_fini(t);
-		return -EIO;
-	}
-	permutation_init(&t->id_order, key);
 	return 0;
 }
 
@@ -62,14 +58,23 @@ table_fini(struct table *t)
 	t->bucket = t->chain = t->hash = t->expired = NULL;
 }
 
+/* 64 random bits: distinct for all practical purposes, and one does not give
+ * away another.  The kernel's call costs a microsecond, so 32 are taken at
+ * once: no more than it always gives whole (getrandom(2)). */
 static uint64_t
 id_next(struct table *t)
 {
 	uint64_t id;
 
-	do
-		id = permutation_of(&t->id_order, t->ids++);
-	while (id == 0);
+	do {
+		if (t->ids == 0) {
+			ssize_t n = getrandom(t->id, sizeof(t->id), 0);
+
+			assert(n == sizeof(t->id));
+			t->ids = TABLE_IDS;
+		}
+		id = t->id[--t->ids];
+	} while (id == 0);
 	return id;
 }
 

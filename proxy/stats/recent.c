@@ -69,3 +69,26 @@ recent_hazard_note(struct recent *l, const struct hazard *h)
 	    .seen = h->seen,
 	};
 }
+
+void
+recent_rate_read(struct recent_rate *r, struct instant now, uint64_t total)
+{
+	if (instant_is_set(r->at[1]) &&
+	    instant_since(now, r->at[1]) < RECENT_RATE_NS)
+		return;
+	/* The first reading is both of them. */
+	r->at[0] = instant_is_set(r->at[1]) ? r->at[1] : now;
+	r->total[0] = instant_is_set(r->at[1]) ? r->total[1] : total;
+	r->at[1] = now;
+	r->total[1] = total;
+}
+
+double
+recent_rate_per_s(
+    const struct recent_rate *r, struct instant now, uint64_t total)
+{
+	int64_t ns =
+	    instant_is_set(r->at[0]) ? instant_since(now, r->at[0]) : 0;
+
+	return ns > 0 ? (double)(total - r->total[0]) * 1e9 / (double)ns : 0;
+}

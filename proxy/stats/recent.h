@@ -45,6 +45,26 @@ struct recent_request {
 void recent_note(struct recent *l, const struct recent_request *r);
 void recent_hazard_note(struct recent *l, const struct hazard *h);
 
+/*
+ * How often something happened lately, from a counter that is read from time to
+ * time: counting costs nothing more.
+ */
+#define RECENT_RATE_NS (10 * NS_PER_S)
+
+struct recent_rate {
+	struct instant at[2]; /* of the last two readings; not set: none */
+	uint64_t total[2];
+};
+
+/* Read the counter; most calls do nothing. */
+void
+recent_rate_read(struct recent_rate *r, struct instant now, uint64_t total);
+
+/* Its growth per second over the last 10 to 20 s, or since the first reading;
+ * 0 before that. */
+double recent_rate_per_s(
+    const struct recent_rate *r, struct instant now, uint64_t total);
+
 /* The upper edge of bucket i: 1, 2, 5, 10, ... times 10 us; the last has
  * none (INT64_MAX). */
 int64_t recent_bucket_edge_ns(unsigned i);

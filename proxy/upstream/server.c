@@ -181,6 +181,22 @@ server_responded(struct server *s, int64_t latency_ns)
 	distribution_record(&s->responses[hazard], latency_ns);
 }
 
+uint64_t
+server_responses(const struct server *s)
+{
+	return s->responses[0].total + s->responses[1].total;
+}
+
+uint64_t
+server_errors(const struct server *s)
+{
+	uint64_t errors = 0;
+
+	for (unsigned e = EXCHANGE_REFUSED; e <= EXCHANGE_TIMEOUT; e++)
+		errors += s->errors[e];
+	return errors;
+}
+
 void
 server_failed(struct server *s, enum exchange_end end)
 {

@@ -39,6 +39,10 @@ void server_keep(struct server *s);
 /* An attempt was answered. */
 void server_responded(struct server *s, int64_t latency_ns);
 
+/* How many attempts were answered; how many exchanges failed. */
+uint64_t server_responses(const struct server *s);
+uint64_t server_errors(const struct server *s);
+
 /* An exchange failed without an answer: count, and doubt the server. */
 void server_failed(struct server *s, enum exchange_end end);
 

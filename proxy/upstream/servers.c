@@ -47,6 +47,8 @@ server_tick(struct server *s, struct instant now)
 			s->state_since = now;
 		s->state_logged = state;
 	}
+	recent_rate_read(&s->response_rate, now, server_responses(s));
+	recent_rate_read(&s->error_rate, now, server_errors(s));
 	maintenance_tick(s, now);
 	silence_tick(s, now);
 	standby_tick(s, now);

@@ -12,6 +12,7 @@
 #include "proxy/net/loop.h"
 #include "proxy/net/message.h"
 #include "proxy/stats/distribution.h"
+#include "proxy/stats/recent.h"
 #include "proxy/upstream/replay.h"
 
 struct comparison;
@@ -295,6 +296,7 @@ struct server {
 	uint64_t idle_given_up;		     /* closed for new ones that wait */
 	uint64_t checks_ok, checks_failed;
 	struct distribution responses[2]; /* without, with a hazard */
+	struct recent_rate response_rate, error_rate;
 	struct distribution warmup_length;
 	struct distribution connect_length;
 };

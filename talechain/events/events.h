@@ -37,6 +37,11 @@ struct talechain_rate_name {
 /* The one with that number, or NULL. */
 const struct talechain_rate_name *talechain_rate_find(uint64_t signal);
 
+#define TALECHAIN_CALL_SIZE 32
+/* The name of a system call of this machine, "futex", else "system call 999";
+ * out is returned. */
+char *talechain_call_name(unsigned number, char out[TALECHAIN_CALL_SIZE]);
+
 /* Name of a cause ("allocation"), "unknown" if out of range. */
 const char *talechain_cause_name(unsigned cause);
 

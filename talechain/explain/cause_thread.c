@@ -158,6 +158,8 @@ claim_asleep(
 	} else if (p->woken_ns != NEVER && p->context < 3) {
 		c->note = contexts[p->context];
 	}
+	if (c->cause == TALE_CAUSE_SLEEP)
+		c->peer = wait_peer(w->ex, w->like->attempt, p);
 	path_add(w->ex, c);
 }
 
@@ -192,6 +194,8 @@ claim_faults(
 	size_t i, last;
 
 	c.other = 0;
+	c.call = 0;
+	c.peer = NULL;
 	c.note = NULL;
 	if (__builtin_add_overflow(to, ex->longest_ns + 1, &end))
 		end = INT64_MAX;
@@ -294,6 +298,14 @@ claim_off_cpu(
 	path_add(w->ex, c);
 }
 
+/* Whether a thread waits for something, not for a CPU. */
+static bool
+is_wait(enum thread_state state)
+{
+	return state == THREAD_SLEEP || state == THREAD_BLOCKED ||
+	       state == THREAD_DISK;
+}
+
 void
 cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns)
@@ -305,6 +317,7 @@ cause_interval(const struct walk *w, const struct thread_interval *p,
 	c.rank = RANK_THREAD;
 	c.begin_ns = from_ns;
 	c.end_ns = to_ns;
+	c.call = is_wait(p->state) ? p->call : 0;
 	c.likely |= p->inferred;
 	if (p->state != THREAD_RUN)
 		c.note = NULL;

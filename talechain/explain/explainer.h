@@ -77,7 +77,11 @@ struct claim {
 	    other;   /* the thread it waited for or lost its CPU to, 0: none */
 	int cpu;     /* -1: not known */
 	bool likely; /* one of its ends, or its cause, is inferred */
-	uint64_t value;	  /* of the cause: bytes, idle state, vector, ... */
+	uint64_t value; /* of the cause: bytes, idle state, vector, ... */
+	unsigned call;	/* of a wait: the system call, plus 1; 0: none */
+	/* Of a sleep: the call on a socket that it was in, or that came next;
+	 * borrowed from the tale, or NULL. */
+	const struct talechain_event *peer;
 	const char *note; /* static text that says more, or NULL */
 	const struct tale_pause *pause; /* borrowed from the tale, or NULL */
 };
@@ -153,6 +157,7 @@ struct thread_interval {
 	int64_t woken_ns; /* when it was woken, or NEVER */
 	unsigned context; /* enum talechain_context of the waker */
 	uint64_t vector;  /* of a waking softirq */
+	unsigned call; /* off its CPU: in which system call, plus 1; 0: none */
 	enum thread_wait wait;
 	bool inferred;	   /* its begin, as no event shows the thread before */
 	const char *doubt; /* static: what its events contradict, or NULL */
@@ -382,6 +387,35 @@ thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 /* "a's compiler C2 CompilerThre[12]", "stress-ng[777]"; returns out. */
 char *
 thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);
+
+/*
+ * wait_peer(ex, attempt, p):
+ * The call that shows whom a thread of an attempt's server slept for: its own
+ * receipt on a connection that leads elsewhere, or the one it connected.  NULL:
+ * that is not known (story_where.c).
+ */
+const struct talechain_event *wait_peer(
+    const struct explainer *ex, int attempt, const struct thread_interval *p);
+/* " in futex" for the wait of a claim, and " (3.0 ms of it)" if only that much of
+ * its cause is. */
+void say_call(
+    const struct explainer *ex, const struct claim *c, const struct line *l);
+/* The same of whom it waited for, instead of what woke it.  False: nothing. */
+bool say_peer(
+    const struct explainer *ex, const struct claim *c, const struct line *l);
+/* Where a piece was waited for, by its claim. */
+void claim_where(
+    const struct explainer *ex, const struct claim *c, struct story_segment *g);
+
+/* story_stack.c: the first entry, + 1, of the stack that a thread had in a wait
+ * that ended at a moment; 0: none. */
+size_t stack_after(const struct explainer *ex, uint32_t tid, int64_t ns);
+/* The stack of a piece in words; false: it has none. */
+bool
+say_stack(const struct explainer *ex, size_t segment, const struct line *l);
+/* Where samples found the thread of a claim computing; false: there are none. */
+bool say_samples(
+    const struct explainer *ex, const struct claim *c, const struct line *l);
 
 /* story_lock.c: what a thread waited for that another had, and what that did
  * meanwhile; without the subject. */

@@ -82,6 +82,10 @@ struct slicer {
 	struct timeline_slot attempt[SLICE_ATTEMPTS];
 	size_t attempts;
 	struct timeline_slot forward[STATE_PLACES], got[STATE_PLACES];
+	/* Others' begins, the last ones; by the other end's port, what Tailor
+	 * last received there; calls taken on connections that lead elsewhere. */
+	struct timeline_slot arrival[SLICE_ATTEMPTS], inward[STATE_PLACES];
+	size_t arrivals, outbounds;
 };
 
 /* slice.c */
@@ -111,6 +115,13 @@ void slice_other_learn(struct slicer *s, const struct timeline_slot *slot);
 int slice_other_take(struct slicer *s, const struct timeline_slot *slot);
 /* After the last pass: what leads from those to requests.  0 or -ENOMEM. */
 int slice_others(struct slicer *s);
+
+/* slice_outbound.c: whom the threads of a server asked. */
+void slice_outbound_learn(struct slicer *s, const struct timeline_slot *slot);
+/* Take a call on a connection that leads elsewhere.  0 or -ENOMEM. */
+int slice_outbound_take(struct slicer *s, const struct timeline_slot *slot);
+/* After the last pass: what Tailor received of that.  0 or -ENOMEM. */
+int slice_inward(struct slicer *s);
 
 /* slice_kernel.c */
 /* Take the names of all threads in the tale.  0 or -ENOMEM. */

@@ -193,6 +193,7 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 	const struct talechain_event *e = &slot->event;
 
 	slice_other_learn(s, slot);
+	slice_outbound_learn(s, slot);
 	if (!slice_touches(s, slot))
 		return 0;
 	if (is_flow(e->type) && e->arg[0] != 0)
@@ -328,7 +329,7 @@ take_softirq(struct slicer *s, const struct timeline_slot *slot)
 static int
 take_passed(struct slicer *s, const struct talechain_event *e)
 {
-	uint64_t wait_ns = e->arg[3] & UINT64_C(0xffffffffffff);
+	uint64_t wait_ns = tale_field(e->arg[3], 0, TALECHAIN_WAIT_BITS);
 	const struct timeline_slot *passed = s->passed[e->cpu % SLICE_CPUS];
 	int err = 0;
 
@@ -474,6 +475,12 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return 0;
 	case TALECHAIN_WAKEUP:
 		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
+	case TALECHAIN_STACK:
+		return slice_is_thread(t, tale_low(e->arg[0]))
+			   ? slice_add(s, slot)
+			   : 0;
+	case TALECHAIN_SOCK_PEER:
+		return slice_outbound_take(s, slot);
 	case TALECHAIN_PAGEFAULT:
 		return take_fault(s, slot);
 	case TALECHAIN_SYSCALL:

@@ -58,8 +58,10 @@ slice_other_take(struct slicer *s, const struct timeline_slot *slot)
 
 	if ((e->type != TALECHAIN_SOCK_RECV &&
 		e->type != TALECHAIN_SOCK_SEND) ||
-	    attempt < 0 || e->arg[0] == 0)
+	    e->arg[0] == 0)
 		return 0;
+	if (attempt < 0)
+		return slice_outbound_take(s, slot);
 	if (e->ts >= s->from.ns)
 		return slice_is_thread(s->tale, e->tid) && e->ts <= s->to.ns
 			   ? slice_add(s, slot)

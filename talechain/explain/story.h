@@ -145,6 +145,8 @@ struct story_arrow {
 	char name[2 * STORY_NAME]; /* "woken by softirq NET_RX" */
 };
 
+#define STORY_PEER 56 /* "[2001:db8::1]:5432" */
+
 /*
  * A piece of the request's wall time.  Segments tile [0, total_ns]: the
  * first begins at 0, each begins where the one before ended, none is empty,
@@ -156,6 +158,10 @@ struct story_segment {
 	enum story_confidence confidence;
 	unsigned lane;		  /* where it was waited for or worked on */
 	char who[2 * STORY_NAME]; /* "a: qtp-12 behind stress-ng" */
+	unsigned call;		  /* the system call waited in, plus 1; or 0 */
+	char peer[STORY_PEER];	  /* whom a server waited for, or "" */
+	uint64_t peer_request; /* which Tailor had from it meanwhile, 0: none */
+	size_t stack;	       /* of a wait: the tale's entry + 1; 0: none */
 };
 
 /* One rate over one period; the periods of a series do not overlap. */
@@ -214,6 +220,16 @@ struct story {
  */
 int tale_explain(struct story **out, const struct tale *t);
 void story_free(struct story **sp);
+
+#define STORY_FRAME 80
+/*
+ * story_frame(s, segment, n, out, kernel):
+ * The name of the n-th frame, from the innermost, of the stack in which a piece
+ * waited; "?" if it has none; not inert.  *kernel: a function of the kernel.
+ * False: it has no more.
+ */
+bool story_frame(const struct story *s, size_t segment, unsigned n,
+    char out[STORY_FRAME], bool *kernel);
 
 /* The largest cause by cause_ns that is not done yet, or COUNT. */
 enum tale_cause

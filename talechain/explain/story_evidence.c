@@ -130,6 +130,20 @@ evidence_piece(const struct explainer *ex, enum tale_cause cause,
 		line_add(&l, ", %s", g->who);
 }
 
+/* Where the thread waited, or computed, by its stack. */
+static void
+evidence_stack(const struct explainer *ex, const struct claim *c,
+    size_t segment, struct story_verdict *v)
+{
+	struct line l = evidence(v);
+
+	if (c->cause == TALE_CAUSE_WORK || c->cause == TALE_CAUSE_LOW_IPC ||
+	    c->cause == TALE_CAUSE_SLOW_CLOCK)
+		say_samples(ex, c, &l);
+	else
+		say_stack(ex, segment, &l);
+}
+
 /* The application's own account, if it gave one that can be true. */
 static void
 evidence_application(const struct explainer *ex, struct story_verdict *v)
@@ -169,6 +183,8 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 		evidence_classes(ex, c->attempt, v);
 	else if (c != NULL)
 		evidence_piece(ex, cause, segment, v);
+	if (c != NULL)
+		evidence_stack(ex, c, segment, v);
 	evidence_application(ex, v);
 	if (ex->chain.winner >= 0 && ex->t->request.attempt[1].server < 0) {
 		l = evidence(v);

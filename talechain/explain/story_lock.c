@@ -123,17 +123,19 @@ say_lock(
 	char other[NAME_SIZE];
 	struct holders h = {.count = 0};
 
+	line_add(l, "waited");
+	say_call(ex, c, l);
 	if (c->other == 0) {
-		line_add(l, "waited for %s",
+		line_add(l, " for %s",
 		    c->note != NULL ? c->note : "a lock in the kernel");
 		return;
 	}
 	holders_find(ex, c, &h);
 	thread_name(ex, c->other, other, sizeof(other));
 	if (c->note == NULL)
-		line_add(l, "waited until %s woke it", other);
+		line_add(l, " until %s woke it", other);
 	else
-		line_add(l, "waited for %s, held by %s", c->note, other);
+		line_add(l, " for %s, held by %s", c->note, other);
 	if (h.count > 1)
 		line_add(l, " and %u other%s in turn", h.count - 1,
 		    h.count > 2 ? "s" : "");

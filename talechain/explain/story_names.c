@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
 
 char *
@@ -139,6 +140,8 @@ claim_who(
 	if (c->tid != 0 && c->attempt >= 0)
 		line_add(
 		    &l, ": %s", thread_name(ex, c->tid, name, sizeof(name)));
+	if (c->call != 0)
+		line_add(&l, " in %s", talechain_call_name(c->call - 1, name));
 	if (c->other != 0)
 		line_add(&l, " behind %s",
 		    thread_name(ex, c->other, name, sizeof(name)));

@@ -25,7 +25,8 @@ struct track {
 	enum { TRACK_UNKNOWN, TRACK_ON, TRACK_OFF, TRACK_PAUSED } state;
 	int64_t since;
 	enum talechain_off off;
-	uint32_t by; /* the thread that preempted it */
+	uint32_t by;   /* the thread that preempted it */
+	unsigned call; /* that it left its CPU in, plus 1; 0: not known */
 	int cpu;
 	bool inferred; /* that it is on, from what it did there */
 	const struct tale_entry *wakeup; /* the last of it, or NULL */
@@ -156,6 +157,7 @@ track_was_away(struct explainer *ex, const struct track *k)
 	    .state = state_of(k->off),
 	    .begin_ns = k->since,
 	    .cpu = k->cpu,
+	    .call = k->call,
 	    .woken_ns = NEVER,
 	};
 
@@ -194,6 +196,8 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	k->state = TRACK_OFF;
 	k->since = run.end_ns;
 	k->off = (enum talechain_off)(v->arg[3] >> 56);
+	k->call = (unsigned)tale_field(
+	    v->arg[3], TALECHAIN_WAIT_BITS, TALECHAIN_CALL_BITS);
 	k->by = tale_low(v->arg[0]);
 	k->cpu = run.cpu;
 }
@@ -259,13 +263,15 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
 	const struct talechain_event *v = &e->slot.event;
 	int64_t at = moment_at(ex, e->at);
-	int64_t wait_ns = (int64_t)(v->arg[3] & UINT64_C(0xffffffffffff));
+	int64_t wait_ns =
+	    (int64_t)tale_field(v->arg[3], 0, TALECHAIN_WAIT_BITS);
 	struct thread_interval off = {
 	    .tid = k->tid,
 	    .state = state_of(k->off),
 	    .begin_ns = k->since,
 	    .end_ns = at - wait_ns,
 	    .cpu = k->cpu,
+	    .call = k->call,
 	    .woken_ns = NEVER,
 	};
 	struct thread_interval ready = off;
@@ -334,6 +340,7 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 	    .end_ns = ex->switches_end_ns,
 	    .cpu = k->cpu,
 	    .inferred = k->inferred,
+	    .call = k->state == TRACK_OFF ? k->call : 0,
 	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
 			 ? k->by
 			 : 0,
@@ -359,6 +366,7 @@ track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	    .begin_ns = k->since,
 	    .end_ns = moment_at(ex, e->at),
 	    .cpu = k->cpu,
+	    .call = k->state == TRACK_OFF ? k->call : 0,
 	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
 			 ? k->by
 			 : 0,

@@ -137,7 +137,8 @@ claim_same(const struct claim *a, const struct claim *b)
 	return a->cause == b->cause && a->attempt == b->attempt &&
 	       a->tid == b->tid && a->other == b->other && a->cpu == b->cpu &&
 	       a->pause == b->pause && a->note == b->note &&
-	       a->likely == b->likely;
+	       a->likely == b->likely && a->call == b->call &&
+	       a->peer == b->peer;
 }
 
 /*
@@ -245,6 +246,8 @@ tile_make(struct explainer *ex)
 	tile_segments(ex, &g);
 	tile_coverage(s);
 	tile_join(ex);
+	for (size_t i = 0; i < s->segments; i++)
+		claim_where(ex, &ex->segment_claim[i], &s->segment[i]);
 
 free_tiling:
 	tiling_fini(&g);

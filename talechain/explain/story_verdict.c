@@ -100,6 +100,9 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		break;
 	case TALE_CAUSE_SLEEP:
 		line_add(l, "slept");
+		say_call(ex, c, l);
+		if (say_peer(ex, c, l))
+			break;
 		if (c->note != NULL)
 			line_add(l, " until %s woke it", c->note);
 		else if (c->other != 0)
@@ -107,6 +110,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		break;
 	case TALE_CAUSE_DISK:
 		line_add(l, "waited for disk");
+		say_call(ex, c, l);
 		break;
 	case TALE_CAUSE_PAGE_FAULT:
 		line_add(l, "waited for memory in page faults");

@@ -85,6 +85,13 @@ tale_low(uint64_t packed)
 	return (uint32_t)packed;
 }
 
+/* Some of its bits, from the lowest on. */
+static inline uint64_t
+tale_field(uint64_t packed, unsigned low, unsigned bits)
+{
+	return packed >> low & ((UINT64_C(1) << bits) - 1);
+}
+
 /* Length of what the timeline shows, ns, >= 0. */
 static inline int64_t
 tale_total_ns(const struct tale *t)

@@ -181,11 +181,30 @@ write_arrows(const struct story *s, const char *key, enum story_arrow_kind kind,
 	json_array_end(j);
 }
 
+/* Functions from the innermost on, the kernel's with "[k]" as perf has it. */
+static void
+write_stack(const struct story *s, size_t segment, struct json *j)
+{
+	char name[STORY_FRAME + 4];
+	bool kernel = false;
+
+	if (s->segment[segment].stack == 0)
+		return;
+	json_key_array(j, "stack");
+	for (unsigned n = 0; story_frame(s, segment, n, name, &kernel); n++) {
+		if (kernel)
+			strcat(name, " [k]");
+		json_string(j, name);
+	}
+	json_array_end(j);
+}
+
 /* The critical path: pieces that tile [0, total]. */
 static void
 write_path(const struct story *s, struct json *j)
 {
 	const struct story_segment *g;
+	char call[TALECHAIN_CALL_SIZE];
 
 	json_key_array(j, "path");
 	for (size_t i = 0; i < s->segments; i++) {
@@ -199,6 +218,14 @@ write_path(const struct story *s, struct json *j)
 		json_key_uint(j, "l", g->lane);
 		if (g->who[0] != '\0')
 			json_key_string(j, "who", g->who);
+		if (g->call != 0)
+			json_key_string(
+			    j, "call", talechain_call_name(g->call - 1, call));
+		write_stack(s, i, j);
+		if (g->peer[0] != '\0')
+			json_key_string(j, "peer", g->peer);
+		if (g->peer_request != 0)
+			key_hex(j, "peer_request", g->peer_request);
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -238,7 +238,7 @@ class Bench:
 
     def _kept(self, rate):
         out = json.loads(call(
-            [BUILD / "tailor-load", "-r", rate, "-d", "1s", "-i", 3,
+            [BUILD / "tailor-load", "-r", rate, "-d", "3s", "-i", 3,
              "--pause", "100ms", "-c", 256, "--stamps", "user", "--cpu",
              min(self.client_cpu), "--json", "-", *self.priority(), self.url],
             os.sched_getaffinity(0)))

@@ -3,29 +3,39 @@
 import json
 import os
 import pathlib
+import re
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree
 
 import pytest
 
-DEMO = pathlib.Path(__file__).resolve().parents[2] / "examples" / "demo"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEMO = ROOT / "examples" / "demo"
 sys.path.insert(0, str(DEMO))
 
 import chart  # noqa: E402
+import demo  # noqa: E402
 import heating  # noqa: E402
 import load  # noqa: E402
+import processes  # noqa: E402
 import report  # noqa: E402
+import result_page  # noqa: E402
+import stories  # noqa: E402
 import web  # noqa: E402
 from processes import Trouble  # noqa: E402
+from rig.wait import wait_until  # noqa: E402
 
 
-def figures(key, title, *values, **more):
-    return {"key": key, "title": title,
-            "iterations": [(v / 2, v) for v in values],
-            "client_p50_ms": 1.0, "client_p99_ms": 2.0,
-            "client_p999_ms": 3.0, "client_max_ms": max(values),
-            "errors": 0, "trusted": True, **more}
+def one_way(key, *parts, **more):
+    """A set-up as the report wants it; parts: latencies of iterations."""
+    found = {"key": key, "requests": 3, "errors": 0, "trusted": True,
+             "parts": parts, "figures": report.figures(parts),
+             "slowest": [part[-1] for part in parts],
+             "story": {"ms": 1.0, "cause": "x", "lines": [],
+                       "moments": []}, **more}
+    return {**found, "title": demo.SETUPS[key][0]}
 
 
 def write_requests(directory, requests):
@@ -55,7 +65,7 @@ def test_result_of_known_requests(scratch):
     assert found["client_max_ms"] == 200
     assert found["server_max_ms"] == 100
     assert result.worst["id"] == "r199"
-    assert [most for _, most in result.iterations] == [99, 200]
+    assert [part[-1] for part in result.parts] == [99, 200]
 
 
 class Warmer:
@@ -106,60 +116,120 @@ def test_a_server_that_never_collects(scratch):
 
 
 def test_table_fits_a_terminal():
-    """Goal: no figure, however large, makes the report wider than 80
-    columns or runs two columns into one."""
-    wide = figures("d", "Tailor, acting", 12345.6, client_p50_ms=999.99,
-                 client_p99_ms=12345.6, client_p999_ms=12345.6,
-                 server_p99_ms=12345.6, server_max_ms=12345.6, errors=12345,
-                 hedges=1234, extra_pct=9.99)
-    row = report.table([wide]).splitlines()[-1]
-    assert len(row) <= report.WIDTH
-    assert len(row.split()) == 3 + 9
-    for many in (1, 12, 13, 40):
-        drawn = report.chart([figures(k, k, *[1.0] * many) for k in "abcd"])
-        assert max(map(len, drawn.splitlines())) <= report.WIDTH
+    """Goal: no figure makes the table wider than 80 columns or runs two
+    columns into one."""
+    row = report.table([one_way("observe", [9999.4], errors=12345)])[-1]
+    assert len(row) <= 80
+    assert len(row.split()) == 3 + 2 * 3
 
 
-def test_chart_places_values():
-    """Goal: each set-up's letter stands in the row of its value."""
-    rows = report.chart([figures("a", "a", 1.0, 60.0),
-                         figures("d", "d", 1.9, 2.0)]).splitlines()
-    assert rows[0] == "    50 |   a"
-    assert rows[-3:-1] == ["     2 |    d", "     1 |ad"]
+def test_figures_have_their_span():
+    """Goal: the value of all requests, and the least and most of an
+    iteration."""
+    found = report.figures([[1.0] * 99 + [7.0], [2.0] * 98 + [5.0, 9.0]])
+    assert found["p50"] == (2.0, 1.0, 2.0)
+    assert found["p99"] == (5.0, 1.0, 5.0)
+    assert found["max"] == 9.0
+    assert report.span((64.82, 6.5, 111.4)) == "64.8 (6.50-111)"
 
 
-def test_ratio():
-    """Goal: watching over acting, and nothing if one is missing."""
-    setups = [figures("c", "c", 60.0), figures("d", "d", 5.0)]
-    assert report.ratio(setups, "c", "d", "client_max_ms") == 12
-    assert report.ratio(setups[:1], "c", "d", "client_max_ms") is None
+def test_ratio_has_its_interval():
+    """Goal: the ratio of all, within what its iterations allow; it is certain
+    where all iterations agree, and missing where a set-up is."""
+    slow, quick = [10.0, 100.0], [10.0, 20.0]
+    assert report.ratio([slow] * 5, [quick] * 5) == (5, 5, 5)
+    value, low, high = report.ratio([slow] + [quick] * 3, [quick] * 4)
+    assert value == 5 and low == 1 and high == 5
+    assert report.ratio([slow], None) is None
 
 
-def test_send_delay_says_what_there_is():
-    """Goal: quantiles if there are any, else buckets, else why not."""
-    name = "tailor_hazard_last_hedge"
-    assert "not in /metrics" in report.send_delay({})[0]
-    assert "no request" in report.send_delay({f"{name}_seconds_count": 0})[0]
-    metrics = {f"{name}_seconds_count": 4,
-               f'{name}_seconds_bucket{{le="1e-05"}}': 0,
-               f'{name}_seconds_bucket{{le="5e-05"}}': 3,
-               f'{name}_seconds_bucket{{le="0.0001"}}': 4,
-               f'{name}_seconds_bucket{{le="+Inf"}}': 4}
-    assert report.send_delay(metrics) == [
-        "75.0 % within 50 us", "100.0 % within 100 us", "of 4"]
-    metrics[f'{name}_quantile_seconds{{quantile="0.5"}}'] = 20e-6
-    assert report.send_delay(metrics) == ["p50 20.0 us", "of 4"]
+MS = 1_000_000
+S = 1000 * MS
+
+
+@pytest.mark.parametrize("pauses, killed, restarted, cause", (
+    ([(S + 40 * MS, 35.0)], 0, 0, "a garbage collection"),
+    # one that it hardly met, or not at all, is not its cause
+    ([(S + 10 * MS, 35.0)], 0, 0, "not observed"),
+    ([(S - 1, 35.0)], 0, 0, "not observed"),
+    ([], S - 500 * MS, S + 20 * MS, "the kill -9"),
+    ([], S - 2000 * MS, S - 300 * MS, "likely a cold JVM: killed 2.0 s"),
+    ([], S - 20_000 * MS, S - 18_000 * MS, "not observed"),
+    ([], S + 60 * MS, S + 70 * MS, "not observed"),
+))
+def test_cause_without_a_timeline(pauses, killed, restarted, cause):
+    """Goal: what the JVM's log and the kill explain is named, and nothing
+    else; at most ten lines, in order."""
+    found = stories.of_facts(50.0, (S, S + 50 * MS), pauses, killed, restarted)
+    assert found["cause"].startswith(cause)
+    moments = [float(line.split(" ms ")[0]) for line in found["moments"]]
+    assert moments == sorted(moments) and len(moments) <= stories.LINES
+
+
+def timeline(code):
+    pause = {"server": 0, "kind": "gc", "cause": "unknown", "b": 2 * MS,
+             "e": 42 * MS, "begin_seen": True, "end_seen": True}
+    return {"t0": str(20 * S), "total": 45 * MS,
+            "attempts": [{"name": "a", "trigger": "", "outcome": "lost",
+                          "written": MS},
+                         {"name": "b", "trigger": "gc", "outcome": "won",
+                          "written": 3 * MS, "complete": 44 * MS}],
+            "hazards": [pause],
+            "verdict": {"code": code, "confidence": "observed",
+                        "text": "40.0 of 45.0 ms: b computed. Re-sent to b "
+                                "0.5 ms after a began a gc.",
+                        "evidence": ["seen"] * 9}}
+
+
+@pytest.mark.parametrize("code, killed, cause", (
+    ("gc", {}, "a garbage collection"),
+    ("gc", {"b": 15 * S}, "a garbage collection"),
+    ("exit", {"a": 20 * S}, "the kill -9"),
+    # the server that was not killed, or long ago, or later
+    ("work", {"a": 15 * S}, "40.0 of 45.0 ms: b computed."),
+    ("work", {"b": 1}, "40.0 of 45.0 ms: b computed."),
+    ("exit", {"a": 21 * S}, "40.0 of 45.0 ms: b computed."),
+    ("work", {"b": 15 * S},
+     "likely a cold JVM: killed 5.0 s before and started again"),
+    ("class_loading", {"b": 15 * S}, "class loading and compilation; likely a "
+     "cold JVM: killed 5.0 s before and started again"),
+    # what was seen is not made a guess of
+    ("runq", {"b": 15 * S}, "40.0 of 45.0 ms: b computed."),
+))
+def test_cause_from_a_timeline(code, killed, cause):
+    """Goal: kill, cold JVM and collection are named where they were, else
+    the verdict's own sentence; then at most ten lines."""
+    found = stories.of_timeline(50.0, timeline(code), ["a", "b"], killed)
+    assert found["cause"] == cause
+    assert len(found["lines"] + found["moments"]) <= stories.LINES
+    assert "    +3.00 ms  sent again to b: gc" in found["moments"]
+    assert "    +2.00 ms  a: gc begins" in found["moments"]
 
 
 def test_picture_is_whole():
     """Goal: the SVG is well-formed, refers to nothing outside, and has a
     point for every value."""
-    setups = [figures(k, k, 1.0, 50.0, 7.0) for k in "abcd"]
-    text = chart.svg(setups, "a < b & c")
+    setups = [one_way(key, [1.0], [50.0], [0.0]) for key in demo.SETUPS]
+    text = chart.svg(setups, "a < b & c", [1])
     root = xml.etree.ElementTree.fromstring(text)
     circles = root.iter("{http://www.w3.org/2000/svg}circle")
-    assert len(list(circles)) == 2 * 4 * 3
+    assert len(list(circles)) == 3 * 3
     assert "href" not in text and "url(" not in text
+
+
+def test_page_has_its_parts():
+    """Goal: the chart, the figures and each set-up's story, whose words
+    cannot become markup; the timeline is linked where there is one."""
+    story = {"ms": 45.0, "cause": "<b>&", "lines": ["<i>"],
+             "moments": ["one"], "link": "active/worst.html"}
+    setups = [one_way("direct", [1.0, 9.0]),
+              one_way("active", [1.0, 3.0], extra_pct=0.25, story=story)]
+    text = result_page.page("", setups, (3.0, 2.5, 3.5), "what", [0])
+    assert text.count('class="demo"') == 1 and 'id="figures"' in text
+    assert text.count('class="story"') == 2
+    assert "3.0 (2.5-3.5) times as long" in text
+    assert "&lt;b&gt;&amp;" in text and "&lt;i&gt;" in text
+    assert text.count("<a href=") == 1 and "active/worst.html" in text
 
 
 def test_ports_are_safe():
@@ -213,3 +283,167 @@ def test_says_what_is_missing(scratch):
     assert done.stderr.startswith("demo: ")
     assert "is missing: make" in done.stderr \
         or "apt-get install" in done.stderr
+
+
+# A service of ten lines instead of JVMs, so that the whole takes seconds.
+SERVER = """
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *_):
+        pass
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+WHOLE = f"""
+import sys
+sys.path.insert(0, {str(DEMO)!r})
+import demo, workloads
+
+class Recipe:
+    signals, health = "none", "/"
+    def __init__(self, o, channels):
+        self.build, self.channels = o.build, channels
+    def command(self, _name, port, _directory, _nodelay=True):
+        return [sys.executable, "-c", "exec(" + repr({SERVER!r}) + ")",
+                str(port)]
+
+class Tiny(workloads.Lucene):
+    rate, iterations, warm_up = 50, 2, 30
+    more = {{"warmup": {{"target": "/", "requests": 5}}}}
+    needs = staticmethod(lambda agent: {{}})
+    recipe = Recipe
+    def write_targets(path):
+        path.write_text(40 * "/\\n")
+        return 40
+    def warm(generator, servers, directory, requests):
+        for port in servers.values():
+            generator.warm_up(port, requests, 100)
+
+workloads.WORKLOADS["lucene"] = Tiny
+sys.exit(demo.main())
+"""
+
+
+LONG_S = 100  # what takes seconds may take this on a busy machine
+
+
+def run_whole(build, scratch, **environment):
+    """The lines printed by a demonstration with that service."""
+    done = subprocess.run(
+        [sys.executable, "-c", WHOLE, "--build", build, "--out",
+         scratch / "out"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False, timeout=3 * LONG_S,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment})
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[-1] == str(scratch / "out" / "index.html"), done.stdout
+    return lines
+
+
+def ended(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def command(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: the "
+                    "demonstration's servers need one each")
+def test_whole(build, scratch):
+    """Goal: at most 25 lines, with the two of the set-up, of at most 80
+    columns; the last is the path of the page, which is whole.  KEEP=1 leaves
+    Tailor and the live page there, under load, and the command that it prints
+    ends all of it."""
+    lines = run_whole(build, scratch, KEEP="1")
+    keeper = int(re.search("To end it: kill ([0-9]+)", "\n".join(lines))[1])
+    try:
+        assert len(lines) <= 25 - 2
+        assert max(map(len, lines[:-1])) <= 80
+        look_at_page(scratch / "out")
+        kept, port = look_at_kept(scratch / "out", lines, keeper)
+    finally:
+        os.kill(keeper, signal.SIGTERM)
+        wait_until(lambda: ended(keeper), "the keeper's end", LONG_S)
+    assert len(kept) >= 5 and all(map(ended, kept))
+    assert web.get(port, "/") == (0, "")
+
+
+def look_at_page(out):
+    text = (out / "index.html").read_text()
+    assert text.count("<polyline") == text.count('class="story"') == 3
+    for link in re.findall('<a href="([^"]*)"', text):
+        assert "<svg" in (out / link).read_text()
+
+
+def look_at_kept(out, lines, keeper):
+    """The pids of what is left running, and the port for clients."""
+    address = next(line.split()[-1] for line in lines if "http://" in line)
+    port, target = address.removeprefix("http://127.0.0.1:").split("/", 1)
+    status, text = web.get(int(port), f"/{target}")
+    assert status == 200 and "<title>Tailor</title>" in text
+    config = json.loads((out / "active" / "tailor.json").read_text())
+    port = int(config["listen"][0].rpartition(":")[2])
+    assert web.get(port, "/") == (200, "ok")
+    wait_until(lambda: any("tailor-load" in command(pid) for pid in
+                           processes.descendants(keeper)), "the load", LONG_S)
+    return processes.descendants(keeper), port
+
+
+def fake(directory, **programs):
+    for name, text in programs.items():
+        path = directory / name.replace("_", "-")
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+
+def install(scratch, simulated, **environment):
+    """tools/install-deps node, where python3 is there and nodejs is not."""
+    fake(scratch, id="echo 0",
+         dpkg_query='for last; do :; done; [ "$last" = nodejs ] || echo "ii "',
+         apt_get=f"""case " $* " in
+         *" -s "*) echo "{simulated}" ;;
+         *) echo much; echo "$*" >>{scratch}/calls ;;
+         esac""")
+    (scratch / "calls").write_text("")
+    done = subprocess.run(
+        [ROOT / "tools" / "install-deps", "node"], capture_output=True,
+        text=True, check=False, timeout=60,
+        env={**os.environ, "PATH": f"{scratch}:{os.environ['PATH']}",
+             **environment})
+    calls = (scratch / "calls").read_text().splitlines()
+    return done, [line for line in calls if " install " in line]
+
+
+def test_installs_quietly(scratch):
+    """Goal: only what is missing is installed, in a line of output."""
+    done, calls = install(scratch, "Inst nodejs (18.19)", UPGRADE="no")
+    assert done.returncode == 0 and done.stdout.count("\n") == 1
+    assert "nodejs" in done.stdout and "much" not in done.stdout
+    assert len(calls) == 1 and calls[0].split()[-1] == "nodejs"
+    assert "python3" not in calls[0]
+
+
+def test_upgrades_nothing(scratch):
+    """Goal: where something installed had to be upgraded, that and the
+    command are printed, and nothing is done; unless it is allowed."""
+    change = "Inst libc6 [2.36-9] (2.36-10)\nInst nodejs (18.19)"
+    done, calls = install(scratch, change, UPGRADE="no")
+    assert done.returncode == 1 and not calls
+    assert "upgrade libc6." in done.stderr and "nodejs" in done.stderr
+    done, calls = install(scratch, change)
+    assert done.returncode == 0 and len(calls) == 1

@@ -178,6 +178,8 @@ def write_run(directory, values):
                 line = {"i": i + 1, "n": n + 1}
                 line.update({"err": "timeout"} if one is None
                             else {"lat": int(one * 1e6), "srv": 500000,
+                                  # the slowest 100 were sent late
+                                  "least": int(min(one, 900 * (i + 1)) * 1e6),
                                   "id": f"{i + 1}-{n + 1}"})
                 file.write(json.dumps(line) + "\n")
     (directory / "run.json").write_text(json.dumps({
@@ -214,6 +216,17 @@ def test_known_figures(scratch):
     every = sorted(2 * [ms for it in values for ms in it if ms is not None])
     assert row["p999"]["value"] == measure.nearest_rank(every, 99.9)
     assert row["p999"]["low"] < row["p999"]["value"] < row["p999"]["high"]
+    assert row["figures"]["p50"] == {"least": 1500, "trust": "good"}
+    assert row["figures"]["p99"] == {"least": 2700, "trust": "within"}
+    assert row["figures"]["worst"] == {"least": 5400, "trust": "within"}
+    assert findings.not_good(row).startswith(
+        "1 of 5\n(p99 within 2700.0-2970.0, p99.9 within ")
+    # a cell of an earlier version does not say
+    for it in cell["iterations"]:
+        del it["least"]
+    del cell["least"]
+    row = measure.combine({"key": "k", "title": "t"}, [cell])
+    assert {f["trust"] for f in row["figures"].values()} == {"doubtful"}
 
 
 def test_intervals_are_those_of_tailor_load():
@@ -246,7 +259,8 @@ def row_of(key, worst, **more):
             "slowest": {"ms": worst, "why": "a <collection>"},
             "pauses": [2.0], "ranges": {"max": [worst / 2, worst],
                                         "server_max": None},
-            "trusted": 1, **more}
+            "figures": {name: {"least": worst, "trust": "good"} for name in
+                        ("p50", "p99", "p999", "max", "worst")}, **more}
 
 
 def test_figures_are_whole():
@@ -360,13 +374,18 @@ def test_goals():
         return [goal.state for goal in goals.judge(known, rows)]
 
     assert judged() == ["met"] * 5
-    others[1]["trusted"] = 0
+    # x's p99.9 is a part of one goal, the ideal's of two
+    others[1]["figures"]["p999"]["trust"] = "within"
+    assert judged() == ["met", "met", "doubtful", "met", "met"]
+    others[0]["figures"]["p999"]["trust"] = "doubtful"
     assert judged() == ["met", "doubtful", "doubtful", "met", "met"]
-    others[1]["trusted"] = 1
+    path[1]["figures"]["p999"]["trust"] = "doubtful"
+    assert judged()[0] == "met"
     path[1]["worst"] = 5.0
     others[0] = row_of("ideal", 1.5)
     others[1] = row_of("x", 3.0)
-    others[3].update(errors=1, trusted=0)
+    others[3]["errors"] = 1
+    others[3]["figures"]["worst"]["trust"] = "doubtful"
     path[1]["extra_pct"] = 1.5
     assert judged() == ["missed"] * 5
     found = goals.judge(known, {"instead": {"rows": others}})
@@ -376,7 +395,7 @@ def test_goals():
     assert "x & <co> by p99.9 1.0 ms, max 1.0 ms" in found[2].why
     assert "y & <co> failed 7" in found[2].why
     assert "as Tailor explains it: a <collection>" in found[2].why
-    assert "in 1 of 4 cells the generator could not" in found[2].why
+    assert "lateness: worst of t & <co> doubtful" in found[2].why
 
 
 def test_sizes():

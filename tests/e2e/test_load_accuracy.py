@@ -7,7 +7,8 @@ import time
 import pytest
 
 from rig.stub import OK
-from support.load import check_distribution, nearest_rank
+from support.load import (check_distribution, check_figures,
+                          nearest_rank)
 
 
 def test_report_is_exactly_the_samples(stub, load):
@@ -33,8 +34,9 @@ def test_report_is_exactly_the_samples(stub, load):
             assert line["send0"] <= line["first"] <= line["last"]
             assert line["srv"] == 15000 and line["bytes"] == 2
             assert line["svc"] - line["srv"] >= 0
-        for key, field in (("latency", "lat"), ("service", "svc"),
-                           ("lag", "lag"), ("server", "srv")):
+        assert all(0 <= x["least"] <= x["svc"] for x in lines)
+        for key, field in (("latency", "lat"), ("least", "least"),
+                           ("service", "svc"), ("lag", "lag"), ("server", "srv")):
             check_distribution(iteration[key], [x[field] for x in lines])
         check_distribution(iteration["gap"],
                            [x["svc"] - x["srv"] for x in lines])
@@ -51,6 +53,7 @@ def test_report_is_exactly_the_samples(stub, load):
     assert summary["pooled"]["count"] == 1200
     assert summary["pooled"]["p99_ns"] == nearest_rank(everything, 99)
     assert summary["pooled"]["max_ns"] == max(everything)
+    check_figures(result)
     assert len(re.findall(r"^ +\d+ +\d+/s ", result.out, re.M)) == 6
     rows = [line.split() for line in result.hgrm.splitlines()
             if re.match(r" +\d", line)]

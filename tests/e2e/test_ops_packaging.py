@@ -164,7 +164,8 @@ def test_the_packages_take_what_is_installed(installed):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.parametrize("command", [["tailor", "--completion"],
-                                     ["tailorctl", "completion"]])
+                                     ["tailorctl", "completion"],
+                                     ["tailor-load", "completion"]])
 def test_completion(build, tmp_path, shell, command):
     # Goal: a script for each shell that names every option, and that the
     # shell itself can parse.
@@ -172,7 +173,7 @@ def test_completion(build, tmp_path, shell, command):
                          capture_output=True, check=True)
     listed = subprocess.run([build / command[0], "--help"], text=True,
                             capture_output=True, check=True).stdout
-    for option in re.findall(r"^ .*?--([a-z-]+)", listed, re.M):
+    for option in re.findall(r"^ .*?--([a-z0-9-]+)", listed, re.M):
         assert re.search(rf"(--|-l ){option}\b", run.stdout), option
     script = tmp_path / "script"
     script.write_text(run.stdout)
@@ -183,12 +184,15 @@ def test_completion(build, tmp_path, shell, command):
 
 COMPLETED = [("tailor --compl", "tailor --completion"),
              ("tailorctl dra", "tailorctl drain"),
+             ("tailor-load compl", "tailor-load completion"),
+             ("tailor-load --expect-st", "tailor-load --expect-status"),
              ("tailorctl slow --cau", "tailorctl slow --cause")]
 
 
 def scripts(build, directory, shell, suffix=""):
-    """Both scripts, named as the shell wants them."""
-    for command in (["tailor", "--completion"], ["tailorctl", "completion"]):
+    """All scripts, named as the shell wants them."""
+    for command in (["tailor", "--completion"], ["tailorctl", "completion"],
+                    ["tailor-load", "completion"]):
         run = subprocess.run([build / command[0], command[1], shell],
                              text=True, capture_output=True, check=True)
         name = f"{command[0]}{suffix}" if suffix else f"_{command[0]}"
@@ -261,7 +265,8 @@ def test_fish_completes(build, tmp_path):
 def test_completion_of_no_such_shell(build):
     # Goal: another shell is status 2 and says which there are.
     for command in (["tailor", "--completion", "csh"],
-                    ["tailorctl", "completion", "csh"]):
+                    ["tailorctl", "completion", "csh"],
+                    ["tailor-load", "completion", "csh"]):
         run = subprocess.run([build / command[0], *command[1:]], text=True,
                              capture_output=True, check=False)
         assert run.returncode == 2 and "fish" in run.stderr

@@ -2,12 +2,10 @@
 whatever can still be served is served."""
 
 import json
-import socket
 import subprocess
 
 import pytest
 
-from rig.ports import free_port
 from support import schema
 
 
@@ -196,45 +194,6 @@ def test_help_fits_a_terminal(build):
         assert option in out
 
 
-def test_port_in_use(build, upstream, scratch):
-    # Goal: a taken port is named, with how to find who has it.
-    server = upstream("active").serve()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        status, _, err = run(
-            build, "--listen", address, "--active", server.address,
-            "--admin", f"unix:{scratch}/a.sock",
-            "--set", f"profiler.channel_socket={scratch}/c.sock",
-            "--set", "profiler.stream=")
-    assert status == 1
-    assert address in err and "ss -ltnp" in err
-
-
-@pytest.mark.parametrize("admin, why", [
-    ("unix:%s/taken.sock", "another program listens there"),
-    ("%s/taken.sock", "another program listens there"),
-    ("unix:%s/no/such/a.sock", "does not exist"),
-    ("unix:%s/file", "not a socket"),
-])
-def test_admin_that_cannot_be(build, scratch, admin, why):
-    # Goal: a tailor that no operator could reach does not start, and says
-    # what to do.
-    (scratch / "file").touch()
-    with socket.socket(socket.AF_UNIX) as taken:
-        taken.bind(f"{scratch}/taken.sock")
-        taken.listen()
-        status, _, err = run(
-            build, "--listen", "127.0.0.1:0", "--active", "127.0.0.1:1",
-            "--admin", admin % scratch,
-            "--set", f"profiler.channel_socket={scratch}/c.sock",
-            "--set", "profiler.stream=")
-    assert status == 1
-    line = next(x for x in err.splitlines() if "listen_failed" in x)
-    assert "what=admin" in line and why in line and "--admin ''" in line
-
-
 def test_cpu_that_may_not_be_used(upstream, tailor):
     # Goal: no such CPU: said, and everything runs unpinned.
     server = upstream("active").serve()
@@ -242,13 +201,3 @@ def test_cpu_that_may_not_be_used(upstream, tailor):
     t.wait_log(r"not_pinned .*(advice|do)=")
     with t.client() as c:
         assert c.get().status == 200
-
-
-def test_program_that_cannot_be_started(tailor):
-    # Goal: the message names the program; Tailor goes on and answers 503.
-    t = tailor({"name": "a", "address": f"127.0.0.1:{free_port()}",
-                "launch": {"command": ["/no/such/program"]}}, ready=False)
-    line = t.wait_log("launch_failed")
-    assert "/no/such/program" in line and "servers[0].launch" in line
-    with t.client() as c:
-        assert c.get().status == 503

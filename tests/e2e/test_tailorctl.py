@@ -36,12 +36,13 @@ def test_servers_table(ask, admin):
     assert result.returncode == 0, result.err
     lines = result.out.splitlines()
     assert lines[0] == "mode act"
-    assert lines[2].split() == ["*", "north", "ready", "gc,safepoint", "3",
-                                "813us", "41.2ms", "agent"]
-    assert "pid 812 (java, 3 processes), OpenJDK 17" in lines[3]
-    assert "2 restarts, 7 errors" in lines[4]
-    assert lines[5].split() == ["a-backup-wi...", "down", "-", "0", "-", "-",
-                                "none"]
+    assert lines[2].split() == ["*", "north", "ready", "gc,safepoint", "812",
+                                "0.2", "3", "813us", "41.2ms"]
+    assert lines[3] == "    127.0.0.1:9001, pid 812 (java, 3 processes)"
+    assert lines[4] == "    pauses: agent: OpenJDK 17"
+    assert "2 restarts, 7 errors" in lines[5]
+    assert lines[6].split() == ["a-backup-...", "down", "-", "0", "0", "0",
+                                "-", "-"]
 
 
 def test_json_is_passed_on(ask, admin):

@@ -102,28 +102,6 @@ def test_with_a_real_tailor(ctl, upstream, tailor):
     assert result.returncode == 1 and result.err.count("\n") == 2
 
 
-def test_refusals_in_words(ctl, upstream, tailor):
-    """Goal: what cannot be done is said for a terminal, with what to do, and
-    without the admin socket's own syntax."""
-    t = tailor(upstream("active").serve())
-    for words, expected in [
-            ("why nonsense", ["no request had this x-request-id",
-                              '"tailorctl slow"']),
-            ("pin nonsense", ["no request had this x-request-id"]),
-            ("drain nobody", ['no server is named "nobody"', "active"]),
-            ("drain active", ["no other server is ready", "--force"]),
-            ("restart active", ["did not launch"]),
-            ("ready active", ["already done"])]:
-        result = ctl("-a", t.admin, *words.split())
-        assert (result.returncode, result.out) == (1, ""), words
-        for part in expected:
-            assert part in result.err, result.err
-        assert "?" not in result.err and "=" not in result.err, result.err
-    states = ctl("-a", t.admin, "--json", "drain", "--force", "active").out
-    assert json.loads(states.splitlines()[-1]) == {"server": "active",
-                                                   "state": "drained"}
-
-
 def test_a_page_for_a_browser(build, upstream, tailor):
     """Goal: the live page of an admin socket is reached by the printed
     address, with all that it fetches; without its secret nothing is, and

@@ -22,7 +22,7 @@ def test_no_tailor(ctl, scratch):
     assert f"{scratch}/tailor: No such file" in result.err
     assert "--admin" in result.err
     result = ctl("-a", f"{scratch}/none.sock", "ready", wide=True)
-    assert (result.returncode, result.err.count("\n")) == (1, 1)
+    assert (result.returncode, result.err.count("\n")) == (1, 2)
 
 
 def test_names_of_sockets_are_plain(ctl, scratch):
@@ -108,31 +108,6 @@ def test_bare(ctl):
     assert "tailorctl --help" in result.err
 
 
-@pytest.mark.parametrize("command, suggestion", [
-    ("tailorctl serverz", "did you mean servers?"),
-    ("tailorctl --jsn servers", "did you mean --json?"),
-    ("tailorctl slow --c x", "--cause or --chrome?"),
-    ("tailorctl slow -n", "--number needs an argument"),
-    ("tailorctl servers --cause x", "servers does not take --cause"),
-    ("tailor --confg x", "did you mean --config?"),
-    ("tailor --actve=x", "did you mean --active?"),
-    ("tailor shimm", "did you mean shim?"),
-    ("tailor file.json", "-c FILE"),
-    ("tailor shim --secnds 3", "did you mean --seconds?"),
-    ("tailor-load --ratte 5 http://x/", "did you mean --rate?"),
-    ("tailor-load compar a b", "did you mean compare?"),
-])
-def test_suggestions(build, command, suggestion):
-    """Goal: a mistyped command or option is answered with the nearest one,
-    by every program, within 80 columns."""
-    program, *arguments = command.split()
-    done = subprocess.run([build / program, *arguments], text=True,
-                          capture_output=True, timeout=30, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert suggestion in done.stderr
-    assert max(map(len, done.stderr.splitlines())) <= 80
-
-
 def test_help_and_version(ctl):
     """Goal: --help fits a terminal and names every command."""
     result = ctl("--help")
@@ -191,6 +166,40 @@ def test_completion(ctl, build):
     assert complete("tailorctl", "why", "--ht") == ["--html"]
     assert complete("tailorctl", "top", "--b") == ["--by"]
     assert complete("tailorctl", "servers", "--nu") == []
+    assert complete("tailorctl", "top", "--by", "") == ["cause", "path", "cpu",
+                                                        "waker"]
+    assert complete("tailorctl", "completion", "z") == ["zsh"]
+
+
+def test_completion_of_values(ctl, build, admin):
+    """Goal: servers, ids and causes come from the running tailor; what a
+    client wrote into its path is never run."""
+    script = ctl("completion", "bash", wide=True).out
+    admin.answers["GET /servers"] = http(200, json.dumps(
+        {"servers": [{"name": "north"}, {"name": "south"}]},
+        separators=(",", ":")))
+    admin.answers["GET /slow?n=20"] = http(200, json.dumps({"slow": [
+        {"id": "req-1", "cause": "gc", "target": "/search?q=1"},
+        {"id": "x$(echo pwned)", "cause": "lock", "target": "/$(echo pwned)"},
+        {"id": "`echo pwned`", "cause": "lock", "target": "/a'b"}]},
+        separators=(",", ":")))
+
+    def complete(*words):
+        done = subprocess.run(
+            ["bash", "-c", script + "COMP_WORDS=(\"$@\"); COMP_CWORD=$(("
+             "$# - 1)); _tailorctl; echo \"${COMPREPLY[*]}\"", "bash",
+             "tailorctl", "-a", admin.path, *words], capture_output=True,
+            text=True, check=True, env={
+                **os.environ, "PATH": f"{build}:{os.environ['PATH']}"})
+        assert not done.stderr and "pwned" not in done.stdout
+        return done.stdout.split()
+
+    assert complete("drain", "")[-2:] == ["north", "south"]
+    assert complete("drain", "s") == ["south"]
+    assert complete("why", "r") == ["req-1"]
+    assert complete("why", "x") == complete("why", "$") == []
+    assert complete("slow", "--cause", "") == ["gc", "lock"]
+    assert complete("slow", "--path", "") == ["/search"]
 
 
 # What an observer counts in a second, and what is said of it.

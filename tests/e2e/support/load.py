@@ -77,3 +77,35 @@ def check_distribution(reported, values):
     for key, percent in (("p50", 50), ("p90", 90), ("p99", 99),
                          ("p999", 99.9)):
         assert reported[f"{key}_ns"] == nearest_rank(values, percent), key
+
+
+def trust(least, reported):
+    """What a figure is worth, by the rule of tailor-load(1)."""
+    apart = reported - least
+    if apart < 50000 or apart * 20 < reported:
+        return "good"
+    return "within" if apart * 2 <= reported else "doubtful"
+
+
+def check_figures(result):
+    """The verdict on each figure follows from requests.ndjson."""
+    figures = {(f["statistic"], f["scope"]): f
+               for f in result.run["generator"]["figures"]}
+    count = len(result.run["iterations"])
+    assert len(figures) == 10
+    for name, percent in (("p50", 50), ("p90", 90), ("p99", 99),
+                          ("p99.9", 99.9), ("max", 100)):
+        for key, field in (("least_ns", "least"), ("reported_ns", "lat")):
+            each = [nearest_rank([x[field] for x in result.iteration(i + 1)],
+                                 percent) for i in range(count)]
+            assert figures[name, "median"][key] == nearest_rank(each, 50)
+            assert figures[name, "pooled"][key] == nearest_rank(
+                [x[field] for x in result.lines], percent)
+    for f in figures.values():
+        assert f["trust"] == trust(f["least_ns"], f["reported_ns"]), f
+    assert (result.verdict == "good") == all(
+        f["trust"] == "good" for f in figures.values())
+    assert (result.verdict == "bad") == any(
+        f["trust"] == "doubtful" and f["scope"] == "median"
+        and f["statistic"] in ("p50", "p90", "p99")
+        for f in figures.values())

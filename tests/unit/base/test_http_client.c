@@ -18,8 +18,11 @@ static int
 exchange(const char *text, size_t length, bool closes,
     struct http_response *out, char sent[256])
 {
-	const struct http_request q = {
-	    .method = "POST", .target = "/x", .host = "h", .json = "{}"};
+	const struct http_request q = {.method = "POST",
+	    .target = "/x",
+	    .host = "h",
+	    .json = "{}",
+	    .token = "0123456789abcdef"};
 	struct instant deadline =
 	    instant_plus(instant_now(), (closes ? 10000 : 50) * NS_PER_MS);
 	const char *why = NULL;
@@ -69,6 +72,8 @@ test_exchange(void **state)
 				     cases[i].closes, &r, sent),
 		    cases[i].err);
 		assert_string_equal(sent, "POST /x HTTP/1.0\r\nHost: h\r\n"
+					  "Authorization: Bearer "
+					  "0123456789abcdef\r\n"
 					  "Content-Type: application/json\r\n"
 					  "Content-Length: 2\r\n\r\n{}");
 		if (cases[i].err == 0) {

@@ -18,8 +18,8 @@ static const struct {
     /* --- not JSON: one error, where reading ended --------------------- */
     {"", "t:1:1: the file is empty\n"},
     {" // nothing\n", "t:1:1: the file is empty\n"},
-    {"{", "t:1:2: unexpected end; a bracket is not closed\n"},
-    {"{\n\"log\": {}\n", "t:3:1: unexpected end; a bracket is not closed\n"},
+    {"{", "t:1:1: this { is not closed\n"},
+    {"{\n\"log\": {}\n", "t:1:1: this { is not closed\n"},
     {"{\"log\" {}}", "t:1:8: unexpected '{'\n"},
     {"{\"a\": 1\n \"b\": 2}",
 	"t:2:2: a comma or colon is missing before this text\n"},
@@ -29,12 +29,22 @@ static const struct {
     {"{}}", "t:1:3: unexpected '}'\n"},
     {"{} {}", "t:1:4: unexpected '{'\n"},
     {"{\"a\": \"b\n\"}", "t:1:7: this quote is not closed\n"},
+    {"{\"a\": b\",\n}", "t:1:7: unexpected b; names and text need double "
+			"quotes\n"},
+    {"{\"a\": :80\",\n}", "t:1:10: this quote has no partner: is one "
+			  "before it missing?\n"},
     {"{\"a\": \"b", "t:1:7: this quote is not closed\n"},
     {"{\"a\": \"b\tc\"}", "t:1:9: control byte 0x09 inside a text\n"},
     {"{\"a\": \"\\q\"}", "t:1:8: unknown escape\n"},
     {"{\"a\": \"\\ud800\"}", "t:1:8: unknown escape\n"},
     {"{\"a\": \"\\u0000\"}", "t:1:8: \\u0000 inside a text\n"},
     {"{\"a\": \"\xc3\xa9\xff\"}", "t:1:9: byte 0xff is not UTF-8\n"},
+    {"{\"a\": \"b\r\n\"}", "t:1:7: this quote is not closed\n"},
+    {"{\"a\": \"b\\\n\"}", "t:1:7: this quote is not closed\n"},
+    {"{\"a\": [{},\n \"b\": 1}", "t:1:7: this [ is not closed\n"},
+    {"{\"a\": {\"b\": 1],\n \"c\": 2}", "t:1:7: this { is not closed\n"},
+    {"listen: x", "t:1:1: not JSON: a configuration begins with {, not with "
+		  "listen\n"},
     {"{log: {}}", "t:1:2: unexpected log; names and text need double quotes\n"},
     {"{\"a\": yes}",
 	"t:1:7: unexpected yes; names and text need double quotes\n"},
@@ -49,8 +59,11 @@ static const struct {
     /* --- shape --------------------------------------------------------- */
     {"[1]", "t:1:1: wanted is an object {}\n"},
     {"{\"log\": []}", "t:1:2: log: wanted is an object {}\n"},
-    {"{\"servers\": {}}", "t:1:2: servers: wanted is a list of objects\n"},
-    {"{\"servers\": [1, {}]}", "t:1:14: servers[0]: wanted is an object {}\n"},
+    {"{\"servers\": {}}",
+	"t:1:2: servers: wanted is a list [] of objects, also for one\n"},
+    {"{\"servers\": [1, {}]}",
+	"t:1:14: servers[0]: wanted is an object like {\"address\": "
+	"\"127.0.0.1:9001\"}\n"},
     {"{\"servers\": [{}, {}, {}]}",
 	"t:1:22: servers: at most 2 are allowed, an active one and a "
 	"backup\n"},
@@ -106,8 +119,10 @@ static const struct {
 	"t:1:30: proxy.header_timeout: 0 is not a duration in 1ms..600s (a "
 	"plain number is in s)\n"},
     {"{\"proxy\": {\"header_timeout\": \"5 s\"}}",
-	"t:1:30: proxy.header_timeout: \"5 s\" is not a duration in "
-	"1ms..600s (a plain number is in s)\n"},
+	"t:1:30: proxy.header_timeout: \"5 s\": the units are h, m, s, ms, us "
+	"and ns\n"},
+    {"{\"proxy\": {\"body_max\": \"10MB\"}}",
+	"t:1:24: proxy.body_max: \"10MB\": the units are k, M and G\n"},
     {"{\"slow\": {\"keep_slowest\": 1.5}}",
 	"t:1:27: slow.keep_slowest: 1.5 is not a whole number in 0..64\n"},
     {"{\"slow\": {\"keep_slowest\": 1e300}}",
@@ -143,13 +158,14 @@ static const struct {
 	"\"agent\", \"hsperfdata\", \"none\", \"usdt\" or \"usdt:\" and an "
 	"absolute path\n"},
     {"{\"listen\": [\":80 proxy_protocol\", \"x proxy_protocol\"]}",
-	"t:1:35: listen: \"x proxy_protocol\": the port is missing\n"},
+	"t:1:35: listen: \"x proxy_protocol\": the port is missing: write "
+	"\"HOST:PORT\", or \":PORT\" to listen\n"},
     {"{\"proxy\": {\"cpu\": \"0-1\"}}",
 	"t:1:19: proxy.cpu: \"0-1\" is not \"auto\", \"none\" or the number "
 	"of a CPU\n"},
     {"{\"proxy\": {\"trust\": [\"10.0.0.1/8\", \"x\"]}}",
-	"t:1:22: proxy.trust: \"10.0.0.1/8\": the address has bits behind "
-	"the network's\n"},
+	"t:1:22: proxy.trust: \"10.0.0.1/8\": an address within the "
+	"network; write \"10.0.0.0/8\"\n"},
     {"{\"proxy\": {\"trust\": [\"10.0.0.0/33\"]}}",
 	"t:1:22: proxy.trust: \"10.0.0.0/33\": the part after / is not in "
 	"0..32\n"},
@@ -163,7 +179,8 @@ static const struct {
     {"{\"profiler\": {\"stream\": \"x\"}}",
 	"t:1:25: profiler.stream: \"x\" is not \"\" or an absolute path\n"},
     {"{\"listen\": [\":80\", \"foo\", \":x\"]}",
-	"t:1:20: listen: \"foo\": the port is missing\n"},
+	"t:1:20: listen: \"foo\": the port is missing: write "
+	"\"HOST:PORT\", or \":PORT\" to listen\n"},
     {"{\"servers\": [{\"address\": \"http://127.0.0.1:9001/x\"}]}",
 	"t:1:26: servers[0].address: \"http://127.0.0.1:9001/x\": a URL; "
 	"write host:port alone: \"127.0.0.1:9001\"\n"},
@@ -208,12 +225,12 @@ static const struct {
 	"t:1:56: servers[0].launch.environment.A: \"\": it is given twice\n"},
     {"{\"hedging\": {\"allow\": [\"PUT\"]}}",
 	"t:1:24: hedging.allow: \"PUT\": a rule is a method, a space and a "
-	"path pattern: write a path pattern like \"POST /*/_search\", "
-	"where * is one segment and ** any number\n"},
+	"path pattern: write it like \"POST /*/_search\": * is one "
+	"segment, ** any number\n"},
     {"{\"hedging\": {\"allow\": [\"POST ^/[^ ]*/_search$\"]}}",
 	"t:1:24: hedging.allow: \"POST ^/[^ ]*/_search$\": regular "
-	"expressions are not supported: write a path pattern like \"POST "
-	"/*/_search\", where * is one segment and ** any number\n"},
+	"expressions are not supported: write it like \"POST "
+	"/*/_search\": * is one segment, ** any number\n"},
     {"{\"hedging\": {\"allow\": [\"POST /idx-*/_search\"]}}",
 	"t:1:24: hedging.allow: \"POST /idx-*/_search\": * is a whole "
 	"segment and ** any number of them: write /*/_search, not "
@@ -237,8 +254,7 @@ static const struct {
 	"proxy.websocket?\n"
 	"t:3:70: proxy.websocket: 1 is not true or false\n"
 	"t:4:2: \xc3\xa9: unknown key\n"
-	"t:4:29: slow.target: \"1d\" is not \"auto\" or a duration in "
-	"0..600s (a plain number is in ms)\n"
+	"t:4:29: slow.target: \"1d\": the units are h, m, s, ms, us and ns\n"
 	"t:5:21: log.format: \"jsn\" is not one of \"text\", \"json\"; did "
 	"you mean \"json\"?\n"},
 };
@@ -366,7 +382,10 @@ test_set_messages(void **state)
 		"slow.store_bytes"},
 	    {"servers[0].health_fall", "3",
 		"servers[0].health_fall: no key any more: fixed at 3"},
-	    {"listen", "a,:1", "listen: \"a\": the port is missing"},
+	    {"listen", "a,:1",
+		"listen: \"a\": the port is missing: write \"HOST:PORT\", or "
+		"\":PORT\" "
+		"to listen"},
 	};
 
 	(void)state;
@@ -402,8 +421,7 @@ test_check_messages(void **state)
 		   "servers: none given; name one or two, each with an "
 		   "address\n"},
 	    {"{\"listen\": \":80\", \"servers\": [{}]}",
-		"servers[0].address: not given; name the address that the "
-		"server listens on\n"},
+		"servers[0].address: missing: where the server listens\n"},
 	    {"{\"listen\": [\":0\", \":0\", \"unix:/a\", \"unix:/a\"], "
 	     "\"admin\": \"unix:/a\", "
 	     "\"servers\": [{\"address\": \"unix:/b\"}]}",

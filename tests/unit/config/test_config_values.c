@@ -426,10 +426,13 @@ expect_inet(const char *text, const char *host, unsigned port)
 static void
 test_addresses(void **state)
 {
+#define NO_PORT                                      \
+	"the port is missing: write \"HOST:PORT\", " \
+	"or \":PORT\" to listen"
 	static const char *const bad[][2] = {
-	    {"", "the port is missing"},
-	    {"127.0.0.1", "the port is missing"},
-	    {"80", "the port is missing"},
+	    {"", NO_PORT},
+	    {"127.0.0.1", NO_PORT},
+	    {"80", NO_PORT},
 	    {"127.0.0.1:", "the port is not in 1..65535"},
 	    {":65536", "the port is not in 1..65535"},
 	    {":-1", "the port is not in 1..65535"},
@@ -443,6 +446,7 @@ test_addresses(void **state)
 	    {"[127.0.0.1]:80", "no IPv6 address in the brackets"},
 	    {"example.org:80",
 		"names are not resolved; write the address, or localhost"},
+	    {"*:80", "write \":PORT\" for all addresses"},
 	    {"256.0.0.1:80",
 		"names are not resolved; write the address, or localhost"},
 	    {"0123456789012345678901234567890123456789012345678901:80",

@@ -10,9 +10,8 @@
 
 #include "config/rule.h"
 
-#define LIKE                                                             \
-	"write a path pattern like \"POST /*/_search\", where * is one " \
-	"segment and ** any number"
+#define LIKE \
+	"write it like \"POST /*/_search\": * is one segment, ** any number"
 #define FORM "a rule is a method, a space and a path pattern: " LIKE
 #define NEVER "CONNECT and TRACE are never forwarded"
 #define SAFE "GET, HEAD and OPTIONS need no rule"

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "loadgen/stats/environment.h"
@@ -68,10 +69,53 @@ test_each(void **state)
 	strcpy(h.governor, "powersave");
 	h.load = 4.26;
 	environment_describe(&e, &h, &none, true, 12.4);
-	assert_int_equal(e.count, ENVIRONMENT_NOTES_MAX);
+	assert_int_equal(e.count, 4);
 	assert_true(said("governor powersave"));
 	assert_true(said("4.3 on 8 CPUs"));
 	assert_true(said("12 times an iteration"));
+}
+
+/* Goal: what to change follows what was observed, and is silent if all is
+   good; with all notes there is room, and no line is wider than 80 columns. */
+static void
+test_advice(void **state)
+{
+	cpu_set_t none;
+	struct host h = {.cpus = 2, .governor = "powersave", .load = 5};
+	struct plan plan = {.spin = true};
+	struct verdict v = {.level = VERDICT_GOOD,
+	    .waited = 3,
+	    .cpu_pct = 99,
+	    .hiccups.spin_max_ns = 7 * NS_PER_MS};
+	char *text = NULL;
+	size_t length = 0;
+
+	(void)state;
+	CPU_ZERO(&none);
+	e.count = 0;
+	environment_advise(&e, &plan, &v, false);
+	assert_int_equal(e.count, 0);
+	environment_advise(
+	    &e, &plan, &(struct verdict){.level = VERDICT_DOUBTFUL}, true);
+	assert_int_equal(e.count, 1);
+	assert_true(said("nothing was seen"));
+	environment_describe(&e, &h, &none, true, 12.4);
+	v.level = VERDICT_BAD;
+	plan.spin = false;
+	environment_advise(&e, &plan, &v, false);
+	assert_int_equal(e.count, ENVIRONMENT_NOTES_MAX);
+	assert_true(said("3 requests waited for a connection"));
+	assert_true(said("leave out --no-spin"));
+	assert_true(said("lower --rate, or share"));
+	assert_true(said("--priority"));
+	assert_true(said("stood still for 7.00ms"));
+	FILE *f = open_memstream(&text, &length);
+	assert_non_null(f);
+	environment_print(&e, "to improve", f);
+	assert_int_equal(fclose(f), 0);
+	for (char *rest = text, *row; (row = strsep(&rest, "\n")) != NULL;)
+		assert_true(strlen(row) <= 80);
+	free(text);
 }
 
 int
@@ -80,6 +124,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_quiet),
 	    cmocka_unit_test(test_each),
+	    cmocka_unit_test(test_advice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,9 +187,77 @@ test_aliases(void **state)
 	assert_int_equal(parse("--rps 7 " URL), 0);
 	assert_int_equal(parse("--qps=7 -d 3s " URL), 0);
 	assert_int_equal(o.plan.requests, 21);
+	assert_int_equal(parse("-m PUT -r 5/1s " URL), 0);
+	assert_string_equal(o.plan.method, "PUT");
+	assert_true(o.plan.rate_per_s > 4.9 && o.plan.rate_per_s < 5.1);
+	assert_int_equal(parse("--timeout 5 --pause 1.5 " URL), 0);
+	assert_int_equal(o.plan.timeout_ns, INT64_C(5000000000));
+	assert_int_equal(o.plan.pause_ns, 1500000000);
 	assert_int_equal(parse("--arrivals closed:8 " URL), 0);
 	assert_int_equal(o.plan.connections, 8);
 	assert_int_equal(o.plan.closed_clients, 8);
+}
+
+/* Goal: a duration is that of the whole run, whatever other programs call it,
+   divided so that each p99 rests on ten requests. */
+static void
+test_duration(void **state)
+{
+	static const struct {
+		const char *line;
+		uint64_t iterations, requests;
+	} cases[] = {
+	    {"-d 10 " URL, 10, 1000},
+	    {"-z 10s " URL, 10, 1000},
+	    {"-d 1m " URL, 20, 3000},
+	    {"-d 1500ms " URL, 1, 1500},
+	    {"-d 3s -R 7 " URL, 1, 21},
+	    {"-d 4s -i 8 " URL, 8, 500},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(parse(cases[i].line), 0);
+		assert_int_equal(o.plan.iterations, cases[i].iterations);
+		assert_int_equal(o.plan.requests, cases[i].requests);
+	}
+	assert_int_equal(parse("check -d 10"), 0);
+	assert_int_equal(o.duration_ns, INT64_C(10000000000));
+}
+
+/* What print() prints. */
+static char *
+printed(bool (*print)(FILE *, const char *), const char *shell)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *f = open_memstream(&text, &length);
+
+	assert_non_null(f);
+	assert_true(print(f, shell));
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+/* Goal: a shell is offered what --help has, not what is explained. */
+static void
+test_completion(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("completion bash"), 0);
+	assert_int_equal(verb, OPTIONS_COMPLETION);
+	assert_string_equal(o.files[0], "bash");
+	assert_int_equal(parse("completion"), -EINVAL);
+	assert_false(options_completion(stdout, "csh"));
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const shells[] = {"bash", "zsh", "fish"};
+		char *text = printed(options_completion, shells[i]);
+		assert_non_null(strstr(text, "compare"));
+		assert_non_null(strstr(text, "expect-status"));
+		assert_non_null(strstr(text, "token-file"));
+		assert_null(strstr(text, "threads"));
+		free(text);
+	}
 }
 
 /* Goal: help and version win over what else is wrong. */
@@ -215,7 +283,7 @@ test_errors(void **state)
 	    {URL " -r", "needs an argument"},
 	    {"--no-spin=1 " URL, "takes no argument"},
 	    {"-r 0 " URL, "--rate"},
-	    {"-r 1/s " URL, "--rate"},
+	    {"-r 1/m " URL, "--rate"},
 	    {"-n 0 " URL, "--requests"},
 	    {"-i 0 " URL, "--iterations"},
 	    {"--arrivals often " URL, "--arrivals"},
@@ -225,7 +293,19 @@ test_errors(void **state)
 	    {"--seed x " URL, "--seed"},
 	    {"--cpu x " URL, "--cpu"},
 	    {"--timeout 0 " URL, "--timeout"},
-	    {"--pause 5 " URL, "--pause"},
+	    {"--pause 5x " URL, "--pause"},
+	    {"--threads 2 " URL, "leave it out"},
+	    {"-t 2 -c 9 " URL, "one thread"},
+	    {"-q 100 " URL, "a rate is -r 100"},
+	    {"-rate=5 " URL, "two dashes: --rate=5"},
+	    {"--latency " URL, "always reported"},
+	    {"-s x.lua " URL, "--urls"},
+	    {"-D body " URL, "--data @FILE"},
+	    {"-T text/plain " URL, "-H 'Content-Type"},
+	    {"-d {} " URL, "a body is --data"},
+	    {"-z 5 -n 5 " URL, "not both"},
+	    {"-d 1ms -i 2 " URL, "an iteration"},
+	    {"--token-file= " URL, "--token-file"},
 	    {"-X G(T " URL, "--method"},
 	    {"--expect-status 6xx " URL, "--expect-status"},
 	    {"--expect-status 20 " URL, "--expect-status"},
@@ -299,6 +379,8 @@ main(void)
 	    cmocka_unit_test(test_defaults),
 	    cmocka_unit_test(test_values),
 	    cmocka_unit_test(test_aliases),
+	    cmocka_unit_test(test_duration),
+	    cmocka_unit_test(test_completion),
 	    cmocka_unit_test(test_verbs),
 	    cmocka_unit_test(test_errors),
 	    cmocka_unit_test(test_connections),

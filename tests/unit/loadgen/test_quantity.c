@@ -26,7 +26,7 @@ static void
 test_duration(void **state)
 {
 	static const char *const wrong[] = {"", "5", "ms", "-1s", "+1s", "1e3s",
-	    "0x1s", "1 s", "1s ", "1h", "inf", "nans", "1.s", ".5s", "1,5s",
+	    "0x1s", "1 s", "1s ", "1d", "inf", "nans", "1.s", ".5s", "1,5s",
 	    "1S", "99999999999m"};
 	int64_t ns;
 
@@ -38,6 +38,7 @@ test_duration(void **state)
 	check_duration("500ms", 500000000);
 	check_duration("1.5s", 1500000000);
 	check_duration("2m", INT64_C(120000000000));
+	check_duration("1h", INT64_C(3600000000000));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_true(quantity_duration(wrong[i], &ns) < 0);
 }

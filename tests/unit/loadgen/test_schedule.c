@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "loadgen/send/schedule.h"
@@ -68,6 +69,32 @@ test_vectors(void **state)
 	schedule_fill(ARRIVALS_POISSON, 250, UINT64_MAX, offset_ns, 4);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(offset_ns[i], slow[i]);
+}
+
+/* The Kolmogorov-Smirnov distance of sorted gaps from an exponential
+   distribution. */
+static double
+ks_exponential(const int64_t *sorted_ns, size_t n, double mean_ns)
+{
+	double distance = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double f = -expm1(-(double)sorted_ns[i] / mean_ns);
+		double under = f - (double)i / (double)n;
+		double over = (double)(i + 1) / (double)n - f;
+		distance = fmax(distance, fmax(under, over));
+	}
+	return distance;
+}
+
+/* What 5 % of truly exponential samples exceed. */
+static double
+ks_critical_5pct(size_t n)
+{
+	/* Stephens (1974): right to 1 % from n = 5 on. */
+	double root = sqrt((double)n);
+
+	return 1.358 / (root + 0.12 + 0.11 / root);
 }
 
 /* Goal: gaps follow the exponential law: 1 % test, many seeds. */

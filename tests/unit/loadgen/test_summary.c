@@ -224,70 +224,218 @@ test_with_errors(void **state)
 	end();
 }
 
-/* Judge one simulated iteration, some of whose requests were sent late. */
-static enum verdict_level
-judge(size_t count, int64_t late_ns)
+/* Judge one simulated iteration, every nth of whose requests was sent late,
+   and those after it not before it. */
+static struct verdict
+judge(size_t nth, int64_t late_ns)
 {
 	struct verdict v;
 
 	begin();
 	simulate(1);
-	for (size_t i = 0; i < count; i++) {
-		struct sample *p = &iteration_measured(&it)[i * 5];
-		p->send_begin = instant_plus(p->scheduled, late_ns);
-		p->last = instant_plus(p->last, late_ns);
+	struct instant before = INSTANT_NONE;
+	for (size_t i = 0; i < REQUESTS; i++) {
+		struct sample *p = &iteration_measured(&it)[i];
+		if ((i + 1) % nth == 0)
+			p->send_begin = instant_plus(p->scheduled, late_ns);
+		if (instant_before(p->send_begin, before))
+			p->send_begin = before;
+		before = p->send_begin;
+		p->last = instant_plus(p->last, sample_lag_ns(p));
 	}
 	assert_int_equal(summary_add(&s, &it), 0);
 	summary_finish(&s);
 	verdict_reach(&v, &s);
-	assert_int_equal(v.reason_count == 0, v.level == VERDICT_GOOD);
+	/* p50, p90, p99, p99.9 and max, of all and as medians */
+	assert_int_equal(v.figure_count, 10);
+	for (unsigned i = 0; i < v.figure_count; i++)
+		assert_true(v.figures[i].least_ns <= v.figures[i].reported_ns);
 	end();
-	return v.level;
+	return v;
 }
 
-/* Goal: good, doubtful and bad, each at its threshold. */
+static enum trust
+trust_at(const struct verdict *v, double percent)
+{
+	const struct figure *f = verdict_find(v, percent);
+
+	assert_non_null(f);
+	return f->trust;
+}
+
+/* Goal: 50 us, 5 % and a half are the limits of what a figure is worth. */
+static void
+test_trust(void **state)
+{
+	static const struct {
+		int64_t least_ns, reported_ns;
+		enum trust trust;
+	} cases[] = {
+	    {0, 0, TRUST_GOOD},
+	    {0, 49999, TRUST_GOOD},
+	    {0, 50000, TRUST_DOUBTFUL},
+	    {950001, 1000000, TRUST_GOOD},
+	    {950000, 1000000, TRUST_WITHIN},
+	    {9500001, 10000000, TRUST_GOOD},
+	    {9500000, 10000000, TRUST_WITHIN},
+	    {5000000, 10000000, TRUST_WITHIN},
+	    {4999999, 10000000, TRUST_DOUBTFUL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(
+		    trust_of(cases[i].least_ns, cases[i].reported_ns),
+		    cases[i].trust);
+}
+
+/* Goal: late requests cost the figures that they move, and no others. */
 static void
 test_verdict(void **state)
 {
-	(void)state;
-	assert_int_equal(judge(0, 0), VERDICT_GOOD);
-	/* p99 of lag is the 495th of 500: five may be late, six not */
-	assert_int_equal(judge(5, 60000), VERDICT_GOOD);
-	assert_int_equal(judge(6, 60000), VERDICT_DOUBTFUL);
-	assert_int_equal(judge(6, 30000), VERDICT_GOOD);
-	/* one of 500 is more than 0.1 % */
-	assert_int_equal(judge(1, 1000001), VERDICT_BAD);
-	/* listed, and mostly lag */
-	assert_int_equal(judge(1, 100000000), VERDICT_BAD);
-	assert_int_equal(judge(100, 900000), VERDICT_DOUBTFUL);
-}
-
-/* Goal: arrivals that sending has bunched are found; planned ones are not. */
-static void
-test_arrivals(void **state)
-{
+	char text[FIGURE_TEXT_MAX];
 	struct verdict v;
 
 	(void)state;
-	begin();
-	plan.requests = REQUESTS;
-	simulate(1);
-	assert_int_equal(summary_add(&s, &it), 0);
-	assert_true(s.iterations[0].tested);
-	assert_true(
-	    fabs(s.iterations[0].ks - s.iterations[0].ks_schedule) < 1e-9);
-	simulate(2);
-	/* Sent in bunches, as by a timer of 1 ms. */
-	for (size_t i = 0; i < REQUESTS; i++) {
-		struct sample *p = &iteration_measured(&it)[i];
-		p->send_begin.ns = (p->scheduled.ns / 1000000 + 1) * 1000000;
-		p->last = instant_plus(p->send_begin, 20 * NS_PER_MS);
+	v = judge(1, 0);
+	assert_int_equal(v.level, VERDICT_GOOD);
+	/* 1 in 10 was 83 us late: under 5 % of latencies of 1 to 2 ms */
+	v = judge(10, 83000);
+	assert_int_equal(v.level, VERDICT_GOOD);
+	/* the last of 500 was 100 ms late: the max, which also is p99.9 */
+	v = judge(REQUESTS, 100 * NS_PER_MS);
+	assert_int_equal(v.level, VERDICT_DOUBTFUL);
+	assert_int_equal(trust_at(&v, 50), TRUST_GOOD);
+	assert_int_equal(trust_at(&v, 99), TRUST_GOOD);
+	assert_int_equal(trust_at(&v, 99.9), TRUST_DOUBTFUL);
+	assert_int_equal(trust_at(&v, 100), TRUST_DOUBTFUL);
+	assert_non_null(
+	    strstr(figure_format(verdict_find(&v, 100), text), "max doubtful"));
+	/* 1 in 25 was 0.5 ms late: p50 is good, the tail lies between */
+	v = judge(25, 500000);
+	assert_int_equal(v.level, VERDICT_DOUBTFUL);
+	assert_int_equal(trust_at(&v, 50), TRUST_GOOD);
+	assert_int_equal(trust_at(&v, 99), TRUST_WITHIN);
+	/* 1 in 100 was 30 ms late, and 30 after it: p99 is the generator's */
+	v = judge(100, 30 * NS_PER_MS);
+	assert_int_equal(trust_at(&v, 99), TRUST_DOUBTFUL);
+	assert_int_equal(v.level, VERDICT_BAD);
+}
+
+/* One worker that serves what has arrived in order: when each is over. */
+static void
+serve(const int64_t *work_ns, struct instant *over, bool on_time)
+{
+	struct instant idle = INSTANT_NONE;
+
+	for (size_t i = 0; i < it.warmup + it.requests; i++) {
+		const struct sample *p = &it.samples[i];
+		struct instant at = on_time ? p->scheduled : p->send_begin;
+		if (instant_before(idle, at))
+			idle = at;
+		over[i] = idle = instant_plus(idle, work_ns[i]);
 	}
+}
+
+/* Send late as a sender that stands still now and then: it catches up. */
+static void
+send_late(size_t stalls)
+{
+	size_t n = it.warmup + it.requests;
+	struct instant free_at = INSTANT_NONE;
+
+	for (size_t i = 0; i < n; i++) {
+		struct sample *p = &it.samples[i];
+		p->send_begin = instant_plus(
+		    p->scheduled, (int64_t)(splitmix64(&seed) % 90000));
+		if (instant_before(p->send_begin, free_at))
+			p->send_begin = free_at;
+		free_at = instant_plus(p->send_begin, 8000);
+		if (splitmix64(&seed) % n < stalls)
+			free_at = instant_plus(free_at,
+			    (int64_t)(splitmix64(&seed) % 12) * NS_PER_MS);
+	}
+}
+
+/*
+ * Goal: what a perfect generator would have reported lies between the two,
+ * for each percentile, to 5 % or 50 us, whatever the sender did.  The service time alone is no
+ * bound: requests sent together after a stall wait for each other.
+ */
+static void
+test_bounds(void **state)
+{
+	static const double at[] = {50, 90, 99, 99.9, 100};
+	int64_t work_ns[REQUESTS + 10], truth_ns[REQUESTS];
+	struct instant perfect[REQUESTS + 10], over[REQUESTS + 10];
+	unsigned service_wrong = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 40; round++) {
+		begin();
+		simulate(round + 1);
+		send_late(round % 4);
+		for (size_t i = 0; i < REQUESTS + 10; i++)
+			work_ns[i] =
+			    100000 + (int64_t)(splitmix64(&seed) %
+					       (200000 + 800000 * (round % 2)));
+		serve(work_ns, perfect, true);
+		serve(work_ns, over, false);
+		for (size_t i = 0; i < REQUESTS + 10; i++)
+			it.samples[i].last = over[i];
+		for (size_t i = 0; i < REQUESTS; i++)
+			truth_ns[i] = instant_since(perfect[10 + i],
+			    iteration_measured(&it)[i].scheduled);
+		samples_sort(truth_ns, REQUESTS);
+		assert_int_equal(summary_add(&s, &it), 0);
+		summary_finish(&s);
+		for (size_t k = 0; k < sizeof(at) / sizeof(at[0]); k++) {
+			size_t rank = quantile_rank(at[k], REQUESTS) - 1;
+			int64_t true_ns = truth_ns[rank];
+			/* as fine as good is */
+			int64_t fine_ns =
+			    true_ns > NS_PER_MS ? true_ns / 20 : 50000;
+			assert_true(s.pool[SERIES_LEAST].values[rank] <=
+				    true_ns + fine_ns);
+			assert_true(
+			    s.pool[SERIES_LATENCY].values[rank] >= true_ns);
+			service_wrong += s.pool[SERIES_SERVICE].values[rank] >
+					 true_ns + fine_ns;
+		}
+		end();
+	}
+	assert_true(service_wrong > 20);
+}
+
+/* Goal: requests without a response, or not sent, bound nothing; what waited
+   to be read is the generator's. */
+static void
+test_bounds_without_response(void **state)
+{
+	struct sample *p;
+
+	(void)state;
+	begin();
+	simulate(1);
+	p = iteration_measured(&it);
+	p[3].send_begin = instant_plus(p[3].scheduled, 5 * NS_PER_MS);
+	p[3].outcome = OUTCOME_TIMEOUT;
+	/* arrived 1.05 ms before it was read: 50 us of it is waking up */
+	p[50].kernel_read = instant_plus(p[50].last, -1050000);
+	p[60].kernel_read = instant_plus(p[60].last, -40000);
+	p[REQUESTS - 2].outcome = OUTCOME_UNANSWERED;
+	p[REQUESTS - 2].last = INSTANT_NONE;
+	p[REQUESTS - 1] = (struct sample){.outcome = OUTCOME_UNSENT};
+	it.interrupted = true;
 	assert_int_equal(summary_add(&s, &it), 0);
 	summary_finish(&s);
-	verdict_reach(&v, &s);
-	assert_int_equal(v.distorted, 1);
-	assert_int_equal(v.tested, 2);
+	assert_int_equal(s.pooled[SERIES_LEAST].count, REQUESTS - 3);
+	assert_int_equal(s.pooled[SERIES_LATENCY].count, REQUESTS - 3);
+	/* but what was sent after a late one may have waited for it */
+	assert_true(p[4].generator_ns > 3 * NS_PER_MS);
+	assert_true(p[100].generator_ns == 0);
+	assert_int_equal(p[50].generator_ns, NS_PER_MS);
+	assert_int_equal(p[60].generator_ns, 0);
 	end();
 }
 
@@ -326,8 +474,10 @@ main(void)
 	    cmocka_unit_test(test_medians),
 	    cmocka_unit_test(test_actual),
 	    cmocka_unit_test(test_with_errors),
+	    cmocka_unit_test(test_trust),
 	    cmocka_unit_test(test_verdict),
-	    cmocka_unit_test(test_arrivals),
+	    cmocka_unit_test(test_bounds),
+	    cmocka_unit_test(test_bounds_without_response),
 	    cmocka_unit_test(test_slow_list),
 	};
 

@@ -60,6 +60,21 @@ low(uint64_t arg)
 	return (uint32_t)arg;
 }
 
+/* Of a SCHEDULE: how long the next thread had waited for its CPU; the system
+ * call that the last one left it in, plus 1. */
+static inline uint64_t
+schedule_wait_ns(const struct talechain_event *e)
+{
+	return e->arg[3] & ((UINT64_C(1) << TALECHAIN_WAIT_BITS) - 1);
+}
+
+static inline unsigned
+schedule_call(const struct talechain_event *e)
+{
+	return e->arg[3] >> TALECHAIN_WAIT_BITS &
+	       ((1U << TALECHAIN_CALL_BITS) - 1);
+}
+
 /* Run this thread on that CPU only. */
 void run_on(unsigned cpu);
 

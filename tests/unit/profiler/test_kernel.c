@@ -350,9 +350,8 @@ test_preemption(void **state)
 	assert_int_equal(low(r.event[i].arg[1]), me);
 	k = recording_find(&r, (unsigned)i, TALECHAIN_SCHEDULE, is_for, &me);
 	assert_true(k > i);
-	assert_true(
-	    (r.event[k].arg[3] & 0xffffffffffff) >= (uint64_t)p.spin_ns);
-	assert_true((r.event[k].arg[3] & 0xffffffffffff) <=
+	assert_true(schedule_wait_ns(&r.event[k]) >= (uint64_t)p.spin_ns);
+	assert_true(schedule_wait_ns(&r.event[k]) <=
 		    r.event[k].ts - r.event[i].ts + 1000);
 	assert_int_equal(r.event[k].arg[2], 0); /* nobody woke it */
 	recording_close(&r);

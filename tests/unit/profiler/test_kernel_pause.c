@@ -71,7 +71,7 @@ test_paused(void **state)
 		if (e->type == TALECHAIN_PAGEFAULT && e->tid == me)
 			assert_true(e->ts - e->arg[1] > paused.ns);
 		if (e->type == TALECHAIN_SCHEDULE && low(e->arg[0]) == me)
-			assert_true(e->ts - (e->arg[3] & 0xffffffffffff) >
+			assert_true(e->ts - schedule_wait_ns(e) >
 				    resumed.ns - (uint64_t)NS_PER_MS);
 	}
 	recording_close(&r);

@@ -129,7 +129,7 @@ test_wrap(void **state)
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
 		unsigned first = line == out ? 17 : 0;
 
-		assert_true(strlen(line) + first <= PLAIN_COLUMNS);
+		assert_true(strlen(line) + first <= TERMINAL_COLUMNS);
 		assert_true(line == out || strspn(line, " ") == 17);
 		for (char *w = line; (w = strstr(w, "word")) != NULL; w++)
 			seen++;
@@ -163,6 +163,33 @@ test_numbers(void **state)
 	assert_string_equal(plain_count(out, 0.25), "0.25");
 	plain_count(out, 1e300);
 	plain_count(out, -1e300);
+	assert_string_equal(plain_rate(out, 0), "0");
+	assert_string_equal(plain_rate(out, NAN), "0");
+	assert_string_equal(plain_rate(out, 0.24), "0.2");
+	assert_string_equal(plain_rate(out, 812.4), "812");
+	plain_rate(out, 1e300);
+}
+
+static void
+test_wrap_long_word(void **state)
+{
+	/* Goal: what fits in no line is cut, not within a character. */
+	char *out, text[400] = "short ";
+	size_t length;
+	FILE *file = open_memstream(&out, &length);
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		strcat(text, "\xc3\xa9");
+	plain_wrap(file, text, 4);
+	fclose(file);
+	assert_null(strchr(out, '?'));
+	for (char *line = out, *end; *line != '\0'; line = end + 1) {
+		end = strchr(line, '\n');
+		assert_non_null(end);
+		assert_true(end - line <= TERMINAL_COLUMNS);
+	}
+	free(out);
 }
 
 int
@@ -173,6 +200,7 @@ main(void)
 	    cmocka_unit_test(test_cell_exact),
 	    cmocka_unit_test(test_write_random),
 	    cmocka_unit_test(test_wrap),
+	    cmocka_unit_test(test_wrap_long_word),
 	    cmocka_unit_test(test_numbers),
 	};
 

@@ -856,4 +856,7 @@ case_plot(struct plot *p, const char *name)
 	for (size_t i = 0; i < walk_cases_count; i++)
 		if (strcmp(walk_cases[i].name, name) == 0)
 			walk_cases[i].plot(p);
+	for (size_t i = 0; i < where_cases_count; i++)
+		if (strcmp(where_cases[i].name, name) == 0)
+			where_cases[i].plot(p);
 }

@@ -22,6 +22,10 @@ extern const size_t cases_count;
 extern const struct cause_case walk_cases[];
 extern const size_t walk_cases_count;
 
+/* Of where a thread waited (cases_where.c). */
+extern const struct cause_case where_cases[];
+extern const size_t where_cases_count;
+
 /* What the case of that name adds to a plot. */
 void case_plot(struct plot *p, const char *name);
 

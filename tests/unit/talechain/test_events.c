@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
@@ -49,6 +50,10 @@ test_table(void **state)
 	assert_string_equal(talechain_cause_name(13), "unknown");
 	assert_string_equal(talechain_cause_name(UINT32_MAX), "unknown");
 	assert_string_equal(hazard_kind_name(HAZARD_EXIT), "exit");
+	assert_string_equal(talechain_call_name(SYS_read, name), "read");
+	assert_string_equal(talechain_call_name(SYS_futex, name), "futex");
+	assert_string_equal(
+	    talechain_call_name(1022, name), "system call 1022");
 	assert_string_equal(
 	    hazard_kind_name((enum hazard_kind)HAZARD_KIND_COUNT), "unknown");
 }
@@ -160,7 +165,7 @@ test_packed(void **state)
 	e.type = TALECHAIN_SCHEDULE;
 	e.arg[1] = (UINT64_C(7) << 32) | 9;
 	e.arg[3] = (UINT64_C(0xf1) << 56) | (UINT64_C(0x78) << 48) |
-		   UINT64_C(0xf23456789abc);
+		   UINT64_C(0x3ca) << 38 | UINT64_C(0x3456789abc);
 	assert_true(talechain_argument(&e, 2, &v));
 	assert_string_equal(v.name, "waker_pid");
 	assert_int_equal(v.value, 7);
@@ -174,9 +179,12 @@ test_packed(void **state)
 	assert_string_equal(v.name, "to_priority");
 	assert_int_equal(v.value, 0x78);
 	assert_true(talechain_argument(&e, 7, &v));
+	assert_string_equal(v.name, "call");
+	assert_int_equal(v.value, 0x3ca);
+	assert_true(talechain_argument(&e, 8, &v));
 	assert_string_equal(v.name, "wait_ns");
-	assert_int_equal(v.value, UINT64_C(0xf23456789abc));
-	assert_false(talechain_argument(&e, 8, &v));
+	assert_int_equal(v.value, UINT64_C(0x3456789abc));
+	assert_false(talechain_argument(&e, 9, &v));
 	e = (struct talechain_event){
 	    .type = TALECHAIN_PROXY_SWAP, .arg = {5, 6, 7, 8}};
 	assert_false(talechain_event_request(&e, &request));

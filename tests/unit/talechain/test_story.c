@@ -109,6 +109,145 @@ test_walk(void **state)
 		case_check(&walk_cases[i]);
 }
 
+/* Goal: where a thread waited is reported, of waits only. */
+static void
+test_where(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < where_cases_count; i++)
+		case_check(&where_cases[i]);
+}
+
+#define STACK_OF(kind, frame) \
+	((uint64_t)(kind) << 60 | (uint64_t)(frame) << 54 | PACK(A_PID, A_TID))
+
+/* A name as it is added to a tale that has been sliced, in pieces. */
+static void
+names_add(struct tale *t, uint32_t pid, uint64_t address, const char *name)
+{
+	uint64_t text[9] = {0};
+	struct tale_entry *e;
+
+	memcpy(text, name, strlen(name));
+	for (unsigned i = 0; i < 3 && text[3 * i] != 0; i++) {
+		t->entry =
+		    realloc(t->entry, (t->entries + 1) * sizeof(t->entry[0]));
+		assert_non_null(t->entry);
+		t->capacity = t->entries + 1;
+		e = &t->entry[t->entries];
+		*e = t->entry[t->entries - 1];
+		t->entries++;
+		e->slot.event.type = TALECHAIN_SYMBOL;
+		e->slot.event.tid = e->slot.event.pid = pid;
+		e->slot.event.arg[0] = (uint64_t)i << 57 | (address << 7 >> 7);
+		memcpy(&e->slot.event.arg[1], &text[3 * i], 24);
+	}
+}
+
+/* Goal: the stack of a wait is that which the thread had there. */
+static void
+test_stack(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+	char name[STORY_FRAME];
+	bool kernel;
+	size_t i;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "sleep_in");
+	KERNEL(&p, 9001, 0, 0, TALECHAIN_STACK,
+	    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000, 0x3000);
+	KERNEL(&p, 9001, 0, 0, TALECHAIN_STACK,
+	    STACK_OF(TALECHAIN_STACK_WAITED, 3), 0x4000, 0, 0);
+	KERNEL(&p, 9001, 0, 0, TALECHAIN_STACK,
+	    STACK_OF(TALECHAIN_STACK_KERNEL, 0), UINT64_MAX << 4, 0, 0);
+	plot_tell(&p, &t, &s);
+	names_add(t, A_PID, 0x1000, "clock_nanosleep");
+	names_add(t, A_PID, 0x3000,
+	    "org.example.Handler.handle(Request) that is long");
+	names_add(t, 0, UINT64_MAX << 4, "do_nanosleep");
+	story_free(&s);
+	assert_int_equal(tale_explain(&s, t), 0);
+	for (i = 0; s->segment[i].stack == 0;)
+		assert_true(++i < s->segments);
+	assert_true(story_frame(s, i, 0, name, &kernel));
+	assert_string_equal(name, "do_nanosleep");
+	assert_true(kernel);
+	assert_true(story_frame(s, i, 1, name, &kernel));
+	assert_string_equal(name, "clock_nanosleep");
+	assert_false(kernel);
+	assert_true(story_frame(s, i, 2, name, &kernel));
+	assert_string_equal(name, "?");
+	assert_true(story_frame(s, i, 3, name, &kernel));
+	assert_string_equal(
+	    name, "org.example.Handler.handle(Request) that is long");
+	assert_true(story_frame(s, i, 4, name, &kernel));
+	assert_false(story_frame(s, i, 5, name, &kernel));
+	assert_string_equal(s->verdict.evidence[1],
+	    "stack: do_nanosleep; called from clock_nanosleep < ? < "
+	    "org.example.Handler.handle(Request) that is long < ?");
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/* Goal: the stack of a later wait is not that of the one before. */
+static void
+test_later_stack(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "sleep_in");
+	plot_leaves(&p, 9100, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_enters(&p, 9600, A_TID, 0, 0);
+	KERNEL(&p, 9601, 0, 0, TALECHAIN_STACK,
+	    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000, 0x3000);
+	plot_tell(&p, &t, &s);
+	for (size_t i = 0; i < s->segments; i++)
+		assert_int_equal(s->segment[i].stack, 0);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/* Goal: samples of computing are counted by function; those of another time
+ * are not the request's. */
+static void
+test_samples(void **state)
+{
+	static const uint64_t at[] = {0x1000, 0x1000, 0x2000, 0x1000};
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	for (unsigned i = 0; i < 4; i++) {
+		KERNEL(&p, 1000 + 2000 * i, A_TID, A_PID, TALECHAIN_STACK,
+		    STACK_OF(TALECHAIN_STACK_RAN, 0), at[i], 0x3000, 0x4000);
+		KERNEL(&p, 1000 + 2000 * i, A_TID, A_PID, TALECHAIN_STACK,
+		    STACK_OF(TALECHAIN_STACK_RAN, 3), 0x5000, 0, 0);
+	}
+	KERNEL(&p, -1000, A_TID, A_PID, TALECHAIN_STACK,
+	    STACK_OF(TALECHAIN_STACK_RAN, 0), 0x1000, 0, 0);
+	plot_tell(&p, &t, &s);
+	names_add(t, A_PID, 0x1000, "parse");
+	story_free(&s);
+	assert_int_equal(tale_explain(&s, t), 0);
+	assert_string_equal(s->verdict.evidence[1],
+	    "4 samples of its stack: 3 in parse, 1 in ?");
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
 static void
 recorded_append(struct scene *scene, const struct recorded *r)
 {
@@ -572,6 +711,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_causes),
 	    cmocka_unit_test(test_walk),
+	    cmocka_unit_test(test_where),
+	    cmocka_unit_test(test_stack),
+	    cmocka_unit_test(test_later_stack),
+	    cmocka_unit_test(test_samples),
 	    cmocka_unit_test(test_recorded),
 	    cmocka_unit_test(test_words),
 	    cmocka_unit_test(test_contradictions),

@@ -1,0 +1,212 @@
+/*
+ * story_stack.c: the stacks of the threads that had the request, in names.
+ *
+ * The stack of a wait comes right after the switch that ends it, those of
+ * computing at the timer's interrupts.  Names were added as the tale was sliced
+ * (talechain/symbols/): an address without one is "?".
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "talechain/explain/explainer.h"
+
+#define NEAR_MAX 1000 /* events looked at after a wait */
+#define FRAMES_TEXT 6 /* in a sentence */
+#define TOPS 64	      /* functions that are counted */
+#define TOPS_TEXT 4   /* in a sentence */
+#define PIECE 24      /* bytes of a name in an event */
+
+static enum talechain_stack
+kind_of(const struct talechain_event *v)
+{
+	return (enum talechain_stack)(v->arg[0] >> 60);
+}
+
+static bool
+is_stack_of(const struct talechain_event *v, uint32_t tid)
+{
+	return v->type == TALECHAIN_STACK && tale_low(v->arg[0]) == tid;
+}
+
+size_t
+stack_after(const struct explainer *ex, uint32_t tid, int64_t ns)
+{
+	size_t i = entry_from(ex, ns), end = i + NEAR_MAX;
+	const struct talechain_event *v;
+
+	for (; i < end && i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (is_stack_of(v, tid) && kind_of(v) != TALECHAIN_STACK_RAN)
+			return i + 1;
+		if (v->type == TALECHAIN_SCHEDULE && v->tid == tid)
+			break;
+	}
+	return 0;
+}
+
+/* The name of an address; "?" if it has none. */
+static void
+name_of(
+    const struct tale *t, uint32_t pid, uint64_t address, char out[STORY_FRAME])
+{
+	const struct talechain_event *v;
+	unsigned piece;
+
+	memset(out, 0, STORY_FRAME);
+	for (size_t i = t->entries; i > 0; i--) {
+		v = &t->entry[i - 1].slot.event;
+		piece = (unsigned)(v->arg[0] >> 57);
+		if (v->type != TALECHAIN_SYMBOL || v->pid != pid ||
+		    v->arg[0] << 7 != address << 7 ||
+		    (piece + 1) * PIECE >= STORY_FRAME)
+			continue;
+		memcpy(out + piece * PIECE, &v->arg[1], PIECE);
+		if (piece == 0)
+			break;
+	}
+	if (out[0] == '\0')
+		snprintf(out, STORY_FRAME, "?");
+}
+
+bool
+story_frame(const struct story *s, size_t segment, unsigned n,
+    char out[STORY_FRAME], bool *kernel)
+{
+	const struct tale *t = s->tale;
+	size_t i = s->segment[segment].stack;
+	const struct talechain_event *v;
+	uint64_t of;
+
+	if (i == 0)
+		return false;
+	of = t->entry[i - 1].slot.event.arg[0] << 10 >> 10;
+	/* The kernel's frames are the innermost, and come later. */
+	for (unsigned kind = TALECHAIN_STACK_KERNEL;
+	     kind >= TALECHAIN_STACK_WAITED; kind--)
+		for (size_t k = i - 1; k < t->entries && k < i + NEAR_MAX;
+		     k++) {
+			v = &t->entry[k].slot.event;
+			if (v->type == TALECHAIN_SCHEDULE &&
+			    v->tid == tale_low(of))
+				break;
+			if (v->type != TALECHAIN_STACK ||
+			    v->arg[0] << 10 >> 10 != of || kind_of(v) != kind)
+				continue;
+			for (unsigned a = 1; a < 4; a++) {
+				if (v->arg[a] == 0 || n-- > 0)
+					continue;
+				*kernel = kind == TALECHAIN_STACK_KERNEL;
+				name_of(t,
+				    *kernel ? 0
+					    : (uint32_t)tale_field(of, 32, 22),
+				    v->arg[a], out);
+				return true;
+			}
+		}
+	return false;
+}
+
+bool
+say_stack(const struct explainer *ex, size_t segment, const struct line *l)
+{
+	char name[STORY_FRAME], safe[STORY_FRAME];
+	const char *between = "stack: ";
+	unsigned frames[2] = {0}; /* the program's, the kernel's */
+	bool kernel = false, was_kernel = false;
+
+	for (unsigned n = 0; story_frame(ex->s, segment, n, name, &kernel);
+	     n++) {
+		/* Names of the kernel's may be hidden. */
+		if ((kernel && strcmp(name, "?") == 0) ||
+		    frames[kernel]++ >= FRAMES_TEXT)
+			continue;
+		if (was_kernel && !kernel)
+			between = "; called from ";
+		line_add(
+		    l, "%s%s", between, text_safe(safe, sizeof(safe), name));
+		between = " < ";
+		was_kernel = kernel;
+	}
+	return frames[0] + frames[1] > 0;
+}
+
+/* A function and how many samples found it innermost. */
+struct top {
+	char name[STORY_FRAME];
+	unsigned count;
+};
+
+static int
+top_compare(const void *va, const void *vb)
+{
+	const struct top *a = va, *b = vb;
+
+	return COMPARE(b->count, a->count) ?: strcmp(a->name, b->name);
+}
+
+static void
+top_add(struct top *top, size_t *tops, const char *name)
+{
+	size_t i = 0;
+
+	while (i < *tops && strcmp(top[i].name, name) != 0)
+		i++;
+	if (i == TOPS)
+		return;
+	if (i == *tops)
+		snprintf(top[(*tops)++].name, STORY_FRAME, "%s", name);
+	top[i].count++;
+}
+
+/* Whether a claim has a moment. */
+static bool
+is_in(const struct explainer *ex, const struct claim *c, int64_t ns)
+{
+	const struct story *s = ex->s;
+	const struct claim *k;
+
+	for (size_t i = 0; i < s->segments; i++) {
+		k = &ex->segment_claim[i];
+		if (ns >= s->segment[i].begin_ns && ns < s->segment[i].end_ns)
+			return k->cause == c->cause && k->tid == c->tid;
+	}
+	return false;
+}
+
+bool
+say_samples(
+    const struct explainer *ex, const struct claim *c, const struct line *l)
+{
+	struct top *top = calloc(TOPS, sizeof(*top));
+	char name[STORY_FRAME];
+	const struct talechain_event *v;
+	unsigned samples = 0;
+	size_t tops = 0;
+
+	for (size_t i = 0; top != NULL && i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		/* The first event of a stack has its innermost frame. */
+		if (!is_stack_of(v, c->tid) ||
+		    kind_of(v) != TALECHAIN_STACK_RAN ||
+		    tale_field(v->arg[0], 54, 6) != 0 ||
+		    !is_in(ex, c, moment_at(ex, ex->t->entry[i].at)))
+			continue;
+		name_of(ex->t, (uint32_t)tale_field(v->arg[0], 32, 22),
+		    v->arg[1], name);
+		top_add(top, &tops, name);
+		samples++;
+	}
+	if (samples > 0) {
+		qsort(top, tops, sizeof(*top), top_compare);
+		line_add(l, "%u sample%s of its stack: ", samples,
+		    samples == 1 ? "" : "s");
+	}
+	for (size_t i = 0; i < tops && i < TOPS_TEXT; i++)
+		line_add(l, "%s%u in %s", i > 0 ? ", " : "", top[i].count,
+		    text_safe(name, sizeof(name), top[i].name));
+	free(top);
+	return samples > 0;
+}

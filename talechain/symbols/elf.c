@@ -1,0 +1,102 @@
+/*
+ * elf.c: names from a file's symbol tables, by libelf.
+ *
+ * The file is a server's: libelf reads it (a mapping would end in SIGBUS when
+ * it is cut short), and the sections that are read are bounded.
+ */
+#include <gelf.h>
+#include <libelf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "talechain/symbols/sources.h"
+
+#define TABLE_BYTES (UINT64_C(64) << 20) /* larger tables are not read */
+
+/* Whether an address is in a symbol, and that begins nearer than the best. */
+static bool
+is_better(const GElf_Sym *symbol, const struct symbol *of)
+{
+	return of->at >= symbol->st_value &&
+	       of->at - symbol->st_value < symbol->st_size &&
+	       (of->name[0] == '\0' || symbol->st_value > of->nearest);
+}
+
+static void
+name_from(Elf *elf, const GElf_Shdr *header, const GElf_Sym *symbol,
+    struct symbol *of)
+{
+	const char *name = elf_strptr(elf, header->sh_link, symbol->st_name);
+
+	if (name == NULL || name[0] == '\0')
+		return;
+	of->nearest = symbol->st_value;
+	snprintf(of->name, sizeof(of->name), "%s", name);
+}
+
+static void
+table_read(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+    struct symbol *const *of, size_t n)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Sym symbol;
+
+	if (data == NULL || header->sh_entsize == 0)
+		return;
+	for (int i = 0; gelf_getsym(data, i, &symbol) != NULL; i++) {
+		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC &&
+		    GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
+			continue;
+		for (size_t k = 0; k < n; k++)
+			if (is_better(&symbol, of[k]))
+				name_from(elf, header, &symbol, of[k]);
+	}
+}
+
+/* From an offset in the file to the address that its symbols use. */
+static void
+offsets_move(Elf *elf, struct symbol *const *of, size_t n)
+{
+	size_t count = 0;
+	GElf_Phdr p;
+
+	for (size_t k = 0; k < n; k++)
+		of[k]->nearest = 0;
+	if (elf_getphdrnum(elf, &count) != 0 || count > UINT16_MAX)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (gelf_getphdr(elf, (int)i, &p) == NULL ||
+		    p.p_type != PT_LOAD)
+			continue;
+		for (size_t k = 0; k < n; k++)
+			if (of[k]->nearest == 0 && of[k]->at >= p.p_offset &&
+			    of[k]->at - p.p_offset < p.p_filesz) {
+				of[k]->at += p.p_vaddr - p.p_offset;
+				of[k]->nearest = 1; /* moved */
+			}
+	}
+}
+
+void
+symbols_of_file(int fd, struct symbol *const *of, size_t n)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	Elf *elf;
+
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return;
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf == NULL)
+		return;
+	if (elf_kind(elf) == ELF_K_ELF) {
+		offsets_move(elf, of, n);
+		while ((section = elf_nextscn(elf, section)) != NULL)
+			if (gelf_getshdr(section, &header) != NULL &&
+			    (header.sh_type == SHT_SYMTAB ||
+				header.sh_type == SHT_DYNSYM) &&
+			    header.sh_size <= TABLE_BYTES)
+				table_read(elf, section, &header, of, n);
+	}
+	elf_end(elf);
+}

@@ -1,0 +1,440 @@
+"""Goal: what new users get wrong is answered by what is wrong, where, and what
+to do: on one line where it fits, with the exit status of its kind."""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+
+import pytest
+
+from rig.ports import free_port
+from rig.tailor import merged
+from rig.wait import PATIENCE_S, wait_until
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0,
+                                reason="only root can be another user")
+NOBODY = 65534
+QUICK = {"kernel": "off"}  # the start is quicker without
+WIDE = 160  # of a complaint about a file: two lines of a terminal
+
+# --- the configuration file -----------------------------------------------------
+# What is in the file (%: a good beginning), where, and parts of the complaint.
+GOOD = '"listen": ":0", "servers": [{"address": "127.0.0.1:1"}]'
+SERVER = '{"listen": ":8080", "servers": [%s]}'
+FILES = {
+    "section": ('{%, "hedgin": {}}', "1:59", "hedgin: unknown key",
+                "did you mean hedging?"),
+    "key": ('{%, "hedging": {"mod": 1}}', "1:", "hedging.mod: unknown key",
+            "did you mean hedging.mode?"),
+    "choice": ('{%, "hedging": {"mode": "wach"}}', "1:", "hedging.mode",
+               'one of "act", "watch"', 'did you mean "watch"?'),
+    "a bool as text": ('{%, "proxy": {"websocket": "yes"}}', "1:",
+                       'proxy.websocket: "yes" is not true or false'),
+    "unit of time": ('{%, "proxy": {"header_timeout": "10sec"}}', "1:",
+                     "proxy.header_timeout", "h, m, s, ms, us and ns"),
+    "unit of size": ('{%, "proxy": {"body_max": "10MB"}}', "1:",
+                     "proxy.body_max", "k, M and G"),
+    "out of range": ('{%, "proxy": {"connections_max": 0}}', "1:",
+                     "0 is not a whole number in 1..1000000"),
+    "percent": ('{%, "hedging": {"budget_ratio": "5%%"}}', "1:",
+                "hedging.budget_ratio", "a number in 0..1"),
+    "missing value": ('{%, "proxy": {"body_max": null}}', "1:",
+                      "null is not a size in 0..1024G"),
+    "given twice": ('{%, "listen": ":1"}', "1:59", "listen: given twice",
+                    "first at 1:2"),
+    "removed key": ('{%, "hedging": {"storm_hold": "1s"}}', "1:",
+                    "no key any more: fixed at 1s"),
+    "relative path": ('{%, "access_log": {"path": "a.log"}}', "1:",
+                      '"a.log" is not "" or an absolute path'),
+    "relative store": ('{%, "slow": {"store": "tales"}}', "1:",
+                       "slow.store", "an absolute path"),
+    "expression": ('{%, "hedging": {"allow": ["POST ^/a.*$"]}}', "1:",
+                   "regular expressions are not supported",
+                   'POST /*/_search'),
+    "network": ('{%, "proxy": {"trust": ["10.0.0.1/8"]}}', "1:",
+                "proxy.trust", 'write "10.0.0.0/8"'),
+    "CPU": ('{%, "proxy": {"cpu": "0-"}}', "1:", '"auto", "none" or the '
+            "number of a CPU"),
+    "admin for all": ('{%, "admin": "0.0.0.0:9000"}', "admin:",
+                      "reachable from other machines", "unix:/path"),
+    "relative socket": ('{%, "admin": "unix:a.sock"}', "1:",
+                        "unix: needs an absolute path"),
+    "token file": ('{%, "talechain": {"token_file": "/no/such"}}',
+                   "talechain.token_file", "No such file", "readable for"),
+    # Addresses and servers.
+    "no port": ('{"listen": "127.0.0.1"}', "1:12", "the port is missing",
+                '"HOST:PORT"'),
+    "port alone": ('{"listen": "8080"}', "1:12", "the port is missing",
+                   '":PORT"'),
+    "port as a number": ('{"listen": 8080}', "1:12", 'like "127.0.0.1:8080", '
+                         '":8080"'),
+    "port too large": ('{"listen": ":99999"}', "1:12", "not in 1..65535"),
+    "star": ('{"listen": "*:8080"}', "1:12", 'write ":PORT" for all'),
+    "URL": (SERVER % '{"address": "http://127.0.0.1:1/"}', "servers[0].address",
+            'write host:port alone: "127.0.0.1:1"'),
+    "TLS": (SERVER % '{"address": "https://127.0.0.1:1"}',
+            "servers[0].address", "TLS is not supported"),
+    "name": (SERVER % '{"address": "db.example:80"}', "servers[0].address",
+             "names are not resolved; write the address"),
+    "IPv6": (SERVER % '{"address": "::1:80"}', "servers[0].address",
+             "IPv6 addresses need [brackets]"),
+    "IPv6 without port": (SERVER % '{"address": "[::1]"}',
+                          "servers[0].address", "the port is missing after ]"),
+    "itself": (SERVER % '{"address": "127.0.0.1:8080"}', "servers[0].address",
+               "is where Tailor itself listens"),
+    "one address": (SERVER % ('{"address": "127.0.0.1:1"}, '
+                              '{"address": "localhost:1"}'),
+                    "servers[1].address", "the address of servers[0] too"),
+    "one name": (SERVER % ('{"address": "127.0.0.1:1", "name": "a"}, '
+                           '{"address": "127.0.0.1:2", "name": "a"}'),
+                 "servers[1].name", "the name of servers[0] too"),
+    "name with a blank": (SERVER % '{"address": "127.0.0.1:1", "name": "a b"}',
+                          "servers[0].name", "32 letters, digits"),
+    "three servers": (SERVER % ", ".join(
+        f'{{"address": "127.0.0.1:{n}"}}' for n in (1, 2, 3)),
+        "servers: at most 2 are allowed"),
+    "one server": ('{"servers": {"address": "127.0.0.1:1"}}', "1:2",
+                   "a list [] of objects, also for one"),
+    "server as text": ('{"servers": ["127.0.0.1:1"]}', "1:14", "servers[0]",
+                       '{"address": "127.0.0.1:9001"}'),
+    "launch as text": (SERVER % '{"launch": "java -jar a.jar"}',
+                       "servers[0].launch", '{"command": ["program"'),
+    "no address": (SERVER % '{"name": "a"}', "servers[0].address: missing"),
+    "no listener": ('{"servers": [{"address": "127.0.0.1:1"}]}',
+                    "listen: no address", '":8080"'),
+    "no servers": ('{"listen": ":0"}', "servers: none given; name one or two"),
+    "listens twice": ('{"listen": [":80", ":80"], "servers": '
+                      '[{"address": "127.0.0.1:1"}]}',
+                      "listen: :80 is given twice"),
+    # JSON.
+    "comma": ('{\n"listen": ":0"\n"admin": ""}', "3:1:", "a comma or colon is "
+              "missing before this text"),
+    "open quote": ('{\r\n"listen": ":0,\r\n"admin": ""}', "2:11:",
+                   "this quote is not closed"),
+    "first quote": ('{\n"listen": :0",\n"admin": ""}', "2:13:", "no partner"),
+    "open list": ('{\n"listen": [":0",\n"admin": ""}', "2:11:",
+                  "this [ is not closed"),
+    "open object": ('{\n"log": {"level": "info",\n"admin": ""}', "1:1:",
+                    "this { is not closed"),
+    "bracket": ('{%}}', "1:58:", "unexpected '}'"),
+    "single quotes": ("{'listen': ':0'}", "1:2:", "need double quotes"),
+    "Python": ('{%, "proxy": {"websocket": True}}', "1:", "unexpected True"),
+    "YAML": ('listen: ":8080"\n', "1:1:", "not JSON", "begins with {"),
+    "empty": ("", "1:1:", "the file is empty"),
+}
+
+
+def run(build, *arguments, **more):
+    done = subprocess.run([build / arguments[0], *arguments[1:]], text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=PATIENCE_S, check=False, **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_in_the_file(build, tmp_path, what):
+    # Goal: tailor -t names the place and what is right, and nothing else.
+    text, *parts = FILES[what]
+    file = tmp_path / "t.json"
+    file.write_bytes(text.replace("%%", "\0").replace("%", GOOD)
+                     .replace("\0", "%").encode())
+    status, out, err = run(build, "tailor", "-t", "-c", "t.json", cwd=tmp_path)
+    assert (status, out) == (1, "")
+    assert err.startswith("tailor: ") and len(err.splitlines()[0]) <= WIDE
+    for part in parts:
+        assert part in err
+    if "listen" in text and "servers" in text or what == "empty":
+        assert err.count("\n") == 1, err
+
+
+def test_files_that_cannot_be_read(build, tmp_path):
+    # Goal: no file, a directory, and one of another user.
+    (tmp_path / "secret.json").touch(0o600)
+    tmp_path.chmod(0o755)
+    cases = [("none.json", "No such file"), (".", "directory")]
+    for name, why in cases:
+        status, _, err = run(build, "tailor", "-t", "-c", tmp_path / name)
+        assert status == 1 and why in err and err.count("\n") == 1, err
+
+
+# --- command lines ----------------------------------------------------------------
+COMMANDS = [
+    ("tailorctl serverz", "did you mean servers?"),
+    ("tailorctl --jsn servers", "did you mean --json?"),
+    ("tailorctl slow --c x", "--cause or --chrome?"),
+    ("tailorctl slow -n", "--number needs an argument"),
+    ("tailorctl servers --cause x", "servers does not take --cause"),
+    ("tailorctl slow -n 0", '"0": it must be a whole number from 1 to 1000000'),
+    ("tailorctl slow -n all", "a whole number from 1"),
+    ("tailorctl servers -t 0", "seconds, from 0.001 to 3600"),
+    ("tailorctl stat -i 1s", "seconds, from 0.001 to 3600"),
+    ("tailorctl slow --since yesterday", "from 1s to 3650d, as 90s, 10m, 2h"),
+    ("tailorctl top --by memory", "cause, path, cpu or waker"),
+    ("tailorctl why", "ID is missing: tailorctl why ID"),
+    ("tailorctl drain", "SERVER is missing: tailorctl drain SERVER"),
+    ("tailorctl drain a b", '"b" is one word too many'),
+    ("tailorctl servers a", '"a" is one word too many'),
+    ("tailorctl completion csh", "bash, zsh or fish"),
+    ("tailorctl log -q status=500", "column 7"),
+    ("tailor --confg x", "did you mean --config?"),
+    ("tailor --actve=x", "did you mean --active?"),
+    ("tailor shimm", "did you mean shim?"),
+    ("tailor file.json", "-c FILE"),
+    ("tailor --set hedging.mode", "write it as KEY=VALUE"),
+    ("tailor shim --secnds 3", "did you mean --seconds?"),
+    ("tailor-load --ratte 5 http://x/", "did you mean --rate?"),
+    ("tailor-load compar a b", "did you mean compare?"),
+]
+
+
+@pytest.mark.parametrize("command, sentence", COMMANDS)
+def test_on_the_command_line(build, command, sentence):
+    # Goal: status 2 and the nearest word, or the range, in 80 columns.
+    status, out, err = run(build, *command.split())
+    assert (status, out) == (2, "")
+    assert sentence in err
+    assert max(map(len, err.splitlines())) <= 80
+
+
+# --- the start ----------------------------------------------------------------------
+# Keys (%s: the scratch directory, %p: a port that is taken), the event that
+# explains it, parts of that line.
+NO_START = {
+    "port in use": ({"listen": "127.0.0.1:%p"}, "listen_failed",
+                    "Address already in use", "ss -ltnp"),
+    "no such address": ({"listen": "192.0.2.1:8080"}, "listen_failed",
+                        "this machine has no such address"),
+    "metrics port in use": ({"metrics.listen": "127.0.0.1:%p"},
+                            "listen_failed", "what=metrics", "ss -ltnp"),
+    "admin in use": ({"admin": "unix:%s/taken.sock"}, "listen_failed",
+                     "what=admin", "another program listens there",
+                     "--admin ''"),
+    "admin, a path alone": ({"admin": "%s/taken.sock"}, "listen_failed",
+                            "another program listens there"),
+    "admin's directory": ({"admin": "unix:%s/no/such/a.sock"},
+                          "listen_failed", "does not exist", "--admin ''"),
+    "admin is a file": ({"admin": "unix:%s/file"}, "listen_failed",
+                        "not a socket", "--admin ''"),
+    "access log": ({"access_log.path": "%s/no/access.log"},
+                   "access_log_unusable", "No such file", "access_log.path"),
+    "token": ({"talechain.token_file": "%s/none"}, "token_not_read",
+              "No such file", "readable for tailor's user"),
+}
+
+
+def set_keys(keys, scratch, port):
+    return [word for key, value in keys.items() for word in
+            ("--set", f"{key}={value}".replace("%s", str(scratch))
+             .replace("%p", str(port)))]
+
+
+def keys_of(scratch):
+    return {"listen": "127.0.0.1:0", "servers[0].address": "127.0.0.1:1",
+            "admin": f"unix:{scratch}/a.sock", "profiler.stream": "",
+            "profiler.channel_socket": f"{scratch}/c.sock",
+            "profiler.kernel": "off"}
+
+
+@pytest.mark.parametrize("what", NO_START)
+def test_at_the_start(build, scratch, what):
+    # Goal: a tailor that cannot serve ends, with a line that says what to do.
+    keys, event, *parts = NO_START[what]
+    (scratch / "file").touch()
+    with socket.socket(socket.AF_UNIX) as unix, socket.socket() as taken:
+        unix.bind(f"{scratch}/taken.sock")
+        unix.listen()
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        status, _, err = run(
+            build, "tailor", *set_keys({**keys_of(scratch), **keys}, scratch,
+                                       taken.getsockname()[1]))
+    assert status == 1
+    line = next(x for x in err.splitlines() if f" {event} " in x)
+    for part in parts:
+        assert part in line
+
+
+@needs_root
+@pytest.mark.parametrize("keys, user, event, parts", [
+    ({"process.user": "no-such-user"}, 0, "not_dropped",
+     ["there is no such user", "create it, or correct process.user"]),
+    ({"process.user": "daemon"}, NOBODY, "not_dropped",
+     ["start as root", "process.user"]),
+    ({"admin": "unix:/run/a.sock"}, NOBODY, "listen_failed",
+     ["Permission denied", "a directory that we may write to"]),
+])
+def test_as_the_wrong_user(build, scratch, keys, user, event, parts):
+    # Goal: what the user may not do, and which key it comes from.
+    scratch.chmod(0o777 | 0o1000)
+    status, _, err = run(build, "tailor", *set_keys(
+        {**keys_of(scratch), **keys}, scratch, 0), user=user, group=user,
+        extra_groups=[])
+    assert status == 1
+    line = next(x for x in err.splitlines() if f" {event} " in x)
+    for part in parts:
+        assert part in line
+
+
+LAUNCH = {"name": "a", "address": "127.0.0.1:1"}
+STARTS = {
+    "no such program": (
+        {"launch": {"command": ["/no/such/program"]}}, {}, "launch_failed",
+        "/no/such/program", "there is no such program", "servers[0].launch"),
+    "not a program": (
+        {"launch": {"command": ["/etc/passwd"]}}, {}, "launch_failed",
+        "may not run it"),
+    "its directory": (
+        {"launch": {"command": ["/bin/true"], "directory": "/no/such"}}, {},
+        "launch_failed", "cannot enter its directory"),
+    "its output": (
+        {"launch": {"command": ["/bin/true"], "output": "/no/such/log"}}, {},
+        "launch_output", "No such file", "make the directory"),
+    "it ends": (
+        {"launch": {"command": ["/bin/false"]}}, {}, "launch_failed",
+        "soon after its start", "what it printed says why"),
+    "store": ({}, {"slow": {"store": "/proc/tales"}}, "store_in_memory",
+              "/proc/tales", "will not survive a restart", "slow.store"),
+    "spool": ({}, {"proxy": {"spool_directory": "/proc/spool"}},
+              "spool_unusable", "/proc/spool", "proxy.spool_directory"),
+    "stream": ({}, {"profiler": {"stream": "/no/such/stream"}},
+               "stream_private", "tailorctl log cannot follow",
+               "profiler.stream"),
+    "channels": ({}, {"profiler": {"channel_socket": "/no/such/c.sock"}},
+                 "channels_off", "profiler.channel_socket"),
+}
+
+
+@pytest.mark.parametrize("what", STARTS)
+def test_what_is_missing_later(tailor, what):
+    # Goal: what can be done without is done without; the log says what to do.
+    server, sections, event, *parts = STARTS[what]
+    t = tailor({**LAUNCH, **server}, ready=False,
+               **merged({"profiler": QUICK}, sections))
+    line = t.wait_log(f" {event} ")
+    for part in parts:
+        assert part in line
+    assert t.running()
+
+
+# --- a running tailor ----------------------------------------------------------------
+def test_with_a_running_tailor(ctl, upstream, tailor, scratch):
+    # Goal: what cannot be done is explained in 80 columns, with what to do.
+    t = tailor(upstream("a").serve(), slow={"history": 16, "target": "600s"},
+               profiler={**QUICK, "stream": ""})
+    with t.client() as client:
+        evicted = client.get("/first").get("x-request-id")
+        for _ in range(20):
+            client.get("/more")
+        assert client.get("/.talechain/timeline/x").status == 404
+    for words, *parts in [
+            ("why nonsense", "no request had this x-request-id",
+             '"tailorctl slow"'),
+            (f"why {evicted}", "expired", "raise slow.history"),
+            ("pin nonsense", "no request had this x-request-id"),
+            ("drain nobody", 'no server is named "nobody"', "there is a"),
+            ("drain a", "no other server is ready", "--force"),
+            ("restart a", "did not launch"),
+            ("ready a", "already done"),
+            ("switch", "there is no standby", "only one server"),
+            ("gain", "no request in watch mode yet", "tailorctl ledger"),
+            ("log", "stream is private", "profiler.stream"),
+            ("hist", "stream is private", "profiler.stream"),
+            ("log -s /no/such", "No such file"),
+            (f"why {evicted} -o /no/such/x", "expired")]:
+        result = ctl("-a", t.admin, *words.split())
+        assert (result.returncode, result.out) == (1, ""), words
+        for part in parts:
+            assert part in " ".join(result.err.split()), (words, result.err)
+        assert "=" not in result.err  # the admin socket's own syntax
+    states = ctl("-a", t.admin, "--json", "drain", "--force", "a").out
+    assert json.loads(states.splitlines()[-1]) == {"server": "a",
+                                                   "state": "drained"}
+
+
+def test_another_listener(ctl, upstream, tailor, scratch):
+    # Goal: the listener of clients, a socket that is gone, and another
+    # program's are distinguished.
+    t = tailor(upstream("a").serve(), profiler=QUICK)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(f"{scratch}/silent.sock")
+        silent.listen()
+        for admin, *parts in [
+                (f"127.0.0.1:{t.port}", "not JSON", f"try -a {t.port}"),
+                (f"{scratch}/none.sock", "No such file", "Is it running?"),
+                (f"127.0.0.1:{free_port()}", "refused", "Is it running?"),
+                (f"{scratch}/silent.sock", "no response within 2 s")]:
+            timeout = "2" if "silent" in admin else "20"
+            result = ctl("-a", admin, "-t", timeout, "servers", wide=True)
+            assert (result.returncode, result.out) == (1, "")
+            for part in parts:
+                assert part in result.err, result.err
+
+
+@needs_root
+def test_socket_of_another_user(build, upstream, tailor, scratch):
+    # Goal: permission denied is answered with who may.
+    t = tailor(upstream("a").serve(), profiler=QUICK)
+    for place in (scratch, pathlib.Path(t.admin).parent):
+        place.chmod(0o755)
+    status, out, err = run(build, "tailorctl", "-a", t.admin, "servers",
+                           user=NOBODY, group=NOBODY, extra_groups=[])
+    assert (status, out) == (1, "")
+    assert "Permission denied" in err and "Run it as root" in err
+
+
+def test_reload_of_an_error(ctl, upstream, tailor):
+    # Goal: all errors, with their places; the old configuration stays.
+    t = tailor(upstream("a").serve(), profiler=QUICK)
+    path = pathlib.Path(t.directory, "tailor.json")
+    wrong = {**t.config, "hedging": {"mode": "sometimes"},
+             "slow": {"history": 77}, "proxi": {}}
+    path.write_text(json.dumps(wrong, indent=1))
+    result = ctl("-a", t.admin, "reload")
+    assert (result.returncode, result.out) == (1, "")
+    err = " ".join(result.err.split())
+    assert 'hedging.mode: "sometimes" is not one of "act", "watch"' in err
+    assert "proxi: unknown key; did you mean proxy?" in err
+    path.write_text(json.dumps({**t.config, "slow": {"history": 77}}))
+    result = ctl("-a", t.admin, "reload")
+    assert result.returncode == 1
+    assert "slow.history: a reload cannot change it; restart tailor" in " ".join(
+        result.err.split())
+    with t.client() as c:
+        assert c.get().status == 200
+
+
+def test_a_timeline_without_rights(upstream, tailor, scratch):
+    # Goal: the client learns which keys give rights, the operator who asked.
+    log = scratch / "access.log"
+    t = tailor(upstream("a").serve(), talechain={"allow": []},
+               profiler=QUICK, access_log={"path": str(log)})
+    with t.client() as client:
+        response = client.get("/.talechain/timeline/abc?format=html")
+        assert response.status == 403
+        assert b"talechain.allow" in response.body
+        assert b"talechain.token_file" in response.body
+    wait_until(lambda: log.exists() and log.read_text().count("\n") == 1,
+               "the line")
+    line = json.loads(log.read_text())
+    assert (line["status"], line["flags"]) == (403, "talechain")
+    assert (line["method"], line["path"]) == ("GET",
+                                              "/.talechain/timeline/abc")
+
+
+# --- systemd ----------------------------------------------------------------------------
+def test_socket_unit_for_datagrams(build, scratch):
+    # Goal: a socket that cannot be listened on is named; ListenDatagram= and
+    # Accept=yes pass such ones.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wrong:
+        wrong.bind(("127.0.0.1", 0))
+        os.set_inheritable(wrong.fileno(), True)
+        keys = {**keys_of(scratch), "listen": ""}
+        done = subprocess.run(
+            ["bash", "-c", f"exec 3<&{wrong.fileno()}; LISTEN_PID=$$ "
+             "LISTEN_FDS=1 exec \"$@\"", "bash", build / "tailor",
+             *set_keys(keys, scratch, 0)], text=True, capture_output=True,
+            timeout=PATIENCE_S, check=False, pass_fds=[wrong.fileno()])
+    assert done.returncode == 1
+    assert "ListenStream=" in done.stderr

@@ -1,0 +1,176 @@
+"""Goal: a story says where a server's thread waited: in which system call, for
+which other service, and which request that was if Tailor forwarded it.
+
+Truth is what the server did: it is told by the path.
+"""
+
+import json
+import re
+import sys
+import time
+
+import pytest
+
+from rig.message import response
+from rig.process import Process
+from rig.wait import wait_until
+
+NAP_S = 0.2
+
+COMPUTED_S = 0.05  # of the thread's CPU time
+
+# One thread for each connection.  /nap sleeps, /compute computes, /ask?PORT asks
+# a service there.
+SERVER = f"""
+import http.client, http.server, sys, time
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        begin = time.thread_time()
+        path, _, port = self.path.partition("?")
+        if path == "/nap":
+            time.sleep({NAP_S})
+        while path == "/compute" and time.thread_time() - begin < {COMPUTED_S}:
+            pass
+        if path == "/ask":
+            peer = http.client.HTTPConnection("127.0.0.1", int(port))
+            peer.request("GET", "/nap", headers={{
+                "X-Request-Id": "inner-" + self.headers["X-Request-Id"]}})
+            peer.getresponse().read()
+            peer.close()
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *line):
+        pass
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 100
+
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+class Service:
+    name = "python"
+
+    def __init__(self, port):
+        self.address = f"127.0.0.1:{port}"
+
+
+@pytest.fixture
+def server_there(scratch):
+    with open(scratch / "port", "w+", encoding="utf-8") as out:
+        process = Process([sys.executable, "-c", SERVER], stdout=out)
+        wait_until(lambda: (scratch / "port").read_text().strip(), "it listens")
+        yield Service((scratch / "port").read_text().strip())
+        process.terminate()
+
+
+@pytest.fixture
+def observed(tailor, server_there):
+    """A tailor before such a server, with the kernel's events."""
+    t = tailor(server_there)
+    t.wait_server("python", processes=1)
+    if "kernel_on" not in t.log:
+        pytest.skip("no kernel events here: "
+                    + next(x for x in t.lines if "kernel_off" in x))
+    return t
+
+
+def story(t, name):
+    with t.client() as client:
+        return json.loads(
+            client.get(f"/.talechain/timeline/{name}?format=json").body)
+
+
+def ask(t, target, name):
+    with t.client() as client:
+        assert client.get(
+            target, fields=[("X-Request-Id", name)]).status == 200
+    return story(t, name)
+
+
+def longest(t, target):
+    """The longest piece of a request's path, its name, its story; the first
+    one of which no event is missing: a busy machine's observer may be late."""
+    for i in range(30):
+        name = f"request-{i}"
+        tale = ask(t, target, name)
+        piece = max(tale["path"], key=lambda x: x["e"] - x["b"])
+        if tale["loss"]["channels"] == 0 and piece["code"] == "sleep" \
+                and piece["e"] - piece["b"] > 0.9e9 * NAP_S:
+            return piece, name, tale
+    raise AssertionError(f"no whole story: {tale['verdict']}, {tale['loss']}")
+
+
+def test_a_timer(observed):
+    # Goal: a sleep of the program's own has its system call, and no peer.
+    piece, _, tale = longest(observed, "/nap")
+    assert piece["call"] in ("clock_nanosleep", "select", "pselect6"), piece
+    assert "peer" not in piece
+    if tale["verdict"]["code"] == "sleep":
+        assert f"slept in {piece['call']}" in tale["verdict"]["text"]
+    # Of its stack only the innermost frame is sure: the C library's.
+    own = [x for x in piece["stack"] if not x.endswith(" [k]")]
+    assert piece["call"] in own[0] or own[0].startswith("[libc"), piece
+    if tale["verdict"]["code"] == "sleep":
+        assert any(own[0] in x for x in tale["verdict"]["evidence"])
+
+
+def test_computing(observed):
+    # Goal: samples show where it computed; the sentence counts those in the
+    # request.  A thread that is preempted each millisecond has none.
+    for i in range(30):
+        tale = ask(observed, "/compute", f"request-{i}")
+        samples = [e for e in tale["events"] if e["type"] == "stack"
+                   and e["args"]["kind"] == 3 and e["args"]["frame"] == 0]
+        if samples:
+            break
+    assert samples
+    for line in tale["verdict"]["evidence"]:
+        counted = re.search(r"(\d+) samples? of its stack: \d+ in \S+", line)
+        assert counted is None or 1 <= int(counted[1]) <= len(samples)
+
+
+def test_without_stacks(tailor, server_there):
+    # Goal: profiler.stacks turns them off, and nothing else.
+    t = tailor(server_there, profiler={"stacks": False})
+    t.wait_server("python", processes=1)
+    if "kernel_on" not in t.log:
+        pytest.skip("no kernel events here")
+    piece, _, tale = longest(t, "/nap")
+    assert "stack" not in piece and "call" in piece
+    assert not [e for e in tale["events"] if e["type"] == "stack"]
+
+
+def held(_request):
+    time.sleep(NAP_S)
+    return response(200, b"")
+
+
+def test_another_service(observed, upstream):
+    # Goal: a service that is not watched has its address, and no request.
+    behind = upstream("behind").serve(held)
+    port = behind.address.rpartition(":")[2]
+    piece, _, tale = longest(observed, f"/ask?{port}")
+    assert piece["call"] == "recvfrom" and piece["peer"] == behind.address
+    assert "peer_request" not in piece
+    if tale["verdict"]["code"] == "sleep":
+        assert f"until bytes came from {behind.address}" \
+            in tale["verdict"]["text"], tale["verdict"]
+
+
+def test_tailor_itself(observed):
+    # Goal: a server that asks Tailor waits for the request that Tailor had
+    # from it, by its id.
+    _, port = observed.address
+    piece, name, _ = longest(observed, f"/ask?{port}")
+    assert piece["peer"] == f"127.0.0.1:{port}"
+    inner = story(observed, f"inner-{name}")
+    assert piece["peer_request"] == inner["request"]["id"]

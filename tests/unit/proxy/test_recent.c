@@ -1,0 +1,66 @@
+/* Goal: a rate is that of the last 10 to 20 seconds, from a counter that is
+ * read from time to time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "proxy/stats/recent.h"
+
+static struct instant
+at_ms(int64_t ms)
+{
+	return (struct instant){.ns = (uint64_t)(1 + ms * NS_PER_MS)};
+}
+
+static void
+assert_rate(
+    const struct recent_rate *r, int64_t ms, uint64_t total, double per_s)
+{
+	double rate = recent_rate_per_s(r, at_ms(ms), total);
+
+	assert_true(rate > per_s - 0.01 && rate < per_s + 0.01);
+}
+
+static void
+test_rate(void **state)
+{
+	/* Goal: 100 a second for 30 s, then nothing: forgotten after 20 s. */
+	struct recent_rate r = {0};
+
+	(void)state;
+	assert_rate(&r, 0, 7, 0); /* never read */
+	for (int64_t ms = 0; ms <= 30000; ms += 10) {
+		recent_rate_read(&r, at_ms(ms), 1000 + (uint64_t)ms / 10);
+		if (ms > 0)
+			assert_rate(&r, ms, 1000 + (uint64_t)ms / 10, 100);
+	}
+	/* Read 10 and 20 s ago, so it is counted from 20 s on. */
+	recent_rate_read(&r, at_ms(35000), 4000);
+	assert_rate(&r, 35000, 4000, 1000.0 / 15);
+	recent_rate_read(&r, at_ms(40000), 4000);
+	recent_rate_read(&r, at_ms(50000), 4000);
+	assert_rate(&r, 55000, 4000, 0);
+}
+
+static void
+test_first_second(void **state)
+{
+	/* Goal: what was counted before the first reading is no rate. */
+	struct recent_rate r = {0};
+
+	(void)state;
+	recent_rate_read(&r, at_ms(0), 5000);
+	assert_rate(&r, 0, 5000, 0);
+	assert_rate(&r, 500, 5010, 20);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_rate), cmocka_unit_test(test_first_second)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/*
+ * Goal: addresses of a process get the names of its functions, of files, of
+ * generated code and of the kernel; never one that is not theirs.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "talechain/explain/tale_struct.h"
+#include "talechain/symbols/symbols.h"
+
+static volatile unsigned sink;
+
+static __attribute__((noinline)) void
+a_function_of_this_test_with_a_name_that_needs_three_pieces(void)
+{
+	for (unsigned i = 0; i < 100; i++)
+		sink += i;
+}
+
+/* A tale with one stack of this process's, or the kernel's. */
+static void
+tale_init(struct tale *t, enum talechain_stack kind, uint64_t innermost,
+    uint64_t caller)
+{
+	struct tale_entry *e = calloc(1, sizeof(*e));
+
+	assert_non_null(e);
+	*t = (struct tale){
+	    .entry = e, .entries = 1, .capacity = 1, .end = instant_now()};
+	e->at = t->end;
+	e->slot.event.type = TALECHAIN_STACK;
+	e->slot.event.arg[0] = (uint64_t)kind << 60 |
+			       (uint64_t)(uint32_t)getpid() << 32 |
+			       (uint32_t)getpid();
+	e->slot.event.arg[1] = innermost;
+	e->slot.event.arg[2] = caller;
+}
+
+/* The name that was added for an address, or "". */
+static const char *
+name_in(const struct tale *t, uint64_t address)
+{
+	static char name[80];
+	const struct talechain_event *v;
+
+	memset(name, 0, sizeof(name));
+	for (size_t i = 1; i < t->entries; i++) {
+		v = &t->entry[i].slot.event;
+		assert_int_equal(v->type, TALECHAIN_SYMBOL);
+		assert_true(t->entry[i].at.ns >= t->entry[i - 1].at.ns);
+		if (v->arg[0] << 7 == address << 7)
+			memcpy(name + (v->arg[0] >> 57) * 24, &v->arg[1], 24);
+	}
+	return name;
+}
+
+/* The name that an address gets, as the innermost one. */
+static void
+check(struct symbols *s, enum talechain_stack kind, uint64_t address,
+    const char *expected)
+{
+	struct tale t;
+
+	/* The second time it is remembered. */
+	for (unsigned i = 0; i < 2; i++) {
+		tale_init(&t, kind, address, 0);
+		symbols_name(s, &t, false);
+		assert_string_equal(name_in(&t, address), expected);
+		free(t.entry);
+	}
+}
+
+static uint64_t
+address_of(void (*function)(void))
+{
+	return (uint64_t)(uintptr_t)function;
+}
+
+static void
+test_files(void **state)
+{
+	uint64_t own = address_of(
+	    a_function_of_this_test_with_a_name_that_needs_three_pieces);
+	struct symbols *s;
+	struct tale t;
+
+	(void)state;
+	a_function_of_this_test_with_a_name_that_needs_three_pieces();
+	assert_int_equal(symbols_new(&s, -1), 0);
+	check(s, TALECHAIN_STACK_RAN, own,
+	    "a_function_of_this_test_with_a_name_that_needs_three_pieces");
+	check(s, TALECHAIN_STACK_RAN, own + 4,
+	    "a_function_of_this_test_with_a_name_that_needs_three_pieces");
+	/* Of another file, exported. */
+	check(
+	    s, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), "abort");
+	/* A return address behind a call at a function's end is that one's. */
+	tale_init(&t, TALECHAIN_STACK_WAITED, 0, own);
+	symbols_name(s, &t, false);
+	assert_string_not_equal(name_in(&t, own),
+	    "a_function_of_this_test_with_a_name_that_needs_three_pieces");
+	free(t.entry);
+	/* What no file has. */
+	check(s, TALECHAIN_STACK_RAN, 0x1000, "");
+	symbols_free(&s);
+	assert_null(s);
+}
+
+/* Goal: data of a file is in no function: it has the file's name. */
+static void
+test_no_function(void **state)
+{
+	struct symbols *s;
+
+	(void)state;
+	assert_int_equal(symbols_new(&s, -1), 0);
+	check(s, TALECHAIN_STACK_RAN, (uint64_t)(uintptr_t) "text",
+	    "[test_symbols]");
+	symbols_free(&s);
+}
+
+static void
+test_generated(void **state)
+{
+	char path[64];
+	uint64_t code;
+	struct symbols *s;
+	FILE *f;
+	void *at =
+	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(at != MAP_FAILED);
+	code = (uint64_t)(uintptr_t)at;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, "%lx 40 an older one\nnonsense\n%lx 40 Lorg/A;::b(int)\n",
+	    (unsigned long)code, (unsigned long)code);
+	fclose(f);
+	assert_int_equal(symbols_new(&s, -1), 0);
+	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "Lorg/A;::b(int)");
+	check(s, TALECHAIN_STACK_RAN, code + 0x40, "");
+	/* It is written anew, and the code is another. */
+	f = fopen(path, "w");
+	fprintf(f, "%lx 40 c\n", (unsigned long)code);
+	fclose(f);
+	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "c");
+	unlink(path);
+	symbols_free(&s);
+	munmap(at, 4096);
+}
+
+/* The kernel's names as it shows them; to others it shows addresses of 0. */
+static void
+test_kernel(void **state)
+{
+	static const char text[] = "ffffffff81000000 T first\n"
+				   "ffffffff81000040 d data\n"
+				   "ffffffff81000080 t second\t[module]\n"
+				   "ffffffff81000100 T third\n";
+	static const char hidden[] = "0000000000000000 T first\n";
+	int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	struct symbols *s;
+	struct tale t;
+
+	(void)state;
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	assert_int_equal(symbols_new(&s, fd), 0);
+	/* Not while a client waits, and not remembered as having none. */
+	tale_init(&t, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), 0);
+	symbols_name(s, &t, true);
+	assert_int_equal(t.entries, 1);
+	free(t.entry);
+	check(s, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), "first");
+	/* Always where it returns to. */
+	check(
+	    s, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000100), "second");
+	check(s, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000101), "third");
+	symbols_free(&s);
+	fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	assert_int_equal(
+	    write(fd, hidden, sizeof(hidden) - 1), sizeof(hidden) - 1);
+	assert_int_equal(symbols_new(&s, fd), 0);
+	check(s, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), "");
+	symbols_free(&s);
+}
+
+/* Goal: a process that began after the request is another one. */
+static void
+test_other_process(void **state)
+{
+	struct symbols *s;
+	struct tale t;
+
+	(void)state;
+	assert_int_equal(symbols_new(&s, -1), 0);
+	tale_init(
+	    &t, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), 0);
+	t.end.ns = 1;
+	symbols_name(s, &t, false);
+	assert_int_equal(t.entries, 1);
+	free(t.entry);
+	symbols_free(&s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_files),
+	    cmocka_unit_test(test_no_function),
+	    cmocka_unit_test(test_generated),
+	    cmocka_unit_test(test_kernel),
+	    cmocka_unit_test(test_other_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
