@@ -104,10 +104,11 @@ attach_watch(struct attach *a)
 		p = &a->process[i];
 		if (a->kernel != NULL)
 			attach_watch_server(a, i);
-		if (a->watched[i].jvm == p->jvm)
-			continue;
+		if (a->watched[i].jvm != p->jvm)
+			runtimes_process(&a->runtimes, i, p->jvm);
 		a->watched[i].jvm = p->jvm;
-		runtimes_process(&a->runtimes, i, p->jvm);
+		runtimes_workers(
+		    &a->runtimes, i, p->family.pid, p->family.count);
 	}
 }
 

@@ -200,7 +200,7 @@
 	X(APP_MARK, 0x2004, "app_mark", "request", "code", "value", "")        \
 	X(JVM_GC_BEGIN, 0x3001, "jvm_gc_begin", "cause", "count", "", "")      \
 	X(JVM_GC_END, 0x3002, "jvm_gc_end", "cause", "count", "latency_ns",    \
-	    "")                                                                \
+	    "process")                                                         \
 	X(JVM_SAFEPOINT_BEGIN, 0x3003, "jvm_safepoint_begin", "cause",         \
 	    "count", "", "")                                                   \
 	X(JVM_SAFEPOINT_END, 0x3004, "jvm_safepoint_end", "cause", "count",    \

@@ -210,6 +210,15 @@ runtimes_process(struct runtimes *r, unsigned server, pid_t pid)
 	server_watch(r, server, known ? pid : 0);
 }
 
+void
+runtimes_workers(
+    struct runtimes *r, unsigned server, const pid_t *pid, unsigned count)
+{
+	if (r->probes != NULL)
+		probes_workers(r->probes, server, pid,
+		    r->server[server].watched != 0 ? count : 0);
+}
+
 /* What its process has mapped, and whether that is to be probed. */
 static void
 server_examine(struct runtimes *r, unsigned server, bool paged)

@@ -49,6 +49,10 @@ void runtimes_close(struct runtimes *r);
 /* A server has a new process, 0: none. */
 void runtimes_process(struct runtimes *r, unsigned server, pid_t pid);
 
+/* All processes of a server, as far as they are known by now. */
+void runtimes_workers(
+    struct runtimes *r, unsigned server, const pid_t *pid, unsigned count);
+
 /* Examine its process if that is due.  paged: its page in memory is read.
  * Returns the time until it is due again, ns; -1: never. */
 int64_t runtimes_turn(

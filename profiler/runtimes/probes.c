@@ -247,3 +247,14 @@ probes_watch(struct probes *p, unsigned server, pid_t pid)
 	__atomic_store_n(&p->channel[server]->server,
 	    pid != 0 ? (int)server : -1, __ATOMIC_RELAXED);
 }
+
+void
+probes_workers(
+    struct probes *p, unsigned server, const pid_t *pid, unsigned count)
+{
+	uint32_t *worker = p->watch->worker[server];
+
+	for (unsigned i = 0; i < RUNTIME_WORKERS; i++)
+		__atomic_store_n(&worker[i], i < count ? (uint32_t)pid[i] : 0,
+		    __ATOMIC_RELAXED);
+}

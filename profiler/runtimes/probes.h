@@ -40,6 +40,11 @@ struct channel *probes_channel(const struct probes *p, unsigned server);
 /* From now on this process is the server; 0: none.  One thread at a time. */
 void probes_watch(struct probes *p, unsigned server, pid_t pid);
 
+/* Other processes of a server, at most RUNTIME_WORKERS are seen.  The server's
+ * own may be among them. */
+void probes_workers(
+    struct probes *p, unsigned server, const pid_t *pid, unsigned count);
+
 /* The file offset of the first function whose symbol begins with prefix.
  * Returns 0, -ENOENT (no such symbol: stripped, or another program), -EINVAL
  * (no such file format) or another negative errno.  Reads the file's symbols,

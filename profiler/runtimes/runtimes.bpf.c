@@ -66,6 +66,7 @@ struct pause {
 	__u32 type;
 	__u64 cause, count;
 	__u64 begin_ns; /* 0: it begins now, or unknown */
+	__u32 process;	/* it stopped this one alone; 0: the server */
 };
 
 /* Write one event, as talechain_emit_at does. */
@@ -91,7 +92,7 @@ emit(char *memory, __u64 ts, const struct pause *p)
 	e->arg[0] = p->cause;
 	e->arg[1] = p->count;
 	e->arg[2] = p->begin_ns != 0 ? ts - p->begin_ns : 0;
-	e->arg[3] = 0;
+	e->arg[3] = p->process;
 	__sync_lock_test_and_set(&e->seq, 2 * i + 2);
 }
 
@@ -168,6 +169,63 @@ process_here(struct process **j, char **memory)
 	return *memory != NULL;
 }
 
+/* The server of which the process that hit the probe is a worker, or -1. */
+static __always_inline int
+server_of_worker(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	int i, k;
+
+	for (i = 0; i < RUNTIME_SERVERS; i++)
+		for (k = 0; k < RUNTIME_WORKERS; k++)
+			if (watch.worker[i][k] == tgid)
+				return i;
+	return -1;
+}
+
+/* Workers that collect: the process, and since when. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RUNTIME_SERVERS *RUNTIME_WORKERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} collecting SEC(".maps");
+
+static __noinline int
+worker_begin(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (server_of_worker() >= 0)
+		bpf_map_update_elem(&collecting, &tgid, &now, BPF_ANY);
+	return 0;
+}
+
+/* A worker's collection is no state of its server: only its end is reported. */
+static __noinline int
+worker_end(__u64 cause)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct pause p = {.type = TALECHAIN_JVM_GC_END};
+	int server = server_of_worker();
+	__u64 *begin_ns;
+	char *memory;
+
+	if (server < 0)
+		return 0;
+	memory = channel_of(server);
+	begin_ns = bpf_map_lookup_elem(&collecting, &tgid);
+	if (memory == NULL || begin_ns == NULL)
+		return 0;
+	p.cause = cause;
+	p.begin_ns = *begin_ns;
+	p.process = tgid;
+	emit(memory, bpf_ktime_get_ns(), &p);
+	bpf_map_delete_elem(&collecting, &tgid);
+	return 0;
+}
+
 /* A collection begins.  cause 0: that of the JVM's operation. */
 static __always_inline int
 collection_begin(__u64 cause)
@@ -238,14 +296,22 @@ SEC("uprobe")
 int
 on_v8_begin(void *context)
 {
-	return is_first_thread() ? collection_begin(TALECHAIN_CAUSE_V8) : 0;
+	if (!is_first_thread())
+		return 0;
+	if (server_here() < 0)
+		return worker_begin();
+	return collection_begin(TALECHAIN_CAUSE_V8);
 }
 
 SEC("uprobe")
 int
 on_v8_end(void *context)
 {
-	return is_first_thread() ? collection_end() : 0;
+	if (!is_first_thread())
+		return 0;
+	if (server_here() < 0)
+		return worker_end(TALECHAIN_CAUSE_V8);
+	return collection_end();
 }
 
 /* The young generations' collections are many and short: not reported. */
@@ -255,15 +321,19 @@ SEC("usdt")
 int
 BPF_USDT(on_python_begin, int generation)
 {
-	return generation == PYTHON_OLDEST
-		   ? collection_begin(TALECHAIN_CAUSE_CPYTHON)
-		   : 0;
+	if (generation != PYTHON_OLDEST)
+		return 0;
+	if (server_here() < 0)
+		return worker_begin();
+	return collection_begin(TALECHAIN_CAUSE_CPYTHON);
 }
 
 SEC("usdt")
 int
 BPF_USDT(on_python_end)
 {
+	if (server_here() < 0)
+		return worker_end(TALECHAIN_CAUSE_CPYTHON);
 	return collection_end();
 }
 

@@ -52,14 +52,24 @@ cause_pauses(struct explainer *ex, int attempt)
 	}
 }
 
+/* A process is not stopped while one of its threads still runs, or again. */
+static void
+stop_cut(struct claim *c, const struct thread_interval *run, bool before)
+{
+	if (before && run->end_ns > c->begin_ns)
+		c->begin_ns = run->end_ns;
+	if (!before && run->begin_ns < c->end_ns)
+		c->end_ns = run->begin_ns;
+}
+
 /*
  * Whether another thread of the process did something else than to stop: a
  * signal that stops the process wakes those that sleep and stops them too.
- * *stopped counts threads that did stop.
+ * *stopped counts threads that did stop.  c is cut to when all had.
  */
 static bool
 is_of_one_thread(const struct explainer *ex, const struct thread_interval *stop,
-    const struct tale_thread *other, unsigned *stopped)
+    const struct tale_thread *other, struct claim *c, unsigned *stopped)
 {
 	size_t count;
 	const struct thread_interval *p = threads_of(ex, other->tid, &count);
@@ -67,8 +77,11 @@ is_of_one_thread(const struct explainer *ex, const struct thread_interval *stop,
 	int64_t end = stop->end_ns - STOP_EDGE_NS;
 
 	for (; count > 0; count--, p++) {
-		if (p->begin_ns >= end || p->end_ns <= begin)
+		if (p->begin_ns >= end || p->end_ns <= begin) {
+			if (p->state == THREAD_RUN)
+				stop_cut(c, p, p->end_ns <= begin);
 			continue;
+		}
 		*stopped += p->state == THREAD_STOPPED;
 		/* A sleep from before the first event is a guess. */
 		if (p->state == THREAD_RUN ||
@@ -96,7 +109,7 @@ claim_stop(struct explainer *ex, const struct tale_thread *thread,
 	for (unsigned i = 0; i < t->threads; i++)
 		if (t->thread[i].pid == thread->pid &&
 		    t->thread[i].tid != thread->tid &&
-		    is_of_one_thread(ex, stop, &t->thread[i], &stopped))
+		    is_of_one_thread(ex, stop, &t->thread[i], &c, &stopped))
 			return;
 	c.tid = stopped > 1 ? 0 : thread->tid;
 	c.pid = thread->pid;

@@ -252,6 +252,8 @@ claim_ready(
 
 	c->cause = TALE_CAUSE_RUNQ;
 	c->other = p->other;
+	if (p->other != p->last)
+		c->note = "mostly ran";
 	if (p->other != 0)
 		return;
 	if (p->end_ns - p->begin_ns > IDLE_LONGEST_NS) {

@@ -87,7 +87,7 @@ stream_state_mark(struct stream_state *s, const struct timeline_slot *slot)
 	struct timeline_slot *open;
 	struct tale_mark m;
 
-	if (server < 0 || !tale_mark_of(&slot->event, &m))
+	if (server < 0 || !tale_mark_of(&slot->event, &m) || m.pid != 0)
 		return;
 	open = &s->open[server % STATE_SERVERS][m.source][m.kind];
 	*open = *slot;

@@ -152,6 +152,7 @@ struct thread_interval {
 	int64_t begin_ns, end_ns;
 	int cpu;	/* where it ran or was to run, -1: not known */
 	uint32_t other; /* READY, PREEMPTED: what ran; else: what woke it */
+	uint32_t last;	/* READY: what ran just before it, 0: none */
 	uint32_t other_pid;
 	int64_t woken_ns; /* when it was woken, or NEVER */
 	unsigned context; /* enum talechain_context of the waker */

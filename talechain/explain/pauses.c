@@ -33,6 +33,7 @@ tale_mark_of(const struct talechain_event *e, struct tale_mark *m)
 	case TALECHAIN_JVM_GC_END:
 		m->kind = HAZARD_GC;
 		m->begins = e->type == TALECHAIN_JVM_GC_BEGIN;
+		m->pid = m->begins ? 0 : (uint32_t)e->arg[3];
 		cause = e->arg[0];
 		break;
 	case TALECHAIN_JVM_SAFEPOINT_BEGIN:
@@ -140,6 +141,24 @@ pause_end(struct tale *t, struct open_pause *open, int server,
 		open->pause = NULL;
 }
 
+/* A pause of one process of a server's, if that had the request. */
+static void
+pause_of_process(
+    struct tale *t, int server, const struct tale_mark *m, struct instant at)
+{
+	struct tale_pause *p;
+
+	for (unsigned i = 0; i < t->threads; i++) {
+		if (t->thread[i].pid != m->pid)
+			continue;
+		p = pause_push(t, server, m);
+		p->begin = tale_earlier(at, m->latency_ns);
+		p->end = at;
+		p->begin_seen = p->end_seen = true;
+		return;
+	}
+}
+
 static int
 pause_compare(const void *va, const void *vb)
 {
@@ -173,7 +192,9 @@ tale_pauses_find(struct tale *t)
 		    m.kind == HAZARD_UNRESPONSIVE)
 			continue;
 		o = &open[attempt][m.kind];
-		if (m.begins)
+		if (m.pid != 0)
+			pause_of_process(t, server, &m, e->at);
+		else if (m.begins)
 			pause_begin(t, o, server, &m, e->at);
 		else
 			pause_end(t, o, server, &m, e->at);

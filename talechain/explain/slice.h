@@ -18,6 +18,7 @@
 #define SLICE_CALLERS 64   /* threads seen at possible peers */
 #define SLICE_WAKES 1024   /* wake-ups within the servers */
 #define SLICE_CPUS 256
+#define SLICE_PASSED 4	   /* switches of a CPU between threads of others */
 #define SLICE_ATTEMPTS 512 /* other requests', the last ones */
 
 /* One of the request's own sockets, as its events describe it. */
@@ -68,7 +69,10 @@ struct slicer {
 	/* Of each CPU: the last segment taken there, how it last idled. */
 	uint64_t segment_ns[SLICE_CPUS];
 	struct timeline_slot idle[SLICE_CPUS];
-	bool waited[SLICE_CPUS];  /* a thread of ours was preempted there */
+	bool waited[SLICE_CPUS]; /* a thread of ours was preempted there */
+	/* The last switches there that were not taken, one after the other. */
+	struct timeline_slot passed[SLICE_CPUS][SLICE_PASSED];
+	unsigned passes[SLICE_CPUS];
 	size_t fault[SLICE_CPUS]; /* entry + 1 of a thread's last PAGEFAULT */
 	uint64_t begin;		  /* the first slot that may touch the window */
 	/* At begin; as the last pass goes on, of what touches no window. */

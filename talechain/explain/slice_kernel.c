@@ -19,6 +19,7 @@
 /* How long before the window a request may have lain in a socket. */
 #define FLOW_PAST_NS NS_PER_S
 #define TAILOR (-1)
+#define PASSED_LEAST_NS (200 * NS_PER_US) /* shorter waits need no name */
 
 static bool
 is_flow(unsigned type)
@@ -324,24 +325,45 @@ take_softirq(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
+/* What had the CPU while a thread, which gets it now, was ready for so long. */
+static int
+take_passed(struct slicer *s, const struct talechain_event *e)
+{
+	uint64_t wait_ns = tale_field(e->arg[3], 0, TALECHAIN_WAIT_BITS);
+	const struct timeline_slot *passed = s->passed[e->cpu % SLICE_CPUS];
+	int err = 0;
+
+	for (int i = 0; i < SLICE_PASSED && wait_ns >= PASSED_LEAST_NS; i++)
+		if (err == 0 && passed[i].seq != 0 &&
+		    passed[i].event.cpu == e->cpu &&
+		    passed[i].event.ts <= e->ts &&
+		    e->ts - passed[i].event.ts < wait_ns)
+			err = slice_add(s, &passed[i]);
+	return err;
+}
+
 static int
 take_schedule(struct slicer *s, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
-	struct timeline_slot *idle = &s->idle[e->cpu % SLICE_CPUS];
+	unsigned cpu = e->cpu % SLICE_CPUS;
+	struct timeline_slot *idle = &s->idle[cpu];
 	int err = 0;
 
 	if (slice_is_thread(s->tale, tale_low(e->arg[0]))) {
 		if (e->tid == 0 && idle->seq != 0 &&
 		    idle->event.cpu == e->cpu && idle->event.ts <= e->ts)
 			err = slice_add(s, idle);
+		if (err == 0 && e->tid != 0)
+			err = take_passed(s, e);
 		idle->seq = 0;
-		s->waited[e->cpu % SLICE_CPUS] = false;
+		memset(s->passed[cpu], 0, sizeof(s->passed[cpu]));
+		s->waited[cpu] = false;
 	} else if (slice_is_thread(s->tale, e->tid)) {
 		/* It waits for what runs there until it comes back. */
-		s->waited[e->cpu % SLICE_CPUS] =
-		    e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED;
-	} else if (!s->waited[e->cpu % SLICE_CPUS]) {
+		s->waited[cpu] = e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED;
+	} else if (!s->waited[cpu]) {
+		s->passed[cpu][s->passes[cpu]++ % SLICE_PASSED] = *slot;
 		return 0;
 	}
 	return err < 0 ? err : slice_add(s, slot);

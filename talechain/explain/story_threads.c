@@ -28,6 +28,7 @@ struct track {
 	uint32_t by;   /* the thread that preempted it */
 	unsigned call; /* that it left its CPU in, plus 1; 0: not known */
 	int cpu;
+	bool inferred; /* that it is on, from what it did there */
 	const struct tale_entry *wakeup; /* the last of it, or NULL */
 };
 
@@ -122,35 +123,6 @@ state_of(enum talechain_off off)
 	return THREAD_SLEEP;
 }
 
-/* The thread leaves its CPU. */
-static void
-track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
-{
-	const struct talechain_event *v = &e->slot.event;
-	struct thread_interval run = {
-	    .tid = k->tid,
-	    .state = THREAD_RUN,
-	    .begin_ns = k->since,
-	    .end_ns = moment_at(ex, e->at),
-	    .cpu = event_cpu(v),
-	    .woken_ns = NEVER,
-	};
-
-	/* Short absences may be left out of a tale. */
-	if (k->state == TRACK_ON && k->cpu >= 0 && run.cpu >= 0 &&
-	    k->cpu != run.cpu && ex->t->omitted == 0)
-		run.doubt = "ran, and changed its CPU meanwhile";
-	if (k->state != TRACK_OFF)
-		interval_add(ex, &run);
-	k->state = TRACK_OFF;
-	k->since = run.end_ns;
-	k->off = (enum talechain_off)(v->arg[3] >> 56);
-	k->call = (unsigned)tale_field(
-	    v->arg[3], TALECHAIN_WAIT_BITS, TALECHAIN_CALL_BITS);
-	k->by = tale_low(v->arg[0]);
-	k->cpu = run.cpu;
-}
-
 /* What made it runnable, into the interval before. */
 static void
 interval_waker(const struct explainer *ex, const struct track *k,
@@ -172,6 +144,64 @@ interval_waker(const struct explainer *ex, const struct track *k,
 	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }
 
+/*
+ * The thread leaves a CPU, and how it came there was not recorded.  Until it was
+ * woken it slept; what it did from then on is not known.
+ */
+static void
+track_was_away(struct explainer *ex, const struct track *k)
+{
+	static const struct talechain_event none = {0};
+	struct thread_interval off = {
+	    .tid = k->tid,
+	    .state = state_of(k->off),
+	    .begin_ns = k->since,
+	    .cpu = k->cpu,
+	    .call = k->call,
+	    .woken_ns = NEVER,
+	};
+
+	interval_waker(ex, k, &none, &off);
+	off.end_ns = off.woken_ns;
+	if (off.woken_ns != NEVER && off.state != THREAD_PREEMPTED &&
+	    off.state != THREAD_THROTTLED)
+		interval_add(ex, &off);
+}
+
+/* The thread leaves its CPU. */
+static void
+track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	struct thread_interval run = {
+	    .tid = k->tid,
+	    .state = THREAD_RUN,
+	    .begin_ns = k->since,
+	    .end_ns = moment_at(ex, e->at),
+	    .cpu = event_cpu(v),
+	    .woken_ns = NEVER,
+	    .inferred = k->inferred,
+	};
+
+	/* Short absences may be left out of a tale. */
+	if (k->state == TRACK_ON && k->cpu >= 0 && run.cpu >= 0 &&
+	    k->cpu != run.cpu && ex->t->omitted == 0)
+		run.doubt = "ran, and changed its CPU meanwhile";
+	if (k->state != TRACK_OFF)
+		interval_add(ex, &run);
+	else
+		track_was_away(ex, k);
+	k->wakeup = NULL;
+	k->inferred = false;
+	k->state = TRACK_OFF;
+	k->since = run.end_ns;
+	k->off = (enum talechain_off)(v->arg[3] >> 56);
+	k->call = (unsigned)tale_field(
+	    v->arg[3], TALECHAIN_WAIT_BITS, TALECHAIN_CALL_BITS);
+	k->by = tale_low(v->arg[0]);
+	k->cpu = run.cpu;
+}
+
 /* A thread that ran where another was preempted. */
 struct runner {
 	uint32_t tid;
@@ -179,6 +209,7 @@ struct runner {
 };
 
 #define RUNNERS 8
+#define ANY UINT32_MAX /* no thread has that number */
 
 static void
 runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
@@ -192,35 +223,38 @@ runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
 }
 
 /*
- * The thread that had the CPU most while another was preempted.  Switches
- * between two other threads are not recorded: where one came and another left,
- * each is given half of the time between.
+ * The thread that had a CPU most while another waited for it.  Switches between
+ * two threads of others are not recorded: where one came and another left, each
+ * is given half of the time between.  came: the thread that had it first, or
+ * ANY: whichever left it first.  Returns 0 if that was the waiting thread or
+ * the idle task.
  */
 static uint32_t
-ran_most(const struct explainer *ex, const struct track *k, int64_t to)
+ran_most(const struct explainer *ex, const struct thread_interval *wait,
+    uint32_t came)
 {
 	struct runner ran[RUNNERS] = {{0}}, *best = ran;
 	const struct talechain_event *v;
-	uint32_t came = k->by;
-	int64_t since = k->since, at;
+	int64_t since = wait->begin_ns, at;
 
-	for (size_t i = entry_from(ex, k->since); i < ex->t->entries; i++) {
+	for (size_t i = entry_from(ex, since); i < ex->t->entries; i++) {
 		v = &ex->t->entry[i].slot.event;
 		at = moment_at(ex, ex->t->entry[i].at);
-		if (at > to)
+		if (at > wait->end_ns)
 			break;
-		if (v->type != TALECHAIN_SCHEDULE || event_cpu(v) != k->cpu ||
-		    at <= since)
+		if (v->type != TALECHAIN_SCHEDULE ||
+		    event_cpu(v) != wait->cpu || at <= since)
 			continue;
 		runner_add(ran, v->tid, (at - since + 1) / 2);
-		runner_add(ran, came, (at - since + 1) / 2);
+		runner_add(
+		    ran, came != ANY ? came : v->tid, (at - since + 1) / 2);
 		came = tale_low(v->arg[0]);
 		since = at;
 	}
 	for (size_t n = 1; n < RUNNERS; n++)
 		if (ran[n].ns > best->ns)
 			best = &ran[n];
-	return best->tid != 0 && best->tid != k->tid ? best->tid : k->by;
+	return best->tid != wait->tid ? best->tid : 0;
 }
 
 /* The thread gets a CPU: what it did since it left the last one. */
@@ -259,6 +293,9 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 		ready.end_ns = at;
 		ready.cpu = event_cpu(v);
 		ready.other = v->tid;
+		ready.last = v->tid;
+		if (v->tid != 0)
+			ready.other = ran_most(ex, &ready, ANY) ?: v->tid;
 		if (off.state == THREAD_PREEMPTED ||
 		    off.state == THREAD_THROTTLED) {
 			/* Not all of it was that: events are missing. */
@@ -266,7 +303,7 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 			    wait_ns < at - k->since - WAIT_EDGE_NS)
 				off.doubt = "waited for a CPU for a part of it";
 			off.end_ns = at;
-			off.other = ran_most(ex, k, at);
+			off.other = ran_most(ex, &off, k->by) ?: k->by;
 			interval_add(ex, &off);
 		} else {
 			interval_add(ex, &off);
@@ -277,6 +314,19 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	k->since = at;
 	k->cpu = event_cpu(v);
 	k->wakeup = NULL;
+	k->inferred = false;
+}
+
+/* It was woken and acts: how it came back to a CPU was not recorded. */
+static void
+track_acts(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	track_was_away(ex, k);
+	k->state = TRACK_ON;
+	k->since = moment_at(ex, e->at);
+	k->cpu = event_cpu(&e->slot.event);
+	k->wakeup = NULL;
+	k->inferred = true;
 }
 
 /* The rest of its time, which had no more events. */
@@ -289,6 +339,7 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 	    .begin_ns = k->since,
 	    .end_ns = ex->switches_end_ns,
 	    .cpu = k->cpu,
+	    .inferred = k->inferred,
 	    .call = k->state == TRACK_OFF ? k->call : 0,
 	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
 			 ? k->by
@@ -342,6 +393,11 @@ thread_intervals(struct explainer *ex, const struct tale_thread *thread)
 		if (t->entry[i].doubtful)
 			continue;
 		acted |= v->tid == k.tid && v->type >= TALECHAIN_SOCK_SEND;
+		if (k.state == TRACK_OFF && k.wakeup != NULL &&
+		    k.off == TALECHAIN_OFF_SLEEPING && v->tid == k.tid &&
+		    (v->type == TALECHAIN_SOCK_SEND ||
+			v->type == TALECHAIN_SOCK_RECV))
+			track_acts(ex, &k, &t->entry[i]);
 		if (v->type == TALECHAIN_META_UNSAMPLED)
 			track_pauses(ex, &k, &t->entry[i]);
 		if (v->type == TALECHAIN_WAKEUP && v->arg[0] == k.tid)

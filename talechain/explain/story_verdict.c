@@ -72,9 +72,8 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 	line_add(l, "%s ", who);
 	switch ((int)c->cause) {
 	case TALE_CAUSE_RUNQ:
-		line_add(l,
-		    "was ready but waited for CPU %d, which last ran %s",
-		    c->cpu, other);
+		line_add(l, "was ready but waited for CPU %d, which %s %s",
+		    c->cpu, c->note != NULL ? c->note : "last ran", other);
 		break;
 	case TALE_CAUSE_PREEMPTED:
 		line_add(l, "was preempted on CPU %d, which then ran %s",

@@ -14,7 +14,9 @@
  * thread that was idle when the request came, that the sleeper woke (or a
  * thread that it had woken so), and that then woke the sleeper.  A thread that
  * waited for its turn was not idle; one that was busy with other work is a
- * thread that was waited for.
+ * thread that was waited for.  A thread that hands work over and computes on has
+ * the request until it sleeps: what the other waited for meanwhile, in parallel,
+ * delayed nothing.
  *
  * This is the critical path of task graphs; we differ in that the path leaves a
  * thread only if it comes back.
@@ -111,6 +113,23 @@ got_work_at(struct walk *w, uint32_t tid, uint32_t from, int64_t before)
 }
 
 /*
+ * When a thread first slept from a moment on: until then it worked on the
+ * request itself, whatever it had given to others.
+ */
+static int64_t
+first_sleep(
+    const struct explainer *ex, uint32_t tid, int64_t from, int64_t before)
+{
+	const struct thread_interval *p = interval_before(ex, tid, from + 1);
+	const struct thread_interval *end = ex->interval + ex->intervals;
+
+	for (; p != NULL && p < end && p->begin_ns < before; p++)
+		if (p->state == THREAD_SLEEP && p->end_ns > from)
+			return p->begin_ns > from ? p->begin_ns : from;
+	return from;
+}
+
+/*
  * Whether the request was with the thread that ended a sleep; *since: from
  * when on.
  */
@@ -127,6 +146,7 @@ was_with_waker(struct walk *w, const struct thread_interval *p, int64_t *since)
 	if (!got_work(w, p->other, p->tid, p->woken_ns))
 		return false;
 	*since = got_work_at(w, p->other, p->tid, p->woken_ns);
+	*since = first_sleep(w->ex, p->tid, *since, p->end_ns);
 	return true;
 }
 

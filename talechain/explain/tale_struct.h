@@ -148,6 +148,7 @@ struct tale_mark {
 	enum pause_source source;
 	unsigned cause;
 	int64_t latency_ns; /* of an end: how long it was, 0 unknown */
+	uint32_t pid; /* of an end: it stopped this process alone, 0: all */
 };
 
 /* Whether an event is one, and which. */

@@ -20,15 +20,20 @@ require('http').createServer((q, s) => {
 """.replace("\n", " ")
 
 
+# The first process hands connections to two others, which collect.
+CLUSTER = ("const cluster = require('cluster'); if (cluster.isPrimary) "
+           "{ cluster.fork(); cluster.fork(); } else {" + SERVICE + "}")
+
+
 @pytest.fixture(name="node")
 def node_fixture():
     if shutil.which("node") is None:
         pytest.skip("no node (Debian: nodejs)")
 
-    def launched(name):
+    def launched(name, service=SERVICE):
         port = free_port()
         return {"name": name, "address": f"127.0.0.1:{port}",
-                "launch": {"command": ["node", "--expose-gc", "-e", SERVICE,
+                "launch": {"command": ["node", "--expose-gc", "-e", service,
                                        str(port)]}}
     return launched
 
@@ -83,3 +88,24 @@ def test_a_collection_is_named(node, tailor):
     assert "V8 collection" in tale["verdict"]["text"]
     assert tale["verdict"]["code"] == "gc"
     assert tale["hazards"][0]["cause"] == "v8"
+
+
+def test_a_collection_of_a_worker_is_named(node, tailor):
+    # Goal: it is named in the timeline of the request that it held up, and is
+    # no hazard: the other worker serves.
+    if os.geteuid() != 0:
+        pytest.skip("probes need root")
+    t = tailor(node("a", CLUSTER), slow={"target": "1ms"})
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        pytest.skip("BPF is not permitted")
+    t.wait_server("a", state="ready", source="probes")
+    wait_until(lambda: t.server("a")["processes"] == 3, "its workers are seen")
+
+    def named():
+        with t.client() as client:
+            response = client.get("/gc")
+        return t.ask_json(f"/timeline/{response.get('x-request-id')}"
+                          "?format=json")["verdict"]
+    wait_until(lambda: "V8 collection" in named()["text"],
+               "a worker's collection is named")
+    assert t.metrics()['tailor_hazards_total{server="a",kind="gc"}'] == 0

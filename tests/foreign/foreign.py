@@ -67,7 +67,8 @@ def options():
     p.add_argument("--tales", metavar="DIRECTORY",
                    help="keep each timeline that is not right")
     p.add_argument("--second", action="store_true",
-                   help="hold the tales of some against bpftrace as well")
+                   help="hold the tales of some against bpftrace and perf "
+                   "sched as well")
     p.add_argument("--tap", action="store_true",
                    help="one line of TAP for each service")
     p.add_argument("--short", action="store_true",
@@ -164,38 +165,44 @@ class House:
         self.service.end()
 
 
-def second_opinion(given, service, results):
-    """bpftrace beside a service, if it was asked for and knows its threads."""
+def second_opinions(given, service, results):
+    """Other tools beside a service, if they were asked for and know its
+    threads."""
     if not given.second or service.name not in opinion.SERVICES:
-        return None
-    if opinion.Opinion.unable():
-        results.skipped["second opinion"] = opinion.Opinion.unable()
-        return None
-    return opinion.Opinion(service.serving())
+        return []
+    for tool in opinion.TOOLS:
+        if tool.unable():
+            results.skipped[tool.tool] = tool.unable()
+    return [tool(service.serving()) for tool in opinion.TOOLS
+            if not tool.unable()]
 
 
-def compare(service, results, switches):
-    """Hold the tales of a service against bpftrace's account."""
+def compare(service, results, other):
+    """Hold the tales of a service against another tool's account."""
+    switches = other.switches()
     for name, row in results.rows.items():
         of, _, hazard = name.partition("/")
         if of != service or hazard not in opinion.HAZARDS:
             continue
         agreed = []
         for finding in row:
-            pid, begin, end = results.seen.get(finding.request, (0, 0, 0))
-            if pid in switches and finding.right:
+            tid, begin, end = results.seen.get(finding.request, (0, 0, 0))
+            seen = switches.get(tid)
+            if (finding.right and finding.within
+                    and opinion.covers(seen, begin, end)):
                 agreed.append(opinion.agrees(
-                    finding, opinion.spent(switches[pid], begin, end)))
-        results.opinions[name] = (sum(agreed), len(agreed))
+                    finding, opinion.spent(seen, begin, end)))
+        results.opinions.setdefault(name, {})[other.tool] = (
+            sum(agreed), len(agreed))
 
 
 def one_service(given, world, name, hazards, results):
     """All hazards of a service."""
     runner = Runner(given, results)
     house = House(given, world, name)
-    other = None
+    others = []
     try:
-        other = second_opinion(given, house.service, results)
+        others = second_opinions(given, house.service, results)
         if given.calm:
             undisturbed(HAZARDS["sleep"](house.service, house.stage,
                                          results.seen),
@@ -208,8 +215,8 @@ def one_service(given, world, name, hazards, results):
                              results):
                 house.stop()
                 house = House(given, world, name)
-        if other:
-            compare(name, results, other.switches())
+        for other in others:
+            compare(name, results, other)
     finally:
         house.stop()
 

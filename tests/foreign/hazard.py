@@ -5,7 +5,9 @@ itself; or the injector's; or the kernel's (schedstat, throttled time), or the
 JVM's log.  A hazard says which services it can be done to.
 """
 
+import collections
 import contextlib
+import os
 import time
 
 from rig.injector import HIT_NS, Scenario
@@ -18,6 +20,16 @@ NODE = ("node", "cluster")
 ALL = (*JVM, "nginx", *PYTHON, *NODE, "go")
 OWN = tuple(name for name in ALL if name != "nginx")  # they compute themselves
 FORKING = ("nginx", "gunicorn", "cluster")
+
+
+# What a service says of a request: when, ns; its CPU time; who had it.
+Truth = collections.namedtuple("Truth", "begin end cpu pid tid")
+
+
+def truth_of(response):
+    """The Truth of a response, or None."""
+    text = response.get("truth")
+    return Truth(*map(int, text.split())) if text else None
 
 
 def overlap(one, other):
@@ -48,13 +60,17 @@ class Hazard(Scenario):
     ordinary = False
     cpus = None         # of the service, if not its own choice
     share = 0.6         # of the request that the harm must take to count
+    crowded = False     # to wait for a CPU is the harm, or part of it
+    accounted = True    # the kernel's account is taken of each request
 
     def __init__(self, service, stage, seen):
         """seen: what the service said of each request, by its id."""
         self.service, self.stage, self.seen = service, stage, seen
         self.name = f"{service.name}/{self.kind}"
-        self.begin = self.end = self.cpu = self.pid = 0
+        self.begin = self.end = self.cpu = self.pid = self.tid = 0
         self.sent = self.got = 0
+        self.account = None   # the kernel's, of Tailor and the service
+        self.early = None     # its begin, where there is no time for it later
         self.others = []
 
     def start(self):
@@ -79,24 +95,31 @@ class Hazard(Scenario):
 
     def ask(self, target, **more):
         """One request; what its service says of it.  Returns its id."""
+        account, self.early = self.early, None
+        if account is None and self.accounted:
+            account = self.accounts()
         self.sent = time.monotonic_ns()
         response = self.stage.client.get(target, **more)
         self.got = time.monotonic_ns()
+        self.account = account and account.since()
         return self.learn(response, target)
+
+    def accounts(self):
+        """The kernel's account of Tailor, the service and the client, which
+        is this process, from now on."""
+        return Account(self.stage.tailor.pid, *self.service.processes(),
+                       os.getpid())
 
     def learn(self, response, target=""):
         """Keep what a service says of a request.  Returns its id."""
         if response.status != 200:
             raise AssertionError(f"{target}: {response.start}")
-        truth = response.get("truth")
-        if truth:
-            self.begin, self.end, self.cpu, self.pid = map(int, truth.split())
-        else:
-            self.begin, self.end = self.sent, self.got
-        if response.get("pid"):
-            self.pid = int(response.get("pid"))
+        self.begin, self.end, self.cpu, self.pid, self.tid = (
+            truth_of(response) or (self.sent, self.got, 0, 0, 0))
+        if response.get("pid"):  # nginx
+            self.pid = self.tid = int(response.get("pid"))
         request = response.get("x-request-id")
-        self.seen[request] = (self.pid, self.begin, self.end)
+        self.seen[request] = (self.tid, self.begin, self.end)
         return request
 
     def prepare(self, random):
@@ -110,17 +133,40 @@ class Hazard(Scenario):
 
     measured = wall
 
+    def waited(self):
+        """Of wall(), the time in which its thread did not compute.  A request
+        that sleeps has no thread of its own in Go."""
+        return self.wall() - (self.cpu if self.service.name != "go" else 0)
+
+    def window(self):
+        """The times that measured() is of."""
+        return self.begin, self.end
+
+    def beside(self):
+        """What else was measured, as in Injection."""
+        return {"work": self.cpu}
+
     def inject(self, random):
         self.prepare(random)
         request = self.ask(self.target(random))
-        return Injection(request, self.measured())
+        return Injection(request, self.measured(), window=self.window(),
+                         beside=self.beside())
 
     def hit(self, tale, harm_ns):
         """Whether it is what made the request slow: on a machine in use there
         is more that does."""
         total_ns = self.got - self.sent
         return (harm_ns > max(HIT_NS, self.share * total_ns)
-                and self.paused_ns() < total_ns / 5)
+                and self.paused_ns() < total_ns / 5
+                and (self.crowded or self.ordinary
+                     or self.delayed_ns() < total_ns / 5))
+
+    def delayed_ns(self):
+        """How long Tailor's thread or the request's had no CPU, by the kernel's
+        account of each."""
+        delay = self.account.delay if self.account else {}
+        return max(delay.get(self.tid, 0),
+                   delay.get(self.stage.tailor.pid, 0))
 
     def paused_ns(self):
         """Of the request, how long its JVM was stopped, uninjected."""
@@ -132,11 +178,10 @@ class Hazard(Scenario):
 
     def calm(self, random):
         pids = self.service.processes()
-        account = Account(self.stage.tailor.pid, *pids)
+        self.early = Account(self.stage.tailor.pid, *pids)
         faults = minor_faults(pids)
         request = self.ask("/work?kind=none")
-        account.since()
-        return request, (account, minor_faults(pids) - faults,
+        return request, (self.account, minor_faults(pids) - faults,
                          self.sent, self.got)
 
     def witness(self, tale, account):
@@ -148,7 +193,8 @@ class Hazard(Scenario):
 
 
 class Busy(Hazard):
-    """A request that computes: nginx by compressing a file."""
+    """A request that computes: nginx by compressing a file, for which its CPU
+    time is the kernel's account of the whole request."""
 
     def target(self, random):
         if self.service.name == "nginx":
@@ -156,13 +202,9 @@ class Busy(Hazard):
         return f"/work?kind=compute&ms={random.randint(8, 12)}"
 
     def ask(self, target, **more):
-        """Its CPU time is the kernel's account, where nothing else runs in
-        the service."""
-        if self.service.name == "nginx":
-            more["fields"] = [("Accept-Encoding", "gzip")]
-        account = Account(*self.service.serving())
-        request = super().ask(target, **more)
-        account.since()
-        if self.service.name not in JVM:
-            self.cpu = account.ran_ns
+        if self.service.name != "nginx":
+            return super().ask(target, **more)
+        request = super().ask(target, fields=[("Accept-Encoding", "gzip")],
+                              **more)
+        self.cpu = self.account.ran.get(self.tid, 0)
         return request

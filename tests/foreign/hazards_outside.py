@@ -27,13 +27,14 @@ class Disturbed(Busy):
         return 0
 
     def inject(self, random):
+        self.early = self.accounts()
         self.disturber.begin(self.order, random.randint(1000, 5000),
                              random.randint(15_000, 50_000), self.victim())
         try:
             request = self.ask(self.target(random))
         finally:
             self.acted = self.disturber.end()
-        return Injection(request, self.measured())
+        return Injection(request, self.measured(), window=self.window())
 
     def measured(self):
         """While it acted, but for what the request computed all the same: a
@@ -45,6 +46,7 @@ class Disturbed(Busy):
 class Fifo(Disturbed):
     kind = "rt-hog"
     accept = ("preempted",)
+    crowded = True
     naming = "fifo"
     order = "fifo"
 
@@ -55,11 +57,13 @@ class Hog(Disturbed):
     kind = "cpu-hog"
     services = OWN
     accept = ("runq",)
+    crowded = True
     naming = "peer"
 
     def inject(self, random):
         if not may_schedule():
             raise PermissionError("no permission for real-time scheduling")
+        self.early = self.accounts()
         self.disturber.begin("peer", 0, random.randint(15_000, 60_000))
         sleep_us(random.randint(1000, 5000))
         request = self.ask("/work?kind=compute&ms=2")
@@ -95,9 +99,15 @@ class StopWorker(Disturbed):
     accept = ("stopped",)
     order = "stop"
 
+    def start(self):
+        super().start()
+        self.turn = 0
+
     def victim(self):
+        """Each in turn: which one takes the request is not known before."""
         serving = self.service.serving()
-        self.stopped = self.pid if self.pid in serving else serving[0]
+        self.turn += 1
+        self.stopped = serving[self.turn % len(serving)]
         return self.stopped
 
     def hit(self, tale, harm_ns):
@@ -125,12 +135,14 @@ class Freeze(Busy):
             finally:
                 acted.append(time.monotonic_ns())
                 self.service.group.freeze(False)
+        self.early = self.accounts()
         thread = threading.Thread(target=freeze)
         thread.start()
         request = self.ask(self.target(random))
         thread.join()
-        return Injection(request, min(overlap(acted, (self.begin, self.end)),
-                                      self.wall() - self.cpu))
+        harm_ns = min(overlap(acted, (self.begin, self.end)),
+                      self.wall() - self.cpu)
+        return Injection(request, harm_ns, window=self.window())
 
 
 class Quota(Busy):

@@ -1,6 +1,7 @@
 """What a service does itself, by the clocks around it.
 """
 
+import contextlib
 import time
 
 from hazard import JVM, NODE, OWN, PYTHON, Busy, Hazard
@@ -12,6 +13,9 @@ class Sleep(Hazard):
     kind = "sleep"
     services = OWN
     accept = ("sleep",)
+
+    def measured(self):
+        return self.waited()
 
     def target(self, random):
         return f"/work?kind=sleep&ms={random.randint(5, 40)}"
@@ -28,6 +32,13 @@ class Compute(Busy):
 
     def measured(self):
         return self.cpu
+
+    def window(self):
+        # Of nginx the CPU time of the whole request is known.
+        return None if self.service.name == "nginx" else super().window()
+
+    def beside(self):
+        return None
 
 
 class Amid(Compute):
@@ -92,7 +103,7 @@ class Gil(Hazard):
 
     def prepare(self, random):
         self.past.get("/work?kind=spin&n=10&ms=300")
-        self.over = time.monotonic_ns() + 300 * MS
+        self.over = time.monotonic_ns() + 400 * MS  # they take turns
 
     def target(self, random):
         return f"/work?kind=compute&ms={random.randint(2, 8)}"
@@ -105,13 +116,36 @@ class Gil(Hazard):
     def measured(self):
         return self.got - self.sent - self.cpu
 
+    def window(self):
+        return None
 
-class Cold(Hazard):
+
+class Disk(Hazard):
+    # The kernel holds back what the service reads and writes: a disk may be as
+    # fast as to copy what it brought.  Where that is refused it is not.
+    PER_S = 100
+
+    def start(self):
+        super().start()
+        self.limit(self.PER_S)
+
+    def finish(self):
+        self.limit(None)
+        super().finish()
+
+    def limit(self, per_s):
+        if self.service.name == "nginx":
+            return  # it waits for each block of its own accord
+        with contextlib.suppress(PermissionError):
+            self.service.group.slow_disk(self.service.world.folder, per_s)
+
+
+class Cold(Disk):
     kind = "cold-file"
-    share = 0.45
     accept = ("disk",)
     reported = ("disk", "idle_wakeup", "runq")
     plain = ("lock", "sleep")  # Node waits for a thread that waits for the disk
+    share = 0.45               # what it computed is measured as well
 
     def prepare(self, random):
         self.stage.client.get("/work?kind=none")
@@ -120,14 +154,20 @@ class Cold(Hazard):
     def target(self, random):
         if self.service.name == "nginx":
             return "/part"
-        return f"/work?kind=cold&n={random.randint(10, 40)}"
+        return f"/work?kind=cold&n={random.randint(8, 16)}"
+
+    def ask(self, target, **more):
+        request = super().ask(target, **more)
+        if self.service.name == "nginx":
+            self.cpu = self.account.ran.get(self.tid, 0)
+        return request
 
     def measured(self):
-        return None if self.service.name == "nginx" else self.wall() - self.cpu
+        # Of nginx the whole request is known, its client's reading included.
+        return None if self.service.name == "nginx" else self.waited()
 
     def hit(self, tale, harm_ns):
-        return (super().hit(tale, harm_ns) if harm_ns
-                else self.got - self.sent > 5 * MS)
+        return super().hit(tale, self.waited() if harm_ns is None else harm_ns)
 
 
 class Mapped(Cold):
@@ -137,23 +177,26 @@ class Mapped(Cold):
     reported = (*accept, "idle_wakeup", "runq")
 
     def target(self, random):
-        return f"/work?kind=mapped&n={random.randint(50, 200)}"
+        return f"/work?kind=mapped&n={random.randint(20, 40)}"
+
+    def window(self):
+        return None  # thousands of pieces are drawn as fewer
 
 
-class Fsync(Hazard):
+class Fsync(Disk):
     kind = "fsync"
     warm = "/work?kind=fsync&n=8"
-    share = 0.45
+    share = Cold.share
     services = OWN
     accept = ("disk",)
     reported = Cold.reported
     plain = Cold.plain
 
     def target(self, random):
-        return f"/work?kind=fsync&n={random.randint(4, 12)}"
+        return f"/work?kind=fsync&n={random.randint(12, 24)}"
 
     def measured(self):
-        return self.wall() - self.cpu
+        return self.waited()
 
 
 class Outbound(Hazard):
@@ -165,7 +208,7 @@ class Outbound(Hazard):
         return f"/work?kind={kind}&ms={random.randint(5, 40)}"
 
     def measured(self):
-        return self.wall() - self.cpu
+        return self.waited()
 
 
 class Database(Outbound):
@@ -178,10 +221,8 @@ class Database(Outbound):
         return f"/work?kind=database&ms={random.randint(5, 40)}"
 
 
-class Udp(Hazard):
+class Udp(Sleep):
     kind = "udp-timeout"
-    services = OWN
-    accept = ("sleep",)
 
     def target(self, random):
         return f"/work?kind=udp&ms={random.randint(5, 40)}"
@@ -194,10 +235,13 @@ class Faults(Hazard):
     accept = ("page_fault",)
 
     def target(self, random):
-        return f"/work?kind=touch&n={random.randint(2000, 6000)}"
+        return f"/work?kind=touch&n={random.randint(6000, 12000)}"
 
     def measured(self):
         return self.wall() - self.cpu
+
+    def window(self):
+        return None  # as of mapped-file
 
 
 class Collect(Hazard):

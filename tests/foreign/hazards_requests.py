@@ -1,13 +1,16 @@
 """What other requests do to one, and its own client.
 """
 
+import collections
+import os
+import re
 import select
 import socket
 import time
 
-from hazard import JVM, NODE, Hazard
+from hazard import JVM, NODE, Hazard, overlap, truth_of
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
-from rig.verdicts import MS, Injection
+from rig.verdicts import EXACT_NS, EXACT_SHARE, MS, Injection
 
 
 class Full(Hazard):
@@ -19,6 +22,7 @@ class Full(Hazard):
     order = "/work?kind=collect&n=600000"
     may_miss = "no collection is as long as 2 ms here"
     PAUSE_NS = 2 * MS
+    accounted = False  # it takes as long as a collection
     share = 0.5
 
     def start(self):
@@ -60,15 +64,19 @@ class OneThread(Hazard):
     accept = ("backend_queue", "accept_queue")
 
     def inject(self, random):
-        self.connect(self.service.workers or 1)
+        self.early = self.accounts()
+        # Two for each worker: which takes a connection is not known before.
+        self.connect(2 * self.service.workers or 1)
         for client in self.others:
             client.request("GET", "/work?kind=compute&ms="
                            f"{random.randint(15, 40)}")
         sleep_us(random.randint(1000, 4000))
         request = self.ask("/work?kind=none")
-        for client in self.others:
-            client.response()
-        return Injection(request, self.begin - self.sent)
+        truths = [truth_of(client.response()) for client in self.others]
+        busy_ns = sum(overlap((other.begin, other.end),
+                              (self.sent, self.begin))
+                      for other in truths if other.pid == self.pid)
+        return Injection(request, busy_ns)
 
 
 class Overload(Hazard):
@@ -80,6 +88,7 @@ class Overload(Hazard):
 
     def inject(self, random):
         self.connect(19)
+        self.early = self.accounts()
         for client in self.others:
             client.request("GET", "/work?kind=sleep&ms=15")
         request = self.ask("/work?kind=none")
@@ -93,6 +102,7 @@ class Overload(Hazard):
 
 class SlowReader(Hazard):
     kind = "slow-reader"
+    crowded = True  # no account is taken of it
     accept = ("tcp_window", "client_late")
     plain = ("tcp_held",)  # the client's socket has it; why is not in it
 
@@ -122,6 +132,7 @@ class Upload(Hazard):
     accept = ("client_send",)
 
     def inject(self, random):
+        account = self.accounts()
         client, body = self.stage.client, b"x" * 8_000
         half = len(body) // 2
         client.send(b"POST /work?kind=upload HTTP/1.1\r\nHost: test\r\n"
@@ -133,13 +144,17 @@ class Upload(Hazard):
         client.send(body[half:])
         response = client.response("POST")
         self.got = time.monotonic_ns()
+        self.account = account.since()
         request = self.learn(response)
         return Injection(request, end - begin)
 
 
 class Big(Hazard):
-    # Nothing is wrong: it is long.
+    # Nothing is wrong: it is long.  Tailor and its client share a CPU here,
+    # nginx waits for its upstream, a JVM makes room: what is named of that must
+    # be in the kernel's account of the thread, or in the JVM's log.
     kind = "big"
+    cpus = (SERVER_CPU,)
     accept = ("network", "proxy", "work", "tcp_window", "tcp_held",
               "tcp_congestion", "softirq", "unknown", "page_fault")
 
@@ -149,5 +164,41 @@ class Big(Hazard):
     def measured(self):
         return None
 
+    def window(self):
+        return None
+
+    def is_witnessed(self, tale):
+        code, account = tale["verdict"]["code"], self.account
+        if code in ("gc", "safepoint", "client_late"):
+            own = os.getpid()  # the client: it read, or had no CPU to
+            true_ns = (account.ran[own] + account.delay[own]
+                       if code == "client_late" else self.paused_ns())
+            return within(tale["causes"][code], true_ns)
+        if code in ("runq", "preempted"):
+            of = account.delay
+        elif code == "sleep" and self.service.name == "nginx":
+            of = {tid: self.got - self.sent - account.ran[tid] - ns
+                  for tid, ns in account.delay.items()}
+        else:
+            return False
+        return all(within(ns, of.get(tid, 0)) for tid, ns in by_thread(
+            tale, code, self.stage.tailor.pid).items())
+
     def hit(self, tale, harm_ns):
         return True
+
+
+def by_thread(tale, code, tailor):
+    """{thread: ns} of a cause; Tailor's is that of its process."""
+    sums = collections.Counter()
+    for piece in tale["path"]:
+        if piece["code"] == code:
+            who = piece.get("who", "").partition(" behind ")[0]
+            found = re.search(r"\[(\d+)\]$", who)
+            sums[int(found[1]) if found else tailor] += piece["e"] - piece["b"]
+    return sums
+
+
+def within(reported_ns, true_ns):
+    """Whether no more is reported than there was."""
+    return reported_ns <= true_ns + max(EXACT_NS, EXACT_SHARE * true_ns)

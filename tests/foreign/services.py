@@ -18,7 +18,7 @@ from rig.other_proxies import find, nginx
 from rig.ports import free_port, listens
 from rig.process import Process
 from rig.safepoints import Safepoints
-from rig.stage import (PROXY_CPU, SERVER_CPU, SERVER_PRIORITY,
+from rig.stage import (NICER, PROXY_CPU, SERVER_CPU, SERVER_PRIORITY,
                        may_schedule)
 from rig.wait import wait_until
 
@@ -91,16 +91,16 @@ class Service(Process):
     workers = 0    # processes that serve, if not the first one
     cpus = (SERVER_CPU,)
     threads = True  # it serves several requests at one time
+    keys = {}       # of the server in Tailor's configuration
 
     def __init__(self, world):
         self.world = world
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
-        self.keys = {"connections_max": CONNECTIONS}
+        self.keys = {"connections_max": CONNECTIONS, **self.keys}
         self.group = Group(f"tailor-{self.name}-{os.getpid()}-{self.port}")
         argv = [str(a) for a in self.argv()]
-        ordinary = ["chrt", "-o", "0"] * may_schedule()
-        super().__init__([*ordinary, *self.group.command(argv)],
+        super().__init__([*NICER * may_schedule(), *self.group.command(argv)],
                          env=world.environment, group=True,
                          cwd=world.folder, stdout=subprocess.DEVNULL)
         try:
@@ -174,8 +174,12 @@ class Service(Process):
         self.group.remove()
 
 
+CPYTHON = {"jvm": "usdt"}  # its probes, which are not used unasked
+
+
 class Python(Service):
     name = "python"
+    keys = CPYTHON
 
     def argv(self):
         return [sys.executable, HERE / "threads.py", self.port]
@@ -183,6 +187,7 @@ class Python(Service):
 
 class Gunicorn(Service):
     name = "gunicorn"
+    keys = CPYTHON
     workers = 2
     threads = False
 
@@ -274,6 +279,12 @@ NGINX = """
 			proxy_set_header Connection "";
 		}}
 		location / {{ root {folder}; }}
+		# Without reading ahead: it waits for each block.
+		location = /part {{
+			root {folder};
+			directio 512;
+			output_buffers 1 32k;
+		}}
 		location ~ ^/(text|long)$ {{ root {folder}; gzip on; }}
 	}}
 """

@@ -5,15 +5,17 @@ import dataclasses
 
 from rig.verdicts import middle
 
-OUTCOMES = ("right", "wrong", "unseen", "plain")
+OUTCOMES = ("right", "both", "wrong", "unseen", "plain")
 CALM = "(nothing)"
 
 
 def cell(row):
-    """'20', '19x1' (one wrong), '12?8' (eight not observed or plain)."""
+    """'20', '19x1' (one wrong), '12?8' (eight not observed or plain), '18+2'
+    (two named second, after what took as long)."""
     count = {o: sum(f.outcome == o for f in row) for o in OUTCOMES}
     rest = count["unseen"] + count["plain"]
     return (f"{count['right']}"
+            + (f"+{count['both']}" if count["both"] else "")
             + (f"x{count['wrong']}" if count["wrong"] else "")
             + (f"?{rest}" if rest else ""))
 
@@ -28,8 +30,8 @@ class Results:
         self.skipped = {}         # service or service/hazard -> why
         self.broken = {}          # service/hazard -> what went wrong
         self.calm = {}            # service -> [Finding], of which p50, p99
-        self.seen = {}            # request -> (process, begin, end)
-        self.opinions = {}        # service/hazard -> (bpftrace agrees, of)
+        self.seen = {}            # request -> (thread, begin, end)
+        self.opinions = {}        # service/hazard -> tool -> (agrees, of)
         self.latency = {}         # service -> [ns] of undisturbed requests
 
     def add(self, finding):
@@ -62,21 +64,24 @@ class Results:
         """Tables of at most 80 columns."""
         sums = self.sums()
         total = sum(sums.values()) or 1
-        lines = ["Named right; x: named wrong; ?: not observed, or true and "
-                 "saying less.", ""]
+        lines = ["Named right; +: second, after what took as long; x: named "
+                 "wrong;", "?: not observed, or true and saying less.", ""]
         lines += self._grid(lambda row: row and cell(row))
         lines += ["", "Within 5 % or 0.1 ms of the truth, of those named "
                   "right.", ""]
         lines += self._grid(self._exact)
         lines += ["", f"{total} injections: {sums['right']} right, "
-                  f"{sums['wrong']} wrong ({100 * sums['wrong'] / total:.1f} "
-                  "%),", f"{sums['unseen']} not observed, {sums['plain']} "
-                  "without a cause."]
+                  f"{sums['both']} second of two, {sums['wrong']} wrong",
+                  f"({100 * sums['wrong'] / total:.2f} %), {sums['unseen']} "
+                  f"not observed, {sums['plain']} without a cause."]
         lines += self._undisturbed()
         if self.opinions:
-            lines += ["", "Of those named right, bpftrace has the same:"]
-            lines += [f"{name:26}{agreed:3}/{count}" for name,
-                      (agreed, count) in self.opinions.items() if count]
+            tools = sorted({t for row in self.opinions.values() for t in row})
+            lines += ["", "Of those named right, these have the same:",
+                      f"{'':22}" + "".join(f"{t:>12}" for t in tools)]
+            lines += [f"{name:22}" + "".join(
+                f"{'/'.join(map(str, row.get(t, '-'))):>12}" for t in tools)
+                for name, row in self.opinions.items()]
         for name, why in sorted({**self.skipped, **self.broken}.items()):
             lines.append(f"{name}: {' '.join(why.split())[:60]}")
         return "\n".join(lines)

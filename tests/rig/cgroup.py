@@ -1,4 +1,5 @@
-"""A control group of a test's own: CPU quota and freezer, version 1 or 2."""
+"""A control group of a test's own: CPU quota, freezer, rate of its disk;
+version 1 or 2."""
 
 import os
 import pathlib
@@ -34,11 +35,12 @@ class Group:
     """
 
     def __init__(self, name):
-        try:
-            _write(ROOT / "cgroup.subtree_control", "+cpu")
-        except PermissionError:
-            pass  # version 1, or it is so already, or there is no quota
-        old = [_made(ROOT / kind, name) for kind in ("cpu", "freezer")
+        for controller in ("+cpu", "+io"):
+            try:
+                _write(ROOT / "cgroup.subtree_control", controller)
+            except PermissionError:
+                pass  # version 1, or it is so already, or there is none
+        old = [_made(ROOT / kind, name) for kind in ("cpu", "freezer", "blkio")
                if (ROOT / kind).is_dir()]
         new = _made(ROOT / "unified" if (ROOT / "unified").is_dir() else ROOT,
                     name)
@@ -69,7 +71,8 @@ class Group:
 
     def limit(self, quota_us):
         """So much CPU time in each period of 100 ms, of threads that are not
-        real-time; None: no limit."""
+        real-time; None: no limit.  Of what there is it gets most: else it
+        would not come to its limit on a machine in use."""
         if self._cpu is None:
             raise PermissionError("no CPU quota can be set here")
         if self._cpu not in self._joined:
@@ -77,8 +80,10 @@ class Group:
             for pid in self.processes():
                 _write(there / "cgroup.procs", pid)
         if (self._cpu / "cpu.max").exists():
+            _write(self._cpu / "cpu.weight", 10_000)
             _write(self._cpu / "cpu.max", f"{quota_us or 'max'} {PERIOD_US}")
         else:
+            _write(self._cpu / "cpu.shares", 262_144)
             _write(self._cpu / "cpu.cfs_period_us", PERIOD_US)
             _write(self._cpu / "cpu.cfs_quota_us", quota_us or -1)
 
@@ -89,6 +94,32 @@ class Group:
         if "throttled_usec" in stat:
             return int(stat["throttled_usec"]) * 1000
         return int(stat["throttled_time"])
+
+    # --- disk -------------------------------------------------------------
+
+    def slow_disk(self, folder, per_s):
+        """So many reads, and writes, in a second of the disk with a folder;
+        None: as many as it can.  The kernel lets a tenth pass at once, and
+        then none until a tenth of a second is over."""
+        number = os.stat(folder).st_dev
+        disk = pathlib.Path(
+            f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+        if (disk / "partition").exists():
+            disk = disk.parent
+        if not (disk / "dev").exists():
+            raise PermissionError(f"{folder} is on no disk")
+        device = (disk / "dev").read_text(encoding="ascii").strip()
+        for path in self.paths:
+            if (path / "io.max").exists():
+                _write(path / "io.max", f"{device} riops={per_s or 'max'} "
+                       f"wiops={per_s or 'max'}")
+                return
+            if (path / "blkio.throttle.read_iops_device").exists():
+                for what in ("read", "write"):
+                    _write(path / f"blkio.throttle.{what}_iops_device",
+                           f"{device} {per_s or 0}")
+                return
+        raise PermissionError("no disk's rate can be limited here")
 
     # --- freezer ----------------------------------------------------------
 

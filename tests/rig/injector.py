@@ -45,6 +45,11 @@ class Scenario:
     def inject(self, random):
         raise NotImplementedError
 
+    def is_witnessed(self, tale):
+        """Whether another account than Tailor's has what the verdict names,
+        though it was not injected."""
+        return False
+
     def hit(self, tale, harm_ns):
         """Whether the harm struck the request, by the injector's account."""
         return harm_ns > HIT_NS

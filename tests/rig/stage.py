@@ -83,12 +83,13 @@ class Account:
     """The kernel's own account of the threads of processes, ns.
 
     ran_ns: on a CPU; delay_ns: runnable without one; compiled_ns: the JVM's
-    compilers' time on one.
+    compilers' time on one.  ran, delay: the same of each thread.
     """
 
     def __init__(self, *pids):
         self._pids = pids
         self.ran_ns = self.delay_ns = self.compiled_ns = 0
+        self.ran, self.delay = {}, {}
         self._before = dict(self._threads())
 
     def _threads(self):
@@ -108,6 +109,8 @@ class Account:
         ended it is not known."""
         for tid, (ran_ns, delay_ns, name) in self._threads():
             before = self._before.get(tid, (0, 0))
+            self.ran[int(tid)] = ran_ns - before[0]
+            self.delay[int(tid)] = delay_ns - before[1]
             self.ran_ns += ran_ns - before[0]
             self.delay_ns += delay_ns - before[1]
             if name.startswith(("C1 Compiler", "C2 Compiler")):

@@ -5,7 +5,10 @@ the injector, the victim or the kernel's own accounts, never by Tailor.  A
 Finding is what the request's tale says of it:
 
 right         the verdict's code is one that the scenario accepts (and its
-              text has the scenario's word, where it has one)
+              text has the scenario's word, where it has one), or that another
+              account than Tailor's witnesses
+both          the verdict names first what by the injector's own clocks took
+              about as long, and then what was injected; both lengths are exact
 not observed  the tale says that it does not know
 plain         its code is true and says less: one of the scenario's plain
               codes, or that nothing is explained
@@ -30,6 +33,7 @@ HONEST = ("work", "proxy", "network", "client_send", "unknown", "blind",
           "lost", "not_observed", "sleep")
 FALSE_NS = MS
 EXACT_NS, EXACT_SHARE = 100_000, 0.05
+NEAR_TIE = 0.8
 
 
 @dataclasses.dataclass
@@ -38,6 +42,8 @@ class Injection:
     request: str                  # its x-request-id
     harm_ns: int = None           # how long; None: not measured
     stamps: dict = None           # the client's own, if they matter
+    window: tuple = None          # (begin, end), if only what is within counts
+    beside: dict = None           # other codes: ns, by the injector's clocks
 
 
 @dataclasses.dataclass
@@ -61,13 +67,17 @@ class Finding:
     harm_ns: int = None
     text: str = ""
     causes: dict = dataclasses.field(default_factory=dict)
+    within: dict = None           # of the injection's window alone
     false: list = dataclasses.field(default_factory=list)
     plain: bool = False           # true, and says less than was done
+    both: bool = False            # named second, after what is as true
 
     @property
     def outcome(self):
         if self.right:
             return "right"
+        if self.both:
+            return "both"
         if self.code in UNSEEN:
             return "unseen"
         return "plain" if self.plain else "wrong"
@@ -80,22 +90,54 @@ class Finding:
 
     @property
     def exact(self):
-        return self.harm_ns is None or abs(self.error_ns) <= max(
-            EXACT_NS, EXACT_SHARE * self.harm_ns)
+        return self.harm_ns is None or is_exact(self.reported_ns, self.harm_ns)
+
+
+def is_exact(reported_ns, true_ns):
+    """Whether a length is the true one, as well as it can be known."""
+    return abs(reported_ns - true_ns) <= max(EXACT_NS, EXACT_SHARE * true_ns)
+
+
+def spent(tale, codes, window=None):
+    """The time that a tale gives to causes; in a window of CLOCK_MONOTONIC,
+    what lies within."""
+    if window is None:
+        return sum(tale["causes"].get(code, 0) for code in codes)
+    begin, end = (at - int(tale["t0"]) for at in window)
+    return sum(max(0, min(piece["e"], end) - max(piece["b"], begin))
+               for piece in tale["path"] if piece["code"] in codes)
+
+
+def names_both(injection, harm_ns, tale, codes):
+    """Whether the verdict's first cause took at least about as long as what
+    was injected, and that is its second: by the injector's clocks."""
+    first = tale["verdict"]["code"]
+    true_ns = (injection.beside or {}).get(first, 0)
+    rest = {code: ns for code, ns in tale["causes"].items() if code != first}
+    second = max(rest, key=rest.get, default=None)
+    return (harm_ns is not None and true_ns >= NEAR_TIE * harm_ns
+            and second in codes and rest[second] > tale["total"] / 5
+            and is_exact(spent(tale, [first], injection.window), true_ns)
+            and is_exact(spent(tale, codes, injection.window), harm_ns))
 
 
 def judge_injected(scenario, injection, harm_ns, tale):
     """Whether a tale names what was done, and its time."""
-    verdict, sums = tale["verdict"], tale["causes"]
+    verdict = tale["verdict"]
     accept = scenario.accept or (verdict["code"],)
+    reported = scenario.reported or accept
     words = " ".join([verdict["text"], *verdict.get("evidence", ())])
+    named = verdict["code"] in accept and scenario.naming in words
     return Finding(
         injected=scenario.name, request=injection.request,
-        code=verdict["code"],
-        right=verdict["code"] in accept and scenario.naming in words,
-        reported_ns=sum(sums.get(c, 0) for c in scenario.reported or accept),
-        harm_ns=harm_ns, text=verdict["text"], causes=sums,
-        plain=verdict["code"] in ("unknown", *scenario.plain))
+        code=verdict["code"], right=named or scenario.is_witnessed(tale),
+        reported_ns=spent(tale, reported, injection.window),
+        harm_ns=harm_ns, text=verdict["text"], causes=tale["causes"],
+        within=injection.window and {
+            code: spent(tale, [code], injection.window)
+            for code in tale["causes"]},
+        plain=verdict["code"] in ("unknown", *scenario.plain),
+        both=names_both(injection, harm_ns, tale, reported))
 
 
 def judge_calm(scenario, request, tale, witness):

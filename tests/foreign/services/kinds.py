@@ -1,10 +1,9 @@
 """What a Python service does to a request; threads.py and wsgi.py serve it.
 
 work(query, body) does what /work?kind=... asks for and returns (truth, body).
-truth is "BEGIN END CPU PID": from when to when the thing lasted by
-CLOCK_MONOTONIC, what this thread computed meanwhile, ns, and the process.
-Of touch and mapped CPU is what the same takes when all is in memory, and END
-lies before it.
+truth is "BEGIN END CPU PID TID": from when to when the thing lasted by
+CLOCK_MONOTONIC, what this thread computed meanwhile, ns, process and thread.
+Of touch and mapped CPU is what the same takes when all is in memory.
 The same kinds, in other languages, are in node.js, service.go, Kinds.java.
 """
 
@@ -19,7 +18,7 @@ import urllib.parse
 
 PAGE = mmap.PAGESIZE
 BLOCK = 1 << 18
-MEGABYTE = bytes(1 << 20)
+PIECE = bytes(1 << 16)
 DATA = os.environ.get("FOREIGN_DATA", "")        # a folder with a file "cold"
 UPSTREAM = int(os.environ.get("FOREIGN_UPSTREAM", "0"))  # another service
 SILENT = int(os.environ.get("FOREIGN_SILENT", "0"))      # UDP, no response
@@ -38,11 +37,13 @@ def burn(ms):
 
 
 def twice(action):
-    """Do what faults, and once more when nothing does; the latter's time."""
-    action()
+    """Do what faults, and once more when nothing does: begin and end of the
+    former, the latter's time."""
     begin = time.monotonic_ns()
     action()
-    return time.monotonic_ns() - begin
+    end = time.monotonic_ns()
+    action()
+    return begin, end, time.monotonic_ns() - end
 
 
 def none(_):
@@ -77,10 +78,10 @@ def take(_):
 def spin(q):
     """n threads compute from now on, for so long on the clock."""
     go = threading.Event()
+    end = time.monotonic() + q["ms"] / 1e3
 
     def spinner():
         go.wait()
-        end = time.monotonic() + q["ms"] / 1e3
         while time.monotonic() < end:
             sum(range(500))
     for _ in range(q["n"]):
@@ -118,7 +119,7 @@ def fsync(q):
                  os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         for _ in range(q["n"]):
-            os.write(fd, MEGABYTE)
+            os.write(fd, PIECE)
             os.fsync(fd)
     finally:
         os.close(fd)
@@ -179,15 +180,16 @@ def work(query, body):
     q = dict(urllib.parse.parse_qsl(query))
     q = {"how": "", **q, **{name: int(q.get(name, 1))
                             for name in ("ms", "n", "bytes")}}
-    begin, ran, again = time.monotonic_ns(), time.thread_time_ns(), None
+    begin, ran, twice_of = time.monotonic_ns(), time.thread_time_ns(), None
     if q["kind"] == "big":
         body = b"x" * q["bytes"]
     elif q["kind"] == "upload":
         body = str(len(body)).encode()
     else:
-        again = KINDS[q["kind"]](q)
+        twice_of = KINDS[q["kind"]](q)
         body = b"done\n"
     end, ran = time.monotonic_ns(), time.thread_time_ns() - ran
-    if again is not None:
-        end, ran = end - again, again
-    return f"{begin} {end} {ran} {os.getpid()}", body
+    if twice_of is not None:
+        begin, end, ran = twice_of
+    return (f"{begin} {end} {ran} {os.getpid()} {threading.get_native_id()}",
+            body)

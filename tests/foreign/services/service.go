@@ -26,12 +26,12 @@ const (
 )
 
 var (
-	page     = os.Getpagesize()
-	megabyte = make([]byte, 1<<20)
-	data     = os.Getenv("FOREIGN_DATA")
-	lock     sync.Mutex
-	heap     []*int
-	sink     byte
+	page  = os.Getpagesize()
+	piece = make([]byte, 1<<16)
+	data  = os.Getenv("FOREIGN_DATA")
+	lock  sync.Mutex
+	heap  []*int
+	sink  byte
 )
 
 func now(clock uintptr) int64 {
@@ -56,12 +56,17 @@ func (q query) length() time.Duration {
 	return time.Duration(q.number("ms")) * time.Millisecond
 }
 
-// Do what faults, and once more when nothing does; the latter's time.
-func twice(action func()) int64 {
-	action()
+// truth is when a thing began and ended, and what its thread computed.
+type truth struct{ begin, end, cpu int64 }
+
+// Do what faults, and once more when nothing does: the former's begin and end,
+// the latter's time.
+func twice(action func()) truth {
 	begin := now(monotonic)
 	action()
-	return now(monotonic) - begin
+	end := now(monotonic)
+	action()
+	return truth{begin, end, now(monotonic) - end}
 }
 
 func sleep(q query) { time.Sleep(q.length()) }
@@ -111,7 +116,7 @@ func cold(q query) {
 	}
 }
 
-func mapped(q query) (again int64) {
+func mapped(q query) truth {
 	file, pages := coldFile()
 	defer file.Close()
 	m, err := syscall.Mmap(int(file.Fd()), 0, pages*page,
@@ -122,12 +127,11 @@ func mapped(q query) (again int64) {
 	defer syscall.Munmap(m)
 	syscall.Madvise(m, syscall.MADV_RANDOM)
 	places := rand.Perm(pages)[:q.number("n")]
-	again = twice(func() {
+	return twice(func() {
 		for _, place := range places {
 			sink += m[place*page]
 		}
 	})
-	return
 }
 
 func fsync(q query) {
@@ -137,7 +141,7 @@ func fsync(q query) {
 	}
 	defer file.Close()
 	for i := q.number("n"); i > 0; i-- {
-		file.Write(megabyte)
+		file.Write(piece)
 		file.Sync()
 	}
 }
@@ -171,7 +175,7 @@ func collect(q query) {
 	runtime.GC()
 }
 
-func touch(q query) int64 {
+func touch(q query) truth {
 	n := q.number("n")
 	m, err := syscall.Mmap(-1, 0, n*page,
 		syscall.PROT_READ|syscall.PROT_WRITE,
@@ -195,7 +199,7 @@ var kinds = map[string]func(query){
 	"collect": collect,
 }
 
-var faulting = map[string]func(query) int64{"touch": touch, "mapped": mapped}
+var faulting = map[string]func(query) truth{"touch": touch, "mapped": mapped}
 
 // Kinds that leave their thread to other goroutines while they wait: the CPU
 // time of a request of these means nothing.
@@ -209,7 +213,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		runtime.LockOSThread() // its CPU time is that of the request
 		defer runtime.UnlockOSThread()
 	}
-	var again int64
+	var t truth
 	begin, ran := now(monotonic), now(ofThread)
 	switch q.Get("kind") {
 	case "big":
@@ -217,18 +221,18 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	case "upload":
 		body = []byte(strconv.Itoa(len(body)))
 	case "touch", "mapped":
-		again = faulting[q.Get("kind")](q)
+		t = faulting[q.Get("kind")](q)
 		body = []byte("done\n")
 	default:
 		kinds[q.Get("kind")](q)
 		body = []byte("done\n")
 	}
-	end, cpu := now(monotonic), now(ofThread)-ran
-	if again != 0 {
-		end, cpu = end-again, again
+	if t.end == 0 {
+		t = truth{begin, now(monotonic), now(ofThread) - ran}
 	}
 	w.Header().Set("Truth",
-		fmt.Sprintf("%d %d %d %d", begin, end, cpu, os.Getpid()))
+		fmt.Sprintf("%d %d %d %d %d", t.begin, t.end, t.cpu, os.Getpid(),
+			syscall.Gettid()))
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.Write(body)
 }

@@ -162,6 +162,22 @@ on_v8(struct plot *p)
 	    7, 7000 * US);
 }
 
+/* In one of the server's processes: the one that had the request. */
+static void
+on_worker_gc(struct plot *p)
+{
+	SCENE(&p->scene, 8000 * US, 0, TALECHAIN_JVM_GC_END, TALECHAIN_CAUSE_V8,
+	    0, 7000 * US, A_PID);
+}
+
+/* In another one. */
+static void
+on_other_worker_gc(struct plot *p)
+{
+	SCENE(&p->scene, 8000 * US, 0, TALECHAIN_JVM_GC_END, TALECHAIN_CAUSE_V8,
+	    0, 7000 * US, OTHER_PID);
+}
+
 static void
 on_safepoint(struct plot *p)
 {
@@ -758,7 +774,7 @@ const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 waited for a lock in the kernel."),
     CASE(lock, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it."),
-    CASE(handed_over, WORK, 9892, "9.89 of 10.0 ms: A's thread 502 computed."),
+    CASE(handed_over, WORK, 9902, "9.90 of 10.0 ms: A's thread 502 computed."),
     CASE(sleep, SLEEP, 8000,
 	"8.00 of 10.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
@@ -771,6 +787,9 @@ const struct cause_case cases[] = {
 	"1."),
     CASE(gc, GC, 7000, "7.00 of 10.0 ms: A was in a gc (allocation)."),
     CASE(v8, GC, 7000, "7.00 of 10.0 ms: A was in a V8 collection."),
+    CASE(worker_gc, GC, 7000, "7.00 of 10.0 ms: A was in a V8 collection."),
+    CASE(other_worker_gc, WORK, 9922,
+	"9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(safepoint, SAFEPOINT, 7000,
 	"7.00 of 10.0 ms: A was in a safepoint (not_gc)."),
     CASE(exit_, EXIT, 7000, "7.00 of 10.0 ms: A was not running."),

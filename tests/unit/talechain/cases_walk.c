@@ -146,6 +146,46 @@ on_handed_twice(struct plot *p)
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
+/* It gives a part away and computes on; that part only waits for its CPU. */
+static void
+on_handed_beside(struct plot *p)
+{
+	wakes(p, 500, A_TID, B_TID);
+	passes(p, 8500, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 8000);
+	wakes(p, 8900, B_TID, A_TID);
+	passes(p, 8910, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* One thread stops before the other: the process is when both have. */
+static void
+on_stopped_in_turn(struct plot *p)
+{
+	wakes(p, 500, A_TID, B_TID);
+	passes(p, 990, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 490);
+	passes(p, 1000, B_TID, TALECHAIN_OFF_STOPPED, A_TID, 10);
+	plot_leaves(p, 1800, A_TID, TALECHAIN_OFF_STOPPED, 0);
+	plot_enters(p, 9000, A_TID, 0, 0);
+	passes(p, 9010, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 0);
+	passes(p, 9020, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* How it came back to its CPU was not recorded. */
+static void
+on_entry_missing(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+}
+
+/* The same, and it computes from then on: it read the request there. */
+static void
+on_reads_unseen(struct plot *p)
+{
+	p->awake = true;
+	plot_leaves(p, -500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 50, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+}
+
 /* Another answers: A's thread gave it all away. */
 static void
 on_given_away(struct plot *p)
@@ -237,6 +277,18 @@ named(struct plot *p, uint32_t tid, const char name[16])
 	memcpy(text, name, sizeof(text));
 	KERNEL(p, -2900, tid, A_PID, TALECHAIN_THREAD, tid, A_PID, text[0],
 	    text[1]);
+}
+
+/* A hog had the CPU for long, then a thread of A's for a moment. */
+static void
+on_behind_two(struct plot *p)
+{
+	named(p, C_TID, "G1 Service\0\0\0\0\0");
+	p->wait = 8000;
+	p->before = C_TID;
+	p->taken = 8075;
+	KERNEL(p, 7960, HOG, HOG, TALECHAIN_SCHEDULE, PACK(A_PID, C_TID), 0, 0,
+	    7000 * US);
 }
 
 /* A thread of A's that has nothing to do with the request takes its CPU. */
@@ -462,8 +514,18 @@ const struct cause_case walk_cases[] = {
     CASE(interpreter_brief, WORK, 6892,
 	"6.89 of 10.0 ms: A's thread 501 computed. 2.99 of 10.0 ms: A's thread "
 	"501 waited until thread 502 woke it, which computed meanwhile."),
-    CASE(handed_on, WORK, 9892, "9.89 of 10.0 ms: A's thread 503 computed."),
-    CASE(handed_twice, WORK, 9882, "9.88 of 10.0 ms: A's thread 501 computed."),
+    CASE(handed_on, WORK, 9902, "9.90 of 10.0 ms: A's thread 503 computed."),
+    CASE(handed_twice, WORK, 9902, "9.90 of 10.0 ms: A's thread 501 computed."),
+    CASE(
+	handed_beside, WORK, 9912, "9.91 of 10.0 ms: A's thread 501 computed."),
+    CASE(stopped_in_turn, STOPPED, 7200,
+	"7.20 of 10.0 ms: A's process 500 was stopped by a signal, a debugger "
+	"or the freezer."),
+    CASE(entry_missing, SLEEP, 8000,
+	"8.00 of 10.0 ms: A's thread 501 slept until a timer or another "
+	"interrupt woke it."),
+    CASE(reads_unseen, WORK, 9922,
+	"9.92 of 10.0 ms: A's thread 501 computed (likely)."),
     CASE(given_away, WORK, 9912, "9.91 of 10.0 ms: A's thread 502 computed."),
     CASE(busy_pool, LOCK, 8490,
 	"8.49 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
@@ -480,6 +542,9 @@ const struct cause_case walk_cases[] = {
     CASE(java_holder, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread qtp-1[501] waited until "
 	"http-nio-8080-exec-no-178[502] woke it, which computed meanwhile."),
+    CASE(behind_two, RUNQ, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
+	"mostly ran stress-ng[777]."),
     CASE(compiler, CLASS_LOADING, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1, on which A's "
 	"compiler C1 CompilerThre[502] ran."),
