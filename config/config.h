@@ -79,6 +79,7 @@ enum config_jvm {
 enum config_access {
 	CONFIG_ACCESS_JSON,
 	CONFIG_ACCESS_TEXT,
+	CONFIG_ACCESS_COMBINED,
 };
 
 struct config_server {

@@ -108,6 +108,7 @@ static const struct key_choice formats[] = {
 static const struct key_choice access_formats[] = {
     {"json", CONFIG_ACCESS_JSON},
     {"text", CONFIG_ACCESS_TEXT},
+    {"combined", CONFIG_ACCESS_COMBINED},
     {NULL, 0},
 };
 static const struct key_choice redactions[] = {
@@ -631,10 +632,10 @@ const struct config_key config_keys[] = {
 {"access_log.format", KEY_CHOICE, PLACE(config, access_log.format),
 	.choices = access_formats, .fallback = "json",
 	.meaning = "json is one object per line; text resembles HAProxy's HTTP "
-	"log."},
+	"log; combined is the format of Apache and nginx."},
 {"access_log.redact", KEY_FLAGS, .choices = redactions, .fallback = "",
 	.meaning = "What is left out: query is the text after the question "
-	"mark of a target, which may contain secrets; client is the last part "
+	"mark of a target and a referer, which may contain secrets; client is the last part "
 	"of the client's address (8 bits of IPv4, 80 of IPv6)."},
 
 {"process.user", KEY_TEXT, PLACE(config, process.user),
