@@ -25,7 +25,10 @@ struct permission {
 	uint64_t effective, bounding;
 	bool filtered;	   /* a seccomp filter is in force */
 	char lockdown[24]; /* of the kernel: "integrity"; "": none */
+	char unit[64];	   /* the service of systemd's that this is; "": none */
 };
+
+#define PERMISSION_TEXT 250 /* bytes of each text below, at most */
 
 /* Read this process's permissions from /proc and /sys. */
 void permission_read(struct permission *p);
@@ -34,8 +37,8 @@ void permission_read(struct permission *p);
 bool permission_to_trace(const struct permission *p);
 
 /*
- * Tracing the kernel was refused (EPERM): the reason and the remedy, as parts
- * of sentences, in 150 bytes each.  Return out.
+ * Tracing the kernel was refused (EPERM): the reason, as part of a sentence,
+ * and the command that changes it.  Return out.
  */
 char *permission_why(const struct permission *p, char *out, size_t size);
 char *permission_remedy(const struct permission *p, char *out, size_t size);
@@ -47,5 +50,9 @@ char *permission_remedy(const struct permission *p, char *out, size_t size);
  */
 char *permission_remedy_user(const struct permission *p, const char *user,
     uint64_t needed, char *out, size_t size);
+
+/* How this program is started as that user: a command.  Returns out. */
+char *permission_start_as(
+    const struct permission *p, const char *user, char *out, size_t size);
 
 #endif

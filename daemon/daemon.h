@@ -10,6 +10,7 @@
 
 #include <event2/event_struct.h>
 
+#include "daemon/ready.h"
 #include "daemon/reload.h"
 #include "proxy/admin/tale_api.h"
 #include "proxy/request/proxy.h"
@@ -25,6 +26,7 @@ struct daemon {
 
 	struct timer tick_timer;
 	struct instant ticked;
+	struct ready ready;
 	struct event hazard_event, answer_event, signal[DAEMON_SIGNALS];
 
 	enum {

@@ -195,7 +195,7 @@ process_found(struct process *p, const struct family *found, const char *how,
 		return;
 	}
 	process_command(p, COMMAND_SERVER_START, NULL);
-	log_event(LOG_LEVEL_NOTICE, "server_found", "server=%s pid=%d how=%s",
+	log_event(LOG_LEVEL_INFO, "server_found", "server=%s pid=%d how=%s",
 	    p->server->name, (int)pid, how);
 	if (pidfd < 0)
 		log_event(LOG_LEVEL_WARNING, "server_exit_unwatched",
@@ -257,7 +257,8 @@ static void
 process_lost(struct process *p, enum finder_result why)
 {
 	char user[PROC_USER_BYTES] = "another user", text[PAGE_TEXT];
-	char remedy[PAGE_TEXT];
+	char remedy[PAGE_TEXT], fix[PERMISSION_TEXT];
+	enum log_level level = LOG_LEVEL_INFO;
 	struct permission permission;
 
 	if (p->finder.sockets.uid != (uid_t)-1)
@@ -265,21 +266,31 @@ process_lost(struct process *p, enum finder_result why)
 	if (why == FINDER_NONE) {
 		snprintf(
 		    text, sizeof(text), "nothing listens on its address here");
+		snprintf(
+		    fix, sizeof(fix), "start it, or correct servers[].address");
 	} else if (why == FINDER_ASLEEP) {
 		snprintf(text, sizeof(text),
 		    "systemd holds its socket and has not started it");
+		snprintf(
+		    fix, sizeof(fix), "nothing: its first connection does");
 	} else {
 		permission_read(&permission);
 		snprintf(text, sizeof(text),
 		    "its process belongs to user %s: %s", user,
 		    permission_remedy_user(&permission, user,
 			PERMISSION_SYS_PTRACE, remedy, sizeof(remedy)));
+		permission_start_as(&permission, user, fix, sizeof(fix));
+		level = LOG_LEVEL_WARNING;
 	}
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));
-	log_event(why == FINDER_FOREIGN ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
-	    "server_not_found", "server=%s why=\"%s\"", p->server->name, text);
+	/* At the start it is this server's line, observed.h; later its end is in
+	 * the log. */
+	if (p->generation == 0 && level == LOG_LEVEL_INFO)
+		level = LOG_LEVEL_NOTICE;
+	log_event(level, "server_not_found", "server=%s why=\"%s\" do=\"%s\"",
+	    p->server->name, text, fix);
 }
 
 /* Whether the previous process is still ending. */
@@ -438,10 +449,6 @@ process_turn_page(struct process *p, struct instant now)
 			memcpy(p->why, why, sizeof(p->why));
 		if (err == 0) {
 			p->jvm = owner;
-			if (p->page == NULL)
-				log_event(LOG_LEVEL_NOTICE, "server_signals",
-				    "server=%s source=\"%s\"", p->server->name,
-				    page->text);
 			process_command(p, COMMAND_PAGE, page);
 			p->page = page;
 		} else if (++p->page_tries < PAGE_SOON_TRIES) {
@@ -449,10 +456,6 @@ process_turn_page(struct process *p, struct instant now)
 		} else {
 			next_ns = PAGE_LATER_NS;
 		}
-		if (err < 0 && p->page_tries == PAGE_SOON_TRIES && !p->probed)
-			log_event(LOG_LEVEL_WARNING, "server_signals_missing",
-			    "server=%s pid=%d why=\"%s\"", p->server->name,
-			    (int)p->jvm, p->why);
 	}
 	p->page_at = instant_plus(now, next_ns);
 	return next_ns;

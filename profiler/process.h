@@ -60,7 +60,6 @@ struct process {
 	char why[PAGE_TEXT];	  /* why there is no page */
 	char where[PAGE_TEXT];	  /* why its process is not known */
 	unsigned page_tries;
-	bool probed; /* its collections are seen without the page */
 	struct instant find_at, page_at, thread_at; /* next attempts */
 	struct instant sockets_at; /* when to compare the address's sockets */
 	struct instant doubt_end;  /* a thread ended: check until then */

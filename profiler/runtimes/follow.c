@@ -48,17 +48,16 @@ server_attach(struct runtimes *r, unsigned server,
     const struct runtime *runtime, const char *file)
 {
 	struct runtimes_server *s = &r->server[server];
-	char why[PROBES_WHY] = "";
 	int root = 0;
-	int err = runtimes_attach(r, runtime, file, why);
+	int err = runtimes_attach(r, runtime, file, s->why);
 
 	if (err < 0) {
+		s->remedy = remedy(runtime, err);
 		if (s->off != runtime)
 			log_event(LOG_LEVEL_WARNING, "runtime_off",
 			    "server=%s runtime=%s why=\"%s\" costs=\"its "
 			    "collections are not seen\" do=\"%s\"",
-			    s->options->name, runtime->name, why,
-			    remedy(runtime, err));
+			    s->options->name, runtime->name, s->why, s->remedy);
 		s->off = runtime;
 		return false;
 	}

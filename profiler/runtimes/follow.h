@@ -27,6 +27,8 @@ struct runtimes_server {
 	struct instant due;
 	const struct runtime *runtime; /* whose probes it has, NULL: none */
 	const struct runtime *off;     /* of which it was logged: no probes */
+	char why[PROBES_WHY];	       /* of off */
+	const char *remedy;
 	char detail[100];
 };
 
