@@ -215,11 +215,13 @@ permission_remedy_user(const struct permission *p, const char *user,
 }
 
 char *
-permission_start_as(
-    const struct permission *p, const char *user, char *out, size_t size)
+permission_start_as(const struct permission *p, const char *user,
+    uint64_t needed, char *out, size_t size)
 {
 	char path[128];
 
+	if (p->root)
+		return permission_remedy_user(p, user, needed, out, size);
 	if (p->unit[0] != '\0')
 		snprintf(out, size,
 		    "systemctl edit %s: [Service] User=%s, then restart it",

@@ -51,8 +51,8 @@ char *permission_remedy(const struct permission *p, char *out, size_t size);
 char *permission_remedy_user(const struct permission *p, const char *user,
     uint64_t needed, char *out, size_t size);
 
-/* How this program is started as that user: a command.  Returns out. */
-char *permission_start_as(
-    const struct permission *p, const char *user, char *out, size_t size);
+/* The same as a command that starts this program as that user.  Returns out. */
+char *permission_start_as(const struct permission *p, const char *user,
+    uint64_t needed, char *out, size_t size);
 
 #endif

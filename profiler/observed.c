@@ -85,7 +85,9 @@ miss_user(const struct process *p, struct missing *m)
 	proc_uid(p->jvm, &uid);
 	proc_user_name(uid, user);
 	permission_read(&permission);
-	permission_start_as(&permission, user, fix, sizeof(fix));
+	permission_start_as(&permission, user,
+	    PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH, fix,
+	    sizeof(fix));
 	miss(m, "collections", p->why, fix);
 }
 

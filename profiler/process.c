@@ -266,8 +266,9 @@ process_lost(struct process *p, enum finder_result why)
 	if (why == FINDER_NONE) {
 		snprintf(
 		    text, sizeof(text), "nothing listens on its address here");
-		snprintf(
-		    fix, sizeof(fix), "start it, or correct servers[].address");
+		snprintf(fix, sizeof(fix),
+		    "start it, or correct servers[].address; if it is in a "
+		    "container of another user, run tailor as root");
 	} else if (why == FINDER_ASLEEP) {
 		snprintf(text, sizeof(text),
 		    "systemd holds its socket and has not started it");
@@ -279,7 +280,8 @@ process_lost(struct process *p, enum finder_result why)
 		    "its process belongs to user %s: %s", user,
 		    permission_remedy_user(&permission, user,
 			PERMISSION_SYS_PTRACE, remedy, sizeof(remedy)));
-		permission_start_as(&permission, user, fix, sizeof(fix));
+		permission_start_as(
+		    &permission, user, PERMISSION_SYS_PTRACE, fix, sizeof(fix));
 		level = LOG_LEVEL_WARNING;
 	}
 	if (strcmp(text, p->where) == 0 || p->pid != 0)

@@ -102,11 +102,11 @@ test_start_as(void **state)
 
 	(void)state;
 	assert_string_equal(
-	    permission_start_as(&unit, "bob", text, sizeof(text)),
+	    permission_start_as(&unit, "bob", 0, text, sizeof(text)),
 	    "systemctl edit tailor.service: [Service] User=bob, then restart "
 	    "it");
 	assert_non_null(
-	    strstr(permission_start_as(&shell, "bob", text, sizeof(text)),
+	    strstr(permission_start_as(&shell, "bob", 0, text, sizeof(text)),
 		"sudo -u bob "));
 }
 
