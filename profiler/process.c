@@ -252,17 +252,41 @@ process_hand_over(struct process *p, struct instant now)
 	return true;
 }
 
+/* Its process is another user's, or one of ours with more privileges. */
+static void
+process_foreign(
+    const struct process *p, char text[PAGE_TEXT], char fix[PERMISSION_TEXT])
+{
+	char user[PROC_USER_BYTES] = "another user", remedy[PAGE_TEXT];
+	uid_t uid = p->finder.sockets.uid;
+	struct permission permission;
+
+	permission_read(&permission);
+	if (uid == geteuid() && !permission.root) {
+		snprintf(text, PAGE_TEXT,
+		    "its process has capabilities or a group that tailor has "
+		    "not");
+		snprintf(fix, PERMISSION_TEXT,
+		    "run tailor as root, or with those: mostly "
+		    "CAP_NET_BIND_SERVICE, as tailor@USER.service has");
+		return;
+	}
+	if (uid != (uid_t)-1)
+		proc_user_name(uid, user);
+	snprintf(text, PAGE_TEXT, "its process belongs to user %s: %s", user,
+	    permission_remedy_user(&permission, user, PERMISSION_SYS_PTRACE,
+		remedy, sizeof(remedy)));
+	permission_start_as(
+	    &permission, user, PERMISSION_SYS_PTRACE, fix, PERMISSION_TEXT);
+}
+
 /* Log why its process cannot be found, once per reason. */
 static void
 process_lost(struct process *p, enum finder_result why)
 {
-	char user[PROC_USER_BYTES] = "another user", text[PAGE_TEXT];
-	char remedy[PAGE_TEXT], fix[PERMISSION_TEXT];
+	char text[PAGE_TEXT], fix[PERMISSION_TEXT];
 	enum log_level level = LOG_LEVEL_INFO;
-	struct permission permission;
 
-	if (p->finder.sockets.uid != (uid_t)-1)
-		proc_user_name(p->finder.sockets.uid, user);
 	if (why == FINDER_NONE) {
 		snprintf(
 		    text, sizeof(text), "nothing listens on its address here");
@@ -275,22 +299,17 @@ process_lost(struct process *p, enum finder_result why)
 		snprintf(
 		    fix, sizeof(fix), "nothing: its first connection does");
 	} else {
-		permission_read(&permission);
-		snprintf(text, sizeof(text),
-		    "its process belongs to user %s: %s", user,
-		    permission_remedy_user(&permission, user,
-			PERMISSION_SYS_PTRACE, remedy, sizeof(remedy)));
-		permission_start_as(
-		    &permission, user, PERMISSION_SYS_PTRACE, fix, sizeof(fix));
-		level = LOG_LEVEL_WARNING;
+		process_foreign(p, text, fix);
 	}
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));
 	/* At the start it is this server's line, observed.h; later its end is in
 	 * the log. */
-	if (p->generation == 0 && level == LOG_LEVEL_INFO)
+	if (p->generation == 0)
 		level = LOG_LEVEL_NOTICE;
+	if (why == FINDER_FOREIGN)
+		level = LOG_LEVEL_WARNING;
 	log_event(level, "server_not_found", "server=%s why=\"%s\" do=\"%s\"",
 	    p->server->name, text, fix);
 }

@@ -39,7 +39,8 @@ remedy(const struct runtime *runtime, int err)
 	if (runtime->page)
 		return "let the JVM keep hsperfdata, or load the agent";
 	return err == -ENOENT ? "use a build of it with symbols and probes"
-			      : "start tailor as root, after the server";
+			      : "start tailor as root, with process.user, "
+				"after the server";
 }
 
 /* The same for a server, with its log line. */
@@ -48,16 +49,20 @@ server_attach(struct runtimes *r, unsigned server,
     const struct runtime *runtime, const char *file)
 {
 	struct runtimes_server *s = &r->server[server];
+	char why[PROBES_WHY] = "";
 	int root = 0;
-	int err = runtimes_attach(r, runtime, file, s->why);
+	int err = runtimes_attach(r, runtime, file, why);
 
-	if (err < 0) {
+	/* Later tries have fewer privileges: the first reason is the one. */
+	if (err < 0 && s->off != runtime) {
+		memcpy(s->why, why, sizeof(s->why));
 		s->remedy = remedy(runtime, err);
-		if (s->off != runtime)
-			log_event(LOG_LEVEL_WARNING, "runtime_off",
-			    "server=%s runtime=%s why=\"%s\" costs=\"its "
-			    "collections are not seen\" do=\"%s\"",
-			    s->options->name, runtime->name, s->why, s->remedy);
+		log_event(LOG_LEVEL_WARNING, "runtime_off",
+		    "server=%s runtime=%s why=\"%s\" costs=\"its "
+		    "collections are not seen\" do=\"%s\"",
+		    s->options->name, runtime->name, s->why, s->remedy);
+	}
+	if (err < 0) {
 		s->off = runtime;
 		return false;
 	}

@@ -113,7 +113,7 @@ def test_that_of_a_unit_is_found(build, upstream, operator):
                  "slow.store=")
     try:
         t.up()
-        assert "active" in operator("--admin", t.name, "servers").out
+        assert "* a " in operator("--admin", t.name, "servers").out
         t.end()
     finally:
         t.kill()
