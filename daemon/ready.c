@@ -10,8 +10,8 @@
 
 #define CHECK_PERIOD_NS (50 * NS_PER_MS)
 /* For the lines of the servers: the process of one that responds is found
- * within a second; that of one in a container never. */
-#define PATIENCE_NS (2 * NS_PER_S)
+ * within a second, unless it is in a container out of reach. */
+#define PATIENCE_NS (5 * NS_PER_S)
 #define ROUTE_BYTES 600
 
 /* Text that is cut if it does not fit. */

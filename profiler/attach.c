@@ -204,7 +204,9 @@ attach_publish(struct attach *a)
 		a->shown.server[i].left_out = a->process[i].left_out;
 		memcpy(a->shown.server[i].program, a->process[i].name,
 		    sizeof(a->shown.server[i].program));
-		a->shown.server[i].reported = a->observed[i].reported;
+		a->shown.server[i].reported = a->process[i].pid != 0
+						  ? a->observed[i].reported
+						  : a->process[i].foreign;
 		process_describe(&a->process[i], agents,
 		    &a->shown.server[i].source, a->shown.server[i].detail);
 		probes = runtimes_detail(&a->runtimes, i);

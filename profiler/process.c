@@ -274,10 +274,12 @@ process_foreign(
 	if (uid != (uid_t)-1)
 		proc_user_name(uid, user);
 	snprintf(text, PAGE_TEXT, "its process belongs to user %s: %s", user,
-	    permission_remedy_user(&permission, user, PERMISSION_SYS_PTRACE,
-		remedy, sizeof(remedy)));
-	permission_start_as(
-	    &permission, user, PERMISSION_SYS_PTRACE, fix, PERMISSION_TEXT);
+	    permission_remedy_user(&permission, user,
+		PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH, remedy,
+		sizeof(remedy)));
+	permission_start_as(&permission, user,
+	    PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH, fix,
+	    PERMISSION_TEXT);
 }
 
 /* Log why its process cannot be found, once per reason. */
@@ -304,6 +306,7 @@ process_lost(struct process *p, enum finder_result why)
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));
+	p->foreign = why == FINDER_FOREIGN;
 	/* At the start it is this server's line, observed.h; later its end is in
 	 * the log. */
 	if (p->generation == 0)

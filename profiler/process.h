@@ -59,6 +59,7 @@ struct process {
 				 * part is read here */
 	char why[PAGE_TEXT];	  /* why there is no page */
 	char where[PAGE_TEXT];	  /* why its process is not known */
+	bool foreign;		  /* it is one that we may not examine */
 	unsigned page_tries;
 	struct instant find_at, page_at, thread_at; /* next attempts */
 	struct instant sockets_at; /* when to compare the address's sockets */
