@@ -42,13 +42,13 @@ endif
 
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
-ROOMS := base config talechain/events talechain/timeline talechain/explain \
-	 talechain/store talechain/render profiler hedging http \
+ROOMS := base talechain/events talechain/timeline talechain/explain \
+	 talechain/store talechain/render config profiler hedging http \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
 NEEDS_base      :=
-NEEDS_config    := base
+NEEDS_config    := talechain/events base
 NEEDS_talechain/events := base
 NEEDS_talechain/timeline := talechain/events base
 NEEDS_talechain/explain := talechain/timeline talechain/events base
@@ -140,7 +140,10 @@ $(BUILD)/%.css: %.css
 $(BUILD)/%.txt: %.txt
 	@mkdir -p $(@D)
 	@cp $< $@
+$(BUILD)/obj/config/write.o: $(BUILD)/config/manual.txt
+$(BUILD)/obj/config/keys_lookup.o: $(BUILD)/config/keys.txt
 $(BUILD)/obj/proxy/admin/admin.o: $(BUILD)/proxy/admin/page/index.txt
+$(BUILD)/obj/proxy/admin/exposition.o: $(BUILD)/proxy/admin/metrics.txt
 $(BUILD)/obj/proxy/admin/admin_timeline.o: $(BUILD)/proxy/admin/page/live.html
 $(BUILD)/obj/talechain/render/html.o: $(BUILD)/talechain/render/page/timeline.html
 $(BUILD)/obj/talechain/render/svg.o: $(BUILD)/talechain/render/page/picture.css

@@ -36,10 +36,8 @@ read_quota(const char *directory)
 	return 0;
 }
 
-/*
- * The smallest quota from mount/group up to mount itself.  In a container
- * the path may name groups that only the host sees; those are skipped.
- */
+/* The smallest quota from mount/group up to mount itself.  In a container the
+ * path may name groups that only the host sees; those are skipped. */
 static double
 smallest_quota(const char *mount, const char *group)
 {

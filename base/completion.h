@@ -1,6 +1,4 @@
-/*
- * completion.h: shell completion scripts, from the same table as --help.
- */
+/* completion.h: shell completion scripts, from the same table as --help. */
 #ifndef TAILOR_BASE_COMPLETION_H
 #define TAILOR_BASE_COMPLETION_H
 

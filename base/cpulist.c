@@ -1,12 +1,9 @@
-/*
- * cpulist.c: sets of CPUs as text, "0-3,8"; see topology.h.
- */
+/* cpulist.c: sets of CPUs as text, "0-3,8"; see topology.h. */
 #include "base/topology.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 /* A number at *p; moves *p past it. */
 static int

@@ -1,6 +1,4 @@
-/*
- * embed.h: a file of the build directory as part of the program.
- */
+/* embed.h: a file of the build directory as part of the program. */
 #ifndef TAILOR_BASE_EMBED_H
 #define TAILOR_BASE_EMBED_H
 

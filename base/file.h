@@ -1,17 +1,13 @@
-/*
- * file.h: whole files and first lines in, whole texts out.
- */
+/* file.h: whole files and first lines in, whole texts out; directories. */
 #ifndef TAILOR_BASE_FILE_H
 #define TAILOR_BASE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
-/*
- * file_read(path, text, length):
- * Read all of a file.  *text is NUL-terminated and the caller's to free.
- * Returns 0, -EFBIG (above 256 MiB) or another negative errno.
- */
+/* Read all of a file.  *text is NUL-terminated and the caller's to free.
+ * Returns 0, -EFBIG (above 256 MiB) or another negative errno. */
 int file_read(const char *path, char **text, size_t *length);
 
 /* Write a whole file, replacing what is there.  0 or a negative errno. */
@@ -34,5 +30,24 @@ int file_make_directory(const char *path, size_t *made);
 
 /* Remove what it made, as far as it is empty. */
 void file_remove_directory(const char *path, size_t made);
+
+/* The directories of our sockets and files.  Where others may write (/tmp),
+ * another user could have made the directory first and could replace the socket
+ * in it; such a directory is not used.  Start-up only; not thread-safe. */
+
+/* Make the directory that path is in, if it does not exist (mode 0750; one
+ * level), and check it: it must be ours or root's, and no other user may be
+ * able to replace files in it (not writable by group or others, or sticky).
+ * Returns 0, -EPERM if it is not safe, or another negative errno. */
+int rundir_prepare(const char *path);
+
+/* Make the directory path with that mode, and missing parents with mode 0750,
+ * as mkdir -p does.  An existing one is unchanged.  Returns 0, -ENOTDIR or
+ * another negative errno of mkdir. */
+int rundir_make(const char *path, mode_t mode);
+
+/* Change the owner of the directories that were made here.  0 or the first
+ * -errno. */
+int rundir_give(uid_t uid, gid_t gid);
 
 #endif

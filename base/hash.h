@@ -1,10 +1,8 @@
-/*
- * hash.h: a hash of short texts, for hash tables.
+/* hash.h: a hash of short texts, for hash tables.
  *
  * FNV-1a, then a finaliser, because ids often differ only in their last digits.
  * Not keyed: a client that chooses the texts can cause collisions, so the
- * length of a bucket must be bounded.
- */
+ * length of a bucket must be bounded. */
 #ifndef TAILOR_BASE_HASH_H
 #define TAILOR_BASE_HASH_H
 

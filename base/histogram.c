@@ -1,8 +1,6 @@
-/*
- * Bucket i < 128 holds the value i.  Above that the bucket number is the
- * position of the value's highest bit (less 6), times 128, plus the seven
- * bits below it.
- */
+/* Bucket i < 128 holds the value i.  Above that the bucket number is the
+ * position of the value's highest bit (less 6), times 128, plus the seven bits
+ * below it. */
 #include "base/histogram.h"
 
 #include <assert.h>
@@ -74,11 +72,9 @@ histogram_merge(struct histogram *into, const struct histogram *from)
 		into->bucket[i] += from->bucket[i];
 }
 
-/*
- * ceil(q * count), except that a product within rounding error of a whole
+/* ceil(q * count), except that a product within rounding error of a whole
  * number is that number: 0.07 is stored a little above 7/100, and of a hundred
- * values the 7th is meant, not the 8th.
- */
+ * values the 7th is meant, not the 8th. */
 static uint64_t
 rank_of(double q, uint64_t count)
 {

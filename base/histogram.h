@@ -1,5 +1,4 @@
-/*
- * histogram.h: a log-linear histogram of nanoseconds (or any uint64_t).
+/* histogram.h: a log-linear histogram of nanoseconds (or any uint64_t).
  *
  * Each power of two is cut into 128 equal buckets, so a reported quantile is
  * at most 1/128 = 0.79 % above the true sample.  Values below 128 are exact.
@@ -34,19 +33,13 @@ void histogram_record(struct histogram *h, uint64_t value);
 /* Add all of from to into. */
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
-/*
- * histogram_quantile(h, q):
- * The value at rank ceil(q * count) (nearest rank), 0 <= q <= 1; the upper
- * edge of its bucket, but never above the recorded maximum.  0 when empty.
- * q * count within rounding error of a whole number is that number.
- * O(buckets).
- */
+/* The value at rank ceil(q * count) (nearest rank), 0 <= q <= 1; the upper edge
+ * of its bucket, but never above the recorded maximum.  0 when empty.  q *
+ * count within rounding error of a whole number is that number.  O(buckets). */
 uint64_t histogram_quantile(const struct histogram *h, double q);
 
-/*
- * How many values are <= value: exact at bucket edges and from the maximum
- * on, elsewhere without those in value's own bucket.  O(buckets).
- */
+/* How many values are <= value: exact at bucket edges and from the maximum on,
+ * elsewhere without those in value's own bucket.  O(buckets). */
 uint64_t histogram_count_to(const struct histogram *h, uint64_t value);
 
 /* The largest value that lands in bucket i, 0 <= i < HISTOGRAM_BUCKETS. */

@@ -1,11 +1,8 @@
-/*
- * http_client.c: sockets wait in await(), which alone knows the deadline.
- */
+/* http_client.c: sockets wait in await(), which alone knows the deadline. */
 #include "base/http_client.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,12 @@
-/*
- * http_client.h: one HTTP request and its response, for tools that wait.
+/* http_client.h: one HTTP request and its response, for tools that wait.
  *
  * A connection for each, TCP or Unix, and a deadline for all of it.  Speaks
  * HTTP/1.0, so that a response has no chunks and no interim response before
  * it.  The server is not trusted: an inconsistent or too large response is
- * refused.  Any thread.
- */
+ * refused.  Any thread. */
 #ifndef TAILOR_BASE_HTTP_CLIENT_H
 #define TAILOR_BASE_HTTP_CLIENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
@@ -36,25 +33,19 @@ struct http_response {
 int http_client_connect(
     const struct sockaddr *to, socklen_t length, struct instant deadline);
 
-/*
- * http_client_exchange(fd, q, deadline, out, why):
- * Send a request and read its response; closes fd in any case.
+/* Send a request and read its response; closes fd in any case.
  *   why  set to a static sentence if the response is refused (-EPROTO)
  * Returns 0 (any status), then release *out with http_response_fini; or a
- * negative errno: -ETIMEDOUT, -EFBIG (too large), -EPROTO, those of sockets.
- */
+ * negative errno: -ETIMEDOUT, -EFBIG (too large), -EPROTO, those of sockets. */
 int http_client_exchange(int fd, const struct http_request *q,
     struct instant deadline, struct http_response *out, const char **why);
 void http_response_fini(struct http_response *r);
 
-/*
- * http_response_parse(bytes, length, ended, out, why):
- * Parse the bytes received so far; a pure function over memory.
+/* Parse the bytes received so far; a pure function over memory.
  *   ended  the server closed: no more bytes will come
  * Returns 1 if the response is complete, 0 if more bytes are needed, or
  * -EPROTO with *why set.  Without Content-Length the body goes to the end;
- * with it, a shorter body is refused and a longer one is cut.
- */
+ * with it, a shorter body is refused and a longer one is cut. */
 int http_response_parse(const char *bytes, size_t length, bool ended,
     struct http_response *out, const char **why);
 

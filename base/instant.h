@@ -1,5 +1,4 @@
-/*
- * instant.h: points in time, and how far apart they are.
+/* instant.h: points in time, and how far apart they are.
  *
  * A point in time is a struct, a duration is a plain int64_t of nanoseconds:
  * adding two points, or comparing a point with a duration, does not compile.
@@ -8,8 +7,7 @@
  * wall-clock time; log lines and reports convert when they are written.
  *
  * Cost: instant_now() is one vDSO clock read, about 25 ns where the kernel's
- * clock source is the TSC and about ten times that where it is not.
- */
+ * clock source is the TSC and about ten times that where it is not. */
 #ifndef TAILOR_BASE_INSTANT_H
 #define TAILOR_BASE_INSTANT_H
 

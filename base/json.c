@@ -1,19 +1,13 @@
-/*
- * One byte of state per open container says whether it is an object, whether
- * it has members yet (so a comma is due) and whether a key waits for its
- * value.  state[0] is the document itself and takes exactly one value.
- */
+/* One byte of state per open container says whether it is an object, whether it
+ * has members yet (so a comma is due) and whether a key waits for its value.
+ * state[0] is the document itself and takes exactly one value. */
 #include "base/json.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "base/utf8.h"
 
 enum {
 	IN_OBJECT = 1,

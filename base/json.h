@@ -1,19 +1,14 @@
-/*
- * json.h: a streaming JSON writer.
+/* json.h: a streaming JSON writer.
  *
  * Writes into a growing buffer: no tree, integers exact to 64 bits, strings
  * escaped so that the text is also safe inside an HTML <script> element (<, >,
  * &, U+2028, U+2029 as \u00xx; bytes that are not UTF-8 become U+FFFD).  Commas
  * and nesting are automatic; misuse (a key outside an object, a missing end)
  * fails an assertion.  After running out of memory later calls do nothing and
- * json_take() returns the error.
- */
+ * json_take() returns the error. */
 #ifndef TAILOR_BASE_JSON_H
 #define TAILOR_BASE_JSON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "base/text.h"
@@ -67,11 +62,8 @@ void json_key_int(struct json *j, const char *key, int64_t v);
 void json_key_bool(struct json *j, const char *key, bool v);
 void json_key_double(struct json *j, const char *key, double v);
 
-/*
- * json_take(j, text, length):
- * Take the finished, NUL-terminated text; the caller frees it.  Returns 0 or
- * -ENOMEM.  j is empty afterwards and may be reused.
- */
+/* Take the finished, NUL-terminated text; the caller frees it.  Returns 0 or
+ * -ENOMEM.  j is empty afterwards and may be reused. */
 int json_take(struct json *j, char **text, size_t *length);
 
 /* Print the finished text and a newline; j is empty afterwards.  0, -ENOMEM or

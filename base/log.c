@@ -1,12 +1,10 @@
-/*
- * The caller formats on its stack; the lock covers only the copy into the ring.
+/* The caller formats on its stack; the lock covers only the copy into the ring.
  * The writer copies a line out, renders and writes it unlocked.  A slot stores
  * how many lines were dropped just before it, so a loss is reported where it
  * happened.
  *
  * Cost: one MiB of ring, static; a caller pays a futex wake only when the
- * writer sleeps.
- */
+ * writer sleeps. */
 #include "base/log.h"
 
 #include <assert.h>
@@ -62,10 +60,8 @@ static struct {
 
 /* --- output ----------------------------------------------------------- */
 
-/*
- * Wait until stderr accepts PIPE_BUF bytes, without limit until log_close();
- * then at most CLOSE_PATIENCE_NS.  False on timeout.
- */
+/* Wait until stderr accepts PIPE_BUF bytes, without limit until log_close();
+ * then at most CLOSE_PATIENCE_NS.  False on timeout. */
 static bool
 wait_writable(int close_fd)
 {

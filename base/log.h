@@ -1,5 +1,4 @@
-/*
- * log.h: one line per event, key=value, without blocking the caller.
+/* log.h: one line per event, key=value, without blocking the caller.
  *
  * A line is formatted into a bounded ring and written to stderr by a thread of
  * its own; when the ring is full the line is dropped and counted, and the count
@@ -8,8 +7,7 @@
  * are in proxy/.
  *
  * Cost: formatting on the caller's stack (1 KiB) and one short critical
- * section; a system call only to wake a writer that sleeps.  Ring: 1 MiB.
- */
+ * section; a system call only to wake a writer that sleeps.  Ring: 1 MiB. */
 #ifndef TAILOR_BASE_LOG_H
 #define TAILOR_BASE_LOG_H
 
@@ -31,41 +29,32 @@ enum log_format {
 	LOG_FORMAT_JSON, /* one object per line, the same keys */
 };
 
-/*
- * log_open(level, format):
- * Start the writer thread.  Lines above level are discarded at the call.
- * When stderr is the stream that JOURNAL_STREAM in the environment names,
- * text lines carry the journal's "<N>" priority prefix instead of time and
- * level.
- * Returns 0 or a negative errno.  Main thread, once.
- */
+/* Start the writer thread.  Lines above level are discarded at the call.  When
+ * stderr is the stream that JOURNAL_STREAM in the environment names, text lines
+ * carry the journal's "<N>" priority prefix instead of time and level.  Returns
+ * 0 or a negative errno.  Main thread, once. */
 int log_open(enum log_level level, enum log_format format);
 
-/*
- * Write what is queued and stop the writer.  If stderr is blocked for a second,
+/* Write what is queued and stop the writer.  If stderr is blocked for a second,
  * the rest is dropped and counted.  Main thread; does nothing before
- * log_open().
- */
+ * log_open(). */
 void log_close(void);
 
 /* The level in force, and a new one from now on.  Any thread. */
 enum log_level log_level_get(void);
 void log_level_set(enum log_level level);
 
-/*
- * log_event(level, event, format, ...):
- * Queue one line.
+/* Queue one line.
  *   event   a snake_case name, constant text: server_exited
  *   format  printf format of "key=value key=value"; may be "".  Quote values
  *           that may hold spaces or come from outside: key=\"%s\".
- *           Conversions: d i u x X o c s p e f g m with the usual lengths.
- * The text of %s and %c is escaped as \", \\ or \x1f: quotes, backslashes,
+ *           Conversions: see log_line_format.
+ * The text of %s is escaped as \", \\ or \x1f: quotes, backslashes,
  * all bytes outside printable ASCII and, outside quotes, spaces.  So text
  * from the network can forge neither a line nor a key.  In JSON, values
  * without quotes that are plain decimals are numbers, all others strings.
  * Lines over 1024 bytes are cut and end in "...".  errno is preserved.  Any
- * thread but the observer's; never blocks on output while the writer runs.
- */
+ * thread but the observer's; never blocks on output while the writer runs. */
 void log_event(enum log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

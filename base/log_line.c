@@ -2,12 +2,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/json.h"
 
 static const char *const level_names[] = {
@@ -25,15 +24,6 @@ struct writer {
 	bool cut;
 	bool quoted; /* between two quotes of the format */
 	va_list arguments;
-};
-
-/* The parts of one conversion, such as "%08.3lx". */
-struct conversion {
-	char spec[40]; /* as given, with numbers in place of asterisks */
-	size_t length;
-	int precision; /* -1: none */
-	char size;     /* 0, 'H' for hh, 'h', 'l', 'q' for ll, 'z' 'j' 't' */
-	char type;
 };
 
 /* Append all or nothing, so that no escape is cut. */
@@ -86,139 +76,53 @@ put_literal(struct writer *w, char c)
 		put_escaped(w, c);
 }
 
-static void
-spec_add(struct conversion *v, const char *s, size_t n)
-{
-	assert(v->length + n < sizeof(v->spec));
-	memcpy(v->spec + v->length, s, n);
-	v->length += n;
-	v->spec[v->length] = '\0';
-}
-
-/* A width or precision: digits, or an asterisk for the next argument. */
-static const char *
-parse_number(struct writer *w, struct conversion *v, const char *p, int *out)
-{
-	char digits[16];
-	char *end;
-	int n;
-
-	if (*p == '*') {
-		*out = va_arg(w->arguments, int);
-		p++;
-	} else {
-		*out = (int)strtol(p, &end, 10);
-		if (end == p)
-			return p;
-		p = end;
-	}
-	n = snprintf(digits, sizeof(digits), "%d", *out);
-	spec_add(v, digits, (size_t)n);
-	return p;
-}
-
-static const char *
-parse_conversion(struct writer *w, struct conversion *v, const char *p)
-{
-	size_t flags = strspn(p, "-+ #0");
-	int width;
-
-	*v = (struct conversion){.precision = -1};
-	spec_add(v, "%", 1);
-	spec_add(v, p, flags);
-	p = parse_number(w, v, p + flags, &width);
-	if (*p == '.') {
-		spec_add(v, ".", 1);
-		p = parse_number(w, v, p + 1, &v->precision);
-	}
-	for (; *p != '\0' && strchr("hlzjt", *p) != NULL; p++) {
-		if (v->size == *p)
-			v->size = *p == 'h' ? 'H' : 'q';
-		else
-			v->size = *p;
-		spec_add(v, p, 1);
-	}
-	v->type = *p;
-	assert(v->type != '\0');
-	spec_add(v, p, 1);
-	return p + 1;
-}
-
-/* An integer argument, printed as the conversion says. */
+/* The next argument, an integer. */
 static int
-format_integer(
-    struct writer *w, const struct conversion *v, char *out, size_t size)
+format_integer(struct writer *w, const char *spec, const char *size, char *out)
 {
-	switch (v->size) {
-	case 'l':
-		return snprintf(out, size, v->spec, va_arg(w->arguments, long));
-	case 'q':
-		return snprintf(
-		    out, size, v->spec, va_arg(w->arguments, long long));
-	case 'z':
-		return snprintf(
-		    out, size, v->spec, va_arg(w->arguments, size_t));
-	case 'j':
-		return snprintf(
-		    out, size, v->spec, va_arg(w->arguments, intmax_t));
-	case 't':
-		return snprintf(
-		    out, size, v->spec, va_arg(w->arguments, ptrdiff_t));
-	default: /* none, h, hh */
-		return snprintf(out, size, v->spec, va_arg(w->arguments, int));
-	}
+	if (strncmp(size, "ll", 2) == 0)
+		return sprintf(out, spec, va_arg(w->arguments, long long));
+	if (*size == 'l' || *size == 'z')
+		return sprintf(out, spec, va_arg(w->arguments, long));
+	return sprintf(out, spec, va_arg(w->arguments, int));
 }
 
-/* A number; outside quotes without padding spaces. */
-static void
-put_padded(struct writer *w, const char *s, size_t n)
+/* A conversion, such as "%08.3f", behind its "%"; returns what follows it. */
+static const char *
+put_conversion(struct writer *w, const char *p, int error)
 {
-	while (!w->quoted && n > 0 && *s == ' ') {
-		s++;
-		n--;
-	}
-	while (!w->quoted && n > 0 && s[n - 1] == ' ')
-		n--;
-	put(w, s, n);
-}
-
-static void
-put_conversion(struct writer *w, const struct conversion *v, int error)
-{
-	char out[400]; /* %f of the largest double takes 317 */
+	char spec[16], out[400]; /* %f of the largest double takes 317 */
+	const char *point = strchr(p, '.'),
+		   *size = p + strspn(p, "#.0123456789");
+	const char *type = size + strspn(size, "lz");
 	int n;
 
-	switch (v->type) {
+	assert(*type != '\0' && type - p < (ptrdiff_t)sizeof(spec) - 2);
+	snprintf(spec, sizeof(spec), "%%%.*s", (int)(type - p) + 1, p);
+	switch (*type) {
 	case '%':
 		put_literal(w, '%');
-		return;
+		break;
 	case 's':
-		put_value(w, va_arg(w->arguments, const char *), v->precision);
-		return;
-	case 'c':
-		put_escaped(w, (char)va_arg(w->arguments, int));
-		return;
+		put_value(w, va_arg(w->arguments, const char *),
+		    point != NULL && point < size ? atoi(point + 1) : -1);
+		break;
 	case 'm':
 		put_value(w, strerror_r(error, out, sizeof(out)), -1);
-		return;
-	case 'p':
-		n = snprintf(
-		    out, sizeof(out), "%p", va_arg(w->arguments, void *));
 		break;
-	case 'e':
 	case 'f':
 	case 'g':
 		n = snprintf(
-		    out, sizeof(out), v->spec, va_arg(w->arguments, double));
+		    out, sizeof(out), spec, va_arg(w->arguments, double));
+		put(w, out, (size_t)n);
 		break;
 	default:
-		assert(strchr("diuxXo", v->type) != NULL);
-		n = format_integer(w, v, out, sizeof(out));
+		assert(strchr("diuxX", *type) != NULL);
+		n = format_integer(w, spec, size, out);
+		put(w, out, (size_t)n);
 		break;
 	}
-	if (n > (int)sizeof(out) - 1)
-		n = (int)sizeof(out) - 1;
-	put_padded(w, out, n > 0 ? (size_t)n : 0);
+	return type + 1;
 }
 
 void
@@ -226,7 +130,6 @@ log_line_format(struct log_line *line, const char *event, const char *format,
     va_list arguments)
 {
 	struct writer w = {.line = line};
-	struct conversion v;
 	int error = errno;
 
 	line->length = 0;
@@ -235,12 +138,10 @@ log_line_format(struct log_line *line, const char *event, const char *format,
 		put(&w, " ", 1);
 	va_copy(w.arguments, arguments);
 	for (const char *p = format; *p != '\0' && !w.cut;) {
-		if (*p != '%') {
+		if (*p == '%')
+			p = put_conversion(&w, p + 1, error);
+		else
 			put_literal(&w, *p++);
-			continue;
-		}
-		p = parse_conversion(&w, &v, p + 1);
-		put_conversion(&w, &v, error);
 	}
 	va_end(w.arguments);
 	if (w.cut) {
@@ -263,10 +164,8 @@ format_time(struct timespec when, char *out, size_t size)
 		       when.tv_nsec / 1000000 % 1000);
 }
 
-/*
- * Undo put_escaped from p up to end, the closing quote, or (unquoted) the next
- * space; returns the position after it.
- */
+/* Undo put_escaped from p up to end, the closing quote, or (unquoted) the next
+ * space; returns the position after it. */
 static const char *
 unescape(const char *p, const char *end, bool quoted, char *out, size_t *n)
 {

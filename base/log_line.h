@@ -1,17 +1,14 @@
-/*
- * log_line.h: the text of one log line, private to base/.
+/* log_line.h: the text of one log line, private to base/.
  *
  * A line is "event key=value key="value"".  Text of the format is copied as it
  * is; text of %s and %c is escaped (", \ and all that is not printable ASCII;
  * outside quotes also the space), so no value can end its own quotes, begin a
  * new key or begin a new line.  Therefore the conversions are processed one by
- * one, not by one vsnprintf.
- */
+ * one, not by one vsnprintf. */
 #ifndef TAILOR_BASE_LOG_LINE_H
 #define TAILOR_BASE_LOG_LINE_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -27,10 +24,8 @@ struct log_line {
 	char text[LOG_LINE_TEXT_MAX];
 };
 
-/*
- * Fill in the text.  Conversions: d i u x X o c s p e f g m %, with flags,
- * width, precision and length; width and flags of text are ignored.
- */
+/* Fill in the text.  Conversions: d i u x X s f g m %, with a width of zeros, a
+ * precision in digits, #, l, ll and z; others fail an assertion. */
 void log_line_format(struct log_line *line, const char *event,
     const char *format, va_list arguments);
 
@@ -43,10 +38,8 @@ enum log_line_style {
 /* Large enough for any line in any style: each byte may become \u00xx. */
 #define LOG_LINE_RENDERED_MAX (6 * LOG_LINE_TEXT_MAX + 256)
 
-/*
- * Write the line as it leaves the process, newline included, not terminated;
- * returns its length, 0 if there was no memory for it (JSON only).
- */
+/* Write the line as it leaves the process, newline included, not terminated;
+ * returns its length, 0 if there was no memory for it (JSON only). */
 size_t log_line_render(const struct log_line *line, enum log_line_style style,
     char out[LOG_LINE_RENDERED_MAX]);
 

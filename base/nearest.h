@@ -1,6 +1,4 @@
-/*
- * nearest.h: the known word nearest to a mistyped one, for "did you mean".
- */
+/* nearest.h: the known word nearest to a mistyped one, for "did you mean". */
 #ifndef TAILOR_BASE_NEAREST_H
 #define TAILOR_BASE_NEAREST_H
 
@@ -8,13 +6,10 @@
 
 #define NEAREST_FAR 1000u
 
-/*
- * nearest_distance(a, b):
- * How many single-byte insertions, deletions, replacements and swaps of
+/* How many single-byte insertions, deletions, replacements and swaps of
  * neighbours turn a into b; NEAREST_FAR if either is longer than 48 bytes.
  * Source: F. Damerau, CACM 7(3), 1964, in the form that edits no substring
- * twice ("optimal string alignment").
- */
+ * twice ("optimal string alignment"). */
 unsigned nearest_distance(const char *a, const char *b);
 
 /* Whether a word at that distance may be a typing error for word: at most a

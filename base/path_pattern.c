@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/text.h"
 
 /* --- paths ------------------------------------------------------------ */
 
@@ -173,11 +173,9 @@ segment_matches(
 	return want == want_end && have == end;
 }
 
-/*
- * Segment by segment; after a mismatch the last "**" takes one segment more.
+/* Segment by segment; after a mismatch the last "**" takes one segment more.
  * Earlier ones need not be tried again: they would leave less of the path for
- * the rest.
- */
+ * the rest. */
 bool
 path_pattern_matches(const char *pattern, struct path path)
 {

@@ -1,5 +1,4 @@
-/*
- * path_pattern.h: patterns of paths, with wildcards for whole segments.
+/* path_pattern.h: patterns of paths, with wildcards for whole segments.
  *
  * A pattern is a path of segments: "*" matches exactly one segment that is not
  * empty, "**" any number of segments, also none, everything else itself.  A
@@ -14,8 +13,7 @@
  *
  * Pure functions over memory, any thread.  Cost: path_read reads each byte
  * once.  A match compares each byte at most PATH_SEGMENTS_MAX times, with
- * common patterns (one "**" or none) once or twice.
- */
+ * common patterns (one "**" or none) once or twice. */
 #ifndef TAILOR_BASE_PATH_PATTERN_H
 #define TAILOR_BASE_PATH_PATTERN_H
 
@@ -34,16 +32,13 @@ struct path {
 /* The reason why text is not a pattern, static; NULL if it is one. */
 const char *path_pattern_judge(const char *text);
 
-/*
- * path_read(target, length, out):
- * The path of a request target, without its query; of an empty one it is "/".
+/* The path of a request target, without its query; of an empty one it is "/".
  * Returns false if it cannot be compared: it does not begin with "/", or has
  *   - a segment "." or "..", or an empty one that is not the last
  *   - ";" or "\", or a byte that is no part of a target
  *   - an escape of "/", "\", ";", "?", "#", "%" or a control byte, or one
  *     that is not two hexadecimal digits
- * Dots and the rest are looked for in the decoded path.
- */
+ * Dots and the rest are looked for in the decoded path. */
 bool path_read(const char *target, size_t length, struct path *out);
 
 /* Whether a pattern that path_pattern_judge has accepted matches. */

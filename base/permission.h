@@ -1,10 +1,8 @@
-/*
- * permission.h: why the kernel refuses tracing, and what to do.
+/* permission.h: why the kernel refuses tracing, and what to do.
  *
  * "Not permitted" has many causes: no root, a container's root without
  * capabilities, a seccomp filter, lockdown.  Each needs a different remedy, so
- * the message must name the cause.  Most of it is in /proc/self/status.
- */
+ * the message must name the cause.  Most of it is in /proc/self/status. */
 #ifndef TAILOR_BASE_PERMISSION_H
 #define TAILOR_BASE_PERMISSION_H
 
@@ -36,18 +34,13 @@ void permission_read(struct permission *p);
 /* Whether it has the capabilities that tracing the kernel needs. */
 bool permission_to_trace(const struct permission *p);
 
-/*
- * Tracing the kernel was refused (EPERM): the reason, as part of a sentence,
- * and the command that changes it.  Return out.
- */
+/* Tracing the kernel was refused (EPERM): the reason, as part of a sentence,
+ * and the command that changes it.  Return out. */
 char *permission_why(const struct permission *p, char *out, size_t size);
 char *permission_remedy(const struct permission *p, char *out, size_t size);
 
-/*
- * permission_remedy_user(p, user, needed, out, size):
- * A process or file of that user cannot be examined: "run tailor as bob or as
- * root", or which of the needed capabilities root lacks here.  Returns out.
- */
+/* A process or file of that user cannot be examined: "run tailor as bob or as
+ * root", or which of the needed capabilities root lacks here.  Returns out. */
 char *permission_remedy_user(const struct permission *p, const char *user,
     uint64_t needed, char *out, size_t size);
 

@@ -1,5 +1,4 @@
-/*
- * permute.h: unpredictable distinct numbers from a counter.
+/* permute.h: unpredictable distinct numbers from a counter.
  *
  * A keyed permutation of all 64-bit numbers: distinct numbers stay distinct,
  * and without the key the image of the next one cannot be guessed from those
@@ -7,8 +6,7 @@
  *
  * Cost: 27 rounds of five instructions, about 30 ns.
  * Source: Beaulieu et al., "The Simon and Speck Families of Lightweight Block
- * Ciphers", Cryptology ePrint Archive 2013/404, with its test vector.
- */
+ * Ciphers", Cryptology ePrint Archive 2013/404, with its test vector. */
 #ifndef TAILOR_BASE_PERMUTE_H
 #define TAILOR_BASE_PERMUTE_H
 

@@ -3,16 +3,14 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/xml.h"
+#include "base/text.h"
 
 #define WIDTH 960
 #define HEIGHT 340
 #define LEGEND_WIDTH 330
 
-/*
- * Dots, bands and lines also differ in shape, not only in colour.  No custom
- * properties: printers and converters of SVG do not support them.
- */
+/* Dots, bands and lines also differ in shape, not only in colour.  No custom
+ * properties: printers and converters of SVG do not support them. */
 static const char style[] =
     "svg text{font:12px system-ui,sans-serif;fill:#666}"
     "svg text.title{font-size:15px;font-weight:600;fill:#222}"

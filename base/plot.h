@@ -1,10 +1,8 @@
-/*
- * plot.h: one chart as SVG: a frame, two axes, curves and dots.
+/* plot.h: one chart as SVG: a frame, two axes, curves and dots.
  *
  * Static: no script, no font, no external resource; colours follow the reader's
  * light or dark setting.  Three scales: linear, logarithmic, and tail, on which
- * 90 %, 99 % and 99.9 % are equally far apart.
- */
+ * 90 %, 99 % and 99.9 % are equally far apart. */
 #ifndef TAILOR_BASE_PLOT_H
 #define TAILOR_BASE_PLOT_H
 
@@ -37,10 +35,8 @@ void plot_end(struct plot *p);
 double plot_x(const struct plot *p, double value);
 double plot_y(const struct plot *p, double value);
 
-/*
- * Drawing.  A class is one of the plotter's own: line, line2, line3, dot, dot2,
- * dot3, theirs (figures of others).
- */
+/* Drawing.  A class is one of the plotter's own: line, line2, line3, dot, dot2,
+ * dot3, theirs (figures of others). */
 struct plot_point {
 	double x, y;
 };

@@ -1,18 +1,14 @@
-/*
- * text.h: text that grows: bytes, formats and, for a terminal of 80 columns,
+/* text.h: text that grows: bytes, formats and, for a terminal of 80 columns,
  * lines.
  *
  * The writers of JSON and of metrics put their bytes into one, too.  Running
  * out of memory sticks and is reported once at the end.  What came from
  * outside goes through text_safe(), after which it is printable ASCII and
- * cannot move a cursor.
- */
+ * cannot move a cursor. */
 #ifndef TAILOR_BASE_TEXT_H
 #define TAILOR_BASE_TEXT_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/instant.h"
@@ -47,17 +43,12 @@ text_puts(struct text *t, const char *s)
 void text_add(struct text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/*
- * Append words (inert, separated by single spaces) at column, breaking lines
- * before column 80 and beginning later ones at indent; ends the line.
- */
+/* Append words (inert, separated by single spaces) at column, breaking lines
+ * before column 80 and beginning later ones at indent; ends the line. */
 void text_wrap(struct text *t, const char *words, size_t column, size_t indent);
 
-/*
- * text_safe(out, size, s):
- * Copy s with every byte outside printable ASCII, and backslashes, as \xNN;
- * what does not fit in size - 1 is cut and ends in "...".  Returns out.
- */
+/* Copy s with every byte outside printable ASCII, and backslashes, as \xNN;
+ * what does not fit in size - 1 is cut and ends in "...".  Returns out. */
 char *text_safe(char *out, size_t size, const char *s);
 
 /* Nanoseconds as milliseconds, for printing. */
@@ -72,5 +63,40 @@ char *text_ms(char out[32], int64_t ns);
 
 /* Give the text away (the caller frees it).  0, or -ENOMEM and *out NULL. */
 int text_take(struct text *t, char **out, size_t *length);
+
+/* Length of the well-formed UTF-8 sequence at s (n > 0 bytes left), 0 if there
+ * is none: overlong forms, surrogates and code points above U+10FFFF are not
+ * well formed.  Any thread.  Source: The Unicode Standard 15, table 3-7. */
+size_t utf8_sequence(const unsigned char *s, size_t n);
+
+/* The value of a digit of either case, or -1. */
+static inline int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The entity of c in text and quoted attributes; NULL: c itself. */
+static inline const char *
+xml_entity(char c)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return NULL;
+	}
+}
 
 #endif

@@ -1,10 +1,8 @@
-/*
- * topology.c: read the machine; see topology.h.
+/* topology.c: read the machine; see topology.h.
  *
  * hwloc gives the cores and their lanes without those that the cgroup's cpuset
  * forbids; the affinity mask we were started with (taskset) is intersected
- * here.  A machine described without cores is taken as one core per CPU.
- */
+ * here.  A machine described without cores is taken as one core per CPU. */
 #include "base/topology_read.h"
 
 #include <errno.h>

@@ -1,12 +1,10 @@
-/*
- * topology.h: the CPUs, and which threads should run on them.
+/* topology.h: the CPUs, and which threads should run on them.
  *
  * Reads the machine through hwloc (sockets, cores, SMT siblings, allowed CPUs,
  * the cgroup's CPU quota) and proposes a placement after the thesis: proxy and
  * observer on the two lanes of one core, the servers on different lanes of the
  * others.  On a smaller machine it says what is shared and how the observer
- * should poll.  The caller pins the threads.
- */
+ * should poll.  The caller pins the threads. */
 #ifndef TAILOR_BASE_TOPOLOGY_H
 #define TAILOR_BASE_TOPOLOGY_H
 
@@ -33,34 +31,25 @@ struct topology_plan {
 	char why[256];	      /* one sentence for the log */
 };
 
-/*
- * topology_open(out, synthetic):
- * Read the machine, or with a non-NULL synthetic text (hwloc's description,
+/* Read the machine, or with a non-NULL synthetic text (hwloc's description,
  * "core:8 pu:2") a simulated one, for tests.  Returns 0, -ENOMEM, -EINVAL (text
  * not understood) or -ENOSYS (hwloc could not read this machine).  Free with
- * topology_close.  Any thread.
- */
+ * topology_close.  Any thread. */
 int topology_open(struct topology **out, const char *synthetic);
 void topology_close(struct topology **tp);
 
 /* Allowed lanes of the widest core (>= 1). */
 unsigned topology_lanes(const struct topology *t);
 
-/*
- * topology_neighbours(t, cpu, out):
- * The other allowed lanes of a CPU's core; returns how many.  None if the CPU
- * is not allowed.
- */
+/* The other allowed lanes of a CPU's core; returns how many.  None if the CPU
+ * is not allowed. */
 unsigned topology_neighbours(const struct topology *t, int cpu, cpu_set_t *out);
 
 /* Fill in a proposed placement; never fails: the smallest plan pins nothing. */
 void topology_plan(const struct topology *t, struct topology_plan *out);
 
-/*
- * topology_parse_cpus(text, out):
- * Parse "0-3,8" into a set.  Returns 0, -EINVAL (syntax) or -ERANGE (a CPU
- * >= CPU_SETSIZE).  *out is unchanged on error.
- */
+/* Parse "0-3,8" into a set.  Returns 0, -EINVAL (syntax) or -ERANGE (a CPU >=
+ * CPU_SETSIZE).  *out is unchanged on error. */
 int topology_parse_cpus(const char *text, cpu_set_t *out);
 
 /* Write a set as "0-3,8"; always terminates; returns out. */

@@ -1,5 +1,4 @@
-/*
- * topology_plan.c: propose a placement; see topology.h.
+/* topology_plan.c: propose a placement; see topology.h.
  *
  * Four plans, the first that fits:
  *   lanes    a core with two lanes can be spared: proxy and observer on its
@@ -11,8 +10,7 @@
  *            time
  * Only on a lane of the proxy's core does the observer spin: its cache lines
  * stay there.  A spinning thread uses up the cgroup's quota, so with a quota
- * under four CPUs it sleeps there, too.
- */
+ * under four CPUs it sleeps there, too. */
 #include "base/topology_read.h"
 
 #include <assert.h>

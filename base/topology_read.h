@@ -1,7 +1,5 @@
-/*
- * topology_read.h: what topology.c and cgroup.c read and topology_plan.c plans
- * with; private to base/ and its tests.
- */
+/* topology_read.h: what topology.c and cgroup.c read and topology_plan.c plans
+ * with; private to base/ and its tests. */
 #ifndef TAILOR_BASE_TOPOLOGY_READ_H
 #define TAILOR_BASE_TOPOLOGY_READ_H
 
@@ -23,24 +21,19 @@ struct topology {
 	struct topology_core *core; /* owned; in hwloc's logical order */
 };
 
-/*
- * topology_open with explicit surroundings:
+/* topology_open with explicit surroundings:
  *   allowed  CPUs to consider, NULL for all that hwloc reports
- *   root     see cgroup_cpu_quota; NULL for no quota
- */
+ *   root     see cgroup_cpu_quota; NULL for no quota */
 int topology_read(struct topology **out, const char *synthetic,
     const cpu_set_t *allowed, const char *root);
 
-/*
- * cgroup_cpu_quota(root):
- * The quota of our control group in CPUs, 0 if there is none or it cannot be
+/* The quota of our control group in CPUs, 0 if there is none or it cannot be
  * read: the smallest of cpu.max (version 2) or cpu.cfs_quota_us and
  * cpu.cfs_period_us (version 1) of the group and of all visible groups above
  * it.  Sets of allowed CPUs are not read: the kernel has already removed them
  * from our affinity mask.
  *   root  prepended to /proc and /sys: "" for this machine, a directory for
- *         tests
- */
+ *         tests */
 double cgroup_cpu_quota(const char *root);
 
 #endif

@@ -1,17 +1,12 @@
-/*
- * address.c: addresses and networks as text; see config.h and address.h.
+/* address.c: addresses and networks as text; see config.h and address.h.
  *
  * No DNS: its result could differ tomorrow, or fail while the machine boots.
- * The only name known is localhost.
- */
+ * The only name known is localhost. */
 #include "config/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/un.h>
 
 static int

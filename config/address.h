@@ -1,19 +1,13 @@
-/*
- * address.h: networks; private to config/ (addresses are in config.h).
- */
+/* address.h: networks; private to config/ (addresses are in config.h). */
 #ifndef TAILOR_CONFIG_ADDRESS_H
 #define TAILOR_CONFIG_ADDRESS_H
 
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "config/config.h"
 
-/*
- * Parse "10.0.0.0/8", "::1/128" or an address, which is a network of one.
- * Returns 0, or -EINVAL with *why set to a static sentence.
- */
+/* Parse "10.0.0.0/8", "::1/128" or an address, which is a network of one.
+ * Returns 0, or -EINVAL with *why set to a static sentence. */
 int
 network_parse(const char *text, struct config_network *out, const char **why);
 

@@ -1,13 +1,10 @@
-/*
- * check.c: checks over several keys; see config_check in config.h.
- */
+/* check.c: checks over several keys; see config_check in config.h. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "config/address.h"
 #include "config/config.h"
-#include "config/errors.h"
+#include "config/judge.h"
 
 #define HEALTH_TARGET_MAX 256
 

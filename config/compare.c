@@ -1,10 +1,6 @@
-/*
- * compare.c: what differs between two configurations; see config.h.
+/* compare.c: what differs between two configurations; see config.h.
  *
- * Values are compared in their written form, which covers every type of key.
- */
-#include <errno.h>
-#include <stdio.h>
+ * Values are compared in their written form, which covers every type of key. */
 #include <stdlib.h>
 #include <string.h>
 

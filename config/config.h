@@ -1,5 +1,4 @@
-/*
- * config.h: the configuration, read once, checked whole.
+/* config.h: the configuration, read once, checked whole.
  *
  * JSON with // and C comments and trailing commas, parsed by cJSON, checked
  * against one table of keys (name, type, unit, range, default, meaning), from
@@ -8,14 +7,10 @@
  * path, the allowed range, and the nearest known key for an unknown one.
  *
  * Text is "host:port", "[v6]:port" or "unix:/path" for addresses; a number
- * of the key's unit, or text with a unit ("250us", "64k"), for quantities.
- */
+ * of the key's unit, or text with a unit ("250us", "64k"), for quantities. */
 #ifndef TAILOR_CONFIG_H
 #define TAILOR_CONFIG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "base/json.h"
@@ -82,6 +77,15 @@ enum config_access {
 	CONFIG_ACCESS_COMBINED,
 };
 
+/* Bits of sets: of proxy.add_fields, proxy.pass_fields, access_log.redact. */
+enum config_add {
+	CONFIG_ADD_SERVER_TIMING = 1,
+	CONFIG_ADD_VIA = 2,
+	CONFIG_ADD_FORWARDED = 4,
+};
+enum config_pass { CONFIG_PASS_UNDERSCORED = 1, CONFIG_PASS_TRAILERS = 2 };
+enum config_redact { CONFIG_REDACT_QUERY = 1, CONFIG_REDACT_CLIENT = 2 };
+
 struct config_server {
 	char *name; /* owned */
 	struct config_address address;
@@ -114,8 +118,8 @@ struct config {
 
 	struct {
 		enum config_mode mode;
-		bool trigger_gc, trigger_safepoint, trigger_exit,
-		    trigger_unresponsive, trigger_quota, trigger_stopped;
+		bool steer;
+		unsigned triggers; /* bit 1 << enum hazard_kind */
 		unsigned allow_rules;
 		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */
 		uint64_t body_max_bytes;
@@ -155,13 +159,10 @@ struct config {
 		uint64_t body_max_bytes;
 		char *spool_directory; /* owned; "" = no files */
 		uint64_t spool_max_bytes;
-		bool underscore_pass;
-		bool via;
-		bool forwarded;	    /* add Forwarded (RFC 7239) */
-		bool trailers_pass; /* to clients that send TE: trailers */
-		bool websocket;	    /* let an upgrade to it pass */
-		bool server_timing;
-		char *cpu; /* owned; "auto", "none", or one CPU */
+		unsigned add_fields;  /* a set of enum config_add */
+		unsigned pass_fields; /* a set of enum config_pass */
+		bool websocket;	      /* let an upgrade to it pass */
+		char *cpu;	      /* owned; "auto", "none", or one CPU */
 		unsigned networks;
 		struct config_network trust[CONFIG_NETWORKS];
 	} proxy;
@@ -174,10 +175,9 @@ struct config {
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
 		enum config_kernel kernel;
-		struct {
-			bool ipc, clock, cpu, page_faults, switches;
-			bool queue, classes, compiled;
-		} rates; /* sampled and written into the stream */
+		/* Sampled and written into the stream: bit 1 << enum
+		 * talechain_rate. */
+		unsigned rates;
 	} profiler;
 
 	struct {
@@ -212,7 +212,7 @@ struct config {
 	struct {
 		char *path; /* owned; "" = off */
 		enum config_access format;
-		bool redact_query, redact_client;
+		unsigned redact; /* a set of enum config_redact */
 	} access_log;
 
 	struct {
@@ -227,12 +227,10 @@ struct config_errors {
 	char **text; /* owned */
 };
 
-/*
- * config_load(out, path, errors):
- * Read a file of at most 1 MiB.  Returns 0, or -EINVAL with *errors filled
- * (at least one, at most about 100), or another negative errno with one error
- * saying what to do.  On failure *out is NULL.  Free with config_free, errors with config_errors_fini.
- */
+/* Read a file of at most 1 MiB.  Returns 0, or -EINVAL with *errors filled (at
+ * least one, at most about 100), or another negative errno with one error
+ * saying what to do.  On failure *out is NULL.  Free with config_free, errors
+ * with config_errors_fini. */
 int config_load(
     struct config **out, const char *path, struct config_errors *errors);
 
@@ -245,42 +243,31 @@ int config_new(struct config **out);
 void config_free(struct config **cp);
 void config_errors_fini(struct config_errors *errors);
 
-/*
- * config_set(c, path, text, errors):
- * Set one key by its path ("hedging.mode", "servers[0].address"), as the
+/* Set one key by its path ("hedging.mode", "servers[0].address"), as the
  * command line and the environment do.  Lists are split at commas, commands
  * and environments at spaces; text that is a JSON list or object is taken as
  * that.  A key of servers[1] makes two servers of none or one.
- * Returns 0, or -EINVAL or -ENOMEM with an error added and nothing changed.
- */
+ * Returns 0, or -EINVAL or -ENOMEM with an error added and nothing changed. */
 int config_set(struct config *c, const char *path, const char *text,
     struct config_errors *errors);
 
-/*
- * config_set_environment(c, errors):
- * Set every key whose variable is in the environment: TAILOR_ and its path in
+/* Set every key whose variable is in the environment: TAILOR_ and its path in
  * upper case, "_" between names (TAILOR_HEDGING_MODE,
- * TAILOR_SERVERS_0_ADDRESS).  0, or -EINVAL or -ENOMEM with all errors added.
- */
+ * TAILOR_SERVERS_0_ADDRESS).  0, or -EINVAL or -ENOMEM with all errors
+ * added. */
 int config_set_environment(struct config *c, struct config_errors *errors);
 
-/*
- * config_doubt_environment(doubts):
- * Add a sentence for every variable that begins with TAILOR_ and nearly names a
- * key.  None is an error: other programs may use the prefix.
- */
+/* Add a sentence for every variable that begins with TAILOR_ and nearly names a
+ * key.  None is an error: other programs may use the prefix. */
 void config_doubt_environment(struct config_errors *doubts);
 
-/*
- * config_name(c, running, errors):
- * Determine c->instance and replace {instance} by it in every path and in
+/* Determine c->instance and replace {instance} by it in every path and in
  * admin.  Call it when all keys are set, before config_check().
  *   running  the name that the running tailor has, for a reload: it stays
  *            unless c names another; NULL at the start: the first listener
  *            decides
  * A name made of the process's number does not last: a slow.store with
- * {instance} is then emptied.  0, or -EINVAL or -ENOMEM with errors added.
- */
+ * {instance} is then emptied.  0, or -EINVAL or -ENOMEM with errors added. */
 int config_name(
     struct config *c, const char *running, struct config_errors *errors);
 
@@ -288,15 +275,12 @@ int config_name(
  * contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
 
-/*
- * config_compare(now, next, each, user):
- * Call each for every key whose value differs, in the table's order.
+/* Call each for every key whose value differs, in the table's order.
  *   path     "hedging.mode", "servers[1].health", or "servers" when there
  *            are more or fewer; valid during the call
  *   restart  a running tailor cannot take the new value: the table of
  *            keys says so, or a server's launch begins or ceases to be ours
- * Returns 0 or -ENOMEM (each may have been called for some).
- */
+ * Returns 0 or -ENOMEM (each may have been called for some). */
 int config_compare(const struct config *now, const struct config *next,
     void (*each)(void *user, const char *path, bool restart), void *user);
 
@@ -309,15 +293,12 @@ void config_write_schema(struct json *out);
 /* Write the table of keys as scdoc for tailor.conf(5).  0 or -ENOMEM. */
 int config_write_manual(char **text, size_t *length);
 
-/*
- * config_address_parse(text, out, why):
- * Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
+/* Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
  * addresses; an IPv6 socket that takes IPv4 as well), "unix:/path" or "/path".
  * Port 0 is accepted here; whether it makes sense is the caller's to know.
  * Returns 0 with out->text for the caller to free, or -EINVAL or -ENOMEM with
  * *why set to a sentence, valid until this thread's next call, and *out
- * unchanged.  Asks no name service.
- */
+ * unchanged.  Asks no name service. */
 int config_address_parse(
     const char *text, struct config_address *out, const char **why);
 

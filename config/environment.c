@@ -1,18 +1,16 @@
-/*
- * environment.c: keys from environment variables; see config.h.
+/* environment.c: keys from environment variables; see config.h.
  *
  * Each key has one: TAILOR_ and its path in upper case, with "_" between names:
  * TAILOR_HEDGING_MODE and TAILOR_SERVERS_0_ADDRESS.  Other programs may use the
  * prefix too, so a variable that is no key's is reported only if its name
- * nearly matches one, and never refused.
- */
+ * nearly matches one, and never refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/nearest.h"
 #include "config/config.h"
-#include "config/errors.h"
+#include "config/judge.h"
 #include "config/keys.h"
 
 #define NAME_MAX_BYTES 128
@@ -44,10 +42,9 @@ config_set_environment(struct config *c, struct config_errors *errors)
 
 	/* Removed ones, too: config_set() explains them. */
 	for (unsigned k = 0; k < config_keys_count + removed_keys_count; k++) {
-		const char *key =
-		    k < config_keys_count
-			? config_keys[k].path
-			: removed_keys[k - config_keys_count].path;
+		const char *key = k < config_keys_count
+				      ? config_keys[k].path
+				      : removed_keys[k - config_keys_count];
 		unsigned owners = strchr(key, '[') != NULL ? CONFIG_SERVERS : 1;
 
 		for (unsigned i = 0; i < owners; i++) {

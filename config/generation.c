@@ -1,6 +1,4 @@
-/*
- * generation.c: being in force is a use like any other.
- */
+/* generation.c: being in force is a use like any other. */
 #include "config/generation.h"
 
 #include <assert.h>

@@ -1,9 +1,7 @@
-/*
- * generation.h: the configuration in force, and older ones that are in use.
+/* generation.h: the configuration in force, and older ones that are in use.
  *
  * A request keeps the configuration that it began under until it is finished,
- * so there may be several for a while.  Not for use by two threads.
- */
+ * so there may be several for a while.  Not for use by two threads. */
 #ifndef TAILOR_CONFIG_GENERATION_H
 #define TAILOR_CONFIG_GENERATION_H
 

@@ -1,10 +1,8 @@
-/*
- * instance.c: the name of a tailor among those of one user; see config_name in
+/* instance.c: the name of a tailor among those of one user; see config_name in
  * config.h.
  *
  * Two tailors of one user listen in different places, so the first listener
- * names them: it needs no key, and stays the same over restarts.
- */
+ * names them: it needs no key, and stays the same over restarts. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +12,6 @@
 
 #include "config/address.h"
 #include "config/config.h"
-#include "config/errors.h"
 #include "config/judge.h"
 #include "config/keys.h"
 #include "config/value.h"

@@ -1,19 +1,12 @@
-/*
- * judge.c: walk the tree and check it against the table of keys.
+/* judge.c: walk the tree and check it against the table of keys.
  *
- * An error does not end the walk.
- */
+ * An error does not end the walk. */
 #include "config/judge.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "config/errors.h"
-#include "config/suggest.h"
+#include "base/nearest.h"
 #include "config/value.h"
 
 struct judge {
@@ -22,6 +15,86 @@ struct judge {
 	struct config_errors *errors;
 	int err;
 };
+
+/* --- did you mean ------------------------------------------------------ */
+
+struct candidate {
+	const char *path;
+	unsigned distance;
+};
+
+static const char *
+last_name(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot != NULL ? dot + 1 : path;
+}
+
+/* Whether both paths name members of the same section. */
+static bool
+same_section(const char *a, const char *b)
+{
+	size_t m = (size_t)(last_name(a) - a), n = (size_t)(last_name(b) - b);
+
+	return m == n && strncmp(a, b, n) == 0;
+}
+
+static void
+consider(struct candidate *best, const char *path, const char *known)
+{
+	const char *word = last_name(path);
+	unsigned distance = nearest_distance(word, last_name(known));
+
+	if (!nearest_is_slip(distance, word))
+		return;
+	/* A typing error is likelier than a wrong section, unless the name
+	 * matches exactly. */
+	distance *= 2;
+	if (!same_section(path, known))
+		distance += 1;
+	if (best->path == NULL || distance < best->distance)
+		*best = (struct candidate){known, distance};
+}
+
+/* The known key or section nearest to an unknown path ("servers[0].nmae"): a
+ * similar name in the same section, else the same or a similar name in another.
+ * False if none is near. */
+static bool
+suggest_key(const char *path, char out[KEY_PATH_MAX])
+{
+	struct candidate best = {NULL, 0};
+	char lookup[KEY_PATH_MAX];
+	unsigned index;
+	bool given = key_split(path, lookup, &index);
+
+	for (unsigned i = 0; i < config_keys_count; i++)
+		consider(&best, lookup, config_keys[i].path);
+	/* Sections last; "" and "servers[]" are not written in files. */
+	for (unsigned i = 0; i < key_sections_count; i++)
+		if (strpbrk(key_sections[i], "[") == NULL &&
+		    *key_sections[i] != '\0')
+			consider(&best, lookup, key_sections[i]);
+	consider(&best, lookup, "servers");
+	consider(&best, lookup, "servers[].launch");
+	if (best.path == NULL)
+		return false;
+	if (given)
+		key_path(best.path, index, out);
+	else
+		snprintf(out, KEY_PATH_MAX, "%s", best.path);
+	return true;
+}
+
+static const char *
+suggest_choice(const struct key_choice *choices, const char *text)
+{
+	struct nearest best = {NULL, 0};
+
+	for (; choices->name != NULL; choices++)
+		nearest_consider(&best, text, choices->name);
+	return best.word;
+}
 
 /* --- messages --------------------------------------------------------- */
 
@@ -115,12 +188,12 @@ static void __attribute__((format(printf, 4, 5))) report(struct judge *j,
 void
 judge_unknown(struct config_errors *errors, const char *where, const char *path)
 {
-	const struct removed_key *removed = key_find_removed(path);
-	char nearest[KEY_PATH_MAX];
+	const char *removed = key_find_removed(path);
+	char nearest[KEY_PATH_MAX], text[KEY_TEXT_MAX];
 
 	if (removed != NULL)
 		errors_add(errors, "%s%s: no key any more: %s", where, path,
-		    removed->why);
+		    key_text(removed, text));
 	else if (suggest_key(path, nearest))
 		errors_add(errors, "%s%s: unknown key; did you mean %s?", where,
 		    path, nearest);
@@ -217,7 +290,7 @@ judge_member(struct judge *j, const char *path, const cJSON *member)
 		judge_value(j, key, index, path, member);
 	} else if (strcmp(path, "servers") == 0) {
 		judge_servers(j, path, member);
-	} else if (key_section_find(lookup) != NULL) {
+	} else if (key_section_exists(lookup)) {
 		judge_object(j, path, member);
 	} else {
 		judge_unknown(

@@ -1,22 +1,20 @@
-/*
- * keys.h: the table of keys; private to config/.
+/* keys.h: the table of keys; private to config/.
  *
  * One entry per key has its place in struct config, its values, its default (as
- * text in a file) and its meaning.  Reading, checking, writing, freeing and the
- * manual page all use this table.  Keys of one section are adjacent.
- */
+ * text in a file); its meaning is in keys.txt.  Reading, checking, writing,
+ * freeing and the manual page all use this table.  Keys of one section are
+ * adjacent. */
 #ifndef TAILOR_CONFIG_KEYS_H
 #define TAILOR_CONFIG_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "config/units.h"
+#include <stdint.h>
 
 enum key_type {
 	KEY_BOOL,     /* bool */
 	KEY_CHOICE,   /* an enum, and what the last name is followed by */
-	KEY_FLAGS,    /* a list of names, a bool for each */
+	KEY_FLAGS,    /* a list of names: an unsigned, their set */
 	KEY_COUNT,    /* unsigned */
 	KEY_BYTES,    /* uint64_t */
 	KEY_DURATION, /* int64_t */
@@ -42,7 +40,7 @@ enum key_type {
 
 struct key_choice {
 	const char *name;
-	unsigned value; /* KEY_CHOICE: the enum; KEY_FLAGS: the bool's offset */
+	unsigned value; /* KEY_CHOICE: the enum; KEY_FLAGS: a bit */
 };
 
 struct config_key {
@@ -63,7 +61,6 @@ struct config_key {
 	bool or_auto;	      /* a duration, or CONFIG_DURATION_AUTO */
 	bool restart;	      /* a reload cannot change it */
 	const char *fallback; /* the default */
-	const char *meaning;
 };
 
 #define KEY_PATH_MAX 160
@@ -72,21 +69,12 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const unsigned config_keys_count;
 
-/* A key of earlier versions; who still names it is shown why it went. */
-struct removed_key {
-	const char *path;
-	const char *why; /* its fixed value, or what replaces it */
-};
-
-extern const struct removed_key removed_keys[];
+/* Paths of earlier versions' keys; their text is what each is fixed at, or what
+ * replaces it. */
+extern const char *const removed_keys[];
 extern const unsigned removed_keys_count;
 
-struct key_section {
-	const char *path; /* "servers[].launch"; "" for the top */
-	const char *meaning;
-};
-
-extern const struct key_section key_sections[];
+extern const char *const key_sections[]; /* their paths; "" is the top */
 extern const unsigned key_sections_count;
 
 /* The key of this path ("servers[].name"), or NULL. */
@@ -103,17 +91,19 @@ char *key_path(const char *path, unsigned index, char out[KEY_PATH_MAX]);
 bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
 
 /* The removed key of this path ("servers[0].name"), or NULL. */
-const struct removed_key *key_find_removed(const char *path);
+const char *key_find_removed(const char *path);
 
-/* The section of this path ("hedging", "servers[]"), or NULL. */
-const struct key_section *key_section_find(const char *path);
+/* Whether there is a section of this path ("hedging", "servers[]"). */
+bool key_section_exists(const char *path);
 
-/*
- * key_member(k, section, name, inner):
- * Whether key number k is in the section, or in one inside it.  Then name is
+/* What keys.txt says of a key or section, in one line; "" if nothing.  Returns
+ * out. */
+#define KEY_TEXT_MAX 2048
+char *key_text(const char *path, char out[KEY_TEXT_MAX]);
+
+/* Whether key number k is in the section, or in one inside it.  Then name is
  * that of the section's member ("via", "servers") and inner the path of the
- * section that the member is, "" if it is the key itself.
- */
+ * section that the member is, "" if it is the key itself. */
 bool key_member(unsigned k, const char *section, char name[KEY_PATH_MAX],
     char inner[KEY_PATH_MAX]);
 
@@ -130,8 +120,7 @@ uint64_t key_scale(const struct config_key *key);
 
 #define KEY_DEFAULT_MAX 256
 
-/*
- * The default with the braces expanded, for this process and server number
+/* The default with the braces expanded, for this process and server number
  * index (0 for keys without one); returns out.
  *   {run}     the first of $RUNTIME_DIRECTORY, /run/tailor (root),
  *             $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>
@@ -139,16 +128,32 @@ uint64_t key_scale(const struct config_key *key);
  *             $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}    "" for root, "-<uid>" for others
  *   {server}  "a", "b"
- * {instance} stays: config_name expands it after reading.
- */
+ * {instance} stays: config_name expands it after reading. */
 char *key_default(
     const struct config_key *key, unsigned index, char out[KEY_DEFAULT_MAX]);
 
-/*
- * Describe the values of a key, or of an element of its list, as words after
- * "is not".
- */
+/* Describe the values of a key, or of an element of its list, as words after
+ * "is not". */
 void key_describe(
     const struct config_key *key, bool element, char *out, size_t size);
+
+enum quantity {
+	QUANTITY_COUNT,	   /* no unit */
+	QUANTITY_BYTES,	   /* k, M, G: powers of 1024 */
+	QUANTITY_DURATION, /* ns, us, ms, s, m, h */
+};
+
+/* Base units (ns, bytes) per unit; 0 if unknown. */
+uint64_t unit_scale(enum quantity q, const char *unit);
+
+/* Parse text; a number without a unit counts plain_scale base units.  Returns
+ * 0, -EINVAL (not a quantity) or -ERANGE (over UINT64_MAX). */
+int quantity_parse(
+    enum quantity q, const char *text, uint64_t plain_scale, uint64_t *out);
+
+#define QUANTITY_TEXT_MAX 32
+
+/* Write v in the largest unit that divides it (at most s); returns out. */
+char *quantity_format(enum quantity q, uint64_t v, char out[QUANTITY_TEXT_MAX]);
 
 #endif

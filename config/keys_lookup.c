@@ -1,14 +1,12 @@
-/*
- * keys_lookup.c: look up keys, defaults and descriptions; see keys.h.
- */
+/* keys_lookup.c: look up keys, defaults and descriptions; see keys.h. */
 #include "config/keys.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/embed.h"
 #include "config/config.h"
 
 #define SERVER_PREFIX KEY_SERVERS "."
@@ -22,7 +20,7 @@ key_find(const char *path)
 	return NULL;
 }
 
-const struct removed_key *
+const char *
 key_find_removed(const char *path)
 {
 	char lookup[KEY_PATH_MAX];
@@ -30,18 +28,44 @@ key_find_removed(const char *path)
 
 	key_split(path, lookup, &index);
 	for (unsigned i = 0; i < removed_keys_count; i++)
-		if (strcmp(lookup, removed_keys[i].path) == 0)
-			return &removed_keys[i];
+		if (strcmp(lookup, removed_keys[i]) == 0)
+			return removed_keys[i];
 	return NULL;
 }
 
-const struct key_section *
-key_section_find(const char *path)
+bool
+key_section_exists(const char *path)
 {
 	for (unsigned i = 0; i < key_sections_count; i++)
-		if (strcmp(key_sections[i].path, path) == 0)
-			return &key_sections[i];
-	return NULL;
+		if (strcmp(key_sections[i], path) == 0)
+			return true;
+	return false;
+}
+
+EMBED(keys_text, "config/keys.txt");
+
+char *
+key_text(const char *path, char out[KEY_TEXT_MAX])
+{
+	char heading[KEY_PATH_MAX + 4];
+	const char *at;
+	size_t n = 0;
+
+	snprintf(heading, sizeof(heading), "\n%s\n\t",
+	    *path != '\0' ? path : "(top)");
+	at = strstr(keys_text, heading);
+	at = at != NULL ? at + strlen(heading) : "";
+	for (; *at != '\0' && n < KEY_TEXT_MAX - 3; at++) {
+		if (*at == '\n' && at[1] != '\t')
+			break;
+		/* A sentence ends in two spaces. */
+		if (*at == '\n' && at[-1] == '.')
+			out[n++] = ' ';
+		if (*at != '\t')
+			out[n++] = *at == '\n' ? ' ' : *at;
+	}
+	out[n] = '\0';
+	return out;
 }
 
 bool

@@ -1,16 +1,13 @@
-/*
- * schema.c: the table of keys as a JSON schema; see config.h.
+/* schema.c: the table of keys as a JSON schema; see config.h.
  *
  * For editors, to complete and check a file while it is written.  It has the
  * types and ranges of each key.  What a schema cannot express (an address, a
- * list of CPUs, limits that contradict) is found by `tailor -t`.
- */
+ * list of CPUs, limits that contradict) is found by `tailor -t`. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
-#include "config/types.h"
+#include "config/value.h"
 
 static void
 type_is(const char *type, struct json *out)
@@ -28,8 +25,7 @@ text_like(const char *pattern, struct json *out)
 static void
 write_choices(const struct config_key *key, struct json *out)
 {
-	json_key(out, "enum");
-	json_array_begin(out);
+	json_key_array(out, "enum");
 	for (const struct key_choice *c = key->choices; c->name != NULL; c++)
 		json_string(out, c->name);
 	json_array_end(out);
@@ -42,8 +38,7 @@ write_open_choices(const struct config_key *key, struct json *out)
 	const struct key_choice *c = key->choices;
 	char pattern[128];
 
-	json_key(out, "anyOf");
-	json_array_begin(out);
+	json_key_array(out, "anyOf");
 	json_object_begin(out);
 	write_choices(key, out);
 	json_object_end(out);
@@ -80,8 +75,7 @@ write_quantity(const struct config_key *key, struct json *out)
 {
 	double scale = (double)key_scale(key);
 
-	json_key(out, "anyOf");
-	json_array_begin(out);
+	json_key_array(out, "anyOf");
 	json_object_begin(out);
 	type_is(
 	    key->unit != NULL || key->type == KEY_RATIO ? "number" : "integer",
@@ -108,26 +102,22 @@ write_element(const struct config_key *key, struct json *out)
 static void
 write_list(const struct config_key *key, struct json *out)
 {
-	json_key(out, "anyOf");
-	json_array_begin(out);
+	json_key_array(out, "anyOf");
 	json_object_begin(out);
 	write_element(key, out);
 	json_object_end(out);
 	json_object_begin(out);
 	type_is("array", out);
-	if (key->max > 0) {
+	if (key->max > 0)
 		json_key_uint(out, "maxItems", (uint64_t)key->max);
-	}
-	json_key(out, "items");
-	json_object_begin(out);
+	json_key_object(out, "items");
 	write_element(key, out);
 	json_object_end(out);
 	json_object_end(out);
 	if (key->type == KEY_ENVIRONMENT) {
 		json_object_begin(out);
 		type_is("object", out);
-		json_key(out, "additionalProperties");
-		json_object_begin(out);
+		json_key_object(out, "additionalProperties");
 		type_is("string", out);
 		json_object_end(out);
 		json_object_end(out);
@@ -138,8 +128,7 @@ write_list(const struct config_key *key, struct json *out)
 static void
 write_cpu(struct json *out)
 {
-	json_key(out, "type");
-	json_array_begin(out);
+	json_key_array(out, "type");
 	json_string(out, "string");
 	json_string(out, "integer");
 	json_array_end(out);
@@ -171,8 +160,10 @@ write_type(const struct config_key *key, struct json *out)
 static void
 write_key(const struct config_key *key, struct json *out)
 {
+	char text[KEY_TEXT_MAX];
+
 	json_object_begin(out);
-	json_key_string(out, "description", key->meaning);
+	json_key_string(out, "description", key_text(key->path, text));
 	write_type(key, out);
 	if (key->type == KEY_BOOL) {
 		json_key_bool(
@@ -183,19 +174,16 @@ write_key(const struct config_key *key, struct json *out)
 	json_object_end(out);
 }
 
-/*
- * The section, from key number k on; returns the number of the first key after
- * it.
- */
+/* The section, from key number k on; returns the number of the first key after
+ * it. */
 static unsigned
 write_section(unsigned k, const char *section, struct json *out)
 {
-	char name[KEY_PATH_MAX], inner[KEY_PATH_MAX];
+	char name[KEY_PATH_MAX], inner[KEY_PATH_MAX], text[KEY_TEXT_MAX];
 
 	type_is("object", out);
 	json_key_bool(out, "additionalProperties", false);
-	json_key(out, "properties");
-	json_object_begin(out);
+	json_key_object(out, "properties");
 	while (key_member(k, section, name, inner)) {
 		bool list = strcmp(inner, KEY_SERVERS) == 0;
 
@@ -205,13 +193,11 @@ write_section(unsigned k, const char *section, struct json *out)
 			continue;
 		}
 		json_object_begin(out);
-		json_key_string(
-		    out, "description", key_section_find(inner)->meaning);
+		json_key_string(out, "description", key_text(inner, text));
 		if (list) {
 			type_is("array", out);
 			json_key_uint(out, "maxItems", CONFIG_SERVERS);
-			json_key(out, "items");
-			json_object_begin(out);
+			json_key_object(out, "items");
 		}
 		k = write_section(k, inner, out);
 		if (list)

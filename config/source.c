@@ -1,8 +1,6 @@
-/*
- * One pass over the tokens of the copy blanks comments and trailing commas,
+/* One pass over the tokens of the copy blanks comments and trailing commas,
  * checks what cJSON would accept, and notes where values begin.  Other errors
- * (a missing comma, say) are left to cJSON.
- */
+ * (a missing comma, say) are left to cJSON. */
 #include "config/source.h"
 
 #include <errno.h>
@@ -12,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 static int __attribute__((format(printf, 3, 4)))
 fail(struct source_error *error, size_t offset, const char *format, ...)

@@ -1,12 +1,10 @@
-/*
- * source.h: a configuration's text, prepared for cJSON; private to config/.
+/* source.h: a configuration's text, prepared for cJSON; private to config/.
  *
  * Comments and trailing commas are overwritten with spaces, so offsets stay
  * those of the file.  Errors that cJSON accepts are refused (control bytes,
  * bytes that are not UTF-8, numbers like 01, depth), and the offset of every
  * value is stored in order of appearance, which is also the order of cJSON's
- * tree: so an error found in the tree gets its line and column.
- */
+ * tree: so an error found in the tree gets its line and column. */
 #ifndef TAILOR_CONFIG_SOURCE_H
 #define TAILOR_CONFIG_SOURCE_H
 
@@ -43,11 +41,8 @@ struct source_error {
 	char what[160];
 };
 
-/*
- * source_open(s, name, text, length, error):
- * Copy, clean and parse.  Returns 0, -ENOMEM, or -EINVAL with *error filled;
- * on failure nothing is kept.  Release with source_close.
- */
+/* Copy, clean and parse.  Returns 0, -ENOMEM, or -EINVAL with *error filled; on
+ * failure nothing is kept.  Release with source_close. */
 int source_open(struct source *s, const char *name, const char *text,
     size_t length, struct source_error *error);
 void source_close(struct source *s);

@@ -1,7 +1,5 @@
-/*
- * types.c: the table of types, and what is done with it; see types.h.
- */
-#include "config/types.h"
+/* types.c: the table of types, and what is done with it; see value.h. */
+#include "config/value.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +7,6 @@
 #include <string.h>
 
 #include "base/path_pattern.h"
-#include "config/field.h"
 #include "config/rule.h"
 
 /* clang-format off */

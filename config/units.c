@@ -1,4 +1,4 @@
-#include "config/units.h"
+#include "config/keys.h"
 
 #include <errno.h>
 #include <inttypes.h>

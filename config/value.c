@@ -1,14 +1,10 @@
-/*
- * value.c: check and store single values; see types.h.
- */
-#include "config/types.h"
+/* value.c: check and store single values; see value.h. */
+#include "config/value.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/topology.h"
 #include "config/address.h"

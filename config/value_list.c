@@ -1,11 +1,9 @@
-/*
- * value_list.c: lists; see types.h.
+/* value_list.c: lists; see value.h.
  *
  * A list is first parsed into a scratch copy and moved into place when all of
  * it is valid, so a bad element leaves the old list unchanged.  A single value
- * is taken as a list of one.
- */
-#include "config/types.h"
+ * is taken as a list of one. */
+#include "config/value.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +12,6 @@
 
 #include "base/path_pattern.h"
 #include "config/address.h"
-#include "config/field.h"
-#include "config/rule.h"
 
 static int
 refuse(struct refusal *refusal, const cJSON *at, const char *why)
@@ -45,22 +41,21 @@ int
 value_set_flags(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal)
 {
-	unsigned long set = 0;
+	unsigned set = 0;
 
 	for (const cJSON *e = first(value); e != NULL; e = after(value, e)) {
-		unsigned i = 0;
+		const struct key_choice *choice = key->choices;
 
 		if (!cJSON_IsString(e))
 			return refuse(refusal, e, NULL);
-		while (key->choices[i].name != NULL &&
-		       strcmp(key->choices[i].name, e->valuestring) != 0)
-			i++;
-		if (key->choices[i].name == NULL)
+		while (choice->name != NULL &&
+		       strcmp(choice->name, e->valuestring) != 0)
+			choice++;
+		if (choice->name == NULL)
 			return refuse(refusal, e, NULL);
-		set |= 1ul << i;
+		set |= choice->value;
 	}
-	for (unsigned i = 0; key->choices[i].name != NULL; i++)
-		*((bool *)base + key->choices[i].value) = (set >> i & 1) != 0;
+	*(unsigned *)value_at(key, base) = set;
 	return 0;
 }
 

@@ -1,15 +1,13 @@
-/*
- * value_write.c: write values as JSON, and release them; see types.h.
+/* value_write.c: write values as JSON, and release them; see value.h.
  *
- * Written values read back as the same.
- */
+ * Written values read back as the same. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/address.h"
-#include "config/types.h"
+#include "config/value.h"
 
 #define AT(type) \
 	(*(type const *)(const void *)((const char *)base + key->offset))
@@ -66,7 +64,7 @@ value_write_flags(
 	json_array_begin(out);
 	for (const struct key_choice *choice = key->choices;
 	     choice->name != NULL; choice++)
-		if (*((const bool *)base + choice->value))
+		if (AT(unsigned) & choice->value)
 			json_string(out, choice->name);
 	json_array_end(out);
 }

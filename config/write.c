@@ -1,22 +1,18 @@
-/*
- * write.c: the effective configuration and the manual page; see config.h.
- */
+/* write.c: the effective configuration and the manual page; see config.h. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embed.h"
 #include "config/config.h"
 #include "config/keys.h"
 #include "config/value.h"
 
 /* --- JSON --------------------------------------------------------------- */
 
-/*
- * Write the members of the section from key number k on; returns the number of
- * the first key after it.  base is what its keys are members of.
- */
+/* Write the members of the section from key number k on; returns the number of
+ * the first key after it.  base is what its keys are members of. */
 static unsigned
 write_members(unsigned k, const char *section, const struct config *c,
     const void *base, struct json *out)
@@ -57,71 +53,10 @@ config_write(const struct config *c, struct json *out)
 
 /* --- the manual page ------------------------------------------------------ */
 
-static const char preamble[] =
-    "tailor.conf(5)\n"
-    "\n"
-    "# NAME\n"
-    "\n"
-    "tailor.conf - configuration of tailor(8)\n"
-    "\n"
-    "# EXAMPLE\n"
-    "\n"
-    "```\n"
-    "{\n"
-    "    \"listen\": \":8080\",\n"
-    "    \"servers\": [\n"
-    "        {\"name\": \"left\", \"address\": \"127.0.0.1:9001\"},\n"
-    "        {\"name\": \"right\", \"address\": \"127.0.0.1:9002\"},\n"
-    "    ],\n"
-    "    // Everything else has a default.\n"
-    "    \"slow\": {\"target\": \"10ms\"}\n"
-    "}\n"
-    "```\n"
-    "\n"
-    "# DESCRIPTION\n"
-    "\n"
-    "The file is JSON in UTF-8, at most 1 MiB, with // comments, C comments\n"
-    "and a comma allowed after the last element.  Below, a dot in a key's\n"
-    "name means an object inside an object.  *tailor -t* checks a file,\n"
-    "*tailor -T* prints the values in effect.  All errors are reported at\n"
-    "once.\n"
-    "\n"
-    "A duration is text with a unit, ns, us, ms, s, m or h, or a number in\n"
-    "the unit named.  A size is text with k, M or G, powers of 1024, or a\n"
-    "number of bytes.  Instead of a list, a single value is allowed.\n"
-    "\n"
-    "A reload (see *tailor*(8)) changes every key of a running tailor unless\n"
-    "its description excludes that.\n"
-    "\n"
-    "Each key may be set in the environment, too, as TAILOR\\_ and its path\n"
-    "in upper case: TAILOR\\_HEDGING\\_MODE, TAILOR\\_SERVERS\\_0\\_ADDRESS.\n"
-    "The command line overrides the environment, which overrides the file.  "
-    "In\n"
-    "both, lists are separated by commas and the parts of a command by\n"
-    "spaces, or written in JSON.  *tailorctl*(1) reads TAILOR\\_ADMIN and\n"
-    "TAILOR\\_INSTANCE as well, with the same meaning: it uses the tailor "
-    "that\n"
-    "they describe.\n"
-    "\n"
-    "*tailor --schema* prints a JSON schema of the file, for editors; it is\n"
-    "installed as share/tailor/tailor.schema.json.\n"
-    "\n";
+/* tailor.conf(5); "@KEYS@" stands for what the table of keys makes. */
+EMBED(manual_text, "config/manual.txt");
 
-static const char postscript[] =
-    "# FILES\n"
-    "\n"
-    "In the defaults, {run} is the first of $RUNTIME\\_DIRECTORY,\n"
-    "/run/tailor (for root), $XDG\\_RUNTIME\\_DIR/tailor and\n"
-    "/tmp/tailor-UID that there is; {state} is the first of\n"
-    "$STATE\\_DIRECTORY, /var/lib/tailor (for root),\n"
-    "$XDG\\_STATE\\_HOME/tailor and $HOME/.local/state/tailor; {user} is\n"
-    "empty for root and -UID for others.  {server} is a for the first server\n"
-    "and b for the second.  In any path, and in admin, {instance} stands for\n"
-    "the name of this tailor (see _instance_).\n"
-    "\n"
-    "# SEE ALSO\n"
-    "\n"
-    "*tailor*(8), *tailorctl*(1)\n";
+#define KEYS_MARK "@KEYS@\n"
 
 /* Text with scdoc's markup escaped. */
 static void
@@ -161,7 +96,7 @@ print_filled(FILE *f, const char *text)
 static void
 print_key(FILE *f, const struct config_key *key)
 {
-	char expected[300], line[400];
+	char expected[300], line[400], text[KEY_TEXT_MAX];
 
 	fputc('*', f);
 	print_escaped(f, key->path);
@@ -177,7 +112,7 @@ print_key(FILE *f, const struct config_key *key)
 	fputc('\n', f);
 	print_filled(f, line);
 	fputc('\n', f);
-	print_filled(f, key->meaning);
+	print_filled(f, key_text(key->path, text));
 	fputc('\n', f);
 	if (key->restart) {
 		print_filled(f, "A reload cannot change it.");
@@ -187,20 +122,19 @@ print_key(FILE *f, const struct config_key *key)
 
 /* Whether key is a member of the section and of none inside it. */
 static bool
-is_member(const struct config_key *key, const struct key_section *section)
+is_member(const struct config_key *key, const char *section)
 {
 	const char *dot = strrchr(key->path, '.');
 	size_t n = dot != NULL ? (size_t)(dot - key->path) : 0;
 
-	return strlen(section->path) == n &&
-	       strncmp(key->path, section->path, n) == 0;
+	return strlen(section) == n && strncmp(key->path, section, n) == 0;
 }
 
 /* What has a number and no key. */
 static void
 print_limits(FILE *f)
 {
-	char line[256];
+	char line[KEY_TEXT_MAX + 2], text[KEY_TEXT_MAX];
 
 	fputs("# LIMITS\n\n", f);
 	print_escaped(f,
@@ -209,11 +143,11 @@ print_limits(FILE *f)
 	fputs("\n\n", f);
 	for (unsigned k = 0; k < removed_keys_count; k++) {
 		fputc('*', f);
-		print_escaped(f, removed_keys[k].path);
+		print_escaped(f, removed_keys[k]);
 		fputs("*\n", f);
-		snprintf(line, sizeof(line), "%c%s.",
-		    removed_keys[k].why[0] - 'a' + 'A',
-		    removed_keys[k].why + 1);
+		key_text(removed_keys[k], text);
+		snprintf(
+		    line, sizeof(line), "%c%s.", *text - 'a' + 'A', text + 1);
 		print_filled(f, line);
 		fputc('\n', f);
 	}
@@ -222,21 +156,24 @@ print_limits(FILE *f)
 static void
 print_manual(FILE *f)
 {
-	fputs(preamble, f);
+	const char *mark = strstr(manual_text, KEYS_MARK);
+	char text[KEY_TEXT_MAX];
+
+	fwrite(manual_text, 1, (size_t)(mark - manual_text), f);
 	for (unsigned s = 0; s < key_sections_count; s++) {
-		const struct key_section *section = &key_sections[s];
+		const char *section = key_sections[s];
 
 		/* Headings have no markup. */
-		fprintf(f, "# %s\n\n",
-		    *section->path != '\0' ? section->path : "ADDRESSES");
-		print_escaped(f, section->meaning);
+		fprintf(
+		    f, "# %s\n\n", *section != '\0' ? section : "ADDRESSES");
+		print_escaped(f, key_text(section, text));
 		fputs("\n\n", f);
 		for (unsigned k = 0; k < config_keys_count; k++)
 			if (is_member(&config_keys[k], section))
 				print_key(f, &config_keys[k]);
 	}
 	print_limits(f);
-	fputs(postscript, f);
+	fputs(mark + strlen(KEYS_MARK), f);
 }
 
 int

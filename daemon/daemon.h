@@ -1,14 +1,10 @@
-/*
- * daemon.h: the process: its start, its loop, its reloads, its end.
+/* daemon.h: the process: its start, its loop, its reloads, its end.
  *
- * The top room.  It makes the threads, binds sockets, drops
- * privileges, runs the event loop, and stops it.  Nothing else may include this.  Main
- * thread only, which is the proxy thread.
- */
+ * The top room.  It makes the threads, binds sockets, drops privileges, runs
+ * the event loop, and stops it.  Nothing else may include this.  Main thread
+ * only, which is the proxy thread. */
 #ifndef TAILOR_DAEMON_DAEMON_H
 #define TAILOR_DAEMON_DAEMON_H
-
-#include <event2/event_struct.h>
 
 #include "daemon/ready.h"
 #include "daemon/reload.h"
@@ -52,11 +48,36 @@ void daemon_stop(struct daemon *d, const char *why);
 /* Go on with it.  Every tick. */
 void daemon_stop_tick(struct daemon *d, struct instant now);
 
-/*
- * daemon_reload(d, why, out):
- * Read the configuration again and change to it.  Everything is logged and
- * counted; out may be NULL.  Returns 0, -EBUSY when stopping, or -EINVAL.
- */
+/* Read the configuration again and change to it.  Everything is logged and
+ * counted; out may be NULL.  Returns 0, -EBUSY when stopping, or -EINVAL. */
 int daemon_reload(struct daemon *d, const char *why, struct reload_result *out);
+
+/* --- what a configuration means in numbers (limits.c) ------------------ */
+
+struct proxy;
+
+void limits_hedging(const struct config *c, struct hedging_limits *l);
+
+/* Make the directory for spools, and warn if it cannot be used.  After
+ * privileges have been dropped. */
+void limits_try_spool(const struct proxy *p);
+
+/* Put p->config's limits in force and say what they come to. */
+void limits_apply(struct proxy *p);
+
+/* --- servers that are started with a program --------------------------- */
+
+/* Once, before all else. */
+void supervisor_init(struct server *s);
+
+/* Start the configured program.  0 or a negative errno (logged). */
+int supervisor_launch(struct server *s);
+
+/* Ask the program to end (SIGTERM, and SIGKILL after launch.stop_timeout); no
+ * restart follows, unless the server is being restarted. */
+void supervisor_stop(struct server *s);
+
+/* End it at once (SIGKILL) and reap it. */
+void supervisor_kill(struct server *s);
 
 #endif

@@ -1,12 +1,9 @@
-/*
- * limits.c: configured limits turned into those of memory, descriptors and
- * the policy.
- */
-#include "daemon/limits.h"
+/* limits.c: configured limits turned into those of memory, descriptors and the
+ * policy. */
+#include "daemon/daemon.h"
 
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
@@ -28,14 +25,7 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 {
 	*l = (struct hedging_limits){
 	    .act = c->hedging.mode == CONFIG_MODE_ACT,
-	    .triggers =
-		(c->hedging.trigger_gc ? 1U << HAZARD_GC : 0) |
-		(c->hedging.trigger_safepoint ? 1U << HAZARD_SAFEPOINT : 0) |
-		(c->hedging.trigger_exit ? 1U << HAZARD_EXIT : 0) |
-		(c->hedging.trigger_unresponsive ? 1U << HAZARD_UNRESPONSIVE
-						 : 0) |
-		(c->hedging.trigger_quota ? 1U << HAZARD_QUOTA : 0) |
-		(c->hedging.trigger_stopped ? 1U << HAZARD_STOPPED : 0),
+	    .triggers = c->hedging.triggers,
 	    .servers = c->servers,
 	    .budget_ratio = c->hedging.budget_ratio,
 	    .budget_burst = c->hedging.budget_burst,
@@ -78,7 +68,8 @@ limits_http(struct proxy *p)
 	    .head_max = CONFIG_HEAD_MAX,
 	    .fields_max = CONFIG_FIELDS_MAX,
 	    .body_max = c->proxy.body_max_bytes,
-	    .underscore_pass = c->proxy.underscore_pass,
+	    .underscore_pass =
+		(c->proxy.pass_fields & CONFIG_PASS_UNDERSCORED) != 0,
 	};
 	p->upstream.limits = p->clients.limits;
 	p->upstream.limits.body_max = UINT64_MAX;
@@ -235,6 +226,7 @@ limits_apply(struct proxy *p)
 
 	limits_hedging(p->config, &limits);
 	hedging_limits_set(&p->hedging, &limits);
+	profiler_load_agents(p->profiler, p->config->hedging.steer);
 	limits_http(p);
 	p->loop.blocks.blocks_max = blocks_needed(p->config);
 	limits_spools(p);

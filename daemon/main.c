@@ -1,19 +1,14 @@
-/*
- * main.c: the program: putting configuration and threads together.
+/* main.c: the program: putting configuration and threads together.
  *
  * The main thread becomes the proxy thread.  All others are started with
- * signals blocked, so signals always arrive here.
- */
+ * signals blocked, so signals always arrive here. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -28,7 +23,7 @@
 #include "profiler/shim.h"
 #include "proxy/admin/token.h"
 #include "proxy/analysis/analysis.h"
-#include "proxy/client/activation.h"
+#include "proxy/client/listeners.h"
 #include "proxy/request/slow.h"
 
 /* Of each rate at most one event in so long: the kernel is asked every 5 ms at
@@ -151,28 +146,12 @@ kernel_wish(enum config_kernel wish)
 	return PROFILER_KERNEL_OFF;
 }
 
-/* The signals that are wanted, a bit for each. */
-static uint32_t
-rates_wish(const struct config *c)
-{
-	return (uint32_t)c->profiler.rates.ipc << TALECHAIN_RATE_IPC |
-	       (uint32_t)c->profiler.rates.clock << TALECHAIN_RATE_CLOCK |
-	       (uint32_t)c->profiler.rates.cpu << TALECHAIN_RATE_CPU |
-	       (uint32_t)c->profiler.rates.page_faults
-		   << TALECHAIN_RATE_PAGE_FAULTS |
-	       (uint32_t)c->profiler.rates.switches << TALECHAIN_RATE_SWITCHES |
-	       (uint32_t)c->profiler.rates.queue << TALECHAIN_RATE_QUEUE |
-	       (uint32_t)c->profiler.rates.classes << TALECHAIN_RATE_CLASSES |
-	       (uint32_t)c->profiler.rates.compiled << TALECHAIN_RATE_COMPILED;
-}
-
 /* A period of a rate ends, and is read, after the request that it is of. */
 static int64_t
 settle_ns(const struct config *c)
 {
-	if (rates_wish(c) == 0)
-		return ANALYSIS_SETTLE_NS;
-	return ANALYSIS_SETTLE_NS + RATES_PERIOD_NS;
+	return ANALYSIS_SETTLE_NS +
+	       (c->profiler.rates != 0 ? RATES_PERIOD_NS : 0);
 }
 
 /* The port of a TCP address, 0 of another. */
@@ -213,7 +192,7 @@ open_profiler(struct proxy *p, const struct config *c)
 	    .kernel = kernel_wish(c->profiler.kernel),
 	    .syscalls = c->profiler.kernel == CONFIG_KERNEL_ALL,
 	    .kernel_slot_log2 = KERNEL_SLOTS_LOG2,
-	    .rates = rates_wish(c),
+	    .rates = c->profiler.rates,
 	    .rates_period_ns = RATES_PERIOD_NS,
 	    .servers = c->servers,
 	    .channel_socket = *c->profiler.channel_socket != '\0'

@@ -1,6 +1,4 @@
-/*
- * notify.c: sd_notify(3) over a datagram socket of our own.
- */
+/* notify.c: sd_notify(3) over a datagram socket of our own. */
 #include "daemon/notify.h"
 
 #include <errno.h>

@@ -1,9 +1,7 @@
-/*
- * notify.h: reporting to the service manager (sd_notify(3)), without
+/* notify.h: reporting to the service manager (sd_notify(3)), without
  * libsystemd: datagrams to the socket that $NOTIFY_SOCKET names.
  *
- * Nothing is sent where there is no such socket.  Proxy thread only.
- */
+ * Nothing is sent where there is no such socket.  Proxy thread only. */
 #ifndef TAILOR_DAEMON_NOTIFY_H
 #define TAILOR_DAEMON_NOTIFY_H
 

@@ -1,6 +1,4 @@
-/*
- * placement.c: which CPUs the threads are to run on, carried out.
- */
+/* placement.c: which CPUs the threads are to run on, carried out. */
 #include "daemon/placement.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
-/*
- * placement.h: carrying the topology's proposal and the configuration's
- * wishes out: which CPU the proxy and the observer run on, and how the
- * observer polls.
- */
+/* placement.h: carrying the topology's proposal and the configuration's wishes
+ * out: which CPU the proxy and the observer run on, and how the observer
+ * polls. */
 #ifndef TAILOR_DAEMON_PLACEMENT_H
 #define TAILOR_DAEMON_PLACEMENT_H
 

@@ -1,10 +1,8 @@
-/*
- * privileges.c: user, groups and capabilities given up in an order that works.
+/* privileges.c: user, groups and capabilities given up in an order that works.
  *
  * Identity belongs to the process (the C library changes every thread), but
  * bounding set and no_new_privs belong to a thread.  They matter when a
- * program is executed, and only the proxy thread, the caller, does that.
- */
+ * program is executed, and only the proxy thread, the caller, does that. */
 #include "daemon/privileges.h"
 
 #include <errno.h>
@@ -20,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/rundir.h"
+#include "base/file.h"
 #include "config/config.h"
 
 #define USER_NAME_MAX 256 /* more than any has */

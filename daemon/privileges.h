@@ -1,21 +1,15 @@
-/*
- * privileges.h: dropping privileges (process.user).
- */
+/* privileges.h: dropping privileges (process.user). */
 #ifndef TAILOR_DAEMON_PRIVILEGES_H
 #define TAILOR_DAEMON_PRIVILEGES_H
 
 struct config;
 
-/*
- * privileges_drop(c):
- * Become process.user, for good: no supplementary groups
- * but the user's, no capabilities, none to be gained by executing anything
- * (no_new_privs, empty bounding set).  Sockets, stream and access log are
- * made the user's.  Nothing is done if no user is configured or we are that
- * user already.  All threads of the process change.
- * Returns 0, or a negative errno after one message that says what to do; the
- * process must then end.
- */
+/* Become process.user, for good: no supplementary groups but the user's, no
+ * capabilities, none to be gained by executing anything (no_new_privs, empty
+ * bounding set).  Sockets, stream and access log are made the user's.  Nothing
+ * is done if no user is configured or we are that user already.  All threads of
+ * the process change.  Returns 0, or a negative errno after one message that
+ * says what to do; the process must then end. */
 int privileges_drop(const struct config *c);
 
 /* No core dump of us (process.core_dumps); and, in a child before it executes

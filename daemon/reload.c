@@ -1,21 +1,14 @@
-/*
- * reload.c: a new configuration read, judged and put in force.
+/* reload.c: a new configuration read, judged and put in force.
  *
  * What can fail comes first: reading, judging, compiling rules, and last the
  * binding of new listeners.  After that nothing can, and all is changed in
- * one go between two events of the loop.
- */
+ * one go between two events of the loop. */
 #include "daemon/daemon.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/limits.h"
 #include "daemon/notify.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/client/listeners.h"

@@ -1,5 +1,4 @@
-/*
- * reload.h: changing the configuration of a running tailor.
+/* reload.h: changing the configuration of a running tailor.
  *
  * A new configuration is read and judged whole before anything changes; if
  * any of it is wrong, or wants a restart, the one in force stays.  A request
@@ -7,8 +6,7 @@
  * may be several generations for a while.
  *
  * Costs the proxy thread the reading of a file: about a millisecond.  Proxy
- * thread only.
- */
+ * thread only. */
 #ifndef TAILOR_DAEMON_RELOAD_H
 #define TAILOR_DAEMON_RELOAD_H
 

@@ -1,19 +1,14 @@
-/*
- * run.c: the loop: its events, its turns, its tick, its end.
- */
+/* run.c: the loop: its events, its turns, its tick, its end. */
 #include <errno.h>
 #include <signal.h>
 
 #include "base/log.h"
 #include "daemon/daemon.h"
-#include "daemon/limits.h"
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
-#include "daemon/supervisor.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/admin/admin.h"
 #include "proxy/analysis/analysis.h"
-#include "proxy/client/activation.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
 #include "proxy/request/access_fill.h"

@@ -1,18 +1,14 @@
-/*
- * settings.c: file, environment and command line, in that order.
- */
+/* settings.c: file, environment and command line, in that order. */
 #include "daemon/settings.h"
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/completion.h"
 #include "base/nearest.h"
+#include "base/completion.h"
 #include "base/usage.h"
-#include "proxy/client/activation.h"
+#include "proxy/client/listeners.h"
 
 enum {
 	OPTION_LISTEN = 256,

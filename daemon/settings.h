@@ -1,14 +1,10 @@
-/*
- * settings.h: what the command line says: options, and the configuration as
+/* settings.h: what the command line says: options, and the configuration as
  * file and options together make it.
  *
  * The configuration is read again at every reload, from the same file with
- * the same options over it.
- */
+ * the same options over it. */
 #ifndef TAILOR_DAEMON_SETTINGS_H
 #define TAILOR_DAEMON_SETTINGS_H
-
-#include <stdbool.h>
 
 #include "config/config.h"
 
@@ -29,11 +25,9 @@ struct settings {
  * the like (status 0), and for a wrong one (status 2). */
 void settings_parse(struct settings *s, int argc, char **argv);
 
-/*
- * File, environment, command line, then sockets that were handed to us, then the
- * check of the whole.  0, or a negative errno with all that is wrong in
- * errors and *out NULL.  Reads a file: milliseconds.  Main thread.
- */
+/* File, environment, command line, then sockets that were handed to us, then
+ * the check of the whole.  0, or a negative errno with all that is wrong in
+ * errors and *out NULL.  Reads a file: milliseconds.  Main thread. */
 int settings_read(const struct settings *s, struct config **out,
     struct config_errors *errors);
 

@@ -1,17 +1,14 @@
-/*
- * stop.c: ending without losing what is under way.
+/* stop.c: ending without losing what is under way.
  *
  * SIGTERM closes the listeners (after taking on what waits in their queues).
  * Requests in flight finish; every answer from now on says Connection: close.
  * Idle connections are kept for a thirtieth of proxy.stop_timeout, since a
  * request may be on its way on them, and then closed.  Launched servers are
  * ended once no client needs them.  proxy.stop_timeout or a second signal cuts
- * what is left, and the last line of the log counts it.
- */
+ * what is left, and the last line of the log counts it. */
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
-#include "daemon/supervisor.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
 

@@ -1,11 +1,9 @@
-/*
- * supervisor.c: starting the servers and keeping them running.
+/* supervisor.c: starting the servers and keeping them running.
  *
  * A launched server is a child with a pidfd.  When it ends it is started
  * again after a delay, which doubles while it keeps ending within seconds.
  * If Tailor itself dies the kernel ends its children (SIGTERM), so no
- * orphan keeps the port.
- */
+ * orphan keeps the port. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,7 +20,7 @@
 #include "base/log.h"
 #include "base/topology.h"
 #include "daemon/privileges.h"
-#include "daemon/supervisor.h"
+#include "daemon/daemon.h"
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/server.h"
 

@@ -1,9 +1,7 @@
-/*
- * decide.c: whether a request may be sent once more.
+/* decide.c: whether a request may be sent once more.
  *
  * Permanent reasons against it (E) are checked before temporary ones (T, B).  A
- * refusal never harms the request: its first attempt goes on.
- */
+ * refusal never harms the request: its first attempt goes on. */
 #include "hedging/policy.h"
 
 #include <assert.h>
@@ -300,4 +298,17 @@ policy_failover(const struct hedging *h, const struct race *r,
 	if (h->server[target].state < SERVER_WARMING)
 		return HEDGING_UNAVAILABLE;
 	return policy_has_room(h, target) ? (int)target : HEDGING_FULL;
+}
+
+bool
+policy_may_return(const struct hedging *h, const struct race *r,
+    const struct hedge_view *view)
+{
+	unsigned first = (unsigned)r->attempt[0].server;
+
+	return policy_acts(h) && !view->client_gone && r->writes > 0 &&
+	       r->writes < policy_writes_max(view) &&
+	       refusal_repeat(view) == HEDGE_REFUSED_NONE &&
+	       h->server[first].state >= SERVER_WARMING &&
+	       policy_has_room(h, first);
 }

@@ -1,9 +1,8 @@
-/*
- * hedging.c: limits, names, budget, and the server for a new request.
+/* hedging.c: limits, names, budget, and the server for a new request.
  *
  * Nothing here changes a server or a race; see servers.c (events), swap.c (the
- * pair) and race.c (one request).
- */
+ * pair) and race.c (one request). */
+#include "base/array.h"
 #include "hedging/policy.h"
 
 #include <assert.h>
@@ -12,45 +11,32 @@
 const char *
 server_state_name(enum server_state state)
 {
-	switch (state) {
-	case SERVER_DOWN:
-		return "down";
-	case SERVER_CONNECTING:
-		return "connecting";
-	case SERVER_WARMING:
-		return "warming";
-	case SERVER_READY:
-		return "ready";
-	}
-	return "?";
+	static const char *const names[] = {
+	    [SERVER_DOWN] = "down",
+	    [SERVER_CONNECTING] = "connecting",
+	    [SERVER_WARMING] = "warming",
+	    [SERVER_READY] = "ready",
+	};
+
+	return NAME_IN(names, state);
 }
 
 const char *
 hedge_trigger_name(enum hedge_trigger trigger)
 {
-	switch (trigger) {
-	case HEDGE_FIRST:
-		return "first";
-	case HEDGE_GC:
-		return "gc";
-	case HEDGE_SAFEPOINT:
-		return "safepoint";
-	case HEDGE_EXIT:
-		return "exit";
-	case HEDGE_UNRESPONSIVE:
-		return "unresponsive";
-	case HEDGE_QUOTA:
-		return "quota";
-	case HEDGE_STOPPED:
-		return "stopped";
-	case HEDGE_TIMER:
-		return "timer";
-	case HEDGE_FAILURE:
-		return "failure";
-	case HEDGE_TRIGGER_COUNT:
-		break;
-	}
-	return "?";
+	static const char *const names[] = {
+	    [HEDGE_FIRST] = "first",
+	    [HEDGE_GC] = "gc",
+	    [HEDGE_SAFEPOINT] = "safepoint",
+	    [HEDGE_EXIT] = "exit",
+	    [HEDGE_UNRESPONSIVE] = "unresponsive",
+	    [HEDGE_QUOTA] = "quota",
+	    [HEDGE_STOPPED] = "stopped",
+	    [HEDGE_TIMER] = "timer",
+	    [HEDGE_FAILURE] = "failure",
+	};
+
+	return NAME_IN(names, trigger);
 }
 
 const char *

@@ -1,12 +1,10 @@
-/*
- * hedging.h: which server is active, which requests are sent again, and the
+/* hedging.h: which server is active, which requests are sent again, and the
  * limits on both.
  *
  * A pure policy: values in, decisions out.  No sockets, no clock (the caller
  * passes the time), no allocation, no thread.  The proxy carries out the
- * decisions.
- * The rules and the evidence for them are in docs/hedging.md; the labels in
- * comments (E1, T1, B2, ...) are the rule numbers used there.
+ * decisions.  The rules and the evidence for them are in docs/hedging.md; the
+ * labels in comments (E1, T1, B2, ...) are the rule numbers used there.
  *
  *                 connect ok           warm-up done
  *   DOWN --> CONNECTING -------> WARMING -------> READY
@@ -14,15 +12,10 @@
  *    +-----------+------------------+---------------+   exit, refused
  *
  * One READY server is the active one.  A hazard (a set of kinds) is a flag
- * beside the state, not a state.
- */
+ * beside the state, not a state. */
 #ifndef TAILOR_HEDGING_H
 #define TAILOR_HEDGING_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "hedging/window.h"
 #include "talechain/events/hazard.h"
 
@@ -86,10 +79,8 @@ enum hedge_refusal {
 /* "budget", "inflight_limit", ... */
 const char *hedge_refusal_name(enum hedge_refusal refusal);
 
-/*
- * Limits from the configuration; config/keys.c has their meanings.  A
- * budget_burst of 0 is twice the larger connections_max.
- */
+/* Limits from the configuration; config/keys.txt has their meanings.  A
+ * budget_burst of 0 is twice the larger connections_max. */
 struct hedging_limits {
 	bool act; /* false: watch only; never swap, hedge or fail over */
 	uint32_t triggers; /* bit 1 << enum hazard_kind: what to act on */
@@ -147,6 +138,7 @@ struct race {
 	unsigned started; /* attempts so far, 0 .. RACE_ATTEMPTS */
 	unsigned writes;  /* done, or still possible by a running attempt */
 	int winner;	  /* index, -1: not committed */
+	bool returned; /* to the first server, as the other was not reached */
 };
 
 /* Statistics and state of one server; read freely, written by the policy. */
@@ -243,22 +235,16 @@ bool hedging_collection_due(
  * finish where they are. */
 unsigned hedging_switch(struct hedging *h, struct instant now);
 
-/*
- * hedging_choose(h, now):
- * The server for a new request or a first attempt: its index, or
- * HEDGING_UNAVAILABLE (respond 503) or HEDGING_FULL (in-flight limit: wait
- * in the proxy's queue).
- */
+/* The server for a new request or a first attempt: its index, or
+ * HEDGING_UNAVAILABLE (respond 503) or HEDGING_FULL (in-flight limit: wait in
+ * the proxy's queue). */
 #define HEDGING_UNAVAILABLE (-1)
 #define HEDGING_FULL (-2)
 int hedging_choose(const struct hedging *h, struct instant now);
 
-/*
- * hedging_overflow(h, now):
- * For a request that has waited long for a slot of the active server: the
+/* For a request that has waited long for a slot of the active server: the
  * standby, if a swap to it is possible and it is less than half full (the rest
- * is for hedges); else HEDGING_UNAVAILABLE.
- */
+ * is for hedges); else HEDGING_UNAVAILABLE. */
 int hedging_overflow(const struct hedging *h, struct instant now);
 
 /*
@@ -271,19 +257,13 @@ bool hedging_probe_wanted(const struct hedging *h, unsigned server);
 unsigned hedging_probe_done(
     struct hedging *h, unsigned server, bool ok, struct instant now);
 
-/*
- * hedging_choose_for(h, race, now):
- * As hedging_choose, for a request in the queue.  One whose first attempt
- * failed goes to the other server if that is up, warm or not.
- */
+/* As hedging_choose, for a request in the queue.  One whose first attempt
+ * failed goes to the other server if that is up, warm or not. */
 int hedging_choose_for(
     const struct hedging *h, const struct race *race, struct instant now);
 
-/*
- * hedging_has_other(h, race, view):
- * Whether the server that the latest attempt did not use could take a request
- * that was written once, now: up, without a hazard, with room.
- */
+/* Whether the server that the latest attempt did not use could take a request
+ * that was written once, now: up, without a hazard, with room. */
 bool hedging_has_other(const struct hedging *h, const struct race *race,
     const struct hedge_view *view);
 
@@ -294,16 +274,13 @@ bool hedging_may_repeat(const struct hedge_view *view);
  * were refused for INFLIGHT_LIMIT.  True: offer the slot to a hedge first. */
 bool hedging_hedge_turn(const struct hedging *h, unsigned server);
 
-/*
- * hedging_decide(h, race, view, trigger, now, server):
- * Decide whether this request gets one more attempt because of trigger.
+/* Decide whether this request gets one more attempt because of trigger.
  * Returns HEDGE_REFUSED_NONE and the server in *server, and has then spent a
  * token: the proxy must start that attempt.  Otherwise returns the reason,
  * permanent ones before temporary ones; *server is unchanged.  A HEDGE_FAILURE
  * retry counts as an attempt but is not charged to the budget: the first
  * attempt is over, so no load is added.  A lone attempt whose 5xx head has
- * arrived is not hedged (COMMITTED).  O(1).
- */
+ * arrived is not hedged (COMMITTED).  O(1). */
 enum hedge_refusal hedging_decide(struct hedging *h, const struct race *race,
     const struct hedge_view *view, enum hedge_trigger trigger,
     struct instant now, int *server);
@@ -319,32 +296,24 @@ bool hedging_hedge_at_start(
 enum hedge_trigger
 hedging_hazard_trigger(const struct hedging *h, unsigned server);
 
-/*
- * hedging_may_overtake(h, race, attempt, view):
- * Whether an attempt other than this running one may still give the response:
+/* Whether an attempt other than this running one may still give the response:
  * one runs, is held, or may yet be started.  Only what cannot change for this
  * request counts against that: the mode, a single server, the request itself,
  * attempts used up.  False: holding back the response of this attempt gains
- * nothing.  O(1).
- */
+ * nothing.  O(1). */
 bool hedging_may_overtake(const struct hedging *h, const struct race *race,
     int attempt, const struct hedge_view *view);
 
-/*
- * hedging_hedge_obsolete(h, race):
- * Whether the latest attempt is a hedge whose hazard is over while the first
+/* Whether the latest attempt is a hedge whose hazard is over while the first
  * attempt still runs.  If nothing of it was written yet, end it with
  * ATTEMPT_END_UNSENT: its token comes back and the request may be hedged again
- * (T3).
- */
+ * (T3). */
 bool hedging_hedge_obsolete(const struct hedging *h, const struct race *race);
 
-/*
- * hedging_timer_ns(h, server):
- * T6, for a first attempt just started on server: the delay without a response
+/* T6, for a first attempt just started on server: the delay without a response
  * head after which to call hedging_decide with HEDGE_TIMER.  < 0: no timer,
- * because it is off, this request was not picked, or no latency is known yet.
- */
+ * because it is off, this request was not picked, or no latency is known
+ * yet. */
 int64_t hedging_timer_ns(struct hedging *h, unsigned server);
 
 /* A request left the table, with any outcome: earns budget (B2). */
@@ -381,14 +350,11 @@ enum race_step {
 bool race_may_rewrite(const struct race *r, const struct hedge_view *view);
 void race_rewrite(struct race *r);
 
-/*
- * race_release_slot(h, r, attempt):
- * For an attempt that waits rather than works: a tunnel, an event stream, a
+/* For an attempt that waits rather than works: a tunnel, an event stream, a
  * response that takes long.  It gives its slot (connections_max) back and
  * counts in server[].aside until it ends.  False, and nothing changes, if
  * aside_max is reached, or the attempt is not in flight or holds no slot
- * already.
- */
+ * already. */
 bool race_release_slot(struct hedging *h, struct race *r, int attempt);
 
 /* A response head arrived for an attempt.  An informational one (1xx but not
@@ -396,14 +362,11 @@ bool race_release_slot(struct hedging *h, struct race *r, int attempt);
 enum race_step race_head(struct hedging *h, struct race *r, int attempt,
     int status, struct instant now);
 
-/*
- * race_commit(h, r, attempt, now):
- * This attempt's response is about to be forwarded.  True: it is the winner,
+/* This attempt's response is about to be forwarded.  True: it is the winner,
  * and the other running attempt, if any, is now LOST (drain it).  False: the
  * race was already decided; discard.  At most one call ever returns true.
  * Also for a HELD attempt, after RACE_SEND_HELD.  The winner counts as in
- * flight until race_ended.
- */
+ * flight until race_ended. */
 bool
 race_commit(struct hedging *h, struct race *r, int attempt, struct instant now);
 
@@ -414,9 +377,7 @@ enum attempt_end {
 	ATTEMPT_END_UNSENT,   /* never written: cancelled for free */
 };
 
-/*
- * race_ended(h, r, attempt, end, latency_ns, written, view, now, server):
- * An attempt is over: its response is complete (also after race_commit), it
+/* An attempt is over: its response is complete (also after race_commit), it
  * failed, or it was a loser that has been drained or closed.
  *   latency_ns  from its first byte written to its end; < 0 unknown
  *   written     at least one byte of the request was handed to the server
@@ -428,8 +389,7 @@ enum attempt_end {
  * attempt in *server), RACE_RESTART (the race is as after race_init) or
  * RACE_GIVE_UP.  A first attempt that ended UNSENT while it was the only one is
  * undone: RACE_RESTART.  An acceptable response that is complete but not
- * committed: RACE_SEND_HELD, at once.  *server is -1 for the other steps.
- */
+ * committed: RACE_SEND_HELD, at once.  *server is -1 for the other steps. */
 enum race_step race_ended(struct hedging *h, struct race *r, int attempt,
     enum attempt_end end, int64_t latency_ns, bool written,
     const struct hedge_view *view, struct instant now, int *server);
@@ -454,14 +414,11 @@ hedging_drain_end(struct hedging *h, unsigned server, struct instant now);
 void hedging_pushback(
     struct hedging *h, unsigned server, int64_t hold_ns, struct instant now);
 
-/*
- * hedging_warmup_due(h, server, now, next):
- * How many warm-up requests to send to a WARMING server now, or copies of
+/* How many warm-up requests to send to a WARMING server now, or copies of
  * recent ones to a READY standby (M).  *next is when to call again
  * (INSTANT_NONE: not warming; wait for HEDGING_WARMUP).  Report each one with
  * hedging_warmup_sent and its end with hedging_warmup_done, which returns
- * actions (the server may now be READY).
- */
+ * actions (the server may now be READY). */
 unsigned hedging_warmup_due(struct hedging *h, unsigned server,
     struct instant now, struct instant *next);
 void hedging_warmup_sent(struct hedging *h, unsigned server);

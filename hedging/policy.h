@@ -1,11 +1,9 @@
-/*
- * policy.h: what the files of this folder share; private to it.
+/* policy.h: what the files of this folder share; private to it.
  *
  * hedging.c chooses servers, servers.c keeps their states, swap.c decides for
  * the pair, warmup.c paces, decide.c allows or refuses hedges, race.c keeps the
  * attempts of one request.  All of them work on struct hedging and nothing
- * else.
- */
+ * else. */
 #ifndef TAILOR_HEDGING_POLICY_H
 #define TAILOR_HEDGING_POLICY_H
 
@@ -113,6 +111,11 @@ void policy_breaker_failure(struct hedging_server *s);
  * HEDGING_FULL or HEDGING_UNAVAILABLE. */
 int policy_failover(const struct hedging *h, const struct race *r,
     const struct hedge_view *view, struct instant now);
+
+/* T7: whether the first attempt's server may get the write that is left,
+ * because the second attempt did not reach the other one. */
+bool policy_may_return(const struct hedging *h, const struct race *r,
+    const struct hedge_view *view);
 
 /* How often a request may be written in all: RACE_WRITES, or once. */
 unsigned policy_writes_max(const struct hedge_view *view);

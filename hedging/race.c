@@ -1,5 +1,4 @@
-/*
- * race.c: the attempts of one request, and which of them gives the response.
+/* race.c: the attempts of one request, and which of them gives the response.
  *
  *   NONE -> RUNNING -> WON        committed: its bytes go to the client
  *              |  \--> HELD -> WON | LOST   a response held back
@@ -7,8 +6,7 @@
  *              \-----> LOST       the other won, or the client left
  *
  * Only RUNNING and WON attempts count as in flight.  All calls come from one
- * thread, so "first" means the order of calls.
- */
+ * thread, so "first" means the order of calls. */
 #include "hedging/policy.h"
 
 #include <assert.h>
@@ -264,6 +262,25 @@ first_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 	return true;
 }
 
+/*
+ * T7: undo a second attempt that did not reach its server, once.  The first one
+ * failed, perhaps only because its server had closed a kept connection.
+ */
+static bool
+second_undo(const struct hedging *h, struct race *r,
+    const struct race_attempt *a, enum attempt_end end, bool written,
+    const struct hedge_view *view)
+{
+	if (end != ATTEMPT_END_FAILED || written || r->returned ||
+	    a != &r->attempt[1] || r->attempt[0].state != ATTEMPT_FAILED ||
+	    !policy_may_return(h, r, view))
+		return false;
+	memset(&r->attempt[1], 0, sizeof(r->attempt[1]));
+	r->started--;
+	r->returned = true;
+	return true;
+}
+
 /* No attempt runs any more: T7, or the best held response. */
 static enum race_step
 step_after_last(const struct hedging *h, struct race *r,
@@ -323,5 +340,9 @@ race_ended(struct hedging *h, struct race *r, int attempt, enum attempt_end end,
 	}
 	if (policy_running(r) != NULL) /* W6 */
 		return RACE_WAIT;
+	if (second_undo(h, r, a, end, written, view)) {
+		*server = r->attempt[0].server;
+		return RACE_TRY;
+	}
 	return step_after_last(h, r, view, now, server);
 }

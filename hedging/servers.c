@@ -1,10 +1,8 @@
-/*
- * servers.c: one server's state (diagram in hedging.h), hazards, latencies and
+/* servers.c: one server's state (diagram in hedging.h), hazards, latencies and
  * breaker.
  *
  * Each event changes one server here and then reviews the pair (swap.c),
- * because a swap may have waited for it.
- */
+ * because a swap may have waited for it. */
 #include "hedging/policy.h"
 
 #include <assert.h>

@@ -1,5 +1,4 @@
-/*
- * swap.c: which server of the pair should be active, and when that changes.
+/* swap.c: which server of the pair should be active, and when that changes.
  *
  *   active   other    new requests           requests in flight
  *   hazard   ready    other (swap)           eligible ones hedged there
@@ -16,8 +15,7 @@
  *   down     down     none: 503              502
  *
  * "Down" includes CONNECTING: the port accepts no connections.
- * There is no swap back when a hazard ends (T5).
- */
+ * There is no swap back when a hazard ends (T5). */
 #include "hedging/policy.h"
 
 #include <assert.h>

@@ -1,13 +1,11 @@
-/*
- * warmup.c: how fast and how long a restarted server is warmed up, and how the
+/* warmup.c: how fast and how long a restarted server is warmed up, and how the
  * standby is kept warm.
  *
  * A cold JVM interprets, loads classes and fills caches; the first real
  * requests would be slow.  So it gets copies of recent safe requests, at a rate
  * and a concurrency that leave the active server its share of the machine,
  * until it has answered enough of them and its p95 is near the active server's,
- * or for warmup_max_ns.  No client waits for one of them.
- */
+ * or for warmup_max_ns.  No client waits for one of them. */
 #include "hedging/policy.h"
 
 #include <assert.h>

@@ -1,6 +1,4 @@
-/*
- * window.c: the latest durations, in order of arrival and of size.
- */
+/* window.c: the latest durations, in order of arrival and of size. */
 #include "hedging/window.h"
 
 #include <assert.h>

@@ -1,11 +1,9 @@
-/*
- * window.h: exact quantiles of the latest durations, at a fixed cost.
+/* window.h: exact quantiles of the latest durations, at a fixed cost.
  *
  * A ring keeps the order of arrival, a sorted copy answers any quantile by
  * index.  Adding one value is two binary searches and one memmove inside 1 KiB:
  * tens of nanoseconds, always the same, so nothing is recomputed lazily.
- * Unlike a histogram it forgets old values.
- */
+ * Unlike a histogram it forgets old values. */
 #ifndef TAILOR_HEDGING_WINDOW_H
 #define TAILOR_HEDGING_WINDOW_H
 

@@ -1,5 +1,4 @@
-/*
- * body.c: the bytes of a body out of the bytes of a connection.
+/* body.c: the bytes of a body out of the bytes of a connection.
  *
  * A decoder that is fed whatever has arrived and gives back runs of payload,
  * never copied.  Chunk lines are taken only in the form RFC 9112 7.1 writes
@@ -16,10 +15,7 @@
  *
  * Everything that is not payload is counted, and bounded in itself (size
  * digits, a line's extensions, trailers) and against the payload, so that
- * no peer can make us read a megabyte for every byte delivered.
- */
-#include "http/http.h"
-
+ * no peer can make us read a megabyte for every byte delivered. */
 #include "http/gate.h"
 
 #include <string.h>
@@ -175,10 +171,9 @@ http_body_keep_trailers(struct http_body *b, char *text)
 	b->keep = text;
 }
 
-/*
- * A name of framing is no trailer (RFC 9110 6.5.1), and a client that sends one
- * would have it merged; a server's is dropped like others.  b->names: which of them begin as this name did.
- */
+/* A name of framing is no trailer (RFC 9110 6.5.1), and a client that sends one
+ * would have it merged; a server's is dropped like others.  b->names: which of
+ * them begin as this name did. */
 static const char *
 trailer_name_step(struct http_body *b, char c)
 {

@@ -1,16 +1,15 @@
-/*
- * fields.c: field lines.
+/* fields.c: field lines.
  *
  * Reads "name: value" lines as RFC 9110 5.5 and 5.6.2 want them, gives those
  * the proxy looks at an id, and marks those that must not be forwarded:
  * hop-by-hop ones, those we write ourselves, our own control fields, and in
  * requests names with an underscore, because a server that turns "-" into "_"
- * cannot distinguish them from the real ones.  Those that Connection names are marked
- * apart (but never a field that others rely on, such as Host or Authorization).
+ * cannot distinguish them from the real ones.  Those that Connection names are
+ * marked apart (but never a field that others rely on, such as Host or
+ * Authorization).
  *
  * Cost: one table look-up per byte, and for each name a compare with those of
- * the table that have its length and first letter.
- */
+ * the table that have its length and first letter. */
 #include "http/gate.h"
 
 #include <assert.h>

@@ -1,12 +1,10 @@
-/*
- * framing.c: how long a body is, and whether the connection stays.
+/* framing.c: how long a body is, and whether the connection stays.
  *
  * RFC 9112 6.3 lets a recipient choose between two ways to frame a message
  * that names both, and repair several that are merely wrong.  Two recipients
  * that choose differently are a smuggled request, so nothing is repaired
  * here: one Content-Length of digits, or one Transfer-Encoding that says
- * "chunked" and nothing else, or neither.
- */
+ * "chunked" and nothing else, or neither. */
 #include "http/gate.h"
 #include "http/http_parser_adapter.h"
 
@@ -30,11 +28,9 @@ content_length_read(struct slice value, uint64_t *out)
 	return NULL;
 }
 
-/*
- * Anything but "chunked" is refused; the question is only in which words.  A
- * list of codings that ends in chunked is one we could delimit but not
- * decode (501); of any other the end cannot be known (400).
- */
+/* Anything but "chunked" is refused; the question is only in which words.  A
+ * list of codings that ends in chunked is one we could delimit but not decode
+ * (501); of any other the end cannot be known (400). */
 static struct http_refusal
 coding_check(struct slice value)
 {

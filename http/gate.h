@@ -1,5 +1,4 @@
-/*
- * gate.h: what the files of the HTTP gate share among themselves.
+/* gate.h: what the files of the HTTP gate share among themselves.
  *
  *   scan.c                  scanning for the end of a head; small public helpers
  *   slice.c                 text, lists, classes of bytes (slice.h)
@@ -14,17 +13,13 @@
  *
  * Functions here that can refuse return NULL if all is well and otherwise
  * the reason, a static token for metrics; where the answer is not always the
- * same status they return a refusal with .reason NULL if all is well.
- */
+ * same status they return a refusal with .reason NULL if all is well. */
 #ifndef TAILOR_HTTP_GATE_H
 #define TAILOR_HTTP_GATE_H
 
 #include "http/http.h"
 
-/*
- * fields_read(limits, request, rest, head):
- * Read all field lines up to the empty line, which must be the end.
- */
+/* Read all field lines up to the empty line, which must be the end. */
 struct http_refusal fields_read(const struct http_limits *limits, bool request,
     struct slice rest, struct http_head *head);
 
@@ -39,11 +34,8 @@ bool field_may_trail(struct slice name);
 /* X-Forwarded-* and Forwarded: what a client must not say of itself. */
 bool field_is_forwarded(const struct http_field *field);
 
-/*
- * framing_read(head):
- * Content-Length and Transfer-Encoding into head->framing, content_length
- * and has_content_length; LENGTH, CHUNKED or NONE.
- */
+/* Content-Length and Transfer-Encoding into head->framing, content_length and
+ * has_content_length; LENGTH, CHUNKED or NONE. */
 struct http_refusal framing_read(struct http_head *head);
 
 /* Connection and version into head->keep_alive; upgrade options. */
@@ -62,11 +54,8 @@ hex_value(char c)
 /* A host with or without port. */
 const char *authority_check(struct slice authority);
 
-/*
- * target_read(text, head):
- * The target of the request line into head->target, and into head->authority
- * if it is in absolute form.  head->method is set.
- */
+/* The target of the request line into head->target, and into head->authority if
+ * it is in absolute form.  head->method is set. */
 const char *target_read(struct slice text, struct http_head *head);
 
 /* Does http-parser read the same in this head as we did? */

@@ -1,5 +1,4 @@
-/*
- * http.h: the HTTP/1.1 gate: what may pass, and in what words.
+/* http.h: the HTTP/1.1 gate: what may pass, and in what words.
  *
  * Heads are parsed by http-parser behind a strict gate that first looks at
  * the raw bytes, because http-parser hides folded lines, bare LF and NUL from
@@ -7,17 +6,15 @@
  * forwarded as it came: it is written again from its parsed parts.  Bodies
  * are decoded here, not by http-parser, so that chunk lines are strict too.
  *
- * Pure functions over memory: no sockets, no allocation, no clock.  http-parser's
- * types and macros appear in no header.
+ * Pure functions over memory: no sockets, no allocation, no clock.
+ * http-parser's types and macros appear in no header.
  *
- * Cost: one pass to find the end of a head, one to check it, one to parse.
- */
+ * Cost: one pass to find the end of a head, one to check it, one to parse. */
 #ifndef TAILOR_HTTP_HTTP_H
 #define TAILOR_HTTP_HTTP_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "http/slice.h"
 
@@ -129,37 +126,28 @@ enum http_scan {
 	HTTP_SCAN_BAD,	/* *refusal says why; nothing more is read */
 };
 
-/*
- * http_scan(limits, request, buf, length, scanned, head_length, refusal):
- * Look for the end of a head at the start of buf.
+/* Look for the end of a head at the start of buf.
  *   request  true for a request head, false for a response head
  *   scanned  how far earlier calls have looked; 0 at first; updated, so that
  *            a head that trickles in is looked at once
  * One CRLF before a request head is allowed and counted into *head_length.
  * The limits of length are enforced here, on incomplete heads too; that on
- * the number of fields when the head is parsed.
- */
+ * the number of fields when the head is parsed. */
 enum http_scan http_scan(const struct http_limits *limits, bool request,
     const char *buf, size_t length, size_t *scanned, size_t *head_length,
     struct http_refusal *refusal);
 
-/*
- * http_parse_request(limits, buf, head_length, out, refusal):
- * Parse one whole head as found by http_scan.  Slices of *out point into
+/* Parse one whole head as found by http_scan.  Slices of *out point into
  * buf.  Returns 0, or -EPROTO with *refusal set (answer, then close).
  * All the checks of docs/http.md: exactly one valid Host in 1.1, Content-
  * Length digits only and once, Transfer-Encoding exactly "chunked" and once
  * and only in 1.1, never both, target form, version, CONNECT and TRACE 405,
- * unknown expectations 417, names all tchar, no folding, no control bytes.
- */
+ * unknown expectations 417, names all tchar, no folding, no control bytes. */
 int http_parse_request(const struct http_limits *limits, const char *buf,
     size_t head_length, struct http_head *out, struct http_refusal *refusal);
 
-/*
- * http_parse_response(limits, method, buf, head_length, out, refusal):
- * The same for a response to a request with that method (HEAD has no body).
- * 1xx, 204, 304 and answers to HEAD get HTTP_FRAMING_NONE whatever they say.
- */
+/* The same for a response to a request with that method (HEAD has no body).
+ * 1xx, 204, 304 and answers to HEAD get HTTP_FRAMING_NONE whatever they say. */
 int http_parse_response(const struct http_limits *limits,
     enum http_method method, const char *buf, size_t head_length,
     struct http_head *out, struct http_refusal *refusal);
@@ -186,15 +174,11 @@ struct http_forward {
 	uint64_t content_length;
 };
 
-/*
- * http_write_request(head, forward, out, capacity):
- * Write the request head for a server: HTTP/1.1, one Host, no hop-by-hop
+/* Write the request head for a server: HTTP/1.1, one Host, no hop-by-hop
  * fields, Expect removed, our framing, Connection: keep-alive left out.  The
- * head ends before the last empty line, so that each attempt can add its
- * own fields (Tailor-Attempt, Tailor-Hedge; Host, if head->authority is empty)
- * and then CRLF.
- * Returns the length, or -ENOBUFS if capacity is too small.
- */
+ * head ends before the last empty line, so that each attempt can add its own
+ * fields (Tailor-Attempt, Tailor-Hedge; Host, if head->authority is empty) and
+ * then CRLF.  Returns the length, or -ENOBUFS if capacity is too small. */
 int http_write_request(const struct http_head *head,
     const struct http_forward *forward, char *out, size_t capacity);
 
@@ -248,41 +232,63 @@ enum http_body_event {
 void http_body_init(struct http_body *b, enum http_framing framing,
     uint64_t content_length, uint64_t max);
 
-/*
- * http_body_keep_trailers(b, text):
- * Copy the trailer lines of a chunked body, each with its CRLF, to text,
- * HTTP_TRAILERS_MAX bytes; b->kept says how many there are.
- */
+/* Copy the trailer lines of a chunked body, each with its CRLF, to text,
+ * HTTP_TRAILERS_MAX bytes; b->kept says how many there are. */
 #define HTTP_TRAILERS_MAX 4096
 void http_body_keep_trailers(struct http_body *b, char *text);
 
-/*
- * http_write_trailers(lines, out, capacity):
- * Write those of the lines again that may be trailers: none of framing,
+/* Write those of the lines again that may be trailers: none of framing,
  * routing, access, or what a recipient must know before the body (RFC 9110
- * 6.5.1).  Length or -ENOBUFS.
- */
+ * 6.5.1).  Length or -ENOBUFS. */
 int http_write_trailers(struct slice lines, char *out, size_t capacity);
 
 /* Whether a client takes trailers: TE: trailers. */
 bool http_takes_trailers(const struct http_head *head);
 
-/*
- * http_body_feed(b, in, length, used, data, refusal):
- * Decode the next bytes: at most one run of payload per call.  *used bytes
- * of in were consumed, whatever is returned.  After DATA there may be nothing
- * left of in: b->done says then whether that was the end.  Trailers are
- * checked, and kept if asked for.  A refusal says 400, or 413 beyond max; what a server
- * sent is a 502 to the client all the same.
- */
+/* Decode the next bytes: at most one run of payload per call.  *used bytes of
+ * in were consumed, whatever is returned.  After DATA there may be nothing left
+ * of in: b->done says then whether that was the end.  Trailers are checked, and
+ * kept if asked for.  A refusal says 400, or 413 beyond max; what a server sent
+ * is a 502 to the client all the same. */
 enum http_body_event
 http_body_feed(struct http_body *b, const char *in, size_t length, size_t *used,
     struct slice *data, struct http_refusal *refusal);
 
-/*
- * The connection ended.  True if the body is complete by that
- * (HTTP_FRAMING_CLOSE), false if it was cut short.
- */
+/* The connection ended.  True if the body is complete by that
+ * (HTTP_FRAMING_CLOSE), false if it was cut short. */
 bool http_body_eof(struct http_body *b);
+
+/* --- upgrades ---------------------------------------------------------- */
+
+/* Lines that ask a server for it, or agree to it. */
+#define HTTP_UPGRADE_LINES "Connection: upgrade\r\nUpgrade: websocket\r\n"
+
+/* Whether a request asks for an upgrade that may be passed on: GET without a
+ * body, exactly "Upgrade: websocket", one Sec-WebSocket-Key. */
+bool http_upgrade_wanted(const struct http_head *head);
+
+/* Whether a 101 agrees to exactly that. */
+bool http_upgrade_agreed(const struct http_head *head);
+
+/* --- the PROXY protocol ------------------------------------------------ */
+
+#define PROXY_HEADER_MAX 4096 /* with all that version 2 may append */
+
+enum proxy_header {
+	PROXY_HEADER_MORE,  /* not whole yet */
+	PROXY_HEADER_READ,  /* *used bytes of it */
+	PROXY_HEADER_LOCAL, /* likewise: the peer speaks for itself, as health
+			* checks do */
+	PROXY_HEADER_BAD, /* nothing that this connection says can be believed */
+};
+
+/*
+ *   source  receives the client's address and port; ss_family is AF_UNSPEC
+ *           if there is none (LOCAL) or the peer does not say it (UNKNOWN,
+ *           UNSPEC, UNIX): a client of its all the same
+ * Version 2's further fields are passed over, their checksum too.
+ */
+enum proxy_header proxy_header_read(const char *buf, size_t length,
+    size_t *used, struct sockaddr_storage *source);
 
 #endif

@@ -1,12 +1,10 @@
-/*
- * http_parser_adapter.c: the only file that includes http_parser.h.
+/* http_parser_adapter.c: the only file that includes http_parser.h.
  *
- * http-parser is fed a whole head and nothing more.  It is configured as if there
- * is no body (the return value of on_headers_complete), whatever the head
- * says: bodies are decoded by body.c.  Its callbacks may come in pieces;
- * pieces that do not touch each other are what it makes of a folded line, and
- * are refused.
- */
+ * http-parser is fed a whole head and nothing more.  It is configured as if
+ * there is no body (the return value of on_headers_complete), whatever the head
+ * says: bodies are decoded by body.c.  Its callbacks may come in pieces; pieces
+ * that do not touch each other are what it makes of a folded line, and are
+ * refused. */
 #include "http/http_parser_adapter.h"
 
 #include <http_parser.h>
@@ -106,10 +104,8 @@ static const http_parser_settings settings = {
     .on_headers_complete = on_complete,
 };
 
-/*
- * http-parser's own limit is global and 80 KiB.  Ours is per listener and has
- * been applied when we come here, so its limit is only put out of the way.
- */
+/* http-parser's own limit is global and 80 KiB.  Ours is per listener and has
+ * been applied when we come here, so its limit is only put out of the way. */
 static void
 limit_lift(void)
 {

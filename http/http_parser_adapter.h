@@ -1,5 +1,4 @@
-/*
- * http_parser_adapter.h: what http-parser makes of a head, in words of our own.
+/* http_parser_adapter.h: what http-parser makes of a head, in words of our own.
  *
  * http_parser.h and http.h cannot be included together (both have an enum
  * http_method), and no other file needs to know which parser this is: its
@@ -9,8 +8,7 @@
  * folded lines, bare LF, spaces in field names and more; the gate looks at
  * the raw bytes first and compares what it saw with what is said here.
  *
- * Cost: one pass over the head, 3 KiB of the caller's stack.
- */
+ * Cost: one pass over the head, 3 KiB of the caller's stack. */
 #ifndef TAILOR_HTTP_HTTP_PARSER_ADAPTER_H
 #define TAILOR_HTTP_HTTP_PARSER_ADAPTER_H
 
@@ -46,11 +44,8 @@ enum http_lib_result {
 	HTTP_LIB_BAD,	 /* anything else; or it did not end where we did */
 };
 
-/*
- * http_lib_read(request, head, length, out):
- * Read one whole head of length bytes, last empty line included.  Texts of
- * *out point into head.  Any thread; allocates nothing.
- */
+/* Read one whole head of length bytes, last empty line included.  Texts of
+ * *out point into head.  Any thread; allocates nothing. */
 enum http_lib_result http_lib_read(
     bool request, const char *head, size_t length, struct http_lib_head *out);
 

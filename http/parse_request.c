@@ -1,11 +1,9 @@
-/*
- * parse_request.c: http_parse_request.
+/* parse_request.c: http_parse_request.
  *
  * The request line and the fields are read here strictly, then http-parser
  * reads the same bytes, and only what both understood alike is let through.
  * The first fault found decides the answer, in this order: request line,
- * version, method, target, fields, framing, Host, Expect, http-parser.
- */
+ * version, method, target, fields, framing, Host, Expect, http-parser. */
 #include "http/gate.h"
 
 #include <ctype.h>

@@ -1,10 +1,8 @@
-/*
- * parse_response.c: http_parse_response.
+/* parse_response.c: http_parse_response.
  *
  * A server is believed no more than a client: a response whose end two
  * readers could see in different places would let one request's answer be
- * given to another.  Every refusal is a 502 and the end of that connection.
- */
+ * given to another.  Every refusal is a 502 and the end of that connection. */
 #include "http/gate.h"
 
 #include <errno.h>

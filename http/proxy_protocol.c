@@ -1,5 +1,4 @@
-/*
- * proxy_protocol.c: both versions of the PROXY header.
+/* proxy_protocol.c: both versions of the PROXY header.
  *
  *  v1   "PROXY" SP "TCP4"|"TCP6" SP source SP destination SP port SP port CRLF
  *       "PROXY UNKNOWN" anything CRLF; at most 107 bytes
@@ -8,8 +7,12 @@
  *  v2   +----------+-------+-------+--------+-----------------------------+
  *       |signature |ver:cmd|fam:pro| length | addresses, ports, more      |
  *       +----------+-------+-------+--------+-----------------------------+
- */
-#include "http/proxy_protocol.h"
+ *
+ * A load balancer in front writes it before a connection's first byte, to say
+ * for whom it connects.  It is read only on listeners that are configured to
+ * expect it and then must be there: what may or may not begin a connection
+ * could be written by any client.  Pure function over memory. */
+#include "http/http.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,4 @@
-/*
- * scan.c: where a head ends, and the small helpers of http.h.
+/* scan.c: where a head ends, and the small helpers of http.h.
  *
  * http_scan looks at each byte of a head once, however it trickles in: all
  * it has to remember is how far it came, because everything it asks is about
@@ -8,11 +7,9 @@
  * start, and heads that are too long, as soon as they are.
  *
  * It does not know what a field is; the number of fields is looked at when
- * the head is parsed (until then head_max bounds it).
- */
+ * the head is parsed (until then head_max bounds it). */
 #include "http/http.h"
 
-#include "http/gate.h"
 #include "http/http_parser_adapter.h"
 
 #include <assert.h>

@@ -1,6 +1,4 @@
-/*
- * slice.c: one table says what each byte may be part of.
- */
+/* slice.c: one table says what each byte may be part of. */
 #include "http/slice.h"
 
 #include <string.h>

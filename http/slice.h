@@ -1,8 +1,6 @@
-/*
- * slice.h: a piece of text in a buffer of the caller's.
+/* slice.h: a piece of text in a buffer of the caller's.
  *
- * Pure functions over memory.  Each is one pass over the text.
- */
+ * Pure functions over memory.  Each is one pass over the text. */
 #ifndef TAILOR_HTTP_SLICE_H
 #define TAILOR_HTTP_SLICE_H
 
@@ -39,18 +37,12 @@ bool slice_same(struct slice a, struct slice b);
 /* True if s begins with that word, ASCII case ignored. */
 bool slice_begins(struct slice s, const char *word);
 
-/*
- * list_next(rest, item):
- * Take the next member of a comma-separated list, trimmed; empty members are
- * passed over.  False at the end.  Quoted strings are not looked into: none
- * of the lists we read may have any.
- */
+/* Take the next member of a comma-separated list, trimmed; empty members are
+ * passed over.  False at the end.  Quoted strings are not looked into: none of
+ * the lists we read may have any. */
 bool list_next(struct slice *rest, struct slice *item);
 
-/*
- * line_take(rest, line):
- * Take a line up to CRLF from *rest.  False if there is none.
- */
+/* Take a line up to CRLF from *rest.  False if there is none. */
 bool line_take(struct slice *rest, struct slice *line);
 
 #endif

@@ -1,5 +1,4 @@
-/*
- * target.c: what is asked for, and of whom.
+/* target.c: what is asked for, and of whom.
  *
  * Four forms of a target exist (RFC 9112 3.2).  Origin form passes as it is;
  * absolute form is taken apart, and its authority replaces Host; "*" is for
@@ -7,8 +6,7 @@
  *
  * Nothing is sent on decoded or normalised: the servers decide what a path
  * means, and Tailor does not choose a server by path.  Refused are bytes and
- * escapes that cannot be in a path, and paths that leave the server.
- */
+ * escapes that cannot be in a path, and paths that leave the server. */
 #include "http/gate.h"
 
 #include <arpa/inet.h>
@@ -51,11 +49,9 @@ is_name(struct slice s)
 	       memmem(s.at, s.length, "..", 2) == NULL;
 }
 
-/*
- * Stricter than RFC 3986, whose registered names may contain "!$&'()*+,;="
- * and percent-encoded bytes: no name of a host on a network has any, and a
- * Host with a comma is two Hosts to some servers.
- */
+/* Stricter than RFC 3986, whose registered names may contain "!$&'()*+,;=" and
+ * percent-encoded bytes: no name of a host on a network has any, and a Host
+ * with a comma is two Hosts to some servers. */
 const char *
 authority_check(struct slice authority)
 {
@@ -91,11 +87,8 @@ authority_check(struct slice authority)
 	return port_check(port);
 }
 
-/*
- * path_byte(path, i):
- * The byte at *i, decoded, and *i behind it; -1 of an escape that is none, or
- * of NUL.
- */
+/* The byte at *i, decoded, and *i behind it; -1 of an escape that is none, or
+ * of NUL. */
 static int
 path_byte(struct slice path, size_t *i)
 {
@@ -111,11 +104,9 @@ path_byte(struct slice path, size_t *i)
 	return high < 0 || low < 0 || high + low == 0 ? -1 : high << 4 | low;
 }
 
-/*
- * Escapes are whole, none is NUL, and ".." does not climb above the root, as
- * a server sees it that decodes once and takes "//" for "/".  What passes is
- * sent on as it came.
- */
+/* Escapes are whole, none is NUL, and ".." does not climb above the root, as a
+ * server sees it that decodes once and takes "//" for "/".  What passes is sent
+ * on as it came. */
 static const char *
 path_check(struct slice target)
 {
@@ -149,12 +140,10 @@ path_check(struct slice target)
 	return NULL;
 }
 
-/*
- * An absolute target without a path means "/", or the whole server with
- * OPTIONS.  Slices point into the buffer, where neither may be found: the
- * slash is borrowed from "//"; the others are left empty or begin with "?",
- * and the writer completes them.
- */
+/* An absolute target without a path means "/", or the whole server with
+ * OPTIONS.  Slices point into the buffer, where neither may be found: the slash
+ * is borrowed from "//"; the others are left empty or begin with "?", and the
+ * writer completes them. */
 static const char *
 absolute_read(struct slice text, size_t scheme, struct http_head *head)
 {

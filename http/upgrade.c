@@ -1,10 +1,8 @@
-/*
- * upgrade.c: which upgrades may pass.
+/* upgrade.c: which upgrades may pass.
  *
  * Only WebSocket: an upgrade that the two sides understand differently is a
- * smuggled request, and h2c is the known case.
- */
-#include "http/upgrade.h"
+ * smuggled request, and h2c is the known case. */
+#include "http/http.h"
 
 static unsigned
 count_named(const struct http_head *head, const char *name)

@@ -1,13 +1,11 @@
-/*
- * write.c: heads written again from their parsed parts.
+/* write.c: heads written again from their parsed parts.
  *
  * Nothing is copied line by line from what came in: names and values are put
  * together anew, framing is ours, and what belongs to one connection only is
  * left behind.  Values were checked when they were parsed; texts given by the
  * caller (ids, addresses, whole lines) are taken as they are.
  *
- * Cost: one copy of the head.
- */
+ * Cost: one copy of the head. */
 #include "http/http.h"
 
 #include "http/gate.h"

@@ -1,11 +1,9 @@
-/*
- * writer.h: text put together in a buffer of fixed size.
+/* writer.h: text put together in a buffer of fixed size.
  *
  * For what is written for each request, where snprintf would cost more than
  * all the rest of a head; everywhere else snprintf says better what is meant.
  * What does not fit is left out and remembered in .full, so that it is looked
- * at once, at the end.
- */
+ * at once, at the end. */
 #ifndef TAILOR_HTTP_WRITER_H
 #define TAILOR_HTTP_WRITER_H
 
@@ -58,7 +56,8 @@ writer_put(struct writer *w, const char *at, size_t length)
 	w->length += length;
 }
 
-/* Append a terminated text.  Inlined, because the length of most texts is known then. */
+/* Append a terminated text.  Inlined, because the length of most texts is known
+ * then. */
 static inline __attribute__((always_inline)) void
 writer_text(struct writer *w, const char *text)
 {

@@ -1,5 +1,4 @@
-/*
- * activity.h: when a JVM loads classes and compiles methods, out of two
+/* activity.h: when a JVM loads classes and compiles methods, out of two
  * counters that only grow.
  *
  * One JVM_RATES event for each interval in which classes were loaded, so a
@@ -7,13 +6,9 @@
  * Compiled methods without classes, which occur all the time, are reported at
  * most every 50 ms.  A counter that decreases is ignored.
  *
- * Cost: one comparison a sweep, and two loads each 2 ms.
- */
+ * Cost: one comparison a sweep, and two loads each 2 ms. */
 #ifndef TAILOR_PROFILER_ACTIVITY_H
 #define TAILOR_PROFILER_ACTIVITY_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/instant.h"
 

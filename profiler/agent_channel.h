@@ -1,11 +1,9 @@
-/*
- * agent_channel.h: the state word and the counters of a JVM agent's channel.
+/* agent_channel.h: the state word and the counters of a JVM agent's channel.
  *
  * The state word is epoch << 8 | state.  Each change of state is one epoch, so
  * collections that begin and end between two sweeps are counted, not missed.
  * The hazard is posted from the state word; the exact times follow with the
- * events in the channel's ring.
- */
+ * events in the channel's ring. */
 #ifndef TAILOR_PROFILER_AGENT_CHANNEL_H
 #define TAILOR_PROFILER_AGENT_CHANNEL_H
 

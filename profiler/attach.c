@@ -1,15 +1,8 @@
 #include "profiler/attach.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <unistd.h>
-
-#include "base/log.h"
 
 /* How often to check for a released source while one is ending. */
 #define RETURN_PERIOD_NS (2 * NS_PER_MS)
@@ -23,13 +16,13 @@ int
 attach_init(struct attach *a, const struct profiler_options *options,
     uint32_t first_number)
 {
-	unsigned i;
 	int err;
 
 	memset(a, 0, sizeof(*a));
 	a->servers = options->servers;
-	for (i = 0; i < a->servers; i++)
+	for (unsigned i = 0; i < a->servers; i++)
 		process_init(&a->process[i], a, i, &options->server[i]);
+	orders_init(&a->orders);
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		return -errno;
@@ -75,10 +68,9 @@ attach_collect(struct attach *a)
 void
 attach_fini(struct attach *a)
 {
-	unsigned i;
-
 	channel_listener_fini(&a->listener);
-	for (i = 0; i < a->servers; i++)
+	orders_fini(&a->orders);
+	for (unsigned i = 0; i < a->servers; i++)
 		process_fini(&a->process[i]);
 	pthread_mutex_destroy(&a->lock);
 	free(a->polled);
@@ -107,9 +99,8 @@ static void
 attach_watch(struct attach *a)
 {
 	const struct process *p;
-	unsigned i;
 
-	for (i = 0; i < a->servers; i++) {
+	for (unsigned i = 0; i < a->servers; i++) {
 		p = &a->process[i];
 		if (a->kernel != NULL)
 			attach_watch_server(a, i);
@@ -153,9 +144,8 @@ int
 attach_server_of(const struct attach *a, const struct channel *c)
 {
 	const struct process *p;
-	unsigned i;
 
-	for (i = 0; i < a->servers; i++) {
+	for (unsigned i = 0; i < a->servers; i++) {
 		p = &a->process[i];
 		if (process_owns(p, c->pid))
 			return c->kind == TALECHAIN_KIND_JVM &&
@@ -170,9 +160,8 @@ void
 attach_assign(struct attach *a)
 {
 	struct connection *c;
-	unsigned i;
 
-	for (i = 0; i < a->listener.count; i++) {
+	for (unsigned i = 0; i < a->listener.count; i++) {
 		c = &a->listener.connection[i];
 		if (c->state == CONNECTION_OPEN)
 			__atomic_store_n(&c->channel->server,
@@ -185,16 +174,16 @@ static void
 attach_publish(struct attach *a)
 {
 	const struct channel_listener *d = &a->listener;
-	unsigned i, k, agents;
+	unsigned agents;
 	const char *probes;
 
 	pthread_mutex_lock(&a->lock);
 	a->shown.channels = d->channels;
 	a->shown.channels_opened = d->opened;
 	a->shown.channels_refused = d->refused;
-	for (i = 0; i < a->servers; i++) {
+	for (unsigned i = 0; i < a->servers; i++) {
 		agents = 0;
-		for (k = 0; k < d->count; k++)
+		for (unsigned k = 0; k < d->count; k++)
 			agents += d->connection[k].state == CONNECTION_OPEN &&
 				  d->connection[k].channel->kind ==
 				      TALECHAIN_KIND_JVM &&
@@ -243,11 +232,10 @@ static void
 attach_poll_server(const struct attach *a, unsigned i, struct pollfd *p)
 {
 	const struct process *s = i < a->servers ? &a->process[i] : NULL;
-	unsigned k;
 
 	p[0] =
 	    (struct pollfd){.fd = s != NULL ? s->pidfd : -1, .events = POLLIN};
-	for (k = 0; k < PROC_THREADS; k++)
+	for (unsigned k = 0; k < PROC_THREADS; k++)
 		p[1 + k] = (struct pollfd){
 		    .fd = s != NULL ? s->thread[k] : -1, .events = POLLIN};
 }
@@ -257,9 +245,8 @@ attach_turn_server(
     struct process *s, const struct pollfd *p, struct instant now)
 {
 	bool thread = false;
-	unsigned k;
 
-	for (k = 0; k < PROC_THREADS; k++)
+	for (unsigned k = 0; k < PROC_THREADS; k++)
 		thread |= p[1 + k].revents != 0;
 	return process_turn(s, p[0].revents != 0, thread, now);
 }
@@ -268,14 +255,12 @@ attach_turn_server(
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
 {
-	unsigned i;
-
 	if (a->kernel == NULL)
 		return -1;
 	attach_watch(a);
 	if (!instant_before(now, a->count_at)) {
 		kernel_count(a->kernel);
-		for (i = 0; i < a->servers; i++)
+		for (unsigned i = 0; i < a->servers; i++)
 			attach_family(a, &a->process[i]);
 		a->count_at = instant_plus(now, COUNT_PERIOD_NS);
 	}
@@ -302,9 +287,8 @@ static int64_t
 attach_turn_rates(struct attach *a, struct instant now)
 {
 	const struct process *p;
-	unsigned i;
 
-	for (i = 0; i < a->servers; i++) {
+	for (unsigned i = 0; i < a->servers; i++) {
 		p = &a->process[i];
 		rates_server(
 		    &a->rates, i, &p->family, p->searched, p->server->name);
@@ -322,23 +306,24 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	struct instant now;
 	uint64_t count;
 	int64_t due_ns;
-	unsigned i, n;
+	unsigned n;
 
 	p[0] = (struct pollfd){.fd = a->wake, .events = POLLIN};
-	for (i = 0; i < PROFILER_SERVERS; i++)
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
 		attach_poll_server(a, i, &p[1 + i * POLL_SERVER]);
 	n = POLL_OTHERS + channel_listener_poll(&a->listener, p + POLL_OTHERS);
 	if (ppoll(p, n, wait_ns < 0 ? NULL : &t, NULL) < 0)
-		for (i = 0; i < n; i++)
+		for (unsigned i = 0; i < n; i++)
 			p[i].revents = 0;
 	if (p[0].revents != 0 && read(a->wake, &count, sizeof(count)) < 0)
 		p[0].revents = 0;
 	/* Ends of processes first: the rest may take longer. */
 	now = instant_now();
 	due_ns = -1;
-	for (i = 0; i < a->servers; i++)
+	for (unsigned i = 0; i < a->servers; i++)
 		due_ns = sooner_ns(due_ns, attach_turn_server(&a->process[i],
 					       &p[1 + i * POLL_SERVER], now));
+	due_ns = sooner_ns(due_ns, orders_turn(&a->orders, a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_runtimes(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));
@@ -348,7 +333,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
 	attach_collect(a);
 	attach_publish(a);
-	for (i = 0; i < a->servers; i++)
+	for (unsigned i = 0; i < a->servers; i++)
 		due_ns = sooner_ns(due_ns, observed_turn(a, i, now));
 	return a->out > 0 ? sooner_ns(due_ns, RETURN_PERIOD_NS) : due_ns;
 }

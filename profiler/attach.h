@@ -1,5 +1,4 @@
-/*
- * attach.h: the thread that does everything that may block.
+/* attach.h: the thread that does everything that may block.
  *
  * It accepts writers of channels (channel_listener.h), watches the servers'
  * processes, finds their performance pages (process.h), and hands finished
@@ -8,21 +7,18 @@
  *
  * It sleeps in poll(), so a spinning observer or a busy proxy never waits for
  * it.  It handles the end of a server, which is urgent, so it has no low
- * priority.
- */
+ * priority. */
 #ifndef TAILOR_PROFILER_ATTACH_H
 #define TAILOR_PROFILER_ATTACH_H
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "profiler/channel_listener.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observed.h"
-#include "profiler/observer_command.h"
 #include "profiler/observer_rest.h"
+#include "profiler/orders.h"
 #include "profiler/process.h"
-#include "profiler/profiler.h"
 #include "profiler/rates_read.h"
 #include "profiler/runtimes/follow.h"
 #include "profiler/steal.h"
@@ -42,6 +38,7 @@ struct attach {
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct steal steal;
+	struct orders orders;
 	struct command_ring *commands; /* borrowed; this thread writes */
 	struct command_ring *released; /* borrowed; this thread reads */
 	struct observer_rest *rest;    /* borrowed; to wake the observer */

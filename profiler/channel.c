@@ -1,12 +1,6 @@
 #include "profiler/channel.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "profiler/kernel/kernel.h"
 #include "profiler/stall.h"

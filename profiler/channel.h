@@ -1,24 +1,32 @@
-/*
- * channel.h: one channel as the observer polls it.
+/* channel.h: one channel as the observer polls it.
  *
  * Made by the attach thread (or before the start, for the proxy), handed to the
  * observer, released when its writer is gone and it has been drained, then
  * freed by the side that made it.  A channel from outside is a sealed memfd
  * that we map read-only: its writer can neither shrink it nor make us write.
  * Its content is untrusted: each event is copied, then validated by the kind of
- * channel it came from.
- */
+ * channel it came from. */
 #ifndef TAILOR_PROFILER_CHANNEL_H
 #define TAILOR_PROFILER_CHANNEL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "profiler/activity.h"
-#include "profiler/handshake.h"
 #include "profiler/output.h"
 #include "talechain/timeline/cursor.h"
+
+#define HANDSHAKE_BYTES 128 /* a longer first line is refused */
+
+struct handshake {
+	enum talechain_kind kind;
+	unsigned slot_log2;
+	uint32_t tid;
+	char name[TALECHAIN_NAME_BYTES]; /* terminated */
+};
+
+/* Read the line with which a writer requests a channel.  Returns 0; -EAGAIN
+ * when it is not complete and may still become one; -EPROTO with *why set to a
+ * short static reason. */
+int handshake_parse(
+    struct handshake *out, const char *text, size_t length, const char **why);
 
 struct kernel_owners;
 struct stalls;
@@ -75,30 +83,21 @@ struct channel_place {
 	char name[TALECHAIN_NAME_BYTES];
 };
 
-/*
- * channel_new_kernel(out, number, place, owners):
- * Make one that BPF programs write: lay it out, map it read only.
+/* Make one that BPF programs write: lay it out, map it read only.
  *   owners  maps events to servers, must outlive it; NULL: all are of the
  *           server that c->server names
- * Returns as the others.
- */
+ * Returns as the others. */
 int channel_new_kernel(struct channel **out, uint32_t number,
     const struct channel_place *place, const struct kernel_owners *owners);
 
-/*
- * channel_drain(c, o, limit, now):
- * Copy up to limit waiting events into the stream.  Returns how many slots
- * were handled; fewer than limit means that it is empty for now.
- * The observer only.
- */
+/* Copy up to limit waiting events into the stream.  Returns how many slots were
+ * handled; fewer than limit means that it is empty for now.  The observer
+ * only. */
 unsigned channel_drain(
     struct channel *c, struct output *o, unsigned limit, struct instant now);
 
-/*
- * channel_drained(c, o, now):
- * For an ending channel: whether it is drained.  What its
- * dead writer left half-written is then counted as abandoned.
- */
+/* For an ending channel: whether it is drained.  What its dead writer left
+ * half-written is then counted as abandoned. */
 bool channel_drained(struct channel *c, struct output *o, struct instant now);
 
 #endif

@@ -1,16 +1,7 @@
 #include "profiler/channel_listener.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include "base/log.h"
-#include "base/rundir.h"
+#include "base/file.h"
 #include "profiler/attach.h"
 
 #define ASK_TIMEOUT_NS (1 * NS_PER_S)
@@ -159,9 +150,8 @@ void
 channel_listener_fini(struct channel_listener *d)
 {
 	struct stat st;
-	unsigned i;
 
-	for (i = 0; i < d->count; i++) {
+	for (unsigned i = 0; i < d->count; i++) {
 		if (d->connection[i].fd >= 0)
 			close(d->connection[i].fd);
 		channel_free(&d->connection[i].channel);
@@ -371,10 +361,9 @@ static void
 channel_listener_accept(struct channel_listener *d, struct instant now)
 {
 	struct connection *c;
-	unsigned i;
 	int fd;
 
-	for (i = 0; i < ACCEPT_BATCH; i++) {
+	for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
 		fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			return;
@@ -398,11 +387,9 @@ channel_listener_accept(struct channel_listener *d, struct instant now)
 unsigned
 channel_listener_poll(const struct channel_listener *d, struct pollfd *out)
 {
-	unsigned i;
-
 	/* poll() ignores negative descriptors. */
 	out[0] = (struct pollfd){.fd = d->fd, .events = POLLIN};
-	for (i = 0; i < d->count; i++)
+	for (unsigned i = 0; i < d->count; i++)
 		out[i + 1] = (struct pollfd){
 		    .fd = d->connection[i].fd, .events = POLLIN};
 	return d->count + 1;
@@ -414,10 +401,9 @@ channel_listener_turn(
 {
 	struct connection *c;
 	int64_t due_ns = -1, left_ns;
-	unsigned i;
 
 	/* Backwards: a dropped one is replaced by one already handled. */
-	for (i = d->count; i-- > 0;) {
+	for (unsigned i = d->count; i-- > 0;) {
 		c = &d->connection[i];
 		if (c->state == CONNECTION_ENDING)
 			continue;

@@ -1,24 +1,19 @@
-/*
- * channel_listener.h: the socket where writers request channels.
+/* channel_listener.h: the socket where writers request channels.
  *
  * A listening Unix stream socket and its connections.  A client sends one line
- * (handshake.h) and gets one line and a memfd.  The connection then stays open
+ * (handshake.c) and gets one line and a memfd.  The connection then stays open
  * only to show the writer's end: the kernel closes it when the process dies.
  * Refused connections get "NO <reason>" and are counted.
  *
  * Only processes of our own user, and root's, are served.  The number of
  * channels and their memory are bounded.
  *
- * All of it runs on the attach thread.
- */
+ * All of it runs on the attach thread. */
 #ifndef TAILOR_PROFILER_CHANNEL_LISTENER_H
 #define TAILOR_PROFILER_CHANNEL_LISTENER_H
 
 #include <poll.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/instant.h"
 #include "profiler/channel.h"
 
 /* Connections without a complete request, at most. */
@@ -76,13 +71,10 @@ int channel_listener_init(struct channel_listener *d, struct attach *a,
 int channel_listener_open(struct channel_listener *d, const char *path);
 void channel_listener_fini(struct channel_listener *d);
 
-/*
- * channel_listener_link(d, link):
- * Make link a symbolic link in the socket's directory to the open socket, the
+/* Make link a symbolic link in the socket's directory to the open socket, the
  * default path of writers (TALECHAIN_SOCKET_DEFAULT).  NULL makes none.  If
  * another running tailor has the link, it is kept, and that is logged.
- * channel_listener_fini removes ours.
- */
+ * channel_listener_fini removes ours. */
 void channel_listener_link(struct channel_listener *d, const char *link);
 
 /* Fill in what to poll: the listener, then each connection.  Returns how

@@ -1,28 +1,17 @@
-/*
- * cost.c: timing small pieces of work under each profile.
+/* cost.c: timing small pieces of work under each profile.
  *
  * The work is done in child processes: one that the kernel source watches
- * like a server, and one that it does not know.
- */
+ * like a server, and one that it does not know. */
 #include "profiler/cost.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/instant.h"
 #include "profiler/kernel/kernel.h"
 
 #define ROUNDS_MAX 100
@@ -185,10 +174,10 @@ static double
 work_call(void)
 {
 	struct instant begin = instant_now(), now = begin;
-	unsigned n = 0, i;
+	unsigned n = 0;
 
 	while (instant_since(now, begin) < SLICE_NS) {
-		for (i = 0; i < CALLS_AT_ONCE; i++)
+		for (unsigned i = 0; i < CALLS_AT_ONCE; i++)
 			syscall(SYS_getppid);
 		n += CALLS_AT_ONCE;
 		now = instant_now();
@@ -368,7 +357,7 @@ cost_measure(
 {
 	struct worker worker[2] = {{0, -1}, {0, -1}};
 	struct costs *c;
-	unsigned i, profile;
+	unsigned profile;
 	int err = cost_signals(state);
 
 	if (err < 0)
@@ -381,11 +370,11 @@ cost_measure(
 	err = worker_start(&worker[0], NULL);
 	if (err == 0)
 		err = worker_start(&worker[1], &worker[0]);
-	for (i = 0; err == 0 && i < rounds; i++)
+	for (unsigned i = 0; err == 0 && i < rounds; i++)
 		err = cost_round(c, i, worker);
 	worker_stop(&worker[0]);
 	worker_stop(&worker[1]);
-	for (i = 0; err == 0 && i < COST_WORK_COUNT; i++)
+	for (unsigned i = 0; err == 0 && i < COST_WORK_COUNT; i++)
 		for (profile = 0; profile < COST_PROFILES; profile++) {
 			out->others_ns[i][profile] =
 			    best(c->ns[0][i][profile], rounds);

@@ -1,15 +1,11 @@
-/*
- * cost.h: what watching the kernel costs on this machine, measured now.
+/* cost.h: what watching the kernel costs on this machine, measured now.
  *
  * Four small pieces of work, each timed with nothing attached and with each
  * profile of the kernel source, once in a process that is watched and once in
  * one that is not.  Attaches and detaches the BPF programs several times, so
- * run it by hand, not beside a busy Tailor.
- */
+ * run it by hand, not beside a busy Tailor. */
 #ifndef TAILOR_PROFILER_COST_H
 #define TAILOR_PROFILER_COST_H
-
-#include <stdbool.h>
 
 #include "profiler/profiler.h"
 
@@ -46,15 +42,12 @@ const char *cost_work_name(enum cost_work work);
 const char *cost_work_meaning(enum cost_work work);
 const char *cost_profile_name(enum cost_profile profile);
 
-/*
- * cost_measure(out, rounds, state):
- * Measure, rounds (1 .. 100) of about 1.5 s each.  All profiles come in turn
+/* Measure, rounds (1 .. 100) of about 1.5 s each.  All profiles come in turn
  * in each round, so that what else the machine does falls on all.
  *   state  PROFILER_SIGNALS of them: what the full profile with system calls
  *          could switch on here, and why not the rest; always filled in
  * Returns 0, -EPERM (no privilege: see state), -ENOTSUP (this kernel cannot),
- * or a negative errno.  The calling process must have one thread.
- */
+ * or a negative errno.  The calling process must have one thread. */
 int cost_measure(
     struct cost *out, unsigned rounds, struct profiler_signal_state *state);
 

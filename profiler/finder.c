@@ -3,12 +3,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "profiler/proc.h"
 
@@ -86,9 +81,7 @@ hex_address(const char *hex, uint8_t out[16])
 static bool
 all_zero(const uint8_t *p, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (p[i] != 0)
 			return false;
 	return true;

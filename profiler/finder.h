@@ -1,5 +1,4 @@
-/*
- * finder.h: which processes serve an address.
+/* finder.h: which processes serve an address.
  *
  * The kernel's table of listening sockets gives the sockets' inodes (several,
  * if the server uses SO_REUSEPORT); the processes that hold a descriptor of one
@@ -14,16 +13,11 @@
  * the namespace of a process that has this address is searched.
  *
  * Works without privilege for processes of our own user.  Sees only our own pid
- * namespace, and those below it.
- */
+ * namespace, and those below it. */
 #ifndef TAILOR_PROFILER_FINDER_H
 #define TAILOR_PROFILER_FINDER_H
 
 #include <dirent.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/socket.h>
-#include <sys/types.h>
 
 #include "profiler/profiler.h"
 
@@ -79,13 +73,10 @@ enum finder_result {
 void finder_init(struct finder *f);
 void finder_fini(struct finder *f);
 
-/*
- * finder_step(f, address, root, out):
- * Begin or continue a search for what listens on an address (family AF_UNSPEC:
+/* Begin or continue a search for what listens on an address (family AF_UNSPEC:
  * nothing) and for a process, 0: none; both with what is below them.  Any
  * result but FINDER_MORE ends it; then *out is set if it is FINDER_FOUND.  Not
- * the observer.
- */
+ * the observer. */
 enum finder_result finder_step(struct finder *f,
     const struct sockaddr_storage *address, pid_t root, struct family *out);
 
@@ -102,12 +93,9 @@ bool finder_holds(pid_t pid, const struct sockaddr_storage *address);
  * below it. */
 bool finder_alone(pid_t pid);
 
-/*
- * finder_match(line, address, inode, uid):
- * Whether a line of /proc/net/tcp or tcp6 is a listener for an address: 2
+/* Whether a line of /proc/net/tcp or tcp6 is a listener for an address: 2
  * exactly this one, 1 a wildcard, 0 not; -1 no listeners follow.  For
- * finder_step and tests.
- */
+ * finder_step and tests. */
 int finder_match(const char *line, const struct sockaddr_storage *address,
     uint64_t *inode, uid_t *uid);
 

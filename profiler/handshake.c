@@ -1,5 +1,11 @@
-/* handshake.c: parse the line.  No byte is read twice, none past length. */
-#include "profiler/handshake.h"
+/* handshake.c: parse the line with which a writer requests a channel:
+ *
+ *	TALECHAIN 1 <kind> <slot_log2> <tid> <name>\n
+ *
+ * A pure function over bytes from outside: exactly one space between fields,
+ * decimal numbers without sign or leading zero, a name of [A-Za-z0-9._-].  No
+ * byte is read twice, none past length. */
+#include "profiler/channel.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,4 @@
-/*
- * hazard_ring.c: posting, waking and taking.
+/* hazard_ring.c: posting, waking and taking.
  *
  * Why no wake-up is lost: the reader stores armed, then loads tail; the writer
  * stores tail, then loads armed; all four are sequentially consistent.  At
@@ -8,14 +7,10 @@
  *
  * The reader never disarms, so an unarmed ring means that the writer has
  * disarmed it, which it announces in wakes: "drained == wakes" is all that the
- * quick path must check besides the ring itself.
- */
+ * quick path must check besides the ring itself. */
 #include "profiler/hazard_ring.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 int
 hazard_ring_init(struct hazard_ring *r)
@@ -98,9 +93,8 @@ static bool
 ring_make_up(struct hazard_ring *r, struct hazard *out)
 {
 	uint32_t differ, kind;
-	unsigned s;
 
-	for (s = 0; s < PROFILER_SERVERS; s++) {
+	for (unsigned s = 0; s < PROFILER_SERVERS; s++) {
 		differ = __atomic_load_n(&r->level[s], __ATOMIC_ACQUIRE) ^
 			 r->delivered[s];
 		if (differ == 0)

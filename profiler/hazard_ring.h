@@ -1,5 +1,4 @@
-/*
- * hazard_ring.h: hazards on their way from the observer to the proxy thread.
+/* hazard_ring.h: hazards on their way from the observer to the proxy thread.
  *
  * One writer (the observer), one reader (the proxy thread).  The reader arms
  * the ring when it finds it empty; the writer that fills an armed ring disarms
@@ -10,16 +9,11 @@
  * each hazard now in force; after losses the reader compares it with what was
  * delivered and gets the differences.
  *
- * Cost: about 5 ns to find it empty.  256 records of 32 bytes.
- */
+ * Cost: about 5 ns to find it empty.  256 records of 32 bytes. */
 #ifndef TAILOR_PROFILER_HAZARD_RING_H
 #define TAILOR_PROFILER_HAZARD_RING_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "profiler/profiler.h"
-#include "talechain/events/hazard.h"
 
 #define HAZARD_RING_SLOTS 256
 

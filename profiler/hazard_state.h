@@ -1,5 +1,4 @@
-/*
- * hazard_state.h: one server's hazards, derived from all sources.
+/* hazard_state.h: one server's hazards, derived from all sources.
  *
  * Several sources may report the same stop: the JVM's agent and its hsperfdata
  * page see the same collection some microseconds apart.  This turns their
@@ -9,17 +8,11 @@
  * hazard but EXIT.
  *
  * Levels are derived anew from the sources' present state at each report, so no
- * lost report can leave a hazard in force.
- */
+ * lost report can leave a hazard in force. */
 #ifndef TAILOR_PROFILER_HAZARD_STATE_H
 #define TAILOR_PROFILER_HAZARD_STATE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "profiler/output.h"
-#include "talechain/events/hazard.h"
 
 /* Why no thread of a server may run (stall.h). */
 enum stall {

@@ -1,20 +1,14 @@
-/*
- * observer.c: the polling loop.
+/* observer.c: the polling loop.
  *
  * In the loop: no allocation, no lock, no log, and no system calls except the
  * rest while no request is in flight, the sleep (in that poll mode) and the
- * hazard ring's wake-up.
- */
+ * hazard ring's wake-up. */
 #include "profiler/observer.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "profiler/agent_channel.h"
@@ -105,9 +99,7 @@ observer_page_edge(
 static void
 observer_page_edges(struct observer *o, const struct hsperf_page *p)
 {
-	unsigned i;
-
-	for (i = 0; i < o->edges.count; i++)
+	for (unsigned i = 0; i < o->edges.count; i++)
 		observer_page_edge(o, p, &o->edges.edge[i]);
 }
 
@@ -152,11 +144,10 @@ static void
 observer_drop_channel(struct observer *o, unsigned i, struct instant now)
 {
 	struct channel *c = o->channel[i];
-	unsigned k;
 
 	observer_note_channel(o, c, false, now);
 	o->channel[i] = o->channel[--o->channels];
-	for (k = 0; k < o->agents; k++)
+	for (unsigned k = 0; k < o->agents; k++)
 		if (o->agent[k] == c)
 			o->agent[k--] = o->agent[--o->agents];
 	observer_release(o, COMMAND_CHANNEL_END, c);
@@ -179,6 +170,7 @@ observer_set_page(struct observer *o, unsigned server, struct hsperf_page *p,
 		observer_page_edges(o, old);
 	}
 	o->page[server] = p;
+	__atomic_store_n(&o->heap[server].collector, 0, __ATOMIC_RELAXED);
 	if (old != NULL)
 		observer_release(o, COMMAND_PAGE_END, old);
 	w->page_concurrent = p != NULL && collector_concurrent(p->kind);
@@ -315,9 +307,8 @@ observer_calibrate(struct observer *o, struct instant now)
 	    .type = TALECHAIN_META_CALIBRATION, .server = -1, .seen = now};
 	uint64_t before, after, width = UINT64_MAX;
 	struct instant t;
-	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		before = cpu_cycles();
 		t = instant_now();
 		after = cpu_cycles();
@@ -414,18 +405,18 @@ static void
 observer_sweep_hazards(struct observer *o, struct instant now)
 {
 	struct observer_command command;
-	unsigned i;
 
 	while (command_pop(o->commands, &command))
 		observer_handle_command(o, &command, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_ORDERS);
-	for (i = 0; i < o->servers; i++)
+	for (unsigned i = 0; i < o->servers; i++)
 		if (o->page[i] != NULL) {
 			observer_sweep_page(o, o->page[i], now);
 			observer_page_classes(o, o->page[i], now);
+			hsperf_page_heap(o->page[i], now, &o->heap[i]);
 		}
 	observer_cost_mark(&o->cost, PROFILER_PART_PAGES);
-	for (i = 0; i < o->agents; i++)
+	for (unsigned i = 0; i < o->agents; i++)
 		agent_channel_sweep(o->agent[i], o->hazards, now);
 	stalls_sweep(&o->stalls, o->kernel, now);
 }
@@ -433,14 +424,12 @@ observer_sweep_hazards(struct observer *o, struct instant now)
 void
 observer_sweep(struct observer *o, struct instant now)
 {
-	unsigned i;
-
 	observer_account(o, now);
 	o->swept = now;
 	observer_sample(o, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
 	observer_sweep_hazards(o, now);
-	for (i = 0; i < o->agents; i++)
+	for (unsigned i = 0; i < o->agents; i++)
 		agent_channel_rates(o->agent[i], &o->output, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_AGENTS);
 	observer_sweep_rings(o, now);
@@ -519,7 +508,6 @@ observer_pause(struct observer *o)
 {
 	struct timespec t = {.tv_sec = o->sleep_ns / NS_PER_S,
 	    .tv_nsec = o->sleep_ns % NS_PER_S};
-	int i;
 
 	if (o->behind)
 		return;
@@ -533,7 +521,7 @@ observer_pause(struct observer *o)
 	case PROFILER_POLL_SPIN:
 		break;
 	case PROFILER_POLL_RELAX:
-		for (i = 0; i < RELAX_PAUSES; i++)
+		for (int i = 0; i < RELAX_PAUSES; i++)
 			cpu_relax();
 		break;
 	case PROFILER_POLL_SLEEP:
@@ -566,7 +554,7 @@ observer_start(struct observer *o)
 	sigset_t all, old;
 	int err;
 
-	/* Signals are for the main thread, except SIGBUS (sigbus_guard.h). */
+	/* Signals are for the main thread, except SIGBUS (sigbus_guard.c). */
 	sigfillset(&all);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -1,5 +1,4 @@
-/*
- * observer.h: the polling thread.
+/* observer.h: the polling thread.
  *
  * One sweep: commands from the attach thread, every hsperfdata page, every
  * agent's state word, then a batch of events from the rings in turn.  The
@@ -10,27 +9,16 @@
  * poll mode is to spin; see observer_rest.h.
  *
  * After observer_start everything here belongs to that thread, except what is
- * marked otherwise.
- */
+ * marked otherwise. */
 #ifndef TAILOR_PROFILER_OBSERVER_H
 #define TAILOR_PROFILER_OBSERVER_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/histogram.h"
-#include "profiler/channel.h"
-#include "profiler/jvm/hsperf_page.h"
-#include "profiler/kernel/kernel.h"
-#include "profiler/observer_command.h"
-#include "profiler/output.h"
-#include "profiler/profiler.h"
 #include "profiler/rates.h"
 #include "profiler/stall.h"
 #include "profiler/observer_cost.h"
 #include "profiler/observer_rest.h"
-#include "profiler/hazard_state.h"
 
 /* From outside, our own, and the kernel's. */
 #define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)
@@ -51,7 +39,8 @@ struct observer {
 	struct hazard_state hazards[PROFILER_SERVERS];
 	struct stalls stalls;
 	struct hsperf_page *page[PROFILER_SERVERS];
-	struct channel *agent[OBSERVER_CHANNELS]; /* those of kind JVM */
+	struct hsperf_heap heap[PROFILER_SERVERS]; /* any thread reads */
+	struct channel *agent[OBSERVER_CHANNELS];  /* those of kind JVM */
 	unsigned agents;
 	struct channel *channel[OBSERVER_CHANNELS];
 	unsigned channels;
@@ -76,10 +65,7 @@ struct observer {
 	bool running;
 };
 
-/*
- * observer_start(o):
- * Run.  Returns 0 or a negative errno.  The thread that made the profiler.
- */
+/* Run.  Returns 0 or a negative errno.  The thread that made the profiler. */
 int observer_start(struct observer *o);
 
 /* Stop it after a last drain of every ring. */
@@ -92,10 +78,8 @@ void observer_sweep(struct observer *o, struct instant now);
  * not.  The proxy thread. */
 bool observer_look(struct observer *o);
 
-/*
- * Add a source.  The observer thread, or before it starts.
- * False: there is no room.
- */
+/* Add a source.  The observer thread, or before it starts.  False: there is no
+ * room. */
 bool
 observer_add_channel(struct observer *o, struct channel *c, struct instant now);
 

@@ -1,18 +1,14 @@
-/*
- * observer_command.h: commands of the attach thread to the observer.
+/* observer_command.h: commands of the attach thread to the observer.
  *
  * Two rings of small records, each with one writer and one reader: commands go
  * to the observer, and released sources come back to be unmapped.  Neither side
  * waits for the other inside the ring; a full ring is reported, and only the
  * attach thread may then sleep and retry.
  *
- * Cost: one acquire load when there is nothing.
- */
+ * Cost: one acquire load when there is nothing. */
 #ifndef TAILOR_PROFILER_OBSERVER_COMMAND_H
 #define TAILOR_PROFILER_OBSERVER_COMMAND_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/instant.h"

@@ -1,5 +1,4 @@
-/*
- * observer_cost.h: the cost of the observer's sweeps, by source.
+/* observer_cost.h: the cost of the observer's sweeps, by source.
  *
  * One sweep in OBSERVER_COST_EVERY is timed piece by piece with the CPU's
  * clock; the others pay one branch for each piece.  Periods are counted in
@@ -7,16 +6,11 @@
  * observer; any thread may read them, as output.h's.
  *
  * The times include the timing itself: one reading of the clock, 20 to 40
- * cycles, for each piece and each ring.
- */
+ * cycles, for each piece and each ring. */
 #ifndef TAILOR_PROFILER_OBSERVER_COST_H
 #define TAILOR_PROFILER_OBSERVER_COST_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "profiler/output.h"
-#include "profiler/profiler.h"
 #include "profiler/shim/cycles.h"
 
 #define OBSERVER_COST_EVERY 1024

@@ -1,20 +1,17 @@
-/*
- * observer_rest.c: resting, waking, lending.
+/* observer_rest.c: resting, waking, lending.
  *
  * Why no wake-up is lost: the observer stores state, then loads wakes; a waker
  * adds to wakes, then loads state; all four are sequentially consistent.
  * Either the observer sees the addition and does not wait, or the waker sees
  * that it rests.  An addition between that load and the wait is seen by the
  * kernel, which compares wakes again.  seen is loaded before the sweep, so an
- * addition during the sweep ends the next rest.
- */
+ * addition during the sweep ends the next rest. */
 #include "profiler/observer_rest.h"
 
 #include <linux/futex.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profiler/output.h"

@@ -1,5 +1,4 @@
-/*
- * observer_rest.h: the observer's wait while no request is in flight.
+/* observer_rest.h: the observer's wait while no request is in flight.
  *
  * The proxy thread says whether requests are in flight.  While none is, the
  * observer rests in the kernel (a futex) between sweeps, each time longer, up
@@ -11,13 +10,9 @@
  * the first request can wait.  The proxy thread never waits for it; an
  * observer whose rest ends meanwhile waits for the return.
  *
- * While requests are in flight, nothing here is written.
- */
+ * While requests are in flight, nothing here is written. */
 #ifndef TAILOR_PROFILER_OBSERVER_REST_H
 #define TAILOR_PROFILER_OBSERVER_REST_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/instant.h"
 

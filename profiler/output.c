@@ -1,10 +1,6 @@
-/*
- * output.c: no allocation, no lock; the only system call is the hazard ring's
- * wake-up.
- */
+/* output.c: no allocation, no lock; the only system call is the hazard ring's
+ * wake-up. */
 #include "profiler/output.h"
-
-#include <string.h>
 
 void
 output_emit(struct output *o, const struct observer_event *n)
@@ -16,7 +12,6 @@ void
 output_emit_on(struct output *o, const struct observer_event *n, int cpu)
 {
 	struct talechain_event e;
-	unsigned i;
 
 	memset(&e, 0, sizeof(e));
 	e.seq = 2 * o->sequence++ + 2;
@@ -26,7 +21,7 @@ output_emit_on(struct output *o, const struct observer_event *n, int cpu)
 	e.type = (uint16_t)n->type;
 	e.version = 1;
 	e.cpu = cpu >= 0 ? (uint32_t)cpu : UINT32_MAX;
-	for (i = 0; i < 4; i++)
+	for (unsigned i = 0; i < 4; i++)
 		e.arg[i] = n->arg[i];
 	timeline_append(o->timeline, &e, OUTPUT_CHANNEL, n->server, n->seen);
 }

@@ -1,18 +1,12 @@
-/*
- * output.h: what the observer writes: events of its own, and counters.
+/* output.h: what the observer writes: events of its own, and counters.
  *
  * The observer is channel 0 of the stream.  Its counters are plain words with
  * one writer that any thread may read: relaxed atomics, each exact, together
- * not a consistent snapshot.
- */
+ * not a consistent snapshot. */
 #ifndef TAILOR_PROFILER_OUTPUT_H
 #define TAILOR_PROFILER_OUTPUT_H
 
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "profiler/hazard_ring.h"
-#include "talechain/timeline/timeline.h"
 
 #define OUTPUT_CHANNEL 0 /* the observer's own number in the stream */
 

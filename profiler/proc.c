@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,12 +162,10 @@ proc_stat(pid_t pid, char *buffer, size_t size)
 	return after != NULL ? after + 1 : "";
 }
 
-/*
- * Whether a thread still has its memory, by its exe link.  Do not read other
+/* Whether a thread still has its memory, by its exe link.  Do not read other
  * files for this: reading /proc/<pid>/stat or status borrows the memory of the
  * process, and if it ends meanwhile, the reader frees that memory, a tenth of a
- * second per gigabyte.  Returns 1, 0 or a negative errno.
- */
+ * second per gigabyte.  Returns 1, 0 or a negative errno. */
 static int
 thread_has_memory(pid_t pid, pid_t tid)
 {

@@ -1,9 +1,7 @@
-/*
- * proc.h: facts about other processes from /proc.
+/* proc.h: facts about other processes from /proc.
  *
  * Each result may be outdated when it is returned; a caller that acts on it
- * holds a pidfd.  All of it may block: never the observer.
- */
+ * holds a pidfd.  All of it may block: never the observer. */
 #ifndef TAILOR_PROFILER_PROC_H
 #define TAILOR_PROFILER_PROC_H
 
@@ -19,30 +17,22 @@ int proc_pidfd(pid_t pid);
 
 #define PROC_THREADS 3
 
-/*
- * proc_thread_pidfds(pid, out):
- * Handles that become readable when a thread of the process ends, of up to
+/* Handles that become readable when a thread of the process ends, of up to
  * PROC_THREADS threads that are not its first; the others are set to -1.
  * A killed process frees its memory before its own handle becomes readable:
  * a tenth of a second per gigabyte.  Those of its threads do so at once, except
  * the last one, which frees the memory: hence several.
  * A thread may also end alone: see proc_is_ending.
- * Returns how many, or a negative errno (-EINVAL: Linux before 6.9).
- */
+ * Returns how many, or a negative errno (-EINVAL: Linux before 6.9). */
 int proc_thread_pidfds(pid_t pid, int out[PROC_THREADS]);
 
-/*
- * proc_is_ending(pid):
- * Whether the process has freed its memory, or is gone.  After a kill that
+/* Whether the process has freed its memory, or is gone.  After a kill that
  * takes until each of its threads has run once, some tenths of a millisecond on
- * an idle machine.  Costs a few microseconds while the process lives.
- */
+ * an idle machine.  Costs a few microseconds while the process lives. */
 bool proc_is_ending(pid_t pid);
 
-/*
- * Its threads, up to max of them; returns how many, or a negative errno
- * (-E2BIG: more).
- */
+/* Its threads, up to max of them; returns how many, or a negative errno
+ * (-E2BIG: more). */
 int proc_threads(pid_t pid, pid_t *tid, int max);
 
 /* Its user.  0 or a negative errno (-ENOENT: no such process). */

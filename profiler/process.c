@@ -1,16 +1,11 @@
 #include "profiler/process.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/permission.h"
 #include "profiler/attach.h"
-#include "profiler/proc.h"
 
 #define FIND_PERIOD_NS (200 * NS_PER_MS)
 #define FIND_STEP_NS (1 * NS_PER_MS)
@@ -223,10 +218,8 @@ process_check_assigned(struct process *p, struct instant now)
 		process_found(p, &alone, "assigned", now);
 }
 
-/*
- * Its main process has ended: another of the set that listens takes its place,
- * one above the others first.  Whether there is one.
- */
+/* Its main process has ended: another of the set that listens takes its place,
+ * one above the others first.  Whether there is one. */
 static bool
 process_hand_over(struct process *p, struct instant now)
 {
@@ -372,11 +365,9 @@ process_find_family(struct process *p, const struct family *found)
 	attach_assign(p->attach);
 }
 
-/*
- * Whether it is time for a search; else *due_ns is how long until then, -1:
+/* Whether it is time for a search; else *due_ns is how long until then, -1:
  * none is due.  A set that is known is searched anew if its address has other
- * sockets, and at long intervals if the kernel does not follow it.
- */
+ * sockets, and at long intervals if the kernel does not follow it. */
 static bool
 process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 {
@@ -433,10 +424,8 @@ process_find(struct process *p, struct instant now)
 	return next_ns;
 }
 
-/*
- * Whose page to open: the main one's, or, if that has none, each other's in
- * turn.
- */
+/* Whose page to open: the main one's, or, if that has none, each other's in
+ * turn. */
 static pid_t
 process_page_owner(const struct process *p)
 {
@@ -553,12 +542,11 @@ void
 process_follow(struct process *p, const pid_t *pid, unsigned count)
 {
 	struct family now = {.left_out = p->family.left_out};
-	unsigned i;
 
 	if (p->pid == 0 || count == 0)
 		return; /* they are counted as another server's */
 	family_add(&now, p->pid);
-	for (i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++)
 		family_add(&now, pid[i]);
 	p->family = now;
 	p->followed = true;

@@ -1,5 +1,4 @@
-/*
- * process.h: one server's processes, from unknown to gone and back.
+/* process.h: one server's processes, from unknown to gone and back.
  *
  *           assigned, or found listening
  *   UNKNOWN ------------------------------> RUNNING
@@ -18,19 +17,14 @@
  * programs follow it (attach.c), and it is searched anew if the address has
  * other sockets.  Without these programs it is searched every minute.
  *
- * All of it runs on the attach thread.
- */
+ * All of it runs on the attach thread. */
 #ifndef TAILOR_PROFILER_PROCESS_H
 #define TAILOR_PROFILER_PROCESS_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "profiler/finder.h"
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/observer_command.h"
 #include "profiler/proc.h"
-#include "profiler/profiler.h"
 
 struct attach;
 
@@ -76,11 +70,8 @@ void process_fini(struct process *p);
 /* Any thread: set the server's process, 0 = gone. */
 void process_assign(struct process *p, pid_t pid);
 
-/*
- * process_turn(p, readable, thread, now):
- * Do what is due.  readable: its pidfd is; thread: a thread's is.  Returns the
- * time until something is due, ns; -1 for never.
- */
+/* Do what is due.  readable: its pidfd is; thread: a thread's is.  Returns the
+ * time until something is due, ns; -1 for never. */
 int64_t
 process_turn(struct process *p, bool readable, bool thread, struct instant now);
 

@@ -1,21 +1,14 @@
-/*
- * profiler.c: the public functions: create the state of the two threads, start
- * and stop them, answer calls from other threads.
- */
+/* profiler.c: the public functions: create the state of the two threads, start
+ * and stop them, answer calls from other threads. */
 #include "profiler/profiler.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/permission.h"
 #include "profiler/attach.h"
 #include "profiler/hazard_ring.h"
-#include "profiler/kernel/capability.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer.h"
 #include "profiler/rates.h"
@@ -39,14 +32,12 @@ struct profiler {
 static bool
 options_are_valid(const struct profiler_options *o)
 {
-	unsigned i;
-
 	if (o->timeline == NULL || o->servers > PROFILER_SERVERS ||
 	    o->channels_max < 1 || o->channels_max > PROFILER_CHANNELS_MAX ||
 	    o->blind_ns < 0 || (o->rates != 0 && o->rates_period_ns <= 0) ||
 	    (o->poll == PROFILER_POLL_SLEEP && o->sleep_ns <= 0))
 		return false;
-	for (i = 0; i < o->servers; i++)
+	for (unsigned i = 0; i < o->servers; i++)
 		if (o->server[i].name == NULL)
 			return false;
 	return true;
@@ -87,7 +78,6 @@ profiler_init_observer(struct profiler *p)
 {
 	const struct profiler_options *options = &p->options;
 	struct observer *o = &p->observer;
-	unsigned i;
 
 	o->poll = options->poll;
 	o->sleep_ns = options->sleep_ns;
@@ -105,7 +95,7 @@ profiler_init_observer(struct profiler *p)
 	o->output.pid = (uint32_t)getpid();
 	o->commands = &p->commands;
 	o->released = &p->released;
-	for (i = 0; i < PROFILER_SERVERS; i++) {
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++) {
 		o->hazards[i].output = &o->output;
 		o->hazards[i].server = i;
 	}
@@ -114,15 +104,13 @@ profiler_init_observer(struct profiler *p)
 static const char *
 kernel_name(enum profiler_kernel kernel)
 {
-	switch (kernel) {
-	case PROFILER_KERNEL_OFF:
-		return "off";
-	case PROFILER_KERNEL_LITE:
-		return "lite";
-	case PROFILER_KERNEL_FULL:
-		return "full";
-	}
-	return "?";
+	static const char *const names[] = {
+	    [PROFILER_KERNEL_OFF] = "off",
+	    [PROFILER_KERNEL_LITE] = "lite",
+	    [PROFILER_KERNEL_FULL] = "full",
+	};
+
+	return NAME_IN(names, kernel);
 }
 
 /* Log the result once. */
@@ -133,7 +121,6 @@ profiler_log_kernel(struct profiler *p, int err)
 	struct permission permission;
 	char off[400] = "";
 	size_t n = 0;
-	unsigned i;
 
 	if (p->kernel == NULL) {
 		permission_read(&permission);
@@ -149,7 +136,7 @@ profiler_log_kernel(struct profiler *p, int err)
 		    s[PROFILER_SIGNAL_SCHEDULER].why, p->kernel_fix);
 		return;
 	}
-	for (i = 0; i < PROFILER_SIGNALS; i++)
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
 		if (!s[i].on && n < sizeof(off))
 			n += (size_t)snprintf(off + n, sizeof(off) - n,
 			    "%s%s: %s", n > 0 ? "; " : "",
@@ -171,10 +158,9 @@ profiler_open_kernel(struct profiler *p)
 	    .slot_log2 = options->kernel_slot_log2,
 	    .first_number = p->attach.listener.next_number,
 	};
-	unsigned i;
 	int err;
 
-	for (i = 0; i < PROFILER_SIGNALS; i++)
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
 		snprintf(p->signal[i].why, sizeof(p->signal[i].why),
 		    "not configured: profiler.kernel is off");
 	snprintf(p->kernel_fix, sizeof(p->kernel_fix), "profiler.kernel=lite");
@@ -186,10 +172,10 @@ profiler_open_kernel(struct profiler *p)
 	profiler_log_kernel(p, err);
 	if (err < 0)
 		return;
-	for (i = 0; i < options->servers; i++)
+	for (unsigned i = 0; i < options->servers; i++)
 		kernel_server_port(p->kernel, i, options->server[i].port);
 	p->observer.stalls.hazards = p->observer.hazards;
-	for (i = 0; i < kernel_channels(p->kernel); i++) {
+	for (unsigned i = 0; i < kernel_channels(p->kernel); i++) {
 		kernel_channel(p->kernel, i)->stalls = &p->observer.stalls;
 		observer_add_channel(
 		    &p->observer, kernel_channel(p->kernel, i), instant_now());
@@ -272,7 +258,6 @@ profiler_free_pages(struct profiler *p)
 {
 	struct observer_command o;
 	struct hsperf_page *page;
-	unsigned i;
 
 	attach_collect(&p->attach);
 	while (command_pop(&p->commands, &o)) {
@@ -280,7 +265,7 @@ profiler_free_pages(struct profiler *p)
 		if (o.kind == COMMAND_PAGE)
 			hsperf_page_free(&page);
 	}
-	for (i = 0; i < PROFILER_SERVERS; i++)
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
 		hsperf_page_free(&p->observer.page[i]);
 }
 
@@ -288,7 +273,6 @@ void
 profiler_free(struct profiler **pp)
 {
 	struct profiler *p = *pp;
-	unsigned i;
 
 	*pp = NULL;
 	if (p == NULL)
@@ -302,7 +286,7 @@ profiler_free(struct profiler **pp)
 	attach_fini(&p->attach);
 	runtimes_close(&p->attach.runtimes);
 	kernel_free(&p->kernel);
-	for (i = 0; i < p->insides; i++)
+	for (unsigned i = 0; i < p->insides; i++)
 		channel_free(&p->inside[i]);
 	hazard_ring_fini(&p->hazards);
 	free(p);
@@ -405,6 +389,42 @@ profiler_wake(struct profiler *p)
 		observer_rest_wake(&p->observer.rest);
 }
 
+void
+profiler_heap(
+    const struct profiler *p, unsigned server, struct profiler_heap *out)
+{
+	const struct hsperf_heap *h = &p->observer.heap[server];
+	uint64_t collector = counter_read(&h->collector);
+
+	memset(out, 0, sizeof(*out));
+	if (collector == 0)
+		return;
+	out->known = true;
+	out->concurrent = collector_concurrent((enum collector)(collector - 1));
+	out->exact = collector - 1 != COLLECTOR_G1;
+	out->ordered = __atomic_load_n(&p->attach.orders.understood[server],
+			   __ATOMIC_RELAXED) != 0;
+	out->cause = (enum talechain_cause)counter_read(&h->cause);
+	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
+		out->word[i] = counter_read(&h->word[i]);
+}
+
+void
+profiler_collect(struct profiler *p, unsigned server, uint64_t bytes)
+{
+	assert(server < p->options.servers);
+	orders_leave(&p->attach.orders, server,
+	    bytes > ORDERS_STOP ? bytes : ORDERS_STOP);
+	attach_wake(&p->attach);
+}
+
+void
+profiler_load_agents(struct profiler *p, bool on)
+{
+	__atomic_store_n(&p->attach.orders.load_agents, on, __ATOMIC_RELAXED);
+	attach_wake(&p->attach);
+}
+
 /* Copy the observer's account of its own cost, counter by counter. */
 static void
 profiler_copy_cost(const struct profiler *p, struct profiler_stats *out)
@@ -412,12 +432,11 @@ profiler_copy_cost(const struct profiler *p, struct profiler_stats *out)
 	const struct profiler_cost *s = &p->observer.cost.seen;
 	struct timespec t;
 	clockid_t clock;
-	unsigned i;
 
 	out->cost.timed = counter_read(&s->timed);
-	for (i = 0; i < PROFILER_PART_COUNT; i++)
+	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
 		out->cost.cycles[i] = counter_read(&s->cycles[i]);
-	for (i = 0; i < PROFILER_PERIODS; i++)
+	for (unsigned i = 0; i < PROFILER_PERIODS; i++)
 		out->cost.period[i] = counter_read(&s->period[i]);
 	out->cost.periods_ns = counter_read(&s->periods_ns);
 	out->cpu_ns = 0;
@@ -498,31 +517,25 @@ profiler_signal_meaning(enum profiler_signal signal)
 const char *
 profiler_poll_name(enum profiler_poll poll)
 {
-	switch (poll) {
-	case PROFILER_POLL_SPIN:
-		return "spin";
-	case PROFILER_POLL_RELAX:
-		return "relax";
-	case PROFILER_POLL_SLEEP:
-		return "sleep";
-	}
-	return "?";
+	static const char *const names[] = {
+	    [PROFILER_POLL_SPIN] = "spin",
+	    [PROFILER_POLL_RELAX] = "relax",
+	    [PROFILER_POLL_SLEEP] = "sleep",
+	};
+
+	return NAME_IN(names, poll);
 }
 
 const char *
 profiler_source_name(enum profiler_source source)
 {
-	switch (source) {
-	case PROFILER_SOURCE_NONE:
-		return "none";
-	case PROFILER_SOURCE_PIDFD:
-		return "pidfd";
-	case PROFILER_SOURCE_HSPERFDATA:
-		return "hsperfdata";
-	case PROFILER_SOURCE_PROBES:
-		return "probes";
-	case PROFILER_SOURCE_AGENT:
-		return "agent";
-	}
-	return "?";
+	static const char *const names[] = {
+	    [PROFILER_SOURCE_NONE] = "none",
+	    [PROFILER_SOURCE_PIDFD] = "pidfd",
+	    [PROFILER_SOURCE_HSPERFDATA] = "hsperfdata",
+	    [PROFILER_SOURCE_PROBES] = "probes",
+	    [PROFILER_SOURCE_AGENT] = "agent",
+	};
+
+	return NAME_IN(names, source);
 }

@@ -1,5 +1,4 @@
-/*
- * profiler.h: the observer.
+/* profiler.h: the observer.
  *
  * One thread polls memory: channels of the servers, of their JVMs' agents and
  * of the proxy, and the hsperfdata pages of unmodified JVMs.  It copies every
@@ -11,19 +10,12 @@
  * watches processes, maps hsperfdata, and hands finished sources to the
  * observer through a ring.
  *
- * The profiler knows servers and processes, never HTTP.
- */
+ * The profiler knows servers and processes, never HTTP. */
 #ifndef TAILOR_PROFILER_H
 #define TAILOR_PROFILER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/socket.h>
-#include <sys/types.h>
-
-#include "base/histogram.h"
-#include "base/instant.h"
 #include "talechain/events/hazard.h"
+#include "talechain/talechain.h"
 #include "talechain/timeline/timeline.h"
 
 #define PROFILER_SERVERS 2
@@ -50,10 +42,8 @@ enum profiler_kernel {
 	PROFILER_KERNEL_FULL, /* also idling and every softirq */
 };
 
-/*
- * Kinds of kernel events that are on or off together: symbol, name, and what
- * they are.  Each needs tracepoints that a kernel may lack.
- */
+/* Kinds of kernel events that are on or off together: symbol, name, and what
+ * they are.  Each needs tracepoints that a kernel may lack. */
 #define PROFILER_KERNEL_SIGNALS(X)                                       \
 	X(SCHEDULER, "scheduler", "wakeups, run queues, thread names")   \
 	X(PROCESS, "process", "programs started, processes ended")       \
@@ -124,99 +114,115 @@ struct profiler_options {
 
 struct profiler;
 
-/*
- * profiler_new(out, options):
- * Make a profiler that does not run yet; options are copied.  Returns 0,
+/* Make a profiler that does not run yet; options are copied.  Returns 0,
  * -EINVAL, -ENOMEM or a negative errno of eventfd/socket/bind. -EADDRINUSE:
  * another tailor has the channel socket, which is logged.  Any other failure to
  * bind it is not fatal: there are no channels from outside then, which is
- * logged with advice.  Free with profiler_free.
- */
+ * logged with advice.  Free with profiler_free. */
 int profiler_new(struct profiler **out, const struct profiler_options *options);
 
 /* Stop both threads and release everything.  The thread that made it. */
 void profiler_free(struct profiler **pp);
 
-/*
- * profiler_channel(p, name, kind, slot_log2, tc):
- * Make a channel inside this process and become its writer (tc), for the
- * proxy thread.  Before profiler_start.  Returns 0, -EINVAL, -ENOMEM,
- * -ENOSPC.  The profiler owns the memory: do not emit after profiler_free.
- */
+/* Make a channel inside this process and become its writer (tc), for the proxy
+ * thread.  Before profiler_start.  Returns 0, -EINVAL, -ENOMEM, -ENOSPC.  The
+ * profiler owns the memory: do not emit after profiler_free. */
 int profiler_channel(struct profiler *p, const char *name,
     enum talechain_kind kind, unsigned slot_log2, struct talechain *tc);
 
-/*
- * Start the threads.  Returns 0 or a negative errno.  Failing to pin the
- * observer is not fatal: it is logged once and the thread runs unpinned.
- */
+/* Start the threads.  Returns 0 or a negative errno.  Failing to pin the
+ * observer is not fatal: it is logged once and the thread runs unpinned. */
 int profiler_start(struct profiler *p);
 
-/*
- * profiler_server_process(p, server, pid):
- * Set a server's process to pid (a supervisor's child), or 0 when it is known
+/* Set a server's process to pid (a supervisor's child), or 0 when it is known
  * to be gone.  Processes of servers with an address are also found without
- * this.  Any thread; never blocks.
- */
+ * this.  Any thread; never blocks. */
 void profiler_server_process(struct profiler *p, unsigned server, pid_t pid);
 
-/*
- * profiler_watch_port(p, port):
- * Record kernel events of all connections of this TCP port of ours (host
+/* Record kernel events of all connections of this TCP port of ours (host
  * order), and of those to it from this machine.  Servers' ports are always
- * watched.  Any thread; a plain store.
- */
+ * watched.  Any thread; a plain store. */
 void profiler_watch_port(struct profiler *p, uint16_t port);
 
-/*
- * profiler_signals(p, out):
- * Copy the state of each enum profiler_signal.  Returns whether any is on.  Any
- * thread.
- */
+/* Copy the state of each enum profiler_signal.  Returns whether any is on.  Any
+ * thread. */
 bool profiler_signals(const struct profiler *p,
     struct profiler_signal_state out[PROFILER_SIGNALS]);
 
-/*
- * profiler_counts(p):
- * Whether counters of servers' threads will be opened for new processes, which
- * needs CAP_PERFMON.
- */
+/* Whether counters of servers' threads will be opened for new processes, which
+ * needs CAP_PERFMON. */
 bool profiler_counts(const struct profiler *p);
 /* Descriptors that the counters of one server may take. */
 #define PROFILER_RATE_DESCRIPTORS 640
 
-/*
- * profiler_privileges_drop(launches, counts):
- * Drop permanently the capabilities that only attaching needed, and all others
+/* Drop permanently the capabilities that only attaching needed, and all others
  * that serving does not need.  launches: servers are started by us; then root
  * keeps everything, because its children may need it.  counts: as
  * profiler_counts says; then CAP_PERFMON is kept, too.  Call it before threads
- * are made: they inherit the rest.  Logs the result.
- */
+ * are made: they inherit the rest.  Logs the result. */
 void profiler_privileges_drop(bool launches, bool counts);
 
 /* Readable when hazards wait.  Proxy thread; remains the profiler's. */
 int profiler_hazard_fd(const struct profiler *p);
 
-/*
- * Take the oldest waiting hazard.  False when there is none; then the
- * eventfd has been emptied.  The proxy thread only.  About 5 ns when empty.
- */
+/* Take the oldest waiting hazard.  False when there is none; then the eventfd
+ * has been emptied.  The proxy thread only.  About 5 ns when empty. */
 bool profiler_hazard_take(struct profiler *p, struct hazard *out);
 
-/*
- * profiler_in_flight(p, any):
- * Whether requests are in flight.  While none is, the observer rests, unless
+/* Whether requests are in flight.  While none is, the observer rests, unless
  * it spins; until the first call it polls.  With the first one this thread
  * looks at the sources of hazards itself (estimated: 100 ns), so that what has
  * begun by now is there to be taken, and wakes the observer, one system call.
- * Free if nothing has changed; never waits.  The proxy thread.
- */
+ * Free if nothing has changed; never waits.  The proxy thread. */
 void profiler_in_flight(struct profiler *p, bool any);
 
 /* Have the observer read what there is, if it rests: something is about to ask
  * for it.  Proxy thread. */
 void profiler_wake(struct profiler *p);
+
+/* The heap of a server's JVM, as its performance page has it: symbol, counter.
+ * Its generations' sizes in bytes, and how many young and full collections there
+ * have been; one in progress may be counted. */
+#define PROFILER_HEAP(X)                                         \
+	X(EDEN_USED, "sun.gc.generation.0.space.0.used")         \
+	X(EDEN_CAPACITY, "sun.gc.generation.0.space.0.capacity") \
+	X(OLD_USED, "sun.gc.generation.1.space.0.used")          \
+	X(OLD_CAPACITY, "sun.gc.generation.1.maxCapacity")       \
+	X(YOUNG, "sun.gc.collector.0.invocations")               \
+	X(FULL, "sun.gc.collector.1.invocations")
+
+enum profiler_heap_word {
+#define PROFILER_X(symbol, counter) PROFILER_HEAP_##symbol,
+	PROFILER_HEAP(PROFILER_X)
+#undef PROFILER_X
+	    PROFILER_HEAP_COUNTERS
+};
+
+struct profiler_heap {
+	bool known;
+	bool concurrent; /* it has no pauses that are worth a swap */
+	bool exact;	 /* it collects when eden is full, not before */
+	bool ordered;	 /* its agent understands profiler_collect */
+	enum talechain_cause cause;	       /* of the last collection */
+	uint64_t word[PROFILER_HEAP_COUNTERS]; /* bytes, or collections */
+};
+
+/* profiler_heap(p, server, out):
+ * Copy what the observer saw at most 2 ms ago (16 ms while it rests).  Each
+ * word is exact, together they are no snapshot.  The proxy thread; never
+ * blocks. */
+void profiler_heap(
+    const struct profiler *p, unsigned server, struct profiler_heap *out);
+
+/* profiler_collect(p, server, bytes):
+ * Have a server's JVM collect its young generation now, by filling it with at
+ * most so many bytes; 0: stop that.  Whether it does shows in profiler_heap.
+ * Only if that said ordered.  The proxy thread; never blocks, a system call.
+ *
+ * profiler_load_agents(p, on):
+ * Whether our agent may be loaded into JVMs that run without it.  Any thread. */
+void profiler_collect(struct profiler *p, unsigned server, uint64_t bytes);
+void profiler_load_agents(struct profiler *p, bool on);
 
 /* Source of a server's hazards. */
 enum profiler_source {

@@ -1,13 +1,9 @@
-/*
- * rates.c: rates from words of channels and pages, sampled by the observer.
+/* rates.c: rates from words of channels and pages, sampled by the observer.
  *
  * A server has a channel for each of its threads; their queues and their
  * agents' counts are added up.  Without an agent, the JVM's performance page
- * counts classes and compilations.
- */
+ * counts classes and compilations. */
 #include "profiler/rates.h"
-
-#include <string.h>
 
 #include "profiler/shim/cycles.h"
 
@@ -57,15 +53,14 @@ words_take(struct rate_words *w, const struct rates_sources *s, unsigned server)
 {
 	const struct hsperf_page *p = s->page[server];
 	const struct channel *c;
-	unsigned i, k;
 
 	w->clock.begin = cycles_in_order();
-	for (k = 0; k < s->channels && k < RATE_LOOKS; k++) {
+	for (unsigned k = 0; k < s->channels && k < RATE_LOOKS; k++) {
 		c = s->channel[k];
 		if (c->ending || __atomic_load_n(&c->server,
 				     __ATOMIC_RELAXED) != (int)server)
 			continue;
-		for (i = 0; i < RATE_WORDS; i++)
+		for (unsigned i = 0; i < RATE_WORDS; i++)
 			if (words[i].level ? c->kind == TALECHAIN_KIND_APP
 					   : c->kind == TALECHAIN_KIND_JVM)
 				words_add(w, i,
@@ -90,9 +85,8 @@ words_rate(const struct rates_watch *w, unsigned server,
 	struct rate r = {.server = (int)server,
 	    .cpu = -1,
 	    .interval_ns = instant_since(is->at, was->at)};
-	unsigned i;
 
-	for (i = 0; i < RATE_WORDS; i++) {
+	for (unsigned i = 0; i < RATE_WORDS; i++) {
 		if ((w->signals >> words[i].signal & 1) == 0 || !is->has[i])
 			continue;
 		r.signal = words[i].signal;
@@ -114,12 +108,11 @@ rates_sweep(struct rates_watch *w, const struct rates_sources *s,
     struct output *o, struct instant now)
 {
 	struct rate_words is;
-	unsigned i;
 
 	if (w->signals == 0 || instant_before(now, w->due))
 		return;
 	w->due = instant_plus(now, w->period_ns);
-	for (i = 0; i < s->servers; i++) {
+	for (unsigned i = 0; i < s->servers; i++) {
 		memset(&is, 0, sizeof(is));
 		is.known = true;
 		is.at = now;

@@ -1,5 +1,4 @@
-/*
- * rates.h: rates as RATE events in the stream.
+/* rates.h: rates as RATE events in the stream.
  *
  * Words in memory (a channel's queue, the classes a JVM has loaded) are sampled
  * by the observer within its sweep, without a system call: here.  Signals that
@@ -12,20 +11,13 @@
  * highest rate (shim/).
  *
  * Cost: one comparison in a sweep; once in a period some loads for each channel
- * of a server.
- */
+ * of a server. */
 #ifndef TAILOR_PROFILER_RATES_H
 #define TAILOR_PROFILER_RATES_H
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "profiler/channel.h"
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/observer_command.h"
-#include "profiler/output.h"
-#include "profiler/profiler.h"
 #include "profiler/shim/dte.h"
 
 /* Append it to the stream.  The observer only. */

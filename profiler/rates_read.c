@@ -1,18 +1,10 @@
-/*
- * rates_read.c: rates from counters that need system calls.
+/* rates_read.c: rates from counters that need system calls.
  *
  * Counters belong to threads, not processes: each thread found gets one that
  * threads it starts inherit.  (A process has a CPU clock, but that of others
  * advances in steps of some ms.)  The usual value of a ratio is its running
- * median over periods in which enough happened for a ratio.
- */
+ * median over periods in which enough happened for a ratio. */
 #include "profiler/rates_read.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "profiler/finder.h"
@@ -51,9 +43,7 @@ wanted(const struct rates_reader *r, enum talechain_rate signal)
 static void
 pair_close(struct rate_pair *p)
 {
-	unsigned i;
-
-	for (i = 0; i < p->counters; i++) {
+	for (unsigned i = 0; i < p->counters; i++) {
 		counter_close(&p->count[i]);
 		if (p->base != NULL)
 			counter_close(&p->base[i]);
@@ -100,9 +90,8 @@ static int
 family_threads(const struct family *f, pid_t tid[RATE_THREADS], char *why)
 {
 	int n = 0, more = 0;
-	unsigned i;
 
-	for (i = 0; i < f->count && more != -E2BIG; i++) {
+	for (unsigned i = 0; i < f->count && more != -E2BIG; i++) {
 		more = proc_threads(f->pid[i], tid + n, RATE_THREADS - n);
 		if (more > 0)
 			n += more;
@@ -197,7 +186,6 @@ void
 rates_open(struct rates_reader *r, const struct profiler_options *options)
 {
 	char on[200] = "", off[600] = "", why[RATE_WHY] = "";
-	unsigned i;
 
 	memset(r, 0, sizeof(*r));
 	r->signals = options->rates;
@@ -205,7 +193,7 @@ rates_open(struct rates_reader *r, const struct profiler_options *options)
 	r->period_ns = options->rates_period_ns < RATE_READ_LEAST_NS
 			   ? RATE_READ_LEAST_NS
 			   : options->rates_period_ns;
-	for (i = 0; i < RATE_COUNTERS; i++) {
+	for (unsigned i = 0; i < RATE_COUNTERS; i++) {
 		if (!wanted(r, kinds[i].signal) || kind_probe(i, why) == 0)
 			continue;
 		r->signals &= ~(1U << kinds[i].signal);
@@ -216,7 +204,7 @@ rates_open(struct rates_reader *r, const struct profiler_options *options)
 		r->signals &= ~(1U << TALECHAIN_RATE_CLOCK);
 		say(off, sizeof(off), "clock", why);
 	}
-	for (i = 1; i < TALECHAIN_RATE_END; i++)
+	for (unsigned i = 1; i < TALECHAIN_RATE_END; i++)
 		if (wanted(r, i))
 			say(on, sizeof(on), talechain_rate_find(i)->name, "");
 	if (options->rates != 0)
@@ -228,20 +216,16 @@ rates_open(struct rates_reader *r, const struct profiler_options *options)
 static void
 server_close(struct rates_server *s)
 {
-	unsigned i;
-
-	for (i = 0; i < RATE_COUNTERS; i++)
+	for (unsigned i = 0; i < RATE_COUNTERS; i++)
 		pair_close(&s->pair[i]);
 }
 
 void
 rates_close(struct rates_reader *r)
 {
-	unsigned i;
-
-	for (i = 0; i < PROFILER_SERVERS; i++)
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
 		server_close(&r->server[i]);
-	for (i = 0; i < RATE_CPUS; i++)
+	for (unsigned i = 0; i < RATE_CPUS; i++)
 		pair_close(&r->clock[i]);
 	r->clocks = 0;
 	r->signals = 0;
@@ -253,13 +237,12 @@ rates_server(struct rates_reader *r, unsigned server,
 {
 	struct rates_server *s = &r->server[server];
 	char why[RATE_WHY] = "";
-	unsigned i;
 
 	if (r->signals == 0 || s->searched == searched)
 		return;
 	server_close(s);
 	s->searched = searched;
-	for (i = 0; i < RATE_COUNTERS && family->count > 0; i++) {
+	for (unsigned i = 0; i < RATE_COUNTERS && family->count > 0; i++) {
 		if (!wanted(r, kinds[i].signal) ||
 		    pair_open(&s->pair[i], i, family, why) == 0 ||
 		    s->off_logged[kinds[i].signal])
@@ -295,10 +278,9 @@ static bool
 pair_read(struct rate_pair *p, uint64_t sum[2])
 {
 	uint64_t value;
-	unsigned i;
 
 	sum[0] = sum[1] = 0;
-	for (i = 0; i < p->counters; i++) {
+	for (unsigned i = 0; i < p->counters; i++) {
 		if (!counter_read(&p->count[i], &value))
 			return false;
 		sum[0] += value;
@@ -366,22 +348,21 @@ rates_turn(
     struct rates_reader *r, struct command_ring *commands, struct instant now)
 {
 	struct rate rate;
-	unsigned i, k;
 
 	if (r->signals == 0)
 		return -1;
 	if (instant_before(now, r->due))
 		return instant_since(r->due, now);
 	r->due = instant_plus(now, r->period_ns);
-	for (i = 0; i < r->servers; i++) {
-		for (k = 0; k < RATE_COUNTERS; k++) {
+	for (unsigned i = 0; i < r->servers; i++) {
+		for (unsigned k = 0; k < RATE_COUNTERS; k++) {
 			rate = (struct rate){.signal = kinds[k].signal,
 			    .server = (int)i,
 			    .cpu = -1};
 			pair_turn(r, &r->server[i].pair[k], &rate, commands);
 		}
 	}
-	for (i = 0; i < r->clocks; i++) {
+	for (unsigned i = 0; i < r->clocks; i++) {
 		rate = (struct rate){.signal = TALECHAIN_RATE_CLOCK,
 		    .server = -1,
 		    .cpu = (int)i};

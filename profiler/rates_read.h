@@ -1,24 +1,34 @@
-/*
- * rates_read.h: rates from counters that need system calls; see rates.h.
+/* rates_read.h: rates from counters that need system calls; see rates.h.
  *
  * Counters of a server's threads and clocks of the CPUs, sampled by the attach
  * thread, which may block.  Everything here belongs to that thread once it
  * runs.
  *
  * Cost: about 1 us for each counter of each thread, once in a period; reading
- * one of a running thread interrupts its CPU.
- */
+ * one of a running thread interrupts its CPU. */
 #ifndef TAILOR_PROFILER_RATES_READ_H
 #define TAILOR_PROFILER_RATES_READ_H
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "profiler/observer_command.h"
 #include "profiler/profiler.h"
 #include "profiler/shim/dte.h"
-#include "profiler/running_median.h"
+
+#define MEDIAN_OCTAVES 24 /* values from 1 to 2^24 - 1 */
+#define MEDIAN_STEPS 16	  /* buckets of an octave */
+#define MEDIAN_LEAST 64	  /* values needed for a median */
+#define MEDIAN_MOST 4096
+
+/* It forgets slowly (running_median.c). */
+struct running_median {
+	uint32_t count;
+	uint16_t bucket[MEDIAN_OCTAVES * MEDIAN_STEPS];
+};
+
+/* Add a value; 0 and values out of range are ignored. */
+void running_median_add(struct running_median *u, uint64_t value);
+
+/* The median, within 1/32 of it; 0 with fewer than MEDIAN_LEAST values. */
+uint64_t running_median_value(const struct running_median *u);
 
 struct counter;
 struct family;
@@ -63,29 +73,21 @@ struct rates_reader {
 	uint64_t dropped; /* periods distorted, or lost to a full ring */
 };
 
-/*
- * rates_open(r, options):
- * Open the counters of the whole machine while there are privileges, and log
- * once what is on and what is not.  Never fails: what cannot be opened is off.
- */
+/* Open the counters of the whole machine while there are privileges, and log
+ * once what is on and what is not.  Never fails: what cannot be opened is
+ * off. */
 void rates_open(struct rates_reader *r, const struct profiler_options *options);
 void rates_close(struct rates_reader *r);
 
-/*
- * rates_server(r, server, family, searched, name):
- * Count these processes, and what they fork.
+/* Count these processes, and what they fork.
  *   searched  another number if there are others that none of them forked;
  *             else nothing changes
- *   name      the server's, for the log
- */
+ *   name      the server's, for the log */
 void rates_server(struct rates_reader *r, unsigned server,
     const struct family *family, unsigned searched, const char *name);
 
-/*
- * rates_turn(r, commands, now):
- * Sample what is due and send the rates to the observer.  Returns the time
- * until something is due, ns; -1: never.  The attach thread.
- */
+/* Sample what is due and send the rates to the observer.  Returns the time
+ * until something is due, ns; -1: never.  The attach thread. */
 int64_t rates_turn(
     struct rates_reader *r, struct command_ring *commands, struct instant now);
 

@@ -1,6 +1,13 @@
-#include "profiler/running_median.h"
-
-#include <string.h>
+/* running_median.c: a running median that forgets slowly.
+ *
+ * Values are counted in logarithmic buckets, sixteen to an octave, and all
+ * counts are halved once there are MEDIAN_MOST of them: the median is that of
+ * the last two or three thousand values, half a minute of busy time at 10 ms.
+ * It takes about that long for a lasting change to become the median.
+ *
+ * Fixed size, no allocation; adding a value costs some ns, reading some
+ * hundreds. */
+#include "profiler/rates_read.h"
 
 _Static_assert(MEDIAN_MOST <= UINT16_MAX, "a bucket may hold them all");
 
@@ -28,10 +35,8 @@ bucket_value(unsigned bucket)
 static void
 running_median_halve(struct running_median *u)
 {
-	unsigned i;
-
 	u->count = 0;
-	for (i = 0; i < MEDIAN_OCTAVES * MEDIAN_STEPS; i++) {
+	for (unsigned i = 0; i < MEDIAN_OCTAVES * MEDIAN_STEPS; i++) {
 		u->bucket[i] /= 2;
 		u->count += u->bucket[i];
 	}

@@ -1,7 +1,5 @@
 #include "profiler/stall.h"
 
-#include <string.h>
-
 /* It began, or ended (STALL_NONE), at a moment. */
 static void
 stall_post(struct hazard_state *w, enum stall kind, struct instant at)

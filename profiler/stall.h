@@ -1,5 +1,4 @@
-/*
- * stall.h: servers that may not run: their CPU quota is used up, or they are
+/* stall.h: servers that may not run: their CPU quota is used up, or they are
  * stopped or frozen.
  *
  * Both show in the scheduler's events: a thread of the server leaves its CPU as
@@ -11,14 +10,12 @@
  * of version 1 froze it leaves no CPU, and is not seen.
  *
  * Cost: two comparisons for each switch of a server's thread, one for each
- * server and sweep.  All of it is the observer's.
- */
+ * server and sweep.  All of it is the observer's. */
 #ifndef TAILOR_PROFILER_STALL_H
 #define TAILOR_PROFILER_STALL_H
 
 #include "profiler/hazard_state.h"
 #include "profiler/kernel/kernel.h"
-#include "profiler/profiler.h"
 
 #define STALL_LEAST_NS (500 * NS_PER_US)
 

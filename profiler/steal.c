@@ -2,10 +2,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define BUSY_PERIOD_NS (100 * NS_PER_MS)
 #define IDLE_PERIOD_NS NS_PER_S

@@ -1,5 +1,4 @@
-/*
- * steal.h: what the host of this virtual machine takes of its CPUs.
+/* steal.h: what the host of this virtual machine takes of its CPUs.
  *
  * /proc/stat has the sum for each CPU in clock ticks: hundredths of a second,
  * so a growth may be off by almost one tick either way.  The attach thread
@@ -8,15 +7,10 @@
  * curve and a metric.  What of a request's own time was taken is reported by
  * the kernel's programs, exactly and at the switch (TALECHAIN_STEAL).
  *
- * Cost: one read of /proc/stat, about 0.1 ms on two CPUs.
- */
+ * Cost: one read of /proc/stat, about 0.1 ms on two CPUs. */
 #ifndef TAILOR_PROFILER_STEAL_H
 #define TAILOR_PROFILER_STEAL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "profiler/observer_command.h"
 
 #define STEAL_CPUS 512 /* CPUs with a number below this are read */
@@ -36,21 +30,15 @@ struct steal {
 void steal_open(struct steal *s, const char *path);
 void steal_close(struct steal *s);
 
-/*
- * steal_turn(s, commands, idle, now):
- * Read if it is due, and send a rate of each CPU whose account has grown.
+/* Read if it is due, and send a rate of each CPU whose account has grown.
  *   idle  no request is in flight
- * Returns the time until the next read, ns; -1: never.  The attach thread.
- */
+ * Returns the time until the next read, ns; -1: never.  The attach thread. */
 int64_t steal_turn(struct steal *s, struct command_ring *commands, bool idle,
     struct instant now);
 
-/*
- * steal_parse(text, ticks):
- * The stolen ticks of each CPU in the text of /proc/stat.
+/* The stolen ticks of each CPU in the text of /proc/stat.
  *   ticks  room for STEAL_CPUS; CPUs that are not in the text keep theirs
- * Returns how many CPUs have one; 0: this kernel does not account for it.
- */
+ * Returns how many CPUs have one; 0: this kernel does not account for it. */
 unsigned steal_parse(const char *text, uint64_t ticks[STEAL_CPUS]);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/instant.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "tailorctl/plain.h"
 
 /*

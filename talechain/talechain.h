@@ -1,5 +1,4 @@
-/*
- * talechain.h: TaleChain events and channels, and an emitter for C and C++.
+/* talechain.h: TaleChain events and channels, and an emitter for C and C++.
  *
  * A service includes this one header to report to Tailor what it is doing: no
  * library, no allocation, no lock and no system call per event.  An event is
@@ -26,8 +25,7 @@
  * also in C++11 and later.
  *
  * Cost: one clock read (25 ns where the vDSO has the clock, ten times that
- * where it has not) and about 15 ns an event; 4 KiB + 64 B * slots.
- */
+ * where it has not) and about 15 ns an event; 4 KiB + 64 B * slots. */
 #ifndef TALECHAIN_H
 #define TALECHAIN_H
 
@@ -53,11 +51,9 @@
 #endif
 #endif /* __bpf__ */
 
-/*
- * Casts here are C's, also when the includer is C++ and warns about them;
- * and GCC's ThreadSanitizer does not know fences, which costs nothing here
- * because every racing access is atomic by itself.
- */
+/* Casts here are C's, also when the includer is C++ and warns about them; and
+ * GCC's ThreadSanitizer does not know fences, which costs nothing here because
+ * every racing access is atomic by itself. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #ifdef __cplusplus
@@ -83,8 +79,7 @@
 #define TALECHAIN_NAME_BYTES 32
 #define TALECHAIN_SOCKET_DEFAULT "/run/tailor/channels.sock"
 
-/*
- * Every kind of event: symbol, number, name, and what its four arguments
+/* Every kind of event: symbol, number, name, and what its four arguments
  * hold ("" = unused; "a:8/b:16/c" = several values in one argument, from its
  * highest bits down, a in 8 of them, b in 16, c in all that are left).  A
  * number keeps its meaning for ever; new ones are added.
@@ -130,8 +125,7 @@
  * RATE is the observer's own: what one signal (enum talechain_rate) of one
  * server, or of the CPU in the event's cpu, did in the period of interval_ns
  * that ended at ts: count over base.  usual_milli: what count over base
- * usually is, in thousandths; 0: not known yet.
- */
+ * usually is, in thousandths; 0: not known yet. */
 #define TALECHAIN_EVENTS(X)                                                    \
 	X(WAKEUP, 0x0101, "wakeup", "to_tid", "to_pid", "context:32/vector",   \
 	    "")                                                                \
@@ -223,10 +217,8 @@ enum talechain_type {
 #undef TALECHAIN_X
 };
 
-/*
- * Why a collection or safepoint happened, as carried in "cause" arguments:
- * a small closed set, because channels hold no strings.
- */
+/* Why a collection or safepoint happened, as carried in "cause" arguments: a
+ * small closed set, because channels hold no strings. */
 #define TALECHAIN_CAUSES(X)                                              \
 	X(UNKNOWN, 0, "unknown")                                         \
 	X(ALLOCATION, 1, "allocation") /* Allocation Failure, G1 Evac */ \
@@ -248,10 +240,8 @@ enum talechain_cause {
 #undef TALECHAIN_X
 };
 
-/*
- * What a RATE is of: symbol, number, name, what one unit of count / base is
- * worth, and the unit of the product.  A number keeps its meaning for ever.
- */
+/* What a RATE is of: symbol, number, name, what one unit of count / base is
+ * worth, and the unit of the product.  A number keeps its meaning for ever. */
 #define TALECHAIN_RATES(X)                                             \
 	X(IPC, 1, "ipc", 1, "instructions per cycle")                  \
 	X(CLOCK, 2, "clock", 1, "of the nominal clock") /* of a CPU */ \
@@ -323,8 +313,7 @@ struct talechain_event {
 	uint64_t arg[4];
 };
 
-/*
- * One channel, in lines of 64 bytes:
+/* One channel, in lines of 64 bytes:
  *
  *  line 0   constant: writer, version, sizes
  *  line 1   name, and ready (stored last, with release)
@@ -337,8 +326,7 @@ struct talechain_event {
  *  ...      up to TALECHAIN_HEADER_BYTES, zero
  *  4096     slot[0 .. 1 << slot_log2)
  *
- * A signal word is one aligned u64, written by one store, last value wins.
- */
+ * A signal word is one aligned u64, written by one store, last value wins. */
 #define TALECHAIN_HEADER_BYTES 4096
 #define TALECHAIN_WORDS 8
 
@@ -350,7 +338,9 @@ enum talechain_word {
 	TALECHAIN_WORD_CLASSES = 3,  /* classes prepared so far */
 	TALECHAIN_WORD_COMPILED = 4, /* methods compiled so far */
 	TALECHAIN_WORD_CAUSE = 5,    /* enum talechain_cause of the state */
-	TALECHAIN_WORD_SINCE = 6, /* when the state began, ns; set before it */
+	TALECHAIN_WORD_SINCE = 6,  /* when the state began, ns; set before it */
+	TALECHAIN_WORD_ORDERS = 7, /* JVM: orders to collect carried out, and
+				    * one; 0: it understands none */
 };
 
 /* States of a JVM in the low byte of its state word. */
@@ -455,17 +445,13 @@ talechain_now(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/*
- * talechain_emit_at(tc, ts, type, a0, a1, a2, a3):
- * Write one event with a timestamp of the caller's (CLOCK_MONOTONIC ns).
+/* Write one event with a timestamp of the caller's (CLOCK_MONOTONIC ns).
  * The owning thread only.  Never blocks, never fails.
  *
  * Order: every earlier event is visible before head (release), head and the
- * busy mark before any field (release fence), every field before the
- * publishing store.  Fields are relaxed atomics so that a concurrent reader
- * is no data race.  On x86 all of this is plain moves, on arm64 one dmb and
- * two stlr.
- */
+ * busy mark before any field (release fence), every field before the publishing
+ * store.  Fields are relaxed atomics so that a concurrent reader is no data
+ * race.  On x86 all of this is plain moves, on arm64 one dmb and two stlr. */
 static inline void
 talechain_emit_at(struct talechain *tc, uint64_t ts, enum talechain_type type,
     uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
@@ -517,11 +503,8 @@ talechain_word_set(
 		    &tc->channel->word[word], value, __ATOMIC_RELEASE);
 }
 
-/*
- * talechain_init(channel, slot_log2, kind, name, pid, tid, generation):
- * Lay out an all-zero mapping of talechain_bytes(slot_log2) as a channel.
- * Done by the side that makes the memory: Tailor.
- */
+/* Lay out an all-zero mapping of talechain_bytes(slot_log2) as a channel.  Done
+ * by the side that makes the memory: Tailor. */
 static inline void
 talechain_init(struct talechain_channel *channel, unsigned slot_log2,
     enum talechain_kind kind, const char *name, uint32_t pid, uint32_t tid,
@@ -547,11 +530,8 @@ talechain_init(struct talechain_channel *channel, unsigned slot_log2,
 	__atomic_store_n(&channel->ready, UINT64_C(1), __ATOMIC_RELEASE);
 }
 
-/*
- * talechain_attach(tc, channel, slot_log2):
- * Become the writer of a channel that is already mapped.  The caller keeps
- * the mapping; talechain_close() will not unmap it (bytes stays 0).
- */
+/* Become the writer of a channel that is already mapped.  The caller keeps the
+ * mapping; talechain_close() will not unmap it (bytes stays 0). */
 static inline void
 talechain_attach(
     struct talechain *tc, struct talechain_channel *channel, unsigned slot_log2)
@@ -698,9 +678,7 @@ talechain_name_ok_(const char *name)
 	return n >= 1 && n < TALECHAIN_NAME_BYTES && name[n] == '\0';
 }
 
-/*
- * talechain_open_kind(tc, path, kind, name, slot_log2):
- * Ask the Tailor that listens on a Unix socket for a channel and become its
+/* Ask the Tailor that listens on a Unix socket for a channel and become its
  * writer.
  *   path       the socket; NULL: $TALECHAIN_SOCKET, or the default path,
  *              where the first of several tailors is
@@ -710,8 +688,7 @@ talechain_name_ok_(const char *name)
  * -ENOENT or -ECONNREFUSED no Tailor there, -EPERM refused (too many
  * channels, another user), -EPROTO not a Tailor we understand, -EINVAL an
  * argument out of range.  May block for up to a second.  Call again later to
- * try again.
- */
+ * try again. */
 static inline int
 talechain_open_kind(struct talechain *tc, const char *path,
     enum talechain_kind kind, const char *name, unsigned slot_log2)

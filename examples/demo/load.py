@@ -33,12 +33,13 @@ def write_targets(queries, path):
 class Generator:
     """tailor-load with what is the same for all set-ups."""
 
-    def __init__(self, build, targets, rate, seed, cpus=None):
+    def __init__(self, build, targets, rate, seed, cpus=None, fields=()):
         self.program = f"{build}/tailor-load"
         self.targets = targets
         self.rate = rate
         self.seed = seed
         self.cpus = cpus  # where it runs, or None: wherever we do
+        self.fields = [word for field in fields for word in ("-H", field)]
 
     def _place(self):
         if self.cpus:
@@ -66,6 +67,7 @@ class Generator:
         """Begin the measured load; returns a Run to wait for."""
         argv = self._argv(port, self.rate, "-n", requests, "-i", iterations,
                           "--pause", f"{pause_ms}ms", "--timeout", "10s",
+                          *self.fields,
                           "--json", f"{directory}/run.json",
                           "--ndjson", f"{directory}/requests.ndjson")
         seconds = iterations * (requests / self.rate + pause_ms / 1000)

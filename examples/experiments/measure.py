@@ -28,7 +28,8 @@ KEEP_TAIL = 400
 KEEP_BODY = 400
 KEPT_METRICS = ("tailor_hedge_send_delay", "tailor_hazard_last_hedge",
                 "tailor_hazard_detect_delay", "tailor_hazard_notice_delay",
-                "tailor_swaps_total", "tailor_hedges_sent_total")
+                "tailor_swaps", "tailor_hedges_sent_total",
+                "tailor_steer")
 
 
 def nearest_rank(ordered, percent):

@@ -14,7 +14,7 @@ import measure
 from setups import Running
 from shared import RATE, Generator, Trouble
 
-ORDER = ("thesis", "instead", "slow-queries", "restart", "delay",
+ORDER = ("thesis", "instead", "steering", "slow-queries", "restart", "delay",
          "scale-rate", "scale-heap")
 SIZES = ("short", "medium", "full")
 # A first look.  The young generation is small, or there would be no
@@ -101,7 +101,8 @@ class Cell:
         generator = Generator(
             environment.build,
             environment.targets[self.plan.get("mixed", False)],
-            self.rate(), self.seed, environment.place.generator)
+            self.rate(), self.seed, environment.place.generator,
+            self.setup.get("fields", ()))
         running = Running(self.setup, environment, self.directory)
         try:
             found = measure.measure(running, generator, self.plan,

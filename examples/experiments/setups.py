@@ -11,6 +11,7 @@ A set-up is an entry of an experiment's JSON file:
   nodelay, pretouch   true unless said otherwise
   young_mb    size of the young generation
   service     options of the service
+  fields      header fields of the measured requests
   during      what happens under load; see experiment.py
 """
 

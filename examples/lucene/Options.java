@@ -9,7 +9,6 @@ final class Options {
 	static final String USAGE = """
 	    usage: SearchService [options]              serve until killed
 	           SearchService [options] --build      build the index, exit
-	           SearchService [options] --select-queries FILE
 	           SearchService --help
 
 	      --index DIR         the index, built if absent
@@ -27,18 +26,12 @@ final class Options {
 	      --sessions N        users remembered [2000]
 	      --history N         results remembered of each [8]
 	      --talechain         tell Tailor about each request
-
-	    selecting queries
-	      --count N           queries wanted [1000]
-	      --limit-us T        slowest allowed [2500]
-	      --seed N            of the candidates [1]
 	    """;
 
 	Path index = Path.of("build/lucene-index");
 	Path wordnet = Path.of("/usr/share/wordnet");
 	boolean help;
 	boolean build;
-	Path selectQueries;
 	InetSocketAddress listen = new InetSocketAddress("127.0.0.1", 8081);
 	String name = "search";
 	int workers = Runtime.getRuntime().availableProcessors() + 1;
@@ -49,9 +42,6 @@ final class Options {
 	int sessions = 2000;
 	int history = 8;
 	boolean talechain;
-	int count = 1000;
-	int limitUs = 2500;
-	int seed = 1;
 
 	/** Throws IllegalArgumentException with a sentence for the user. */
 	static Options parse(String[] args) {
@@ -68,8 +58,6 @@ final class Options {
 		case "--wordnet" -> wordnet = Path.of(text(option, rest));
 		case "--help" -> help = true;
 		case "--build" -> build = true;
-		case "--select-queries" ->
-			selectQueries = Path.of(text(option, rest));
 		case "--listen" -> listen = address(text(option, rest));
 		case "--name" -> name = text(option, rest);
 		case "--workers" -> workers = number(option, rest, 1);
@@ -80,9 +68,6 @@ final class Options {
 		case "--sessions" -> sessions = number(option, rest, 0);
 		case "--history" -> history = number(option, rest, 1);
 		case "--talechain" -> talechain = true;
-		case "--count" -> count = number(option, rest, 1);
-		case "--limit-us" -> limitUs = number(option, rest, 1);
-		case "--seed" -> seed = number(option, rest, 0);
 		default -> throw new IllegalArgumentException(
 		    "unknown option " + option);
 		}

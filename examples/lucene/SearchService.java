@@ -41,10 +41,6 @@ public final class SearchService {
 		if (options.build)
 			return;
 		DirectoryReader reader = Index.open(options.index);
-		if (options.selectQueries != null) {
-			new QuerySelector(reader, options).run();
-			return;
-		}
 		HttpService service = new HttpService(reader, options);
 		Runtime.getRuntime().addShutdownHook(
 		    new Thread(service::stop, "stop"));

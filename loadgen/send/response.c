@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "loadgen/send/token.h"
 
 /* Headers whose value matters. */

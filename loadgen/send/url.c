@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/text.h"
 
 /* Step over prefix if the text starts with it. */
 static bool

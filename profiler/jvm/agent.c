@@ -1,5 +1,4 @@
-/*
- * agent.c: the JVMTI agent: callbacks of the JVM.
+/* agent.c: the JVMTI agent: callbacks of the JVM.
  *
  *	java -agentpath:/usr/lib/tailor/libtailor-jvm.so[=socket=PATH] ...
  *	jcmd PID JVMTI.agent_load /usr/lib/tailor/libtailor-jvm.so [/PATH]
@@ -9,8 +8,7 @@
  * no event for them; the performance page beside the agent has.
  *
  * Cost: about 200 ns per collection, an atomic addition per compiled method,
- * three and a store per class, and one thread that sleeps.
- */
+ * three and a store per class, and one thread that sleeps. */
 #include "profiler/jvm/agent.h"
 
 #include <jvmti.h>
@@ -91,7 +89,7 @@ on_gc_start(jvmtiEnv *env)
 	struct talechain *tc;
 
 	(void)env;
-	agent.collections++;
+	__atomic_fetch_add(&agent.collections, 1, __ATOMIC_RELAXED);
 	agent.begun_ns = now_ns;
 	agent_state_set(TALECHAIN_JVM_GC, now_ns, cause);
 	tc = agent_enter();
@@ -208,7 +206,6 @@ agent_events(jvmtiEnv *env)
 	    {JVMTI_EVENT_COMPILED_METHOD_LOAD, false},
 	};
 	jvmtiEventCallbacks on;
-	size_t i;
 
 	memset(&on, 0, sizeof(on));
 	on.VMInit = on_vm_init;
@@ -220,7 +217,7 @@ agent_events(jvmtiEnv *env)
 	if ((*env)->SetEventCallbacks(env, &on, (jint)sizeof(on)) !=
 	    JVMTI_ERROR_NONE)
 		return false;
-	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if ((*env)->SetEventNotificationMode(env, JVMTI_ENABLE,
 			wanted[i].event, NULL) != JVMTI_ERROR_NONE &&
 		    wanted[i].must)
@@ -260,6 +257,7 @@ agent_load(JavaVM *vm, const char *options, bool attached)
 		return JNI_ERR;
 	}
 	loaded = true;
+	agent_collect_init(vm);
 	/* With -agentpath the JVM is not running yet: wait for VMInit. */
 	if (attached)
 		agent_begin(0);

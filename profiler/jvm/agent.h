@@ -1,5 +1,4 @@
-/*
- * agent.h: what the parts of libtailor-jvm.so share.
+/* agent.h: what the parts of libtailor-jvm.so share.
  *
  * The agent runs in a foreign JVM: it allocates nothing after its start, holds
  * no lock, and in the callbacks of a collection, while the JVM is stopped, it
@@ -10,14 +9,13 @@
  *   GC callbacks    one thread, the VM's: the state, and the channel's ring
  *   VMDeath         a Java thread: the state, for the last time
  *   other callbacks any thread: counters, by atomic addition
+ *   agent_collect.c its thread: the count of orders
  *   the link thread the channel's counter words; and the ring before it is
- *                   published, so a ring has one writer at any time
- */
+ *                   published, so a ring has one writer at any time */
 #ifndef TAILOR_PROFILER_JVM_AGENT_H
 #define TAILOR_PROFILER_JVM_AGENT_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "talechain/talechain.h"
 
@@ -40,6 +38,7 @@ struct agent {
 	/* counters, on a line of their own: many threads add */
 	uint64_t classes __attribute__((aligned(64)));
 	uint64_t compiled;
+	uint64_t orders; /* to collect, carried out; and one */
 };
 extern struct agent agent;
 
@@ -55,15 +54,19 @@ void agent_state_set(
  * link thread. */
 void agent_state_show(struct talechain *tc);
 
-/*
- * agent_link_start(path, started_ns):
- * Start the thread that finds Tailor, and finds it again.
+/* Start the thread that finds Tailor, and finds it again.
  *   path        its socket, NULL: the default; copied
  *   started_ns  when the JVM started, 0 if loaded later
- * Returns 0 or a negative errno.
- */
+ * Returns 0 or a negative errno. */
 int agent_link_start(const char *path, uint64_t started_ns);
 void agent_link_stop(void);
+
+/* Remember the JVM (a JavaVM *), so that it can be made to collect. */
+void agent_collect_init(void *vm);
+
+/* Fill its young generation until it collects, with at most so many bytes; 0:
+ * stop that.  The link thread. */
+void agent_collect(uint64_t bytes);
 
 /* Map the JVM's own performance page, if there is one, for causes. */
 void agent_page_open(void);

@@ -1,13 +1,11 @@
-/*
- * agent_link.c: the agent's own thread, which connects to Tailor and reconnects
+/* agent_link.c: the agent's own thread, which connects to Tailor and reconnects
  * when Tailor restarts.
  *
  * Closing a channel that callbacks may use: they increment agent.inside, then
  * load agent.link; this thread clears agent.link, then waits for agent.inside
  * to be 0.  All four are sequentially consistent, so either the callback sees
  * NULL or this thread sees the callback.  A callback takes less than a
- * microsecond and never waits for us.
- */
+ * microsecond and never waits for us. */
 #include "profiler/jvm/agent.h"
 
 #include <poll.h>
@@ -17,10 +15,8 @@
 
 #define SLOT_LOG2 10 /* a thousand events: minutes of collections */
 #define RETRY_MS 500
-/*
- * How often counters are copied to the channel.  Classes are emitted as they
- * are prepared; those from before the channel was open come this way.
- */
+/* How often counters are copied to the channel.  Classes are emitted as they
+ * are prepared; those from before the channel was open come this way. */
 #define WORDS_MS 50
 
 static struct {
@@ -65,6 +61,40 @@ link_close(void)
 	talechain_close(&link_state.tc);
 }
 
+/* Carry out what Tailor has written: lines "COLLECT BYTES" and "STOP".  Others
+ * are of a later Tailor, and ignored.  False: it is gone. */
+static bool
+link_read_orders(void)
+{
+	static char text[64];
+	static size_t length;
+	unsigned long long bytes;
+	char *end;
+	ssize_t n;
+
+	n = recv(link_state.tc.socket, text + length, sizeof(text) - length,
+	    MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n <= 0) {
+		length = 0;
+		return false;
+	}
+	length += (size_t)n;
+	while ((end = memchr(text, '\n', length)) != NULL) {
+		*end++ = '\0';
+		if (sscanf(text, "COLLECT %llu", &bytes) == 1)
+			agent_collect((uint64_t)bytes);
+		else if (strcmp(text, "STOP") == 0)
+			agent_collect(0);
+		length -= (size_t)(end - text);
+		memmove(text, end, length);
+	}
+	if (length == sizeof(text))
+		length = 0;
+	return true;
+}
+
 static void
 link_copy_words(uint64_t *classes, uint64_t *compiled)
 {
@@ -75,6 +105,8 @@ link_copy_words(uint64_t *classes, uint64_t *compiled)
 		talechain_word_set(&link_state.tc, TALECHAIN_WORD_CLASSES, c);
 	if (m != *compiled)
 		talechain_word_set(&link_state.tc, TALECHAIN_WORD_COMPILED, m);
+	talechain_word_set(&link_state.tc, TALECHAIN_WORD_ORDERS,
+	    __atomic_load_n(&agent.orders, __ATOMIC_RELAXED));
 	*classes = c;
 	*compiled = m;
 }
@@ -99,9 +131,8 @@ link_run(void *arg)
 			continue;
 		if (open)
 			link_copy_words(&classes, &compiled);
-		/* Tailor writes nothing more: any event means that it is
-		 * gone. */
-		if (p[1].revents != 0) {
+		if (p[1].revents != 0 && !link_read_orders()) {
+			agent_collect(0);
 			link_close();
 			open = false;
 			poll(p, 1, RETRY_MS);

@@ -1,12 +1,10 @@
-/*
- * agent_page.c: read the cause of a collection from the JVM's own performance
+/* agent_page.c: read the cause of a collection from the JVM's own performance
  * page, because JVMTI does not give it.
  *
  * G1 writes the cause just before the agent is called, Serial and Parallel just
  * after: with them the begin of a collection has no known cause, its end the
  * right one.  A JVM with -XX:+PerfDisableSharedMem has no page: all causes are
- * unknown, everything else works.
- */
+ * unknown, everything else works. */
 #include "profiler/jvm/agent.h"
 
 #include <fcntl.h>
@@ -28,9 +26,8 @@ page_is_concurrent(void)
 {
 	const unsigned char *name;
 	uint32_t at;
-	int i;
 
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+	for (int i = 0; i < HSPERF_COLLECTORS; i++) {
 		at = own.layout.offset[HSPERF_OF_COLLECTOR(i, NAME)];
 		name = own.map + at;
 		if (at != 0 &&
@@ -99,13 +96,13 @@ agent_page_close(void)
 static bool
 page_cause(enum hsperf_counter counter, enum talechain_cause *out)
 {
-	uint32_t at = own.layout.offset[counter], i;
+	uint32_t at = own.layout.offset[counter];
 	uint32_t n = own.layout.length[counter];
 	char text[CAUSE_BYTES] = "";
 
 	if (at == 0)
 		return false;
-	for (i = 0; i < n && i < CAUSE_BYTES - 1; i++)
+	for (uint32_t i = 0; i < n && i < CAUSE_BYTES - 1; i++)
 		text[i] =
 		    (char)__atomic_load_n(&own.map[at + i], __ATOMIC_RELAXED);
 	if (text[0] == '\0' || cause_is_none(text))

@@ -1,13 +1,10 @@
-/*
- * cause.h: HotSpot's texts for GC causes, mapped to enum talechain_cause.
+/* cause.h: HotSpot's texts for GC causes, mapped to enum talechain_cause.
  *
- * A header, because the agent uses it too.
- */
+ * A header, because the agent uses it too. */
 #ifndef TAILOR_PROFILER_JVM_CAUSE_H
 #define TAILOR_PROFILER_JVM_CAUSE_H
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "talechain/talechain.h"
 
@@ -21,12 +18,9 @@ cause_is_none(const char *text)
 	return strcmp(text, "No GC") == 0;
 }
 
-/*
- * cause_parse(text, concurrent):
- * Map a text.  With a concurrent collector, running out of memory means that
+/* Map a text.  With a concurrent collector, running out of memory means that
  * threads wait, which is worse than an ordinary collection by allocation.
- * Source: the list in OpenJDK's gcCause.cpp, 11 to 25.
- */
+ * Source: the list in OpenJDK's gcCause.cpp, 11 to 25. */
 static inline enum talechain_cause
 cause_parse(const char *text, bool concurrent)
 {

@@ -1,5 +1,4 @@
-/*
- * hsperf_format.h: HotSpot's performance page, from bytes to offsets.
+/* hsperf_format.h: HotSpot's performance page, from bytes to offsets.
  *
  * A page is a prologue and a list of entries, each a name and the place of its
  * value in the same page.  Values change under a reader, offsets never do; so
@@ -22,13 +21,11 @@
  *  | length | name_off | vector_len  | type | flags| units| variability |data
  *  +--------+----------+-------------+------+------+------+-------------+----
  * Offsets of an entry count from the entry's own first byte.
- * Source: OpenJDK's perfMemory.hpp; version 2.0, the only one since JDK 5.
- */
+ * Source: OpenJDK's perfMemory.hpp; version 2.0, the only one since JDK 5. */
 #ifndef TAILOR_PROFILER_JVM_HSPERF_FORMAT_H
 #define TAILOR_PROFILER_JVM_HSPERF_FORMAT_H
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -151,11 +148,8 @@ hsperf_note(struct hsperf_layout *out, const struct hsperf_entry *e)
 	out->length[i] = e->type == 'J' ? (uint32_t)sizeof(uint64_t) : e->room;
 }
 
-/*
- * hsperf_find(page, bytes, name):
- * Where a 64-bit counter of this name lies in a copy of a page that
- * hsperf_parse has accepted; 0 if it has none.
- */
+/* Where a 64-bit counter of this name lies in a copy of a page that
+ * hsperf_parse has accepted; 0 if it has none. */
 static inline uint32_t
 hsperf_find(const unsigned char *page, size_t bytes, const char *name)
 {
@@ -174,12 +168,9 @@ hsperf_find(const unsigned char *page, size_t bytes, const char *name)
 	return 0;
 }
 
-/*
- * hsperf_parse(out, page, bytes):
- * Find our counters in a copy of a page.
- * Returns 0; -EAGAIN the JVM has not finished making it; -EPROTO not such a
- * page, of another version or another byte order; -EBADMSG damaged.
- */
+/* Find our counters in a copy of a page.  Returns 0; -EAGAIN the JVM has not
+ * finished making it; -EPROTO not such a page, of another version or another
+ * byte order; -EBADMSG damaged. */
 static inline int
 hsperf_parse(struct hsperf_layout *out, const unsigned char *page, size_t bytes)
 {

@@ -1,9 +1,9 @@
 /* hsperf_page.c: read a mapped performance page. */
 #include "profiler/jvm/hsperf_page.h"
 
-#include <string.h>
-
 #include "profiler/jvm/cause.h"
+
+#define HEAP_PERIOD_NS (2 * NS_PER_MS)
 
 static uint64_t
 page_number(const struct hsperf_page *p, enum hsperf_counter c)
@@ -15,11 +15,9 @@ page_number(const struct hsperf_page *p, enum hsperf_counter c)
 		   : __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Eight bytes of a text at any offset, from the two aligned words that hold
+/* Eight bytes of a text at any offset, from the two aligned words that hold
  * them.  The words lie within the mapping's whole pages, and each is read once,
- * so the comparison uses what was really there.
- */
+ * so the comparison uses what was really there. */
 static uint64_t
 page_word(const struct hsperf_page *p, size_t offset)
 {
@@ -39,7 +37,7 @@ page_word(const struct hsperf_page *p, size_t offset)
 static void
 page_text(const struct hsperf_page *p, enum hsperf_counter c, char *out)
 {
-	size_t length = p->layout.length[c], i;
+	size_t length = p->layout.length[c];
 	uint64_t word;
 
 	memset(out, 0, CAUSE_BYTES);
@@ -47,7 +45,7 @@ page_text(const struct hsperf_page *p, enum hsperf_counter c, char *out)
 		return;
 	if (length > CAUSE_BYTES - 1)
 		length = CAUSE_BYTES - 1;
-	for (i = 0; i < length; i += 8) {
+	for (size_t i = 0; i < length; i += 8) {
 		word = page_word(p, p->layout.offset[c] + i);
 		memcpy(out + i, &word, length - i < 8 ? length - i : 8);
 	}
@@ -101,11 +99,10 @@ page_read(struct hsperf_page *p, struct pause_sample *s)
 	uint32_t at = p->layout.offset[HSPERF_CAUSE];
 	uint64_t word[2];
 	bool moved;
-	unsigned i;
 
 	s->safepoints = page_number(p, HSPERF_SAFEPOINTS);
 	s->safepoint_ticks = page_number(p, HSPERF_SAFEPOINT_TICKS);
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+	for (unsigned i = 0; i < HSPERF_COLLECTORS; i++) {
 		if (p->layout.offset[HSPERF_OF_COLLECTOR(i, COUNT)] == 0)
 			continue;
 		s->collector[i].count =
@@ -122,10 +119,8 @@ page_read(struct hsperf_page *p, struct pause_sample *s)
 	moved = memcmp(word, p->cause_word, sizeof(word)) != 0;
 	memcpy(p->cause_word, word, sizeof(word));
 	s->in_cause = !word_is_none(word[0]);
-	/*
-	 * The text may be half-written: unknown causes are read again by each
-	 * sweep until the JVM has finished writing.
-	 */
+	/* The text may be half-written: unknown causes are read again by each
+	 * sweep until the JVM has finished writing. */
 	if (s->in_cause && (moved || p->cause == TALECHAIN_CAUSE_OTHER))
 		p->cause = page_cause(p, HSPERF_CAUSE);
 	s->cause = p->cause;
@@ -161,6 +156,34 @@ hsperf_page_sweep(
 	pause_step(&p->pause, &s, instant_is_set(before) ? before : now,
 	    instant_now(), out);
 	return out->count > 0;
+}
+
+static void
+word_store(uint64_t *to, uint64_t value)
+{
+	__atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
+void
+hsperf_page_heap(
+    struct hsperf_page *p, struct instant now, struct hsperf_heap *out)
+{
+	const struct pause *s = &p->pause;
+
+	if (instant_since(now, p->heap_read) < HEAP_PERIOD_NS)
+		return;
+	p->heap_read = now;
+	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
+		if (p->heap_at[i] != 0)
+			word_store(
+			    &out->word[i], hsperf_page_count(p, p->heap_at[i]));
+	word_store(&out->cause, s->gc ? s->gc_cause : s->last.last_cause);
+	/* A mapping cut short reads as zeros. */
+	word_store(&out->collector,
+	    hsperf_page_is_dead(p) ||
+		    p->heap_at[PROFILER_HEAP_EDEN_CAPACITY] == 0
+		? 0
+		: (uint64_t)p->kind + 1);
 }
 
 void

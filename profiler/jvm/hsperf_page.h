@@ -1,5 +1,4 @@
-/*
- * hsperf_page.h: the performance page of one JVM, mapped and polled.
+/* hsperf_page.h: the performance page of one JVM, mapped and polled.
  *
  * The attach thread finds the file, parses a copy and maps it read-only; the
  * observer then reads a few words of it per sweep.  Needs nothing in the JVM,
@@ -7,23 +6,20 @@
  *
  * The file can be truncated under the mapping, which turns a load into SIGBUS.
  * Checking the size before each sweep would be a system call, and sigsetjmp
- * costs more than the sweep.  So a SIGBUS handler (sigbus_guard.h) maps a page
+ * costs more than the sweep.  So a SIGBUS handler (sigbus_guard.c) maps a page
  * of zeros over the hole, marks the page as dead and returns: the load is
  * repeated and reads 0, and the next sweep sees the mark.  A SIGBUS anywhere
  * else goes to the previous handler.
  *
- * Cost: four loads from three lines while nothing happens.
- */
+ * Cost: four loads from three lines while nothing happens. */
 #ifndef TAILOR_PROFILER_JVM_HSPERF_PAGE_H
 #define TAILOR_PROFILER_JVM_HSPERF_PAGE_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "profiler/activity.h"
-#include "profiler/jvm/hsperf_format.h"
 #include "profiler/jvm/pause.h"
+#include "profiler/profiler.h"
 
 #define PAGE_TEXT 120
 
@@ -37,6 +33,7 @@ struct hsperf_page {
 	/* Offsets of the counts of loaded classes and compiled methods; 0:
 	 * none. */
 	uint32_t classes_at, compiled_at;
+	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1" */
 	/* the SIGBUS handler writes, any thread reads */
 	uint32_t dead;
@@ -47,42 +44,44 @@ struct hsperf_page {
 	struct pause pause;
 	struct instant swept; /* when the last sweep began */
 	struct activity activity;
+	struct instant heap_read;
 };
 
-/*
- * hsperf_page_open(out, pid, why):
- * Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM
+/* A heap as the observer sees it; it writes, any thread reads: relaxed. */
+struct hsperf_heap {
+	uint64_t collector; /* enum collector + 1; 0: no heap is visible */
+	uint64_t cause;
+	uint64_t word[PROFILER_HEAP_COUNTERS];
+};
+
+/* Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM
  * is still making it; -ENOENT there is none; -EACCES it is another user's;
  * -EPROTO, -EBADMSG not a valid page; another negative errno.  On failure why
  * (PAGE_TEXT bytes) gets a sentence that says what to do.  Free with
- * hsperf_page_free.  Blocks: not the observer.
- */
+ * hsperf_page_free.  Blocks: not the observer. */
 int hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why);
 void hsperf_page_free(struct hsperf_page **pp);
 
-/*
- * The same from an open file, for hsperf_page_open and tests: fd is read, not
- * kept; owner is the required owner.
- */
+/* The same from an open file, for hsperf_page_open and tests: fd is read, not
+ * kept; owner is the required owner. */
 int hsperf_page_open_fd(
     struct hsperf_page **out, int fd, uid_t owner, pid_t pid, char *why);
 
-/*
- * Drop texts at the very end of a page: they are read in aligned words that may
- * reach past their end.  For hsperf_page_open_fd and fuzzing.
- */
+/* Drop texts at the very end of a page: they are read in aligned words that may
+ * reach past their end.  For hsperf_page_open_fd and fuzzing. */
 void hsperf_page_trim(struct hsperf_page *p);
 
 /* Whether the JVM has added counters since: then open it again. */
 bool hsperf_page_is_stale(const struct hsperf_page *p);
 
-/*
- * hsperf_page_sweep(p, now, out):
- * Read the page once.  False when nothing happened; true with edges in *out
- * otherwise.  The observer only.
- */
+/* Read the page once.  False when nothing happened; true with edges in *out
+ * otherwise.  The observer only. */
 bool hsperf_page_sweep(
     struct hsperf_page *p, struct instant now, struct pause_edges *out);
+
+/* Copy the heap's counters to *out, at most once in 2 ms.  The observer only. */
+void hsperf_page_heap(
+    struct hsperf_page *p, struct instant now, struct hsperf_heap *out);
 
 /* Continue from an older page of the same JVM.  The observer only. */
 void hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old);
@@ -101,5 +100,13 @@ hsperf_page_count(const struct hsperf_page *p, uint32_t at)
 	return __atomic_load_n(
 	    (const uint64_t *)(const void *)(p->map + at), __ATOMIC_RELAXED);
 }
+
+/* From now on a SIGBUS within the mapping sets *dead to 1 instead of killing
+ * us.  Installs the handler if needed.  Returns 0, -ENOSPC (16 mappings are
+ * guarded already) or a negative errno. */
+int sigbus_guard(const void *start, size_t bytes, uint32_t *dead);
+
+/* Remove the guard.  No thread may still read the mapping. */
+void sigbus_unguard(const void *start);
 
 #endif

@@ -1,13 +1,11 @@
-/*
- * hsperf_page_open.c: find, check and map a JVM's performance page.
+/* hsperf_page_open.c: find, check and map a JVM's performance page.
  *
  * The file is /tmp/hsperfdata_<user>/<pid>, with the user's name and the pid
  * that the JVM itself sees; for a JVM in a container both the directory and the
  * pid are its own, so we go through /proc/<pid>/root.  Another user may have
  * made any file in /tmp: it must be a regular file, no link, owned by the
  * process's user, of a sane size, and no older than the process (a killed JVM
- * leaves its file behind, and pids are reused).
- */
+ * leaves its file behind, and pids are reused). */
 #include "profiler/jvm/hsperf_page.h"
 
 #include <dirent.h>
@@ -19,13 +17,18 @@
 #include <unistd.h>
 
 #include "base/permission.h"
-#include "profiler/jvm/sigbus_guard.h"
 #include "profiler/proc.h"
 
 /* Directories of users searched in a container, at most. */
 #define USERS_MAX 64
 /* Tolerance for the resolution of clock ticks and file systems. */
 #define AGE_SLACK_NS (2 * NS_PER_S)
+
+static const char *const heap_name[PROFILER_HEAP_COUNTERS] = {
+#define PROFILER_X(symbol, counter) counter,
+    PROFILER_HEAP(PROFILER_X)
+#undef PROFILER_X
+};
 
 static void
 page_name(const struct hsperf_page *p, enum hsperf_counter c,
@@ -62,12 +65,10 @@ page_collector(const struct hsperf_page *p, const unsigned char *copy)
 	    {"Shenandoah ", COLLECTOR_SHENANDOAH},
 	};
 	char name[32];
-	unsigned i;
-	size_t k;
 
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+	for (unsigned i = 0; i < HSPERF_COLLECTORS; i++) {
 		page_name(p, HSPERF_OF_COLLECTOR(i, NAME), copy, name);
-		for (k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
 			if (strncmp(name, known[k].text,
 				strlen(known[k].text)) == 0)
 				return known[k].kind;
@@ -98,9 +99,7 @@ page_describe(struct hsperf_page *p, const unsigned char *copy)
 void
 hsperf_page_trim(struct hsperf_page *p)
 {
-	unsigned i;
-
-	for (i = 0; i < HSPERF_COUNTER_COUNT; i++)
+	for (unsigned i = 0; i < HSPERF_COUNTER_COUNT; i++)
 		if ((size_t)p->layout.offset[i] + p->layout.length[i] + 24 >
 		    p->bytes)
 			p->layout.offset[i] = 0;
@@ -132,6 +131,8 @@ page_parse(struct hsperf_page *p, int fd, char *why)
 	hsperf_page_trim(p);
 	p->classes_at = hsperf_find(copy, p->bytes, "java.cls.loadedClasses");
 	p->compiled_at = hsperf_find(copy, p->bytes, "sun.ci.standardCompiles");
+	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
+		p->heap_at[i] = hsperf_find(copy, p->bytes, heap_name[i]);
 	p->kind = page_collector(p, copy);
 	page_describe(p, copy);
 out:

@@ -1,6 +1,6 @@
 #include "profiler/jvm/pause.h"
 
-#include <string.h>
+#include "base/array.h"
 
 /* What one step found for collections or safepoints. */
 struct turn {
@@ -25,23 +25,16 @@ struct step {
 const char *
 collector_name(enum collector c)
 {
-	switch (c) {
-	case COLLECTOR_UNKNOWN:
-		return "unknown collector";
-	case COLLECTOR_SERIAL:
-		return "Serial";
-	case COLLECTOR_PARALLEL:
-		return "Parallel";
-	case COLLECTOR_G1:
-		return "G1";
-	case COLLECTOR_Z:
-		return "ZGC";
-	case COLLECTOR_SHENANDOAH:
-		return "Shenandoah";
-	case COLLECTOR_EPSILON:
-		return "Epsilon";
-	}
-	return "?";
+	static const char *const names[] = {
+	    [COLLECTOR_UNKNOWN] = "unknown collector",
+	    [COLLECTOR_SERIAL] = "Serial",
+	    [COLLECTOR_PARALLEL] = "Parallel",
+	    [COLLECTOR_G1] = "G1",
+	    [COLLECTOR_Z] = "ZGC",
+	    [COLLECTOR_SHENANDOAH] = "Shenandoah",
+	    [COLLECTOR_EPSILON] = "Epsilon"};
+
+	return NAME_IN(names, c);
 }
 
 bool
@@ -86,11 +79,9 @@ pause_ticks_ns(const struct pause *p, uint64_t ticks, int64_t *ns)
 	return true;
 }
 
-/*
- * The JVM counts from its own start, which is not in the page.  A value is
+/* The JVM counts from its own start, which is not in the page.  A value is
  * never from the future, so seen - value is never before that start; the least
- * of them is the start, plus the delay of the fastest sweep.
- */
+ * of them is the start, plus the delay of the fastest sweep. */
 static void
 pause_learn(struct pause *p, uint64_t ticks, struct instant seen)
 {
@@ -125,10 +116,9 @@ step_collectors(struct step *t)
 {
 	const struct pause_sample *old = &t->p->last, *s = t->s;
 	uint64_t n, entry = 0, exit = 0;
-	unsigned i;
 
 	t->entry = t->exit = t->seen;
-	for (i = 0; i < s->collectors; i++) {
+	for (unsigned i = 0; i < s->collectors; i++) {
 		n = s->collector[i].count - old->collector[i].count;
 		/* A counter that decreases is not a JVM's. */
 		if (n < UINT32_MAX)
@@ -152,12 +142,10 @@ step_collectors(struct step *t)
 		t->exit = pause_instant(t, exit);
 }
 
-/*
- * In how many safepoints an unreported collection can have run: the new ones,
+/* In how many safepoints an unreported collection can have run: the new ones,
  * and the last known one if none was seen in it.  Afterwards left of them are
  * still unaccounted for, and the newest is one of those unless it is over,
- * because then its collection would have been counted by now.
- */
+ * because then its collection would have been counted by now. */
 static uint64_t
 step_room(const struct step *t)
 {
@@ -177,12 +165,10 @@ step_spare(struct step *t, uint64_t left)
 	p->spare = left > 0 && !over;
 }
 
-/*
- * Collections of a collector that stops the world.  completed may count the
- * one in force, and counts two when a young collection turns into a full one
- * in the same safepoint; so pulses are also limited by the safepoints in
- * which they can have happened.
- */
+/* Collections of a collector that stops the world.  completed may count the one
+ * in force, and counts two when a young collection turns into a full one in the
+ * same safepoint; so pulses are also limited by the safepoints in which they
+ * can have happened. */
 static struct turn
 step_gc(struct step *t)
 {
@@ -253,7 +239,6 @@ static struct pause_edge *
 step_edge(struct step *t, bool gc, bool begin, struct instant at)
 {
 	struct pause_edge *e = &t->out->edge[t->out->count++];
-	unsigned i;
 
 	memset(e, 0, sizeof(*e));
 	e->gc = gc;
@@ -263,7 +248,7 @@ step_edge(struct step *t, bool gc, bool begin, struct instant at)
 		e->count = t->s->safepoints;
 		return e;
 	}
-	for (i = 0; i < t->s->collectors; i++)
+	for (unsigned i = 0; i < t->s->collectors; i++)
 		e->count += t->s->collector[i].count;
 	return e;
 }
@@ -361,13 +346,13 @@ step_pulses(struct step *t, unsigned safepoints, unsigned gcs)
 {
 	struct instant from = step_safepoint_from(t);
 	struct pause_edge *e;
-	unsigned i, n = safepoints > gcs ? safepoints : gcs;
+	unsigned n = safepoints > gcs ? safepoints : gcs;
 
 	if (n > PAUSE_PULSES_MAX) {
 		t->out->unreported += n - PAUSE_PULSES_MAX;
 		n = PAUSE_PULSES_MAX;
 	}
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (i < safepoints) {
 			e = step_edge(t, false, true, from);
 			e->pulse = true;

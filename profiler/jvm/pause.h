@@ -1,5 +1,4 @@
-/*
- * pause.h: from counters of a JVM to begins and ends of its pauses.
+/* pause.h: from counters of a JVM to begins and ends of its pauses.
  *
  * A pure state machine: one sample of counters in, the edges since the last
  * sample out.  It reads neither the JVM's memory nor a clock.  The present
@@ -18,13 +17,9 @@
  * A pause that began and ended between two samples shows as a changed counter;
  * it is reported as a pulse, a begin and an end.  When several safepoints fall
  * between two samples and the last may still be open, it is taken as ended: a
- * late report is better than a hazard without end.
- */
+ * late report is better than a hazard without end. */
 #ifndef TAILOR_PROFILER_JVM_PAUSE_H
 #define TAILOR_PROFILER_JVM_PAUSE_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/instant.h"
 #include "profiler/jvm/hsperf_format.h"
@@ -105,13 +100,10 @@ void pause_init(struct pause *p, enum collector kind, uint64_t frequency);
 /* Whether a sample can be skipped when neither counter nor cause moved. */
 bool pause_idle(const struct pause *p);
 
-/*
- * pause_step(p, s, before, seen, out):
- * Compare with the last sample.
+/* Compare with the last sample.
  *   before  when the previous sample was begun
  *   seen    when this one was complete
- * Every time in *out lies within before .. seen, even if the page is wrong.
- */
+ * Every time in *out lies within before .. seen, even if the page is wrong. */
 void pause_step(struct pause *p, const struct pause_sample *s,
     struct instant before, struct instant seen, struct pause_edges *out);
 

@@ -1,11 +1,9 @@
-/*
- * sigbus_guard.c: the SIGBUS handler.
+/* sigbus_guard.c: the SIGBUS handler.
  *
  * The handler uses only atomics, mmap() and nanosleep(), which on Linux are
  * bare system calls.  It runs on the thread that read the hole: the observer,
- * or the proxy thread in observer_look().
- */
-#include "profiler/jvm/sigbus_guard.h"
+ * or the proxy thread in observer_look(). */
+#include "profiler/jvm/hsperf_page.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -54,9 +52,8 @@ static bool
 fault_repair(uintptr_t at)
 {
 	uintptr_t start;
-	unsigned i;
 
-	for (i = 0; i < GUARDS; i++) {
+	for (unsigned i = 0; i < GUARDS; i++) {
 		start = __atomic_load_n(&guards[i].start, __ATOMIC_ACQUIRE);
 		if (start == 0 || at < start || at - start >= guards[i].bytes)
 			continue;
@@ -131,10 +128,8 @@ sigbus_guard(const void *start, size_t bytes, uint32_t *dead)
 void
 sigbus_unguard(const void *start)
 {
-	unsigned i;
-
 	pthread_mutex_lock(&guards_lock);
-	for (i = 0; i < GUARDS; i++)
+	for (unsigned i = 0; i < GUARDS; i++)
 		if (guards[i].start == (uintptr_t)start)
 			__atomic_store_n(&guards[i].start, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&guards_lock);

@@ -8,6 +8,7 @@
 #include "profiler/finder.h"
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/proc.h"
+#include "profiler/runtimes/probes.h"
 
 #define TRY_NS (100 * NS_PER_MS)
 /* A runtime is mapped in a program's first moments; a JVM's page is there in

@@ -1,15 +1,14 @@
-/*
- * follow.h: which server's collections are seen by probes, and why not.
+/* follow.h: which server's collections are seen by probes, and why not.
  *
  * With probes = on the file is known and probed before the server runs.  With
  * auto the runtime is recognised by what the server's process has mapped: V8 is
- * probed, a JVM only if its page in memory is switched off, CPython never.  Probing needs privileges, which may be gone once Tailor runs:
- * runtimes_start does what can be done before, for programs that Tailor will
- * start and for servers that run already.  What is recognised later is tried,
- * and logged if refused.
+ * probed, a JVM only if its page in memory is switched off, CPython never.
+ * Probing needs privileges, which may be gone once Tailor runs: runtimes_start
+ * does what can be done before, for programs that Tailor will start and for
+ * servers that run already.  What is recognised later is tried, and logged if
+ * refused.
  *
- * All of it runs on the attach thread, runtimes_start before there is one.
- */
+ * All of it runs on the attach thread, runtimes_start before there is one. */
 #ifndef TAILOR_PROFILER_RUNTIMES_FOLLOW_H
 #define TAILOR_PROFILER_RUNTIMES_FOLLOW_H
 
@@ -42,11 +41,8 @@ struct runtimes {
 	void *user;
 };
 
-/*
- * runtimes_start(r, options, first_number):
- * Probe what is known by now.  r->add and r->user are set before.  Never fails.
- *   first_number  of PROFILER_SERVERS channels
- */
+/* Probe what is known by now.  r->add and r->user are set before.  Never fails.
+ *   first_number  of PROFILER_SERVERS channels */
 void runtimes_start(struct runtimes *r, const struct profiler_options *options,
     uint32_t first_number);
 void runtimes_close(struct runtimes *r);
@@ -54,11 +50,8 @@ void runtimes_close(struct runtimes *r);
 /* A server has a new process, 0: none. */
 void runtimes_process(struct runtimes *r, unsigned server, pid_t pid);
 
-/*
- * runtimes_turn(r, server, paged, now):
- * Examine its process if that is due.  paged: its page in memory is read.
- * Returns the time until it is due again, ns; -1: never.
- */
+/* Examine its process if that is due.  paged: its page in memory is read.
+ * Returns the time until it is due again, ns; -1: never. */
 int64_t runtimes_turn(
     struct runtimes *r, unsigned server, bool paged, struct instant now);
 

@@ -12,7 +12,7 @@
 
 #include "base/embed.h"
 #include "base/permission.h"
-#include "profiler/runtimes/symbol.h"
+#include "profiler/runtimes/abi.h"
 
 /* One file that the programs are attached to. */
 struct probed_file {
@@ -72,10 +72,9 @@ probes_make_channels(struct probes *p, uint32_t first_number)
 	    .slot_log2 = RUNTIME_SLOT_LOG2,
 	    .kind = TALECHAIN_KIND_JVM,
 	};
-	unsigned i;
 	int err;
 
-	for (i = 0; i < RUNTIME_SERVERS; i++) {
+	for (unsigned i = 0; i < RUNTIME_SERVERS; i++) {
 		place.offset = (off_t)(i * place.bytes);
 		snprintf(place.name, sizeof(place.name), "probes%u", i);
 		err = channel_new_kernel(
@@ -150,14 +149,13 @@ void
 probes_free(struct probes **pp)
 {
 	struct probes *p = *pp;
-	unsigned i;
 
 	*pp = NULL;
 	if (p == NULL)
 		return;
-	for (i = 0; i < p->files; i++)
+	for (unsigned i = 0; i < p->files; i++)
 		file_detach(&p->file[i]);
-	for (i = 0; i < RUNTIME_SERVERS; i++)
+	for (unsigned i = 0; i < RUNTIME_SERVERS; i++)
 		channel_free(&p->channel[i]);
 	if (p->watch != NULL)
 		munmap(p->watch, sizeof(*p->watch));

@@ -1,5 +1,4 @@
-/*
- * probes.h: collections of a runtime (table.h) from probes in its file.
+/* probes.h: collections of a runtime (table.h) from probes in its file.
  *
  * BPF programs at the probes write a channel for each server like a JVM's agent
  * would, so the observer sees no difference.  Nothing is needed in the server.
@@ -8,38 +7,29 @@
  * needs no privilege.
  *
  * Cost: about 0.6 us for each event of a pause, in the server; nothing for
- * probes that are not attached.
- */
+ * probes that are not attached. */
 #ifndef TAILOR_PROFILER_RUNTIMES_PROBES_H
 #define TAILOR_PROFILER_RUNTIMES_PROBES_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "profiler/channel.h"
-#include "profiler/runtimes/abi.h"
 #include "profiler/runtimes/table.h"
 
 #define PROBES_WHY 240
 
 struct probes;
 
-/*
- * probes_new(out, first_number, why):
- * Load the programs.  Returns 0, or a negative errno with a sentence in why
- * (PROBES_WHY bytes).  Free with probes_free, after the observer has ended.
- */
+/* Load the programs.  Returns 0, or a negative errno with a sentence in why
+ * (PROBES_WHY bytes).  Free with probes_free, after the observer has ended. */
 int probes_new(struct probes **out, uint32_t first_number, char *why);
 void probes_free(struct probes **pp);
 
-/*
- * probes_attach(p, runtime, file, why):
- * Attach to a file; a second call for the same one, whatever its path, does
+/* Attach to a file; a second call for the same one, whatever its path, does
  * nothing.  Returns as probes_new.  -ENOENT: no such file, or it has no such
  * probes; -ENOSPC: there are PROBES_FILES already.  Some tens of ms for a large
- * file.
- */
+ * file. */
 #define PROBES_FILES 8
 int probes_attach(struct probes *p, const struct runtime *runtime,
     const char *file, char *why);
@@ -49,5 +39,11 @@ struct channel *probes_channel(const struct probes *p, unsigned server);
 
 /* From now on this process is the server; 0: none.  One thread at a time. */
 void probes_watch(struct probes *p, unsigned server, pid_t pid);
+
+/* The file offset of the first function whose symbol begins with prefix.
+ * Returns 0, -ENOENT (no such symbol: stripped, or another program), -EINVAL
+ * (no such file format) or another negative errno.  Reads the file's symbols,
+ * some MB of a large program; allocates and frees. */
+int symbol_find(const char *path, const char *prefix, uint64_t *offset);
 
 #endif

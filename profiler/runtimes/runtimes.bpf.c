@@ -1,14 +1,11 @@
-/*
- * runtimes.bpf.c: report at the probes of a language runtime (table.c) what the
+/* runtimes.bpf.c: report at the probes of a language runtime (table.c) what the
  * agent of a JVM would report.
  *
  * A server's channel is written by one thread at a time, the one that collects,
- * but slots are still reserved by an atomic addition.
- */
+ * but slots are still reserved by an atomic addition. */
 /* clang-format off */
 #include <linux/types.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
 #include <bpf/bpf_helpers.h>
@@ -114,11 +111,9 @@ state(char *memory, __u32 value, __u64 cause, __u64 since)
 #define FOUR(a, b, c, d) ((__u32)(a) | (b) << 8 | (c) << 16 | (__u32)(d) << 24)
 #define NAME_BYTES 40 /* longer names are not collections */
 
-/*
- * The cause of a collection from the name of the VM operation, such as
+/* The cause of a collection from the name of the VM operation, such as
  * G1CollectForAllocation, ParallelGCSystemGC, GenCollectFull or
- * CollectForMetadataAllocation.
- */
+ * CollectForMetadataAllocation. */
 static __always_inline __u64
 cause_of(const char *name)
 {

@@ -1,14 +1,15 @@
-/*
- * symbol.c: the dynamic symbols of an ELF file, then all others.
+/* symbol.c: the dynamic symbols of an ELF file, then all others.
  *
  * The file is another user's: every number in it is checked against its size.
- */
-#include "profiler/runtimes/symbol.h"
+ *
+ * Probes attach at an offset of a file.  libbpf finds a function by its whole
+ * name; that of a C++ function ends in its arguments, which change between
+ * versions, so here the beginning of the name is enough.  64 bit ELF only. */
+#include "profiler/runtimes/probes.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,7 @@
 #include "profiler/runtimes/table.h"
 
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/*
- * table.h: the language runtimes whose pauses can be seen from outside.
+/* table.h: the language runtimes whose pauses can be seen from outside.
  *
  * One row for each: by which file it is recognised, in which probes its
  * collections begin and end, and the programs for these (runtimes.bpf.c).  A
@@ -7,14 +6,11 @@
  * a test with the real runtime.
  *
  * A pause is a hazard if it can be worth a second copy of a request.  Runtimes
- * whose pauses all are shorter than a millisecond (Go) have no row.
- */
+ * whose pauses all are shorter than a millisecond (Go) have no row. */
 #ifndef TAILOR_PROFILER_RUNTIMES_TABLE_H
 #define TAILOR_PROFILER_RUNTIMES_TABLE_H
 
-#include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #define RUNTIME_PROBES 5
@@ -39,18 +35,12 @@ struct runtime {
 /* The row of a file's name, the path may stand before it; NULL: none. */
 const struct runtime *runtime_of_file(const char *path);
 
-/*
- * runtime_of_process(pid, file):
- * The runtime whose file is mapped into a process; file, PATH_MAX bytes,
- * receives its path as seen from here.  NULL: none, or not allowed to look.
- */
+/* The runtime whose file is mapped into a process; file, PATH_MAX bytes,
+ * receives its path as seen from here.  NULL: none, or not allowed to look. */
 const struct runtime *runtime_of_process(pid_t pid, char *file);
 
-/*
- * runtime_of_program(program, file):
- * The same of a program that will be started: a path, or a name in $PATH; of
- * java the libjvm.so beside it.
- */
+/* The same of a program that will be started: a path, or a name in $PATH; of
+ * java the libjvm.so beside it. */
 const struct runtime *runtime_of_program(const char *program, char *file);
 
 #endif

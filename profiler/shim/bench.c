@@ -1,11 +1,8 @@
-/*
- * bench.c: the experiments, one after the other.
- */
+/* bench.c: the experiments, one after the other. */
 #include "profiler/shim/bench.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,16 +1,13 @@
-/*
- * bench.h: the accuracy and cost of sampling on this machine.
+/* bench.h: the accuracy and cost of sampling on this machine.
  *
  * The experiments of chapter 3 of the thesis that need no particular hardware,
  * on two CPUs, each a function of our own workload: the same curves, with the
- * thesis's figures beside them.
- */
+ * thesis's figures beside them. */
 #ifndef TAILOR_PROFILER_SHIM_BENCH_H
 #define TAILOR_PROFILER_SHIM_BENCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/histogram.h"
 
@@ -43,10 +40,8 @@ enum bench_word {
 	BENCH_WORDS
 };
 
-/*
- * Raw and filtered samples at one period (figure 3.4); all but kept is for the
- * fast word.
- */
+/* Raw and filtered samples at one period (figure 3.4); all but kept is for the
+ * fast word. */
 struct bench_fidelity {
 	double period_cycles;
 	double kept[BENCH_WORDS]; /* part, 0 .. 1 */
@@ -91,13 +86,10 @@ struct bench_result {
 	double took_s;
 };
 
-/*
- * bench_run(out, options, progress):
- * Run everything, about options->piece_ns * BENCH_PIECES.
+/* Run everything, about options->piece_ns * BENCH_PIECES.
  *   progress  called with what is measured now and 0 .. 100; may be NULL
  * Returns 0, -EINVAL (piece_ns), or a negative errno of threads or pinning.
- * Blocks; the calling thread is the observer and stays pinned.
- */
+ * Blocks; the calling thread is the observer and stays pinned. */
 int bench_run(struct bench_result *out, const struct bench_options *options,
     void (*progress)(const char *what, unsigned percent));
 
@@ -106,12 +98,9 @@ struct json;
 void bench_print(const struct bench_result *r);
 void bench_json(const struct bench_result *r, struct json *out);
 
-/*
- * bench_plots(r, directory, why):
- * Write the curves as SVG files into an existing directory, over those of an
+/* Write the curves as SVG files into an existing directory, over those of an
  * earlier run.  Returns 0, or a negative errno and in why (size bytes) the
- * file.
- */
+ * file. */
 int bench_plots(const struct bench_result *r, const char *directory, char *why,
     size_t size);
 

@@ -1,5 +1,4 @@
-/*
- * bench_cost.c: what sampling a word costs the thread that writes it.
+/* bench_cost.c: what sampling a word costs the thread that writes it.
  *
  * The writer runs without end.  We sample its word for 0.3 ms, pause for the
  * next, and so on; a pair of such windows gives one ratio, and the median of
@@ -185,11 +184,9 @@ addition_cycles(void)
 int
 bench_costs(struct bench *b)
 {
-	/*
-	 * First the fastest producer with an ever slower consumer, then the
+	/* First the fastest producer with an ever slower consumer, then the
 	 * reverse (figure 3.9); then programs that write as often as the
-	 * thesis's do, every 14 to 140 cycles (figure 3.7).
-	 */
+	 * thesis's do, every 14 to 140 cycles (figure 3.7). */
 	static const struct {
 		unsigned work, cycles;
 	} point[] = {{0, 0}, {0, 30}, {0, 100}, {0, 300}, {0, 1200}, {0, 5000},

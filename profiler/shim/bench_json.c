@@ -1,6 +1,6 @@
 #include "base/json.h"
 #include "profiler/shim/bench.h"
-#include "profiler/shim/report.h"
+#include "profiler/shim/observe.h"
 
 static void
 json_cost(const struct bench_cost *c, struct json *j)

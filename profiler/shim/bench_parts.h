@@ -1,6 +1,4 @@
-/*
- * bench_parts.h: what the parts of the bench share.  Private to it.
- */
+/* bench_parts.h: what the parts of the bench share.  Private to it. */
 #ifndef TAILOR_PROFILER_SHIM_BENCH_PARTS_H
 #define TAILOR_PROFILER_SHIM_BENCH_PARTS_H
 

@@ -1,9 +1,7 @@
-/*
- * bench_plot.c: the bench's curves as pictures, with the thesis's figures.
+/* bench_plot.c: the bench's curves as pictures, with the thesis's figures.
  *
  * Points that were not measured are left out.  Overheads are on a logarithmic
- * axis that begins at a tenth of a percent; smaller ones are drawn there.
- */
+ * axis that begins at a tenth of a percent; smaller ones are drawn there. */
 #include <errno.h>
 #include <stdio.h>
 

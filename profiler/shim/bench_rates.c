@@ -19,10 +19,8 @@
 #define PATIENCE_NS (300 * NS_PER_MS) /* at least, for the first whole window */
 #define SUBSAMPLES 2		      /* 100 kHz and 1 kHz */
 
-/*
- * Subsamples as other profilers take them: each period belongs to the tag read
- * at its end.
- */
+/* Subsamples as other profilers take them: each period belongs to the tag read
+ * at its end. */
 struct subsample {
 	uint64_t every, due; /* cycles */
 	bool begun;
@@ -30,11 +28,9 @@ struct subsample {
 	struct tag_row row[WORKLOAD_LOOPS];
 };
 
-/*
- * One experiment: the workload, sampled in windows.  A window in which the
+/* One experiment: the workload, sampled in windows.  A window in which the
  * workload or we had less than a whole CPU measures preemption, not sampling:
- * it is dropped and counted.
- */
+ * it is dropped and counted. */
 struct sampling_run {
 	uint64_t period;	  /* between samples, cycles; 0 at once */
 	int64_t least_ns;	  /* duration */
@@ -97,10 +93,8 @@ sampling_sample(struct bench *b, struct sampling_run *x, uint64_t until)
 	} while (sample.clock.begin < until);
 }
 
-/*
- * Wait for the end of a turn of normal length: a turn in which the workload was
- * preempted before the window would distort its true rate.
- */
+/* Wait for the end of a turn of normal length: a turn in which the workload was
+ * preempted before the window would distort its true rate. */
 static void
 turn_wait(const struct bench *b)
 {

@@ -4,7 +4,7 @@
 #include "profiler/shim/bench.h"
 #include "profiler/shim/dte.h"
 #include "profiler/shim/scope.h"
-#include "profiler/shim/report.h"
+#include "profiler/shim/observe.h"
 
 static double
 quantile(const struct histogram *h, double q)

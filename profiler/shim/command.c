@@ -1,11 +1,8 @@
-/*
- * command.c: the command line of `tailor shim` and `tailor shim bench`.
+/* command.c: the command line of `tailor shim` and `tailor shim bench`.
  *
- * One table makes getopt's options and --help.
- */
+ * One table makes getopt's options and --help. */
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>

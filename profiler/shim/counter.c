@@ -1,9 +1,7 @@
-/*
- * counter.c: opening counters, and the two ways to read them.
+/* counter.c: opening counters, and the two ways to read them.
  *
  * A virtual machine often has no PMU at all: then software events
- * (task-clock, page-faults, context-switches) still work, by read(2).
- */
+ * (task-clock, page-faults, context-switches) still work, by read(2). */
 #include "profiler/shim/counter.h"
 
 #include <errno.h>
@@ -13,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/shim/counter_name.h"
+#include "base/array.h"
 #include "profiler/shim/counter_page.h"
 
 /* The result of read(2) in our read_format. */
@@ -35,13 +33,10 @@ rdpmc(unsigned n)
 const char *
 counter_way_name(enum counter_way way)
 {
-	switch (way) {
-	case COUNTER_RDPMC:
-		return "rdpmc";
-	case COUNTER_READ:
-		return "read";
-	}
-	return "";
+	static const char *const names[] = {
+	    [COUNTER_RDPMC] = "rdpmc", [COUNTER_READ] = "read"};
+
+	return NAME_IN(names, way);
 }
 
 /* Explain a failure: the event, the reason and the remedy. */

@@ -1,12 +1,10 @@
-/*
- * counter.h: one counter of the CPU or of the kernel, by its name.
+/* counter.h: one counter of the CPU or of the kernel, by its name.
  *
  * Opened by name (libpfm4: "instructions", "LLC-load-misses", "perf::..." or
  * "pmu/event/" as the kernel lists it, such as msr/aperf/), for a task or for a
  * whole CPU, and read in the cheapest way that works: the instruction rdpmc, or
  * read(2).  The difference of two of them, one of the core and one of our own
- * thread, is the SMT sibling's share.
- */
+ * thread, is the SMT sibling's share. */
 #ifndef TAILOR_PROFILER_SHIM_COUNTER_H
 #define TAILOR_PROFILER_SHIM_COUNTER_H
 
@@ -27,23 +25,18 @@ struct counter {
 	bool software; /* counted by the kernel, not by a PMU */
 };
 
-/*
- * counter_open(out, name, pid, cpu, why, size):
- * Open and start a counter.
+/* Open and start a counter.
  *   name  as above
  *   pid   0: the calling thread; > 0: that task; -1: everything on cpu
  *   cpu   -1: any
  * Returns 0, or with a sentence in why (what is wrong and what to do):
  * -EINVAL no such event, -ENOENT this machine does not have it, -EACCES not
- * permitted, -ESRCH no such task, or another negative errno.
- */
+ * permitted, -ESRCH no such task, or another negative errno. */
 int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
     char *why, size_t size);
-/*
- * The same for one thread and for every thread and process it starts from now
+/* The same for one thread and for every thread and process it starts from now
  * on, added up; always read with read(2).  Where counting the kernel is not
- * permitted, a hardware counter counts user space alone.
- */
+ * permitted, a hardware counter counts user space alone. */
 int counter_open_family(
     struct counter *out, const char *name, pid_t tid, char *why, size_t size);
 void counter_close(struct counter *c);
@@ -53,5 +46,15 @@ bool counter_read(struct counter *c, uint64_t *value);
 
 /* "rdpmc", "read". */
 const char *counter_way_name(enum counter_way way);
+
+struct counter_number {
+	uint32_t type;
+	uint64_t config, config1, config2;
+};
+
+/* Look a name up: "pmu/event/" in sysfs, anything else in libpfm4.  Returns 0,
+ * -EINVAL (no such name), -ENOENT (known, but not on this machine) or
+ * -ENOMEM. */
+int counter_number_find(struct counter_number *out, const char *name);
 
 #endif

@@ -1,4 +1,8 @@
-#include "profiler/shim/counter_name.h"
+/* counter_name.c: from an event's name to its number.
+ *
+ * A separate file, because libpfm4 declares kernel structures in conflict with
+ * the kernel's own headers. */
+#include "profiler/shim/counter.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,4 @@
-/*
- * counter_page.h: reading a hardware counter through its perf page.
+/* counter_page.h: reading a hardware counter through its perf page.
  *
  * The kernel shares one page per event.  While the event is on this CPU the
  * page says which hardware counter holds it, how wide that is, and what to add;
@@ -10,8 +9,7 @@
  * Pure over the page and a function that reads counter number n, so tests can
  * simulate the kernel.  Source: perf_event_open(2), "cap_user_rdpmc".
  *
- * Cost: about 40 cycles with the instruction.
- */
+ * Cost: about 40 cycles with the instruction. */
 #ifndef TAILOR_PROFILER_SHIM_COUNTER_PAGE_H
 #define TAILOR_PROFILER_SHIM_COUNTER_PAGE_H
 
@@ -30,10 +28,8 @@ counter_extend(uint64_t value, unsigned width)
 	return (int64_t)(value << unused) >> unused;
 }
 
-/*
- * Read the page's words before its lock again.  GCC's ThreadSanitizer does not
- * support fences; no harm here, as every racing access is atomic by itself.
- */
+/* Read the page's words before its lock again.  GCC's ThreadSanitizer does not
+ * support fences; no harm here, as every racing access is atomic by itself. */
 static inline void
 counter_fence(void)
 {
@@ -47,16 +43,13 @@ counter_fence(void)
 #endif
 }
 
-/*
- * counter_page_read(page, rdpmc, out):
- * The event's present value.  False when the event is not on this CPU
+/* The event's present value.  False when the event is not on this CPU
  * (multiplexed, or another CPU's), when it has been multiplexed before (its
  * value must be scaled, by read(2)'s times), when the kernel does not permit
  * rdpmc, or when the page kept changing for COUNTER_PAGE_TRIES tries: then use
  * read(2).
  *   rdpmc  reads hardware counter n; called only for a valid one
- * On any CPU that the caller is pinned to.
- */
+ * On any CPU that the caller is pinned to. */
 static inline bool
 counter_page_read(const struct perf_event_mmap_page *page,
     uint64_t (*rdpmc)(unsigned n), uint64_t *out)

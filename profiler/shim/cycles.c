@@ -1,9 +1,7 @@
-/*
- * cycles.c: the frequency and step of the clock of cycles.h.
+/* cycles.c: the frequency and step of the clock of cycles.h.
  *
  * Measured against CLOCK_MONOTONIC, because in virtual machines neither CPUID
- * nor the perf page is reliable.
- */
+ * nor the perf page is reliable. */
 #include "profiler/shim/cycles.h"
 
 #include <stdatomic.h>

@@ -1,17 +1,13 @@
-/*
- * cycles.h: the cheapest clock of this CPU, and reading it in order.
+/* cycles.h: the cheapest clock of this CPU, and reading it in order.
  *
  * The time stamp counter of x86, the virtual counter of arm64, elsewhere
  * CLOCK_MONOTONIC.  Counts at a constant rate that has little to do with the
  * CPU's present clock speed; "cycle" in this folder means one tick of it, as
  * in the paper's CPC.
  *
- * Cost: 10 to 25 ns in order, half of that out of order.
- */
+ * Cost: 10 to 25 ns in order, half of that out of order. */
 #ifndef TAILOR_PROFILER_SHIM_CYCLES_H
 #define TAILOR_PROFILER_SHIM_CYCLES_H
-
-#include <stdint.h>
 
 #include "base/instant.h"
 
@@ -33,9 +29,7 @@ cycles_in_order(void)
 #endif
 }
 
-/*
- * The same, but later instructions need not wait for the clock.
- */
+/* The same, but later instructions need not wait for the clock. */
 static inline uint64_t
 cycles_beside(void)
 {
@@ -72,10 +66,8 @@ cycles_relax(void)
 /* Ticks per second: measured once over 20 ms, then kept. */
 double cycles_hz(void);
 
-/*
- * The clock's step: all differences are multiples of it.  Many clocks count in
- * steps of more than one tick (26 of 2596 MHz: one of 100 MHz).
- */
+/* The clock's step: all differences are multiples of it.  Many clocks count in
+ * steps of more than one tick (26 of 2596 MHz: one of 100 MHz). */
 uint64_t cycles_step(void);
 
 #endif

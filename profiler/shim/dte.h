@@ -1,5 +1,4 @@
-/*
- * dte.h: double-time error correction.
+/* dte.h: double-time error correction.
  *
  * A rate needs two counters and the clock at two times, and they cannot be read
  * at once.  If reading took longer at one end of a period than at the other (an
@@ -11,8 +10,7 @@
  *	CPC = (end - last end) / (begin - last begin), kept: |CPC - 1| <= margin
  *
  * Source: Yang, Blackburn, McKinley, "Computer Performance Microscopy with
- * SHIM", ISCA 2015, section 4.1.  Cost: some adds and one multiplication.
- */
+ * SHIM", ISCA 2015, section 4.1.  Cost: some adds and one multiplication. */
 #ifndef TAILOR_PROFILER_SHIM_DTE_H
 #define TAILOR_PROFILER_SHIM_DTE_H
 
@@ -28,12 +26,9 @@ struct dte_clock {
 	uint64_t end;	/* after the last */
 };
 
-/*
- * dte_keep(last, now, margin_ppm):
- * Whether rates of the period between two samples can be trusted.
+/* Whether rates of the period between two samples can be trusted.
  *   margin_ppm  0 .. 1000000
- * A period in which the clock stood still or ran backwards is never kept.
- */
+ * A period in which the clock stood still or ran backwards is never kept. */
 static inline bool
 dte_keep(struct dte_clock last, struct dte_clock now, uint32_t margin_ppm)
 {

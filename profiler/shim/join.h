@@ -1,5 +1,4 @@
-/*
- * join.h: rates over longer times, without dropping periods.
+/* join.h: rates over longer times, without dropping periods.
  *
  * Error correction drops periods whose two ends took different times to read.
  * A word takes longer to read when it has just changed, so the drop depends on
@@ -10,8 +9,7 @@
  * the line has arrived then.  Only time without any samples is left out: a tag
  * may have changed and changed back.
  *
- * Cost: some comparisons.
- */
+ * Cost: some comparisons. */
 #ifndef TAILOR_PROFILER_SHIM_JOIN_H
 #define TAILOR_PROFILER_SHIM_JOIN_H
 
@@ -38,10 +36,8 @@ join_reset(struct join *j)
 	j->begun = false;
 }
 
-/*
- * Whether a value is more than so many times the typical one, plus JOIN_CYCLES.
- * Updates the average: an untypical value counts a little, as it may last.
- */
+/* Whether a value is more than so many times the typical one, plus JOIN_CYCLES.
+ * Updates the average: an untypical value counts a little, as it may last. */
 static inline bool
 join_untypical(uint64_t *typical, uint64_t value, unsigned times)
 {
@@ -66,11 +62,8 @@ join_fell(const struct join *j, const struct sample *now, unsigned signals)
 	return false;
 }
 
-/*
- * join_end(j, now, signals, begin):
- * Whether a sample of so many signals ends a period.  If so *begin is the
- * sample that began it; it lasted from one clock.end to the other.
- */
+/* Whether a sample of so many signals ends a period.  If so *begin is the
+ * sample that began it; it lasted from one clock.end to the other. */
 static inline bool
 join_end(struct join *j, const struct sample *now, unsigned signals,
     struct sample *begin)

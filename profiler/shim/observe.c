@@ -1,20 +1,15 @@
-/*
- * observe.c: the loop of `tailor shim`.
+/* observe.c: the loop of `tailor shim`.
  *
- * Between two checks for the end, the loop only samples.
- */
+ * Between two checks for the end, the loop only samples. */
 #include "profiler/shim/observe.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/instant.h"
 #include "profiler/shim/cycles.h"
 #include "profiler/shim/workload.h"
 

@@ -1,10 +1,7 @@
-/*
- * observe.h: one observation, from its options to its result.
- */
+/* observe.h: one observation, from its options to its result. */
 #ifndef TAILOR_PROFILER_SHIM_OBSERVE_H
 #define TAILOR_PROFILER_SHIM_OBSERVE_H
 
-#include "profiler/shim/scope.h"
 #include "profiler/shim/series.h"
 #include "profiler/shim/source.h"
 
@@ -35,11 +32,8 @@ struct observation {
 	const char *ended;     /* why it ended early, else NULL */
 };
 
-/*
- * observe_run(out, options, why):
- * Observe.  Returns 0, or a negative errno with a sentence in why
- * (SOURCE_WHY bytes).  Free with observe_fini in either case.
- */
+/* Observe.  Returns 0, or a negative errno with a sentence in why (SOURCE_WHY
+ * bytes).  Free with observe_fini in either case. */
 int observe_run(
     struct observation *out, const struct observe_options *options, char *why);
 void observe_fini(struct observation *o);
@@ -47,5 +41,16 @@ void observe_fini(struct observation *o);
 /* Print the result as text; with live, over the last one. */
 void observe_print(const struct observation *o, bool live);
 void observe_json(const struct observation *o, struct json *out);
+
+/* --- what its report and the bench's share ----------------------------- */
+
+/* Print lead, a space, text and a full stop in lines of at most 80 columns,
+ * all but the first indented by two.  The text is ours, without a full stop. */
+void sentence_print(const char *lead, const char *text);
+
+/* A histogram as key and object: count, p1 .. p999 and max, each value divided
+ * by scale; 0 if it is empty. */
+void quantiles_json(
+    struct json *j, const char *key, const struct histogram *h, double scale);
 
 #endif

@@ -1,9 +1,7 @@
-/*
- * sampler.c: taking one sample.
+/* sampler.c: taking one sample.
  *
  * A clock reading that waits for everything before it stands between reads, so
- * no signal is read before the window begins or after it ends.
- */
+ * no signal is read before the window begins or after it ends. */
 #include "profiler/shim/sampler.h"
 
 #include "profiler/shim/cycles.h"
@@ -36,10 +34,8 @@ sampler_begin_ahead(const struct sampler *s)
 		if (s->signal[i].word != NULL)
 			(void)__atomic_load_n(
 			    s->signal[i].word, __ATOMIC_RELAXED);
-	/*
-	 * A fast writer takes a nearby line back within a hundred cycles, so
-	 * the word must be read right after this clock, within its step.
-	 */
+	/* A fast writer takes a nearby line back within a hundred cycles, so
+	 * the word must be read right after this clock, within its step. */
 	return cycles_beside();
 }
 

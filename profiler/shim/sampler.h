@@ -1,5 +1,4 @@
-/*
- * sampler.h: samples of several signals at one time.
+/* sampler.h: samples of several signals at one time.
  *
  * A signal is a number in memory that another thread changes, or a counter of
  * the CPU.  Signals that only grow give rates; a tag is a word that says what
@@ -21,13 +20,9 @@
  * shorter periods this would distort the rate: the writer is blocked while the
  * line is here and catches up when it is not.
  *
- * Cost: two clock readings, and one with each signal.
- */
+ * Cost: two clock readings, and one with each signal. */
 #ifndef TAILOR_PROFILER_SHIM_SAMPLER_H
 #define TAILOR_PROFILER_SHIM_SAMPLER_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "profiler/shim/counter.h"
 #include "profiler/shim/dte.h"
@@ -60,11 +55,8 @@ struct sampler {
 /* Take one sample.  The thread that opened the counters. */
 void sampler_take(struct sampler *s, struct sample *out);
 
-/*
- * sampler_wait(s, from):
- * Pause until about s->period cycles after from.  The end of the wait is
- * deliberately irregular, because regular samples are biased samples.
- */
+/* Pause until about s->period cycles after from.  The end of the wait is
+ * deliberately irregular, because regular samples are biased samples. */
 void sampler_wait(const struct sampler *s, uint64_t from);
 
 #endif

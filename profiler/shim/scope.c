@@ -1,6 +1,5 @@
 #include "profiler/shim/scope.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,10 +72,8 @@ scope_keep(struct scope *s, const struct sample *now, uint64_t cycles,
 		histogram_record(&s->rate[i], rate_of(count[i], cycles));
 }
 
-/*
- * Add the sample to its tag.  A tag is read after the signals, so the first
- * sample that shows it may have been taken before it was set.
- */
+/* Add the sample to its tag.  A tag is read after the signals, so the first
+ * sample that shows it may have been taken before it was set. */
 static void
 scope_tag(struct scope *s, const struct sample *now, bool first)
 {

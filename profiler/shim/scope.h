@@ -1,5 +1,4 @@
-/*
- * scope.h: statistics of a series of samples.
+/* scope.h: statistics of a series of samples.
  *
  * Keeps in bounded memory: the lengths of periods, which of them pass
  * double-time error correction, rates of each signal raw and kept, and
@@ -11,17 +10,12 @@
  * in it and drops what is not kept, which blurs the rates of tags that change
  * within a few periods.)
  *
- * Cost: about 30 ns a sample; 60 KiB for each histogram.
- */
+ * Cost: about 30 ns a sample; 60 KiB for each histogram. */
 #ifndef TAILOR_PROFILER_SHIM_SCOPE_H
 #define TAILOR_PROFILER_SHIM_SCOPE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/histogram.h"
 #include "profiler/shim/join.h"
-#include "profiler/shim/sampler.h"
 #include "profiler/shim/tags.h"
 
 /* Rates are kept as counts per SCOPE_RATE cycles: whole numbers. */
@@ -56,10 +50,8 @@ void scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm);
 /* Add one to another of the same signals. */
 void scope_merge(struct scope *into, const struct scope *from);
 
-/*
- * Add the next sample.  Returns whether the period that it ends was kept (the
- * first sample ends none).
- */
+/* Add the next sample.  Returns whether the period that it ends was kept (the
+ * first sample ends none). */
 bool scope_add(struct scope *s, const struct sample *sample);
 
 /* Share of periods kept, 0 .. 1. */

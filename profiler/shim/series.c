@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 int
 series_init(struct series *s, const struct sampler *sampler, size_t intervals)

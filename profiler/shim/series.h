@@ -1,14 +1,9 @@
-/*
- * series.h: rates over time, and their output.
+/* series.h: rates over time, and their output.
  *
  * One row per interval, in memory allocated before the first sample; intervals
- * beyond it are counted, not stored.
- */
+ * beyond it are counted, not stored. */
 #ifndef TAILOR_PROFILER_SHIM_SERIES_H
 #define TAILOR_PROFILER_SHIM_SERIES_H
-
-#include <stdint.h>
-#include <stdio.h>
 
 #include "base/json.h"
 #include "profiler/shim/scope.h"

@@ -11,7 +11,6 @@
 
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/proc.h"
-#include "profiler/shim/task_map.h"
 
 #define PATH_BYTES 512
 
@@ -245,10 +244,8 @@ add_counter(struct sources *s, const char *name, char *why)
 	return err;
 }
 
-/*
- * The SMT siblings' events: those of the whole core (the any-thread bit of its
- * counters), less our own.
- */
+/* The SMT siblings' events: those of the whole core (the any-thread bit of its
+ * counters), less our own. */
 static int
 add_neighbour(struct sources *s, const char *name, char *why)
 {

@@ -1,5 +1,4 @@
-/*
- * source.h: from options of the command line to signals.
+/* source.h: from options of the command line to signals.
  *
  *	counter:NAME             a counter of --pid, of all its threads, or of
  *	                         --cpu (counter.h)
@@ -7,15 +6,9 @@
  *	word:FILE:OFFSET[:NAME]  64 bits of a file, mapped: shared memory
  *	jvm:NAME                 a number in a JVM's performance page
  *
- * Opens and checks sources, with reasons; sampling is in sampler.h.
- */
+ * Opens and checks sources, with reasons; sampling is in sampler.h. */
 #ifndef TAILOR_PROFILER_SHIM_SOURCE_H
 #define TAILOR_PROFILER_SHIM_SOURCE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "profiler/shim/sampler.h"
 
@@ -53,20 +46,25 @@ struct sources {
 void sources_init(struct sources *s, const struct target *target);
 void sources_fini(struct sources *s);
 
-/*
- * sources_add(s, spec, why):
- * Add a signal.  Returns 0, or a negative errno with a sentence in why
- * (SOURCE_WHY bytes): what is wrong, and what to do.
- */
+/* Add a signal.  Returns 0, or a negative errno with a sentence in why
+ * (SOURCE_WHY bytes): what is wrong, and what to do. */
 int sources_add(struct sources *s, const char *spec, char *why);
 
 /* The same for the tag: a word, or "task": what runs on the target's CPU. */
 int sources_tag(struct sources *s, const char *spec, char *why);
 
-/*
- * Add the default signals: instructions and cycles with a PMU, else the
- * target's CPU time.  why gets the reason if it is less, else it is empty.
- */
+/* Add the default signals: instructions and cycles with a PMU, else the
+ * target's CPU time.  why gets the reason if it is less, else it is empty. */
 int sources_add_default(struct sources *s, char *why);
+
+struct task_map;
+
+/* Load and attach.  Returns 0, or a negative errno with a sentence in why.
+ * Blocks for some tenths of a second. */
+int task_map_open(struct task_map **out, char *why, size_t size);
+void task_map_close(struct task_map **mp);
+
+/* The word of a CPU, for as long as the map is open; NULL: no such CPU. */
+const uint64_t *task_map_word(const struct task_map *m, int cpu);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * tags.c: the table of tags, open addressing with linear search.
- */
+/* tags.c: the table of tags, open addressing with linear search. */
 #include "profiler/shim/tags.h"
 
 #include <stdlib.h>

@@ -1,17 +1,11 @@
-/*
- * tags.h: counts by tag.
+/* tags.h: counts by tag.
  *
  * A fixed table, tag -> samples, cycles and counts.  A tag without room is
  * counted in the row of all others, so nothing is lost silently.
  *
- * Cost: 12 KiB per signal; one hash and mostly one comparison per sample.
- */
+ * Cost: 12 KiB per signal; one hash and mostly one comparison per sample. */
 #ifndef TAILOR_PROFILER_SHIM_TAGS_H
 #define TAILOR_PROFILER_SHIM_TAGS_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "profiler/shim/sampler.h"
 
@@ -40,11 +34,8 @@ struct tag_row *tags_row(struct tags *t, uint64_t tag);
 /* Add the rows of one table to another. */
 void tags_merge(struct tags *into, const struct tags *from);
 
-/*
- * tags_sorted(t, rows, max):
- * Pointers to the rows in use, most samples first, the one of all others
- * last if it has any.  Returns how many, at most max.
- */
+/* Pointers to the rows in use, most samples first, the one of all others last
+ * if it has any.  Returns how many, at most max. */
 size_t
 tags_sorted(const struct tags *t, const struct tag_row **rows, size_t max);
 

@@ -1,9 +1,7 @@
-/*
- * workload.c: the producer's loops.
+/* workload.c: the producer's loops.
  *
  * The true counts are taken between turns, so the cycles of a turn hold exactly
- * its changes.
- */
+ * its changes. */
 #include "profiler/shim/workload.h"
 
 #include <errno.h>

@@ -1,11 +1,9 @@
-/*
- * workload.h: a workload with known rates.
+/* workload.h: a workload with known rates.
  *
  * A thread on a CPU of its own that changes a signal at a known rate: the
  * producer of figure 3.8 of the thesis, or two loops in turn with a tag that
  * says which.  It counts how often it really changed the signal in how many
- * cycles, by tag.
- */
+ * cycles, by tag. */
 #ifndef TAILOR_PROFILER_SHIM_WORKLOAD_H
 #define TAILOR_PROFILER_SHIM_WORKLOAD_H
 
@@ -42,11 +40,8 @@ struct workload {
 	uint64_t pushed; /* preemptions over all runs */
 };
 
-/*
- * workload_start(w, cpu):
- * Run it; loop, loops and turn_cycles are set before.  Returns when the thread
- * runs on its CPU: 0, or a negative errno.
- */
+/* Run it; loop, loops and turn_cycles are set before.  Returns when the thread
+ * runs on its CPU: 0, or a negative errno. */
 int workload_start(struct workload *w, int cpu);
 
 /* End it; the counts are complete then. */

@@ -1,12 +1,10 @@
-/*
- * access_log.c: a ring of records and the thread that writes them.
+/* access_log.c: a ring of records and the thread that writes them.
  *
  * head is written by the writer, tail by the proxy thread; each reads the
  * other's with acquire.  A writer that finds the ring empty says that it is
  * going to sleep, looks once more, and reads an eventfd; the proxy thread
  * looks at that word after each line (both sequentially consistent, so that
- * one of the two sees the other).
- */
+ * one of the two sees the other). */
 #include "proxy/access_log/access_log.h"
 
 #include <assert.h>

@@ -1,5 +1,4 @@
-/*
- * access_log.h: one line for every request, written off the proxy thread.
+/* access_log.h: one line for every request, written off the proxy thread.
  *
  * The proxy thread fills a record in a ring (single producer, single
  * consumer); a thread of low priority makes text of it and writes it, many
@@ -10,16 +9,12 @@
  * file and lines from after to the new one.
  *
  * Cost to the proxy thread: filling up to 3 KiB, and a system call only when the
- * writer sleeps.
- */
+ * writer sleeps. */
 #ifndef TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H
 #define TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/instant.h"
 
 struct access_log; /* NULL: there has been no log yet */
 struct access_record;
@@ -30,19 +25,13 @@ struct access_log_stats {
 	uint64_t failed;	   /* lines that the file did not take */
 };
 
-/*
- * access_log_prepare(c, fd):
- * Open the file of c->access_log: *fd, -1 if none is wanted.  0, or a
- * negative errno after one message that says what to do.
- */
+/* Open the file of c->access_log: *fd, -1 if none is wanted.  0, or a negative
+ * errno after one message that says what to do. */
 int access_log_prepare(const struct config *c, int *fd);
 
-/*
- * access_log_switch(lp, fd):
- * Write to fd (taken) from the next line on; -1: no more.  Starts the thread
+/* Write to fd (taken) from the next line on; -1: no more.  Starts the thread
  * when the first file comes.  0, -EAGAIN when the ring is full, or another
- * negative errno; fd is closed then.
- */
+ * negative errno; fd is closed then. */
 int access_log_switch(struct access_log **lp, int fd);
 
 /* The next record to fill in, all zero, or NULL (counted as dropped); then

@@ -1,5 +1,4 @@
-/*
- * format.c: an access log record as text; see record.h.
+/* format.c: an access log record as text; see record.h.
  *
  * A pure function.  Text lines are meant for eyes and tools that know
  * HAProxy's HTTP format:
@@ -8,8 +7,7 @@
  *   conns/inflight attempt/attempts {host|referer|user agent}
  *   "METHOD target HTTP/1.x" id
  *
- * with times in ms, to the microsecond.  Combined lines are Apache's.
- */
+ * with times in ms, to the microsecond.  Combined lines are Apache's. */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +15,7 @@
 #include <time.h>
 
 #include "base/instant.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "proxy/access_log/record.h"
 
@@ -194,7 +192,7 @@ text_escape(struct line *l, const char *s, const char *ends)
 }
 
 static void
-ms_field(struct line *l, int64_t ns, char separator)
+text_time(struct line *l, int64_t ns, char separator)
 {
 	if (ns < 0)
 		print(l, "-1%c", separator);
@@ -223,11 +221,11 @@ format_text(const struct access_record *r, struct line *l)
 	print_time(l, "%d/%b/%Y:%H:%M:%S", r->wall_ns);
 	print_ms(l, r->wall_ns);
 	print(l, "] tailor %s ", r->upstream[0] != '\0' ? r->upstream : "-");
-	ms_field(l, r->receive_ns, '/');
-	ms_field(l, r->queue_ns, '/');
-	ms_field(l, r->connect_ns, '/');
-	ms_field(l, r->upstream_ns, '/');
-	ms_field(l, r->total_ns, ' ');
+	text_time(l, r->receive_ns, '/');
+	text_time(l, r->queue_ns, '/');
+	text_time(l, r->connect_ns, '/');
+	text_time(l, r->upstream_ns, '/');
+	text_time(l, r->total_ns, ' ');
 	print(l, "%d %llu %s %u/%u %u/%u%s%s {", r->status,
 	    (unsigned long long)r->bytes_out,
 	    r->flags[0] != '\0' ? r->flags : "-", r->connections, r->inflight,

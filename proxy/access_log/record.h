@@ -1,8 +1,6 @@
-/*
- * record.h: one line of the access log before it is text.
+/* record.h: one line of the access log before it is text.
  *
- * Filled in by the proxy thread, turned into text by the log's own thread.
- */
+ * Filled in by the proxy thread, turned into text by the log's own thread. */
 #ifndef TAILOR_PROXY_ACCESS_LOG_RECORD_H
 #define TAILOR_PROXY_ACCESS_LOG_RECORD_H
 

@@ -1,9 +1,7 @@
-/*
- * admin.c: the listener, its routes, and the handlers that only read.
+/* admin.c: the listener, its routes, and the handlers that only read.
  *
  * Every handler makes its whole response in memory; the only ones that wait are
- * timelines, lists and pages, which the analysis thread renders.
- */
+ * timelines, lists and pages, which the analysis thread renders. */
 #include "proxy/admin/admin.h"
 
 #include <errno.h>
@@ -15,12 +13,10 @@
 
 #include "base/embed.h"
 #include "base/log.h"
-#include "base/rundir.h"
+#include "base/file.h"
 #include "proxy/admin/admin_handlers.h"
 #include "proxy/admin/admin_call.h"
 #include "proxy/admin/admin_reports.h"
-#include "proxy/admin/gain_report.h"
-#include "proxy/admin/metrics_text.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
 #include "proxy/request/proxy.h"

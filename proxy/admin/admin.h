@@ -1,13 +1,11 @@
-/*
- * admin.h: the administrator's listener: metrics, servers, slow requests,
+/* admin.h: the administrator's listener: metrics, servers, slow requests,
  * timelines, health.
  *
  * HTTP on a Unix socket (default) or a loopback address, on the proxy thread,
  * over connections like those of the service's clients (clients.h), with times
  * and limits of its own.  It is not authenticated: a process that may connect
  * may ask.  Requests that a browser was tricked into (an Origin, a foreign
- * Host) are refused, and what changes anything wants POST.
- */
+ * Host) are refused, and what changes anything wants POST. */
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_H
 #define TAILOR_PROXY_ADMIN_ADMIN_H
 
@@ -22,11 +20,9 @@ struct admin;
 struct proxy;
 struct reload_result;
 
-/*
- * Open it and accept.  0 also when none is configured, or -errno, which is
+/* Open it and accept.  0 also when none is configured, or -errno, which is
  * logged if the address cannot be bound.
- *   reload  does what POST /reload asks for: 0 or -errno
- */
+ *   reload  does what POST /reload asks for: 0 or -errno */
 int admin_new(struct admin **out, struct proxy *p,
     int (*reload)(void *user, struct reload_result *out), void *user);
 

@@ -1,14 +1,11 @@
-/*
- * admin_actions.c: switch, hazard, reload, drain, ready, restart, log level.
+/* admin_actions.c: switch, hazard, reload, drain, ready, restart, log level.
  *
  * An action that takes time (draining, restarting) is begun here and carried
- * on by the proxy's tick; the response shows the servers as they are now.
- */
+ * on by the proxy's tick; the response shows the servers as they are now. */
 #include "proxy/admin/admin_handlers.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -17,7 +14,7 @@
 #include "proxy/admin/reload_result.h"
 #include "proxy/request/hazards.h"
 #include "proxy/request/proxy.h"
-#include "proxy/upstream/maintenance.h"
+#include "proxy/upstream/server.h"
 
 static void
 reply_servers(struct admin_call *call)

@@ -1,13 +1,8 @@
-/*
- * admin_call.c: requests on the admin listener, read and responded to.
- */
+/* admin_call.c: requests on the admin listener, read and responded to. */
 #include "proxy/admin/admin_call.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "proxy/client/client.h"
 

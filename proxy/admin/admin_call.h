@@ -1,17 +1,14 @@
-/*
- * admin_call.h: a request on the admin listener, and what its handler needs:
+/* admin_call.h: a request on the admin listener, and what its handler needs:
  * parameters, responses.
  *
  * A handler gets the call when the request is whole, and responds once: at
  * once, or when the analysis thread has its text.  A client that leaves before
  * takes the call with it.  A long response is copied, and given to its client a
  * piece at a time.  A body is read and dropped: parameters are in the query.
- * Proxy thread only.
- */
+ * Proxy thread only. */
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_CALL_H
 #define TAILOR_PROXY_ADMIN_ADMIN_CALL_H
 
-#include "base/json.h"
 #include "proxy/admin/tale_api.h"
 #include "proxy/client/clients.h"
 

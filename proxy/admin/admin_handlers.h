@@ -1,7 +1,5 @@
-/*
- * admin_handlers.h: the handlers of the admin listener's routes.  Proxy thread
- * only.
- */
+/* admin_handlers.h: the handlers of the admin listener's routes.  Proxy thread
+ * only. */
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_HANDLERS_H
 #define TAILOR_PROXY_ADMIN_ADMIN_HANDLERS_H
 

@@ -1,16 +1,9 @@
-/*
- * admin_reports.c: servers, requests in flight, the stream and this process.
- */
+/* admin_reports.c: servers, requests in flight, the stream and this process. */
 #include "proxy/admin/admin_reports.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
+#include "base/array.h"
 #include "proxy/analysis/slow_report.h"
 #include "proxy/request/proxy.h"
-#include "proxy/upstream/maintenance.h"
 #include "proxy/upstream/server.h"
 
 /* Which requests keep a drain or restart from its end. */
@@ -35,6 +28,25 @@ write_waits(const struct server *s, struct json *j)
 	if (instant_is_set(s->maintenance.cut_at))
 		json_key_int(
 		    j, "cut_in_ns", instant_since(s->maintenance.cut_at, now));
+	json_object_end(j);
+}
+
+/* Its phase and how full its young generation is, or what it lacks. */
+static void
+write_steer(const struct proxy *p, unsigned server, struct json *j)
+{
+	const struct steer_server *s = &p->steer.server[server];
+	int64_t left_ns = steer_left_ns(&p->steer);
+
+	if (!p->steer.on)
+		return;
+	json_key_object(j, "steer");
+	json_key_string(j, "phase", steer_phase_name(s->phase));
+	json_key_string(j, "missing", steer_missing_text(s->missing));
+	if (steer_used(&p->steer, server) >= 0)
+		json_key_double(j, "used", steer_used(&p->steer, server));
+	if (s->phase == STEER_ACTIVE && left_ns >= 0)
+		json_key_int(j, "swap_in_ns", left_ns);
 	json_object_end(j);
 }
 
@@ -68,6 +80,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_string(
 	    j, "source", profiler_source_name(stats->server[i].source));
 	json_key_string(j, "detail", stats->server[i].detail);
+	write_steer(p, i, j);
 	json_key_uint(j, "inflight", h->inflight);
 	json_key_uint(j, "draining", s->draining.count);
 	json_key_object(j, "connections");
@@ -107,19 +120,15 @@ admin_write_servers(struct proxy *p, struct json *j)
 static const char *
 state_name(enum request_state state)
 {
-	switch (state) {
-	case REQUEST_READING:
-		return "reading";
-	case REQUEST_QUEUED:
-		return "queued";
-	case REQUEST_RUNNING:
-		return "running";
-	case REQUEST_COMMITTED:
-		return "committed";
-	case REQUEST_LOCAL:
-		return "local";
-	}
-	return "";
+	static const char *const names[] = {
+	    [REQUEST_READING] = "reading",
+	    [REQUEST_QUEUED] = "queued",
+	    [REQUEST_RUNNING] = "running",
+	    [REQUEST_COMMITTED] = "committed",
+	    [REQUEST_LOCAL] = "local",
+	};
+
+	return NAME_IN(names, state);
 }
 
 /* No fields and no body: they are their users' (docs/threat-model.md). */

@@ -1,6 +1,4 @@
-/*
- * admin_timeline.c: questions to the analysis thread, and the live page.
- */
+/* admin_timeline.c: questions to the analysis thread, and the live page. */
 #include "proxy/admin/admin_handlers.h"
 
 #include <stdio.h>

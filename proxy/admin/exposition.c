@@ -1,12 +1,12 @@
 #include "proxy/admin/exposition.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/instant.h"
+#include "base/embed.h"
 #include "http/writer.h"
 
+#define FAMILY_NAME_MAX 80
 #define FIRST_BYTES ((size_t)96 << 10) /* usually all that it takes */
 
 void
@@ -68,12 +68,12 @@ put_seconds(struct exposition *e, uint64_t ns)
 
 /* A name and what of the labels' braces is known; last: nothing follows. */
 static void
-put_name(struct exposition *e, const char *name, const char *suffix,
-    const struct label *labels, bool last)
+put_name(struct exposition *e, const char *suffix, const struct label *labels,
+    bool last)
 {
 	const char *before = "{";
 
-	put_text(e, name);
+	put_text(e, e->name);
 	put_text(e, suffix);
 	for (; labels != NULL && labels->name != NULL; labels++) {
 		put_text(e, before);
@@ -89,76 +89,92 @@ put_name(struct exposition *e, const char *name, const char *suffix,
 		put(e, "}", 1);
 }
 
-void
-exposition_family(
-    struct exposition *e, const char *name, const char *type, const char *help)
-{
-	size_t n = strlen(name);
+/* Of each family: a line with its name and type, and what it means in lines
+ * that begin with a tab. */
+EMBED(families, "proxy/admin/metrics.txt");
 
-	if (e->openmetrics && strcmp(type, "counter") == 0 && n > 6)
+/* The line of a family, which mostly follows that of the last one; NULL if it
+ * has none. */
+static const char *
+family_find(struct exposition *e, const char *name, size_t n)
+{
+	char mark[FAMILY_NAME_MAX + 3] = "\n";
+	const char *at;
+
+	assert(n <= FAMILY_NAME_MAX);
+	memcpy(mark + 1, name, n);
+	memcpy(mark + 1 + n, " ", 2);
+	at = strstr(e->family != NULL ? e->family : families, mark);
+	if (at == NULL)
+		at = strstr(families, mark);
+	if (at != NULL)
+		e->family = at;
+	return at != NULL ? at + 1 : NULL;
+}
+
+void
+exposition_family(struct exposition *e, const char *name)
+{
+	size_t n = strlen(name), kind;
+	const char *line = family_find(e, name, n), *type, *end;
+
+	e->name = name;
+	type = line != NULL ? line + n + 1 : "untyped";
+	kind = strcspn(type, "\n");
+	if (e->openmetrics && n > 6 && strncmp(type, "counter", kind) == 0)
 		n -= strlen("_total");
 	put_text(e, "# HELP ");
 	put(e, name, n);
-	put(e, " ", 1);
-	put_text(e, help);
+	for (line = type + kind; line[0] == '\n' && line[1] == '\t';
+	     line = end) {
+		end = strchrnul(line + 2, '\n');
+		if (line[-1] == '.')
+			put(e, " ", 1);
+		put(e, " ", 1);
+		put(e, line + 2, (size_t)(end - line - 2));
+	}
 	put_text(e, "\n# TYPE ");
 	put(e, name, n);
 	put(e, " ", 1);
-	put_text(e, type);
+	put(e, type, kind);
 	put(e, "\n", 1);
 }
 
-static void
-put_sample(struct exposition *e, const char *name, const char *suffix,
+void
+exposition_part(struct exposition *e, const char *suffix,
     const struct label *labels, uint64_t value)
 {
-	put_name(e, name, suffix, labels, true);
+	put_name(e, suffix, labels, true);
 	put(e, " ", 1);
 	put_number(e, value);
 	put(e, "\n", 1);
 }
 
-static void
-put_sample_ns(struct exposition *e, const char *name, const char *suffix,
+void
+exposition_part_ns(struct exposition *e, const char *suffix,
     const struct label *labels, uint64_t value_ns)
 {
-	put_name(e, name, suffix, labels, true);
+	put_name(e, suffix, labels, true);
 	put(e, " ", 1);
 	put_seconds(e, value_ns);
 	put(e, "\n", 1);
 }
 
 void
-exposition_sample(struct exposition *e, const char *name,
-    const struct label *labels, uint64_t value)
+exposition_gauge(struct exposition *e, const char *name, double value)
 {
-	put_sample(e, name, "", labels, value);
-}
-
-void
-exposition_sample_ns(struct exposition *e, const char *name,
-    const struct label *labels, uint64_t value_ns)
-{
-	put_sample_ns(e, name, "", labels, value_ns);
-}
-
-void
-exposition_gauge(
-    struct exposition *e, const char *name, const char *help, double value)
-{
-	exposition_family(e, name, "gauge", help);
+	exposition_family(e, name);
 	if (value >= 0 && value < 1e15 && value == (double)(uint64_t)value)
-		exposition_sample(e, name, NULL, (uint64_t)value);
+		exposition_sample(e, NULL, (uint64_t)value);
 	else
 		text_add(&e->text, "%s %.9g\n", name, value);
 }
 
 void
-exposition_counter(
-    struct exposition *e, const char *name, const char *help, uint64_t value)
+exposition_counter(struct exposition *e, const char *name, uint64_t value)
 {
-	exposition_family(e, name, "counter", help);
-	exposition_sample(e, name, NULL, value);
+	exposition_family(e, name);
+	exposition_sample(e, NULL, value);
 }
 
 static void
@@ -176,16 +192,15 @@ put_exemplar(struct exposition *e, const struct exemplar *x)
 }
 
 void
-exposition_histogram(struct exposition *e, const char *name,
-    const struct label *labels, const struct distribution *d,
-    const struct exemplar *exemplars)
+exposition_histogram(struct exposition *e, const struct label *labels,
+    const struct distribution *d, const struct exemplar *exemplars)
 {
 	size_t begun = e->text.length, head = 0;
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i <= d->edges; i++) {
 		if (i == 0)
-			put_name(e, name, "_bucket", labels, false);
+			put_name(e, "_bucket", labels, false);
 		else if (text_reserve(&e->text, head)) /* as the first */
 			put(e, e->text.at + begun, head);
 		head = i == 0 ? e->text.length - begun : head;
@@ -199,34 +214,33 @@ exposition_histogram(struct exposition *e, const char *name,
 		put_number(e, sum);
 		put_exemplar(e, exemplars != NULL ? &exemplars[i] : NULL);
 	}
-	put_sample_ns(e, name, "_sum", labels, d->sum);
-	put_sample(e, name, "_count", labels, d->total);
+	exposition_part_ns(e, "_sum", labels, d->sum);
+	exposition_part(e, "_count", labels, d->total);
 }
 
 void
-exposition_distribution(struct exposition *e, const char *name,
-    const char *help, const struct distribution *d)
+exposition_distribution(
+    struct exposition *e, const char *name, const struct distribution *d)
 {
-	exposition_family(e, name, "histogram", help);
-	exposition_histogram(e, name, NULL, d, NULL);
+	exposition_family(e, name);
+	exposition_histogram(e, NULL, d, NULL);
 }
 
 void
-exposition_summary(struct exposition *e, const char *name, const char *help,
-    const struct histogram *h)
+exposition_summary(
+    struct exposition *e, const char *name, const struct histogram *h)
 {
 	static const struct {
 		const char *name;
 		double q;
 	} wanted[] = {{"0.5", 0.5}, {"0.9", 0.9}, {"0.99", 0.99}, {"1", 1.0}};
 
-	exposition_family(e, name, "summary", help);
+	exposition_family(e, name);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		exposition_sample_ns(e, name,
-		    LABELS({"quantile", wanted[i].name}),
+		exposition_sample_ns(e, LABELS({"quantile", wanted[i].name}),
 		    histogram_quantile(h, wanted[i].q));
-	put_sample_ns(e, name, "_sum", NULL, h->sum);
-	put_sample(e, name, "_count", NULL, h->count);
+	exposition_part_ns(e, "_sum", NULL, h->sum);
+	exposition_part(e, "_count", NULL, h->count);
 }
 
 void

@@ -1,19 +1,13 @@
-/*
- * exposition.h: metrics as text: Prometheus' format 0.0.4, or OpenMetrics
+/* exposition.h: metrics as text: Prometheus' format 0.0.4, or OpenMetrics
  * 1.0 for a collector that asks for it.
  *
  * They differ in how a counter's family is called, in exemplars and in the
  * last line; samples are the same.  A family is begun once and all of its
  * samples follow.  Numbers are written as integers, seconds from nanoseconds:
  * a thousand of snprintf's doubles would hold the proxy up for the time of
- * several requests.
- */
+ * several requests. */
 #ifndef TAILOR_PROXY_ADMIN_EXPOSITION_H
 #define TAILOR_PROXY_ADMIN_EXPOSITION_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/histogram.h"
 #include "base/text.h"
@@ -22,6 +16,8 @@
 struct exposition {
 	struct text text; /* for few samples that others cannot: text_add */
 	bool openmetrics;
+	const char *name;   /* of the family that was begun; static */
+	const char *family; /* its line in metrics.txt; static */
 };
 
 /* A sample's label; values hold no quotes, backslashes or line ends. */
@@ -39,40 +35,37 @@ void exposition_fini(struct exposition *e);
 #define EXPOSITION_SECONDS 32
 size_t exposition_seconds(uint64_t ns, char *out);
 
-/* Begin a family; a counter's name ends in _total. */
-void exposition_family(
-    struct exposition *e, const char *name, const char *type, const char *help);
+/* Begin a family, whose type and meaning are in metrics.txt; a counter's name
+ * ends in _total. */
+void exposition_family(struct exposition *e, const char *name);
 
-/* One sample of the family: a whole number, or nanoseconds in seconds. */
-void exposition_sample(struct exposition *e, const char *name,
+/* A sample of the family, with "", "_bucket", ... behind its name: a whole
+ * number, or nanoseconds in seconds. */
+void exposition_part(struct exposition *e, const char *suffix,
     const struct label *labels, uint64_t value);
-void exposition_sample_ns(struct exposition *e, const char *name,
+void exposition_part_ns(struct exposition *e, const char *suffix,
     const struct label *labels, uint64_t value_ns);
+#define exposition_sample(e, ...) exposition_part(e, "", __VA_ARGS__)
+#define exposition_sample_ns(e, ...) exposition_part_ns(e, "", __VA_ARGS__)
 
 /* Families of one sample. */
-void exposition_gauge(
-    struct exposition *e, const char *name, const char *help, double value);
-void exposition_counter(
-    struct exposition *e, const char *name, const char *help, uint64_t value);
+void exposition_gauge(struct exposition *e, const char *name, double value);
+void exposition_counter(struct exposition *e, const char *name, uint64_t value);
 
-/*
- * exposition_histogram(e, name, labels, d, exemplars):
- * The samples of one histogram, in seconds, without the family's head.
+/* The samples of one histogram, in seconds, without the family's head.
  *   labels     two at most, or NULL
- *   exemplars  d->edges + 1 of them, or NULL; written in OpenMetrics only
- */
-void exposition_histogram(struct exposition *e, const char *name,
-    const struct label *labels, const struct distribution *d,
-    const struct exemplar *exemplars);
+ *   exemplars  d->edges + 1 of them, or NULL; written in OpenMetrics only */
+void exposition_histogram(struct exposition *e, const struct label *labels,
+    const struct distribution *d, const struct exemplar *exemplars);
 
 /* A family of one histogram, without labels or exemplars. */
-void exposition_distribution(struct exposition *e, const char *name,
-    const char *help, const struct distribution *d);
+void exposition_distribution(
+    struct exposition *e, const char *name, const struct distribution *d);
 
 /* A summary of a finer histogram: its quantiles, sum and count, in seconds,
  * with the family's head. */
-void exposition_summary(struct exposition *e, const char *name,
-    const char *help, const struct histogram *h);
+void exposition_summary(
+    struct exposition *e, const char *name, const struct histogram *h);
 
 /* The last line, where the format has one. */
 void exposition_end(struct exposition *e);

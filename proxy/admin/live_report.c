@@ -1,13 +1,10 @@
-/*
- * live_report.c: counters and servers, then hazards, latencies and kept tales.
+/* live_report.c: counters and servers, then hazards, latencies and kept tales.
  *
  * The proxy thread writes counters and servers, and copies its recent history
- * (20 KiB): to write that takes longer than other requests should wait.
- */
+ * (20 KiB): to write that takes longer than other requests should wait. */
 #include "proxy/admin/admin_reports.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/json.h"
 #include "proxy/analysis/slow_report.h"

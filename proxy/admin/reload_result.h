@@ -1,6 +1,4 @@
-/*
- * reload_result.h: what the admin socket says of a reload.
- */
+/* reload_result.h: what the admin socket says of a reload. */
 #ifndef TAILOR_PROXY_ADMIN_RELOAD_RESULT_H
 #define TAILOR_PROXY_ADMIN_RELOAD_RESULT_H
 

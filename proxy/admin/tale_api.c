@@ -1,23 +1,16 @@
-/*
- * tale_api.c: TaleChain requests: timeline, pin, analyze.
+/* tale_api.c: TaleChain requests: timeline, pin, analyze.
  *
  * A call is not a request in the table: it is read, answered and forgotten.
  * Everything in it is a stranger's text: bounded, read by analyze.c, echoed
- * nowhere unescaped.
- */
+ * nowhere unescaped. */
 #include "proxy/admin/tale_api.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "proxy/admin/admin_call.h"
 #include "proxy/analysis/analyze.h"
 #include "proxy/client/client.h"
-#include "proxy/client/origin.h"
+#include "proxy/client/peer.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/table.h"
 

@@ -1,16 +1,14 @@
-/*
- * tale_api.h: asking Tailor about a request.
+/* tale_api.h: asking Tailor about a request.
  *
  * Under /.talechain/ on the ordinary listeners (for clients in talechain.allow
- * and those with the token) and on the admin listener.  Answers come from the analysis thread and so
- * arrive later; the client may be gone by then.  Proxy thread only.
- */
+ * and those with the token) and on the admin listener.  Answers come from the
+ * analysis thread and so arrive later; the client may be gone by then.  Proxy
+ * thread only. */
 #ifndef TAILOR_PROXY_ADMIN_TALE_API_H
 #define TAILOR_PROXY_ADMIN_TALE_API_H
 
 #include <sys/queue.h>
 
-#include "http/http.h"
 #include "proxy/admin/token.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/net/buffer.h"
@@ -39,21 +37,15 @@ struct tale_api {
 
 void tale_api_init(struct tale_api *t);
 
-/*
- * tale_query(p, q, id, format, client, keep):
- * Ask for the tale of a request by the id that its client saw.  q->done may
+/* Ask for the tale of a request by the id that its client saw.  q->done may
  * be called before this returns (unknown id, ring full).
  *   client  its own stamps, or NULL
- *   keep    put it among the kept slow ones
- */
+ *   keep    put it among the kept slow ones */
 void tale_query(struct proxy *p, struct tale_query *q, const char *id,
     enum tale_format format, const struct tale_client *client, bool keep);
 
-/*
- * tale_ask(p, q, question):
- * Ask the analysis something else (a list, a report).  The question's cookie
- * is set here, its report taken.
- */
+/* Ask the analysis something else (a list, a report).  The question's cookie is
+ * set here, its report taken. */
 void tale_ask(
     struct proxy *p, struct tale_query *q, struct analysis_question *question);
 

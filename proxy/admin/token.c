@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "http/slice.h"
-
 /* What is wrong with a line; NULL: nothing. */
 static const char *
 line_judge(struct slice line)

@@ -1,14 +1,9 @@
-/*
- * token.h: the secret with which timelines may be read from anywhere.
+/* token.h: the secret with which timelines may be read from anywhere.
  *
  * It stands in a file (talechain.token_file), not in the configuration, which
- * is shown to people.  It is never logged.  Proxy thread only.
- */
+ * is shown to people.  It is never logged.  Proxy thread only. */
 #ifndef TAILOR_PROXY_ADMIN_TOKEN_H
 #define TAILOR_PROXY_ADMIN_TOKEN_H
-
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "http/http.h"
 
@@ -21,19 +16,14 @@ struct token {
 	size_t length; /* 0: there is none */
 };
 
-/*
- * token_read(path, out, why):
- * Read the token: the file's only line, 16 to 256 visible ASCII characters.
- * A path of "" is no token.  Returns 0, or -EPERM if all users may read or
- * write the file, -EINVAL if it holds something else, or what opening it fails
- * with; *out is unchanged then, and why says what to do.
- */
+/* Read the token: the file's only line, 16 to 256 visible ASCII characters.  A
+ * path of "" is no token.  Returns 0, or -EPERM if all users may read or write
+ * the file, -EINVAL if it holds something else, or what opening it fails with;
+ * *out is unchanged then, and why says what to do. */
 int token_read(const char *path, struct token *out, char why[TOKEN_WHY]);
 
-/*
- * Whether a request has it: "Authorization: Bearer TOKEN".  The time that the
- * comparison takes depends on the lengths only.
- */
+/* Whether a request has it: "Authorization: Bearer TOKEN".  The time that the
+ * comparison takes depends on the lengths only. */
 bool token_is_in(const struct token *t, const struct http_head *head);
 
 #endif

@@ -1,22 +1,14 @@
-/*
- * analysis.c: the analysis thread and the two rings to it; what it does is in
- * worker.c.
- */
+/* analysis.c: the analysis thread and the two rings to it; what it does is in
+ * worker.c. */
 #include "proxy/analysis/analysis.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/instant.h"
 #include "base/log.h"
 #include "proxy/analysis/budget.h"
 #include "proxy/analysis/worker.h"
@@ -74,11 +66,9 @@ wake(int fd)
 
 /* --- the thread's priority -------------------------------------------------- */
 
-/*
- * Without permission to raise it again it is never lowered, or a client would
+/* Without permission to raise it again it is never lowered, or a client would
  * wait for a thread that gets no CPU.  The limit is set while that is allowed:
- * Tailor may give up its rights later.
- */
+ * Tailor may give up its rights later. */
 static bool
 priority_may_rise(int nice)
 {
@@ -314,10 +304,8 @@ keep_next(struct analysis *a)
 
 /* --- what clients ask ------------------------------------------------------- */
 
-/*
- * A list holds the slow requests that finished before it was asked for, and so
- * does a search of the store: do what was put before, but not for long.
- */
+/* A list holds the slow requests that finished before it was asked for, and so
+ * does a search of the store: do what was put before, but not for long. */
 static void
 keeps_before(struct analysis *a, const struct analysis_question *q)
 {

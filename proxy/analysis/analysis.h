@@ -1,5 +1,4 @@
-/*
- * analysis.h: slow requests are examined away from the proxy thread.
+/* analysis.h: slow requests are examined away from the proxy thread.
  *
  * A thread of low priority slices the timeline stream for requests that were
  * slow, before the stream overwrites them, says what they mean, keeps them in
@@ -11,18 +10,12 @@
  * What a client asks comes first: a tale that no client asked for is put off if
  * it would have to wait for its events, and the thread, of low priority
  * otherwise, is of the proxy's while there are questions.  Tales that no client
- * asked for have a budget of CPU time (budget.h).
- */
+ * asked for have a budget of CPU time (budget.h). */
 #ifndef TAILOR_PROXY_ANALYSIS_ANALYSIS_H
 #define TAILOR_PROXY_ANALYSIS_ANALYSIS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "proxy/analysis/tale_format.h"
 #include "talechain/store/store.h"
-#include "talechain/timeline/timeline.h"
 
 struct analysis;
 
@@ -100,12 +93,10 @@ struct analysis_options {
  * being kept; what is missing then is said to be missing. */
 #define ANALYSIS_PATIENCE_NS (50 * NS_PER_MS)
 
-/*
- * Start the thread; the store is opened before this returns.  A directory
- * that cannot be used is said once in the log and memory taken instead.
- * Returns 0, -EBUSY (a tailor that runs has the directory, which is logged) or
- * another negative errno.  analysis_free stops the thread.
- */
+/* Start the thread; the store is opened before this returns.  A directory that
+ * cannot be used is said once in the log and memory taken instead.  Returns 0,
+ * -EBUSY (a tailor that runs has the directory, which is logged) or another
+ * negative errno.  analysis_free stops the thread. */
 int analysis_new(struct analysis **out, const struct analysis_options *o);
 void analysis_free(struct analysis **ap);
 

@@ -1,12 +1,7 @@
-/*
- * analyze.c: the JSON body of POST /.talechain/analyze.
- */
+/* analyze.c: the JSON body of POST /.talechain/analyze. */
 #include "proxy/analysis/analyze.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 int
 analyze_id(struct slice s, char out[65])

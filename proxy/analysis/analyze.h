@@ -1,12 +1,8 @@
-/*
- * analyze.h: the body of a TaleChain analyze request: a stranger's JSON.
+/* analyze.h: the body of a TaleChain analyze request: a stranger's JSON.
  *
- * Pure: bytes in, values out.  Any thread.
- */
+ * Pure: bytes in, values out.  Any thread. */
 #ifndef TAILOR_PROXY_ANALYSIS_ANALYZE_H
 #define TAILOR_PROXY_ANALYSIS_ANALYZE_H
-
-#include <stddef.h>
 
 #include "http/http.h"
 #include "talechain/explain/tale.h"
@@ -17,14 +13,11 @@
  * visible ASCII characters without quotes, slashes and backslashes. */
 int analyze_id(struct slice s, char out[65]);
 
-/*
- * analyze_parse(text, length, boot_id, id, stamps):
- * Read {"id":"...","client":{"sched_ns":...,"boot_id":"..."}}.
+/* Read {"id":"...","client":{"sched_ns":...,"boot_id":"..."}}.
  *   length   at most ANALYZE_BODY_MAX
  *   boot_id  this machine's, 36 characters, or ""
  *   stamps   those of the client; one that is missing or out of range is none
- * Returns 0, or -EINVAL if there is no id.
- */
+ * Returns 0, or -EINVAL if there is no id. */
 int analyze_parse(const char *text, size_t length, const char *boot_id,
     char id[65], struct tale_client *stamps);
 

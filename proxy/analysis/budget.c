@@ -1,6 +1,4 @@
-/*
- * budget.c: credit, and the chance of a slow request.
- */
+/* budget.c: credit, and the chance of a slow request. */
 #include "proxy/analysis/budget.h"
 
 #define COST_FIRST_NS ((double)(200 * NS_PER_US)) /* until one is known */

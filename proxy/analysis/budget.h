@@ -1,5 +1,4 @@
-/*
- * budget.h: how much CPU time the analysis of slow requests may take.
+/* budget.h: how much CPU time the analysis of slow requests may take.
  *
  * Credit grows with time and is spent by tales that no client asked for.  While
  * there is enough, each slow request has its tale.  When a service is in
@@ -8,13 +7,9 @@
  * with the same chance.  The chance is decided by the request's number, so it
  * depends on nothing that the request did.
  *
- * Pure: values in, a decision out.  One thread.
- */
+ * Pure: values in, a decision out.  One thread. */
 #ifndef TAILOR_PROXY_ANALYSIS_BUDGET_H
 #define TAILOR_PROXY_ANALYSIS_BUDGET_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/instant.h"
 
@@ -36,12 +31,9 @@ void budget_init(struct analysis_budget *b, double cpu, struct instant now);
 /* Another limit from now on. */
 void budget_set(struct analysis_budget *b, double cpu);
 
-/*
- * budget_take(b, id, slowest, now):
- * Whether the tale of a slow request is to be made.
+/* Whether the tale of a slow request is to be made.
  *   slowest  it is among the slowest of its window: left out only if the credit
- *            is as far below zero as it can be above
- */
+ *            is as far below zero as it can be above */
 bool budget_take(
     struct analysis_budget *b, uint64_t id, bool slowest, struct instant now);
 

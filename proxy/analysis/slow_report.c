@@ -1,12 +1,5 @@
-/*
- * slow_report.c: kept tales as rows of a JSON document.
- */
+/* slow_report.c: kept tales as rows of a JSON document. */
 #include "proxy/analysis/slow_report.h"
-
-#include <stdio.h>
-#include <time.h>
-
-#include "base/instant.h"
 
 char *
 slow_report_time(char out[40], int64_t wall_ns)

@@ -1,14 +1,11 @@
-/*
- * slow_report.h: the list of kept tales as a JSON document, tailor.slow/1.
+/* slow_report.h: the list of kept tales as a JSON document, tailor.slow/1.
  *
- * A pure function.  Analysis thread.
- */
+ * A pure function.  Analysis thread. */
 #ifndef TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
 #define TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
 
 #include "base/json.h"
 #include "proxy/analysis/analysis.h"
-#include "talechain/store/store.h"
 
 /* n of them, in that order; the caller frees *text.  0 or -ENOMEM. */
 int slow_report(const struct tale_summary *const *one, unsigned n,

@@ -1,6 +1,4 @@
-/*
- * tale_format.c: which form of a tale Accept prefers (RFC 9110, 12.5.1).
- */
+/* tale_format.c: which form of a tale Accept prefers (RFC 9110, 12.5.1). */
 #include "proxy/analysis/tale_format.h"
 
 #include <errno.h>

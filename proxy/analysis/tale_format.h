@@ -1,9 +1,7 @@
-/*
- * tale_format.h: in which form a tale is wanted.
+/* tale_format.h: in which form a tale is wanted.
  *
  * By the media ranges of Accept and their weights (RFC 9110, 12.5.1), or by
- * the name that a query parameter gives.  Pure functions.
- */
+ * the name that a query parameter gives.  Pure functions. */
 #ifndef TAILOR_PROXY_ANALYSIS_TALE_FORMAT_H
 #define TAILOR_PROXY_ANALYSIS_TALE_FORMAT_H
 
@@ -46,17 +44,13 @@ struct negotiation {
 /* Take the value of one Accept field into account; n is all zero at first. */
 void negotiate_accept(struct negotiation *n, struct slice accept);
 
-/*
- * The format of the highest weight; among equals preferred, then the most
+/* The format of the highest weight; among equals preferred, then the most
  * exactly named, then the first in the table.  preferred if nothing valid was
- * said.  -ENOENT if none of ours is acceptable.
- */
+ * said.  -ENOENT if none of ours is acceptable. */
 int negotiate_choose(const struct negotiation *n, enum tale_format preferred);
 
-/*
- * Headers that go with a format besides its type, whole lines ending in CRLF;
- * "" for most.  id is used in a file's name, its strange bytes replaced.
- */
+/* Headers that go with a format besides its type, whole lines ending in CRLF;
+ * "" for most.  id is used in a file's name, its strange bytes replaced. */
 #define NEGOTIATE_EXTRA_BYTES 512
 const char *negotiate_extra(
     enum tale_format format, const char *id, char out[NEGOTIATE_EXTRA_BYTES]);

@@ -1,16 +1,8 @@
-/*
- * worker.c: one question after the other: slice, explain, render, keep.
+/* worker.c: one question after the other: slice, explain, render, keep.
  *
  * A request is sliced a few milliseconds after it finished, when the observer
- * has certainly read the last of its events.
- */
+ * has certainly read the last of its events. */
 #include "proxy/analysis/worker.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "proxy/analysis/slow_report.h"

@@ -1,7 +1,5 @@
-/*
- * worker.h: what the analysis thread does with a question: slice, explain,
- * keep, list, render.  Analysis thread only, but for the counters.
- */
+/* worker.h: what the analysis thread does with a question: slice, explain,
+ * keep, list, render.  Analysis thread only, but for the counters. */
 #ifndef TAILOR_PROXY_ANALYSIS_WORKER_H
 #define TAILOR_PROXY_ANALYSIS_WORKER_H
 

@@ -1,14 +1,10 @@
-/*
- * accept.c: accepting clients.
+/* accept.c: accepting clients.
  *
  * Out of descriptors, accepting pauses for a tenth of a second rather than
- * spinning on the readable listener; the clients wait in the kernel's queue.
- */
-#include <arpa/inet.h>
+ * spinning on the readable listener; the clients wait in the kernel's queue. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,8 +1,10 @@
-/*
- * activation.c: sockets of systemd matched to configured addresses.
- */
-#include "proxy/client/activation.h"
-
+/* activation.c: listening sockets that systemd opened for us (sd_listen_fds(3):
+ * LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES).
+ *
+ * Such a socket outlives the process: while Tailor restarts, connections
+ * wait in its queue.  A socket is used for the configured address that it is
+ * bound to; where none is configured, those named "admin" are the admin
+ * listener and all others are for clients.  Main thread only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

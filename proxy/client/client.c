@@ -1,23 +1,14 @@
-/*
- * client.c: client connections: opened, written to, ended.
+/* client.c: client connections: opened, written to, ended.
  *
- * What clients send is read in client_input.c.
- */
+ * What clients send is read in client_input.c. */
 #include "proxy/client/client.h"
 
 #include "proxy/client/client_input.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "proxy/client/client_spool.h"
-#include "proxy/client/clients.h"
 #include "proxy/client/listeners.h"
 #include "proxy/net/socket.h"
 

@@ -1,13 +1,11 @@
-/*
- * client.h: a client's connection.
+/* client.h: a client's connection.
  *
  * A client sends one request after the other; a pipelined one waits in the
  * input block until the one before it is answered, so responses are always in
  * order.  What serves the present request sets .ops and .user when its head is
  * there (clients.h) and is called by its connection from then on; a connection
  * knows neither requests nor servers.  An idle client owns no block, but for a
- * stray CRLF.  Proxy thread only.
- */
+ * stray CRLF.  Proxy thread only. */
 #ifndef TAILOR_PROXY_CLIENT_CLIENT_H
 #define TAILOR_PROXY_CLIENT_CLIENT_H
 
@@ -21,12 +19,9 @@ void clients_fini(struct clients *all);
 /* The structs of clients that were closed in this turn may be used again. */
 void clients_reap(struct clients *all);
 
-/*
- * client_open(all, fd, peer, proxy_header):
- * Serve a freshly accepted socket (taken over if that succeeds).
+/* Serve a freshly accepted socket (taken over if that succeeds).
  *   proxy_header  the connection begins with a PROXY header, which names the peer
- * 0, -ENOMEM, or -EUSERS if its address has too many connections.
- */
+ * 0, -ENOMEM, or -EUSERS if its address has too many connections. */
 int client_open(
     struct clients *all, int fd, const struct peer *peer, bool proxy_header);
 
@@ -70,12 +65,9 @@ struct client_reply {
 	bool head_only;		/* the length is named all the same */
 };
 
-/*
- * client_respond(c, reply):
- * Give it a response of Tailor's own.  The connection is kept if c->close is
+/* Give it a response of Tailor's own.  The connection is kept if c->close is
  * not set.  If something serves the request, c->response must be WHOLE, and
- * ops->written comes as for any other.
- */
+ * ops->written comes as for any other. */
 void client_respond(struct client *c, const struct client_reply *reply);
 
 #endif

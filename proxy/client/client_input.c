@@ -1,11 +1,9 @@
-/*
- * client_input.c: reading requests off client connections.
+/* client_input.c: reading requests off client connections.
  *
  * client_process() is the only place where input is looked at.  A request
  * that is begun and not whole makes its connection half-open, which each
  * address may have only so many of; a body that has taken longer than
- * proxy.client_timeout must have come at BODY_RATE_MIN on average.
- */
+ * proxy.client_timeout must have come at BODY_RATE_MIN on average. */
 #include "proxy/client/client_input.h"
 
 #include <errno.h>
@@ -13,10 +11,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "http/proxy_protocol.h"
+#include "http/http.h"
 #include "proxy/client/client.h"
 #include "proxy/client/clients.h"
-#include "proxy/net/body_blocks.h"
+#include "proxy/net/buffer.h"
 
 /* Of the connections that one address may have, this part half-open. */
 #define HALF_OPEN_SHARE 8

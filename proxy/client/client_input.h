@@ -1,8 +1,6 @@
-/*
- * client_input.h: what clients send: PROXY headers, heads, bodies.
+/* client_input.h: what clients send: PROXY headers, heads, bodies.
  *
- * The reading half of client.c, and private to the two.
- */
+ * The reading half of client.c, and private to the two. */
 #ifndef TAILOR_PROXY_CLIENT_CLIENT_INPUT_H
 #define TAILOR_PROXY_CLIENT_CLIENT_INPUT_H
 

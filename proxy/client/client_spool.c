@@ -1,6 +1,4 @@
-/*
- * client_spool.c: memory first, then a file, then memory again.
- */
+/* client_spool.c: memory first, then a file, then memory again. */
 #include "proxy/client/client_spool.h"
 
 #include "proxy/client/clients.h"

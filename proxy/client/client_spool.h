@@ -1,5 +1,4 @@
-/*
- * client_spool.h: what a client has not taken yet.
+/* client_spool.h: what a client has not taken yet.
  *
  *   from the server --> [ behind ] --> ( spool ) --> [ out ] --> to the client
  *
@@ -7,8 +6,7 @@
  * is slow: what follows is written to a file, piece by piece, so that the
  * server is done with it at its own speed.  When the client has taken what is
  * in memory and in the file, all is as before.  A client that keeps up never
- * has a file and costs a comparison.  Proxy thread only.
- */
+ * has a file and costs a comparison.  Proxy thread only. */
 #ifndef TAILOR_PROXY_CLIENT_CLIENT_SPOOL_H
 #define TAILOR_PROXY_CLIENT_CLIENT_SPOOL_H
 
@@ -21,14 +19,11 @@ client_tail(struct client *c)
 	return c->slow ? &c->behind : &c->out;
 }
 
-/*
- * client_takes(c, file):
- * It has been given more.
+/* It has been given more.
  *   file  what it does not take may be written to a file: not the bytes of
  *         an event stream or a tunnel, which end with no request
  * Returns whether there is room for more; if not, who sends must wait until
- * all has been taken.
- */
+ * all has been taken. */
 bool client_takes(struct client *c, bool file);
 
 /* Whether there is anything to be written. */

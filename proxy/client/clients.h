@@ -1,21 +1,13 @@
-/*
- * clients.h: all clients: the sockets they connect to, their connections, and
+/* clients.h: all clients: the sockets they connect to, their connections, and
  * what is counted of them.
  *
  * This room reads requests and writes responses.  It knows neither servers nor
  * what a request is about: whole heads go up through struct client_events, and
  * what serves them is called through struct client_ops.  The room
- * above owns struct clients.  Proxy thread only.
- */
+ * above owns struct clients.  Proxy thread only. */
 #ifndef TAILOR_PROXY_CLIENT_CLIENTS_H
 #define TAILOR_PROXY_CLIENT_CLIENTS_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-#include <sys/queue.h>
-
-#include "config/config.h"
-#include "http/http.h"
 #include "profiler/profiler.h"
 #include "proxy/client/peer.h"
 #include "proxy/net/loop.h"
@@ -30,7 +22,7 @@ enum client_state {
 	CLIENT_HEAD,	     /* a head is arriving */
 	CLIENT_BODY,	     /* a body is arriving */
 	CLIENT_WAITING,	     /* the request is whole; its response is awaited */
-	CLIENT_TUNNEL,	     /* its bytes go to the server, unread (tunnel.h) */
+	CLIENT_TUNNEL,	     /* its bytes go to the server, unread (tunnel.c) */
 	CLIENT_LINGER,	     /* input is drained, so that no reset overtakes
 			 * the response */
 };

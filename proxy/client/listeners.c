@@ -1,25 +1,14 @@
-/*
- * listeners.c: listening sockets opened, changed and closed.
+/* listeners.c: listening sockets opened, changed and closed.
  *
  * A reload opens what is new before it closes what is gone, so that a bind
  * that fails leaves everything as it was.  Before a socket of ours is closed
  * the connections that wait in its queue are accepted: closing it would reset
- * them.
- */
+ * them. */
 #include "proxy/client/listeners.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/client/activation.h"
-#include "proxy/client/clients.h"
 
 /* A socket file left by a process that is gone may be replaced; one that
  * a process listens on may not. */

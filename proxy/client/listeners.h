@@ -1,9 +1,7 @@
-/*
- * listeners.h: the sockets that clients connect to: opened, changed by a
+/* listeners.h: the sockets that clients connect to: opened, changed by a
  * reload, closed.  What comes in through them is accept.c's.
  *
- * Proxy thread only.
- */
+ * Proxy thread only. */
 #ifndef TAILOR_PROXY_CLIENT_LISTENERS_H
 #define TAILOR_PROXY_CLIENT_LISTENERS_H
 
@@ -29,11 +27,8 @@ void listener_empty(struct listener *l);
 /* No listener yet. */
 void listeners_init(struct clients *all);
 
-/*
- * listeners_change(all, next, failed):
- * Listen where next says, and only there.  0, or -errno after saying what to
- * do, with nothing changed and *failed the address (borrowed from next).
- */
+/* Listen where next says, and only there.  0, or -errno after saying what to
+ * do, with nothing changed and *failed the address (borrowed from next). */
 int listeners_change(
     struct clients *all, const struct config *next, const char **failed);
 
@@ -49,5 +44,22 @@ void clients_accept(struct clients *all);
 
 /* Accept again after a pause.  Every tick. */
 void clients_tick(struct clients *all, struct instant now);
+
+/* --- sockets that systemd opened for us -------------------------------- */
+
+/* Take the sockets over and remove the variables, so that no child takes
+ * them for its own.  Once, at the start. */
+void activation_init(void);
+
+/* Fill in listen if there is none, and admin if a socket has that name.  0 or -EINVAL, -ENOMEM
+ * with errors added. */
+int activation_configure(struct config *c, struct config_errors *errors);
+
+/* The socket bound to this address, listening and non-blocking; the caller
+ * owns it.  -ENOENT: none. */
+int activation_take(const struct config_address *a);
+
+/* Close what nothing was configured for, and say so. */
+void activation_fini(void);
 
 #endif

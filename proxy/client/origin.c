@@ -1,10 +1,11 @@
-/*
- * origin.c: X-Forwarded-For read from its end.
+/* origin.c: the client that a request is for.
+ *
+ * A peer in proxy.trust is a proxy: it says in X-Forwarded-For for whom it
+ * asks.  Its word counts for rights and logs; that of any other peer does not.
  */
-#include "proxy/client/origin.h"
+#include "proxy/client/peer.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "http/slice.h"

@@ -1,14 +1,10 @@
-/*
- * peer.c: addresses against lists of networks, and a table of counts.
- */
+/* peer.c: addresses against lists of networks, and a table of counts. */
 #include "proxy/client/peer.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 /* The address in network order, and which family it is of; IPv4 that came in

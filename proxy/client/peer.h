@@ -1,5 +1,4 @@
-/*
- * peer.h: who is at the other end of a client's connection.
+/* peer.h: who is at the other end of a client's connection.
  *
  * Turns a socket's address (or that of a PROXY header) into text and
  * permissions, and counts connections and half-open requests by address, so
@@ -10,17 +9,14 @@
  * that it does not name count together).
  *
  * Cost: one hashed look-up for each connection; memory for as many addresses
- * as were ever connected at once.  Proxy thread only.
- */
+ * as were ever connected at once.  Proxy thread only. */
 #ifndef TAILOR_PROXY_CLIENT_PEER_H
 #define TAILOR_PROXY_CLIENT_PEER_H
 
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/socket.h>
 
 #include "config/config.h"
+#include "http/http.h"
 
 /* Connections of one address. */
 struct peer_count {
@@ -57,14 +53,20 @@ void peer_describe(const struct config *c,
 int peer_table_init(struct peer_table *t, unsigned connections_max);
 void peer_table_fini(struct peer_table *t);
 
-/*
- * peer_enter(t, peer):
- * One more connection of that address.  Returns its count, or NULL for a
- * local or trusted peer and out of memory (it is not counted then).
- */
+/* One more connection of that address.  Returns its count, or NULL for a local
+ * or trusted peer and out of memory (it is not counted then). */
 struct peer_count *peer_enter(struct peer_table *t, const struct peer *peer);
 
 /* One less.  NULL is allowed; count is not valid any more. */
 void peer_leave(struct peer_table *t, struct peer_count *count);
+
+/* The client that a request of that peer is for.  Of a trusted peer it is the
+ * last entry of X-Forwarded-For that is not in proxy.trust, or the first one
+ * if all are; what stands before that was written by a client.  An entry may
+ * have a port; one that is no address is a client "unknown" without rights.
+ * Without such a field, and of all other peers, it is the peer.
+ * Cost: reads one address for each proxy in front. */
+void origin_find(const struct config *c, const struct peer *peer,
+    const struct http_head *head, struct peer *out);
 
 #endif

@@ -1,7 +1,9 @@
-/*
- * body_blocks.c: payload out of wire bytes, in place.
- */
-#include "proxy/net/body_blocks.h"
+/* body_blocks.c: decoding bodies block by block.
+ *
+ * Sits between the sockets and the pure decoder of http.h: payload is
+ * squeezed together inside the block it arrived in, and the block itself is
+ * handed on, so that a body is not copied. */
+#include "proxy/net/buffer.h"
 
 #include <string.h>
 

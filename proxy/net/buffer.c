@@ -1,6 +1,4 @@
-/*
- * buffer.c: blocks, chains of them, and cursors into chains.
- */
+/* buffer.c: blocks, chains of them, and cursors into chains. */
 #include "proxy/net/buffer.h"
 
 #include <assert.h>

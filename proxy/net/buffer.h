@@ -1,5 +1,4 @@
-/*
- * buffer.h: the proxy's memory for bytes in motion.
+/* buffer.h: the proxy's memory for bytes in motion.
  *
  * All bytes live in blocks of one size from one pool.  A chain is a list of
  * blocks; bytes move from socket to chain to socket by handing blocks over,
@@ -8,15 +7,13 @@
  * either.  The pool grows on demand up to a limit and never shrinks: after
  * warm-up nothing is allocated.
  *
- * Proxy thread only.
- */
+ * Proxy thread only. */
 #ifndef TAILOR_PROXY_NET_BUFFER_H
 #define TAILOR_PROXY_NET_BUFFER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/uio.h>
+
+#include "http/http.h"
 
 #define BLOCK_HEADROOM 32 /* for a chunk-size line */
 #define BLOCK_TAILROOM 8  /* for "\r\n0\r\n\r\n" */
@@ -105,11 +102,8 @@ void chain_merge(struct chain *to, struct chain *from, struct block_pool *pool);
 int
 chain_add(struct chain *c, struct block_pool *pool, const char *text, size_t n);
 
-/*
- * chain_frame(c) / chain_frame_end(c, pool):
- * Turn each block of c into one chunk of a chunked body, in place.
- * chain_frame_end adds the last chunk.  0 or -ENOMEM.
- */
+/* Turn each block of c into one chunk of a chunked body, in place.
+ * chain_frame_end adds the last chunk.  0 or -ENOMEM. */
 void chain_frame(struct chain *c);
 int chain_frame_end(struct chain *c, struct block_pool *pool);
 
@@ -123,5 +117,12 @@ void chain_consume(struct chain *c, struct block_pool *pool, size_t n);
 int cursor_iov(const struct chain *c, const struct chain_cursor *at,
     struct iovec *iov, int max);
 void cursor_advance(const struct chain *c, struct chain_cursor *at, size_t n);
+
+/* Decode all of *in.  Payload goes to the end of out.  *in becomes NULL when
+ * its block was handed on or used up; bytes behind the body's end stay in it.
+ * Returns HTTP_BODY_MORE, HTTP_BODY_DONE or HTTP_BODY_BAD (also when there is
+ * no memory: refusal's reason is "no_memory"). */
+enum http_body_event body_pull(struct http_body *decoder, struct block **in,
+    struct chain *out, struct block_pool *pool, struct http_refusal *refusal);
 
 #endif

@@ -1,9 +1,7 @@
-/*
- * loop.c: the loop's parts, and its stages of work.
+/* loop.c: the loop's parts, and its stages of work.
  *
  * Hazards have the higher of two priorities, so a swap is in force for the very
- * next request of a turn.
- */
+ * next request of a turn. */
 #include "proxy/net/loop.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/*
- * loop.h: the event loop of the proxy thread, and what all of its files share:
+/* loop.h: the event loop of the proxy thread, and what all of its files share:
  * timers, blocks of memory, files for slow peers, and the work that a turn puts
  * off.
  *
@@ -9,22 +8,17 @@
  * done when the event's callback is over: callbacks never nest.
  *
  * What is to be written waits for the end of the turn, or until LOOP_WRITES
- * pieces wait.  Reading and writing, the kernel's part too, each find their code
- * in the processor's caches then, and a receiver that the first piece woke is
- * awake for the others.  Until then nothing of a request has been sent: bytes
- * that its server sends before are no response to it.
+ * pieces wait.  Reading and writing, the kernel's part too, each find their
+ * code in the processor's caches then, and a receiver that the first piece woke
+ * is awake for the others.  Until then nothing of a request has been sent:
+ * bytes that its server sends before are no response to it.
  *
- * Proxy thread only.  Putting work off and taking it up costs some 6 ns.
- */
+ * Proxy thread only.  Putting work off and taking it up costs some 6 ns. */
 #ifndef TAILOR_PROXY_NET_LOOP_H
 #define TAILOR_PROXY_NET_LOOP_H
 
 #include <event2/event.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/queue.h>
 
-#include "proxy/net/buffer.h"
 #include "proxy/net/spool.h"
 #include "proxy/net/timer.h"
 
@@ -65,11 +59,8 @@ struct loop {
 int loop_init(struct loop *l);
 void loop_fini(struct loop *l);
 
-/*
- * loop_watch(l, e, timer):
- * Watch a socket.  False if the kernel cannot: that is counted, and the timer
- * fires when this turn is over, with forced set.
- */
+/* Watch a socket.  False if the kernel cannot: that is counted, and the timer
+ * fires when this turn is over, with forced set. */
 bool loop_watch(struct loop *l, struct event *e, struct timer *timer);
 
 /* Before anything else is done with it. */

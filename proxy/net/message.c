@@ -1,6 +1,4 @@
-/*
- * message.c: head, body and file of a message written in few system calls.
- */
+/* message.c: head, body and file of a message written in few system calls. */
 #include "proxy/net/message.h"
 
 #include <stdlib.h>

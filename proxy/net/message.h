@@ -1,20 +1,12 @@
-/*
- * message.h: a request on its way to a server: what of it has been written.
+/* message.h: a request on its way to a server: what of it has been written.
  *
  * The head is in two pieces: the request's, the same for all its attempts,
  * and the attempt's own lines.  The body is whole, lies in memory or in a
  * file, and is not changed, because another attempt may need it.  Only the
- * bytes of a tunnel come as they are sent, and are consumed as they go.
- */
+ * bytes of a tunnel come as they are sent, and are consumed as they go. */
 #ifndef TAILOR_PROXY_NET_MESSAGE_H
 #define TAILOR_PROXY_NET_MESSAGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/uio.h>
-
-#include "proxy/net/buffer.h"
 #include "proxy/net/spool.h"
 
 /* The head's two, and a body that waited together with the first. */
@@ -39,12 +31,9 @@ struct message {
 	void *copy; /* owned; see message_keep_rest */
 };
 
-/*
- * message_write(o, fd, pool):
- * Write what comes next to a socket, as far as it takes it.  The number of
+/* Write what comes next to a socket, as far as it takes it.  The number of
  * bytes, 0 if there is nothing to write now, or -1: as send(2), or EIO if the
- * file cannot be read.
- */
+ * file cannot be read. */
 ssize_t message_write(struct message *o, int fd, struct block_pool *pool);
 
 /* Whether what comes next is in a file: others should have their turn. */
@@ -58,11 +47,9 @@ message_in_file(const struct message *o)
 /* Whether nothing more will have to be written. */
 bool message_done(const struct message *o);
 
-/*
- * Copy what is left, so that its owner may go, and refer to nothing of the
+/* Copy what is left, so that its owner may go, and refer to nothing of the
  * owner's any more.  False if that is too much (64 KiB), unknown, or there is
- * no memory: o is unchanged then.
- */
+ * no memory: o is unchanged then. */
 bool message_keep_rest(struct message *o);
 
 /* Forget it; frees the copy. */

@@ -1,6 +1,4 @@
-/*
- * socket.c: questions to the kernel about a socket.
- */
+/* socket.c: questions to the kernel about a socket. */
 #include "proxy/net/socket.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
-/*
- * socket.h: what proxy code asks of a socket, reading and connecting left out.
- */
+/* socket.h: what proxy code asks of a socket, reading and connecting left
+ * out. */
 #ifndef TAILOR_PROXY_NET_SOCKET_H
 #define TAILOR_PROXY_NET_SOCKET_H
 
@@ -11,20 +10,15 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/*
- * socket_send(fd, iov, count, flags):
- * Write what lies in count places (1 to IOV_MAX): sendmsg in its result and
+/* Write what lies in count places (1 to IOV_MAX): sendmsg in its result and
  * errors, but without a signal from a lost connection.
  *   flags  MSG_MORE or 0
  * Short pieces are copied into one first: the kernel takes longer to accept a
- * list of them (0.2 us) than their copying does.
- */
+ * list of them (0.2 us) than their copying does. */
 ssize_t socket_send(int fd, struct iovec *iov, int count, int flags);
 
-/*
- * The kernel's name for a socket, by which its events are known (SO_COOKIE),
- * never used twice; 0 if it has none.  One system call: ask once.
- */
+/* The kernel's name for a socket, by which its events are known (SO_COOKIE),
+ * never used twice; 0 if it has none.  One system call: ask once. */
 static inline uint64_t
 socket_cookie(int fd)
 {
@@ -36,11 +30,9 @@ socket_cookie(int fd)
 	return cookie;
 }
 
-/*
- * Whether a connect() that was to take a while is done: 0, EINPROGRESS, or the
+/* Whether a connect() that was to take a while is done: 0, EINPROGRESS, or the
  * errno with which it failed.  On one machine it is done when connect()
- * returns, unless the peer's backlog is full.
- */
+ * returns, unless the peer's backlog is full. */
 int socket_connected(int fd);
 
 /* Let close() send a reset: the peer must not take the end for a good one. */

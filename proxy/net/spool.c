@@ -1,6 +1,4 @@
-/*
- * spool.c: files without names, written at the end and sent from anywhere.
- */
+/* spool.c: files without names, written at the end and sent from anywhere. */
 #include "proxy/net/spool.h"
 
 #include <errno.h>
@@ -11,7 +9,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-#include "base/rundir.h"
+#include "base/file.h"
 
 #define SEND_MAX ((size_t)262144) /* in one turn */
 

@@ -1,5 +1,4 @@
-/*
- * spool.h: bytes that wait for a slow peer in a file.
+/* spool.h: bytes that wait for a slow peer in a file.
  *
  * A request's body that is too large to wait in memory until it is whole, and
  * what a server has sent and a slow client has not taken: without them a slow
@@ -9,14 +8,10 @@
  *
  * Cost: a write of 64 KiB is a copy into the page cache (20 us); the proxy
  * thread waits when the kernel makes writers wait for the disk, and when it
- * reads back what was evicted.  Proxy thread only.
- */
+ * reads back what was evicted.  Proxy thread only. */
 #ifndef TAILOR_PROXY_NET_SPOOL_H
 #define TAILOR_PROXY_NET_SPOOL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "proxy/net/buffer.h"
@@ -63,20 +58,14 @@ struct spool {
 	uint64_t bytes;
 };
 
-/*
- * spool_add(all, s, data, pool, use):
- * Write all of data to the spool's end, opening its file if there is none,
- * and give its blocks back.  SPOOL_LIMIT and SPOOL_FAILED are counted; what
- * has not been written is still in data then.
- */
+/* Write all of data to the spool's end, opening its file if there is none, and
+ * give its blocks back.  SPOOL_LIMIT and SPOOL_FAILED are counted; what has not
+ * been written is still in data then. */
 enum spool_result spool_add(struct spools *all, struct spool *s,
     struct chain *data, struct block_pool *pool, enum spool_use use);
 
-/*
- * spool_send(s, at, fd):
- * Write to a socket what lies at that place, a part of it at a time so that
- * others get their turn.  As send(2); EIO if the file cannot be read.
- */
+/* Write to a socket what lies at that place, a part of it at a time so that
+ * others get their turn.  As send(2); EIO if the file cannot be read. */
 ssize_t spool_send(const struct spool *s, uint64_t at, int fd);
 
 /* Close its file, if there is one. */

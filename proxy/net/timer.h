@@ -1,11 +1,10 @@
-/*
- * timer.h: the proxy thread's timers.
+/* timer.h: the proxy thread's timers.
  *
  * libevent's are either coarse (milliseconds, of a clock that moves each 4 ms)
  * or cost two timerfd_settime for each wait, which is a thirtieth of a request
- * with one connection.  These are precise, and the kernel's timer is set only for one
- * that comes earlier than it is set for: while a tick of 10 ms is
- * set that is nearly never.
+ * with one connection.  These are precise, and the kernel's timer is set only
+ * for one that comes earlier than it is set for: while a tick of 10 ms is set
+ * that is nearly never.
  *
  * Timers of the same duration come in the order they were set, so there is a
  * list for each duration, and setting one is appending to it.  They fire
@@ -13,14 +12,11 @@
  * come and a timer that waited for it no longer race.
  *
  * Cost: setting and clearing some 10 ns, no allocation; firing a look at each
- * list.  Proxy thread only.
- */
+ * list.  Proxy thread only. */
 #ifndef TAILOR_PROXY_NET_TIMER_H
 #define TAILOR_PROXY_NET_TIMER_H
 
 #include <event2/event_struct.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/queue.h>
 
 #include "base/instant.h"

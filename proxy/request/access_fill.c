@@ -1,15 +1,12 @@
-/*
- * access_fill.c: what the access log says of a request.
+/* access_fill.c: what the access log says of a request.
  *
  * The one part of the log on the proxy thread that knows requests; the ring
- * and its thread are access_log.c's.
- */
+ * and its thread are access_log.c's. */
 #include "proxy/request/access_fill.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "http/slice.h"
@@ -122,9 +119,9 @@ static void
 fill_ends(struct access_record *a, const struct config *c)
 {
 	a->format = c->access_log.format;
-	if (c->access_log.redact_query)
+	if (c->access_log.redact & CONFIG_REDACT_QUERY)
 		access_redact_query(a);
-	if (c->access_log.redact_client)
+	if (c->access_log.redact & CONFIG_REDACT_CLIENT)
 		access_redact_client(a);
 }
 

@@ -1,7 +1,4 @@
-/*
- * access_fill.h: what the access log says of a request.  Proxy thread
- * only.
- */
+/* access_fill.h: what the access log says of a request.  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_ACCESS_FILL_H
 #define TAILOR_PROXY_REQUEST_ACCESS_FILL_H
 

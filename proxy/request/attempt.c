@@ -1,24 +1,18 @@
-/*
- * attempt.c: attempts started, sent, committed, given up.
+/* attempt.c: attempts started, sent, committed, given up.
  *
  * What their servers say is in attempt_response.c.
  *
  * Everything that may end the request (and so free the attempt) comes last
- * in each function; callers return at once afterwards.
- */
+ * in each function; callers return at once afterwards. */
 #include "proxy/request/attempt.h"
 
 #include <assert.h>
-#include <errno.h>
 
-#include "http/upgrade.h"
 #include "http/writer.h"
 #include "proxy/client/client.h"
-#include "proxy/request/proxy.h"
 #include "proxy/request/queue.h"
 #include "proxy/request/request.h"
 #include "proxy/request/response.h"
-#include "proxy/request/tunnel.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/server.h"
@@ -128,8 +122,8 @@ attempt_compare(struct request *r)
 	if (r->compared == NULL)
 		return;
 	exchange_compare(first->link, r->compared, 0);
-	compare_status(r->compared, 0, (unsigned)first->answer.status);
-	compare_data(r->compared, 0, &first->answer.body);
+	compare_status(r->compared, 0, (unsigned)first->response.status);
+	compare_data(r->compared, 0, &first->response.body);
 }
 
 void
@@ -241,37 +235,37 @@ attempt_commit(struct attempt *a, struct instant now)
 	timer_clear(&p->loop.timers, &r->commit_timer);
 	a->outcome = "won";
 	/* A stream's server waits for something to report. */
-	if (a->answer.at_once && a->link != NULL)
+	if (a->response.at_once && a->link != NULL)
 		race_release_slot(&p->hedging, &r->race, a->index);
 	if (r->compared != NULL)
 		compare_won(r->compared);
 	r->state = REQUEST_COMMITTED;
 	c->response = CLIENT_RESPONSE_BEGUN;
 	r->committed = now;
-	r->status = a->answer.status;
+	r->status = a->response.status;
 	distribution_record(
 	    &p->metrics.commit_delay, instant_since(now, a->first_byte));
 	proxy_emit_at(p, now, TALECHAIN_PROXY_COMMIT,
 	    (uint64_t[]){r->id, (uint64_t)r->race.attempt[a->index].server,
-		(uint64_t)a->index, (uint64_t)a->answer.status});
+		(uint64_t)a->index, (uint64_t)a->response.status});
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		if (i != a->index && r->attempt[i].on) {
 			attempt_drop(&r->attempt[i], "lost");
 			now = instant_now();
 		}
-	response_send(
-	    &a->answer, r, a->answer.complete && a->link == NULL, a->written);
+	response_send(&a->response, r, a->response.complete && a->link == NULL,
+	    a->written);
 	if (a->link != NULL) {
-		/* More to come; a held answer was not being read. */
-		a->answer.complete = false;
+		/* More to come; a held response was not being read. */
+		a->response.complete = false;
 		if (chain_held(&c->out) <= STREAM_BUFFER_BYTES)
 			connection_resume(a->link);
 	} else {
-		if (!a->answer.held)
+		if (!a->response.held)
 			attempt_over(a, ATTEMPT_END_COMPLETE, true,
 			    instant_since(a->completed, a->written), now,
 			    &server);
-		if (response_end(&a->answer, r) < 0) {
+		if (response_end(&a->response, r) < 0) {
 			request_fail(r, 502, "no_memory");
 			return;
 		}
@@ -282,7 +276,7 @@ attempt_commit(struct attempt *a, struct instant now)
 		return;
 	}
 	/* Not whole: were it cut in this turn, the client would get nothing. */
-	if (a->answer.status == 101)
+	if (a->response.status == 101)
 		tunnel_begin(a);
 	c->more = a->link != NULL && exchange_reads_on(a->link);
 	client_flush(c);
@@ -300,7 +294,7 @@ attempt_drop(struct attempt *a, const char *outcome)
 	if (a->outcome == NULL)
 		a->outcome = outcome;
 	if (a->link != NULL) {
-		if (a->answer.held && a->answer.complete)
+		if (a->response.held && a->response.complete)
 			connection_close(a->link);
 		else
 			exchange_detach(a->link, r->id, r->client == NULL);
@@ -353,6 +347,6 @@ attempt_fini(struct attempt *a)
 	if (!a->on)
 		return;
 	assert(a->link == NULL);
-	response_fini(&a->answer, &a->request->proxy->loop.blocks);
+	response_fini(&a->response, &a->request->proxy->loop.blocks);
 	a->on = false;
 }

@@ -1,19 +1,15 @@
-/*
- * attempt.h: one try to have a request answered by one server.
+/* attempt.h: one try to have a request answered by one server.
  *
  * The user of a connection: writes the request, keeps what comes back until the
- * race is decided, then passes it on.  Proxy thread only.
- */
+ * race is decided, then passes it on.  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_ATTEMPT_H
 #define TAILOR_PROXY_REQUEST_ATTEMPT_H
 
 #include "proxy/request/proxy.h"
 
-/*
- * What takes "now" is part of a step whose moment is known: the channel's
+/* What takes "now" is part of a step whose moment is known: the channel's
  * events are in the order of their time, so nothing may have been emitted
- * since.
- */
+ * since. */
 
 /* Start an attempt on a server; may end the request before it returns. */
 void attempt_start(struct request *r, unsigned server,

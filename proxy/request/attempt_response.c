@@ -1,10 +1,9 @@
-/*
- * attempt_response.c: what an attempt's server says, and what that decides.
+/* attempt_response.c: what an attempt's server says, and what that decides.
  *
- * The callbacks of an attempt's connection.  Each reports to the policy (race_*) and
- * does what it answers.  Everything that may end the request (and so free the
- * attempt) comes last in each function; callers return at once afterwards.
- */
+ * The callbacks of an attempt's connection.  Each reports to the policy
+ * (race_*) and does what it answers.  Everything that may end the request (and
+ * so free the attempt) comes last in each function; callers return at once
+ * afterwards. */
 
 #include <assert.h>
 #include <errno.h>
@@ -12,7 +11,6 @@
 #include "proxy/client/client.h"
 #include "proxy/client/client_spool.h"
 #include "proxy/request/attempt.h"
-#include "proxy/request/interim.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/request.h"
 #include "proxy/request/response.h"
@@ -47,27 +45,25 @@ end_name(enum exchange_end end)
 	return "";
 }
 
-/*
- * A response waits only as long as another attempt may still overtake it.  The
- * end of a short response of known length is not far, and until then its
- * server may fail and the client need not notice.
- */
+/* A response waits only as long as another attempt may still overtake it.  The
+ * end of a short response of known length is not far, and until then its server
+ * may fail and the client need not notice. */
 int64_t
 attempt_wait_ns(const struct attempt *a)
 {
 	const struct request *r = a->request;
 	const struct config *c = r->generation->config;
-	const struct response *answer = &a->answer;
+	const struct response *response = &a->response;
 	struct hedge_view view;
 
-	if (answer->at_once || c->hedging.commit_delay_ns == 0)
+	if (response->at_once || c->hedging.commit_delay_ns == 0)
 		return 0;
 	request_view(r, &view);
 	if (!hedging_may_overtake(
 		&r->proxy->hedging, &r->race, a->index, &view))
 		return 0;
-	if (answer->framing == HTTP_FRAMING_LENGTH &&
-	    answer->length < COMMIT_BYTES)
+	if (response->framing == HTTP_FRAMING_LENGTH &&
+	    response->length < COMMIT_BYTES)
 		return -1;
 	return c->hedging.commit_delay_ns;
 }
@@ -89,14 +85,14 @@ attempt_review(struct attempt *a)
 	struct instant now;
 	int64_t wait_ns;
 
-	if (!a->on || a->link == NULL || a->answer.status == 0 ||
+	if (!a->on || a->link == NULL || a->response.status == 0 ||
 	    r->race.attempt[a->index].ended)
 		return;
 	p = r->proxy;
 	now = instant_now();
-	a->answer.held = race_head(&p->hedging, &r->race, a->index,
-			     a->answer.status, now) == RACE_HOLD;
-	wait_ns = a->answer.held ? -1 : attempt_wait_ns(a);
+	a->response.held = race_head(&p->hedging, &r->race, a->index,
+			       a->response.status, now) == RACE_HOLD;
+	wait_ns = a->response.held ? -1 : attempt_wait_ns(a);
 	if (wait_ns == 0 || (wait_ns > 0 && !timer_is_set(&r->commit_timer)))
 		timer_set(&p->loop.timers, &r->commit_timer, now, wait_ns);
 }
@@ -115,7 +111,7 @@ on_attempt_head(struct connection *u, const struct http_head *head)
 	a->first_byte = u->first_byte;
 	a->written = u->written_first;
 	pushback_note(p, a, head);
-	err = response_read(&a->answer, r, head);
+	err = response_read(&a->response, r, head);
 	if (err < 0) {
 		connection_close(u);
 		a->link = NULL;
@@ -129,10 +125,10 @@ on_attempt_head(struct connection *u, const struct http_head *head)
 	proxy_emit_at(p, now, TALECHAIN_PROXY_FIRST_BYTE,
 	    (uint64_t[]){
 		r->id, u->server->index, (uint64_t)a->index, head->status});
-	switch (
-	    race_head(&p->hedging, &r->race, a->index, a->answer.status, now)) {
+	switch (race_head(
+	    &p->hedging, &r->race, a->index, a->response.status, now)) {
 	case RACE_HOLD:
-		a->answer.held = true;
+		a->response.held = true;
 		return;
 	case RACE_DISCARD:
 		attempt_drop(a, "lost");
@@ -165,7 +161,7 @@ on_attempt_trailers(struct connection *u, struct slice lines)
 {
 	struct attempt *a = u->user;
 
-	response_keep_trailers(&a->answer, a->request, lines);
+	response_keep_trailers(&a->response, a->request, lines);
 }
 
 /* Pass payload on to the client. */
@@ -174,8 +170,8 @@ attempt_forward(struct attempt *a, struct chain *data)
 {
 	struct request *r = a->request;
 
-	response_forward(&a->answer, r, data);
-	if (!client_takes(r->client, !r->tunnel && !a->answer.at_once) &&
+	response_forward(&a->response, r, data);
+	if (!client_takes(r->client, !r->tunnel && !a->response.at_once) &&
 	    a->link != NULL)
 		connection_pause(a->link);
 }
@@ -194,17 +190,17 @@ on_attempt_data(struct connection *u, struct chain *data)
 		client_flush(r->client);
 		return;
 	}
-	chain_merge(&a->answer.body, data, &r->proxy->loop.blocks);
-	if (a->answer.body.bytes < COMMIT_BYTES || u->body.done)
+	chain_merge(&a->response.body, data, &r->proxy->loop.blocks);
+	if (a->response.body.bytes < COMMIT_BYTES || u->body.done)
 		return;
-	if (!a->answer.held) {
+	if (!a->response.held) {
 		attempt_commit(a, instant_now());
 		return;
 	}
-	/* An unwanted answer too large to keep whole: stop reading; it is
+	/* An unwanted response too large to keep whole: stop reading; it is
 	 * read on only if it must be sent after all. */
 	connection_pause(u);
-	a->answer.complete = true;
+	a->response.complete = true;
 	step = attempt_over(
 	    a, ATTEMPT_END_COMPLETE, true, -1, instant_now(), &server);
 	request_step(r, step, server, "unacceptable");
@@ -314,7 +310,7 @@ attempt_finish(struct attempt *a)
 {
 	struct request *r = a->request;
 
-	if (response_end(&a->answer, r) < 0) {
+	if (response_end(&a->response, r) < 0) {
 		request_fail(r, 502, "no_memory");
 		return;
 	}
@@ -347,20 +343,20 @@ on_attempt_end(const struct exchange_result *result)
 	result->server->refusals = 0;
 	if (latency >= 0)
 		server_responded(result->server, latency);
-	if (!won && !a->answer.held) {
-		a->answer.complete = true;
+	if (!won && !a->response.held) {
+		a->response.complete = true;
 		attempt_commit(a, now);
 		return;
 	}
 	if (!won) {
-		a->answer.complete = true;
+		a->response.complete = true;
 		step = attempt_over(a, ATTEMPT_END_COMPLETE, result->written,
 		    latency, now, &server);
 		request_step(r, step, server, "unacceptable");
 		return;
 	}
-	/* Of a held answer the policy has known since before it was sent. */
-	if (!a->answer.held)
+	/* Of a held response the policy has known since before it was sent. */
+	if (!a->response.held)
 		attempt_over(a, ATTEMPT_END_COMPLETE, result->written, latency,
 		    now, &server);
 	attempt_finish(a);

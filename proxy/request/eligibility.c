@@ -1,8 +1,6 @@
-/*
- * eligibility.c: which requests may be sent twice (E1), and which clients asked
- * that theirs be not (E7).
- */
-#include "proxy/request/eligibility.h"
+/* eligibility.c: which requests may be sent twice (E1), and which clients asked
+ * that theirs be not (E7). */
+#include "proxy/request/request.h"
 
 #include <string.h>
 

@@ -1,8 +1,5 @@
-/*
- * finish.c: what remains of a request: counters, a line in the access log, its
- * place in the history and, if it was slow, in the analysis.
- */
-#include "proxy/request/finish.h"
+/* finish.c: what remains of a request: counters, a line in the access log, its
+ * place in the history and, if it was slow, in the analysis. */
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +36,7 @@ attempt_describe(const struct attempt *a, struct tale_attempt *out)
 	out->written = a->written;
 	out->first_byte = a->first_byte;
 	out->complete = a->completed;
-	out->status = a->answer.status;
+	out->status = a->response.status;
 }
 
 /* The request as the table and the timeline show it. */

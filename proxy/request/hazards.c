@@ -1,9 +1,7 @@
-/*
- * hazards.c: hazards counted and put into the policy.
+/* hazards.c: hazards counted and put into the policy.
  *
- * The policy gets each hazard and says what it wants: the active server changed,
- * requests in flight asked for a second attempt, a storm began.
- */
+ * The policy gets each hazard and says what it wants: the active server
+ * changed, requests in flight asked for a second attempt, a storm began. */
 #include "proxy/request/hazards.h"
 
 #include "base/log.h"

@@ -1,9 +1,7 @@
-/*
- * hazards.h: where hazards become decisions of the policy.
+/* hazards.h: where hazards become decisions of the policy.
  *
  * They are counted and put into the policy here; what it decides is carried out
- * when the event is over (hedge.h).  Proxy thread only.
- */
+ * when the event is over (hedge.c).  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_HAZARDS_H
 #define TAILOR_PROXY_REQUEST_HAZARDS_H
 
@@ -26,5 +24,9 @@ void proxy_want(struct proxy *p, unsigned actions);
 /* The response of an attempt that lost has ended: metrics. */
 void proxy_loser_done(
     void *proxy, const struct connection *u, enum exchange_end end);
+
+/* Carry out what is wanted (proxy_want), and run the queue.  Work of
+ * LOOP_POLICY. */
+void proxy_carry_out(void *proxy);
 
 #endif

@@ -1,12 +1,10 @@
-/*
- * hedge.c: what the policy wants, done: second attempts for requests that wait
+/* hedge.c: what the policy wants, done: second attempts for requests that wait
  * on a server in a hazard, hedges that are not needed taken back, servers
  * warmed up, the queue.
  *
  * A hedge that fails at once changes a server's state, and that may want more:
- * it is put off again, and done after this.
- */
-#include "proxy/request/hedge.h"
+ * it is put off again, and done after this. */
+#include "proxy/request/hazards.h"
 
 #include "proxy/request/attempt.h"
 #include "proxy/request/queue.h"

@@ -1,7 +1,9 @@
-/*
- * interim.c: 1xx responses passed on, pushbacks noted.
- */
-#include "proxy/request/interim.h"
+/* interim.c: 1xx responses passed on, pushbacks noted.
+ *
+ * Interim responses (1xx) are passed on without deciding the race; 100 is not,
+ * for Tailor answers it itself, and 101 is an answer (tunnel.c).  A pushback
+ * asks that no second attempts be sent for a while.  Proxy thread only. */
+#include "proxy/request/request.h"
 
 #include "proxy/client/client.h"
 #include "proxy/request/proxy.h"
@@ -11,7 +13,7 @@ interim_forward(struct attempt *a, const struct http_head *head)
 {
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
-	struct http_deliver answer = {.framing = HTTP_FRAMING_NONE};
+	struct http_deliver deliver = {.framing = HTTP_FRAMING_NONE};
 	struct block *b;
 	int n;
 
@@ -26,7 +28,7 @@ interim_forward(struct attempt *a, const struct http_head *head)
 	b = block_take(&p->loop.blocks);
 	n = b == NULL ? -1
 		      : http_write_response(
-			    head, &answer, b->data + b->begin, block_room(b));
+			    head, &deliver, b->data + b->begin, block_room(b));
 	if (n < 0) {
 		block_give(&p->loop.blocks, b);
 		p->metrics.interims_dropped++;

@@ -1,35 +1,25 @@
-/*
- * proxy.h: requests between clients and servers, and the policy that says where
+/* proxy.h: requests between clients and servers, and the policy that says where
  * they go.
  *
  * This room joins the two halves, clients (clients.h) and servers (upstream.h):
  * a request stands on one connection of each, or more.  struct proxy is the
  * whole state of the proxy thread but for what starts and stops it (daemon/).
  * What the policy wants is noted by proxy_want and carried out when the event
- * that caused it is over, so nothing here is re-entered.
- */
+ * that caused it is over, so nothing here is re-entered. */
 #ifndef TAILOR_PROXY_REQUEST_PROXY_H
 #define TAILOR_PROXY_REQUEST_PROXY_H
-
-#include <sys/queue.h>
 
 #include "base/permute.h"
 #include "base/topology.h"
 #include "config/generation.h"
-#include "hedging/hedging.h"
-#include "http/http.h"
-#include "profiler/profiler.h"
+#include "hedging/steer.h"
 #include "proxy/client/clients.h"
-#include "proxy/net/loop.h"
 #include "proxy/request/request_id.h"
 #include "proxy/request/slow_target.h"
 #include "proxy/stats/ledger.h"
-#include "proxy/stats/metrics.h"
 #include "proxy/stats/gain.h"
-#include "proxy/stats/recent.h"
 #include "proxy/upstream/upstream.h"
 #include "talechain/explain/tale.h"
-#include "talechain/timeline/timeline.h"
 
 struct access_log;
 struct analysis;
@@ -66,7 +56,7 @@ struct attempt {
 	char lines[320];	 /* framing and Tailor-* fields, empty line */
 	size_t lines_length;
 
-	struct response answer;
+	struct response response;
 	bool due;    /* to be committed when this read is over */
 	bool reused; /* its connection had been used before */
 
@@ -87,7 +77,7 @@ struct request {
 
 	uint64_t id;
 	char external_id[65];
-	char client_address[INET6_ADDRSTRLEN + 8]; /* see origin.h */
+	char client_address[INET6_ADDRSTRLEN + 8]; /* see origin.c */
 	bool known; /* that client is in proxy.trust or talechain.allow */
 	char trace_id[TRACE_ID + 1]; /* "": none */
 	char method_text[16];
@@ -101,7 +91,7 @@ struct request {
 	bool keep_alive; /* client wants to stay */
 	bool wants_body; /* the request has a framed body */
 	bool trailers;	 /* takes trailers, and may have them */
-	bool upgrade;	 /* asks for WebSocket (tunnel.h) */
+	bool upgrade;	 /* asks for WebSocket (tunnel.c) */
 	bool tunnel;	 /* and has got it: body is its stream then */
 
 	struct iovec head;   /* for the servers; in one of the next two */
@@ -189,6 +179,7 @@ struct proxy {
 	struct upstream upstream;
 
 	struct hedging hedging;
+	struct steer steer;
 	struct work policy; /* carries these two out: */
 	unsigned wanted;    /* enum hedging_action */
 	bool hedges_wait;   /* some were refused because a server was full */

@@ -1,14 +1,11 @@
-/*
- * queue.c: requests that wait, and how long they may.
+/* queue.c: requests that wait, and how long they may.
  *
  * A server that has no slot left, or none that is up, is no reason to fail a
  * request that nginx or HAProxy would still have answered: they would have it
- * wait in the server's backlog, or try again for some seconds.
- */
+ * wait in the server's backlog, or try again for some seconds. */
 #include "proxy/request/queue.h"
 
 #include "proxy/request/attempt.h"
-#include "proxy/request/proxy.h"
 #include "proxy/request/request.h"
 
 #define LONG_LOOK_NS (100 * NS_PER_MS)

@@ -1,5 +1,4 @@
-/*
- * queue.h: requests that wait for a server: for a slot (connections_max), or
+/* queue.h: requests that wait for a server: for a slot (connections_max), or
  * for any server to be up.
  *
  * It is in the order in which the requests were received.  A request that came

@@ -1,32 +1,20 @@
-/*
- * request.c: from a parsed head to one response.
+/* request.c: from a parsed head to one response.
  *
- * A request waits until its body is whole, gets its
- * first attempt, perhaps a second, and is committed to one of them: when its
- * response is complete, when it is large, or 1 ms after its head, whichever
- * comes first.  Until then nothing has been written to the client and a
- * hazard may still bring another attempt in.  Attempts that lose are left to
- * drain (connection.c).
- */
+ * A request waits until its body is whole, gets its first attempt, perhaps a
+ * second, and is committed to one of them: when its response is complete, when
+ * it is large, or 1 ms after its head, whichever comes first.  Until then
+ * nothing has been written to the client and a hazard may still bring another
+ * attempt in.  Attempts that lose are left to drain (connection.c). */
 #include "proxy/request/request.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "http/upgrade.h"
 #include "proxy/client/client.h"
-#include "proxy/client/origin.h"
 #include "proxy/net/socket.h"
 #include "proxy/request/attempt.h"
-#include "proxy/request/eligibility.h"
-#include "proxy/request/finish.h"
 #include "proxy/request/hazards.h"
-#include "proxy/request/proxy.h"
 #include "proxy/request/queue.h"
 #include "proxy/request/table.h"
-#include "proxy/request/tunnel.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
 
@@ -58,8 +46,8 @@ request_write_head(struct request *r, const struct http_head *head)
 	    .trusted = peer->trusted,
 	    .request_id = r->external_id,
 	    .tailor_request = r->id,
-	    .via = c->proxy.via,
-	    .forwarded = c->proxy.forwarded,
+	    .via = (c->proxy.add_fields & CONFIG_ADD_VIA) != 0,
+	    .forwarded = (c->proxy.add_fields & CONFIG_ADD_FORWARDED) != 0,
 	    .framing = HTTP_FRAMING_NONE,
 	};
 	int n;
@@ -137,7 +125,8 @@ request_begin(struct client *client, const struct http_head *head,
 	r->wants_body = head->framing != HTTP_FRAMING_NONE;
 	if (head->framing == HTTP_FRAMING_LENGTH)
 		r->body_bytes = head->content_length;
-	r->trailers = r->generation->config->proxy.trailers_pass &&
+	r->trailers = (r->generation->config->proxy.pass_fields &
+			  CONFIG_PASS_TRAILERS) != 0 &&
 		      head->minor == 1 && http_takes_trailers(head);
 	r->upgrade =
 	    r->generation->config->proxy.websocket && http_upgrade_wanted(head);
@@ -288,7 +277,7 @@ on_late(void *user, bool forced)
 
 	(void)forced;
 	if (r->state == REQUEST_RUNNING && r->race.started == 1 &&
-	    first->link != NULL && first->answer.status == 0)
+	    first->link != NULL && first->response.status == 0)
 		request_hedge(r, HEDGE_TIMER);
 }
 
@@ -316,7 +305,7 @@ request_fail(struct request *r, unsigned status, const char *reason)
 	if (r->state == REQUEST_LOCAL)
 		return; /* answered, and the answer is on its way */
 	if (r->state == REQUEST_COMMITTED) {
-		/* Part of another answer is out: only the end of the
+		/* Part of another response is out: only the end of the
 		 * connection shows that to the client (W4). */
 		p->metrics.truncated++;
 		r->note = "truncated";
@@ -419,7 +408,7 @@ static const struct client_ops request_ops = {
     .gone = on_client_gone,
 };
 
-/* Whether an answer begun stands still while another attempt may overtake. */
+/* Whether a response begun stands still while another attempt may overtake. */
 static bool
 attempt_is_stuck(const struct attempt *a)
 {
@@ -440,8 +429,8 @@ on_commit_due(void *user, bool forced)
 	for (int i = 0; i < RACE_ATTEMPTS; i++) {
 		struct attempt *a = &r->attempt[i];
 
-		if (!a->on || a->link == NULL || a->answer.status == 0 ||
-		    a->answer.held || attempt_wait_ns(a) < 0)
+		if (!a->on || a->link == NULL || a->response.status == 0 ||
+		    a->response.held || attempt_wait_ns(a) < 0)
 			continue;
 		if (attempt_is_stuck(a)) {
 			stuck = true;
@@ -465,15 +454,15 @@ request_begun_bytes(const struct request *r)
 	for (int i = 0; i < RACE_ATTEMPTS; i++) {
 		const struct attempt *a = &r->attempt[i];
 
-		if (a->on && !a->answer.held)
-			bytes += a->answer.body.bytes;
+		if (a->on && !a->response.held)
+			bytes += a->response.body.bytes;
 		if (a->on && a->link != NULL && !a->link->sent_all)
 			bytes += exchange_taken_bytes(a->link);
 	}
 	return bytes;
 }
 
-/* The deadline is for an answer to begin.  A long body, either way, may take
+/* The deadline is for a response to begin.  A long body, either way, may take
  * longer, as long as some of it has come since the last time. */
 static bool
 request_progresses(struct request *r)
@@ -484,7 +473,7 @@ request_progresses(struct request *r)
 	if (c == NULL)
 		return false;
 	if (c->write.waits)
-		return true; /* the turn's end has an answer for it */
+		return true; /* the turn's end has a response for it */
 	if (r->state != REQUEST_COMMITTED)
 		bytes = request_begun_bytes(r);
 	else
@@ -508,10 +497,11 @@ on_deadline(void *user, bool forced)
 		    r->generation->config->proxy.request_timeout_ns);
 		return;
 	}
-	/* An answer that was held back is better than none (W2). */
+	/* A response that was held back is better than none (W2). */
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
-		if (r->state == REQUEST_RUNNING && r->attempt[i].answer.held &&
-		    r->attempt[i].answer.complete) {
+		if (r->state == REQUEST_RUNNING &&
+		    r->attempt[i].response.held &&
+		    r->attempt[i].response.complete) {
 			attempt_commit(&r->attempt[i], instant_now());
 			return;
 		}

@@ -1,5 +1,4 @@
-/*
- * request.h: one request of a client, its attempts, and its one response.
+/* request.h: one request of a client, its attempts, and its one response.
  *
  *   READING --> QUEUED --> RUNNING --> COMMITTED --> finished
  *      |           |          |            |
@@ -13,19 +12,15 @@
  *            can win any more
  *
  * Which attempts there may be and which one wins is decided by hedging.h;
- * this module does what it says.  Proxy thread only.
- */
+ * this module does what it says.  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_REQUEST_H
 #define TAILOR_PROXY_REQUEST_REQUEST_H
 
 #include "proxy/request/proxy.h"
 
-/*
- * request_begin(client, head, refusal):
- * A request whose head has just been parsed.  False with *refusal if the limit
+/* A request whose head has just been parsed.  False with *refusal if the limit
  * on requests in flight is reached, there is no memory, or the head is too
- * large once what Tailor adds is in it.
- */
+ * large once what Tailor adds is in it. */
 bool request_begin(struct client *client, const struct http_head *head,
     struct http_refusal *refusal);
 
@@ -63,5 +58,38 @@ void request_fail(struct request *r, unsigned status, const char *reason);
 
 /* What the policy needs to know of it. */
 void request_view(const struct request *r, struct hedge_view *out);
+
+/* Whether a request may be sent twice (E1), and whether its client asked that
+ * it be not (E7).  Costs a look at each rule of hedging.allow. */
+bool proxy_may_repeat(
+    struct proxy *p, const struct http_head *head, bool *opted_out);
+
+/* --- what servers say beside and before their response ----------------- */
+
+#define INTERIMS_MAX 8 /* passed on for one request */
+
+/* Pass a 1xx head on, if its request is not committed, its client speaks 1.1
+ * and no other attempt has sent one before.  Counts what it drops.  The client
+ * may be gone on return, and with it the request. */
+void interim_forward(struct attempt *a, const struct http_head *head);
+
+/* Note what a response asks for (B5): Tailor-Pushback: milliseconds, or -1 for
+ * as long as possible; from an attempt that is a hedge also Retry-After (in
+ * seconds) with a 503. */
+void pushback_note(
+    struct proxy *p, const struct attempt *a, const struct http_head *head);
+
+/* --- upgrades to WebSocket (tunnel.c) ---------------------------------- */
+
+/* The 101 of this attempt has been committed: bytes flow from now on. */
+void tunnel_begin(struct attempt *a);
+
+/* What the client has sent (taken over); NULL: it will send no more. */
+void tunnel_pass(struct request *r, struct chain *data);
+
+/* --- the end (finish.c) ------------------------------------------------ */
+
+/* It is over. */
+void request_record(struct request *r);
 
 #endif

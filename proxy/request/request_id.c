@@ -1,11 +1,8 @@
-/*
- * request_id.c: x-request-id and traceparent, read strictly.
- */
+/* request_id.c: x-request-id and traceparent, read strictly. */
 #include "proxy/request/request_id.h"
 
 #include <string.h>
 
-#include "http/slice.h"
 #include "http/writer.h"
 
 #define PARENT_ID 16

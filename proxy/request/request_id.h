@@ -1,29 +1,20 @@
-/*
- * request_id.h: the names that a request goes by.
+/* request_id.h: the names that a request goes by.
  *
  * Ours is a number (Tailor-Request).  The client's is X-Request-Id, taken
  * over from clients we know and made up for all others, so that no client
  * can give its request the name of another's.  A traceparent (W3C Trace
  * Context) is passed on as it came, since we export no spans; the trace id in
- * it is only read, for the access log.
- */
+ * it is only read, for the access log. */
 #ifndef TAILOR_PROXY_REQUEST_REQUEST_ID_H
 #define TAILOR_PROXY_REQUEST_REQUEST_ID_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "http/http.h"
 
 #define TRACE_ID 32 /* hex digits */
 
-/*
- * external_id_read(out, id, head, known):
- * The value of X-Request-Id for a request with our number id, into out[65].
+/* The value of X-Request-Id for a request with our number id, into out[65].
  *   known  the client's own is taken over, if it is 1 to 64 letters, digits,
- *          "." "_" or "-"
- */
+ *          "." "_" or "-" */
 void external_id_read(
     char *out, uint64_t id, const struct http_head *head, bool known);
 

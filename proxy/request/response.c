@@ -1,16 +1,11 @@
-/*
- * response.c: a head written anew, and a body framed as the client needs it.
- */
+/* response.c: a head written anew, and a body framed as the client needs it. */
 #include "proxy/request/response.h"
 
 #include <assert.h>
-#include <errno.h>
 
-#include "http/upgrade.h"
 #include "http/writer.h"
 #include "proxy/client/client.h"
 #include "proxy/client/client_spool.h"
-#include "proxy/request/proxy.h"
 
 #define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
 
@@ -32,7 +27,7 @@ int
 response_read(
     struct response *a, const struct request *r, const struct http_head *head)
 {
-	struct http_deliver answer = {
+	struct http_deliver deliver = {
 	    .framing = HTTP_FRAMING_NONE,
 	    .request_id = r->external_id,
 	};
@@ -47,7 +42,7 @@ response_read(
 	a->head = block_take(&r->proxy->loop.blocks);
 	if (a->head == NULL)
 		return -ENOMEM;
-	n = http_write_response(head, &answer, a->head->data + a->head->begin,
+	n = http_write_response(head, &deliver, a->head->data + a->head->begin,
 	    block_room(a->head) - LINES_MAX);
 	if (n < 0)
 		return n;
@@ -56,7 +51,7 @@ response_read(
 	return 0;
 }
 
-/* Bodiless by its nature: an answer to HEAD, 204, 304. */
+/* Bodiless by its nature: a response to HEAD, 204, 304. */
 static bool
 is_bodiless(const struct response *a, const struct request *r)
 {
@@ -122,7 +117,9 @@ end_head(struct response *a, const struct request *r, struct instant written)
 		writer_text(&w, "Connection: close\r\n");
 	else if (r->minor_zero)
 		writer_text(&w, "Connection: keep-alive\r\n");
-	if (r->generation->config->proxy.server_timing && r->known) {
+	if ((r->generation->config->proxy.add_fields &
+		CONFIG_ADD_SERVER_TIMING) != 0 &&
+	    r->known) {
 		write_ms(&w, "Server-Timing: tailor;dur=",
 		    instant_since(r->committed, r->first_byte));
 		write_ms(&w,

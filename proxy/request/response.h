@@ -1,32 +1,24 @@
-/*
- * response.h: a server's response on its way to a client.
+/* response.h: a server's response on its way to a client.
  *
  * Between the attempt that receives it and the client that may get it: its
  * head written again but for the last lines, and its payload, kept until the
  * race is decided and passed through from then on.  How the body is framed
  * for the client is decided when the head is sent, not before: by then it
- * may be known whole.  Proxy thread only.
- */
+ * may be known whole.  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_RESPONSE_H
 #define TAILOR_PROXY_REQUEST_RESPONSE_H
 
 #include "proxy/request/proxy.h"
 
-/*
- * response_read(a, r, head):
- * Take a response head in.  0, -ENOMEM, or -ENOBUFS if it is too large once
- * ours is added.
- */
+/* Take a response head in.  0, -ENOMEM, or -ENOBUFS if it is too large once
+ * ours is added. */
 int response_read(
     struct response *a, const struct request *r, const struct http_head *head);
 
-/*
- * response_send(a, r, whole, written):
- * Give the head and what there is of the body to the client's chain; does
+/* Give the head and what there is of the body to the client's chain; does
  * not flush it.
  *   whole    no more payload will come
- *   written  when the request had been handed to the server
- */
+ *   written  when the request had been handed to the server */
 void response_send(
     struct response *a, struct request *r, bool whole, struct instant written);
 

@@ -1,18 +1,14 @@
-/*
- * service.c: the rooms put together, and what the policy asks of requests.
- */
+/* service.c: the rooms put together, and what the policy asks of requests. */
 #include "proxy/request/service.h"
-
-#include <errno.h>
 
 #include "proxy/access_log/access_log.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
 #include "proxy/request/hazards.h"
-#include "proxy/request/hedge.h"
 #include "proxy/request/queue.h"
+#include "proxy/request/steering.h"
 #include "proxy/request/table.h"
-#include "proxy/upstream/servers.h"
+#include "proxy/upstream/server.h"
 
 /* What requests a server has. */
 static void
@@ -62,6 +58,7 @@ proxy_init(struct proxy *p, const struct hedging_limits *limits,
 	metrics_init(&p->metrics);
 	ledger_init(&p->ledger, &p->metrics);
 	hedging_init(&p->hedging, limits);
+	steer_init(&p->steer);
 	queue_init(&p->queue);
 	work_init(&p->policy, LOOP_POLICY, proxy_carry_out, p);
 	p->clients.config = p->upstream.config = c;
@@ -107,6 +104,7 @@ proxy_tick(struct proxy *p, struct instant now)
 	 * this at most. */
 	proxy_hazards(p);
 	proxy_want(p, hedging_tick(&p->hedging, now));
+	steering_tick(p, now);
 	hazards_tick(p, now);
 	ledger_tick(&p->ledger, &p->metrics, now);
 	clients_tick(&p->clients, now);

@@ -1,20 +1,15 @@
-/*
- * service.h: the rooms put together: set up, ticked, ended.  Proxy
- * thread only.
- */
+/* service.h: the rooms put together: set up, ticked, ended.  Proxy thread
+ * only. */
 #ifndef TAILOR_PROXY_REQUEST_SERVICE_H
 #define TAILOR_PROXY_REQUEST_SERVICE_H
 
 #include "proxy/request/proxy.h"
 
-/*
- * proxy_init(p, limits, events, stop):
- * Set up requests, clients, servers and policy for p->config, which comes to
+/* Set up requests, clients, servers and policy for p->config, which comes to
  * these limits; opens nothing yet.
  *   events  what the room above does with a client's head
  *   stop    has a server's program ended (struct upstream_events)
- * 0 or -errno; proxy_fini also after that.
- */
+ * 0 or -errno; proxy_fini also after that. */
 int proxy_init(struct proxy *p, const struct hedging_limits *limits,
     const struct client_events *events, void (*stop)(struct server *s));
 void proxy_fini(struct proxy *p);

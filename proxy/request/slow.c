@@ -1,10 +1,7 @@
-/*
- * slow.c: the slowest of a window, kept in a small array.
- */
+/* slow.c: the slowest of a window, kept in a small array. */
 #include "proxy/request/slow.h"
 
 #include "proxy/analysis/analysis.h"
-#include "proxy/request/proxy.h"
 
 _Bool
 slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,

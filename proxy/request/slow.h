@@ -1,5 +1,4 @@
-/*
- * slow.h: which finished requests are examined.
+/* slow.h: which finished requests are examined.
  *
  * Those over slow.target; and of the others the slowest slow.keep_slowest of
  * each minute, so that there is something to compare with.  Which those
@@ -10,8 +9,7 @@
  * ones those are marked that are the slowest: the analysis, where it has to
  * leave out requests (proxy/analysis/budget.h), leaves out others.
  *
- * Proxy thread only.
- */
+ * Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_SLOW_H
 #define TAILOR_PROXY_REQUEST_SLOW_H
 
@@ -31,11 +29,8 @@ slow_tales_max(uint64_t store_bytes)
 	return tales < 65536 ? (unsigned)tales : 65536;
 }
 
-/*
- * slow_window_take(w, keep, length_ns, now, total_ns):
- * Whether a request is among the keep (0 .. SLOW_WINDOW_KEEP) slowest of its
- * window so far; if it is, it has taken its place.  O(keep).
- */
+/* Whether a request is among the keep (0 .. SLOW_WINDOW_KEEP) slowest of its
+ * window so far; if it is, it has taken its place.  O(keep). */
 _Bool slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
     struct instant now, int64_t total_ns);
 

@@ -1,6 +1,5 @@
-/*
- * slow_target.c: latencies of the last minutes, in buckets, and a percentile.
- */
+/* slow_target.c: latencies of the last minutes, in buckets, and a
+ * percentile. */
 #include "proxy/request/slow_target.h"
 
 #include <string.h>

@@ -1,17 +1,13 @@
-/*
- * slow_target.h: the time above which a request is slow, following the service.
+/* slow_target.h: the time above which a request is slow, following the service.
  *
  * slow.target = auto: the 99th percentile of the last minutes, so that one
  * request of a hundred is slow whatever the service takes.  Until there were
  * enough requests it is SLOW_TARGET_FIRST_NS.
  *
  * Cost: a few instructions a request, and a pass over 2 KiB ten times a minute;
- * 12 KiB.  Proxy thread only.
- */
+ * 12 KiB.  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_SLOW_TARGET_H
 #define TAILOR_PROXY_REQUEST_SLOW_TARGET_H
-
-#include <stdint.h>
 
 #include "base/instant.h"
 

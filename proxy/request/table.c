@@ -1,14 +1,9 @@
-/*
- * table.c: requests in flight, and a ring of the finished ones with an index
- * by id: buckets of chains threaded through the ring's places, from new to
- * old.  Nothing is taken out of a chain: it ends where the ring has gone on.
- */
+/* table.c: requests in flight, and a ring of the finished ones with an index by
+ * id: buckets of chains threaded through the ring's places, from new to old.
+ * Nothing is taken out of a chain: it ends where the ring has gone on. */
 #include "base/hash.h"
 #include "proxy/request/table.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 /* Ids remembered after they left: sets of a few, the oldest of a set goes

@@ -1,11 +1,9 @@
-/*
- * table.h: the request table: what is in flight, and the last N finished.
+/* table.h: the request table: what is in flight, and the last N finished.
  *
  * Finished requests are found by the id that the client saw.  Ids that have
  * left the history are remembered as a hash for a good while longer, so that
  * "expired" and "unknown" can be distinguished.  All memory is taken at start.
- * Proxy thread only.
- */
+ * Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_TABLE_H
 #define TAILOR_PROXY_REQUEST_TABLE_H
 

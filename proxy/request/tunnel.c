@@ -1,7 +1,15 @@
-/*
- * tunnel.c: bytes of an upgraded connection, both ways.
- */
-#include "proxy/request/tunnel.h"
+/* tunnel.c: upgrades to WebSocket.
+ *
+ * Where proxy.websocket allows it, the upgrade of a client is asked for anew
+ * at the server; when that answers 101 the request becomes a tunnel: what the
+ * client sends is passed on as it comes, what the server sends is the
+ * response's endless body, and who does not read stops who sends.
+ * Neither is framed or looked into.
+ *
+ * Only WebSocket: an upgrade that the two sides understand differently is a
+ * smuggled request, and h2c is the known case.  A tunnel has one end and is
+ * never hedged (E3).  Proxy thread only. */
+#include "proxy/request/request.h"
 
 #include "proxy/client/client.h"
 #include "proxy/upstream/connection.h"

@@ -1,10 +1,8 @@
-/*
- * upload.c: a request's body on its way in.
+/* upload.c: a request's body on its way in.
  *
  * It is kept until it is whole, so that a slow client holds no server and the
  * request can be sent twice: in memory, or, if it is large or if memory for
- * bodies is short, all of it in a file (spool.h).
- */
+ * bodies is short, all of it in a file (spool.h). */
 #include <stdlib.h>
 #include <string.h>
 

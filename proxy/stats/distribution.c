@@ -1,11 +1,10 @@
-/*
- * distribution.c: counts between fixed edges.
- */
+/* distribution.c: counts between fixed edges. */
 #include "proxy/stats/distribution.h"
 
 #include <string.h>
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#include "base/array.h"
+
 #define US UINT64_C(1000)
 #define MS (1000 * US)
 #define S (1000 * MS)

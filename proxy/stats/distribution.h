@@ -1,10 +1,8 @@
-/*
- * distribution.h: how often values fell between fixed edges, as a Prometheus
+/* distribution.h: how often values fell between fixed edges, as a Prometheus
  * histogram wants it.
  *
  * Smaller and coarser than base/histogram.h, which is for quantiles: it is
- * written out without counting anything.  Proxy thread only.
- */
+ * written out without counting anything.  Proxy thread only. */
 #ifndef TAILOR_PROXY_STATS_DISTRIBUTION_H
 #define TAILOR_PROXY_STATS_DISTRIBUTION_H
 

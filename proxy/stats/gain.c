@@ -1,6 +1,4 @@
-/*
- * gain.c: one request's estimate, and a day of them.
- */
+/* gain.c: one request's estimate, and a day of them. */
 #include "proxy/stats/gain.h"
 
 #include <math.h>

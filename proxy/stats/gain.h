@@ -1,5 +1,4 @@
-/*
- * gain.h: in watch mode, what acting would have changed.
+/* gain.h: in watch mode, what acting would have changed.
  *
  * Owns an estimate, made when a request has finished.  One that was at a server
  * when a pause began would have been sent to the other one, if it is safe to
@@ -13,15 +12,10 @@
  * requests, or cold.  docs/hedging.md has the estimate beside what acting did.
  *
  * Cost: a few comparisons and two additions a request; some 260 KiB in watch
- * mode.  A day, by quarters of an hour, is kept.  Proxy thread; pure.
- */
+ * mode.  A day, by quarters of an hour, is kept.  Proxy thread; pure. */
 #ifndef TAILOR_PROXY_STATS_GAIN_H
 #define TAILOR_PROXY_STATS_GAIN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "proxy/stats/recent.h"
 
 #define GAIN_BLOCKS 96

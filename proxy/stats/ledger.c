@@ -1,6 +1,4 @@
-/*
- * ledger.c: marks a minute apart, and what happened between two.
- */
+/* ledger.c: marks a minute apart, and what happened between two. */
 #include "proxy/stats/ledger.h"
 
 #include "proxy/stats/metrics.h"

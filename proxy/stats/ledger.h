@@ -1,12 +1,10 @@
-/*
- * ledger.h: what hedging cost and what it was worth.
+/* ledger.h: what hedging cost and what it was worth.
  *
  * Sent, won, lost, refused by reason, time saved as losers showed it, and the
  * load that it added beside what Little's law says it must: a hazard catches
  * rate * W requests in flight, so hedges are rate * W * f a second, and W * f
  * of all requests (W: mean latency, f: hazards of the active server a
- * second).  Proxy thread only.
- */
+ * second).  Proxy thread only. */
 #ifndef TAILOR_PROXY_STATS_LEDGER_H
 #define TAILOR_PROXY_STATS_LEDGER_H
 

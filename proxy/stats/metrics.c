@@ -1,14 +1,10 @@
-/*
- * metrics.c: counting.  The text of the counters is written in proxy/admin/.
- */
+/* metrics.c: counting.  The text of the counters is written in proxy/admin/. */
 #include "proxy/stats/metrics.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "base/array.h"
 #include "http/writer.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 void
 metrics_init(struct metrics *m)

@@ -1,13 +1,11 @@
-/*
- * metrics.h: what the proxy counts, from one table.
+/* metrics.h: what the proxy counts, from one table.
  *
  * The room stats/ owns what is counted and remembered of requests and hedges:
- * metrics, what hedging cost (ledger.h), the last ten minutes (recent.h).  Rooms
- * above add to it; proxy/admin/ writes it out.
+ * metrics, what hedging cost (ledger.h), the last ten minutes (recent.h).
+ * Rooms above add to it; proxy/admin/ writes it out.
  *
  * The table makes the struct and the Prometheus text.
- * Proxy thread only: plain integers.
- */
+ * Proxy thread only: plain integers. */
 #ifndef TAILOR_PROXY_STATS_METRICS_H
 #define TAILOR_PROXY_STATS_METRICS_H
 
@@ -15,106 +13,68 @@
 #include "hedging/hedging.h"
 #include "http/http.h"
 #include "proxy/stats/distribution.h"
-#include "talechain/events/hazard.h"
 
-/* Plain counters: field, metric name, label ("" none) and value, meaning. */
+/* Plain counters: field, metric name, label ("" none) and value. */
 #define METRICS_COUNTERS(X)                                                    \
-	X(connections, "tailor_connections_total", "", "",                     \
-	    "Client connections accepted.")                                    \
+	X(connections, "tailor_connections_total", "", "")                     \
 	X(rejected_limit, "tailor_connections_rejected_total", "reason",       \
-	    "limit", "Client connections closed at once.")                     \
+	    "limit")                                                           \
 	X(rejected_descriptors, "tailor_connections_rejected_total", "reason", \
-	    "descriptors", "")                                                 \
+	    "descriptors")                                                     \
 	X(rejected_memory, "tailor_connections_rejected_total", "reason",      \
-	    "memory", "")                                                      \
+	    "memory")                                                          \
 	X(rejected_address, "tailor_connections_rejected_total", "reason",     \
-	    "per_address", "")                                                 \
+	    "per_address")                                                     \
 	X(rejected_half_open, "tailor_connections_rejected_total", "reason",   \
-	    "half_open", "")                                                   \
+	    "half_open")                                                       \
 	X(rejected_untrusted, "tailor_connections_rejected_total", "reason",   \
-	    "untrusted", "")                                                   \
+	    "untrusted")                                                       \
 	X(rejected_proxy_header, "tailor_connections_rejected_total",          \
-	    "reason", "proxy_header", "")                                      \
-	X(keepalive_reuse, "tailor_keepalive_reuse_total", "", "",             \
-	    "Requests on a connection that had carried one before.")           \
-	X(request_bytes, "tailor_request_bytes_total", "", "",                 \
-	    "Body bytes received from clients.")                               \
-	X(response_bytes, "tailor_response_bytes_total", "", "",               \
-	    "Bytes written to clients.")                                       \
-	X(aborts_head, "tailor_client_aborts_total", "phase", "head",          \
-	    "Clients that left before they were answered.")                    \
-	X(aborts_body, "tailor_client_aborts_total", "phase", "body", "")      \
-	X(aborts_waiting, "tailor_client_aborts_total", "phase", "waiting",    \
-	    "")                                                                \
-	X(aborts_response, "tailor_client_aborts_total", "phase", "response",  \
-	    "")                                                                \
-	X(timeouts_head, "tailor_client_timeouts_total", "phase", "head",      \
-	    "Clients that took too long.")                                     \
-	X(timeouts_body, "tailor_client_timeouts_total", "phase", "body", "")  \
-	X(timeouts_rate, "tailor_client_timeouts_total", "phase", "body_rate", \
-	    "")                                                                \
-	X(timeouts_tunnel, "tailor_client_timeouts_total", "phase", "tunnel",  \
-	    "")                                                                \
-	X(timeouts_write, "tailor_client_timeouts_total", "phase", "write",    \
-	    "")                                                                \
-	X(truncated, "tailor_response_truncated_total", "", "",                \
-	    "Responses cut short after their first byte was sent.")            \
-	X(queue_timeouts, "tailor_queue_timeouts_total", "", "",               \
-	    "Requests that waited too long for a server.")                     \
-	X(overflowed, "tailor_queue_overflows_total", "", "",                  \
-	    "Requests sent to the standby because they waited long.")          \
-	X(moved, "tailor_requests_moved_total", "", "",                        \
-	    "Requests taken back from a server that had not seen them.")       \
-	X(asides, "tailor_slots_returned_total", "", "",                       \
-	    "Attempts over a second old whose slot others waited for.")        \
-	X(table_full, "tailor_table_full_total", "", "",                       \
-	    "Requests refused because too many were in flight.")               \
-	X(hedges_won, "tailor_hedges_won_total", "", "",                       \
-	    "Hedges whose response the client got.")                           \
-	X(hedges_lost, "tailor_hedges_lost_total", "", "",                     \
-	    "Hedges that the first attempt beat.")                             \
-	X(hedges_compared, "tailor_hedge_responses_compared_total", "", "",    \
-	    "Hedged requests whose two responses were both read whole.")       \
+	    "reason", "proxy_header")                                          \
+	X(keepalive_reuse, "tailor_keepalive_reuse_total", "", "")             \
+	X(request_bytes, "tailor_request_bytes_total", "", "")                 \
+	X(response_bytes, "tailor_response_bytes_total", "", "")               \
+	X(aborts_head, "tailor_client_aborts_total", "phase", "head")          \
+	X(aborts_body, "tailor_client_aborts_total", "phase", "body")          \
+	X(aborts_waiting, "tailor_client_aborts_total", "phase", "waiting")    \
+	X(aborts_response, "tailor_client_aborts_total", "phase", "response")  \
+	X(timeouts_head, "tailor_client_timeouts_total", "phase", "head")      \
+	X(timeouts_body, "tailor_client_timeouts_total", "phase", "body")      \
+	X(timeouts_rate, "tailor_client_timeouts_total", "phase", "body_rate") \
+	X(timeouts_tunnel, "tailor_client_timeouts_total", "phase", "tunnel")  \
+	X(timeouts_write, "tailor_client_timeouts_total", "phase", "write")    \
+	X(truncated, "tailor_response_truncated_total", "", "")                \
+	X(queue_timeouts, "tailor_queue_timeouts_total", "", "")               \
+	X(overflowed, "tailor_queue_overflows_total", "", "")                  \
+	X(moved, "tailor_requests_moved_total", "", "")                        \
+	X(asides, "tailor_slots_returned_total", "", "")                       \
+	X(table_full, "tailor_table_full_total", "", "")                       \
+	X(hedges_won, "tailor_hedges_won_total", "", "")                       \
+	X(hedges_lost, "tailor_hedges_lost_total", "", "")                     \
+	X(hedges_compared, "tailor_hedge_responses_compared_total", "", "")    \
 	X(differ_status, "tailor_hedge_response_mismatch_total", "part",       \
-	    "status",                                                          \
-	    "Of those, different ones, by the first part that differed: "      \
-	    "status, length or body.  Servers may be out of step.")            \
+	    "status")                                                          \
 	X(differ_length, "tailor_hedge_response_mismatch_total", "part",       \
-	    "length", "")                                                      \
-	X(differ_body, "tailor_hedge_response_mismatch_total", "part", "body", \
-	    "")                                                                \
-	X(both_failed, "tailor_hedges_both_failed_total", "", "",              \
-	    "Hedged requests that no server answered.")                        \
-	X(stale, "tailor_stale_connections_total", "", "",                     \
-	    "Kept connections that ended instead of bringing a response.")     \
-	X(tunnels, "tailor_tunnels_total", "", "",                             \
-	    "Upgrades to WebSocket that servers agreed to.")                   \
-	X(interims, "tailor_interim_responses_total", "result", "forwarded",   \
-	    "1xx responses of servers, 100 left out.")                         \
+	    "length")                                                          \
+	X(differ_body, "tailor_hedge_response_mismatch_total", "part", "body") \
+	X(both_failed, "tailor_hedges_both_failed_total", "", "")              \
+	X(stale, "tailor_stale_connections_total", "", "")                     \
+	X(tunnels, "tailor_tunnels_total", "", "")                             \
+	X(interims, "tailor_interim_responses_total", "result", "forwarded")   \
 	X(interims_dropped, "tailor_interim_responses_total", "result",        \
-	    "dropped", "")                                                     \
-	X(pushbacks, "tailor_pushbacks_total", "", "",                         \
-	    "Responses that asked for no second attempts for a while.")        \
-	X(swaps, "tailor_swaps_total", "", "",                                 \
-	    "Changes of the active server.")                                   \
-	X(storms, "tailor_storms_total", "", "",                               \
-	    "Times that hedging stopped because swaps came too fast.")         \
-	X(losers_complete, "tailor_losers_total", "result", "drained",         \
-	    "Responses thrown away because another one won.")                  \
-	X(losers_failed, "tailor_losers_total", "result", "failed", "")        \
-	X(losers_timeout, "tailor_losers_total", "result", "timeout", "")      \
-	X(slow_unexamined, "tailor_slow_unexamined_total", "", "",             \
-	    "Slow requests the analysis had no room for.")                     \
-	X(reloads_done, "tailor_config_reload_total", "result", "done",        \
-	    "Reloads of the configuration.")                                   \
-	X(reloads_failed, "tailor_config_reload_total", "result", "failed",    \
-	    "")                                                                \
-	X(analyze, "tailor_analyze_requests_total", "", "",                    \
-	    "TaleChain analyze requests answered.")                            \
-	X(local_denied, "tailor_talechain_denied_total", "", "",               \
-	    "TaleChain requests from addresses that may not.")                 \
-	X(collectors_refused, "tailor_metrics_denied_total", "", "",           \
-	    "Requests at metrics.listen from addresses that may not.")
+	    "dropped")                                                         \
+	X(pushbacks, "tailor_pushbacks_total", "", "")                         \
+	X(swaps, "tailor_swaps_total", "", "")                                 \
+	X(storms, "tailor_storms_total", "", "")                               \
+	X(losers_complete, "tailor_losers_total", "result", "drained")         \
+	X(losers_failed, "tailor_losers_total", "result", "failed")            \
+	X(losers_timeout, "tailor_losers_total", "result", "timeout")          \
+	X(slow_unexamined, "tailor_slow_unexamined_total", "", "")             \
+	X(reloads_done, "tailor_config_reload_total", "result", "done")        \
+	X(reloads_failed, "tailor_config_reload_total", "result", "failed")    \
+	X(analyze, "tailor_analyze_requests_total", "", "")                    \
+	X(local_denied, "tailor_talechain_denied_total", "", "")               \
+	X(collectors_refused, "tailor_metrics_denied_total", "", "")
 
 /* Counts by reason, as they come up. */
 struct metrics_reasons {
@@ -126,7 +86,7 @@ struct metrics_reasons {
 };
 
 struct metrics {
-#define METRICS_X(field, name, label, value, help) uint64_t field;
+#define METRICS_X(field, name, label, value) uint64_t field;
 	METRICS_COUNTERS(METRICS_X)
 #undef METRICS_X
 	uint64_t slow;	      /* over slow.target, examined or not */
@@ -138,7 +98,8 @@ struct metrics {
 	uint64_t hazard_ns[HEDGING_SERVERS][HAZARD_KIND_COUNT];
 	struct instant hazard_since[HEDGING_SERVERS][HAZARD_KIND_COUNT];
 	uint64_t methods[HTTP_METHOD_OTHER + 1];   /* requests, by method */
-	uint64_t swap_reason[HEDGE_TRIGGER_COUNT]; /* FIRST: operator */
+	uint64_t swap_reason[HEDGE_TRIGGER_COUNT]; /* FIRST: none of them */
+	uint64_t swaps_steered;			   /* of FIRST; else operator */
 	uint64_t both_hazard_ns;		   /* every server was in one */
 	struct instant both_since;
 	uint64_t hazards_active; /* begun on the active server, acted upon */

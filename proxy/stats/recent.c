@@ -1,6 +1,4 @@
-/*
- * recent.c: rings of ten-second slices and of hazards.
- */
+/* recent.c: rings of ten-second slices and of hazards. */
 #include "proxy/stats/recent.h"
 
 int64_t

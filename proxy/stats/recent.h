@@ -1,17 +1,10 @@
-/*
- * recent.h: the last ten minutes, for people who look at a page.
+/* recent.h: the last ten minutes, for people who look at a page.
  *
  * The proxy thread notes what happens in a few small rings; the live page shows
- * a copy.  Cost: some 20 KiB, and a few additions per request.
- */
+ * a copy.  Cost: some 20 KiB, and a few additions per request. */
 #ifndef TAILOR_PROXY_STATS_RECENT_H
 #define TAILOR_PROXY_STATS_RECENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "talechain/events/hazard.h"
 
 #define RECENT_SLICES 60

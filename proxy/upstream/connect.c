@@ -1,4 +1,9 @@
-#include "proxy/upstream/connect.h"
+/* connect.c: making a connection to a server, by connection.c alone.
+ *
+ * One that cannot be made for a reason that passes (a full backlog, no
+ * descriptor left) is tried again until proxy.connect_timeout; connection.h
+ * says how often, and why only one of a server at a time.  Proxy thread only.
+ */
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,22 +1,17 @@
-/*
- * connection.c: connections to the servers: pooled, drained, closed.
+/* connection.c: connections to the servers: pooled, drained, closed.
  *
  * Each connection is in the list of its state at its server; a closed one keeps
  * its memory for the next connection.  connect.c makes connections; what
- * travels on one is in exchange.c.
- */
+ * travels on one is in exchange.c. */
 #include "proxy/upstream/connection.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "proxy/net/socket.h"
-#include "proxy/upstream/connect.h"
 #include "proxy/upstream/exchange.h"
 #include "proxy/upstream/response_diff.h"
-#include "proxy/upstream/upstream.h"
 
 static void on_connection_readable(evutil_socket_t fd, short what, void *user);
 static void on_connection_writable(evutil_socket_t fd, short what, void *user);

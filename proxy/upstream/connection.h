@@ -1,5 +1,4 @@
-/*
- * connection.h: one connection to a server, and the pool of them.
+/* connection.h: one connection to a server, and the pool of them.
  *
  * A connection carries one request at a time and never pipelines.  Its user (an
  * attempt of a client's request, a health probe, a warm-up request) hands it
@@ -20,29 +19,24 @@
  * that are let in together as the last places of a backlog, all but one are
  * open at our end only, until the kernel has sent our request again.)
  *
- * Proxy thread only.  After warm-up nothing is allocated: closed connections are
- * kept for the next connection.
- */
+ * Proxy thread only.  After warm-up nothing is allocated: closed connections
+ * are kept for the next connection. */
 #ifndef TAILOR_PROXY_UPSTREAM_CONNECTION_H
 #define TAILOR_PROXY_UPSTREAM_CONNECTION_H
 
 #include "proxy/upstream/upstream.h"
 
-/*
- * connection_get(server, ops, user, reuse, out):
- * An idle connection to a server (most recently used first), or a new one,
+/* An idle connection to a server (most recently used first), or a new one,
  * which may be connected already (state BUSY; connected() is not called then)
  * or be so later.  Neither a full backlog nor a lack of descriptors is an
  * error: it is tried again until proxy.connect_timeout.
- * Returns 0, -ENOMEM, or the negative errno with which the server refused.
- */
+ * Returns 0, -ENOMEM, or the negative errno with which the server refused. */
 int connection_get(struct server *server, const struct exchange_ops *ops,
     void *user, enum connection_reuse reuse, struct connection **out);
 
-/*
- * From now on the exchange may last so long; then it ends with TIMEOUT.  For
- * users that have no deadline of their own.  Between connection_get and _send.
- */
+/* From now on the exchange may last so long; then it ends with TIMEOUT.  For
+ * users that have no deadline of their own.  Between connection_get and
+ * _send. */
 void exchange_limit(struct connection *u, int64_t limit_ns);
 
 /* The response is to be compared with another one: it is this side's.  After
@@ -86,11 +80,9 @@ uint64_t exchange_taken_bytes(const struct connection *u);
 /* Whether any byte of the request was handed to the kernel. */
 bool exchange_written(const struct connection *u);
 
-/*
- * The user has no more interest.  Drains what was written, drops what was
- * not; callbacks are not called any more, and nothing of the user's is
- * referred to any more.
- */
+/* The user has no more interest.  Drains what was written, drops what was not;
+ * callbacks are not called any more, and nothing of the user's is referred to
+ * any more. */
 void
 exchange_detach(struct connection *u, uint64_t request_id, bool client_left);
 

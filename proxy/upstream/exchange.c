@@ -1,5 +1,4 @@
-/*
- * exchange.c: one request and its response on a connection.
+/* exchange.c: one request and its response on a connection.
  *
  * Writing: head, the attempt's own lines and body go out in one call.
  * Reading: the socket is read into a block of the pool; a head is scanned,
@@ -9,21 +8,16 @@
  * it goes on in, and a packet the less the fuller they are.
  * A callback may detach or close the connection, and the struct may even carry
  * another exchange when it returns, so the code compares the exchange's serial
- * number after each callback before it goes on.
- */
+ * number after each callback before it goes on. */
 #include "proxy/upstream/exchange.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
 
-#include "http/upgrade.h"
-#include "proxy/net/body_blocks.h"
 #include "proxy/net/socket.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
-#include "proxy/upstream/upstream.h"
 
 #define INTERIMS_READ_MAX 64	/* 1xx heads before an answer */
 #define EARLY_NS NS_PER_S	/* no keep-alive timeout is that short */

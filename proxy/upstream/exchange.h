@@ -1,14 +1,12 @@
-/*
- * exchange.h: what connection.c and exchange.c share.
+/* exchange.h: what connection.c and exchange.c share.
  *
  * A connection is a connection; an exchange is the one request and response
  * under way on it.  connection.c opens, pools, drains and closes connections;
- * exchange.c writes the request and reads the response.  Private to them.
- */
+ * exchange.c writes the request and reads the response.  Private to them. */
 #ifndef TAILOR_PROXY_UPSTREAM_EXCHANGE_H
 #define TAILOR_PROXY_UPSTREAM_EXCHANGE_H
 
-#include "proxy/upstream/connection.h"
+#include "proxy/upstream/upstream.h"
 
 /* Register or drop an event of the socket; does nothing if it is so. */
 void connection_want_read(struct connection *u, bool want);
@@ -29,5 +27,26 @@ void exchange_lost(struct connection *u, bool orderly, const char *why);
 
 /* The socket is readable: read and act on it.  Likewise. */
 void exchange_read(struct connection *u);
+
+/* --- making a connection (connect.c) ----------------------------------- */
+
+/* Try once.  0: connected (BUSY), or to be tried again; else the errno with
+ * which it was refused. */
+int connect_try(struct connection *u);
+
+/* What a connection in state CONNECTING does when its socket is writable, and
+ * when its timer fires.  Calls its user; it may be gone afterwards. */
+void connect_writable(struct connection *u);
+void connect_timer(struct connection *u, bool forced);
+
+/* Give the turn to connect to those of a server that wait for it. */
+void connect_next(void *server);
+
+/* In connection.c: into another state's list; no socket any more; a new
+ * socket's events; a limit from now on. */
+void connection_move(struct connection *u, enum connection_state state);
+void connection_shut(struct connection *u);
+void connection_watch(struct connection *u);
+void connection_arm(struct connection *u, int64_t timeout_ns);
 
 #endif

@@ -1,5 +1,4 @@
-/*
- * health.c: asking a server that is in service whether it is well.
+/* health.c: asking a server that is in service whether it is well.
  *
  * A standby gets no requests, so nothing else would show that it stopped
  * answering.  A check that fails counts only if no pause of the server
@@ -8,9 +7,7 @@
  * not take the service away.
  *
  * Costs one connection per interval: a kept one could be stale, and would
- * count as a failure of the server.
- */
-#include "proxy/upstream/health.h"
+ * count as a failure of the server. */
 
 #include "base/log.h"
 #include "proxy/upstream/connection.h"

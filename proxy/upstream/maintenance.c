@@ -1,5 +1,4 @@
-/*
- * maintenance.c: taking a server out of service and back, and restarting it, so
+/* maintenance.c: taking a server out of service and back, and restarting it, so
  * that no request notices.
  *
  * The server first hands its role to the other one (a switch: requests in
@@ -9,15 +8,12 @@
  *
  * While one server is restarted the other one is alone, and a collection of
  * its would be a pause for all.  So a restart first lets it serve with
- * this one ready behind it, and begins when it has just collected.
- */
-#include "proxy/upstream/maintenance.h"
+ * this one ready behind it, and begins when it has just collected. */
 
 #include <errno.h>
 
 #include "base/log.h"
 #include "proxy/upstream/connection.h"
-#include "proxy/upstream/health.h"
 #include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 

@@ -1,15 +1,12 @@
-/*
- * replay.c: copies of finished requests, written and remembered.
- */
+/* replay.c: copies of finished requests, written and remembered. */
 #include "proxy/upstream/replay.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/path_pattern.h"
-#include "http/slice.h"
 #include "http/writer.h"
 
 int
@@ -29,19 +26,15 @@ replay_table_fini(struct replay_table *t)
 const char *
 replay_refusal_name(enum replay_refusal refusal)
 {
-	switch (refusal) {
-	case REPLAY_BODY:
-		return "body";
-	case REPLAY_CREDENTIALS:
-		return "credentials";
-	case REPLAY_EXCLUDED:
-		return "excluded";
-	case REPLAY_PATH:
-		return "path";
-	case REPLAY_SIZE:
-		return "size";
-	}
-	return "";
+	static const char *const names[] = {
+	    [REPLAY_BODY] = "body",
+	    [REPLAY_CREDENTIALS] = "credentials",
+	    [REPLAY_EXCLUDED] = "excluded",
+	    [REPLAY_PATH] = "path",
+	    [REPLAY_SIZE] = "size",
+	};
+
+	return NAME_IN(names, refusal);
 }
 
 /* --- what may be copied --------------------------------------------------- */

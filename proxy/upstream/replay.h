@@ -1,5 +1,4 @@
-/*
- * replay.h: finished requests that are remembered, so that copies of them warm
+/* replay.h: finished requests that are remembered, so that copies of them warm
  * a restarted server up and keep a standby warm.
  *
  * What may be sent twice now is not what may be sent again later.  Remembered
@@ -13,8 +12,7 @@
  * A request is kept in the place that its method and target hash to, so they
  * are distinct by these and the newest replaces another.  Cost: a hash of the
  * request line for each request, and one walk over the fields for each that is
- * new.  Proxy thread only.
- */
+ * new.  Proxy thread only. */
 #ifndef TAILOR_PROXY_UPSTREAM_REPLAY_H
 #define TAILOR_PROXY_UPSTREAM_REPLAY_H
 
@@ -61,13 +59,10 @@ void replay_table_fini(struct replay_table *t);
 /* "credentials"; static. */
 const char *replay_refusal_name(enum replay_refusal refusal);
 
-/*
- * replay_write(c, head, out, capacity, refusal):
- * Write the copy of a request.
+/* Write the copy of a request.
  *   head  as http_write_request made it, or an earlier copy: lines, each with
  *         its CRLF, no empty one
- * Returns the length, or -1 with *refusal set: it must not be copied.
- */
+ * Returns the length, or -1 with *refusal set: it must not be copied. */
 int replay_write(const struct config *c, struct slice head, char *out,
     size_t capacity, enum replay_refusal *refusal);
 

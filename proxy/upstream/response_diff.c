@@ -1,18 +1,13 @@
-/*
- * response_diff.c: status, length and a hash of two responses, compared.
+/* response_diff.c: status, length and a hash of two responses, compared.
  *
  * The hash takes eight bytes at a time, wherever the pieces that they come in
- * are cut.  It is not keyed: servers are not expected to deceive.
- */
+ * are cut.  It is not keyed: servers are not expected to deceive. */
 #include "proxy/upstream/response_diff.h"
 
-#include <assert.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "hedging/hedging.h"
 
 /* What was read of one response. */
 struct print {

@@ -1,5 +1,4 @@
-/*
- * response_diff.h: whether both servers answered a hedged request alike.
+/* response_diff.h: whether both servers answered a hedged request alike.
  *
  * Two servers of one service that are out of step are worse than a slow one,
  * and only Tailor sees both responses.  Each exchange of a hedged request adds
@@ -7,12 +6,9 @@
  * The request and its exchanges end in any order; the last one to leave
  * compares, if both responses were whole, and counts.  Requests that are not
  * hedged have no comparison and pay for a pointer that is NULL.  Fields of the
- * head are not compared.  Proxy thread only.
- */
+ * head are not compared.  Proxy thread only. */
 #ifndef TAILOR_PROXY_UPSTREAM_RESPONSE_DIFF_H
 #define TAILOR_PROXY_UPSTREAM_RESPONSE_DIFF_H
-
-#include <stdint.h>
 
 #include "proxy/net/buffer.h"
 #include "proxy/stats/metrics.h"
@@ -20,13 +16,10 @@
 struct comparison;	     /* opaque */
 #define COMPARISON_BYTES 128 /* on the heap, while it is needed */
 
-/*
- * compare_new(m, request, limit_bytes):
- * A comparison, with one party, the request; NULL when there is no memory.
+/* A comparison, with one party, the request; NULL when there is no memory.
  *   m            borrowed: what is found is counted there
  *   request      its id, for the log
- *   limit_bytes  longer responses are not compared
- */
+ *   limit_bytes  longer responses are not compared */
 struct comparison *
 compare_new(struct metrics *m, uint64_t request, uint64_t limit_bytes);
 

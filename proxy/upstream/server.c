@@ -1,23 +1,18 @@
-/*
- * server.c: finding out whether a server answers, and warming it up.
+/* server.c: finding out whether a server answers, and warming it up.
  *
  * A server that is not known to answer is probed every 50 ms: by connecting,
  * and if a health path is configured by asking for it.  A restarted server
  * is given recent requests of clients again, at the pace that the policy
- * sets, before it may serve clients.
- */
+ * sets, before it may serve clients. */
 
 #include "proxy/upstream/server.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "proxy/upstream/connection.h"
-#include "proxy/upstream/upstream.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
 #define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */

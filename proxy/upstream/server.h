@@ -1,7 +1,5 @@
-/*
- * server.h: one of the two servers as the proxy sees it: its connections,
- * its health, its warm-up, and how it is started and stopped.
- */
+/* server.h: one of the two servers as the proxy sees it: its connections, its
+ * health, its warm-up, and how it is started and stopped. */
 #ifndef TAILOR_PROXY_UPSTREAM_SERVER_H
 #define TAILOR_PROXY_UPSTREAM_SERVER_H
 
@@ -30,10 +28,8 @@ void server_lost(struct server *s);
 /* Ask whether warm-up requests are due, and send them. */
 void server_warm(struct server *s);
 
-/*
- * Ask a server that is in service whether it responds: by its health target,
- * or a copy of a recent request.  True if one is under way.
- */
+/* Ask a server that is in service whether it responds: by its health target, or
+ * a copy of a recent request.  True if one is under way. */
 bool server_ask(struct server *s);
 
 /* Open a connection to a standby for a later swap, by such a request; one that
@@ -45,5 +41,59 @@ void server_responded(struct server *s, int64_t latency_ns);
 
 /* An exchange failed without an answer: count, and doubt the server. */
 void server_failed(struct server *s, enum exchange_end end);
+
+/* --- all servers (servers.c) ------------------------------------------- */
+
+/* Set up the servers of up->config and begin to look for them.  The borrowed
+ * members are set.  0 or -errno; upstream_fini also after that. */
+int upstream_init(struct upstream *up);
+
+/* Close all connections. */
+void upstream_fini(struct upstream *up);
+
+/* See what each server does.  Every tick. */
+void upstream_tick(struct upstream *up, struct instant now);
+
+/* --- a standby, kept ready to take over -------------------------------- */
+
+/* See that a standby is there, ask where only that can show that it is well
+ * again, and keep connections of it open, as many as there were requests in
+ * flight lately.  Every tick (standby.c). */
+void standby_tick(struct server *s, struct instant now);
+
+/* --- asking one in service whether it is well -------------------------- */
+
+void health_init(struct server *s);
+/* Check again after the configured interval. */
+void health_arm(struct server *s);
+void health_stop(struct server *s);
+
+/* --- one that stopped responding --------------------------------------- */
+
+/* Look how long the server has been silent.  Every tick. */
+void silence_tick(struct server *s, struct instant now);
+
+/* --- out of service, and back ------------------------------------------ */
+
+/*
+ * server_drain(s, force), server_restart(s, force):
+ * Take it out of service once the other one is active, and wait for its
+ * requests; restart: then end its program, start it, and serve again.
+ *   force  also if there is no other server that is ready, and without
+ *          waiting for the other one's next collection
+ * Return 0 when that is begun, or -EBUSY: no other is ready; -EALREADY: it is
+ * under way; -ENOTSUP (restart): we did not launch it.
+ */
+int server_drain(struct server *s, bool force);
+int server_restart(struct server *s, bool force);
+
+/* Back into service.  0, or -EALREADY, or -EBUSY in the middle of a restart. */
+int server_return(struct server *s);
+
+/* Go on as far as possible.  Every tick. */
+void maintenance_tick(struct server *s, struct instant now);
+
+/* What a server still has to do. */
+void server_rest(const struct server *s, struct server_rest *out);
 
 #endif

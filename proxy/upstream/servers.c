@@ -1,14 +1,7 @@
-/*
- * servers.c: the tick of each server, and what it logs.
- */
-#include "proxy/upstream/servers.h"
+/* servers.c: the tick of each server, and what it logs. */
 
 #include "base/log.h"
-#include "proxy/upstream/health.h"
-#include "proxy/upstream/maintenance.h"
 #include "proxy/upstream/server.h"
-#include "proxy/upstream/silence.h"
-#include "proxy/upstream/standby.h"
 
 static int
 server_begin(struct upstream *up, unsigned i)

@@ -1,5 +1,4 @@
-/*
- * standby.c: what a standby needs so that it can take over at any moment.
+/* standby.c: what a standby needs so that it can take over at any moment.
  *
  * At a swap all requests in flight go to it at once.  Were each to need a new
  * connection, they would fill the server's backlog (50 by default in a JDK),
@@ -10,10 +9,8 @@
  *
  * A server that gets no requests shows neither that it is gone nor that it is
  * well again.  When it ends an idle connection, and once a second where it has
- * none, one is opened to see whether it still listens, and closed.  Where only a
- * response could show something (hedging_probe_wanted) it is asked.
- */
-#include "proxy/upstream/standby.h"
+ * none, one is opened to see whether it still listens, and closed.  Where only
+ * a response could show something (hedging_probe_wanted) it is asked. */
 
 #include <errno.h>
 

@@ -1,23 +1,14 @@
-/*
- * upstream.h: the servers of the service: their connections, exchanges on them,
+/* upstream.h: the servers of the service: their connections, exchanges on them,
  * their health, and taking them out of service and back.
  *
  * The room above hands it messages (connection.h) and carries out what the
  * policy wants when a server's state changes.  It knows neither clients nor
  * requests: what it needs of them it asks through struct upstream_events.
- * Proxy thread only.
- */
+ * Proxy thread only. */
 #ifndef TAILOR_PROXY_UPSTREAM_UPSTREAM_H
 #define TAILOR_PROXY_UPSTREAM_UPSTREAM_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-#include <sys/queue.h>
-#include <sys/types.h>
-
-#include "config/config.h"
 #include "hedging/hedging.h"
-#include "http/http.h"
 #include "proxy/net/loop.h"
 #include "proxy/net/message.h"
 #include "proxy/stats/distribution.h"
@@ -164,7 +155,7 @@ struct connection {
 
 TAILQ_HEAD(connection_list, connection);
 
-/* Whether it sends anything (silence.h). */
+/* Whether it sends anything (silence.c). */
 struct silence {
 	uint64_t reads;	       /* seen at the last look */
 	struct instant since;  /* when the present silence began */
@@ -187,8 +178,7 @@ enum child_state {
 	CHILD_WAITING,	/* ended; restarted when restart_timer fires */
 };
 
-/*
- * What an operator wants of a server (maintenance.c):
+/* What an operator wants of a server (maintenance.c):
  *
  *   IN_SERVICE --drain--> DRAIN_PENDING --other active--> DRAINING
  *     ^   ^                    |                            |   |
@@ -198,8 +188,7 @@ enum child_state {
  *                     ^                                         |
  *                     +--- exited --- STOPPING <---- restart ---+
  *
- * From DRAINING to STOPPING the policy takes it for down.
- */
+ * From DRAINING to STOPPING the policy takes it for down. */
 enum maintenance {
 	IN_SERVICE,
 	DRAIN_PENDING,	/* to be drained; still active */

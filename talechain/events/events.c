@@ -1,16 +1,12 @@
-/*
- * events.c: the names of events, arguments, causes and hazards.
+/* events.c: the names of events, arguments, causes and hazards.
  *
  * Lookup of a type is by binary search, because numbers are sparse; the list
- * is in order of its numbers, which a test checks.
- */
+ * is in order of its numbers, which a test checks. */
 #include "talechain/events/events.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 #include "talechain/events/hazard.h"
 
 struct event_name {
@@ -116,9 +112,9 @@ static bool
 value_find(const struct event_name *e, unsigned n, const char **name,
     size_t *length, struct place *out)
 {
-	unsigned i, bits, left;
+	unsigned bits, left;
 
-	for (i = 0; e != NULL && i < 4; i++) {
+	for (unsigned i = 0; e != NULL && i < 4; i++) {
 		left = 64;
 		for (*name = e->argument[i]; **name != '\0'; left -= bits) {
 			*length = strcspn(*name, ":/");

@@ -1,33 +1,24 @@
-/*
- * events.h: the names of events, their arguments, causes and rates.
+/* events.h: the names of events, their arguments, causes and rates.
  *
  * This room owns the vocabulary: one table for each list in talechain.h and
  * hazard.h, so that a number, its name and its arguments are written down
- * once.  Pure lookups of static text; any room and any thread may call.
- */
+ * once.  Pure lookups of static text; any room and any thread may call. */
 #ifndef TAILOR_TALECHAIN_EVENTS_EVENTS_H
 #define TAILOR_TALECHAIN_EVENTS_EVENTS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "talechain/talechain.h"
 
-/*
- * talechain_event_request(event, request):
- * Whether the event's type names a request, and which one.
- */
+/* Whether the event's type names a request, and which one. */
 bool
 talechain_event_request(const struct talechain_event *event, uint64_t *request);
 
 /* The same of its latency_ns: how long it took, ending at its stamp. */
 bool talechain_event_latency(const struct talechain_event *event, uint64_t *ns);
 
-/*
- * talechain_argument(event, n, out):
- * The n-th named value of an event, n = 0, 1, ...; packed arguments
- * ("a:8/b") come apart.  False when there are no more.
- */
+/* The n-th named value of an event, n = 0, 1, ...; packed arguments ("a:8/b")
+ * come apart.  False when there are no more. */
 struct talechain_value {
 	char name[24];
 	uint64_t value;

@@ -1,13 +1,9 @@
-/*
- * hazard.h: the beginning or end of a time in which a server cannot respond.
+/* hazard.h: the beginning or end of a time in which a server cannot respond.
  *
  * The profiler makes them, the hedging policy acts on them, the proxy
- * carries them between the two and counts them.
- */
+ * carries them between the two and counts them. */
 #ifndef TAILOR_TALECHAIN_EVENTS_HAZARD_H
 #define TAILOR_TALECHAIN_EVENTS_HAZARD_H
-
-#include <stdint.h>
 
 #include "base/instant.h"
 

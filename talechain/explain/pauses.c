@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 
 /* The interval that is open for one server and kind. */
 struct open_pause {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 #include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
 #include "talechain/explain/slice.h"

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 #include "talechain/explain/explainer.h"
 
 /* Stamps of one switch may differ by that. */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 #include "talechain/explain/explainer.h"
 
 /* Between two stamps of one switch or wake-up. */

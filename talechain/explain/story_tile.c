@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 #include "talechain/explain/explainer.h"
 
 #define NO_CLAIM SIZE_MAX

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 
 #define ANCHOR_NS 1000 /* length of a slice made for an arrow */
 #define INSIDE_NS 2    /* a slice shorter than this has no inside */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/xml.h"
+#include "base/text.h"
 
 static int
 is_plain(unsigned char c)

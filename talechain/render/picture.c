@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 
 #define FOLD_SHARE 0.6
 #define FOLD_REST 0.1 /* of what is not folded stays on each side */

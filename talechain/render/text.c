@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 #include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/explain/tale_struct.h"

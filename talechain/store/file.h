@@ -1,7 +1,5 @@
-/*
- * file.h: one file of the store: made, read back, appended to.
- * Private to this room.
- */
+/* file.h: one file of the store: made, read back, appended to.  Private to this
+ * room. */
 #ifndef TAILOR_TALECHAIN_STORE_FILE_H
 #define TAILOR_TALECHAIN_STORE_FILE_H
 
@@ -23,19 +21,15 @@ struct store_file {
 /* Of "0000000000000001.tales"; false if it is no such name. */
 bool store_file_number(const char *name, uint64_t *number);
 
-/*
- * Make an empty file with that number; directory is a descriptor, or -1 for
- * anonymous memory.  0 or a negative errno.
- */
+/* Make an empty file with that number; directory is a descriptor, or -1 for
+ * anonymous memory.  0 or a negative errno. */
 int store_file_make(
     struct store_file *f, int directory, uint64_t number, const char *boot_id);
 
-/*
- * Open an existing one and read it whole (up to bytes_max).  *text is owned
- * by the caller: all its bytes, of which *length.  0, -EPROTO not a regular
- * file of ours, or a negative errno.  A file of another version is not clean
- * and has *length 0.
- */
+/* Open an existing one and read it whole (up to bytes_max).  *text is owned by
+ * the caller: all its bytes, of which *length.  0, -EPROTO not a regular file
+ * of ours, or a negative errno.  A file of another version is not clean and has
+ * *length 0. */
 int store_file_open(struct store_file *f, int directory, uint64_t number,
     uint64_t bytes_max, const char *boot_id, uint8_t **text, size_t *length);
 

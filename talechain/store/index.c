@@ -1,9 +1,6 @@
 #include "talechain/store/index.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 

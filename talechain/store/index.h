@@ -1,10 +1,8 @@
-/*
- * index.h: which tales the store has: by id, and in order of time.
+/* index.h: which tales the store has: by id, and in order of time.
  * Private to this room.
  *
  * Cost: about 900 bytes a tale; finding one by id is a hash, walking by time
- * is a loop over pointers.
- */
+ * is a loop over pointers. */
 #ifndef TAILOR_TALECHAIN_STORE_INDEX_H
 #define TAILOR_TALECHAIN_STORE_INDEX_H
 

@@ -1,15 +1,8 @@
-/*
- * pack.c: a tale as bytes, and back.
+/* pack.c: a tale as bytes, and back.
  *
  * One function walks a tale's fields for both directions: what is written
- * and what is read cannot disagree.  The first failure sticks.
- */
+ * and what is read cannot disagree.  The first failure sticks. */
 #include "talechain/store/pack.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "talechain/explain/tale_struct.h"
 

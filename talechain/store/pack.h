@@ -1,5 +1,4 @@
-/*
- * pack.h: a tale as bytes, and back.
+/* pack.h: a tale as bytes, and back.
  *
  * Every number is a varint (seven bits a byte, lowest first; signed ones
  * zigzag), every text a length and its bytes, every event a difference to the
@@ -8,32 +7,23 @@
  *
  * Reading is of hostile input: whatever the bytes are, it ends, stays inside
  * them and gives a tale that slicing could have given, or an error.  Private
- * to this room.
- */
+ * to this room. */
 #ifndef TAILOR_TALECHAIN_STORE_PACK_H
 #define TAILOR_TALECHAIN_STORE_PACK_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "talechain/store/store.h"
-#include "talechain/timeline/timeline.h"
 
 struct packed {
 	uint8_t *at; /* owned; free() it */
 	size_t length;
 };
 
-/*
- * tale_pack(out, t, s):
- * Append the tale and its summary.  out->at may be NULL or bytes that
- * begin the same buffer (they stay).  Returns 0 or -ENOMEM (out unchanged).
- */
+/* Append the tale and its summary.  out->at may be NULL or bytes that begin the
+ * same buffer (they stay).  Returns 0 or -ENOMEM (out unchanged). */
 int tale_pack(
     struct packed *out, const struct tale *t, const struct tale_summary *s);
 
 /*
- * tale_unpack(out, s, bytes, length):
  *   out  receives the tale, for tale_free; or NULL: only the summary is
  *        wanted, and the events are not read
  *   s    receives the summary; its times, ids and texts are in range

@@ -1,5 +1,4 @@
-/*
- * record.h: records in a file of the store.  Private to this room.
+/* record.h: records in a file of the store.  Private to this room.
  *
  *  0      4       8               16                          56     64
  *  +------+-------+---------------+---------------------------+------+
@@ -16,8 +15,7 @@
  *
  * crc is CRC-32C of the record from byte 8 on.  bytes is the whole record,
  * packed what of it is the tale; the rest is zero.  Numbers are in the
- * machine's byte order (on another one the magic does not match).
- */
+ * machine's byte order (on another one the magic does not match). */
 #ifndef TAILOR_TALECHAIN_STORE_RECORD_H
 #define TAILOR_TALECHAIN_STORE_RECORD_H
 
@@ -52,11 +50,8 @@ uint32_t crc32c(const void *bytes, size_t length);
  * bytes is a multiple of 8 and the padding is zero. */
 void record_seal(struct record_header *h, uint32_t bytes, uint32_t packed);
 
-/*
- * record_at(bytes, length, h):
- * Whether a good record begins at bytes, of which length are there; *h is a
- * copy of its header.
- */
+/* Whether a good record begins at bytes, of which length are there; *h is a
+ * copy of its header. */
 _Bool record_at(const uint8_t *bytes, size_t length, struct record_header *h);
 
 #endif

@@ -1,24 +1,16 @@
-/*
- * store.c: the files of the store and their records.
+/* store.c: the files of the store and their records.
  *
  * Files are kept open, the newest is appended to.  A file ends at a sixteenth
- * of the bound (so that dropping one costs few tales), with the machine's
- * boot, or when its end is torn.  Reading one back goes from record to
- * record; where there is no good one, it goes on at the next place that looks
- * like one.
- */
+ * of the bound (so that dropping one costs few tales), with the machine's boot,
+ * or when its end is torn.  Reading one back goes from record to record; where
+ * there is no good one, it goes on at the next place that looks like one. */
 #include "talechain/store/store.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/rundir.h"
+#include "base/file.h"
 #include "talechain/explain/tale_struct.h"
 #include "talechain/store/file.h"
 #include "talechain/store/index.h"

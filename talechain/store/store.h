@@ -1,5 +1,4 @@
-/*
- * store.h: the tales of slow requests, kept in files.
+/* store.h: the tales of slow requests, kept in files.
  *
  * This room owns the directory of kept tales; the analysis thread calls it.
  * An append-only set of files in a directory of its own (0700, files 0600),
@@ -13,17 +12,11 @@
  * process at a time (a lock says so), and nothing is synced, so a power cut
  * may cost the last seconds.
  *
- * Calls read and write files and may wait for a disk.  One thread at a time.
- */
+ * Calls read and write files and may wait for a disk.  One thread at a time. */
 #ifndef TAILOR_TALECHAIN_STORE_STORE_H
 #define TAILOR_TALECHAIN_STORE_STORE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "talechain/explain/story.h"
-#include "talechain/timeline/timeline.h"
 
 struct tale_store; /* opaque */
 
@@ -77,23 +70,17 @@ struct tale_store_options {
 	unsigned keep;	       /* most tales, 1 .. 65536 */
 };
 
-/*
- * tale_store_open(out, options):
- * Returns 0; -EBUSY another process has it; -EINVAL out of range; or a
- * negative errno of mkdir, open or read.  The directory is made, with those
- * above it that are missing.  Free with tale_store_close.
- */
+/* Returns 0; -EBUSY another process has it; -EINVAL out of range; or a negative
+ * errno of mkdir, open or read.  The directory is made, with those above it
+ * that are missing.  Free with tale_store_close. */
 int tale_store_open(
     struct tale_store **out, const struct tale_store_options *options);
 void tale_store_close(struct tale_store **sp);
 
-/*
- * tale_store_add(s, t, summary):
- * Keep a tale.  One of the same request that is there already is replaced.
+/* Keep a tale.  One of the same request that is there already is replaced.
  * Returns 0; -EFBIG it alone is more than a quarter of the bound; -ENOMEM; or
  * the negative errno of a write that failed, after which the store is as
- * before.
- */
+ * before. */
 int tale_store_add(struct tale_store *s, const struct tale *t,
     const struct tale_summary *summary);
 
@@ -101,10 +88,8 @@ int tale_store_add(struct tale_store *s, const struct tale *t,
 const struct tale_summary *
 tale_store_find(const struct tale_store *s, const char *external_id);
 
-/*
- * Read the newest tale with that id.  0, -ENOENT, -ENOMEM, -EPROTO its record
- * is damaged, or another negative errno.  Free with tale_free.
- */
+/* Read the newest tale with that id.  0, -ENOENT, -ENOMEM, -EPROTO its record
+ * is damaged, or another negative errno.  Free with tale_free. */
 int tale_store_load(
     struct tale_store *s, const char *external_id, struct tale **out);
 
@@ -115,10 +100,8 @@ struct tale_filter {
 	const char *path;      /* the target's up to "?"; NULL: any */
 };
 
-/*
- * The next older tale that passes the filter, or NULL.  *at is 0 at first and is
- * moved on; an add in between ends the walk's validity.
- */
+/* The next older tale that passes the filter, or NULL.  *at is 0 at first and
+ * is moved on; an add in between ends the walk's validity. */
 const struct tale_summary *tale_store_next(
     const struct tale_store *s, const struct tale_filter *filter, unsigned *at);
 

@@ -1,16 +1,12 @@
-/*
- * cursor.c: the observer's end of one channel.
+/* cursor.c: the observer's end of one channel.
  *
  * Reads only the next slot.  While there is nothing new that is one load from
  * one cache line; head is read only after having been overtaken or when a slot
  * stays half-written.  The channel's memory belongs to another process that
  * may be broken or malicious: its header is judged from one copy, slots are
  * copied before they are used, and no value from it is used as an address or a
- * loop bound.  ring.h has the rules of the ring.
- */
+ * loop bound.  ring.h has the rules of the ring. */
 #include "talechain/timeline/cursor.h"
-
-#include <errno.h>
 
 #include "talechain/timeline/ring.h"
 
@@ -72,16 +68,14 @@ cursor_reject(struct talechain_cursor *c, uint64_t value)
 	c->refused = value;
 }
 
-/*
- * The next slot is half-written.  Give it up if head moved beyond it long ago
+/* The next slot is half-written.  Give it up if head moved beyond it long ago
  * (its writer, or a nested one, went on).  A writer that was merely preempted
  * in mid-slot delays only its own ring, so wait for it.
  *
  * The order matters: a reader that sees head beyond the next event also sees
  * this one complete, if it ever was.  So the slot is loaded again after head;
  * otherwise a writer that wakes up between the two loads would lose a good
- * event.
- */
+ * event. */
 static bool
 cursor_abandon(struct talechain_cursor *c, struct instant now)
 {

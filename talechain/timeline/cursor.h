@@ -1,14 +1,11 @@
-/*
- * cursor.h: reading one channel.
+/* cursor.h: reading one channel.
  *
  * The observer only.  Everything read from a channel is hostile: values are
- * copied, then judged.
- */
+ * copied, then judged. */
 #ifndef TAILOR_TALECHAIN_TIMELINE_CURSOR_H
 #define TAILOR_TALECHAIN_TIMELINE_CURSOR_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/instant.h"
 #include "talechain/talechain.h"
@@ -23,14 +20,11 @@ struct talechain_cursor {
 	uint64_t refused;  /* the last of them */
 };
 
-/*
- * talechain_cursor_init(c, channel, bytes):
- * Start reading a mapped channel at its oldest event; what its ring has
+/* Start reading a mapped channel at its oldest event; what its ring has
  * already overwritten is counted as lost at once.
  *   bytes  of the mapping; it must not shrink while the cursor is used (for
  *          memory of another process: a memfd sealed with F_SEAL_SHRINK)
- * Returns 0 or -EPROTO (not ready, or magic, version, sizes or head wrong).
- */
+ * Returns 0 or -EPROTO (not ready, or magic, version, sizes or head wrong). */
 int talechain_cursor_init(struct talechain_cursor *c,
     const struct talechain_channel *channel, size_t bytes);
 
@@ -40,9 +34,7 @@ enum talechain_take {
 	TALECHAIN_TAKE_LOST, /* *lost events were overwritten; take again */
 };
 
-/*
- * talechain_take(c, out, lost, now):
- * Take the next event; *out is whole with OK and undefined otherwise, *lost
+/* Take the next event; *out is whole with OK and undefined otherwise, *lost
  * is set with LOST.  Touches one cache line when there is none.
  * A slot left half-written for over 1 ms while the writer went on is
  * skipped and counted in abandoned.  The observer only.  Bounded work.
@@ -50,17 +42,13 @@ enum talechain_take {
  * Every event is counted once: taken + lost + abandoned == next, always,
  * whatever the writer does; and when an honest writer is done, next == head.
  * An impossible sequence number (of another slot, or 2^40 events ahead) is
- * counted in rejected and the cursor stays where it is.
- */
+ * counted in rejected and the cursor stays where it is. */
 enum talechain_take talechain_take(struct talechain_cursor *c,
     struct talechain_event *out, uint64_t *lost, struct instant now);
 
-/*
- * talechain_cursor_end(c):
- * The writer is gone and talechain_take has returned NONE: count what it had
+/* The writer is gone and talechain_take has returned NONE: count what it had
  * begun and never finished as abandoned.  Returns how many that were (0 or 1
- * for an honest single writer).
- */
+ * for an honest single writer). */
 uint64_t talechain_cursor_end(struct talechain_cursor *c);
 
 #endif

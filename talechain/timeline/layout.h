@@ -1,5 +1,4 @@
-/*
- * layout.h: the bytes of a timeline stream's file.
+/* layout.h: the bytes of a timeline stream's file.
  *
  *  0       4   6   8       12      16       24       32       72
  *  +-------+---+---+-------+-------+--------+--------+--------+----+-----+
@@ -11,13 +10,9 @@
  *
  * slt = bytes of a slot, pid = the writer's.  Everything but head is constant
  * before the file gets its name, so a process that can open it sees a whole
- * header.  Private to timeline.c (the writer) and reader.c.
- */
+ * header.  Private to timeline.c (the writer) and reader.c. */
 #ifndef TAILOR_TALECHAIN_TIMELINE_LAYOUT_H
 #define TAILOR_TALECHAIN_TIMELINE_LAYOUT_H
-
-#include <stddef.h>
-#include <stdint.h>
 
 #include "talechain/timeline/timeline.h"
 

@@ -1,11 +1,9 @@
-/*
- * reader.c: following the timeline stream.
+/* reader.c: following the timeline stream.
  *
  * A reader maps the file read-only and keeps its own position; the writer
  * does not know it exists.  The file is hostile input: its header is judged
  * from one copy made with pread, the size of the file is checked against it
- * before mapping, and slots are copied before they are used (ring.h).
- */
+ * before mapping, and slots are copied before they are used (ring.h). */
 #include "talechain/timeline/timeline.h"
 
 #include <errno.h>

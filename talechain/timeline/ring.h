@@ -1,5 +1,4 @@
-/*
- * ring.h: reading a ring whose slots carry sequence numbers.
+/* ring.h: reading a ring whose slots carry sequence numbers.
  *
  * Channels and the timeline stream are the same kind of ring: entry i lies in
  * slot i mod slots, whose first word is 2*i+1 while it is being written and
@@ -15,15 +14,13 @@
  * are at least those of that entry); the acquire fence keeps the fields' loads
  * before the second load of seq (so a newer field means a newer seq).  See
  * H.-J. Boehm, "Can Seqlocks Get Along With Programming Language Memory
- * Models?", MSPC 2012.
- */
+ * Models?", MSPC 2012. */
 #ifndef TAILOR_TALECHAIN_TIMELINE_RING_H
 #define TAILOR_TALECHAIN_TIMELINE_RING_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /* No ring lives for longer than this many entries: 22 years at 100 M/s. */
 #define RING_INDEX_MAX (UINT64_C(1) << 56)
@@ -66,11 +63,9 @@ ring_judge(uint64_t seq, uint64_t next, uint64_t slots)
 	return RING_LAPPED;
 }
 
-/*
- * Where to go on after RING_LAPPED: a quarter of the ring behind the oldest
+/* Where to go on after RING_LAPPED: a quarter of the ring behind the oldest
  * entry, so as not to be overtaken again at once.  The slot holds entry i, so
- * an honest head is within i+1 .. i+slots; any other is bent into that.
- */
+ * an honest head is within i+1 .. i+slots; any other is bent into that. */
 static inline uint64_t
 ring_resume(uint64_t seq, uint64_t head, uint64_t slots)
 {
@@ -90,10 +85,8 @@ ring_seq(const void *slot)
 	return __atomic_load_n((const RING_WORD *)slot, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Copy a slot of n words whose sequence number was seq.  False: the writer
- * came by meanwhile and out is worthless.
- */
+/* Copy a slot of n words whose sequence number was seq.  False: the writer came
+ * by meanwhile and out is worthless. */
 static inline bool
 ring_copy(uint64_t *out, const void *slot, size_t n, uint64_t seq)
 {

@@ -1,25 +1,18 @@
-/*
- * timeline.c: the writer's end of the timeline stream.
+/* timeline.c: the writer's end of the timeline stream.
  *
  * One file of shared memory, one writer, slots with sequence numbers
  * (ring.h).  The file is prepared under another name and linked into place,
  * so a reader sees either a whole stream or the one before.  Its writer keeps
  * it locked (flock): a file without a lock was left by a writer that is gone,
  * and is replaced; one with a lock stays.  Memory is allocated and mapped once;
- * appending is a dozen stores.  Nothing survives a reboot.
- */
+ * appending is a dozen stores.  Nothing survives a reboot. */
 #include "talechain/timeline/timeline.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdlib.h>
 #include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "talechain/timeline/layout.h"
@@ -34,11 +27,9 @@ generation_make(void)
 	return (uint64_t)instant_wall_now_ns();
 }
 
-/*
- * Give fd its size for good.  On tmpfs this also takes the memory now, so
- * that a full file system is an error here and no SIGBUS later.  hugetlbfs
- * wants whole huge pages: *bytes is rounded up.
- */
+/* Give fd its size for good.  On tmpfs this also takes the memory now, so that
+ * a full file system is an error here and no SIGBUS later.  hugetlbfs wants
+ * whole huge pages: *bytes is rounded up. */
 static int
 stream_size_set(int fd, size_t *bytes)
 {
@@ -114,10 +105,8 @@ is_file(const char *path, int fd)
 	       at.st_dev == of.st_dev && at.st_ino == of.st_ino;
 }
 
-/*
- * Remove what a writer that is gone left at path.  0: there may be room now;
- * -EBUSY: its writer lives; or another negative errno.
- */
+/* Remove what a writer that is gone left at path.  0: there may be room now;
+ * -EBUSY: its writer lives; or another negative errno. */
 static int
 stream_clear(const char *path)
 {

@@ -1,19 +1,15 @@
-/*
- * timeline.h: the timeline stream: all events in one order, in shared memory.
+/* timeline.h: the timeline stream: all events in one order, in shared memory.
  *
  * This room owns the two rings that events go through: channels, of which it
  * has the reading end (cursor.h), and the stream, into which the observer
  * copies every event in the order in which it reads them.  The observer is
  * the stream's only writer and never waits for a reader.  Any process may map
  * the stream read-only and follow it; a reader that is overtaken knows how
- * many slots it missed.
- */
+ * many slots it missed. */
 #ifndef TAILOR_TALECHAIN_TIMELINE_TIMELINE_H
 #define TAILOR_TALECHAIN_TIMELINE_TIMELINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/instant.h"
@@ -41,9 +37,7 @@ _Static_assert(offsetof(struct timeline_slot, event) == 32, "timeline slot");
 struct timeline;	/* the writer's end, opaque */
 struct timeline_reader; /* a reader's end, opaque */
 
-/*
- * timeline_new(out, path, slot_log2):
- * Make a stream of 1 << slot_log2 slots (10 .. 24).
+/* Make a stream of 1 << slot_log2 slots (10 .. 24).
  *   path  a file in a memory file system (tmpfs, ramfs, hugetlbfs) to make it
  *         under (mode 0640; one that a writer left that is gone is replaced),
  *         or NULL for an anonymous one
@@ -52,18 +46,15 @@ struct timeline_reader; /* a reader's end, opaque */
  * a store to such a mapping can block for hundreds of milliseconds) or
  * another negative errno of open, fallocate or mmap.  Free with
  * timeline_free, which unlinks the file if it is still ours.  All pages are
- * allocated and mapped now, none later.  Cost: 4 KiB + 96 B * slots.
- */
+ * allocated and mapped now, none later.  Cost: 4 KiB + 96 B * slots. */
 int timeline_new(struct timeline **out, const char *path, unsigned slot_log2);
 void timeline_free(struct timeline **tp);
 
 /* The process that made the stream at path, as it wrote there; 0: unknown. */
 pid_t timeline_owner(const char *path);
 
-/*
- * Append one event.  The observer only: no allocation, lock, system call.
- * Returns the position it got.
- */
+/* Append one event.  The observer only: no allocation, lock, system call.
+ * Returns the position it got. */
 uint64_t
 timeline_append(struct timeline *t, const struct talechain_event *event,
     uint32_t channel, int server, struct instant read);
@@ -71,9 +62,7 @@ timeline_append(struct timeline *t, const struct talechain_event *event,
 /* The position that the next event will get.  Any thread of the process. */
 uint64_t timeline_position(const struct timeline *t);
 
-/*
- * timeline_reader_open(out, path) / timeline_reader_from(out, t):
- * Follow a stream by its file (another process) or in the same process.
+/* Follow a stream by its file (another process) or in the same process.
  * Starts at the oldest slot that is safe to read.
  * Returns 0, -ENOENT no such stream, -EPROTO not a stream of this version or
  * shorter than it says, or a negative errno.  Free with
@@ -82,8 +71,7 @@ uint64_t timeline_position(const struct timeline *t);
  * The file is hostile input: no value in it makes the reader leave the
  * mapping, loop or wait.  But if the file's owner truncates it after it was
  * mapped, reading raises SIGBUS.  Only Tailor's own user can do that (mode
- * 0640), and Tailor never does: a new Tailor makes a new file.
- */
+ * 0640), and Tailor never does: a new Tailor makes a new file. */
 int timeline_reader_open(struct timeline_reader **out, const char *path);
 int timeline_reader_from(struct timeline_reader **out, struct timeline *t);
 void timeline_reader_close(struct timeline_reader **rp);
@@ -104,20 +92,15 @@ enum timeline_read {
 	TIMELINE_READ_LOST, /* overtaken: *lost slots skipped, read again */
 };
 
-/*
- * timeline_read(r, out, lost):
- * Take the next slot.  *out is set with OK, *lost with LOST.  One thread per
+/* Take the next slot.  *out is set with OK, *lost with LOST.  One thread per
  * reader.  Every position passed is counted once: read, or lost.  When
- * overtaken the reader skips ahead to a quarter of the ring behind the
- * oldest slot, so that it is not overtaken again at once.  Bounded work.
- */
+ * overtaken the reader skips ahead to a quarter of the ring behind the oldest
+ * slot, so that it is not overtaken again at once.  Bounded work. */
 enum timeline_read timeline_read(
     struct timeline_reader *r, struct timeline_slot *out, uint64_t *lost);
 
-/*
- * Go to a position, clamped to what still exists and is not about to be
- * overwritten (a sixteenth of the ring).  Returns the new one.
- */
+/* Go to a position, clamped to what still exists and is not about to be
+ * overwritten (a sixteenth of the ring).  Returns the new one. */
 uint64_t timeline_seek(struct timeline_reader *r, uint64_t position);
 
 /* The reader's own position, and the writer's. */

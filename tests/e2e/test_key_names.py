@@ -41,15 +41,16 @@ def test_names(build):
              for path in (ROOT / folder).rglob("*.[ch]")
              for literal in literals(path.read_text())]
     documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"),
-                 *(ROOT / "docs").glob("*.scd")]
+                 *(ROOT / "docs").glob("*.scd"),
+                 *(ROOT / "config").glob("*.txt")]
     texts += [(path, path.read_text().replace("\\_", "_"))
               for path in documents]
     found = [(path.name, m[1] + m[2]) for path, text in texts
              for m in name.finditer(text)]
     assert len(found) > 100
     table = (ROOT / "config/keys.c").read_text().partition("removed_keys")[2]
-    removed = {("keys.c", name.replace("[]", ""))
-               for name in re.findall(r'\{"([^"]+)"', table)}
+    removed = {(file, name.replace("[]", "")) for file in ("keys.c", "keys.txt")
+               for name in re.findall(r'"([^"]+)"', table)}
     wrong = {(path, key) for path, key in set(found) - removed
              if key not in keys and key.rpartition(".")[2] not in FILES}
     assert not wrong

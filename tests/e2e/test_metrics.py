@@ -2,6 +2,7 @@
 numbers that are true."""
 
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -156,6 +157,19 @@ def test_text_format(upstream, tailor):
     families = parse(text)
     assert len(families) > 90
     assert "# {" not in text
+
+
+def test_every_family_is_described():
+    """Also those that are written only now and then."""
+    folder = pathlib.Path(__file__).resolve().parents[2] / "proxy"
+    described = re.findall(r"^(\w+) (?:counter|gauge|histogram|summary)$",
+                           (folder / "admin/metrics.txt").read_text(), re.M)
+    text = "".join(p.read_text() for p in [
+        *folder.glob("admin/metrics_*.c"), folder / "stats/metrics.h"])
+    named = {re.sub("_(bucket|sum|count)$", "", name)
+             for name in re.findall(r'"((?:tailor|process)_\w+)[{" ]', text)}
+    assert len(named) > 150 and named == set(described)
+    assert len(described) == len(set(described))
 
 
 def test_openmetrics_format(upstream, tailor):

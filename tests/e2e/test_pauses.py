@@ -182,6 +182,30 @@ def test_writes_in_all(pair, method, writes):
     t.wait_settled()
 
 
+def test_a_write_is_left_for_the_first_server(pair):
+    # Goal: a kept connection was lost, and the other server is not reached:
+    # the first server, which lives, gets the second write.
+    def handler(request):
+        if len(pair.a.requests) > 2:
+            return response(200, b"again")
+        if request.target in ("/x", b"/x"):
+            pair.b.refuse()
+            request.reset()
+            return b""
+        return response(200, b"ok")
+
+    pair.a.serve(handler)
+    pair.b.serve(lambda _: response(200, b"b", [("Connection", "close")]))
+    t = pair()
+    with t.client() as c:
+        c.get("/warm")
+        c.request("GET", "/x")
+        assert c.response().body == b"again"
+    assert [r.target for r in pair.a.requests][1:] == ["/x", "/x"]
+    pair.b.listen()
+    t.wait_server("b", state="ready")
+
+
 def test_bytes_on_an_idle_connection_are_no_response(pair):
     # Goal: what b sent before the hedge was written is not the hedge's
     # response.  Tailor is stopped while both arrive, so that it sees the

@@ -268,13 +268,17 @@ class Origin:
         self._fillers.clear()
         self._accepting.release()
 
-    def stop(self):
-        """Die: refuse new connections and reset the open ones."""
+    def refuse(self):
+        """Refuse new connections; the open ones stay."""
         try:
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept()
         except OSError:
             pass
         self._listener.close()
+
+    def stop(self):
+        """Die: refuse new connections and reset the open ones."""
+        self.refuse()
         if self._fillers:
             self.accept_again()
         with self._lock:

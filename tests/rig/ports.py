@@ -1,7 +1,11 @@
 """TCP ports of this machine."""
 
+import collections
 import random
 import socket
+
+# Given to a program that may not have bound it yet.
+given = collections.deque(maxlen=2000)
 
 
 def free_port():
@@ -10,7 +14,7 @@ def free_port():
     Not one of the kernel's choice: those are also given to outgoing
     connections, and a client that tries to reach a server which is just being
     restarted can then get the server's own port, connect to itself, and keep
-    the server from starting.
+    the server from starting.  Of one process it is another each time.
     """
     with open("/proc/sys/net/ipv4/ip_local_port_range",
               encoding="ascii") as file:
@@ -23,6 +27,8 @@ def free_port():
                 sock.bind(("127.0.0.1", port))
             except OSError:
                 continue
+        if port not in given:
+            given.append(port)
             return port
     raise AssertionError("no free port outside of the range for outgoing "
                          "connections")

@@ -2,6 +2,7 @@
 //	/			200, the process id
 //	/gc			one System.gc(), then 200
 //	/fill?mb=N		keep N more MiB alive (makes collections longer)
+//	/garbage?kb=N		allocate N KiB that nothing keeps
 //	/wait?ms=N		answer after N ms
 //	POST /count		count one
 //	/counted		how many have been counted
@@ -50,6 +51,14 @@ public final class Server {
 		}
 	}
 
+	/** In pieces that are never humongous. */
+	private static volatile byte[] latest;
+
+	private static void garbage(int kilobytes) {
+		for (int i = 0; i < kilobytes; i += 16)
+			latest = new byte[16 << 10];
+	}
+
 	private static void pause(int milliseconds) {
 		try {
 			Thread.sleep(milliseconds);
@@ -70,6 +79,10 @@ public final class Server {
 		});
 		server.createContext("/fill", exchange -> {
 			fill(number(exchange));
+			answer(exchange);
+		});
+		server.createContext("/garbage", exchange -> {
+			garbage(number(exchange));
 			answer(exchange);
 		});
 		server.createContext("/wait", exchange -> {

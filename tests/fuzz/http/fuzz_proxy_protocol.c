@@ -8,7 +8,7 @@
  *   - more is used than there was, or than a header may have;
  *   - what follows a header changes what was read of it.
  */
-#include "http/proxy_protocol.h"
+#include "http/http.h"
 #include "tests/fuzz/check.h"
 
 #include <stdlib.h>

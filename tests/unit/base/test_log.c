@@ -107,22 +107,21 @@ test_text_line(void **state)
 static void
 test_conversions(void **state)
 {
-	const char *no_end = "abcdef";
 	const char *volatile none = NULL; /* hidden from the compiler */
 	int fd = capture_begin();
 
 	(void)state;
 	errno = ENOENT;
 	log_event(LOG_LEVEL_ERROR, "all",
-	    "d=%d ld=%ld lld=%lld zu=%zu x=%#x u=%5u s=%.*s p=%s g=%g f=%08.3f "
-	    "hhu=%hhu c=%c pc=%% j=%jd t=%td m=\"%m\"",
-	    -1, -2L, -3LL, (size_t)4, 255u, 7u, 3, no_end, none, 0.5, 3.14159,
-	    (unsigned char)200, 'c', (intmax_t)8, (ptrdiff_t)-9);
+	    "d=%d ld=%ld lld=%lld zu=%zu x=%#x u=%05u s=%.3s p=%s g=%g "
+	    "f=%08.3f pc=%% l=%016llx s=%s m=\"%m\"",
+	    -1, -2L, -3LL, (size_t)4, 255u, 7u, "abcdef", none, 0.5, 3.14159,
+	    254ULL, "x.5");
 	assert_int_equal(errno, ENOENT);
 	capture_end(fd);
 	assert_string_equal(event_text("all"),
-	    "all d=-1 ld=-2 lld=-3 zu=4 x=0xff u=7 s=abc p=(null) g=0.5 "
-	    "f=0003.142 hhu=200 c=c pc=% j=8 t=-9 "
+	    "all d=-1 ld=-2 lld=-3 zu=4 x=0xff u=00007 s=abc p=(null) g=0.5 "
+	    "f=0003.142 pc=% l=00000000000000fe s=x.5 "
 	    "m=\"No such file or directory\"\n");
 }
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/rundir.h"
+#include "base/file.h"
 
 static char top[] = "/tmp/tailor-rundir-XXXXXX";
 

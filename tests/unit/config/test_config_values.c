@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "config/units.h"
+#include "config/keys.h"
+#include "talechain/events/hazard.h"
 #include "tests/unit/config/helper.h"
+
+#define TRIGGERS(kind) ((c->hedging.triggers & 1U << HAZARD_##kind) != 0)
 
 static void
 test_defaults(void **state)
@@ -25,15 +28,17 @@ test_defaults(void **state)
 	assert_int_equal(c->listeners, 0);
 	assert_int_equal(c->servers, 0);
 	assert_int_equal(c->hedging.mode, CONFIG_MODE_ACT);
-	assert_true(c->hedging.trigger_gc && c->hedging.trigger_exit);
-	assert_false(c->hedging.trigger_safepoint);
+	assert_true(TRIGGERS(GC) && TRIGGERS(EXIT));
+	assert_false(TRIGGERS(SAFEPOINT));
 	assert_int_equal(c->hedging.body_max_bytes, 65536);
 	assert_true(c->hedging.budget_ratio == 0.10);
 	assert_int_equal(c->hedging.commit_delay_ns, 1000000);
 	assert_int_equal(c->proxy.idle_timeout_ns, 75000000000);
 	assert_int_equal(c->proxy.body_max_bytes, 1 << 30);
-	assert_true(!c->proxy.via && c->proxy.server_timing);
-	assert_false(c->proxy.forwarded || c->proxy.underscore_pass);
+	assert_true(!(c->proxy.add_fields & CONFIG_ADD_VIA) &&
+		    (c->proxy.add_fields & CONFIG_ADD_SERVER_TIMING));
+	assert_false((c->proxy.add_fields & CONFIG_ADD_FORWARDED) ||
+		     (c->proxy.pass_fields & CONFIG_PASS_UNDERSCORED));
 	assert_int_equal(c->hedging.timer_percentile, 99);
 	assert_int_equal(c->hedging.timer_delay_ns, 0);
 	assert_string_equal(c->proxy.cpu, "auto");
@@ -233,16 +238,16 @@ test_a_whole_file(void **state)
 	assert_string_equal(s->cpus, "0-3,8");
 	assert_int_equal(s->stop_timeout_ns, 2500000000);
 	assert_string_equal(c->server[1].name, "b");
-	assert_true(c->hedging.trigger_safepoint);
-	assert_false(c->hedging.trigger_gc || c->hedging.trigger_exit);
+	assert_true(TRIGGERS(SAFEPOINT));
+	assert_false(TRIGGERS(GC) || TRIGGERS(EXIT));
 	assert_int_equal(c->hedging.allow_rules, 2);
 	assert_string_equal(c->hedging.allow[1], "PUT /a/**");
 	assert_int_equal(c->hedging.commit_delay_ns, 250000);
 	assert_int_equal(c->hedging.body_max_bytes, 1000);
 	assert_int_equal(c->hedging.timer_delay_ns, 500000);
 	assert_int_equal(c->hedging.timer_percentile, 0);
-	assert_true(c->proxy.via);
-	assert_false(c->proxy.server_timing);
+	assert_true((c->proxy.add_fields & CONFIG_ADD_VIA));
+	assert_false((c->proxy.add_fields & CONFIG_ADD_SERVER_TIMING));
 	assert_string_equal(c->proxy.cpu, "3");
 	assert_int_equal(c->proxy.networks, 4);
 	assert_int_equal(c->proxy.trust[0].address[0], 10);
@@ -310,17 +315,20 @@ test_set(void **state)
 	assert_string_equal(c->server[0].env[1], "B=2=3");
 	assert_string_equal(c->server[1].env[0], "A=1 2");
 	assert_int_equal(c->hedging.mode, CONFIG_MODE_WATCH);
-	assert_false(c->hedging.trigger_gc);
-	assert_true(c->hedging.trigger_safepoint);
+	assert_false(TRIGGERS(GC));
+	assert_true(TRIGGERS(SAFEPOINT));
 	assert_string_equal(c->hedging.allow[0], "POST /a,b");
 	assert_true(c->hedging.budget_ratio == 0.25);
 	assert_int_equal(c->warmup.field_names, 2);
 	assert_string_equal(c->warmup.fields[1], "X-Tenant");
 	assert_int_equal(c->warmup.exclude_patterns, 1);
 	assert_string_equal(c->warmup.exclude[0], "/admin/**");
-	assert_true(c->proxy.websocket && c->proxy.forwarded);
-	assert_true(c->proxy.server_timing && !c->proxy.via);
-	assert_true(c->proxy.underscore_pass && !c->proxy.trailers_pass);
+	assert_true(
+	    c->proxy.websocket && (c->proxy.add_fields & CONFIG_ADD_FORWARDED));
+	assert_true((c->proxy.add_fields & CONFIG_ADD_SERVER_TIMING) &&
+		    !(c->proxy.add_fields & CONFIG_ADD_VIA));
+	assert_true((c->proxy.pass_fields & CONFIG_PASS_UNDERSCORED) &&
+		    !(c->proxy.pass_fields & CONFIG_PASS_TRAILERS));
 	assert_int_equal(c->hedging.timer_percentile, 95);
 	assert_int_equal(c->server[1].jvm, CONFIG_JVM_USDT);
 	assert_string_equal(c->server[1].libjvm, "/a/libjvm.so");

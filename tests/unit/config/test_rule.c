@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "config/field.h"
 #include "config/rule.h"
 
 #define LIKE                                                             \

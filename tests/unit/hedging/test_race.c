@@ -179,6 +179,25 @@ static const struct scenario failures[] = {
 	"ready; start a 0\n"
 	"ended a 0 failed unwritten => try 1; start a 1 failure\n"
 	"ended a 1 failed unwritten => restart"},
+    {"T7 the other was not reached: the first gets the write that is left",
+	"ready; start a 0\n"
+	"ended a 0 failed => try 1; start a 1 failure\n"
+	"ended a 1 failed unwritten => try 0; ? inflight 1 => 0\n"
+	"start a 0 failure; head a 1 200; commit a 1 => yes"},
+    {"T7 but once", "ready; start a 0\n"
+		    "ended a 0 failed => try 1; start a 1 failure\n"
+		    "ended a 1 failed unwritten => try 0; start a 0 failure\n"
+		    "ended a 1 failed unwritten => give up"},
+    {"T7 not after both writes, for an unsafe one, or without a client",
+	"ready; start a 0; rewrite a => yes; start b 0; start c 0\n"
+	"view b unsafe; ended a 0 failed => give up\n"
+	"ended b 0 failed => give up\n"
+	"ended c 0 failed => try 1; start c 1 failure; view c gone\n"
+	"ended c 1 failed unwritten => give up"},
+    {"T7 nor to a server that is gone",
+	"ready; start a 0\n"
+	"ended a 0 failed => try 1; start a 1 failure; down 0\n"
+	"ended a 1 failed unwritten => give up"},
     {"T7 refused by both, and its client has left",
 	"ready; start a 0\n"
 	"ended a 0 failed unwritten => try 1; start a 1 failure; view a gone\n"

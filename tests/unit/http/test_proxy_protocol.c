@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/proxy_protocol.h"
+#include "http/http.h"
 
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
 

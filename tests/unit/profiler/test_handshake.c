@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/handshake.h"
+#include "profiler/channel.h"
 
 static int
 parse(const char *text, struct handshake *h)

@@ -16,7 +16,6 @@
 
 #include "base/permission.h"
 #include "profiler/runtimes/probes.h"
-#include "profiler/runtimes/symbol.h"
 
 #define NOBODY 65534
 #define COLLECTIONS 20

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "proxy/net/body_blocks.h"
 #include "proxy/net/buffer.h"
 
 #define MODEL_MAX (1 << 20)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/instant.h"
+#include "proxy/stats/metrics.h"
 
 static uint64_t seed = 88172645463325252u;
 
@@ -58,6 +59,33 @@ test_seconds(void **state)
 }
 
 static void
+test_every_family_is_described(void **state)
+{
+	/* goal: several lines become one, a sentence's end keeps two spaces */
+	struct exposition e;
+
+	(void)state;
+	exposition_init(&e, false);
+#define METRICS_X(field, name, label, value)        \
+	exposition_family(&e, name);                \
+	e.text.at[e.text.length] = '\0';            \
+	assert_null(strstr(e.text.at, " untyped")); \
+	e.text.length = 0;
+	METRICS_COUNTERS(METRICS_X)
+#undef METRICS_X
+	exposition_family(&e, "tailor_hedge_response_mismatch_total");
+	assert_text(&e,
+	    "# HELP tailor_hedge_response_mismatch_total Of those, different "
+	    "ones, by the first part that differed: status, length or body.  "
+	    "Servers may be out of step.\n"
+	    "# TYPE tailor_hedge_response_mismatch_total counter\n");
+	exposition_fini(&e);
+}
+
+#define SWAPS "Changes of the active server.\n"
+#define SWAPS_MOST "tailor_swaps_total 18446744073709551615\n"
+
+static void
 test_samples(void **state)
 {
 	/* goal: labels, none, one or two; a counter's family by format */
@@ -66,20 +94,24 @@ test_samples(void **state)
 	(void)state;
 	for (int open = 0; open < 2; open++) {
 		exposition_init(&e, open == 1);
-		exposition_counter(&e, "a_total", "Words.", UINT64_MAX);
-		assert_text(
-		    &e, open ? "# HELP a Words.\n# TYPE a counter\n"
-			       "a_total 18446744073709551615\n"
-			     : "# HELP a_total Words.\n# TYPE a_total counter\n"
-			       "a_total 18446744073709551615\n");
-		exposition_sample(&e, "b", LABELS({"x", "y"}), 0);
+		exposition_counter(&e, "tailor_swaps_total", UINT64_MAX);
+		assert_text(&e,
+		    open ? "# HELP tailor_swaps " SWAPS
+			   "# TYPE tailor_swaps counter\n" SWAPS_MOST
+			 : "# HELP tailor_swaps_total " SWAPS
+			   "# TYPE tailor_swaps_total counter\n" SWAPS_MOST);
+		e.name = "b";
+		exposition_sample(&e, LABELS({"x", "y"}), 0);
 		exposition_sample_ns(
-		    &e, "b", LABELS({"x", "y"}, {"z", "w"}), 1500000000);
+		    &e, LABELS({"x", "y"}, {"z", "w"}), 1500000000);
 		assert_text(&e, "b{x=\"y\"} 0\nb{x=\"y\",z=\"w\"} 1.5\n");
-		exposition_gauge(&e, "g", "W.", 0.25);
-		exposition_gauge(&e, "h", "W.", -1);
-		assert_text(&e, "# HELP g W.\n# TYPE g gauge\ng 0.25\n"
-				"# HELP h W.\n# TYPE h gauge\nh -1\n");
+		/* A family before the last one; one that is not described. */
+		exposition_gauge(&e, "tailor_channels", 0.25);
+		exposition_gauge(&e, "h", -1);
+		assert_text(&e, "# HELP tailor_channels Channels open.\n"
+				"# TYPE tailor_channels gauge\n"
+				"tailor_channels 0.25\n"
+				"# HELP h\n# TYPE h untyped\nh -1\n");
 		exposition_end(&e);
 		assert_text(&e, open ? "# EOF\n" : "");
 		exposition_fini(&e);
@@ -129,14 +161,16 @@ test_histograms(void **state)
 	bare = naive(&d, "");
 	full = naive(&d, "s=\"a\",k=\"b\"");
 	exposition_init(&e, false);
-	exposition_histogram(&e, "h", NULL, &d, NULL);
+	e.name = "h";
+	exposition_histogram(&e, NULL, &d, NULL);
 	assert_text(&e, bare);
 	exposition_init(&many, false);
+	many.name = "h";
 	for (unsigned i = 0; i < 1000; i++) {
 		size_t before = many.text.length;
 
 		exposition_histogram(
-		    &many, "h", LABELS({"s", "a"}, {"k", "b"}), &d, NULL);
+		    &many, LABELS({"s", "a"}, {"k", "b"}), &d, NULL);
 		assert_false(many.text.failed);
 		assert_int_equal(many.text.length - before, strlen(full));
 		assert_memory_equal(many.text.at + before, full, strlen(full));
@@ -170,7 +204,8 @@ test_exemplars(void **state)
 		char labels[129];
 
 		exposition_init(&e, open == 1);
-		exposition_histogram(&e, "h", NULL, &d, exemplar);
+		e.name = "h";
+		exposition_histogram(&e, NULL, &d, exemplar);
 		text_put(&e.text, "", 1);
 		assert_int_equal(
 		    strstr(e.text.at, "\nh_bucket{le=\"0.005\"} 1 # "
@@ -191,6 +226,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_seconds),
+	    cmocka_unit_test(test_every_family_is_described),
 	    cmocka_unit_test(test_samples),
 	    cmocka_unit_test(test_histograms),
 	    cmocka_unit_test(test_exemplars),

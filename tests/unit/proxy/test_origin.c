@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/client/origin.h"
+#include "proxy/client/peer.h"
 
 static const struct http_limits limits = {
     .head_max = 16384,

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/instant.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "tailorctl/plain.h"
 
 #define ROUNDS 20000

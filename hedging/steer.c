@@ -1,0 +1,497 @@
+/* steer.c: phases, orders and forecasts; see steer.h for what it is for. */
+#include "hedging/steer.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "hedging/policy.h"
+
+#define GROWTH_NS (100 * NS_PER_MS) /* one period of growth */
+#define PART_FIRST 0.90
+#define PART_MIN 0.5
+#define PART_MAX 0.95
+#define PART_MISS 0.05 /* S6: taken off for a miss */
+#define PART_GAIN 0.01 /* S1: added after PART_SWAPS without one */
+#define PART_SWAPS 20
+#define PART_IDLE 0.5 /* S8: a swap is free */
+#define IDLE_NS (100 * NS_PER_MS)
+#define FRESH_PART 0.3 /* less is as good as collected */
+/* Of capacity, before one collection was seen.  G1's limit moves. */
+#define FULL_EXACT 0.95
+#define FULL_GUESS 0.8
+#define FULL_MIN 0.1 /* a collection that came before says nothing of full */
+#define TICK_NS (10 * NS_PER_MS)
+#define SWAP_MIN_NS (250 * NS_PER_MS) /* S7 */
+#define REST_NS (10 * NS_PER_S)
+#define DRAIN_MAX_NS (2 * NS_PER_S)   /* S3 */
+#define COLLECT_MAX_NS (3 * NS_PER_S) /* S3: then it is TIRED */
+#define AGAIN_NS (10 * NS_PER_S)
+#define TURN_FIRST_NS (200 * NS_PER_MS)
+
+const char *
+steer_phase_name(enum steer_phase phase)
+{
+	static const char *const name[] = {
+	    "off", "active", "draining", "collecting", "fresh", "tired"};
+
+	return NAME_IN(name, phase);
+}
+
+const char *
+steer_missing_text(enum steer_missing missing)
+{
+	static const char *const text[] = {
+#define STEER_X(symbol, text) text,
+	    STEER_MISSING(STEER_X)
+#undef STEER_X
+	};
+
+	return NAME_IN(text, missing);
+}
+
+const char *
+steer_miss_name(enum steer_miss miss)
+{
+	static const char *const name[] = {
+#define STEER_X(symbol, name) name,
+	    STEER_MISSES(STEER_X)
+#undef STEER_X
+	};
+
+	return NAME_IN(name, miss);
+}
+
+void
+steer_init(struct steer *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->part = PART_FIRST;
+	st->turn_ns = TURN_FIRST_NS;
+}
+
+static void
+phase_set(struct steer_server *s, enum steer_phase phase, struct instant now)
+{
+	s->phase = phase;
+	s->since = now;
+}
+
+/* --- what is full, and when it will be ----------------------------------- */
+
+/* The least that was used when it collected by itself, bytes. */
+static double
+full_bytes(const struct steer_server *s)
+{
+	double part = s->heap.exact ? FULL_EXACT : FULL_GUESS;
+	uint64_t known = s->fulls < STEER_FULLS ? s->fulls : STEER_FULLS;
+
+	for (uint64_t i = 0; i < known; i++)
+		if (i == 0 || s->full[i] < part)
+			part = s->full[i];
+	return part * (double)s->heap.capacity;
+}
+
+double
+steer_used(const struct steer *st, unsigned server)
+{
+	const struct steer_server *s = &st->server[server];
+
+	if (!s->heap.known || s->heap.capacity == 0)
+		return -1;
+	return (double)s->heap.used / full_bytes(s);
+}
+
+/* The active one's growth, bytes a ns: the mean of the known periods, and what
+ * to expect at most. */
+static void
+rates(const struct steer *st, double *mean, double *most)
+{
+	uint64_t sum = 0, max = 0;
+	unsigned periods = 0;
+
+	for (unsigned i = 0; i < STEER_GROWTHS; i++) {
+		sum += st->growth[i];
+		periods += st->growth[i] > 0;
+		if (st->growth[i] > max)
+			max = st->growth[i];
+	}
+	*mean = periods == 0 ? 0 : (double)sum / (periods * (double)GROWTH_NS);
+	*most = (double)max / (double)GROWTH_NS;
+	if (*most < 2 * *mean)
+		*most = 2 * *mean;
+}
+
+/* The largest step in which it was seen to grow: how coarse the counter is. */
+static uint64_t
+step_max(const struct steer *st)
+{
+	uint64_t max = 0;
+
+	for (unsigned i = 0; i < STEER_GROWTHS; i++)
+		if (st->step[i] > max)
+			max = st->step[i];
+	return max;
+}
+
+int64_t
+steer_left_ns(const struct steer *st)
+{
+	const struct steer_server *s = &st->server[st->active];
+	double mean, most, room;
+
+	rates(st, &mean, &most);
+	if (!s->heap.known || mean <= 0)
+		return -1;
+	room = st->part * full_bytes(s) - (double)s->heap.used;
+	if (room <= 0)
+		return 0;
+	return room / mean < 3600.0 * (double)NS_PER_S ? (int64_t)(room / mean)
+						       : 3600 * NS_PER_S;
+}
+
+/* Whether there is time for work that takes turns of the other server. */
+static bool
+has_time(const struct steer *st, int turns)
+{
+	int64_t left_ns = steer_left_ns(st);
+
+	return left_ns < 0 || left_ns > turns * st->turn_ns;
+}
+
+/* S1, S8. */
+static bool
+near_full(const struct steer *st, const struct hedging *h, struct instant now)
+{
+	const struct steer_server *s = &st->server[h->active];
+	double part = st->part, full = full_bytes(s), mean, most, lead;
+
+	if (!s->heap.known || s->heap.capacity == 0)
+		return false;
+	if (instant_since(now, st->busy) >= IDLE_NS)
+		part = PART_IDLE;
+	if ((double)s->heap.used >= part * full)
+		return true;
+	rates(st, &mean, &most);
+	lead = (double)(2 * TICK_NS) +
+	       2.0 * (double)h->server[h->active].latency_p99_ns;
+	return full - (double)s->heap.used <=
+	       (double)step_max(st) + most * lead;
+}
+
+/* --- what is seen ----------------------------------------------------------- */
+
+static void
+growth_turn(struct steer *st, struct instant now)
+{
+	if (instant_is_set(st->period) &&
+	    instant_since(now, st->period) < GROWTH_NS)
+		return;
+	st->period = now;
+	st->at = (st->at + 1) % STEER_GROWTHS;
+	st->growth[st->at] = st->step[st->at] = 0;
+}
+
+static void
+grown(struct steer *st, unsigned server, uint64_t bytes)
+{
+	if (server != st->active)
+		return;
+	st->growth[st->at] += bytes;
+	if (bytes > st->step[st->at])
+		st->step[st->at] = bytes;
+}
+
+/* S6: the active one collected by itself. */
+static void
+missed(struct steer *st, const struct hedging *h, unsigned server,
+    enum talechain_cause cause, struct instant now)
+{
+	struct steer_server *s = &st->server[server];
+	unsigned other = policy_other(server);
+	enum steer_miss why = STEER_MISS_FORECAST;
+
+	if (s->phase == STEER_DRAINING && !s->caught)
+		why = STEER_MISS_DRAIN;
+	else if (cause != TALECHAIN_CAUSE_ALLOCATION)
+		why = STEER_MISS_CAUSE;
+	else if (instant_before(now, st->resting_until) ||
+		 h->server[other].state != SERVER_READY)
+		why = STEER_MISS_NOT_READY;
+	else if (s->caught ? s->unprepared
+			   : st->server[other].phase != STEER_FRESH)
+		why = STEER_MISS_LATE;
+	st->missed[why]++;
+	st->since_miss = 0;
+	if (why != STEER_MISS_FORECAST && why != STEER_MISS_DRAIN)
+		return;
+	st->part -= PART_MISS;
+	if (st->part < PART_MIN)
+		st->part = PART_MIN;
+}
+
+/* What was used when it collected by itself, because it was full. */
+static void
+full_learn(struct steer_server *s, enum talechain_cause cause)
+{
+	double part;
+
+	if (s->heap.capacity == 0 || cause != TALECHAIN_CAUSE_ALLOCATION)
+		return;
+	part = (double)s->peak / (double)s->heap.capacity;
+	if (part < FULL_MIN)
+		return;
+	s->full[s->fulls++ % STEER_FULLS] = part < 1 ? part : 1;
+}
+
+/* The order was carried out, or it has collected by itself. */
+static void
+collected(struct steer *st, const struct hedging *h, unsigned server,
+    const struct steer_heap *now_seen, struct instant now)
+{
+	struct steer_server *s = &st->server[server];
+	bool ordered = s->phase == STEER_COLLECTING;
+
+	if (!ordered)
+		full_learn(s, now_seen->cause);
+	s->peak = 0;
+	if (s->phase == STEER_ACTIVE || s->caught ||
+	    (s->phase == STEER_DRAINING && h->server[server].inflight > 0)) {
+		missed(st, h, server, now_seen->cause, now);
+	} else {
+		st->unmet++;
+		st->provoked += ordered;
+	}
+	s->caught = false;
+	if (s->phase == STEER_ACTIVE)
+		return;
+	if (ordered && instant_is_set(st->swapped))
+		st->turn_ns =
+		    (3 * st->turn_ns + instant_since(now, st->swapped)) / 4;
+	phase_set(s, STEER_FRESH, now);
+}
+
+/* Begin with this process: nothing is known of it. */
+static void
+met(struct steer *st, const struct hedging *h, unsigned server,
+    const struct steer_heap *heap, struct instant now)
+{
+	struct steer_server *s = &st->server[server];
+
+	memset(s, 0, sizeof(*s));
+	s->heap = *heap;
+	s->peak = heap->used;
+	phase_set(s, server == h->active ? STEER_ACTIVE : STEER_DRAINING, now);
+}
+
+static void
+look(struct steer *st, const struct hedging *h, unsigned server,
+    const struct steer_heap *heap, struct instant now)
+{
+	struct steer_server *s = &st->server[server];
+
+	if (!s->heap.known || s->phase == STEER_OFF ||
+	    heap->collections < s->heap.collections) {
+		met(st, h, server, heap, now);
+		return;
+	}
+	if (heap->collections != s->heap.collections) {
+		collected(st, h, server, heap, now);
+		s->heap = *heap;
+		return; /* what is used may be from before it */
+	}
+	if (heap->used > s->heap.used)
+		grown(st, server, heap->used - s->heap.used);
+	/* It may have been counted before it was over. */
+	if (heap->used > s->peak || heap->used < s->heap.used)
+		s->peak = heap->used;
+	s->heap = *heap;
+}
+
+/* --- phases ------------------------------------------------------------------- */
+
+static enum steer_missing
+missing(const struct steer *st, const struct hedging *h,
+    const struct steer_heap *heap)
+{
+	if (!st->on)
+		return STEER_MISSING_SWITCHED_OFF;
+	if (!policy_acts(h))
+		return h->limits.servers < HEDGING_SERVERS
+			   ? STEER_MISSING_ALONE
+			   : STEER_MISSING_WATCHING;
+	if (!heap->known)
+		return STEER_MISSING_HEAP;
+	if (heap->concurrent)
+		return STEER_MISSING_CONCURRENT;
+	return heap->way ? STEER_MISSING_NOTHING : STEER_MISSING_WAY;
+}
+
+/* The active one changed, for any reason. */
+static void
+follow(struct steer *st, const struct hedging *h, struct instant now,
+    struct steer_order *order)
+{
+	struct steer_server *old = &st->server[st->active];
+	struct steer_server *s = &st->server[h->active];
+
+	if (st->active == h->active)
+		return;
+	phase_set(old, STEER_DRAINING, now);
+	old->caught =
+	    (h->server[st->active].hazards & policy_bit(HAZARD_GC)) != 0;
+	old->unprepared = s->phase != STEER_FRESH;
+	st->active = h->active;
+	if (s->phase == STEER_COLLECTING)
+		*order = (struct steer_order){STEER_ORDER_STOP, h->active};
+	phase_set(s, STEER_ACTIVE, now);
+}
+
+/* Streams and tunnels, which hold no slot, are not waited for (S3). */
+static bool
+is_empty(const struct hedging_server *s)
+{
+	return s->inflight + s->draining + s->warmup_inflight == 0;
+}
+
+/* S4: only one that is not needed now. */
+static bool
+may_collect(const struct hedging *h, unsigned server)
+{
+	return h->server[server].state == SERVER_READY &&
+	       h->server[server].hazards == 0 &&
+	       h->server[h->active].state == SERVER_READY &&
+	       h->server[h->active].hazards == 0;
+}
+
+static void
+drained(struct steer *st, const struct hedging *h, unsigned server,
+    struct instant now, struct steer_order *order)
+{
+	struct steer_server *s = &st->server[server];
+	int64_t waited_ns = instant_since(now, s->since);
+
+	if ((double)s->heap.used <= FRESH_PART * full_bytes(s) &&
+	    is_empty(&h->server[server])) {
+		phase_set(s, STEER_FRESH, now);
+		return;
+	}
+	if (!may_collect(h, server) || order->kind != STEER_ORDER_NONE)
+		return;
+	if (!is_empty(&h->server[server]) &&
+	    (waited_ns < DRAIN_MAX_NS || !has_time(st, 4)))
+		return;
+	*order = (struct steer_order){STEER_ORDER_COLLECT, server};
+	phase_set(s, STEER_COLLECTING, now);
+}
+
+/* The standby's next phase. */
+static void
+stand_by(struct steer *st, const struct hedging *h, unsigned server,
+    struct instant now, struct steer_order *order)
+{
+	struct steer_server *s = &st->server[server];
+
+	switch (s->phase) {
+	case STEER_OFF:
+	case STEER_ACTIVE:
+	case STEER_PHASE_COUNT:
+		break;
+	case STEER_DRAINING:
+		drained(st, h, server, now, order);
+		break;
+	case STEER_COLLECTING:
+		if (!may_collect(h, server) && h->server[server].hazards == 0) {
+			*order = (struct steer_order){STEER_ORDER_STOP, server};
+			phase_set(s, STEER_DRAINING, now);
+		} else if (instant_since(now, s->since) >= COLLECT_MAX_NS) {
+			st->unanswered++;
+			s->again = instant_plus(now, AGAIN_NS);
+			phase_set(s, STEER_TIRED, now);
+		}
+		break;
+	case STEER_FRESH:
+		/* S2: filled by copies and probes; in time, it collects. */
+		if ((double)s->heap.used > FRESH_PART * full_bytes(s) &&
+		    has_time(st, 2))
+			phase_set(s, STEER_DRAINING, now);
+		break;
+	case STEER_TIRED:
+		if (!instant_before(now, s->again))
+			phase_set(s, STEER_DRAINING, now);
+		break;
+	}
+}
+
+/* S7: whether swaps come too fast to be of use; it rests then. */
+static bool
+too_fast(struct steer *st, struct instant now)
+{
+	int64_t since_ns;
+
+	if (!instant_is_set(st->swapped))
+		return false;
+	since_ns = instant_since(now, st->swapped);
+	if (since_ns >= SWAP_MIN_NS && since_ns >= 2 * st->turn_ns)
+		return false;
+	st->resting_until = instant_plus(now, REST_NS);
+	st->rests++;
+	return true;
+}
+
+static unsigned
+swap_if_due(struct steer *st, struct hedging *h, struct instant now)
+{
+	unsigned other = policy_other(h->active), actions;
+
+	if (st->server[other].phase != STEER_FRESH ||
+	    instant_before(now, st->resting_until) ||
+	    h->server[h->active].state != SERVER_READY ||
+	    h->server[h->active].hazards != 0 || !near_full(st, h, now) ||
+	    policy_target(h, other, SERVER_READY, now) != HEDGE_REFUSED_NONE ||
+	    too_fast(st, now))
+		return 0;
+	actions = hedging_switch(h, now);
+	if (actions == 0)
+		return 0;
+	st->swaps++;
+	st->swapped = now;
+	if (++st->since_miss >= PART_SWAPS && st->part < PART_MAX) {
+		st->part += PART_GAIN;
+		st->since_miss = 0;
+	}
+	return actions;
+}
+
+unsigned
+steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
+    struct instant now, struct steer_order *order)
+{
+	unsigned actions, other;
+	bool off = false;
+
+	order->kind = STEER_ORDER_NONE;
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
+		st->server[i].missing = missing(st, h, &heap[i]);
+		off |= st->server[i].missing != STEER_MISSING_NOTHING;
+	}
+	if (off) {
+		for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
+			st->server[i].phase = STEER_OFF;
+			st->server[i].heap = heap[i];
+		}
+		st->active = h->active;
+		return 0;
+	}
+	growth_turn(st, now);
+	if (!is_empty(&h->server[h->active]))
+		st->busy = now;
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
+		look(st, h, i, &heap[i], now);
+	follow(st, h, now, order);
+	other = policy_other(h->active);
+	stand_by(st, h, other, now, order);
+	actions = swap_if_due(st, h, now);
+	if (actions != 0)
+		follow(st, h, now, order);
+	return actions;
+}

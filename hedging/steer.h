@@ -1,0 +1,151 @@
+/* steer.h: swaps that come before a collection, so that no request meets one.
+ *
+ * The active server fills its young generation, the standby does not.  Shortly
+ * before the active one is full, new requests go to the other; when the old one
+ * has nothing in flight, it is ordered to collect, and stands by, empty.
+ *
+ *   ACTIVE --near full--> DRAINING --nothing in flight--> COLLECTING
+ *      ^                      ^                               |
+ *      |            grown     |    it does not collect   collected
+ *      |        +-------------+-------- TIRED <-------+       |
+ *      |        |                                     +-------+
+ *      +----- FRESH <-------------------------------------------
+ *
+ * Pure, as the rest of this folder: values in, decisions out.  Hedging stays
+ * as it is, for collections that come all the same.  Rules S1 to S9 are in
+ * docs/hedging.md.  Single threaded; O(1), some 100 ns a tick. */
+#ifndef TAILOR_HEDGING_STEER_H
+#define TAILOR_HEDGING_STEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hedging/hedging.h"
+#include "talechain/talechain.h"
+
+enum steer_phase {
+	STEER_OFF, /* not steered: see enum steer_missing */
+	STEER_ACTIVE,
+	STEER_DRAINING,	  /* gets nothing new; collects when it is idle */
+	STEER_COLLECTING, /* has the order */
+	STEER_FRESH,	  /* has collected since it last served */
+	STEER_TIRED,	  /* did not collect when it was ordered to */
+	STEER_PHASE_COUNT
+};
+/* "fresh".  Static text. */
+const char *steer_phase_name(enum steer_phase phase);
+
+/* What a server lacks to be steered. */
+#define STEER_MISSING(X)                                         \
+	X(NOTHING, "")                                           \
+	X(SWITCHED_OFF, "hedging.steer is off")                  \
+	X(WATCHING, "hedging.mode is watch")                     \
+	X(ALONE, "there is one server")                          \
+	X(HEAP, "its heap is not visible")                       \
+	X(CONCURRENT, "its collector does not stop it for long") \
+	X(WAY, "it cannot be asked to collect: it has no agent")
+
+enum steer_missing {
+#define STEER_X(symbol, text) STEER_MISSING_##symbol,
+	STEER_MISSING(STEER_X)
+#undef STEER_X
+};
+/* A clause for an operator; "" for NOTHING.  Static text. */
+const char *steer_missing_text(enum steer_missing missing);
+
+/* Why the active server collected by itself (S6). */
+#define STEER_MISSES(X)                                                     \
+	X(FORECAST, "forecast")	  /* sooner than was expected */            \
+	X(LATE, "late")		  /* near full, the other was not fresh */  \
+	X(DRAIN, "drain")	  /* after the swap, with requests in it */ \
+	X(CAUSE, "other_cause")	  /* not because it was full */             \
+	X(NOT_READY, "not_ready") /* the other could not serve; at rest */
+
+enum steer_miss {
+#define STEER_X(symbol, name) STEER_MISS_##symbol,
+	STEER_MISSES(STEER_X)
+#undef STEER_X
+	    STEER_MISS_COUNT
+};
+/* "forecast".  Static text. */
+const char *steer_miss_name(enum steer_miss miss);
+
+/* What is known of a server's heap now; from the profiler. */
+struct steer_heap {
+	bool known;
+	bool concurrent; /* ZGC, Shenandoah: nothing to steer around */
+	bool exact;	 /* it collects when capacity is used, not before */
+	bool way;	 /* it can be ordered to collect */
+	uint64_t used, capacity;    /* of eden, bytes */
+	uint64_t collections;	    /* so far: young and full ones */
+	enum talechain_cause cause; /* of the last one */
+};
+
+#define STEER_FULLS 8	  /* what was used before the latest collections */
+#define STEER_GROWTHS 100 /* of STEER_GROWTH_NS each: ten seconds */
+
+struct steer_server {
+	enum steer_phase phase;
+	enum steer_missing missing;
+	struct steer_heap heap; /* as last seen */
+	struct instant since;	/* of the phase */
+
+	/* Private to steer.c. */
+	uint64_t peak;		  /* most used since the last collection */
+	double full[STEER_FULLS]; /* parts of capacity; ring, by fulls */
+	uint64_t fulls;
+	struct instant again; /* TIRED: when to order again */
+	bool caught;	      /* it collects by itself and was active */
+	bool unprepared;      /* and the other one was not FRESH then */
+};
+
+struct steer {
+	bool on;
+	struct steer_server server[HEDGING_SERVERS];
+	uint64_t swaps, provoked, unmet, unanswered, rests;
+	uint64_t missed[STEER_MISS_COUNT];
+	struct instant resting_until; /* S7 */
+
+	/* Private to steer.c. */
+	unsigned active;
+	double part;		/* S1: swap at this part of full */
+	unsigned since_miss;	/* swaps */
+	int64_t turn_ns;	/* from a swap to FRESH, slowly forgotten */
+	struct instant swapped; /* the latest swap of ours */
+	struct instant busy;	/* when a request was last in flight */
+	/* Growth of the active one in the latest periods, bytes. */
+	uint64_t growth[STEER_GROWTHS], step[STEER_GROWTHS];
+	struct instant period; /* when the present one began */
+	unsigned at;	       /* the present one */
+};
+
+enum steer_order_kind {
+	STEER_ORDER_NONE,
+	STEER_ORDER_COLLECT, /* have it collect its young generation, now */
+	STEER_ORDER_STOP,    /* withdraw that: it is needed */
+};
+
+struct steer_order {
+	enum steer_order_kind kind;
+	unsigned server;
+};
+
+/* Nothing is known yet, and it is off. */
+void steer_init(struct steer *st);
+
+/* steer_tick(st, h, heap, now, order):
+ * Look at both heaps (HEDGING_SERVERS of them); swap if that is due.  Returns a
+ * set of enum hedging_action, and in *order what to have a server do.  Call
+ * every 10 ms. */
+unsigned
+steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
+    struct instant now, struct steer_order *order);
+
+/* How much of its young generation is used, 0 .. 1 and above; < 0: unknown. */
+double steer_used(const struct steer *st, unsigned server);
+
+/* The time until the active one is near full at its present rate, ns; < 0:
+ * unknown. */
+int64_t steer_left_ns(const struct steer *st);
+
+#endif

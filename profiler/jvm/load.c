@@ -1,0 +1,253 @@
+/* load.c: the JVM's attach protocol, spoken without waiting. */
+#include "profiler/jvm/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "profiler/proc.h"
+
+#define LOAD_MAX_NS (10 * NS_PER_S)
+#define LOAD_PERIOD_NS (20 * NS_PER_MS)
+
+void
+load_init(struct load *l)
+{
+	memset(l, 0, sizeof(*l));
+	l->fd = -1;
+}
+
+/* Remove what the knock has left. */
+static void
+load_close(struct load *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = -1;
+	if (l->knock[0] != '\0')
+		unlink(l->knock);
+	l->knock[0] = '\0';
+}
+
+void
+load_fini(struct load *l)
+{
+	load_close(l);
+	l->state = LOAD_IDLE;
+}
+
+static void
+load_fail(struct load *l, const char *what, int err)
+{
+	load_close(l);
+	l->state = LOAD_FAILED;
+	snprintf(l->why, sizeof(l->why), "%s%s%s", what, err != 0 ? ": " : "",
+	    err != 0 ? strerror(err) : "");
+}
+
+/* Whether it sees the same file there as we do. */
+static bool
+sees(pid_t pid, const char *path)
+{
+	char inside[600];
+	struct stat ours, its;
+
+	snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, path);
+	return stat(path, &ours) == 0 && stat(inside, &its) == 0 &&
+	       ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
+}
+
+/* Whether a process handles SIGQUIT; it ends by it else. */
+static bool
+handles_quit(pid_t pid)
+{
+	unsigned long long caught = 0;
+	char path[40], line[200];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+			break;
+	fclose(f);
+	return (caught & 1ULL << (SIGQUIT - 1)) != 0;
+}
+
+/* Ask the JVM to open its socket.  The file must be its user's. */
+static void
+load_knock(struct load *l)
+{
+	uid_t owner;
+	int fd;
+
+	if (!handles_quit(l->pid)) {
+		load_fail(l, "it does not handle SIGQUIT (-Xrs?)", 0);
+		return;
+	}
+	snprintf(l->knock, sizeof(l->knock), "/proc/%d/root/tmp/.attach_pid%d",
+	    (int)l->pid, (int)proc_inner_pid(l->pid));
+	fd = open(l->knock, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 && errno != EEXIST) {
+		int err = errno;
+
+		l->knock[0] = '\0';
+		load_fail(l, "cannot create .attach_pid in its /tmp", err);
+		return;
+	}
+	if (fd >= 0 && proc_uid(l->pid, &owner) == 0 && owner != geteuid() &&
+	    fchown(fd, owner, (gid_t)-1) < 0)
+		errno = 0; /* then the JVM ignores it */
+	if (fd >= 0)
+		close(fd);
+	if (kill(l->pid, SIGQUIT) < 0)
+		load_fail(l, "cannot signal it", errno);
+}
+
+void
+load_begin(struct load *l, pid_t pid, const char *library, const char *options,
+    struct instant now)
+{
+	load_close(l);
+	l->pid = pid;
+	l->length = 0;
+	l->state = LOAD_CONNECT;
+	l->deadline = instant_plus(now, LOAD_MAX_NS);
+	snprintf(l->library, sizeof(l->library), "%s", library);
+	snprintf(l->options, sizeof(l->options), "%s", options);
+	snprintf(l->socket, sizeof(l->socket), "/proc/%d/root/tmp/.java_pid%d",
+	    (int)pid, (int)proc_inner_pid(pid));
+	if (!sees(pid, library) || !sees(pid, options))
+		load_fail(l,
+		    "it does not see the agent's file, or the socket "
+		    "of channels (another file system, as in a "
+		    "container)",
+		    0);
+	else if (access(l->socket, F_OK) < 0)
+		load_knock(l);
+}
+
+/* "1", then the command and its three arguments, each ended by a zero byte. */
+static bool
+load_ask(struct load *l)
+{
+	char text[640];
+	int n = snprintf(text, sizeof(text), "1%cload%c%s%ctrue%c%s%c", 0, 0,
+	    l->library, 0, 0, l->options, 0);
+
+	return n > 0 && (size_t)n < sizeof(text) &&
+	       send(l->fd, text, (size_t)n, MSG_NOSIGNAL) == n;
+}
+
+static void
+load_connect(struct load *l)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+	int fd;
+
+	memcpy(a.sun_path, l->socket, sizeof(l->socket));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 ||
+	    connect(fd, (struct sockaddr *)(void *)&a, sizeof(a)) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return; /* not yet */
+	}
+	l->fd = fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
+	    peer.pid != l->pid)
+		load_fail(l, "another process has its socket", 0);
+	else if (!load_ask(l))
+		load_fail(l, "it does not take the request", errno);
+	else
+		l->state = LOAD_REPLY;
+}
+
+/* "0" and then what the agent has returned. */
+static void
+load_reply(struct load *l)
+{
+	ssize_t n = recv(
+	    l->fd, l->reply + l->length, sizeof(l->reply) - 1 - l->length, 0);
+	const char *code;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		l->length += (size_t)n;
+		if (l->length < sizeof(l->reply) - 1)
+			return;
+	}
+	l->reply[l->length] = '\0';
+	code = strchr(l->reply, '\n');
+	if (l->length >= 2 && l->reply[0] == '0' && code != NULL &&
+	    code[1 + strcspn(code + 1, "0123456789-")] == '0') {
+		load_close(l);
+		l->state = LOAD_DONE;
+		return;
+	}
+	for (size_t i = 0; i < l->length; i++)
+		if (l->reply[i] < ' ' || l->reply[i] > '~')
+			l->reply[i] = ' ';
+	load_fail(l, l->length > 0 ? l->reply : "it closed the socket", 0);
+}
+
+int64_t
+load_turn(struct load *l, struct instant now)
+{
+	if (l->state == LOAD_CONNECT)
+		load_connect(l);
+	else if (l->state == LOAD_REPLY)
+		load_reply(l);
+	else
+		return -1;
+	if (l->state != LOAD_CONNECT && l->state != LOAD_REPLY)
+		return -1;
+	if (!instant_before(now, l->deadline)) {
+		load_fail(l, "it does not answer within 10 s", 0);
+		return -1;
+	}
+	return LOAD_PERIOD_NS;
+}
+
+static bool
+library_at(const char *relative, char *out, size_t size)
+{
+	char self[4096], path[4200];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash, *real;
+	bool found;
+
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash == NULL)
+		return false;
+	*slash = '\0';
+	snprintf(path, sizeof(path), "%s/%s", self, relative);
+	real = realpath(path, NULL);
+	found = real != NULL && strlen(real) < size;
+	if (found)
+		memcpy(out, real, strlen(real) + 1);
+	free(real);
+	return found;
+}
+
+bool
+load_library(char *out, size_t size)
+{
+	return library_at("libtailor-jvm.so", out, size) ||
+	       library_at("../lib/tailor/libtailor-jvm.so", out, size);
+}

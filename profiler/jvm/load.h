@@ -1,0 +1,59 @@
+/* load.h: load our agent into a JVM that runs, as `jcmd PID JVMTI.agent_load`
+ * does, without a second JVM.
+ *
+ *   KNOCK    SIGQUIT, if there is no socket yet: the JVM opens one
+ *   CONNECT  until it is there
+ *   REPLY    asked; until it has answered
+ *
+ * Never blocks: a step per turn, of the attach thread.  Only the JVM's own user,
+ * or root, may.  The JVM must handle SIGQUIT, or the signal would end it; that
+ * is looked up first.
+ * Source: OpenJDK's attachListener_posix.cpp; the protocol is version 1, since
+ * JDK 6. */
+#ifndef TAILOR_PROFILER_JVM_LOAD_H
+#define TAILOR_PROFILER_JVM_LOAD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/instant.h"
+
+#define LOAD_TEXT 120
+
+enum load_state {
+	LOAD_IDLE,
+	LOAD_CONNECT,
+	LOAD_REPLY,
+	LOAD_DONE,
+	LOAD_FAILED,
+};
+
+struct load {
+	enum load_state state;
+	pid_t pid;
+	int fd;		/* owned, -1: none */
+	char knock[64]; /* the file that says what SIGQUIT is for; "": none */
+	char socket[64];
+	char library[400], options[120];
+	size_t length;
+	char reply[64];
+	struct instant deadline;
+	char why[LOAD_TEXT]; /* of LOAD_FAILED */
+};
+
+void load_init(struct load *l);
+void load_fini(struct load *l);
+
+/* load_begin(l, pid, library, options, now):
+ * Begin.  library is an absolute path, which the JVM must see as the same file,
+ * and so must what is at the path in options. */
+void load_begin(struct load *l, pid_t pid, const char *library,
+    const char *options, struct instant now);
+
+/* Do what can be done now.  Returns when to call again, ns; -1: never. */
+int64_t load_turn(struct load *l, struct instant now);
+
+/* Where our agent is installed, beside this program.  False: nowhere. */
+bool load_library(char *out, size_t size);
+
+#endif

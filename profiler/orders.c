@@ -1,0 +1,144 @@
+/* orders.c: orders on their way to the agents. */
+#include "profiler/orders.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "profiler/attach.h"
+
+/* An agent that the JVM was started with has connected by then. */
+#define LOAD_AGE_NS (3 * NS_PER_S)
+#define LOAD_LOOK_NS (500 * NS_PER_MS)
+
+void
+orders_init(struct orders *o)
+{
+	memset(o, 0, sizeof(*o));
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+		load_init(&o->load[i]);
+}
+
+void
+orders_fini(struct orders *o)
+{
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+		load_fini(&o->load[i]);
+}
+
+void
+orders_leave(struct orders *o, unsigned server, uint64_t order)
+{
+	__atomic_store_n(&o->wanted[server], order, __ATOMIC_RELEASE);
+}
+
+/* The connection of the server's agent, if it understands orders; else -1. */
+static int
+agent_of(const struct channel_listener *d, unsigned server, bool *connected)
+{
+	const struct connection *c;
+
+	*connected = false;
+	for (unsigned i = 0; i < d->count; i++) {
+		c = &d->connection[i];
+		if (c->state != CONNECTION_OPEN ||
+		    c->channel->kind != TALECHAIN_KIND_JVM ||
+		    c->channel->server != (int)server)
+			continue;
+		*connected = true;
+		if (__atomic_load_n(
+			&c->channel->memory->word[TALECHAIN_WORD_ORDERS],
+			__ATOMIC_ACQUIRE) > 0)
+			return c->fd;
+	}
+	return -1;
+}
+
+static void
+order_send(int fd, uint64_t order)
+{
+	char line[48];
+	int n;
+
+	if (order == ORDERS_STOP)
+		n = snprintf(line, sizeof(line), "STOP\n");
+	else
+		n = snprintf(line, sizeof(line), "COLLECT %llu\n",
+		    (unsigned long long)order);
+	/* A full socket means that it does not read: its order is missed, which
+	 * the caller notices by the heap. */
+	if (send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) != n)
+		log_event(LOG_LEVEL_DEBUG, "order_unsent", "order=\"%.*s\"",
+		    n - 1, line);
+}
+
+/* Load our agent into this process, unless that was tried before. */
+static int64_t
+agent_load(
+    struct orders *o, struct attach *a, unsigned server, struct instant now)
+{
+	const struct process *p = &a->process[server];
+	struct load *l = &o->load[server];
+	char library[sizeof(l->library)];
+
+	if (__atomic_load_n(&o->load_agents, __ATOMIC_RELAXED) == 0 ||
+	    !p->server->agent || p->page == NULL || a->listener.path == NULL ||
+	    o->tried[server] == p->jvm)
+		return -1;
+	if (proc_age_ns(p->jvm) < LOAD_AGE_NS)
+		return LOAD_LOOK_NS;
+	o->tried[server] = p->jvm;
+	o->logged[server] = false;
+	if (load_library(library, sizeof(library))) {
+		load_begin(l, p->jvm, library, a->listener.path, now);
+	} else {
+		l->state = LOAD_FAILED;
+		snprintf(l->why, sizeof(l->why),
+		    "libtailor-jvm.so is not installed (make agent)");
+	}
+	return 0;
+}
+
+static int64_t
+load_watch(
+    struct orders *o, struct attach *a, unsigned server, struct instant now)
+{
+	struct load *l = &o->load[server];
+	int64_t due_ns = load_turn(l, now);
+
+	if (o->logged[server])
+		return due_ns;
+	if (l->state == LOAD_DONE)
+		log_event(LOG_LEVEL_NOTICE, "agent_loaded",
+		    "server=%s pid=%d why=\"hedging.steer\"",
+		    a->process[server].server->name, (int)l->pid);
+	else if (l->state == LOAD_FAILED)
+		log_event(LOG_LEVEL_WARNING, "agent_not_loaded",
+		    "server=%s why=\"%s\" costs=\"no steering\" do=\"start "
+		    "it with -agentpath:.../libtailor-jvm.so\"",
+		    a->process[server].server->name, l->why);
+	o->logged[server] = l->state == LOAD_DONE || l->state == LOAD_FAILED;
+	return due_ns;
+}
+
+int64_t
+orders_turn(struct orders *o, struct attach *a, struct instant now)
+{
+	int64_t due_ns = -1;
+	uint64_t order;
+	bool connected;
+	int fd;
+
+	for (unsigned i = 0; i < a->servers; i++) {
+		fd = agent_of(&a->listener, i, &connected);
+		__atomic_store_n(&o->understood[i], fd >= 0, __ATOMIC_RELAXED);
+		order = __atomic_exchange_n(&o->wanted[i], 0, __ATOMIC_ACQUIRE);
+		if (order != 0 && fd >= 0)
+			order_send(fd, order);
+		if (!connected)
+			due_ns = sooner_ns(due_ns, agent_load(o, a, i, now));
+		due_ns = sooner_ns(due_ns, load_watch(o, a, i, now));
+	}
+	return due_ns;
+}

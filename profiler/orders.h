@@ -1,0 +1,41 @@
+/* orders.h: what the proxy has a server's runtime do: to collect, now.
+ *
+ * The proxy thread leaves an order in an atomic word; the attach thread writes
+ * it to the agent in the server's JVM.  Where there is no agent, it loads ours,
+ * once for each process, if that is allowed. */
+#ifndef TAILOR_PROFILER_ORDERS_H
+#define TAILOR_PROFILER_ORDERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profiler/jvm/load.h"
+#include "profiler/profiler.h"
+
+struct attach;
+
+struct orders {
+	struct load load[PROFILER_SERVERS];
+	pid_t tried[PROFILER_SERVERS]; /* the process of the latest load */
+	bool logged[PROFILER_SERVERS];
+	/* atomic words: any thread writes these */
+	uint32_t load_agents;		   /* whether to load it at all */
+	uint64_t wanted[PROFILER_SERVERS]; /* 0: nothing; ORDERS_STOP; bytes */
+	/* the attach thread writes: it has an agent that understands orders */
+	uint32_t understood[PROFILER_SERVERS];
+};
+
+#define ORDERS_STOP 1
+
+void orders_init(struct orders *o);
+void orders_fini(struct orders *o);
+
+/* Any thread: leave an order; attach_wake must follow. */
+void orders_leave(struct orders *o, unsigned server, uint64_t order);
+
+/* Pass orders on, and load agents.  Returns the time until something is due,
+ * ns; -1: never.  The attach thread. */
+int64_t orders_turn(struct orders *o, struct attach *a, struct instant now);
+
+#endif

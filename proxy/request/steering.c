@@ -1,0 +1,78 @@
+/* steering.c: heaps from the profiler into the policy, its orders back. */
+#include "proxy/request/steering.h"
+
+#include "base/log.h"
+#include "proxy/request/hazards.h"
+
+/* Room for what is copied and for regions that are not full: what an order may
+ * allocate, in parts of eden. */
+#define ORDER_PART 1.5
+
+static struct steer_heap
+heap_now(struct proxy *p, unsigned server)
+{
+	struct profiler_heap h;
+
+	profiler_heap(p->profiler, server, &h);
+	return (struct steer_heap){
+	    .known = h.known,
+	    .concurrent = h.concurrent,
+	    .exact = h.exact,
+	    .way = h.ordered,
+	    .used = h.word[PROFILER_HEAP_EDEN_USED],
+	    .capacity = h.word[PROFILER_HEAP_EDEN_CAPACITY],
+	    .collections =
+		h.word[PROFILER_HEAP_YOUNG] + h.word[PROFILER_HEAP_FULL],
+	    .cause = h.cause,
+	};
+}
+
+static void
+order_give(struct proxy *p, const struct steer_order *o)
+{
+	const struct steer_server *s = &p->steer.server[o->server];
+	uint64_t bytes = 0;
+
+	if (o->kind == STEER_ORDER_COLLECT)
+		bytes = (uint64_t)(ORDER_PART * (double)s->heap.capacity);
+	profiler_collect(p->profiler, o->server, bytes);
+	log_event(LOG_LEVEL_DEBUG, "steer_order", "server=%s what=%s",
+	    p->config->server[o->server].name,
+	    o->kind == STEER_ORDER_COLLECT ? "collect" : "stop");
+}
+
+/* What an operator should know, once each time. */
+static void
+say(struct proxy *p, uint64_t rests, uint64_t unanswered)
+{
+	if (p->steer.rests != rests)
+		log_event(LOG_LEVEL_WARNING, "steer_rests",
+		    "reason=too_fast for=10s why=\"the young generation fills "
+		    "faster than the other server can drain and collect\" "
+		    "advice=\"a larger young generation (-Xmn)\"");
+	if (p->steer.unanswered != unanswered)
+		log_event(LOG_LEVEL_WARNING, "steer_unanswered",
+		    "server=%s why=\"it did not collect within 3 s\" "
+		    "again=10s",
+		    p->config->server[1 - p->hedging.active].name);
+}
+
+void
+steering_tick(struct proxy *p, struct instant now)
+{
+	struct steer_heap heap[HEDGING_SERVERS] = {0};
+	uint64_t rests = p->steer.rests, unanswered = p->steer.unanswered;
+	struct steer_order order;
+	unsigned actions;
+
+	p->steer.on = p->config->hedging.steer;
+	for (unsigned i = 0; i < p->config->servers; i++)
+		heap[i] = heap_now(p, i);
+	actions = steer_tick(&p->steer, &p->hedging, heap, now, &order);
+	if ((actions & HEDGING_SWAPPED) != 0)
+		p->metrics.swaps_steered++;
+	proxy_want(p, actions);
+	if (order.kind != STEER_ORDER_NONE)
+		order_give(p, &order);
+	say(p, rests, unanswered);
+}

@@ -1,0 +1,98 @@
+"""Goal: requests meet no collection of a pair of stock JVMs (hedging.steer)."""
+
+import pathlib
+import re
+
+import pytest
+
+from rig.client import Client
+from rig.ports import free_port
+from rig.wait import wait_until
+from support import jvm as jvms
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROVOKED = "tailor_steer_collections_provoked_total"
+YOUNG = ("-Xms300m", "-Xmx300m", "-Xmn200m")
+
+
+def agent_file(build):
+    # A JVM cannot load a sanitizer's build: then the plain one is used.
+    found = next((d / "libtailor-jvm.so" for d in (build, ROOT / "build")
+                  if (d / "libtailor-jvm.so").exists()), None)
+    if found is None:
+        pytest.skip("no libtailor-jvm.so: make agent")
+    return found
+
+
+def misses(metrics):
+    return sum(v for k, v in metrics.items()
+               if k.startswith("tailor_steer_misses_total"))
+
+
+@pytest.fixture
+def steered(java_classes, tailor, scratch, build):
+    """Two JVMs and a tailor that steers them; attached: without an agent in
+    their command lines."""
+    running = []
+
+    def start(collector, attached):
+        agent = agent_file(build)
+        options = [*YOUNG, collector]
+        if not attached:
+            options.append(f"-agentpath:{agent}=socket={scratch}/t0/"
+                           "channels.sock")
+        elif "san" in build.name:
+            pytest.skip("a JVM cannot load a sanitizer's agent")
+        for _ in "ab":
+            running.append(jvms.Jvm(java_classes, options, free_port()))
+        t = tailor(*[{"name": n, "address": j.address}
+                     for n, j in zip("ab", running)],
+                   hedging={"steer": True}, warmup={"requests": 0})
+        for name in "ab":
+            t.wait_server(name, state="ready")
+        return t, running
+
+    yield start
+    for jvm in running:
+        jvm.kill()
+
+
+@pytest.mark.parametrize("collector, attached", [
+    ("-XX:+UseSerialGC", False), ("-XX:+UseParallelGC", True),
+    ("-XX:+UseG1GC", True)])
+def test_collections_come_when_nobody_is_there(steered, collector, attached):
+    t, _ = steered(collector, attached)
+    wait_until(lambda: all(t.server(n)["steer"]["missing"] == ""
+                           for n in "ab"), "both can be steered")
+    with Client(("127.0.0.1", t.port)) as c:
+        for i in range(60000):
+            assert c.get("/garbage?kb=200").status == 200
+            if i % 100 == 0 and t.metrics()[PROVOKED] >= 3:
+                break
+    m = t.metrics()
+    assert m[PROVOKED] >= 3
+    assert m['tailor_swaps_by_reason_total{reason="steer"}'] >= 2
+    # A machine that does not run us in time may make us late, not often.
+    assert misses(m) < m[PROVOKED]
+    assert m["tailor_steer_collections_unmet_total"] >= m[PROVOKED]
+    assert not re.search("steer_unanswered", t.log)
+
+
+def test_what_is_missing_is_said(java_classes, tailor, scratch):
+    # Goal: a pair that cannot be steered is served as before, and why it
+    # cannot is shown.
+    running = [jvms.Jvm(java_classes, ("-Xmx64m", "-XX:+UseSerialGC"),
+                        free_port()) for _ in "ab"]
+    t = tailor({"name": "a", "address": running[0].address,
+                "jvm": "hsperfdata"},
+               {"name": "b", "address": running[1].address, "jvm": "none"},
+               hedging={"steer": True}, warmup={"requests": 0})
+    t.wait_server("a", state="ready", source="hsperfdata")
+    wait_until(lambda: "no agent" in t.server("a")["steer"]["missing"],
+               "a lacks an agent")
+    assert "heap" in t.server("b")["steer"]["missing"]
+    with Client(("127.0.0.1", t.port)) as c:
+        assert c.get("/").status == 200
+    assert t.metrics()['tailor_swaps_by_reason_total{reason="steer"}'] == 0
+    for jvm in running:
+        jvm.kill()

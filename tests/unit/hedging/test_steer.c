@@ -1,0 +1,435 @@
+/*
+ * test_steer.c: steering against a model of two heaps.
+ *
+ * The model fills the active server's eden at a rate, collects when its limit
+ * is reached, and carries out orders.  It keeps its own account of which
+ * collections a request has met.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hedging/steer.h"
+
+#define MB (UINT64_C(1) << 20)
+#define STEP_NS (10 * NS_PER_MS)
+#define PAUSE_STEPS 5
+#define COLLECT_STEPS 2 /* from an order to its pause */
+
+struct model_server {
+	struct steer_heap heap;
+	uint64_t limit;	  /* collects at this */
+	unsigned pause;	  /* steps left of a collection */
+	unsigned filling; /* steps left until an order is carried out */
+	struct race request;
+	bool flies;
+};
+
+struct model {
+	struct hedging h;
+	struct steer st;
+	struct model_server server[HEDGING_SERVERS];
+	struct instant now;
+	uint64_t rate; /* bytes a step */
+	bool idle;     /* no requests */
+	bool deaf;     /* orders are not carried out */
+	bool sticks;   /* requests do not end */
+	enum talechain_cause cause;
+	/* account */
+	unsigned met, natural, ordered, stopped;
+	struct steer_order last;
+};
+
+static struct model *
+model_new(void)
+{
+	static struct model m;
+	struct hedging_limits limits = {.act = true,
+	    .triggers = 1U << HAZARD_GC,
+	    .servers = 2,
+	    .connections_max = {64, 64},
+	    .aside_max = {64, 64},
+	    .budget_ratio = 1};
+
+	memset(&m, 0, sizeof(m));
+	m.now.ns = 1000 * (uint64_t)NS_PER_S;
+	hedging_init(&m.h, &limits);
+	steer_init(&m.st);
+	m.st.on = true;
+	m.cause = TALECHAIN_CAUSE_ALLOCATION;
+	m.rate = 2 * MB; /* 200 MB/s */
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
+		hedging_server_up(&m.h, i, m.now);
+		m.server[i].limit = 300 * MB;
+		m.server[i].heap = (struct steer_heap){.known = true,
+		    .way = true,
+		    .capacity = 300 * MB,
+		    .used = 10 * MB,
+		    .collections = 3};
+		race_init(&m.server[i].request);
+	}
+	return &m;
+}
+
+static const struct hedge_view safe = {
+    .method_allowed = true, .body_complete = true, .body_kept = true};
+
+static void
+request_begin(struct model *m, unsigned server)
+{
+	struct model_server *s = &m->server[server];
+
+	race_init(&s->request);
+	race_start(&m->h, &s->request, server, HEDGE_FIRST, m->now);
+	s->flies = true;
+}
+
+static void
+request_end(struct model *m, unsigned server)
+{
+	struct model_server *s = &m->server[server];
+	int other;
+
+	if (!s->flies)
+		return;
+	race_head(&m->h, &s->request, 0, 200, m->now);
+	race_commit(&m->h, &s->request, 0, m->now);
+	race_ended(&m->h, &s->request, 0, ATTEMPT_END_COMPLETE, 2 * NS_PER_MS,
+	    true, &safe, m->now, &other);
+	s->flies = false;
+}
+
+static void
+hazard(struct model *m, unsigned server, bool begin)
+{
+	struct hazard z = {.server = (uint8_t)server,
+	    .kind = HAZARD_GC,
+	    .begin = begin,
+	    .at = m->now,
+	    .seen = m->now};
+
+	hedging_hazard(&m->h, &z, m->now);
+}
+
+static void
+collection(struct model *m, unsigned server)
+{
+	struct model_server *s = &m->server[server];
+
+	m->met += s->flies;
+	s->pause = PAUSE_STEPS;
+	s->filling = 0;
+	s->heap.collections++;
+	s->heap.cause = m->cause;
+	hazard(m, server, true);
+}
+
+static void
+server_step(struct model *m, unsigned server)
+{
+	struct model_server *s = &m->server[server];
+
+	if (s->pause > 0) {
+		if (--s->pause == 0) {
+			s->heap.used = 10 * MB;
+			hazard(m, server, false);
+		}
+		return;
+	}
+	if (!m->sticks)
+		request_end(m, server);
+	if (s->filling > 0 && --s->filling == 0) {
+		collection(m, server);
+		return;
+	}
+	if (server != m->h.active || m->idle)
+		return;
+	s->heap.used += m->rate;
+	if (!s->flies)
+		request_begin(m, server);
+	if (s->heap.used >= s->limit) {
+		m->natural++;
+		collection(m, server);
+	}
+}
+
+static void
+step(struct model *m)
+{
+	struct steer_heap heap[HEDGING_SERVERS];
+
+	m->now = instant_plus(m->now, STEP_NS);
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
+		server_step(m, i);
+	hedging_tick(&m->h, m->now);
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
+		heap[i] = m->server[i].heap;
+	steer_tick(&m->st, &m->h, heap, m->now, &m->last);
+	if (m->last.kind == STEER_ORDER_COLLECT) {
+		m->ordered++;
+		/* Only one that nobody needs. */
+		assert_int_not_equal(m->last.server, m->h.active);
+		if (!m->deaf)
+			m->server[m->last.server].filling = COLLECT_STEPS;
+	} else if (m->last.kind == STEER_ORDER_STOP) {
+		m->stopped++;
+		m->server[m->last.server].filling = 0;
+	}
+}
+
+static void
+run(struct model *m, unsigned ms)
+{
+	for (unsigned i = 0; i < ms / 10; i++)
+		step(m);
+}
+
+static uint64_t
+misses(const struct steer *st)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < STEER_MISS_COUNT; i++)
+		sum += st->missed[i];
+	return sum;
+}
+
+static void
+test_no_request_meets_a_collection(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	run(m, 60000);
+	/* 200 MB/s, some 200 MB each time: about one a second. */
+	assert_in_range(m->st.swaps, 40, 70);
+	assert_int_equal(m->met, 0);
+	assert_int_equal(m->natural, 0);
+	assert_int_equal(misses(&m->st), 0);
+	assert_in_range(m->st.provoked, m->st.swaps - 2, m->st.swaps);
+	assert_int_equal(m->st.unmet, m->st.provoked);
+	assert_int_equal(m->ordered, m->st.provoked);
+	assert_int_equal(m->h.hedges_sent, 0);
+}
+
+static void
+test_a_limit_is_learnt(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	/* It collects at half of what it calls its capacity. */
+	m->server[0].limit = m->server[1].limit = 150 * MB;
+	run(m, 60000);
+	assert_in_range(m->natural, 1, 4); /* one of each, or two */
+	assert_int_equal(
+	    m->st.missed[STEER_MISS_FORECAST] + m->st.missed[STEER_MISS_LATE],
+	    m->natural);
+	assert_true(m->st.swaps > 40);
+}
+
+static void
+test_a_burst_is_a_miss_and_makes_it_careful(void **state)
+{
+	struct model *m = model_new();
+	double before;
+
+	(void)state;
+	run(m, 20000);
+	assert_int_equal(m->met, 0);
+	before = m->st.part;
+	while (m->server[m->h.active].heap.used < 100 * MB)
+		step(m);
+	m->rate = 250 * MB; /* a step to the limit */
+	run(m, 10);
+	m->rate = 2 * MB;
+	assert_int_equal(m->met, 1);
+	run(m, 1000);
+	assert_int_equal(misses(&m->st), 1);
+	assert_true(m->st.part < before);
+	run(m, 20000);
+	assert_int_equal(m->met, 1);
+}
+
+static void
+test_other_causes_change_no_forecast(void **state)
+{
+	struct model *m = model_new();
+	double before = m->st.part;
+
+	(void)state;
+	run(m, 500);
+	m->cause = TALECHAIN_CAUSE_METADATA;
+	collection(m, m->h.active);
+	run(m, 100);
+	assert_int_equal(m->st.missed[STEER_MISS_CAUSE], 1);
+	assert_true(m->st.part == before);
+}
+
+static void
+test_too_fast_rests(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	m->rate = 20 * MB; /* full in 150 ms */
+	run(m, 30000);
+	assert_in_range(m->st.rests, 2, 4);
+	assert_true(m->st.swaps < 20);
+	assert_true(m->st.missed[STEER_MISS_NOT_READY] > 10);
+}
+
+static void
+test_an_order_that_is_not_carried_out(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	m->deaf = true;
+	m->rate = MB / 10;
+	m->server[1].heap.used = 200 * MB;
+	run(m, 2900);
+	assert_int_equal(m->st.server[1].phase, STEER_COLLECTING);
+	assert_int_equal(m->st.unanswered, 0);
+	run(m, 200);
+	assert_int_equal(m->st.unanswered, 1);
+	assert_int_equal(m->st.server[1].phase, STEER_TIRED);
+	/* The active one meets a collection, for want of a fresh standby. */
+	m->rate = 2 * MB;
+	run(m, 2000);
+	assert_int_equal(m->st.missed[STEER_MISS_LATE], 1);
+}
+
+static void
+test_stragglers(void **state)
+{
+	struct model *m = model_new();
+	unsigned old = m->h.active;
+
+	(void)state;
+	run(m, 500);
+	m->sticks = true;
+	hedging_switch(&m->h, m->now);
+	run(m, 1000);
+	assert_int_equal(m->st.server[old].phase, STEER_DRAINING);
+	assert_int_equal(m->ordered, 0);
+	m->sticks = false;
+	run(m, 30);
+	assert_int_equal(m->ordered, 1);
+	assert_int_equal(m->last.server, old);
+}
+
+static void
+test_a_small_rest_is_fresh_at_once(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	run(m, 100);
+	hedging_switch(&m->h, m->now);
+	run(m, 30);
+	assert_int_equal(m->ordered, 0);
+	assert_int_equal(m->st.server[0].phase, STEER_FRESH);
+}
+
+static void
+test_an_idle_moment_is_used(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	m->server[1].heap.used = 10 * MB;
+	m->server[0].heap.used = 140 * MB;
+	run(m, 100);
+	assert_int_equal(m->st.swaps, 0);
+	m->idle = true;
+	run(m, 300);
+	assert_int_equal(m->st.swaps, 1);
+	assert_int_equal(m->ordered, 1);
+}
+
+static void
+test_help_is_needed(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	m->deaf = true;
+	m->server[1].heap.used = 200 * MB;
+	run(m, 100);
+	assert_int_equal(m->st.server[1].phase, STEER_COLLECTING);
+	hazard(m, 0, true);
+	run(m, 20);
+	/* The hazard has swapped; the other serves and must not collect. */
+	assert_int_equal(m->h.active, 1);
+	assert_int_equal(m->stopped, 1);
+}
+
+static void
+test_a_new_process_is_not_the_old_one(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	run(m, 5000);
+	m->server[0].heap.collections = 0;
+	m->server[0].heap.used = 20 * MB;
+	run(m, 5000);
+	assert_int_equal(misses(&m->st), 0);
+	assert_int_equal(m->met, 0);
+}
+
+static void
+test_what_is_missing(void **state)
+{
+	struct model *m = model_new();
+	struct model_server *s = &m->server[1];
+
+	(void)state;
+	run(m, 20);
+	assert_int_equal(m->st.server[1].missing, STEER_MISSING_NOTHING);
+	s->heap.way = false;
+	run(m, 10);
+	assert_int_equal(m->st.server[1].missing, STEER_MISSING_WAY);
+	assert_int_equal(m->st.server[0].phase, STEER_OFF);
+	s->heap.concurrent = true;
+	run(m, 10);
+	assert_int_equal(m->st.server[1].missing, STEER_MISSING_CONCURRENT);
+	s->heap.known = false;
+	run(m, 10);
+	assert_int_equal(m->st.server[1].missing, STEER_MISSING_HEAP);
+	m->h.limits.act = false;
+	run(m, 10);
+	assert_int_equal(m->st.server[1].missing, STEER_MISSING_WATCHING);
+	m->st.on = false;
+	run(m, 10);
+	assert_int_equal(m->st.server[1].missing, STEER_MISSING_SWITCHED_OFF);
+	run(m, 5000);
+	assert_int_equal(m->st.swaps, 0);
+	assert_int_equal(m->ordered, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_no_request_meets_a_collection),
+	    cmocka_unit_test(test_a_limit_is_learnt),
+	    cmocka_unit_test(test_a_burst_is_a_miss_and_makes_it_careful),
+	    cmocka_unit_test(test_other_causes_change_no_forecast),
+	    cmocka_unit_test(test_too_fast_rests),
+	    cmocka_unit_test(test_an_order_that_is_not_carried_out),
+	    cmocka_unit_test(test_stragglers),
+	    cmocka_unit_test(test_a_small_rest_is_fresh_at_once),
+	    cmocka_unit_test(test_an_idle_moment_is_used),
+	    cmocka_unit_test(test_help_is_needed),
+	    cmocka_unit_test(test_a_new_process_is_not_the_old_one),
+	    cmocka_unit_test(test_what_is_missing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

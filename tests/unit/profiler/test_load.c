@@ -1,0 +1,236 @@
+/*
+ * test_load.c: the attach protocol, with this process as the JVM.
+ *
+ * Goal: the agent is asked for as jcmd would, what answers is not trusted, and
+ * a process that a signal would end gets none.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "profiler/jvm/load.h"
+
+#define LIBRARY "/proc/self/exe" /* any file that is there */
+
+static char java_socket[64], knock_file[64];
+static volatile sig_atomic_t quits;
+static int listener = -1;
+
+static void
+listen_now(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	memcpy(a.sun_path, java_socket, sizeof(java_socket));
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(listener >= 0);
+	assert_int_equal(
+	    bind(listener, (struct sockaddr *)(void *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(listener, 4), 0);
+}
+
+static void
+on_quit(int number)
+{
+	(void)number;
+	quits++;
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	snprintf(java_socket, sizeof(java_socket), "/tmp/.java_pid%d",
+	    (int)getpid());
+	snprintf(knock_file, sizeof(knock_file), "/tmp/.attach_pid%d",
+	    (int)getpid());
+	unlink(java_socket);
+	quits = 0;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	if (listener >= 0)
+		close(listener);
+	listener = -1;
+	unlink(java_socket);
+	signal(SIGQUIT, SIG_DFL);
+	return 0;
+}
+
+static void
+begin(struct load *l)
+{
+	load_init(l);
+	load_begin(l, getpid(), LIBRARY, "/proc/self/exe", instant_now());
+}
+
+/* Let it ask; answer; let it read.  What it has asked, in text. */
+static size_t
+answered(struct load *l, const char *reply, size_t length, char text[800])
+{
+	int fd;
+	ssize_t n;
+
+	load_turn(l, instant_now());
+	assert_int_equal(l->state, LOAD_REPLY);
+	fd = accept(listener, NULL, NULL);
+	assert_true(fd >= 0);
+	n = recv(fd, text, 800, 0);
+	assert_true(n > 0);
+	assert_int_equal(send(fd, reply, length, MSG_NOSIGNAL), length);
+	close(fd);
+	for (int i = 0; i < 10 && l->state == LOAD_REPLY; i++)
+		load_turn(l, instant_now());
+	return (size_t)n;
+}
+
+static void
+test_what_is_asked(void **state)
+{
+	static const char want[] = "1\0load\0" LIBRARY "\0true\0/proc/self/exe";
+	struct load l;
+	char text[800];
+
+	(void)state;
+	listen_now();
+	begin(&l);
+	assert_int_equal(
+	    answered(&l, "0\nreturn code: 0\n", 17, text), sizeof(want));
+	assert_memory_equal(text, want, sizeof(want));
+	assert_int_equal(l.state, LOAD_DONE);
+	assert_int_equal(l.fd, -1);
+	assert_int_equal(load_turn(&l, instant_now()), -1);
+	load_fini(&l);
+}
+
+static void
+test_answers(void **state)
+{
+	static const struct {
+		const char *reply;
+		size_t length;
+		enum load_state state;
+	} cases[] = {
+	    {"0\n0\n", 4, LOAD_DONE}, /* JDK 8 */
+	    {"0\nreturn code: 0\n", 17, LOAD_DONE},
+	    {"0\nreturn code: -1\n", 18, LOAD_FAILED},
+	    {"0\nreturn code: 100\n", 19, LOAD_FAILED},
+	    {"100\nNo such file\n", 17, LOAD_FAILED},
+	    {"0\n", 2, LOAD_FAILED},
+	    {"0", 1, LOAD_FAILED},
+	    {"", 0, LOAD_FAILED},
+	    {"\0\0\0\0", 4, LOAD_FAILED},
+	    {"0\nno library, and a line that is longer than what is kept of "
+	     "an answer of this kind, by some hundred bytes",
+		108, LOAD_FAILED},
+	};
+	struct load l;
+	char text[800];
+
+	(void)state;
+	listen_now();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&l);
+		answered(&l, cases[i].reply, cases[i].length, text);
+		assert_int_equal(l.state, cases[i].state);
+		if (l.state == LOAD_FAILED)
+			for (const char *c = l.why; *c != '\0'; c++)
+				assert_in_range(*c, ' ', '~');
+		load_fini(&l);
+	}
+}
+
+static void
+test_no_signal_to_a_process_that_would_end(void **state)
+{
+	struct load l;
+
+	(void)state;
+	signal(SIGQUIT, SIG_DFL);
+	begin(&l); /* this process would be gone */
+	assert_int_equal(l.state, LOAD_FAILED);
+	assert_non_null(strstr(l.why, "SIGQUIT"));
+	load_fini(&l);
+}
+
+static void
+test_a_knock_opens_it(void **state)
+{
+	struct load l;
+	char text[800];
+
+	(void)state;
+	signal(SIGQUIT, on_quit);
+	begin(&l);
+	assert_int_equal(l.state, LOAD_CONNECT);
+	assert_int_equal(quits, 1);
+	assert_int_equal(access(knock_file, F_OK), 0);
+	assert_true(load_turn(&l, instant_now()) > 0);
+	assert_int_equal(l.state, LOAD_CONNECT);
+	listen_now();
+	answered(&l, "0\nreturn code: 0\n", 17, text);
+	assert_int_equal(l.state, LOAD_DONE);
+	/* It leaves nothing behind. */
+	assert_int_equal(access(knock_file, F_OK), -1);
+	load_fini(&l);
+}
+
+static void
+test_it_gives_up(void **state)
+{
+	struct instant now = instant_now();
+	struct load l;
+
+	(void)state;
+	signal(SIGQUIT, on_quit);
+	begin(&l);
+	assert_true(load_turn(&l, instant_plus(now, 9 * NS_PER_S)) > 0);
+	assert_int_equal(load_turn(&l, instant_plus(now, 11 * NS_PER_S)), -1);
+	assert_int_equal(l.state, LOAD_FAILED);
+	assert_int_equal(access(knock_file, F_OK), -1);
+	load_fini(&l);
+}
+
+static void
+test_files_that_it_does_not_see(void **state)
+{
+	struct load l;
+
+	(void)state;
+	load_init(&l);
+	load_begin(&l, getpid(), "/nowhere/lib.so", LIBRARY, instant_now());
+	assert_int_equal(l.state, LOAD_FAILED);
+	assert_int_equal(quits, 0);
+	load_fini(&l);
+}
+
+int
+main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+	const struct CMUnitTest tests[] = {
+	    TEST(test_what_is_asked),
+	    TEST(test_answers),
+	    TEST(test_no_signal_to_a_process_that_would_end),
+	    TEST(test_a_knock_opens_it),
+	    TEST(test_it_gives_up),
+	    TEST(test_files_that_it_does_not_see),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
