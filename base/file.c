@@ -100,6 +100,33 @@ file_read_line(char *out, size_t size, const char *format, ...)
 	return got > 0;
 }
 
+bool
+file_beside(const char *relative, char *out, size_t size)
+{
+	char self[PATH_MAX], path[PATH_MAX + 100], *real;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	bool found;
+
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	snprintf(path, sizeof(path), "%.*s/%s",
+	    (int)(strrchr(self, '/') - self), self, relative);
+	real = realpath(path, NULL);
+	found = real != NULL && strlen(real) < size;
+	if (found)
+		memcpy(out, real, strlen(real) + 1);
+	free(real);
+	return found;
+}
+
+bool
+file_agent(char *out, size_t size)
+{
+	return file_beside("libtailor-jvm.so", out, size) ||
+	       file_beside("../lib/tailor/libtailor-jvm.so", out, size);
+}
+
 int
 file_make_directory(const char *path, size_t *made)
 {

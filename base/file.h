@@ -18,6 +18,13 @@ int file_write(const char *path, const char *text, size_t length);
 bool file_read_line(char *out, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The whole path of a file, named relative to this program's directory.  False
+ * if there is none, or it does not fit. */
+bool file_beside(const char *relative, char *out, size_t size);
+
+/* The JVM's agent, where it is built or installed; the same. */
+bool file_agent(char *out, size_t size);
+
 /* mkdir -p; *made: length of the shortest path that was not there, or 0. */
 int file_make_directory(const char *path, size_t *made);
 

@@ -65,12 +65,63 @@ read_lockdown(struct permission *p)
 		    (int)strcspn(word + 1, "]"), word + 1);
 }
 
+/* systemd names the process that it started; the unit is its control group,
+ * "0::/system.slice/tailor.service". */
+static void
+read_unit(struct permission *p)
+{
+	const char *started = getenv("SYSTEMD_EXEC_PID"), *slash;
+	char line[256];
+
+	if (started == NULL || strtol(started, NULL, 10) != (long)getpid() ||
+	    !file_read_line(line, sizeof(line), "/proc/self/cgroup"))
+		return;
+	slash = strrchr(line, '/');
+	if (slash != NULL && strstr(slash, ".service") != NULL)
+		snprintf(p->unit, sizeof(p->unit), "%.63s", slash + 1);
+}
+
 void
 permission_read(struct permission *p)
 {
 	*p = (struct permission){.root = geteuid() == 0};
 	read_status(p);
 	read_lockdown(p);
+	read_unit(p);
+}
+
+/* What tailor is called by in a command. */
+static char *
+program(char *out, size_t size)
+{
+	if (!file_beside("tailor", out, size) &&
+	    !file_beside("../sbin/tailor", out, size))
+		snprintf(out, size, "\"$(command -v tailor)\"");
+	return out;
+}
+
+/* The capabilities are in our reach, or would be in that of our unit. */
+static void
+remedy_lacking(const struct permission *p, char *out, size_t size)
+{
+	char path[128];
+
+	if (p->unit[0] == '\0')
+		snprintf(out, size,
+		    "sudo setcap cap_bpf,cap_perfmon,cap_net_bind_service+ep "
+		    "%s, or run tailor as root",
+		    program(path, sizeof(path)));
+	else if (file_beside("../share/tailor/kernel.conf", path, sizeof(path)))
+		snprintf(out, size,
+		    "install -Dm644 -t /etc/systemd/system/%s.d %s; systemctl "
+		    "daemon-reload; systemctl restart %s",
+		    p->unit, path, p->unit);
+	else
+		snprintf(out, size,
+		    "systemctl edit %s: AmbientCapabilities=CAP_BPF "
+		    "CAP_PERFMON, the same in CapabilityBoundingSet=, and "
+		    "SystemCallFilter=bpf perf_event_open",
+		    p->unit);
 }
 
 static uint64_t
@@ -120,11 +171,12 @@ permission_remedy(const struct permission *p, char *out, size_t size)
 	uint64_t lacks = lacking(p);
 	const char *text;
 
-	if (lacks != 0 && !p->root && (lacks & ~p->bounding) == 0)
-		text = "run tailor as root, or setcap cap_bpf,cap_perfmon,"
-		       "cap_net_bind_service+ep on it, or AmbientCapabilities= "
-		       "in its systemd unit";
-	else if (lacks != 0)
+	if (lacks != 0 && !p->root &&
+	    (p->unit[0] != '\0' || (lacks & ~p->bounding) == 0)) {
+		remedy_lacking(p, out, size);
+		return out;
+	}
+	if (lacks != 0)
 		text = "start the container with --cap-add BPF --cap-add "
 		       "PERFMON, or add them to CapabilityBoundingSet= and "
 		       "AmbientCapabilities= of the systemd unit";
@@ -159,5 +211,23 @@ permission_remedy_user(const struct permission *p, const char *user,
 		    of_root ? "" : "run tailor as ", of_root ? "" : user,
 		    of_root ? "" : ", or ",
 		    spell(needed & ~p->effective, text));
+	return out;
+}
+
+char *
+permission_start_as(const struct permission *p, const char *user,
+    uint64_t needed, char *out, size_t size)
+{
+	char path[128];
+
+	if (p->root)
+		return permission_remedy_user(p, user, needed, out, size);
+	if (p->unit[0] != '\0')
+		snprintf(out, size,
+		    "systemctl edit %s: [Service] User=%s, then restart it",
+		    p->unit, user);
+	else
+		snprintf(out, size, "sudo -u %s %s ...", user,
+		    program(path, sizeof(path)));
 	return out;
 }

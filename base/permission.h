@@ -23,7 +23,10 @@ struct permission {
 	uint64_t effective, bounding;
 	bool filtered;	   /* a seccomp filter is in force */
 	char lockdown[24]; /* of the kernel: "integrity"; "": none */
+	char unit[64];	   /* the service of systemd's that this is; "": none */
 };
+
+#define PERMISSION_TEXT 250 /* bytes of each text below, at most */
 
 /* Read this process's permissions from /proc and /sys. */
 void permission_read(struct permission *p);
@@ -31,14 +34,18 @@ void permission_read(struct permission *p);
 /* Whether it has the capabilities that tracing the kernel needs. */
 bool permission_to_trace(const struct permission *p);
 
-/* Tracing the kernel was refused (EPERM): the reason and the remedy, as parts
- * of sentences, in 150 bytes each.  Return out. */
+/* Tracing the kernel was refused (EPERM): the reason, as part of a sentence,
+ * and the command that changes it.  Return out. */
 char *permission_why(const struct permission *p, char *out, size_t size);
 char *permission_remedy(const struct permission *p, char *out, size_t size);
 
 /* A process or file of that user cannot be examined: "run tailor as bob or as
  * root", or which of the needed capabilities root lacks here.  Returns out. */
 char *permission_remedy_user(const struct permission *p, const char *user,
+    uint64_t needed, char *out, size_t size);
+
+/* The same as a command that starts this program as that user.  Returns out. */
+char *permission_start_as(const struct permission *p, const char *user,
     uint64_t needed, char *out, size_t size);
 
 #endif

@@ -74,6 +74,7 @@ enum config_jvm {
 enum config_access {
 	CONFIG_ACCESS_JSON,
 	CONFIG_ACCESS_TEXT,
+	CONFIG_ACCESS_COMBINED,
 };
 
 /* Bits of sets: of proxy.add_fields, proxy.pass_fields, access_log.redact. */

@@ -237,7 +237,8 @@ const struct config_key config_keys[] = {
 
 {"access_log.path", KEY_PATH, PLACE(config, access_log.path), .fallback = ""},
 {"access_log.format", KEY_CHOICE, PLACE(config, access_log.format),
-	CHOICES({"json", CONFIG_ACCESS_JSON}, {"text", CONFIG_ACCESS_TEXT}),
+	CHOICES({"json", CONFIG_ACCESS_JSON}, {"text", CONFIG_ACCESS_TEXT},
+	{"combined", CONFIG_ACCESS_COMBINED}),
 	.fallback = "json"},
 {"access_log.redact", KEY_FLAGS, PLACE(config, access_log.redact),
 	CHOICES({"query", CONFIG_REDACT_QUERY},

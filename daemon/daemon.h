@@ -6,6 +6,7 @@
 #ifndef TAILOR_DAEMON_DAEMON_H
 #define TAILOR_DAEMON_DAEMON_H
 
+#include "daemon/ready.h"
 #include "daemon/reload.h"
 #include "proxy/admin/tale_api.h"
 #include "proxy/request/proxy.h"
@@ -21,6 +22,7 @@ struct daemon {
 
 	struct timer tick_timer;
 	struct instant ticked;
+	struct ready ready;
 	struct event hazard_event, answer_event, signal[DAEMON_SIGNALS];
 
 	enum {

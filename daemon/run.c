@@ -77,6 +77,8 @@ on_tick(void *user, bool forced)
 	tale_answers(
 	    p); /* as hazards: if the eventfd fails, they wait so long */
 	notify_tick(p, now);
+	if (d->stage == DAEMON_RUNS)
+		ready_tick(&d->ready, p, now);
 	if (d->stage == DAEMON_STOPPING)
 		daemon_stop_tick(d, now);
 }

@@ -194,6 +194,9 @@ attach_publish(struct attach *a)
 		a->shown.server[i].left_out = a->process[i].left_out;
 		memcpy(a->shown.server[i].program, a->process[i].name,
 		    sizeof(a->shown.server[i].program));
+		a->shown.server[i].reported = a->process[i].pid != 0
+						  ? a->observed[i].reported
+						  : a->process[i].foreign;
 		process_describe(&a->process[i], agents,
 		    &a->shown.server[i].source, a->shown.server[i].detail);
 		probes = runtimes_detail(&a->runtimes, i);
@@ -276,7 +279,6 @@ attach_turn_runtimes(struct attach *a, struct instant now)
 		due_ns =
 		    sooner_ns(due_ns, runtimes_turn(&a->runtimes, i,
 					  a->process[i].page != NULL, now));
-		a->process[i].probed = runtimes_detail(&a->runtimes, i) != NULL;
 	}
 	return due_ns;
 }
@@ -332,6 +334,8 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
 	attach_collect(a);
 	attach_publish(a);
+	for (unsigned i = 0; i < a->servers; i++)
+		due_ns = sooner_ns(due_ns, observed_turn(a, i, now));
 	return a->out > 0 ? sooner_ns(due_ns, RETURN_PERIOD_NS) : due_ns;
 }
 

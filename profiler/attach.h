@@ -15,6 +15,7 @@
 
 #include "profiler/channel_listener.h"
 #include "profiler/kernel/kernel.h"
+#include "profiler/observed.h"
 #include "profiler/observer_rest.h"
 #include "profiler/orders.h"
 #include "profiler/process.h"
@@ -26,7 +27,9 @@ struct attach {
 	struct channel_listener listener;
 	struct process process[PROFILER_SERVERS];
 	unsigned servers;
-	struct kernel *kernel; /* borrowed; NULL: none */
+	struct observed observed[PROFILER_SERVERS];
+	struct kernel *kernel;		     /* borrowed; NULL: none */
+	const char *kernel_why, *kernel_fix; /* borrowed; of none */
 	struct {
 		unsigned generation;
 		pid_t jvm;

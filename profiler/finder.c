@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 
 #include "profiler/proc.h"
 
@@ -156,12 +157,26 @@ socket_add(struct finder_sockets *s, uint64_t inode, uid_t uid)
 	s->uid = uid;
 }
 
+/* A table of the network namespace of a process; 0: of our own. */
+static FILE *
+table_open(pid_t space, const char *name)
+{
+	char path[64];
+
+	if (space == 0)
+		snprintf(path, sizeof(path), "/proc/net/%s", name);
+	else
+		snprintf(
+		    path, sizeof(path), "/proc/%d/net/%s", (int)space, name);
+	return fopen(path, "re");
+}
+
 /* Search one table of TCP sockets; true if anything listens there. */
 static bool
-find_tcp(struct finder_sockets *s, const char *table,
+find_tcp(struct finder_sockets *s, pid_t space, const char *table,
     const struct sockaddr_storage *address)
 {
-	FILE *file = fopen(table, "re");
+	FILE *file = table_open(space, table);
 	uint64_t inode;
 	char line[512];
 	uid_t uid;
@@ -210,20 +225,135 @@ find_unix(struct finder_sockets *s, const struct sockaddr_storage *address)
 }
 
 static bool
-find_sockets(struct finder_sockets *s, const struct sockaddr_storage *address)
+find_sockets(struct finder_sockets *s, pid_t space,
+    const struct sockaddr_storage *address)
 {
 	*s = (struct finder_sockets){.uid = (uid_t)-1};
 	switch (address->ss_family) {
 	case AF_INET:
-		return find_tcp(s, "/proc/net/tcp", address) ||
-		       find_tcp(s, "/proc/net/tcp6", address);
+		return find_tcp(s, space, "tcp", address) ||
+		       find_tcp(s, space, "tcp6", address);
 	case AF_INET6:
-		return find_tcp(s, "/proc/net/tcp6", address);
+		return find_tcp(s, space, "tcp6", address);
 	case AF_UNIX:
 		return find_unix(s, address);
 	default:
 		return false;
 	}
+}
+
+/* --- network namespaces ------------------------------------------------------ */
+
+/* "|-- 10.0.0.2", and in the next line "/32 host LOCAL". */
+static bool
+space_has_4(pid_t space, const struct sockaddr_in *address)
+{
+	FILE *file = table_open(space, "fib_trie");
+	char line[128], text[INET_ADDRSTRLEN];
+	bool here = false, has = false;
+
+	inet_ntop(AF_INET, &address->sin_addr, text, sizeof(text));
+	while (!has && file != NULL && fgets(line, sizeof(line), file)) {
+		const char *leaf = strstr(line, "|-- ");
+
+		has = here && strstr(line, "host LOCAL") != NULL;
+		line[strcspn(line, "\n")] = '\0';
+		here = leaf != NULL && strcmp(leaf + 4, text) == 0;
+	}
+	if (file != NULL)
+		fclose(file);
+	return has;
+}
+
+/* "fd00...02 02 40 00 80 eth0" */
+static bool
+space_has_6(pid_t space, const struct sockaddr_in6 *address)
+{
+	FILE *file = table_open(space, "if_inet6");
+	char line[128], text[33];
+	bool has = false;
+
+	for (int i = 0; i < 16; i++)
+		snprintf(
+		    text + 2 * i, 3, "%02x", address->sin6_addr.s6_addr[i]);
+	while (!has && file != NULL && fgets(line, sizeof(line), file))
+		has = strncmp(line, text, 32) == 0;
+	if (file != NULL)
+		fclose(file);
+	return has;
+}
+
+static bool
+space_has(pid_t space, const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET
+		   ? space_has_4(space, (const void *)address)
+		   : space_has_6(space, (const void *)address);
+}
+
+/* Whether it may be another namespace's: each has a loopback of its own. */
+static bool
+is_of_network(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in *four = (const void *)address;
+	const struct sockaddr_in6 *six = (const void *)address;
+
+	if (address->ss_family == AF_INET)
+		return ntohl(four->sin_addr.s_addr) >> 24 != IN_LOOPBACKNET;
+	return address->ss_family == AF_INET6 &&
+	       !IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
+/* The inode of a process's network namespace; 0: we may not know. */
+static ino_t
+space_inode(const char *process)
+{
+	char path[300];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/net", process);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* A process in another namespace that has the address; 0: none. */
+static pid_t
+space_find(const struct sockaddr_storage *address)
+{
+	ino_t seen[FINDER_SPACES] = {space_inode("self")}, inode;
+	unsigned n = 1, i;
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+	pid_t found = 0;
+
+	while (found == 0 && proc != NULL && n < FINDER_SPACES &&
+	       (e = readdir(proc)) != NULL) {
+		inode = isdigit((unsigned char)e->d_name[0])
+			    ? space_inode(e->d_name)
+			    : 0;
+		for (i = 0; i < n && seen[i] != inode; i++)
+			;
+		if (inode == 0 || i < n)
+			continue;
+		seen[n++] = inode;
+		if (space_has(atoi(e->d_name), address))
+			found = atoi(e->d_name);
+	}
+	if (proc != NULL)
+		closedir(proc);
+	return found;
+}
+
+/* Here, or, if the server is not known, where its address is. */
+static bool
+find_anywhere(
+    struct finder *f, const struct sockaddr_storage *address, pid_t root)
+{
+	if (find_sockets(&f->sockets, f->space, address))
+		return true;
+	if (root != 0 || !is_of_network(address))
+		return false;
+	f->space = f->space == 0 ? space_find(address) : 0;
+	return find_sockets(&f->sockets, f->space, address);
 }
 
 static bool
@@ -240,7 +370,7 @@ finder_changed(const struct finder *f, const struct sockaddr_storage *address)
 {
 	struct finder_sockets now;
 
-	if (!find_sockets(&now, address))
+	if (!find_sockets(&now, f->space, address))
 		return false; /* it ends, or begins again */
 	for (unsigned i = 0; i < now.count; i++)
 		if (!socket_has(&f->sockets, now.inode[i]))
@@ -284,7 +414,9 @@ finder_holds(pid_t pid, const struct sockaddr_storage *address)
 {
 	struct finder_sockets s;
 
-	return find_sockets(&s, address) && process_holds(pid, &s);
+	return (find_sockets(&s, 0, address) ||
+		   find_sockets(&s, pid, address)) &&
+	       process_holds(pid, &s);
 }
 
 bool
@@ -427,7 +559,7 @@ finder_step(struct finder *f, const struct sockaddr_storage *address,
 
 	if (f->proc == NULL) {
 		f->activator = f->failed = false;
-		if (!find_sockets(&f->sockets, address) && root == 0)
+		if (!find_anywhere(f, address, root) && root == 0)
 			return FINDER_NONE;
 		f->proc = opendir("/proc");
 		if (f->proc == NULL)

@@ -9,8 +9,11 @@
  * Not taken are systemd, which holds the sockets of units that it has not
  * started yet, and what runs below a process that Tailor, too, runs below.
  *
- * Works without privilege for processes of our own user.  Sees only our own
- * network and pid namespace. */
+ * An address that is not in our network namespace may be a container's: then
+ * the namespace of a process that has this address is searched.
+ *
+ * Works without privilege for processes of our own user.  Sees only our own pid
+ * namespace, and those below it. */
 #ifndef TAILOR_PROFILER_FINDER_H
 #define TAILOR_PROFILER_FINDER_H
 
@@ -21,6 +24,7 @@
 #define FINDER_STEP 32	    /* processes examined in one step */
 #define FINDER_STEP_KNOWN 4 /* in one for more of a known server */
 #define FINDER_SOCKETS 64   /* listening sockets of an address, at most */
+#define FINDER_SPACES 256   /* network namespaces examined, at most */
 #define FAMILY_MAX PROFILER_PROCESSES
 
 /* The processes that are one server. */
@@ -50,6 +54,7 @@ struct finder_process {
 struct finder {
 	DIR *proc; /* owned; open during a search */
 	struct finder_sockets sockets;
+	pid_t space; /* a process in the address's network namespace; 0: ours */
 	bool activator;		     /* systemd holds one */
 	bool failed;		     /* out of memory */
 	struct finder_process *seen; /* owned */
@@ -80,7 +85,8 @@ enum finder_result finder_step(struct finder *f,
 bool
 finder_changed(const struct finder *f, const struct sockaddr_storage *address);
 
-/* Whether a process holds a socket that listens on an address. */
+/* Whether a process holds a socket that listens on an address, in our network
+ * namespace or its own. */
 bool finder_holds(pid_t pid, const struct sockaddr_storage *address);
 
 /* Whether what a process forks is no part of the server: Tailor, too, runs

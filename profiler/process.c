@@ -190,7 +190,7 @@ process_found(struct process *p, const struct family *found, const char *how,
 		return;
 	}
 	process_command(p, COMMAND_SERVER_START, NULL);
-	log_event(LOG_LEVEL_NOTICE, "server_found", "server=%s pid=%d how=%s",
+	log_event(LOG_LEVEL_INFO, "server_found", "server=%s pid=%d how=%s",
 	    p->server->name, (int)pid, how);
 	if (pidfd < 0)
 		log_event(LOG_LEVEL_WARNING, "server_exit_unwatched",
@@ -245,34 +245,69 @@ process_hand_over(struct process *p, struct instant now)
 	return true;
 }
 
+/* Its process is another user's, or one of ours with more privileges. */
+static void
+process_foreign(
+    const struct process *p, char text[PAGE_TEXT], char fix[PERMISSION_TEXT])
+{
+	char user[PROC_USER_BYTES] = "another user", remedy[PAGE_TEXT];
+	uid_t uid = p->finder.sockets.uid;
+	struct permission permission;
+
+	permission_read(&permission);
+	if (uid == geteuid() && !permission.root) {
+		snprintf(text, PAGE_TEXT,
+		    "its process has capabilities or a group that tailor has "
+		    "not");
+		snprintf(fix, PERMISSION_TEXT,
+		    "run tailor as root, or with those: mostly "
+		    "CAP_NET_BIND_SERVICE, as tailor@USER.service has");
+		return;
+	}
+	if (uid != (uid_t)-1)
+		proc_user_name(uid, user);
+	snprintf(text, PAGE_TEXT, "its process belongs to user %s: %s", user,
+	    permission_remedy_user(&permission, user,
+		PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH, remedy,
+		sizeof(remedy)));
+	permission_start_as(&permission, user,
+	    PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH, fix,
+	    PERMISSION_TEXT);
+}
+
 /* Log why its process cannot be found, once per reason. */
 static void
 process_lost(struct process *p, enum finder_result why)
 {
-	char user[PROC_USER_BYTES] = "another user", text[PAGE_TEXT];
-	char remedy[PAGE_TEXT];
-	struct permission permission;
+	char text[PAGE_TEXT], fix[PERMISSION_TEXT];
+	enum log_level level = LOG_LEVEL_INFO;
 
-	if (p->finder.sockets.uid != (uid_t)-1)
-		proc_user_name(p->finder.sockets.uid, user);
 	if (why == FINDER_NONE) {
 		snprintf(
 		    text, sizeof(text), "nothing listens on its address here");
+		snprintf(fix, sizeof(fix),
+		    "start it, or correct servers[].address; if it is in a "
+		    "container of another user, run tailor as root");
 	} else if (why == FINDER_ASLEEP) {
 		snprintf(text, sizeof(text),
 		    "systemd holds its socket and has not started it");
+		snprintf(
+		    fix, sizeof(fix), "nothing: its first connection does");
 	} else {
-		permission_read(&permission);
-		snprintf(text, sizeof(text),
-		    "its process belongs to user %s: %s", user,
-		    permission_remedy_user(&permission, user,
-			PERMISSION_SYS_PTRACE, remedy, sizeof(remedy)));
+		process_foreign(p, text, fix);
 	}
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));
-	log_event(why == FINDER_FOREIGN ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
-	    "server_not_found", "server=%s why=\"%s\"", p->server->name, text);
+	p->foreign = why == FINDER_FOREIGN;
+	/* At the start it is this server's line, observed.h; later its end is in
+	 * the log. */
+	if (p->generation == 0)
+		level = LOG_LEVEL_NOTICE;
+	if (why == FINDER_FOREIGN)
+		level = LOG_LEVEL_WARNING;
+	log_event(level, "server_not_found", "server=%s why=\"%s\" do=\"%s\"",
+	    p->server->name, text, fix);
 }
 
 /* Whether the previous process is still ending. */
@@ -427,10 +462,6 @@ process_turn_page(struct process *p, struct instant now)
 			memcpy(p->why, why, sizeof(p->why));
 		if (err == 0) {
 			p->jvm = owner;
-			if (p->page == NULL)
-				log_event(LOG_LEVEL_NOTICE, "server_signals",
-				    "server=%s source=\"%s\"", p->server->name,
-				    page->text);
 			process_command(p, COMMAND_PAGE, page);
 			p->page = page;
 		} else if (++p->page_tries < PAGE_SOON_TRIES) {
@@ -438,10 +469,6 @@ process_turn_page(struct process *p, struct instant now)
 		} else {
 			next_ns = PAGE_LATER_NS;
 		}
-		if (err < 0 && p->page_tries == PAGE_SOON_TRIES && !p->probed)
-			log_event(LOG_LEVEL_WARNING, "server_signals_missing",
-			    "server=%s pid=%d why=\"%s\"", p->server->name,
-			    (int)p->jvm, p->why);
 	}
 	p->page_at = instant_plus(now, next_ns);
 	return next_ns;

@@ -53,8 +53,8 @@ struct process {
 				 * part is read here */
 	char why[PAGE_TEXT];	  /* why there is no page */
 	char where[PAGE_TEXT];	  /* why its process is not known */
+	bool foreign;		  /* it is one that we may not examine */
 	unsigned page_tries;
-	bool probed; /* its collections are seen without the page */
 	struct instant find_at, page_at, thread_at; /* next attempts */
 	struct instant sockets_at; /* when to compare the address's sockets */
 	struct instant doubt_end;  /* a thread ended: check until then */

@@ -23,6 +23,7 @@ struct profiler {
 	struct attach attach;
 	struct kernel *kernel; /* owned; NULL: off */
 	struct profiler_signal_state signal[PROFILER_SIGNALS];
+	char kernel_fix[PERMISSION_TEXT]; /* what would change its being off */
 	struct channel *inside[INSIDE_MAX]; /* owned */
 	unsigned insides;
 	bool idle; /* the proxy thread's: no request in flight */
@@ -114,22 +115,25 @@ kernel_name(enum profiler_kernel kernel)
 
 /* Log the result once. */
 static void
-profiler_log_kernel(const struct profiler *p, int err)
+profiler_log_kernel(struct profiler *p, int err)
 {
 	const struct profiler_signal_state *s = p->signal;
-	char off[400] = "", remedy[200];
 	struct permission permission;
+	char off[400] = "";
 	size_t n = 0;
 
 	if (p->kernel == NULL) {
 		permission_read(&permission);
+		if (err == -EPERM)
+			permission_remedy(
+			    &permission, p->kernel_fix, sizeof(p->kernel_fix));
+		else
+			snprintf(p->kernel_fix, sizeof(p->kernel_fix),
+			    "nothing; profiler.kernel=off hides this");
 		log_event(LOG_LEVEL_NOTICE, "kernel_off",
 		    "why=\"%s\" costs=\"timelines without run queues, "
 		    "connections and page faults\" do=\"%s\"",
-		    s[PROFILER_SIGNAL_SCHEDULER].why,
-		    err == -EPERM
-			? permission_remedy(&permission, remedy, sizeof(remedy))
-			: "nothing; profiler.kernel=off hides this");
+		    s[PROFILER_SIGNAL_SCHEDULER].why, p->kernel_fix);
 		return;
 	}
 	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
@@ -160,6 +164,9 @@ profiler_open_kernel(struct profiler *p)
 	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
 		snprintf(p->signal[i].why, sizeof(p->signal[i].why),
 		    "not configured: profiler.kernel is off");
+	snprintf(p->kernel_fix, sizeof(p->kernel_fix), "profiler.kernel=lite");
+	p->attach.kernel_why = p->signal[PROFILER_SIGNAL_SCHEDULER].why;
+	p->attach.kernel_fix = p->kernel_fix;
 	if (options->kernel == PROFILER_KERNEL_OFF)
 		return;
 	err = kernel_new(&p->kernel, &o, p->signal);

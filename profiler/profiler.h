@@ -298,6 +298,7 @@ struct profiler_stats {
 		unsigned processes; /* with those it forked */
 		unsigned left_out;  /* found beyond PROFILER_PROCESSES */
 		char program[16];   /* name of the main one */
+		bool reported;	    /* what is observed of it is in the log */
 		enum profiler_source source;
 		char
 		    detail[120]; /* "hsperfdata of OpenJDK 17, G1" or why not */

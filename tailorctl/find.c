@@ -1,12 +1,14 @@
 /*
- * find.c: admin sockets are in one of three directories, as admin-NAME.sock
- * unless configured otherwise.  One counts if it accepts a connection: a file
+ * find.c: admin sockets are in one of some directories, as admin-NAME.sock
+ * unless configured otherwise: /run/tailor, /run/tailor-USER (of
+ * tailor@USER.service), and two of this user.  One counts if it accepts a connection: a file
  * alone may be left from a tailor that was killed, or be another user's.
  */
 #include "tailorctl/find.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 #include "base/http_client.h"
 #include "tailorctl/plain.h"
 
-#define PLACES 3
+#define PLACES 16
 #define SOCKETS_MAX 32
 #define PLACE_BYTES 96
 #define NAME_BYTES 40
@@ -222,6 +224,20 @@ by_path(const void *a, const void *b)
 	    ((const struct admin_socket *)b)->path);
 }
 
+/* Only root makes directories in /run. */
+static void
+add_units(struct search *s)
+{
+	glob_t units;
+
+	if (glob("/run/tailor-*", GLOB_ONLYDIR, NULL, &units) != 0)
+		return;
+	for (size_t i = 0; i < units.gl_pathc && s->places < PLACES - 2; i++)
+		snprintf(s->place[s->places++], PLACE_BYTES, "%.90s",
+		    units.gl_pathv[i]);
+	globfree(&units);
+}
+
 static void
 search(struct search *s, const struct options *o)
 {
@@ -229,6 +245,7 @@ search(struct search *s, const struct options *o)
 
 	s->places = s->sockets = s->running = 0;
 	snprintf(s->place[s->places++], PLACE_BYTES, "/run/tailor");
+	add_units(s);
 	if (runtime != NULL && runtime[0] == '/')
 		snprintf(s->place[s->places++], PLACE_BYTES, "%.80s/tailor",
 		    runtime);

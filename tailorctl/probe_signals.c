@@ -111,39 +111,12 @@ probe_pages(struct finding *f)
 		    geteuid() == 0 ? "" : " or as root");
 }
 
-/* Whether the agent is at a path relative to this program's directory. */
-static bool
-agent_at(const char *relative, char *out, size_t size)
-{
-	char self[4096], path[4200];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash, *real;
-	bool found;
-
-	if (n <= 0)
-		return false;
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	if (slash == NULL)
-		return false;
-	*slash = '\0';
-	snprintf(path, sizeof(path), "%s/%s", self, relative);
-	real = realpath(path, NULL);
-	found = real != NULL && strlen(real) < size;
-	if (found)
-		memcpy(out, real, strlen(real) + 1);
-	free(real);
-	return found;
-}
-
 void
 probe_agent(struct finding *f)
 {
 	char path[160];
 
-	f->available =
-	    agent_at("libtailor-jvm.so", path, sizeof(path)) ||
-	    agent_at("../lib/tailor/libtailor-jvm.so", path, sizeof(path));
+	f->available = file_agent(path, sizeof(path));
 	if (f->available) {
 		snprintf(f->found, sizeof(f->found), "%.159s", path);
 		snprintf(f->enable, sizeof(f->enable),

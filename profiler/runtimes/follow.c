@@ -40,7 +40,8 @@ remedy(const struct runtime *runtime, int err)
 	if (runtime->page)
 		return "let the JVM keep hsperfdata, or load the agent";
 	return err == -ENOENT ? "use a build of it with symbols and probes"
-			      : "start tailor as root, after the server";
+			      : "start tailor as root, with process.user, "
+				"after the server";
 }
 
 /* The same for a server, with its log line. */
@@ -53,13 +54,16 @@ server_attach(struct runtimes *r, unsigned server,
 	int root = 0;
 	int err = runtimes_attach(r, runtime, file, why);
 
+	/* Later tries have fewer privileges: the first reason is the one. */
+	if (err < 0 && s->off != runtime) {
+		memcpy(s->why, why, sizeof(s->why));
+		s->remedy = remedy(runtime, err);
+		log_event(LOG_LEVEL_WARNING, "runtime_off",
+		    "server=%s runtime=%s why=\"%s\" costs=\"its "
+		    "collections are not seen\" do=\"%s\"",
+		    s->options->name, runtime->name, s->why, s->remedy);
+	}
 	if (err < 0) {
-		if (s->off != runtime)
-			log_event(LOG_LEVEL_WARNING, "runtime_off",
-			    "server=%s runtime=%s why=\"%s\" costs=\"its "
-			    "collections are not seen\" do=\"%s\"",
-			    s->options->name, runtime->name, why,
-			    remedy(runtime, err));
 		s->off = runtime;
 		return false;
 	}

@@ -16,8 +16,7 @@
 
 #include "base/instant.h"
 #include "profiler/profiler.h"
-
-struct channel;
+#include "profiler/runtimes/probes.h"
 
 struct runtimes_server {
 	const struct profiler_server *options; /* borrowed */
@@ -27,6 +26,8 @@ struct runtimes_server {
 	struct instant due;
 	const struct runtime *runtime; /* whose probes it has, NULL: none */
 	const struct runtime *off;     /* of which it was logged: no probes */
+	char why[PROBES_WHY];	       /* of off */
+	const char *remedy;
 	char detail[100];
 };
 

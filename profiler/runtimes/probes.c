@@ -47,6 +47,22 @@ complain(int err, char *why)
 	return err;
 }
 
+/* The kernel refuses a probe in a file: uprobes need more than tracepoints on
+ * some kernels (seen on 6.18). */
+static void
+complain_probe(char *why)
+{
+	struct permission permission;
+
+	permission_read(&permission);
+	if (permission_to_trace(&permission) &&
+	    (permission.effective & PERMISSION_SYS_ADMIN) == 0)
+		snprintf(why, PROBES_WHY,
+		    "this kernel wants CAP_SYS_ADMIN for probes in a program");
+	else
+		permission_why(&permission, why, PROBES_WHY);
+}
+
 static int
 probes_make_channels(struct probes *p, uint32_t first_number)
 {
@@ -203,7 +219,7 @@ probes_attach(struct probes *p, const struct runtime *runtime, const char *file,
 		if (err == 0)
 			continue;
 		if (err == -EPERM || err == -EACCES)
-			complain(-EPERM, why);
+			complain_probe(why);
 		else
 			snprintf(why, PROBES_WHY, "%.120s has no %s %.60s (%s)",
 			    file,

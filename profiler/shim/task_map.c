@@ -33,7 +33,7 @@ static int
 complain(int err, char *why, size_t size)
 {
 	struct permission permission;
-	char reason[160], remedy[200];
+	char reason[160], remedy[PERMISSION_TEXT];
 
 	permission_read(&permission);
 	if (err == -EPERM || !permission_to_trace(&permission))

@@ -24,7 +24,7 @@
 #include "config/config.h"
 #include "proxy/access_log/record.h"
 
-#define RING_RECORDS 2048 /* lines that may wait for the disk, a KiB each */
+#define RING_RECORDS 2048 /* lines that may wait for the disk, 3 KiB each */
 #define BATCH_BYTES ((size_t)64 * 1024)
 #define CLOSE_PATIENCE_NS NS_PER_S
 #define LOOK_MS 50   /* while a pipe is full: is it time to end? */
@@ -296,6 +296,7 @@ access_log_begin(struct access_log *l)
 	}
 	e->change = false;
 	memset(&e->record, 0, offsetof(struct access_record, target) + 1);
+	e->record.host[0] = e->record.referer[0] = e->record.user_agent[0] = 0;
 	return &e->record;
 }
 

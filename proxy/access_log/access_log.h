@@ -8,7 +8,7 @@
  * A new file is put into the same ring, so lines from before go to the old
  * file and lines from after to the new one.
  *
- * Cost to the proxy thread: filling 1.5 KiB, and a system call only when the
+ * Cost to the proxy thread: filling up to 3 KiB, and a system call only when the
  * writer sleeps. */
 #ifndef TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H
 #define TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H

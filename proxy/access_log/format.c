@@ -4,9 +4,10 @@
  * HAProxy's HTTP format:
  *
  *   client [date] frontend server TR/Tw/Tc/Tr/Ta status bytes flags
- *   conns/inflight attempt/attempts "METHOD target HTTP/1.x" id
+ *   conns/inflight attempt/attempts {host|referer|user agent}
+ *   "METHOD target HTTP/1.x" id
  *
- * with times in ms, to the microsecond. */
+ * with times in ms, to the microsecond.  Combined lines are Apache's. */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #include "base/instant.h"
 #include "base/text.h"
+#include "config/config.h"
 #include "proxy/access_log/record.h"
 
 /* Text being made.  The bound is known to suffice: the longest record, every
@@ -39,13 +41,20 @@ print(struct line *l, const char *format, ...)
 	l->room -= (size_t)n;
 }
 
-void
-access_redact_query(struct access_record *r)
+static void
+cut_query(char *url)
 {
-	char *query = strchr(r->target, '?');
+	char *query = strchr(url, '?');
 
 	if (query != NULL)
 		query[1] = '\0';
+}
+
+void
+access_redact_query(struct access_record *r)
+{
+	cut_query(r->target);
+	cut_query(r->referer);
 }
 
 void
@@ -72,7 +81,13 @@ print_time(struct line *l, const char *format, int64_t wall_ns)
 
 	gmtime_r(&seconds, &tm);
 	strftime(text, sizeof(text), format, &tm);
-	print(l, "%s.%03d", text, (int)(wall_ns % NS_PER_S / NS_PER_MS));
+	print(l, "%s", text);
+}
+
+static void
+print_ms(struct line *l, int64_t wall_ns)
+{
+	print(l, ".%03d", (int)(wall_ns % NS_PER_S / NS_PER_MS));
 }
 
 /* --- JSON ---------------------------------------------------------------- */
@@ -104,6 +119,14 @@ json_member(struct line *l, const char *key, const char *s, size_t n)
 	print(l, "\"");
 }
 
+/* The same, of what a request need not have. */
+static void
+json_optional(struct line *l, const char *key, const char *s)
+{
+	if (*s != '\0')
+		json_member(l, key, s, strlen(s));
+}
+
 static void
 json_us(struct line *l, const char *key, int64_t ns)
 {
@@ -118,10 +141,10 @@ format_json(const struct access_record *r, struct line *l)
 
 	print(l, "{\"ts\":\"");
 	print_time(l, "%Y-%m-%dT%H:%M:%S", r->wall_ns);
+	print_ms(l, r->wall_ns);
 	print(l, "Z\"");
 	json_member(l, "id", r->id, strlen(r->id));
-	if (r->trace_id[0] != '\0')
-		json_member(l, "trace_id", r->trace_id, strlen(r->trace_id));
+	json_optional(l, "trace_id", r->trace_id);
 	json_member(l, "client", r->client, strlen(r->client));
 	json_member(l, "method", r->method, strlen(r->method));
 	json_member(l, "path", r->target, path);
@@ -130,12 +153,14 @@ format_json(const struct access_record *r, struct line *l)
 		    strlen(r->target + path + 1));
 	if (r->minor >= 0)
 		print(l, ",\"version\":\"1.%d\"", r->minor);
+	json_optional(l, "host", r->host);
+	json_optional(l, "referer", r->referer);
+	json_optional(l, "user_agent", r->user_agent);
 	print(l, ",\"status\":%d", r->status);
 	json_member(l, "upstream", r->upstream, strlen(r->upstream));
 	print(l, ",\"reused\":%s,\"attempt\":%u,\"attempts\":%u",
 	    r->reused ? "true" : "false", r->attempt, r->attempts);
-	if (r->trigger[0] != '\0')
-		json_member(l, "trigger", r->trigger, strlen(r->trigger));
+	json_optional(l, "trigger", r->trigger);
 	print(l, ",\"bytes_in\":%llu,\"bytes_out\":%llu",
 	    (unsigned long long)r->bytes_in, (unsigned long long)r->bytes_out);
 	json_us(l, "t_recv_us", r->receive_ns);
@@ -150,15 +175,16 @@ format_json(const struct access_record *r, struct line *l)
 
 /* --- text ------------------------------------------------------------------ */
 
+/* ends: bytes that would end the place where it stands, escaped too. */
 static void
-text_escape(struct line *l, const char *s)
+text_escape(struct line *l, const char *s, const char *ends)
 {
 	for (; *s != '\0'; s++) {
 		unsigned char c = (unsigned char)*s;
 
 		if (c == '"' || c == '\\')
 			print(l, "\\%c", c);
-		else if (c < 0x20 || c > 0x7e)
+		else if (c < 0x20 || c > 0x7e || strchr(ends, c) != NULL)
 			print(l, "\\x%02x", c);
 		else
 			print(l, "%c", c);
@@ -175,29 +201,67 @@ text_time(struct line *l, int64_t ns, char separator)
 		    (int)(ns % NS_PER_MS / NS_PER_US), separator);
 }
 
+/* "METHOD target HTTP/1.1", as Apache and HAProxy have it. */
+static void
+text_request(struct line *l, const struct access_record *r)
+{
+	print(l, "\"");
+	text_escape(l, r->method, "");
+	print(l, " ");
+	text_escape(l, r->target, "");
+	if (r->minor >= 0)
+		print(l, " HTTP/1.%d", r->minor);
+	print(l, "\"");
+}
+
 static void
 format_text(const struct access_record *r, struct line *l)
 {
 	print(l, "%s [", r->client);
 	print_time(l, "%d/%b/%Y:%H:%M:%S", r->wall_ns);
+	print_ms(l, r->wall_ns);
 	print(l, "] tailor %s ", r->upstream[0] != '\0' ? r->upstream : "-");
 	text_time(l, r->receive_ns, '/');
 	text_time(l, r->queue_ns, '/');
 	text_time(l, r->connect_ns, '/');
 	text_time(l, r->upstream_ns, '/');
 	text_time(l, r->total_ns, ' ');
-	print(l, "%d %llu %s %u/%u %u/%u%s%s \"", r->status,
+	print(l, "%d %llu %s %u/%u %u/%u%s%s {", r->status,
 	    (unsigned long long)r->bytes_out,
 	    r->flags[0] != '\0' ? r->flags : "-", r->connections, r->inflight,
 	    r->attempt, r->attempts, r->trigger[0] != '\0' ? "," : "",
 	    r->trigger);
-	text_escape(l, r->method);
+	text_escape(l, r->host, "|}");
+	print(l, "|");
+	text_escape(l, r->referer, "|}");
+	print(l, "|");
+	text_escape(l, r->user_agent, "|}");
+	print(l, "} ");
+	text_request(l, r);
 	print(l, " ");
-	text_escape(l, r->target);
-	if (r->minor >= 0)
-		print(l, " HTTP/1.%d", r->minor);
-	print(l, "\" ");
-	text_escape(l, r->id);
+	text_escape(l, r->id, "");
+	print(l, "\n");
+}
+
+/* "-" for what the request had not. */
+static void
+text_quoted(struct line *l, const char *s)
+{
+	print(l, " \"");
+	text_escape(l, *s != '\0' ? s : "-", "");
+	print(l, "\"");
+}
+
+static void
+format_combined(const struct access_record *r, struct line *l)
+{
+	print(l, "%s - - [", r->client);
+	print_time(l, "%d/%b/%Y:%H:%M:%S +0000", r->wall_ns);
+	print(l, "] ");
+	text_request(l, r);
+	print(l, " %d %llu", r->status, (unsigned long long)r->bytes_out);
+	text_quoted(l, r->referer);
+	text_quoted(l, r->user_agent);
 	print(l, "\n");
 }
 
@@ -206,9 +270,16 @@ access_format(const struct access_record *r, char *out)
 {
 	struct line l = {out, ACCESS_LINE_MAX};
 
-	if (r->text)
-		format_text(r, &l);
-	else
+	switch ((enum config_access)r->format) {
+	case CONFIG_ACCESS_JSON:
 		format_json(r, &l);
+		break;
+	case CONFIG_ACCESS_TEXT:
+		format_text(r, &l);
+		break;
+	case CONFIG_ACCESS_COMBINED:
+		format_combined(r, &l);
+		break;
+	}
 	return (size_t)(l.at - out);
 }

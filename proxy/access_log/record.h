@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 #define ACCESS_TARGET_MAX 1024 /* a longer target is cut, and ends in "..." */
-#define ACCESS_LINE_MAX 8192   /* every byte of it escaped, and the rest */
+#define ACCESS_FIELD_MAX 512   /* the same of a header field */
+#define ACCESS_LINE_MAX (18 * 1024) /* every byte escaped, and the rest */
 
 /* Durations are in ns; -1: that never happened. */
 struct access_record {
-	bool text;		      /* like HAProxy's, else JSON */
+	unsigned format;	      /* enum config_access */
 	int64_t wall_ns;	      /* of the first byte, since 1970 */
 	int64_t receive_ns;	      /* first byte to whole request */
 	int64_t queue_ns;	      /* to the attempt that won */
@@ -36,6 +37,10 @@ struct access_record {
 	char trigger[16];  /* of the second attempt; "": none */
 	char flags[64];	   /* "": nothing to say */
 	char target[ACCESS_TARGET_MAX];
+	/* Fields of the request; "": it had none. */
+	char host[ACCESS_FIELD_MAX];
+	char referer[ACCESS_FIELD_MAX];
+	char user_agent[ACCESS_FIELD_MAX];
 };
 
 /* Leave out what was asked for; in place. */
@@ -44,7 +49,7 @@ void access_redact_client(struct access_record *r);
 
 /* Write one line, with its newline, into out (ACCESS_LINE_MAX bytes, not
  * terminated); returns its length.  Whatever bytes the record holds, it is
- * one line of printable ASCII (text) or of JSON. */
+ * one line of printable ASCII (text, combined) or of JSON. */
 size_t access_format(const struct access_record *r, char *out);
 
 #endif

@@ -180,9 +180,14 @@ exposition_counter(struct exposition *e, const char *name, uint64_t value)
 static void
 put_exemplar(struct exposition *e, const struct exemplar *x)
 {
-	if (e->openmetrics && x != NULL && x->id[0] != '\0')
-		text_add(&e->text, " # {request_id=\"%s\"} %.9g %.3f", x->id,
-		    (double)x->value_ns / 1e9, (double)x->wall_ns / 1e9);
+	if (e->openmetrics && x != NULL && x->id[0] != '\0') {
+		/* At most 114 characters of labels: 128 are allowed. */
+		text_add(&e->text, " # {request_id=\"%s\"", x->id);
+		if (x->trace_id[0] != '\0')
+			text_add(&e->text, ",trace_id=\"%s\"", x->trace_id);
+		text_add(&e->text, "} %.9g %.3f", (double)x->value_ns / 1e9,
+		    (double)x->wall_ns / 1e9);
+	}
 	put(e, "\n", 1);
 }
 

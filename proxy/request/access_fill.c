@@ -4,10 +4,12 @@
  * and its thread are access_log.c's. */
 #include "proxy/request/access_fill.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "http/slice.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/access_log/record.h"
 #include "proxy/request/proxy.h"
@@ -24,33 +26,67 @@ between(struct instant from, struct instant to)
 	return ns < 0 ? 0 : ns;
 }
 
-/* The whole target: it is in the head for the servers, if that was made. */
+/* A longer one is cut, and ends in "...". */
 static void
-fill_target(struct access_record *a, const struct request *r)
+copy_cut(char *out, size_t size, struct slice s)
 {
-	const char *target = r->target, *end = target + strlen(target);
-	size_t n;
+	size_t n = s.length;
 
-	if (r->head.iov_len > 0) {
-		const char *line = r->head.iov_base;
-		const char *limit = line + r->head.iov_len;
-		const char *begin = memchr(line, ' ', (size_t)(limit - line));
-
-		if (begin != NULL) {
-			target = begin + 1;
-			end = memchr(target, ' ', (size_t)(limit - target));
-			if (end == NULL)
-				end = limit;
-		}
-	}
-	n = (size_t)(end - target);
-	if (n >= sizeof(a->target)) {
-		n = sizeof(a->target) - 4;
-		memcpy(a->target + n, "...", 4);
+	if (n >= size) {
+		n = size - 4;
+		memcpy(out + n, "...", 4);
 	} else {
-		a->target[n] = '\0';
+		out[n] = '\0';
 	}
-	memcpy(a->target, target, n);
+	memcpy(out, s.at, n);
+}
+
+static void
+fill_field(struct access_record *a, struct slice line)
+{
+	static const struct {
+		const char *name; /* lower case */
+		size_t at;
+	} wanted[] = {
+	    {"host:", offsetof(struct access_record, host)},
+	    {"referer:", offsetof(struct access_record, referer)},
+	    {"user-agent:", offsetof(struct access_record, user_agent)},
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		size_t name = strlen(wanted[i].name);
+		char *out = (char *)a + wanted[i].at;
+
+		/* Of several the first; the first letter is nearly always
+		 * enough. */
+		if ((line.at[0] | 0x20) == wanted[i].name[0] && *out == '\0' &&
+		    slice_begins(line, wanted[i].name))
+			copy_cut(out, ACCESS_FIELD_MAX,
+			    slice_trim((struct slice){
+				line.at + name, line.length - name}));
+	}
+}
+
+/* What is in the head for the servers, if that was made: the whole target, and
+ * fields. */
+static void
+fill_head(struct access_record *a, const struct request *r)
+{
+	struct slice rest = {r->head.iov_base, r->head.iov_len}, line;
+	const char *target, *end;
+
+	copy_cut(a->target, sizeof(a->target),
+	    (struct slice){r->target, strlen(r->target)});
+	if (rest.length == 0 || !line_take(&rest, &line))
+		return;
+	target = memchr(line.at, ' ', line.length);
+	end = memrchr(line.at, ' ', line.length);
+	if (target != NULL && target < end)
+		copy_cut(a->target, sizeof(a->target),
+		    (struct slice){target + 1, (size_t)(end - target - 1)});
+	while (line_take(&rest, &line))
+		if (line.length > 0)
+			fill_field(a, line);
 }
 
 static void
@@ -82,7 +118,7 @@ fill_attempt(struct access_record *a, const struct request *r)
 static void
 fill_ends(struct access_record *a, const struct config *c)
 {
-	a->text = c->access_log.format == CONFIG_ACCESS_TEXT;
+	a->format = c->access_log.format;
 	if (c->access_log.redact & CONFIG_REDACT_QUERY)
 		access_redact_query(a);
 	if (c->access_log.redact & CONFIG_REDACT_CLIENT)
@@ -120,7 +156,7 @@ access_log_request(struct proxy *p, const struct request *r,
 	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
 					     : "");
 	fill_attempt(a, r);
-	fill_target(a, r);
+	fill_head(a, r);
 	fill_ends(a, p->config);
 	access_log_commit(p->access_log);
 }

@@ -81,7 +81,7 @@ request_count(struct request *r, struct instant now)
 	m->requests[r->status == 499 ? 0 : r->status / 100 % 6]++;
 	p->tunnels -= r->tunnel;
 	if (r->client != NULL && !r->tunnel)
-		metrics_latency(m, total, r->external_id);
+		metrics_latency(m, total, r->external_id, r->trace_id);
 	if (hedged) {
 		m->hedges_won += r->race.winner == 1;
 		m->hedges_lost += r->race.winner == 0;

@@ -29,7 +29,8 @@ unsigned distribution_record(struct distribution *d, int64_t ns);
 
 /* One value that fell into a bucket, and whose it was. */
 struct exemplar {
-	char id[65]; /* "": none yet */
+	char id[65];	   /* "": none yet */
+	char trace_id[33]; /* of its traceparent; "": it had none */
 	uint64_t value_ns;
 	int64_t wall_ns;
 };

@@ -46,7 +46,8 @@ metrics_reason(struct metrics_reasons *r, const char *reason)
 }
 
 void
-metrics_latency(struct metrics *m, int64_t ns, const char *id)
+metrics_latency(
+    struct metrics *m, int64_t ns, const char *id, const char *trace_id)
 {
 	struct exemplar *x = &m->exemplar[distribution_record(&m->latency, ns)];
 	struct timespec now;
@@ -54,6 +55,7 @@ metrics_latency(struct metrics *m, int64_t ns, const char *id)
 	/* To 4 ms, at a fifth of the price. */
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	writer_copy(x->id, sizeof(x->id), id);
+	writer_copy(x->trace_id, sizeof(x->trace_id), trace_id);
 	x->value_ns = ns < 0 ? 0 : (uint64_t)ns;
 	x->wall_ns = (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }

@@ -130,7 +130,9 @@ void metrics_init(struct metrics *m);
 /* Count one of these; reason is static text. */
 void metrics_reason(struct metrics_reasons *r, const char *reason);
 
-/* A request with that id, 64 characters at most, is over. */
-void metrics_latency(struct metrics *m, int64_t ns, const char *id);
+/* A request with that id (64 characters at most) and trace id (32, or "") is
+ * over. */
+void metrics_latency(
+    struct metrics *m, int64_t ns, const char *id, const char *trace_id);
 
 #endif

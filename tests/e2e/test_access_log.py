@@ -37,7 +37,9 @@ def test_json_line(upstream, tailor, scratch):
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     with t.client() as c:
         c.request("POST", "/search?q=tail&n=1", body=b"12345",
-                  fields=[("traceparent", f"00-{trace}-00f067aa0ba902b7-01")])
+                  fields=[("traceparent", f"00-{trace}-00f067aa0ba902b7-01"),
+                          ("rEferer", " http://h/\t"), ("User-Agent", "one"),
+                          ("User-Agent", "two")])
         answer = c.response()
     line = json.loads(wait_lines(path, 1)[0])
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
@@ -47,6 +49,7 @@ def test_json_line(upstream, tailor, scratch):
         "id": answer.get("x-request-id"), "trace_id": trace,
         "client": "127.0.0.1", "method": "POST", "path": "/search",
         "query": "q=tail&n=1", "version": "1.1", "status": 201,
+        "host": "test", "referer": "http://h/", "user_agent": "one",
         "upstream": "active", "reused": False,
         "attempt": 1, "attempts": 1, "bytes_in": 5,
         "bytes_out": len(answer.raw) + 100, "flags": ""}
@@ -98,8 +101,30 @@ def test_text_line(upstream, tailor, scratch):
     assert re.fullmatch(
         r"127\.0\.0\.1 \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{3}\] "
         rf"tailor active {ms}/{ms}/{ms}/{ms}/{ms} 200 \d+ - 1/1 1/1 "
+        r"\{test\|\|\} "
         r'"GET /a\\"b\?x=1 HTTP/1\.1" ' + answer.get("x-request-id"),
         line), line
+
+
+def test_combined_line(upstream, tailor, scratch):
+    # Goal: Apache's combined format, as tools read it; a field of a client
+    # that is longer than the log takes is cut, and one cannot forge a line.
+    server = upstream("active").serve()
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path), "format": "combined"})
+    with t.client() as c:
+        c.request("GET", "/a?x=1", fields=[
+            ("Referer", 'http://h/"x'), ("User-Agent", "u" * 2000)])
+        c.response()
+        c.get("/b")
+    first, second = wait_lines(path, 2)
+    date = r"\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000\]"
+    assert re.fullmatch(
+        rf'127\.0\.0\.1 - - {date} "GET /a\?x=1 HTTP/1\.1" 200 \d+ '
+        r'"http://h/\\"x" "u{508}\.\.\."', first), first
+    assert re.fullmatch(
+        rf'127\.0\.0\.1 - - {date} "GET /b HTTP/1\.1" 200 \d+ "-" "-"',
+        second), second
 
 
 def test_what_was_not_served(upstream, tailor, scratch):
@@ -144,7 +169,7 @@ def test_hedged_request(upstream, tailor, scratch):
             line["trigger"]) == ("backup", 2, 2, "gc")
 
 
-@pytest.mark.parametrize("form", ["json", "text"])
+@pytest.mark.parametrize("form", ["json", "text", "combined"])
 def test_redaction(upstream, tailor, scratch, form):
     # Goal: neither the secret nor the whole address is in the file.
     server = upstream("active").serve()
@@ -152,7 +177,9 @@ def test_redaction(upstream, tailor, scratch, form):
     t = tailor(server, access_log={"path": str(path), "format": form,
                                    "redact": ["query", "client"]})
     with t.client() as c:
-        c.get("/x?token=secret#")
+        c.request("GET", "/x?token=secret",
+                  fields=[("Referer", "http://h/?token=secret")])
+        c.response()
     text = wait_lines(path, 1)[0]
     assert "secret" not in text and "token" not in text
     assert "127.0.0.0" in text and "127.0.0.1" not in text

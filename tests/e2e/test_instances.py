@@ -3,6 +3,7 @@ operator reaches the one that is meant."""
 
 import os
 import pathlib
+import shutil
 import signal
 import socket
 
@@ -101,6 +102,23 @@ def test_each_has_its_own(instance, operator):
     one.end()
     assert not one.stream.exists() and two.stream.exists()
     assert two.get("/").status == 200
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may write to /run")
+def test_that_of_a_unit_is_found(build, upstream, operator):
+    # Goal: one of tailor@USER.service, whose sockets are in /run/tailor-USER.
+    run = pathlib.Path(f"/run/tailor-test{os.getpid()}")
+    run.mkdir()
+    t = Instance(build, run, upstream("active").serve(), "--set",
+                 "slow.store=")
+    try:
+        t.up()
+        assert "* a " in operator("--admin", t.name, "servers").out
+        t.end()
+    finally:
+        t.kill()
+        t.stream.unlink(missing_ok=True)
+        shutil.rmtree(run)
 
 
 @alone

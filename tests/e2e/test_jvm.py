@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import re
 import signal
+import subprocess
 
 import pytest
 
@@ -237,6 +239,31 @@ def test_server_found_by_its_address(jvm, tailor):
     t = tailor({"name": "a", "address": a.address},
                {"name": "b", "address": b.address})
     t.wait_server("a", state="ready", pid=a.pid, source="hsperfdata")
+    assert re.search(r'server=a pid=\d+ program="java" sees="end, restart, '
+                     r"collections \(hsperfdata of OpenJDK \S+, Serial\)",
+                     t.wait_log("server_observed server=a"))
+    assert ("-> a (active, collections visible), b (standby, "
+            in t.wait_log(" ready route="))
     before = t.metrics()['tailor_hazards_total{server="a",kind="gc"}']
     a.collect()
     t.wait_metric('tailor_hazards_total{server="a",kind="gc"}', before + 1)
+
+
+def test_a_jvm_without_a_page(build, jvm, tailor):
+    # Goal: of a JVM that keeps no page, as Solr's, the log has the option and
+    # a command; after that command its collections are seen, and logged.
+    a = jvm("-Xmx64m", "-XX:+UseSerialGC", "-XX:+PerfDisableSharedMem")
+    t = tailor({"name": "a", "address": a.address, "jvm": "agent"})
+    line = t.wait_log("server_observed server=a")
+    assert ('misses="collections: its JVM has '
+            "-XX:+PerfDisableSharedMem") in line
+    assert "(active, collections not visible)" in t.wait_log(" ready route=")
+    command = re.search(r'do="(jcmd \d+ JVMTI.agent_load \S+ \S+)[;"]', line)
+    if not (build / "libtailor-jvm.so").exists():
+        pytest.skip("no libtailor-jvm.so for the JVM: make agent")
+    assert command, line
+    subprocess.run(command[1].split(), check=True,
+                   capture_output=True, timeout=60)
+    t.wait_log('server_observed server=a .*sees="end, restart, '
+               r"collections \(agent, no safepoints\)")
+    t.wait_server("a", source="agent")

@@ -123,6 +123,7 @@ def scrape(t, accept=None):
 
 OPENMETRICS = ("application/openmetrics-text;version=1.0.0,"
                "text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
+TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 def busy(upstream, tailor):
@@ -138,7 +139,8 @@ def busy(upstream, tailor):
         held.reply(200, b"active")
         t.wait_metric('tailor_losers_total{result="drained"}', 1)
         t.hazard("active", "end")
-        c.request("POST", "/x", fields=[("x-request-id", "the-last")],
+        c.request("POST", "/x", fields=[("x-request-id", "the-last"),
+                                        ("traceparent", TRACEPARENT)],
                   body=b"1")
         assert c.response().status == 200
     with t.client() as c:
@@ -184,6 +186,11 @@ def test_openmetrics_format(upstream, tailor):
     # A bucket shows the latest request that fell in it.
     le, value = hit.get("the-one") or hit["the-last"]
     assert 0 < value <= float(le)
+    # A trace's id, of a request that had a valid one.
+    traces = {x[0]["request_id"]: x[0].get("trace_id")
+              for x in latency.exemplars.values()}
+    assert traces["the-last"] == TRACEPARENT.split("-")[1]
+    assert traces.get("the-one") is None
     plain = parse(scrape(t)[1])
     assert {n.removesuffix("_total") for n in plain} == set(families)
     with t.client() as c:

@@ -201,3 +201,45 @@ def test_cpu_that_may_not_be_used(upstream, tailor):
     t.wait_log(r"not_pinned .*(advice|do)=")
     with t.client() as c:
         assert c.get().status == 200
+
+
+def test_the_line_of_each_server_and_the_last_one(upstream, tailor):
+    # Goal: with servers that run already the log says of each what is
+    # observed, and at the end, once, where clients connect and what each
+    # server does; the one that does not run is not found yet.
+    server = upstream("a")
+    address = f"127.0.0.1:{free_port()}"
+    t = tailor(server, {"name": "b", "address": address},
+               profiler={"kernel": "off"})
+    line = t.wait_log(" ready route=")
+    route = f'route="127.0.0.1:{t.port} -> a (active, collections not visible)'
+    assert f'{route}, b (connecting, not found yet)" mode=act' in line, t.log
+    seen = t.wait_log("server_observed server=a ")
+    assert t.lines.index(seen) < t.lines.index(line)
+    assert 'sees="end, restart"' in seen
+    assert 'misses="collections: CPython is probed only on request; ' in seen
+    assert 'do="servers[].jvm=usdt; profiler.kernel=lite"' in seen
+    lost = t.wait_log("server_not_found server=b ")
+    assert "nothing listens" in lost and 'do="start it, or' in lost
+    # Not again when the other one responds.
+    upstream("b", port=int(address.rpartition(":")[2]))
+    t.wait_log("server_ready server=b")
+    t.wait_log("server_observed server=b")
+    assert t.log.count(" ready route=") == 1
+
+
+def test_no_server_responds(upstream, tailor):
+    # Goal: what is waited for is in the log once clients are refused for it;
+    # the last line comes when it is true.
+    port = free_port()
+    t = tailor({"name": "a", "address": f"127.0.0.1:{port}"}, ready=False,
+               proxy={"server_wait": "200ms"}, hedging={"mode": "watch"})
+    line = t.wait_log("not_ready")
+    assert f"127.0.0.1:{t.port} -> a (active, connecting, not found yet)" in line
+    assert (f'waits_for="a to respond at 127.0.0.1:{port} '
+            '(nothing listens on its address here)"') in line
+    assert " ready route" not in t.log
+    upstream("a", port=port)
+    line = t.wait_log(" ready route=")
+    assert "a (active, " in line and line.endswith(" mode=watch")
+    assert t.log.count("not_ready") == 1

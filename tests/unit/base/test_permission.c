@@ -22,24 +22,28 @@ test_tracing(void **state)
 		bool may;
 		const char *why, *remedy;
 	} row[] = {
-	    {{false, 0, ALL, false, ""}, false,
-		"CAP_BPF and CAP_PERFMON are missing", "run tailor as root"},
-	    {{false, 0, 0, false, ""}, false,
+	    {{false, 0, ALL, false, "", ""}, false,
+		"CAP_BPF and CAP_PERFMON are missing", "or run tailor as root"},
+	    {{false, 0, 0, false, "", ""}, false,
 		"CAP_BPF and CAP_PERFMON are missing", "--cap-add"},
-	    {{true, NEITHER, NEITHER, false, ""}, false,
+	    {{true, NEITHER, NEITHER, false, "", ""}, false,
 		"CAP_BPF and CAP_PERFMON are missing: this root", "--cap-add"},
-	    {{true, NOT_BPF, NOT_BPF, true, ""}, false,
+	    {{true, NOT_BPF, NOT_BPF, true, "", ""}, false,
 		"CAP_BPF is missing: this root", "--cap-add"},
-	    {{false, PERMISSION_BPF, ALL, false, ""}, false,
+	    {{false, PERMISSION_BPF, ALL, false, "", ""}, false,
 		"CAP_PERFMON is missing", "setcap"},
-	    {{true, NEITHER | PERMISSION_SYS_ADMIN, ALL, true, "integrity"},
+	    {{true, NEITHER | PERMISSION_SYS_ADMIN, ALL, true, "integrity", ""},
 		true, "seccomp", "SystemCallFilter="},
-	    {{true, ALL, ALL, false, "integrity"}, true,
+	    {{true, ALL, ALL, false, "integrity", ""}, true,
 		"locked down (integrity)", "lockdown"},
-	    {{false, PERMISSION_TRACE, ALL, false, ""}, true, "security module",
-		"dmesg"},
+	    {{false, PERMISSION_TRACE, ALL, false, "", ""}, true,
+		"security module", "dmesg"},
+	    /* What bounds a service is its unit. */
+	    {{false, 0, 0, false, "", "tailor@x.service"}, false,
+		"CAP_BPF and CAP_PERFMON are missing",
+		"systemctl edit tailor@x.service: AmbientCapabilities=CAP_BPF"},
 	};
-	char text[200];
+	char text[PERMISSION_TEXT];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -49,11 +53,11 @@ test_tracing(void **state)
 		permission_why(p, text, sizeof(text));
 		if (strstr(text, row[i].why) == NULL)
 			assert_string_equal(text, row[i].why);
-		assert_true(strlen(text) < 150);
+		assert_true(strlen(text) < PERMISSION_TEXT - 1);
 		permission_remedy(p, text, sizeof(text));
 		if (strstr(text, row[i].remedy) == NULL)
 			assert_string_equal(text, row[i].remedy);
-		assert_true(strlen(text) < 150);
+		assert_true(strlen(text) < PERMISSION_TEXT - 1);
 		/* Root is not advised to become root. */
 		if (p->root)
 			assert_null(strstr(text, "as root"));
@@ -89,6 +93,24 @@ test_of_another_user(void **state)
 }
 
 static void
+test_start_as(void **state)
+{
+	/* Goal: the command is one for where this program runs. */
+	const struct permission unit = {.unit = "tailor.service"};
+	const struct permission shell = {.unit = ""};
+	char text[PERMISSION_TEXT];
+
+	(void)state;
+	assert_string_equal(
+	    permission_start_as(&unit, "bob", 0, text, sizeof(text)),
+	    "systemctl edit tailor.service: [Service] User=bob, then restart "
+	    "it");
+	assert_non_null(
+	    strstr(permission_start_as(&shell, "bob", 0, text, sizeof(text)),
+		"sudo -u bob "));
+}
+
+static void
 test_of_this_process(void **state)
 {
 	struct permission p;
@@ -106,6 +128,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_tracing),
 	    cmocka_unit_test(test_of_another_user),
+	    cmocka_unit_test(test_start_as),
 	    cmocka_unit_test(test_of_this_process),
 	};
 

@@ -6,12 +6,14 @@
 #include "fixture.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -583,6 +585,77 @@ test_container(void **state)
 	process_fini(&p);
 }
 
+/* As a container: a child that listens on all addresses of a network namespace
+ * of its own, with that address there; 0: we may not. */
+static pid_t
+container_new(struct sockaddr_in *address)
+{
+	struct ifreq lo = {.ifr_name = "lo"}, alias = {.ifr_name = "lo:1"};
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	socklen_t length = sizeof(any);
+	int ready[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		int s;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		if (unshare(CLONE_NEWNET) < 0 &&
+		    unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+			_exit(0);
+		s = socket(AF_INET, SOCK_STREAM, 0);
+		lo.ifr_flags = IFF_UP;
+		memcpy(&alias.ifr_addr, address, sizeof(*address));
+		if (ioctl(s, SIOCSIFFLAGS, &lo) < 0 ||
+		    ioctl(s, SIOCSIFADDR, &alias) < 0 ||
+		    bind(s, (void *)&any, length) < 0 || listen(s, 5) < 0 ||
+		    getsockname(s, (void *)&any, &length) < 0 ||
+		    write(ready[1], &any.sin_port, 2) != 2)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &address->sin_port, 2) != 2) {
+		waitpid(pid, NULL, 0);
+		pid = 0;
+	}
+	close(ready[0]);
+	return pid;
+}
+
+/* Goal: a server in a container is found by the container's address, and not
+ * by a port that is the same; none that is there is found after its end. */
+static void
+test_network_namespace(void **state)
+{
+	struct sockaddr_storage a = {0};
+	struct sockaddr_in *in = (void *)&a;
+	struct family found;
+	pid_t pid;
+
+	(void)state;
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(0x0a4d0002); /* 10.77.0.2 */
+	pid = container_new(in);
+	if (pid == 0)
+		skip(); /* no network namespaces here */
+	assert_int_equal(search(&a, 0, &found), FINDER_FOUND);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.pid[0], pid);
+	assert_true(finder_holds(pid, &a));
+	in->sin_addr.s_addr = htonl(0x0a4d0003);
+	assert_int_equal(search(&a, 0, &found), FINDER_NONE);
+	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(search(&a, 0, &found), FINDER_NONE);
+	in->sin_addr.s_addr = htonl(0x0a4d0002);
+	child_kill(pid);
+	assert_int_equal(search(&a, 0, &found), FINDER_NONE);
+}
+
 /* Goal: of a process that we run below only itself is taken. */
 static void
 test_above_us(void **state)
@@ -885,6 +958,7 @@ main(void)
 	    cmocka_unit_test(test_reuseport),
 	    cmocka_unit_test(test_activator),
 	    cmocka_unit_test(test_container),
+	    cmocka_unit_test(test_network_namespace),
 	    cmocka_unit_test(test_above_us),
 	    cmocka_unit_test(test_match),
 	    cmocka_unit_test(test_assignment),

@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "proxy/access_log/record.h"
+
+#define FORMATS (CONFIG_ACCESS_COMBINED + 1)
 
 static char line[ACCESS_LINE_MAX + 1];
 
@@ -63,6 +66,9 @@ test_longest_line_fits(void **state)
 	r.status = INT32_MIN;
 	r.minor = INT32_MAX;
 	fill(r.target, sizeof(r.target), worst_byte);
+	fill(r.host, sizeof(r.host), worst_byte);
+	fill(r.referer, sizeof(r.referer), worst_byte);
+	fill(r.user_agent, sizeof(r.user_agent), worst_byte);
 	memset(r.id, 'i', sizeof(r.id) - 1);
 	memset(r.trace_id, 'a', sizeof(r.trace_id) - 1);
 	memset(r.client, 'c', sizeof(r.client) - 1);
@@ -70,16 +76,15 @@ test_longest_line_fits(void **state)
 	memset(r.upstream, 'u', sizeof(r.upstream) - 1);
 	memset(r.trigger, 't', sizeof(r.trigger) - 1);
 	memset(r.flags, 'f', sizeof(r.flags) - 1);
-	format(&r);
-	r.text = true;
-	format(&r);
+	for (r.format = 0; r.format < FORMATS; r.format++)
+		format(&r);
 }
 
 static void
 test_any_bytes(void **state)
 {
 	/* Goal: random bytes: the JSON parses and gives the path back (bytes
-	 * that are no UTF-8 become code points); the text is printable. */
+	 * that are no UTF-8 become code points); the others are printable. */
 	(void)state;
 	srandom(1);
 	for (int i = 0; i < 20000; i++) {
@@ -89,14 +94,44 @@ test_any_bytes(void **state)
 		fill(r.target, 1 + (size_t)(random() % 200), any_byte);
 		fill(r.method, 1 + (size_t)(random() % 15), any_byte);
 		fill(r.id, 1 + (size_t)(random() % 64), any_byte);
+		fill(r.host, 1 + (size_t)(random() % 64), any_byte);
+		fill(r.referer, 1 + (size_t)(random() % 64), any_byte);
+		fill(r.user_agent, 1 + (size_t)(random() % 64), any_byte);
 		tree = cJSON_Parse(format(&r));
 		assert_non_null(tree);
 		assert_non_null(cJSON_GetObjectItem(tree, "path"));
+		assert_true((r.referer[0] != '\0') ==
+			    (cJSON_GetObjectItem(tree, "referer") != NULL));
 		cJSON_Delete(tree);
-		r.text = true;
-		for (const char *s = format(&r); *s != '\n'; s++)
-			assert_in_range((unsigned char)*s, 0x20, 0x7e);
+		for (r.format = 1; r.format < FORMATS; r.format++)
+			for (const char *s = format(&r); *s != '\n'; s++)
+				assert_in_range((unsigned char)*s, 0x20, 0x7e);
 	}
+}
+
+static void
+test_forged_fields(void **state)
+{
+	/* Goal: a field cannot end the place where it stands, in either
+	 * format for eyes; what is missing is "-" or nothing. */
+	struct access_record r = {.format = CONFIG_ACCESS_TEXT,
+	    .client = "c",
+	    .method = "GET",
+	    .target = "/",
+	    .status = 200,
+	    .minor = 1,
+	    .id = "id",
+	    .host = "h:1",
+	    .user_agent = "a|b} \"x\\\t\xff"};
+
+	(void)state;
+	assert_non_null(
+	    strstr(format(&r), " 0/0 {h:1||a\\x7cb\\x7d \\\"x\\\\\\x09\\xff} "
+			       "\"GET / HTTP/1.1\" id\n"));
+	r.format = CONFIG_ACCESS_COMBINED;
+	assert_string_equal(format(&r),
+	    "c - - [01/Jan/1970:00:00:00 +0000] \"GET / HTTP/1.1\" 200 0 "
+	    "\"-\" \"a|b} \\\"x\\\\\\x09\\xff\"\n");
 }
 
 static void
@@ -113,11 +148,13 @@ static void
 test_redaction(void **state)
 {
 	/* Goal: what is left of addresses and targets. */
-	struct access_record r = {.target = "/a?b=c?d"};
+	struct access_record r = {
+	    .target = "/a?b=c?d", .referer = "https://h/?token=1"};
 
 	(void)state;
 	access_redact_query(&r);
 	assert_string_equal(r.target, "/a?");
+	assert_string_equal(r.referer, "https://h/?");
 	access_redact_query(&r);
 	assert_string_equal(r.target, "/a?");
 	redacted("192.0.2.199", "192.0.2.0");
@@ -134,6 +171,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_longest_line_fits),
 	    cmocka_unit_test(test_any_bytes),
+	    cmocka_unit_test(test_forged_fields),
 	    cmocka_unit_test(test_redaction),
 	};
 

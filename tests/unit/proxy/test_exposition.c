@@ -186,7 +186,7 @@ static void
 test_exemplars(void **state)
 {
 	/* goal: they are on the bucket that they fell in, in OpenMetrics only */
-	struct exemplar exemplar[DISTRIBUTION_EDGES + 1] = {{{0}, 0, 0}};
+	struct exemplar exemplar[DISTRIBUTION_EDGES + 1] = {{{0}, {0}, 0, 0}};
 	struct distribution d;
 	struct exposition e;
 	unsigned at;
@@ -197,7 +197,12 @@ test_exemplars(void **state)
 	strcpy(exemplar[at].id, "me");
 	exemplar[at].value_ns = 3 * NS_PER_MS;
 	exemplar[at].wall_ns = NS_PER_S;
+	/* and has the trace's id, if the request had one */
+	memset(exemplar[0].id, 'i', sizeof(exemplar[0].id) - 1);
+	memset(exemplar[0].trace_id, 'a', sizeof(exemplar[0].trace_id) - 1);
 	for (int open = 0; open < 2; open++) {
+		char labels[129];
+
 		exposition_init(&e, open == 1);
 		e.name = "h";
 		exposition_histogram(&e, NULL, &d, exemplar);
@@ -208,6 +213,10 @@ test_exemplars(void **state)
 				      "1.000\n") != NULL,
 		    open);
 		assert_int_equal(strchr(e.text.at, '#') != NULL, open);
+		snprintf(labels, sizeof(labels),
+		    "{request_id=\"%s\",trace_id=\"%s\"} ", exemplar[0].id,
+		    exemplar[0].trace_id);
+		assert_int_equal(strstr(e.text.at, labels) != NULL, open);
 		exposition_fini(&e);
 	}
 }

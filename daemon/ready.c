@@ -1,0 +1,137 @@
+#include "daemon/ready.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "proxy/request/proxy.h"
+#include "proxy/upstream/server.h"
+
+#define CHECK_PERIOD_NS (50 * NS_PER_MS)
+/* For the lines of the servers: the process of one that responds is found
+ * within a second, unless it is in a container out of reach. */
+#define PATIENCE_NS (5 * NS_PER_S)
+#define ROUTE_BYTES 600
+
+/* Text that is cut if it does not fit. */
+static void __attribute__((format(printf, 2, 3)))
+add(char out[ROUTE_BYTES], const char *format, ...)
+{
+	size_t n = strlen(out);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(out + n, ROUTE_BYTES - n, format, arguments);
+	va_end(arguments);
+}
+
+/* What is known of it now, and no more. */
+static const char *
+sight(const struct profiler_stats *stats, unsigned i)
+{
+	if (stats->server[i].source > PROFILER_SOURCE_PIDFD)
+		return "collections visible";
+	if (stats->server[i].pid == 0)
+		return "not found yet";
+	return stats->server[i].reported ? "collections not visible"
+					 : "not examined yet";
+}
+
+/* "a (active, collections visible)": a standby that is ready stands by. */
+static void
+add_server(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
+    const struct profiler_stats *stats)
+{
+	bool active = p->hedging.active == i;
+	bool up = p->hedging.server[i].state == SERVER_READY;
+	const char *shown = server_state_shown(&p->upstream.server[i]);
+
+	add(out, "%s%s (%s%s%s, %s)", i > 0 ? ", " : "",
+	    p->config->server[i].name, active ? "active" : "",
+	    active && !up ? ", " : "",
+	    !up	      ? shown
+	    : !active ? "standby"
+		      : "",
+	    sight(stats, i));
+}
+
+static void
+route(
+    struct proxy *p, const struct profiler_stats *stats, char out[ROUTE_BYTES])
+{
+	const struct config *c = p->config;
+
+	out[0] = '\0';
+	for (unsigned i = 0; i < c->listeners; i++)
+		add(out, "%s%s", i > 0 ? ", " : "", c->listen[i].text);
+	add(out, " -> ");
+	for (unsigned i = 0; i < c->servers; i++)
+		add_server(out, p, i, stats);
+}
+
+static bool
+any_ready(const struct proxy *p)
+{
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (p->hedging.server[i].state == SERVER_READY)
+			return true;
+	return false;
+}
+
+static bool
+all_reported(const struct proxy *p, const struct profiler_stats *stats)
+{
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (!stats->server[i].reported &&
+		    (stats->server[i].pid != 0 ||
+			p->hedging.server[i].state == SERVER_READY))
+			return false;
+	return true;
+}
+
+/* What each server lacks: its process, or a response. */
+static void
+report_waiting(struct proxy *p, const struct profiler_stats *stats)
+{
+	const struct config *c = p->config;
+	char text[ROUTE_BYTES], waits[ROUTE_BYTES] = "";
+
+	route(p, stats, text);
+	for (unsigned i = 0; i < c->servers; i++)
+		add(waits, "%s%s to respond at %s (%s)", i > 0 ? ", or " : "",
+		    c->server[i].name, c->server[i].address.text,
+		    stats->server[i].pid != 0 ? "its process runs"
+					      : stats->server[i].detail);
+	log_event(LOG_LEVEL_WARNING, "not_ready",
+	    "route=\"%s\" waits_for=\"%s\"", text, waits);
+}
+
+void
+ready_tick(struct ready *r, struct proxy *p, struct instant now)
+{
+	struct profiler_stats stats;
+	char text[ROUTE_BYTES];
+
+	if (r->reported || instant_since(now, r->checked) < CHECK_PERIOD_NS)
+		return;
+	r->checked = now;
+	profiler_stats(p->profiler, &stats);
+	if (!any_ready(p)) {
+		if (r->waited || instant_since(now, p->started) <
+				     p->config->proxy.server_wait_ns)
+			return;
+		r->waited = true;
+		report_waiting(p, &stats);
+		return;
+	}
+	if (!instant_is_set(r->since))
+		r->since = now;
+	if (!all_reported(p, &stats) &&
+	    instant_since(now, r->since) < PATIENCE_NS)
+		return;
+	route(p, &stats, text);
+	log_event(LOG_LEVEL_NOTICE, "ready", "route=\"%s\" mode=%s", text,
+	    p->config->hedging.mode == CONFIG_MODE_ACT ? "act" : "watch");
+	r->reported = true;
+}

@@ -1,0 +1,181 @@
+#include "profiler/observed.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/permission.h"
+#include "profiler/attach.h"
+
+#define WHY_BYTES PERMISSION_TEXT
+#define FIX_BYTES PERMISSION_TEXT
+#define KERNEL_PARTS "stops, quota, kernel events"
+
+/* What is not observed, why, and what to do: parts of one line. */
+struct missing {
+	char what[2 * WHY_BYTES];
+	char fix[2 * FIX_BYTES];
+};
+
+static void
+add(char *out, size_t size, const char *separator, const char *text)
+{
+	size_t n = strlen(out);
+
+	if (*text != '\0')
+		snprintf(
+		    out + n, size - n, "%s%s", n > 0 ? separator : "", text);
+}
+
+static void
+miss(struct missing *m, const char *part, const char *why, const char *fix)
+{
+	char text[WHY_BYTES + 40];
+
+	snprintf(text, sizeof(text), "%s: %s", part, why);
+	add(m->what, sizeof(m->what), "; ", text);
+	add(m->fix, sizeof(m->fix), "; ", fix);
+}
+
+/* --- collections -------------------------------------------------------------- */
+
+/* What switches a JVM's page off; NULL: it is not on its command line. */
+static const char *
+page_option(pid_t pid)
+{
+	static const char *const option[] = {
+	    "-XX:-UsePerfData", "-XX:+PerfDisableSharedMem"};
+
+	for (size_t i = 0; i < sizeof(option) / sizeof(option[0]); i++)
+		if (proc_has_argument(pid, option[i]))
+			return option[i];
+	return NULL;
+}
+
+/* A JVM that keeps no page. */
+static void
+miss_page(const struct attach *a, const struct process *p, struct missing *m)
+{
+	const char *option = page_option(p->jvm), *path = a->listener.path;
+	char agent[160], why[WHY_BYTES], fix[FIX_BYTES];
+
+	snprintf(why, sizeof(why), "its JVM has %s",
+	    option != NULL ? option : "no hsperfdata");
+	if (!p->server->agent)
+		snprintf(fix, sizeof(fix), "servers[].jvm=auto");
+	else if (path != NULL && file_agent(agent, sizeof(agent)))
+		snprintf(fix, sizeof(fix), "jcmd %d JVMTI.agent_load %s %s",
+		    (int)p->jvm, agent, path);
+	else
+		snprintf(fix, sizeof(fix), "start it without %s",
+		    option != NULL ? option : "-XX:-UsePerfData");
+	miss(m, "collections", why, fix);
+}
+
+/* Its page belongs to another user. */
+static void
+miss_user(const struct process *p, struct missing *m)
+{
+	char user[PROC_USER_BYTES], fix[FIX_BYTES];
+	struct permission permission;
+	uid_t uid = 0;
+
+	proc_uid(p->jvm, &uid);
+	proc_user_name(uid, user);
+	permission_read(&permission);
+	permission_start_as(&permission, user,
+	    PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH, fix,
+	    sizeof(fix));
+	miss(m, "collections", p->why, fix);
+}
+
+static void
+miss_collections(const struct attach *a, unsigned server, struct missing *m)
+{
+	const struct process *p = &a->process[server];
+	const struct runtimes_server *r = &a->runtimes.server[server];
+	const struct runtime *runtime;
+	char file[PATH_MAX], why[WHY_BYTES];
+
+	if (!p->server->hsperfdata && !p->server->agent &&
+	    p->server->probes == PROFILER_PROBES_OFF)
+		return; /* servers[].jvm is none: they are not wanted */
+	runtime = runtime_of_process(p->jvm, file);
+	if (strstr(p->why, "belongs to user") != NULL) {
+		miss_user(p, m);
+	} else if (runtime != NULL && runtime->page) {
+		miss_page(a, p, m);
+	} else if (runtime != NULL && runtime->asked &&
+		   p->server->probes != PROFILER_PROBES_ON) {
+		snprintf(why, sizeof(why), "%s is probed only on request",
+		    runtime->name);
+		miss(m, "collections", why, "servers[].jvm=usdt");
+	} else if (runtime != NULL) {
+		snprintf(why, sizeof(why), "no probes of %s: %s", runtime->name,
+		    r->off != NULL ? r->why : "not yet");
+		miss(m, "collections", why, r->off != NULL ? r->remedy : "");
+	} else {
+		snprintf(why, sizeof(why),
+		    "%s has no runtime that Tailor knows (HotSpot, V8, "
+		    "CPython)",
+		    p->name);
+		miss(m, "collections", why, "servers[].jvm=none if so");
+	}
+}
+
+/* --- the line ------------------------------------------------------------------ */
+
+static void
+report(const struct attach *a, unsigned server, bool collections)
+{
+	const struct process *p = &a->process[server];
+	struct missing m = {"", ""};
+	char sees[2 * WHY_BYTES] = "", text[WHY_BYTES];
+
+	if (p->pidfd >= 0)
+		add(sees, sizeof(sees), ", ", "end, restart");
+	snprintf(text, sizeof(text), "collections (%s)",
+	    a->shown.server[server].detail);
+	if (collections)
+		add(sees, sizeof(sees), ", ", text);
+	else
+		miss_collections(a, server, &m);
+	if (a->kernel != NULL)
+		add(sees, sizeof(sees), ", ", KERNEL_PARTS);
+	else
+		miss(&m, KERNEL_PARTS, a->kernel_why, a->kernel_fix);
+	if (m.what[0] == '\0')
+		log_event(LOG_LEVEL_NOTICE, "server_observed",
+		    "server=%s pid=%d program=\"%s\" sees=\"%s\"",
+		    p->server->name, (int)p->pid, p->name, sees);
+	else
+		log_event(LOG_LEVEL_NOTICE, "server_observed",
+		    "server=%s pid=%d program=\"%s\" sees=\"%s\" misses=\"%s\" "
+		    "do=\"%s\"",
+		    p->server->name, (int)p->pid, p->name, sees, m.what, m.fix);
+}
+
+int64_t
+observed_turn(struct attach *a, unsigned server, struct instant now)
+{
+	const struct process *p = &a->process[server];
+	struct observed *o = &a->observed[server];
+	bool collections =
+	    a->shown.server[server].source > PROFILER_SOURCE_PIDFD;
+	int64_t age_ns;
+
+	if (o->generation != p->generation)
+		*o = (struct observed){
+		    .generation = p->generation, .found = now};
+	if (p->pid == 0 || (o->reported && o->collections >= collections))
+		return -1;
+	age_ns = instant_since(now, o->found);
+	if (!collections && age_ns < OBSERVED_PATIENCE_NS)
+		return OBSERVED_PATIENCE_NS - age_ns;
+	report(a, server, collections);
+	o->reported = true;
+	o->collections = collections;
+	return -1;
+}
