@@ -2,26 +2,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/terminal.h"
 #include "loadgen/report/page.h"
-
-static bool
-want_color(enum color color)
-{
-	switch (color) {
-	case COLOR_ALWAYS:
-		return true;
-	case COLOR_NEVER:
-		return false;
-	case COLOR_AUTO:
-		break;
-	}
-	const char *no = getenv("NO_COLOR");
-	return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0');
-}
 
 /* From the files just written, as `tailor-load report` does it. */
 static int
@@ -51,7 +35,10 @@ finish_write(struct experiment *e, bool text)
 	if (err == 0)
 		err = report_hgrm(&e->report);
 	if (text && !o->output.quiet && !o->output.on_stdout)
-		report_text(stdout, &e->report, want_color(o->output.color));
+		report_text(stdout, &e->report,
+		    o->output.color == COLOR_ALWAYS ||
+			(o->output.color == COLOR_AUTO &&
+			    terminal_has_colour(stdout)));
 	struct output *all[] = {&e->report.json, &e->report.requests,
 	    &e->report.csv, &e->report.hgrm};
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
