@@ -172,7 +172,7 @@ COMMANDS = [
     ("tailorctl stat -i 1s", "seconds, from 0.001 to 3600"),
     ("tailorctl slow --since yesterday", "from 1s to 3650d, as 90s, 10m, 2h"),
     ("tailorctl top --by memory", "cause, path, cpu or waker"),
-    ("tailorctl why", "ID is missing: tailorctl why ID"),
+    ("tailorctl pin", "ID is missing: tailorctl pin ID"),
     ("tailorctl drain", "SERVER is missing: tailorctl drain SERVER"),
     ("tailorctl drain a b", '"b" is one word too many'),
     ("tailorctl servers a", '"a" is one word too many'),
