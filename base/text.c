@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 bool
 text_reserve(struct text *t, size_t n)
@@ -106,6 +107,21 @@ text_ms(char out[32], int64_t ns)
 	int digits = fabs(ms) < 0.0995 ? 3 : fabs(ms) < 9.995 ? 2 : 1;
 
 	snprintf(out, 32, "%.*f ms", digits, ms);
+	return out;
+}
+
+char *
+text_wall(char out[40], int64_t wall_ns)
+{
+	time_t seconds = (time_t)(wall_ns / NS_PER_S);
+	struct tm tm;
+
+	if (wall_ns < 0 || gmtime_r(&seconds, &tm) == NULL ||
+	    strftime(out, 40, "%Y-%m-%dT%H:%M:%S", &tm) != 19)
+		snprintf(out, 40, "?");
+	else
+		snprintf(out + 19, 21, ".%06dZ",
+		    (int)(wall_ns % NS_PER_S / NS_PER_US));
 	return out;
 }
 

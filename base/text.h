@@ -61,6 +61,10 @@ text_ms_of(int64_t ns)
 /* A length for people: "0.12 ms", "1.90 ms", "46.1 ms".  Returns out. */
 char *text_ms(char out[32], int64_t ns);
 
+/* A wall-clock time in UTC as "2026-10-04T10:15:03.412345Z", "?" if it is none.
+ * Returns out. */
+char *text_wall(char out[40], int64_t wall_ns);
+
 /* Give the text away (the caller frees it).  0, or -ENOMEM and *out NULL. */
 int text_take(struct text *t, char **out, size_t *length);
 

@@ -71,6 +71,8 @@ static const struct option_row {
 	AT(since_ns)},
     {'c', "cause", "CODE", "only requests with this cause", TEXT, AT(cause)},
     {'p', "path", "PATH", "only requests with this path", TEXT, AT(path)},
+    {'x', "sort", "WHAT", "by time, total, server, cause or status", TEXT,
+	AT(sort)},
     {'H', "html", NULL, "print an HTML page", FORMAT, 0},
     {'S', "svg", NULL, "print only the picture, as SVG", FORMAT, 0},
     {'C', "chrome", NULL, "print trace events for ui.perfetto.dev", FORMAT, 0},

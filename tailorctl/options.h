@@ -24,8 +24,9 @@ enum {
 #define COMMANDS(X)                                                           \
 	X(servers, "", "", "show the servers, their state and latencies")     \
 	X(requests, "n", "", "show requests in flight, oldest first")         \
-	X(slow, "nwcp", "", "show the latest slow requests and their causes") \
-	X(why, "HSCo", "ID", "explain where a slow request spent its time")   \
+	X(slow, "nwcpx", "", "show slow requests and their causes")           \
+	X(why, "HSCow", "[ID]",                                               \
+	    "explain where a request's time went, or the slowest's")          \
 	X(pin, "", "ID", "keep the timeline of a request")                    \
 	X(top, "bwnids1", "", "show what costs most time, updated")           \
 	X(hist, "ids1", "", "show a live histogram of latencies")             \
@@ -81,6 +82,7 @@ struct options {
 	const char *query;  /* borrowed; NULL: everything */
 	const char *cause;  /* borrowed; NULL: any */
 	const char *path;   /* borrowed; NULL: any */
+	const char *sort;   /* borrowed; NULL: by time */
 	const char *output; /* borrowed; NULL: standard output */
 	const char *format; /* static: "html", ...; NULL: text or JSON */
 	int64_t since_ns;   /* 0: any time */

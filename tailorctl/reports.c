@@ -17,6 +17,8 @@
 #include "tailorctl/plain.h"
 #include "tailorctl/waits.h"
 
+#define SLOWEST_NS (600 * NS_PER_S) /* "now", of why without an id */
+
 /* A latency; 0, of a server without requests, becomes -1. */
 static int64_t
 latency_ns(const cJSON *server, const char *key)
@@ -248,8 +250,39 @@ short_time(const cJSON *one, char out[32])
 	return out;
 }
 
+/* Why a request is in the list: "slower than the target (now 20.0ms)". */
 static void
-show_slow_one(const cJSON *one)
+show_reason(const cJSON *one, int64_t target_ns)
+{
+	static const char *const reasons[][2] = {
+	    {"slowest", "among the slowest of its minute"},
+	    {"pinned", "pinned"},
+	    {"asked", "its client had it analyzed"},
+	};
+	const char *code = field_text(one, "reason");
+	const char *trigger = field_text(one, "trigger");
+	int status = (int)field_number(one, "status", 0);
+	char target[PLAIN_DURATION_BYTES], text[200], word[32];
+	int n;
+
+	n = snprintf(text, sizeof(text), "slower than the target (now %s)",
+	    plain_duration(target, target_ns));
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (code != NULL && strcmp(code, reasons[i][0]) == 0)
+			n = snprintf(text, sizeof(text), "%s", reasons[i][1]);
+	if (status >= 500)
+		n += snprintf(
+		    text + n, sizeof(text) - (size_t)n, ", error %d", status);
+	if (field_number(one, "attempts", 1) > 1)
+		snprintf(text + n, sizeof(text) - (size_t)n,
+		    ", sent again (%s)",
+		    plain_cell(word, sizeof(word), trigger, 15));
+	printf("    listed: ");
+	plain_wrap(stdout, text, 12);
+}
+
+static void
+show_slow_one(const cJSON *one, int64_t target_ns)
 {
 	const char *method = field_text(one, "method");
 	const char *target = field_text(one, "target");
@@ -273,6 +306,7 @@ show_slow_one(const cJSON *one)
 		plain_wrap(
 		    stdout, plain_cell(inert, sizeof(inert), verdict, 500), 4);
 	}
+	show_reason(one, target_ns);
 	printf("    why %s%s\n",
 	    plain_cell(id, sizeof(id), field_text(one, "id"), 55),
 	    field_true(one, "earlier_boot") ? " (earlier boot)" : "");
@@ -293,11 +327,13 @@ show_left_out(const cJSON *tree)
 static void
 show_slow(const cJSON *tree)
 {
+	int64_t target_ns = field_number(tree, "target_ns", -1);
 	const cJSON *one;
 
 	printf("%-11s %7s %-14s %-9s %3s REQUEST\n", "FINISHED", "TOTAL",
 	    "CAUSE", "SERVER", "");
-	cJSON_ArrayForEach(one, field_list(tree, "slow")) show_slow_one(one);
+	cJSON_ArrayForEach(one, field_list(tree, "slow"))
+	    show_slow_one(one, target_ns);
 	show_left_out(tree);
 }
 
@@ -317,8 +353,12 @@ command_slow(const struct options *options)
 		    "&cause=%s",
 		    admin_escape(options->cause, part, sizeof(part)));
 	if (options->path != NULL)
-		snprintf(target + at, sizeof(target) - at, "&path=%s",
+		at += (size_t)snprintf(target + at, sizeof(target) - at,
+		    "&path=%s",
 		    admin_escape(options->path, part, sizeof(part)));
+	if (options->sort != NULL)
+		snprintf(target + at, sizeof(target) - at, "&sort=%s",
+		    admin_escape(options->sort, part, sizeof(part)));
 	return admin_report(options, "GET", target, show_slow);
 }
 
@@ -416,17 +456,71 @@ save(const struct http_response *a, const char *path)
 	return ok ? 0 : -1;
 }
 
+/*
+ * The id of the slowest kept request that finished within a time (0: any), a
+ * string that the caller frees; NULL: there is none.  False: no response.
+ */
+static bool
+slowest_of(const struct options *options, int64_t since_ns, char **id)
+{
+	char target[64] = "/slow?n=1&sort=total";
+	const char *found;
+	cJSON *tree;
+
+	if (since_ns > 0)
+		snprintf(target, sizeof(target),
+		    "/slow?n=1&sort=total&since=%lld",
+		    (long long)(since_ns / NS_PER_S));
+	tree = admin_json(options, target);
+	if (tree == NULL)
+		return false;
+	found =
+	    field_text(cJSON_GetArrayItem(field_list(tree, "slow"), 0), "id");
+	*id = found != NULL ? strdup(found) : NULL;
+	cJSON_Delete(tree);
+	return true;
+}
+
+/* Which request is explained if the command names none; the caller frees it,
+ * NULL after a message. */
+static char *
+slowest(const struct options *options)
+{
+	int64_t since_ns =
+	    options->since_ns > 0 ? options->since_ns : SLOWEST_NS;
+	char *id = NULL, word[128];
+
+	if (!slowest_of(options, since_ns, &id))
+		return NULL;
+	if (id == NULL && options->since_ns == 0 &&
+	    !slowest_of(options, 0, &id))
+		return NULL;
+	if (id == NULL)
+		fprintf(stderr, "tailorctl: no slow request is kept%s\n",
+		    options->since_ns > 0 ? " of that time" : " yet");
+	else
+		fprintf(stderr, "slowest kept request: %s\n",
+		    plain_cell(word, sizeof(word), id, 57));
+	return id;
+}
+
 int
 command_why(const struct options *options)
 {
 	const char *format = options->format;
-	char id[512], target[600];
+	char id[512], target[600], *found = NULL;
 	struct http_response a;
 	int err = 0;
 
 	if (format == NULL && options->json)
 		format = "json";
-	admin_escape(options->argument, id, sizeof(id));
+	if (options->argument == NULL) {
+		found = slowest(options);
+		if (found == NULL)
+			return STATUS_NO;
+	}
+	admin_escape(found != NULL ? found : options->argument, id, sizeof(id));
+	free(found);
 	snprintf(target, sizeof(target), "/timeline/%s%s%s", id,
 	    format != NULL ? "?format=" : "", format != NULL ? format : "");
 	if (admin_request(options, "GET", target, &a) < 0)

@@ -88,6 +88,7 @@ public final class TaleChain implements AutoCloseable {
 	public static final int JVM_START = 0x3006;
 	public static final int JVM_DEATH = 0x3007;
 	public static final int JVM_RATES = 0x3008;
+	public static final int JVM_THREAD = 0x3009;
 	public static final int SERVER_START = 0x4001;
 	public static final int SERVER_EXIT = 0x4002;
 	public static final int HAZARD_BEGIN = 0x4003;

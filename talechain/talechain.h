@@ -112,6 +112,8 @@
  *             runnable, and when (0: not known); wait_ns: how long it had been
  *             runnable, at most 2^38 - 1
  *   THREAD    the name of a task that other events mention: 16 bytes
+ *   JVM_THREAD a Java thread's name if it is longer: 24 bytes of it, from
+ *             byte 24 * part on
  *   STACK     three addresses of a stack, the innermost first, 0: none; frame:
  *             which the first of them is; kind: enum talechain_stack.  Of a
  *             wait it comes when the thread has its CPU again
@@ -209,6 +211,8 @@
 	X(JVM_DEATH, 0x3007, "jvm_death", "", "", "", "")                      \
 	X(JVM_RATES, 0x3008, "jvm_rates", "classes_prepared",                  \
 	    "methods_compiled", "interval_ns", "")                             \
+	X(JVM_THREAD, 0x3009, "jvm_thread", "of_tid:32/part", "name_begin",    \
+	    "name_middle", "name_end")                                         \
 	X(SERVER_START, 0x4001, "server_start", "server", "server_pid", "",    \
 	    "")                                                                \
 	X(SERVER_EXIT, 0x4002, "server_exit", "server", "server_pid",          \

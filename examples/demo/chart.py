@@ -4,7 +4,7 @@ import html
 import math
 
 WIDTH, HEIGHT = 720, 340
-LEFT, RIGHT, TOP, BOTTOM = 72, 16, 72, 46
+LEFT, RIGHT, TOP, BOTTOM = 80, 16, 72, 46
 # Okabe and Ito's colours; lighter ones on a dark ground.
 STYLE = """
 .demo { --paper: #fff; --ink: #222; --soft: #666; --grid: #ddd;

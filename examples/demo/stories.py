@@ -100,7 +100,7 @@ def of_facts(ms, span_ns, pauses, killed_ns, restarted_ns):
     if 2 * longest > done - due:
         cause = "a garbage collection"
     elif killed_ns and killed_ns <= due <= (restarted_ns or 0):
-        cause = "the kill -9: no JVM was ready"
+        cause = "the kill -9: no JVM was ready when it was due"
     else:
         cause = _cold(due, killed_ns) or (
             "not observed, as nothing looks into the server here")

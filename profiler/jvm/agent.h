@@ -9,9 +9,11 @@
  *   GC callbacks    one thread, the VM's: the state, and the channel's ring
  *   VMDeath         a Java thread: the state, for the last time
  *   other callbacks any thread: counters, by atomic addition
+ *   thread's begin, end  its place in the table of names
  *   agent_collect.c its thread: the count of orders
- *   the link thread the channel's counter words; and the ring before it is
- *                   published, so a ring has one writer at any time */
+ *   the link thread the channel's counter words; the ring before it is
+ *                   published; and later names into it.  ring_busy lets one
+ *                   thread write the ring at any time */
 #ifndef TAILOR_PROFILER_JVM_AGENT_H
 #define TAILOR_PROFILER_JVM_AGENT_H
 
@@ -45,6 +47,19 @@ extern struct agent agent;
 /* The channel if there is one, kept open until agent_leave.  Any thread. */
 struct talechain *agent_enter(void);
 void agent_leave(void);
+
+/* Emit one event of the calling thread, which is tid.  Two threads may want to, the VM's
+ * and the link thread: one waits for the other, 20 us at most, and then gives
+ * up, which the channel counts. */
+void agent_emit(struct talechain *tc, uint32_t tid, uint64_t now_ns,
+    enum talechain_type type, const uint64_t arg[4]);
+
+/* agent_names.c: remember the calling thread's name, forget it. */
+void agent_name_set(uint32_t tid, const char *text);
+void agent_name_clear(uint32_t tid);
+/* Emit what is due at a tick of 50 ms; all of them again.  Link thread. */
+void agent_names_emit(struct talechain *tc, unsigned tick);
+void agent_names_again(void);
 
 /* Set a new state; DEAD is final.  Any thread, no lock. */
 void agent_state_set(

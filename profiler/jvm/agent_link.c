@@ -44,6 +44,7 @@ link_open(void)
 		talechain_emit_at(
 		    tc, link_state.started_ns, TALECHAIN_JVM_START, 0, 0, 0, 0);
 	link_state.started_ns = 0;
+	agent_names_again();
 	__atomic_store_n(&agent.link, tc, __ATOMIC_SEQ_CST);
 	/* Show a collection that began before the channel was published. */
 	agent_state_show(tc);
@@ -117,6 +118,7 @@ link_run(void *arg)
 	struct pollfd p[2] = {{.fd = link_state.wake, .events = POLLIN},
 	    {.fd = -1, .events = POLLIN}};
 	uint64_t classes = 0, compiled = 0;
+	unsigned tick = 0;
 	bool open = false;
 
 	(void)arg;
@@ -129,8 +131,10 @@ link_run(void *arg)
 		p[1].revents = 0;
 		if (poll(p, 2, open ? WORDS_MS : RETRY_MS) < 0)
 			continue;
-		if (open)
+		if (open) {
 			link_copy_words(&classes, &compiled);
+			agent_names_emit(&link_state.tc, tick++);
+		}
 		if (p[1].revents != 0 && !link_read_orders()) {
 			agent_collect(0);
 			link_close();

@@ -2,7 +2,6 @@
 #include "proxy/admin/admin_reports.h"
 
 #include "base/array.h"
-#include "proxy/analysis/slow_report.h"
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/server.h"
 
@@ -214,7 +213,7 @@ admin_write_info(struct proxy *p, struct json *j)
 	json_key_string(j, "version", TAILOR_VERSION);
 	json_key_int(j, "pid", getpid());
 	json_key_string(
-	    j, "started", slow_report_time(text, instant_wall_ns(p->started)));
+	    j, "started", text_wall(text, instant_wall_ns(p->started)));
 	json_key_string(j, "placement", p->plan.why);
 	json_key_int(j, "proxy_cpu", p->plan.proxy_cpu);
 	json_key_int(j, "observer_cpu", p->plan.observer_cpu);

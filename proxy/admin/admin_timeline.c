@@ -104,12 +104,30 @@ admin_pin(struct admin_call *call)
 	    NULL, true);
 }
 
+/* The order with that name; false: there is none. */
+static bool
+sort_find(const char *name, enum analysis_sort *out)
+{
+	static const char *const words[] = {
+#define ANALYSIS_X(symbol, word) word,
+	    ANALYSIS_SORTS(ANALYSIS_X)
+#undef ANALYSIS_X
+	};
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(name, words[i]) == 0) {
+			*out = (enum analysis_sort)i;
+			return true;
+		}
+	return false;
+}
+
 void
 admin_slow(struct admin_call *call)
 {
 	struct analysis_question q = {.kind = ANALYSIS_SLOW};
 	struct proxy *p = call->admin->proxy;
-	char cause[32], since[24];
+	char cause[32], since[24], sort[16];
 
 	q.list.n = admin_query_number(call, "n", SLOW_DEFAULT, SLOW_MAX);
 	if (admin_query_text(call, "since", since, sizeof(since)))
@@ -125,6 +143,12 @@ admin_slow(struct admin_call *call)
 			admin_reply_error(call, 400, "no cause has that code");
 			return;
 		}
+	}
+	if (admin_query_text(call, "sort", sort, sizeof(sort)) &&
+	    !sort_find(sort, &q.list.sort)) {
+		admin_reply_error(
+		    call, 400, "sort by time, total, server, cause or status");
+		return;
 	}
 	admin_query_text(call, "path", q.list.path, sizeof(q.list.path));
 	call_asks(call, TALE_FORMAT_JSON);

@@ -17,6 +17,7 @@
 #include "proxy/request/table.h"
 
 #define PREFIX "/.talechain/"
+#define NAMES_MAX 256 /* of requests about that time */
 
 enum call_kind {
 	CALL_TIMELINE,
@@ -64,6 +65,7 @@ tale_ask(
 	if (!analysis_ask(p->analysis, question)) {
 		if (question->report != NULL)
 			question->report->free(question->report);
+		free(question->name);
 		q->done(q, 429, "application/json", busy, sizeof(busy) - 1);
 		return;
 	}
@@ -85,6 +87,10 @@ tale_query(struct proxy *p, struct tale_query *q, const char *id,
 	case TABLE_FOUND:
 		question.known = true;
 		question.request = *found;
+		question.name = calloc(NAMES_MAX, sizeof(question.name[0]));
+		if (question.name != NULL)
+			question.names = table_about(
+			    &p->table, found, question.name, NAMES_MAX);
 		q->missing = 410;
 		break;
 	case TABLE_EXPIRED:

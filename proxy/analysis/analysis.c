@@ -199,6 +199,8 @@ question_done(struct questions *of, struct analysis_question *q)
 	if (q->report != NULL)
 		q->report->free(q->report);
 	q->report = NULL;
+	free(q->name);
+	q->name = NULL;
 	atomic_fetch_add_explicit(&of->read, 1, memory_order_release);
 }
 

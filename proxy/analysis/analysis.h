@@ -28,6 +28,12 @@ struct analysis_report {
 	void (*free)(struct analysis_report *report);
 };
 
+/* What a request is called. */
+struct analysis_name {
+	uint64_t id;
+	char external_id[65], method[16], target[TALE_TEXT];
+};
+
 enum analysis_kind {
 	ANALYSIS_TALE,	 /* the tale of one request, rendered */
 	ANALYSIS_KEEP,	 /* keep it; there is no answer */
@@ -35,12 +41,27 @@ enum analysis_kind {
 	ANALYSIS_REPORT, /* the same, written by the question's report */
 };
 
-/* Which kept tales to list. */
+/* In which order kept tales are listed: symbol, word. */
+#define ANALYSIS_SORTS(X)                            \
+	X(TIME, "time")	  /* the latest to finish */ \
+	X(TOTAL, "total") /* the longest */          \
+	X(SERVER, "server")                          \
+	X(CAUSE, "cause")                            \
+	X(STATUS, "status") /* errors first */
+
+enum analysis_sort {
+#define ANALYSIS_X(symbol, word) ANALYSIS_SORT_##symbol,
+	ANALYSIS_SORTS(ANALYSIS_X)
+#undef ANALYSIS_X
+};
+
+/* Which kept tales to list, and how. */
 struct analysis_list {
 	unsigned n;
-	int64_t since_ns;     /* finished so long ago at most; 0: whenever */
-	int cause;	      /* enum tale_cause, -1: any */
-	char path[TALE_TEXT]; /* "": any */
+	enum analysis_sort sort; /* within: the latest first */
+	int64_t since_ns;	 /* finished so long ago at most; 0: whenever */
+	int cause;		 /* enum tale_cause, -1: any */
+	char path[TALE_TEXT];	 /* "": any */
 	/* Of now, to be reported with them: */
 	int64_t target_ns;
 	uint64_t slow, left_out; /* slow requests; those not examined */
@@ -62,6 +83,9 @@ struct analysis_question {
 	struct tale_client client;
 	struct analysis_list list;
 	struct analysis_report *report; /* REPORT; goes with the question */
+	/* TALE: requests about at its time; owned, goes with the question. */
+	struct analysis_name *name;
+	unsigned names;
 	/* analysis.c sets these */
 	struct instant put; /* into the ring */
 	uint64_t keeps;	    /* KEEP questions put before it */
@@ -104,8 +128,8 @@ void analysis_free(struct analysis **ap);
 /* Change the budget.  Proxy thread. */
 void analysis_budget(struct analysis *a, double cpu);
 
-/* Ask; q->report goes with the question.  False when the ring is full (then it
- * stays the caller's).  Proxy thread. */
+/* Ask; q->report and q->name go with the question.  False when the ring is full
+ * (then they stay the caller's).  Proxy thread. */
 bool analysis_ask(struct analysis *a, const struct analysis_question *q);
 
 /* Readable when answers wait; take them all.  Proxy thread. */

@@ -1,21 +1,6 @@
 /* slow_report.c: kept tales as rows of a JSON document. */
 #include "proxy/analysis/slow_report.h"
 
-char *
-slow_report_time(char out[40], int64_t wall_ns)
-{
-	time_t seconds = (time_t)(wall_ns / NS_PER_S);
-	struct tm tm;
-
-	if (wall_ns < 0 || gmtime_r(&seconds, &tm) == NULL ||
-	    strftime(out, 40, "%Y-%m-%dT%H:%M:%S", &tm) != 19)
-		snprintf(out, 40, "?");
-	else
-		snprintf(out + 19, 21, ".%06dZ",
-		    (int)(wall_ns % NS_PER_S / NS_PER_US));
-	return out;
-}
-
 static void
 write_one(const struct tale_summary *s, struct json *j)
 {
@@ -26,19 +11,18 @@ write_one(const struct tale_summary *s, struct json *j)
 	json_key_string(j, "method", s->method);
 	json_key_string(j, "target", s->target);
 	json_key_int(j, "status", s->status);
-	json_key_int(j, "total_ns", s->total_ns);
+	json_key_int(j, "total_ns", s->timeline_ns);
+	json_key_int(j, "proxy_ns", s->total_ns);
 	if (s->upstream_ns >= 0)
 		json_key_int(j, "upstream_ns", s->upstream_ns);
 	json_key_string(j, "winner", s->winner);
 	json_key_uint(j, "attempts", s->attempts);
 	json_key_string(j, "trigger", s->trigger);
 	json_key_string(j, "flags", s->flags);
-	json_key_string(
-	    j, "finished", slow_report_time(when, s->finished_wall_ns));
+	json_key_string(j, "finished", text_wall(when, s->finished_wall_ns));
 	json_key_int(j, "finished_unix_ms", s->finished_wall_ns / NS_PER_MS);
 	json_key_string(j, "cause", tale_cause_code(s->cause));
 	json_key_int(j, "share_ns", s->share_ns);
-	json_key_int(j, "told_ns", s->timeline_ns);
 	json_key_string(j, "verdict", s->verdict);
 	json_key_string(j, "reason", tale_reason_name(s->reason));
 	json_key_bool(j, "earlier_boot", s->earlier_boot);

@@ -15,7 +15,4 @@ int slow_report(const struct tale_summary *const *one, unsigned n,
 void slow_report_list(
     const struct tale_summary *const *one, unsigned n, struct json *j);
 
-/* A wall-clock time as "2026-10-04T10:15:03.412345Z"; returns out. */
-char *slow_report_time(char out[40], int64_t wall_ns);
-
 #endif

@@ -4,7 +4,9 @@
  * has certainly read the last of its events. */
 #include "proxy/analysis/worker.h"
 
+#include "base/array.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "proxy/analysis/slow_report.h"
 #include "talechain/render/render.h"
 #include "talechain/symbols/symbols.h"
@@ -172,12 +174,9 @@ static void
 mark_earlier_boot(struct story *s, int64_t finished_wall_ns)
 {
 	struct story_verdict *v = &s->verdict;
-	time_t second = (time_t)(finished_wall_ns / NS_PER_S);
-	char when[32] = "";
-	struct tm tm;
+	char when[40];
 
-	if (gmtime_r(&second, &tm) != NULL)
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	text_wall(when, finished_wall_ns);
 	memmove(v->evidence[1], v->evidence[0],
 	    sizeof(v->evidence) - sizeof(v->evidence[0]));
 	snprintf(v->evidence[0], sizeof(v->evidence[0]),
@@ -200,6 +199,45 @@ summarise(struct tale_work *w, const struct story *story,
 	memcpy(said->verdict, story->verdict.text, sizeof(story->verdict.text));
 	tale_summarise(said, r);
 	atomic_fetch_add(&w->made, 1);
+}
+
+/* What a rendering says of when and where. */
+static void
+origin_set(const struct tale_work *w, struct story *s, int64_t finished_wall_ns)
+{
+	const struct tale *t = s->tale;
+	struct instant finished = tale_request(t)->finished;
+
+	s->origin.version = TAILOR_VERSION;
+	memcpy(s->origin.host, w->host, sizeof(w->host));
+	if (finished_wall_ns != 0 && instant_is_set(finished))
+		s->origin.begun_wall_ns =
+		    finished_wall_ns - instant_since(finished, tale_begun(t));
+}
+
+/* The names of other requests, of those of about that time or kept. */
+static void
+requests_name(const struct tale_work *w, const struct analysis_question *q,
+    struct story *s)
+{
+	const struct tale_filter all = {.cause = -1};
+	struct tale_store *store[2] = {w->store, w->spare};
+	const struct tale_summary *one;
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < q->names; i++)
+		for (unsigned k = 0; k < s->requests; k++)
+			if (s->request[k].id == q->name[i].id)
+				story_request_name(s, k, q->name[i].external_id,
+				    q->name[i].method, q->name[i].target);
+	for (unsigned i = 0; i < 2 && s->requests > 0; i++, at = 0)
+		while (store[i] != NULL &&
+		       (one = tale_store_next(store[i], &all, &at)) != NULL)
+			for (unsigned k = 0; k < s->requests; k++)
+				if (s->request[k].id == one->request)
+					story_request_name(s, k,
+					    one->external_id, one->method,
+					    one->target);
 }
 
 /* What the slow requests' time passed on. */
@@ -387,20 +425,30 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 {
 	struct tale_summary said = *old;
 	struct story *story = NULL;
-	bool stored = old->external_id[0] != '\0';
+	bool stored = old->external_id[0] != '\0', renewed;
 
 	answer->status = 500;
 	if (tale_explain(&story, *t) < 0)
 		return;
 	if (!stored)
 		summarise(w, story, q->reason, &said);
+	/* A list and an explanation give one total: the client has read more. */
+	renewed =
+	    stored && !said.earlier_boot && said.timeline_ns != story->total_ns;
+	if (renewed)
+		summarise(w, story, said.reason, &said);
 	if (q->reason == TALE_REASON_TARGET && q->kind == ANALYSIS_KEEP)
 		count_causes(w, story);
 	if (stored && said.earlier_boot)
 		mark_earlier_boot(story, said.finished_wall_ns);
-	if (q->kind == ANALYSIS_TALE)
+	if (q->kind == ANALYSIS_TALE) {
+		origin_set(w, story, said.finished_wall_ns);
+		requests_name(w, q, story);
 		render(story, q->format, answer);
+	}
 	story_free(&story);
+	if (renewed)
+		keep(w, *t, &said);
 	/* A tale of another boot has another clock: it stays where it is. */
 	if (!q->keep || said.earlier_boot)
 		return;
@@ -443,16 +491,33 @@ do_tale(struct tale_work *w, struct analysis_question *q,
 /* --- lists ---------------------------------------------------------------------- */
 
 static int
-newer_first(const void *va, const void *vb)
+summary_compare(const void *va, const void *vb, void *sort)
 {
-	const struct tale_summary *const *a = va, *const *b = vb;
+	const struct tale_summary *a = *(const struct tale_summary *const *)va;
+	const struct tale_summary *b = *(const struct tale_summary *const *)vb;
+	int order = 0;
 
-	return ((*a)->finished_wall_ns < (*b)->finished_wall_ns) -
-	       ((*a)->finished_wall_ns > (*b)->finished_wall_ns);
+	switch (*(const enum analysis_sort *)sort) {
+	case ANALYSIS_SORT_TIME:
+		break;
+	case ANALYSIS_SORT_TOTAL:
+		order = COMPARE(b->timeline_ns, a->timeline_ns);
+		break;
+	case ANALYSIS_SORT_SERVER:
+		order = strcmp(a->winner, b->winner);
+		break;
+	case ANALYSIS_SORT_CAUSE:
+		order = strcmp(
+		    tale_cause_code(a->cause), tale_cause_code(b->cause));
+		break;
+	case ANALYSIS_SORT_STATUS:
+		order = COMPARE(b->status, a->status);
+		break;
+	}
+	return order ?: COMPARE(b->finished_wall_ns, a->finished_wall_ns);
 }
 
-/* The kept tales that are wanted, the latest to finish first; owned by the
- * caller, each borrowed from the store.  NULL: no memory. */
+/* The kept tales that are wanted, in that order; owned by the caller, each borrowed from the store.  NULL: no memory. */
 static const struct tale_summary **
 list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 {
@@ -476,7 +541,8 @@ list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 		       (one = tale_store_next(store[i], &want, &at)) != NULL)
 			all[(*n)++] = one;
 	}
-	qsort(all, *n, sizeof(struct tale_summary *), newer_first);
+	qsort_r(all, *n, sizeof(struct tale_summary *), summary_compare,
+	    (void *)(uintptr_t)&wanted->sort);
 	if (*n > wanted->n)
 		*n = wanted->n;
 	return all;
@@ -538,6 +604,7 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 	if (err < 0)
 		return err;
 	w->settle_ns = o->settle_ns;
+	gethostname(w->host, sizeof(w->host) - 1);
 	err = symbols_new(&w->symbols, o->kallsyms > 0 ? o->kallsyms : -1);
 	if (err < 0)
 		return err;

@@ -27,7 +27,7 @@ struct tale_work {
 	struct tale_candidate candidate[TALE_CANDIDATES];
 	unsigned candidates;
 	struct instant window_end; /* of the candidates */
-	char boot_id[37];
+	char boot_id[37], host[65];
 
 	/* Any thread: be quick, what is missing stays missing. */
 	atomic_bool closing;

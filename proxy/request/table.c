@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "base/hash.h"
+#include "proxy/analysis/analysis.h"
 
 /* Ids remembered after they left: sets of a few, the oldest of a set goes
  * first, so an id is remembered for tens of thousands of others. */
@@ -199,4 +200,47 @@ table_find(const struct table *t, const char *external_id,
 	if (strcmp(r->external_id, external_id) == 0)
 		return TABLE_IN_FLIGHT;
 	return expired_has(t, h) ? TABLE_EXPIRED : TABLE_UNKNOWN;
+}
+
+static void
+name_fill(struct analysis_name *out, uint64_t id, const char *external_id,
+    const char *method, const char *target)
+{
+	out->id = id;
+	snprintf(out->external_id, sizeof(out->external_id), "%s", external_id);
+	snprintf(out->method, sizeof(out->method), "%s", method);
+	snprintf(out->target, sizeof(out->target), "%s", target);
+}
+
+unsigned
+table_about(const struct table *t, const struct tale_request *found,
+    struct analysis_name *out, unsigned room)
+{
+	unsigned count = 0, index = (unsigned)(found - t->history), at;
+	uint64_t last = (t->finished - 1) % t->history_max;
+	/* When it finished, from 1. */
+	uint64_t number =
+	    t->finished - (last + t->history_max - index) % t->history_max;
+	const struct request *r;
+
+	TAILQ_FOREACH(r, &t->inflight, link)
+	if (count < room / 2)
+		name_fill(&out[count++], r->id, r->external_id, r->method_text,
+		    r->target);
+	for (uint64_t d = 1; d < t->history_max && count < room; d++) {
+		const struct tale_request *h;
+
+		if (number + d > t->finished && number <= d)
+			break;
+		for (int side = 0; side < 2 && count < room; side++) {
+			uint64_t n = side == 0 ? number + d : number - d;
+
+			if (n > t->finished || !kept(t, n, &at))
+				continue;
+			h = &t->history[at];
+			name_fill(&out[count++], h->id, h->external_id,
+			    h->method, h->target);
+		}
+	}
+	return count;
 }

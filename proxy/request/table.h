@@ -35,4 +35,14 @@ void table_file(struct table *t);
 enum table_found table_find(const struct table *t, const char *external_id,
     const struct tale_request **out);
 
+/*
+ * table_about(t, found, out, room):
+ * What requests are called that finished about when a found one did, or are in
+ * flight: at most room of them, those nearest to it first.  Returns how many.
+ * Cost: 10 us for 256, most of it memory that is in no cache.
+ */
+struct analysis_name;
+unsigned table_about(const struct table *t, const struct tale_request *found,
+    struct analysis_name *out, unsigned room);
+
 #endif

@@ -70,6 +70,17 @@ stream_state_name(
 }
 
 void
+stream_state_java(
+    struct stream_state *s, uint64_t position, const struct timeline_slot *slot)
+{
+	uint64_t arg = slot->event.arg[0];
+	uint32_t key = state_java_key(arg >> 32, (unsigned)(arg & 3));
+
+	s->java[key % STATE_PLACES] =
+	    (struct state_thread){key, (uint32_t)position};
+}
+
+void
 stream_state_mark(struct stream_state *s, const struct timeline_slot *slot)
 {
 	int server = tale_event_server(slot);
@@ -152,6 +163,9 @@ stream_state_step(
 		break;
 	case TALECHAIN_THREAD:
 		stream_state_name(s, position, slot);
+		break;
+	case TALECHAIN_JVM_THREAD:
+		stream_state_java(s, position, slot);
 		break;
 	case TALECHAIN_SOCK_SEND:
 		state_call(s, position, &slot->event);

@@ -9,7 +9,7 @@
  * meanwhile is not known any more.
  *
  * Cost: one reading of each slot of the stream, over all tales together, but at
- * most TALE_LOOKBACK_SLOTS for one; 2 MiB.  Private to this room.
+ * most TALE_LOOKBACK_SLOTS for one; 4.5 MiB.  Private to this room.
  */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_CHECKPOINT_H
 #define TAILOR_TALECHAIN_EXPLAIN_CHECKPOINT_H
@@ -20,6 +20,7 @@
 #define CHECKPOINTS 64
 #define STATE_PLACES 1024 /* of threads and flows; a power of two */
 #define STATE_SERVERS 4
+#define STATE_PARTS 3 /* of a Java thread's name */
 
 /* Positions are kept as their low halves: the stream is shorter. */
 struct state_thread {
@@ -42,6 +43,7 @@ struct stream_state {
 	uint64_t rate_ns; /* when the last RATE was read, 0: none */
 	struct state_thread left[STATE_PLACES]; /* switched out, not back */
 	struct state_thread name[STATE_PLACES]; /* the last THREAD */
+	struct state_thread java[STATE_PLACES]; /* JVM_THREAD, by part */
 	struct state_flow flow[STATE_PLACES];
 	/* By thread: its last call on a socket; by its port: the last call that
 	 * sent on one; by the low half of its cookie: Tailor's last attempt. */
@@ -52,6 +54,13 @@ struct stream_state {
 	struct timeline_slot open[STATE_SERVERS][SOURCES][HAZARD_KIND_COUNT];
 };
 
+/* What stands for a part of a thread's name instead of the thread. */
+static inline uint32_t
+state_java_key(uint64_t tid, unsigned part)
+{
+	return (uint32_t)tid << 2 | part;
+}
+
 /* Go on by one slot, which has this position. */
 void stream_state_step(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
@@ -60,6 +69,8 @@ void stream_state_step(struct stream_state *s, uint64_t position,
 void stream_state_switch(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
 void stream_state_name(struct stream_state *s, uint64_t position,
+    const struct timeline_slot *slot);
+void stream_state_java(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
 void
 stream_state_mark(struct stream_state *s, const struct timeline_slot *slot);

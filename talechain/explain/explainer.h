@@ -190,7 +190,7 @@ struct explainer {
 	const struct tale_entry **name;
 	size_t names, name_room;
 	int64_t longest_ns; /* the longest latency_ns of an event */
-	size_t lane_room, bar_room, arrow_room, series_room;
+	size_t lane_room, bar_room, arrow_room, series_room, thread_room;
 	bool failed; /* out of memory, once and for all */
 };
 
@@ -271,6 +271,12 @@ void cause_interval(const struct walk *w, const struct thread_interval *p,
 uint64_t other_request(
     const struct explainer *ex, int attempt, uint32_t tid, int64_t came_ns);
 
+/* The other request that a claim says a thread was busy with, or 0. */
+uint64_t claim_request(const struct claim *c);
+
+/* The other requests of all pieces: s->request (story_other.c). */
+void requests_list(struct explainer *ex);
+
 /* What a thread computed within the leg for requests that it received there,
  * as the thread of an event loop does. */
 void cause_other(struct explainer *ex, int attempt, uint32_t tid);
@@ -347,6 +353,11 @@ void lanes_sort(struct explainer *ex);
 
 /* story_bars.c: bars and arrows. */
 void bars_draw(struct explainer *ex);
+/* Draw like, cut to the picture; nothing if an end is not known. */
+void bar_add(struct explainer *ex, const struct story_bar *like);
+void arrow_add(struct explainer *ex, const struct story_arrow *like);
+/* story_holders.c: lanes of the threads that the request waited for longest. */
+void draw_holders(struct explainer *ex);
 
 /* Room for one line of text: terminated, never overrun. */
 struct line {
@@ -354,7 +365,7 @@ struct line {
 	size_t size;
 };
 
-#define NAME_SIZE 40 /* of a server or thread */
+#define NAME_SIZE 64 /* of a server or thread */
 
 /* story_verdict.c */
 /* Append to a line, printf-like; what does not fit is cut. */
@@ -384,6 +395,11 @@ char *claim_subject(
 char *
 thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 
+/* The threads of lanes, bars and pieces: s->thread. */
+void threads_list(struct explainer *ex);
+/* Whose a thread is: "a", "Tailor", "make[30]", or "" if no event shows it. */
+void
+thread_owner(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 /* "a's compiler C2 CompilerThre[12]", "stress-ng[777]"; returns out. */
 char *
 thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);

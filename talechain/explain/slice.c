@@ -247,6 +247,9 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 	if (talechain_event_request(&slot->event, &request))
 		return request == t->request.id ? slice_add(s, slot) : 0;
 	switch (slot->event.type) {
+	case TALECHAIN_JVM_THREAD:
+		stream_state_java(&s->state, s->position, slot);
+		return 0;
 	case TALECHAIN_META_LOST:
 		if (!slice_touches(s, slot))
 			return 0;

@@ -492,17 +492,30 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
+/* Take what a place of the state holds for a key, once. */
+static int
+place_take(struct slicer *s, struct state_thread *place, uint32_t key)
+{
+	struct timeline_slot slot;
+
+	if (!stream_state_fetch(s->reader, &s->state, place, key, &slot))
+		return 0;
+	place->tid = 0;
+	return slice_add(s, &slot);
+}
+
 static int
 name_take(struct slicer *s, uint64_t tid)
 {
-	struct state_thread *place = &s->state.name[tid % STATE_PLACES];
-	struct timeline_slot slot;
+	int err =
+	    place_take(s, &s->state.name[tid % STATE_PLACES], (uint32_t)tid);
 
-	if (!stream_state_fetch(
-		s->reader, &s->state, place, (uint32_t)tid, &slot))
-		return 0;
-	place->tid = 0; /* once */
-	return slice_add(s, &slot);
+	for (unsigned part = 0; part < STATE_PARTS && err == 0; part++) {
+		uint32_t key = state_java_key(tid, part);
+
+		err = place_take(s, &s->state.java[key % STATE_PLACES], key);
+	}
+	return err;
 }
 
 int

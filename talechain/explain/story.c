@@ -25,11 +25,11 @@ story_lane_name(enum story_lane_kind kind)
 	    [STORY_LANE_CLIENT] = "client",
 	    [STORY_LANE_PROXY] = "proxy",
 	    [STORY_LANE_SERVER] = "server",
+	    [STORY_LANE_HOLDER] = "holder",
 	    [STORY_LANE_JVM] = "jvm",
 	    [STORY_LANE_CPU] = "cpu",
 	    [STORY_LANE_KERNEL] = "kernel",
 	    [STORY_LANE_OBSERVER] = "observer",
-	    [STORY_LANE_DELAYS] = "delays",
 	};
 
 	return name[kind];
@@ -179,6 +179,8 @@ tale_explain(struct story **out, const struct tale *t)
 	    story_event_lanes,
 	    series_find,
 	    lanes_sort,
+	    threads_list,
+	    requests_list,
 	    verdict_write,
 	    advice_write,
 	};
@@ -219,5 +221,6 @@ story_free(struct story **sp)
 		free(s->series[i].point);
 	free(s->series);
 	free(s->event_lane);
+	free(s->thread);
 	free(s);
 }

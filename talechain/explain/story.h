@@ -85,7 +85,8 @@ const char *story_confidence_name(enum story_confidence confidence);
 /* The same for a reader: "likely: ...". */
 const char *story_confidence_words(enum story_confidence confidence);
 
-#define STORY_NAME 48 /* bytes of a name, inert printable ASCII */
+#define STORY_THREAD_NAME 72 /* Java's are long */
+#define STORY_NAME 48	     /* bytes of a name, inert printable ASCII */
 #define STORY_TEXT 400
 #define STORY_LINES 4 /* of evidence, of advice */
 /* More segments than this are joined, the shortest to the one before. */
@@ -98,11 +99,11 @@ enum story_lane_kind {
 	STORY_LANE_CLIENT,
 	STORY_LANE_PROXY,  /* Tailor's own thread */
 	STORY_LANE_SERVER, /* a server, or one thread of it */
+	STORY_LANE_HOLDER, /* a thread that was waited for */
 	STORY_LANE_JVM,	   /* a server's JVM: its pauses */
 	STORY_LANE_CPU,	   /* a CPU the request touched */
 	STORY_LANE_KERNEL, /* kernel work whose CPU is not known */
 	STORY_LANE_OBSERVER,
-	STORY_LANE_DELAYS, /* what was waited for */
 };
 
 /* "client", "proxy", ...; static. */
@@ -112,14 +113,18 @@ struct story_lane {
 	enum story_lane_kind kind;
 	int number; /* CPU or server index, -1: none */
 	uint32_t tid;
-	char name[STORY_NAME]; /* "a: qtp-12", "CPU 1" */
+	char name[STORY_NAME];	/* "a: qtp-12", "CPU 1" */
+	char owner[STORY_NAME]; /* of the thread: "a"; "": not known */
 };
 
 enum story_bar_kind {
-	STORY_BAR_STAGE, /* the request is being worked on */
-	STORY_BAR_DELAY, /* it waits; cause says for what */
-	STORY_BAR_OTHER, /* another thread's work on that CPU */
-	STORY_BAR_BLIND, /* the observer was not looking */
+	STORY_BAR_STAGE,   /* the request was there; what it did lies in it */
+	STORY_BAR_WORK,	   /* the request is being worked on */
+	STORY_BAR_DELAY,   /* it waits; cause says for what */
+	STORY_BAR_REQUEST, /* another request is being worked on */
+	STORY_BAR_HOLDER,  /* what a thread that is waited for does: cause */
+	STORY_BAR_OTHER,   /* other work on that CPU */
+	STORY_BAR_BLIND,   /* not observed; cause says why */
 };
 
 /* Bars of one lane do not overlap unless one holds the other. */
@@ -127,8 +132,9 @@ struct story_bar {
 	enum story_bar_kind kind;
 	enum tale_cause cause;
 	unsigned lane;
-	int cpu;      /* -1: not known */
-	uint32_t tid; /* 0: not known */
+	int cpu;	  /* -1: not known */
+	uint32_t tid;	  /* 0: not known */
+	uint64_t request; /* REQUEST: its id; else 0 */
 	int64_t begin_ns, end_ns;
 	char name[STORY_NAME];
 };
@@ -164,6 +170,21 @@ struct story_segment {
 	size_t stack;	       /* of a wait: the tale's entry + 1; 0: none */
 };
 
+/* A thread that the story names. */
+struct story_thread {
+	uint32_t tid, pid;	      /* 0: not known */
+	char name[STORY_THREAD_NAME]; /* "": not known */
+	char owner[STORY_NAME]; /* "a", "Tailor", "make[30]"; "": not known */
+};
+
+/* A request that a server's thread had while this one waited. */
+struct story_request {
+	uint64_t id;
+	int64_t waited_ns;
+	/* As tale_request has them, once story_request_name was called; "" */
+	char external_id[65], method[16], target[TALE_TEXT];
+};
+
 /* One rate over one period; the periods of a series do not overlap. */
 struct story_point {
 	int64_t begin_ns, end_ns;
@@ -194,8 +215,18 @@ struct story_verdict {
 	char advice[STORY_LINES][STORY_TEXT];
 };
 
+/* Where and when a story happened, for people; the caller fills it in. */
+struct story_origin {
+	int64_t begun_wall_ns; /* CLOCK_REALTIME of its begin, 0: not known */
+	char host[65];	       /* "": not known */
+	const char *version;   /* of Tailor, static; NULL: not known */
+};
+
+#define STORY_REQUESTS 8 /* other requests that are listed */
+
 struct story {
 	const struct tale *tale; /* borrowed */
+	struct story_origin origin;
 	int64_t total_ns;
 	int64_t cause_ns[TALE_CAUSE_COUNT]; /* sums, before any joining */
 	double coverage;	 /* explained by what was observed, 0 .. 1 */
@@ -206,7 +237,10 @@ struct story {
 	struct story_bar *bar;
 	struct story_arrow *arrow;
 	struct story_segment *segment;
-	size_t lanes, bars, arrows, segments;
+	struct story_thread *thread; /* owned, threads of them, by tid */
+	size_t lanes, bars, arrows, segments, threads;
+	struct story_request request[STORY_REQUESTS]; /* longest first */
+	unsigned requests;
 	struct story_series *series; /* owned, curves of them */
 	size_t curves;
 	unsigned *event_lane; /* owned; of each event of the tale, in order */
@@ -220,6 +254,10 @@ struct story {
  */
 int tale_explain(struct story **out, const struct tale *t);
 void story_free(struct story **sp);
+
+/* What another request was: its names, and a line of evidence. */
+void story_request_name(struct story *s, unsigned i, const char *external_id,
+    const char *method, const char *target);
 
 #define STORY_FRAME 80
 /*

@@ -1,11 +1,12 @@
 /*
  * story_bars.c: what of a story is drawn where.
  *
- * Stages on the lanes of Tailor, the client and the servers, pauses on those
- * of JVMs, threads on the lanes of CPUs, waits on the lane of delays; arrows
- * for the request's bytes and for wake-ups.  All are bounded: a picture of
- * thousands of bars shows nothing.
+ * Stages on the lanes of Tailor, the client and the servers, and in them the
+ * pieces of the path, work or waits; pauses on the lanes of JVMs, threads on
+ * those of CPUs; arrows for the request's bytes and for wake-ups.  All are
+ * bounded: a picture of thousands of bars shows nothing.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,13 @@
 
 /* What one kind of thing may take of the bounds in story.h. */
 #define WAKE_NEAR_NS (20 * NS_PER_US) /* of what it leads to */
-#define DELAYS_MAX 300
+#define DELAYS_MAX 100
+#define PIECES_MAX 300
+#define PIECE_PART 4000 /* a shorter part is only in the budget */
 #define INTERVALS_MAX 300
 #define FLOWS_MAX 40
 
-/* Draw like, cut to the picture; nothing if an end is not known. */
-static void
+void
 bar_add(struct explainer *ex, const struct story_bar *like)
 {
 	struct story *s = ex->s;
@@ -140,54 +142,107 @@ draw_pauses(struct explainer *ex)
 	}
 }
 
-/* Whether a segment is a wait, not work. */
-static bool
-is_delay(enum tale_cause cause)
+/* What a piece of the path is drawn as. */
+static enum story_bar_kind
+piece_kind(enum tale_cause cause)
 {
 	switch ((int)cause) {
 	case TALE_CAUSE_WORK:
+	case TALE_CAUSE_LOW_IPC:
+	case TALE_CAUSE_SLOW_CLOCK:
 	case TALE_CAUSE_PROXY:
 	case TALE_CAUSE_NETWORK:
+		return STORY_BAR_WORK;
 	case TALE_CAUSE_UNKNOWN:
 	case TALE_CAUSE_BLIND:
 	case TALE_CAUSE_LOST:
 	case TALE_CAUSE_NOT_OBSERVED:
-		return false;
+		return STORY_BAR_BLIND;
 	}
-	return true;
+	return STORY_BAR_DELAY;
 }
 
-/* Segments on the lane of delays, the longest if there are too many. */
+/*
+ * Pauses and blind times have lanes on which they are drawn; bytes under way
+ * are an arrow.
+ */
+static bool
+piece_is_drawn(const struct story *s, size_t i)
+{
+	enum story_lane_kind lane = s->lane[s->segment[i].lane].kind;
+
+	return s->segment[i].cause != TALE_CAUSE_NETWORK &&
+	       lane != STORY_LANE_JVM && lane != STORY_LANE_OBSERVER;
+}
+
+/* Draw a piece, cut at the edges of the stages (the first bars) of its lane. */
 static void
-draw_delays(struct explainer *ex)
+piece_add(struct explainer *ex, const struct story_bar *like, size_t stages)
+{
+	const struct story_bar *bar = ex->s->bar;
+	struct story_bar b = *like;
+
+	for (; b.begin_ns < like->end_ns; b.begin_ns = b.end_ns) {
+		b.end_ns = like->end_ns;
+		for (size_t i = 0; i < stages; i++) {
+			if (bar[i].lane != b.lane)
+				continue;
+			if (bar[i].begin_ns > b.begin_ns &&
+			    bar[i].begin_ns < b.end_ns)
+				b.end_ns = bar[i].begin_ns;
+			if (bar[i].end_ns > b.begin_ns &&
+			    bar[i].end_ns < b.end_ns)
+				b.end_ns = bar[i].end_ns;
+		}
+		bar_add(ex, &b);
+		bar = ex->s->bar;
+	}
+}
+
+/* A piece of the path on its lane, and within it the request it waited for. */
+static void
+draw_piece(struct explainer *ex, size_t i, size_t stages)
+{
+	const struct story_segment *g = &ex->s->segment[i];
+	const struct claim *c = &ex->segment_claim[i];
+	struct story_bar b = {.kind = piece_kind(g->cause),
+	    .cause = g->cause,
+	    .lane = g->lane,
+	    .cpu = c->cpu,
+	    .tid = c->tid,
+	    .begin_ns = g->begin_ns,
+	    .end_ns = g->end_ns};
+
+	snprintf(b.name, sizeof(b.name), "%s", tale_cause_label(b.cause));
+	piece_add(ex, &b, stages);
+	b.request = claim_request(c);
+	if (b.request == 0)
+		return;
+	b.kind = STORY_BAR_REQUEST;
+	snprintf(b.name, sizeof(b.name), "request %016" PRIx64, b.request);
+	piece_add(ex, &b, stages);
+}
+
+/* The path, its longest pieces if there are too many. */
+static void
+draw_pieces(struct explainer *ex)
 {
 	const struct story *s = ex->s;
-	struct story_bar b = {.kind = STORY_BAR_DELAY, .cpu = -1};
-	int64_t least_ns = 0;
-	size_t i, count;
+	size_t i, count, stages = s->bars;
+	int64_t least_ns = s->total_ns / PIECE_PART;
 
 	do {
 		for (i = 0, count = 0; i < s->segments; i++)
-			count += is_delay(s->segment[i].cause) &&
+			count += piece_is_drawn(s, i) &&
 				 s->segment[i].end_ns - s->segment[i].begin_ns >
 				     least_ns;
-		if (count > DELAYS_MAX)
+		if (count > PIECES_MAX)
 			least_ns = least_ns > 0 ? 2 * least_ns : 1000;
-	} while (count > DELAYS_MAX);
-	b.lane = lane_get(ex, STORY_LANE_DELAYS, -1, 0);
-	for (i = 0; i < s->segments; i++) {
-		if (!is_delay(s->segment[i].cause) ||
-		    s->segment[i].end_ns - s->segment[i].begin_ns <= least_ns)
-			continue;
-		b.cause = s->segment[i].cause;
-		b.begin_ns = s->segment[i].begin_ns;
-		b.end_ns = s->segment[i].end_ns;
-		b.cpu = ex->segment_claim[i].cpu;
-		b.tid = ex->segment_claim[i].tid;
-		snprintf(
-		    b.name, sizeof(b.name), "%s", tale_cause_label(b.cause));
-		bar_add(ex, &b);
-	}
+	} while (count > PIECES_MAX);
+	for (i = 0; i < s->segments; i++)
+		if (piece_is_drawn(s, i) &&
+		    s->segment[i].end_ns - s->segment[i].begin_ns > least_ns)
+			draw_piece(ex, i, stages);
 }
 
 /* When the observer was not looking. */
@@ -213,6 +268,69 @@ draw_blinds(struct explainer *ex)
 	}
 }
 
+/* The first piece of the path that ends after a moment. */
+static size_t
+piece_from(const struct story *s, int64_t ns)
+{
+	size_t low = 0, high = s->segments, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (s->segment[middle].end_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* What a thread's run was, by the piece of the path that it is in. */
+static enum story_bar_kind
+run_kind(const struct claim *c)
+{
+	if (claim_request(c) != 0)
+		return STORY_BAR_REQUEST;
+	switch ((int)c->cause) {
+	case TALE_CAUSE_PAGE_FAULT:
+	case TALE_CAUSE_SOFTIRQ:
+	case TALE_CAUSE_STEAL:
+		return STORY_BAR_DELAY;
+	}
+	return piece_kind(c->cause) == STORY_BAR_WORK ? STORY_BAR_WORK
+						      : STORY_BAR_OTHER;
+}
+
+/* A thread's run: parts in which it had the request, and other work. */
+static void
+draw_run(struct explainer *ex, const struct story_bar *run)
+{
+	const struct story *s = ex->s;
+	const struct story_segment *g;
+	struct story_bar b = *run, part;
+
+	thread_name(ex, b.tid, b.name, sizeof(b.name));
+	for (size_t i = piece_from(s, b.begin_ns);
+	     i < s->segments && s->segment[i].begin_ns < run->end_ns; i++) {
+		g = &s->segment[i];
+		part = b;
+		part.kind = run_kind(&ex->segment_claim[i]);
+		if (ex->segment_claim[i].tid != b.tid ||
+		    part.kind == STORY_BAR_OTHER)
+			continue;
+		part.cause = g->cause;
+		part.request = claim_request(&ex->segment_claim[i]);
+		if (part.begin_ns < g->begin_ns)
+			part.begin_ns = g->begin_ns;
+		part.end_ns = run->end_ns < g->end_ns ? run->end_ns : g->end_ns;
+		b.end_ns = part.begin_ns;
+		bar_add(ex, &b);
+		bar_add(ex, &part);
+		b.begin_ns = part.end_ns;
+		b.end_ns = run->end_ns;
+	}
+	bar_add(ex, &b);
+}
+
 /* What the threads that took part did on their CPUs, the longest first. */
 static void
 draw_intervals(struct explainer *ex)
@@ -236,31 +354,26 @@ draw_intervals(struct explainer *ex)
 		    p->end_ns - p->begin_ns <= least_ns)
 			continue;
 		b = (struct story_bar){
+		    .kind = STORY_BAR_OTHER,
+		    .lane = lane_get(ex, STORY_LANE_CPU, p->cpu, 0),
 		    .cpu = p->cpu,
 		    .tid = p->tid,
 		    .begin_ns = p->begin_ns,
 		    .end_ns = p->end_ns,
 		};
 		if (p->state == THREAD_RUN) {
-			b.kind = STORY_BAR_STAGE;
-			b.cause = p->tid == ex->chain.proxy_tid
-				      ? TALE_CAUSE_PROXY
-				      : TALE_CAUSE_WORK;
+			draw_run(ex, &b);
 		} else if ((p->state == THREAD_READY ||
 			       p->state == THREAD_PREEMPTED) &&
 			   p->other != 0) {
-			b.kind = STORY_BAR_OTHER;
 			b.tid = p->other;
-		} else {
-			continue;
+			thread_name(ex, b.tid, b.name, sizeof(b.name));
+			bar_add(ex, &b);
 		}
-		b.lane = lane_get(ex, STORY_LANE_CPU, p->cpu, 0);
-		thread_name(ex, b.tid, b.name, sizeof(b.name));
-		bar_add(ex, &b);
 	}
 }
 
-static void
+void
 arrow_add(struct explainer *ex, const struct story_arrow *like)
 {
 	struct story *s = ex->s;
@@ -363,15 +476,8 @@ static bool
 on_the_path(const struct explainer *ex, uint32_t tid, int64_t ns)
 {
 	const struct story *s = ex->s;
-	size_t low = 0, high = s->segments, middle, i;
+	size_t i, low = piece_from(s, ns - 1);
 
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (s->segment[middle].end_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* The wake-up ends a wait and begins what follows it at once. */
 	for (i = low > 0 ? low - 1 : 0; i < s->segments && i <= low + 2; i++)
 		if (ex->segment_claim[i].tid == tid &&
@@ -459,10 +565,11 @@ bars_draw(struct explainer *ex)
 	draw_stages(ex);
 	for (int i = 0; i < TALE_ATTEMPTS; i++)
 		draw_server(ex, i);
+	draw_pieces(ex);
 	draw_pauses(ex);
-	draw_delays(ex);
 	draw_blinds(ex);
 	draw_intervals(ex);
+	draw_holders(ex);
 	bars_nest(ex->s);
 	draw_flows(ex);
 	draw_wakes(ex);

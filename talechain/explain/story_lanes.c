@@ -23,14 +23,15 @@ lane_name(const struct explainer *ex, struct story_lane *l)
 	    [STORY_LANE_PROXY] = "Tailor",
 	    [STORY_LANE_KERNEL] = "kernel",
 	    [STORY_LANE_OBSERVER] = "observer",
-	    [STORY_LANE_DELAYS] = "delays",
 	};
-	char server[NAME_MAX_SERVER + 1], thread[20];
+	char server[NAME_MAX_SERVER + 1], thread[NAME_SIZE];
 
 	if (fixed[l->kind] != NULL) {
 		snprintf(l->name, sizeof(l->name), "%s", fixed[l->kind]);
 	} else if (l->kind == STORY_LANE_CPU) {
 		snprintf(l->name, sizeof(l->name), "CPU %d", l->number);
+	} else if (l->kind == STORY_LANE_HOLDER) {
+		thread_name(ex, l->tid, l->name, sizeof(l->name));
 	} else if (l->number < 0) {
 		snprintf(l->name, sizeof(l->name), "application");
 	} else {
@@ -73,6 +74,7 @@ lane_get(
 	l = &s->lane[s->lanes];
 	*l = (struct story_lane){.kind = kind, .number = number, .tid = tid};
 	lane_name(ex, l);
+	thread_owner(ex, tid, l->owner, sizeof(l->owner));
 	return (unsigned)s->lanes++;
 }
 

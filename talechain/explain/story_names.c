@@ -6,34 +6,84 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
 
-char *
-thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size)
+#define THREADS_MAX 256 /* that are listed */
+#define JAVA_PART 24	/* bytes of a name in one event */
+#define JAVA_NAME 72
+#define NUMBER 12    /* characters of "[4194304]", with room */
+#define JAVA_ALIKE 7 /* characters of the kernel's name */
+
+/*
+ * A Java thread's name from its parts, each the last one in the tale; false if
+ * the first is not there.
+ */
+static bool
+java_name(const struct explainer *ex, uint32_t tid, char out[JAVA_NAME])
 {
 	const struct talechain_event *v;
-	char name[17] = "", safe[24];
+	unsigned part = 0;
+
+	memset(out, 0, JAVA_NAME);
+	for (size_t i = ex->names; i > 0; i--) {
+		v = &ex->name[i - 1]->slot.event;
+		if (v->type != TALECHAIN_JVM_THREAD ||
+		    v->arg[0] != ((uint64_t)tid << 32 | part))
+			continue;
+		memcpy(out + part * JAVA_PART, &v->arg[1], JAVA_PART);
+		if (++part == JAVA_NAME / JAVA_PART)
+			break;
+		i = ex->names + 1; /* the next part may be anywhere */
+	}
+	out[JAVA_NAME - 1] = '\0';
+	return part > 0;
+}
+
+/*
+ * The last name that an event gives a thread, "" if none does.  A Java name is
+ * of the same thread if the kernel's begins like it: HotSpot cuts that at the
+ * end, or leaves out its middle.
+ */
+static void
+thread_text(const struct explainer *ex, uint32_t tid, char *out, size_t size)
+{
+	const struct talechain_event *v;
+	char name[17] = "", java[JAVA_NAME];
 
 	for (size_t i = ex->names; i > 0 && tid != 0; i--) {
 		v = &ex->name[i - 1]->slot.event;
-		if (v->arg[0] != tid)
+		if (v->type != TALECHAIN_THREAD || v->arg[0] != tid)
 			continue;
 		memcpy(name, &v->arg[2], 8);
 		memcpy(name + 8, &v->arg[3], 8);
-		if (name[0] == '\0')
-			break;
-		text_safe(safe, sizeof(safe), name);
-		snprintf(out, size, "%s[%" PRIu32 "]", safe, tid);
-		return out;
+		break;
 	}
+	if (tid != 0 && java_name(ex, tid, java) &&
+	    strncmp(name, java, strnlen(name, JAVA_ALIKE)) == 0)
+		text_safe(out, size, java);
+	else
+		text_safe(out, size, name);
+}
+
+char *
+thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size)
+{
+	char name[STORY_THREAD_NAME];
+	size_t room = size > 2 * NUMBER ? size - NUMBER : size;
+
+	thread_text(ex, tid, name, room < sizeof(name) ? room : sizeof(name));
 	if (tid == 0)
 		snprintf(out, size, "the idle task");
-	else
+	else if (name[0] == '\0')
 		snprintf(out, size, "thread %" PRIu32, tid);
+	else
+		snprintf(out, size, "%s[%" PRIu32 "]", name, tid);
 	return out;
 }
 
@@ -46,7 +96,8 @@ thread_pid(const struct explainer *ex, uint32_t tid)
 	if (thread != NULL)
 		return thread->pid;
 	for (size_t i = ex->names; i > 0; i--)
-		if (ex->name[i - 1]->slot.event.arg[0] == tid)
+		if (ex->name[i - 1]->slot.event.type == TALECHAIN_THREAD &&
+		    ex->name[i - 1]->slot.event.arg[0] == tid)
 			return (uint32_t)ex->name[i - 1]->slot.event.arg[1];
 	return 0;
 }
@@ -65,6 +116,69 @@ thread_attempt(const struct explainer *ex, uint32_t tid)
 				return i;
 	}
 	return -1;
+}
+
+void
+thread_owner(const struct explainer *ex, uint32_t tid, char *out, size_t size)
+{
+	uint32_t pid = tid != 0 ? thread_pid(ex, tid) : 0;
+	int attempt = tid != 0 ? thread_attempt(ex, tid) : -1;
+	char name[NAME_SIZE];
+
+	out[0] = '\0';
+	if (attempt >= 0)
+		snprintf(out, size, "%s", attempt_name(ex, attempt, name));
+	else if (pid != 0 && pid == thread_pid(ex, ex->chain.proxy_tid))
+		snprintf(out, size, "Tailor");
+	else if (pid != 0)
+		thread_name(ex, pid, out, size);
+}
+
+static void
+thread_list(struct explainer *ex, uint32_t tid)
+{
+	struct story *s = ex->s;
+	struct story_thread *h;
+
+	for (size_t i = 0; i < s->threads; i++)
+		if (s->thread[i].tid == tid)
+			return;
+	if (tid == 0 || s->threads >= THREADS_MAX)
+		return;
+	s->thread = array_grow(&ex->failed, s->thread, s->threads,
+	    &ex->thread_room, sizeof(*s->thread));
+	if (ex->failed)
+		return;
+	h = &s->thread[s->threads++];
+	*h = (struct story_thread){.tid = tid, .pid = thread_pid(ex, tid)};
+	thread_text(ex, tid, h->name, sizeof(h->name));
+	thread_owner(ex, tid, h->owner, sizeof(h->owner));
+}
+
+static int
+thread_compare(const void *va, const void *vb)
+{
+	const struct story_thread *a = va, *b = vb;
+
+	return COMPARE(a->tid, b->tid);
+}
+
+void
+threads_list(struct explainer *ex)
+{
+	struct story *s = ex->s;
+
+	for (size_t i = 0; i < s->lanes; i++)
+		thread_list(ex, s->lane[i].tid);
+	for (size_t i = 0; i < s->segments; i++) {
+		thread_list(ex, ex->segment_claim[i].tid);
+		thread_list(ex, ex->segment_claim[i].other);
+	}
+	for (size_t i = 0; i < s->bars; i++)
+		thread_list(ex, s->bar[i].tid);
+	if (s->threads > 0)
+		qsort(
+		    s->thread, s->threads, sizeof(*s->thread), thread_compare);
 }
 
 bool

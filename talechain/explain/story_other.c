@@ -7,6 +7,11 @@
  * last attempt there says which it was.  A thread that serves all connections
  * may receive more of them after it took this request.
  */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
 #include "talechain/explain/explainer.h"
 
 #define RECEIPTS_MAX 200 /* of other requests that are looked at */
@@ -81,6 +86,25 @@ other_request(
 	    (gave != NULL && gave->arg[0] == got->arg[0] && gave->ts > got->ts))
 		return 0;
 	return request_of(ex, got);
+}
+
+uint64_t
+claim_request(const struct claim *c)
+{
+	switch ((int)c->cause) {
+	case TALE_CAUSE_BACKEND_QUEUE:
+	case TALE_CAUSE_RUNQ:
+	case TALE_CAUSE_PREEMPTED:
+	case TALE_CAUSE_QUOTA:
+	case TALE_CAUSE_STEAL:
+	case TALE_CAUSE_STOPPED:
+	case TALE_CAUSE_LOCK:
+	case TALE_CAUSE_SLEEP:
+	case TALE_CAUSE_DISK:
+	case TALE_CAUSE_PAGE_FAULT:
+		return c->value;
+	}
+	return 0;
 }
 
 /* Until when a thread works on what it received: its next call, or sleep. */
@@ -159,4 +183,60 @@ cause_other(struct explainer *ex, int attempt, uint32_t tid)
 		if (c.value != 0)
 			claim_computed(ex, &c);
 	}
+}
+
+static void
+request_count(struct story *s, uint64_t id, int64_t ns)
+{
+	struct story_request *r = s->request, swap;
+	unsigned i;
+
+	for (i = 0; i < s->requests && r[i].id != id; i++)
+		continue;
+	if (i == STORY_REQUESTS)
+		return;
+	if (i == s->requests)
+		r[s->requests++] = (struct story_request){.id = id};
+	r[i].waited_ns += ns;
+	for (; i > 0 && r[i].waited_ns > r[i - 1].waited_ns; i--) {
+		swap = r[i];
+		r[i] = r[i - 1];
+		r[i - 1] = swap;
+	}
+}
+
+void
+requests_list(struct explainer *ex)
+{
+	struct story *s = ex->s;
+	uint64_t id;
+
+	for (size_t i = 0; i < s->segments; i++) {
+		id = claim_request(&ex->segment_claim[i]);
+		if (id != 0)
+			request_count(s, id,
+			    s->segment[i].end_ns - s->segment[i].begin_ns);
+	}
+}
+
+void
+story_request_name(struct story *s, unsigned i, const char *external_id,
+    const char *method, const char *target)
+{
+	struct story_request *r = &s->request[i];
+	char safe[3][TALE_TEXT], (*line)[STORY_TEXT] = s->verdict.evidence;
+	bool first = r->external_id[0] == '\0';
+	unsigned n;
+
+	snprintf(r->external_id, sizeof(r->external_id), "%s", external_id);
+	snprintf(r->method, sizeof(r->method), "%s", method);
+	snprintf(r->target, sizeof(r->target), "%s", target);
+	for (n = 0; n < STORY_LINES && line[n][0] != '\0'; n++)
+		continue;
+	if (first && n < STORY_LINES)
+		snprintf(line[n], STORY_TEXT,
+		    "request %016" PRIx64 " was %s %s (tailorctl why %s)",
+		    r->id, text_safe(safe[0], TALE_TEXT, method),
+		    text_safe(safe[1], TALE_TEXT, target),
+		    text_safe(safe[2], TALE_TEXT, external_id));
 }

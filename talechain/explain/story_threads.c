@@ -459,7 +459,8 @@ events_note(struct explainer *ex)
 		latency_ns = tale_event_latency_ns(&t->entry[i].slot.event);
 		if (latency_ns > ex->longest_ns)
 			ex->longest_ns = latency_ns;
-		if (t->entry[i].slot.event.type != TALECHAIN_THREAD)
+		if (t->entry[i].slot.event.type != TALECHAIN_THREAD &&
+		    t->entry[i].slot.event.type != TALECHAIN_JVM_THREAD)
 			continue;
 		ex->name = array_grow(&ex->failed, ex->name, ex->names,
 		    &ex->name_room, sizeof(struct tale_entry *));

@@ -57,8 +57,7 @@ softirq_name(uint64_t vector)
 static void
 say_other(const struct claim *c, const struct line *l)
 {
-	if (c->value != 0 && c->cause != TALE_CAUSE_SOFTIRQ &&
-	    c->cause != TALE_CAUSE_IDLE_WAKEUP)
+	if (claim_request(c) != 0)
 		line_add(l, "; it was busy with request %016" PRIx64, c->value);
 }
 

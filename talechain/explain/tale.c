@@ -22,6 +22,15 @@ tale_thread_find(const struct tale *t, uint64_t tid)
 	return NULL;
 }
 
+uint32_t
+tale_attempt_pid(const struct tale *t, int attempt)
+{
+	for (unsigned i = 0; i < t->threads; i++)
+		if (t->thread[i].attempt == attempt && t->thread[i].pid != 0)
+			return t->thread[i].pid;
+	return t->request.attempt[attempt].server_pid;
+}
+
 int
 tale_attempt_of(const struct tale *t, int server)
 {
@@ -162,6 +171,12 @@ tale_whole(const struct tale *t)
 		if (t->entry[i - 1].slot.event.type == TALECHAIN_PROXY_FINISH)
 			return true;
 	return !instant_is_set(t->request.finished);
+}
+
+struct instant
+tale_begun(const struct tale *t)
+{
+	return t->t0;
 }
 
 uint64_t

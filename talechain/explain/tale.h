@@ -101,7 +101,7 @@ int tale_slice_next(struct tale **out, struct tale_checkpoints *checkpoints,
 void tale_free(struct tale **tp);
 
 /* What tale_slice_next remembers of a stream; the reader is borrowed and is
- * for this alone.  0 or -ENOMEM; 2.5 MiB.  One thread. */
+ * for this alone.  0 or -ENOMEM; 4.5 MiB.  One thread. */
 int tale_checkpoints_new(
     struct tale_checkpoints **out, struct timeline_reader *reader);
 void tale_checkpoints_free(struct tale_checkpoints **cp);
@@ -110,6 +110,7 @@ size_t tale_checkpoints_bytes(void); /* of memory */
 /* What the tale holds. */
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
+struct instant tale_begun(const struct tale *t); /* what the timeline shows */
 /*
  * Whether the observer had read the proxy's last event of a finished request;
  * if not, it was late, and slicing again a little later finds more.

@@ -110,6 +110,10 @@ tale_earlier(struct instant a, int64_t ns)
 /* A thread that took part, or NULL. */
 const struct tale_thread *tale_thread_find(const struct tale *t, uint64_t tid);
 
+/* The process that had an attempt, by a thread of it, else the program that
+ * Tailor started; 0: not known. */
+uint32_t tale_attempt_pid(const struct tale *t, int attempt);
+
 /* Which attempt's server (0 or 1) a server is, or -1. */
 int tale_attempt_of(const struct tale *t, int server);
 

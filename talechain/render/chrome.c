@@ -121,7 +121,8 @@ write_arguments(
 	json_key_object(j, "args");
 	if (x->bar != NULL) {
 		json_key_string(j, "lane", s->lane[x->bar->lane].name);
-		if (x->bar->kind == STORY_BAR_DELAY)
+		if (x->bar->kind == STORY_BAR_DELAY ||
+		    x->bar->kind == STORY_BAR_HOLDER)
 			json_key_string(
 			    j, "code", tale_cause_code(x->bar->cause));
 		if (x->bar->cpu >= 0)

@@ -40,7 +40,10 @@ bars_add(struct chrome *c)
 {
 	static const char *const category[] = {
 	    [STORY_BAR_STAGE] = "stage",
+	    [STORY_BAR_WORK] = "work",
 	    [STORY_BAR_DELAY] = "delay",
+	    [STORY_BAR_REQUEST] = "other request",
+	    [STORY_BAR_HOLDER] = "holder",
 	    [STORY_BAR_OTHER] = "other",
 	    [STORY_BAR_BLIND] = "blind",
 	};
@@ -127,9 +130,9 @@ lane_process(const struct story *s, size_t lane)
 		return CHROME_CPUS;
 	case STORY_LANE_PROXY:
 	case STORY_LANE_SERVER:
+	case STORY_LANE_HOLDER:
 	case STORY_LANE_JVM:
 	case STORY_LANE_OBSERVER:
-	case STORY_LANE_DELAYS:
 		break;
 	}
 	return CHROME_REQUEST;

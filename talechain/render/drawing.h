@@ -19,6 +19,9 @@
 #define DRAWING_MARGIN 16
 #define DRAWING_CHAR 7.0 /* width of a character of 12 px, with some room */
 
+/* Lists of words end here: the script makes a picture no narrower than 640. */
+#define DRAWING_LIST_RIGHT 624
+
 struct drawing {
 	struct text *x;		 /* borrowed */
 	const struct picture *p; /* borrowed */

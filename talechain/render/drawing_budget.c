@@ -5,6 +5,7 @@
  * Pieces are to scale but for two pixels that each gets in any case.
  */
 #include "talechain/render/drawing.h"
+#include "talechain/render/kind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,27 +14,6 @@
 #define BUDGET_HEIGHT 28
 #define PIECES_MAX 200
 #define BUDGET_LEAST 2.0 /* pixels, so that no segment is hidden */
-
-/* What kind of thing a cause is, for its colour: "work", "delay", ... */
-static const char *
-cause_class(enum tale_cause cause)
-{
-	static const char *const class[TALE_CAUSE_COUNT] = {
-	    [TALE_CAUSE_PROXY] = "work",
-	    [TALE_CAUSE_WORK] = "work",
-	    [TALE_CAUSE_LOW_IPC] = "work",
-	    [TALE_CAUSE_SLOW_CLOCK] = "work",
-	    [TALE_CAUSE_CLIENT_SEND] = "transit",
-	    [TALE_CAUSE_NETWORK] = "transit",
-	    [TALE_CAUSE_UNKNOWN] = "unseen",
-	    [TALE_CAUSE_BLIND] = "unseen",
-	    [TALE_CAUSE_LOST] = "unseen",
-	    [TALE_CAUSE_NOT_OBSERVED] = "unseen",
-	};
-
-	/* All the others are something that was waited for. */
-	return class[cause] != NULL ? class[cause] : "delay";
-}
 
 void
 drawing_name(struct drawing *d, const char *name, const char *below, double y)
@@ -71,7 +51,7 @@ static void
 segment_draw(
     struct drawing *d, const struct story_segment *g, double left, double width)
 {
-	const char *class = cause_class(g->cause);
+	enum kind kind = kind_of_cause(g->cause);
 	char span[MARKUP_TIME], from[MARKUP_TIME], to[MARKUP_TIME];
 	struct text *x = d->x;
 
@@ -79,7 +59,7 @@ segment_draw(
 	text_add(x,
 	    "<g class=\"segment %s\" data-b=\"%lld\" data-e=\"%lld\" "
 	    "tabindex=\"0\" role=\"img\" aria-label=\"",
-	    class, (long long)g->begin_ns, (long long)g->end_ns);
+	    kind_class(kind), (long long)g->begin_ns, (long long)g->end_ns);
 	markup_text(x, tale_cause_label(g->cause));
 	text_add(x, ", %s\"><title>", span);
 	markup_text(x, tale_cause_label(g->cause));
@@ -88,16 +68,8 @@ segment_draw(
 	if (g->who[0] != '\0')
 		text_add(x, ": ");
 	markup_text(x, g->who);
-	text_add(x,
-	    "</title><rect class=\"body\" x=\"%.2f\" y=\"%.1f\" "
-	    "width=\"%.2f\" height=\"%d\"/>",
-	    left, d->y, width, BUDGET_HEIGHT);
-	if (strcmp(class, "delay") == 0 || strcmp(class, "unseen") == 0)
-		text_add(x,
-		    "<rect class=\"cue\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" "
-		    "height=\"%d\" fill=\"url(#%s)\"/>",
-		    left, d->y, width, BUDGET_HEIGHT,
-		    class[0] == 'd' ? "hatch" : "dots");
+	text_add(x, "</title>");
+	kind_box(x, kind, left, d->y, width, BUDGET_HEIGHT);
 	segment_words(d, g, left, width);
 	text_add(x, "</g>\n");
 }
@@ -120,15 +92,15 @@ sums_draw(struct drawing *d)
 		width = (double)(strlen(words) + strlen(span) + 1) *
 			    DRAWING_CHAR * 0.95 +
 			34;
-		if (left > PICTURE_LEFT && left + width > PICTURE_RIGHT) {
+		if (left > PICTURE_LEFT && left + width > DRAWING_LIST_RIGHT) {
 			left = PICTURE_LEFT;
 			d->y += 18;
 		}
-		text_add(d->x,
-		    "<g class=\"sum %s\"><rect class=\"body\" x=\"%.1f\" "
-		    "y=\"%.1f\" width=\"10\" height=\"10\"/>",
-		    cause_class(c), left, d->y - 9);
-		text_add(d->x, "<text x=\"%.1f\" y=\"%.1f\">", left + 15, d->y);
+		text_add(
+		    d->x, "<g class=\"sum %s\">", kind_class(kind_of_cause(c)));
+		kind_box(d->x, kind_of_cause(c), left, d->y - 10, KIND_KEY, 11);
+		text_add(d->x, "<text x=\"%.1f\" y=\"%.1f\">",
+		    left + KIND_KEY + 5, d->y);
 		markup_text(d->x, words);
 		text_add(d->x,
 		    " <tspan class=\"number\">%s</tspan></text></g>\n", span);

@@ -4,6 +4,7 @@
  * nothing else is, else nowhere: the title always has the whole of it.
  */
 #include "talechain/render/drawing.h"
+#include "talechain/render/kind.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,20 +24,14 @@ struct tip {
 	double x, y, dx, dy;
 };
 
-static const char *const bar_class[] = {
-    [STORY_BAR_STAGE] = "stage work",
-    [STORY_BAR_DELAY] = "delay",
-    [STORY_BAR_OTHER] = "other",
-    [STORY_BAR_BLIND] = "blind unseen",
-};
-
 /* Of a label: what it may stand on. */
-static const char *const label_class[] = {
-    [STORY_BAR_STAGE] = "",
-    [STORY_BAR_DELAY] = " d",
-    [STORY_BAR_OTHER] = "",
-    [STORY_BAR_BLIND] = " u",
-};
+static const char *
+label_class(const struct story_bar *b)
+{
+	enum kind k = kind_of_bar(b);
+
+	return kind_is_wait(k) ? " d" : k == KIND_WORK ? " w" : " u";
+}
 
 /* Left and right edge of a bar as it is drawn. */
 static void
@@ -61,6 +56,19 @@ bar_name(const struct story_bar *b)
 					  : tale_cause_label(b->cause);
 }
 
+/* " of a", as far as known. */
+static void
+owner_words(struct drawing *d, uint32_t tid)
+{
+	const struct story *s = d->p->story;
+
+	for (size_t i = 0; i < s->threads && tid != 0; i++)
+		if (s->thread[i].tid == tid && s->thread[i].owner[0] != '\0') {
+			text_add(d->x, " of ");
+			markup_text(d->x, s->thread[i].owner);
+		}
+}
+
 /* "query, CPU 2, 0.950 ms to 2.260 ms, 1.31 ms", for title and ARIA label. */
 static void
 bar_words(struct drawing *d, const struct story_bar *b)
@@ -80,6 +88,7 @@ bar_words(struct drawing *d, const struct story_bar *b)
 		text_add(d->x, ", CPU %d", b->cpu);
 	if (b->tid != 0)
 		text_add(d->x, ", thread %u", b->tid);
+	owner_words(d, b->tid);
 	text_add(d->x, ", %s to %s, %s", markup_moment(from, b->begin_ns),
 	    markup_moment(to, b->end_ns),
 	    markup_span(span, b->end_ns - b->begin_ns));
@@ -97,8 +106,8 @@ bar_draw(struct drawing *d, size_t i)
 	text_add(x,
 	    "<g class=\"bar %s\" data-i=\"%zu\" data-b=\"%lld\" "
 	    "data-e=\"%lld\" data-l=\"%u\" data-y=\"%.1f\" data-n=\"",
-	    bar_class[b->kind], i, (long long)b->begin_ns, (long long)b->end_ns,
-	    b->lane, y);
+	    kind_class(kind_of_bar(b)), i, (long long)b->begin_ns,
+	    (long long)b->end_ns, b->lane, y);
 	markup_text(x, bar_name(b));
 	text_add(x, "\" tabindex=\"0\" role=\"img\" aria-label=\"");
 	bar_words(d, b);
@@ -108,16 +117,8 @@ bar_draw(struct drawing *d, size_t i)
 		height = 6;
 		y += (PICTURE_BAR - height) / 2.0;
 	}
-	text_add(x,
-	    "</title><rect class=\"body\" x=\"%.2f\" y=\"%.1f\" "
-	    "width=\"%.2f\" height=\"%d\"/>",
-	    left, y, right - left, height);
-	if (b->kind == STORY_BAR_DELAY || b->kind == STORY_BAR_BLIND)
-		text_add(x,
-		    "<rect class=\"cue\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" "
-		    "height=\"%d\" fill=\"url(#%s)\"/>",
-		    left, y, right - left, height,
-		    b->kind == STORY_BAR_DELAY ? "hatch" : "dots");
+	text_add(x, "</title>");
+	kind_box(x, kind_of_bar(b), left, y, right - left, height);
 	text_add(x, "</g>\n");
 }
 
@@ -355,7 +356,7 @@ label_draw(struct drawing *d, size_t n, double *taken)
 
 	room_find(d, n, *taken, &r);
 	chars = markup_width(name);
-	if (b->kind == STORY_BAR_DELAY) {
+	if (kind_is_wait(kind_of_bar(b))) {
 		markup_span(span + 1, b->end_ns - b->begin_ns);
 		place = label_place(&r, *taken, chars + strlen(span), &at);
 	}
@@ -378,7 +379,7 @@ label_draw(struct drawing *d, size_t n, double *taken)
 	text_add(d->x,
 	    "<text class=\"label %s%s\" data-i=\"%zu\" x=\"%.1f\" "
 	    "y=\"%.1f\">",
-	    place, label_class[b->kind], i, at,
+	    place, label_class(b), i, at,
 	    d->lanes_y + picture_bar_y(d->p, i) + PICTURE_BAR / 2.0 + 4);
 	markup_cut(d->x, name, chars);
 	text_add(d->x, "%s</text>\n", span);

@@ -3,12 +3,16 @@
  * the axis, folds, and what the marks mean.
  */
 #include "talechain/render/drawing.h"
+#include "talechain/render/kind.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define STRIP 5 /* height of a lane in the overview */
 #define AXIS_HEIGHT 26
+#define NAME_CHARS 22  /* of a lane's name */
+#define KEY_CHAR 5.9   /* width of a character of 11 px */
+#define OWNER_CHARS 16 /* of the smaller line below */
 
 /* A bar of the overview: x and width to scale. */
 static void
@@ -21,17 +25,11 @@ strip_draw(struct drawing *d, const struct story_bar *b)
 	    b->begin_ns < s->total_ns ? b->begin_ns : s->total_ns;
 	int64_t end_ns = b->end_ns < s->total_ns ? b->end_ns : s->total_ns;
 	double width = scale * (double)(end_ns - begin_ns);
-	static const char *const class[] = {
-	    [STORY_BAR_STAGE] = "work",
-	    [STORY_BAR_DELAY] = "delay",
-	    [STORY_BAR_OTHER] = "other",
-	    [STORY_BAR_BLIND] = "unseen",
-	};
 
 	text_add(d->x,
 	    "<rect class=\"body %s\" data-b=\"%lld\" data-e=\"%lld\" "
 	    "x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\"/>\n",
-	    class[b->kind], (long long)begin_ns, (long long)end_ns,
+	    kind_class(kind_of_bar(b)), (long long)begin_ns, (long long)end_ns,
 	    PICTURE_LEFT + scale * (double)begin_ns, d->y + b->lane * STRIP,
 	    width < 1 ? 1 : width, STRIP - 1);
 }
@@ -126,27 +124,69 @@ axis_draw(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
+/*
+ * A lane's name.  Of a thread it is without its server and its number, which
+ * stand below; a long one is set narrower.
+ */
+static void
+lane_name(struct drawing *d, const struct story_lane *l, double y)
+{
+	const char *name = l->name, *end = name + strlen(name);
+	size_t n = strlen(l->owner), chars;
+	char shown[STORY_NAME];
+
+	if (l->tid != 0 && n > 0 && strncmp(name, l->owner, n) == 0 &&
+	    strncmp(name + n, ": ", 2) == 0)
+		name += n + 2;
+	if (l->tid != 0 && strrchr(name, '[') != NULL)
+		end = strrchr(name, '[');
+	snprintf(shown, sizeof(shown), "%.*s", (int)(end - name), name);
+	chars = markup_width(shown);
+	text_add(d->x, "<text x=\"%d\" y=\"%.1f\"", DRAWING_MARGIN, y);
+	if (chars > NAME_CHARS)
+		text_add(d->x,
+		    " textLength=\"%d\" lengthAdjust=\"spacingAndGlyphs\"",
+		    PICTURE_LEFT - 2 * DRAWING_MARGIN);
+	text_add(d->x, ">");
+	markup_cut(d->x, shown, NAME_CHARS * 3 / 2);
+	text_add(d->x, "<title>");
+	markup_text(d->x, l->name);
+	text_add(d->x, "</title></text>");
+}
+
+/* Whose thread it is, below. */
+static void
+lane_owner(struct drawing *d, const struct story_lane *l, double y)
+{
+	bool holder = l->kind == STORY_LANE_HOLDER;
+
+	text_add(d->x, "<text class=\"note\" x=\"%d\" y=\"%.1f\">%s",
+	    DRAWING_MARGIN, y, holder ? "waited for, " : "");
+	markup_cut(d->x, l->owner[0] != '\0' ? l->owner : "owner not seen",
+	    holder ? OWNER_CHARS - 10 : OWNER_CHARS);
+	text_add(d->x, "%s%u</text>", holder ? " " : ", thread ", l->tid);
+}
+
 static void
 lane_draw(struct drawing *d, size_t i, bool even)
 {
 	const struct picture *p = d->p;
 	const struct story_lane *l = &p->story->lane[i];
 	double y = d->lanes_y + p->lane[i].y;
+	double middle = y + PICTURE_PAD + PICTURE_BAR / 2.0;
 	double height =
 	    (i + 1 < p->story->lanes ? p->lane[i + 1].y : p->height) -
 	    p->lane[i].y;
 
 	text_add(d->x,
 	    "<g class=\"lane %s%s\"><rect class=\"paper\" x=\"0\" y=\"%.1f\" "
-	    "width=\"%d\" height=\"%.1f\"/><text x=\"%d\" y=\"%.1f\">",
+	    "width=\"%d\" height=\"%.1f\"/>",
 	    story_lane_name(l->kind), even ? " even" : "", y, PICTURE_WIDTH,
-	    height, DRAWING_MARGIN, y + PICTURE_PAD + PICTURE_BAR / 2.0 + 4);
-	markup_cut(d->x, l->name, 17);
-	text_add(d->x, "<title>");
-	markup_text(d->x, l->name);
+	    height);
+	lane_name(d, l, l->tid != 0 ? middle - 2 : middle + 4);
 	if (l->tid != 0)
-		text_add(d->x, ", thread %u", l->tid);
-	text_add(d->x, "</title></text></g>\n");
+		lane_owner(d, l, middle + 11);
+	text_add(d->x, "</g>\n");
 }
 
 void
@@ -218,38 +258,76 @@ drawing_folds(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
+/* Which kinds of bars and pieces the picture has. */
+static void
+kinds_find(const struct story *s, bool has[KIND_COUNT])
+{
+	for (size_t i = 0; i < s->bars; i++)
+		has[kind_of_bar(&s->bar[i])] = true;
+	for (size_t i = 0; i < s->segments; i++)
+		has[kind_of_cause(s->segment[i].cause)] = true;
+}
+
+/* Where the next entry of the key begins, which is so wide. */
+static double
+key_place(struct drawing *d, double *left, size_t chars)
+{
+	double width = (double)chars * KEY_CHAR + KIND_KEY + 22, at;
+
+	if (*left > DRAWING_MARGIN && *left + width > DRAWING_LIST_RIGHT) {
+		*left = DRAWING_MARGIN;
+		d->y += 18;
+	}
+	at = *left;
+	*left += width;
+	return at;
+}
+
+/* An entry that stands for an arrow. */
+static void
+key_arrow(struct drawing *d, double *left, const char *class, const char *words)
+{
+	double at = key_place(d, left, strlen(words) + 1);
+
+	text_add(d->x,
+	    "<g class=\"arrow %s\"><path class=\"line\" d=\"M%.1f %.1fh14\"/>"
+	    "<path class=\"head\" d=\"M%.1f %.1fl8 4.5l-8 4.5%s\"/></g>"
+	    "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+	    class, at, d->y - 4, at + 13, d->y - 8.5,
+	    class[0] == 'f' ? "z" : "", at + 26, d->y, words);
+}
+
 void
 drawing_key(struct drawing *d)
 {
-	double y = d->y + 22;
-	struct text *x = d->x;
+	bool has[KIND_COUNT] = {false}, waits = false;
+	double left = DRAWING_MARGIN, at;
 
-	text_add(x,
-	    "<g class=\"key\">"
-	    "<g class=\"work\"><rect class=\"body\" x=\"150\" y=\"%.1f\" "
-	    "width=\"22\" height=\"12\"/></g><text x=\"178\" y=\"%.1f\">"
-	    "working on the request</text>\n",
-	    y - 10, y);
-	text_add(x,
-	    "<g class=\"delay\"><rect class=\"body\" x=\"336\" y=\"%.1f\" "
-	    "width=\"22\" height=\"12\"/><rect class=\"cue\" x=\"336\" "
-	    "y=\"%.1f\" width=\"22\" height=\"12\" fill=\"url(#hatch)\"/></g>"
-	    "<text x=\"364\" y=\"%.1f\">waiting</text>\n",
-	    y - 10, y - 10, y);
-	text_add(x,
-	    "<g class=\"arrow flow\"><path class=\"line\" d=\"M430 %.1fh22\"/>"
-	    "<path class=\"head\" d=\"M460 %.1fl-9 -4.5v9z\"/></g>"
-	    "<text x=\"466\" y=\"%.1f\">the request's bytes</text>\n",
-	    y - 4, y - 4, y);
-	text_add(x,
-	    "<g class=\"arrow wake\"><path class=\"line\" d=\"M602 %.1fh24\"/>"
-	    "<path class=\"head\" d=\"M623 %.1fl8 4.5l-8 4.5\"/></g>"
-	    "<text x=\"638\" y=\"%.1f\">wake-ups</text>\n",
-	    y - 4, y - 8.5, y);
-	text_add(x,
-	    "<g class=\"other\"><rect class=\"body\" x=\"746\" y=\"%.1f\" "
-	    "width=\"22\" height=\"6\"/></g><text x=\"774\" y=\"%.1f\">"
-	    "others' work on that CPU</text></g>\n",
-	    y - 7, y);
-	d->y = y + 14;
+	kinds_find(d->p->story, has);
+	d->y += 22;
+	text_add(d->x, "<g class=\"key\">\n");
+	for (unsigned i = 1; i <= KIND_COUNT; i++) {
+		enum kind k = i < KIND_QUEUE	? (enum kind)i
+			      : i == KIND_QUEUE ? KIND_UNSEEN
+						: (enum kind)(i - 1);
+		const char *lead = kind_is_wait(k) && !waits ? "waits: " : "";
+
+		if (!has[k])
+			continue;
+		waits |= kind_is_wait(k);
+		at = key_place(d, &left, strlen(lead) + strlen(kind_words(k)));
+		if (lead[0] != '\0')
+			text_add(d->x, "<text x=\"%.1f\" y=\"%.1f\">%s</text>",
+			    at, d->y, lead);
+		at += (double)strlen(lead) * KEY_CHAR;
+		text_add(d->x, "<g class=\"%s\">", kind_class(k));
+		kind_box(
+		    d->x, k, at, d->y - 10, KIND_KEY, k == KIND_OTHER ? 6 : 12);
+		text_add(d->x, "</g><text x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+		    at + KIND_KEY + 5, d->y, kind_words(k));
+	}
+	key_arrow(d, &left, "flow", "the request's bytes");
+	key_arrow(d, &left, "wake", "wake-ups");
+	text_add(d->x, "</g>\n");
+	d->y += 14;
 }

@@ -72,6 +72,7 @@ static void
 put_identity(struct page *g)
 {
 	const struct tale_request *r = &g->s->tale->request;
+	char origin[ORIGIN_WORDS];
 
 	text_add(g->x, "<code>");
 	markup_text(g->x, r->method);
@@ -85,8 +86,9 @@ put_identity(struct page *g)
 	if (r->flags[0] != '\0')
 		text_add(g->x, " &#183; ");
 	markup_text(g->x, r->flags);
-	text_add(g->x, " &#183; %.0f %% of the time explained",
+	text_add(g->x, " &#183; %.0f %% of the time explained<br/>",
 	    100 * g->s->coverage);
+	markup_text(g->x, origin_words(g->s, origin));
 }
 
 static void

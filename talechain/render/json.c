@@ -55,6 +55,26 @@ write_request(const struct tale *t, struct json *j)
 	json_object_end(j);
 }
 
+/* When and where it happened, as far as known. */
+static void
+write_origin(const struct story *s, struct json *j)
+{
+	const struct story_origin *o = &s->origin;
+	char text[40];
+
+	json_key_object(j, "origin");
+	if (o->begun_wall_ns > 0) {
+		json_key_string(j, "begun", text_wall(text, o->begun_wall_ns));
+		snprintf(text, sizeof(text), "%" PRId64, o->begun_wall_ns);
+		json_key_string(j, "begun_unix_ns", text);
+	}
+	if (o->host[0] != '\0')
+		json_key_string(j, "host", o->host);
+	if (o->version != NULL)
+		json_key_string(j, "version", o->version);
+	json_object_end(j);
+}
+
 static void
 write_client(const struct tale *t, struct json *j)
 {
@@ -118,6 +138,51 @@ write_lanes(const struct story *s, struct json *j)
 		if (s->lane[i].tid != 0)
 			json_key_uint(j, "tid", s->lane[i].tid);
 		json_key_string(j, "name", s->lane[i].name);
+		if (s->lane[i].owner[0] != '\0')
+			json_key_string(j, "owner", s->lane[i].owner);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void
+write_threads(const struct story *s, struct json *j)
+{
+	const struct story_thread *h;
+
+	json_key_array(j, "threads");
+	for (size_t i = 0; i < s->threads; i++) {
+		h = &s->thread[i];
+		json_object_begin(j);
+		json_key_uint(j, "tid", h->tid);
+		if (h->pid != 0)
+			json_key_uint(j, "pid", h->pid);
+		if (h->name[0] != '\0')
+			json_key_string(j, "name", h->name);
+		if (h->owner[0] != '\0')
+			json_key_string(j, "owner", h->owner);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* Other requests that a server's thread had meanwhile. */
+static void
+write_requests(const struct story *s, struct json *j)
+{
+	const struct story_request *r;
+
+	json_key_array(j, "requests");
+	for (unsigned i = 0; i < s->requests; i++) {
+		r = &s->request[i];
+		json_object_begin(j);
+		key_hex(j, "id", r->id);
+		json_key_int(j, "waited", r->waited_ns);
+		if (r->external_id[0] != '\0') {
+			json_key_string(j, "external_id", r->external_id);
+			json_key_string(j, "method", r->method);
+			json_key_string(j, "target", r->target);
+		}
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -140,12 +205,14 @@ write_bars(const struct story *s, const char *key, enum story_bar_kind one,
 		json_key_int(j, "b", b->begin_ns);
 		json_key_int(j, "e", b->end_ns);
 		json_key_string(j, "n", b->name);
-		if (b->kind != STORY_BAR_OTHER)
+		if (b->kind != STORY_BAR_OTHER && b->kind != STORY_BAR_REQUEST)
 			json_key_string(j, "code", tale_cause_code(b->cause));
 		if (b->cpu >= 0)
 			json_key_int(j, "cpu", b->cpu);
 		if (b->tid != 0)
 			json_key_uint(j, "tid", b->tid);
+		if (b->request != 0)
+			key_hex(j, "request", b->request);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -273,6 +340,8 @@ write_attempts(const struct tale *t, struct json *j)
 		json_object_begin(j);
 		json_key_int(j, "server", a->server);
 		json_key_string(j, "name", a->server_name);
+		if (tale_attempt_pid(t, i) != 0)
+			json_key_uint(j, "pid", tale_attempt_pid(t, i));
 		json_key_string(j, "trigger", a->trigger);
 		json_key_string(j, "outcome", a->outcome);
 		json_key_int(j, "status", a->status);
@@ -381,6 +450,7 @@ story_render_json(const struct story *s, struct json *j)
 	json_object_begin(j);
 	json_key_string(j, "schema", "tailor.timeline/1");
 	write_request(t, j);
+	write_origin(s, j);
 	json_key_string(j, "t0", t0);
 	json_key_string(j, "unit", "ns");
 	json_key_int(j, "total", s->total_ns);
@@ -393,11 +463,15 @@ story_render_json(const struct story *s, struct json *j)
 	write_lanes(s, j);
 	write_attempts(t, j);
 	write_hazards(t, j);
+	write_threads(s, j);
+	write_requests(s, j);
 	write_bars(s, "stages", STORY_BAR_STAGE, STORY_BAR_STAGE, j);
+	write_bars(s, "work", STORY_BAR_WORK, STORY_BAR_WORK, j);
 	write_arrows(s, "flows", STORY_ARROW_FLOW, j);
 	write_arrows(s, "wakes", STORY_ARROW_WAKE, j);
 	write_bars(s, "delays", STORY_BAR_DELAY, STORY_BAR_BLIND, j);
-	write_bars(s, "others", STORY_BAR_OTHER, STORY_BAR_OTHER, j);
+	write_bars(s, "others", STORY_BAR_OTHER, STORY_BAR_REQUEST, j);
+	write_bars(s, "holders", STORY_BAR_HOLDER, STORY_BAR_HOLDER, j);
 	write_path(s, j);
 	write_series(s, j);
 	write_events(s, j);

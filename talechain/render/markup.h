@@ -34,4 +34,13 @@ char *markup_span(char out[MARKUP_TIME], int64_t ns);
 /* A point in time, in ms to the microsecond: "2.310 ms".  Returns out. */
 char *markup_moment(char out[MARKUP_TIME], int64_t ns);
 
+/*
+ * When and where a story happened: "begun 2026-10-04T10:15:03.412345Z on HOST,
+ * server a pid 501, Tailor 1.0"; "" if nothing is known.  Returns out, which is
+ * inert.
+ */
+#define ORIGIN_WORDS 320
+struct story;
+char *origin_words(const struct story *s, char out[ORIGIN_WORDS]);
+
 #endif

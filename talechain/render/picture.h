@@ -17,7 +17,7 @@
 #include "talechain/explain/story.h"
 
 #define PICTURE_WIDTH 960
-#define PICTURE_LEFT 150  /* where time 0 is; lane names stand before it */
+#define PICTURE_LEFT 176  /* where time 0 is; lane names stand before it */
 #define PICTURE_RIGHT 944 /* where the end is */
 #define PICTURE_FOLD 64	  /* width of a fold */
 #define PICTURE_FOLDS 4

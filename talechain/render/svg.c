@@ -17,6 +17,7 @@
 #include "base/embed.h"
 #include "talechain/explain/tale_struct.h"
 #include "talechain/render/drawing.h"
+#include "talechain/render/kind.h"
 
 EMBED(picture_css, "talechain/render/page/picture.css");
 
@@ -26,15 +27,9 @@ EMBED(picture_css, "talechain/render/page/picture.css");
 void
 drawing_definitions(struct text *x)
 {
-	text_add(x,
-	    "<defs>"
-	    "<pattern id=\"hatch\" width=\"7\" height=\"7\" "
-	    "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-	    "<path class=\"hatch-line\" d=\"M0 0V7\"/></pattern>"
-	    "<pattern id=\"dots\" width=\"6\" height=\"6\" "
-	    "patternUnits=\"userSpaceOnUse\">"
-	    "<circle class=\"dot\" cx=\"2\" cy=\"2\" r=\"1\"/></pattern>"
-	    "</defs>\n");
+	text_add(x, "<defs>");
+	kind_patterns(x);
+	text_add(x, "</defs>\n");
 }
 
 int
@@ -110,6 +105,7 @@ heading_draw(struct drawing *d)
 	const struct story *s = d->p->story;
 	const struct tale_request *r = &s->tale->request;
 	struct text *x = d->x;
+	char origin[ORIGIN_WORDS];
 
 	d->y = 32;
 	paragraph(d, "verdict", s->verdict.text, DRAWING_MARGIN, 25, 11.6);
@@ -126,7 +122,10 @@ heading_draw(struct drawing *d)
 		text_add(x, " (");
 	markup_cut(x, r->external_id, 24);
 	text_add(x, "%s</text>\n", r->external_id[0] != '\0' ? ")" : "");
-	d->y += 24;
+	d->y += 20;
+	paragraph(
+	    d, "identity", origin_words(s, origin), DRAWING_MARGIN, 18, 6.8);
+	d->y += 4;
 }
 
 /* The drawing is made first because its height is part of the beginning. */

@@ -79,8 +79,11 @@ static void
 bar_row(struct text *x, const struct story *s, size_t i)
 {
 	static const char *const kind[] = {
-	    [STORY_BAR_STAGE] = "work",
+	    [STORY_BAR_STAGE] = "stage",
+	    [STORY_BAR_WORK] = "work",
 	    [STORY_BAR_DELAY] = "wait",
+	    [STORY_BAR_REQUEST] = "another request",
+	    [STORY_BAR_HOLDER] = "waited for",
 	    [STORY_BAR_OTHER] = "others' work",
 	    [STORY_BAR_BLIND] = "not observed",
 	};
@@ -126,6 +129,53 @@ parts_table(struct text *x, const struct story *s, const struct picture *p)
 	table_begin(x, "arrows", "Flows and wake-ups", s->arrows, heads);
 	for (size_t i = 0; i < s->arrows; i++)
 		arrow_row(x, s, i);
+	table_end(x);
+}
+
+static void
+threads_table(struct text *x, const struct story *s)
+{
+	const struct story_thread *h;
+
+	table_begin(x, "threads", "Threads and their owners", s->threads,
+	    "<th>thread</th><th>name</th><th>process</th><th>owner</th>");
+	for (size_t i = 0; i < s->threads; i++) {
+		h = &s->thread[i];
+		text_add(x, "<tr><td class=\"time\">%u</td>", h->tid);
+		cell_text(x, h->name);
+		if (h->pid != 0)
+			text_add(x, "<td class=\"time\">%u</td>", h->pid);
+		else
+			text_add(x, "<td>unknown</td>");
+		cell_text(x, h->owner[0] != '\0' ? h->owner : "not observed");
+		text_add(x, "</tr>\n");
+	}
+	table_end(x);
+}
+
+/* Requests that a server's thread had meanwhile; nothing if there was none. */
+static void
+requests_table(struct text *x, const struct story *s)
+{
+	if (s->requests == 0)
+		return;
+	table_begin(x, "requests", "Other requests that it waited for",
+	    s->requests,
+	    "<th>waited</th><th>request</th><th>x-request-id</th>"
+	    "<th>what</th>");
+	for (unsigned i = 0; i < s->requests; i++) {
+		const struct story_request *r = &s->request[i];
+
+		text_add(x, "<tr>");
+		cell_span(x, r->waited_ns);
+		text_add(x, "<td>%016" PRIx64 "</td>", r->id);
+		cell_text(x, r->external_id);
+		text_add(x, "<td>");
+		markup_text(x, r->method);
+		text_add(x, " ");
+		markup_text(x, r->target);
+		text_add(x, "</td></tr>\n");
+	}
 	table_end(x);
 }
 
@@ -184,6 +234,8 @@ void
 tables_render(struct text *x, const struct story *s, const struct picture *p)
 {
 	segments_table(x, s);
+	requests_table(x, s);
 	parts_table(x, s, p);
+	threads_table(x, s);
 	events_table(x, s);
 }

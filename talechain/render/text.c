@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/explain/tale_struct.h"
+#include "talechain/render/markup.h"
 #include "talechain/render/waterfall.h"
 
 /* Blind intervals below this part of the request are not listed. */
@@ -39,9 +40,11 @@ offset_ms(const struct tale *t, struct instant at, char out[32])
 }
 
 static void
-render_head(const struct tale *t, struct text *x)
+render_head(const struct story *s, struct text *x)
 {
+	const struct tale *t = s->tale;
 	const struct tale_request *r = &t->request;
+	char origin[ORIGIN_WORDS];
 	char line[TEXT_COLUMNS], word[TEXT_COLUMNS];
 	int attempts =
 	    (r->attempt[0].server >= 0) + (r->attempt[1].server >= 0);
@@ -62,6 +65,8 @@ render_head(const struct tale *t, struct text *x)
 	if (t->client.same_host && instant_before(t->t0, r->first_byte))
 		text_add(x, ", as the client saw it");
 	text_add(x, "\n");
+	if (*origin_words(s, origin) != '\0')
+		text_wrap(x, origin, 0, 2);
 	if (r->flags[0] != '\0')
 		text_add(x, "flags %s\n",
 		    text_safe(line, sizeof(line) - 6, r->flags));
@@ -282,8 +287,9 @@ render_client(
 static bool
 is_detail(const struct talechain_event *e)
 {
-	return e->type >> 12 == 0 && e->type != TALECHAIN_TCP_RETRANSMIT &&
-	       e->type != TALECHAIN_EXEC && e->type != TALECHAIN_EXIT;
+	return e->type == TALECHAIN_JVM_THREAD ||
+	       (e->type >> 12 == 0 && e->type != TALECHAIN_TCP_RETRANSMIT &&
+		   e->type != TALECHAIN_EXEC && e->type != TALECHAIN_EXIT);
 }
 
 static int
@@ -412,7 +418,7 @@ story_render_text(const struct story *s, char **text, size_t *length)
 
 	render_verdict(s, &x);
 	text_add(&x, "\n");
-	render_head(s->tale, &x);
+	render_head(s, &x);
 	render_causes(s, &x);
 	tale_waterfall(s->tale, &x);
 	render_pauses(s->tale, &x);

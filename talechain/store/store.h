@@ -48,14 +48,17 @@ struct tale_summary {
 	char winner[32]; /* the server that responded, "" none */
 	char trigger[16];
 	char flags[64];
-	int64_t total_ns;    /* first byte to last byte, as the proxy saw it */
+	int64_t total_ns;    /* first byte to last byte, as the proxy saw it:
+				what slow.target is compared with */
 	int64_t upstream_ns; /* of the winner, -1: not known */
 	int64_t finished_wall_ns; /* CLOCK_REALTIME */
 	enum tale_reason reason;
 	enum tale_cause cause;
 	int64_t share_ns; /* of the cause */
 	int64_t
-	    timeline_ns; /* length of the timeline; share_ns is part of it */
+	    timeline_ns; /* of the timeline, until the client had all that is
+			    seen of it: the total that is shown; share_ns is
+			    part of it */
 	char verdict[STORY_TEXT];
 	bool earlier_boot; /* recorded before the machine's last start */
 };

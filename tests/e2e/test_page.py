@@ -14,7 +14,7 @@ import pytest
 from rig.wait import wait_until
 from support import browser as browsers
 
-SAMPLES = ["ack", "gc", "classes", "plain", "empty", "hostile", "many"]
+SAMPLES = ["ack", "gc", "classes", "held", "plain", "empty", "hostile", "many"]
 
 # Labels that lie on bars of others, or do not lie within their own.
 BAD_LABELS = """(() => {
@@ -277,13 +277,60 @@ def test_tables_have_everything(pages, page, name):
             for key in ("segments", "bars", "arrows", "events")}
     assert rows == {
         "segments": len(data["path"]),
-        "bars": sum(len(data[k]) for k in ("stages", "delays", "others")),
+        "bars": sum(len(data[k]) for k in (
+            "stages", "work", "delays", "others", "holders")),
         "arrows": len(data["flows"]) + len(data["wakes"]),
         "events": len(data["events"])}
     assert page.evaluate("document.querySelectorAll('.bars .bar').length") == \
         rows["bars"]
     assert page.evaluate("document.querySelectorAll('.arrows .arrow').length"
                          ) == rows["arrows"]
+
+
+def test_kinds_look_different(pages, page):
+    # Goal: work on this request, another request, the thread that is waited
+    # for and each kind of wait have a colour and a pattern of their own, light
+    # and dark; the legend has each and says what it is; in paper, too.
+    look = """(() => Object.fromEntries(
+        [...document.querySelectorAll(".key > g:not(.arrow)")].map((g) => [
+            g.nextElementSibling.textContent,
+            [getComputedStyle(g.querySelector(".body")).fill + " " +
+             getComputedStyle(g.querySelector(".body")).fillOpacity,
+             g.querySelector(".cue")?.getAttribute("fill") ?? "none"]])))()"""
+    for scheme in "light", "dark":
+        page.media(prefers_color_scheme=scheme)
+        page.open((pages / "held.html").as_uri())
+        kinds = page.evaluate(look)
+        assert list(kinds) == [
+            "the request is there", "work on this request", "another request",
+            "work of the thread that is waited for",
+            "others' work on that CPU", "in a queue", "for another thread",
+            "for disk or memory"]
+        assert len({colour for colour, _ in kinds.values()}) == len(kinds)
+        patterns = [p for _, p in kinds.values() if p != "none"]
+        assert len(set(patterns)) == len(patterns) == 5
+        # What a bar looks like is what the legend shows.
+        bars = page.evaluate("""[...document.querySelectorAll(
+            ".bars .bar")].map((g) => [
+                getComputedStyle(g.querySelector(".body")).fill + " " +
+                getComputedStyle(g.querySelector(".body")).fillOpacity,
+                g.querySelector(".cue")?.getAttribute("fill") ?? "none"])""")
+        assert {tuple(b) for b in bars} == set(map(tuple, kinds.values()))
+    page.media(prefers_color_scheme="light")
+
+
+def test_narrow(pages, page):
+    # Goal: at 400 pixels nothing but the picture is wider than the window,
+    # and in the picture no word is cut off.
+    page.resize(400, 900)
+    page.open((pages / "held.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("""(() => { const r = document.querySelector(
+        "svg.picture").getBoundingClientRect(); return [...document
+        .querySelectorAll("svg.picture .key text, svg.picture .sum text")]
+        .filter((e) => e.getBoundingClientRect().right > r.right)
+        .map((e) => e.textContent); })()""") == []
+    assert page.errors == []
 
 
 def test_strings_stay_strings(pages, page):

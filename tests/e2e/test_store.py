@@ -61,17 +61,50 @@ def test_exactly_as_many(server, tailor):
             if k.startswith("tailor_slow_seconds_total{cause=")]
     # All of the tales' time, which is not quite that of the requests: it may
     # begin before the first byte that Tailor read, and end elsewhere.
-    told = sum(x["told_ns"] for x in listed) / 1e9
-    took = sum(x["total_ns"] for x in listed) / 1e9
-    assert abs(sum(lost) - told) < 1e-6
-    assert took / 2 < told < took * 10
+    total = sum(x["total_ns"] for x in listed) / 1e9
+    took = sum(x["proxy_ns"] for x in listed) / 1e9
+    assert abs(sum(lost) - total) < 1e-6
+    assert took / 2 < total < took * 10
     for one in listed:
         assert one["reason"] == "target" and one["verdict"]
-        assert 0 <= one["share_ns"] <= one["told_ns"]
+        assert 0 <= one["share_ns"] <= one["total_ns"]
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z",
                             one["finished"])
     finished = [x["finished"] for x in listed]
     assert finished == sorted(finished, reverse=True)
+
+
+def test_one_total_and_order(server, tailor, ctl):
+    """Goal: the total of a list is that of each timeline; a list has the order
+    that is asked for; why without an id takes the first by total."""
+    t = tailor(server, slow={"target": "0"})
+    ask_many(t, 12)
+    wait_until(lambda: len(slow(t)) == 12, "all are kept")
+    for one in slow(t):
+        tale = t.ask_json(f"/timeline/{one['id']}?format=json")
+        assert tale["total"] == one["total_ns"], one["id"]
+        assert tale["origin"]["host"] and tale["origin"]["version"]
+        began = int(tale["origin"]["begun_unix_ns"])
+        end = began + tale["request"]["finished"]
+        # Both clocks were read for each of them.
+        assert abs(end // 1_000_000 - one["finished_unix_ms"]) < 100
+    totals = [one["total_ns"] for one in slow(t, "sort=total")]
+    assert totals == sorted(totals, reverse=True)
+    causes = [one["cause"] for one in slow(t, "sort=cause")]
+    assert causes == sorted(causes)
+    assert slow(t, "n=1&sort=total")[0]["total_ns"] == totals[0]
+    assert slow(t, "sort=time") == slow(t)
+    assert t.ask("/slow?sort=size").status == 400
+    result = ctl("-a", t.admin, "why")
+    longest = slow(t, "n=1&sort=total")[0]["id"]
+    assert result.returncode == 0, result.err
+    assert f"its id   {longest}" in result.out
+    assert longest in result.err
+    listed = ctl("-a", t.admin, "slow", "--sort", "total", "-n", "2").out
+    assert f"why {longest}" in listed.split("listed:")[1]
+    assert "slower than the target (now " in listed
+    result = ctl("-a", t.admin, "slow", "--sort", "size")
+    assert result.returncode == 1 and "sort by time, total" in result.err
 
 
 def test_survives_kill(server, tailor, scratch):

@@ -3,9 +3,12 @@
 import json
 import pathlib
 import re
+import sys
 
 import pytest
 
+from rig.ports import free_port
+from rig.wait import wait_until
 from support import schema
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -87,6 +90,68 @@ def test_queue_without_a_server(upstream, tailor):
     assert tale["contradictions"] == 0
 
 
+# Serves all connections on one thread; /long computes for 200 ms.
+ONE_THREAD = """
+import selectors, socket, sys, time
+poll = selectors.DefaultSelector()
+door = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+poll.register(door, selectors.EVENT_READ)
+while True:
+    for key, _ in poll.select():
+        if key.fileobj is door:
+            poll.register(door.accept()[0], selectors.EVENT_READ)
+            continue
+        head = key.fileobj.recv(65536)
+        if not head:
+            poll.unregister(key.fileobj)
+            key.fileobj.close()
+            continue
+        end = time.thread_time() + (0.2 if b"/long" in head else 0)
+        while time.thread_time() < end:
+            pass
+        key.fileobj.send(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+"""
+
+
+def test_names_the_request_in_the_way(tailor, scratch):
+    # Goal: a request that waits for a thread that has another one says which:
+    # its id, target and how long, and draws it as another request's work.
+    port = free_port()
+    script = scratch / "one.py"
+    script.write_text(ONE_THREAD)
+    script.chmod(0o644)
+    t = tailor({"name": "one", "address": f"127.0.0.1:{port}", "launch": {
+        "command": [sys.executable, str(script), str(port)]}},
+        slow={"target": "0"})
+    t.wait_server("one", state="ready")
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        pytest.skip("BPF is not permitted")
+
+    def waited():
+        """The second of two requests, if it had to wait for the first."""
+        with t.client() as first, t.client() as second:
+            first.request("GET", "/long?is=first",
+                          fields=[("X-Request-Id", "in-the-way")])
+            second.get("/short", fields=[("X-Request-Id", "behind")])
+            assert first.response().status == 200
+            tale = story(second, "behind")
+            return tale if tale["requests"] else None
+
+    tale = wait_until(waited, "one waits for the other")
+    other, = tale["requests"]
+    assert (other["method"], other["target"], other["external_id"]) == (
+        "GET", "/long?is=first", "in-the-way")
+    assert other["waited"] > 0
+    assert f"request {other['id']} was GET /long?is=first " \
+        "(tailorctl why in-the-way)" in tale["verdict"]["evidence"]
+    drawn = [bar for bar in tale["others"] if "request" in bar]
+    assert drawn and {bar["request"] for bar in drawn} == {other["id"]}
+    # None of that is work on this request.
+    for bar in drawn:
+        assert all(work["e"] <= bar["b"] or work["b"] >= bar["e"]
+                   for work in tale["work"] if work["l"] == bar["l"])
+
+
 def test_causes_are_documented():
     # Goal: each cause that a program can name is in the schema, wherever the
     # schema lists causes, and in the table of the manual.
@@ -95,7 +160,7 @@ def test_causes_are_documented():
         (ROOT / "talechain/explain/story.h").read_text(encoding="utf-8")))
     text = (ROOT / "docs/timeline.schema.json").read_text(encoding="utf-8")
     lists = re.findall(r'"enum": \[("unknown"[^]]*)\]', text)
-    assert len(codes) > 30 and len(lists) == 5
+    assert len(codes) > 30 and len(lists) == 7
     for one in lists:
         assert set(re.findall(r"\w+", one)) == codes
     assert set(SCHEMA["properties"]["causes"]["properties"]) == codes

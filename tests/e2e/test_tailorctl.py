@@ -11,12 +11,12 @@ import pytest
 from support.admin import SERVERS, http
 
 SLOW = {
-    "schema": "tailor.slow/1", "slow": [
+    "schema": "tailor.slow/1", "target_ns": 20000000, "slow": [
         {"id": "req-1", "request": "00000000000000a1", "method": "GET",
          "target": "/search?q=" + "tail+" * 40, "status": 200,
          "total_ns": 41234567, "winner": "north", "attempts": 2,
          "trigger": "gc", "finished": "2026-10-04T10:15:03.412345Z",
-         "cause": "gc", "share_ns": 39000000, "told_ns": 41234567,
+         "cause": "gc", "share_ns": 39000000, "proxy_ns": 41234567,
          "verdict": "39.0 of 41.2 ms: north collected garbage. " * 4,
          "reason": "target", "earlier_boot": True}]}
 METRICS = """# HELP tailor_requests_total Requests.
@@ -60,8 +60,26 @@ def test_slow_table(ask, admin):
     lines = result.out.splitlines()
     assert lines[1].startswith("10-04 10:15  41.2ms gc             north ")
     assert lines[2].startswith("    39.0 of 41.2 ms: north collected garbage")
-    assert lines[-1] == "    why req-1 (earlier boot)"
+    assert lines[-2:] == [
+        "    listed: slower than the target (now 20.0ms), sent again (gc)",
+        "    why req-1 (earlier boot)"]
     assert json.loads(ask("slow", "-n", "5", "-j", wide=True).out) == SLOW
+
+
+@pytest.mark.parametrize("fields, words", [
+    ({"reason": "slowest"}, "among the slowest of its minute, sent again (gc)"),
+    ({"reason": "pinned", "attempts": 1}, "pinned"),
+    ({"reason": "asked", "attempts": 1}, "its client had it analyzed"),
+    ({"status": 503, "trigger": "unresponsive"},
+     "slower than the target (now 20.0ms), error 503, sent again "
+     "(unresponsive)"),
+])
+def test_why_it_is_listed(ask, admin, fields, words):
+    """Goal: each row says why it is there, within 80 columns."""
+    document = {**SLOW, "slow": [{**SLOW["slow"][0], **fields}]}
+    admin.answers["GET /slow?n=20"] = http(200, json.dumps(document))
+    out = " ".join(ask("slow").out.split())
+    assert f" listed: {words} why req-1" in out
 
 
 def test_slow_filters(ask, admin):
@@ -71,6 +89,8 @@ def test_slow_filters(ask, admin):
     assert ask("slow", "--since", "1.5h", "--cause", "gc", "--path",
                "/a b&n=1").returncode == 0
     assert ask("slow", "--since", "soon").returncode == 2
+    admin.answers["GET /slow?n=20&sort=total"] = http(200, json.dumps(SLOW))
+    assert ask("slow", "--sort", "total").returncode == 0
 
 
 def test_why_formats(ask, admin, scratch):
@@ -99,6 +119,28 @@ def test_why(ask, admin):
     admin.answers["GET /timeline/7?format=json"] = http(200, '{"a":1}')
     assert ask("why", "a b/c").out == "38 ms: GC\n│▇▇│\n"
     assert ask("why", "7", "--json").out == '{"a":1}\n'
+
+
+def test_why_the_slowest(ask, admin):
+    """Goal: without an id the slowest of ten minutes, else of all; none: it
+    says so."""
+    empty = http(200, json.dumps({**SLOW, "slow": []}))
+    recent = "GET /slow?n=1&sort=total&since=600"
+    admin.answers[recent] = http(200, json.dumps(SLOW))
+    admin.answers["GET /timeline/req-1"] = http(200, "41 ms: GC\n")
+    result = ask("why")
+    assert result.out == "41 ms: GC\n"
+    assert result.err == "slowest kept request: req-1\n"
+    admin.answers[recent] = empty
+    admin.answers["GET /slow?n=1&sort=total"] = http(200, json.dumps(SLOW))
+    assert ask("why").out == "41 ms: GC\n"
+    admin.answers["GET /slow?n=1&sort=total"] = empty
+    result = ask("why")
+    assert result.returncode == 1
+    assert result.err == "tailorctl: no slow request is kept yet\n"
+    admin.answers["GET /slow?n=1&sort=total&since=60"] = empty
+    result = ask("why", "--since", "60s")
+    assert result.returncode == 1 and "of that time" in result.err
 
 
 @pytest.mark.parametrize("status", [404, 410, 500, 503])

@@ -85,7 +85,7 @@ def test_over_tcp(ctl, upstream):
 
 
 @pytest.mark.parametrize("arguments", [
-    (), ("frob",), ("why",), ("why", "1", "2"), ("servers", "x"),
+    (), ("frob",), ("why", "1", "2"), ("servers", "x"),
     ("slow", "-n", "0"), ("slow", "-n", "1x"), ("slow", "-k", "1"),
     ("ready", "-t", "nan"), ("ready", "-t", "-1"), ("--frob", "ready"),
     ("completion", "csh"),

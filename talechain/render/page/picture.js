@@ -39,6 +39,7 @@ const bars = all(".bars .bar").map((el) => ({
   words: el.getAttribute("aria-label"),
   other: el.classList.contains("other"),
   delay: el.classList.contains("delay"),
+  work: el.classList.contains("work"),
 }));
 const arrows = all(".arrows .arrow").map((el) => ({
   el, b: number(el, "b"), e: number(el, "e"), f: number(el, "f"),
@@ -298,7 +299,7 @@ function placeLabel(x, taken) {
     at = x.x1 + 5;
   }
   if (!place) return 0;
-  const kind = x.delay ? " d" : x.el.classList.contains("blind") ? " u" : "";
+  const kind = x.delay ? " d" : x.work ? " w" : " u";
   const lit = (x.el.classList.contains("lit") ? " lit" : "") +
     (x.el.classList.contains("match") ? " match" : "");
   set(x.label, { x: at.toFixed(1), class: "label " + place + kind + lit,

@@ -71,7 +71,10 @@ public final class Server {
 		int port = Integer.parseInt(arguments[0]);
 		HttpServer server = HttpServer.create(
 		    new InetSocketAddress("127.0.0.1", port), 128);
-		server.setExecutor(Executors.newFixedThreadPool(16));
+		AtomicLong threads = new AtomicLong();
+		server.setExecutor(Executors.newFixedThreadPool(16, work ->
+		    new Thread(work, "http-nio-8080-exec-of-the-tests-"
+			+ threads.incrementAndGet())));
 		server.createContext("/", Server::answer);
 		server.createContext("/gc", exchange -> {
 			System.gc();

@@ -185,6 +185,10 @@ class Page:
             {"name": name.replace("_", "-"), "value": value}
             for name, value in features.items()])
 
+    def resize(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width,
+                  height=height, deviceScaleFactor=1, mobile=False)
+
     def scripts(self, on):
         self.call("Emulation.setScriptExecutionDisabled", value=not on)
 

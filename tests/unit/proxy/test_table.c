@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "proxy/analysis/analysis.h"
 #include "proxy/request/table.h"
 
 static void
@@ -152,12 +153,49 @@ test_ids_are_unpredictable(void **state)
 		assert_in_range(bits[i], IDS * 31, IDS * 33);
 }
 
+/* Goal: what finished next to a request is named, the nearest first, as far as
+ * the history has it; nothing twice, and not the request itself. */
+static void
+test_about(void **state)
+{
+	struct table t;
+	const struct tale_request *found;
+	struct analysis_name name[16];
+	char id[32];
+	unsigned n;
+
+	(void)state;
+	assert_int_equal(table_init(&t, 10), 0);
+	for (int i = 0; i < 23; i++) {
+		snprintf(id, sizeof(id), "id-%d", i);
+		file(&t, id);
+		assert_int_equal(table_find(&t, id, &found), TABLE_FOUND);
+		n = table_about(&t, found, name, 16);
+		assert_int_equal(n, i < 10 ? i : 9);
+		for (unsigned k = 0; k < n; k++) {
+			snprintf(id, sizeof(id), "id-%d", i - 1 - (int)k);
+			assert_string_equal(name[k].external_id, id);
+		}
+	}
+	/* 13 to 22 are there. */
+	assert_int_equal(table_find(&t, "id-15", &found), TABLE_FOUND);
+	assert_int_equal(table_about(&t, found, name, 5), 5);
+	assert_string_equal(name[0].external_id, "id-16");
+	assert_string_equal(name[1].external_id, "id-14");
+	assert_string_equal(name[2].external_id, "id-17");
+	assert_string_equal(name[3].external_id, "id-13");
+	assert_string_equal(name[4].external_id, "id-18");
+	assert_int_equal(table_about(&t, found, name, 16), 9);
+	table_fini(&t);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_chain_ends),
 	    cmocka_unit_test(test_history),
+	    cmocka_unit_test(test_about),
 	    cmocka_unit_test(test_same_id_twice),
 	    cmocka_unit_test(test_inflight),
 	    cmocka_unit_test(test_ids_are_unpredictable),

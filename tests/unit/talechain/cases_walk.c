@@ -300,6 +300,33 @@ preempted_by(struct plot *p, const char name[16])
 	passes(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 8000);
 }
 
+/* The agent's event of a part of a Java thread's name. */
+static void
+java_named(struct plot *p, uint32_t tid, uint64_t part, const char name[24])
+{
+	uint64_t text[3];
+
+	memcpy(text, name, sizeof(text));
+	SCENE(&p->scene, -2800 * US, 0, TALECHAIN_JVM_THREAD,
+	    (uint64_t)tid << 32 | part, text[0], text[1], text[2]);
+}
+
+/* The holder is a Java thread whose name the kernel cuts; A_TID's was taken by
+ * another thread since. */
+static void
+on_java_holder(struct plot *p)
+{
+	named(p, A_TID, "qtp-1\0\0\0\0\0\0\0\0\0\0");
+	java_named(p, A_TID, 0, "ForkJoinPool.commonPool-");
+	named(p, B_TID, "http-nio-8080-e");
+	java_named(
+	    p, B_TID, 1, "8\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+	java_named(p, B_TID, 0, "http-nio-8080-exec-no-17");
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
+	wakes(p, 9000, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
 static void
 on_compiler(struct plot *p)
 {
@@ -515,6 +542,9 @@ const struct cause_case walk_cases[] = {
     CASE(behind_two, RUNQ, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
 	"mostly ran stress-ng[777]."),
+    CASE(java_holder, LOCK, 8000,
+	"8.00 of 10.0 ms: A's thread qtp-1[501] waited until "
+	"http-nio-8080-exec-no-178[502] woke it, which computed meanwhile."),
     CASE(compiler, CLASS_LOADING, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1, on which A's "
 	"compiler C1 CompilerThre[502] ran."),

@@ -41,7 +41,7 @@ bar(struct sample *s, enum story_bar_kind kind, unsigned in, double from_us,
 
 	*b = (struct story_bar){.kind = kind,
 	    .cause =
-		kind == STORY_BAR_STAGE ? TALE_CAUSE_WORK : TALE_CAUSE_UNKNOWN,
+		kind == STORY_BAR_WORK ? TALE_CAUSE_WORK : TALE_CAUSE_UNKNOWN,
 	    .lane = in,
 	    .cpu = s->lane[in].kind == STORY_LANE_CPU ? s->lane[in].number : -1,
 	    .begin_ns = US(from_us),
@@ -166,21 +166,21 @@ make_ack(struct sample *s)
 	unsigned cpu3 = lane(s, STORY_LANE_CPU, 3, "CPU 3");
 	unsigned proxy = lane(s, STORY_LANE_CPU, 1, "CPU 1 tailor");
 	unsigned cpu2 = lane(s, STORY_LANE_CPU, 2, "CPU 2 search");
-	unsigned delays = lane(s, STORY_LANE_DELAYS, -1, "delays");
+	unsigned delays = lane(s, STORY_LANE_OBSERVER, -1, "delays");
 
 	request(s, "/search?q=tail", 200);
-	bar(s, STORY_BAR_STAGE, client, 0, 95, "send");
-	bar(s, STORY_BAR_STAGE, cpu3, 60, 96, "softirq NET_RX");
-	bar(s, STORY_BAR_STAGE, proxy, 120, 310, "route");
-	bar(s, STORY_BAR_STAGE, cpu2, 330, 2290, "query")->tid = 812;
-	bar(s, STORY_BAR_STAGE, cpu2, 340, 430, "parse")->tid = 812;
-	bar(s, STORY_BAR_STAGE, cpu2, 2190, 2290, "write")->tid = 812;
+	bar(s, STORY_BAR_WORK, client, 0, 95, "send");
+	bar(s, STORY_BAR_WORK, cpu3, 60, 96, "softirq NET_RX");
+	bar(s, STORY_BAR_WORK, proxy, 120, 310, "route");
+	bar(s, STORY_BAR_WORK, cpu2, 330, 2290, "query")->tid = 812;
+	bar(s, STORY_BAR_WORK, cpu2, 340, 430, "parse")->tid = 812;
+	bar(s, STORY_BAR_WORK, cpu2, 2190, 2290, "write")->tid = 812;
 	bar(s, STORY_BAR_OTHER, cpu3, 500, 1900, "kworker/3:1");
 	bar(s, STORY_BAR_OTHER, proxy, 20000, 20900, "sshd");
 	delay(s, delays, 2310, 41010, TALE_CAUSE_DELAYED_ACK);
-	bar(s, STORY_BAR_STAGE, cpu3, 40980, 41020, "timer: delayed ACK");
-	bar(s, STORY_BAR_STAGE, proxy, 41040, 41160, "forward");
-	bar(s, STORY_BAR_STAGE, client, 41180, 41240, "receive");
+	bar(s, STORY_BAR_WORK, cpu3, 40980, 41020, "timer: delayed ACK");
+	bar(s, STORY_BAR_WORK, proxy, 41040, 41160, "forward");
+	bar(s, STORY_BAR_WORK, client, 41180, 41240, "receive");
 	arrow(s, STORY_ARROW_FLOW, client, 90, cpu3, 92, "request");
 	arrow(s, STORY_ARROW_WAKE, cpu3, 94, proxy, 120,
 	    "woken by softirq NET_RX");
@@ -222,19 +222,19 @@ make_gc(struct sample *s)
 	unsigned a = lane(s, STORY_LANE_SERVER, 0, "A: qtp-12");
 	unsigned jvm = lane(s, STORY_LANE_JVM, 0, "A jvm");
 	unsigned b = lane(s, STORY_LANE_SERVER, 1, "B: qtp-7");
-	unsigned delays = lane(s, STORY_LANE_DELAYS, -1, "delays");
+	unsigned delays = lane(s, STORY_LANE_OBSERVER, -1, "delays");
 
 	request(s, "/search?q=garbage&from=0", 200);
-	bar(s, STORY_BAR_STAGE, client, 0, 40, "send");
-	bar(s, STORY_BAR_STAGE, proxy, 60, 110, "receive, send to A");
-	bar(s, STORY_BAR_STAGE, a, 150, 280, "query");
+	bar(s, STORY_BAR_WORK, client, 0, 40, "send");
+	bar(s, STORY_BAR_WORK, proxy, 60, 110, "receive, send to A");
+	bar(s, STORY_BAR_WORK, a, 150, 280, "query");
 	delay(s, jvm, 280, 2700, TALE_CAUSE_GC);
-	bar(s, STORY_BAR_STAGE, proxy, 392, 420, "hedge, send to B");
+	bar(s, STORY_BAR_WORK, proxy, 392, 420, "hedge, send to B");
 	bar(s, STORY_BAR_STAGE, b, 450, 2200, "query");
-	bar(s, STORY_BAR_STAGE, b, 460, 620, "parse");
-	bar(s, STORY_BAR_STAGE, b, 620, 2080, "collect top 10");
-	bar(s, STORY_BAR_STAGE, proxy, 2230, 2330, "commit, forward");
-	bar(s, STORY_BAR_STAGE, client, 2360, 2410, "receive");
+	bar(s, STORY_BAR_WORK, b, 460, 620, "parse");
+	bar(s, STORY_BAR_WORK, b, 620, 2080, "collect top 10");
+	bar(s, STORY_BAR_WORK, proxy, 2230, 2330, "commit, forward");
+	bar(s, STORY_BAR_WORK, client, 2360, 2410, "receive");
 	bar(s, STORY_BAR_BLIND, proxy, 1200, 1320, "");
 	delay(s, delays, 280, 392, TALE_CAUSE_SWITCHED);
 	arrow(s, STORY_ARROW_FLOW, client, 38, proxy, 60, "request");
@@ -277,11 +277,11 @@ make_classes(struct sample *s)
 	unsigned jvm = lane(s, STORY_LANE_JVM, 0, "A jvm");
 
 	request(s, "/search?q=first", 200);
-	bar(s, STORY_BAR_STAGE, proxy, 0, 90, "receive, send to A");
-	bar(s, STORY_BAR_STAGE, a, 130, 18400, "query");
+	bar(s, STORY_BAR_WORK, proxy, 0, 90, "receive, send to A");
+	bar(s, STORY_BAR_WORK, a, 130, 18400, "query");
 	delay(s, jvm, 300, 16900, TALE_CAUSE_CLASS_LOADING);
 	delay(s, jvm, 5000, 5200, TALE_CAUSE_SAFEPOINT);
-	bar(s, STORY_BAR_STAGE, proxy, 18450, 18500, "forward");
+	bar(s, STORY_BAR_WORK, proxy, 18450, 18500, "forward");
 	arrow(s, STORY_ARROW_FLOW, proxy, 90, a, 130, "request");
 	arrow(s, STORY_ARROW_FLOW, a, 18400, proxy, 18450, "response");
 	until(s, 130, TALE_CAUSE_PROXY, proxy, "");
@@ -305,14 +305,67 @@ make_classes(struct sample *s)
 }
 
 static void
+thread(struct sample *s, uint32_t tid, uint32_t pid, const char *name,
+    const char *owner)
+{
+	struct story_thread *h = &s->thread[s->story.threads++];
+
+	*h = (struct story_thread){.tid = tid, .pid = pid};
+	put(h->name, sizeof(h->name), name);
+	put(h->owner, sizeof(h->owner), owner);
+}
+
+static void
+make_held(struct sample *s)
+{
+	unsigned a = lane(s, STORY_LANE_SERVER, 0, "A: exec-3[812]");
+	unsigned held =
+	    lane(s, STORY_LANE_HOLDER, -1, "http-nio-8080-exec-17[815]");
+	unsigned cpu = lane(s, STORY_LANE_CPU, 1, "CPU 1");
+
+	request(s, "/pay", 200);
+	s->tale.request.attempt[0].server_pid = 800;
+	s->lane[a].tid = 812;
+	s->lane[held].tid = 815;
+	put(s->lane[a].owner, sizeof(s->lane[a].owner), "A");
+	put(s->lane[held].owner, sizeof(s->lane[held].owner), "A");
+	bar(s, STORY_BAR_STAGE, a, 100, 20000, "request");
+	delay(s, a, 100, 5000, TALE_CAUSE_BACKEND_QUEUE);
+	bar(s, STORY_BAR_REQUEST, a, 100, 5000, "request 00000000000000ee")
+	    ->request = 0xee;
+	bar(s, STORY_BAR_WORK, a, 5000, 8000, "")->tid = 812;
+	delay(s, a, 8000, 18000, TALE_CAUSE_LOCK);
+	bar(s, STORY_BAR_WORK, a, 18000, 20000, "")->tid = 812;
+	bar(s, STORY_BAR_HOLDER, held, 8000, 12000, "running")->cause =
+	    TALE_CAUSE_WORK;
+	bar(s, STORY_BAR_HOLDER, held, 12000, 18000, "waiting for disk")
+	    ->cause = TALE_CAUSE_DISK;
+	bar(s, STORY_BAR_OTHER, cpu, 8000, 12000, "exec-17")->tid = 815;
+	arrow(s, STORY_ARROW_WAKE, held, 18000, a, 18000, "woken by exec-17");
+	until(s, 5000, TALE_CAUSE_BACKEND_QUEUE, a, "A: exec-3");
+	until(s, 8000, TALE_CAUSE_WORK, a, "A: exec-3");
+	until(s, 18000, TALE_CAUSE_LOCK, a, "A: exec-3 behind exec-17");
+	until(s, 20000, TALE_CAUSE_WORK, a, "A: exec-3");
+	thread(s, 812, 800, "exec-3", "A");
+	thread(s, 815, 800, "http-nio-8080-exec-17", "A");
+	s->story.requests = 1;
+	s->story.request[0] = (struct story_request){
+	    0xee, US(4900), "their-id", "GET", "/report?of=all"};
+	s->story.origin = (struct story_origin){
+	    INT64_C(1790000000412312345), "db-7", "0.9-test"};
+	verdict(s, TALE_CAUSE_LOCK,
+	    "10.0 of 20.0 ms: A's thread exec-3 waited for a lock.", "", "");
+}
+
+static void
 make_plain(struct sample *s)
 {
 	unsigned proxy = lane(s, STORY_LANE_PROXY, -1, "Tailor");
 	unsigned a = lane(s, STORY_LANE_SERVER, 0, "A");
 
 	request(s, "/", 503);
-	bar(s, STORY_BAR_STAGE, proxy, 0, 0.05, "receive");
-	bar(s, STORY_BAR_STAGE, proxy, 0.7, 0.98, "forward");
+	bar(s, STORY_BAR_WORK, proxy, 0, 0.05, "receive");
+	bar(s, STORY_BAR_WORK, proxy, 0.7, 0.98, "forward");
 	until(s, 0.05, TALE_CAUSE_PROXY, proxy, "");
 	until(s, 0.7, TALE_CAUSE_UNKNOWN, a, "A");
 	until(s, 0.98, TALE_CAUSE_PROXY, proxy, "");
@@ -331,7 +384,7 @@ static void
 make_hostile(struct sample *s)
 {
 	unsigned one = lane(s, STORY_LANE_CLIENT, -1, HOSTILE);
-	unsigned two = lane(s, STORY_LANE_DELAYS, -1, HOSTILE);
+	unsigned two = lane(s, STORY_LANE_OBSERVER, -1, HOSTILE);
 	struct tale_request *r = &s->tale.request;
 	size_t i;
 
@@ -347,7 +400,7 @@ make_hostile(struct sample *s)
 		put(r->attempt[i].outcome, sizeof(r->attempt[i].outcome),
 		    HOSTILE);
 	}
-	bar(s, STORY_BAR_STAGE, one, 0, 900, HOSTILE);
+	bar(s, STORY_BAR_WORK, one, 0, 900, HOSTILE);
 	bar(s, STORY_BAR_DELAY, two, 100, 120, HOSTILE);
 	/* Nothing that a story promises, but nothing may break either. */
 	bar(s, STORY_BAR_DELAY, two, 110, 130, HOSTILE);
@@ -379,8 +432,8 @@ make_many(struct sample *s)
 		snprintf(name, sizeof(name), "CPU %u worker-%u", i, i);
 		lane(s, STORY_LANE_CPU, (int)i, name);
 	}
-	delays = lane(s, STORY_LANE_DELAYS, -1, "delays");
-	bar(s, STORY_BAR_STAGE, client, 0, 40, "send");
+	delays = lane(s, STORY_LANE_OBSERVER, -1, "delays");
+	bar(s, STORY_BAR_WORK, client, 0, 40, "send");
 	until(s, 40, TALE_CAUSE_CLIENT_SEND, client, "load-0");
 	for (i = 0; i < 24; i++) {
 		cpu = 1 + i * 5 % 12;
@@ -389,10 +442,10 @@ make_many(struct sample *s)
 		    at - 1, cpu, at + 30, "onward");
 		delay(s, delays, at, at + 30, TALE_CAUSE_RUNQ);
 		until(s, at + 30, TALE_CAUSE_RUNQ, delays, "behind others");
-		bar(s, STORY_BAR_STAGE, cpu, at + 30, at + 130 + i * 7.0, name)
+		bar(s, STORY_BAR_WORK, cpu, at + 30, at + 130 + i * 7.0, name)
 		    ->tid = 1000 + i;
 		if (i % 3 == 0)
-			bar(s, STORY_BAR_STAGE, cpu, at + 50, at + 100,
+			bar(s, STORY_BAR_WORK, cpu, at + 50, at + 100,
 			    "lookup");
 		bar(s, STORY_BAR_OTHER, 1 + (i + 3) % 12, at + 400, at + 450,
 		    "stress-ng");
@@ -400,7 +453,7 @@ make_many(struct sample *s)
 		until(s, at, TALE_CAUSE_WORK, cpu, name);
 		last = cpu;
 	}
-	bar(s, STORY_BAR_STAGE, client, at + 20, at + 60, "receive");
+	bar(s, STORY_BAR_WORK, client, at + 20, at + 60, "receive");
 	arrow(s, STORY_ARROW_FLOW, last, at - 1, client, at + 20, "response");
 	until(s, at + 60, TALE_CAUSE_NETWORK, client, "");
 	verdict(s, TALE_CAUSE_WORK,
@@ -426,6 +479,7 @@ sample_blank(void)
 	s->story.tale = &s->tale;
 	s->story.coverage = 0.99;
 	s->story.lane = s->lane;
+	s->story.thread = s->thread;
 	s->story.bar = s->bar;
 	s->story.series = s->series;
 	s->story.arrow = s->arrow;
@@ -477,7 +531,7 @@ sample_random(unsigned seed)
 	n = (unsigned)rand() % 200;
 	for (i = 0; i < n; i++) {
 		from = rand() % 10000;
-		bar(s, (enum story_bar_kind)(rand() % 4),
+		bar(s, (enum story_bar_kind)(rand() % 7),
 		    (unsigned)rand() % lanes, from * unit,
 		    (from + rand() % (rand() % 5000 + 1)) * unit,
 		    "a bar of the story");

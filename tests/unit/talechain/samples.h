@@ -26,6 +26,7 @@ struct sample {
 	unsigned event_lane[SAMPLE_MAX];
 	struct story_series series[SAMPLE_CURVES];
 	struct story_point point[SAMPLE_CURVES][SAMPLE_POINTS];
+	struct story_thread thread[4];
 };
 
 #define SAMPLES(X)                                                    \
@@ -34,6 +35,7 @@ struct sample {
 	X(classes) /* a server that has just been started */          \
 	X(plain)   /* nothing from the kernel */                      \
 	X(empty)   /* no lane, no bar, no time */                     \
+	X(held)	   /* a lock's holder, and another request */         \
 	X(hostile) /* every string wants out */                       \
 	X(many)	   /* 14 lanes */
 

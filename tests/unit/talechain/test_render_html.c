@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "talechain/render/kind.h"
 #include "talechain/render/render.h"
 #include "tests/unit/talechain/markup_check.h"
 #include "tests/unit/talechain/samples.h"
@@ -129,6 +130,74 @@ test_blanks(void **state)
 	free(s);
 }
 
+/*
+ * Goal: each cause has a kind, each kind a colour, a word and, if it is a wait,
+ * a pattern that no other has; those that explain nothing look like that.
+ */
+static void
+test_kinds(void **state)
+{
+	struct sample *s = sample_new("held");
+	char *text = html_of(&s->story), mark[64];
+	struct text patterns = {0};
+
+	(void)state;
+	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
+		assert_int_equal(
+		    kind_of_cause((enum tale_cause)c) == KIND_UNSEEN,
+		    c == TALE_CAUSE_UNKNOWN || c == TALE_CAUSE_BLIND ||
+			c == TALE_CAUSE_LOST || c == TALE_CAUSE_NOT_OBSERVED);
+	kind_patterns(&patterns);
+	for (unsigned k = 0; k < KIND_COUNT; k++) {
+		const char *class = strrchr(kind_class((enum kind)k), ' ');
+
+		snprintf(mark, sizeof(mark), ".picture .%s ",
+		    class != NULL ? class + 1 : kind_class((enum kind)k));
+		assert_non_null(strstr(text, mark));
+		snprintf(mark, sizeof(mark), "<pattern id=\"p%u\"", k);
+		if (kind_is_wait((enum kind)k))
+			assert_non_null(strstr(patterns.at, mark));
+	}
+	free(patterns.at);
+	free(text);
+	free(s);
+}
+
+/* Goal: when, where, which process, whose threads and which other request. */
+static void
+test_origin(void **state)
+{
+	struct sample *s = sample_new("held");
+	char *text = html_of(&s->story), *svg, *plain;
+	static const char origin[] =
+	    "begun 2026-09-21T14:13:20.412312Z on db-7, server A pid 800, "
+	    "Tailor 0.9-test";
+	size_t n;
+
+	(void)state;
+	assert_non_null(strstr(text, origin));
+	assert_int_equal(rows(text, "threads"), 2);
+	assert_non_null(strstr(text,
+	    "<td class=\"time\">815</td><td>http-nio-8080-exec-17</td>"
+	    "<td class=\"time\">800</td><td>A</td>"));
+	assert_int_equal(rows(text, "requests"), 1);
+	assert_non_null(
+	    strstr(text, "<td>00000000000000ee</td><td>their-id</td>"
+			 "<td>GET /report?of=all</td>"));
+	/* In the picture the name is whole, and says whose it is. */
+	assert_non_null(strstr(text, ">http-nio-8080-exec-17<title>"));
+	assert_non_null(strstr(text, ">waited for, A 815<"));
+	assert_non_null(strstr(text, ", thread 815 of A, "));
+	assert_int_equal(story_render_svg(&s->story, &svg, &n), 0);
+	assert_non_null(strstr(svg, "server A pid 800"));
+	assert_int_equal(story_render_text(&s->story, &plain, &n), 0);
+	assert_non_null(strstr(plain, "begun 2026-09-21T14:13:20.412312Z"));
+	free(plain);
+	free(svg);
+	free(text);
+	free(s);
+}
+
 /* Goal: hostile strings end neither the data nor anything else. */
 static void
 test_hostile(void **state)
@@ -178,6 +247,8 @@ main(void)
 	    cmocka_unit_test(test_whole),
 	    cmocka_unit_test(test_policy),
 	    cmocka_unit_test(test_blanks),
+	    cmocka_unit_test(test_kinds),
+	    cmocka_unit_test(test_origin),
 	    cmocka_unit_test(test_hostile),
 	    cmocka_unit_test(test_moments),
 	};

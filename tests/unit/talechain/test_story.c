@@ -548,10 +548,162 @@ test_picture(void **state)
 	assert_true(a->to_ns == (66 + 10) * US);
 	a = arrow_find(s, STORY_ARROW_WAKE, "woken by thread 502");
 	assert_true(a->from_ns == (9000 + 10) * US);
+	assert_int_equal(s->lane[a->from_lane].kind, STORY_LANE_HOLDER);
+	assert_int_equal(s->lane[a->from_lane].tid, B_TID);
+	assert_string_equal(s->lane[a->from_lane].owner, "A");
+	assert_int_equal(s->lane[a->to_lane].tid, A_TID);
 	a = arrow_find(s, STORY_ARROW_FLOW, "response");
 	assert_int_equal(s->lane[0].kind, STORY_LANE_CLIENT);
 	assert_int_equal(s->lane[1].kind, STORY_LANE_PROXY);
-	assert_string_equal(s->lane[s->lanes - 1].name, "delays");
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/* Bars of a kind on lanes of a kind: how long in all. */
+static int64_t
+bars_ns(const struct story *s, enum story_lane_kind lane,
+    enum story_bar_kind kind, enum tale_cause cause)
+{
+	int64_t sum_ns = 0;
+
+	for (size_t i = 0; i < s->bars; i++)
+		if (s->lane[s->bar[i].lane].kind == lane &&
+		    s->bar[i].kind == kind && s->bar[i].cause == cause)
+			sum_ns += s->bar[i].end_ns - s->bar[i].begin_ns;
+	return sum_ns;
+}
+
+/*
+ * Goal: what a holder did is on its lane: it waited for a CPU, and ran no
+ * longer than it did; the lock lies on the lane of the thread that waited.
+ */
+static void
+test_holder(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "holder_preempted");
+	plot_tell(&p, &t, &s);
+	whole(s);
+	assert_int_equal(
+	    bars_ns(s, STORY_LANE_SERVER, STORY_BAR_DELAY, TALE_CAUSE_LOCK),
+	    s->cause_ns[TALE_CAUSE_LOCK]);
+	assert_in_range(bars_ns(s, STORY_LANE_HOLDER, STORY_BAR_HOLDER,
+			    TALE_CAUSE_PREEMPTED),
+	    5000 * US, 7990 * US);
+	assert_in_range(
+	    bars_ns(s, STORY_LANE_HOLDER, STORY_BAR_HOLDER, TALE_CAUSE_WORK),
+	    1 * US, 3000 * US);
+	/* The holder works, but not on this request. */
+	assert_in_range(
+	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_WORK, TALE_CAUSE_WORK), 0,
+	    s->cause_ns[TALE_CAUSE_WORK]);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/*
+ * Goal: work on another request is drawn as that, with its id, on its thread's
+ * lane and on the CPU; none of that is work on this one.
+ */
+static void
+test_other_request(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+	unsigned drawn = 0;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "busy_loop");
+	plot_tell(&p, &t, &s);
+	whole(s);
+	assert_int_equal(s->requests, 1);
+	assert_true(s->request[0].id == 0xee);
+	assert_in_range(s->request[0].waited_ns, 5900 * US, 7000 * US);
+	for (size_t i = 0; i < s->bars; i++) {
+		if (s->bar[i].kind != STORY_BAR_REQUEST)
+			continue;
+		assert_true(s->bar[i].request == 0xee);
+		drawn++;
+	}
+	assert_in_range(drawn, 2, 20);
+	assert_in_range(bars_ns(s, STORY_LANE_CPU, STORY_BAR_REQUEST,
+			    TALE_CAUSE_BACKEND_QUEUE),
+	    5900 * US, 6000 * US);
+	assert_in_range(
+	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_WORK, TALE_CAUSE_WORK),
+	    2000 * US, s->cause_ns[TALE_CAUSE_WORK]);
+	/* Its names, once they are known: a line of evidence, once. */
+	story_request_name(s, 0, "id-7", "GET", "/report");
+	story_request_name(s, 0, "id-7", "GET", "/report");
+	drawn = 0;
+	for (unsigned i = 0; i < STORY_LINES; i++)
+		drawn += strcmp(s->verdict.evidence[i],
+			     "request 00000000000000ee was GET /report "
+			     "(tailorctl why id-7)") == 0;
+	assert_int_equal(drawn, 1);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/* Goal: what a thread did before it took the request is other work, even if it
+ * then goes on without a pause. */
+static void
+test_other_work(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "busy_no_more");
+	plot_tell(&p, &t, &s);
+	whole(s);
+	assert_in_range(
+	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_OTHER, TALE_CAUSE_UNKNOWN),
+	    8000 * US, 9500 * US);
+	assert_in_range(
+	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_WORK, TALE_CAUSE_WORK),
+	    500 * US, 1500 * US);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/* Goal: the threads of a story are listed with what they belong to. */
+static void
+test_threads(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+	bool hog = false, server = false, tailor = false;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "preempted");
+	plot_tell(&p, &t, &s);
+	for (size_t i = 0; i < s->threads; i++) {
+		const struct story_thread *h = &s->thread[i];
+
+		assert_true(i == 0 || h[-1].tid < h->tid);
+		hog |= h->tid == HOG && strcmp(h->name, "stress-ng") == 0;
+		server |= h->tid == A_TID && h->pid == A_PID &&
+			  strcmp(h->owner, "A") == 0;
+		tailor |=
+		    h->tid == PROXY_TID && strcmp(h->owner, "Tailor") == 0;
+	}
+	assert_true(hog && server && tailor);
 	story_free(&s);
 	tale_free(&t);
 	plot_fini(&p);
@@ -722,6 +874,10 @@ main(void)
 	    cmocka_unit_test(test_too_many_switches),
 	    cmocka_unit_test(test_tiles),
 	    cmocka_unit_test(test_picture),
+	    cmocka_unit_test(test_holder),
+	    cmocka_unit_test(test_other_request),
+	    cmocka_unit_test(test_other_work),
+	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_keep_alive),
 	    cmocka_unit_test(test_any_events),
 	    cmocka_unit_test(test_codes),

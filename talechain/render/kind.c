@@ -1,0 +1,126 @@
+/*
+ * kind.c: which kind each cause and each bar is of, and how kinds are drawn.
+ */
+#include "talechain/render/kind.h"
+
+static const struct {
+	const char *classes, *words, *pattern;
+} rows[KIND_COUNT] = {
+#define KIND_X(symbol, classes, words, pattern) \
+	[KIND_##symbol] = {classes, words, pattern},
+    KINDS(KIND_X)
+#undef KIND_X
+};
+
+enum kind
+kind_of_cause(enum tale_cause cause)
+{
+	static const enum kind kind[TALE_CAUSE_COUNT] = {
+	    [TALE_CAUSE_UNKNOWN] = KIND_UNSEEN,
+	    [TALE_CAUSE_CLIENT_SEND] = KIND_CLIENT,
+	    [TALE_CAUSE_CLIENT_LATE] = KIND_CLIENT,
+	    [TALE_CAUSE_ACCEPT_QUEUE] = KIND_QUEUE,
+	    [TALE_CAUSE_PROXY] = KIND_WORK,
+	    [TALE_CAUSE_PROXY_QUEUE] = KIND_QUEUE,
+	    [TALE_CAUSE_NETWORK] = KIND_TRANSIT,
+	    [TALE_CAUSE_BACKEND_QUEUE] = KIND_QUEUE,
+	    [TALE_CAUSE_WORK] = KIND_WORK,
+	    [TALE_CAUSE_LOW_IPC] = KIND_WORK,
+	    [TALE_CAUSE_SLOW_CLOCK] = KIND_WORK,
+	    [TALE_CAUSE_RUNQ] = KIND_CPU,
+	    [TALE_CAUSE_PREEMPTED] = KIND_CPU,
+	    [TALE_CAUSE_QUOTA] = KIND_CPU,
+	    [TALE_CAUSE_STEAL] = KIND_CPU,
+	    [TALE_CAUSE_STOPPED] = KIND_STOP,
+	    [TALE_CAUSE_LOCK] = KIND_LOCK,
+	    [TALE_CAUSE_SLEEP] = KIND_SLEEP,
+	    [TALE_CAUSE_PAGE_FAULT] = KIND_MEMORY,
+	    [TALE_CAUSE_DISK] = KIND_MEMORY,
+	    [TALE_CAUSE_SOFTIRQ] = KIND_CPU,
+	    [TALE_CAUSE_IDLE_WAKEUP] = KIND_CPU,
+	    [TALE_CAUSE_GC] = KIND_PAUSE,
+	    [TALE_CAUSE_SAFEPOINT] = KIND_PAUSE,
+	    [TALE_CAUSE_CLASS_LOADING] = KIND_PAUSE,
+	    [TALE_CAUSE_EXIT] = KIND_STOP,
+	    [TALE_CAUSE_DELAYED_ACK] = KIND_TCP,
+	    [TALE_CAUSE_RETRANSMIT] = KIND_TCP,
+	    [TALE_CAUSE_WINDOW] = KIND_TCP,
+	    [TALE_CAUSE_CONGESTION] = KIND_TCP,
+	    [TALE_CAUSE_CORK] = KIND_TCP,
+	    [TALE_CAUSE_HELD] = KIND_TCP,
+	    [TALE_CAUSE_SWITCHED] = KIND_SWITCHED,
+	    [TALE_CAUSE_BLIND] = KIND_UNSEEN,
+	    [TALE_CAUSE_LOST] = KIND_UNSEEN,
+	    [TALE_CAUSE_NOT_OBSERVED] = KIND_UNSEEN,
+	};
+
+	return kind[cause];
+}
+
+enum kind
+kind_of_bar(const struct story_bar *b)
+{
+	switch (b->kind) {
+	case STORY_BAR_STAGE:
+		return KIND_STAGE;
+	case STORY_BAR_WORK:
+		return KIND_WORK;
+	case STORY_BAR_DELAY:
+		return kind_of_cause(b->cause);
+	case STORY_BAR_OTHER:
+		return KIND_OTHER;
+	case STORY_BAR_REQUEST:
+		return KIND_REQUEST;
+	case STORY_BAR_HOLDER:
+		return b->cause == TALE_CAUSE_WORK ? KIND_HOLDER
+						   : kind_of_cause(b->cause);
+	case STORY_BAR_BLIND:
+		break;
+	}
+	return KIND_UNSEEN;
+}
+
+const char *
+kind_class(enum kind kind)
+{
+	return rows[kind].classes;
+}
+
+const char *
+kind_words(enum kind kind)
+{
+	return rows[kind].words;
+}
+
+bool
+kind_is_wait(enum kind kind)
+{
+	return kind >= KIND_QUEUE;
+}
+
+void
+kind_patterns(struct text *x)
+{
+	for (unsigned i = 0; i < KIND_COUNT; i++)
+		if (rows[i].pattern[0] != '\0')
+			text_add(x,
+			    "<pattern id=\"p%u\" class=\"%s\" width=\"8\" "
+			    "height=\"8\" patternUnits=\"userSpaceOnUse\">"
+			    "<path d=\"%s\"/></pattern>",
+			    i, rows[i].classes, rows[i].pattern);
+}
+
+void
+kind_box(struct text *x, enum kind kind, double left, double top, double width,
+    double height)
+{
+	text_add(x,
+	    "<rect class=\"body\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" "
+	    "height=\"%.0f\"/>",
+	    left, top, width, height);
+	if (rows[kind].pattern[0] != '\0')
+		text_add(x,
+		    "<rect class=\"cue\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" "
+		    "height=\"%.0f\" fill=\"url(#p%u)\"/>",
+		    left, top, width, height, (unsigned)kind);
+}
