@@ -1,19 +1,14 @@
-/*
- * ab.c: each run is an experiment of its own; only signals and CPUs are
- * shared.  What is compared is what run.json says, so that `compare` says the
- * same of the files later.
- */
+/* ab.c: each run is an experiment of its own; only signals and CPUs are shared.
+ * What is compared is what run.json says, so that `compare` says the same of
+ * the files later. */
 #include "loadgen/ab.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "loadgen/stats/compare.h"
 #include "loadgen/check.h"
 #include "loadgen/finish.h"
-#include "loadgen/send/schedule.h"
 
 static void
 complain(const char *why)

@@ -1,21 +1,16 @@
-/*
- * ab.h: two targets measured in turn, with the same schedules.
+/* ab.h: two targets measured in turn, with the same schedules.
  *
  * For each iteration both are measured, one straight after the other; which
  * of them first is decided by the seed.  So what changes on the machine in
- * the course of an hour falls on both, and the differences are paired.
- */
+ * the course of an hour falls on both, and the differences are paired. */
 #ifndef TAILOR_LOADGEN_AB_H
 #define TAILOR_LOADGEN_AB_H
 
 #include "loadgen/experiment.h"
 
-/*
- * ab_run(o):
- * Measure o->url_a and o->url_b, print and write the comparison, and with -o
- * each run, into a/ and b/.  Returns the exit status; says on stderr what
- * went wrong.
- */
+/* Measure o->url_a and o->url_b, print and write the comparison, and with -o
+ * each run, into a/ and b/.  Returns the exit status; says on stderr what went
+ * wrong. */
 enum exit_code ab_run(const struct options *o);
 
 /* Compare two files: o->files.  The same. */

@@ -3,14 +3,10 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/http_client.h"
-#include "base/json.h"
 #include "base/file.h"
 
 #define PATH_MAX_BYTES 4096
@@ -130,10 +126,8 @@ post(const struct analyzer *a, const char *path, const char *json,
 	return fd < 0 ? fd : http_client_exchange(fd, &q, deadline, out, &why);
 }
 
-/*
- * The same, again while the Tailor is not ready.  Returns whether the response
- * is a good one; then the caller releases it.
- */
+/* The same, again while the Tailor is not ready.  Returns whether the response
+ * is a good one; then the caller releases it. */
 static bool
 post_patiently(struct analyzer *a, const char *path, const char *json,
     struct http_response *out)

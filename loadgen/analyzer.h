@@ -1,25 +1,18 @@
-/*
- * analyzer.h: a client of the Tailor that explains slow requests.
+/* analyzer.h: a client of the Tailor that explains slow requests.
  *
  * Two steps, because Tailor drops old events and because analysing disturbs the
- * measurement.  While an iteration runs, a request that is among the slow
- * ones so far is pinned at once: its events are kept.  In the pause after it
- * each slow request is analysed, with the client's own stamps, so that time
- * lost outside of the server is found too; the timeline is put beside the
- * report.
+ * measurement.  While an iteration runs, a request that is among the slow ones
+ * so far is pinned at once: its events are kept.  In the pause after it each
+ * slow request is analysed, with the client's own stamps, so that time lost
+ * outside of the server is found too; the timeline is put beside the report.
  *
  * Requests go only to a Tailor that its responses name (a metric "tailor" in
  * Server-Timing).  Main thread only, which is never the sender's;
- * each request blocks it, for 5 s at most.
- */
+ * each request blocks it, for 5 s at most. */
 #ifndef TAILOR_LOADGEN_ANALYZER_H
 #define TAILOR_LOADGEN_ANALYZER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "loadgen/options.h"
-#include "loadgen/report/report.h"
 
 #define TOKEN_MAX 256 /* characters, as the Tailor takes them */
 
@@ -36,12 +29,9 @@ struct analyzer {
 	struct findings *findings; /* borrowed from the report */
 };
 
-/*
- * analyzer_open(a, o, r, why, why_size):
- * Prepare to add to r->findings; sends nothing yet.  o and r must outlive *a.
+/* Prepare to add to r->findings; sends nothing yet.  o and r must outlive *a.
  * Returns 0, -EINVAL (--analyze is no URL, --token-file has no token; why says
- * so) or -ENOMEM.
- */
+ * so) or -ENOMEM. */
 int analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
     char *why, size_t why_size);
 void analyzer_close(struct analyzer *a);
@@ -52,12 +42,9 @@ void analyzer_begin(struct analyzer *a);
 /* While it runs: pin what has become slow since the last call. */
 void analyzer_pin(struct analyzer *a, const struct iteration *it);
 
-/*
- * analyzer_explain(a, it, slow):
- * It is over: have its slow requests explained, adding to the findings, and
- * write their timelines below the output directory.  Returns 0 or -ENOMEM;
- * what the other side does wrong is counted, not returned.
- */
+/* It is over: have its slow requests explained, adding to the findings, and
+ * write their timelines below the output directory.  Returns 0 or -ENOMEM; what
+ * the other side does wrong is counted, not returned. */
 int analyzer_explain(struct analyzer *a, const struct iteration *it,
     const struct slow_list *slow);
 

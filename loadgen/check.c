@@ -4,10 +4,8 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "loadgen/send/quantity.h"
-#include "loadgen/stats/statistics.h"
 
 #define DURATION_NS (10 * NS_PER_S)
 #define BEFORE_NS (200 * NS_PER_MS)

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -14,7 +13,6 @@
 #include <unistd.h>
 
 #include "loadgen/report/progress.h"
-#include "loadgen/report/report.h"
 #include "base/file.h"
 #include "loadgen/send/trace.h"
 
@@ -247,10 +245,8 @@ sender_main(void *argument)
 	if (it->index > 1 || e->pause_first)
 		sender_pause(&e->sender, it, e->options.plan.pause_ns);
 	e->prepare_err = sender_prepare(&e->sender);
-	/*
-	 * No connection at the very start means that there is nothing to
-	 * measure; later it is what the requests will find out and count.
-	 */
+	/* No connection at the very start means that there is nothing to
+	 * measure; later it is what the requests will find out and count. */
 	if (e->prepare_err == 0 || it->index > 1)
 		sender_run(&e->sender, it);
 	ssize_t n = write(e->done_fd, &one, sizeof(one));

@@ -1,22 +1,14 @@
-/*
- * experiment.h: a whole run: iterations, interruption, results.
+/* experiment.h: a whole run: iterations, interruption, results.
  *
  * Threads: the main thread plans, summarises and writes; between these it
  * sleeps, waking 4 times a second to rewrite a progress line if stderr is a
  * terminal, on a CPU other than the sender's where there is one.  A sender
  * thread lives for one iteration and is joined before anything it wrote is
  * read.  SIGINT and SIGTERM end the run early, with what there is; a second
- * one ends the program at once.
- */
+ * one ends the program at once. */
 #ifndef TAILOR_LOADGEN_EXPERIMENT_H
 #define TAILOR_LOADGEN_EXPERIMENT_H
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <time.h>
-
-#include "loadgen/options.h"
-#include "loadgen/report/report.h"
 #include "loadgen/send/sender.h"
 #include "loadgen/analyzer.h"
 
@@ -47,29 +39,20 @@ struct experiment {
 	char why[256];	 /* after an error: one line for the person */
 };
 
-/*
- * experiment_open(e):
- * Make ready to run e->options: check the target and the requests, open the
- * outputs, block signals.  Everything else of *e must be zero.
- * Returns 0, or -EINVAL (usage) or another negative errno with e->why set;
- * experiment_close() is due in any case.  Main thread.
- */
+/* Make ready to run e->options: check the target and the requests, open the
+ * outputs, block signals.  Everything else of *e must be zero.  Returns 0, or
+ * -EINVAL (usage) or another negative errno with e->why set; experiment_close()
+ * is due in any case.  Main thread. */
 int experiment_open(struct experiment *e);
 void experiment_close(struct experiment *e);
 
-/*
- * experiment_share(e, other):
- * Before experiment_open(): use the signals and the CPUs of another, which is
- * open and stays so.  Its iterations and ours alternate; SIGINT ends both.
- */
+/* Before experiment_open(): use the signals and the CPUs of another, which is
+ * open and stays so.  Its iterations and ours alternate; SIGINT ends both. */
 void experiment_share(struct experiment *e, struct experiment *other);
 
-/*
- * experiment_run(e):
- * Run all iterations.  Returns 0, also after an interruption, or a negative
+/* Run all iterations.  Returns 0, also after an interruption, or a negative
  * errno with e->why set.  The same as begin, iterate for 1 to
- * e->options.iterations, and end.
- */
+ * e->options.iterations, and end. */
 int experiment_run(struct experiment *e);
 void experiment_begin(struct experiment *e);
 int experiment_iterate(struct experiment *e, unsigned index);

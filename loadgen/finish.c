@@ -1,8 +1,6 @@
 #include "loadgen/finish.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/terminal.h"
 #include "loadgen/report/page.h"

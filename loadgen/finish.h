@@ -1,27 +1,16 @@
-/*
- * finish.h: the end of an experiment: outputs and exit status.
- */
+/* finish.h: the end of an experiment: outputs and exit status. */
 #ifndef TAILOR_LOADGEN_FINISH_H
 #define TAILOR_LOADGEN_FINISH_H
 
-#include <stdbool.h>
-
 #include "loadgen/experiment.h"
-#include "loadgen/report/report.h"
 
-/*
- * finish_write(e, text):
- * Write every output that is wanted and close it, then report.html.
+/* Write every output that is wanted and close it, then report.html.
  *   text  also print the report for a person, if stdout is free
- * Returns 0 or a negative errno.
- */
+ * Returns 0 or a negative errno. */
 int finish_write(struct experiment *e, bool text);
 
-/*
- * finish_judge(e):
- * Of a run that ended, well or early: the exit status.
- * Prints on stderr why it is not 0, unless the report says so.
- */
+/* Of a run that ended, well or early: the exit status.  Prints on stderr why it
+ * is not 0, unless the report says so. */
 enum exit_code finish_judge(struct experiment *e);
 
 #endif

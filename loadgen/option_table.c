@@ -2,10 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/topology.h"
 #include "loadgen/send/quantity.h"

@@ -1,6 +1,4 @@
-/*
- * option_table.h: the one table of command line options, for options.c.
- */
+/* option_table.h: the one table of command line options, for options.c. */
 #ifndef TAILOR_LOADGEN_OPTION_TABLE_H
 #define TAILOR_LOADGEN_OPTION_TABLE_H
 

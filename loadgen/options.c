@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/completion.h"
-#include "base/instant.h"
 #include "base/nearest.h"
 #include "base/usage.h"
 #include "loadgen/option_table.h"

@@ -1,18 +1,11 @@
-/*
- * options.h: the command line of tailor-load.
+/* options.h: the command line of tailor-load.
  *
  * One table holds name, letter, argument, help text and setter of every
  * option; getopt_long's arrays and --help are made from it.  Parsing prints
  * nothing and never exits: the caller does.  All values are checked, and all
- * combinations that make no sense are refused, before a request is sent.
- */
+ * combinations that make no sense are refused, before a request is sent. */
 #ifndef TAILOR_LOADGEN_OPTIONS_H
 #define TAILOR_LOADGEN_OPTIONS_H
-
-#include <sched.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "loadgen/report/report.h"
 
@@ -71,14 +64,10 @@ enum options_verb {
 	OPTIONS_VERSION,
 };
 
-/*
- * options_parse(o, argc, argv, verb):
- * A first word ab, compare, report, check or completion is a subcommand, which has only
- * some of the options.
- * Fill *o, all of it, from the command line.  argv may be reordered and must
- * outlive *o.  Returns 0, or -EINVAL with o->why set.  Uses getopt's global
- * state: main thread.
- */
+/* A first word ab, compare, report, check or completion is a subcommand, which
+ * has only some of the options.  Fill *o, all of it, from the command line.
+ * argv may be reordered and must outlive *o.  Returns 0, or -EINVAL with o->why
+ * set.  Uses getopt's global state: main thread. */
 int options_parse(
     struct options *o, int argc, char **argv, enum options_verb *verb);
 

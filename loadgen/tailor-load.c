@@ -1,5 +1,4 @@
-/*
- * tailor-load.c: an open-loop load generator that checks itself.
+/* tailor-load.c: an open-loop load generator that checks itself.
  *
  * Sends HTTP requests at instants computed beforehand, whatever the server
  * does, and times each from the instant it was due; so a stall of the server
@@ -11,13 +10,10 @@
  *                          +-> reports: text, JSON, NDJSON, CSV, hgrm
  *   run.json, requests.ndjson -> page (report), compare
  *
- * docs/loadgen.md says what is measured, and why in this way.
- */
+ * docs/loadgen.md says what is measured, and why in this way. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "loadgen/ab.h"
 #include "loadgen/check.h"

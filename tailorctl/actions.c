@@ -1,12 +1,9 @@
-/*
- * actions.c: commands that change something and wait for the result.
+/* actions.c: commands that change something and wait for the result.
  *
  * Draining and restarting take as long as requests in flight and a server's
  * start take.  Tailor does the work; the command only watches and prints the
- * state, and may be interrupted.
- */
+ * state, and may be interrupted. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -1,7 +1,5 @@
-/*
- * admin_request.c: Tailor's message for a refusal is printed without control
- * characters.
- */
+/* admin_request.c: Tailor's message for a refusal is printed without control
+ * characters. */
 #include "tailorctl/admin_request.h"
 
 #include <errno.h>

@@ -1,9 +1,7 @@
-/*
- * admin_request.h: requests to the admin socket of the running Tailor.
+/* admin_request.h: requests to the admin socket of the running Tailor.
  *
  * http_client.h with this program's messages: errors are printed on standard
- * error before a function returns.
- */
+ * error before a function returns. */
 #ifndef TAILOR_TAILORCTL_ADMIN_REQUEST_H
 #define TAILOR_TAILORCTL_ADMIN_REQUEST_H
 
@@ -12,13 +10,10 @@
 #include "base/http_client.h"
 #include "tailorctl/options.h"
 
-/*
- * admin_request(options, method, target, out):
- * Connect to the selected tailor (find.h) and send a request.
+/* Connect to the selected tailor (find.h) and send a request.
  *   target  as sent; see admin_escape for parts from outside
  * Returns 0 with *out filled (any status), release with http_response_fini;
- * or -1 after one message that says what to do.
- */
+ * or -1 after one message that says what to do. */
 int admin_request(const struct options *options, const char *method,
     const char *target, struct http_response *out);
 

@@ -1,8 +1,6 @@
-/*
- * commands.h: the commands.  Each function runs one command and returns its
+/* commands.h: the commands.  Each function runs one command and returns its
  * exit status; output goes to standard output, errors to standard error, and
- * both keep within 80 columns.
- */
+ * both keep within 80 columns. */
 #ifndef TAILOR_TAILORCTL_COMMANDS_H
 #define TAILOR_TAILORCTL_COMMANDS_H
 

@@ -1,11 +1,8 @@
-/*
- * events.c: "tailorctl events": the events of the stream.
+/* events.c: "tailorctl events": the events of the stream.
  *
  * Prints the tables of talechain: what "log" shows and "log -q" accepts.
- * tailor-ring(7) is made with it.
- */
+ * tailor-ring(7) is made with it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"

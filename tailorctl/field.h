@@ -1,9 +1,7 @@
-/*
- * field.h: members of JSON objects that may be missing or of another type.
+/* field.h: members of JSON objects that may be missing or of another type.
  *
  * Responses may come from another version: a missing member reads as "unknown"
- * and nothing is assumed.
- */
+ * and nothing is assumed. */
 #ifndef TAILOR_TAILORCTL_FIELD_H
 #define TAILOR_TAILORCTL_FIELD_H
 

@@ -1,9 +1,8 @@
-/*
- * find.c: admin sockets are in one of some directories, as admin-NAME.sock
+/* find.c: admin sockets are in one of some directories, as admin-NAME.sock
  * unless configured otherwise: /run/tailor, /run/tailor-USER (of
- * tailor@USER.service), and two of this user.  One counts if it accepts a connection: a file
- * alone may be left from a tailor that was killed, or be another user's.
- */
+ * tailor@USER.service), and two of this user.  One counts if it accepts a
+ * connection: a file alone may be left from a tailor that was killed, or be
+ * another user's. */
 #include "tailorctl/find.h"
 
 #include <dirent.h>
@@ -133,10 +132,8 @@ name_of_file(const char *file, char out[NAME_BYTES])
 	return true;
 }
 
-/*
- * Connect to a socket in a default directory.  /tmp is writable by all: a
- * socket of another user there is not used.
- */
+/* Connect to a socket in a default directory.  /tmp is writable by all: a
+ * socket of another user there is not used. */
 static int
 connect_found(const char *path, const struct options *o)
 {

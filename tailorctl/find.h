@@ -1,22 +1,16 @@
-/*
- * find.h: select the running tailor.
+/* find.h: select the running tailor.
  *
  * The one that --admin names; else the environment ($TAILOR_ADMIN its admin
  * socket, $TAILOR_INSTANCE its name); else the only one that runs.  Names are
- * those of the key "instance" and part of the names of admin sockets.
- */
+ * those of the key "instance" and part of the names of admin sockets. */
 #ifndef TAILOR_TAILORCTL_FIND_H
 #define TAILOR_TAILORCTL_FIND_H
 
-#include <stdbool.h>
-
 #include "tailorctl/options.h"
 
-/*
- * find_tailor(options):
- * Returns a connected, non-blocking socket of its admin listener; the caller
- * closes it.  Or -1 after one message on standard error that says what to do.
- */
+/* Returns a connected, non-blocking socket of its admin listener; the caller
+ * closes it.  Or -1 after one message on standard error that says what to
+ * do. */
 int find_tailor(const struct options *options);
 
 /* Whether find_tailor would succeed, or fail for another reason than that none

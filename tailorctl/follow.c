@@ -1,12 +1,6 @@
 #include "tailorctl/follow.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"

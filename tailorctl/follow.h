@@ -1,18 +1,12 @@
-/*
- * follow.h: the timeline stream in shared memory, for log, top and hist.
+/* follow.h: the timeline stream in shared memory, for log, top and hist.
  *
  * Read without the observer's help: a reader that is too slow is overtaken,
- * counts the lost events, and cannot delay the observer.
- */
+ * counts the lost events, and cannot delay the observer. */
 #ifndef TAILOR_TAILORCTL_FOLLOW_H
 #define TAILOR_TAILORCTL_FOLLOW_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tailorctl/options.h"
 #include "tailorctl/stream_request.h"
-#include "talechain/timeline/timeline.h"
 
 struct follow {
 	const struct options *options;	/* borrowed */
@@ -24,10 +18,8 @@ struct follow {
 	unsigned idle;
 };
 
-/*
- * Find the stream and open it: at its end, or with --dump at its beginning.
- * Signals INT and TERM then end follow_next.  0, or -1 after a message.
- */
+/* Find the stream and open it: at its end, or with --dump at its beginning.
+ * Signals INT and TERM then end follow_next.  0, or -1 after a message. */
 int follow_open(struct follow *f, const struct options *options);
 void follow_close(struct follow *f);
 
@@ -41,14 +33,11 @@ enum follow_event {
 enum follow_event
 follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost);
 
-/*
- * follow_run(f, take, show, user):
- * Give every event to take(), and call show() once in --interval, with --once
+/* Give every event to take(), and call show() once in --interval, with --once
  * and --dump once; until the end of the stream, a signal or SCREEN_QUIT.
  *   show  0, or another value if it could not print.  key: why it is called
  *         between two intervals, or 0
- * Returns the exit status.
- */
+ * Returns the exit status. */
 int follow_run(struct follow *f,
     void (*take)(void *user, const struct timeline_slot *slot),
     int (*show)(void *user, int key), void *user);

@@ -1,14 +1,11 @@
-/*
- * gain.c: "tailorctl gain": what clients saw in watch mode, and what they would
+/* gain.c: "tailorctl gain": what clients saw in watch mode, and what they would
  * have seen with Tailor acting.
  *
  * Intervals are of a bootstrap over the blocks of time (15 min each), since
- * pauses come in groups: requests drawn singly would make them too narrow.
- */
+ * pauses come in groups: requests drawn singly would make them too narrow. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "tailorctl/admin_request.h"

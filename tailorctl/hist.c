@@ -1,16 +1,12 @@
-/*
- * hist.c: latencies of requests, as a live histogram.
+/* hist.c: latencies of requests, as a live histogram.
  *
  * From the stream, not from counters: each request is there with its server.
- * "|" is the first server, "#" the second, "." a response of Tailor itself.
- */
+ * "|" is the first server, "#" the second, "." a response of Tailor itself. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/histogram.h"
 #include "base/json.h"
-#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"

@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"

@@ -1,12 +1,10 @@
-/*
- * live.c: "tailorctl live": an address at which a browser shows the live page.
+/* live.c: "tailorctl live": an address at which a browser shows the live page.
  *
  * A browser cannot open a Unix socket.  So this program listens on a port of
  * the loopback address and passes GET requests on, as long as it runs.  Other
  * users of the machine can connect there too: each path begins with 128 random
  * bits that only the printed address has.  An admin listener on TCP is
- * reached without it.
- */
+ * reached without it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,5 +1,4 @@
-/*
- * log.c: follow the timeline stream: all events, or finished requests.
+/* log.c: follow the timeline stream: all events, or finished requests.
  *
  * One event is one line, wrapped at the width of the output:
  *
@@ -8,15 +7,13 @@
  *	                   server, "-" if none
  *
  * With --requests, or a query about fields of requests, one line is one
- * finished request.
- */
+ * finished request. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"
@@ -145,10 +142,8 @@ bad_query(
 	return -1;
 }
 
-/*
- * Whether the query names fields that only requests have. 0, or -1 after a
- * message about a field that does not fit.
- */
+/* Whether the query names fields that only requests have. 0, or -1 after a
+ * message about a field that does not fit. */
 static int
 query_subject(struct logger *l, const char *text)
 {

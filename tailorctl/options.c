@@ -1,9 +1,7 @@
-/*
- * options.c: the options, and the parser.
+/* options.c: the options, and the parser.
  *
  * getopt_long splits the arguments; the options, and which command takes which,
- * are in the tables here.
- */
+ * are in the tables here. */
 #include <errno.h>
 #include <getopt.h>
 #include <stddef.h>
@@ -179,11 +177,9 @@ values_of(const char *argument)
 	return NULL;
 }
 
-/*
- * The sockets' names, and what a running tailor lists.  Clients choose paths
+/* The sockets' names, and what a running tailor lists.  Clients choose paths
  * and ids, and compgen -W would expand "$(...)" in them: words with anything
- * but harmless characters are left out.
- */
+ * but harmless characters are left out. */
 static const char functions[] =
     "_tailorctl_names()\n{\n"
     "\tls /run/tailor \"$XDG_RUNTIME_DIR/tailor\" \"/tmp/tailor-$UID\" "

@@ -1,9 +1,7 @@
-/*
- * options.h: the command line of tailorctl, from two tables.
+/* options.h: the command line of tailorctl, from two tables.
  *
  * Parsing, --help and the completion script are made from one table of commands
- * and one of options, so they agree.
- */
+ * and one of options, so they agree. */
 #ifndef TAILOR_TAILORCTL_OPTIONS_H
 #define TAILOR_TAILORCTL_OPTIONS_H
 
@@ -17,10 +15,8 @@ enum {
 	STATUS_USAGE = 2, /* the command line is wrong */
 };
 
-/*
- * Commands: name, its options (letters; a, j, t, h and V apply to all), its
- * argument ("" none; [X] optional), summary.
- */
+/* Commands: name, its options (letters; a, j, t, h and V apply to all), its
+ * argument ("" none; [X] optional), summary. */
 #define COMMANDS(X)                                                           \
 	X(servers, "", "", "show the servers, their state and latencies")     \
 	X(requests, "n", "", "show requests in flight, oldest first")         \

@@ -1,9 +1,5 @@
 #include "tailorctl/overview.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/instant.h"
 #include "base/terminal.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"

@@ -1,13 +1,9 @@
-/*
- * overview.h: a running tailor in two lines: the head of "top".
+/* overview.h: a running tailor in two lines: the head of "top".
  *
  * From /live.json: its newest slices of ten seconds, so rates and latencies
- * are those of the last 10 to 20 s.
- */
+ * are those of the last 10 to 20 s. */
 #ifndef TAILOR_TAILORCTL_OVERVIEW_H
 #define TAILOR_TAILORCTL_OVERVIEW_H
-
-#include <stdint.h>
 
 #include "base/json.h"
 #include "tailorctl/options.h"

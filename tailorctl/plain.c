@@ -1,18 +1,12 @@
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
-#include <string.h>
 
-#include "base/instant.h"
-#include "base/text.h"
 #include "tailorctl/plain.h"
 
 #define WORD_MAX 20 /* on a narrow terminal a longer word is cut there */
 
-/*
- * Length of the character at s if it may be shown, 0 if it is to be hidden
- * (then it is one byte).  C1 controls are c2 80 .. c2 9f in UTF-8.
- */
+/* Length of the character at s if it may be shown, 0 if it is to be hidden
+ * (then it is one byte).  C1 controls are c2 80 .. c2 9f in UTF-8. */
 static size_t
 shown(const unsigned char *s, size_t n)
 {

@@ -1,16 +1,10 @@
-/*
- * plain.h: text for a terminal, in its width and colours; 80 columns and none in
- * a pipe.
+/* plain.h: text for a terminal, in its width and colours; 80 columns and none
+ * in a pipe.
  *
  * Text from outside may contain escape sequences; none reaches the terminal.
- * Control characters and bytes that are not UTF-8 become "?".
- */
+ * Control characters and bytes that are not UTF-8 become "?". */
 #ifndef TAILOR_TAILORCTL_PLAIN_H
 #define TAILOR_TAILORCTL_PLAIN_H
-
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "base/json.h"
 #include "base/terminal.h"
@@ -24,11 +18,8 @@ const char *plain_escape(enum terminal_colour colour);
 /* Write text without control characters, except newlines and tabs. */
 void plain_write(FILE *out, const char *text, size_t length);
 
-/*
- * plain_cell(out, size, text, columns):
- * One line's worth of text: at most that many columns (each character counts
- * as one), cut with "..." when longer.  NULL becomes "-".  Returns out.
- */
+/* One line's worth of text: at most that many columns (each character counts as
+ * one), cut with "..." when longer.  NULL becomes "-".  Returns out. */
 char *plain_cell(char *out, size_t size, const char *text, unsigned columns);
 
 /* The same in a column of a table, in a colour, and a blank. */
@@ -38,11 +29,8 @@ void plain_print_cell(
 /* The heads of a table's columns, and a newline. */
 void plain_head(const char *text);
 
-/*
- * plain_wrap(out, text, indent):
- * Write text in lines of the output's width, all but the first indented (the
- * first begins at column indent).
- */
+/* Write text in lines of the output's width, all but the first indented (the
+ * first begins at column indent). */
 void plain_wrap(FILE *out, const char *text, unsigned indent);
 
 /* A duration: "813us", "41.2ms", "-" if negative.  Returns out. */

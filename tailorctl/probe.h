@@ -1,10 +1,8 @@
-/*
- * probe.h: the signals this machine offers, one finding each.
+/* probe.h: the signals this machine offers, one finding each.
  *
  * Each probe tries the operation itself where possible (opens, maps, reads,
  * calls the kernel) instead of comparing versions, and leaves nothing behind.
- * Results are for the user who runs it.
- */
+ * Results are for the user who runs it. */
 #ifndef TAILOR_TAILORCTL_PROBE_H
 #define TAILOR_TAILORCTL_PROBE_H
 
@@ -33,30 +31,21 @@ void probe_counters(struct finding *f);
 /* Print the beginning of a line: "yes  name". */
 void probe_head(bool available, const char *name);
 
-/*
- * probe_costs(j):
- * Measure the cost of the kernel's signals here and list the available ones: as
+/* Measure the cost of the kernel's signals here and list the available ones: as
  * text to standard output, or into an open JSON object if j is not NULL.  Takes
- * about 8 seconds where BPF is permitted, else no time.
- */
+ * about 8 seconds where BPF is permitted, else no time. */
 struct json;
 void probe_costs(struct json *j);
 
-/*
- * probe_neighbour(t, cpu, text, size):
- * Describe which CPUs share a core with an observer on cpu (-1: not pinned) and
- * may be slowed by it, and how to measure that.
- */
+/* Describe which CPUs share a core with an observer on cpu (-1: not pinned) and
+ * may be slowed by it, and how to measure that. */
 struct topology;
 void
 probe_neighbour(const struct topology *t, int cpu, char *text, size_t size);
 
-/*
- * probe_observer(options, j):
- * Report the cost of the running tailor's observer (selected by options), or of
+/* Report the cost of the running tailor's observer (selected by options), or of
  * an observer in this process; as text or JSON like probe_costs.  Takes a
- * second.  Returns 0, or -1 after a message on standard error.
- */
+ * second.  Returns 0, or -1 after a message on standard error. */
 struct options;
 int probe_observer(const struct options *options, struct json *j);
 

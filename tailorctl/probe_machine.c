@@ -50,10 +50,8 @@ struct scheduler_attributes {
 };
 _Static_assert(sizeof(struct scheduler_attributes) == 48, "kernel ABI");
 
-/*
- * Since Linux 6.12 the runtime of an ordinary thread is its time slice; an
- * older kernel ignores it.  Ask for one and read it back, then undo.
- */
+/* Since Linux 6.12 the runtime of an ordinary thread is its time slice; an
+ * older kernel ignores it.  Ask for one and read it back, then undo. */
 void
 probe_scheduler(struct finding *f)
 {

@@ -1,10 +1,8 @@
-/*
- * probe_neighbour.c: which CPUs the observer could slow down.
+/* probe_neighbour.c: which CPUs the observer could slow down.
  *
  * What a spinning thread takes from the SMT sibling depends on the core and on
  * the load there, so it is not estimated: the result is "none", or the command
- * that measures it.
- */
+ * that measures it. */
 #include <stdio.h>
 
 #include "base/topology.h"

@@ -1,11 +1,9 @@
-/*
- * probe_observer.c: the observer's cost, from its own counters.
+/* probe_observer.c: the observer's cost, from its own counters.
  *
  * For a running tailor over a second, from its /metrics; otherwise for an
  * observer in this process without servers, placed and polling as planned for
  * this machine.  Periods are counted in powers of two, so a quantile is
- * reported as an upper bound.
- */
+ * reported as an upper bound. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * query.c: parse and match.
+/* query.c: parse and match.
  *
- * Recursive descent into an array of nodes; everything is bounded.
- */
+ * Recursive descent into an array of nodes; everything is bounded. */
 #include "tailorctl/query.h"
 
 #include <ctype.h>

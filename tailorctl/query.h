@@ -1,5 +1,4 @@
-/*
- * query.h: a small language to select events or requests.
+/* query.h: a small language to select events or requests.
  *
  *	query      = both { "or" both }
  *	both       = one { "and" one }
@@ -14,8 +13,7 @@
  * neither 0 nor "".  A comparison with a missing field is false.  Texts have no
  * escapes: use the other quotes.
  *
- * Pure functions; the caller provides the values of fields.
- */
+ * Pure functions; the caller provides the values of fields. */
 #ifndef TAILOR_TAILORCTL_QUERY_H
 #define TAILOR_TAILORCTL_QUERY_H
 
@@ -36,11 +34,8 @@ struct query_error {
 	char text[160];
 };
 
-/*
- * query_parse(out, text, error):
- * Returns 0, -ENOMEM, or -EINVAL with *error filled in.  Free with
- * query_free.
- */
+/* Returns 0, -ENOMEM, or -EINVAL with *error filled in.  Free with
+ * query_free. */
 int
 query_parse(struct query **out, const char *text, struct query_error *error);
 void query_free(struct query **qp);

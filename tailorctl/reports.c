@@ -1,9 +1,7 @@
-/*
- * reports.c: commands that send one request and show the response.
+/* reports.c: commands that send one request and show the response.
  *
  * With --json a valid JSON response is printed unchanged; otherwise it becomes
- * a table or a few lines.
- */
+ * a table or a few lines. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -456,10 +454,8 @@ save(const struct http_response *a, const char *path)
 	return ok ? 0 : -1;
 }
 
-/*
- * The id of the slowest kept request that finished within a time (0: any), a
- * string that the caller frees; NULL: there is none.  False: no response.
- */
+/* The id of the slowest kept request that finished within a time (0: any), a
+ * string that the caller frees; NULL: there is none.  False: no response. */
 static bool
 slowest_of(const struct options *options, int64_t since_ns, char **id)
 {

@@ -1,9 +1,7 @@
-/*
- * samples.h: the samples of Prometheus' text format 0.0.4.
+/* samples.h: the samples of Prometheus' text format 0.0.4.
  *
  * One pass, in order, over text from outside.  Not a full parser: anything but
- * "name{labels} number" is skipped.
- */
+ * "name{labels} number" is skipped. */
 #ifndef TAILOR_TAILORCTL_SAMPLES_H
 #define TAILOR_TAILORCTL_SAMPLES_H
 
@@ -16,11 +14,8 @@ struct sample {
 	double value;
 };
 
-/*
- * samples_next(at, end, out):
- * The next sample from *at on; *at moves after it.  False at the end.  Lines
- * may end in LF or CRLF, labels may contain any quoted text.
- */
+/* The next sample from *at on; *at moves after it.  False at the end.  Lines
+ * may end in LF or CRLF, labels may contain any quoted text. */
 bool samples_next(const char **at, const char *end, struct sample *out);
 
 /* Whether a sample is a part of a histogram: _bucket, _sum or _count. */

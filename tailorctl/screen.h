@@ -1,15 +1,10 @@
-/*
- * screen.h: a display that is drawn again and again: top, stat, hist.
+/* screen.h: a display that is drawn again and again: top, stat, hist.
  *
  * On a terminal each drawing replaces the one before and keys are read.
  * Elsewhere drawings follow each other and there are no keys.  The terminal is
- * as it was after any exit but SIGKILL.  Main thread only.
- */
+ * as it was after any exit but SIGKILL.  Main thread only. */
 #ifndef TAILOR_TAILORCTL_SCREEN_H
 #define TAILOR_TAILORCTL_SCREEN_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "tailorctl/options.h"
 
@@ -24,19 +19,13 @@ void screen_begin(void);
 /* Rows of the terminal; UINT32_MAX if there is none. */
 uint32_t screen_rows(void);
 
-/*
- * screen_hint(keys):
- * The last line of a drawing: which keys there are, beside those of all
+/* The last line of a drawing: which keys there are, beside those of all
  * displays.
- *   keys  "s sort by count", or ""
- */
+ *   keys  "s sort by count", or "" */
 void screen_hint(const char *keys);
 
-/*
- * screen_wait(ns):
- * Wait that long, or until a key is pressed.  Returns it, 0 if there is none,
- * SCREEN_QUIT also at the end of the input.  Space is handled here.
- */
+/* Wait that long, or until a key is pressed.  Returns it, 0 if there is none,
+ * SCREEN_QUIT also at the end of the input.  Space is handled here. */
 int screen_wait(int64_t ns);
 
 /* Space has stopped the display. */

@@ -1,11 +1,8 @@
-/*
- * stat.c: the counters and their rates.
+/* stat.c: the counters and their rates.
  *
  * Requests /metrics periodically and subtracts; a counter that decreased
- * belongs to a new process, and its change is counted from zero.
- */
+ * belongs to a new process, and its change is counted from zero. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/instant.h"

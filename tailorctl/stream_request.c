@@ -1,8 +1,5 @@
 #include "tailorctl/stream_request.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static struct stream_request *
 place(struct stream_requests *s, uint64_t id)
 {

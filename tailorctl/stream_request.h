@@ -1,15 +1,10 @@
-/*
- * stream_request.h: requests assembled from the proxy's events in the stream.
+/* stream_request.h: requests assembled from the proxy's events in the stream.
  *
  * Takes events in order and returns a request when its last event came.  A
  * request whose begin was not seen is returned with what is known.  Memory: a
- * table of fixed size; on a collision the older open request is dropped.
- */
+ * table of fixed size; on a collision the older open request is dropped. */
 #ifndef TAILOR_TAILORCTL_STREAM_REQUEST_H
 #define TAILOR_TAILORCTL_STREAM_REQUEST_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "tailorctl/query.h"
 #include "talechain/timeline/timeline.h"

@@ -1,10 +1,8 @@
-/*
- * tailorctl.c: inspect and control a running tailor.
+/* tailorctl.c: inspect and control a running tailor.
  *
  * It uses the daemon's admin socket, or reads the event stream in shared memory
  * without the daemon.  Few commands change anything (actions.c, "switch").
- * Text from outside is printed without control characters (plain.h).
- */
+ * Text from outside is printed without control characters (plain.h). */
 #include <stdio.h>
 
 #include "tailorctl/commands.h"

@@ -1,12 +1,10 @@
-/*
- * top.c: what costs most time: causes and paths of slow requests (from the
+/* top.c: what costs most time: causes and paths of slow requests (from the
  * daemon), CPUs and wakers (counted in the stream).
  *
  *	cause   time lost to each cause, of the slow requests kept
  *	path    time that slow requests of each path took
  *	cpu     per CPU: switches, how long tasks waited for it, softirqs
- *	waker   per task: how often it made another one runnable
- */
+ *	waker   per task: how often it made another one runnable */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

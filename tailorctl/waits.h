@@ -1,6 +1,4 @@
-/*
- * waits.h: describe what a drain or restart waits for.
- */
+/* waits.h: describe what a drain or restart waits for. */
 #ifndef TAILOR_TAILORCTL_WAITS_H
 #define TAILOR_TAILORCTL_WAITS_H
 
@@ -9,13 +7,10 @@
 #define WAITS_COLUMNS 64
 #define WAITS_BYTES (4 * WAITS_COLUMNS + 4)
 
-/*
- * waits_text(out, waits):
- * "3 requests, 1 WebSocket, cut in 48s; oldest 12s: GET /x", without control
+/* "3 requests, 1 WebSocket, cut in 48s; oldest 12s: GET /x", without control
  * characters and cut to fit a line; "" if it waits for nothing.
  *   waits  the object of /servers, or NULL
- * Returns out.
- */
+ * Returns out. */
 char *waits_text(char out[WAITS_BYTES], const cJSON *waits);
 
 #endif

@@ -1,16 +1,10 @@
-/*
- * output.h: a result that goes to one place or two.
+/* output.h: a result that goes to one place or two.
  *
  * --json FILE and -o DIR may both be given; the text is then written twice.
  * Files are opened before the run, so that a missing directory is reported at
- * once.  They are truncated when the first result is written.
- */
+ * once.  They are truncated when the first result is written. */
 #ifndef TAILOR_LOADGEN_REPORT_OUTPUT_H
 #define TAILOR_LOADGEN_REPORT_OUTPUT_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
 
 #include "base/json.h"
 
@@ -23,11 +17,8 @@ struct output {
 	char path[4096];    /* of files[1] */
 };
 
-/*
- * output_open(o, path, dir, name):
- * Open the file path ("-": stdout) and dir/name; either may be NULL.
- * Returns 0, or a negative errno with o->failed set.
- */
+/* Open the file path ("-": stdout) and dir/name; either may be NULL.  Returns
+ * 0, or a negative errno with o->failed set. */
 int output_open(
     struct output *o, const char *path, const char *dir, const char *name);
 

@@ -1,5 +1,4 @@
-/*
- * page.h: report.html, a run on one page.
+/* page.h: report.html, a run on one page.
  *
  * The generator's verdict and the figures come first, then the pictures.
  * One file: static SVG, a style sheet, no script; a content security policy
@@ -9,8 +8,7 @@
  *   time        every request: when it was due, how long it took
  *   worst       the same of the iteration with the slowest request
  *   iterations  p99 and max of each, with the medians and their intervals
- *   tail        the distribution, on an axis that shows the tail
- */
+ *   tail        the distribution, on an axis that shows the tail */
 #ifndef TAILOR_LOADGEN_REPORT_PAGE_H
 #define TAILOR_LOADGEN_REPORT_PAGE_H
 
@@ -18,25 +16,19 @@
 
 #include "loadgen/stats/run.h"
 
-/*
- * picture_draw(out, name, r, points):
- * Draw one.  Slow requests with a timeline are links.  A picture without
+/* Draw one.  Slow requests with a timeline are links.  A picture without
  * anything to show is a sentence that says so (HTML).  Returns 0, -EINVAL (no
- * such name) or -ENOMEM.
- */
+ * such name) or -ENOMEM. */
 int picture_draw(FILE *out, const char *name, const struct run *r,
     const struct points *points);
 
 /* Write the page.  Returns 0, or -EIO or -ENOMEM. */
 int page_write(FILE *out, const struct run *r, const struct points *points);
 
-/*
- * page_make(run_path, out_path, plot, why, why_size):
- * From a run.json, and the requests.ndjson beside it, to a page.
+/* From a run.json, and the requests.ndjson beside it, to a page.
  *   out_path  or NULL: report.html beside run_path; "-": stdout
  *   plot      name of one picture to write instead (above), or NULL
- * Returns 0 or a negative errno with why set.
- */
+ * Returns 0 or a negative errno with why set. */
 int page_make(const char *run_path, const char *out_path, const char *plot,
     char *why, size_t why_size);
 

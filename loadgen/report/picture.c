@@ -1,7 +1,5 @@
-/*
- * picture.c: a dot is drawn once for each place, so that the size of a picture
- * does not grow with the number of requests.
- */
+/* picture.c: a dot is drawn once for each place, so that the size of a picture
+ * does not grow with the number of requests. */
 #include "loadgen/report/page.h"
 
 #include <errno.h>

@@ -1,10 +1,6 @@
-/*
- * progress.h: one line on a terminal, rewritten while an iteration runs.
- */
+/* progress.h: one line on a terminal, rewritten while an iteration runs. */
 #ifndef TAILOR_LOADGEN_REPORT_PROGRESS_H
 #define TAILOR_LOADGEN_REPORT_PROGRESS_H
-
-#include <stdint.h>
 
 #include "loadgen/send/iteration.h"
 

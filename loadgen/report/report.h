@@ -1,5 +1,4 @@
-/*
- * report.h: what is known of a run, and the forms in which it is reported.
+/* report.h: what is known of a run, and the forms in which it is reported.
  *
  * Owns struct report, the files it goes to (output.h), report.html (page.h)
  * and the progress line.  experiment.c fills it in; ab.c and finish.c write it.
@@ -11,26 +10,14 @@
  *   hgrm     HdrHistogram's percentile table, for its plotters
  *
  * All are made from the same summary and say the same.  A key whose value was
- * not measured is left out.
- */
+ * not measured is left out. */
 #ifndef TAILOR_LOADGEN_REPORT_REPORT_H
 #define TAILOR_LOADGEN_REPORT_REPORT_H
 
-#include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <time.h>
-
-#include "base/json.h"
 #include "loadgen/report/output.h"
-#include "loadgen/send/host.h"
-#include "loadgen/send/iteration.h"
 #include "loadgen/send/request.h"
-#include "loadgen/send/target.h"
 #include "loadgen/stats/environment.h"
 #include "loadgen/stats/findings.h"
-#include "loadgen/stats/summary.h"
-#include "loadgen/stats/verdict.h"
 
 enum color {
 	COLOR_AUTO,

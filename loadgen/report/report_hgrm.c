@@ -1,11 +1,9 @@
-/*
- * report_hgrm.c: the percentile table that HdrHistogram's tools read.
+/* report_hgrm.c: the percentile table that HdrHistogram's tools read.
  *
  * Columns are value in ms, percentile, how many samples are not above the
  * value, and 1/(1 - percentile).  Steps get finer towards the tail: five per
  * halving of what is left above.  The values are those of real samples, not
- * of buckets.
- */
+ * of buckets. */
 #include "loadgen/report/report.h"
 
 #include <errno.h>

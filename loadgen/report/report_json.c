@@ -1,15 +1,10 @@
-/*
- * report_json.c: run.json, schema tailor.load.run/1; see report.h.
+/* report_json.c: run.json, schema tailor.load.run/1; see report.h.
  *
  * Names are snake_case with the unit as suffix, durations whole ns; the order
- * is stable; what was not measured is left out, never null.
- */
+ * is stable; what was not measured is left out, never null. */
 #include "loadgen/report/report.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/json.h"

@@ -1,18 +1,15 @@
-/*
- * report_requests.c: measured requests, as lines of JSON and rows of CSV.
+/* report_requests.c: measured requests, as lines of JSON and rows of CSV.
  *
  * Both are made from the same cells.  Instants are ns after the run's epoch
  * (run.json has it), durations ns.  lat = last - sched = lag + svc;
  * least is explained at samples_bound().  A failed request has "err", and none
  * of these: percentiles of lat are those that tailor-load reports.  No field of
  * CSV (RFC 4180) needs quotes: ids and traces are digits and hyphens, the rest
- * are numbers and our own words.
- */
+ * are numbers and our own words. */
 #include "loadgen/report/report.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CELLS_MAX 25

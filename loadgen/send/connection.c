@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "loadgen/send/stamps.h"
@@ -77,10 +76,8 @@ pool_close(struct pool *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/*
- * Neither option can make a request fail that would succeed without it, and
- * on a Unix socket neither exists: results are not looked at.
- */
+/* Neither option can make a request fail that would succeed without it, and on
+ * a Unix socket neither exists: results are not looked at. */
 static void
 set_tcp_options(const struct pool *p, int fd)
 {

@@ -1,5 +1,4 @@
-/*
- * connection.h: the connections of one sender.
+/* connection.h: the connections of one sender.
  *
  *   CLOSED --open--> IDLE <--> BUSY
  *     ^                |        |
@@ -11,14 +10,10 @@
  * request at a time, never two.
  *
  * All memory is taken when the pool is opened.  Opening a connection enters
- * the kernel but never waits.  One thread.
- */
+ * the kernel but never waits.  One thread. */
 #ifndef TAILOR_LOADGEN_SEND_CONNECTION_H
 #define TAILOR_LOADGEN_SEND_CONNECTION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/queue.h>
 
 #include "base/instant.h"
@@ -67,21 +62,15 @@ struct pool {
 	uint32_t opened; /* since pool_count_from_zero() */
 };
 
-/*
- * pool_open(p, epoll_fd, plan, t):
- * Make room for plan->max_connections connections; opens none.  Each one's
+/* Make room for plan->max_connections connections; opens none.  Each one's
  * epoll data is its struct connection *.  plan and t must outlive the pool.
- * Returns 0 or -ENOMEM.
- */
+ * Returns 0 or -ENOMEM. */
 int pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
     const struct target *t);
 void pool_close(struct pool *p);
 
-/*
- * pool_fill(p, count, timeout_ns):
- * Open connections until count are idle, waiting for each; closes none.
- * Returns 0, or the negative errno of the first that failed.
- */
+/* Open connections until count are idle, waiting for each; closes none.
+ * Returns 0, or the negative errno of the first that failed. */
 int pool_fill(struct pool *p, size_t count, int64_t timeout_ns);
 
 /* Close idle connections until at most count are left. */
@@ -90,13 +79,10 @@ void pool_trim(struct pool *p, size_t count);
 /* Number connections from 0 again, those that are open too. */
 void pool_count_from_zero(struct pool *p);
 
-/*
- * pool_take(p, out):
- * Take an idle connection, or begin to open one (out->connecting).  It is
- * busy, last in its queue.
- * Returns 0, -EBUSY (max_connections are busy) or the negative errno of a
- * connection that could not even be begun (none is taken).
- */
+/* Take an idle connection, or begin to open one (out->connecting).  It is busy,
+ * last in its queue.  Returns 0, -EBUSY (max_connections are busy) or the
+ * negative errno of a connection that could not even be begun (none is
+ * taken). */
 int pool_take(struct pool *p, struct connection **out);
 
 /* A busy connection's request is over and it can serve another. */

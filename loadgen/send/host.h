@@ -1,6 +1,4 @@
-/*
- * host.h: what to know about the machine a run was made on.
- */
+/* host.h: what to know about the machine a run was made on. */
 #ifndef TAILOR_LOADGEN_SEND_HOST_H
 #define TAILOR_LOADGEN_SEND_HOST_H
 
@@ -18,21 +16,15 @@ struct host {
 /* Read it; cpu is the sender's, or -1.  Never fails. */
 void host_read(struct host *h, int cpu);
 
-/*
- * host_place_sender(cpus, real_time):
- * Give the calling thread these CPUs (none: leave it), exact timers and, if
- * wanted, real-time scheduling.  False if the latter is not permitted.
- */
+/* Give the calling thread these CPUs (none: leave it), exact timers and, if
+ * wanted, real-time scheduling.  False if the latter is not permitted. */
 bool host_place_sender(const cpu_set_t *cpus, bool real_time);
 
-/*
- * host_choose_cpus(wanted, sender, others):
- * Which CPUs the sender thread and all other threads should run on.
+/* Which CPUs the sender thread and all other threads should run on.
  *   wanted  of the command line, or NULL: the last we are allowed
  *   sender  receives the sender's set; empty: do not pin
  *   others  receives the rest; the same as allowed if there is no rest
- * Returns 0, or -EINVAL if we are not allowed any CPU of wanted.
- */
+ * Returns 0, or -EINVAL if we are not allowed any CPU of wanted. */
 int
 host_choose_cpus(const cpu_set_t *wanted, cpu_set_t *sender, cpu_set_t *others);
 

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/send/schedule.h"
-
 int
 iteration_init(struct iteration *it, const struct plan *plan)
 {

@@ -1,17 +1,12 @@
-/*
- * iteration.h: one iteration's plan and its raw record.
+/* iteration.h: one iteration's plan and its raw record.
  *
  * Made before the iteration by the main thread, filled in by the sender
  * thread, read by the main thread after it has joined the sender.  While the
- * sender runs the main thread may look at `progress` only.
- */
+ * sender runs the main thread may look at `progress` only. */
 #ifndef TAILOR_LOADGEN_SEND_ITERATION_H
 #define TAILOR_LOADGEN_SEND_ITERATION_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "loadgen/send/plan.h"
 #include "loadgen/send/sample.h"

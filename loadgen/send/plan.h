@@ -1,11 +1,8 @@
-/*
- * plan.h: what a run sends and when, as the command line has it.
- */
+/* plan.h: what a run sends and when, as the command line has it. */
 #ifndef TAILOR_LOADGEN_SEND_PLAN_H
 #define TAILOR_LOADGEN_SEND_PLAN_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "loadgen/send/schedule.h"
 

@@ -29,10 +29,8 @@ quantity_real(const char *text, double *out, const char **rest)
 		while (is_digit(*p))
 			p++;
 	}
-	/*
-	 * strtod() may not read past what was checked: "1e3", "0x10".  It
-	 * has no end argument, so such text is refused by its unit.
-	 */
+	/* strtod() may not read past what was checked: "1e3", "0x10".  It has
+	 * no end argument, so such text is refused by its unit. */
 	if (*p == 'e' || *p == 'E' || *p == 'x' || *p == 'X' || *p == 'p')
 		return -EINVAL;
 	*out = strtod(text, NULL);

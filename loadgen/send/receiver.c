@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "loadgen/send/stamps.h"
 
@@ -85,11 +84,10 @@ receiver_write(struct sender *s, struct connection *c)
 	connection_want_write(&s->pool, c, false);
 }
 
-/*
- * What the kernel reports of the request that a connection carries.  Such
+/* What the kernel reports of the request that a connection carries.  Such
  * messages also come for requests that are over: an acknowledgement may be
- * later than the response.  The number of the last byte says of which request.
- */
+ * later than the response.  The number of the last byte says of which
+ * request. */
 static void
 take_stamps(struct sender *s, struct connection *c)
 {

@@ -1,12 +1,7 @@
-/*
- * receiver.h: what a sender does with its connections: writing requests,
- * reading responses, deciding how each one ended.
- */
+/* receiver.h: what a sender does with its connections: writing requests,
+ * reading responses, deciding how each one ended. */
 #ifndef TAILOR_LOADGEN_SEND_RECEIVER_H
 #define TAILOR_LOADGEN_SEND_RECEIVER_H
-
-#include <stddef.h>
-#include <stdint.h>
 
 #include "loadgen/send/sender.h"
 
@@ -18,10 +13,7 @@ void receiver_write(struct sender *s, struct connection *c);
 /* Act on an epoll event of a connection. */
 void receiver_event(struct sender *s, struct connection *c, uint32_t events);
 
-/*
- * receiver_fail(s, c, request, outcome):
- * A request has failed; its connection, unless NULL, is closed.
- */
+/* A request has failed; its connection, unless NULL, is closed. */
 void receiver_fail(struct sender *s, struct connection *c, size_t request,
     enum outcome outcome);
 

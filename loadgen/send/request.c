@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "base/file.h"
-#include "loadgen/send/schedule.h"
 #include "loadgen/send/token.h"
 
 static int
@@ -86,10 +85,8 @@ request_id_format(const struct request_ids *ids,
 	return (size_t)(end - out);
 }
 
-/*
- * Ids that look random and never repeat within a run, from the request's name
- * alone, so that they need not be kept.  Neither half may be all zeros.
- */
+/* Ids that look random and never repeat within a run, from the request's name
+ * alone, so that they need not be kept.  Neither half may be all zeros. */
 static void
 put_trace(
     const struct request_ids *ids, const struct request_name *name, char *out)

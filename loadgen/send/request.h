@@ -1,5 +1,4 @@
-/*
- * request.h: the bytes of every request, ready before the first is sent.
+/* request.h: the bytes of every request, ready before the first is sent.
  *
  * All requests for one path differ only in their id and trace id, which have
  * the same length in all of them.  So there is one text per path, and sending
@@ -10,14 +9,9 @@
  *   id     <run>-<iteration>-<number>    7f3a2c11-01-0412
  *   trace  00-<trace id>-<parent id>-01  (W3C Trace Context, version 00)
  *
- * Warm-up requests have a "w" in place of the number's first digit.
- */
+ * Warm-up requests have a "w" in place of the number's first digit. */
 #ifndef TAILOR_LOADGEN_SEND_REQUEST_H
 #define TAILOR_LOADGEN_SEND_REQUEST_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "loadgen/send/plan.h"
 #include "loadgen/send/target.h"
@@ -68,24 +62,18 @@ struct request_texts {
 	uint64_t seed; /* of drawing */
 };
 
-/*
- * request_texts_open(r, plan, t, run, why, why_size):
- * Make the texts.  Checks the headers of the command line: names must be
+/* Make the texts.  Checks the headers of the command line: names must be
  * tokens; those that would break framing or ids are refused.
  *   run  random number that names this run
  *   why  receives a message for the person on error
- * Returns 0, -EINVAL (usage) or another negative errno.
- */
+ * Returns 0, -EINVAL (usage) or another negative errno. */
 int request_texts_open(struct request_texts *r, const struct plan *plan,
     const struct target *t, uint64_t run, char *why, size_t why_size);
 void request_texts_close(struct request_texts *r);
 
-/*
- * request_fill(r, name):
- * The text of a request, with its ids in place; valid until the next call.
+/* The text of a request, with its ids in place; valid until the next call.
  * Paths are taken in turn by number, or drawn from seed, iteration and number:
- * the same in every run with that seed.  No allocation; sender thread.
- */
+ * the same in every run with that seed.  No allocation; sender thread. */
 const struct request_text *
 request_fill(struct request_texts *r, const struct request_name *name);
 

@@ -1,5 +1,4 @@
-/*
- * response.c: its states.
+/* response.c: its states.
  *
  *   status line -> header* -> CR LF -+-> body by length --------> complete
  *        ^            ^              +-> body until close ------> complete
@@ -8,8 +7,7 @@
  *                     |                   +----|-------------+
  *                     +---- trailer ------ size 0, ends in complete
  *
- * Any byte that does not fit leads to RESPONSE_MALFORMED and stays there.
- */
+ * Any byte that does not fit leads to RESPONSE_MALFORMED and stays there. */
 #include "loadgen/send/response.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-/*
- * response.h: a strict, incremental scanner of HTTP/1.x responses.
+/* response.h: a strict, incremental scanner of HTTP/1.x responses.
  *
  * Bytes go in as they arrive, in pieces of any size; out come the status, how
  * long the body was, whether the connection may be used again, and the
@@ -12,14 +11,9 @@
  * "chunked", heads over 64 KiB.  Interim (1xx) responses are skipped.
  *
  * Cost: 900 bytes per connection, no allocation, one switch per head byte,
- * nothing per body byte unless it is hashed.
- */
+ * nothing per body byte unless it is hashed. */
 #ifndef TAILOR_LOADGEN_SEND_RESPONSE_H
 #define TAILOR_LOADGEN_SEND_RESPONSE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <sha2.h>
 
@@ -78,30 +72,21 @@ struct response {
 	char value[RESPONSE_VALUE_MAX];
 };
 
-/*
- * response_init(r, metric, to_head):
- * Expect a new response.
+/* Expect a new response.
  *   metric   Server-Timing metric that counts, or NULL (server_timing.h)
- *   to_head  the request's method was HEAD: no body follows
- */
+ *   to_head  the request's method was HEAD: no body follows */
 void response_init(struct response *r, const char *metric, bool to_head);
 
 /* After response_init(): also hash the body, without its framing. */
 void response_hash_body(struct response *r);
 
-/*
- * response_feed(r, bytes, n):
- * Read n more bytes, hostile.  Returns how many belong to this response: less
+/* Read n more bytes, hostile.  Returns how many belong to this response: less
  * than n only when the state has become RESPONSE_COMPLETE or
- * RESPONSE_MALFORMED, 0 once it is.
- */
+ * RESPONSE_MALFORMED, 0 once it is. */
 size_t response_feed(struct response *r, const char *bytes, size_t n);
 
-/*
- * response_end(r):
- * The server closed its side.  A body that lasts until then becomes complete;
- * any other unfinished response stays as it is.
- */
+/* The server closed its side.  A body that lasts until then becomes complete;
+ * any other unfinished response stays as it is. */
 void response_end(struct response *r);
 
 /* No more bytes are needed, for better or worse. */

@@ -1,5 +1,4 @@
-/*
- * sample.h: what is known about one request when it is over.
+/* sample.h: what is known about one request when it is over.
  *
  *   scheduled      send_begin    send_end        first          last
  *   ----|--------------|-------------|-------------|--------------|---->
@@ -12,14 +11,11 @@
  * service, exactly, always.
  *
  * An array of these is made before an iteration; the sender thread fills it,
- * others read it after the sender has ended.
- */
+ * others read it after the sender has ended. */
 #ifndef TAILOR_LOADGEN_SEND_SAMPLE_H
 #define TAILOR_LOADGEN_SEND_SAMPLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/instant.h"
 
@@ -97,9 +93,7 @@ sample_service_ns(const struct sample *s)
 	return instant_since(s->last, s->send_begin);
 }
 
-/*
- * samples_bound(samples, n):
- * Fill in generator_ns of samples that are over, in the order of their
+/* Fill in generator_ns of samples that are over, in the order of their
  * schedule: how much of a latency may be the generator's doing.  What a
  * generator that is never late would have found is at most sample_latency_ns()
  * and at least sample_least_ns():
@@ -118,8 +112,7 @@ sample_service_ns(const struct sample *s)
  * much capacity to spare.  Not in it: a pause of the server that began between
  * a request's due time and its sending; a stall within a system call that
  * sends.
- * O(n), any thread, after the sender has ended.
- */
+ * O(n), any thread, after the sender has ended. */
 void samples_bound(struct sample *samples, size_t n);
 
 /* See samples_bound(); valid if the sample is OK. */

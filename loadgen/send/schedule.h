@@ -1,5 +1,4 @@
-/*
- * schedule.h: when each request is due, computed before the first is sent.
+/* schedule.h: when each request is due, computed before the first is sent.
  *
  * The generator is xoshiro256** (D. Blackman, S. Vigna, "Scrambled Linear
  * Pseudorandom Number Generators", 2018), its state filled by splitmix64 from
@@ -9,8 +8,7 @@
  * instants on every machine, for ever; tests hold vectors of all three.
  *
  * Warm-up requests have a random stream of their own: changing their number
- * does not change the gaps of the measured requests.
- */
+ * does not change the gaps of the measured requests. */
 #ifndef TAILOR_LOADGEN_SEND_SCHEDULE_H
 #define TAILOR_LOADGEN_SEND_SCHEDULE_H
 
@@ -46,16 +44,13 @@ const char *arrivals_name(enum arrivals arrivals);
 /* The seed of iteration number (counted from 1) of a run. */
 uint64_t schedule_iteration_seed(uint64_t seed, unsigned iteration);
 
-/*
- * schedule_fill(arrivals, rate_per_s, seed, offset_ns, n):
- * Compute n due times, ns after the common start, never decreasing.  The
+/* Compute n due times, ns after the common start, never decreasing.  The
  * first is one gap after the start.
  *   arrivals    ARRIVALS_UNIFORM, or exponential gaps for all others
  *   rate_per_s  > 0
  *   seed        of this iteration; unused if uniform
  *   offset_ns   receives n values
- * O(n); allocates nothing; any thread.
- */
+ * O(n); allocates nothing; any thread. */
 void schedule_fill(enum arrivals arrivals, double rate_per_s, uint64_t seed,
     int64_t *offset_ns, size_t n);
 

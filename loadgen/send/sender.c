@@ -1,7 +1,5 @@
-/*
- * sender.c: sender_run() loops: send what is due, fail what is too old, then
- * sleep or poll, and read what has come (receiver.c).
- */
+/* sender.c: sender_run() loops: send what is due, fail what is too old, then
+ * sleep or poll, and read what has come (receiver.c). */
 #include "loadgen/send/sender.h"
 
 #include <assert.h>
@@ -11,7 +9,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -52,10 +49,8 @@ sender_open(struct sender *s, const struct plan *plan, const struct target *t,
 		err = -errno;
 		goto fail;
 	}
-	/*
-	 * The timer reports each expiry once (edge-triggered), it is never
-	 * read.  The stop event stays: it must end every later wait, too.
-	 */
+	/* The timer reports each expiry once (edge-triggered), it is never
+	 * read.  The stop event stays: it must end every later wait, too. */
 	err = watch(s, s->timer_fd, &s->timer_fd, EPOLLET);
 	if (err == 0)
 		err = watch(s, s->stop_fd, &s->stop_fd, 0);

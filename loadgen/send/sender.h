@@ -1,10 +1,9 @@
-/*
- * sender.h: the thread that sends requests when they are due and times them.
+/* sender.h: the thread that sends requests when they are due and times them.
  *
- * The public interface of send/, which owns what goes over the wire (plan.h, target.h,
- * request.h, schedule.h, connections) and what is known of each request
- * (iteration.h, sample.h).  experiment.c calls it; stats/ and report/ read
- * iterations after the thread has been joined.
+ * The public interface of send/, which owns what goes over the wire (plan.h,
+ * target.h, request.h, schedule.h, connections) and what is known of each
+ * request (iteration.h, sample.h).  experiment.c calls it; stats/ and report/
+ * read iterations after the thread has been joined.
  *
  * One thread, one epoll set, no lock, no allocation and no output from the
  * first request of an iteration to its last.  Until 60 us before the next
@@ -16,17 +15,12 @@
  *
  * A request that is due never waits for a response, nor for a connection:
  * with none idle another is opened.  Only when max_connections are busy does
- * it wait; such requests are marked, and their wait is part of their lag.
- */
+ * it wait; such requests are marked, and their wait is part of their lag. */
 #ifndef TAILOR_LOADGEN_SEND_SENDER_H
 #define TAILOR_LOADGEN_SEND_SENDER_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-
 #include "loadgen/send/connection.h"
 #include "loadgen/send/iteration.h"
-#include "loadgen/send/plan.h"
 #include "loadgen/send/request.h"
 
 /* How long before a request is due the sender begins to spin. */
@@ -51,34 +45,22 @@ struct sender {
 	bool worked;	 /* something happened since the last clock read */
 };
 
-/*
- * sender_open(s, plan, t, texts):
- * Take everything that is needed; all arguments must outlive the sender.
- * Returns 0 or a negative errno.
- */
+/* Take everything that is needed; all arguments must outlive the sender.
+ * Returns 0 or a negative errno. */
 int sender_open(struct sender *s, const struct plan *plan,
     const struct target *t, struct request_texts *texts);
 void sender_close(struct sender *s);
 
-/*
- * sender_prepare(s):
- * Open connections in advance and wait for them.
- * Returns 0 or the negative errno of a failed one.  Sender thread.
- */
+/* Open connections in advance and wait for them.  Returns 0 or the negative
+ * errno of a failed one.  Sender thread. */
 int sender_prepare(struct sender *s);
 
-/*
- * sender_pause(s, it, pause_ns):
- * Stay quiet for so long, measuring how late 1 ms timers are here.  Ends
- * early on sender_stop().  Sender thread.
- */
+/* Stay quiet for so long, measuring how late 1 ms timers are here.  Ends early
+ * on sender_stop().  Sender thread. */
 void sender_pause(struct sender *s, struct iteration *it, int64_t pause_ns);
 
-/*
- * sender_run(s, it):
- * Send a planned iteration and wait for all its responses, or for
- * sender_stop().  Failures are in the samples.  Sender thread.
- */
+/* Send a planned iteration and wait for all its responses, or for
+ * sender_stop().  Failures are in the samples.  Sender thread. */
 void sender_run(struct sender *s, struct iteration *it);
 
 /* End the iteration now.  Any thread, any time, more than once. */

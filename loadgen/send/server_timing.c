@@ -1,7 +1,6 @@
 #include "loadgen/send/server_timing.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 

@@ -1,13 +1,10 @@
-/*
- * server_timing.h: the server's own latency, from Server-Timing headers.
+/* server_timing.h: the server's own latency, from Server-Timing headers.
  *
- * A value is a list like `tailor;dur=2.31, upstream;dur=1.80;desc="a, b"`
- * (W3C Server Timing).  Which metric counts: the one named by --server-timing,
- * else the first "app", else the first "upstream", else the first with a
- * duration.
+ * A value is a list like `tailor;dur=2.31, upstream;dur=1.80;desc="a, b"` (W3C
+ * Server Timing).  Which metric counts: the one named by --server-timing, else
+ * the first "app", else the first "upstream", else the first with a duration.
  * Anything that does not follow the grammar ends the reading of that header,
- * what was read before it stays.  Allocates nothing.
- */
+ * what was read before it stays.  Allocates nothing. */
 #ifndef TAILOR_LOADGEN_SEND_SERVER_TIMING_H
 #define TAILOR_LOADGEN_SEND_SERVER_TIMING_H
 
@@ -24,13 +21,10 @@ struct server_timing {
 /* Nothing found yet. */
 void server_timing_init(struct server_timing *t);
 
-/*
- * server_timing_read(t, wanted, value, length):
- * Read one header's value, keeping the best metric of this and earlier ones.
+/* Read one header's value, keeping the best metric of this and earlier ones.
  *   wanted  metric name, or NULL for the rule above
  *   value   hostile bytes, length of them, not terminated
- * Durations are decimal milliseconds; above one day they are ignored.
- */
+ * Durations are decimal milliseconds; above one day they are ignored. */
 void server_timing_read(struct server_timing *t, const char *wanted,
     const char *value, size_t length);
 

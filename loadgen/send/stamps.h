@@ -1,5 +1,4 @@
-/*
- * stamps.h: the kernel's own time stamps of a TCP connection.
+/* stamps.h: the kernel's own time stamps of a TCP connection.
  *
  * Linux can say when the last byte of a send() was handed to the device, when
  * the peer's kernel had acknowledged it, and when the bytes now read arrived
@@ -10,14 +9,11 @@
  *
  * They are a second opinion: latencies never come from them.  Cost: about
  * four system calls a request for bytes sent, none for bytes received.
- * Sender thread.
- */
+ * Sender thread. */
 #ifndef TAILOR_LOADGEN_SEND_STAMPS_H
 #define TAILOR_LOADGEN_SEND_STAMPS_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/instant.h"
@@ -32,11 +28,8 @@ struct stamp {
    bytes sent.  False: the kernel does not. */
 bool stamps_enable(int fd, bool sent);
 
-/*
- * stamps_read_sent(fd, clock_offset_ns, out):
- * Take the next message about bytes sent; never waits.  Other messages of the
- * queue are skipped.  Returns whether there was one.
- */
+/* Take the next message about bytes sent; never waits.  Other messages of the
+ * queue are skipped.  Returns whether there was one. */
 bool stamps_read_sent(int fd, int64_t clock_offset_ns, struct stamp *out);
 
 /*

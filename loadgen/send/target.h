@@ -1,5 +1,4 @@
-/*
- * target.h: which server is measured, and which of its resources.
+/* target.h: which server is measured, and which of its resources.
  *
  * One server (host and port, or a Unix socket) and one or more request
  * targets, requested in turn.  Names are resolved once, before the first
@@ -24,12 +23,9 @@ struct url {
 	const char *path; /* into the text parsed, or "/"; with query */
 };
 
-/*
- * url_parse(u, text):
- * Take "http://host[:port][/path][?query]" or "http+unix://%2Fsocket[/path]"
+/* Take "http://host[:port][/path][?query]" or "http+unix://%2Fsocket[/path]"
  * apart.  A fragment, user information and bytes outside visible ASCII are
- * refused.  Returns NULL, or what is wrong with it (constant text).
- */
+ * refused.  Returns NULL, or what is wrong with it (constant text). */
 const char *url_parse(struct url *u, const char *text);
 
 struct target {
@@ -42,15 +38,12 @@ struct target {
 	char *file; /* owned; text of the URLs file, or NULL */
 };
 
-/*
- * target_open(t, url, urls_path, why, why_size):
- * Read the URLs, check them, resolve the name.
+/* Read the URLs, check them, resolve the name.
  *   url        or NULL if urls_path has a full URL in its first line
  *   urls_path  file of targets (/a?b) or URLs of the same server, or NULL;
  *              empty lines and lines that start with # do not count
  *   why        receives a message for the person on error
- * Returns 0, -EINVAL (usage) or another negative errno (could not run).
- */
+ * Returns 0, -EINVAL (usage) or another negative errno (could not run). */
 int target_open(struct target *t, const char *url, const char *urls_path,
     char *why, size_t why_size);
 void target_close(struct target *t);

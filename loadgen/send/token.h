@@ -1,6 +1,4 @@
-/*
- * token.h: the character class of HTTP names (RFC 9110, 5.6.2).
- */
+/* token.h: the character class of HTTP names (RFC 9110, 5.6.2). */
 #ifndef TAILOR_LOADGEN_SEND_TOKEN_H
 #define TAILOR_LOADGEN_SEND_TOKEN_H
 

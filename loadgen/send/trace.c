@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/instant.h"
 #include "base/file.h"
 #include "loadgen/send/plan.h"
 #include "loadgen/send/quantity.h"

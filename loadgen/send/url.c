@@ -1,6 +1,4 @@
-/*
- * url.c: taking a URL apart; see target.h.
- */
+/* url.c: taking a URL apart; see target.h. */
 #include "loadgen/send/target.h"
 
 #include <stdio.h>

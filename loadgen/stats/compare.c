@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/text.h"
 #include "loadgen/send/quantity.h"
 
 #define SHOWN 0.05

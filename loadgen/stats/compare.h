@@ -1,15 +1,10 @@
-/*
- * compare.h: two runs, and whether they differ.
+/* compare.h: two runs, and whether they differ.
  *
  * Iterations are paired if both runs had the same schedules (arrivals, rate,
  * number and seeds); otherwise the runs are two samples.  One sentence for
- * each statistic, with an interval, or that no difference is shown.
- */
+ * each statistic, with an interval, or that no difference is shown. */
 #ifndef TAILOR_LOADGEN_STATS_COMPARE_H
 #define TAILOR_LOADGEN_STATS_COMPARE_H
-
-#include <stdbool.h>
-#include <stdio.h>
 
 #include "base/json.h"
 #include "loadgen/stats/run.h"
@@ -31,11 +26,8 @@ struct comparison {
 	size_t count;
 };
 
-/*
- * compare_runs(a, b, out):
- * Returns 0, -EINVAL (a run without a complete iteration, or over SHIFT_MAX
- * of them) or -ENOMEM.
- */
+/* Returns 0, -EINVAL (a run without a complete iteration, or over SHIFT_MAX of
+ * them) or -ENOMEM. */
 int
 compare_runs(const struct run *a, const struct run *b, struct comparison *out);
 

@@ -1,7 +1,5 @@
-/*
- * criteria.h: what is computed of a run: which percentiles, which requests
- * count as slow, which expressions must hold.
- */
+/* criteria.h: what is computed of a run: which percentiles, which requests
+ * count as slow, which expressions must hold. */
 #ifndef TAILOR_LOADGEN_STATS_CRITERIA_H
 #define TAILOR_LOADGEN_STATS_CRITERIA_H
 

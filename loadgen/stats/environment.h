@@ -1,19 +1,14 @@
-/*
- * environment.h: what about the machine could disturb a run, by name.
+/* environment.h: what about the machine could disturb a run, by name.
  *
  * The verdict says which figures can be trusted.  These notes name what the
  * generator shared with others, and after a verdict that is not good what to
- * change; they do not affect the verdict.
- */
+ * change; they do not affect the verdict. */
 #ifndef TAILOR_LOADGEN_STATS_ENVIRONMENT_H
 #define TAILOR_LOADGEN_STATS_ENVIRONMENT_H
 
-#include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "loadgen/send/host.h"
-#include "loadgen/send/plan.h"
 #include "loadgen/stats/verdict.h"
 
 #define ENVIRONMENT_NOTES_MAX 9
@@ -24,23 +19,17 @@ struct environment {
 	char notes[ENVIRONMENT_NOTES_MAX][ENVIRONMENT_NOTE_MAX];
 };
 
-/*
- * environment_describe(e, h, sender, same_host, preempted):
- * Fill in the notes.
+/* Fill in the notes.
  *   h          the machine, as it was before the run
  *   sender     the sender's CPUs; empty: it was not pinned
  *   same_host  the server is on this machine
  *   preempted  how often the sender lost its CPU against its will, per
- *              iteration
- */
+ *              iteration */
 void environment_describe(struct environment *e, const struct host *h,
     const cpu_set_t *sender, bool same_host, double preempted);
 
-/*
- * environment_advise(e, plan, v, real_time):
- * Unless v is good, add what of the plan to change, by what was observed.
- *   real_time  the sender had real-time scheduling, or asked for it
- */
+/* Unless v is good, add what of the plan to change, by what was observed.
+ *   real_time  the sender had real-time scheduling, or asked for it */
 void environment_advise(struct environment *e, const struct plan *plan,
     const struct verdict *v, bool real_time);
 

@@ -1,5 +1,4 @@
-/*
- * expectation.h: the text of a --fail expression, parsed.
+/* expectation.h: the text of a --fail expression, parsed.
  *
  *   expression = [ scope "." ] [ series "." ] statistic op value
  *              | "errors" op ( count | percent "%" )
@@ -13,8 +12,7 @@
  * Without a scope a percentile or mean is the median over iterations, min and
  * max are the extreme of the whole run.  "worst" is the largest over the
  * iterations, "pooled" takes all requests as one sample.  The expression
- * states what must hold; it is evaluated in summary.h.
- */
+ * states what must hold; it is evaluated in summary.h. */
 #ifndef TAILOR_LOADGEN_STATS_EXPECTATION_H
 #define TAILOR_LOADGEN_STATS_EXPECTATION_H
 

@@ -1,6 +1,4 @@
-/*
- * findings.c: tens, seldom thousands; searched from the end.
- */
+/* findings.c: tens, seldom thousands; searched from the end. */
 #include "loadgen/stats/findings.h"
 
 #include <errno.h>

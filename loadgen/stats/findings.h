@@ -1,10 +1,8 @@
-/*
- * findings.h: what TaleChain said of slow requests.
+/* findings.h: what TaleChain said of slow requests.
  *
  * One finding for each request that was explained; grouped, they are the
  * table of causes.  Texts come from a server: bounded, and escaped where they
- * are written.
- */
+ * are written. */
 #ifndef TAILOR_LOADGEN_STATS_FINDINGS_H
 #define TAILOR_LOADGEN_STATS_FINDINGS_H
 
@@ -50,11 +48,8 @@ void findings_fini(struct findings *f);
 const struct finding *
 findings_of(const struct findings *f, unsigned iteration, uint32_t number);
 
-/*
- * findings_causes(f, out, max):
- * Group them by code, the most frequent first; at most max groups.
- * Returns how many, or -ENOMEM.
- */
+/* Group them by code, the most frequent first; at most max groups.  Returns how
+ * many, or -ENOMEM. */
 int findings_causes(const struct findings *f, struct cause *out, int max);
 
 #endif

@@ -1,9 +1,7 @@
-/*
- * percentiles.h: which percentiles a run reports.
+/* percentiles.h: which percentiles a run reports.
  *
  * A short list, ascending, without repetition; the two that the table shows
- * (50 and 99) are always in it.
- */
+ * (50 and 99) are always in it. */
 #ifndef TAILOR_LOADGEN_STATS_PERCENTILES_H
 #define TAILOR_LOADGEN_STATS_PERCENTILES_H
 
@@ -17,10 +15,8 @@ struct percentiles {
 	double at[PERCENTILES_MAX];
 };
 
-/*
- * Add one.  Returns 0, -EINVAL (not above 0 and below 100, or a fraction
- * below 10, whose key would be ambiguous) or -ENOSPC.
- */
+/* Add one.  Returns 0, -EINVAL (not above 0 and below 100, or a fraction below
+ * 10, whose key would be ambiguous) or -ENOSPC. */
 int percentiles_add(struct percentiles *p, double percent);
 
 /* Read "50,90,99.9", adding each.  Returns 0, -EINVAL or -ENOSPC. */

@@ -1,16 +1,13 @@
-/*
- * run.h: a finished run, read back from run.json and requests.ndjson.
+/* run.h: a finished run, read back from run.json and requests.ndjson.
  *
  * All pages and comparisons are made from these files, also right after the
  * run, so `report` and `compare` say the same later.  The files are not
  * trusted: every value is checked, texts are escaped where they are written,
- * and a file name is taken only if tailor-load could have written it.
- */
+ * and a file name is taken only if tailor-load could have written it. */
 #ifndef TAILOR_LOADGEN_STATS_RUN_H
 #define TAILOR_LOADGEN_STATS_RUN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "loadgen/stats/percentiles.h"
@@ -70,11 +67,8 @@ struct run {
 	struct run_median max;
 };
 
-/*
- * run_parse(r, text, length, why, why_size):
- * Read a run.json.  *text may be freed afterwards.
- * Returns 0, -EPROTO (it is none; why says in what way) or -ENOMEM.
- */
+/* Read a run.json.  *text may be freed afterwards.  Returns 0, -EPROTO (it is
+ * none; why says in what way) or -ENOMEM. */
 int run_parse(
     struct run *r, const char *text, size_t length, char *why, size_t why_size);
 
@@ -103,11 +97,8 @@ struct points {
 	size_t capacity;
 };
 
-/*
- * points_read(p, path, why, why_size):
- * Read a requests.ndjson.  Returns 0, -EPROTO (a line is none) or another
- * negative errno.
- */
+/* Read a requests.ndjson.  Returns 0, -EPROTO (a line is none) or another
+ * negative errno. */
 int points_read(struct points *p, const char *path, char *why, size_t why_size);
 void points_close(struct points *p);
 

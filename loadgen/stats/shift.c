@@ -31,10 +31,8 @@ normal_tail(double z)
 	return 0.5 * erfc(z / sqrt(2));
 }
 
-/*
- * The chance of a sum of at most w, if each of n ranks counts with chance one
- * half.  ways[s] becomes the share of the outcomes whose sum is s.
- */
+/* The chance of a sum of at most w, if each of n ranks counts with chance one
+ * half.  ways[s] becomes the share of the outcomes whose sum is s. */
 static void
 signed_rank_chances(size_t n, double *ways, size_t size)
 {
@@ -47,11 +45,9 @@ signed_rank_chances(size_t n, double *ways, size_t size)
 	}
 }
 
-/*
- * The same for the number of pairs (one of m values, one of n) in which the
- * first is smaller: the Gaussian binomial coefficients, factor by factor.
- * Low sums come from low sums only, so they stay exact.
- */
+/* The same for the number of pairs (one of m values, one of n) in which the
+ * first is smaller: the Gaussian binomial coefficients, factor by factor.  Low
+ * sums come from low sums only, so they stay exact. */
 static void
 rank_sum_chances(size_t m, size_t n, double *ways, size_t size)
 {

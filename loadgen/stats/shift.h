@@ -1,15 +1,12 @@
-/*
- * shift.h: how far apart two series of measurements are, without assuming
+/* shift.h: how far apart two series of measurements are, without assuming
  * anything about their distributions.
  *
  * Differences are of logarithms, so they are percentages: B / A - 1.  Paired
  * (iteration k of A and of B met the same schedule): Hodges-Lehmann estimate,
  * its interval and the p value from Wilcoxon's signed-rank distribution.
  * Unpaired: the same from Mann and Whitney's.  Distributions are exact up to
- * SHIFT_EXACT values, normal beyond.
- * Source: M. Hollander, D. Wolfe, E. Chicken, Nonparametric Statistical
- * Methods, 3rd ed., chapters 3 and 4.
- */
+ * SHIFT_EXACT values, normal beyond.  Source: M. Hollander, D. Wolfe, E.
+ * Chicken, Nonparametric Statistical Methods, 3rd ed., chapters 3 and 4. */
 #ifndef TAILOR_LOADGEN_STATS_SHIFT_H
 #define TAILOR_LOADGEN_STATS_SHIFT_H
 
@@ -30,11 +27,8 @@ struct shift {
 	int64_t difference_ns; /* median of B - A; unpaired: of medians */
 };
 
-/*
- * shift_paired(a_ns, b_ns, n, out):
- * Compare pairs.  All values > 0; 1 <= n <= SHIFT_MAX.
- * Returns 0 or -ENOMEM.  O(n^2 log n).
- */
+/* Compare pairs.  All values > 0; 1 <= n <= SHIFT_MAX.  Returns 0 or -ENOMEM.
+ * O(n^2 log n). */
 int shift_paired(
     const int64_t *a_ns, const int64_t *b_ns, size_t n, struct shift *out);
 

@@ -1,7 +1,5 @@
-/*
- * slow_list.c: insertion into a short sorted array; nearly every request is
- * refused by one comparison with the last entry.
- */
+/* slow_list.c: insertion into a short sorted array; nearly every request is
+ * refused by one comparison with the last entry. */
 #include "loadgen/stats/slow_list.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
-/*
- * slow_list.h: the K slowest of a stream of requests.
- */
+/* slow_list.h: the K slowest of a stream of requests. */
 #ifndef TAILOR_LOADGEN_STATS_SLOW_LIST_H
 #define TAILOR_LOADGEN_STATS_SLOW_LIST_H
 

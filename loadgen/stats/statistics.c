@@ -54,11 +54,9 @@ binomial_mass(size_t n, double q, size_t k)
 	return exp(ways + (double)k * log(q) + (double)(n - k) * log1p(-q));
 }
 
-/*
- * Of n samples B ~ Binomial(n, q) lie below the population's quantile, so
- * the r-th smallest lies above it with P(B <= r - 1), and
- * P(low-th <= quantile < high-th) = P(low <= B <= high - 1).
- */
+/* Of n samples B ~ Binomial(n, q) lie below the population's quantile, so the
+ * r-th smallest lies above it with P(B <= r - 1), and P(low-th <= quantile <
+ * high-th) = P(low <= B <= high - 1). */
 bool
 rank_interval(size_t n, double percent, double level, struct rank_interval *out)
 {

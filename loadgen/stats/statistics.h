@@ -1,12 +1,10 @@
-/*
- * statistics.h: exact statistics of raw samples.
+/* statistics.h: exact statistics of raw samples.
  *
  * One percentile rule everywhere: nearest rank, the ceil(q * n)-th smallest
  * of n, always a value that was measured.  Intervals are exact binomial
  * order-statistic intervals: they assume independent samples and nothing
  * about their distribution.  No interpolation, no buckets, no normal
- * approximation.  Allocates nothing.
- */
+ * approximation.  Allocates nothing. */
 #ifndef TAILOR_LOADGEN_STATS_STATISTICS_H
 #define TAILOR_LOADGEN_STATS_STATISTICS_H
 
@@ -17,11 +15,8 @@
 /* Sort n values upwards, in place. */
 void samples_sort(int64_t *values, size_t n);
 
-/*
- * quantile_rank(percent, n):
- * The nearest rank, 1 .. n, of a percentile: p99 of 1000 is 990, exactly,
- * whatever the binary form of 0.99 is.  0 < percent <= 100, n >= 1.
- */
+/* The nearest rank, 1 .. n, of a percentile: p99 of 1000 is 990, exactly,
+ * whatever the binary form of 0.99 is.  0 < percent <= 100, n >= 1. */
 size_t quantile_rank(double percent, size_t n);
 
 /* The percentile of n >= 1 sorted values. */
@@ -33,17 +28,14 @@ struct rank_interval {
 	double coverage; /* probability that low..high holds the percentile */
 };
 
-/*
- * rank_interval(n, percent, level, out):
- * The ranks between which a percentile of the population lies with at least
+/* The ranks between which a percentile of the population lies with at least
  * the given probability, at most (1 - level) / 2 outside on either side.
  *   n        samples, >= 1
  *   percent  0 < percent < 100
  *   level    0.95, say
  *   out      low is 0, or high n + 1, where the samples give no bound
  * Returns whether both bounds exist.  O(n).
- * Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., 7.1.
- */
+ * Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., 7.1. */
 bool rank_interval(
     size_t n, double percent, double level, struct rank_interval *out);
 

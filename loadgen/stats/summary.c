@@ -1,8 +1,6 @@
-/*
- * summary.c: from samples to one iteration's summary; see summary.h.
+/* summary.c: from samples to one iteration's summary; see summary.h.
  *
- * What is computed across iterations is in summary_run.c.
- */
+ * What is computed across iterations is in summary_run.c. */
 #include "loadgen/stats/summary.h"
 
 #include <errno.h>

@@ -1,29 +1,22 @@
-/*
- * summary.h: what the samples say, per iteration and for the whole run.
+/* summary.h: what the samples say, per iteration and for the whole run.
  *
- * The public interface of stats/, which judges: summaries of samples (summary.h), the
- * generator (verdict.h), causes (findings.h), and runs read back from their
- * files (run.h, compare.h).  It sends nothing and reads no clock.
- * experiment.c calls it; report/ prints what it says.
+ * The public interface of stats/, which judges: summaries of samples
+ * (summary.h), the generator (verdict.h), causes (findings.h), and runs read
+ * back from their files (run.h, compare.h).  It sends nothing and reads no
+ * clock.  experiment.c calls it; report/ prints what it says.
  *
- * Failed requests are counted by kind and are in no distribution: a failure
- * has no latency, nor a bound of one.  Distributions are exact, from sorted samples.  What is
- * compared across iterations is a statistic of each complete iteration (its
- * p99, say): the median of those and its order-statistic interval.  Pooled
- * figures take all requests as one sample; they are secondary, as requests
- * that meet the same stall are not independent.
+ * Failed requests are counted by kind and are in no distribution: a failure has
+ * no latency, nor a bound of one.  Distributions are exact, from sorted
+ * samples.  What is compared across iterations is a statistic of each complete
+ * iteration (its p99, say): the median of those and its order-statistic
+ * interval.  Pooled figures take all requests as one sample; they are
+ * secondary, as requests that meet the same stall are not independent.
  *
- * Keeps 64 bytes per successful request.  One thread.
- */
+ * Keeps 64 bytes per successful request.  One thread. */
 #ifndef TAILOR_LOADGEN_STATS_SUMMARY_H
 #define TAILOR_LOADGEN_STATS_SUMMARY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "loadgen/send/iteration.h"
-#include "loadgen/send/plan.h"
 #include "loadgen/stats/criteria.h"
 #include "loadgen/stats/slow_list.h"
 #include "loadgen/stats/statistics.h"
@@ -108,28 +101,20 @@ int summary_add(struct summary *s, struct iteration *it);
 /* All iterations are in: compute what is pooled.  Call once. */
 void summary_finish(struct summary *s);
 
-/*
- * The median over complete iterations of one statistic of one series;
- * percent is that of STATISTIC_PERCENTILE and must be one the run reports.
- */
+/* The median over complete iterations of one statistic of one series; percent
+ * is that of STATISTIC_PERCENTILE and must be one the run reports. */
 struct median summary_median(struct summary *s, enum expectation_series series,
     enum expectation_statistic statistic, double percent);
 
 /* The median over iterations of latency p99 minus the server's p99. */
 struct median summary_gap_at_p99(struct summary *s);
 
-/*
- * summary_p99_with_errors(s, out_ns):
- * The pooled latency p99 if every failed request counted as slower than any
- * other.  Returns false if it would lie among the failed.
- */
+/* The pooled latency p99 if every failed request counted as slower than any
+ * other.  Returns false if it would lie among the failed. */
 bool summary_p99_with_errors(const struct summary *s, int64_t *out_ns);
 
-/*
- * summary_actual(s, e, out):
- * The value an expectation is about, in the unit of its limit.
- * Returns false if it was not measured.
- */
+/* The value an expectation is about, in the unit of its limit.  Returns false
+ * if it was not measured. */
 bool
 summary_actual(struct summary *s, const struct expectation *e, double *out);
 

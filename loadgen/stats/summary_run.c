@@ -1,6 +1,4 @@
-/*
- * summary_run.c: statistics across iterations; see summary.h.
- */
+/* summary_run.c: statistics across iterations; see summary.h. */
 #include "loadgen/stats/summary.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
-/*
- * verdict.h: whether the reported figures can be trusted.
+/* verdict.h: whether the reported figures can be trusted.
  *
  * Not whether the machine is perfect: a late request spoils only the figures
  * that it moves.  Each reported latency percentile has the lag of its requests
@@ -19,13 +18,9 @@
  * requests that an interruption left unsent or without a response.
  *
  *   closed    a closed loop has no schedule to be late for; its latencies
- *             leave out what an independent user would have waited
- */
+ *             leave out what an independent user would have waited */
 #ifndef TAILOR_LOADGEN_STATS_VERDICT_H
 #define TAILOR_LOADGEN_STATS_VERDICT_H
-
-#include <stddef.h>
-#include <stdint.h>
 
 #include "loadgen/stats/summary.h"
 
@@ -80,17 +75,11 @@ enum trust trust_of(int64_t least_ns, int64_t reported_ns);
 /* "p99.9" or "max", in out. */
 const char *figure_name(double percent, char out[PERCENTILE_KEY_MAX]);
 
-/*
- * figure_format(f, out):
- * "p99.9 within 1.20ms - 1.50ms", of a figure that is not good; a median over
- * several iterations is called one.  Returns out.
- */
+/* "p99.9 within 1.20ms - 1.50ms", of a figure that is not good; a median over
+ * several iterations is called one.  Returns out. */
 const char *figure_format(const struct figure *f, char out[FIGURE_TEXT_MAX]);
 
-/*
- * verdict_find(v, percent):
- * The least trusted of the figures of one percentile, or NULL.
- */
+/* The least trusted of the figures of one percentile, or NULL. */
 const struct figure *verdict_find(const struct verdict *v, double percent);
 
 #endif

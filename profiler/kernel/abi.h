@@ -1,5 +1,4 @@
-/*
- * abi.h: what the BPF programs and their loader share.
+/* abi.h: what the BPF programs and their loader share.
  *
  * Four pieces of memory, each a map of its own:
  *
@@ -11,8 +10,7 @@
  *   tally      the programs write, we read: losses
  *
  * The events themselves are in channels (talechain.h), one for each CPU.
- * Both sides are built together, so there is no version here.
- */
+ * Both sides are built together, so there is no version here. */
 #ifndef TAILOR_PROFILER_KERNEL_ABI_H
 #define TAILOR_PROFILER_KERNEL_ABI_H
 
@@ -37,11 +35,9 @@
 
 #define KERNEL_STOLEN_NS 20000 /* less time stolen from a run is left out */
 
-/*
- * What the byte of a process holds: 0, or whose it is and how it is watched.
+/* What the byte of a process holds: 0, or whose it is and how it is watched.
  * It outlives the process, because events of it may be unread; the fork that
- * gives its number to another process sets it anew.
- */
+ * gives its number to another process sets it anew. */
 enum kernel_mark {
 	KERNEL_MARK_SELF = 1,
 	KERNEL_MARK_SERVER, /* of the first server; the others follow */
@@ -58,12 +54,10 @@ struct kernel_config {
 	uint32_t stacks;      /* of waits and computing */
 };
 
-/*
- * member lists the processes of each server, in any order: a place is taken
- * and given back by compare and exchange.  port has a bit for each watched TCP
+/* member lists the processes of each server, in any order: a place is taken and
+ * given back by compare and exchange.  port has a bit for each watched TCP
  * port.  The observer thread is not reported: it sleeps twenty thousand times a
- * second and would fill the stream with its own switches.
- */
+ * second and would fill the stream with its own switches. */
 struct kernel_watch {
 	uint32_t member[KERNEL_SERVERS][KERNEL_PROCESSES]; /* 0: free */
 	uint32_t ignored; /* our thread that sleeps too often to report */
@@ -71,11 +65,9 @@ struct kernel_watch {
 	uint64_t port[65536 / 64];
 };
 
-/*
- * While paused is not 0, the programs of tasks, segments and faults write
+/* While paused is not 0, the programs of tasks, segments and faults write
  * nothing (sampling.h).  What they stored about a task before resumed_ns may
- * have ended meanwhile, and is not used.
- */
+ * have ended meanwhile, and is not used. */
 struct kernel_gate {
 	uint64_t resumed_ns; /* when it was 0 again, CLOCK_MONOTONIC */
 	uint32_t paused;

@@ -1,5 +1,4 @@
-/*
- * emit.bpf.h: what all programs share: the channels, the watched processes, and
+/* emit.bpf.h: what all programs share: the channels, the watched processes, and
  * the state kept between two events.
  *
  * The memory itself is in memory.bpf.c.  Programs run with migration disabled
@@ -8,8 +7,7 @@
  * is completed after the ones that follow it.
  *
  * Cost: a task that is not watched pays the hook itself and the load of its
- * process's byte; an event costs about 80 ns.
- */
+ * process's byte; an event costs about 80 ns. */
 #ifndef TAILOR_PROFILER_KERNEL_EMIT_BPF_H
 #define TAILOR_PROFILER_KERNEL_EMIT_BPF_H
 
@@ -166,10 +164,8 @@ thread_get(__u32 tid)
 	return t;
 }
 
-/*
- * Write one event.  The busy mark and the publishing store are exchanges:
- * full barriers on every architecture, and 5 ns each on x86.
- */
+/* Write one event.  The busy mark and the publishing store are exchanges: full
+ * barriers on every architecture, and 5 ns each on x86. */
 static __always_inline void
 emit_at(__u64 ts, __u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
 {

@@ -1,5 +1,4 @@
-/*
- * fault.bpf.c: page faults of watched processes, from begin to end.
+/* fault.bpf.c: page faults of watched processes, from begin to end.
  *
  * The end of a fault has no tracepoint.  The kernel's software events for
  * small and major faults are counted there, and a program may run at each.
@@ -8,8 +7,7 @@
  *
  * The size of a fault is that of the largest block of pages that the thread was
  * given meanwhile: a huge page or single pages.  Sizes in between, large folios
- * and the kernel's own, cannot be attributed.
- */
+ * and the kernel's own, cannot be attributed. */
 #include "profiler/kernel/emit.bpf.h"
 
 static __always_inline int

@@ -1,12 +1,10 @@
-/*
- * irq.bpf.c: softirqs, interrupts and idling: what a CPU did between tasks.
+/* irq.bpf.c: softirqs, interrupts and idling: what a CPU did between tasks.
  *
  * A softirq is reported if it worked for a watched connection, delayed a
  * watched task, or took long; interrupts are only stored, for the context of a
  * wake-up.  Neither kind nests within itself on a CPU, so a mark set at the
  * beginning and cleared at the end is enough; the next one corrects it if a
- * call was missed.
- */
+ * call was missed. */
 #include "profiler/kernel/stack.bpf.h"
 
 #define IDLE_EXIT ((__u32)-1)

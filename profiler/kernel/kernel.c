@@ -2,16 +2,8 @@
 
 #include <assert.h>
 #include <bpf/bpf.h>
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/permission.h"
 #include "profiler/kernel/programs.h"
@@ -48,9 +40,7 @@ _Static_assert(KERNEL_SERVERS == PROFILER_SERVERS &&
 static int
 signals_off(struct profiler_signal_state *state, int err, const char *why)
 {
-	unsigned i;
-
-	for (i = 0; i < PROFILER_SIGNALS; i++)
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
 		signal_off(&state[i], "%s", why);
 	return err;
 }
@@ -60,9 +50,7 @@ static void
 signals_want(
     struct profiler_signal_state *state, const struct kernel_options *options)
 {
-	unsigned i;
-
-	for (i = 0; i < PROFILER_SIGNALS; i++)
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
 		state[i] = (struct profiler_signal_state){.on = true};
 	if (!options->syscalls)
 		signal_off(&state[PROFILER_SIGNAL_SYSCALL],
@@ -121,10 +109,9 @@ kernel_make_channels(struct kernel *k, const struct kernel_options *o)
 	    .bytes = bytes,
 	    .slot_log2 = o->slot_log2,
 	    .kind = TALECHAIN_KIND_KERNEL};
-	unsigned i;
 	int err;
 
-	for (i = 0; i < k->cpus; i++) {
+	for (unsigned i = 0; i < k->cpus; i++) {
 		place.offset = (off_t)(i * bytes);
 		snprintf(place.name, sizeof(place.name), "cpu%u", i);
 		err = channel_new_kernel(
@@ -147,10 +134,10 @@ kernel_attach_faults(struct kernel *k, struct bpf_program *program, bool major)
 	    .config = major ? PERF_COUNT_SW_PAGE_FAULTS_MAJ
 			    : PERF_COUNT_SW_PAGE_FAULTS_MIN,
 	    .sample_period = 1};
-	unsigned i, attached = 0;
+	unsigned attached = 0;
 	int fd, err = -ENODEV;
 
-	for (i = 0; i < k->cpus; i++) {
+	for (unsigned i = 0; i < k->cpus; i++) {
 		fd = (int)syscall(SYS_perf_event_open, &attr, -1, i, -1,
 		    PERF_FLAG_FD_CLOEXEC);
 		if (fd < 0) {
@@ -214,10 +201,10 @@ program_loaded(const struct kernel *k, unsigned i)
 static int
 kernel_attach(struct kernel *k, struct profiler_signal_state *state)
 {
-	unsigned i, on = 0;
+	unsigned on = 0;
 	int err;
 
-	for (i = 0; i < programs_count; i++) {
+	for (unsigned i = 0; i < programs_count; i++) {
 		if (!program_loaded(k, i))
 			continue;
 		err = kernel_attach_one(k, i);
@@ -226,7 +213,7 @@ kernel_attach(struct kernel *k, struct profiler_signal_state *state)
 			    "%s cannot be attached: %s", programs[i].name,
 			    strerror(-err));
 	}
-	for (i = 0; i < programs_count; i++) {
+	for (unsigned i = 0; i < programs_count; i++) {
 		if (state[programs[i].signal].on)
 			on++;
 		else
@@ -335,14 +322,13 @@ void
 kernel_free(struct kernel **kp)
 {
 	struct kernel *k = *kp;
-	unsigned i;
 
 	*kp = NULL;
 	if (k == NULL)
 		return;
-	for (i = 0; i < programs_count; i++)
+	for (unsigned i = 0; i < programs_count; i++)
 		kernel_detach(k, i);
-	for (i = 0; i < k->cpus; i++)
+	for (unsigned i = 0; i < k->cpus; i++)
 		channel_free(&k->channel[i]);
 	if (k->watch != NULL)
 		munmap(k->watch, sizeof(*k->watch));
@@ -376,9 +362,8 @@ static bool
 member_replace(struct kernel *k, unsigned server, uint32_t was, uint32_t is)
 {
 	uint32_t expected;
-	unsigned i;
 
-	for (i = 0; i < KERNEL_PROCESSES; i++) {
+	for (unsigned i = 0; i < KERNEL_PROCESSES; i++) {
 		expected = was;
 		/* Acquire, release: the programs do the same. */
 		if (__atomic_compare_exchange_n(&k->watch->member[server][i],
@@ -431,13 +416,13 @@ void
 kernel_unwatch(struct kernel *k, unsigned server)
 {
 	uint32_t pid;
-	unsigned i, left = 1;
+	unsigned left = 1;
 
 	assert(server < KERNEL_SERVERS);
 	/* Again while one of them forks: that takes a place seen before. */
 	while (left > 0) {
 		left = 0;
-		for (i = 0; i < KERNEL_PROCESSES; i++) {
+		for (unsigned i = 0; i < KERNEL_PROCESSES; i++) {
 			pid = __atomic_exchange_n(
 			    &k->watch->member[server][i], 0, __ATOMIC_ACQ_REL);
 			if (pid == 0)
@@ -465,11 +450,11 @@ kernel_is_alone(const struct kernel *k, unsigned server)
 unsigned
 kernel_members(struct kernel *k, unsigned server, pid_t out[KERNEL_PROCESSES])
 {
-	unsigned i, n = 0;
+	unsigned n = 0;
 	uint32_t pid;
 
 	assert(server < KERNEL_SERVERS);
-	for (i = 0; i < KERNEL_PROCESSES; i++) {
+	for (unsigned i = 0; i < KERNEL_PROCESSES; i++) {
 		pid = __atomic_load_n(
 		    &k->watch->member[server][i], __ATOMIC_RELAXED);
 		if (pid == 0)
@@ -555,9 +540,8 @@ kernel_count(struct kernel *k)
 	struct bpf_prog_info info;
 	uint64_t missed = 0;
 	uint32_t size;
-	unsigned i;
 
-	for (i = 0; i < programs_count; i++) {
+	for (unsigned i = 0; i < programs_count; i++) {
 		if (!program_loaded(k, i))
 			continue;
 		memset(&info, 0, sizeof(info));

@@ -1,5 +1,4 @@
-/*
- * kernel.h: events of the kernel, through BPF programs on tracepoints.
+/* kernel.h: events of the kernel, through BPF programs on tracepoints.
  *
  * The programs (*.bpf.c here) are compiled at build time into one object in
  * this program; at start it is fitted to the running kernel, verified and
@@ -16,18 +15,12 @@
  *
  * Costs about 0.2 s at start, 4 KiB + 64 B * slots for each CPU, 5 MiB and a
  * byte for each process number;
- * docs/signals.md says what it costs the machine.
- */
+ * docs/signals.md says what it costs the machine. */
 #ifndef TAILOR_PROFILER_KERNEL_KERNEL_H
 #define TAILOR_PROFILER_KERNEL_KERNEL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "profiler/channel.h"
 #include "profiler/kernel/abi.h"
-#include "profiler/profiler.h"
 
 struct kernel;
 
@@ -48,15 +41,12 @@ struct kernel_options {
 	uint32_t first_number; /* of its first channel */
 };
 
-/*
- * kernel_new(out, options, state):
- * Load and attach what this kernel supports, and watch this process.
+/* Load and attach what this kernel supports, and watch this process.
  *   state  PROFILER_SIGNALS of them; says for each whether it is on, or why
  *          not.  Filled in also on failure.
  * Returns 0 if any signal is on; else *out is NULL and a negative errno:
  * -EPERM not privileged, -ENOTSUP this kernel cannot, -ENOMEM, -EINVAL.
- * Blocks for some tenths of a second.  Any one thread.
- */
+ * Blocks for some tenths of a second.  Any one thread. */
 int kernel_new(struct kernel **out, const struct kernel_options *options,
     struct profiler_signal_state *state);
 
@@ -67,13 +57,10 @@ void kernel_free(struct kernel **kp);
 unsigned kernel_channels(const struct kernel *k);
 struct channel *kernel_channel(const struct kernel *k, unsigned i);
 
-/*
- * kernel_watch(k, server, pid, alone):
- * From now on a process is one of the server's, and so is what it forks from
+/* From now on a process is one of the server's, and so is what it forks from
  * then on, unless alone is set.  One that is a server's already stays that.
  * Returns 0, -ENOSPC (the server has KERNEL_PROCESSES) or -ERANGE (no such
- * number).  One thread at a time.
- */
+ * number).  One thread at a time. */
 int kernel_watch(struct kernel *k, unsigned server, pid_t pid, bool alone);
 
 /* Whether what a watched process forks is watched: that may be refused.  Any
@@ -91,12 +78,9 @@ void kernel_unwatch(struct kernel *k, unsigned server);
  * thread; no system call. */
 bool kernel_is_alone(const struct kernel *k, unsigned server);
 
-/*
- * kernel_members(k, server, out):
- * Its processes now, at most KERNEL_PROCESSES, in any order; those that have
+/* Its processes now, at most KERNEL_PROCESSES, in any order; those that have
  * ended unseen are taken out.  Returns how many.  Some microseconds; the same
- * thread.
- */
+ * thread. */
 unsigned
 kernel_members(struct kernel *k, unsigned server, pid_t out[KERNEL_PROCESSES]);
 
@@ -118,13 +102,10 @@ struct kernel_pause {
 	uint64_t most_per_s; /* events that are recorded without any */
 };
 
-/*
- * kernel_sample(k, now, out):
- * Pause the programs, or have them go on, by how much they write (sampling.h).
+/* Pause the programs, or have them go on, by how much they write (sampling.h).
  * Returns whether that changed: as a pause begins out is when it is to end, as
  * it ends when that was.  The observer; some loads once each
- * SAMPLING_PERIOD_NS.
- */
+ * SAMPLING_PERIOD_NS. */
 bool
 kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out);
 
@@ -145,11 +126,8 @@ struct kernel_losses {
 void kernel_count(struct kernel *k);
 void kernel_losses(const struct kernel *k, struct kernel_losses *out);
 
-/*
- * kernel_owner(owners, e):
- * The server of a kernel event: that of the task in its arguments or of the
- * task that ran, for segments that of the port.  -1: none.
- */
+/* The server of a kernel event: that of the task in its arguments or of the
+ * task that ran, for segments that of the port.  -1: none. */
 int kernel_owner(
     const struct kernel_owners *owners, const struct talechain_event *e);
 

@@ -1,8 +1,6 @@
-/*
- * memory.bpf.c: the memory that all programs share, and their license.
+/* memory.bpf.c: the memory that all programs share, and their license.
  *
- * Memory that the loader maps has a section, and so a map, of its own.
- */
+ * Memory that the loader maps has a section, and so a map, of its own. */
 #include "profiler/kernel/emit.bpf.h"
 #include "profiler/kernel/stack.bpf.h"
 

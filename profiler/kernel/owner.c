@@ -1,9 +1,7 @@
-/*
- * owner.c: which server a kernel event belongs to.
+/* owner.c: which server a kernel event belongs to.
  *
- * On the observer's path for every such event: the load of a byte or two, or some
- * comparisons.
- */
+ * On the observer's path for every such event: the load of a byte or two, or
+ * some comparisons. */
 #include "profiler/kernel/kernel.h"
 
 int
@@ -31,9 +29,7 @@ owner_of_either(const struct kernel_owners *o, uint32_t a, uint32_t b)
 static int
 owner_of_ports(const struct kernel_owners *o, uint64_t ports)
 {
-	unsigned i;
-
-	for (i = 0; i < KERNEL_SERVERS; i++) {
+	for (unsigned i = 0; i < KERNEL_SERVERS; i++) {
 		uint16_t port = __atomic_load_n(&o->port[i], __ATOMIC_RELAXED);
 
 		if (port != 0 && (port == (uint16_t)(ports >> 48) ||

@@ -1,10 +1,8 @@
-/*
- * privileges.c: drop the capabilities that serving does not need.
+/* privileges.c: drop the capabilities that serving does not need.
  *
  * Attaching needs CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN); serving does not.
  * Kept, if they were given: low ports, examining and ending another user's
- * servers, and scheduling.
- */
+ * servers, and scheduling. */
 #include <linux/capability.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,12 +1,10 @@
-/*
- * process.bpf.c: which processes are a server: what a watched one forks is
+/* process.bpf.c: which processes are a server: what a watched one forks is
  * watched from its first moment on, and until it has ended.
  *
  * The kernel reports a fork before the child can run, so nothing of it is
- * missed.  A process that ends gives back its place in the list; its byte stays,
- * because its last switch is still to come, until a fork gives its number to
- * another process.
- */
+ * missed.  A process that ends gives back its place in the list; its byte
+ * stays, because its last switch is still to come, until a fork gives its
+ * number to another process. */
 #include "profiler/kernel/emit.bpf.h"
 
 #define MEMBERS_MASK (KERNEL_SERVERS * KERNEL_PROCESSES - 1)
@@ -19,10 +17,9 @@ mark_server(__u8 mark)
 	return (__u32)(mark & KERNEL_MARK_WHOSE) - KERNEL_MARK_SERVER;
 }
 
-/*
- * Replace a process in a server's list, 0: a free place.  Whether it was there.
- * The mask changes nothing; it shows the verifier that the place is in the list.
- */
+/* Replace a process in a server's list, 0: a free place.  Whether it was there.
+ * The mask changes nothing; it shows the verifier that the place is in the
+ * list. */
 static __noinline int
 member_replace(__u32 server, __u32 was, __u32 is)
 {

@@ -1,19 +1,13 @@
-/*
- * programs.c: the table of programs; selecting and loading them.
+/* programs.c: the table of programs; selecting and loading them.
  *
  * An object loads as a whole or not at all, so what this kernel lacks must be
  * left out beforehand.  Most of it is visible in the kernel's type information:
  * a tracepoint is there as a type btf_trace_NAME.  If loading still fails, each
- * signal is tried alone and those that fail are left out.
- */
+ * signal is tried alone and those that fail are left out. */
 #include "profiler/kernel/programs.h"
 
 #include <bpf/btf.h>
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/embed.h"
 
@@ -24,11 +18,9 @@
 	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, false}
 /* clang-format on */
 
-/*
- * In the order of attaching.  What clears a mark comes before what sets it:
+/* In the order of attaching.  What clears a mark comes before what sets it:
  * else an interrupt in between would leave it set until the next one ends, and
- * a task that wakes another would be taken for that interrupt.
- */
+ * a task that wakes another would be taken for that interrupt. */
 const struct program programs[] = {
     ON("on_waking", "sched_waking", SCHEDULER),
     ON("on_wakeup", "sched_wakeup", SCHEDULER),
@@ -125,9 +117,9 @@ static int
 programs_judge(const struct btf *btf, struct kernel_config *config,
     bool *present, struct profiler_signal_state *state)
 {
-	unsigned i, arguments = 0;
+	unsigned arguments = 0;
 
-	for (i = 0; i < programs_count; i++) {
+	for (unsigned i = 0; i < programs_count; i++) {
 		const struct program *p = &programs[i];
 
 		present[i] = p->target == NULL ||
@@ -138,7 +130,7 @@ programs_judge(const struct btf *btf, struct kernel_config *config,
 	}
 	if (tracepoint_exists(btf, "sched_switch", &arguments))
 		config->state_given = arguments >= 4;
-	for (i = 0; i < PROFILER_SIGNALS; i++)
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
 		if (state[i].on)
 			return 0;
 	return -ENOTSUP;
@@ -212,7 +204,6 @@ static int
 object_load(struct bpf_object **out, const struct load_request *w)
 {
 	struct bpf_object *object;
-	unsigned i;
 	int err;
 
 	complaint[0] = '\0';
@@ -221,7 +212,7 @@ object_load(struct bpf_object **out, const struct load_request *w)
 	if (object == NULL)
 		return -errno;
 	err = object_fit(object, w->config, w->options, w->cpus);
-	for (i = 0; err == 0 && i < programs_count; i++) {
+	for (unsigned i = 0; err == 0 && i < programs_count; i++) {
 		const struct program *p = &programs[i];
 		struct bpf_program *program =
 		    bpf_object__find_program_by_name(object, p->name);
@@ -246,9 +237,9 @@ static void
 programs_try_each(struct load_request *w, struct profiler_signal_state *state)
 {
 	struct bpf_object *object = NULL;
-	int i, err;
+	int err;
 
-	for (i = 0; i < (int)PROFILER_SIGNALS; i++) {
+	for (int i = 0; i < (int)PROFILER_SIGNALS; i++) {
 		if (!state[i].on)
 			continue;
 		w->only = i;
@@ -275,14 +266,13 @@ programs_load(struct bpf_object **out, struct kernel_config *config,
 	    .state = state,
 	    .only = -1};
 	struct btf *btf;
-	unsigned i;
 	int err;
 
 	libbpf_set_print(on_library_message);
 	btf = btf__load_vmlinux_btf();
 	if (btf == NULL) {
 		err = -errno;
-		for (i = 0; i < PROFILER_SIGNALS; i++)
+		for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
 			signal_off(&state[i],
 			    "this kernel has no type information "
 			    "(CONFIG_DEBUG_INFO_BTF)");
@@ -296,7 +286,7 @@ programs_load(struct bpf_object **out, struct kernel_config *config,
 	if (err == 0 || err == -EPERM) /* EPERM concerns all of them */
 		return err;
 	programs_try_each(&w, state);
-	for (i = 0; i < PROFILER_SIGNALS; i++)
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
 		if (state[i].on)
 			return object_load(out, &w);
 	return err;

@@ -1,7 +1,5 @@
-/*
- * programs.h: which program gives which signal, and how they are loaded.
- * Private to this folder.
- */
+/* programs.h: which program gives which signal, and how they are loaded.
+ * Private to this folder. */
 #ifndef TAILOR_PROFILER_KERNEL_PROGRAMS_H
 #define TAILOR_PROFILER_KERNEL_PROGRAMS_H
 
@@ -33,11 +31,9 @@ extern const unsigned programs_count;
 void signal_off(struct profiler_signal_state *state, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/*
- * programs_load(out, config, options, cpus, state):
- * Open the object, fit it, load it.  Signals that cannot be loaded are switched
- * off in state and left out.  Returns 0, or a negative errno when none is left.
- */
+/* Open the object, fit it, load it.  Signals that cannot be loaded are switched
+ * off in state and left out.  Returns 0, or a negative errno when none is
+ * left. */
 int programs_load(struct bpf_object **out, struct kernel_config *config,
     const struct kernel_options *options, unsigned cpus,
     struct profiler_signal_state *state);

@@ -1,6 +1,4 @@
-/*
- * sampling.c: a bucket of events that is refilled with time.
- */
+/* sampling.c: a bucket of events that is refilled with time. */
 #include "profiler/kernel/sampling.h"
 
 void

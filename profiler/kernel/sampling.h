@@ -1,5 +1,4 @@
-/*
- * sampling.h: how many events the kernel's programs may write.
+/* sampling.h: how many events the kernel's programs may write.
  *
  * An event costs the thread that it is about some 0.3 us.  Up to
  * SAMPLING_EVENTS_PER_S, on the average of some seconds, all are written.
@@ -7,13 +6,9 @@
  * requests have all their events, or none, but for those at the ends of a
  * pause.
  *
- * Pure: values in, a decision out.  The observer.
- */
+ * Pure: values in, a decision out.  The observer. */
 #ifndef TAILOR_PROFILER_KERNEL_SAMPLING_H
 #define TAILOR_PROFILER_KERNEL_SAMPLING_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/instant.h"
 

@@ -1,10 +1,8 @@
-/*
- * sched.bpf.c: wake-ups, run queues.
+/* sched.bpf.c: wake-ups, run queues.
  *
  * sched_waking runs in the waker's context and gives WAKEUP.  sched_wakeup runs
  * where the woken task was queued, often on another CPU, in the context of an
- * unrelated task; it gives RUNNABLE, the beginning of the wait for a CPU.
- */
+ * unrelated task; it gives RUNNABLE, the beginning of the wait for a CPU. */
 #include "profiler/kernel/stack.bpf.h"
 
 /* The kernel's bits of a task's state, the same in all supported versions. */
@@ -26,10 +24,8 @@
 /* tid << 32 | time, in units of 2^20 ns.  One word, so it cannot tear. */
 static __u64 named[KERNEL_NAMES];
 
-/*
- * Emit a task's name, unless that was done in the last 100 ms and it has not
- * changed: threads set their names a little after they are first seen.
- */
+/* Emit a task's name, unless that was done in the last 100 ms and it has not
+ * changed: threads set their names a little after they are first seen. */
 static __noinline int
 name(struct task_struct *p, __u32 tid, __u32 pid)
 {
@@ -115,10 +111,8 @@ BPF_PROG(on_wakeup_new, struct task_struct *p)
 	return runnable(p, true);
 }
 
-/*
- * Whether the freezer of version 2 has a task; it seems to sleep.  A task that
- * waits for the child of its vfork is marked, too, but not interruptible.
- */
+/* Whether the freezer of version 2 has a task; it seems to sleep.  A task that
+ * waits for the child of its vfork is marked, too, but not interruptible. */
 static __always_inline bool
 is_frozen(struct task_struct *p, __u64 state)
 {
@@ -156,10 +150,8 @@ task_state(struct task_struct *p)
 	return BPF_CORE_READ(old, state);
 }
 
-/*
- * Whether the CPU quota of a task's cgroup is used up.  False where the kernel
- * has none, or keeps that elsewhere.
- */
+/* Whether the CPU quota of a task's cgroup is used up.  False where the kernel
+ * has none, or keeps that elsewhere. */
 static __always_inline bool
 is_throttled(struct task_struct *p)
 {
@@ -191,11 +183,9 @@ left(__u32 tid, enum talechain_off off, __u64 now, bool ready)
 		t->runnable_ns = ready ? now : 0;
 }
 
-/*
- * What the host has taken so far, ns, of the CPU that a task has or leaves.  0
+/* What the host has taken so far, ns, of the CPU that a task has or leaves.  0
  * where it is no virtual one, or the kernel does not account for that at each
- * switch.
- */
+ * switch. */
 static __always_inline __u64
 stolen_by_now(struct task_struct *p)
 {
@@ -227,12 +217,10 @@ steal(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
 	cpu->began_ns = now;
 }
 
-/*
- * The system call that a task sleeps in, its number plus 1; 0: it is in none
+/* The system call that a task sleeps in, its number plus 1; 0: it is in none
  * (as in a page fault), its program is of 32 bits and numbers them otherwise,
- * or this kernel does not let programs read that (before 5.15).  A thread
- * of the kernel's own within a process (io_uring) has no instruction pointer.
- */
+ * or this kernel does not let programs read that (before 5.15).  A thread of
+ * the kernel's own within a process (io_uring) has no instruction pointer. */
 static __always_inline __u64
 call_of(struct task_struct *p)
 {

@@ -1,13 +1,11 @@
-/*
- * stack.bpf.h: stacks of the threads that have a request: where they waited, or
+/* stack.bpf.h: stacks of the threads that have a request: where they waited, or
  * computed, for a millisecond.
  *
  * How long a wait will be is not known as it begins, and when it is over the
  * stack of the program can be read no more.  So it is taken as a thread goes to
  * sleep, and written if the sleep was long; the kernel's is then still there.
- * Both are bounded per CPU and second.  Frames are found by frame pointers: code
- * without them hides its callers.
- */
+ * Both are bounded per CPU and second.  Frames are found by frame pointers:
+ * code without them hides its callers. */
 #ifndef TAILOR_PROFILER_KERNEL_STACK_BPF_H
 #define TAILOR_PROFILER_KERNEL_STACK_BPF_H
 

@@ -1,14 +1,12 @@
-/*
- * syscall.bpf.c: system calls of watched processes.
+/* syscall.bpf.c: system calls of watched processes.
  *
- * Off unless configured (profiler.kernel=all): while these programs are attached,
- * every system call of every process takes the kernel's slow path, about 150
- * ns, to find that its process is not watched.
+ * Off unless configured (profiler.kernel=all): while these programs are
+ * attached, every system call of every process takes the kernel's slow path,
+ * about 150 ns, to find that its process is not watched.
  *
  * From Linux 6.13 on a task may be preempted inside these programs.  A
  * half-written event would then block the channel, so preemption is switched
- * off around it where the kernel allows that, from 6.10 on.
- */
+ * off around it where the kernel allows that, from 6.10 on. */
 #include "profiler/kernel/emit.bpf.h"
 
 extern void bpf_preempt_disable(void) __ksym __weak;

@@ -1,5 +1,4 @@
-/*
- * tcp.bpf.c: segments of watched connections, and the calls that send and
+/* tcp.bpf.c: segments of watched connections, and the calls that send and
  * receive on them.
  *
  * A connection is watched if its local port is one of ours, if its remote port
@@ -10,8 +9,7 @@
  * entries are harmless and the table drops the oldest.
  *
  * Sequence numbers, flags and windows are those of the headers; the window is
- * not scaled.
- */
+ * not scaled. */
 #include <bpf/bpf_endian.h>
 
 #include "profiler/kernel/emit.bpf.h"
@@ -281,11 +279,9 @@ BPF_PROG(on_retransmit, struct sock *sk, struct sk_buff *skb)
 	    bpf_get_socket_cookie(sk), ports(&sk->__sk_common));
 }
 
-/*
- * Give connections a cookie early, so their first segments carry one;
+/* Give connections a cookie early, so their first segments carry one;
  * net_dev_queue may not create any.  A connection made by a watched process has
- * no local port yet at its first event: it is noted once it has.
- */
+ * no local port yet at its first event: it is noted once it has. */
 SEC("tp_btf/inet_sock_set_state")
 int
 BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
@@ -302,11 +298,9 @@ BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 	return 0;
 }
 
-/*
- * Why bytes stayed in the socket; docs/signals.md has the order.  MSG_MORE is
+/* Why bytes stayed in the socket; docs/signals.md has the order.  MSG_MORE is
  * not visible here: it is concluded when nothing else could hold back a small
- * piece, with nothing in flight and an open window.
- */
+ * piece, with nothing in flight and an open window. */
 static __always_inline enum talechain_held
 held_reason(struct tcp_sock *tp, __u32 unsent)
 {

@@ -1,11 +1,9 @@
-/*
- * types.bpf.h: the fields of kernel structures that the programs read.
+/* types.bpf.h: the fields of kernel structures that the programs read.
  *
  * Only names and types matter: the loader finds the offset of each field in the
  * running kernel (CO-RE), so neither kernel headers nor the kernel's type
  * information are needed to build.  A field that some kernels name differently
- * has a structure of its own with ___ in its name.
- */
+ * has a structure of its own with ___ in its name. */
 #ifndef TAILOR_PROFILER_KERNEL_TYPES_BPF_H
 #define TAILOR_PROFILER_KERNEL_TYPES_BPF_H
 

@@ -1,9 +1,7 @@
-/*
- * cause_pause.c: what stops a whole server, and times without observation.
+/* cause_pause.c: what stops a whole server, and times without observation.
  *
  * A collection, a safepoint or the end of a process stops every thread, so
- * these claims win over what a thread's own events say.
- */
+ * these claims win over what a thread's own events say. */
 #include "talechain/explain/explainer.h"
 
 /* A JVM that prepares so many classes is busy with that. */
@@ -62,11 +60,9 @@ stop_cut(struct claim *c, const struct thread_interval *run, bool before)
 		c->end_ns = run->begin_ns;
 }
 
-/*
- * Whether another thread of the process did something else than to stop: a
+/* Whether another thread of the process did something else than to stop: a
  * signal that stops the process wakes those that sleep and stops them too.
- * *stopped counts threads that did stop.  c is cut to when all had.
- */
+ * *stopped counts threads that did stop.  c is cut to when all had. */
 static bool
 is_of_one_thread(const struct explainer *ex, const struct thread_interval *stop,
     const struct tale_thread *other, struct claim *c, unsigned *stopped)

@@ -1,13 +1,11 @@
-/*
- * cause_steal.c: time that the host of a virtual machine took.
+/* cause_steal.c: time that the host of a virtual machine took.
  *
  * The guest's scheduler sees a thread run while the host runs something else
  * on its CPU.  The kernel accounts for that (steal time), and the profiler
  * reports at each switch how much of the thread's run it was; not when within
  * the run.  Of a run that is only partly the request's, as much is claimed as
  * cannot lie in the other part.  It is drawn at the end of the run, and faults
- * and softirqs, whose time is known, stay what they are.
- */
+ * and softirqs, whose time is known, stay what they are. */
 #include "talechain/explain/explainer.h"
 
 /* A run, of which something was stolen; false: the event cannot be true. */

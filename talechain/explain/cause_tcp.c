@@ -1,5 +1,4 @@
-/*
- * cause_tcp.c: what TCP did with bytes it had been given.
+/* cause_tcp.c: what TCP did with bytes it had been given.
  *
  * The event of a send says how many bytes stayed in the socket and why; they
  * left with the first segment that covers them.  Between the two they waited

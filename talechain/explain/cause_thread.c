@@ -1,12 +1,9 @@
-/*
- * cause_thread.c: from what a thread did to why the request waited.
+/* cause_thread.c: from what a thread did to why the request waited.
  *
  * A thread that ran was at work; one that was ready waited for a CPU.  One that
  * slept until a thread of its process woke it waited for that thread.  Where
  * the sleep shows that it was for a lock (story_waits.c), the thread that gave
- * the lock up had it from the one that had woken it, and so on.
- */
-#include <string.h>
+ * the lock up had it from the one that had woken it, and so on. */
 
 #include "talechain/explain/explainer.h"
 
@@ -35,12 +32,10 @@ idle_before(const struct explainer *ex, int cpu, int64_t begin, int64_t end)
 	return found;
 }
 
-/*
- * Whether a sleep was for room in the socket, in the middle of the response:
+/* Whether a sleep was for room in the socket, in the middle of the response:
  * the receiver's ACKs end it, as they come in or as TCP's own timers (pacing,
  * ACKs held back on this machine) let them.  A thread's own timers run in
- * interrupts.
- */
+ * interrupts. */
 static bool
 is_full_socket(const struct walk *w, const struct thread_interval *p)
 {
@@ -232,10 +227,8 @@ claim_faults(
 	}
 }
 
-/*
- * A thread was runnable while its CPU idled.  The idle task takes no CPU from
- * another: something forbade the thread to run, which no event names.
- */
+/* A thread was runnable while its CPU idled.  The idle task takes no CPU from
+ * another: something forbade the thread to run, which no event names. */
 static void
 claim_kept_off(struct claim *c)
 {

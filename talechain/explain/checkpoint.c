@@ -1,11 +1,5 @@
-/*
- * checkpoint.c: following the stream's state, and finding it again.
- */
+/* checkpoint.c: following the stream's state, and finding it again. */
 #include "talechain/explain/checkpoint.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct tale_checkpoints {
 	struct timeline_reader *reader; /* borrowed */

@@ -1,5 +1,4 @@
-/*
- * checkpoint.h: what a slice must know of the stream before it begins.
+/* checkpoint.h: what a slice must know of the stream before it begins.
  *
  * A pause may have begun long before a request, a thread may have left its CPU,
  * the request's bytes may have lain in a socket.  Walking back for each tale
@@ -9,8 +8,7 @@
  * meanwhile is not known any more.
  *
  * Cost: one reading of each slot of the stream, over all tales together, but at
- * most TALE_LOOKBACK_SLOTS for one; 4.5 MiB.  Private to this room.
- */
+ * most TALE_LOOKBACK_SLOTS for one; 4.5 MiB.  Private to this room. */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_CHECKPOINT_H
 #define TAILOR_TALECHAIN_EXPLAIN_CHECKPOINT_H
 
@@ -85,12 +83,9 @@ stream_state_fetch(struct timeline_reader *reader, const struct stream_state *s,
 uint64_t stream_state_flow(
     const struct stream_state *s, uint16_t local, uint16_t remote);
 
-/*
- * checkpoints_find(c, reader, position, out):
- * What the slots before a position say; out->position is later if they have
+/* What the slots before a position say; out->position is later if they have
  * been overwritten.
- *   c  NULL: from TALE_LOOKBACK_SLOTS before
- */
+ *   c  NULL: from TALE_LOOKBACK_SLOTS before */
 void
 checkpoints_find(struct tale_checkpoints *c, struct timeline_reader *reader,
     uint64_t position, struct stream_state *out);

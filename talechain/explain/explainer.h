@@ -1,5 +1,4 @@
-/*
- * explainer.h: the inside of tale_explain(), shared by its parts.
+/* explainer.h: the inside of tale_explain(), shared by its parts.
  *
  *   tale -> chain (story_chain.c): where the request was, when
  *        -> threads (story_threads.c, story_waits.c): what each thread did
@@ -17,14 +16,9 @@
  * elsewhere.
  *
  * All times are ns since the tale's t0; NEVER: it did not happen or was not
- * seen.  Private to this room.
- */
+ * seen.  Private to this room. */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_EXPLAINER_H
 #define TAILOR_TALECHAIN_EXPLAIN_EXPLAINER_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "talechain/explain/story.h"
 #include "talechain/explain/tale_struct.h"
@@ -32,11 +26,9 @@
 #define NEVER (-(INT64_C(1) << 62))
 #define FAR (INT64_C(1) << 61) /* no moment lies further off */
 
-/*
- * Fault entry, exit and tracing overhead are not recorded by any event.  The
- * time between two faults closer than EDGE counts as fault; faults shorter
- * than SMALL, in a row, become one event.
- */
+/* Fault entry, exit and tracing overhead are not recorded by any event.  The
+ * time between two faults closer than EDGE counts as fault; faults shorter than
+ * SMALL, in a row, become one event. */
 #define TALE_FAULT_EDGE_NS (2 * NS_PER_US)
 #define TALE_FAULT_SMALL_NS (50 * NS_PER_US)
 
@@ -194,10 +186,8 @@ struct explainer {
 	bool failed; /* out of memory, once and for all */
 };
 
-/*
- * Make room for one more element in a growing array, or set *failed.
- * Returns the array.
- */
+/* Make room for one more element in a growing array, or set *failed.  Returns
+ * the array. */
 void *
 array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size);
 
@@ -220,11 +210,9 @@ moment_ordered(int64_t a, int64_t b)
 /* story_chain.c: find where the request was. */
 void story_chain_find(struct explainer *ex);
 
-/*
- * Widen a tale to what the kernel saw of its client's flow: from the first
+/* Widen a tale to what the kernel saw of its client's flow: from the first
  * segment to the one with the last byte, or to where a client on this machine
- * had read that, if it read the response in several pieces.
- */
+ * had read that, if it read the response in several pieces. */
 void story_chain_bounds(struct tale *t);
 
 /* story_threads.c */
@@ -251,23 +239,17 @@ struct walk {
 	int steps;
 };
 
-/*
- * threads_walk(ex, like, from_ns, to_ns):
- * Claim [from, to] by what a thread did, backwards from its end, following
+/* Claim [from, to] by what a thread did, backwards from its end, following
  * threads of its process that woke it if they had the request (story_walk.c).
- *   like  cause = that of running; attempt, tid, note, as in a claim
- */
+ *   like  cause = that of running; attempt, tid, note, as in a claim */
 void threads_walk(struct explainer *ex, const struct claim *like,
     int64_t from_ns, int64_t to_ns);
 /* cause_thread.c: claim [from, to] of an interval by what the thread did. */
 void cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns);
 
-/*
- * other_request(ex, attempt, tid, came_ns):
- * The request that a thread of an attempt's server was busy with when this one
- * came, or 0 if that is not known (story_other.c).
- */
+/* The request that a thread of an attempt's server was busy with when this one
+ * came, or 0 if that is not known (story_other.c). */
 uint64_t other_request(
     const struct explainer *ex, int attempt, uint32_t tid, int64_t came_ns);
 
@@ -303,26 +285,20 @@ void cause_losses(struct explainer *ex, enum claim_rank rank);
 void cause_tcp(struct explainer *ex, const struct claim *like, uint64_t cookie,
     const char *what);
 
-/*
- * cause_steal.c: of a thread's run, what the host took of its CPU.  run: the
- * claim of that run; no longer than the host's account grew meanwhile.
- */
+/* cause_steal.c: of a thread's run, what the host took of its CPU.  run: the
+ * claim of that run; no longer than the host's account grew meanwhile. */
 void cause_steal(struct explainer *ex, const struct claim *run);
 
 /* story_rates.c: which computing was slow, once all claims are made. */
 void cause_rates(struct explainer *ex);
-/*
- * The CPU time of an attempt's server over a period that a RATE event gives.
- * False: the event is none, or of another server.
- */
+/* The CPU time of an attempt's server over a period that a RATE event gives.
+ * False: the event is none, or of another server. */
 bool rate_cpu_of(const struct explainer *ex, const struct tale_entry *e,
     int attempt, int64_t *begin_ns, int64_t *end_ns, int64_t *cpu_ns);
-/*
- * story_check.c: what contradicts itself is not observed, whatever was claimed.
+/* story_check.c: what contradicts itself is not observed, whatever was claimed.
  * Once all claims are made: no two threads on a CPU at a time, no thread that
  * computes longer than its process's CPU clock went, no wait longer than
- * between its ends.
- */
+ * between its ends. */
 void check_claims(struct explainer *ex);
 /* The segments tile the request and the causes add up, or nothing is
  * explained. */
@@ -336,11 +312,9 @@ void tile_make(struct explainer *ex);
 /* How sure most of a cause's time is. */
 enum story_confidence
 tile_confidence(const struct explainer *ex, enum tale_cause cause);
-/*
- * The longest piece of a cause, of the threads that have most of it: a thread
+/* The longest piece of a cause, of the threads that have most of it: a thread
  * that took the CPU in thirty short pieces counts for more than one that took
- * it once.  NULL: none.  *segment: which it is.
- */
+ * it once.  NULL: none.  *segment: which it is. */
 const struct claim *tile_longest(
     const struct explainer *ex, enum tale_cause cause, size_t *segment);
 
@@ -404,12 +378,9 @@ thread_owner(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 char *
 thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 
-/*
- * wait_peer(ex, attempt, p):
- * The call that shows whom a thread of an attempt's server slept for: its own
+/* The call that shows whom a thread of an attempt's server slept for: its own
  * receipt on a connection that leads elsewhere, or the one it connected.  NULL:
- * that is not known (story_where.c).
- */
+ * that is not known (story_where.c). */
 const struct talechain_event *wait_peer(
     const struct explainer *ex, int attempt, const struct thread_interval *p);
 /* " in futex" for the wait of a claim, and " (3.0 ms of it)" if only that much of

@@ -1,5 +1,4 @@
-/*
- * pauses.c: from begin and end events to intervals.
+/* pauses.c: from begin and end events to intervals.
  *
  * Several sources may report one pause (the JVM's agent and the observer's
  * own hazard record), any of their events may have been lost, and a pause may
@@ -7,8 +6,7 @@
  * counted per source, overlapping reports of one kind on one server become
  * one interval, and an end alone stands for its stated length.
  *
- * What a pause did to the request is decided in cause_pause.c.
- */
+ * What a pause did to the request is decided in cause_pause.c. */
 #include "talechain/explain/tale_struct.h"
 
 #include <errno.h>
@@ -106,9 +104,7 @@ pause_begin(struct tale *t, struct open_pause *open, int server,
 static struct tale_pause *
 pause_last(struct tale *t, int server, enum hazard_kind kind)
 {
-	size_t i;
-
-	for (i = t->pauses; i > 0; i--)
+	for (size_t i = t->pauses; i > 0; i--)
 		if (t->pause[i - 1].server == server &&
 		    t->pause[i - 1].kind == kind)
 			return &t->pause[i - 1];
@@ -176,14 +172,13 @@ tale_pauses_find(struct tale *t)
 	struct instant last = t->end;
 	struct tale_mark m;
 	int attempt, server;
-	size_t i;
 
 	if (t->entries == 0)
 		return 0;
 	t->pause = calloc(t->entries, sizeof(*t->pause));
 	if (t->pause == NULL)
 		return -ENOMEM;
-	for (i = 0; i < t->entries; i++) {
+	for (size_t i = 0; i < t->entries; i++) {
 		e = &t->entry[i];
 		server = tale_event_server(&e->slot);
 		attempt = tale_attempt_of(t, server);
@@ -201,7 +196,7 @@ tale_pauses_find(struct tale *t)
 	}
 	if (instant_before(last, t->entry[t->entries - 1].at))
 		last = t->entry[t->entries - 1].at;
-	for (i = 0; i < (size_t)TALE_ATTEMPTS * HAZARD_KIND_COUNT; i++) {
+	for (size_t i = 0; i < (size_t)TALE_ATTEMPTS * HAZARD_KIND_COUNT; i++) {
 		o = &open[i / HAZARD_KIND_COUNT][i % HAZARD_KIND_COUNT];
 		if (o->pause != NULL && !o->pause->end_seen)
 			o->pause->end = last;

@@ -1,5 +1,4 @@
-/*
- * slice.c: cutting one request out of the timeline stream.
+/* slice.c: cutting one request out of the timeline stream.
  *
  * A request knows between which positions of the stream it lived.  Passes
  * from a little before to a little after copy what concerns it: events that
@@ -9,11 +8,7 @@
  *
  * Applications write some of these events, so their number is limited and
  * their stamps are only believed when they can be true.  Why things happened
- * is not decided here.
- */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+ * is not decided here. */
 
 #include "base/array.h"
 #include "talechain/events/events.h"
@@ -46,10 +41,10 @@ static void
 slice_thin(struct slicer *s)
 {
 	struct tale *t = s->tale;
-	size_t i, kept = 0;
+	size_t kept = 0;
 
 	s->bulk_least_ns = s->bulk_least_ns > 0 ? 2 * s->bulk_least_ns : 500;
-	for (i = 0; i < t->entries; i++) {
+	for (size_t i = 0; i < t->entries; i++) {
 		if (is_bulk(&t->entry[i].slot.event) &&
 		    tale_event_latency_ns(&t->entry[i].slot.event) <
 			s->bulk_least_ns) {
@@ -74,11 +69,9 @@ preempted(const struct talechain_event *e)
 		   : 0;
 }
 
-/*
- * Leave out preemptions shorter than before, or twice that: the thread then
+/* Leave out preemptions shorter than before, or twice that: the thread then
  * seems to have run on.  Only where the other thread did not take part, or its
- * intervals would be wrong.
- */
+ * intervals would be wrong. */
 static void
 slice_thin_switches(struct slicer *s)
 {
@@ -358,14 +351,12 @@ entry_compare(const void *va, const void *vb)
 static void
 request_copy(struct tale_request *out, const struct tale_request *in)
 {
-	int i;
-
 	*out = *in;
 	out->external_id[sizeof(out->external_id) - 1] = '\0';
 	out->method[sizeof(out->method) - 1] = '\0';
 	out->target[sizeof(out->target) - 1] = '\0';
 	out->flags[sizeof(out->flags) - 1] = '\0';
-	for (i = 0; i < TALE_ATTEMPTS; i++) {
+	for (int i = 0; i < TALE_ATTEMPTS; i++) {
 		struct tale_attempt *a = &out->attempt[i];
 
 		a->server_name[sizeof(a->server_name) - 1] = '\0';
@@ -404,10 +395,8 @@ slice_open_add(struct slicer *s)
 	return err;
 }
 
-/*
- * The first slot that may touch the window: one that was read when it began.
- * The stream is in the order of reading, but for the slots of one sweep.
- */
+/* The first slot that may touch the window: one that was read when it began.
+ * The stream is in the order of reading, but for the slots of one sweep. */
 static uint64_t
 slice_begin(struct slicer *s)
 {
@@ -481,10 +470,8 @@ slice_all(struct slicer *s)
 	return err;
 }
 
-/*
- * Once all is given to the kernel a slow client still has to read it: the rest
- * of its connection's events, as far as they are there.
- */
+/* Once all is given to the kernel a slow client still has to read it: the rest
+ * of its connection's events, as far as they are there. */
 static int
 slice_client(struct slicer *s)
 {

@@ -1,18 +1,15 @@
-/*
- * slice.h: the inside of slicing, shared by its passes.
+/* slice.h: the inside of slicing, shared by its passes.
  *
  * What was before the request's part of the stream is known from a checkpoint
  * (checkpoint.h).  Slicing reads that part up to three times.  Twice to
  * learn, if there are events of the kernel: the request's sockets, ports and
  * the threads that reported it (first), then the other ends of those sockets
  * and the threads that worked on them or were woken for them (second).  The
- * last pass takes what concerns any of these.  Private to this room.
- */
+ * last pass takes what concerns any of these.  Private to this room. */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_SLICE_H
 #define TAILOR_TALECHAIN_EXPLAIN_SLICE_H
 
 #include "talechain/explain/checkpoint.h"
-#include "talechain/explain/tale_struct.h"
 
 #define SLICE_SEQUENCES 64 /* remembered of each socket, to know its peer */
 #define SLICE_CALLERS 64   /* threads seen at possible peers */

@@ -1,13 +1,11 @@
-/*
- * slice_kernel.c: which of the kernel's events belong to a request.
+/* slice_kernel.c: which of the kernel's events belong to a request.
  *
  * The request's sockets are known by their cookies.  The other end of one, if
  * it is on this machine, has the same two ports the other way round and the
  * same sequence numbers (ports alone are not enough: another address may use
  * them).  Threads are Tailor's own, those that used one of the servers'
  * sockets, those that reported the request, and those of a server that woke
- * one of these, or that one of these woke, while it had the request.
- */
+ * one of these, or that one of these woke, while it had the request. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,9 +134,8 @@ learn_peer(struct slicer *s, const struct talechain_event *e)
 	uint16_t remote = (uint16_t)(e->arg[3] >> 32);
 	uint32_t sequence = tale_high(e->arg[1]);
 	bool came;
-	int i;
 
-	for (i = 0; i < TALE_SOCKETS; i += 2) {
+	for (int i = 0; i < TALE_SOCKETS; i += 2) {
 		k = &s->socket[i];
 		if (!k->seen || local != k->remote || remote != k->local ||
 		    e->arg[0] == t->cookie[i])
@@ -158,17 +155,14 @@ learn_peer(struct slicer *s, const struct talechain_event *e)
 	}
 }
 
-/*
- * Remember wake-ups within one process while the request lived.  The event of
- * a new thread's first run names the thread that made it.
- */
+/* Remember wake-ups within one process while the request lived.  The event of a
+ * new thread's first run names the thread that made it. */
 static void
 learn_wake(struct slicer *s, const struct talechain_event *e)
 {
 	struct slice_wake w = {
 	    e->tid, (uint32_t)e->arg[0], (uint32_t)e->arg[1]};
 	uint32_t pid = e->pid;
-	unsigned i;
 
 	if (e->type == TALECHAIN_SCHEDULE) {
 		pid = tale_high(e->arg[1]);
@@ -180,7 +174,7 @@ learn_wake(struct slicer *s, const struct talechain_event *e)
 	if (pid != w.pid || pid == 0 || e->ts < s->tale->t0.ns ||
 	    e->ts > s->tale->end.ns)
 		return;
-	for (i = 0; i < s->wakes; i++)
+	for (unsigned i = 0; i < s->wakes; i++)
 		if (s->wake[i].from == w.from && s->wake[i].to == w.to)
 			return;
 	if (s->wakes < SLICE_WAKES)
@@ -217,10 +211,10 @@ slice_learned(struct slicer *s)
 {
 	struct tale *t = s->tale;
 	const struct tale_thread *thread;
-	unsigned i, before;
+	unsigned before;
 	int attempt;
 
-	for (i = 0; i < s->callers; i++) {
+	for (unsigned i = 0; i < s->callers; i++) {
 		attempt = attempt_of_socket(s->caller[i].peer);
 		if (attempt >= 0 &&
 		    t->cookie[s->caller[i].peer] == s->caller[i].cookie)
@@ -229,7 +223,7 @@ slice_learned(struct slicer *s)
 	}
 	/* Threads that woke one that reads requests: they took part. */
 	before = t->threads;
-	for (i = 0; i < s->wakes; i++) {
+	for (unsigned i = 0; i < s->wakes; i++) {
 		thread = tale_thread_find(t, s->wake[i].to);
 		if (thread != NULL && thread < &t->thread[before])
 			learn_woken(t, thread, s->wake[i].from, s->wake[i].pid);
@@ -237,7 +231,7 @@ slice_learned(struct slicer *s)
 	/* Threads these woke took part, and threads those woke, and so on. */
 	do {
 		before = t->threads;
-		for (i = 0; i < s->wakes; i++)
+		for (unsigned i = 0; i < s->wakes; i++)
 			learn_woken(t, tale_thread_find(t, s->wake[i].from),
 			    s->wake[i].to, s->wake[i].pid);
 	} while (t->threads > before);
@@ -386,11 +380,9 @@ fault_follows(const struct tale_entry *last, const struct talechain_event *e)
 	       since_ns >= took_ns && since_ns < took_ns + TALE_FAULT_EDGE_NS;
 }
 
-/*
- * A page fault of one of our threads.  Memory that is touched for the first
+/* A page fault of one of our threads.  Memory that is touched for the first
  * time gives thousands in a row, with hardly anything between them; they become
- * one event.
- */
+ * one event. */
 static int
 take_fault(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -546,7 +538,6 @@ int
 tale_relearn(struct tale *t)
 {
 	struct slicer *s = calloc(1, sizeof(*s));
-	size_t i;
 
 	if (s == NULL)
 		return -ENOMEM;
@@ -555,9 +546,9 @@ tale_relearn(struct tale *t)
 	t->cookie[TALE_SOCKET_CLIENT] = t->request.cookie;
 	t->cookie[TALE_SOCKET_A] = t->request.attempt[0].cookie;
 	t->cookie[TALE_SOCKET_B] = t->request.attempt[1].cookie;
-	for (i = 0; i < t->entries; i++)
+	for (size_t i = 0; i < t->entries; i++)
 		slice_learn_first(s, &t->entry[i].slot);
-	for (i = 0; i < t->entries && s->kernel; i++)
+	for (size_t i = 0; i < t->entries && s->kernel; i++)
 		slice_learn_second(s, &t->entry[i].slot);
 	slice_learned(s);
 	free(s);

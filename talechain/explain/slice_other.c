@@ -1,11 +1,9 @@
-/*
- * slice_other.c: which other request a server's thread had.
+/* slice_other.c: which other request a server's thread had.
  *
  * A thread that reads a request too late had another one.  Tailor forwarded
  * that as well: the port from which the thread received leads to Tailor's
  * socket, and its last attempt before to the request.  The three events become
- * part of the tale.  Requests that did not come through Tailor have none.
- */
+ * part of the tale.  Requests that did not come through Tailor have none. */
 #include "talechain/explain/slice.h"
 
 /* The attempt at whose server's port a socket of an event is, or -1. */

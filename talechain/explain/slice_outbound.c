@@ -1,10 +1,8 @@
-/*
- * slice_outbound.c: what a request's threads asked of others.
+/* slice_outbound.c: what a request's threads asked of others.
  *
  * The calls of a server's threads on connections that do not lead to its own
  * port say whom they waited for.  Where the other end is Tailor's, Tailor's
- * receipt there and the request that it then began are part of the tale.
- */
+ * receipt there and the request that it then began are part of the tale. */
 #include "talechain/explain/slice.h"
 
 #define OUTBOUND_MAX 1000 /* calls in a tale */

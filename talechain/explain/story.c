@@ -1,12 +1,6 @@
-/*
- * story.c: from a tale to a story: the order of the steps (explainer.h), and
- * memory.
- */
+/* story.c: from a tale to a story: the order of the steps (explainer.h), and
+ * memory. */
 #include "talechain/explain/story.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "talechain/explain/explainer.h"
 
@@ -59,9 +53,9 @@ tale_cause_find(const char *code)
 enum tale_cause
 story_cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT])
 {
-	unsigned c, best = TALE_CAUSE_COUNT;
+	unsigned best = TALE_CAUSE_COUNT;
 
-	for (c = 0; c < TALE_CAUSE_COUNT; c++)
+	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
 		if (!done[c] && s->cause_ns[c] > 0 &&
 		    (best == TALE_CAUSE_COUNT ||
 			s->cause_ns[c] > s->cause_ns[best]))
@@ -151,7 +145,6 @@ static void
 story_event_lanes(struct explainer *ex)
 {
 	const struct tale *t = ex->t;
-	size_t i;
 
 	if (t->entries == 0)
 		return;
@@ -160,7 +153,7 @@ story_event_lanes(struct explainer *ex)
 		ex->failed = true;
 		return;
 	}
-	for (i = 0; i < t->entries; i++)
+	for (size_t i = 0; i < t->entries; i++)
 		ex->s->event_lane[i] = lane_of_event(ex, &t->entry[i]);
 }
 

@@ -1,27 +1,18 @@
-/*
- * story.h: what a tale means, ready to be drawn.
+/* story.h: what a tale means, ready to be drawn.
  *
  * This room owns the way from the stream to an explanation.  tale_slice()
  * (tale.h) cuts the events of one request out of the stream: a tale.
  * tale_explain() makes a story of them: lanes, stages, wake-ups, waits and one
  * sentence about where the time went.  Pure functions: no clock, no input or
  * output; any thread.  The analysis thread calls them; store/ keeps tales and
- * render/ draws stories.
- */
+ * render/ draws stories. */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_STORY_H
 #define TAILOR_TALECHAIN_EXPLAIN_STORY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "talechain/explain/tale.h"
-#include "talechain/timeline/timeline.h"
 
-/*
- * Why a piece of a request's time passed: symbol, code, label.  Codes are
- * stable: they are stored and searched for.
- */
+/* Why a piece of a request's time passed: symbol, code, label.  Codes are
+ * stable: they are stored and searched for. */
 #define TALE_CAUSES(X)                                                     \
 	X(UNKNOWN, "unknown", "not explained")                             \
 	X(CLIENT_SEND, "client_send", "client sending")                    \
@@ -153,11 +144,9 @@ struct story_arrow {
 
 #define STORY_PEER 56 /* "[2001:db8::1]:5432" */
 
-/*
- * A piece of the request's wall time.  Segments tile [0, total_ns]: the
- * first begins at 0, each begins where the one before ended, none is empty,
- * the last ends at total_ns.
- */
+/* A piece of the request's wall time.  Segments tile [0, total_ns]: the first
+ * begins at 0, each begins where the one before ended, none is empty, the last
+ * ends at total_ns. */
 struct story_segment {
 	int64_t begin_ns, end_ns;
 	enum tale_cause cause;
@@ -246,12 +235,9 @@ struct story {
 	unsigned *event_lane; /* owned; of each event of the tale, in order */
 };
 
-/*
- * tale_explain(out, t):
- * Find what a tale means.  The tale must outlive the story.  Returns 0 or
- * -ENOMEM.  Free with story_free.  Cost: about the number of events times
- * its logarithm; no clock, no input or output.
- */
+/* Find what a tale means.  The tale must outlive the story.  Returns 0 or
+ * -ENOMEM.  Free with story_free.  Cost: about the number of events times its
+ * logarithm; no clock, no input or output. */
 int tale_explain(struct story **out, const struct tale *t);
 void story_free(struct story **sp);
 
@@ -260,12 +246,9 @@ void story_request_name(struct story *s, unsigned i, const char *external_id,
     const char *method, const char *target);
 
 #define STORY_FRAME 80
-/*
- * story_frame(s, segment, n, out, kernel):
- * The name of the n-th frame, from the innermost, of the stack in which a piece
+/* The name of the n-th frame, from the innermost, of the stack in which a piece
  * waited; "?" if it has none; not inert.  *kernel: a function of the kernel.
- * False: it has no more.
- */
+ * False: it has no more. */
 bool story_frame(const struct story *s, size_t segment, unsigned n,
     char out[STORY_FRAME], bool *kernel);
 

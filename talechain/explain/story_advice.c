@@ -1,9 +1,7 @@
-/*
- * story_advice.c: what one could do about a cause; one table.
+/* story_advice.c: what one could do about a cause; one table.
  *
  * Two lines at most: what to change first, and what to try if that cannot be
- * changed.  Causes that call for nothing have none.
- */
+ * changed.  Causes that call for nothing have none. */
 #include <stdio.h>
 
 #include "talechain/explain/explainer.h"

@@ -1,15 +1,12 @@
-/*
- * story_bars.c: what of a story is drawn where.
+/* story_bars.c: what of a story is drawn where.
  *
  * Stages on the lanes of Tailor, the client and the servers, and in them the
  * pieces of the path, work or waits; pauses on the lanes of JVMs, threads on
  * those of CPUs; arrows for the request's bytes and for wake-ups.  All are
- * bounded: a picture of thousands of bars shows nothing.
- */
+ * bounded: a picture of thousands of bars shows nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/text.h"
@@ -70,9 +67,8 @@ draw_stages(struct explainer *ex)
 	const struct story_chain *c = &ex->chain;
 	unsigned proxy = lane_get(ex, STORY_LANE_PROXY, -1, 0);
 	int64_t given = NEVER;
-	int i;
 
-	for (i = TALE_ATTEMPTS - 1; i >= 0; i--)
+	for (int i = TALE_ATTEMPTS - 1; i >= 0; i--)
 		if (c->attempt[i].made)
 			given = c->attempt[i].written;
 	bar_stage(ex, proxy, c->first_byte, c->received, "read request");
@@ -128,9 +124,8 @@ draw_pauses(struct explainer *ex)
 	    [HAZARD_STOPPED] = TALE_CAUSE_STOPPED,
 	};
 	struct story_bar b = {.kind = STORY_BAR_DELAY, .cpu = -1};
-	size_t i;
 
-	for (i = 0; i < t->pauses && i < DELAYS_MAX; i++) {
+	for (size_t i = 0; i < t->pauses && i < DELAYS_MAX; i++) {
 		b.cause = cause[t->pause[i].kind];
 		b.lane = lane_get(ex, STORY_LANE_JVM, t->pause[i].server, 0);
 		b.begin_ns = instant_since(t->pause[i].begin, t->t0);
@@ -162,10 +157,8 @@ piece_kind(enum tale_cause cause)
 	return STORY_BAR_DELAY;
 }
 
-/*
- * Pauses and blind times have lanes on which they are drawn; bytes under way
- * are an arrow.
- */
+/* Pauses and blind times have lanes on which they are drawn; bytes under way
+ * are an arrow. */
 static bool
 piece_is_drawn(const struct story *s, size_t i)
 {
@@ -460,9 +453,9 @@ static const struct tale_entry *
 wake_followed(const struct tale *t, size_t wakeup)
 {
 	const struct talechain_event *v, *w = &t->entry[wakeup].slot.event;
-	size_t i, end = wakeup + 256;
+	size_t end = wakeup + 256;
 
-	for (i = wakeup + 1; i < t->entries && i < end; i++) {
+	for (size_t i = wakeup + 1; i < t->entries && i < end; i++) {
 		v = &t->entry[i].slot.event;
 		if (v->type == TALECHAIN_SCHEDULE &&
 		    tale_low(v->arg[0]) == w->arg[0])

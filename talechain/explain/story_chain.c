@@ -1,5 +1,4 @@
-/*
- * story_chain.c: where the request was at which moment.
+/* story_chain.c: where the request was at which moment.
  *
  * The moments come from four sources: the proxy's own record of the request,
  * the kernel's events of its flows, the client's stamps, the application's
@@ -10,16 +9,13 @@
  * the other end of the flow, if that is on this machine.
  *
  * A moment that contradicts the ones before it is left out.  Why the request
- * spent its time there is not decided here.
- */
+ * spent its time there is not decided here. */
 #include <string.h>
 
 #include "talechain/explain/explainer.h"
 
-/*
- * If Tailor returns from sending the response's end so much later than that
- * was sent, it had lost its CPU meanwhile.  The client did not wait for that.
- */
+/* If Tailor returns from sending the response's end so much later than that was
+ * sent, it had lost its CPU meanwhile.  The client did not wait for that. */
 #define AWAY_NS NS_PER_MS
 #define WRITTEN_LATE_NS NS_PER_MS
 
@@ -143,9 +139,9 @@ flow_acked(
     const struct explainer *ex, uint64_t cookie, const struct range *last)
 {
 	const struct tale_entry *e;
-	size_t i;
 
-	for (i = 0; cookie != 0 && last->set && i < ex->t->entries; i++) {
+	for (size_t i = 0; cookie != 0 && last->set && i < ex->t->entries;
+	     i++) {
 		e = &ex->t->entry[i];
 		if ((e->slot.event.type == TALECHAIN_TCP_ACK ||
 			e->slot.event.type == TALECHAIN_TCP_RECV) &&
@@ -201,11 +197,9 @@ chain_client(struct explainer *ex)
 	c->client_began = moment(ex, query_first(ex, &l), NULL);
 }
 
-/*
- * When the request's first bytes were given to the kernel: the call's stamp, or
+/* When the request's first bytes were given to the kernel: the call's stamp, or
  * their segment's, which is earlier.  Tailor's own comes after both, and later
- * by any time if it then loses its CPU.
- */
+ * by any time if it then loses its CPU. */
 static void
 chain_written(
     struct explainer *ex, struct story_attempt *a, struct event_query l)
@@ -288,9 +282,9 @@ chain_application(struct explainer *ex, int i)
 	int64_t *const when[] = {
 	    &a->app_receive, &a->app_start, &a->app_finish};
 	const struct tale_entry *e;
-	size_t k, n;
+	size_t k;
 
-	for (n = 0; n < t->entries; n++) {
+	for (size_t n = 0; n < t->entries; n++) {
 		e = &t->entry[n];
 		k = (size_t)e->slot.event.type - TALECHAIN_APP_RECEIVE;
 		if (k >= 3 || e->doubtful ||
@@ -398,13 +392,12 @@ static int
 chain_winner(const struct explainer *ex)
 {
 	const struct tale_attempt *r = ex->t->request.attempt;
-	int i;
 
-	for (i = 0; i < TALE_ATTEMPTS; i++)
+	for (int i = 0; i < TALE_ATTEMPTS; i++)
 		if (ex->chain.attempt[i].made &&
 		    strcmp(r[i].outcome, "won") == 0)
 			return i;
-	for (i = TALE_ATTEMPTS - 1; i >= 0; i--)
+	for (int i = TALE_ATTEMPTS - 1; i >= 0; i--)
 		if (ex->chain.attempt[i].made)
 			return i;
 	return -1;
@@ -416,7 +409,6 @@ story_chain_find(struct explainer *ex)
 	const struct tale_request *r = &ex->t->request;
 	const struct tale_client *client = &ex->t->client;
 	struct story_chain *c = &ex->chain;
-	size_t i;
 
 	*c = (struct story_chain){
 	    .scheduled = NEVER,
@@ -433,7 +425,7 @@ story_chain_find(struct explainer *ex)
 		c->client_sent = moment_at(ex, client->sent);
 		c->client_received = moment_at(ex, client->received);
 	}
-	for (i = 0; i < ex->t->entries; i++) {
+	for (size_t i = 0; i < ex->t->entries; i++) {
 		const struct talechain_event *v = &ex->t->entry[i].slot.event;
 
 		ex->kernel |= v->type == TALECHAIN_SCHEDULE;
@@ -441,7 +433,7 @@ story_chain_find(struct explainer *ex)
 			c->proxy_tid = v->tid;
 	}
 	chain_client(ex);
-	for (i = 0; i < TALE_ATTEMPTS; i++)
+	for (size_t i = 0; i < TALE_ATTEMPTS; i++)
 		attempt_find(ex, (int)i);
 	c->winner = chain_winner(ex);
 }

@@ -1,13 +1,10 @@
-/*
- * story_check.c: what cannot be true is not said.
+/* story_check.c: what cannot be true is not said.
  *
  * Events may be missing without any sign of it.  Then what the others seem to
  * say contradicts itself: two threads run on one CPU, a thread computes for
  * longer than its process's CPU clock went.  Such time counts as not observed,
  * and lowers what is explained.  Contradictions within the events of one thread
- * are found where its intervals are made (story_threads.c).
- */
-#include <assert.h>
+ * are found where its intervals are made (story_threads.c). */
 #include <stdlib.h>
 
 #include "base/array.h"

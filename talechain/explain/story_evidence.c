@@ -1,13 +1,9 @@
-/*
- * story_evidence.c: why the verdict says what it says, in a few lines.
+/* story_evidence.c: why the verdict says what it says, in a few lines.
  *
  * The largest piece and when it was; the whole length of a pause; number and
  * size of page faults; the application's own account; how much of the time is
- * covered.  Every number is one of an event.
- */
+ * covered.  Every number is one of an event. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "talechain/explain/explainer.h"

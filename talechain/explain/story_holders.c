@@ -1,10 +1,8 @@
-/*
- * story_holders.c: the threads that the request waited for, each on a lane.
+/* story_holders.c: the threads that the request waited for, each on a lane.
  *
  * A thread that held a lock, or woke the thread that slept, has a lane of what
  * it did in those waits, as far as the scheduler's events show it.  An arrow
- * leads from it to the thread that it woke.
- */
+ * leads from it to the thread that it woke. */
 #include <stdio.h>
 
 #include "talechain/explain/explainer.h"

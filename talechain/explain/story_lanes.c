@@ -1,12 +1,9 @@
-/*
- * story_lanes.c: the lanes of the picture, each made at its first use.
+/* story_lanes.c: the lanes of the picture, each made at its first use.
  *
  * A lane's number is the order of first use until lanes_sort(), once, at the
- * end, puts them into the order of the picture.
- */
+ * end, puts them into the order of the picture. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/text.h"
@@ -52,15 +49,14 @@ lane_get(
 {
 	struct story *s = ex->s;
 	struct story_lane *l;
-	size_t i;
 
-	for (i = 0; i < s->lanes; i++)
+	for (size_t i = 0; i < s->lanes; i++)
 		if (s->lane[i].kind == kind && s->lane[i].number == number &&
 		    s->lane[i].tid == tid)
 			return (unsigned)i;
 	/* Beyond what a page holds: a lane that is there, with less detail. */
 	if (s->lanes >= LANES_MAX) {
-		for (i = 0; i < s->lanes; i++)
+		for (size_t i = 0; i < s->lanes; i++)
 			if (s->lane[i].kind == kind &&
 			    (s->lane[i].number == number ||
 				kind == STORY_LANE_CPU))
@@ -83,11 +79,10 @@ static bool
 lane_takes_part(const struct explainer *ex, int attempt, uint32_t tid)
 {
 	const struct story_attempt *a = &ex->chain.attempt[attempt];
-	int i;
 
 	if (tid == 0)
 		return false;
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		if (a->app_tid[i] == tid)
 			return true;
 	return a->taker == tid || a->sender == tid ||
@@ -172,25 +167,24 @@ lanes_sort(struct explainer *ex)
 	struct lane_place place[LANES_MAX];
 	unsigned is[LANES_MAX];
 	struct story *s = ex->s;
-	size_t i;
 
-	for (i = 0; i < s->lanes; i++)
+	for (size_t i = 0; i < s->lanes; i++)
 		place[i] = (struct lane_place){s->lane[i], (unsigned)i};
 	qsort(place, s->lanes, sizeof(place[0]), lane_compare);
-	for (i = 0; i < s->lanes; i++) {
+	for (size_t i = 0; i < s->lanes; i++) {
 		s->lane[i] = place[i].lane;
 		is[place[i].was] = (unsigned)i;
 	}
-	for (i = 0; i < s->bars; i++)
+	for (size_t i = 0; i < s->bars; i++)
 		s->bar[i].lane = is[s->bar[i].lane];
-	for (i = 0; i < s->arrows; i++) {
+	for (size_t i = 0; i < s->arrows; i++) {
 		s->arrow[i].from_lane = is[s->arrow[i].from_lane];
 		s->arrow[i].to_lane = is[s->arrow[i].to_lane];
 	}
-	for (i = 0; i < s->curves; i++)
+	for (size_t i = 0; i < s->curves; i++)
 		s->series[i].lane = is[s->series[i].lane];
-	for (i = 0; i < s->segments; i++)
+	for (size_t i = 0; i < s->segments; i++)
 		s->segment[i].lane = is[s->segment[i].lane];
-	for (i = 0; s->event_lane != NULL && i < ex->t->entries; i++)
+	for (size_t i = 0; s->event_lane != NULL && i < ex->t->entries; i++)
 		s->event_lane[i] = is[s->event_lane[i]];
 }

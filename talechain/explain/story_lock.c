@@ -1,8 +1,5 @@
-/*
- * story_lock.c: a wait for another thread in words: for what, which threads had
- * it, and what these did meanwhile.
- */
-#include <inttypes.h>
+/* story_lock.c: a wait for another thread in words: for what, which threads had
+ * it, and what these did meanwhile. */
 
 #include "talechain/explain/explainer.h"
 

@@ -1,9 +1,8 @@
-/*
- * story_names.c: how servers and threads are called in sentences.
+/* story_names.c: how servers and threads are called in sentences.
  *
  * A thread has the name of its last THREAD event.  One that is of a server's
- * process is that server's, whatever it did: "a's compiler C2 CompilerThre[12]".
- */
+ * process is that server's, whatever it did: "a's compiler C2
+ * CompilerThre[12]". */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +19,8 @@
 #define NUMBER 12    /* characters of "[4194304]", with room */
 #define JAVA_ALIKE 7 /* characters of the kernel's name */
 
-/*
- * A Java thread's name from its parts, each the last one in the tale; false if
- * the first is not there.
- */
+/* A Java thread's name from its parts, each the last one in the tale; false if
+ * the first is not there. */
 static bool
 java_name(const struct explainer *ex, uint32_t tid, char out[JAVA_NAME])
 {
@@ -45,11 +42,9 @@ java_name(const struct explainer *ex, uint32_t tid, char out[JAVA_NAME])
 	return part > 0;
 }
 
-/*
- * The last name that an event gives a thread, "" if none does.  A Java name is
+/* The last name that an event gives a thread, "" if none does.  A Java name is
  * of the same thread if the kernel's begins like it: HotSpot cuts that at the
- * end, or leaves out its middle.
- */
+ * end, or leaves out its middle. */
 static void
 thread_text(const struct explainer *ex, uint32_t tid, char *out, size_t size)
 {

@@ -1,15 +1,12 @@
-/*
- * story_other.c: the other request that a server's thread had.
+/* story_other.c: the other request that a server's thread had.
  *
  * The thread received on another connection of its server before it took this
  * request, and had not responded there when this one came.  Tailor forwarded
  * the other one if that connection's other end is a socket of Tailor's; its
  * last attempt there says which it was.  A thread that serves all connections
- * may receive more of them after it took this request.
- */
+ * may receive more of them after it took this request. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "talechain/explain/explainer.h"
@@ -112,9 +109,8 @@ static int64_t
 worked_until(const struct explainer *ex, uint32_t tid, size_t got)
 {
 	const struct talechain_event *v;
-	size_t i;
 
-	for (i = got + 1; i < ex->t->entries; i++) {
+	for (size_t i = got + 1; i < ex->t->entries; i++) {
 		v = &ex->t->entry[i].slot.event;
 		if (v->tid != tid || ex->t->entry[i].doubtful)
 			continue;

@@ -1,5 +1,4 @@
-/*
- * story_path.c: the critical path, as legs that follow each other.
+/* story_path.c: the critical path, as legs that follow each other.
  *
  *	client -> network -> Tailor -> (its queue) -> the attempt whose response
  *	was used -> network -> the server's socket -> its threads -> network
@@ -9,8 +8,7 @@
  * ended, and makes claims for the time between.  A moment that was not recorded
  * ends no leg: its time belongs to the leg around it.  A leg of which only the
  * two ends are known is claimed as what it must be (bytes between two sockets
- * are in TCP), or as not explained if its ends leave that open.
- */
+ * are in TCP), or as not explained if its ends leave that open. */
 #include "talechain/explain/explainer.h"
 
 /* Reading a request in one piece takes no longer. */
@@ -35,10 +33,8 @@ path_add(struct explainer *ex, const struct claim *c)
 		ex->claim[ex->claims++] = cut;
 }
 
-/*
- * Go on to a moment: the leg from where the last one ended.  False if it is
- * empty or the moment is not known.  The leg is claimed as like says.
- */
+/* Go on to a moment: the leg from where the last one ended.  False if it is
+ * empty or the moment is not known.  The leg is claimed as like says. */
 static bool
 leg_to(struct explainer *ex, int64_t end, const struct claim *like)
 {
@@ -91,11 +87,9 @@ stage_at(enum tale_cause cause, int attempt, const char *note)
 	return c;
 }
 
-/*
- * Make a claim about a server's thread say that the thread is not watched, if
+/* Make a claim about a server's thread say that the thread is not watched, if
  * that is so: what it did is then in no event, so nothing follows from there
- * being none.
- */
+ * being none. */
 static void
 not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
 {
@@ -158,10 +152,9 @@ path_in(struct explainer *ex)
 	}
 }
 
-/*
- * A request waits in Tailor's queue for a server, whatever Tailor's thread does
- * meanwhile.  What kept that from taking it out at last is a cause of its own.
- */
+/* A request waits in Tailor's queue for a server, whatever Tailor's thread does
+ * meanwhile.  What kept that from taking it out at last is a cause of its
+ * own. */
 static void
 leg_queue(struct explainer *ex, int64_t end)
 {

@@ -1,5 +1,4 @@
-/*
- * story_rates.c: how fast a server and its CPUs went while the request was
+/* story_rates.c: how fast a server and its CPUs went while the request was
  * there: curves for the picture, and whether slowness explains computing.
  *
  * The observer's RATE events hold a signal's value in a period, and its usual
@@ -7,10 +6,7 @@
  * threads together had less than half of their usual instructions per cycle,
  * and by a slow clock where its CPU ran at less than half of its nominal
  * clock.  Without a usual value nothing is claimed.  A period is longer than
- * many pieces, and of all threads: the evidence says so.
- */
-#include <stdlib.h>
-#include <string.h>
+ * many pieces, and of all threads: the evidence says so. */
 
 #include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
@@ -136,10 +132,10 @@ claim_slow_clock(struct explainer *ex, const struct claim *work)
 {
 	const struct thread_interval *ran;
 	struct claim piece;
-	size_t i, count = 0;
+	size_t count = 0;
 
 	ran = threads_of(ex, work->tid, &count);
-	for (i = 0; ran != NULL && i < count; i++) {
+	for (size_t i = 0; ran != NULL && i < count; i++) {
 		piece = *work;
 		piece.cpu = ran[i].cpu;
 		if (piece.begin_ns < ran[i].begin_ns)
@@ -154,10 +150,10 @@ claim_slow_clock(struct explainer *ex, const struct claim *work)
 void
 cause_rates(struct explainer *ex)
 {
-	size_t i, claims = ex->claims;
+	size_t claims = ex->claims;
 	struct claim work;
 
-	for (i = 0; i < claims && !ex->failed; i++) {
+	for (size_t i = 0; i < claims && !ex->failed; i++) {
 		work = ex->claim[i];
 		if (work.cause != TALE_CAUSE_WORK || work.attempt < 0 ||
 		    (work.rank != RANK_APP && work.rank != RANK_THREAD))
@@ -177,9 +173,9 @@ period_lane(struct explainer *ex, const struct period *p, unsigned *lane)
 	enum story_lane_kind kind =
 	    p->server >= 0 ? STORY_LANE_SERVER : STORY_LANE_CPU;
 	int number = p->server >= 0 ? p->server : p->cpu;
-	size_t i, best = s->lanes;
+	size_t best = s->lanes;
 
-	for (i = 0; i < s->lanes; i++)
+	for (size_t i = 0; i < s->lanes; i++)
 		if (s->lane[i].kind == kind && s->lane[i].number == number &&
 		    (best == s->lanes || s->lane[i].tid < s->lane[best].tid))
 			best = i;
@@ -199,9 +195,8 @@ series_get(struct explainer *ex, uint64_t signal, unsigned lane)
 {
 	struct story *s = ex->s;
 	struct story_series *x;
-	size_t i;
 
-	for (i = 0; i < s->curves; i++)
+	for (size_t i = 0; i < s->curves; i++)
 		if (s->series[i].signal == signal && s->series[i].lane == lane)
 			return &s->series[i];
 	if (s->curves == STORY_SERIES_MAX)
@@ -251,9 +246,8 @@ series_find(struct explainer *ex)
 	struct story_series *x;
 	struct period p;
 	unsigned lane;
-	size_t i;
 
-	for (i = 0; i < ex->t->entries && !ex->failed; i++) {
+	for (size_t i = 0; i < ex->t->entries && !ex->failed; i++) {
 		if (!period_of(ex, &ex->t->entry[i], &p) || p.end_ns <= 0 ||
 		    p.begin_ns >= ex->s->total_ns ||
 		    !period_lane(ex, &p, &lane))

@@ -1,10 +1,8 @@
-/*
- * story_stack.c: the stacks of the threads that had the request, in names.
+/* story_stack.c: the stacks of the threads that had the request, in names.
  *
  * The stack of a wait comes right after the switch that ends it, those of
  * computing at the timer's interrupts.  Names were added as the tale was sliced
- * (talechain/symbols/): an address without one is "?".
- */
+ * (talechain/symbols/): an address without one is "?". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/*
- * story_threads.c: what the threads that took part did, from the scheduler's
+/* story_threads.c: what the threads that took part did, from the scheduler's
  * events.
  *
  * SCHEDULE events cut a thread's time into intervals: it runs, leaves the CPU
@@ -8,10 +7,8 @@
  * after its last event its state does not change.  That holds for watched
  * threads alone: of the others only switches to and from watched ones are
  * recorded, so they have no intervals.  Lost events are not considered here;
- * claims about losses win over those made from intervals.
- */
+ * claims about losses win over those made from intervals. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "talechain/explain/explainer.h"
@@ -32,10 +29,8 @@ struct track {
 	const struct tale_entry *wakeup; /* the last of it, or NULL */
 };
 
-/*
- * Whether an event is one that only a watched process has.  A switch between
- * two tasks is recorded if either is watched, and the idle task never is.
- */
+/* Whether an event is one that only a watched process has.  A switch between
+ * two tasks is recorded if either is watched, and the idle task never is. */
 static bool
 shows_watched(const struct tale_entry *e, uint32_t pid)
 {
@@ -62,9 +57,9 @@ watched_find(struct explainer *ex)
 {
 	const struct tale *t = ex->t;
 	const struct tale_thread *thread = t->thread;
-	unsigned i, k;
+	unsigned k;
 
-	for (i = 0; i < t->threads; i++) {
+	for (unsigned i = 0; i < t->threads; i++) {
 		for (k = 0; k < i && thread[k].pid != thread[i].pid; k++)
 			;
 		if (k < i) {
@@ -144,10 +139,8 @@ interval_waker(const struct explainer *ex, const struct track *k,
 	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }
 
-/*
- * The thread leaves a CPU, and how it came there was not recorded.  Until it was
- * woken it slept; what it did from then on is not known.
- */
+/* The thread leaves a CPU, and how it came there was not recorded.  Until it
+ * was woken it slept; what it did from then on is not known. */
 static void
 track_was_away(struct explainer *ex, const struct track *k)
 {
@@ -222,13 +215,11 @@ runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
 		}
 }
 
-/*
- * The thread that had a CPU most while another waited for it.  Switches between
+/* The thread that had a CPU most while another waited for it.  Switches between
  * two threads of others are not recorded: where one came and another left, each
  * is given half of the time between.  came: the thread that had it first, or
  * ANY: whichever left it first.  Returns 0 if that was the waiting thread or
- * the idle task.
- */
+ * the idle task. */
 static uint32_t
 ran_most(const struct explainer *ex, const struct thread_interval *wait,
     uint32_t came)
@@ -352,11 +343,9 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 		interval_add(ex, &rest);
 }
 
-/*
- * From here on its switches were not recorded for a while.  What it did until
+/* From here on its switches were not recorded for a while.  What it did until
  * then is known, and if it leaves its CPU afterwards, that it ran since the end
- * of the pause.
- */
+ * of the pause. */
 static void
 track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
@@ -423,10 +412,8 @@ interval_compare(const void *va, const void *vb)
 	return order ?: COMPARE(a->end_ns, b->end_ns);
 }
 
-/*
- * A tale holds so many switches: what a thread did after the last one is known
- * if none was left out.
- */
+/* A tale holds so many switches: what a thread did after the last one is known
+ * if none was left out. */
 static void
 switches_end(struct explainer *ex)
 {

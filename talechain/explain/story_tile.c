@@ -1,14 +1,11 @@
-/*
- * story_tile.c: claims become segments that tile the request's time.
+/* story_tile.c: claims become segments that tile the request's time.
  *
  * The ends of all claims cut [0, total] into cells.  Claims are gone through
  * from the strongest down, and each takes the cells within it that are still
  * free; a cell's "next free" pointer skips what is taken, so the whole costs
- * n log n.  Whatever the claims were, the result is a tiling.
- */
+ * n log n.  Whatever the claims were, the result is a tiling. */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "talechain/explain/explainer.h"
@@ -141,10 +138,8 @@ claim_same(const struct claim *a, const struct claim *b)
 	       a->peer == b->peer;
 }
 
-/*
- * A picture holds so many: pieces too short to be seen are joined to the one
- * before, the longest of those that must be is as short as can be.
- */
+/* A picture holds so many: pieces too short to be seen are joined to the one
+ * before, the longest of those that must be is as short as can be. */
 static void
 tile_join(struct explainer *ex)
 {
@@ -203,9 +198,8 @@ tile_segments(struct explainer *ex, const struct tiling *g)
 	struct story *s = ex->s;
 	struct story_segment *last;
 	const struct claim *c;
-	size_t i;
 
-	for (i = 0; i < g->cells; i++) {
+	for (size_t i = 0; i < g->cells; i++) {
 		c = g->owner[i] == NO_CLAIM ? &unclaimed
 					    : &ex->claim[g->owner[i]];
 		s->cause_ns[c->cause] += g->point[i + 1] - g->point[i];
@@ -282,9 +276,8 @@ static struct share *
 share_of(struct share *shares, unsigned *count, const struct claim *c)
 {
 	struct share *h;
-	unsigned i;
 
-	for (i = 0; i < *count; i++)
+	for (unsigned i = 0; i < *count; i++)
 		if (shares[i].tid == c->tid && shares[i].other == c->other &&
 		    shares[i].attempt == c->attempt)
 			return &shares[i];

@@ -1,16 +1,13 @@
-/*
- * story_verdict.c: the verdict in one or two sentences.
+/* story_verdict.c: the verdict in one or two sentences.
  *
  *	<share> of <total>: <thread> <waited|ran> <where> for <what>.
  *
  * The verdict names the cause with the largest share of the time, and the next
  * if it has over a fifth.  Where too little of the time is explained, it says
- * so and what is known: nothing is guessed.  Numbers are those of events.
- */
+ * so and what is known: nothing is guessed.  Numbers are those of events. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -1,5 +1,4 @@
-/*
- * story_waits.c: timed waits that a thread takes up again at once are one.
+/* story_waits.c: timed waits that a thread takes up again at once are one.
  *
  * Some locks are waited for with timeouts: the thread wakes, sees that the lock
  * is still taken, and sleeps again.  A Java monitor does so after 1, 8, 64, ...
@@ -8,9 +7,7 @@
  * they become one wait, for the lock.
  *
  * A single timeout of 5 ms may be a sleep before a wait.  Where threads of a
- * process end such waits for each other more than once, it is none.
- */
-#include <string.h>
+ * process end such waits for each other more than once, it is none. */
 
 #include "talechain/explain/explainer.h"
 
@@ -70,9 +67,8 @@ taken_up_again(const struct explainer *ex, size_t i)
 {
 	const struct thread_interval *p = ex->interval;
 	int64_t ran_ns = 0;
-	size_t k;
 
-	for (k = i + 1; k < ex->intervals && p[k].tid == p[i].tid; k++) {
+	for (size_t k = i + 1; k < ex->intervals && p[k].tid == p[i].tid; k++) {
 		if (p[k].begin_ns != p[k - 1].end_ns || p[k].doubt != NULL)
 			return 0;
 		if (p[k].state == THREAD_SLEEP)
@@ -198,10 +194,8 @@ wait_of(const struct explainer *ex, const struct chain *c)
 	return WAIT_LOCK;
 }
 
-/*
- * A short wait among those in turns, which no timeout ended; or a
- * timeout after which the lock was free.
- */
+/* A short wait among those in turns, which no timeout ended; or a timeout after
+ * which the lock was free. */
 static enum thread_wait
 wait_between(const struct explainer *ex, const struct thread_interval *p)
 {
@@ -221,10 +215,10 @@ waits_join(struct explainer *ex)
 	struct thread_interval *p = ex->interval;
 	enum thread_wait wait;
 	struct chain c;
-	size_t i, kept = 0;
+	size_t kept = 0;
 
 	switches_find(ex);
-	for (i = 0; i < ex->intervals; i++) {
+	for (size_t i = 0; i < ex->intervals; i++) {
 		c = chain_from(ex, i);
 		wait = wait_of(ex, &c);
 		if (wait == WAIT_OTHER) {

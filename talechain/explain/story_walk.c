@@ -1,5 +1,4 @@
-/*
- * story_walk.c: the way of a request through the threads of a server.
+/* story_walk.c: the way of a request through the threads of a server.
  *
  * The walk goes backwards from the moment the request left its last thread.
  * What a thread did is claimed (cause_thread.c).  Where it slept until a thread
@@ -14,13 +13,12 @@
  * thread that was idle when the request came, that the sleeper woke (or a
  * thread that it had woken so), and that then woke the sleeper.  A thread that
  * waited for its turn was not idle; one that was busy with other work is a
- * thread that was waited for.  A thread that hands work over and computes on has
- * the request until it sleeps: what the other waited for meanwhile, in parallel,
- * delayed nothing.
+ * thread that was waited for.  A thread that hands work over and computes on
+ * has the request until it sleeps: what the other waited for meanwhile, in
+ * parallel, delayed nothing.
  *
  * This is the critical path of task graphs; we differ in that the path leaves a
- * thread only if it comes back.
- */
+ * thread only if it comes back. */
 #include "talechain/explain/explainer.h"
 
 #define STEPS_MAX 20000 /* intervals a walk goes through */
@@ -67,10 +65,8 @@ idle_sleep(const struct walk *w, uint32_t tid, int64_t before)
 		   : NULL;
 }
 
-/*
- * Whether a thread got work from another: it was idle as the leg began, and was
- * woken then by that thread, or by one that had got work from it.
- */
+/* Whether a thread got work from another: it was idle as the leg began, and was
+ * woken then by that thread, or by one that had got work from it. */
 static bool
 got_work(const struct walk *w, uint32_t tid, uint32_t from, int64_t before)
 {
@@ -112,10 +108,8 @@ got_work_at(struct walk *w, uint32_t tid, uint32_t from, int64_t before)
 	return w->from_ns;
 }
 
-/*
- * When a thread first slept from a moment on: until then it worked on the
- * request itself, whatever it had given to others.
- */
+/* When a thread first slept from a moment on: until then it worked on the
+ * request itself, whatever it had given to others. */
 static int64_t
 first_sleep(
     const struct explainer *ex, uint32_t tid, int64_t from, int64_t before)
@@ -129,10 +123,8 @@ first_sleep(
 	return from;
 }
 
-/*
- * Whether the request was with the thread that ended a sleep; *since: from
- * when on.
- */
+/* Whether the request was with the thread that ended a sleep; *since: from when
+ * on. */
 static bool
 was_with_waker(struct walk *w, const struct thread_interval *p, int64_t *since)
 {

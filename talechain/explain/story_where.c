@@ -1,12 +1,11 @@
-/*
- * story_where.c: where a thread waited, not only for what: the system call that
+/* story_where.c: where a thread waited, not only for what: the system call that
  * it left its CPU in, and the other end of the connection that it waited for.
  *
  * Bytes that come wake a thread in a softirq.  If its next call on a socket is
  * a receipt, these came from there: certainly if it slept in that very call.
- * If it slept in one that waits for many (epoll_wait), the sentence says no more
- * than the order of events.  In connect() it waits for the end that it named.
- */
+ * If it slept in one that waits for many (epoll_wait), the sentence says no
+ * more than the order of events.  In connect() it waits for the end that it
+ * named. */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,11 +1,5 @@
-/*
- * tale.c: bounds and small queries of a tale and its events.
- */
+/* tale.c: bounds and small queries of a tale and its events. */
 #include "talechain/explain/tale_struct.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "talechain/events/events.h"
@@ -34,9 +28,7 @@ tale_attempt_pid(const struct tale *t, int attempt)
 int
 tale_attempt_of(const struct tale *t, int server)
 {
-	int i;
-
-	for (i = 0; server >= 0 && i < TALE_ATTEMPTS; i++)
+	for (int i = 0; server >= 0 && i < TALE_ATTEMPTS; i++)
 		if (t->request.attempt[i].server == server)
 			return i;
 	return -1;
@@ -84,9 +76,8 @@ tale_blinds_sum(struct tale *t)
 {
 	const struct tale_entry *e;
 	int64_t blind_ns;
-	size_t i;
 
-	for (i = 0; i < t->entries; i++) {
+	for (size_t i = 0; i < t->entries; i++) {
 		e = &t->entry[i];
 		if (e->slot.event.type != TALECHAIN_META_BLIND)
 			continue;
@@ -111,14 +102,14 @@ tale_bounds_set(struct tale *t)
 	const struct tale_request *r = &t->request;
 	const struct tale_client *c = &t->client;
 	struct instant sent;
-	int i;
 
 	t->t0 = instant_is_set(r->first_byte) ? r->first_byte : r->received;
 	t->end = t->t0;
 	later(&t->end, r->received);
 	later(&t->end, r->committed);
 	later(&t->end, r->finished);
-	for (i = 0; !instant_is_set(r->finished) && i < TALE_ATTEMPTS; i++) {
+	for (int i = 0; !instant_is_set(r->finished) && i < TALE_ATTEMPTS;
+	     i++) {
 		later(&t->end, r->attempt[i].written);
 		later(&t->end, r->attempt[i].first_byte);
 		later(&t->end, r->attempt[i].complete);

@@ -1,18 +1,11 @@
-/*
- * tale.h: a tale: the events of one request, taken out of the stream.
+/* tale.h: a tale: the events of one request, taken out of the stream.
  *
  * A request remembers the stream positions between which it lived; slicing
  * finds its events there, and those of the servers, sockets and threads that
- * it met.  Pure functions over values: no sockets, no clock.
- */
+ * it met.  Pure functions over values: no sockets, no clock. */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_TALE_H
 #define TAILOR_TALECHAIN_EXPLAIN_TALE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "talechain/timeline/timeline.h"
 
 /* Everything about one request that the proxy's table knows. */
@@ -53,14 +46,12 @@ struct tale_client {
 	bool same_host; /* boot ids equal: clocks are one */
 };
 
-/*
- * A request's events in order of time.  Holds what happened to the request
+/* A request's events in order of time.  Holds what happened to the request
  * itself and what happened meanwhile to the servers that worked on it.
  *
  * An event's own stamp comes from its writer.  One that cannot be true (after
  * it was read, or a minute before) is shown as such, and sorted by the moment
- * the observer read it.
- */
+ * the observer read it. */
 struct tale;		 /* opaque */
 struct tale_checkpoints; /* opaque */
 
@@ -111,15 +102,11 @@ size_t tale_checkpoints_bytes(void); /* of memory */
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
 struct instant tale_begun(const struct tale *t); /* what the timeline shows */
-/*
- * Whether the observer had read the proxy's last event of a finished request;
- * if not, it was late, and slicing again a little later finds more.
- */
+/* Whether the observer had read the proxy's last event of a finished request;
+ * if not, it was late, and slicing again a little later finds more. */
 bool tale_whole(const struct tale *t);
-/*
- * Whether the client had read the response, as far as events show that: if not,
- * slicing again later finds more.
- */
+/* Whether the client had read the response, as far as events show that: if not,
+ * slicing again later finds more. */
 bool tale_read(const struct tale *t);
 
 #endif

@@ -1,18 +1,11 @@
-/*
- * tale_struct.h: the inside of a tale, shared by slicing, pauses, renderings
+/* tale_struct.h: the inside of a tale, shared by slicing, pauses, renderings
  * and the store.
  *
  * A tale is filled once, by tale_slice() or tale_unpack(), and then only
- * read.  Private to talechain/.
- */
+ * read.  Private to talechain/. */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_TALE_STRUCT_H
 #define TAILOR_TALECHAIN_EXPLAIN_TALE_STRUCT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "talechain/events/hazard.h"
 #include "talechain/explain/tale.h"
 
@@ -123,16 +116,12 @@ int tale_event_server(const struct timeline_slot *slot);
 /* An event's latency_ns argument if it has one and it can be true, or 0. */
 int64_t tale_event_latency_ns(const struct talechain_event *e);
 
-/*
- * Decide where the timeline begins and ends: the client's own stamps if its
- * clock is ours and they enclose what we saw, else what the proxy saw.
- */
+/* Decide where the timeline begins and ends: the client's own stamps if its
+ * clock is ours and they enclose what we saw, else what the proxy saw. */
 void tale_bounds_set(struct tale *t);
 
-/*
- * Find the sockets and threads of a tale that was not sliced but stored, from
- * its events, and widen its bounds as slicing does.  0 or -ENOMEM.
- */
+/* Find the sockets and threads of a tale that was not sliced but stored, from
+ * its events, and widen its bounds as slicing does.  0 or -ENOMEM. */
 int tale_relearn(struct tale *t);
 
 /* Add up the blind intervals within the request. */

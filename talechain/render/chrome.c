@@ -1,5 +1,4 @@
-/*
- * chrome.c: a story as Chrome trace events, for Perfetto and its kin.
+/* chrome.c: a story as Chrome trace events, for Perfetto and its kin.
  *
  * Every bar is a slice (ph X) on a track.  Slices of a track must hold each
  * other or be apart; one that does neither goes to a further track of its
@@ -10,15 +9,11 @@
  *
  * Process 1 is the client, 2 the CPUs, 3 the request with everything else.
  * Times are microseconds with three decimals since the story's beginning, so
- * that a double holds them exactly.
- */
+ * that a double holds them exactly. */
 #include "talechain/render/render.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "talechain/explain/tale_struct.h"
 #include "talechain/render/chrome_tracks.h"

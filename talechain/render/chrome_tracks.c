@@ -1,16 +1,10 @@
-/*
- * chrome_tracks.c: bars become slices, arrows become hops of flows.
+/* chrome_tracks.c: bars become slices, arrows become hops of flows.
  *
  * A flow's hops must be later the further they are along it; an arrow that
  * does not go forward in time once its ends lie inside slices is left out.
  * Arrows of the request's bytes of which one begins on the lane where another
- * ended, and later, are hops of one flow; each wake-up is a flow of its own.
- */
+ * ended, and later, are hops of one flow; each wake-up is a flow of its own. */
 #include "talechain/render/chrome_tracks.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 
@@ -204,10 +198,8 @@ tracks_fill(struct chrome *c)
 	return 0;
 }
 
-/*
- * Threads get their numbers, and so their order in a viewer: the request and
- * where its time went first, then the lanes in the story's order.
- */
+/* Threads get their numbers, and so their order in a viewer: the request and
+ * where its time went first, then the lanes in the story's order. */
 static void
 tracks_number(struct chrome *c)
 {
@@ -240,10 +232,8 @@ slice_at(const struct chrome *c, unsigned lane, int64_t ns)
 	return best;
 }
 
-/*
- * One end of an arrow: which slice, and when, strictly inside it.  Moved
- * inside, it may have come into a slice that the first one holds.
- */
+/* One end of an arrow: which slice, and when, strictly inside it.  Moved
+ * inside, it may have come into a slice that the first one holds. */
 static bool
 hop_place(
     const struct chrome *c, unsigned lane, int64_t ns, struct chrome_hop *h)

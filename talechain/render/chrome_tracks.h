@@ -1,16 +1,10 @@
-/*
- * chrome_tracks.h: a story as tracks, slices and hops of flows.  Private.
+/* chrome_tracks.h: a story as tracks, slices and hops of flows.  Private.
  *
  * They meet what a trace viewer demands: slices of a track are apart or hold
  * each other, slices and hops are in order of time, and every hop lies strictly
- * inside the innermost slice of its track at its moment.
- */
+ * inside the innermost slice of its track at its moment. */
 #ifndef TAILOR_TALECHAIN_RENDER_CHROME_TRACKS_H
 #define TAILOR_TALECHAIN_RENDER_CHROME_TRACKS_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "talechain/explain/story.h"
 

@@ -1,5 +1,4 @@
-/*
- * drawing.h: the parts of a picture as SVG elements.  Private.
+/* drawing.h: the parts of a picture as SVG elements.  Private.
  *
  * Elements carry classes, which page/picture.css styles, and data- attributes,
  * which the page's script reads: it moves the elements that are there and makes
@@ -8,8 +7,7 @@
  *   .bar      data-b data-e data-l data-n, data-y upper edge, data-i index
  *   .curve .point data-b data-e
  *   .label    data-i, of its bar       .arrow  data-b data-e data-y1 data-y2
- * and the svg element has data-total, data-left, data-right.
- */
+ * and the svg element has data-total, data-left, data-right. */
 #ifndef TAILOR_TALECHAIN_RENDER_DRAWING_H
 #define TAILOR_TALECHAIN_RENDER_DRAWING_H
 

@@ -1,9 +1,7 @@
-/*
- * drawing_budget.c: where the time went: the pieces of a story's time side by
+/* drawing_budget.c: where the time went: the pieces of a story's time side by
  * side, and under them what they add up to.
  *
- * Pieces are to scale but for two pixels that each gets in any case.
- */
+ * Pieces are to scale but for two pixels that each gets in any case. */
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
@@ -120,11 +118,9 @@ sum_largest(const int64_t sum_ns[TALE_CAUSE_COUNT])
 	return (enum tale_cause)best;
 }
 
-/*
- * The pieces to draw; the caller frees them.  Where there are more than fit,
+/* The pieces to draw; the caller frees them.  Where there are more than fit,
  * short neighbours become one piece of what most of it is; sums below and the
- * tables have them all.
- */
+ * tables have them all. */
 static struct story_segment *
 pieces_merge(const struct story *s, size_t *count)
 {

@@ -1,11 +1,9 @@
-/*
- * drawing_curves.c: how fast things went, as strips under the lanes.
+/* drawing_curves.c: how fast things went, as strips under the lanes.
  *
  * A strip is as high as the largest of its values; a period is a step of it,
  * and where nothing is known there is none.  A dashed line is what is usual.
  * The steps carry their times, so that the page's script can move them, and a
- * title with their value; the strip as a whole has an ARIA label.
- */
+ * title with their value; the strip as a whole has an ARIA label. */
 #include "talechain/render/drawing.h"
 
 #include <stdio.h>

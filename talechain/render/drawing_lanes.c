@@ -1,8 +1,6 @@
-/*
- * drawing_lanes.c: what lies on the lanes of a picture: bars, arrows, and the
- * bars' labels, which stand in the bar, else right or left of it where
- * nothing else is, else nowhere: the title always has the whole of it.
- */
+/* drawing_lanes.c: what lies on the lanes of a picture: bars, arrows, and the
+ * bars' labels, which stand in the bar, else right or left of it where nothing
+ * else is, else nowhere: the title always has the whole of it. */
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
@@ -139,12 +137,10 @@ arrow_turns(double right, double down)
 	       (right <= ARROW_SHORT || right > 2 * fabs(down));
 }
 
-/*
- * The line of an arrow, and its head at *x, *y pointing along *dx, *dy.
+/* The line of an arrow, and its head at *x, *y pointing along *dx, *dy.
  *   on the same lane: in a bow above it
  *   around a corner:  down (or up) and then to the right, into the bar
- *   otherwise:        upright at both ends, swung between them
- */
+ *   otherwise:        upright at both ends, swung between them */
 static void
 arrow_line(const struct picture *p, const struct story_arrow *a, double y1,
     double y2, char line[ARROW_LINE], struct tip *tip)
@@ -283,10 +279,8 @@ struct room {
 	double gap;	    /* that an arrow to it needs */
 };
 
-/*
- * An arrow that ends at no bar is in the way of labels in the first row: what
- * it covers is between *from and *to.
- */
+/* An arrow that ends at no bar is in the way of labels in the first row: what
+ * it covers is between *from and *to. */
 static bool
 arrow_covers(const struct picture *p, const struct story_arrow *a, size_t bar,
     double *from, double *to)

@@ -1,7 +1,5 @@
-/*
- * drawing_time.c: the parts of a picture that explain time: the overview,
- * the axis, folds, and what the marks mean.
- */
+/* drawing_time.c: the parts of a picture that explain time: the overview, the
+ * axis, folds, and what the marks mean. */
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
@@ -124,10 +122,8 @@ axis_draw(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
-/*
- * A lane's name.  Of a thread it is without its server and its number, which
- * stand below; a long one is set narrower.
- */
+/* A lane's name.  Of a thread it is without its server and its number, which
+ * stand below; a long one is set narrower. */
 static void
 lane_name(struct drawing *d, const struct story_lane *l, double y)
 {

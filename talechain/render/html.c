@@ -1,18 +1,15 @@
-/*
- * html.c: a story as one page that needs nothing else.
+/* html.c: a story as one page that needs nothing else.
  *
  * The page shows fully without its scripts: verdict, picture, tables of
  * all events.  The scripts make the picture move.  The content security policy
  * lets exactly these scripts and style sheets be used, and nothing be
  * fetched.  Strings from outside are escaped on the way out (markup_text,
- * and the JSON writer's for the data), never trusted before.
- */
+ * and the JSON writer's for the data), never trusted before. */
 #include "talechain/render/render.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

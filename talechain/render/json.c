@@ -1,10 +1,8 @@
-/*
- * json.c: a story as JSON, schema tailor.timeline/1.
+/* json.c: a story as JSON, schema tailor.timeline/1.
  *
  * All times are integers of nanoseconds relative to t0, which itself is a
  * string because it does not fit a double.  So are ids (hexadecimal) and
- * event arguments above 2^53.  The writer of base escapes every string.
- */
+ * event arguments above 2^53.  The writer of base escapes every string. */
 #include "talechain/render/render.h"
 
 #include <errno.h>

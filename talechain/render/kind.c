@@ -1,6 +1,4 @@
-/*
- * kind.c: which kind each cause and each bar is of, and how kinds are drawn.
- */
+/* kind.c: which kind each cause and each bar is of, and how kinds are drawn. */
 #include "talechain/render/kind.h"
 
 static const struct {

@@ -1,21 +1,17 @@
-/*
- * kind.h: kinds of bars and of pieces of the time, as they are drawn.
+/* kind.h: kinds of bars and of pieces of the time, as they are drawn.
  *
  * One table for the picture, the page and the legend.  The class has its colour
  * in page/picture.css; the pattern and the words say the same to an eye that
- * does not see it.  Private to this room.
- */
+ * does not see it.  Private to this room. */
 #ifndef TAILOR_TALECHAIN_RENDER_KIND_H
 #define TAILOR_TALECHAIN_RENDER_KIND_H
 
 #include "talechain/explain/story.h"
 #include "talechain/render/markup.h"
 
-/*
- * Symbol, classes, words of the legend, pattern: a path in a square of 8, ""
+/* Symbol, classes, words of the legend, pattern: a path in a square of 8, ""
  * none.  Waits are of the class delay and come last.  The first one is that of
- * a cause without a row in kind.c.
- */
+ * a cause without a row in kind.c. */
 #define KINDS(X)                                                               \
 	X(UNSEEN, "unseen", "not explained or not observed", "M1 2H3M5 6H7")   \
 	X(STAGE, "stage", "the request is there", "")                          \

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/text.h"
 #include "talechain/explain/story.h"
 #include "talechain/explain/tale_struct.h"
 

@@ -1,16 +1,10 @@
-/*
- * markup.h: text and lengths of time for XML and HTML.  Private.
+/* markup.h: text and lengths of time for XML and HTML.  Private.
  *
- * Everything that came from outside goes through markup_text(), after which
- * it is printable ASCII without a character that ends an element or an
- * attribute: other bytes and backslashes appear as \xNN, as in the text
- * rendering.
- */
+ * Everything that came from outside goes through markup_text(), after which it
+ * is printable ASCII without a character that ends an element or an attribute:
+ * other bytes and backslashes appear as \xNN, as in the text rendering. */
 #ifndef TAILOR_TALECHAIN_RENDER_MARKUP_H
 #define TAILOR_TALECHAIN_RENDER_MARKUP_H
-
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/text.h"
 
@@ -25,20 +19,16 @@ void markup_cut(struct text *x, const char *s, size_t width);
 /* How many characters s is long as it is seen. */
 size_t markup_width(const char *s);
 
-/*
- * A length for people, three digits, in ns, us (with the micro sign), ms or
- * s: "312 ns", "41.2 ms".  Returns out.
- */
+/* A length for people, three digits, in ns, us (with the micro sign), ms or s:
+ * "312 ns", "41.2 ms".  Returns out. */
 char *markup_span(char out[MARKUP_TIME], int64_t ns);
 
 /* A point in time, in ms to the microsecond: "2.310 ms".  Returns out. */
 char *markup_moment(char out[MARKUP_TIME], int64_t ns);
 
-/*
- * When and where a story happened: "begun 2026-10-04T10:15:03.412345Z on HOST,
+/* When and where a story happened: "begun 2026-10-04T10:15:03.412345Z on HOST,
  * server a pid 501, Tailor 1.0"; "" if nothing is known.  Returns out, which is
- * inert.
- */
+ * inert. */
 #define ORIGIN_WORDS 320
 struct story;
 char *origin_words(const struct story *s, char out[ORIGIN_WORDS]);

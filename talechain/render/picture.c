@@ -1,16 +1,11 @@
-/*
- * picture.c: the layout: folds, rows and the scale of time.
+/* picture.c: the layout: folds, rows and the scale of time.
  *
- * Folding: of the gaps between neighbouring moments at which something
- * happens, the longest is folded while it is more than FOLD_SHARE of what is
- * not folded yet.  A little of it stays at both ends, so that it is seen to
- * go on.
- */
+ * Folding: of the gaps between neighbouring moments at which something happens,
+ * the longest is folded while it is more than FOLD_SHARE of what is not folded
+ * yet.  A little of it stays at both ends, so that it is seen to go on. */
 #include "talechain/render/picture.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 

@@ -1,18 +1,12 @@
-/*
- * picture.h: where everything of a story lies in its picture.  Private.
+/* picture.h: where everything of a story lies in its picture.  Private.
  *
  * Time runs to the right.  A quiet stretch (no bar begins or ends in it, no
  * arrow touches it) that would take most of the picture is folded: drawn a
  * few pixels wide, so that the rest can be seen; outside the folds the scale
  * is the same everywhere.  Lanes lie below each other; bars of one lane that
- * hold each other lie in rows below each other.
- */
+ * hold each other lie in rows below each other. */
 #ifndef TAILOR_TALECHAIN_RENDER_PICTURE_H
 #define TAILOR_TALECHAIN_RENDER_PICTURE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "talechain/explain/story.h"
 
@@ -62,10 +56,8 @@ double picture_curve_y(const struct picture *p, size_t curve);
 /* Upper edge of a bar. */
 double picture_bar_y(const struct picture *p, size_t bar);
 
-/*
- * Upper edge of what an arrow at a moment touches on a lane: the innermost
- * bar there, else the lane's first row.
- */
+/* Upper edge of what an arrow at a moment touches on a lane: the innermost bar
+ * there, else the lane's first row. */
 double picture_touch_y(const struct picture *p, unsigned lane, int64_t ns);
 /* Whether there is such a bar. */
 bool picture_touches(const struct picture *p, unsigned lane, int64_t ns);

@@ -1,16 +1,13 @@
-/*
- * svg.c: a story as one SVG picture that needs nothing else.
+/* svg.c: a story as one SVG picture that needs nothing else.
  *
  * The heading has the verdict, the evidence, what can be done, and which
  * request it was.  Then where the time went, then the lanes.
  * Light or dark as the viewer prefers.  There is no script and nothing is
- * fetched; every bar and arrow has a title, which viewers show and read out.
- */
+ * fetched; every bar and arrow has a title, which viewers show and read out. */
 #include "talechain/render/render.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

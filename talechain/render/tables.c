@@ -1,14 +1,11 @@
-/*
- * tables.c: a story as HTML tables, for text browsers, screen readers and page
+/* tables.c: a story as HTML tables, for text browsers, screen readers and page
  * search, and for details that the picture leaves out.
  *
  * Three, folded up: the pieces of the time, bars and arrows in order, and
- * the events as they were recorded.
- */
+ * the events as they were recorded. */
 #include "talechain/render/drawing.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "talechain/events/events.h"

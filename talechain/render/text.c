@@ -1,11 +1,9 @@
-/*
- * text.c: a story for a terminal of 80 columns.
+/* text.c: a story for a terminal of 80 columns.
  *
  * From the verdict to the events: one sentence, its evidence, advice; the
  * request; where the time went; the stages to scale; pauses and gaps in what
  * was observed; every event in order of time.  ASCII only, and nothing from
- * outside can break out of its place.
- */
+ * outside can break out of its place. */
 #include "talechain/render/render.h"
 
 #include <assert.h>
@@ -280,10 +278,8 @@ render_client(
 		    LANE_SIZE - 1, "client", what);
 }
 
-/*
- * Events of the kernel, of which a request has hundreds, are not listed: the
- * pieces of the path are what follows from them.
- */
+/* Events of the kernel, of which a request has hundreds, are not listed: the
+ * pieces of the path are what follows from them. */
 static bool
 is_detail(const struct talechain_event *e)
 {

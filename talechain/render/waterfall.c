@@ -1,16 +1,11 @@
-/*
- * waterfall.c: the stages of a request to scale, in 80 columns of ASCII.
+/* waterfall.c: the stages of a request to scale, in 80 columns of ASCII.
  *
  * One row per stage: where the client's bytes travelled, each attempt (waiting
  * for the first byte, then its response arriving), the pauses of the servers,
- * and times without observation.  A stage too short for the scale still gets one
- * column, so a picture never hides one; it is therefore exact to a column
- * only.
- */
+ * and times without observation.  A stage too short for the scale still gets
+ * one column, so a picture never hides one; it is therefore exact to a column
+ * only. */
 #include "talechain/render/waterfall.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "talechain/explain/tale_struct.h"
 

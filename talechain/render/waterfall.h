@@ -1,6 +1,4 @@
-/*
- * waterfall.h: the stages of a request, drawn to scale in text.  Private.
- */
+/* waterfall.h: the stages of a request, drawn to scale in text.  Private. */
 #ifndef TAILOR_TALECHAIN_RENDER_WATERFALL_H
 #define TAILOR_TALECHAIN_RENDER_WATERFALL_H
 

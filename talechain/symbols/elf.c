@@ -1,13 +1,10 @@
-/*
- * elf.c: names from a file's symbol tables, by libelf.
+/* elf.c: names from a file's symbol tables, by libelf.
  *
  * The file is a server's: libelf reads it (a mapping would end in SIGBUS when
- * it is cut short), and the sections that are read are bounded.
- */
+ * it is cut short), and the sections that are read are bounded. */
 #include <gelf.h>
 #include <libelf.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "talechain/symbols/sources.h"
 

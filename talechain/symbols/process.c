@@ -1,7 +1,5 @@
-/*
- * process.c: names of a process's addresses: what is mapped where, and for code
- * that belongs to no file the map that its runtime wrote.
- */
+/* process.c: names of a process's addresses: what is mapped where, and for code
+ * that belongs to no file the map that its runtime wrote. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,15 +1,6 @@
-/*
- * symbols.c: which addresses of a tale want names, what is remembered, and the
- * entries made of them.
- */
+/* symbols.c: which addresses of a tale want names, what is remembered, and the
+ * entries made of them. */
 #include "talechain/symbols/symbols.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "talechain/explain/tale_struct.h"
@@ -146,11 +137,11 @@ find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
 	struct symbol unknown[SYMBOLS_TALE];
 	struct symbol *from[SYMBOLS_TALE], *place;
 	uint64_t began = of->pid != 0 ? process_began(of->pid) : 0;
-	size_t i, count = 0;
+	size_t count = 0;
 
 	if (of->pid != 0 && !was_there(t, began))
 		return;
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		place = place_of(s, &of[i]);
 		of[i].began = began;
 		if (place->at == of[i].at && place->pid == of[i].pid &&
@@ -167,7 +158,7 @@ find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
 		symbols_of_process(unknown, count);
 	else
 		symbols_of_kernel(s->kallsyms, unknown, count);
-	for (i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		*from[i] = unknown[i];
 		if (!unknown[i].generated)
 			*place_of(s, &unknown[i]) = unknown[i];
@@ -215,18 +206,18 @@ void
 symbols_name(struct symbols *s, struct tale *t, bool hurry)
 {
 	struct wanted w = {.count = 0};
-	size_t i, n;
+	size_t n;
 
-	for (i = 0; i < t->entries; i++)
+	for (size_t i = 0; i < t->entries; i++)
 		if (t->entry[i].slot.event.type == TALECHAIN_STACK)
 			want_stack(&w, &t->entry[i].slot.event);
 	qsort(w.of, w.count, sizeof(w.of[0]), pid_compare);
-	for (i = 0; i < w.count; i += n) {
+	for (size_t i = 0; i < w.count; i += n) {
 		for (n = 1; i + n < w.count && w.of[i + n].pid == w.of[i].pid;)
 			n++;
 		find(s, t, &w.of[i], n, hurry);
 	}
-	for (i = 0; i < w.count; i++)
+	for (size_t i = 0; i < w.count; i++)
 		for (n = 0; n * PIECE < strlen(w.of[i].name); n++)
 			if (!entry_add(t, &w.of[i], (unsigned)n))
 				return;

@@ -1,5 +1,4 @@
-/*
- * symbols.h: the names of the addresses in a tale's stacks.
+/* symbols.h: the names of the addresses in a tale's stacks.
  *
  * This room owns the way from an address of a process, or of the kernel, to a
  * name: /proc/PID/maps, the symbol tables of the files mapped there, the map
@@ -15,19 +14,15 @@
  *
  * Cost: 4 ms of CPU for a file with 58,000 symbols, 50 ms for the kernel's
  * 122,000, once for each address: the last 4096 are remembered.  Blocks; for
- * the analysis thread.
- */
+ * the analysis thread. */
 #ifndef TAILOR_TALECHAIN_SYMBOLS_SYMBOLS_H
 #define TAILOR_TALECHAIN_SYMBOLS_SYMBOLS_H
-
-#include <stdbool.h>
 
 #include "talechain/explain/tale.h"
 
 struct symbols;
 
 /*
- * symbols_new(out, kallsyms):
  *   kallsyms  a descriptor of /proc/kallsyms, opened with the privilege to see
  *             addresses; becomes the result's; -1: the kernel has no names
  * Returns 0 or -ENOMEM, and then kallsyms is closed, too.
@@ -35,12 +30,9 @@ struct symbols;
 int symbols_new(struct symbols **out, int kallsyms);
 void symbols_free(struct symbols **sp);
 
-/*
- * symbols_name(s, t, hurry):
- * Add SYMBOL entries to a tale that was just sliced.  What cannot be found has
+/* Add SYMBOL entries to a tale that was just sliced.  What cannot be found has
  * none; at most SYMBOLS_TALE addresses are looked at.
- *   hurry  a client waits: names of the kernel only if they are remembered
- */
+ *   hurry  a client waits: names of the kernel only if they are remembered */
 #define SYMBOLS_TALE 256
 void symbols_name(struct symbols *s, struct tale *t, bool hurry);
 
