@@ -1,6 +1,5 @@
 /* array.h: lengths of arrays, names from them, order in them. */
-#ifndef TAILOR_BASE_ARRAY_H
-#define TAILOR_BASE_ARRAY_H
+#pragma once
 
 /* How many elements an array has. */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -14,5 +13,3 @@
 /* -1, 0 or 1: a is less than, equal to or greater than b, for qsort() and
  * bsearch().  Chain keys with "?:". */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
-#endif

@@ -1,6 +1,5 @@
 /* completion.h: shell completion scripts, from the same table as --help. */
-#ifndef TAILOR_BASE_COMPLETION_H
-#define TAILOR_BASE_COMPLETION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,5 +28,3 @@ struct completion {
 
 /* Print the script for "bash", "zsh" or "fish".  False for another shell. */
 bool completion_print(FILE *out, const char *shell, const struct completion *c);
-
-#endif

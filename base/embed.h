@@ -1,6 +1,5 @@
 /* embed.h: a file of the build directory as part of the program. */
-#ifndef TAILOR_BASE_EMBED_H
-#define TAILOR_BASE_EMBED_H
+#pragma once
 
 #ifndef EMBED_FOLDER
 #define EMBED_FOLDER "" /* for static analysis */
@@ -18,5 +17,3 @@
 		".incbin \"" EMBED_FOLDER "/" file "\"\n" #name "_end:\n" \
 		".byte 0\n"                                               \
 		".popsection\n")
-
-#endif

@@ -1,6 +1,5 @@
 /* file.h: whole files and first lines in, whole texts out; directories. */
-#ifndef TAILOR_BASE_FILE_H
-#define TAILOR_BASE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ int rundir_make(const char *path, mode_t mode);
 /* Change the owner of the directories that were made here.  0 or the first
  * -errno. */
 int rundir_give(uid_t uid, gid_t gid);
-
-#endif

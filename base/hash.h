@@ -3,8 +3,7 @@
  * FNV-1a, then a finaliser, because ids often differ only in their last digits.
  * Not keyed: a client that chooses the texts can cause collisions, so the
  * length of a bucket must be bounded. */
-#ifndef TAILOR_BASE_HASH_H
-#define TAILOR_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ hash_text(const char *text)
 {
 	return hash_bytes(text, strlen(text));
 }
-
-#endif

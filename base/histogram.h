@@ -8,8 +8,7 @@
  * Cost: 59 KiB each; recording is a shift, an add and no branch to mispredict.
  * Source: the layout is that of HdrHistogram (G. Tene), without its resizing.
  */
-#ifndef TAILOR_BASE_HISTOGRAM_H
-#define TAILOR_BASE_HISTOGRAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ uint64_t histogram_count_to(const struct histogram *h, uint64_t value);
 
 /* The largest value that lands in bucket i, 0 <= i < HISTOGRAM_BUCKETS. */
 uint64_t histogram_bucket_edge(unsigned i);
-
-#endif

@@ -4,8 +4,7 @@
  * HTTP/1.0, so that a response has no chunks and no interim response before
  * it.  The server is not trusted: an inconsistent or too large response is
  * refused.  Any thread. */
-#ifndef TAILOR_BASE_HTTP_CLIENT_H
-#define TAILOR_BASE_HTTP_CLIENT_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/socket.h>
@@ -49,5 +48,3 @@ void http_response_fini(struct http_response *r);
  * with it, a shorter body is refused and a longer one is cut. */
 int http_response_parse(const char *bytes, size_t length, bool ended,
     struct http_response *out, const char **why);
-
-#endif

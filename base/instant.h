@@ -8,8 +8,7 @@
  *
  * Cost: instant_now() is one vDSO clock read, about 25 ns where the kernel's
  * clock source is the TSC and about ten times that where it is not. */
-#ifndef TAILOR_BASE_INSTANT_H
-#define TAILOR_BASE_INSTANT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ instant_before(struct instant a, struct instant b)
 {
 	return a.ns < b.ns;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * and nesting are automatic; misuse (a key outside an object, a missing end)
  * fails an assertion.  After running out of memory later calls do nothing and
  * json_take() returns the error. */
-#ifndef TAILOR_BASE_JSON_H
-#define TAILOR_BASE_JSON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -69,5 +68,3 @@ int json_take(struct json *j, char **text, size_t *length);
 /* Print the finished text and a newline; j is empty afterwards.  0, -ENOMEM or
  * -EIO. */
 int json_print(struct json *j, FILE *out);
-
-#endif

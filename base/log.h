@@ -8,8 +8,7 @@
  *
  * Cost: formatting on the caller's stack (1 KiB) and one short critical
  * section; a system call only to wake a writer that sleeps.  Ring: 1 MiB. */
-#ifndef TAILOR_BASE_LOG_H
-#define TAILOR_BASE_LOG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -60,5 +59,3 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 
 /* Lines lost since the start: ring full, or stderr failed.  Any thread. */
 uint64_t log_dropped(void);
-
-#endif

@@ -5,8 +5,7 @@
  * outside quotes also the space), so no value can end its own quotes, begin a
  * new key or begin a new line.  Therefore the conversions are processed one by
  * one, not by one vsnprintf. */
-#ifndef TAILOR_BASE_LOG_LINE_H
-#define TAILOR_BASE_LOG_LINE_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ enum log_line_style {
  * returns its length, 0 if there was no memory for it (JSON only). */
 size_t log_line_render(const struct log_line *line, enum log_line_style style,
     char out[LOG_LINE_RENDERED_MAX]);
-
-#endif

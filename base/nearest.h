@@ -1,6 +1,5 @@
 /* nearest.h: the known word nearest to a mistyped one, for "did you mean". */
-#ifndef TAILOR_BASE_NEAREST_H
-#define TAILOR_BASE_NEAREST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ struct nearest {
 /* Compare one more known word with the typed one.  Ties keep the first. */
 void
 nearest_consider(struct nearest *n, const char *typed, const char *candidate);
-
-#endif

@@ -14,8 +14,7 @@
  * Pure functions over memory, any thread.  Cost: path_read reads each byte
  * once.  A match compares each byte at most PATH_SEGMENTS_MAX times, with
  * common patterns (one "**" or none) once or twice. */
-#ifndef TAILOR_BASE_PATH_PATTERN_H
-#define TAILOR_BASE_PATH_PATTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool path_read(const char *target, size_t length, struct path *out);
 
 /* Whether a pattern that path_pattern_judge has accepted matches. */
 bool path_pattern_matches(const char *pattern, struct path path);
-
-#endif

@@ -3,8 +3,7 @@
  * "Not permitted" has many causes: no root, a container's root without
  * capabilities, a seccomp filter, lockdown.  Each needs a different remedy, so
  * the message must name the cause.  Most of it is in /proc/self/status. */
-#ifndef TAILOR_BASE_PERMISSION_H
-#define TAILOR_BASE_PERMISSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ char *permission_remedy_user(const struct permission *p, const char *user,
 /* The same as a command that starts this program as that user.  Returns out. */
 char *permission_start_as(const struct permission *p, const char *user,
     uint64_t needed, char *out, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * Static: no script, no font, no external resource; colours follow the reader's
  * light or dark setting.  Three scales: linear, logarithmic, and tail, on which
  * 90 %, 99 % and 99.9 % are equally far apart. */
-#ifndef TAILOR_BASE_PLOT_H
-#define TAILOR_BASE_PLOT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -68,5 +67,3 @@ void plot_note(struct plot *p, const char *text);
 
 /* Write text with &, <, >, " and ' as entities. */
 void plot_escape(FILE *out, const char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * Files and pipes have 80 columns and no colours whatever the environment, so
  * that a script reads the same text on every machine.
  */
-#ifndef TAILOR_BASE_TERMINAL_H
-#define TAILOR_BASE_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,5 +36,3 @@ bool terminal_has_colour(FILE *out);
 /* The escape sequence of a colour (PLAIN ends all), or "" if it is not allowed.
  * Static text. */
 const char *terminal_escape(bool allowed, enum terminal_colour colour);
-
-#endif

@@ -5,8 +5,7 @@
  * out of memory sticks and is reported once at the end.  What came from
  * outside goes through text_safe(), after which it is printable ASCII and
  * cannot move a cursor. */
-#ifndef TAILOR_BASE_TEXT_H
-#define TAILOR_BASE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -102,5 +101,3 @@ xml_entity(char c)
 		return NULL;
 	}
 }
-
-#endif

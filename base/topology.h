@@ -5,8 +5,7 @@
  * observer on the two lanes of one core, the servers on different lanes of the
  * others.  On a smaller machine it says what is shared and how the observer
  * should poll.  The caller pins the threads. */
-#ifndef TAILOR_BASE_TOPOLOGY_H
-#define TAILOR_BASE_TOPOLOGY_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -54,5 +53,3 @@ int topology_parse_cpus(const char *text, cpu_set_t *out);
 
 /* Write a set as "0-3,8"; always terminates; returns out. */
 char *topology_format_cpus(const cpu_set_t *set, char *out, size_t size);
-
-#endif

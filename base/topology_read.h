@@ -1,7 +1,6 @@
 /* topology_read.h: what topology.c and cgroup.c read and topology_plan.c plans
  * with; private to base/ and its tests. */
-#ifndef TAILOR_BASE_TOPOLOGY_READ_H
-#define TAILOR_BASE_TOPOLOGY_READ_H
+#pragma once
 
 #include "base/topology.h"
 
@@ -35,5 +34,3 @@ int topology_read(struct topology **out, const char *synthetic,
  *   root  prepended to /proc and /sys: "" for this machine, a directory for
  *         tests */
 double cgroup_cpu_quota(const char *root);
-
-#endif

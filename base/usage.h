@@ -2,8 +2,7 @@
  *
  * For programs that parse with getopt_long and name the nearest option in the
  * message.  They set opterr to 0 and begin the string of letters with ":". */
-#ifndef TAILOR_BASE_USAGE_H
-#define TAILOR_BASE_USAGE_H
+#pragma once
 
 #include <getopt.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@
  * Returns out.  Reads getopt's global state: main thread. */
 const char *usage_refusal(const struct option *longs, int code,
     char *const *argv, char *out, size_t size);
-
-#endif

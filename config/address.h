@@ -1,6 +1,5 @@
 /* address.h: networks; private to config/ (addresses are in config.h). */
-#ifndef TAILOR_CONFIG_ADDRESS_H
-#define TAILOR_CONFIG_ADDRESS_H
+#pragma once
 
 #include <netinet/in.h>
 
@@ -26,5 +25,3 @@ bool address_is_any(const struct config_address *a);
 
 bool
 address_equal(const struct config_address *a, const struct config_address *b);
-
-#endif

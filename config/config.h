@@ -8,8 +8,7 @@
  *
  * Text is "host:port", "[v6]:port" or "unix:/path" for addresses; a number
  * of the key's unit, or text with a unit ("250us", "64k"), for quantities. */
-#ifndef TAILOR_CONFIG_H
-#define TAILOR_CONFIG_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -306,5 +305,3 @@ char *config_list_keys(void);
  * unchanged.  Asks no name service. */
 int config_address_parse(
     const char *text, struct config_address *out, const char **why);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A request keeps the configuration that it began under until it is finished,
  * so there may be several for a while.  Not for use by two threads. */
-#ifndef TAILOR_CONFIG_GENERATION_H
-#define TAILOR_CONFIG_GENERATION_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -30,5 +29,3 @@ void generation_drop(struct generation_list *all, struct generation *g);
 
 /* Free all, used or not. */
 void generations_fini(struct generation_list *all);
-
-#endif

@@ -1,7 +1,6 @@
 /* judge.h: check a parsed file against the table of keys, and list the errors;
  * private to config/. */
-#ifndef TAILOR_CONFIG_JUDGE_H
-#define TAILOR_CONFIG_JUDGE_H
+#pragma once
 
 #include "config/config.h"
 #include "config/keys.h"
@@ -36,5 +35,3 @@ bool errors_full(const struct config_errors *errors);
 /* Text from outside for display: control bytes as '?', cut after about 60
  * bytes.  Returns out. */
 char *errors_quote(const char *text, char out[QUOTE_MAX]);
-
-#endif

@@ -4,8 +4,7 @@
  * text in a file); its meaning is in keys.txt.  Reading, checking, writing,
  * freeing and the manual page all use this table.  Keys of one section are
  * adjacent. */
-#ifndef TAILOR_CONFIG_KEYS_H
-#define TAILOR_CONFIG_KEYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -155,5 +154,3 @@ int quantity_parse(
 
 /* Write v in the largest unit that divides it (at most s); returns out. */
 char *quantity_format(enum quantity q, uint64_t v, char out[QUANTITY_TEXT_MAX]);
-
-#endif

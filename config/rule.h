@@ -1,6 +1,5 @@
 /* rule.h: what hedging.allow and warmup.fields may hold; private to config/. */
-#ifndef TAILOR_CONFIG_RULE_H
-#define TAILOR_CONFIG_RULE_H
+#pragma once
 
 /* The reason why it is not a rule of hedging.allow, "METHOD /path" with a path
  * pattern (base/path_pattern.h); NULL if it is.  Static text. */
@@ -9,5 +8,3 @@ const char *rule_judge(const char *rule);
 /* The reason why a copy of a request must not carry this field (warmup.fields),
  * or why it is not a field name; NULL if it may.  Static text. */
 const char *field_judge(const char *name);
-
-#endif

@@ -5,8 +5,7 @@
  * bytes that are not UTF-8, numbers like 01, depth), and the offset of every
  * value is stored in order of appearance, which is also the order of cJSON's
  * tree: so an error found in the tree gets its line and column. */
-#ifndef TAILOR_CONFIG_SOURCE_H
-#define TAILOR_CONFIG_SOURCE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ source_position(const char *text, size_t length, size_t offset);
 
 /* The place of a node of the tree. */
 struct source_place source_place(const struct source *s, const cJSON *node);
-
-#endif

@@ -1,6 +1,5 @@
 /* value.h: store, write and release one value; private to config/. */
-#ifndef TAILOR_CONFIG_VALUE_H
-#define TAILOR_CONFIG_VALUE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -90,5 +89,3 @@ bool value_is_plain(const char *s);
 
 /* Why it is no "NAME=value", or NULL. */
 const char *value_judge_variable(const char *s);
-
-#endif

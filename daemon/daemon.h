@@ -3,8 +3,7 @@
  * The top room.  It makes the threads, binds sockets, drops privileges, runs
  * the event loop, and stops it.  Nothing else may include this.  Main thread
  * only, which is the proxy thread. */
-#ifndef TAILOR_DAEMON_DAEMON_H
-#define TAILOR_DAEMON_DAEMON_H
+#pragma once
 
 #include "daemon/ready.h"
 #include "daemon/reload.h"
@@ -79,5 +78,3 @@ void supervisor_stop(struct server *s);
 
 /* End it at once (SIGKILL) and reap it. */
 void supervisor_kill(struct server *s);
-
-#endif

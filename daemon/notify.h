@@ -2,8 +2,7 @@
  * libsystemd: datagrams to the socket that $NOTIFY_SOCKET names.
  *
  * Nothing is sent where there is no such socket.  Proxy thread only. */
-#ifndef TAILOR_DAEMON_NOTIFY_H
-#define TAILOR_DAEMON_NOTIFY_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -23,5 +22,3 @@ void notify_stopping(void);
  * (which so bites when the loop hangs) and sends the status when it has
  * changed, at most once a second. */
 void notify_tick(const struct proxy *p, struct instant now);
-
-#endif

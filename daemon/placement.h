@@ -1,8 +1,7 @@
 /* placement.h: carrying the topology's proposal and the configuration's wishes
  * out: which CPU the proxy and the observer run on, and how the observer
  * polls. */
-#ifndef TAILOR_DAEMON_PLACEMENT_H
-#define TAILOR_DAEMON_PLACEMENT_H
+#pragma once
 
 struct profiler_options;
 struct proxy;
@@ -15,5 +14,3 @@ void placement_observer(struct proxy *p, struct profiler_options *out);
 
 /* Pin the calling thread, the proxy's.  Refused: said once, goes on. */
 void placement_proxy(struct proxy *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* privileges.h: dropping privileges (process.user). */
-#ifndef TAILOR_DAEMON_PRIVILEGES_H
-#define TAILOR_DAEMON_PRIVILEGES_H
+#pragma once
 
 struct config;
 
@@ -16,5 +15,3 @@ int privileges_drop(const struct config *c);
  * another program, what there was before. */
 void privileges_core_off(const struct config *c);
 void privileges_core_restore(void);
-
-#endif

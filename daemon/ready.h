@@ -6,8 +6,7 @@
  * the servers is in the log.  If none responds in proxy.server_wait, a line
  * says what is waited for; the other follows when it is true.  Proxy thread.
  */
-#ifndef TAILOR_DAEMON_READY_H
-#define TAILOR_DAEMON_READY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ struct ready {
 
 /* Every tick. */
 void ready_tick(struct ready *r, struct proxy *p, struct instant now);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Costs the proxy thread the reading of a file: about a millisecond.  Proxy
  * thread only. */
-#ifndef TAILOR_DAEMON_RELOAD_H
-#define TAILOR_DAEMON_RELOAD_H
+#pragma once
 
 #include "config/config.h"
 #include "proxy/admin/reload_result.h"
@@ -19,5 +18,3 @@ struct config_source {
 	    void *user, struct config **out, struct config_errors *errors);
 	void *user; /* borrowed */
 };
-
-#endif

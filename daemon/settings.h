@@ -3,8 +3,7 @@
  *
  * The configuration is read again at every reload, from the same file with
  * the same options over it. */
-#ifndef TAILOR_DAEMON_SETTINGS_H
-#define TAILOR_DAEMON_SETTINGS_H
+#pragma once
 
 #include "config/config.h"
 
@@ -30,5 +29,3 @@ void settings_parse(struct settings *s, int argc, char **argv);
  * errors and *out NULL.  Reads a file: milliseconds.  Main thread. */
 int settings_read(const struct settings *s, struct config **out,
     struct config_errors *errors);
-
-#endif

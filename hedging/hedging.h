@@ -13,8 +13,7 @@
  *
  * One READY server is the active one.  A hazard (a set of kinds) is a flag
  * beside the state, not a state. */
-#ifndef TAILOR_HEDGING_H
-#define TAILOR_HEDGING_H
+#pragma once
 
 #include "hedging/window.h"
 #include "talechain/events/hazard.h"
@@ -429,5 +428,3 @@ unsigned hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
  * server that has caught up, hedges that were refused for a temporary reason.
  * Call at least every 10 ms; O(1).  Returns actions. */
 unsigned hedging_tick(struct hedging *h, struct instant now);
-
-#endif

@@ -4,8 +4,7 @@
  * the pair, warmup.c paces, decide.c allows or refuses hedges, race.c keeps the
  * attempts of one request.  All of them work on struct hedging and nothing
  * else. */
-#ifndef TAILOR_HEDGING_POLICY_H
-#define TAILOR_HEDGING_POLICY_H
+#pragma once
 
 #include "hedging/hedging.h"
 
@@ -122,5 +121,3 @@ unsigned policy_writes_max(const struct hedge_view *view);
 
 /* The first attempt that still runs, or NULL. */
 const struct race_attempt *policy_running(const struct race *r);
-
-#endif

@@ -14,8 +14,7 @@
  * Pure, as the rest of this folder: values in, decisions out.  Hedging stays
  * as it is, for collections that come all the same.  Rules S1 to S9 are in
  * docs/hedging.md.  Single threaded; O(1), some 100 ns a tick. */
-#ifndef TAILOR_HEDGING_STEER_H
-#define TAILOR_HEDGING_STEER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -147,5 +146,3 @@ double steer_used(const struct steer *st, unsigned server);
 /* The time until the active one is near full at its present rate, ns; < 0:
  * unknown. */
 int64_t steer_left_ns(const struct steer *st);
-
-#endif

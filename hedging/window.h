@@ -4,8 +4,7 @@
  * index.  Adding one value is two binary searches and one memmove inside 1 KiB:
  * tens of nanoseconds, always the same, so nothing is recomputed lazily.
  * Unlike a histogram it forgets old values. */
-#ifndef TAILOR_HEDGING_WINDOW_H
-#define TAILOR_HEDGING_WINDOW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ void window_add(struct window *w, int64_t value_ns);
 /* The value at rank ceil(percent * count / 100), nearest rank; 0 when empty.
  * 1 <= percent <= 100. */
 int64_t window_percentile(const struct window *w, unsigned percent);
-
-#endif

@@ -14,8 +14,7 @@
  * Functions here that can refuse return NULL if all is well and otherwise
  * the reason, a static token for metrics; where the answer is not always the
  * same status they return a refusal with .reason NULL if all is well. */
-#ifndef TAILOR_HTTP_GATE_H
-#define TAILOR_HTTP_GATE_H
+#pragma once
 
 #include "http/http.h"
 
@@ -61,5 +60,3 @@ const char *target_read(struct slice text, struct http_head *head);
 /* Does http-parser read the same in this head as we did? */
 struct http_refusal lib_agrees(bool request, struct slice text,
     const struct http_head *head, struct slice target);
-
-#endif

@@ -10,8 +10,7 @@
  * http-parser's types and macros appear in no header.
  *
  * Cost: one pass to find the end of a head, one to check it, one to parse. */
-#ifndef TAILOR_HTTP_HTTP_H
-#define TAILOR_HTTP_HTTP_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/socket.h>
@@ -290,5 +289,3 @@ enum proxy_header {
  */
 enum proxy_header proxy_header_read(const char *buf, size_t length,
     size_t *used, struct sockaddr_storage *source);
-
-#endif

@@ -9,8 +9,7 @@
  * the raw bytes first and compares what it saw with what is said here.
  *
  * Cost: one pass over the head, 3 KiB of the caller's stack. */
-#ifndef TAILOR_HTTP_HTTP_PARSER_ADAPTER_H
-#define TAILOR_HTTP_HTTP_PARSER_ADAPTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ enum http_lib_result http_lib_read(
 
 /* The standard phrase of a status; NULL if it has none. */
 const char *http_lib_status_text(unsigned status);
-
-#endif

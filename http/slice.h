@@ -1,8 +1,7 @@
 /* slice.h: a piece of text in a buffer of the caller's.
  *
  * Pure functions over memory.  Each is one pass over the text. */
-#ifndef TAILOR_HTTP_SLICE_H
-#define TAILOR_HTTP_SLICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ bool list_next(struct slice *rest, struct slice *item);
 
 /* Take a line up to CRLF from *rest.  False if there is none. */
 bool line_take(struct slice *rest, struct slice *line);
-
-#endif

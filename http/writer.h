@@ -4,8 +4,7 @@
  * all the rest of a head; everywhere else snprintf says better what is meant.
  * What does not fit is left out and remembered in .full, so that it is looked
  * at once, at the end. */
-#ifndef TAILOR_HTTP_WRITER_H
-#define TAILOR_HTTP_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,5 +103,3 @@ writer_hex(struct writer *w, uint64_t n)
 	digits_hex(digits, n);
 	writer_put(w, digits, sizeof(digits));
 }
-
-#endif

@@ -3,8 +3,7 @@
  * For each iteration both are measured, one straight after the other; which
  * of them first is decided by the seed.  So what changes on the machine in
  * the course of an hour falls on both, and the differences are paired. */
-#ifndef TAILOR_LOADGEN_AB_H
-#define TAILOR_LOADGEN_AB_H
+#pragma once
 
 #include "loadgen/experiment.h"
 
@@ -15,5 +14,3 @@ enum exit_code ab_run(const struct options *o);
 
 /* Compare two files: o->files.  The same. */
 enum exit_code ab_compare(const struct options *o);
-
-#endif

@@ -9,8 +9,7 @@
  * Requests go only to a Tailor that its responses name (a metric "tailor" in
  * Server-Timing).  Main thread only, which is never the sender's;
  * each request blocks it, for 5 s at most. */
-#ifndef TAILOR_LOADGEN_ANALYZER_H
-#define TAILOR_LOADGEN_ANALYZER_H
+#pragma once
 
 #include "loadgen/options.h"
 
@@ -47,5 +46,3 @@ void analyzer_pin(struct analyzer *a, const struct iteration *it);
  * the other side does wrong is counted, not returned. */
 int analyzer_explain(struct analyzer *a, const struct iteration *it,
     const struct slow_list *slow);
-
-#endif

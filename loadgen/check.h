@@ -2,8 +2,7 @@
  *
  * Sends nothing.  A thread placed like the sender wakes at the instants of a
  * Poisson schedule, sleeping and spinning as the sender does. */
-#ifndef TAILOR_LOADGEN_CHECK_H
-#define TAILOR_LOADGEN_CHECK_H
+#pragma once
 
 #include "loadgen/experiment.h"
 
@@ -17,5 +16,3 @@ enum exit_code check_machine(const struct options *o, FILE *out);
  * Prints nothing if they can, and of a closed loop.  Sending is not part of it,
  * so it may miss what the verdict finds. */
 void check_before(const struct options *o, const cpu_set_t *cpus);
-
-#endif

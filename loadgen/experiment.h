@@ -6,8 +6,7 @@
  * thread lives for one iteration and is joined before anything it wrote is
  * read.  SIGINT and SIGTERM end the run early, with what there is; a second
  * one ends the program at once. */
-#ifndef TAILOR_LOADGEN_EXPERIMENT_H
-#define TAILOR_LOADGEN_EXPERIMENT_H
+#pragma once
 
 #include "loadgen/send/sender.h"
 #include "loadgen/analyzer.h"
@@ -60,5 +59,3 @@ int experiment_end(struct experiment *e);
 
 /* Whether SIGINT or SIGTERM came, to this one or the shared one. */
 bool experiment_interrupted(const struct experiment *e);
-
-#endif

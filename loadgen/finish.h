@@ -1,6 +1,5 @@
 /* finish.h: the end of an experiment: outputs and exit status. */
-#ifndef TAILOR_LOADGEN_FINISH_H
-#define TAILOR_LOADGEN_FINISH_H
+#pragma once
 
 #include "loadgen/experiment.h"
 
@@ -12,5 +11,3 @@ int finish_write(struct experiment *e, bool text);
 /* Of a run that ended, well or early: the exit status.  Prints on stderr why it
  * is not 0, unless the report says so. */
 enum exit_code finish_judge(struct experiment *e);
-
-#endif

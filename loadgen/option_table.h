@@ -1,6 +1,5 @@
 /* option_table.h: the one table of command line options, for options.c. */
-#ifndef TAILOR_LOADGEN_OPTION_TABLE_H
-#define TAILOR_LOADGEN_OPTION_TABLE_H
+#pragma once
 
 #include "loadgen/options.h"
 
@@ -29,5 +28,3 @@ struct option_row {
 
 extern const struct option_row option_rows[];
 extern const unsigned option_row_count;
-
-#endif

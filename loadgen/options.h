@@ -4,8 +4,7 @@
  * option; getopt_long's arrays and --help are made from it.  Parsing prints
  * nothing and never exits: the caller does.  All values are checked, and all
  * combinations that make no sense are refused, before a request is sent. */
-#ifndef TAILOR_LOADGEN_OPTIONS_H
-#define TAILOR_LOADGEN_OPTIONS_H
+#pragma once
 
 #include "loadgen/report/report.h"
 
@@ -76,5 +75,3 @@ void options_help(FILE *out);
 
 /* Print the completion script for a shell; false: there is none. */
 bool options_completion(FILE *out, const char *shell);
-
-#endif

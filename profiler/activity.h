@@ -7,8 +7,7 @@
  * most every 50 ms.  A counter that decreases is ignored.
  *
  * Cost: one comparison a sweep, and two loads each 2 ms. */
-#ifndef TAILOR_PROFILER_ACTIVITY_H
-#define TAILOR_PROFILER_ACTIVITY_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -34,5 +33,3 @@ activity_due(const struct activity *a, struct instant now)
  * due. */
 void activity_sample(struct activity *a, uint64_t classes, uint64_t compiled,
     int server, struct output *o, struct instant now);
-
-#endif

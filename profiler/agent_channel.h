@@ -4,8 +4,7 @@
  * collections that begin and end between two sweeps are counted, not missed.
  * The hazard is posted from the state word; the exact times follow with the
  * events in the channel's ring. */
-#ifndef TAILOR_PROFILER_AGENT_CHANNEL_H
-#define TAILOR_PROFILER_AGENT_CHANNEL_H
+#pragma once
 
 #include "profiler/channel.h"
 #include "profiler/hazard_state.h"
@@ -21,5 +20,3 @@ agent_channel_rates(struct channel *c, struct output *o, struct instant now);
 /* Its writer is gone: remove it from its server's hazard state. */
 void agent_channel_leave(
     struct channel *c, struct hazard_state *hazards, struct instant now);
-
-#endif

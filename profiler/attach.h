@@ -8,8 +8,7 @@
  * It sleeps in poll(), so a spinning observer or a busy proxy never waits for
  * it.  It handles the end of a server, which is urgent, so it has no low
  * priority. */
-#ifndef TAILOR_PROFILER_ATTACH_H
-#define TAILOR_PROFILER_ATTACH_H
+#pragma once
 
 #include <pthread.h>
 
@@ -93,5 +92,3 @@ sooner_ns(int64_t a_ns, int64_t b_ns)
 		return b_ns;
 	return a_ns;
 }
-
-#endif

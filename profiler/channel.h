@@ -6,8 +6,7 @@
  * that we map read-only: its writer can neither shrink it nor make us write.
  * Its content is untrusted: each event is copied, then validated by the kind of
  * channel it came from. */
-#ifndef TAILOR_PROFILER_CHANNEL_H
-#define TAILOR_PROFILER_CHANNEL_H
+#pragma once
 
 #include "profiler/activity.h"
 #include "profiler/output.h"
@@ -99,5 +98,3 @@ unsigned channel_drain(
 /* For an ending channel: whether it is drained.  What its dead writer left
  * half-written is then counted as abandoned. */
 bool channel_drained(struct channel *c, struct output *o, struct instant now);
-
-#endif

@@ -9,8 +9,7 @@
  * channels and their memory are bounded.
  *
  * All of it runs on the attach thread. */
-#ifndef TAILOR_PROFILER_CHANNEL_LISTENER_H
-#define TAILOR_PROFILER_CHANNEL_LISTENER_H
+#pragma once
 
 #include <poll.h>
 
@@ -89,5 +88,3 @@ int64_t channel_listener_turn(struct channel_listener *d,
 
 /* The observer has drained and released a channel. */
 void channel_listener_release(struct channel_listener *d, struct channel *c);
-
-#endif

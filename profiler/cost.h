@@ -4,8 +4,7 @@
  * profile of the kernel source, once in a process that is watched and once in
  * one that is not.  Attaches and detaches the BPF programs several times, so
  * run it by hand, not beside a busy Tailor. */
-#ifndef TAILOR_PROFILER_COST_H
-#define TAILOR_PROFILER_COST_H
+#pragma once
 
 #include "profiler/profiler.h"
 
@@ -50,5 +49,3 @@ const char *cost_profile_name(enum cost_profile profile);
  * or a negative errno.  The calling process must have one thread. */
 int cost_measure(
     struct cost *out, unsigned rounds, struct profiler_signal_state *state);
-
-#endif

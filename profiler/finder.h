@@ -14,8 +14,7 @@
  *
  * Works without privilege for processes of our own user.  Sees only our own pid
  * namespace, and those below it. */
-#ifndef TAILOR_PROFILER_FINDER_H
-#define TAILOR_PROFILER_FINDER_H
+#pragma once
 
 #include <dirent.h>
 
@@ -98,5 +97,3 @@ bool finder_alone(pid_t pid);
  * finder_step and tests. */
 int finder_match(const char *line, const struct sockaddr_storage *address,
     uint64_t *inode, uid_t *uid);
-
-#endif

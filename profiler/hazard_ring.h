@@ -10,8 +10,7 @@
  * delivered and gets the differences.
  *
  * Cost: about 5 ns to find it empty.  256 records of 32 bytes. */
-#ifndef TAILOR_PROFILER_HAZARD_RING_H
-#define TAILOR_PROFILER_HAZARD_RING_H
+#pragma once
 
 #include "profiler/profiler.h"
 
@@ -44,5 +43,3 @@ bool hazard_ring_post(struct hazard_ring *r, const struct hazard *h);
 
 /* Take the oldest; false when there is none, with the ring armed. */
 bool hazard_ring_take(struct hazard_ring *r, struct hazard *out);
-
-#endif

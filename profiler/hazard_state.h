@@ -9,8 +9,7 @@
  *
  * Levels are derived anew from the sources' present state at each report, so no
  * lost report can leave a hazard in force. */
-#ifndef TAILOR_PROFILER_HAZARD_STATE_H
-#define TAILOR_PROFILER_HAZARD_STATE_H
+#pragma once
 
 #include "profiler/output.h"
 
@@ -59,5 +58,3 @@ void hazard_state_exit(
     struct hazard_state *w, int status, const struct hazard_change *c);
 void hazard_state_start(
     struct hazard_state *w, pid_t pid, const struct hazard_change *c);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * All of it runs on the attach thread.
  */
-#ifndef TAILOR_PROFILER_OBSERVED_H
-#define TAILOR_PROFILER_OBSERVED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct observed {
  * Log the line if it is due.  Returns the time until then, ns; -1: never.
  */
 int64_t observed_turn(struct attach *a, unsigned server, struct instant now);
-
-#endif

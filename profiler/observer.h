@@ -10,8 +10,7 @@
  *
  * After observer_start everything here belongs to that thread, except what is
  * marked otherwise. */
-#ifndef TAILOR_PROFILER_OBSERVER_H
-#define TAILOR_PROFILER_OBSERVER_H
+#pragma once
 
 #include <pthread.h>
 
@@ -82,5 +81,3 @@ bool observer_look(struct observer *o);
  * room. */
 bool
 observer_add_channel(struct observer *o, struct channel *c, struct instant now);
-
-#endif

@@ -6,8 +6,7 @@
  * attach thread may then sleep and retry.
  *
  * Cost: one acquire load when there is nothing. */
-#ifndef TAILOR_PROFILER_OBSERVER_COMMAND_H
-#define TAILOR_PROFILER_OBSERVER_COMMAND_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -80,5 +79,3 @@ command_pop(struct command_ring *r, struct observer_command *out)
 	__atomic_store_n(&r->head, head + 1, __ATOMIC_RELEASE);
 	return true;
 }
-
-#endif

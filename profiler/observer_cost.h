@@ -7,8 +7,7 @@
  *
  * The times include the timing itself: one reading of the clock, 20 to 40
  * cycles, for each piece and each ring. */
-#ifndef TAILOR_PROFILER_OBSERVER_COST_H
-#define TAILOR_PROFILER_OBSERVER_COST_H
+#pragma once
 
 #include "profiler/output.h"
 #include "profiler/shim/cycles.h"
@@ -56,5 +55,3 @@ observer_cost_mark(struct observer_cost *s, enum profiler_part part)
 		counter_add(&s->seen.cycles[part], now - s->mark);
 	s->mark = now;
 }
-
-#endif

@@ -11,8 +11,7 @@
  * observer whose rest ends meanwhile waits for the return.
  *
  * While requests are in flight, nothing here is written. */
-#ifndef TAILOR_PROFILER_OBSERVER_REST_H
-#define TAILOR_PROFILER_OBSERVER_REST_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -63,5 +62,3 @@ void observer_rest(struct observer_rest *r, int64_t longest_ns);
  * The proxy thread. */
 bool observer_rest_borrow(struct observer_rest *r);
 void observer_rest_return(struct observer_rest *r);
-
-#endif

@@ -3,8 +3,7 @@
  * The proxy thread leaves an order in an atomic word; the attach thread writes
  * it to the agent in the server's JVM.  Where there is no agent, it loads ours,
  * once for each process, if that is allowed. */
-#ifndef TAILOR_PROFILER_ORDERS_H
-#define TAILOR_PROFILER_ORDERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void orders_leave(struct orders *o, unsigned server, uint64_t order);
 /* Pass orders on, and load agents.  Returns the time until something is due,
  * ns; -1: never.  The attach thread. */
 int64_t orders_turn(struct orders *o, struct attach *a, struct instant now);
-
-#endif

@@ -3,8 +3,7 @@
  * The observer is channel 0 of the stream.  Its counters are plain words with
  * one writer that any thread may read: relaxed atomics, each exact, together
  * not a consistent snapshot. */
-#ifndef TAILOR_PROFILER_OUTPUT_H
-#define TAILOR_PROFILER_OUTPUT_H
+#pragma once
 
 #include "profiler/hazard_ring.h"
 
@@ -74,5 +73,3 @@ void output_lost(struct output *o, uint32_t channel, uint64_t events,
 /* Post a hazard to the proxy and append it to the stream. */
 void
 output_hazard(struct output *o, const struct hazard *h, int64_t latency_ns);
-
-#endif

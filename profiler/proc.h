@@ -2,8 +2,7 @@
  *
  * Each result may be outdated when it is returned; a caller that acts on it
  * holds a pidfd.  All of it may block: never the observer. */
-#ifndef TAILOR_PROFILER_PROC_H
-#define TAILOR_PROFILER_PROC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ bool proc_has_argument(pid_t pid, const char *text);
 
 /* Whether a file whose name contains text is mapped into it. */
 bool proc_maps(pid_t pid, const char *text);
-
-#endif

@@ -18,8 +18,7 @@
  * other sockets.  Without these programs it is searched every minute.
  *
  * All of it runs on the attach thread. */
-#ifndef TAILOR_PROFILER_PROCESS_H
-#define TAILOR_PROFILER_PROCESS_H
+#pragma once
 
 #include "profiler/finder.h"
 #include "profiler/jvm/hsperf_page.h"
@@ -87,5 +86,3 @@ bool process_owns(const struct process *p, pid_t pid);
 /* Describe the sources in use; agents: how many report for this server. */
 void process_describe(const struct process *p, unsigned agents,
     enum profiler_source *source, char detail[PAGE_TEXT]);
-
-#endif

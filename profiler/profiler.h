@@ -11,8 +11,7 @@
  * observer through a ring.
  *
  * The profiler knows servers and processes, never HTTP. */
-#ifndef TAILOR_PROFILER_H
-#define TAILOR_PROFILER_H
+#pragma once
 
 #include "talechain/events/hazard.h"
 #include "talechain/talechain.h"
@@ -315,5 +314,3 @@ const char *profiler_signal_name(enum profiler_signal signal);
 const char *profiler_signal_meaning(enum profiler_signal signal);
 /* "none", "pidfd", "hsperfdata", "probes", "agent". */
 const char *profiler_source_name(enum profiler_source source);
-
-#endif

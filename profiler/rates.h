@@ -12,8 +12,7 @@
  *
  * Cost: one comparison in a sweep; once in a period some loads for each channel
  * of a server. */
-#ifndef TAILOR_PROFILER_RATES_H
-#define TAILOR_PROFILER_RATES_H
+#pragma once
 
 #include "profiler/channel.h"
 #include "profiler/jvm/hsperf_page.h"
@@ -57,5 +56,3 @@ struct rates_sources {
 /* Sample the words when due.  The observer only. */
 void rates_sweep(struct rates_watch *w, const struct rates_sources *s,
     struct output *o, struct instant now);
-
-#endif

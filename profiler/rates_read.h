@@ -6,8 +6,7 @@
  *
  * Cost: about 1 us for each counter of each thread, once in a period; reading
  * one of a running thread interrupts its CPU. */
-#ifndef TAILOR_PROFILER_RATES_READ_H
-#define TAILOR_PROFILER_RATES_READ_H
+#pragma once
 
 #include "profiler/observer_command.h"
 #include "profiler/profiler.h"
@@ -90,5 +89,3 @@ void rates_server(struct rates_reader *r, unsigned server,
  * until something is due, ns; -1: never.  The attach thread. */
 int64_t rates_turn(
     struct rates_reader *r, struct command_ring *commands, struct instant now);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Cost: two comparisons for each switch of a server's thread, one for each
  * server and sweep.  All of it is the observer's. */
-#ifndef TAILOR_PROFILER_STALL_H
-#define TAILOR_PROFILER_STALL_H
+#pragma once
 
 #include "profiler/hazard_state.h"
 #include "profiler/kernel/kernel.h"
@@ -43,5 +42,3 @@ void stalls_lost(struct stalls *s);
 
 /* Begin the hazards of stalls that last.  k may be NULL: nothing is known. */
 void stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now);
-
-#endif

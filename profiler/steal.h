@@ -8,8 +8,7 @@
  * the kernel's programs, exactly and at the switch (TALECHAIN_STEAL).
  *
  * Cost: one read of /proc/stat, about 0.1 ms on two CPUs. */
-#ifndef TAILOR_PROFILER_STEAL_H
-#define TAILOR_PROFILER_STEAL_H
+#pragma once
 
 #include "profiler/observer_command.h"
 
@@ -40,5 +39,3 @@ int64_t steal_turn(struct steal *s, struct command_ring *commands, bool idle,
  *   ticks  room for STEAL_CPUS; CPUs that are not in the text keep theirs
  * Returns how many CPUs have one; 0: this kernel does not account for it. */
 unsigned steal_parse(const char *text, uint64_t ticks[STEAL_CPUS]);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * http_client.h with this program's messages: errors are printed on standard
  * error before a function returns. */
-#ifndef TAILOR_TAILORCTL_ADMIN_REQUEST_H
-#define TAILOR_TAILORCTL_ADMIN_REQUEST_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -38,5 +37,3 @@ int admin_report(const struct options *options, const char *method,
 
 /* Percent-encode text for a target, cut to fit.  Returns out. */
 char *admin_escape(const char *text, char *out, size_t size);
-
-#endif

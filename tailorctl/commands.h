@@ -1,8 +1,7 @@
 /* commands.h: the commands.  Each function runs one command and returns its
  * exit status; output goes to standard output, errors to standard error, and
  * both keep within 80 columns. */
-#ifndef TAILOR_TAILORCTL_COMMANDS_H
-#define TAILOR_TAILORCTL_COMMANDS_H
+#pragma once
 
 #include "tailorctl/options.h"
 
@@ -13,5 +12,3 @@ COMMANDS(COMMANDS_X)
 
 /* "ready SERVER": return a drained server to service, and wait for it. */
 int action_return(const struct options *options);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Responses may come from another version: a missing member reads as "unknown"
  * and nothing is assumed. */
-#ifndef TAILOR_TAILORCTL_FIELD_H
-#define TAILOR_TAILORCTL_FIELD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ field_list(const cJSON *object, const char *key)
 {
 	return cJSON_GetObjectItemCaseSensitive(object, key);
 }
-
-#endif

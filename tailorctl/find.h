@@ -3,8 +3,7 @@
  * The one that --admin names; else the environment ($TAILOR_ADMIN its admin
  * socket, $TAILOR_INSTANCE its name); else the only one that runs.  Names are
  * those of the key "instance" and part of the names of admin sockets. */
-#ifndef TAILOR_TAILORCTL_FIND_H
-#define TAILOR_TAILORCTL_FIND_H
+#pragma once
 
 #include "tailorctl/options.h"
 
@@ -16,5 +15,3 @@ int find_tailor(const struct options *options);
 /* Whether find_tailor would succeed, or fail for another reason than that none
  * runs: one was named, or several run.  Prints nothing. */
 bool find_any(const struct options *options);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Read without the observer's help: a reader that is too slow is overtaken,
  * counts the lost events, and cannot delay the observer. */
-#ifndef TAILOR_TAILORCTL_FOLLOW_H
-#define TAILOR_TAILORCTL_FOLLOW_H
+#pragma once
 
 #include "tailorctl/options.h"
 #include "tailorctl/stream_request.h"
@@ -48,5 +47,3 @@ void follow_names(const struct options *options, struct stream_requests *s);
 /* "15:04:05.123456789" of a stamp; out is returned. */
 #define FOLLOW_CLOCK 32
 char *follow_clock(const struct follow *f, uint64_t ns, char out[FOLLOW_CLOCK]);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Parsing, --help and the completion script are made from one table of commands
  * and one of options, so they agree. */
-#ifndef TAILOR_TAILORCTL_OPTIONS_H
-#define TAILOR_TAILORCTL_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -98,5 +97,3 @@ enum options_result options_parse(struct options *out, int argc, char **argv);
 
 /* Print the completion script for that shell; false: there is none. */
 bool options_completion(const char *shell);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * From /live.json: its newest slices of ten seconds, so rates and latencies
  * are those of the last 10 to 20 s. */
-#ifndef TAILOR_TAILORCTL_OVERVIEW_H
-#define TAILOR_TAILORCTL_OVERVIEW_H
+#pragma once
 
 #include "base/json.h"
 #include "tailorctl/options.h"
@@ -22,5 +21,3 @@ int overview_read(struct overview *o, const struct options *options);
 
 void overview_print(const struct overview *o);
 void overview_write(const struct overview *o, struct json *j);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Text from outside may contain escape sequences; none reaches the terminal.
  * Control characters and bytes that are not UTF-8 become "?". */
-#ifndef TAILOR_TAILORCTL_PLAIN_H
-#define TAILOR_TAILORCTL_PLAIN_H
+#pragma once
 
 #include "base/json.h"
 #include "base/terminal.h"
@@ -48,5 +47,3 @@ char *plain_rate(char out[PLAIN_DURATION_BYTES], double per_s);
 
 /* json_print() to standard output, with a message if memory ran out. */
 int plain_json(struct json *j);
-
-#endif

@@ -3,8 +3,7 @@
  * Each probe tries the operation itself where possible (opens, maps, reads,
  * calls the kernel) instead of comparing versions, and leaves nothing behind.
  * Results are for the user who runs it. */
-#ifndef TAILOR_TAILORCTL_PROBE_H
-#define TAILOR_TAILORCTL_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size);
  * second.  Returns 0, or -1 after a message on standard error. */
 struct options;
 int probe_observer(const struct options *options, struct json *j);
-
-#endif

@@ -14,8 +14,7 @@
  * escapes: use the other quotes.
  *
  * Pure functions; the caller provides the values of fields. */
-#ifndef TAILOR_TAILORCTL_QUERY_H
-#define TAILOR_TAILORCTL_QUERY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ typedef struct query_value query_lookup(const char *field, void *user);
 
 /* Whether the event or request matches. */
 bool query_match(const struct query *q, query_lookup *lookup, void *user);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * One pass, in order, over text from outside.  Not a full parser: anything but
  * "name{labels} number" is skipped. */
-#ifndef TAILOR_TAILORCTL_SAMPLES_H
-#define TAILOR_TAILORCTL_SAMPLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ bool samples_next(const char **at, const char *end, struct sample *out);
 
 /* Whether a sample is a part of a histogram: _bucket, _sum or _count. */
 bool sample_is_part(const struct sample *s);
-
-#endif

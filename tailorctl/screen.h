@@ -3,8 +3,7 @@
  * On a terminal each drawing replaces the one before and keys are read.
  * Elsewhere drawings follow each other and there are no keys.  The terminal is
  * as it was after any exit but SIGKILL.  Main thread only. */
-#ifndef TAILOR_TAILORCTL_SCREEN_H
-#define TAILOR_TAILORCTL_SCREEN_H
+#pragma once
 
 #include "tailorctl/options.h"
 
@@ -30,5 +29,3 @@ int screen_wait(int64_t ns);
 
 /* Space has stopped the display. */
 bool screen_paused(void);
-
-#endif

@@ -3,8 +3,7 @@
  * Takes events in order and returns a request when its last event came.  A
  * request whose begin was not seen is returned with what is known.  Memory: a
  * table of fixed size; on a collision the older open request is dropped. */
-#ifndef TAILOR_TAILORCTL_STREAM_REQUEST_H
-#define TAILOR_TAILORCTL_STREAM_REQUEST_H
+#pragma once
 
 #include "tailorctl/query.h"
 #include "talechain/timeline/timeline.h"
@@ -51,5 +50,3 @@ struct stream_request_query {
 query_lookup stream_request_lookup; /* user: struct stream_request_query * */
 /* The names of its fields, NULL-terminated. */
 extern const char *const stream_request_fields[];
-
-#endif

@@ -1,6 +1,5 @@
 /* waits.h: describe what a drain or restart waits for. */
-#ifndef TAILOR_TAILORCTL_WAITS_H
-#define TAILOR_TAILORCTL_WAITS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -12,5 +11,3 @@
  *   waits  the object of /servers, or NULL
  * Returns out. */
 char *waits_text(char out[WAITS_BYTES], const cJSON *waits);
-
-#endif

@@ -3,8 +3,7 @@
  * --json FILE and -o DIR may both be given; the text is then written twice.
  * Files are opened before the run, so that a missing directory is reported at
  * once.  They are truncated when the first result is written. */
-#ifndef TAILOR_LOADGEN_REPORT_OUTPUT_H
-#define TAILOR_LOADGEN_REPORT_OUTPUT_H
+#pragma once
 
 #include "base/json.h"
 
@@ -37,5 +36,3 @@ int output_close(struct output *o);
 /* Close without a result, if still open.  Files to which nothing was written
  * stay as they were; new ones are removed. */
 void output_abandon(struct output *o);
-
-#endif

@@ -9,8 +9,7 @@
  *   worst       the same of the iteration with the slowest request
  *   iterations  p99 and max of each, with the medians and their intervals
  *   tail        the distribution, on an axis that shows the tail */
-#ifndef TAILOR_LOADGEN_REPORT_PAGE_H
-#define TAILOR_LOADGEN_REPORT_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -31,5 +30,3 @@ int page_write(FILE *out, const struct run *r, const struct points *points);
  * Returns 0 or a negative errno with why set. */
 int page_make(const char *run_path, const char *out_path, const char *plot,
     char *why, size_t why_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* progress.h: one line on a terminal, rewritten while an iteration runs. */
-#ifndef TAILOR_LOADGEN_REPORT_PROGRESS_H
-#define TAILOR_LOADGEN_REPORT_PROGRESS_H
+#pragma once
 
 #include "loadgen/send/iteration.h"
 
@@ -9,5 +8,3 @@ void progress_show(const struct iteration *it, uint64_t iterations);
 
 /* Remove it. */
 void progress_clear(void);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * All are made from the same summary and say the same.  A key whose value was
  * not measured is left out. */
-#ifndef TAILOR_LOADGEN_REPORT_REPORT_H
-#define TAILOR_LOADGEN_REPORT_REPORT_H
+#pragma once
 
 #include "loadgen/report/output.h"
 #include "loadgen/send/request.h"
@@ -83,5 +82,3 @@ int report_requests(struct report *r);
 
 /* Write the percentile table, if wanted.  Returns 0 or -ENOMEM. */
 int report_hgrm(struct report *r);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * All memory is taken when the pool is opened.  Opening a connection enters
  * the kernel but never waits.  One thread. */
-#ifndef TAILOR_LOADGEN_SEND_CONNECTION_H
-#define TAILOR_LOADGEN_SEND_CONNECTION_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -96,5 +95,3 @@ void connection_want_write(struct pool *p, struct connection *c, bool want);
 
 /* After reading: set again what the kernel forgets (--quickack). */
 void connection_has_read(const struct pool *p, const struct connection *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* host.h: what to know about the machine a run was made on. */
-#ifndef TAILOR_LOADGEN_SEND_HOST_H
-#define TAILOR_LOADGEN_SEND_HOST_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ bool host_place_sender(const cpu_set_t *cpus, bool real_time);
  * Returns 0, or -EINVAL if we are not allowed any CPU of wanted. */
 int
 host_choose_cpus(const cpu_set_t *wanted, cpu_set_t *sender, cpu_set_t *others);
-
-#endif

@@ -3,8 +3,7 @@
  * Made before the iteration by the main thread, filled in by the sender
  * thread, read by the main thread after it has joined the sender.  While the
  * sender runs the main thread may look at `progress` only. */
-#ifndef TAILOR_LOADGEN_SEND_ITERATION_H
-#define TAILOR_LOADGEN_SEND_ITERATION_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -65,5 +64,3 @@ iteration_measured(const struct iteration *it)
 {
 	return it->samples + it->warmup;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* plan.h: what a run sends and when, as the command line has it. */
-#ifndef TAILOR_LOADGEN_SEND_PLAN_H
-#define TAILOR_LOADGEN_SEND_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -48,5 +47,3 @@ struct plan {
 	bool kernel_stamps;
 	enum quickack quickack;
 };
-
-#endif

@@ -4,8 +4,7 @@
  * exponent, hexadecimal, infinity or trailing text, so that a slip of the
  * hand is a usage error and not an experiment with other numbers.
  * Allocates nothing.  Any thread. */
-#ifndef TAILOR_LOADGEN_SEND_QUANTITY_H
-#define TAILOR_LOADGEN_SEND_QUANTITY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ int quantity_count(const char *text, uint64_t *out);
 
 /* Write ns as "0.1us", "4us", "1.21ms", "2.50s" into out; returns out. */
 const char *quantity_format_ns(int64_t ns, char out[QUANTITY_TEXT_MAX]);
-
-#endif

@@ -1,7 +1,6 @@
 /* receiver.h: what a sender does with its connections: writing requests,
  * reading responses, deciding how each one ended. */
-#ifndef TAILOR_LOADGEN_SEND_RECEIVER_H
-#define TAILOR_LOADGEN_SEND_RECEIVER_H
+#pragma once
 
 #include "loadgen/send/sender.h"
 
@@ -16,5 +15,3 @@ void receiver_event(struct sender *s, struct connection *c, uint32_t events);
 /* A request has failed; its connection, unless NULL, is closed. */
 void receiver_fail(struct sender *s, struct connection *c, size_t request,
     enum outcome outcome);
-
-#endif

@@ -10,8 +10,7 @@
  *   trace  00-<trace id>-<parent id>-01  (W3C Trace Context, version 00)
  *
  * Warm-up requests have a "w" in place of the number's first digit. */
-#ifndef TAILOR_LOADGEN_SEND_REQUEST_H
-#define TAILOR_LOADGEN_SEND_REQUEST_H
+#pragma once
 
 #include "loadgen/send/plan.h"
 #include "loadgen/send/target.h"
@@ -76,5 +75,3 @@ void request_texts_close(struct request_texts *r);
  * the same in every run with that seed.  No allocation; sender thread. */
 const struct request_text *
 request_fill(struct request_texts *r, const struct request_name *name);
-
-#endif

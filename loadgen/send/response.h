@@ -12,8 +12,7 @@
  *
  * Cost: 900 bytes per connection, no allocation, one switch per head byte,
  * nothing per body byte unless it is hashed. */
-#ifndef TAILOR_LOADGEN_SEND_RESPONSE_H
-#define TAILOR_LOADGEN_SEND_RESPONSE_H
+#pragma once
 
 #include <sha2.h>
 
@@ -95,5 +94,3 @@ response_is_over(const struct response *r)
 {
 	return r->state == RESPONSE_COMPLETE || r->state == RESPONSE_MALFORMED;
 }
-
-#endif

@@ -12,8 +12,7 @@
  *
  * An array of these is made before an iteration; the sender thread fills it,
  * others read it after the sender has ended. */
-#ifndef TAILOR_LOADGEN_SEND_SAMPLE_H
-#define TAILOR_LOADGEN_SEND_SAMPLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -131,5 +130,3 @@ sample_gap_ns(const struct sample *s)
 {
 	return sample_service_ns(s) - s->server_ns;
 }
-
-#endif

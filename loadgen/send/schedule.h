@@ -9,8 +9,7 @@
  *
  * Warm-up requests have a random stream of their own: changing their number
  * does not change the gaps of the measured requests. */
-#ifndef TAILOR_LOADGEN_SEND_SCHEDULE_H
-#define TAILOR_LOADGEN_SEND_SCHEDULE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ void schedule_fill(enum arrivals arrivals, double rate_per_s, uint64_t seed,
 
 /* The seed of the warm-up before an iteration with the given seed. */
 uint64_t schedule_warmup_seed(uint64_t seed);
-
-#endif

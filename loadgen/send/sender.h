@@ -16,8 +16,7 @@
  * A request that is due never waits for a response, nor for a connection:
  * with none idle another is opened.  Only when max_connections are busy does
  * it wait; such requests are marked, and their wait is part of their lag. */
-#ifndef TAILOR_LOADGEN_SEND_SENDER_H
-#define TAILOR_LOADGEN_SEND_SENDER_H
+#pragma once
 
 #include "loadgen/send/connection.h"
 #include "loadgen/send/iteration.h"
@@ -65,5 +64,3 @@ void sender_run(struct sender *s, struct iteration *it);
 
 /* End the iteration now.  Any thread, any time, more than once. */
 void sender_stop(struct sender *s);
-
-#endif

@@ -5,8 +5,7 @@
  * the first "app", else the first "upstream", else the first with a duration.
  * Anything that does not follow the grammar ends the reading of that header,
  * what was read before it stays.  Allocates nothing. */
-#ifndef TAILOR_LOADGEN_SEND_SERVER_TIMING_H
-#define TAILOR_LOADGEN_SEND_SERVER_TIMING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ void server_timing_init(struct server_timing *t);
  * Durations are decimal milliseconds; above one day they are ignored. */
 void server_timing_read(struct server_timing *t, const char *wanted,
     const char *value, size_t length);
-
-#endif

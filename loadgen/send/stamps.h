@@ -10,8 +10,7 @@
  * They are a second opinion: latencies never come from them.  Cost: about
  * four system calls a request for bytes sent, none for bytes received.
  * Sender thread. */
-#ifndef TAILOR_LOADGEN_SEND_STAMPS_H
-#define TAILOR_LOADGEN_SEND_STAMPS_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -42,5 +41,3 @@ ssize_t stamps_receive(int fd, void *buffer, size_t size,
 
 /* CLOCK_REALTIME minus CLOCK_MONOTONIC: the closest of several readings. */
 int64_t stamps_clock_offset_ns(void);
-
-#endif

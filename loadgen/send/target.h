@@ -4,8 +4,7 @@
  * targets, requested in turn.  Names are resolved once, before the first
  * request: a name server has no place inside a measurement.  There is no TLS.
  */
-#ifndef TAILOR_LOADGEN_SEND_TARGET_H
-#define TAILOR_LOADGEN_SEND_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void target_close(struct target *t);
 
 /* Whether the address is a loopback one or a Unix socket. */
 bool target_is_local(const struct target *t);
-
-#endif

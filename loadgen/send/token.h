@@ -1,6 +1,5 @@
 /* token.h: the character class of HTTP names (RFC 9110, 5.6.2). */
-#ifndef TAILOR_LOADGEN_SEND_TOKEN_H
-#define TAILOR_LOADGEN_SEND_TOKEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -14,5 +13,3 @@ token_char(char c)
 		return true;
 	return c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL;
 }
-
-#endif

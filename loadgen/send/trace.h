@@ -4,8 +4,7 @@
  * a fraction if you like, never before the line above.  What follows a tab is
  * not read, so that the schedules of other tools (instant, tab, path) can be
  * used.  Empty lines and lines that begin with # do not count. */
-#ifndef TAILOR_LOADGEN_SEND_TRACE_H
-#define TAILOR_LOADGEN_SEND_TRACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@
  * Returns 0, -EINVAL (a wrong line) or another negative errno. */
 int trace_read(const char *path, int64_t **offset_ns, size_t *n, char *why,
     size_t why_size);
-
-#endif

@@ -3,8 +3,7 @@
  * Iterations are paired if both runs had the same schedules (arrivals, rate,
  * number and seeds); otherwise the runs are two samples.  One sentence for
  * each statistic, with an interval, or that no difference is shown. */
-#ifndef TAILOR_LOADGEN_STATS_COMPARE_H
-#define TAILOR_LOADGEN_STATS_COMPARE_H
+#pragma once
 
 #include "base/json.h"
 #include "loadgen/stats/run.h"
@@ -38,5 +37,3 @@ void compare_text(FILE *out, const struct run *a, const struct run *b,
 /* Schema tailor.load.compare/1. */
 void compare_json(const struct run *a, const struct run *b,
     const struct comparison *c, struct json *j);
-
-#endif

@@ -1,7 +1,6 @@
 /* criteria.h: what is computed of a run: which percentiles, which requests
  * count as slow, which expressions must hold. */
-#ifndef TAILOR_LOADGEN_STATS_CRITERIA_H
-#define TAILOR_LOADGEN_STATS_CRITERIA_H
+#pragma once
 
 #include "loadgen/stats/expectation.h"
 #include "loadgen/stats/percentiles.h"
@@ -25,5 +24,3 @@ struct criteria {
 	int64_t slow_over_ns;
 	double slow_percent;
 };
-
-#endif

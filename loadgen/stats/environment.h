@@ -3,8 +3,7 @@
  * The verdict says which figures can be trusted.  These notes name what the
  * generator shared with others, and after a verdict that is not good what to
  * change; they do not affect the verdict. */
-#ifndef TAILOR_LOADGEN_STATS_ENVIRONMENT_H
-#define TAILOR_LOADGEN_STATS_ENVIRONMENT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -36,5 +35,3 @@ void environment_advise(struct environment *e, const struct plan *plan,
 /* Print them, each after the label, in lines of at most 80 columns. */
 void
 environment_print(const struct environment *e, const char *label, FILE *out);
-
-#endif

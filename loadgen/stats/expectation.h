@@ -13,8 +13,7 @@
  * max are the extreme of the whole run.  "worst" is the largest over the
  * iterations, "pooled" takes all requests as one sample.  The expression
  * states what must hold; it is evaluated in summary.h. */
-#ifndef TAILOR_LOADGEN_STATS_EXPECTATION_H
-#define TAILOR_LOADGEN_STATS_EXPECTATION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -71,5 +70,3 @@ bool expectation_holds(const struct expectation *e, double actual);
 
 /* "latency", "service", ...: the series' name, also its key in run.json. */
 const char *expectation_series_name(enum expectation_series series);
-
-#endif

@@ -3,8 +3,7 @@
  * One finding for each request that was explained; grouped, they are the
  * table of causes.  Texts come from a server: bounded, and escaped where they
  * are written. */
-#ifndef TAILOR_LOADGEN_STATS_FINDINGS_H
-#define TAILOR_LOADGEN_STATS_FINDINGS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ findings_of(const struct findings *f, unsigned iteration, uint32_t number);
 /* Group them by code, the most frequent first; at most max groups.  Returns how
  * many, or -ENOMEM. */
 int findings_causes(const struct findings *f, struct cause *out, int max);
-
-#endif

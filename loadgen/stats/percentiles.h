@@ -2,8 +2,7 @@
  *
  * A short list, ascending, without repetition; the two that the table shows
  * (50 and 99) are always in it. */
-#ifndef TAILOR_LOADGEN_STATS_PERCENTILES_H
-#define TAILOR_LOADGEN_STATS_PERCENTILES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ unsigned percentiles_index(const struct percentiles *p, double percent);
 
 /* Write the key of a percentile, 99.9 -> "p999"; returns out. */
 const char *percentile_key(double percent, char out[PERCENTILE_KEY_MAX]);
-
-#endif

@@ -4,8 +4,7 @@
  * run, so `report` and `compare` say the same later.  The files are not
  * trusted: every value is checked, texts are escaped where they are written,
  * and a file name is taken only if tailor-load could have written it. */
-#ifndef TAILOR_LOADGEN_STATS_RUN_H
-#define TAILOR_LOADGEN_STATS_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,5 +100,3 @@ struct points {
  * negative errno. */
 int points_read(struct points *p, const char *path, char *why, size_t why_size);
 void points_close(struct points *p);
-
-#endif

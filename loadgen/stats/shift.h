@@ -7,8 +7,7 @@
  * Unpaired: the same from Mann and Whitney's.  Distributions are exact up to
  * SHIFT_EXACT values, normal beyond.  Source: M. Hollander, D. Wolfe, E.
  * Chicken, Nonparametric Statistical Methods, 3rd ed., chapters 3 and 4. */
-#ifndef TAILOR_LOADGEN_STATS_SHIFT_H
-#define TAILOR_LOADGEN_STATS_SHIFT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ int shift_paired(
 /* Compare two samples; 1 <= na, nb <= SHIFT_MAX, values > 0. */
 int shift_unpaired(const int64_t *a_ns, size_t na, const int64_t *b_ns,
     size_t nb, struct shift *out);
-
-#endif

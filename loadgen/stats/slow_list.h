@@ -1,6 +1,5 @@
 /* slow_list.h: the K slowest of a stream of requests. */
-#ifndef TAILOR_LOADGEN_STATS_SLOW_LIST_H
-#define TAILOR_LOADGEN_STATS_SLOW_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void slow_list_fini(struct slow_list *l);
 /* Keep *candidate if it is among the slowest so far; of equals the first.
    Returns whether it is. */
 bool slow_list_offer(struct slow_list *l, const struct slow *candidate);
-
-#endif

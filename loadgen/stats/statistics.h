@@ -5,8 +5,7 @@
  * order-statistic intervals: they assume independent samples and nothing
  * about their distribution.  No interpolation, no buckets, no normal
  * approximation.  Allocates nothing. */
-#ifndef TAILOR_LOADGEN_STATS_STATISTICS_H
-#define TAILOR_LOADGEN_STATS_STATISTICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ struct rank_interval {
  * Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., 7.1. */
 bool rank_interval(
     size_t n, double percent, double level, struct rank_interval *out);
-
-#endif

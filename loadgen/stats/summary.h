@@ -13,8 +13,7 @@
  * secondary, as requests that meet the same stall are not independent.
  *
  * Keeps 64 bytes per successful request.  One thread. */
-#ifndef TAILOR_LOADGEN_STATS_SUMMARY_H
-#define TAILOR_LOADGEN_STATS_SUMMARY_H
+#pragma once
 
 #include "loadgen/send/iteration.h"
 #include "loadgen/stats/criteria.h"
@@ -117,5 +116,3 @@ bool summary_p99_with_errors(const struct summary *s, int64_t *out_ns);
  * if it was not measured. */
 bool
 summary_actual(struct summary *s, const struct expectation *e, double *out);
-
-#endif

@@ -19,8 +19,7 @@
  *
  *   closed    a closed loop has no schedule to be late for; its latencies
  *             leave out what an independent user would have waited */
-#ifndef TAILOR_LOADGEN_STATS_VERDICT_H
-#define TAILOR_LOADGEN_STATS_VERDICT_H
+#pragma once
 
 #include "loadgen/stats/summary.h"
 
@@ -81,5 +80,3 @@ const char *figure_format(const struct figure *f, char out[FIGURE_TEXT_MAX]);
 
 /* The least trusted of the figures of one percentile, or NULL. */
 const struct figure *verdict_find(const struct verdict *v, double percent);
-
-#endif

@@ -14,8 +14,7 @@
  *   the link thread the channel's counter words; the ring before it is
  *                   published; and later names into it.  ring_busy lets one
  *                   thread write the ring at any time */
-#ifndef TAILOR_PROFILER_JVM_AGENT_H
-#define TAILOR_PROFILER_JVM_AGENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -91,5 +90,3 @@ void agent_page_close(void);
 enum talechain_cause agent_page_cause(bool ended);
 
 #pragma GCC visibility pop
-
-#endif

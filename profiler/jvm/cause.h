@@ -1,8 +1,7 @@
 /* cause.h: HotSpot's texts for GC causes, mapped to enum talechain_cause.
  *
  * A header, because the agent uses it too. */
-#ifndef TAILOR_PROFILER_JVM_CAUSE_H
-#define TAILOR_PROFILER_JVM_CAUSE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -67,5 +66,3 @@ cause_parse(const char *text, bool concurrent)
 	}
 	return TALECHAIN_CAUSE_OTHER;
 }
-
-#endif

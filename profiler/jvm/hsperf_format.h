@@ -22,8 +22,7 @@
  *  +--------+----------+-------------+------+------+------+-------------+----
  * Offsets of an entry count from the entry's own first byte.
  * Source: OpenJDK's perfMemory.hpp; version 2.0, the only one since JDK 5. */
-#ifndef TAILOR_PROFILER_JVM_HSPERF_FORMAT_H
-#define TAILOR_PROFILER_JVM_HSPERF_FORMAT_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -206,5 +205,3 @@ hsperf_parse(struct hsperf_layout *out, const unsigned char *page, size_t bytes)
 	}
 	return 0;
 }
-
-#endif

@@ -12,8 +12,7 @@
  * else goes to the previous handler.
  *
  * Cost: four loads from three lines while nothing happens. */
-#ifndef TAILOR_PROFILER_JVM_HSPERF_PAGE_H
-#define TAILOR_PROFILER_JVM_HSPERF_PAGE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -108,5 +107,3 @@ int sigbus_guard(const void *start, size_t bytes, uint32_t *dead);
 
 /* Remove the guard.  No thread may still read the mapping. */
 void sigbus_unguard(const void *start);
-
-#endif

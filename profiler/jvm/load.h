@@ -10,8 +10,7 @@
  * is looked up first.
  * Source: OpenJDK's attachListener_posix.cpp; the protocol is version 1, since
  * JDK 6. */
-#ifndef TAILOR_PROFILER_JVM_LOAD_H
-#define TAILOR_PROFILER_JVM_LOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -55,5 +54,3 @@ int64_t load_turn(struct load *l, struct instant now);
 
 /* Where our agent is installed, beside this program.  False: nowhere. */
 bool load_library(char *out, size_t size);
-
-#endif

@@ -18,8 +18,7 @@
  * it is reported as a pulse, a begin and an end.  When several safepoints fall
  * between two samples and the last may still be open, it is taken as ended: a
  * late report is better than a hazard without end. */
-#ifndef TAILOR_PROFILER_JVM_PAUSE_H
-#define TAILOR_PROFILER_JVM_PAUSE_H
+#pragma once
 
 #include "base/instant.h"
 #include "profiler/jvm/hsperf_format.h"
@@ -109,5 +108,3 @@ void pause_step(struct pause *p, const struct pause_sample *s,
 
 /* End the pauses in force, because the source is gone. */
 void pause_end(struct pause *p, struct instant seen, struct pause_edges *out);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * The events themselves are in channels (talechain.h), one for each CPU.
  * Both sides are built together, so there is no version here. */
-#ifndef TAILOR_PROFILER_KERNEL_ABI_H
-#define TAILOR_PROFILER_KERNEL_ABI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -89,5 +88,3 @@ _Static_assert(sizeof(struct kernel_watch) ==
 _Static_assert(
     KERNEL_MARK_SERVER + KERNEL_SERVERS <= KERNEL_MARK_WHOSE, "fits");
 _Static_assert((KERNEL_NAMES & (KERNEL_NAMES - 1)) == 0, "a mask");
-
-#endif

@@ -1,6 +1,5 @@
 /* capability.h: capabilities of this process, without libcap. */
-#ifndef TAILOR_PROFILER_KERNEL_CAPABILITY_H
-#define TAILOR_PROFILER_KERNEL_CAPABILITY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ uint64_t capability_get(void);
 /* Drop every capability that is not in keep, permanently.  This thread, and
  * those that it creates.  Returns 0 or a negative errno. */
 int capability_keep(uint64_t keep);
-
-#endif

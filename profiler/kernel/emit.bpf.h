@@ -8,8 +8,7 @@
  *
  * Cost: a task that is not watched pays the hook itself and the load of its
  * process's byte; an event costs about 80 ns. */
-#ifndef TAILOR_PROFILER_KERNEL_EMIT_BPF_H
-#define TAILOR_PROFILER_KERNEL_EMIT_BPF_H
+#pragma once
 
 /* clang-format off */
 #include "profiler/kernel/types.bpf.h"
@@ -205,5 +204,3 @@ emit(__u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
 	emit_at(bpf_ktime_get_ns(), type, a0, a1, a2, a3);
 	return 0;
 }
-
-#endif

@@ -16,8 +16,7 @@
  * Costs about 0.2 s at start, 4 KiB + 64 B * slots for each CPU, 5 MiB and a
  * byte for each process number;
  * docs/signals.md says what it costs the machine. */
-#ifndef TAILOR_PROFILER_KERNEL_KERNEL_H
-#define TAILOR_PROFILER_KERNEL_KERNEL_H
+#pragma once
 
 #include "profiler/channel.h"
 #include "profiler/kernel/abi.h"
@@ -133,5 +132,3 @@ int kernel_owner(
 
 /* The server of a process, -1: none.  Any thread. */
 int kernel_owner_of(const struct kernel_owners *owners, uint32_t tgid);
-
-#endif

@@ -1,7 +1,6 @@
 /* programs.h: which program gives which signal, and how they are loaded.
  * Private to this folder. */
-#ifndef TAILOR_PROFILER_KERNEL_PROGRAMS_H
-#define TAILOR_PROFILER_KERNEL_PROGRAMS_H
+#pragma once
 
 #include <bpf/libbpf.h>
 
@@ -43,5 +42,3 @@ unsigned programs_process_pages(void);
 
 /* Bytes between the channels of two CPUs. */
 size_t programs_channel_bytes(unsigned slot_log2);
-
-#endif

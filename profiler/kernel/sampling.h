@@ -7,8 +7,7 @@
  * pause.
  *
  * Pure: values in, a decision out.  The observer. */
-#ifndef TAILOR_PROFILER_KERNEL_SAMPLING_H
-#define TAILOR_PROFILER_KERNEL_SAMPLING_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -50,5 +49,3 @@ sampling_due(const struct sampling *s, struct instant now)
 /* What to do, when so many events had been written in all. */
 enum sampling_step
 sampling_step(struct sampling *s, struct instant now, uint64_t written);
-
-#endif

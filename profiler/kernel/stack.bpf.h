@@ -6,8 +6,7 @@
  * sleep, and written if the sleep was long; the kernel's is then still there.
  * Both are bounded per CPU and second.  Frames are found by frame pointers:
  * code without them hides its callers. */
-#ifndef TAILOR_PROFILER_KERNEL_STACK_BPF_H
-#define TAILOR_PROFILER_KERNEL_STACK_BPF_H
+#pragma once
 
 #include "profiler/kernel/emit.bpf.h"
 
@@ -52,5 +51,3 @@ stack_emit(const struct stack *s, __u32 kind, __u32 pid, __u32 tid)
 			    s->frame[i + 1], s->frame[i + 2]);
 	return 0;
 }
-
-#endif

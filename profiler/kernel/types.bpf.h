@@ -4,8 +4,7 @@
  * running kernel (CO-RE), so neither kernel headers nor the kernel's type
  * information are needed to build.  A field that some kernels name differently
  * has a structure of its own with ___ in its name. */
-#ifndef TAILOR_PROFILER_KERNEL_TYPES_BPF_H
-#define TAILOR_PROFILER_KERNEL_TYPES_BPF_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -131,5 +130,3 @@ struct pt_regs {
 #endif
 
 #pragma clang attribute pop
-
-#endif

@@ -1,6 +1,5 @@
 /* abi.h: shared by the programs at the probes of runtimes and their loader. */
-#ifndef TAILOR_PROFILER_RUNTIMES_ABI_H
-#define TAILOR_PROFILER_RUNTIMES_ABI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ struct runtime_watch {
 	/* Other processes that serve: theirs stop no other one. */
 	uint32_t worker[RUNTIME_SERVERS][RUNTIME_WORKERS];
 };
-
-#endif

@@ -9,8 +9,7 @@
  * refused.
  *
  * All of it runs on the attach thread, runtimes_start before there is one. */
-#ifndef TAILOR_PROFILER_RUNTIMES_FOLLOW_H
-#define TAILOR_PROFILER_RUNTIMES_FOLLOW_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -61,5 +60,3 @@ int64_t runtimes_turn(
 
 /* "V8 in /usr/bin/node" if a server's collections are seen, else NULL. */
 const char *runtimes_detail(const struct runtimes *r, unsigned server);
-
-#endif

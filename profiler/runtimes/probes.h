@@ -8,8 +8,7 @@
  *
  * Cost: about 0.6 us for each event of a pause, in the server; nothing for
  * probes that are not attached. */
-#ifndef TAILOR_PROFILER_RUNTIMES_PROBES_H
-#define TAILOR_PROFILER_RUNTIMES_PROBES_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -50,5 +49,3 @@ void probes_workers(
  * (no such file format) or another negative errno.  Reads the file's symbols,
  * some MB of a large program; allocates and frees. */
 int symbol_find(const char *path, const char *prefix, uint64_t *offset);
-
-#endif

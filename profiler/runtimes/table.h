@@ -7,8 +7,7 @@
  *
  * A pause is a hazard if it can be worth a second copy of a request.  Runtimes
  * whose pauses all are shorter than a millisecond (Go) have no row. */
-#ifndef TAILOR_PROFILER_RUNTIMES_TABLE_H
-#define TAILOR_PROFILER_RUNTIMES_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -42,5 +41,3 @@ const struct runtime *runtime_of_process(pid_t pid, char *file);
 /* The same of a program that will be started: a path, or a name in $PATH; of
  * java the libjvm.so beside it. */
 const struct runtime *runtime_of_program(const char *program, char *file);
-
-#endif

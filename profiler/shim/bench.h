@@ -3,8 +3,7 @@
  * The experiments of chapter 3 of the thesis that need no particular hardware,
  * on two CPUs, each a function of our own workload: the same curves, with the
  * thesis's figures beside them. */
-#ifndef TAILOR_PROFILER_SHIM_BENCH_H
-#define TAILOR_PROFILER_SHIM_BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ void bench_json(const struct bench_result *r, struct json *out);
  * file. */
 int bench_plots(const struct bench_result *r, const char *directory, char *why,
     size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* bench_parts.h: what the parts of the bench share.  Private to it. */
-#ifndef TAILOR_PROFILER_SHIM_BENCH_PARTS_H
-#define TAILOR_PROFILER_SHIM_BENCH_PARTS_H
+#pragma once
 
 #include <time.h>
 
@@ -46,5 +45,3 @@ double bench_quiet(struct bench *b);
 int bench_costs(struct bench *b);
 int bench_counted(struct bench *b);
 int bench_rates(struct bench *b);
-
-#endif

@@ -5,8 +5,7 @@
  * whole CPU, and read in the cheapest way that works: the instruction rdpmc, or
  * read(2).  The difference of two of them, one of the core and one of our own
  * thread, is the SMT sibling's share. */
-#ifndef TAILOR_PROFILER_SHIM_COUNTER_H
-#define TAILOR_PROFILER_SHIM_COUNTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ struct counter_number {
  * -EINVAL (no such name), -ENOENT (known, but not on this machine) or
  * -ENOMEM. */
 int counter_number_find(struct counter_number *out, const char *name);
-
-#endif

@@ -10,8 +10,7 @@
  * simulate the kernel.  Source: perf_event_open(2), "cap_user_rdpmc".
  *
  * Cost: about 40 cycles with the instruction. */
-#ifndef TAILOR_PROFILER_SHIM_COUNTER_PAGE_H
-#define TAILOR_PROFILER_SHIM_COUNTER_PAGE_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -83,5 +82,3 @@ counter_page_read(const struct perf_event_mmap_page *page,
 	}
 	return false;
 }
-
-#endif

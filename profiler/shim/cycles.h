@@ -6,8 +6,7 @@
  * in the paper's CPC.
  *
  * Cost: 10 to 25 ns in order, half of that out of order. */
-#ifndef TAILOR_PROFILER_SHIM_CYCLES_H
-#define TAILOR_PROFILER_SHIM_CYCLES_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -69,5 +68,3 @@ double cycles_hz(void);
 /* The clock's step: all differences are multiples of it.  Many clocks count in
  * steps of more than one tick (26 of 2596 MHz: one of 100 MHz). */
 uint64_t cycles_step(void);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Source: Yang, Blackburn, McKinley, "Computer Performance Microscopy with
  * SHIM", ISCA 2015, section 4.1.  Cost: some adds and one multiplication. */
-#ifndef TAILOR_PROFILER_SHIM_DTE_H
-#define TAILOR_PROFILER_SHIM_DTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ dte_keep(struct dte_clock last, struct dte_clock now, uint32_t margin_ppm)
 	/* Doubles are exact enough here and cannot overflow. */
 	return (double)apart * 1e6 <= (double)by_begin * margin_ppm;
 }
-
-#endif

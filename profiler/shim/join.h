@@ -10,8 +10,7 @@
  * may have changed and changed back.
  *
  * Cost: some comparisons. */
-#ifndef TAILOR_PROFILER_SHIM_JOIN_H
-#define TAILOR_PROFILER_SHIM_JOIN_H
+#pragma once
 
 #include "profiler/shim/sampler.h"
 
@@ -85,5 +84,3 @@ join_end(struct join *j, const struct sample *now, unsigned signals,
 	j->begun = true;
 	return ends;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* observe.h: one observation, from its options to its result. */
-#ifndef TAILOR_PROFILER_SHIM_OBSERVE_H
-#define TAILOR_PROFILER_SHIM_OBSERVE_H
+#pragma once
 
 #include "profiler/shim/series.h"
 #include "profiler/shim/source.h"
@@ -52,5 +51,3 @@ void sentence_print(const char *lead, const char *text);
  * by scale; 0 if it is empty. */
 void quantiles_json(
     struct json *j, const char *key, const struct histogram *h, double scale);
-
-#endif

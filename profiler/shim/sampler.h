@@ -21,8 +21,7 @@
  * line is here and catches up when it is not.
  *
  * Cost: two clock readings, and one with each signal. */
-#ifndef TAILOR_PROFILER_SHIM_SAMPLER_H
-#define TAILOR_PROFILER_SHIM_SAMPLER_H
+#pragma once
 
 #include "profiler/shim/counter.h"
 #include "profiler/shim/dte.h"
@@ -58,5 +57,3 @@ void sampler_take(struct sampler *s, struct sample *out);
 /* Pause until about s->period cycles after from.  The end of the wait is
  * deliberately irregular, because regular samples are biased samples. */
 void sampler_wait(const struct sampler *s, uint64_t from);
-
-#endif

@@ -11,8 +11,7 @@
  * within a few periods.)
  *
  * Cost: about 30 ns a sample; 60 KiB for each histogram. */
-#ifndef TAILOR_PROFILER_SHIM_SCOPE_H
-#define TAILOR_PROFILER_SHIM_SCOPE_H
+#pragma once
 
 #include "base/histogram.h"
 #include "profiler/shim/join.h"
@@ -60,5 +59,3 @@ scope_kept(const struct scope *s)
 {
 	return s->periods > 0 ? (double)s->kept / (double)s->periods : 0;
 }
-
-#endif

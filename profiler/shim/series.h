@@ -2,8 +2,7 @@
  *
  * One row per interval, in memory allocated before the first sample; intervals
  * beyond it are counted, not stored. */
-#ifndef TAILOR_PROFILER_SHIM_SERIES_H
-#define TAILOR_PROFILER_SHIM_SERIES_H
+#pragma once
 
 #include "base/json.h"
 #include "profiler/shim/scope.h"
@@ -39,5 +38,3 @@ void series_close(struct series *s, uint64_t at_ns);
 /* As CSV with a head line; as counters of a Chrome trace. */
 void series_csv(const struct series *s, FILE *out);
 void series_chrome(const struct series *s, struct json *out);
-
-#endif

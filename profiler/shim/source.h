@@ -7,8 +7,7 @@
  *	jvm:NAME                 a number in a JVM's performance page
  *
  * Opens and checks sources, with reasons; sampling is in sampler.h. */
-#ifndef TAILOR_PROFILER_SHIM_SOURCE_H
-#define TAILOR_PROFILER_SHIM_SOURCE_H
+#pragma once
 
 #include "profiler/shim/sampler.h"
 
@@ -66,5 +65,3 @@ void task_map_close(struct task_map **mp);
 
 /* The word of a CPU, for as long as the map is open; NULL: no such CPU. */
 const uint64_t *task_map_word(const struct task_map *m, int cpu);
-
-#endif

@@ -4,8 +4,7 @@
  * counted in the row of all others, so nothing is lost silently.
  *
  * Cost: 12 KiB per signal; one hash and mostly one comparison per sample. */
-#ifndef TAILOR_PROFILER_SHIM_TAGS_H
-#define TAILOR_PROFILER_SHIM_TAGS_H
+#pragma once
 
 #include "profiler/shim/sampler.h"
 
@@ -45,5 +44,3 @@ tag_rate(const struct tag_row *r, unsigned signal)
 {
 	return r->cycles > 0 ? (double)r->count[signal] / (double)r->cycles : 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* task_map_abi.h: shared by the program and its loader. */
-#ifndef TAILOR_PROFILER_SHIM_TASK_MAP_ABI_H
-#define TAILOR_PROFILER_SHIM_TASK_MAP_ABI_H
+#pragma once
 
 #define TASK_MAP_CPUS 1024 /* a power of two */
 
@@ -9,5 +8,3 @@ struct task_map_cpu {
 	unsigned long long running;
 	unsigned long long unused[15];
 };
-
-#endif

@@ -4,8 +4,7 @@
  * producer of figure 3.8 of the thesis, or two loops in turn with a tag that
  * says which.  It counts how often it really changed the signal in how many
  * cycles, by tag. */
-#ifndef TAILOR_PROFILER_SHIM_WORKLOAD_H
-#define TAILOR_PROFILER_SHIM_WORKLOAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ workload_work(unsigned n)
 
 /* Put the calling thread on a CPU.  0 or a negative errno. */
 int workload_pin(int cpu);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Cost to the proxy thread: filling up to 3 KiB, and a system call only when the
  * writer sleeps. */
-#ifndef TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H
-#define TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ size_t access_log_bytes(void);
 
 /* Write out what waits, for a second at most, and end the thread. */
 void access_log_free(struct access_log **lp);
-
-#endif

@@ -1,8 +1,7 @@
 /* record.h: one line of the access log before it is text.
  *
  * Filled in by the proxy thread, turned into text by the log's own thread. */
-#ifndef TAILOR_PROXY_ACCESS_LOG_RECORD_H
-#define TAILOR_PROXY_ACCESS_LOG_RECORD_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ void access_redact_client(struct access_record *r);
  * terminated); returns its length.  Whatever bytes the record holds, it is
  * one line of printable ASCII (text, combined) or of JSON. */
 size_t access_format(const struct access_record *r, char *out);
-
-#endif

@@ -6,8 +6,7 @@
  * and limits of its own.  It is not authenticated: a process that may connect
  * may ask.  Requests that a browser was tricked into (an Origin, a foreign
  * Host) are refused, and what changes anything wants POST. */
-#ifndef TAILOR_PROXY_ADMIN_ADMIN_H
-#define TAILOR_PROXY_ADMIN_ADMIN_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -33,5 +32,3 @@ void admin_free(struct admin **ap);
 
 /* What time brings; a may be NULL.  Every tick. */
 void admin_tick(struct admin *a, struct instant now);
-
-#endif

@@ -6,8 +6,7 @@
  * takes the call with it.  A long response is copied, and given to its client a
  * piece at a time.  A body is read and dropped: parameters are in the query.
  * Proxy thread only. */
-#ifndef TAILOR_PROXY_ADMIN_ADMIN_CALL_H
-#define TAILOR_PROXY_ADMIN_ADMIN_CALL_H
+#pragma once
 
 #include "proxy/admin/tale_api.h"
 #include "proxy/client/clients.h"
@@ -83,5 +82,3 @@ unsigned admin_query_number(const struct admin_call *call, const char *name,
  * empty or too long. */
 bool admin_query_text(
     const struct admin_call *call, const char *name, char *out, size_t size);
-
-#endif

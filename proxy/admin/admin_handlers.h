@@ -1,7 +1,6 @@
 /* admin_handlers.h: the handlers of the admin listener's routes.  Proxy thread
  * only. */
-#ifndef TAILOR_PROXY_ADMIN_ADMIN_HANDLERS_H
-#define TAILOR_PROXY_ADMIN_ADMIN_HANDLERS_H
+#pragma once
 
 #include "proxy/admin/admin_call.h"
 
@@ -31,5 +30,3 @@ void admin_live_page(struct admin_call *call);
 
 /* Whether the asker would rather see a page than plain text. */
 bool admin_wants_page(const struct admin_call *call);
-
-#endif

@@ -1,8 +1,7 @@
 /* admin_reports.h: what the admin listener reports, as JSON documents.
  *
  * Each writes one whole document into an empty writer.  Proxy thread only. */
-#ifndef TAILOR_PROXY_ADMIN_ADMIN_REPORTS_H
-#define TAILOR_PROXY_ADMIN_ADMIN_REPORTS_H
+#pragma once
 
 #include "base/json.h"
 #include "proxy/admin/exposition.h"
@@ -51,5 +50,3 @@ void metrics_write_servers(struct proxy *p, struct exposition *e);
 void metrics_write_process(struct proxy *p, struct exposition *e);
 void metrics_write_profiler(struct proxy *p, struct exposition *e);
 void metrics_write_tales(struct proxy *p, struct exposition *e);
-
-#endif

@@ -6,8 +6,7 @@
  * samples follow.  Numbers are written as integers, seconds from nanoseconds:
  * a thousand of snprintf's doubles would hold the proxy up for the time of
  * several requests. */
-#ifndef TAILOR_PROXY_ADMIN_EXPOSITION_H
-#define TAILOR_PROXY_ADMIN_EXPOSITION_H
+#pragma once
 
 #include "base/histogram.h"
 #include "base/text.h"
@@ -69,5 +68,3 @@ void exposition_summary(
 
 /* The last line, where the format has one. */
 void exposition_end(struct exposition *e);
-
-#endif

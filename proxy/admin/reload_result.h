@@ -1,6 +1,5 @@
 /* reload_result.h: what the admin socket says of a reload. */
-#ifndef TAILOR_PROXY_ADMIN_RELOAD_RESULT_H
-#define TAILOR_PROXY_ADMIN_RELOAD_RESULT_H
+#pragma once
 
 #define RELOAD_TEXT 4096
 
@@ -10,5 +9,3 @@ struct reload_result {
 	char changes[RELOAD_TEXT]; /* their paths, a line each */
 	char complaints[RELOAD_TEXT];
 };
-
-#endif

@@ -4,8 +4,7 @@
  * and those with the token) and on the admin listener.  Answers come from the
  * analysis thread and so arrive later; the client may be gone by then.  Proxy
  * thread only. */
-#ifndef TAILOR_PROXY_ADMIN_TALE_API_H
-#define TAILOR_PROXY_ADMIN_TALE_API_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -63,5 +62,3 @@ bool tale_call_wanted(const struct http_head *head);
 /* Serve it (struct client_events). */
 bool tale_call_begin(struct client *c, const struct http_head *head,
     struct http_refusal *refusal);
-
-#endif

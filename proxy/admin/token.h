@@ -2,8 +2,7 @@
  *
  * It stands in a file (talechain.token_file), not in the configuration, which
  * is shown to people.  It is never logged.  Proxy thread only. */
-#ifndef TAILOR_PROXY_ADMIN_TOKEN_H
-#define TAILOR_PROXY_ADMIN_TOKEN_H
+#pragma once
 
 #include "http/http.h"
 
@@ -25,5 +24,3 @@ int token_read(const char *path, struct token *out, char why[TOKEN_WHY]);
 /* Whether a request has it: "Authorization: Bearer TOKEN".  The time that the
  * comparison takes depends on the lengths only. */
 bool token_is_in(const struct token *t, const struct http_head *head);
-
-#endif

@@ -11,8 +11,7 @@
  * it would have to wait for its events, and the thread, of low priority
  * otherwise, is of the proxy's while there are questions.  Tales that no client
  * asked for have a budget of CPU time (budget.h). */
-#ifndef TAILOR_PROXY_ANALYSIS_ANALYSIS_H
-#define TAILOR_PROXY_ANALYSIS_ANALYSIS_H
+#pragma once
 
 #include "proxy/analysis/tale_format.h"
 #include "talechain/store/store.h"
@@ -151,5 +150,3 @@ struct analysis_stats {
 	uint64_t cause_ns[TALE_CAUSE_COUNT];
 };
 void analysis_stats(const struct analysis *a, struct analysis_stats *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* analyze.h: the body of a TaleChain analyze request: a stranger's JSON.
  *
  * Pure: bytes in, values out.  Any thread. */
-#ifndef TAILOR_PROXY_ANALYSIS_ANALYZE_H
-#define TAILOR_PROXY_ANALYSIS_ANALYZE_H
+#pragma once
 
 #include "http/http.h"
 #include "talechain/explain/tale.h"
@@ -20,5 +19,3 @@ int analyze_id(struct slice s, char out[65]);
  * Returns 0, or -EINVAL if there is no id. */
 int analyze_parse(const char *text, size_t length, const char *boot_id,
     char id[65], struct tale_client *stamps);
-
-#endif

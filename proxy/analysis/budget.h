@@ -8,8 +8,7 @@
  * depends on nothing that the request did.
  *
  * Pure: values in, a decision out.  One thread. */
-#ifndef TAILOR_PROXY_ANALYSIS_BUDGET_H
-#define TAILOR_PROXY_ANALYSIS_BUDGET_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -39,5 +38,3 @@ bool budget_take(
 
 /* A tale took so much CPU time. */
 void budget_spend(struct analysis_budget *b, int64_t cpu_ns);
-
-#endif

@@ -1,8 +1,7 @@
 /* slow_report.h: the list of kept tales as a JSON document, tailor.slow/1.
  *
  * A pure function.  Analysis thread. */
-#ifndef TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
-#define TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
+#pragma once
 
 #include "base/json.h"
 #include "proxy/analysis/analysis.h"
@@ -14,5 +13,3 @@ int slow_report(const struct tale_summary *const *one, unsigned n,
 /* The array of them, as a value. */
 void slow_report_list(
     const struct tale_summary *const *one, unsigned n, struct json *j);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * By the media ranges of Accept and their weights (RFC 9110, 12.5.1), or by
  * the name that a query parameter gives.  Pure functions. */
-#ifndef TAILOR_PROXY_ANALYSIS_TALE_FORMAT_H
-#define TAILOR_PROXY_ANALYSIS_TALE_FORMAT_H
+#pragma once
 
 #include "http/http.h"
 
@@ -60,5 +59,3 @@ const char *negotiate_extra(
 	"default-src 'none'; style-src 'unsafe-inline'; "              \
 	"script-src 'unsafe-inline'; img-src data:; base-uri 'none'; " \
 	"form-action 'none'; frame-ancestors 'none'"
-
-#endif

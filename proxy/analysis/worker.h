@@ -1,7 +1,6 @@
 /* worker.h: what the analysis thread does with a question: slice, explain,
  * keep, list, render.  Analysis thread only, but for the counters. */
-#ifndef TAILOR_PROXY_ANALYSIS_WORKER_H
-#define TAILOR_PROXY_ANALYSIS_WORKER_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -59,5 +58,3 @@ enum tale_work_result tale_work_do(struct tale_work *w,
 
 /* Keep the candidates of a window that is over; all of them if forced. */
 void tale_work_flush(struct tale_work *w, bool forced);
-
-#endif

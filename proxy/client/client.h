@@ -6,8 +6,7 @@
  * there (clients.h) and is called by its connection from then on; a connection
  * knows neither requests nor servers.  An idle client owns no block, but for a
  * stray CRLF.  Proxy thread only. */
-#ifndef TAILOR_PROXY_CLIENT_CLIENT_H
-#define TAILOR_PROXY_CLIENT_CLIENT_H
+#pragma once
 
 #include "proxy/client/clients.h"
 
@@ -69,5 +68,3 @@ struct client_reply {
  * not set.  If something serves the request, c->response must be WHOLE, and
  * ops->written comes as for any other. */
 void client_respond(struct client *c, const struct client_reply *reply);
-
-#endif

@@ -1,8 +1,7 @@
 /* client_input.h: what clients send: PROXY headers, heads, bodies.
  *
  * The reading half of client.c, and private to the two. */
-#ifndef TAILOR_PROXY_CLIENT_CLIENT_INPUT_H
-#define TAILOR_PROXY_CLIENT_CLIENT_INPUT_H
+#pragma once
 
 #include "proxy/client/client.h"
 
@@ -25,5 +24,3 @@ void client_refuse(struct client *c, const struct http_refusal *refusal);
 
 /* The request is whole, or the connection over: not half-open any more. */
 void client_is_whole(struct client *c);
-
-#endif

@@ -7,8 +7,7 @@
  * server is done with it at its own speed.  When the client has taken what is
  * in memory and in the file, all is as before.  A client that keeps up never
  * has a file and costs a comparison.  Proxy thread only. */
-#ifndef TAILOR_PROXY_CLIENT_CLIENT_SPOOL_H
-#define TAILOR_PROXY_CLIENT_CLIENT_SPOOL_H
+#pragma once
 
 #include "proxy/client/client.h"
 
@@ -43,5 +42,3 @@ client_in_file(const struct client *c)
 
 /* Forget all of it. */
 void client_drop_output(struct client *c);
-
-#endif

@@ -5,8 +5,7 @@
  * what a request is about: whole heads go up through struct client_events, and
  * what serves them is called through struct client_ops.  The room
  * above owns struct clients.  Proxy thread only. */
-#ifndef TAILOR_PROXY_CLIENT_CLIENTS_H
-#define TAILOR_PROXY_CLIENT_CLIENTS_H
+#pragma once
 
 #include "profiler/profiler.h"
 #include "proxy/client/peer.h"
@@ -152,5 +151,3 @@ struct clients {
 	} accepting;
 	struct instant accept_due; /* PAUSED: until then */
 };
-
-#endif

@@ -2,8 +2,7 @@
  * reload, closed.  What comes in through them is accept.c's.
  *
  * Proxy thread only. */
-#ifndef TAILOR_PROXY_CLIENT_LISTENERS_H
-#define TAILOR_PROXY_CLIENT_LISTENERS_H
+#pragma once
 
 #include "proxy/client/clients.h"
 
@@ -61,5 +60,3 @@ int activation_take(const struct config_address *a);
 
 /* Close what nothing was configured for, and say so. */
 void activation_fini(void);
-
-#endif

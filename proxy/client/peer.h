@@ -10,8 +10,7 @@
  *
  * Cost: one hashed look-up for each connection; memory for as many addresses
  * as were ever connected at once.  Proxy thread only. */
-#ifndef TAILOR_PROXY_CLIENT_PEER_H
-#define TAILOR_PROXY_CLIENT_PEER_H
+#pragma once
 
 #include <netinet/in.h>
 
@@ -68,5 +67,3 @@ void peer_leave(struct peer_table *t, struct peer_count *count);
  * Cost: reads one address for each proxy in front. */
 void origin_find(const struct config *c, const struct peer *peer,
     const struct http_head *head, struct peer *out);
-
-#endif

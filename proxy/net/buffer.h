@@ -8,8 +8,7 @@
  * warm-up nothing is allocated.
  *
  * Proxy thread only. */
-#ifndef TAILOR_PROXY_NET_BUFFER_H
-#define TAILOR_PROXY_NET_BUFFER_H
+#pragma once
 
 #include <sys/uio.h>
 
@@ -124,5 +123,3 @@ void cursor_advance(const struct chain *c, struct chain_cursor *at, size_t n);
  * no memory: refusal's reason is "no_memory"). */
 enum http_body_event body_pull(struct http_body *decoder, struct block **in,
     struct chain *out, struct block_pool *pool, struct http_refusal *refusal);
-
-#endif

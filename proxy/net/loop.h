@@ -14,8 +14,7 @@
  * bytes that its server sends before are no response to it.
  *
  * Proxy thread only.  Putting work off and taking it up costs some 6 ns. */
-#ifndef TAILOR_PROXY_NET_LOOP_H
-#define TAILOR_PROXY_NET_LOOP_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -79,5 +78,3 @@ void loop_event_end(struct loop *l);
 
 /* The turn is over: timers that are due, and all work. */
 void loop_turn_end(struct loop *l);
-
-#endif

@@ -4,8 +4,7 @@
  * and the attempt's own lines.  The body is whole, lies in memory or in a
  * file, and is not changed, because another attempt may need it.  Only the
  * bytes of a tunnel come as they are sent, and are consumed as they go. */
-#ifndef TAILOR_PROXY_NET_MESSAGE_H
-#define TAILOR_PROXY_NET_MESSAGE_H
+#pragma once
 
 #include "proxy/net/spool.h"
 
@@ -54,5 +53,3 @@ bool message_keep_rest(struct message *o);
 
 /* Forget it; frees the copy. */
 void message_fini(struct message *o);
-
-#endif

@@ -1,7 +1,6 @@
 /* socket.h: what proxy code asks of a socket, reading and connecting left
  * out. */
-#ifndef TAILOR_PROXY_NET_SOCKET_H
-#define TAILOR_PROXY_NET_SOCKET_H
+#pragma once
 
 #include <linux/sockios.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ socket_queued_bytes(int fd)
 
 	return ioctl(fd, SIOCOUTQ, &n) < 0 || n < 0 ? 0 : (uint64_t)n;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * Cost: a write of 64 KiB is a copy into the page cache (20 us); the proxy
  * thread waits when the kernel makes writers wait for the disk, and when it
  * reads back what was evicted.  Proxy thread only. */
-#ifndef TAILOR_PROXY_NET_SPOOL_H
-#define TAILOR_PROXY_NET_SPOOL_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -74,5 +73,3 @@ void spool_close(struct spools *all, struct spool *s);
 /* Whether files can be made in that directory; makes it, and those above it,
  * if need be (rundir_make).  0 or -errno. */
 int spool_try(const char *directory);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Cost: setting and clearing some 10 ns, no allocation; firing a look at each
  * list.  Proxy thread only. */
-#ifndef TAILOR_PROXY_NET_TIMER_H
-#define TAILOR_PROXY_NET_TIMER_H
+#pragma once
 
 #include <event2/event_struct.h>
 #include <sys/queue.h>
@@ -93,5 +92,3 @@ timers_turn(struct timers *ts)
 	if (ts->due)
 		timers_fire(ts, instant_now());
 }
-
-#endif

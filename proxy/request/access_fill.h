@@ -1,6 +1,5 @@
 /* access_fill.h: what the access log says of a request.  Proxy thread only. */
-#ifndef TAILOR_PROXY_REQUEST_ACCESS_FILL_H
-#define TAILOR_PROXY_REQUEST_ACCESS_FILL_H
+#pragma once
 
 #include "proxy/request/proxy.h"
 
@@ -20,5 +19,3 @@ void access_log_local(const struct client *c, const struct access_local *l);
 
 /* Open the file again (SIGUSR1). */
 void access_log_reopen(struct proxy *p);
-
-#endif

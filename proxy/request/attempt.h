@@ -2,8 +2,7 @@
  *
  * The user of a connection: writes the request, keeps what comes back until the
  * race is decided, then passes it on.  Proxy thread only. */
-#ifndef TAILOR_PROXY_REQUEST_ATTEMPT_H
-#define TAILOR_PROXY_REQUEST_ATTEMPT_H
+#pragma once
 
 #include "proxy/request/proxy.h"
 
@@ -54,5 +53,3 @@ void attempt_leave(struct attempt *a);
 
 /* Release what it holds. */
 void attempt_fini(struct attempt *a);
-
-#endif

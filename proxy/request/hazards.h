@@ -2,8 +2,7 @@
  *
  * They are counted and put into the policy here; what it decides is carried out
  * when the event is over (hedge.c).  Proxy thread only. */
-#ifndef TAILOR_PROXY_REQUEST_HAZARDS_H
-#define TAILOR_PROXY_REQUEST_HAZARDS_H
+#pragma once
 
 #include "proxy/request/proxy.h"
 
@@ -28,5 +27,3 @@ void proxy_loser_done(
 /* Carry out what is wanted (proxy_want), and run the queue.  Work of
  * LOOP_POLICY. */
 void proxy_carry_out(void *proxy);
-
-#endif

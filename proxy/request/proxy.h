@@ -6,8 +6,7 @@
  * whole state of the proxy thread but for what starts and stops it (daemon/).
  * What the policy wants is noted by proxy_want and carried out when the event
  * that caused it is over, so nothing here is re-entered. */
-#ifndef TAILOR_PROXY_REQUEST_PROXY_H
-#define TAILOR_PROXY_REQUEST_PROXY_H
+#pragma once
 
 #include "base/topology.h"
 #include "config/generation.h"
@@ -227,5 +226,3 @@ proxy_emit_at(struct proxy *p, struct instant at, enum talechain_type type,
 {
 	talechain_emit_at(&p->events, at.ns, type, a[0], a[1], a[2], a[3]);
 }
-
-#endif

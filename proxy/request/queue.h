@@ -7,8 +7,7 @@
  * that is less than half full, and attempts that have lasted so long give
  * their slots back.  Proxy thread only; see hedging.h for who may have a slot.
  */
-#ifndef TAILOR_PROXY_REQUEST_QUEUE_H
-#define TAILOR_PROXY_REQUEST_QUEUE_H
+#pragma once
 
 #include "proxy/request/proxy.h"
 
@@ -30,5 +29,3 @@ void queue_run(struct proxy *p);
 
 /* What time brings: room at the standby, the end of a wait.  Every tick. */
 void queue_tick(struct proxy *p, struct instant now);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Which attempts there may be and which one wins is decided by hedging.h;
  * this module does what it says.  Proxy thread only. */
-#ifndef TAILOR_PROXY_REQUEST_REQUEST_H
-#define TAILOR_PROXY_REQUEST_REQUEST_H
+#pragma once
 
 #include "proxy/request/proxy.h"
 
@@ -91,5 +90,3 @@ void tunnel_pass(struct request *r, struct chain *data);
 
 /* It is over. */
 void request_record(struct request *r);
-
-#endif

@@ -5,8 +5,7 @@
  * can give its request the name of another's.  A traceparent (W3C Trace
  * Context) is passed on as it came, since we export no spans; the trace id in
  * it is only read, for the access log. */
-#ifndef TAILOR_PROXY_REQUEST_REQUEST_ID_H
-#define TAILOR_PROXY_REQUEST_REQUEST_ID_H
+#pragma once
 
 #include "http/http.h"
 
@@ -20,5 +19,3 @@ void external_id_read(
 
 /* The trace id of the client's traceparent; "" without a well-formed one. */
 void trace_id_read(char out[TRACE_ID + 1], const struct http_head *head);
-
-#endif

@@ -5,8 +5,7 @@
  * race is decided and passed through from then on.  How the body is framed
  * for the client is decided when the head is sent, not before: by then it
  * may be known whole.  Proxy thread only. */
-#ifndef TAILOR_PROXY_REQUEST_RESPONSE_H
-#define TAILOR_PROXY_REQUEST_RESPONSE_H
+#pragma once
 
 #include "proxy/request/proxy.h"
 
@@ -35,5 +34,3 @@ int response_end(struct response *a, struct request *r);
 
 /* Release what it holds. */
 void response_fini(struct response *a, struct block_pool *pool);
-
-#endif

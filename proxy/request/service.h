@@ -1,7 +1,6 @@
 /* service.h: the rooms put together: set up, ticked, ended.  Proxy thread
  * only. */
-#ifndef TAILOR_PROXY_REQUEST_SERVICE_H
-#define TAILOR_PROXY_REQUEST_SERVICE_H
+#pragma once
 
 #include "proxy/request/proxy.h"
 
@@ -16,5 +15,3 @@ void proxy_fini(struct proxy *p);
 
 /* What time brings.  Every tick. */
 void proxy_tick(struct proxy *p, struct instant now);
-
-#endif

@@ -10,8 +10,7 @@
  * leave out requests (proxy/analysis/budget.h), leaves out others.
  *
  * Proxy thread only. */
-#ifndef TAILOR_PROXY_REQUEST_SLOW_H
-#define TAILOR_PROXY_REQUEST_SLOW_H
+#pragma once
 
 #include "proxy/request/proxy.h"
 
@@ -43,5 +42,3 @@ uint64_t slow_left_out(const struct proxy *p);
 
 /* A request has finished: count it, and have it examined if it is slow. */
 void slow_finished(struct proxy *p, const struct tale_request *t);
-
-#endif

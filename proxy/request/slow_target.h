@@ -6,8 +6,7 @@
  *
  * Cost: a few instructions a request, and a pass over 2 KiB ten times a minute;
  * 12 KiB.  Proxy thread only. */
-#ifndef TAILOR_PROXY_REQUEST_SLOW_TARGET_H
-#define TAILOR_PROXY_REQUEST_SLOW_TARGET_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -37,5 +36,3 @@ slow_target_now_ns(const struct slow_target *t)
 /* A request finished at a moment, after so long. */
 void
 slow_target_add(struct slow_target *t, struct instant at, int64_t total_ns);
-
-#endif

@@ -4,8 +4,7 @@
  * left the history are remembered as a hash for a good while longer, so that
  * "expired" and "unknown" can be distinguished.  All memory is taken at start.
  * Proxy thread only. */
-#ifndef TAILOR_PROXY_REQUEST_TABLE_H
-#define TAILOR_PROXY_REQUEST_TABLE_H
+#pragma once
 
 #include "proxy/request/proxy.h"
 
@@ -44,5 +43,3 @@ enum table_found table_find(const struct table *t, const char *external_id,
 struct analysis_name;
 unsigned table_about(const struct table *t, const struct tale_request *found,
     struct analysis_name *out, unsigned room);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Smaller and coarser than base/histogram.h, which is for quantiles: it is
  * written out without counting anything.  Proxy thread only. */
-#ifndef TAILOR_PROXY_STATS_DISTRIBUTION_H
-#define TAILOR_PROXY_STATS_DISTRIBUTION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ struct exemplar {
 	uint64_t value_ns;
 	int64_t wall_ns;
 };
-
-#endif

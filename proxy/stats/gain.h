@@ -13,8 +13,7 @@
  *
  * Cost: a few comparisons and two additions a request; some 260 KiB in watch
  * mode.  A day, by quarters of an hour, is kept.  Proxy thread; pure. */
-#ifndef TAILOR_PROXY_STATS_GAIN_H
-#define TAILOR_PROXY_STATS_GAIN_H
+#pragma once
 
 #include "proxy/stats/recent.h"
 
@@ -61,5 +60,3 @@ void gain_note(struct gain *g, const struct recent *hazards, uint32_t triggers,
 
 /* The lower edge of bucket i. */
 int64_t gain_bucket_ns(unsigned i);
-
-#endif

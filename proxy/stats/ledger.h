@@ -5,8 +5,7 @@
  * rate * W requests in flight, so hedges are rate * W * f a second, and W * f
  * of all requests (W: mean latency, f: hazards of the active server a
  * second).  Proxy thread only. */
-#ifndef TAILOR_PROXY_STATS_LEDGER_H
-#define TAILOR_PROXY_STATS_LEDGER_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -46,5 +45,3 @@ void ledger_window(const struct ledger_mark *from, const struct metrics *m,
 /* Second attempts sent, of all triggers; to one server. */
 uint64_t ledger_sent(const struct metrics *m);
 uint64_t ledger_sent_to(const struct metrics *m, unsigned server);
-
-#endif

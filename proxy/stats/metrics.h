@@ -6,8 +6,7 @@
  *
  * The table makes the struct and the Prometheus text.
  * Proxy thread only: plain integers. */
-#ifndef TAILOR_PROXY_STATS_METRICS_H
-#define TAILOR_PROXY_STATS_METRICS_H
+#pragma once
 
 #include "base/histogram.h"
 #include "hedging/hedging.h"
@@ -134,5 +133,3 @@ void metrics_reason(struct metrics_reasons *r, const char *reason);
  * over. */
 void metrics_latency(
     struct metrics *m, int64_t ns, const char *id, const char *trace_id);
-
-#endif

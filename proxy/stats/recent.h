@@ -2,8 +2,7 @@
  *
  * The proxy thread notes what happens in a few small rings; the live page shows
  * a copy.  Cost: some 20 KiB, and a few additions per request. */
-#ifndef TAILOR_PROXY_STATS_RECENT_H
-#define TAILOR_PROXY_STATS_RECENT_H
+#pragma once
 
 #include "talechain/events/hazard.h"
 
@@ -68,5 +67,3 @@ double recent_rate_per_s(
 /* The upper edge of bucket i: 1, 2, 5, 10, ... times 10 us; the last has
  * none (INT64_MAX). */
 int64_t recent_bucket_edge_ns(unsigned i);
-
-#endif

@@ -21,8 +21,7 @@
  *
  * Proxy thread only.  After warm-up nothing is allocated: closed connections
  * are kept for the next connection. */
-#ifndef TAILOR_PROXY_UPSTREAM_CONNECTION_H
-#define TAILOR_PROXY_UPSTREAM_CONNECTION_H
+#pragma once
 
 #include "proxy/upstream/upstream.h"
 
@@ -108,5 +107,3 @@ void connection_close_idle(struct server *server);
 /* The connections of a server: none yet, and all closed and freed. */
 void connection_pool_init(struct server *s);
 void connection_pool_fini(struct server *s);
-
-#endif

@@ -3,8 +3,7 @@
  * A connection is a connection; an exchange is the one request and response
  * under way on it.  connection.c opens, pools, drains and closes connections;
  * exchange.c writes the request and reads the response.  Private to them. */
-#ifndef TAILOR_PROXY_UPSTREAM_EXCHANGE_H
-#define TAILOR_PROXY_UPSTREAM_EXCHANGE_H
+#pragma once
 
 #include "proxy/upstream/upstream.h"
 
@@ -48,5 +47,3 @@ void connection_move(struct connection *u, enum connection_state state);
 void connection_shut(struct connection *u);
 void connection_watch(struct connection *u);
 void connection_arm(struct connection *u, int64_t timeout_ns);
-
-#endif

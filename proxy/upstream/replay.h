@@ -13,8 +13,7 @@
  * are distinct by these and the newest replaces another.  Cost: a hash of the
  * request line for each request, and one walk over the fields for each that is
  * new.  Proxy thread only. */
-#ifndef TAILOR_PROXY_UPSTREAM_REPLAY_H
-#define TAILOR_PROXY_UPSTREAM_REPLAY_H
+#pragma once
 
 #include "config/config.h"
 #include "http/http.h"
@@ -76,5 +75,3 @@ void replay_table_review(struct replay_table *t, const struct config *c);
 /* The next remembered one after position *at (any number at first); NULL if
  * there is none.  Valid until the loop's turn ends. */
 const struct replay *replay_next(const struct replay_table *t, unsigned *at);
-
-#endif

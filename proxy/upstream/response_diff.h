@@ -7,8 +7,7 @@
  * compares, if both responses were whole, and counts.  Requests that are not
  * hedged have no comparison and pay for a pointer that is NULL.  Fields of the
  * head are not compared.  Proxy thread only. */
-#ifndef TAILOR_PROXY_UPSTREAM_RESPONSE_DIFF_H
-#define TAILOR_PROXY_UPSTREAM_RESPONSE_DIFF_H
+#pragma once
 
 #include "proxy/net/buffer.h"
 #include "proxy/stats/metrics.h"
@@ -37,5 +36,3 @@ void compare_whole(struct comparison *c, unsigned side);
 
 /* The client gets a response: without a winner there is nothing to compare. */
 void compare_won(struct comparison *c);
-
-#endif

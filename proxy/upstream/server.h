@@ -1,7 +1,6 @@
 /* server.h: one of the two servers as the proxy sees it: its connections, its
  * health, its warm-up, and how it is started and stopped. */
-#ifndef TAILOR_PROXY_UPSTREAM_SERVER_H
-#define TAILOR_PROXY_UPSTREAM_SERVER_H
+#pragma once
 
 #include "proxy/upstream/upstream.h"
 
@@ -99,5 +98,3 @@ void maintenance_tick(struct server *s, struct instant now);
 
 /* What a server still has to do. */
 void server_rest(const struct server *s, struct server_rest *out);
-
-#endif

@@ -5,8 +5,7 @@
  * policy wants when a server's state changes.  It knows neither clients nor
  * requests: what it needs of them it asks through struct upstream_events.
  * Proxy thread only. */
-#ifndef TAILOR_PROXY_UPSTREAM_UPSTREAM_H
-#define TAILOR_PROXY_UPSTREAM_UPSTREAM_H
+#pragma once
 
 #include "hedging/hedging.h"
 #include "proxy/net/loop.h"
@@ -367,5 +366,3 @@ server_may_serve(const struct server *s)
 	       s->maintenance.stage == DRAIN_PENDING ||
 	       s->maintenance.stage == STARTING;
 }
-
-#endif

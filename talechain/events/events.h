@@ -3,8 +3,7 @@
  * This room owns the vocabulary: one table for each list in talechain.h and
  * hazard.h, so that a number, its name and its arguments are written down
  * once.  Pure lookups of static text; any room and any thread may call. */
-#ifndef TAILOR_TALECHAIN_EVENTS_EVENTS_H
-#define TAILOR_TALECHAIN_EVENTS_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ char *talechain_call_name(unsigned number, char out[TALECHAIN_CALL_SIZE]);
 
 /* Name of a cause ("allocation"), "unknown" if out of range. */
 const char *talechain_cause_name(unsigned cause);
-
-#endif

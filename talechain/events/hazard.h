@@ -2,8 +2,7 @@
  *
  * The profiler makes them, the hedging policy acts on them, the proxy
  * carries them between the two and counts them. */
-#ifndef TAILOR_TALECHAIN_EVENTS_HAZARD_H
-#define TAILOR_TALECHAIN_EVENTS_HAZARD_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -36,5 +35,3 @@ struct hazard {
 	struct instant at;   /* stamp of the source: when it happened */
 	struct instant seen; /* when the observer read it */
 };
-
-#endif

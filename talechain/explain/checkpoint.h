@@ -9,8 +9,7 @@
  *
  * Cost: one reading of each slot of the stream, over all tales together, but at
  * most TALE_LOOKBACK_SLOTS for one; 4.5 MiB.  Private to this room. */
-#ifndef TAILOR_TALECHAIN_EXPLAIN_CHECKPOINT_H
-#define TAILOR_TALECHAIN_EXPLAIN_CHECKPOINT_H
+#pragma once
 
 #include "talechain/explain/tale_struct.h"
 
@@ -92,5 +91,3 @@ checkpoints_find(struct tale_checkpoints *c, struct timeline_reader *reader,
 
 /* The reader that they were made with. */
 struct timeline_reader *checkpoints_reader(const struct tale_checkpoints *c);
-
-#endif

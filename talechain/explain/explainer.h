@@ -17,8 +17,7 @@
  *
  * All times are ns since the tale's t0; NEVER: it did not happen or was not
  * seen.  Private to this room. */
-#ifndef TAILOR_TALECHAIN_EXPLAIN_EXPLAINER_H
-#define TAILOR_TALECHAIN_EXPLAIN_EXPLAINER_H
+#pragma once
 
 #include "talechain/explain/story.h"
 #include "talechain/explain/tale_struct.h"
@@ -417,5 +416,3 @@ void advice_write(struct explainer *ex);
 
 /* Coverage below this and the verdict is "not explained". */
 #define COVERAGE_MIN 0.5
-
-#endif

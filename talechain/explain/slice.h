@@ -6,8 +6,7 @@
  * the threads that reported it (first), then the other ends of those sockets
  * and the threads that worked on them or were woken for them (second).  The
  * last pass takes what concerns any of these.  Private to this room. */
-#ifndef TAILOR_TALECHAIN_EXPLAIN_SLICE_H
-#define TAILOR_TALECHAIN_EXPLAIN_SLICE_H
+#pragma once
 
 #include "talechain/explain/checkpoint.h"
 
@@ -123,5 +122,3 @@ int slice_inward(struct slicer *s);
 /* slice_kernel.c */
 /* Take the names of all threads in the tale.  0 or -ENOMEM. */
 int slice_names(struct slicer *s);
-
-#endif

@@ -6,8 +6,7 @@
  * sentence about where the time went.  Pure functions: no clock, no input or
  * output; any thread.  The analysis thread calls them; store/ keeps tales and
  * render/ draws stories. */
-#ifndef TAILOR_TALECHAIN_EXPLAIN_STORY_H
-#define TAILOR_TALECHAIN_EXPLAIN_STORY_H
+#pragma once
 
 #include "talechain/explain/tale.h"
 
@@ -255,5 +254,3 @@ bool story_frame(const struct story *s, size_t segment, unsigned n,
 /* The largest cause by cause_ns that is not done yet, or COUNT. */
 enum tale_cause
 story_cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT]);
-
-#endif

@@ -3,8 +3,7 @@
  * A request remembers the stream positions between which it lived; slicing
  * finds its events there, and those of the servers, sockets and threads that
  * it met.  Pure functions over values: no sockets, no clock. */
-#ifndef TAILOR_TALECHAIN_EXPLAIN_TALE_H
-#define TAILOR_TALECHAIN_EXPLAIN_TALE_H
+#pragma once
 
 #include "talechain/timeline/timeline.h"
 
@@ -108,5 +107,3 @@ bool tale_whole(const struct tale *t);
 /* Whether the client had read the response, as far as events show that: if not,
  * slicing again later finds more. */
 bool tale_read(const struct tale *t);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A tale is filled once, by tale_slice() or tale_unpack(), and then only
  * read.  Private to talechain/. */
-#ifndef TAILOR_TALECHAIN_EXPLAIN_TALE_STRUCT_H
-#define TAILOR_TALECHAIN_EXPLAIN_TALE_STRUCT_H
+#pragma once
 
 #include "talechain/events/hazard.h"
 #include "talechain/explain/tale.h"
@@ -153,5 +152,3 @@ int64_t tale_overlap_ns(struct instant begin, struct instant end,
 /* A server's name, safe to print; returns out. */
 char *
 tale_server_name(const struct tale *t, int server, char *out, size_t size);
-
-#endif

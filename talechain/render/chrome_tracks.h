@@ -3,8 +3,7 @@
  * They meet what a trace viewer demands: slices of a track are apart or hold
  * each other, slices and hops are in order of time, and every hop lies strictly
  * inside the innermost slice of its track at its moment. */
-#ifndef TAILOR_TALECHAIN_RENDER_CHROME_TRACKS_H
-#define TAILOR_TALECHAIN_RENDER_CHROME_TRACKS_H
+#pragma once
 
 #include "talechain/explain/story.h"
 
@@ -52,5 +51,3 @@ struct chrome {
 /* 0 or -ENOMEM; release with chrome_fini. */
 int chrome_init(struct chrome *c, const struct story *s);
 void chrome_fini(struct chrome *c);
-
-#endif

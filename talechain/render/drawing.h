@@ -8,8 +8,7 @@
  *   .curve .point data-b data-e
  *   .label    data-i, of its bar       .arrow  data-b data-e data-y1 data-y2
  * and the svg element has data-total, data-left, data-right. */
-#ifndef TAILOR_TALECHAIN_RENDER_DRAWING_H
-#define TAILOR_TALECHAIN_RENDER_DRAWING_H
+#pragma once
 
 #include "talechain/render/markup.h"
 #include "talechain/render/picture.h"
@@ -56,5 +55,3 @@ void drawing_definitions(struct text *x);
 /* Everything a story holds as HTML tables; bars in the picture's order. */
 void
 tables_render(struct text *x, const struct story *s, const struct picture *p);
-
-#endif

@@ -3,8 +3,7 @@
  * One table for the picture, the page and the legend.  The class has its colour
  * in page/picture.css; the pattern and the words say the same to an eye that
  * does not see it.  Private to this room. */
-#ifndef TAILOR_TALECHAIN_RENDER_KIND_H
-#define TAILOR_TALECHAIN_RENDER_KIND_H
+#pragma once
 
 #include "talechain/explain/story.h"
 #include "talechain/render/markup.h"
@@ -57,5 +56,3 @@ void kind_patterns(struct text *x);
 /* A rectangle of a kind; the element around it has the class. */
 void kind_box(struct text *x, enum kind kind, double left, double top,
     double width, double height);
-
-#endif

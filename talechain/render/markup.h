@@ -3,8 +3,7 @@
  * Everything that came from outside goes through markup_text(), after which it
  * is printable ASCII without a character that ends an element or an attribute:
  * other bytes and backslashes appear as \xNN, as in the text rendering. */
-#ifndef TAILOR_TALECHAIN_RENDER_MARKUP_H
-#define TAILOR_TALECHAIN_RENDER_MARKUP_H
+#pragma once
 
 #include "base/text.h"
 
@@ -32,5 +31,3 @@ char *markup_moment(char out[MARKUP_TIME], int64_t ns);
 #define ORIGIN_WORDS 320
 struct story;
 char *origin_words(const struct story *s, char out[ORIGIN_WORDS]);
-
-#endif

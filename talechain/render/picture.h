@@ -5,8 +5,7 @@
  * few pixels wide, so that the rest can be seen; outside the folds the scale
  * is the same everywhere.  Lanes lie below each other; bars of one lane that
  * hold each other lie in rows below each other. */
-#ifndef TAILOR_TALECHAIN_RENDER_PICTURE_H
-#define TAILOR_TALECHAIN_RENDER_PICTURE_H
+#pragma once
 
 #include "talechain/explain/story.h"
 
@@ -64,5 +63,3 @@ bool picture_touches(const struct picture *p, unsigned lane, int64_t ns);
 
 /* Distance of the axis's numbers, ns: 1, 2 or 5 times a power of ten. */
 int64_t picture_tick_ns(const struct picture *p);
-
-#endif

@@ -4,8 +4,7 @@
  * here (explain/story.h), so all renderings show the same facts.  Pure
  * functions from a story to text: no clock, no input or output.  The analysis
  * thread calls them. */
-#ifndef TAILOR_TALECHAIN_RENDER_RENDER_H
-#define TAILOR_TALECHAIN_RENDER_RENDER_H
+#pragma once
 
 #include "base/json.h"
 #include "talechain/explain/story.h"
@@ -21,5 +20,3 @@ int story_render_svg(const struct story *s, char **text, size_t *length);
 int story_render_html(const struct story *s, char **text, size_t *length);
 int story_render_chrome(const struct story *s, char **text, size_t *length);
 int story_render_json(const struct story *s, struct json *out);
-
-#endif

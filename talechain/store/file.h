@@ -1,7 +1,6 @@
 /* file.h: one file of the store: made, read back, appended to.  Private to this
  * room. */
-#ifndef TAILOR_TALECHAIN_STORE_FILE_H
-#define TAILOR_TALECHAIN_STORE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ int store_file_append(struct store_file *f, const void *bytes, size_t length);
 
 /* Close it, and unlink it if directory >= 0. */
 void store_file_drop(struct store_file *f, int directory);
-
-#endif

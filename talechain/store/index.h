@@ -3,8 +3,7 @@
  *
  * Cost: about 900 bytes a tale; finding one by id is a hash, walking by time
  * is a loop over pointers. */
-#ifndef TAILOR_TALECHAIN_STORE_INDEX_H
-#define TAILOR_TALECHAIN_STORE_INDEX_H
+#pragma once
 
 #include "talechain/store/store.h"
 
@@ -42,5 +41,3 @@ struct store_entry *
 store_index_same(const struct store_index *x, const struct tale_summary *s);
 /* The oldest entry, or NULL. */
 struct store_entry *store_index_oldest(const struct store_index *x);
-
-#endif

@@ -8,8 +8,7 @@
  * Reading is of hostile input: whatever the bytes are, it ends, stays inside
  * them and gives a tale that slicing could have given, or an error.  Private
  * to this room. */
-#ifndef TAILOR_TALECHAIN_STORE_PACK_H
-#define TAILOR_TALECHAIN_STORE_PACK_H
+#pragma once
 
 #include "talechain/store/store.h"
 
@@ -31,5 +30,3 @@ int tale_pack(
  */
 int tale_unpack(struct tale **out, struct tale_summary *s, const uint8_t *bytes,
     size_t length);
-
-#endif

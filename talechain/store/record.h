@@ -16,8 +16,7 @@
  * crc is CRC-32C of the record from byte 8 on.  bytes is the whole record,
  * packed what of it is the tale; the rest is zero.  Numbers are in the
  * machine's byte order (on another one the magic does not match). */
-#ifndef TAILOR_TALECHAIN_STORE_RECORD_H
-#define TAILOR_TALECHAIN_STORE_RECORD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ void record_seal(struct record_header *h, uint32_t bytes, uint32_t packed);
 /* Whether a good record begins at bytes, of which length are there; *h is a
  * copy of its header. */
 _Bool record_at(const uint8_t *bytes, size_t length, struct record_header *h);
-
-#endif

@@ -13,8 +13,7 @@
  * may cost the last seconds.
  *
  * Calls read and write files and may wait for a disk.  One thread at a time. */
-#ifndef TAILOR_TALECHAIN_STORE_STORE_H
-#define TAILOR_TALECHAIN_STORE_STORE_H
+#pragma once
 
 #include "talechain/explain/story.h"
 
@@ -116,5 +115,3 @@ struct tale_store_stats {
 };
 /* The figures of now. */
 void tale_store_stats(const struct tale_store *s, struct tale_store_stats *out);
-
-#endif

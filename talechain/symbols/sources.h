@@ -1,7 +1,6 @@
 /* sources.h: where names are: in files' symbol tables, in maps of generated
  * code, in the kernel.  Private to this room. */
-#ifndef TAILOR_TALECHAIN_SYMBOLS_SOURCES_H
-#define TAILOR_TALECHAIN_SYMBOLS_SOURCES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void symbols_of_kernel(int kallsyms, struct symbol *of, size_t n);
 /* Of symbols whose address in the file, before it is mapped, is of[i].at: those
  * of its tables that have them. */
 void symbols_of_file(int fd, struct symbol *const *of, size_t n);
-
-#endif

@@ -15,8 +15,7 @@
  * Cost: 4 ms of CPU for a file with 58,000 symbols, 50 ms for the kernel's
  * 122,000, once for each address: the last 4096 are remembered.  Blocks; for
  * the analysis thread. */
-#ifndef TAILOR_TALECHAIN_SYMBOLS_SYMBOLS_H
-#define TAILOR_TALECHAIN_SYMBOLS_SYMBOLS_H
+#pragma once
 
 #include "talechain/explain/tale.h"
 
@@ -35,5 +34,3 @@ void symbols_free(struct symbols **sp);
  *   hurry  a client waits: names of the kernel only if they are remembered */
 #define SYMBOLS_TALE 256
 void symbols_name(struct symbols *s, struct tale *t, bool hurry);
-
-#endif

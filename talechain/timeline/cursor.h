@@ -2,8 +2,7 @@
  *
  * The observer only.  Everything read from a channel is hostile: values are
  * copied, then judged. */
-#ifndef TAILOR_TALECHAIN_TIMELINE_CURSOR_H
-#define TAILOR_TALECHAIN_TIMELINE_CURSOR_H
+#pragma once
 
 #include <stddef.h>
 
@@ -50,5 +49,3 @@ enum talechain_take talechain_take(struct talechain_cursor *c,
  * begun and never finished as abandoned.  Returns how many that were (0 or 1
  * for an honest single writer). */
 uint64_t talechain_cursor_end(struct talechain_cursor *c);
-
-#endif

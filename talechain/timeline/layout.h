@@ -11,8 +11,7 @@
  * slt = bytes of a slot, pid = the writer's.  Everything but head is constant
  * before the file gets its name, so a process that can open it sees a whole
  * header.  Private to timeline.c (the writer) and reader.c. */
-#ifndef TAILOR_TALECHAIN_TIMELINE_LAYOUT_H
-#define TAILOR_TALECHAIN_TIMELINE_LAYOUT_H
+#pragma once
 
 #include "talechain/timeline/timeline.h"
 
@@ -57,5 +56,3 @@ timeline_bytes(unsigned slot_log2)
 	return TIMELINE_HEADER_BYTES +
 	       (sizeof(struct timeline_slot) << slot_log2);
 }
-
-#endif

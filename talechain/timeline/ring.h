@@ -15,8 +15,7 @@
  * before the second load of seq (so a newer field means a newer seq).  See
  * H.-J. Boehm, "Can Seqlocks Get Along With Programming Language Memory
  * Models?", MSPC 2012. */
-#ifndef TAILOR_TALECHAIN_TIMELINE_RING_H
-#define TAILOR_TALECHAIN_TIMELINE_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,6 +115,4 @@ ring_store(void *slot, const uint64_t *words, size_t n, uint64_t i)
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
-#endif
-
 #endif

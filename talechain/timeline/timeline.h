@@ -6,8 +6,7 @@
  * the stream's only writer and never waits for a reader.  Any process may map
  * the stream read-only and follow it; a reader that is overtaken knows how
  * many slots it missed. */
-#ifndef TAILOR_TALECHAIN_TIMELINE_TIMELINE_H
-#define TAILOR_TALECHAIN_TIMELINE_TIMELINE_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -106,5 +105,3 @@ uint64_t timeline_seek(struct timeline_reader *r, uint64_t position);
 /* The reader's own position, and the writer's. */
 uint64_t timeline_reader_position(const struct timeline_reader *r);
 uint64_t timeline_reader_head(const struct timeline_reader *r);
-
-#endif

@@ -27,8 +27,7 @@
  *	     32 what u8 x 16 (the function called), 48 at u64 x 9 (return
  *	     addresses, innermost first, from the program's beginning)
  */
-#ifndef TAILOR_TESTS_FAULTS_LAYER_H
-#define TAILOR_TESTS_FAULTS_LAYER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ void fault_arm(uint64_t kinds, uint64_t skip, uint64_t left);
 
 /* How many have failed in this process, ever. */
 uint64_t fault_failed(void);
-
-#endif

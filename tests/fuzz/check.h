@@ -1,8 +1,7 @@
 /*
  * check.h: for the targets of this folder: what must hold.
  */
-#ifndef TEST_FUZZ_PROXY_CHECK_H
-#define TEST_FUZZ_PROXY_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ check(bool good, const char *what)
 	fprintf(stderr, "broken: %s\n", what);
 	abort();
 }
-
-#endif

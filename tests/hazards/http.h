@@ -4,8 +4,7 @@
  * Reads a head, responds with a length.  Not a server for strangers: no
  * bodies of requests, no chunks, one request at a time on a connection.
  */
-#ifndef TAILOR_TESTS_HAZARDS_HTTP_H
-#define TAILOR_TESTS_HAZARDS_HTTP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ size_t http_head(char *out, size_t size, int status, size_t length);
 
 /* A whole small response in one write. */
 int http_respond(int fd, int status, const char *text);
-
-#endif

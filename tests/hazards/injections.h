@@ -6,8 +6,7 @@
  * itself with CLOCK_MONOTONIC.  How a harm shows in the kernel's events is
  * none of its business: it is the truth that a tale is held against.
  */
-#ifndef TAILOR_TESTS_HAZARDS_INJECTIONS_H
-#define TAILOR_TESTS_HAZARDS_INJECTIONS_H
+#pragma once
 
 #include "base/instant.h"
 #include "tests/hazards/http.h"
@@ -35,5 +34,3 @@ int lose_next(struct connection *c, struct harm *h);
 
 /* Start the thread that holds the lock of /lock.  0 or a negative errno. */
 int holder_start(void);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * check_http.h: what must hold of requests and of responses.
  */
-#ifndef TEST_FUZZ_PROXY_CHECK_HTTP_H
-#define TEST_FUZZ_PROXY_CHECK_HTTP_H
+#pragma once
 
 #include <strings.h>
 
@@ -47,5 +46,3 @@ check_line(const char *at, const char *end, unsigned *framings)
 	*framings += strncasecmp(at, "transfer-encoding:", 18) == 0;
 	return cr;
 }
-
-#endif

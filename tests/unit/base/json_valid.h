@@ -2,8 +2,7 @@
  * json_valid.h: whether a text is one JSON value (RFC 8259), for the tests
  * of what writes JSON.  Recursive descent, no tree, strict UTF-8 not checked.
  */
-#ifndef TAILOR_TESTS_JSON_VALID_H
-#define TAILOR_TESTS_JSON_VALID_H
+#pragma once
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -123,5 +122,3 @@ json_valid(const char *text)
 
 	return end != NULL && *end == '\0';
 }
-
-#endif

@@ -3,8 +3,7 @@
  * decoded segments, and a pattern tried against them recursively.  What
  * base/path_pattern.c is compared with.
  */
-#ifndef TAILOR_TESTS_PATH_REFERENCE_H
-#define TAILOR_TESTS_PATH_REFERENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -118,5 +117,3 @@ reference_matches(const char *pattern, const struct reference *path, unsigned k)
 		return false;
 	return reference_matches(pattern + n, path, k + 1);
 }
-
-#endif

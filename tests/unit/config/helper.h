@@ -1,8 +1,7 @@
 /*
  * helper.h: what the tests of config/ share.
  */
-#ifndef TAILOR_TESTS_CONFIG_HELPER_H
-#define TAILOR_TESTS_CONFIG_HELPER_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,5 +54,3 @@ written(const struct config *c)
 	assert_int_equal(json_take(&j, &text, &length), 0);
 	return text;
 }
-
-#endif

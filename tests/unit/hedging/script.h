@@ -32,8 +32,7 @@
  *   pushback S TIME | timer S => US or "off"
  *   ? NAME [S]           a field; see script.c
  */
-#ifndef TAILOR_TEST_HEDGING_SCRIPT_H
-#define TAILOR_TEST_HEDGING_SCRIPT_H
+#pragma once
 
 /* As many as a second may have (B3). */
 #define SWAPS_5 "switch; switch; switch; switch; switch;"
@@ -46,5 +45,3 @@ struct scenario {
 
 /* Run one; a result that differs fails the test with rule and step. */
 void scenario_run(const struct scenario *s);
-
-#endif

@@ -6,8 +6,7 @@
  * server, what was written where, what the client got.  test_walk.c compares
  * the two after every step.
  */
-#ifndef TAILOR_TEST_HEDGING_WALK_H
-#define TAILOR_TEST_HEDGING_WALK_H
+#pragma once
 
 #include "hedging/hedging.h"
 
@@ -88,5 +87,3 @@ unsigned walk_live(const struct walk *w);
 
 /* A number below n. */
 unsigned walk_random(struct walk *w, unsigned n);
-
-#endif

@@ -2,8 +2,7 @@
  * pieces.h: for tests of the body decoder: a message in memory, and how
  * it is fed in pieces.
  */
-#ifndef TEST_PROXY_HTTP_PIECES_H
-#define TEST_PROXY_HTTP_PIECES_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,5 +25,3 @@ void bytes_text(struct bytes *b, const char *text);
 /* Feed what lies in [*at, end); as many events as that takes. */
 enum http_body_event feed_piece(struct http_body *b, const struct bytes *m,
     size_t *at, size_t end, struct bytes *payload);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * cgroup.h: a control group of the test's own, of version 1 or 2.
  */
-#ifndef TESTS_PROFILER_CGROUP_H
-#define TESTS_PROFILER_CGROUP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ bool cgroup_quota(const struct cgroup *g, int us);
 
 /* A number of its cpu.stat; 0: it is not there. */
 unsigned long long cgroup_stat(const struct cgroup *g, const char *name);
-
-#endif

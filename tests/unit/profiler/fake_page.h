@@ -4,8 +4,7 @@
  * The test plays the JVM: it has the file mapped and stores counters in the
  * order in which the JVM does.
  */
-#ifndef TEST_PROFILER_FAKE_PAGE_H
-#define TEST_PROFILER_FAKE_PAGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ void fake_safepoint_end(struct fake_page *f, uint64_t ticks);
 void fake_gc_begin(
     struct fake_page *f, int collector, const char *cause, uint64_t ticks);
 void fake_gc_end(struct fake_page *f, int collector, uint64_t ticks);
-
-#endif

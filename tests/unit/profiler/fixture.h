@@ -4,8 +4,7 @@
  * Waiting is always for something to happen, with a limit far beyond what a
  * busy machine needs; reaching the limit is a failure.
  */
-#ifndef TEST_PROFILER_FIXTURE_H
-#define TEST_PROFILER_FIXTURE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,5 +72,3 @@ void fixture_wait_closed(struct fixture *f, unsigned opened);
 
 /* Call until it is true, at most to the limit; false then. */
 bool eventually(bool (*is)(void *), void *arg);
-
-#endif

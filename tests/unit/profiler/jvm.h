@@ -5,8 +5,7 @@
  * Needs java, javac and jcmd in $PATH and, for the agent, libtailor-jvm.so in
  * the build directory; skips with a reason otherwise.
  */
-#ifndef TEST_PROFILER_JVM_H
-#define TEST_PROFILER_JVM_H
+#pragma once
 
 #include "fixture.h"
 
@@ -61,5 +60,3 @@ void jvm_end_exit(struct fixture *f);
  * page both. */
 bool jvm_has_source(void *fixture);
 bool jvm_has_both(void *fixture);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Where programs may not be attached the tests are skipped, with the reason.
  */
-#ifndef TEST_PROFILER_KERNEL_EVENTS_H
-#define TEST_PROFILER_KERNEL_EVENTS_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,5 +79,3 @@ void run_on(unsigned cpu);
 
 /* CPUs this process may use, at most n; how many there are. */
 unsigned usable_cpus(unsigned *cpu, unsigned n);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Everything asserts: what fails here fails the test.
  */
-#ifndef TEST_PROFILER_LOOPBACK_H
-#define TEST_PROFILER_LOOPBACK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void pair_open(struct pair *p, struct kernel *k, int family);
 void pair_close(struct pair *p);
 void send_all(int fd, const char *bytes, size_t n);
 void receive_all(int fd, size_t n);
-
-#endif

@@ -2,8 +2,7 @@
  * cases.h: for each cause a plot that shows it, how long it lasts there, and
  * how it is told.
  */
-#ifndef TESTS_TALECHAIN_CASES_H
-#define TESTS_TALECHAIN_CASES_H
+#pragma once
 
 #include "talechain/explain/story.h"
 #include "tests/unit/talechain/plot.h"
@@ -28,5 +27,3 @@ extern const size_t where_cases_count;
 
 /* What the case of that name adds to a plot. */
 void case_plot(struct plot *p, const char *name);
-
-#endif

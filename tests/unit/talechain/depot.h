@@ -1,8 +1,7 @@
 /*
  * depot.h: a store in a directory of its own, and tales to put into it.
  */
-#ifndef TEST_TALECHAIN_DEPOT_H
-#define TEST_TALECHAIN_DEPOT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ unsigned depot_count(const struct tale_store *s);
 
 /* A number below sides, the same ones in each run. */
 unsigned depot_dice(unsigned sides);
-
-#endif

@@ -5,8 +5,7 @@
  * entities, numeric references, comments not at all.  Not linked with any
  * parser, so that a unit test needs none; the end-to-end tests use real ones.
  */
-#ifndef TESTS_TALECHAIN_MARKUP_CHECK_H
-#define TESTS_TALECHAIN_MARKUP_CHECK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ const char *markup_fault(const char *text, unsigned *depth);
 
 /* How often a string occurs in another. */
 size_t occurrences(const char *text, const char *what);
-
-#endif

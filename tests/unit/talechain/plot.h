@@ -6,8 +6,7 @@
  *	Tailor's socket 81 to A, ports 50000 -> 9000; its other end 91
  *	Tailor's thread 100; A's process 500, threads 501, 502
  */
-#ifndef TESTS_TALECHAIN_PLOT_H
-#define TESTS_TALECHAIN_PLOT_H
+#pragma once
 
 #include "talechain/explain/story.h"
 #include "tests/unit/talechain/scene.h"
@@ -66,5 +65,3 @@ void plot_leaves(struct plot *p, int64_t us, uint32_t tid,
     enum talechain_off off, uint32_t next);
 void plot_enters(
     struct plot *p, int64_t us, uint32_t tid, int64_t wait_us, uint32_t before);
-
-#endif

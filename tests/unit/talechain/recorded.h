@@ -2,8 +2,7 @@
  * recorded.h: requests as a real kernel recorded them: the events of their
  * server's threads, of their sockets and of Tailor, ns since their begin.
  */
-#ifndef TESTS_TALECHAIN_RECORDED_H
-#define TESTS_TALECHAIN_RECORDED_H
+#pragma once
 
 #include "talechain/explain/story.h"
 
@@ -30,5 +29,3 @@ struct recorded {
 
 extern const struct recorded recorded[];
 extern const size_t recorded_count;
-
-#endif

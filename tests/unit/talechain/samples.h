@@ -4,8 +4,7 @@
  * Each is whole: lanes, bars, arrows, segments that tile its time, a verdict,
  * and a tale with some events behind it.
  */
-#ifndef TESTS_TALECHAIN_SAMPLES_H
-#define TESTS_TALECHAIN_SAMPLES_H
+#pragma once
 
 #include "talechain/explain/story.h"
 #include "talechain/explain/tale_struct.h"
@@ -50,5 +49,3 @@ struct sample *sample_random(unsigned seed);
 
 /* Have every sample checked, and so many made by chance. */
 void samples_each(void (*check)(const struct story *s), unsigned seeds);
-
-#endif

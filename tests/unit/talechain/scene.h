@@ -4,8 +4,7 @@
  * Times are nanoseconds after SCENE_T0; events are appended as if the
  * observer had read them a microsecond after they happened.
  */
-#ifndef TESTS_TALECHAIN_SCENE_H
-#define TESTS_TALECHAIN_SCENE_H
+#pragma once
 
 #include "talechain/events/hazard.h"
 #include "talechain/explain/tale.h"
@@ -38,5 +37,3 @@ void scene_request(struct tale_request *r);
 
 /* The same that was sent to A (0), whose gc made it go to B (1) as well. */
 void scene_hedged(struct scene *s, struct tale_request *r);
-
-#endif

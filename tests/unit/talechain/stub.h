@@ -3,8 +3,7 @@
  *
  * One connection at a time, in the calling thread.
  */
-#ifndef TESTS_TALECHAIN_STUB_H
-#define TESTS_TALECHAIN_STUB_H
+#pragma once
 
 #include <stddef.h>
 
@@ -43,5 +42,3 @@ void stub_close(struct stub *s);
 /* Wait (10 s at most) for a client and answer it; asserts that one came. */
 void stub_accept(struct stub *s, struct stub_client *c, enum stub_reply reply);
 void stub_release(struct stub_client *c);
-
-#endif

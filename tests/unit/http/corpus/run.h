@@ -5,8 +5,7 @@
  * pieces; what comes out must not depend on where they are cut.  Everything
  * is kept in one struct so that two runs can be compared.
  */
-#ifndef TAILOR_TESTS_HTTP_RUN_H
-#define TAILOR_TESTS_HTTP_RUN_H
+#pragma once
 
 #include "http/http.h"
 
@@ -224,5 +223,3 @@ run_not_fixed(const struct run *r, const struct run_input *in)
 	run_free(&second);
 	return wrong;
 }
-
-#endif
