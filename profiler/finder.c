@@ -273,7 +273,7 @@ space_has_6(pid_t space, const struct sockaddr_in6 *address)
 	char line[128], text[33];
 	bool has = false;
 
-	for (int i = 0; i < 16; i++)
+	for (size_t i = 0; i < 16; i++)
 		snprintf(
 		    text + 2 * i, 3, "%02x", address->sin6_addr.s6_addr[i]);
 	while (!has && file != NULL && fgets(line, sizeof(line), file))

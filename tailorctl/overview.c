@@ -134,7 +134,7 @@ print_uptime(int64_t ns)
 	double seconds = (double)ns / 1e9;
 	unsigned i = 0;
 
-	while (seconds < unit[i].from && i < 3)
+	while (i < 3 && seconds < unit[i].from)
 		i++;
 	printf("%.*f%s", i < 2, seconds / unit[i].seconds, unit[i].name);
 }

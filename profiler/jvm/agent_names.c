@@ -12,7 +12,7 @@
 
 #define PLACES 1024 /* threads with long names */
 #define PARTS 3
-#define PART_BYTES 24
+#define PART_BYTES ((size_t)24)
 #define KERNEL_CHARS 15
 #define TICKS 100	/* of 50 ms: between two emissions of a name */
 #define CHANGED_MAX 64	/* names emitted in one tick */

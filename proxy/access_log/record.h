@@ -10,7 +10,8 @@
 
 #define ACCESS_TARGET_MAX 1024 /* a longer target is cut, and ends in "..." */
 #define ACCESS_FIELD_MAX 512   /* the same of a header field */
-#define ACCESS_LINE_MAX (18 * 1024) /* every byte escaped, and the rest */
+#define ACCESS_LINE_MAX \
+	((size_t)18 * 1024) /* every byte escaped, and the rest */
 
 /* Durations are in ns; -1: that never happened. */
 struct access_record {

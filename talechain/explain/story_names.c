@@ -13,11 +13,11 @@
 #include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
 
-#define THREADS_MAX 256 /* that are listed */
-#define JAVA_PART 24	/* bytes of a name in one event */
+#define THREADS_MAX 256	       /* that are listed */
+#define JAVA_PART ((size_t)24) /* bytes of a name in one event */
 #define JAVA_NAME 72
-#define NUMBER 12    /* characters of "[4194304]", with room */
-#define JAVA_ALIKE 7 /* characters of the kernel's name */
+#define NUMBER ((size_t)12) /* characters of "[4194304]", with room */
+#define JAVA_ALIKE 7	    /* characters of the kernel's name */
 
 /* A Java thread's name from its parts, each the last one in the tale; false if
  * the first is not there. */

@@ -11,11 +11,11 @@
 #include "base/text.h"
 #include "talechain/explain/explainer.h"
 
-#define NEAR_MAX 1000 /* events looked at after a wait */
-#define FRAMES_TEXT 6 /* in a sentence */
-#define TOPS 64	      /* functions that are counted */
-#define TOPS_TEXT 4   /* in a sentence */
-#define PIECE 24      /* bytes of a name in an event */
+#define NEAR_MAX 1000	   /* events looked at after a wait */
+#define FRAMES_TEXT 6	   /* in a sentence */
+#define TOPS 64		   /* functions that are counted */
+#define TOPS_TEXT 4	   /* in a sentence */
+#define PIECE ((size_t)24) /* bytes of a name in an event */
 
 static enum talechain_stack
 kind_of(const struct talechain_event *v)

@@ -8,7 +8,7 @@
 
 #define REMEMBERED 4096 /* a power of two */
 #define START_EDGE_NS (20 * NS_PER_MS)
-#define PIECE 24 /* bytes of a name in an event */
+#define PIECE ((size_t)24) /* bytes of a name in an event */
 
 struct symbols {
 	int kallsyms;

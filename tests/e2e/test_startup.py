@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from rig.ports import free_port
 from support import schema
 
 
