@@ -57,13 +57,14 @@ static const struct option_help {
 static void
 help(void)
 {
-	printf("Usage: tailor -c FILE\n"
-	       "       tailor --listen ADDR --active ADDR [--backup ADDR]\n"
-	       "       tailor shim --help: the observer as a microscope\n\n"
-	       "A latency-controlling HTTP proxy in front of two servers of\n"
-	       "one service.  When the active one stops for a garbage\n"
-	       "collection or ends, requests go to the other at once, those\n"
-	       "in flight too.\n\n");
+	printf(
+	    "Usage: tailor -c FILE\n"
+	    "       tailor --listen ADDR --active ADDR [--backup ADDR]\n"
+	    "       tailor shim --help: sample counters of a process or CPU\n\n"
+	    "A latency-controlling HTTP proxy in front of two servers of\n"
+	    "one service.  When the active one stops for a garbage\n"
+	    "collection or ends, requests go to the other at once, those\n"
+	    "in flight too.\n\n");
 	for (size_t i = 0; i < OPTIONS; i++) {
 		const struct option_help *o = &options[i];
 		char name[40], letter[8] = "    ";
@@ -76,7 +77,7 @@ help(void)
 		    o->argument != NULL ? o->argument : "");
 		printf("  %s%-17s %s\n", letter, name, o->meaning);
 	}
-	printf("\nSee tailor(8) and tailor.conf(5).  Ask a running tailor "
+	printf("\nSee tailor(8) and tailor.conf(5).  Query a running tailor "
 	       "with tailorctl(1).\n");
 }
 
@@ -129,7 +130,7 @@ print_completion(const char *shell)
 	}
 	if (completion_print(stdout, shell, &c))
 		exit(0);
-	fprintf(stderr, "tailor: --completion %s: there is bash, zsh, fish\n",
+	fprintf(stderr, "tailor: --completion %s: must be bash, zsh or fish\n",
 	    shell);
 	exit(2);
 }
@@ -215,8 +216,8 @@ word_refuse(const char *word)
 		    word, best.word);
 	else
 		fprintf(stderr,
-		    "tailor: \"%s\" is no option; a configuration file is "
-		    "given with -c FILE\n",
+		    "tailor: \"%s\" is not an option; give a configuration "
+		    "file with -c FILE\n",
 		    word);
 	exit(2);
 }
