@@ -192,7 +192,7 @@ judge_unknown(struct config_errors *errors, const char *where, const char *path)
 	char nearest[KEY_PATH_MAX], text[KEY_TEXT_MAX];
 
 	if (removed != NULL)
-		errors_add(errors, "%s%s: no key any more: %s", where, path,
+		errors_add(errors, "%s%s: removed key: %s", where, path,
 		    key_text(removed, text));
 	else if (suggest_key(path, nearest))
 		errors_add(errors, "%s%s: unknown key; did you mean %s?", where,
@@ -262,7 +262,7 @@ judge_servers(struct judge *j, const char *path, const cJSON *list)
 
 	if (!cJSON_IsArray(list)) {
 		report(j, list, path,
-		    "wanted is a list [] of objects, also for one");
+		    "must be a list [] of objects, even for one");
 		return;
 	}
 	for (const cJSON *e = list->child; e != NULL; e = e->next, n++) {
@@ -329,8 +329,8 @@ judge_object(struct judge *j, const char *path, const cJSON *object)
 	char where[WHERE_MAX];
 
 	if (!cJSON_IsObject(object)) {
-		report(j, object, path, "wanted is an object%s",
-		    object_like(path));
+		report(
+		    j, object, path, "must be an object%s", object_like(path));
 		return;
 	}
 	for (const cJSON *e = object->child; e != NULL; e = e->next) {

@@ -254,6 +254,6 @@ limits_try_spool(const struct proxy *p)
 		    "directory=%s error=\"%s\" advice=\"let Tailor's user "
 		    "write there and enter all directories above it, or set "
 		    "proxy.spool_directory: request bodies above "
-		    "hedging.body_max are answered 503\"",
+		    "hedging.body_max get 503\"",
 		    directory, strerror(-err));
 }

@@ -28,7 +28,7 @@ complain(const char *what, const char *name, int err)
 {
 	log_event(LOG_LEVEL_ERROR, "not_dropped",
 	    "what=\"%s\" name=\"%s\" error=\"%s\" advice=\"start as root, or "
-	    "as the user of process.user, or take that key away\"",
+	    "as the user of process.user, or remove that key\"",
 	    what, name, strerror(-err));
 	return err;
 }
@@ -167,7 +167,7 @@ privileges_drop(const struct config *c)
 	if (geteuid() == uid && getegid() == gid && uid != 0)
 		return 0;
 	if (uid == 0)
-		return complain("root is no user to become", "root", -EINVAL);
+		return complain("process.user cannot be root", "root", -EINVAL);
 	/* Only root may make it where it is by default. */
 	if (*c->proxy.spool_directory != '\0')
 		rundir_make(c->proxy.spool_directory, 0700);

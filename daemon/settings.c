@@ -35,11 +35,11 @@ static const struct option_help {
     {{"backup", required_argument, NULL, OPTION_BACKUP}, "ADDR",
 	"the server that stands by"},
     {{"admin", required_argument, NULL, OPTION_ADMIN}, "ADDR",
-	"administrator's listener (unix:/path)"},
+	"listen for tailorctl there (unix:/path)"},
     {{"set", required_argument, NULL, OPTION_SET}, "KEY=VALUE",
-	"set a key, as hedging.mode=watch (repeat)"},
+	"set a key: hedging.mode=watch (repeatable)"},
     {{"test", no_argument, NULL, 't'}, NULL,
-	"check the configuration: status 0 good"},
+	"check the configuration; exit 0: it is good"},
     {{"dump", no_argument, NULL, 'T'}, NULL,
 	"print the effective configuration"},
     {{"manual", no_argument, NULL, OPTION_MANUAL}, NULL,
@@ -57,13 +57,14 @@ static const struct option_help {
 static void
 help(void)
 {
-	printf("Usage: tailor -c FILE\n"
-	       "       tailor --listen ADDR --active ADDR [--backup ADDR]\n"
-	       "       tailor shim --help: the observer as a microscope\n\n"
-	       "A latency-controlling HTTP proxy in front of two servers of\n"
-	       "one service.  When the active one stops for a garbage\n"
-	       "collection or ends, requests go to the other at once, those\n"
-	       "in flight too.\n\n");
+	printf(
+	    "Usage: tailor -c FILE\n"
+	    "       tailor --listen ADDR --active ADDR [--backup ADDR]\n"
+	    "       tailor shim --help: sample counters of a process or CPU\n\n"
+	    "A latency-controlling HTTP proxy in front of two servers of\n"
+	    "one service.  When the active one stops for a garbage\n"
+	    "collection or ends, requests go to the other at once, those\n"
+	    "in flight too.\n\n");
 	for (size_t i = 0; i < OPTIONS; i++) {
 		const struct option_help *o = &options[i];
 		char name[40], letter[8] = "    ";
@@ -76,7 +77,7 @@ help(void)
 		    o->argument != NULL ? o->argument : "");
 		printf("  %s%-17s %s\n", letter, name, o->meaning);
 	}
-	printf("\nSee tailor(8) and tailor.conf(5).  Ask a running tailor "
+	printf("\nSee tailor(8) and tailor.conf(5).  Query a running tailor "
 	       "with tailorctl(1).\n");
 }
 
@@ -129,7 +130,7 @@ print_completion(const char *shell)
 	}
 	if (completion_print(stdout, shell, &c))
 		exit(0);
-	fprintf(stderr, "tailor: --completion %s: there is bash, zsh, fish\n",
+	fprintf(stderr, "tailor: --completion %s: must be bash, zsh or fish\n",
 	    shell);
 	exit(2);
 }
@@ -215,8 +216,8 @@ word_refuse(const char *word)
 		    word, best.word);
 	else
 		fprintf(stderr,
-		    "tailor: \"%s\" is no option; a configuration file is "
-		    "given with -c FILE\n",
+		    "tailor: \"%s\" is not an option; give a configuration "
+		    "file with -c FILE\n",
 		    word);
 	exit(2);
 }

@@ -74,7 +74,7 @@ explain(const struct check *c, int64_t p99_ns, FILE *out)
 	struct host h;
 	char t[QUANTITY_TEXT_MAX];
 
-	fprintf(out, "here and now a p99 below %s will not be good\n",
+	fprintf(out, "at present a p99 below %s will not be good\n",
 	    quantity_format_ns(20 * p99_ns, t));
 	host_read(&h, -1);
 	environment_describe(&e, &h, &c->cpus, CPU_COUNT(&c->cpus) == 0, 0);
@@ -95,7 +95,7 @@ judge(const struct check *c, FILE *out)
 	    quantity_format_ns(quantile_sorted(c->ns, c->n, 99.9), t[2]),
 	    quantity_format_ns(c->ns[c->n - 1], t[3]));
 	if (trust_of(0, p99_ns) == TRUST_GOOD) {
-		fprintf(out, "GOOD: lateness alone will spoil no p99\n");
+		fprintf(out, "GOOD: lateness alone spoils no p99\n");
 		return EXIT_DONE;
 	}
 	fprintf(out, "%s: ", bad ? "BAD" : "DOUBTFUL");

@@ -257,11 +257,11 @@ process_foreign(
 	permission_read(&permission);
 	if (uid == geteuid() && !permission.root) {
 		snprintf(text, PAGE_TEXT,
-		    "its process has capabilities or a group that tailor has "
-		    "not");
+		    "its process has capabilities or a group that tailor "
+		    "lacks");
 		snprintf(fix, PERMISSION_TEXT,
-		    "run tailor as root, or with those: mostly "
-		    "CAP_NET_BIND_SERVICE, as tailor@USER.service has");
+		    "run tailor as root, or with the same: usually "
+		    "CAP_NET_BIND_SERVICE, as in tailor@USER.service");
 		return;
 	}
 	if (uid != (uid_t)-1)

@@ -98,7 +98,7 @@ does_not_start(const struct options *o, const struct progress *now)
 {
 	fprintf(stderr,
 	    "tailorctl: %s does not start: it ended %lld times (%s);\n"
-	    "tailorctl: tailor goes on trying, and its log has more\n",
+	    "tailorctl: tailor keeps trying; its log has more\n",
 	    o->argument, (long long)now->quick_ends, now->last_end);
 	return STATUS_NO;
 }

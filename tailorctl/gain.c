@@ -241,7 +241,7 @@ show(const struct gain *g, const struct quantile *q)
 	    (long long)g->met, (long long)g->again,
 	    100 * (double)g->again / all);
 	if (g->unknown > 0)
-		printf("%lld of them count as they were: there was nothing to "
+		printf("%lld of them count unchanged: there was nothing to "
 		       "estimate from,\nor both servers paused.\n",
 		    (long long)g->unknown);
 	if (g->blocks < BLOCKS_LEAST)

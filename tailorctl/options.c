@@ -139,7 +139,7 @@ print_help(void)
 		    commands[i].argument);
 		printf("  %-16s %s\n", words, commands[i].summary);
 	}
-	printf("\noptions (of the commands named; of all without a name):\n");
+	printf("\noptions (of the commands in parentheses, else of all):\n");
 	for (unsigned i = 0; i < ROWS; i++)
 		print_option(&rows[i]);
 	printf("Without --admin: $TAILOR_ADMIN, $TAILOR_INSTANCE, or the "

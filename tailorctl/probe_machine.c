@@ -34,7 +34,7 @@ probe_cpus(struct finding *f)
 	snprintf(f->found, sizeof(f->found), "%s", plan.why);
 	if (!f->available)
 		snprintf(f->enable, sizeof(f->enable),
-		    "a core's second lane that nothing else needs, or "
+		    "an SMT sibling that nothing else needs, or "
 		    "profiler.poll = spin and a CPU; without it a pause may "
 		    "be noticed as late as the observer sleeps");
 	topology_close(&t);

@@ -25,7 +25,7 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size)
 
 	if (topology_lanes(t) < 2) {
 		snprintf(text, size,
-		    "none: no core here has a second lane (SMT) for others. "
+		    "none: no core here has an SMT sibling for others. "
 		    "Where one has, the cost to a thread beside the observer "
 		    "can be measured");
 		return;
@@ -34,13 +34,13 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size)
 		snprintf(text, size,
 		    "the observer is not pinned and may run on any CPU; "
 		    "`tailor shim bench --cpu A --on B` measures what a "
-		    "thread loses beside it on two lanes of a core");
+		    "thread loses beside it on an SMT sibling");
 		return;
 	}
 	if (topology_neighbours(t, cpu, &beside) == 0) {
 		snprintf(text, size,
-		    "this process may not use the other lanes of CPU %d's "
-		    "core; the cost to them cannot be measured from here",
+		    "this process may not use the SMT siblings of CPU %d; "
+		    "the cost to them cannot be measured from here",
 		    cpu);
 		return;
 	}

@@ -122,7 +122,7 @@ probe_agent(struct finding *f)
 		    "start the JVM with -agentpath:FILE, this file");
 	} else {
 		snprintf(f->found, sizeof(f->found),
-		    "libtailor-jvm.so is not where it is installed");
+		    "libtailor-jvm.so is not where make install puts it");
 		snprintf(f->enable, sizeof(f->enable),
 		    "a JDK when Tailor is built (make agent)");
 	}
@@ -165,7 +165,7 @@ probe_kernel(struct finding *f)
 		    "permitted, but this kernel has no type information "
 		    "(/sys/kernel/btf/vmlinux)");
 		snprintf(f->enable, sizeof(f->enable),
-		    "a kernel from 5.8 on, built with CONFIG_DEBUG_INFO_BTF; "
+		    "Linux 5.12 or later, built with CONFIG_DEBUG_INFO_BTF; "
 		    "in a container, its /sys");
 	} else {
 		snprintf(f->found, sizeof(f->found),

@@ -493,7 +493,7 @@ slowest(const struct options *options)
 		return NULL;
 	if (id == NULL)
 		fprintf(stderr, "tailorctl: no slow request is kept%s\n",
-		    options->since_ns > 0 ? " of that time" : " yet");
+		    options->since_ns > 0 ? " from that time" : " yet");
 	else
 		fprintf(stderr, "slowest kept request: %s\n",
 		    plain_cell(word, sizeof(word), id, 57));

@@ -50,14 +50,14 @@ parse_port(struct url *u, const char *text, size_t length)
 	unsigned port = 0;
 
 	if (length == 0 || length >= sizeof(u->port))
-		return "has a wrong port";
+		return "has an invalid port";
 	for (size_t i = 0; i < length; i++) {
 		if (text[i] < '0' || text[i] > '9')
-			return "has a wrong port";
+			return "has an invalid port";
 		port = port * 10 + (unsigned)(text[i] - '0');
 	}
 	if (port == 0 || port > 65535)
-		return "has a wrong port";
+		return "has an invalid port";
 	memcpy(u->port, text, length);
 	u->port[length] = '\0';
 	return NULL;

@@ -95,7 +95,7 @@ environment_advise(struct environment *e, const struct plan *plan,
 			"where it is permitted");
 	if (v->hiccups.spin_max_ns > NS_PER_MS)
 		note(e,
-		    "the sender stood still for %s at a time: another machine, "
+		    "the sender stalled for %s at a time: another machine, "
 		    "or more iterations (-i), as a median is not moved by one "
 		    "stall",
 		    quantity_format_ns(v->hiccups.spin_max_ns, t));

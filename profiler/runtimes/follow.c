@@ -133,8 +133,8 @@ start_on(struct runtimes *r, unsigned server)
 		return;
 	}
 	log_event(LOG_LEVEL_WARNING, "runtime_off",
-	    "server=%s why=\"%.150s is no runtime that is known, nor beside "
-	    "one\" costs=\"its collections are not seen\" do=\"set "
+	    "server=%s why=\"%.150s is not a known runtime and has none "
+	    "beside it\" costs=\"its collections are not seen\" do=\"set "
 	    "servers[].jvm to usdt:/path/libjvm.so\"",
 	    options->name, file);
 }

@@ -101,8 +101,9 @@ flush(struct access_log *l)
 		/* Once until it works again. */
 		if (!l->complained)
 			log_event(LOG_LEVEL_ERROR, "access_log_failed",
-			    "error=\"%s\" advice=\"lines are lost: make room, "
-			    "then SIGUSR1 opens the file again\"",
+			    "error=\"%s\" advice=\"lines are lost: free disk "
+			    "space, "
+			    "then send SIGUSR1 to reopen the file\"",
 			    strerror(-err));
 	} else {
 		atomic_fetch_add_explicit(

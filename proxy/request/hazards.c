@@ -54,7 +54,7 @@ proxy_want(struct proxy *p, unsigned actions)
 	if (actions & HEDGING_STORM) {
 		p->metrics.storms++;
 		log_event(LOG_LEVEL_WARNING, "storm",
-		    "advice=\"both servers pause too often: hedging rests "
+		    "advice=\"both servers pause too often: hedging stops "
 		    "for a second\"");
 	}
 	p->wanted |= actions;

@@ -188,8 +188,8 @@ go(struct server *s, bool force, bool restart)
 		    instant_plus(s->maintenance.since, RESTART_WAIT_NS);
 	if (waits(s, s->maintenance.since))
 		log_event(LOG_LEVEL_NOTICE, "server_waits",
-		    "server=%s at_most_ms=%lld why=\"the other one is to "
-		    "collect before it is alone\"",
+		    "server=%s at_most_ms=%lld why=\"the other server must "
+		    "collect before it serves alone\"",
 		    s->config->name, (long long)(RESTART_WAIT_NS / NS_PER_MS));
 	if (force && !other_ready(s))
 		take_down(s);

@@ -45,7 +45,7 @@ FILES = {
     "given twice": ('{%, "listen": ":1"}', "1:59", "listen: given twice",
                     "first at 1:2"),
     "removed key": ('{%, "hedging": {"storm_hold": "1s"}}', "1:",
-                    "no key any more: fixed at 1s"),
+                    "removed key: fixed at 1s"),
     "relative path": ('{%, "access_log": {"path": "a.log"}}', "1:",
                       '"a.log" is not "" or an absolute path'),
     "relative store": ('{%, "slow": {"store": "tales"}}', "1:",

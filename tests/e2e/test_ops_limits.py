@@ -85,7 +85,7 @@ def test_spool_of_another_user(upstream, tailor, scratch):
 
 @needs_root
 @pytest.mark.parametrize("user, words", [("no-such-user", "no such user"),
-                                         ("root", "root is no user")])
+                                         ("root", "cannot be root")])
 def test_user_that_cannot_be(upstream, build, scratch, user, words):
     # Goal: rather no tailor than one with privileges that were to go.
     server = upstream("active").serve()

@@ -105,7 +105,7 @@ def test_environment(build, tmp_path):
     # One that is no key any more is explained.
     _, err = dump(TAILOR_HEDGING_STORM_HOLD="1s",
                   TAILOR_SERVERS_1_HEALTH_FALL="2")
-    assert "hedging.storm_hold: no key any more: fixed at 1s" in err
+    assert "hedging.storm_hold: removed key: fixed at 1s" in err
     assert ("servers[1].health_fall: set by TAILOR_SERVERS_1_HEALTH_FALL in "
             "the environment") in err
     # A slip is reported and does no harm; others' variables are not ours.

@@ -57,12 +57,12 @@ static const struct {
     {"[[[[[[[[[[[[[[[[[[", "t:1:17: nested deeper than 16\n"},
 
     /* --- shape --------------------------------------------------------- */
-    {"[1]", "t:1:1: wanted is an object {}\n"},
-    {"{\"log\": []}", "t:1:2: log: wanted is an object {}\n"},
+    {"[1]", "t:1:1: must be an object {}\n"},
+    {"{\"log\": []}", "t:1:2: log: must be an object {}\n"},
     {"{\"servers\": {}}",
-	"t:1:2: servers: wanted is a list [] of objects, also for one\n"},
+	"t:1:2: servers: must be a list [] of objects, even for one\n"},
     {"{\"servers\": [1, {}]}",
-	"t:1:14: servers[0]: wanted is an object like {\"address\": "
+	"t:1:14: servers[0]: must be an object like {\"address\": "
 	"\"127.0.0.1:9001\"}\n"},
     {"{\"servers\": [{}, {}, {}]}",
 	"t:1:22: servers: at most 2 are allowed, an active one and a "
@@ -132,15 +132,15 @@ static const struct {
     {"{\"hedging\": {\"storm_hold\": \"1s\"},\n"
      " \"servers\": [{}, {\"launch\": {\"restart_wait\": 1}}],\n"
      " \"proxy\": {\"body_timeout\": 9}}",
-	"t:1:14: hedging.storm_hold: no key any more: fixed at 1s\n"
-	"t:2:30: servers[1].launch.restart_wait: no key any more: fixed at "
+	"t:1:14: hedging.storm_hold: removed key: fixed at 1s\n"
+	"t:2:30: servers[1].launch.restart_wait: removed key: fixed at "
 	"10s; tailorctl restart --force does not wait\n"
-	"t:3:12: proxy.body_timeout: no key any more: replaced by "
+	"t:3:12: proxy.body_timeout: removed key: replaced by "
 	"proxy.client_timeout\n"},
     {"{\"proxy\": {\"websocket\": \"true\"}}",
 	"t:1:25: proxy.websocket: \"true\" is not true or false\n"},
     {"{\"proxy\": {\"via\": true, \"add_fields\": \"vai\"}}",
-	"t:1:12: proxy.via: no key any more: replaced by proxy.add_fields: "
+	"t:1:12: proxy.via: removed key: replaced by proxy.add_fields: "
 	"\"via\"\n"
 	"t:1:39: proxy.add_fields: \"vai\" is not one of \"server-timing\", "
 	"\"via\", \"forwarded\"; did you mean \"via\"?\n"},
@@ -378,10 +378,10 @@ test_set_messages(void **state)
 	    {"slow.history", "x",
 		"slow.history: \"x\" is not a whole number in 16..1048576"},
 	    {"slow.keep", "x",
-		"slow.keep: no key any more: fixed: one for every 64k of "
+		"slow.keep: removed key: fixed: one for every 64k of "
 		"slow.store_bytes"},
 	    {"servers[0].health_fall", "3",
-		"servers[0].health_fall: no key any more: fixed at 3"},
+		"servers[0].health_fall: removed key: fixed at 3"},
 	    {"listen", "a,:1",
 		"listen: \"a\": the port is missing: write \"HOST:PORT\", or "
 		"\":PORT\" "

@@ -108,7 +108,7 @@ test_advice(void **state)
 	assert_true(said("leave out --no-spin"));
 	assert_true(said("lower --rate, or share"));
 	assert_true(said("--priority"));
-	assert_true(said("stood still for 7.00ms"));
+	assert_true(said("stalled for 7.00ms"));
 	FILE *f = open_memstream(&text, &length);
 	assert_non_null(f);
 	environment_print(&e, "to improve", f);

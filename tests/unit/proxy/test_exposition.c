@@ -108,7 +108,7 @@ test_samples(void **state)
 		/* A family before the last one; one that is not described. */
 		exposition_gauge(&e, "tailor_channels", 0.25);
 		exposition_gauge(&e, "h", -1);
-		assert_text(&e, "# HELP tailor_channels Channels open.\n"
+		assert_text(&e, "# HELP tailor_channels Open channels.\n"
 				"# TYPE tailor_channels gauge\n"
 				"tailor_channels 0.25\n"
 				"# HELP h\n# TYPE h untyped\nh -1\n");
