@@ -96,7 +96,7 @@ FILES = {
         f'{{"address": "127.0.0.1:{n}"}}' for n in (1, 2, 3)),
         "servers: at most 2 are allowed"),
     "one server": ('{"servers": {"address": "127.0.0.1:1"}}', "1:2",
-                   "a list [] of objects, also for one"),
+                   "a list [] of objects, even for one"),
     "server as text": ('{"servers": ["127.0.0.1:1"]}', "1:14", "servers[0]",
                        '{"address": "127.0.0.1:9001"}'),
     "launch as text": (SERVER % '{"launch": "java -jar a.jar"}',
