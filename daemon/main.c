@@ -215,8 +215,11 @@ open_profiler(struct proxy *p, const struct config *c)
 		launches |= s->argc > 0;
 		if (s->argc == 0)
 			o.server[i].address = s->address.address;
-		o.server[i].hsperfdata = s->jvm == CONFIG_JVM_AUTO ||
-					 s->jvm == CONFIG_JVM_HSPERFDATA;
+		/* Steering reads heaps there, also beside an agent. */
+		o.server[i].hsperfdata =
+		    s->jvm == CONFIG_JVM_AUTO ||
+		    s->jvm == CONFIG_JVM_HSPERFDATA ||
+		    (s->jvm == CONFIG_JVM_AGENT && c->hedging.steer);
 		o.server[i].probes =
 		    s->jvm == CONFIG_JVM_USDT	? PROFILER_PROBES_ON
 		    : s->jvm == CONFIG_JVM_AUTO ? PROFILER_PROBES_AUTO

@@ -74,6 +74,8 @@ phase_set(struct steer_server *s, enum steer_phase phase, struct instant now)
 {
 	s->phase = phase;
 	s->since = now;
+	if (phase == STEER_DRAINING)
+		s->left = now;
 }
 
 /* --- what is full, and when it will be ----------------------------------- */
@@ -264,9 +266,9 @@ collected(struct steer *st, const struct hedging *h, unsigned server,
 	s->caught = false;
 	if (s->phase == STEER_ACTIVE)
 		return;
-	if (ordered && instant_is_set(st->swapped))
+	if (ordered)
 		st->turn_ns =
-		    (3 * st->turn_ns + instant_since(now, st->swapped)) / 4;
+		    (3 * st->turn_ns + instant_since(now, s->left)) / 4;
 	phase_set(s, STEER_FRESH, now);
 }
 

@@ -93,6 +93,7 @@ struct steer_server {
 	uint64_t peak;		  /* most used since the last collection */
 	double full[STEER_FULLS]; /* parts of capacity; ring, by fulls */
 	uint64_t fulls;
+	struct instant left;  /* since when it gets nothing new */
 	struct instant again; /* TIRED: when to order again */
 	bool caught;	      /* it collects by itself and was active */
 	bool unprepared;      /* and the other one was not FRESH then */

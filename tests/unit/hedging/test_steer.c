@@ -384,6 +384,29 @@ test_a_new_process_is_not_the_old_one(void **state)
 }
 
 static void
+test_a_turn_begins_when_it_is_left(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	run(m, 3000);
+	/* Long after our last swap others do it, and it is near full. */
+	m->idle = true;
+	m->server[m->h.active].heap.used = 10 * MB;
+	m->server[1 - m->h.active].heap.used = 10 * MB;
+	run(m, 20000);
+	for (int i = 0; i < 4; i++) {
+		m->server[m->h.active].heap.used = 140 * MB;
+		hedging_switch(&m->h, m->now);
+		run(m, 500);
+	}
+	m->idle = false;
+	run(m, 20000);
+	assert_int_equal(m->st.rests, 0);
+	assert_int_equal(m->met, 0);
+}
+
+static void
 test_what_is_missing(void **state)
 {
 	struct model *m = model_new();
@@ -428,6 +451,7 @@ main(void)
 	    cmocka_unit_test(test_an_idle_moment_is_used),
 	    cmocka_unit_test(test_help_is_needed),
 	    cmocka_unit_test(test_a_new_process_is_not_the_old_one),
+	    cmocka_unit_test(test_a_turn_begins_when_it_is_left),
 	    cmocka_unit_test(test_what_is_missing),
 	};
 
