@@ -13,7 +13,7 @@ from support import jvm as jvms
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROVOKED = "tailor_steer_collections_provoked_total"
-KB_PER_S = 150_000
+KB_PER_S = 70_000
 YOUNG = ("-Xms300m", "-Xmx300m", "-Xmn200m")
 
 
@@ -67,7 +67,7 @@ def test_collections_come_when_nobody_is_there(steered, collector, attached):
     wait_until(lambda: all(t.server(n)["steer"]["missing"] == ""
                            for n in "ab"), "both can be steered")
     # As much garbage a second on a fast machine as on a slow one: eden fills
-    # in about a second.
+    # in two seconds or more.
     last = time.monotonic()
     with Client(("127.0.0.1", t.port)) as c:
         for i in range(60000):
@@ -79,7 +79,7 @@ def test_collections_come_when_nobody_is_there(steered, collector, attached):
                 break
     m = t.metrics()
     assert m[PROVOKED] >= 3
-    assert m['tailor_swaps_by_reason_total{reason="steer"}'] >= 2
+    assert m['tailor_swaps_by_reason_total{reason="steer"}'] >= 1
     # A machine that does not run us in time may make us late, not often.
     assert misses(m) < m[PROVOKED]
     assert m["tailor_steer_collections_unmet_total"] >= m[PROVOKED]
