@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "profiler/attach.h"
 
@@ -88,7 +89,7 @@ agent_load(
 		return LOAD_LOOK_NS;
 	o->tried[server] = p->jvm;
 	o->logged[server] = false;
-	if (load_library(library, sizeof(library))) {
+	if (file_agent(library, sizeof(library))) {
 		load_begin(l, p->jvm, library, a->listener.path, now);
 	} else {
 		l->state = LOAD_FAILED;

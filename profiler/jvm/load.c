@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -219,35 +218,4 @@ load_turn(struct load *l, struct instant now)
 		return -1;
 	}
 	return LOAD_PERIOD_NS;
-}
-
-static bool
-library_at(const char *relative, char *out, size_t size)
-{
-	char self[4096], path[4200];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash, *real;
-	bool found;
-
-	if (n <= 0)
-		return false;
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	if (slash == NULL)
-		return false;
-	*slash = '\0';
-	snprintf(path, sizeof(path), "%s/%s", self, relative);
-	real = realpath(path, NULL);
-	found = real != NULL && strlen(real) < size;
-	if (found)
-		memcpy(out, real, strlen(real) + 1);
-	free(real);
-	return found;
-}
-
-bool
-load_library(char *out, size_t size)
-{
-	return library_at("libtailor-jvm.so", out, size) ||
-	       library_at("../lib/tailor/libtailor-jvm.so", out, size);
 }

@@ -51,6 +51,3 @@ void load_begin(struct load *l, pid_t pid, const char *library,
 
 /* Do what can be done now.  Returns when to call again, ns; -1: never. */
 int64_t load_turn(struct load *l, struct instant now);
-
-/* Where our agent is installed, beside this program.  False: nowhere. */
-bool load_library(char *out, size_t size);

@@ -1,7 +1,7 @@
 """Goal: a story says where a server's thread waited: in which system call, for
 which other service, and which request that was if Tailor forwarded it.
 
-Truth is what the server did: it is told by the path.
+Truth is what the server did, which its path names.
 """
 
 import json

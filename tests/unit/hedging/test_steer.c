@@ -171,7 +171,7 @@ step(struct model *m)
 	steer_tick(&m->st, &m->h, heap, m->now, &m->last);
 	if (m->last.kind == STEER_ORDER_COLLECT) {
 		m->ordered++;
-		/* Only one that nobody needs. */
+		/* Only one that is not needed. */
 		assert_int_not_equal(m->last.server, m->h.active);
 		if (!m->deaf)
 			m->server[m->last.server].filling = COLLECT_STEPS;
