@@ -589,12 +589,3 @@ command_switch(const struct options *options)
 {
 	return admin_report(options, "POST", "/switch", show_active);
 }
-
-int
-command_completion(const struct options *options)
-{
-	if (options_completion(options->argument))
-		return STATUS_OK;
-	fprintf(stderr, "tailorctl: completion is for bash, zsh or fish\n");
-	return STATUS_USAGE;
-}
