@@ -65,15 +65,14 @@ def children(pid):
     return [int(child) for child in out.split()]
 
 
-def programs_ns(pid):
-    """CPU time of a process's BPF programs so far; 0 where that is not
+def programs():
+    """CPU time of each BPF program so far, ns, by number; 0 where that is not
     accounted."""
     if not shutil.which("bpftool"):
-        return 0
+        return {}
     out = subprocess.run(["bpftool", "prog", "show", "-j"], check=False,
                          capture_output=True, text=True).stdout
-    return sum(p.get("run_time_ns", 0) for p in json.loads(out or "[]")
-               if any(owner["pid"] == pid for owner in p.get("pids", [])))
+    return {p["id"]: p.get("run_time_ns", 0) for p in json.loads(out or "[]")}
 
 
 def wrk(port, connections, seconds):
@@ -122,6 +121,7 @@ class Bench:
                          "stream": ""},
             "slow": {"store": ""}, "log": {"level": "error"},
         }
+        others = programs()
         tailor = Tailor(self.builds[build].resolve(), str(at), config)
         try:
             tailor.wait_ready()
@@ -130,12 +130,14 @@ class Bench:
             dark = tailor.metrics().get(
                 "tailor_kernel_unsampled_seconds_total", 0)
             before = cpu_ns(tailor.pid, *self.servers)
-            ran = programs_ns(tailor.pid)
+            ran = programs()
             begin = time.monotonic()
             requests = wrk(port, options.connections, options.seconds)
             took = time.monotonic() - begin
             used = cpu_ns(tailor.pid, *self.servers) - before
-            ran = programs_ns(tailor.pid) - ran
+            ran = sum(ns - ran.get(number, 0)
+                      for number, ns in programs().items()
+                      if number not in others)
             dark = tailor.metrics().get(
                 "tailor_kernel_unsampled_seconds_total", 0) - dark
         finally:
