@@ -279,24 +279,37 @@ show_reason(const cJSON *one, int64_t target_ns)
 	plain_wrap(stdout, text, 12);
 }
 
+/* Observed or not. */
+static enum terminal_colour
+cause_colour(const char *cause)
+{
+	return cause == NULL || strcmp(cause, "unknown") == 0 ? TERMINAL_DIM
+							      : TERMINAL_YELLOW;
+}
+
 static void
 show_slow_one(const cJSON *one, int64_t target_ns)
 {
 	const char *method = field_text(one, "method");
 	const char *target = field_text(one, "target");
 	const char *verdict = field_text(one, "verdict");
-	char at[32], clock[64], cause[64], server[64], text[512], line[512];
-	char total[PLAIN_DURATION_BYTES], id[128];
+	const char *cause = field_text(one, "cause");
+	long long status = (long long)field_number(one, "status", 0);
+	char at[32], text[512], line[4 * 512], id[128];
+	char total[PLAIN_DURATION_BYTES];
 
 	snprintf(text, sizeof(text), "%.16s %.300s",
 	    method != NULL ? method : "-", target != NULL ? target : "-");
-	printf("%-11s %7s %-14s %-9s %3lld %s\n",
-	    plain_cell(clock, sizeof(clock), short_time(one, at), 11),
+	plain_print_cell(short_time(one, at), 11, TERMINAL_PLAIN);
+	printf("%s%7s%s ", plain_escape(TERMINAL_BOLD),
 	    plain_duration(total, field_number(one, "total_ns", -1)),
-	    plain_cell(cause, sizeof(cause), field_text(one, "cause"), 14),
-	    plain_cell(server, sizeof(server), field_text(one, "winner"), 9),
-	    (long long)field_number(one, "status", 0),
-	    plain_cell(line, sizeof(line), text, 31));
+	    plain_escape(TERMINAL_PLAIN));
+	plain_print_cell(cause, 14, cause_colour(cause));
+	plain_print_cell(field_text(one, "winner"), 9, TERMINAL_PLAIN);
+	printf("%s%3lld%s %s\n",
+	    plain_escape(status >= 500 ? TERMINAL_RED : TERMINAL_PLAIN), status,
+	    plain_escape(TERMINAL_PLAIN),
+	    plain_cell(line, sizeof(line), text, 31 + plain_spare()));
 	if (verdict != NULL && verdict[0] != '\0') {
 		char inert[600];
 
@@ -328,8 +341,7 @@ show_slow(const cJSON *tree)
 	int64_t target_ns = field_number(tree, "target_ns", -1);
 	const cJSON *one;
 
-	printf("%-11s %7s %-14s %-9s %3s REQUEST\n", "FINISHED", "TOTAL",
-	    "CAUSE", "SERVER", "");
+	plain_head("FINISHED      TOTAL CAUSE          SERVER        REQUEST");
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
 	    show_slow_one(one, target_ns);
 	show_left_out(tree);
@@ -588,13 +600,4 @@ int
 command_switch(const struct options *options)
 {
 	return admin_report(options, "POST", "/switch", show_active);
-}
-
-int
-command_completion(const struct options *options)
-{
-	if (options_completion(options->argument))
-		return STATUS_OK;
-	fprintf(stderr, "tailorctl: completion is for bash, zsh or fish\n");
-	return STATUS_USAGE;
 }
