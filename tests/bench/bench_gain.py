@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """What `tailorctl gain` predicts in watch mode beside what acting does.
 
-    tests/bench/bench_gain.py [--pairs N] [--first I] [--seconds S] [BUILD]
+    tests/bench/bench_gain.py [--pairs N] [--first I] [--seconds S] [--shared]
+                              [BUILD]
 
 Two JVM servers that hold 150 MB and collect whole heaps, on command, at random
 times (the same in both halves of a pair) under Poisson load; first Tailor
-watches, then it acts.  Predicted p99.9 and slowest request against those of the
+watches, then it acts.  Each has a CPU of its own, as if Tailor had launched it,
+unless --shared.  Predicted p99.9 and slowest request against those of the
 access log, which measures the same: from a request's first byte to its
 response's last.  Right: within 15 % or 1 ms.  The last two columns are
 tailor-load's, with its own lag.
@@ -37,6 +39,12 @@ def collections(t, servers, seed, done):
     dice = random.Random(seed)
     while not done.wait(dice.uniform(1.0, 3.0)):
         servers[t.active()].collect()
+
+
+def pin(server, cpu):
+    """All threads of a server to one CPU."""
+    for task in os.listdir(f"/proc/{server.pid}/task"):
+        os.sched_setaffinity(int(task), {cpu})
 
 
 def half(o, directory, servers, mode, seed):
@@ -84,6 +92,7 @@ def main():
     p.add_argument("--pairs", type=int, default=10)
     p.add_argument("--first", type=int, default=0, help="number of a pair")
     p.add_argument("--seconds", type=int, default=20)
+    p.add_argument("--shared", action="store_true")
     p.add_argument("--rate", type=int, default=100)
     o = p.parse_args()
     right = 0
@@ -93,8 +102,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tailor-") as base:
         classes = jvm.compile_server(base)
         servers = {n: jvm.Jvm(classes, JAVA) for n in "ab"}
-        for server in servers.values():
+        for cpu, server in enumerate(servers.values()):
             assert server.get("/fill?mb=150").status == 200
+            if not o.shared:
+                pin(server, cpu)
         for i in range(o.pairs):
             seed = 100 + o.first + i
             was, _, found = half(o, f"{base}/w{i}", servers, "watch", seed)
