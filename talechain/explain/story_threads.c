@@ -80,6 +80,23 @@ thread_is_watched(const struct explainer *ex, uint32_t tid)
 	return thread != NULL && ex->watched[thread - ex->t->thread];
 }
 
+bool
+thread_moves_work(const struct explainer *ex, uint32_t tid)
+{
+	const struct tale_thread *thread = tale_thread_find(ex->t, tid);
+
+	return thread != NULL && ex->process[thread - ex->t->thread].moves;
+}
+
+/* A process's runtime moves its work between its threads. */
+static void
+moves_note(struct explainer *ex, uint32_t pid)
+{
+	for (unsigned i = 0; i < ex->t->threads; i++)
+		if (ex->t->thread[i].pid == pid)
+			ex->process[i].moves = true;
+}
+
 static void
 interval_add(struct explainer *ex, const struct thread_interval *like)
 {
@@ -435,19 +452,23 @@ switches_end(struct explainer *ex)
 		    moment_cut(ex, moment_at(ex, t->entry[last].at));
 }
 
-/* For thread_name() and claim_faults(). */
+/* For thread_name(), claim_faults() and thread_moves_work(). */
 static void
 events_note(struct explainer *ex)
 {
 	const struct tale *t = ex->t;
+	const struct talechain_event *v;
 	int64_t latency_ns;
 
 	for (size_t i = 0; i < t->entries; i++) {
-		latency_ns = tale_event_latency_ns(&t->entry[i].slot.event);
+		v = &t->entry[i].slot.event;
+		latency_ns = tale_event_latency_ns(v);
 		if (latency_ns > ex->longest_ns)
 			ex->longest_ns = latency_ns;
-		if (t->entry[i].slot.event.type != TALECHAIN_THREAD &&
-		    t->entry[i].slot.event.type != TALECHAIN_JVM_THREAD)
+		if (v->type == TALECHAIN_SYMBOL && v->arg[0] == 0)
+			moves_note(ex, v->pid);
+		if (v->type != TALECHAIN_THREAD &&
+		    v->type != TALECHAIN_JVM_THREAD)
 			continue;
 		ex->name = array_grow(&ex->failed, ex->name, ex->names,
 		    &ex->name_room, sizeof(struct tale_entry *));

@@ -82,6 +82,12 @@ class LockCompute(LockSleep):
     cpus = (PROXY_CPU, SERVER_CPU)
     how = "compute"
 
+    @property
+    def reported(self):
+        """In Go the holder's waits for a CPU are shown as such."""
+        return (("lock", "runq", "preempted")
+                if self.service.name == "go" else ())
+
 
 class Gil(Hazard):
     # Ten threads compute; one of them at a time has the interpreter's lock,

@@ -570,6 +570,20 @@ on_stopped_before(struct plot *p)
 	plot_enters(p, 8060, A_TID, 10, 0);
 }
 
+/* SIGCONT at 6 ms, and the CPU is another's until 9 ms: only then the hazard
+ * ends. */
+static void
+on_continued_late(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_STOPPED, HOG);
+	SCENE(
+	    &p->scene, 1000 * US, 0, TALECHAIN_HAZARD_BEGIN, 0, HAZARD_STOPPED);
+	wakes(p, 6000, HOG, A_TID);
+	plot_enters(p, 9000, A_TID, 3000, HOG);
+	SCENE(&p->scene, 9000 * US, 0, TALECHAIN_HAZARD_END, 0, HAZARD_STOPPED,
+	    0, 8000 * US);
+}
+
 /* Long before the request one thread gave its CPU to another, which lost it. */
 static void
 on_left_before(struct plot *p)
@@ -742,6 +756,10 @@ const struct cause_case cases[] = {
 	"7.96 of 10.0 ms: A's process 500 was stopped by a signal, a debugger "
 	"or the freezer."),
     CASE(left_before, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(continued_late, STOPPED, 5000,
+	"5.00 of 10.0 ms: A's process 500 was stopped by a signal, a debugger "
+	"or the freezer. 3.00 of 10.0 ms: A's thread 501 was ready but waited "
+	"for CPU 1, which last ran A's thread stress-ng[777]."),
     CASE(one_stopped, STOPPED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal, a debugger "
 	"or the freezer."),

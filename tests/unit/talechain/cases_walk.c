@@ -195,6 +195,14 @@ on_given_away(struct plot *p)
 	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
 }
 
+/* Another answers, which was busy as the request came and did not sleep. */
+static void
+on_taken_over(struct plot *p)
+{
+	p->sender = B_TID;
+	plot_leaves(p, 500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+}
+
 /* One of a pool was busy as the request came: for what is not known. */
 static void
 on_busy_pool(struct plot *p)
@@ -527,6 +535,7 @@ const struct cause_case walk_cases[] = {
     CASE(reads_unseen, WORK, 9922,
 	"9.92 of 10.0 ms: A's thread 501 computed (likely)."),
     CASE(given_away, WORK, 9912, "9.91 of 10.0 ms: A's thread 502 computed."),
+    CASE(taken_over, WORK, 9497, "9.50 of 10.0 ms: A's thread 502 computed."),
     CASE(busy_pool, LOCK, 8490,
 	"8.49 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
 	"which computed meanwhile."),
