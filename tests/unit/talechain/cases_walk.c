@@ -258,6 +258,18 @@ on_monitor_late(struct plot *p)
 	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
+/* It is free after the second timeout: no thread wakes the one that takes it. */
+static void
+on_monitor_free(struct plot *p)
+{
+	until(p, 15000);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
+	looks(p, 2060, A_TID, B_TID);
+	plot_leaves(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 10120, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 10130, A_TID, 10, 0);
+}
+
 /* 2 ms of sleep, then a wait of 8 ms and more: no monitor begins so. */
 static void
 on_sleep_then_monitor(struct plot *p)
@@ -591,6 +603,8 @@ const struct cause_case walk_cases[] = {
 	"later."),
     CASE(late_reader, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(monitor_free, LOCK, 9120,
+	"9.12 of 15.0 ms: A's thread 501 waited for a lock (likely)."),
     CASE(sleep_then_monitor, LOCK, 13385,
 	"13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it"),
 };
