@@ -156,9 +156,18 @@ interval_waker(const struct explainer *ex, const struct track *k,
 	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }
 
+/* Whether all of the kernel's events of its time are in a tale: else what they
+ * contradict is no news. */
+static bool
+is_complete(const struct tale *t)
+{
+	return t->omitted == 0 && t->lost_channels == 0 && t->lost_stream == 0;
+}
+
 /* The thread leaves a CPU, and how it came there was not recorded.  Until it
- * was woken it slept; what it did from then on is not known. */
-static void
+ * was woken it slept; what it did from then on, the moment returned, is not
+ * known. */
+static int64_t
 track_was_away(struct explainer *ex, const struct track *k)
 {
 	static const struct talechain_event none = {0};
@@ -173,9 +182,11 @@ track_was_away(struct explainer *ex, const struct track *k)
 
 	interval_waker(ex, k, &none, &off);
 	off.end_ns = off.woken_ns;
-	if (off.woken_ns != NEVER && off.state != THREAD_PREEMPTED &&
-	    off.state != THREAD_THROTTLED)
-		interval_add(ex, &off);
+	if (off.woken_ns == NEVER || off.state == THREAD_PREEMPTED ||
+	    off.state == THREAD_THROTTLED)
+		return k->since;
+	interval_add(ex, &off);
+	return off.woken_ns;
 }
 
 /* The thread leaves its CPU. */
@@ -197,10 +208,13 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	if (k->state == TRACK_ON && k->cpu >= 0 && run.cpu >= 0 &&
 	    k->cpu != run.cpu && ex->t->omitted == 0)
 		run.doubt = "ran, and changed its CPU meanwhile";
-	if (k->state != TRACK_OFF)
+	if (k->state == TRACK_OFF) {
+		run.begin_ns = track_was_away(ex, k);
+		if (is_complete(ex->t))
+			run.doubt = "left a CPU twice";
+	}
+	if (k->state != TRACK_OFF || run.doubt != NULL)
 		interval_add(ex, &run);
-	else
-		track_was_away(ex, k);
 	k->wakeup = NULL;
 	k->inferred = false;
 	k->state = TRACK_OFF;

@@ -89,7 +89,8 @@ struct chain {
 	size_t first, last;
 	unsigned timeouts; /* of all but the last */
 	bool monitor, equal;
-	bool free; /* the last is a monitor's, too: after it the lock was free */
+	/* The last is a monitor's, too: after it the lock was free. */
+	bool free;
 };
 
 /* Follow the timeouts from interval i as long as they are of one kind. */

@@ -683,6 +683,15 @@ on_part_of_it(struct plot *p)
 	plot_enters(p, 9000, A_TID, 3000, HOG);
 }
 
+/* It comes back to its CPU in a switch that the kernel did not report. */
+static void
+on_left_twice(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_leaves(p, 9000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 9005, A_TID, 5, HOG);
+}
+
 /* It seems to have waited for longer than it was off its CPU. */
 static void
 on_longer_wait(struct plot *p)
@@ -783,6 +792,9 @@ const struct cause_case cases[] = {
     CASE(part_of_it, NOT_OBSERVED, 8000,
 	"8.00 of 10.0 ms: not observed: A's thread 501 waited for a CPU for a "
 	"part of it: events are missing."),
+    CASE(left_twice, NOT_OBSERVED, 8000,
+	"8.00 of 10.0 ms: not observed: A's thread 501 left a CPU twice: "
+	"events are missing."),
     CASE(longer_wait, WORK, 5922, "5.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stopped, STOPPED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal, a debugger "

@@ -422,6 +422,7 @@ test_contradictions(void **state)
 	    {"clock_exceeded", 1, 9922},
 	    {"part_of_it", 1, 8000},
 	    {"longer_wait", 1, 4000},
+	    {"left_twice", 1, 8000},
 	    {"preempted", 0, 0},
 	    {"handed_over", 0, 0},
 	};
