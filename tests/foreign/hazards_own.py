@@ -168,6 +168,9 @@ class Cold(Disk):
             self.cpu = self.account.ran.get(self.tid, 0)
         return request
 
+    def waited(self):
+        return self.wall() - self.cpu  # in Go, too, it keeps its thread
+
     def measured(self):
         # Of nginx the whole request is known, its client's reading included.
         return None if self.service.name == "nginx" else self.waited()

@@ -34,6 +34,17 @@ on_preempted(struct plot *p)
 	plot_enters(p, 9000, A_TID, 8000, HOG);
 }
 
+/* The name of stress-ng, whose number shares its place, comes later. */
+static void
+on_preempted_named(struct plot *p)
+{
+	uint32_t other = HOG + 1024;
+
+	KERNEL(p, -2900, other, A_PID, TALECHAIN_THREAD, other, A_PID, 'x', 0);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, other);
+	plot_enters(p, 9000, A_TID, 8000, other);
+}
+
 /* The hog takes the CPU twice, another thread once and for longer. */
 static void
 on_hog(struct plot *p)
@@ -717,6 +728,9 @@ const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran "
 	"stress-ng[777]."),
+    CASE(preempted_named, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran A's thread x[1801]."),
     CASE(hog, PREEMPTED, 6500,
 	"6.50 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran "
