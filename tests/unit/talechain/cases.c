@@ -34,6 +34,13 @@ on_preempted(struct plot *p)
 	plot_enters(p, 9000, A_TID, 8000, HOG);
 }
 
+/* Its call returns after Tailor has passed the response on. */
+static void
+on_sent_late(struct plot *p)
+{
+	p->sent = 12000;
+}
+
 /* The name of stress-ng, whose number shares its place, comes later. */
 static void
 on_preempted_named(struct plot *p)
@@ -728,6 +735,7 @@ const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran "
 	"stress-ng[777]."),
+    CASE(sent_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(preempted_named, PREEMPTED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran A's thread x[1801]."),
