@@ -44,7 +44,7 @@ endif
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base talechain/events talechain/timeline talechain/explain \
 	 talechain/symbols talechain/store talechain/render config profiler \
-	 hedging http \
+	 hedging http blame \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
@@ -62,6 +62,7 @@ NEEDS_talechain/render := talechain/explain talechain/timeline \
 NEEDS_profiler  := talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
+NEEDS_blame     := base
 NEEDS_proxy/net        := http base
 NEEDS_proxy/stats      := http hedging talechain/events base
 NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler \
@@ -405,15 +406,22 @@ check:	## all tests, both compilers, sanitizers, fuzzing, lint
 lint:	## format, static analysis, dependency rule, docstrings
 	@tools/lint
 
-# --- bench: tests/bench/bench_*.c print figures and judge nothing --------------
+# --- bench: tests/bench/bench_* print figures and judge nothing ---------------
+ONLY := *
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,\
-    $(wildcard tests/bench/bench_*.c))
+    $(wildcard tests/bench/bench_$(ONLY).c))
 BENCH_SERVANTS := $(addprefix $(BUILD)/bench/,shim_workload fast_origin)
 .PHONY: bench
-bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing
+bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing; ONLY=sampling
 	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
-	@set -e; for b in $(wildcard tests/bench/bench_*.py); do \
+	@set -e; for b in $(wildcard tests/bench/bench_$(ONLY).py); do \
 	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
+# Its accounts are those of the unit tests.
+$(BUILD)/bench/bench_blame: $(BUILD)/obj/tests/unit/blame/populations.o \
+    $(call archives,blame)
+.PHONY: populations
+populations: $(BUILD)/bench/bench_blame	## whether intervals of blame hold the truth: minutes
+	$< 200
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,daemon)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,daemon)

@@ -20,6 +20,16 @@ print_names(FILE *out, const struct completion *c, const char *between)
 		fprintf(out, "%s%s", i > 0 ? between : "", c->command[i].name);
 }
 
+/* bash: words as within double quotes. */
+static void
+print_values(FILE *out, const struct completion *c, const char *values)
+{
+	if (*values == '@')
+		fprintf(out, "$(_%s_words %s)", c->program, values + 1);
+	else
+		fputs(values, out);
+}
+
 /* What may follow an option with an argument. */
 static void
 print_arguments(FILE *out, const struct completion *c)
@@ -33,10 +43,13 @@ print_arguments(FILE *out, const struct completion *c)
 		if (o->letter != '\0')
 			fprintf(out, "-%c | ", o->letter);
 		fprintf(out, "--%s) ", o->name);
-		if (o->values != NULL)
-			fprintf(out, "words=\"%s\" ;;\n", o->values);
-		else
+		if (o->values == NULL) {
 			fprintf(out, "words='' files=1 ;;\n");
+			continue;
+		}
+		fprintf(out, "words=\"");
+		print_values(out, c, o->values);
+		fprintf(out, "\" ;;\n");
 	}
 }
 
@@ -56,19 +69,41 @@ print_commands(FILE *out, const struct completion *c)
 		print_options(out, c, w->options);
 		if (w->options != NULL)
 			print_options(out, c, c->common);
-		fprintf(out, "%s\" ;;\n", w->values != NULL ? w->values : "");
+		print_values(out, c, w->values != NULL ? w->values : "");
+		fprintf(out, "\" ;;\n");
 	}
 	fprintf(out, "\tesac\n");
+}
+
+/* What a running program knows, as one word on each line. */
+static void
+print_bash_words(FILE *out, const struct completion *c)
+{
+	if (c->selector == NULL)
+		return;
+	fprintf(out,
+	    "_%s_words()\n{\n"
+	    "\tlocal i selected=()\n"
+	    "\tfor ((i = 1; i < COMP_CWORD - 1; i++)); do\n"
+	    "\t\t[[ ${COMP_WORDS[i]} == -%c || ${COMP_WORDS[i]} == --%s ]] "
+	    "&&\n"
+	    "\t\t\tselected=(-%c \"${COMP_WORDS[i + 1]}\")\n"
+	    "\tdone\n"
+	    "\t%s \"${selected[@]}\" completion \"$1\" 2>/dev/null\n}\n",
+	    c->program, c->selector->letter, c->selector->name,
+	    c->selector->letter, c->program);
 }
 
 static void
 print_bash(FILE *out, const struct completion *c)
 {
+	fprintf(out, "# bash completion for %s\n", c->program);
+	print_bash_words(out, c);
 	fprintf(out,
-	    "# bash completion for %s\n%s_%s()\n{\n"
+	    "_%s()\n{\n"
 	    "\tlocal word=${COMP_WORDS[COMP_CWORD]} command='' files='' i\n"
 	    "\tlocal words='",
-	    c->program, c->functions != NULL ? c->functions : "", c->program);
+	    c->program);
 	print_names(out, c, " ");
 	fputs(c->commands > 0 ? " " : "", out);
 	print_options(out, c, c->common);
@@ -97,15 +132,101 @@ print_meaning(FILE *out, const char *text)
 			fputc(*text, out);
 }
 
+/* The words of an argument, as an action of _arguments.  A blank in front: it
+ * is called as it stands. */
+static void
+print_zsh_action(FILE *out, const struct completion *c, const char *values)
+{
+	if (values == NULL)
+		fprintf(out, "_files");
+	else if (*values == '@')
+		fprintf(out, " _%s_words %s", c->program, values + 1);
+	else if (strchr(values, '=') != NULL)
+		fprintf(out, " _%s_keys", c->program);
+	else if (*values != '\0')
+		fprintf(out, "(%s)", values);
+	else
+		fputc(' ', out);
+}
+
+/* '-c[meaning]:value:action' \ */
+static void
+print_zsh_option(FILE *out, const struct completion *c,
+    const struct completion_word *o, const char *dashes, const char *name)
+{
+	fprintf(out, "\t'%s%s[", dashes, name);
+	print_meaning(out, o->meaning);
+	fprintf(out, "]");
+	if (o->argument) {
+		fprintf(out, ":value:");
+		print_zsh_action(out, c, o->values);
+	}
+	fprintf(out, "' \\\n");
+}
+
+/* Functions for values: what a running program knows, and keys behind which a
+ * value follows. */
+static void
+print_zsh_functions(FILE *out, const struct completion *c)
+{
+	if (c->selector != NULL)
+		fprintf(out,
+		    "_%s_words()\n{\n"
+		    "\tlocal i\n\tlocal -a selected found\n"
+		    "\tfor ((i = 2; i < CURRENT - 1; i++)); do\n"
+		    "\t\t[[ $words[i] == (-%c|--%s) ]] && "
+		    "selected=(-%c $words[i+1])\n"
+		    "\tdone\n"
+		    "\tfound=(${(f)\"$(%s $selected completion $1 "
+		    "2>/dev/null)\"})\n"
+		    "\tcompadd -a found\n}\n",
+		    c->program, c->selector->letter, c->selector->name,
+		    c->selector->letter, c->program);
+	for (unsigned i = 0; i < c->options; i++)
+		if (c->option[i].values != NULL &&
+		    strchr(c->option[i].values, '=') != NULL)
+			fprintf(out,
+			    "_%s_keys()\n{\n\tlocal keys='%s'\n"
+			    "\tlocal -a found=(${=keys})\n"
+			    "\tcompadd -S '' -a found\n}\n",
+			    c->program, c->option[i].values);
+}
+
+/* What follows a command. */
+static void
+print_zsh_argument(FILE *out, const struct completion *c)
+{
+	fprintf(out, "_%s_argument()\n{\n\tcase $line[1] in\n", c->program);
+	for (unsigned i = 0; i < c->commands; i++) {
+		const struct completion_word *w = &c->command[i];
+
+		if (w->values == NULL)
+			continue;
+		if (*w->values == '@')
+			fprintf(out, "\t%s) _%s_words %s ;;\n", w->name,
+			    c->program, w->values + 1);
+		else
+			fprintf(out, "\t%s) compadd -- %s ;;\n", w->name,
+			    w->values);
+	}
+	fprintf(out, "\tesac\n}\n");
+}
+
 static void
 print_zsh(FILE *out, const struct completion *c)
 {
-	fprintf(out, "#compdef %s\n_arguments \\\n", c->program);
+	fprintf(out, "#compdef %s\n", c->program);
+	print_zsh_functions(out, c);
+	if (c->selector != NULL)
+		print_zsh_argument(out, c);
+	fprintf(out, "_arguments \\\n");
 	for (unsigned i = 0; i < c->options; i++) {
-		fprintf(out, "\t'--%s[", c->option[i].name);
-		print_meaning(out, c->option[i].meaning);
-		fprintf(out, "]%s' \\\n",
-		    c->option[i].argument ? ":value:_files" : "");
+		const struct completion_word *o = &c->option[i];
+
+		print_zsh_option(out, c, o, "--", o->name);
+		if (o->letter != '\0')
+			print_zsh_option(
+			    out, c, o, "-", (char[]){o->letter, '\0'});
 	}
 	if (c->commands > 0) {
 		fprintf(out, "\t'1:command:((");
@@ -118,24 +239,80 @@ print_zsh(FILE *out, const struct completion *c)
 		fprintf(out, "))' \\\n");
 	}
 	/* With "::" zsh would offer no options after the first word. */
-	fprintf(out, "\t'*: :_files'\n");
+	if (c->selector != NULL)
+		fprintf(out, "\t'*: : _%s_argument'\n", c->program);
+	else
+		fprintf(out, "\t'*: :_files'\n");
+}
+
+/* What a running program knows, as one word on each line. */
+static void
+print_fish_words(FILE *out, const struct completion *c)
+{
+	if (c->selector == NULL)
+		return;
+	fprintf(out,
+	    "complete -c %s -f\n"
+	    "function _%s_words\n"
+	    "\tset -l typed (commandline -opc)\n\tset -l selected\n"
+	    "\tfor i in (seq 2 (math (count $typed) - 1))\n"
+	    "\t\tcontains -- $typed[$i] -%c --%s\n"
+	    "\t\tand set selected -%c $typed[(math $i + 1)]\n"
+	    "\tend\n"
+	    "\t%s $selected completion $argv[1] 2>/dev/null\n"
+	    "end\n",
+	    c->program, c->program, c->selector->letter, c->selector->name,
+	    c->selector->letter, c->program);
+}
+
+/* Only these words; files for NULL. */
+static void
+print_fish_values(FILE *out, const struct completion *c, const char *values)
+{
+	fprintf(out, values != NULL ? " -f" : " -F");
+	if (values == NULL)
+		return;
+	if (*values == '@')
+		fprintf(out, " -a '(_%s_words %s)'", c->program, values + 1);
+	else if (*values != '\0')
+		fprintf(out, " -a '%s'", values);
+}
+
+static void
+print_fish_command(
+    FILE *out, const struct completion *c, const struct completion_word *w)
+{
+	fprintf(out, "complete -c %s -f -n __fish_use_subcommand -a %s -d '",
+	    c->program, w->name);
+	print_meaning(out, w->meaning);
+	fprintf(out, "'\n");
+	if (c->selector == NULL || w->values == NULL)
+		return;
+	fprintf(out, "complete -c %s -n '__fish_seen_subcommand_from %s'",
+	    c->program, w->name);
+	print_fish_values(out, c, w->values);
+	fputc('\n', out);
 }
 
 static void
 print_fish(FILE *out, const struct completion *c)
 {
 	fprintf(out, "# fish completion for %s\n", c->program);
-	for (unsigned i = 0; i < c->commands; i++) {
-		fprintf(out,
-		    "complete -c %s -f -n __fish_use_subcommand -a %s -d '",
-		    c->program, c->command[i].name);
-		print_meaning(out, c->command[i].meaning);
-		fprintf(out, "'\n");
-	}
+	print_fish_words(out, c);
+	for (unsigned i = 0; i < c->commands; i++)
+		print_fish_command(out, c, &c->command[i]);
 	for (unsigned i = 0; i < c->options; i++) {
-		fprintf(out, "complete -c %s -l %s%s -d '", c->program,
-		    c->option[i].name, c->option[i].argument ? " -r" : "");
-		print_meaning(out, c->option[i].meaning);
+		const struct completion_word *o = &c->option[i];
+
+		fprintf(out, "complete -c %s -l %s", c->program, o->name);
+		if (o->letter != '\0')
+			fprintf(out, " -s %c", o->letter);
+		if (o->argument) {
+			fprintf(out, " -r");
+			print_fish_values(out, c, o->values);
+		}
+		fprintf(out, " -d '");
+		print_meaning(out, o->meaning);
 		fprintf(out, "'\n");
 	}
 }

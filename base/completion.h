@@ -9,8 +9,9 @@ struct completion_word {
 	const char *name, *meaning;
 	bool argument; /* an option with an argument */
 	char letter;   /* of the option; 0: none */
-	/* bash: words of the argument, as a shell writes them within double
-	 * quotes; NULL: files for an option, nothing for a command */
+	/* Words that the argument may be, "" if they are not known; "@ID": the
+	 * lines that "PROGRAM completion ID" prints; NULL: files for an option,
+	 * nothing for a command. */
 	const char *values;
 	/* bash: letters of the options of this command; NULL: all */
 	const char *options;
@@ -22,8 +23,10 @@ struct completion {
 	unsigned commands;
 	const struct completion_word *option;
 	unsigned options;
-	const char *common;    /* letters of the options of all commands */
-	const char *functions; /* bash: for values; NULL: none */
+	const char *common; /* letters of the options of all commands */
+	/* The option that "PROGRAM completion ID" gets as typed; NULL: no value
+	 * begins with "@". */
+	const struct completion_word *selector;
 };
 
 /* Print the script for "bash", "zsh" or "fish".  False for another shell. */

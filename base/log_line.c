@@ -87,7 +87,8 @@ format_integer(struct writer *w, const char *spec, const char *size, char *out)
 	return sprintf(out, spec, va_arg(w->arguments, int));
 }
 
-/* A conversion, such as "%08.3f", behind its "%"; returns what follows it. */
+/* A conversion, such as "%08.3f", behind its "%"; returns what follows it.  One
+ * that is not supported cuts the line: what its argument is, is not known. */
 static const char *
 put_conversion(struct writer *w, const char *p, int error)
 {
@@ -97,7 +98,12 @@ put_conversion(struct writer *w, const char *p, int error)
 	const char *type = size + strspn(size, "lz");
 	int n;
 
-	assert(*type != '\0' && type - p < (ptrdiff_t)sizeof(spec) - 2);
+	if (*type == '\0' || strchr("%smfgdiuxX", *type) == NULL ||
+	    (type > size && strchr("diuxX", *type) == NULL) ||
+	    type - p >= (ptrdiff_t)sizeof(spec) - 2) {
+		w->cut = true;
+		return type;
+	}
 	snprintf(spec, sizeof(spec), "%%%.*s", (int)(type - p) + 1, p);
 	switch (*type) {
 	case '%':
@@ -117,7 +123,6 @@ put_conversion(struct writer *w, const char *p, int error)
 		put(w, out, (size_t)n);
 		break;
 	default:
-		assert(strchr("diuxX", *type) != NULL);
 		n = format_integer(w, spec, size, out);
 		put(w, out, (size_t)n);
 		break;

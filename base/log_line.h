@@ -1,7 +1,7 @@
 /* log_line.h: the text of one log line, private to base/.
  *
  * A line is "event key=value key="value"".  Text of the format is copied as it
- * is; text of %s and %c is escaped (", \ and all that is not printable ASCII;
+ * is; text of %s is escaped (", \ and all that is not printable ASCII;
  * outside quotes also the space), so no value can end its own quotes, begin a
  * new key or begin a new line.  Therefore the conversions are processed one by
  * one, not by one vsnprintf. */
@@ -24,7 +24,8 @@ struct log_line {
 };
 
 /* Fill in the text.  Conversions: d i u x X s f g m %, with a width of zeros, a
- * precision in digits, #, l, ll and z; others fail an assertion. */
+ * precision in digits, #, and l, ll and z of integers; another one cuts the line
+ * there (tools/check-words finds it before). */
 void log_line_format(struct log_line *line, const char *event,
     const char *format, va_list arguments);
 

@@ -1,9 +1,9 @@
 /* analyzer.h: a client of the Tailor that explains slow requests.
  *
- * Two steps, because Tailor drops old events and because analysing disturbs the
+ * Two steps, because Tailor drops old events and because analyzing disturbs the
  * measurement.  While an iteration runs, a request that is among the slow ones
  * so far is pinned at once: its events are kept.  In the pause after it each
- * slow request is analysed, with the client's own stamps, so that time lost
+ * slow request is analyzed, with the client's own stamps, so that time lost
  * outside of the server is found too; the timeline is put beside the report.
  *
  * Requests go only to a Tailor that its responses name (a metric "tailor" in

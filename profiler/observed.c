@@ -132,7 +132,10 @@ report(const struct attach *a, unsigned server, bool collections)
 {
 	const struct process *p = &a->process[server];
 	struct missing m = {"", ""};
-	char sees[2 * WHY_BYTES] = "", text[WHY_BYTES];
+	char sees[2 * WHY_BYTES] = "", text[WHY_BYTES], name[PROC_NAME_BYTES];
+
+	/* A launched process has another name until it has called exec. */
+	proc_name(p->pid, name);
 
 	if (p->pidfd >= 0)
 		add(sees, sizeof(sees), ", ", "end, restart");
@@ -149,12 +152,12 @@ report(const struct attach *a, unsigned server, bool collections)
 	if (m.what[0] == '\0')
 		log_event(LOG_LEVEL_NOTICE, "server_observed",
 		    "server=%s pid=%d program=\"%s\" sees=\"%s\"",
-		    p->server->name, (int)p->pid, p->name, sees);
+		    p->server->name, (int)p->pid, name, sees);
 	else
 		log_event(LOG_LEVEL_NOTICE, "server_observed",
 		    "server=%s pid=%d program=\"%s\" sees=\"%s\" misses=\"%s\" "
 		    "do=\"%s\"",
-		    p->server->name, (int)p->pid, p->name, sees, m.what, m.fix);
+		    p->server->name, (int)p->pid, name, sees, m.what, m.fix);
 }
 
 int64_t

@@ -277,6 +277,19 @@ list_running(const struct search *s)
 				handle_of(s, &s->socket[i]), 66));
 }
 
+void
+find_print_names(const struct options *options)
+{
+	static struct search s;
+	char text[NAME_BYTES + PLACE_BYTES];
+
+	search(&s, options);
+	for (unsigned i = 0; i < s.sockets; i++)
+		if (s.socket[i].err == 0)
+			printf("%s\n", plain_cell(text, sizeof(text),
+					   handle_of(&s, &s.socket[i]), 100));
+}
+
 static const char permission[] =
     "Run it as root, as tailor's user, or as a member of its group.\n";
 

@@ -15,3 +15,6 @@ int find_tailor(const struct options *options);
 /* Whether find_tailor would succeed, or fail for another reason than that none
  * runs: one was named, or several run.  Prints nothing. */
 bool find_any(const struct options *options);
+
+/* Print the names of those that run, one on each line. */
+void find_print_names(const struct options *options);

@@ -17,6 +17,7 @@
 #define BUCKETS_MAX 320
 #define BLOCKS_LEAST 8 /* fewer: no interval */
 #define DRAWS 400
+#define LESS 0.9 /* part of what it was that counts as less */
 
 struct block {
 	double was[BUCKETS_MAX], would[BUCKETS_MAX];
@@ -194,29 +195,40 @@ quantiles(const struct gain *g, struct quantile *out)
 
 /* --- showing ------------------------------------------------------------------ */
 
+/* A line: what was, and what would have been, in green if that is less. */
+static void
+show_row(const char *name, int64_t was_ns, int64_t would_ns)
+{
+	char was[PLAIN_DURATION_BYTES], would[PLAIN_DURATION_BYTES];
+	bool less = (double)would_ns < LESS * (double)was_ns;
+
+	plain_print_cell(name, 10, TERMINAL_PLAIN);
+	printf("%12s %s%14s%s", plain_duration(was, was_ns),
+	    plain_escape(less ? TERMINAL_GREEN : TERMINAL_PLAIN),
+	    plain_duration(would, would_ns), plain_escape(TERMINAL_PLAIN));
+}
+
 static void
 show_rows(const struct gain *g, const struct quantile *q)
 {
-	char was[PLAIN_DURATION_BYTES], would[PLAIN_DURATION_BYTES];
 	char low[PLAIN_DURATION_BYTES], high[PLAIN_DURATION_BYTES];
 
-	printf("%-10s %12s %14s   %s\n", "", "as it was", "Tailor acting",
-	    "95 % interval");
+	plain_head("              as it was  Tailor acting   95 % interval");
 	for (unsigned r = 0; r < ROWS; r++) {
-		printf("%-10s %12s %14s", rows[r].name,
-		    plain_duration(was, (int64_t)q[r].was_ns),
-		    plain_duration(would, (int64_t)q[r].would_ns));
+		show_row(
+		    rows[r].name, (int64_t)q[r].was_ns, (int64_t)q[r].would_ns);
 		if (q[r].low_ns >= 0)
 			printf("   %s to %s",
 			    plain_duration(low, (int64_t)q[r].low_ns),
 			    plain_duration(high, (int64_t)q[r].high_ns));
 		putchar('\n');
 	}
-	printf("%-10s %12s %14s\n", "slowest",
-	    plain_duration(was, g->was_max_ns),
-	    plain_duration(would, g->would_max_ns));
-	printf("%-10s %12lld %14lld\n", "failed", (long long)g->failed,
-	    (long long)(g->failed - g->saved));
+	show_row("slowest", g->was_max_ns, g->would_max_ns);
+	putchar('\n');
+	plain_print_cell("failed", 10, TERMINAL_PLAIN);
+	printf("%12lld %s%14lld%s\n", (long long)g->failed,
+	    plain_escape(g->saved > 0 ? TERMINAL_GREEN : TERMINAL_PLAIN),
+	    (long long)(g->failed - g->saved), plain_escape(TERMINAL_PLAIN));
 }
 
 static void

@@ -19,12 +19,20 @@ count(const cJSON *object, const char *key)
 	return (long long)field_number(object, key, 0);
 }
 
+/* A line's title, in a column of its own. */
+static void
+show_title(const char *title)
+{
+	plain_print_cell(title, 10, TERMINAL_BOLD);
+}
+
 /* "12 gc, 3 exit"; members that are zero are left out. */
 static void
 show_members(const char *title, const cJSON *object)
 {
 	const cJSON *one;
-	unsigned shown = 0;
+	/* Three keep a line within 80 columns. */
+	unsigned shown = 0, most = 3 + plain_spare() / 27;
 	char name[40];
 
 	cJSON_ArrayForEach(one, object)
@@ -32,15 +40,15 @@ show_members(const char *title, const cJSON *object)
 		if (!cJSON_IsNumber(one) || !(one->valuedouble > 0) ||
 		    !(one->valuedouble < 9e15))
 			continue;
-		/* Three to a line keep it within 80 columns. */
-		printf(shown % 3 == 0 ? "%-10s %lld %s" : "%s%lld %s",
-		    shown % 3 == 0 ? (shown == 0 ? title : "") : ", ",
+		if (shown % most == 0)
+			show_title(shown == 0 ? title : "");
+		printf("%s%lld %s", shown % most == 0 ? "" : ", ",
 		    (long long)one->valuedouble,
 		    plain_cell(name, sizeof(name), one->string, 18));
-		if (++shown % 3 == 0)
+		if (++shown % most == 0)
 			putchar('\n');
 	}
-	if (shown % 3 != 0)
+	if (shown % most != 0)
 		putchar('\n');
 }
 
@@ -52,7 +60,8 @@ show_load(const char *title, const cJSON *w)
 	if (w == NULL)
 		return;
 	plain_seconds(latency, number(w, "mean_latency_s"));
-	printf("%-10s %.3f%% sent; W f = %s * %.3f/s = %.3f%%\n", title,
+	show_title(title);
+	printf("%.3f%% sent; W f = %s * %.3f/s = %.3f%%\n",
 	    number(w, "actual") * 100, latency, number(w, "hazards_per_s"),
 	    number(w, "predicted") * 100);
 }
@@ -64,19 +73,20 @@ show(const cJSON *tree)
 	char mean[PLAIN_DURATION_BYTES], most[PLAIN_DURATION_BYTES];
 	char total[PLAIN_DURATION_BYTES];
 
-	printf("%-10s %lld, %lld sent a second time\n", "requests",
-	    count(tree, "requests"), count(tree, "sent"));
-	printf("%-10s %lld sent, %lld won, %lld lost, %lld cancelled, "
-	       "%lld wasted\n",
-	    "hedges", count(tree, "sent"), count(tree, "won"),
-	    count(tree, "lost"), count(tree, "cancelled"),
-	    count(tree, "both_failed"));
+	show_title("requests");
+	printf("%lld, %lld sent a second time\n", count(tree, "requests"),
+	    count(tree, "sent"));
+	show_title("hedges");
+	printf("%lld sent, %lld won, %lld lost, %lld cancelled, %lld wasted\n",
+	    count(tree, "sent"), count(tree, "won"), count(tree, "lost"),
+	    count(tree, "cancelled"), count(tree, "both_failed"));
 	show_members("because", field_list(tree, "sent_by_trigger"));
 	show_members("to", field_list(tree, "sent_to"));
 	show_members("not sent", field_list(tree, "refused"));
 	show_members("losers", field_list(tree, "losers"));
-	printf("%-10s %s in all, by %lld losers: %s each, %s at most\n",
-	    "saved", plain_duration(total, field_number(saved, "total_ns", -1)),
+	show_title("saved");
+	printf("%s in all, by %lld losers: %s each, %s at most\n",
+	    plain_duration(total, field_number(saved, "total_ns", -1)),
 	    count(saved, "losers"),
 	    plain_duration(mean, field_number(saved, "mean_ns", -1)),
 	    plain_duration(most, field_number(saved, "max_ns", -1)));

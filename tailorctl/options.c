@@ -69,7 +69,7 @@ static const struct option_row {
 	AT(since_ns)},
     {'c', "cause", "CODE", "only requests with this cause", TEXT, AT(cause)},
     {'p', "path", "PATH", "only requests with this path", TEXT, AT(path)},
-    {'x', "sort", "WHAT", "by time, total, server, cause or status", TEXT,
+    {'x', "sort", "KEY", "by time, total, server, cause or status", TEXT,
 	AT(sort)},
     {'H', "html", NULL, "print an HTML page", FORMAT, 0},
     {'S', "svg", NULL, "print only the picture, as SVG", FORMAT, 0},
@@ -147,17 +147,19 @@ print_help(void)
 	       "Exit status: 0 success, 1 failure, 2 wrong usage.\n");
 }
 
-/* For bash: the words that an argument may be; "": it is not known. */
+/* What an argument may be; "@ID": what "tailorctl completion ID" prints; "": not
+ * known. */
 static const struct {
 	const char *argument, *words;
 } values[] = {
-    {"WHICH", "$(_tailorctl_names)"},
-    {"SERVER", "$(_tailorctl_values servers name)"},
-    {"ID", "$(_tailorctl_values slow id)"},
-    {"CODE", "$(_tailorctl_values slow cause)"},
-    {"PATH", "$(_tailorctl_values slow target)"},
-    {"NAME", "$(_tailorctl_values 'stat -1A' name)"},
+    {"WHICH", "@WHICH"},
+    {"SERVER", "@SERVER"},
+    {"ID", "@ID"},
+    {"CODE", "@CODE"},
+    {"PATH", "@PATH"},
+    {"NAME", "@NAME"},
     {"WHAT", "cause path cpu waker"},
+    {"KEY", "time total server cause status"},
     {"SHELL", "bash zsh fish"},
     {"N", ""},
     {"SECONDS", ""},
@@ -176,25 +178,6 @@ values_of(const char *argument)
 			return values[i].words;
 	return NULL;
 }
-
-/* The sockets' names, and what a running tailor lists.  Clients choose paths
- * and ids, and compgen -W would expand "$(...)" in them: words with anything
- * but harmless characters are left out. */
-static const char functions[] =
-    "_tailorctl_names()\n{\n"
-    "\tls /run/tailor \"$XDG_RUNTIME_DIR/tailor\" \"/tmp/tailor-$UID\" "
-    "2>/dev/null |\n"
-    "\t\tsed -n 's/^admin-\\([A-Za-z0-9._-]*\\)\\.sock$/\\1/p'\n}\n"
-    "_tailorctl_values()\n{\n"
-    "\tlocal i admin=()\n"
-    "\tfor ((i = 1; i < COMP_CWORD - 1; i++)); do\n"
-    "\t\t[[ ${COMP_WORDS[i]} == -a || ${COMP_WORDS[i]} == --admin ]] &&\n"
-    "\t\t\tadmin=(-a \"${COMP_WORDS[i + 1]}\")\n"
-    "\tdone\n"
-    "\t# shellcheck disable=SC2086 # $1 is a command and its options\n"
-    "\ttailorctl \"${admin[@]}\" -t 1 --json $1 2>/dev/null |\n"
-    "\t\tgrep -o \"\\\"$2\\\":\\\"[^\\\"{?]*\" | cut -d '\"' -f 4 |\n"
-    "\t\tLC_ALL=C grep -v '[^A-Za-z0-9._/:,~%+-]' | sort -u\n}\n";
 
 bool
 options_completion(const char *shell)
@@ -216,7 +199,7 @@ options_completion(const char *shell)
 				  : NULL};
 	return completion_print(stdout, shell,
 	    &(struct completion){"tailorctl", command, COMMAND_COUNT, option,
-		ROWS, COMMON_OPTIONS, functions});
+		ROWS, COMMON_OPTIONS, &option[0]});
 }
 
 /* A whole number from 1 up. */

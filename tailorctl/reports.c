@@ -3,6 +3,7 @@
  * With --json a valid JSON response is printed unchanged; otherwise it becomes
  * a table or a few lines. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,36 @@ state_colour(const char *state)
 	return strcmp(state, "down") == 0 ? TERMINAL_RED : TERMINAL_YELLOW;
 }
 
+/* Its phase, how full it is and when the next swap is due; or what it lacks. */
+static void
+show_steering(const cJSON *steer)
+{
+	const char *missing = field_text(steer, "missing");
+	const char *phase = field_text(steer, "phase");
+	double used = field_double(steer, "used", -1);
+	int64_t left_ns = field_number(steer, "swap_in_ns", -1);
+	char text[256], left[PLAIN_DURATION_BYTES];
+	int n;
+
+	if (steer == NULL)
+		return;
+	if (missing != NULL && *missing != '\0') {
+		snprintf(text, sizeof(text), "not steered: %.200s", missing);
+	} else {
+		n = snprintf(text, sizeof(text), "steered: %.20s",
+		    phase != NULL ? phase : "-");
+		if (used >= 0)
+			n += snprintf(text + n, sizeof(text) - (size_t)n,
+			    ", eden %.0f %% full", fmin(999, used * 100));
+		if (left_ns >= 0)
+			snprintf(text + n, sizeof(text) - (size_t)n,
+			    ", next swap in about %s",
+			    plain_duration(left, left_ns));
+	}
+	printf("    ");
+	plain_wrap(stdout, text, 4);
+}
+
 /* Lines below a server's: what it is, and how its pauses are seen. */
 static void
 show_server_details(const cJSON *s)
@@ -101,6 +132,7 @@ show_server_details(const cJSON *s)
 		    *detail != '\0' ? ": " : "", detail);
 	printf("    ");
 	plain_wrap(stdout, text, 4);
+	show_steering(field_list(s, "steer"));
 	printf("    connections: %lld idle, %lld busy, %lld draining; "
 	       "%lld restarts, %lld errors\n",
 	    (long long)field_number(kept, "idle", 0),
@@ -117,14 +149,6 @@ show_server_details(const cJSON *s)
 		printf("    waits for %s\n", waits);
 }
 
-static double
-per_second(const cJSON *s, const char *key)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(s, key);
-
-	return cJSON_IsNumber(item) ? item->valuedouble : 0;
-}
-
 /* The widths of names and hazards; the other columns need no more. */
 static unsigned
 name_columns(void)
@@ -136,7 +160,7 @@ static void
 show_server(const cJSON *s)
 {
 	const char *state = field_text(s, "state");
-	double errors_per_s = per_second(s, "errors_per_s");
+	double errors_per_s = field_double(s, "errors_per_s", 0);
 	char rate[PLAIN_DURATION_BYTES], errors[PLAIN_DURATION_BYTES];
 	char p50[PLAIN_DURATION_BYTES], p95[PLAIN_DURATION_BYTES], text[512];
 
@@ -147,7 +171,7 @@ show_server(const cJSON *s)
 	plain_print_cell(text, name_columns(),
 	    *text != '-' ? TERMINAL_YELLOW : TERMINAL_PLAIN);
 	printf("%8s %s%8s%s %7lld %7s %7s\n",
-	    plain_rate(rate, per_second(s, "responses_per_s")),
+	    plain_rate(rate, field_double(s, "responses_per_s", 0)),
 	    plain_escape(errors_per_s > 0 ? TERMINAL_RED : TERMINAL_PLAIN),
 	    plain_rate(errors, errors_per_s), plain_escape(TERMINAL_PLAIN),
 	    (long long)field_number(s, "inflight", 0),
@@ -279,24 +303,37 @@ show_reason(const cJSON *one, int64_t target_ns)
 	plain_wrap(stdout, text, 12);
 }
 
+/* Observed or not. */
+static enum terminal_colour
+cause_colour(const char *cause)
+{
+	return cause == NULL || strcmp(cause, "unknown") == 0 ? TERMINAL_DIM
+							      : TERMINAL_YELLOW;
+}
+
 static void
 show_slow_one(const cJSON *one, int64_t target_ns)
 {
 	const char *method = field_text(one, "method");
 	const char *target = field_text(one, "target");
 	const char *verdict = field_text(one, "verdict");
-	char at[32], clock[64], cause[64], server[64], text[512], line[512];
-	char total[PLAIN_DURATION_BYTES], id[128];
+	const char *cause = field_text(one, "cause");
+	long long status = (long long)field_number(one, "status", 0);
+	char at[32], text[512], line[4 * 512], id[128];
+	char total[PLAIN_DURATION_BYTES];
 
 	snprintf(text, sizeof(text), "%.16s %.300s",
 	    method != NULL ? method : "-", target != NULL ? target : "-");
-	printf("%-11s %7s %-14s %-9s %3lld %s\n",
-	    plain_cell(clock, sizeof(clock), short_time(one, at), 11),
+	plain_print_cell(short_time(one, at), 11, TERMINAL_PLAIN);
+	printf("%s%7s%s ", plain_escape(TERMINAL_BOLD),
 	    plain_duration(total, field_number(one, "total_ns", -1)),
-	    plain_cell(cause, sizeof(cause), field_text(one, "cause"), 14),
-	    plain_cell(server, sizeof(server), field_text(one, "winner"), 9),
-	    (long long)field_number(one, "status", 0),
-	    plain_cell(line, sizeof(line), text, 31));
+	    plain_escape(TERMINAL_PLAIN));
+	plain_print_cell(cause, 14, cause_colour(cause));
+	plain_print_cell(field_text(one, "winner"), 9, TERMINAL_PLAIN);
+	printf("%s%3lld%s %s\n",
+	    plain_escape(status >= 500 ? TERMINAL_RED : TERMINAL_PLAIN), status,
+	    plain_escape(TERMINAL_PLAIN),
+	    plain_cell(line, sizeof(line), text, 31 + plain_spare()));
 	if (verdict != NULL && verdict[0] != '\0') {
 		char inert[600];
 
@@ -328,8 +365,7 @@ show_slow(const cJSON *tree)
 	int64_t target_ns = field_number(tree, "target_ns", -1);
 	const cJSON *one;
 
-	printf("%-11s %7s %-14s %-9s %3s REQUEST\n", "FINISHED", "TOTAL",
-	    "CAUSE", "SERVER", "");
+	plain_head("FINISHED      TOTAL CAUSE          SERVER        REQUEST");
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
 	    show_slow_one(one, target_ns);
 	show_left_out(tree);
@@ -588,13 +624,4 @@ int
 command_switch(const struct options *options)
 {
 	return admin_report(options, "POST", "/switch", show_active);
-}
-
-int
-command_completion(const struct options *options)
-{
-	if (options_completion(options->argument))
-		return STATUS_OK;
-	fprintf(stderr, "tailorctl: completion is for bash, zsh or fish\n");
-	return STATUS_USAGE;
 }

@@ -71,7 +71,7 @@ void report_json(struct report *r, struct json *j);
 void report_json_slowest(
     struct json *j, const struct report *r, const struct slow_list *l);
 
-/* Of run.json: "verdicts" (causes) and "talechain" (how many were analysed). */
+/* Of run.json: "verdicts" (causes) and "talechain" (how many were analyzed). */
 void report_json_causes(struct json *j, const struct report *r);
 
 /* The names of the columns; once, before any row. */

@@ -64,7 +64,7 @@ report_json_causes(struct json *j, const struct report *r)
 	json_array_end(j);
 	json_key_object(j, "talechain");
 	json_key_uint(j, "pinned", f->pinned);
-	json_key_uint(j, "analysed", f->count);
+	json_key_uint(j, "analyzed", f->count);
 	json_key_uint(j, "missing", f->missing);
 	json_key_uint(j, "failed", f->failed);
 	if (f->why[0] != '\0')

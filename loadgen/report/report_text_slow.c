@@ -68,7 +68,7 @@ print_causes(FILE *out, const struct report *r)
 		fprintf(out, "\n");
 	}
 	if (f->why[0] != '\0')
-		fprintf(out, "\nSlow requests are no longer analysed: %s\n",
+		fprintf(out, "\nSlow requests are no longer analyzed: %s\n",
 		    f->why);
 }
 

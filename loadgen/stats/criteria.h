@@ -8,7 +8,7 @@
 #define CRITERIA_FAILS_MAX 32
 #define CRITERIA_SLOW_MAX 1000
 
-/* Which requests are listed, pinned and analysed as slow. */
+/* Which requests are listed, pinned and analyzed as slow. */
 enum slow_rule {
 	SLOW_TOP,	 /* the slow_top slowest of each iteration */
 	SLOW_OVER,	 /* those above slow_over_ns */

@@ -24,7 +24,7 @@ struct tale_store; /* opaque */
 	X(TARGET, "target")   /* slower than slow.target */         \
 	X(SLOWEST, "slowest") /* among the slowest of its window */ \
 	X(PINNED, "pinned")                                         \
-	X(ASKED, "asked") /* its client had it analysed */
+	X(ASKED, "asked") /* its client had it analyzed */
 
 enum tale_reason {
 #define TALE_X(symbol, word) TALE_REASON_##symbol,

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What analysing costs the requests: p99 with 50 analyses a second, and
+"""What analyzing costs the requests: p99 with 50 analyses a second, and
 without, in turns, and their ratio.
 
     TAILOR_BUILD=build tests/bench/bench_analysis.py [PAIRS [SECONDS]]

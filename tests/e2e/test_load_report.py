@@ -207,10 +207,10 @@ def test_token(tailor, upstream, load, scratch):
     run = (f"http://127.0.0.1:{t.port}/x", "-i", 1, "-n", 60, "-r", 300,
            "--slow", "top:2")
     refused = load(*run)
-    assert refused.run["talechain"]["analysed"] == 0
+    assert refused.run["talechain"]["analyzed"] == 0
     assert "--token-file" in refused.run["talechain"]["given_up"]
     assert load(*run, "--token-file", token).run["talechain"][
-        "analysed"] == 2
+        "analyzed"] == 2
     token.write_text("two words\n")
     wrong = load(*run, "--token-file", token)
     assert wrong.status == 2 and "--token-file" in wrong.err
@@ -236,7 +236,7 @@ def test_causes_from_tailor(tailor, upstream, load, scratch):
     result = load(f"http://127.0.0.1:{t.port}/x", "-i", 2, "-n", 150, "-r",
                   300, "--slow", "top:4")
     asked = result.run["talechain"]
-    assert asked["analysed"] == 8 and asked["failed"] == 0
+    assert asked["analyzed"] == 8 and asked["failed"] == 0
     assert asked["pinned"] >= 4
     assert sum(v["count"] for v in result.run["verdicts"]) == 8
     schema.check(result.run, SCHEMA)

@@ -14,6 +14,7 @@ import subprocess
 import pytest
 
 from rig.wait import PATIENCE_S
+from support.admin import http
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -230,6 +231,29 @@ COMPLETED = [("tailor --compl", "tailor --completion"),
              ("tailorctl slow --cau", "tailorctl slow --cause")]
 
 
+def served(admin):
+    """What the running tailor lists; none of it is run by a shell."""
+    admin.answers["GET /servers"] = http(200, json.dumps(
+        {"servers": [{"name": "north"}, {"name": "south"}]}))
+    admin.answers["GET /slow?n=20"] = http(200, json.dumps({"slow": [
+        {"id": "req-1", "cause": "gc", "target": "/search?q=1"},
+        {"id": "$(touch req-2)", "cause": "lock", "target": "/`id`"}]}))
+    admin.answers["GET /metrics"] = http(200, "tailor_x_total{a=\"1\"} 1\n")
+
+
+def values(admin):
+    """Lines as typed and as completed, with values of options and commands."""
+    ctl = f"tailorctl -a {admin.path}"
+    return [(f"{ctl} {typed}", f"{ctl} {whole}") for typed, whole in [
+        ("drain so", "drain south"), ("why ", "why req-1"),
+        ("stat tailor_x", "stat tailor_x_total"),
+        ("slow --cause l", "slow --cause lock"),
+        ("slow --path ", "slow --path /search"),
+        ("slow --sort ser", "slow --sort server"),
+        ("top --by w", "top --by waker"), ("completion z", "completion zsh")]
+    ] + [("tailor --set hedging.mo", "tailor --set hedging.mode=")]
+
+
 def scripts(build, directory, shell, suffix=""):
     """All scripts, named as the shell wants them."""
     for command in (["tailor", "--completion"], ["tailorctl", "completion"],
@@ -243,11 +267,12 @@ def scripts(build, directory, shell, suffix=""):
 class Zsh:
     """An interactive zsh on a terminal of its own."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, build):
         pid, self._fd = pty.fork()
         if pid == 0:
             os.execvpe("zsh", ["zsh", "-f", "-i"], {
-                **os.environ, "TERM": "dumb", "HOME": str(directory)})
+                **os.environ, "TERM": "dumb", "HOME": str(directory),
+                "PATH": f"{build}:{os.environ['PATH']}"})
         self._seen = b""
         # The words are put together by the shell, so that their echo is
         # not taken for their output.
@@ -278,29 +303,32 @@ class Zsh:
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh")
-def test_zsh_completes(build, tmp_path):
+def test_zsh_completes(build, tmp_path, admin):
     # Goal: in a real zsh, TAB completes commands and options, also those
-    # behind a command.
+    # behind a command, and values, some from the running tailor.
     scripts(build, tmp_path, "zsh")
-    shell = Zsh(tmp_path)
+    served(admin)
+    shell = Zsh(tmp_path, build)
     try:
-        assert [shell.complete(typed) for typed, _ in COMPLETED] \
-            == [whole for _, whole in COMPLETED]
+        for typed, whole in [*COMPLETED, *values(admin)]:
+            assert shell.complete(typed) == whole
     finally:
         shell.close()
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
-def test_fish_completes(build, tmp_path):
+def test_fish_completes(build, tmp_path, admin):
     # Goal: the same of fish, which prints what it would complete.
     scripts(build, tmp_path, "fish", ".fish")
-    for typed, whole in COMPLETED:
+    served(admin)
+    for typed, whole in [*COMPLETED, *values(admin)]:
         script = tmp_path / f"{typed.split()[0]}.fish"
         run = subprocess.run(
             ["fish", "--no-config", "-c",
              f"source {script}; complete -C '{typed}'"],
-            text=True, capture_output=True, check=True)
-        assert run.stdout.split("\t")[0] == whole.split()[-1]
+            text=True, capture_output=True, check=True,
+            env={**os.environ, "PATH": f"{build}:{os.environ['PATH']}"})
+        assert re.split(r"[\t\n]", run.stdout)[0] == whole.split()[-1]
 
 
 def test_completion_of_no_such_shell(build):

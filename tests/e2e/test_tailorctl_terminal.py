@@ -36,6 +36,20 @@ SLOW = {"slow": [
      "cause": cause, "total_ns": total, "share_ns": total}
     for n, cause, total in [(1, "gc", 9_000_000), (2, "lock", 6_000_000),
                             (3, "lock", 5_000_000)]]}
+LISTED = {"target_ns": 20_000_000, "slow": [
+    {"id": f"r{n}", "target": f"/{'long-' * 12}", "method": "GET",
+     "cause": cause, "total_ns": 41_200_000, "winner": "north",
+     "status": 503, "finished": "2026-11-20T10:15:03.000Z",
+     "verdict": "40 of 41 ms: north was in a gc. " * 4}
+    for n, cause in enumerate(["gc", "unknown"])]}
+LEDGER = {"requests": 9, "sent": 4, "won": 3, "sent_to": {
+    name * 4: 2 for name in ("north", "south", "east", "west")},
+    "extra_load": {"actual": 0.1}}
+GAIN = {"block_ns": 900_000_000_000, "uptime_ns": 10 ** 15,
+        "edges_ns": [0, 10_000, 20_000, 400_000_000], "blocks": [
+            {"requests": 9, "met": 2, "again": 1, "failed": 3, "saved": 2,
+             "unknown": 1, "was_max_ns": 300_000_000, "would_max_ns": 20_000,
+             "was": [[1, 8], [2, 1]], "would": [[1, 9]]}] * 9}
 METRICS = "".join(f'tailor_x_total{{label="{"n" * 60}{i}"}} {i + 1}\n'
                   for i in range(40))
 
@@ -44,7 +58,8 @@ METRICS = "".join(f'tailor_x_total{{label="{"n" * 60}{i}"}} {i + 1}\n'
 def answers(admin):
     """What the stub says."""
     for target, value in (("/servers", SERVERS), ("/live.json", LIVE),
-                          ("/slow?n=1000", SLOW)):
+                          ("/slow?n=1000", SLOW), ("/slow?n=20", LISTED),
+                          ("/ledger", LEDGER), ("/gain", GAIN)):
         admin.answers[f"GET {target}"] = http(200, json.dumps(value))
     admin.answers["GET /metrics"] = http(200, METRICS)
 
@@ -120,7 +135,7 @@ def screen(build, admin):
 
 
 COMMANDS = [["servers"], ["top", "-1"], ["top", "-1", "--by", "path"],
-            ["stat", "-1"], ["events"]]
+            ["stat", "-1"], ["events"], ["slow"], ["ledger"], ["gain"]]
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -138,7 +153,7 @@ def test_colours_and_width(ctl, screen, admin, words):
     assert wide.end() == 0
     lines = ESCAPE.sub("", wide.text).splitlines()
     assert max(map(len, lines)) <= 200
-    if words[-1] in ("path", "-1") and words != ["top", "-1"]:
+    if words[-1] in ("path", "-1", "slow") and words != ["top", "-1"]:
         assert max(map(len, lines)) > 80 and "..." in plain
 
 

@@ -125,6 +125,22 @@ test_conversions(void **state)
 	    "m=\"No such file or directory\"\n");
 }
 
+/* Goal: a conversion that is not supported ends the line, not the process. */
+static void
+test_other_conversions(void **state)
+{
+	int fd = capture_begin();
+
+	(void)state;
+	log_event(LOG_LEVEL_ERROR, "width", "a=%d b=%*s", 1, 5, "x");
+	log_event(LOG_LEVEL_ERROR, "size", "a=%d b=%hhu c=%s", 1, 2, "x");
+	log_event(LOG_LEVEL_ERROR, "text", "a=%d b=%ls", 1, L"x");
+	log_event(LOG_LEVEL_ERROR, "long", "a=%d b=%.0000000000000007d", 1, 2);
+	log_event(LOG_LEVEL_ERROR, "byte", "a=%d b=%c", 1, 'x');
+	capture_end(fd);
+	assert_int_equal(count_of(captured, " a=1 b=...\n"), 5);
+}
+
 static void
 test_hostile_text_forges_nothing(void **state)
 {
@@ -457,6 +473,7 @@ main(void)
 	    cmocka_unit_test(test_direct_before_open_and_after_close),
 	    cmocka_unit_test(test_text_line),
 	    cmocka_unit_test(test_conversions),
+	    cmocka_unit_test(test_other_conversions),
 	    cmocka_unit_test(test_hostile_text_forges_nothing),
 	    cmocka_unit_test(test_long_lines_are_cut),
 	    cmocka_unit_test(test_json_lines),

@@ -494,6 +494,65 @@ test_page_below(void **state)
 	rmdir(directory);
 }
 
+/* A child that has the name of its parent until it can read a byte, like one
+ * between fork and exec. */
+static pid_t
+starter_new(int begin, int done)
+{
+	char byte;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(begin, &byte, 1) != 1)
+			_exit(1);
+		prctl(PR_SET_NAME, "served");
+		if (write(done, "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+/* Goal: the line of a server has its program, not what it was before exec. */
+static void
+test_name_after_exec(void **state)
+{
+	static struct command_ring commands;
+	struct profiler_options options = {
+	    .servers = 1, .server = {{.name = "s0"}}, .channels_max = 1};
+	struct observer_rest rest = {0};
+	struct instant now = instant_now();
+	int begin[2], done[2], log[2], old = dup(STDERR_FILENO);
+	char line[1024] = "", byte;
+	struct attach a;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(begin) + pipe(done) + pipe(log), 0);
+	assert_int_equal(attach_init(&a, &options, 1), 0);
+	a.commands = &commands;
+	a.rest = &rest;
+	a.kernel_why = a.kernel_fix = "off";
+	pid = starter_new(begin[0], done[1]);
+	process_assign(&a.process[0], pid);
+	process_turn(&a.process[0], false, false, now);
+	assert_string_equal(a.process[0].name, "test_process");
+	assert_int_equal(write(begin[1], "x", 1), 1);
+	assert_int_equal(read(done[0], &byte, 1), 1);
+	a.shown.server[0].source = PROFILER_SOURCE_HSPERFDATA;
+	dup2(log[1], STDERR_FILENO);
+	assert_int_equal(observed_turn(&a, 0, now), -1);
+	dup2(old, STDERR_FILENO);
+	assert_true(read(log[0], line, sizeof(line) - 1) > 0);
+	assert_non_null(strstr(line, "program=\"served\""));
+	child_kill(pid);
+	attach_fini(&a);
+	close(old);
+}
+
 /* Goal: processes that each have a socket of their own on one address are one
  * server, also if one of them comes later. */
 static void
@@ -955,6 +1014,7 @@ main(void)
 	    cmocka_unit_test(test_hand_over),
 	    cmocka_unit_test(test_later),
 	    cmocka_unit_test(test_page_below),
+	    cmocka_unit_test(test_name_after_exec),
 	    cmocka_unit_test(test_reuseport),
 	    cmocka_unit_test(test_activator),
 	    cmocka_unit_test(test_container),

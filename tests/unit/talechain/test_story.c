@@ -680,6 +680,61 @@ test_other_work(void **state)
 	plot_fini(&p);
 }
 
+/* Whether a line of evidence contains a text. */
+static bool
+has_evidence(const struct story *s, const char *text)
+{
+	for (unsigned i = 0; i < STORY_LINES; i++)
+		if (strstr(s->verdict.evidence[i], text) != NULL)
+			return true;
+	return false;
+}
+
+/* Goal: a collection of the other server is a pause that the request did not
+ * meet, and no cause; ordered ones say so, one at another time is left out. */
+static void
+test_unmet(void **state)
+{
+	static const struct {
+		int64_t end_us, length_us;
+		unsigned cause;
+		const char *said; /* NULL: nothing */
+	} heard[] = {
+	    {7000, 4000, TALECHAIN_CAUSE_ORDERED,
+		"the other server collected for 4.00 ms meanwhile, as Tailor "
+		"had "
+		"ordered: a pause that this request did not meet"},
+	    {7000, 4000, TALECHAIN_CAUSE_ALLOCATION,
+		"the other server collected for 4.00 ms meanwhile: a pause"},
+	    {-1000, 4000, TALECHAIN_CAUSE_ORDERED, NULL},
+	    {5000, 0, TALECHAIN_CAUSE_ORDERED,
+		"the other server collected meanwhile, as"},
+	};
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(heard) / sizeof(heard[0]); i++) {
+		plot_init(&p);
+		SCENE(&p.scene, heard[i].end_us * US, 1,
+		    heard[i].length_us > 0 ? TALECHAIN_HAZARD_END
+					   : TALECHAIN_HAZARD_BEGIN,
+		    1, HAZARD_GC, heard[i].cause,
+		    (uint64_t)(heard[i].length_us * US));
+		plot_tell(&p, &t, &s);
+		whole(s);
+		assert_int_equal(s->cause_ns[TALE_CAUSE_GC], 0);
+		assert_true(has_evidence(s, "the other server") ==
+			    (heard[i].said != NULL));
+		if (heard[i].said != NULL)
+			assert_true(has_evidence(s, heard[i].said));
+		story_free(&s);
+		tale_free(&t);
+		plot_fini(&p);
+	}
+}
+
 /* Goal: the threads of a story are listed with what they belong to. */
 static void
 test_threads(void **state)
@@ -877,6 +932,7 @@ main(void)
 	    cmocka_unit_test(test_holder),
 	    cmocka_unit_test(test_other_request),
 	    cmocka_unit_test(test_other_work),
+	    cmocka_unit_test(test_unmet),
 	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_keep_alive),
 	    cmocka_unit_test(test_any_events),

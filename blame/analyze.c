@@ -1,0 +1,508 @@
+/* analyze.c: the report on one percentile.
+ *
+ * Shares and gains of the set as it is, then of resamples, whose statistics are
+ * kept in columns: q(p), each cause's share and excess, q(p) without each of
+ * the largest causes, and the interaction of each pair of them. */
+#include "blame/set.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USUAL 0.5
+/* An interaction below this part of q(p) - q(0.5) is not reported. */
+#define PAIR_PART 0.1
+#define SUBSETS (1U << BLAME_TOGETHER)
+
+/* One resample's statistics. */
+struct sample {
+	double q;
+	double share[BLAME_CAUSES], excess[BLAME_CAUSES];
+	double without[BLAME_TOGETHER];
+	double interaction[BLAME_PAIRS];
+};
+
+struct work {
+	struct blame_set *s;
+	const struct blame_options *o;
+	struct blame_report *out;
+	struct blame_draw all;
+	double gain[SUBSETS];
+	unsigned line_of[BLAME_TOGETHER]; /* of a bit of a subset */
+	struct blame_order single[BLAME_TOGETHER];
+	struct blame_order both[BLAME_PAIRS];
+	struct blame_removable removable;
+	struct sample *sample; /* owned, resamples of them */
+};
+
+static int
+line_compare(const void *a, const void *b)
+{
+	const struct blame_line *x = a, *y = b;
+	int order = COMPARE(y->excess_ns, x->excess_ns);
+
+	return order != 0 ? order : COMPARE(x->cause, y->cause);
+}
+
+static void
+report_head(struct work *w)
+{
+	struct blame_report *r = w->out;
+	const struct blame_set *s = w->s;
+	size_t at = blame_rank(s, &w->all, w->o->p);
+
+	*r = (struct blame_report){.p = w->o->p,
+	    .weight = w->all.weight,
+	    .rows = s->rows,
+	    .bytes = blame_bytes(s),
+	    .first_ns = INT64_MAX,
+	    .last_ns = INT64_MIN,
+	    .q_ns = s->row[at].total_ns,
+	    .p50_ns = s->row[blame_rank(s, &w->all, USUAL)].total_ns,
+	    .resamples = w->o->resamples};
+	for (size_t i = 0; i < s->rows; i++) {
+		if (s->row[i].end_ns < r->first_ns)
+			r->first_ns = s->row[i].end_ns;
+		if (s->row[i].end_ns > r->last_ns)
+			r->last_ns = s->row[i].end_ns;
+		r->beyond += s->row[i].total_ns > r->q_ns;
+	}
+}
+
+/* The weight of the tail's requests of which the signals were on. */
+static double
+seen_of(const struct blame_set *s, unsigned cause, size_t from)
+{
+	double all = 0, seen = 0;
+
+	for (size_t i = from; i < s->rows; i++) {
+		all += s->row[i].weight;
+		if ((s->row[i].seen >> cause & 1) != 0)
+			seen += s->row[i].weight;
+	}
+	return all == 0 ? 0 : seen / all;
+}
+
+static void
+report_lines(struct work *w)
+{
+	int64_t share[BLAME_CAUSES], usual[BLAME_CAUSES], beyond[BLAME_CAUSES];
+	struct blame_report *r = w->out;
+	int64_t unexplained = 0;
+
+	blame_shares(w->s, r->p, share);
+	blame_shares(w->s, USUAL, usual);
+	blame_beyond(w->s, r->p, beyond);
+	for (unsigned c = 0; c < w->s->shape.causes; c++) {
+		if ((w->s->present >> c & 1) == 0)
+			continue;
+		r->line[r->lines++] = (struct blame_line){.cause = c,
+		    .share_ns = share[c],
+		    .usual_ns = usual[c],
+		    .excess_ns = share[c] - usual[c],
+		    .beyond_ns = beyond[c],
+		    .shapley_ns = (double)NAN};
+		if (w->s->shape.cause[c].kind == BLAME_UNEXPLAINED)
+			unexplained += share[c] - usual[c];
+	}
+	qsort(r->line, r->lines, sizeof(r->line[0]), line_compare);
+	r->explained =
+	    r->q_ns > r->p50_ns
+		? 1 - (double)unexplained / (double)(r->q_ns - r->p50_ns)
+		: 1;
+}
+
+static int
+report_episodes(struct work *w)
+{
+	struct blame_report *r = w->out;
+	/* From the band's lower edge on: what the shares are made of. */
+	size_t from = blame_rank(w->s, &w->all, r->p - blame_band(r->p));
+	int err = 0;
+
+	for (unsigned i = 0; err == 0 && i < r->lines; i++) {
+		struct blame_line *l = &r->line[i];
+
+		err = blame_episodes(
+		    w->s, l->cause, from, r->block_ns, &l->episodes);
+		l->seen = seen_of(w->s, l->cause, from);
+		l->enough =
+		    l->episodes >= BLAME_EPISODES && r->beyond >= BLAME_BEYOND;
+	}
+	return err;
+}
+
+/* Bit k of a subset is the cause of line line_of[k]. */
+static void
+together_choose(struct work *w)
+{
+	struct blame_report *r = w->out;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < r->lines; i++) {
+		unsigned c = r->line[i].cause;
+
+		if (w->s->shape.cause[c].kind == BLAME_UNEXPLAINED ||
+		    r->together == BLAME_TOGETHER)
+			continue;
+		r->line[i].removable = true;
+		r->causes |= UINT64_C(1) << c;
+		r->together++;
+	}
+	/* blame_removable_init has the causes in order of their numbers. */
+	for (unsigned c = 0; c < w->s->shape.causes; c++)
+		for (unsigned i = 0; i < r->lines; i++)
+			if (r->line[i].cause == c && r->line[i].removable)
+				w->line_of[n++] = i;
+}
+
+/* q(p) without a subset; the order is kept in *keep, if that is given. */
+static int
+subset_quantile(struct work *w, const struct blame_removable *rm,
+    unsigned subset, size_t from, struct blame_order *keep, double *q)
+{
+	struct blame_order o;
+	int err = blame_order_init(&o, w->s, rm, subset, from);
+
+	if (err != 0)
+		return err;
+	*q = blame_order_quantile(&o, w->s, &w->all, w->out->p);
+	if (keep != NULL)
+		*keep = o;
+	else
+		blame_order_fini(&o);
+	return 0;
+}
+
+static unsigned
+pair_index(unsigned a, unsigned b)
+{
+	return b * (b - 1) / 2 + a; /* a < b */
+}
+
+/* Where the order of a subset is kept: of one cause, or of two. */
+static struct blame_order *
+order_of(struct work *w, unsigned subset)
+{
+	unsigned a = (unsigned)__builtin_ctz(subset);
+	unsigned b = 31 - (unsigned)__builtin_clz(subset);
+
+	switch (__builtin_popcount(subset)) {
+	case 1:
+		return &w->single[a];
+	case 2:
+		return &w->both[pair_index(a, b)];
+	default:
+		return NULL;
+	}
+}
+
+static int
+subsets_examine(struct work *w, const struct blame_removable *rm)
+{
+	struct blame_report *r = w->out;
+	double shapley[BLAME_TOGETHER], q = 0;
+	size_t from;
+	int err = blame_tail_begin(w->s, rm, r->p, &from);
+
+	for (unsigned a = 1; err == 0 && a < 1U << r->together; a++) {
+		err = subset_quantile(w, rm, a, from, order_of(w, a), &q);
+		w->gain[a] = (double)r->q_ns - q;
+	}
+	if (err != 0)
+		return err;
+	r->all_ns = w->gain[(1U << r->together) - 1];
+	blame_shapley(w->gain, r->together, shapley);
+	for (unsigned k = 0; k < r->together; k++) {
+		struct blame_line *l = &r->line[w->line_of[k]];
+
+		l->shapley_ns = shapley[k];
+		l->without_ns = r->q_ns - llround(w->gain[1U << k]);
+	}
+	return 0;
+}
+
+static int
+report_together(struct work *w)
+{
+	int err;
+
+	together_choose(w);
+	err = blame_removable_init(&w->removable, w->s, w->out->causes, false);
+	return err != 0 ? err : subsets_examine(w, &w->removable);
+}
+
+static int
+report_queue(struct work *w)
+{
+	struct blame_report *r = w->out;
+	struct blame_removable rm;
+	size_t from = 0;
+	double q = 0;
+	int err;
+
+	err = blame_removable_init(&rm, w->s, r->causes, true);
+	if (err != 0)
+		return err;
+	err = blame_tail_begin(w->s, &rm, r->p, &from);
+	for (unsigned k = 0; err == 0 && k < r->together; k++) {
+		err = subset_quantile(w, &rm, 1U << k, from, NULL, &q);
+		r->line[w->line_of[k]].without_queue_ns = llround(q);
+	}
+	blame_removable_fini(&rm);
+	return err;
+}
+
+/* A draw has another median, which is what a BASE keeps. */
+static double
+sample_without(const struct work *w, const struct blame_draw *d, unsigned k)
+{
+	uint32_t row;
+	double left = blame_order_at(&w->single[k], w->s, d, w->out->p, &row);
+
+	if (w->removable.part[row * w->removable.causes + k] > 0)
+		left += blame_removable_shift(&w->removable, w->s, d, k);
+	return left;
+}
+
+static void
+sample_take(struct work *w, const struct blame_draw *d, struct sample *to)
+{
+	double usual[BLAME_CAUSES];
+	double p = w->out->p;
+
+	to->q = blame_share(w->s, d, p, to->share);
+	blame_share(w->s, d, USUAL, usual);
+	for (unsigned c = 0; c < w->s->shape.causes; c++)
+		to->excess[c] = to->share[c] - usual[c];
+	for (unsigned b = 0; b < w->out->together; b++) {
+		to->without[b] = sample_without(w, d, b);
+		/* gain(ab) - gain(a) - gain(b), q being that of this draw */
+		for (unsigned a = 0; a < b; a++)
+			to->interaction[pair_index(a, b)] =
+			    to->without[a] + to->without[b] - to->q -
+			    blame_order_quantile(
+				&w->both[pair_index(a, b)], w->s, d, p);
+	}
+}
+
+static int
+samples_take(struct work *w)
+{
+	struct blame_cells cells;
+	uint64_t seed = w->o->seed;
+	int err = blame_cells_init(&cells, w->s, w->o);
+
+	if (err != 0)
+		return err;
+	w->out->block_ns = cells.block_ns;
+	w->out->blocks = cells.blocks;
+	w->sample = calloc(w->o->resamples + 1, sizeof(*w->sample));
+	for (unsigned i = 0; w->sample != NULL && i < w->o->resamples; i++) {
+		struct blame_draw d = blame_cells_draw(&cells, &seed);
+
+		sample_take(w, &d, &w->sample[i]);
+	}
+	blame_cells_fini(&cells);
+	return w->sample == NULL ? -ENOMEM : 0;
+}
+
+/* The interval of a statistic, by its place in struct sample. */
+static struct blame_interval
+interval_at(const struct work *w, size_t offset)
+{
+	double x[BLAME_RESAMPLES];
+
+	for (unsigned i = 0; i < w->o->resamples; i++)
+		memcpy(
+		    &x[i], (const char *)&w->sample[i] + offset, sizeof(x[i]));
+	return blame_interval_of(x, w->o->resamples);
+}
+#define INTERVAL(w, field, i) \
+	interval_at(w, offsetof(struct sample, field) + (i) * sizeof(double))
+
+/* Causes whose excess cannot be separated share a rank. */
+static void
+report_ranks(struct blame_report *r)
+{
+	for (unsigned i = 0; i < r->lines; i++) {
+		struct blame_line *l = &r->line[i];
+
+		if (!l->enough || l->excess_ns <= 0)
+			continue;
+		l->rank = 1;
+		for (unsigned j = 0; j < r->lines; j++)
+			if (r->line[j].enough &&
+			    r->line[j].excess.low_ns > l->excess.high_ns)
+				l->rank++;
+	}
+}
+
+static void
+report_intervals(struct work *w)
+{
+	struct blame_report *r = w->out;
+
+	r->q = INTERVAL(w, q, 0);
+	for (unsigned i = 0; i < r->lines; i++) {
+		r->line[i].share = INTERVAL(w, share, r->line[i].cause);
+		r->line[i].excess = INTERVAL(w, excess, r->line[i].cause);
+	}
+	for (unsigned k = 0; k < r->together; k++)
+		r->line[w->line_of[k]].without = INTERVAL(w, without, k);
+	report_ranks(r);
+}
+
+/* Without intervals a pair counts by its size alone. */
+static bool
+pair_certain(const struct work *w, const struct blame_pair *p)
+{
+	double least = PAIR_PART * (double)(w->out->q_ns - w->out->p50_ns);
+
+	if (fabs((double)p->interaction_ns) <= least)
+		return false;
+	return w->o->resamples == 0 || p->interaction.low_ns > 0 ||
+	       p->interaction.high_ns < 0;
+}
+
+static void
+report_pairs(struct work *w)
+{
+	struct blame_report *r = w->out;
+
+	for (unsigned b = 0; b < r->together; b++)
+		for (unsigned a = 0; a < b; a++) {
+			double ab = w->gain[1U << a | 1U << b];
+			struct blame_pair p = {
+			    .a = r->line[w->line_of[a]].cause,
+			    .b = r->line[w->line_of[b]].cause,
+			    .without_ns = r->q_ns - llround(ab),
+			    .interaction_ns = llround(
+				ab - w->gain[1U << a] - w->gain[1U << b]),
+			    .interaction =
+				INTERVAL(w, interaction, pair_index(a, b))};
+
+			if (pair_certain(w, &p))
+				r->pair[r->pairs++] = p;
+		}
+}
+
+static void
+work_fini(struct work *w)
+{
+	for (unsigned i = 0; i < BLAME_TOGETHER; i++)
+		blame_order_fini(&w->single[i]);
+	for (unsigned i = 0; i < BLAME_PAIRS; i++)
+		blame_order_fini(&w->both[i]);
+	blame_removable_fini(&w->removable);
+	free(w->sample);
+}
+
+static int
+work_begin(struct work *w, struct blame_set *s, const struct blame_options *o,
+    struct blame_report *out)
+{
+	int err;
+
+	memset(w, 0, sizeof(*w));
+	if (!(o->p > 0.5 && o->p < 1) || o->resamples > BLAME_RESAMPLES)
+		return -EINVAL;
+	if (s->rows == 0)
+		return -ENODATA;
+	err = blame_sort(s);
+	if (err != 0)
+		return err;
+	w->s = s;
+	w->o = o;
+	w->out = out;
+	w->all = blame_draw_all(s);
+	report_head(w);
+	report_lines(w);
+	return 0;
+}
+
+int
+blame_analyze(struct blame_set *s, const struct blame_options *o,
+    struct blame_report *out)
+{
+	struct work w;
+	int err = work_begin(&w, s, o, out);
+
+	if (err != 0)
+		return err;
+	err = report_together(&w);
+	if (err == 0)
+		err = report_queue(&w);
+	if (err == 0)
+		err = samples_take(&w);
+	if (err == 0)
+		err = report_episodes(&w);
+	if (err == 0) {
+		report_intervals(&w);
+		report_pairs(&w);
+	}
+	work_fini(&w);
+	return err;
+}
+
+static int
+change_compare(const void *a, const void *b)
+{
+	const struct blame_change *x = a, *y = b;
+	int order = COMPARE(llabs(y->change_ns), llabs(x->change_ns));
+
+	return order != 0 ? order : COMPARE(x->cause, y->cause);
+}
+
+static void
+changes_fill(const struct work *now, const struct work *then,
+    struct blame_change *out, unsigned *n)
+{
+	int64_t new[BLAME_CAUSES], old[BLAME_CAUSES];
+	uint64_t present = now->s->present | then->s->present;
+	double x[BLAME_RESAMPLES];
+
+	blame_shares(now->s, now->out->p, new);
+	blame_shares(then->s, now->out->p, old);
+	*n = 0;
+	for (unsigned c = 0; c < now->s->shape.causes; c++) {
+		if ((present >> c & 1) == 0)
+			continue;
+		for (unsigned i = 0; i < now->o->resamples; i++)
+			x[i] =
+			    now->sample[i].share[c] - then->sample[i].share[c];
+		out[(*n)++] = (struct blame_change){.cause = c,
+		    .change_ns = new[c] - old[c],
+		    .interval = blame_interval_of(x, now->o->resamples)};
+	}
+	qsort(out, *n, sizeof(*out), change_compare);
+}
+
+int
+blame_against(struct blame_set *now, struct blame_set *then,
+    const struct blame_options *o, struct blame_change *out, unsigned *n)
+{
+	struct blame_options other = *o;
+	struct blame_report report[2];
+	struct work a, b;
+	int err;
+
+	other.seed++; /* the two times are drawn independently */
+	err = work_begin(&a, now, o, &report[0]);
+	if (err != 0)
+		return err;
+	err = work_begin(&b, then, &other, &report[1]);
+	if (err != 0)
+		return err;
+	err = samples_take(&a);
+	if (err == 0)
+		err = samples_take(&b);
+	if (err == 0)
+		changes_fill(&a, &b, out, n);
+	work_fini(&a);
+	work_fini(&b);
+	return err;
+}

@@ -1,0 +1,285 @@
+/* blame.h: which causes a percentile of latency consists of, over all requests
+ * of a time, how sure that is, and what it would be without some of them.
+ *
+ * An account is a request's time divided among causes; the parts add up to the
+ * total.  Accounts are collected in a struct blame_set, then analysed as one
+ * class of requests.  A request that was sampled weighs 1 / its probability.
+ *
+ * Pure: values in, numbers out; no clock, no input or output, a seeded
+ * generator of its own.  A set belongs to one thread at a time.  docs/blame.md
+ * has the method, its limits and its sources.
+ *
+ * Notation: T a request's total, x[c] its time of cause c, w its weight, q(p)
+ * the weighted p-quantile of T (nearest rank), W the sum of all weights. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BLAME_CAUSES 64	     /* at most */
+#define BLAME_VALUES 16	     /* at most */
+#define BLAME_TOGETHER 8     /* causes of which all subsets are examined */
+#define BLAME_EPISODES 10    /* fewer: too few to rank a cause */
+#define BLAME_BEYOND 30	     /* fewer requests beyond q(p): too few, too */
+#define BLAME_BLOCKS 30	     /* blocks of time, at least */
+#define BLAME_RESAMPLES 1000 /* at most */
+
+/* What can be done about a cause. */
+enum blame_kind {
+	BLAME_HAZARD,	   /* may go as a whole: a collection, a lock */
+	BLAME_QUEUE,	   /* the same, and it may be what others left behind */
+	BLAME_BASE,	   /* never goes; only what exceeds its median may */
+	BLAME_UNEXPLAINED, /* not a cause: nothing shows what it was */
+};
+
+/* A column of times.  Static text. */
+struct blame_cause {
+	const char *code, *label; /* "gc", "garbage collection" */
+	enum blame_kind kind;
+};
+
+/* Rule 1: a value of an earlier group may cause one of a later group. */
+enum blame_group {
+	BLAME_GROUP_NONE,
+	BLAME_GROUP_LOAD,
+	BLAME_GROUP_INST,
+	BLAME_GROUP_CACHE,
+	BLAME_GROUP_CYCLE,
+};
+
+/* A column of values that are not times; NaN: not recorded. */
+struct blame_value {
+	const char *code; /* static: "queue_length" */
+	enum blame_group group;
+	int parent; /* rule 2: the value that includes it; -1: none */
+};
+
+/* One request. */
+struct blame_account {
+	uint64_t id;
+	int64_t end_ns;	   /* when it ended; any origin, one for the set */
+	int64_t total_ns;  /* >= 0 */
+	double weight;	   /* 1 / probability of its selection, >= 1 */
+	uint64_t seen;	   /* bit 1 << cause: its signals were recorded */
+	int32_t in_flight; /* at its server on its arrival; -1: not known */
+	uint16_t server;
+	uint16_t route; /* a number of the caller's */
+	uint32_t flags; /* the caller's */
+	uint32_t level; /* the set's own: 2^level of its kind were added */
+};
+
+struct blame_set;
+
+/* What a set is made of; the tables must outlive it. */
+struct blame_shape {
+	const struct blame_cause *cause;
+	const struct blame_value *value;
+	unsigned causes; /* 1 .. BLAME_CAUSES */
+	unsigned values; /* 0 .. BLAME_VALUES */
+	size_t rows_max; /* accounts that are held, at least 1000 */
+};
+
+/* An empty set.  0, -EINVAL (shape) or -ENOMEM.  Free with blame_free. */
+int blame_new(struct blame_set **out, const struct blame_shape *shape);
+void blame_free(struct blame_set **sp);
+
+/*
+ * blame_add(s, account, cause_ns, value):
+ * Copy one account into the set.
+ *   cause_ns  of each cause, >= 0; they add up to total_ns
+ *   value     of each value; NULL: none is recorded
+ * When rows_max are held, every second one of the three quarters that are
+ * fastest is left out, by its id, and the others of them weigh twice as much;
+ * so it is with as fast ones that come later.
+ * Returns 0, -EINVAL (a negative time, parts that do not add up, a weight below
+ * 1) or -ENOMEM; the set is unchanged then.
+ */
+int blame_add(struct blame_set *s, const struct blame_account *account,
+    const int64_t *cause_ns, const double *value);
+
+/* How many accounts were added, how many are held, in how many bytes. */
+uint64_t blame_added(const struct blame_set *s);
+size_t blame_rows(const struct blame_set *s);
+size_t blame_bytes(const struct blame_set *s);
+
+/* The nearest-rank q(p), 0 < p <= 1; 0 for an empty set. */
+int64_t blame_quantile(struct blame_set *s, double p);
+
+/*
+ * blame_shares(s, p, share_ns):
+ * share(c, p) = mean of x[c] over ranks p - h .. p + h, h = (1 - p) / 4,
+ * scaled so that the shares add up to q(p), which they do to 1 ns.
+ *   p         0 < p < 1
+ *   share_ns  of each cause
+ * Source: Euler's allocation of a quantile, Tasche, "Capital allocation to
+ * business units and sub-portfolios", 2007; the band of ranks is ours.
+ * O(n log n) once for a set, then O(n).
+ */
+void blame_shares(struct blame_set *s, double p, int64_t *share_ns);
+
+/* beyond(c, p): mean of x[c] over ranks p .. 1; they add up to the mean of T
+ * there, to 1 ns. */
+void blame_beyond(struct blame_set *s, double p, int64_t *beyond_ns);
+
+/*
+ * blame_without(s, causes, queue, p, n, out_ns):
+ * q(p) of T - x[c], summed over a set of causes, over the same requests: "if
+ * nothing else had changed".  Of a BASE only what exceeds its median is taken;
+ * of UNEXPLAINED nothing.
+ *   causes  bit 1 << cause
+ *   queue   time in a QUEUE is taken, too, as far as these causes kept the
+ *           server from working in the busy period so far (blame/backlog.c)
+ *   p       n of them, ascending, each 0 < p <= 1
+ * Returns 0 or -ENOMEM.
+ */
+int blame_without(struct blame_set *s, uint64_t causes, bool queue,
+    const double *p, unsigned n, int64_t *out_ns);
+
+/* --- values that are not times: the VarMRI paper ------------------------- */
+
+/* Of one value, over the requests that have recorded it. */
+struct blame_impact {
+	double recorded;  /* share of the weight, 0 .. 1 */
+	double threshold; /* pThreshold, 0: there is no step below p */
+	double impact;	  /* (q(S) - q(S without high)) / q(S) */
+	double adjusted;  /* by rule 1 */
+	int because;	  /* the value that rule 1 deducted; -1: none */
+	bool included;	  /* rule 2: proportional to its parent: not reported */
+	double auc; /* 0.5 separates tail and body no better than chance */
+};
+
+/*
+ * blame_impacts(s, p, out):
+ * The paper's analysis of each value.  A step is where two of the lines that
+ * fit the value's CDF meet; high values are those above the largest step below
+ * p.  Rule 1 deducts the largest overlap(H(a), H(b)) * impact(a) of the earlier
+ * groups; rule 2 takes a value that is k * its parent with R^2 >= 0.99.
+ *   out  one for each value
+ * Returns 0 or -ENOMEM.  O(n log n) for each value.
+ * Source: "VarMRI", sections 5.1 and 5.2.  We differ: requests have weights,
+ * load (queue length) is a group before the paper's, and a range of the CDF has
+ * 100 requests or more.
+ */
+int blame_impacts(struct blame_set *s, double p, struct blame_impact *out);
+
+/* The same of one cause's times, without rules: what the paper would say. */
+int blame_cause_impact(
+    struct blame_set *s, double p, unsigned cause, struct blame_impact *out);
+
+/*
+ * blame_steps(x, w, n, step):
+ * Where the CDF of x bends.
+ *   x, w  n values, ascending, and their weights
+ *   step  receives the percentiles, ascending, BLAME_RANGES - 1 at most
+ * Returns how many.
+ */
+#define BLAME_RANGES 1000
+unsigned blame_steps(const double *x, const double *w, size_t n, double *step);
+
+/* --- the whole report ----------------------------------------------------- */
+
+struct blame_options {
+	double p;	    /* 0.5 < p < 1 */
+	unsigned resamples; /* 0: no intervals; .. BLAME_RESAMPLES */
+	bool single; /* draw requests, not blocks of time: only to compare */
+	uint64_t seed;
+};
+
+/* 95 % of the resamples are within. */
+struct blame_interval {
+	int64_t low_ns, high_ns;
+};
+
+/* One cause. */
+struct blame_line {
+	unsigned cause;
+	int64_t share_ns, usual_ns;   /* of q(p), of q(0.5) */
+	int64_t excess_ns, beyond_ns; /* share - usual; mean beyond q(p) */
+	struct blame_interval share, excess;
+	bool removable;	    /* not UNEXPLAINED, and it occurs */
+	int64_t without_ns; /* q(p) without it */
+	struct blame_interval without;
+	int64_t without_queue_ns; /* and without the queue behind it */
+	double shapley_ns;	  /* of the largest causes; else NaN */
+	unsigned episodes;	  /* distinct ones in the tail */
+	double seen;   /* share of the tail with its signals on, 0 .. 1 */
+	bool enough;   /* episodes and requests to rank it */
+	unsigned rank; /* 1 ...; shared by overlapping intervals; 0: none */
+};
+
+/* Two causes that are more, or less, together than one by one. */
+struct blame_pair {
+	unsigned a, b;
+	int64_t without_ns;	/* q(p) without both */
+	int64_t interaction_ns; /* gain(ab) - gain(a) - gain(b) */
+	struct blame_interval interaction;
+	/* > 0: each hides the other, only both help; < 0: either is enough. */
+};
+
+#define BLAME_PAIRS (BLAME_TOGETHER * (BLAME_TOGETHER - 1) / 2)
+
+struct blame_report {
+	double p, weight; /* of all requests */
+	size_t rows, bytes;
+	int64_t first_ns, last_ns; /* ends of the first and last request */
+	int64_t q_ns, p50_ns;
+	struct blame_interval q;
+	double explained; /* part of q(p) - q(0.5) that has a cause */
+	size_t beyond;	  /* accounts beyond q(p) */
+	size_t blocks;
+	int64_t block_ns;
+	unsigned resamples;
+	unsigned lines; /* by excess, largest first; those that occur */
+	struct blame_line line[BLAME_CAUSES];
+	unsigned together; /* of lines, which were examined in subsets */
+	uint64_t causes;   /* them, as bits */
+	double all_ns;	   /* gain without all of them: Shapley's sum */
+	unsigned pairs;
+	struct blame_pair pair[BLAME_PAIRS];
+};
+
+/*
+ * blame_analyze(s, o, out):
+ * All of the above for one percentile.  Blocks of time are drawn, not requests:
+ * one pause hits many requests at once.  A block is five times the longest
+ * request, at least 1 s, and there are BLAME_BLOCKS of them or more.
+ * Returns 0, -EINVAL (options), -ENODATA (no account) or -ENOMEM.
+ * Cost: 100,000 accounts with 200 resamples take about a second.
+ * Source: Politis & Romano, "A circular block-resampling procedure", 1992.
+ */
+int blame_analyze(struct blame_set *s, const struct blame_options *o,
+    struct blame_report *out);
+
+/* Why q(p) of one time differs from that of another, by cause. */
+struct blame_change {
+	unsigned cause;
+	int64_t change_ns; /* share now - share then */
+	struct blame_interval interval;
+};
+
+/* The changes of all causes that occur, largest first; they add up to
+ * q(p; now) - q(p; then).  Both sets have the same shape.  *n receives how
+ * many.  As blame_analyze. */
+int blame_against(struct blame_set *now, struct blame_set *then,
+    const struct blame_options *o, struct blame_change *out, unsigned *n);
+
+/* Requests of one value of a field. */
+struct blame_place {
+	uint32_t key;
+	double requests; /* share of all weight */
+	double tail;	 /* share of the weight beyond q(p) of all */
+	int64_t q_ns;	 /* their own q(p) */
+	size_t rows;
+};
+
+/*
+ * blame_where(s, p, key, user, out, max):
+ * In which requests the tail is.
+ *   key  the field's value of an account
+ *   out  those with the most of the tail first, max of them at most
+ * Returns how many values there are (only max are written), or -ENOMEM.
+ */
+int blame_where(struct blame_set *s, double p,
+    uint32_t (*key)(const struct blame_account *account, void *user),
+    void *user, struct blame_place *out, unsigned max);

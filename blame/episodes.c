@@ -1,0 +1,72 @@
+/* episodes.c: how many times a cause was seen, which is the size of the sample.
+ *
+ * A pause hits many requests at once and is one observation.  Of the tail's
+ * requests with a tenth of their time in the cause, those that overlap on one
+ * server are one episode; one that is longer than a block counts as often as it
+ * has blocks.  What a request does itself (a BASE) is its own. */
+#include "blame/set.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct stay {
+	int64_t begin_ns, end_ns;
+	uint16_t server;
+};
+
+static int
+stay_compare(const void *a, const void *b)
+{
+	const struct stay *x = a, *y = b;
+	int order = COMPARE(x->server, y->server);
+
+	return order != 0 ? order : COMPARE(x->begin_ns, y->begin_ns);
+}
+
+static size_t
+stays_fill(
+    const struct blame_set *s, unsigned cause, size_t from, struct stay *stay)
+{
+	size_t n = 0;
+
+	for (size_t i = from; i < s->rows; i++) {
+		const struct blame_account *a = &s->row[i];
+		int64_t x = s->part[i * s->shape.causes + cause];
+
+		if (x > 0 && x >= a->total_ns / 10)
+			stay[n++] = (struct stay){
+			    a->end_ns - a->total_ns, a->end_ns, a->server};
+	}
+	return n;
+}
+
+int
+blame_episodes(const struct blame_set *s, unsigned cause, size_t from,
+    int64_t block_ns, unsigned *out)
+{
+	struct stay *stay = malloc((s->rows - from + 1) * sizeof(*stay));
+	size_t n;
+
+	*out = 0;
+	if (stay == NULL)
+		return -ENOMEM;
+	n = stays_fill(s, cause, from, stay);
+	if (s->shape.cause[cause].kind == BLAME_BASE) {
+		*out = (unsigned)n;
+		n = 0;
+	}
+	qsort(stay, n, sizeof(*stay), stay_compare);
+	for (size_t i = 0; i < n;) {
+		struct stay all = stay[i];
+
+		while (++i < n && stay[i].server == all.server &&
+		       stay[i].begin_ns <= all.end_ns)
+			if (stay[i].end_ns > all.end_ns)
+				all.end_ns = stay[i].end_ns;
+		*out += 1 + (unsigned)((all.end_ns - all.begin_ns) / block_ns);
+	}
+	free(stay);
+	return 0;
+}

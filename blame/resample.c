@@ -1,0 +1,135 @@
+/* resample.c: drawing blocks of time again, and intervals of what follows.
+ *
+ * Time is cut into cells, a block is BLAME_CELLS neighbouring ones, and blocks
+ * may begin at any cell, around the end as well (Politis and Romano).  A draw
+ * says how often each cell was drawn. */
+#include "blame/set.h"
+
+#include "base/array.h"
+#include "base/instant.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_PAUSES 5 /* times the longest request */
+
+static void
+time_span(const struct blame_set *s, int64_t *first, int64_t *last)
+{
+	*first = INT64_MAX;
+	*last = INT64_MIN;
+	for (size_t i = 0; i < s->rows; i++) {
+		if (s->row[i].end_ns < *first)
+			*first = s->row[i].end_ns;
+		if (s->row[i].end_ns > *last)
+			*last = s->row[i].end_ns;
+	}
+}
+
+static int64_t
+block_length(const struct blame_set *s, int64_t span_ns)
+{
+	int64_t longest_ns = s->row[s->rows - 1].total_ns;
+	int64_t block_ns = longest_ns > INT64_MAX / BLOCK_PAUSES
+			       ? INT64_MAX
+			       : BLOCK_PAUSES * longest_ns;
+
+	if (block_ns < NS_PER_S)
+		block_ns = NS_PER_S;
+	if (block_ns > span_ns / BLAME_BLOCKS)
+		block_ns = span_ns / BLAME_BLOCKS;
+	return block_ns < BLAME_CELLS ? BLAME_CELLS : block_ns;
+}
+
+static void
+cells_number(struct blame_cells *c, const struct blame_set *s, int64_t first_ns)
+{
+	int64_t cell_ns = c->block_ns / BLAME_CELLS;
+
+	for (size_t i = 0; i < s->rows; i++) {
+		size_t at = i;
+
+		if (c->run == BLAME_CELLS)
+			at = (size_t)((s->row[i].end_ns - first_ns) / cell_ns);
+		if (at >= c->cells)
+			at = c->cells - 1;
+		c->cell[i] = (uint32_t)at;
+		c->weight[at] += s->row[i].weight;
+	}
+}
+
+int
+blame_cells_init(struct blame_cells *c, const struct blame_set *s,
+    const struct blame_options *o)
+{
+	int64_t first_ns, last_ns;
+
+	*c = (struct blame_cells){0};
+	time_span(s, &first_ns, &last_ns);
+	c->block_ns = block_length(s, last_ns - first_ns);
+	c->run = o->single ? 1 : BLAME_CELLS;
+	c->cells =
+	    o->single
+		? s->rows
+		: (size_t)((last_ns - first_ns) / (c->block_ns / BLAME_CELLS)) +
+		      1;
+	c->blocks = (c->cells + c->run - 1) / c->run;
+	c->cell = malloc((s->rows + 1) * sizeof(*c->cell));
+	c->weight = calloc(c->cells, sizeof(*c->weight));
+	c->times = calloc(c->cells, sizeof(*c->times));
+	if (c->cell == NULL || c->weight == NULL || c->times == NULL) {
+		blame_cells_fini(c);
+		return -ENOMEM;
+	}
+	cells_number(c, s, first_ns);
+	return 0;
+}
+
+void
+blame_cells_fini(struct blame_cells *c)
+{
+	free(c->cell);
+	free(c->weight);
+	free(c->times);
+	*c = (struct blame_cells){0};
+}
+
+struct blame_draw
+blame_cells_draw(struct blame_cells *c, uint64_t *seed)
+{
+	struct blame_draw d = {.cell = c->cell, .times = c->times};
+
+	do {
+		d.weight = 0;
+		memset(c->times, 0, c->cells * sizeof(*c->times));
+		for (size_t b = 0; b < c->blocks; b++) {
+			size_t at = blame_random(seed) % c->cells;
+
+			for (size_t k = 0; k < c->run; k++)
+				c->times[(at + k) % c->cells] += 1;
+		}
+		for (size_t k = 0; k < c->cells; k++)
+			d.weight += c->times[k] * c->weight[k];
+	} while (d.weight <= 0);
+	return d;
+}
+
+static int
+double_compare(const void *a, const void *b)
+{
+	return COMPARE(*(const double *)a, *(const double *)b);
+}
+
+struct blame_interval
+blame_interval_of(double *x, size_t n)
+{
+	size_t out = n * 25 / 1000;
+
+	if (n == 0)
+		return (struct blame_interval){0, 0};
+	qsort(x, n, sizeof(*x), double_compare);
+	return (struct blame_interval){
+	    llround(x[out]), llround(x[n - 1 - out])};
+}

@@ -1,0 +1,89 @@
+/* where.c: which requests the tail consists of, by a field of theirs. */
+#include "blame/set.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct keyed {
+	uint32_t key, row;
+};
+
+static int
+keyed_compare(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+	int order = COMPARE(x->key, y->key);
+
+	return order != 0 ? order : COMPARE(x->row, y->row);
+}
+
+static int
+place_compare(const void *a, const void *b)
+{
+	const struct blame_place *x = a, *y = b;
+	int order = COMPARE(y->tail, x->tail);
+
+	return order != 0 ? order : COMPARE(x->key, y->key);
+}
+
+/* Rows of one key ascend by total, as the set does. */
+static struct blame_place
+place_of(const struct blame_set *s, double p, int64_t q_ns,
+    const struct keyed *k, size_t n)
+{
+	struct blame_place place = {.key = k->key, .rows = n};
+	double weight = 0, above = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct blame_account *a = &s->row[k[i].row];
+
+		weight += a->weight;
+		if (a->total_ns > q_ns)
+			place.tail += a->weight;
+	}
+	for (size_t i = n; i-- > 0 && !blame_passed(above, p, weight);) {
+		place.q_ns = s->row[k[i].row].total_ns;
+		above += s->row[k[i].row].weight;
+	}
+	place.requests = weight;
+	return place;
+}
+
+int
+blame_where(struct blame_set *s, double p,
+    uint32_t (*key)(const struct blame_account *account, void *user),
+    void *user, struct blame_place *out, unsigned max)
+{
+	struct keyed *k = malloc((s->rows + 1) * sizeof(*k));
+	struct blame_place *place = malloc((s->rows + 1) * sizeof(*place));
+	struct blame_draw all = blame_draw_all(s);
+	double tail = 0;
+	int64_t q_ns = blame_quantile(s, p);
+	size_t n = 0;
+	int err = k == NULL || place == NULL ? -ENOMEM : blame_sort(s);
+
+	for (size_t i = 0; err == 0 && i < s->rows; i++)
+		k[i] = (struct keyed){key(&s->row[i], user), (uint32_t)i};
+	if (err == 0)
+		qsort(k, s->rows, sizeof(*k), keyed_compare);
+	for (size_t i = 0, end; err == 0 && i < s->rows; i = end) {
+		for (end = i; end < s->rows && k[end].key == k[i].key;)
+			end++;
+		place[n] = place_of(s, p, q_ns, k + i, end - i);
+		place[n].requests /= all.weight;
+		tail += place[n++].tail;
+	}
+	for (size_t i = 0; i < n; i++)
+		place[i].tail = tail > 0 ? place[i].tail / tail : 0;
+	if (err == 0) {
+		qsort(place, n, sizeof(*place), place_compare);
+		memcpy(out, place, (n < max ? n : max) * sizeof(*out));
+	}
+	free(k);
+	free(place);
+	return err != 0 ? err : (int)n;
+}

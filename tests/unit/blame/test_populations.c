@@ -1,0 +1,188 @@
+/* Goal: intervals hold the truth of twelve kinds of populations, requests drawn
+ * singly do not; episodes, ranks, periods and places are those that were made.
+ * `make populations` is the long form. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/instant.h"
+#include "tests/unit/blame/populations.h"
+
+#define TRIES 8
+#define REQUESTS 8000
+
+static void
+intervals_hold_the_truth(void **state)
+{
+	unsigned all = 0;
+
+	(void)state;
+	for (unsigned k = 0; k < POPULATIONS; k++) {
+		struct population_held h = population_hold(
+		    &population[k], REQUESTS, TRIES, 100, false);
+		unsigned held = h.q + h.excess + h.without;
+
+		if (held < 2 * TRIES)
+			print_message("%s: %u of %u\n", population[k].name,
+			    held, 3 * TRIES);
+		assert_true(held >= 2 * TRIES);
+		all += held;
+	}
+	assert_true(all * 100 >= POPULATIONS * 3 * TRIES * 86);
+}
+
+/* A pause hits many requests: drawn one by one they look certain. */
+static void
+requests_drawn_singly_are_too_sure(void **state)
+{
+	struct population_held block, single;
+
+	(void)state;
+	block = population_hold(&population[0], REQUESTS, 2 * TRIES, 60, false);
+	single = population_hold(&population[0], REQUESTS, 2 * TRIES, 60, true);
+	assert_true(block.excess >= single.excess + 3);
+}
+
+static const struct blame_line *
+line_of(const struct blame_report *r, unsigned cause)
+{
+	for (unsigned i = 0; i < r->lines; i++)
+		if (r->line[i].cause == cause)
+			return &r->line[i];
+	fail_msg("cause %u does not occur", cause);
+	return NULL;
+}
+
+/* 150 s with a pause each 1.03 s on average. */
+static void
+episodes_are_pauses_and_not_requests(void **state)
+{
+	struct blame_set *s = population_make(&population[0], 30000, 1, true);
+	struct blame_options o = {.p = 0.99, .resamples = 100};
+	static struct blame_report r;
+	const struct blame_line *gc;
+
+	(void)state;
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	gc = line_of(&r, P_GC);
+	assert_in_range(gc->episodes, 90, 160);
+	assert_true(gc->enough);
+	assert_int_equal(gc->rank, 1);
+	assert_ptr_equal(gc, &r.line[0]);
+	assert_true(gc->seen == 1);
+	assert_true(r.beyond >= 290 && r.beyond <= 300);
+	assert_true(r.blocks >= BLAME_BLOCKS);
+	assert_true(r.explained > 0.999);
+	blame_free(&s);
+}
+
+static void
+few_episodes_are_not_ranked(void **state)
+{
+	struct blame_set *s = population_make(&population[0], 1500, 1, true);
+	struct blame_options o = {.p = 0.99, .resamples = 50};
+	static struct blame_report r;
+
+	(void)state;
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	assert_false(line_of(&r, P_GC)->enough);
+	assert_int_equal(line_of(&r, P_GC)->rank, 0);
+	blame_free(&s);
+}
+
+static void
+what_was_not_observed_is_given_to_no_cause(void **state)
+{
+	struct blame_set *s = population_make(&population[8], 30000, 1, true);
+	struct blame_options o = {.p = 0.99, .resamples = 50};
+	static struct blame_report r;
+	const struct blame_line *l;
+
+	(void)state;
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	l = line_of(&r, P_UNKNOWN);
+	assert_true(l->excess_ns > 2 * NS_PER_MS);
+	assert_false(l->removable);
+	assert_true(r.explained > 0.6 && r.explained < 0.95);
+	blame_free(&s);
+}
+
+static void
+two_periods_differ_by_what_changed(void **state)
+{
+	struct population later = population[0];
+	struct blame_set *then, *now;
+	struct blame_options o = {.p = 0.99, .resamples = 60};
+	struct blame_change change[BLAME_CAUSES];
+	int64_t sum = 0;
+	unsigned n;
+
+	(void)state;
+	later.source[0].length_ms = 60;
+	then = population_make(&population[0], 20000, 1, true);
+	now = population_make(&later, 20000, 2, true);
+	assert_int_equal(blame_against(now, then, &o, change, &n), 0);
+	assert_int_equal(change[0].cause, P_GC);
+	assert_true(change[0].interval.low_ns > 10 * NS_PER_MS);
+	for (unsigned i = 0; i < n; i++)
+		sum += change[i].change_ns;
+	assert_int_equal(
+	    sum, blame_quantile(now, 0.99) - blame_quantile(then, 0.99));
+	/* The same time with itself: nothing. */
+	assert_int_equal(blame_against(now, now, &o, change, &n), 0);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(change[i].change_ns, 0);
+		assert_true(change[i].interval.low_ns <= 0);
+		assert_true(change[i].interval.high_ns >= 0);
+	}
+	blame_free(&then);
+	blame_free(&now);
+}
+
+/* A second route: requests that take more than 10 ms. */
+static uint32_t
+is_long(const struct blame_account *a, void *user)
+{
+	(void)user;
+	return a->total_ns > 10 * NS_PER_MS;
+}
+
+static void
+the_tail_is_where_the_long_requests_are(void **state)
+{
+	struct blame_set *s = population_make(&population[5], 20000, 1, true);
+	struct blame_place place[2];
+
+	(void)state;
+	assert_int_equal(
+	    blame_where(s, 0.99, is_long, NULL, place, COUNT(place)), 2);
+	assert_int_equal(place[0].key, 1);
+	assert_true(place[0].tail == 1 && place[1].tail == 0);
+	assert_true(place[0].requests > 0.015 && place[0].requests < 0.025);
+	assert_true(place[0].q_ns > 45 * NS_PER_MS);
+	assert_true(place[1].q_ns < 5 * NS_PER_MS);
+	blame_free(&s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(intervals_hold_the_truth),
+	    cmocka_unit_test(requests_drawn_singly_are_too_sure),
+	    cmocka_unit_test(episodes_are_pauses_and_not_requests),
+	    cmocka_unit_test(few_episodes_are_not_ranked),
+	    cmocka_unit_test(what_was_not_observed_is_given_to_no_cause),
+	    cmocka_unit_test(two_periods_differ_by_what_changed),
+	    cmocka_unit_test(the_tail_is_where_the_long_requests_are),
+	};
+
+	return cmocka_run_group_tests_name(
+	    "blame populations", tests, NULL, NULL);
+}

@@ -1,0 +1,344 @@
+/* Goal: shares, gains and Shapley's values add up exactly, weights stand for
+ * the requests that were not kept, and neither order nor size matters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/instant.h"
+#include "tests/unit/blame/populations.h"
+
+static struct blame_set *
+set_new(size_t rows_max)
+{
+	struct blame_shape shape = {.cause = population_cause,
+	    .causes = P_CAUSES,
+	    .rows_max = rows_max};
+	struct blame_set *s;
+
+	assert_int_equal(blame_new(&s, &shape), 0);
+	return s;
+}
+
+static void
+add(struct blame_set *s, uint64_t id, double weight,
+    const int64_t part[P_CAUSES])
+{
+	struct blame_account a = {
+	    .id = id, .weight = weight, .in_flight = -1, .seen = UINT64_MAX};
+
+	for (unsigned c = 0; c < P_CAUSES; c++)
+		a.total_ns += part[c];
+	a.end_ns = (int64_t)id * 1000000 + a.total_ns;
+	assert_int_equal(blame_add(s, &a, part, NULL), 0);
+}
+
+static int64_t
+sum_of(const int64_t *x)
+{
+	int64_t sum = 0;
+
+	for (unsigned c = 0; c < P_CAUSES; c++)
+		sum += x[c];
+	return sum;
+}
+
+static void
+shares_add_up_to_the_percentile(void **state)
+{
+	static const double p[] = {0.5, 0.75, 0.9, 0.99, 0.999, 0.123};
+
+	(void)state;
+	for (unsigned k = 0; k < POPULATIONS; k++) {
+		struct blame_set *s =
+		    population_make(&population[k], 3000, k, false);
+		int64_t share[P_CAUSES];
+
+		for (unsigned i = 0; i < COUNT(p); i++) {
+			blame_shares(s, p[i], share);
+			assert_int_equal(
+			    sum_of(share), blame_quantile(s, p[i]));
+		}
+		blame_free(&s);
+	}
+}
+
+/* 100 requests of 1 .. 100 us, of which the ten slowest have 5 us of gc. */
+static void
+known_ranks_give_known_shares(void **state)
+{
+	struct blame_set *s = set_new(1000);
+	int64_t share[P_CAUSES], beyond[P_CAUSES], out[2];
+
+	(void)state;
+	for (int i = 1; i <= 100; i++) {
+		int64_t gc = i > 90 ? 5000 : 0;
+
+		add(s, (uint64_t)i, 1,
+		    (int64_t[P_CAUSES]){[P_WORK] = i * 1000 - gc, [P_GC] = gc});
+	}
+	assert_int_equal(blame_quantile(s, 0.99), 99000);
+	assert_int_equal(blame_quantile(s, 0.5), 50000);
+	assert_int_equal(blame_quantile(s, 1), 100000);
+	/* Ranks 95 to 85: half of them have gc; their mean is 90.5. */
+	blame_shares(s, 0.8, share);
+	assert_int_equal(share[P_WORK], 80000);
+	blame_shares(s, 0.9, share);
+	/* The band is 87.5 .. 92.5: two and a half of five have 5 us. */
+	assert_int_equal(share[P_GC], llround(2500.0 * 90000 / 90500));
+	assert_int_equal(sum_of(share), 90000);
+	blame_beyond(s, 0.9, beyond);
+	assert_int_equal(beyond[P_GC], 5000);
+	assert_int_equal(sum_of(beyond), 95500);
+	assert_int_equal(blame_without(s, 1 << P_GC, false,
+			     (const double[]){0.5, 1}, 2, out),
+	    0);
+	/* 91 .. 95 become 86 .. 90: the middle stays. */
+	assert_int_equal(out[0], 50000);
+	assert_int_equal(out[1], 95000);
+	blame_free(&s);
+}
+
+/* Of a BASE only what exceeds its median goes; of what is not explained
+ * nothing. */
+static void
+what_cannot_go_stays(void **state)
+{
+	struct blame_set *s = set_new(1000);
+	const double p = 0.99;
+	int64_t out;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		add(s, (uint64_t)i, 1,
+		    (int64_t[P_CAUSES]){[P_WORK] = 1000 + i * 10,
+			[P_UNKNOWN] = i >= 90 ? 50000 : 0});
+	assert_int_equal(
+	    blame_without(s, 1 << P_UNKNOWN, false, &p, 1, &out), 0);
+	assert_int_equal(out, blame_quantile(s, p));
+	assert_int_equal(blame_without(s, 1 << P_WORK, false, &p, 1, &out), 0);
+	assert_int_equal(out, 1490 + 50000);
+	blame_free(&s);
+}
+
+static void
+the_order_of_adding_does_not_matter(void **state)
+{
+	struct blame_options o = {.p = 0.99, .resamples = 20, .seed = 3};
+	struct blame_set *s[2] = {set_new(5000), set_new(5000)};
+	static struct blame_report r[2];
+
+	(void)state;
+	for (unsigned way = 0; way < 2; way++) {
+		for (uint64_t k = 0; k < 2000; k++) {
+			uint64_t id = way == 0 ? k : 1999 - k;
+			uint64_t seed = id;
+
+			add(s[way], id, 1 + (double)(id % 3),
+			    (int64_t[P_CAUSES]){
+				[P_WORK] = (int64_t)(id % 700) * 1000,
+				[P_DISK] = population_random(&seed) < 0.02
+					       ? 4000000
+					       : 0});
+		}
+		memset(&r[way], 0, sizeof(r[way]));
+		assert_int_equal(blame_analyze(s[way], &o, &r[way]), 0);
+		blame_free(&s[way]);
+	}
+	r[0].bytes = r[1].bytes;
+	assert_memory_equal(&r[0], &r[1], sizeof(r[0]));
+}
+
+static void
+weights_stand_for_requests_left_out(void **state)
+{
+	const struct population *p = &population[9];
+	struct blame_set *all = population_make(p, 40000, 7, true);
+	struct blame_set *few = population_make(p, 40000, 7, false);
+	int64_t a[P_CAUSES], b[P_CAUSES];
+
+	(void)state;
+	assert_true(blame_rows(few) * 8 < blame_rows(all));
+	assert_true(llabs(blame_quantile(few, 0.99) -
+			  blame_quantile(all, 0.99)) < NS_PER_MS);
+	assert_true(llabs(blame_quantile(few, 0.5) - blame_quantile(all, 0.5)) <
+		    50 * NS_PER_US);
+	blame_shares(all, 0.99, a);
+	blame_shares(few, 0.99, b);
+	assert_true(llabs(a[P_GC] - b[P_GC]) < NS_PER_MS);
+	blame_free(&all);
+	blame_free(&few);
+}
+
+static void
+a_full_set_thins_what_is_fast(void **state)
+{
+	struct blame_set *s = set_new(2000);
+	struct blame_options o = {.p = 0.99};
+	static struct blame_report r;
+	int64_t share[P_CAUSES];
+	size_t bytes = 0;
+
+	(void)state;
+	for (uint64_t id = 0; id < 50000; id++) {
+		add(s, id, 1,
+		    (int64_t[P_CAUSES]){[P_WORK] = 1000000 + (int64_t)id,
+			[P_GC] = id % 50 == 0 ? 60000000 : 0});
+		assert_true(blame_rows(s) <= 2000);
+		if (id == 10000)
+			bytes = blame_bytes(s);
+	}
+	assert_int_equal(blame_added(s), 50000);
+	assert_int_equal(blame_bytes(s), bytes);
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	/* The weights still stand for all requests: within 10 %. */
+	assert_true(fabs(r.weight - 50000) < 5000);
+	blame_shares(s, 0.99, share);
+	assert_true(share[P_GC] > 55000000);
+	blame_free(&s);
+}
+
+static void
+large_numbers_do_not_overflow(void **state)
+{
+	struct blame_set *s = set_new(1000);
+	const int64_t week_ns = 7 * 86400 * NS_PER_S;
+	struct blame_options o = {.p = 0.99, .resamples = 20};
+	static struct blame_report r;
+	int64_t share[P_CAUSES];
+
+	(void)state;
+	for (uint64_t id = 0; id < 1000; id++)
+		add(s, id, 1e9,
+		    (int64_t[P_CAUSES]){
+			[P_WORK] = week_ns + (int64_t)id, [P_GC] = week_ns});
+	blame_shares(s, 0.99, share);
+	assert_int_equal(sum_of(share), blame_quantile(s, 0.99));
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	assert_int_equal(r.q_ns, 2 * week_ns + 989);
+	blame_free(&s);
+}
+
+static void
+bad_input_is_refused(void **state)
+{
+	struct blame_set *s = set_new(1000);
+	struct blame_shape bad = {.cause = population_cause, .rows_max = 1000};
+	struct blame_account a = {.weight = 1, .total_ns = 10};
+	struct blame_options o = {.p = 0.99};
+	static struct blame_report r;
+	struct blame_set *none;
+
+	(void)state;
+	assert_int_equal(blame_new(&none, &bad), -EINVAL);
+	bad.causes = BLAME_CAUSES + 1;
+	assert_int_equal(blame_new(&none, &bad), -EINVAL);
+	assert_int_equal(
+	    blame_add(s, &a, (int64_t[P_CAUSES]){9}, NULL), -EINVAL);
+	assert_int_equal(
+	    blame_add(s, &a, (int64_t[P_CAUSES]){11, -1}, NULL), -EINVAL);
+	assert_int_equal(
+	    blame_add(
+		s, &a, (int64_t[P_CAUSES]){INT64_MAX, INT64_MAX, 12}, NULL),
+	    -EINVAL);
+	a.weight = 0.5;
+	assert_int_equal(
+	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
+	a.weight = NAN;
+	assert_int_equal(
+	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
+	assert_int_equal(blame_rows(s), 0);
+	assert_int_equal(blame_analyze(s, &o, &r), -ENODATA);
+	a.weight = 1;
+	assert_int_equal(blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), 0);
+	o.p = 1;
+	assert_int_equal(blame_analyze(s, &o, &r), -EINVAL);
+	o = (struct blame_options){.p = 0.99, .resamples = 1001};
+	assert_int_equal(blame_analyze(s, &o, &r), -EINVAL);
+	o.resamples = 10;
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	blame_free(&s);
+}
+
+static void
+shapley_values_add_up_to_the_gain_of_all(void **state)
+{
+	struct blame_options o = {.p = 0.99};
+	static struct blame_report r;
+
+	(void)state;
+	for (unsigned k = 0; k < POPULATIONS; k++) {
+		struct blame_set *s =
+		    population_make(&population[k], 4000, k, false);
+		double sum = 0;
+		int64_t excess = 0;
+
+		assert_int_equal(blame_analyze(s, &o, &r), 0);
+		for (unsigned i = 0; i < r.lines; i++) {
+			if (!isnan(r.line[i].shapley_ns))
+				sum += r.line[i].shapley_ns;
+			excess += r.line[i].excess_ns;
+		}
+		assert_true(fabs(sum - r.all_ns) < 1);
+		assert_int_equal(excess, r.q_ns - r.p50_ns);
+		blame_free(&s);
+	}
+}
+
+/* Ten requests wait for a pause of 50 ms, and then for one another. */
+static void
+a_queue_is_due_to_the_pause_before_it(void **state)
+{
+	struct blame_set *s = set_new(3000);
+	const double p = 0.99;
+	int64_t alone, behind;
+
+	(void)state;
+	for (uint64_t id = 0; id < 2000; id++) {
+		bool hit = id % 100 < 5,
+		     queued = id % 100 >= 5 && id % 100 < 10;
+		struct blame_account a = {.id = id,
+		    .weight = 1,
+		    .in_flight = id % 100 == 0 || id % 100 >= 10 ? 0 : 5};
+		int64_t part[P_CAUSES] = {[P_WORK] = 1000000,
+		    [P_GC] = hit ? 50000000 : 0,
+		    [P_QUEUE] = queued ? 30000000 : 0};
+
+		a.total_ns = sum_of(part);
+		a.end_ns = (int64_t)id * 100000000 + a.total_ns;
+		assert_int_equal(blame_add(s, &a, part, NULL), 0);
+	}
+	assert_int_equal(blame_without(s, 1 << P_GC, false, &p, 1, &alone), 0);
+	assert_int_equal(blame_without(s, 1 << P_GC, true, &p, 1, &behind), 0);
+	assert_int_equal(alone, 31000000);
+	/* 250 of 255 ms and more of the busy period were collections. */
+	assert_true(behind < 2500000);
+	assert_true(behind > 1000000);
+	blame_free(&s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(shares_add_up_to_the_percentile),
+	    cmocka_unit_test(known_ranks_give_known_shares),
+	    cmocka_unit_test(what_cannot_go_stays),
+	    cmocka_unit_test(the_order_of_adding_does_not_matter),
+	    cmocka_unit_test(weights_stand_for_requests_left_out),
+	    cmocka_unit_test(a_full_set_thins_what_is_fast),
+	    cmocka_unit_test(large_numbers_do_not_overflow),
+	    cmocka_unit_test(bad_input_is_refused),
+	    cmocka_unit_test(shapley_values_add_up_to_the_gain_of_all),
+	    cmocka_unit_test(a_queue_is_due_to_the_pause_before_it),
+	};
+
+	return cmocka_run_group_tests_name("blame shares", tests, NULL, NULL);
+}
