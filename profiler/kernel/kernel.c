@@ -553,19 +553,24 @@ may_resume(struct kernel *k, struct instant now)
 bool
 kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out)
 {
-	enum sampling_step step = SAMPLING_SAME;
+	struct sampling *s = &k->sampling;
+	enum sampling_step step;
 
-	if (k->samples && sampling_due(&k->sampling, now) && may_resume(k, now))
-		step = sampling_step(&k->sampling, now, events_written(k));
-	if (step == SAMPLING_SAME)
+	if (!k->samples || !sampling_due(s, now))
 		return false;
-	kernel_gate(k,
-	    step == SAMPLING_PAUSE ? k->sampling.paused_until : INSTANT_NONE);
+	if (may_resume(k, now)) {
+		step = sampling_step(s, now, events_written(k));
+		if (step == SAMPLING_SAME)
+			return false;
+		kernel_gate(
+		    k, step == SAMPLING_PAUSE ? s->paused_until : INSTANT_NONE);
+	} else {
+		step = sampling_prolong(s, now);
+	}
 	*out = (struct kernel_pause){
-	    .from = k->sampling.paused_from,
-	    .until = step == SAMPLING_RESUME ? instant_now()
-					     : k->sampling.paused_until,
-	    .most_per_s = (uint64_t)k->sampling.per_s,
+	    .from = s->paused_from,
+	    .until = step == SAMPLING_RESUME ? instant_now() : s->paused_until,
+	    .most_per_s = (uint64_t)s->per_s,
 	};
 	return true;
 }
