@@ -406,14 +406,15 @@ check:	## all tests, both compilers, sanitizers, fuzzing, lint
 lint:	## format, static analysis, dependency rule, docstrings
 	@tools/lint
 
-# --- bench: tests/bench/bench_*.c print figures and judge nothing --------------
+# --- bench: tests/bench/bench_* print figures and judge nothing ---------------
+ONLY := *
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,\
-    $(wildcard tests/bench/bench_*.c))
+    $(wildcard tests/bench/bench_$(ONLY).c))
 BENCH_SERVANTS := $(addprefix $(BUILD)/bench/,shim_workload fast_origin)
 .PHONY: bench
-bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing
+bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing; ONLY=sampling
 	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
-	@set -e; for b in $(wildcard tests/bench/bench_*.py); do \
+	@set -e; for b in $(wildcard tests/bench/bench_$(ONLY).py); do \
 	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
 # Its accounts are those of the unit tests.
 $(BUILD)/bench/bench_blame: $(BUILD)/obj/tests/unit/blame/populations.o \

@@ -198,8 +198,9 @@ const struct config_key config_keys[] = {
 	{"switches", 1U << TALECHAIN_RATE_SWITCHES},
 	{"queue", 1U << TALECHAIN_RATE_QUEUE},
 	{"classes", 1U << TALECHAIN_RATE_CLASSES},
-	{"compiled", 1U << TALECHAIN_RATE_COMPILED}), .restart = true,
-	.fallback = "ipc,clock"},
+	{"compiled", 1U << TALECHAIN_RATE_COMPILED},
+	{"heap", 1U << TALECHAIN_RATE_HEAP}), .restart = true,
+	.fallback = "ipc,clock,heap"},
 
 {"slow.target", KEY_DURATION, PLACE(config, slow.target_ns), RANGE(0, 600 * S),
 	.unit = "ms", .or_auto = true, .fallback = "auto"},

@@ -26,6 +26,11 @@
 #define DRAIN_MAX_NS (2 * NS_PER_S)   /* S3 */
 #define COLLECT_MAX_NS (3 * NS_PER_S) /* S3: then it is TIRED */
 #define AGAIN_NS (10 * NS_PER_S)
+#define FULL_AT 0.7   /* S5: of the old generation */
+#define FULL_STEP 0.1 /* what must have come since the last full one */
+#define FULL_PERIOD_NS (60 * NS_PER_S)
+/* Until one was seen: a second for a gigabyte. */
+#define FULL_NS_PER_BYTE ((double)NS_PER_S / (double)(1 << 30))
 #define TURN_FIRST_NS (200 * NS_PER_MS)
 
 const char *
@@ -151,13 +156,13 @@ steer_left_ns(const struct steer *st)
 						       : 3600 * NS_PER_S;
 }
 
-/* Whether there is time for work that takes turns of the other server. */
+/* Whether the active one is not near full for so long. */
 static bool
-has_time(const struct steer *st, int turns)
+has_time(const struct steer *st, int64_t ns)
 {
 	int64_t left_ns = steer_left_ns(st);
 
-	return left_ns < 0 || left_ns > turns * st->turn_ns;
+	return left_ns < 0 || left_ns > ns;
 }
 
 /* S1, S8. */
@@ -264,6 +269,9 @@ collected(struct steer *st, const struct hedging *h, unsigned server,
 		st->provoked += ordered;
 	}
 	s->caught = false;
+	if (ordered)
+		s->full_began = s->full_ordered;
+	s->full_ordered = INSTANT_NONE;
 	if (s->phase == STEER_ACTIVE)
 		return;
 	if (ordered)
@@ -365,6 +373,40 @@ may_collect(const struct hedging *h, unsigned server)
 	       h->server[h->active].hazards == 0;
 }
 
+/* S5: an old generation that is nearly full is collected while it stands by, if
+ * the active one lasts twice as long. */
+static bool
+full_due(const struct steer *st, unsigned server, struct instant now)
+{
+	const struct steer_server *s = &st->server[server];
+	double capacity = (double)s->heap.old_capacity;
+	double used = (double)s->heap.old_used;
+	double ns_per_byte =
+	    s->full_ns_per_byte > 0 ? s->full_ns_per_byte : FULL_NS_PER_BYTE;
+
+	return capacity > 0 && used >= FULL_AT * capacity &&
+	       used >= (double)s->full_left + FULL_STEP * capacity &&
+	       !instant_before(now, s->full_again) &&
+	       has_time(st, (int64_t)(2 * used * ns_per_byte));
+}
+
+/* Learn from a full collection that was ordered, once it is over. */
+static void
+full_seen(struct steer *st, const struct hedging *h, unsigned server,
+    struct instant now)
+{
+	struct steer_server *s = &st->server[server];
+
+	if (!instant_is_set(s->full_began) ||
+	    (h->server[server].hazards & policy_bit(HAZARD_GC)) != 0)
+		return;
+	st->full++;
+	s->full_ns_per_byte =
+	    (double)instant_since(now, s->full_began) / (double)s->full_of;
+	s->full_left = s->heap.old_used;
+	s->full_began = INSTANT_NONE;
+}
+
 static void
 drained(struct steer *st, const struct hedging *h, unsigned server,
     struct instant now, struct steer_order *order)
@@ -380,10 +422,16 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	if (!may_collect(h, server) || order->kind != STEER_ORDER_NONE)
 		return;
 	if (!is_empty(&h->server[server]) &&
-	    (waited_ns < DRAIN_MAX_NS || !has_time(st, 4)))
+	    (waited_ns < DRAIN_MAX_NS || !has_time(st, 4 * st->turn_ns)))
 		return;
 	*order = (struct steer_order){STEER_ORDER_COLLECT, server};
 	phase_set(s, STEER_COLLECTING, now);
+	if (!full_due(st, server, now))
+		return;
+	order->kind = STEER_ORDER_FULL;
+	s->full_ordered = now;
+	s->full_of = s->heap.old_used;
+	s->full_again = instant_plus(now, FULL_PERIOD_NS);
 }
 
 /* The standby's next phase. */
@@ -414,7 +462,7 @@ stand_by(struct steer *st, const struct hedging *h, unsigned server,
 	case STEER_FRESH:
 		/* S2: filled by copies and probes; in time, it collects. */
 		if ((double)s->heap.used > FRESH_PART * full_bytes(s) &&
-		    has_time(st, 2))
+		    has_time(st, 2 * st->turn_ns))
 			phase_set(s, STEER_DRAINING, now);
 		break;
 	case STEER_TIRED:
@@ -487,8 +535,11 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 	growth_turn(st, now);
 	if (!is_empty(&h->server[h->active]))
 		st->busy = now;
-	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
+		/* First: its hazard may come after its count. */
+		full_seen(st, h, i, now);
 		look(st, h, i, &heap[i], now);
+	}
 	follow(st, h, now, order);
 	other = policy_other(h->active);
 	stand_by(st, h, other, now, order);

@@ -75,9 +75,10 @@ struct steer_heap {
 	bool concurrent; /* ZGC, Shenandoah: nothing to steer around */
 	bool exact;	 /* it collects when capacity is used, not before */
 	bool way;	 /* it can be ordered to collect */
-	uint64_t used, capacity;    /* of eden, bytes */
-	uint64_t collections;	    /* so far: young and full ones */
-	enum talechain_cause cause; /* of the last one */
+	uint64_t used, capacity;	 /* of eden, bytes */
+	uint64_t old_used, old_capacity; /* of the old one; 0: unknown */
+	uint64_t collections;		 /* so far: young and full ones */
+	enum talechain_cause cause;	 /* of the last one */
 };
 
 #define STEER_FULLS 8	  /* what was used before the latest collections */
@@ -93,16 +94,22 @@ struct steer_server {
 	uint64_t peak;		  /* most used since the last collection */
 	double full[STEER_FULLS]; /* parts of capacity; ring, by fulls */
 	uint64_t fulls;
-	struct instant left;  /* since when it gets nothing new */
-	struct instant again; /* TIRED: when to order again */
-	bool caught;	      /* it collects by itself and was active */
-	bool unprepared;      /* and the other one was not FRESH then */
+	struct instant left;	   /* since when it gets nothing new */
+	struct instant again;	   /* TIRED: when to order again */
+	struct instant full_again; /* S5: no full collection before */
+	struct instant full_ordered;
+	struct instant full_began; /* set: one that was ordered goes on */
+	uint64_t full_of;	   /* old bytes in use when it began */
+	uint64_t full_left;	   /* and after it */
+	double full_ns_per_byte;   /* how long it took; 0: none was seen */
+	bool caught;		   /* it collects by itself and was active */
+	bool unprepared;	   /* and the other one was not FRESH then */
 };
 
 struct steer {
 	bool on;
 	struct steer_server server[HEDGING_SERVERS];
-	uint64_t swaps, provoked, unmet, unanswered, rests;
+	uint64_t swaps, provoked, full, unmet, unanswered, rests;
 	uint64_t missed[STEER_MISS_COUNT];
 	struct instant resting_until; /* S7 */
 
@@ -122,6 +129,7 @@ struct steer {
 enum steer_order_kind {
 	STEER_ORDER_NONE,
 	STEER_ORDER_COLLECT, /* have it collect its young generation, now */
+	STEER_ORDER_FULL,    /* and its old generation */
 	STEER_ORDER_STOP,    /* withdraw that: it is needed */
 };
 

@@ -40,7 +40,7 @@ agent_change(const struct channel *c, uint64_t cause, struct instant now)
 	uint64_t since = channel_word(c, TALECHAIN_WORD_SINCE);
 	struct hazard_change r = {.seen = instant_now()};
 
-	r.cause = cause <= TALECHAIN_CAUSE_CPYTHON ? (enum talechain_cause)cause
+	r.cause = cause <= TALECHAIN_CAUSE_ORDERED ? (enum talechain_cause)cause
 						   : TALECHAIN_CAUSE_UNKNOWN;
 	r.at = r.seen;
 	/* Older than a second, or in the future: do not trust the time. */

@@ -138,7 +138,8 @@ attach_command(struct attach *a, const struct observer_command *o)
 			return;
 		nanosleep(&wait, NULL);
 	}
-	observer_rest_wake(a->rest);
+	if (o->kind != COMMAND_RATE) /* which is of the past */
+		observer_rest_wake(a->rest);
 }
 
 int

@@ -1,7 +1,7 @@
 /* observer.c: the polling loop.
  *
  * In the loop: no allocation, no lock, no log, and no system calls except the
- * rest while no request is in flight, the sleep (in that poll mode) and the
+ * rest while there is nothing to poll, the sleep (in that poll mode) and the
  * hazard ring's wake-up. */
 #include "profiler/observer.h"
 
@@ -385,7 +385,8 @@ observer_account(struct observer *o, struct instant now)
 	    .type = TALECHAIN_META_BLIND, .server = -1, .at = now, .seen = now};
 	int64_t gap_ns = instant_since(now, o->swept);
 
-	observer_cost_begin(&o->cost, instant_is_set(o->swept) ? gap_ns : 0);
+	observer_cost_begin(&o->cost,
+	    instant_is_set(o->swept) && o->rest.wait_ns == 0 ? gap_ns : 0);
 	counter_add(&c->sweeps, 1);
 	if (!instant_is_set(o->swept) || gap_ns <= o->blind_ns)
 		return;
@@ -485,22 +486,42 @@ observer_settle(struct observer *o)
 		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
+/* Whether a hazard can begin where only polling finds it soon enough: in a page,
+ * in the state word of a server's agent or runtime; or a stall may be one. */
+static bool
+observer_polls(const struct observer *o)
+{
+	for (unsigned i = 0; i < o->servers; i++)
+		if (o->page[i] != NULL)
+			return true;
+	for (unsigned i = 0; i < o->agents; i++)
+		if (__atomic_load_n(&o->agent[i]->server, __ATOMIC_RELAXED) >=
+		    0)
+			return true;
+	return stalls_pending(&o->stalls);
+}
+
 /* A rest is not a blind interval, but the delay of its end is. */
 static void
-observer_pause_idle(struct observer *o)
+observer_pause_long(struct observer *o, bool calm)
 {
-	struct instant busy;
+	struct observer_rest *r = &o->rest;
+	struct instant due;
 
 	/* All rings are read before each rest. */
 	if (o->looked < o->channels)
 		return;
 	o->looked = 0;
-	observer_rest(&o->rest, o->rest_ns);
-	busy.ns = __atomic_load_n(&o->rest.busy_ns, __ATOMIC_RELAXED);
-	if (observer_rest_idle(&o->rest))
+	observer_rest(r, o->rest_ns, calm);
+	due.ns = __atomic_load_n(&r->busy_ns, __ATOMIC_RELAXED);
+	if (observer_rest_idle(r))
 		o->swept = INSTANT_NONE;
-	else if (instant_before(o->swept, busy))
-		o->swept = busy;
+	else if (calm)
+		o->swept = instant_before(r->until, instant_now())
+			       ? r->until
+			       : INSTANT_NONE;
+	else if (instant_before(o->swept, due))
+		o->swept = due;
 }
 
 static void
@@ -508,11 +529,14 @@ observer_pause(struct observer *o)
 {
 	struct timespec t = {.tv_sec = o->sleep_ns / NS_PER_S,
 	    .tv_nsec = o->sleep_ns % NS_PER_S};
+	bool calm = o->poll == PROFILER_POLL_SLEEP &&
+		    o->sleep_ns < OBSERVER_CALM_NS && !observer_polls(o);
 
 	if (o->behind)
 		return;
-	if (observer_rest_idle(&o->rest) && o->poll != PROFILER_POLL_SPIN) {
-		observer_pause_idle(o);
+	if (calm ||
+	    (observer_rest_idle(&o->rest) && o->poll != PROFILER_POLL_SPIN)) {
+		observer_pause_long(o, calm);
 		return;
 	}
 	o->rest.wait_ns = 0;

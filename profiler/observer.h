@@ -5,8 +5,9 @@
  * sources of hazards are read in every sweep; rings share a budget of 64 events
  * and 8 checks per sweep, so no busy ring can delay a hazard.
  *
- * While no request is in flight the observer rests between sweeps, unless its
- * poll mode is to spin; see observer_rest.h.
+ * While no request is in flight, or it has nothing but rings to read, the
+ * observer rests between sweeps, unless its poll mode is to spin; see
+ * observer_rest.h.
  *
  * After observer_start everything here belongs to that thread, except what is
  * marked otherwise. */

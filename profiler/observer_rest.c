@@ -5,7 +5,12 @@
  * Either the observer sees the addition and does not wait, or the waker sees
  * that it rests.  An addition between that load and the wait is seen by the
  * kernel, which compares wakes again.  seen is loaded before the sweep, so an
- * addition during the sweep ends the next rest. */
+ * addition during the sweep ends the next rest.
+ *
+ * A first request that ends no rest is not late either: the observer stores
+ * soon_ns, then loads idle; the proxy thread stores idle, then loads soon_ns.
+ * Either the observer sees the request and does not rest long, or the proxy
+ * thread sees how long it rests. */
 #include "profiler/observer_rest.h"
 
 #include <linux/futex.h>
@@ -21,8 +26,9 @@ observer_rest_set(struct observer_rest *r, bool in_flight, struct instant now)
 {
 	if (in_flight)
 		__atomic_store_n(&r->busy_ns, now.ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&r->idle, !in_flight, __ATOMIC_RELAXED);
-	if (in_flight)
+	__atomic_store_n(&r->idle, !in_flight, __ATOMIC_SEQ_CST);
+	if (in_flight &&
+	    now.ns < __atomic_load_n(&r->soon_ns, __ATOMIC_SEQ_CST))
 		observer_rest_wake(r);
 }
 
@@ -61,14 +67,31 @@ rest_take_back(struct observer_rest *r)
 	}
 }
 
-void
-observer_rest(struct observer_rest *r, int64_t longest_ns)
+/* How long the next rest is. */
+static void
+rest_plan(struct observer_rest *r, int64_t longest_ns, bool calm)
 {
-	bool woken;
+	struct instant now = instant_now();
+	uint64_t soon_ns = UINT64_MAX;
 
 	r->wait_ns = r->wait_ns == 0 ? OBSERVER_REST_FIRST_NS : 2 * r->wait_ns;
 	if (r->wait_ns > longest_ns)
 		r->wait_ns = longest_ns;
+	if (calm)
+		soon_ns = now.ns + (uint64_t)(r->wait_ns - OBSERVER_CALM_NS);
+	__atomic_store_n(&r->soon_ns, soon_ns, __ATOMIC_SEQ_CST);
+	if (calm && r->wait_ns > OBSERVER_CALM_NS &&
+	    __atomic_load_n(&r->idle, __ATOMIC_SEQ_CST) == 0)
+		r->wait_ns = OBSERVER_CALM_NS;
+	r->until = instant_plus(now, r->wait_ns);
+}
+
+void
+observer_rest(struct observer_rest *r, int64_t longest_ns, bool calm)
+{
+	bool woken;
+
+	rest_plan(r, longest_ns, calm);
 	__atomic_store_n(&r->state, OBSERVER_RESTS, __ATOMIC_SEQ_CST);
 	woken = rest_wait(r, r->wait_ns);
 	rest_take_back(r);

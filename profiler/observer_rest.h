@@ -1,16 +1,21 @@
-/* observer_rest.h: the observer's wait while no request is in flight.
+/* observer_rest.h: the observer's wait while it has nothing to poll.
  *
  * The proxy thread says whether requests are in flight.  While none is, the
  * observer rests in the kernel (a futex) between sweeps, each time longer, up
  * to OBSERVER_REST_NS.  observer_rest_wake ends a rest: every wake-up is
  * followed by a whole sweep.
  *
+ * A calm observer has no source that must be polled, only rings, which keep
+ * what is written.  It rests with requests in flight, too, then at most
+ * OBSERVER_CALM_NS, and the first request ends only a rest that is to last
+ * longer than that.
+ *
  * While the observer rests, the proxy thread may borrow what is the observer's
  * and look at the sources of hazards itself; a wake-up would take longer than
  * the first request can wait.  The proxy thread never waits for it; an
  * observer whose rest ends meanwhile waits for the return.
  *
- * While requests are in flight, nothing here is written. */
+ * While requests are in flight and it polls, nothing here is written. */
 #pragma once
 
 #include "base/instant.h"
@@ -19,6 +24,8 @@
  * writes in that time. */
 #define OBSERVER_REST_FIRST_NS (1 * NS_PER_MS)
 #define OBSERVER_REST_NS (16 * NS_PER_MS)
+/* The longest one with requests in flight. */
+#define OBSERVER_CALM_NS (1 * NS_PER_MS)
 
 /* Who may touch the observer's structures. */
 enum observer_rest_state {
@@ -36,6 +43,10 @@ struct observer_rest {
 	uint32_t wakes; /* the futex: wake-ups so far */
 	/* the observer's */
 	int64_t wait_ns __attribute__((aligned(64))); /* last rest; 0: none */
+	struct instant until; /* its end, if nothing ended it before */
+	/* From then on a first request need not end the rest.  The proxy thread
+	 * reads. */
+	uint64_t soon_ns;
 	uint64_t rests, woken; /* counters, any thread reads */
 	uint32_t seen;	       /* wakes when the last rest ended */
 };
@@ -55,8 +66,8 @@ observer_rest_set(struct observer_rest *r, bool in_flight, struct instant now);
  * before is seen by a whole sweep.  Any thread; one system call if it rests. */
 void observer_rest_wake(struct observer_rest *r);
 
-/* Rest, at most longest_ns.  The observer. */
-void observer_rest(struct observer_rest *r, int64_t longest_ns);
+/* Rest, at most longest_ns; calm: see above.  The observer. */
+void observer_rest(struct observer_rest *r, int64_t longest_ns, bool calm);
 
 /* Borrow the observer's structures; false if it does not rest.  Never waits.
  * The proxy thread. */

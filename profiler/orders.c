@@ -60,8 +60,9 @@ static void
 order_send(int fd, uint64_t order)
 {
 	char line[48];
-	int n = order == ORDERS_STOP
-		    ? snprintf(line, sizeof(line), "STOP\n")
+	int n = order == ORDERS_STOP || order == PROFILER_COLLECT_FULL
+		    ? snprintf(line, sizeof(line), "%s\n",
+			  order == ORDERS_STOP ? "STOP" : "FULL")
 		    : snprintf(line, sizeof(line), "COLLECT %llu\n",
 			  (unsigned long long)order);
 

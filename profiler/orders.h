@@ -19,8 +19,9 @@ struct orders {
 	pid_t tried[PROFILER_SERVERS]; /* the process of the latest load */
 	bool logged[PROFILER_SERVERS];
 	/* atomic words: any thread writes these */
-	uint32_t load_agents;		   /* whether to load it at all */
-	uint64_t wanted[PROFILER_SERVERS]; /* 0: nothing; ORDERS_STOP; bytes */
+	uint32_t load_agents; /* whether to load it at all */
+	/* 0: nothing; ORDERS_STOP; PROFILER_COLLECT_FULL; bytes */
+	uint64_t wanted[PROFILER_SERVERS];
 	/* the attach thread writes: it has an agent that understands orders */
 	uint32_t understood[PROFILER_SERVERS];
 };

@@ -214,9 +214,11 @@ struct profiler_heap {
 void profiler_heap(
     const struct profiler *p, unsigned server, struct profiler_heap *out);
 
+#define PROFILER_COLLECT_FULL UINT64_MAX
+
 /* profiler_collect(p, server, bytes):
  * Have a server's JVM collect its young generation now, by filling it with at
- * most so many bytes; 0: stop that.  Whether it does shows in profiler_heap.
+ * most so many bytes; PROFILER_COLLECT_FULL: its old one, too; 0: stop that.  Whether it does shows in profiler_heap.
  * Only if that said ordered.  The proxy thread; never blocks, a system call.
  *
  * profiler_load_agents(p, on):
@@ -290,6 +292,7 @@ struct profiler_stats {
 				  * running, or no ring for the CPU */
 	uint64_t kernel_stackless;    /* waits and samples: too many stacks */
 	uint64_t kernel_crowded;      /* threads without room in its table */
+	uint64_t kernel_unseen;	      /* switches that it did not report */
 	/* Processes of servers that are not watched: without room. */
 	uint64_t processes_refused;
 	struct {

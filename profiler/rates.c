@@ -2,7 +2,7 @@
  *
  * A server has a channel for each of its threads; their queues and their
  * agents' counts are added up.  Without an agent, the JVM's performance page
- * counts classes and compilations. */
+ * counts classes and compilations; it alone has the heap. */
 #include "profiler/rates.h"
 
 #include "profiler/shim/cycles.h"
@@ -13,12 +13,13 @@
 /* In order of the words' bits. */
 static const struct {
 	enum talechain_rate signal;
-	enum talechain_word word;
-	bool level; /* report the value, not its growth */
+	enum talechain_word word; /* of a channel; WORDS: none has it */
+	bool level;		  /* report the value, not its growth */
 } words[RATE_WORDS] = {
     {TALECHAIN_RATE_QUEUE, TALECHAIN_WORD_QUEUE, true},
     {TALECHAIN_RATE_CLASSES, TALECHAIN_WORD_CLASSES, false},
     {TALECHAIN_RATE_COMPILED, TALECHAIN_WORD_COMPILED, false},
+    {TALECHAIN_RATE_HEAP, TALECHAIN_WORDS, true},
 };
 
 void
@@ -61,8 +62,9 @@ words_take(struct rate_words *w, const struct rates_sources *s, unsigned server)
 				     __ATOMIC_RELAXED) != (int)server)
 			continue;
 		for (unsigned i = 0; i < RATE_WORDS; i++)
-			if (words[i].level ? c->kind == TALECHAIN_KIND_APP
-					   : c->kind == TALECHAIN_KIND_JVM)
+			if (words[i].word < TALECHAIN_WORDS &&
+			    (words[i].level ? c->kind == TALECHAIN_KIND_APP
+					    : c->kind == TALECHAIN_KIND_JVM))
 				words_add(w, i,
 				    __atomic_load_n(
 					&c->memory->word[words[i].word],
@@ -73,6 +75,10 @@ words_take(struct rate_words *w, const struct rates_sources *s, unsigned server)
 			words_add(w, 1, hsperf_page_count(p, p->classes_at));
 		if (!w->has[2] && p->compiled_at != 0)
 			words_add(w, 2, hsperf_page_count(p, p->compiled_at));
+		if (p->heap_at[PROFILER_HEAP_EDEN_USED] != 0)
+			words_add(w, 3,
+			    hsperf_page_count(
+				p, p->heap_at[PROFILER_HEAP_EDEN_USED]));
 	}
 	w->clock.end = cycles_in_order();
 }

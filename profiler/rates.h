@@ -25,8 +25,8 @@ void rate_note(struct output *o, const struct rate *r, struct instant at,
 
 #define RATES_IN_MEMORY                                              \
 	(1U << TALECHAIN_RATE_QUEUE | 1U << TALECHAIN_RATE_CLASSES | \
-	    1U << TALECHAIN_RATE_COMPILED)
-#define RATE_WORDS 3   /* queue, classes, compiled */
+	    1U << TALECHAIN_RATE_COMPILED | 1U << TALECHAIN_RATE_HEAP)
+#define RATE_WORDS 4   /* queue, classes, compiled, heap */
 #define RATE_LOOKS 256 /* channels that are read at most */
 
 /* The words of one server at the last sample. */

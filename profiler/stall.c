@@ -104,3 +104,12 @@ stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now)
 		    &s->hazards[i], s->server[i].kind, s->server[i].since);
 	}
 }
+
+bool
+stalls_pending(const struct stalls *s)
+{
+	for (unsigned i = 0; s->hazards != NULL && i < PROFILER_SERVERS; i++)
+		if (s->server[i].kind != s->hazards[i].stall)
+			return true;
+	return false;
+}

@@ -42,3 +42,6 @@ void stalls_lost(struct stalls *s);
 
 /* Begin the hazards of stalls that last.  k may be NULL: nothing is known. */
 void stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now);
+
+/* Whether one begins, or may begin, at a sweep that no event precedes. */
+bool stalls_pending(const struct stalls *s);

@@ -29,6 +29,15 @@ field_number(const cJSON *object, const char *key, int64_t missing)
 	return (int64_t)item->valuedouble;
 }
 
+/* A number of any size, or missing. */
+static inline double
+field_double(const cJSON *object, const char *key, double missing)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : missing;
+}
+
 /* Whether it is there and true. */
 static inline bool
 field_true(const cJSON *object, const char *key)

@@ -3,6 +3,7 @@
  * With --json a valid JSON response is printed unchanged; otherwise it becomes
  * a table or a few lines. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,36 @@ state_colour(const char *state)
 	return strcmp(state, "down") == 0 ? TERMINAL_RED : TERMINAL_YELLOW;
 }
 
+/* Its phase, how full it is and when the next swap is due; or what it lacks. */
+static void
+show_steering(const cJSON *steer)
+{
+	const char *missing = field_text(steer, "missing");
+	const char *phase = field_text(steer, "phase");
+	double used = field_double(steer, "used", -1);
+	int64_t left_ns = field_number(steer, "swap_in_ns", -1);
+	char text[256], left[PLAIN_DURATION_BYTES];
+	int n;
+
+	if (steer == NULL)
+		return;
+	if (missing != NULL && *missing != '\0') {
+		snprintf(text, sizeof(text), "not steered: %.200s", missing);
+	} else {
+		n = snprintf(text, sizeof(text), "steered: %.20s",
+		    phase != NULL ? phase : "-");
+		if (used >= 0)
+			n += snprintf(text + n, sizeof(text) - (size_t)n,
+			    ", eden %.0f %% full", fmin(999, used * 100));
+		if (left_ns >= 0)
+			snprintf(text + n, sizeof(text) - (size_t)n,
+			    ", next swap in about %s",
+			    plain_duration(left, left_ns));
+	}
+	printf("    ");
+	plain_wrap(stdout, text, 4);
+}
+
 /* Lines below a server's: what it is, and how its pauses are seen. */
 static void
 show_server_details(const cJSON *s)
@@ -101,6 +132,7 @@ show_server_details(const cJSON *s)
 		    *detail != '\0' ? ": " : "", detail);
 	printf("    ");
 	plain_wrap(stdout, text, 4);
+	show_steering(field_list(s, "steer"));
 	printf("    connections: %lld idle, %lld busy, %lld draining; "
 	       "%lld restarts, %lld errors\n",
 	    (long long)field_number(kept, "idle", 0),
@@ -117,14 +149,6 @@ show_server_details(const cJSON *s)
 		printf("    waits for %s\n", waits);
 }
 
-static double
-per_second(const cJSON *s, const char *key)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(s, key);
-
-	return cJSON_IsNumber(item) ? item->valuedouble : 0;
-}
-
 /* The widths of names and hazards; the other columns need no more. */
 static unsigned
 name_columns(void)
@@ -136,7 +160,7 @@ static void
 show_server(const cJSON *s)
 {
 	const char *state = field_text(s, "state");
-	double errors_per_s = per_second(s, "errors_per_s");
+	double errors_per_s = field_double(s, "errors_per_s", 0);
 	char rate[PLAIN_DURATION_BYTES], errors[PLAIN_DURATION_BYTES];
 	char p50[PLAIN_DURATION_BYTES], p95[PLAIN_DURATION_BYTES], text[512];
 
@@ -147,7 +171,7 @@ show_server(const cJSON *s)
 	plain_print_cell(text, name_columns(),
 	    *text != '-' ? TERMINAL_YELLOW : TERMINAL_PLAIN);
 	printf("%8s %s%8s%s %7lld %7s %7s\n",
-	    plain_rate(rate, per_second(s, "responses_per_s")),
+	    plain_rate(rate, field_double(s, "responses_per_s", 0)),
 	    plain_escape(errors_per_s > 0 ? TERMINAL_RED : TERMINAL_PLAIN),
 	    plain_rate(errors, errors_per_s), plain_escape(TERMINAL_PLAIN),
 	    (long long)field_number(s, "inflight", 0),

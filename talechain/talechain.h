@@ -118,7 +118,8 @@
  *             which the first of them is; kind: enum talechain_stack.  Of a
  *             wait it comes when the thread has its CPU again
  *   SYMBOL    in timelines only, made when one is cut out: a piece of the name
- *             of an address of the process in pid, 24 bytes
+ *             of an address of the process in pid, 24 bytes; address 0: of
+ *             its runtime, if that moves work between threads ("Go")
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
  *   TCP_*     status: TCP's flags byte; TCP_ACK is a segment without data
  *             that acknowledged something, TCP_XMIT leaves to the device
@@ -253,7 +254,8 @@ enum talechain_type {
 	X(NOT_GC, 9, "not_gc") /* a safepoint without GC */              \
 	X(OTHER, 10, "other")                                            \
 	X(V8, 11, "v8") /* of a runtime that does not say why */         \
-	X(CPYTHON, 12, "cpython")
+	X(CPYTHON, 12, "cpython")                                        \
+	X(ORDERED, 13, "ordered") /* Tailor had our agent collect */
 
 enum talechain_cause {
 #define TALECHAIN_X(symbol, number, name) TALECHAIN_CAUSE_##symbol = number,
@@ -272,7 +274,8 @@ enum talechain_cause {
 	X(QUEUE, 6, "queue", 1, "requests")                            \
 	X(CLASSES, 7, "classes", 1e9, "per second")                    \
 	X(COMPILED, 8, "compiled", 1e9, "per second")                  \
-	X(STEAL, 9, "steal", 1, "of the CPU's time") /* to the host */
+	X(STEAL, 9, "steal", 1, "of the CPU's time") /* to the host */ \
+	X(HEAP, 10, "heap", 1.0 / (1 << 20), "MiB of eden")
 
 enum talechain_rate {
 #define TALECHAIN_X(symbol, number, name, worth, unit) \

@@ -103,14 +103,28 @@ emit_collection(struct talechain *tc, uint64_t now_ns, enum talechain_type type,
 	    (const uint64_t[4]){cause, agent.collections, latency_ns, 0});
 }
 
+static uint64_t
+collection_cause(bool ended)
+{
+	enum talechain_cause cause = agent_page_cause(ended);
+
+	return agent.ordered && (cause == TALECHAIN_CAUSE_UNKNOWN ||
+				    cause == TALECHAIN_CAUSE_ALLOCATION ||
+				    cause == TALECHAIN_CAUSE_EXPLICIT)
+		   ? TALECHAIN_CAUSE_ORDERED
+		   : cause;
+}
+
 static void JNICALL
 on_gc_start(jvmtiEnv *env)
 {
 	uint64_t now_ns = talechain_now();
-	uint64_t cause = (uint64_t)agent_page_cause(false);
+	uint64_t cause;
 	struct talechain *tc;
 
 	(void)env;
+	agent.ordered = agent_collecting();
+	cause = collection_cause(false);
 	__atomic_fetch_add(&agent.collections, 1, __ATOMIC_RELAXED);
 	agent.begun_ns = now_ns;
 	agent_state_set(TALECHAIN_JVM_GC, now_ns, cause);
@@ -126,7 +140,7 @@ static void JNICALL
 on_gc_finish(jvmtiEnv *env)
 {
 	uint64_t now_ns = talechain_now();
-	uint64_t cause = (uint64_t)agent_page_cause(true);
+	uint64_t cause = collection_cause(true);
 	uint64_t latency_ns = agent.begun_ns != 0 ? now_ns - agent.begun_ns : 0;
 	struct talechain *tc;
 
@@ -308,7 +322,7 @@ agent_load(JavaVM *vm, const char *options, bool attached)
 		return JNI_ERR;
 	}
 	loaded = true;
-	agent_collect_init(vm);
+	agent_collect_init(vm, env);
 	/* With -agentpath the JVM is not running yet: wait for VMInit. */
 	if (attached)
 		agent_begin(0);

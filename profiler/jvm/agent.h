@@ -36,6 +36,7 @@ struct agent {
 	/* the VM thread's own */
 	uint32_t vm_tid;
 	uint64_t collections, begun_ns;
+	bool ordered; /* this collection is by an order of Tailor's */
 	/* counters, on a line of their own: many threads add */
 	uint64_t classes __attribute__((aligned(64)));
 	uint64_t compiled;
@@ -75,12 +76,18 @@ void agent_state_show(struct talechain *tc);
 int agent_link_start(const char *path, uint64_t started_ns);
 void agent_link_stop(void);
 
-/* Remember the JVM (a JavaVM *), so that it can be made to collect. */
-void agent_collect_init(void *vm);
+/* Remember the JVM (a JavaVM * and a jvmtiEnv *), so that it can be made to
+ * collect. */
+void agent_collect_init(void *vm, void *env);
 
-/* Fill its young generation until it collects, with at most so many bytes; 0:
- * stop that.  The link thread. */
+/* Fill its young generation until it collects, with at most so many bytes;
+ * AGENT_COLLECT_FULL: have it collect the old one, too; 0: stop that.  The link
+ * thread. */
+#define AGENT_COLLECT_FULL UINT64_MAX
 void agent_collect(uint64_t bytes);
+
+/* Whether an order is being carried out.  Any thread. */
+bool agent_collecting(void);
 
 /* Map the JVM's own performance page, if there is one, for causes. */
 void agent_page_open(void);

@@ -1,14 +1,17 @@
-/* agent_collect.c: have this JVM collect its young generation, now.
+/* agent_collect.c: have this JVM collect, now.
  *
  * JVMTI can only force full collections.  A thread of our own therefore fills
  * what is left of eden with arrays, until one collection has been counted.
  * They are garbage at once: the collection copies none of them.  The thread is
  * made by the first order, and shows as "tailor-collect" in thread dumps.
  *
+ * The old generation: System.gc(), which -XX:+ExplicitGCInvokesConcurrent makes
+ * concurrent with G1; JVMTI where -XX:+DisableExplicitGC ignores that.
+ *
  * Cost: 75 us a MiB, and the collection. */
 #include "profiler/jvm/agent.h"
 
-#include <jni.h>
+#include <jvmti.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 
@@ -17,6 +20,7 @@
 
 static struct {
 	JavaVM *vm;
+	jvmtiEnv *env;
 	int wake;	/* owned eventfd */
 	bool made;	/* there is a thread */
 	uint64_t bytes; /* atomic: what it may allocate; 0: nothing to do */
@@ -41,6 +45,23 @@ collect_fill(JNIEnv *jni, uint64_t before)
 	}
 }
 
+static void
+collect_full(JNIEnv *jni, uint64_t before)
+{
+	jclass class = (*jni)->FindClass(jni, "java/lang/System");
+	jmethodID gc = class == NULL
+			   ? NULL
+			   : (*jni)->GetStaticMethodID(jni, class, "gc", "()V");
+
+	if (gc != NULL)
+		(*jni)->CallStaticVoidMethod(jni, class, gc);
+	(*jni)->ExceptionClear(jni);
+	if (class != NULL)
+		(*jni)->DeleteLocalRef(jni, class);
+	if (__atomic_load_n(&agent.collections, __ATOMIC_RELAXED) == before)
+		(*collect.env)->ForceGarbageCollection(collect.env);
+}
+
 static void *
 collect_run(void *arg)
 {
@@ -59,7 +80,11 @@ collect_run(void *arg)
 		if (n < 0 && errno != EINTR)
 			return NULL;
 		before = __atomic_load_n(&agent.collections, __ATOMIC_RELAXED);
-		collect_fill(jni, before);
+		if (__atomic_load_n(&collect.bytes, __ATOMIC_RELAXED) ==
+		    AGENT_COLLECT_FULL)
+			collect_full(jni, before);
+		else
+			collect_fill(jni, before);
 		if (__atomic_exchange_n(&collect.bytes, 0, __ATOMIC_RELAXED) !=
 		    0)
 			__atomic_fetch_add(&agent.orders, 1, __ATOMIC_RELAXED);
@@ -67,11 +92,18 @@ collect_run(void *arg)
 }
 
 void
-agent_collect_init(void *vm)
+agent_collect_init(void *vm, void *env)
 {
 	collect.vm = vm;
+	collect.env = env;
 	/* 1: orders are understood, none was carried out. */
 	__atomic_store_n(&agent.orders, 1, __ATOMIC_RELAXED);
+}
+
+bool
+agent_collecting(void)
+{
+	return __atomic_load_n(&collect.bytes, __ATOMIC_RELAXED) != 0;
 }
 
 void

@@ -62,7 +62,7 @@ link_close(void)
 	talechain_close(&link_state.tc);
 }
 
-/* Carry out what Tailor has written: lines "COLLECT BYTES" and "STOP".  Others
+/* Carry out what Tailor has written: lines "COLLECT BYTES", "FULL" and "STOP".  Others
  * are of a later Tailor, and ignored.  False: it is gone. */
 static bool
 link_read_orders(void)
@@ -86,6 +86,8 @@ link_read_orders(void)
 		*end++ = '\0';
 		if (sscanf(text, "COLLECT %llu", &bytes) == 1)
 			agent_collect((uint64_t)bytes);
+		else if (strcmp(text, "FULL") == 0)
+			agent_collect(AGENT_COLLECT_FULL);
 		else if (strcmp(text, "STOP") == 0)
 			agent_collect(0);
 		length -= (size_t)(end - text);

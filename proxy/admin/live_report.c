@@ -1,7 +1,7 @@
 /* live_report.c: counters and servers, then hazards, latencies and kept tales.
  *
  * The proxy thread writes counters and servers, and copies its recent history
- * (20 KiB): to write that takes longer than other requests should wait. */
+ * (25 KiB): to write that takes longer than other requests should wait. */
 #include "proxy/admin/admin_reports.h"
 
 #include <stdlib.h>
@@ -171,6 +171,35 @@ write_hazards(const struct live_report *l, struct json *j)
 	json_array_end(j);
 }
 
+/* The last minute of both edens, oldest first; nothing if none is known. */
+static void
+write_heaps(const struct live_report *l, struct json *j)
+{
+	uint64_t last = l->now.ns / (uint64_t)RECENT_HEAP_NS;
+
+	json_key_int(j, "heap_ns", RECENT_HEAP_NS);
+	json_key_array(j, "heaps");
+	for (uint64_t n = last - (RECENT_HEAPS - 1); n <= last; n++) {
+		const struct recent_heap *h = &l->recent.heap[n % RECENT_HEAPS];
+
+		if (h->number != n || (h->used[0] == RECENT_HEAP_UNKNOWN &&
+					  h->used[1] == RECENT_HEAP_UNKNOWN))
+			continue;
+		json_object_begin(j);
+		json_key_int(j, "ago_ns",
+		    (int64_t)(l->now.ns - n * (uint64_t)RECENT_HEAP_NS));
+		json_key_uint(j, "active", h->active);
+		json_key_array(j, "percent");
+		for (unsigned i = 0; i < RECENT_SERVERS; i++)
+			json_int(j, h->used[i] == RECENT_HEAP_UNKNOWN
+					? -1
+					: h->used[i]);
+		json_array_end(j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 struct cause {
 	enum tale_cause cause;
 	unsigned requests;
@@ -227,6 +256,7 @@ live_report_write(struct analysis_report *report,
 	write_latency(l, j);
 	write_slices(l, j);
 	write_hazards(l, j);
+	write_heaps(l, j);
 	write_causes(l, slow, n, j);
 	json_key(j, "slow");
 	slow_report_list(slow, n < SLOW_LISTED ? n : SLOW_LISTED, j);

@@ -59,6 +59,7 @@ metrics_write_steering(struct proxy *p, struct exposition *e)
 
 	exposition_counter(
 	    e, "tailor_steer_collections_provoked_total", st->provoked);
+	exposition_counter(e, "tailor_steer_collections_full_total", st->full);
 	exposition_counter(
 	    e, "tailor_steer_collections_unmet_total", st->unmet);
 	exposition_family(e, "tailor_steer_misses_total");

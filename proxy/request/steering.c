@@ -21,6 +21,8 @@ heap_now(struct proxy *p, unsigned server)
 	    .way = h.ordered,
 	    .used = h.word[PROFILER_HEAP_EDEN_USED],
 	    .capacity = h.word[PROFILER_HEAP_EDEN_CAPACITY],
+	    .old_used = h.word[PROFILER_HEAP_OLD_USED],
+	    .old_capacity = h.word[PROFILER_HEAP_OLD_CAPACITY],
 	    .collections =
 		h.word[PROFILER_HEAP_YOUNG] + h.word[PROFILER_HEAP_FULL],
 	    .cause = h.cause,
@@ -31,14 +33,16 @@ static void
 order_give(struct proxy *p, const struct steer_order *o)
 {
 	const struct steer_server *s = &p->steer.server[o->server];
+	static const char *const what[] = {"none", "collect", "full", "stop"};
 	uint64_t bytes = 0;
 
 	if (o->kind == STEER_ORDER_COLLECT)
 		bytes = (uint64_t)(ORDER_PART * (double)s->heap.capacity);
+	else if (o->kind == STEER_ORDER_FULL)
+		bytes = PROFILER_COLLECT_FULL;
 	profiler_collect(p->profiler, o->server, bytes);
 	log_event(LOG_LEVEL_DEBUG, "steer_order", "server=%s what=%s",
-	    p->config->server[o->server].name,
-	    o->kind == STEER_ORDER_COLLECT ? "collect" : "stop");
+	    p->config->server[o->server].name, what[o->kind]);
 }
 
 /* What an operator should know, once each time. */
@@ -62,6 +66,7 @@ steering_tick(struct proxy *p, struct instant now)
 {
 	struct steer_heap heap[HEDGING_SERVERS] = {0};
 	uint64_t rests = p->steer.rests, unanswered = p->steer.unanswered;
+	double used[HEDGING_SERVERS];
 	struct steer_order order;
 	unsigned actions;
 
@@ -75,4 +80,7 @@ steering_tick(struct proxy *p, struct instant now)
 	if (order.kind != STEER_ORDER_NONE)
 		order_give(p, &order);
 	say(p, rests, unanswered);
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
+		used[i] = steer_used(&p->steer, i);
+	recent_heap_note(&p->recent, now, used, p->hedging.active);
 }

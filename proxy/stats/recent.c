@@ -71,6 +71,23 @@ recent_hazard_note(struct recent *l, const struct hazard *h)
 }
 
 void
+recent_heap_note(struct recent *l, struct instant now,
+    const double used[RECENT_SERVERS], unsigned active)
+{
+	uint64_t number = now.ns / (uint64_t)RECENT_HEAP_NS;
+	struct recent_heap *h = &l->heap[number % RECENT_HEAPS];
+
+	if (h->number == number)
+		return;
+	h->number = number;
+	h->active = (uint8_t)active;
+	for (unsigned i = 0; i < RECENT_SERVERS; i++)
+		h->used[i] = used[i] < 0   ? RECENT_HEAP_UNKNOWN
+			     : used[i] < 2 ? (uint8_t)(used[i] * 100)
+					   : 200;
+}
+
+void
 recent_rate_read(struct recent_rate *r, struct instant now, uint64_t total)
 {
 	if (instant_is_set(r->at[1]) &&

@@ -1,7 +1,7 @@
 /* recent.h: the last ten minutes, for people who look at a page.
  *
  * The proxy thread notes what happens in a few small rings; the live page shows
- * a copy.  Cost: some 20 KiB, and a few additions per request. */
+ * a copy.  Cost: some 25 KiB, and a few additions per request. */
 #pragma once
 
 #include "talechain/events/hazard.h"
@@ -11,6 +11,10 @@
 #define RECENT_WINDOW_NS (RECENT_SLICES * RECENT_SLICE_NS)
 #define RECENT_BUCKETS 22
 #define RECENT_HAZARDS 512
+#define RECENT_HEAPS 240 /* a minute */
+#define RECENT_HEAP_NS (250 * NS_PER_MS)
+#define RECENT_HEAP_UNKNOWN 255
+#define RECENT_SERVERS 2
 
 /* Requests that finished in one slice of time. */
 struct recent_slice {
@@ -26,10 +30,17 @@ struct recent_hazard {
 	struct instant seen;	   /* when the observer saw its begin */
 };
 
+/* How full both servers' edens were, percent; at most 200. */
+struct recent_heap {
+	uint64_t number; /* time / RECENT_HEAP_NS */
+	uint8_t used[RECENT_SERVERS], active;
+};
+
 struct recent {
 	struct recent_slice slice[RECENT_SLICES];
 	struct recent_hazard hazard[RECENT_HAZARDS];
 	uint64_t hazards; /* ever */
+	struct recent_heap heap[RECENT_HEAPS];
 };
 
 /* A finished request. */
@@ -43,6 +54,11 @@ struct recent_request {
 /* Note a finished request, and a hazard's begin or end.  Proxy thread. */
 void recent_note(struct recent *l, const struct recent_request *r);
 void recent_hazard_note(struct recent *l, const struct hazard *h);
+
+/* Note how full the servers' edens are, 0 .. 1 and above, < 0: unknown.  Most
+ * calls do nothing. */
+void recent_heap_note(struct recent *l, struct instant now,
+    const double used[RECENT_SERVERS], unsigned active);
 
 /*
  * How often something happened lately, from a counter that is read from time to

@@ -223,6 +223,16 @@ slice_late(const struct slicer *s, const struct timeline_slot *slot)
 	       slot->read_ns > s->to.ns;
 }
 
+/* Of a server that did not have the request this is of interest: a pause that
+ * the request did not meet. */
+static bool
+is_collection(const struct talechain_event *e)
+{
+	return (e->type == TALECHAIN_HAZARD_BEGIN ||
+		   e->type == TALECHAIN_HAZARD_END) &&
+	       e->arg[1] == HAZARD_GC;
+}
+
 /* Judge one slot of the stream. */
 static int
 slice_slot(struct slicer *s, const struct timeline_slot *slot)
@@ -271,7 +281,9 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 	case TALECHAIN_HAZARD_BEGIN:
 	case TALECHAIN_HAZARD_END:
 		attempt = tale_attempt_of(t, tale_event_server(slot));
-		return attempt >= 0 ? slice_server(s, slot) : 0;
+		return attempt >= 0 || is_collection(&slot->event)
+			   ? slice_server(s, slot)
+			   : 0;
 	}
 	return 0;
 }
@@ -391,6 +403,12 @@ slice_open_add(struct slicer *s)
 		for (int k = 0; k < SOURCES * HAZARD_KIND_COUNT; k++)
 			if (err == 0 && is_open(s, &open[k], server))
 				err = slice_add(s, &open[k]);
+	}
+	for (server = 0; server < STATE_SERVERS && err == 0; server++) {
+		open = &s->state.open[server][SOURCE_HAZARD][HAZARD_GC];
+		if (tale_attempt_of(s->tale, server) < 0 &&
+		    is_open(s, open, server))
+			err = slice_add(s, open);
 	}
 	return err;
 }

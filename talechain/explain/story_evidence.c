@@ -162,6 +162,62 @@ evidence_application(const struct explainer *ex, struct story_verdict *v)
 	    text_ms(worked, a->app_finish - a->app_start));
 }
 
+/* Whether an entry is of a collection of the server that did not have it. */
+static bool
+is_others(const struct explainer *ex, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+
+	return (v->type == TALECHAIN_HAZARD_BEGIN ||
+		   v->type == TALECHAIN_HAZARD_END) &&
+	       v->arg[1] == HAZARD_GC && !e->doubtful &&
+	       tale_attempt_of(ex->t, tale_event_server(&e->slot)) < 0;
+}
+
+/* The first one in the request's time: its end, or the begin of one that did
+ * not end.  NULL: none. */
+static const struct talechain_event *
+find_unmet(const struct explainer *ex)
+{
+	const struct tale_entry *e, *open = NULL;
+	struct instant begin;
+
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		e = &ex->t->entry[i];
+		if (!is_others(ex, e))
+			continue;
+		open = e->slot.event.type == TALECHAIN_HAZARD_BEGIN ? e : NULL;
+		begin =
+		    tale_earlier(e->at, tale_event_latency_ns(&e->slot.event));
+		if (open == NULL && instant_before(begin, ex->t->end) &&
+		    instant_before(ex->t->t0, e->at))
+			return &e->slot.event;
+	}
+	return open != NULL && instant_before(open->at, ex->t->end)
+		   ? &open->slot.event
+		   : NULL;
+}
+
+/* A pause that the request did not meet.  Ordered ones show by their cause. */
+static void
+evidence_unmet(const struct explainer *ex, struct story_verdict *v)
+{
+	const struct talechain_event *e = find_unmet(ex);
+	struct line l;
+	char ms[32];
+
+	if (e == NULL)
+		return;
+	l = evidence(v);
+	line_add(
+	    &l, "%sthe other server collected", l.at[0] != '\0' ? "; " : "");
+	if (e->type == TALECHAIN_HAZARD_END)
+		line_add(&l, " for %s", text_ms(ms, tale_event_latency_ns(e)));
+	line_add(&l, " meanwhile%s: a pause that this request did not meet",
+	    e->arg[2] == TALECHAIN_CAUSE_ORDERED ? ", as Tailor had ordered"
+						 : "");
+}
+
 void
 evidence_write(struct explainer *ex, enum tale_cause cause)
 {
@@ -188,6 +244,7 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 		if (ex->t->pauses == 0)
 			line_add(&l, "; no pause of it was seen meanwhile");
 	}
+	evidence_unmet(ex, v);
 	if (ex->s->contradictions > 0) {
 		l = evidence(v);
 		line_add(&l,

@@ -16,7 +16,8 @@ the less of two in each round is less than either, as it picks the luckier.
 Targets: haproxy (one thread, http-reuse always), nginx (one worker, kept
 upstream connections), off (Tailor whose observer looks ten times a second
 and reads no kernel events), on (the observer as by default, without kernel
-events) and kernel (with them, the default, which needs root).  Of Tailor is
+events) and kernel (with them, the default, which needs root; it is measured for
+some seconds, after those in which saved credit of sampling is used up).  Of Tailor is
 shown what its proxy thread takes, and under "+" the whole process.  HAProxy
 and nginx are configured to do nothing but forward: no logs, no fields added.
 --also measures another build's proxy in the same run (name.off, name.on, ...).
@@ -57,6 +58,8 @@ TAILORS = ("off", "on", "kernel")
 SETTLED = 300  # answers to all, and three to each connection
 ANSWERS_MIN = 50  # in a measurement, or it takes longer
 PATIENCE_S = 20
+SAMPLED_WARM_S = 2  # until events are sampled as they will be
+SAMPLED_S = 3.5  # some pauses, and what is between them
 
 HAPROXY = """global
     nbthread 1
@@ -159,6 +162,7 @@ class Proxy(Process):
             argv = [bench.builds[build] / "tailor", "-c", path]
         # Tailor places its threads itself.
         where = place.proxy if of in PEERS else place.all
+        self.sampled = of == "kernel"
         super().__init__(argv, stdout=subprocess.DEVNULL,
                          preexec_fn=lambda: os.sched_setaffinity(0, where))
         wait_until(self._answers, lambda: f"the proxy responds: {self.log}")
@@ -211,10 +215,14 @@ class Bench:
         begin = self.origin.answers()
         wait_until(lambda: self.origin.answers() - begin
                    > max(SETTLED, 3 * row[1]), f"wrk {row} is at work")
+        seconds = self.options.seconds
+        if proxy.sampled:
+            time.sleep(SAMPLED_WARM_S)
+            seconds = max(seconds, SAMPLED_S)
         before, answers = proxy.cpu_ns(), self.origin.answers()
         begin, took, requests = time.monotonic(), 0, 0
         while requests < ANSWERS_MIN and took < PATIENCE_S:
-            time.sleep(self.options.seconds)
+            time.sleep(seconds)
             after, requests = proxy.cpu_ns(), self.origin.answers() - answers
             took = time.monotonic() - begin
         wrk.send_signal(signal.SIGINT)

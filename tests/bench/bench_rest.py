@@ -6,7 +6,8 @@
 
 The CPU time of the observer thread, as a part of one CPU: "idle", without any
 request; "400/s", with 400 requests/s of a service that takes 1 ms; each without
-and with the kernel's events.  And the time from a collection's begin to the
+and with the kernel's events, and with these of a service that has an agent, whose
+state is polled.  And the time from a collection's begin to the
 hedge being written (tailor_hedge_send_delay_quantile_seconds), with one request
 in flight, after a rest.  Medians over rounds, and of ratios to this build in the
 same round; the collections of all rounds are one sample by round.  In each round
@@ -70,10 +71,12 @@ def work(_):
     return response(200, b"x" * 500)
 
 
-def at_work(build, kernel, options):
+def at_work(build, kernel, agent, options):
     """Idle, and with 400 requests a second."""
     directory = tempfile.mkdtemp(prefix="tailor-bench-")
     server = Origin("a").serve(work)
+    # A channel of a process below the server's is the server's.
+    child = Collecting(f"{directory}/channels.sock", "a") if agent else None
     tailor = start(build, directory, [server], kernel)
 
     def load():
@@ -83,11 +86,15 @@ def at_work(build, kernel, options):
              "16", "--stamps", "user", f"http://127.0.0.1:{tailor.port}/"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     try:
+        if agent:
+            tailor.wait_server("a", source="agent")
         time.sleep(1)
         return {"idle": used(tailor, options.seconds),
                 "400/s": used(tailor, 0, load)}
     finally:
         tailor.stop()
+        if agent:
+            child.close()
         server.stop()
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -155,12 +162,12 @@ def to_hedge(build, options):
 
 def one(build, options):
     found = {}
-    for kernel in ("off", "lite"):
+    for kernel, agent in (("off", False), ("lite", False), ("lite", True)):
         if kernel == "lite" and os.geteuid() != 0:
             continue
-        for name, part in at_work(build, kernel, options).items():
-            found[f"{name} {kernel} %"] = 100 * part
-    return found | to_hedge(build, options)
+        for name, part in at_work(build, kernel, agent, options).items():
+            found[f"{name} {'agent' if agent else kernel} %"] = 100 * part
+    return found | to_hedge(build, options) if options.collections else found
 
 
 def main():

@@ -1,24 +1,27 @@
 #!/usr/bin/python3
 """What the kernel's events cost a service that responds as fast as it can.
 
-    tests/bench/bench_sampling.py [--rounds N] [--seconds S]
-        [--connections N] [--also NAME=BUILD]
+    tests/bench/bench_sampling.py [--rounds N] [--seconds S] [--connections N]
+        [--targets NAME,...] [--also NAME=BUILD]
 
-A static nginx (one worker) behind Tailor, a closed loop of wrk.  In each round
+A static nginx (two workers) behind Tailor, a closed loop of wrk.  In each round
 each target once, in random order, after some seconds in which saved credit is
 used up.  Shown are requests/s, and the CPU time of Tailor and nginx together for
-a request, in which that of the kernel's programs is; medians over rounds, and of
-ratios to "off" in the same round.
+a request, in which that of the kernel's programs is: medians over rounds, and of
+ratios to "off" in the same round, with the interval that has the true median at
+95 % (of six rounds and more; less than six: the least and the most).
 
-Targets: off (no kernel events), lite (the default), full (never sampled); and
-the last two of each build that --also names.  sampled: the part of the time in
-which events were recorded.  programs: their CPU time for a request, as the
-kernel accounts it while kernel.bpf_stats_enabled is 1; a busy machine disturbs it
-least.  Prints figures, judges nothing.  Needs root, wrk and nginx-light.
+Targets: off (no kernel events), lite (the default), bare (lite without stacks),
+full (never sampled, if asked for); and those of each build that --also names, as
+NAME.lite.  sampled: the part of the time in which events were recorded.
+programs: their CPU time for a request, as the kernel accounts it while
+kernel.bpf_stats_enabled is 1 (which costs something itself).  Prints figures,
+judges nothing.  Needs root, wrk and nginx-light.
 """
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import random
@@ -39,29 +42,37 @@ from rig import other_proxies  # noqa: E402
 from rig.ports import free_port  # noqa: E402
 from rig.process import Process  # noqa: E402
 from rig.tailor import Tailor  # noqa: E402
+from rig.wait import wait_until  # noqa: E402
 
-WARM_S = 4
+WARM_S = 2
+WORKERS = 2
 NGINX = """
     access_log off; keepalive_requests 100000000; keepalive_timeout 1h;
     server {{ listen 127.0.0.1:{port} backlog=4096;
              location / {{ root {root}; }} }}"""
 
 
-def cpu_ns(process):
-    tasks = pathlib.Path(f"/proc/{process.pid}/task")
+def cpu_ns(*pids):
+    """Of all threads of these processes."""
     return sum(int((task / "schedstat").read_text().split()[0])
-               for task in tasks.iterdir())
+               for pid in pids
+               for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
 
 
-def programs_ns(pid):
-    """CPU time of a process's BPF programs so far; 0 where that is not
+def children(pid):
+    out = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)],
+                         check=False, capture_output=True, text=True).stdout
+    return [int(child) for child in out.split()]
+
+
+def programs():
+    """CPU time of each BPF program so far, ns, by number; 0 where that is not
     accounted."""
     if not shutil.which("bpftool"):
-        return 0
+        return {}
     out = subprocess.run(["bpftool", "prog", "show", "-j"], check=False,
                          capture_output=True, text=True).stdout
-    return sum(p.get("run_time_ns", 0) for p in json.loads(out or "[]")
-               if any(owner["pid"] == pid for owner in p.get("pids", [])))
+    return {p["id"]: p.get("run_time_ns", 0) for p in json.loads(out or "[]")}
 
 
 def wrk(port, connections, seconds):
@@ -88,12 +99,16 @@ class Bench:
         self.origin = Process(
             other_proxies.nginx(
                 self.directory, NGINX.format(port=self.port, root=root), 4096,
-                "master_process off; worker_rlimit_nofile 8192;", "crit"),
+                f"worker_processes {WORKERS}; worker_rlimit_nofile 8192;",
+                "crit"),
             stdout=subprocess.DEVNULL)
+        wait_until(lambda: len(children(self.origin.pid)) == WORKERS,
+                   lambda: f"nginx is at work: {self.origin.log}")
+        self.servers = children(self.origin.pid)
         self.builds = {"": bench_proxy.BUILD, **options.also}
 
     def one(self, target):
-        build, _, kernel = target.rpartition(".")
+        build, _, of = target.rpartition(".")
         at = self.directory / f"t{time.monotonic_ns()}"
         at.mkdir()
         config = {
@@ -101,10 +116,12 @@ class Bench:
             "admin": f"unix:{at}/admin.sock",
             "servers": [{"name": "one", "jvm": "none",
                          "address": f"127.0.0.1:{self.port}"}],
-            "profiler": {"kernel": kernel, "channel_socket": "",
+            "profiler": {"kernel": "lite" if of == "bare" else of,
+                         "stacks": of != "bare", "channel_socket": "",
                          "stream": ""},
             "slow": {"store": ""}, "log": {"level": "error"},
         }
+        others = programs()
         tailor = Tailor(self.builds[build].resolve(), str(at), config)
         try:
             tailor.wait_ready()
@@ -112,13 +129,15 @@ class Bench:
             wrk(port, options.connections, WARM_S)
             dark = tailor.metrics().get(
                 "tailor_kernel_unsampled_seconds_total", 0)
-            before = cpu_ns(tailor) + cpu_ns(self.origin)
-            ran = programs_ns(tailor.pid)
+            before = cpu_ns(tailor.pid, *self.servers)
+            ran = programs()
             begin = time.monotonic()
             requests = wrk(port, options.connections, options.seconds)
             took = time.monotonic() - begin
-            used = cpu_ns(tailor) + cpu_ns(self.origin) - before
-            ran = programs_ns(tailor.pid) - ran
+            used = cpu_ns(tailor.pid, *self.servers) - before
+            ran = sum(ns - ran.get(number, 0)
+                      for number, ns in programs().items()
+                      if number not in others)
             dark = tailor.metrics().get(
                 "tailor_kernel_unsampled_seconds_total", 0) - dark
         finally:
@@ -128,9 +147,8 @@ class Bench:
                 "sampled": max(0, 1 - dark / took)}
 
     def run(self):
-        targets = ["off", "lite", "full"]
-        for name in self.options.also:
-            targets += [f"{name}.lite"]
+        targets = ["off", *self.options.targets]
+        targets += [f"{name}.lite" for name in self.options.also]
         found = {target: [] for target in targets}
         for number in range(self.options.rounds):
             for target in random.sample(targets, len(targets)):
@@ -141,20 +159,32 @@ class Bench:
         return found
 
 
+def interval(values):
+    """Bounds of the median at 95 %: of so many values, each as likely above as
+    below it."""
+    values, n = sorted(values), len(values)
+    beyond, k = 0, 0
+    while beyond + math.comb(n, k) / 2 ** n <= 0.025:
+        beyond += math.comb(n, k) / 2 ** n
+        k += 1
+    return values[max(k - 1, 0)], values[-max(k, 1)]
+
+
 def show(found):
     def ratios(target, key):
         return [one[key] / off[key]
                 for one, off in zip(found[target], found["off"])]
 
-    print("target         requests/s  to off            us/request"
-          "  to off            programs us  sampled")
+    print("target         requests/s  to off              us/request"
+          "  to off              programs us  sampled")
     for target, rounds in found.items():
         print(f"{target:14}", end="")
         for key, digits in (("rate", 0), ("us", 1)):
             median = statistics.median(one[key] for one in rounds)
-            to = sorted(ratios(target, key))
+            to = ratios(target, key)
+            low, high = interval(to)
             print(f" {median:9.{digits}f}  {statistics.median(to):.3f} "
-                  f"({to[0]:.2f}-{to[-1]:.2f})  ", end="")
+                  f"({low:.3f}-{high:.3f})  ", end="")
         sampled = statistics.median(one["sampled"] for one in rounds)
         programs = statistics.median(one["programs"] for one in rounds)
         print(f"{programs:11.2f} {sampled:8.2f}")
@@ -162,13 +192,15 @@ def show(found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--targets", default="lite,bare")
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--also", action="append", default=[],
                         type=bench_proxy.pairs, metavar="NAME=BUILD")
     options = parser.parse_args()
     options.also = dict(options.also)
+    options.targets = options.targets.split(",")
     if os.geteuid() != 0 or not shutil.which("wrk") or \
             other_proxies.find("nginx") is None:
         print("bench_sampling: left out, it needs root, wrk and nginx")
@@ -178,7 +210,7 @@ def main():
         try:
             show(bench.run())
         finally:
-            bench.origin.kill()
+            bench.origin.terminate()
 
 
 if __name__ == "__main__":

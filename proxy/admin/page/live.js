@@ -138,7 +138,9 @@ function drawHazards(j) {
         svg("title", {}, `${server.name} was active`)));
     y += LANE;
   });
-  for (const h of j.hazards) {
+  /* A collection is a safepoint too: it is drawn last. */
+  for (const h of [...j.hazards].sort((a, b) =>
+         (a.kind === "gc") - (b.kind === "gc"))) {
     const end = h.ended_ago_ns ?? 0, from = x(h.began_ago_ns);
     /* A pause of a millisecond is a thousandth of a pixel. */
     const width = Math.max(2, x(end) - from);
@@ -195,6 +197,41 @@ function drawHeat(j, slices, x, y, parts) {
   return y + (high - low + 1) * CELL;
 }
 
+/* How full eden of each server was, and the swaps. */
+function drawHeaps(j) {
+  const span = 240 * j.heap_ns, wide = (WIDTH - LEFT) * j.heap_ns / span;
+  const x = (h) => LEFT + (WIDTH - LEFT) *
+    (1 - Math.min(1, Math.max(0, h.ago_ns / span)));
+  const parts = [];
+  $("eden").hidden = j.heaps.length === 0;
+  j.servers.forEach((server, i) => {
+    const known = j.heaps.filter((h) => h.percent[i] >= 0);
+    const low = TOP + (i + 1) * (RATE + GAP) - GAP;
+    const y = (h) => low - RATE * Math.min(100, h.percent[i]) / 100;
+    parts.push(svg("text", { class: "name", x: 8, y: low - RATE + 12 },
+                   server.name));
+    if (known.length > 0)
+      parts.push(svg("text", { x: 8, y: low - RATE + 28 },
+                     `${known.at(-1).percent[i]} % full`));
+    for (const h of known.filter((one) => one.active === i))
+      parts.push(svg("rect", { class: "serving", x: x(h), width: wide + 0.5,
+                               y: y(h), height: low - y(h) }));
+    parts.push(svg("polyline", { class: "eden",
+      points: known.map((h) => `${x(h)},${y(h)}`).join(" ") }));
+    parts.push(svg("line", { x1: LEFT, x2: WIDTH, y1: low, y2: low }));
+  });
+  const height = TOP + j.servers.length * (RATE + GAP);
+  j.heaps.forEach((h, n) => {
+    if (n > 0 && h.active !== j.heaps[n - 1].active)
+      parts.push(svg("line", { class: "swap", x1: x(h), x2: x(h),
+                               y1: TOP, y2: height - GAP },
+        svg("title", {}, `${j.servers[h.active].name} became active`)));
+  });
+  parts.push(svg("text", { x: LEFT, y: height + 8 }, "-60 s"),
+    svg("text", { x: WIDTH, y: height + 8, "text-anchor": "end" }, "now"));
+  chart("heaps", height + 14, parts);
+}
+
 function drawCauses(j) {
   const lost = sum(j.causes, (c) => c.lost_ns);
   rows("causes", j.causes.map((c) => html("tr", {},
@@ -245,8 +282,8 @@ function drawLatency(j) {
 
 /* --- refreshing ------------------------------------------------------------ */
 
-const draws = [drawLead, drawServers, drawHazards, drawCauses, drawSlow,
-               drawLatency];
+const draws = [drawLead, drawServers, drawHazards, drawHeaps, drawCauses,
+               drawSlow, drawLatency];
 
 /* The link that has the focus is made again: it must not lose it. */
 function draw(j) {

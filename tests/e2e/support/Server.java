@@ -3,7 +3,9 @@
 //	/gc			one System.gc(), then 200
 //	/fill?mb=N		keep N more MiB alive (makes collections longer)
 //	/garbage?kb=N		allocate N KiB that nothing keeps
+//	/large?kb=N		allocate one array of N KiB that nothing keeps
 //	/wait?ms=N		answer after N ms
+//	/events?ms=N		an event each N ms, until the client is gone
 //	POST /count		count one
 //	/counted		how many have been counted
 
@@ -59,6 +61,19 @@ public final class Server {
 			latest = new byte[16 << 10];
 	}
 
+	private static void events(HttpExchange exchange, int milliseconds)
+	    throws IOException {
+		exchange.getResponseHeaders().set("Content-Type",
+		    "text/event-stream");
+		exchange.sendResponseHeaders(200, 0);
+		for (long i = 0;; i++) {
+			exchange.getResponseBody().write(
+			    ("data: " + i + "\n\n").getBytes());
+			exchange.getResponseBody().flush();
+			pause(milliseconds);
+		}
+	}
+
 	private static void pause(int milliseconds) {
 		try {
 			Thread.sleep(milliseconds);
@@ -88,6 +103,12 @@ public final class Server {
 			garbage(number(exchange));
 			answer(exchange);
 		});
+		server.createContext("/large", exchange -> {
+			latest = new byte[number(exchange) << 10];
+			answer(exchange);
+		});
+		server.createContext("/events", exchange ->
+		    events(exchange, number(exchange)));
 		server.createContext("/wait", exchange -> {
 			pause(number(exchange));
 			answer(exchange);

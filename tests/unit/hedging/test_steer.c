@@ -23,6 +23,7 @@
 struct model_server {
 	struct steer_heap heap;
 	uint64_t limit;	  /* collects at this */
+	bool full;	  /* the order is for its old generation, too */
 	unsigned pause;	  /* steps left of a collection */
 	unsigned filling; /* steps left until an order is carried out */
 	struct race request;
@@ -40,7 +41,9 @@ struct model {
 	bool sticks;   /* requests do not end */
 	enum talechain_cause cause;
 	/* account */
-	unsigned met, natural, ordered, stopped;
+	unsigned met, natural, ordered, full, stopped;
+	uint64_t survives; /* bytes that each collection makes old */
+	uint64_t live;	   /* what a full one leaves */
 	struct steer_order last;
 };
 
@@ -62,12 +65,14 @@ model_new(void)
 	m.st.on = true;
 	m.cause = TALECHAIN_CAUSE_ALLOCATION;
 	m.rate = 2 * MB; /* 200 MB/s */
+	m.live = 100 * MB;
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
 		hedging_server_up(&m.h, i, m.now);
 		m.server[i].limit = 300 * MB;
 		m.server[i].heap = (struct steer_heap){.known = true,
 		    .way = true,
 		    .capacity = 300 * MB,
+		    .old_capacity = 1000 * MB,
 		    .used = 10 * MB,
 		    .collections = 3};
 		race_init(&m.server[i].request);
@@ -125,6 +130,13 @@ collection(struct model *m, unsigned server)
 	s->filling = 0;
 	s->heap.collections++;
 	s->heap.cause = m->cause;
+	s->heap.old_used += m->survives;
+	if (s->full || s->heap.old_used >= s->heap.old_capacity) {
+		m->met += !s->full;
+		s->pause = 10;
+		s->heap.old_used = m->live;
+	}
+	s->full = false;
 	hazard(m, server, true);
 }
 
@@ -169,8 +181,12 @@ step(struct model *m)
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
 		heap[i] = m->server[i].heap;
 	steer_tick(&m->st, &m->h, heap, m->now, &m->last);
-	if (m->last.kind == STEER_ORDER_COLLECT) {
+	if (m->last.kind == STEER_ORDER_COLLECT ||
+	    m->last.kind == STEER_ORDER_FULL) {
 		m->ordered++;
+		m->full += m->last.kind == STEER_ORDER_FULL;
+		m->server[m->last.server].full =
+		    m->last.kind == STEER_ORDER_FULL;
 		/* Only one that is not needed. */
 		assert_int_not_equal(m->last.server, m->h.active);
 		if (!m->deaf)
@@ -302,6 +318,55 @@ test_an_order_that_is_not_carried_out(void **state)
 	m->rate = 2 * MB;
 	run(m, 2000);
 	assert_int_equal(m->st.missed[STEER_MISS_LATE], 1);
+}
+
+static void
+test_the_old_generation_is_collected_standing_by(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	/* Some 4 MB a second for each: full after 150 s, and then each 60. */
+	m->survives = 8 * MB;
+	m->rate = MB; /* 100 MB/s: there is time for a full one */
+	run(m, 600000);
+	assert_in_range(m->full, 2, 12);
+	assert_int_equal(m->st.full, m->full);
+	assert_int_equal(m->met, 0);
+	assert_int_equal(misses(&m->st), 0);
+}
+
+static void
+test_a_full_collection_that_takes_too_long_is_not_ordered(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	/* A second for a gigabyte, and the active one is full in 1.5 s. */
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
+		m->server[i].heap.old_capacity = 10000 * MB;
+		m->server[i].heap.old_used = 7500 * MB;
+	}
+	run(m, 200);
+	m->server[1].heap.used = 200 * MB;
+	run(m, 60000);
+	assert_int_equal(m->full, 0);
+	assert_true(m->ordered > 20);
+}
+
+static void
+test_full_collections_that_free_nothing_are_not_repeated(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	m->live = 800 * MB;
+	m->server[0].heap.old_used = m->server[1].heap.old_used = 800 * MB;
+	m->rate = MB / 2;
+	run(m, 600000);
+	assert_int_equal(m->full, 2); /* one of each */
+	assert_int_equal(m->st.full, 2);
+	assert_int_equal(m->met, 0);
 }
 
 static void
@@ -446,6 +511,11 @@ main(void)
 	    cmocka_unit_test(test_other_causes_change_no_forecast),
 	    cmocka_unit_test(test_too_fast_rests),
 	    cmocka_unit_test(test_an_order_that_is_not_carried_out),
+	    cmocka_unit_test(test_the_old_generation_is_collected_standing_by),
+	    cmocka_unit_test(
+		test_a_full_collection_that_takes_too_long_is_not_ordered),
+	    cmocka_unit_test(
+		test_full_collections_that_free_nothing_are_not_repeated),
 	    cmocka_unit_test(test_stragglers),
 	    cmocka_unit_test(test_a_small_rest_is_fresh_at_once),
 	    cmocka_unit_test(test_an_idle_moment_is_used),

@@ -189,6 +189,15 @@ test_sources(void **state)
 	e = said(&b, 1, TALECHAIN_RATE_CLASSES);
 	assert_non_null(e);
 	assert_int_equal(e->arg[1], 12);
+	b.watch.signals |= 1U << TALECHAIN_RATE_HEAP;
+	b.fake.heap_at[PROFILER_HEAP_EDEN_USED] = 16;
+	b.number[2] = 7 << 20;
+	settle(&b);
+	look(&b, 10 * MS);
+	e = said(&b, 1, TALECHAIN_RATE_HEAP);
+	assert_non_null(e);
+	assert_int_equal(e->arg[1], 7 << 20);
+	assert_int_equal(e->arg[2], 1);
 	/* Its file is gone: nothing is known, and nothing is said. */
 	b.fake.dead = 1;
 	settle(&b);

@@ -49,7 +49,7 @@ stress_observe(void *arg)
 		idle_for_a_while(&seed); /* the rest of a sweep */
 		/* No rest ends by itself. */
 		s->rest.wait_ns = FOREVER_NS;
-		observer_rest(&s->rest, FOREVER_NS);
+		observer_rest(&s->rest, FOREVER_NS, false);
 	}
 	return NULL;
 }
@@ -110,20 +110,46 @@ test_rests_get_longer(void **state)
 
 	(void)state;
 	memset(&r, 0, sizeof(r));
-	observer_rest(&r, 3 * NS_PER_MS);
+	observer_rest(&r, 3 * NS_PER_MS, false);
 	assert_int_equal(r.wait_ns, OBSERVER_REST_FIRST_NS);
-	observer_rest(&r, 3 * NS_PER_MS);
+	observer_rest(&r, 3 * NS_PER_MS, false);
 	assert_int_equal(r.wait_ns, 2 * NS_PER_MS);
-	observer_rest(&r, 3 * NS_PER_MS);
+	observer_rest(&r, 3 * NS_PER_MS, false);
 	assert_int_equal(r.wait_ns, 3 * NS_PER_MS);
 	assert_int_equal(r.woken, 0);
 	observer_rest_wake(&r);
 	r.wait_ns = FOREVER_NS;
-	observer_rest(&r, FOREVER_NS);
+	observer_rest(&r, FOREVER_NS, false);
 	assert_int_equal(r.wait_ns, 0);
 	assert_int_equal(r.woken, 1);
 	assert_int_equal(r.rests, 4);
 	assert_int_equal(r.state, OBSERVER_SWEEPS);
+}
+
+/* Goal: with requests in flight a calm observer rests shortly, and the first
+ * request ends a rest only if the rest would last. */
+static void
+test_calm_rests(void **state)
+{
+	struct observer_rest r;
+	struct instant now;
+
+	(void)state;
+	memset(&r, 0, sizeof(r));
+	r.wait_ns = 16 * NS_PER_MS;
+	observer_rest(&r, 16 * NS_PER_MS, true);
+	assert_int_equal(r.wait_ns, OBSERVER_CALM_NS);
+
+	r.idle = 1;
+	observer_rest(&r, 16 * NS_PER_MS, true);
+	now = r.until;
+	observer_rest_set(&r, true, instant_plus(now, -OBSERVER_CALM_NS));
+	assert_int_equal(r.wakes, 0);
+	observer_rest_set(&r, true, instant_plus(now, -OBSERVER_CALM_NS - 1));
+	assert_int_equal(r.wakes, 1);
+	observer_rest(&r, 16 * NS_PER_MS, false);
+	observer_rest_set(&r, true, r.until);
+	assert_int_equal(r.wakes, 2);
 }
 
 /* --- an observer that rests ------------------------------------------------ */
@@ -250,6 +276,35 @@ test_command(void **state)
 	rig_free(r);
 }
 
+/* Goal: with requests in flight it polls for a server's agent; it rests if there
+ * are only rings, and a command ends that. */
+static void
+test_only_rings(void **state)
+{
+	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
+	struct observer_command exit = {.kind = COMMAND_SERVER_EXIT, .pid = 1};
+
+	(void)state;
+	r->o.sleep_ns = OBSERVER_CALM_NS - 1;
+	assert_int_equal(observer_start(&r->o), 0);
+	collect(r, 1, true);
+	assert_true(eventually(has_hazard, r));
+	collect(r, 2, false);
+	assert_true(eventually(has_hazard, r));
+	assert_int_equal(counter_read(&r->o.rest.rests), 0);
+	observer_stop(&r->o);
+
+	r->agent->server = -1;
+	r->o.stop = 0;
+	assert_int_equal(observer_start(&r->o), 0);
+	assert_true(eventually(rests, r));
+	exit.at = instant_now();
+	assert_true(command_push(&r->commands, &exit));
+	observer_rest_wake(&r->o.rest);
+	assert_true(eventually(has_hazard, r));
+	rig_free(r);
+}
+
 /* Goal: an observer that spins never rests, and is never borrowed. */
 static void
 test_spin(void **state)
@@ -310,8 +365,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_no_wake_up_is_lost),
 	    cmocka_unit_test(test_rests_get_longer),
+	    cmocka_unit_test(test_calm_rests),
 	    cmocka_unit_test(test_look),
 	    cmocka_unit_test(test_command),
+	    cmocka_unit_test(test_only_rings),
 	    cmocka_unit_test(test_spin),
 	    cmocka_unit_test(test_all_rings),
 	};

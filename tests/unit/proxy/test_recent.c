@@ -56,11 +56,38 @@ test_first_second(void **state)
 	assert_rate(&r, 500, 5010, 20);
 }
 
+static void
+test_heaps(void **state)
+{
+	/* Goal: four samples a second, the first of each; a minute of them. */
+	static struct recent l;
+	double used[RECENT_SERVERS] = {0.123, -1};
+	uint64_t last = 0;
+	unsigned kept = 0;
+
+	(void)state;
+	for (int64_t ms = 0; ms < 100000; ms += 10) {
+		used[0] = ms % 250 == 0 ? 0.5 : 7;
+		recent_heap_note(&l, at_ms(ms), used, ms >= 90000);
+		last = at_ms(ms).ns / (uint64_t)RECENT_HEAP_NS;
+	}
+	for (unsigned i = 0; i < RECENT_HEAPS; i++) {
+		kept += last - l.heap[i].number < RECENT_HEAPS;
+		assert_int_equal(l.heap[i].used[0], 50);
+		assert_int_equal(l.heap[i].used[1], RECENT_HEAP_UNKNOWN);
+	}
+	assert_int_equal(kept, RECENT_HEAPS);
+	assert_int_equal(l.heap[last % RECENT_HEAPS].active, 1);
+	used[0] = 7;
+	recent_heap_note(&l, at_ms(100000), used, 1);
+	assert_int_equal(l.heap[(last + 1) % RECENT_HEAPS].used[0], 200);
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rate), cmocka_unit_test(test_first_second)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_rate),
+	    cmocka_unit_test(test_first_second), cmocka_unit_test(test_heaps)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

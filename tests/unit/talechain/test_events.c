@@ -47,7 +47,8 @@ test_table(void **state)
 	assert_null(talechain_type_name(0));
 	assert_null(talechain_type_name(0xffff));
 	assert_string_equal(talechain_cause_name(1), "allocation");
-	assert_string_equal(talechain_cause_name(13), "unknown");
+	assert_string_equal(talechain_cause_name(13), "ordered");
+	assert_string_equal(talechain_cause_name(14), "unknown");
 	assert_string_equal(talechain_cause_name(UINT32_MAX), "unknown");
 	assert_string_equal(hazard_kind_name(HAZARD_EXIT), "exit");
 	assert_string_equal(talechain_call_name(SYS_read, name), "read");
