@@ -169,6 +169,7 @@ struct slow_window {
 struct slow_sample {
 	uint64_t second;
 	unsigned requests; /* of this second that were not slow */
+	unsigned taken;	   /* of them, examined */
 	double share;	   /* of them that are examined */
 	uint32_t offered[ACCOUNT_STRATA]; /* since the last question */
 };

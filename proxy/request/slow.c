@@ -67,10 +67,13 @@ slow_sample_take(
 			       : (double)per_s / (double)s->requests;
 		s->second = second;
 		s->requests = 0;
+		s->taken = 0;
 	}
-	/* A burst after a quiet second: as many as may wait. */
 	s->requests++;
-	return sample_lot(id) < s->share && s->requests <= SLOW_SAMPLE_BURST;
+	if (s->taken >= SLOW_SAMPLE_BURST * per_s || sample_lot(id) >= s->share)
+		return false;
+	s->taken++;
+	return true;
 }
 
 /* Whether the request is examined, and why. */

@@ -17,9 +17,9 @@
 /* Long enough for a service that is seldom asked; slow.keep_slowest says how
  * many are kept of it. */
 #define SLOW_WINDOW_NS (60 * NS_PER_S)
-/* Of a second no others than the first so many requests have accounts if there
- * were few in the one before. */
-#define SLOW_SAMPLE_BURST 1000
+/* After a quiet second all would be taken: at most so many times per_s, so that
+ * slow requests have room in the analysis thread's queue. */
+#define SLOW_SAMPLE_BURST 4
 
 /* How many tales slow.store_bytes is for: they take a few kilobytes, with
  * events of the kernel some hundreds. */
