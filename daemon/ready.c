@@ -90,6 +90,18 @@ all_reported(const struct proxy *p, const struct profiler_stats *stats)
 	return true;
 }
 
+/* Whether each server's process has been looked for: at the start of a busy
+ * machine that comes late. */
+static bool
+all_sought(const struct proxy *p, const struct profiler_stats *stats)
+{
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (stats->server[i].pid == 0 &&
+		    stats->server[i].detail[0] == '\0')
+			return false;
+	return true;
+}
+
 /* What each server lacks: its process, or a response. */
 static void
 report_waiting(struct proxy *p, const struct profiler_stats *stats)
@@ -112,14 +124,17 @@ ready_tick(struct ready *r, struct proxy *p, struct instant now)
 {
 	struct profiler_stats stats;
 	char text[ROUTE_BYTES];
+	int64_t late_ns;
 
 	if (r->reported || instant_since(now, r->checked) < CHECK_PERIOD_NS)
 		return;
 	r->checked = now;
 	profiler_stats(p->profiler, &stats);
 	if (!any_ready(p)) {
-		if (r->waited || instant_since(now, p->started) <
-				     p->config->proxy.server_wait_ns)
+		late_ns = instant_since(now, p->started) -
+			  p->config->proxy.server_wait_ns;
+		if (r->waited || late_ns < 0 ||
+		    (late_ns < PATIENCE_NS && !all_sought(p, &stats)))
 			return;
 		r->waited = true;
 		report_waiting(p, &stats);

@@ -234,7 +234,7 @@ def test_no_server_responds(upstream, tailor):
     # the last line comes when it is true.
     port = free_port()
     t = tailor({"name": "a", "address": f"127.0.0.1:{port}"}, ready=False,
-               proxy={"server_wait": "200ms"}, hedging={"mode": "watch"})
+               proxy={"server_wait": "1s"}, hedging={"mode": "watch"})
     line = t.wait_log("not_ready")
     assert f"127.0.0.1:{t.port} -> a (active, connecting, not found yet)" in line
     assert (f'waits_for="a to respond at 127.0.0.1:{port} '
