@@ -45,6 +45,15 @@ order_give(struct proxy *p, const struct steer_order *o)
 	    p->config->server[o->server].name, what[o->kind]);
 }
 
+/* Whether it was carried out or not: G1 would go on, and a request's response
+ * is not needed. */
+static void
+order_over(struct proxy *p, unsigned server)
+{
+	if (p->config->server[server].collect == CONFIG_COLLECT_PERIODIC)
+		profiler_collect(p->profiler, server, 0);
+}
+
 /* What an operator should know, once each time. */
 static void
 say(struct proxy *p, uint64_t rests, uint64_t unanswered)
@@ -66,11 +75,14 @@ steering_tick(struct proxy *p, struct instant now)
 {
 	struct steer_heap heap[HEDGING_SERVERS] = {0};
 	uint64_t rests = p->steer.rests, unanswered = p->steer.unanswered;
+	bool collecting[HEDGING_SERVERS] = {0};
 	double used[HEDGING_SERVERS];
 	struct steer_order order;
 	unsigned actions;
 
 	p->steer.on = p->config->hedging.steer;
+	for (unsigned i = 0; i < p->config->servers; i++)
+		collecting[i] = p->steer.server[i].phase == STEER_COLLECTING;
 	for (unsigned i = 0; i < p->config->servers; i++)
 		heap[i] = heap_now(p, i);
 	actions = steer_tick(&p->steer, &p->hedging, heap, now, &order);
@@ -79,6 +91,10 @@ steering_tick(struct proxy *p, struct instant now)
 	proxy_want(p, actions);
 	if (order.kind != STEER_ORDER_NONE)
 		order_give(p, &order);
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (collecting[i] &&
+		    p->steer.server[i].phase != STEER_COLLECTING)
+			order_over(p, i);
 	say(p, rests, unanswered);
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
 		used[i] = steer_used(&p->steer, i);
