@@ -1,6 +1,9 @@
 """Goal: requests meet no collection of a pair of stock JVMs (hedging.steer)."""
 
 import pathlib
+import re
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -61,7 +64,8 @@ def steered(java_classes, tailor, scratch, build):
 @pytest.mark.parametrize("collector, attached, server", [
     ("-XX:+UseSerialGC", False, {}), ("-XX:+UseParallelGC", True, {}),
     ("-XX:+UseG1GC", True, {}),
-    ("-XX:+UseG1GC", False, {"collect": "periodic"})])
+    ("-XX:+UseG1GC", False, {"collect": "periodic"}),
+    ("-XX:+UseSerialGC", False, {"collect": "http:/gc"})])
 def test_collections_come_when_nobody_is_there(steered, collector, attached,
                                                server):
     t, running = steered(collector, attached, **server)
@@ -86,6 +90,12 @@ def test_collections_come_when_nobody_is_there(steered, collector, attached,
     assert m["tailor_steer_collections_unmet_total"] >= m[PROVOKED]
     # One that gets no CPU for three seconds does not collect in them.
     assert m["tailor_steer_unanswered_total"] < m[PROVOKED]
+    if server.get("collect") == "periodic" and shutil.which("jcmd"):
+        # It is as it was, or the JVM would collect all the time.
+        t.terminate()
+        flags = subprocess.run(["jcmd", str(running[0].pid), "VM.flags",
+                                "-all"], capture_output=True, check=True)
+        assert re.search(rb"G1PeriodicGCInterval += 0 ", flags.stdout)
 
 
 def test_what_is_missing_is_said(java_classes, tailor, scratch):
