@@ -486,6 +486,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->processes_refused += losses.refused;
 	out->kernel_missed = losses.missed + losses.ringless;
 	out->kernel_crowded = losses.crowded;
+	out->kernel_unseen = losses.unseen;
 	out->kernel_stackless = losses.stackless;
 	out->kernel_unsampled_ns = counter_read(&c->unsampled_ns);
 }

@@ -301,6 +301,7 @@ struct profiler_stats {
 				  * running, or no ring for the CPU */
 	uint64_t kernel_stackless;    /* waits and samples: too many stacks */
 	uint64_t kernel_crowded;      /* threads without room in its table */
+	uint64_t kernel_unseen;	      /* switches that it did not report */
 	/* Processes of servers that are not watched: without room. */
 	uint64_t processes_refused;
 	struct {

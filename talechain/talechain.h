@@ -118,7 +118,8 @@
  *             which the first of them is; kind: enum talechain_stack.  Of a
  *             wait it comes when the thread has its CPU again
  *   SYMBOL    in timelines only, made when one is cut out: a piece of the name
- *             of an address of the process in pid, 24 bytes
+ *             of an address of the process in pid, 24 bytes; address 0: of
+ *             its runtime, if that moves work between threads ("Go")
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
  *   TCP_*     status: TCP's flags byte; TCP_ACK is a segment without data
  *             that acknowledged something, TCP_XMIT leaves to the device

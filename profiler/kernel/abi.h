@@ -77,6 +77,7 @@ struct kernel_tally {
 	uint64_t ringless;  /* events on a CPU without a channel */
 	uint64_t crowded;   /* threads without room in the table */
 	uint64_t refused;   /* processes forked that have no place */
+	uint64_t unseen;    /* switches to threads, of which none was called */
 	uint64_t stackless; /* waits and samples whose stacks were too many */
 };
 

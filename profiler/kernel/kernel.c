@@ -563,6 +563,7 @@ kernel_losses(const struct kernel *k, struct kernel_losses *out)
 	out->ringless = __atomic_load_n(&k->tally->ringless, __ATOMIC_RELAXED);
 	out->crowded = __atomic_load_n(&k->tally->crowded, __ATOMIC_RELAXED);
 	out->refused = __atomic_load_n(&k->tally->refused, __ATOMIC_RELAXED);
+	out->unseen = __atomic_load_n(&k->tally->unseen, __ATOMIC_RELAXED);
 	out->stackless =
 	    __atomic_load_n(&k->tally->stackless, __ATOMIC_RELAXED);
 }

@@ -113,10 +113,11 @@ void kernel_gate(struct kernel *k, bool paused);
 
 /* Events and threads lost so far. */
 struct kernel_losses {
-	uint64_t missed;    /* the program was running already on that CPU */
-	uint64_t ringless;  /* on a CPU without a channel */
-	uint64_t crowded;   /* threads without room: their waits are unknown */
-	uint64_t refused;   /* processes that could not be watched */
+	uint64_t missed;   /* the program was running already on that CPU */
+	uint64_t ringless; /* on a CPU without a channel */
+	uint64_t crowded;  /* threads without room: their waits are unknown */
+	uint64_t refused;  /* processes that could not be watched */
+	uint64_t unseen;   /* switches that the kernel reported to no program */
 	uint64_t stackless; /* waits and samples beyond the most per second */
 };
 

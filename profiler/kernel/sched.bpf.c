@@ -286,6 +286,16 @@ stack_give(
 	stack_emit(&kernel, TALECHAIN_STACK_KERNEL, next->tgid, tid);
 }
 
+/* A watched task leaves a CPU; count it if no switch had given it that CPU.  A
+ * task that is new here may have run before. */
+static __always_inline void
+check_entered(const struct cpu *cpu, __u32 tid)
+{
+	if (cpu->runs != tid && cpu->began_ns != 0 &&
+	    since_resumed(cpu->began_ns) && thread_find(tid) != NULL)
+		__sync_fetch_and_add(&tally.unseen, 1);
+}
+
 /* A watched task gets or leaves a CPU. */
 static __always_inline int
 switched(
@@ -304,6 +314,8 @@ switched(
 			off = TALECHAIN_OFF_THROTTLED;
 		if (state != 0)
 			call = call_of(prev);
+		if (cpu != NULL)
+			check_entered(cpu, prev->pid);
 		if (config.stacks && cpu != NULL && state != 0)
 			stack_take(ctx, cpu, prev->pid, now);
 		left(prev->pid, off, now, state == 0);

@@ -82,6 +82,8 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	exposition_sample_ns(e, NULL, s.kernel_unsampled_ns);
 	exposition_counter(e, "tailor_kernel_missed_total", s.kernel_missed);
 	exposition_counter(
+	    e, "tailor_kernel_switches_unseen_total", s.kernel_unseen);
+	exposition_counter(
 	    e, "tailor_kernel_threads_refused_total", s.kernel_crowded);
 	exposition_counter(
 	    e, "tailor_kernel_stacks_left_out_total", s.kernel_stackless);

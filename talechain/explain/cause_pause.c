@@ -9,6 +9,50 @@
 /* All threads of a process stop, and go on, within this time. */
 #define STOP_EDGE_NS NS_PER_MS
 
+/* The process that had an attempt: of the thread that read the request, or of
+ * all threads that took part; 0: several did. */
+static uint32_t
+process_of(const struct explainer *ex, int attempt)
+{
+	const struct tale_thread *thread =
+	    tale_thread_find(ex->t, ex->chain.attempt[attempt].taker);
+	uint32_t pid = 0;
+
+	if (thread != NULL)
+		return thread->pid;
+	for (unsigned i = 0; i < ex->t->threads; i++) {
+		thread = &ex->t->thread[i];
+		if (thread->attempt != attempt)
+			continue;
+		if (pid != 0 && pid != thread->pid)
+			return 0;
+		pid = thread->pid;
+	}
+	return pid;
+}
+
+/* When a stop was over: its hazard ends only when a thread has a CPU again, and
+ * what keeps them from one until then is no stop. */
+static int64_t
+stop_end(const struct explainer *ex, int attempt, const struct claim *c)
+{
+	const struct thread_interval *p = ex->interval;
+	const struct tale_thread *thread;
+	int64_t end_ns = NEVER;
+
+	for (size_t i = 0; i < ex->intervals; i++, p++) {
+		if (p->state != THREAD_STOPPED || p->woken_ns == NEVER ||
+		    p->doubt != NULL || p->begin_ns >= c->end_ns ||
+		    p->end_ns <= c->begin_ns)
+			continue;
+		thread = tale_thread_find(ex->t, p->tid);
+		if (thread != NULL && thread->attempt == attempt &&
+		    (end_ns == NEVER || p->end_ns > end_ns))
+			end_ns = p->end_ns;
+	}
+	return end_ns != NEVER && end_ns < c->end_ns ? end_ns : c->end_ns;
+}
+
 void
 cause_pauses(struct explainer *ex, int attempt)
 {
@@ -46,6 +90,10 @@ cause_pauses(struct explainer *ex, int attempt)
 		if (p->kind == HAZARD_EXIT && a->taken > c.begin_ns &&
 		    a->taken < c.end_ns)
 			c.end_ns = a->taken;
+		if (p->kind == HAZARD_STOPPED) {
+			c.pid = process_of(ex, attempt);
+			c.end_ns = stop_end(ex, attempt, &c);
+		}
 		path_add(ex, &c);
 	}
 }
@@ -110,28 +158,6 @@ claim_stop(struct explainer *ex, const struct tale_thread *thread,
 	c.tid = stopped > 1 ? 0 : thread->tid;
 	c.pid = thread->pid;
 	path_add(ex, &c);
-}
-
-/* The process that had an attempt: of the thread that read the request, or of
- * all threads that took part; 0: several did. */
-static uint32_t
-process_of(const struct explainer *ex, int attempt)
-{
-	const struct tale_thread *thread =
-	    tale_thread_find(ex->t, ex->chain.attempt[attempt].taker);
-	uint32_t pid = 0;
-
-	if (thread != NULL)
-		return thread->pid;
-	for (unsigned i = 0; i < ex->t->threads; i++) {
-		thread = &ex->t->thread[i];
-		if (thread->attempt != attempt)
-			continue;
-		if (pid != 0 && pid != thread->pid)
-			return 0;
-		pid = thread->pid;
-	}
-	return pid;
 }
 
 void

@@ -291,6 +291,46 @@ claim_off_cpu(
 	path_add(w->ex, c);
 }
 
+/* Whether a thread slept within the leg before an interval. */
+static bool
+slept_before(const struct walk *w, const struct thread_interval *p)
+{
+	size_t count;
+	const struct thread_interval *k = threads_of(w->ex, p->tid, &count);
+
+	for (; count > 0 && k < p; count--, k++)
+		if (k->state == THREAD_SLEEP && k->end_ns > w->from_ns)
+			return true;
+	return false;
+}
+
+/* What a thread computes whose runtime moves work between threads.  It is the
+ * request's where the thread read it, or was woken and then sent the response;
+ * of others only that they computed is seen.  False: it is the request's. */
+static bool
+claim_moved(
+    const struct walk *w, const struct thread_interval *p, struct claim *c)
+{
+	if (c->cause != TALE_CAUSE_WORK || !thread_moves_work(w->ex, p->tid))
+		return false;
+	if (w->waiter != NULL) {
+		c->cause = TALE_CAUSE_LOCK;
+		c->tid = w->waiter->tid;
+		c->call = w->waiter->call;
+		c->other = p->tid;
+		c->note = NULL;
+	} else if (p->tid == w->ex->chain.attempt[c->attempt].taker ||
+		   (w->depth == 0 && slept_before(w, p))) {
+		return false;
+	} else {
+		c->cause = TALE_CAUSE_NOT_OBSERVED;
+		c->note = "computed, and Go moves work between threads: for "
+			  "which request is in no event";
+	}
+	path_add(w->ex, c);
+	return true;
+}
+
 /* Whether a thread waits for something, not for a CPU. */
 static bool
 is_wait(enum thread_state state)
@@ -323,6 +363,8 @@ cause_interval(const struct walk *w, const struct thread_interval *p,
 	}
 	switch (p->state) {
 	case THREAD_RUN:
+		if (claim_moved(w, p, &c))
+			return;
 		path_add(w->ex, &c);
 		c.cpu = p->cpu;
 		cause_steal(w->ex, &c);

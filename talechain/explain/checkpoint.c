@@ -53,13 +53,26 @@ stream_state_switch(
 		    (struct state_thread){out, (uint32_t)position};
 }
 
+struct state_thread *
+stream_state_named(struct stream_state *s, uint32_t tid)
+{
+	struct state_thread *place = &s->name[2 * (uint64_t)tid % STATE_PLACES];
+
+	if (place[0].tid == tid || (place[0].tid == 0 && place[1].tid != tid))
+		return place;
+	if (place[1].tid == tid || place[1].tid == 0 ||
+	    (int32_t)(place[1].low - place[0].low) < 0)
+		place++;
+	return place;
+}
+
 void
 stream_state_name(
     struct stream_state *s, uint64_t position, const struct timeline_slot *slot)
 {
 	uint32_t tid = tale_low(slot->event.arg[0]);
 
-	s->name[tid % STATE_PLACES] =
+	*stream_state_named(s, tid) =
 	    (struct state_thread){tid, (uint32_t)position};
 }
 

@@ -39,7 +39,7 @@ struct stream_state {
 	uint64_t since;	  /* and after that: nothing older is known */
 	uint64_t rate_ns; /* when the last RATE was read, 0: none */
 	struct state_thread left[STATE_PLACES]; /* switched out, not back */
-	struct state_thread name[STATE_PLACES]; /* the last THREAD */
+	struct state_thread name[STATE_PLACES]; /* the last THREAD, in pairs */
 	struct state_thread java[STATE_PLACES]; /* JVM_THREAD, by part */
 	struct state_flow flow[STATE_PLACES];
 	/* By thread: its last call on a socket; by its port: the last call that
@@ -71,6 +71,10 @@ void stream_state_java(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
 void
 stream_state_mark(struct stream_state *s, const struct timeline_slot *slot);
+
+/* Where the name of a thread is, or goes: of its two places, which it shares
+ * with threads of other numbers, else the one that was written first. */
+struct state_thread *stream_state_named(struct stream_state *s, uint32_t tid);
 
 /* Copy the slot of a thread's entry.  False: there is none any more. */
 bool

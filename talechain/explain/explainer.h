@@ -160,6 +160,7 @@ struct thread_process {
 	bool switched;	   /* it waited so */
 	bool lock;	   /* timeouts of 5 ms in its process are for a lock */
 	bool interpreter;  /* which more than one thread waited for */
+	bool moves;	   /* its runtime moves work between its threads */
 };
 
 struct explainer {
@@ -219,6 +220,9 @@ void threads_find(struct explainer *ex); /* fills watched, interval */
 /* Whether the kernel records all that a thread does: only then is what it
  * did between two events known. */
 bool thread_is_watched(const struct explainer *ex, uint32_t tid);
+/* Whether what a thread computes may be for any request of its process, as the
+ * runtime moves work between threads, which no event shows. */
+bool thread_moves_work(const struct explainer *ex, uint32_t tid);
 /* The intervals of a thread: *count from the returned on, or NULL. */
 const struct thread_interval *
 threads_of(const struct explainer *ex, uint32_t tid, size_t *count);
@@ -235,6 +239,9 @@ struct walk {
 	const struct claim *like;
 	int64_t from_ns; /* the leg's begin */
 	unsigned depth;	 /* of threads that had the request from another */
+	/* The sleep that another thread's part explains, or NULL; only where
+	 * the runtime moves work. */
+	const struct thread_interval *waiter;
 	int steps;
 };
 

@@ -499,8 +499,8 @@ place_take(struct slicer *s, struct state_thread *place, uint32_t key)
 static int
 name_take(struct slicer *s, uint64_t tid)
 {
-	int err =
-	    place_take(s, &s->state.name[tid % STATE_PLACES], (uint32_t)tid);
+	int err = place_take(
+	    s, stream_state_named(&s->state, (uint32_t)tid), (uint32_t)tid);
 
 	for (unsigned part = 0; part < STATE_PARTS && err == 0; part++) {
 		uint32_t key = state_java_key(tid, part);

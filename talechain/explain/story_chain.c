@@ -266,8 +266,12 @@ chain_server(struct explainer *ex, int i)
 		l.from = a->taken;
 		l.range = NULL;
 	}
+	/* The call may return only after Tailor has read what it sent. */
+	if (response.set)
+		l.to = NEVER;
 	a->sent = moment(ex, query_last(ex, &l), &a->sender);
 	l.type = TALECHAIN_TCP_XMIT;
+	l.to = end;
 	a->left = moment(ex, query_first(ex, &l), NULL);
 	l.range = response.set ? &response : NULL;
 	a->begun = moment(ex, query_first(ex, &l), NULL);
@@ -342,6 +346,8 @@ attempt_order(struct story_attempt *a)
 	 * and Tailor's own stamp is later still. */
 	if (moment_ordered(a->left, a->sent))
 		a->sent = a->left;
+	if (a->complete != NEVER && a->sent > a->complete)
+		a->sent = NEVER;
 	follow(&a->net_in, &kernel);
 	follow(&a->taken, &kernel);
 	follow(&a->sent, &kernel);

@@ -271,7 +271,7 @@ claim_subject(
 		return out;
 	}
 	line_add(&l, "%s", attempt_name(ex, c->attempt, name));
-	if (c->tid == 0 && c->cause == TALE_CAUSE_STOPPED)
+	if (c->tid == 0 && c->pid != 0 && c->cause == TALE_CAUSE_STOPPED)
 		line_add(&l, "'s process %" PRIu32, c->pid);
 	if (c->tid == 0)
 		return out;

@@ -80,6 +80,23 @@ thread_is_watched(const struct explainer *ex, uint32_t tid)
 	return thread != NULL && ex->watched[thread - ex->t->thread];
 }
 
+bool
+thread_moves_work(const struct explainer *ex, uint32_t tid)
+{
+	const struct tale_thread *thread = tale_thread_find(ex->t, tid);
+
+	return thread != NULL && ex->process[thread - ex->t->thread].moves;
+}
+
+/* A process's runtime moves its work between its threads. */
+static void
+moves_note(struct explainer *ex, uint32_t pid)
+{
+	for (unsigned i = 0; i < ex->t->threads; i++)
+		if (ex->t->thread[i].pid == pid)
+			ex->process[i].moves = true;
+}
+
 static void
 interval_add(struct explainer *ex, const struct thread_interval *like)
 {
@@ -139,9 +156,18 @@ interval_waker(const struct explainer *ex, const struct track *k,
 	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }
 
+/* Whether all of the kernel's events of its time are in a tale: else what they
+ * contradict is no news. */
+static bool
+is_complete(const struct tale *t)
+{
+	return t->omitted == 0 && t->lost_channels == 0 && t->lost_stream == 0;
+}
+
 /* The thread leaves a CPU, and how it came there was not recorded.  Until it
- * was woken it slept; what it did from then on is not known. */
-static void
+ * was woken it slept; what it did from then on, the moment returned, is not
+ * known. */
+static int64_t
 track_was_away(struct explainer *ex, const struct track *k)
 {
 	static const struct talechain_event none = {0};
@@ -156,9 +182,11 @@ track_was_away(struct explainer *ex, const struct track *k)
 
 	interval_waker(ex, k, &none, &off);
 	off.end_ns = off.woken_ns;
-	if (off.woken_ns != NEVER && off.state != THREAD_PREEMPTED &&
-	    off.state != THREAD_THROTTLED)
-		interval_add(ex, &off);
+	if (off.woken_ns == NEVER || off.state == THREAD_PREEMPTED ||
+	    off.state == THREAD_THROTTLED)
+		return k->since;
+	interval_add(ex, &off);
+	return off.woken_ns;
 }
 
 /* The thread leaves its CPU. */
@@ -180,10 +208,13 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	if (k->state == TRACK_ON && k->cpu >= 0 && run.cpu >= 0 &&
 	    k->cpu != run.cpu && ex->t->omitted == 0)
 		run.doubt = "ran, and changed its CPU meanwhile";
-	if (k->state != TRACK_OFF)
+	if (k->state == TRACK_OFF) {
+		run.begin_ns = track_was_away(ex, k);
+		if (is_complete(ex->t))
+			run.doubt = "left a CPU twice";
+	}
+	if (k->state != TRACK_OFF || run.doubt != NULL)
 		interval_add(ex, &run);
-	else
-		track_was_away(ex, k);
 	k->wakeup = NULL;
 	k->inferred = false;
 	k->state = TRACK_OFF;
@@ -435,19 +466,23 @@ switches_end(struct explainer *ex)
 		    moment_cut(ex, moment_at(ex, t->entry[last].at));
 }
 
-/* For thread_name() and claim_faults(). */
+/* For thread_name(), claim_faults() and thread_moves_work(). */
 static void
 events_note(struct explainer *ex)
 {
 	const struct tale *t = ex->t;
+	const struct talechain_event *v;
 	int64_t latency_ns;
 
 	for (size_t i = 0; i < t->entries; i++) {
-		latency_ns = tale_event_latency_ns(&t->entry[i].slot.event);
+		v = &t->entry[i].slot.event;
+		latency_ns = tale_event_latency_ns(v);
 		if (latency_ns > ex->longest_ns)
 			ex->longest_ns = latency_ns;
-		if (t->entry[i].slot.event.type != TALECHAIN_THREAD &&
-		    t->entry[i].slot.event.type != TALECHAIN_JVM_THREAD)
+		if (v->type == TALECHAIN_SYMBOL && v->arg[0] == 0)
+			moves_note(ex, v->pid);
+		if (v->type != TALECHAIN_THREAD &&
+		    v->type != TALECHAIN_JVM_THREAD)
 			continue;
 		ex->name = array_grow(&ex->failed, ex->name, ex->names,
 		    &ex->name_room, sizeof(struct tale_entry *));

@@ -89,6 +89,8 @@ struct chain {
 	size_t first, last;
 	unsigned timeouts; /* of all but the last */
 	bool monitor, equal;
+	/* The last is a monitor's, too: after it the lock was free. */
+	bool free;
 };
 
 /* Follow the timeouts from interval i as long as they are of one kind. */
@@ -106,6 +108,7 @@ chain_from(const struct explainer *ex, size_t i)
 		next = taken_up_again(ex, c.last);
 		monitor = c.monitor && is_timeout_of(&p[c.last], monitor_ns);
 		equal = c.equal && is_timeout_of(&p[c.last], first_ns);
+		c.free = next == 0 && monitor && c.timeouts > 0;
 		if (next == 0 || (!monitor && !equal))
 			break;
 		c.monitor = monitor;
@@ -187,6 +190,8 @@ wait_of(const struct explainer *ex, const struct chain *c)
 	turns = of != NULL && of->lock && is_of_switches(ex, c);
 	if (turns && (ended || is_switch(&p[c->last])))
 		return of->interpreter ? WAIT_INTERPRETER : WAIT_LOCK;
+	if (!ended && c->free)
+		return WAIT_LOCK;
 	if (!ended || c->timeouts == 0)
 		return WAIT_OTHER;
 	if (c->timeouts == 1 && !c->monitor)

@@ -17,6 +17,11 @@
  * has the request until it sleeps: what the other waited for meanwhile, in
  * parallel, delayed nothing.
  *
+ * A runtime like Go's moves its work between threads: one that was idle and is
+ * woken may go on with work of its own.  The walk goes through it as well, as
+ * that is how the response came about, but what it computes is waited for and
+ * not called the request's.
+ *
  * This is the critical path of task graphs; we differ in that the path leaves a
  * thread only if it comes back. */
 #include "talechain/explain/explainer.h"
@@ -145,7 +150,7 @@ was_with_waker(struct walk *w, const struct thread_interval *p, int64_t *since)
 static void
 walk(struct walk *w, uint32_t tid, int64_t from_ns, int64_t to_ns)
 {
-	const struct thread_interval *p;
+	const struct thread_interval *p, *waiter = w->waiter;
 	int64_t at = to_ns, since, end;
 
 	while (at > from_ns && w->steps++ < STEPS_MAX) {
@@ -157,10 +162,14 @@ walk(struct walk *w, uint32_t tid, int64_t from_ns, int64_t to_ns)
 			break;
 		if (was_with_waker(w, p, &since)) {
 			at = since > from_ns ? since : from_ns;
+			if (waiter == NULL && p->begin_ns > w->from_ns &&
+			    thread_moves_work(w->ex, p->tid))
+				w->waiter = p;
 			w->depth++;
 			walk(w, p->other, at,
 			    p->woken_ns < end ? p->woken_ns : end);
 			w->depth--;
+			w->waiter = waiter;
 			continue;
 		}
 		at = p->begin_ns > from_ns ? p->begin_ns : from_ns;

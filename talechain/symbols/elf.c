@@ -5,10 +5,13 @@
 #include <gelf.h>
 #include <libelf.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "talechain/symbols/sources.h"
 
 #define TABLE_BYTES (UINT64_C(64) << 20) /* larger tables are not read */
+#define NOTES_BYTES (UINT64_C(64) << 10) /* nor longer notes */
+#define GO_BUILD_ID 4			 /* a note's type; its owner is "Go" */
 
 /* Whether an address is in a symbol, and that begins nearer than the best. */
 static bool
@@ -96,4 +99,42 @@ symbols_of_file(int fd, struct symbol *const *of, size_t n)
 				table_read(elf, section, &header, of, n);
 	}
 	elf_end(elf);
+}
+
+/* Whether a segment of notes has the one that Go's linker writes. */
+static bool
+notes_of_go(Elf *elf, const GElf_Phdr *p)
+{
+	Elf_Data *data = elf_getdata_rawchunk(
+	    elf, (int64_t)p->p_offset, p->p_filesz, ELF_T_NHDR);
+	size_t at = 0, next, name, text;
+	GElf_Nhdr note;
+
+	for (; data != NULL &&
+	       (next = gelf_getnote(data, at, &note, &name, &text)) > 0;
+	     at = next)
+		if (note.n_type == GO_BUILD_ID && note.n_namesz == 4 &&
+		    memcmp((char *)data->d_buf + name, "Go\0", 4) == 0)
+			return true;
+	return false;
+}
+
+bool
+symbols_file_is_go(int fd)
+{
+	Elf *elf = elf_version(EV_CURRENT) != EV_NONE
+		       ? elf_begin(fd, ELF_C_READ, NULL)
+		       : NULL;
+	size_t count = 0;
+	bool found = false;
+	GElf_Phdr p;
+
+	if (elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0)
+		for (size_t i = 0; i < count && i < UINT16_MAX && !found; i++)
+			found = gelf_getphdr(elf, (int)i, &p) != NULL &&
+				p.p_type == PT_NOTE &&
+				p.p_filesz <= NOTES_BYTES &&
+				notes_of_go(elf, &p);
+	elf_end(elf);
+	return found;
 }

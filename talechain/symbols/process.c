@@ -169,6 +169,21 @@ symbols_of_process(struct symbol *of, size_t n)
 		name_generated(of, n);
 }
 
+void
+symbols_of_runtime(uint32_t pid, char out[SYMBOL_NAME])
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return;
+	if (symbols_file_is_go(fd))
+		snprintf(out, SYMBOL_NAME, "Go");
+	close(fd);
+}
+
 /* One line of the kernel's names: "ffffffff81000000 T name [module]". */
 static void
 kernel_line(const char *line, struct symbol *of, size_t n)

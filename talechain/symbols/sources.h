@@ -27,3 +27,10 @@ void symbols_of_kernel(int kallsyms, struct symbol *of, size_t n);
 /* Of symbols whose address in the file, before it is mapped, is of[i].at: those
  * of its tables that have them. */
 void symbols_of_file(int fd, struct symbol *const *of, size_t n);
+
+/* Whether a program was linked by Go, also if it is stripped. */
+bool symbols_file_is_go(int fd);
+
+/* The runtime of a process's program, if that moves its work between its
+ * threads: "Go" into out, else "". */
+void symbols_of_runtime(uint32_t pid, char out[SYMBOL_NAME]);

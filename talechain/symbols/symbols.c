@@ -202,6 +202,38 @@ entry_add(struct tale *t, const struct symbol *of, unsigned piece)
 	return true;
 }
 
+/* The name of address 0, which no stack has, is that of the runtime. */
+static void
+runtime_name(struct symbols *s, struct tale *t, uint32_t pid)
+{
+	struct symbol of = {.pid = pid, .began = process_began(pid)};
+	struct symbol *place = place_of(s, &of);
+
+	if (!was_there(t, of.began))
+		return;
+	if (place->pid != pid || place->at != 0 || place->began != of.began) {
+		symbols_of_runtime(pid, of.name);
+		*place = of;
+	}
+	if (place->name[0] != '\0')
+		entry_add(t, place, 0);
+}
+
+/* Of each process of a server that the tale has threads of. */
+static void
+runtimes_name(struct symbols *s, struct tale *t)
+{
+	const struct tale_thread *thread = t->thread;
+	unsigned k;
+
+	for (unsigned i = 0; i < t->threads && t->entries > 0; i++) {
+		for (k = 0; k < i && thread[k].pid != thread[i].pid; k++)
+			;
+		if (k == i && thread[i].attempt >= 0)
+			runtime_name(s, t, thread[i].pid);
+	}
+}
+
 void
 symbols_name(struct symbols *s, struct tale *t, bool hurry)
 {
@@ -221,4 +253,5 @@ symbols_name(struct symbols *s, struct tale *t, bool hurry)
 		for (n = 0; n * PIECE < strlen(w.of[i].name); n++)
 			if (!entry_add(t, &w.of[i], (unsigned)n))
 				return;
+	runtimes_name(s, t);
 }

@@ -7,6 +7,10 @@
  * lives, so names are added to a tale as it is cut out of the stream, and are
  * kept with it.
  *
+ * Address 0 has the name of a server's runtime, if that moves its work between
+ * its threads (Go): they are then no evidence of what was computed for which
+ * request.
+ *
  * A symbol is a name only for addresses within its length; what is in none has
  * the name of its file: "[libc.so.6]".  Debug files are not looked for.  What a
  * server's process has mapped or written is not trusted: files are read, never

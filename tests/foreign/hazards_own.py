@@ -82,6 +82,12 @@ class LockCompute(LockSleep):
     cpus = (PROXY_CPU, SERVER_CPU)
     how = "compute"
 
+    @property
+    def reported(self):
+        """In Go the holder's waits for a CPU are shown as such."""
+        return (("lock", "runq", "preempted")
+                if self.service.name == "go" else ())
+
 
 class Gil(Hazard):
     # Ten threads compute; one of them at a time has the interpreter's lock,
@@ -161,6 +167,9 @@ class Cold(Disk):
         if self.service.name == "nginx":
             self.cpu = self.account.ran.get(self.tid, 0)
         return request
+
+    def waited(self):
+        return self.wall() - self.cpu  # in Go, too, it keeps its thread
 
     def measured(self):
         # Of nginx the whole request is known, its client's reading included.

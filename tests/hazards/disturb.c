@@ -11,16 +11,19 @@
  *	peer AFTER_US US	the same under SCHED_RR at the server's priority:
  *				a server that wants the CPU waits its turn
  *	fifo AFTER_US US	the same under SCHED_FIFO: no other thread runs
- *	stop AFTER_US US PID	SIGSTOP, and SIGCONT after that long
+ *	stop AFTER_US US PID	SIGSTOP, and SIGCONT after that long; BEGIN is
+ *				when no thread of it ran any more, by /proc
  *
  * Its thread that harms is called hog, peer or fifo, so that a tale can name
  * it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +36,8 @@
 #include "base/instant.h"
 
 #define SERVER_PRIORITY 10 /* as in rig.py */
+#define PROCESSES 16	   /* of a group */
+#define LOOK_NS (50 * NS_PER_US)
 
 struct order {
 	char what[8];
@@ -95,18 +100,87 @@ occupy(void *arg)
 	return NULL;
 }
 
+/* The numbers that a directory of /proc lists and that are wanted. */
+static unsigned
+numbers(const char *path, bool (*wanted)(pid_t pid, const struct order *o),
+    const struct order *o, pid_t *out, unsigned most)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	unsigned n = 0;
+	pid_t pid;
+
+	while (d != NULL && n < most && (e = readdir(d)) != NULL) {
+		pid = atoi(e->d_name);
+		if (pid > 0 && wanted(pid, o))
+			out[n++] = pid;
+	}
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+static bool
+is_victim(pid_t pid, const struct order *o)
+{
+	return o->pid < 0 ? getpgid(pid) == -o->pid : pid == o->pid;
+}
+
+/* A signal stops a process once one of its threads has run and taken it. */
+static bool
+runs(pid_t tid, const struct order *o)
+{
+	char path[48], line[256] = "";
+	const char *name;
+	FILE *f;
+
+	(void)o;
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	if (fgets(line, sizeof(line), f) == NULL)
+		line[0] = '\0';
+	fclose(f);
+	name = strrchr(line, ')');
+	return name != NULL && strchr("TZXx", name[2]) == NULL;
+}
+
+static bool
+any_runs(const pid_t *pid, unsigned n)
+{
+	char path[48];
+	pid_t one;
+
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/task", pid[i]);
+		if (numbers(path, runs, NULL, &one, 1) > 0)
+			return true;
+	}
+	return false;
+}
+
 static void
 stop(struct order *o)
 {
+	struct instant end;
+	pid_t pid[PROCESSES];
+	unsigned n = numbers("/proc", is_victim, o, pid, PROCESSES);
+
 	sleep_until(instant_plus(instant_now(), o->after_us * NS_PER_US));
-	o->begin = instant_now();
+	end = instant_plus(instant_now(), o->us * NS_PER_US);
 	if (kill(o->pid, SIGSTOP) < 0) {
 		o->err = -errno;
 		return;
 	}
-	sleep_until(instant_plus(o->begin, o->us * NS_PER_US));
-	kill(o->pid, SIGCONT);
+	do {
+		sleep_until(instant_plus(instant_now(), LOOK_NS));
+		o->begin = instant_now();
+	} while (any_runs(pid, n) && instant_before(o->begin, end));
+	sleep_until(end);
+	/* What it wakes may take this CPU before kill() returns. */
 	o->end = instant_now();
+	kill(o->pid, SIGCONT);
 }
 
 static void

@@ -34,6 +34,24 @@ on_preempted(struct plot *p)
 	plot_enters(p, 9000, A_TID, 8000, HOG);
 }
 
+/* Its call returns after Tailor has passed the response on. */
+static void
+on_sent_late(struct plot *p)
+{
+	p->sent = 12000;
+}
+
+/* The name of stress-ng, whose number shares its place, comes later. */
+static void
+on_preempted_named(struct plot *p)
+{
+	uint32_t other = HOG + 1024;
+
+	KERNEL(p, -2900, other, A_PID, TALECHAIN_THREAD, other, A_PID, 'x', 0);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, other);
+	plot_enters(p, 9000, A_TID, 8000, other);
+}
+
 /* The hog takes the CPU twice, another thread once and for longer. */
 static void
 on_hog(struct plot *p)
@@ -570,6 +588,20 @@ on_stopped_before(struct plot *p)
 	plot_enters(p, 8060, A_TID, 10, 0);
 }
 
+/* SIGCONT at 6 ms, and the CPU is another's until 9 ms: only then the hazard
+ * ends. */
+static void
+on_continued_late(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_STOPPED, HOG);
+	SCENE(
+	    &p->scene, 1000 * US, 0, TALECHAIN_HAZARD_BEGIN, 0, HAZARD_STOPPED);
+	wakes(p, 6000, HOG, A_TID);
+	plot_enters(p, 9000, A_TID, 3000, HOG);
+	SCENE(&p->scene, 9000 * US, 0, TALECHAIN_HAZARD_END, 0, HAZARD_STOPPED,
+	    0, 8000 * US);
+}
+
 /* Long before the request one thread gave its CPU to another, which lost it. */
 static void
 on_left_before(struct plot *p)
@@ -669,6 +701,15 @@ on_part_of_it(struct plot *p)
 	plot_enters(p, 9000, A_TID, 3000, HOG);
 }
 
+/* It comes back to its CPU in a switch that the kernel did not report. */
+static void
+on_left_twice(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_leaves(p, 9000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 9005, A_TID, 5, HOG);
+}
+
 /* It seems to have waited for longer than it was off its CPU. */
 static void
 on_longer_wait(struct plot *p)
@@ -694,6 +735,10 @@ const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran "
 	"stress-ng[777]."),
+    CASE(sent_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(preempted_named, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran A's thread x[1801]."),
     CASE(hog, PREEMPTED, 6500,
 	"6.50 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran "
@@ -742,6 +787,10 @@ const struct cause_case cases[] = {
 	"7.96 of 10.0 ms: A's process 500 was stopped by a signal, a debugger "
 	"or the freezer."),
     CASE(left_before, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(continued_late, STOPPED, 5000,
+	"5.00 of 10.0 ms: A's process 500 was stopped by a signal, a debugger "
+	"or the freezer. 3.00 of 10.0 ms: A's thread 501 was ready but waited "
+	"for CPU 1, which last ran A's thread stress-ng[777]."),
     CASE(one_stopped, STOPPED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal, a debugger "
 	"or the freezer."),
@@ -765,6 +814,9 @@ const struct cause_case cases[] = {
     CASE(part_of_it, NOT_OBSERVED, 8000,
 	"8.00 of 10.0 ms: not observed: A's thread 501 waited for a CPU for a "
 	"part of it: events are missing."),
+    CASE(left_twice, NOT_OBSERVED, 8000,
+	"8.00 of 10.0 ms: not observed: A's thread 501 left a CPU twice: "
+	"events are missing."),
     CASE(longer_wait, WORK, 5922, "5.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stopped, STOPPED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal, a debugger "

@@ -195,6 +195,14 @@ on_given_away(struct plot *p)
 	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
 }
 
+/* Another answers, which was busy as the request came and did not sleep. */
+static void
+on_taken_over(struct plot *p)
+{
+	p->sender = B_TID;
+	plot_leaves(p, 500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+}
+
 /* One of a pool was busy as the request came: for what is not known. */
 static void
 on_busy_pool(struct plot *p)
@@ -248,6 +256,18 @@ on_monitor_late(struct plot *p)
 	looks(p, 14200, A_TID, B_TID);
 	wakes(p, 25000, B_TID, A_TID);
 	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* It is free after the second timeout: no thread wakes the one that takes it. */
+static void
+on_monitor_free(struct plot *p)
+{
+	until(p, 15000);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
+	looks(p, 2060, A_TID, B_TID);
+	plot_leaves(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 10120, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 10130, A_TID, 10, 0);
 }
 
 /* 2 ms of sleep, then a wait of 8 ms and more: no monitor begins so. */
@@ -527,6 +547,7 @@ const struct cause_case walk_cases[] = {
     CASE(reads_unseen, WORK, 9922,
 	"9.92 of 10.0 ms: A's thread 501 computed (likely)."),
     CASE(given_away, WORK, 9912, "9.91 of 10.0 ms: A's thread 502 computed."),
+    CASE(taken_over, WORK, 9497, "9.50 of 10.0 ms: A's thread 502 computed."),
     CASE(busy_pool, LOCK, 8490,
 	"8.49 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
 	"which computed meanwhile."),
@@ -582,6 +603,8 @@ const struct cause_case walk_cases[] = {
 	"later."),
     CASE(late_reader, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(monitor_free, LOCK, 9120,
+	"9.12 of 15.0 ms: A's thread 501 waited for a lock (likely)."),
     CASE(sleep_then_monitor, LOCK, 13385,
 	"13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it"),
 };

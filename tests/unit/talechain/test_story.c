@@ -248,6 +248,48 @@ test_samples(void **state)
 	plot_fini(&p);
 }
 
+/* Goal: where the runtime moves work between threads, what another thread
+ * computed is not called the request's; the wait for it is. */
+static void
+test_moved_work(void **state)
+{
+	static const struct {
+		const char *plot;
+		enum tale_cause cause;
+		const char *sentence;
+	} rows[] = {
+	    {"handed_on", TALE_CAUSE_LOCK,
+		"8.48 of 10.0 ms: A's thread 501 waited until thread 503 woke "
+		"it, which computed meanwhile."},
+	    {"given_away", TALE_CAUSE_WORK,
+		"9.91 of 10.0 ms: A's thread 502 computed."},
+	    {"taken_over", TALE_CAUSE_NOT_OBSERVED,
+		"9.92 of 10.0 ms: not observed: A's thread 502 computed, and "
+		"Go moves work between threads: for which request is in no "
+		"event."},
+	    {"", TALE_CAUSE_WORK, "9.92 of 10.0 ms: A's thread 501 computed."},
+	};
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		plot_init(&p);
+		case_plot(&p, rows[i].plot);
+		plot_tell(&p, &t, &s);
+		names_add(t, A_PID, 0, "Go");
+		story_free(&s);
+		assert_int_equal(tale_explain(&s, t), 0);
+		whole(s);
+		assert_string_equal(s->verdict.text, rows[i].sentence);
+		assert_int_equal(s->verdict.cause, rows[i].cause);
+		story_free(&s);
+		tale_free(&t);
+		plot_fini(&p);
+	}
+}
+
 static void
 recorded_append(struct scene *scene, const struct recorded *r)
 {
@@ -380,6 +422,7 @@ test_contradictions(void **state)
 	    {"clock_exceeded", 1, 9922},
 	    {"part_of_it", 1, 8000},
 	    {"longer_wait", 1, 4000},
+	    {"left_twice", 1, 8000},
 	    {"preempted", 0, 0},
 	    {"handed_over", 0, 0},
 	};
@@ -922,6 +965,7 @@ main(void)
 	    cmocka_unit_test(test_stack),
 	    cmocka_unit_test(test_later_stack),
 	    cmocka_unit_test(test_samples),
+	    cmocka_unit_test(test_moved_work),
 	    cmocka_unit_test(test_recorded),
 	    cmocka_unit_test(test_words),
 	    cmocka_unit_test(test_contradictions),

@@ -8,10 +8,13 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "talechain/explain/tale_struct.h"
@@ -213,6 +216,66 @@ test_other_process(void **state)
 	symbols_free(&s);
 }
 
+/* What Go's linker writes into a program: this one pretends. */
+static const struct {
+	uint32_t name_bytes, text_bytes, type;
+	char name[4], text[4];
+} go_note __attribute__((used, aligned(4), section(".note.go.buildid"))) = {
+    4, 4, 4, "Go", "id"};
+
+/* A tale of a thread of that process. */
+static void
+runtime_is(struct symbols *s, pid_t pid, int attempt, const char *expected)
+{
+	struct tale t;
+
+	for (unsigned i = 0; i < 2; i++) {
+		tale_init(&t, TALECHAIN_STACK_RAN, 0, 0);
+		t.thread[0] = t.thread[1] =
+		    (struct tale_thread){(uint32_t)pid, (uint32_t)pid, attempt};
+		t.threads = 2;
+		symbols_name(s, &t, false);
+		assert_int_equal(t.entries, expected[0] != '\0' ? 2 : 1);
+		assert_string_equal(name_in(&t, 0), expected);
+		free(t.entry);
+	}
+}
+
+/* Goal: a server's program that Go linked is known for one, no other. */
+static void
+test_runtime(void **state)
+{
+	struct symbols *s;
+	int pipes[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(symbols_new(&s, -1), 0);
+	runtime_is(s, getpid(), 0, "Go");
+	runtime_is(s, getpid(), -1, "");
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(pipes[0], 0);
+		execl("/bin/cat", "cat", NULL);
+		_exit(1);
+	}
+	close(pipes[0]);
+	while (true) {
+		char link[64] = "", path[32];
+
+		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+		if (readlink(path, link, sizeof(link) - 1) > 0 &&
+		    strstr(link, "cat") != NULL)
+			break;
+		sched_yield();
+	}
+	runtime_is(s, pid, 0, "");
+	close(pipes[1]);
+	waitpid(pid, NULL, 0);
+	symbols_free(&s);
+}
+
 int
 main(void)
 {
@@ -222,6 +285,7 @@ main(void)
 	    cmocka_unit_test(test_generated),
 	    cmocka_unit_test(test_kernel),
 	    cmocka_unit_test(test_other_process),
+	    cmocka_unit_test(test_runtime),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
