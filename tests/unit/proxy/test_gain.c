@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "proxy/stats/gain.h"
+#include "talechain/talechain.h"
 
 #define MS NS_PER_MS
 #define GC (1u << HAZARD_GC)
