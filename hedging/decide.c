@@ -74,47 +74,15 @@ refusal_deadline(const struct hedging *h, const struct hedge_view *view,
 	return HEDGE_REFUSED_NONE;
 }
 
-/* T4: whether any present pause will outlast min_pause_ns and the other
- * server's median latency. */
-static bool
-pause_is_worth_it(const struct hedging *h, unsigned server, struct instant now)
-{
-	const struct hedging_server *x = &h->server[server];
-	int64_t p50_ns = h->server[policy_other(server)].latency_p50_ns;
-
-	if (h->limits.min_pause_ns == 0)
-		return true;
-	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
-		int64_t predicted_ns = window_percentile(&x->pause[k], 50);
-		int64_t elapsed_ns = instant_since(now, x->kind_since[k]);
-
-		if ((x->hazards & h->limits.triggers & policy_bit(k)) == 0)
-			continue;
-		if (x->pause[k].count == 0)
-			return true; /* no history: assume so */
-		if (elapsed_ns > predicted_ns)
-			predicted_ns = elapsed_ns; /* it has lasted longer */
-		if (predicted_ns > h->limits.min_pause_ns &&
-		    predicted_ns > p50_ns)
-			return true;
-	}
-	return false;
-}
-
-/* T3, T4: whether the trigger still holds, and for long enough. */
+/* T3: whether the trigger still holds. */
 static enum hedge_refusal
-refusal_reason(const struct hedging *h, unsigned server,
-    enum hedge_trigger trigger, struct instant now)
+refusal_reason(
+    const struct hedging *h, unsigned server, enum hedge_trigger trigger)
 {
-	enum hedge_trigger present = hedging_hazard_trigger(h, server);
-
-	if (trigger == HEDGE_TIMER)
+	if (trigger == HEDGE_TIMER ||
+	    hedging_hazard_trigger(h, server) != HEDGE_FIRST)
 		return HEDGE_REFUSED_NONE;
-	if (present == HEDGE_FIRST)
-		return HEDGE_REFUSED_HAZARD_OVER;
-	if (present != HEDGE_EXIT && !pause_is_worth_it(h, server, now))
-		return HEDGE_REFUSED_NOT_WORTH_IT;
-	return HEDGE_REFUSED_NONE;
+	return HEDGE_REFUSED_HAZARD_OVER;
 }
 
 /* T2, B1..B5: whether the target and the budget can take it now. */
@@ -181,7 +149,7 @@ decide_hedge(struct hedging *h, const struct race *r,
 	if (refusal == HEDGE_REFUSED_NONE)
 		refusal = refusal_deadline(h, view, target, now);
 	if (refusal == HEDGE_REFUSED_NONE)
-		refusal = refusal_reason(h, (unsigned)a->server, trigger, now);
+		refusal = refusal_reason(h, (unsigned)a->server, trigger);
 	if (refusal == HEDGE_REFUSED_NONE)
 		refusal = refusal_load(h, target, trigger, now);
 	return refusal;

@@ -89,8 +89,6 @@ hedging_init(struct hedging *h, const struct hedging_limits *limits)
 		s->breaker_tokens = BREAKER_FULL;
 		window_init(&s->latency, WINDOW_MAX);
 		window_init(&s->warmup_latency, WARMUP_JUDGED);
-		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-			window_init(&s->pause[k], PAUSES_KEPT);
 	}
 }
 

@@ -15,7 +15,7 @@
  * beside the state, not a state. */
 #pragma once
 
-#include "hedging/window.h"
+#include "hedging/threshold.h"
 #include "talechain/events/hazard.h"
 
 #define HEDGING_SERVERS 2
@@ -62,7 +62,6 @@ const char *hedge_trigger_name(enum hedge_trigger trigger);
 	X(CLIENT_GONE, "client_gone")		  /* E8 */              \
 	X(STANDBY_NOT_READY, "standby_not_ready") /* T2 */              \
 	X(HAZARD_OVER, "hazard_over")		  /* T3 */              \
-	X(NOT_WORTH_IT, "not_worth_it")		  /* T4 */              \
 	X(INFLIGHT_LIMIT, "inflight_limit")	  /* B1 */              \
 	X(BUDGET, "budget")			  /* B2 */              \
 	X(STORM, "storm")			  /* B3 */              \
@@ -90,7 +89,7 @@ struct hedging_limits {
 	unsigned aside_max[HEDGING_SERVERS]; /* attempts without a slot */
 	double budget_ratio;	  /* B2: tokens earned per finished request */
 	unsigned budget_burst;	  /* B2: capacity, starts full */
-	int64_t min_pause_ns;	  /* T4; 0: off */
+	uint32_t wait_out;	  /* T4: bit 1 << enum hazard_kind */
 	unsigned warmup_requests; /* 0: no warm-up */
 	int64_t warmup_max_ns;
 	double mirror_ratio;	   /* M: copies per finished request; 0: none */
@@ -98,6 +97,11 @@ struct hedging_limits {
 	int64_t timer_delay_ns;	   /* T6: delay; 0: use timer_percentile */
 	unsigned timer_percentile; /* T6: of latencies, 1 .. 100; 0: 99 */
 };
+
+/* T4: kinds that may be waited out.  A process that is gone, stopped or silent
+ * is not waited for: how long that takes follows no pattern. */
+#define HEDGING_WAIT_KINDS \
+	(1U << HAZARD_GC | 1U << HAZARD_SAFEPOINT | 1U << HAZARD_QUOTA)
 
 /* What the policy must know of a request to judge it; built for each call. */
 struct hedge_view {
@@ -140,10 +144,19 @@ struct race {
 	bool returned; /* to the first server, as the other was not reached */
 };
 
+/* T4: one pause and how long it is waited out. */
+struct pause_wait {
+	struct pause_class class;
+	bool served;	  /* its server was active as it began */
+	int64_t after_ns; /* when to act, from its begin; INT64_MAX never */
+	int64_t price_ns; /* b; 0: not known */
+};
+
 /* Statistics and state of one server; read freely, written by the policy. */
 struct hedging_server {
 	enum server_state state;
 	uint32_t hazards;	       /* bit per enum hazard_kind, now */
+	uint32_t waiting;	       /* T4: of them, not acted upon yet */
 	struct instant hazard_since;   /* begin of the oldest; unset: none */
 	struct instant hazard_over;    /* when the last of them ended */
 	struct instant pushback_until; /* B5 */
@@ -161,9 +174,11 @@ struct hedging_server {
 	struct instant kind_since[HAZARD_KIND_COUNT];
 	struct instant warmup_next; /* when the rate allows the next */
 	bool hedged_last;	    /* B1: the latest slot went to a hedge */
+	bool collected;		    /* at least once, to the end */
 	struct window latency;
 	struct window warmup_latency;
-	struct window pause[HAZARD_KIND_COUNT]; /* T4 */
+	struct pause_wait wait[HAZARD_KIND_COUNT]; /* T4: the latest ones */
+	struct pause_history history;
 };
 
 struct hedging {
@@ -176,6 +191,9 @@ struct hedging {
 	uint64_t hedges_cancelled; /* of those sent: never written, refunded */
 	uint64_t swaps_refused;	   /* T2: no server could take over */
 	uint64_t hazards_expired;  /* no end within a minute */
+	uint64_t hazards_active;   /* acted upon, of the active server */
+	uint64_t waited_out[HAZARD_KIND_COUNT]; /* T4: over before acted upon */
+	uint64_t regret_ns[HAZARD_KIND_COUNT];	/* T4 */
 	uint64_t requests_finished;
 	uint64_t refused[HEDGE_REFUSAL_COUNT]; /* by hedging_decide (B6) */
 
@@ -223,6 +241,10 @@ hedging_server_down(struct hedging *h, unsigned server, struct instant now);
  * or an end without its begin, is ignored. */
 unsigned hedging_hazard(
     struct hedging *h, const struct hazard *hazard, struct instant now);
+
+/* T4: when to call hedging_tick because a pause has then lasted long enough to
+ * be acted upon; INSTANT_NONE: none is waited out.  It changes with hazards. */
+struct instant hedging_wait_until(const struct hedging *h);
 
 /* Whether a server that has collected garbage before has not collected, from
  * begin to end, since then. */
@@ -291,7 +313,8 @@ enum hedge_refusal hedging_decide(struct hedging *h, const struct race *race,
 bool hedging_hedge_at_start(
     const struct hedging *h, unsigned server, struct instant now);
 
-/* The trigger for a server's present hazards; HEDGE_FIRST: none. */
+/* The trigger for a server's present hazards; HEDGE_FIRST: none, or none that
+ * is acted upon (T4). */
 enum hedge_trigger
 hedging_hazard_trigger(const struct hedging *h, unsigned server);
 

@@ -1,8 +1,8 @@
 /* policy.h: what the files of this folder share; private to it.
  *
  * hedging.c chooses servers, servers.c keeps their states, swap.c decides for
- * the pair, warmup.c paces, decide.c allows or refuses hedges, race.c keeps the
- * attempts of one request.  All of them work on struct hedging and nothing
+ * the pair, warmup.c paces, wait.c waits out short pauses, decide.c allows or
+ * refuses hedges, race.c keeps the attempts of one request.  All of them work on struct hedging and nothing
  * else. */
 #pragma once
 
@@ -23,7 +23,6 @@
 #define TIMER_FLOOR_NS NS_PER_MS /* T6 */
 #define TIMER_CAP_NS NS_PER_S	 /* T6: a longer percentile is cut */
 #define TIMER_BURST_SHARE 10	 /* T6: burst is this part of B2's */
-#define PAUSES_KEPT 32		 /* T4 */
 /* Sums of fractions: ten times 0.1 must buy one hedge. */
 #define TOKEN_ROUNDING 1e-9
 /* A hazard of this age is worse than a cold server. */
@@ -95,6 +94,19 @@ bool policy_warmup_over(
 void policy_mirror_earn(struct hedging *h);
 unsigned
 policy_mirrors(const struct hedging *h, unsigned server, struct instant now);
+
+/* T4: a hazard that is in force since kind_since begins: whether to wait; it
+ * has ended: what is learnt.  Then which of a server's hazards have been waited
+ * for long enough. */
+void policy_wait(struct hedging *h, const struct hazard *z, struct instant now);
+void
+policy_waited(struct hedging *h, const struct hazard *z, int64_t length_ns);
+uint32_t
+policy_wait_over(struct hedging *h, unsigned server, struct instant now);
+
+/* Act on hazards of a server, a bit each, that are new or were waited for. */
+unsigned policy_act(
+    struct hedging *h, unsigned server, uint32_t hazards, struct instant now);
 
 /* Drop hazards whose end was never seen. */
 void

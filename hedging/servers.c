@@ -24,6 +24,7 @@ hazards_set(struct hedging_server *s, uint32_t hazards, struct instant now)
 	if (s->hazards != 0 && hazards == 0)
 		s->hazard_over = now;
 	s->hazards = hazards;
+	s->waiting &= hazards;
 	s->hazard_since = INSTANT_NONE;
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
 		if ((hazards & policy_bit(k)) == 0)
@@ -105,7 +106,6 @@ hazard_begin(struct hedging *h, const struct hazard *z, struct instant now)
 {
 	struct hedging_server *s = &h->server[z->server];
 	uint32_t bit = policy_bit(z->kind);
-	unsigned actions;
 
 	if ((s->hazards & bit) != 0)
 		return 0;
@@ -113,15 +113,14 @@ hazard_begin(struct hedging *h, const struct hazard *z, struct instant now)
 	if (instant_is_set(z->at) && instant_before(z->at, now))
 		s->kind_since[z->kind] = z->at;
 	hazards_set(s, s->hazards | bit, now);
+	policy_wait(h, z, now);
+	h->hazards_active += z->server == h->active &&
+			     (h->limits.triggers & bit & ~s->waiting) != 0;
 	if (z->kind == HAZARD_EXIT)
 		return hedging_server_down(h, z->server, now);
 	if (!policy_acts(h))
 		return 0;
-	actions = policy_review(h, now);
-	if (z->server == h->active && (h->limits.triggers & bit) != 0 &&
-	    s->state == SERVER_READY)
-		h->swaps_refused++; /* T2: no swap was possible */
-	return actions | policy_sweep(h, now);
+	return policy_act(h, z->server, bit & ~s->waiting, now);
 }
 
 static unsigned
@@ -140,8 +139,9 @@ hazard_end(struct hedging *h, const struct hazard *z, struct instant now)
 		hazards_set(s, 0, now); /* a new process has none */
 	} else {
 		if (!instant_before(end, s->kind_since[z->kind]))
-			window_add(&s->pause[z->kind],
-			    instant_since(end, s->kind_since[z->kind]));
+			policy_waited(
+			    h, z, instant_since(end, s->kind_since[z->kind]));
+		s->collected |= z->kind == HAZARD_GC;
 		hazards_set(s, s->hazards & ~bit, now);
 	}
 	if (!policy_acts(h))
@@ -174,7 +174,7 @@ hedging_collection_due(
 
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
-	return s->pause[HAZARD_GC].count > 0 &&
+	return s->collected &&
 	       ((s->hazards & policy_bit(HAZARD_GC)) != 0 ||
 		   instant_before(s->kind_since[HAZARD_GC], since));
 }

@@ -30,7 +30,7 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server)
 	s = &h->server[server];
 	if (s->state == SERVER_DOWN || s->state == SERVER_CONNECTING)
 		return HEDGE_EXIT; /* T8; the configured triggers do not matter */
-	hazards = s->hazards & h->limits.triggers;
+	hazards = s->hazards & h->limits.triggers & ~s->waiting;
 	if ((hazards & policy_bit(HAZARD_GC)) != 0)
 		return HEDGE_GC;
 	if ((hazards & policy_bit(HAZARD_SAFEPOINT)) != 0)
@@ -205,9 +205,21 @@ policy_sweep(struct hedging *h, struct instant now)
 }
 
 unsigned
+policy_act(
+    struct hedging *h, unsigned server, uint32_t hazards, struct instant now)
+{
+	unsigned actions = policy_review(h, now);
+
+	if (server == h->active && (h->limits.triggers & hazards) != 0 &&
+	    h->server[server].state == SERVER_READY)
+		h->swaps_refused++; /* T2: no swap was possible */
+	return actions | policy_sweep(h, now);
+}
+
+unsigned
 hedging_tick(struct hedging *h, struct instant now)
 {
-	unsigned actions;
+	unsigned actions = 0;
 
 	for (unsigned i = 0; i < h->limits.servers; i++) {
 		struct hedging_server *s = &h->server[i];
@@ -221,7 +233,13 @@ hedging_tick(struct hedging *h, struct instant now)
 			s->breaker_tokens = BREAKER_FULL;
 	}
 	h->ticked = now;
-	actions = policy_review(h, now);
+	for (unsigned i = 0; i < h->limits.servers; i++) {
+		uint32_t over = policy_wait_over(h, i, now);
+
+		if (over != 0)
+			actions |= policy_act(h, i, over, now);
+	}
+	actions |= policy_review(h, now);
 	if (policy_mirrors(h, policy_other(h->active), now) > 0)
 		actions |= HEDGING_WARMUP;
 	for (unsigned i = 0; i < h->limits.servers; i++)

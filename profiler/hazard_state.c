@@ -33,6 +33,8 @@ hazard_state_post(struct hazard_state *w, enum hazard_kind kind, bool begin,
 	    .kind = (uint8_t)kind,
 	    .begin = begin,
 	    .cause = (uint8_t)c->cause,
+	    .over = begin && c->over,
+	    .eden = w->eden,
 	    .pid = (uint32_t)w->pid,
 	    .at = c->at,
 	    .seen = c->seen};
@@ -76,6 +78,7 @@ hazard_state_pulse(struct hazard_state *w, enum hazard_kind kind,
 	if (w->exited || (w->active >> kind & 1))
 		return;
 	first.at = begin;
+	first.over = true;
 	hazard_state_post(w, kind, true, &first);
 	hazard_state_post(w, kind, false, end);
 }

@@ -73,7 +73,8 @@ observer_page_edge(
     struct observer *o, const struct hsperf_page *p, const struct pause_edge *e)
 {
 	struct hazard_state *w = &o->hazards[p->server];
-	struct hazard_change change = {e->cause, e->at, instant_now()};
+	struct hazard_change change = {
+	    .cause = e->cause, .at = e->at, .seen = instant_now()};
 
 	if (e->gc && e->pulse) {
 		if (e->begin && hazard_state_page_counts(w)) {
@@ -83,6 +84,8 @@ observer_page_edge(
 	} else if (e->pulse) {
 		if (e->begin) {
 			change.at = change.seen;
+			change.cause =
+			    e[1].cause; /* its collection's, or end's */
 			hazard_state_pulse(w, HAZARD_SAFEPOINT, e->at, &change);
 		}
 	} else {
@@ -173,6 +176,7 @@ observer_set_page(struct observer *o, unsigned server, struct hsperf_page *p,
 	__atomic_store_n(&o->heap[server].collector, 0, __ATOMIC_RELAXED);
 	if (old != NULL)
 		observer_release(o, COMMAND_PAGE_END, old);
+	w->eden = 0;
 	w->page_concurrent = p != NULL && collector_concurrent(p->kind);
 	w->page_gc = p != NULL && p->pause.gc;
 	w->page_safepoint = p != NULL && p->pause.safepoint;
@@ -415,6 +419,7 @@ observer_sweep_hazards(struct observer *o, struct instant now)
 			observer_sweep_page(o, o->page[i], now);
 			observer_page_classes(o, o->page[i], now);
 			hsperf_page_heap(o->page[i], now, &o->heap[i]);
+			o->hazards[i].eden = o->heap[i].eden;
 		}
 	observer_cost_mark(&o->cost, PROFILER_PART_PAGES);
 	for (unsigned i = 0; i < o->agents; i++)

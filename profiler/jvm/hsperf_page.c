@@ -164,6 +164,18 @@ word_store(uint64_t *to, uint64_t value)
 	__atomic_store_n(to, value, __ATOMIC_RELAXED);
 }
 
+/* A counter may be anything: it is another process's. */
+static uint8_t
+heap_eden(const struct hsperf_heap *h)
+{
+	uint64_t quarter = h->word[PROFILER_HEAP_EDEN_CAPACITY] / 4;
+	uint64_t used = h->word[PROFILER_HEAP_EDEN_USED];
+
+	if (quarter == 0)
+		return 0;
+	return used / quarter < 3 ? (uint8_t)(used / quarter) : 3;
+}
+
 void
 hsperf_page_heap(
     struct hsperf_page *p, struct instant now, struct hsperf_heap *out)
@@ -177,6 +189,7 @@ hsperf_page_heap(
 		if (p->heap_at[i] != 0)
 			word_store(
 			    &out->word[i], hsperf_page_count(p, p->heap_at[i]));
+	out->eden = heap_eden(out);
 	word_store(&out->cause, s->gc ? s->gc_cause : s->last.last_cause);
 	/* A mapping cut short reads as zeros. */
 	word_store(&out->collector,

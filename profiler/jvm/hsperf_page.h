@@ -51,6 +51,7 @@ struct hsperf_heap {
 	uint64_t collector; /* enum collector + 1; 0: no heap is visible */
 	uint64_t cause;
 	uint64_t word[PROFILER_HEAP_COUNTERS];
+	uint8_t eden; /* quarters in use, 0 .. 3; the observer's own */
 };
 
 /* Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM

@@ -80,6 +80,8 @@ admin_hazard(struct admin_call *call)
 	}
 	h.server = (uint8_t)server;
 	h.kind = (uint8_t)number;
+	if (number == HAZARD_SAFEPOINT)
+		h.cause = TALECHAIN_CAUSE_NOT_GC;
 	h.begin = strcmp(state, "begin") == 0;
 	h.at = h.seen = instant_now();
 	proxy_hazard(p, &h);

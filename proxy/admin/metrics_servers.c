@@ -6,6 +6,23 @@
 #define HAZARD(c, s, k)                         \
 	LABELS({"server", (c)->server[s].name}, \
 	    {"kind", hazard_kind_name((enum hazard_kind)(k))})
+#define KIND(k) LABELS({"kind", hazard_kind_name((enum hazard_kind)(k))})
+
+/* Pauses that may be waited out (T4). */
+static void
+write_waits(struct proxy *p, struct exposition *e)
+{
+	const struct hedging *h = &p->hedging;
+
+	exposition_family(e, "tailor_pauses_waited_out_total");
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		if ((HEDGING_WAIT_KINDS & 1U << k) != 0)
+			exposition_sample(e, KIND(k), h->waited_out[k]);
+	exposition_family(e, "tailor_pause_regret_seconds_total");
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		if ((HEDGING_WAIT_KINDS & 1U << k) != 0)
+			exposition_sample_ns(e, KIND(k), h->regret_ns[k]);
+}
 
 void
 metrics_write_hazards(struct proxy *p, struct exposition *e)
@@ -24,9 +41,7 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 			    e, HAZARD(c, s, k), m->hazard_ns[s][k]);
 	exposition_family(e, "tailor_hazard_duration_seconds");
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-		exposition_histogram(e,
-		    LABELS({"kind", hazard_kind_name((enum hazard_kind)k)}),
-		    &m->hazard_length[k], NULL);
+		exposition_histogram(e, KIND(k), &m->hazard_length[k], NULL);
 	exposition_distribution(
 	    e, "tailor_hazard_detect_delay_seconds", &m->detect);
 	exposition_distribution(
@@ -35,6 +50,7 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	exposition_sample_ns(e, NULL, m->both_hazard_ns);
 	exposition_counter(
 	    e, "tailor_hazards_expired_total", p->hedging.hazards_expired);
+	write_waits(p, e);
 	exposition_family(e, "tailor_swaps_by_reason_total");
 	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
 		if (i != HEDGE_FIRST &&

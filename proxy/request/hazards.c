@@ -37,6 +37,7 @@ hazards_tick(struct proxy *p, struct instant now)
 		m->both_hazard_ns +=
 		    (uint64_t)instant_since(now, m->both_since);
 	m->both_since = all ? now : INSTANT_NONE;
+	m->hazards_active = p->hedging.hazards_active;
 }
 
 void
@@ -73,9 +74,6 @@ hazard_count(struct proxy *p, const struct hazard *h, struct instant now)
 	if (h->begin) {
 		m->hazards[h->server][h->kind]++;
 		*since = h->at;
-		m->hazards_active +=
-		    h->server == p->hedging.active &&
-		    (p->hedging.limits.triggers & 1U << h->kind) != 0;
 		distribution_record(&m->detect, detect);
 		distribution_record(&m->notice, notice);
 	} else if (instant_is_set(*since)) {
@@ -106,6 +104,20 @@ hazard_outdated(const struct proxy *p, const struct hazard *h)
 }
 
 void
+hazards_wait(struct proxy *p)
+{
+	struct instant until = hedging_wait_until(&p->hedging), now;
+
+	if (!instant_is_set(until)) {
+		timer_clear(&p->loop.timers, &p->wait_timer);
+		return;
+	}
+	now = instant_now();
+	timer_set_unsorted(&p->loop.timers, &p->wait_timer, now,
+	    instant_before(now, until) ? instant_since(until, now) : 0);
+}
+
+void
 proxy_hazard(struct proxy *p, const struct hazard *h)
 {
 	struct instant now = instant_now();
@@ -116,6 +128,7 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 	hazard_count(p, h, now);
 	recent_hazard_note(&p->recent, h);
 	proxy_want(p, hedging_hazard(&p->hedging, h, now));
+	hazards_wait(p);
 	hazards_tick(p, now);
 	if (h->kind == HAZARD_EXIT && h->begin)
 		server_lost(&p->upstream.server[h->server]);

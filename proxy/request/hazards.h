@@ -13,6 +13,9 @@ void proxy_hazards(struct proxy *p);
 /* Act on one hazard. */
 void proxy_hazard(struct proxy *p, const struct hazard *h);
 
+/* Set the timer for a pause that is waited out (T4), as the policy has it. */
+void hazards_wait(struct proxy *p);
+
 /* Keep the time in which every server was in a hazard.  Every tick. */
 void hazards_tick(struct proxy *p, struct instant now);
 

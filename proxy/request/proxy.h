@@ -183,6 +183,7 @@ struct proxy {
 	struct work policy; /* carries these two out: */
 	unsigned wanted;    /* enum hedging_action */
 	bool hedges_wait;   /* some were refused because a server was full */
+	struct timer wait_timer; /* a pause that is waited out (T4) */
 
 	struct table table;
 	struct queue queue;

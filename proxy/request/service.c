@@ -47,6 +47,17 @@ on_hazard(void *user, const struct hazard *h)
 	proxy_hazard(user, h);
 }
 
+/* A pause has lasted as long as it was waited for. */
+static void
+on_wait_over(void *user, bool forced)
+{
+	struct proxy *p = user;
+
+	(void)forced;
+	proxy_want(p, hedging_tick(&p->hedging, instant_now()));
+	hazards_wait(p);
+}
+
 int
 proxy_init(struct proxy *p, const struct hedging_limits *limits,
     const struct client_events *events, void (*stop)(struct server *s))
@@ -61,6 +72,7 @@ proxy_init(struct proxy *p, const struct hedging_limits *limits,
 	steer_init(&p->steer);
 	TAILQ_INIT(&p->queue.waiting);
 	work_init(&p->policy, LOOP_POLICY, proxy_carry_out, p);
+	timer_init(&p->wait_timer, on_wait_over, p);
 	p->clients.config = p->upstream.config = c;
 	p->clients.loop = p->upstream.loop = &p->loop;
 	p->clients.blocks = &p->loop.blocks;

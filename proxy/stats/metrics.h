@@ -101,7 +101,7 @@ struct metrics {
 	uint64_t swaps_steered;			   /* of FIRST; else operator */
 	uint64_t both_hazard_ns;		   /* every server was in one */
 	struct instant both_since;
-	uint64_t hazards_active; /* begun on the active server, acted upon */
+	uint64_t hazards_active;			  /* the policy's */
 	struct distribution latency;			  /* of requests */
 	struct exemplar exemplar[DISTRIBUTION_EDGES + 1]; /* of latency */
 	struct distribution commit_delay; /* response head -> commit */

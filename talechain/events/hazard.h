@@ -27,11 +27,13 @@ enum hazard_kind {
 const char *hazard_kind_name(enum hazard_kind kind);
 
 struct hazard {
-	uint8_t server;	     /* 0 .. 1, the order of the configuration */
-	uint8_t kind;	     /* enum hazard_kind */
-	uint8_t begin;	     /* 1 it began, 0 it ended */
-	uint8_t cause;	     /* enum talechain_cause */
-	uint32_t pid;	     /* the server's process at that time, 0 unknown */
-	struct instant at;   /* stamp of the source: when it happened */
+	uint8_t server;	   /* 0 .. 1, the order of the configuration */
+	uint8_t kind;	   /* enum hazard_kind */
+	uint8_t begin;	   /* 1 it began, 0 it ended */
+	uint8_t cause;	   /* enum talechain_cause */
+	uint8_t over;	   /* 1 its end is known, and follows */
+	uint8_t eden;	   /* quarters of eden in use, 0 .. 3; or unknown: 0 */
+	uint32_t pid;	   /* the server's process at that time, 0 unknown */
+	struct instant at; /* stamp of the source: when it happened */
 	struct instant seen; /* when the observer read it */
 };

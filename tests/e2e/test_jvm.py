@@ -203,6 +203,32 @@ def test_post_during_a_pause_is_done_once(java_classes, tailor):
     assert all(after[key % s] == before[key % s] for s in "ab")
 
 
+def test_short_safepoints_are_waited_out(java_classes, tailor):
+    # Goal: with safepoint among the triggers, a JVM that makes ten short ones
+    # a second causes no storm, and hardly a swap; a collection swaps.
+    options = ("-Xmx256m", "-XX:+UseSerialGC",
+               "-XX:+UnlockDiagnosticVMOptions", "-XX:+SafepointALot",
+               "-XX:GuaranteedSafepointInterval=100")
+    t = tailor(launched(java_classes, "a", options),
+               launched(java_classes, "b", options),
+               hedging={"triggers": ["gc", "safepoint", "exit"]},
+               warmup={"requests": 0})
+    for name in "ab":
+        t.wait_server(name, state="ready", source="hsperfdata")
+    waited = 'tailor_pauses_waited_out_total{kind="safepoint"}'
+    swaps = 'tailor_swaps_by_reason_total{reason="%s"}'
+    with Crowd(t, 4, lambda *_: "/wait?ms=2") as crowd:
+        wait_until(lambda: t.metrics()[waited] >= 30, "30 are waited out", 60)
+        m = t.metrics()
+        with t.client() as c:
+            wait_until(lambda: c.get("/gc").status == 200
+                       and t.metrics()[swaps % "gc"] >= 1, "a real pause")
+    assert m["tailor_storms_total"] == 0
+    # A machine that does not run the JVM makes some of them long.
+    assert m[swaps % "safepoint"] < m[waited] / 2
+    assert crowd.statuses() == {200}
+
+
 @pytest.mark.parametrize("option", ["-XX:-UsePerfData",
                                     "-XX:+PerfDisableSharedMem"])
 def test_jvm_without_perfdata(java_classes, tailor, option):

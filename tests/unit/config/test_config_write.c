@@ -446,8 +446,9 @@ test_profiler_keys_want_a_restart(void **state)
 static void
 test_removed_keys_are_none(void **state)
 {
-	/* Goal: what is removed is no key, in a section that there is. */
-	char section[64];
+	/* Goal: what is removed is no key, in a section that there is, and
+	 * what replaces it is said. */
+	char section[64], text[KEY_TEXT_MAX];
 
 	(void)state;
 	for (unsigned k = 0; k < removed_keys_count; k++) {
@@ -455,6 +456,7 @@ test_removed_keys_are_none(void **state)
 
 		assert_null(key_find(path));
 		assert_ptr_equal(key_find_removed(path), removed_keys[k]);
+		assert_true(*key_text(path, text) != '\0');
 		snprintf(section, sizeof(section), "%.*s",
 		    (int)(strrchr(path, '.') - path), path);
 		assert_true(key_section_exists(section));

@@ -157,6 +157,7 @@ step_set(struct stage *g)
 		unsigned *field;
 	} counts[] = {
 	    {"triggers", &l->triggers},
+	    {"wait_out", &l->wait_out},
 	    {"servers", &l->servers},
 	    {"conns0", &l->connections_max[0]},
 	    {"conns1", &l->connections_max[1]},
@@ -168,7 +169,6 @@ step_set(struct stage *g)
 		const char *key;
 		int64_t *field;
 	} times[] = {
-	    {"min_pause", &l->min_pause_ns},
 	    {"warmup_max", &l->warmup_max_ns},
 	    {"timer_delay", &l->timer_delay_ns},
 	};
@@ -270,9 +270,32 @@ step_hazard(struct stage *g)
 	    .at = g->now,
 	};
 
-	if (g->words > 3) /* seen late: it happened so long ago */
+	z.over = strcmp(word(g, 3), "over") == 0;
+	if (g->words > 3 && !z.over) /* seen late: it happened so long ago */
 		z.at = instant_plus(g->now, -duration_ns(word(g, 3)));
 	result_actions(g, hedging_hazard(&g->h, &z, g->now));
+}
+
+/* Whole pauses; the server is active again after each if it was before. */
+static void
+step_pause(struct stage *g)
+{
+	struct hazard z = {
+	    .server = (uint8_t)number(g, 1), .kind = kind_named(word(g, 2))};
+	unsigned active = g->h.active;
+
+	for (long n = g->words > 4 ? number(g, 4) : 1; n > 0; n--) {
+		z.begin = 1;
+		z.at = g->now;
+		hedging_hazard(&g->h, &z, g->now);
+		g->now = instant_plus(g->now, duration_ns(word(g, 3)));
+		z.begin = 0;
+		z.at = g->now;
+		hedging_hazard(&g->h, &z, g->now);
+		if (g->h.active != active)
+			hedging_switch(&g->h, g->now);
+		g->now = instant_plus(g->now, NS_PER_S);
+	}
 }
 
 static void
@@ -655,6 +678,16 @@ step_show(struct stage *g)
 	    {"storms", (double)h->storms},
 	    {"swaps_refused", (double)h->swaps_refused},
 	    {"expired", (double)h->hazards_expired},
+	    {"waited", (double)h->waited_out[HAZARD_GC] +
+			   (double)h->waited_out[HAZARD_SAFEPOINT]},
+	    {"regret_us", (double)(h->regret_ns[HAZARD_GC] +
+				   h->regret_ns[HAZARD_SAFEPOINT]) /
+			      (double)NS_PER_US},
+	    {"until_us",
+		!instant_is_set(hedging_wait_until(h))
+		    ? -1
+		    : (double)instant_since(hedging_wait_until(h), g->now) /
+			  (double)NS_PER_US},
 	    {"inflight", s->inflight},
 	    {"aside", s->aside},
 	    {"hedges", s->hedges},
@@ -700,6 +733,7 @@ static const struct {
     {"down", step_down},
     {"begin", step_hazard},
     {"end", step_hazard},
+    {"pause", step_pause},
     {"switch", step_switch},
     {"tick", step_tick},
     {"drain", step_drain},

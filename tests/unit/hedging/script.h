@@ -9,6 +9,8 @@
  *   ready                both servers READY without warm-up, 0 active
  *   connecting S | up S [cold] | down S | begin S KIND | end S KIND
  *                        cold: without warm-up
+ *   begin S KIND [AGO|over]   it began so long ago, or has ended already
+ *   pause S KIND LENGTH [N]   N whole ones, a second apart
  *   switch | tick | drain S | drained S    => actions, as "swap,sweep"
  *   choose               => S, "S hedged" (at once), "full", "unavailable"
  *   overflow             => S or "no"

@@ -115,39 +115,65 @@ static const struct scenario triggers[] = {
     {"T3 not while another kind of hazard lasts",
 	STOPPED "hedge a gc; begin 0 safepoint; end 0 gc => sweep\n"
 		"idle a => no; end 0 safepoint => cancel; idle a => yes"},
-    {"T4 off", "ready; begin 0 gc; wait 1us; end 0 gc; switch\n" STOPPED
-	       "ask a gc => yes 1"},
-    {"T4 short pauses are not worth it, but swap all the same",
-	"set min_pause 10ms; ready; begin 1 gc; wait 5ms; end 1 gc\n"
-	"switch; start a 1; begin 1 gc => swap,sweep\n"
-	"ask a gc => not_worth_it"},
-    {"T4 long ones are",
-	"set min_pause 10ms; ready; begin 1 gc; wait 50ms; end 1 gc\n"
-	"switch; start a 1; begin 1 gc; ask a gc => yes 0"},
-    {"T4 unknown ones are", "set min_pause 10ms;" STOPPED "ask a gc => yes 1"},
-    {"T4 the median of the last 32 decides",
-	"set min_pause 10ms; ready; begin 1 gc; wait 50ms; end 1 gc\n"
-	"begin 1 gc; wait 5ms; end 1 gc; begin 1 gc; wait 5ms; end 1 gc\n"
-	"switch; start a 1; begin 1 gc; ask a gc => not_worth_it"},
-    {"T4 not when the other needs as long as the pause",
-	"set min_pause 10ms; ready; begin 1 gc; wait 50ms; end 1 gc\n"
-	"switch; answer 0 50ms 3; start a 1; begin 1 gc\n"
-	"ask a gc => not_worth_it"},
-    {"T4 a pause that lasts longer than predicted; the tick says so",
-	"set min_pause 10ms; ready; begin 1 gc; wait 5ms; end 1 gc\n"
-	"switch; start a 1; begin 1 gc; ask a gc => not_worth_it\n"
-	"wait 10ms; tick => sweep; ask a gc => not_worth_it; wait 1us\n"
-	"ask a gc => yes 0"},
-    {"T4 an exit always is",
-	"set min_pause 10ms; ready; start a 0; begin 0 exit\n"
-	"ask a exit => yes 1"},
-    {"T4 an exit that only we noticed is",
-	"set min_pause 10ms; set triggers 1; ready; start a 0; down 0\n"
-	"ask a exit => yes 1"},
-    {"T4 of two kinds the longer decides",
-	"set min_pause 10ms; ready; begin 1 gc; wait 5ms; end 1 gc; switch\n"
-	"start a 1; begin 1 gc; ask a gc => not_worth_it; begin 1 safepoint\n"
-	"ask a gc => yes 0"},
+    {"T4 off: at once, however short they were",
+	"ready; answer 1 1ms; pause 0 gc 300us 20; ? waited => 0\n"
+	"start a 0; begin 0 gc => swap,sweep; ask a gc => yes 1"},
+    {"T4 nothing is known: a collection is acted upon at once",
+	"set wait_out 1; ready; answer 1 1ms; pause 0 gc 300us 7\n"
+	"? waited => 0; begin 0 gc => swap,sweep"},
+    {"T4 nothing is known: other safepoints wait for the price of a hedge",
+	"set wait_out 2; ready; answer 1 1ms; start a 0\n"
+	"begin 0 safepoint => nothing; ? until_us => 2000; choose => 0\n"
+	"? trigger 0 => first; ask a safepoint => hazard_over; wait 1999us\n"
+	"tick => nothing; wait 1us; tick => swap,sweep; ? until_us => -1\n"
+	"ask a safepoint => yes 1; choose => 1; wait 1ms; end 0 safepoint\n"
+	"? waited => 0; ? regret_us => 2000"},
+    {"T4 no response is known: at once",
+	"set wait_out 2; ready; begin 0 safepoint => swap,sweep"},
+    {"T4 the other has not served yet: the paused one's responses count",
+	"set wait_out 2; ready; answer 0 1ms; begin 0 safepoint => nothing\n"
+	"? until_us => 2000"},
+    {"T4 known to be short: half the price",
+	"set wait_out 3; ready; answer 1 1ms; pause 0 gc 300us 8\n"
+	"pause 0 gc 300us 2; ? swaps => 16; ? waited => 2\n"
+	"? regret_us => 13600; begin 0 gc => nothing; ? until_us => 1000"},
+    {"T4 known to be long: at once, and nothing is lost",
+	"set wait_out 3; ready; answer 1 1ms; pause 0 gc 60ms 64\n"
+	"? regret_us => 0; begin 0 gc => swap,sweep"},
+    {"T4 one of them was not: half the price",
+	"set wait_out 3; ready; answer 1 1ms; pause 0 gc 60ms 63\n"
+	"pause 0 gc 3ms; begin 0 gc => nothing; ? until_us => 1000"},
+    {"T4 seen late: what is left of the wait, or none",
+	"set wait_out 2; ready; answer 1 1ms; begin 0 safepoint 500us\n"
+	"? until_us => 1500; end 0 safepoint => nothing\n"
+	"begin 0 safepoint 2ms => swap,sweep"},
+    {"T4 one that is over is not acted upon",
+	"set wait_out 2; ready; answer 1 1ms; begin 0 safepoint over\n"
+	"? until_us => -1; wait 5ms; tick => nothing; ? hazards => 2\n"
+	"end 0 safepoint => nothing; ? swaps => 0; ? waited => 1\n"
+	"? regret_us => 3000"},
+    {"T4 a collection in a safepoint is acted upon",
+	"set wait_out 2; ready; answer 1 1ms; start a 0; begin 0 safepoint\n"
+	"begin 0 gc => swap,sweep; ask a gc => yes 1"},
+    {"T4 a server that is waited for is no target",
+	"set wait_out 2; ready; answer 0 1ms; answer 1 1ms\n"
+	"begin 1 safepoint => nothing; begin 0 gc => nothing\n"
+	"? swaps_refused => 1; end 1 safepoint => swap,sweep"},
+    {"T2 T4 no target when the wait is over",
+	"set wait_out 2; ready; answer 1 1ms; begin 1 gc => nothing\n"
+	"begin 0 safepoint; ? swaps_refused => 0; wait 2ms; tick => nothing\n"
+	"? swaps_refused => 1; end 1 gc => swap,sweep"},
+    {"T4 pauses of the standby are kept out",
+	"set wait_out 2; ready; answer 0 1ms; pause 1 safepoint 300us 20\n"
+	"switch; begin 1 safepoint => nothing; ? until_us => 2000"},
+    {"T4 an end is not waited for",
+	"set wait_out 63; ready; answer 1 1ms; begin 0 exit => swap,sweep"},
+    {"T4 switched off by a reload, it is acted upon",
+	"set wait_out 2; ready; answer 1 1ms; begin 0 safepoint => nothing\n"
+	"set wait_out 0; reload; tick => swap,sweep"},
+    {"B3 T4 short safepoints make no storm, where they are not waited for one",
+	"set wait_out 2; ready; answer 1 1ms; pause 0 safepoint 300us 60\n"
+	"? swaps => 0; ? waited => 60; ? regret_us => 0"},
     {"T6 off by default", "ready; answer 0 5ms 100; timer 0 => off\n"
 			  "start a 0; ask a timer => budget"},
     {"T6 the p99, not below 1 ms, not above the cap",

@@ -103,7 +103,7 @@ check_pair(const struct walk *w)
 	assert_int_not_equal(x->state, SERVER_WARMING);
 	/* nothing that could be done at once is left undone; a breaker that
 	 * responses have just closed is seen by the next tick */
-	if ((x->hazards & h->limits.triggers) != 0)
+	if ((x->hazards & h->limits.triggers & ~x->waiting) != 0)
 		assert_false(y->state == SERVER_READY && y->hazards == 0 &&
 			     y->draining == 0 && y->breaker_tokens > 5.5);
 }
@@ -120,6 +120,9 @@ check(const struct walk *w)
 		check_server(w, i);
 	if (l->servers == HEDGING_SERVERS)
 		check_pair(w);
+	/* a pause is acted upon in time, or over */
+	assert_true(!instant_is_set(hedging_wait_until(h)) ||
+		    instant_before(w->now, hedging_wait_until(h)));
 	assert_int_equal(h->requests_finished, w->finished);
 	assert_int_equal(h->hedges_sent, w->hedges);
 	assert_int_equal(h->hedges_cancelled, w->cancelled);
@@ -175,7 +178,7 @@ limits_random(uint64_t seed)
 	    .aside_max = {walk_random(&dice, 6), walk_random(&dice, 6)},
 	    .budget_ratio = ratios[walk_random(&dice, 4)],
 	    .budget_burst = 1 + walk_random(&dice, 100),
-	    .min_pause_ns = (int64_t)walk_random(&dice, 2) * NS_PER_MS,
+	    .wait_out = walk_random(&dice, 4),
 	    .warmup_requests = walk_random(&dice, 40),
 	    .warmup_max_ns = (int64_t)walk_random(&dice, 500) * NS_PER_MS,
 	    .mirror_ratio = ratios[walk_random(&dice, 4)],
@@ -186,7 +189,7 @@ limits_random(uint64_t seed)
 static void
 test_acting(void **state)
 {
-	uint64_t hedges = 0, swaps = 0, mirrors = 0,
+	uint64_t hedges = 0, swaps = 0, mirrors = 0, waited = 0,
 		 ended[WALK_ABORTED + 1] = {0};
 
 	(void)state;
@@ -197,6 +200,8 @@ test_acting(void **state)
 		hedges += walk.hedges - walk.cancelled;
 		swaps += walk.h.swaps;
 		mirrors += walk.mirrors;
+		waited += walk.h.waited_out[HAZARD_GC] +
+			  walk.h.waited_out[HAZARD_SAFEPOINT];
 		for (unsigned i = 0; i <= WALK_ABORTED; i++)
 			ended[i] += walk.ended[i];
 	}
@@ -210,6 +215,7 @@ test_acting(void **state)
 	    (unsigned long long)ended[WALK_ABORTED]);
 	/* the walk went where it hurts */
 	assert_true(swaps > 1000 && hedges > 1000 && mirrors > 1000);
+	assert_true(waited > 100);
 	for (unsigned i = WALK_FORWARDED; i <= WALK_ABORTED; i++)
 		assert_true(ended[i] > 500);
 }

@@ -596,7 +596,9 @@ walk_step(struct walk *w)
 	unsigned event = walk_random(w, 100);
 
 	w->now = instant_plus(w->now, (int64_t)walk_random(w, 400000));
-	if (instant_since(w->now, w->ticked) > 8 * NS_PER_MS) {
+	if (instant_since(w->now, w->ticked) > 8 * NS_PER_MS ||
+	    (instant_is_set(hedging_wait_until(&w->h)) &&
+		!instant_before(w->now, hedging_wait_until(&w->h)))) {
 		w->ticked = w->now;
 		carry_out(w, hedging_tick(&w->h, w->now));
 	}

@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "fake_page.h"
 
 #include "profiler/observer.h"
 #include "talechain/events/events.h"
@@ -482,6 +485,71 @@ test_self(void **state)
 	bench_free(b);
 }
 
+/* The next hazard, which must be of this kind and edge. */
+static struct hazard
+take(struct bench *b, enum hazard_kind kind, bool begin)
+{
+	struct hazard h;
+
+	assert_true(hazard_ring_take(&b->hazards, &h));
+	assert_int_equal(h.kind, kind);
+	assert_int_equal(h.begin, begin);
+	return h;
+}
+
+/* Goal: a safepoint that was over when it was seen says so, and whether it was
+ * that of a collection; each says how full eden was before. */
+static void
+test_page_hazards(void **state)
+{
+	struct bench *b = bench_new();
+	struct hsperf_page *p;
+	struct fake_page f;
+	struct hazard h;
+	char why[PAGE_TEXT];
+	int i;
+
+	(void)state;
+	fake_init(&f, NULL);
+	fake_add_jvm(&f, "Serial");
+	fake_add_long(&f, "sun.gc.generation.0.space.0.used", 90);
+	fake_add_long(&f, "sun.gc.generation.0.space.0.capacity", 100);
+	i = hsperf_page_open_fd(&p, f.fd, geteuid(), 99, why);
+	assert_int_equal(i, 0);
+	order(b, COMMAND_PAGE, 0, p);
+	sweep(b, NS_PER_MS);
+	b->now = instant_plus(b->now, NS_PER_MS);
+	fake_safepoint_begin(&f);
+	fake_safepoint_end(&f, 1000);
+	observer_sweep(&b->o, b->now);
+	h = take(b, HAZARD_SAFEPOINT, true);
+	assert_true(h.over);
+	assert_int_equal(h.eden, 3);
+	assert_int_equal(h.cause, TALECHAIN_CAUSE_NOT_GC);
+	h = take(b, HAZARD_SAFEPOINT, false);
+	assert_false(h.over);
+	assert_int_equal(h.cause, TALECHAIN_CAUSE_NOT_GC);
+	fake_safepoint_begin(&f);
+	fake_gc_begin(&f, 0, "Allocation Failure", 2000);
+	fake_gc_end(&f, 0, 3000);
+	fake_safepoint_end(&f, 3000);
+	observer_sweep(&b->o, instant_plus(b->now, NS_PER_MS));
+	h = take(b, HAZARD_SAFEPOINT, true);
+	assert_true(h.over);
+	h = take(b, HAZARD_SAFEPOINT, false);
+	assert_int_equal(h.cause, TALECHAIN_CAUSE_ALLOCATION);
+	h = take(b, HAZARD_GC, true);
+	assert_true(h.over);
+	take(b, HAZARD_GC, false);
+	fake_safepoint_begin(&f);
+	observer_sweep(&b->o, instant_plus(b->now, 2 * NS_PER_MS));
+	h = take(b, HAZARD_SAFEPOINT, true);
+	assert_false(h.over);
+	hsperf_page_free(&p);
+	fake_fini(&f);
+	bench_free(b);
+}
+
 int
 main(void)
 {
@@ -497,6 +565,7 @@ main(void)
 	    cmocka_unit_test(test_batch),
 	    cmocka_unit_test(test_ending),
 	    cmocka_unit_test(test_self),
+	    cmocka_unit_test(test_page_hazards),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,67 @@
+/* threshold.h: how long to wait for the end of a pause before acting on it.
+ *
+ * A pause of unknown length begins.  Waiting costs each request in flight the
+ * rest of it; a hedge costs b: the other server's response time, and as much
+ * again for the work.  That is the ski rental problem.  From the latest lengths
+ * of such pauses follows the wait a with the least mean cost, between b / 2 and
+ * 2 b.  Then no pause, however wrong the history, costs more than three times
+ * what it would cost if its length were known: a + b <= 3 b if L >= b and
+ * a + b <= 3 a <= 3 L if L < b, where a < L.  Waiting 0 (act at once) has no
+ * such factor, only the bound b; it is chosen when all known pauses were longer
+ * than 2 b.
+ *
+ * Source: Purohit, Svitkina, Kumar, "Improving Online Algorithms via ML
+ * Predictions", NeurIPS 2018, lambda = 1/2.  We differ: a threshold from a
+ * history instead of one predicted length.
+ *
+ * Pure; allocates nothing; O(THRESHOLD_KEPT). */
+#pragma once
+
+#include "hedging/window.h"
+#include "talechain/events/hazard.h"
+
+#define THRESHOLD_KEPT 64   /* lengths of a history */
+#define THRESHOLD_KNOWN 8   /* fewer say nothing */
+#define THRESHOLD_PLACES 24 /* histories of one server */
+
+/* What a pause was: its kind, its cause, and how full eden was as it began, in
+ * quarters; pauses grow with it. */
+struct pause_class {
+	uint8_t kind;  /* enum hazard_kind */
+	uint8_t cause; /* enum talechain_cause, as known at the begin */
+	uint8_t eden;  /* 0 .. 3; 0 also if unknown */
+};
+
+/* Lengths of one server's pauses: by class, by kind and cause, and by kind.  A
+ * class that is new takes the place of the one that was last added to longest
+ * ago. */
+struct pause_history {
+	struct {
+		uint32_t key; /* 0: free */
+		uint64_t used;
+		struct window lengths;
+	} place[THRESHOLD_PLACES];
+	uint64_t added;
+};
+
+/* Add the length of a pause that ended, ns, >= 0. */
+void pause_learn(struct pause_history *known, const struct pause_class *class,
+    int64_t length_ns);
+
+/* The lengths that say most of such a pause: of its class, else its cause, else
+ * its kind.  NULL if there are fewer than THRESHOLD_KNOWN of each. */
+const struct window *pause_lengths(
+    const struct pause_history *known, const struct pause_class *class);
+
+/* b, ns: what a hedge costs where a response usually takes so long. */
+int64_t threshold_price_ns(int64_t response_ns);
+
+/* How long to wait, ns: 0, or price / 2 .. 2 * price.
+ *   lengths   at least one
+ *   price_ns  b, > 0 */
+int64_t threshold_ns(const struct window *lengths, int64_t price_ns);
+
+/* What a pause cost beyond the least that was possible, ns, >= 0.
+ *   waited    true: it ended before the threshold; else acted on after_ns */
+int64_t threshold_regret_ns(
+    int64_t length_ns, bool waited, int64_t after_ns, int64_t price_ns);

@@ -1,0 +1,308 @@
+/*
+ * Goal: the wait is the one that the lengths so far ask for, and however wrong
+ * they were, it costs at most three times what it must.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "hedging/threshold.h"
+#include "talechain/talechain.h"
+
+#define US NS_PER_US
+#define PRICE (3 * NS_PER_MS)
+
+static uint64_t seed = 2018;
+
+static double
+draw(void)
+{
+	uint64_t z = (seed += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+}
+
+static int64_t
+between(int64_t low_ns, int64_t high_ns)
+{
+	return low_ns + (int64_t)(draw() * (double)(high_ns - low_ns));
+}
+
+/* What a pause costs if it is acted upon after so long. */
+static int64_t
+cost_ns(int64_t length_ns, int64_t after_ns, int64_t price_ns)
+{
+	return length_ns <= after_ns && after_ns > 0 ? length_ns
+						     : after_ns + price_ns;
+}
+
+static int64_t
+least_ns(int64_t length_ns, int64_t price_ns)
+{
+	return length_ns < price_ns ? length_ns : price_ns;
+}
+
+/* Goal: exact waits for histories made by hand; b is 2 ms. */
+static void
+test_exact(void **state)
+{
+	static const struct {
+		int64_t us[THRESHOLD_KNOWN];
+		int64_t wait_us;
+	} cases[] = {
+	    /* short: the least wait */
+	    {{300, 300, 300, 300, 300, 300, 300, 300}, 1000},
+	    /* longer than 2 b, all of them: none */
+	    {{60000, 61000, 62000, 4001, 60000, 60000, 60000, 60000}, 0},
+	    {{60000, 61000, 62000, 4000, 60000, 60000, 60000, 60000}, 1000},
+	    /* up to b + b/2 each is better waited out */
+	    {{1500, 1500, 1500, 1500, 1500, 1500, 1500, 1500}, 1500},
+	    {{2999, 2999, 2999, 2999, 2999, 2999, 2999, 2999}, 2999},
+	    {{3001, 3001, 3001, 3001, 3001, 3001, 3001, 3001}, 1000},
+	    /* a mixture: past the short ones, not for the long ones */
+	    {{1500, 60000, 1500, 60000, 1500, 60000, 1500, 60000}, 1500},
+	    {{1800, 60000, 60000, 60000, 60000, 60000, 60000, 300}, 1000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct window w;
+
+		window_init(&w, THRESHOLD_KEPT);
+		for (unsigned k = 0; k < THRESHOLD_KNOWN; k++)
+			window_add(&w, cases[i].us[k] * US);
+		assert_int_equal(
+		    threshold_ns(&w, 2000 * US), cases[i].wait_us * US);
+	}
+}
+
+static void
+history_random(struct window *w, int64_t price_ns)
+{
+	unsigned n = 1 + (unsigned)(draw() * THRESHOLD_KEPT);
+	double wide = 4 * draw();
+
+	window_init(w, THRESHOLD_KEPT);
+	while (n-- > 0)
+		window_add(w, 1 + (int64_t)(pow(10, wide * (draw() - 0.5)) *
+					    (double)price_ns));
+}
+
+/* Goal: no wait within the bounds has a lower mean than the one chosen. */
+static void
+test_least_mean(void **state)
+{
+	struct window w;
+
+	(void)state;
+	for (unsigned i = 0; i < 2000; i++) {
+		int64_t price_ns = between(US, 100 * NS_PER_MS), wait_ns;
+		int64_t chosen_ns = 0;
+
+		history_random(&w, price_ns);
+		wait_ns = threshold_ns(&w, price_ns);
+		if (wait_ns == 0) {
+			assert_true(w.sorted_ns[0] > 2 * price_ns);
+			continue;
+		}
+		for (unsigned k = 0; k < w.count; k++)
+			chosen_ns += cost_ns(w.sorted_ns[k], wait_ns, price_ns);
+		for (unsigned j = 0; j < w.count + 3; j++) {
+			int64_t sum_ns = 0,
+				other_ns = j < w.count	      ? w.sorted_ns[j]
+					   : j == w.count     ? price_ns / 2
+					   : j == w.count + 1 ? price_ns
+							      : 2 * price_ns;
+
+			if (other_ns < price_ns / 2 || other_ns > 2 * price_ns)
+				continue;
+			for (unsigned k = 0; k < w.count; k++)
+				sum_ns +=
+				    cost_ns(w.sorted_ns[k], other_ns, price_ns);
+			assert_true(chosen_ns <= sum_ns);
+		}
+	}
+}
+
+/* Goal: an adversary that knows the wait makes it cost at most three times the
+ * least that is possible, or one hedge where nothing is waited. */
+static void
+test_adversary(void **state)
+{
+	double worst = 0;
+	struct window w;
+
+	(void)state;
+	for (unsigned i = 0; i < 10000; i++) {
+		int64_t price_ns = between(2 * US, 100 * NS_PER_MS);
+		int64_t wait_ns, length_ns[4];
+
+		history_random(&w, price_ns);
+		wait_ns = threshold_ns(&w, price_ns);
+		length_ns[0] = wait_ns + 1; /* just missed */
+		length_ns[1] = wait_ns;
+		length_ns[2] = price_ns;
+		length_ns[3] = between(1, 8 * price_ns);
+		for (unsigned k = 0; k < 4; k++) {
+			int64_t cost = cost_ns(length_ns[k], wait_ns, price_ns);
+			int64_t least = least_ns(length_ns[k], price_ns);
+
+			if (length_ns[k] == 0)
+				continue;
+			assert_int_equal(
+			    threshold_regret_ns(length_ns[k],
+				length_ns[k] <= wait_ns, wait_ns, price_ns),
+			    cost - least);
+			if (wait_ns == 0) {
+				assert_true(cost - least <= price_ns);
+				continue;
+			}
+			assert_true(wait_ns >= price_ns / 2);
+			assert_true(wait_ns <= 2 * price_ns);
+			assert_true(cost <= 3 * least + 2); /* halves */
+			if ((double)cost / (double)least > worst)
+				worst = (double)cost / (double)least;
+		}
+	}
+	print_message("worst factor %.3f\n", worst);
+	assert_true(worst > 2.9); /* it was looked for where it is */
+}
+
+/* --- mixtures: mean cost of a pause ---------------------------------------- */
+
+static int64_t
+young_and_safepoints(unsigned i, struct pause_class *class)
+{
+	class->kind = i % 20 == 0 ? HAZARD_GC : HAZARD_SAFEPOINT;
+	return i % 20 == 0 ? 60 * NS_PER_MS : 300 * US;
+}
+
+static int64_t
+young_and_remark(unsigned i, struct pause_class *class)
+{
+	class->cause = i % 10 < 3 ? TALECHAIN_CAUSE_CONCURRENT
+				  : TALECHAIN_CAUSE_ALLOCATION;
+	return i % 10 < 3 ? between(500 * US, 4 * NS_PER_MS)
+			  : between(8 * NS_PER_MS, 18 * NS_PER_MS);
+}
+
+static int64_t
+drift(unsigned i, struct pause_class *class)
+{
+	(void)class;
+	return i < 5000 ? 300 * US : 60 * NS_PER_MS;
+}
+
+static int64_t
+by_chance(unsigned i, struct pause_class *class)
+{
+	(void)i;
+	(void)class;
+	return draw() < 0.5 ? 2 * NS_PER_MS : 30 * NS_PER_MS;
+}
+
+/* Goal: on mixtures it costs hardly more than if each length were known; the
+ * price of the bound shows where one class has two lengths by chance. */
+static void
+test_mixtures(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t (*length_ns)(unsigned i, struct pause_class *class);
+		double most; /* of the least possible mean cost */
+	} mixtures[] = {
+	    {"young among safepoints", young_and_safepoints, 1.05},
+	    {"young and remark", young_and_remark, 1.05},
+	    {"drift in the middle", drift, 1.02},
+	    {"2 or 30 ms by chance", by_chance, 1.45},
+	};
+	static struct pause_history known;
+
+	(void)state;
+	for (size_t m = 0; m < sizeof(mixtures) / sizeof(mixtures[0]); m++) {
+		double once = 0, always = 0, learnt = 0, least = 0;
+		double regret[2] = {0, 0};
+
+		memset(&known, 0, sizeof(known));
+		for (unsigned i = 0; i < 10000; i++) {
+			struct pause_class class = {.kind = HAZARD_GC};
+			int64_t length_ns = mixtures[m].length_ns(i, &class);
+			const struct window *w = pause_lengths(&known, &class);
+			int64_t wait_ns =
+			    w == NULL ? PRICE : threshold_ns(w, PRICE);
+			int64_t cost = cost_ns(length_ns, wait_ns, PRICE);
+			int64_t best_ns = least_ns(length_ns, PRICE);
+
+			pause_learn(&known, &class, length_ns);
+			once += (double)PRICE;
+			always += (double)cost_ns(length_ns, PRICE, PRICE);
+			learnt += (double)cost;
+			least += (double)best_ns;
+			regret[i >= 5000] += (double)(cost - best_ns);
+		}
+		print_message("%-22s at once %.2f, always b %.2f, learnt %.2f, "
+			      "least %.2f ms; regret %.3f, %.3f\n",
+		    mixtures[m].name, once / 1e10, always / 1e10, learnt / 1e10,
+		    least / 1e10, regret[0] / 5e9, regret[1] / 5e9);
+		assert_true(learnt <= mixtures[m].most * least);
+	}
+}
+
+/* Goal: a pause is judged by its class, else its cause, else its kind, else not
+ * at all; what was not added to for long makes room. */
+static void
+test_classes(void **state)
+{
+	static struct pause_history known;
+	struct pause_class young = {HAZARD_GC, TALECHAIN_CAUSE_ALLOCATION, 3};
+	struct pause_class small = {HAZARD_GC, TALECHAIN_CAUSE_ALLOCATION, 0};
+	struct pause_class remark = {HAZARD_GC, TALECHAIN_CAUSE_CONCURRENT, 3};
+	struct pause_class stop = {.kind = HAZARD_SAFEPOINT};
+
+	(void)state;
+	memset(&known, 0, sizeof(known));
+	for (unsigned i = 1; i < THRESHOLD_KNOWN; i++)
+		pause_learn(&known, &young, 60 * NS_PER_MS);
+	assert_null(pause_lengths(&known, &young));
+	pause_learn(&known, &young, 60 * NS_PER_MS);
+	assert_int_equal(pause_lengths(&known, &young)->count, 8);
+	assert_int_equal(pause_lengths(&known, &small)->count, 8);
+	assert_int_equal(pause_lengths(&known, &remark)->count, 8);
+	assert_null(pause_lengths(&known, &stop));
+	for (unsigned i = 0; i < THRESHOLD_KNOWN; i++)
+		pause_learn(&known, &remark, NS_PER_MS);
+	assert_int_equal(
+	    pause_lengths(&known, &remark)->sorted_ns[7], NS_PER_MS);
+	assert_int_equal(
+	    pause_lengths(&known, &small)->sorted_ns[0], 60 * NS_PER_MS);
+	for (unsigned i = 0; i < 200; i++) {
+		struct pause_class other = {HAZARD_QUOTA, (uint8_t)i, 0};
+
+		pause_learn(&known, &other, NS_PER_MS);
+		pause_learn(&known, &remark, NS_PER_MS);
+	}
+	assert_int_equal(pause_lengths(&known, &remark)->count, THRESHOLD_KEPT);
+	assert_int_equal(/* its kind's */
+	    pause_lengths(&known, &young)->sorted_ns[0], NS_PER_MS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_exact),
+	    cmocka_unit_test(test_least_mean),
+	    cmocka_unit_test(test_adversary),
+	    cmocka_unit_test(test_mixtures),
+	    cmocka_unit_test(test_classes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
