@@ -2,7 +2,7 @@
  * of a time, how sure that is, and what it would be without some of them.
  *
  * An account is a request's time divided among causes; the parts add up to the
- * total.  Accounts are collected in a struct blame_set, then analysed as one
+ * total.  Accounts are collected in a struct blame_set, then analyzed as one
  * class of requests.  A request that was sampled weighs 1 / its probability.
  *
  * Pure: values in, numbers out; no clock, no input or output, a seeded

@@ -253,7 +253,7 @@ attach_turn_server(
 	return process_turn(s, p[0].revents != 0, thread, now);
 }
 
-/* Read the losses of the kernel's programs once per period. */
+/* Read the losses of the kernel's programs once per period; park them. */
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
 {
@@ -266,7 +266,7 @@ attach_turn_kernel(struct attach *a, struct instant now)
 			attach_family(a, &a->process[i]);
 		a->count_at = instant_plus(now, COUNT_PERIOD_NS);
 	}
-	return COUNT_PERIOD_NS;
+	return sooner_ns(COUNT_PERIOD_NS, kernel_park(a->kernel, now));
 }
 
 /* Probe the runtimes of changed server processes. */

@@ -1,7 +1,8 @@
 // A catalogue of products in memory, searched over HTTP: what a Node service
 // of this kind does.  Products, an inverted index and a cache of results are
 // JavaScript objects; results come into the cache and leave it, so V8 collects
-// its old generation every few seconds, and stops the program for that.
+// several times a second, its old generation every half minute, and stops the
+// program for that.
 //
 //	node catalogue.js --port N [--products N] [--cache N]
 //
@@ -61,7 +62,7 @@ function search(query)
 	for (const w of query.split(' '))
 		for (const {product, weight} of (index.get(w) || []))
 			scores.set(product, (scores.get(product) || 0) + weight);
-	const found = [...scores].sort((a, b) => b[1] - a[1]).slice(0, 100);
+	const found = [...scores].sort((a, b) => b[1] - a[1]).slice(0, 400);
 	return {query, total: scores.size, hits: found.map(([p, score]) => ({
 		id: p.id, score, title: p.words.join(' '), price: p.price,
 		attributes: {...p.attributes}, words: [...p.words]}))};

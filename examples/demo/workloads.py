@@ -84,9 +84,11 @@ class Node:
 
     @staticmethod
     def write_targets(path):
-        """1000 queries of three words, always the same."""
+        """1000 queries of three words that products have, always the
+        same."""
         def word(n):
-            return "".join(SYLLABLES[n // 10 ** i % 10] for i in range(3))
+            """As in catalogue.js."""
+            return "".join(SYLLABLES[n // 10 ** i % 10] for i in range(4))
         with open(path, "w", encoding="utf-8") as file:
             for i in range(1000):
                 words = (word(i * 7919 % 1200), word(i * 104729 % 2000),

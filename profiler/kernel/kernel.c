@@ -13,6 +13,19 @@
 /* Inode of /proc/self/ns/pid in the initial pid namespace. */
 #define FIRST_PID_NAMESPACE 0xeffffffcU
 
+#define PARK_PERIOD_NS (50 * NS_PER_MS)
+/* They are attached again so long before a pause ends; a shorter one is not
+ * worth it. */
+#define PARK_SPARE_NS (50 * NS_PER_MS)
+#define PARK_LEAST_NS (300 * NS_PER_MS)
+#define PARK_IDLE_NS (10 * NS_PER_S) /* so long after a pause none is near */
+
+enum phase {
+	PHASE_RUNS,
+	PHASE_PAUSED, /* until_ns is when that is to end */
+	PHASE_PARKED, /* paused, and programs are detached: the attach thread */
+};
+
 struct kernel {
 	struct bpf_object *object; /* owned */
 	/* owned: one for each program; two for each CPU for faults */
@@ -25,6 +38,12 @@ struct kernel {
 	struct kernel_gate *gate;	  /* owned mapping */
 	struct sampling sampling;	  /* the observer's */
 	bool samples;			  /* constant */
+	/* Of pauses, the observer's and the attach thread's: atomic. */
+	uint32_t phase; /* enum phase */
+	uint64_t until_ns;
+	/* The attach thread's. */
+	bool parks, tried;
+	bool apart[PROGRAMS_MAX]; /* detached for the pause */
 	struct kernel_owners owners;
 	uint64_t missed; /* relaxed atomic */
 	unsigned cpus;
@@ -504,32 +523,124 @@ events_written(const struct kernel *k)
 }
 
 void
-kernel_gate(struct kernel *k, bool paused)
+kernel_gate(struct kernel *k, struct instant until)
 {
+	bool paused = instant_is_set(until);
+
 	/* Not of use before it is known what is too old. */
 	if (!paused)
 		__atomic_store_n(
 		    &k->gate->resumed_ns, instant_now().ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&k->gate->paused, paused, __ATOMIC_RELEASE);
+	if (!paused)
+		return;
+	__atomic_store_n(&k->until_ns, until.ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&k->phase, PHASE_PAUSED, __ATOMIC_RELEASE);
+}
+
+/* Whether it may go on where a pause is to end: not while parked. */
+static bool
+may_resume(struct kernel *k, struct instant now)
+{
+	uint32_t paused = PHASE_PAUSED;
+
+	return !k->sampling.paused ||
+	       instant_before(now, k->sampling.paused_until) ||
+	       __atomic_compare_exchange_n(&k->phase, &paused, PHASE_RUNS,
+		   false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 bool
 kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out)
 {
-	enum sampling_step step = SAMPLING_SAME;
+	struct sampling *s = &k->sampling;
+	enum sampling_step step;
 
-	if (k->samples && sampling_due(&k->sampling, now))
-		step = sampling_step(&k->sampling, now, events_written(k));
-	if (step == SAMPLING_SAME)
+	if (!k->samples || !sampling_due(s, now))
 		return false;
-	kernel_gate(k, step == SAMPLING_PAUSE);
+	if (may_resume(k, now)) {
+		step = sampling_step(s, now, events_written(k));
+		if (step == SAMPLING_SAME)
+			return false;
+		kernel_gate(
+		    k, step == SAMPLING_PAUSE ? s->paused_until : INSTANT_NONE);
+	} else {
+		step = sampling_prolong(s, now);
+	}
 	*out = (struct kernel_pause){
-	    .from = k->sampling.paused_from,
-	    .until = step == SAMPLING_RESUME ? instant_now()
-					     : k->sampling.paused_until,
-	    .most_per_s = (uint64_t)k->sampling.per_s,
+	    .from = s->paused_from,
+	    .until = step == SAMPLING_RESUME ? instant_now() : s->paused_until,
+	    .most_per_s = (uint64_t)s->per_s,
 	};
 	return true;
+}
+
+/* --- parking ---------------------------------------------------------------- */
+
+/* What sets a mark goes before what clears it, the other way about than they
+ * are attached. */
+static void
+park(struct kernel *k)
+{
+	for (unsigned i = programs_count; i-- > 0;)
+		if (programs[i].often && k->link[i] != NULL) {
+			k->apart[i] = true;
+			kernel_detach(k, i);
+		}
+}
+
+/* Attach them again; false if one cannot be. */
+static bool
+unpark(struct kernel *k)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < programs_count; i++) {
+		if (k->apart[i])
+			k->apart[i] = kernel_attach_one(k, i) < 0;
+		all &= !k->apart[i];
+	}
+	return all;
+}
+
+/* A kernel may refuse to attach without the capabilities that Tailor has given
+ * up by now: try it with a program that is not missed. */
+static bool
+may_park(struct kernel *k)
+{
+	for (unsigned i = 0; i < programs_count && !k->tried; i++)
+		if (strcmp(programs[i].name, "on_softirq_raise") == 0 &&
+		    k->link[i] != NULL) {
+			kernel_detach(k, i);
+			k->parks = kernel_attach_one(k, i) == 0;
+		}
+	k->tried = true;
+	return k->parks;
+}
+
+int64_t
+kernel_park(struct kernel *k, struct instant now)
+{
+	uint32_t phase = __atomic_load_n(&k->phase, __ATOMIC_ACQUIRE);
+	uint64_t until_ns = __atomic_load_n(&k->until_ns, __ATOMIC_RELAXED);
+	int64_t left_ns = (int64_t)(until_ns - now.ns);
+
+	if (until_ns == 0 || (k->tried && !k->parks) ||
+	    (phase == PHASE_RUNS && left_ns < -PARK_IDLE_NS))
+		return -1;
+	if (phase == PHASE_PARKED) {
+		if (left_ns > PARK_SPARE_NS)
+			return left_ns - PARK_SPARE_NS;
+		if (unpark(k))
+			__atomic_store_n(
+			    &k->phase, PHASE_PAUSED, __ATOMIC_RELEASE);
+	} else if (phase == PHASE_PAUSED && left_ns > PARK_LEAST_NS &&
+		   may_park(k) &&
+		   __atomic_compare_exchange_n(&k->phase, &phase, PHASE_PARKED,
+		       false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		park(k);
+	}
+	return PARK_PERIOD_NS;
 }
 
 /* --- losses ------------------------------------------------------------------- */

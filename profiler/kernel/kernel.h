@@ -108,8 +108,17 @@ struct kernel_pause {
 bool
 kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out);
 
-/* Pause the programs, or have them go on.  The observer. */
-void kernel_gate(struct kernel *k, bool paused);
+/* Pause the programs until a moment, or have them go on (INSTANT_NONE).  The
+ * observer. */
+void kernel_gate(struct kernel *k, struct instant until);
+
+/* Detach the programs that run often while a pause lasts: one that only finds
+ * that it is paused costs its thread some 90 ns, thirty times a request.  They
+ * are attached again before it ends, or it lasts longer.  Where the kernel does
+ * not allow that with the privileges that are left, they stay.  Returns when it
+ * is due again, ns, -1: not soon.  The attach thread; 1 to 7 ms as it does
+ * either. */
+int64_t kernel_park(struct kernel *k, struct instant now);
 
 /* Events and threads lost so far. */
 struct kernel_losses {

@@ -13,43 +13,50 @@
 
 /* clang-format off */
 #define ON(program, target, signal)					\
-	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true}
+	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true,	\
+	    false}
+#define OFTEN(program, target, signal)					\
+	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true,	\
+	    true}
 #define BESIDE(program, target, signal)					\
-	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, false}
+	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, false,	\
+	    false}
 /* clang-format on */
 
 /* In the order of attaching.  What clears a mark comes before what sets it:
  * else an interrupt in between would leave it set until the next one ends, and
  * a task that wakes another would be taken for that interrupt. */
 const struct program programs[] = {
-    ON("on_waking", "sched_waking", SCHEDULER),
-    ON("on_wakeup", "sched_wakeup", SCHEDULER),
+    OFTEN("on_waking", "sched_waking", SCHEDULER),
+    OFTEN("on_wakeup", "sched_wakeup", SCHEDULER),
     ON("on_wakeup_new", "sched_wakeup_new", SCHEDULER),
-    ON("on_switch", "sched_switch", SCHEDULER),
+    OFTEN("on_switch", "sched_switch", SCHEDULER),
     BESIDE("on_rename", "task_rename", SCHEDULER),
     ON("on_fork", "sched_process_fork", PROCESS),
     ON("on_exec", "sched_process_exec", PROCESS),
     ON("on_exit", "sched_process_exit", PROCESS),
-    BESIDE("on_softirq_raise", "softirq_raise", SOFTIRQ),
-    ON("on_softirq_exit", "softirq_exit", SOFTIRQ),
-    ON("on_softirq_entry", "softirq_entry", SOFTIRQ),
+    {"on_softirq_raise", "softirq_raise", PROGRAM_TRACEPOINT,
+	PROFILER_SIGNAL_SOFTIRQ, false, true},
+    OFTEN("on_softirq_exit", "softirq_exit", SOFTIRQ),
+    OFTEN("on_softirq_entry", "softirq_entry", SOFTIRQ),
     ON("on_irq_exit", "irq_handler_exit", INTERRUPT),
     ON("on_irq_entry", "irq_handler_entry", INTERRUPT),
     BESIDE("on_timer_exit", "local_timer_exit", INTERRUPT),
     BESIDE("on_timer_entry", "local_timer_entry", INTERRUPT),
-    ON("on_tcp_probe", "tcp_probe", TCP),
-    ON("on_dev_queue", "net_dev_queue", TCP),
+    OFTEN("on_tcp_probe", "tcp_probe", TCP),
+    OFTEN("on_dev_queue", "net_dev_queue", TCP),
     BESIDE("on_retransmit", "tcp_retransmit_skb", TCP),
     BESIDE("on_state", "inet_sock_set_state", TCP),
-    ON("on_send", "sock_send_length", SOCKET),
-    ON("on_recv", "sock_recv_length", SOCKET),
-    ON("on_fault_user", "page_fault_user", PAGEFAULT),
-    ON("on_fault_kernel", "page_fault_kernel", PAGEFAULT),
-    BESIDE("on_page_alloc", "mm_page_alloc", PAGEFAULT),
+    OFTEN("on_send", "sock_send_length", SOCKET),
+    OFTEN("on_recv", "sock_recv_length", SOCKET),
+    OFTEN("on_fault_user", "page_fault_user", PAGEFAULT),
+    OFTEN("on_fault_kernel", "page_fault_kernel", PAGEFAULT),
+    {"on_page_alloc", "mm_page_alloc", PROGRAM_TRACEPOINT,
+	PROFILER_SIGNAL_PAGEFAULT, false, true},
     {"on_fault_minor", NULL, PROGRAM_FAULT_MINOR, PROFILER_SIGNAL_PAGEFAULT,
-	true},
+	true, false},
     {"on_fault_major", NULL, PROGRAM_FAULT_MAJOR, PROFILER_SIGNAL_PAGEFAULT,
-	true},
+	true, false},
     ON("on_idle", "cpu_idle", IDLE),
     ON("on_call", "sys_enter", SYSCALL),
     ON("on_call_end", "sys_exit", SYSCALL),

@@ -19,6 +19,7 @@ struct program {
 	enum program_hook hook;
 	enum profiler_signal signal;
 	bool needed; /* without it the signal is off */
+	bool often;  /* it runs so often that it is detached in pauses */
 };
 
 extern const struct program programs[];

@@ -51,3 +51,11 @@ sampling_step(struct sampling *s, struct instant now, uint64_t written)
 	s->paused_until = instant_plus(now, pause_ns(s));
 	return SAMPLING_PAUSE;
 }
+
+enum sampling_step
+sampling_prolong(struct sampling *s, struct instant now)
+{
+	s->paused_from = s->paused_until;
+	s->paused_until = instant_plus(now, SAMPLING_LATE_NS);
+	return SAMPLING_PAUSE;
+}

@@ -18,6 +18,7 @@
 #define SAMPLING_BURST_S 5 /* so many seconds' events can be saved */
 #define SAMPLING_PERIOD_NS (10 * NS_PER_MS)
 #define SAMPLING_PAUSE_NS NS_PER_S
+#define SAMPLING_LATE_NS (50 * NS_PER_MS) /* a pause is prolonged by this */
 
 enum sampling_step {
 	SAMPLING_SAME,
@@ -49,3 +50,6 @@ sampling_due(const struct sampling *s, struct instant now)
 /* What to do, when so many events had been written in all. */
 enum sampling_step
 sampling_step(struct sampling *s, struct instant now, uint64_t written);
+
+/* The pause was to end, and it cannot yet: SAMPLING_PAUSE, of what follows. */
+enum sampling_step sampling_prolong(struct sampling *s, struct instant now);

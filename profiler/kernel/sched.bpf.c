@@ -27,10 +27,10 @@ static __u64 named[KERNEL_NAMES];
 /* Emit a task's name, unless that was done in the last 100 ms and it has not
  * changed: threads set their names a little after they are first seen. */
 static __noinline int
-name(struct task_struct *p, __u32 tid, __u32 pid)
+name(struct task_struct *p, __u32 tid, __u32 pid, __u64 now_ns)
 {
 	__u64 *place = &named[tid & (KERNEL_NAMES - 1)];
-	__u64 now = (__u32)(bpf_ktime_get_ns() >> 20);
+	__u64 now = (__u32)(now_ns >> 20);
 	__u64 text[2] = {0, 0}, old = *place;
 
 	if (tid == 0 || (old >> 32 == tid && (__u32)(now - old) < NAME_AGE))
@@ -69,8 +69,8 @@ BPF_PROG(on_waking, struct task_struct *p)
 		t->waker =
 		    context == TALECHAIN_CONTEXT_TASK ? task_pair(waker) : 0;
 	}
-	name(p, p->pid, p->tgid);
-	name(waker, waker->pid, waker->tgid);
+	name(p, p->pid, p->tgid, now);
+	name(waker, waker->pid, waker->tgid, now);
 	emit_at(now, TALECHAIN_WAKEUP, (__u32)p->pid, (__u32)p->tgid,
 	    (__u64)context << 32 | vector, 0);
 	return 0;
@@ -338,8 +338,8 @@ switched(
 		    cpu->idle_took_ns, 0, 0);
 		cpu->idle_end_ns = 0;
 	}
-	name(prev, prev->pid, prev->tgid);
-	name(next, next->pid, next->tgid);
+	name(prev, prev->pid, prev->tgid, now);
+	name(next, next->pid, next->tgid, now);
 	if (cpu != NULL)
 		steal(cpu, prev, next, now);
 	emit_at(now, TALECHAIN_SCHEDULE, task_pair(next), waker, waker_ns,

@@ -194,7 +194,8 @@ turn(unsigned t, unsigned profile)
 		return -1;
 	}
 	if (k != NULL)
-		kernel_gate(k, profiles[profile].paused);
+		kernel_gate(
+		    k, profiles[profile].paused ? instant_now() : INSTANT_NONE);
 	for (w = 0; w < WORKLOADS; w++) {
 		took[0][w][profile][t] = measure(&workloads[w]);
 		took[1][w][profile][t] = measure_stranger(&workloads[w]);

@@ -1,6 +1,7 @@
 /*
  * Goal: while the kernel's programs are paused they write nothing of our
- * threads; afterwards all again, and nothing of the pause.
+ * threads; afterwards all again, and nothing of the pause.  In a long one they
+ * are detached, and attached again before it ends.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ test_paused(void **state)
 	(void)state;
 	recording_init(&r);
 	recording_open(&r);
-	kernel_gate(r.kernel, true);
+	kernel_gate(r.kernel, instant_now());
 	usleep(1000); /* what was under way has ended */
 	recording_begin(&r);
 	paused = instant_now();
@@ -55,7 +56,7 @@ test_paused(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(
 		    recording_count(&r, types[i], is_mine, &me), 0);
-	kernel_gate(r.kernel, false);
+	kernel_gate(r.kernel, INSTANT_NONE);
 	resumed = instant_now();
 	recording_begin(&r);
 	for (unsigned i = 0; i < 20; i++)
@@ -77,11 +78,54 @@ test_paused(void **state)
 	recording_close(&r);
 }
 
+/* Events of our switches, faults and of a softirq while we work. */
+static unsigned
+events_of_work(struct recording *r)
+{
+	uint32_t me = (uint32_t)gettid();
+	unsigned n;
+
+	recording_begin(r);
+	for (unsigned i = 0; i < 20; i++)
+		work();
+	recording_end(r);
+	n = recording_count(r, TALECHAIN_PAGEFAULT, is_mine, &me);
+	return n + recording_count(r, TALECHAIN_SCHEDULE, is_mine, &me);
+}
+
+static void
+test_parked(void **state)
+{
+	struct instant begin = instant_now();
+	struct instant until = instant_plus(begin, 10 * NS_PER_S);
+	struct recording r;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	assert_int_equal(kernel_park(r.kernel, begin), -1);
+	kernel_gate(r.kernel, instant_plus(begin, NS_PER_MS));
+	kernel_park(r.kernel, begin); /* too short to be worth it */
+	kernel_gate(r.kernel, INSTANT_NONE);
+	assert_true(events_of_work(&r) >= PAGES);
+
+	kernel_gate(r.kernel, until);
+	assert_true(kernel_park(r.kernel, begin) < NS_PER_S);
+	assert_true(kernel_park(r.kernel, begin) > NS_PER_S);
+	/* Were they attached, they would write now. */
+	kernel_gate(r.kernel, INSTANT_NONE);
+	assert_int_equal(events_of_work(&r), 0);
+	assert_true(kernel_park(r.kernel, until) < NS_PER_S);
+	assert_true(events_of_work(&r) >= PAGES);
+	recording_close(&r);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_paused),
+	    cmocka_unit_test(test_parked),
 	};
 
 	return cmocka_run_group_tests_name("kernel_pause", tests, NULL, NULL);

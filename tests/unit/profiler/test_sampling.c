@@ -100,6 +100,28 @@ test_burst(void **state)
 	assert_int_equal(r.pauses, 0);
 }
 
+/* Goal: a pause that cannot end is prolonged from where it was to end, and goes
+ * on from there. */
+static void
+test_prolonged(void **state)
+{
+	struct sampling s;
+	struct instant end, later;
+
+	(void)state;
+	sampling_init(&s, 1, at(0));
+	assert_int_equal(sampling_step(&s, at(1), UINT32_MAX), SAMPLING_PAUSE);
+	end = s.paused_until;
+	later = instant_plus(end, NS_PER_MS);
+	assert_int_equal(sampling_prolong(&s, later), SAMPLING_PAUSE);
+	assert_int_equal(s.paused_from.ns, end.ns);
+	assert_int_equal(
+	    s.paused_until.ns, instant_plus(later, SAMPLING_LATE_NS).ns);
+	assert_int_equal(sampling_step(&s, later, UINT32_MAX), SAMPLING_SAME);
+	assert_int_equal(
+	    sampling_step(&s, s.paused_until, UINT32_MAX), SAMPLING_RESUME);
+}
+
 /* Goal: one CPU, none, or thousands: the rate is one that can be. */
 static void
 test_cpus(void **state)
@@ -119,6 +141,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_rates),
 	    cmocka_unit_test(test_burst),
+	    cmocka_unit_test(test_prolonged),
 	    cmocka_unit_test(test_cpus),
 	};
 
