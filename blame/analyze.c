@@ -123,12 +123,13 @@ report_episodes(struct work *w)
 	size_t from = blame_rank(w->s, &w->all, r->p - blame_band(r->p));
 	int err = 0;
 
+	for (unsigned c = 0; c < w->s->shape.causes; c++)
+		r->seen[c] = seen_of(w->s, c, from);
 	for (unsigned i = 0; err == 0 && i < r->lines; i++) {
 		struct blame_line *l = &r->line[i];
 
 		err = blame_episodes(
 		    w->s, l->cause, from, r->block_ns, &l->episodes);
-		l->seen = seen_of(w->s, l->cause, from);
 		l->enough =
 		    l->episodes >= BLAME_EPISODES && r->beyond >= BLAME_BEYOND;
 	}

@@ -23,6 +23,7 @@
 #define BLAME_EPISODES 10    /* fewer: too few to rank a cause */
 #define BLAME_BEYOND 30	     /* fewer requests beyond q(p): too few, too */
 #define BLAME_BLOCKS 30	     /* blocks of time, at least */
+#define BLAME_EXAMPLES 16    /* of a cause, at most */
 #define BLAME_RESAMPLES 1000 /* at most */
 
 /* What can be done about a cause. */
@@ -203,8 +204,7 @@ struct blame_line {
 	int64_t without_queue_ns; /* and without the queue behind it */
 	double shapley_ns;	  /* of the largest causes; else NaN */
 	unsigned episodes;	  /* distinct ones in the tail */
-	double seen;   /* share of the tail with its signals on, 0 .. 1 */
-	bool enough;   /* episodes and requests to rank it */
+	bool enough;		  /* episodes and requests to rank it */
 	unsigned rank; /* 1 ...; shared by overlapping intervals; 0: none */
 };
 
@@ -232,6 +232,8 @@ struct blame_report {
 	unsigned resamples;
 	unsigned lines; /* by excess, largest first; those that occur */
 	struct blame_line line[BLAME_CAUSES];
+	/* Share of the tail's weight with a cause's signals on, 0 .. 1. */
+	double seen[BLAME_CAUSES];
 	unsigned together; /* of lines, which were examined in subsets */
 	uint64_t causes;   /* them, as bits */
 	double all_ns;	   /* gain without all of them: Shapley's sum */
@@ -263,6 +265,11 @@ struct blame_change {
  * many.  As blame_analyze. */
 int blame_against(struct blame_set *now, struct blame_set *then,
     const struct blame_options *o, struct blame_change *out, unsigned *n);
+
+/* Requests of the tail (ranks from p on) with the most of a cause: their ids, max
+ * of them at most.  Returns how many. */
+unsigned blame_examples(
+    struct blame_set *s, double p, unsigned cause, uint64_t *id, unsigned max);
 
 /* Requests of one value of a field. */
 struct blame_place {

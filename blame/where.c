@@ -87,3 +87,33 @@ blame_where(struct blame_set *s, double p,
 	free(place);
 	return err != 0 ? err : (int)n;
 }
+
+unsigned
+blame_examples(
+    struct blame_set *s, double p, unsigned cause, uint64_t *id, unsigned max)
+{
+	struct blame_draw all = blame_draw_all(s);
+	const int64_t *part = s->part + cause;
+	unsigned causes = s->shape.causes, n = 0;
+	size_t row[BLAME_EXAMPLES];
+
+	if (s->rows == 0 || blame_sort(s) != 0)
+		return 0;
+	if (max > BLAME_EXAMPLES)
+		max = BLAME_EXAMPLES;
+	for (size_t i = blame_rank(s, &all, p); i < s->rows; i++) {
+		unsigned at = n < max ? n++ : max;
+
+		for (; at > 0 && part[row[at - 1] * causes] < part[i * causes];
+		     at--)
+			if (at < max)
+				row[at] = row[at - 1];
+		if (at < max)
+			row[at] = i;
+	}
+	while (n > 0 && part[row[n - 1] * causes] == 0)
+		n--;
+	for (unsigned k = 0; k < n; k++)
+		id[k] = s->row[row[k]].id;
+	return n;
+}

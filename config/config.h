@@ -199,7 +199,8 @@ struct config {
 	} slow;
 
 	struct {
-		double cpu; /* of one CPU, for what no client asks */
+		double cpu;	   /* of one CPU, for what no client asks */
+		unsigned accounts; /* a second, of requests not slow */
 	} analysis;
 
 	struct {

@@ -222,6 +222,8 @@ const struct config_key config_keys[] = {
 
 {"analysis.cpu", KEY_RATIO, PLACE(config, analysis.cpu), RANGE(0, 1),
 	.fallback = "0.02"},
+{"analysis.accounts", KEY_COUNT, PLACE(config, analysis.accounts),
+	RANGE(0, 1000), .fallback = "4"},
 
 {"talechain.allow", KEY_NETWORKS,
 	LIST(config, talechain.allow, talechain.networks, CONFIG_NETWORKS),

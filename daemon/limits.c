@@ -119,7 +119,8 @@ memory_plan_make(const struct proxy *p, struct memory_plan *out)
 					     6 * sizeof(uint64_t)) +
 		       REPLAY_MAX * sizeof(struct replay),
 	    .tales = slow_tales_max(c->slow.store_bytes) * TALE_BYTES +
-		     tale_checkpoints_bytes() + c->slow.store_bytes,
+		     tale_checkpoints_bytes() + c->slow.store_bytes +
+		     ACCOUNTS_KEPT * sizeof(struct account),
 	    .stream =
 		(size_t)c->profiler.stream_slots * sizeof(struct timeline_slot),
 	    .logs = LOG_RING_BYTES +

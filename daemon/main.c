@@ -265,6 +265,7 @@ open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 	    .settle_ns = settle_ns(c),
 	    .kallsyms = kallsyms,
 	    .cpu = c->analysis.cpu,
+	    .accounts = ACCOUNTS_KEPT,
 	};
 
 	return analysis_new(&p->analysis, &o);

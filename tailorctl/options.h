@@ -22,6 +22,7 @@ enum {
 	X(slow, "nwcpx", "", "show slow requests and their causes")           \
 	X(why, "HSCow", "[ID]",                                               \
 	    "explain where a request's time went, or the slowest's")          \
+	X(blame, "PRWGFIXw", "", "show what a route's p99 consists of")       \
 	X(pin, "", "ID", "keep the timeline of a request")                    \
 	X(top, "bwnids1", "", "show what costs most time, updated")           \
 	X(hist, "ids1", "", "show a live histogram of latencies")             \
@@ -74,11 +75,18 @@ struct options {
 	bool force;
 	bool requests;
 	enum top_kind by;
-	const char *query;  /* borrowed; NULL: everything */
-	const char *cause;  /* borrowed; NULL: any */
-	const char *path;   /* borrowed; NULL: any */
-	const char *sort;   /* borrowed; NULL: by time */
-	const char *output; /* borrowed; NULL: standard output */
+	const char *query;	/* borrowed; NULL: everything */
+	const char *cause;	/* borrowed; NULL: any */
+	const char *path;	/* borrowed; NULL: any */
+	const char *sort;	/* borrowed; NULL: by time */
+	const char *output;	/* borrowed; NULL: standard output */
+	const char *percentile; /* borrowed; NULL: 99 */
+	const char *route;	/* borrowed; NULL: those with most requests */
+	const char *without;	/* borrowed; codes with commas; NULL */
+	const char *accounts;	/* borrowed; "csv", "ndjson"; NULL */
+	const char *file;	/* borrowed; NULL: of the running tailor */
+	bool impact;
+	int64_t against_ns; /* 0: not compared */
 	const char *format; /* static: "html", ...; NULL: text or JSON */
 	int64_t since_ns;   /* 0: any time */
 	uint64_t count;	    /* slow: how many; log: 0 = no end */

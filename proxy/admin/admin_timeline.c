@@ -155,6 +155,28 @@ admin_slow(struct admin_call *call)
 	tale_ask(p, &call->question, &q);
 }
 
+static void
+on_accounts(struct tale_query *q, int status, const char *type,
+    const char *text, size_t length)
+{
+	on_answer(q, status, type != NULL ? type : "text/csv; charset=utf-8",
+	    text, length);
+}
+
+void
+admin_accounts(struct admin_call *call)
+{
+	struct analysis_question q = {.kind = ANALYSIS_ACCOUNTS};
+	char since[24];
+
+	if (admin_query_text(call, "since", since, sizeof(since)))
+		q.list.since_ns = NS_PER_S * admin_query_number(
+						 call, "since", 1, SINCE_MAX_S);
+	call_asks(call, TALE_FORMAT_TEXT);
+	call->question.done = on_accounts;
+	tale_ask(call->admin->proxy, &call->question, &q);
+}
+
 void
 admin_live(struct admin_call *call)
 {

@@ -121,6 +121,28 @@ by_cause(
 			    (double)value[i] / unit);
 }
 
+/* Those that have never happened are not written. */
+static void
+by_class(struct proxy *p, struct exposition *e)
+{
+	static const char name[] = "tailor_request_cause_seconds_total";
+	const struct accounts *a = analysis_accounts(p->analysis);
+	unsigned n = atomic_load_explicit(&a->routes, memory_order_acquire);
+
+	exposition_family(e, name);
+	for (unsigned r = 0; r < n; r++)
+		for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
+			uint64_t ns = atomic_load(&a->cause_ns[r][c]);
+
+			if (ns > 0)
+				text_add(&e->text,
+				    "%s{class=\"%s\",cause=\"%s\"} %.9g\n",
+				    name, a->route[r],
+				    tale_cause_code((enum tale_cause)c),
+				    (double)ns / 1e9);
+		}
+}
+
 void
 metrics_write_tales(struct proxy *p, struct exposition *e)
 {
@@ -129,6 +151,7 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	analysis_stats(p->analysis, &s);
 	by_cause(e, "tailor_slow_requests_total", s.cause_requests, 1);
 	by_cause(e, "tailor_slow_seconds_total", s.cause_ns, 1e9);
+	by_class(p, e);
 	exposition_counter(e, "tailor_slow_left_out_total", s.left_out);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total");
 	exposition_sample_ns(e, NULL, s.cpu_ns);

@@ -232,9 +232,10 @@ keep_is_taken(struct analysis *a, struct analysis_question *q)
 
 	if (q->taken)
 		return true;
+	accounts_offered(&a->work.accounts, q->request.finished, q->offered);
 	budget_set(&a->budget, atomic_load(&a->cpu));
-	q->taken = budget_take(
-	    &a->budget, q->request.id, q->slowest || !slow, instant_now());
+	q->taken = budget_take(&a->budget, q->request.id,
+	    q->slowest || (!slow && q->keep), instant_now());
 	if (!q->taken && slow)
 		atomic_fetch_add(&a->left_out, 1);
 	return q->taken;
@@ -493,4 +494,10 @@ analysis_free(struct analysis **ap)
 		close(a->answer_fd);
 	free(a);
 	*ap = NULL;
+}
+
+const struct accounts *
+analysis_accounts(const struct analysis *a)
+{
+	return &a->work.accounts;
 }

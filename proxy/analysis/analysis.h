@@ -13,6 +13,7 @@
  * asked for have a budget of CPU time (budget.h). */
 #pragma once
 
+#include "proxy/analysis/accounts.h"
 #include "proxy/analysis/tale_format.h"
 #include "talechain/store/store.h"
 
@@ -34,10 +35,11 @@ struct analysis_name {
 };
 
 enum analysis_kind {
-	ANALYSIS_TALE,	 /* the tale of one request, rendered */
-	ANALYSIS_KEEP,	 /* keep it; there is no answer */
-	ANALYSIS_SLOW,	 /* a list of what is kept, as JSON */
-	ANALYSIS_REPORT, /* the same, written by the question's report */
+	ANALYSIS_TALE,	   /* the tale of one request, rendered */
+	ANALYSIS_KEEP,	   /* keep it; there is no answer */
+	ANALYSIS_SLOW,	   /* a list of what is kept, as JSON */
+	ANALYSIS_REPORT,   /* the same, written by the question's report */
+	ANALYSIS_ACCOUNTS, /* CSV of the accounts of list.since_ns */
 };
 
 /* In which order kept tales are listed: symbol, word. */
@@ -73,7 +75,11 @@ struct analysis_question {
 	bool known;	      /* request is filled in beyond its id */
 	bool keep;	      /* put the tale into the store */
 	bool slowest;	      /* of a window, so far: rarely left out */
-	bool has_client;      /* client's stamps are given */
+	bool account;	      /* KEEP: an account is to be made */
+	enum account_stratum stratum; /* of it */
+	/* KEEP: requests since the last such question, this one too. */
+	uint32_t offered[ACCOUNT_STRATA];
+	bool has_client; /* client's stamps are given */
 	enum tale_reason reason;
 	struct instant window_end; /* TALE_REASON_SLOWEST: of its window */
 	unsigned window_keep;	   /* and how many of it are kept */
@@ -109,8 +115,9 @@ struct analysis_options {
 	const char *store;    /* directory; "": anonymous memory */
 	uint64_t store_bytes; /* its bound */
 	int64_t settle_ns;    /* from a finish until all its events are read */
-	int kallsyms; /* /proc/kallsyms, becomes the thread's; 0: none */
-	double cpu;   /* of one CPU, for what no client asks: 0 .. 1 */
+	int kallsyms;	 /* /proc/kallsyms, becomes the thread's; 0: none */
+	double cpu;	 /* of one CPU, for what no client asks: 0 .. 1 */
+	size_t accounts; /* that are held, 0: none */
 };
 
 /* A client's answer waits no longer than this for events, or for tales that are
@@ -150,3 +157,6 @@ struct analysis_stats {
 	uint64_t cause_ns[TALE_CAUSE_COUNT];
 };
 void analysis_stats(const struct analysis *a, struct analysis_stats *out);
+
+/* The accounts, of which any thread may read routes and cause_ns. */
+const struct accounts *analysis_accounts(const struct analysis *a);

@@ -253,6 +253,14 @@ count_causes(struct tale_work *w, const struct story *story)
 			    &w->cause_ns[i], (uint64_t)story->cause_ns[i]);
 }
 
+static void
+account(struct tale_work *w, const struct analysis_question *q,
+    const struct story *story)
+{
+	accounts_add(&w->accounts, story, q->stratum,
+	    instant_wall_ns(q->request.finished));
+}
+
 static int
 render_json(const struct story *s, char **text, size_t *length)
 {
@@ -439,6 +447,8 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 		summarise(w, story, said.reason, &said);
 	if (q->reason == TALE_REASON_TARGET && q->kind == ANALYSIS_KEEP)
 		count_causes(w, story);
+	if (q->account)
+		account(w, q, story);
 	if (stored && said.earlier_boot)
 		mark_earlier_boot(story, said.finished_wall_ns);
 	if (q->kind == ANALYSIS_TALE) {
@@ -484,6 +494,22 @@ do_tale(struct tale_work *w, struct analysis_question *q,
 		explain_and_keep(w, q, &t, &said, answer);
 	else
 		answer->status = err == -ENOENT ? 404 : 500;
+	tale_free(&t);
+	return err != -EAGAIN;
+}
+
+/* A request of which only an account is wanted.  As do_tale. */
+static bool
+do_account(struct tale_work *w, struct analysis_question *q)
+{
+	struct story *story = NULL;
+	struct tale *t = NULL;
+	int err = settle(w, q) ? slice(w, q, &t) : -EAGAIN;
+
+	if ((err == 0 || err == -ESTALE) && t != NULL &&
+	    tale_explain(&story, t) == 0)
+		account(w, q, story);
+	story_free(&story);
 	tale_free(&t);
 	return err != -EAGAIN;
 }
@@ -571,6 +597,27 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 		answer->status = 200;
 }
 
+static void
+do_accounts(struct tale_work *w, const struct analysis_question *q,
+    struct analysis_answer *answer)
+{
+	struct text t = {0};
+	int64_t since_wall_ns = 0;
+
+	if (q->list.since_ns > 0)
+		since_wall_ns = instant_wall_now_ns() - q->list.since_ns;
+	accounts_write(&w->accounts, since_wall_ns, &t);
+	answer->status =
+	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
+}
+
+static bool
+do_keep(struct tale_work *w, struct analysis_question *q,
+    struct analysis_answer *answer)
+{
+	return q->keep ? do_tale(w, q, answer) : do_account(w, q);
+}
+
 enum tale_work_result
 tale_work_do(struct tale_work *w, struct analysis_question *q,
     struct analysis_answer *answer)
@@ -581,10 +628,13 @@ tale_work_do(struct tale_work *w, struct analysis_question *q,
 		do_tale(w, q, answer);
 		return TALE_WORK_ANSWER;
 	case ANALYSIS_KEEP:
-		return do_tale(w, q, answer) ? TALE_WORK_DONE : TALE_WORK_LATER;
+		return do_keep(w, q, answer) ? TALE_WORK_DONE : TALE_WORK_LATER;
 	case ANALYSIS_SLOW:
 	case ANALYSIS_REPORT:
 		do_list(w, q, answer);
+		return TALE_WORK_ANSWER;
+	case ANALYSIS_ACCOUNTS:
+		do_accounts(w, q, answer);
 		return TALE_WORK_ANSWER;
 	}
 	return TALE_WORK_DONE;
@@ -601,6 +651,8 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 	timeline_reader_about(w->reader, &about);
 	memcpy(w->boot_id, about.boot_id, sizeof(w->boot_id));
 	err = tale_checkpoints_new(&w->checkpoints, w->reader);
+	if (err == 0)
+		err = accounts_init(&w->accounts, o->accounts);
 	if (err < 0)
 		return err;
 	w->settle_ns = o->settle_ns;
@@ -621,6 +673,7 @@ tale_work_fini(struct tale_work *w)
 		tale_work_flush(w, true);
 	tale_store_close(&w->store);
 	tale_store_close(&w->spare);
+	accounts_fini(&w->accounts);
 	symbols_free(&w->symbols);
 	tale_checkpoints_free(&w->checkpoints);
 	timeline_reader_close(&w->reader);

@@ -19,6 +19,7 @@ struct tale_work {
 	struct symbols *symbols;	      /* owned */
 	struct tale_checkpoints *checkpoints; /* owned; of the reader */
 	struct tale_store *store;	      /* owned */
+	struct accounts accounts;
 	struct tale_store *spare; /* owned: memory, once store has failed */
 	const char *directory;	  /* borrowed; "" memory */
 	struct tale_store_options spare_options;

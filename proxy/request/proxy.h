@@ -11,6 +11,7 @@
 #include "base/topology.h"
 #include "config/generation.h"
 #include "hedging/steer.h"
+#include "proxy/analysis/accounts.h"
 #include "proxy/client/clients.h"
 #include "proxy/request/request_id.h"
 #include "proxy/request/slow_target.h"
@@ -164,6 +165,15 @@ struct slow_window {
 	int64_t total_ns[SLOW_WINDOW_KEEP]; /* the slowest so far */
 };
 
+/* Requests of which accounts are made (slow.h). */
+struct slow_sample {
+	uint64_t second;
+	unsigned requests; /* of this second that were not slow */
+	unsigned taken;	   /* of them, examined */
+	double share;	   /* of them that are examined */
+	uint32_t offered[ACCOUNT_STRATA]; /* since the last question */
+};
+
 struct proxy {
 	const struct config *config; /* borrowed: the one in force */
 	struct generation_list generations;
@@ -197,6 +207,7 @@ struct proxy {
 	struct slow_window slow_window; /* of requests that were not slow */
 	struct slow_window slow_worst;	/* and of those that were */
 	struct slow_target slow_target;
+	struct slow_sample slow_sample;
 
 	/* what the admin socket reports */
 	struct topology_plan plan; /* as carried out */

@@ -45,16 +45,76 @@ slow_left_out(const struct proxy *p)
 	return p->metrics.slow_unexamined + s.left_out;
 }
 
+/* As budget.c, of other bits: what that leaves out is independent of this. */
+static double
+sample_lot(uint64_t id)
+{
+	id = (~id ^ ~id >> 31) * UINT64_C(0x7fb5d329728ea185);
+	id = (id ^ id >> 27) * UINT64_C(0x81dadef4bc2dd44d);
+	id ^= id >> 33;
+	return (double)(id >> 11) / (double)(UINT64_C(1) << 53);
+}
+
+_Bool
+slow_sample_take(
+    struct slow_sample *s, unsigned per_s, struct instant now, uint64_t id)
+{
+	uint64_t second = now.ns / (uint64_t)NS_PER_S;
+
+	if (second != s->second) {
+		s->share = s->requests <= per_s
+			       ? 1
+			       : (double)per_s / (double)s->requests;
+		s->second = second;
+		s->requests = 0;
+		s->taken = 0;
+	}
+	s->requests++;
+	if (s->taken >= SLOW_SAMPLE_BURST * per_s || sample_lot(id) >= s->share)
+		return false;
+	s->taken++;
+	return true;
+}
+
+/* Whether the request is examined, and why. */
+static bool
+slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
+    struct analysis_question *q)
+{
+	const struct config *c = p->config;
+	unsigned keep = c->slow.keep_slowest;
+	bool slow = total_ns > slow_target_ns(p);
+
+	if (slow) {
+		q->reason = TALE_REASON_TARGET;
+		q->keep = true;
+		q->slowest = slow_window_take(&p->slow_worst, keep,
+		    SLOW_WINDOW_NS, t->finished, total_ns);
+		q->account = c->analysis.accounts > 0;
+	} else {
+		q->reason = TALE_REASON_SLOWEST;
+		q->keep = slow_window_take(&p->slow_window, keep,
+		    SLOW_WINDOW_NS, t->finished, total_ns);
+		q->window_end = p->slow_window.end;
+		q->window_keep = keep;
+		q->account = c->analysis.accounts > 0 &&
+			     slow_sample_take(&p->slow_sample,
+				 c->analysis.accounts, t->finished, t->id);
+	}
+	q->stratum = !slow	  ? ACCOUNT_OTHER
+		     : q->slowest ? ACCOUNT_SLOWEST
+				  : ACCOUNT_SLOW;
+	p->slow_sample.offered[q->stratum]++;
+	return q->keep || q->account;
+}
+
 void
 slow_finished(struct proxy *p, const struct tale_request *t)
 {
-	const struct config *c = p->config;
 	int64_t total_ns = instant_since(t->finished, t->first_byte);
-	bool slow = total_ns > slow_target_ns(p);
-	struct analysis_question q = {.kind = ANALYSIS_KEEP,
-	    .known = true,
-	    .keep = true,
-	    .reason = TALE_REASON_TARGET};
+	struct analysis_question q = {.kind = ANALYSIS_KEEP, .known = true};
+	bool chosen = slow_choose(p, t, total_ns, &q);
+	bool slow = q.reason == TALE_REASON_TARGET;
 
 	slow_target_add(&p->slow_target, t->finished, total_ns);
 	recent_note(&p->recent, &(struct recent_request){.at = t->finished,
@@ -62,20 +122,13 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 				    .slow = slow,
 				    .again = t->attempt[1].server >= 0,
 				    .active = p->hedging.active});
-	if (slow) {
-		q.slowest =
-		    slow_window_take(&p->slow_worst, c->slow.keep_slowest,
-			SLOW_WINDOW_NS, t->finished, total_ns);
-	} else {
-		if (!slow_window_take(&p->slow_window, c->slow.keep_slowest,
-			SLOW_WINDOW_NS, t->finished, total_ns))
-			return;
-		q.reason = TALE_REASON_SLOWEST;
-		q.window_end = p->slow_window.end;
-		q.window_keep = c->slow.keep_slowest;
-	}
+	if (!chosen)
+		return;
 	q.request = *t;
+	memcpy(q.offered, p->slow_sample.offered, sizeof(q.offered));
 	p->metrics.slow += slow;
-	if (!analysis_ask(p->analysis, &q))
+	if (analysis_ask(p->analysis, &q))
+		memset(&p->slow_sample.offered, 0, sizeof(q.offered));
+	else
 		p->metrics.slow_unexamined += slow;
 }

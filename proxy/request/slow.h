@@ -17,6 +17,9 @@
 /* Long enough for a service that is seldom asked; slow.keep_slowest says how
  * many are kept of it. */
 #define SLOW_WINDOW_NS (60 * NS_PER_S)
+/* After a quiet second all would be taken: at most so many times per_s, so that
+ * slow requests have room in the analysis thread's queue. */
+#define SLOW_SAMPLE_BURST 4
 
 /* How many tales slow.store_bytes is for: they take a few kilobytes, with
  * events of the kernel some hundreds. */
@@ -32,6 +35,12 @@ slow_tales_max(uint64_t store_bytes)
  * window so far; if it is, it has taken its place.  O(keep). */
 _Bool slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
     struct instant now, int64_t total_ns);
+
+/* Whether a request that was not slow is one of the share of which accounts are
+ * made, so that there are per_s of them each second if it is like the one
+ * before.  The share never changes within a second; its number decides. */
+_Bool slow_sample_take(
+    struct slow_sample *s, unsigned per_s, struct instant now, uint64_t id);
 
 /* The time above which a request is slow, now. */
 int64_t slow_target_ns(const struct proxy *p);

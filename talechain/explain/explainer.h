@@ -168,6 +168,7 @@ struct explainer {
 	struct story *s;
 	struct story_chain chain;
 	bool kernel;		    /* the scheduler's events are there */
+	uint32_t in_flight;	    /* of PROXY_RECEIVE */
 	bool watched[TALE_THREADS]; /* all switches of that thread are */
 	struct thread_process process[TALE_THREADS];
 	int64_t leg_begin_ns, leg_end_ns; /* what claims are cut to */

@@ -188,6 +188,8 @@ tale_explain(struct story **out, const struct tale *t)
 	lane_get(&ex, STORY_LANE_PROXY, -1, 0);
 	for (size_t i = 0; i < sizeof(step) / sizeof(*step) && !ex.failed; i++)
 		step[i](&ex);
+	ex.s->kernel = ex.kernel;
+	ex.s->in_flight = ex.in_flight;
 	free(ex.claim);
 	free(ex.segment_claim);
 	free(ex.interval);

@@ -220,6 +220,9 @@ struct story {
 	double coverage;	 /* explained by what was observed, 0 .. 1 */
 	double known;		 /* and by what is likely, 0 .. 1 */
 	unsigned contradictions; /* pieces that its own events contradict */
+	bool kernel;		 /* the scheduler's events are there */
+	uint32_t
+	    in_flight; /* requests when it came, itself too; 0: not known */
 	struct story_verdict verdict;
 	struct story_lane *lane; /* owned, all of them */
 	struct story_bar *bar;

@@ -435,6 +435,8 @@ story_chain_find(struct explainer *ex)
 		const struct talechain_event *v = &ex->t->entry[i].slot.event;
 
 		ex->kernel |= v->type == TALECHAIN_SCHEDULE;
+		if (v->type == TALECHAIN_PROXY_RECEIVE && v->arg[0] == r->id)
+			ex->in_flight = (uint32_t)v->arg[1];
 		if (v->type >> 12 == 1 && c->proxy_tid == 0)
 			c->proxy_tid = v->tid;
 	}

@@ -75,7 +75,7 @@ episodes_are_pauses_and_not_requests(void **state)
 	assert_true(gc->enough);
 	assert_int_equal(gc->rank, 1);
 	assert_ptr_equal(gc, &r.line[0]);
-	assert_true(gc->seen == 1);
+	assert_true(r.seen[P_GC] == 1);
 	assert_true(r.beyond >= 290 && r.beyond <= 300);
 	assert_true(r.blocks >= BLAME_BLOCKS);
 	assert_true(r.explained > 0.999);

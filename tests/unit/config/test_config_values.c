@@ -48,6 +48,7 @@ test_defaults(void **state)
 	assert_int_equal(c->profiler.stream_slots, 262144);
 	assert_int_equal(c->slow.target_ns, CONFIG_DURATION_AUTO);
 	assert_true(c->analysis.cpu == 0.02);
+	assert_int_equal(c->analysis.accounts, 4);
 	assert_int_equal(c->log.level, LOG_LEVEL_NOTICE);
 	assert_int_equal(c->talechain.networks, 0);
 	assert_string_equal(c->talechain.token_file, "");

@@ -1,0 +1,307 @@
+/* blame_rows.c: the table's head says where everything is; columns that are
+ * not known are causes if they follow "kernel". */
+#include "tailorctl/blame_rows.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "talechain/explain/story.h"
+
+#define ROWS_MAX 100000 /* of a route; more are thinned */
+#define COLUMNS_MAX 128
+
+static const struct blame_value values[] = {
+    {"in_flight", BLAME_GROUP_LOAD, -1},
+    {"attempts", BLAME_GROUP_NONE, -1},
+    {"new_connection", BLAME_GROUP_NONE, -1},
+};
+
+enum column {
+	COLUMN_ID,
+	COLUMN_END,
+	COLUMN_TOTAL,
+	COLUMN_WEIGHT,
+	COLUMN_ROUTE,
+	COLUMN_SERVER,
+	COLUMN_IN_FLIGHT,
+	COLUMN_ATTEMPTS,
+	COLUMN_NEW,
+	COLUMN_KERNEL, /* the causes follow */
+	COLUMN_COUNT
+};
+static const char *const names[COLUMN_COUNT] = {"id", "end_ns", "total_ns",
+    "weight", "route", "server", "in_flight", "attempts", "new_connection",
+    "kernel"};
+
+/* A table that is being read. */
+struct table {
+	struct blame_rows *r;
+	unsigned number; /* of the line */
+	unsigned at[COLUMN_COUNT];
+	unsigned columns;
+	uint64_t kernel; /* causes that need the kernel's events */
+	char server[16][32];
+	unsigned servers;
+};
+
+/* What cannot go, and what is no cause; the others are hazards. */
+static enum blame_kind
+kind_of(const char *code)
+{
+	static const char *const base[] = {
+	    "client_send", "proxy", "network", "work"};
+	static const char *const none[] = {
+	    "unknown", "blind", "lost", "not_observed"};
+
+	for (unsigned i = 0; i < COUNT(base); i++)
+		if (strcmp(code, base[i]) == 0)
+			return BLAME_BASE;
+	for (unsigned i = 0; i < COUNT(none); i++)
+		if (strcmp(code, none[i]) == 0)
+			return BLAME_UNEXPLAINED;
+	return strcmp(code, "backend_queue") == 0 ? BLAME_QUEUE : BLAME_HAZARD;
+}
+
+bool
+blame_rows_needs_kernel(const char *code)
+{
+	static const char *const kernel[] = {"runq", "preempted", "quota",
+	    "steal", "lock", "sleep", "page_fault", "disk", "softirq",
+	    "idle_wakeup", "low_ipc", "slow_clock"};
+
+	for (unsigned i = 0; i < COUNT(kernel); i++)
+		if (strcmp(code, kernel[i]) == 0)
+			return true;
+	return strncmp(code, "tcp_", 4) == 0;
+}
+
+static int
+complain(const struct table *t, const char *what)
+{
+	fprintf(stderr, "tailorctl: accounts, line %u: %s\n", t->number, what);
+	return -EINVAL;
+}
+
+/* Cut the next line out of *text, and that into fields.  How many; 0: the end;
+ * COLUMNS_MAX + 1: more than that. */
+static unsigned
+line_split(char **text, char *field[COLUMNS_MAX])
+{
+	char *line, *one;
+	unsigned n = 0;
+
+	line = strsep(text, "\n");
+	if (line == NULL || *line == '\0')
+		return 0;
+	while ((one = strsep(&line, ",")) != NULL) {
+		if (n == COLUMNS_MAX)
+			return COLUMNS_MAX + 1;
+		field[n++] = one;
+	}
+	return n;
+}
+
+static int
+head_read(struct table *t, char *field[COLUMNS_MAX], unsigned n)
+{
+	struct blame_rows *r = t->r;
+	char what[64];
+
+	for (unsigned c = 0; c < COLUMN_COUNT; c++) {
+		t->at[c] = COLUMNS_MAX;
+		for (unsigned i = 0; i < n && i < COLUMNS_MAX; i++)
+			if (strcmp(field[i], names[c]) == 0)
+				t->at[c] = i;
+		snprintf(what, sizeof(what), "no column \"%s\"", names[c]);
+		if (t->at[c] == COLUMNS_MAX)
+			return complain(t, what);
+	}
+	t->columns = n;
+	if (n > COLUMNS_MAX || n - t->at[COLUMN_KERNEL] - 1 > BLAME_CAUSES ||
+	    n - t->at[COLUMN_KERNEL] == 1)
+		return complain(t, "no causes, or too many, after \"kernel\"");
+	for (unsigned i = t->at[COLUMN_KERNEL] + 1; i < n; i++) {
+		int known = tale_cause_find(field[i]);
+
+		if (blame_rows_needs_kernel(field[i]))
+			t->kernel |= UINT64_C(1) << r->causes;
+		r->cause[r->causes++] = (struct blame_cause){field[i],
+		    known < 0 ? field[i]
+			      : tale_cause_label((enum tale_cause)known),
+		    kind_of(field[i])};
+	}
+	return 0;
+}
+
+/* A whole number of at least 0, or -1. */
+static int64_t
+number_of(const char *text)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	return end == text || *end != '\0' || errno != 0 ? -1 : v;
+}
+
+static uint16_t
+server_of(struct table *t, const char *name)
+{
+	unsigned i = 0;
+
+	while (i < t->servers && strcmp(t->server[i], name) != 0)
+		i++;
+	if (i == t->servers && i < COUNT(t->server))
+		snprintf(t->server[t->servers++], sizeof(t->server[0]), "%.31s",
+		    name);
+	return (uint16_t)i;
+}
+
+/* The route with that name, new if needed; NULL: no memory, or too many. */
+static struct blame_route *
+route_of(struct blame_rows *r, const char *name)
+{
+	struct blame_shape shape = {.cause = r->cause,
+	    .causes = r->causes,
+	    .value = values,
+	    .values = COUNT(values),
+	    .rows_max = ROWS_MAX};
+	struct blame_route *route;
+
+	for (unsigned i = 0; i < r->routes; i++)
+		if (strcmp(r->route[i].name, name) == 0)
+			return &r->route[i];
+	if (r->routes == BLAME_ROUTES)
+		return NULL;
+	route = &r->route[r->routes];
+	if (blame_new(&route->set, &shape) != 0)
+		return NULL;
+	snprintf(route->name, sizeof(route->name), "%s", name);
+	r->routes++;
+	return route;
+}
+
+/* Remember the id of a line; its number, or -ENOMEM. */
+static int64_t
+id_keep(struct blame_rows *r, char *id)
+{
+	if (r->lines == r->room) {
+		size_t room = r->room == 0 ? 1024 : 2 * r->room;
+		char **grown = reallocarray(r->line, room, sizeof(*grown));
+
+		if (grown == NULL)
+			return -ENOMEM;
+		r->line = grown;
+		r->room = room;
+	}
+	r->line[r->lines] = id;
+	return (int64_t)r->lines++;
+}
+
+static int
+account_add(struct table *t, struct blame_account *a, char **field)
+{
+	int64_t cause_ns[BLAME_CAUSES];
+	struct blame_rows *r = t->r;
+	double value[COUNT(values)];
+	struct blame_route *route;
+	int err;
+
+	for (unsigned c = 0; c < r->causes; c++)
+		cause_ns[c] = number_of(field[t->at[COLUMN_KERNEL] + 1 + c]);
+	value[0] = a->in_flight > 0 ? a->in_flight : (double)NAN;
+	value[1] = (double)number_of(field[t->at[COLUMN_ATTEMPTS]]);
+	value[2] = (double)number_of(field[t->at[COLUMN_NEW]]);
+	route = route_of(r, field[t->at[COLUMN_ROUTE]]);
+	if (route == NULL)
+		return complain(t, "too many routes, or out of memory");
+	err = blame_add(route->set, a, cause_ns, value);
+	if (err == -EINVAL)
+		return complain(t, "times do not add up, or a weight below 1");
+	if (err != 0)
+		return complain(t, "out of memory");
+	route->weight += a->weight;
+	return 0;
+}
+
+static int
+line_read(struct table *t, char **field, int64_t from_ns, int64_t to_ns)
+{
+	struct blame_rows *r = t->r;
+	struct blame_account a = {.end_ns = number_of(field[t->at[COLUMN_END]]),
+	    .total_ns = number_of(field[t->at[COLUMN_TOTAL]]),
+	    .weight = strtod(field[t->at[COLUMN_WEIGHT]], NULL),
+	    .seen = strcmp(field[t->at[COLUMN_KERNEL]], "1") == 0 ? UINT64_MAX
+								  : ~t->kernel,
+	    .in_flight =
+		(int32_t)(number_of(field[t->at[COLUMN_IN_FLIGHT]]) & 0xffff),
+	    .server = server_of(t, field[t->at[COLUMN_SERVER]])};
+	int64_t id;
+
+	if (r->oldest_ns == 0 || a.end_ns < r->oldest_ns)
+		r->oldest_ns = a.end_ns;
+	if (a.end_ns > r->newest_ns)
+		r->newest_ns = a.end_ns;
+	if (a.end_ns < from_ns || (to_ns != 0 && a.end_ns >= to_ns))
+		return 0;
+	/* The column counts the request itself; blame, those before it. */
+	a.in_flight--;
+	id = id_keep(r, field[t->at[COLUMN_ID]]);
+	if (id < 0)
+		return complain(t, "out of memory");
+	a.id = (uint64_t)id;
+	return account_add(t, &a, field);
+}
+
+static int
+route_compare(const void *a, const void *b)
+{
+	const struct blame_route *x = a, *y = b;
+
+	return COMPARE(y->weight, x->weight) ?: strcmp(x->name, y->name);
+}
+
+int
+blame_rows_read(
+    struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns)
+{
+	struct table t = {.r = r, .number = 1};
+	char *field[COLUMNS_MAX];
+	unsigned n = line_split(&text, field);
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	err = head_read(&t, field, n);
+	while (err == 0 && (n = line_split(&text, field)) > 0) {
+		t.number++;
+		err = n == t.columns ? line_read(&t, field, from_ns, to_ns)
+				     : complain(&t, "not as many fields as "
+						    "the first line");
+	}
+	qsort(r->route, r->routes, sizeof(r->route[0]), route_compare);
+	return err;
+}
+
+void
+blame_rows_fini(struct blame_rows *r)
+{
+	for (unsigned i = 0; i < r->routes; i++)
+		blame_free(&r->route[i].set);
+	free(r->line);
+	*r = (struct blame_rows){0};
+}
+
+int
+blame_rows_cause(const struct blame_rows *r, const char *code, size_t n)
+{
+	for (unsigned c = 0; c < r->causes; c++)
+		if (strlen(r->cause[c].code) == n &&
+		    strncmp(r->cause[c].code, code, n) == 0)
+			return (int)c;
+	return -1;
+}

@@ -1,0 +1,42 @@
+/* blame_rows.h: accounts from CSV, as GET /accounts and `tailorctl blame
+ * --accounts csv` print them, into a struct blame_set for each route. */
+#pragma once
+
+#include "blame/blame.h"
+
+#define BLAME_ROUTES 64
+#define BLAME_ROUTE 48
+
+struct blame_route {
+	char name[BLAME_ROUTE];
+	struct blame_set *set; /* owned */
+	double weight;
+};
+
+struct blame_rows {
+	struct blame_cause cause[BLAME_CAUSES];
+	unsigned causes;
+	struct blame_route route[BLAME_ROUTES]; /* most requests first */
+	unsigned routes;
+	char **line; /* owned; a line's id: blame_account's id is its number */
+	size_t lines, room;
+	int64_t oldest_ns, newest_ns; /* of all lines; 0: there is none */
+};
+
+/*
+ * blame_rows_read(r, text, from_ns, to_ns):
+ * Read a table.
+ *   text  terminated; modified, and must outlive r, which borrows names
+ *   from_ns, to_ns  only what ended between them, wall clock; 0: no limit
+ * Returns 0, -EINVAL after a message that names the line, or -ENOMEM after one.
+ * Free with blame_rows_fini either way.
+ */
+int blame_rows_read(
+    struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns);
+void blame_rows_fini(struct blame_rows *r);
+
+/* The cause with that code, or -1. */
+int blame_rows_cause(const struct blame_rows *r, const char *code, size_t n);
+
+/* Whether the kernel's events are needed to see a cause. */
+bool blame_rows_needs_kernel(const char *code);

@@ -1,0 +1,151 @@
+"""Goal: tailorctl blame says what a route's p99 consists of, from the accounts
+that the running tailor keeps or from a file, and refuses what it cannot read."""
+
+import json
+import re
+
+import pytest
+
+from rig.message import response
+from rig.wait import wait_until
+
+CAUSES = ["unknown", "work", "gc", "disk"]
+HEAD = ("number,id,end_ns,total_ns,weight,route,server,in_flight,status,"
+        "attempts,new_connection,slow,kernel,") + ",".join(CAUSES)
+MS = 1_000_000
+
+
+def line(n, at_s, work, gc=0, disk=0, unknown=0, kernel=1, weight=1):
+    """An account; times in ms."""
+    times = [round(t * MS) for t in (unknown, work, gc, disk)]
+    return ",".join(map(str, [
+        n, f"id-{n}", round(1_700_000_000e9 + at_s * 1e9), sum(times), weight,
+        "GET /search", "a", 1, 200, 1, 0, 0, kernel, *times]))
+
+
+def table(tmp_path, *lines):
+    path = tmp_path / "accounts.csv"
+    path.write_text("\n".join([HEAD, *lines]) + "\n")
+    return path
+
+
+@pytest.fixture
+def paused(tmp_path):
+    """100 s of 50 requests/s; each second a pause hits two of them."""
+    return table(tmp_path, *(
+        line(n, n / 50, 1 + n % 7 / 10, gc=30 + n % 9 if n % 50 < 2 else 0)
+        for n in range(5000)))
+
+
+def test_text(ctl, paused):
+    """Goal: the cause of p99 is first, with what p99 is without it."""
+    found = ctl("blame", "--file", str(paused))
+    assert found.returncode == 0, found.err
+    assert re.search(r"^GET /search +about 5000 requests, 5000 accounts",
+                     found.out), found.out
+    assert re.search(r"^ 1 garbage collection +3\d\.\dms +1\.60ms \(",
+                     found.out, re.M), found.out
+    assert re.search(r"explained: 100 % of p99 - p50", found.out)
+    assert re.search(r"^   gc +id-\d+ +id-\d+", found.out, re.M)
+    assert "not observed" not in found.out
+    assert max(map(len, found.out.splitlines())) <= 80
+
+
+def test_json(ctl, paused):
+    """Goal: shares add up to the percentile, excesses to p99 - p50."""
+    found = json.loads(ctl("-j", "blame", "-P", "98.5", "--file", str(paused),
+                           wide=True).out)
+    assert found["schema"] == "tailor.blame/1"
+    route, = found["routes"]
+    causes = {c["cause"]: c for c in route["causes"]}
+    assert sum(c["share_ns"] for c in causes.values()) == route["q_ns"]
+    assert sum(c["excess_ns"] for c in causes.values()) == \
+        route["q_ns"] - route["p50_ns"]
+    assert causes["gc"]["rank"] == 1
+    # The tail has a part of the 100 pauses, each of them once.
+    assert 40 <= causes["gc"]["episodes"] <= 100
+    low, high = causes["gc"]["excess_interval_ns"]
+    assert 25 * MS < low <= causes["gc"]["excess_ns"] <= high < 40 * MS
+
+
+def test_other_questions(ctl, paused):
+    """Goal: percentiles without a cause, two periods, the paper's table."""
+    file = ("--file", str(paused))
+    assert re.search(r"^p99 +3\d\.\dms +1\.60ms",
+                     ctl("blame", "--without", "gc", *file).out, re.M)
+    found = ctl("blame", "--since", "40s", "--against", "50s", *file)
+    assert re.search(r"^Since then p99 has changed by [+-]", found.out, re.M)
+    assert re.search(r"^gc +100 %", ctl("blame", "--impact", *file).out, re.M)
+
+
+def test_what_is_not_observed(ctl, tmp_path):
+    """Goal: without kernel events it names what cannot be seen, and gives no
+    cause the time that nothing explains."""
+    path = table(tmp_path, *(
+        line(n, n / 50, 1, unknown=40 if n % 30 == 0 else 0, kernel=0)
+        for n in range(3000)))
+    found = ctl("blame", "--file", str(path)).out
+    assert "explained: 0 % of p99 - p50" in found, found
+    assert re.search(r"^   not explained +40\.0ms  cannot go", found, re.M)
+    assert "Without kernel events in 100 % of the tail" in found
+
+
+@pytest.mark.parametrize("arguments, text, why", [
+    ((), "nothing\n", r"line 1: no column \"id\""),
+    ((), HEAD + "\n1,2\n", r"line 2: not as many fields"),
+    ((), HEAD + "\n" + line(1, 1, 1)[:-1] + "5\n",
+     r"line 2: times do not add up"),
+    ((), HEAD + "\n", r"no account yet"),
+    (("--without", "gc,nonsense"), None, r"no cause has that code"),
+    (("--without", "unknown"), None, r"not a cause"),
+    (("-P", "40"), None, r"above 50 and below 100"),
+    (("--accounts", "xml"), None, r"csv or ndjson"),
+    (("--route", "GET /other"), None, r"no account of GET /other"),
+], ids=["head", "fields", "sum", "empty", "code", "unknown", "percentile",
+        "form", "route"])
+def test_bad_input(ctl, tmp_path, arguments, text, why):
+    """Goal: one message that says what is wrong, and where."""
+    path = tmp_path / "accounts.csv"
+    path.write_text(text if text is not None
+                    else HEAD + "\n" + line(1, 1, 1) + "\n")
+    found = ctl("blame", *arguments, "--file", str(path))
+    assert found.returncode != 0
+    assert re.search(why, found.err), found.err
+
+
+def accounts(t):
+    return t.ask("/accounts").body.decode().splitlines()
+
+
+def test_a_running_tailor_keeps_accounts(ctl, pair):
+    """Goal: of all requests of a quiet service, and of slow ones; they are in
+    the metrics, by class."""
+    pair.a.serve(lambda r: response(200))
+    t = pair(analysis={"cpu": 1, "accounts": 1000},
+             slow={"target": "1us", "keep_slowest": 0})
+    with t.client() as c:
+        for k in range(20):
+            assert c.get(f"/{'ab'[k % 2]}/x").status == 200
+    wait_until(lambda: len(accounts(t)) == 21, "20 accounts")
+    names, *rows = (row.split(",") for row in accounts(t))
+    for row in rows:
+        one = dict(zip(names, row))
+        first = names.index("kernel") + 1
+        assert sum(map(int, row[first:])) == int(one["total_ns"]) > 0
+        assert one["route"] in ("GET /a", "GET /b")
+        assert (one["server"], one["status"], one["slow"]) == ("a", "200", "1")
+        assert float(one["weight"]) == 1
+    wait_until(lambda: 'request_cause_seconds_total{class="GET /a"'
+               in t.ask("/metrics").body.decode(), "the metric")
+    assert json.loads(ctl("-a", t.admin, "blame", "--accounts", "ndjson",
+                          wide=True).out.splitlines()[0])["route"] == "GET /a"
+
+
+def test_none_are_kept_if_not_wanted(pair):
+    """Goal: analysis.accounts = 0 keeps none, of slow requests neither."""
+    pair.a.serve(lambda r: response(200))
+    t = pair(slow={"target": "1us", "keep_slowest": 0})
+    with t.client() as c:
+        assert c.get().status == 200
+    wait_until(lambda: t.ask_json("/slow")["slow"] != [], "a slow one")
+    assert len(accounts(t)) == 1
