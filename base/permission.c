@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 
 #define NAMES_BYTES 64
+#define FIRST_PIDS 0xeffffffc /* inode of the first pid namespace */
 
 static const struct {
 	uint64_t bit;
@@ -84,7 +86,11 @@ read_unit(struct permission *p)
 void
 permission_read(struct permission *p)
 {
+	struct stat pids;
+
 	*p = (struct permission){.root = geteuid() == 0};
+	p->container =
+	    stat("/proc/self/ns/pid", &pids) == 0 && pids.st_ino != FIRST_PIDS;
 	read_status(p);
 	read_lockdown(p);
 	read_unit(p);
@@ -226,6 +232,12 @@ permission_start_as(const struct permission *p, const char *user,
 		snprintf(out, size,
 		    "systemctl edit %s: [Service] User=%s, then restart it",
 		    p->unit, user);
+	else if (p->container)
+		snprintf(out, size,
+		    "start the container with --user %s, or --cap-add "
+		    "SYS_PTRACE --cap-add DAC_READ_SEARCH; with --pid host, if "
+		    "the server is in another one",
+		    user);
 	else
 		snprintf(out, size, "sudo -u %s %s ...", user,
 		    program(path, sizeof(path)));

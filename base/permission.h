@@ -23,6 +23,7 @@ struct permission {
 	bool filtered;	   /* a seccomp filter is in force */
 	char lockdown[24]; /* of the kernel: "integrity"; "": none */
 	char unit[64];	   /* the service of systemd's that this is; "": none */
+	bool container;	   /* in a pid namespace of its own */
 };
 
 #define PERMISSION_TEXT 250 /* bytes of each text below, at most */

@@ -256,6 +256,8 @@ show(const struct gain *g, const struct quantile *q)
 		printf("%lld of them count unchanged: there was nothing to "
 		       "estimate from,\nor both servers paused.\n",
 		    (long long)g->unknown);
+	printf("The other server counts as fast as this one: warm, and on CPUs "
+	       "of its own.\n");
 	if (g->blocks < BLOCKS_LEAST)
 		printf("No intervals yet: they need two hours.\n");
 }

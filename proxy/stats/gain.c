@@ -62,10 +62,11 @@ pause_between(const struct recent *all, uint32_t triggers, unsigned server,
 	return first;
 }
 
-/* When the request would have gone to the other server; false: never. */
+/* When the request would have gone to the other server; false: never.  again:
+ * it would have been there a second time; paused: it was there in a pause. */
 static bool
 moved_at(const struct gain *g, const struct recent *all, uint32_t triggers,
-    const struct gain_request *r, struct instant *at, bool *again)
+    const struct gain_request *r, struct instant *at, bool *again, bool *paused)
 {
 	struct instant end =
 	    instant_is_set(r->answered) ? r->answered : r->finished;
@@ -73,6 +74,7 @@ moved_at(const struct gain *g, const struct recent *all, uint32_t triggers,
 	    pause_between(all, triggers, r->server, r->written, end);
 
 	*again = false;
+	*paused = h != NULL;
 	*at = r->written;
 	if (h == NULL)
 		return instant_is_set(g->wake[r->server]) &&
@@ -129,18 +131,18 @@ gain_note(struct gain *g, const struct recent *hazards, uint32_t triggers,
 	struct gain_block *b = block_at(g, r->finished);
 	int64_t was = instant_since(r->finished, r->first_byte), would = was;
 	struct instant at;
-	bool again, met;
+	bool again, paused, met;
 
 	g->requests++;
 	b->requests++;
 	b->failed += r->failed;
-	met = moved_at(g, hazards, triggers, r, &at, &again);
+	met = moved_at(g, hazards, triggers, r, &at, &again, &paused);
 	if (met)
 		would = estimate(g, hazards, triggers, r, at, again, b);
-	else if (!again)
+	else if (!paused)
 		sample_add(g, r);
 	/* Those that were there in the pause leave a queue behind them. */
-	if (again && instant_before(g->wake[r->server], r->finished))
+	if (paused && instant_before(g->wake[r->server], r->finished))
 		g->wake[r->server] = r->finished;
 	b->was[bucket_of(was)]++;
 	b->would[bucket_of(would)]++;

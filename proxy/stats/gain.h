@@ -54,7 +54,8 @@ struct gain_request {
 	struct instant finished;
 };
 
-/* Add a request to the estimate.  triggers: bits of enum hazard_kind. */
+/* Add a request to the estimate.  triggers: bits of enum hazard_kind, without
+ * those that are waited out. */
 void gain_note(struct gain *g, const struct recent *hazards, uint32_t triggers,
     const struct gain_request *r);
 

@@ -1,16 +1,21 @@
 #!/usr/bin/python3
 """What `tailorctl gain` predicts in watch mode beside what acting does.
 
-    tests/bench/bench_gain.py [--pairs N] [--seconds S] [BUILD]
+    tests/bench/bench_gain.py [--pairs N] [--first I] [--seconds S] [--shared]
+                              [BUILD]
 
 Two JVM servers that hold 150 MB and collect whole heaps, on command, at random
 times (the same in both halves of a pair) under Poisson load; first Tailor
-watches, then it acts.  Predicted p99.9 and slowest request against those
-measured by tailor-load, whose own lag is in both.  Right: within 15 % or 1 ms.
+watches, then it acts.  Each has a CPU of its own, as if Tailor had launched it,
+unless --shared.  Predicted p99.9 and slowest request against those of the
+access log, which measures the same: from a request's first byte to its
+response's last.  Right: within 15 % or 1 ms.  The last two columns are
+tailor-load's, with its own lag.
 """
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import random
@@ -36,13 +41,21 @@ def collections(t, servers, seed, done):
         servers[t.active()].collect()
 
 
+def pin(server, cpu):
+    """All threads of a server to one CPU."""
+    for task in os.listdir(f"/proc/{server.pid}/task"):
+        os.sched_setaffinity(int(task), {cpu})
+
+
 def half(o, directory, servers, mode, seed):
-    """Load in one mode; what clients saw, and what gain says."""
+    """Load in one mode; p99.9 and the slowest request in ms, by Tailor and by
+    its client, and what gain predicts."""
     os.makedirs(directory)
     t = Tailor(o.build, directory, configuration(
         directory, [{"name": n, "address": s.address}
                     for n, s in servers.items()],
-        {"hedging": {"mode": mode}, "warmup": {"requests": 0}}))
+        {"hedging": {"mode": mode}, "warmup": {"requests": 0},
+         "access_log": {"path": f"{directory}/log"}}))
     t.wait_ready()
     try:
         for name in servers:
@@ -59,50 +72,50 @@ def half(o, directory, servers, mode, seed):
             capture_output=True, text=True, check=False)
         done.set()
         collector.join()
-        said = json.loads(run.stdout)
         found = None
         if mode == "watch":
             found = json.loads(subprocess.run(
                 [f"{o.build}/tailorctl", "-a", t.admin, "-j", "gain"],
                 capture_output=True, text=True, check=True).stdout)
-        return said, found
     finally:
         t.stop()
-
-
-def tail(said):
-    """p99.9 and the slowest request, ms."""
-    latency = said["latency"]
-    return latency["p99.9"] / MS, latency["max"] / MS
+    with open(f"{directory}/log", encoding="utf-8") as log:
+        us = sorted(json.loads(line)["t_total_us"] for line in log)
+    latency = json.loads(run.stdout)["iterations"][0]["latency"]
+    return ((us[math.ceil(0.999 * len(us)) - 1] / 1e3, us[-1] / 1e3),
+            (latency["p999_ns"] / MS, latency["max_ns"] / MS), found)
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     p.add_argument("build", nargs="?", default=str(ROOT / "build"))
     p.add_argument("--pairs", type=int, default=10)
+    p.add_argument("--first", type=int, default=0, help="number of a pair")
     p.add_argument("--seconds", type=int, default=20)
+    p.add_argument("--shared", action="store_true")
     p.add_argument("--rate", type=int, default=100)
     o = p.parse_args()
     right = 0
-    print("            watching          predicted         acting")
-    print("pair      p99.9   slowest   p99.9   slowest   p99.9   slowest  ms")
+    print("            watching          predicted         acting"
+          "            its client")
+    print("pair   " + "   p99.9   slowest" * 4 + "  ms")
     with tempfile.TemporaryDirectory(prefix="tailor-") as base:
         classes = jvm.compile_server(base)
         servers = {n: jvm.Jvm(classes, JAVA) for n in "ab"}
-        for server in servers.values():
+        for cpu, server in enumerate(servers.values()):
             assert server.get("/fill?mb=150").status == 200
+            if not o.shared:
+                pin(server, cpu)
         for i in range(o.pairs):
-            seed = 100 + i
-            said, found = half(o, f"{base}/w{i}", servers, "watch", seed)
-            was = tail(said)
+            seed = 100 + o.first + i
+            was, _, found = half(o, f"{base}/w{i}", servers, "watch", seed)
             would = (found["p99.9"]["would_ns"] / MS,
                      found["slowest"]["would_ns"] / MS)
-            said, _ = half(o, f"{base}/a{i}", servers, "act", seed)
-            did = tail(said)
+            did, client, _ = half(o, f"{base}/a{i}", servers, "act", seed)
             fits = [abs(a - b) <= max(0.15 * b, 1) for a, b in zip(would, did)]
             right += all(fits)
-            print(f"{i + 1:4}  " + "  ".join(
-                f"{x:8.1f}" for pair in (was, would, did) for x in pair)
+            print(f"{o.first + i + 1:4}  " + "  ".join(
+                f"{x:8.1f}" for pair in (was, would, did, client) for x in pair)
                 + "   " + " ".join("ok" if f else "--" for f in fits),
                 flush=True)
         for server in servers.values():

@@ -22,24 +22,25 @@ test_tracing(void **state)
 		bool may;
 		const char *why, *remedy;
 	} row[] = {
-	    {{false, 0, ALL, false, "", ""}, false,
+	    {{false, 0, ALL, false, "", "", false}, false,
 		"CAP_BPF and CAP_PERFMON are missing", "or run tailor as root"},
-	    {{false, 0, 0, false, "", ""}, false,
+	    {{false, 0, 0, false, "", "", false}, false,
 		"CAP_BPF and CAP_PERFMON are missing", "--cap-add"},
-	    {{true, NEITHER, NEITHER, false, "", ""}, false,
+	    {{true, NEITHER, NEITHER, false, "", "", false}, false,
 		"CAP_BPF and CAP_PERFMON are missing: this root", "--cap-add"},
-	    {{true, NOT_BPF, NOT_BPF, true, "", ""}, false,
+	    {{true, NOT_BPF, NOT_BPF, true, "", "", false}, false,
 		"CAP_BPF is missing: this root", "--cap-add"},
-	    {{false, PERMISSION_BPF, ALL, false, "", ""}, false,
+	    {{false, PERMISSION_BPF, ALL, false, "", "", false}, false,
 		"CAP_PERFMON is missing", "setcap"},
-	    {{true, NEITHER | PERMISSION_SYS_ADMIN, ALL, true, "integrity", ""},
+	    {{true, NEITHER | PERMISSION_SYS_ADMIN, ALL, true, "integrity", "",
+		 false},
 		true, "seccomp", "SystemCallFilter="},
-	    {{true, ALL, ALL, false, "integrity", ""}, true,
+	    {{true, ALL, ALL, false, "integrity", "", false}, true,
 		"locked down (integrity)", "lockdown"},
-	    {{false, PERMISSION_TRACE, ALL, false, "", ""}, true,
+	    {{false, PERMISSION_TRACE, ALL, false, "", "", false}, true,
 		"security module", "dmesg"},
 	    /* What bounds a service is its unit. */
-	    {{false, 0, 0, false, "", "tailor@x.service"}, false,
+	    {{false, 0, 0, false, "", "tailor@x.service", false}, false,
 		"CAP_BPF and CAP_PERFMON are missing",
 		"systemctl edit tailor@x.service: AmbientCapabilities=CAP_BPF"},
 	};
@@ -98,6 +99,7 @@ test_start_as(void **state)
 	/* Goal: the command is one for where this program runs. */
 	const struct permission unit = {.unit = "tailor.service"};
 	const struct permission shell = {.unit = ""};
+	const struct permission container = {.container = true};
 	char text[PERMISSION_TEXT];
 
 	(void)state;
@@ -108,6 +110,10 @@ test_start_as(void **state)
 	assert_non_null(
 	    strstr(permission_start_as(&shell, "bob", 0, text, sizeof(text)),
 		"sudo -u bob "));
+	permission_start_as(&container, "bob", 0, text, sizeof(text));
+	assert_non_null(strstr(text, "--user bob"));
+	assert_non_null(strstr(text, "--pid host"));
+	assert_true(strlen(text) < PERMISSION_TEXT - 1);
 }
 
 static void

@@ -136,6 +136,24 @@ test_the_queue_behind_a_pause(void **state)
 }
 
 static void
+test_the_queue_of_those_that_came_in_the_pause(void **state)
+{
+	const struct gain_block *b;
+	uint64_t samples;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	note((struct gain_request){.repeatable = true}, 2100, 2250);
+	samples = gain.samples;
+	b = note((struct gain_request){.repeatable = true}, 2210, 2300);
+	assert_int_equal(b->met, 2);
+	assert_int_equal(b->again, 0);
+	assert_int_equal(b->would_max_ns, 5 * MS);
+	assert_int_equal(gain.samples, samples);
+}
+
+static void
 test_an_honestly_slow_one_stays_slow(void **state)
 {
 	const struct gain_block *b;
@@ -246,6 +264,7 @@ main(void)
 	    cmocka_unit_test(test_one_that_must_not_be_repeated_waits),
 	    cmocka_unit_test(test_one_that_comes_in_the_pause_goes_elsewhere),
 	    cmocka_unit_test(test_the_queue_behind_a_pause),
+	    cmocka_unit_test(test_the_queue_of_those_that_came_in_the_pause),
 	    cmocka_unit_test(test_an_honestly_slow_one_stays_slow),
 	    cmocka_unit_test(test_the_first_of_two_responses),
 	    cmocka_unit_test(test_both_in_a_pause),
