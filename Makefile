@@ -276,6 +276,11 @@ e2e: all e2e-programs	## end-to-end tests (pytest) against $(BUILD)
 	    $(PYTHON) -m pytest -p no:cacheprovider -q -rs tests/e2e \
 	    $(PYTEST_ARGS)
 
+.PHONY: steering
+steering: all agent	## steering under traffic that it cannot foresee; PIECE=20
+	TAILOR_STEER_SECONDS=$(or $(PIECE),20) $(MAKE) e2e \
+	    PYTEST_ARGS="-k steering $(PYTEST_ARGS)"
+
 # --- injected hazards: tests/hazards -------------------------------------------
 # HAZARDS_ARGS="--times 5 fifo" and the like are passed on.
 HAZARDS := $(BUILD)/hazards

@@ -5,8 +5,9 @@
 #include "config/address.h"
 #include "config/config.h"
 #include "config/judge.h"
+#include "config/value.h"
 
-#define HEALTH_TARGET_MAX 256
+#define HEALTH_TARGET_MAX 256 /* and of collect */
 
 static void
 check_presence(const struct config *c, struct config_errors *errors)
@@ -109,6 +110,19 @@ check_servers(const struct config *c, struct config_errors *errors)
 			errors_add(errors,
 			    "servers[%u].health: longer than %d bytes", i,
 			    HEALTH_TARGET_MAX);
+	for (unsigned i = 0; i < c->servers; i++) {
+		const struct config_server *s = &c->server[i];
+
+		if (s->collect == CONFIG_COLLECT_HTTP &&
+		    (*s->collect_target == '\0' ||
+			!value_is_target(s->collect_target) ||
+			strlen(s->collect_target) > HEALTH_TARGET_MAX))
+			errors_add(errors,
+			    "servers[%u].collect: \"http:/path\" needs a "
+			    "target "
+			    "of at most %d bytes",
+			    i, HEALTH_TARGET_MAX);
+	}
 	if (c->servers < 2)
 		return;
 	if (address_equal(&c->server[0].address, &c->server[1].address))

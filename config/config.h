@@ -70,6 +70,14 @@ enum config_jvm {
 	CONFIG_JVM_NONE, /* not a JVM: watch only its process */
 };
 
+enum config_collect {
+	CONFIG_COLLECT_AUTO,	 /* the agent, loaded if there is none */
+	CONFIG_COLLECT_AGENT,	 /* the agent that it was started with */
+	CONFIG_COLLECT_PERIODIC, /* a flag of G1, by the attach protocol */
+	CONFIG_COLLECT_HTTP,	 /* a request of its own */
+	CONFIG_COLLECT_NONE,
+};
+
 enum config_access {
 	CONFIG_ACCESS_JSON,
 	CONFIG_ACCESS_TEXT,
@@ -90,6 +98,8 @@ struct config_server {
 	struct config_address address;
 	enum config_jvm jvm;
 	char *libjvm; /* owned; of usdt, "" = beside the java program */
+	enum config_collect collect;
+	char *collect_target; /* owned; of http */
 	enum config_loser loser;
 	unsigned connections_max;
 	unsigned streams_max;

@@ -227,6 +227,13 @@ open_profiler(struct proxy *p, const struct config *c)
 		o.server[i].program = *s->libjvm != '\0' ? s->libjvm
 				      : s->argc > 0	 ? s->argv[0]
 							 : NULL;
+		o.server[i].collect = s->collect == CONFIG_COLLECT_AUTO
+					  ? PROFILER_COLLECT_LOAD
+				      : s->collect == CONFIG_COLLECT_AGENT
+					  ? PROFILER_COLLECT_AGENT
+				      : s->collect == CONFIG_COLLECT_PERIODIC
+					  ? PROFILER_COLLECT_PERIODIC
+					  : PROFILER_COLLECT_NOT;
 		o.server[i].agent =
 		    s->jvm == CONFIG_JVM_AUTO || s->jvm == CONFIG_JVM_AGENT;
 	}

@@ -1,4 +1,4 @@
-/* orders.c: orders on their way to the agents. */
+/* orders.c: orders on their way to the JVMs. */
 #include "profiler/orders.h"
 
 #include <stdio.h>
@@ -19,13 +19,6 @@ orders_init(struct orders *o)
 	memset(o, 0, sizeof(*o));
 	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
 		load_init(&o->load[i]);
-}
-
-void
-orders_fini(struct orders *o)
-{
-	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
-		load_fini(&o->load[i]);
 }
 
 void
@@ -80,10 +73,11 @@ agent_load(
 {
 	const struct process *p = &a->process[server];
 	struct load *l = &o->load[server];
-	char library[sizeof(l->library)];
+	char library[400];
 
 	if (__atomic_load_n(&o->load_agents, __ATOMIC_RELAXED) == 0 ||
-	    !p->server->agent || p->page == NULL || a->listener.path == NULL ||
+	    p->server->collect != PROFILER_COLLECT_LOAD || !p->server->agent ||
+	    p->page == NULL || a->listener.path == NULL ||
 	    o->tried[server] == p->jvm)
 		return -1;
 	if (proc_age_ns(p->jvm) < LOAD_AGE_NS)
@@ -122,18 +116,128 @@ load_watch(
 	return due_ns;
 }
 
+/* --- a flag of G1 --------------------------------------------------------- */
+
+static bool
+load_busy(const struct load *l)
+{
+	return l->state == LOAD_CONNECT || l->state == LOAD_REPLY;
+}
+
+static void
+flag_done(struct orders_periodic *f, const struct load *l, const char *server)
+{
+	f->failed = l->state == LOAD_FAILED;
+	if (!f->failed)
+		f->is = f->asked;
+	else
+		log_event(LOG_LEVEL_WARNING, "flag_not_set",
+		    "server=%s flag=G1PeriodicGCInterval why=\"%s\" costs=\"no "
+		    "steering\"",
+		    server, l->why);
+}
+
+/* Set the flag as it is wanted; one step. */
+static int64_t
+flag_turn(struct orders_periodic *f, struct load *l, const char *server,
+    struct instant now)
+{
+	int64_t due_ns = -1;
+
+	if (load_busy(l)) {
+		due_ns = load_turn(l, now);
+		if (!load_busy(l))
+			flag_done(f, l, server);
+	}
+	if (load_busy(l) || f->failed || f->is == f->want)
+		return due_ns;
+	f->asked = f->want;
+	load_flag(
+	    l, f->pid, "G1PeriodicGCInterval", f->want > 0 ? "1" : "0", now);
+	if (!load_busy(l))
+		flag_done(f, l, server);
+	return 0;
+}
+
+static int64_t
+periodic_turn(struct orders *o, struct attach *a, unsigned server,
+    uint64_t order, struct instant now)
+{
+	const struct process *p = &a->process[server];
+	struct orders_periodic *f = &o->periodic[server];
+	bool on = __atomic_load_n(&o->load_agents, __ATOMIC_RELAXED) != 0;
+
+	if (p->page == NULL || p->page->kind != COLLECTOR_G1) {
+		f->pid = 0;
+		return -1;
+	}
+	if (f->pid != p->jvm) {
+		if (!on)
+			return -1;
+		/* Before that it may not handle the signal. */
+		if (proc_age_ns(p->jvm) < LOAD_AGE_NS)
+			return LOAD_LOOK_NS;
+		load_fini(&o->load[server]);
+		*f = (struct orders_periodic){.pid = p->jvm, .is = -1};
+	}
+	if (order != 0)
+		f->want = order != ORDERS_STOP;
+	if (!on)
+		f->want = 0;
+	return flag_turn(f, &o->load[server], p->server->name, now);
+}
+
+/* Take back what is in force: nothing else would. */
+static void
+periodic_end(struct orders_periodic *f, struct load *l)
+{
+	struct timespec wait = {.tv_nsec = 5 * NS_PER_MS};
+
+	if (f->pid == 0 || f->failed || (f->is != 1 && f->asked != 1))
+		return;
+	f->want = 0;
+	for (int i = 0; i < 60 && (f->is != 0 || load_busy(l)); i++) {
+		if (flag_turn(f, l, "-", instant_now()) < 0)
+			break;
+		nanosleep(&wait, NULL);
+	}
+}
+
+void
+orders_fini(struct orders *o)
+{
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++) {
+		periodic_end(&o->periodic[i], &o->load[i]);
+		load_fini(&o->load[i]);
+	}
+}
+
 int64_t
 orders_turn(struct orders *o, struct attach *a, struct instant now)
 {
 	int64_t due_ns = -1;
+	enum profiler_collect collect;
+	struct orders_periodic *f;
 	uint64_t order;
 	bool connected;
 	int fd;
 
 	for (unsigned i = 0; i < a->servers; i++) {
+		order = __atomic_exchange_n(&o->wanted[i], 0, __ATOMIC_ACQUIRE);
+		collect = a->process[i].server->collect;
+		if (collect == PROFILER_COLLECT_PERIODIC) {
+			due_ns = sooner_ns(
+			    due_ns, periodic_turn(o, a, i, order, now));
+			f = &o->periodic[i];
+			__atomic_store_n(&o->understood[i],
+			    f->pid != 0 && f->is >= 0 && !f->failed,
+			    __ATOMIC_RELAXED);
+		}
+		if (collect != PROFILER_COLLECT_AGENT &&
+		    collect != PROFILER_COLLECT_LOAD)
+			continue;
 		fd = agent_of(&a->listener, i, &connected);
 		__atomic_store_n(&o->understood[i], fd >= 0, __ATOMIC_RELAXED);
-		order = __atomic_exchange_n(&o->wanted[i], 0, __ATOMIC_ACQUIRE);
 		if (order != 0 && fd >= 0)
 			order_send(fd, order);
 		if (!connected)

@@ -2,7 +2,12 @@
  *
  * The proxy thread leaves an order in an atomic word; the attach thread writes
  * it to the agent in the server's JVM.  Where there is no agent, it loads ours,
- * once for each process, if that is allowed. */
+ * once for each process, if that is allowed.
+ *
+ * Or G1PeriodicGCInterval is set to 1, by which G1 collects within a second and
+ * begins to mark, until the order is withdrawn.  It is set to 0 as soon as the
+ * JVM is found, which shows whether that can be done and ends what an earlier
+ * tailor may have left. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +19,15 @@
 
 struct attach;
 
+/* G1PeriodicGCInterval of one JVM; the attach thread's own. */
+struct orders_periodic {
+	pid_t pid;	     /* of this JVM; 0: none */
+	int is, want, asked; /* its values, 0 or 1; is -1: not known */
+	bool failed;
+};
+
 struct orders {
+	struct orders_periodic periodic[PROFILER_SERVERS];
 	struct load load[PROFILER_SERVERS];
 	pid_t tried[PROFILER_SERVERS]; /* the process of the latest load */
 	bool logged[PROFILER_SERVERS];
@@ -22,13 +35,14 @@ struct orders {
 	uint32_t load_agents; /* whether to load it at all */
 	/* 0: nothing; ORDERS_STOP; PROFILER_COLLECT_FULL; bytes */
 	uint64_t wanted[PROFILER_SERVERS];
-	/* the attach thread writes: it has an agent that understands orders */
+	/* the attach thread writes: orders can be carried out */
 	uint32_t understood[PROFILER_SERVERS];
 };
 
 #define ORDERS_STOP 1
 
 void orders_init(struct orders *o);
+/* May wait for 300 ms, to take back what is in force. */
 void orders_fini(struct orders *o);
 
 /* Any thread: leave an order; attach_wake must follow. */

@@ -73,6 +73,14 @@ enum profiler_probes {
 	PROFILER_PROBES_AUTO, /* where nothing better shows its collections */
 };
 
+/* How a server's JVM is made to collect. */
+enum profiler_collect {
+	PROFILER_COLLECT_NOT, /* not by the profiler */
+	PROFILER_COLLECT_AGENT,
+	PROFILER_COLLECT_LOAD, /* the agent, loaded where there is none */
+	PROFILER_COLLECT_PERIODIC,
+};
+
 struct profiler_server {
 	const char *name; /* borrowed for the profiler's life */
 	/* Its address, to find its process; family 0: do not search. */
@@ -80,6 +88,7 @@ struct profiler_server {
 	uint16_t port; /* its TCP port, to identify its connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */
+	enum profiler_collect collect;
 	enum profiler_probes probes;
 	/* What the probes are of: a runtime's file, or a program that has one
 	 * or is beside it; with AUTO the program that will be started.  NULL:
@@ -202,7 +211,7 @@ struct profiler_heap {
 	bool known;
 	bool concurrent; /* it has no pauses that are worth a swap */
 	bool exact;	 /* it collects when eden is full, not before */
-	bool ordered;	 /* its agent understands profiler_collect */
+	bool ordered;	 /* it can carry out profiler_collect */
 	enum talechain_cause cause;	       /* of the last collection */
 	uint64_t word[PROFILER_HEAP_COUNTERS]; /* bytes, or collections */
 };

@@ -27,7 +27,7 @@ struct gain {
 	unsigned blocks, buckets;
 	double edge_ns[BUCKETS_MAX];
 	struct block block[BLOCKS_MAX];
-	int64_t requests, met, again, failed, saved, unknown;
+	int64_t requests, met, again, failed, saved, unknown, full, full_once;
 	int64_t was_max_ns, would_max_ns;
 	double seconds;
 };
@@ -76,6 +76,8 @@ read_block(struct gain *g, const cJSON *b)
 	g->failed += field_number(b, "failed", 0);
 	g->saved += field_number(b, "saved", 0);
 	g->unknown += field_number(b, "unknown", 0);
+	g->full += field_number(b, "full", 0);
+	g->full_once += field_number(b, "full_once", 0);
 	if (was > g->was_max_ns)
 		g->was_max_ns = was;
 	if (would > g->would_max_ns)
@@ -252,6 +254,12 @@ show(const struct gain *g, const struct quantile *q)
 	       "requests.\n",
 	    (long long)g->met, (long long)g->again,
 	    100 * (double)g->again / all);
+	if (g->full > 0)
+		printf("%lld were at a server that collected because its eden "
+		       "was full; acting\ndoes not help %lld of them. With "
+		       "hedging.steer a server collects while it\nstands by, "
+		       "and nothing is sent twice.\n",
+		    (long long)g->full, (long long)g->full_once);
 	if (g->unknown > 0)
 		printf("%lld of them count unchanged: there was nothing to "
 		       "estimate from,\nor both servers paused.\n",
@@ -276,6 +284,8 @@ write_json(const struct gain *g, const struct quantile *q)
 	json_key_int(&j, "failed", g->failed);
 	json_key_int(&j, "saved", g->saved);
 	json_key_int(&j, "unknown", g->unknown);
+	json_key_int(&j, "full", g->full);
+	json_key_int(&j, "full_once", g->full_once);
 	for (unsigned r = 0; r < ROWS; r++) {
 		json_key_object(&j, rows[r].name);
 		json_key_int(&j, "was_ns", (int64_t)q[r].was_ns);

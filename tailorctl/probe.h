@@ -24,6 +24,7 @@ void probe_memory(struct finding *f);
 void probe_exit(struct finding *f);
 void probe_pages(struct finding *f);
 void probe_agent(struct finding *f);
+void probe_steering(struct finding *f);
 void probe_kernel(struct finding *f);
 void probe_counters(struct finding *f);
 

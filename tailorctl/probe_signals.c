@@ -79,10 +79,9 @@ count_java(void)
 	return n;
 }
 
-void
-probe_pages(struct finding *f)
+static void
+count_all_pages(unsigned *all, unsigned *readable)
 {
-	unsigned all = 0, readable = 0, java = count_java();
 	DIR *d = opendir("/tmp");
 	struct dirent *e;
 
@@ -92,10 +91,18 @@ probe_pages(struct finding *f)
 		if (strncmp(e->d_name, "hsperfdata_", 11) != 0)
 			continue;
 		snprintf(path, sizeof(path), "/tmp/%s", e->d_name);
-		count_pages(path, &all, &readable);
+		count_pages(path, all, readable);
 	}
 	if (d != NULL)
 		closedir(d);
+}
+
+void
+probe_pages(struct finding *f)
+{
+	unsigned all = 0, readable = 0, java = count_java();
+
+	count_all_pages(&all, &readable);
 	f->available = readable > 0;
 	snprintf(f->found, sizeof(f->found),
 	    "%u processes called java; pages of %u JVMs found, %u of them "
@@ -126,6 +133,33 @@ probe_agent(struct finding *f)
 		snprintf(f->enable, sizeof(f->enable),
 		    "a JDK when Tailor is built (make agent)");
 	}
+}
+
+void
+probe_steering(struct finding *f)
+{
+	unsigned all = 0, readable = 0;
+	char path[160];
+	bool agent = file_agent(path, sizeof(path));
+
+	count_all_pages(&all, &readable);
+	f->available = readable > 0;
+	snprintf(f->found, sizeof(f->found),
+	    "heaps of %u JVMs are visible; %s: 75 us of CPU for each MiB of "
+	    "eden that is left, and the collection",
+	    readable,
+	    agent ? "the agent has them collect, and is loaded where it is "
+		    "missing"
+		  : "no agent to have them collect");
+	if (!agent)
+		snprintf(f->enable, sizeof(f->enable),
+		    "libtailor-jvm.so (make agent), or servers[].collect: "
+		    "\"periodic\" with G1 (up to a second late, and a "
+		    "marking), or \"http:/path\"");
+	else if (!f->available)
+		snprintf(f->enable, sizeof(f->enable),
+		    "two running HotSpot JVMs with Serial, Parallel or G1, of "
+		    "this user");
 }
 
 /* Whether the kernel lets us create a BPF map. */

@@ -112,39 +112,64 @@ load_knock(struct load *l)
 		load_fail(l, "cannot signal it", errno);
 }
 
-void
-load_begin(struct load *l, pid_t pid, const char *library, const char *options,
-    struct instant now)
+/* "1", then the command and its three arguments, each ended by a zero byte. */
+static void
+load_want(struct load *l, const char *command, const char *a, const char *b,
+    const char *c)
+{
+	int n = snprintf(l->request, sizeof(l->request), "1%c%s%c%s%c%s%c%s%c",
+	    0, command, 0, a, 0, b, 0, c, 0);
+
+	l->request_bytes =
+	    n > 0 && (size_t)n < sizeof(l->request) ? (size_t)n : 0;
+}
+
+static void
+load_reach(struct load *l, pid_t pid, struct instant now)
 {
 	load_close(l);
 	l->pid = pid;
 	l->length = 0;
 	l->state = LOAD_CONNECT;
 	l->deadline = instant_plus(now, LOAD_MAX_NS);
-	snprintf(l->library, sizeof(l->library), "%s", library);
-	snprintf(l->options, sizeof(l->options), "%s", options);
 	snprintf(l->socket, sizeof(l->socket), "/proc/%d/root/tmp/.java_pid%d",
 	    (int)pid, (int)proc_inner_pid(pid));
-	if (!sees(pid, library) || !sees(pid, options))
-		load_fail(l,
-		    "it does not see the agent's file, or the socket "
-		    "of channels (another file system, as in a "
-		    "container)",
-		    0);
-	else if (access(l->socket, F_OK) < 0)
+	if (access(l->socket, F_OK) < 0)
 		load_knock(l);
 }
 
-/* "1", then the command and its three arguments, each ended by a zero byte. */
+void
+load_begin(struct load *l, pid_t pid, const char *library, const char *options,
+    struct instant now)
+{
+	load_want(l, "load", library, "true", options);
+	l->returns = true;
+	if (sees(pid, library) && sees(pid, options)) {
+		load_reach(l, pid, now);
+		return;
+	}
+	l->pid = pid;
+	load_fail(l,
+	    "it does not see the agent's file, or the socket of channels "
+	    "(another file system, as in a container)",
+	    0);
+}
+
+void
+load_flag(struct load *l, pid_t pid, const char *flag, const char *value,
+    struct instant now)
+{
+	load_want(l, "setflag", flag, value, "");
+	l->returns = false;
+	load_reach(l, pid, now);
+}
+
 static bool
 load_ask(struct load *l)
 {
-	char text[640];
-	int n = snprintf(text, sizeof(text), "1%cload%c%s%ctrue%c%s%c", 0, 0,
-	    l->library, 0, 0, l->options, 0);
-
-	return n > 0 && (size_t)n < sizeof(text) &&
-	       send(l->fd, text, (size_t)n, MSG_NOSIGNAL) == n;
+	return l->request_bytes > 0 &&
+	       send(l->fd, l->request, l->request_bytes, MSG_NOSIGNAL) ==
+		   (ssize_t)l->request_bytes;
 }
 
 static void
@@ -173,13 +198,22 @@ load_connect(struct load *l)
 		l->state = LOAD_REPLY;
 }
 
-/* "0" and then what the agent has returned. */
+/* Whether it is "0" and then, of an agent, that it has returned 0. */
+static bool
+is_good(const struct load *l)
+{
+	const char *code = strchr(l->reply, '\n');
+
+	return l->length >= 2 && l->reply[0] == '0' && code == l->reply + 1 &&
+	       (!l->returns ||
+		   code[1 + strcspn(code + 1, "0123456789-")] == '0');
+}
+
 static void
 load_reply(struct load *l)
 {
 	ssize_t n = recv(
 	    l->fd, l->reply + l->length, sizeof(l->reply) - 1 - l->length, 0);
-	const char *code;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -189,9 +223,7 @@ load_reply(struct load *l)
 			return;
 	}
 	l->reply[l->length] = '\0';
-	code = strchr(l->reply, '\n');
-	if (l->length >= 2 && l->reply[0] == '0' && code != NULL &&
-	    code[1 + strcspn(code + 1, "0123456789-")] == '0') {
+	if (is_good(l)) {
 		load_close(l);
 		l->state = LOAD_DONE;
 		return;

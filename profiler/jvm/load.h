@@ -1,5 +1,6 @@
 /* load.h: load our agent into a JVM that runs, as `jcmd PID JVMTI.agent_load`
- * does, without a second JVM.
+ * does, or set one of its flags, as `jcmd PID VM.set_flag` does, without a
+ * second JVM.
  *
  *   KNOCK    SIGQUIT, if there is no socket yet: the JVM opens one
  *   CONNECT  until it is there
@@ -33,7 +34,9 @@ struct load {
 	int fd;		/* owned, -1: none */
 	char knock[64]; /* the file that says what SIGQUIT is for; "": none */
 	char socket[64];
-	char library[400], options[120];
+	char request[640];
+	size_t request_bytes;
+	bool returns; /* what was loaded returns a code, too */
 	size_t length;
 	char reply[64];
 	struct instant deadline;
@@ -48,6 +51,10 @@ void load_fini(struct load *l);
  * and so must what is at the path in options. */
 void load_begin(struct load *l, pid_t pid, const char *library,
     const char *options, struct instant now);
+
+/* The same, for a flag of the JVM that is manageable. */
+void load_flag(struct load *l, pid_t pid, const char *flag, const char *value,
+    struct instant now);
 
 /* Do what can be done now.  Returns when to call again, ns; -1: never. */
 int64_t load_turn(struct load *l, struct instant now);

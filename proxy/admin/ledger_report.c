@@ -107,6 +107,8 @@ write_block(const struct gain_block *b, struct json *j)
 	json_key_uint(j, "failed", b->failed);
 	json_key_uint(j, "saved", b->saved);
 	json_key_uint(j, "unknown", b->unknown);
+	json_key_uint(j, "full", b->full);
+	json_key_uint(j, "full_once", b->full_once);
 	json_key_int(j, "was_max_ns", b->was_max_ns);
 	json_key_int(j, "would_max_ns", b->would_max_ns);
 	write_counts(b->was, "was", j);

@@ -3,10 +3,17 @@
 
 #include "base/log.h"
 #include "proxy/request/hazards.h"
+#include "proxy/upstream/server.h"
 
 /* Room for what is copied and for regions that are not full: what an order may
  * allocate, in parts of eden. */
 #define ORDER_PART 1.5
+
+static bool
+is_http(const struct proxy *p, unsigned server)
+{
+	return p->config->server[server].collect == CONFIG_COLLECT_HTTP;
+}
 
 static struct steer_heap
 heap_now(struct proxy *p, unsigned server)
@@ -18,7 +25,7 @@ heap_now(struct proxy *p, unsigned server)
 	    .known = h.known,
 	    .concurrent = h.concurrent,
 	    .exact = h.exact,
-	    .way = h.ordered,
+	    .way = h.ordered || is_http(p, server),
 	    .used = h.word[PROFILER_HEAP_EDEN_USED],
 	    .capacity = h.word[PROFILER_HEAP_EDEN_CAPACITY],
 	    .old_used = h.word[PROFILER_HEAP_OLD_USED],
@@ -40,9 +47,22 @@ order_give(struct proxy *p, const struct steer_order *o)
 		bytes = (uint64_t)(ORDER_PART * (double)s->heap.capacity);
 	else if (o->kind == STEER_ORDER_FULL)
 		bytes = PROFILER_COLLECT_FULL;
-	profiler_collect(p->profiler, o->server, bytes);
+	if (!is_http(p, o->server))
+		profiler_collect(p->profiler, o->server, bytes);
+	else if (o->kind == STEER_ORDER_STOP)
+		collect_stop(&p->upstream.server[o->server]);
+	else
+		collect_begin(&p->upstream.server[o->server]);
 	log_event(LOG_LEVEL_DEBUG, "steer_order", "server=%s what=%s",
 	    p->config->server[o->server].name, what[o->kind]);
+}
+
+/* Whether it was carried out or not: G1 would go on. */
+static void
+order_over(struct proxy *p, unsigned server)
+{
+	if (p->config->server[server].collect == CONFIG_COLLECT_PERIODIC)
+		profiler_collect(p->profiler, server, 0);
 }
 
 /* What an operator should know, once each time. */
@@ -66,11 +86,14 @@ steering_tick(struct proxy *p, struct instant now)
 {
 	struct steer_heap heap[HEDGING_SERVERS] = {0};
 	uint64_t rests = p->steer.rests, unanswered = p->steer.unanswered;
+	bool collecting[HEDGING_SERVERS] = {0};
 	double used[HEDGING_SERVERS];
 	struct steer_order order;
 	unsigned actions;
 
 	p->steer.on = p->config->hedging.steer;
+	for (unsigned i = 0; i < p->config->servers; i++)
+		collecting[i] = p->steer.server[i].phase == STEER_COLLECTING;
 	for (unsigned i = 0; i < p->config->servers; i++)
 		heap[i] = heap_now(p, i);
 	actions = steer_tick(&p->steer, &p->hedging, heap, now, &order);
@@ -79,6 +102,10 @@ steering_tick(struct proxy *p, struct instant now)
 	proxy_want(p, actions);
 	if (order.kind != STEER_ORDER_NONE)
 		order_give(p, &order);
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (collecting[i] &&
+		    p->steer.server[i].phase != STEER_COLLECTING)
+			order_over(p, i);
 	say(p, rests, unanswered);
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
 		used[i] = steer_used(&p->steer, i);

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "talechain/talechain.h"
+
 #define FIRST_NS ((double)(10 * NS_PER_US))
 #define GROWTH 1.05
 
@@ -124,6 +126,22 @@ estimate(const struct gain *g, const struct recent *all, uint32_t triggers,
 	return again && !r->failed && was < would ? was : would;
 }
 
+/* What steering would have been for: a part of the pauses. */
+static void
+full_count(struct gain_block *b, const struct recent *all,
+    const struct gain_request *r)
+{
+	struct instant end =
+	    instant_is_set(r->answered) ? r->answered : r->finished;
+	const struct recent_hazard *h =
+	    pause_between(all, 1U << HAZARD_GC, r->server, r->written, end);
+
+	if (h == NULL || h->cause != TALECHAIN_CAUSE_ALLOCATION)
+		return;
+	b->full++;
+	b->full_once += !r->repeatable && instant_before(r->written, h->seen);
+}
+
 void
 gain_note(struct gain *g, const struct recent *hazards, uint32_t triggers,
     const struct gain_request *r)
@@ -136,6 +154,7 @@ gain_note(struct gain *g, const struct recent *hazards, uint32_t triggers,
 	g->requests++;
 	b->requests++;
 	b->failed += r->failed;
+	full_count(b, hazards, r);
 	met = moved_at(g, hazards, triggers, r, &at, &again, &paused);
 	if (met)
 		would = estimate(g, hazards, triggers, r, at, again, b);

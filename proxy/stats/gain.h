@@ -32,6 +32,10 @@ struct gain_block {
 	uint64_t saved;	  /* of those, that would not have failed */
 	uint64_t unknown; /* met, but nothing to estimate from, or the other
 			   * server was in a pause too */
+	/* At their server in a collection because eden was full, which steering
+	 * has while no request is there; of those, that may be sent once only
+	 * and were there first, so that acting does not help them. */
+	uint64_t full, full_once;
 	int64_t was_max_ns, would_max_ns;
 	uint32_t was[GAIN_BUCKETS], would[GAIN_BUCKETS];
 };

@@ -1,6 +1,8 @@
 /* recent.c: rings of ten-second slices and of hazards. */
 #include "proxy/stats/recent.h"
 
+#include "talechain/talechain.h"
+
 int64_t
 recent_bucket_edge_ns(unsigned i)
 {
@@ -55,8 +57,12 @@ recent_hazard_note(struct recent *l, const struct hazard *h)
 	struct recent_hazard *open = hazard_open(l, h);
 
 	if (!h->begin) {
-		if (open != NULL)
-			open->end = h->at;
+		if (open == NULL)
+			return;
+		open->end = h->at;
+		/* Some sources know it at the end only. */
+		if (open->cause == TALECHAIN_CAUSE_UNKNOWN)
+			open->cause = h->cause;
 		return;
 	}
 	if (open != NULL)

@@ -48,6 +48,7 @@ take_down(struct server *s)
 		connection_close(s->probe.link);
 	s->probe.link = NULL;
 	health_stop(s);
+	collect_stop(s);
 	log_event(LOG_LEVEL_NOTICE, "server_draining", "server=%s inflight=%u",
 	    s->config->name, server_policy(s)->inflight);
 	upstream_want(up, hedging_server_down(up->hedging, s->index, now));

@@ -401,19 +401,27 @@ on_warmup_timer(void *user, bool forced)
 	server_warm(user);
 }
 
+size_t
+server_write_get(
+    const struct server *s, const char *target, char *out, size_t size)
+{
+	int n = snprintf(out, size,
+	    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n", target,
+	    server_host(s->config));
+
+	/* config_check bounds the target. */
+	assert(n > 0 && (size_t)n < size);
+	return (size_t)n;
+}
+
 void
 server_configure(struct server *s, const struct config_server *c)
 {
-	int n = 0;
-
 	s->config = c;
-	if (*c->health != '\0')
-		n = snprintf(s->probe.text, sizeof(s->probe.text),
-		    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n",
-		    c->health, server_host(c));
-	/* config_check bounds the target. */
-	assert(n >= 0 && (size_t)n < sizeof(s->probe.text));
-	s->probe.length = (size_t)n;
+	s->probe.length = *c->health == '\0'
+			      ? 0
+			      : server_write_get(s, c->health, s->probe.text,
+				    sizeof(s->probe.text));
 }
 
 const char *

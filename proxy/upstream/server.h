@@ -71,6 +71,17 @@ void health_init(struct server *s);
 void health_arm(struct server *s);
 void health_stop(struct server *s);
 
+/* --- having it collect, by a request (servers[].collect) ---------------- */
+
+void collect_init(struct server *s);
+/* Send the request; one that still runs is closed.  A failure is logged. */
+void collect_begin(struct server *s);
+void collect_stop(struct server *s);
+
+/* Write a GET of a target to the server itself.  Returns its length. */
+size_t server_write_get(
+    const struct server *s, const char *target, char *out, size_t size);
+
 /* --- one that stopped responding --------------------------------------- */
 
 /* Look how long the server has been silent.  Every tick. */

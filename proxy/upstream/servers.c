@@ -10,6 +10,8 @@ server_begin(struct upstream *up, unsigned i)
 
 	if (err == 0)
 		health_init(&up->server[i]);
+	if (err == 0)
+		collect_init(&up->server[i]);
 	return err;
 }
 
@@ -19,6 +21,7 @@ server_end(struct server *s)
 	if (s->upstream == NULL)
 		return; /* there is none, or it was not begun */
 	health_stop(s);
+	collect_stop(s);
 	server_fini(s);
 }
 

@@ -233,6 +233,13 @@ struct server {
 		bool last_kept;	  /* logged that it stays although it fails */
 	} health;
 
+	struct { /* made to collect by a request (collect.c) */
+		struct timer timer;
+		struct connection *link; /* running, or NULL */
+		char text[512];
+		unsigned status;
+	} collect;
+
 	struct silence silence; /* whether it responds at all */
 	uint64_t reads;		/* that brought something */
 	bool asking;		/* a probe of a request is under way */

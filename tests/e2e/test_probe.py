@@ -103,5 +103,7 @@ def test_without_privilege(build):
     if seen["of"] != "of the running tailor":
         assert seen["of"].startswith("in this process")
         assert seen["samples_per_s"] > 0 and 0 < seen["cpu_part"] <= 1.5
-        assert 0 < seen["period_p50_under_ns"] <= seen["period_p999_under_ns"]
+        # It has nothing to poll, so it may rest between all of its sweeps.
+        assert (0 <= seen["period_p50_under_ns"]
+                <= seen["period_p999_under_ns"])
         assert seen["sweep_cycles"]["own"] > 0

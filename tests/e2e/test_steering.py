@@ -1,6 +1,9 @@
 """Goal: requests meet no collection of a pair of stock JVMs (hedging.steer)."""
 
 import pathlib
+import re
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -36,17 +39,17 @@ def steered(java_classes, tailor, scratch, build):
     their command lines."""
     running = []
 
-    def start(collector, attached):
+    def start(collector, attached, **server):
         agent = agent_file(build)
         options = [*YOUNG, collector]
-        if not attached:
+        if not attached and not server:
             options.append(f"-agentpath:{agent}=socket={scratch}/t0/"
                            "channels.sock")
-        elif "san" in build.name:
+        elif attached and "san" in build.name:
             pytest.skip("a JVM cannot load a sanitizer's agent")
         for _ in "ab":
             running.append(jvms.Jvm(java_classes, options, free_port()))
-        t = tailor(*[{"name": n, "address": j.address}
+        t = tailor(*[{"name": n, "address": j.address, **server}
                      for n, j in zip("ab", running)],
                    hedging={"steer": True}, warmup={"requests": 0})
         for name in "ab":
@@ -58,11 +61,14 @@ def steered(java_classes, tailor, scratch, build):
         jvm.kill()
 
 
-@pytest.mark.parametrize("collector, attached", [
-    ("-XX:+UseSerialGC", False), ("-XX:+UseParallelGC", True),
-    ("-XX:+UseG1GC", True)])
-def test_collections_come_when_nobody_is_there(steered, collector, attached):
-    t, _ = steered(collector, attached)
+@pytest.mark.parametrize("collector, attached, server", [
+    ("-XX:+UseSerialGC", False, {}), ("-XX:+UseParallelGC", True, {}),
+    ("-XX:+UseG1GC", True, {}),
+    ("-XX:+UseG1GC", False, {"collect": "periodic"}),
+    ("-XX:+UseSerialGC", False, {"collect": "http:/gc"})])
+def test_collections_come_when_nobody_is_there(steered, collector, attached,
+                                               server):
+    t, running = steered(collector, attached, **server)
     wait_until(lambda: all(t.server(n)["steer"]["missing"] == ""
                            for n in "ab"), "both can be steered")
     # As much garbage a second on a fast machine as on a slow one: eden fills
@@ -84,6 +90,12 @@ def test_collections_come_when_nobody_is_there(steered, collector, attached):
     assert m["tailor_steer_collections_unmet_total"] >= m[PROVOKED]
     # One that gets no CPU for three seconds does not collect in them.
     assert m["tailor_steer_unanswered_total"] < m[PROVOKED]
+    if server.get("collect") == "periodic" and shutil.which("jcmd"):
+        # It is as it was, or the JVM would collect all the time.
+        t.terminate()
+        flags = subprocess.run(["jcmd", str(running[0].pid), "VM.flags",
+                                "-all"], capture_output=True, check=True)
+        assert re.search(rb"G1PeriodicGCInterval += 0 ", flags.stdout)
 
 
 def test_what_is_missing_is_said(java_classes, tailor, scratch):

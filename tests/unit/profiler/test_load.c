@@ -119,6 +119,27 @@ test_what_is_asked(void **state)
 }
 
 static void
+test_a_flag(void **state)
+{
+	static const char want[] = "1\0setflag\0G1PeriodicGCInterval\0001\0";
+	struct load l;
+	char text[800];
+
+	(void)state;
+	listen_now();
+	load_init(&l);
+	load_flag(&l, getpid(), "G1PeriodicGCInterval", "1", instant_now());
+	assert_int_equal(answered(&l, "0\n", 2, text), sizeof(want));
+	assert_memory_equal(text, want, sizeof(want));
+	assert_int_equal(l.state, LOAD_DONE);
+	load_flag(&l, getpid(), "NoFlag", "1", instant_now());
+	answered(&l, "1\nonly 'writeable' flags\n", 25, text);
+	assert_int_equal(l.state, LOAD_FAILED);
+	assert_non_null(strstr(l.why, "writeable"));
+	load_fini(&l);
+}
+
+static void
 test_answers(void **state)
 {
 	static const struct {
@@ -225,6 +246,7 @@ main(void)
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_what_is_asked),
+	    TEST(test_a_flag),
 	    TEST(test_answers),
 	    TEST(test_no_signal_to_a_process_that_would_end),
 	    TEST(test_a_knock_opens_it),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "proxy/stats/gain.h"
+#include "talechain/talechain.h"
 
 #define MS NS_PER_MS
 #define GC (1u << HAZARD_GC)
@@ -32,6 +33,7 @@ pause_of(unsigned server, int64_t begin, int64_t end)
 	    .seen = at(begin)};
 
 	recent_hazard_note(&recent, &h);
+	h.cause = TALECHAIN_CAUSE_ALLOCATION; /* known at its end */
 	h.begin = 0;
 	h.at = h.seen = at(end);
 	recent_hazard_note(&recent, &h);
@@ -100,6 +102,9 @@ test_one_that_must_not_be_repeated_waits(void **state)
 	b = note((struct gain_request){.repeatable = false}, 2000, 2206);
 	assert_int_equal(b->met + b->again, 0);
 	assert_int_equal(b->would_max_ns, 206 * MS);
+	/* Steering would help it. */
+	assert_int_equal(b->full, 1);
+	assert_int_equal(b->full_once, 1);
 }
 
 static void
@@ -114,6 +119,8 @@ test_one_that_comes_in_the_pause_goes_elsewhere(void **state)
 	assert_int_equal(b->met, 1);
 	assert_int_equal(b->again, 0);
 	assert_int_equal(b->would_max_ns, 5 * MS);
+	assert_int_equal(b->full, 1);
+	assert_int_equal(b->full_once, 0);
 }
 
 static void

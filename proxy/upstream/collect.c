@@ -1,0 +1,92 @@
+/* collect.c: having a server collect by a request of Tailor's own.
+ *
+ * For hedging.steer where no agent can be: the server's own handler calls its
+ * runtime's collector (System.gc()) and responds after that.  Nothing depends on
+ * the response: the collection itself is seen.  A request that is not needed
+ * any more is closed, which does not stop the collection.
+ *
+ * Costs one connection each time, as a health check does. */
+
+#include "base/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
+#include "proxy/upstream/upstream.h"
+
+#define COLLECT_TIMEOUT_NS (10 * NS_PER_S)
+
+static void
+on_collect_head(struct connection *u, const struct http_head *head)
+{
+	struct server *s = u->user;
+
+	s->collect.status = head->status;
+}
+
+static void
+collect_failed(struct server *s, const char *why)
+{
+	log_event(LOG_LEVEL_WARNING, "collect_failed",
+	    "server=%s target=%s why=%s status=%u", s->config->name,
+	    s->config->collect_target, why, s->collect.status);
+}
+
+static void
+on_collect_end(const struct exchange_result *result)
+{
+	struct server *s = result->user;
+
+	s->collect.link = NULL;
+	timer_clear(&s->upstream->loop->timers, &s->collect.timer);
+	if (!exchange_answered(result->end) || s->collect.status >= 400)
+		collect_failed(s, result->why);
+}
+
+static const struct exchange_ops collect_ops = {
+    .head = on_collect_head,
+    .end = on_collect_end,
+};
+
+static void
+on_collect_timer(void *user, bool forced)
+{
+	struct server *s = user;
+
+	(void)forced;
+	collect_failed(s, "no_answer");
+	collect_stop(s);
+}
+
+void
+collect_init(struct server *s)
+{
+	timer_init(&s->collect.timer, on_collect_timer, s);
+}
+
+void
+collect_begin(struct server *s)
+{
+	struct message message = {.head = {{s->collect.text, 0}}};
+
+	collect_stop(s);
+	message.head[0].iov_len = server_write_get(s, s->config->collect_target,
+	    s->collect.text, sizeof(s->collect.text));
+	s->collect.status = 0;
+	if (connection_get(s, &collect_ops, s, REUSE_NONE, &s->collect.link) <
+	    0) {
+		s->collect.link = NULL;
+		collect_failed(s, "no_connection");
+		return;
+	}
+	timer_arm(
+	    &s->upstream->loop->timers, &s->collect.timer, COLLECT_TIMEOUT_NS);
+	exchange_send(s->collect.link, &message, HTTP_METHOD_GET);
+}
+
+void
+collect_stop(struct server *s)
+{
+	timer_clear(&s->upstream->loop->timers, &s->collect.timer);
+	if (s->collect.link != NULL)
+		connection_close(s->collect.link);
+	s->collect.link = NULL;
+}
