@@ -109,10 +109,12 @@ report_lines(struct work *w)
 			unexplained += share[c] - usual[c];
 	}
 	qsort(r->line, r->lines, sizeof(r->line[0]), line_compare);
-	r->explained =
-	    r->q_ns > r->p50_ns
-		? 1 - (double)unexplained / (double)(r->q_ns - r->p50_ns)
-		: 1;
+	r->explained = 1;
+	if (r->q_ns > r->p50_ns)
+		r->explained -=
+		    (double)unexplained / (double)(r->q_ns - r->p50_ns);
+	/* A part of either may be larger than the difference. */
+	r->explained = fmin(1, fmax(0, r->explained));
 }
 
 static int

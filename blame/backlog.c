@@ -42,13 +42,12 @@ begin_compare(const void *a, const void *b, void *row)
 	return order != 0 ? order : COMPARE(x->id, y->id);
 }
 
-/* Whether this request found the server empty. */
+/* Whether this request found the server empty, or may have: of those between
+ * it and the latest one there may be no account. */
 static bool
 busy_over(const struct busy *b, const struct blame_account *a)
 {
-	if (!b->begun || a->in_flight == 0)
-		return true;
-	return a->in_flight < 0 && begin_of(a) >= b->end_ns;
+	return !b->begun || a->in_flight == 0 || begin_of(a) >= b->end_ns;
 }
 
 static void

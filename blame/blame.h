@@ -26,6 +26,11 @@
 #define BLAME_EXAMPLES 16    /* of a cause, at most */
 #define BLAME_RESAMPLES 1000 /* at most */
 
+/* Of an account; differences of such times, and sums of such weights, are
+ * numbers. */
+#define BLAME_TIME_MAX (INT64_MAX / 3) /* 97 years */
+#define BLAME_WEIGHT_MAX 1e12
+
 /* What can be done about a cause. */
 enum blame_kind {
 	BLAME_HAZARD,	   /* may go as a whole: a collection, a lock */
@@ -59,11 +64,14 @@ struct blame_value {
 /* One request. */
 struct blame_account {
 	uint64_t id;
-	int64_t end_ns;	   /* when it ended; any origin, one for the set */
-	int64_t total_ns;  /* >= 0 */
-	double weight;	   /* 1 / probability of its selection, >= 1 */
+	int64_t end_ns;	   /* when it ended; any origin, one for the set;
+			    * +-BLAME_TIME_MAX */
+	int64_t total_ns;  /* 0 .. BLAME_TIME_MAX */
+	double weight;	   /* 1 / probability of its selection: 1 ..
+			    * BLAME_WEIGHT_MAX */
 	uint64_t seen;	   /* bit 1 << cause: its signals were recorded */
-	int32_t in_flight; /* at its server on its arrival; -1: not known */
+	int32_t in_flight; /* others on its arrival, at its server or at
+			    * all; -1: not known */
 	uint16_t server;
 	uint16_t route; /* a number of the caller's */
 	uint32_t flags; /* the caller's */
@@ -93,8 +101,8 @@ void blame_free(struct blame_set **sp);
  * When rows_max are held, every second one of the three quarters that are
  * fastest is left out, by its id, and the others of them weigh twice as much;
  * so it is with as fast ones that come later.
- * Returns 0, -EINVAL (a negative time, parts that do not add up, a weight below
- * 1) or -ENOMEM; the set is unchanged then.
+ * Returns 0, -EINVAL (a time or weight out of its range, parts that do not add
+ * up) or -ENOMEM; the set is unchanged then.
  */
 int blame_add(struct blame_set *s, const struct blame_account *account,
     const int64_t *cause_ns, const double *value);
@@ -198,7 +206,8 @@ struct blame_line {
 	int64_t share_ns, usual_ns;   /* of q(p), of q(0.5) */
 	int64_t excess_ns, beyond_ns; /* share - usual; mean beyond q(p) */
 	struct blame_interval share, excess;
-	bool removable;	    /* not UNEXPLAINED, and it occurs */
+	bool removable;	    /* among the BLAME_TOGETHER that may go, and
+			     * without_ns and so on are known */
 	int64_t without_ns; /* q(p) without it */
 	struct blame_interval without;
 	int64_t without_queue_ns; /* and without the queue behind it */
@@ -225,7 +234,7 @@ struct blame_report {
 	int64_t first_ns, last_ns; /* ends of the first and last request */
 	int64_t q_ns, p50_ns;
 	struct blame_interval q;
-	double explained; /* part of q(p) - q(0.5) that has a cause */
+	double explained; /* part of q(p) - q(0.5) that has a cause, 0 .. 1 */
 	size_t beyond;	  /* accounts beyond q(p) */
 	size_t blocks;
 	int64_t block_ns;
@@ -245,7 +254,8 @@ struct blame_report {
  * blame_analyze(s, o, out):
  * All of the above for one percentile.  Blocks of time are drawn, not requests:
  * one pause hits many requests at once.  A block is five times the longest
- * request, at least 1 s, and there are BLAME_BLOCKS of them or more.
+ * request, at least 1 s, and longer if there would be more than 10,000 of them;
+ * but there are BLAME_BLOCKS of them or more.
  * Returns 0, -EINVAL (options), -ENODATA (no account) or -ENOMEM.
  * Cost: 100,000 accounts with 200 resamples take about a second.
  * Source: Politis & Romano, "A circular block-resampling procedure", 1992.

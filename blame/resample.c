@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_PAUSES 5 /* times the longest request */
+#define BLOCK_PAUSES 5	 /* times the longest request */
+#define BLOCKS_MAX 10000 /* more cost time and make no interval better */
 
 static void
 time_span(const struct blame_set *s, int64_t *first, int64_t *last)
@@ -38,6 +39,8 @@ block_length(const struct blame_set *s, int64_t span_ns)
 
 	if (block_ns < NS_PER_S)
 		block_ns = NS_PER_S;
+	if (block_ns < span_ns / BLOCKS_MAX)
+		block_ns = span_ns / BLOCKS_MAX;
 	if (block_ns > span_ns / BLAME_BLOCKS)
 		block_ns = span_ns / BLAME_BLOCKS;
 	return block_ns < BLAME_CELLS ? BLAME_CELLS : block_ns;

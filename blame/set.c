@@ -47,7 +47,9 @@ account_valid(const struct blame_set *s, const struct blame_account *a,
 {
 	int64_t left = a->total_ns;
 
-	if (left < 0 || !(a->weight >= 1) || !isfinite(a->weight))
+	if (left < 0 || left > BLAME_TIME_MAX || a->end_ns > BLAME_TIME_MAX ||
+	    a->end_ns < -BLAME_TIME_MAX || !(a->weight >= 1) ||
+	    a->weight > BLAME_WEIGHT_MAX)
 		return false;
 	for (unsigned c = 0; c < s->shape.causes; c++) {
 		if (cause_ns[c] < 0 || cause_ns[c] > left)

@@ -70,17 +70,6 @@ removable_cause(
 	return 0;
 }
 
-/* The whole queueing time goes already. */
-static bool
-queue_goes(const struct blame_set *s, uint64_t causes)
-{
-	for (unsigned c = 0; c < s->shape.causes; c++)
-		if ((causes >> c & 1) != 0 &&
-		    s->shape.cause[c].kind == BLAME_QUEUE)
-			return true;
-	return false;
-}
-
 /* Add what is in a queue due to the causes. */
 static int
 removable_queue(struct blame_removable *r, struct blame_set *s)
@@ -111,7 +100,7 @@ blame_removable_init(
 		return -ENOMEM;
 	for (unsigned k = 0; err == 0 && k < r->causes; k++)
 		err = removable_cause(r, s, k);
-	if (err == 0 && queue && !queue_goes(s, causes))
+	if (err == 0 && queue)
 		err = removable_queue(r, s);
 	if (err != 0)
 		blame_removable_fini(r);
@@ -214,6 +203,17 @@ blame_tail_begin(const struct blame_set *s, const struct blame_removable *r,
 	return 0;
 }
 
+/* The whole queueing time goes already. */
+static bool
+queue_goes(const struct blame_set *s, uint64_t causes)
+{
+	for (unsigned c = 0; c < s->shape.causes; c++)
+		if ((causes >> c & 1) != 0 &&
+		    s->shape.cause[c].kind == BLAME_QUEUE)
+			return true;
+	return false;
+}
+
 int
 blame_without(struct blame_set *s, uint64_t causes, bool queue, const double *p,
     unsigned n, int64_t *out_ns)
@@ -224,7 +224,8 @@ blame_without(struct blame_set *s, uint64_t causes, bool queue, const double *p,
 	int err = blame_sort(s);
 
 	if (err == 0)
-		err = blame_removable_init(&r, s, causes, queue);
+		err = blame_removable_init(
+		    &r, s, causes, queue && !queue_goes(s, causes));
 	if (err != 0)
 		return err;
 	for (unsigned k = 1; k < r.causes; k++)

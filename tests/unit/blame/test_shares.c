@@ -254,9 +254,23 @@ bad_input_is_refused(void **state)
 	a.weight = NAN;
 	assert_int_equal(
 	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
+	a.weight = 1e300;
+	assert_int_equal(
+	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
+	/* The difference of two such times would not be a number. */
+	a = (struct blame_account){
+	    .weight = 1, .total_ns = 10, .end_ns = INT64_MAX / 2};
+	assert_int_equal(
+	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
+	a.end_ns = -a.end_ns;
+	assert_int_equal(
+	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
+	a = (struct blame_account){.weight = 1, .total_ns = INT64_MAX};
+	assert_int_equal(
+	    blame_add(s, &a, (int64_t[P_CAUSES]){INT64_MAX}, NULL), -EINVAL);
 	assert_int_equal(blame_rows(s), 0);
 	assert_int_equal(blame_analyze(s, &o, &r), -ENODATA);
-	a.weight = 1;
+	a = (struct blame_account){.weight = 1, .total_ns = 10};
 	assert_int_equal(blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), 0);
 	o.p = 1;
 	assert_int_equal(blame_analyze(s, &o, &r), -EINVAL);
@@ -296,7 +310,9 @@ shapley_values_add_up_to_the_gain_of_all(void **state)
 static void
 a_queue_is_due_to_the_pause_before_it(void **state)
 {
+	struct blame_options o = {.p = 0.99};
 	struct blame_set *s = set_new(3000);
+	static struct blame_report r;
 	const double p = 0.99;
 	int64_t alone, behind;
 
@@ -312,7 +328,9 @@ a_queue_is_due_to_the_pause_before_it(void **state)
 		    [P_QUEUE] = queued ? 30000000 : 0};
 
 		a.total_ns = sum_of(part);
-		a.end_ns = (int64_t)id * 100000000 + a.total_ns;
+		a.end_ns =
+		    (int64_t)(id / 100 * 100 + id % 100 / 10) * 100000000 +
+		    (int64_t)(id % 10) * 1000000 + a.total_ns;
 		assert_int_equal(blame_add(s, &a, part, NULL), 0);
 	}
 	assert_int_equal(blame_without(s, 1 << P_GC, false, &p, 1, &alone), 0);
@@ -321,6 +339,85 @@ a_queue_is_due_to_the_pause_before_it(void **state)
 	/* 250 of 255 ms and more of the busy period were collections. */
 	assert_true(behind < 2500000);
 	assert_true(behind > 1000000);
+	/* The report has it, too, also if the queue itself is in it. */
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	for (unsigned i = 0; i < r.lines; i++)
+		if (r.line[i].cause == P_GC) {
+			assert_int_equal(r.line[i].without_ns, alone);
+			assert_int_equal(r.line[i].without_queue_ns, behind);
+		} else if (r.line[i].cause == P_QUEUE) {
+			assert_int_equal(
+			    r.line[i].without_queue_ns, r.line[i].without_ns);
+		}
+	blame_free(&s);
+}
+
+/* Requests queue a second after a pause; what was between was not recorded. */
+static void
+a_gap_ends_a_busy_period(void **state)
+{
+	struct blame_set *s = set_new(3000);
+	const double p = 0.99;
+	int64_t alone, behind;
+
+	(void)state;
+	for (uint64_t id = 0; id < 2000; id++) {
+		struct blame_account a = {
+		    .id = id, .weight = 1, .in_flight = 5};
+		int64_t part[P_CAUSES] = {[P_WORK] = 1000000,
+		    [P_GC] = id % 50 == 0 ? 50000000 : 0,
+		    [P_QUEUE] = id % 50 == 1 ? 30000000 : 0};
+
+		a.total_ns = sum_of(part);
+		a.end_ns = (int64_t)id * NS_PER_S + a.total_ns;
+		assert_int_equal(blame_add(s, &a, part, NULL), 0);
+	}
+	assert_int_equal(blame_without(s, 1 << P_GC, false, &p, 1, &alone), 0);
+	assert_int_equal(blame_without(s, 1 << P_GC, true, &p, 1, &behind), 0);
+	assert_int_equal(alone, 31000000);
+	assert_int_equal(behind, alone);
+	blame_free(&s);
+}
+
+/* Requests of ten years take no more time and memory than those of a day. */
+static void
+a_long_time_has_long_blocks(void **state)
+{
+	struct blame_options o = {.p = 0.99, .resamples = 200};
+	struct blame_set *s = set_new(1000);
+	static struct blame_report r;
+
+	(void)state;
+	for (uint64_t id = 0; id < 1000; id++) {
+		struct blame_account a = {.id = id,
+		    .weight = 1,
+		    .total_ns = 1000,
+		    .end_ns = (int64_t)id * 3650 * 86400 * NS_PER_MS};
+
+		assert_int_equal(
+		    blame_add(s, &a, (int64_t[P_CAUSES]){1000}, NULL), 0);
+	}
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	assert_true(r.blocks <= 10001);
+	assert_true(r.q.low_ns == 1000 && r.q.high_ns == 1000);
+	blame_free(&s);
+}
+
+/* More is not explained in the middle than in the tail. */
+static void
+no_more_than_all_is_explained(void **state)
+{
+	struct blame_options o = {.p = 0.99};
+	struct blame_set *s = set_new(1000);
+	static struct blame_report r;
+
+	(void)state;
+	for (uint64_t id = 0; id < 1000; id++)
+		add(s, id, 1,
+		    (int64_t[P_CAUSES]){[P_WORK] = id < 900 ? 1000 : 50000,
+			[P_UNKNOWN] = id < 900 ? 1000 : 0});
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	assert_true(r.explained == 1);
 	blame_free(&s);
 }
 
@@ -338,6 +435,9 @@ main(void)
 	    cmocka_unit_test(bad_input_is_refused),
 	    cmocka_unit_test(shapley_values_add_up_to_the_gain_of_all),
 	    cmocka_unit_test(a_queue_is_due_to_the_pause_before_it),
+	    cmocka_unit_test(a_gap_ends_a_busy_period),
+	    cmocka_unit_test(a_long_time_has_long_blocks),
+	    cmocka_unit_test(no_more_than_all_is_explained),
 	};
 
 	return cmocka_run_group_tests_name("blame shares", tests, NULL, NULL);
