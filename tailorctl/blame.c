@@ -39,6 +39,17 @@ interval_print(struct blame_interval i, const char *after)
 	    plain_duration(high, i.high_ns), after);
 }
 
+/* A difference: "-1.20ms". */
+static const char *
+difference(char out[DURATION + 1], int64_t ns)
+{
+	char text[DURATION];
+
+	snprintf(out, DURATION + 1, "%s%s", ns < 0 ? "-" : "",
+	    plain_duration(text, llabs(ns)));
+	return out;
+}
+
 /* --- the list of causes ----------------------------------------------------- */
 
 static void
@@ -67,20 +78,30 @@ print_line(const struct view *v, const struct blame_report *r, unsigned i)
 {
 	const struct blame_line *l = &r->line[i];
 	const struct blame_cause *c = &v->rows.cause[l->cause];
-	char rank[16] = " ", excess[DURATION], without[DURATION], cell[40];
+	char rank[16] = " ", excess[DURATION + 1], without[DURATION], cell[40];
 
 	if (l->rank > 0)
 		snprintf(rank, sizeof(rank), "%u", l->rank);
 	printf("%2s %-26s %9s", rank,
 	    plain_cell(cell, sizeof(cell), c->label, 26),
-	    plain_duration(excess, l->excess_ns));
-	if (!l->enough && c->kind != BLAME_UNEXPLAINED) {
+	    difference(excess, l->excess_ns));
+	if (c->kind == BLAME_UNEXPLAINED) {
+		printf("  cannot go\n");
+		return;
+	}
+	if (l->episodes < BLAME_EPISODES) {
 		printf("  seen %u time%s: too few to rank\n", l->episodes,
 		    l->episodes == 1 ? "" : "s");
 		return;
 	}
+	if (!l->enough) {
+		printf("  %zu slower than %s: too few to rank\n", r->beyond,
+		    v->name);
+		return;
+	}
 	if (!l->removable) {
-		printf("  cannot go\n");
+		printf(
+		    "  not examined: %d others are larger\n", BLAME_TOGETHER);
 		return;
 	}
 	printf("  %9s ", plain_duration(without, l->without_ns));
@@ -92,7 +113,7 @@ static void
 print_lines(const struct view *v, const struct blame_report *r)
 {
 	double excess = (double)(r->q_ns - r->p50_ns);
-	char all[DURATION], text[DURATION];
+	char all[DURATION], text[DURATION + 1];
 	int64_t others = 0;
 	unsigned n = 0;
 
@@ -107,8 +128,8 @@ print_lines(const struct view *v, const struct blame_report *r)
 		n++;
 	}
 	if (n > 0)
-		printf("   %u others%*s %9s\n", n, n < 10 ? 18 : 17, "",
-		    llabs(others) < 1000 ? "0" : plain_duration(text, others));
+		printf("   %2u %-23s %9s\n", n, n == 1 ? "other" : "others",
+		    llabs(others) < 1000 ? "0" : difference(text, others));
 }
 
 static void
@@ -215,70 +236,149 @@ without_causes(const struct view *v)
 	}
 }
 
-static int
-show_without(const struct view *v, struct blame_set *s)
+static const double percentiles[] = {0.5, 0.9, 0.99, 0.999, 1};
+#define PERCENTILES COUNT(percentiles)
+
+/* Percentiles without some causes. */
+struct without {
+	int64_t was[PERCENTILES], alone[PERCENTILES], queue[PERCENTILES];
+};
+
+static void
+print_without(const struct blame_route *route, const struct without *w)
 {
-	static const double p[] = {0.5, 0.9, 0.99, 0.999, 1};
 	static const char *const name[] = {"p50", "p90", "p99", "p99.9", "max"};
-	uint64_t causes = without_causes(v);
-	int64_t was[COUNT(p)], alone[COUNT(p)], queue[COUNT(p)];
 	char a[DURATION], b[DURATION], c[DURATION];
 
-	if (causes == 0)
-		return STATUS_USAGE;
-	if (blame_without(s, 0, false, p, COUNT(p), was) != 0 ||
-	    blame_without(s, causes, false, p, COUNT(p), alone) != 0 ||
-	    blame_without(s, causes, true, p, COUNT(p), queue) != 0)
-		return STATUS_NO;
+	printf("%s\n", route->name);
 	printf("          as it was     without   and its queue\n");
-	for (unsigned i = 0; i < COUNT(p); i++)
+	for (unsigned i = 0; i < PERCENTILES; i++)
 		printf("%-8s %10s  %10s  %14s\n", name[i],
-		    plain_duration(a, was[i]), plain_duration(b, alone[i]),
-		    plain_duration(c, queue[i]));
+		    plain_duration(a, w->was[i]),
+		    plain_duration(b, w->alone[i]),
+		    plain_duration(c, w->queue[i]));
 	printf("if nothing else had changed\n\n");
-	return STATUS_OK;
+}
+
+static void
+json_without(const struct without *w, struct json *j)
+{
+	json_key_array(j, "percentiles");
+	for (unsigned i = 0; i < PERCENTILES; i++) {
+		json_object_begin(j);
+		json_key_double(j, "percentile", 100 * percentiles[i]);
+		json_key_int(j, "was_ns", w->was[i]);
+		json_key_int(j, "without_ns", w->alone[i]);
+		json_key_int(j, "without_queue_ns", w->queue[i]);
+		json_object_end(j);
+	}
+	json_array_end(j);
 }
 
 static int
-show_impact(const struct view *v, struct blame_set *s)
+show_without(
+    const struct view *v, const struct blame_route *route, struct json *j)
+{
+	uint64_t causes = without_causes(v);
+	struct blame_set *s = route->set;
+	struct without w;
+
+	if (causes == 0)
+		return STATUS_USAGE;
+	if (blame_without(s, 0, false, percentiles, PERCENTILES, w.was) != 0 ||
+	    blame_without(
+		s, causes, false, percentiles, PERCENTILES, w.alone) != 0 ||
+	    blame_without(s, causes, true, percentiles, PERCENTILES, w.queue) !=
+		0)
+		return STATUS_NO;
+	if (v->options->json)
+		json_without(&w, j);
+	else
+		print_without(route, &w);
+	return STATUS_OK;
+}
+
+/* A value that is no time; of causes there is no rule. */
+static void
+show_value(const struct view *v, const char *code, const struct blame_impact *i,
+    bool rules, struct json *j)
+{
+	char adjusted[16] = "-";
+
+	if (rules)
+		snprintf(adjusted, sizeof(adjusted), "%.3f", i->adjusted);
+	if (!v->options->json) {
+		printf("%-20s %5.0f %%     %6.3f %6.3f %8s %5.3f%s\n", code,
+		    100 * i->recorded, i->threshold, i->impact, adjusted,
+		    i->auc, i->included ? "  rule 2" : "");
+		return;
+	}
+	json_object_begin(j);
+	json_key_string(j, "code", code);
+	json_key_double(j, "recorded", i->recorded);
+	json_key_double(j, "threshold", i->threshold);
+	json_key_double(j, "impact", i->impact);
+	if (rules)
+		json_key_double(j, "adjusted", i->adjusted);
+	json_key_double(j, "auc", i->auc);
+	json_object_end(j);
+}
+
+static int
+show_impact(
+    const struct view *v, const struct blame_route *route, struct json *j)
 {
 	struct blame_impact i[BLAME_VALUES], c;
 	static const char *const value[] = {
 	    "in_flight", "attempts", "new_connection"};
 
-	if (blame_impacts(s, v->p, i) != 0)
+	if (blame_impacts(route->set, v->p, i) != 0)
 		return STATUS_NO;
-	printf(
-	    "value or cause      recorded pThreshold impact adjusted  AUC\n");
+	if (v->options->json)
+		json_key_array(j, "impacts");
+	else
+		printf("%s\nvalue or cause      recorded pThreshold impact "
+		       "adjusted  AUC\n",
+		    route->name);
 	for (unsigned k = 0; k < COUNT(value); k++)
-		printf("%-20s %5.0f %%     %6.3f %6.3f   %6.3f %5.3f%s\n",
-		    value[k], 100 * i[k].recorded, i[k].threshold, i[k].impact,
-		    i[k].adjusted, i[k].auc, i[k].included ? "  rule 2" : "");
+		show_value(v, value[k], &i[k], true, j);
 	for (unsigned k = 0; k < v->rows.causes; k++)
-		if (blame_cause_impact(s, v->p, k, &c) == 0 && c.auc != 0.5)
-			printf("%-20s %5.0f %%     %6.3f %6.3f        - "
-			       "%5.3f\n",
-			    v->rows.cause[k].code, 100 * c.recorded,
-			    c.threshold, c.impact, c.auc);
-	putchar('\n');
+		if (blame_cause_impact(route->set, v->p, k, &c) == 0 &&
+		    c.auc != 0.5)
+			show_value(v, v->rows.cause[k].code, &c, false, j);
+	if (v->options->json)
+		json_array_end(j);
+	else
+		putchar('\n');
 	return STATUS_OK;
 }
 
-static void
-show_against(struct view *v, const struct blame_route *route,
-    const struct blame_options *o)
+/* The changes since another time; how many, 0: there is nothing to compare. */
+static unsigned
+changes_find(const struct view *v, const struct blame_route *route,
+    const struct blame_options *o, struct blame_change change[BLAME_CAUSES])
 {
-	struct blame_change change[BLAME_CAUSES];
-	char text[DURATION];
 	unsigned n = 0, i = 0;
-	int64_t all = 0;
 
 	while (i < v->then.routes &&
 	       strcmp(v->then.route[i].name, route->name) != 0)
 		i++;
 	if (i == v->then.routes ||
-	    blame_against(route->set, v->then.route[i].set, o, change, &n) !=
-		0) {
+	    blame_against(route->set, v->then.route[i].set, o, change, &n) != 0)
+		return 0;
+	return n;
+}
+
+static void
+show_against(const struct view *v, const struct blame_route *route,
+    const struct blame_options *o)
+{
+	struct blame_change change[BLAME_CAUSES];
+	unsigned n = changes_find(v, route, o, change), i;
+	char text[DURATION];
+	int64_t all = 0;
+
+	if (n == 0) {
 		printf("No accounts of that time to compare with.\n");
 		return;
 	}
@@ -339,11 +439,27 @@ json_line(const struct view *v, const struct blame_report *r, unsigned i,
 }
 
 static void
-json_route(const struct view *v, const struct blame_route *route,
-    const struct blame_report *r, struct json *j)
+json_against(const struct view *v, const struct blame_route *route,
+    const struct blame_options *o, struct json *j)
 {
-	json_object_begin(j);
-	json_key_string(j, "route", route->name);
+	struct blame_change change[BLAME_CAUSES];
+	unsigned n = changes_find(v, route, o, change);
+
+	json_key_array(j, "changes");
+	for (unsigned i = 0; i < n; i++) {
+		json_object_begin(j);
+		json_key_string(
+		    j, "cause", v->rows.cause[change[i].cause].code);
+		json_key_int(j, "change_ns", change[i].change_ns);
+		json_interval(j, "change_interval_ns", change[i].interval);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void
+json_route(const struct view *v, const struct blame_report *r, struct json *j)
+{
 	json_key_double(j, "requests", r->weight);
 	json_key_uint(j, "accounts", r->rows);
 	json_key_uint(j, "bytes", r->bytes);
@@ -371,13 +487,12 @@ json_route(const struct view *v, const struct blame_route *route,
 		json_object_end(j);
 	}
 	json_array_end(j);
-	json_object_end(j);
 }
 
 /* --- routes -------------------------------------------------------------------- */
 
 static void
-show_route(struct view *v, const struct blame_route *route,
+show_route(const struct view *v, const struct blame_route *route,
     const struct blame_options *o, const struct blame_report *r)
 {
 	print_head(v, route, r);
@@ -393,29 +508,45 @@ show_route(struct view *v, const struct blame_route *route,
 }
 
 static int
-take_route(struct view *v, const struct blame_route *route, struct json *j)
+take_report(
+    const struct view *v, const struct blame_route *route, struct json *j)
 {
 	struct blame_options o = {
 	    .p = v->p, .resamples = RESAMPLES, .seed = SEED};
 	static struct blame_report r;
-	int err;
+	int err = blame_analyze(route->set, &o, &r);
 
-	if (v->options->without != NULL || v->options->impact) {
-		printf("%s\n", route->name);
-		return v->options->impact ? show_impact(v, route->set)
-					  : show_without(v, route->set);
-	}
-	err = blame_analyze(route->set, &o, &r);
 	if (err != 0) {
 		fprintf(
 		    stderr, "tailorctl: %s: %s\n", route->name, strerror(-err));
 		return STATUS_NO;
 	}
-	if (v->options->json)
-		json_route(v, route, &r, j);
-	else
+	if (!v->options->json) {
 		show_route(v, route, &o, &r);
+		return STATUS_OK;
+	}
+	json_route(v, &r, j);
+	if (v->options->against_ns > 0)
+		json_against(v, route, &o, j);
 	return STATUS_OK;
+}
+
+static int
+take_route(
+    const struct view *v, const struct blame_route *route, struct json *j)
+{
+	int status;
+
+	json_object_begin(j);
+	json_key_string(j, "route", route->name);
+	if (v->options->without == NULL && !v->options->impact)
+		status = take_report(v, route, j);
+	else if (v->options->impact)
+		status = show_impact(v, route, j);
+	else
+		status = show_without(v, route, j);
+	json_object_end(j);
+	return status;
 }
 
 static int
@@ -430,6 +561,7 @@ take_routes(struct view *v)
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.blame/1");
 	json_key_double(&j, "percentile", 100 * v->p);
+	json_key_uint(&j, "routes_known", v->rows.routes);
 	json_key_array(&j, "routes");
 	for (unsigned i = 0; i < v->rows.routes && status == STATUS_OK; i++) {
 		const struct blame_route *route = &v->rows.route[i];
@@ -485,7 +617,21 @@ accounts_get(const struct options *options)
 	return text;
 }
 
-/* Numbers as they are, other fields as strings. */
+/* A number as it is, another field as a string; names are strings always. */
+static void
+print_field(struct json *j, const char *name, const char *field)
+{
+	bool number = strcmp(name, "id") != 0 && strcmp(name, "route") != 0 &&
+		      strcmp(name, "server") != 0 && *field != '\0';
+
+	if (number && field[strspn(field, "0123456789")] == '\0')
+		json_key_uint(j, name, strtoull(field, NULL, 10));
+	else if (number && field[strspn(field, "0123456789.e+-")] == '\0')
+		json_key_double(j, name, strtod(field, NULL));
+	else
+		json_key_string(j, name, field);
+}
+
 static void
 print_ndjson(char *text)
 {
@@ -498,19 +644,7 @@ print_ndjson(char *text)
 		json_init(&j, false);
 		json_object_begin(&j);
 		while (at != NULL && (field = strsep(&line, ",")) != NULL) {
-			const char *name = strsep(&at, ",");
-			char *end;
-			double v = strtod(field, &end);
-
-			if (strcmp(name, "id") == 0 || end == field ||
-			    *end != '\0')
-				json_key_string(&j, name, field);
-			else if (strchr(field, '.') != NULL ||
-				 strchr(field, 'e') != NULL)
-				json_key_double(&j, name, v);
-			else
-				json_key_uint(
-				    &j, name, strtoull(field, NULL, 10));
+			print_field(&j, strsep(&at, ","), field);
 		}
 		json_object_end(&j);
 		json_print(&j, stdout);
@@ -596,6 +730,10 @@ command_blame(const struct options *options)
 	    strcmp(options->accounts, "csv") != 0 &&
 	    strcmp(options->accounts, "ndjson") != 0) {
 		fprintf(stderr, "tailorctl: --accounts: csv or ndjson\n");
+		return STATUS_USAGE;
+	}
+	if (options->impact && options->without != NULL) {
+		fprintf(stderr, "tailorctl: --impact or --without, not both\n");
 		return STATUS_USAGE;
 	}
 	if (percentile_read(&v) < 0)

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "talechain/explain/story.h"
+#include "tailorctl/plain.h"
 
 #define ROWS_MAX 100000 /* of a route; more are thinned */
 #define COLUMNS_MAX 128
@@ -86,17 +87,21 @@ complain(const struct table *t, const char *what)
 	return -EINVAL;
 }
 
-/* Cut the next line out of *text, and that into fields.  How many; 0: the end;
- * COLUMNS_MAX + 1: more than that. */
+/* Cut the next line that is not empty out of *text, and that into fields.  How
+ * many; 0: the end; COLUMNS_MAX + 1: more than that. */
 static unsigned
-line_split(char **text, char *field[COLUMNS_MAX])
+line_split(struct table *t, char **text, char *field[COLUMNS_MAX])
 {
 	char *line, *one;
 	unsigned n = 0;
 
-	line = strsep(text, "\n");
-	if (line == NULL || *line == '\0')
-		return 0;
+	do {
+		line = strsep(text, "\n");
+		if (line == NULL)
+			return 0;
+		line[strcspn(line, "\r")] = '\0';
+		t->number++;
+	} while (*line == '\0');
 	while ((one = strsep(&line, ",")) != NULL) {
 		if (n == COLUMNS_MAX)
 			return COLUMNS_MAX + 1;
@@ -127,6 +132,9 @@ head_read(struct table *t, char *field[COLUMNS_MAX], unsigned n)
 	for (unsigned i = t->at[COLUMN_KERNEL] + 1; i < n; i++) {
 		int known = tale_cause_find(field[i]);
 
+		for (char *c = field[i]; *c != '\0'; c++)
+			if (*c < ' ' || *c > '~')
+				*c = '?'; /* codes are printed as they are */
 		if (blame_rows_needs_kernel(field[i]))
 			t->kernel |= UINT64_C(1) << r->causes;
 		r->cause[r->causes++] = (struct blame_cause){field[i],
@@ -135,6 +143,13 @@ head_read(struct table *t, char *field[COLUMNS_MAX], unsigned n)
 		    kind_of(field[i])};
 	}
 	return 0;
+}
+
+/* Values that are not times, as blame has them. */
+static double
+value_of(int64_t number)
+{
+	return number < 0 ? (double)NAN : (double)number;
 }
 
 /* A whole number of at least 0, or -1. */
@@ -149,12 +164,32 @@ number_of(const char *text)
 	return end == text || *end != '\0' || errno != 0 ? -1 : v;
 }
 
+/* 0, which is none: what is not a number. */
+static double
+weight_of(const char *text)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	return *end != '\0' ? 0 : v;
+}
+
+/* The column counts the request itself, 0: not known; blame, the others. */
+static int32_t
+others_of(const char *text)
+{
+	int64_t n = number_of(text);
+
+	return n < 0 || n > INT32_MAX ? -1 : (int32_t)n - 1;
+}
+
 static uint16_t
 server_of(struct table *t, const char *name)
 {
 	unsigned i = 0;
 
-	while (i < t->servers && strcmp(t->server[i], name) != 0)
+	while (i < t->servers &&
+	       strncmp(t->server[i], name, sizeof(t->server[0]) - 1) != 0)
 		i++;
 	if (i == t->servers && i < COUNT(t->server))
 		snprintf(t->server[t->servers++], sizeof(t->server[0]), "%.31s",
@@ -164,7 +199,7 @@ server_of(struct table *t, const char *name)
 
 /* The route with that name, new if needed; NULL: no memory, or too many. */
 static struct blame_route *
-route_of(struct blame_rows *r, const char *name)
+route_of(struct blame_rows *r, const char *text)
 {
 	struct blame_shape shape = {.cause = r->cause,
 	    .causes = r->causes,
@@ -172,7 +207,9 @@ route_of(struct blame_rows *r, const char *name)
 	    .values = COUNT(values),
 	    .rows_max = ROWS_MAX};
 	struct blame_route *route;
+	char name[sizeof(route->name)];
 
+	plain_cell(name, sizeof(name), text, BLAME_ROUTE - 1);
 	for (unsigned i = 0; i < r->routes; i++)
 		if (strcmp(r->route[i].name, name) == 0)
 			return &r->route[i];
@@ -181,7 +218,7 @@ route_of(struct blame_rows *r, const char *name)
 	route = &r->route[r->routes];
 	if (blame_new(&route->set, &shape) != 0)
 		return NULL;
-	snprintf(route->name, sizeof(route->name), "%s", name);
+	memcpy(route->name, name, sizeof(name));
 	r->routes++;
 	return route;
 }
@@ -214,15 +251,16 @@ account_add(struct table *t, struct blame_account *a, char **field)
 
 	for (unsigned c = 0; c < r->causes; c++)
 		cause_ns[c] = number_of(field[t->at[COLUMN_KERNEL] + 1 + c]);
-	value[0] = a->in_flight > 0 ? a->in_flight : (double)NAN;
-	value[1] = (double)number_of(field[t->at[COLUMN_ATTEMPTS]]);
-	value[2] = (double)number_of(field[t->at[COLUMN_NEW]]);
+	value[0] = value_of(a->in_flight);
+	value[1] = value_of(number_of(field[t->at[COLUMN_ATTEMPTS]]));
+	value[2] = value_of(number_of(field[t->at[COLUMN_NEW]]));
 	route = route_of(r, field[t->at[COLUMN_ROUTE]]);
 	if (route == NULL)
 		return complain(t, "too many routes, or out of memory");
 	err = blame_add(route->set, a, cause_ns, value);
 	if (err == -EINVAL)
-		return complain(t, "times do not add up, or a weight below 1");
+		return complain(
+		    t, "times do not add up, or a number is out of range");
 	if (err != 0)
 		return complain(t, "out of memory");
 	route->weight += a->weight;
@@ -235,22 +273,21 @@ line_read(struct table *t, char **field, int64_t from_ns, int64_t to_ns)
 	struct blame_rows *r = t->r;
 	struct blame_account a = {.end_ns = number_of(field[t->at[COLUMN_END]]),
 	    .total_ns = number_of(field[t->at[COLUMN_TOTAL]]),
-	    .weight = strtod(field[t->at[COLUMN_WEIGHT]], NULL),
+	    .weight = weight_of(field[t->at[COLUMN_WEIGHT]]),
 	    .seen = strcmp(field[t->at[COLUMN_KERNEL]], "1") == 0 ? UINT64_MAX
 								  : ~t->kernel,
-	    .in_flight =
-		(int32_t)(number_of(field[t->at[COLUMN_IN_FLIGHT]]) & 0xffff),
+	    .in_flight = others_of(field[t->at[COLUMN_IN_FLIGHT]]),
 	    .server = server_of(t, field[t->at[COLUMN_SERVER]])};
 	int64_t id;
 
+	if (a.end_ns < 0)
+		return complain(t, "end_ns is no time");
 	if (r->oldest_ns == 0 || a.end_ns < r->oldest_ns)
 		r->oldest_ns = a.end_ns;
 	if (a.end_ns > r->newest_ns)
 		r->newest_ns = a.end_ns;
 	if (a.end_ns < from_ns || (to_ns != 0 && a.end_ns >= to_ns))
 		return 0;
-	/* The column counts the request itself; blame, those before it. */
-	a.in_flight--;
 	id = id_keep(r, field[t->at[COLUMN_ID]]);
 	if (id < 0)
 		return complain(t, "out of memory");
@@ -270,19 +307,17 @@ int
 blame_rows_read(
     struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns)
 {
-	struct table t = {.r = r, .number = 1};
+	struct table t = {.r = r};
 	char *field[COLUMNS_MAX];
-	unsigned n = line_split(&text, field);
+	unsigned n = line_split(&t, &text, field);
 	int err;
 
 	memset(r, 0, sizeof(*r));
 	err = head_read(&t, field, n);
-	while (err == 0 && (n = line_split(&text, field)) > 0) {
-		t.number++;
+	while (err == 0 && (n = line_split(&t, &text, field)) > 0)
 		err = n == t.columns ? line_read(&t, field, from_ns, to_ns)
 				     : complain(&t, "not as many fields as "
 						    "the first line");
-	}
 	qsort(r->route, r->routes, sizeof(r->route[0]), route_compare);
 	return err;
 }

@@ -8,8 +8,8 @@
 #define BLAME_ROUTE 48
 
 struct blame_route {
-	char name[BLAME_ROUTE];
-	struct blame_set *set; /* owned */
+	char name[BLAME_ROUTE + 4]; /* harmless to a terminal; cut: "..." */
+	struct blame_set *set;	    /* owned */
 	double weight;
 };
 

@@ -76,6 +76,10 @@ def test_other_questions(ctl, paused):
     found = ctl("blame", "--since", "40s", "--against", "50s", *file)
     assert re.search(r"^Since then p99 has changed by [+-]", found.out, re.M)
     assert re.search(r"^gc +100 %", ctl("blame", "--impact", *file).out, re.M)
+    for option, key in (("--without=gc", "percentiles"),
+                        ("--impact", "impacts"), ("--against=50s", "changes")):
+        found = json.loads(ctl("-j", "blame", option, *file, wide=True).out)
+        assert found["routes"][0][key], found
 
 
 def test_what_is_not_observed(ctl, tmp_path):
@@ -100,9 +104,10 @@ def test_what_is_not_observed(ctl, tmp_path):
     (("--without", "unknown"), None, r"not a cause"),
     (("-P", "40"), None, r"above 50 and below 100"),
     (("--accounts", "xml"), None, r"csv or ndjson"),
+    (("--impact", "--without", "gc"), None, r"not both"),
     (("--route", "GET /other"), None, r"no account of GET /other"),
 ], ids=["head", "fields", "sum", "empty", "code", "unknown", "percentile",
-        "form", "route"])
+        "form", "both", "route"])
 def test_bad_input(ctl, tmp_path, arguments, text, why):
     """Goal: one message that says what is wrong, and where."""
     path = tmp_path / "accounts.csv"

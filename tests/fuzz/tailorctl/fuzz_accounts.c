@@ -1,0 +1,56 @@
+/* Goal: no table of accounts crashes tailorctl blame or takes long; what is read
+ * adds up and can be analyzed. */
+#include <string.h>
+
+#include "base/array.h"
+#include "tailorctl/blame_rows.h"
+#include "tests/fuzz/check.h"
+
+static void
+analyze(struct blame_set *s, unsigned causes)
+{
+	static const double p[] = {0.5, 0.99, 1};
+	struct blame_options o = {.p = 0.99, .resamples = 2, .seed = 1};
+	struct blame_impact impact[BLAME_VALUES];
+	struct blame_change change[BLAME_CAUSES];
+	static struct blame_report r;
+	int64_t excess = 0, out[COUNT(p)];
+	unsigned n;
+
+	check(blame_analyze(s, &o, &r) == 0, "it cannot be analyzed");
+	for (unsigned i = 0; i < r.lines; i++)
+		excess += r.line[i].excess_ns;
+	/* A double has 53 bits. */
+	if (r.q_ns < (int64_t)1 << 50)
+		check(excess == r.q_ns - r.p50_ns, "excesses do not add up");
+	check(r.explained >= 0 && r.explained <= 1, "more than all");
+	check(blame_against(s, s, &o, change, &n) == 0 && n <= causes,
+	    "it cannot be compared");
+	check(blame_without(s, r.causes, true, p, COUNT(p), out) == 0 &&
+		  out[0] >= 0 && out[0] <= out[1] && out[1] <= out[2],
+	    "percentiles do not ascend");
+	check(blame_impacts(s, 0.99, impact) == 0, "no impacts");
+	for (unsigned c = 0; c < causes; c++)
+		check(blame_cause_impact(s, 0.99, c, impact) == 0, "no impact");
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+	FILE *messages = stderr, *nowhere = fopen("/dev/null", "w");
+	struct blame_rows rows;
+	int err;
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	stderr = nowhere;
+	err = blame_rows_read(&rows, text, 0, 0);
+	stderr = messages;
+	fclose(nowhere);
+	for (unsigned i = 0; err == 0 && i < rows.routes; i++)
+		analyze(rows.route[i].set, rows.causes);
+	blame_rows_fini(&rows);
+	free(text);
+	return 0;
+}

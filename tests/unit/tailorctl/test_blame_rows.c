@@ -1,0 +1,133 @@
+/* Goal: accounts come out of CSV exactly; what is no account is refused, and
+ * what a terminal would obey is gone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tailorctl/blame_rows.h"
+
+#define HEAD                                               \
+	"id,end_ns,total_ns,weight,route,server,in_flight" \
+	",attempts,new_connection,kernel,work,gc\n"
+
+static struct blame_rows rows;
+
+static int
+read_rows(const char *text)
+{
+	static char copy[20000];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	return blame_rows_read(&rows, copy, 0, 0);
+}
+
+/* That one is alone on its arrival is known, and no value that is missing. */
+static void
+an_empty_server_is_a_value(void **state)
+{
+	struct blame_impact i[3];
+
+	(void)state;
+	assert_int_equal(read_rows(HEAD "a,9,5,1,r,s,1,1,0,1,5,0\n"
+					"b,9,5,1,r,s,2,1,0,1,5,0\n"
+					"c,9,5,1,r,s,0,1,0,1,5,0\n"
+					"d,9,5,1,r,s,,1,0,1,5,0\n"
+					"e,9,5,1,r,s,1,1,0,1,5,0\n"),
+	    0);
+	assert_int_equal(rows.routes, 1);
+	assert_int_equal(blame_impacts(rows.route[0].set, 0.99, i), 0);
+	assert_true(i[0].recorded > 0.59 && i[0].recorded < 0.61);
+	blame_rows_fini(&rows);
+}
+
+static void
+lines_may_be_empty_or_end_as_on_windows(void **state)
+{
+	(void)state;
+	assert_int_equal(read_rows("\n" HEAD "a,9,5,1,r,s,1,1,0,1,5,0\r\n\r\n\n"
+				   "b,9,5,1,r,s,1,1,0,1,5,0\n\n"),
+	    0);
+	assert_int_equal(rows.lines, 2);
+	assert_string_equal(rows.line[1], "b");
+	blame_rows_fini(&rows);
+}
+
+static void
+long_names_are_one_route(void **state)
+{
+	char text[20000] = HEAD;
+	size_t n = strlen(text);
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+		    "a,9,5,1,%0100d,%040d,1,1,0,1,5,0\n", 7, 7);
+	assert_int_equal(read_rows(text), 0);
+	assert_int_equal(rows.routes, 1);
+	blame_rows_fini(&rows);
+}
+
+static void
+names_do_nothing_to_a_terminal(void **state)
+{
+	(void)state;
+	assert_int_equal(
+	    read_rows("id,end_ns,total_ns,weight,route,server,in_flight,"
+		      "attempts,new_connection,kernel,\33[2J\n"
+		      "a,9,5,1,GET /\33]0;x\a\xc3\xa4,s,1,1,0,1,5\n"),
+	    0);
+	assert_string_equal(rows.cause[0].code, "?[2J");
+	assert_string_equal(rows.cause[0].label, "?[2J");
+	assert_string_equal(rows.route[0].name, "GET /?]0;x?\xc3\xa4");
+	blame_rows_fini(&rows);
+}
+
+static void
+what_is_no_account_is_refused(void **state)
+{
+	static const char *const bad[] = {
+	    "a,x,5,1,r,s,1,1,0,1,5,0\n",
+	    "a,-9,5,1,r,s,1,1,0,1,5,0\n",
+	    "a,9223372036854775807,5,1,r,s,1,1,0,1,5,0\n",
+	    "a,9,9223372036854775807,1,r,s,1,1,0,1,9223372036854775807,0\n",
+	    "a,9,5,nan,r,s,1,1,0,1,5,0\n",
+	    "a,9,5,inf,r,s,1,1,0,1,5,0\n",
+	    "a,9,5,1e300,r,s,1,1,0,1,5,0\n",
+	    "a,9,5,0,r,s,1,1,0,1,5,0\n",
+	    "a,9,5,1x,r,s,1,1,0,1,5,0\n",
+	    "a,9,5,1,r,s,1,1,0,1,-5,10\n",
+	    "a,9,5,1,r,s,1,1,0,1,5\n",
+	    "a,9,5,1,r,s,1,1,0,1,5,0,0\n",
+	};
+	char text[1000];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), HEAD "%s", bad[i]);
+		if (read_rows(text) != -EINVAL)
+			fail_msg("taken: %s", bad[i]);
+		blame_rows_fini(&rows);
+	}
+	assert_int_equal(read_rows(""), -EINVAL);
+	blame_rows_fini(&rows);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(an_empty_server_is_a_value),
+	    cmocka_unit_test(lines_may_be_empty_or_end_as_on_windows),
+	    cmocka_unit_test(long_names_are_one_route),
+	    cmocka_unit_test(names_do_nothing_to_a_terminal),
+	    cmocka_unit_test(what_is_no_account_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("blame rows", tests, NULL, NULL);
+}
