@@ -104,7 +104,8 @@ slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
 	q->stratum = !slow	  ? ACCOUNT_OTHER
 		     : q->slowest ? ACCOUNT_SLOWEST
 				  : ACCOUNT_SLOW;
-	p->slow_sample.offered[q->stratum]++;
+	/* Those before accounts were wanted are not for them to stand for. */
+	p->slow_sample.offered[q->stratum] += c->analysis.accounts > 0;
 	return q->keep || q->account;
 }
 

@@ -8,6 +8,7 @@ import pytest
 
 from rig.message import response
 from rig.wait import wait_until
+from test_ops_reload import reload, rewrite
 
 CAUSES = ["unknown", "work", "gc", "disk"]
 HEAD = ("number,id,end_ns,total_ns,weight,route,server,in_flight,status,"
@@ -154,3 +155,20 @@ def test_none_are_kept_if_not_wanted(pair):
         assert c.get().status == 200
     wait_until(lambda: t.ask_json("/slow")["slow"] != [], "a slow one")
     assert len(accounts(t)) == 1
+
+
+def test_accounts_stand_for_no_earlier_requests(pair):
+    """Goal: accounts that are wanted from now on do not weigh as much as all
+    requests since the start."""
+    pair.a.serve(lambda r: response(200))
+    t = pair(analysis={"cpu": 1, "accounts": 0},
+             slow={"target": "1us", "keep_slowest": 0})
+    with t.client() as c:
+        for _ in range(40):
+            assert c.get().status == 200
+        rewrite(t, analysis={"accounts": 1000})
+        reload(t)
+        assert c.get().status == 200
+    wait_until(lambda: len(accounts(t)) >= 2, "an account")
+    names, one = (row.split(",") for row in accounts(t)[:2])
+    assert float(one[names.index("weight")]) < 3
