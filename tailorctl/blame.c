@@ -606,7 +606,12 @@ accounts_get(const struct options *options)
 		if (err < 0)
 			fprintf(stderr, "tailorctl: %s: %s\n", options->file,
 			    strerror(-err));
-		return text;
+		if (text == NULL || strlen(text) == length)
+			return text;
+		fprintf(stderr, "tailorctl: %s: it has a zero byte: no text\n",
+		    options->file);
+		free(text);
+		return NULL;
 	}
 	if (admin_request_ok(options, "GET", "/accounts", &response) < 0)
 		return NULL;

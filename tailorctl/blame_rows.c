@@ -54,7 +54,7 @@ static enum blame_kind
 kind_of(const char *code)
 {
 	static const char *const base[] = {
-	    "client_send", "proxy", "network", "work"};
+	    "client_send", "proxy", "network", "work", "low_ipc", "slow_clock"};
 	static const char *const none[] = {
 	    "unknown", "blind", "lost", "not_observed"};
 

@@ -101,13 +101,14 @@ def test_what_is_not_observed(ctl, tmp_path):
     ((), HEAD + "\n" + line(1, 1, 1)[:-1] + "5\n",
      r"line 2: times do not add up"),
     ((), HEAD + "\n", r"no account yet"),
+    ((), HEAD + "\n\0", r"a zero byte"),
     (("--without", "gc,nonsense"), None, r"no cause has that code"),
     (("--without", "unknown"), None, r"not a cause"),
     (("-P", "40"), None, r"above 50 and below 100"),
     (("--accounts", "xml"), None, r"csv or ndjson"),
     (("--impact", "--without", "gc"), None, r"not both"),
     (("--route", "GET /other"), None, r"no account of GET /other"),
-], ids=["head", "fields", "sum", "empty", "code", "unknown", "percentile",
+], ids=["head", "fields", "sum", "empty", "zero", "code", "unknown", "percentile",
         "form", "both", "route"])
 def test_bad_input(ctl, tmp_path, arguments, text, why):
     """Goal: one message that says what is wrong, and where."""

@@ -88,6 +88,24 @@ names_do_nothing_to_a_terminal(void **state)
 	blame_rows_fini(&rows);
 }
 
+/* Computing is computing also on a slow clock: it does not go as a whole. */
+static void
+what_can_go_is_known(void **state)
+{
+	(void)state;
+	assert_int_equal(
+	    read_rows("id,end_ns,total_ns,weight,route,server,in_flight,"
+		      "attempts,new_connection,kernel,work,low_ipc,slow_clock,"
+		      "gc,backend_queue,not_observed\n"),
+	    0);
+	for (unsigned c = 0; c < 3; c++)
+		assert_int_equal(rows.cause[c].kind, BLAME_BASE);
+	assert_int_equal(rows.cause[3].kind, BLAME_HAZARD);
+	assert_int_equal(rows.cause[4].kind, BLAME_QUEUE);
+	assert_int_equal(rows.cause[5].kind, BLAME_UNEXPLAINED);
+	blame_rows_fini(&rows);
+}
+
 static void
 what_is_no_account_is_refused(void **state)
 {
@@ -126,6 +144,7 @@ main(void)
 	    cmocka_unit_test(lines_may_be_empty_or_end_as_on_windows),
 	    cmocka_unit_test(long_names_are_one_route),
 	    cmocka_unit_test(names_do_nothing_to_a_terminal),
+	    cmocka_unit_test(what_can_go_is_known),
 	    cmocka_unit_test(what_is_no_account_is_refused),
 	};
 
