@@ -135,18 +135,18 @@ print_lines(const struct view *v, const struct blame_report *r)
 static void
 print_pairs(const struct view *v, const struct blame_report *r)
 {
-	char without[DURATION];
+	char without[DURATION], text[512];
 
 	for (unsigned i = 0; i < r->pairs; i++) {
 		const struct blame_pair *p = &r->pair[i];
 
-		printf(p->interaction_ns > 0
-			   ? "%s and %s hide each other: only without both %s "
-			     "is %s\n"
-			   : "%s and %s: either is enough; without both %s is "
-			     "%s\n",
-		    v->rows.cause[p->a].code, v->rows.cause[p->b].code, v->name,
-		    plain_duration(without, p->without_ns));
+		snprintf(text, sizeof(text),
+		    "%.99s and %.99s%s without both %s is %s",
+		    v->rows.cause[p->a].code, v->rows.cause[p->b].code,
+		    p->interaction_ns > 0 ? " hide each other: only"
+					  : ": either is enough;",
+		    v->name, plain_duration(without, p->without_ns));
+		plain_wrap(stdout, text, 0);
 	}
 }
 
