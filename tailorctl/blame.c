@@ -608,8 +608,7 @@ accounts_get(const struct options *options)
 			    strerror(-err));
 		if (text == NULL || strlen(text) == length)
 			return text;
-		fprintf(stderr, "tailorctl: %s: it has a zero byte: no text\n",
-		    options->file);
+		fprintf(stderr, "tailorctl: --file: it has a zero byte\n");
 		free(text);
 		return NULL;
 	}
