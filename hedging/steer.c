@@ -425,6 +425,7 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	    (waited_ns < DRAIN_MAX_NS || !has_time(st, 4 * st->turn_ns)))
 		return;
 	*order = (struct steer_order){STEER_ORDER_COLLECT, server};
+	s->full_ordered = INSTANT_NONE; /* one that was withdrawn */
 	phase_set(s, STEER_COLLECTING, now);
 	if (!full_due(st, server, now))
 		return;

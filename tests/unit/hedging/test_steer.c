@@ -369,6 +369,34 @@ test_full_collections_that_free_nothing_are_not_repeated(void **state)
 	assert_int_equal(m->met, 0);
 }
 
+/* Goal: what is learnt of a full collection is of one that was carried out. */
+static void
+test_a_full_collection_that_is_withdrawn_is_none(void **state)
+{
+	struct model *m = model_new();
+	struct hazard z = {.kind = HAZARD_SAFEPOINT, .begin = true};
+
+	(void)state;
+	m->deaf = true;
+	m->rate = MB / 10;
+	m->server[1].heap.used = 200 * MB;
+	m->server[1].heap.old_used = 800 * MB;
+	run(m, 100);
+	assert_int_equal(m->full, 1);
+	hedging_hazard(&m->h, &z, m->now); /* no trigger: nothing swaps */
+	run(m, 20);
+	assert_int_equal(m->stopped, 1);
+	z.begin = false;
+	hedging_hazard(&m->h, &z, m->now);
+	m->deaf = false;
+	run(m, 1000);
+	assert_int_equal(m->ordered, 2);
+	assert_int_equal(m->full, 1);
+	assert_int_equal(m->st.provoked, 1); /* the young one */
+	assert_int_equal(m->st.full, 0);
+	assert_int_equal(m->st.server[1].full_left, 0);
+}
+
 static void
 test_stragglers(void **state)
 {
@@ -516,6 +544,7 @@ main(void)
 		test_a_full_collection_that_takes_too_long_is_not_ordered),
 	    cmocka_unit_test(
 		test_full_collections_that_free_nothing_are_not_repeated),
+	    cmocka_unit_test(test_a_full_collection_that_is_withdrawn_is_none),
 	    cmocka_unit_test(test_stragglers),
 	    cmocka_unit_test(test_a_small_rest_is_fresh_at_once),
 	    cmocka_unit_test(test_an_idle_moment_is_used),
