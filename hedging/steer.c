@@ -427,7 +427,7 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	*order = (struct steer_order){STEER_ORDER_COLLECT, server};
 	s->full_ordered = INSTANT_NONE; /* one that was withdrawn */
 	phase_set(s, STEER_COLLECTING, now);
-	if (!full_due(st, server, now))
+	if (!is_empty(&h->server[server]) || !full_due(st, server, now))
 		return;
 	order->kind = STEER_ORDER_FULL;
 	s->full_ordered = now;

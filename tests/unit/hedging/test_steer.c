@@ -416,6 +416,25 @@ test_stragglers(void **state)
 	assert_int_equal(m->last.server, old);
 }
 
+/* Goal: a request that is still there meets a young collection, not a full
+ * one. */
+static void
+test_stragglers_meet_no_full_collection(void **state)
+{
+	struct model *m = model_new();
+	unsigned old = m->h.active;
+
+	(void)state;
+	m->rate = MB / 4;
+	run(m, 5000);
+	m->server[old].heap.old_used = 800 * MB;
+	m->sticks = true;
+	hedging_switch(&m->h, m->now);
+	run(m, 2100);
+	assert_int_equal(m->ordered, 1);
+	assert_int_equal(m->full, 0);
+}
+
 static void
 test_a_small_rest_is_fresh_at_once(void **state)
 {
@@ -546,6 +565,7 @@ main(void)
 		test_full_collections_that_free_nothing_are_not_repeated),
 	    cmocka_unit_test(test_a_full_collection_that_is_withdrawn_is_none),
 	    cmocka_unit_test(test_stragglers),
+	    cmocka_unit_test(test_stragglers_meet_no_full_collection),
 	    cmocka_unit_test(test_a_small_rest_is_fresh_at_once),
 	    cmocka_unit_test(test_an_idle_moment_is_used),
 	    cmocka_unit_test(test_help_is_needed),
