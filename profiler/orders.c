@@ -212,6 +212,8 @@ periodic_end(struct orders_periodic *f, struct load *l)
 	f->again = INSTANT_NONE;
 	for (int i = 0; i < 60 && (f->is != 0 || load_busy(l)); i++) {
 		flag_turn(f, l, "-", instant_now());
+		if (f->failed)
+			break;
 		nanosleep(&wait, NULL);
 	}
 }
