@@ -351,7 +351,8 @@ follow(struct steer *st, const struct hedging *h, struct instant now,
 	    (h->server[st->active].hazards & policy_bit(HAZARD_GC)) != 0;
 	old->unprepared = s->phase != STEER_FRESH;
 	st->active = h->active;
-	if (s->phase == STEER_COLLECTING)
+	/* A tired one may have the order, still. */
+	if (s->phase == STEER_COLLECTING || s->phase == STEER_TIRED)
 		*order = (struct steer_order){STEER_ORDER_STOP, h->active};
 	phase_set(s, STEER_ACTIVE, now);
 }

@@ -481,6 +481,26 @@ test_help_is_needed(void **state)
 	assert_int_equal(m->stopped, 1);
 }
 
+/* Goal: an order that was not carried out in time does not wait until its
+ * server serves. */
+static void
+test_help_is_needed_of_a_tired_one(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	m->deaf = true;
+	m->rate = MB / 10;
+	m->server[1].heap.used = 200 * MB;
+	run(m, 3200);
+	assert_int_equal(m->st.server[1].phase, STEER_TIRED);
+	assert_int_equal(m->stopped, 0);
+	hazard(m, 0, true);
+	run(m, 20);
+	assert_int_equal(m->h.active, 1);
+	assert_int_equal(m->stopped, 1);
+}
+
 static void
 test_a_new_process_is_not_the_old_one(void **state)
 {
@@ -569,6 +589,7 @@ main(void)
 	    cmocka_unit_test(test_a_small_rest_is_fresh_at_once),
 	    cmocka_unit_test(test_an_idle_moment_is_used),
 	    cmocka_unit_test(test_help_is_needed),
+	    cmocka_unit_test(test_help_is_needed_of_a_tired_one),
 	    cmocka_unit_test(test_a_new_process_is_not_the_old_one),
 	    cmocka_unit_test(test_a_turn_begins_when_it_is_left),
 	    cmocka_unit_test(test_what_is_missing),
