@@ -173,7 +173,8 @@ heap_eden(const struct hsperf_heap *h)
 
 	if (quarter == 0)
 		return 0;
-	return used / quarter < 3 ? (uint8_t)(used / quarter) : 3;
+	used /= quarter;
+	return (uint8_t)(used < 3 ? used : 3);
 }
 
 void

@@ -87,10 +87,13 @@ recent_heap_note(struct recent *l, struct instant now,
 		return;
 	h->number = number;
 	h->active = (uint8_t)active;
-	for (unsigned i = 0; i < RECENT_SERVERS; i++)
-		h->used[i] = used[i] < 0   ? RECENT_HEAP_UNKNOWN
-			     : used[i] < 2 ? (uint8_t)(used[i] * 100)
-					   : 200;
+	for (unsigned i = 0; i < RECENT_SERVERS; i++) {
+		unsigned percent = RECENT_HEAP_UNKNOWN;
+
+		if (used[i] >= 0)
+			percent = used[i] < 2 ? (unsigned)(used[i] * 100) : 200;
+		h->used[i] = (uint8_t)percent;
+	}
 }
 
 void

@@ -133,7 +133,8 @@ test_other_conversions(void **state)
 
 	(void)state;
 	log_event(LOG_LEVEL_ERROR, "width", "a=%d b=%*s", 1, 5, "x");
-	log_event(LOG_LEVEL_ERROR, "size", "a=%d b=%hhu c=%s", 1, 2, "x");
+	log_event(LOG_LEVEL_ERROR, "size", "a=%d b=%hhu c=%s", 1,
+	    (unsigned char)2, "x");
 	log_event(LOG_LEVEL_ERROR, "text", "a=%d b=%ls", 1, L"x");
 	log_event(LOG_LEVEL_ERROR, "long", "a=%d b=%.0000000000000007d", 1, 2);
 	log_event(LOG_LEVEL_ERROR, "byte", "a=%d b=%c", 1, 'x');
