@@ -116,6 +116,7 @@ check_servers(const struct config *c, struct config_errors *errors)
 		if (s->collect == CONFIG_COLLECT_HTTP &&
 		    (*s->collect_target == '\0' ||
 			!value_is_target(s->collect_target) ||
+			s->collect_target[1] == '/' || /* a URL */
 			strlen(s->collect_target) > HEALTH_TARGET_MAX))
 			errors_add(errors,
 			    "servers[%u].collect: \"http:/path\" needs a "

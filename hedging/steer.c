@@ -351,7 +351,8 @@ follow(struct steer *st, const struct hedging *h, struct instant now,
 	    (h->server[st->active].hazards & policy_bit(HAZARD_GC)) != 0;
 	old->unprepared = s->phase != STEER_FRESH;
 	st->active = h->active;
-	if (s->phase == STEER_COLLECTING)
+	/* A tired one may have the order, still. */
+	if (s->phase == STEER_COLLECTING || s->phase == STEER_TIRED)
 		*order = (struct steer_order){STEER_ORDER_STOP, h->active};
 	phase_set(s, STEER_ACTIVE, now);
 }
@@ -425,8 +426,9 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	    (waited_ns < DRAIN_MAX_NS || !has_time(st, 4 * st->turn_ns)))
 		return;
 	*order = (struct steer_order){STEER_ORDER_COLLECT, server};
+	s->full_ordered = INSTANT_NONE; /* one that was withdrawn */
 	phase_set(s, STEER_COLLECTING, now);
-	if (!full_due(st, server, now))
+	if (!is_empty(&h->server[server]) || !full_due(st, server, now))
 		return;
 	order->kind = STEER_ORDER_FULL;
 	s->full_ordered = now;

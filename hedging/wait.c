@@ -81,7 +81,9 @@ policy_waited(struct hedging *h, const struct hazard *z, int64_t length_ns)
 		z->cause != TALECHAIN_CAUSE_NOT_GC))
 		return;
 	pause_learn(&s->history, &w->class, length_ns);
-	if (!acts_on(h, bit) || w->price_ns == 0)
+	/* When one that was over was acted upon, after a reload, is unknown. */
+	if (!acts_on(h, bit) || w->price_ns == 0 ||
+	    (!waited && w->after_ns == WAIT_END))
 		return;
 	h->waited_out[z->kind] += waited;
 	h->regret_ns[z->kind] += (uint64_t)threshold_regret_ns(

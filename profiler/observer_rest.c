@@ -10,7 +10,8 @@
  * A first request that ends no rest is not late either: the observer stores
  * soon_ns, then loads idle; the proxy thread stores idle, then loads soon_ns.
  * Either the observer sees the request and does not rest long, or the proxy
- * thread sees how long it rests. */
+ * thread sees how long it rests.  So it loads idle if it is not calm, too: the
+ * proxy thread may have seen the soon_ns of a calm rest before. */
 #include "profiler/observer_rest.h"
 
 #include <linux/futex.h>
@@ -80,7 +81,7 @@ rest_plan(struct observer_rest *r, int64_t longest_ns, bool calm)
 	if (calm)
 		soon_ns = now.ns + (uint64_t)(r->wait_ns - OBSERVER_CALM_NS);
 	__atomic_store_n(&r->soon_ns, soon_ns, __ATOMIC_SEQ_CST);
-	if (calm && r->wait_ns > OBSERVER_CALM_NS &&
+	if (r->wait_ns > OBSERVER_CALM_NS &&
 	    __atomic_load_n(&r->idle, __ATOMIC_SEQ_CST) == 0)
 		r->wait_ns = OBSERVER_CALM_NS;
 	r->until = instant_plus(now, r->wait_ns);

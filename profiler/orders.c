@@ -12,6 +12,7 @@
 /* An agent that the JVM was started with has connected by then. */
 #define LOAD_AGE_NS (3 * NS_PER_S)
 #define LOAD_LOOK_NS (500 * NS_PER_MS)
+#define FLAG_AGAIN_NS (5 * NS_PER_S)
 
 void
 orders_init(struct orders *o)
@@ -125,16 +126,23 @@ load_busy(const struct load *l)
 }
 
 static void
-flag_done(struct orders_periodic *f, const struct load *l, const char *server)
+flag_done(struct orders_periodic *f, const struct load *l, const char *server,
+    struct instant now)
 {
+	bool failed = f->failed;
+
 	f->failed = l->state == LOAD_FAILED;
-	if (!f->failed)
+	/* A JVM that did not answer may still carry it out. */
+	if (!f->failed || f->asked == 1)
 		f->is = f->asked;
-	else
+	f->again = f->failed ? instant_plus(now, FLAG_AGAIN_NS) : INSTANT_NONE;
+	if (f->failed && !failed)
 		log_event(LOG_LEVEL_WARNING, "flag_not_set",
-		    "server=%s flag=G1PeriodicGCInterval why=\"%s\" costs=\"no "
-		    "steering\"",
-		    server, l->why);
+		    "server=%s flag=G1PeriodicGCInterval to=%d why=\"%s\" "
+		    "costs=\"no steering%s\"",
+		    server, f->asked, l->why,
+		    f->is == 1 ? "; until it is 0 it may collect each second"
+			       : "");
 }
 
 /* Set the flag as it is wanted; one step. */
@@ -147,15 +155,19 @@ flag_turn(struct orders_periodic *f, struct load *l, const char *server,
 	if (load_busy(l)) {
 		due_ns = load_turn(l, now);
 		if (!load_busy(l))
-			flag_done(f, l, server);
+			flag_done(f, l, server, now);
 	}
-	if (load_busy(l) || f->failed || f->is == f->want)
+	if (f->failed)
+		f->want = 0;
+	if (load_busy(l) || f->is == f->want || (f->failed && f->is != 1))
 		return due_ns;
+	if (instant_before(now, f->again))
+		return instant_since(f->again, now);
 	f->asked = f->want;
 	load_flag(
 	    l, f->pid, "G1PeriodicGCInterval", f->want > 0 ? "1" : "0", now);
 	if (!load_busy(l))
-		flag_done(f, l, server);
+		flag_done(f, l, server, now);
 	return 0;
 }
 
@@ -193,11 +205,14 @@ periodic_end(struct orders_periodic *f, struct load *l)
 {
 	struct timespec wait = {.tv_nsec = 5 * NS_PER_MS};
 
-	if (f->pid == 0 || f->failed || (f->is != 1 && f->asked != 1))
+	if (f->pid == 0 || (f->is != 1 && f->asked != 1))
 		return;
 	f->want = 0;
+	f->failed = false;
+	f->again = INSTANT_NONE;
 	for (int i = 0; i < 60 && (f->is != 0 || load_busy(l)); i++) {
-		if (flag_turn(f, l, "-", instant_now()) < 0)
+		flag_turn(f, l, "-", instant_now());
+		if (f->failed)
 			break;
 		nanosleep(&wait, NULL);
 	}

@@ -21,9 +21,10 @@ struct attach;
 
 /* G1PeriodicGCInterval of one JVM; the attach thread's own. */
 struct orders_periodic {
-	pid_t pid;	     /* of this JVM; 0: none */
-	int is, want, asked; /* its values, 0 or 1; is -1: not known */
-	bool failed;
+	pid_t pid;	      /* of this JVM; 0: none */
+	int is, want, asked;  /* its values, 0 or 1; is -1: not known */
+	bool failed;	      /* the latest; then 1 is only taken back */
+	struct instant again; /* not before */
 };
 
 struct orders {

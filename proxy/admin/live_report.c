@@ -176,10 +176,11 @@ static void
 write_heaps(const struct live_report *l, struct json *j)
 {
 	uint64_t last = l->now.ns / (uint64_t)RECENT_HEAP_NS;
+	uint64_t first = last < RECENT_HEAPS ? 1 : last - (RECENT_HEAPS - 1);
 
 	json_key_int(j, "heap_ns", RECENT_HEAP_NS);
 	json_key_array(j, "heaps");
-	for (uint64_t n = last - (RECENT_HEAPS - 1); n <= last; n++) {
+	for (uint64_t n = first; n <= last; n++) {
 		const struct recent_heap *h = &l->recent.heap[n % RECENT_HEAPS];
 
 		if (h->number != n || (h->used[0] == RECENT_HEAP_UNKNOWN &&

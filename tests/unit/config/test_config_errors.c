@@ -434,6 +434,13 @@ test_check_messages(void **state)
 		"loopback address or unix:/path\n"
 		"servers[0].address: 127.0.0.1:80 is where Tailor itself "
 		"listens\n"},
+	    {"{\"listen\": \":80\", \"servers\": [{\"address\": \":1\", "
+	     "\"collect\": \"http\"}, {\"name\": \"b\", \"address\": \":2\", "
+	     "\"collect\": \"http://b/gc\"}]}",
+		"servers[0].collect: \"http:/path\" needs a target of at most "
+		"256 bytes\n"
+		"servers[1].collect: \"http:/path\" needs a target of at most "
+		"256 bytes\n"},
 	    {"{\"listen\": [\":80 proxy_protocol\", "
 	     "\"unix:/a proxy_protocol\", \":81\", \":80\"], "
 	     "\"servers\": [{\"address\": \":1\"}]}",

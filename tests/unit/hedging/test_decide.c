@@ -171,6 +171,10 @@ static const struct scenario triggers[] = {
     {"T4 switched off by a reload, it is acted upon",
 	"set wait_out 2; ready; answer 1 1ms; begin 0 safepoint => nothing\n"
 	"set wait_out 0; reload; tick => swap,sweep"},
+    {"T4 switched off by a reload, one that is over has no regret",
+	"set wait_out 2; ready; answer 1 1ms; begin 0 safepoint over\n"
+	"set wait_out 0; reload; tick => swap,sweep; wait 1ms\n"
+	"end 0 safepoint; ? waited => 0; ? regret_us => 0"},
     {"B3 T4 short safepoints make no storm, where they are not waited for one",
 	"set wait_out 2; ready; answer 1 1ms; pause 0 safepoint 300us 60\n"
 	"? swaps => 0; ? waited => 60; ? regret_us => 0"},

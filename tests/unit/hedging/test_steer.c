@@ -369,6 +369,34 @@ test_full_collections_that_free_nothing_are_not_repeated(void **state)
 	assert_int_equal(m->met, 0);
 }
 
+/* Goal: what is learnt of a full collection is of one that was carried out. */
+static void
+test_a_full_collection_that_is_withdrawn_is_none(void **state)
+{
+	struct model *m = model_new();
+	struct hazard z = {.kind = HAZARD_SAFEPOINT, .begin = true};
+
+	(void)state;
+	m->deaf = true;
+	m->rate = MB / 10;
+	m->server[1].heap.used = 200 * MB;
+	m->server[1].heap.old_used = 800 * MB;
+	run(m, 100);
+	assert_int_equal(m->full, 1);
+	hedging_hazard(&m->h, &z, m->now); /* no trigger: nothing swaps */
+	run(m, 20);
+	assert_int_equal(m->stopped, 1);
+	z.begin = false;
+	hedging_hazard(&m->h, &z, m->now);
+	m->deaf = false;
+	run(m, 1000);
+	assert_int_equal(m->ordered, 2);
+	assert_int_equal(m->full, 1);
+	assert_int_equal(m->st.provoked, 1); /* the young one */
+	assert_int_equal(m->st.full, 0);
+	assert_int_equal(m->st.server[1].full_left, 0);
+}
+
 static void
 test_stragglers(void **state)
 {
@@ -386,6 +414,25 @@ test_stragglers(void **state)
 	run(m, 30);
 	assert_int_equal(m->ordered, 1);
 	assert_int_equal(m->last.server, old);
+}
+
+/* Goal: a request that is still there meets a young collection, not a full
+ * one. */
+static void
+test_stragglers_meet_no_full_collection(void **state)
+{
+	struct model *m = model_new();
+	unsigned old = m->h.active;
+
+	(void)state;
+	m->rate = MB / 4;
+	run(m, 5000);
+	m->server[old].heap.old_used = 800 * MB;
+	m->sticks = true;
+	hedging_switch(&m->h, m->now);
+	run(m, 2100);
+	assert_int_equal(m->ordered, 1);
+	assert_int_equal(m->full, 0);
 }
 
 static void
@@ -430,6 +477,26 @@ test_help_is_needed(void **state)
 	hazard(m, 0, true);
 	run(m, 20);
 	/* The hazard has swapped; the other serves and must not collect. */
+	assert_int_equal(m->h.active, 1);
+	assert_int_equal(m->stopped, 1);
+}
+
+/* Goal: an order that was not carried out in time does not wait until its
+ * server serves. */
+static void
+test_help_is_needed_of_a_tired_one(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	m->deaf = true;
+	m->rate = MB / 10;
+	m->server[1].heap.used = 200 * MB;
+	run(m, 3200);
+	assert_int_equal(m->st.server[1].phase, STEER_TIRED);
+	assert_int_equal(m->stopped, 0);
+	hazard(m, 0, true);
+	run(m, 20);
 	assert_int_equal(m->h.active, 1);
 	assert_int_equal(m->stopped, 1);
 }
@@ -516,10 +583,13 @@ main(void)
 		test_a_full_collection_that_takes_too_long_is_not_ordered),
 	    cmocka_unit_test(
 		test_full_collections_that_free_nothing_are_not_repeated),
+	    cmocka_unit_test(test_a_full_collection_that_is_withdrawn_is_none),
 	    cmocka_unit_test(test_stragglers),
+	    cmocka_unit_test(test_stragglers_meet_no_full_collection),
 	    cmocka_unit_test(test_a_small_rest_is_fresh_at_once),
 	    cmocka_unit_test(test_an_idle_moment_is_used),
 	    cmocka_unit_test(test_help_is_needed),
+	    cmocka_unit_test(test_help_is_needed_of_a_tired_one),
 	    cmocka_unit_test(test_a_new_process_is_not_the_old_one),
 	    cmocka_unit_test(test_a_turn_begins_when_it_is_left),
 	    cmocka_unit_test(test_what_is_missing),

@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "profiler/attach.h"
 #include "profiler/jvm/load.h"
 
 #define LIBRARY "/proc/self/exe" /* any file that is there */
@@ -240,6 +241,87 @@ test_files_that_it_does_not_see(void **state)
 	load_fini(&l);
 }
 
+/* --- a flag while it is ordered ------------------------------------------- */
+
+static struct attach attach;
+static struct orders orders;
+
+/* The value that the JVM is asked for; it answers if it is to. */
+static char
+flag_asked(bool answers, struct instant now)
+{
+	static const char command[] = "1\0setflag\0G1PeriodicGCInterval";
+	struct load *l = &orders.load[0];
+	char text[800], value;
+	int fd;
+
+	orders_turn(&orders, &attach, now);
+	orders_turn(&orders, &attach, now);
+	assert_int_equal(l->state, LOAD_REPLY);
+	fd = accept(listener, NULL, NULL);
+	assert_true(fd >= 0);
+	assert_true(recv(fd, text, sizeof(text), 0) > (ssize_t)sizeof(command));
+	assert_memory_equal(text, command, sizeof(command));
+	value = text[sizeof(command)];
+	if (answers)
+		assert_int_equal(send(fd, "0\n", 2, MSG_NOSIGNAL), 2);
+	else
+		now = instant_plus(now, 11 * NS_PER_S);
+	if (answers)
+		close(fd);
+	for (int i = 0; i < 10 && l->state == LOAD_REPLY; i++)
+		orders_turn(&orders, &attach, now);
+	if (!answers)
+		close(fd);
+	assert_int_equal(l->state, answers ? LOAD_DONE : LOAD_FAILED);
+	return value;
+}
+
+/* Goal: what may be in force is taken back, even from a JVM that did not answer
+ * for a while; nothing is ordered meanwhile. */
+static void
+test_a_flag_is_taken_back(void **state)
+{
+	static struct hsperf_page page = {.kind = COLLECTOR_G1};
+	static const struct profiler_server server = {
+	    .name = "a", .collect = PROFILER_COLLECT_PERIODIC};
+	struct instant now = instant_now();
+
+	(void)state;
+	for (int answers = 0; answers < 2; answers++) {
+		listen_now();
+		memset(&attach, 0, sizeof(attach));
+		attach.servers = 1;
+		attach.process[0].server = &server;
+		attach.process[0].page = &page;
+		attach.process[0].jvm = getpid();
+		orders_init(&orders);
+		orders.load_agents = 1;
+		orders.periodic[0].pid = getpid();
+
+		orders_leave(&orders, 0, 1000);
+		assert_int_equal(flag_asked(answers, now), '1');
+		if (answers) {
+			assert_int_equal(orders.understood[0], 1);
+			orders_leave(&orders, 0, ORDERS_STOP);
+			assert_int_equal(flag_asked(false, now), '0');
+		}
+		assert_int_equal(orders.understood[0], 0);
+		now = instant_plus(now, 11 * NS_PER_S);
+		assert_in_range(orders_turn(&orders, &attach, now), 1,
+		    20 * NS_PER_S); /* it tries again, and not at once */
+		assert_int_equal(orders.load[0].state, LOAD_FAILED);
+		now = instant_plus(now, 20 * NS_PER_S);
+		assert_int_equal(flag_asked(true, now), '0');
+		assert_int_equal(orders.understood[0], 1);
+		assert_int_equal(orders_turn(&orders, &attach, now), -1);
+		orders_fini(&orders);
+		close(listener);
+		unlink(java_socket);
+	}
+	listener = -1;
+}
+
 int
 main(void)
 {
@@ -252,6 +334,7 @@ main(void)
 	    TEST(test_a_knock_opens_it),
 	    TEST(test_it_gives_up),
 	    TEST(test_files_that_it_does_not_see),
+	    TEST(test_a_flag_is_taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,7 @@ test_no_wake_up_is_lost(void **state)
 	(void)state;
 	assert_non_null(s);
 	memset(s, 0, sizeof(*s));
+	s->rest.idle = 1;
 	assert_int_equal(pthread_create(&thread, NULL, stress_observe, s), 0);
 	for (i = 1; i <= ROUNDS; i++) {
 		/* While it still sweeps, or already rests. */
@@ -110,6 +111,7 @@ test_rests_get_longer(void **state)
 
 	(void)state;
 	memset(&r, 0, sizeof(r));
+	r.idle = 1;
 	observer_rest(&r, 3 * NS_PER_MS, false);
 	assert_int_equal(r.wait_ns, OBSERVER_REST_FIRST_NS);
 	observer_rest(&r, 3 * NS_PER_MS, false);
@@ -150,6 +152,24 @@ test_calm_rests(void **state)
 	observer_rest(&r, 16 * NS_PER_MS, false);
 	observer_rest_set(&r, true, r.until);
 	assert_int_equal(r.wakes, 2);
+}
+
+/* Goal: a request that begins as a calm observer ceases to be one is not late:
+ * it ends no rest by what is known of the last one, so the next is short. */
+static void
+test_no_long_rest_after_a_calm_one(void **state)
+{
+	struct observer_rest r;
+
+	(void)state;
+	memset(&r, 0, sizeof(r));
+	r.idle = 1;
+	r.wait_ns = 16 * NS_PER_MS;
+	observer_rest(&r, 16 * NS_PER_MS, true);
+	observer_rest_set(&r, true, r.until);
+	assert_int_equal(r.wakes, 0);
+	observer_rest(&r, 16 * NS_PER_MS, false);
+	assert_int_equal(r.wait_ns, OBSERVER_CALM_NS);
 }
 
 /* --- an observer that rests ------------------------------------------------ */
@@ -366,6 +386,7 @@ main(void)
 	    cmocka_unit_test(test_no_wake_up_is_lost),
 	    cmocka_unit_test(test_rests_get_longer),
 	    cmocka_unit_test(test_calm_rests),
+	    cmocka_unit_test(test_no_long_rest_after_a_calm_one),
 	    cmocka_unit_test(test_look),
 	    cmocka_unit_test(test_command),
 	    cmocka_unit_test(test_only_rings),
