@@ -35,15 +35,14 @@ enum steer_phase {
 const char *steer_phase_name(enum steer_phase phase);
 
 /* What a server lacks to be steered. */
-#define STEER_MISSING(X)                                                 \
-	X(NOTHING, "")                                                   \
-	X(SWITCHED_OFF, "hedging.steer is off")                          \
-	X(WATCHING, "hedging.mode is watch")                             \
-	X(ALONE, "there is one server")                                  \
-	X(HEAP, "its heap is not visible")                               \
-	X(CONCURRENT, "its collector does not stop it for long")         \
-	X(WAY, "it cannot be made to collect as servers[].collect says " \
-	       "(auto: no agent is connected)")
+#define STEER_MISSING(X)                                         \
+	X(NOTHING, "")                                           \
+	X(SWITCHED_OFF, "hedging.steer is off")                  \
+	X(WATCHING, "hedging.mode is watch")                     \
+	X(ALONE, "there is one server")                          \
+	X(HEAP, "its heap is not visible")                       \
+	X(CONCURRENT, "its collector does not stop it for long") \
+	X(WAY, "its way to collect fails (auto: no agent)")
 
 enum steer_missing {
 #define STEER_X(symbol, text) STEER_MISSING_##symbol,
