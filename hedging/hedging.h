@@ -175,6 +175,7 @@ struct hedging_server {
 	struct instant warmup_next; /* when the rate allows the next */
 	bool hedged_last;	    /* B1: the latest slot went to a hedge */
 	bool collected;		    /* at least once, to the end */
+	struct instant marking;	    /* T10: since when; unset: it is not */
 	struct window latency;
 	struct window warmup_latency;
 	struct pause_wait wait[HAZARD_KIND_COUNT]; /* T4: the latest ones */
@@ -192,6 +193,7 @@ struct hedging {
 	uint64_t swaps_refused;	   /* T2: no server could take over */
 	uint64_t hazards_expired;  /* no end within a minute */
 	uint64_t hazards_active;   /* acted upon, of the active server */
+	uint64_t swaps_marking;	   /* T10 */
 	uint64_t waited_out[HAZARD_KIND_COUNT]; /* T4: over before acted upon */
 	uint64_t regret_ns[HAZARD_KIND_COUNT];	/* T4 */
 	uint64_t requests_finished;

@@ -44,6 +44,7 @@ server_leave(
 	/* The ends of a dead process's pauses will never be reported. */
 	hazards_set(s, s->hazards & policy_bit(HAZARD_EXIT), now);
 	s->pushback_until = INSTANT_NONE;
+	s->marking = INSTANT_NONE;
 	s->breaker_tokens = BREAKER_FULL;
 	latency_forget(s);
 }
@@ -155,6 +156,14 @@ hazard_end(struct hedging *h, const struct hazard *z, struct instant now)
 	return actions;
 }
 
+/* T10: the server responds, if slowly, so this is kept apart from hazards. */
+static unsigned
+marking(struct hedging *h, const struct hazard *z, struct instant now)
+{
+	h->server[z->server].marking = z->begin ? now : INSTANT_NONE;
+	return policy_acts(h) ? policy_review(h, now) : 0;
+}
+
 unsigned
 hedging_hazard(
     struct hedging *h, const struct hazard *hazard, struct instant now)
@@ -162,6 +171,8 @@ hedging_hazard(
 	if (hazard->server >= h->limits.servers ||
 	    hazard->kind >= HAZARD_KIND_COUNT)
 		return 0;
+	if (hazard->kind == HAZARD_MARKING)
+		return marking(h, hazard, now);
 	return hazard->begin ? hazard_begin(h, hazard, now)
 			     : hazard_end(h, hazard, now);
 }
@@ -185,6 +196,11 @@ policy_hazards_expire(struct hedging *h, unsigned server, struct instant now)
 	struct hedging_server *s = &h->server[server];
 	uint32_t stale = 0;
 
+	if (instant_is_set(s->marking) &&
+	    instant_since(now, s->marking) >= HAZARD_MAX_NS) {
+		s->marking = INSTANT_NONE;
+		h->hazards_expired++;
+	}
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
 		/* The proxy itself sees the ends of the first two; a process
 		 * may be stopped for hours, and ends that when it runs. */

@@ -143,6 +143,21 @@ overrides_warming(const struct hedging *h, struct instant now)
 	       instant_since(now, x->hazard_since) >= WARMING_OVERRIDE_NS;
 }
 
+/* T10: what is in flight stays, as it is answered sooner there than anew. */
+static unsigned
+leave_marking(struct hedging *h, struct instant now)
+{
+	unsigned other = policy_other(h->active);
+
+	if ((h->limits.triggers & policy_bit(HAZARD_MARKING)) == 0 ||
+	    !instant_is_set(h->server[h->active].marking) ||
+	    instant_is_set(h->server[other].marking) ||
+	    policy_target(h, other, SERVER_READY, now) != HEDGE_REFUSED_NONE)
+		return 0;
+	h->swaps_marking++;
+	return swap(h, now);
+}
+
 unsigned
 policy_review(struct hedging *h, struct instant now)
 {
@@ -159,7 +174,7 @@ policy_review(struct hedging *h, struct instant now)
 		return swap(h, now) | HEDGING_SWEEP;
 	}
 	if (hedging_hazard_trigger(h, h->active) == HEDGE_FIRST)
-		return 0;
+		return leave_marking(h, now);
 	if (overrides_warming(h, now))
 		y->state = SERVER_READY;
 	if (policy_target(h, other, SERVER_READY, now) != HEDGE_REFUSED_NONE)

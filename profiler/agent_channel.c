@@ -66,7 +66,7 @@ static void
 agent_follow(struct channel *c, struct hazard_state *w, uint64_t epochs,
     const struct hazard_change *change)
 {
-	bool in_gc = (c->state & 0xff) == TALECHAIN_JVM_GC;
+	bool in_gc = (c->state & TALECHAIN_STATE_MASK) == TALECHAIN_JVM_GC;
 	bool was = c->in_gc;
 	uint64_t missed;
 
@@ -109,16 +109,21 @@ agent_channel_sweep(
 	if (state == old)
 		return;
 	c->state = state;
-	if ((state & 0xff) > TALECHAIN_JVM_DEAD || state >> 8 < old >> 8)
+	if ((state & TALECHAIN_STATE_MASK) > TALECHAIN_JVM_DEAD ||
+	    state >> 8 < old >> 8)
 		return; /* invalid; the next value is checked again */
 	if (c->joined < 0) {
-		c->in_gc = (state & 0xff) == TALECHAIN_JVM_GC;
+		c->in_gc = (state & TALECHAIN_STATE_MASK) == TALECHAIN_JVM_GC;
 		return;
 	}
 	w = &hazards[c->joined];
+	if (((state ^ old) & TALECHAIN_STATE_MARKING) != 0) {
+		w->marking = (state & TALECHAIN_STATE_MARKING) != 0;
+		hazard_state_update(w, &change);
+	}
 	/* The first state of a new agent ends no collection. */
 	agent_follow(c, w, old == 0 ? 1 : (state >> 8) - (old >> 8), &change);
-	if ((state & 0xff) == TALECHAIN_JVM_DEAD && !c->dead) {
+	if ((state & TALECHAIN_STATE_MASK) == TALECHAIN_JVM_DEAD && !c->dead) {
 		c->dead = true;
 		agent_note(c, w->output, TALECHAIN_JVM_DEATH, &change);
 	}

@@ -32,6 +32,7 @@ struct hazard_state {
 	bool page_concurrent;  /* and its collector is concurrent */
 	bool page_safepoint;   /* hsperfdata: in a safepoint */
 	enum stall stall;      /* the scheduler: none of it may run */
+	bool marking;	       /* probes: its collector marks in steps */
 	uint8_t eden;	       /* quarters in use, as last seen */
 	uint32_t active;       /* bit per kind: posted as begun */
 	struct instant since[HAZARD_KIND_COUNT];

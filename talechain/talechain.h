@@ -387,6 +387,10 @@ enum talechain_jvm_state {
 	TALECHAIN_JVM_DEAD = 4,
 };
 
+/* Beside the state, without a new epoch: the collector marks in steps. */
+#define TALECHAIN_STATE_MARKING 0x80
+#define TALECHAIN_STATE_MASK 0x7f
+
 enum talechain_kind {
 	TALECHAIN_KIND_APP = 1,	  /* a service's own events */
 	TALECHAIN_KIND_JVM = 2,	  /* the JVMTI agent */

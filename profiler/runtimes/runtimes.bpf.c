@@ -101,11 +101,12 @@ static __always_inline void
 state(char *memory, __u32 value, __u64 cause, __u64 since)
 {
 	struct talechain_channel *channel = (struct talechain_channel *)memory;
-	__u64 epoch = (channel->state >> 8) + 1;
+	__u64 old = channel->state, epoch = (old >> 8) + 1;
 
 	channel->word[TALECHAIN_WORD_SINCE] = since;
 	channel->word[TALECHAIN_WORD_CAUSE] = cause;
-	__sync_lock_test_and_set(&channel->state, epoch << 8 | value);
+	__sync_lock_test_and_set(&channel->state,
+	    epoch << 8 | (old & TALECHAIN_STATE_MARKING) | value);
 }
 
 /* Four characters as in memory. */
@@ -312,6 +313,44 @@ on_v8_end(void *context)
 	if (server_here() < 0)
 		return worker_end(TALECHAIN_CAUSE_V8);
 	return collection_end();
+}
+
+/* V8 begins or ends to mark its old generation, in steps between and within
+ * the program's own work.  A new state of the same epoch. */
+static __always_inline int
+marking(__u64 flag)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct talechain_channel *channel;
+	struct process *j;
+	char *memory;
+	__u64 old;
+
+	if (!is_first_thread() || !process_here(&j, &memory))
+		return 0;
+	channel = (struct talechain_channel *)memory;
+	old = channel->state;
+	if ((old & TALECHAIN_STATE_MARKING) == flag)
+		return 0;
+	channel->word[TALECHAIN_WORD_SINCE] = now;
+	channel->word[TALECHAIN_WORD_CAUSE] = TALECHAIN_CAUSE_V8;
+	__sync_lock_test_and_set(
+	    &channel->state, (old & ~(__u64)TALECHAIN_STATE_MARKING) | flag);
+	return 0;
+}
+
+SEC("uprobe")
+int
+on_v8_marking_begin(void *context)
+{
+	return marking(TALECHAIN_STATE_MARKING);
+}
+
+SEC("uprobe")
+int
+on_v8_marking_end(void *context)
+{
+	return marking(0);
 }
 
 /* The young generations' collections are many and short: not reported. */

@@ -18,6 +18,7 @@ struct runtime_probe {
 	const char *program;  /* of runtimes.bpf.c */
 	const char *provider; /* of a USDT probe; NULL: a function */
 	const char *name;     /* the probe; how a function's symbol begins */
+	bool optional;	      /* some versions do not have it */
 };
 
 struct runtime {

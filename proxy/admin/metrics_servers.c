@@ -60,8 +60,11 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 				hedge_trigger_name((enum hedge_trigger)i)}),
 			    m->swap_reason[i]);
 	exposition_sample(e, LABELS({"reason", "operator"}),
-	    m->swap_reason[HEDGE_FIRST] - m->swaps_steered);
+	    m->swap_reason[HEDGE_FIRST] - m->swaps_steered -
+		p->hedging.swaps_marking);
 	exposition_sample(e, LABELS({"reason", "steer"}), m->swaps_steered);
+	exposition_sample(
+	    e, LABELS({"reason", "marking"}), p->hedging.swaps_marking);
 	exposition_family(e, "tailor_swap_refused_total");
 	exposition_sample(e, LABELS({"reason", "standby_not_ready"}),
 	    p->hedging.swaps_refused);

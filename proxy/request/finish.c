@@ -115,7 +115,9 @@ gain_count(struct request *r, struct instant now)
 	request_view(r, &view);
 	g.repeatable = hedging_may_repeat(&view);
 	gain_note(p->gain, &p->recent,
-	    p->hedging.limits.triggers & ~p->hedging.limits.wait_out, &g);
+	    p->hedging.limits.triggers &
+		~(p->hedging.limits.wait_out | 1U << HAZARD_MARKING),
+	    &g);
 }
 
 /* Copies of it may warm servers up. */

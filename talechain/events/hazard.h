@@ -14,7 +14,8 @@
 	X(UNRESPONSIVE,                                                    \
 	    "unresponsive")   /* silent for longer than it ever is */      \
 	X(QUOTA, "quota")     /* its cgroup's CPU quota is used up */      \
-	X(STOPPED, "stopped") /* by a signal, a debugger or the freezer */
+	X(STOPPED, "stopped") /* by a signal, a debugger or the freezer */ \
+	X(MARKING, "marking") /* no stop: a collector works in steps */
 
 enum hazard_kind {
 #define HAZARD_X(symbol, name) HAZARD_##symbol,

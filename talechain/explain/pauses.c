@@ -182,9 +182,10 @@ tale_pauses_find(struct tale *t)
 		e = &t->entry[i];
 		server = tale_event_server(&e->slot);
 		attempt = tale_attempt_of(t, server);
-		/* That a server was silent is no reason for it. */
+		/* That a server was silent is no reason for it; while a
+		 * collector marks in steps the program runs. */
 		if (attempt < 0 || !tale_mark_of(&e->slot.event, &m) ||
-		    m.kind == HAZARD_UNRESPONSIVE)
+		    m.kind == HAZARD_UNRESPONSIVE || m.kind == HAZARD_MARKING)
 			continue;
 		o = &open[attempt][m.kind];
 		if (m.pid != 0)

@@ -105,11 +105,11 @@ static const struct {
     {"{\"hedging\": {\"triggers\": [\"gc\", \"exti\"]}}",
 	"t:1:33: hedging.triggers: \"exti\" is not one of \"gc\", "
 	"\"safepoint\", \"exit\", \"unresponsive\", \"quota\", "
-	"\"stopped\"; did you mean \"exit\"?\n"},
+	"\"stopped\", \"marking\"; did you mean \"exit\"?\n"},
     {"{\"hedging\": {\"triggers\": 1}}",
 	"t:1:26: hedging.triggers: 1 is not a list of \"gc\", "
 	"\"safepoint\", \"exit\", \"unresponsive\", \"quota\", "
-	"\"stopped\"\n"},
+	"\"stopped\", \"marking\"\n"},
     {"{\"hedging\": {\"body_max\": \"17M\"}}",
 	"t:1:26: hedging.body_max: \"17M\" is not a size in 0..16M (a plain "
 	"number is in bytes)\n"},

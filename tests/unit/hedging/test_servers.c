@@ -307,6 +307,38 @@ test_storms(void **state)
 	RUN(storms);
 }
 
+#define MARKING "set triggers 65; ready;" /* and gc */
+
+static const struct scenario markings[] = {
+    {"T10 its server is left, what is in flight stays",
+	MARKING "start a 0; begin 0 marking => swap; choose => 1\n"
+		"ask a gc => hazard_over; end 0 marking => nothing"},
+    {"T10 not if nothing is to be done about it",
+	"set triggers 1; ready; begin 0 marking => nothing"},
+    {"T10 nor when we only watch",
+	"set act 0;" MARKING "begin 0 marking => nothing"},
+    {"T10 both: the first that ends it serves",
+	MARKING "begin 1 marking => nothing; begin 0 marking => nothing\n"
+		"tick => nothing; end 1 marking => swap; choose => 1"},
+    {"T10 a server that marks is better than one that stands still",
+	MARKING "begin 1 marking => nothing; begin 0 gc => swap,sweep"},
+    {"T10 but not the other way round",
+	MARKING "begin 1 gc => nothing; begin 0 marking => nothing\n"
+		"end 1 gc => swap"},
+    {"T10 a new process does not mark",
+	MARKING "begin 1 marking; down 1; up 1 cold; begin 0 marking => swap"},
+    {"T10 nor one whose end is missing for a minute",
+	MARKING "begin 1 marking; wait 60s; tick => nothing\n"
+		"begin 0 marking => swap"},
+};
+
+static void
+test_marking(void **state)
+{
+	(void)state;
+	RUN(markings);
+}
+
 static const struct scenario warmups[] = {
     {"as many as concurrency, then at the rate",
 	"ready; down 1; up 1 => warmup; warm 1 => 1 in 2ms; warmsent 1\n"
@@ -416,6 +448,7 @@ main(void)
 	    cmocka_unit_test(test_watching_and_choosing),
 	    cmocka_unit_test(test_settling),
 	    cmocka_unit_test(test_storms),
+	    cmocka_unit_test(test_marking),
 	    cmocka_unit_test(test_warm_up),
 	    cmocka_unit_test(test_mirror),
 	};

@@ -367,6 +367,55 @@ test_node(void **state)
 	follow(node_argv, NULL, TALECHAIN_CAUSE_V8, "V8");
 }
 
+/* Goal: the time in which V8 marks its old generation in steps. */
+static void
+test_node_marking(void **state)
+{
+	static const char *const argv[] = {"node", "-e",
+	    "let kept = [], n = 0;"
+	    "const step = () => {"
+	    "  for (let i = 0; i < 20000; i++) kept.push({i, of: [i]});"
+	    "  if (kept.length > 400000) kept = [];"
+	    "  if (++n < 200) setImmediate(step); else console.log(n, 0);"
+	    "};"
+	    "require('readline').createInterface({input: process.stdin})"
+	    "  .on('line', step);"
+	    "console.log('ready');",
+	    NULL};
+	struct fixture *f = malloc(sizeof(*f));
+	struct permission permission;
+	struct program p;
+	double none_ms;
+	unsigned steps;
+
+	(void)state;
+	permission_read(&permission);
+	if (!permission_to_trace(&permission) ||
+	    system("node --version > /dev/null 2>&1") != 0) {
+		free(f);
+		skip_because("no node in $PATH, or BPF is not permitted");
+	}
+	fixture_init(f);
+	f->options.server[0].probes = PROFILER_PROBES_AUTO;
+	program_start(&p, argv);
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, p.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
+	program_collect(&p, 1, &steps, &none_ms);
+	fixture_wait_hazards(f, HAZARD_MARKING, false, 1);
+	program_stop(&p);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	print_message("V8 marked %u times, and collected %u times\n",
+	    fixture_count(f, HAZARD_MARKING, true),
+	    fixture_count(f, HAZARD_GC, true));
+	profiler_server_process(f->profiler, 0, getpid());
+	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
+	fixture_drain(f);
+	fixture_check_balance(f);
+	fixture_fini(f);
+	free(f);
+}
+
 /* Goal: CPython's whole collections, as gc.callbacks counts them. */
 static void
 test_python(void **state)
@@ -446,6 +495,7 @@ main(void)
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_stripped),
 	    cmocka_unit_test(test_node),
+	    cmocka_unit_test(test_node_marking),
 	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_not_asked),
 	};
