@@ -366,8 +366,9 @@ sender_run(struct sender *s, struct iteration *it)
 	now = instant_now();
 	while (s->finished < total && !stopped(s)) {
 		now = read_clock(s, now);
-		send_due(s, now);
+		/* First, for a closed loop sends in place of what failed. */
 		fail_late(s, now);
+		send_due(s, now);
 		/* The last one may just have failed: nothing would wake us. */
 		if (s->finished < total)
 			wait_and_read(s, now);

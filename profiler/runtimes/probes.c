@@ -216,7 +216,8 @@ probes_attach(struct probes *p, const struct runtime *runtime, const char *file,
 	for (unsigned i = 0; i < RUNTIME_PROBES && probe[i].program != NULL;
 	     i++) {
 		err = probe_attach(p, &probe[i], file, &f->link[i]);
-		if (err == 0 || (err == -ENOENT && probe[i].optional))
+		if (err == 0 || (err == -ENOENT && runtime->optional > 0 &&
+				    i >= runtime->optional))
 			continue;
 		if (err == -EPERM || err == -EACCES)
 			complain_probe(why);

@@ -18,7 +18,6 @@ struct runtime_probe {
 	const char *program;  /* of runtimes.bpf.c */
 	const char *provider; /* of a USDT probe; NULL: a function */
 	const char *name;     /* the probe; how a function's symbol begins */
-	bool optional;	      /* some versions do not have it */
 };
 
 struct runtime {
@@ -30,6 +29,7 @@ struct runtime {
 	 * which would pay, and its collections seldom matter. */
 	bool asked;
 	struct runtime_probe probe[RUNTIME_PROBES]; /* NULL program: no more */
+	unsigned optional; /* from this probe on: some versions lack them */
 };
 
 /* The row of a file's name, the path may stand before it; NULL: none. */

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import socket
 import time
 
 import pytest
@@ -122,6 +123,16 @@ def test_closed_loop_hides_the_stall(stub, load):
     assert [line["n"] for line in met] == [300]
     assert met[0]["lat"] >= 50e6
     assert all(line["lag"] == 0 for line in result.lines)
+
+
+def test_closed_loop_goes_on_after_timeouts(load):
+    """Goal: when all of its requests have timed out, it sends the next."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        result = load(f"http://127.0.0.1:{port}/", "-i", 1, "-n", 6,
+                      "--warmup", 0, "--arrivals", "closed:2", "--timeout",
+                      "50ms")
+    assert result.run["iterations"][0]["errors"] == {"timeout": 6}
 
 
 def test_known_delays(stub, load):
