@@ -110,12 +110,10 @@ observe_print(const struct observation *o, bool live)
 
 	if (live)
 		printf("\033[H\033[2J");
-	printf("%" PRIu64 " samples in %.1f s on CPU %d, period p50 %.0f "
-	       "cycles (%.0f ns), %.1f %% kept\n",
-	    s->periods, (double)o->taken_ns / 1e9, o->cpu,
-	    (double)histogram_quantile(&s->period, .5),
-	    (double)histogram_quantile(&s->period, .5) / o->hz * 1e9,
-	    scope_kept(s) * 100);
+	printf("%" PRIu64 " samples in %.1f s on CPU %d, %.1f %% kept, "
+	       "period p50 %.0f ns\n",
+	    s->periods, (double)o->taken_ns / 1e9, o->cpu, scope_kept(s) * 100,
+	    (double)histogram_quantile(&s->period, .5) / o->hz * 1e9);
 	if (o->note[0] != '\0')
 		sentence_print("Note:", o->note);
 	if (o->ended != NULL)

@@ -132,7 +132,7 @@ def test_events(ctl):
     assert max(map(len, out.splitlines())) <= 80
     assert "0x0101 wakeup to_tid to_pid context vector\n" in out
     assert re.search(r"^kind .*: gc safepoint exit unresponsive quota "
-                     r"stopped$", out, re.M)
+                     r"stopped marking$", out, re.M)
 
 
 def test_events_as_json(ctl):
@@ -145,7 +145,8 @@ def test_events_as_json(ctl):
     unfolded = re.sub(r"\n +", " ", out).splitlines()
     assert lines == [x for x in unfolded if x.startswith("0x")]
     assert tree["values"]["kind"] == ["gc", "safepoint", "exit",
-                                      "unresponsive", "quota", "stopped"]
+                                      "unresponsive", "quota", "stopped",
+                                      "marking"]
 
 
 def test_completion(ctl, build):
