@@ -22,6 +22,7 @@ agent_join(struct channel *c, struct hazard_state *hazards,
 		w = &hazards[c->joined];
 		w->agents--;
 		w->agents_in_gc -= c->in_gc;
+		w->agents_marking -= c->marking;
 		hazard_state_update(w, why);
 	}
 	c->joined = server;
@@ -29,6 +30,7 @@ agent_join(struct channel *c, struct hazard_state *hazards,
 		w = &hazards[server];
 		w->agents++;
 		w->agents_in_gc += c->in_gc;
+		w->agents_marking += c->marking;
 		hazard_state_update(w, why);
 	}
 }
@@ -100,6 +102,7 @@ agent_channel_sweep(
 	uint64_t state = __atomic_load_n(&c->memory->state, __ATOMIC_ACQUIRE);
 	struct hazard_change change;
 	struct hazard_state *w;
+	bool marking = (state & TALECHAIN_STATE_MARKING) != 0;
 
 	if (state == old &&
 	    c->joined == __atomic_load_n(&c->server, __ATOMIC_RELAXED))
@@ -114,11 +117,13 @@ agent_channel_sweep(
 		return; /* invalid; the next value is checked again */
 	if (c->joined < 0) {
 		c->in_gc = (state & TALECHAIN_STATE_MASK) == TALECHAIN_JVM_GC;
+		c->marking = marking;
 		return;
 	}
 	w = &hazards[c->joined];
-	if (((state ^ old) & TALECHAIN_STATE_MARKING) != 0) {
-		w->marking = (state & TALECHAIN_STATE_MARKING) != 0;
+	if (marking != c->marking) {
+		c->marking = marking;
+		w->agents_marking += marking ? 1U : -1U;
 		hazard_state_update(w, &change);
 	}
 	/* The first state of a new agent ends no collection. */

@@ -54,6 +54,7 @@ struct channel {
 	/* of an agent's channel, the observer's own too */
 	int joined; /* the server it is counted for, -1: none */
 	bool in_gc;
+	bool marking;
 	bool dead;
 	uint64_t state; /* last state word */
 	struct activity activity;

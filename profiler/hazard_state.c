@@ -18,7 +18,7 @@ hazard_state_levels(const struct hazard_state *w)
 		levels |= UINT32_C(1) << HAZARD_GC;
 	if (w->page_safepoint)
 		levels |= UINT32_C(1) << HAZARD_SAFEPOINT;
-	if (w->marking)
+	if (w->agents_marking > 0)
 		levels |= UINT32_C(1) << HAZARD_MARKING;
 	if (w->stall == STALL_QUOTA)
 		levels |= UINT32_C(1) << HAZARD_QUOTA;
@@ -115,7 +115,6 @@ hazard_state_start(
 
 	w->pid = pid;
 	w->stall = STALL_NONE;
-	w->marking = false;
 	w->exited = false;
 	hazard_state_update(w, c);
 	output_emit(w->output, &n);

@@ -26,15 +26,15 @@ struct hazard_state {
 	pid_t pid; /* 0: not known */
 	/* present state of the sources */
 	bool exited;
-	unsigned agents;       /* agents' channels of this server */
-	unsigned agents_in_gc; /* of those, in a collection */
-	bool page_gc;	       /* page: in a collection */
-	bool page_concurrent;  /* and its collector is concurrent */
-	bool page_safepoint;   /* hsperfdata: in a safepoint */
-	enum stall stall;      /* the scheduler: none of it may run */
-	bool marking;	       /* probes: its collector marks in steps */
-	uint8_t eden;	       /* quarters in use, as last seen */
-	uint32_t active;       /* bit per kind: posted as begun */
+	unsigned agents;	 /* agents' channels of this server */
+	unsigned agents_in_gc;	 /* of those, in a collection */
+	unsigned agents_marking; /* of those, their collector marks in steps */
+	bool page_gc;		 /* page: in a collection */
+	bool page_concurrent;	 /* and its collector is concurrent */
+	bool page_safepoint;	 /* hsperfdata: in a safepoint */
+	enum stall stall;	 /* the scheduler: none of it may run */
+	uint8_t eden;		 /* quarters in use, as last seen */
+	uint32_t active;	 /* bit per kind: posted as begun */
 	struct instant since[HAZARD_KIND_COUNT];
 };
 

@@ -3,14 +3,15 @@ twice that may be sent once only: hedging and natural collections remain.
 
 TAILOR_STEER_SECONDS makes each piece of traffic longer (make steering)."""
 
+import functools
 import os
 import signal
-import threading
 import time
 
 import pytest
 
 from rig.client import Client
+from rig.crowd import Together
 from rig.wait import wait_until
 from test_jvm import launched
 from test_steering import PROVOKED, agent_file, misses
@@ -20,22 +21,22 @@ LONG_S = 120  # for what is slow on a busy machine
 KB_PER_S = 60_000
 
 
-class Traffic:
+class Traffic(Together):
     """A client that allocates kb_per_s, as GET and POST in turns, one that
     waits for long, one that counts by POST, and one with an event stream."""
 
     def __init__(self, t):
         self.kb_per_s, self.large, self.counted = KB_PER_S, False, 0
         self.statuses, self.errors = set(), []
-        self._t, self._over = t, threading.Event()
-        self._threads = [threading.Thread(target=self._run, args=(one,))
-                         for one in (self._allocate, self._wait, self._count)]
+        self._t = t
+        super().__init__(functools.partial(self._run, one)
+                         for one in (self._allocate, self._wait, self._count))
 
     def _run(self, one):
         try:
             with self._t.client() as client:
                 turn = 0
-                while not self._over.is_set():
+                while not self.over.is_set():
                     self.statuses.add(one(client, turn).status)
                     turn += 1
         except Exception as error:  # pylint: disable=broad-except
@@ -49,7 +50,7 @@ class Traffic:
                        f"/garbage?kb={max(16, self.kb_per_s // 100)}")
         response = client.response()
         # The rate is at most this one, however fast the machine is.
-        self._over.wait(max(0, 0.01 - (time.monotonic() - begin)))
+        self.over.wait(max(0, 0.01 - (time.monotonic() - begin)))
         return response
 
     def _wait(self, client, _):
@@ -59,18 +60,8 @@ class Traffic:
         client.request("POST", "/count", body=b"1")
         response = client.response()
         self.counted += response.status == 200
-        self._over.wait(0.005)
+        self.over.wait(0.005)
         return response
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
 
     def check(self):
         """No request failed."""

@@ -1,9 +1,31 @@
 """Clients that ask all the while something happens to a tailor."""
 
+import functools
 import threading
 
 
-class Crowd:
+class Together:
+    """Threads that run as long as the block does.
+
+    over   set when they are to end
+    """
+
+    def __init__(self, functions):
+        self.over = threading.Event()
+        self._threads = [threading.Thread(target=one) for one in functions]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+class Crowd(Together):
     """Clients of a tailor; each asks one request after the other, over one
     connection, until the block ends or it gets no response.
 
@@ -16,14 +38,13 @@ class Crowd:
     def __init__(self, tailor, count, target):
         self.responses, self.served, self.errors = [], [0] * count, []
         self._tailor, self._target = tailor, target
-        self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._ask, args=(i,))
-                         for i in range(count)]
+        super().__init__(functools.partial(self._ask, i)
+                         for i in range(count))
 
     def _ask(self, number):
         try:
             with self._tailor.client() as client:
-                while not self._over.is_set():
+                while not self.over.is_set():
                     target = self._target(number, self.served[number])
                     self.responses.append((target, client.get(target)))
                     self.served[number] += 1
@@ -37,13 +58,3 @@ class Crowd:
 
     def bodies(self):
         return {response.body for _, response in self.responses}
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        for thread in self._threads:
-            thread.join()

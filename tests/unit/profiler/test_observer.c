@@ -66,7 +66,8 @@ bench_free(struct bench *b)
 static const char *
 sweep(struct bench *b, int64_t later_ns)
 {
-	static const char letter[] = {'G', 'S', 'X'};
+	static const char letter[HAZARD_KIND_COUNT] = {
+	    'G', 'S', 'X', 'U', 'Q', 'T', 'M'};
 	static char text[512];
 	struct hazard h;
 	uint64_t lost;
@@ -123,7 +124,7 @@ add_channel(
 }
 
 static void
-set_state(struct channel *c, uint64_t epoch, enum talechain_jvm_state state)
+set_state(struct channel *c, uint64_t epoch, unsigned state)
 {
 	__atomic_store_n(
 	    &c->memory->state, epoch << 8 | state, __ATOMIC_RELEASE);
@@ -226,6 +227,38 @@ test_agent_leaves(void **state)
 	assert_ptr_equal(back.source, c);
 	assert_int_equal(back.kind, COMMAND_CHANNEL_END);
 	channel_free(&c);
+	bench_free(b);
+}
+
+/* Goal: a server's processes mark on their own; the last that ends, or
+ * leaves, ends the hazard. */
+static void
+test_marking(void **state)
+{
+	struct bench *b = bench_new();
+	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
+	struct channel *d = add_channel(b, TALECHAIN_KIND_JVM, -1, 6);
+
+	(void)state;
+	set_state(c, 1, TALECHAIN_JVM_RUNNING | TALECHAIN_STATE_MARKING);
+	set_state(d, 1, TALECHAIN_JVM_RUNNING | TALECHAIN_STATE_MARKING);
+	assert_string_equal(sweep(b, 1000), "M0");
+	d->server = 0;
+	assert_string_equal(sweep(b, 1000), "");
+	set_state(c, 1, TALECHAIN_JVM_RUNNING);
+	assert_string_equal(sweep(b, 1000), "");
+	d->server = 1;
+	assert_string_equal(sweep(b, 1000), "m0 M1");
+	set_state(c, 1, TALECHAIN_JVM_RUNNING | TALECHAIN_STATE_MARKING);
+	set_state(d, 2, TALECHAIN_JVM_GC | TALECHAIN_STATE_MARKING);
+	assert_string_equal(sweep(b, 1000), "M0 G1");
+	d->ending = true;
+	c->ending = true;
+	assert_string_equal(sweep(b, 1000), "m0 g1 m1");
+	assert_int_equal(b->o.hazards[0].agents_marking, 0);
+	assert_int_equal(b->o.hazards[1].agents_marking, 0);
+	channel_free(&c);
+	channel_free(&d);
 	bench_free(b);
 }
 
@@ -557,6 +590,7 @@ main(void)
 	    cmocka_unit_test(test_state_word),
 	    cmocka_unit_test(test_hostile_state),
 	    cmocka_unit_test(test_agent_leaves),
+	    cmocka_unit_test(test_marking),
 	    cmocka_unit_test(test_agent_joins_late),
 	    cmocka_unit_test(test_exit_rules),
 	    cmocka_unit_test(test_blind),
