@@ -33,6 +33,8 @@ struct hsperf_page {
 	 * none. */
 	uint32_t classes_at, compiled_at;
 	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
+	/* G1PeriodicGCInterval in the JVM's arguments, ms; 0: not there. */
+	uint64_t periodic_ms;
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1" */
 	/* the SIGBUS handler writes, any thread reads */
 	uint32_t dead;
