@@ -108,7 +108,7 @@ const struct config_key config_keys[] = {
 {"hedging.wait_out", KEY_FLAGS, PLACE(config, hedging.wait_out),
 	CHOICES({"gc", 1U << HAZARD_GC}, {"safepoint", 1U << HAZARD_SAFEPOINT},
 	{"quota", 1U << HAZARD_QUOTA}),
-	.fallback = "safepoint"},
+	.fallback = "safepoint,quota"},
 {"hedging.commit_delay", KEY_DURATION, PLACE(config, hedging.commit_delay_ns),
 	RANGE(0, 1 * S), .unit = "ms", .fallback = "1ms"},
 {"hedging.timer_ratio", KEY_RATIO, PLACE(config, hedging.timer_ratio),

@@ -1,11 +1,17 @@
 #include "profiler/stall.h"
 
-/* It began, or ended (STALL_NONE), at a moment. */
+#define PERIOD_MAX_NS NS_PER_S /* the kernel allows no longer one */
+
+/* It began, or ended (STALL_NONE), at a moment; a quota: until another. */
 static void
-stall_post(struct hazard_state *w, enum stall kind, struct instant at)
+stall_post(struct hazard_state *w, enum stall kind, struct instant at,
+    struct instant until)
 {
 	struct hazard_change change = {.at = at, .seen = instant_now()};
 
+	if (kind == STALL_QUOTA && instant_before(at, until))
+		change.quota_left_us =
+		    (uint32_t)(instant_since(until, at) / NS_PER_US);
 	w->stall = kind;
 	hazard_state_update(w, &change);
 }
@@ -37,13 +43,21 @@ stall_enters(struct stalls *s, int server, uint32_t pid, struct instant at)
 		return;
 	s->server[server].kind = STALL_NONE;
 	if (w->stall != STALL_NONE)
-		stall_post(w, STALL_NONE, at);
+		stall_post(w, STALL_NONE, at, INSTANT_NONE);
 }
 
 void
 stalls_forget(struct stalls *s, unsigned server)
 {
 	s->server[server].kind = STALL_NONE;
+}
+
+/* Of the thread that then leaves its CPU for that. */
+static void
+stall_quota(struct stalls *s, int server, const struct talechain_event *e)
+{
+	if (e->arg[0] > e->ts && e->arg[0] - e->ts <= PERIOD_MAX_NS)
+		s->server[server].until = (struct instant){e->arg[0]};
 }
 
 void
@@ -54,9 +68,15 @@ stalls_event(struct stalls *s, const struct kernel_owners *owners,
 	struct instant at = {e->ts};
 	int left, entered;
 
-	if (e->type != TALECHAIN_SCHEDULE || e->cpu >= KERNEL_CPUS)
+	if ((e->type != TALECHAIN_SCHEDULE && e->type != TALECHAIN_QUOTA) ||
+	    e->cpu >= KERNEL_CPUS)
 		return;
 	left = kernel_owner_of(owners, e->pid);
+	if (e->type == TALECHAIN_QUOTA) {
+		if (left >= 0)
+			stall_quota(s, left, e);
+		return;
+	}
 	entered = kernel_owner_of(owners, next);
 	s->runs[e->cpu] = (uint8_t)(entered + 1);
 	if (left >= 0)
@@ -100,8 +120,8 @@ stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now)
 		    instant_since(now, s->server[i].since) < STALL_LEAST_NS ||
 		    runs_somewhere(s, i) || !stops_all(s, k, i))
 			continue;
-		stall_post(
-		    &s->hazards[i], s->server[i].kind, s->server[i].since);
+		stall_post(&s->hazards[i], s->server[i].kind,
+		    s->server[i].since, s->server[i].until);
 	}
 }
 
