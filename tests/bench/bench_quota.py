@@ -24,7 +24,7 @@ from appliance import Appliance  # noqa: E402
 from load import Generator  # noqa: E402
 from processes import Trouble, adopt_orphans, end_all  # noqa: E402
 
-RATE, WORK_US, QUOTA_US, PERIOD_US = 100, 2000, 26000, 100000
+RATE, WORK_US, QUOTA_US, PERIOD_US = 200, 1000, 24000, 100000
 REQUESTS, ITERATIONS = 1000, 6
 # title, servers with a quota, mode
 SETUPS = (("no quota", "", "act"),
@@ -93,7 +93,7 @@ def measure(build, directory, quota, mode):
             str(directory), [web.free_port() for _ in range(3)], mode,
             {"a": "", "b": ""},
             {"warmup": {"target": "/compute?us=100", "requests": 20},
-             "hedging": {"triggers": "gc,exit,unresponsive,quota"}})
+             "hedging": {"triggers": ["exit", "quota"]}})
         found = generator.start(appliance.port, REQUESTS, ITERATIONS, 100,
                                 directory).wait().summary()
         metrics = appliance.metrics()
