@@ -204,6 +204,10 @@ struct config {
 	} analysis;
 
 	struct {
+		uint64_t store_bytes; /* of accounts, in slow.store */
+	} blame;
+
+	struct {
 		unsigned networks;
 		struct config_network allow[CONFIG_NETWORKS];
 		char *token_file; /* owned; "" = none */

@@ -592,12 +592,13 @@ take_routes(struct view *v)
 
 /* --- accounts ------------------------------------------------------------------- */
 
-/* The table, which the caller frees; NULL after a message. */
+/* A table of what ended within since_ns .. until_ns before the latest account, or
+ * a file's, which has what it has.  The caller frees it; NULL after a message. */
 static char *
-accounts_get(const struct options *options)
+accounts_get(const struct options *options, int64_t since_ns, int64_t until_ns)
 {
 	struct http_response response;
-	char *text = NULL;
+	char *text = NULL, path[64];
 	size_t length;
 	int err;
 
@@ -612,7 +613,11 @@ accounts_get(const struct options *options)
 		free(text);
 		return NULL;
 	}
-	if (admin_request_ok(options, "GET", "/accounts", &response) < 0)
+	snprintf(path, sizeof(path), "/accounts?since=%lld&until=%lld",
+	    (long long)(since_ns / NS_PER_S), (long long)(until_ns / NS_PER_S));
+	if (until_ns == 0)
+		*strchr(path, '&') = '\0';
+	if (admin_request_ok(options, "GET", path, &response) < 0)
 		return NULL;
 	text = strndup(response.body, response.length);
 	http_response_fini(&response);
@@ -656,14 +661,13 @@ print_ndjson(char *text)
 	}
 }
 
-static int
+static void
 print_accounts(const struct options *options, char *text)
 {
 	if (strcmp(options->accounts, "csv") == 0)
 		plain_write(stdout, text, strlen(text));
 	else
 		print_ndjson(text);
-	return STATUS_OK;
 }
 
 /* "99.9" to 0.999 and "p99.9". */
@@ -688,47 +692,100 @@ percentile_read(struct view *v)
 	return 0;
 }
 
-/* Read what ended between two moments of a copy of a table. */
+/* When the latest account of a table ended; the table is as before.  0, or a
+ * negative errno after a message. */
 static int
-copy_read(
-    struct blame_rows *r, const char *text, int64_t from_ns, int64_t to_ns)
+newest_find(const char *text, int64_t *newest_ns)
 {
+	struct blame_rows rows;
 	char *copy = strdup(text);
-	int err =
-	    copy == NULL ? -ENOMEM : blame_rows_read(r, copy, from_ns, to_ns);
+	int err = copy == NULL ? -ENOMEM : blame_rows_read(&rows, copy, 0, 0);
 
-	/* The sets hold numbers only. */
+	if (copy != NULL) {
+		*newest_ns = rows.newest_ns;
+		blame_rows_fini(&rows);
+	}
 	free(copy);
 	return err;
 }
 
-/* Read the two periods; times count back from the latest account. */
-static int
-periods_read(struct view *v, char *text)
+/* The length of the period; of a running tailor an hour, or less if it is
+ * compared with less than an hour ago. */
+static int64_t
+period_ns(const struct options *o)
 {
-	const struct options *o = v->options;
-	int64_t length_ns = o->since_ns > 0 ? o->since_ns : o->against_ns;
-	int64_t newest_ns = 0, from_ns;
+	int64_t hour_ns = o->file == NULL ? 3600 * NS_PER_S : 0;
+
+	if (o->since_ns > 0)
+		return o->since_ns > o->until_ns ? o->since_ns - o->until_ns
+						 : 0;
+	if (o->against_ns > 0 && (hour_ns == 0 || o->against_ns < hour_ns))
+		return o->against_ns;
+	return hour_ns;
+}
+
+/* Read a period that ended until_ns before the latest account.  *text receives
+ * the table, which the caller frees after the rows. */
+static int
+period_read(const struct options *o, struct blame_rows *rows, char **text,
+    int64_t length_ns, int64_t until_ns)
+{
+	int64_t newest_ns = 0, from_ns = 0, to_ns = 0;
 	int err = 0;
 
-	if (length_ns > 0) {
-		err = copy_read(&v->then, text, 0, 0);
-		newest_ns = v->then.newest_ns;
-		blame_rows_fini(&v->then);
+	*text =
+	    accounts_get(o, length_ns > 0 ? until_ns + length_ns : 0, until_ns);
+	if (*text == NULL)
+		return -EIO;
+	if (o->file != NULL && (length_ns > 0 || until_ns > 0)) {
+		err = newest_find(*text, &newest_ns);
+		from_ns = length_ns > 0 ? newest_ns - until_ns - length_ns : 0;
+		to_ns = until_ns > 0 ? newest_ns - until_ns : 0;
 	}
-	from_ns = length_ns > 0 ? newest_ns - length_ns : 0;
-	if (err == 0 && o->against_ns > 0)
-		err = copy_read(&v->then, text, from_ns - o->against_ns,
-		    newest_ns - o->against_ns);
-	return err != 0 ? err : blame_rows_read(&v->rows, text, from_ns, 0);
+	return err != 0 ? err : blame_rows_read(rows, *text, from_ns, to_ns);
+}
+
+/* Times count back from the latest account. */
+static int
+take_periods(struct view *v)
+{
+	const struct options *o = v->options;
+	int64_t length_ns = period_ns(o);
+	char *text = NULL, *then = NULL;
+	int err = 0, status = STATUS_NO;
+
+	if (o->against_ns > 0)
+		err = period_read(
+		    o, &v->then, &then, length_ns, o->until_ns + o->against_ns);
+	if (err == 0)
+		err = period_read(o, &v->rows, &text, length_ns, o->until_ns);
+	if (err == 0)
+		status = take_routes(v);
+	blame_rows_fini(&v->rows);
+	blame_rows_fini(&v->then);
+	free(text);
+	free(then);
+	return status;
+}
+
+static int
+take_accounts(const struct options *o)
+{
+	int64_t length_ns = period_ns(o);
+	char *text = accounts_get(
+	    o, length_ns > 0 ? o->until_ns + length_ns : 0, o->until_ns);
+
+	if (text == NULL)
+		return STATUS_NO;
+	print_accounts(o, text);
+	free(text);
+	return STATUS_OK;
 }
 
 int
 command_blame(const struct options *options)
 {
 	struct view v = {.options = options};
-	int status = STATUS_NO;
-	char *text;
 
 	if (options->accounts != NULL &&
 	    strcmp(options->accounts, "csv") != 0 &&
@@ -742,15 +799,11 @@ command_blame(const struct options *options)
 	}
 	if (percentile_read(&v) < 0)
 		return STATUS_USAGE;
-	text = accounts_get(options);
-	if (text == NULL)
-		return STATUS_NO;
-	if (options->accounts != NULL)
-		status = print_accounts(options, text);
-	else if (periods_read(&v, text) == 0)
-		status = take_routes(&v);
-	blame_rows_fini(&v.rows);
-	blame_rows_fini(&v.then);
-	free(text);
-	return status;
+	if (options->since_ns > 0 && options->since_ns <= options->until_ns) {
+		fprintf(stderr, "tailorctl: --until must be less than "
+				"--since\n");
+		return STATUS_USAGE;
+	}
+	return options->accounts != NULL ? take_accounts(options)
+					 : take_periods(&v);
 }

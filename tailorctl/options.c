@@ -79,8 +79,10 @@ static const struct option_row {
     {'R', "route", "ROUTE", "only this one: \"GET /search\"", TEXT, AT(route)},
     {'W', "without", "CODES", "percentiles without these: gc,lock", TEXT,
 	AT(without)},
-    {'G', "against", "TIME", "compare with TIME earlier", SINCE,
+    {'G', "against", "TIME", "compare with 1h, yesterday, 7d ago", SINCE,
 	AT(against_ns)},
+    {'U', "until", "TIME", "finished so long ago or longer", SINCE,
+	AT(until_ns)},
     {'I', "impact", NULL, "the VarMRI paper's table", FLAG, AT(impact)},
     {'F', "accounts", "FORM", "print the accounts, as csv or ndjson", TEXT,
 	AT(accounts)},
@@ -245,7 +247,7 @@ parse_seconds(const char *text, int64_t *out_ns)
 	return 0;
 }
 
-/* A length of time: "90s", "10m", "2h", "1d". */
+/* A length of time: "90s", "10m", "2h", "1d", "yesterday". */
 static int
 parse_since(const char *text, int64_t *out_ns)
 {
@@ -256,6 +258,10 @@ parse_since(const char *text, int64_t *out_ns)
 	char *end;
 	double v = strtod(text, &end);
 
+	if (strcmp(text, "yesterday") == 0) {
+		*out_ns = 86400 * NS_PER_S;
+		return 0;
+	}
 	for (unsigned i = 0; i < sizeof(unit) / sizeof(unit[0]); i++)
 		if (end != text && end[0] == unit[i].letter && end[1] == '\0')
 			v *= unit[i].seconds, end++;

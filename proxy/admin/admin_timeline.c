@@ -122,17 +122,26 @@ sort_find(const char *name, enum analysis_sort *out)
 	return false;
 }
 
+/* A time of the query, 0 if it is not there. */
+static int64_t
+query_ns(const struct admin_call *call, const char *name)
+{
+	char text[24];
+
+	return admin_query_text(call, name, text, sizeof(text))
+		   ? NS_PER_S * admin_query_number(call, name, 1, SINCE_MAX_S)
+		   : 0;
+}
+
 void
 admin_slow(struct admin_call *call)
 {
 	struct analysis_question q = {.kind = ANALYSIS_SLOW};
 	struct proxy *p = call->admin->proxy;
-	char cause[32], since[24], sort[16];
+	char cause[32], sort[16];
 
 	q.list.n = admin_query_number(call, "n", SLOW_DEFAULT, SLOW_MAX);
-	if (admin_query_text(call, "since", since, sizeof(since)))
-		q.list.since_ns = NS_PER_S * admin_query_number(
-						 call, "since", 1, SINCE_MAX_S);
+	q.list.since_ns = query_ns(call, "since");
 	q.list.target_ns = slow_target_ns(p);
 	q.list.slow = p->metrics.slow;
 	q.list.left_out = slow_left_out(p);
@@ -167,11 +176,9 @@ void
 admin_accounts(struct admin_call *call)
 {
 	struct analysis_question q = {.kind = ANALYSIS_ACCOUNTS};
-	char since[24];
 
-	if (admin_query_text(call, "since", since, sizeof(since)))
-		q.list.since_ns = NS_PER_S * admin_query_number(
-						 call, "since", 1, SINCE_MAX_S);
+	q.list.since_ns = query_ns(call, "since");
+	q.list.until_ns = query_ns(call, "until");
 	call_asks(call, TALE_FORMAT_TEXT);
 	call->question.done = on_accounts;
 	tale_ask(call->admin->proxy, &call->question, &q);

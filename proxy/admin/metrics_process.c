@@ -143,6 +143,22 @@ by_class(struct proxy *p, struct exposition *e)
 		}
 }
 
+static void
+write_accounts(struct proxy *p, struct exposition *e)
+{
+	const struct accounts *a = analysis_accounts(p->analysis);
+
+	exposition_gauge(e, "tailor_accounts", (double)atomic_load(&a->kept));
+	exposition_gauge(
+	    e, "tailor_accounts_bytes", (double)atomic_load(&a->bytes));
+	exposition_counter(
+	    e, "tailor_accounts_dropped_total", atomic_load(&a->dropped));
+	exposition_counter(
+	    e, "tailor_accounts_corrupt_total", atomic_load(&a->corrupt));
+	exposition_counter(
+	    e, "tailor_accounts_failed_total", atomic_load(&a->lost));
+}
+
 void
 metrics_write_tales(struct proxy *p, struct exposition *e)
 {
@@ -152,6 +168,7 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	by_cause(e, "tailor_slow_requests_total", s.cause_requests, 1);
 	by_cause(e, "tailor_slow_seconds_total", s.cause_ns, 1e9);
 	by_class(p, e);
+	write_accounts(p, e);
 	exposition_counter(e, "tailor_slow_left_out_total", s.left_out);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total");
 	exposition_sample_ns(e, NULL, s.cpu_ns);

@@ -39,7 +39,7 @@ enum analysis_kind {
 	ANALYSIS_KEEP,	   /* keep it; there is no answer */
 	ANALYSIS_SLOW,	   /* a list of what is kept, as JSON */
 	ANALYSIS_REPORT,   /* the same, written by the question's report */
-	ANALYSIS_ACCOUNTS, /* CSV of the accounts of list.since_ns */
+	ANALYSIS_ACCOUNTS, /* CSV of accounts of list.since_ns .. until_ns */
 };
 
 /* In which order kept tales are listed: symbol, word. */
@@ -61,6 +61,7 @@ struct analysis_list {
 	unsigned n;
 	enum analysis_sort sort; /* within: the latest first */
 	int64_t since_ns;	 /* finished so long ago at most; 0: whenever */
+	int64_t until_ns;	 /* ACCOUNTS: and so long ago at least */
 	int cause;		 /* enum tale_cause, -1: any */
 	char path[TALE_TEXT];	 /* "": any */
 	/* Of now, to be reported with them: */
@@ -118,6 +119,7 @@ struct analysis_options {
 	int kallsyms;	 /* /proc/kallsyms, becomes the thread's; 0: none */
 	double cpu;	 /* of one CPU, for what no client asks: 0 .. 1 */
 	size_t accounts; /* that are held, 0: none */
+	uint64_t account_bytes; /* of them in files beside the tales */
 };
 
 /* A client's answer waits no longer than this for events, or for tales that are

@@ -602,11 +602,8 @@ do_accounts(struct tale_work *w, const struct analysis_question *q,
     struct analysis_answer *answer)
 {
 	struct text t = {0};
-	int64_t since_wall_ns = 0;
 
-	if (q->list.since_ns > 0)
-		since_wall_ns = instant_wall_now_ns() - q->list.since_ns;
-	accounts_write(&w->accounts, since_wall_ns, &t);
+	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns, &t);
 	answer->status =
 	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
 }
@@ -661,9 +658,12 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 	if (err < 0)
 		return err;
 	err = store_open(w, o);
-	if (err == 0)
-		store_publish(w);
-	return err;
+	if (err < 0)
+		return err;
+	store_publish(w);
+	if (w->directory[0] != '\0')
+		accounts_keep(&w->accounts, w->directory, o->account_bytes);
+	return 0;
 }
 
 void
@@ -671,9 +671,9 @@ tale_work_fini(struct tale_work *w)
 {
 	if (w->store != NULL)
 		tale_work_flush(w, true);
+	accounts_fini(&w->accounts); /* while the directory is locked */
 	tale_store_close(&w->store);
 	tale_store_close(&w->spare);
-	accounts_fini(&w->accounts);
 	symbols_free(&w->symbols);
 	tale_checkpoints_free(&w->checkpoints);
 	timeline_reader_close(&w->reader);

@@ -173,3 +173,49 @@ def test_accounts_stand_for_no_earlier_requests(pair):
     wait_until(lambda: len(accounts(t)) >= 2, "an account")
     names, one = (row.split(",") for row in accounts(t)[:2])
     assert float(one[names.index("weight")]) < 3
+
+
+def test_accounts_survive_a_restart(ctl, pair, scratch):
+    """Goal: tailorctl blame reads over restarts, a kill and a torn file; the
+    period is the last hour, and another one can be asked for."""
+    store = scratch / "tales"
+    pair.a.serve(lambda r: response(200))
+
+    def run(first):
+        t = pair(analysis={"cpu": 1, "accounts": 1000},
+                 slow={"target": "1us", "keep_slowest": 0,
+                       "store": str(store)})
+        with t.client() as c:
+            for k in range(70):
+                assert c.get("/a", fields=[
+                    ("X-Request-Id", f"id-{first + k}")]).status == 200
+        wait_until(lambda: len(accounts(t)) >= 71, "70 accounts")
+        return t
+
+    t = run(0)
+    t.stop()
+    files = list(store.glob("*.accounts"))
+    assert len(files) == 1 and files[0].stat().st_mode & 0o777 == 0o600
+    whole = files[0].read_bytes()
+    t = run(70)
+    ids = [line.split(",")[1] for line in accounts(t)[1:]]
+    assert sorted(ids) == sorted(f"id-{k}" for k in range(140))
+    assert accounts(t)[0] == t.ask("/accounts?since=3600").body.decode() \
+        .splitlines()[0]
+    assert len(t.ask("/accounts?since=3600").body.splitlines()) == 141
+    assert len(t.ask("/accounts?since=7200&until=3600").body.splitlines()) == 1
+    found = ctl("-a", t.admin, "blame")
+    assert re.search(r"^GET /a +about \d+ requests, 140 accounts", found.out)
+    found = ctl("-a", t.admin, "blame", "--until", "1h")
+    assert found.returncode == 1 and "no account yet" in found.err
+    found = ctl("-a", t.admin, "blame", "--against", "yesterday")
+    assert "No accounts of that time to compare with." in found.out
+    t.stop()
+    # The first file is whole; what follows it is torn.
+    assert files[0].read_bytes()[:len(whole)] == whole
+    files[0].write_bytes(files[0].read_bytes()[:-3])
+    t = pair(analysis={"cpu": 1, "accounts": 1000},
+             slow={"store": str(store)})
+    assert len(accounts(t)) >= 71
+    assert t.metrics()["tailor_accounts_corrupt_total"] == 1
+    assert t.metrics()["tailor_accounts"] >= 70

@@ -107,7 +107,7 @@ the_table_has_what_there_is_room_for(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 25; i++)
 		request(i, ACCOUNT_OTHER, 1, "/a/b?c", true);
-	accounts_write(a, 17, &t);
+	accounts_write(a, 7, 0, &t);
 	assert_int_equal(text_take(&t, &text, &length), 0);
 	for (line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
 		if (n++ == 1)
