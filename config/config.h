@@ -17,6 +17,7 @@
 #define CONFIG_SERVERS 2
 #define CONFIG_LISTENERS 8
 #define CONFIG_RULES 16
+#define CONFIG_CLASSES 32
 #define CONFIG_FIELDS 16
 #define CONFIG_ARGS 64
 #define CONFIG_NETWORKS 16
@@ -205,6 +206,8 @@ struct config {
 
 	struct {
 		uint64_t store_bytes; /* of accounts, in slow.store */
+		unsigned class_count;
+		char *classes[CONFIG_CLASSES]; /* owned "METHOD /path" */
 	} blame;
 
 	struct {

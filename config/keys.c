@@ -226,6 +226,9 @@ const struct config_key config_keys[] = {
 {"analysis.accounts", KEY_COUNT, PLACE(config, analysis.accounts),
 	RANGE(0, 1000), .fallback = "4"},
 
+{"blame.classes", KEY_CLASSES,
+	LIST(config, blame.classes, blame.class_count, CONFIG_CLASSES),
+	.fallback = ""},
 {"blame.store_bytes", KEY_BYTES, PLACE(config, blame.store_bytes),
 	RANGE(64 * K, 64 * G), .restart = true, .fallback = "128M"},
 

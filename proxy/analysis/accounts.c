@@ -11,7 +11,9 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/path_pattern.h"
 
+#define OTHER "other"
 #define STORE_EACH 64	/* accounts that wait are written, */
 #define STORE_EACH_S 10 /* or after so many seconds */
 
@@ -46,7 +48,35 @@ account_route(const char *method, const char *target, char out[ACCOUNT_ROUTE])
 	return out;
 }
 
-/* The number of a route; the last one is for those that have no room. */
+static bool
+class_matches(const char *class, const char *method, struct path path)
+{
+	size_t n = strcspn(class, " ");
+	bool any = n == 1 && *class == '*';
+
+	return (any ||
+		   (strlen(method) == n && memcmp(class, method, n) == 0)) &&
+	       path_pattern_matches(class + n + 1, path);
+}
+
+char *
+account_class(char *const *class, unsigned n, const char *method,
+    const char *target, char out[ACCOUNT_ROUTE])
+{
+	const char *found = OTHER;
+	struct path path;
+
+	if (n == 0)
+		return account_route(method, target, out);
+	if (path_read(target, strlen(target), &path))
+		for (unsigned i = n; i-- > 0;)
+			if (class_matches(class[i], method, path))
+				found = class[i];
+	snprintf(out, ACCOUNT_ROUTE, "%s", found);
+	return out;
+}
+
+/* The number of a route; the last place is for those that have no room. */
 static uint8_t
 route_find(struct accounts *a, const char *name)
 {
@@ -55,10 +85,11 @@ route_find(struct accounts *a, const char *name)
 
 	while (i < n && strcmp(a->route[i], name) != 0)
 		i++;
-	if (i < n || n == ACCOUNT_ROUTES)
-		return (uint8_t)(i < n ? i : n - 1);
-	snprintf(a->route[n], ACCOUNT_ROUTE, "%s",
-	    n == ACCOUNT_ROUTES - 1 ? "other" : name);
+	if (i < n)
+		return (uint8_t)i;
+	if (n >= ACCOUNT_ROUTES - 1 && strcmp(name, OTHER) != 0)
+		return route_find(a, OTHER);
+	snprintf(a->route[n], ACCOUNT_ROUTE, "%s", name);
 	/* The name is whole before it is counted. */
 	atomic_store_explicit(&a->routes, n + 1, memory_order_release);
 	return (uint8_t)n;
@@ -244,11 +275,10 @@ server_of(struct accounts *a, const struct tale_request *r)
 }
 
 void
-accounts_add(struct accounts *a, const struct story *s,
+accounts_add(struct accounts *a, const struct story *s, const char *route,
     enum account_stratum stratum, int64_t end_wall_ns)
 {
 	const struct tale_request *r = tale_request(s->tale);
-	char route[ACCOUNT_ROUTE];
 	struct account *one;
 
 	if (a->max == 0)
@@ -266,7 +296,7 @@ accounts_add(struct accounts *a, const struct story *s,
 	    .server = server_of(a, r),
 	    .kernel = s->kernel,
 	    .cold = instant_is_set(r->accepted)};
-	one->route = route_find(a, account_route(r->method, r->target, route));
+	one->route = route_find(a, route);
 	memcpy(one->external_id, r->external_id, sizeof(one->external_id));
 	for (unsigned i = 0; i < TALE_ATTEMPTS; i++)
 		if (r->attempt[i].server >= 0)

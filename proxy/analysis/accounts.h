@@ -57,8 +57,8 @@ accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max);
 void accounts_offered(struct accounts *a, struct instant now,
     const uint32_t offered[ACCOUNT_STRATA]);
 
-/* Keep what a story says. */
-void accounts_add(struct accounts *a, const struct story *s,
+/* Keep what a story says; route is a plain name. */
+void accounts_add(struct accounts *a, const struct story *s, const char *route,
     enum account_stratum stratum, int64_t end_wall_ns);
 
 /* Append them as CSV, with a line of names, oldest first, the present second's
@@ -72,3 +72,8 @@ void accounts_write(
  * stand in a CSV field, or is long, becomes "_".  Returns out. */
 char *
 account_route(const char *method, const char *target, char out[ACCOUNT_ROUTE]);
+
+/* The first of n classes of blame.classes that a request is of,
+ * else "other"; of no classes its account_route.  Returns out. */
+char *account_class(char *const *class, unsigned n, const char *method,
+    const char *target, char out[ACCOUNT_ROUTE]);

@@ -78,6 +78,7 @@ struct analysis_question {
 	bool slowest;	      /* of a window, so far: rarely left out */
 	bool account;	      /* KEEP: an account is to be made */
 	enum account_stratum stratum; /* of it */
+	char route[ACCOUNT_ROUTE];    /* of it */
 	/* KEEP: requests since the last such question, this one too. */
 	uint32_t offered[ACCOUNT_STRATA];
 	bool has_client; /* client's stamps are given */

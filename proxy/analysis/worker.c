@@ -257,7 +257,7 @@ static void
 account(struct tale_work *w, const struct analysis_question *q,
     const struct story *story)
 {
-	accounts_add(&w->accounts, story, q->stratum,
+	accounts_add(&w->accounts, story, q->route, q->stratum,
 	    instant_wall_ns(q->request.finished));
 }
 
