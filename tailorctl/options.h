@@ -22,7 +22,7 @@ enum {
 	X(slow, "nwcpx", "", "show slow requests and their causes")           \
 	X(why, "HSCow", "[ID]",                                               \
 	    "explain where a request's time went, or the slowest's")          \
-	X(blame, "PRWGFIXwU", "", "show what a route's p99 consists of")      \
+	X(blame, "PRWGFIXwUHo", "", "show what a route's p99 consists of")    \
 	X(pin, "", "ID", "keep the timeline of a request")                    \
 	X(top, "bwnids1", "", "show what costs most time, updated")           \
 	X(hist, "ids1", "", "show a live histogram of latencies")             \

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/embed.h"
+#include "blame/report/report.h"
 #include "proxy/admin/admin_reports.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/slow.h"
 
 #define SLOW_DEFAULT 20
 #define SLOW_MAX 1000
+#define BLAME_NS (3600 * NS_PER_S) /* the last hour, if no time is given */
 #define SINCE_MAX_S (10 * 366 * 86400u)
 
 static void
@@ -181,6 +183,31 @@ admin_accounts(struct admin_call *call)
 	q.list.until_ns = query_ns(call, "until");
 	call_asks(call, TALE_FORMAT_TEXT);
 	call->question.done = on_accounts;
+	tale_ask(call->admin->proxy, &call->question, &q);
+}
+
+void
+admin_blame(struct admin_call *call)
+{
+	struct analysis_question q = {.kind = ANALYSIS_BLAME};
+	struct blame_view v = {.table = NULL};
+	char *percentile = q.list.percentile;
+
+	q.list.since_ns = query_ns(call, "since");
+	q.list.until_ns = query_ns(call, "until");
+	if (q.list.since_ns == 0)
+		q.list.since_ns = BLAME_NS + q.list.until_ns;
+	admin_query_text(call, "route", q.route, sizeof(q.route));
+	if (admin_query_text(
+		call, "percentile", percentile, sizeof(q.list.percentile)) &&
+	    blame_view_percentile(&v, percentile) < 0) {
+		admin_reply_error(
+		    call, 400, "a percentile is above 50 and below 100");
+		return;
+	}
+	q.format = admin_wants_page(call) ? TALE_FORMAT_HTML : TALE_FORMAT_JSON;
+	call_asks(call, q.format);
+	negotiate_extra(q.format, "blame", call->extra);
 	tale_ask(call->admin->proxy, &call->question, &q);
 }
 

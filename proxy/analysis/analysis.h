@@ -39,6 +39,8 @@ enum analysis_kind {
 	ANALYSIS_KEEP,	   /* keep it; there is no answer */
 	ANALYSIS_SLOW,	   /* a list of what is kept, as JSON */
 	ANALYSIS_REPORT,   /* the same, written by the question's report */
+	ANALYSIS_BLAME,	   /* what a percentile consists of: list, route; as
+			    * JSON or HTML (format) */
 	ANALYSIS_ACCOUNTS, /* CSV of accounts of list.since_ns .. until_ns */
 };
 
@@ -61,7 +63,8 @@ struct analysis_list {
 	unsigned n;
 	enum analysis_sort sort; /* within: the latest first */
 	int64_t since_ns;	 /* finished so long ago at most; 0: whenever */
-	int64_t until_ns;	 /* ACCOUNTS: and so long ago at least */
+	int64_t until_ns;	 /* ACCOUNTS, BLAME: and so long ago at least */
+	char percentile[16];	 /* BLAME: "99.9"; "": 99 */
 	int cause;		 /* enum tale_cause, -1: any */
 	char path[TALE_TEXT];	 /* "": any */
 	/* Of now, to be reported with them: */
@@ -78,7 +81,7 @@ struct analysis_question {
 	bool slowest;	      /* of a window, so far: rarely left out */
 	bool account;	      /* KEEP: an account is to be made */
 	enum account_stratum stratum; /* of it */
-	char route[ACCOUNT_ROUTE];    /* of it */
+	char route[ACCOUNT_ROUTE];    /* of it; BLAME: only this one, "": not */
 	/* KEEP: requests since the last such question, this one too. */
 	uint32_t offered[ACCOUNT_STRATA];
 	bool has_client; /* client's stamps are given */

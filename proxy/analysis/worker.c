@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "blame/report/report.h"
 #include "proxy/analysis/slow_report.h"
 #include "talechain/render/render.h"
 #include "talechain/symbols/symbols.h"
@@ -14,6 +15,7 @@
 #define SLACK_NS (5 * NS_PER_MS)
 #define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
 #define LATE_TRIES 5
+#define BLAME_RESAMPLED 200 /* as tailorctl blame */
 
 /* --- the store --------------------------------------------------------------- */
 
@@ -608,6 +610,65 @@ do_accounts(struct tale_work *w, const struct analysis_question *q,
 	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
 }
 
+static int
+blame_write(const struct blame_view *v, enum tale_format format,
+    struct analysis_answer *answer)
+{
+	struct json j;
+	FILE *out;
+	int err;
+
+	if (format == TALE_FORMAT_HTML) {
+		out = open_memstream(&answer->text, &answer->length);
+		err = out == NULL ? -ENOMEM : blame_page(v, true, out);
+		if (out != NULL && fclose(out) != 0)
+			err = -ENOMEM;
+		return err == -ENODATA ? 0 : err;
+	}
+	json_init(&j, false);
+	err = blame_json(v, &j);
+	if (err == 0)
+		err = json_take(&j, &answer->text, &answer->length);
+	json_fini(&j);
+	return err;
+}
+
+static void
+do_blame(struct tale_work *w, const struct analysis_question *q,
+    struct analysis_answer *answer)
+{
+	struct blame_view v = {.resamples = BLAME_RESAMPLED,
+	    .route = q->route[0] != '\0' ? q->route : NULL};
+	struct text t = {0};
+	char *table = NULL, *copy = NULL;
+	size_t length;
+	int err;
+
+	answer->status = 500;
+	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns, &t);
+	err = text_take(&t, &table, &length);
+	if (err == 0 && q->format == TALE_FORMAT_HTML) {
+		copy = strdup(table);
+		err = copy == NULL ? -ENOMEM : 0;
+	}
+	v.table = copy;
+	blame_view_percentile(
+	    &v, q->list.percentile[0] != '\0' ? q->list.percentile : NULL);
+	if (err == 0)
+		err = blame_rows_read(&v.rows, table, 0, 0);
+	if (err == 0)
+		err = blame_write(&v, q->format, answer);
+	blame_rows_fini(&v.rows);
+	free(copy);
+	free(table);
+	if (err == 0) {
+		answer->status = 200;
+		return;
+	}
+	free(answer->text);
+	answer->text = NULL;
+}
+
 static bool
 do_keep(struct tale_work *w, struct analysis_question *q,
     struct analysis_answer *answer)
@@ -629,6 +690,9 @@ tale_work_do(struct tale_work *w, struct analysis_question *q,
 	case ANALYSIS_SLOW:
 	case ANALYSIS_REPORT:
 		do_list(w, q, answer);
+		return TALE_WORK_ANSWER;
+	case ANALYSIS_BLAME:
+		do_blame(w, q, answer);
 		return TALE_WORK_ANSWER;
 	case ANALYSIS_ACCOUNTS:
 		do_accounts(w, q, answer);
