@@ -39,6 +39,7 @@ enum option_kind {
 	COUNT,
 	SECONDS,
 	SINCE,
+	AGO, /* SINCE, or "yesterday" */
 	BY,
 	FORMAT, /* of why: the option's name */
 	DONE,	/* prints something, and that is all */
@@ -48,6 +49,7 @@ static const char *const ranges[] = {
     [COUNT] = "a whole number from 1 to 1000000000",
     [SECONDS] = "seconds, from 0.001 to 3600",
     [SINCE] = "from 1s to 3650d, as 90s, 10m, 2h, 1d",
+    [AGO] = "from 1s to 3650d, as 10m, 2h, 1d, or yesterday",
     [BY] = "cause, path, cpu or waker",
 };
 
@@ -79,7 +81,7 @@ static const struct option_row {
     {'R', "route", "ROUTE", "only this one: \"GET /search\"", TEXT, AT(route)},
     {'W', "without", "CODES", "percentiles without these: gc,lock", TEXT,
 	AT(without)},
-    {'G', "against", "TIME", "compare with 1h, yesterday, 7d ago", SINCE,
+    {'G', "against", "TIME", "compare with 1h, yesterday, 7d ago", AGO,
 	AT(against_ns)},
     {'U', "until", "TIME", "finished so long ago or longer", SINCE,
 	AT(until_ns)},
@@ -247,7 +249,7 @@ parse_seconds(const char *text, int64_t *out_ns)
 	return 0;
 }
 
-/* A length of time: "90s", "10m", "2h", "1d", "yesterday". */
+/* A length of time: "90s", "10m", "2h", "1d". */
 static int
 parse_since(const char *text, int64_t *out_ns)
 {
@@ -258,10 +260,6 @@ parse_since(const char *text, int64_t *out_ns)
 	char *end;
 	double v = strtod(text, &end);
 
-	if (strcmp(text, "yesterday") == 0) {
-		*out_ns = 86400 * NS_PER_S;
-		return 0;
-	}
 	for (unsigned i = 0; i < sizeof(unit) / sizeof(unit[0]); i++)
 		if (end != text && end[0] == unit[i].letter && end[1] == '\0')
 			v *= unit[i].seconds, end++;
@@ -306,6 +304,10 @@ take(struct options *o, const struct option_row *row, const char *argument)
 	case SECONDS:
 		return parse_seconds(argument, member);
 	case SINCE:
+		return parse_since(argument, member);
+	case AGO:
+		if (strcmp(argument, "yesterday") == 0)
+			argument = "1d";
 		return parse_since(argument, member);
 	case BY:
 		return parse_by(argument, member);
