@@ -13,18 +13,18 @@
  * asked for have a budget of CPU time (budget.h). */
 #pragma once
 
-#include "proxy/analysis/accounts.h"
+#include "proxy/analysis/tail.h"
 #include "proxy/analysis/tale_format.h"
 #include "talechain/store/store.h"
 
 struct analysis;
 
-/* A JSON document about the kept tales, in a form of the asker's.  write is
+/* A JSON document about the kept tales and the tail, in a form of the asker's.  write is
  * called once at most; the caller frees *text.  It returns 0 or -ENOMEM. */
 struct analysis_report {
 	int (*write)(struct analysis_report *report,
-	    const struct tale_summary *const *tale, unsigned n, char **text,
-	    size_t *length);
+	    const struct tale_summary *const *tale, unsigned n,
+	    const struct tail *tail, char **text, size_t *length);
 	void (*free)(struct analysis_report *report);
 };
 
@@ -166,3 +166,6 @@ void analysis_stats(const struct analysis *a, struct analysis_stats *out);
 
 /* The accounts, of which any thread may read routes and cause_ns. */
 const struct accounts *analysis_accounts(const struct analysis *a);
+
+/* What their tail consists of: its atomics. */
+const struct tail *analysis_tail(const struct analysis *a);

@@ -169,6 +169,13 @@ candidate_find(struct tale_work *w, const char *external_id)
 	return NULL;
 }
 
+void
+tale_work_tick(struct tale_work *w)
+{
+	tale_work_flush(w, false);
+	tail_update(&w->tail, &w->accounts, instant_wall_now_ns());
+}
+
 /* --- explaining -------------------------------------------------------------------- */
 
 /* Say in the story itself that its clock is another one. */
@@ -592,8 +599,8 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 		err = slow_report(
 		    all, n, &q->list, &answer->text, &answer->length);
 	else
-		err = q->report->write(
-		    q->report, all, n, &answer->text, &answer->length);
+		err = q->report->write(q->report, all, n, &w->tail,
+		    &answer->text, &answer->length);
 	free(all);
 	if (err == 0)
 		answer->status = 200;
