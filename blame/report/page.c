@@ -35,12 +35,13 @@ static const char head[] =
     "h3{font-size:1rem}\n"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
     "display:block;overflow-x:auto}\n"
-    "td,th{padding:.15rem .7rem;text-align:right;border-bottom:1px solid "
-    "#8884}\ntd.t,th.t{text-align:left}\n"
+    "td,th{padding:.15rem .7rem;text-align:right;white-space:nowrap;"
+    "border-bottom:1px solid #8884}\ntd.t,th.t{text-align:left}\n"
     ".big{font-size:1.2rem}svg{width:100%;height:auto}.dim{opacity:.75}\n"
     "td svg{width:.9em;height:.9em;vertical-align:-1px;margin-right:.5em}\n"
     ".c0{fill:#0072b2}.c1{fill:#d55e00}.c2{fill:#009e73}.c3{fill:#cc79a7}"
-    ".c4{fill:#e69f00}.c5{fill:#56b4e9}.c6{fill:#b8a800}.c7{fill:#8a929b}\n"
+    ".c4{fill:#e69f00}.c5{fill:#56b4e9}.c6{fill:#b8a800}.c7{fill:#8a929b}"
+    ".u{fill:#8a929b;fill-opacity:.5}\n"
     ".few{opacity:.4}\n</style></head><body>\n<h1>What the tail consists "
     "of</h1>\n";
 
@@ -69,7 +70,7 @@ static void
 put_ns(FILE *out, int64_t ns)
 {
 	double ms = fabs((double)ns) / 1e6;
-	const char *sign = ns < 0 ? "-" : "";
+	const char *sign = ns <= -500 ? "-" : "";
 
 	if (ms < 1)
 		fprintf(out, "%s%.0f us", sign, 1000 * ms);
@@ -151,6 +152,19 @@ colour_of(const struct page *p, unsigned cause)
 	return STACKED;
 }
 
+/* Time that nothing explains is grey. */
+static const char *
+class_of(const struct page *p, unsigned colour)
+{
+	static const char *const class[STACKED + 1] = {
+	    "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
+
+	return colour < STACKED &&
+		       cause_of(p, colour)->kind == BLAME_UNEXPLAINED
+		   ? "u"
+		   : class[colour];
+}
+
 /* A column: what q(p) of a bin consists of, from the bottom up. */
 static void
 put_column(const struct page *p, const struct plot *plot, unsigned bin,
@@ -173,10 +187,10 @@ put_column(const struct page *p, const struct plot *plot, unsigned bin,
 		if (ns[c] <= 0)
 			continue;
 		fprintf(p->out,
-		    "<rect class=\"c%u%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\""
+		    "<rect class=\"%s%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\""
 		    " height=\"%.1f\"><title>",
-		    c, r->beyond < BIN_BEYOND ? " few" : "", left + 1, high,
-		    right - left - 2, low - high);
+		    class_of(p, c), r->beyond < BIN_BEYOND ? " few" : "",
+		    left + 1, high, right - left - 2, low - high);
 		plot_escape(p->out,
 		    c < STACKED ? cause_of(p, c)->label : "other causes");
 		fputs(": ", p->out);
@@ -231,9 +245,9 @@ put_line(const struct page *p, unsigned i)
 
 	fprintf(out,
 	    "<tr><td>%.0u</td><td class=\"t\"><svg viewBox=\"0 0 1 1\" "
-	    "aria-hidden=\"true\"><rect class=\"c%u\" width=\"1\" "
+	    "aria-hidden=\"true\"><rect class=\"%s\" width=\"1\" "
 	    "height=\"1\"/></svg>",
-	    l->rank, i < STACKED ? i : STACKED);
+	    l->rank, class_of(p, i < STACKED ? i : STACKED));
 	plot_escape(out, c->label);
 	fputs("</td><td>", out);
 	put_ns(out, l->excess_ns);

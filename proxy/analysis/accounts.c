@@ -325,14 +325,6 @@ lot(const struct account *one)
 }
 
 static void
-row_count(void *user, const struct account_named *one)
-{
-	struct table *t = user;
-
-	t->found[one->account.stratum == ACCOUNT_OTHER]++;
-}
-
-static void
 row_write(void *user, const struct account_named *named)
 {
 	const struct account *one = &named->account;
@@ -359,23 +351,38 @@ row_write(void *user, const struct account_named *named)
 	text_puts(w->text, "\n");
 }
 
-/* Each account of the period, of files and then of the ring. */
-static void
-table_walk(struct accounts *a, struct table *t,
-    void (*take)(void *user, const struct account_named *one))
+/* The first account of the ring that is in no file. */
+static size_t
+ring_first(const struct accounts *a)
 {
 	size_t first = a->made > a->max ? a->made - a->max : 0;
 
-	if (a->store != NULL) {
-		account_store_read(a->store, t->from_ns, t->to_ns, take, t);
-		first = first > a->stored ? first : a->stored;
-	}
-	for (size_t i = first; i < a->made; i++) {
+	return a->store != NULL && first < a->stored ? a->stored : first;
+}
+
+static void
+table_count(struct accounts *a, struct table *t)
+{
+	if (a->store != NULL)
+		account_store_count(
+		    a->store, t->from_ns, t->to_ns, &t->found[0], &t->found[1]);
+	for (size_t i = ring_first(a); i < a->made; i++)
+		t->found[account_at(a, i)->stratum == ACCOUNT_OTHER]++;
+}
+
+/* Each account of the period, of files and then of the ring. */
+static void
+table_rows(struct accounts *a, struct table *t)
+{
+	if (a->store != NULL)
+		account_store_read(
+		    a->store, t->from_ns, t->to_ns, row_write, t);
+	for (size_t i = ring_first(a); i < a->made; i++) {
 		struct account_named one = account_name(a, account_at(a, i));
 
 		if (one.account.end_wall_ns >= t->from_ns &&
 		    one.account.end_wall_ns < t->to_ns)
-			take(t, &one);
+			row_write(t, &one);
 	}
 }
 
@@ -424,7 +431,7 @@ accounts_write(
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
 		text_add(text, ",%s", tale_cause_code((enum tale_cause)c));
 	text_puts(text, "\n");
-	table_walk(a, &t, row_count);
+	table_count(a, &t);
 	table_thin(&t);
-	table_walk(a, &t, row_write);
+	table_rows(a, &t);
 }

@@ -7,9 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "proxy/analysis/accounts.h"
 #include "talechain/timeline/timeline.h"
@@ -144,6 +147,57 @@ routes_are_few_and_plain(void **state)
 	assert_string_equal(a->route[1], "GET /1");
 }
 
+/* Rows of the whole table. */
+static unsigned
+rows(void)
+{
+	struct text t = {0};
+	char *text;
+	size_t length;
+	unsigned n = 0;
+
+	accounts_write(a, 0, 0, &t);
+	assert_int_equal(text_take(&t, &text, &length), 0);
+	for (const char *c = text; (c = strchr(c, '\n')) != NULL; c++)
+		n++;
+	free(text);
+	return n - 1;
+}
+
+static void
+what_cannot_be_written_is_tried_again(void **state)
+{
+	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
+	struct rlimit was, none = {.rlim_cur = 0};
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	accounts_keep(a, directory, 1 << 16);
+	getrlimit(RLIMIT_FSIZE, &was);
+	none.rlim_max = was.rlim_max;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	for (unsigned i = 0; i < 9; i++)
+		request(i * 20, ACCOUNT_OTHER, 1, "/a", true);
+	assert_int_equal(rows(), 9);
+	assert_int_equal(atomic_load(&a->kept), 0);
+	assert_int_equal(atomic_load(&a->lost), 0);
+	/* The ring has room for ten. */
+	for (unsigned i = 9; i < 15; i++)
+		request(i * 20, ACCOUNT_OTHER, 1, "/a", true);
+	assert_int_equal(rows(), 10);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	request(400, ACCOUNT_OTHER, 1, "/a", true);
+	request(420, ACCOUNT_OTHER, 1, "/a", true);
+	assert_int_equal(atomic_load(&a->lost) + atomic_load(&a->kept), 16);
+	assert_true(atomic_load(&a->kept) >= 9);
+	assert_int_equal(rows(), (unsigned)atomic_load(&a->kept) + 1);
+	accounts_fini(a);
+	snprintf(path, sizeof(path), "%s/%016x.accounts", directory, 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 static void
 the_first_class_that_matches_counts(void **state)
 {
@@ -182,6 +236,8 @@ main(void)
 		routes_are_few_and_plain, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		the_first_class_that_matches_counts, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_cannot_be_written_is_tried_again, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("accounts", tests, NULL, NULL);
