@@ -756,6 +756,10 @@ command_blame(const struct options *options)
 		fprintf(stderr, "tailorctl: --html has no other form\n");
 		return STATUS_USAGE;
 	}
+	if (options->output != NULL && options->format == NULL) {
+		fprintf(stderr, "tailorctl: --output needs --html\n");
+		return STATUS_USAGE;
+	}
 	if (blame_view_percentile(&v.of, options->percentile) < 0) {
 		fprintf(stderr, "tailorctl: --percentile: it must be above 50 "
 				"and below 100\n");

@@ -388,10 +388,9 @@ table_rows(struct accounts *a, struct table *t)
 
 /* Slow ones have three quarters of the room, if they need it. */
 static void
-table_thin(struct table *t)
+table_thin(struct table *t, double room)
 {
 	double slow = (double)t->found[0], other = (double)t->found[1];
-	double room = ACCOUNTS_ANSWER;
 
 	t->share[0] = t->share[1] = 1;
 	if (slow + other <= room)
@@ -416,8 +415,8 @@ latest_wall_ns(struct accounts *a)
 }
 
 void
-accounts_write(
-    struct accounts *a, int64_t since_ns, int64_t until_ns, struct text *text)
+accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
+    size_t room, struct text *text)
 {
 	struct table t = {.text = text};
 	int64_t latest_ns;
@@ -432,6 +431,6 @@ accounts_write(
 		text_add(text, ",%s", tale_cause_code((enum tale_cause)c));
 	text_puts(text, "\n");
 	table_count(a, &t);
-	table_thin(&t);
+	table_thin(&t, (double)room);
 	table_rows(a, &t);
 }

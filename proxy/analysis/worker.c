@@ -612,7 +612,8 @@ do_accounts(struct tale_work *w, const struct analysis_question *q,
 {
 	struct text t = {0};
 
-	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns, &t);
+	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns,
+	    ACCOUNTS_ANSWER, &t);
 	answer->status =
 	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
 }
@@ -652,7 +653,8 @@ do_blame(struct tale_work *w, const struct analysis_question *q,
 	int err;
 
 	answer->status = 500;
-	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns, &t);
+	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns,
+	    ACCOUNTS_REPORT, &t);
 	err = text_take(&t, &table, &length);
 	if (err == 0 && q->format == TALE_FORMAT_HTML) {
 		copy = strdup(table);

@@ -99,6 +99,8 @@ def test_page(ctl, paused, tmp_path):
     assert text == ctl("blame", "-H", "--file", str(paused), wide=True).out
     found = ctl("blame", "--html", "--without", "gc", "--file", str(paused))
     assert found.returncode == 2 and "no other form" in found.err
+    found = ctl("blame", "-o", str(path), "--file", str(paused))
+    assert found.returncode == 2 and "needs --html" in found.err
 
 
 def test_where(ctl, tmp_path):
