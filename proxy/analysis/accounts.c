@@ -400,18 +400,20 @@ table_thin(struct table *t, double room)
 	t->share[1] = fmin(1, (room - t->share[0] * slow) / fmax(other, 1));
 }
 
-/* When the latest account ended. */
+/* When the latest account ended; not later than now, also if the clock once was
+ * ahead. */
 static int64_t
 latest_wall_ns(struct accounts *a)
 {
 	struct account_store_stats s = {.last_wall_ns = 0};
+	int64_t now_ns = instant_wall_now_ns();
 
 	if (a->store != NULL)
 		account_store_stats(a->store, &s);
-	for (size_t i = a->stored; i < a->made; i++)
+	for (size_t i = ring_first(a); i < a->made; i++)
 		if (account_at(a, i)->end_wall_ns > s.last_wall_ns)
 			s.last_wall_ns = account_at(a, i)->end_wall_ns;
-	return s.last_wall_ns;
+	return s.last_wall_ns < now_ns ? s.last_wall_ns : now_ns;
 }
 
 void

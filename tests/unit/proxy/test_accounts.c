@@ -125,6 +125,27 @@ the_table_has_what_there_is_room_for(void **state)
 	free(text);
 }
 
+/* A clock that was ahead for one of them does not hide the others. */
+static void
+a_time_to_come_is_not_the_latest(void **state)
+{
+	unsigned now = (unsigned)(instant_wall_now_ns() / NS_PER_S);
+	struct text t = {0};
+	char *text;
+	size_t length;
+
+	(void)state;
+	request(1, ACCOUNT_OTHER, 1, "/past", true);
+	request(2, ACCOUNT_OTHER, 1, "/future", true);
+	a->account[0].end_wall_ns = (now - 10) * NS_PER_S;
+	a->account[1].end_wall_ns = (now + 86400) * NS_PER_S;
+	accounts_write(a, 3600 * NS_PER_S, 0, ACCOUNTS_ANSWER, &t);
+	assert_int_equal(text_take(&t, &text, &length), 0);
+	assert_non_null(strstr(text, "GET /past"));
+	assert_null(strstr(text, "GET /future"));
+	free(text);
+}
+
 static void
 routes_are_few_and_plain(void **state)
 {
@@ -301,6 +322,8 @@ main(void)
 		the_table_has_what_there_is_room_for, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		routes_are_few_and_plain, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_time_to_come_is_not_the_latest, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		the_first_class_that_matches_counts, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
