@@ -210,16 +210,17 @@ print_spots(const struct view *v, const struct blame_route *route,
 {
 	struct blame_spot spot[BLAME_SPOTS];
 	unsigned n = blame_spots(&v->of.rows, route, v->of.p, r->beyond, spot);
-	char q[DURATION], what[80];
+	char q[DURATION], what[80], cell[80];
 
+	snprintf(what, sizeof(what), "Where %s is made", v->of.name);
 	if (n > 0)
-		printf("Where %s is made        slower ones  all requests  "
-		       "its own %s\n",
-		    v->of.name, v->of.name);
+		printf("%-29s slower ones  all requests  its own %s\n", what,
+		    v->of.name);
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(
 		    what, sizeof(what), "%s %s", spot[i].field, spot[i].value);
-		printf("   %-26s %4.0f %%        %4.0f %%  %10s\n", what,
+		printf("   %-26s %9.0f %%   %9.0f %%   %9s\n",
+		    plain_cell(cell, sizeof(cell), what, 26),
 		    100 * spot[i].place.tail, 100 * spot[i].place.requests,
 		    plain_duration(q, spot[i].place.q_ns));
 	}

@@ -145,7 +145,7 @@ value_time(const struct blame_rows *rows, uint32_t key, char *out, size_t n)
 	struct tm tm;
 
 	if (gmtime_r(&at, &tm) == NULL ||
-	    strftime(out, n, "from %Y-%m-%d %H:%MZ", &tm) == 0)
+	    strftime(out, n, "from %m-%d %H:%MZ", &tm) == 0)
 		snprintf(out, n, "?");
 }
 
