@@ -169,11 +169,8 @@ print_queue(const struct view *v, const struct blame_report *r)
 static void
 print_unseen(const struct view *v, const struct blame_report *r)
 {
-	double seen = 1;
+	double seen = blame_view_seen(&v->of, r);
 
-	for (unsigned c = 0; c < v->of.rows.causes; c++)
-		if (blame_rows_needs_kernel(v->of.rows.cause[c].code))
-			seen = fmin(seen, r->seen[c]);
 	if (seen < 0.995)
 		printf("Without kernel events in %.0f %% of the tail: there "
 		       "runq, preempted, quota,\nlock, sleep, disk, "

@@ -289,6 +289,19 @@ put_lines(const struct page *p)
 }
 
 static void
+put_unseen(const struct page *p)
+{
+	double seen = blame_view_seen(p->v, p->r);
+
+	if (seen < 0.995)
+		fprintf(p->out,
+		    "<p>Without kernel events in %.0f %% of the tail: what "
+		    "threads waited for (CPU, lock, disk, TCP) is not observed "
+		    "there.</p>\n",
+		    100 * (1 - seen));
+}
+
+static void
 put_pairs(const struct page *p)
 {
 	for (unsigned i = 0; i < p->r->pairs; i++) {
@@ -456,6 +469,7 @@ put_route(struct page *p)
 	if (err != 0)
 		return err;
 	put_lines(p);
+	put_unseen(p);
 	put_pairs(p);
 	err = put_curves(p);
 	put_spots(p);
