@@ -19,6 +19,7 @@
 #define CURVE 60      /* points of a distribution */
 #define CURVES 2      /* largest causes of which one is drawn */
 #define EXAMPLES 3
+#define CHANGES 5
 #define PART_SHOWN 0.01 /* of p99 - p50 */
 
 static const char head[] =
@@ -288,6 +289,34 @@ put_lines(const struct page *p)
 	fputs("</table>\n", p->out);
 }
 
+/* What has changed since the other time, if there is one. */
+static void
+put_changes(const struct page *p)
+{
+	const struct blame_route *then = blame_view_then(p->v, p->route);
+	struct blame_options o = blame_view_options(p->v);
+	struct blame_change change[BLAME_CAUSES];
+	unsigned n = 0;
+
+	if (then == NULL ||
+	    blame_against(p->route->set, then->set, &o, change, &n) != 0)
+		return;
+	fprintf(p->out,
+	    "<h3>Change of %s since then</h3>\n<table><tr><th class=\"t\">"
+	    "cause</th><th>by</th><th></th></tr>\n",
+	    p->v->name);
+	for (unsigned i = 0; i < n && i < CHANGES; i++) {
+		fputs("<tr><td class=\"t\">", p->out);
+		plot_escape(p->out, p->v->rows.cause[change[i].cause].label);
+		fputs("</td><td>", p->out);
+		put_ns(p->out, change[i].change_ns);
+		fputs("</td><td class=\"t\">", p->out);
+		put_interval(p->out, change[i].interval);
+		fputs("</td></tr>\n", p->out);
+	}
+	fputs("</table>\n", p->out);
+}
+
 static void
 put_unseen(const struct page *p)
 {
@@ -472,6 +501,7 @@ put_route(struct page *p)
 	put_unseen(p);
 	put_pairs(p);
 	err = put_curves(p);
+	put_changes(p);
 	put_spots(p);
 	put_examples(p);
 	return err;

@@ -97,6 +97,9 @@ def test_page(ctl, paused, tmp_path):
     assert "without garbage collection" in text
     assert not re.search(r"<script|https?://(?!www\.w3\.org/2000/svg)", text)
     assert text == ctl("blame", "-H", "--file", str(paused), wide=True).out
+    found = ctl("blame", "--html", "--since", "40s", "--against", "50s",
+                "--file", str(paused), wide=True).out
+    assert "<h3>Change of p99 since then</h3>" in found
     found = ctl("blame", "--html", "--without", "gc", "--file", str(paused))
     assert found.returncode == 2 and "no other form" in found.err
     found = ctl("blame", "-o", str(path), "--file", str(paused))
