@@ -39,6 +39,10 @@ blame_view_then(const struct blame_view *v, const struct blame_route *route);
 /* The options for blame_analyze. */
 struct blame_options blame_view_options(const struct blame_view *v);
 
+/* The part of the tail with kernel events, 0 .. 1. */
+double
+blame_view_seen(const struct blame_view *v, const struct blame_report *r);
+
 /* Where the tail is: the value of a field that most of it has. */
 struct blame_spot {
 	const char *field; /* static: "server" */

@@ -1,5 +1,6 @@
 /* view.c: which routes are shown, and where the tail of one is. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -56,6 +57,17 @@ blame_view_options(const struct blame_view *v)
 {
 	return (struct blame_options){
 	    .p = v->p, .resamples = v->resamples, .seed = SEED};
+}
+
+double
+blame_view_seen(const struct blame_view *v, const struct blame_report *r)
+{
+	double seen = 1;
+
+	for (unsigned c = 0; c < v->rows.causes; c++)
+		if (blame_rows_needs_kernel(v->rows.cause[c].code))
+			seen = fmin(seen, r->seen[c]);
+	return seen;
 }
 
 /* --- where -------------------------------------------------------------------- */
@@ -145,7 +157,7 @@ value_time(const struct blame_rows *rows, uint32_t key, char *out, size_t n)
 	struct tm tm;
 
 	if (gmtime_r(&at, &tm) == NULL ||
-	    strftime(out, n, "from %Y-%m-%d %H:%MZ", &tm) == 0)
+	    strftime(out, n, "from %m-%d %H:%MZ", &tm) == 0)
 		snprintf(out, n, "?");
 }
 

@@ -97,8 +97,13 @@ def test_page(ctl, paused, tmp_path):
     assert "without garbage collection" in text
     assert not re.search(r"<script|https?://(?!www\.w3\.org/2000/svg)", text)
     assert text == ctl("blame", "-H", "--file", str(paused), wide=True).out
+    found = ctl("blame", "--html", "--since", "40s", "--against", "50s",
+                "--file", str(paused), wide=True).out
+    assert "<h3>Change of p99 since then</h3>" in found
     found = ctl("blame", "--html", "--without", "gc", "--file", str(paused))
     assert found.returncode == 2 and "no other form" in found.err
+    found = ctl("blame", "-o", str(path), "--file", str(paused))
+    assert found.returncode == 2 and "needs --html" in found.err
 
 
 def test_where(ctl, tmp_path):
@@ -134,6 +139,8 @@ def test_what_is_not_observed(ctl, tmp_path):
     assert "explained: 0 % of p99 - p50" in found, found
     assert re.search(r"^   not explained +40\.0ms  cannot go", found, re.M)
     assert "Without kernel events in 100 % of the tail" in found
+    assert "Without kernel events in 100 % of the tail" in ctl(
+        "blame", "--html", "--file", str(path), wide=True).out
 
 
 @pytest.mark.parametrize("arguments, text, why", [
