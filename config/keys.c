@@ -93,7 +93,7 @@ const struct config_key config_keys[] = {
 	{"unresponsive", 1U << HAZARD_UNRESPONSIVE},
 	{"quota", 1U << HAZARD_QUOTA}, {"stopped", 1U << HAZARD_STOPPED},
 	{"marking", 1U << HAZARD_MARKING}),
-	.fallback = "gc,exit,unresponsive,stopped,marking"},
+	.fallback = "gc,exit,unresponsive,quota,stopped,marking"},
 {"hedging.steer", KEY_BOOL, PLACE(config, hedging.steer),
 	.fallback = "false"},
 {"hedging.allow", KEY_RULES,
