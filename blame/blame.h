@@ -195,7 +195,7 @@ struct blame_options {
 	uint64_t seed;
 };
 
-/* 95 % of the resamples are within. */
+/* At least 95 % of the resamples are within (blame/set.h). */
 struct blame_interval {
 	int64_t low_ns, high_ns;
 };
@@ -214,7 +214,8 @@ struct blame_line {
 	double shapley_ns;	  /* of the largest causes; else NaN */
 	unsigned episodes;	  /* distinct ones in the tail */
 	bool enough;		  /* episodes and requests to rank it */
-	unsigned rank; /* 1 ...; shared by overlapping intervals; 0: none */
+	unsigned rank; /* 1 ...; shared by overlapping intervals; 0: not
+			* enough, or the excess may be zero */
 };
 
 /* Two causes that are more, or less, together than one by one. */

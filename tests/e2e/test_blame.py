@@ -93,6 +93,7 @@ def test_what_is_not_observed(ctl, tmp_path):
     assert "explained: 0 % of p99 - p50" in found, found
     assert re.search(r"^   not explained +40\.0ms  cannot go", found, re.M)
     assert "Without kernel events in 100 % of the tail" in found
+    assert "In no account: gc: not there, or not observed" in found
 
 
 @pytest.mark.parametrize("arguments, text, why", [
