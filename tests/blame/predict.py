@@ -38,8 +38,8 @@ from rig.tailor import Tailor, configuration  # noqa: E402
 MS = 1_000_000
 ROUTE = "GET /search"
 EVERY_S = {"gc": 1.0, "lock": 1.5}  # mean time between two
-LOCK_MS = 30
-RATE = 200
+LOCK_MS = 25
+RATE = 150
 PART, LEAST_MS = 0.15, 1.0
 HELD = 0.9
 
@@ -84,7 +84,7 @@ class Rig:
         self.tailor = Tailor(build, self.directory, configuration(
             self.directory, [{"name": "a", "address": self.service.address}], {
                 "warmup": {"requests": 0}, "hedging": {"mode": "watch"},
-                "slow": {"target": "8ms"},
+                "slow": {"target": "5ms"},
                 "analysis": {"cpu": 0.5, "accounts": 50}}))
         self.tailor.wait_ready()
         self.targets = f"{self.directory}/targets"

@@ -24,8 +24,8 @@ import predict
 from predict import MS, ROOT, Rig
 
 KINDS = ("gc", "lock", "disk")
-EVERY_S = {"gc": 1.3, "lock": 3.0}  # of some 27 and 30 ms
-DISK_ONE_IN, DISK_MS = 2000, 30     # of documents; a search reads ten
+EVERY_S = {"gc": 1.1, "lock": 2.5}  # of some 22 and 25 ms
+DISK_ONE_IN, DISK_MS = 2000, 25     # of documents; a search reads ten
 P = 0.99
 PART, LEAST_MS = 0.1, 0.5
 
