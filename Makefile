@@ -345,11 +345,14 @@ $(FOREIGN)/service-go: $(FOREIGN_SOURCE)/service.go
 ROUNDS ?= 5
 BLAME := $(BUILD)/blame
 BLAME_ARGS = --build $(abspath $(BUILD)) --rounds $(ROUNDS)
-.PHONY: predictions predictions-programs
+.PHONY: predictions rankings predictions-programs
 predictions-programs: all lucene lucene-index $(BLAME)/.made
 predictions: predictions-programs	## p99 without a hazard: predicted, then measured
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/predict.py \
 	    $(BLAME_ARGS) --json $(BLAME)/predictions.json
+rankings: predictions-programs	## causes ranked beside what was injected
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/rank.py \
+	    $(BLAME_ARGS) --json $(BLAME)/rankings.json
 $(BLAME)/.made: tests/blame/HazardousSearch.java | lucene
 	@mkdir -p $(@D)
 	$(LUCENE_JAVAC:$(LUCENE_CLASSES)=$(BLAME)) -cp $(LUCENE_PATH) $<
