@@ -180,6 +180,15 @@ print_unseen(const struct view *v, const struct blame_report *r)
 }
 
 static void
+print_absent(const struct view *v, const struct blame_report *r)
+{
+	char text[BLAME_ABSENT];
+
+	if (blame_view_absent(&v->of, r, text))
+		plain_wrap(stdout, text, 0);
+}
+
+static void
 print_examples(
     const struct view *v, struct blame_set *s, const struct blame_report *r)
 {
@@ -414,6 +423,7 @@ show_route(const struct view *v, const struct blame_route *route,
 	print_queue(v, r);
 	print_spots(v, route, r);
 	print_unseen(v, r);
+	print_absent(v, r);
 	print_examples(v, route->set, r);
 	if (v->options->against_ns > 0)
 		show_against(v, route, o);
