@@ -179,30 +179,12 @@ print_unseen(const struct view *v, const struct blame_report *r)
 		    100 * (1 - seen));
 }
 
-/* Of what needs a runtime's signals or a PMU: what is in no account.  They do not
- * say whether the signals were there. */
 static void
 print_absent(const struct view *v, const struct blame_report *r)
 {
-	static const char *const codes[] = {
-	    "gc", "safepoint", "class_loading", "low_ipc", "slow_clock"};
-	char text[160] = "In no account: ";
-	size_t empty = strlen(text), at = empty;
+	char text[BLAME_ABSENT];
 
-	for (unsigned i = 0; i < COUNT(codes); i++) {
-		int c =
-		    blame_rows_cause(&v->of.rows, codes[i], strlen(codes[i]));
-		unsigned k = 0;
-
-		while (k < r->lines && (int)r->line[k].cause != c)
-			k++;
-		if (c >= 0 && k == r->lines)
-			at += (size_t)snprintf(text + at, sizeof(text) - at,
-			    "%s%s", at == empty ? "" : ", ", codes[i]);
-	}
-	snprintf(text + at, sizeof(text) - at,
-	    ": not there, or not observed (a runtime's signals, a PMU).");
-	if (at > empty)
+	if (blame_view_absent(&v->of, r, text))
 		plain_wrap(stdout, text, 0);
 }
 

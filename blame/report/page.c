@@ -321,6 +321,7 @@ static void
 put_unseen(const struct page *p)
 {
 	double seen = blame_view_seen(p->v, p->r);
+	char absent[BLAME_ABSENT];
 
 	if (seen < 0.995)
 		fprintf(p->out,
@@ -328,6 +329,11 @@ put_unseen(const struct page *p)
 		    "threads waited for (CPU, lock, disk, TCP) is not observed "
 		    "there.</p>\n",
 		    100 * (1 - seen));
+	if (blame_view_absent(p->v, p->r, absent)) {
+		fputs("<p class=\"dim\">", p->out);
+		plot_escape(p->out, absent);
+		fputs("</p>\n", p->out);
+	}
 }
 
 static void

@@ -43,6 +43,12 @@ struct blame_options blame_view_options(const struct blame_view *v);
 double
 blame_view_seen(const struct blame_view *v, const struct blame_report *r);
 
+/* A sentence on what needs a runtime's signals or a PMU and is in no account; they
+ * do not say whether the signals were there.  False: all are in some. */
+#define BLAME_ABSENT 160
+bool blame_view_absent(const struct blame_view *v, const struct blame_report *r,
+    char out[BLAME_ABSENT]);
+
 /* Where the tail is: the value of a field that most of it has. */
 struct blame_spot {
 	const char *field; /* static: "server" */
