@@ -173,6 +173,7 @@ observer_set_page(struct observer *o, unsigned server, struct hsperf_page *p,
 		observer_page_edges(o, old);
 	}
 	o->page[server] = p;
+	o->rest.source[server] = p != NULL ? p->vm.fd : -1;
 	__atomic_store_n(&o->heap[server].collector, 0, __ATOMIC_RELAXED);
 	if (old != NULL)
 		observer_release(o, COMMAND_PAGE_END, old);
@@ -491,18 +492,31 @@ observer_settle(struct observer *o)
 		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
+/* Whether an agent's collections begin on the VM thread that a page follows. */
+static bool
+agent_has_page(const struct observer *o, const struct channel *c, int server)
+{
+	const struct hsperf_page *p = o->page[server];
+
+	return p != NULL && p->vm.fd >= 0 && p->pid == c->pid;
+}
+
 /* Whether a hazard can begin where only polling finds it soon enough: in a page,
  * in the state word of a server's agent or runtime; or a stall may be one. */
 static bool
 observer_polls(const struct observer *o)
 {
+	int server;
+
 	for (unsigned i = 0; i < o->servers; i++)
-		if (o->page[i] != NULL)
+		if (o->page[i] != NULL && hsperf_page_polls(o->page[i]))
 			return true;
-	for (unsigned i = 0; i < o->agents; i++)
-		if (__atomic_load_n(&o->agent[i]->server, __ATOMIC_RELAXED) >=
-		    0)
+	for (unsigned i = 0; i < o->agents; i++) {
+		server =
+		    __atomic_load_n(&o->agent[i]->server, __ATOMIC_RELAXED);
+		if (server >= 0 && !agent_has_page(o, o->agent[i], server))
 			return true;
+	}
 	return stalls_pending(&o->stalls);
 }
 
@@ -539,11 +553,13 @@ observer_pause(struct observer *o)
 
 	if (o->behind)
 		return;
-	if (calm ||
-	    (observer_rest_idle(&o->rest) && o->poll != PROFILER_POLL_SPIN)) {
+	/* What woke it goes on first: it may be on this CPU. */
+	if (!o->rest.stirred && (calm || (observer_rest_idle(&o->rest) &&
+					     o->poll != PROFILER_POLL_SPIN))) {
 		observer_pause_long(o, calm);
 		return;
 	}
+	o->rest.stirred = false;
 	o->rest.wait_ns = 0;
 	o->looked = 0;
 	switch (o->poll) {
