@@ -107,31 +107,32 @@ rest_take_back(struct observer_rest *r)
 
 /* How long the next rest is. */
 static void
-rest_plan(struct observer_rest *r, int64_t longest_ns, bool calm)
+rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 {
+	int64_t busy_ns = calm_ns > 0 ? calm_ns : OBSERVER_CALM_NS;
 	struct instant now = instant_now();
 	uint64_t soon_ns = UINT64_MAX;
 
 	r->wait_ns = r->wait_ns == 0 ? OBSERVER_REST_FIRST_NS : 2 * r->wait_ns;
 	if (r->wait_ns > longest_ns)
 		r->wait_ns = longest_ns;
-	if (calm)
-		soon_ns = now.ns + (uint64_t)(r->wait_ns - OBSERVER_CALM_NS);
+	if (calm_ns > 0)
+		soon_ns = now.ns + (uint64_t)(r->wait_ns - calm_ns);
 	__atomic_store_n(&r->soon_ns, soon_ns, __ATOMIC_SEQ_CST);
-	if (r->wait_ns > OBSERVER_CALM_NS &&
+	if (r->wait_ns > busy_ns &&
 	    __atomic_load_n(&r->idle, __ATOMIC_SEQ_CST) == 0)
-		r->wait_ns = OBSERVER_CALM_NS;
+		r->wait_ns = busy_ns;
 	r->until = instant_plus(now, r->wait_ns);
 }
 
 void
-observer_rest(struct observer_rest *r, int64_t longest_ns, bool calm)
+observer_rest(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 {
 	struct pollfd end[ENDS];
 	bool woken;
 
-	rest_plan(r, longest_ns, calm);
-	rest_ends(r, calm, end);
+	rest_plan(r, longest_ns, calm_ns);
+	rest_ends(r, calm_ns > 0, end);
 	__atomic_store_n(&r->state, OBSERVER_RESTS, __ATOMIC_SEQ_CST);
 	woken = rest_wait(r, r->wait_ns, end);
 	rest_take_back(r);

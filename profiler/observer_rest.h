@@ -8,8 +8,8 @@
  * A calm observer has no source that must be polled, only rings, which keep
  * what is written, and sources that end a rest themselves: what is to be seen
  * there soon makes a descriptor readable.  It rests with requests in flight,
- * too, then at most OBSERVER_CALM_NS, and the first request ends only a rest
- * that is to last longer than that.
+ * too, each time for a few milliseconds at most, and the first request ends
+ * only a rest that is to last longer than that.
  *
  * While the observer rests, the proxy thread may borrow what is the observer's
  * and look at the sources of hazards itself; a wake-up would take longer than
@@ -26,8 +26,11 @@
  * writes in that time. */
 #define OBSERVER_REST_FIRST_NS (1 * NS_PER_MS)
 #define OBSERVER_REST_NS (16 * NS_PER_MS)
-/* The longest one with requests in flight. */
+/* The longest one with requests in flight: while the kernel's events are read,
+ * which may show a stall; while a page's counts of classes are; and else. */
 #define OBSERVER_CALM_NS (1 * NS_PER_MS)
+#define OBSERVER_CALM_PAGE_NS (2 * NS_PER_MS)
+#define OBSERVER_CALM_RINGS_NS (4 * NS_PER_MS)
 
 /* Who may touch the observer's structures. */
 enum observer_rest_state {
@@ -76,8 +79,10 @@ observer_rest_set(struct observer_rest *r, bool in_flight, struct instant now);
  * before is seen by a whole sweep.  Any thread; one system call if it rests. */
 void observer_rest_wake(struct observer_rest *r);
 
-/* Rest, at most longest_ns; calm: see above.  The observer. */
-void observer_rest(struct observer_rest *r, int64_t longest_ns, bool calm);
+/* Rest, at most longest_ns.  calm_ns: the same with requests in flight, 0 if it
+ * is not calm.  The observer. */
+void
+observer_rest(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns);
 
 /* Borrow the observer's structures; false if it does not rest.  Never waits.
  * The proxy thread. */

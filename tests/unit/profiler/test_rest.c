@@ -49,7 +49,7 @@ stress_observe(void *arg)
 		idle_for_a_while(&seed); /* the rest of a sweep */
 		/* No rest ends by itself. */
 		s->rest.wait_ns = FOREVER_NS;
-		observer_rest(&s->rest, FOREVER_NS, false);
+		observer_rest(&s->rest, FOREVER_NS, 0);
 	}
 	return NULL;
 }
@@ -114,16 +114,16 @@ test_rests_get_longer(void **state)
 	(void)state;
 	assert_int_equal(observer_rest_init(&r), 0);
 	r.idle = 1;
-	observer_rest(&r, 3 * NS_PER_MS, false);
+	observer_rest(&r, 3 * NS_PER_MS, 0);
 	assert_int_equal(r.wait_ns, OBSERVER_REST_FIRST_NS);
-	observer_rest(&r, 3 * NS_PER_MS, false);
+	observer_rest(&r, 3 * NS_PER_MS, 0);
 	assert_int_equal(r.wait_ns, 2 * NS_PER_MS);
-	observer_rest(&r, 3 * NS_PER_MS, false);
+	observer_rest(&r, 3 * NS_PER_MS, 0);
 	assert_int_equal(r.wait_ns, 3 * NS_PER_MS);
 	assert_int_equal(r.woken, 0);
 	observer_rest_wake(&r);
 	r.wait_ns = FOREVER_NS;
-	observer_rest(&r, FOREVER_NS, false);
+	observer_rest(&r, FOREVER_NS, 0);
 	assert_int_equal(r.wait_ns, 0);
 	assert_int_equal(r.woken, 1);
 	assert_int_equal(r.rests, 4);
@@ -142,17 +142,21 @@ test_calm_rests(void **state)
 	(void)state;
 	assert_int_equal(observer_rest_init(&r), 0);
 	r.wait_ns = 16 * NS_PER_MS;
-	observer_rest(&r, 16 * NS_PER_MS, true);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_NS);
 	assert_int_equal(r.wait_ns, OBSERVER_CALM_NS);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	assert_int_equal(r.wait_ns, OBSERVER_CALM_RINGS_NS);
 
 	r.idle = 1;
-	observer_rest(&r, 16 * NS_PER_MS, true);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_NS);
 	now = r.until;
 	observer_rest_set(&r, true, instant_plus(now, -OBSERVER_CALM_NS));
 	assert_int_equal(r.wakes, 0);
 	observer_rest_set(&r, true, instant_plus(now, -OBSERVER_CALM_NS - 1));
 	assert_int_equal(r.wakes, 1);
-	observer_rest(&r, 16 * NS_PER_MS, false);
+	observer_rest(&r, 16 * NS_PER_MS, 0);
 	observer_rest_set(&r, true, r.until);
 	assert_int_equal(r.wakes, 2);
 	observer_rest_fini(&r);
@@ -169,10 +173,10 @@ test_no_long_rest_after_a_calm_one(void **state)
 	assert_int_equal(observer_rest_init(&r), 0);
 	r.idle = 1;
 	r.wait_ns = 16 * NS_PER_MS;
-	observer_rest(&r, 16 * NS_PER_MS, true);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_NS);
 	observer_rest_set(&r, true, r.until);
 	assert_int_equal(r.wakes, 0);
-	observer_rest(&r, 16 * NS_PER_MS, false);
+	observer_rest(&r, 16 * NS_PER_MS, 0);
 	assert_int_equal(r.wait_ns, OBSERVER_CALM_NS);
 	observer_rest_fini(&r);
 }
