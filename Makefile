@@ -44,7 +44,7 @@ endif
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base talechain/events talechain/timeline talechain/explain \
 	 talechain/symbols talechain/store talechain/render config profiler \
-	 hedging http blame \
+	 hedging http blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
@@ -63,6 +63,8 @@ NEEDS_profiler  := talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
 NEEDS_blame     := base
+NEEDS_blame/report := blame talechain/explain talechain/timeline \
+		      talechain/events base
 NEEDS_proxy/net        := http base
 NEEDS_proxy/stats      := http hedging talechain/events base
 NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler \
@@ -70,14 +72,14 @@ NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler \
 NEEDS_proxy/client     := proxy/net proxy/stats http hedging profiler \
 			  talechain/timeline talechain/events config base
 NEEDS_proxy/access_log := config base
-NEEDS_proxy/analysis   := http talechain base
+NEEDS_proxy/analysis   := http blame talechain base
 NEEDS_proxy/request    := proxy/analysis proxy/access_log proxy/client \
 			  proxy/upstream proxy/stats proxy/net http hedging \
-			  profiler talechain config base
+			  blame profiler talechain config base
 NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
-			  hedging profiler talechain config base
-NEEDS_daemon    := proxy http hedging profiler talechain config base
+			  hedging blame profiler talechain config base
+NEEDS_daemon    := proxy http hedging blame profiler talechain config base
 NEEDS_loadgen/send   := base
 NEEDS_loadgen/stats  := loadgen/send base
 NEEDS_loadgen/report := loadgen/stats loadgen/send base
@@ -339,6 +341,24 @@ $(FOREIGN)/service-go: $(FOREIGN_SOURCE)/service.go
 	@mkdir -p $(@D)
 	$(call say,GO)GO111MODULE=off GOCACHE=$(abspath $(FOREIGN))/cache \
 	    $(GO) build -o $@ $<
+
+# --- predictions of blame: tests/blame --------------------------------------------
+# ROUNDS=5 of a minute more; the file keeps all rounds until it is deleted.
+ROUNDS ?= 5
+BLAME := $(BUILD)/blame
+BLAME_ARGS = --build $(abspath $(BUILD)) --rounds $(ROUNDS)
+.PHONY: predictions rankings predictions-programs
+predictions-programs: all lucene lucene-index $(BLAME)/.made
+predictions: predictions-programs	## p99 without a hazard: predicted, then measured
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/predict.py \
+	    $(BLAME_ARGS) --json $(BLAME)/predictions.json
+rankings: predictions-programs	## causes ranked beside what was injected
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/rank.py \
+	    $(BLAME_ARGS) --json $(BLAME)/rankings.json
+$(BLAME)/.made: tests/blame/HazardousSearch.java | lucene
+	@mkdir -p $(@D)
+	$(LUCENE_JAVAC:$(LUCENE_CLASSES)=$(BLAME)) -cp $(LUCENE_PATH) $<
+	@touch $@
 
 # --- chaos: tests/chaos, tests/pauses ---------------------------------------------
 # MINUTES=30 SEED=n; more with CHAOS_ARGS.  SAN= for a build with sanitizers.

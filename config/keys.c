@@ -28,8 +28,8 @@
 /* clang-format on */
 
 const char *const key_sections[] = {"", "servers[]", "servers[].launch",
-    "hedging", "warmup", "proxy", "profiler", "slow", "analysis", "talechain",
-    "metrics", "log", "access_log", "process"};
+    "hedging", "warmup", "proxy", "profiler", "slow", "analysis", "blame",
+    "talechain", "metrics", "log", "access_log", "process"};
 const unsigned key_sections_count =
     sizeof(key_sections) / sizeof(key_sections[0]);
 
@@ -93,7 +93,7 @@ const struct config_key config_keys[] = {
 	{"unresponsive", 1U << HAZARD_UNRESPONSIVE},
 	{"quota", 1U << HAZARD_QUOTA}, {"stopped", 1U << HAZARD_STOPPED},
 	{"marking", 1U << HAZARD_MARKING}),
-	.fallback = "gc,exit,unresponsive,stopped,marking"},
+	.fallback = "gc,exit,unresponsive,quota,stopped,marking"},
 {"hedging.steer", KEY_BOOL, PLACE(config, hedging.steer),
 	.fallback = "false"},
 {"hedging.allow", KEY_RULES,
@@ -108,7 +108,7 @@ const struct config_key config_keys[] = {
 {"hedging.wait_out", KEY_FLAGS, PLACE(config, hedging.wait_out),
 	CHOICES({"gc", 1U << HAZARD_GC}, {"safepoint", 1U << HAZARD_SAFEPOINT},
 	{"quota", 1U << HAZARD_QUOTA}),
-	.fallback = "safepoint"},
+	.fallback = "safepoint,quota"},
 {"hedging.commit_delay", KEY_DURATION, PLACE(config, hedging.commit_delay_ns),
 	RANGE(0, 1 * S), .unit = "ms", .fallback = "1ms"},
 {"hedging.timer_ratio", KEY_RATIO, PLACE(config, hedging.timer_ratio),
@@ -225,6 +225,12 @@ const struct config_key config_keys[] = {
 	.fallback = "0.02"},
 {"analysis.accounts", KEY_COUNT, PLACE(config, analysis.accounts),
 	RANGE(0, 1000), .fallback = "4"},
+
+{"blame.classes", KEY_CLASSES,
+	LIST(config, blame.classes, blame.class_count, CONFIG_CLASSES),
+	.fallback = ""},
+{"blame.store_bytes", KEY_BYTES, PLACE(config, blame.store_bytes),
+	RANGE(64 * K, 64 * G), .restart = true, .fallback = "64M"},
 
 {"talechain.allow", KEY_NETWORKS,
 	LIST(config, talechain.allow, talechain.networks, CONFIG_NETWORKS),

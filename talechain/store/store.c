@@ -17,6 +17,7 @@
 #include "talechain/store/pack.h"
 #include "talechain/store/record.h"
 
+#define SUFFIX ".tales"
 #define FILES_MAX 64
 #define BYTES_MIN 4096
 #define KEEP_MAX 65536
@@ -187,8 +188,8 @@ store_read_file(struct tale_store *s, uint64_t number)
 	if (s->files == FILES_MAX)
 		file_drop_oldest(s);
 	f = &s->file[s->files];
-	err = store_file_open(
-	    f, s->directory, number, s->bytes_max, s->boot_id, &text, &length);
+	err = store_file_open(f, s->directory, number, SUFFIX, s->bytes_max,
+	    s->boot_id, &text, &length);
 	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE)
 		return err;
 	s->corrupt += err < 0 || length == 0;
@@ -204,7 +205,7 @@ store_read_file(struct tale_store *s, uint64_t number)
 
 /* Make, open and lock the directory.  0 or a negative errno. */
 static int
-directory_open(struct tale_store *s, const char *path)
+directory_open(struct tale_store *s, const char *path, uid_t owner)
 {
 	struct stat st;
 	int err = rundir_make(path, 0700);
@@ -215,8 +216,9 @@ directory_open(struct tale_store *s, const char *path)
 	    open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (s->directory < 0 || fstat(s->directory, &st) < 0)
 		return -errno;
-	/* Requests may hold secrets: only this user may read them. */
-	if (st.st_uid != geteuid())
+	/* Requests may hold secrets: only this user may read them, or the one
+	 * that root becomes. */
+	if (st.st_uid != geteuid() && (st.st_uid != owner || geteuid() != 0))
 		return -EPERM;
 	if ((st.st_mode & 077) != 0 && fchmod(s->directory, 0700) < 0)
 		return -errno;
@@ -232,7 +234,7 @@ directory_open(struct tale_store *s, const char *path)
 static int
 is_store_file(const struct dirent *entry)
 {
-	return store_file_number(entry->d_name, &(uint64_t){0});
+	return store_file_number(entry->d_name, SUFFIX, &(uint64_t){0});
 }
 
 /* Read all files in order; the bound may have become smaller. */
@@ -245,7 +247,7 @@ store_read(struct tale_store *s)
 	uint64_t number = 0;
 
 	for (int i = 0; i < n; i++) {
-		store_file_number(list[i]->d_name, &number);
+		store_file_number(list[i]->d_name, SUFFIX, &number);
 		free(list[i]);
 		if (err < 0)
 			continue;
@@ -277,7 +279,7 @@ tale_store_open(
 	strncpy(s->boot_id, options->boot_id, sizeof(s->boot_id) - 1);
 	err = store_index_init(&s->index, s->keep);
 	if (err == 0 && options->directory != NULL) {
-		err = directory_open(s, options->directory);
+		err = directory_open(s, options->directory, options->owner);
 		if (err == 0)
 			err = store_read(s);
 	}
@@ -328,8 +330,8 @@ store_room(struct tale_store *s, size_t bytes, struct store_file **out)
 	}
 	if (f == NULL) {
 		f = &s->file[s->files];
-		err =
-		    store_file_make(f, s->directory, s->next_file, s->boot_id);
+		err = store_file_make(
+		    f, s->directory, s->next_file, SUFFIX, s->boot_id);
 		if (err < 0)
 			return err;
 		s->next_file++;
