@@ -14,7 +14,7 @@
 #define LOAD_LOOK_NS (500 * NS_PER_MS)
 #define FLAG_AGAIN_NS (5 * NS_PER_S)
 #define PERIODIC_MS 1
-#define PERIODIC_MAX_MS (24 * 3600 * 1000)
+#define PERIODIC_MAX_MS UINT64_C(86400000) /* a day */
 
 void
 orders_init(struct orders *o)
