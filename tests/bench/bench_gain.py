@@ -52,7 +52,7 @@ def half(o, directory, servers, mode, seed):
     its client, and what gain predicts."""
     os.makedirs(directory)
     t = Tailor(o.build, directory, configuration(
-        directory, [{"name": n, "address": s.address}
+        directory, [{"name": n, "address": s.address, "health": "/wait?ms=2"}
                     for n, s in servers.items()],
         {"hedging": {"mode": mode}, "warmup": {"requests": 0},
          "access_log": {"path": f"{directory}/log"}}))
