@@ -47,6 +47,17 @@ text_add(struct text *t, const char *format, ...)
 }
 
 void
+text_append(char *out, size_t size, const char *format, ...)
+{
+	size_t n = strlen(out);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out + n, size - n, format, args);
+	va_end(args);
+}
+
+void
 text_wrap(struct text *t, const char *words, size_t column, size_t indent)
 {
 	size_t n;

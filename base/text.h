@@ -46,6 +46,10 @@ void text_add(struct text *t, const char *format, ...)
  * before column 80 and beginning later ones at indent; ends the line. */
 void text_wrap(struct text *t, const char *words, size_t column, size_t indent);
 
+/* Append to a text of at most size - 1 bytes, printf-like; the rest is cut. */
+void text_append(char *out, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Copy s with every byte outside printable ASCII, and backslashes, as \xNN;
  * what does not fit in size - 1 is cut and ends in "...".  Returns out. */
 char *text_safe(char *out, size_t size, const char *s);

@@ -14,23 +14,13 @@
 #include "base/topology_read.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Proxy, observer and one for each server. */
 #define CPUS_FOR_ALL (2 + TOPOLOGY_SERVERS)
-
-static void __attribute__((format(printf, 2, 3)))
-explain(struct topology_plan *p, const char *format, ...)
-{
-	size_t n = strlen(p->why);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(p->why + n, sizeof(p->why) - n, format, arguments);
-	va_end(arguments);
-}
 
 /* The i-th CPU, counted core by core; i < t->cpus. */
 static int
@@ -87,7 +77,7 @@ plan_lanes(const struct topology *t, const struct topology_core *spared,
 	out->siblings = true;
 	out->poll = TOPOLOGY_POLL_RELAX;
 	place_servers_on_lanes(t, spared, out);
-	explain(out,
+	text_append(out->why, sizeof(out->why),
 	    "%u cores with %u lanes: proxy and observer share the core of "
 	    "CPUs %d and %d, the servers have separate lanes of the other %u",
 	    t->cores, t->lanes, out->proxy_cpu, out->observer_cpu,
@@ -105,7 +95,7 @@ plan_cores(const struct topology *t, struct topology_plan *out)
 	for (unsigned i = 0; i < rest; i++)
 		CPU_SET((size_t)nth_cpu(t, i),
 		    &out->server_cpus[i < (rest + 1) / 2 ? 0 : 1]);
-	explain(out,
+	text_append(out->why, sizeof(out->why),
 	    "%u CPUs, no core to share: proxy on CPU %d, observer on CPU %d, "
 	    "the servers have half of the other %u each; the observer sleeps "
 	    "between sweeps",
@@ -120,20 +110,20 @@ plan_shared(const struct topology *t, struct topology_plan *out)
 	if (t->cpus == 1) {
 		CPU_SET((size_t)nth_cpu(t, 0), &out->server_cpus[1]);
 		out->servers_overlap = true;
-		explain(out,
+		text_append(out->why, sizeof(out->why),
 		    "one CPU: the servers, proxy and observer share it, the "
 		    "observer sleeps between sweeps");
 		return;
 	}
 	CPU_SET((size_t)nth_cpu(t, 1), &out->server_cpus[1]);
 	if (t->cpus == 2) {
-		explain(out,
+		text_append(out->why, sizeof(out->why),
 		    "2 CPUs: one for each server, proxy and observer run on "
 		    "either, the observer sleeps between sweeps");
 		return;
 	}
 	out->proxy_cpu = nth_cpu(t, 2);
-	explain(out,
+	text_append(out->why, sizeof(out->why),
 	    "3 CPUs: one for each server, CPU %d for the proxy, the observer "
 	    "runs on any and sleeps between sweeps",
 	    out->proxy_cpu);
@@ -154,7 +144,8 @@ topology_plan(const struct topology *t, struct topology_plan *out)
 	if (t->quota > 0 && t->quota < CPUS_FOR_ALL &&
 	    out->poll != TOPOLOGY_POLL_SLEEP) {
 		out->poll = TOPOLOGY_POLL_SLEEP;
-		explain(out, "; the quota is %.2f CPUs, so the observer sleeps",
+		text_append(out->why, sizeof(out->why),
+		    "; the quota is %.2f CPUs, so the observer sleeps",
 		    t->quota);
 	}
 }

@@ -2,11 +2,11 @@
 #include "config/value.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/path_pattern.h"
+#include "base/text.h"
 #include "config/rule.h"
 
 /* clang-format off */
@@ -98,17 +98,6 @@ value_release(const struct config_key *key, void *base)
 
 /* --- descriptions ----------------------------------------------------- */
 
-static void __attribute__((format(printf, 3, 4)))
-append(char *out, size_t size, const char *format, ...)
-{
-	size_t n = strlen(out);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(out + n, size - n, format, arguments);
-	va_end(arguments);
-}
-
 static void
 describe_quantity(const struct config_key *key, char *out, size_t size)
 {
@@ -120,13 +109,13 @@ describe_quantity(const struct config_key *key, char *out, size_t size)
 	};
 	char min[QUANTITY_TEXT_MAX], max[QUANTITY_TEXT_MAX];
 
-	append(out, size, "%sa %s in %s..%s",
+	text_append(out, size, "%sa %s in %s..%s",
 	    key->or_auto ? "\"auto\" or " : "",
 	    key->power_of_two ? "power of two" : nouns[q],
 	    quantity_format(q, (uint64_t)key->min, min),
 	    quantity_format(q, (uint64_t)key->max, max));
 	if (q != QUANTITY_COUNT)
-		append(out, size, " (a plain number is in %s)",
+		text_append(out, size, " (a plain number is in %s)",
 		    key->unit != NULL ? key->unit : "bytes");
 }
 
@@ -136,18 +125,18 @@ describe_choices(
 {
 	const struct key_choice *choice = key->choices;
 
-	append(out, size,
+	text_append(out, size,
 	    key->type == KEY_FLAGS && !element ? "a list of " : "one of ");
 	for (; choice->name != NULL; choice++)
-		append(out, size, "%s\"%s\"",
+		text_append(out, size, "%s\"%s\"",
 		    choice == key->choices ? "" : ", ", choice->name);
 	if (key->argument == NULL)
 		return;
-	append(out, size, " or \"%s:\" and ", choice[-1].name);
+	text_append(out, size, " or \"%s:\" and ", choice[-1].name);
 	if (key->unit != NULL)
 		describe_quantity(key, out, size);
 	else
-		append(out, size, "an absolute path");
+		text_append(out, size, "an absolute path");
 }
 
 void
@@ -157,14 +146,15 @@ key_describe(const struct config_key *key, bool element, char *out, size_t size)
 
 	out[0] = '\0';
 	if (description != NULL)
-		append(out, size, "%s", element ? "text" : description);
+		text_append(out, size, "%s", element ? "text" : description);
 	else if (key->choices != NULL)
 		describe_choices(key, element, out, size);
 	else if (key->type == KEY_RATIO)
-		append(out, size, "a number in %g..%g", key->min, key->max);
+		text_append(
+		    out, size, "a number in %g..%g", key->min, key->max);
 	else
 		describe_quantity(key, out, size);
 	if (key->type == KEY_DELAY)
-		append(out, size, " or a percentile in \"p%d\"..\"p100\"",
+		text_append(out, size, " or a percentile in \"p%d\"..\"p100\"",
 		    DELAY_PERCENTILE_MIN);
 }

@@ -1,10 +1,10 @@
 #include "daemon/ready.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/server.h"
 
@@ -13,18 +13,6 @@
  * within a second, unless it is in a container out of reach. */
 #define PATIENCE_NS (5 * NS_PER_S)
 #define ROUTE_BYTES 600
-
-/* Text that is cut if it does not fit. */
-static void __attribute__((format(printf, 2, 3)))
-add(char out[ROUTE_BYTES], const char *format, ...)
-{
-	size_t n = strlen(out);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(out + n, ROUTE_BYTES - n, format, arguments);
-	va_end(arguments);
-}
 
 /* What is known of it now, and no more. */
 static const char *
@@ -47,7 +35,7 @@ add_server(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
 	bool up = p->hedging.server[i].state == SERVER_READY;
 	const char *shown = server_state_shown(&p->upstream.server[i]);
 
-	add(out, "%s%s (%s%s%s, %s)", i > 0 ? ", " : "",
+	text_append(out, ROUTE_BYTES, "%s%s (%s%s%s, %s)", i > 0 ? ", " : "",
 	    p->config->server[i].name, active ? "active" : "",
 	    active && !up ? ", " : "",
 	    !up	      ? shown
@@ -64,8 +52,9 @@ route(
 
 	out[0] = '\0';
 	for (unsigned i = 0; i < c->listeners; i++)
-		add(out, "%s%s", i > 0 ? ", " : "", c->listen[i].text);
-	add(out, " -> ");
+		text_append(out, ROUTE_BYTES, "%s%s", i > 0 ? ", " : "",
+		    c->listen[i].text);
+	text_append(out, ROUTE_BYTES, " -> ");
 	for (unsigned i = 0; i < c->servers; i++)
 		add_server(out, p, i, stats);
 }
@@ -111,8 +100,9 @@ report_waiting(struct proxy *p, const struct profiler_stats *stats)
 
 	route(p, stats, text);
 	for (unsigned i = 0; i < c->servers; i++)
-		add(waits, "%s%s to respond at %s (%s)", i > 0 ? ", or " : "",
-		    c->server[i].name, c->server[i].address.text,
+		text_append(waits, ROUTE_BYTES, "%s%s to respond at %s (%s)",
+		    i > 0 ? ", or " : "", c->server[i].name,
+		    c->server[i].address.text,
 		    stats->server[i].pid != 0 ? "its process runs"
 					      : stats->server[i].detail);
 	log_event(LOG_LEVEL_WARNING, "not_ready",

@@ -1,29 +1,18 @@
 #include "tailorctl/waits.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/instant.h"
+#include "base/text.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
-
-static void __attribute__((format(printf, 3, 4)))
-append(char *out, size_t size, const char *format, ...)
-{
-	size_t n = strlen(out);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(out + n, size - n, format, arguments);
-	va_end(arguments);
-}
 
 static void
 append_count(char *out, size_t size, int64_t n, const char *what)
 {
 	if (n > 0)
-		append(out, size, "%s%lld %s%s", *out != '\0' ? ", " : "",
+		text_append(out, size, "%s%lld %s%s", *out != '\0' ? ", " : "",
 		    (long long)n, what, n == 1 ? "" : "s");
 }
 
@@ -43,10 +32,10 @@ waits_text(char out[WAITS_BYTES], const cJSON *waits)
 	append_count(text, sizeof(text), field_number(waits, "losers", 0),
 	    "beaten response");
 	if (*text != '\0' && cut_ns >= 0)
-		append(text, sizeof(text), ", cut in %llds",
+		text_append(text, sizeof(text), ", cut in %llds",
 		    (long long)(cut_ns / NS_PER_S));
 	if (*text != '\0' && oldest_ns >= 0 && method != NULL && target != NULL)
-		append(text, sizeof(text), "; oldest %llds: %s %.200s",
+		text_append(text, sizeof(text), "; oldest %llds: %s %.200s",
 		    (long long)(oldest_ns / NS_PER_S), method, target);
 	return plain_cell(out, WAITS_BYTES, text, WAITS_COLUMNS);
 }

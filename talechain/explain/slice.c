@@ -174,6 +174,15 @@ slice_add(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
+int
+slice_add_once(struct slicer *s, struct timeline_slot *slot)
+{
+	int err = slot->reserved == 0 ? slice_add(s, slot) : 0;
+
+	slot->reserved = 1;
+	return err;
+}
+
 bool
 slice_touches(const struct slicer *s, const struct timeline_slot *slot)
 {

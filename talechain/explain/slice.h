@@ -86,6 +86,8 @@ struct slicer {
 
 /* slice.c */
 int slice_add(struct slicer *s, const struct timeline_slot *slot);
+/* Of a kept slot that several events may lead to. */
+int slice_add_once(struct slicer *s, struct timeline_slot *slot);
 /* Whether an event, or the time it looks back on, touches the window. */
 bool slice_touches(const struct slicer *s, const struct timeline_slot *slot);
 

@@ -101,16 +101,6 @@ attempt_before(struct slicer *s, uint64_t cookie, uint64_t ts)
 	return found;
 }
 
-/* Take a slot that several receipts may lead to. */
-static int
-add_once(struct slicer *s, struct timeline_slot *slot)
-{
-	int err = slot->reserved == 0 ? slice_add(s, slot) : 0;
-
-	slot->reserved = 1;
-	return err;
-}
-
 /* Take what leads from one receipt to the request. */
 static int
 other_add(struct slicer *s, const struct talechain_event *e)
@@ -130,8 +120,8 @@ other_add(struct slicer *s, const struct talechain_event *e)
 	attempt = attempt_before(s, forward->event.arg[0], e->ts);
 	if (attempt == NULL)
 		return 0;
-	err = add_once(s, attempt);
-	return err < 0 ? err : add_once(s, forward);
+	err = slice_add_once(s, attempt);
+	return err < 0 ? err : slice_add_once(s, forward);
 }
 
 int

@@ -39,16 +39,6 @@ slice_outbound_take(struct slicer *s, const struct timeline_slot *slot)
 	return slice_add(s, slot);
 }
 
-/* Take a slot that several calls may lead to. */
-static int
-add_once(struct slicer *s, struct timeline_slot *slot)
-{
-	int err = slot->reserved == 0 ? slice_add(s, slot) : 0;
-
-	slot->reserved = 1;
-	return err;
-}
-
 /* Take what Tailor received of what a call sent, if it did. */
 static int
 inward_add(struct slicer *s, const struct talechain_event *e)
@@ -62,10 +52,10 @@ inward_add(struct slicer *s, const struct talechain_event *e)
 	if (in->seq == 0 ||
 	    tale_high(in->event.arg[3]) != (ports << 16 | ports >> 16))
 		return 0;
-	err = add_once(s, in);
+	err = slice_add_once(s, in);
 	for (size_t i = 0; i < arrivals && err == 0; i++)
 		if (s->arrival[i].event.arg[2] == in->event.arg[0])
-			err = add_once(s, &s->arrival[i]);
+			err = slice_add_once(s, &s->arrival[i]);
 	return err;
 }
 

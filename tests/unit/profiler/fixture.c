@@ -1,6 +1,7 @@
 /* fixture.c: see the header. */
 #include "fixture.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,37 @@ fixture_start(struct fixture *f)
 {
 	assert_int_equal(profiler_new(&f->profiler, &f->options), 0);
 	assert_int_equal(profiler_start(f->profiler), 0);
+}
+
+void
+fixture_spawn(const char *const argv[], pid_t *pid, FILE **in, FILE **out)
+{
+	int to[2], from[2];
+
+	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+	*pid = fork();
+	assert_true(*pid >= 0);
+	if (*pid == 0) {
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		execvp(argv[0], (char *const *)(uintptr_t)argv);
+		_exit(127);
+	}
+	close(to[0]);
+	close(from[1]);
+	*in = fdopen(to[1], "w");
+	*out = fdopen(from[0], "r");
+}
+
+void
+fixture_end_exit(struct fixture *f)
+{
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	profiler_server_process(f->profiler, 0, getpid());
+	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
+	fixture_drain(f);
+	fixture_check_balance(f);
 }
 
 void

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include "profiler/profiler.h"
@@ -38,6 +39,13 @@ struct fixture {
 void fixture_init(struct fixture *f);
 void fixture_start(struct fixture *f);
 void fixture_fini(struct fixture *f);
+
+/* Start a program; what is written to *in it reads, and *out what it prints. */
+void fixture_spawn(const char *const argv[], pid_t *pid, FILE **in, FILE **out);
+
+/* Wait for the server's exit, end it with another process, and look that no
+ * hazard is left. */
+void fixture_end_exit(struct fixture *f);
 
 /* Take what is there. */
 void fixture_drain(struct fixture *f);

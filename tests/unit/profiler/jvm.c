@@ -68,7 +68,7 @@ jvm_start(struct jvm *j, const struct fixture *f, const char *const *options)
 {
 	const char *argv[24] = {"java", "-Xmx24m", "-Xms24m"};
 	char log[128], line[16];
-	int in[2], out[2], n = 3;
+	int n = 3;
 
 	snprintf(j->log, sizeof(j->log), "%s/gc.log", f->directory);
 	snprintf(log, sizeof(log), "-Xlog:gc,safepoint:file=%s", j->log);
@@ -78,20 +78,7 @@ jvm_start(struct jvm *j, const struct fixture *f, const char *const *options)
 	argv[n++] = "-cp";
 	argv[n++] = classes;
 	argv[n++] = "Pauses";
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	j->pid = fork();
-	assert_true(j->pid >= 0);
-	if (j->pid == 0) {
-		dup2(in[0], 0);
-		dup2(out[1], 1);
-		execvp(argv[0], (char *const *)(uintptr_t)argv);
-		_exit(127);
-	}
-	close(in[0]);
-	close(out[1]);
-	j->in = fdopen(in[1], "w");
-	j->out = fdopen(out[0], "r");
+	fixture_spawn(argv, &j->pid, &j->in, &j->out);
 	if (fgets(line, sizeof(line), j->out) != NULL)
 		return strcmp(line, "ready\n") == 0;
 	waitpid(j->pid, NULL, 0);
@@ -198,16 +185,6 @@ jvm_check_events(const struct fixture *f, unsigned last)
 	}
 	/* Every System.gc() of check_counts is known for what it was. */
 	assert_true(explicit >= 2);
-}
-
-void
-jvm_end_exit(struct fixture *f)
-{
-	/* A new process ends the hazard of the old one's exit. */
-	profiler_server_process(f->profiler, 0, getpid());
-	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
-	fixture_drain(f);
-	fixture_check_balance(f);
 }
 
 bool

@@ -53,9 +53,6 @@ void jvm_check_counts(struct fixture *f, struct jvm *j, unsigned rounds);
  */
 void jvm_check_events(const struct fixture *f, unsigned last);
 
-/* End the hazard of its exit, and look that none is left. */
-void jvm_end_exit(struct fixture *f);
-
 /* For eventually(): of a fixture's first server anything is known; agent and
  * page both. */
 bool jvm_has_source(void *fixture);

@@ -32,7 +32,7 @@ follow_with_page(const char *collector)
 	print_message("%s\n", s.server[0].detail);
 	jvm_check_counts(f, &j, 3);
 	assert_true(fixture_count(f, HAZARD_SAFEPOINT, true) > 0);
-	jvm_end_exit(f);
+	fixture_end_exit(f);
 	jvm_check_events(f, 0);
 	fixture_fini(f);
 	free(f);
@@ -88,7 +88,7 @@ follow_concurrent(const char *collector)
 	fixture_wait_hazards(
 	    f, HAZARD_GC, false, fixture_count(f, HAZARD_GC, true));
 	jvm_stop(&j);
-	jvm_end_exit(f);
+	fixture_end_exit(f);
 	fixture_fini(f);
 	free(f);
 }
@@ -143,7 +143,7 @@ follow_with_probes(const char *collector)
 	probes_start(f, &j, collector);
 	jvm_check_counts(f, &j, 3);
 	assert_true(fixture_events(f, TALECHAIN_JVM_SAFEPOINT_BEGIN) > 0);
-	jvm_end_exit(f);
+	fixture_end_exit(f);
 	jvm_check_events(f, 1);
 	fixture_fini(f);
 	free(f);
@@ -252,7 +252,7 @@ follow_without_page(const char *option)
 	profiler_stats(f->profiler, &s);
 	assert_non_null(strstr(s.server[0].detail, "HotSpot"));
 	jvm_check_counts(f, &j, 3);
-	jvm_end_exit(f);
+	fixture_end_exit(f);
 	jvm_check_events(f, 1);
 	fixture_fini(f);
 	free(f);
@@ -294,7 +294,7 @@ test_auto_page(void **state)
 	jvm_check_counts(f, &j, 3);
 	profiler_stats(f->profiler, &s);
 	assert_null(strstr(s.server[0].detail, "probes"));
-	jvm_end_exit(f);
+	fixture_end_exit(f);
 	jvm_check_events(f, 0);
 	fixture_fini(f);
 	free(f);
@@ -318,8 +318,7 @@ test_no_page(void **state)
 	profiler_stats(f->profiler, &s);
 	assert_non_null(strstr(s.server[0].detail, "-UsePerfData"));
 	jvm_stop(&j);
-	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
-	jvm_end_exit(f);
+	fixture_end_exit(f);
 	fixture_fini(f);
 	free(f);
 }

@@ -30,7 +30,7 @@ follow_with_agent(const char *collector, bool page)
 	assert_true(fixture_events(f, TALECHAIN_JVM_RATES) > 0);
 	if (!page)
 		assert_int_equal(fixture_count(f, HAZARD_SAFEPOINT, true), 0);
-	jvm_end_exit(f);
+	fixture_end_exit(f);
 	jvm_check_events(f, 0);
 	fixture_fini(f);
 	free(f);
@@ -88,7 +88,7 @@ test_attach(void **state)
 	assert_int_equal(fixture_count(f, HAZARD_GC, true), 0);
 	jvm_check_counts(f, &j, 2);
 	assert_int_equal(fixture_events(f, TALECHAIN_JVM_START), 0);
-	jvm_end_exit(f);
+	fixture_end_exit(f);
 	fixture_fini(f);
 	free(f);
 }
@@ -112,7 +112,7 @@ test_reconnect(void **state)
 	profiler_server_process(f->profiler, 0, j.pid);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
 	jvm_check_counts(f, &j, 1);
-	jvm_end_exit(f);
+	fixture_end_exit(f);
 	fixture_fini(f);
 	free(f);
 }

@@ -226,23 +226,9 @@ static const char *const python_argv[] = {"/usr/bin/python3", "-c",
 static void
 program_start(struct program *p, const char *const argv[])
 {
-	int in[2], out[2];
 	char line[64];
 
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	p->pid = fork();
-	assert_true(p->pid >= 0);
-	if (p->pid == 0) {
-		dup2(in[0], 0);
-		dup2(out[1], 1);
-		execvp(argv[0], (char *const *)(uintptr_t)argv);
-		_exit(127);
-	}
-	close(in[0]);
-	close(out[1]);
-	p->in = fdopen(in[1], "w");
-	p->out = fdopen(out[0], "r");
+	fixture_spawn(argv, &p->pid, &p->in, &p->out);
 	if (fgets(line, sizeof(line), p->out) == NULL)
 		fail_msg("%s does not run", argv[0]);
 }
@@ -284,6 +270,49 @@ lengths_ms(const struct fixture *f, unsigned cause)
 	return sum_ms;
 }
 
+/* Start a program, and a profiler that finds its collections: by the table
+ * alone, or by the named file. */
+static struct fixture *
+followed(struct program *p, const char *const argv[], const char *program)
+{
+	struct fixture *f = malloc(sizeof(*f));
+
+	fixture_init(f);
+	f->options.server[0].probes =
+	    program != NULL ? PROFILER_PROBES_ON : PROFILER_PROBES_AUTO;
+	f->options.server[0].program = program;
+	program_start(p, argv);
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, p->pid);
+	return f;
+}
+
+static void
+need_probes(void)
+{
+	struct permission permission;
+
+	permission_read(&permission);
+	if (!permission_to_trace(&permission))
+		skip_because("BPF is not permitted");
+}
+
+static void
+need_node(void)
+{
+	if (system("node --version > /dev/null 2>&1") != 0)
+		skip_because("no node in $PATH");
+}
+
+static void
+unfollow(struct fixture *f, struct program *p)
+{
+	program_stop(p);
+	fixture_end_exit(f);
+	fixture_fini(f);
+	free(f);
+}
+
 /*
  * Follow a program, by the table alone or by its file.  Of collections at the edges of the
  * interval one side may count one more.
@@ -292,25 +321,14 @@ static void
 follow(const char *const argv[], const char *program, unsigned cause,
     const char *name)
 {
-	struct fixture *f = malloc(sizeof(*f));
 	double before_ms, after_ms, seen_ms;
 	unsigned before, after, first;
-	struct permission permission;
 	struct profiler_stats s;
+	struct fixture *f;
 	struct program p;
 
-	permission_read(&permission);
-	if (!permission_to_trace(&permission)) {
-		free(f);
-		skip_because("BPF is not permitted");
-	}
-	fixture_init(f);
-	f->options.server[0].probes =
-	    program != NULL ? PROFILER_PROBES_ON : PROFILER_PROBES_AUTO;
-	f->options.server[0].program = program;
-	program_start(&p, argv);
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, p.pid);
+	need_probes();
+	f = followed(&p, argv, program);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
 	profiler_stats(f->profiler, &s);
 	assert_non_null(strstr(s.server[0].detail, name));
@@ -332,14 +350,7 @@ follow(const char *const argv[], const char *program, unsigned cause,
 	    after - before - 1, after - before + 1);
 	/* Ours enclose its own; what is preempted between is ours alone. */
 	assert_true(seen_ms > 0.9 * (after_ms - before_ms));
-	program_stop(&p);
-	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
-	profiler_server_process(f->profiler, 0, getpid());
-	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
-	fixture_drain(f);
-	fixture_check_balance(f);
-	fixture_fini(f);
-	free(f);
+	unfollow(f, &p);
 }
 
 /* Whether a program is there, and text is in its file. */
@@ -362,8 +373,7 @@ static void
 test_node(void **state)
 {
 	(void)state;
-	if (system("node --version > /dev/null 2>&1") != 0)
-		skip_because("no node in $PATH");
+	need_node();
 	follow(node_argv, NULL, TALECHAIN_CAUSE_V8, "V8");
 }
 
@@ -382,38 +392,22 @@ test_node_marking(void **state)
 	    "  .on('line', step);"
 	    "console.log('ready');",
 	    NULL};
-	struct fixture *f = malloc(sizeof(*f));
-	struct permission permission;
+	struct fixture *f;
 	struct program p;
 	double none_ms;
 	unsigned steps;
 
 	(void)state;
-	permission_read(&permission);
-	if (!permission_to_trace(&permission) ||
-	    system("node --version > /dev/null 2>&1") != 0) {
-		free(f);
-		skip_because("no node in $PATH, or BPF is not permitted");
-	}
-	fixture_init(f);
-	f->options.server[0].probes = PROFILER_PROBES_AUTO;
-	program_start(&p, argv);
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, p.pid);
+	need_probes();
+	need_node();
+	f = followed(&p, argv, NULL);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
 	program_collect(&p, 1, &steps, &none_ms);
 	fixture_wait_hazards(f, HAZARD_MARKING, false, 1);
-	program_stop(&p);
-	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
 	print_message("V8 marked %u times, and collected %u times\n",
 	    fixture_count(f, HAZARD_MARKING, true),
 	    fixture_count(f, HAZARD_GC, true));
-	profiler_server_process(f->profiler, 0, getpid());
-	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
-	fixture_drain(f);
-	fixture_check_balance(f);
-	fixture_fini(f);
-	free(f);
+	unfollow(f, &p);
 }
 
 /* Goal: CPython's whole collections, as gc.callbacks counts them. */
@@ -431,8 +425,8 @@ test_python(void **state)
 static void
 test_not_asked(void **state)
 {
-	struct fixture *f = malloc(sizeof(*f));
 	struct profiler_stats s;
+	struct fixture *f;
 	double length_ms;
 	unsigned count;
 	struct program p;
@@ -440,11 +434,7 @@ test_not_asked(void **state)
 	(void)state;
 	if (access("/usr/bin/python3", X_OK) < 0)
 		skip_because("no /usr/bin/python3");
-	fixture_init(f);
-	f->options.server[0].probes = PROFILER_PROBES_AUTO;
-	program_start(&p, python_argv);
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, p.pid);
+	f = followed(&p, python_argv, NULL);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
 	program_collect(&p, 1, &count, &length_ms);
 	fixture_wait_sweeps(f);
@@ -452,10 +442,7 @@ test_not_asked(void **state)
 	profiler_stats(f->profiler, &s);
 	assert_int_equal(s.server[0].source, PROFILER_SOURCE_PIDFD);
 	assert_int_equal(fixture_count(f, HAZARD_GC, true), 0);
-	program_stop(&p);
-	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
-	fixture_fini(f);
-	free(f);
+	unfollow(f, &p);
 }
 
 /* Goal: a program without the symbols is followed without its collections. */

@@ -100,11 +100,7 @@ static void
 unfollow(struct fixture *f, pid_t pid)
 {
 	server_end(pid);
-	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
-	profiler_server_process(f->profiler, 0, getpid());
-	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
-	fixture_drain(f);
-	fixture_check_balance(f);
+	fixture_end_exit(f);
 	fixture_fini(f);
 	free(f);
 }
