@@ -223,10 +223,12 @@ show(const struct gain *g, const struct quantile *q)
 	    (long long)g->met, (long long)g->again,
 	    100 * (double)g->again / all);
 	if (g->full > 0)
-		printf("%lld were at a server that collected because its eden "
-		       "was full; acting\ndoes not help %lld of them. With "
-		       "hedging.steer a server collects while it\nstands by, "
-		       "and nothing is sent twice.\n",
+		printf(
+		    "%lld were at a server that collected because its eden "
+		    "was full; %lld of them\nmay be sent only once, and "
+		    "acting does not help those. With hedging.steer a\n"
+		    "server collects while it stands by, and nothing is sent "
+		    "twice.\n",
 		    (long long)g->full, (long long)g->full_once);
 	if (g->unknown > 0)
 		printf("%lld of them count unchanged: there was nothing to "
