@@ -44,7 +44,7 @@ endif
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base talechain/events talechain/timeline talechain/explain \
 	 talechain/symbols talechain/store talechain/render config profiler \
-	 hedging http blame \
+	 hedging http blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
@@ -63,6 +63,8 @@ NEEDS_profiler  := talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
 NEEDS_blame     := base
+NEEDS_blame/report := blame talechain/explain talechain/timeline \
+		      talechain/events base
 NEEDS_proxy/net        := http base
 NEEDS_proxy/stats      := http hedging talechain/events base
 NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler \
@@ -70,14 +72,14 @@ NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler \
 NEEDS_proxy/client     := proxy/net proxy/stats http hedging profiler \
 			  talechain/timeline talechain/events config base
 NEEDS_proxy/access_log := config base
-NEEDS_proxy/analysis   := http talechain base
+NEEDS_proxy/analysis   := http blame talechain base
 NEEDS_proxy/request    := proxy/analysis proxy/access_log proxy/client \
 			  proxy/upstream proxy/stats proxy/net http hedging \
-			  profiler talechain config base
+			  blame profiler talechain config base
 NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
-			  hedging profiler talechain config base
-NEEDS_daemon    := proxy http hedging profiler talechain config base
+			  hedging blame profiler talechain config base
+NEEDS_daemon    := proxy http hedging blame profiler talechain config base
 NEEDS_loadgen/send   := base
 NEEDS_loadgen/stats  := loadgen/send base
 NEEDS_loadgen/report := loadgen/stats loadgen/send base

@@ -17,6 +17,7 @@
 #define CONFIG_SERVERS 2
 #define CONFIG_LISTENERS 8
 #define CONFIG_RULES 16
+#define CONFIG_CLASSES 32
 #define CONFIG_FIELDS 16
 #define CONFIG_ARGS 64
 #define CONFIG_NETWORKS 16
@@ -202,6 +203,12 @@ struct config {
 		double cpu;	   /* of one CPU, for what no client asks */
 		unsigned accounts; /* a second, of requests not slow */
 	} analysis;
+
+	struct {
+		uint64_t store_bytes; /* of accounts, in slow.store */
+		unsigned class_count;
+		char *classes[CONFIG_CLASSES]; /* owned "METHOD /path" */
+	} blame;
 
 	struct {
 		unsigned networks;

@@ -28,8 +28,8 @@
 /* clang-format on */
 
 const char *const key_sections[] = {"", "servers[]", "servers[].launch",
-    "hedging", "warmup", "proxy", "profiler", "slow", "analysis", "talechain",
-    "metrics", "log", "access_log", "process"};
+    "hedging", "warmup", "proxy", "profiler", "slow", "analysis", "blame",
+    "talechain", "metrics", "log", "access_log", "process"};
 const unsigned key_sections_count =
     sizeof(key_sections) / sizeof(key_sections[0]);
 
@@ -225,6 +225,12 @@ const struct config_key config_keys[] = {
 	.fallback = "0.02"},
 {"analysis.accounts", KEY_COUNT, PLACE(config, analysis.accounts),
 	RANGE(0, 1000), .fallback = "4"},
+
+{"blame.classes", KEY_CLASSES,
+	LIST(config, blame.classes, blame.class_count, CONFIG_CLASSES),
+	.fallback = ""},
+{"blame.store_bytes", KEY_BYTES, PLACE(config, blame.store_bytes),
+	RANGE(64 * K, 64 * G), .restart = true, .fallback = "128M"},
 
 {"talechain.allow", KEY_NETWORKS,
 	LIST(config, talechain.allow, talechain.networks, CONFIG_NETWORKS),

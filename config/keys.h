@@ -32,6 +32,7 @@ enum key_type {
 	KEY_NETWORKS,
 	KEY_RULES, /* arrays of char *, all the following */
 	KEY_PATTERNS,
+	KEY_CLASSES,
 	KEY_FIELDS,
 	KEY_ARGUMENTS,
 	KEY_ENVIRONMENT,

@@ -1,4 +1,5 @@
-/* rule.c: check a rule of hedging.allow, and a field of warmup.fields. */
+/* rule.c: check a rule of hedging.allow, a class of blame.classes, and a field of
+ * warmup.fields. */
 #include "config/rule.h"
 
 #include <stdbool.h>
@@ -82,6 +83,28 @@ rule_judge(const char *rule)
 		return "GET, HEAD and OPTIONS need no rule";
 	doubt = method_doubt(rule, method);
 	return doubt != NULL ? doubt : path_pattern_judge(pattern);
+}
+
+#define CLASS_MAX 47
+
+const char *
+class_judge(const char *text)
+{
+	static const char form[] = "a class is a method or *, a space and a "
+				   "path pattern, like \"GET /search/**\"";
+	size_t method = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-");
+
+	if (method == 0 && *text == '*')
+		method = 1;
+	if (method == 0 || method > METHOD_MAX || text[method] != ' ')
+		return form;
+	if (strlen(text) > CLASS_MAX)
+		return "a class has 47 bytes at most: it is a name, too";
+	for (const char *c = text; *c != '\0'; c++)
+		if (*c < ' ' || *c > '~' || strchr(",\"\\", *c) != NULL)
+			return "a class has no comma, quote or backslash, and "
+			       "only printable ASCII: it is a name, too";
+	return path_pattern_judge(text + method + 1);
 }
 
 #define NAME_MAX_BYTES 64

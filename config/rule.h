@@ -1,9 +1,14 @@
-/* rule.h: what hedging.allow and warmup.fields may hold; private to config/. */
+/* rule.h: what hedging.allow, blame.classes and warmup.fields may hold; private
+ * to config/. */
 #pragma once
 
 /* The reason why it is not a rule of hedging.allow, "METHOD /path" with a path
  * pattern (base/path_pattern.h); NULL if it is.  Static text. */
 const char *rule_judge(const char *rule);
+
+/* The reason why it is not a class of blame.classes, "METHOD /path" or "* /path"
+ * with a path pattern; NULL if it is.  Static text. */
+const char *class_judge(const char *text);
 
 /* The reason why a copy of a request must not carry this field (warmup.fields),
  * or why it is not a field name; NULL if it may.  Static text. */

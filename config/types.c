@@ -59,6 +59,8 @@ const struct value_type value_types[] = {
 	.description = "a list of rules like \"POST /*/_search\""},
 [KEY_PATTERNS] = {LIST(texts), .judge = path_pattern_judge,
 	.description = "a list of path patterns like \"/account/**\""},
+[KEY_CLASSES] = {LIST(texts), .judge = class_judge,
+	.description = "a list of classes like \"GET /search/**\""},
 [KEY_FIELDS] = {LIST(texts), .judge = field_judge,
 	.description = "a list of field names like \"X-Tenant\""},
 [KEY_ARGUMENTS] = {OWNED(texts), .separator = " ",

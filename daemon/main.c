@@ -266,6 +266,7 @@ open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 	    .kallsyms = kallsyms,
 	    .cpu = c->analysis.cpu,
 	    .accounts = ACCOUNTS_KEPT,
+	    .account_bytes = c->blame.store_bytes,
 	};
 
 	return analysis_new(&p->analysis, &o);

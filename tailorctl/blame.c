@@ -12,22 +12,18 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "tailorctl/admin_request.h"
-#include "tailorctl/blame_rows.h"
+#include "blame/report/report.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/plain.h"
 
-#define ROUTES_SHOWN 3
 #define RESAMPLES 200
-#define SEED UINT64_C(0x7461696c6f72) /* the same intervals each time */
-#define EXAMPLES 3		      /* of so many causes, so many requests */
+#define EXAMPLES 3	/* of so many causes, so many requests */
 #define PART_SHOWN 0.01 /* of p99 - p50; smaller ones are added up */
 #define DURATION PLAIN_DURATION_BYTES
 
 struct view {
 	const struct options *options;
-	struct blame_rows rows, then;
-	double p;
-	char name[16]; /* "p99" */
+	struct blame_view of;
 };
 
 static void
@@ -66,18 +62,18 @@ print_head(const struct view *v, const struct blame_route *route,
 	text_wall(a, r->first_ns);
 	text_wall(b, r->last_ns);
 	printf("%.19sZ to %.19sZ\n", a, b);
-	printf("p50 %s   %s %s ", plain_duration(p50, r->p50_ns), v->name,
+	printf("p50 %s   %s %s ", plain_duration(p50, r->p50_ns), v->of.name,
 	    plain_duration(q, r->q_ns));
 	interval_print(r->q, "");
 	printf("   explained: %.0f %% of %s - p50\n\n", 100 * r->explained,
-	    v->name);
+	    v->of.name);
 }
 
 static void
 print_line(const struct view *v, const struct blame_report *r, unsigned i)
 {
 	const struct blame_line *l = &r->line[i];
-	const struct blame_cause *c = &v->rows.cause[l->cause];
+	const struct blame_cause *c = &v->of.rows.cause[l->cause];
 	char rank[16] = " ", excess[DURATION + 1], without[DURATION], cell[40];
 
 	if (l->rank > 0)
@@ -96,7 +92,7 @@ print_line(const struct view *v, const struct blame_report *r, unsigned i)
 	}
 	if (!l->enough) {
 		printf("  %zu slower than %s: too few to rank\n", r->beyond,
-		    v->name);
+		    v->of.name);
 		return;
 	}
 	if (!l->removable) {
@@ -118,7 +114,7 @@ print_lines(const struct view *v, const struct blame_report *r)
 	unsigned n = 0;
 
 	printf("%s - p50 = %-26s     is  %s without it is (95 %%)  seen\n",
-	    v->name, plain_duration(all, r->q_ns - r->p50_ns), v->name);
+	    v->of.name, plain_duration(all, r->q_ns - r->p50_ns), v->of.name);
 	for (unsigned i = 0; i < r->lines; i++) {
 		if (fabs((double)r->line[i].excess_ns) >= PART_SHOWN * excess) {
 			print_line(v, r, i);
@@ -142,10 +138,10 @@ print_pairs(const struct view *v, const struct blame_report *r)
 
 		snprintf(text, sizeof(text),
 		    "%.99s and %.99s%s without both %s is %s",
-		    v->rows.cause[p->a].code, v->rows.cause[p->b].code,
+		    v->of.rows.cause[p->a].code, v->of.rows.cause[p->b].code,
 		    p->interaction_ns > 0 ? " hide each other: only"
 					  : ": either is enough;",
-		    v->name, plain_duration(without, p->without_ns));
+		    v->of.name, plain_duration(without, p->without_ns));
 		plain_wrap(stdout, text, 0);
 	}
 }
@@ -164,7 +160,7 @@ print_queue(const struct view *v, const struct blame_report *r)
 		    more > 0.1 * (double)(r->q_ns - r->p50_ns))
 			printf("without %s and the queue behind it %s is %s "
 			       "(alone %s)\n",
-			    v->rows.cause[l->cause].code, v->name,
+			    v->of.rows.cause[l->cause].code, v->of.name,
 			    plain_duration(a, l->without_queue_ns),
 			    plain_duration(b, l->without_ns));
 	}
@@ -175,8 +171,8 @@ print_unseen(const struct view *v, const struct blame_report *r)
 {
 	double seen = 1;
 
-	for (unsigned c = 0; c < v->rows.causes; c++)
-		if (blame_rows_needs_kernel(v->rows.cause[c].code))
+	for (unsigned c = 0; c < v->of.rows.causes; c++)
+		if (blame_rows_needs_kernel(v->of.rows.cause[c].code))
 			seen = fmin(seen, r->seen[c]);
 	if (seen < 0.995)
 		printf("Without kernel events in %.0f %% of the tail: there "
@@ -199,12 +195,33 @@ print_examples(
 
 		if ((double)r->line[i].excess_ns < least)
 			break;
-		n = blame_examples(s, v->p, c, id, EXAMPLES);
-		printf("   %-16s", v->rows.cause[c].code);
+		n = blame_examples(s, v->of.p, c, id, EXAMPLES);
+		printf("   %-16s", v->of.rows.cause[c].code);
 		for (unsigned k = 0; k < n; k++)
 			plain_print_cell(
-			    v->rows.line[id[k]], 18, TERMINAL_PLAIN);
+			    v->of.rows.line[id[k]], 18, TERMINAL_PLAIN);
 		putchar('\n');
+	}
+}
+
+static void
+print_spots(const struct view *v, const struct blame_route *route,
+    const struct blame_report *r)
+{
+	struct blame_spot spot[BLAME_SPOTS];
+	unsigned n = blame_spots(&v->of.rows, route, v->of.p, r->beyond, spot);
+	char q[DURATION], what[80];
+
+	if (n > 0)
+		printf("Where %s is made        slower ones  all requests  "
+		       "its own %s\n",
+		    v->of.name, v->of.name);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(
+		    what, sizeof(what), "%s %s", spot[i].field, spot[i].value);
+		printf("   %-26s %4.0f %%        %4.0f %%  %10s\n", what,
+		    100 * spot[i].place.tail, 100 * spot[i].place.requests,
+		    plain_duration(q, spot[i].place.q_ns));
 	}
 }
 
@@ -219,10 +236,10 @@ without_causes(const struct view *v)
 
 	for (;;) {
 		size_t n = strcspn(at, ",");
-		int c = blame_rows_cause(&v->rows, at, n);
+		int c = blame_rows_cause(&v->of.rows, at, n);
 		char cell[40];
 
-		if (c < 0 || v->rows.cause[c].kind == BLAME_UNEXPLAINED) {
+		if (c < 0 || v->of.rows.cause[c].kind == BLAME_UNEXPLAINED) {
 			fprintf(stderr, "tailorctl: --without \"%s\": %s\n",
 			    plain_cell(cell, sizeof(cell), at, 30),
 			    c < 0 ? "no cause has that code"
@@ -332,7 +349,7 @@ show_impact(
 	static const char *const value[] = {
 	    "in_flight", "attempts", "new_connection"};
 
-	if (blame_impacts(route->set, v->p, i) != 0)
+	if (blame_impacts(route->set, v->of.p, i) != 0)
 		return STATUS_NO;
 	if (v->options->json)
 		json_key_array(j, "impacts");
@@ -342,10 +359,10 @@ show_impact(
 		    route->name);
 	for (unsigned k = 0; k < COUNT(value); k++)
 		show_value(v, value[k], &i[k], true, j);
-	for (unsigned k = 0; k < v->rows.causes; k++)
-		if (blame_cause_impact(route->set, v->p, k, &c) == 0 &&
+	for (unsigned k = 0; k < v->of.rows.causes; k++)
+		if (blame_cause_impact(route->set, v->of.p, k, &c) == 0 &&
 		    c.auc != 0.5)
-			show_value(v, v->rows.cause[k].code, &c, false, j);
+			show_value(v, v->of.rows.cause[k].code, &c, false, j);
 	if (v->options->json)
 		json_array_end(j);
 	else
@@ -353,38 +370,24 @@ show_impact(
 	return STATUS_OK;
 }
 
-/* The changes since another time; how many, 0: there is nothing to compare. */
-static unsigned
-changes_find(const struct view *v, const struct blame_route *route,
-    const struct blame_options *o, struct blame_change change[BLAME_CAUSES])
-{
-	unsigned n = 0, i = 0;
-
-	while (i < v->then.routes &&
-	       strcmp(v->then.route[i].name, route->name) != 0)
-		i++;
-	if (i == v->then.routes ||
-	    blame_against(route->set, v->then.route[i].set, o, change, &n) != 0)
-		return 0;
-	return n;
-}
-
 static void
 show_against(const struct view *v, const struct blame_route *route,
     const struct blame_options *o)
 {
+	const struct blame_route *then = blame_view_then(&v->of, route);
 	struct blame_change change[BLAME_CAUSES];
-	unsigned n = changes_find(v, route, o, change), i;
+	unsigned n = 0, i;
 	char text[DURATION];
 	int64_t all = 0;
 
-	if (n == 0) {
+	if (then == NULL ||
+	    blame_against(route->set, then->set, o, change, &n) != 0) {
 		printf("No accounts of that time to compare with.\n");
 		return;
 	}
 	for (i = 0; i < n; i++)
 		all += change[i].change_ns;
-	printf("Since then %s has changed by %s%s:\n", v->name,
+	printf("Since then %s has changed by %s%s:\n", v->of.name,
 	    all < 0 ? "-" : "+", plain_duration(text, llabs(all)));
 	for (i = 0; i < n && i < 5; i++) {
 		double low = (double)change[i].interval.low_ns;
@@ -393,100 +396,11 @@ show_against(const struct view *v, const struct blame_route *route,
 		if (llabs(change[i].change_ns) < 1000)
 			break;
 		printf("   %-26s %s%-9s (%+.2f to %+.2f ms)%s\n",
-		    v->rows.cause[change[i].cause].label,
+		    v->of.rows.cause[change[i].cause].label,
 		    change[i].change_ns < 0 ? "-" : "+",
 		    plain_duration(text, llabs(change[i].change_ns)), low / 1e6,
 		    high / 1e6, low <= 0 && high >= 0 ? "  may be chance" : "");
 	}
-}
-
-/* --- JSON --------------------------------------------------------------------- */
-
-static void
-json_interval(struct json *j, const char *key, struct blame_interval i)
-{
-	json_key_array(j, key);
-	json_int(j, i.low_ns);
-	json_int(j, i.high_ns);
-	json_array_end(j);
-}
-
-static void
-json_line(const struct view *v, const struct blame_report *r, unsigned i,
-    struct json *j)
-{
-	const struct blame_line *l = &r->line[i];
-
-	json_object_begin(j);
-	json_key_string(j, "cause", v->rows.cause[l->cause].code);
-	json_key_uint(j, "rank", l->rank);
-	json_key_int(j, "excess_ns", l->excess_ns);
-	json_interval(j, "excess_interval_ns", l->excess);
-	json_key_int(j, "share_ns", l->share_ns);
-	json_interval(j, "share_interval_ns", l->share);
-	json_key_int(j, "usual_ns", l->usual_ns);
-	json_key_int(j, "beyond_ns", l->beyond_ns);
-	json_key_uint(j, "episodes", l->episodes);
-	json_key_bool(j, "enough", l->enough);
-	json_key_double(j, "observed", r->seen[l->cause]);
-	if (l->removable) {
-		json_key_int(j, "without_ns", l->without_ns);
-		json_interval(j, "without_interval_ns", l->without);
-		json_key_int(j, "without_queue_ns", l->without_queue_ns);
-		json_key_double(j, "shapley_ns", l->shapley_ns);
-	}
-	json_object_end(j);
-}
-
-static void
-json_against(const struct view *v, const struct blame_route *route,
-    const struct blame_options *o, struct json *j)
-{
-	struct blame_change change[BLAME_CAUSES];
-	unsigned n = changes_find(v, route, o, change);
-
-	json_key_array(j, "changes");
-	for (unsigned i = 0; i < n; i++) {
-		json_object_begin(j);
-		json_key_string(
-		    j, "cause", v->rows.cause[change[i].cause].code);
-		json_key_int(j, "change_ns", change[i].change_ns);
-		json_interval(j, "change_interval_ns", change[i].interval);
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-static void
-json_route(const struct view *v, const struct blame_report *r, struct json *j)
-{
-	json_key_double(j, "requests", r->weight);
-	json_key_uint(j, "accounts", r->rows);
-	json_key_uint(j, "bytes", r->bytes);
-	json_key_int(j, "first_ns", r->first_ns);
-	json_key_int(j, "last_ns", r->last_ns);
-	json_key_int(j, "p50_ns", r->p50_ns);
-	json_key_int(j, "q_ns", r->q_ns);
-	json_interval(j, "q_interval_ns", r->q);
-	json_key_double(j, "explained", r->explained);
-	json_key_uint(j, "beyond", r->beyond);
-	json_key_int(j, "block_ns", r->block_ns);
-	json_key_array(j, "causes");
-	for (unsigned i = 0; i < r->lines; i++)
-		json_line(v, r, i, j);
-	json_array_end(j);
-	json_key_array(j, "pairs");
-	for (unsigned i = 0; i < r->pairs; i++) {
-		json_object_begin(j);
-		json_key_string(j, "a", v->rows.cause[r->pair[i].a].code);
-		json_key_string(j, "b", v->rows.cause[r->pair[i].b].code);
-		json_key_int(j, "without_ns", r->pair[i].without_ns);
-		json_key_int(j, "interaction_ns", r->pair[i].interaction_ns);
-		json_interval(
-		    j, "interaction_interval_ns", r->pair[i].interaction);
-		json_object_end(j);
-	}
-	json_array_end(j);
 }
 
 /* --- routes -------------------------------------------------------------------- */
@@ -500,6 +414,7 @@ show_route(const struct view *v, const struct blame_route *route,
 	putchar('\n');
 	print_pairs(v, r);
 	print_queue(v, r);
+	print_spots(v, route, r);
 	print_unseen(v, r);
 	print_examples(v, route->set, r);
 	if (v->options->against_ns > 0)
@@ -507,12 +422,23 @@ show_route(const struct view *v, const struct blame_route *route,
 	putchar('\n');
 }
 
+/* There is nothing to show. */
+static int
+none_shown(const struct view *v)
+{
+	const char *wanted = v->of.route;
+
+	fprintf(stderr, "tailorctl: no account%s%s; there are %u routes\n",
+	    wanted != NULL ? " of " : " yet", wanted != NULL ? wanted : "",
+	    v->of.rows.routes);
+	return STATUS_NO;
+}
+
 static int
 take_report(
     const struct view *v, const struct blame_route *route, struct json *j)
 {
-	struct blame_options o = {
-	    .p = v->p, .resamples = RESAMPLES, .seed = SEED};
+	struct blame_options o = blame_view_options(&v->of);
 	static struct blame_report r;
 	int err = blame_analyze(route->set, &o, &r);
 
@@ -521,13 +447,10 @@ take_report(
 		    stderr, "tailorctl: %s: %s\n", route->name, strerror(-err));
 		return STATUS_NO;
 	}
-	if (!v->options->json) {
+	if (v->options->json)
+		blame_json_route(&v->of, route, &r, j);
+	else
 		show_route(v, route, &o, &r);
-		return STATUS_OK;
-	}
-	json_route(v, &r, j);
-	if (v->options->against_ns > 0)
-		json_against(v, route, &o, j);
 	return STATUS_OK;
 }
 
@@ -549,55 +472,90 @@ take_route(
 	return status;
 }
 
+/* Of all routes, if one of them has much of the tail. */
+static void
+print_all(const struct view *v)
+{
+	struct blame_spot spot;
+	char q[DURATION], text[256];
+	int64_t q_ns;
+
+	if (v->of.route != NULL || !blame_all(&v->of, &q_ns, &spot))
+		return;
+	snprintf(text, sizeof(text),
+	    "All routes: %s %s. %s is %.1f %% of requests and %.0f %% of the "
+	    "slower ones.",
+	    v->of.name, plain_duration(q, q_ns), spot.value,
+	    100 * spot.place.requests, 100 * spot.place.tail);
+	plain_wrap(stdout, text, 0);
+	putchar('\n');
+}
+
 static int
 take_routes(struct view *v)
 {
-	const char *wanted = v->options->route;
+	const struct blame_route *route;
+	unsigned at = 0, shown = 0;
 	int status = STATUS_OK;
-	unsigned shown = 0;
 	struct json j;
 
 	json_init(&j, false);
 	json_object_begin(&j);
-	json_key_string(&j, "schema", "tailor.blame/1");
-	json_key_double(&j, "percentile", 100 * v->p);
-	json_key_uint(&j, "routes_known", v->rows.routes);
+	blame_json_head(&v->of, &j);
 	json_key_array(&j, "routes");
-	for (unsigned i = 0; i < v->rows.routes && status == STATUS_OK; i++) {
-		const struct blame_route *route = &v->rows.route[i];
-
-		if (wanted != NULL ? strcmp(wanted, route->name) != 0
-				   : shown == ROUTES_SHOWN)
-			continue;
+	if (!v->options->json)
+		print_all(v);
+	while (status == STATUS_OK &&
+	       (route = blame_view_route(&v->of, &at)) != NULL) {
 		status = take_route(v, route, &j);
 		shown++;
 	}
 	json_array_end(&j);
 	json_object_end(&j);
-	if (status == STATUS_OK && v->options->json)
+	if (status == STATUS_OK && shown > 0 && v->options->json)
 		status = plain_json(&j);
 	json_fini(&j);
-	if (shown == 0) {
-		fprintf(stderr,
-		    "tailorctl: no account%s%s; there are %u "
-		    "routes\n",
-		    wanted != NULL ? " of " : " yet",
-		    wanted != NULL ? wanted : "", v->rows.routes);
-		status = STATUS_NO;
-	}
-	if (shown < v->rows.routes && wanted == NULL && !v->options->json)
-		printf("%u more routes: --route\n", v->rows.routes - shown);
+	if (shown == 0)
+		return none_shown(v);
+	if (shown < v->of.rows.routes && v->of.route == NULL &&
+	    !v->options->json)
+		printf("%u more routes: --route\n", v->of.rows.routes - shown);
 	return status;
+}
+
+static int
+take_page(const struct view *v)
+{
+	FILE *out = v->options->output == NULL
+			? stdout
+			: fopen(v->options->output, "we");
+	int err;
+
+	if (out == NULL) {
+		fprintf(stderr, "tailorctl: %s: %m\n", v->options->output);
+		return STATUS_NO;
+	}
+	err = blame_page(&v->of, false, out);
+	if (fflush(out) != 0 || (out != stdout && fclose(out) != 0)) {
+		fprintf(stderr, "tailorctl: cannot write the page: %m\n");
+		return STATUS_NO;
+	}
+	if (err == -ENODATA)
+		return none_shown(v);
+	if (err != 0)
+		fprintf(stderr, "tailorctl: %s\n", strerror(-err));
+	return err == 0 ? STATUS_OK : STATUS_NO;
 }
 
 /* --- accounts ------------------------------------------------------------------- */
 
-/* The table, which the caller frees; NULL after a message. */
+/* A table of what ended within since_ns .. until_ns before the latest account, or
+ * a file's, which has what it has.  The caller frees it; NULL after a message. */
 static char *
-accounts_get(const struct options *options)
+accounts_get(const struct options *options, int64_t since_ns, int64_t until_ns)
 {
 	struct http_response response;
-	char *text = NULL;
+	char *text = NULL, path[64];
 	size_t length;
 	int err;
 
@@ -612,7 +570,11 @@ accounts_get(const struct options *options)
 		free(text);
 		return NULL;
 	}
-	if (admin_request_ok(options, "GET", "/accounts", &response) < 0)
+	snprintf(path, sizeof(path), "/accounts?since=%lld&until=%lld",
+	    (long long)(since_ns / NS_PER_S), (long long)(until_ns / NS_PER_S));
+	if (until_ns == 0)
+		*strchr(path, '&') = '\0';
+	if (admin_request_ok(options, "GET", path, &response) < 0)
 		return NULL;
 	text = strndup(response.body, response.length);
 	http_response_fini(&response);
@@ -656,79 +618,128 @@ print_ndjson(char *text)
 	}
 }
 
-static int
+static void
 print_accounts(const struct options *options, char *text)
 {
 	if (strcmp(options->accounts, "csv") == 0)
 		plain_write(stdout, text, strlen(text));
 	else
 		print_ndjson(text);
-	return STATUS_OK;
 }
 
-/* "99.9" to 0.999 and "p99.9". */
+/* blame_rows_read, with a message. */
 static int
-percentile_read(struct view *v)
+rows_read(struct blame_rows *rows, char *text, int64_t from_ns, int64_t to_ns)
 {
-	const char *text = v->options->percentile;
-	char *end;
-	double p = 99;
+	int err = blame_rows_read(rows, text, from_ns, to_ns);
 
-	if (text != NULL) {
-		p = strtod(text, &end);
-		if (end == text || *end != '\0' || !(p > 50) || !(p < 100)) {
-			fprintf(stderr,
-			    "tailorctl: --percentile: it must be above 50 "
-			    "and below 100\n");
-			return -EINVAL;
-		}
-	}
-	v->p = p / 100;
-	snprintf(v->name, sizeof(v->name), "p%.6g", p);
-	return 0;
+	if (err != 0)
+		fprintf(stderr, "tailorctl: %s\n", rows->error);
+	return err;
 }
 
-/* Read what ended between two moments of a copy of a table. */
+/* When the latest account of a table ended; the table is as before.  0, or a
+ * negative errno after a message. */
 static int
-copy_read(
-    struct blame_rows *r, const char *text, int64_t from_ns, int64_t to_ns)
+newest_find(const char *text, int64_t *newest_ns)
 {
+	struct blame_rows rows;
 	char *copy = strdup(text);
-	int err =
-	    copy == NULL ? -ENOMEM : blame_rows_read(r, copy, from_ns, to_ns);
+	int err = copy == NULL ? -ENOMEM : rows_read(&rows, copy, 0, 0);
 
-	/* The sets hold numbers only. */
+	if (copy != NULL) {
+		*newest_ns = rows.newest_ns;
+		blame_rows_fini(&rows);
+	}
 	free(copy);
 	return err;
 }
 
-/* Read the two periods; times count back from the latest account. */
-static int
-periods_read(struct view *v, char *text)
+/* The length of the period; of a running tailor an hour, or less if it is
+ * compared with less than an hour ago. */
+static int64_t
+period_ns(const struct options *o)
 {
-	const struct options *o = v->options;
-	int64_t length_ns = o->since_ns > 0 ? o->since_ns : o->against_ns;
-	int64_t newest_ns = 0, from_ns;
+	int64_t hour_ns = o->file == NULL ? 3600 * NS_PER_S : 0;
+
+	if (o->since_ns > 0)
+		return o->since_ns > o->until_ns ? o->since_ns - o->until_ns
+						 : 0;
+	if (o->against_ns > 0 && (hour_ns == 0 || o->against_ns < hour_ns))
+		return o->against_ns;
+	return hour_ns;
+}
+
+/* Read a period that ended until_ns before the latest account.  *text receives
+ * the table, which the caller frees after the rows, and *copy, if wanted, the
+ * same as it was. */
+static int
+period_read(const struct options *o, struct blame_rows *rows, char **text,
+    int64_t length_ns, int64_t until_ns, char **copy)
+{
+	int64_t newest_ns = 0, from_ns = 0, to_ns = 0;
 	int err = 0;
 
-	if (length_ns > 0) {
-		err = copy_read(&v->then, text, 0, 0);
-		newest_ns = v->then.newest_ns;
-		blame_rows_fini(&v->then);
+	*text =
+	    accounts_get(o, length_ns > 0 ? until_ns + length_ns : 0, until_ns);
+	if (*text == NULL)
+		return -EIO;
+	if (copy != NULL && (*copy = strdup(*text)) == NULL)
+		return -ENOMEM;
+	if (o->file != NULL && (length_ns > 0 || until_ns > 0)) {
+		err = newest_find(*text, &newest_ns);
+		from_ns = length_ns > 0 ? newest_ns - until_ns - length_ns : 0;
+		to_ns = until_ns > 0 ? newest_ns - until_ns : 0;
 	}
-	from_ns = length_ns > 0 ? newest_ns - length_ns : 0;
-	if (err == 0 && o->against_ns > 0)
-		err = copy_read(&v->then, text, from_ns - o->against_ns,
-		    newest_ns - o->against_ns);
-	return err != 0 ? err : blame_rows_read(&v->rows, text, from_ns, 0);
+	return err != 0 ? err : rows_read(rows, *text, from_ns, to_ns);
+}
+
+/* Times count back from the latest account. */
+static int
+take_periods(struct view *v)
+{
+	const struct options *o = v->options;
+	int64_t length_ns = period_ns(o);
+	bool page = o->format != NULL;
+	char *text = NULL, *then = NULL, *table = NULL;
+	int err = 0, status = STATUS_NO;
+
+	if (o->against_ns > 0)
+		err = period_read(o, &v->of.then, &then, length_ns,
+		    o->until_ns + o->against_ns, NULL);
+	if (err == 0)
+		err = period_read(o, &v->of.rows, &text, length_ns, o->until_ns,
+		    page ? &table : NULL);
+	v->of.table = table;
+	if (err == 0)
+		status = page ? take_page(v) : take_routes(v);
+	blame_rows_fini(&v->of.rows);
+	blame_rows_fini(&v->of.then);
+	free(text);
+	free(then);
+	free(table);
+	return status;
+}
+
+static int
+take_accounts(const struct options *o)
+{
+	int64_t length_ns = period_ns(o);
+	char *text = accounts_get(
+	    o, length_ns > 0 ? o->until_ns + length_ns : 0, o->until_ns);
+
+	if (text == NULL)
+		return STATUS_NO;
+	print_accounts(o, text);
+	free(text);
+	return STATUS_OK;
 }
 
 int
 command_blame(const struct options *options)
 {
-	struct view v = {.options = options};
-	int status = STATUS_NO;
-	char *text;
+	struct view v = {.options = options,
+	    .of = {.resamples = RESAMPLES, .route = options->route}};
 
 	if (options->accounts != NULL &&
 	    strcmp(options->accounts, "csv") != 0 &&
@@ -740,17 +751,21 @@ command_blame(const struct options *options)
 		fprintf(stderr, "tailorctl: --impact or --without, not both\n");
 		return STATUS_USAGE;
 	}
-	if (percentile_read(&v) < 0)
+	if (options->format != NULL &&
+	    (options->impact || options->without != NULL || options->json)) {
+		fprintf(stderr, "tailorctl: --html has no other form\n");
 		return STATUS_USAGE;
-	text = accounts_get(options);
-	if (text == NULL)
-		return STATUS_NO;
-	if (options->accounts != NULL)
-		status = print_accounts(options, text);
-	else if (periods_read(&v, text) == 0)
-		status = take_routes(&v);
-	blame_rows_fini(&v.rows);
-	blame_rows_fini(&v.then);
-	free(text);
-	return status;
+	}
+	if (blame_view_percentile(&v.of, options->percentile) < 0) {
+		fprintf(stderr, "tailorctl: --percentile: it must be above 50 "
+				"and below 100\n");
+		return STATUS_USAGE;
+	}
+	if (options->since_ns > 0 && options->since_ns <= options->until_ns) {
+		fprintf(stderr, "tailorctl: --until must be less than "
+				"--since\n");
+		return STATUS_USAGE;
+	}
+	return options->accounts != NULL ? take_accounts(options)
+					 : take_periods(&v);
 }

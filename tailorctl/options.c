@@ -39,6 +39,7 @@ enum option_kind {
 	COUNT,
 	SECONDS,
 	SINCE,
+	AGO, /* SINCE, or "yesterday" */
 	BY,
 	FORMAT, /* of why: the option's name */
 	DONE,	/* prints something, and that is all */
@@ -48,6 +49,7 @@ static const char *const ranges[] = {
     [COUNT] = "a whole number from 1 to 1000000000",
     [SECONDS] = "seconds, from 0.001 to 3600",
     [SINCE] = "from 1s to 3650d, as 90s, 10m, 2h, 1d",
+    [AGO] = "from 1s to 3650d, as 10m, 2h, 1d, or yesterday",
     [BY] = "cause, path, cpu or waker",
 };
 
@@ -79,8 +81,10 @@ static const struct option_row {
     {'R', "route", "ROUTE", "only this one: \"GET /search\"", TEXT, AT(route)},
     {'W', "without", "CODES", "percentiles without these: gc,lock", TEXT,
 	AT(without)},
-    {'G', "against", "TIME", "compare with TIME earlier", SINCE,
+    {'G', "against", "TIME", "compare with 1h, yesterday, 7d ago", AGO,
 	AT(against_ns)},
+    {'U', "until", "TIME", "finished so long ago or longer", SINCE,
+	AT(until_ns)},
     {'I', "impact", NULL, "the VarMRI paper's table", FLAG, AT(impact)},
     {'F', "accounts", "FORM", "print the accounts, as csv or ndjson", TEXT,
 	AT(accounts)},
@@ -300,6 +304,10 @@ take(struct options *o, const struct option_row *row, const char *argument)
 	case SECONDS:
 		return parse_seconds(argument, member);
 	case SINCE:
+		return parse_since(argument, member);
+	case AGO:
+		if (strcmp(argument, "yesterday") == 0)
+			argument = "1d";
 		return parse_since(argument, member);
 	case BY:
 		return parse_by(argument, member);

@@ -22,7 +22,7 @@ enum {
 	X(slow, "nwcpx", "", "show slow requests and their causes")           \
 	X(why, "HSCow", "[ID]",                                               \
 	    "explain where a request's time went, or the slowest's")          \
-	X(blame, "PRWGFIXw", "", "show what a route's p99 consists of")       \
+	X(blame, "PRWGFIXwUHo", "", "show what a route's p99 consists of")    \
 	X(pin, "", "ID", "keep the timeline of a request")                    \
 	X(top, "bwnids1", "", "show what costs most time, updated")           \
 	X(hist, "ids1", "", "show a live histogram of latencies")             \
@@ -87,6 +87,7 @@ struct options {
 	const char *file;	/* borrowed; NULL: of the running tailor */
 	bool impact;
 	int64_t against_ns; /* 0: not compared */
+	int64_t until_ns;   /* 0: until now */
 	const char *format; /* static: "html", ...; NULL: text or JSON */
 	int64_t since_ns;   /* 0: any time */
 	uint64_t count;	    /* slow: how many; log: 0 = no end */

@@ -123,6 +123,7 @@ static const struct route {
     {"GET", "/requests", .handler = on_requests},
     {"GET", "/config", .handler = on_config},
     {"GET", "/slow", .handler = admin_slow},
+    {"GET", "/blame", .handler = admin_blame},
     {"GET", "/accounts", .handler = admin_accounts},
     {"GET", "/ledger", .report = ledger_report},
     {"GET", "/gain", .report = gain_report},

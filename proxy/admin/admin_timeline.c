@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/embed.h"
+#include "blame/report/report.h"
 #include "proxy/admin/admin_reports.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/slow.h"
 
 #define SLOW_DEFAULT 20
 #define SLOW_MAX 1000
+#define BLAME_NS (3600 * NS_PER_S) /* the last hour, if no time is given */
 #define SINCE_MAX_S (10 * 366 * 86400u)
 
 static void
@@ -122,17 +124,26 @@ sort_find(const char *name, enum analysis_sort *out)
 	return false;
 }
 
+/* A time of the query, 0 if it is not there. */
+static int64_t
+query_ns(const struct admin_call *call, const char *name)
+{
+	char text[24];
+
+	return admin_query_text(call, name, text, sizeof(text))
+		   ? NS_PER_S * admin_query_number(call, name, 1, SINCE_MAX_S)
+		   : 0;
+}
+
 void
 admin_slow(struct admin_call *call)
 {
 	struct analysis_question q = {.kind = ANALYSIS_SLOW};
 	struct proxy *p = call->admin->proxy;
-	char cause[32], since[24], sort[16];
+	char cause[32], sort[16];
 
 	q.list.n = admin_query_number(call, "n", SLOW_DEFAULT, SLOW_MAX);
-	if (admin_query_text(call, "since", since, sizeof(since)))
-		q.list.since_ns = NS_PER_S * admin_query_number(
-						 call, "since", 1, SINCE_MAX_S);
+	q.list.since_ns = query_ns(call, "since");
 	q.list.target_ns = slow_target_ns(p);
 	q.list.slow = p->metrics.slow;
 	q.list.left_out = slow_left_out(p);
@@ -167,13 +178,36 @@ void
 admin_accounts(struct admin_call *call)
 {
 	struct analysis_question q = {.kind = ANALYSIS_ACCOUNTS};
-	char since[24];
 
-	if (admin_query_text(call, "since", since, sizeof(since)))
-		q.list.since_ns = NS_PER_S * admin_query_number(
-						 call, "since", 1, SINCE_MAX_S);
+	q.list.since_ns = query_ns(call, "since");
+	q.list.until_ns = query_ns(call, "until");
 	call_asks(call, TALE_FORMAT_TEXT);
 	call->question.done = on_accounts;
+	tale_ask(call->admin->proxy, &call->question, &q);
+}
+
+void
+admin_blame(struct admin_call *call)
+{
+	struct analysis_question q = {.kind = ANALYSIS_BLAME};
+	struct blame_view v = {.table = NULL};
+	char *percentile = q.list.percentile;
+
+	q.list.since_ns = query_ns(call, "since");
+	q.list.until_ns = query_ns(call, "until");
+	if (q.list.since_ns == 0)
+		q.list.since_ns = BLAME_NS + q.list.until_ns;
+	admin_query_text(call, "route", q.route, sizeof(q.route));
+	if (admin_query_text(
+		call, "percentile", percentile, sizeof(q.list.percentile)) &&
+	    blame_view_percentile(&v, percentile) < 0) {
+		admin_reply_error(
+		    call, 400, "a percentile is above 50 and below 100");
+		return;
+	}
+	q.format = admin_wants_page(call) ? TALE_FORMAT_HTML : TALE_FORMAT_JSON;
+	call_asks(call, q.format);
+	negotiate_extra(q.format, "blame", call->extra);
 	tale_ask(call->admin->proxy, &call->question, &q);
 }
 

@@ -246,10 +246,39 @@ write_causes(const struct live_report *l,
 	json_array_end(j);
 }
 
+/* What p99 of each of the last ten minutes consists of, oldest first. */
+static void
+write_tail(const struct live_report *l, const struct tail *t, struct json *j)
+{
+	json_key_array(j, "tail");
+	for (int64_t n = t->minute - TAIL_MINUTES + 1; n <= t->minute; n++) {
+		const struct tail_minute *m;
+
+		if (n < 0)
+			continue;
+		m = &t->at[n % TAIL_MINUTES];
+		if (m->end_wall_ns != (n + 1) * 60 * NS_PER_S || m->q_ns <= 0)
+			continue;
+		json_object_begin(j);
+		json_key_int(j, "ended_ago_ns", l->wall_ns - m->end_wall_ns);
+		json_key_int(j, "p99_ns", m->q_ns);
+		json_key_bool(j, "few", m->beyond < TAIL_FEW);
+		json_key_object(j, "share_ns");
+		for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
+			if (m->share_ns[c] > 0)
+				json_key_int(j,
+				    tale_cause_code((enum tale_cause)c),
+				    m->share_ns[c]);
+		json_object_end(j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static int
 live_report_write(struct analysis_report *report,
-    const struct tale_summary *const *slow, unsigned n, char **text,
-    size_t *length)
+    const struct tale_summary *const *slow, unsigned n, const struct tail *tail,
+    char **text, size_t *length)
 {
 	struct live_report *l = (struct live_report *)report;
 	struct json *j = &l->json;
@@ -259,6 +288,7 @@ live_report_write(struct analysis_report *report,
 	write_hazards(l, j);
 	write_heaps(l, j);
 	write_causes(l, slow, n, j);
+	write_tail(l, tail, j);
 	json_key(j, "slow");
 	slow_report_list(slow, n < SLOW_LISTED ? n : SLOW_LISTED, j);
 	json_object_end(j);

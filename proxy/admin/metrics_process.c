@@ -143,6 +143,46 @@ by_class(struct proxy *p, struct exposition *e)
 		}
 }
 
+/* Causes without a share are not written, nor classes without a figure. */
+static void
+write_tail(struct proxy *p, struct exposition *e)
+{
+	static const char name[] = "tailor_tail_cause_seconds";
+	const struct accounts *a = analysis_accounts(p->analysis);
+	const struct tail *t = analysis_tail(p->analysis);
+	unsigned n = atomic_load_explicit(&a->routes, memory_order_acquire);
+
+	exposition_family(e, name);
+	for (unsigned r = 0; r < n; r++)
+		for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
+			int64_t ns = atomic_load(&t->share_ns[r][c]);
+
+			if (ns > 0)
+				exposition_sample_ns(e,
+				    LABELS({"class", a->route[r]},
+					{"quantile", TAIL_NAME},
+					{"cause", tale_cause_code(
+						      (enum tale_cause)c)}),
+				    (uint64_t)ns);
+		}
+}
+
+static void
+write_accounts(struct proxy *p, struct exposition *e)
+{
+	const struct accounts *a = analysis_accounts(p->analysis);
+
+	exposition_gauge(e, "tailor_accounts", (double)atomic_load(&a->kept));
+	exposition_gauge(
+	    e, "tailor_accounts_bytes", (double)atomic_load(&a->bytes));
+	exposition_counter(
+	    e, "tailor_accounts_dropped_total", atomic_load(&a->dropped));
+	exposition_counter(
+	    e, "tailor_accounts_corrupt_total", atomic_load(&a->corrupt));
+	exposition_counter(
+	    e, "tailor_accounts_failed_total", atomic_load(&a->lost));
+}
+
 void
 metrics_write_tales(struct proxy *p, struct exposition *e)
 {
@@ -152,6 +192,8 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	by_cause(e, "tailor_slow_requests_total", s.cause_requests, 1);
 	by_cause(e, "tailor_slow_seconds_total", s.cause_ns, 1e9);
 	by_class(p, e);
+	write_tail(p, e);
+	write_accounts(p, e);
 	exposition_counter(e, "tailor_slow_left_out_total", s.left_out);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total");
 	exposition_sample_ns(e, NULL, s.cpu_ns);

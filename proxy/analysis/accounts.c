@@ -8,6 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/path_pattern.h"
+
+#define OTHER "other"
+#define STORE_EACH 64	/* accounts that wait are written, */
+#define STORE_EACH_S 10 /* or after so many seconds */
+
 int
 accounts_init(struct accounts *a, size_t max)
 {
@@ -18,13 +27,6 @@ accounts_init(struct accounts *a, size_t max)
 	/* Pages that are not used yet take no memory. */
 	a->account = calloc(max, sizeof(*a->account));
 	return a->account == NULL ? -ENOMEM : 0;
-}
-
-void
-accounts_fini(struct accounts *a)
-{
-	free(a->account);
-	a->account = NULL;
 }
 
 char *
@@ -46,7 +48,35 @@ account_route(const char *method, const char *target, char out[ACCOUNT_ROUTE])
 	return out;
 }
 
-/* The number of a route; the last one is for those that have no room. */
+static bool
+class_matches(const char *class, const char *method, struct path path)
+{
+	size_t n = strcspn(class, " ");
+	bool any = n == 1 && *class == '*';
+
+	return (any ||
+		   (strlen(method) == n && memcmp(class, method, n) == 0)) &&
+	       path_pattern_matches(class + n + 1, path);
+}
+
+char *
+account_class(char *const *class, unsigned n, const char *method,
+    const char *target, char out[ACCOUNT_ROUTE])
+{
+	const char *found = OTHER;
+	struct path path;
+
+	if (n == 0)
+		return account_route(method, target, out);
+	if (path_read(target, strlen(target), &path))
+		for (unsigned i = n; i-- > 0;)
+			if (class_matches(class[i], method, path))
+				found = class[i];
+	snprintf(out, ACCOUNT_ROUTE, "%s", found);
+	return out;
+}
+
+/* The number of a route; the last place is for those that have no room. */
 static uint8_t
 route_find(struct accounts *a, const char *name)
 {
@@ -55,10 +85,11 @@ route_find(struct accounts *a, const char *name)
 
 	while (i < n && strcmp(a->route[i], name) != 0)
 		i++;
-	if (i < n || n == ACCOUNT_ROUTES)
-		return (uint8_t)(i < n ? i : n - 1);
-	snprintf(a->route[n], ACCOUNT_ROUTE, "%s",
-	    n == ACCOUNT_ROUTES - 1 ? "other" : name);
+	if (i < n)
+		return (uint8_t)i;
+	if (n >= ACCOUNT_ROUTES - 1 && strcmp(name, OTHER) != 0)
+		return route_find(a, OTHER);
+	snprintf(a->route[n], ACCOUNT_ROUTE, "%s", name);
 	/* The name is whole before it is counted. */
 	atomic_store_explicit(&a->routes, n + 1, memory_order_release);
 	return (uint8_t)n;
@@ -69,6 +100,85 @@ account_at(struct accounts *a, size_t i)
 {
 	return &a->account[i % a->max];
 }
+
+static struct account_named
+account_name(const struct accounts *a, const struct account *one)
+{
+	struct account_named named = {.account = *one};
+
+	memcpy(named.route, a->route[one->route], ACCOUNT_ROUTE);
+	if (one->server >= 0)
+		memcpy(named.server, a->server[one->server], ACCOUNT_SERVER);
+	return named;
+}
+
+/* --- files ------------------------------------------------------------------- */
+
+static void
+store_publish(struct accounts *a)
+{
+	struct account_store_stats s;
+
+	account_store_stats(a->store, &s);
+	atomic_store(&a->bytes, s.bytes);
+	atomic_store(&a->kept, s.accounts);
+	atomic_store(&a->files, s.files);
+	atomic_store(&a->dropped, s.dropped);
+	atomic_store(&a->corrupt, s.corrupt);
+}
+
+static void
+store_complain(const char *what, int err)
+{
+	log_event(LOG_LEVEL_WARNING, "accounts_in_memory",
+	    "what=%s error=\"%s\" advice=\"accounts of requests (tailorctl "
+	    "blame) will not survive a restart: see slow.store\"",
+	    what, strerror(-err));
+}
+
+void
+accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max)
+{
+	int err = account_store_open(&a->store, directory, bytes_max);
+
+	if (err < 0)
+		store_complain("open", err);
+	else
+		store_publish(a);
+}
+
+/* Write accounts whose second is over.  What cannot be written is tried again
+ * with the next, until the ring has no room for it. */
+static void
+store_write(struct accounts *a)
+{
+	static struct account_named block[ACCOUNT_BLOCK];
+	int err = 0;
+
+	if (a->open - a->stored > a->max) {
+		atomic_fetch_add(&a->lost, a->open - a->max - a->stored);
+		a->stored = a->open - a->max;
+	}
+	while (err == 0 && a->stored < a->open) {
+		unsigned n = 0;
+
+		while (n < ACCOUNT_BLOCK && a->stored + n < a->open) {
+			block[n] =
+			    account_name(a, account_at(a, a->stored + n));
+			n++;
+		}
+		err = account_store_add(a->store, block, n);
+		if (err == 0)
+			a->stored += n;
+	}
+	if (err < 0 && !a->failed)
+		store_complain("write", err);
+	a->failed = err < 0;
+	a->stored_second = a->second;
+	store_publish(a);
+}
+
+/* --- weights ----------------------------------------------------------------- */
 
 /* The second is over: its accounts stand for all that was offered. */
 static void
@@ -94,6 +204,22 @@ second_close(struct accounts *a)
 		if (made[k] > 0)
 			a->offered[k] = 0;
 	a->open = a->made;
+	if (a->store != NULL &&
+	    (a->open - a->stored >= STORE_EACH ||
+		a->second >= a->stored_second + STORE_EACH_S))
+		store_write(a);
+}
+
+void
+accounts_fini(struct accounts *a)
+{
+	if (a->store != NULL) {
+		second_close(a);
+		store_write(a);
+	}
+	account_store_close(&a->store);
+	free(a->account);
+	a->account = NULL;
 }
 
 void
@@ -149,11 +275,10 @@ server_of(struct accounts *a, const struct tale_request *r)
 }
 
 void
-accounts_add(struct accounts *a, const struct story *s,
+accounts_add(struct accounts *a, const struct story *s, const char *route,
     enum account_stratum stratum, int64_t end_wall_ns)
 {
 	const struct tale_request *r = tale_request(s->tale);
-	char route[ACCOUNT_ROUTE];
 	struct account *one;
 
 	if (a->max == 0)
@@ -171,7 +296,7 @@ accounts_add(struct accounts *a, const struct story *s,
 	    .server = server_of(a, r),
 	    .kernel = s->kernel,
 	    .cold = instant_is_set(r->accepted)};
-	one->route = route_find(a, account_route(r->method, r->target, route));
+	one->route = route_find(a, route);
 	memcpy(one->external_id, r->external_id, sizeof(one->external_id));
 	for (unsigned i = 0; i < TALE_ATTEMPTS; i++)
 		if (r->attempt[i].server >= 0)
@@ -179,41 +304,127 @@ accounts_add(struct accounts *a, const struct story *s,
 	parts_fill(one, s);
 }
 
-static void
-account_write(
-    const struct accounts *a, const struct account *one, struct text *t)
-{
-	int64_t ns[TALE_CAUSE_COUNT] = {0};
+/* --- the table ---------------------------------------------------------------- */
 
+/* An answer that is being written. */
+struct table {
+	struct text *text;
+	int64_t from_ns, to_ns;
+	uint64_t found[2]; /* slow, and not */
+	double share[2];   /* that is written */
+};
+
+/* A number in [0, 1) that depends on nothing that chose the account. */
+static double
+lot(const struct account *one)
+{
+	uint64_t key[2] = {one->id, (uint64_t)one->end_wall_ns};
+
+	return (double)(hash_bytes((const char *)key, sizeof(key)) >> 11) /
+	       (double)(UINT64_C(1) << 53);
+}
+
+static void
+row_count(void *user, const struct account_named *one)
+{
+	struct table *t = user;
+
+	t->found[one->account.stratum == ACCOUNT_OTHER]++;
+}
+
+static void
+row_write(void *user, const struct account_named *named)
+{
+	const struct account *one = &named->account;
+	int64_t ns[TALE_CAUSE_COUNT] = {0};
+	struct table *w = user;
+	double share = w->share[one->stratum == ACCOUNT_OTHER];
+
+	if (lot(one) >= share)
+		return;
 	for (unsigned k = 0; k < one->parts; k++)
 		ns[one->cause[k]] += one->part_ns[k];
-	text_add(t, "%llu,%s,%lld,%lld,%.6g,%s,%s,%u,%u,%u,%d,%d,%d",
+	text_add(w->text, "%llu,%s,%lld,%lld,%.6g,%s,%s,%u,%u,%u,%d,%d,%d",
 	    (unsigned long long)one->id, one->external_id,
-	    (long long)one->end_wall_ns, (long long)one->total_ns, one->weight,
-	    a->route[one->route], one->server < 0 ? "" : a->server[one->server],
-	    one->in_flight, one->status, one->attempts, one->cold,
+	    (long long)one->end_wall_ns, (long long)one->total_ns,
+	    one->weight / share, named->route, named->server, one->in_flight,
+	    one->status, one->attempts, one->cold,
 	    one->stratum != ACCOUNT_OTHER, one->kernel);
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
 		if (ns[c] == 0)
-			text_puts(t, ",0");
+			text_puts(w->text, ",0");
 		else
-			text_add(t, ",%lld", (long long)ns[c]);
+			text_add(w->text, ",%lld", (long long)ns[c]);
 	}
-	text_puts(t, "\n");
+	text_puts(w->text, "\n");
 }
 
-void
-accounts_write(struct accounts *a, int64_t since_wall_ns, struct text *t)
+/* Each account of the period, of files and then of the ring. */
+static void
+table_walk(struct accounts *a, struct table *t,
+    void (*take)(void *user, const struct account_named *one))
 {
 	size_t first = a->made > a->max ? a->made - a->max : 0;
 
+	if (a->store != NULL) {
+		account_store_read(a->store, t->from_ns, t->to_ns, take, t);
+		first = first > a->stored ? first : a->stored;
+	}
+	for (size_t i = first; i < a->made; i++) {
+		struct account_named one = account_name(a, account_at(a, i));
+
+		if (one.account.end_wall_ns >= t->from_ns &&
+		    one.account.end_wall_ns < t->to_ns)
+			take(t, &one);
+	}
+}
+
+/* Slow ones have three quarters of the room, if they need it. */
+static void
+table_thin(struct table *t)
+{
+	double slow = (double)t->found[0], other = (double)t->found[1];
+	double room = ACCOUNTS_ANSWER;
+
+	t->share[0] = t->share[1] = 1;
+	if (slow + other <= room)
+		return;
+	if (slow > room * 3 / 4 && slow > room - other)
+		t->share[0] = fmax(room * 3 / 4, room - other) / slow;
+	t->share[1] = fmin(1, (room - t->share[0] * slow) / fmax(other, 1));
+}
+
+/* When the latest account ended. */
+static int64_t
+latest_wall_ns(struct accounts *a)
+{
+	struct account_store_stats s = {.last_wall_ns = 0};
+
+	if (a->store != NULL)
+		account_store_stats(a->store, &s);
+	for (size_t i = a->stored; i < a->made; i++)
+		if (account_at(a, i)->end_wall_ns > s.last_wall_ns)
+			s.last_wall_ns = account_at(a, i)->end_wall_ns;
+	return s.last_wall_ns;
+}
+
+void
+accounts_write(
+    struct accounts *a, int64_t since_ns, int64_t until_ns, struct text *text)
+{
+	struct table t = {.text = text};
+	int64_t latest_ns;
+
 	second_close(a);
-	text_puts(t, "number,id,end_ns,total_ns,weight,route,server,in_flight,"
-		     "status,attempts,new_connection,slow,kernel");
+	latest_ns = latest_wall_ns(a);
+	t.from_ns = since_ns > 0 ? latest_ns - since_ns : 0;
+	t.to_ns = latest_ns - until_ns + 1;
+	text_puts(text, "number,id,end_ns,total_ns,weight,route,server,"
+			"in_flight,status,attempts,new_connection,slow,kernel");
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
-		text_add(t, ",%s", tale_cause_code((enum tale_cause)c));
-	text_puts(t, "\n");
-	for (size_t i = first; i < a->made; i++)
-		if (account_at(a, i)->end_wall_ns >= since_wall_ns)
-			account_write(a, account_at(a, i), t);
+		text_add(text, ",%s", tale_cause_code((enum tale_cause)c));
+	text_puts(text, "\n");
+	table_walk(a, &t, row_count);
+	table_thin(&t);
+	table_walk(a, &t, row_write);
 }

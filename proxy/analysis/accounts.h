@@ -6,42 +6,22 @@
  * the inverse of the probability that it was made.  A stratum of which no
  * account was made is carried into the next second: no request is lost.
  *
- * A ring of the latest, some 250 bytes each.  Analysis thread only, but for the
- * sums. */
+ * A ring of the latest, some 250 bytes each.  With a store those of seconds that
+ * are over go into files, where the next process finds them, ten seconds at a
+ * time; those of the ring that are not in a file yet are read from it.  Analysis
+ * thread only, but for the sums. */
 #pragma once
 
 #include <stdatomic.h>
 
 #include "base/text.h"
-#include "talechain/explain/story.h"
-
-enum account_stratum {
-	ACCOUNT_OTHER,	 /* not slow: a share of them, by their numbers */
-	ACCOUNT_SLOW,	 /* over slow.target */
-	ACCOUNT_SLOWEST, /* and among the slowest of the minute */
-	ACCOUNT_STRATA
-};
+#include "talechain/store/accounts.h"
 
 #define ACCOUNTS_KEPT 32768
-#define ACCOUNT_PARTS 16  /* causes of one; the smallest are not explained */
 #define ACCOUNT_ROUTES 33 /* the last one is "other" */
-#define ACCOUNT_ROUTE 48  /* bytes of a name */
 #define ACCOUNT_SERVERS 2
-
-struct account {
-	uint64_t id;
-	char external_id[65];
-	int64_t end_wall_ns, total_ns;
-	double weight;	    /* 0 until its second is over */
-	uint32_t in_flight; /* when it arrived, itself included */
-	uint16_t status;
-	uint8_t route, stratum, attempts, parts;
-	int8_t server; /* -1: none */
-	bool kernel;   /* the scheduler's events were there */
-	bool cold;     /* the first of its connection */
-	uint8_t cause[ACCOUNT_PARTS];
-	int64_t part_ns[ACCOUNT_PARTS];
-};
+/* How many one answer has at most; of more a share of them, which weigh more. */
+#define ACCOUNTS_ANSWER 65536
 
 struct accounts {
 	struct account *account; /* owned, max of them */
@@ -49,31 +29,51 @@ struct accounts {
 	size_t open;		 /* the first whose second is not over */
 	uint64_t second;	 /* that is not over */
 	uint64_t offered[ACCOUNT_STRATA];
-	char server[ACCOUNT_SERVERS][32];
+	char server[ACCOUNT_SERVERS][ACCOUNT_SERVER];
+	struct account_store *store; /* owned; NULL: none */
+	size_t stored;		     /* the first that is in no file yet */
+	uint64_t stored_second;	     /* when such were written last */
+	bool failed;		     /* the last write, which was logged */
 
 	/* Any thread reads; a name never changes once it is counted. */
 	char route[ACCOUNT_ROUTES][ACCOUNT_ROUTE];
 	atomic_uint routes;
 	_Atomic uint64_t cause_ns[ACCOUNT_ROUTES][TALE_CAUSE_COUNT];
+	/* Of the files; lost: overwritten in the ring before they were written. */
+	_Atomic uint64_t bytes, kept, files, dropped, corrupt, lost;
 };
 
 /* max: how many are held.  0 or -ENOMEM; fini either way. */
 int accounts_init(struct accounts *a, size_t max);
+/* Writes what is not in a file yet. */
 void accounts_fini(struct accounts *a);
+
+/* Keep them in files of that directory, which the store of tales has locked; one
+ * that cannot be read or written is logged, and they stay in memory. */
+void
+accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max);
 
 /* Requests that finished since the last question; a second may be over. */
 void accounts_offered(struct accounts *a, struct instant now,
     const uint32_t offered[ACCOUNT_STRATA]);
 
-/* Keep what a story says. */
-void accounts_add(struct accounts *a, const struct story *s,
+/* Keep what a story says; route is a plain name. */
+void accounts_add(struct accounts *a, const struct story *s, const char *route,
     enum account_stratum stratum, int64_t end_wall_ns);
 
-/* Append them as CSV, with a line of names: those that ended after since_wall_ns
- * (0: all), oldest first, the present second's too. */
-void accounts_write(struct accounts *a, int64_t since_wall_ns, struct text *t);
+/* Append them as CSV, with a line of names, oldest first, the present second's
+ * too: those that ended within [latest - since_ns, latest - until_ns], of files
+ * and of memory.
+ *   since_ns, until_ns  counted back from the latest account; since_ns 0: all */
+void accounts_write(
+    struct accounts *a, int64_t since_ns, int64_t until_ns, struct text *t);
 
 /* "GET /search": the method and the first segment of the path; what could not
  * stand in a CSV field, or is long, becomes "_".  Returns out. */
 char *
 account_route(const char *method, const char *target, char out[ACCOUNT_ROUTE]);
+
+/* The first of n classes of blame.classes that a request is of,
+ * else "other"; of no classes its account_route.  Returns out. */
+char *account_class(char *const *class, unsigned n, const char *method,
+    const char *target, char out[ACCOUNT_ROUTE]);

@@ -397,7 +397,7 @@ analysis_main(void *user)
 	a->nice = getpriority(PRIO_PROCESS, (id_t)a->tid);
 	a->may_raise = priority_may_rise(a->nice);
 	while (!atomic_load(&a->stop)) {
-		tale_work_flush(&a->work, false);
+		tale_work_tick(&a->work);
 		atomic_store(&a->cpu_ns, (uint64_t)thread_cpu_ns());
 		if (answer_next(a))
 			continue;
@@ -500,4 +500,10 @@ const struct accounts *
 analysis_accounts(const struct analysis *a)
 {
 	return &a->work.accounts;
+}
+
+const struct tail *
+analysis_tail(const struct analysis *a)
+{
+	return &a->work.tail;
 }

@@ -13,18 +13,18 @@
  * asked for have a budget of CPU time (budget.h). */
 #pragma once
 
-#include "proxy/analysis/accounts.h"
+#include "proxy/analysis/tail.h"
 #include "proxy/analysis/tale_format.h"
 #include "talechain/store/store.h"
 
 struct analysis;
 
-/* A JSON document about the kept tales, in a form of the asker's.  write is
+/* A JSON document about the kept tales and the tail, in a form of the asker's.  write is
  * called once at most; the caller frees *text.  It returns 0 or -ENOMEM. */
 struct analysis_report {
 	int (*write)(struct analysis_report *report,
-	    const struct tale_summary *const *tale, unsigned n, char **text,
-	    size_t *length);
+	    const struct tale_summary *const *tale, unsigned n,
+	    const struct tail *tail, char **text, size_t *length);
 	void (*free)(struct analysis_report *report);
 };
 
@@ -39,7 +39,9 @@ enum analysis_kind {
 	ANALYSIS_KEEP,	   /* keep it; there is no answer */
 	ANALYSIS_SLOW,	   /* a list of what is kept, as JSON */
 	ANALYSIS_REPORT,   /* the same, written by the question's report */
-	ANALYSIS_ACCOUNTS, /* CSV of the accounts of list.since_ns */
+	ANALYSIS_BLAME,	   /* what a percentile consists of: list, route; as
+			    * JSON or HTML (format) */
+	ANALYSIS_ACCOUNTS, /* CSV of accounts of list.since_ns .. until_ns */
 };
 
 /* In which order kept tales are listed: symbol, word. */
@@ -61,6 +63,8 @@ struct analysis_list {
 	unsigned n;
 	enum analysis_sort sort; /* within: the latest first */
 	int64_t since_ns;	 /* finished so long ago at most; 0: whenever */
+	int64_t until_ns;	 /* ACCOUNTS, BLAME: and so long ago at least */
+	char percentile[16];	 /* BLAME: "99.9"; "": 99 */
 	int cause;		 /* enum tale_cause, -1: any */
 	char path[TALE_TEXT];	 /* "": any */
 	/* Of now, to be reported with them: */
@@ -77,6 +81,7 @@ struct analysis_question {
 	bool slowest;	      /* of a window, so far: rarely left out */
 	bool account;	      /* KEEP: an account is to be made */
 	enum account_stratum stratum; /* of it */
+	char route[ACCOUNT_ROUTE];    /* of it; BLAME: only this one, "": not */
 	/* KEEP: requests since the last such question, this one too. */
 	uint32_t offered[ACCOUNT_STRATA];
 	bool has_client; /* client's stamps are given */
@@ -118,6 +123,7 @@ struct analysis_options {
 	int kallsyms;	 /* /proc/kallsyms, becomes the thread's; 0: none */
 	double cpu;	 /* of one CPU, for what no client asks: 0 .. 1 */
 	size_t accounts; /* that are held, 0: none */
+	uint64_t account_bytes; /* of them in files beside the tales */
 };
 
 /* A client's answer waits no longer than this for events, or for tales that are
@@ -160,3 +166,6 @@ void analysis_stats(const struct analysis *a, struct analysis_stats *out);
 
 /* The accounts, of which any thread may read routes and cause_ns. */
 const struct accounts *analysis_accounts(const struct analysis *a);
+
+/* What their tail consists of: its atomics. */
+const struct tail *analysis_tail(const struct analysis *a);

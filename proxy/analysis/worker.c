@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "blame/report/report.h"
 #include "proxy/analysis/slow_report.h"
 #include "talechain/render/render.h"
 #include "talechain/symbols/symbols.h"
@@ -14,6 +15,7 @@
 #define SLACK_NS (5 * NS_PER_MS)
 #define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
 #define LATE_TRIES 5
+#define BLAME_RESAMPLED 200 /* as tailorctl blame */
 
 /* --- the store --------------------------------------------------------------- */
 
@@ -167,6 +169,13 @@ candidate_find(struct tale_work *w, const char *external_id)
 	return NULL;
 }
 
+void
+tale_work_tick(struct tale_work *w)
+{
+	tale_work_flush(w, false);
+	tail_update(&w->tail, &w->accounts, instant_wall_now_ns());
+}
+
 /* --- explaining -------------------------------------------------------------------- */
 
 /* Say in the story itself that its clock is another one. */
@@ -257,7 +266,7 @@ static void
 account(struct tale_work *w, const struct analysis_question *q,
     const struct story *story)
 {
-	accounts_add(&w->accounts, story, q->stratum,
+	accounts_add(&w->accounts, story, q->route, q->stratum,
 	    instant_wall_ns(q->request.finished));
 }
 
@@ -590,8 +599,8 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 		err = slow_report(
 		    all, n, &q->list, &answer->text, &answer->length);
 	else
-		err = q->report->write(
-		    q->report, all, n, &answer->text, &answer->length);
+		err = q->report->write(q->report, all, n, &w->tail,
+		    &answer->text, &answer->length);
 	free(all);
 	if (err == 0)
 		answer->status = 200;
@@ -602,13 +611,69 @@ do_accounts(struct tale_work *w, const struct analysis_question *q,
     struct analysis_answer *answer)
 {
 	struct text t = {0};
-	int64_t since_wall_ns = 0;
 
-	if (q->list.since_ns > 0)
-		since_wall_ns = instant_wall_now_ns() - q->list.since_ns;
-	accounts_write(&w->accounts, since_wall_ns, &t);
+	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns, &t);
 	answer->status =
 	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
+}
+
+static int
+blame_write(const struct blame_view *v, enum tale_format format,
+    struct analysis_answer *answer)
+{
+	struct json j;
+	FILE *out;
+	int err;
+
+	if (format == TALE_FORMAT_HTML) {
+		out = open_memstream(&answer->text, &answer->length);
+		err = out == NULL ? -ENOMEM : blame_page(v, true, out);
+		if (out != NULL && fclose(out) != 0)
+			err = -ENOMEM;
+		return err == -ENODATA ? 0 : err;
+	}
+	json_init(&j, false);
+	err = blame_json(v, &j);
+	if (err == 0)
+		err = json_take(&j, &answer->text, &answer->length);
+	json_fini(&j);
+	return err;
+}
+
+static void
+do_blame(struct tale_work *w, const struct analysis_question *q,
+    struct analysis_answer *answer)
+{
+	struct blame_view v = {.resamples = BLAME_RESAMPLED,
+	    .route = q->route[0] != '\0' ? q->route : NULL};
+	struct text t = {0};
+	char *table = NULL, *copy = NULL;
+	size_t length;
+	int err;
+
+	answer->status = 500;
+	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns, &t);
+	err = text_take(&t, &table, &length);
+	if (err == 0 && q->format == TALE_FORMAT_HTML) {
+		copy = strdup(table);
+		err = copy == NULL ? -ENOMEM : 0;
+	}
+	v.table = copy;
+	blame_view_percentile(
+	    &v, q->list.percentile[0] != '\0' ? q->list.percentile : NULL);
+	if (err == 0)
+		err = blame_rows_read(&v.rows, table, 0, 0);
+	if (err == 0)
+		err = blame_write(&v, q->format, answer);
+	blame_rows_fini(&v.rows);
+	free(copy);
+	free(table);
+	if (err == 0) {
+		answer->status = 200;
+		return;
+	}
+	free(answer->text);
+	answer->text = NULL;
 }
 
 static bool
@@ -632,6 +697,9 @@ tale_work_do(struct tale_work *w, struct analysis_question *q,
 	case ANALYSIS_SLOW:
 	case ANALYSIS_REPORT:
 		do_list(w, q, answer);
+		return TALE_WORK_ANSWER;
+	case ANALYSIS_BLAME:
+		do_blame(w, q, answer);
 		return TALE_WORK_ANSWER;
 	case ANALYSIS_ACCOUNTS:
 		do_accounts(w, q, answer);
@@ -661,9 +729,12 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 	if (err < 0)
 		return err;
 	err = store_open(w, o);
-	if (err == 0)
-		store_publish(w);
-	return err;
+	if (err < 0)
+		return err;
+	store_publish(w);
+	if (w->directory[0] != '\0')
+		accounts_keep(&w->accounts, w->directory, o->account_bytes);
+	return 0;
 }
 
 void
@@ -671,9 +742,9 @@ tale_work_fini(struct tale_work *w)
 {
 	if (w->store != NULL)
 		tale_work_flush(w, true);
+	accounts_fini(&w->accounts); /* while the directory is locked */
 	tale_store_close(&w->store);
 	tale_store_close(&w->spare);
-	accounts_fini(&w->accounts);
 	symbols_free(&w->symbols);
 	tale_checkpoints_free(&w->checkpoints);
 	timeline_reader_close(&w->reader);

@@ -20,6 +20,7 @@ struct tale_work {
 	struct tale_checkpoints *checkpoints; /* owned; of the reader */
 	struct tale_store *store;	      /* owned */
 	struct accounts accounts;
+	struct tail tail;	  /* of them */
 	struct tale_store *spare; /* owned: memory, once store has failed */
 	const char *directory;	  /* borrowed; "" memory */
 	struct tale_store_options spare_options;
@@ -56,6 +57,9 @@ enum tale_work_result {
 /* Do what is asked. */
 enum tale_work_result tale_work_do(struct tale_work *w,
     struct analysis_question *q, struct analysis_answer *answer);
+
+/* What is due at times: call it once a second, or more often. */
+void tale_work_tick(struct tale_work *w);
 
 /* Keep the candidates of a window that is over; all of them if forced. */
 void tale_work_flush(struct tale_work *w, bool forced);

@@ -126,6 +126,10 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 	if (!chosen)
 		return;
 	q.request = *t;
+	if (q.account)
+		account_class(p->config->blame.classes,
+		    p->config->blame.class_count, t->method, t->target,
+		    q.route);
 	memcpy(q.offered, p->slow_sample.offered, sizeof(q.offered));
 	p->metrics.slow += slow;
 	if (analysis_ask(p->analysis, &q))

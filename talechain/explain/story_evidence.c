@@ -8,13 +8,14 @@
 #include "base/text.h"
 #include "talechain/explain/explainer.h"
 
-/* The next free line of evidence; the last one when there is none. */
+/* The next free line of evidence; the last one when there is none.  One stays
+ * free for story_request_name. */
 static struct line
 evidence(struct story_verdict *v)
 {
 	int i = 0;
 
-	while (i < STORY_LINES - 1 && v->evidence[i][0] != '\0')
+	while (i < STORY_LINES - 2 && v->evidence[i][0] != '\0')
 		i++;
 	return (struct line){v->evidence[i], sizeof(v->evidence[i])};
 }

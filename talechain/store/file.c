@@ -12,29 +12,28 @@
 #include "base/instant.h"
 #include "talechain/store/record.h"
 
-#define SUFFIX ".tales"
 #define DIGITS 16
 
 static void
-file_name(uint64_t number, char out[STORE_FILE_NAME])
+file_name(uint64_t number, const char *suffix, char out[STORE_FILE_NAME])
 {
-	snprintf(
-	    out, STORE_FILE_NAME, "%016llx" SUFFIX, (unsigned long long)number);
+	snprintf(out, STORE_FILE_NAME, "%016llx%.10s",
+	    (unsigned long long)number, suffix);
 }
 
 bool
-store_file_number(const char *name, uint64_t *number)
+store_file_number(const char *name, const char *suffix, uint64_t *number)
 {
 	if (strspn(name, "0123456789abcdef") != DIGITS ||
-	    strcmp(name + DIGITS, SUFFIX) != 0)
+	    strcmp(name + DIGITS, suffix) != 0)
 		return false;
 	*number = strtoull(name, NULL, 16);
 	return true;
 }
 
 int
-store_file_make(
-    struct store_file *f, int directory, uint64_t number, const char *boot_id)
+store_file_make(struct store_file *f, int directory, uint64_t number,
+    const char *suffix, const char *boot_id)
 {
 	struct store_header h = {.magic = STORE_MAGIC,
 	    .version = STORE_VERSION,
@@ -42,9 +41,10 @@ store_file_make(
 	char name[STORE_FILE_NAME];
 	int err;
 
-	file_name(number, name);
+	file_name(number, suffix, name);
 	snprintf(h.boot_id, sizeof(h.boot_id), "%s", boot_id);
-	*f = (struct store_file){.number = number, .clean = true};
+	*f = (struct store_file){
+	    .number = number, .suffix = suffix, .clean = true};
 	f->fd =
 	    directory < 0
 		? memfd_create(name, MFD_CLOEXEC)
@@ -102,15 +102,16 @@ judge_header(struct store_file *f, const uint8_t *text, size_t *length,
 
 int
 store_file_open(struct store_file *f, int directory, uint64_t number,
-    uint64_t bytes_max, const char *boot_id, uint8_t **text, size_t *length)
+    const char *suffix, uint64_t bytes_max, const char *boot_id, uint8_t **text,
+    size_t *length)
 {
 	char name[STORE_FILE_NAME];
 	struct stat st;
 	ssize_t n;
 	int err;
 
-	file_name(number, name);
-	*f = (struct store_file){.number = number};
+	file_name(number, suffix, name);
+	*f = (struct store_file){.number = number, .suffix = suffix};
 	/* Non-blocking: a FIFO in that place must not hang us. */
 	f->fd = openat(
 	    directory, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -176,7 +177,7 @@ store_file_drop(struct store_file *f, int directory)
 	char name[STORE_FILE_NAME];
 
 	if (directory >= 0) {
-		file_name(f->number, name);
+		file_name(f->number, f->suffix, name);
 		unlinkat(directory, name, 0);
 	}
 	close(f->fd);

@@ -9,28 +9,31 @@
 #define STORE_FILE_NAME 32
 
 struct store_file {
-	uint64_t number; /* in its name; newer is higher */
-	int fd;		 /* owned */
+	uint64_t number;    /* in its name; newer is higher */
+	const char *suffix; /* of its name; borrowed */
+	int fd;		    /* owned */
 	uint64_t bytes;
-	unsigned tales;	   /* of the index that are in it */
+	unsigned tales;	   /* of the index that are in it; or accounts */
 	bool earlier_boot; /* its clock is not the present one */
 	bool clean;	   /* whole to its last byte: may be continued */
 };
 
-/* Of "0000000000000001.tales"; false if it is no such name. */
-bool store_file_number(const char *name, uint64_t *number);
+/* Of "0000000000000001.tales", ".tales" being the suffix; false if it is no such
+ * name. */
+bool store_file_number(const char *name, const char *suffix, uint64_t *number);
 
 /* Make an empty file with that number; directory is a descriptor, or -1 for
  * anonymous memory.  0 or a negative errno. */
-int store_file_make(
-    struct store_file *f, int directory, uint64_t number, const char *boot_id);
+int store_file_make(struct store_file *f, int directory, uint64_t number,
+    const char *suffix, const char *boot_id);
 
 /* Open an existing one and read it whole (up to bytes_max).  *text is owned by
  * the caller: all its bytes, of which *length.  0, -EPROTO not a regular file
  * of ours, or a negative errno.  A file of another version is not clean and has
  * *length 0. */
 int store_file_open(struct store_file *f, int directory, uint64_t number,
-    uint64_t bytes_max, const char *boot_id, uint8_t **text, size_t *length);
+    const char *suffix, uint64_t bytes_max, const char *boot_id, uint8_t **text,
+    size_t *length);
 
 /* Append; 0, or a negative errno and the file is as before. */
 int store_file_append(struct store_file *f, const void *bytes, size_t length);

@@ -14,7 +14,8 @@
  *  0      4      8       12       16
  *
  * crc is CRC-32C of the record from byte 8 on.  bytes is the whole record,
- * packed what of it is the tale; the rest is zero.  Numbers are in the
+ * packed what of it is the tale; the rest is zero.  A file of accounts has
+ * blocks of them in place of tales.  Numbers are in the
  * machine's byte order (on another one the magic does not match). */
 #pragma once
 

@@ -17,6 +17,7 @@
 #include "talechain/store/pack.h"
 #include "talechain/store/record.h"
 
+#define SUFFIX ".tales"
 #define FILES_MAX 64
 #define BYTES_MIN 4096
 #define KEEP_MAX 65536
@@ -187,8 +188,8 @@ store_read_file(struct tale_store *s, uint64_t number)
 	if (s->files == FILES_MAX)
 		file_drop_oldest(s);
 	f = &s->file[s->files];
-	err = store_file_open(
-	    f, s->directory, number, s->bytes_max, s->boot_id, &text, &length);
+	err = store_file_open(f, s->directory, number, SUFFIX, s->bytes_max,
+	    s->boot_id, &text, &length);
 	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE)
 		return err;
 	s->corrupt += err < 0 || length == 0;
@@ -232,7 +233,7 @@ directory_open(struct tale_store *s, const char *path)
 static int
 is_store_file(const struct dirent *entry)
 {
-	return store_file_number(entry->d_name, &(uint64_t){0});
+	return store_file_number(entry->d_name, SUFFIX, &(uint64_t){0});
 }
 
 /* Read all files in order; the bound may have become smaller. */
@@ -245,7 +246,7 @@ store_read(struct tale_store *s)
 	uint64_t number = 0;
 
 	for (int i = 0; i < n; i++) {
-		store_file_number(list[i]->d_name, &number);
+		store_file_number(list[i]->d_name, SUFFIX, &number);
 		free(list[i]);
 		if (err < 0)
 			continue;
@@ -328,8 +329,8 @@ store_room(struct tale_store *s, size_t bytes, struct store_file **out)
 	}
 	if (f == NULL) {
 		f = &s->file[s->files];
-		err =
-		    store_file_make(f, s->directory, s->next_file, s->boot_id);
+		err = store_file_make(
+		    f, s->directory, s->next_file, SUFFIX, s->boot_id);
 		if (err < 0)
 			return err;
 		s->next_file++;

@@ -124,7 +124,7 @@ def upstream():
 
     yield make
     for server in made:
-        server.stop()
+        server.close()
     errors = [error for server in made for error in server.errors]
     assert not errors, errors
 

@@ -83,6 +83,47 @@ def test_other_questions(ctl, paused):
         assert found["routes"][0][key], found
 
 
+def test_page(ctl, paused, tmp_path):
+    """Goal: one file that loads nothing: sentence, stack, table, curves."""
+    path = tmp_path / "page.html"
+    found = ctl("blame", "--html", "-o", str(path), "--file", str(paused))
+    assert found.returncode == 0 and found.out == "", found.err
+    text = path.read_text()
+    assert re.search(r"<h2>GET /search</h2>\n<p class=\"big\">p99 is <b>3\d",
+                     text)
+    assert re.search(r"of the difference <b>3\d\.\d ms</b> is garbage", text)
+    assert text.count("<svg xmlns") == 2
+    assert text.count('<rect class="c0') > 10
+    assert "without garbage collection" in text
+    assert not re.search(r"<script|https?://(?!www\.w3\.org/2000/svg)", text)
+    assert text == ctl("blame", "-H", "--file", str(paused), wide=True).out
+    found = ctl("blame", "--html", "--without", "gc", "--file", str(paused))
+    assert found.returncode == 2 and "no other form" in found.err
+
+
+def test_where(ctl, tmp_path):
+    """Goal: the route, the server and the time that most of the tail is of are
+    named, with their part of all requests; none, if there is none."""
+    lines = [line(n, n / 10, 1 + n % 13 / 10) for n in range(12000)]
+    even = table(tmp_path, *lines)
+    found = ctl("blame", "--file", str(even)).out
+    assert "All routes:" not in found and "Where p99" not in found
+    for n in range(0, 12000, 60):
+        lines[n] = line(n, n / 10, 50 + n // 60 % 11 / 10).replace(",a,", ",b,")
+    for n in range(30, 12000, 70):
+        lines[n] = line(n, n / 10, 90 + n // 70 % 11 / 10).replace("/search", "/report")
+    found = ctl("blame", "--file", str(table(tmp_path, *lines))).out
+    assert re.search(r"^All routes: p99 9\d\.\dms. GET /report is 1.4 % of "
+                     r"requests and \d+ % of\s+the slower\s+ones", found,
+                     re.M), found
+    assert re.search(r"^   server b +100 % +[12] % +5\d\.\dms$", found, re.M), found
+    route = json.loads(ctl("-j", "blame", "-R", "GET /search", "--file",
+                           str(tmp_path / "accounts.csv"), wide=True).out)
+    where, = route["routes"][0]["where"]
+    assert (where["field"], where["value"]) == ("server", "b")
+    assert where["tail"] == 1 and where["requests"] < 0.02
+
+
 def test_what_is_not_observed(ctl, tmp_path):
     """Goal: without kernel events it names what cannot be seen, and gives no
     cause the time that nothing explains."""
@@ -144,8 +185,40 @@ def test_a_running_tailor_keeps_accounts(ctl, pair):
         assert float(one["weight"]) == 1
     wait_until(lambda: 'request_cause_seconds_total{class="GET /a"'
                in t.ask("/metrics").body.decode(), "the metric")
+    found = t.ask_json("/blame?percentile=90")
+    assert found["schema"] == "tailor.blame/1"
+    assert [r["route"] for r in found["routes"]] == ["GET /a", "GET /b"]
+    assert found["routes"][0]["accounts"] == 10
+    found = t.ask_json("/blame?route=GET%20/b&since=60")["routes"]
+    assert [r["route"] for r in found] == ["GET /b"]
+    assert t.ask_json("/blame?until=3600")["routes"] == []
+    page = t.ask("/blame?format=html")
+    assert page.get("content-type") == "text/html; charset=utf-8"
+    assert b"<h2>GET /a</h2>" in page.body and b'href="timeline/' in page.body
+    assert b"no account of this time" in t.ask(
+        "/blame?format=html&until=3600").body
+    assert t.ask("/blame?percentile=40").status == 400
     assert json.loads(ctl("-a", t.admin, "blame", "--accounts", "ndjson",
                           wide=True).out.splitlines()[0])["route"] == "GET /a"
+
+
+def test_classes(pair):
+    """Goal: requests are of the first class that matches, or of none; a reload
+    changes the classes of what comes later."""
+    pair.a.serve(lambda r: response(200))
+    t = pair(analysis={"cpu": 1, "accounts": 1000},
+             slow={"target": "1us", "keep_slowest": 0},
+             blame={"classes": ["GET /a/*", "* /a/**"]})
+    with t.client() as c:
+        for k, path in enumerate(("/a/b", "/a/b/c", "/b")):
+            assert c.get(path).status == 200
+            wait_until(lambda n=k: len(accounts(t)) == n + 2, "an account")
+        rewrite(t, blame={"classes": ["* /b"]})
+        reload(t)
+        assert c.get("/b").status == 200
+    wait_until(lambda: len(accounts(t)) == 5, "4 accounts")
+    assert [line.split(",")[5] for line in accounts(t)[1:]] == [
+        "GET /a/*", "* /a/**", "other", "* /b"]
 
 
 def test_none_are_kept_if_not_wanted(pair):
@@ -173,3 +246,50 @@ def test_accounts_stand_for_no_earlier_requests(pair):
     wait_until(lambda: len(accounts(t)) >= 2, "an account")
     names, one = (row.split(",") for row in accounts(t)[:2])
     assert float(one[names.index("weight")]) < 3
+
+
+def test_accounts_survive_a_restart(ctl, pair, scratch):
+    """Goal: tailorctl blame reads over restarts, a kill and a torn file; the
+    period is the last hour, and another one can be asked for."""
+    store = scratch / "tales"
+    pair.a.serve(lambda r: response(200))
+
+    def run(first):
+        t = pair(analysis={"cpu": 1, "accounts": 1000},
+                 slow={"target": "1us", "keep_slowest": 0,
+                       "store": str(store)})
+        with t.client() as c:
+            for k in range(70):
+                assert c.get("/a", fields=[
+                    ("X-Request-Id", f"id-{first + k}")]).status == 200
+        wait_until(lambda: len(accounts(t)) == first + 71,
+                   "70 more accounts")
+        return t
+
+    t = run(0)
+    t.stop()
+    files = list(store.glob("*.accounts"))
+    assert len(files) == 1 and files[0].stat().st_mode & 0o777 == 0o600
+    whole = files[0].read_bytes()
+    t = run(70)
+    ids = [line.split(",")[1] for line in accounts(t)[1:]]
+    assert sorted(ids) == sorted(f"id-{k}" for k in range(140))
+    assert accounts(t)[0] == t.ask("/accounts?since=3600").body.decode() \
+        .splitlines()[0]
+    assert len(t.ask("/accounts?since=3600").body.splitlines()) == 141
+    assert len(t.ask("/accounts?since=7200&until=3600").body.splitlines()) == 1
+    found = ctl("-a", t.admin, "blame")
+    assert re.search(r"^GET /a +about \d+ requests, 140 accounts", found.out)
+    found = ctl("-a", t.admin, "blame", "--until", "1h")
+    assert found.returncode == 1 and "no account yet" in found.err
+    found = ctl("-a", t.admin, "blame", "--against", "yesterday")
+    assert "No accounts of that time to compare with." in found.out
+    t.stop()
+    # The first file is whole; what follows it is torn.
+    assert files[0].read_bytes()[:len(whole)] == whole
+    files[0].write_bytes(files[0].read_bytes()[:-3])
+    t = pair(analysis={"cpu": 1, "accounts": 1000},
+             slow={"store": str(store)})
+    assert len(accounts(t)) >= 71
+    assert t.metrics()["tailor_accounts_corrupt_total"] == 1
+    assert t.metrics()["tailor_accounts"] >= 70

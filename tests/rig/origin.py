@@ -161,6 +161,7 @@ class Origin:
         self._accepting = threading.Lock()
         self._fillers = []  # fill the backlog while none is accepted
         self._listener = None
+        self._kept = None   # has the port while none listens there
         self.port = port
         self.listen()
 
@@ -174,14 +175,19 @@ class Origin:
             sock = socket.socket(socket.AF_UNIX)
             sock.bind(self.path)
         else:
-            sock = socket.socket()
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind(("127.0.0.1", self.port))
+            sock = self._kept or self._bound()
             self.port = sock.getsockname()[1]
+        self._kept = None
         sock.listen(self.backlog)
         self._listener = sock
         threading.Thread(target=self._accept, args=(sock,),
                          daemon=True).start()
+
+    def _bound(self):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("127.0.0.1", self.port))
+        return sock
 
     def _accept(self, listener):
         while True:
@@ -269,12 +275,22 @@ class Origin:
         self._accepting.release()
 
     def refuse(self):
-        """Refuse new connections; the open ones stay."""
+        """Refuse new connections; the open ones stay.  The port is kept, or
+        another program takes it."""
         try:
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept()
         except OSError:
             pass
+        if not self.path and self._kept is None:
+            self._kept = self._bound()
         self._listener.close()
+
+    def close(self):
+        """The end: stop, and give the port away."""
+        self.stop()
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def stop(self):
         """Die: refuse new connections and reset the open ones."""

@@ -232,6 +232,45 @@ function drawHeaps(j) {
   chart("heaps", height + 14, parts);
 }
 
+/* p99 of each minute as a stack; the seven largest causes have a colour. */
+function drawTail(j) {
+  const all = {}, high = 140, base = TOP + high;
+  const most = Math.max(1, ...j.tail.map((m) => m.p99_ns));
+  for (const m of j.tail)
+    for (const [cause, ns] of Object.entries(m.share_ns))
+      all[cause] = (all[cause] ?? 0) + ns;
+  const largest = Object.keys(all).sort((a, b) => all[b] - all[a]).slice(0, 7);
+  const part = (cause) =>
+    largest.includes(cause) ? largest.indexOf(cause) : 7;
+  const wide = (WIDTH - LEFT) / 10, parts = [];
+  $("tailpart").hidden = j.tail.length === 0;
+  for (const m of j.tail) {
+    const x = WIDTH - wide * (1 + Math.floor(m.ended_ago_ns / 60e9));
+    let y = base;
+    const sums = Array(8).fill(0);
+    for (const [cause, ns] of Object.entries(m.share_ns))
+      sums[part(cause)] += ns;
+    sums.forEach((ns, i) => {
+      const tall = high * ns / most;
+      y -= tall;
+      if (ns > 0)
+        parts.push(svg("rect", { class: `part${i}${m.few ? " few" : ""}`,
+                                 x: x + 1, y, width: wide - 2, height: tall },
+          svg("title", {}, `${largest[i] ?? "other"}: ${duration(ns)}`)));
+    });
+    parts.push(svg("text", { x: x + wide / 2, y: base + 15,
+                             "text-anchor": "middle" }, duration(m.p99_ns)));
+  }
+  parts.push(svg("text", { class: "name", x: 8, y: TOP + 12 }, "p99"),
+    svg("text", { x: 8, y: TOP + 28 }, `up to ${duration(most)}`));
+  chart("tail", base + 22, parts);
+  const names = [...largest];
+  if (Object.keys(all).length > 7) names.push("other");
+  $("tailkey").replaceChildren(...names.map((cause, i) => html("li", {},
+    svg("svg", { viewBox: "0 0 1 1", class: `part${i}` },
+      svg("rect", { width: 1, height: 1 })), cause)));
+}
+
 function drawCauses(j) {
   const lost = sum(j.causes, (c) => c.lost_ns);
   rows("causes", j.causes.map((c) => html("tr", {},
@@ -282,7 +321,7 @@ function drawLatency(j) {
 
 /* --- refreshing ------------------------------------------------------------ */
 
-const draws = [drawLead, drawServers, drawHazards, drawHeaps, drawCauses,
+const draws = [drawLead, drawServers, drawHazards, drawHeaps, drawTail, drawCauses,
                drawSlow, drawLatency];
 
 /* The link that has the focus is made again: it must not lose it. */

@@ -75,6 +75,7 @@ static const char *const samples[][2] = {
     [KEY_LISTEN] = {":1 proxy_protocol,[::]:2", ""},
     [KEY_NETWORKS] = {"10.0.0.0/8,unix,fe80::/10", "0.0.0.0/0"},
     [KEY_RULES] = {"PUT /a,POST /b/**", "[\"POST /\\\"\"]"},
+    [KEY_CLASSES] = {"GET /a,* /b/**", "[\"PUT /a\"]"},
     [KEY_PATTERNS] = {"/a,/b/*/c/", "[\"/\\\"<\"]"},
     [KEY_FIELDS] = {"X-A,cookie", "x'"},
     [KEY_ARGUMENTS] = {"[\"a b\", \"\", \"\\\"\"]", "x"},

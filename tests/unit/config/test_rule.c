@@ -33,6 +33,39 @@ assert_judged(const char *text, const char *why, const char *expected)
 }
 
 static void
+test_classes(void **state)
+{
+#define CLASS_FORM                                                          \
+	"a class is a method or *, a space and a path pattern, like \"GET " \
+	"/search/**\""
+#define CLASS_NAME                                                             \
+	"a class has no comma, quote or backslash, and only printable ASCII: " \
+	"it is a name, too"
+	static const struct {
+		const char *class, *why;
+	} cases[] = {
+	    {"GET /search/**", NULL},
+	    {"* /", NULL},
+	    {"", CLASS_FORM},
+	    {"/search", CLASS_FORM},
+	    {"** /search", CLASS_FORM},
+	    {"get /search", CLASS_FORM},
+	    {"GET search", PATH},
+	    {"GET /a,b", CLASS_NAME},
+	    {"GET /a\"", CLASS_NAME},
+	    {"GET /\xc3\xa4", CLASS_NAME},
+	    {"GET /a23456789012345678901234567890123456789012", NULL},
+	    {"GET /a234567890123456789012345678901234567890123",
+		"a class has 47 bytes at most: it is a name, too"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_judged(
+		    cases[i].class, class_judge(cases[i].class), cases[i].why);
+}
+
+static void
 test_rules(void **state)
 {
 	static const struct {
@@ -117,6 +150,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_rules),
+	    cmocka_unit_test(test_classes),
 	    cmocka_unit_test(test_fields),
 	};
 

@@ -54,6 +54,7 @@ request(unsigned second, enum account_stratum stratum, uint32_t offered,
 	uint32_t n[ACCOUNT_STRATA] = {0};
 	struct tale *t;
 	struct story s = {.total_ns = 1000};
+	char route[ACCOUNT_ROUTE];
 
 	snprintf(r.target, sizeof(r.target), "%s", target);
 	n[stratum] = offered;
@@ -67,7 +68,8 @@ request(unsigned second, enum account_stratum stratum, uint32_t offered,
 	s.cause_ns[TALE_CAUSE_GC] = 600;
 	s.cause_ns[TALE_CAUSE_WORK] = 390;
 	s.cause_ns[TALE_CAUSE_UNKNOWN] = 10;
-	accounts_add(a, &s, stratum, second);
+	accounts_add(
+	    a, &s, account_route("GET", target, route), stratum, second);
 	tale_free(&t);
 }
 
@@ -107,7 +109,7 @@ the_table_has_what_there_is_room_for(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 25; i++)
 		request(i, ACCOUNT_OTHER, 1, "/a/b?c", true);
-	accounts_write(a, 17, &t);
+	accounts_write(a, 7, 0, &t);
 	assert_int_equal(text_take(&t, &text, &length), 0);
 	for (line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
 		if (n++ == 1)
@@ -142,6 +144,32 @@ routes_are_few_and_plain(void **state)
 	assert_string_equal(a->route[1], "GET /1");
 }
 
+static void
+the_first_class_that_matches_counts(void **state)
+{
+	char out[ACCOUNT_ROUTE];
+	char *class[] = {(char *)(uintptr_t) "GET /search/**",
+	    (char *)(uintptr_t) "* /search/*", (char *)(uintptr_t) "* /*/a"};
+
+	(void)state;
+#define CLASS(method, target) account_class(class, 3, method, target, out)
+	assert_string_equal(CLASS("GET", "/search/a?q=1"), "GET /search/**");
+	assert_string_equal(CLASS("PUT", "/search/a"), "* /search/*");
+	assert_string_equal(CLASS("PUT", "/x/a"), "* /*/a");
+	assert_string_equal(CLASS("GE", "/x/b"), "other");
+	assert_string_equal(CLASS("GET", "/../search"), "other");
+	assert_string_equal(
+	    account_class(class, 0, "GET", "/search/a", out), "GET /search");
+	/* A class "other" and what has no room are one. */
+	request(1, ACCOUNT_OTHER, 1, "/other", true);
+	memcpy(a->route[0], "other", 6);
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(out, sizeof(out), "/%u", i);
+		request(i, ACCOUNT_OTHER, 1, out, true);
+	}
+	assert_int_equal(atomic_load(&a->routes), ACCOUNT_ROUTES - 1);
+}
+
 int
 main(void)
 {
@@ -152,6 +180,8 @@ main(void)
 		the_table_has_what_there_is_room_for, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		routes_are_few_and_plain, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		the_first_class_that_matches_counts, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("accounts", tests, NULL, NULL);

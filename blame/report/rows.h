@@ -1,15 +1,21 @@
-/* blame_rows.h: accounts from CSV, as GET /accounts and `tailorctl blame
- * --accounts csv` print them, into a struct blame_set for each route. */
+/* rows.h: accounts from CSV, as GET /accounts and `tailorctl blame --accounts csv`
+ * print them, into a struct blame_set for each route. */
 #pragma once
 
 #include "blame/blame.h"
 
 #define BLAME_ROUTES 64
 #define BLAME_ROUTE 48
+#define BLAME_SERVERS 17 /* the last one: others */
+
+/* blame_account's flags: attempts, and whether the connection was new. */
+#define BLAME_ATTEMPTS 0xffu
+#define BLAME_NEW 0x100u
 
 struct blame_route {
-	char name[BLAME_ROUTE + 4]; /* harmless to a terminal; cut: "..." */
+	char name[BLAME_ROUTE + 4]; /* printable ASCII; cut: "..." */
 	struct blame_set *set;	    /* owned */
+	unsigned number;	    /* blame_account's route */
 	double weight;
 };
 
@@ -18,6 +24,11 @@ struct blame_rows {
 	unsigned causes;
 	struct blame_route route[BLAME_ROUTES]; /* most requests first */
 	unsigned routes;
+	struct blame_set
+	    *all; /* owned: totals of each, of all routes; or NULL */
+	char server[BLAME_SERVERS][32]; /* by blame_account's number */
+	unsigned servers;
+	char error[128]; /* why it could not be read */
 	char **line; /* owned; a line's id: blame_account's id is its number */
 	size_t lines, room;
 	int64_t oldest_ns, newest_ns; /* of all lines; 0: there is none */
@@ -28,8 +39,8 @@ struct blame_rows {
  * Read a table.
  *   text  terminated; modified, and must outlive r, which borrows names
  *   from_ns, to_ns  only what ended between them, wall clock; 0: no limit
- * Returns 0, -EINVAL after a message that names the line, or -ENOMEM after one.
- * Free with blame_rows_fini either way.
+ * Returns 0, -EINVAL or -ENOMEM; r->error says why, and names the line.  Free with
+ * blame_rows_fini either way.
  */
 int blame_rows_read(
     struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tailorctl/blame_rows.h"
+#include "blame/report/rows.h"
 #include "tests/fuzz/check.h"
 
 static void
@@ -38,16 +38,12 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
-	FILE *messages = stderr, *nowhere = fopen("/dev/null", "w");
 	struct blame_rows rows;
 	int err;
 
 	memcpy(text, data, size);
 	text[size] = '\0';
-	stderr = nowhere;
 	err = blame_rows_read(&rows, text, 0, 0);
-	stderr = messages;
-	fclose(nowhere);
 	for (unsigned i = 0; err == 0 && i < rows.routes; i++)
 		analyze(rows.route[i].set, rows.causes);
 	blame_rows_fini(&rows);

@@ -1,6 +1,6 @@
-/* blame_rows.c: the table's head says where everything is; columns that are
+/* rows.c: the table's head says where everything is; columns that are
  * not known are causes if they follow "kernel". */
-#include "tailorctl/blame_rows.h"
+#include "blame/report/rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "talechain/explain/story.h"
-#include "tailorctl/plain.h"
 
 #define ROWS_MAX 100000 /* of a route; more are thinned */
 #define COLUMNS_MAX 128
@@ -45,8 +44,6 @@ struct table {
 	unsigned at[COLUMN_COUNT];
 	unsigned columns;
 	uint64_t kernel; /* causes that need the kernel's events */
-	char server[16][32];
-	unsigned servers;
 };
 
 /* What cannot go, and what is no cause; the others are hazards. */
@@ -83,7 +80,8 @@ blame_rows_needs_kernel(const char *code)
 static int
 complain(const struct table *t, const char *what)
 {
-	fprintf(stderr, "tailorctl: accounts, line %u: %s\n", t->number, what);
+	snprintf(t->r->error, sizeof(t->r->error), "accounts, line %u: %s",
+	    t->number, what);
 	return -EINVAL;
 }
 
@@ -183,17 +181,31 @@ others_of(const char *text)
 	return n < 0 || n > INT32_MAX ? -1 : (int32_t)n - 1;
 }
 
-static uint16_t
-server_of(struct table *t, const char *name)
+/* Printable ASCII; what does not fit ends in "...". */
+static void
+name_copy(char *out, size_t size, const char *text)
 {
+	size_t n = strnlen(text, size);
+
+	snprintf(out, size, "%s", text);
+	if (n == size)
+		memcpy(out + size - 4, "...", 4);
+	for (; *out != '\0'; out++)
+		if (*out < ' ' || *out > '~')
+			*out = '?';
+}
+
+static uint16_t
+server_of(struct blame_rows *r, const char *text)
+{
+	char name[sizeof(r->server[0])];
 	unsigned i = 0;
 
-	while (i < t->servers &&
-	       strncmp(t->server[i], name, sizeof(t->server[0]) - 1) != 0)
+	name_copy(name, sizeof(name), text);
+	while (i < r->servers && strcmp(r->server[i], name) != 0)
 		i++;
-	if (i == t->servers && i < COUNT(t->server))
-		snprintf(t->server[t->servers++], sizeof(t->server[0]), "%.31s",
-		    name);
+	if (i == r->servers && i < BLAME_SERVERS - 1)
+		memcpy(r->server[r->servers++], name, sizeof(name));
 	return (uint16_t)i;
 }
 
@@ -209,7 +221,7 @@ route_of(struct blame_rows *r, const char *text)
 	struct blame_route *route;
 	char name[sizeof(route->name)];
 
-	plain_cell(name, sizeof(name), text, BLAME_ROUTE - 1);
+	name_copy(name, BLAME_ROUTE, text);
 	for (unsigned i = 0; i < r->routes; i++)
 		if (strcmp(r->route[i].name, name) == 0)
 			return &r->route[i];
@@ -219,7 +231,7 @@ route_of(struct blame_rows *r, const char *text)
 	if (blame_new(&route->set, &shape) != 0)
 		return NULL;
 	memcpy(route->name, name, sizeof(name));
-	r->routes++;
+	route->number = r->routes++;
 	return route;
 }
 
@@ -261,6 +273,9 @@ account_add(struct table *t, struct blame_account *a, char **field)
 	if (err == -EINVAL)
 		return complain(
 		    t, "times do not add up, or a number is out of range");
+	a->route = (uint16_t)route->number;
+	if (err == 0 && r->all != NULL)
+		err = blame_add(r->all, a, &a->total_ns, NULL);
 	if (err != 0)
 		return complain(t, "out of memory");
 	route->weight += a->weight;
@@ -277,8 +292,8 @@ line_read(struct table *t, char **field, int64_t from_ns, int64_t to_ns)
 	    .seen = strcmp(field[t->at[COLUMN_KERNEL]], "1") == 0 ? UINT64_MAX
 								  : ~t->kernel,
 	    .in_flight = others_of(field[t->at[COLUMN_IN_FLIGHT]]),
-	    .server = server_of(t, field[t->at[COLUMN_SERVER]])};
-	int64_t id;
+	    .server = server_of(r, field[t->at[COLUMN_SERVER]])};
+	int64_t id, attempts = number_of(field[t->at[COLUMN_ATTEMPTS]]);
 
 	if (a.end_ns < 0)
 		return complain(t, "end_ns is no time");
@@ -292,6 +307,9 @@ line_read(struct table *t, char **field, int64_t from_ns, int64_t to_ns)
 	if (id < 0)
 		return complain(t, "out of memory");
 	a.id = (uint64_t)id;
+	a.flags = (uint32_t)(attempts < 0 ? 0 : attempts) & BLAME_ATTEMPTS;
+	if (number_of(field[t->at[COLUMN_NEW]]) == 1)
+		a.flags |= BLAME_NEW;
 	return account_add(t, &a, field);
 }
 
@@ -310,10 +328,15 @@ blame_rows_read(
 	struct table t = {.r = r};
 	char *field[COLUMNS_MAX];
 	unsigned n = line_split(&t, &text, field);
+	static const struct blame_cause total = {"total", "total", BLAME_BASE};
+	static const struct blame_shape totals = {
+	    .cause = &total, .causes = 1, .rows_max = ROWS_MAX};
 	int err;
 
 	memset(r, 0, sizeof(*r));
 	err = head_read(&t, field, n);
+	if (err == 0 && blame_new(&r->all, &totals) != 0)
+		err = complain(&t, "out of memory");
 	while (err == 0 && (n = line_split(&t, &text, field)) > 0)
 		err = n == t.columns ? line_read(&t, field, from_ns, to_ns)
 				     : complain(&t, "not as many fields as "
@@ -327,6 +350,7 @@ blame_rows_fini(struct blame_rows *r)
 {
 	for (unsigned i = 0; i < r->routes; i++)
 		blame_free(&r->route[i].set);
+	blame_free(&r->all);
 	free(r->line);
 	*r = (struct blame_rows){0};
 }

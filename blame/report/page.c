@@ -1,0 +1,518 @@
+/* page.c: a report as one HTML file.
+ *
+ * Of each route: a sentence, p99 over time as a stack of causes (shares add up,
+ * so a stack is honest), the ranked table, the distribution with and without the
+ * largest causes, which hide each other, where, examples. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/plot.h"
+#include "blame/report/report.h"
+
+#define BINS 12	      /* of time, at most */
+#define BIN_ROWS 50   /* accounts of a route that a bin has, about */
+#define BIN_BEYOND 10 /* fewer slower ones: pale */
+#define STACKED 7     /* causes with a colour; the rest is "other" */
+#define CURVE 60      /* points of a distribution */
+#define CURVES 2      /* largest causes of which one is drawn */
+#define EXAMPLES 3
+#define PART_SHOWN 0.01 /* of p99 - p50 */
+
+static const char head[] =
+    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+    "'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action "
+    "'none'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"
+    "<meta name=\"referrer\" content=\"no-referrer\">\n"
+    "<meta name=\"color-scheme\" content=\"light dark\">\n"
+    "<title>Tailor: blame</title>\n<style>\n"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:1.5rem "
+    "auto;padding:0 1rem}\n"
+    "h1{font-size:1.4rem}h2{font-size:1.15rem;margin-top:2.5rem}"
+    "h3{font-size:1rem}\n"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
+    "display:block;overflow-x:auto}\n"
+    "td,th{padding:.15rem .7rem;text-align:right;border-bottom:1px solid "
+    "#8884}\ntd.t,th.t{text-align:left}\n"
+    ".big{font-size:1.2rem}svg{width:100%;height:auto}.dim{opacity:.75}\n"
+    "td svg{width:.9em;height:.9em;vertical-align:-1px;margin-right:.5em}\n"
+    ".c0{fill:#0072b2}.c1{fill:#d55e00}.c2{fill:#009e73}.c3{fill:#cc79a7}"
+    ".c4{fill:#e69f00}.c5{fill:#56b4e9}.c6{fill:#b8a800}.c7{fill:#8a929b}\n"
+    ".few{opacity:.4}\n</style></head><body>\n<h1>What the tail consists "
+    "of</h1>\n";
+
+static const char meaning[] =
+    "<h2>What the figures are</h2>\n<p class=\"dim\">A cause's excess is its "
+    "share of the percentile less its share of p50; all of them add up to the "
+    "difference. Without it: the percentile of the same requests less their "
+    "time in that cause, if nothing else had changed. Intervals have 95 % of "
+    "200 resamples of blocks of time. Seen: distinct episodes in the tail; "
+    "with fewer than 10 a cause is not ranked.</p>\n";
+
+/* A route that is being written. */
+struct page {
+	const struct blame_view *v;
+	const struct blame_route *route;
+	const struct blame_report *r;
+	const struct blame_rows *bin; /* BINS of them, bins in use */
+	unsigned bins;
+	int64_t from_ns, bin_ns;
+	bool links;
+	FILE *out;
+};
+
+/* "813 us", "41.2 ms", "3.10 s"; a difference may be negative. */
+static void
+put_ns(FILE *out, int64_t ns)
+{
+	double ms = fabs((double)ns) / 1e6;
+	const char *sign = ns < 0 ? "-" : "";
+
+	if (ms < 1)
+		fprintf(out, "%s%.0f us", sign, 1000 * ms);
+	else if (ms < 1000)
+		fprintf(out, "%s%.3g ms", sign, ms);
+	else
+		fprintf(out, "%s%.3g s", sign, ms / 1000);
+}
+
+static void
+put_interval(FILE *out, struct blame_interval i)
+{
+	fputs(" <span class=\"dim\">(", out);
+	put_ns(out, i.low_ns);
+	fputs(" to ", out);
+	put_ns(out, i.high_ns);
+	fputs(")</span>", out);
+}
+
+static const struct blame_cause *
+cause_of(const struct page *p, unsigned line)
+{
+	return &p->v->rows.cause[p->r->line[line].cause];
+}
+
+static bool
+is_shown(const struct page *p, unsigned line)
+{
+	return fabs((double)p->r->line[line].excess_ns) >=
+	       PART_SHOWN * (double)(p->r->q_ns - p->r->p50_ns);
+}
+
+static void
+put_sentence(const struct page *p)
+{
+	const struct blame_report *r = p->r;
+	char from[40], to[40];
+
+	text_wall(from, r->first_ns);
+	text_wall(to, r->last_ns);
+	fputs("<h2>", p->out);
+	plot_escape(p->out, p->route->name);
+	fprintf(p->out, "</h2>\n<p class=\"big\">%s is <b>", p->v->name);
+	put_ns(p->out, r->q_ns);
+	fputs("</b>", p->out);
+	put_interval(p->out, r->q);
+	fputs(", p50 ", p->out);
+	put_ns(p->out, r->p50_ns);
+	if (r->lines > 0 && r->line[0].enough && r->line[0].excess_ns > 0) {
+		fputs("; of the difference <b>", p->out);
+		put_ns(p->out, r->line[0].excess_ns);
+		fputs("</b> is ", p->out);
+		plot_escape(p->out, cause_of(p, 0)->label);
+	}
+	fprintf(p->out,
+	    ".</p>\n<p class=\"dim\">About %.0f requests, %zu accounts, "
+	    "%.19sZ to %.19sZ; explained: %.0f %% of %s - p50.</p>\n",
+	    r->weight, r->rows, from, to, 100 * r->explained, p->v->name);
+}
+
+/* --- the stack ---------------------------------------------------------------- */
+
+static const struct blame_route *
+route_in(const struct blame_rows *rows, const char *name)
+{
+	for (unsigned i = 0; i < rows->routes; i++)
+		if (strcmp(rows->route[i].name, name) == 0)
+			return &rows->route[i];
+	return NULL;
+}
+
+/* The class of a cause: those of the largest lines have their own. */
+static unsigned
+colour_of(const struct page *p, unsigned cause)
+{
+	for (unsigned i = 0; i < p->r->lines && i < STACKED; i++)
+		if (p->r->line[i].cause == cause)
+			return i;
+	return STACKED;
+}
+
+/* A column: what q(p) of a bin consists of, from the bottom up. */
+static void
+put_column(const struct page *p, const struct plot *plot, unsigned bin,
+    const struct blame_report *r)
+{
+	double ns[STACKED + 1] = {0}, below = 0;
+	double left =
+	    plot_x(plot, ((double)bin - p->bins) * (double)p->bin_ns / 60e9);
+	double right = plot_x(
+	    plot, ((double)bin + 1 - p->bins) * (double)p->bin_ns / 60e9);
+
+	for (unsigned i = 0; i < r->lines; i++)
+		ns[colour_of(p, r->line[i].cause)] +=
+		    (double)r->line[i].share_ns;
+	for (unsigned c = 0; c <= STACKED; c++) {
+		double low = plot_y(plot, below / 1e6);
+		double high = plot_y(plot, (below + ns[c]) / 1e6);
+
+		below += ns[c];
+		if (ns[c] <= 0)
+			continue;
+		fprintf(p->out,
+		    "<rect class=\"c%u%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\""
+		    " height=\"%.1f\"><title>",
+		    c, r->beyond < BIN_BEYOND ? " few" : "", left + 1, high,
+		    right - left - 2, low - high);
+		plot_escape(p->out,
+		    c < STACKED ? cause_of(p, c)->label : "other causes");
+		fputs(": ", p->out);
+		put_ns(p->out, (int64_t)ns[c]);
+		fputs("</title></rect>\n", p->out);
+	}
+}
+
+static int
+put_stack(const struct page *p)
+{
+	struct blame_options o = {.p = p->v->p};
+	struct blame_report *r = calloc(BINS, sizeof(*r));
+	double most = 0, minutes;
+	struct plot plot = {.out = p->out};
+	char title[80];
+
+	if (r == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < p->bins; i++) {
+		const struct blame_route *route =
+		    route_in(&p->bin[i], p->route->name);
+
+		if (route == NULL || blame_analyze(route->set, &o, &r[i]) != 0)
+			r[i].lines = 0;
+		most = fmax(most, (double)r[i].q_ns / 1e6);
+	}
+	minutes = (double)p->bins * (double)p->bin_ns / 60e9;
+	plot.x = (struct plot_axis){PLOT_LINEAR, -minutes, 0, "minutes"};
+	plot.y = (struct plot_axis){PLOT_LINEAR, 0, most * 1.05, "ms"};
+	snprintf(title, sizeof(title), "%s over time, by cause", p->v->name);
+	plot_begin(&plot, title,
+	    "A stack of causes for each slice of time; the table below has "
+	    "their colours and the sums");
+	for (unsigned i = 0; i < p->bins; i++)
+		if (r[i].lines > 0)
+			put_column(p, &plot, i, &r[i]);
+	plot_note(&plot, "Pale: fewer than 10 slower ones in it");
+	plot_end(&plot);
+	free(r);
+	return 0;
+}
+
+/* --- tables -------------------------------------------------------------------- */
+
+static void
+put_line(const struct page *p, unsigned i)
+{
+	const struct blame_line *l = &p->r->line[i];
+	const struct blame_cause *c = cause_of(p, i);
+	FILE *out = p->out;
+
+	fprintf(out,
+	    "<tr><td>%.0u</td><td class=\"t\"><svg viewBox=\"0 0 1 1\" "
+	    "aria-hidden=\"true\"><rect class=\"c%u\" width=\"1\" "
+	    "height=\"1\"/></svg>",
+	    l->rank, i < STACKED ? i : STACKED);
+	plot_escape(out, c->label);
+	fputs("</td><td>", out);
+	put_ns(out, l->excess_ns);
+	fputs("</td><td class=\"t\">", out);
+	put_interval(out, l->excess);
+	fputs("</td><td>", out);
+	put_ns(out, l->share_ns);
+	fputs("</td><td>", out);
+	if (c->kind == BLAME_UNEXPLAINED)
+		fputs("cannot go</td><td></td><td>", out);
+	else if (!l->enough)
+		fputs("too few</td><td></td><td>", out);
+	else if (!l->removable)
+		fputs("</td><td></td><td>", out);
+	else {
+		put_ns(out, l->without_ns);
+		put_interval(out, l->without);
+		fputs("</td><td>", out);
+		put_ns(out, l->without_queue_ns);
+		fputs("</td><td>", out);
+	}
+	fprintf(out, "%u</td></tr>\n", l->episodes);
+}
+
+static void
+put_lines(const struct page *p)
+{
+	const char *name = p->v->name;
+
+	fprintf(p->out,
+	    "<table><tr><th></th><th class=\"t\">cause</th><th>of %s - "
+	    "p50</th><th></th><th>of %s</th><th>%s without it</th><th>and its "
+	    "queue</th><th>seen</th></tr>\n",
+	    name, name, name);
+	for (unsigned i = 0; i < p->r->lines; i++)
+		if (i < STACKED || is_shown(p, i))
+			put_line(p, i);
+	fputs("</table>\n", p->out);
+}
+
+static void
+put_pairs(const struct page *p)
+{
+	for (unsigned i = 0; i < p->r->pairs; i++) {
+		const struct blame_pair *pair = &p->r->pair[i];
+
+		fputs("<p>", p->out);
+		plot_escape(p->out, p->v->rows.cause[pair->a].label);
+		fputs(" and ", p->out);
+		plot_escape(p->out, p->v->rows.cause[pair->b].label);
+		fprintf(p->out, "%s without both %s is ",
+		    pair->interaction_ns > 0 ? " hide each other: only"
+					     : ": either is enough;",
+		    p->v->name);
+		put_ns(p->out, pair->without_ns);
+		fputs(".</p>\n", p->out);
+	}
+}
+
+static void
+put_spots(const struct page *p)
+{
+	struct blame_spot spot[BLAME_SPOTS];
+	unsigned n =
+	    blame_spots(&p->v->rows, p->route, p->v->p, p->r->beyond, spot);
+
+	if (n == 0)
+		return;
+	fprintf(p->out,
+	    "<h3>Where</h3>\n<table><tr><th class=\"t\">requests of</th><th>of "
+	    "those "
+	    "slower than %s</th><th>of all</th><th>its own %s</th></tr>\n",
+	    p->v->name, p->v->name);
+	for (unsigned i = 0; i < n; i++) {
+		fprintf(p->out, "<tr><td class=\"t\">%s ", spot[i].field);
+		plot_escape(p->out, spot[i].value);
+		fprintf(p->out, "</td><td>%.0f %%</td><td>%.0f %%</td><td>",
+		    100 * spot[i].place.tail, 100 * spot[i].place.requests);
+		put_ns(p->out, spot[i].place.q_ns);
+		fputs("</td></tr>\n", p->out);
+	}
+	fputs("</table>\n", p->out);
+}
+
+/* Ids are a client's: a link has only what stands for itself in a path. */
+static void
+put_example(const struct page *p, const char *id)
+{
+	bool link = p->links && *id != '\0';
+
+	for (const char *c = id; *c != '\0'; c++)
+		link &= strchr("/?#%&.", *c) == NULL && *c > ' ' && *c <= '~';
+	fputc(' ', p->out);
+	if (link) {
+		fputs("<a href=\"timeline/", p->out);
+		plot_escape(p->out, id);
+		fputs("?format=html\">", p->out);
+	}
+	fputs("<code>", p->out);
+	plot_escape(p->out, id);
+	fputs(link ? "</code></a>" : "</code>", p->out);
+}
+
+static void
+put_examples(const struct page *p)
+{
+	fputs("<h3>Examples</h3>\n<table>\n", p->out);
+	for (unsigned i = 0; i < p->r->lines && i < EXAMPLES; i++) {
+		uint64_t id[EXAMPLES];
+		unsigned n = blame_examples(
+		    p->route->set, p->v->p, p->r->line[i].cause, id, EXAMPLES);
+
+		if (!is_shown(p, i))
+			break;
+		fputs("<tr><td class=\"t\">", p->out);
+		plot_escape(p->out, cause_of(p, i)->label);
+		fputs("</td><td class=\"t\">", p->out);
+		for (unsigned k = 0; k < n; k++)
+			put_example(p, p->v->rows.line[id[k]]);
+		fputs("</td></tr>\n", p->out);
+	}
+	fputs("</table>\n", p->out);
+	if (!p->links)
+		fputs("<p class=\"dim\"><code>tailorctl why ID</code> explains "
+		      "one, while its tale is kept.</p>\n",
+		    p->out);
+}
+
+/* --- the distribution ------------------------------------------------------------ */
+
+/* The quantiles of the curve: ever denser towards the tail. */
+static void
+curve_quantiles(const struct blame_report *r, double *q)
+{
+	double nines = fmin(4, log10(fmax(10, (double)r->rows)));
+
+	for (unsigned i = 0; i < CURVE; i++)
+		q[i] = 1 - pow(10, -nines * (i + 1.0) / CURVE);
+}
+
+static void
+put_curve(const struct plot *plot, const char *class, const double *q,
+    const int64_t *ns)
+{
+	struct plot_point point[CURVE];
+
+	for (unsigned i = 0; i < CURVE; i++)
+		point[i] = (struct plot_point){
+		    fmax((double)ns[i] / 1e6, plot->x.low), q[i]};
+	plot_line((struct plot *)(uintptr_t)plot, class, point, CURVE);
+}
+
+static int
+put_curves(const struct page *p)
+{
+	static const char *const class[] = {"line2", "line3"};
+	struct plot plot = {.out = p->out};
+	struct blame_set *s = p->route->set;
+	int64_t ns[CURVE];
+	double q[CURVE];
+	unsigned drawn = 0;
+	char title[80];
+
+	curve_quantiles(p->r, q);
+	if (blame_without(s, 0, false, q, CURVE, ns) != 0)
+		return -ENOMEM;
+	if (ns[CURVE - 1] <= 0)
+		return 0;
+	plot.x = (struct plot_axis){PLOT_LOG,
+	    fmax((double)ns[0] / 2e6, (double)ns[CURVE - 1] / 1e12),
+	    (double)ns[CURVE - 1] / 1e6, "latency, ms"};
+	plot.y =
+	    (struct plot_axis){PLOT_TAIL, 0, q[CURVE - 1], "requests as fast"};
+	plot_begin(&plot, "Latency, as it was and without a cause",
+	    "Distribution of latencies; each curve leaves out one cause, if "
+	    "nothing else had changed");
+	put_curve(&plot, "line", q, ns);
+	plot_legend(&plot, 0, "line", "as it was");
+	for (unsigned i = 0; i < p->r->lines && drawn < CURVES; i++) {
+		const struct blame_line *l = &p->r->line[i];
+
+		if (!l->removable || !l->enough || l->excess_ns <= 0)
+			continue;
+		if (blame_without(
+			s, UINT64_C(1) << l->cause, true, q, CURVE, ns) != 0)
+			return -ENOMEM;
+		put_curve(&plot, class[drawn], q, ns);
+		snprintf(title, sizeof(title), "without %.60s",
+		    cause_of(p, i)->label);
+		plot_legend(&plot, drawn + 1, class[drawn], title);
+		drawn++;
+	}
+	plot_end(&plot);
+	return 0;
+}
+
+/* --- the page -------------------------------------------------------------------- */
+
+static int
+put_route(struct page *p)
+{
+	int err;
+
+	put_sentence(p);
+	err = p->bins > 1 ? put_stack(p) : 0;
+	if (err != 0)
+		return err;
+	put_lines(p);
+	put_pairs(p);
+	err = put_curves(p);
+	put_spots(p);
+	put_examples(p);
+	return err;
+}
+
+/* The table once more for each slice of time.  0 or a negative errno. */
+static int
+bins_read(struct page *p, struct blame_rows *bin, char **copy)
+{
+	const struct blame_rows *rows = &p->v->rows;
+	int64_t span_ns = rows->newest_ns - rows->oldest_ns + 1;
+	size_t n = rows->lines / BIN_ROWS;
+	int err = 0;
+
+	p->bins = n < BINS ? (unsigned)n : BINS;
+	p->from_ns = rows->oldest_ns;
+	if (p->bins < 2)
+		return 0;
+	p->bin_ns = span_ns / p->bins + 1;
+	for (unsigned i = 0; i < p->bins && err == 0; i++) {
+		int64_t from_ns = p->from_ns + i * p->bin_ns;
+
+		copy[i] = strdup(p->v->table);
+		err = copy[i] == NULL ? -ENOMEM
+				      : blame_rows_read(&bin[i], copy[i],
+					    from_ns, from_ns + p->bin_ns);
+	}
+	return err;
+}
+
+static int
+put_routes(struct page *p)
+{
+	struct blame_options o = blame_view_options(p->v);
+	struct blame_report *r = malloc(sizeof(*r));
+	unsigned at = 0;
+	int err = r == NULL ? -ENOMEM : -ENODATA;
+
+	fputs(head, p->out);
+	p->r = r;
+	while (r != NULL && (p->route = blame_view_route(p->v, &at)) != NULL) {
+		err = blame_analyze(p->route->set, &o, r);
+		if (err == 0)
+			err = put_route(p);
+		if (err != 0)
+			break;
+	}
+	if (err == -ENODATA)
+		fputs("<p>There is no account of this time.</p>\n", p->out);
+	fputs(meaning, p->out);
+	fputs("</body></html>\n", p->out);
+	free(r);
+	return err;
+}
+
+int
+blame_page(const struct blame_view *v, bool links, FILE *out)
+{
+	struct blame_rows *bin = calloc(BINS, sizeof(*bin));
+	char *copy[BINS] = {NULL};
+	struct page p = {.v = v, .bin = bin, .links = links, .out = out};
+	int err = bin == NULL ? -ENOMEM : bins_read(&p, bin, copy);
+
+	if (err == 0)
+		err = put_routes(&p);
+	for (unsigned i = 0; bin != NULL && i < BINS; i++) {
+		blame_rows_fini(&bin[i]);
+		free(copy[i]);
+	}
+	free(bin);
+	return err;
+}

@@ -1,0 +1,88 @@
+/* report.h: what is found of routes, as JSON and as a page.
+ *
+ * The same for tailorctl and for the admin listener; nothing is read or written
+ * but memory and the given stream.  One thread at a time. */
+#pragma once
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "blame/report/rows.h"
+
+/* What is asked of a table. */
+struct blame_view {
+	const char *table; /* borrowed: what rows were read from, as it
+				       * was; only a page needs it */
+	struct blame_rows rows, then; /* owned by the caller; then: compared
+				       * with, or empty */
+	double p;
+	char name[16];	    /* "p99" */
+	unsigned resamples; /* as blame_options */
+	const char *route;  /* borrowed; NULL: those with most requests */
+};
+
+#define BLAME_ROUTES_SHOWN 3
+
+/* Read "99.9" (NULL: 99) into p and name.  0, or -EINVAL: not above 50 and below
+ * 100. */
+int blame_view_percentile(struct blame_view *v, const char *text);
+
+/* The next route that is asked for, from *at on, which is moved on; NULL: there
+ * is no other. */
+const struct blame_route *
+blame_view_route(const struct blame_view *v, unsigned *at);
+
+/* The route of that time with the same name, or NULL. */
+const struct blame_route *
+blame_view_then(const struct blame_view *v, const struct blame_route *route);
+
+/* The options for blame_analyze. */
+struct blame_options blame_view_options(const struct blame_view *v);
+
+/* Where the tail is: the value of a field that most of it has. */
+struct blame_spot {
+	const char *field; /* static: "server" */
+	char value[BLAME_ROUTE];
+	struct blame_place place;
+};
+
+#define BLAME_SPOTS 4
+
+/*
+ * blame_spots(rows, route, p, out):
+ * The fields of which one value has clearly more of the requests slower than
+ * q(p) than of all requests: at least a tenth of all, and a quarter of its own
+ * part, more.
+ *   beyond  accounts of the route that are slower; fewer than BLAME_BEYOND are
+ *           too few to say
+ *   out     BLAME_SPOTS of them at most
+ * Returns how many; 0 too if memory ran out.
+ */
+unsigned
+blame_spots(const struct blame_rows *rows, const struct blame_route *route,
+    double p, size_t beyond, struct blame_spot *out);
+
+/* The same of all requests by route: whether there is one; *q_ns receives their
+ * q(p). */
+bool
+blame_all(const struct blame_view *v, int64_t *q_ns, struct blame_spot *out);
+
+/* The members of a route's report into an object that is open. */
+void
+blame_json_route(const struct blame_view *v, const struct blame_route *route,
+    const struct blame_report *r, struct json *j);
+
+/* Schema tailor.blame/1: all routes that are asked for, of none an empty array.  0,
+ * or what blame_analyze returns; j is incomplete then. */
+int blame_json(const struct blame_view *v, struct json *j);
+
+/* An interval, as an array; and the head of a document: schema and p. */
+void
+blame_json_interval(struct json *j, const char *key, struct blame_interval i);
+void blame_json_head(const struct blame_view *v, struct json *j);
+
+/* One HTML file: works without scripts, loads nothing.
+ *   links  examples are links to timelines of the admin listener
+ * 0, -ENODATA (a whole page says that there is no account), or what blame_analyze
+ * returns. */
+int blame_page(const struct blame_view *v, bool links, FILE *out);

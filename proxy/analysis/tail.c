@@ -1,0 +1,105 @@
+/* tail.c: the accounts of some minutes as a set of blame's, for a moment. */
+#include "proxy/analysis/tail.h"
+
+#include "blame/blame.h"
+
+#define MINUTE_NS (60 * NS_PER_S)
+/* So late an account of a minute may be made. */
+#define LATE_NS (2 * NS_PER_S)
+#define ALL ACCOUNT_ROUTES
+
+static struct blame_set *
+set_new(void)
+{
+	static struct blame_cause cause[TALE_CAUSE_COUNT];
+	static const struct blame_shape shape = {.cause = cause,
+	    .causes = TALE_CAUSE_COUNT,
+	    .rows_max = ACCOUNTS_KEPT};
+	struct blame_set *s = NULL;
+
+	_Static_assert(TALE_CAUSE_COUNT <= BLAME_CAUSES, "columns");
+	return blame_new(&s, &shape) == 0 ? s : NULL;
+}
+
+static void
+set_add(struct blame_set *s, const struct account *one)
+{
+	int64_t ns[TALE_CAUSE_COUNT] = {0};
+	struct blame_account a = {.id = one->id,
+	    .end_ns = one->end_wall_ns,
+	    .total_ns = one->total_ns,
+	    .weight = one->weight,
+	    .in_flight = -1};
+
+	for (unsigned k = 0; k < one->parts; k++)
+		ns[one->cause[k]] += one->part_ns[k];
+	/* What cannot be added is left out: figures, not books. */
+	(void)blame_add(s, &a, ns, NULL);
+}
+
+/* Whether an account of a route (ALL: of any) ended in [from, to). */
+static bool
+is_of(const struct account *one, unsigned route, int64_t from_ns, int64_t to_ns)
+{
+	return (route == ALL || one->route == route) && one->weight > 0 &&
+	       one->end_wall_ns >= from_ns && one->end_wall_ns < to_ns;
+}
+
+/* p99 of a route's accounts of that time, and what it consists of. */
+static void
+minute_find(const struct accounts *a, unsigned route, int64_t from_ns,
+    int64_t to_ns, struct tail_minute *out)
+{
+	size_t first = a->made > a->max ? a->made - a->max : 0;
+	struct blame_set *s = set_new();
+
+	*out = (struct tail_minute){.end_wall_ns = 0};
+	if (s == NULL)
+		return;
+	for (size_t i = first; i < a->open; i++)
+		if (is_of(&a->account[i % a->max], route, from_ns, to_ns))
+			set_add(s, &a->account[i % a->max]);
+	if (blame_rows(s) > 0) {
+		out->end_wall_ns = to_ns;
+		out->q_ns = blame_quantile(s, TAIL_P);
+		blame_shares(s, TAIL_P, out->share_ns);
+	}
+	blame_free(&s);
+	for (size_t i = first; i < a->open; i++)
+		if (is_of(&a->account[i % a->max], route, from_ns, to_ns))
+			out->beyond +=
+			    a->account[i % a->max].total_ns > out->q_ns;
+}
+
+static void
+route_publish(struct tail *t, unsigned route, const struct tail_minute *m)
+{
+	bool known = m->beyond >= BLAME_BEYOND;
+
+	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
+		atomic_store(
+		    &t->share_ns[route][c], known ? m->share_ns[c] : 0);
+	atomic_store(&t->q_ns[route], known ? m->q_ns : 0);
+}
+
+void
+tail_update(struct tail *t, const struct accounts *a, int64_t now_wall_ns)
+{
+	int64_t minute = (now_wall_ns - LATE_NS) / MINUTE_NS - 1;
+	unsigned routes = atomic_load(&a->routes);
+	int64_t to_ns = (minute + 1) * MINUTE_NS;
+	struct tail_minute m;
+
+	if (minute == t->minute || a->max == 0)
+		return;
+	t->minute = minute;
+	minute_find(
+	    a, ALL, to_ns - MINUTE_NS, to_ns, &t->at[minute % TAIL_MINUTES]);
+	for (unsigned r = 0; r < routes; r++) {
+		minute_find(a, r, to_ns - MINUTE_NS, to_ns, &m);
+		if (m.beyond < BLAME_BEYOND)
+			minute_find(
+			    a, r, to_ns - TAIL_MINUTES * MINUTE_NS, to_ns, &m);
+		route_publish(t, r, &m);
+	}
+}

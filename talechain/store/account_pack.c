@@ -1,0 +1,192 @@
+/* account_pack.c: one function walks an account for both directions; sums and
+ * differences of what is read cannot overflow. */
+#include "talechain/store/account_pack.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+
+#include "talechain/store/codec.h"
+
+#define WEIGHT_UNIT 1e4
+#define WEIGHT_MAX 1000000000000 /* as blame has it */
+/* Sums of an account's parts, and differences of ends, are numbers. */
+#define PART_MAX_NS (INT64_MAX / 64)
+
+/* The causes of a block: their numbers in it. */
+struct causes {
+	uint8_t cause[TALE_CAUSE_COUNT];
+	unsigned n;
+};
+
+static unsigned
+cause_number(struct causes *of, uint8_t cause)
+{
+	unsigned i = 0;
+
+	while (i < of->n && of->cause[i] != cause)
+		i++;
+	if (i == of->n)
+		of->cause[of->n++] = cause;
+	return i;
+}
+
+static void
+code_causes(struct codec *c, struct causes *of)
+{
+	code_unsigned(c, &of->n, TALE_CAUSE_COUNT);
+	for (unsigned i = 0; i < of->n && c->err == 0; i++) {
+		enum tale_cause cause = (enum tale_cause)of->cause[i];
+
+		code_cause(c, &cause);
+		of->cause[i] = (uint8_t)cause;
+	}
+}
+
+/* A name goes into a line of CSV, and to a terminal. */
+static void
+name_plain(char *name)
+{
+	for (; *name != '\0'; name++)
+		if (!isprint((unsigned char)*name) || *name == ',' ||
+		    *name == '"')
+			*name = '_';
+}
+
+/* A name; one zero byte: that of the account before. */
+static void
+code_name(struct codec *c, char *name, const char *before, size_t size)
+{
+	bool differs = c->packing && strcmp(name, before) != 0;
+
+	code_bool(c, &differs);
+	if (differs)
+		code_text(c, name, size);
+	else
+		memmove(name, before, size);
+	if (!c->packing)
+		name_plain(name);
+}
+
+/* A number that fits into its field, which is smaller than unsigned. */
+static unsigned
+code_small(struct codec *c, unsigned value, unsigned max)
+{
+	code_unsigned(c, &value, max);
+	return value;
+}
+
+static void
+code_part(struct codec *c, struct account *a, unsigned k, struct causes *of)
+{
+	unsigned number = c->packing ? cause_number(of, a->cause[k]) : 0;
+
+	number = code_small(c, number, of->n > 0 ? of->n - 1 : 0);
+	code_i64(c, &a->part_ns[k]);
+	if (c->packing || c->err < 0)
+		return;
+	if (of->n == 0 || a->part_ns[k] < 0 || a->part_ns[k] > PART_MAX_NS)
+		c->err = -EPROTO;
+	a->cause[k] = of->cause[number];
+	a->total_ns += a->part_ns[k];
+}
+
+static void
+code_weight(struct codec *c, double *weight)
+{
+	int64_t coded = c->packing ? llround(*weight * WEIGHT_UNIT) : 0;
+
+	code_i64(c, &coded);
+	*weight = (double)coded / WEIGHT_UNIT;
+	if (!c->packing && c->err == 0 &&
+	    !(*weight >= 1 && *weight <= WEIGHT_MAX))
+		c->err = -EPROTO;
+}
+
+/* Of 0 the end and number of the account before. */
+static void
+code_account(struct codec *c, struct account_named *one,
+    const struct account_named *before, struct causes *of)
+{
+	struct account *a = &one->account;
+	int64_t id = (int64_t)(a->id - before->account.id);
+	int64_t later = a->end_wall_ns - before->account.end_wall_ns;
+
+	code_i64(c, &id);
+	code_i64(c, &later);
+	if (!c->packing) {
+		a->id = before->account.id + (uint64_t)id;
+		if (later > PART_MAX_NS * 32 || later < -PART_MAX_NS * 32)
+			c->err = -EPROTO;
+		else
+			a->end_wall_ns = before->account.end_wall_ns + later;
+		if (a->end_wall_ns < 0 || a->end_wall_ns > PART_MAX_NS * 20)
+			c->err = -EPROTO;
+	}
+	code_text(c, a->external_id, sizeof(a->external_id));
+	code_name(c, one->route, before->route, sizeof(one->route));
+	code_name(c, one->server, before->server, sizeof(one->server));
+	code_weight(c, &a->weight);
+	code_unsigned(c, &a->in_flight, UINT32_MAX);
+	a->status = (uint16_t)code_small(c, a->status, 999);
+	a->stratum = (uint8_t)code_small(c, a->stratum, ACCOUNT_STRATA - 1);
+	a->attempts = (uint8_t)code_small(c, a->attempts, UINT8_MAX);
+	code_bool(c, &a->kernel);
+	code_bool(c, &a->cold);
+	a->parts = (uint8_t)code_small(c, a->parts, ACCOUNT_PARTS);
+	for (unsigned k = 0; k < a->parts && c->err == 0; k++)
+		code_part(c, a, k, of);
+	if (!c->packing)
+		name_plain(a->external_id);
+}
+
+static const struct account_named none;
+
+int
+account_pack(struct packed *out, const struct account_named *one, unsigned n)
+{
+	struct codec c = {.packing = true,
+	    .out = out->at,
+	    .at = out->length,
+	    .length = out->length};
+	struct causes causes = {.n = 0};
+
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < one[i].account.parts; k++)
+			cause_number(&causes, one[i].account.cause[k]);
+	code_unsigned(&c, &n, n);
+	code_causes(&c, &causes);
+	for (unsigned i = 0; i < n && c.err == 0; i++) {
+		struct account_named copy = one[i];
+
+		code_account(&c, &copy, i > 0 ? &one[i - 1] : &none, &causes);
+	}
+	out->at = c.out;
+	if (c.err < 0)
+		return c.err;
+	out->length = c.at;
+	return 0;
+}
+
+int
+account_unpack(const uint8_t *bytes, size_t length,
+    void (*take)(void *user, const struct account_named *one), void *user)
+{
+	struct codec c = {.in = bytes, .length = length};
+	struct account_named one[2] = {none, none};
+	struct causes causes = {.n = 0};
+	unsigned n = 0;
+
+	code_unsigned(&c, &n, ACCOUNT_BLOCK);
+	code_causes(&c, &causes);
+	for (unsigned i = 0; i < n && c.err == 0; i++) {
+		one[0] = none;
+		code_account(&c, &one[0], &one[1], &causes);
+		if (c.err == 0 && take != NULL)
+			take(user, &one[0]);
+		one[1] = one[0];
+	}
+	return c.err == 0 && c.at != length ? -EPROTO
+	       : c.err < 0		    ? c.err
+					    : (int)n;
+}

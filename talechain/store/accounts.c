@@ -1,0 +1,344 @@
+/* accounts.c: the files of accounts and their blocks.
+ *
+ * Only the newest file is open.  Where there is no good record, reading goes on
+ * at the next place that looks like one, as in store.c. */
+#include "talechain/store/accounts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "talechain/store/account_pack.h"
+#include "talechain/store/file.h"
+#include "talechain/store/record.h"
+
+#define SUFFIX ".accounts"
+#define KIND "accounts 1" /* in place of a boot: files outlive those */
+#define FILES_MAX 64
+#define BYTES_MIN 4096
+
+/* A file, and when its accounts ended. */
+struct account_file {
+	struct store_file file; /* fd is -1 unless it is the newest */
+	int64_t first_ns, last_ns;
+};
+
+struct account_store {
+	int directory; /* owned */
+	uint64_t bytes_max, bytes, accounts, next_file;
+	struct account_file file[FILES_MAX]; /* oldest first */
+	unsigned files;
+	uint64_t dropped, corrupt;
+};
+
+/* --- reading ---------------------------------------------------------------- */
+
+/* What a file's blocks are taken into. */
+struct walk {
+	int64_t from_ns, to_ns;
+	void (*take)(void *user, const struct account_named *one);
+	void *user;
+};
+
+static void
+walk_take(void *user, const struct account_named *one)
+{
+	const struct walk *w = user;
+
+	if (one->account.end_wall_ns >= w->from_ns &&
+	    one->account.end_wall_ns < w->to_ns)
+		w->take(w->user, one);
+}
+
+/* Take the blocks of a file's bytes.  How many places were no good block. */
+static unsigned
+walk_bytes(struct walk *w, const uint8_t *text, size_t length)
+{
+	size_t at = sizeof(struct store_header);
+	bool lost = false;
+	unsigned bad = 0;
+
+	while (at < length) {
+		struct record_header h;
+		int n = -EPROTO;
+
+		if (record_at(text + at, length - at, &h))
+			n = account_unpack(
+			    text + at + sizeof(h), h.packed, walk_take, w);
+		/* One place, however many bytes of it: counted once. */
+		bad += n < 0 && !lost;
+		lost = n < 0;
+		at += n >= 0 ? h.bytes : 8;
+	}
+	return bad;
+}
+
+int
+account_store_read(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns,
+    void (*take)(void *user, const struct account_named *one), void *user)
+{
+	struct walk w = {from_wall_ns, to_wall_ns, take, user};
+
+	for (unsigned i = 0; i < s->files; i++) {
+		struct account_file *f = &s->file[i];
+		struct store_file again;
+		uint8_t *text = NULL;
+		size_t length = 0;
+		int err;
+
+		if (f->last_ns < from_wall_ns || f->first_ns >= to_wall_ns)
+			continue;
+		err = store_file_open(&again, s->directory, f->file.number,
+		    SUFFIX, s->bytes_max, KIND, &text, &length);
+		if (err == -ENOENT || err == -EPROTO)
+			continue;
+		if (err < 0)
+			return err;
+		walk_bytes(&w, text, length);
+		free(text);
+		close(again.fd);
+	}
+	return 0;
+}
+
+/* --- opening ---------------------------------------------------------------- */
+
+static void
+file_take(void *user, const struct account_named *one)
+{
+	struct account_file *f = user;
+	int64_t end_ns = one->account.end_wall_ns;
+
+	if (f->file.tales++ == 0)
+		f->first_ns = f->last_ns = end_ns;
+	f->first_ns = end_ns < f->first_ns ? end_ns : f->first_ns;
+	f->last_ns = end_ns > f->last_ns ? end_ns : f->last_ns;
+}
+
+static void
+file_close(struct account_file *f)
+{
+	if (f->file.fd >= 0)
+		close(f->file.fd);
+	f->file.fd = -1;
+}
+
+static void
+file_drop_oldest(struct account_store *s)
+{
+	struct account_file *f = &s->file[0];
+
+	s->dropped += f->file.tales;
+	s->accounts -= f->file.tales;
+	s->bytes -= f->file.bytes;
+	file_close(f);
+	store_file_drop(&f->file, s->directory);
+	s->files--;
+	memmove(&s->file[0], &s->file[1], s->files * sizeof(s->file[0]));
+}
+
+/* Take a file of the directory in.  0 (also if it is of no use) or errno. */
+static int
+file_read(struct account_store *s, uint64_t number)
+{
+	struct account_file *f;
+	uint8_t *text = NULL;
+	size_t length = 0;
+	struct walk w = {INT64_MIN, INT64_MAX, file_take, NULL};
+	unsigned bad;
+	int err;
+
+	if (s->files == FILES_MAX)
+		file_drop_oldest(s);
+	if (s->files > 0)
+		file_close(&s->file[s->files - 1]);
+	f = &s->file[s->files];
+	*f = (struct account_file){.first_ns = 0};
+	err = store_file_open(&f->file, s->directory, number, SUFFIX,
+	    s->bytes_max, KIND, &text, &length);
+	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE)
+		return err;
+	s->corrupt += err < 0 || length == 0;
+	if (err < 0)
+		return 0;
+	s->files++;
+	w.user = f;
+	bad = walk_bytes(&w, text, length);
+	free(text);
+	f->file.clean &= bad == 0 && length == f->file.bytes;
+	s->corrupt += bad;
+	s->bytes += f->file.bytes;
+	s->accounts += f->file.tales;
+	return 0;
+}
+
+static int
+is_accounts(const struct dirent *entry)
+{
+	return store_file_number(entry->d_name, SUFFIX, &(uint64_t){0});
+}
+
+/* All files in order; the bound may have become smaller. */
+static int
+directory_read(struct account_store *s)
+{
+	struct dirent **list = NULL;
+	int n = scandirat(s->directory, ".", &list, is_accounts, alphasort);
+	int err = n < 0 ? -errno : 0;
+	uint64_t number = 0;
+
+	for (int i = 0; i < n; i++) {
+		store_file_number(list[i]->d_name, SUFFIX, &number);
+		free(list[i]);
+		if (err < 0)
+			continue;
+		err = file_read(s, number);
+		s->next_file = number + 1;
+		while (s->bytes > s->bytes_max && s->files > 1)
+			file_drop_oldest(s);
+	}
+	free(list);
+	return err;
+}
+
+int
+account_store_open(
+    struct account_store **out, const char *directory, uint64_t bytes_max)
+{
+	struct account_store *s;
+	int err = 0;
+
+	if (bytes_max < BYTES_MIN)
+		return -EINVAL;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return -ENOMEM;
+	s->bytes_max = bytes_max;
+	s->directory =
+	    open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (s->directory < 0)
+		err = -errno;
+	if (err == 0)
+		err = directory_read(s);
+	if (err < 0)
+		account_store_close(&s);
+	else
+		*out = s;
+	return err;
+}
+
+void
+account_store_close(struct account_store **sp)
+{
+	struct account_store *s = *sp;
+
+	*sp = NULL;
+	if (s == NULL)
+		return;
+	for (unsigned i = 0; i < s->files; i++)
+		file_close(&s->file[i]);
+	if (s->directory >= 0)
+		close(s->directory);
+	free(s);
+}
+
+/* --- adding ----------------------------------------------------------------- */
+
+/* The file to append so many bytes to.  0 or a negative errno. */
+static int
+file_room(struct account_store *s, size_t bytes, struct account_file **out)
+{
+	struct account_file *f = s->files > 0 ? &s->file[s->files - 1] : NULL;
+	bool more =
+	    f != NULL && f->file.fd >= 0 && f->file.clean &&
+	    (f->file.tales == 0 || f->file.bytes + bytes <= s->bytes_max / 16);
+	size_t need = bytes + (more ? 0 : sizeof(struct store_header));
+	int err;
+
+	while (s->files > more &&
+	       (s->bytes + need > s->bytes_max || s->files == FILES_MAX))
+		file_drop_oldest(s);
+	if (!more) {
+		f = &s->file[s->files];
+		err = store_file_make(
+		    &f->file, s->directory, s->next_file, SUFFIX, KIND);
+		if (err < 0)
+			return err;
+		if (s->files > 0)
+			file_close(&s->file[s->files - 1]);
+		s->next_file++;
+		s->files++;
+		s->bytes += f->file.bytes;
+	}
+	*out = &s->file[s->files - 1];
+	return 0;
+}
+
+/* A whole record of a block, to be freed.  0 or -ENOMEM. */
+static int
+record_make(const struct account_named *one, unsigned n, struct packed *out)
+{
+	struct record_header h = {0};
+	size_t bytes;
+	uint8_t *grown;
+	int err;
+
+	out->length = sizeof(h);
+	out->at = calloc(1, out->length);
+	if (out->at == NULL)
+		return -ENOMEM;
+	err = account_pack(out, one, n);
+	if (err < 0)
+		return err;
+	bytes = (out->length + 7) & ~(size_t)7;
+	grown = realloc(out->at, bytes);
+	if (grown == NULL)
+		return -ENOMEM;
+	out->at = grown;
+	memset(grown + out->length, 0, bytes - out->length);
+	record_seal((struct record_header *)(void *)grown, (uint32_t)bytes,
+	    (uint32_t)(out->length - sizeof(h)));
+	out->length = bytes;
+	return 0;
+}
+
+int
+account_store_add(
+    struct account_store *s, const struct account_named *one, unsigned n)
+{
+	struct packed record = {0};
+	struct account_file *f;
+	int err = record_make(one, n, &record);
+
+	if (err == 0 && record.length > s->bytes_max / 4)
+		err = -EFBIG;
+	if (err == 0)
+		err = file_room(s, record.length, &f);
+	if (err == 0)
+		err = store_file_append(&f->file, record.at, record.length);
+	free(record.at);
+	if (err < 0)
+		return err;
+	s->bytes += record.length;
+	s->accounts += n;
+	for (unsigned i = 0; i < n; i++)
+		file_take(f, &one[i]);
+	return 0;
+}
+
+void
+account_store_stats(
+    const struct account_store *s, struct account_store_stats *out)
+{
+	*out = (struct account_store_stats){.bytes = s->bytes,
+	    .accounts = s->accounts,
+	    .dropped = s->dropped,
+	    .corrupt = s->corrupt,
+	    .files = s->files};
+	for (unsigned i = 0; i < s->files; i++)
+		if (s->file[i].last_ns > out->last_wall_ns)
+			out->last_wall_ns = s->file[i].last_ns;
+}

@@ -1,0 +1,81 @@
+/* accounts.h: what is kept of many requests, in files beside the tales.
+ *
+ * An account is where a request's time went, in some 80 bytes.  They are
+ * appended in blocks, each a checksummed record (record.h) in a file
+ * NUMBER.accounts of the tales' directory, whose lock protects them, too
+ * (store.h: open that store first).  A file ends at a sixteenth of the bound; at
+ * the bound the oldest goes.  Nothing is held in memory: reading goes to the
+ * files, of which those of another time are left out.
+ *
+ * What is in the files is hostile: torn, flipped or foreign bytes cost the
+ * blocks they are in and nothing else.  Names of causes are stored, not numbers,
+ * so another version can read them.  One thread at a time. */
+#pragma once
+
+#include "talechain/explain/story.h"
+
+#define ACCOUNT_PARTS 16 /* causes of one; the smallest are not explained */
+#define ACCOUNT_ROUTE 48 /* bytes of a name */
+#define ACCOUNT_SERVER 32
+
+enum account_stratum {
+	ACCOUNT_OTHER,	 /* not slow: a share of them, by their numbers */
+	ACCOUNT_SLOW,	 /* over slow.target */
+	ACCOUNT_SLOWEST, /* and among the slowest of the minute */
+	ACCOUNT_STRATA
+};
+
+struct account {
+	uint64_t id;
+	char external_id[65];
+	int64_t end_wall_ns, total_ns; /* the sum of its parts */
+	double weight;		       /* 0 until its second is over */
+	uint32_t in_flight;	       /* when it arrived, itself included */
+	uint16_t status;
+	uint8_t route, stratum, attempts, parts;
+	int8_t server; /* -1: none */
+	bool kernel;   /* the scheduler's events were there */
+	bool cold;     /* the first of its connection */
+	uint8_t cause[ACCOUNT_PARTS];
+	int64_t part_ns[ACCOUNT_PARTS];
+};
+
+/* One with its names; its route and server are the caller's numbers. */
+struct account_named {
+	struct account account;
+	char route[ACCOUNT_ROUTE], server[ACCOUNT_SERVER]; /* "": none */
+};
+
+struct account_store; /* opaque */
+
+/* Open the files in a directory; each is read once.  bytes_max is of all files,
+ * at least 4096.  0, -EINVAL, or a negative errno. */
+int account_store_open(
+    struct account_store **out, const char *directory, uint64_t bytes_max);
+void account_store_close(struct account_store **sp);
+
+/* How many are written as one block, at most. */
+#define ACCOUNT_BLOCK 1024
+
+/* Append n accounts (1 .. ACCOUNT_BLOCK), oldest first, with weights.  0, or a
+ * negative errno and the store is as before. */
+int account_store_add(
+    struct account_store *s, const struct account_named *one, unsigned n);
+
+/* Those that ended within [from_wall_ns, to_wall_ns), oldest block first, one
+ * after the other.  Names are plain: no control byte, comma or quote.  0, or a
+ * negative errno. */
+int account_store_read(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns,
+    void (*take)(void *user, const struct account_named *one), void *user);
+
+struct account_store_stats {
+	uint64_t bytes, accounts;
+	uint64_t dropped;     /* since it was opened: accounts, at the bound */
+	uint64_t corrupt;     /* places in files that were not a good block */
+	int64_t last_wall_ns; /* the latest end; 0: none */
+	unsigned files;
+};
+/* The figures of now. */
+void account_store_stats(
+    const struct account_store *s, struct account_store_stats *out);

@@ -1,0 +1,78 @@
+/* Goal: no bytes of a block of accounts crash their reader: what is read is in
+ * range, adds up, stands in a line of CSV, and is the same when it is written
+ * and read again. */
+#include <stddef.h>
+#include <string.h>
+
+#include "talechain/store/account_pack.h"
+#include "tests/fuzz/check.h"
+
+static struct account_named taken[ACCOUNT_BLOCK];
+static unsigned n;
+
+static bool
+is_plain(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if (*text < ' ' || *text > '~' || *text == ',' || *text == '"')
+			return false;
+	return true;
+}
+
+static void
+take(void *user, const struct account_named *one)
+{
+	const struct account *a = &one->account;
+	int64_t sum = 0;
+
+	(void)user;
+	check(n < ACCOUNT_BLOCK, "more than a block has");
+	check(is_plain(a->external_id) && is_plain(one->route) &&
+		  is_plain(one->server),
+	    "a name is not plain");
+	check(a->weight >= 1 && a->weight <= 1e12, "its weight");
+	check(a->end_wall_ns >= 0, "its end");
+	check(a->parts <= ACCOUNT_PARTS && a->status < 1000, "its numbers");
+	for (unsigned k = 0; k < a->parts; k++) {
+		check(a->part_ns[k] >= 0, "a part");
+		check(a->cause[k] < TALE_CAUSE_COUNT, "a cause");
+		sum += a->part_ns[k];
+	}
+	check(sum == a->total_ns, "it does not add up");
+	taken[n++] = *one;
+}
+
+/* As take, of what was taken before. */
+static void
+compare(void *user, const struct account_named *one)
+{
+	unsigned *at = user;
+	const struct account_named *was = &taken[(*at)++];
+
+	check(strcmp(one->route, was->route) == 0 &&
+		  strcmp(one->account.external_id, was->account.external_id) ==
+		      0 &&
+		  one->account.end_wall_ns == was->account.end_wall_ns &&
+		  one->account.total_ns == was->account.total_ns &&
+		  one->account.id == was->account.id,
+	    "another account is read again");
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct packed again = {0};
+	unsigned at = 0;
+	int count;
+
+	n = 0;
+	count = account_unpack(data, size, take, NULL);
+	check(count < 0 || (unsigned)count == n, "its count");
+	if (n == 0)
+		return 0;
+	check(account_pack(&again, taken, n) == 0, "it cannot be written");
+	check(account_unpack(again.at, again.length, compare, &at) == (int)n,
+	    "it cannot be read again");
+	free(again.at);
+	return 0;
+}
