@@ -141,11 +141,12 @@ expected_above(double k, double z)
 static struct quantile
 quantile_of(const struct gain *g, const struct block *all, double part)
 {
-	double n = (double)g->requests, k = n - fmax(ceil(part * n), 1) + 1;
-	double max = (double)g->would_max_ns;
+	double n = (double)g->requests;
+	double k = fmax(n - ceil(part * n) + 1, 1);
+	double max = (double)g->would_max_ns, was_max = (double)g->was_max_ns;
 
 	return (struct quantile){
-	    .was_ns = value_at(g, all->was, k, (double)g->was_max_ns),
+	    .was_ns = part < 1 ? value_at(g, all->was, k, was_max) : was_max,
 	    .would_ns = value_at(g, all->would, expected_above(k, 0), max),
 	    .low_ns = value_at(g, all->would, expected_above(k, Z), max),
 	    .high_ns = value_at(g, all->would, expected_above(k, -Z), max),
