@@ -130,8 +130,7 @@ report_episodes(struct work *w)
 	for (unsigned i = 0; err == 0 && i < r->lines; i++) {
 		struct blame_line *l = &r->line[i];
 
-		err = blame_episodes(
-		    w->s, l->cause, from, r->block_ns, &l->episodes);
+		err = blame_episodes(w->s, l, from, r->block_ns, &l->episodes);
 		l->enough =
 		    l->episodes >= BLAME_EPISODES && r->beyond >= BLAME_BEYOND;
 	}
@@ -322,19 +321,20 @@ interval_at(const struct work *w, size_t offset)
 	for (unsigned i = 0; i < w->o->resamples; i++)
 		memcpy(
 		    &x[i], (const char *)&w->sample[i] + offset, sizeof(x[i]));
-	return blame_interval_of(x, w->o->resamples);
+	return blame_interval_of(x, w->o->resamples, w->out->blocks);
 }
 #define INTERVAL(w, field, i) \
 	interval_at(w, offsetof(struct sample, field) + (i) * sizeof(double))
 
-/* Causes whose excess cannot be separated share a rank. */
+/* Causes whose excess cannot be separated share a rank; one whose excess may be
+ * zero has none. */
 static void
 report_ranks(struct blame_report *r)
 {
 	for (unsigned i = 0; i < r->lines; i++) {
 		struct blame_line *l = &r->line[i];
 
-		if (!l->enough || l->excess_ns <= 0)
+		if (!l->enough || l->excess.low_ns <= 0)
 			continue;
 		l->rank = 1;
 		for (unsigned j = 0; j < r->lines; j++)
@@ -466,6 +466,9 @@ changes_fill(const struct work *now, const struct work *then,
 {
 	int64_t new[BLAME_CAUSES], old[BLAME_CAUSES];
 	uint64_t present = now->s->present | then->s->present;
+	size_t blocks = now->out->blocks < then->out->blocks
+			    ? now->out->blocks
+			    : then->out->blocks;
 	double x[BLAME_RESAMPLES];
 
 	blame_shares(now->s, now->out->p, new);
@@ -479,7 +482,8 @@ changes_fill(const struct work *now, const struct work *then,
 			    now->sample[i].share[c] - then->sample[i].share[c];
 		out[(*n)++] = (struct blame_change){.cause = c,
 		    .change_ns = new[c] - old[c],
-		    .interval = blame_interval_of(x, now->o->resamples)};
+		    .interval =
+			blame_interval_of(x, now->o->resamples, blocks)};
 	}
 	qsort(out, *n, sizeof(*out), change_compare);
 }

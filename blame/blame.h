@@ -195,7 +195,7 @@ struct blame_options {
 	uint64_t seed;
 };
 
-/* 95 % of the resamples are within. */
+/* At least 95 % of the resamples are within (blame/set.h). */
 struct blame_interval {
 	int64_t low_ns, high_ns;
 };
@@ -214,7 +214,8 @@ struct blame_line {
 	double shapley_ns;	  /* of the largest causes; else NaN */
 	unsigned episodes;	  /* distinct ones in the tail */
 	bool enough;		  /* episodes and requests to rank it */
-	unsigned rank; /* 1 ...; shared by overlapping intervals; 0: none */
+	unsigned rank; /* 1 ...; shared by overlapping intervals; 0: not
+			* enough, or the excess may be zero */
 };
 
 /* Two causes that are more, or less, together than one by one. */
@@ -254,8 +255,8 @@ struct blame_report {
  * blame_analyze(s, o, out):
  * All of the above for one percentile.  Blocks of time are drawn, not requests:
  * one pause hits many requests at once.  A block is five times the longest
- * request, at least 1 s, and longer if there would be more than 10,000 of them;
- * but there are BLAME_BLOCKS of them or more.
+ * request, at least 1 s, and longer if there would be more than 64 of them; but
+ * there are BLAME_BLOCKS of them or more.
  * Returns 0, -EINVAL (options), -ENODATA (no account) or -ENOMEM.
  * Cost: 100,000 accounts with 200 resamples take about a second.
  * Source: Politis & Romano, "A circular block-resampling procedure", 1992.

@@ -1,8 +1,8 @@
 /* episodes.c: how many times a cause was seen, which is the size of the sample.
  *
  * A pause hits many requests at once and is one observation.  Of the tail's
- * requests with a tenth of their time in the cause, those that overlap on one
- * server are one episode; one that is longer than a block counts as often as it
+ * requests with a tenth of their time in the cause, or half of its share, those
+ * that overlap on one server are one episode; one that is longer than a block counts as often as it
  * has blocks.  What a request does itself (a BASE) is its own. */
 #include "blame/set.h"
 
@@ -26,8 +26,8 @@ stay_compare(const void *a, const void *b)
 }
 
 static size_t
-stays_fill(
-    const struct blame_set *s, unsigned cause, size_t from, struct stay *stay)
+stays_fill(const struct blame_set *s, unsigned cause, size_t from,
+    int64_t least_ns, struct stay *stay)
 {
 	size_t n = 0;
 
@@ -35,7 +35,7 @@ stays_fill(
 		const struct blame_account *a = &s->row[i];
 		int64_t x = s->part[i * s->shape.causes + cause];
 
-		if (x > 0 && x >= a->total_ns / 10)
+		if (x > 0 && (x >= a->total_ns / 10 || x >= least_ns))
 			stay[n++] = (struct stay){
 			    a->end_ns - a->total_ns, a->end_ns, a->server};
 	}
@@ -43,8 +43,8 @@ stays_fill(
 }
 
 int
-blame_episodes(const struct blame_set *s, unsigned cause, size_t from,
-    int64_t block_ns, unsigned *out)
+blame_episodes(const struct blame_set *s, const struct blame_line *l,
+    size_t from, int64_t block_ns, unsigned *out)
 {
 	struct stay *stay = malloc((s->rows - from + 1) * sizeof(*stay));
 	size_t n;
@@ -52,8 +52,8 @@ blame_episodes(const struct blame_set *s, unsigned cause, size_t from,
 	*out = 0;
 	if (stay == NULL)
 		return -ENOMEM;
-	n = stays_fill(s, cause, from, stay);
-	if (s->shape.cause[cause].kind == BLAME_BASE) {
+	n = stays_fill(s, l->cause, from, l->share_ns / 2, stay);
+	if (s->shape.cause[l->cause].kind == BLAME_BASE) {
 		*out = (unsigned)n;
 		n = 0;
 	}

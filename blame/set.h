@@ -148,9 +148,13 @@ void blame_cells_fini(struct blame_cells *c);
 /* One resample. */
 struct blame_draw blame_cells_draw(struct blame_cells *c, uint64_t *seed);
 
-/* The middle 95 % of n numbers, which are sorted. */
-struct blame_interval blame_interval_of(double *x, size_t n);
+/* The 95 % interval of a statistic from n resamples of so many blocks: a little
+ * more than the middle 95 %.  x is sorted.
+ * Source: Hesterberg, "What Teachers Should Know About the Bootstrap", The
+ * American Statistician 69, 2015 (expanded percentile interval). */
+struct blame_interval blame_interval_of(double *x, size_t n, size_t blocks);
 
-/* Distinct episodes of a cause among the rows from from on (episodes.c). */
-int blame_episodes(const struct blame_set *s, unsigned cause, size_t from,
-    int64_t block_ns, unsigned *out);
+/* Distinct episodes of a line's cause among the rows from from on
+ * (episodes.c). */
+int blame_episodes(const struct blame_set *s, const struct blame_line *l,
+    size_t from, int64_t block_ns, unsigned *out);

@@ -230,7 +230,7 @@ const struct config_key config_keys[] = {
 	LIST(config, blame.classes, blame.class_count, CONFIG_CLASSES),
 	.fallback = ""},
 {"blame.store_bytes", KEY_BYTES, PLACE(config, blame.store_bytes),
-	RANGE(64 * K, 64 * G), .restart = true, .fallback = "128M"},
+	RANGE(64 * K, 64 * G), .restart = true, .fallback = "64M"},
 
 {"talechain.allow", KEY_NETWORKS,
 	LIST(config, talechain.allow, talechain.networks, CONFIG_NETWORKS),

@@ -262,6 +262,7 @@ open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 	    .keep = slow_tales_max(c->slow.store_bytes),
 	    .store = c->slow.store,
 	    .store_bytes = c->slow.store_bytes,
+	    .owner = privileges_user(c),
 	    .settle_ns = settle_ns(c),
 	    .kallsyms = kallsyms,
 	    .cpu = c->analysis.cpu,

@@ -151,6 +151,19 @@ privileges_core_restore(void)
 		setrlimit(RLIMIT_CORE, &core_before);
 }
 
+uid_t
+privileges_user(const struct config *c)
+{
+	const char *wanted = c->process.user;
+	char name[USER_NAME_MAX];
+	const struct passwd *user;
+
+	snprintf(
+	    name, USER_NAME_MAX, "%.*s", (int)strcspn(wanted, ":"), wanted);
+	user = *name != '\0' ? getpwnam(name) : NULL;
+	return user != NULL ? user->pw_uid : geteuid();
+}
+
 int
 privileges_drop(const struct config *c)
 {

@@ -1,6 +1,8 @@
 /* privileges.h: dropping privileges (process.user). */
 #pragma once
 
+#include <sys/types.h>
+
 struct config;
 
 /* Become process.user, for good: no supplementary groups but the user's, no
@@ -10,6 +12,9 @@ struct config;
  * the process change.  Returns 0, or a negative errno after one message that
  * says what to do; the process must then end. */
 int privileges_drop(const struct config *c);
+
+/* The user of process.user; ours if there is none, or none of that name. */
+uid_t privileges_user(const struct config *c);
 
 /* No core dump of us (process.core_dumps); and, in a child before it executes
  * another program, what there was before. */

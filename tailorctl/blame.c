@@ -169,17 +169,23 @@ print_queue(const struct view *v, const struct blame_report *r)
 static void
 print_unseen(const struct view *v, const struct blame_report *r)
 {
-	double seen = 1;
+	double seen = blame_view_seen(&v->of, r);
 
-	for (unsigned c = 0; c < v->of.rows.causes; c++)
-		if (blame_rows_needs_kernel(v->of.rows.cause[c].code))
-			seen = fmin(seen, r->seen[c]);
 	if (seen < 0.995)
 		printf("Without kernel events in %.0f %% of the tail: there "
 		       "runq, preempted, quota,\nlock, sleep, disk, "
 		       "page_fault, softirq, steal and tcp_* are not "
 		       "observed.\n",
 		    100 * (1 - seen));
+}
+
+static void
+print_absent(const struct view *v, const struct blame_report *r)
+{
+	char text[BLAME_ABSENT];
+
+	if (blame_view_absent(&v->of, r, text))
+		plain_wrap(stdout, text, 0);
 }
 
 static void
@@ -210,16 +216,17 @@ print_spots(const struct view *v, const struct blame_route *route,
 {
 	struct blame_spot spot[BLAME_SPOTS];
 	unsigned n = blame_spots(&v->of.rows, route, v->of.p, r->beyond, spot);
-	char q[DURATION], what[80];
+	char q[DURATION], what[80], cell[80];
 
+	snprintf(what, sizeof(what), "Where %s is made", v->of.name);
 	if (n > 0)
-		printf("Where %s is made        slower ones  all requests  "
-		       "its own %s\n",
-		    v->of.name, v->of.name);
+		printf("%-29s slower ones  all requests  its own %s\n", what,
+		    v->of.name);
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(
 		    what, sizeof(what), "%s %s", spot[i].field, spot[i].value);
-		printf("   %-26s %4.0f %%        %4.0f %%  %10s\n", what,
+		printf("   %-26s %9.0f %%   %9.0f %%   %9s\n",
+		    plain_cell(cell, sizeof(cell), what, 26),
 		    100 * spot[i].place.tail, 100 * spot[i].place.requests,
 		    plain_duration(q, spot[i].place.q_ns));
 	}
@@ -416,6 +423,7 @@ show_route(const struct view *v, const struct blame_route *route,
 	print_queue(v, r);
 	print_spots(v, route, r);
 	print_unseen(v, r);
+	print_absent(v, r);
 	print_examples(v, route->set, r);
 	if (v->options->against_ns > 0)
 		show_against(v, route, o);
@@ -754,6 +762,10 @@ command_blame(const struct options *options)
 	if (options->format != NULL &&
 	    (options->impact || options->without != NULL || options->json)) {
 		fprintf(stderr, "tailorctl: --html has no other form\n");
+		return STATUS_USAGE;
+	}
+	if (options->output != NULL && options->format == NULL) {
+		fprintf(stderr, "tailorctl: --output needs --html\n");
 		return STATUS_USAGE;
 	}
 	if (blame_view_percentile(&v.of, options->percentile) < 0) {

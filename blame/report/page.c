@@ -19,6 +19,7 @@
 #define CURVE 60      /* points of a distribution */
 #define CURVES 2      /* largest causes of which one is drawn */
 #define EXAMPLES 3
+#define CHANGES 5
 #define PART_SHOWN 0.01 /* of p99 - p50 */
 
 static const char head[] =
@@ -35,12 +36,13 @@ static const char head[] =
     "h3{font-size:1rem}\n"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
     "display:block;overflow-x:auto}\n"
-    "td,th{padding:.15rem .7rem;text-align:right;border-bottom:1px solid "
-    "#8884}\ntd.t,th.t{text-align:left}\n"
+    "td,th{padding:.15rem .7rem;text-align:right;white-space:nowrap;"
+    "border-bottom:1px solid #8884}\ntd.t,th.t{text-align:left}\n"
     ".big{font-size:1.2rem}svg{width:100%;height:auto}.dim{opacity:.75}\n"
     "td svg{width:.9em;height:.9em;vertical-align:-1px;margin-right:.5em}\n"
     ".c0{fill:#0072b2}.c1{fill:#d55e00}.c2{fill:#009e73}.c3{fill:#cc79a7}"
-    ".c4{fill:#e69f00}.c5{fill:#56b4e9}.c6{fill:#b8a800}.c7{fill:#8a929b}\n"
+    ".c4{fill:#e69f00}.c5{fill:#56b4e9}.c6{fill:#b8a800}.c7{fill:#8a929b}"
+    ".u{fill:#8a929b;fill-opacity:.5}\n"
     ".few{opacity:.4}\n</style></head><body>\n<h1>What the tail consists "
     "of</h1>\n";
 
@@ -69,7 +71,7 @@ static void
 put_ns(FILE *out, int64_t ns)
 {
 	double ms = fabs((double)ns) / 1e6;
-	const char *sign = ns < 0 ? "-" : "";
+	const char *sign = ns <= -500 ? "-" : "";
 
 	if (ms < 1)
 		fprintf(out, "%s%.0f us", sign, 1000 * ms);
@@ -151,6 +153,19 @@ colour_of(const struct page *p, unsigned cause)
 	return STACKED;
 }
 
+/* Time that nothing explains is grey. */
+static const char *
+class_of(const struct page *p, unsigned colour)
+{
+	static const char *const class[STACKED + 1] = {
+	    "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
+
+	return colour < STACKED &&
+		       cause_of(p, colour)->kind == BLAME_UNEXPLAINED
+		   ? "u"
+		   : class[colour];
+}
+
 /* A column: what q(p) of a bin consists of, from the bottom up. */
 static void
 put_column(const struct page *p, const struct plot *plot, unsigned bin,
@@ -173,10 +188,10 @@ put_column(const struct page *p, const struct plot *plot, unsigned bin,
 		if (ns[c] <= 0)
 			continue;
 		fprintf(p->out,
-		    "<rect class=\"c%u%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\""
+		    "<rect class=\"%s%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\""
 		    " height=\"%.1f\"><title>",
-		    c, r->beyond < BIN_BEYOND ? " few" : "", left + 1, high,
-		    right - left - 2, low - high);
+		    class_of(p, c), r->beyond < BIN_BEYOND ? " few" : "",
+		    left + 1, high, right - left - 2, low - high);
 		plot_escape(p->out,
 		    c < STACKED ? cause_of(p, c)->label : "other causes");
 		fputs(": ", p->out);
@@ -231,9 +246,9 @@ put_line(const struct page *p, unsigned i)
 
 	fprintf(out,
 	    "<tr><td>%.0u</td><td class=\"t\"><svg viewBox=\"0 0 1 1\" "
-	    "aria-hidden=\"true\"><rect class=\"c%u\" width=\"1\" "
+	    "aria-hidden=\"true\"><rect class=\"%s\" width=\"1\" "
 	    "height=\"1\"/></svg>",
-	    l->rank, i < STACKED ? i : STACKED);
+	    l->rank, class_of(p, i < STACKED ? i : STACKED));
 	plot_escape(out, c->label);
 	fputs("</td><td>", out);
 	put_ns(out, l->excess_ns);
@@ -272,6 +287,53 @@ put_lines(const struct page *p)
 		if (i < STACKED || is_shown(p, i))
 			put_line(p, i);
 	fputs("</table>\n", p->out);
+}
+
+/* What has changed since the other time, if there is one. */
+static void
+put_changes(const struct page *p)
+{
+	const struct blame_route *then = blame_view_then(p->v, p->route);
+	struct blame_options o = blame_view_options(p->v);
+	struct blame_change change[BLAME_CAUSES];
+	unsigned n = 0;
+
+	if (then == NULL ||
+	    blame_against(p->route->set, then->set, &o, change, &n) != 0)
+		return;
+	fprintf(p->out,
+	    "<h3>Change of %s since then</h3>\n<table><tr><th class=\"t\">"
+	    "cause</th><th>by</th><th></th></tr>\n",
+	    p->v->name);
+	for (unsigned i = 0; i < n && i < CHANGES; i++) {
+		fputs("<tr><td class=\"t\">", p->out);
+		plot_escape(p->out, p->v->rows.cause[change[i].cause].label);
+		fputs("</td><td>", p->out);
+		put_ns(p->out, change[i].change_ns);
+		fputs("</td><td class=\"t\">", p->out);
+		put_interval(p->out, change[i].interval);
+		fputs("</td></tr>\n", p->out);
+	}
+	fputs("</table>\n", p->out);
+}
+
+static void
+put_unseen(const struct page *p)
+{
+	double seen = blame_view_seen(p->v, p->r);
+	char absent[BLAME_ABSENT];
+
+	if (seen < 0.995)
+		fprintf(p->out,
+		    "<p>Without kernel events in %.0f %% of the tail: what "
+		    "threads waited for (CPU, lock, disk, TCP) is not observed "
+		    "there.</p>\n",
+		    100 * (1 - seen));
+	if (blame_view_absent(p->v, p->r, absent)) {
+		fputs("<p class=\"dim\">", p->out);
+		plot_escape(p->out, absent);
+		fputs("</p>\n", p->out);
+	}
 }
 
 static void
@@ -442,8 +504,10 @@ put_route(struct page *p)
 	if (err != 0)
 		return err;
 	put_lines(p);
+	put_unseen(p);
 	put_pairs(p);
 	err = put_curves(p);
+	put_changes(p);
 	put_spots(p);
 	put_examples(p);
 	return err;

@@ -39,6 +39,16 @@ blame_view_then(const struct blame_view *v, const struct blame_route *route);
 /* The options for blame_analyze. */
 struct blame_options blame_view_options(const struct blame_view *v);
 
+/* The part of the tail with kernel events, 0 .. 1. */
+double
+blame_view_seen(const struct blame_view *v, const struct blame_report *r);
+
+/* A sentence on what needs a runtime's signals or a PMU and is in no account; they
+ * do not say whether the signals were there.  False: all are in some. */
+#define BLAME_ABSENT 160
+bool blame_view_absent(const struct blame_view *v, const struct blame_report *r,
+    char out[BLAME_ABSENT]);
+
 /* Where the tail is: the value of a field that most of it has. */
 struct blame_spot {
 	const char *field; /* static: "server" */

@@ -1,9 +1,11 @@
 /* view.c: which routes are shown, and where the tail of one is. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "blame/report/report.h"
 
 #define SEED UINT64_C(0x7461696c6f72) /* the same intervals each time */
@@ -56,6 +58,41 @@ blame_view_options(const struct blame_view *v)
 {
 	return (struct blame_options){
 	    .p = v->p, .resamples = v->resamples, .seed = SEED};
+}
+
+double
+blame_view_seen(const struct blame_view *v, const struct blame_report *r)
+{
+	double seen = 1;
+
+	for (unsigned c = 0; c < v->rows.causes; c++)
+		if (blame_rows_needs_kernel(v->rows.cause[c].code))
+			seen = fmin(seen, r->seen[c]);
+	return seen;
+}
+
+bool
+blame_view_absent(const struct blame_view *v, const struct blame_report *r,
+    char out[BLAME_ABSENT])
+{
+	static const char *const codes[] = {
+	    "gc", "safepoint", "class_loading", "low_ipc", "slow_clock"};
+	size_t empty = (size_t)snprintf(out, BLAME_ABSENT, "In no account: ");
+	size_t at = empty;
+
+	for (unsigned i = 0; i < COUNT(codes); i++) {
+		int c = blame_rows_cause(&v->rows, codes[i], strlen(codes[i]));
+		unsigned k = 0;
+
+		while (k < r->lines && (int)r->line[k].cause != c)
+			k++;
+		if (c >= 0 && k == r->lines)
+			at += (size_t)snprintf(out + at, BLAME_ABSENT - at,
+			    "%s%s", at == empty ? "" : ", ", codes[i]);
+	}
+	snprintf(out + at, BLAME_ABSENT - at,
+	    ": not there, or not observed (a runtime's signals, a PMU).");
+	return at > empty;
 }
 
 /* --- where -------------------------------------------------------------------- */
@@ -145,7 +182,7 @@ value_time(const struct blame_rows *rows, uint32_t key, char *out, size_t n)
 	struct tm tm;
 
 	if (gmtime_r(&at, &tm) == NULL ||
-	    strftime(out, n, "from %Y-%m-%d %H:%MZ", &tm) == 0)
+	    strftime(out, n, "from %m-%d %H:%MZ", &tm) == 0)
 		snprintf(out, n, "?");
 }
 

@@ -246,6 +246,16 @@ write_causes(const struct live_report *l,
 	json_array_end(j);
 }
 
+static void
+write_share(enum tale_cause cause, int64_t share_ns, struct json *j)
+{
+	json_object_begin(j);
+	json_key_string(j, "cause", tale_cause_code(cause));
+	json_key_string(j, "words", tale_cause_label(cause));
+	json_key_int(j, "share_ns", share_ns);
+	json_object_end(j);
+}
+
 /* What p99 of each of the last ten minutes consists of, oldest first. */
 static void
 write_tail(const struct live_report *l, const struct tail *t, struct json *j)
@@ -263,13 +273,12 @@ write_tail(const struct live_report *l, const struct tail *t, struct json *j)
 		json_key_int(j, "ended_ago_ns", l->wall_ns - m->end_wall_ns);
 		json_key_int(j, "p99_ns", m->q_ns);
 		json_key_bool(j, "few", m->beyond < TAIL_FEW);
-		json_key_object(j, "share_ns");
+		json_key_array(j, "causes");
 		for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
 			if (m->share_ns[c] > 0)
-				json_key_int(j,
-				    tale_cause_code((enum tale_cause)c),
-				    m->share_ns[c]);
-		json_object_end(j);
+				write_share(
+				    (enum tale_cause)c, m->share_ns[c], j);
+		json_array_end(j);
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -325,14 +325,6 @@ lot(const struct account *one)
 }
 
 static void
-row_count(void *user, const struct account_named *one)
-{
-	struct table *t = user;
-
-	t->found[one->account.stratum == ACCOUNT_OTHER]++;
-}
-
-static void
 row_write(void *user, const struct account_named *named)
 {
 	const struct account *one = &named->account;
@@ -359,32 +351,46 @@ row_write(void *user, const struct account_named *named)
 	text_puts(w->text, "\n");
 }
 
-/* Each account of the period, of files and then of the ring. */
-static void
-table_walk(struct accounts *a, struct table *t,
-    void (*take)(void *user, const struct account_named *one))
+/* The first account of the ring that is in no file. */
+static size_t
+ring_first(const struct accounts *a)
 {
 	size_t first = a->made > a->max ? a->made - a->max : 0;
 
-	if (a->store != NULL) {
-		account_store_read(a->store, t->from_ns, t->to_ns, take, t);
-		first = first > a->stored ? first : a->stored;
-	}
-	for (size_t i = first; i < a->made; i++) {
+	return a->store != NULL && first < a->stored ? a->stored : first;
+}
+
+static void
+table_count(struct accounts *a, struct table *t)
+{
+	if (a->store != NULL)
+		account_store_count(
+		    a->store, t->from_ns, t->to_ns, &t->found[0], &t->found[1]);
+	for (size_t i = ring_first(a); i < a->made; i++)
+		t->found[account_at(a, i)->stratum == ACCOUNT_OTHER]++;
+}
+
+/* Each account of the period, of files and then of the ring. */
+static void
+table_rows(struct accounts *a, struct table *t)
+{
+	if (a->store != NULL)
+		account_store_read(
+		    a->store, t->from_ns, t->to_ns, row_write, t);
+	for (size_t i = ring_first(a); i < a->made; i++) {
 		struct account_named one = account_name(a, account_at(a, i));
 
 		if (one.account.end_wall_ns >= t->from_ns &&
 		    one.account.end_wall_ns < t->to_ns)
-			take(t, &one);
+			row_write(t, &one);
 	}
 }
 
 /* Slow ones have three quarters of the room, if they need it. */
 static void
-table_thin(struct table *t)
+table_thin(struct table *t, double room)
 {
 	double slow = (double)t->found[0], other = (double)t->found[1];
-	double room = ACCOUNTS_ANSWER;
 
 	t->share[0] = t->share[1] = 1;
 	if (slow + other <= room)
@@ -394,23 +400,25 @@ table_thin(struct table *t)
 	t->share[1] = fmin(1, (room - t->share[0] * slow) / fmax(other, 1));
 }
 
-/* When the latest account ended. */
+/* When the latest account ended; not later than now, also if the clock once was
+ * ahead. */
 static int64_t
 latest_wall_ns(struct accounts *a)
 {
 	struct account_store_stats s = {.last_wall_ns = 0};
+	int64_t now_ns = instant_wall_now_ns();
 
 	if (a->store != NULL)
 		account_store_stats(a->store, &s);
-	for (size_t i = a->stored; i < a->made; i++)
+	for (size_t i = ring_first(a); i < a->made; i++)
 		if (account_at(a, i)->end_wall_ns > s.last_wall_ns)
 			s.last_wall_ns = account_at(a, i)->end_wall_ns;
-	return s.last_wall_ns;
+	return s.last_wall_ns < now_ns ? s.last_wall_ns : now_ns;
 }
 
 void
-accounts_write(
-    struct accounts *a, int64_t since_ns, int64_t until_ns, struct text *text)
+accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
+    size_t room, struct text *text)
 {
 	struct table t = {.text = text};
 	int64_t latest_ns;
@@ -424,7 +432,7 @@ accounts_write(
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
 		text_add(text, ",%s", tale_cause_code((enum tale_cause)c));
 	text_puts(text, "\n");
-	table_walk(a, &t, row_count);
-	table_thin(&t);
-	table_walk(a, &t, row_write);
+	table_count(a, &t);
+	table_thin(&t, (double)room);
+	table_rows(a, &t);
 }

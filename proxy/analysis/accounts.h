@@ -20,8 +20,9 @@
 #define ACCOUNTS_KEPT 32768
 #define ACCOUNT_ROUTES 33 /* the last one is "other" */
 #define ACCOUNT_SERVERS 2
-/* How many one answer has at most; of more a share of them, which weigh more. */
+/* How many one answer has, about; and those of which a report is made here. */
 #define ACCOUNTS_ANSWER 65536
+#define ACCOUNTS_REPORT 20000
 
 struct accounts {
 	struct account *account; /* owned, max of them */
@@ -64,9 +65,11 @@ void accounts_add(struct accounts *a, const struct story *s, const char *route,
 /* Append them as CSV, with a line of names, oldest first, the present second's
  * too: those that ended within [latest - since_ns, latest - until_ns], of files
  * and of memory.
- *   since_ns, until_ns  counted back from the latest account; since_ns 0: all */
-void accounts_write(
-    struct accounts *a, int64_t since_ns, int64_t until_ns, struct text *t);
+ *   since_ns, until_ns  counted back from the latest account; since_ns 0: all
+ *   room                about so many; of more a share of those that were not
+ *                       slow is written, then of slow ones, and they weigh more */
+void accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
+    size_t room, struct text *t);
 
 /* "GET /search": the method and the first segment of the path; what could not
  * stand in a CSV field, or is long, becomes "_".  Returns out. */

@@ -45,6 +45,7 @@ store_open(struct tale_work *w, const struct analysis_options *o)
 	struct tale_store_options options = {.directory = o->store,
 	    .boot_id = w->boot_id,
 	    .bytes_max = o->store_bytes,
+	    .owner = o->owner,
 	    .keep = o->keep};
 	int err;
 
@@ -612,7 +613,8 @@ do_accounts(struct tale_work *w, const struct analysis_question *q,
 {
 	struct text t = {0};
 
-	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns, &t);
+	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns,
+	    ACCOUNTS_ANSWER, &t);
 	answer->status =
 	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
 }
@@ -652,7 +654,8 @@ do_blame(struct tale_work *w, const struct analysis_question *q,
 	int err;
 
 	answer->status = 500;
-	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns, &t);
+	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns,
+	    ACCOUNTS_REPORT, &t);
 	err = text_take(&t, &table, &length);
 	if (err == 0 && q->format == TALE_FORMAT_HTML) {
 		copy = strdup(table);

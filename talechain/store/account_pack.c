@@ -64,7 +64,7 @@ code_name(struct codec *c, char *name, const char *before, size_t size)
 		code_text(c, name, size);
 	else
 		memmove(name, before, size);
-	if (!c->packing)
+	if (!c->packing && differs)
 		name_plain(name);
 }
 
@@ -142,6 +142,47 @@ code_account(struct codec *c, struct account_named *one,
 
 static const struct account_named none;
 
+static void
+code_head(struct codec *c, struct account_head *head)
+{
+	code_unsigned(c, &head->n, ACCOUNT_BLOCK);
+	code_unsigned(c, &head->slow, ACCOUNT_BLOCK);
+	code_i64(c, &head->first_ns);
+	code_i64(c, &head->last_ns);
+	if (!c->packing && c->err == 0 &&
+	    (head->n == 0 || head->first_ns > head->last_ns))
+		c->err = -EPROTO;
+}
+
+static struct account_head
+head_of(const struct account_named *one, unsigned n)
+{
+	struct account_head head = {.n = n,
+	    .first_ns = one[0].account.end_wall_ns,
+	    .last_ns = one[0].account.end_wall_ns};
+
+	for (unsigned i = 0; i < n; i++) {
+		int64_t end_ns = one[i].account.end_wall_ns;
+
+		head.slow += one[i].account.stratum != ACCOUNT_OTHER;
+		if (end_ns < head.first_ns)
+			head.first_ns = end_ns;
+		if (end_ns > head.last_ns)
+			head.last_ns = end_ns;
+	}
+	return head;
+}
+
+int
+account_head_read(
+    const uint8_t *bytes, size_t length, struct account_head *head)
+{
+	struct codec c = {.in = bytes, .length = length};
+
+	code_head(&c, head);
+	return c.err;
+}
+
 int
 account_pack(struct packed *out, const struct account_named *one, unsigned n)
 {
@@ -150,11 +191,12 @@ account_pack(struct packed *out, const struct account_named *one, unsigned n)
 	    .at = out->length,
 	    .length = out->length};
 	struct causes causes = {.n = 0};
+	struct account_head head = head_of(one, n);
 
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < one[i].account.parts; k++)
 			cause_number(&causes, one[i].account.cause[k]);
-	code_unsigned(&c, &n, n);
+	code_head(&c, &head);
 	code_causes(&c, &causes);
 	for (unsigned i = 0; i < n && c.err == 0; i++) {
 		struct account_named copy = one[i];
@@ -175,18 +217,18 @@ account_unpack(const uint8_t *bytes, size_t length,
 	struct codec c = {.in = bytes, .length = length};
 	struct account_named one[2] = {none, none};
 	struct causes causes = {.n = 0};
-	unsigned n = 0;
+	struct account_head head = {.n = 0};
 
-	code_unsigned(&c, &n, ACCOUNT_BLOCK);
+	code_head(&c, &head);
 	code_causes(&c, &causes);
-	for (unsigned i = 0; i < n && c.err == 0; i++) {
+	for (unsigned i = 0; i < head.n && c.err == 0; i++) {
 		one[0] = none;
 		code_account(&c, &one[0], &one[1], &causes);
-		if (c.err == 0 && take != NULL)
+		if (c.err == 0)
 			take(user, &one[0]);
 		one[1] = one[0];
 	}
 	return c.err == 0 && c.at != length ? -EPROTO
 	       : c.err < 0		    ? c.err
-					    : (int)n;
+					    : (int)head.n;
 }

@@ -1,6 +1,6 @@
 /* account_pack.h: a block of accounts as bytes, and back.  Private to this room.
  *
- * A count, the causes that occur by their codes, then the accounts: times and
+ * A head by which a block is passed over, the causes that occur by their codes, then the accounts: times and
  * numbers as differences to the one before.  A name is written only where it
  * differs from that of the account before. */
 #pragma once
@@ -8,11 +8,21 @@
 #include "talechain/store/accounts.h"
 #include "talechain/store/pack.h"
 
+/* What a block says of its accounts, without reading them. */
+struct account_head {
+	unsigned n, slow;
+	int64_t first_ns, last_ns; /* the least and the largest end */
+};
+
+/* 0 or -EPROTO.  A few ns. */
+int account_head_read(
+    const uint8_t *bytes, size_t length, struct account_head *head);
+
 /* Append to out (as tale_pack) n accounts.  0 or -ENOMEM. */
 int
 account_pack(struct packed *out, const struct account_named *one, unsigned n);
 
-/* Take each account of a block; take may be NULL.  What is taken is in range,
+/* Take each account of a block.  What is taken is in range,
  * and its parts add up to its total.  Returns how many, or -EPROTO (then some
  * may have been taken). */
 int account_unpack(const uint8_t *bytes, size_t length,

@@ -35,22 +35,17 @@ struct account_store {
 
 /* --- reading ---------------------------------------------------------------- */
 
-/* What a file's blocks are taken into. */
+/* What a file's blocks are taken by. */
 struct walk {
-	int64_t from_ns, to_ns;
+	int64_t from_ns, to_ns; /* others are passed over */
+	void (*block)(struct walk *w, const struct account_head *head,
+	    const uint8_t *packed, size_t length);
+	/* Of the caller: */
 	void (*take)(void *user, const struct account_named *one);
 	void *user;
+	struct account_file *file;
+	uint64_t *slow, *other;
 };
-
-static void
-walk_take(void *user, const struct account_named *one)
-{
-	const struct walk *w = user;
-
-	if (one->account.end_wall_ns >= w->from_ns &&
-	    one->account.end_wall_ns < w->to_ns)
-		w->take(w->user, one);
-}
 
 /* Take the blocks of a file's bytes.  How many places were no good block. */
 static unsigned
@@ -61,27 +56,27 @@ walk_bytes(struct walk *w, const uint8_t *text, size_t length)
 	unsigned bad = 0;
 
 	while (at < length) {
+		struct account_head head;
 		struct record_header h;
-		int n = -EPROTO;
+		const uint8_t *packed = text + at + sizeof(h);
+		bool good = record_at(text + at, length - at, &h) &&
+			    account_head_read(packed, h.packed, &head) == 0;
 
-		if (record_at(text + at, length - at, &h))
-			n = account_unpack(
-			    text + at + sizeof(h), h.packed, walk_take, w);
+		if (good && head.last_ns >= w->from_ns &&
+		    head.first_ns < w->to_ns)
+			w->block(w, &head, packed, h.packed);
 		/* One place, however many bytes of it: counted once. */
-		bad += n < 0 && !lost;
-		lost = n < 0;
-		at += n >= 0 ? h.bytes : 8;
+		bad += !good && !lost;
+		lost = !good;
+		at += good ? h.bytes : 8;
 	}
 	return bad;
 }
 
-int
-account_store_read(struct account_store *s, int64_t from_wall_ns,
-    int64_t to_wall_ns,
-    void (*take)(void *user, const struct account_named *one), void *user)
+/* Walk the files that have accounts of that time. */
+static int
+walk_files(struct account_store *s, struct walk *w)
 {
-	struct walk w = {from_wall_ns, to_wall_ns, take, user};
-
 	for (unsigned i = 0; i < s->files; i++) {
 		struct account_file *f = &s->file[i];
 		struct store_file again;
@@ -89,7 +84,7 @@ account_store_read(struct account_store *s, int64_t from_wall_ns,
 		size_t length = 0;
 		int err;
 
-		if (f->last_ns < from_wall_ns || f->first_ns >= to_wall_ns)
+		if (f->last_ns < w->from_ns || f->first_ns >= w->to_ns)
 			continue;
 		err = store_file_open(&again, s->directory, f->file.number,
 		    SUFFIX, s->bytes_max, KIND, &text, &length);
@@ -97,25 +92,90 @@ account_store_read(struct account_store *s, int64_t from_wall_ns,
 			continue;
 		if (err < 0)
 			return err;
-		walk_bytes(&w, text, length);
+		walk_bytes(w, text, length);
 		free(text);
 		close(again.fd);
 	}
 	return 0;
 }
 
+static void
+one_take(void *user, const struct account_named *one)
+{
+	const struct walk *w = user;
+
+	if (one->account.end_wall_ns >= w->from_ns &&
+	    one->account.end_wall_ns < w->to_ns)
+		w->take(w->user, one);
+}
+
+/* A block whose checksum is good and whose accounts are not was made so on
+ * purpose: those before the bad one are taken. */
+static void
+block_take(struct walk *w, const struct account_head *head,
+    const uint8_t *packed, size_t length)
+{
+	(void)head;
+	(void)account_unpack(packed, length, one_take, w);
+}
+
+int
+account_store_read(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns,
+    void (*take)(void *user, const struct account_named *one), void *user)
+{
+	struct walk w = {.from_ns = from_wall_ns,
+	    .to_ns = to_wall_ns,
+	    .block = block_take,
+	    .take = take,
+	    .user = user};
+
+	return walk_files(s, &w);
+}
+
+static void
+block_count(struct walk *w, const struct account_head *head,
+    const uint8_t *packed, size_t length)
+{
+	(void)packed;
+	(void)length;
+	*w->slow += head->slow;
+	*w->other += head->n - head->slow;
+}
+
+int
+account_store_count(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns, uint64_t *slow, uint64_t *other)
+{
+	struct walk w = {.from_ns = from_wall_ns,
+	    .to_ns = to_wall_ns,
+	    .block = block_count,
+	    .slow = slow,
+	    .other = other};
+
+	*slow = *other = 0;
+	return walk_files(s, &w);
+}
+
 /* --- opening ---------------------------------------------------------------- */
 
 static void
-file_take(void *user, const struct account_named *one)
+file_note(struct account_file *f, const struct account_head *head)
 {
-	struct account_file *f = user;
-	int64_t end_ns = one->account.end_wall_ns;
+	if (f->file.tales == 0 || head->first_ns < f->first_ns)
+		f->first_ns = head->first_ns;
+	if (f->file.tales == 0 || head->last_ns > f->last_ns)
+		f->last_ns = head->last_ns;
+	f->file.tales += head->n;
+}
 
-	if (f->file.tales++ == 0)
-		f->first_ns = f->last_ns = end_ns;
-	f->first_ns = end_ns < f->first_ns ? end_ns : f->first_ns;
-	f->last_ns = end_ns > f->last_ns ? end_ns : f->last_ns;
+static void
+block_note(struct walk *w, const struct account_head *head,
+    const uint8_t *packed, size_t length)
+{
+	(void)packed;
+	(void)length;
+	file_note(w->file, head);
 }
 
 static void
@@ -147,7 +207,8 @@ file_read(struct account_store *s, uint64_t number)
 	struct account_file *f;
 	uint8_t *text = NULL;
 	size_t length = 0;
-	struct walk w = {INT64_MIN, INT64_MAX, file_take, NULL};
+	struct walk w = {
+	    .from_ns = INT64_MIN, .to_ns = INT64_MAX, .block = block_note};
 	unsigned bad;
 	int err;
 
@@ -165,7 +226,7 @@ file_read(struct account_store *s, uint64_t number)
 	if (err < 0)
 		return 0;
 	s->files++;
-	w.user = f;
+	w.file = f;
 	bad = walk_bytes(&w, text, length);
 	free(text);
 	f->file.clean &= bad == 0 && length == f->file.bytes;
@@ -310,6 +371,7 @@ account_store_add(
     struct account_store *s, const struct account_named *one, unsigned n)
 {
 	struct packed record = {0};
+	struct account_head head;
 	struct account_file *f;
 	int err = record_make(one, n, &record);
 
@@ -319,14 +381,15 @@ account_store_add(
 		err = file_room(s, record.length, &f);
 	if (err == 0)
 		err = store_file_append(&f->file, record.at, record.length);
+	if (err == 0) {
+		account_head_read(record.at + sizeof(struct record_header),
+		    record.length, &head);
+		file_note(f, &head);
+		s->bytes += record.length;
+		s->accounts += n;
+	}
 	free(record.at);
-	if (err < 0)
-		return err;
-	s->bytes += record.length;
-	s->accounts += n;
-	for (unsigned i = 0; i < n; i++)
-		file_take(f, &one[i]);
-	return 0;
+	return err;
 }
 
 void

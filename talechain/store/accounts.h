@@ -1,6 +1,6 @@
 /* accounts.h: what is kept of many requests, in files beside the tales.
  *
- * An account is where a request's time went, in some 80 bytes.  They are
+ * An account is where a request's time went, in some 60 bytes.  They are
  * appended in blocks, each a checksummed record (record.h) in a file
  * NUMBER.accounts of the tales' directory, whose lock protects them, too
  * (store.h: open that store first).  A file ends at a sixteenth of the bound; at
@@ -68,6 +68,11 @@ int account_store_add(
 int account_store_read(struct account_store *s, int64_t from_wall_ns,
     int64_t to_wall_ns,
     void (*take)(void *user, const struct account_named *one), void *user);
+
+/* How many there are, slow and not, in blocks that have some of that time: not
+ * fewer than account_store_read takes.  As that. */
+int account_store_count(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns, uint64_t *slow, uint64_t *other);
 
 struct account_store_stats {
 	uint64_t bytes, accounts;

@@ -106,7 +106,7 @@ store_file_open(struct store_file *f, int directory, uint64_t number,
     size_t *length)
 {
 	char name[STORE_FILE_NAME];
-	struct stat st;
+	struct stat st, place;
 	ssize_t n;
 	int err;
 
@@ -118,8 +118,9 @@ store_file_open(struct store_file *f, int directory, uint64_t number,
 	if (f->fd < 0)
 		return -errno;
 	err = -EPROTO;
-	if (fstat(f->fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_uid != geteuid())
+	if (fstat(f->fd, &st) < 0 || fstat(directory, &place) < 0 ||
+	    !S_ISREG(st.st_mode) ||
+	    (st.st_uid != geteuid() && st.st_uid != place.st_uid))
 		goto fail_file;
 	f->bytes = (uint64_t)st.st_size;
 	*length = f->bytes < bytes_max ? (size_t)f->bytes : (size_t)bytes_max;

@@ -29,7 +29,7 @@ int store_file_make(struct store_file *f, int directory, uint64_t number,
 
 /* Open an existing one and read it whole (up to bytes_max).  *text is owned by
  * the caller: all its bytes, of which *length.  0, -EPROTO not a regular file
- * of ours, or a negative errno.  A file of another version is not clean and has
+ * of ours or of the directory's owner, or a negative errno.  A file of another version is not clean and has
  * *length 0. */
 int store_file_open(struct store_file *f, int directory, uint64_t number,
     const char *suffix, uint64_t bytes_max, const char *boot_id, uint8_t **text,

@@ -1,8 +1,12 @@
 """Goal: tailorctl blame says what a route's p99 consists of, from the accounts
 that the running tailor keeps or from a file, and refuses what it cannot read."""
 
+import importlib.util
 import json
+import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -83,6 +87,27 @@ def test_other_questions(ctl, paused):
         assert found["routes"][0][key], found
 
 
+@pytest.mark.skipif(not importlib.util.find_spec("statsmodels"),
+                    reason="no python3-statsmodels")
+def test_pandas_and_regression_agree(ctl, paused):
+    """Goal: the exported accounts give the same figures in pandas, and by
+    quantile regression."""
+    route, = json.loads(ctl("-j", "blame", "--file", str(paused),
+                            wide=True).out)["routes"]
+    gc, = (c for c in route["causes"] if c["cause"] == "gc")
+    program = (pathlib.Path(__file__).parents[2]
+               / "examples" / "blame" / "percentile.py")
+    found = json.loads(subprocess.run(
+        [sys.executable, program, paused, "GET /search", "gc"],
+        stdout=subprocess.PIPE, check=True).stdout)
+    assert found["was"] * MS == pytest.approx(route["q_ns"])
+    assert found["without"] * MS == pytest.approx(gc["without_ns"])
+    assert found["excess"]["gc"] * MS == pytest.approx(gc["excess_ns"], abs=2)
+    assert found["regression"]["was"] == pytest.approx(found["was"], rel=1e-3)
+    assert found["regression"]["without"] == pytest.approx(
+        found["without"], rel=1e-2)
+
+
 def test_page(ctl, paused, tmp_path):
     """Goal: one file that loads nothing: sentence, stack, table, curves."""
     path = tmp_path / "page.html"
@@ -97,8 +122,13 @@ def test_page(ctl, paused, tmp_path):
     assert "without garbage collection" in text
     assert not re.search(r"<script|https?://(?!www\.w3\.org/2000/svg)", text)
     assert text == ctl("blame", "-H", "--file", str(paused), wide=True).out
+    found = ctl("blame", "--html", "--since", "40s", "--against", "50s",
+                "--file", str(paused), wide=True).out
+    assert "<h3>Change of p99 since then</h3>" in found
     found = ctl("blame", "--html", "--without", "gc", "--file", str(paused))
     assert found.returncode == 2 and "no other form" in found.err
+    found = ctl("blame", "-o", str(path), "--file", str(paused))
+    assert found.returncode == 2 and "needs --html" in found.err
 
 
 def test_where(ctl, tmp_path):
@@ -134,6 +164,9 @@ def test_what_is_not_observed(ctl, tmp_path):
     assert "explained: 0 % of p99 - p50" in found, found
     assert re.search(r"^   not explained +40\.0ms  cannot go", found, re.M)
     assert "Without kernel events in 100 % of the tail" in found
+    assert "In no account: gc: not there, or not observed" in found
+    assert "Without kernel events in 100 % of the tail" in ctl(
+        "blame", "--html", "--file", str(path), wide=True).out
 
 
 @pytest.mark.parametrize("arguments, text, why", [

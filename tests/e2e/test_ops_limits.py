@@ -1,6 +1,7 @@
 """Goal: a tailor takes no more than it says, and does not run as more than
 it must."""
 
+import itertools
 import os
 import re
 import resource
@@ -81,6 +82,43 @@ def test_spool_of_another_user(upstream, tailor, scratch):
         assert client.response().status == 200
     for place in ("state", "state/tailor", "state/tailor/spool"):
         assert (scratch / place).stat().st_uid == 65534
+
+
+@needs_root
+def test_store_of_another_user(upstream, tailor, scratch):
+    # Goal: tales and accounts survive a restart of a tailor that root starts
+    # and that becomes another user; no other user's directory is taken.
+    os.chmod(scratch, 0o755)
+    server = upstream("active").serve()
+    store = scratch / "state" / "tales"
+    runs = itertools.count()
+
+    def run(requests, user="nobody:nogroup"):
+        t = tailor(server, process={"user": user}, slow={
+            "target": "0", "store": str(store)}, analysis={
+                "accounts": 1000, "cpu": 1},
+                   admin=f"unix:{scratch}/{next(runs)}/admin.sock")
+        with t.client() as client:
+            for _ in range(requests):
+                assert client.get("/").status == 200
+        wait_until(lambda: t.metrics()["tailor_tales"] >= requests, "tales")
+        return t
+
+    run(3).stop()
+    assert {f.stat().st_uid for f in store.glob("*.*")} == {65534}
+    t = run(0)
+    metrics = t.metrics()
+    assert metrics["tailor_tales_on_disk"] == 1
+    assert metrics["tailor_tales"] == metrics["tailor_accounts"] == 3
+    assert len(t.ask("/accounts").body.splitlines()) == 4
+    t.stop()
+    run(2).stop()
+    t = run(0)
+    assert t.metrics()["tailor_accounts"] == 5
+    t.stop()
+    t = run(0, user="daemon")
+    assert t.metrics()["tailor_tales_on_disk"] == 0
+    t.stop()
 
 
 @needs_root

@@ -538,6 +538,39 @@ def test_live(live, page):
     wait_until(lambda: texts(page, "#verdict"), "the timeline is there")
 
 
+def test_live_tail(live, page):
+    # Goal: p99 of each minute is a stack of causes that add up to it, the
+    # largest at the bottom, what nothing explains in grey.
+    open_live(page, live.url)
+    assert page.evaluate("document.getElementById('tailpart').hidden")
+    part = '{{cause: "{}", words: "<{}>", share_ns: {}}}'.format
+    page.evaluate("""(() => {
+        const real = fetch;
+        window.fetch = async (...where) => {
+          const j = await (await real(...where)).json();
+          j.tail = [
+            {ended_ago_ns: 61e9, p99_ns: 4e6, few: true, causes: [%s]},
+            {ended_ago_ns: 1e9, p99_ns: 8e6, few: false, causes: [%s, %s]}];
+          return new Response(JSON.stringify(j));
+        };
+      })()""" % (part("unknown", "none", 4e6), part("gc", "gc", 7e6),
+                 part("unknown", "none", 1e6)))
+    wait_until(lambda: not page.evaluate(
+        "document.getElementById('tailpart').hidden"), "it is drawn")
+    assert texts(page, "#tail title") == ["<none>: 4 ms", "<gc>: 7 ms",
+                                          "<none>: 1 ms"]
+    assert texts(page, "#tail .unexplained.few title") == ["<none>: 4 ms"]
+    assert texts(page, "#tailkey li") == ["<gc>", "<none>"]
+    boxes = page.evaluate("[...document.querySelectorAll('#tail rect')].map("
+                          "(r) => ['x', 'y', 'width', 'height'].map((a) =>"
+                          " Number(r.getAttribute(a))))")
+    few, gc, rest = boxes
+    assert gc[0] == rest[0] > few[0] and gc[1] == rest[1] + rest[3]
+    assert gc[1] + gc[3] == few[1] + few[3]
+    assert round(gc[3] / rest[3], 6) == 7
+    assert page.errors == []
+
+
 def test_live_renews_itself(live, page):
     # Goal: what happens is shown, and that there is no tailor any more; the
     # focus stays.

@@ -8,7 +8,7 @@
 "use strict";
 
 const WIDTH = 900, LEFT = 90, LANE = 34, TOP = 10, BAR = LANE - 12;
-const RATE = 44, CELL = 9, GAP = 12;
+const RATE = 44, CELL = 9, GAP = 12, RECENT = WIDTH - LEFT;
 
 const $ = (id) => document.getElementById(id);
 const sum = (list, of) => list.reduce((all, one) => all + of(one), 0);
@@ -232,43 +232,40 @@ function drawHeaps(j) {
   chart("heaps", height + 14, parts);
 }
 
-/* p99 of each minute as a stack; the seven largest causes have a colour. */
+/* p99 of each minute as a stack; the seven largest causes have a colour, what
+ * nothing explains is grey. */
+const UNEXPLAINED = ["unknown", "blind", "lost", "not_observed"];
+
 function drawTail(j) {
-  const all = {}, high = 140, base = TOP + high;
+  const all = new Map(), high = 140, base = TOP + high, wide = RECENT / 10;
   const most = Math.max(1, ...j.tail.map((m) => m.p99_ns));
-  for (const m of j.tail)
-    for (const [cause, ns] of Object.entries(m.share_ns))
-      all[cause] = (all[cause] ?? 0) + ns;
-  const largest = Object.keys(all).sort((a, b) => all[b] - all[a]).slice(0, 7);
-  const part = (cause) =>
-    largest.includes(cause) ? largest.indexOf(cause) : 7;
-  const wide = (WIDTH - LEFT) / 10, parts = [];
-  $("tailpart").hidden = j.tail.length === 0;
-  for (const m of j.tail) {
+  for (const c of j.tail.flatMap((m) => m.causes))
+    all.set(c.cause, { ...c, ns: (all.get(c.cause)?.ns ?? 0) + c.share_ns });
+  const parts = [...all.values()].sort((a, b) => b.ns - a.ns)
+    .map((c, i) => ({ ...c, style: UNEXPLAINED.includes(c.cause)
+      ? "unexplained" : `part${Math.min(i, 7)}` }));
+  const drawn = j.tail.flatMap((m) => {
     const x = WIDTH - wide * (1 + Math.floor(m.ended_ago_ns / 60e9));
     let y = base;
-    const sums = Array(8).fill(0);
-    for (const [cause, ns] of Object.entries(m.share_ns))
-      sums[part(cause)] += ns;
-    sums.forEach((ns, i) => {
-      const tall = high * ns / most;
-      y -= tall;
-      if (ns > 0)
-        parts.push(svg("rect", { class: `part${i}${m.few ? " few" : ""}`,
-                                 x: x + 1, y, width: wide - 2, height: tall },
-          svg("title", {}, `${largest[i] ?? "other"}: ${duration(ns)}`)));
-    });
-    parts.push(svg("text", { x: x + wide / 2, y: base + 15,
-                             "text-anchor": "middle" }, duration(m.p99_ns)));
-  }
-  parts.push(svg("text", { class: "name", x: 8, y: TOP + 12 }, "p99"),
-    svg("text", { x: 8, y: TOP + 28 }, `up to ${duration(most)}`));
-  chart("tail", base + 22, parts);
-  const names = [...largest];
-  if (Object.keys(all).length > 7) names.push("other");
-  $("tailkey").replaceChildren(...names.map((cause, i) => html("li", {},
-    svg("svg", { viewBox: "0 0 1 1", class: `part${i}` },
-      svg("rect", { width: 1, height: 1 })), cause)));
+    return [...parts.flatMap((p) => {
+      const ns = sum(m.causes.filter((c) => c.cause === p.cause),
+                     (c) => c.share_ns);
+      y -= high * ns / most;
+      return ns === 0 ? [] : [svg("rect", {
+        class: p.style + (m.few ? " few" : ""), x: x + 1, y,
+        width: wide - 2, height: high * ns / most },
+        svg("title", {}, `${p.words}: ${duration(ns)}`))];
+    }), svg("text", { x: x + wide / 2, y: base + 15, "text-anchor": "middle" },
+            duration(m.p99_ns))];
+  });
+  $("tailpart").hidden = j.tail.length === 0;
+  chart("tail", base + 22, [...drawn,
+    svg("text", { class: "name", x: 8, y: TOP + 12 }, "p99"),
+    svg("text", { x: 8, y: TOP + 28 }, `up to ${duration(most)}`)]);
+  $("tailkey").replaceChildren(...parts.slice(0, 8).map((p, i) =>
+    html("li", {}, svg("svg", { viewBox: "0 0 1 1", class: p.style },
+      svg("rect", { width: 1, height: 1 })),
+      i === 7 ? "other causes" : p.words)));
 }
 
 function drawCauses(j) {

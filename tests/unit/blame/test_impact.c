@@ -116,12 +116,13 @@ pair_of(const struct blame_report *r, unsigned a, unsigned b)
 	return NULL;
 }
 
-/* p99.9, pauses and disk: either alone leaves the other. */
+/* Pauses hit 6 % of requests, disk another 6 %: either alone leaves p99 to the
+ * other.  docs/blame.md has these figures. */
 static void
 causes_that_hide_each_other_are_found(void **state)
 {
-	struct blame_set *s = population_make(&population[1], 30000, 1, true);
-	struct blame_options o = {.p = 0.97, .resamples = 100};
+	struct blame_set *s = population_make(&population[1], 60000, 1, true);
+	struct blame_options o = {.p = 0.99, .resamples = 100};
 	struct blame_impact gc, disk;
 	static struct blame_report r;
 	const struct blame_pair *pair;
@@ -137,9 +138,15 @@ causes_that_hide_each_other_are_found(void **state)
 	excess = q - (double)r.p50_ns;
 	assert_true(pair->interaction_ns > 0);
 	assert_true(pair->interaction.low_ns > 0);
-	/* The paper: neither is half of it.  Together: nine tenths. */
-	assert_true(gc.impact < 0.5 && disk.impact < 0.5);
+	/* The paper: neither is much of it.  Together: nine tenths. */
+	assert_true(gc.impact < 0.15 && disk.impact < 0.15);
 	assert_true(q - (double)pair->without_ns > 0.9 * excess);
+	/* Shapley's value gives each of them its half. */
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(
+		    r.line[i].cause == P_GC || r.line[i].cause == P_DISK);
+		assert_true(r.line[i].shapley_ns > 0.4 * excess);
+	}
 	blame_free(&s);
 }
 

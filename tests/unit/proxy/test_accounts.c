@@ -7,9 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "proxy/analysis/accounts.h"
 #include "talechain/timeline/timeline.h"
@@ -109,7 +112,7 @@ the_table_has_what_there_is_room_for(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 25; i++)
 		request(i, ACCOUNT_OTHER, 1, "/a/b?c", true);
-	accounts_write(a, 7, 0, &t);
+	accounts_write(a, 7, 0, ACCOUNTS_ANSWER, &t);
 	assert_int_equal(text_take(&t, &text, &length), 0);
 	for (line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
 		if (n++ == 1)
@@ -119,6 +122,27 @@ the_table_has_what_there_is_room_for(void **state)
 					     41),
 			    0);
 	assert_int_equal(n, 1 + 8);
+	free(text);
+}
+
+/* A clock that was ahead for one of them does not hide the others. */
+static void
+a_time_to_come_is_not_the_latest(void **state)
+{
+	unsigned now = (unsigned)(instant_wall_now_ns() / NS_PER_S);
+	struct text t = {0};
+	char *text;
+	size_t length;
+
+	(void)state;
+	request(1, ACCOUNT_OTHER, 1, "/past", true);
+	request(2, ACCOUNT_OTHER, 1, "/future", true);
+	a->account[0].end_wall_ns = (now - 10) * NS_PER_S;
+	a->account[1].end_wall_ns = (now + 86400) * NS_PER_S;
+	accounts_write(a, 3600 * NS_PER_S, 0, ACCOUNTS_ANSWER, &t);
+	assert_int_equal(text_take(&t, &text, &length), 0);
+	assert_non_null(strstr(text, "GET /past"));
+	assert_null(strstr(text, "GET /future"));
 	free(text);
 }
 
@@ -142,6 +166,124 @@ routes_are_few_and_plain(void **state)
 	assert_int_equal(atomic_load(&a->routes), ACCOUNT_ROUTES);
 	assert_string_equal(a->route[ACCOUNT_ROUTES - 1], "other");
 	assert_string_equal(a->route[1], "GET /1");
+}
+
+/* Rows of the whole table. */
+static unsigned
+rows(void)
+{
+	struct text t = {0};
+	char *text;
+	size_t length;
+	unsigned n = 0;
+
+	accounts_write(a, 0, 0, ACCOUNTS_ANSWER, &t);
+	assert_int_equal(text_take(&t, &text, &length), 0);
+	for (const char *c = text; (c = strchr(c, '\n')) != NULL; c++)
+		n++;
+	free(text);
+	return n - 1;
+}
+
+static void
+what_cannot_be_written_is_tried_again(void **state)
+{
+	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
+	struct rlimit was, none = {.rlim_cur = 0};
+	unsigned n;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	accounts_keep(a, directory, 1 << 16);
+	getrlimit(RLIMIT_FSIZE, &was);
+	none.rlim_max = was.rlim_max;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	for (unsigned i = 0; i < 9; i++)
+		request(i * 20, ACCOUNT_OTHER, 1, "/a", true);
+	assert_int_equal(rows(), 9);
+	assert_int_equal(atomic_load(&a->kept), 0);
+	assert_int_equal(atomic_load(&a->lost), 0);
+	/* The ring has room for ten. */
+	for (unsigned i = 9; i < 15; i++)
+		request(i * 20, ACCOUNT_OTHER, 1, "/a", true);
+	assert_int_equal(rows(), 10);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	request(400, ACCOUNT_OTHER, 1, "/a", true);
+	request(420, ACCOUNT_OTHER, 1, "/a", true);
+	assert_int_equal(atomic_load(&a->lost) + atomic_load(&a->kept), 16);
+	assert_true(atomic_load(&a->kept) >= 9);
+	n = rows();
+	assert_int_equal(n, atomic_load(&a->kept) + a->made - a->stored);
+	accounts_fini(a);
+	snprintf(path, sizeof(path), "%s/%016x.accounts", directory, 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
+/* Of 30,000 accounts in files, every tenth slow: how many of which are written,
+ * and what they weigh together. */
+static void
+thinned(size_t room, unsigned written[2], double *weight)
+{
+	struct text t = {0};
+	char *text, *line, *at, *field;
+	size_t length;
+
+	written[0] = written[1] = 0;
+	*weight = 0;
+	accounts_write(a, 0, 0, room, &t);
+	assert_int_equal(text_take(&t, &text, &length), 0);
+	strtok_r(text, "\n", &at);
+	while ((line = strtok_r(NULL, "\n", &at)) != NULL) {
+		for (unsigned i = 0; i < 12; i++) {
+			field = strsep(&line, ",");
+			if (i == 4)
+				*weight += strtod(field, NULL);
+		}
+		written[strcmp(field, "1") == 0]++;
+	}
+	free(text);
+}
+
+static void
+an_answer_has_a_share_that_weighs_as_much(void **state)
+{
+	static struct account_named block[1000];
+	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
+	unsigned written[2];
+	double weight;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	accounts_keep(a, directory, 64 << 20);
+	for (unsigned i = 0; i < 30000; i++) {
+		struct account *one = &block[i % 1000].account;
+
+		*one = (struct account){.id = i + 1,
+		    .end_wall_ns = 1 + i,
+		    .stratum = i % 10 == 0 ? ACCOUNT_SLOW : ACCOUNT_OTHER,
+		    .weight = i % 10 == 0 ? 1 : 9};
+		if (i % 1000 == 999)
+			assert_int_equal(
+			    account_store_add(a->store, block, 1000), 0);
+	}
+	thinned(40000, written, &weight);
+	assert_true(written[0] == 27000 && written[1] == 3000);
+	assert_true(weight == 27000 * 9 + 3000);
+	/* All slow ones, as long as they are three quarters. */
+	thinned(10000, written, &weight);
+	assert_int_equal(written[1], 3000);
+	assert_in_range(written[0], 6700, 7300);
+	assert_true(weight > 0.97 * 246000 && weight < 1.03 * 246000);
+	thinned(2000, written, &weight);
+	assert_in_range(written[1], 1400, 1600);
+	assert_in_range(written[0], 400, 600);
+	assert_true(weight > 0.85 * 246000 && weight < 1.15 * 246000);
+	accounts_fini(a);
+	snprintf(path, sizeof(path), "%s/%016x.accounts", directory, 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
 }
 
 static void
@@ -181,7 +323,13 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		routes_are_few_and_plain, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
+		a_time_to_come_is_not_the_latest, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
 		the_first_class_that_matches_counts, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_cannot_be_written_is_tried_again, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		an_answer_has_a_share_that_weighs_as_much, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("accounts", tests, NULL, NULL);

@@ -1,0 +1,183 @@
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Scanner;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.FilterDirectoryReader;
+import org.apache.lucene.index.FilterLeafReader;
+import org.apache.lucene.index.LeafReader;
+import org.apache.lucene.index.StoredFieldVisitor;
+
+/**
+ * The search service of examples/lucene with hazards on command, for
+ * predict.py: a collection takes some 20 ms.  Options are the service's; standard input orders:
+ *
+ *   gc          one System.gc()
+ *   lock MS     a lock that reading a document needs is held so long
+ *   disk N MS   from now on, one document in N takes so long of synchronous
+ *               writes; 0 0: none
+ *
+ * Standard output has a line for each: its name, begin and end, in ns of
+ * CLOCK_MONOTONIC.
+ */
+public final class HazardousSearch {
+	private static final int BLOCK = 4096;
+	private static final int BALLAST = 10_000; /* objects in one step */
+	private static final long COLLECTION_NS = 20_000_000;
+
+	private static final List<byte[][]> ballast = new ArrayList<>();
+	private static final Object shared = new Object();
+	private static long reads; /* under shared */
+	private static volatile int diskOneIn;
+	private static volatile long diskNs;
+
+	private HazardousSearch() {}
+
+	private static synchronized void report(String what, long begin) {
+		System.out.println(what + " " + begin + " " + System.nanoTime());
+	}
+
+	private static void collect() {
+		long begin = System.nanoTime();
+		System.gc();
+		report("gc", begin);
+	}
+
+	private static long collectionNs() {
+		long begin = System.nanoTime();
+		System.gc();
+		return System.nanoTime() - begin;
+	}
+
+	/** As much as makes collections long enough on this machine. */
+	private static void makeBallast() {
+		do {
+			byte[][] more = new byte[BALLAST][];
+			for (int i = 0; i < BALLAST; i++)
+				more[i] = new byte[48];
+			ballast.add(more);
+		} while (Math.min(collectionNs(), collectionNs())
+		    < COLLECTION_NS);
+	}
+
+	private static void hold(long ms) {
+		synchronized (shared) {
+			long begin = System.nanoTime();
+			try {
+				Thread.sleep(ms);
+			} catch (InterruptedException e) {
+				Thread.currentThread().interrupt();
+			}
+			report("lock", begin);
+		}
+	}
+
+	/** Synchronous writes of a file of the thread's own. */
+	private static final ThreadLocal<RandomAccessFile> scratch =
+	    ThreadLocal.withInitial(() -> {
+		    try {
+			    java.io.File f = java.io.File.createTempFile(
+				"hazard", "", new java.io.File("/var/tmp"));
+			    RandomAccessFile r = new RandomAccessFile(f, "rwd");
+			    f.delete();
+			    return r;
+		    } catch (IOException e) {
+			    throw new java.io.UncheckedIOException(e);
+		    }
+	    });
+
+	private static void disk() throws IOException {
+		long begin = System.nanoTime();
+		ByteBuffer block = ByteBuffer.allocateDirect(BLOCK);
+		while (System.nanoTime() - begin < diskNs)
+			scratch.get().getChannel().write(block.clear(), 0);
+		report("disk", begin);
+	}
+
+	/** Whose documents may need the disk. */
+	private static final class Slow extends FilterDirectoryReader {
+		Slow(DirectoryReader in) throws IOException {
+			super(in, new SubReaderWrapper() {
+				@Override
+				public LeafReader wrap(LeafReader reader) {
+					return new SlowLeaf(reader);
+				}
+			});
+		}
+
+		@Override
+		protected DirectoryReader doWrapDirectoryReader(
+		    DirectoryReader in) throws IOException {
+			return new Slow(in);
+		}
+
+		@Override
+		public CacheHelper getReaderCacheHelper() {
+			return in.getReaderCacheHelper();
+		}
+	}
+
+	private static final class SlowLeaf extends FilterLeafReader {
+		SlowLeaf(LeafReader in) {
+			super(in);
+		}
+
+		@Override
+		public void document(int id, StoredFieldVisitor visitor)
+		    throws IOException {
+			synchronized (shared) {
+				reads++;
+			}
+			int one = diskOneIn;
+			if (one > 0
+			    && ThreadLocalRandom.current().nextInt(one) == 0)
+				disk();
+			super.document(id, visitor);
+		}
+
+		@Override
+		public CacheHelper getCoreCacheHelper() {
+			return in.getCoreCacheHelper();
+		}
+
+		@Override
+		public CacheHelper getReaderCacheHelper() {
+			return in.getReaderCacheHelper();
+		}
+	}
+
+	private static void obey(Scanner in) {
+		ExecutorService gc = Executors.newSingleThreadExecutor();
+		ExecutorService holder = Executors.newSingleThreadExecutor();
+		while (in.hasNext()) {
+			switch (in.next()) {
+			case "gc" -> gc.submit(HazardousSearch::collect);
+			case "lock" -> {
+				long ms = in.nextLong();
+				holder.submit(() -> hold(ms));
+			}
+			case "disk" -> {
+				diskOneIn = in.nextInt();
+				diskNs = in.nextLong() * 1_000_000;
+			}
+			default -> throw new IllegalArgumentException();
+			}
+		}
+		System.exit(0);
+	}
+
+	public static void main(String[] arguments) throws Exception {
+		Options options = Options.parse(arguments);
+		makeBallast();
+		HttpService service = new HttpService(
+		    new Slow(Index.open(options.index)), options);
+		service.start();
+		System.err.println("search: listening on " + service.address());
+		obey(new Scanner(System.in));
+	}
+}
