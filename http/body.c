@@ -2,7 +2,8 @@
  *
  * A decoder that is fed whatever has arrived and gives back runs of payload,
  * never copied.  Chunk lines are taken only in the form RFC 9112 7.1 writes
- * them, without the white space it asks recipients to put up with:
+ * them, without the white space it asks recipients to put up with, but for
+ * what servers write behind a size to make it a fixed width:
  *
  *      SIZE --;--> EXT .. EXT_END          TRAILER --name--> NAME --:--> VALUE
  *       |            |                        ^ \                         |
@@ -85,6 +86,10 @@ size_step(struct http_body *b, char c)
 		if (++b->digits > SIZE_DIGITS_MAX)
 			return "chunk_size";
 		b->left = b->left << 4 | (uint64_t)digit;
+		return NULL;
+	}
+	if (b->digits > 0 && !b->request && (c == ' ' || c == '\t')) {
+		b->digits = SIZE_DIGITS_MAX; /* no digit may follow */
 		return NULL;
 	}
 	if (b->digits == 0 || (c != ';' && c != '\r'))

@@ -3,8 +3,10 @@
  * RFC 9112 6.3 lets a recipient choose between two ways to frame a message
  * that names both, and repair several that are merely wrong.  Two recipients
  * that choose differently are a smuggled request, so nothing is repaired
- * here: one Content-Length of digits, or one Transfer-Encoding that says
- * "chunked" and nothing else, or neither. */
+ * in one: one Content-Length of digits, or one Transfer-Encoding that says
+ * "chunked" and nothing else, or neither.  Of a response, what nginx and
+ * HAProxy both take, in the same way, is taken: the same length twice; and
+ * chunks beside a length or from HTTP/1.0, after which the connection ends. */
 #include "http/gate.h"
 #include "http/http_parser_adapter.h"
 
@@ -54,22 +56,33 @@ coding_check(struct slice value)
 }
 
 static struct http_refusal
-transfer_encoding_read(const struct http_head *head)
+transfer_encoding_read(bool request, const struct http_head *head)
 {
 	const struct http_field *te =
 	    http_field_find(head, HTTP_FIELD_TRANSFER_ENCODING);
 
 	if (http_field_count(head, HTTP_FIELD_TRANSFER_ENCODING) > 1)
 		return (struct http_refusal){400, "transfer_encoding_twice"};
-	if (http_field_find(head, HTTP_FIELD_CONTENT_LENGTH) != NULL)
+	if (request && http_field_find(head, HTTP_FIELD_CONTENT_LENGTH) != NULL)
 		return (struct http_refusal){400, "length_and_encoding"};
-	if (head->minor == 0)
+	if (request && head->minor == 0)
 		return (struct http_refusal){400, "transfer_encoding_10"};
 	return coding_check(te->value);
 }
 
+/* Whether all lengths are written alike. */
+static bool
+lengths_same(const struct http_head *head, struct slice first)
+{
+	for (unsigned i = 0; i < head->fields; i++)
+		if (head->field[i].id == HTTP_FIELD_CONTENT_LENGTH &&
+		    !slice_same(head->field[i].value, first))
+			return false;
+	return true;
+}
+
 struct http_refusal
-framing_read(struct http_head *head)
+framing_read(bool request, struct http_head *head)
 {
 	struct http_refusal refusal = {400, NULL};
 	const struct http_field *length =
@@ -80,11 +93,12 @@ framing_read(struct http_head *head)
 	head->has_content_length = false;
 	if (http_field_find(head, HTTP_FIELD_TRANSFER_ENCODING) != NULL) {
 		head->framing = HTTP_FRAMING_CHUNKED;
-		return transfer_encoding_read(head);
+		return transfer_encoding_read(request, head);
 	}
 	if (length == NULL)
 		return refusal;
-	if (http_field_count(head, HTTP_FIELD_CONTENT_LENGTH) > 1) {
+	if (request ? http_field_count(head, HTTP_FIELD_CONTENT_LENGTH) > 1
+		    : !lengths_same(head, length->value)) {
 		refusal.reason = "content_length_twice";
 		return refusal;
 	}
@@ -112,6 +126,10 @@ connection_read(struct http_head *head)
 		}
 	}
 	head->keep_alive = !close && (head->minor == 1 || keep_alive);
+	if (head->framing == HTTP_FRAMING_CHUNKED &&
+	    (head->minor == 0 ||
+		http_field_find(head, HTTP_FIELD_CONTENT_LENGTH) != NULL))
+		head->keep_alive = false;
 	head->upgrade =
 	    upgrade && http_field_find(head, HTTP_FIELD_UPGRADE) != NULL;
 }
@@ -137,7 +155,8 @@ framing_same(const struct http_head *head, const struct http_lib_head *lib)
 	return lib->major == 1 && lib->minor == head->minor &&
 	       lib->chunked == chunked &&
 	       lib->has_content_length == has_length &&
-	       (!has_length || lib->content_length == head->content_length);
+	       (!has_length || chunked ||
+		   lib->content_length == head->content_length);
 }
 
 struct http_refusal
@@ -148,6 +167,9 @@ lib_agrees(bool request, struct slice text, const struct http_head *head,
 					 disagrees = {400, "parsers_disagree"};
 	struct http_lib_head lib;
 
+	/* It takes no second length, in any mode. */
+	if (http_field_count(head, HTTP_FIELD_CONTENT_LENGTH) > 1)
+		return good;
 	switch (http_lib_read(request, text.at, text.length, &lib)) {
 	case HTTP_LIB_OK:
 		break;

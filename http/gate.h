@@ -35,7 +35,7 @@ bool field_is_forwarded(const struct http_field *field);
 
 /* Content-Length and Transfer-Encoding into head->framing, content_length and
  * has_content_length; LENGTH, CHUNKED or NONE. */
-struct http_refusal framing_read(struct http_head *head);
+struct http_refusal framing_read(bool request, struct http_head *head);
 
 /* Connection and version into head->keep_alive; upgrade options. */
 void connection_read(struct http_head *head);

@@ -145,7 +145,8 @@ enum http_scan http_scan(const struct http_limits *limits, bool request,
 int http_parse_request(const struct http_limits *limits, const char *buf,
     size_t head_length, struct http_head *out, struct http_refusal *refusal);
 
-/* The same for a response to a request with that method (HEAD has no body).
+/* The same for a response to a request with that method (HEAD has no body), but
+ * that the same Content-Length may come twice, and chunks beside one or in 1.0.
  * 1xx, 204, 304 and answers to HEAD get HTTP_FRAMING_NONE whatever they say. */
 int http_parse_response(const struct http_limits *limits,
     enum http_method method, const char *buf, size_t head_length,

@@ -125,6 +125,7 @@ http_lib_read(
 	memset(out, 0, offsetof(struct http_lib_head, field));
 	http_parser_init(&parser, request ? HTTP_REQUEST : HTTP_RESPONSE);
 	parser.data = &r;
+	parser.allow_chunked_length = !request;
 	used = http_parser_execute(&parser, &settings, head, length);
 	if (HTTP_PARSER_ERRNO(&parser) == HPE_INVALID_METHOD)
 		return HTTP_LIB_METHOD;

@@ -190,7 +190,7 @@ upgrade_check(const struct http_head *head)
 static struct http_refusal
 request_check(const struct http_limits *limits, struct http_head *head)
 {
-	struct http_refusal refusal = framing_read(head);
+	struct http_refusal refusal = framing_read(true, head);
 
 	if (refusal.reason != NULL)
 		return refusal;

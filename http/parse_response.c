@@ -1,6 +1,6 @@
 /* parse_response.c: http_parse_response.
  *
- * A server is believed no more than a client: a response whose end two
+ * A server is believed little more than a client: a response whose end two
  * readers could see in different places would let one request's answer be
  * given to another.  Every refusal is a 502 and the end of that connection. */
 #include "http/gate.h"
@@ -56,7 +56,7 @@ static const char *
 response_check(const struct http_limits *limits, enum http_method method,
     struct http_head *head)
 {
-	const char *reason = framing_read(head).reason;
+	const char *reason = framing_read(false, head).reason;
 
 	if (reason != NULL)
 		return reason;

@@ -3,7 +3,7 @@
  * http_scan looks at each byte of a head once, however it trickles in: all
  * it has to remember is how far it came, because everything it asks is about
  * a byte and the one or two before it.  It refuses what http-parser would not
- * let us see later: bare CR and LF, NUL, folded lines, empty lines before the
+ * let us see later: bare CR, bare LF in a request, NUL, folded lines, empty lines before the
  * start, and heads that are too long, as soon as they are.
  *
  * It does not know what a field is; the number of fields is looked at when
@@ -19,7 +19,11 @@
 static bool
 ends_head(const char *buf, size_t i)
 {
-	return i >= 2 && buf[i] == '\n' && buf[i - 2] == '\n';
+	if (buf[i] != '\n')
+		return false;
+	if (i > 0 && buf[i - 1] == '\r')
+		i--;
+	return i > 0 && buf[i - 1] == '\n';
 }
 
 /* Line structure only: what the byte at i means after the one before it. */
@@ -35,7 +39,7 @@ line_check(bool request, const char *buf, size_t i)
 		return "nul";
 	if (before == '\r' && c != '\n')
 		return "bare_cr";
-	if (c == '\n' && before != '\r')
+	if (c == '\n' && before != '\r' && (request || i == 0))
 		return "bare_lf";
 	if (c == '\r' && (request ? start == 2 && i == 2 : i == 0))
 		return "leading_crlf";

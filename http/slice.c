@@ -118,10 +118,12 @@ line_take(struct slice *rest, struct slice *line)
 
 	if (rest->length > 0)
 		lf = memchr(rest->at, '\n', rest->length);
-	if (lf == NULL || lf == rest->at || lf[-1] != '\r')
+	if (lf == NULL)
 		return false;
 	length = (size_t)(lf - rest->at);
-	*line = (struct slice){rest->at, length - 1};
+	*line = (struct slice){rest->at, length};
+	if (length > 0 && lf[-1] == '\r')
+		line->length--;
 	rest->at += length + 1;
 	rest->length -= length + 1;
 	return true;

@@ -41,5 +41,6 @@ bool slice_begins(struct slice s, const char *word);
  * the lists we read may have any. */
 bool list_next(struct slice *rest, struct slice *item);
 
-/* Take a line up to CRLF from *rest.  False if there is none. */
+/* Take a line up to CRLF, or to LF alone, from *rest.  False if there is none.
+ * http_scan refuses LF alone where it is not allowed. */
 bool line_take(struct slice *rest, struct slice *line);

@@ -54,7 +54,7 @@ naive_last(bool request, const char *s, size_t n)
 		return (struct verdict){HTTP_SCAN_BAD, bad, "nul", n};
 	if (before == '\r' && c != '\n')
 		return (struct verdict){HTTP_SCAN_BAD, bad, "bare_cr", n};
-	if (c == '\n' && before != '\r')
+	if (c == '\n' && before != '\r' && (request || n == 1))
 		return (struct verdict){HTTP_SCAN_BAD, bad, "bare_lf", n};
 	if (c == '\r' && !request && n == 1)
 		return (struct verdict){HTTP_SCAN_BAD, bad, "leading_crlf", n};
@@ -71,7 +71,9 @@ naive_last(bool request, const char *s, size_t n)
 	if (n > small.head_max)
 		return (struct verdict){
 		    HTTP_SCAN_BAD, request ? 431 : 502, "head_too_large", n};
-	if (n >= 4 && memcmp(s + n - 4, "\r\n\r\n", 4) == 0)
+	if ((n >= 4 && memcmp(s + n - 4, "\r\n\r\n", 4) == 0) ||
+	    (n >= 2 && memcmp(s + n - 2, "\n\n", 2) == 0) ||
+	    (n >= 3 && memcmp(s + n - 3, "\n\r\n", 3) == 0))
 		return (struct verdict){HTTP_SCAN_HEAD, 0, NULL, n};
 	return (struct verdict){HTTP_SCAN_MORE, 0, NULL, 0};
 }
