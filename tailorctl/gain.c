@@ -41,7 +41,8 @@ static const struct row {
 } rows[] = {{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}, {"slowest", 1}};
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* A quantile in each set-up, and an interval; low < 0: none. */
+/* A quantile in each set-up, and an interval; high < 0: beyond all that was
+ * drawn, so nothing is known of it. */
 struct quantile {
 	double was_ns, would_ns, low_ns, high_ns;
 };
@@ -145,11 +146,14 @@ quantile_of(const struct gain *g, const struct block *all, double part)
 	double k = fmax(n - ceil(part * n) + 1, 1);
 	double max = (double)g->would_max_ns, was_max = (double)g->was_max_ns;
 
+	double most = value_at(g, all->would, 0, max);
+	double high = value_at(g, all->would, expected_above(k, -Z), max);
+
 	return (struct quantile){
 	    .was_ns = part < 1 ? value_at(g, all->was, k, was_max) : was_max,
 	    .would_ns = value_at(g, all->would, expected_above(k, 0), max),
 	    .low_ns = value_at(g, all->would, expected_above(k, Z), max),
-	    .high_ns = value_at(g, all->would, expected_above(k, -Z), max),
+	    .high_ns = high < most ? high : -1,
 	};
 }
 
@@ -192,9 +196,12 @@ show_rows(const struct gain *g, const struct quantile *q)
 	for (unsigned r = 0; r < ROWS; r++) {
 		show_row(
 		    rows[r].name, (int64_t)q[r].was_ns, (int64_t)q[r].would_ns);
-		printf("   %s to %s\n",
-		    plain_duration(low, (int64_t)q[r].low_ns),
-		    plain_duration(high, (int64_t)q[r].high_ns));
+		plain_duration(low, (int64_t)q[r].low_ns);
+		if (q[r].high_ns < 0)
+			printf("   %s or more\n", low);
+		else
+			printf("   %s to %s\n", low,
+			    plain_duration(high, (int64_t)q[r].high_ns));
 	}
 	plain_print_cell("failed", 10, TERMINAL_PLAIN);
 	printf("%12lld %s%14lld%s\n", (long long)g->failed,
@@ -263,7 +270,8 @@ write_json(const struct gain *g, const struct quantile *q)
 		json_key_int(&j, "was_ns", (int64_t)q[r].was_ns);
 		json_key_int(&j, "would_ns", (int64_t)q[r].would_ns);
 		json_key_int(&j, "low_ns", (int64_t)q[r].low_ns);
-		json_key_int(&j, "high_ns", (int64_t)q[r].high_ns);
+		if (q[r].high_ns >= 0)
+			json_key_int(&j, "high_ns", (int64_t)q[r].high_ns);
 		json_object_end(&j);
 	}
 	json_object_end(&j);

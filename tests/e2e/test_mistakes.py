@@ -189,8 +189,8 @@ COMMANDS = [
     ("tailor shim --secnds 3", "did you mean --seconds?"),
     ("tailor-load --ratte 5 http://x/", "did you mean --rate?"),
     ("tailor-load compar a b", "did you mean compare?"),
-    ("tailor-load localhost:1", "write http://HOST:PORT/PATH"),
-    ("tailor-load https://x/", "behind the proxy that ends it"),
+    ("tailor-load localhost:1", "before HOST:PORT"),
+    ("tailor-load https://x/", "measure behind the TLS proxy"),
 ]
 
 
