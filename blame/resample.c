@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define BLOCK_PAUSES 5 /* times the longest request */
-#define BLOCKS_MAX 64  /* longer blocks see what lasts longer */
+#define BLOCKS_MAX 100 /* longer blocks see what lasts longer */
 
 static void
 time_span(const struct blame_set *s, int64_t *first, int64_t *last)

@@ -98,6 +98,12 @@ threshold_ns(const struct window *lengths, int64_t price_ns)
 }
 
 int64_t
+threshold_known_ns(int64_t left_ns, int64_t age_ns, int64_t price_ns)
+{
+	return left_ns - age_ns > price_ns ? 0 : left_ns + price_ns / 2;
+}
+
+int64_t
 threshold_regret_ns(
     int64_t length_ns, bool waited, int64_t after_ns, int64_t price_ns)
 {

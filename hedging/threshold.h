@@ -61,6 +61,16 @@ int64_t threshold_price_ns(int64_t response_ns);
  *   price_ns  b, > 0 */
 int64_t threshold_ns(const struct window *lengths, int64_t price_ns);
 
+/*
+ * threshold_known_ns(left_ns, age_ns, price_ns):
+ * The same, of a pause whose end is known: 0 if what is left of it costs more
+ * than a hedge; else until its end, and price / 2 longer in case that it goes
+ * on.
+ *   left_ns   from its begin to its end, > 0
+ *   age_ns    how long it has lasted, >= 0; may be beyond its end
+ */
+int64_t threshold_known_ns(int64_t left_ns, int64_t age_ns, int64_t price_ns);
+
 /* What a pause cost beyond the least that was possible, ns, >= 0.
  *   waited    true: it ended before the threshold; else acted on after_ns */
 int64_t threshold_regret_ns(

@@ -15,10 +15,11 @@ acts_on(const struct hedging *h, uint32_t bit)
 }
 
 static int64_t
-wait_ns(
-    const struct hedging *h, const struct hazard *z, const struct pause_wait *w)
+wait_ns(const struct hedging *h, const struct hazard *z,
+    const struct pause_wait *w, struct instant now)
 {
 	const struct window *lengths;
+	int64_t left_ns = (int64_t)z->left_us * NS_PER_US;
 
 	if ((h->limits.wait_out & policy_bit(z->kind)) == 0)
 		return 0;
@@ -26,6 +27,11 @@ wait_ns(
 		return WAIT_END;
 	if (w->price_ns == 0)
 		return 0;
+	if (left_ns > 0)
+		return threshold_known_ns(left_ns,
+		    instant_since(
+			now, h->server[z->server].kind_since[z->kind]),
+		    w->price_ns);
 	lengths = pause_lengths(&h->server[z->server].history, &w->class);
 	if (lengths != NULL)
 		return threshold_ns(lengths, w->price_ns);
@@ -58,7 +64,7 @@ policy_wait(struct hedging *h, const struct hazard *z, struct instant now)
 	/* Known at the end only, or for one that is over. */
 	if (z->kind == HAZARD_SAFEPOINT)
 		w->class.cause = 0;
-	w->after_ns = wait_ns(h, z, w);
+	w->after_ns = wait_ns(h, z, w, now);
 	if (acts_on(h, policy_bit(z->kind)) && w->after_ns > 0 &&
 	    (w->after_ns == WAIT_END ||
 		instant_before(now, wait_until(s, z->kind))))

@@ -38,6 +38,7 @@ hazard_state_post(struct hazard_state *w, enum hazard_kind kind, bool begin,
 	    .over = begin && c->over,
 	    .eden = w->eden,
 	    .pid = (uint32_t)w->pid,
+	    .left_us = begin && kind == HAZARD_QUOTA ? c->quota_left_us : 0,
 	    .at = c->at,
 	    .seen = c->seen};
 	int64_t latency_ns = 0;

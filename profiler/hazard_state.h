@@ -41,7 +41,8 @@ struct hazard_state {
 /* When and why something changed. */
 struct hazard_change {
 	enum talechain_cause cause;
-	bool over; /* it began, and ended before it was seen */
+	bool over;		/* it began, and ended before it was seen */
+	uint32_t quota_left_us; /* of a quota, until its known end */
 	struct instant at;
 	struct instant seen;
 };

@@ -16,6 +16,9 @@
 #define CALIBRATION_NS (100 * NS_PER_MS)
 /* Pauses between two sweeps on an SMT sibling of the proxy. */
 #define RELAX_PAUSES 16
+/* After a source has ended a rest: what it announced is a few switches away. */
+#define ALERT_NS (1 * NS_PER_MS)
+#define ALERT_SLEEP_NS (40 * NS_PER_US)
 /* A time slice short enough to be scheduled soon after a wake-up. */
 #define SLICE_NS (100 * NS_PER_US)
 
@@ -173,6 +176,7 @@ observer_set_page(struct observer *o, unsigned server, struct hsperf_page *p,
 		observer_page_edges(o, old);
 	}
 	o->page[server] = p;
+	o->rest.source[server] = p != NULL ? p->vm.fd : -1;
 	__atomic_store_n(&o->heap[server].collector, 0, __ATOMIC_RELAXED);
 	if (old != NULL)
 		observer_release(o, COMMAND_PAGE_END, old);
@@ -491,24 +495,52 @@ observer_settle(struct observer *o)
 		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
+/* Whether an agent's collections begin on the VM thread that a page follows. */
+static bool
+agent_has_page(const struct observer *o, const struct channel *c, int server)
+{
+	const struct hsperf_page *p = o->page[server];
+
+	return p != NULL && p->vm.fd >= 0 && p->pid == c->pid;
+}
+
 /* Whether a hazard can begin where only polling finds it soon enough: in a page,
  * in the state word of a server's agent or runtime; or a stall may be one. */
 static bool
 observer_polls(const struct observer *o)
 {
+	int server;
+
+	for (unsigned i = 0; i < o->servers; i++)
+		if (o->page[i] != NULL && hsperf_page_polls(o->page[i]))
+			return true;
+	for (unsigned i = 0; i < o->agents; i++) {
+		server =
+		    __atomic_load_n(&o->agent[i]->server, __ATOMIC_RELAXED);
+		if (server >= 0 && !agent_has_page(o, o->agent[i], server))
+			return true;
+	}
+	return stalls_pending(&o->stalls);
+}
+
+/* How long it may rest with requests in flight; 0: it polls. */
+static int64_t
+observer_calm_ns(const struct observer *o)
+{
+	if (o->poll != PROFILER_POLL_SLEEP || o->sleep_ns >= OBSERVER_CALM_NS ||
+	    observer_polls(o))
+		return 0;
+	if (o->kernel != NULL && !kernel_is_paused(o->kernel))
+		return OBSERVER_CALM_NS;
 	for (unsigned i = 0; i < o->servers; i++)
 		if (o->page[i] != NULL)
-			return true;
-	for (unsigned i = 0; i < o->agents; i++)
-		if (__atomic_load_n(&o->agent[i]->server, __ATOMIC_RELAXED) >=
-		    0)
-			return true;
-	return stalls_pending(&o->stalls);
+			return OBSERVER_CALM_PAGE_NS;
+	return OBSERVER_CALM_RINGS_NS;
 }
 
 /* A rest is not a blind interval, but the delay of its end is. */
 static void
-observer_pause_long(struct observer *o, bool calm)
+observer_pause_long(struct observer *o, int64_t calm_ns)
 {
 	struct observer_rest *r = &o->rest;
 	struct instant due;
@@ -517,11 +549,11 @@ observer_pause_long(struct observer *o, bool calm)
 	if (o->looked < o->channels)
 		return;
 	o->looked = 0;
-	observer_rest(r, o->rest_ns, calm);
+	observer_rest(r, o->rest_ns, calm_ns);
 	due.ns = __atomic_load_n(&r->busy_ns, __ATOMIC_RELAXED);
 	if (observer_rest_idle(r))
 		o->swept = INSTANT_NONE;
-	else if (calm)
+	else if (calm_ns > 0)
 		o->swept = instant_before(r->until, instant_now())
 			       ? r->until
 			       : INSTANT_NONE;
@@ -530,20 +562,32 @@ observer_pause_long(struct observer *o, bool calm)
 }
 
 static void
-observer_pause(struct observer *o)
+observer_sleep(const struct observer *o)
 {
 	struct timespec t = {.tv_sec = o->sleep_ns / NS_PER_S,
 	    .tv_nsec = o->sleep_ns % NS_PER_S};
-	bool calm = o->poll == PROFILER_POLL_SLEEP &&
-		    o->sleep_ns < OBSERVER_CALM_NS && !observer_polls(o);
+
+	if (o->sleep_ns > ALERT_SLEEP_NS && instant_before(o->swept, o->alert))
+		t = (struct timespec){.tv_nsec = ALERT_SLEEP_NS};
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+static void
+observer_pause(struct observer *o)
+{
+	int64_t calm_ns = observer_calm_ns(o);
 
 	if (o->behind)
 		return;
-	if (calm ||
-	    (observer_rest_idle(&o->rest) && o->poll != PROFILER_POLL_SPIN)) {
-		observer_pause_long(o, calm);
+	/* What stirred it goes on first: it may be on this CPU. */
+	if (o->rest.stirred) {
+		o->alert = instant_plus(o->swept, ALERT_NS);
+	} else if (calm_ns > 0 || (observer_rest_idle(&o->rest) &&
+				      o->poll != PROFILER_POLL_SPIN)) {
+		observer_pause_long(o, calm_ns);
 		return;
 	}
+	o->rest.stirred = false;
 	o->rest.wait_ns = 0;
 	o->looked = 0;
 	switch (o->poll) {
@@ -554,7 +598,7 @@ observer_pause(struct observer *o)
 			cpu_relax();
 		break;
 	case PROFILER_POLL_SLEEP:
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+		observer_sleep(o);
 		break;
 	}
 }

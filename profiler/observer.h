@@ -51,6 +51,7 @@ struct observer {
 	struct instant calibrated;
 	uint64_t calibrated_cycles;
 	struct instant swept; /* when the last sweep began */
+	struct instant alert; /* until then it sleeps shortly */
 	struct pause_edges edges;
 	struct rates_watch rates;
 	struct observer_cost cost; /* seen: any thread reads */

@@ -1,14 +1,15 @@
 /* observer_rest.h: the observer's wait while it has nothing to poll.
  *
  * The proxy thread says whether requests are in flight.  While none is, the
- * observer rests in the kernel (a futex) between sweeps, each time longer, up
+ * observer rests in the kernel (ppoll) between sweeps, each time longer, up
  * to OBSERVER_REST_NS.  observer_rest_wake ends a rest: every wake-up is
  * followed by a whole sweep.
  *
  * A calm observer has no source that must be polled, only rings, which keep
- * what is written.  It rests with requests in flight, too, then at most
- * OBSERVER_CALM_NS, and the first request ends only a rest that is to last
- * longer than that.
+ * what is written, and sources that end a rest themselves: what is to be seen
+ * there soon makes a descriptor readable.  It rests with requests in flight,
+ * too, each time for a few milliseconds at most, and the first request ends
+ * only a rest that is to last longer than that.
  *
  * While the observer rests, the proxy thread may borrow what is the observer's
  * and look at the sources of hazards itself; a wake-up would take longer than
@@ -19,13 +20,17 @@
 #pragma once
 
 #include "base/instant.h"
+#include "profiler/profiler.h"
 
 /* The first rest and the longest one.  The rings must hold what a busy machine
  * writes in that time. */
 #define OBSERVER_REST_FIRST_NS (1 * NS_PER_MS)
 #define OBSERVER_REST_NS (16 * NS_PER_MS)
-/* The longest one with requests in flight. */
+/* The longest one with requests in flight: while the kernel's events are read,
+ * which may show a stall; while a page's counts of classes are; and else. */
 #define OBSERVER_CALM_NS (1 * NS_PER_MS)
+#define OBSERVER_CALM_PAGE_NS (2 * NS_PER_MS)
+#define OBSERVER_CALM_RINGS_NS (4 * NS_PER_MS)
 
 /* Who may touch the observer's structures. */
 enum observer_rest_state {
@@ -40,7 +45,8 @@ struct observer_rest {
 	uint64_t busy_ns; /* since when it is not idle */
 	/* shared */
 	uint32_t state; /* enum observer_rest_state */
-	uint32_t wakes; /* the futex: wake-ups so far */
+	uint32_t wakes; /* wake-ups so far */
+	int event;	/* owned: an eventfd, readable after a wake-up */
 	/* the observer's */
 	int64_t wait_ns __attribute__((aligned(64))); /* last rest; 0: none */
 	struct instant until; /* its end, if nothing ended it before */
@@ -49,7 +55,14 @@ struct observer_rest {
 	uint64_t soon_ns;
 	uint64_t rests, woken; /* counters, any thread reads */
 	uint32_t seen;	       /* wakes when the last rest ended */
+	/* Descriptors that end a calm rest, borrowed; -1: none. */
+	int source[PROFILER_SERVERS];
+	bool stirred; /* one of them ended the last rest */
 };
+
+/* With no source.  Returns 0 or a negative errno. */
+int observer_rest_init(struct observer_rest *r);
+void observer_rest_fini(struct observer_rest *r);
 
 /* Whether no request is in flight.  Any thread. */
 static inline bool
@@ -66,8 +79,10 @@ observer_rest_set(struct observer_rest *r, bool in_flight, struct instant now);
  * before is seen by a whole sweep.  Any thread; one system call if it rests. */
 void observer_rest_wake(struct observer_rest *r);
 
-/* Rest, at most longest_ns; calm: see above.  The observer. */
-void observer_rest(struct observer_rest *r, int64_t longest_ns, bool calm);
+/* Rest, at most longest_ns.  calm_ns: the same with requests in flight, 0 if it
+ * is not calm.  The observer. */
+void
+observer_rest(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns);
 
 /* Borrow the observer's structures; false if it does not rest.  Never waits.
  * The proxy thread. */

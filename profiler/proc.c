@@ -310,3 +310,23 @@ proc_threads(pid_t pid, pid_t *tid, int max)
 	closedir(d);
 	return n;
 }
+
+pid_t
+proc_thread_named(pid_t pid, const char *name)
+{
+	DIR *d = proc_tasks(pid);
+	char found[PROC_NAME_BYTES];
+	struct dirent *e;
+	pid_t tid = 0;
+
+	while (d != NULL && tid == 0 && (e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.')
+			continue;
+		proc_name((pid_t)atoi(e->d_name), found);
+		if (strcmp(found, name) == 0)
+			tid = (pid_t)atoi(e->d_name);
+	}
+	if (d != NULL)
+		closedir(d);
+	return tid;
+}

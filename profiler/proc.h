@@ -34,6 +34,9 @@ bool proc_is_ending(pid_t pid);
  * (-E2BIG: more). */
 int proc_threads(pid_t pid, pid_t *tid, int max);
 
+/* Its first thread of that name; 0: there is none, or it is not known. */
+pid_t proc_thread_named(pid_t pid, const char *name);
+
 /* Its user.  0 or a negative errno (-ENOENT: no such process). */
 int proc_uid(pid_t pid, uid_t *out);
 

@@ -227,9 +227,12 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	err = hazard_ring_init(&p->hazards);
 	if (err < 0)
 		goto fail;
-	err = attach_init(&p->attach, &p->options, OUTPUT_CHANNEL + 1);
+	err = observer_rest_init(&p->observer.rest);
 	if (err < 0)
 		goto fail_ring;
+	err = attach_init(&p->attach, &p->options, OUTPUT_CHANNEL + 1);
+	if (err < 0)
+		goto fail_rest;
 	p->attach.commands = &p->commands;
 	p->attach.rest = &p->observer.rest;
 	p->attach.released = &p->released;
@@ -246,6 +249,8 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 
 fail_attach:
 	attach_fini(&p->attach);
+fail_rest:
+	observer_rest_fini(&p->observer.rest);
 fail_ring:
 	hazard_ring_fini(&p->hazards);
 fail:
@@ -289,6 +294,7 @@ profiler_free(struct profiler **pp)
 	kernel_free(&p->kernel);
 	for (unsigned i = 0; i < p->insides; i++)
 		channel_free(&p->inside[i]);
+	observer_rest_fini(&p->observer.rest);
 	hazard_ring_fini(&p->hazards);
 	free(p);
 }

@@ -1,33 +1,67 @@
 #include "profiler/stall.h"
 
-/* It began, or ended (STALL_NONE), at a moment. */
+#define PERIOD_MAX_NS NS_PER_S /* the kernel allows no longer one */
+
+/* It began, or ended (STALL_NONE), at a moment; a quota: until another. */
 static void
-stall_post(struct hazard_state *w, enum stall kind, struct instant at)
+stall_post(struct hazard_state *w, enum stall kind, struct instant at,
+    struct instant until)
 {
 	struct hazard_change change = {.at = at, .seen = instant_now()};
 
+	if (kind == STALL_QUOTA && instant_before(at, until))
+		change.quota_left_us =
+		    (uint32_t)(instant_since(until, at) / NS_PER_US);
 	w->stall = kind;
 	hazard_state_update(w, &change);
+}
+
+/* Whether a thread only left a system call meanwhile, or may yet do so. */
+static bool
+is_visit(const struct stalls *s, int server, enum talechain_off off,
+    struct instant at)
+{
+	struct instant entered = s->server[server].entered;
+
+	return instant_is_set(entered) &&
+	       instant_since(at, entered) < STALL_LEAST_NS &&
+	       (off == TALECHAIN_OFF_THROTTLED ||
+		   off == TALECHAIN_OFF_PREEMPTED);
 }
 
 static void
 stall_leaves(struct stalls *s, int server, enum talechain_off off, uint32_t pid,
     struct instant at)
 {
+	if (is_visit(s, server, off, at)) {
+		s->server[server].entered = INSTANT_NONE;
+		return;
+	}
 	if (off != TALECHAIN_OFF_THROTTLED && off != TALECHAIN_OFF_STOPPED)
 		return;
+	s->server[server].entered = INSTANT_NONE;
 	s->server[server].kind =
 	    off == TALECHAIN_OFF_STOPPED ? STALL_STOPPED : STALL_QUOTA;
 	s->server[server].since = at;
 	s->server[server].pid = pid;
 }
 
-/* What a stopped process has forked may run on: to its end, perhaps. */
+/* A thread of the server runs, from a moment on. */
+static void
+stall_over(struct stalls *s, unsigned server, struct instant at)
+{
+	s->server[server].kind = STALL_NONE;
+	s->server[server].entered = INSTANT_NONE;
+	if (s->hazards[server].stall != STALL_NONE)
+		stall_post(&s->hazards[server], STALL_NONE, at, INSTANT_NONE);
+}
+
+/* What a stopped process has forked may run on: to its end, perhaps.  Within a
+ * system call a thread runs even if the quota is used up, until the call would
+ * return: each one that is woken meanwhile. */
 static void
 stall_enters(struct stalls *s, int server, uint32_t pid, struct instant at)
 {
-	struct hazard_state *w = &s->hazards[server];
-
 	if (s->server[server].kind == STALL_STOPPED &&
 	    s->server[server].pid != pid)
 		return;
@@ -35,15 +69,28 @@ stall_enters(struct stalls *s, int server, uint32_t pid, struct instant at)
 	if (s->server[server].kind == STALL_NONE ||
 	    instant_before(at, s->server[server].since))
 		return;
-	s->server[server].kind = STALL_NONE;
-	if (w->stall != STALL_NONE)
-		stall_post(w, STALL_NONE, at);
+	if (s->server[server].kind == STALL_STOPPED ||
+	    !instant_before(at, s->server[server].until)) {
+		stall_over(s, (unsigned)server, at);
+	} else if (!instant_is_set(s->server[server].entered)) {
+		s->server[server].entered = at;
+		s->server[server].noticed = instant_now();
+	}
 }
 
 void
 stalls_forget(struct stalls *s, unsigned server)
 {
 	s->server[server].kind = STALL_NONE;
+	s->server[server].entered = INSTANT_NONE;
+}
+
+/* Of the thread that then leaves its CPU for that. */
+static void
+stall_quota(struct stalls *s, int server, const struct talechain_event *e)
+{
+	if (e->arg[0] > e->ts && e->arg[0] - e->ts <= PERIOD_MAX_NS)
+		s->server[server].until = (struct instant){e->arg[0]};
 }
 
 void
@@ -54,9 +101,15 @@ stalls_event(struct stalls *s, const struct kernel_owners *owners,
 	struct instant at = {e->ts};
 	int left, entered;
 
-	if (e->type != TALECHAIN_SCHEDULE || e->cpu >= KERNEL_CPUS)
+	if ((e->type != TALECHAIN_SCHEDULE && e->type != TALECHAIN_QUOTA) ||
+	    e->cpu >= KERNEL_CPUS)
 		return;
 	left = kernel_owner_of(owners, e->pid);
+	if (e->type == TALECHAIN_QUOTA) {
+		if (left >= 0)
+			stall_quota(s, left, e);
+		return;
+	}
 	entered = kernel_owner_of(owners, next);
 	s->runs[e->cpu] = (uint8_t)(entered + 1);
 	if (left >= 0)
@@ -96,12 +149,15 @@ stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now)
 	if (s->hazards == NULL || k == NULL)
 		return;
 	for (unsigned i = 0; i < PROFILER_SERVERS; i++) {
+		if (instant_is_set(s->server[i].entered) &&
+		    instant_since(now, s->server[i].noticed) >= STALL_LEAST_NS)
+			stall_over(s, i, s->server[i].entered);
 		if (s->server[i].kind == s->hazards[i].stall ||
 		    instant_since(now, s->server[i].since) < STALL_LEAST_NS ||
 		    runs_somewhere(s, i) || !stops_all(s, k, i))
 			continue;
-		stall_post(
-		    &s->hazards[i], s->server[i].kind, s->server[i].since);
+		stall_post(&s->hazards[i], s->server[i].kind,
+		    s->server[i].since, s->server[i].until);
 	}
 }
 
@@ -109,7 +165,8 @@ bool
 stalls_pending(const struct stalls *s)
 {
 	for (unsigned i = 0; s->hazards != NULL && i < PROFILER_SERVERS; i++)
-		if (s->server[i].kind != s->hazards[i].stall)
+		if (s->server[i].kind != s->hazards[i].stall ||
+		    instant_is_set(s->server[i].entered))
 			return true;
 	return false;
 }

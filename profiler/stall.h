@@ -6,7 +6,10 @@
  * hazard begins STALL_LEAST_NS after that, stamped with the moment itself, and
  * ends with the next switch to one of its threads.  So a debugger that stops a
  * thread at each system call is no hazard, nor a quota that lets another thread
- * run on.  Needs the kernel's events; a process that was asleep when a cgroup
+ * run on.  A quota's end is known as it begins: the kernel's next period, if no
+ * group above has used up its own by then.  Threads may have a CPU earlier, if
+ * another CPU of the group gives back what it has: one that then runs for
+ * STALL_LEAST_NS.  And later, if others have theirs.  Needs the kernel's events; a process that was asleep when a cgroup
  * of version 1 froze it leaves no CPU, and is not seen.
  *
  * Cost: two comparisons for each switch of a server's thread, one for each
@@ -24,6 +27,10 @@ struct stalls {
 	struct {
 		enum stall kind; /* hazard_state.h */
 		struct instant since;
+		struct instant until; /* of a quota: the next period */
+		/* A thread has the CPU since before that, and when that was
+		 * read; unset: none has. */
+		struct instant entered, noticed;
 		uint32_t pid; /* of the process that left its CPU so */
 	} server[PROFILER_SERVERS];
 	/* borrowed: of each server; NULL: without the kernel's events */

@@ -68,6 +68,7 @@ public final class TaleChain implements AutoCloseable {
 	public static final int SYSCALL = 0x0501;
 	public static final int IDLE = 0x0601;
 	public static final int STEAL = 0x0602;
+	public static final int QUOTA = 0x0603;
 	public static final int PROXY_RECEIVE = 0x1001;
 	public static final int PROXY_FINISH = 0x1002;
 	public static final int PROXY_ATTEMPT = 0x1003;

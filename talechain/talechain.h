@@ -135,6 +135,9 @@
  *   IDLE      written when a CPU stops idling; state: 0 is the shallowest
  *   STEAL     written when a thread leaves its virtual CPU: of the ran_ns
  *             that it had it, the host ran something else for stolen_ns
+ *   QUOTA     written when a thread leaves its CPU because its cgroup has used
+ *             quota_ns in this period_ns; until_ns: CLOCK_MONOTONIC, when the
+ *             kernel gives it the next
  *
  * RATE is the observer's own: what one signal (enum talechain_rate) of one
  * server, or of the CPU in the event's cpu, did in the period of interval_ns
@@ -177,6 +180,7 @@
 	    "parameter2", "parameter3")                                        \
 	X(IDLE, 0x0601, "idle", "state", "latency_ns", "", "")                 \
 	X(STEAL, 0x0602, "steal", "stolen_ns", "ran_ns", "", "")               \
+	X(QUOTA, 0x0603, "quota", "until_ns", "period_ns", "quota_ns", "")     \
 	X(PROXY_RECEIVE, 0x1001, "proxy_receive", "request", "in_flight",      \
 	    "cookie", "first_byte_ns")                                         \
 	X(PROXY_FINISH, 0x1002, "proxy_finish", "request", "in_flight",        \

@@ -219,6 +219,12 @@ hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old)
 }
 
 bool
+hsperf_page_polls(const struct hsperf_page *p)
+{
+	return p->vm.fd < 0 || !pause_idle(&p->pause) || vm_thread_runs(&p->vm);
+}
+
+bool
 hsperf_page_is_stale(const struct hsperf_page *p)
 {
 	const void *at = p->map + 16;

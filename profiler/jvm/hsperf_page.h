@@ -18,6 +18,7 @@
 
 #include "profiler/activity.h"
 #include "profiler/jvm/pause.h"
+#include "profiler/jvm/vm_thread.h"
 #include "profiler/profiler.h"
 
 #define PAGE_TEXT 120
@@ -33,7 +34,8 @@ struct hsperf_page {
 	 * none. */
 	uint32_t classes_at, compiled_at;
 	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
-	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1" */
+	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1[, polled]" */
+	struct vm_thread vm;  /* none: any pause is found by polling only */
 	/* the SIGBUS handler writes, any thread reads */
 	uint32_t dead;
 	/* the observer's own */
@@ -85,6 +87,10 @@ void hsperf_page_heap(
 
 /* Continue from an older page of the same JVM.  The observer only. */
 void hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old);
+
+/* Whether the page must be read again soon: a pause is in force, or can begin
+ * before page->vm.fd is readable.  The observer only. */
+bool hsperf_page_polls(const struct hsperf_page *p);
 
 /* Whether the file was truncated under the mapping.  Any thread. */
 static inline bool

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/permission.h"
+#include "base/text.h"
 #include "profiler/proc.h"
 
 /* Directories of users searched in a container, at most. */
@@ -179,6 +180,7 @@ hsperf_page_open_fd(
 		return -ENOMEM;
 	p->bytes = (size_t)st.st_size;
 	p->pid = pid;
+	p->vm.fd = -1;
 	err = page_parse(p, fd, why);
 	if (err < 0)
 		goto fail;
@@ -216,6 +218,7 @@ hsperf_page_free(struct hsperf_page **pp)
 	*pp = NULL;
 	if (p == NULL)
 		return;
+	vm_thread_close(&p->vm);
 	sigbus_unguard(p->map);
 	memcpy(&map, &p->map, sizeof(map)); /* const only to ourselves */
 	munmap(map, p->bytes);
@@ -321,6 +324,17 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 	}
 }
 
+/* Where all that is read begins on the VM thread, which it need not do with
+ * concurrent collectors, follow that. */
+static void
+page_follow(struct hsperf_page *p)
+{
+	if (!collector_stops_world(p->kind) ||
+	    p->layout.offset[HSPERF_SAFEPOINTS] == 0 ||
+	    vm_thread_open(&p->vm, p->pid) < 0)
+		text_append(p->text, sizeof(p->text), ", polled");
+}
+
 int
 hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why)
 {
@@ -341,6 +355,8 @@ hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why)
 		return fd == -EPERM ? -EACCES : fd;
 	}
 	err = hsperf_page_open_fd(out, fd, uid, pid, why);
+	if (err == 0)
+		page_follow(*out);
 	close(fd);
 	return err;
 }

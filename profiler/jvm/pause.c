@@ -43,7 +43,7 @@ collector_concurrent(enum collector c)
 	return c == COLLECTOR_Z || c == COLLECTOR_SHENANDOAH;
 }
 
-static bool
+bool
 collector_stops_world(enum collector c)
 {
 	return c == COLLECTOR_SERIAL || c == COLLECTOR_PARALLEL ||

@@ -575,6 +575,12 @@ kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out)
 	return true;
 }
 
+bool
+kernel_is_paused(const struct kernel *k)
+{
+	return k->sampling.paused;
+}
+
 /* --- parking ---------------------------------------------------------------- */
 
 /* What sets a mark goes before what clears it, the other way about than they

@@ -108,6 +108,9 @@ struct kernel_pause {
 bool
 kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out);
 
+/* Whether they are paused.  The observer. */
+bool kernel_is_paused(const struct kernel *k);
+
 /* Pause the programs until a moment, or have them go on (INSTANT_NONE).  The
  * observer. */
 void kernel_gate(struct kernel *k, struct instant until);

@@ -16,6 +16,7 @@
 #define X86_TS_COMPAT 0x2	/* in a system call of 32 bits */
 #define ARM64_PSTATE_32BIT 0x10 /* a program of 32 bits */
 #define CALLS ((1 << TALECHAIN_CALL_BITS) - 1)
+#define GROUPS 8 /* that are read of those that a task is in */
 #define WAIT_MOST ((1ULL << TALECHAIN_WAIT_BITS) - 1)
 
 /* A task's name is emitted again after this long, in 2^20 ns. */
@@ -168,6 +169,40 @@ is_throttled(struct task_struct *p)
 	return queue != NULL && BPF_CORE_READ(queue, throttle_count) > 0;
 }
 
+/* Report the quota that a task's group, or one above it, has used up, and when
+ * the kernel gives it the next: of several the last. */
+static __always_inline void
+quota(struct task_struct *p, __u64 now)
+{
+	struct sched_entity *entity = &((struct task_struct___entity *)p)->se;
+	struct cfs_bandwidth *used_up = NULL, *group = NULL;
+	struct hrtimer *timer = NULL;
+	struct cfs_rq *queue = NULL;
+
+	if (!bpf_core_field_exists(entity->parent) ||
+	    !bpf_core_field_exists(queue->throttled) ||
+	    !bpf_core_field_exists(group->period_timer) ||
+	    !bpf_core_field_exists(timer->_softexpires))
+		return;
+	for (int i = 0; i < GROUPS && entity != NULL; i++) {
+		queue = entity->cfs_rq;
+		entity = entity->parent;
+		if (queue == NULL || queue->tg == NULL)
+			return;
+		/* NOLINTNEXTLINE(clang-analyzer-core.*): a constant size */
+		if (BPF_CORE_READ_BITFIELD(queue, throttled) == 0)
+			continue;
+		group = &queue->tg->cfs_bandwidth;
+		if (used_up == NULL || group->period_timer._softexpires >
+					   used_up->period_timer._softexpires)
+			used_up = group;
+	}
+	if (used_up != NULL)
+		emit_at(now, TALECHAIN_QUOTA,
+		    (__u64)used_up->period_timer._softexpires,
+		    (__u64)used_up->period, used_up->quota, 0);
+}
+
 /* A watched task leaves its CPU; ready: it wants it back. */
 static __always_inline void
 left(__u32 tid, enum talechain_off off, __u64 now, bool ready)
@@ -310,8 +345,10 @@ switched(
 	if (state != 0)
 		off = off_reason(prev, state);
 	if (watched(task_pair(prev))) {
-		if (state == 0 && is_throttled(prev))
+		if (state == 0 && is_throttled(prev)) {
 			off = TALECHAIN_OFF_THROTTLED;
+			quota(prev, now);
+		}
 		if (state != 0)
 			call = call_of(prev);
 		if (cpu != NULL)

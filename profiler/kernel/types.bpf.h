@@ -50,14 +50,32 @@ struct rq {
 	__u64 prev_steal_time_rq;
 };
 
-/* Before 6.18 a task's run queue knows that; rq: with groups of tasks. */
-struct cfs_rq {
-	int throttle_count;
-	struct rq *rq;
+struct hrtimer {
+	__s64 _softexpires;
 };
 
+struct cfs_bandwidth {
+	__s64 period;
+	__u64 quota;
+	struct hrtimer period_timer;
+};
+
+struct task_group {
+	struct cfs_bandwidth cfs_bandwidth;
+};
+
+/* Before 6.18 a task's run queue knows that; rq: with groups of tasks. */
+struct cfs_rq {
+	int throttled; /* of 6.18 a bit */
+	int throttle_count;
+	struct rq *rq;
+	struct task_group *tg;
+};
+
+/* cfs_rq: where it is queued; parent: that queue's own entity. */
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
+	struct sched_entity *parent;
 };
 
 struct task_struct___entity {

@@ -35,6 +35,7 @@ struct hazard {
 	uint8_t over;	   /* 1 its end is known, and follows */
 	uint8_t eden;	   /* quarters of eden in use, 0 .. 3; or unknown: 0 */
 	uint32_t pid;	   /* the server's process at that time, 0 unknown */
+	uint32_t left_us;  /* from at to its end, if that is known; else 0 */
 	struct instant at; /* stamp of the source: when it happened */
 	struct instant seen; /* when the observer read it */
 };

@@ -479,6 +479,7 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	case TALECHAIN_EXEC:
 	case TALECHAIN_EXIT:
 	case TALECHAIN_STEAL:
+	case TALECHAIN_QUOTA:
 		return slice_is_thread(t, e->tid) ? slice_add(s, slot) : 0;
 	}
 	return 0;

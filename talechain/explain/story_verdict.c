@@ -58,6 +58,29 @@ say_other(const struct claim *c, const struct line *l)
 		line_add(l, "; it was busy with request %016" PRIx64, c->value);
 }
 
+/* A thread's or server's quota is used up; how large it is, if that is known. */
+static void
+say_quota(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	const struct talechain_event *v, *found = NULL;
+	size_t last = entry_from(ex, c->begin_ns + 1);
+
+	for (size_t i = 0; i < last; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->type == TALECHAIN_QUOTA && v->tid == c->tid)
+			found = v;
+	}
+	if (c->cpu >= 0)
+		line_add(l, "was kept off CPU %d", c->cpu);
+	else
+		line_add(l, "was kept off its CPUs");
+	line_add(l, ": the CPU quota of its cgroup was used up");
+	if (found != NULL)
+		line_add(l, " (%g of each %g ms)",
+		    (double)found->arg[2] / (double)NS_PER_MS,
+		    (double)found->arg[1] / (double)NS_PER_MS);
+}
+
 /* A thread waits for a CPU, a lock, a page. */
 static void
 say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
@@ -77,11 +100,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		    c->cpu, other);
 		break;
 	case TALE_CAUSE_QUOTA:
-		if (c->cpu >= 0)
-			line_add(l, "was kept off CPU %d", c->cpu);
-		else
-			line_add(l, "was kept off its CPUs");
-		line_add(l, ": the CPU quota of its cgroup was used up");
+		say_quota(ex, c, l);
 		break;
 	case TALE_CAUSE_STEAL:
 		line_add(l, "had CPU %d, but the host ran something else on it",

@@ -6,10 +6,16 @@
  * sleeps that timers end, and only the last one is ended by a thread.  Here
  * they become one wait, for the lock.
  *
+ * Sleeps in other calls than futex are a program's own, not a lock's.
+ *
  * A single timeout of 5 ms may be a sleep before a wait.  Where threads of a
- * process end such waits for each other more than once, it is none. */
+ * process end such waits for each other more than once, it is none.  A last wait
+ * that a timer ended, too, is taken for a lock's in a JVM only: no other thread
+ * shows that there was one. */
 
 #include "talechain/explain/explainer.h"
+
+#include <sys/syscall.h>
 
 /* A thread that looks whether a lock is free, and waits on, runs no longer. */
 #define RETAKEN_NS (300 * NS_PER_US)
@@ -23,12 +29,20 @@
 #define SOFTIRQ_TIMER 1
 #define SOFTIRQ_HRTIMER 8
 
-/* Whether a timer ended a sleep. */
+/* Whether a sleep may be for a lock, by its system call, if that is known. */
+static bool
+may_be_lock(const struct thread_interval *p)
+{
+	return p->state == THREAD_SLEEP &&
+	       (p->call == 0 || p->call == SYS_futex + 1);
+}
+
+/* Whether a timer ended such a sleep. */
 static bool
 is_timed_out(const struct thread_interval *p)
 {
-	return p->state == THREAD_SLEEP && p->woken_ns != NEVER &&
-	       p->other == 0 && p->doubt == NULL &&
+	return may_be_lock(p) && p->woken_ns != NEVER && p->other == 0 &&
+	       p->doubt == NULL &&
 	       (p->context == TALECHAIN_CONTEXT_IRQ ||
 		   (p->context == TALECHAIN_CONTEXT_SOFTIRQ &&
 		       (p->vector == SOFTIRQ_TIMER ||
@@ -72,7 +86,7 @@ taken_up_again(const struct explainer *ex, size_t i)
 		if (p[k].begin_ns != p[k - 1].end_ns || p[k].doubt != NULL)
 			return 0;
 		if (p[k].state == THREAD_SLEEP)
-			return k;
+			return may_be_lock(&p[k]) ? k : 0;
 		if (p[k].state == THREAD_RUN)
 			ran_ns += p[k].end_ns - p[k].begin_ns;
 		else if (p[k].state != THREAD_READY &&
@@ -175,6 +189,34 @@ switches_find(struct explainer *ex)
 	}
 }
 
+/* Whether the tale has anything that only a JVM reports, of a server. */
+static bool
+is_jvm(const struct explainer *ex, int server)
+{
+	const struct talechain_event *v;
+
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (ex->t->entry[i].slot.server == server &&
+		    (v->type >> 12 == TALECHAIN_JVM_START >> 12 ||
+			(v->type == TALECHAIN_RATE &&
+			    (v->arg[0] == TALECHAIN_RATE_HEAP ||
+				v->arg[0] == TALECHAIN_RATE_CLASSES ||
+				v->arg[0] == TALECHAIN_RATE_COMPILED))))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_of_jvm(const struct explainer *ex, uint32_t tid)
+{
+	int attempt = thread_attempt(ex, tid);
+
+	return attempt >= 0 &&
+	       is_jvm(ex, ex->t->request.attempt[attempt].server);
+}
+
 /* What a chain of waits is for, if it is one wait. */
 static enum thread_wait
 wait_of(const struct explainer *ex, const struct chain *c)
@@ -190,7 +232,7 @@ wait_of(const struct explainer *ex, const struct chain *c)
 	turns = of != NULL && of->lock && is_of_switches(ex, c);
 	if (turns && (ended || is_switch(&p[c->last])))
 		return of->interpreter ? WAIT_INTERPRETER : WAIT_LOCK;
-	if (!ended && c->free)
+	if (!ended && c->free && is_of_jvm(ex, p[c->first].tid))
 		return WAIT_LOCK;
 	if (!ended || c->timeouts == 0)
 		return WAIT_OTHER;

@@ -186,6 +186,19 @@ render_missing(const struct tale *t, struct text *x)
 			    "interval was recorded.\n");
 }
 
+/* Other values whose names end so are moments. */
+static bool
+is_duration(const char *name)
+{
+	static const char *const names[] = {"latency_ns", "interval_ns",
+	    "wait_ns", "stolen_ns", "ran_ns", "period_ns", "quota_ns"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 /* One value, named as far as the tables have its meaning. */
 static void
 value_format(const struct tale *t, const struct tale_entry *e,
@@ -208,9 +221,7 @@ value_format(const struct tale *t, const struct tale_entry *e,
 		   v->value <= INT32_MAX) {
 		tale_server_name(t, (int)v->value, name, sizeof(name));
 		snprintf(out, 64, "%s=%s", v->name, name);
-	} else if ((strcmp(v->name, "latency_ns") == 0 ||
-		       strcmp(v->name, "interval_ns") == 0 ||
-		       strcmp(v->name, "wait_ns") == 0)) {
+	} else if (is_duration(v->name)) {
 		snprintf(out, 64, "%.*s=%.3fms", (int)n - 3, v->name,
 		    (double)v->value / (double)NS_PER_MS);
 	} else if (n > 3 && strcmp(v->name + n - 3, "_ns") == 0 &&

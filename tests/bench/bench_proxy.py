@@ -18,7 +18,7 @@ upstream connections), off (Tailor whose observer looks ten times a second
 and reads no kernel events), on (the observer as by default, without kernel
 events) and kernel (with them, the default, which needs root; it is measured for
 some seconds, after those in which saved credit of sampling is used up).  Of Tailor is
-shown what its proxy thread takes, and under "+" the whole process.  HAProxy
+shown what its proxy thread takes, and under "+" the whole process; last its other threads, us.  HAProxy
 and nginx are configured to do nothing but forward: no logs, no fields added.
 --also measures another build's proxy in the same run (name.off, name.on, ...).
 
@@ -179,11 +179,14 @@ class Proxy(Process):
             return False
 
     def cpu_ns(self):
-        """CPU time of the first thread, and of all."""
-        tasks = pathlib.Path(f"/proc/{self.pid}/task")
-        took = {task.name: int((task / "schedstat").read_text().split()[0])
-                for task in tasks.iterdir()}
-        return took[str(self.pid)], sum(took.values())
+        """CPU time of each thread, by its name; the first one's is ""."""
+        took = {}
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            name = "" if task.name == str(self.pid) \
+                else (task / "comm").read_text().strip()
+            took[name] = took.get(name, 0) + int(
+                (task / "schedstat").read_text().split()[0])
+        return took
 
     def stop(self):
         self.signal(signal.SIGTERM)
@@ -229,8 +232,9 @@ class Bench:
         out = wrk.communicate(timeout=20)[0]
         if requests == 0 or "Non-2xx" in out:
             sys.exit(f"wrk {row}: {requests} requests\n{out}")
-        return {"us": (after[0] - before[0]) / 1e3 / requests,
-                "all_us": (after[1] - before[1]) / 1e3 / requests,
+        us = {name: (ns - before.get(name, 0)) / 1e3 / requests
+              for name, ns in after.items()}
+        return {"us": us[""], "all_us": sum(us.values()), "threads_us": us,
                 "rate": requests / took}
 
     def open(self, port, row):
@@ -300,7 +304,11 @@ def summary(found):
             "ratio": ratio(found, target, "us"),
             "all_us": median(r["all_us"] for r in rounds),
             "all_ratio": ratio(found, target, "all_us"),
-            "rate": median(r["rate"] for r in rounds)}
+            "rate": median(r["rate"] for r in rounds),
+            "threads_us": {
+                name: median(r["threads_us"].get(name, 0) for r in rounds)
+                for name in sorted({n for r in rounds
+                                    for n in r["threads_us"] if n})}}
         one["per_cpu_s"] = 1e6 / one["us"]
         for key in ("p50", "p99") if "direct" in found else ():
             one[f"added_{key}_us"] = median(
@@ -316,7 +324,9 @@ def show(row, shown):
             if target not in PEERS else " " * 14
         print(f"{row[0]:>5}{row[1]:6}  {target:14}{one['us']:8.2f}"
               f"{one['ratio']:6.2f}{one['per_cpu_s']:9.0f}{whole}"
-              f"{one['rate']:9.0f}{added}", flush=True)
+              f"{one['rate']:9.0f}{added}"
+              + "".join(f"  {name} {us:.2f}" for name, us in
+                        one["threads_us"].items() if us >= 0.1), flush=True)
 
 
 def pairs(text):

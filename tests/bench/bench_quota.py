@@ -1,18 +1,20 @@
 #!/usr/bin/python3
 """Latency where the servers' CPU quotas are used up now and then.
 
-    tests/bench/bench_quota.py [BUILD]
+    tests/bench/bench_quota.py [--rounds N] [--only WORDS] [BUILD]
 
-Two servers behind Tailor get the same Poisson load three ways: without a quota;
-each in a cgroup with a quota a little above its mean use, Tailor only watching;
-and the same, Tailor acting.  Prints percentiles, what the kernel's cpu.stat says
-of the stalls and how many of them were hazards.  Needs root and
-make hazards-programs.
+Two servers behind Tailor get the same Poisson load: without a quota; the active
+one, and each, in a cgroup with a quota a little above its mean use, Tailor only
+watching and Tailor acting on quotas.  Prints percentiles, what the kernel's
+cpu.stat says of the stalls, how many of them were hazards, and how many were
+waited out.  Needs root and make hazards-programs.
 """
 
+import argparse
 import os
 import pathlib
 import shutil
+import statistics
 import sys
 import tempfile
 
@@ -24,10 +26,12 @@ from appliance import Appliance  # noqa: E402
 from load import Generator  # noqa: E402
 from processes import Trouble, adopt_orphans, end_all  # noqa: E402
 
-RATE, WORK_US, QUOTA_US, PERIOD_US = 100, 2000, 26000, 100000
+RATE, WORK_US, QUOTA_US, PERIOD_US = 200, 1000, 24000, 100000
 REQUESTS, ITERATIONS = 1000, 6
-SETUPS = (("no quota", False, "act"), ("quota, watching", True, "watch"),
-          ("quota, acting", True, "act"))
+# title, servers with a quota, mode
+SETUPS = (("no quota", "", "act"),
+          ("one, watching", "a", "watch"), ("one, acting", "a", "act"),
+          ("both, watching", "ab", "watch"), ("both, acting", "ab", "act"))
 
 
 class Group:
@@ -80,7 +84,7 @@ class Recipe:
 
 def measure(build, directory, quota, mode):
     groups = {name: Group(f"tailor-quota-{name}-{os.getpid()}",
-                          QUOTA_US if quota else 0) for name in "ab"}
+                          QUOTA_US if name in quota else 0) for name in "ab"}
     targets = directory / "targets.txt"
     targets.write_text(f"/compute?us={WORK_US}\n", encoding="ascii")
     generator = Generator(build, targets, RATE, 1)
@@ -90,7 +94,8 @@ def measure(build, directory, quota, mode):
             Recipe(build, directory / "channels.sock", groups),
             str(directory), [web.free_port() for _ in range(3)], mode,
             {"a": "", "b": ""},
-            {"warmup": {"target": "/compute?us=100", "requests": 20}})
+            {"warmup": {"target": "/compute?us=100", "requests": 20},
+             "hedging": {"triggers": ["exit", "quota"]}})
         found = generator.start(appliance.port, REQUESTS, ITERATIONS, 100,
                                 directory).wait().summary()
         metrics = appliance.metrics()
@@ -102,36 +107,52 @@ def measure(build, directory, quota, mode):
         end_all()
         for group in groups.values():
             group.remove()
-    found["hazards"] = sum(v for k, v in metrics.items() if 'kind="quota"' in k
-                           and k.startswith("tailor_hazards_total"))
+    for column, name in (("hazards", "tailor_hazards_total"),
+                         ("waited", "tailor_pauses_waited_out_total")):
+        found[column] = sum(v for k, v in metrics.items()
+                            if 'kind="quota"' in k and k.startswith(name))
     return found
 
 
+def run(build, title, quota, mode):
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="tailor-quota-"))
+    try:
+        s = measure(build.resolve(), directory, quota, mode)
+    finally:
+        shutil.rmtree(directory)
+    print(f"{title:18}{s['client_p50_ms']:8.1f}{s['client_p99_ms']:8.1f}"
+          f"{s['client_p999_ms']:8.1f}{s['client_max_ms']:8.1f}"
+          f"{s['errors']:8}{s['stalls']:8}{s['stalls_ms']:8.0f}"
+          f"{s['hazards']:8.0f}{s['waited']:8.0f}", flush=True)
+    return s["client_p999_ms"]
+
+
 def main():
-    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build")
-    if os.geteuid() != 0 or not (build / "hazards" / "server").exists():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("build", nargs="?", type=pathlib.Path,
+                   default=ROOT / "build")
+    p.add_argument("--rounds", type=int, default=1)
+    p.add_argument("--only", default="", help="set-ups whose titles have it; "
+                   "no quota always")
+    o = p.parse_args()
+    if os.geteuid() != 0 or not (o.build / "hazards" / "server").exists():
         print("bench_quota: needs root and make hazards-programs; nothing "
               "measured")
         return 0
     adopt_orphans()
-    found = {}
+    setups = [s for s in SETUPS if not s[1] or o.only in s[0]]
+    p999_ms = {title: [] for title, _, _ in setups}
     print(f"{'ms':18}{'p50':>8}{'p99':>8}{'p99.9':>8}{'max':>8}{'errors':>8}"
-          f"{'stalls':>8}{'ms':>8}{'hazards':>8}")
-    for title, quota, mode in SETUPS:
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="tailor-quota-"))
-        try:
-            s = found[title] = measure(build.resolve(), directory, quota, mode)
-        except Trouble as e:
-            print(f"bench_quota: {e}")
-            return 1
-        finally:
-            shutil.rmtree(directory)
-        print(f"{title:18}{s['client_p50_ms']:8.1f}{s['client_p99_ms']:8.1f}"
-              f"{s['client_p999_ms']:8.1f}{s['client_max_ms']:8.1f}"
-              f"{s['errors']:8}{s['stalls']:8}{s['stalls_ms']:8.0f}"
-              f"{s['hazards']:8.0f}", flush=True)
-    print(f"p99.9, acting less no quota: "
-          f"{found['quota, acting']['client_p999_ms'] - found['no quota']['client_p999_ms']:.1f} ms")
+          f"{'stalls':>8}{'ms':>8}{'hazards':>8}{'waited':>8}", flush=True)
+    for _ in range(o.rounds):
+        for title, quota, mode in setups:
+            try:
+                p999_ms[title].append(run(o.build, title, quota, mode))
+            except Trouble as e:
+                print(f"bench_quota: {e}")
+                return 1
+    for title, values in p999_ms.items():
+        print(f"{title:18} p99.9, median: {statistics.median(values):.1f} ms")
     return 0
 
 

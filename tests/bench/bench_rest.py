@@ -7,9 +7,10 @@
 The CPU time of the observer thread, as a part of one CPU: "idle", without any
 request; "400/s", with 400 requests/s of a service that takes 1 ms; each without
 and with the kernel's events, and with these of a service that has an agent, whose
-state is polled.  And the time from a collection's begin to the
-hedge being written (tailor_hedge_send_delay_quantile_seconds), with one request
-in flight, after a rest.  Medians over rounds, and of ratios to this build in the
+state is polled, and of a JVM with a page (without collections).  And the time
+from a collection's begin to the hedge being written
+(tailor_hedge_send_delay_quantile_seconds), with one request in flight, after a
+rest, by an agent and, from the JVM's page, for a JVM.  Medians over rounds, and of ratios to this build in the
 same round; the collections of all rounds are one sample by round.  In each round
 each build once, in random order.  Prints figures, judges nothing.
 """
@@ -32,6 +33,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "tests/bench"))
 
 import bench_proxy  # noqa: E402
+from e2e.support import jvm as jvms  # noqa: E402
 from rig.message import response  # noqa: E402
 from rig.origin import Origin  # noqa: E402
 from rig.tailor import Tailor, configuration  # noqa: E402
@@ -71,29 +73,34 @@ def work(_):
     return response(200, b"x" * 500)
 
 
-def at_work(build, kernel, agent, options):
+def at_work(build, kernel, kind, options):
     """Idle, and with 400 requests a second."""
     directory = tempfile.mkdtemp(prefix="tailor-bench-")
-    server = Origin("a").serve(work)
+    server = Java(directory, "a") if kind == "jvm" \
+        else Origin("a").serve(work)
     # A channel of a process below the server's is the server's.
-    child = Collecting(f"{directory}/channels.sock", "a") if agent else None
-    tailor = start(build, directory, [server], kernel)
+    child = Collecting(f"{directory}/channels.sock", "a") \
+        if kind == "agent" else None
+    tailor = start(build, directory, [
+        {"name": "a", "address": server.address} if kind == "jvm"
+        else server], kernel)
 
     def load():
         subprocess.run(
             [str(bench_proxy.BUILD / "tailor-load"), "-r", "400", "-n",
              str(400 * options.seconds), "-i", "1", "--warmup", "0", "-c",
-             "16", "--stamps", "user", f"http://127.0.0.1:{tailor.port}/"],
+             "16", "--stamps", "user", f"http://127.0.0.1:{tailor.port}/"
+             + ("wait?ms=1" if kind == "jvm" else "")],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     try:
-        if agent:
-            tailor.wait_server("a", source="agent")
+        if kind != "origin":
+            tailor.wait_server("a", source=SOURCE[kind])
         time.sleep(1)
         return {"idle": used(tailor, options.seconds),
                 "400/s": used(tailor, 0, load)}
     finally:
         tailor.stop()
-        if agent:
+        if child:
             child.close()
         server.stop()
         shutil.rmtree(directory, ignore_errors=True)
@@ -119,6 +126,29 @@ class Collecting:
         self.child.wait(20)
 
 
+class Java(jvms.Jvm):
+    """tests/e2e/support/Server.java; a collection of it takes a while."""
+
+    def __init__(self, directory, name):
+        self.name = name
+        if not (pathlib.Path(directory) / "Server.class").exists():
+            jvms.compile_server(directory)
+        super().__init__(directory, ["-Xmx256m", "-XX:+UseSerialGC"])
+        self.get("/fill?mb=40")
+
+    def command(self, line):
+        if line == "begin":
+            self.collect()
+
+    def close(self):
+        self.kill()
+
+    stop = close
+
+
+SOURCE = {"agent": "agent", "jvm": "hsperfdata"}
+
+
 def collect(tailor, servers):
     """A collection while one request is in flight, after a rest."""
     time.sleep(0.05)
@@ -127,7 +157,7 @@ def collect(tailor, servers):
 
     def ask():
         with tailor.client() as client:
-            client.get("/")
+            client.get("/wait?ms=100")
     client = threading.Thread(target=ask)
     client.start()
     wait_until(lambda: tailor.metrics()["tailor_requests_inflight"] > 0,
@@ -140,18 +170,19 @@ def collect(tailor, servers):
                "it is over")
 
 
-def to_hedge(build, options):
+def to_hedge(build, kind, options):
     directory = tempfile.mkdtemp(prefix="tailor-bench-")
-    servers = [Collecting(f"{directory}/channels.sock", n) for n in "ab"]
+    servers = [Java(directory, n) if kind == "jvm" else
+               Collecting(f"{directory}/channels.sock", n) for n in "ab"]
     tailor = start(build, directory, [
         {"name": s.name, "address": s.address} for s in servers], "off")
     try:
         for s in servers:
-            tailor.wait_server(s.name, state="ready", source="agent")
+            tailor.wait_server(s.name, state="ready", source=SOURCE[kind])
         for _ in range(options.collections):
             collect(tailor, {s.name: s for s in servers})
         metrics = tailor.metrics()
-        return {f"p{float(q) * 100:g} ms": 1e3 * metrics[QUANTILE % q]
+        return {f"{kind} p{float(q) * 100:g} ms": 1e3 * metrics[QUANTILE % q]
                 for q in ("0.5", "0.9", "0.99")}
     finally:
         tailor.stop()
@@ -162,12 +193,20 @@ def to_hedge(build, options):
 
 def one(build, options):
     found = {}
-    for kernel, agent in (("off", False), ("lite", False), ("lite", True)):
+    kinds = [k for k in ("agent", "jvm") if k != "jvm" or not jvms.missing()]
+    for kernel, kind in (("off", "origin"), ("lite", "origin"),
+                         *(("lite", k) for k in kinds)):
         if kernel == "lite" and os.geteuid() != 0:
             continue
-        for name, part in at_work(build, kernel, agent, options).items():
-            found[f"{name} {'agent' if agent else kernel} %"] = 100 * part
-    return found | to_hedge(build, options) if options.collections else found
+        if options.only and kind not in options.only.split(","):
+            continue
+        for name, part in at_work(build, kernel, kind, options).items():
+            found[f"{name} {kernel if kind == 'origin' else kind} %"] = \
+                100 * part
+    for kind in kinds if options.collections else ():
+        if not options.only or kind in options.only.split(","):
+            found |= to_hedge(build, kind, options)
+    return found
 
 
 def main():
@@ -175,6 +214,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--collections", type=int, default=60)
+    parser.add_argument("--only", metavar="origin,agent,jvm")
     parser.add_argument("--also", action="append", default=[],
                         type=bench_proxy.pairs, metavar="NAME=BUILD")
     options = parser.parse_args()

@@ -1,8 +1,6 @@
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Scanner;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -15,7 +13,7 @@ import org.apache.lucene.index.StoredFieldVisitor;
 
 /**
  * The search service of examples/lucene with hazards on command, for
- * predict.py: a collection takes some 20 ms.  Options are the service's; standard input orders:
+ * predict.py.  Options are the service's; standard input orders:
  *
  *   gc          one System.gc()
  *   lock MS     a lock that reading a document needs is held so long
@@ -27,10 +25,7 @@ import org.apache.lucene.index.StoredFieldVisitor;
  */
 public final class HazardousSearch {
 	private static final int BLOCK = 4096;
-	private static final int BALLAST = 10_000; /* objects in one step */
-	private static final long COLLECTION_NS = 20_000_000;
 
-	private static final List<byte[][]> ballast = new ArrayList<>();
 	private static final Object shared = new Object();
 	private static long reads; /* under shared */
 	private static volatile int diskOneIn;
@@ -46,23 +41,6 @@ public final class HazardousSearch {
 		long begin = System.nanoTime();
 		System.gc();
 		report("gc", begin);
-	}
-
-	private static long collectionNs() {
-		long begin = System.nanoTime();
-		System.gc();
-		return System.nanoTime() - begin;
-	}
-
-	/** As much as makes collections long enough on this machine. */
-	private static void makeBallast() {
-		do {
-			byte[][] more = new byte[BALLAST][];
-			for (int i = 0; i < BALLAST; i++)
-				more[i] = new byte[48];
-			ballast.add(more);
-		} while (Math.min(collectionNs(), collectionNs())
-		    < COLLECTION_NS);
 	}
 
 	private static void hold(long ms) {
@@ -173,7 +151,6 @@ public final class HazardousSearch {
 
 	public static void main(String[] arguments) throws Exception {
 		Options options = Options.parse(arguments);
-		makeBallast();
 		HttpService service = new HttpService(
 		    new Slow(Index.open(options.index)), options);
 		service.start();

@@ -57,7 +57,8 @@ class Service(Process, Safepoints):
              "-Dsun.net.httpserver.nodelay=true", self.SAFEPOINT_LOG, "-cp",
              ":".join(map(str, path)), "HazardousSearch", "--index",
              build / "lucene-index", "--listen", "127.0.0.1:0",
-             "--workers", 8],
+             # few results are kept: collections take as long as at first
+             "--workers", 8, "--sessions", 50, "--history", 1],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         line = self.wait_log("listening on")
         self.address = "127.0.0.1:" + line.rpartition(":")[2]

@@ -270,7 +270,7 @@ def test_server_found_by_its_address(jvm, tailor):
                {"name": "b", "address": b.address})
     t.wait_server("a", state="ready", pid=a.pid, source="hsperfdata")
     assert re.search(r'server=a pid=\d+ program="java" sees="end, restart, '
-                     r"collections \(hsperfdata of OpenJDK \S+, Serial\)",
+                     r"collections \(hsperfdata of OpenJDK \S+, Serial(, polled)?\)",
                      t.wait_log("server_observed server=a"))
     assert ("-> a (active, collections visible), b (standby, "
             in t.wait_log(" ready route="))

@@ -2,13 +2,14 @@
 """
 
 from hazards_outside import (Fifo, Freeze, Hog, Quota, StopAll, StopWorker)
-from hazards_own import (Amid, Cold, Collect, Compute, Database, Faults, Fsync,
-                         Gil, LockCompute, LockSleep, Mapped, Outbound, Sleep,
-                         Udp)
+from hazards_own import (Amid, Backoff, Cold, Collect, Compute, Database,
+                         Faults, Fsync, Gil, LockCompute, LockSleep, Mapped,
+                         Outbound, Sleep, Udp)
 from hazards_requests import (Big, Full, OneThread, Overload, SlowReader,
                               Upload, Young)
 
 HAZARDS = {kind.kind: kind for kind in (
-    Sleep, Compute, Amid, LockSleep, LockCompute, Gil, Cold, Mapped, Fsync,
-    Outbound, Database, Udp, Faults, Collect, Full, Young, OneThread, Overload,
-    SlowReader, Upload, Big, Fifo, Hog, StopAll, StopWorker, Freeze, Quota)}
+    Sleep, Backoff, Compute, Amid, LockSleep, LockCompute, Gil, Cold, Mapped,
+    Fsync, Outbound, Database, Udp, Faults, Collect, Full, Young, OneThread,
+    Overload, SlowReader, Upload, Big, Fifo, Hog, StopAll, StopWorker, Freeze,
+    Quota)}

@@ -21,6 +21,15 @@ class Sleep(Hazard):
         return f"/work?kind=sleep&ms={random.randint(5, 40)}"
 
 
+class Backoff(Sleep):
+    # Two sleeps, as long as the first two waits for a Java monitor.
+    kind = "backoff"
+    services = PYTHON
+
+    def target(self, random):
+        return "/work?kind=backoff"
+
+
 class Compute(Busy):
     kind = "compute"
     accept = ("work",)

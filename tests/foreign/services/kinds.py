@@ -54,6 +54,11 @@ def sleep(q):
     time.sleep(q["ms"] / 1e3)
 
 
+def backoff(_):
+    for ms in (1, 8):
+        time.sleep(ms / 1e3)
+
+
 def compute(q):
     burn(q["ms"])
 
@@ -171,8 +176,8 @@ def touch(q):
 
 
 KINDS = {f.__name__: f for f in (
-    none, sleep, compute, hold, take, spin, cold, mapped, fsync, upstream,
-    database, udp, collect, touch)}
+    none, sleep, backoff, compute, hold, take, spin, cold, mapped, fsync,
+    upstream, database, udp, collect, touch)}
 
 
 def work(query, body):

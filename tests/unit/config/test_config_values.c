@@ -28,7 +28,7 @@ test_defaults(void **state)
 	assert_int_equal(c->listeners, 0);
 	assert_int_equal(c->servers, 0);
 	assert_int_equal(c->hedging.mode, CONFIG_MODE_ACT);
-	assert_true(TRIGGERS(GC) && TRIGGERS(EXIT));
+	assert_true(TRIGGERS(GC) && TRIGGERS(EXIT) && TRIGGERS(QUOTA));
 	assert_false(TRIGGERS(SAFEPOINT));
 	assert_int_equal(c->hedging.body_max_bytes, 65536);
 	assert_true(c->hedging.budget_ratio == 0.10);

@@ -271,7 +271,9 @@ step_hazard(struct stage *g)
 	};
 
 	z.over = strcmp(word(g, 3), "over") == 0;
-	if (g->words > 3 && !z.over) /* seen late: it happened so long ago */
+	if (strcmp(word(g, 3), "left") == 0)
+		z.left_us = (uint32_t)(duration_ns(word(g, 4)) / NS_PER_US);
+	else if (g->words > 3 && !z.over) /* seen late: so long ago */
 		z.at = instant_plus(g->now, -duration_ns(word(g, 3)));
 	result_actions(g, hedging_hazard(&g->h, &z, g->now));
 }
@@ -679,7 +681,8 @@ step_show(struct stage *g)
 	    {"swaps_refused", (double)h->swaps_refused},
 	    {"expired", (double)h->hazards_expired},
 	    {"waited", (double)h->waited_out[HAZARD_GC] +
-			   (double)h->waited_out[HAZARD_SAFEPOINT]},
+			   (double)h->waited_out[HAZARD_SAFEPOINT] +
+			   (double)h->waited_out[HAZARD_QUOTA]},
 	    {"regret_us", (double)(h->regret_ns[HAZARD_GC] +
 				   h->regret_ns[HAZARD_SAFEPOINT]) /
 			      (double)NS_PER_US},

@@ -10,6 +10,7 @@
  *   connecting S | up S [cold] | down S | begin S KIND | end S KIND
  *                        cold: without warm-up
  *   begin S KIND [AGO|over]   it began so long ago, or has ended already
+ *   begin S KIND left TIME    its end is known
  *   pause S KIND LENGTH [N]   N whole ones, a second apart
  *   switch | tick | drain S | drained S    => actions, as "swap,sweep"
  *   choose               => S, "S hedged" (at once), "full", "unavailable"

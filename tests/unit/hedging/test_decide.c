@@ -166,6 +166,23 @@ static const struct scenario triggers[] = {
     {"T4 pauses of the standby are kept out",
 	"set wait_out 2; ready; answer 0 1ms; pause 1 safepoint 300us 20\n"
 	"switch; begin 1 safepoint => nothing; ? until_us => 2000"},
+    {"T4 the end is near: not acted upon",
+	"set wait_out 16; ready; answer 1 2ms; start a 0\n"
+	"begin 0 quota left 3ms => nothing; ask a quota => hazard_over\n"
+	"choose => 0; wait 3ms; tick => nothing; end 0 quota => nothing\n"
+	"? waited => 1; ? swaps => 0"},
+    {"T4 the end is far: at once",
+	"set wait_out 16; ready; answer 1 2ms; start a 0\n"
+	"begin 0 quota left 80ms => swap,sweep; ask a quota => yes 1"},
+    {"T4 no nearer than a hedge costs: at once",
+	"set wait_out 16; ready; answer 1 2ms; begin 0 quota left 4ms\n"
+	"? swaps => 0; end 0 quota; begin 0 quota left 4001us => swap,sweep"},
+    {"T4 it goes on after its end: half the price longer",
+	"set wait_out 16; ready; answer 1 2ms; begin 0 quota left 3ms\n"
+	"? until_us => 5000; wait 4999us; tick => nothing; wait 1us\n"
+	"tick => swap,sweep"},
+    {"T4 the end is known, and nothing is waited for",
+	"ready; answer 1 2ms; begin 0 quota left 1ms => swap,sweep"},
     {"T4 an end is not waited for",
 	"set wait_out 63; ready; answer 1 1ms; begin 0 exit => swap,sweep"},
     {"T4 switched off by a reload, it is acted upon",

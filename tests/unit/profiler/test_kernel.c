@@ -752,14 +752,15 @@ test_fork_limit(void **state)
 /* --- CPU quota ----------------------------------------------------------------- */
 
 /* Goal: a thread whose cgroup has used up its quota is not called preempted,
- * and is away until the next period. */
+ * and is away until the next period, which is known. */
 static void
 test_throttled(void **state)
 {
 	struct cgroup g = {0}, root = {.old = true};
 	uint32_t me = (uint32_t)gettid();
-	unsigned throttled = 0, truly;
+	unsigned throttled = 0, reported = 0, truly;
 	int64_t longest_ns = 0;
+	uint64_t until_ns = 0;
 	struct recording r;
 	bool made, joined;
 	int k;
@@ -787,15 +788,27 @@ test_throttled(void **state)
 		skip();
 	}
 	for (unsigned i = 0; i < r.count; i++) {
+		if (r.event[i].type == TALECHAIN_QUOTA &&
+		    r.event[i].tid == me) {
+			until_ns = r.event[i].arg[0];
+			assert_int_equal(r.event[i].arg[1], 100 * NS_PER_MS);
+			assert_int_equal(r.event[i].arg[2], 5 * NS_PER_MS);
+			assert_true(
+			    until_ns <= r.event[i].ts + 100 * NS_PER_MS);
+			reported++;
+		}
 		if (r.event[i].type != TALECHAIN_SCHEDULE ||
 		    r.event[i].tid != me ||
 		    r.event[i].arg[3] >> 56 != TALECHAIN_OFF_THROTTLED)
 			continue;
 		throttled++;
+		assert_int_equal(reported, throttled);
 		k = recording_find(&r, i, TALECHAIN_SCHEDULE, is_for, &me);
 		if (k > (int)i &&
 		    (int64_t)(r.event[k].ts - r.event[i].ts) > longest_ns)
 			longest_ns = (int64_t)(r.event[k].ts - r.event[i].ts);
+		/* Nothing but the end of the test ends it sooner. */
+		assert_true(k < 0 || r.event[k].ts + NS_PER_MS >= until_ns);
 	}
 	assert_true(throttled >= 1 && throttled <= truly + 1);
 	assert_true(longest_ns > 20 * NS_PER_MS);

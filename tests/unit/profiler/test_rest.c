@@ -49,7 +49,7 @@ stress_observe(void *arg)
 		idle_for_a_while(&seed); /* the rest of a sweep */
 		/* No rest ends by itself. */
 		s->rest.wait_ns = FOREVER_NS;
-		observer_rest(&s->rest, FOREVER_NS, false);
+		observer_rest(&s->rest, FOREVER_NS, 0);
 	}
 	return NULL;
 }
@@ -80,6 +80,7 @@ test_no_wake_up_is_lost(void **state)
 	(void)state;
 	assert_non_null(s);
 	memset(s, 0, sizeof(*s));
+	assert_int_equal(observer_rest_init(&s->rest), 0);
 	s->rest.idle = 1;
 	assert_int_equal(pthread_create(&thread, NULL, stress_observe, s), 0);
 	for (i = 1; i <= ROUNDS; i++) {
@@ -100,6 +101,7 @@ test_no_wake_up_is_lost(void **state)
 	assert_true(borrowed > 0);
 	/* Each rest ended once, and was preceded by one sweep. */
 	assert_int_equal(s->owned, s->rest.rests + borrowed);
+	observer_rest_fini(&s->rest);
 	free(s);
 }
 
@@ -110,22 +112,23 @@ test_rests_get_longer(void **state)
 	struct observer_rest r;
 
 	(void)state;
-	memset(&r, 0, sizeof(r));
+	assert_int_equal(observer_rest_init(&r), 0);
 	r.idle = 1;
-	observer_rest(&r, 3 * NS_PER_MS, false);
+	observer_rest(&r, 3 * NS_PER_MS, 0);
 	assert_int_equal(r.wait_ns, OBSERVER_REST_FIRST_NS);
-	observer_rest(&r, 3 * NS_PER_MS, false);
+	observer_rest(&r, 3 * NS_PER_MS, 0);
 	assert_int_equal(r.wait_ns, 2 * NS_PER_MS);
-	observer_rest(&r, 3 * NS_PER_MS, false);
+	observer_rest(&r, 3 * NS_PER_MS, 0);
 	assert_int_equal(r.wait_ns, 3 * NS_PER_MS);
 	assert_int_equal(r.woken, 0);
 	observer_rest_wake(&r);
 	r.wait_ns = FOREVER_NS;
-	observer_rest(&r, FOREVER_NS, false);
+	observer_rest(&r, FOREVER_NS, 0);
 	assert_int_equal(r.wait_ns, 0);
 	assert_int_equal(r.woken, 1);
 	assert_int_equal(r.rests, 4);
 	assert_int_equal(r.state, OBSERVER_SWEEPS);
+	observer_rest_fini(&r);
 }
 
 /* Goal: with requests in flight a calm observer rests shortly, and the first
@@ -137,21 +140,26 @@ test_calm_rests(void **state)
 	struct instant now;
 
 	(void)state;
-	memset(&r, 0, sizeof(r));
+	assert_int_equal(observer_rest_init(&r), 0);
 	r.wait_ns = 16 * NS_PER_MS;
-	observer_rest(&r, 16 * NS_PER_MS, true);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_NS);
 	assert_int_equal(r.wait_ns, OBSERVER_CALM_NS);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	assert_int_equal(r.wait_ns, OBSERVER_CALM_RINGS_NS);
 
 	r.idle = 1;
-	observer_rest(&r, 16 * NS_PER_MS, true);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_NS);
 	now = r.until;
 	observer_rest_set(&r, true, instant_plus(now, -OBSERVER_CALM_NS));
 	assert_int_equal(r.wakes, 0);
 	observer_rest_set(&r, true, instant_plus(now, -OBSERVER_CALM_NS - 1));
 	assert_int_equal(r.wakes, 1);
-	observer_rest(&r, 16 * NS_PER_MS, false);
+	observer_rest(&r, 16 * NS_PER_MS, 0);
 	observer_rest_set(&r, true, r.until);
 	assert_int_equal(r.wakes, 2);
+	observer_rest_fini(&r);
 }
 
 /* Goal: a request that begins as a calm observer ceases to be one is not late:
@@ -162,14 +170,15 @@ test_no_long_rest_after_a_calm_one(void **state)
 	struct observer_rest r;
 
 	(void)state;
-	memset(&r, 0, sizeof(r));
+	assert_int_equal(observer_rest_init(&r), 0);
 	r.idle = 1;
 	r.wait_ns = 16 * NS_PER_MS;
-	observer_rest(&r, 16 * NS_PER_MS, true);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_NS);
 	observer_rest_set(&r, true, r.until);
 	assert_int_equal(r.wakes, 0);
-	observer_rest(&r, 16 * NS_PER_MS, false);
+	observer_rest(&r, 16 * NS_PER_MS, 0);
 	assert_int_equal(r.wait_ns, OBSERVER_CALM_NS);
+	observer_rest_fini(&r);
 }
 
 /* --- an observer that rests ------------------------------------------------ */
@@ -190,6 +199,7 @@ rig_new(enum profiler_poll poll)
 	assert_non_null(r);
 	memset(r, 0, sizeof(*r));
 	assert_int_equal(timeline_new(&r->timeline, NULL, 12), 0);
+	assert_int_equal(observer_rest_init(&r->o.rest), 0);
 	assert_int_equal(hazard_ring_init(&r->hazards), 0);
 	assert_int_equal(
 	    channel_new_inside(&r->agent, 1, TALECHAIN_KIND_JVM, "agent", 6),
@@ -217,6 +227,7 @@ rig_free(struct rig *r)
 	observer_stop(&r->o);
 	channel_free(&r->agent);
 	hazard_ring_fini(&r->hazards);
+	observer_rest_fini(&r->o.rest);
 	timeline_free(&r->timeline);
 	free(r);
 }

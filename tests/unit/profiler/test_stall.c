@@ -7,6 +7,8 @@
 #include "fixture.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,15 +44,66 @@ wait_in_vfork(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* A process that works and sleeps in turns; with busy it only works. */
+/* A thread that reads what comes, as one that takes requests. */
+static void *
+reader_run(void *fd)
+{
+	char byte;
+
+	while (read(*(int *)fd, &byte, 1) == 1)
+		;
+	return NULL;
+}
+
+/* A process that has something to read all the time. */
 static pid_t
-server_start(bool busy)
+client_start(int fd)
 {
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (pid == 0 && write(fd, "", 1) == 1)
+		usleep(3000);
+	if (pid == 0)
+		_exit(0);
+	return pid;
+}
+
+#define READERS 8
+
+static int input[2]; /* what it reads */
+
+/* What one CPU has left of a quota another one may not have. */
+static void
+stay_here(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((unsigned)sched_getcpu(), &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+/* A process that works and sleeps in turns; with busy it only works, and has
+ * threads that read. */
+static pid_t
+server_start(bool busy)
+{
+	pthread_t reader;
+	pid_t pid;
+
+	assert_int_equal(pipe(input), 0);
+	pid = fork();
+	assert_true(pid >= 0);
 	if (pid == 0) /* also if the test fails and it is stopped */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pid == 0 && busy) {
+		stay_here();
+		for (unsigned i = 0; i < READERS; i++)
+			pthread_create(&reader, NULL, reader_run, &input[0]);
+	}
 	for (unsigned i = 0; pid == 0 && i < 60000; i++) {
 		spin_ms(1);
 		if (!busy)
@@ -70,6 +123,13 @@ server_end(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+static void
+input_close(void)
+{
+	close(input[0]);
+	close(input[1]);
+}
+
 static struct fixture *
 follow(pid_t pid)
 {
@@ -87,6 +147,7 @@ follow(pid_t pid)
 		print_message(
 		    "skipped: %s\n", state[PROFILER_SIGNAL_SCHEDULER].why);
 		server_end(pid);
+		input_close();
 		fixture_fini(f);
 		free(f);
 		skip();
@@ -100,6 +161,7 @@ static void
 unfollow(struct fixture *f, pid_t pid)
 {
 	server_end(pid);
+	input_close();
 	fixture_end_exit(f);
 	fixture_fini(f);
 	free(f);
@@ -137,6 +199,32 @@ lengths_ms(const struct fixture *f, enum hazard_kind kind)
 				  (double)(h->at.ns % 1000000000000) / 1e6;
 	}
 	return sum_ms;
+}
+
+/* How many of the quotas that have ended did so at or after their known end, but
+ * for a millisecond; *known: whose end was known. */
+static unsigned
+ends_kept(const struct fixture *f, unsigned *known)
+{
+	struct instant until = INSTANT_NONE;
+	unsigned kept = 0;
+
+	*known = 0;
+	for (unsigned i = 0; i < f->hazards; i++) {
+		const struct hazard *h = &f->hazard[i];
+
+		if (h->kind != HAZARD_QUOTA)
+			continue;
+		if (h->begin) {
+			assert_true(h->left_us <= 100000);
+			until = instant_plus(
+			    h->at, (int64_t)h->left_us * NS_PER_US);
+			*known += h->left_us > 0;
+		} else {
+			kept += instant_since(h->at, until) > -NS_PER_MS;
+		}
+	}
+	return kept;
 }
 
 /* Goal: SIGSTOP begins the hazard, SIGCONT ends it, each time. */
@@ -190,22 +278,26 @@ test_frozen(void **state)
 /*
  * Goal: a quota that is used up is one, and they are as many and as long as in
  * the kernel's own account.  Each ends when the server has a CPU again, which
- * on a busy machine is later than when it may have one.
+ * on a busy machine is later than when it may have one; that was known.
  */
 static void
 test_quota(void **state)
 {
-	pid_t pid = server_start(true);
+	pid_t pid = server_start(true), client;
 	struct fixture *f = follow(pid);
 	struct cgroup g;
 	bool made = group_of(&g, "cpu", pid);
 	double seen_ms, account_ms;
-	unsigned stalls;
+	unsigned stalls, known, kept;
 
 	(void)state;
+	client = client_start(input[1]);
 	made = made && cgroup_quota(&g, 20000);
 	if (made) {
 		fixture_wait_hazards(f, HAZARD_QUOTA, false, 5);
+		kept = ends_kept(f, &known);
+		print_message("%u ends known, %u kept\n", known, kept);
+		assert_true(known >= 5 && kept >= 4);
 		assert_true(cgroup_quota(&g, -1));
 		spin_ms(20);
 		fixture_wait_sweeps(f);
@@ -218,11 +310,13 @@ test_quota(void **state)
 		print_message(
 		    "%u stalls of %.1f ms, the kernel's %llu of %.1f\n", stalls,
 		    seen_ms, cgroup_stat(&g, "nr_throttled"), account_ms);
-		/* A task of the kernel's may divide one. */
+		/* A task of the kernel's may divide one; not each of the
+		 * readers, which run until their call would return. */
 		assert_true(stalls <= 2 * cgroup_stat(&g, "nr_throttled"));
 		assert_true(seen_ms > 0.9 * account_ms - 5);
 		assert_int_equal(fixture_count(f, HAZARD_STOPPED, true), 0);
 	}
+	server_end(client);
 	unfollow(f, pid);
 	cgroup_remove(&g);
 	if (!made)

@@ -459,6 +459,15 @@ on_quota(struct plot *p)
 	plot_enters(p, 9000, A_TID, 8000, 0);
 }
 
+/* It may use 20 ms of CPU time in each 100. */
+static void
+on_quota_known(struct plot *p)
+{
+	KERNEL(p, 1000, A_TID, A_PID, TALECHAIN_QUOTA, 0, 100 * NS_PER_MS,
+	    20 * NS_PER_MS);
+	on_quota(p);
+}
+
 static void
 on_quota_unseen(struct plot *p)
 {
@@ -763,6 +772,9 @@ const struct cause_case cases[] = {
     CASE(quota, QUOTA, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was kept off CPU 1: the CPU quota of "
 	"its cgroup was used up."),
+    CASE(quota_known, QUOTA, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was kept off CPU 1: the CPU quota of "
+	"its cgroup was used up (20 of each 100 ms)."),
     CASE(quota_unseen, NOT_OBSERVED, 8000,
 	"8.00 of 10.0 ms: not observed: A's thread 501 was runnable and its "
 	"CPU idle (a CPU quota does that)."),

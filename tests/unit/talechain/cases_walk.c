@@ -5,6 +5,7 @@
 #include "tests/unit/talechain/cases.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 
 #define C_TID 503 /* one more thread of A's */
 #define D_TID 504
@@ -258,9 +259,9 @@ on_monitor_late(struct plot *p)
 	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
-/* It is free after the second timeout: no thread wakes the one that takes it. */
+/* A thread sleeps twice, 1 and 8 ms, as a Java monitor is waited for. */
 static void
-on_monitor_free(struct plot *p)
+on_backoff(struct plot *p)
 {
 	until(p, 15000);
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
@@ -268,6 +269,57 @@ on_monitor_free(struct plot *p)
 	plot_leaves(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
 	woken_by(p, 10120, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, 10130, A_TID, 10, 0);
+}
+
+/* And a JVM does so: the monitor is free after the second timeout, and no thread
+ * wakes the one that takes it. */
+static void
+on_monitor_free(struct plot *p)
+{
+	on_backoff(p);
+	SCENE(&p->scene, 1500 * US, 0, TALECHAIN_RATE, TALECHAIN_RATE_HEAP, 1,
+	    1, NS_PER_MS);
+}
+
+/* A thread leaves its CPU for a sleep in a system call. */
+static void
+sleeps_in(
+    struct plot *p, int64_t us, uint32_t tid, unsigned call, uint32_t next)
+{
+	KERNEL(p, us, tid, A_PID, TALECHAIN_SCHEDULE, PACK(A_PID, next), 0, 0,
+	    (uint64_t)TALECHAIN_OFF_SLEEPING << 56 |
+		(uint64_t)(call + 1) << TALECHAIN_WAIT_BITS);
+}
+
+/* A timeout of 1 ms, then a wait that another thread ends: in a call of its own
+ * each, so they are no lock's. */
+static void
+timeout_then_wait(struct plot *p, unsigned first, unsigned second)
+{
+	sleeps_in(p, 1000, A_TID, first, B_TID);
+	woken_by(p, 2060, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	passes(p, 2065, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 5);
+	sleeps_in(p, 2075, A_TID, second, B_TID);
+	wakes(p, 9000, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+static void
+on_nanosleep_first(struct plot *p)
+{
+	timeout_then_wait(p, SYS_clock_nanosleep, SYS_futex);
+}
+
+static void
+on_epoll_last(struct plot *p)
+{
+	timeout_then_wait(p, SYS_futex, SYS_epoll_pwait);
+}
+
+static void
+on_both_futex(struct plot *p)
+{
+	timeout_then_wait(p, SYS_futex, SYS_futex);
 }
 
 /* 2 ms of sleep, then a wait of 8 ms and more: no monitor begins so. */
@@ -605,6 +657,18 @@ const struct cause_case walk_cases[] = {
     CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(monitor_free, LOCK, 9120,
 	"9.12 of 15.0 ms: A's thread 501 waited for a lock (likely)."),
+    CASE(backoff, SLEEP, 9105,
+	"9.11 of 15.0 ms: A's thread 501 slept until a timer or another "
+	"interrupt woke it."),
+    CASE(nanosleep_first, LOCK, 6925,
+	"6.92 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
+	"it"),
+    CASE(epoll_last, LOCK, 6925,
+	"6.92 of 10.0 ms: A's thread 501 waited in epoll_pwait until thread "
+	"502 woke it"),
+    CASE(both_futex, LOCK, 8000,
+	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
+	"thread 502"),
     CASE(sleep_then_monitor, LOCK, 13385,
 	"13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it"),
 };

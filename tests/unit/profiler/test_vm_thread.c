@@ -1,0 +1,337 @@
+/*
+ * Goal: a thread that sleeps is known to, and its next run ends a wait, whether
+ * poll(2) or an observer that follows a JVM's page: then a pause is found
+ * without polling for it.
+ */
+#include "fixture.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "fake_page.h"
+#include "profiler/observer.h"
+
+#define FOREVER_NS (3600 * NS_PER_S)
+#define NAME "VM Thread"
+
+enum todo { DO_NOTHING, DO_SPIN, DO_SAFEPOINT, DO_END };
+
+/* A thread that plays the JVM's: it sleeps until it is to do something. */
+struct player {
+	pthread_t thread;
+	sem_t go, done;
+	pid_t tid;
+	enum todo what;
+	uint32_t spin;
+	struct fake_page *fake;
+	struct vm_thread vm;
+};
+
+static void
+play(struct player *p)
+{
+	switch (p->what) {
+	case DO_SPIN:
+		sem_post(&p->done);
+		while (__atomic_load_n(&p->spin, __ATOMIC_RELAXED) != 0)
+			continue;
+		break;
+	case DO_SAFEPOINT:
+		fake_safepoint_begin(p->fake);
+		break;
+	case DO_NOTHING:
+	case DO_END:
+		break;
+	}
+}
+
+static void *
+player_run(void *arg)
+{
+	struct player *p = arg;
+
+	prctl(PR_SET_NAME, NAME);
+	p->tid = gettid();
+	do {
+		sem_post(&p->done);
+		while (sem_wait(&p->go) < 0)
+			continue;
+		play(p);
+	} while (p->what != DO_END);
+	return NULL;
+}
+
+static void
+player_do(struct player *p, enum todo what)
+{
+	p->what = what;
+	sem_post(&p->go);
+	while (sem_wait(&p->done) < 0)
+		continue;
+}
+
+static bool
+asleep(void *arg)
+{
+	struct player *p = arg;
+
+	return !vm_thread_runs(&p->vm);
+}
+
+static void
+player_stop(struct player *p)
+{
+	p->what = DO_END;
+	sem_post(&p->go);
+	pthread_join(p->thread, NULL);
+	sem_destroy(&p->go);
+	sem_destroy(&p->done);
+}
+
+static bool
+readable(const struct vm_thread *v, int milliseconds)
+{
+	struct pollfd fd = {.fd = v->fd, .events = POLLIN};
+
+	return poll(&fd, 1, milliseconds) > 0;
+}
+
+/* Followed, and asleep.  Skips where perf is not permitted. */
+static void
+player_start(struct player *p)
+{
+	int err;
+
+	memset(p, 0, sizeof(*p));
+	sem_init(&p->go, 0, 0);
+	sem_init(&p->done, 0, 0);
+	assert_int_equal(pthread_create(&p->thread, NULL, player_run, p), 0);
+	while (sem_wait(&p->done) < 0)
+		continue;
+	err = vm_thread_open(&p->vm, getpid());
+	if (err < 0) {
+		player_stop(p);
+		print_message("skipped: perf_event_open: %s\n", strerror(-err));
+		skip();
+	}
+	player_do(p, DO_NOTHING);
+	assert_true(eventually(asleep, p));
+	while (readable(&p->vm, 0))
+		continue;
+}
+
+/* Goal: while it has something to do it runs; what it does in between can be
+ * waited for. */
+static void
+test_runs(void **state)
+{
+	struct player p;
+
+	(void)state;
+	player_start(&p);
+	p.spin = 1;
+	player_do(&p, DO_SPIN);
+	assert_true(readable(&p.vm, 60000));
+	assert_true(vm_thread_runs(&p.vm));
+	__atomic_store_n(&p.spin, 0, __ATOMIC_RELAXED);
+	while (sem_wait(&p.done) < 0)
+		continue;
+	assert_true(eventually(asleep, &p));
+	player_stop(&p);
+	vm_thread_close(&p.vm);
+	assert_int_equal(p.vm.fd, -1);
+}
+
+/* Goal: more switches than the ring has room for are no matter. */
+static void
+test_many(void **state)
+{
+	struct player p;
+	unsigned i;
+
+	(void)state;
+	player_start(&p);
+	for (i = 0; i < 2000; i++)
+		player_do(&p, DO_NOTHING);
+	assert_true(eventually(asleep, &p));
+	while (readable(&p.vm, 0))
+		continue;
+	player_do(&p, DO_NOTHING);
+	assert_true(readable(&p.vm, 60000));
+	player_stop(&p);
+	vm_thread_close(&p.vm);
+}
+
+/* Goal: where there is no such thread, that is known. */
+static void
+test_none(void **state)
+{
+	struct vm_thread v;
+
+	(void)state;
+	assert_int_equal(vm_thread_open(&v, getpid()), -ESRCH);
+	assert_int_equal(v.fd, -1);
+	vm_thread_close(&v);
+}
+
+/* --- an observer of a page --------------------------------------------------- */
+
+struct rig {
+	struct observer o;
+	struct command_ring commands, released;
+	struct hazard_ring hazards;
+	struct timeline *timeline;
+	struct fake_page fake;
+	struct player player;
+};
+
+static struct rig *
+rig_new(void)
+{
+	struct rig *r = aligned_alloc(64, (sizeof(*r) + 63) / 64 * 64);
+	struct observer_command page = {.kind = COMMAND_PAGE};
+	char why[PAGE_TEXT];
+
+	assert_non_null(r);
+	memset(r, 0, sizeof(*r));
+	player_start(&r->player);
+	fake_init(&r->fake, NULL);
+	fake_add_jvm(&r->fake, "Serial");
+	r->player.fake = &r->fake;
+	assert_int_equal(timeline_new(&r->timeline, NULL, 12), 0);
+	assert_int_equal(observer_rest_init(&r->o.rest), 0);
+	assert_int_equal(hazard_ring_init(&r->hazards), 0);
+	r->o.poll = PROFILER_POLL_SLEEP;
+	r->o.sleep_ns = 50 * NS_PER_US;
+	r->o.rest_ns = FOREVER_NS;
+	r->o.blind_ns = NS_PER_S;
+	r->o.cpu = -1;
+	r->o.servers = 1;
+	r->o.output.timeline = r->timeline;
+	r->o.output.hazards = &r->hazards;
+	r->o.hazards[0].output = &r->o.output;
+	r->o.commands = &r->commands;
+	r->o.released = &r->released;
+	assert_int_equal(
+	    hsperf_page_open_fd((struct hsperf_page **)&page.source, r->fake.fd,
+		geteuid(), 42, why),
+	    0);
+	((struct hsperf_page *)page.source)->vm = r->player.vm;
+	assert_true(command_push(&r->commands, &page));
+	return r;
+}
+
+static void
+rig_free(struct rig *r)
+{
+	observer_stop(&r->o);
+	player_stop(&r->player);
+	hsperf_page_free(&r->o.page[0]);
+	fake_fini(&r->fake);
+	hazard_ring_fini(&r->hazards);
+	observer_rest_fini(&r->o.rest);
+	timeline_free(&r->timeline);
+	free(r);
+}
+
+static bool
+rests(void *arg)
+{
+	struct rig *r = arg;
+
+	return __atomic_load_n(&r->o.rest.state, __ATOMIC_RELAXED) ==
+	       OBSERVER_RESTS;
+}
+
+static bool
+has_hazard(void *arg)
+{
+	struct rig *r = arg;
+	struct hazard h;
+
+	return hazard_ring_take(&r->hazards, &h);
+}
+
+/* Goal: an observer whose rest does not end by itself sees a safepoint as it
+ * begins, with nothing in flight. */
+static void
+test_ends_a_rest(void **state)
+{
+	struct rig *r = rig_new();
+
+	(void)state;
+	observer_rest_set(&r->o.rest, false, instant_now());
+	r->o.rest.wait_ns = FOREVER_NS; /* no rest ends by itself */
+	assert_int_equal(observer_start(&r->o), 0);
+	assert_true(eventually(rests, r));
+	player_do(&r->player, DO_SAFEPOINT);
+	assert_true(eventually(has_hazard, r));
+	rig_free(r);
+}
+
+/* Goal: with requests in flight it rests, too, while the thread sleeps. */
+static void
+test_rests_in_flight(void **state)
+{
+	struct rig *r = rig_new();
+
+	(void)state;
+	assert_int_equal(observer_start(&r->o), 0);
+	assert_true(eventually(rests, r));
+	player_do(&r->player, DO_SAFEPOINT);
+	assert_true(eventually(has_hazard, r));
+	rig_free(r);
+}
+
+/* Goal: a page is polled while a pause is in force or its thread runs, and
+ * where there is no such thread. */
+static void
+test_polls(void **state)
+{
+	struct rig *r = rig_new();
+	struct hsperf_page *p;
+
+	(void)state;
+	observer_sweep(&r->o, instant_now());
+	p = r->o.page[0];
+	assert_false(hsperf_page_polls(p));
+	player_do(&r->player, DO_SAFEPOINT);
+	assert_true(eventually(asleep, &r->player));
+	observer_sweep(&r->o, instant_now());
+	assert_true(hsperf_page_polls(p));
+	fake_safepoint_end(&r->fake, 100);
+	observer_sweep(&r->o, instant_now());
+	assert_false(hsperf_page_polls(p));
+
+	r->player.spin = 1;
+	player_do(&r->player, DO_SPIN);
+	assert_true(hsperf_page_polls(p));
+	__atomic_store_n(&r->player.spin, 0, __ATOMIC_RELAXED);
+	while (sem_wait(&r->player.done) < 0)
+		continue;
+	assert_true(eventually(asleep, &r->player));
+	vm_thread_close(&p->vm);
+	assert_true(hsperf_page_polls(p));
+	rig_free(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_none),
+	    cmocka_unit_test(test_runs),
+	    cmocka_unit_test(test_many),
+	    cmocka_unit_test(test_ends_a_rest),
+	    cmocka_unit_test(test_rests_in_flight),
+	    cmocka_unit_test(test_polls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
