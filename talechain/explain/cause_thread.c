@@ -118,7 +118,9 @@ claim_peer(
 	c->note = locks[p->wait];
 	if (thread_is_compiler(w->ex, p->other))
 		c->cause = TALE_CAUSE_CLASS_LOADING;
-	c->likely |= p->other == 0;
+	if (thread_is_vm(w->ex, p->other))
+		c->cause = TALE_CAUSE_SAFEPOINT;
+	c->likely |= p->other == 0 || c->cause == TALE_CAUSE_SAFEPOINT;
 	if (p->wait != WAIT_OTHER && p->other != 0)
 		claim_turns(w, p, *c);
 	else

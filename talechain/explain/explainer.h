@@ -363,6 +363,8 @@ const char *softirq_name(uint64_t vector);
 int thread_attempt(const struct explainer *ex, uint32_t tid);
 /* HotSpot's compilers, by the names it gives them. */
 bool thread_is_compiler(const struct explainer *ex, uint32_t tid);
+/* Whether it is the thread with which HotSpot stops the others. */
+bool thread_is_vm(const struct explainer *ex, uint32_t tid);
 /* The name of an attempt's server; out is returned. */
 char *
 attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE]);

@@ -188,6 +188,17 @@ thread_is_compiler(const struct explainer *ex, uint32_t tid)
 	       strncmp(name, "C2 Compiler", 11) == 0;
 }
 
+bool
+thread_is_vm(const struct explainer *ex, uint32_t tid)
+{
+	char name[NAME_SIZE];
+
+	if (tid == 0)
+		return false;
+	thread_name(ex, tid, name, sizeof(name));
+	return strncmp(name, "VM Thread[", 10) == 0;
+}
+
 /* "compiler", "collector", by the names that HotSpot gives them, "thread". */
 static const char *
 thread_role(const struct explainer *ex, uint32_t tid)

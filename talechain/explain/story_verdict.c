@@ -165,11 +165,28 @@ say_tcp(const struct explainer *ex, const struct claim *c, struct line *l)
 	line_add(l, " (%s)", c->attempt >= 0 ? name : "client's connection");
 }
 
+/* No signal of the JVM reported a pause, but its own thread ended a wait. */
+static void
+say_vm(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
+
+	thread_owned(ex, c->other, other, sizeof(other));
+	line_add(l,
+	    "%s waited until %s woke it, as after a collection or another "
+	    "safepoint",
+	    claim_subject(ex, c, who, sizeof(who)), other);
+}
+
 static void
 say_pause(const struct explainer *ex, const struct claim *c, struct line *l)
 {
 	char name[NAME_SIZE], cause[32];
 
+	if (c->pause == NULL) {
+		say_vm(ex, c, l);
+		return;
+	}
 	line_add(l, "%s was ", attempt_name(ex, c->attempt, name));
 	if (c->cause == TALE_CAUSE_GC && c->pause->cause == TALECHAIN_CAUSE_V8)
 		line_add(l, "in a V8 collection");

@@ -54,7 +54,7 @@ ended_by_peer(const struct explainer *ex, const struct thread_interval *p)
 	return p->state == THREAD_SLEEP && p->woken_ns != NEVER &&
 	       p->wait == WAIT_OTHER && thread_is_peer(ex, p) &&
 	       tale_thread_find(ex->t, p->other) != NULL &&
-	       !thread_is_compiler(ex, p->other);
+	       !thread_is_compiler(ex, p->other) && !thread_is_vm(ex, p->other);
 }
 
 /* The sleep in which a thread was idle as the leg began, or NULL. */

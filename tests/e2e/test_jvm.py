@@ -252,6 +252,23 @@ def test_jvm_without_perfdata(java_classes, tailor, option):
     assert "runtime_off" not in t.log
 
 
+def test_a_pause_that_only_the_kernel_shows(java_classes, tailor):
+    # Goal: a wait that the VM Thread ends is no lock.
+    t = tailor({**launched(java_classes, "a"), "jvm": "none"},
+               slow={"target": "0"})
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        pytest.skip("BPF is not permitted")
+    t.wait_server("a", state="ready")
+
+    def code():
+        with t.client() as c:
+            c.get("/gc", fields=[("X-Request-Id", "paused")])
+            tale = c.get("/.talechain/timeline/paused?format=json")
+            return json.loads(tale.body)["verdict"]["code"]
+
+    wait_until(lambda: code() == "safepoint", "a collection is named")
+
+
 def test_children_end_with_tailor(java_classes, tailor):
     # Goal: stopping Tailor stops its servers.
     t = tailor(launched(java_classes, "a"), launched(java_classes, "b"))

@@ -441,6 +441,16 @@ on_compiled(struct plot *p)
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
+/* A JVM stops it, and no signal of the JVM says so. */
+static void
+on_stopped_by_vm(struct plot *p)
+{
+	named(p, B_TID, "VM Thread\0\0\0\0\0\0");
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
+	wakes(p, 9000, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
 /* A's thread has another request, which Tailor had forwarded. */
 static void
 busy_with(struct plot *p, int64_t since, int64_t until)
@@ -627,6 +637,10 @@ const struct cause_case walk_cases[] = {
     CASE(compiled, CLASS_LOADING, 8010,
 	"8.01 of 10.0 ms: A's thread 501 waited until A's compiler C2 "
 	"CompilerThre[502] woke it."),
+    CASE(stopped_by_vm, SAFEPOINT, 8000,
+	"8.00 of 10.0 ms: A's thread 501 waited until A's thread VM "
+	"Thread[502] woke it, as after a collection or another safepoint "
+	"(likely)."),
     CASE(collector, PREEMPTED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran A's collector GC Thread#0[502]."),
