@@ -22,7 +22,8 @@
 #define FULL_MIN 0.1 /* a collection that came before says nothing of full */
 #define TICK_NS (10 * NS_PER_MS)
 #define SWAP_MIN_NS (250 * NS_PER_MS) /* S7 */
-#define REST_NS (10 * NS_PER_S)
+#define REST_NS NS_PER_S
+#define REST_MAX_NS (10 * NS_PER_S)
 #define DRAIN_MAX_NS (2 * NS_PER_S)   /* S3 */
 #define COLLECT_MAX_NS (3 * NS_PER_S) /* S3: then it is TIRED */
 #define AGAIN_NS (10 * NS_PER_S)
@@ -165,6 +166,14 @@ has_time(const struct steer *st, int64_t ns)
 	return left_ns < 0 || left_ns > ns;
 }
 
+/* S7: whether another swap would be too soon. */
+static bool
+is_soon(const struct steer *st, struct instant now)
+{
+	return instant_is_set(st->swapped) &&
+	       instant_since(now, st->swapped) < SWAP_MIN_NS;
+}
+
 /* S1, S8. */
 static bool
 near_full(const struct steer *st, const struct hedging *h, struct instant now)
@@ -178,6 +187,9 @@ near_full(const struct steer *st, const struct hedging *h, struct instant now)
 		part = PART_IDLE;
 	if ((double)s->heap.used >= part * full)
 		return true;
+	/* A p99 that a stall has raised makes no swap as soon as this. */
+	if ((double)s->heap.used < PART_MIN * full || is_soon(st, now))
+		return false;
 	rates(st, &mean, &most);
 	lead = (double)(2 * TICK_NS) +
 	       2.0 * (double)h->server[h->active].latency_p99_ns;
@@ -478,14 +490,17 @@ stand_by(struct steer *st, const struct hedging *h, unsigned server,
 static bool
 too_fast(struct steer *st, struct instant now)
 {
-	int64_t since_ns;
-
-	if (!instant_is_set(st->swapped))
+	if (!is_soon(st, now))
 		return false;
-	since_ns = instant_since(now, st->swapped);
-	if (since_ns >= SWAP_MIN_NS && since_ns >= 2 * st->turn_ns)
-		return false;
-	st->resting_until = instant_plus(now, REST_NS);
+	/* One burst is no reason for a long rest. */
+	st->rest_ns =
+	    instant_is_set(st->resting_until) &&
+		    instant_since(now, st->resting_until) < REST_MAX_NS
+		? 2 * st->rest_ns
+		: REST_NS;
+	if (st->rest_ns > REST_MAX_NS)
+		st->rest_ns = REST_MAX_NS;
+	st->resting_until = instant_plus(now, st->rest_ns);
 	st->rests++;
 	return true;
 }

@@ -112,6 +112,7 @@ struct steer {
 	uint64_t swaps, provoked, full, unmet, unanswered, rests;
 	uint64_t missed[STEER_MISS_COUNT];
 	struct instant resting_until; /* S7 */
+	int64_t rest_ns;	      /* the latest one */
 
 	/* Private to steer.c. */
 	unsigned active;

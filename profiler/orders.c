@@ -13,6 +13,8 @@
 #define LOAD_AGE_NS (3 * NS_PER_S)
 #define LOAD_LOOK_NS (500 * NS_PER_MS)
 #define FLAG_AGAIN_NS (5 * NS_PER_S)
+#define PERIODIC_MS 1
+#define PERIODIC_MAX_MS (24 * 3600 * 1000)
 
 void
 orders_init(struct orders *o)
@@ -119,10 +121,35 @@ load_watch(
 
 /* --- a flag of G1 --------------------------------------------------------- */
 
+static const char periodic[] = "G1PeriodicGCInterval";
+
 static bool
 load_busy(const struct load *l)
 {
 	return l->state == LOAD_CONNECT || l->state == LOAD_REPLY;
+}
+
+/* What an earlier tailor may have left is not the user's. */
+static bool
+flag_read(struct orders_periodic *f, const struct load *l)
+{
+	if (!load_flag_value(l, &f->is))
+		return false;
+	if (f->is > PERIODIC_MS)
+		f->own = f->is;
+	f->read = true;
+	return true;
+}
+
+/* It is as asked.  G1 looks at it when its old value has passed. */
+static void
+flag_set(struct orders_periodic *f, struct instant now)
+{
+	uint64_t ms = f->is < PERIODIC_MAX_MS ? f->is : PERIODIC_MAX_MS;
+
+	if (f->is > PERIODIC_MS && f->asked <= PERIODIC_MS)
+		f->usable = instant_plus(now, (int64_t)ms * NS_PER_MS);
+	f->is = f->asked;
 }
 
 static void
@@ -130,26 +157,32 @@ flag_done(struct orders_periodic *f, const struct load *l, const char *server,
     struct instant now)
 {
 	bool failed = f->failed;
+	const char *why = l->why;
 
 	f->failed = l->state == LOAD_FAILED;
-	/* A JVM that did not answer may still carry it out. */
-	if (!f->failed || f->asked == 1)
-		f->is = f->asked;
+	if (!f->read && !f->failed) {
+		f->failed = !flag_read(f, l);
+		why = "it has no such flag (JDK 12 or later has)";
+	} else if (f->read && (!f->failed || f->asked == PERIODIC_MS)) {
+		/* A JVM that did not answer may still carry it out. */
+		flag_set(f, now);
+	}
 	f->again = f->failed ? instant_plus(now, FLAG_AGAIN_NS) : INSTANT_NONE;
 	if (f->failed && !failed)
 		log_event(LOG_LEVEL_WARNING, "flag_not_set",
-		    "server=%s flag=G1PeriodicGCInterval to=%d why=\"%s\" "
-		    "costs=\"no steering%s\"",
-		    server, f->asked, l->why,
-		    f->is == 1 ? "; until it is 0 it may collect each second"
-			       : "");
+		    "server=%s flag=%s why=\"%s\" costs=\"no steering%s\"",
+		    server, periodic, why,
+		    f->read && f->is == PERIODIC_MS
+			? "; until it is set back it may collect each second"
+			: "");
 }
 
-/* Set the flag as it is wanted; one step. */
+/* Read the flag, then set it as it is wanted; one step. */
 static int64_t
 flag_turn(struct orders_periodic *f, struct load *l, const char *server,
     struct instant now)
 {
+	char value[24];
 	int64_t due_ns = -1;
 
 	if (load_busy(l)) {
@@ -157,18 +190,27 @@ flag_turn(struct orders_periodic *f, struct load *l, const char *server,
 		if (!load_busy(l))
 			flag_done(f, l, server, now);
 	}
-	if (f->failed)
+	if (f->failed && f->want == PERIODIC_MS)
 		f->want = 0;
-	if (load_busy(l) || f->is == f->want || (f->failed && f->is != 1))
+	if (load_busy(l) || (f->read ? f->is == f->want : f->failed) ||
+	    (f->failed && f->is == f->own))
 		return due_ns;
 	if (instant_before(now, f->again))
 		return instant_since(f->again, now);
 	f->asked = f->want;
-	load_flag(
-	    l, f->pid, "G1PeriodicGCInterval", f->want > 0 ? "1" : "0", now);
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)f->want);
+	load_flag(l, f->pid, periodic, f->read ? value : NULL, now);
 	if (!load_busy(l))
 		flag_done(f, l, server, now);
 	return 0;
+}
+
+/* Orders can be carried out. */
+static bool
+periodic_usable(const struct orders_periodic *f, struct instant now)
+{
+	return f->pid != 0 && f->read && !f->failed &&
+	       !instant_before(now, f->usable);
 }
 
 static int64_t
@@ -178,39 +220,43 @@ periodic_turn(struct orders *o, struct attach *a, unsigned server,
 	const struct process *p = &a->process[server];
 	struct orders_periodic *f = &o->periodic[server];
 	bool on = __atomic_load_n(&o->load_agents, __ATOMIC_RELAXED) != 0;
+	int64_t due_ns;
 
-	if (p->page == NULL || p->page->kind != COLLECTOR_G1) {
-		f->pid = 0;
-		return -1;
-	}
 	if (f->pid != p->jvm) {
-		if (!on)
+		f->pid = 0;
+		if (!on || p->page == NULL || p->page->kind != COLLECTOR_G1)
 			return -1;
 		/* Before that it may not handle the signal. */
 		if (proc_age_ns(p->jvm) < LOAD_AGE_NS)
 			return LOAD_LOOK_NS;
 		load_fini(&o->load[server]);
-		*f = (struct orders_periodic){.pid = p->jvm, .is = -1};
+		*f = (struct orders_periodic){
+		    .pid = p->jvm, .own = p->page->periodic_ms};
 	}
+	if (f->pid == 0)
+		return -1;
 	if (order != 0)
-		f->want = order != ORDERS_STOP;
-	if (!on)
-		f->want = 0;
-	return flag_turn(f, &o->load[server], p->server->name, now);
+		f->ordered = order != ORDERS_STOP;
+	f->ordered = f->ordered && on && !f->failed;
+	f->want = f->ordered ? PERIODIC_MS : on ? 0 : f->own;
+	due_ns = flag_turn(f, &o->load[server], p->server->name, now);
+	if (instant_before(now, f->usable))
+		due_ns = sooner_ns(due_ns, instant_since(f->usable, now));
+	return due_ns;
 }
 
-/* Take back what is in force: nothing else would. */
+/* Set it back: nothing else would. */
 static void
 periodic_end(struct orders_periodic *f, struct load *l)
 {
 	struct timespec wait = {.tv_nsec = 5 * NS_PER_MS};
 
-	if (f->pid == 0 || (f->is != 1 && f->asked != 1))
+	if (f->pid == 0 || !f->read)
 		return;
-	f->want = 0;
+	f->want = f->own;
 	f->failed = false;
 	f->again = INSTANT_NONE;
-	for (int i = 0; i < 60 && (f->is != 0 || load_busy(l)); i++) {
+	for (int i = 0; i < 60 && (f->is != f->want || load_busy(l)); i++) {
 		flag_turn(f, l, "-", instant_now());
 		if (f->failed)
 			break;
@@ -232,7 +278,6 @@ orders_turn(struct orders *o, struct attach *a, struct instant now)
 {
 	int64_t due_ns = -1;
 	enum profiler_collect collect;
-	struct orders_periodic *f;
 	uint64_t order;
 	bool connected;
 	int fd;
@@ -243,9 +288,8 @@ orders_turn(struct orders *o, struct attach *a, struct instant now)
 		if (collect == PROFILER_COLLECT_PERIODIC) {
 			due_ns = sooner_ns(
 			    due_ns, periodic_turn(o, a, i, order, now));
-			f = &o->periodic[i];
 			__atomic_store_n(&o->understood[i],
-			    f->pid != 0 && f->is >= 0 && !f->failed,
+			    periodic_usable(&o->periodic[i], now),
 			    __ATOMIC_RELAXED);
 		}
 		if (collect != PROFILER_COLLECT_AGENT &&

@@ -5,9 +5,10 @@
  * once for each process, if that is allowed.
  *
  * Or G1PeriodicGCInterval is set to 1, by which G1 collects within a second and
- * begins to mark, until the order is withdrawn.  It is set to 0 as soon as the
- * JVM is found, which shows whether that can be done and ends what an earlier
- * tailor may have left. */
+ * begins to mark, until the order is withdrawn.  It is 0 otherwise while the JVM
+ * is steered: G1 sees a new value when the old one has passed.  What it was is
+ * read before and set at the end; if an earlier tailor was killed (it is 0 or 1),
+ * the JVM's arguments say what it was. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,10 +22,14 @@ struct attach;
 
 /* G1PeriodicGCInterval of one JVM; the attach thread's own. */
 struct orders_periodic {
-	pid_t pid;	      /* of this JVM; 0: none */
-	int is, want, asked;  /* its values, 0 or 1; is -1: not known */
-	bool failed;	      /* the latest; then 1 is only taken back */
-	struct instant again; /* not before */
+	pid_t pid;		  /* of this JVM; 0: none */
+	bool read;		  /* own and is are known */
+	bool ordered;		  /* it is to collect */
+	uint64_t own;		  /* the value that is not ours, ms */
+	uint64_t is, want, asked; /* ms */
+	bool failed;		  /* the latest; then 1 is only taken back */
+	struct instant again;	  /* not before */
+	struct instant usable;	  /* from then on G1 sees 1 within a second */
 };
 
 struct orders {

@@ -46,6 +46,7 @@
 	X(POLICY, 'B', "sun.gc.policy.name")                                \
 	X(VM_NAME, 'B', "java.property.java.vm.name")                       \
 	X(JAVA_VERSION, 'B', "java.property.java.vm.specification.version") \
+	X(ARGUMENTS, 'B', "java.rt.vmArgs")                                 \
 	HSPERF_COLLECTOR(X, 0)                                              \
 	HSPERF_COLLECTOR(X, 1)                                              \
 	HSPERF_COLLECTOR(X, 2)                                              \

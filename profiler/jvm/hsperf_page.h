@@ -34,6 +34,8 @@ struct hsperf_page {
 	 * none. */
 	uint32_t classes_at, compiled_at;
 	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
+	/* G1PeriodicGCInterval in the JVM's arguments, ms; 0: not there. */
+	uint64_t periodic_ms;
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1[, polled]" */
 	struct vm_thread vm;  /* none: any pause is found by polling only */
 	/* the SIGBUS handler writes, any thread reads */

@@ -84,6 +84,25 @@ page_collector(const struct hsperf_page *p, const unsigned char *copy)
 	return COLLECTOR_UNKNOWN;
 }
 
+/* The last one counts, as for the JVM. */
+static uint64_t
+page_periodic_ms(const struct hsperf_page *p, const unsigned char *copy)
+{
+	static const char flag[] = "-XX:G1PeriodicGCInterval=";
+	const unsigned char *at = copy + p->layout.offset[HSPERF_ARGUMENTS];
+	const unsigned char *end = at + p->layout.length[HSPERF_ARGUMENTS];
+	uint64_t ms = 0;
+
+	if (p->layout.offset[HSPERF_ARGUMENTS] == 0)
+		return 0;
+	while (
+	    (at = memmem(at, (size_t)(end - at), flag, strlen(flag))) != NULL)
+		for (ms = 0, at += strlen(flag);
+		     at < end && *at >= '0' && *at <= '9'; at++)
+			ms = ms * 10 + (uint64_t)(*at - '0');
+	return ms;
+}
+
 static void
 page_describe(struct hsperf_page *p, const unsigned char *copy)
 {
@@ -135,6 +154,7 @@ page_parse(struct hsperf_page *p, int fd, char *why)
 	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
 		p->heap_at[i] = hsperf_find(copy, p->bytes, heap_name[i]);
 	p->kind = page_collector(p, copy);
+	p->periodic_ms = page_periodic_ms(p, copy);
 	page_describe(p, copy);
 out:
 	free(copy);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -159,9 +160,23 @@ void
 load_flag(struct load *l, pid_t pid, const char *flag, const char *value,
     struct instant now)
 {
-	load_want(l, "setflag", flag, value, "");
+	load_want(l, value != NULL ? "setflag" : "printflag", flag,
+	    value != NULL ? value : "", "");
 	l->returns = false;
 	load_reach(l, pid, now);
+}
+
+bool
+load_flag_value(const struct load *l, uint64_t *value)
+{
+	const char *at = strchr(l->reply, '=');
+	char *end;
+
+	if (l->state != LOAD_DONE || at == NULL || at[1] < '0' || at[1] > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(at + 1, &end, 10);
+	return errno == 0 && *end == '\n';
 }
 
 static bool

@@ -1,6 +1,6 @@
 /* load.h: load our agent into a JVM that runs, as `jcmd PID JVMTI.agent_load`
- * does, or set one of its flags, as `jcmd PID VM.set_flag` does, without a
- * second JVM.
+ * does, or read or set one of its flags, as `jcmd PID VM.set_flag` does, without
+ * a second JVM.
  *
  *   KNOCK    SIGQUIT, if there is no socket yet: the JVM opens one
  *   CONNECT  until it is there
@@ -52,9 +52,13 @@ void load_fini(struct load *l);
 void load_begin(struct load *l, pid_t pid, const char *library,
     const char *options, struct instant now);
 
-/* The same, for a flag of the JVM that is manageable. */
+/* The same, to set a flag of the JVM that is manageable; with value NULL, to
+ * read it. */
 void load_flag(struct load *l, pid_t pid, const char *flag, const char *value,
     struct instant now);
+/* What was read, once the state is LOAD_DONE.  False: there is no such flag, or
+ * it is no number. */
+bool load_flag_value(const struct load *l, uint64_t *value);
 
 /* Do what can be done now.  Returns when to call again, ns; -1: never. */
 int64_t load_turn(struct load *l, struct instant now);

@@ -168,6 +168,9 @@ fake_add_jvm(struct fake_page *f, const char *collector)
 	    f, "java.property.java.vm.name", "OpenJDK 64-Bit Server VM", 25);
 	fake_add_text(
 	    f, "java.property.java.vm.specification.version", "17", 3);
+	fake_add_text(f, "java.rt.vmArgs",
+	    "-XX:G1PeriodicGCInterval=5 -XX:G1PeriodicGCInterval=7000 -Xmx1g",
+	    64);
 	fake_add_text(f, "sun.rt.javaCommand", "Nothing", 8);
 }
 

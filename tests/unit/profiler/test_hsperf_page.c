@@ -89,6 +89,7 @@ test_steps(void **state)
 		snprintf(text, sizeof(text), "hsperfdata of OpenJDK 17, %s",
 		    run[i].collector);
 		assert_string_equal(s.page->text, text);
+		assert_int_equal(s.page->periodic_ms, 7000);
 		fake_safepoint_begin(&s.fake);
 		assert_string_equal(sweep(&s), "S");
 		assert_string_equal(sweep(&s), "");

@@ -246,13 +246,14 @@ test_files_that_it_does_not_see(void **state)
 static struct attach attach;
 static struct orders orders;
 
-/* The value that the JVM is asked for; it answers if it is to. */
-static char
-flag_asked(bool answers, struct instant now)
+/* What the JVM is asked for, by this command; it answers if it is to. */
+static const char *
+flag_asked(const char *command, const char *reply, struct instant now)
 {
-	static const char command[] = "1\0setflag\0G1PeriodicGCInterval";
 	struct load *l = &orders.load[0];
-	char text[800], value;
+	static char text[800];
+	size_t value =
+	    strlen("1") + strlen(command) + 2 + sizeof("G1PeriodicGCInterval");
 	int fd;
 
 	orders_turn(&orders, &attach, now);
@@ -260,21 +261,56 @@ flag_asked(bool answers, struct instant now)
 	assert_int_equal(l->state, LOAD_REPLY);
 	fd = accept(listener, NULL, NULL);
 	assert_true(fd >= 0);
-	assert_true(recv(fd, text, sizeof(text), 0) > (ssize_t)sizeof(command));
-	assert_memory_equal(text, command, sizeof(command));
-	value = text[sizeof(command)];
-	if (answers)
-		assert_int_equal(send(fd, "0\n", 2, MSG_NOSIGNAL), 2);
-	else
-		now = instant_plus(now, 11 * NS_PER_S);
-	if (answers)
+	assert_true(recv(fd, text, sizeof(text), 0) > (ssize_t)value);
+	assert_string_equal(text + 2, command);
+	assert_string_equal(text + 3 + strlen(command), "G1PeriodicGCInterval");
+	if (reply != NULL) {
+		assert_int_equal(send(fd, reply, strlen(reply), MSG_NOSIGNAL),
+		    strlen(reply));
 		close(fd);
+	} else {
+		now = instant_plus(now, 11 * NS_PER_S);
+	}
 	for (int i = 0; i < 10 && l->state == LOAD_REPLY; i++)
 		orders_turn(&orders, &attach, now);
-	if (!answers)
+	if (reply == NULL)
 		close(fd);
-	assert_int_equal(l->state, answers ? LOAD_DONE : LOAD_FAILED);
-	return value;
+	/* The next one may have begun. */
+	if (reply != NULL)
+		assert_true(l->state == LOAD_DONE || l->state == LOAD_CONNECT);
+	else
+		assert_int_equal(l->state, LOAD_FAILED);
+	return text + value;
+}
+
+/* A server that is steered by the flag; its arguments have own_ms. */
+static void
+flag_begin(bool read, uint64_t own_ms)
+{
+	static struct hsperf_page page = {.kind = COLLECTOR_G1};
+	static const struct profiler_server server = {
+	    .name = "a", .collect = PROFILER_COLLECT_PERIODIC};
+
+	listen_now();
+	memset(&attach, 0, sizeof(attach));
+	attach.servers = 1;
+	attach.process[0].server = &server;
+	attach.process[0].page = &page;
+	attach.process[0].jvm = getpid();
+	orders_init(&orders);
+	orders.load_agents = 1;
+	orders.periodic[0].pid = getpid();
+	orders.periodic[0].read = read;
+	orders.periodic[0].own = own_ms;
+}
+
+static void
+flag_end(void)
+{
+	orders_fini(&orders);
+	close(listener);
+	listener = -1;
+	unlink(java_socket);
 }
 
 /* Goal: what may be in force is taken back, even from a JVM that did not answer
@@ -282,29 +318,20 @@ flag_asked(bool answers, struct instant now)
 static void
 test_a_flag_is_taken_back(void **state)
 {
-	static struct hsperf_page page = {.kind = COLLECTOR_G1};
-	static const struct profiler_server server = {
-	    .name = "a", .collect = PROFILER_COLLECT_PERIODIC};
 	struct instant now = instant_now();
+	const char *reply[] = {NULL, "0\n"};
 
 	(void)state;
 	for (int answers = 0; answers < 2; answers++) {
-		listen_now();
-		memset(&attach, 0, sizeof(attach));
-		attach.servers = 1;
-		attach.process[0].server = &server;
-		attach.process[0].page = &page;
-		attach.process[0].jvm = getpid();
-		orders_init(&orders);
-		orders.load_agents = 1;
-		orders.periodic[0].pid = getpid();
-
+		flag_begin(true, 0);
 		orders_leave(&orders, 0, 1000);
-		assert_int_equal(flag_asked(answers, now), '1');
+		assert_string_equal(
+		    flag_asked("setflag", reply[answers], now), "1");
 		if (answers) {
 			assert_int_equal(orders.understood[0], 1);
 			orders_leave(&orders, 0, ORDERS_STOP);
-			assert_int_equal(flag_asked(false, now), '0');
+			assert_string_equal(
+			    flag_asked("setflag", NULL, now), "0");
 		}
 		assert_int_equal(orders.understood[0], 0);
 		now = instant_plus(now, 11 * NS_PER_S);
@@ -312,14 +339,70 @@ test_a_flag_is_taken_back(void **state)
 		    20 * NS_PER_S); /* it tries again, and not at once */
 		assert_int_equal(orders.load[0].state, LOAD_FAILED);
 		now = instant_plus(now, 20 * NS_PER_S);
-		assert_int_equal(flag_asked(true, now), '0');
+		assert_string_equal(flag_asked("setflag", "0\n", now), "0");
 		assert_int_equal(orders.understood[0], 1);
 		assert_int_equal(orders_turn(&orders, &attach, now), -1);
-		orders_fini(&orders);
-		close(listener);
-		unlink(java_socket);
+		flag_end();
 	}
-	listener = -1;
+}
+
+/* Goal: an interval of the user's is set back, though an earlier tailor was
+ * killed in an order; G1 sees no order before it has passed. */
+static void
+test_an_own_interval(void **state)
+{
+	static const struct {
+		const char *reply;
+		uint64_t argument_ms;
+		const char *back; /* NULL: nothing to do */
+		bool passes;	  /* the first order has to wait */
+	} cases[] = {
+	    {"0\n-XX:G1PeriodicGCInterval=0\n", 0, NULL, false},
+	    {"0\n-XX:G1PeriodicGCInterval=1\n", 0, NULL, false},
+	    {"0\n-XX:G1PeriodicGCInterval=7000\n", 0, "7000", true},
+	    {"0\n-XX:G1PeriodicGCInterval=7000\n", 9000, "7000", true},
+	    {"0\n-XX:G1PeriodicGCInterval=1\n", 9000, "9000", false},
+	    {"0\n-XX:G1PeriodicGCInterval=0\n", 9000, "9000", false},
+	};
+	struct instant now = instant_now();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		flag_begin(false, cases[i].argument_ms);
+		flag_asked("printflag", cases[i].reply, now);
+		if (orders.periodic[0].is != 0)
+			assert_string_equal(
+			    flag_asked("setflag", "0\n", now), "0");
+		assert_int_equal(orders.understood[0], !cases[i].passes);
+		if (cases[i].passes)
+			assert_in_range(orders_turn(&orders, &attach, now), 1,
+			    7 * NS_PER_S);
+		now = instant_plus(now, 7 * NS_PER_S);
+		assert_int_equal(orders_turn(&orders, &attach, now), -1);
+		assert_int_equal(orders.understood[0], 1);
+		orders.load_agents = 0;
+		if (cases[i].back != NULL)
+			assert_string_equal(
+			    flag_asked("setflag", "0\n", now), cases[i].back);
+		assert_int_equal(orders_turn(&orders, &attach, now), -1);
+		flag_end();
+	}
+}
+
+/* Goal: a JVM without the flag is not steered by it, nor asked again. */
+static void
+test_no_flag(void **state)
+{
+	struct instant now = instant_now();
+
+	(void)state;
+	flag_begin(false, 0);
+	flag_asked(
+	    "printflag", "0\nno such flag 'G1PeriodicGCInterval'\n", now);
+	assert_int_equal(orders.understood[0], 0);
+	now = instant_plus(now, 60 * NS_PER_S);
+	assert_int_equal(orders_turn(&orders, &attach, now), -1);
+	flag_end();
 }
 
 int
@@ -335,6 +418,8 @@ main(void)
 	    TEST(test_it_gives_up),
 	    TEST(test_files_that_it_does_not_see),
 	    TEST(test_a_flag_is_taken_back),
+	    TEST(test_an_own_interval),
+	    TEST(test_no_flag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
