@@ -110,6 +110,10 @@ parse_inet(const char *text, struct config_address *out, const char **why)
 	unsigned port;
 	size_t n;
 
+	if (colon == NULL && *text != '\0' &&
+	    text[strspn(text, "0123456789")] == '\0')
+		return refuse(why, "a port needs a colon before it: write "
+				   "\":PORT\" or \"HOST:PORT\"");
 	if (colon == NULL)
 		return refuse(why, "the port is missing: write \"HOST:PORT\", "
 				   "or \":PORT\" to listen");

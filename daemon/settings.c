@@ -222,11 +222,36 @@ word_refuse(const char *word)
 	exit(2);
 }
 
+/* What other programs call it, and keys without --set. */
+static void
+option_refuse(const struct option *plain, int option, char *const *argv)
+{
+	static const char *const others[][2] = {{"--standby", "--backup"},
+	    {"--upstream", "--active"}, {"--backend", "--active"},
+	    {"--server", "--active"}, {"--port", "--listen"},
+	    {"--mode", "--set hedging.mode=watch"}};
+	const char *given = argv[optind - 1];
+	size_t length = strcspn(given, "=");
+	char why[256];
+
+	usage_refusal(plain, option, argv, why, sizeof(why));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strlen(others[i][0]) == length &&
+		    strncmp(others[i][0], given, length) == 0)
+			snprintf(why, sizeof(why),
+			    "unknown option %s; did you mean %s?", others[i][0],
+			    others[i][1]);
+	if (strncmp(given, "--", 2) == 0 && memchr(given, '.', length) != NULL)
+		snprintf(why, sizeof(why),
+		    "a key is set by --set KEY=VALUE: --set %.200s", given + 2);
+	fprintf(stderr, "tailor: %s\nTry 'tailor --help'.\n", why);
+	exit(2);
+}
+
 void
 settings_parse(struct settings *s, int argc, char **argv)
 {
 	struct option plain[OPTIONS + 1] = {{0}};
-	char why[256];
 	int option;
 
 	for (size_t i = 0; i < OPTIONS; i++)
@@ -234,12 +259,8 @@ settings_parse(struct settings *s, int argc, char **argv)
 	opterr = 0;
 	while (
 	    (option = getopt_long(argc, argv, ":c:tTVh", plain, NULL)) != -1) {
-		if (option == '?' || option == ':') {
-			fprintf(stderr, "tailor: %s\nTry 'tailor --help'.\n",
-			    usage_refusal(
-				plain, option, argv, why, sizeof(why)));
-			exit(2);
-		}
+		if (option == '?' || option == ':')
+			option_refuse(plain, option, argv);
 		option_apply(s, option);
 	}
 	if (optind < argc)

@@ -315,6 +315,15 @@ enum hedge_refusal hedging_decide(struct hedging *h, const struct race *race,
 bool hedging_hedge_at_start(
     const struct hedging *h, unsigned server, struct instant now);
 
+/* The kinds of hazards that are acted upon as they begin: bits of enum
+ * hazard_kind.  Neither those that are waited out (T4) nor marking (T10). */
+static inline uint32_t
+hedging_acted_on(const struct hedging *h)
+{
+	return h->limits.triggers &
+	       ~(h->limits.wait_out | 1U << HAZARD_MARKING);
+}
+
 /* The trigger for a server's present hazards; HEDGE_FIRST: none, or none that
  * is acted upon (T4). */
 enum hedge_trigger

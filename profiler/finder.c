@@ -33,6 +33,29 @@ family_add(struct family *f, pid_t pid)
 	return true;
 }
 
+/* Nothing is sent: of a datagram socket connecting looks up the route alone. */
+static bool
+has_route(const struct sockaddr_storage *address, int direct)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool found = fd >= 0 &&
+		     setsockopt(fd, SOL_SOCKET, SO_DONTROUTE, &direct,
+			 sizeof(direct)) == 0 &&
+		     connect(fd, (const struct sockaddr *)address,
+			 sizeof(struct sockaddr_in)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+bool
+finder_address_is_routed(const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET && has_route(address, 0) &&
+	       !has_route(address, 1);
+}
+
 void
 finder_init(struct finder *f)
 {

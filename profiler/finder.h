@@ -72,6 +72,10 @@ enum finder_result {
 void finder_init(struct finder *f);
 void finder_fini(struct finder *f);
 
+/* Whether packets to an IPv4 address go to a gateway: it is on no network of
+ * this machine.  False if unknown.  Two system calls that do not wait. */
+bool finder_address_is_routed(const struct sockaddr_storage *address);
+
 /* Begin or continue a search for what listens on an address (family AF_UNSPEC:
  * nothing) and for a process, 0: none; both with what is below them.  Any
  * result but FINDER_MORE ends it; then *out is set if it is FINDER_FOUND.  Not

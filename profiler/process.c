@@ -282,7 +282,16 @@ process_lost(struct process *p, enum finder_result why)
 	char text[PAGE_TEXT], fix[PERMISSION_TEXT];
 	enum log_level level = LOG_LEVEL_INFO;
 
-	if (why == FINDER_NONE) {
+	if (why == FINDER_NONE &&
+	    finder_address_is_routed(&p->server->address)) {
+		level = LOG_LEVEL_WARNING;
+		snprintf(text, sizeof(text),
+		    "nothing listens on its address here, and packets to it go "
+		    "to a gateway, which may answer in its place");
+		snprintf(fix, sizeof(fix),
+		    "correct servers[].address, or start its container; with "
+		    "servers[].health only the service counts as up");
+	} else if (why == FINDER_NONE) {
 		snprintf(
 		    text, sizeof(text), "nothing listens on its address here");
 		snprintf(fix, sizeof(fix),
@@ -302,7 +311,7 @@ process_lost(struct process *p, enum finder_result why)
 	p->foreign = why == FINDER_FOREIGN;
 	/* At the start it is this server's line, observed.h; later its end is in
 	 * the log. */
-	if (p->generation == 0)
+	if (p->generation == 0 && level == LOG_LEVEL_INFO)
 		level = LOG_LEVEL_NOTICE;
 	if (why == FINDER_FOREIGN)
 		level = LOG_LEVEL_WARNING;

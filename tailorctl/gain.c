@@ -1,8 +1,10 @@
 /* gain.c: "tailorctl gain": what clients saw in watch mode, and what they would
  * have seen with Tailor acting.
  *
- * Intervals are of a bootstrap over the blocks of time (15 min each), since
- * pauses come in groups: requests drawn singly would make them too narrow. */
+ * Each request that met a pause was drawn several times, so a place in the
+ * distribution has a fraction of a request above it.  The k-th slowest request
+ * lies where about k are expected above; the interval, where a Poisson count of
+ * that mean is with 2.5 % so low or so high. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +17,7 @@
 
 #define BLOCKS_MAX 96
 #define BUCKETS_MAX 320
-#define BLOCKS_LEAST 8 /* fewer: no interval */
-#define DRAWS 400
+#define Z 1.96	 /* 95 % */
 #define LESS 0.9 /* part of what it was that counts as less */
 
 struct block {
@@ -25,6 +26,8 @@ struct block {
 
 struct gain {
 	unsigned blocks, buckets;
+	double draws; /* in would, for each request */
+	bool checked; /* health checks say how the other server fares */
 	double edge_ns[BUCKETS_MAX];
 	struct block block[BLOCKS_MAX];
 	int64_t requests, met, again, failed, saved, unknown, full, full_once;
@@ -35,10 +38,11 @@ struct gain {
 static const struct row {
 	const char *name;
 	double part;
-} rows[] = {{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}};
+} rows[] = {{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}, {"slowest", 1}};
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* A quantile in each set-up, and an interval; low < 0: none. */
+/* A quantile in each set-up, and an interval; high < 0: beyond all that was
+ * drawn, so nothing is known of it. */
 struct quantile {
 	double was_ns, would_ns, low_ns, high_ns;
 };
@@ -99,6 +103,8 @@ read_gain(struct gain *g, const cJSON *tree)
 		if (g->blocks < BLOCKS_MAX)
 			read_block(g, one);
 	}
+	g->draws = fmax((double)field_number(tree, "draws", 1), 1);
+	g->checked = field_true(tree, "checked");
 	/* The first and the last block are seldom whole. */
 	g->seconds =
 	    fmin((double)g->blocks * (double)field_number(tree, "block_ns", 0),
@@ -108,91 +114,62 @@ read_gain(struct gain *g, const cJSON *tree)
 
 /* --- quantiles ---------------------------------------------------------------- */
 
-/* The middle of the bucket in which that part of all lies. */
+/* Above which so many lie: the middle of that bucket. */
 static double
-quantile_of(const struct gain *g, const double *count, double part)
+value_at(const struct gain *g, const double *count, double above, double max)
 {
-	double all = 0, below = 0;
+	double seen = 0;
 
-	for (unsigned i = 0; i < g->buckets; i++)
-		all += count[i];
-	for (unsigned i = 0; i < g->buckets; i++) {
-		below += count[i];
-		if (below > 0 && below >= part * all)
-			return i + 1 < g->buckets
-				   ? (g->edge_ns[i] + g->edge_ns[i + 1]) / 2
-				   : g->edge_ns[i];
+	for (unsigned i = g->buckets; i-- > 0;) {
+		seen += count[i];
+		if (seen < above || seen == 0)
+			continue;
+		return i + 1 < g->buckets
+			   ? fmin((g->edge_ns[i] + g->edge_ns[i + 1]) / 2, max)
+			   : max;
 	}
 	return 0;
 }
 
-static void
-add(double *to, const double *from, unsigned n)
+/* How many are expected above the k-th largest, if it lies z standard
+ * deviations low: Wilson and Hilferty's, 1931. */
+static double
+expected_above(double k, double z)
 {
-	for (unsigned i = 0; i < n; i++)
-		to[i] += from[i];
+	return k * pow(fmax(1 - 1 / (9 * k) + z / (3 * sqrt(k)), 0), 3);
 }
 
-static int
-ascending(const void *va, const void *vb)
+static struct quantile
+quantile_of(const struct gain *g, const struct block *all, double part)
 {
-	const double *a = va, *b = vb;
+	double n = (double)g->requests;
+	double k = fmax(n - ceil(part * n) + 1, 1);
+	double max = (double)g->would_max_ns, was_max = (double)g->was_max_ns;
 
-	return (*a > *b) - (*a < *b);
-}
+	double most = value_at(g, all->would, 0, max);
+	double high = value_at(g, all->would, expected_above(k, -Z), max);
 
-/* xorshift: the same intervals for the same data. */
-static unsigned
-lot(uint64_t *state, unsigned n)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return (unsigned)((*state >> 32) % n);
-}
-
-static void
-intervals(const struct gain *g, struct quantile *out)
-{
-	static double drawn[ROWS][DRAWS];
-	uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-
-	for (unsigned d = 0; d < DRAWS; d++) {
-		double count[BUCKETS_MAX] = {0};
-
-		for (unsigned i = 0; i < g->blocks; i++)
-			add(count, g->block[lot(&state, g->blocks)].would,
-			    g->buckets);
-		for (unsigned r = 0; r < ROWS; r++)
-			drawn[r][d] = quantile_of(g, count, rows[r].part);
-	}
-	for (unsigned r = 0; r < ROWS; r++) {
-		qsort(drawn[r], DRAWS, sizeof(drawn[r][0]), ascending);
-		out[r].low_ns =
-		    fmin(drawn[r][DRAWS / 40], (double)g->would_max_ns);
-		out[r].high_ns = fmin(
-		    drawn[r][DRAWS - 1 - DRAWS / 40], (double)g->would_max_ns);
-	}
+	return (struct quantile){
+	    .was_ns = part < 1 ? value_at(g, all->was, k, was_max) : was_max,
+	    .would_ns = value_at(g, all->would, expected_above(k, 0), max),
+	    .low_ns = value_at(g, all->would, expected_above(k, Z), max),
+	    .high_ns = high < most ? high : -1,
+	};
 }
 
 static void
 quantiles(const struct gain *g, struct quantile *out)
 {
-	double was[BUCKETS_MAX] = {0}, would[BUCKETS_MAX] = {0};
+	struct block all = {0};
 
-	for (unsigned i = 0; i < g->blocks; i++) {
-		add(was, g->block[i].was, g->buckets);
-		add(would, g->block[i].would, g->buckets);
+	for (unsigned i = 0; i < g->buckets; i++) {
+		for (unsigned b = 0; b < g->blocks; b++) {
+			all.was[i] += g->block[b].was[i];
+			all.would[i] += g->block[b].would[i] / g->draws;
+		}
 	}
 	for (unsigned r = 0; r < ROWS; r++)
-		out[r] =
-		    (struct quantile){fmin(quantile_of(g, was, rows[r].part),
-					  (double)g->was_max_ns),
-			fmin(quantile_of(g, would, rows[r].part),
-			    (double)g->would_max_ns),
-			-1, -1};
-	if (g->blocks >= BLOCKS_LEAST)
-		intervals(g, out);
+		out[r] = quantile_of(g, &all, rows[r].part);
 }
 
 /* --- showing ------------------------------------------------------------------ */
@@ -219,14 +196,13 @@ show_rows(const struct gain *g, const struct quantile *q)
 	for (unsigned r = 0; r < ROWS; r++) {
 		show_row(
 		    rows[r].name, (int64_t)q[r].was_ns, (int64_t)q[r].would_ns);
-		if (q[r].low_ns >= 0)
-			printf("   %s to %s",
-			    plain_duration(low, (int64_t)q[r].low_ns),
+		plain_duration(low, (int64_t)q[r].low_ns);
+		if (q[r].high_ns < 0)
+			printf("   %s or more\n", low);
+		else
+			printf("   %s to %s\n", low,
 			    plain_duration(high, (int64_t)q[r].high_ns));
-		putchar('\n');
 	}
-	show_row("slowest", g->was_max_ns, g->would_max_ns);
-	putchar('\n');
 	plain_print_cell("failed", 10, TERMINAL_PLAIN);
 	printf("%12lld %s%14lld%s\n", (long long)g->failed,
 	    plain_escape(g->saved > 0 ? TERMINAL_GREEN : TERMINAL_PLAIN),
@@ -255,19 +231,21 @@ show(const struct gain *g, const struct quantile *q)
 	    (long long)g->met, (long long)g->again,
 	    100 * (double)g->again / all);
 	if (g->full > 0)
-		printf("%lld were at a server that collected because its eden "
-		       "was full; acting\ndoes not help %lld of them. With "
-		       "hedging.steer a server collects while it\nstands by, "
-		       "and nothing is sent twice.\n",
+		printf(
+		    "%lld were at a server that collected because its eden "
+		    "was full; %lld of them\nmay be sent only once, and "
+		    "acting does not help those. With hedging.steer a\n"
+		    "server collects while it stands by, and nothing is sent "
+		    "twice.\n",
 		    (long long)g->full, (long long)g->full_once);
 	if (g->unknown > 0)
 		printf("%lld of them count unchanged: there was nothing to "
 		       "estimate from,\nor both servers paused.\n",
 		    (long long)g->unknown);
-	printf("The other server counts as fast as this one: warm, and on CPUs "
-	       "of its own.\n");
-	if (g->blocks < BLOCKS_LEAST)
-		printf("No intervals yet: they need two hours.\n");
+	if (!g->checked)
+		printf("The other server counts as fast as this one: how fast "
+		       "it is while this one\npauses is not known without "
+		       "health checks (servers.health), or a few pauses.\n");
 }
 
 static void
@@ -286,20 +264,16 @@ write_json(const struct gain *g, const struct quantile *q)
 	json_key_int(&j, "unknown", g->unknown);
 	json_key_int(&j, "full", g->full);
 	json_key_int(&j, "full_once", g->full_once);
+	json_key_bool(&j, "checked", g->checked);
 	for (unsigned r = 0; r < ROWS; r++) {
 		json_key_object(&j, rows[r].name);
 		json_key_int(&j, "was_ns", (int64_t)q[r].was_ns);
 		json_key_int(&j, "would_ns", (int64_t)q[r].would_ns);
-		if (q[r].low_ns >= 0) {
-			json_key_int(&j, "low_ns", (int64_t)q[r].low_ns);
+		json_key_int(&j, "low_ns", (int64_t)q[r].low_ns);
+		if (q[r].high_ns >= 0)
 			json_key_int(&j, "high_ns", (int64_t)q[r].high_ns);
-		}
 		json_object_end(&j);
 	}
-	json_key_object(&j, "slowest");
-	json_key_int(&j, "was_ns", g->was_max_ns);
-	json_key_int(&j, "would_ns", g->would_max_ns);
-	json_object_end(&j);
 	json_object_end(&j);
 	plain_json(&j);
 }

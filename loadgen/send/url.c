@@ -113,9 +113,10 @@ url_parse(struct url *u, const char *text)
 	if (take_prefix(&text, "http+unix://"))
 		u->local = true;
 	else if (take_prefix(&text, "https://"))
-		return "needs TLS, which tailor-load does not support";
+		return "needs TLS: not supported; measure behind the TLS "
+		       "proxy";
 	else if (!take_prefix(&text, "http://"))
-		return "does not start with http:// or http+unix://";
+		return "needs http:// (or http+unix://) before HOST:PORT";
 	size_t length = strcspn(text, "/?");
 	u->path = text + length;
 	if (*u->path == '\0')

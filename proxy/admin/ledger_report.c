@@ -128,6 +128,11 @@ gain_report(struct proxy *p, struct json *j)
 	json_key_int(j, "block_ns", GAIN_BLOCK_NS);
 	json_key_int(j, "uptime_ns", instant_since(instant_now(), p->started));
 	json_key_int(j, "target_ns", slow_target_ns(p));
+	json_key_int(j, "draws", GAIN_DRAWS);
+	json_key_bool(j, "checked",
+	    gain_checks_suffice(
+		&p->upstream.server[p->hedging.active].health.lengths,
+		&p->upstream.server[1 - p->hedging.active].health.lengths));
 	json_key_array(j, "edges_ns");
 	for (unsigned i = 0; i < GAIN_BUCKETS; i++)
 		json_int(j, gain_bucket_ns(i));

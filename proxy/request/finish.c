@@ -114,9 +114,10 @@ gain_count(struct request *r, struct instant now)
 	}
 	request_view(r, &view);
 	g.repeatable = hedging_may_repeat(&view);
-	gain_note(p->gain, &p->recent,
-	    p->hedging.limits.triggers &
-		~(p->hedging.limits.wait_out | 1U << HAZARD_MARKING),
+	gain_note(p->gain,
+	    &(struct gain_seen){&p->recent, hedging_acted_on(&p->hedging),
+		{&p->upstream.server[0].health.lengths,
+		    &p->upstream.server[1].health.lengths}},
 	    &g);
 }
 

@@ -132,6 +132,9 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 	hazards_tick(p, now);
 	if (h->kind == HAZARD_EXIT && h->begin)
 		server_lost(&p->upstream.server[h->server]);
+	else if (h->begin && p->config->servers == 2)
+		health_other_pauses(
+		    &p->upstream.server[1 - h->server], h->seen);
 	log_event(LOG_LEVEL_DEBUG, "hazard",
 	    "server=%s kind=%s what=%s cause=%s",
 	    p->config->server[h->server].name,

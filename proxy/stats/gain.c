@@ -2,6 +2,8 @@
 #include "proxy/stats/gain.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "talechain/talechain.h"
 
@@ -67,13 +69,13 @@ pause_between(const struct recent *all, uint32_t triggers, unsigned server,
 /* When the request would have gone to the other server; false: never.  again:
  * it would have been there a second time; paused: it was there in a pause. */
 static bool
-moved_at(const struct gain *g, const struct recent *all, uint32_t triggers,
+moved_at(const struct gain *g, const struct gain_seen *seen,
     const struct gain_request *r, struct instant *at, bool *again, bool *paused)
 {
 	struct instant end =
 	    instant_is_set(r->answered) ? r->answered : r->finished;
-	const struct recent_hazard *h =
-	    pause_between(all, triggers, r->server, r->written, end);
+	const struct recent_hazard *h = pause_between(
+	    seen->hazards, seen->triggers, r->server, r->written, end);
 
 	*again = false;
 	*paused = h != NULL;
@@ -96,34 +98,96 @@ sample_add(struct gain *g, const struct gain_request *r)
 		    instant_since(r->finished, r->written);
 }
 
-/* A recent response time, by a number that does not follow the clients'. */
-static int64_t
-sample_take(const struct gain *g)
+static int
+ascending(const void *va, const void *vb)
 {
-	uint64_t kept = g->samples < GAIN_SAMPLES ? g->samples : GAIN_SAMPLES;
-	uint64_t lot = g->requests * UINT64_C(0x9e3779b97f4a7c15);
+	const int64_t *a = va, *b = vb;
 
-	return g->sample[(lot >> 32) % kept];
+	return (*a > *b) - (*a < *b);
+}
+
+static unsigned
+kept(uint64_t made, unsigned places)
+{
+	return made < places ? (unsigned)made : places;
+}
+
+void
+gain_check(struct gain_checks *c, bool in_pause, int64_t ns)
+{
+	int64_t sorted[GAIN_CHECKS];
+	unsigned n;
+
+	if (in_pause) {
+		c->pause_ns[c->pause++ % GAIN_CHECKS] = ns;
+		return;
+	}
+	c->calm_ns[c->calm++ % GAIN_CHECKS] = ns;
+	n = kept(c->calm, GAIN_CHECKS);
+	memcpy(sorted, c->calm_ns, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), ascending);
+	c->calm_median_ns = sorted[n / 2];
+}
+
+/* One of a ring, by a number that does not follow the clients'. */
+static int64_t
+draw(const int64_t *ring, unsigned n, uint64_t number)
+{
+	uint64_t lot = number * UINT64_C(0x9e3779b97f4a7c15);
+
+	return ring[(lot >> 32) % n];
+}
+
+/* How much longer the other server takes while this one pauses. */
+static int64_t
+slower(const struct gain_seen *seen, unsigned server, uint64_t number)
+{
+	const struct gain_checks *here = seen->checks[server];
+	const struct gain_checks *there = seen->checks[1 - server];
+	int64_t ns;
+
+	if (!gain_checks_suffice(here, there))
+		return 0;
+	ns = draw(there->pause_ns, kept(there->pause, GAIN_CHECKS), number) -
+	     here->calm_median_ns;
+	return ns > 0 ? ns : 0;
+}
+
+static void
+would_count(struct gain_block *b, int64_t ns, uint32_t draws)
+{
+	b->would[bucket_of(ns)] += draws;
+	if (ns > b->would_max_ns)
+		b->would_max_ns = ns;
 }
 
 /* What the request would have taken; b counts it. */
-static int64_t
-estimate(const struct gain *g, const struct recent *all, uint32_t triggers,
+static void
+estimate(const struct gain *g, const struct gain_seen *seen,
     const struct gain_request *r, struct instant at, bool again,
     struct gain_block *b)
 {
 	int64_t was = instant_since(r->finished, r->first_byte), would;
+	uint64_t number = g->requests * GAIN_DRAWS;
 
 	b->met++;
 	if (g->samples < GAIN_SAMPLES_LEAST ||
-	    pause_between(all, triggers, 1 - r->server, at, at) != NULL) {
+	    pause_between(
+		seen->hazards, seen->triggers, 1 - r->server, at, at) != NULL) {
 		b->unknown++;
-		return was;
+		would_count(b, was, GAIN_DRAWS);
+		return;
 	}
 	b->again += again;
 	b->saved += r->failed;
-	would = instant_since(at, r->first_byte) + sample_take(g);
-	return again && !r->failed && was < would ? was : would;
+	for (unsigned i = 0; i < GAIN_DRAWS; i++, number++) {
+		would =
+		    instant_since(at, r->first_byte) +
+		    draw(g->sample, kept(g->samples, GAIN_SAMPLES), number) +
+		    slower(seen, r->server, ~number);
+		would_count(
+		    b, again && !r->failed && was < would ? was : would, 1);
+	}
 }
 
 /* What steering would have been for: a part of the pauses. */
@@ -143,30 +207,29 @@ full_count(struct gain_block *b, const struct recent *all,
 }
 
 void
-gain_note(struct gain *g, const struct recent *hazards, uint32_t triggers,
-    const struct gain_request *r)
+gain_note(
+    struct gain *g, const struct gain_seen *seen, const struct gain_request *r)
 {
 	struct gain_block *b = block_at(g, r->finished);
-	int64_t was = instant_since(r->finished, r->first_byte), would = was;
+	int64_t was = instant_since(r->finished, r->first_byte);
 	struct instant at;
-	bool again, paused, met;
+	bool again, paused;
 
 	g->requests++;
 	b->requests++;
 	b->failed += r->failed;
-	full_count(b, hazards, r);
-	met = moved_at(g, hazards, triggers, r, &at, &again, &paused);
-	if (met)
-		would = estimate(g, hazards, triggers, r, at, again, b);
-	else if (!paused)
-		sample_add(g, r);
+	b->was[bucket_of(was)]++;
+	if (was > b->was_max_ns)
+		b->was_max_ns = was;
+	full_count(b, seen->hazards, r);
+	if (moved_at(g, seen, r, &at, &again, &paused)) {
+		estimate(g, seen, r, at, again, b);
+	} else {
+		would_count(b, was, GAIN_DRAWS);
+		if (!paused)
+			sample_add(g, r);
+	}
 	/* Those that were there in the pause leave a queue behind them. */
 	if (paused && instant_before(g->wake[r->server], r->finished))
 		g->wake[r->server] = r->finished;
-	b->was[bucket_of(was)]++;
-	b->would[bucket_of(would)]++;
-	if (was > b->was_max_ns)
-		b->was_max_ns = was;
-	if (would > b->would_max_ns)
-		b->would_max_ns = would;
 }

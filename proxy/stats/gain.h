@@ -5,14 +5,18 @@
  * repeat, when the observer saw the pause.  One that was sent during the pause,
  * or while the server still had requests of it, would have gone to the other
  * one, safe or not.  There it would have taken as long as a recent request
- * outside pauses did: one of the last GAIN_SAMPLES, by the request's number.
- * The first of two responses wins.
+ * outside pauses did (one of the last GAIN_SAMPLES), and as much longer as a
+ * health check there took while this server paused (one of the last
+ * GAIN_CHECKS) than one here outside pauses.  The first of two responses wins.
+ * Each such request is drawn GAIN_DRAWS times.
  *
- * What it does not know: how much slower the other server would be under these
- * requests, or cold.  docs/hedging.md has the estimate beside what acting did.
+ * What it does not know: how slow the other server would be under these
+ * requests; without health checks, how slow it is at all.  docs/hedging.md has
+ * the estimate beside what acting did.
  *
- * Cost: a few comparisons and two additions a request; some 260 KiB in watch
- * mode.  A day, by quarters of an hour, is kept.  Proxy thread; pure. */
+ * Cost: a few comparisons and two additions a request, a microsecond one that
+ * met a pause; some 260 KiB in watch mode.  A day, by quarters of an hour, is
+ * kept.  Proxy thread; pure. */
 #pragma once
 
 #include "proxy/stats/recent.h"
@@ -22,6 +26,9 @@
 #define GAIN_BUCKETS 320 /* each 5 % wider, from 10 us to 60 s */
 #define GAIN_SAMPLES 256
 #define GAIN_SAMPLES_LEAST 20 /* fewer: no estimate */
+#define GAIN_CHECKS 64
+#define GAIN_CHECKS_LEAST 5 /* fewer: they say nothing */
+#define GAIN_DRAWS 16
 
 struct gain_block {
 	uint64_t number; /* time / GAIN_BLOCK_NS; another: of an older lap */
@@ -37,8 +44,29 @@ struct gain_block {
 	 * and were there first, so that acting does not help them. */
 	uint64_t full, full_once;
 	int64_t was_max_ns, would_max_ns;
-	uint32_t was[GAIN_BUCKETS], would[GAIN_BUCKETS];
+	uint32_t was[GAIN_BUCKETS];
+	uint32_t would[GAIN_BUCKETS]; /* GAIN_DRAWS for each request */
 };
+
+/* How long health checks of one server took. */
+struct gain_checks {
+	int64_t calm_ns[GAIN_CHECKS];  /* ring: outside pauses */
+	int64_t pause_ns[GAIN_CHECKS]; /* ring: while the other one paused */
+	uint64_t calm, pause;
+	int64_t calm_median_ns;
+};
+
+/* Add one.  ns >= 0. */
+void gain_check(struct gain_checks *c, bool in_pause, int64_t ns);
+
+/* Whether they say how much slower the server there is while this one pauses. */
+static inline bool
+gain_checks_suffice(
+    const struct gain_checks *here, const struct gain_checks *there)
+{
+	return here->calm >= GAIN_CHECKS_LEAST &&
+	       there->pause >= GAIN_CHECKS_LEAST;
+}
 
 struct gain {
 	struct instant wake[2];	      /* by server: end of its last request */
@@ -58,10 +86,17 @@ struct gain_request {
 	struct instant finished;
 };
 
-/* Add a request to the estimate.  triggers: bits of enum hazard_kind, without
- * those that are waited out. */
-void gain_note(struct gain *g, const struct recent *hazards, uint32_t triggers,
-    const struct gain_request *r);
+/* What was seen of the servers.  triggers: bits of enum hazard_kind, without
+ * those that are waited out.  checks: by server; borrowed. */
+struct gain_seen {
+	const struct recent *hazards;
+	uint32_t triggers;
+	const struct gain_checks *checks[2];
+};
+
+/* Add a request to the estimate. */
+void gain_note(
+    struct gain *g, const struct gain_seen *seen, const struct gain_request *r);
 
 /* The lower edge of bucket i. */
 int64_t gain_bucket_ns(unsigned i);

@@ -7,7 +7,11 @@
  * not take the service away.
  *
  * Costs one connection per interval: a kept one could be stale, and would
- * count as a failure of the server. */
+ * count as a failure of the server.
+ *
+ * In watch mode a standby is asked up to IN_PAUSES times, and at once, while
+ * the active server pauses: gain.h estimates from that what acting would do.
+ * Those may use a kept connection; their failures do not count. */
 
 #include "base/log.h"
 #include "proxy/upstream/connection.h"
@@ -16,6 +20,8 @@
 
 #define CHECK_TIMEOUT_NS NS_PER_S
 #define FAILURES_MAX 3 /* in a row: one may be an accident */
+#define IN_PAUSES 10
+#define IN_PAUSE_NS (5 * NS_PER_MS) /* between two */
 
 static bool
 in_service(const struct server *s)
@@ -35,6 +41,17 @@ paused_since(const struct server *s, struct instant begin)
 		   !instant_before(h->hazard_over, begin));
 }
 
+/* Whether acting would use this server in place of the other one. */
+static bool
+other_pauses(const struct server *s)
+{
+	const struct hedging *h = s->upstream->hedging;
+
+	return !h->limits.act && s->upstream->config->servers == 2 &&
+	       s->index != h->active &&
+	       (h->server[1 - s->index].hazards & hedging_acted_on(h)) != 0;
+}
+
 static bool
 is_last(const struct server *s)
 {
@@ -48,7 +65,7 @@ static void
 health_failed(struct server *s, const char *why)
 {
 	s->checks_failed++;
-	if (paused_since(s, s->health.begun))
+	if (s->health.in_pause || paused_since(s, s->health.begun))
 		return;
 	s->health.failing++;
 	log_event(LOG_LEVEL_INFO, "health_failed",
@@ -77,6 +94,18 @@ on_check_head(struct connection *u, const struct http_head *head)
 	s->health.status = head->status;
 }
 
+/* For the estimate: neither of two servers that pause at once, nor of one whose
+ * check the other's pause met. */
+static void
+length_note(struct server *s)
+{
+	if (!s->upstream->hedging->limits.act &&
+	    !paused_since(s, s->health.begun) &&
+	    (s->health.in_pause || !other_pauses(s)))
+		gain_check(&s->health.lengths, s->health.in_pause,
+		    instant_since(instant_now(), s->health.begun));
+}
+
 static void
 on_check_end(const struct exchange_result *result)
 {
@@ -84,6 +113,7 @@ on_check_end(const struct exchange_result *result)
 
 	s->health.link = NULL;
 	if (exchange_answered(result->end) && s->health.status < 400) {
+		length_note(s);
 		s->checks_ok++;
 		s->health.failing = 0;
 		s->health.last_kept = false;
@@ -99,13 +129,17 @@ static const struct exchange_ops check_ops = {
 };
 
 static void
-check_begin(struct server *s)
+check_begin(struct server *s, struct instant begun)
 {
 	struct message message = {.head = {{s->probe.text, s->probe.length}}};
 
 	s->health.status = 0;
-	s->health.begun = instant_now();
-	if (connection_get(s, &check_ops, s, REUSE_NONE, &s->health.link) < 0) {
+	s->health.begun = begun;
+	s->health.in_pause = other_pauses(s);
+	s->health.in_pauses += s->health.in_pause;
+	if (connection_get(s, &check_ops, s,
+		s->health.in_pause ? REUSE_CHECKED : REUSE_NONE,
+		&s->health.link) < 0) {
 		s->health.link = NULL;
 		health_failed(s, "no_connection");
 		health_arm(s);
@@ -129,8 +163,19 @@ on_health_timer(void *user, bool forced)
 		health_failed(s, "no_answer");
 		health_arm(s);
 	} else if (in_service(s)) {
-		check_begin(s);
+		check_begin(s, instant_now());
 	}
+}
+
+void
+health_other_pauses(struct server *s, struct instant seen)
+{
+	if (s->probe.length == 0 || s->config->health_interval_ns == 0 ||
+	    !in_service(s) || !other_pauses(s))
+		return;
+	s->health.in_pauses = 0;
+	if (s->health.link == NULL)
+		check_begin(s, seen);
 }
 
 void
@@ -142,10 +187,12 @@ health_init(struct server *s)
 void
 health_arm(struct server *s)
 {
+	bool soon = s->health.in_pauses < IN_PAUSES && other_pauses(s);
+
 	if (s->probe.length > 0 && s->config->health_interval_ns > 0 &&
 	    in_service(s))
 		timer_arm(&s->upstream->loop->timers, &s->health.timer,
-		    s->config->health_interval_ns);
+		    soon ? IN_PAUSE_NS : s->config->health_interval_ns);
 }
 
 void

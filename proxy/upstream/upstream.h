@@ -11,6 +11,7 @@
 #include "proxy/net/loop.h"
 #include "proxy/net/message.h"
 #include "proxy/stats/distribution.h"
+#include "proxy/stats/gain.h"
 #include "proxy/stats/recent.h"
 #include "proxy/upstream/replay.h"
 
@@ -229,8 +230,11 @@ struct server {
 		struct connection *link; /* running, or NULL */
 		struct instant begun;
 		unsigned status;
-		unsigned failing; /* in a row */
-		bool last_kept;	  /* logged that it stays although it fails */
+		unsigned failing;   /* in a row */
+		bool last_kept;	    /* logged that it stays although it fails */
+		bool in_pause;	    /* it began while the other server paused */
+		unsigned in_pauses; /* such ones of the last pause */
+		struct gain_checks lengths; /* in watch mode */
 	} health;
 
 	struct { /* made to collect by a request (collect.c) */

@@ -269,9 +269,10 @@ claim_server(struct explainer *ex, int i)
 	cause_pauses(ex, i);
 }
 
-/* The leg in which the server's threads had the request. */
+/* The leg in which the server's threads had the request; out is the one before,
+ * of which no end was seen if the server's socket defers its accept. */
 static void
-path_threads(struct explainer *ex, int i)
+path_threads(struct explainer *ex, int i, const struct claim *out)
 {
 	const struct story_attempt *a = &ex->chain.attempt[i];
 	struct claim queue = stage_at(TALE_CAUSE_BACKEND_QUEUE, i, NULL);
@@ -281,9 +282,13 @@ path_threads(struct explainer *ex, int i)
 
 	queue.value = other_request(
 	    ex, i, a->taker, a->net_in != NEVER ? a->net_in : a->written);
+	queue.likely = out->likely;
 	not_if_unwatched(ex, &queue, a->taker);
 	not_if_unwatched(ex, &work, last != 0 ? last : a->taker);
 	if (leg_to(ex, a->taken, &queue)) {
+		if (out->likely)
+			cause_tcp(ex, out, ex->t->cookie[TALE_SOCKET_A + 2 * i],
+			    "the request");
 		leg_thread(ex, queue, a->taker);
 		if (ex->kernel)
 			cause_losses(ex, RANK_LOSS);
@@ -325,10 +330,10 @@ path_attempt(struct explainer *ex, int i)
 	if (seen) {
 		out.likely = a->net_in == NEVER;
 		in.likely = a->back == NEVER;
-		if (leg_to(ex, a->net_in != NEVER ? a->net_in : a->taken, &out))
+		if (leg_to(ex, a->net_in, &out))
 			cause_tcp(ex, &out, t->cookie[TALE_SOCKET_A + 2 * i],
 			    "the request");
-		path_threads(ex, i);
+		path_threads(ex, i, &out);
 		if (leg_to(ex, a->back != NEVER ? a->back : a->left, &in))
 			cause_tcp(ex, &in,
 			    t->cookie[TALE_SOCKET_A_PEER + 2 * i],

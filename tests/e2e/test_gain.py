@@ -3,6 +3,8 @@ have seen, and how it knows."""
 
 import json
 import re
+import threading
+import time
 
 from rig.message import response
 from rig.wait import wait_until
@@ -47,7 +49,49 @@ def test_a_request_that_met_a_pause(ctl, pair):
                     text), text
     assert "2 requests met a pause" in text and "1 of them would" in text
     assert re.search(r"^slowest +\d{3}ms +\S+", text, re.M), text
-    assert "No intervals yet" in text
+    assert "counts as fast as this one" in text
+
+
+def checked(up):
+    """A server with a health target."""
+    return {"name": up.name, "address": up.address, "health": "/up",
+            "health_interval": "20ms"}
+
+
+def test_the_standby_is_asked_while_the_other_pauses(ctl, upstream, tailor):
+    """Goal: what it took then is in the estimate, and those that fail do not
+    count against it."""
+    a, b = upstream("a"), upstream("b")
+    paused = threading.Event()
+
+    def ask(request):
+        if paused.is_set() and request.target == "/up":
+            time.sleep(0.2)
+        return response(200)
+
+    a.serve(lambda r: None if "held" in r.target else response(200))
+    b.serve(ask)
+    t = tailor(checked(a), checked(b), hedging={"mode": "watch"})
+    for name in "ab":
+        t.wait_server(name, state="ready")
+        t.wait_metric(f'tailor_health_checks_total{{server="{name}"}}', 6)
+    with t.client() as c:
+        for _ in range(30):
+            assert c.get().status == 200
+        c.request("GET", "/held")
+        held = a.expect()
+        paused.set()
+        before = len(b.requests)
+        t.hazard("a", "begin")
+        wait_until(lambda: len(b.requests) >= before + 6, "b is asked")
+        t.hazard("a", "end")
+        held.reply()
+        assert c.response().status == 200
+    found = json.loads(gain(ctl, t, "-j").out)
+    assert found["checked"] is True
+    assert found["unknown"] == 0
+    assert 60e6 < found["slowest"]["would_ns"] < found["slowest"]["was_ns"]
+    assert "counts as fast" not in gain(ctl, t).out
 
 
 def test_no_estimate_of_what_acts(ctl, pair):
@@ -74,14 +118,19 @@ def day(blocks, was, would):
 
 
 def test_intervals(ask, admin):
-    """Goal: with two hours there are intervals, and they hold the value."""
+    """Goal: there are intervals, and they hold the value."""
     admin.answers["GET /gain"] = http(200, json.dumps(day(12, 14, 9)))
     found = json.loads(ask("-j", "gain", wide=True).out)
     tail = found["p99.9"]
     assert found["seconds"] == 12 * 900 and found["requests"] == 12_000
-    assert tail["low_ns"] <= tail["would_ns"] <= tail["high_ns"]
+    assert found["slowest"]["would_ns"] <= 8e6
+    assert "high_ns" not in found["slowest"]  # nothing drawn is above it
+    assert tail["low_ns"] <= tail["would_ns"]
+    half = found["p50"]
+    assert half["low_ns"] <= half["would_ns"] <= half["high_ns"]
     assert tail["was_ns"] > 10 * tail["would_ns"]
-    assert " to " in ask("gain").out
+    text = ask("gain").out
+    assert " to " in text and " or more" in text
 
 
 def test_hostile_figures(ask, admin):

@@ -66,7 +66,7 @@ FILES = {
     # Addresses and servers.
     "no port": ('{"listen": "127.0.0.1"}', "1:12", "the port is missing",
                 '"HOST:PORT"'),
-    "port alone": ('{"listen": "8080"}', "1:12", "the port is missing",
+    "port alone": ('{"listen": "8080"}', "1:12", "needs a colon before it",
                    '":PORT"'),
     "port as a number": ('{"listen": 8080}', "1:12", 'like "127.0.0.1:8080", '
                          '":8080"'),
@@ -180,12 +180,17 @@ COMMANDS = [
     ("tailorctl log -q status=500", "column 7"),
     ("tailor --confg x", "did you mean --config?"),
     ("tailor --actve=x", "did you mean --active?"),
+    ("tailor --standby x", "did you mean --backup?"),
+    ("tailor --mode=watch", "did you mean --set hedging.mode=watch?"),
+    ("tailor --hedging.mode=act", "--set hedging.mode=act"),
     ("tailor shimm", "did you mean shim?"),
     ("tailor file.json", "-c FILE"),
     ("tailor --set hedging.mode", "write it as KEY=VALUE"),
     ("tailor shim --secnds 3", "did you mean --seconds?"),
     ("tailor-load --ratte 5 http://x/", "did you mean --rate?"),
     ("tailor-load compar a b", "did you mean compare?"),
+    ("tailor-load localhost:1", "before HOST:PORT"),
+    ("tailor-load https://x/", "measure behind the TLS proxy"),
 ]
 
 

@@ -229,6 +229,20 @@ def test_the_line_of_each_server_and_the_last_one(upstream, tailor):
     assert t.log.count(" ready route=") == 1
 
 
+def test_an_address_behind_a_gateway(upstream, tailor):
+    # Goal: where packets to a server leave this machine's networks, the log
+    # says that a gateway may answer in its place.
+    with open("/proc/net/route", encoding="ascii") as routes:
+        if not any(line.split()[1] == "00000000" and
+                   line.split()[2] != "00000000" for line in routes):
+            pytest.skip("this machine has no gateway")
+    t = tailor(upstream("a"), {"name": "b", "address": "198.51.100.1:9"},
+               profiler={"kernel": "off"})
+    line = t.wait_log("server_not_found server=b ")
+    assert " warning " in line and "go to a gateway" in line
+    assert 'do="correct servers[].address, or' in line
+
+
 def test_no_server_responds(upstream, tailor):
     # Goal: what is waited for is in the log once clients are refused for it;
     # the last line comes when it is true.

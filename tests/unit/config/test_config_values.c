@@ -433,7 +433,8 @@ test_addresses(void **state)
 	static const char *const bad[][2] = {
 	    {"", NO_PORT},
 	    {"127.0.0.1", NO_PORT},
-	    {"80", NO_PORT},
+	    {"80", "a port needs a colon before it: write \":PORT\" or "
+		   "\"HOST:PORT\""},
 	    {"127.0.0.1:", "the port is not in 1..65535"},
 	    {":65536", "the port is not in 1..65535"},
 	    {":-1", "the port is not in 1..65535"},

@@ -16,6 +16,8 @@
 
 static struct recent recent;
 static struct gain gain;
+static struct gain_checks checks[2];
+static const struct gain_seen seen = {&recent, GC, {&checks[0], &checks[1]}};
 
 static struct instant
 at(int64_t ms)
@@ -45,7 +47,7 @@ note(struct gain_request r, int64_t from, int64_t to)
 	r.first_byte = r.written = at(from);
 	r.finished = at(to);
 	r.answered = r.failed ? INSTANT_NONE : r.finished;
-	gain_note(&gain, &recent, GC, &r);
+	gain_note(&gain, &seen, &r);
 	return &gain.block[r.finished.ns / (uint64_t)GAIN_BLOCK_NS %
 			   GAIN_BLOCKS];
 }
@@ -56,6 +58,7 @@ begin(void)
 {
 	memset(&recent, 0, sizeof(recent));
 	memset(&gain, 0, sizeof(gain));
+	memset(checks, 0, sizeof(checks));
 	for (int i = 0; i < 100; i++)
 		note((struct gain_request){.repeatable = true}, 10L * i,
 		    10L * i + 5);
@@ -85,7 +88,7 @@ test_one_that_waits_is_sent_again(void **state)
 	assert_int_equal(b->again, 1);
 	assert_int_equal(with(b->was, 206 * MS), 1);
 	/* 3 ms until the pause, and 5 ms there. */
-	assert_int_equal(with(b->would, 8 * MS), 1);
+	assert_int_equal(with(b->would, 8 * MS), GAIN_DRAWS);
 	assert_int_equal(with(b->would, 206 * MS), 0);
 	assert_int_equal(b->was_max_ns, 206 * MS);
 	assert_int_equal(b->would_max_ns, 8 * MS);
@@ -187,6 +190,50 @@ test_the_first_of_two_responses(void **state)
 }
 
 static void
+test_the_other_server_is_slower_meanwhile(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	for (int i = 0; i < GAIN_CHECKS_LEAST; i++) {
+		gain_check(&checks[0], false, (i == 0 ? 90 : 2) * MS);
+		gain_check(&checks[1], false, 70 * MS);
+		assert_int_equal(
+		    gain_checks_suffice(&checks[0], &checks[1]), false);
+		gain_check(&checks[1], true, 12 * MS);
+	}
+	assert_true(gain_checks_suffice(&checks[0], &checks[1]));
+	assert_false(gain_checks_suffice(&checks[1], &checks[0]));
+	b = note((struct gain_request){.repeatable = true}, 2000, 2206);
+	/* 3 ms until the pause, 5 there, and 12 - 2 more. */
+	assert_int_equal(with(b->would, 18 * MS), GAIN_DRAWS);
+	assert_int_equal(b->would_max_ns, 18 * MS);
+}
+
+/* Each place of a ring is drawn, and none twice as often as it should. */
+static void
+test_draws(void **state)
+{
+	const struct gain_block *b = NULL;
+	unsigned n = 0;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	for (int i = 0; i < GAIN_CHECKS; i++) {
+		gain_check(&checks[0], false, 0);
+		gain_check(&checks[1], true, (i % 2 == 0 ? 0 : 100) * MS);
+	}
+	for (int i = 0; i < 100; i++)
+		b = note((struct gain_request){.repeatable = true}, 2100, 2206);
+	for (unsigned i = 0; i < GAIN_BUCKETS; i++)
+		n += gain_bucket_ns(i) > 50 * MS ? b->would[i] : 0;
+	assert_in_range(n, 700, 900);
+}
+
+static void
 test_both_in_a_pause(void **state)
 {
 	const struct gain_block *b;
@@ -246,7 +293,10 @@ test_kinds_that_do_not_trigger(void **state)
 	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
-	gain_note(&gain, &recent, 1u << HAZARD_EXIT, &r);
+	gain_note(&gain,
+	    &(struct gain_seen){
+		&recent, 1u << HAZARD_EXIT, {&checks[0], &checks[1]}},
+	    &r);
 	b = &gain.block[r.finished.ns / (uint64_t)GAIN_BLOCK_NS % GAIN_BLOCKS];
 	assert_int_equal(b->met, 0);
 }
@@ -274,6 +324,8 @@ main(void)
 	    cmocka_unit_test(test_the_queue_of_those_that_came_in_the_pause),
 	    cmocka_unit_test(test_an_honestly_slow_one_stays_slow),
 	    cmocka_unit_test(test_the_first_of_two_responses),
+	    cmocka_unit_test(test_the_other_server_is_slower_meanwhile),
+	    cmocka_unit_test(test_draws),
 	    cmocka_unit_test(test_both_in_a_pause),
 	    cmocka_unit_test(test_what_failed),
 	    cmocka_unit_test(test_nothing_to_estimate_from),

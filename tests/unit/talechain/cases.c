@@ -278,6 +278,14 @@ on_backend_queue(struct plot *p)
 	p->taken = 9000;
 }
 
+/* As of a server with TCP_DEFER_ACCEPT, on a new connection. */
+static void
+on_deferred_accept(struct plot *p)
+{
+	on_backend_queue(p);
+	p->deferred = true;
+}
+
 /* One of a pool, idle until another thread, not seen, gives it the request. */
 static void
 on_idle_pool(struct plot *p)
@@ -883,6 +891,9 @@ const struct cause_case cases[] = {
     CASE(backend_queue, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"other work."),
+    CASE(deferred_accept, BACKEND_QUEUE, 8952,
+	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+	"other work (likely)."),
     CASE(idle_pool, BACKEND_QUEUE, 8940, "8.94 of 10.0 ms: it waited in A's"),
     CASE(late_dispatcher, RUNQ, 8929,
 	"8.93 of 10.0 ms: A's thread 502 was ready but waited for CPU 1, which "

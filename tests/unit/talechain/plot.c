@@ -103,8 +103,9 @@ plot_server(struct plot *p)
 
 	if (p->unserved)
 		return;
-	KERNEL(p, p->net_in, 0, 0, TALECHAIN_TCP_RECV, 91, PACK(5000, 1),
-	    PACK(120, 500), ports);
+	if (!p->deferred)
+		KERNEL(p, p->net_in, 0, 0, TALECHAIN_TCP_RECV, 91,
+		    PACK(5000, 1), PACK(120, 500), ports);
 	if (!p->awake && !p->forked) {
 		KERNEL(p, p->net_in + 1, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
 		    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));

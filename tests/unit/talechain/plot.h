@@ -27,6 +27,7 @@ struct plot {
 	int64_t written;   /* to A */
 	int64_t stamped;   /* Tailor's own stamp of that is so much later */
 	int64_t net_in;	   /* at A's socket */
+	bool deferred;	   /* which is accepted late: its arrival is no event */
 	int64_t wait;	   /* of A's thread for its CPU, once woken */
 	uint32_t before;   /* who ran on that CPU meanwhile, 0: it idled */
 	int64_t taken;	   /* A's thread read it */
