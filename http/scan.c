@@ -3,8 +3,8 @@
  * http_scan looks at each byte of a head once, however it trickles in: all
  * it has to remember is how far it came, because everything it asks is about
  * a byte and the one or two before it.  It refuses what http-parser would not
- * let us see later: bare CR, bare LF in a request, NUL, folded lines, empty lines before the
- * start, and heads that are too long, as soon as they are.
+ * let us see later: bare CR, bare LF in a request, NUL, folded lines, empty
+ * lines before the start, and heads that are too long, as soon as they are.
  *
  * It does not know what a field is; the number of fields is looked at when
  * the head is parsed (until then head_max bounds it). */
