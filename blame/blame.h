@@ -255,8 +255,8 @@ struct blame_report {
  * blame_analyze(s, o, out):
  * All of the above for one percentile.  Blocks of time are drawn, not requests:
  * one pause hits many requests at once.  A block is five times the longest
- * request, at least 1 s, and longer if there would be more than 100 of them; but
- * there are BLAME_BLOCKS of them or more.
+ * request, at least 1 s, and longer if there would be more than 100 of them;
+ * but there are BLAME_BLOCKS of them or more.
  * Returns 0, -EINVAL (options), -ENODATA (no account) or -ENOMEM.
  * Cost: 100,000 accounts with 200 resamples take about a second.
  * Source: Politis & Romano, "A circular block-resampling procedure", 1992.

@@ -130,7 +130,7 @@ void blame_shapley(const double *gain, unsigned n, double *value);
  * shape.causes for each row (backlog.c). */
 int blame_backlog(struct blame_set *s, double *extra);
 
-/* --- resampling (resample.c) ----------------------------------------------- */
+/* --- resampling (resample.c) ---------------------------------------------- */
 
 /* Cells of time; a block is BLAME_CELLS of them. */
 #define BLAME_CELLS 4

@@ -14,7 +14,7 @@
 #include "proxy/client/listeners.h"
 #include "proxy/upstream/server.h"
 
-/* --- judging --------------------------------------------------------------- */
+/* --- judging -------------------------------------------------------------- */
 
 static void
 add_line(char *text, const char *line, const char *more)
@@ -78,7 +78,7 @@ candidate_read(struct daemon *d, struct reload_result *out)
 	return next;
 }
 
-/* --- changing ---------------------------------------------------------------- */
+/* --- changing ------------------------------------------------------------- */
 
 /* A ring that is full just now keeps the old file; SIGUSR1 tries again. */
 static void

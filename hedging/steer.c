@@ -197,7 +197,7 @@ near_full(const struct steer *st, const struct hedging *h, struct instant now)
 	       (double)step_max(st) + most * lead;
 }
 
-/* --- what is seen ----------------------------------------------------------- */
+/* --- what is seen --------------------------------------------------------- */
 
 static void
 growth_turn(struct steer *st, struct instant now)
@@ -329,7 +329,7 @@ look(struct steer *st, const struct hedging *h, unsigned server,
 	s->heap = *heap;
 }
 
-/* --- phases ------------------------------------------------------------------- */
+/* --- phases --------------------------------------------------------------- */
 
 static enum steer_missing
 missing(const struct steer *st, const struct hedging *h,

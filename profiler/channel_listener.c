@@ -22,7 +22,7 @@ channel_listener_init(struct channel_listener *d, struct attach *a,
 	return d->connection == NULL ? -ENOMEM : 0;
 }
 
-/* --- the socket ------------------------------------------------------------ */
+/* --- the socket ----------------------------------------------------------- */
 
 /* Whether no process listens at that address or the target of a link there. */
 static bool
@@ -171,7 +171,7 @@ channel_listener_fini(struct channel_listener *d)
 	d->fd = -1;
 }
 
-/* --- one connection -------------------------------------------------------- */
+/* --- one connection ------------------------------------------------------- */
 
 /* Drop a connection without a channel.  The last one moves to its place. */
 static void
@@ -355,7 +355,7 @@ channel_listener_release(struct channel_listener *d, struct channel *channel)
 	connection_drop(d, &d->connection[i]);
 }
 
-/* --- all of them ------------------------------------------------------------ */
+/* --- all of them ---------------------------------------------------------- */
 
 static void
 channel_listener_accept(struct channel_listener *d, struct instant now)

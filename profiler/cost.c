@@ -194,7 +194,7 @@ work_all(double ns[COST_WORK_COUNT])
 	ns[COST_CALL] = work_call();
 }
 
-/* --- processes that do it --------------------------------------------------- */
+/* --- processes that do it ------------------------------------------------- */
 
 /* A child that does the work once for each byte it is sent. */
 struct worker {
@@ -274,7 +274,7 @@ worker_stop(struct worker *w)
 	waitpid(w->pid, NULL, 0);
 }
 
-/* --- the measurement --------------------------------------------------------- */
+/* --- the measurement ------------------------------------------------------ */
 
 /* Results of all rounds, [watched?][work][profile][round]. */
 struct costs {

@@ -81,7 +81,7 @@ finder_fini(struct finder *f)
 	finder_end(f);
 }
 
-/* --- sockets ---------------------------------------------------------------- */
+/* --- sockets -------------------------------------------------------------- */
 
 /* "0100007F": each word of the address, printed as a number. */
 static size_t
@@ -265,7 +265,7 @@ find_sockets(struct finder_sockets *s, pid_t space,
 	}
 }
 
-/* --- network namespaces ------------------------------------------------------ */
+/* --- network namespaces --------------------------------------------------- */
 
 /* "|-- 10.0.0.2", and in the next line "/32 host LOCAL". */
 static bool
@@ -401,7 +401,7 @@ finder_changed(const struct finder *f, const struct sockaddr_storage *address)
 	return now.count != f->sockets.count;
 }
 
-/* --- processes -------------------------------------------------------------- */
+/* --- processes ------------------------------------------------------------ */
 
 /* Whether a process has one of the sockets open. */
 static bool

@@ -39,7 +39,7 @@ miss(struct missing *m, const char *part, const char *why, const char *fix)
 	add(m->fix, sizeof(m->fix), "; ", fix);
 }
 
-/* --- collections -------------------------------------------------------------- */
+/* --- collections ---------------------------------------------------------- */
 
 /* What switches a JVM's page off; NULL: it is not on its command line. */
 static const char *
@@ -125,7 +125,7 @@ miss_collections(const struct attach *a, unsigned server, struct missing *m)
 	}
 }
 
-/* --- the line ------------------------------------------------------------------ */
+/* --- the line ------------------------------------------------------------- */
 
 static void
 report(const struct attach *a, unsigned server, bool collections)

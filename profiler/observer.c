@@ -229,7 +229,7 @@ observer_handle_command(
 	}
 }
 
-/* --- hazards --------------------------------------------------------------- */
+/* --- hazards -------------------------------------------------------------- */
 
 static void
 observer_sweep_page(
@@ -259,7 +259,7 @@ observer_page_classes(
 	    (int)p->server, &o->output, now);
 }
 
-/* --- bulk rings ------------------------------------------------------------ */
+/* --- bulk rings ----------------------------------------------------------- */
 
 static void
 observer_sweep_rings(struct observer *o, struct instant now)
@@ -294,7 +294,7 @@ observer_sweep_rings(struct observer *o, struct instant now)
 	o->behind = budget == 0;
 }
 
-/* --- rates ------------------------------------------------------------------ */
+/* --- rates ---------------------------------------------------------------- */
 
 static void
 observer_sweep_rates(struct observer *o, struct instant now)
@@ -305,7 +305,7 @@ observer_sweep_rates(struct observer *o, struct instant now)
 	rates_sweep(&o->rates, &sources, &o->output, now);
 }
 
-/* --- time ------------------------------------------------------------------ */
+/* --- time ----------------------------------------------------------------- */
 
 /* The tightest of three {cycles, clock, cycles} readings. */
 static void
@@ -407,7 +407,7 @@ observer_account(struct observer *o, struct instant now)
 	output_emit(&o->output, &n);
 }
 
-/* --- the loop -------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------- */
 
 /* Everything that can begin or end a hazard. */
 static void

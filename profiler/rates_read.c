@@ -38,7 +38,7 @@ wanted(const struct rates_reader *r, enum talechain_rate signal)
 	return r->signals >> signal & 1;
 }
 
-/* --- opening --------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------- */
 
 static void
 pair_close(struct rate_pair *p)
@@ -254,7 +254,7 @@ rates_server(struct rates_reader *r, unsigned server,
 	}
 }
 
-/* --- sampling --------------------------------------------------------------- */
+/* --- sampling ------------------------------------------------------------- */
 
 static void
 reader_drop(struct rates_reader *r)

@@ -46,7 +46,7 @@ difference(char out[DURATION + 1], int64_t ns)
 	return out;
 }
 
-/* --- the list of causes ----------------------------------------------------- */
+/* --- the list of causes --------------------------------------------------- */
 
 static void
 print_head(const struct view *v, const struct blame_route *route,
@@ -232,7 +232,7 @@ print_spots(const struct view *v, const struct blame_route *route,
 	}
 }
 
-/* --- other questions --------------------------------------------------------- */
+/* --- other questions ------------------------------------------------------ */
 
 /* The causes of --without; 0 after a message. */
 static uint64_t
@@ -410,7 +410,7 @@ show_against(const struct view *v, const struct blame_route *route,
 	}
 }
 
-/* --- routes -------------------------------------------------------------------- */
+/* --- routes --------------------------------------------------------------- */
 
 static void
 show_route(const struct view *v, const struct blame_route *route,
@@ -555,7 +555,7 @@ take_page(const struct view *v)
 	return err == 0 ? STATUS_OK : STATUS_NO;
 }
 
-/* --- accounts ------------------------------------------------------------------- */
+/* --- accounts ------------------------------------------------------------- */
 
 /* A table of what ended within since_ns .. until_ns before the latest account, or
  * a file's, which has what it has.  The caller frees it; NULL after a message. */

@@ -64,7 +64,7 @@ static const struct {
     {"kind", "a hazard", hazards, COUNT(hazards)},
 };
 
-/* --- text ------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------- */
 
 static void
 print_event(unsigned i)
@@ -100,7 +100,7 @@ print_all(void)
 		print_list(i);
 }
 
-/* --- JSON ------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------- */
 
 static void
 write_event(struct json *j, unsigned i)

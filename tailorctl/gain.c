@@ -47,7 +47,7 @@ struct quantile {
 	double was_ns, would_ns, low_ns, high_ns;
 };
 
-/* --- reading ----------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 static void
 read_counts(const cJSON *list, double *out, unsigned buckets)
@@ -112,7 +112,7 @@ read_gain(struct gain *g, const cJSON *tree)
 	    1e9;
 }
 
-/* --- quantiles ---------------------------------------------------------------- */
+/* --- quantiles ------------------------------------------------------------ */
 
 /* Above which so many lie: the middle of that bucket. */
 static double
@@ -172,7 +172,7 @@ quantiles(const struct gain *g, struct quantile *out)
 		out[r] = quantile_of(g, &all, rows[r].part);
 }
 
-/* --- showing ------------------------------------------------------------------ */
+/* --- showing -------------------------------------------------------------- */
 
 /* A line: what was, and what would have been, in green if that is less. */
 static void

@@ -185,7 +185,7 @@ query_open(struct logger *l, const struct options *o)
 	return err < 0 ? err : query_subject(l, o->query);
 }
 
-/* --- showing --------------------------------------------------------------- */
+/* --- showing -------------------------------------------------------------- */
 
 /* Print a word, on the next line if it does not fit. */
 static void

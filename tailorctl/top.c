@@ -89,7 +89,7 @@ add_cost(struct top_row *r, int64_t cost_ns)
 		r->max_ns = cost_ns;
 }
 
-/* --- from the list of slow requests ------------------------------------------ */
+/* --- from the list of slow requests --------------------------------------- */
 
 static void
 add_slow(struct top *t, const cJSON *one)
@@ -128,7 +128,7 @@ gather_slow(struct top *t)
 	return 0;
 }
 
-/* --- from the stream ----------------------------------------------------------- */
+/* --- from the stream ------------------------------------------------------ */
 
 static uint64_t
 argument(const struct talechain_event *e, const char *name)
@@ -229,7 +229,7 @@ name_rows(struct top *t)
 	}
 }
 
-/* --- showing -------------------------------------------------------------------- */
+/* --- showing -------------------------------------------------------------- */
 
 static int
 descending(int64_t a, int64_t b)

@@ -132,7 +132,7 @@ put_sentence(const struct page *p)
 	    r->weight, r->rows, from, to, 100 * r->explained, p->v->name);
 }
 
-/* --- the stack ---------------------------------------------------------------- */
+/* --- the stack ------------------------------------------------------------ */
 
 static const struct blame_route *
 route_in(const struct blame_rows *rows, const char *name)
@@ -235,7 +235,7 @@ put_stack(const struct page *p)
 	return 0;
 }
 
-/* --- tables -------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------- */
 
 static void
 put_line(const struct page *p, unsigned i)
@@ -424,7 +424,7 @@ put_examples(const struct page *p)
 		    p->out);
 }
 
-/* --- the distribution ------------------------------------------------------------ */
+/* --- the distribution ----------------------------------------------------- */
 
 /* The quantiles of the curve: ever denser towards the tail. */
 static void
@@ -492,7 +492,7 @@ put_curves(const struct page *p)
 	return 0;
 }
 
-/* --- the page -------------------------------------------------------------------- */
+/* --- the page ------------------------------------------------------------- */
 
 static int
 put_route(struct page *p)

@@ -95,7 +95,7 @@ blame_view_absent(const struct blame_view *v, const struct blame_report *r,
 	return at > empty;
 }
 
-/* --- where -------------------------------------------------------------------- */
+/* --- where ---------------------------------------------------------------- */
 
 /* Slices of time, so that there are some of them: ten minutes, hours, days. */
 static uint32_t

@@ -104,7 +104,7 @@ kernel_permitted(
 	return 0;
 }
 
-/* --- memory ------------------------------------------------------------------ */
+/* --- memory --------------------------------------------------------------- */
 
 /* Map a section of the object. */
 static void *
@@ -143,7 +143,7 @@ kernel_make_channels(struct kernel *k, const struct kernel_options *o)
 	return 0;
 }
 
-/* --- attaching ---------------------------------------------------------------- */
+/* --- attaching ------------------------------------------------------------ */
 
 static int
 kernel_attach_faults(struct kernel *k, struct bpf_program *program, bool major)
@@ -247,7 +247,7 @@ mark_store(struct kernel *k, pid_t pid, unsigned mark)
 	__atomic_store_n(&k->mark[pid], (uint8_t)mark, __ATOMIC_RELAXED);
 }
 
-/* --- the whole ---------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------ */
 
 /* The order of a huge page, 0 if the kernel has none. */
 static uint32_t
@@ -508,7 +508,7 @@ kernel_ignore_thread(struct kernel *k, pid_t tid)
 	__atomic_store_n(&k->watch->ignored, (uint32_t)tid, __ATOMIC_RELAXED);
 }
 
-/* --- sampling --------------------------------------------------------------- */
+/* --- sampling ------------------------------------------------------------- */
 
 /* Events that the programs have written so far. */
 static uint64_t
@@ -581,7 +581,7 @@ kernel_is_paused(const struct kernel *k)
 	return k->sampling.paused;
 }
 
-/* --- parking ---------------------------------------------------------------- */
+/* --- parking -------------------------------------------------------------- */
 
 /* What sets a mark goes before what clears it, the other way about than they
  * are attached. */
@@ -649,7 +649,7 @@ kernel_park(struct kernel *k, struct instant now)
 	return PARK_PERIOD_NS;
 }
 
-/* --- losses ------------------------------------------------------------------- */
+/* --- losses --------------------------------------------------------------- */
 
 void
 kernel_count(struct kernel *k)

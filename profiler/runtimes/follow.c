@@ -80,7 +80,7 @@ server_attach(struct runtimes *r, unsigned server,
 	return true;
 }
 
-/* --- at the start ------------------------------------------------------------- */
+/* --- at the start --------------------------------------------------------- */
 
 /* The process that listens for a server by now; 0: none is found. */
 static pid_t
@@ -186,7 +186,7 @@ runtimes_close(struct runtimes *r)
 	probes_free(&r->probes);
 }
 
-/* --- on the attach thread -------------------------------------------------------- */
+/* --- on the attach thread ------------------------------------------------- */
 
 static void
 server_watch(struct runtimes *r, unsigned server, pid_t pid)

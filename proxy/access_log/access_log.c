@@ -52,7 +52,7 @@ struct access_log {
 	char buffer[BATCH_BYTES + ACCESS_LINE_MAX];
 };
 
-/* --- the writer's thread ----------------------------------------------------- */
+/* --- the writer's thread -------------------------------------------------- */
 
 /* False when the file takes nothing and it is time to end. */
 static bool
@@ -174,7 +174,7 @@ writer_run(void *user)
 	}
 }
 
-/* --- the proxy thread ---------------------------------------------------------- */
+/* --- the proxy thread ----------------------------------------------------- */
 
 size_t
 access_log_bytes(void)

@@ -173,7 +173,7 @@ format_json(const struct access_record *r, struct line *l)
 	print(l, "}\n");
 }
 
-/* --- text ------------------------------------------------------------------ */
+/* --- text ----------------------------------------------------------------- */
 
 /* ends: bytes that would end the place where it stands, escaped too. */
 static void

@@ -52,7 +52,7 @@ read_accept(struct admin_call *call, struct slice accept)
 	negotiate_accept(&call->accept, accept);
 }
 
-/* --- a call's life ----------------------------------------------------------- */
+/* --- a call's life -------------------------------------------------------- */
 
 static void
 call_free(struct admin_call *call)
@@ -147,7 +147,7 @@ admin_call_begin(struct client *c, const struct http_head *head,
 	return true;
 }
 
-/* --- responses --------------------------------------------------------------- */
+/* --- responses ------------------------------------------------------------ */
 
 void
 admin_reply(struct admin_call *call, unsigned status, const char *type,
@@ -211,7 +211,7 @@ admin_reply_json(struct admin_call *call, unsigned status, struct json *j)
 	free(text);
 }
 
-/* --- parameters -------------------------------------------------------------- */
+/* --- parameters ----------------------------------------------------------- */
 
 void
 admin_reply_report(

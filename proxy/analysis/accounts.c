@@ -112,7 +112,7 @@ account_name(const struct accounts *a, const struct account *one)
 	return named;
 }
 
-/* --- files ------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------- */
 
 static void
 store_publish(struct accounts *a)
@@ -178,7 +178,7 @@ store_write(struct accounts *a)
 	store_publish(a);
 }
 
-/* --- weights ----------------------------------------------------------------- */
+/* --- weights -------------------------------------------------------------- */
 
 /* The second is over: its accounts stand for all that was offered. */
 static void
@@ -304,7 +304,7 @@ accounts_add(struct accounts *a, const struct story *s, const char *route,
 	parts_fill(one, s);
 }
 
-/* --- the table ---------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------ */
 
 /* An answer that is being written. */
 struct table {

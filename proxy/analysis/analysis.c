@@ -64,7 +64,7 @@ wake(int fd)
 	while (n < 0 && errno == EINTR);
 }
 
-/* --- the thread's priority -------------------------------------------------- */
+/* --- the thread's priority ------------------------------------------------ */
 
 /* Without permission to raise it again it is never lowered, or a client would
  * wait for a thread that gets no CPU.  The limit is set while that is allowed:
@@ -103,7 +103,7 @@ priority_lower(struct analysis *a)
 	atomic_store(&a->low, true);
 }
 
-/* --- rings ------------------------------------------------------------------ */
+/* --- rings ---------------------------------------------------------------- */
 
 bool
 analysis_ask(struct analysis *a, const struct analysis_question *q)
@@ -213,7 +213,7 @@ fd_drain(int fd)
 		log_event(LOG_LEVEL_ERROR, "analysis", "error=\"%m\"");
 }
 
-/* --- tales that no client asked for ----------------------------------------- */
+/* --- tales that no client asked for --------------------------------------- */
 
 static int64_t
 thread_cpu_ns(void)
@@ -305,7 +305,7 @@ keep_next(struct analysis *a)
 	return KEEP_DONE;
 }
 
-/* --- what clients ask ------------------------------------------------------- */
+/* --- what clients ask ----------------------------------------------------- */
 
 /* A list holds the slow requests that finished before it was asked for, and so
  * does a search of the store: do what was put before, but not for long. */
@@ -341,7 +341,7 @@ answer_next(struct analysis *a)
 	return true;
 }
 
-/* --- the thread ------------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------- */
 
 /* Sleep until there may be a question, or a window ends; a second at most,
  * so that a wake-up that failed delays a question and does not lose it. */

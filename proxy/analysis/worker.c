@@ -17,7 +17,7 @@
 #define LATE_TRIES 5
 #define BLAME_RESAMPLED 200 /* as tailorctl blame */
 
-/* --- the store --------------------------------------------------------------- */
+/* --- the store ------------------------------------------------------------ */
 
 /* 0 if memory is to be taken instead, or err. */
 static int
@@ -111,7 +111,7 @@ keep(struct tale_work *w, const struct tale *t, const struct tale_summary *said)
 	store_publish(w);
 }
 
-/* --- candidates ---------------------------------------------------------------- */
+/* --- candidates ----------------------------------------------------------- */
 
 static void
 candidate_drop(struct tale_work *w, unsigned i)
@@ -177,7 +177,7 @@ tale_work_tick(struct tale_work *w)
 	tail_update(&w->tail, &w->accounts, instant_wall_now_ns());
 }
 
-/* --- explaining -------------------------------------------------------------------- */
+/* --- explaining ----------------------------------------------------------- */
 
 /* Say in the story itself that its clock is another one. */
 static void
@@ -524,7 +524,7 @@ do_account(struct tale_work *w, struct analysis_question *q)
 	return err != -EAGAIN;
 }
 
-/* --- lists ---------------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------- */
 
 static int
 summary_compare(const void *va, const void *vb, void *sort)

@@ -37,7 +37,7 @@ tale_checkpoints_free(struct tale_checkpoints **cp)
 	*cp = NULL;
 }
 
-/* --- one slot --------------------------------------------------------------- */
+/* --- one slot ------------------------------------------------------------- */
 
 void
 stream_state_switch(
@@ -205,7 +205,7 @@ stream_state_step(
 	}
 }
 
-/* --- finding ---------------------------------------------------------------- */
+/* --- finding -------------------------------------------------------------- */
 
 /* The whole of a position near s->position, from its low half. */
 static uint64_t

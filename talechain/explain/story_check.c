@@ -55,7 +55,7 @@ contradict(struct explainer *ex, size_t claims, const struct contradiction *k)
 	}
 }
 
-/* --- one thread on a CPU at a time -------------------------------------------- */
+/* --- one thread on a CPU at a time ---------------------------------------- */
 
 static int
 run_compare(const void *va, const void *vb)
@@ -130,7 +130,7 @@ check_cpus(struct explainer *ex, size_t claims)
 	free(run);
 }
 
-/* --- no more computing than the CPU clock says --------------------------------- */
+/* --- no more computing than the CPU clock says ---------------------------- */
 
 /* How long the threads of an attempt's server ran within a period, together. */
 static int64_t
@@ -192,7 +192,7 @@ check_claims(struct explainer *ex)
 		check_clock(ex, claims, i);
 }
 
-/* --- the tiling ------------------------------------------------------------------ */
+/* --- the tiling ----------------------------------------------------------- */
 
 /* Whether the segments follow each other from 0 to the end, and add up. */
 static bool

@@ -63,7 +63,7 @@ rate_cpu_of(const struct explainer *ex, const struct tale_entry *e, int attempt,
 	return true;
 }
 
-/* --- causes ----------------------------------------------------------------- */
+/* --- causes --------------------------------------------------------------- */
 
 /* Whether a period says that a piece of computing was slow, and why. */
 static bool
@@ -163,7 +163,7 @@ cause_rates(struct explainer *ex)
 	}
 }
 
-/* --- curves ----------------------------------------------------------------- */
+/* --- curves --------------------------------------------------------------- */
 
 /* The lane under which a period is drawn; false: under none. */
 static bool

@@ -33,7 +33,7 @@ struct account_store {
 	uint64_t dropped, corrupt;
 };
 
-/* --- reading ---------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 /* What a file's blocks are taken by. */
 struct walk {
@@ -157,7 +157,7 @@ account_store_count(struct account_store *s, int64_t from_wall_ns,
 	return walk_files(s, &w);
 }
 
-/* --- opening ---------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------- */
 
 static void
 file_note(struct account_file *f, const struct account_head *head)
@@ -306,7 +306,7 @@ account_store_close(struct account_store **sp)
 	free(s);
 }
 
-/* --- adding ----------------------------------------------------------------- */
+/* --- adding --------------------------------------------------------------- */
 
 /* The file to append so many bytes to.  0 or a negative errno. */
 static int

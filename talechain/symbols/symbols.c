@@ -43,7 +43,7 @@ place_of(struct symbols *s, const struct symbol *of)
 	return &s->remembered[(of->at ^ of->at >> 12 ^ of->pid) % REMEMBERED];
 }
 
-/* --- which --------------------------------------------------------------------- */
+/* --- which ---------------------------------------------------------------- */
 
 struct wanted {
 	struct symbol of[SYMBOLS_TALE];
@@ -77,7 +77,7 @@ want_stack(struct wanted *w, const struct talechain_event *e)
 		want(w, pid, e->arg[i], frame + i == 1 && pid != 0);
 }
 
-/* --- finding --------------------------------------------------------------------- */
+/* --- finding -------------------------------------------------------------- */
 
 /* When a process began, in ticks since the machine did; 0: it is gone. */
 static uint64_t
@@ -165,7 +165,7 @@ find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
 	}
 }
 
-/* --- entries --------------------------------------------------------------------- */
+/* --- entries -------------------------------------------------------------- */
 
 static bool
 entry_add(struct tale *t, const struct symbol *of, unsigned piece)

@@ -27,7 +27,7 @@
 #define SWEEPS 20000
 #define COLLECTIONS 400
 
-/* --- the cost of a sweep ----------------------------------------------------- */
+/* --- the cost of a sweep -------------------------------------------------- */
 
 struct kind {
 	const char *name;
@@ -182,7 +182,7 @@ measure_sweeps(void)
 	measure_take(&kinds[0]);
 }
 
-/* --- the delay of a hazard --------------------------------------------------- */
+/* --- the delay of a hazard ------------------------------------------------ */
 
 struct delays {
 	double ns[COLLECTIONS * 4];

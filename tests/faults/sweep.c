@@ -58,7 +58,7 @@ static const char launching[] =
     " \"address\": \"127.0.0.1:2\", \"launch\": {\"command\": [\"/bin/true\","
     " \"x\"], \"environment\": {\"A\": \"1\", \"B\": \"2\"}}}]}";
 
-/* --- cases: 0 or a negative errno ------------------------------------------ */
+/* --- cases: 0 or a negative errno ----------------------------------------- */
 
 static int
 write_out(const struct config *c)
@@ -367,7 +367,7 @@ static const struct {
     {"outgoing", ALLOC, case_outgoing},
 };
 
-/* --- the sweep --------------------------------------------------------------- */
+/* --- the sweep ------------------------------------------------------------ */
 
 static bool
 leaks(void)

@@ -283,7 +283,7 @@ test_every_key_has_a_section(void **state)
 	}
 }
 
-/* --- damaged files --------------------------------------------------------- */
+/* --- damaged files -------------------------------------------------------- */
 
 static const char healthy[] =
     "// comment\n{\n\t\"listen\": [\":8080\", \"unix:/a\"],\n"

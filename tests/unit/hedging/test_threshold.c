@@ -175,7 +175,7 @@ test_adversary(void **state)
 	assert_true(worst > 2.9); /* it was looked for where it is */
 }
 
-/* --- mixtures: mean cost of a pause ---------------------------------------- */
+/* --- mixtures: mean cost of a pause --------------------------------------- */
 
 static int64_t
 young_and_safepoints(unsigned i, struct pause_class *class)

@@ -26,7 +26,7 @@
 #define HUGE_BYTES ((size_t)2 << 20)
 #define PAGES 64
 
-/* --- a thread at the other end of two pipes ----------------------------------- */
+/* --- a thread at the other end of two pipes ------------------------------- */
 
 struct partner {
 	pthread_t thread;
@@ -103,7 +103,7 @@ partner_stop(struct partner *p)
 	close(p->out[1]);
 }
 
-/* --- wakeups ------------------------------------------------------------------- */
+/* --- wakeups -------------------------------------------------------------- */
 
 static bool
 is_for(const struct talechain_event *e, const void *arg)
@@ -299,7 +299,7 @@ test_idle(void **state)
 	recording_close(&r);
 }
 
-/* --- preemption ---------------------------------------------------------------- */
+/* --- preemption ----------------------------------------------------------- */
 
 struct switching {
 	uint32_t from, to;
@@ -357,7 +357,7 @@ test_preemption(void **state)
 	recording_close(&r);
 }
 
-/* --- page faults --------------------------------------------------------------- */
+/* --- page faults ---------------------------------------------------------- */
 
 struct range {
 	uint64_t begin, bytes;
@@ -481,7 +481,7 @@ test_huge_fault(void **state)
 	recording_close(&r);
 }
 
-/* --- processes ----------------------------------------------------------------- */
+/* --- processes ------------------------------------------------------------ */
 
 /* A child that waits until it may go on, and then ends in some way. */
 static pid_t
@@ -749,7 +749,7 @@ test_fork_limit(void **state)
 	recording_close(&r);
 }
 
-/* --- CPU quota ----------------------------------------------------------------- */
+/* --- CPU quota ------------------------------------------------------------ */
 
 /* Goal: a thread whose cgroup has used up its quota is not called preempted,
  * and is away until the next period, which is known. */
@@ -815,7 +815,7 @@ test_throttled(void **state)
 	recording_close(&r);
 }
 
-/* --- steal time ----------------------------------------------------------------- */
+/* --- steal time ----------------------------------------------------------- */
 
 #define TICK_NS (10 * NS_PER_MS)
 

@@ -24,7 +24,7 @@
 #define STRESS_CALLS 400000
 #define STRESS_THREADS 4
 
-/* --- others ---------------------------------------------------------------- */
+/* --- others --------------------------------------------------------------- */
 
 /* A process of nobody that does a bit of everything. */
 static void
@@ -157,7 +157,7 @@ test_calls(void **state)
 	}
 }
 
-/* --- losses ---------------------------------------------------------------- */
+/* --- losses --------------------------------------------------------------- */
 
 static void *
 hammer(void *arg)
@@ -327,7 +327,7 @@ test_owner(void **state)
 	recording_close(&r);
 }
 
-/* --- privileges ------------------------------------------------------------ */
+/* --- privileges ----------------------------------------------------------- */
 
 /* Run in a child that may do whatever it likes to itself. */
 static int
@@ -481,7 +481,7 @@ test_refused(void **state)
 	bpf_object__close(object);
 }
 
-/* --- through the observer -------------------------------------------------- */
+/* --- through the observer ------------------------------------------------- */
 
 /* Goal: in the stream a server's events carry its number, ours none; nothing
  * of the observer's own naps is there. */
@@ -539,7 +539,7 @@ test_stream(void **state)
 	fixture_fini(&f);
 }
 
-/* --- attaching ------------------------------------------------------------- */
+/* --- attaching ------------------------------------------------------------ */
 
 /* When a tracepoint's program is attached: its place in the order. */
 static unsigned

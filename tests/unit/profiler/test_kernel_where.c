@@ -208,7 +208,7 @@ test_peer(void **state)
 	recording_close(&r);
 }
 
-/* --- stacks ----------------------------------------------------------------- */
+/* --- stacks --------------------------------------------------------------- */
 
 #define COMPUTE_NS (50 * NS_PER_MS) /* of CPU: a dozen ticks */
 

@@ -198,7 +198,7 @@ test_found(void **state)
 	free(f);
 }
 
-/* --- servers of several processes ---------------------------------------------- */
+/* --- servers of several processes ----------------------------------------- */
 
 /*
  * A master that listens, two workers that share its socket, and a child that

@@ -310,7 +310,7 @@ test_usual(void **state)
 	assert_in_range(running_median_value(&u), 4840, 5160);
 }
 
-/* --- the kernel's half ----------------------------------------------------- */
+/* --- the kernel's half ---------------------------------------------------- */
 
 /* A process that touches pages until it is told to stop. */
 static pid_t

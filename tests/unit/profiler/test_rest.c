@@ -16,7 +16,7 @@
 #define RINGS (5 * OBSERVER_LOOKS)
 #define FOREVER_NS (3600 * NS_PER_S)
 
-/* --- resting and waking ---------------------------------------------------- */
+/* --- resting and waking --------------------------------------------------- */
 
 struct stress {
 	struct observer_rest rest;
@@ -181,7 +181,7 @@ test_no_long_rest_after_a_calm_one(void **state)
 	observer_rest_fini(&r);
 }
 
-/* --- an observer that rests ------------------------------------------------ */
+/* --- an observer that rests ----------------------------------------------- */
 
 struct rig {
 	struct observer o;

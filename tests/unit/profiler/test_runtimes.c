@@ -27,7 +27,7 @@ skip_because(const char *why)
 	skip();
 }
 
-/* --- the table ------------------------------------------------------------------ */
+/* --- the table ------------------------------------------------------------ */
 
 static void
 test_table(void **state)
@@ -76,7 +76,7 @@ test_no_runtime(void **state)
 	assert_null(runtime_of_program("no-such-program-at-all", file));
 }
 
-/* --- symbols -------------------------------------------------------------------- */
+/* --- symbols -------------------------------------------------------------- */
 
 /* A function with a name of its own in this program's file. */
 __attribute__((noinline, used)) void test_runtimes_landmark(void);
@@ -157,7 +157,7 @@ test_broken_file(void **state)
 	unlink(path);
 }
 
-/* --- permission ------------------------------------------------------------------ */
+/* --- permission ----------------------------------------------------------- */
 
 /* Goal: without the capabilities the reason and what is missing are named. */
 static void
@@ -186,7 +186,7 @@ test_refused(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* --- real runtimes ------------------------------------------------------------------ */
+/* --- real runtimes -------------------------------------------------------- */
 
 /* A program that collects when a line comes, and answers with its own count of
  * collections and their milliseconds. */

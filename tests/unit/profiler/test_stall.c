@@ -20,7 +20,7 @@
 
 #include "base/permission.h"
 
-/* --- a server -------------------------------------------------------------------- */
+/* --- a server ------------------------------------------------------------- */
 
 static void
 spin_ms(int64_t ms)
@@ -167,7 +167,7 @@ unfollow(struct fixture *f, pid_t pid)
 	free(f);
 }
 
-/* --- a cgroup --------------------------------------------------------------------- */
+/* --- a cgroup ------------------------------------------------------------- */
 
 /* Make one with a process in it; false: that is not possible here. */
 static bool
@@ -183,7 +183,7 @@ group_of(struct cgroup *g, const char *controller, pid_t pid)
 	return false;
 }
 
-/* --- tests ------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------- */
 
 /* The sum of a kind's hazards, by their stamps, ms. */
 static double

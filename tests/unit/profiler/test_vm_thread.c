@@ -180,7 +180,7 @@ test_none(void **state)
 	vm_thread_close(&v);
 }
 
-/* --- an observer of a page --------------------------------------------------- */
+/* --- an observer of a page ------------------------------------------------ */
 
 struct rig {
 	struct observer o;

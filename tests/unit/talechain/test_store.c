@@ -29,7 +29,7 @@
 
 #define TALES_MAX 4096
 
-/* --- model: what should be there ------------------------------------------- */
+/* --- model: what should be there ------------------------------------------ */
 
 struct model {
 	struct {
@@ -129,7 +129,7 @@ test_memory_only(void **state)
 	assert_int_equal(depot_each_file(NULL), 0);
 }
 
-/* --- what else it promises ----------------------------------------------------- */
+/* --- what else it promises ------------------------------------------------ */
 
 static void
 test_earlier_boot(void **state)
