@@ -24,8 +24,8 @@ struct log_line {
 };
 
 /* Fill in the text.  Conversions: d i u x X s f g m %, with a width of zeros, a
- * precision in digits, #, and l, ll and z of integers; another one cuts the line
- * there (tools/check-words finds it before). */
+ * precision in digits, #, and l, ll and z of integers; another one cuts the
+ * line there (tools/check-words finds it before). */
 void log_line_format(struct log_line *line, const char *event,
     const char *format, va_list arguments);
 

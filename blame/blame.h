@@ -277,8 +277,8 @@ struct blame_change {
 int blame_against(struct blame_set *now, struct blame_set *then,
     const struct blame_options *o, struct blame_change *out, unsigned *n);
 
-/* Requests of the tail (ranks from p on) with the most of a cause: their ids, max
- * of them at most.  Returns how many. */
+/* Requests of the tail (ranks from p on) with the most of a cause: their ids,
+ * max of them at most.  Returns how many. */
 unsigned blame_examples(
     struct blame_set *s, double p, unsigned cause, uint64_t *id, unsigned max);
 

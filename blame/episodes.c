@@ -2,8 +2,9 @@
  *
  * A pause hits many requests at once and is one observation.  Of the tail's
  * requests with a tenth of their time in the cause, or half of its share, those
- * that overlap on one server are one episode; one that is longer than a block counts as often as it
- * has blocks.  What a request does itself (a BASE) is its own. */
+ * that overlap on one server are one episode; one that is longer than a block
+ * counts as often as it has blocks.  What a request does itself (a BASE) is its
+ * own. */
 #include "blame/set.h"
 
 #include "base/array.h"

@@ -127,9 +127,9 @@ double_compare(const void *a, const void *b)
 
 /* The part of resamples to leave out at each end.  Resamples of b blocks differ
  * less than samples do: by sqrt((b - 1) / b), and as a normal variable where
- * Student's t is due, which is approximated (Hesterberg 2015).  Of a tail, which
- * is in some blocks only, a third of the blocks count: so intervals hold the
- * truth of known populations (docs/blame.md). */
+ * Student's t is due, which is approximated (Hesterberg 2015).  Of a tail,
+ * which is in some blocks only, a third of the blocks count: so intervals hold
+ * the truth of known populations (docs/blame.md). */
 static double
 interval_outside(size_t blocks)
 {

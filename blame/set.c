@@ -104,8 +104,8 @@ row_move(struct blame_set *s, size_t to, size_t from)
 		    values * sizeof(*s->value));
 }
 
-/* Bring a fast row to the set's level.  By its id, so that it depends on nothing
- * that the request did; false: it is left out. */
+/* Bring a fast row to the set's level.  By its id, so that it depends on
+ * nothing that the request did; false: it is left out. */
 static bool
 row_level(const struct blame_set *s, struct blame_account *a)
 {

@@ -1,5 +1,5 @@
-/* rule.c: check a rule of hedging.allow, a class of blame.classes, and a field of
- * warmup.fields. */
+/* rule.c: check a rule of hedging.allow, a class of blame.classes, and a field
+ * of warmup.fields. */
 #include "config/rule.h"
 
 #include <stdbool.h>

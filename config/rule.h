@@ -6,8 +6,8 @@
  * pattern (base/path_pattern.h); NULL if it is.  Static text. */
 const char *rule_judge(const char *rule);
 
-/* The reason why it is not a class of blame.classes, "METHOD /path" or "* /path"
- * with a path pattern; NULL if it is.  Static text. */
+/* The reason why it is not a class of blame.classes, "METHOD /path" or "*
+ * /path" with a path pattern; NULL if it is.  Static text. */
 const char *class_judge(const char *text);
 
 /* The reason why a copy of a request must not carry this field (warmup.fields),

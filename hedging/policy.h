@@ -2,8 +2,8 @@
  *
  * hedging.c chooses servers, servers.c keeps their states, swap.c decides for
  * the pair, warmup.c paces, wait.c waits out short pauses, decide.c allows or
- * refuses hedges, race.c keeps the attempts of one request.  All of them work on struct hedging and nothing
- * else. */
+ * refuses hedges, race.c keeps the attempts of one request.  All of them work
+ * on struct hedging and nothing else. */
 #pragma once
 
 #include "hedging/hedging.h"

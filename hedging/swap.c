@@ -29,7 +29,7 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server)
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
 	if (s->state == SERVER_DOWN || s->state == SERVER_CONNECTING)
-		return HEDGE_EXIT; /* T8; the configured triggers do not matter */
+		return HEDGE_EXIT; /* T8, whatever triggers are configured */
 	hazards = s->hazards & h->limits.triggers & ~s->waiting;
 	if ((hazards & policy_bit(HAZARD_GC)) != 0)
 		return HEDGE_GC;

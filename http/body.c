@@ -9,7 +9,7 @@
  *       |            |                        ^ \                         |
  *       CR           CR                       |  CR                       CR
  *       v            v                        |   v                       v
- *      LINE_LF <-----'                        | END_LF --LF--> done   TRAILER_LF
+ *      LINE_LF <-----'                        | END_LF --LF--> done  TRAILER_LF
  *       |  \--size 0--------------------------'                           |
  *       v                                     ^---------------------------'
  *      DATA --> DATA_CR --> DATA_LF --> SIZE

@@ -1,6 +1,6 @@
 /* gate.h: what the files of the HTTP gate share among themselves.
  *
- *   scan.c                  scanning for the end of a head; small public helpers
+ *   scan.c                  scanning for the end of a head; public helpers
  *   slice.c                 text, lists, classes of bytes (slice.h)
  *   fields.c                field lines: syntax, ids, which are not forwarded
  *   framing.c               Content-Length, Transfer-Encoding, Connection

@@ -279,7 +279,7 @@ enum proxy_header {
 	PROXY_HEADER_READ,  /* *used bytes of it */
 	PROXY_HEADER_LOCAL, /* likewise: the peer speaks for itself, as health
 			* checks do */
-	PROXY_HEADER_BAD, /* nothing that this connection says can be believed */
+	PROXY_HEADER_BAD,   /* nothing from this connection can be believed */
 };
 
 /*

@@ -504,8 +504,9 @@ agent_has_page(const struct observer *o, const struct channel *c, int server)
 	return p != NULL && p->vm.fd >= 0 && p->pid == c->pid;
 }
 
-/* Whether a hazard can begin where only polling finds it soon enough: in a page,
- * in the state word of a server's agent or runtime; or a stall may be one. */
+/* Whether a hazard can begin where only polling finds it soon enough: in a
+ * page, in the state word of a server's agent or runtime; or a stall may be
+ * one. */
 static bool
 observer_polls(const struct observer *o)
 {

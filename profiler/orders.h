@@ -5,10 +5,10 @@
  * once for each process, if that is allowed.
  *
  * Or G1PeriodicGCInterval is set to 1, by which G1 collects within a second and
- * begins to mark, until the order is withdrawn.  It is 0 otherwise while the JVM
- * is steered: G1 sees a new value when the old one has passed.  What it was is
- * read before and set at the end; if an earlier tailor was killed (it is 0 or 1),
- * the JVM's arguments say what it was. */
+ * begins to mark, until the order is withdrawn.  It is 0 otherwise while the
+ * JVM is steered: G1 sees a new value when the old one has passed.  What it was
+ * is read before and set at the end; if an earlier tailor was killed (it is 0
+ * or 1), the JVM's arguments say what it was. */
 #pragma once
 
 #include <stdbool.h>

@@ -309,8 +309,8 @@ process_lost(struct process *p, enum finder_result why)
 		return;
 	memcpy(p->where, text, sizeof(text));
 	p->foreign = why == FINDER_FOREIGN;
-	/* At the start it is this server's line, observed.h; later its end is in
-	 * the log. */
+	/* At the start it is this server's line, observed.h; later its end is
+	 * in the log. */
 	if (p->generation == 0 && level == LOG_LEVEL_INFO)
 		level = LOG_LEVEL_NOTICE;
 	if (why == FINDER_FOREIGN)

@@ -106,9 +106,8 @@ struct profiler_options {
 	const char *channel_link; /* a symbolic link to make to it, if no
 				     other tailor has it; or NULL;
 				     borrowed for profiler_new */
-	unsigned
-	    channels_max; /* channels open at once, 1 .. PROFILER_CHANNELS_MAX */
-	int64_t blind_ns; /* a longer gap between sweeps is recorded */
+	unsigned channels_max;	  /* open at once, 1 .. PROFILER_CHANNELS_MAX */
+	int64_t blind_ns;	  /* a longer gap between sweeps is recorded */
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
 	bool stacks;		     /* of waits and computing */
@@ -190,8 +189,8 @@ void profiler_in_flight(struct profiler *p, bool any);
 void profiler_wake(struct profiler *p);
 
 /* The heap of a server's JVM, as its performance page has it: symbol, counter.
- * Its generations' sizes in bytes, and how many young and full collections there
- * have been; one in progress may be counted. */
+ * Its generations' sizes in bytes, and how many young and full collections
+ * there have been; one in progress may be counted. */
 #define PROFILER_HEAP(X)                                         \
 	X(EDEN_USED, "sun.gc.generation.0.space.0.used")         \
 	X(EDEN_CAPACITY, "sun.gc.generation.0.space.0.capacity") \
@@ -227,11 +226,13 @@ void profiler_heap(
 
 /* profiler_collect(p, server, bytes):
  * Have a server's JVM collect its young generation now, by filling it with at
- * most so many bytes; PROFILER_COLLECT_FULL: its old one, too; 0: stop that.  Whether it does shows in profiler_heap.
- * Only if that said ordered.  The proxy thread; never blocks, a system call.
+ * most so many bytes; PROFILER_COLLECT_FULL: its old one, too; 0: stop that.
+ * Whether it does shows in profiler_heap.  Only if that said ordered.  The
+ * proxy thread; never blocks, a system call.
  *
  * profiler_load_agents(p, on):
- * Whether our agent may be loaded into JVMs that run without it.  Any thread. */
+ * Whether our agent may be loaded into JVMs that run without it.  Any
+ * thread. */
 void profiler_collect(struct profiler *p, unsigned server, uint64_t bytes);
 void profiler_load_agents(struct profiler *p, bool on);
 

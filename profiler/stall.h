@@ -9,8 +9,9 @@
  * run on.  A quota's end is known as it begins: the kernel's next period, if no
  * group above has used up its own by then.  Threads may have a CPU earlier, if
  * another CPU of the group gives back what it has: one that then runs for
- * STALL_LEAST_NS.  And later, if others have theirs.  Needs the kernel's events; a process that was asleep when a cgroup
- * of version 1 froze it leaves no CPU, and is not seen.
+ * STALL_LEAST_NS.  And later, if others have theirs.  Needs the kernel's
+ * events; a process that was asleep when a cgroup of version 1 froze it leaves
+ * no CPU, and is not seen.
  *
  * Cost: two comparisons for each switch of a server's thread, one for each
  * server and sweep.  All of it is the observer's. */

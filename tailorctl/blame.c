@@ -557,8 +557,9 @@ take_page(const struct view *v)
 
 /* --- accounts ------------------------------------------------------------- */
 
-/* A table of what ended within since_ns .. until_ns before the latest account, or
- * a file's, which has what it has.  The caller frees it; NULL after a message. */
+/* A table of what ended within since_ns .. until_ns before the latest account,
+ * or a file's, which has what it has.  The caller frees it; NULL after a
+ * message. */
 static char *
 accounts_get(const struct options *options, int64_t since_ns, int64_t until_ns)
 {

@@ -161,8 +161,8 @@ print_help(void)
 	       "Exit status: 0 success, 1 failure, 2 wrong usage.\n");
 }
 
-/* What an argument may be; "@ID": what "tailorctl completion ID" prints; "": not
- * known. */
+/* What an argument may be; "@ID": what "tailorctl completion ID" prints; "":
+ * not known. */
 static const struct {
 	const char *argument, *words;
 } values[] = {

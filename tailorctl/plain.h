@@ -42,7 +42,8 @@ char *plain_seconds(char out[PLAIN_DURATION_BYTES], double seconds);
 /* A count: "1234", "56.7k", "1.23M".  Returns out. */
 char *plain_count(char out[PLAIN_DURATION_BYTES], double value);
 
-/* How often something happens in a second: "0.2", "14", "1234".  Returns out. */
+/* How often something happens in a second: "0.2", "14", "1234".  Returns
+ * out. */
 char *plain_rate(char out[PLAIN_DURATION_BYTES], double per_s);
 
 /* json_print() to standard output, with a message if memory ran out. */

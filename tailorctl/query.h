@@ -1,12 +1,12 @@
 /* query.h: a small language to select events or requests.
  *
- *	query      = both { "or" both }
- *	both       = one { "and" one }
- *	one        = "not" one | "(" query ")" | FIELD [ comparison ]
- *	comparison = ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) value
- *	           | ( "~" | "!~" ) text
- *	value      = number [ "ns" | "us" | "ms" | "s" | "m" | "k" | "M" ] | text
- *	text       = '"' ... '"' | "'" ... "'" | WORD
+ * 	query      = both { "or" both }
+ * 	both       = one { "and" one }
+ * 	one        = "not" one | "(" query ")" | FIELD [ comparison ]
+ * 	comparison = ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) value
+ * 	           | ( "~" | "!~" ) text
+ * 	value  = number [ "ns" | "us" | "ms" | "s" | "m" | "k" | "M" ] | text
+ * 	text  = '"' ... '"' | "'" ... "'" | WORD
  *
  * A number with a unit of time is nanoseconds, like all times here; k is 1024,
  * M 1024 k.  "~" is "contains".  A field alone is true if it is present and

@@ -475,7 +475,7 @@ struct talechain {
 	uint64_t head, mask;
 	size_t bytes;
 	uint32_t tid, pid;
-	int socket; /* owned; stays open: its end shows Tailor that we are gone */
+	int socket; /* owned; open: its end shows Tailor that we are gone */
 };
 
 /* The present moment, CLOCK_MONOTONIC ns.  Any thread. */
@@ -729,9 +729,9 @@ talechain_name_ok_(const char *name)
  *   slot_log2  6 .. 20: ring of 64 .. 1 M events
  * Returns 0, or a negative errno with tc closed (so emitting is a no-op):
  * -ENOENT or -ECONNREFUSED no Tailor there, -EPERM refused (too many
- * channels, another user), -EPROTO not a Tailor we understand, -EAGAIN no answer
- * within a second, -EINVAL an argument out of range.  May block for that second.
- * Call again later to try again. */
+ * channels, another user), -EPROTO not a Tailor we understand, -EAGAIN no
+ * answer within a second, -EINVAL an argument out of range.  May block for that
+ * second.  Call again later to try again. */
 static inline int
 talechain_open_kind(struct talechain *tc, const char *path,
     enum talechain_kind kind, const char *name, unsigned slot_log2)

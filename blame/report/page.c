@@ -1,8 +1,8 @@
 /* page.c: a report as one HTML file.
  *
  * Of each route: a sentence, p99 over time as a stack of causes (shares add up,
- * so a stack is honest), the ranked table, the distribution with and without the
- * largest causes, which hide each other, where, examples. */
+ * so a stack is honest), the ranked table, the distribution with and without
+ * the largest causes, which hide each other, where, examples. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -23,8 +23,8 @@ struct blame_view {
 
 #define BLAME_ROUTES_SHOWN 3
 
-/* Read "99.9" (NULL: 99) into p and name.  0, or -EINVAL: not above 50 and below
- * 100. */
+/* Read "99.9" (NULL: 99) into p and name.  0, or -EINVAL: not above 50 and
+ * below 100. */
 int blame_view_percentile(struct blame_view *v, const char *text);
 
 /* The next route that is asked for, from *at on, which is moved on; NULL: there
@@ -43,8 +43,8 @@ struct blame_options blame_view_options(const struct blame_view *v);
 double
 blame_view_seen(const struct blame_view *v, const struct blame_report *r);
 
-/* A sentence on what needs a runtime's signals or a PMU and is in no account; they
- * do not say whether the signals were there.  False: all are in some. */
+/* A sentence on what needs a runtime's signals or a PMU and is in no account;
+ * they do not say whether the signals were there.  False: all are in some. */
 #define BLAME_ABSENT 160
 bool blame_view_absent(const struct blame_view *v, const struct blame_report *r,
     char out[BLAME_ABSENT]);
@@ -82,8 +82,8 @@ void
 blame_json_route(const struct blame_view *v, const struct blame_route *route,
     const struct blame_report *r, struct json *j);
 
-/* Schema tailor.blame/1: all routes that are asked for, of none an empty array.  0,
- * or what blame_analyze returns; j is incomplete then. */
+/* Schema tailor.blame/1: all routes that are asked for, of none an empty array.
+ * 0, or what blame_analyze returns; j is incomplete then. */
 int blame_json(const struct blame_view *v, struct json *j);
 
 /* An interval, as an array; and the head of a document: schema and p. */
@@ -93,6 +93,6 @@ void blame_json_head(const struct blame_view *v, struct json *j);
 
 /* One HTML file: works without scripts, loads nothing.
  *   links  examples are links to timelines of the admin listener
- * 0, -ENODATA (a whole page says that there is no account), or what blame_analyze
- * returns. */
+ * 0, -ENODATA (a whole page says that there is no account), or what
+ * blame_analyze returns. */
 int blame_page(const struct blame_view *v, bool links, FILE *out);

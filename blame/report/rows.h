@@ -1,5 +1,5 @@
-/* rows.h: accounts from CSV, as GET /accounts and `tailorctl blame --accounts csv`
- * print them, into a struct blame_set for each route. */
+/* rows.h: accounts from CSV, as GET /accounts and `tailorctl blame --accounts
+ * csv` print them, into a struct blame_set for each route. */
 #pragma once
 
 #include "blame/blame.h"
@@ -39,8 +39,8 @@ struct blame_rows {
  * Read a table.
  *   text  terminated; modified, and must outlive r, which borrows names
  *   from_ns, to_ns  only what ended between them, wall clock; 0: no limit
- * Returns 0, -EINVAL or -ENOMEM; r->error says why, and names the line.  Free with
- * blame_rows_fini either way.
+ * Returns 0, -EINVAL or -ENOMEM; r->error says why, and names the line.  Free
+ * with blame_rows_fini either way.
  */
 int blame_rows_read(
     struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns);

@@ -30,13 +30,12 @@ struct connection {
 	enum connection_state state;
 	int fd; /* owned; -1 if closed */
 	uint32_t number;
-	bool connecting;  /* not known yet whether the server took it */
-	bool wants_write; /* epoll waits for room, too */
-	size_t request;	  /* index of the sample, while busy */
-	size_t written;	  /* of the request's bytes */
-	bool stamps;	  /* the kernel reports when bytes left and came */
-	uint32_t
-	    sent_bytes; /* ever, modulo 2^32: to which request a stamp belongs */
+	bool connecting;     /* not known yet whether the server took it */
+	bool wants_write;    /* epoll waits for room, too */
+	size_t request;	     /* index of the sample, while busy */
+	size_t written;	     /* of the request's bytes */
+	bool stamps;	     /* the kernel reports when bytes left and came */
+	uint32_t sent_bytes; /* ever, modulo 2^32: whose a stamp is */
 	TAILQ_ENTRY(connection) link;
 	struct response response;
 };

@@ -48,9 +48,9 @@ extern struct agent agent;
 struct talechain *agent_enter(void);
 void agent_leave(void);
 
-/* Emit one event of the calling thread, which is tid.  Two threads may want to, the VM's
- * and the link thread: one waits for the other, 20 us at most, and then gives
- * up, which the channel counts. */
+/* Emit one event of the calling thread, which is tid.  Two threads may want to,
+ * the VM's and the link thread: one waits for the other, 20 us at most, and
+ * then gives up, which the channel counts. */
 void agent_emit(struct talechain *tc, uint32_t tid, uint64_t now_ns,
     enum talechain_type type, const uint64_t arg[4]);
 

@@ -62,8 +62,8 @@ link_close(void)
 	talechain_close(&link_state.tc);
 }
 
-/* Carry out what Tailor has written: lines "COLLECT BYTES", "FULL" and "STOP".  Others
- * are of a later Tailor, and ignored.  False: it is gone. */
+/* Carry out what Tailor has written: lines "COLLECT BYTES", "FULL" and "STOP".
+ * Others are of a later Tailor, and ignored.  False: it is gone. */
 static bool
 link_read_orders(void)
 {

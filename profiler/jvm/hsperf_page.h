@@ -83,7 +83,8 @@ bool hsperf_page_is_stale(const struct hsperf_page *p);
 bool hsperf_page_sweep(
     struct hsperf_page *p, struct instant now, struct pause_edges *out);
 
-/* Copy the heap's counters to *out, at most once in 2 ms.  The observer only. */
+/* Copy the heap's counters to *out, at most once in 2 ms.  The observer
+ * only. */
 void hsperf_page_heap(
     struct hsperf_page *p, struct instant now, struct hsperf_heap *out);
 

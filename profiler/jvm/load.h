@@ -1,14 +1,14 @@
 /* load.h: load our agent into a JVM that runs, as `jcmd PID JVMTI.agent_load`
- * does, or read or set one of its flags, as `jcmd PID VM.set_flag` does, without
- * a second JVM.
+ * does, or read or set one of its flags, as `jcmd PID VM.set_flag` does,
+ * without a second JVM.
  *
  *   KNOCK    SIGQUIT, if there is no socket yet: the JVM opens one
  *   CONNECT  until it is there
  *   REPLY    asked; until it has answered
  *
- * Never blocks: a step per turn, of the attach thread.  Only the JVM's own user,
- * or root, may.  The JVM must handle SIGQUIT, or the signal would end it; that
- * is looked up first.
+ * Never blocks: a step per turn, of the attach thread.  Only the JVM's own
+ * user, or root, may.  The JVM must handle SIGQUIT, or the signal would end it;
+ * that is looked up first.
  * Source: OpenJDK's attachListener_posix.cpp; the protocol is version 1, since
  * JDK 6. */
 #pragma once

@@ -13,13 +13,13 @@
 
 /* clang-format off */
 #define ON(program, target, signal)					\
-	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true,	\
+	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true, \
 	    false}
 #define OFTEN(program, target, signal)					\
-	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true,	\
+	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true, \
 	    true}
 #define BESIDE(program, target, signal)					\
-	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, false,	\
+	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, false, \
 	    false}
 /* clang-format on */
 

@@ -323,8 +323,8 @@ held_reason(struct tcp_sock *tp, __u32 unsent)
 	return TALECHAIN_HELD_OTHER;
 }
 
-/* A thread of a server receives a request or sends its response: from the one to
- * the other its stacks are of interest. */
+/* A thread of a server receives a request or sends its response: from the one
+ * to the other its stacks are of interest. */
 static __always_inline void
 note_busy(const struct sock_common *c, __u32 busy)
 {

@@ -8,8 +8,8 @@
  * A new file is put into the same ring, so lines from before go to the old
  * file and lines from after to the new one.
  *
- * Cost to the proxy thread: filling up to 3 KiB, and a system call only when the
- * writer sleeps. */
+ * Cost to the proxy thread: filling up to 3 KiB, and a system call only when
+ * the writer sleeps. */
 #pragma once
 
 #include <stddef.h>

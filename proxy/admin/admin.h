@@ -10,8 +10,8 @@
 
 #include "base/instant.h"
 
-/* Connections at once, and the most blocks of memory that one has: to read into,
- * and for a piece of a response (admin_call.c). */
+/* Connections at once, and the most blocks of memory that one has: to read
+ * into, and for a piece of a response (admin_call.c). */
 #define ADMIN_CLIENTS_MAX 64
 #define ADMIN_CLIENT_BLOCKS 3
 

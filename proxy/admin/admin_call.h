@@ -78,7 +78,7 @@ struct slice query_value(struct slice query, const char *name);
 unsigned admin_query_number(const struct admin_call *call, const char *name,
     unsigned fallback, unsigned max);
 
-/* A parameter of the query into out, decoded; false, and "", if it is not there,
- * empty or too long. */
+/* A parameter of the query into out, decoded; false, and "", if it is not
+ * there, empty or too long. */
 bool admin_query_text(
     const struct admin_call *call, const char *name, char *out, size_t size);

@@ -22,8 +22,8 @@ void admin_timeline(struct admin_call *call);
 void admin_pin(struct admin_call *call);
 /* GET /slow?n=20&since=SECONDS&cause=CODE&path=PATH: tailor.slow/1. */
 void admin_slow(struct admin_call *call);
-/* GET /blame?percentile=P&route=ROUTE&since=SECONDS&until=SECONDS: what the tail
- * consists of, JSON or a page. */
+/* GET /blame?percentile=P&route=ROUTE&since=SECONDS&until=SECONDS: what the
+ * tail consists of, JSON or a page. */
 void admin_blame(struct admin_call *call);
 /* GET /accounts?since=SECONDS&until=SECONDS: the accounts of requests, CSV. */
 void admin_accounts(struct admin_call *call);

@@ -6,10 +6,10 @@
  * the inverse of the probability that it was made.  A stratum of which no
  * account was made is carried into the next second: no request is lost.
  *
- * A ring of the latest, some 250 bytes each.  With a store those of seconds that
- * are over go into files, where the next process finds them, ten seconds at a
- * time; those of the ring that are not in a file yet are read from it.  Analysis
- * thread only, but for the sums. */
+ * A ring of the latest, some 250 bytes each.  With a store those of seconds
+ * that are over go into files, where the next process finds them, ten seconds
+ * at a time; those of the ring that are not in a file yet are read from it.
+ * Analysis thread only, but for the sums. */
 #pragma once
 
 #include <stdatomic.h>
@@ -40,7 +40,8 @@ struct accounts {
 	char route[ACCOUNT_ROUTES][ACCOUNT_ROUTE];
 	atomic_uint routes;
 	_Atomic uint64_t cause_ns[ACCOUNT_ROUTES][TALE_CAUSE_COUNT];
-	/* Of the files; lost: overwritten in the ring before they were written. */
+	/* Of the files; lost: overwritten in the ring before they were
+	 * written. */
 	_Atomic uint64_t bytes, kept, files, dropped, corrupt, lost;
 };
 
@@ -49,8 +50,8 @@ int accounts_init(struct accounts *a, size_t max);
 /* Writes what is not in a file yet. */
 void accounts_fini(struct accounts *a);
 
-/* Keep them in files of that directory, which the store of tales has locked; one
- * that cannot be read or written is logged, and they stay in memory. */
+/* Keep them in files of that directory, which the store of tales has locked;
+ * one that cannot be read or written is logged, and they stay in memory. */
 void
 accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max);
 
@@ -67,7 +68,7 @@ void accounts_add(struct accounts *a, const struct story *s, const char *route,
  * and of memory.
  *   since_ns, until_ns  counted back from the latest account; since_ns 0: all
  *   room                about so many; of more a share of those that were not
- *                       slow is written, then of slow ones, and they weigh more */
+ *                       slow is written, then of slow ones, which weigh more */
 void accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
     size_t room, struct text *t);
 

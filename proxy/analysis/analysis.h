@@ -19,8 +19,9 @@
 
 struct analysis;
 
-/* A JSON document about the kept tales and the tail, in a form of the asker's.  write is
- * called once at most; the caller frees *text.  It returns 0 or -ENOMEM. */
+/* A JSON document about the kept tales and the tail, in a form of the asker's.
+ * write is called once at most; the caller frees *text.  It returns 0 or
+ * -ENOMEM. */
 struct analysis_report {
 	int (*write)(struct analysis_report *report,
 	    const struct tale_summary *const *tale, unsigned n,

@@ -416,7 +416,8 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 	const struct tale_summary *found = kept(w, q, &store);
 	int err = -ENOENT;
 
-	/* With the client's stamps it is explained again, if that is still possible. */
+	/* With the client's stamps it is explained again, if that is still
+	 * possible. */
 	if (found != NULL && !(q->has_client && q->known)) {
 		*said = *found;
 		err = tale_store_load(store, q->request.external_id, out);
@@ -450,7 +451,8 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 		return;
 	if (!stored)
 		summarise(w, story, q->reason, &said);
-	/* A list and an explanation give one total: the client has read more. */
+	/* A list and an explanation give one total: the client has read
+	 * more. */
 	renewed =
 	    stored && !said.earlier_boot && said.timeline_ns != story->total_ns;
 	if (renewed)
@@ -553,7 +555,8 @@ summary_compare(const void *va, const void *vb, void *sort)
 	return order ?: COMPARE(b->finished_wall_ns, a->finished_wall_ns);
 }
 
-/* The kept tales that are wanted, in that order; owned by the caller, each borrowed from the store.  NULL: no memory. */
+/* The kept tales that are wanted, in that order; owned by the caller, each
+ * borrowed from the store.  NULL: no memory. */
 static const struct tale_summary **
 list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 {

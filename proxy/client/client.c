@@ -103,9 +103,9 @@ client_close(struct client *c)
 	client_drop_output(c);
 }
 
-/* The response has been written.  Close so that the client is sure to have seen it: a
- * close with unread input makes the kernel send a reset, which may overtake
- * the response (RFC 9112, 9.6). */
+/* The response has been written.  Close so that the client is sure to have seen
+ * it: a close with unread input makes the kernel send a reset, which may
+ * overtake the response (RFC 9112, 9.6). */
 static void
 client_end(struct client *c)
 {

@@ -19,7 +19,7 @@ void clients_fini(struct clients *all);
 void clients_reap(struct clients *all);
 
 /* Serve a freshly accepted socket (taken over if that succeeds).
- *   proxy_header  the connection begins with a PROXY header, which names the peer
+ *   proxy_header  the connection begins with a PROXY header: the peer's name
  * 0, -ENOMEM, or -EUSERS if its address has too many connections. */
 int client_open(
     struct clients *all, int fd, const struct peer *peer, bool proxy_header);

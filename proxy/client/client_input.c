@@ -307,7 +307,7 @@ step(struct client *c)
 		return step_proxy_header(c);
 	case CLIENT_IDLE:
 		if (c->out.bytes > 0)
-			return false; /* stop parsing while the client has unread output */
+			return false; /* not while it has unread output */
 		return step_head(c);
 	case CLIENT_HEAD:
 		return step_head(c);

@@ -111,8 +111,8 @@ struct listener {
 };
 
 struct client_events {
-	/* A head has been read: set c->ops and c->user, or return false with the
-	 * reason to refuse it; false without one: c is closed. */
+	/* A head has been read: set c->ops and c->user, or return false with
+	 * the reason to refuse it; false without one: c is closed. */
 	bool (*begin)(struct client *c, const struct http_head *head,
 	    struct http_refusal *refusal);
 	/* A request was refused before there was anything to serve it.  May

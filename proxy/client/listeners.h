@@ -50,8 +50,8 @@ void clients_tick(struct clients *all, struct instant now);
  * them for its own.  Once, at the start. */
 void activation_init(void);
 
-/* Fill in listen if there is none, and admin if a socket has that name.  0 or -EINVAL, -ENOMEM
- * with errors added. */
+/* Fill in listen if there is none, and admin if a socket has that name.  0 or
+ * -EINVAL, -ENOMEM with errors added. */
 int activation_configure(struct config *c, struct config_errors *errors);
 
 /* The socket bound to this address, listening and non-blocking; the caller

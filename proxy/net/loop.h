@@ -66,7 +66,8 @@ bool loop_watch(struct loop *l, struct event *e, struct timer *timer);
 void work_init(
     struct work *w, enum loop_stage stage, void (*run)(void *user), void *user);
 
-/* Have it done once, after what waits in its stage.  Nothing to do if it waits. */
+/* Have it done once, after what waits in its stage.  Nothing to do if it
+ * waits. */
 void loop_put_off(struct loop *l, struct work *w);
 
 /* It waits no more, if it did. */

@@ -59,7 +59,8 @@ struct gain_checks {
 /* Add one.  ns >= 0. */
 void gain_check(struct gain_checks *c, bool in_pause, int64_t ns);
 
-/* Whether they say how much slower the server there is while this one pauses. */
+/* Whether they say how much slower the server there is while this one
+ * pauses. */
 static inline bool
 gain_checks_suffice(
     const struct gain_checks *here, const struct gain_checks *there)

@@ -1,8 +1,8 @@
 /* collect.c: having a server collect by a request of Tailor's own.
  *
  * For hedging.steer where no agent can be: the server's own handler calls its
- * runtime's collector (System.gc()) and responds after that.  Nothing depends on
- * the response: the collection itself is seen.  A request that is not needed
+ * runtime's collector (System.gc()) and responds after that.  Nothing depends
+ * on the response: the collection itself is seen.  A request that is not needed
  * any more is closed, which does not stop the collection.
  *
  * Costs one connection each time, as a health check does. */

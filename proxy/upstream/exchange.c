@@ -380,8 +380,8 @@ batch_read(struct connection *u, struct read_batch *h)
 	return n;
 }
 
-/* Read once.  False when there is no more to be read now, or the connection must
- * not be touched any more. */
+/* Read once.  False when there is no more to be read now, or the connection
+ * must not be touched any more. */
 static bool
 exchange_read_batch(struct connection *u, bool last)
 {

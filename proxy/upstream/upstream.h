@@ -37,8 +37,8 @@ enum connection_state {
 
 /* How an exchange came to its end. */
 enum exchange_end {
-	EXCHANGE_COMPLETE, /* a whole response */
-	EXCHANGE_LIMITED, /* DRAIN_BYTES_MAX of a response that is thrown away */
+	EXCHANGE_COMPLETE,   /* a whole response */
+	EXCHANGE_LIMITED,    /* DRAIN_BYTES_MAX of what is thrown away */
 	EXCHANGE_REFUSED,    /* no connection: nothing was sent */
 	EXCHANGE_UNANSWERED, /* connection lost before any response byte */
 	EXCHANGE_CUT,	     /* connection lost in the response */
@@ -97,8 +97,8 @@ struct exchange_ops {
 	void (*sent)(struct connection *u);
 	/* Some of a tunnel's stream has been given to the kernel. */
 	void (*wrote)(struct connection *u);
-	/* Over.  The connection has already gone back to the pool or been closed:
-	 * the user must forget it. */
+	/* Over.  The connection has already gone back to the pool or been
+	 * closed: the user must forget it. */
 	void (*end)(const struct exchange_result *result);
 };
 
@@ -334,7 +334,8 @@ struct upstream_events {
 	/* Fill in what requests a server has (all but .losers). */
 	void (*rest)(
 	    void *user, const struct server *s, struct server_rest *out);
-	/* Its program is to end; started again if its maintenance is STOPPING. */
+	/* Its program is to end; started again if its maintenance is
+	 * STOPPING. */
 	void (*stop)(struct server *s);
 };
 

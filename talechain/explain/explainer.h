@@ -392,8 +392,8 @@ thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);
  * that is not known (story_where.c). */
 const struct talechain_event *wait_peer(
     const struct explainer *ex, int attempt, const struct thread_interval *p);
-/* " in futex" for the wait of a claim, and " (3.0 ms of it)" if only that much of
- * its cause is. */
+/* " in futex" for the wait of a claim, and " (3.0 ms of it)" if only that much
+ * of its cause is. */
 void say_call(
     const struct explainer *ex, const struct claim *c, const struct line *l);
 /* The same of whom it waited for, instead of what woke it.  False: nothing. */
@@ -409,7 +409,8 @@ size_t stack_after(const struct explainer *ex, uint32_t tid, int64_t ns);
 /* The stack of a piece in words; false: it has none. */
 bool
 say_stack(const struct explainer *ex, size_t segment, const struct line *l);
-/* Where samples found the thread of a claim computing; false: there are none. */
+/* Where samples found the thread of a claim computing; false: there are
+ * none. */
 bool say_samples(
     const struct explainer *ex, const struct claim *c, const struct line *l);
 

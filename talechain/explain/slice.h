@@ -79,7 +79,8 @@ struct slicer {
 	size_t attempts;
 	struct timeline_slot forward[STATE_PLACES], got[STATE_PLACES];
 	/* Others' begins, the last ones; by the other end's port, what Tailor
-	 * last received there; calls taken on connections that lead elsewhere. */
+	 * last received there; calls taken on connections that lead
+	 * elsewhere. */
 	struct timeline_slot arrival[SLICE_ATTEMPTS], inward[STATE_PLACES];
 	size_t arrivals, outbounds;
 };
@@ -103,7 +104,8 @@ uint64_t slice_flow_begin(const struct slicer *s);
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */
 int slice_kernel(struct slicer *s, const struct timeline_slot *slot);
-/* Take what the client's connection still did after the window.  0 or -ENOMEM. */
+/* Take what the client's connection still did after the window.  0 or
+ * -ENOMEM. */
 int slice_rest(struct slicer *s, const struct timeline_slot *slot);
 /* Take how the tale's threads left their CPUs before it.  0 or -ENOMEM. */
 int slice_left(struct slicer *s);

@@ -58,7 +58,8 @@ say_other(const struct claim *c, const struct line *l)
 		line_add(l, "; it was busy with request %016" PRIx64, c->value);
 }
 
-/* A thread's or server's quota is used up; how large it is, if that is known. */
+/* A thread's or server's quota is used up; how large it is, if that is
+ * known. */
 static void
 say_quota(const struct explainer *ex, const struct claim *c, struct line *l)
 {

@@ -9,9 +9,9 @@
  * Sleeps in other calls than futex are a program's own, not a lock's.
  *
  * A single timeout of 5 ms may be a sleep before a wait.  Where threads of a
- * process end such waits for each other more than once, it is none.  A last wait
- * that a timer ended, too, is taken for a lock's in a JVM only: no other thread
- * shows that there was one. */
+ * process end such waits for each other more than once, it is none.  A last
+ * wait that a timer ended, too, is taken for a lock's in a JVM only: no other
+ * thread shows that there was one. */
 
 #include "talechain/explain/explainer.h"
 

@@ -185,7 +185,8 @@ is_same(
 	return of_peer ? strcmp(a->peer, b->peer) == 0 : a->call == b->call;
 }
 
-/* " (3.0 ms of it)" if a part only of a cause was waited for where a piece was. */
+/* " (3.0 ms of it)" if a part only of a cause was waited for where a piece
+ * was. */
 static void
 say_part(const struct explainer *ex, const struct story_segment *g,
     bool of_peer, const struct line *l)

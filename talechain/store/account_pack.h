@@ -1,8 +1,9 @@
-/* account_pack.h: a block of accounts as bytes, and back.  Private to this room.
+/* account_pack.h: a block of accounts as bytes, and back.  Private to this
+ * room.
  *
- * A head by which a block is passed over, the causes that occur by their codes, then the accounts: times and
- * numbers as differences to the one before.  A name is written only where it
- * differs from that of the account before. */
+ * A head by which a block is passed over, the causes that occur by their codes,
+ * then the accounts: times and numbers as differences to the one before.  A
+ * name is written only where it differs from that of the account before. */
 #pragma once
 
 #include "talechain/store/accounts.h"

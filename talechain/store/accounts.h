@@ -3,13 +3,13 @@
  * An account is where a request's time went, in some 60 bytes.  They are
  * appended in blocks, each a checksummed record (record.h) in a file
  * NUMBER.accounts of the tales' directory, whose lock protects them, too
- * (store.h: open that store first).  A file ends at a sixteenth of the bound; at
- * the bound the oldest goes.  Nothing is held in memory: reading goes to the
+ * (store.h: open that store first).  A file ends at a sixteenth of the bound;
+ * at the bound the oldest goes.  Nothing is held in memory: reading goes to the
  * files, of which those of another time are left out.
  *
  * What is in the files is hostile: torn, flipped or foreign bytes cost the
- * blocks they are in and nothing else.  Names of causes are stored, not numbers,
- * so another version can read them.  One thread at a time. */
+ * blocks they are in and nothing else.  Names of causes are stored, not
+ * numbers, so another version can read them.  One thread at a time. */
 #pragma once
 
 #include "talechain/explain/story.h"

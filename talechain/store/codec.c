@@ -1,5 +1,5 @@
-/* codec.c: after a failure every call does nothing, so callers look once, at the
- * end. */
+/* codec.c: after a failure every call does nothing, so callers look once, at
+ * the end. */
 #include "talechain/store/codec.h"
 
 #include <errno.h>

@@ -18,8 +18,8 @@ struct store_file {
 	bool clean;	   /* whole to its last byte: may be continued */
 };
 
-/* Of "0000000000000001.tales", ".tales" being the suffix; false if it is no such
- * name. */
+/* Of "0000000000000001.tales", ".tales" being the suffix; false if it is no
+ * such name. */
 bool store_file_number(const char *name, const char *suffix, uint64_t *number);
 
 /* Make an empty file with that number; directory is a descriptor, or -1 for
@@ -29,8 +29,8 @@ int store_file_make(struct store_file *f, int directory, uint64_t number,
 
 /* Open an existing one and read it whole (up to bytes_max).  *text is owned by
  * the caller: all its bytes, of which *length.  0, -EPROTO not a regular file
- * of ours or of the directory's owner, or a negative errno.  A file of another version is not clean and has
- * *length 0. */
+ * of ours or of the directory's owner, or a negative errno.  A file of another
+ * version is not clean and has *length 0. */
 int store_file_open(struct store_file *f, int directory, uint64_t number,
     const char *suffix, uint64_t bytes_max, const char *boot_id, uint8_t **text,
     size_t *length);

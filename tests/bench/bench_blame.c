@@ -1,7 +1,8 @@
 /*
  * bench_blame.c: whether intervals of blame hold the truth, and what they cost.
  *
- *	build/bench/bench_blame [TRIES [REQUESTS [KIND]]]	20 of 20,000, all
+ * 	build/bench/bench_blame [TRIES [REQUESTS [KIND]]]	20 of 20,000,
+ * all
  *
  * `make populations` has 200 tries.  Beside blocks of time stand requests drawn
  * one by one, the usual mistake.

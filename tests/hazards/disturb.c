@@ -1,18 +1,19 @@
 /*
  * disturb.c: what happens to a server from outside, on command.
  *
- *	disturb CPU NICE
+ * 	disturb CPU NICE
  *
  * reads one command a line and answers it, when it is over, with
  * "BEGIN END\n" in nanoseconds of CLOCK_MONOTONIC, or "error WHY\n":
  *
- *	hog AFTER_US US		compute for that long on CPU, as one of all
- *				(its nice value is NICE)
- *	peer AFTER_US US	the same under SCHED_RR at the server's priority:
- *				a server that wants the CPU waits its turn
- *	fifo AFTER_US US	the same under SCHED_FIFO: no other thread runs
- *	stop AFTER_US US PID	SIGSTOP, and SIGCONT after that long; BEGIN is
- *				when no thread of it ran any more, by /proc
+ * 	hog AFTER_US US		compute for that long on CPU, as one of all
+ * 				(its nice value is NICE)
+ * 	peer AFTER_US US	the same under SCHED_RR at the server's
+ * priority: 				a server that wants the CPU waits its
+ * turn 	fifo AFTER_US US	the same under SCHED_FIFO: no other
+ * thread runs 	stop AFTER_US US PID	SIGSTOP, and SIGCONT after that long;
+ * BEGIN is 				when no thread of it ran any more, by
+ * /proc
  *
  * Its thread that harms is called hog, peer or fifo, so that a tale can name
  * it.

@@ -1,5 +1,5 @@
-/* Goal: no table of accounts crashes tailorctl blame or takes long; what is read
- * adds up and can be analyzed. */
+/* Goal: no table of accounts crashes tailorctl blame or takes long; what is
+ * read adds up and can be analyzed. */
 #include <string.h>
 
 #include "base/array.h"

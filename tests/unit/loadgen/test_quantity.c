@@ -1,4 +1,5 @@
-/* Goal: quantities, percentile lists and --fail expressions are read strictly. */
+/* Goal: quantities, percentile lists and --fail expressions are read
+ * strictly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -359,8 +359,9 @@ send_late(size_t stalls)
 
 /*
  * Goal: what a perfect generator would have reported lies between the two,
- * for each percentile, to 5 % or 50 us, whatever the sender did.  The service time alone is no
- * bound: requests sent together after a stall wait for each other.
+ * for each percentile, to 5 % or 50 us, whatever the sender did.  The service
+ * time alone is no bound: requests sent together after a stall wait for each
+ * other.
  */
 static void
 test_bounds(void **state)

@@ -1,6 +1,6 @@
 /*
- * Goal: the kernel's events say where a thread waited: in which system call, and
- * what is at the other end of a connection.
+ * Goal: the kernel's events say where a thread waited: in which system call,
+ * and what is at the other end of a connection.
  */
 #include "tests/unit/profiler/kernel_events.h"
 

@@ -307,8 +307,8 @@ test_command(void **state)
 	rig_free(r);
 }
 
-/* Goal: with requests in flight it polls for a server's agent; it rests if there
- * are only rings, and a command ends that. */
+/* Goal: with requests in flight it polls for a server's agent; it rests if
+ * there are only rings, and a command ends that. */
 static void
 test_only_rings(void **state)
 {

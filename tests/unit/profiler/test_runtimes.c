@@ -314,8 +314,8 @@ unfollow(struct fixture *f, struct program *p)
 }
 
 /*
- * Follow a program, by the table alone or by its file.  Of collections at the edges of the
- * interval one side may count one more.
+ * Follow a program, by the table alone or by its file.  Of collections at the
+ * edges of the interval one side may count one more.
  */
 static void
 follow(const char *const argv[], const char *program, unsigned cause,

@@ -201,8 +201,8 @@ lengths_ms(const struct fixture *f, enum hazard_kind kind)
 	return sum_ms;
 }
 
-/* How many of the quotas that have ended did so at or after their known end, but
- * for a millisecond; *known: whose end was known. */
+/* How many of the quotas that have ended did so at or after their known end,
+ * but for a millisecond; *known: whose end was known. */
 static unsigned
 ends_kept(const struct fixture *f, unsigned *known)
 {

@@ -185,7 +185,8 @@ test_histograms(void **state)
 static void
 test_exemplars(void **state)
 {
-	/* goal: they are on the bucket that they fell in, in OpenMetrics only */
+	/* goal: they are on the bucket that they fell in, in OpenMetrics
+	 * only */
 	struct exemplar exemplar[DISTRIBUTION_EDGES + 1] = {{{0}, {0}, 0, 0}};
 	struct distribution d;
 	struct exposition e;

@@ -1,4 +1,5 @@
-/* Goal: the names a request goes by are well-formed whatever the client says. */
+/* Goal: the names a request goes by are well-formed whatever the client
+ * says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

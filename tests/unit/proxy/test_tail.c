@@ -1,5 +1,6 @@
 /* Goal: p99 of a route's last minute is what its accounts consist of; with too
- * few of them ten minutes count, and with too few in these there is no figure. */
+ * few of them ten minutes count, and with too few in these there is no
+ * figure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -271,8 +271,8 @@ on_backoff(struct plot *p)
 	plot_enters(p, 10130, A_TID, 10, 0);
 }
 
-/* And a JVM does so: the monitor is free after the second timeout, and no thread
- * wakes the one that takes it. */
+/* And a JVM does so: the monitor is free after the second timeout, and no
+ * thread wakes the one that takes it. */
 static void
 on_monitor_free(struct plot *p)
 {
