@@ -8,7 +8,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["base", "config", "talechain", "profiler", "hedging", "proxy",
            "loadgen", "tailorctl"]
-FILES = ("h", "c", "md", "json", "sock")  # "talechain.h" is no key
+FILES = ("h", "c", "md", "html", "json", "sock")  # "talechain.h" is no key
 
 
 def keys_of(one, path=""):

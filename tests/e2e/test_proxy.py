@@ -301,7 +301,7 @@ def test_too_large_a_body(upstream, tailor):
 
 @pytest.mark.parametrize("bad", [
     b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-    b"HTTP/1.1 200 OK\nContent-Length: 2\n\nab",
+    b"HTTP/1.1 200 OK\rContent-Length: 2\r\n\r\nab",
     b"HTTP/1.1 099 OK\r\nContent-Length: 0\r\n\r\n",
     b"garbage\r\n\r\n",
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
