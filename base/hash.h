@@ -9,6 +9,15 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The hash of a number: a permutation of all of them. */
+static inline uint64_t
+hash_number(uint64_t h)
+{
+	h ^= h >> 32;
+	h *= UINT64_C(0xd6e8feb86659fd93);
+	return h ^ (h >> 32);
+}
+
 /* The hash of n bytes. */
 static inline uint64_t
 hash_bytes(const char *bytes, size_t n)
@@ -17,9 +26,7 @@ hash_bytes(const char *bytes, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		h = (h ^ (uint8_t)bytes[i]) * UINT64_C(0x100000001b3);
-	h ^= h >> 32;
-	h *= UINT64_C(0xd6e8feb86659fd93);
-	return h ^ (h >> 32);
+	return hash_number(h);
 }
 
 /* The hash of a text without its end; "" has one, too. */

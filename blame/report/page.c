@@ -160,10 +160,10 @@ class_of(const struct page *p, unsigned colour)
 	static const char *const class[STACKED + 1] = {
 	    "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
 
-	return colour < STACKED &&
-		       cause_of(p, colour)->kind == BLAME_UNEXPLAINED
-		   ? "u"
-		   : class[colour];
+	if (colour >= STACKED)
+		return class[STACKED];
+	return cause_of(p, colour)->kind == BLAME_UNEXPLAINED ? "u"
+							      : class[colour];
 }
 
 /* A column: what q(p) of a bin consists of, from the bottom up. */

@@ -103,7 +103,9 @@ time_slice_s(const struct blame_rows *rows)
 {
 	int64_t span_s = (rows->newest_ns - rows->oldest_ns) / NS_PER_S;
 
-	return span_s < 3 * 3600 ? 600 : span_s < 3 * 86400 ? 3600 : 86400;
+	if (span_s < INT64_C(3) * 3600)
+		return 600;
+	return span_s < INT64_C(3) * 86400 ? 3600 : 86400;
 }
 
 static uint32_t

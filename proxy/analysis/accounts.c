@@ -318,10 +318,10 @@ struct table {
 static double
 lot(const struct account *one)
 {
-	uint64_t key[2] = {one->id, (uint64_t)one->end_wall_ns};
+	uint64_t h =
+	    hash_number(hash_number(one->id) + (uint64_t)one->end_wall_ns);
 
-	return (double)(hash_bytes((const char *)key, sizeof(key)) >> 11) /
-	       (double)(UINT64_C(1) << 53);
+	return (double)(h >> 11) / (double)(UINT64_C(1) << 53);
 }
 
 static void

@@ -16,7 +16,8 @@ import content
 SPOILT = ("reset", "hangup-before", "head-cut", "body-cut", "body-reset",
           "garbage", "bad-chunk")
 # Kinds that no client may notice.
-HARMLESS = ("stall", "bits", "extra", "early", "hints", "hangup-after")
+HARMLESS = ("stall", "bits", "extra", "early", "hints", "hangup-after",
+            "loose")
 KINDS = SPOILT + HARMLESS
 # How the checker itself is checked: responses that are wrong.
 LIES = ("lie-byte", "lie-twice", "lie-swap")
@@ -29,10 +30,10 @@ GARBAGE = (
     b"HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n",
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n"
     b"Connection: Upgrade\r\n\r\n",
-    b"HTTP/1.1 200 OK\nContent-Length: 0\n\n",
+    b"HTTP/1.1 200 OK\rContent-Length: 0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
     b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"
-    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nX: " + b"y" * 20000 + b"\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nX\0: y\r\nContent-Length: 0\r\n\r\n",
@@ -162,10 +163,16 @@ def _bad_chunk(connection, spec, nonce, text, payload, dice):
     connection.send(text + payload)
     time.sleep(dice.choice((0, 0.005)))
     connection.send(dice.choice(
-        (b"x\r\n", b"5 \r\nhello\r\n", b"-1\r\n", b"\r\n",
+        (b"x\r\n", b"5 5\r\nhello\r\n", b"-1\r\n", b"\r\n",
          b"ffffffffffffffff1\r\n", b"0\r\nno field\r\n\r\n")))
     time.sleep(0.05)
     return False
+
+
+def _loose(connection, spec, nonce, text, payload, _dice):
+    """What is taken from a server, if not from a client."""
+    connection.send(text.replace(b"\r\n", b"\n") + payload)
+    return _ended(connection, spec, nonce, text)
 
 
 def _stall(connection, spec, nonce, text, payload, dice):
@@ -234,6 +241,7 @@ _SPOIL = {
     "reset": _reset, "hangup-before": _hangup_before, "head-cut": _head_cut,
     "body-cut": _body_cut, "body-reset": _body_reset, "garbage": _garbage,
     "bad-chunk": _bad_chunk, "stall": _stall, "bits": _bits,
+    "loose": _loose,
     "extra": _extra, "lie-byte": _lie_byte, "lie-twice": _lie_twice,
     "lie-swap": _lie_swap,
 }
