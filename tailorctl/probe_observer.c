@@ -23,6 +23,7 @@
 
 #define SLEEP_NS 200000 /* the default of profiler.poll */
 #define BLIND_NS (10 * NS_PER_MS)
+#define SECONDS_MAX 5
 #define PREFIX "tailor_profiler_"
 #define INDENT 17
 
@@ -198,7 +199,8 @@ plan_options(struct profiler_options *o, const struct topology *t)
 		o->poll = PROFILER_POLL_RELAX;
 }
 
-/* Run an observer here for a second.  0 or a negative errno. */
+/* Run an observer here for a second, and longer until one of its sweeps, some of
+ * which are, was timed.  0 or a negative errno. */
 static int
 account_own(
     struct account *a, struct observer *observer, const struct topology *t)
@@ -222,9 +224,11 @@ account_own(
 	err = profiler_start(p);
 	if (err == 0) {
 		account_copy(&before, p);
-		wait_a_second();
-		account_copy(a, p);
-		account_subtract(a, &before);
+		for (unsigned i = 0; i < SECONDS_MAX && a->timed == 0; i++) {
+			wait_a_second();
+			account_copy(a, p);
+			account_subtract(a, &before);
+		}
 	}
 	profiler_free(&p);
 out:
