@@ -159,18 +159,65 @@ framing_same(const struct http_head *head, const struct http_lib_head *lib)
 		   lib->content_length == head->content_length);
 }
 
+/* Whether a field is a length that came before: it takes none twice. */
+static bool
+is_again(const struct http_head *head, unsigned i)
+{
+	return head->field[i].id == HTTP_FIELD_CONTENT_LENGTH &&
+	       &head->field[i] !=
+		   http_field_find(head, HTTP_FIELD_CONTENT_LENGTH);
+}
+
+/* The head without these lines.  How many pieces. */
+static unsigned
+pieces_cut(struct slice text, const struct http_head *head,
+    struct http_lib_text piece[HTTP_LIB_FIELDS_MAX + 1])
+{
+	const char *at = text.at, *end = text.at + text.length, *lf;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < head->fields && n < HTTP_LIB_FIELDS_MAX; i++) {
+		const char *line = head->field[i].name.at;
+
+		if (!is_again(head, i))
+			continue;
+		piece[n++] = (struct http_lib_text){at, (size_t)(line - at)};
+		lf = memchr(line, '\n', (size_t)(end - line));
+		at = lf != NULL ? lf + 1 : end;
+	}
+	piece[n] = (struct http_lib_text){at, (size_t)(end - at)};
+	return n + 1;
+}
+
+/* Whether it found the same fields. */
+static bool
+fields_same(const struct http_head *head, const struct http_lib_head *lib)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < head->fields; i++) {
+		if (is_again(head, i))
+			continue;
+		if (n == lib->fields ||
+		    !text_same(head->field[i].name, lib->field[n].name) ||
+		    !text_same(head->field[i].value, lib->field[n].value))
+			return false;
+		n++;
+	}
+	return n == lib->fields;
+}
+
 struct http_refusal
 lib_agrees(bool request, struct slice text, const struct http_head *head,
     struct slice target)
 {
 	static const struct http_refusal good = {0, NULL},
 					 disagrees = {400, "parsers_disagree"};
+	struct http_lib_text piece[HTTP_LIB_FIELDS_MAX + 1];
 	struct http_lib_head lib;
 
-	/* It takes no second length, in any mode. */
-	if (http_field_count(head, HTTP_FIELD_CONTENT_LENGTH) > 1)
-		return good;
-	switch (http_lib_read(request, text.at, text.length, &lib)) {
+	switch (http_lib_read(
+	    request, piece, pieces_cut(text, head, piece), &lib)) {
 	case HTTP_LIB_OK:
 		break;
 	case HTTP_LIB_METHOD:
@@ -178,7 +225,7 @@ lib_agrees(bool request, struct slice text, const struct http_head *head,
 	case HTTP_LIB_BAD:
 		return (struct http_refusal){400, "parser"};
 	}
-	if (!framing_same(head, &lib) || lib.fields != head->fields)
+	if (!framing_same(head, &lib) || !fields_same(head, &lib))
 		return disagrees;
 	if (request ? !text_same(target, lib.target) ||
 			  strlen(lib.method) != head->method_text.length ||
@@ -187,9 +234,5 @@ lib_agrees(bool request, struct slice text, const struct http_head *head,
 		    : lib.status != head->status ||
 			  !text_same(head->reason, lib.reason))
 		return disagrees;
-	for (unsigned i = 0; i < lib.fields; i++)
-		if (!text_same(head->field[i].name, lib.field[i].name) ||
-		    !text_same(head->field[i].value, lib.field[i].value))
-			return disagrees;
 	return good;
 }

@@ -113,24 +113,25 @@ limit_lift(void)
 }
 
 enum http_lib_result
-http_lib_read(
-    bool request, const char *head, size_t length, struct http_lib_head *out)
+http_lib_read(bool request, const struct http_lib_text *piece, unsigned pieces,
+    struct http_lib_head *out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct reading r = {.head = out};
 	http_parser parser;
-	size_t used;
+	bool whole = true;
 
 	pthread_once(&once, limit_lift);
 	memset(out, 0, offsetof(struct http_lib_head, field));
 	http_parser_init(&parser, request ? HTTP_REQUEST : HTTP_RESPONSE);
 	parser.data = &r;
 	parser.allow_chunked_length = !request;
-	used = http_parser_execute(&parser, &settings, head, length);
+	for (unsigned i = 0; i < pieces && whole; i++)
+		whole = http_parser_execute(&parser, &settings, piece[i].at,
+			    piece[i].length) == piece[i].length;
 	if (HTTP_PARSER_ERRNO(&parser) == HPE_INVALID_METHOD)
 		return HTTP_LIB_METHOD;
-	if (HTTP_PARSER_ERRNO(&parser) != HPE_OK || used != length ||
-	    !r.complete)
+	if (HTTP_PARSER_ERRNO(&parser) != HPE_OK || !whole || !r.complete)
 		return HTTP_LIB_BAD;
 	return HTTP_LIB_OK;
 }

@@ -43,10 +43,11 @@ enum http_lib_result {
 	HTTP_LIB_BAD,	 /* anything else; or it did not end where we did */
 };
 
-/* Read one whole head of length bytes, last empty line included.  Texts of
- * *out point into head.  Any thread; allocates nothing. */
-enum http_lib_result http_lib_read(
-    bool request, const char *head, size_t length, struct http_lib_head *out);
+/* Read one whole head, last empty line included, of pieces that begin and end
+ * with a line.  Texts of *out point into it.  Any thread; allocates nothing. */
+enum http_lib_result
+http_lib_read(bool request, const struct http_lib_text *piece, unsigned pieces,
+    struct http_lib_head *out);
 
 /* The standard phrase of a status; NULL if it has none. */
 const char *http_lib_status_text(unsigned status);

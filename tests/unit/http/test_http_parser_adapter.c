@@ -23,7 +23,9 @@ assert_text(struct http_lib_text text, const char *expected)
 static enum http_lib_result
 read_text(bool request, const char *text, struct http_lib_head *head)
 {
-	return http_lib_read(request, text, strlen(text), head);
+	const struct http_lib_text whole = {text, strlen(text)};
+
+	return http_lib_read(request, &whole, 1, head);
 }
 
 static void
