@@ -199,8 +199,8 @@ plan_options(struct profiler_options *o, const struct topology *t)
 		o->poll = PROFILER_POLL_RELAX;
 }
 
-/* Run an observer here for a second, and longer until one of its sweeps, some of
- * which are, was timed.  0 or a negative errno. */
+/* Run an observer here for a second, and longer until one of its sweeps was
+ * timed, as some are.  0 or a negative errno. */
 static int
 account_own(
     struct account *a, struct observer *observer, const struct topology *t)
