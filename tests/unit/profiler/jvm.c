@@ -144,6 +144,7 @@ jvm_check_counts(struct fixture *f, struct jvm *j, unsigned rounds)
 {
 	unsigned pauses, begun, i;
 
+	fixture_wait_sweeps(f); /* what is in its log already is seen */
 	fixture_drain(f);
 	pauses = jvm_pauses(j);
 	begun = fixture_count(f, HAZARD_GC, true);
