@@ -4,7 +4,6 @@
  * at the next place that looks like one, as in store.c. */
 #include "talechain/store/accounts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -236,32 +235,16 @@ file_read(struct account_store *s, uint64_t number)
 	return 0;
 }
 
+/* One more file; the bound may have become smaller. */
 static int
-is_accounts(const struct dirent *entry)
+take_file(void *user, uint64_t number)
 {
-	return store_file_number(entry->d_name, SUFFIX, &(uint64_t){0});
-}
+	struct account_store *s = user;
+	int err = file_read(s, number);
 
-/* All files in order; the bound may have become smaller. */
-static int
-directory_read(struct account_store *s)
-{
-	struct dirent **list = NULL;
-	int n = scandirat(s->directory, ".", &list, is_accounts, alphasort);
-	int err = n < 0 ? -errno : 0;
-	uint64_t number = 0;
-
-	for (int i = 0; i < n; i++) {
-		store_file_number(list[i]->d_name, SUFFIX, &number);
-		free(list[i]);
-		if (err < 0)
-			continue;
-		err = file_read(s, number);
-		s->next_file = number + 1;
-		while (s->bytes > s->bytes_max && s->files > 1)
-			file_drop_oldest(s);
-	}
-	free(list);
+	s->next_file = number + 1;
+	while (s->bytes > s->bytes_max && s->files > 1)
+		file_drop_oldest(s);
 	return err;
 }
 
@@ -283,7 +266,7 @@ account_store_open(
 	if (s->directory < 0)
 		err = -errno;
 	if (err == 0)
-		err = directory_read(s);
+		err = store_file_each(s->directory, SUFFIX, take_file, s);
 	if (err < 0)
 		account_store_close(&s);
 	else

@@ -1,5 +1,6 @@
 #include "talechain/store/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,14 +22,33 @@ file_name(uint64_t number, const char *suffix, char out[STORE_FILE_NAME])
 	    (unsigned long long)number, suffix);
 }
 
-bool
-store_file_number(const char *name, const char *suffix, uint64_t *number)
+/* Whether it is the name of such a file. */
+static bool
+file_number(const char *name, const char *suffix, uint64_t *number)
 {
 	if (strspn(name, "0123456789abcdef") != DIGITS ||
 	    strcmp(name + DIGITS, suffix) != 0)
 		return false;
 	*number = strtoull(name, NULL, 16);
 	return true;
+}
+
+int
+store_file_each(int directory, const char *suffix,
+    int (*each)(void *user, uint64_t number), void *user)
+{
+	struct dirent **list = NULL;
+	int n = scandirat(directory, ".", &list, NULL, alphasort);
+	int err = n < 0 ? -errno : 0;
+	uint64_t number;
+
+	for (int i = 0; i < n; i++) {
+		if (err == 0 && file_number(list[i]->d_name, suffix, &number))
+			err = each(user, number);
+		free(list[i]);
+	}
+	free(list);
+	return err;
 }
 
 int

@@ -18,9 +18,11 @@ struct store_file {
 	bool clean;	   /* whole to its last byte: may be continued */
 };
 
-/* Of "0000000000000001.tales", ".tales" being the suffix; false if it is no
- * such name. */
-bool store_file_number(const char *name, const char *suffix, uint64_t *number);
+/* Call each with the number of every file of a directory that is named as
+ * "0000000000000001.tales", ".tales" being the suffix, in order, until it
+ * returns a negative errno.  Returns that, 0, or a negative errno. */
+int store_file_each(int directory, const char *suffix,
+    int (*each)(void *user, uint64_t number), void *user);
 
 /* Make an empty file with that number; directory is a descriptor, or -1 for
  * anonymous memory.  0 or a negative errno. */

@@ -6,7 +6,6 @@
  * there is no good one, it goes on at the next place that looks like one. */
 #include "talechain/store/store.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 
@@ -231,32 +230,16 @@ directory_open(struct tale_store *s, const char *path, uid_t owner)
 	return 0;
 }
 
+/* One more file; the bound may have become smaller. */
 static int
-is_store_file(const struct dirent *entry)
+take_file(void *user, uint64_t number)
 {
-	return store_file_number(entry->d_name, SUFFIX, &(uint64_t){0});
-}
+	struct tale_store *s = user;
+	int err = store_read_file(s, number);
 
-/* Read all files in order; the bound may have become smaller. */
-static int
-store_read(struct tale_store *s)
-{
-	struct dirent **list = NULL;
-	int n = scandirat(s->directory, ".", &list, is_store_file, alphasort);
-	int err = n < 0 ? -errno : 0;
-	uint64_t number = 0;
-
-	for (int i = 0; i < n; i++) {
-		store_file_number(list[i]->d_name, SUFFIX, &number);
-		free(list[i]);
-		if (err < 0)
-			continue;
-		err = store_read_file(s, number);
-		s->next_file = number + 1;
-		while (s->bytes > s->bytes_max && s->files > 1)
-			file_drop_oldest(s);
-	}
-	free(list);
+	s->next_file = number + 1;
+	while (s->bytes > s->bytes_max && s->files > 1)
+		file_drop_oldest(s);
 	return err;
 }
 
@@ -281,7 +264,8 @@ tale_store_open(
 	if (err == 0 && options->directory != NULL) {
 		err = directory_open(s, options->directory, options->owner);
 		if (err == 0)
-			err = store_read(s);
+			err =
+			    store_file_each(s->directory, SUFFIX, take_file, s);
 	}
 	if (err < 0)
 		tale_store_close(&s);
