@@ -1,2 +1,1 @@
-/* A comment of more than eighty columns, which clang-format leaves as it
- * stands. */
+/* A comment of more than eighty columns, which clang-format leaves as it stands. */
