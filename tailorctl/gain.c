@@ -197,7 +197,9 @@ show_rows(const struct gain *g, const struct quantile *q)
 		show_row(
 		    rows[r].name, (int64_t)q[r].was_ns, (int64_t)q[r].would_ns);
 		plain_duration(low, (int64_t)q[r].low_ns);
-		if (q[r].high_ns < 0)
+		if (g->met == 0 || (q[r].low_ns <= 0 && q[r].high_ns < 0))
+			printf("   -\n"); /* nothing would change, or too few */
+		else if (q[r].high_ns < 0)
 			printf("   %s or more\n", low);
 		else
 			printf("   %s to %s\n", low,
