@@ -85,8 +85,10 @@ code_part(struct codec *c, struct account *a, unsigned k, struct causes *of)
 	code_i64(c, &a->part_ns[k]);
 	if (c->packing || c->err < 0)
 		return;
-	if (of->n == 0 || a->part_ns[k] < 0 || a->part_ns[k] > PART_MAX_NS)
+	if (of->n == 0 || a->part_ns[k] < 0 || a->part_ns[k] > PART_MAX_NS) {
 		c->err = -EPROTO;
+		return;
+	}
 	a->cause[k] = of->cause[number];
 	a->total_ns += a->part_ns[k];
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "talechain/store/account_pack.h"
 #include "talechain/store/accounts.h"
 
 #define BOUND (1 << 20)
@@ -273,12 +274,31 @@ foreign_files_are_left_alone(void **state)
 	close(fd);
 }
 
+/* Found by the fuzzer. */
+static void
+a_part_that_no_sum_holds_is_refused(void **state)
+{
+	struct account_named one = account(1);
+	struct packed block = {0};
+
+	(void)state;
+	one.account.part_ns[0] = 1;
+	one.account.part_ns[1] = INT64_MAX;
+	assert_int_equal(account_pack(&block, &one, 1), 0);
+	n = 0;
+	assert_int_equal(
+	    account_unpack(block.at, block.length, take, NULL), -EPROTO);
+	assert_int_equal(n, 0);
+	free(block.at);
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 	    TEST(they_survive_a_restart),
+	    TEST(a_part_that_no_sum_holds_is_refused),
 	    TEST(a_torn_block_costs_itself),
 	    TEST(a_flipped_byte_gives_no_other_account),
 	    TEST(the_bound_holds),
