@@ -15,9 +15,11 @@
 #define BINS 12	      /* of time, at most */
 #define BIN_ROWS 50   /* accounts of a route that a bin has, about */
 #define BIN_BEYOND 10 /* fewer slower ones: pale */
-#define STACKED 7     /* causes with a colour; the rest is "other" */
-#define CURVE 60      /* points of a distribution */
-#define CURVES 2      /* largest causes of which one is drawn */
+#define STACKED 7     /* causes with a colour, then */
+#define OTHERS STACKED
+#define NO_CAUSE (STACKED + 1)
+#define CURVE 60 /* points of a distribution */
+#define CURVES 2 /* largest causes of which one is drawn */
 #define EXAMPLES 3
 #define CHANGES 5
 #define PART_SHOWN 0.01 /* of p99 - p50 */
@@ -120,7 +122,7 @@ put_sentence(const struct page *p)
 	put_interval(p->out, r->q);
 	fputs(", p50 ", p->out);
 	put_ns(p->out, r->p50_ns);
-	if (r->lines > 0 && r->line[0].enough && r->line[0].excess_ns > 0) {
+	if (r->lines > 0 && r->line[0].rank > 0) {
 		fputs("; of the difference <b>", p->out);
 		put_ns(p->out, r->line[0].excess_ns);
 		fputs("</b> is ", p->out);
@@ -143,27 +145,26 @@ route_in(const struct blame_rows *rows, const char *name)
 	return NULL;
 }
 
-/* The class of a cause: those of the largest lines have their own. */
+/* Causes of the largest lines have a colour of their own. */
 static unsigned
-colour_of(const struct page *p, unsigned cause)
+colour_of(const struct page *p, const struct blame_line *l)
 {
+	if (l->kind == BLAME_UNEXPLAINED)
+		return NO_CAUSE;
 	for (unsigned i = 0; i < p->r->lines && i < STACKED; i++)
-		if (p->r->line[i].cause == cause)
+		if (p->r->line[i].cause == l->cause)
 			return i;
-	return STACKED;
+	return OTHERS;
 }
+static const char *const colours[] = {
+    "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "u"};
 
-/* Time that nothing explains is grey. */
 static const char *
-class_of(const struct page *p, unsigned colour)
+colour_label(const struct page *p, unsigned colour)
 {
-	static const char *const class[STACKED + 1] = {
-	    "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
-
-	if (colour >= STACKED)
-		return class[STACKED];
-	return cause_of(p, colour)->kind == BLAME_UNEXPLAINED ? "u"
-							      : class[colour];
+	if (colour == NO_CAUSE)
+		return "no cause is known";
+	return colour == OTHERS ? "other causes" : cause_of(p, colour)->label;
 }
 
 /* A column: what q(p) of a bin consists of, from the bottom up. */
@@ -171,16 +172,15 @@ static void
 put_column(const struct page *p, const struct plot *plot, unsigned bin,
     const struct blame_report *r)
 {
-	double ns[STACKED + 1] = {0}, below = 0;
+	double ns[NO_CAUSE + 1] = {0}, below = 0;
 	double left =
 	    plot_x(plot, ((double)bin - p->bins) * (double)p->bin_ns / 60e9);
 	double right = plot_x(
 	    plot, ((double)bin + 1 - p->bins) * (double)p->bin_ns / 60e9);
 
 	for (unsigned i = 0; i < r->lines; i++)
-		ns[colour_of(p, r->line[i].cause)] +=
-		    (double)r->line[i].share_ns;
-	for (unsigned c = 0; c <= STACKED; c++) {
+		ns[colour_of(p, &r->line[i])] += (double)r->line[i].share_ns;
+	for (unsigned c = 0; c <= NO_CAUSE; c++) {
 		double low = plot_y(plot, below / 1e6);
 		double high = plot_y(plot, (below + ns[c]) / 1e6);
 
@@ -190,10 +190,9 @@ put_column(const struct page *p, const struct plot *plot, unsigned bin,
 		fprintf(p->out,
 		    "<rect class=\"%s%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\""
 		    " height=\"%.1f\"><title>",
-		    class_of(p, c), r->beyond < BIN_BEYOND ? " few" : "",
-		    left + 1, high, right - left - 2, low - high);
-		plot_escape(p->out,
-		    c < STACKED ? cause_of(p, c)->label : "other causes");
+		    colours[c], r->beyond < BIN_BEYOND ? " few" : "", left + 1,
+		    high, right - left - 2, low - high);
+		plot_escape(p->out, colour_label(p, c));
 		fputs(": ", p->out);
 		put_ns(p->out, (int64_t)ns[c]);
 		fputs("</title></rect>\n", p->out);
@@ -248,7 +247,7 @@ put_line(const struct page *p, unsigned i)
 	    "<tr><td>%.0u</td><td class=\"t\"><svg viewBox=\"0 0 1 1\" "
 	    "aria-hidden=\"true\"><rect class=\"%s\" width=\"1\" "
 	    "height=\"1\"/></svg>",
-	    l->rank, class_of(p, i < STACKED ? i : STACKED));
+	    l->rank, colours[colour_of(p, l)]);
 	plot_escape(out, c->label);
 	fputs("</td><td>", out);
 	put_ns(out, l->excess_ns);
@@ -257,8 +256,8 @@ put_line(const struct page *p, unsigned i)
 	fputs("</td><td>", out);
 	put_ns(out, l->share_ns);
 	fputs("</td><td>", out);
-	if (c->kind == BLAME_UNEXPLAINED)
-		fputs("cannot go</td><td></td><td>", out);
+	if (l->kind == BLAME_UNEXPLAINED)
+		fputs("no cause is known</td><td></td><td>", out);
 	else if (!l->enough)
 		fputs("too few</td><td></td><td>", out);
 	else if (!l->removable)
@@ -284,7 +283,9 @@ put_lines(const struct page *p)
 	    "queue</th><th>seen</th></tr>\n",
 	    name, name, name);
 	for (unsigned i = 0; i < p->r->lines; i++)
-		if (i < STACKED || is_shown(p, i))
+		if (i < STACKED || is_shown(p, i) ||
+		    (p->r->line[i].kind == BLAME_UNEXPLAINED &&
+			p->r->line[i].share_ns > 0))
 			put_line(p, i);
 	fputs("</table>\n", p->out);
 }
@@ -359,21 +360,25 @@ static void
 put_spots(const struct page *p)
 {
 	struct blame_spot spot[BLAME_SPOTS];
-	unsigned n =
-	    blame_spots(&p->v->rows, p->route, p->v->p, p->r->beyond, spot);
+	unsigned n = blame_spots(p->v, p->route, p->r->beyond, spot);
 
 	if (n == 0)
 		return;
 	fprintf(p->out,
-	    "<h3>Where</h3>\n<table><tr><th class=\"t\">requests of</th><th>of "
-	    "those "
-	    "slower than %s</th><th>of all</th><th>its own %s</th></tr>\n",
+	    "<h3>Where</h3>\n<table><tr><th class=\"t\">requests of</th>"
+	    "<th>of those slower than %s</th><th></th><th>of all</th>"
+	    "<th>its own %s</th></tr>\n",
 	    p->v->name, p->v->name);
 	for (unsigned i = 0; i < n; i++) {
 		fprintf(p->out, "<tr><td class=\"t\">%s ", spot[i].field);
 		plot_escape(p->out, spot[i].value);
-		fprintf(p->out, "</td><td>%.0f %%</td><td>%.0f %%</td><td>",
-		    100 * spot[i].place.tail, 100 * spot[i].place.requests);
+		fprintf(p->out,
+		    "</td><td>%.0f %%</td><td class=\"t\"><span "
+		    "class=\"dim\">(%.0f to %.0f)</span></td><td>%.0f %%</td>"
+		    "<td>",
+		    100 * spot[i].place.tail, 100 * spot[i].place.tail_low,
+		    100 * spot[i].place.tail_high,
+		    100 * spot[i].place.requests);
 		put_ns(p->out, spot[i].place.q_ns);
 		fputs("</td></tr>\n", p->out);
 	}
@@ -402,14 +407,17 @@ put_example(const struct page *p, const char *id)
 static void
 put_examples(const struct page *p)
 {
+	unsigned shown = 0;
+
 	fputs("<h3>Examples</h3>\n<table>\n", p->out);
-	for (unsigned i = 0; i < p->r->lines && i < EXAMPLES; i++) {
+	for (unsigned i = 0; i < p->r->lines && shown < EXAMPLES; i++) {
 		uint64_t id[EXAMPLES];
 		unsigned n = blame_examples(
 		    p->route->set, p->v->p, p->r->line[i].cause, id, EXAMPLES);
 
-		if (!is_shown(p, i))
-			break;
+		if (!is_shown(p, i) || p->r->line[i].excess_ns <= 0)
+			continue;
+		shown++;
 		fputs("<tr><td class=\"t\">", p->out);
 		plot_escape(p->out, cause_of(p, i)->label);
 		fputs("</td><td class=\"t\">", p->out);
