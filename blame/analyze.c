@@ -235,7 +235,7 @@ report_together(struct work *w)
 	int err;
 
 	together_choose(w);
-	err = blame_removable_init(&w->removable, w->s, w->out->causes, false);
+	err = blame_removable_init(&w->removable, w->s, w->out->causes);
 	return err != 0 ? err : subsets_examine(w, &w->removable);
 }
 
@@ -248,10 +248,12 @@ report_queue(struct work *w)
 	double q = 0;
 	int err;
 
-	err = blame_removable_init(&rm, w->s, r->causes, true);
+	err = blame_removable_init(&rm, w->s, r->causes);
 	if (err != 0)
 		return err;
-	err = blame_tail_begin(w->s, &rm, r->p, &from);
+	err = blame_removable_queue(&rm, w->s, 0);
+	if (err == 0)
+		err = blame_tail_begin(w->s, &rm, r->p, &from);
 	for (unsigned k = 0; err == 0 && k < r->together; k++) {
 		err = subset_quantile(w, &rm, 1U << k, from, NULL, &q);
 		r->line[w->line_of[k]].without_queue_ns = llround(q);

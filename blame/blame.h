@@ -35,6 +35,7 @@
 enum blame_kind {
 	BLAME_HAZARD,	   /* may go as a whole: a collection, a lock */
 	BLAME_QUEUE,	   /* the same, and it may be what others left behind */
+	BLAME_CPU,	   /* the same: others wanted the CPU, too */
 	BLAME_BASE,	   /* never goes; only what exceeds its median may */
 	BLAME_UNEXPLAINED, /* not a cause: nothing shows what it was */
 };
@@ -137,8 +138,8 @@ void blame_beyond(struct blame_set *s, double p, int64_t *beyond_ns);
  * nothing else had changed".  Of a BASE only what exceeds its median is taken;
  * of UNEXPLAINED nothing.
  *   causes  bit 1 << cause
- *   queue   time in a QUEUE is taken, too, as far as these causes kept the
- *           server from working in the busy period so far (blame/backlog.c)
+ *   queue   time in a QUEUE or for a CPU is taken, too, as far as it is what
+ *           these causes left behind (blame/backlog.c)
  *   p       n of them, ascending, each 0 < p <= 1
  * Returns 0 or -ENOMEM.
  */
