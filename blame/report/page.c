@@ -23,6 +23,7 @@
 #define EXAMPLES 3
 #define CHANGES 5
 #define PART_SHOWN 0.01 /* of p99 - p50 */
+#define MUCH 0.1	/* of it: without a cause, this is said first */
 
 static const char head[] =
     "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -38,10 +39,13 @@ static const char head[] =
     "h3{font-size:1rem}\n"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
     "display:block;overflow-x:auto}\n"
-    "td,th{padding:.15rem .7rem;text-align:right;white-space:nowrap;"
+    "td,th{padding:.15rem .5rem;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid #8884}\ntd.t,th.t{text-align:left}\n"
-    ".big{font-size:1.2rem}svg{width:100%;height:auto}.dim{opacity:.75}\n"
-    "td svg{width:.9em;height:.9em;vertical-align:-1px;margin-right:.5em}\n"
+    ".big{font-size:1.2rem}svg{width:100%;height:auto;margin-top:.5rem}.dim{"
+    "opacity:.75}\n"
+    "td "
+    "svg{width:.9em;height:.9em;margin-top:0;vertical-align:-1px;margin-right:."
+    "5em}\n"
     ".c0{fill:#0072b2}.c1{fill:#d55e00}.c2{fill:#009e73}.c3{fill:#cc79a7}"
     ".c4{fill:#e69f00}.c5{fill:#56b4e9}.c6{fill:#b8a800}.c7{fill:#8a929b}"
     ".u{fill:#8a929b;fill-opacity:.5}\n"
@@ -68,26 +72,43 @@ struct page {
 	FILE *out;
 };
 
+/* The unit that a time is written in. */
+static const char *
+unit_of(int64_t ns)
+{
+	if (llabs(ns) < 1000000)
+		return "us";
+	return llabs(ns) < 1000000000 ? "ms" : "s";
+}
+
+static void
+put_number(FILE *out, int64_t ns)
+{
+	double x = fabs((double)ns);
+
+	fputs(ns <= -500 ? "-" : "", out);
+	if (x < 1e6)
+		fprintf(out, "%.0f", x / 1e3);
+	else
+		fprintf(out, "%.3g", x < 1e9 ? x / 1e6 : x / 1e9);
+}
+
 /* "813 us", "41.2 ms", "3.10 s"; a difference may be negative. */
 static void
 put_ns(FILE *out, int64_t ns)
 {
-	double ms = fabs((double)ns) / 1e6;
-	const char *sign = ns <= -500 ? "-" : "";
-
-	if (ms < 1)
-		fprintf(out, "%s%.0f us", sign, 1000 * ms);
-	else if (ms < 1000)
-		fprintf(out, "%s%.3g ms", sign, ms);
-	else
-		fprintf(out, "%s%.3g s", sign, ms / 1000);
+	put_number(out, ns);
+	fprintf(out, " %s", unit_of(ns));
 }
 
+/* "(37.1 to 48.2 ms)" */
 static void
 put_interval(FILE *out, struct blame_interval i)
 {
+	bool same = strcmp(unit_of(i.low_ns), unit_of(i.high_ns)) == 0;
+
 	fputs(" <span class=\"dim\">(", out);
-	put_ns(out, i.low_ns);
+	(same ? put_number : put_ns)(out, i.low_ns);
 	fputs(" to ", out);
 	put_ns(out, i.high_ns);
 	fputs(")</span>", out);
@@ -106,6 +127,30 @@ is_shown(const struct page *p, unsigned line)
 	       PART_SHOWN * (double)(p->r->q_ns - p->r->p50_ns);
 }
 
+/* Of the difference: its largest cause, and what has none, if that is much. */
+static void
+put_parts(const struct page *p)
+{
+	const struct blame_report *r = p->r;
+	int64_t none_ns = 0;
+	bool is_ranked = r->lines > 0 && r->line[0].rank > 0;
+
+	for (unsigned i = 0; i < r->lines; i++)
+		if (r->line[i].kind == BLAME_UNEXPLAINED)
+			none_ns += r->line[i].excess_ns;
+	if (is_ranked) {
+		fputs("; of the difference <b>", p->out);
+		put_ns(p->out, r->line[0].excess_ns);
+		fputs("</b> is ", p->out);
+		plot_escape(p->out, cause_of(p, 0)->label);
+	}
+	if ((double)none_ns <= MUCH * (double)(r->q_ns - r->p50_ns))
+		return;
+	fputs(is_ranked ? ", <b>" : "; of the difference <b>", p->out);
+	put_ns(p->out, none_ns);
+	fputs("</b> is not explained", p->out);
+}
+
 static void
 put_sentence(const struct page *p)
 {
@@ -122,12 +167,7 @@ put_sentence(const struct page *p)
 	put_interval(p->out, r->q);
 	fputs(", p50 ", p->out);
 	put_ns(p->out, r->p50_ns);
-	if (r->lines > 0 && r->line[0].rank > 0) {
-		fputs("; of the difference <b>", p->out);
-		put_ns(p->out, r->line[0].excess_ns);
-		fputs("</b> is ", p->out);
-		plot_escape(p->out, cause_of(p, 0)->label);
-	}
+	put_parts(p);
 	fprintf(p->out,
 	    ".</p>\n<p class=\"dim\">About %.0f requests, %zu accounts, "
 	    "%.19sZ to %.19sZ; explained: %.0f %% of %s - p50.</p>\n",

@@ -173,7 +173,8 @@ def test_no_cause_is_no_rank(ctl, tmp_path):
     assert [(c["cause"], c["rank"]) for c in route["causes"]][-1] == (
         "unknown", 0)
     page = ctl("blame", "--html", "--file", str(path), wide=True).out
-    assert re.search(r"is garbage collection\.</p>", page)
+    assert re.search(r"is garbage collection, <b>3\d\.\d ms</b> is not "
+                     r"explained\.</p>", page)
     assert '<rect class="u"' in page and "<td>no cause is known</td>" in page
 
 
