@@ -131,7 +131,8 @@ int blame_tail_begin(const struct blame_set *s, const struct blame_removable *r,
 void blame_shapley(const double *gain, unsigned n, double *value);
 
 /* Time in queues and for a CPU, but for causes that are gone, that is due to
- * each cause: adds to extra, which has shape.causes for each row (backlog.c). */
+ * each cause: adds to extra, which has shape.causes for each row
+ * (backlog.c). */
 int blame_backlog(struct blame_set *s, uint64_t gone, double *extra);
 
 /* --- resampling (resample.c) ---------------------------------------------- */

@@ -68,9 +68,8 @@ struct blame_spot {
  *   out     BLAME_SPOTS of them at most
  * Returns how many; 0 too if memory ran out.
  */
-unsigned
-blame_spots(const struct blame_view *v, const struct blame_route *route,
-    size_t beyond, struct blame_spot *out);
+unsigned blame_spots(const struct blame_view *v,
+    const struct blame_route *route, size_t beyond, struct blame_spot *out);
 
 /* The same of all requests by route: whether there is one; *q_ns receives their
  * q(p). */

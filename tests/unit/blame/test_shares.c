@@ -352,8 +352,8 @@ a_queue_is_due_to_the_pause_before_it(void **state)
 	blame_free(&s);
 }
 
-/* Five requests are gathered by a pause and then wait for a CPU; two others wait
- * as long when there is no pause. */
+/* Five requests are gathered by a pause and then wait for a CPU; two others
+ * wait as long when there is no pause. */
 static void
 a_pause_gathers_requests_for_a_cpu(void **state)
 {
