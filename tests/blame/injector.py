@@ -46,8 +46,9 @@ class Service(Process, Safepoints):
              ":".join(map(str, path)), "HazardousSearch", "--index",
              build / "lucene-index", "--listen", "127.0.0.1:0",
              # little is kept: all requests read documents, and collections
-             # take as long as at first
-             "--workers", 8, "--answers", 0, "--sessions", 50, "--history", 1],
+             # take as long as at first; and there is no queue of its own,
+             # which its events would have to show
+             "--workers", 32, "--answers", 0, "--sessions", 50, "--history", 1],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         line = self.wait_log("listening on")
         self.address = "127.0.0.1:" + line.rpartition(":")[2]

@@ -7,8 +7,9 @@
 A round is three runs: with collections and a lock that is held, with each of
 them alone; requests and what is injected have the same schedule in all three.
 From the first run p99 without collections, and without the lock, is predicted;
-the other two measure it.  A prediction holds if it is within 15 % or 1 ms of
-what was measured, and nine of ten must hold.
+the other two measure it.  There the queue behind a hazard is gone, too, so that
+prediction counts; the one without this is beside it.  A prediction holds if it
+is within 15 % or 1 ms of what was measured, and nine of ten must hold.
 """
 
 import random
@@ -52,7 +53,7 @@ def right(predicted, measured):
 def report(rounds):
     """The table; whether nine of ten hold."""
     held = {"alone": 0, "queue": 0}
-    print(f"{'without':8} {'p99 with both':>13} {'predicted':>10} "
+    print(f"{'without':8} {'p99 with both':>13} {'alone':>10} "
           f"{'and queue':>10} {'measured':>9}  ms")
     for one in rounds:
         for cause in RATES:
@@ -61,11 +62,11 @@ def report(rounds):
             held = {k: held[k] + good[k] for k in held}
             print(f"{cause:8} {p['was']:13.2f} {p['alone']:10.2f} "
                   f"{p['queue']:10.2f} {p['measured']:9.2f}  "
-                  f"{'' if good['alone'] else 'MISSED'}")
+                  f"{'' if good['queue'] else 'MISSED'}")
     pairs = len(rounds) * len(RATES)
-    print(f"{held['alone']} of {pairs} within 15 % or 1 ms; with the queue "
-          f"behind it {held['queue']}")
-    return held["alone"] >= HELD * pairs
+    print(f"{held['queue']} of {pairs} within 15 % or 1 ms; if the queue "
+          f"behind it stayed {held['alone']}")
+    return held["queue"] >= HELD * pairs
 
 
 if __name__ == "__main__":
