@@ -125,7 +125,10 @@ show_server_details(const cJSON *s)
 	source = source != NULL ? source : "-";
 	detail = detail != NULL ? detail : "";
 	/* "hsperfdata of OpenJDK 17": not the source twice. */
-	if (strncmp(detail, source, strlen(source)) == 0)
+	if (strcmp(source, "pidfd") == 0)
+		snprintf(text, sizeof(text), "pauses: none seen%s%.400s",
+		    *detail != '\0' ? ": " : "", detail);
+	else if (strncmp(detail, source, strlen(source)) == 0)
 		snprintf(text, sizeof(text), "pauses: %.400s", detail);
 	else
 		snprintf(text, sizeof(text), "pauses: %.20s%s%.400s", source,
@@ -363,11 +366,16 @@ static void
 show_slow(const cJSON *tree)
 {
 	int64_t target_ns = field_number(tree, "target_ns", -1);
+	char target[PLAIN_DURATION_BYTES];
 	const cJSON *one;
 
 	plain_head("FINISHED      TOTAL CAUSE          SERVER        REQUEST");
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
 	    show_slow_one(one, target_ns);
+	if (cJSON_GetArraySize(field_list(tree, "slow")) == 0)
+		printf("none: kept is what takes over %s, and the slowest of "
+		       "each minute\n",
+		    plain_duration(target, target_ns));
 	show_left_out(tree);
 }
 
@@ -561,7 +569,8 @@ command_why(const struct options *options)
 		admin_response_complain(&a);
 		if (a.status == 404)
 			fprintf(stderr, "\"tailorctl slow\" lists the "
-					"requests that are kept.\n");
+					"requests that are kept; without an "
+					"id, why takes\nthe slowest.\n");
 		http_response_fini(&a);
 		return STATUS_NO;
 	}

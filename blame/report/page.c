@@ -258,7 +258,7 @@ put_line(const struct page *p, unsigned i)
 	put_ns(out, l->share_ns);
 	fputs("</td><td>", out);
 	if (c->kind == BLAME_UNEXPLAINED)
-		fputs("cannot go</td><td></td><td>", out);
+		fputs("cannot be removed</td><td></td><td>", out);
 	else if (!l->enough)
 		fputs("too few</td><td></td><td>", out);
 	else if (!l->removable)

@@ -73,7 +73,7 @@ def fragments(results):
     table = [*_table(rows), "",
              _wrapped(f"`{results['command']}`, {where['cpus']} CPUs "
                       f"({where['model']}), {where['measured']}; in brackets "
-                      "95 % intervals. [All twelve ways, and where they were "
+                      "95 % intervals. [All twelve set-ups, and where Tailor was "
                       "not better](docs/experiments/README.md).")]
     return _wrapped(lead) + "\n", "\n".join(table) + "\n"
 
