@@ -113,7 +113,7 @@ show_server_details(const cJSON *s)
 	const cJSON *kept = field_list(s, "connections");
 	const char *address = field_text(s, "address");
 	const char *detail = field_text(s, "detail");
-	const char *source = field_text(s, "source");
+	const char *source = field_text(s, "source"), *state;
 	char text[512], line[64], program[64], waits[WAITS_BYTES];
 
 	describe_program(s, program, sizeof(program));
@@ -148,6 +148,10 @@ show_server_details(const cJSON *s)
 		    (long long)field_number(s, "quick_ends", 0),
 		    plain_cell(
 			line, sizeof(line), field_text(s, "last_end"), 20));
+	state = field_text(s, "state");
+	if (state != NULL && strcmp(state, "warming") == 0)
+		printf("    warms up with copies of requests, %lld so far\n",
+		    (long long)field_number(s, "warmups", 0));
 	if (*waits_text(waits, field_list(s, "waits")) != '\0')
 		printf("    waits for %s\n", waits);
 }
