@@ -24,7 +24,7 @@ class Sleep(Hazard):
 class Backoff(Sleep):
     # Two sleeps, as long as the first two waits for a Java monitor.
     kind = "backoff"
-    services = PYTHON
+    services = (*JVM, *PYTHON)
 
     def target(self, random):
         return "/work?kind=backoff"

@@ -271,10 +271,10 @@ on_backoff(struct plot *p)
 	plot_enters(p, 10130, A_TID, 10, 0);
 }
 
-/* And a JVM does so: the monitor is free after the second timeout, and no
- * thread wakes the one that takes it. */
+/* And a JVM does so: it may be Thread.sleep twice, or a monitor that is free
+ * after the second timeout, so that no thread wakes the one that takes it. */
 static void
-on_monitor_free(struct plot *p)
+on_backoff_in_jvm(struct plot *p)
 {
 	on_backoff(p);
 	SCENE(&p->scene, 1500 * US, 0, TALECHAIN_RATE, TALECHAIN_RATE_HEAP, 1,
@@ -320,6 +320,34 @@ static void
 on_both_futex(struct plot *p)
 {
 	timeout_then_wait(p, SYS_futex, SYS_futex);
+}
+
+/* A timeout of 1 ms on a word, then a wait on one that another thread ends. */
+static void
+sleep_on_words(struct plot *p, uint64_t first, uint64_t second)
+{
+	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
+	KERNEL(p, 2060, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
+	    PACK(TALECHAIN_CONTEXT_IRQ, 0), first);
+	passes(p, 2065, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 5);
+	sleeps_in(p, 2075, A_TID, SYS_futex, B_TID);
+	KERNEL(
+	    p, 9000, B_TID, A_PID, TALECHAIN_WAKEUP, A_TID, A_PID, 0, second);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* Thread.sleep and then a monitor, whose words HotSpot has for each thread. */
+static void
+on_two_words(struct plot *p)
+{
+	sleep_on_words(p, 0x7fc78c11e878, 0x7fc78c11e578);
+}
+
+/* The two words of a pthread condition. */
+static void
+on_one_condition(struct plot *p)
+{
+	sleep_on_words(p, 0x7fc78c11e578, 0x7fc78c11e57c);
 }
 
 /* 2 ms of sleep, then a wait of 8 ms and more: no monitor begins so. */
@@ -669,8 +697,9 @@ const struct cause_case walk_cases[] = {
 	"later."),
     CASE(late_reader, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
-    CASE(monitor_free, LOCK, 9120,
-	"9.12 of 15.0 ms: A's thread 501 waited for a lock (likely)."),
+    CASE(backoff_in_jvm, NOT_OBSERVED, 9105,
+	"9.11 of 15.0 ms: not observed: A's thread 501 slept until timers woke "
+	"it: its own, or those of a Java monitor that was then free."),
     CASE(backoff, SLEEP, 9105,
 	"9.11 of 15.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
@@ -681,6 +710,12 @@ const struct cause_case walk_cases[] = {
 	"6.92 of 10.0 ms: A's thread 501 waited in epoll_pwait until thread "
 	"502 woke it"),
     CASE(both_futex, LOCK, 8000,
+	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
+	"thread 502"),
+    CASE(two_words, LOCK, 6925,
+	"6.92 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
+	"it"),
+    CASE(one_condition, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
 	"thread 502"),
     CASE(sleep_then_monitor, LOCK, 13385,
