@@ -262,6 +262,11 @@ void threads_walk(struct explainer *ex, const struct claim *like,
 void cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns);
 
+/* When the thread that sent the response had last responded to another request,
+ * after another thread had received this one: NEVER, or the end of a leg from
+ * the present one's end on, which the claim is then of (story_other.c). */
+int64_t other_responded(const struct explainer *ex, struct claim *c);
+
 /* The request that a thread of an attempt's server was busy with when this one
  * came, or 0 if that is not known (story_other.c). */
 uint64_t other_request(

@@ -4,14 +4,14 @@
 import contextlib
 import time
 
-from hazard import JVM, NODE, OWN, PYTHON, Busy, Hazard
+from hazard import JVM, NODE, OWN, POOL, PYTHON, Busy, Hazard
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import MS
 
 
 class Sleep(Hazard):
     kind = "sleep"
-    services = OWN
+    services = (*OWN, *POOL)
     accept = ("sleep",)
 
     def measured(self):

@@ -550,6 +550,66 @@ on_busy_no_more(struct plot *p)
 	busy_with(p, -2000, 40);
 }
 
+/* A's thread receives all requests, 0xee before this one; another one has slept
+ * for that since, and responds to it at 8 ms, to this one at 10 ms. */
+static void
+pool_busy(struct plot *p)
+{
+	const uint64_t ports = PORTS(9000, 50002);
+
+	p->sender = B_TID;
+	SCENE(
+	    &p->scene, -2020 * US, -1, TALECHAIN_PROXY_ATTEMPT, 0xee, 0, 0, 83);
+	KERNEL(p, -2015, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 83, PACK(100, 10),
+	    0, PORTS(50002, 9000));
+	KERNEL(p, -2000, A_TID, A_PID, TALECHAIN_SOCK_RECV, 93, PACK(100, 10),
+	    0, ports);
+	plot_leaves(p, -1000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_leaves(p, 200, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 7900, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 7910, B_TID, 10, 0);
+	KERNEL(p, 8000, B_TID, A_PID, TALECHAIN_SOCK_SEND, 93, PACK(300, 10), 0,
+	    ports);
+}
+
+static void
+on_pool(struct plot *p)
+{
+	pool_busy(p);
+}
+
+/* The next one sleeps for the request itself, until a timer. */
+static void
+on_pool_sleeps(struct plot *p)
+{
+	pool_busy(p);
+	plot_leaves(p, 8100, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 9000, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 9010, B_TID, 10, 0);
+}
+
+/* It was idle then, until another woke it: that may have had the request. */
+static void
+on_pool_idle(struct plot *p)
+{
+	pool_busy(p);
+	plot_leaves(p, 8100, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	wakes(p, 9000, D_TID, B_TID);
+	plot_enters(p, 9010, B_TID, 10, 0);
+}
+
+/* The call was on a connection of the server's own. */
+static void
+on_pool_calls(struct plot *p)
+{
+	p->sender = B_TID;
+	plot_leaves(p, -1000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	wakes(p, 150, A_TID, B_TID);
+	passes(p, 200, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 50);
+	KERNEL(p, 8000, B_TID, A_PID, TALECHAIN_SOCK_SEND, 95, PACK(300, 10), 0,
+	    PORTS(44000, 5432) | 0x0a000005);
+}
+
 /* It waits in Tailor for a connection, which another request has meanwhile. */
 static void
 on_queue_for_a_connection(struct plot *p)
@@ -687,6 +747,16 @@ const struct cause_case walk_cases[] = {
     CASE(busy_loop, BACKEND_QUEUE, 6000,
 	"6.00 of 10.0 ms: it waited for A's thread 501, which was busy with "
 	"request 00000000000000ee (likely)."),
+    CASE(pool, BACKEND_QUEUE, 7935,
+	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
+	"request 00000000000000ee."),
+    CASE(pool_sleeps, BACKEND_QUEUE, 7935,
+	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
+	"request 00000000000000ee."),
+    CASE(pool_idle, NOT_OBSERVED, 7925,
+	"7.92 of 10.0 ms: not observed: A's thread 502 had another request: "
+	"which thread had this one is in no event."),
+    CASE(pool_calls, WORK, 9872, "9.87 of 10.0 ms: A's thread 502 computed."),
     CASE(busy_no_more, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"other work."),
