@@ -48,8 +48,8 @@ sys.path.insert(0, str(ROOT / "examples" / "experiments"))
 from experiment import Environment  # noqa: E402
 from measure import nearest_rank, rank_interval  # noqa: E402
 from setups import Running, cpu_seconds  # noqa: E402
-from shared import (RATE, Generator, Pauses, adopt_orphans,  # noqa: E402
-                    end_all)
+from shared import (RATE, Generator, Pauses, Trouble,  # noqa: E402
+                    adopt_orphans, end_all)
 
 DIRECT = {"servers": 1, "front": "none"}
 TAILOR = {"servers": 2, "front": "tailor", "agent": "jvmti"}
@@ -110,7 +110,7 @@ def met(requests, pauses, server):
 
 def around_swaps(requests):
     """Latencies of requests right after a change of server, and of others."""
-    after, rest, changed, last = [], [], 0, None
+    after, rest, changed, last = [], [], 0, requests[0][4]
     for sched, _, _, latency, server in requests:
         if server != last:
             changed, last = sched, server
@@ -153,6 +153,8 @@ def load(o, environment, running, directory, seed):
 
 def row_of(requests, failed):
     """The figures of one method."""
+    if not requests:
+        raise Trouble(f"none of {failed} requests was answered")
     ms = sorted(r[3] / 1e6 for r in requests)
     swapped, rest = around_swaps(sorted(requests))
     return {"requests": len(ms), "failed": failed, "ms": ms,
@@ -272,17 +274,22 @@ def measure_all(o, environment, out):
     longest = 0.0
     for i in range(o.runs):
         run = {}
-        for key in keys[i % len(keys):] + keys[:i % len(keys)]:
+        turn = (o.first + i) % len(keys)
+        for key in keys[turn:] + keys[:turn]:
             if o.seconds and last + longest > began + o.seconds:
                 return runs
             directory = out / f"{key}-{o.first + i}"
             directory.mkdir(parents=True)
-            run[key] = run_one(o, environment, key, o.first + i, directory)
-            for row in run[key].values():
+            try:
+                run[key] = run_one(o, environment, key, o.first + i, directory)
+            except Trouble as e:
+                print(f"{key:11}     {o.first + i:3} {e}", flush=True)
+            for row in run.get(key, {}).values():
                 write(row)
             longest = max(longest, time.monotonic() - last)
             last = time.monotonic()
-        runs.append(run)
+        if len(run) == len(keys):
+            runs.append(run)
     return runs
 
 
