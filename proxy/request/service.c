@@ -123,3 +123,17 @@ proxy_tick(struct proxy *p, struct instant now)
 	upstream_tick(&p->upstream, now);
 	queue_tick(p, now);
 }
+
+bool
+proxy_is_at_rest(const struct proxy *p)
+{
+	if (p->table.inflight_count > p->tunnels || p->queue.length > 0 ||
+	    p->clients.accepting != ACCEPT_ON || p->config->hedging.steer)
+		return false;
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (p->hedging.server[i].state != SERVER_READY ||
+		    p->hedging.server[i].hazards != 0 ||
+		    p->upstream.server[i].maintenance.stage != IN_SERVICE)
+			return false;
+	return true;
+}
