@@ -69,12 +69,11 @@ name_of(
 		snprintf(out, STORY_FRAME, "?");
 }
 
-bool
-story_frame(const struct story *s, size_t segment, unsigned n,
-    char out[STORY_FRAME], bool *kernel)
+/* The name of the n-th frame of the stack that begins at entry i - 1. */
+static bool
+frame_of(const struct tale *t, size_t i, unsigned n, char out[STORY_FRAME],
+    bool *kernel)
 {
-	const struct tale *t = s->tale;
-	size_t i = s->segment[segment].stack;
 	const struct talechain_event *v;
 	uint64_t of;
 
@@ -104,6 +103,27 @@ story_frame(const struct story *s, size_t segment, unsigned n,
 				return true;
 			}
 		}
+	return false;
+}
+
+bool
+story_frame(const struct story *s, size_t segment, unsigned n,
+    char out[STORY_FRAME], bool *kernel)
+{
+	return frame_of(s->tale, s->segment[segment].stack, n, out, kernel);
+}
+
+bool
+stack_has(
+    const struct explainer *ex, uint32_t tid, int64_t ns, const char *part)
+{
+	size_t i = stack_after(ex, tid, ns);
+	char name[STORY_FRAME];
+	bool kernel;
+
+	for (unsigned n = 0; frame_of(ex->t, i, n, name, &kernel); n++)
+		if (!kernel && strstr(name, part) != NULL)
+			return true;
 	return false;
 }
 

@@ -6,12 +6,15 @@
  * sleeps that timers end, and only the last one is ended by a thread.  Here
  * they become one wait, for the lock.
  *
- * Sleeps in other calls than futex are a program's own, not a lock's.
+ * Sleeps in other calls than futex are a program's own, not a lock's; nor are
+ * sleeps on two words one wait: HotSpot has one for Thread.sleep, another for
+ * monitors, two more for LockSupport, of each thread.
  *
  * A single timeout of 5 ms may be a sleep before a wait.  Where threads of a
- * process end such waits for each other more than once, it is none.  A last
- * wait that a timer ended, too, is taken for a lock's in a JVM only: no other
- * thread shows that there was one. */
+ * process end such waits for each other more than once, it is none.  Of a last
+ * wait that a timer ended, too, no other thread shows that there was a lock.
+ * In a JVM it may have been one, or Thread.sleep twice: the stack decides, and
+ * without one it is not known. */
 
 #include "talechain/explain/explainer.h"
 
@@ -75,6 +78,14 @@ is_woken_by_peer(const struct explainer *ex, const struct thread_interval *p)
 	return p->state == THREAD_SLEEP && thread_is_peer(ex, p);
 }
 
+/* Whether two sleeps may be on one lock.  A condition of pthread has two words,
+ * side by side. */
+static bool
+is_same_lock(const struct thread_interval *a, const struct thread_interval *b)
+{
+	return a->futex == 0 || b->futex == 0 || a->futex / 8 == b->futex / 8;
+}
+
 /* Which interval is the sleep that a thread went on with at once, or 0. */
 static size_t
 taken_up_again(const struct explainer *ex, size_t i)
@@ -86,7 +97,9 @@ taken_up_again(const struct explainer *ex, size_t i)
 		if (p[k].begin_ns != p[k - 1].end_ns || p[k].doubt != NULL)
 			return 0;
 		if (p[k].state == THREAD_SLEEP)
-			return may_be_lock(&p[k]) ? k : 0;
+			return may_be_lock(&p[k]) && is_same_lock(&p[i], &p[k])
+				   ? k
+				   : 0;
 		if (p[k].state == THREAD_RUN)
 			ran_ns += p[k].end_ns - p[k].begin_ns;
 		else if (p[k].state != THREAD_READY &&
@@ -217,6 +230,30 @@ is_of_jvm(const struct explainer *ex, uint32_t tid)
 	       is_jvm(ex, ex->t->request.attempt[attempt].server);
 }
 
+/* What a chain of timeouts in a JVM was for, by the stack of one of them. */
+static enum thread_wait
+wait_in_jvm(const struct explainer *ex, const struct chain *c)
+{
+	static const struct {
+		const char *part; /* of HotSpot's function */
+		enum thread_wait wait;
+	} of[] = {
+	    {"JVM_Sleep", WAIT_OTHER},
+	    {"Parker4park", WAIT_OTHER},
+	    {"ObjectMonitor4wait", WAIT_OTHER},
+	    {"ObjectMonitor5enter", WAIT_MONITOR},
+	    {"ObjectMonitor6EnterI", WAIT_MONITOR},
+	};
+	const struct thread_interval *p = ex->interval;
+
+	for (size_t i = c->first; i <= c->last; i++)
+		for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++)
+			if (p[i].state == THREAD_SLEEP &&
+			    stack_has(ex, p[i].tid, p[i].end_ns, of[k].part))
+				return of[k].wait;
+	return WAIT_EITHER;
+}
+
 /* What a chain of waits is for, if it is one wait. */
 static enum thread_wait
 wait_of(const struct explainer *ex, const struct chain *c)
@@ -233,7 +270,7 @@ wait_of(const struct explainer *ex, const struct chain *c)
 	if (turns && (ended || is_switch(&p[c->last])))
 		return of->interpreter ? WAIT_INTERPRETER : WAIT_LOCK;
 	if (!ended && c->free && is_of_jvm(ex, p[c->first].tid))
-		return WAIT_LOCK;
+		return wait_in_jvm(ex, c);
 	if (!ended || c->timeouts == 0)
 		return WAIT_OTHER;
 	if (c->timeouts == 1 && !c->monitor)
@@ -256,6 +293,19 @@ wait_between(const struct explainer *ex, const struct thread_interval *p)
 	return WAIT_OTHER;
 }
 
+/* Keep the intervals of a chain as they are; what its sleeps were for is not
+ * known. */
+static size_t
+keep_either(struct thread_interval *p, const struct chain *c, size_t kept)
+{
+	for (size_t i = c->first; i <= c->last; i++) {
+		if (p[i].state == THREAD_SLEEP)
+			p[i].wait = WAIT_EITHER;
+		p[kept++] = p[i];
+	}
+	return kept;
+}
+
 void
 waits_join(struct explainer *ex)
 {
@@ -271,6 +321,11 @@ waits_join(struct explainer *ex)
 		if (wait == WAIT_OTHER) {
 			p[i].wait = wait_between(ex, &p[i]);
 			p[kept++] = p[i];
+			continue;
+		}
+		if (wait == WAIT_EITHER) {
+			kept = keep_either(p, &c, kept);
+			i = c.last;
 			continue;
 		}
 		p[c.last].begin_ns = p[i].begin_ns;

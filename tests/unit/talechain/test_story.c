@@ -194,6 +194,55 @@ test_stack(void **state)
 	plot_fini(&p);
 }
 
+/* Goal: whether a JVM's thread slept or waited for a monitor is in its stack,
+ * where the timers are the same. */
+static void
+test_stack_of_timers(void **state)
+{
+	static const struct {
+		const char *function;
+		enum tale_cause cause;
+		const char *sentence;
+	} rows[] = {
+	    {"JVM_Sleep", TALE_CAUSE_SLEEP,
+		"9.11 of 15.0 ms: A's thread 501 slept until a timer or "
+		"another interrupt woke it."},
+	    {"_ZN6Parker4parkEbl", TALE_CAUSE_SLEEP,
+		"9.11 of 15.0 ms: A's thread 501 slept until a timer or "
+		"another interrupt woke it."},
+	    {"_ZN13ObjectMonitor4waitElbP10JavaThread", TALE_CAUSE_SLEEP,
+		"9.11 of 15.0 ms: A's thread 501 slept until a timer or "
+		"another interrupt woke it."},
+	    {"_ZN13ObjectMonitor6EnterIEP10JavaThread", TALE_CAUSE_LOCK,
+		"9.12 of 15.0 ms: A's thread 501 waited for a Java monitor."},
+	    {"pthread_cond_timedwait", TALE_CAUSE_NOT_OBSERVED,
+		"9.11 of 15.0 ms: not observed: A's thread 501 slept until "
+		"timers woke it: its own, or those of a Java monitor that was "
+		"then free."},
+	};
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		plot_init(&p);
+		case_plot(&p, "backoff_in_jvm");
+		KERNEL(&p, 10131, 0, 0, TALECHAIN_STACK,
+		    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000,
+		    0x3000);
+		plot_tell(&p, &t, &s);
+		names_add(t, A_PID, 0x3000, rows[i].function);
+		story_free(&s);
+		assert_int_equal(tale_explain(&s, t), 0);
+		assert_int_equal(s->verdict.cause, rows[i].cause);
+		assert_non_null(strstr(s->verdict.text, rows[i].sentence));
+		story_free(&s);
+		tale_free(&t);
+		plot_fini(&p);
+	}
+}
+
 /* Goal: the stack of a later wait is not that of the one before. */
 static void
 test_later_stack(void **state)
@@ -967,6 +1016,7 @@ main(void)
 	    cmocka_unit_test(test_walk),
 	    cmocka_unit_test(test_where),
 	    cmocka_unit_test(test_stack),
+	    cmocka_unit_test(test_stack_of_timers),
 	    cmocka_unit_test(test_later_stack),
 	    cmocka_unit_test(test_samples),
 	    cmocka_unit_test(test_moved_work),
