@@ -80,8 +80,8 @@ def fragments(results):
     table = [*_table(rows), "",
              _wrapped(f"`{results['command']}`, {where['cpus']} CPUs "
                       f"({where['model']}), {where['measured']}; in brackets "
-                      f"95 % intervals. [All {ways} ways, and where they were "
-                      "not better](docs/experiments/README.md).")]
+                      f"95 % intervals. [All {ways} set-ups, and where "
+                      "Tailor was not better](docs/experiments/README.md).")]
     return _wrapped(lead) + "\n", "\n".join(table) + "\n"
 
 

@@ -191,7 +191,7 @@ def timeline(code):
     ("exit", {"a": 21 * S}, "40.0 of 45.0 ms: b computed."),
     ("work", {"b": 15 * S},
      "likely a cold JVM: killed 5.0 s before and started again"),
-    ("class_loading", {"b": 15 * S}, "class loading and compilation; likely a "
+    ("class_loading", {"b": 15 * S}, "class loading and JIT; likely a "
      "cold JVM: killed 5.0 s before and started again"),
     # what was seen is not made a guess of
     ("runq", {"b": 15 * S}, "40.0 of 45.0 ms: b computed."),
