@@ -96,7 +96,7 @@ show_steering(const cJSON *steer)
 		    phase != NULL ? phase : "-");
 		if (used >= 0)
 			n += snprintf(text + n, sizeof(text) - (size_t)n,
-			    ", eden %.0f %% full", fmin(999, used * 100));
+			    ", %.0f %% full", fmin(999, used * 100));
 		if (left_ns >= 0)
 			snprintf(text + n, sizeof(text) - (size_t)n,
 			    ", next swap in about %s",

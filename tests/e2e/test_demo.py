@@ -213,7 +213,7 @@ def test_picture_is_whole():
     text = chart.svg(setups, "a < b & c", [1])
     root = xml.etree.ElementTree.fromstring(text)
     circles = root.iter("{http://www.w3.org/2000/svg}circle")
-    assert len(list(circles)) == 3 * 3
+    assert len(list(circles)) == 3 * len(demo.SETUPS)
     assert "href" not in text and "url(" not in text
 
 
@@ -385,7 +385,7 @@ def test_whole(build, scratch):
 
 def look_at_page(out):
     text = (out / "index.html").read_text()
-    assert text.count("<polyline") == text.count('class="story"') == 3
+    assert text.count("<polyline") == text.count('class="story"') == 4
     for link in re.findall('<a href="([^"]*)"', text):
         assert "<svg" in (out / link).read_text()
 

@@ -316,6 +316,23 @@ on_epoll_last(struct plot *p)
 	timeout_then_wait(p, SYS_futex, SYS_epoll_pwait);
 }
 
+/* What ended it is in no event. */
+static void
+on_futex_alone(struct plot *p)
+{
+	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
+	passes(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 0);
+}
+
+/* A timer did, and it is alone. */
+static void
+on_futex_timer(struct plot *p)
+{
+	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
+	woken_by(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
 static void
 on_both_futex(struct plot *p)
 {
@@ -779,6 +796,12 @@ const struct cause_case walk_cases[] = {
     CASE(epoll_last, LOCK, 6925,
 	"6.92 of 10.0 ms: A's thread 501 waited in epoll_pwait until thread "
 	"502 woke it"),
+    CASE(futex_alone, NOT_OBSERVED, 8000,
+	"8.00 of 10.0 ms: not observed: A's thread 501 slept in futex, and "
+	"what woke it is in no event."),
+    CASE(futex_timer, SLEEP, 8000,
+	"8.00 of 10.0 ms: A's thread 501 slept in futex until a timer or "
+	"another interrupt woke it."),
     CASE(both_futex, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
 	"thread 502"),
