@@ -42,8 +42,11 @@ static int
 line_compare(const void *a, const void *b)
 {
 	const struct blame_line *x = a, *y = b;
-	int order = COMPARE(y->excess_ns, x->excess_ns);
+	int order =
+	    COMPARE(x->kind == BLAME_UNEXPLAINED, y->kind == BLAME_UNEXPLAINED);
 
+	if (order == 0)
+		order = COMPARE(y->excess_ns, x->excess_ns);
 	return order != 0 ? order : COMPARE(x->cause, y->cause);
 }
 
@@ -100,6 +103,7 @@ report_lines(struct work *w)
 		if ((w->s->present >> c & 1) == 0)
 			continue;
 		r->line[r->lines++] = (struct blame_line){.cause = c,
+		    .kind = w->s->shape.cause[c].kind,
 		    .share_ns = share[c],
 		    .usual_ns = usual[c],
 		    .excess_ns = share[c] - usual[c],
@@ -145,13 +149,11 @@ together_choose(struct work *w)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < r->lines; i++) {
-		unsigned c = r->line[i].cause;
-
-		if (w->s->shape.cause[c].kind == BLAME_UNEXPLAINED ||
+		if (r->line[i].kind == BLAME_UNEXPLAINED ||
 		    r->together == BLAME_TOGETHER)
-			continue;
+			break;
 		r->line[i].removable = true;
-		r->causes |= UINT64_C(1) << c;
+		r->causes |= UINT64_C(1) << r->line[i].cause;
 		r->together++;
 	}
 	/* blame_removable_init has the causes in order of their numbers. */
@@ -233,7 +235,7 @@ report_together(struct work *w)
 	int err;
 
 	together_choose(w);
-	err = blame_removable_init(&w->removable, w->s, w->out->causes, false);
+	err = blame_removable_init(&w->removable, w->s, w->out->causes);
 	return err != 0 ? err : subsets_examine(w, &w->removable);
 }
 
@@ -246,10 +248,12 @@ report_queue(struct work *w)
 	double q = 0;
 	int err;
 
-	err = blame_removable_init(&rm, w->s, r->causes, true);
+	err = blame_removable_init(&rm, w->s, r->causes);
 	if (err != 0)
 		return err;
-	err = blame_tail_begin(w->s, &rm, r->p, &from);
+	err = blame_removable_queue(&rm, w->s, 0);
+	if (err == 0)
+		err = blame_tail_begin(w->s, &rm, r->p, &from);
 	for (unsigned k = 0; err == 0 && k < r->together; k++) {
 		err = subset_quantile(w, &rm, 1U << k, from, NULL, &q);
 		r->line[w->line_of[k]].without_queue_ns = llround(q);
@@ -327,18 +331,25 @@ interval_at(const struct work *w, size_t offset)
 	interval_at(w, offsetof(struct sample, field) + (i) * sizeof(double))
 
 /* Causes whose excess cannot be separated share a rank; one whose excess may be
- * zero has none. */
+ * zero has none, and what is not explained is no cause. */
+static bool
+is_ranked(const struct blame_line *l)
+{
+	return l->enough && l->excess.low_ns > 0 &&
+	       l->kind != BLAME_UNEXPLAINED;
+}
+
 static void
 report_ranks(struct blame_report *r)
 {
 	for (unsigned i = 0; i < r->lines; i++) {
 		struct blame_line *l = &r->line[i];
 
-		if (!l->enough || l->excess.low_ns <= 0)
+		if (!is_ranked(l))
 			continue;
 		l->rank = 1;
 		for (unsigned j = 0; j < r->lines; j++)
-			if (r->line[j].enough &&
+			if (is_ranked(&r->line[j]) &&
 			    r->line[j].excess.low_ns > l->excess.high_ns)
 				l->rank++;
 	}

@@ -1,11 +1,12 @@
-/* backlog.c: queueing time is moved to what kept the server busy before.
+/* backlog.c: waits that a hazard left behind are moved to it.
  *
  * A server's busy period begins when a request finds it empty.  A request's
- * time in a QUEUE is divided as the time of the period so far was: a cause has
- * its part, and what the server spent computing stays queueing, because it is
- * load and not a hazard.  The accounts show a part of all requests; a gap
- * between them ends a period, so that too little is moved rather than too
- * much. */
+ * time in a QUEUE is divided as the time of the period so far was.  Time for a
+ * CPU is divided as the time of the requests that were there with it, because a
+ * pause gathers requests, which then run at once.  A cause has its part; what
+ * was spent computing stays where it is, because it is load and not a hazard.
+ * The accounts show a part of all requests; a gap between them ends a period,
+ * so that too little is moved rather than too much. */
 #include "blame/set.h"
 
 #include "base/array.h"
@@ -15,10 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Requests on each side, by their begin, that may be there with one. */
+#define BESIDE 64
+
 struct busy {
 	double sum[BLAME_CAUSES]; /* of the period so far */
-	double all;
-	int64_t end_ns; /* of the latest request */
+	int64_t end_ns;		  /* of the latest request */
 	bool begun;
 };
 
@@ -51,41 +54,76 @@ busy_over(const struct busy *b, const struct blame_account *a)
 }
 
 static void
-busy_add(struct busy *b, const struct blame_set *s, size_t i)
+parts_add(double *sum, const struct blame_set *s, size_t i)
 {
-	const int64_t *part = s->part + i * s->shape.causes;
-
-	for (unsigned c = 0; c < s->shape.causes; c++) {
-		if (s->shape.cause[c].kind == BLAME_QUEUE)
-			continue;
-		b->all += (double)part[c];
-		if (s->shape.cause[c].kind == BLAME_HAZARD)
-			b->sum[c] += (double)part[c];
-	}
-	b->begun = true;
-	if (s->row[i].end_ns > b->end_ns)
-		b->end_ns = s->row[i].end_ns;
+	for (unsigned c = 0; c < s->shape.causes; c++)
+		sum[c] += (double)s->part[i * s->shape.causes + c];
 }
 
-static void
-queue_move(
-    const struct busy *b, const struct blame_set *s, size_t i, double *extra)
+/* Whether it can have left such a wait behind: requests that waited for a CPU
+ * keep a queue waiting, and not the other way round. */
+static bool
+leaves(enum blame_kind kind, enum blame_kind wait)
 {
-	double queued = 0;
+	return kind == BLAME_HAZARD ||
+	       (kind == BLAME_CPU && wait == BLAME_QUEUE);
+}
 
-	for (unsigned c = 0; c < s->shape.causes; c++)
-		if (s->shape.cause[c].kind == BLAME_QUEUE)
-			queued += (double)s->part[i * s->shape.causes + c];
-	if (queued == 0 || b->all == 0)
+/* Divide a row's waits of a kind, but for those that are gone, as sum was. */
+static void
+wait_move(const double *sum, const struct blame_set *s, size_t i,
+    enum blame_kind wait, uint64_t gone, double *extra)
+{
+	double waited = 0, all = 0;
+
+	for (unsigned c = 0; c < s->shape.causes; c++) {
+		enum blame_kind kind = s->shape.cause[c].kind;
+
+		if (kind == wait && (gone >> c & 1) == 0)
+			waited += (double)s->part[i * s->shape.causes + c];
+		if (leaves(kind, wait) || kind == BLAME_BASE ||
+		    kind == BLAME_UNEXPLAINED)
+			all += sum[c];
+	}
+	if (waited == 0 || all == 0)
 		return;
 	for (unsigned c = 0; c < s->shape.causes; c++)
-		extra[i * s->shape.causes + c] += queued * b->sum[c] / b->all;
+		if (leaves(s->shape.cause[c].kind, wait))
+			extra[i * s->shape.causes + c] += waited * sum[c] / all;
+}
+
+/* Row at[k] and those that were there with it. */
+static void
+beside_add(double *sum, const struct blame_set *s, const uint32_t *at, size_t k)
+{
+	const struct blame_account *a = &s->row[at[k]];
+	size_t end = k + BESIDE < s->rows ? k + BESIDE + 1 : s->rows;
+
+	memset(sum, 0, s->shape.causes * sizeof(*sum));
+	for (size_t j = k < BESIDE ? 0 : k - BESIDE; j < end; j++) {
+		const struct blame_account *b = &s->row[at[j]];
+
+		if (b->server == a->server && begin_of(b) <= a->end_ns &&
+		    b->end_ns >= begin_of(a))
+			parts_add(sum, s, at[j]);
+	}
+}
+
+static bool
+waits_for_cpu(const struct blame_set *s, size_t i)
+{
+	for (unsigned c = 0; c < s->shape.causes; c++)
+		if (s->shape.cause[c].kind == BLAME_CPU &&
+		    s->part[i * s->shape.causes + c] > 0)
+			return true;
+	return false;
 }
 
 int
-blame_backlog(struct blame_set *s, double *extra)
+blame_backlog(struct blame_set *s, uint64_t gone, double *extra)
 {
 	uint32_t *at = malloc((s->rows + 1) * sizeof(*at));
+	double sum[BLAME_CAUSES];
 	struct busy b = {0};
 	int server = -1;
 
@@ -100,8 +138,15 @@ blame_backlog(struct blame_set *s, double *extra)
 		if (a->server != server || busy_over(&b, a))
 			b = (struct busy){.end_ns = INT64_MIN};
 		server = a->server;
-		queue_move(&b, s, at[k], extra);
-		busy_add(&b, s, at[k]);
+		wait_move(b.sum, s, at[k], BLAME_QUEUE, gone, extra);
+		parts_add(b.sum, s, at[k]);
+		b.begun = true;
+		if (a->end_ns > b.end_ns)
+			b.end_ns = a->end_ns;
+		if (waits_for_cpu(s, at[k])) {
+			beside_add(sum, s, at, k);
+			wait_move(sum, s, at[k], BLAME_CPU, gone, extra);
+		}
 	}
 	free(at);
 	return 0;

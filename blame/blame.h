@@ -35,6 +35,7 @@
 enum blame_kind {
 	BLAME_HAZARD,	   /* may go as a whole: a collection, a lock */
 	BLAME_QUEUE,	   /* the same, and it may be what others left behind */
+	BLAME_CPU,	   /* the same: others wanted the CPU, too */
 	BLAME_BASE,	   /* never goes; only what exceeds its median may */
 	BLAME_UNEXPLAINED, /* not a cause: nothing shows what it was */
 };
@@ -137,8 +138,8 @@ void blame_beyond(struct blame_set *s, double p, int64_t *beyond_ns);
  * nothing else had changed".  Of a BASE only what exceeds its median is taken;
  * of UNEXPLAINED nothing.
  *   causes  bit 1 << cause
- *   queue   time in a QUEUE is taken, too, as far as these causes kept the
- *           server from working in the busy period so far (blame/backlog.c)
+ *   queue   time in a QUEUE or for a CPU is taken, too, as far as it is what
+ *           these causes left behind (blame/backlog.c)
  *   p       n of them, ascending, each 0 < p <= 1
  * Returns 0 or -ENOMEM.
  */
@@ -200,9 +201,10 @@ struct blame_interval {
 	int64_t low_ns, high_ns;
 };
 
-/* One cause. */
+/* One cause, or time of which none is known. */
 struct blame_line {
 	unsigned cause;
+	enum blame_kind kind;
 	int64_t share_ns, usual_ns;   /* of q(p), of q(0.5) */
 	int64_t excess_ns, beyond_ns; /* share - usual; mean beyond q(p) */
 	struct blame_interval share, excess;
@@ -215,7 +217,7 @@ struct blame_line {
 	unsigned episodes;	  /* distinct ones in the tail */
 	bool enough;		  /* episodes and requests to rank it */
 	unsigned rank; /* 1 ...; shared by overlapping intervals; 0: not
-			* enough, or the excess may be zero */
+			* enough, the excess may be zero, or UNEXPLAINED */
 };
 
 /* Two causes that are more, or less, together than one by one. */
@@ -240,7 +242,8 @@ struct blame_report {
 	size_t blocks;
 	int64_t block_ns;
 	unsigned resamples;
-	unsigned lines; /* by excess, largest first; those that occur */
+	unsigned lines; /* those that occur: causes by excess, largest first,
+			 * then UNEXPLAINED */
 	struct blame_line line[BLAME_CAUSES];
 	/* Share of the tail's weight with a cause's signals on, 0 .. 1. */
 	double seen[BLAME_CAUSES];
@@ -285,9 +288,10 @@ unsigned blame_examples(
 /* Requests of one value of a field. */
 struct blame_place {
 	uint32_t key;
-	double requests; /* share of all weight */
-	double tail;	 /* share of the weight beyond q(p) of all */
-	int64_t q_ns;	 /* their own q(p) */
+	double requests;	    /* share of all weight */
+	double tail;		    /* share of the weight beyond q(p) of all */
+	double tail_low, tail_high; /* its interval, by blame_where_interval */
+	int64_t q_ns;		    /* their own q(p) */
 	size_t rows;
 };
 
@@ -301,3 +305,15 @@ struct blame_place {
 int blame_where(struct blame_set *s, double p,
     uint32_t (*key)(const struct blame_account *account, void *user),
     void *user, struct blame_place *out, unsigned max);
+
+/*
+ * blame_where_interval(s, o, key, user, place):
+ * How sure a place's part of the tail is: resamples of blocks of time, as
+ * blame_analyze draws them.
+ *   o      p, resamples (> 0) and seed
+ *   place  one that blame_where found; receives tail_low and tail_high
+ * Returns 0 or -ENOMEM.  Cost: resamples times the tail.
+ */
+int blame_where_interval(struct blame_set *s, const struct blame_options *o,
+    uint32_t (*key)(const struct blame_account *account, void *user),
+    void *user, struct blame_place *place);

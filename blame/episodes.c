@@ -54,7 +54,7 @@ blame_episodes(const struct blame_set *s, const struct blame_line *l,
 	if (stay == NULL)
 		return -ENOMEM;
 	n = stays_fill(s, l->cause, from, l->share_ns / 2, stay);
-	if (s->shape.cause[l->cause].kind == BLAME_BASE) {
+	if (l->kind == BLAME_BASE) {
 		*out = (unsigned)n;
 		n = 0;
 	}

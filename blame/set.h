@@ -96,8 +96,12 @@ struct blame_removable {
 						  * ascending; NULL: others */
 	double keeps[BLAME_CAUSES];		 /* its median */
 };
-int blame_removable_init(struct blame_removable *r, struct blame_set *s,
-    uint64_t causes, bool queue);
+int blame_removable_init(
+    struct blame_removable *r, struct blame_set *s, uint64_t causes);
+/* Add the waits that they left behind; of causes that are gone there are none
+ * left.  -ENOMEM. */
+int blame_removable_queue(
+    struct blame_removable *r, struct blame_set *s, uint64_t gone);
 void blame_removable_fini(struct blame_removable *r);
 
 /* How much more than that a draw's median of a BASE is; 0 for others. */
@@ -126,9 +130,10 @@ int blame_tail_begin(const struct blame_set *s, const struct blame_removable *r,
 /* Shapley's value of each of n players; gain has 1 << n, gain[0] is 0. */
 void blame_shapley(const double *gain, unsigned n, double *value);
 
-/* Time of a QUEUE that is due to each cause: adds to extra, which has
- * shape.causes for each row (backlog.c). */
-int blame_backlog(struct blame_set *s, double *extra);
+/* Time in queues and for a CPU, but for causes that are gone, that is due to
+ * each cause: adds to extra, which has shape.causes for each row
+ * (backlog.c). */
+int blame_backlog(struct blame_set *s, uint64_t gone, double *extra);
 
 /* --- resampling (resample.c) ---------------------------------------------- */
 

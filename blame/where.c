@@ -88,6 +88,57 @@ blame_where(struct blame_set *s, double p,
 	return err != 0 ? err : (int)n;
 }
 
+/* The part of a draw's tail that a key has. */
+static double
+tail_part(const struct blame_set *s, const struct blame_draw *d, double p,
+    const bool *has)
+{
+	int64_t q_ns = s->row[blame_rank(s, d, p)].total_ns;
+	double all = 0, part = 0;
+
+	for (size_t i = s->rows; i-- > 0 && s->row[i].total_ns > q_ns;) {
+		double w = blame_weight(s, d, i);
+
+		all += w;
+		part += has[i] ? w : 0;
+	}
+	return all > 0 ? part / all : 0;
+}
+
+int
+blame_where_interval(struct blame_set *s, const struct blame_options *o,
+    uint32_t (*key)(const struct blame_account *account, void *user),
+    void *user, struct blame_place *place)
+{
+	const double unit = 1e9; /* intervals are of whole numbers */
+	bool *has = malloc(s->rows + 1);
+	struct blame_interval found;
+	struct blame_cells cells;
+	double x[BLAME_RESAMPLES];
+	uint64_t seed = o->seed;
+	int err = has == NULL ? -ENOMEM : blame_sort(s);
+
+	if (err == 0)
+		err = blame_cells_init(&cells, s, o);
+	if (err != 0) {
+		free(has);
+		return err;
+	}
+	for (size_t i = 0; i < s->rows; i++)
+		has[i] = key(&s->row[i], user) == place->key;
+	for (unsigned i = 0; i < o->resamples; i++) {
+		struct blame_draw d = blame_cells_draw(&cells, &seed);
+
+		x[i] = unit * tail_part(s, &d, o->p, has);
+	}
+	found = blame_interval_of(x, o->resamples, cells.blocks);
+	place->tail_low = (double)found.low_ns / unit;
+	place->tail_high = (double)found.high_ns / unit;
+	blame_cells_fini(&cells);
+	free(has);
+	return 0;
+}
+
 unsigned
 blame_examples(
     struct blame_set *s, double p, unsigned cause, uint64_t *id, unsigned max)

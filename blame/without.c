@@ -70,12 +70,12 @@ removable_cause(
 	return 0;
 }
 
-/* Add what is in a queue due to the causes. */
-static int
-removable_queue(struct blame_removable *r, struct blame_set *s)
+int
+blame_removable_queue(
+    struct blame_removable *r, struct blame_set *s, uint64_t gone)
 {
 	double *extra = calloc(s->rows * s->shape.causes + 1, sizeof(*extra));
-	int err = extra == NULL ? -ENOMEM : blame_backlog(s, extra);
+	int err = extra == NULL ? -ENOMEM : blame_backlog(s, gone, extra);
 
 	for (size_t i = 0; err == 0 && i < s->rows; i++)
 		for (unsigned k = 0; k < r->causes; k++)
@@ -87,7 +87,7 @@ removable_queue(struct blame_removable *r, struct blame_set *s)
 
 int
 blame_removable_init(
-    struct blame_removable *r, struct blame_set *s, uint64_t causes, bool queue)
+    struct blame_removable *r, struct blame_set *s, uint64_t causes)
 {
 	int err = 0;
 
@@ -100,8 +100,6 @@ blame_removable_init(
 		return -ENOMEM;
 	for (unsigned k = 0; err == 0 && k < r->causes; k++)
 		err = removable_cause(r, s, k);
-	if (err == 0 && queue)
-		err = removable_queue(r, s);
 	if (err != 0)
 		blame_removable_fini(r);
 	return err;
@@ -203,17 +201,6 @@ blame_tail_begin(const struct blame_set *s, const struct blame_removable *r,
 	return 0;
 }
 
-/* The whole queueing time goes already. */
-static bool
-queue_goes(const struct blame_set *s, uint64_t causes)
-{
-	for (unsigned c = 0; c < s->shape.causes; c++)
-		if ((causes >> c & 1) != 0 &&
-		    s->shape.cause[c].kind == BLAME_QUEUE)
-			return true;
-	return false;
-}
-
 int
 blame_without(struct blame_set *s, uint64_t causes, bool queue, const double *p,
     unsigned n, int64_t *out_ns)
@@ -224,14 +211,16 @@ blame_without(struct blame_set *s, uint64_t causes, bool queue, const double *p,
 	int err = blame_sort(s);
 
 	if (err == 0)
-		err = blame_removable_init(
-		    &r, s, causes, queue && !queue_goes(s, causes));
+		err = blame_removable_init(&r, s, causes);
 	if (err != 0)
 		return err;
+	if (queue)
+		err = blame_removable_queue(&r, s, causes);
 	for (unsigned k = 1; k < r.causes; k++)
 		for (size_t i = 0; i < s->rows; i++)
 			r.part[i * r.causes] += r.part[i * r.causes + k];
-	err = blame_order_init(&o, s, &r, r.causes != 0, 0);
+	if (err == 0)
+		err = blame_order_init(&o, s, &r, r.causes != 0, 0);
 	if (err == 0) {
 		for (unsigned i = 0; i < n; i++)
 			out_ns[i] =

@@ -20,7 +20,8 @@ struct daemon {
 	struct config_source source;
 
 	struct timer tick_timer;
-	struct instant ticked;
+	uint64_t tick_finished; /* requests that had, at the last tick */
+	bool resting;		/* ticks are rare */
 	struct ready ready;
 	struct event hazard_event, answer_event, signal[DAEMON_SIGNALS];
 

@@ -19,6 +19,7 @@
 #include "proxy/upstream/server.h"
 
 #define TICK_NS (10 * NS_PER_MS)
+#define TICK_REST_NS (50 * NS_PER_MS)
 
 static void
 on_hazard(evutil_socket_t fd, short what, void *user)
@@ -57,6 +58,27 @@ accept_when_ready(struct proxy *p, struct instant now)
 }
 
 static void
+tick_set(struct daemon *d, struct instant now, bool resting)
+{
+	d->resting = resting;
+	timer_set(&d->proxy.loop.timers, &d->tick_timer, now,
+	    resting ? TICK_REST_NS : TICK_NS);
+}
+
+/* A tick with its wake-up costs up to 50 us, and does nothing where no request
+ * comes.  It is rare after a tick without any, until one comes. */
+static bool
+may_rest(struct daemon *d)
+{
+	const struct proxy *p = &d->proxy;
+	bool calm = d->tick_finished == p->table.finished &&
+		    d->stage == DAEMON_RUNS && proxy_is_at_rest(p);
+
+	d->tick_finished = p->table.finished;
+	return calm;
+}
+
+static void
 on_tick(void *user, bool forced)
 {
 	struct daemon *d = user;
@@ -64,11 +86,8 @@ on_tick(void *user, bool forced)
 	struct instant now = instant_now();
 
 	(void)forced;
-	timer_set(&p->loop.timers, &d->tick_timer, now, TICK_NS);
-	if (instant_is_set(d->ticked))
-		distribution_record(&p->metrics.loop_lag,
-		    instant_since(now, d->ticked) - TICK_NS);
-	d->ticked = now;
+	distribution_record(
+	    &p->metrics.loop_lag, instant_since(now, d->tick_timer.due));
 	if (p->clients.accepting == ACCEPT_WAITS && d->stage == DAEMON_RUNS)
 		accept_when_ready(p, now);
 	proxy_tick(p, now);
@@ -81,6 +100,7 @@ on_tick(void *user, bool forced)
 		ready_tick(&d->ready, p, now);
 	if (d->stage == DAEMON_STOPPING)
 		daemon_stop_tick(d, now);
+	tick_set(d, now, may_rest(d));
 }
 
 static void
@@ -129,7 +149,7 @@ events_add(struct daemon *d)
 	for (unsigned i = 0; i < DAEMON_SIGNALS; i++)
 		if (event_add(&d->signal[i], NULL) < 0)
 			return -ENOMEM;
-	timer_arm(&d->proxy.loop.timers, &d->tick_timer, TICK_NS);
+	tick_set(d, instant_now(), false);
 	return 0;
 }
 
@@ -236,6 +256,9 @@ daemon_run(struct daemon *d)
 		 * has drained, an attempt has failed, a warm-up is over. */
 		queue_wake(p);
 		loop_turn_end(&p->loop);
+		if (d->resting &&
+		    (d->stage != DAEMON_RUNS || !proxy_is_at_rest(p)))
+			tick_set(d, instant_now(), false);
 		profiler_in_flight(
 		    p->profiler, p->table.inflight_count > p->tunnels);
 		clients_reap(&p->clients);

@@ -81,8 +81,8 @@ print_line(const struct view *v, const struct blame_report *r, unsigned i)
 	printf("%2s %-26s %9s", rank,
 	    plain_cell(cell, sizeof(cell), c->label, 26),
 	    difference(excess, l->excess_ns));
-	if (c->kind == BLAME_UNEXPLAINED) {
-		printf("  cannot go\n");
+	if (l->kind == BLAME_UNEXPLAINED) {
+		printf("  no cause is known\n");
 		return;
 	}
 	if (l->episodes < BLAME_EPISODES) {
@@ -105,27 +105,47 @@ print_line(const struct view *v, const struct blame_report *r, unsigned i)
 	printf("  %u\n", l->episodes);
 }
 
-static void
-print_lines(const struct view *v, const struct blame_report *r)
+static bool
+is_shown(const struct blame_report *r, unsigned i)
 {
-	double excess = (double)(r->q_ns - r->p50_ns);
-	char all[DURATION], text[DURATION + 1];
+	return fabs((double)r->line[i].excess_ns) >=
+	       PART_SHOWN * (double)(r->q_ns - r->p50_ns);
+}
+
+/* What is too small for a line. */
+static void
+print_others(const struct blame_report *r)
+{
+	char text[DURATION + 1];
 	int64_t others = 0;
 	unsigned n = 0;
 
-	printf("%s - p50 = %-26s     is  %s without it is (95 %%)  seen\n",
-	    v->of.name, plain_duration(all, r->q_ns - r->p50_ns), v->of.name);
-	for (unsigned i = 0; i < r->lines; i++) {
-		if (fabs((double)r->line[i].excess_ns) >= PART_SHOWN * excess) {
-			print_line(v, r, i);
-			continue;
+	for (unsigned i = 0; i < r->lines; i++)
+		if (!is_shown(r, i)) {
+			others += r->line[i].excess_ns;
+			n++;
 		}
-		others += r->line[i].excess_ns;
-		n++;
-	}
 	if (n > 0)
 		printf("   %2u %-23s %9s\n", n, n == 1 ? "other" : "others",
 		    llabs(others) < 1000 ? "0" : difference(text, others));
+}
+
+/* Causes, the small ones, then what has no cause. */
+static void
+print_lines(const struct view *v, const struct blame_report *r)
+{
+	char all[DURATION];
+	unsigned i;
+
+	printf("%s - p50 = %-26s     is  %s without it is (95 %%)  seen\n",
+	    v->of.name, plain_duration(all, r->q_ns - r->p50_ns), v->of.name);
+	for (i = 0; i < r->lines && r->line[i].kind != BLAME_UNEXPLAINED; i++)
+		if (is_shown(r, i))
+			print_line(v, r, i);
+	print_others(r);
+	for (; i < r->lines; i++)
+		if (is_shown(r, i))
+			print_line(v, r, i);
 }
 
 static void
@@ -192,15 +212,16 @@ static void
 print_examples(
     const struct view *v, struct blame_set *s, const struct blame_report *r)
 {
-	double least = PART_SHOWN * (double)(r->q_ns - r->p50_ns);
+	unsigned shown = 0;
 
 	printf("Examples (tailorctl why ID):\n");
-	for (unsigned i = 0; i < r->lines && i < EXAMPLES; i++) {
+	for (unsigned i = 0; i < r->lines && shown < EXAMPLES; i++) {
 		uint64_t id[EXAMPLES];
 		unsigned c = r->line[i].cause, n;
 
-		if ((double)r->line[i].excess_ns < least)
-			break;
+		if (!is_shown(r, i) || r->line[i].excess_ns <= 0)
+			continue;
+		shown++;
 		n = blame_examples(s, v->of.p, c, id, EXAMPLES);
 		printf("   %-16s", v->of.rows.cause[c].code);
 		for (unsigned k = 0; k < n; k++)
@@ -215,24 +236,41 @@ print_spots(const struct view *v, const struct blame_route *route,
     const struct blame_report *r)
 {
 	struct blame_spot spot[BLAME_SPOTS];
-	unsigned n = blame_spots(&v->of.rows, route, v->of.p, r->beyond, spot);
-	char q[DURATION], what[80], cell[80];
+	unsigned n = blame_spots(&v->of, route, r->beyond, spot);
+	char q[DURATION], what[80], cell[80], part[40];
 
 	snprintf(what, sizeof(what), "Where %s is made", v->of.name);
 	if (n > 0)
-		printf("%-29s slower ones  all requests  its own %s\n", what,
-		    v->of.name);
+		printf("%-29s slower ones (95 %%)  all requests  its own %s\n",
+		    what, v->of.name);
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(
 		    what, sizeof(what), "%s %s", spot[i].field, spot[i].value);
-		printf("   %-26s %9.0f %%   %9.0f %%   %9s\n",
-		    plain_cell(cell, sizeof(cell), what, 26),
-		    100 * spot[i].place.tail, 100 * spot[i].place.requests,
+		snprintf(part, sizeof(part), "%.0f %% (%.0f to %.0f)",
+		    100 * spot[i].place.tail, 100 * spot[i].place.tail_low,
+		    100 * spot[i].place.tail_high);
+		printf("   %-26s %18s  %10.0f %%  %11s\n",
+		    plain_cell(cell, sizeof(cell), what, 26), part,
+		    100 * spot[i].place.requests,
 		    plain_duration(q, spot[i].place.q_ns));
 	}
 }
 
 /* --- other questions ------------------------------------------------------ */
+
+static void
+print_codes(const struct view *v)
+{
+	char text[40 * BLAME_CAUSES];
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (unsigned c = 0; c < v->of.rows.causes; c++)
+		if (v->of.rows.cause[c].kind != BLAME_UNEXPLAINED)
+			n += (size_t)snprintf(text + n, sizeof(text) - n,
+			    "%.32s ", v->of.rows.cause[c].code);
+	plain_wrap(stderr, text, 4);
+}
 
 /* The causes of --without; 0 after a message. */
 static uint64_t
@@ -247,10 +285,11 @@ without_causes(const struct view *v)
 		char cell[40];
 
 		if (c < 0 || v->of.rows.cause[c].kind == BLAME_UNEXPLAINED) {
-			fprintf(stderr, "tailorctl: --without \"%s\": %s\n",
-			    plain_cell(cell, sizeof(cell), at, 30),
-			    c < 0 ? "no cause has that code"
-				  : "that is not a cause: it cannot go");
+			fprintf(stderr,
+			    "tailorctl: --without \"%s\": no cause has that "
+			    "code; the codes:\n    ",
+			    plain_cell(cell, sizeof(cell), at, 16));
+			print_codes(v);
 			return 0;
 		}
 		causes |= UINT64_C(1) << c;
@@ -435,10 +474,24 @@ static int
 none_shown(const struct view *v)
 {
 	const char *wanted = v->of.route;
+	char cell[80];
 
-	fprintf(stderr, "tailorctl: no account%s%s; there are %u routes\n",
-	    wanted != NULL ? " of " : " yet", wanted != NULL ? wanted : "",
-	    v->of.rows.routes);
+	if (wanted == NULL || v->of.rows.routes == 0) {
+		fprintf(stderr,
+		    "tailorctl: no account%s%s; send requests "
+		    "through Tailor first\n",
+		    wanted != NULL ? " of " : " yet",
+		    wanted != NULL ? wanted : "");
+		return STATUS_NO;
+	}
+	fprintf(stderr,
+	    "tailorctl: no account of %s; the routes with most "
+	    "requests:\n",
+	    wanted);
+	for (unsigned i = 0; i < v->of.rows.routes && i < 8; i++)
+		fprintf(stderr, "    --route \"%s\"\n",
+		    plain_cell(
+			cell, sizeof(cell), v->of.rows.route[i].name, 60));
 	return STATUS_NO;
 }
 
@@ -525,9 +578,9 @@ take_routes(struct view *v)
 	json_fini(&j);
 	if (shown == 0)
 		return none_shown(v);
-	if (shown < v->of.rows.routes && v->of.route == NULL &&
-	    !v->options->json)
-		printf("%u more routes: --route\n", v->of.rows.routes - shown);
+	if (status == STATUS_OK && shown < v->of.rows.routes &&
+	    v->of.route == NULL && !v->options->json)
+		printf("%u more: see --route\n", v->of.rows.routes - shown);
 	return status;
 }
 
@@ -770,8 +823,8 @@ command_blame(const struct options *options)
 		return STATUS_USAGE;
 	}
 	if (blame_view_percentile(&v.of, options->percentile) < 0) {
-		fprintf(stderr, "tailorctl: --percentile: it must be above 50 "
-				"and below 100\n");
+		fprintf(stderr, "tailorctl: --percentile: it must be a number "
+				"above 50 and below 100\n");
 		return STATUS_USAGE;
 	}
 	if (options->since_ns > 0 && options->since_ns <= options->until_ns) {

@@ -1,5 +1,6 @@
 #include "tailorctl/screen.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,10 +53,13 @@ enter(void)
 static void
 on_signal(int number)
 {
+	int before = errno;
+
 	restore();
 	if (number == SIGTSTP) {
 		raise(SIGSTOP);
 		enter();
+		errno = before;
 		return;
 	}
 	signal(number, SIG_DFL);
@@ -67,7 +71,9 @@ screen_open(const struct options *o)
 {
 	static const int number[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP,
 	    SIGABRT, SIGSEGV, SIGBUS};
-	struct sigaction action = {.sa_handler = on_signal};
+	/* A write to a slow terminal must not end with EINTR. */
+	struct sigaction action = {
+	    .sa_handler = on_signal, .sa_flags = SA_RESTART};
 
 	if (o->once || o->dump || o->json || !isatty(STDOUT_FILENO))
 		return;

@@ -72,6 +72,10 @@ json_spot(const struct blame_spot *spot, struct json *j)
 	json_key_string(j, "field", spot->field);
 	json_key_string(j, "value", spot->value);
 	json_key_double(j, "tail", spot->place.tail);
+	json_key_array(j, "tail_interval");
+	json_double(j, spot->place.tail_low);
+	json_double(j, spot->place.tail_high);
+	json_array_end(j);
 	json_key_double(j, "requests", spot->place.requests);
 	json_key_int(j, "q_ns", spot->place.q_ns);
 	json_object_end(j);
@@ -82,7 +86,7 @@ json_spots(const struct blame_view *v, const struct blame_route *route,
     const struct blame_report *r, struct json *j)
 {
 	struct blame_spot spot[BLAME_SPOTS];
-	unsigned n = blame_spots(&v->rows, route, v->p, r->beyond, spot);
+	unsigned n = blame_spots(v, route, r->beyond, spot);
 
 	json_key_array(j, "where");
 	for (unsigned i = 0; i < n; i++)

@@ -15,12 +15,15 @@
 #define BINS 12	      /* of time, at most */
 #define BIN_ROWS 50   /* accounts of a route that a bin has, about */
 #define BIN_BEYOND 10 /* fewer slower ones: pale */
-#define STACKED 7     /* causes with a colour; the rest is "other" */
-#define CURVE 60      /* points of a distribution */
-#define CURVES 2      /* largest causes of which one is drawn */
+#define STACKED 7     /* causes with a colour, then */
+#define OTHERS STACKED
+#define NO_CAUSE (STACKED + 1)
+#define CURVE 60 /* points of a distribution */
+#define CURVES 2 /* largest causes of which one is drawn */
 #define EXAMPLES 3
 #define CHANGES 5
 #define PART_SHOWN 0.01 /* of p99 - p50 */
+#define MUCH 0.1	/* of it: without a cause, this is said first */
 
 static const char head[] =
     "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -36,10 +39,13 @@ static const char head[] =
     "h3{font-size:1rem}\n"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
     "display:block;overflow-x:auto}\n"
-    "td,th{padding:.15rem .7rem;text-align:right;white-space:nowrap;"
+    "td,th{padding:.15rem .5rem;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid #8884}\ntd.t,th.t{text-align:left}\n"
-    ".big{font-size:1.2rem}svg{width:100%;height:auto}.dim{opacity:.75}\n"
-    "td svg{width:.9em;height:.9em;vertical-align:-1px;margin-right:.5em}\n"
+    ".big{font-size:1.2rem}svg{width:100%;height:auto;margin-top:.5rem}.dim{"
+    "opacity:.75}\n"
+    "td "
+    "svg{width:.9em;height:.9em;margin-top:0;vertical-align:-1px;margin-right:."
+    "5em}\n"
     ".c0{fill:#0072b2}.c1{fill:#d55e00}.c2{fill:#009e73}.c3{fill:#cc79a7}"
     ".c4{fill:#e69f00}.c5{fill:#56b4e9}.c6{fill:#b8a800}.c7{fill:#8a929b}"
     ".u{fill:#8a929b;fill-opacity:.5}\n"
@@ -66,26 +72,43 @@ struct page {
 	FILE *out;
 };
 
+/* The unit that a time is written in. */
+static const char *
+unit_of(int64_t ns)
+{
+	if (llabs(ns) < 1000000)
+		return "us";
+	return llabs(ns) < 1000000000 ? "ms" : "s";
+}
+
+static void
+put_number(FILE *out, int64_t ns)
+{
+	double x = fabs((double)ns);
+
+	fputs(ns <= -500 ? "-" : "", out);
+	if (x < 1e6)
+		fprintf(out, "%.0f", x / 1e3);
+	else
+		fprintf(out, "%.3g", x < 1e9 ? x / 1e6 : x / 1e9);
+}
+
 /* "813 us", "41.2 ms", "3.10 s"; a difference may be negative. */
 static void
 put_ns(FILE *out, int64_t ns)
 {
-	double ms = fabs((double)ns) / 1e6;
-	const char *sign = ns <= -500 ? "-" : "";
-
-	if (ms < 1)
-		fprintf(out, "%s%.0f us", sign, 1000 * ms);
-	else if (ms < 1000)
-		fprintf(out, "%s%.3g ms", sign, ms);
-	else
-		fprintf(out, "%s%.3g s", sign, ms / 1000);
+	put_number(out, ns);
+	fprintf(out, " %s", unit_of(ns));
 }
 
+/* "(37.1 to 48.2 ms)" */
 static void
 put_interval(FILE *out, struct blame_interval i)
 {
+	bool same = strcmp(unit_of(i.low_ns), unit_of(i.high_ns)) == 0;
+
 	fputs(" <span class=\"dim\">(", out);
-	put_ns(out, i.low_ns);
+	(same ? put_number : put_ns)(out, i.low_ns);
 	fputs(" to ", out);
 	put_ns(out, i.high_ns);
 	fputs(")</span>", out);
@@ -104,6 +127,30 @@ is_shown(const struct page *p, unsigned line)
 	       PART_SHOWN * (double)(p->r->q_ns - p->r->p50_ns);
 }
 
+/* Of the difference: its largest cause, and what has none, if that is much. */
+static void
+put_parts(const struct page *p)
+{
+	const struct blame_report *r = p->r;
+	int64_t none_ns = 0;
+	bool is_ranked = r->lines > 0 && r->line[0].rank > 0;
+
+	for (unsigned i = 0; i < r->lines; i++)
+		if (r->line[i].kind == BLAME_UNEXPLAINED)
+			none_ns += r->line[i].excess_ns;
+	if (is_ranked) {
+		fputs("; of the difference <b>", p->out);
+		put_ns(p->out, r->line[0].excess_ns);
+		fputs("</b> is ", p->out);
+		plot_escape(p->out, cause_of(p, 0)->label);
+	}
+	if ((double)none_ns <= MUCH * (double)(r->q_ns - r->p50_ns))
+		return;
+	fputs(is_ranked ? ", <b>" : "; of the difference <b>", p->out);
+	put_ns(p->out, none_ns);
+	fputs("</b> is not explained", p->out);
+}
+
 static void
 put_sentence(const struct page *p)
 {
@@ -120,12 +167,7 @@ put_sentence(const struct page *p)
 	put_interval(p->out, r->q);
 	fputs(", p50 ", p->out);
 	put_ns(p->out, r->p50_ns);
-	if (r->lines > 0 && r->line[0].enough && r->line[0].excess_ns > 0) {
-		fputs("; of the difference <b>", p->out);
-		put_ns(p->out, r->line[0].excess_ns);
-		fputs("</b> is ", p->out);
-		plot_escape(p->out, cause_of(p, 0)->label);
-	}
+	put_parts(p);
 	fprintf(p->out,
 	    ".</p>\n<p class=\"dim\">About %.0f requests, %zu accounts, "
 	    "%.19sZ to %.19sZ; explained: %.0f %% of %s - p50.</p>\n",
@@ -143,27 +185,26 @@ route_in(const struct blame_rows *rows, const char *name)
 	return NULL;
 }
 
-/* The class of a cause: those of the largest lines have their own. */
+/* Causes of the largest lines have a colour of their own. */
 static unsigned
-colour_of(const struct page *p, unsigned cause)
+colour_of(const struct page *p, const struct blame_line *l)
 {
+	if (l->kind == BLAME_UNEXPLAINED)
+		return NO_CAUSE;
 	for (unsigned i = 0; i < p->r->lines && i < STACKED; i++)
-		if (p->r->line[i].cause == cause)
+		if (p->r->line[i].cause == l->cause)
 			return i;
-	return STACKED;
+	return OTHERS;
 }
+static const char *const colours[] = {
+    "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "u"};
 
-/* Time that nothing explains is grey. */
 static const char *
-class_of(const struct page *p, unsigned colour)
+colour_label(const struct page *p, unsigned colour)
 {
-	static const char *const class[STACKED + 1] = {
-	    "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
-
-	if (colour >= STACKED)
-		return class[STACKED];
-	return cause_of(p, colour)->kind == BLAME_UNEXPLAINED ? "u"
-							      : class[colour];
+	if (colour == NO_CAUSE)
+		return "no cause is known";
+	return colour == OTHERS ? "other causes" : cause_of(p, colour)->label;
 }
 
 /* A column: what q(p) of a bin consists of, from the bottom up. */
@@ -171,16 +212,15 @@ static void
 put_column(const struct page *p, const struct plot *plot, unsigned bin,
     const struct blame_report *r)
 {
-	double ns[STACKED + 1] = {0}, below = 0;
+	double ns[NO_CAUSE + 1] = {0}, below = 0;
 	double left =
 	    plot_x(plot, ((double)bin - p->bins) * (double)p->bin_ns / 60e9);
 	double right = plot_x(
 	    plot, ((double)bin + 1 - p->bins) * (double)p->bin_ns / 60e9);
 
 	for (unsigned i = 0; i < r->lines; i++)
-		ns[colour_of(p, r->line[i].cause)] +=
-		    (double)r->line[i].share_ns;
-	for (unsigned c = 0; c <= STACKED; c++) {
+		ns[colour_of(p, &r->line[i])] += (double)r->line[i].share_ns;
+	for (unsigned c = 0; c <= NO_CAUSE; c++) {
 		double low = plot_y(plot, below / 1e6);
 		double high = plot_y(plot, (below + ns[c]) / 1e6);
 
@@ -190,10 +230,9 @@ put_column(const struct page *p, const struct plot *plot, unsigned bin,
 		fprintf(p->out,
 		    "<rect class=\"%s%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\""
 		    " height=\"%.1f\"><title>",
-		    class_of(p, c), r->beyond < BIN_BEYOND ? " few" : "",
-		    left + 1, high, right - left - 2, low - high);
-		plot_escape(p->out,
-		    c < STACKED ? cause_of(p, c)->label : "other causes");
+		    colours[c], r->beyond < BIN_BEYOND ? " few" : "", left + 1,
+		    high, right - left - 2, low - high);
+		plot_escape(p->out, colour_label(p, c));
 		fputs(": ", p->out);
 		put_ns(p->out, (int64_t)ns[c]);
 		fputs("</title></rect>\n", p->out);
@@ -248,7 +287,7 @@ put_line(const struct page *p, unsigned i)
 	    "<tr><td>%.0u</td><td class=\"t\"><svg viewBox=\"0 0 1 1\" "
 	    "aria-hidden=\"true\"><rect class=\"%s\" width=\"1\" "
 	    "height=\"1\"/></svg>",
-	    l->rank, class_of(p, i < STACKED ? i : STACKED));
+	    l->rank, colours[colour_of(p, l)]);
 	plot_escape(out, c->label);
 	fputs("</td><td>", out);
 	put_ns(out, l->excess_ns);
@@ -257,8 +296,8 @@ put_line(const struct page *p, unsigned i)
 	fputs("</td><td>", out);
 	put_ns(out, l->share_ns);
 	fputs("</td><td>", out);
-	if (c->kind == BLAME_UNEXPLAINED)
-		fputs("cannot go</td><td></td><td>", out);
+	if (l->kind == BLAME_UNEXPLAINED)
+		fputs("no cause is known</td><td></td><td>", out);
 	else if (!l->enough)
 		fputs("too few</td><td></td><td>", out);
 	else if (!l->removable)
@@ -284,7 +323,9 @@ put_lines(const struct page *p)
 	    "queue</th><th>seen</th></tr>\n",
 	    name, name, name);
 	for (unsigned i = 0; i < p->r->lines; i++)
-		if (i < STACKED || is_shown(p, i))
+		if (i < STACKED || is_shown(p, i) ||
+		    (p->r->line[i].kind == BLAME_UNEXPLAINED &&
+			p->r->line[i].share_ns > 0))
 			put_line(p, i);
 	fputs("</table>\n", p->out);
 }
@@ -359,21 +400,25 @@ static void
 put_spots(const struct page *p)
 {
 	struct blame_spot spot[BLAME_SPOTS];
-	unsigned n =
-	    blame_spots(&p->v->rows, p->route, p->v->p, p->r->beyond, spot);
+	unsigned n = blame_spots(p->v, p->route, p->r->beyond, spot);
 
 	if (n == 0)
 		return;
 	fprintf(p->out,
-	    "<h3>Where</h3>\n<table><tr><th class=\"t\">requests of</th><th>of "
-	    "those "
-	    "slower than %s</th><th>of all</th><th>its own %s</th></tr>\n",
+	    "<h3>Where</h3>\n<table><tr><th class=\"t\">requests of</th>"
+	    "<th>of those slower than %s</th><th></th><th>of all</th>"
+	    "<th>its own %s</th></tr>\n",
 	    p->v->name, p->v->name);
 	for (unsigned i = 0; i < n; i++) {
 		fprintf(p->out, "<tr><td class=\"t\">%s ", spot[i].field);
 		plot_escape(p->out, spot[i].value);
-		fprintf(p->out, "</td><td>%.0f %%</td><td>%.0f %%</td><td>",
-		    100 * spot[i].place.tail, 100 * spot[i].place.requests);
+		fprintf(p->out,
+		    "</td><td>%.0f %%</td><td class=\"t\"><span "
+		    "class=\"dim\">(%.0f to %.0f)</span></td><td>%.0f %%</td>"
+		    "<td>",
+		    100 * spot[i].place.tail, 100 * spot[i].place.tail_low,
+		    100 * spot[i].place.tail_high,
+		    100 * spot[i].place.requests);
 		put_ns(p->out, spot[i].place.q_ns);
 		fputs("</td></tr>\n", p->out);
 	}
@@ -402,14 +447,17 @@ put_example(const struct page *p, const char *id)
 static void
 put_examples(const struct page *p)
 {
+	unsigned shown = 0;
+
 	fputs("<h3>Examples</h3>\n<table>\n", p->out);
-	for (unsigned i = 0; i < p->r->lines && i < EXAMPLES; i++) {
+	for (unsigned i = 0; i < p->r->lines && shown < EXAMPLES; i++) {
 		uint64_t id[EXAMPLES];
 		unsigned n = blame_examples(
 		    p->route->set, p->v->p, p->r->line[i].cause, id, EXAMPLES);
 
-		if (!is_shown(p, i))
-			break;
+		if (!is_shown(p, i) || p->r->line[i].excess_ns <= 0)
+			continue;
+		shown++;
 		fputs("<tr><td class=\"t\">", p->out);
 		plot_escape(p->out, cause_of(p, i)->label);
 		fputs("</td><td class=\"t\">", p->out);

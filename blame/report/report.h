@@ -59,18 +59,17 @@ struct blame_spot {
 #define BLAME_SPOTS 4
 
 /*
- * blame_spots(rows, route, p, out):
+ * blame_spots(v, route, beyond, out):
  * The fields of which one value has clearly more of the requests slower than
  * q(p) than of all requests: at least a tenth of all, and a quarter of its own
- * part, more.
+ * part, more, and its interval is above that part.
  *   beyond  accounts of the route that are slower; fewer than BLAME_BEYOND are
  *           too few to say
  *   out     BLAME_SPOTS of them at most
  * Returns how many; 0 too if memory ran out.
  */
-unsigned
-blame_spots(const struct blame_rows *rows, const struct blame_route *route,
-    double p, size_t beyond, struct blame_spot *out);
+unsigned blame_spots(const struct blame_view *v,
+    const struct blame_route *route, size_t beyond, struct blame_spot *out);
 
 /* The same of all requests by route: whether there is one; *q_ns receives their
  * q(p). */

@@ -54,6 +54,8 @@ kind_of(const char *code)
 	    "client_send", "proxy", "network", "work", "low_ipc", "slow_clock"};
 	static const char *const none[] = {
 	    "unknown", "blind", "lost", "not_observed"};
+	static const char *const queue[] = {
+	    "accept_queue", "proxy_queue", "backend_queue"};
 
 	for (unsigned i = 0; i < COUNT(base); i++)
 		if (strcmp(code, base[i]) == 0)
@@ -61,7 +63,12 @@ kind_of(const char *code)
 	for (unsigned i = 0; i < COUNT(none); i++)
 		if (strcmp(code, none[i]) == 0)
 			return BLAME_UNEXPLAINED;
-	return strcmp(code, "backend_queue") == 0 ? BLAME_QUEUE : BLAME_HAZARD;
+	for (unsigned i = 0; i < COUNT(queue); i++)
+		if (strcmp(code, queue[i]) == 0)
+			return BLAME_QUEUE;
+	return strcmp(code, "runq") == 0 || strcmp(code, "preempted") == 0
+		   ? BLAME_CPU
+		   : BLAME_HAZARD;
 }
 
 bool

@@ -202,12 +202,13 @@ static const struct field {
 };
 
 static bool
-spot_find(const struct blame_rows *rows, struct blame_set *set,
-    const struct field *f, double p, struct blame_spot *out)
+spot_find(const struct blame_view *v, struct blame_set *set,
+    const struct field *f, struct blame_spot *out)
 {
+	struct blame_options o = blame_view_options(v);
 	struct blame_place place[PLACES];
-	uint32_t slice_s = time_slice_s(rows);
-	int n = (int)blame_where(set, p, f->key, &slice_s, place, PLACES);
+	uint32_t slice_s = time_slice_s(&v->rows);
+	int n = (int)blame_where(set, v->p, f->key, &slice_s, place, PLACES);
 	int most = 0;
 
 	for (int i = 1; i < n && i < PLACES; i++)
@@ -217,21 +218,25 @@ spot_find(const struct blame_rows *rows, struct blame_set *set,
 	if (n < 2 || place[most].tail < place[most].requests + SPOT_MORE ||
 	    place[most].tail < place[most].requests * SPOT_TIMES)
 		return false;
+	if (blame_where_interval(set, &o, f->key, &slice_s, &place[most]) !=
+		0 ||
+	    place[most].tail_low <= place[most].requests)
+		return false;
 	*out = (struct blame_spot){.field = f->name, .place = place[most]};
-	f->value(rows, place[most].key, out->value, sizeof(out->value));
+	f->value(&v->rows, place[most].key, out->value, sizeof(out->value));
 	return true;
 }
 
 unsigned
-blame_spots(const struct blame_rows *rows, const struct blame_route *route,
-    double p, size_t beyond, struct blame_spot *out)
+blame_spots(const struct blame_view *v, const struct blame_route *route,
+    size_t beyond, struct blame_spot *out)
 {
 	unsigned n = 0;
 
 	if (beyond < BLAME_BEYOND)
 		return 0;
 	for (unsigned i = 0; i < BLAME_SPOTS; i++)
-		n += spot_find(rows, route->set, &fields[i], p, &out[n]);
+		n += spot_find(v, route->set, &fields[i], &out[n]);
 	return n;
 }
 
@@ -245,7 +250,7 @@ blame_all(const struct blame_view *v, int64_t *q_ns, struct blame_spot *out)
 	if (r != NULL && blame_analyze(v->rows.all, &o, r) == 0) {
 		*q_ns = r->q_ns;
 		found = r->beyond >= BLAME_BEYOND &&
-			spot_find(&v->rows, v->rows.all, &by_route, v->p, out);
+			spot_find(v, v->rows.all, &by_route, out);
 	}
 	free(r);
 	return found;

@@ -54,19 +54,45 @@ tale_api_init(struct tale_api *t)
 	TAILQ_INIT(&t->queries);
 }
 
+static void
+refuse(struct tale_query *q, int status)
+{
+	const char *text;
+
+	switch (status) {
+	case 429:
+		text = "{\"error\":\"busy\",\"advice\":\"ask again later\"}\n";
+		break;
+	case 500:
+		text = "{\"error\":\"out of memory\"}\n";
+		break;
+	case 409:
+		text = "{\"error\":\"in flight\",\"advice\":\"the request "
+		       "has not finished: ask again later\"}\n";
+		break;
+	case 410:
+		text = "{\"error\":\"expired\",\"advice\":\"the request was "
+		       "known but its events are gone: raise slow.history "
+		       "or profiler.stream_slots, or pin it sooner\"}\n";
+		break;
+	default:
+		text = "{\"error\":\"unknown\",\"advice\":\"no request had "
+		       "this x-request-id\"}\n";
+		break;
+	}
+	q->done(q, status, "application/json", text, strlen(text));
+}
+
 void
 tale_ask(
     struct proxy *p, struct tale_query *q, struct analysis_question *question)
 {
-	static const char busy[] =
-	    "{\"error\":\"busy\",\"advice\":\"ask again later\"}\n";
-
 	q->cookie = question->cookie = ++p->tales->cookie;
 	if (!analysis_ask(p->analysis, question)) {
 		if (question->report != NULL)
 			question->report->free(question->report);
 		free(question->name);
-		q->done(q, 429, "application/json", busy, sizeof(busy) - 1);
+		refuse(q, 429);
 		return;
 	}
 	TAILQ_INSERT_TAIL(&p->tales->queries, q, link);
@@ -121,29 +147,6 @@ tale_query_cancel(struct proxy *p, struct tale_query *q)
 	TAILQ_REMOVE(&p->tales->queries, q, link);
 }
 
-static void
-tale_missing(struct tale_query *q)
-{
-	const char *text;
-
-	switch (q->missing) {
-	case 409:
-		text = "{\"error\":\"in flight\",\"advice\":\"the request "
-		       "has not finished: ask again later\"}\n";
-		break;
-	case 410:
-		text = "{\"error\":\"expired\",\"advice\":\"the request was "
-		       "known but its events are gone: raise slow.history "
-		       "or profiler.stream_slots, or pin it sooner\"}\n";
-		break;
-	default:
-		text = "{\"error\":\"unknown\",\"advice\":\"no request had "
-		       "this x-request-id\"}\n";
-		break;
-	}
-	q->done(q, q->missing, "application/json", text, strlen(text));
-}
-
 void
 tale_answers(struct proxy *p)
 {
@@ -159,7 +162,8 @@ tale_answers(struct proxy *p)
 			if (a.status == 200)
 				q->done(q, 200, NULL, a.text, a.length);
 			else
-				tale_missing(q);
+				refuse(
+				    q, a.status == 404 ? q->missing : a.status);
 		}
 		free(a.text);
 	}

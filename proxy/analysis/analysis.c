@@ -364,6 +364,16 @@ answer_next(struct analysis *a)
 	return true;
 }
 
+/* What another thread has computed meanwhile. */
+static void
+blame_answer(struct analysis *a)
+{
+	struct analysis_answer answer;
+
+	while (blame_jobs_take(&a->work.blame, &answer))
+		analysis_reply(a, &answer);
+}
+
 /* --- the thread ----------------------------------------------------------- */
 
 /* Sleep until there may be a question, or a window ends; a second at most,
@@ -422,6 +432,7 @@ analysis_main(void *user)
 	while (!atomic_load(&a->stop)) {
 		tale_work_tick(&a->work);
 		atomic_store(&a->cpu_ns, (uint64_t)thread_cpu_ns());
+		blame_answer(a);
 		if (answer_next(a))
 			continue;
 		priority_lower(a);
@@ -475,6 +486,7 @@ analysis_new(struct analysis **out, const struct analysis_options *o)
 	}
 	atomic_store(&a->cpu, o->cpu);
 	budget_init(&a->budget, o->cpu, instant_now());
+	a->work.blame.wake_fd = a->asked_fd;
 	a->work.wait = keep_wait;
 	a->work.user = a;
 	err = tale_work_init(&a->work, o);

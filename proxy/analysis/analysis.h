@@ -107,7 +107,8 @@ struct analysis_question {
 
 struct analysis_answer {
 	uint64_t cookie;
-	int status; /* 200, 404 not in the store, 500 no memory */
+	int status; /* 200, 404 not in the store, 429 too many wait for BLAME,
+		     * 500 no memory */
 	char *text; /* owned by the taker; NULL unless 200 */
 	size_t length;
 };

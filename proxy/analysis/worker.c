@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "blame/report/report.h"
 #include "proxy/analysis/slow_report.h"
 #include "talechain/render/render.h"
 #include "talechain/symbols/symbols.h"
@@ -15,7 +14,6 @@
 #define SLACK_NS (5 * NS_PER_MS)
 #define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
 #define LATE_TRIES 5
-#define BLAME_RESAMPLED 200 /* as tailorctl blame */
 
 /* --- the store ------------------------------------------------------------ */
 
@@ -622,64 +620,25 @@ do_accounts(struct tale_work *w, const struct analysis_question *q,
 	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
 }
 
-static int
-blame_write(const struct blame_view *v, enum tale_format format,
-    struct analysis_answer *answer)
-{
-	struct json j;
-	FILE *out;
-	int err;
-
-	if (format == TALE_FORMAT_HTML) {
-		out = open_memstream(&answer->text, &answer->length);
-		err = out == NULL ? -ENOMEM : blame_page(v, true, out);
-		if (out != NULL && fclose(out) != 0)
-			err = -ENOMEM;
-		return err == -ENODATA ? 0 : err;
-	}
-	json_init(&j, false);
-	err = blame_json(v, &j);
-	if (err == 0)
-		err = json_take(&j, &answer->text, &answer->length);
-	json_fini(&j);
-	return err;
-}
-
-static void
+/* The table is made here, the rest by a thread of its own. */
+static enum tale_work_result
 do_blame(struct tale_work *w, const struct analysis_question *q,
     struct analysis_answer *answer)
 {
-	struct blame_view v = {.resamples = BLAME_RESAMPLED,
-	    .route = q->route[0] != '\0' ? q->route : NULL};
 	struct text t = {0};
-	char *table = NULL, *copy = NULL;
+	char *table;
 	size_t length;
-	int err;
 
-	answer->status = 500;
 	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns,
 	    ACCOUNTS_REPORT, &t);
-	err = text_take(&t, &table, &length);
-	if (err == 0 && q->format == TALE_FORMAT_HTML) {
-		copy = strdup(table);
-		err = copy == NULL ? -ENOMEM : 0;
-	}
-	v.table = copy;
-	blame_view_percentile(
-	    &v, q->list.percentile[0] != '\0' ? q->list.percentile : NULL);
-	if (err == 0)
-		err = blame_rows_read(&v.rows, table, 0, 0);
-	if (err == 0)
-		err = blame_write(&v, q->format, answer);
-	blame_rows_fini(&v.rows);
-	free(copy);
+	answer->status = 500;
+	if (text_take(&t, &table, &length) < 0)
+		return TALE_WORK_ANSWER;
+	if (blame_jobs_put(&w->blame, q, table))
+		return TALE_WORK_DONE;
 	free(table);
-	if (err == 0) {
-		answer->status = 200;
-		return;
-	}
-	free(answer->text);
-	answer->text = NULL;
+	answer->status = 429;
+	return TALE_WORK_ANSWER;
 }
 
 static bool
@@ -705,8 +664,7 @@ tale_work_do(struct tale_work *w, struct analysis_question *q,
 		do_list(w, q, answer);
 		return TALE_WORK_ANSWER;
 	case ANALYSIS_BLAME:
-		do_blame(w, q, answer);
-		return TALE_WORK_ANSWER;
+		return do_blame(w, q, answer);
 	case ANALYSIS_ACCOUNTS:
 		do_accounts(w, q, answer);
 		return TALE_WORK_ANSWER;
@@ -746,6 +704,7 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 void
 tale_work_fini(struct tale_work *w)
 {
+	blame_jobs_fini(&w->blame);
 	if (w->store != NULL)
 		tale_work_flush(w, true);
 	accounts_fini(&w->accounts); /* while the directory is locked */

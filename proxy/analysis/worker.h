@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "proxy/analysis/analysis.h"
+#include "proxy/analysis/blame_jobs.h"
 
 #define TALE_CANDIDATES 64 /* slowest of a window, at most */
 
@@ -21,6 +22,7 @@ struct tale_work {
 	struct tale_store *store;	      /* owned */
 	struct accounts accounts;
 	struct tail tail;	  /* of them */
+	struct blame_jobs blame;  /* the caller sets its wake_fd */
 	struct tale_store *spare; /* owned: memory, once store has failed */
 	const char *directory;	  /* borrowed; "" memory */
 	struct tale_store_options spare_options;

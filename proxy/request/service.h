@@ -15,3 +15,7 @@ void proxy_fini(struct proxy *p);
 
 /* What time brings.  Every tick. */
 void proxy_tick(struct proxy *p, struct instant now);
+
+/* Whether ticks may be rare: no request is under way and no server is about to
+ * change.  Some 5 ns. */
+bool proxy_is_at_rest(const struct proxy *p);

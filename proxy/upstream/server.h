@@ -81,6 +81,11 @@ void collect_init(struct server *s);
 void collect_begin(struct server *s);
 void collect_stop(struct server *s);
 
+/* Note what a response says of the server's heap.  One that was overtaken by a
+ * response from after a collection is ignored, as is nonsense. */
+void collect_heap_note(
+    struct server *s, const struct http_head *head, struct instant now);
+
 /* Write a GET of a target to the server itself.  Returns its length. */
 size_t server_write_get(
     const struct server *s, const char *target, char *out, size_t size);

@@ -205,6 +205,14 @@ struct pool {
 	unsigned count;
 };
 
+/* Tailor-Heap of a server's latest response. */
+struct server_heap {
+	struct instant seen; /* none: it says nothing */
+	uint64_t used, full; /* bytes; full: where it would collect */
+	uint64_t collections;
+	uint64_t live; /* used right after the latest; 0: none was seen */
+};
+
 struct server {
 	struct upstream *upstream;	    /* borrowed */
 	const struct config_server *config; /* borrowed */
@@ -244,6 +252,8 @@ struct server {
 		char text[512];
 		unsigned status;
 	} collect;
+
+	struct server_heap heap; /* as its responses say; see collect.c */
 
 	struct silence silence; /* whether it responds at all */
 	uint64_t reads;		/* that brought something */

@@ -366,7 +366,7 @@ account_store_add(
 		err = store_file_append(&f->file, record.at, record.length);
 	if (err == 0) {
 		account_head_read(record.at + sizeof(struct record_header),
-		    record.length, &head);
+		    record.length - sizeof(struct record_header), &head);
 		file_note(f, &head);
 		s->bytes += record.length;
 		s->accounts += n;

@@ -13,12 +13,13 @@ import org.apache.lucene.index.StoredFieldVisitor;
 
 /**
  * The search service of examples/lucene with hazards on command, for
- * predict.py.  Options are the service's; standard input orders:
+ * injector.py.  Options are the service's; standard input orders:
  *
+ *   begin       nothing; it is done when the next document is read
  *   gc          one System.gc()
  *   lock MS     a lock that reading a document needs is held so long
- *   disk N MS   from now on, one document in N takes so long of synchronous
- *               writes; 0 0: none
+ *   disk N MS   from now on, one document in N takes synchronous writes of up
+ *               to so long; 0 0: none
  *
  * Standard output has a line for each: its name, begin and end, in ns of
  * CLOCK_MONOTONIC.
@@ -27,7 +28,7 @@ public final class HazardousSearch {
 	private static final int BLOCK = 4096;
 
 	private static final Object shared = new Object();
-	private static long reads; /* under shared */
+	private static boolean awaited; /* under shared */
 	private static volatile int diskOneIn;
 	private static volatile long diskNs;
 
@@ -71,8 +72,9 @@ public final class HazardousSearch {
 
 	private static void disk() throws IOException {
 		long begin = System.nanoTime();
+		long length = ThreadLocalRandom.current().nextLong(diskNs + 1);
 		ByteBuffer block = ByteBuffer.allocateDirect(BLOCK);
-		while (System.nanoTime() - begin < diskNs)
+		while (System.nanoTime() - begin < length)
 			scratch.get().getChannel().write(block.clear(), 0);
 		report("disk", begin);
 	}
@@ -109,7 +111,9 @@ public final class HazardousSearch {
 		public void document(int id, StoredFieldVisitor visitor)
 		    throws IOException {
 			synchronized (shared) {
-				reads++;
+				if (awaited)
+					report("begin", System.nanoTime());
+				awaited = false;
 			}
 			int one = diskOneIn;
 			if (one > 0
@@ -134,6 +138,11 @@ public final class HazardousSearch {
 		ExecutorService holder = Executors.newSingleThreadExecutor();
 		while (in.hasNext()) {
 			switch (in.next()) {
+			case "begin" -> {
+				synchronized (shared) {
+					awaited = true;
+				}
+			}
 			case "gc" -> gc.submit(HazardousSearch::collect);
 			case "lock" -> {
 				long ms = in.nextLong();

@@ -127,7 +127,7 @@ def test_page(ctl, paused, tmp_path):
     assert "<h3>Change of p99 since then</h3>" in found
     found = ctl("blame", "--html", "--without", "gc", "--file", str(paused))
     assert found.returncode == 2 and "no other form" in found.err
-    found = ctl("blame", "-o", str(path), "--file", str(paused))
+    found = ctl("blame", "-o", str(tmp_path / "page"), "--file", str(paused))
     assert found.returncode == 2 and "needs --html" in found.err
 
 
@@ -146,12 +146,36 @@ def test_where(ctl, tmp_path):
     assert re.search(r"^All routes: p99 9\d\.\dms. GET /report is 1.4 % of "
                      r"requests and \d+ % of\s+the slower\s+ones", found,
                      re.M), found
-    assert re.search(r"^   server b +100 % +[12] % +5\d\.\dms$", found, re.M), found
+    assert re.search(r"^   server b +100 % \(100 to 100\) +[12] % +5\d\.\dms$",
+                     found, re.M), found
     route = json.loads(ctl("-j", "blame", "-R", "GET /search", "--file",
                            str(tmp_path / "accounts.csv"), wide=True).out)
     where, = route["routes"][0]["where"]
     assert (where["field"], where["value"]) == ("server", "b")
     assert where["tail"] == 1 and where["requests"] < 0.02
+    assert where["tail_interval"] == [1, 1]
+
+
+def test_no_cause_is_no_rank(ctl, tmp_path):
+    """Goal: what is not explained stands below the causes, without a rank, even
+    if it is more than each of them; on the page it tops the stack."""
+    path = table(tmp_path, *(
+        line(n, n / 50, 1 + n % 7 / 10, gc=9 + n % 3 if n % 50 < 2 else 0,
+             unknown=30 + n % 9 if n % 50 < 2 else 0)
+        for n in range(5000)))
+    found = ctl("blame", "--file", str(path)).out
+    assert re.search(r"^ 1 garbage collection .*\n(?: .*\n)*"
+                     r"   not explained +3\d\.\dms  no cause is known$", found,
+                     re.M), found
+    assert re.search(r"^   unknown +id-\d+", found, re.M), found
+    route, = json.loads(ctl("-j", "blame", "--file", str(path),
+                            wide=True).out)["routes"]
+    assert [(c["cause"], c["rank"]) for c in route["causes"]][-1] == (
+        "unknown", 0)
+    page = ctl("blame", "--html", "--file", str(path), wide=True).out
+    assert re.search(r"is garbage collection, <b>3\d\.\d ms</b> is not "
+                     r"explained\.</p>", page)
+    assert '<rect class="u"' in page and "<td>no cause is known</td>" in page
 
 
 def test_what_is_not_observed(ctl, tmp_path):
@@ -162,7 +186,8 @@ def test_what_is_not_observed(ctl, tmp_path):
         for n in range(3000)))
     found = ctl("blame", "--file", str(path)).out
     assert "explained: 0 % of p99 - p50" in found, found
-    assert re.search(r"^   not explained +40\.0ms  cannot go", found, re.M)
+    assert re.search(r"^   not explained +40\.0ms  no cause is known$", found,
+                     re.M)
     assert "Without kernel events in 100 % of the tail" in found
     assert "In no account: gc: not there, or not observed" in found
     assert "Without kernel events in 100 % of the tail" in ctl(
@@ -176,12 +201,14 @@ def test_what_is_not_observed(ctl, tmp_path):
      r"line 2: times do not add up"),
     ((), HEAD + "\n", r"no account yet"),
     ((), HEAD + "\n\0", r"a zero byte"),
-    (("--without", "gc,nonsense"), None, r"no cause has that code"),
-    (("--without", "unknown"), None, r"not a cause"),
+    (("--without", "gc,nonsense"), None,
+     r'"nonsense": no cause has that code; the codes:\n    .*\bgc\b'),
+    (("--without", "unknown"), None, r"no cause has that code"),
     (("-P", "40"), None, r"above 50 and below 100"),
     (("--accounts", "xml"), None, r"csv or ndjson"),
     (("--impact", "--without", "gc"), None, r"not both"),
-    (("--route", "GET /other"), None, r"no account of GET /other"),
+    (("--route", "GET /other"), None, 
+     r'no account of GET /other; .*:\n    --route "GET /search"\n'),
 ], ids=["head", "fields", "sum", "empty", "zero", "code", "unknown", "percentile",
         "form", "both", "route"])
 def test_bad_input(ctl, tmp_path, arguments, text, why):

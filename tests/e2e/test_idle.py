@@ -1,5 +1,5 @@
-"""Goal: while no request is in flight the observer takes next to no CPU time,
-and knows as much at the first request as if it had polled."""
+"""Goal: while no request is in flight Tailor takes next to no CPU time, and
+knows as much at the first request as if it had polled."""
 
 import os
 import subprocess
@@ -72,6 +72,27 @@ def test_idle_costs_little(collecting):
     used = observer_ns(t) - before
     assert used < 0.02 * (time.monotonic_ns() - begin)
     assert t.metrics()["tailor_profiler_blind_seconds_total"] < 3
+
+
+def test_few_ticks_while_idle(collecting):
+    # Goal: 20 a second instead of 100, and 100 while a request waits.
+    t, servers = collecting
+    ticks = "tailor_loop_lag_seconds_count"
+
+    def rare():
+        before, begin = t.metrics()[ticks], time.monotonic()
+        time.sleep(0.5)
+        return (t.metrics()[ticks] - before) / (time.monotonic() - begin) < 30
+
+    wait_until(rare, "it rests")
+    servers[t.active()].command("hold")
+    with t.client() as client:
+        client.send(b"GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+        wait_until(lambda: t.metrics()["tailor_requests_inflight"] == 1,
+                   "it is in flight")
+        wait_until(lambda: not rare(), "it ticks")
+    servers[t.active()].command("end")
+    wait_until(rare, "it rests again")
 
 
 def test_hazard_that_begins_while_idle(collecting):

@@ -129,6 +129,11 @@ what_was_not_observed_is_given_to_no_cause(void **state)
 	l = line_of(&r, P_UNKNOWN);
 	assert_true(l->excess_ns > 2 * NS_PER_MS);
 	assert_false(l->removable);
+	/* It is large and certain, and stands below the causes unranked. */
+	assert_true(l->enough && l->excess.low_ns > 0);
+	assert_int_equal(l->rank, 0);
+	assert_ptr_equal(l, &r.line[r.lines - 1]);
+	assert_int_equal(r.line[0].rank, 1);
 	assert_true(r.explained > 0.6 && r.explained < 0.95);
 	blame_free(&s);
 }
@@ -190,6 +195,35 @@ the_tail_is_where_the_long_requests_are(void **state)
 	blame_free(&s);
 }
 
+static uint32_t
+is_odd(const struct blame_account *a, void *user)
+{
+	(void)user;
+	return a->id & 1;
+}
+
+/* Of 100 pauses and more, half of the requests of each. */
+static void
+a_place_has_an_interval(void **state)
+{
+	struct blame_options o = {.p = 0.99, .resamples = 200, .seed = 1};
+	struct blame_set *s = population_make(&population[0], 20000, 1, true);
+	struct blame_place place[2];
+
+	(void)state;
+	assert_int_equal(
+	    blame_where(s, 0.99, is_odd, NULL, place, COUNT(place)), 2);
+	assert_int_equal(blame_where_interval(s, &o, is_odd, NULL, place), 0);
+	assert_true(place->tail_low > 0.35 && place->tail_low < place->tail);
+	assert_true(place->tail_high < 0.65 && place->tail_high > place->tail);
+	/* All of the tail is all of it in each resample. */
+	assert_int_equal(
+	    blame_where(s, 0.99, is_long, NULL, place, COUNT(place)), 2);
+	assert_int_equal(blame_where_interval(s, &o, is_long, NULL, place), 0);
+	assert_true(place->tail == 1 && place->tail_low == 1);
+	blame_free(&s);
+}
+
 int
 main(void)
 {
@@ -202,6 +236,7 @@ main(void)
 	    cmocka_unit_test(what_was_not_observed_is_given_to_no_cause),
 	    cmocka_unit_test(two_periods_differ_by_what_changed),
 	    cmocka_unit_test(the_tail_is_where_the_long_requests_are),
+	    cmocka_unit_test(a_place_has_an_interval),
 	};
 
 	return cmocka_run_group_tests_name(

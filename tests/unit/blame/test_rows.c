@@ -96,13 +96,18 @@ what_can_go_is_known(void **state)
 	assert_int_equal(
 	    read_rows("id,end_ns,total_ns,weight,route,server,in_flight,"
 		      "attempts,new_connection,kernel,work,low_ipc,slow_clock,"
-		      "gc,backend_queue,not_observed\n"),
+		      "gc,backend_queue,not_observed,accept_queue,runq,"
+		      "preempted,lock\n"),
 	    0);
 	for (unsigned c = 0; c < 3; c++)
 		assert_int_equal(rows.cause[c].kind, BLAME_BASE);
 	assert_int_equal(rows.cause[3].kind, BLAME_HAZARD);
 	assert_int_equal(rows.cause[4].kind, BLAME_QUEUE);
 	assert_int_equal(rows.cause[5].kind, BLAME_UNEXPLAINED);
+	assert_int_equal(rows.cause[6].kind, BLAME_QUEUE);
+	assert_int_equal(rows.cause[7].kind, BLAME_CPU);
+	assert_int_equal(rows.cause[8].kind, BLAME_CPU);
+	assert_int_equal(rows.cause[9].kind, BLAME_HAZARD);
 	blame_rows_fini(&rows);
 }
 

@@ -352,6 +352,41 @@ a_queue_is_due_to_the_pause_before_it(void **state)
 	blame_free(&s);
 }
 
+/* Five requests are gathered by a pause and then wait for a CPU; two others
+ * wait as long when there is no pause. */
+static void
+a_pause_gathers_requests_for_a_cpu(void **state)
+{
+	struct blame_set *s = set_new(3000);
+	const double p[] = {0.97, 0.99};
+	int64_t alone[2], behind[2];
+
+	(void)state;
+	for (uint64_t id = 0; id < 2000; id++) {
+		bool hit = id % 100 < 5, other = id % 100 >= 98;
+		struct blame_account a = {
+		    .id = id, .weight = 1, .in_flight = -1};
+		int64_t part[P_CAUSES] = {[P_WORK] = 1000000,
+		    [P_GC] = hit ? 50000000 : 0,
+		    [P_RUNQ] = hit || other ? 20000000 : 0};
+
+		a.total_ns = sum_of(part);
+		a.end_ns = (int64_t)(hit ? id / 100 * 100 : id) * 100000000;
+		assert_int_equal(blame_add(s, &a, part, NULL), 0);
+	}
+	assert_int_equal(blame_without(s, 1 << P_GC, false, p, 2, alone), 0);
+	assert_int_equal(blame_without(s, 1 << P_GC, true, p, 2, behind), 0);
+	assert_int_equal(alone[0], 21000000);
+	/* 50 of 51 ms of those that were there were collections. */
+	assert_int_equal(behind[0], 1000000 + llround(20e6 / 51));
+	assert_int_equal(behind[1], 21000000);
+	/* What goes as a whole is not moved, too. */
+	assert_int_equal(
+	    blame_without(s, 1 << P_GC | 1 << P_RUNQ, true, p, 2, behind), 0);
+	assert_int_equal(behind[1], 1000000);
+	blame_free(&s);
+}
+
 /* Requests queue a second after a pause; what was between was not recorded. */
 static void
 a_gap_ends_a_busy_period(void **state)
@@ -435,6 +470,7 @@ main(void)
 	    cmocka_unit_test(bad_input_is_refused),
 	    cmocka_unit_test(shapley_values_add_up_to_the_gain_of_all),
 	    cmocka_unit_test(a_queue_is_due_to_the_pause_before_it),
+	    cmocka_unit_test(a_pause_gathers_requests_for_a_cpu),
 	    cmocka_unit_test(a_gap_ends_a_busy_period),
 	    cmocka_unit_test(a_long_time_has_long_blocks),
 	    cmocka_unit_test(no_more_than_all_is_explained),
