@@ -454,7 +454,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,daemon)
 # --- the demonstration ----------------------------------------------------------
 -include examples/lucene/lucene.mk
 
-DEMO_NEEDS := $(if $(filter node,$(RUNTIME)),all,all lucene lucene-index)
+DEMO_NEEDS := $(if $(filter node,$(RUNTIME)),all,all agent lucene lucene-index)
 .PHONY: demo
 demo:	## two servers under load, with and without Tailor; KEEP=1 RUNTIME=node
 	@UPGRADE=no tools/install-deps build \

@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 
 #define OPTION_TEXT_MAX 64
+#define CASE ('a' ^ 'A')
 
 static const struct option *
 option_of(const struct option *longs, int code)
@@ -33,22 +34,50 @@ meant(const struct option *longs, const char *word, char *out, size_t size)
 	return count;
 }
 
+/* What other programs call an option: the first of these that this program
+ * has. */
+static const struct option *
+synonym(const struct option *longs, const char *word)
+{
+	static const char *const others[][2] = {{"standby", "backup"},
+	    {"upstream", "active"}, {"backend", "active"}, {"server", "active"},
+	    {"target", "active"}, {"port", "listen"}, {"limit", "number"},
+	    {"count", "number"}, {"lines", "number"}, {"last", "since"},
+	    {"file", "config"}, {"order", "sort"}};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		for (const struct option *o = longs; o->name != NULL; o++)
+			if (strcmp(others[i][0], word) == 0 &&
+			    strcmp(others[i][1], o->name) == 0)
+				return o;
+	return NULL;
+}
+
 /* An unknown or ambiguous long option. */
 static void
 refuse_long(
     const struct option *longs, const char *given, char *out, size_t size)
 {
+	const struct option *same;
 	struct nearest best = {NULL, 0};
 	char word[OPTION_TEXT_MAX], several[2 * OPTION_TEXT_MAX];
 	const char *name = given + strspn(given, "-");
+	unsigned begun;
 
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, "="), name);
-	if (meant(longs, word, several, sizeof(several)) > 1) {
+	begun = meant(longs, word, several, sizeof(several));
+	if (begun > 1) {
 		snprintf(out, size, "--%s is ambiguous: %s?", word, several);
 		return;
 	}
-	for (; longs->name != NULL; longs++)
-		nearest_consider(&best, word, longs->name);
+	same = synonym(longs, word);
+	if (same != NULL)
+		best.word = same->name;
+	else if (begun == 1)
+		best.word = several + 2;
+	else
+		for (; longs->name != NULL; longs++)
+			nearest_consider(&best, word, longs->name);
 	if (best.word != NULL)
 		snprintf(out, size, "unknown option --%s; did you mean --%s?",
 		    word, best.word);
@@ -64,8 +93,14 @@ usage_refusal(const struct option *longs, int code, char *const *argv,
 
 	if (o != NULL && code == ':')
 		snprintf(out, size, "option --%s needs an argument", o->name);
-	else if (o != NULL)
+	else if (o != NULL && strncmp(argv[optind - 1], "--", 2) == 0)
 		snprintf(out, size, "option --%s takes no argument", o->name);
+	else if (o != NULL)
+		snprintf(out, size, "unknown option -%c; did you mean --%s?",
+		    optopt, o->name);
+	else if (optopt != 0 && option_of(longs, optopt ^ CASE) != NULL)
+		snprintf(out, size, "unknown option -%c; did you mean -%c?",
+		    optopt, optopt ^ CASE);
 	else if (optopt != 0)
 		snprintf(out, size, "unknown option -%c", optopt);
 	else

@@ -110,6 +110,8 @@ parse_inet(const char *text, struct config_address *out, const char **why)
 	unsigned port;
 	size_t n;
 
+	if (strchr(text, ',') != NULL)
+		return refuse(why, "only one address may be given here");
 	if (colon == NULL && *text != '\0' &&
 	    text[strspn(text, "0123456789")] == '\0')
 		return refuse(why, "a port needs a colon before it: write "

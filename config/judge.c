@@ -66,8 +66,8 @@ suggest_key(const char *path, char out[KEY_PATH_MAX])
 	struct candidate best = {NULL, 0};
 	char lookup[KEY_PATH_MAX];
 	unsigned index;
-	bool given = key_split(path, lookup, &index);
 
+	key_split(path, lookup, &index);
 	for (unsigned i = 0; i < config_keys_count; i++)
 		consider(&best, lookup, config_keys[i].path);
 	/* Sections last; "" and "servers[]" are not written in files. */
@@ -79,10 +79,7 @@ suggest_key(const char *path, char out[KEY_PATH_MAX])
 	consider(&best, lookup, "servers[].launch");
 	if (best.path == NULL)
 		return false;
-	if (given)
-		key_path(best.path, index, out);
-	else
-		snprintf(out, KEY_PATH_MAX, "%s", best.path);
+	key_path(best.path, index, out);
 	return true;
 }
 
@@ -190,8 +187,14 @@ judge_unknown(struct config_errors *errors, const char *where, const char *path)
 {
 	const char *removed = key_find_removed(path);
 	char nearest[KEY_PATH_MAX], text[KEY_TEXT_MAX];
+	unsigned index;
 
-	if (removed != NULL)
+	key_split(path, nearest, &index);
+	if (index >= CONFIG_SERVERS)
+		errors_add(errors,
+		    "%s%s: at most %d servers: servers[0] and servers[1]",
+		    where, path, CONFIG_SERVERS);
+	else if (removed != NULL)
 		errors_add(errors, "%s%s: removed key: %s", where, path,
 		    key_text(removed, text));
 	else if (suggest_key(path, nearest))

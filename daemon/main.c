@@ -48,6 +48,9 @@ config_first(const struct settings *s)
 	for (unsigned i = 0; i < errors.count; i++)
 		fprintf(stderr, "tailor: %s\n", errors.text[i]);
 	config_errors_fini(&errors);
+	if (c == NULL && s->file == NULL && s->sets == 0)
+		fprintf(stderr, "For example: tailor --listen :8080 --active "
+				"127.0.0.1:9001\n");
 	return c;
 }
 

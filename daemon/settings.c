@@ -93,6 +93,22 @@ setting_add(struct settings *s, const char *key, const char *value)
 	s->set[s->sets++].value = value;
 }
 
+/* Set what is one server's: the last of two would win silently. */
+static void
+server_add(struct settings *s, const char *key, const char *option)
+{
+	for (unsigned i = 0; i < s->sets; i++) {
+		if (strcmp(s->set[i].key, key) != 0)
+			continue;
+		fprintf(stderr,
+		    "tailor: --%s is given twice: one server is --active, "
+		    "the other --backup\n",
+		    option);
+		exit(2);
+	}
+	setting_add(s, key, optarg);
+}
+
 static void
 setting_split(struct settings *s, const char *text)
 {
@@ -181,10 +197,10 @@ option_apply(struct settings *s, int option)
 		setting_add(s, "listen", optarg);
 		break;
 	case OPTION_ACTIVE:
-		setting_add(s, "servers[0].address", optarg);
+		server_add(s, "servers[0].address", "active");
 		break;
 	case OPTION_BACKUP:
-		setting_add(s, "servers[1].address", optarg);
+		server_add(s, "servers[1].address", "backup");
 		break;
 	case OPTION_ADMIN:
 		setting_add(s, "admin", optarg);
@@ -204,32 +220,46 @@ option_apply(struct settings *s, int option)
 	}
 }
 
-/* A word that is no option: a file without -c, or a mistyped command. */
+/* A word that is no option: one without its dashes, an address, a mistyped
+ * command, or a file without -c. */
 static void
 word_refuse(const char *word)
 {
 	struct nearest best = {NULL, 0};
+	const char *dashes = "";
 
 	nearest_consider(&best, word, "shim");
+	for (size_t i = 0; i < OPTIONS; i++)
+		if (strcmp(options[i].option.name, word) == 0) {
+			best.word = word;
+			dashes = "--";
+		}
+	fprintf(stderr, "tailor: ");
 	if (best.word != NULL)
-		fprintf(stderr, "tailor: no command \"%s\"; did you mean %s?\n",
-		    word, best.word);
+		fprintf(stderr, "no command \"%s\"; did you mean %s%s?\n", word,
+		    dashes, best.word);
+	else if (strchr(word, ':') != NULL)
+		fprintf(stderr,
+		    "\"%s\" is not an option; an address is given with "
+		    "--listen,\n--active or --backup\n",
+		    word);
 	else
 		fprintf(stderr,
-		    "tailor: \"%s\" is not an option; give a configuration "
-		    "file with -c FILE\n",
+		    "\"%s\" is not an option; give a configuration file with "
+		    "-c FILE\nTry 'tailor --help'.\n",
 		    word);
 	exit(2);
 }
 
-/* What other programs call it, and keys without --set. */
+/* What is no option but can be had, and keys without --set. */
 static void
 option_refuse(const struct option *plain, int option, char *const *argv)
 {
-	static const char *const others[][2] = {{"--standby", "--backup"},
-	    {"--upstream", "--active"}, {"--backend", "--active"},
-	    {"--server", "--active"}, {"--port", "--listen"},
-	    {"--mode", "--set hedging.mode=watch"}};
+	static const char *const others[][2] = {
+	    {"--mode", "did you mean --set hedging.mode=watch?"},
+	    {"--watch", "did you mean --set hedging.mode=watch?"},
+	    {"--observe", "did you mean --set hedging.mode=watch?"},
+	    {"--daemon", "it stays in the foreground; use systemd"}};
 	const char *given = argv[optind - 1];
 	size_t length = strcspn(given, "=");
 	char why[256];
@@ -238,9 +268,8 @@ option_refuse(const struct option *plain, int option, char *const *argv)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strlen(others[i][0]) == length &&
 		    strncmp(others[i][0], given, length) == 0)
-			snprintf(why, sizeof(why),
-			    "unknown option %s; did you mean %s?", others[i][0],
-			    others[i][1]);
+			snprintf(why, sizeof(why), "unknown option %s; %s",
+			    others[i][0], others[i][1]);
 	if (strncmp(given, "--", 2) == 0 && memchr(given, '.', length) != NULL)
 		snprintf(why, sizeof(why),
 		    "a key is set by --set KEY=VALUE: --set %.200s", given + 2);

@@ -156,6 +156,11 @@ int http_parse_response(const struct http_limits *limits,
 const struct http_field *
 http_field_find(const struct http_head *h, enum http_field_id id);
 
+/* The first field of that name, which begins with tailor- or x-tailor-; NULL:
+ * none. */
+const struct http_field *
+http_field_tailor(const struct http_head *h, const char *name);
+
 /* How many fields have that id. */
 unsigned http_field_count(const struct http_head *head, enum http_field_id id);
 

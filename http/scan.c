@@ -130,6 +130,16 @@ http_field_find(const struct http_head *h, enum http_field_id id)
 	return NULL;
 }
 
+const struct http_field *
+http_field_tailor(const struct http_head *h, const char *name)
+{
+	for (unsigned i = 0; i < h->fields; i++)
+		if (h->field[i].id == HTTP_FIELD_TAILOR &&
+		    slice_is(h->field[i].name, name))
+			return &h->field[i];
+	return NULL;
+}
+
 bool
 http_method_is_safe(enum http_method method)
 {

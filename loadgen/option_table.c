@@ -477,6 +477,9 @@ const struct option_row option_rows[] = {
     EXPLAINED("postfile", 'p', "FILE", "use --data @FILE"),
     EXPLAINED("content-type", 'T', "TYPE", "use -H 'Content-Type: TYPE'"),
     EXPLAINED("auth", 'A', "USER", "use -H 'Authorization: Basic BASE64'"),
+    EXPLAINED("http2", 0, NULL, "only HTTP/1.1 is supported"),
+    EXPLAINED("insecure", 0, NULL,
+	"TLS is not supported: measure behind the TLS proxy"),
     EXPLAINED("keepalive", 'k', NULL,
 	"leave it out: connections are always kept"),
     /* clang-format on */

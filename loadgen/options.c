@@ -308,13 +308,16 @@ take_operands(
 	if (count > 0 && verb == OPTIONS_RUN && is_mistyped(o, operand[0]))
 		return -EINVAL;
 	if (count > (verb == OPTIONS_RUN))
-		return wrong(o, verb == OPTIONS_RUN
-				    ? "more than one URL given"
+		return wrong(o, verb == OPTIONS_RUN ? "more than one URL given"
+				: verb == OPTIONS_AB
+				    ? "ab needs --a URL and --b URL"
 				    : "an operand is not allowed here");
 	if (count == 1)
 		o->url = operand[0];
 	if (verb == OPTIONS_RUN && o->url == NULL && o->urls_path == NULL)
-		return wrong(o, "no URL given");
+		return wrong(o, "no URL given; for example:\n"
+				"    tailor-load -r 100 -d 10s "
+				"http://localhost:8080/");
 	if (verb == OPTIONS_AB && (o->url_a == NULL || o->url_b == NULL))
 		return wrong(o, "ab needs --a URL and --b URL");
 	if (verb == OPTIONS_CHECK)

@@ -64,7 +64,8 @@ miss_page(const struct attach *a, const struct process *p, struct missing *m)
 	snprintf(why, sizeof(why), "its JVM has %s",
 	    option != NULL ? option : "no hsperfdata");
 	if (!p->server->agent)
-		snprintf(fix, sizeof(fix), "servers[].jvm=auto");
+		snprintf(fix, sizeof(fix), "servers[%u].jvm=auto",
+		    (unsigned)(p - a->process));
 	else if (path != NULL && file_agent(agent, sizeof(agent)))
 		snprintf(fix, sizeof(fix), "jcmd %d JVMTI.agent_load %s %s",
 		    (int)p->jvm, agent, path);
@@ -97,7 +98,7 @@ miss_collections(const struct attach *a, unsigned server, struct missing *m)
 	const struct process *p = &a->process[server];
 	const struct runtimes_server *r = &a->runtimes.server[server];
 	const struct runtime *runtime;
-	char file[PATH_MAX], why[WHY_BYTES];
+	char file[PATH_MAX], why[WHY_BYTES], fix[FIX_BYTES];
 
 	if (!p->server->hsperfdata && !p->server->agent &&
 	    p->server->probes == PROFILER_PROBES_OFF)
@@ -111,7 +112,8 @@ miss_collections(const struct attach *a, unsigned server, struct missing *m)
 		   p->server->probes != PROFILER_PROBES_ON) {
 		snprintf(why, sizeof(why), "%s is probed only on request",
 		    runtime->name);
-		miss(m, "collections", why, "servers[].jvm=usdt");
+		snprintf(fix, sizeof(fix), "servers[%u].jvm=usdt", server);
+		miss(m, "collections", why, fix);
 	} else if (runtime != NULL) {
 		snprintf(why, sizeof(why), "no probes of %s: %s", runtime->name,
 		    r->off != NULL ? r->why : "not yet");
@@ -121,7 +123,9 @@ miss_collections(const struct attach *a, unsigned server, struct missing *m)
 		    "%s has no runtime that Tailor knows (HotSpot, V8, "
 		    "CPython)",
 		    p->name);
-		miss(m, "collections", why, "servers[].jvm=none if so");
+		snprintf(fix, sizeof(fix),
+		    "servers[%u].jvm=none if it has none", server);
+		miss(m, "collections", why, fix);
 	}
 }
 

@@ -87,10 +87,10 @@ complain_not_json(const struct options *options)
 	const char *port = given != NULL ? strrchr(given, ':') : NULL;
 	char cell[16];
 
-	fprintf(stderr, "tailorctl: not JSON: -a expects a tailor's "
+	fprintf(stderr, "tailorctl: not Tailor's JSON: -a expects a tailor's "
 			"name or admin socket");
 	if (port != NULL && port[1] != '\0' && strchr(port, '/') == NULL)
-		fprintf(stderr, "; try -a %s",
+		fprintf(stderr, ";\ntry -a %s",
 		    plain_cell(cell, sizeof(cell), port + 1, 12));
 	fputc('\n', stderr);
 }
@@ -144,6 +144,16 @@ admin_json(const struct options *options, const char *target)
 	return tree;
 }
 
+/* Whether the service responded: -a had the port of clients. */
+static bool
+is_of_clients(
+    const struct options *options, const char *method, const cJSON *tree)
+{
+	return options->admin != NULL && strchr(options->admin, ':') != NULL &&
+	       strchr(options->admin, '/') == NULL &&
+	       strcmp(method, "GET") == 0 && field_text(tree, "schema") == NULL;
+}
+
 int
 admin_report(const struct options *options, const char *method,
     const char *target, void (*show)(const cJSON *tree))
@@ -153,6 +163,12 @@ admin_report(const struct options *options, const char *method,
 
 	if (tree == NULL)
 		return STATUS_NO;
+	if (is_of_clients(options, method, tree)) {
+		complain_not_json(options);
+		cJSON_Delete(tree);
+		http_response_fini(&a);
+		return STATUS_NO;
+	}
 	if (options->json)
 		admin_response_print(&a);
 	else

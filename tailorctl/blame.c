@@ -258,6 +258,20 @@ print_spots(const struct view *v, const struct blame_route *route,
 
 /* --- other questions ------------------------------------------------------ */
 
+static void
+print_codes(const struct view *v)
+{
+	char text[40 * BLAME_CAUSES];
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (unsigned c = 0; c < v->of.rows.causes; c++)
+		if (v->of.rows.cause[c].kind != BLAME_UNEXPLAINED)
+			n += (size_t)snprintf(text + n, sizeof(text) - n,
+			    "%.32s ", v->of.rows.cause[c].code);
+	plain_wrap(stderr, text, 4);
+}
+
 /* The causes of --without; 0 after a message. */
 static uint64_t
 without_causes(const struct view *v)
@@ -271,10 +285,11 @@ without_causes(const struct view *v)
 		char cell[40];
 
 		if (c < 0 || v->of.rows.cause[c].kind == BLAME_UNEXPLAINED) {
-			fprintf(stderr, "tailorctl: --without \"%s\": %s\n",
-			    plain_cell(cell, sizeof(cell), at, 30),
-			    c < 0 ? "no cause has that code"
-				  : "that is not a cause: it cannot go");
+			fprintf(stderr,
+			    "tailorctl: --without \"%s\": no cause has that "
+			    "code; the codes:\n    ",
+			    plain_cell(cell, sizeof(cell), at, 16));
+			print_codes(v);
 			return 0;
 		}
 		causes |= UINT64_C(1) << c;
@@ -459,10 +474,24 @@ static int
 none_shown(const struct view *v)
 {
 	const char *wanted = v->of.route;
+	char cell[80];
 
-	fprintf(stderr, "tailorctl: no account%s%s; there are %u routes\n",
-	    wanted != NULL ? " of " : " yet", wanted != NULL ? wanted : "",
-	    v->of.rows.routes);
+	if (wanted == NULL || v->of.rows.routes == 0) {
+		fprintf(stderr,
+		    "tailorctl: no account%s%s; send requests "
+		    "through Tailor first\n",
+		    wanted != NULL ? " of " : " yet",
+		    wanted != NULL ? wanted : "");
+		return STATUS_NO;
+	}
+	fprintf(stderr,
+	    "tailorctl: no account of %s; the routes with most "
+	    "requests:\n",
+	    wanted);
+	for (unsigned i = 0; i < v->of.rows.routes && i < 8; i++)
+		fprintf(stderr, "    --route \"%s\"\n",
+		    plain_cell(
+			cell, sizeof(cell), v->of.rows.route[i].name, 60));
 	return STATUS_NO;
 }
 
@@ -549,9 +578,9 @@ take_routes(struct view *v)
 	json_fini(&j);
 	if (shown == 0)
 		return none_shown(v);
-	if (shown < v->of.rows.routes && v->of.route == NULL &&
-	    !v->options->json)
-		printf("%u more routes: --route\n", v->of.rows.routes - shown);
+	if (status == STATUS_OK && shown < v->of.rows.routes &&
+	    v->of.route == NULL && !v->options->json)
+		printf("%u more: see --route\n", v->of.rows.routes - shown);
 	return status;
 }
 
@@ -794,8 +823,8 @@ command_blame(const struct options *options)
 		return STATUS_USAGE;
 	}
 	if (blame_view_percentile(&v.of, options->percentile) < 0) {
-		fprintf(stderr, "tailorctl: --percentile: it must be above 50 "
-				"and below 100\n");
+		fprintf(stderr, "tailorctl: --percentile: it must be a number "
+				"above 50 and below 100\n");
 		return STATUS_USAGE;
 	}
 	if (options->since_ns > 0 && options->since_ns <= options->until_ns) {

@@ -357,6 +357,13 @@ connect_address(const char *text, const struct options *o)
 	struct address to;
 	int fd;
 
+	if (strstr(text, "://") != NULL) {
+		fprintf(stderr,
+		    "tailorctl: \"%s\" is a URL;\n-a takes a tailor's name or "
+		    "port, or its admin socket: a path or HOST:PORT\n",
+		    text);
+		return -1;
+	}
 	if (parse_address(text, &to) < 0) {
 		fprintf(stderr,
 		    "tailorctl: \"%s\" is not a path, HOST:PORT or name\n",

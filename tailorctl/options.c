@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/completion.h"
 #include "base/instant.h"
@@ -329,23 +330,46 @@ refuse_argument(const struct option_row *row, const char *argument)
 	    plain_cell(cell, sizeof(cell), argument, 12), ranges[row->kind]);
 }
 
+/* What users of other programs type. */
+static const char *
+command_meant(const char *word)
+{
+	static const char *const others[][2] = {{"status", "servers"},
+	    {"ps", "servers"}, {"list", "slow"}, {"ls", "slow"},
+	    {"show", "why"}, {"explain", "why"}, {"trace", "why"},
+	    {"tail", "log"}, {"swap", "switch"}, {"failover", "switch"},
+	    {"start", "restart"}, {"undrain", "ready"},
+	    {"stop", "drain? SIGTERM ends Tailor itself"},
+	    {"quit", "drain? SIGTERM ends Tailor itself"},
+	    {"kill", "drain? SIGTERM ends Tailor itself"},
+	    {"shutdown", "drain? SIGTERM ends Tailor itself"},
+	    {"config", "info? \"tailor -T\" prints all keys"}};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(word, others[i][0]) == 0)
+			return others[i][1];
+	return NULL;
+}
+
 /* 0, or -ENOENT after a message. */
 static int
 find_command(const char *name, enum command *out)
 {
-	struct nearest best = {NULL, 0};
+	struct nearest best = {command_meant(name), 0};
 
 	for (unsigned i = 0; i < COMMAND_COUNT; i++) {
 		if (strcmp(name, commands[i].name) == 0) {
 			*out = (enum command)i;
 			return 0;
 		}
+		if (strcasecmp(name, commands[i].name) == 0)
+			best = (struct nearest){commands[i].name, 0};
 		nearest_consider(&best, name, commands[i].name);
 	}
 	if (best.word != NULL)
 		fprintf(stderr,
-		    "tailorctl: no command \"%s\"; did you mean %s?\n", name,
-		    best.word);
+		    "tailorctl: no command \"%s\"; did you mean %s%s\n", name,
+		    best.word, strchr(best.word, '?') != NULL ? "" : "?");
 	else
 		fprintf(stderr,
 		    "tailorctl: no command \"%s\" (see tailorctl --help)\n",
@@ -427,6 +451,45 @@ describe(struct option *longs, char *shorts)
 	*shorts = '\0';
 }
 
+/* Of another command's options none is suggested for this one. */
+static void
+keep_taken(struct option *longs, int argc, char *const *argv)
+{
+	struct option *kept = longs;
+	const char *letters = NULL;
+
+	for (int i = 1; i < argc; i++)
+		for (unsigned c = 0; c < COMMAND_COUNT && letters == NULL; c++)
+			if (strcmp(argv[i], commands[c].name) == 0)
+				letters = commands[c].letters;
+	if (letters == NULL)
+		return;
+	for (; longs->name != NULL; longs++)
+		if (strchr(letters, longs->val) != NULL ||
+		    strchr(COMMON_OPTIONS "h", longs->val) != NULL)
+			*kept++ = *longs;
+	*kept = *longs;
+}
+
+/* The file's ending gives the form; to a terminal a page is no use. */
+static int
+choose_form(struct options *o)
+{
+	const char *end = o->output != NULL ? strrchr(o->output, '.') : NULL;
+
+	if (end != NULL && o->format == NULL && !o->json)
+		o->format =
+		    strcmp(end, ".html") == 0 ? "html"
+		    : strcmp(end, ".svg") == 0 && o->command == COMMAND_why
+			? "svg"
+			: NULL;
+	if (o->format == NULL || o->output != NULL || !isatty(STDOUT_FILENO))
+		return 0;
+	fprintf(stderr, "tailorctl: --%s is not for a terminal: add -o FILE\n",
+	    o->format);
+	return -EINVAL;
+}
+
 enum options_result
 options_parse(struct options *out, int argc, char **argv)
 {
@@ -450,6 +513,8 @@ options_parse(struct options *out, int argc, char **argv)
 			return OPTIONS_DONE;
 		}
 		if (c == '?' || c == ':') {
+			if (optopt == 0)
+				keep_taken(longs, argc, argv);
 			fprintf(stderr,
 			    "tailorctl: %s\nTry 'tailorctl --help'.\n",
 			    usage_refusal(longs, c, argv, why, sizeof(why)));
@@ -462,15 +527,24 @@ options_parse(struct options *out, int argc, char **argv)
 		if (strchr(given, c) == NULL)
 			strcat(given, letter);
 	}
+	if (optind < argc && strcmp(argv[optind], "help") == 0) {
+		print_help();
+		return OPTIONS_DONE;
+	}
 	if (take_words(out, argc - optind, argv + optind) < 0)
 		return OPTIONS_BAD;
 	for (const char *p = given; *p != '\0'; p++) {
 		if (strchr(COMMON_OPTIONS, *p) == NULL &&
 		    strchr(commands[out->command].letters, *p) == NULL) {
-			fprintf(stderr, "tailorctl: %s does not take --%s\n",
-			    commands[out->command].name, row_of(*p)->name);
+			fprintf(stderr, "tailorctl: %s does not take --%s%s\n",
+			    commands[out->command].name, row_of(*p)->name,
+			    out->command == COMMAND_log && *p == 'f'
+				? ": it follows without an option"
+				: "");
 			return OPTIONS_BAD;
 		}
 	}
+	if (choose_form(out) < 0)
+		return OPTIONS_BAD;
 	return OPTIONS_RUN;
 }

@@ -96,7 +96,7 @@ show_steering(const cJSON *steer)
 		    phase != NULL ? phase : "-");
 		if (used >= 0)
 			n += snprintf(text + n, sizeof(text) - (size_t)n,
-			    ", eden %.0f %% full", fmin(999, used * 100));
+			    ", %.0f %% full", fmin(999, used * 100));
 		if (left_ns >= 0)
 			snprintf(text + n, sizeof(text) - (size_t)n,
 			    ", next swap in about %s",
@@ -113,7 +113,7 @@ show_server_details(const cJSON *s)
 	const cJSON *kept = field_list(s, "connections");
 	const char *address = field_text(s, "address");
 	const char *detail = field_text(s, "detail");
-	const char *source = field_text(s, "source");
+	const char *source = field_text(s, "source"), *state;
 	char text[512], line[64], program[64], waits[WAITS_BYTES];
 
 	describe_program(s, program, sizeof(program));
@@ -125,7 +125,10 @@ show_server_details(const cJSON *s)
 	source = source != NULL ? source : "-";
 	detail = detail != NULL ? detail : "";
 	/* "hsperfdata of OpenJDK 17": not the source twice. */
-	if (strncmp(detail, source, strlen(source)) == 0)
+	if (strcmp(source, "pidfd") == 0)
+		snprintf(text, sizeof(text), "pauses: not visible%s%.400s",
+		    *detail != '\0' ? ": " : "", detail);
+	else if (strncmp(detail, source, strlen(source)) == 0)
 		snprintf(text, sizeof(text), "pauses: %.400s", detail);
 	else
 		snprintf(text, sizeof(text), "pauses: %.20s%s%.400s", source,
@@ -145,6 +148,10 @@ show_server_details(const cJSON *s)
 		    (long long)field_number(s, "quick_ends", 0),
 		    plain_cell(
 			line, sizeof(line), field_text(s, "last_end"), 20));
+	state = field_text(s, "state");
+	if (state != NULL && strcmp(state, "warming") == 0)
+		printf("    warms up with copies of requests, %lld so far\n",
+		    (long long)field_number(s, "warmups", 0));
 	if (*waits_text(waits, field_list(s, "waits")) != '\0')
 		printf("    waits for %s\n", waits);
 }
@@ -363,11 +370,17 @@ static void
 show_slow(const cJSON *tree)
 {
 	int64_t target_ns = field_number(tree, "target_ns", -1);
+	char target[PLAIN_DURATION_BYTES];
 	const cJSON *one;
 
 	plain_head("FINISHED      TOTAL CAUSE          SERVER        REQUEST");
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
 	    show_slow_one(one, target_ns);
+	if (cJSON_GetArraySize(field_list(tree, "slow")) == 0)
+		printf(
+		    "none yet: kept are requests over %s, and the slowest of "
+		    "each minute\n",
+		    plain_duration(target, target_ns));
 	show_left_out(tree);
 }
 
@@ -561,7 +574,8 @@ command_why(const struct options *options)
 		admin_response_complain(&a);
 		if (a.status == 404)
 			fprintf(stderr, "\"tailorctl slow\" lists the "
-					"requests that are kept.\n");
+					"requests that are kept; without an "
+					"id, why takes\nthe slowest.\n");
 		http_response_fini(&a);
 		return STATUS_NO;
 	}

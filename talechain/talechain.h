@@ -104,7 +104,9 @@
  * a segment names no thread, only its flow), the caller in SOCK_SEND
  * and SOCK_RECV.  In the events of a flow sequence numbers are TCP's own,
  * 32 bits, of the first byte meant; ports are in host order.
- *   WAKEUP    context: enum talechain_context; vector: of the softirq
+ *   WAKEUP    context: enum talechain_context; vector: of the softirq; futex:
+ *             the address of the word that the task slept on in futex (0: it
+ *             did not, or that is not known)
  *   SCHEDULE  off: why the task left, enum talechain_off; call: the number of
  *             the system call that it left in, plus 1 (0: in none, or not
  *             known); to_priority: the kernel's 0..139, under 100 is
@@ -145,7 +147,7 @@
  * usually is, in thousandths; 0: not known yet. */
 #define TALECHAIN_EVENTS(X)                                                    \
 	X(WAKEUP, 0x0101, "wakeup", "to_tid", "to_pid", "context:32/vector",   \
-	    "")                                                                \
+	    "futex")                                                           \
 	X(SCHEDULE, 0x0102, "schedule", "to_pid:32/to_tid",                    \
 	    "waker_pid:32/waker_tid", "waker_ns",                              \
 	    "off:8/to_priority:8/call:10/wait_ns")                             \

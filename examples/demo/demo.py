@@ -5,6 +5,7 @@ The same seeded load goes
 
   direct   straight to one server
   observe  through Tailor, which only watches
+  steering through Tailor, which acts before a collection, too
   active   through Tailor, which acts
 
 and in the middle of each run the server that serves is killed with SIGKILL and
@@ -36,9 +37,11 @@ from processes import (Process, Trouble, adopt_orphans, end_all, in_background,
 from service import KeptServer
 from workloads import ROOT, WORKLOADS
 
-SETUPS = {"direct": ("direct", None), "observe": ("Tailor, observe only",
-                                                  "watch"),
-          "active": ("Tailor, active", "act")}
+# active is the last: it may be kept
+SETUPS = {"direct": ("direct", {}),
+          "observe": ("Tailor, observe only", {"mode": "watch"}),
+          "steering": ("Tailor, steering", {"mode": "act", "steer": True}),
+          "active": ("Tailor, active", {"mode": "act"})}
 PAUSE_MS = 100
 STYLE = ROOT / "proxy" / "admin" / "page" / "live.css"
 
@@ -158,7 +161,8 @@ class Demo:
             return
         say("asking Tailor where the servers should run", passing=True)
         self.cpus = {"a": "auto", "b": "auto"}
-        appliance = self.appliance(self.folder("placement"), "watch")
+        appliance = self.appliance(self.folder("placement"),
+                                   {"mode": "watch"})
         try:
             self.direct_cpus = set(appliance.affinity()["a"])
         finally:
@@ -169,19 +173,19 @@ class Demo:
         path.mkdir()
         return path
 
-    def appliance(self, directory, mode):
+    def appliance(self, directory, hedging):
         ports = [self.o.port or web.free_port(), web.free_port(),
                  web.free_port()]
         recipe = self.o.work.recipe(self.o, self.sockets / "channels.sock")
-        return Appliance(recipe, str(directory), ports, mode, self.cpus,
-                         self.o.work.more)
+        return Appliance(recipe, str(directory), ports, hedging["mode"],
+                         self.cpus, {**self.o.work.more, "hedging": hedging})
 
     def setup(self, key):
         """Run one set-up; returns all that was found."""
-        title, mode = SETUPS[key]
+        title, hedging = SETUPS[key]
         directory = self.folder(key)
         say(f"{key}: starting and warming up", passing=True)
-        found = self.through(directory, key, mode) if mode \
+        found = self.through(directory, key, hedging) if hedging \
             else self.direct(directory)
         say(f"{key}: slowest {report.number(found['story']['ms'])} ms, "
             f"{found['errors']} failed", passing=self.o.runs > 1)
@@ -208,8 +212,8 @@ class Demo:
                                  killed.get("a"), restarted_ns)
         return self.outcome(result, story)
 
-    def through(self, directory, key, mode):
-        appliance = self.appliance(directory, mode)
+    def through(self, directory, key, hedging):
+        appliance = self.appliance(directory, hedging)
         try:
             self.o.work.check_seen(appliance)
             self.warm(appliance.servers, directory)

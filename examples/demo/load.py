@@ -64,9 +64,11 @@ class Generator:
             raise Trouble(f"tailor-load failed while warming up:\n"
                           f"{done.stderr}")
 
-    def start(self, port, requests, iterations, pause_ms, directory):
+    def start(self, port, requests, iterations, pause_ms, directory,
+              method="GET"):
         """Begin the measured load; returns a Run to wait for."""
         argv = self._argv(port, self.rate, "-n", requests, "-i", iterations,
+                          "--method", method,
                           "--pause", f"{pause_ms}ms", "--timeout", "10s",
                           *self.fields,
                           "--json", f"{directory}/run.json",

@@ -13,7 +13,7 @@ COLD = ("work", "low_ipc", "backend_queue", "class_loading", "unknown")
 NS_PER_MS = 1e6
 CAUSES = {"gc": "a garbage collection",
           "safepoint": "a safepoint: all threads of the JVM were stopped",
-          "class_loading": "class loading and compilation"}
+          "class_loading": "class loading and JIT"}
 
 
 def _at(ns, text):

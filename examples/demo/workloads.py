@@ -15,7 +15,7 @@ class Lucene:
     """Searches in WordNet on two JVMs; see examples/lucene."""
 
     rate, iterations, warm_up = 400, 12, 6000
-    setups = ("direct", "observe", "active")
+    setups = ("direct", "observe", "steering", "active")
     kills = True
     more = {}
 

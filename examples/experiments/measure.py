@@ -10,6 +10,8 @@ A cell's raw result is a JSON object:
   pauses       lengths of the JVMs' pauses for collections meanwhile, ms
   slowest      {ms, iteration, number, why}: why as Tailor explains it, if it does
   cpu_s, wall_s, verdict (of the generator), metrics (a few of Tailor's)
+  post         if the plan has iterations of POST: {latencies, errors,
+               requests, extra} of them, made after the others
 """
 
 import json
@@ -160,6 +162,19 @@ class During(threading.Thread):
             self.trouble = Trouble(str(e))
 
 
+def measure_post(running, generator, plan, directory):
+    """The same load as requests that a proxy should not send twice."""
+    extra = running.extra_requests()
+    directory.mkdir()
+    generator.start(running.port, plan["requests"], plan["post"], PAUSE_MS,
+                    str(directory), "POST").wait()
+    found = summarise(directory)
+    (directory / "requests.ndjson").unlink()
+    return {"extra": running.extra_requests() - extra,
+            **{name: found[name]
+               for name in ("latencies", "errors", "requests")}}
+
+
 def measure(running, generator, plan, directory):
     """One cell."""
     setup = running.setup
@@ -194,6 +209,10 @@ def measure(running, generator, plan, directory):
                  metrics={name: value
                           for name, value in running.metrics().items()
                           if name.startswith(KEPT_METRICS)})
+    if "post" in plan:
+        found["post"] = measure_post(running, generator, plan,
+                                     directory / "post")
+        running.check()
     return found
 
 
@@ -253,6 +272,14 @@ def cpu_percent(cells):
         / sum(cell["wall_s"] for cell in cells)
 
 
+def combine_post(cells):
+    """The requests of all rounds that were sent by POST."""
+    return {"p999": pooled(cells, 99.9),
+            "worst": max(cell["latencies"][-1] for cell in cells),
+            **{name: sum(cell[name] for cell in cells)
+               for name in ("requests", "errors", "extra")}}
+
+
 def combine(setup, cells):
     """All rounds of a set-up as one row."""
     requests = sum(cell["requests"] for cell in cells)
@@ -281,6 +308,8 @@ def combine(setup, cells):
         row.update(server_p50=nearest_rank(server, 50),
                    server_p99=nearest_rank(server, 99),
                    server_max=server[-1], server_tail=thin(server))
+    if all("post" in cell for cell in cells):
+        row["post"] = combine_post([cell["post"] for cell in cells])
     for name in ("line", "x", "thesis"):
         if name in setup:
             row[name] = setup[name]

@@ -38,6 +38,7 @@ STYLE = ("body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;"
 COLUMNS = ("set-up", "requests", "p50, ms", "p99, ms", "p99.9, ms", "max, ms",
            "slowest, ms", "failed", "extra", "CPU", "JVM pauses, longest",
            "good figures")
+POST_COLUMNS = ("POST p99.9, ms", "POST slowest, ms")
 READING = ("Times are client latencies from the instant a request was due. "
            "p50, p99 and max (the slowest request) are medians over "
            "iterations, p99.9 is of all requests, in brackets 95 % "
@@ -50,7 +51,9 @@ READING = ("Times are client latencies from the instant a request was due. "
            "good if the generator's own lateness can have added less than "
            "5 % or 50 us to it; of the others the range is given that a "
            "generator which is never late would have found, and those of "
-           "which this is more than half are called doubtful.")
+           "which this is more than half are called doubtful. POST is the "
+           "same load, made afterwards, of requests that a proxy should not "
+           "send twice; below are those that were, and those that failed.")
 SIZE_WORDS = {
     "short": "A first look: few requests and a small young generation. It "
              "shows that all works, its figures prove nothing.",
@@ -122,6 +125,18 @@ def cells(row):
             findings.not_good(row)]
 
 
+def post_cells(row):
+    """Cells of POST_COLUMNS."""
+    post = row.get("post")
+    if not post:
+        return ["-", "-"]
+    amiss = [f"{post[name]:.0f} {words}" for name, words in
+             (("extra", "sent twice"), ("errors", "failed")) if post[name]]
+    return [_figure(post["p999"], 1), "\n(".join(
+        [f"{post['worst']:.1f}"] + ([", ".join(amiss) + ")"] if amiss
+                                    else []))]
+
+
 def basis(plan):
     """How many requests each percentile of a plan's set-ups rests on."""
     rounds = plan["rounds"] - plan.get("left_out", 0) or 1
@@ -134,7 +149,9 @@ def basis(plan):
                if rounds < plan["rounds"] else "")
             + f"{each // 100} of an iteration's requests are above its p99, "
             f"{whole // 1000} of all {whole} above the p99.9 (in each "
-            "set-up).")
+            "set-up)."
+            + (f" Of POST it is {many(plan['post'], 'iteration')} a round."
+               if "post" in plan else ""))
 
 
 def generator(rows):
@@ -231,7 +248,10 @@ class Report:
             body.text(plan["paper"])
         body.text(shown, "shows")
         body.text(basis(plan))
-        body.table(COLUMNS, [cells(row) for row in rows], "numbers")
+        post = any("post" in row for row in rows)
+        body.table([*COLUMNS, *(POST_COLUMNS if post else ())],
+                   [cells(row) + (post_cells(row) if post else [])
+                    for row in rows], "numbers")
         body.text(generator(rows))
         beside = findings.beside_thesis(name, plan, rows)
         if beside:

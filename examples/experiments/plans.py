@@ -14,18 +14,19 @@ import measure
 from setups import Running
 from shared import RATE, Generator, Trouble
 
-ORDER = ("thesis", "instead", "steering", "slow-queries", "restart", "delay",
+ORDER = ("thesis", "instead", "slow-queries", "restart", "delay",
          "scale-rate", "scale-heap")
 SIZES = ("short", "medium", "full")
 # A first look.  The young generation is small, or there would be no
 # collection in so few requests.
-SHORT = {"requests": 400, "iterations": 3, "rounds": 1, "heat": 500}
+SHORT = {"requests": 400, "iterations": 3, "post": 3, "rounds": 1,
+         "heat": 500}
 SHORT_YOUNG_MB = 128
 START_S = 8  # to start and stop a set-up, for the forecast
 TAILOR_START_S = 3  # and with Tailor's own warm-up
 EPSILON_START_S = 6  # and touches a large heap
 # of a plan and of a set-up: what decides the measurement
-PLAN_KEYS = ("rate_per_s", "requests", "iterations", "heat")
+PLAN_KEYS = ("rate_per_s", "requests", "iterations", "post", "heat")
 WORDS = ("title", "thesis", "line", "x")
 
 
@@ -47,7 +48,7 @@ def load_plan(directory, name, size, only=()):
 
 
 def shorten(plan):
-    plan.update({k: min(v, plan[k]) for k, v in SHORT.items()})
+    plan.update({k: min(v, plan[k]) for k, v in SHORT.items() if k in plan})
     for setup in plan["setups"]:
         if "heat" in setup:
             setup["heat"] = min(setup["heat"], SHORT["heat"])
@@ -56,7 +57,7 @@ def shorten(plan):
 
 def identity(plan, setup, seed):
     """Names what was measured: another plan is another cell."""
-    what = {k: plan[k] for k in PLAN_KEYS}
+    what = {k: plan[k] for k in PLAN_KEYS if k in plan}
     what.update(setup={k: v for k, v in setup.items() if k not in WORDS},
                 seed=seed, mixed=plan.get("mixed", False))
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()) \
@@ -92,8 +93,8 @@ class Cell:
         if self.setup.get("collector") == "epsilon":
             start += EPSILON_START_S
         return start + 1.5 * heat / RATE + \
-            self.plan["iterations"] * (self.plan["requests"] / self.rate()
-                                       + measure.PAUSE_MS / 1000)
+            (self.plan["iterations"] + self.plan.get("post", 0)) * (
+                self.plan["requests"] / self.rate() + measure.PAUSE_MS / 1000)
 
     def run(self, environment):
         shutil.rmtree(self.directory, ignore_errors=True)

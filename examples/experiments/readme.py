@@ -36,24 +36,30 @@ def _wrapped(line):
                          if line.startswith("- ") else "")
 
 
-# What an operator would choose among; all of them are in the report.
+# What an operator would choose among; all of them are in the report, and
+# those that were not measured are left out.
 ROWS = {"nothing": "one server, no proxy",
         "ZGC, no proxy": "the same with ZGC",
         "nginx, retry at 20 ms": "nginx, retry at 20 ms",
-        "Tailor by signal, agentless": "Tailor"}
+        "Tailor by signal, agentless": "Tailor",
+        "Tailor steering": "Tailor, steering"}
+NEEDED = tuple(ROWS)[:4]
+NUMBERS = {12: "twelve", 13: "thirteen"}
 
 
 def _table(rows):
-    """Four ways, a line each."""
+    """A line each; POST only if it was measured with all."""
+    post = all("post" in row for row in rows)
     lines = ["| | p50, ms | p99, ms | p99.9, ms | slowest, ms "
-             "| failed | extra requests |",
-             "|---|---|---|---|---|---|---|"]
+             "| failed | extra requests |" + " POST p99.9, ms |" * post,
+             "|---|---|---|---|---|---|---|" + "---|" * post]
     for row in rows:
         lines.append(
             f"| {ROWS[row['title']]} | {_ms(row['p50'], 2)} "
             f"| {_ms(row['p99'])} | {_ms(row['p999'])} | {row['worst']:.1f} "
             f"| {row['errors']} of {row['requests']} "
-            f"| {row['extra_pct']:.2f} % |")
+            f"| {row['extra_pct']:.2f} % |"
+            + (f" {_ms(row['post']['p999'])} |" if post else ""))
     return lines
 
 
@@ -61,10 +67,11 @@ def fragments(results):
     """The lines of README between the first marks, and the second."""
     instead = results["experiments"].get("instead")
     rows = {row["title"]: row for row in instead["rows"]} if instead else {}
-    if not all(title in rows for title in ROWS):
+    if not all(title in rows for title in NEEDED):
         return "", ""
-    rows = [rows[title] for title in ROWS]
-    direct, tailor = rows[0], rows[-1]
+    ways = NUMBERS.get(len(rows), len(rows))
+    rows = [rows[title] for title in ROWS if title in rows]
+    direct, tailor = rows[0], rows[len(NEEDED) - 1]
     where = results["machine"]
     lead = (f"Two Lucene servers, unmodified JVMs: p99.9 **"
             f"{direct['p999']['value']:.0f} ms without Tailor, "
@@ -73,8 +80,8 @@ def fragments(results):
     table = [*_table(rows), "",
              _wrapped(f"`{results['command']}`, {where['cpus']} CPUs "
                       f"({where['model']}), {where['measured']}; in brackets "
-                      "95 % intervals. [All twelve ways, and where they were "
-                      "not better](docs/experiments/README.md).")]
+                      f"95 % intervals. [All {ways} set-ups, and where "
+                      "Tailor was not better](docs/experiments/README.md).")]
     return _wrapped(lead) + "\n", "\n".join(table) + "\n"
 
 

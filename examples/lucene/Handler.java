@@ -12,7 +12,7 @@ import org.apache.lucene.search.BooleanQuery;
 /**
  * Answers requests; one handler belongs to one worker.
  *
- *   GET  /search?q=QUERY[&n=10][&from=0]  hits, as JSON
+ *   GET  /search?q=QUERY[&n=10][&from=0]  hits, as JSON; also by POST
  *   GET  /history                         what this session searched for
  *   GET  /health                          {"status":"ok"}
  *   POST /visit?key=KEY                   count one more, tell how many
@@ -88,7 +88,7 @@ final class Handler {
 		    .getRawQuery());
 		switch (x.getRequestURI().getPath()) {
 		case "/search":
-			allow(x, "GET", "HEAD");
+			allow(x, "GET", "HEAD", "POST");
 			return search(session(x, p.get("q")), p);
 		case "/history":
 			allow(x, "GET", "HEAD");

@@ -340,7 +340,7 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 		    "-XX:+PerfDisableSharedMem, or load the agent");
 	} else {
 		snprintf(why, PAGE_TEXT,
-		    "no hsperfdata: not a HotSpot JVM, or one we may not read");
+		    "not a HotSpot JVM, or one that Tailor may not read");
 	}
 }
 

@@ -48,6 +48,8 @@ struct thread {
 	__u32 call;
 	__u32 fault_order; /* largest block of pages it was given */
 	__u64 asleep_ns;   /* when it left its CPU with a request; 0: not */
+	__u64 futex;	   /* the word that it sleeps on; 0: none */
+	__u64 futex_ns;	   /* since when */
 	__u32 busy;	   /* it has received at a server's port, not sent */
 	__u32 pad;
 };

@@ -50,7 +50,7 @@ BPF_PROG(on_waking, struct task_struct *p)
 	struct thread *t;
 	struct cpu *cpu;
 	__u32 vector = 0;
-	__u64 now;
+	__u64 now, futex = 0;
 
 	if (!sampled() || !watched(task_pair(p)))
 		return 0;
@@ -69,11 +69,13 @@ BPF_PROG(on_waking, struct task_struct *p)
 		t->waker_ns = now;
 		t->waker =
 		    context == TALECHAIN_CONTEXT_TASK ? task_pair(waker) : 0;
+		if (since_resumed(t->futex_ns))
+			futex = t->futex;
 	}
 	name(p, p->pid, p->tgid, now);
 	name(waker, waker->pid, waker->tgid, now);
 	emit_at(now, TALECHAIN_WAKEUP, (__u32)p->pid, (__u32)p->tgid,
-	    (__u64)context << 32 | vector, 0);
+	    (__u64)context << 32 | vector, futex);
 	return 0;
 }
 
@@ -203,9 +205,10 @@ quota(struct task_struct *p, __u64 now)
 		    (__u64)used_up->period, used_up->quota, 0);
 }
 
-/* A watched task leaves its CPU; ready: it wants it back. */
+/* A watched task leaves its CPU; ready: it wants it back.  futex: the word that
+ * it goes to sleep on, or 0. */
 static __always_inline void
-left(__u32 tid, enum talechain_off off, __u64 now, bool ready)
+left(__u32 tid, enum talechain_off off, __u64 now, bool ready, __u64 futex)
 {
 	struct thread *t;
 
@@ -214,8 +217,11 @@ left(__u32 tid, enum talechain_off off, __u64 now, bool ready)
 		return;
 	}
 	t = thread_get(tid);
-	if (t != NULL)
-		t->runnable_ns = ready ? now : 0;
+	if (t == NULL)
+		return;
+	t->runnable_ns = ready ? now : 0;
+	t->futex = futex;
+	t->futex_ns = now;
 }
 
 /* What the host has taken so far, ns, of the CPU that a task has or leaves.  0
@@ -252,20 +258,29 @@ steal(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
 	cpu->began_ns = now;
 }
 
-/* The system call that a task sleeps in, its number plus 1; 0: it is in none
- * (as in a page fault), its program is of 32 bits and numbers them otherwise,
- * or this kernel does not let programs read that (before 5.15).  A thread of
- * the kernel's own within a process (io_uring) has no instruction pointer. */
-static __always_inline __u64
-call_of(struct task_struct *p)
+/* A task's registers as it entered the kernel, or NULL: this kernel does not
+ * let programs read them (before 5.15). */
+static __always_inline struct pt_regs *
+regs_of(struct task_struct *p)
 {
-	struct pt_regs *regs;
-	__s64 number;
-
 	if (!bpf_core_enum_value_exists(
 		enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return 0;
-	regs = (void *)bpf_task_pt_regs(p);
+		return NULL;
+	return (void *)bpf_task_pt_regs(p);
+}
+
+/* The system call that a task sleeps in, its number plus 1; 0: it is in none
+ * (as in a page fault), its program is of 32 bits and numbers them otherwise,
+ * or that cannot be read.  A thread of the kernel's own within a process
+ * (io_uring) has no instruction pointer.
+ *   futex  receives the word that it sleeps on in futex, else is unchanged */
+static __always_inline __u64
+call_of(struct task_struct *p, __u64 *futex)
+{
+	struct pt_regs *regs = regs_of(p);
+	__u64 first;
+	__s64 number;
+
 	if (regs == NULL)
 		return 0;
 #if defined(__TARGET_ARCH_x86)
@@ -273,19 +288,40 @@ call_of(struct task_struct *p)
 	    ((struct task_struct___x86 *)p)->thread_info.status & X86_TS_COMPAT)
 		return 0;
 	number = (__s64)regs->orig_ax;
+	first = regs->di;
 #elif defined(__TARGET_ARCH_arm64)
 	if (regs->user_regs.pc == 0 ||
 	    regs->user_regs.pstate & ARM64_PSTATE_32BIT)
 		return 0;
 	number = regs->syscallno;
+	first = regs->user_regs.regs[0];
 #endif
+	if (number == CALL_FUTEX)
+		*futex = first;
 	return number >= 0 && number < CALLS ? (__u64)number + 1 : 0;
+}
+
+/* The program's stack of a thread that sleeps in futex, where that keeps no
+ * frame pointer.  Returns whether it was found. */
+static __always_inline bool
+stack_of_lock(struct task_struct *p, struct stack *s)
+{
+#if defined(__TARGET_ARCH_x86)
+	struct pt_regs *regs = regs_of(p);
+
+	return regs != NULL && regs->bp - regs->sp >= STACK_FRAME &&
+	       stack_search(s, regs->ip, regs->sp) != 0;
+#else
+	return false;
+#endif
 }
 
 /* A thread that has a request goes to sleep: take its stack. */
 static __always_inline void
-stack_take(void *ctx, struct cpu *cpu, __u32 tid, __u64 now)
+stack_take(
+    void *ctx, struct cpu *cpu, struct task_struct *prev, bool lock, __u64 now)
 {
+	__u32 tid = prev->pid;
 	struct thread *t = thread_find(tid);
 	struct stack s = {0};
 
@@ -295,7 +331,8 @@ stack_take(void *ctx, struct cpu *cpu, __u32 tid, __u64 now)
 	if (!stack_allowed(cpu, &cpu->looks, KERNEL_STACK_LOOKS, now))
 		return;
 	t->asleep_ns = now;
-	bpf_get_stack(ctx, &s, sizeof(s), BPF_F_USER_STACK);
+	if (!lock || !stack_of_lock(prev, &s))
+		bpf_get_stack(ctx, &s, sizeof(s), BPF_F_USER_STACK);
 	bpf_map_update_elem(&stacks, &tid, &s, BPF_ANY);
 }
 
@@ -338,7 +375,7 @@ switched(
 {
 	enum talechain_off off = TALECHAIN_OFF_PREEMPTED;
 	__u64 now = bpf_ktime_get_ns(), wait_ns = 0, waker = 0, waker_ns = 0;
-	__u64 call = 0;
+	__u64 call = 0, futex = 0;
 	struct cpu *cpu = cpu_here();
 	struct thread *t;
 
@@ -350,12 +387,12 @@ switched(
 			quota(prev, now);
 		}
 		if (state != 0)
-			call = call_of(prev);
+			call = call_of(prev, &futex);
 		if (cpu != NULL)
 			check_entered(cpu, prev->pid);
 		if (config.stacks && cpu != NULL && state != 0)
-			stack_take(ctx, cpu, prev->pid, now);
-		left(prev->pid, off, now, state == 0);
+			stack_take(ctx, cpu, prev, futex != 0, now);
+		left(prev->pid, off, now, state == 0, futex);
 	}
 	t = watched(task_pair(next)) ? thread_find(next->pid) : NULL;
 	if (t != NULL) {
@@ -368,7 +405,7 @@ switched(
 		}
 		if (wait_ns > WAIT_MOST)
 			wait_ns = WAIT_MOST;
-		t->runnable_ns = t->waker = t->waker_ns = 0;
+		t->runnable_ns = t->waker = t->waker_ns = t->futex = 0;
 	}
 	if (cpu != NULL && cpu->idle_end_ns != 0 && prev->pid == 0) {
 		emit_at(cpu->idle_end_ns, TALECHAIN_IDLE, cpu->idle_state,

@@ -5,13 +5,18 @@
  * stack of the program can be read no more.  So it is taken as a thread goes to
  * sleep, and written if the sleep was long; the kernel's is then still there.
  * Both are bounded per CPU and second.  Frames are found by frame pointers:
- * code without them hides its callers. */
+ * code without them hides its callers.  Of a wait for a lock the innermost is
+ * the C library's, which mostly has none: there the pointer that it saved is
+ * searched for, as that of HotSpot's function that called it. */
 #pragma once
 
 #include "profiler/kernel/emit.bpf.h"
 
 #define STACK_BYTES (KERNEL_STACK_FRAMES * sizeof(__u64))
 #define STACK_PLACES 1024
+#define STACK_WORDS 48	    /* of a C library's frames that are looked at */
+#define STACK_FRAME 0x10000 /* bytes; no frame is larger */
+#define STACK_CODE 0x10000  /* no code lies below */
 
 struct stack {
 	__u64 frame[KERNEL_STACK_FRAMES];
@@ -25,6 +30,47 @@ struct stacks {
 	__type(value, struct stack);
 };
 extern struct stacks stacks SEC(".maps");
+
+/* What a saved frame pointer leads to. */
+struct frame {
+	__u64 next, back; /* the caller's frame, and where it goes on */
+};
+
+/* Read the frame at bp, if the next one is above it. */
+static __always_inline bool
+frame_read(struct frame *f, __u64 bp)
+{
+	return bpf_probe_read_user(f, sizeof(*f), (void *)bp) == 0 &&
+	       f->next - bp - 1 < STACK_FRAME && f->back >= STACK_CODE;
+}
+
+/* The stack of a thread whose innermost function, at ip, keeps no frame
+ * pointer: from the first word of its stack on that leads to two frames.  The
+ * function whose frame that is, is left out.  Returns whether one was found. */
+static __noinline __attribute__((unused)) int
+stack_search(struct stack *s, __u64 ip, __u64 sp)
+{
+	struct frame f, above;
+	__u64 bp = 0;
+	__u32 i;
+
+	for (i = 0; i < STACK_WORDS; i++, sp += sizeof(bp)) {
+		if (bpf_probe_read_user(&bp, sizeof(bp), (void *)sp) != 0)
+			return 0;
+		if (bp - sp - 1 < STACK_FRAME && frame_read(&f, bp) &&
+		    frame_read(&above, f.next))
+			break;
+	}
+	if (s == NULL || i == STACK_WORDS)
+		return 0;
+	s->frame[0] = ip;
+	for (i = 1; i < KERNEL_STACK_FRAMES; i++) {
+		s->frame[i] = f.back;
+		if (!frame_read(&f, f.next))
+			break;
+	}
+	return 1;
+}
 
 /* Count in the present second; false: that is too many. */
 static __always_inline bool

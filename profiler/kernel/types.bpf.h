@@ -126,8 +126,9 @@ struct tcp_skb_cb {
 };
 
 #if defined(__TARGET_ARCH_x86)
+#define CALL_FUTEX 202
 struct pt_regs {
-	unsigned long di, si, dx, ip, orig_ax;
+	unsigned long di, si, dx, bp, ip, sp, orig_ax;
 };
 
 struct thread_info {
@@ -138,6 +139,7 @@ struct task_struct___x86 {
 	struct thread_info thread_info;
 };
 #elif defined(__TARGET_ARCH_arm64)
+#define CALL_FUTEX 98
 struct user_pt_regs {
 	__u64 regs[31], pc, pstate;
 };

@@ -32,8 +32,8 @@ admin_switch(struct admin_call *call)
 		admin_reply_error(call, 409,
 		    p->config->servers < 2
 			? "there is no standby: only one server is configured"
-			: "the standby is not ready: the list of servers "
-			  "has its state");
+			: "the standby is not ready: \"tailorctl servers\" "
+			  "shows its state");
 		return;
 	}
 	proxy_want(p, actions);

@@ -135,6 +135,19 @@ query_ns(const struct admin_call *call, const char *name)
 		   : 0;
 }
 
+static void
+refuse_cause(struct admin_call *call)
+{
+	char text[500];
+	size_t n = (size_t)snprintf(
+	    text, sizeof(text), "no cause has that code; the codes:");
+
+	for (int i = 0; i < TALE_CAUSE_COUNT && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %s",
+		    tale_cause_code((enum tale_cause)i));
+	admin_reply_error(call, 400, text);
+}
+
 void
 admin_slow(struct admin_call *call)
 {
@@ -151,7 +164,7 @@ admin_slow(struct admin_call *call)
 	if (admin_query_text(call, "cause", cause, sizeof(cause))) {
 		q.list.cause = tale_cause_find(cause);
 		if (q.list.cause < 0) {
-			admin_reply_error(call, 400, "no cause has that code");
+			refuse_cause(call);
 			return;
 		}
 	}

@@ -17,6 +17,11 @@
 
 #define SPOOL_PIECE ((size_t)65536) /* worth a write */
 
+/* Closing a large file takes the kernel 90 to 260 ms a GiB.  It is cut by so
+ * much at a time (0.4 to 1 ms) until no more is left, then closed. */
+#define SPOOL_CUT (UINT64_C(4) << 20)
+#define SPOOL_CUTS 64 /* files at a time; others are closed at once */
+
 /* Responses get half of all the room, in bytes and in files, so that slow
  * readers leave some for uploads, which have no other place. */
 enum spool_use {
@@ -29,6 +34,14 @@ enum spool_result {
 	SPOOL_OK,
 	SPOOL_LIMIT,  /* as much as there may be is in files */
 	SPOOL_FAILED, /* the file system refuses; errno says why */
+};
+
+/* One of them.  All zero: none. */
+struct spool {
+	bool open;
+	enum spool_use use;
+	int fd; /* owned */
+	uint64_t bytes;
 };
 
 /* All spools of a tailor. */
@@ -47,14 +60,9 @@ struct spools {
 		uint64_t files, bytes;
 		uint64_t limited, failed; /* refused */
 	} use[SPOOL_USES];
-};
-
-/* One of them.  All zero: none. */
-struct spool {
-	bool open;
-	enum spool_use use;
-	int fd; /* owned */
-	uint64_t bytes;
+	/* closed, and in now and used as long as they are cut */
+	struct spool cut[SPOOL_CUTS];
+	unsigned cuts;
 };
 
 /* Write all of data to the spool's end, opening its file if there is none, and
@@ -67,8 +75,14 @@ enum spool_result spool_add(struct spools *all, struct spool *s,
  * others get their turn.  As send(2); EIO if the file cannot be read. */
 ssize_t spool_send(const struct spool *s, uint64_t at, int fd);
 
-/* Close its file, if there is one. */
+/* Close its file, if there is one, or begin to cut it. */
 void spool_close(struct spools *all, struct spool *s);
+
+/* Cut one file.  Every tick; 1 ms at most. */
+void spools_tick(struct spools *all);
+
+/* Close all that are being cut. */
+void spools_fini(struct spools *all);
 
 /* Whether files can be made in that directory; makes it, and those above it,
  * if need be (rundir_make).  0 or -errno. */

@@ -58,22 +58,13 @@ number(struct slice s)
 	return n;
 }
 
-static const struct http_field *
-find_named(const struct http_head *head, const char *name)
-{
-	for (unsigned i = 0; i < head->fields; i++)
-		if (head->field[i].id == HTTP_FIELD_TAILOR &&
-		    slice_is(head->field[i].name, name))
-			return &head->field[i];
-	return NULL;
-}
-
 void
 pushback_note(
     struct proxy *p, const struct attempt *a, const struct http_head *head)
 {
 	const struct race_attempt *race = &a->request->race.attempt[a->index];
-	const struct http_field *field = find_named(head, "tailor-pushback");
+	const struct http_field *field =
+	    http_field_tailor(head, "tailor-pushback");
 	int64_t hold_ns = -1;
 
 	if (field != NULL) {

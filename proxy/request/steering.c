@@ -15,12 +15,42 @@ is_http(const struct proxy *p, unsigned server)
 	return p->config->server[server].collect == CONFIG_COLLECT_HTTP;
 }
 
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A heap that cannot be seen, as the server's responses describe it.  What
+ * remains after a collection is no reason for the next. */
+static struct steer_heap
+heap_reported(struct proxy *p, unsigned server)
+{
+	enum server_state state = p->hedging.server[server].state;
+	struct server_heap *h = &p->upstream.server[server].heap;
+
+	/* The next process has another heap. */
+	if (state == SERVER_DOWN || state == SERVER_CONNECTING)
+		h->seen = INSTANT_NONE;
+	return (struct steer_heap){
+	    .known = is_http(p, server) && instant_is_set(h->seen),
+	    .exact = true,
+	    .way = true,
+	    .used = h->used - least(h->used, h->live),
+	    .capacity = h->full - least(h->full, h->live),
+	    .collections = h->collections,
+	    .cause = TALECHAIN_CAUSE_ALLOCATION,
+	};
+}
+
 static struct steer_heap
 heap_now(struct proxy *p, unsigned server)
 {
 	struct profiler_heap h;
 
 	profiler_heap(p->profiler, server, &h);
+	if (!h.known)
+		return heap_reported(p, server);
 	return (struct steer_heap){
 	    .known = h.known,
 	    .concurrent = h.concurrent,

@@ -1,9 +1,14 @@
-/* collect.c: having a server collect by a request of Tailor's own.
+/* collect.c: having a server collect by a request of Tailor's own, and what a
+ * server says of its heap.
  *
  * For hedging.steer where no agent can be: the server's own handler calls its
  * runtime's collector (System.gc()) and responds after that.  Nothing depends
  * on the response: the collection itself is seen.  A request that is not needed
  * any more is closed, which does not stop the collection.
+ *
+ * A heap that Tailor cannot see (Go, Node) is known by a field of the server's
+ * responses, "Tailor-Heap: USED FULL COLLECTIONS": bytes in use, the bytes at
+ * which it would collect, and its collections so far.
  *
  * Costs one connection each time, as a health check does. */
 
@@ -13,6 +18,51 @@
 #include "proxy/upstream/upstream.h"
 
 #define COLLECT_TIMEOUT_NS (10 * NS_PER_S)
+/* A response that is this much younger was not overtaken: it is of another
+ * process, which counts its own collections. */
+#define OVERTAKEN_NS NS_PER_S
+#define NUMBER_DIGITS 18 /* of a number below 2^63 */
+
+/* Take a number and the space after it off the text. */
+static bool
+number_take(struct slice *s, uint64_t *out)
+{
+	size_t i = 0;
+
+	for (*out = 0; i < s->length && s->at[i] >= '0' && s->at[i] <= '9'; i++)
+		*out = *out * 10 + (uint64_t)(s->at[i] - '0');
+	if (i == 0 || i > NUMBER_DIGITS || (i < s->length && s->at[i] != ' '))
+		return false;
+	i += i < s->length;
+	*s = (struct slice){s->at + i, s->length - i};
+	return true;
+}
+
+void
+collect_heap_note(
+    struct server *s, const struct http_head *head, struct instant now)
+{
+	const struct http_field *f = http_field_tailor(head, "tailor-heap");
+	struct server_heap h = {.seen = now};
+	struct slice text;
+
+	if (f == NULL)
+		return;
+	text = f->value;
+	if (!number_take(&text, &h.used) || !number_take(&text, &h.full) ||
+	    !number_take(&text, &h.collections) || text.length > 0 ||
+	    h.full == 0)
+		return;
+	if (instant_is_set(s->heap.seen) &&
+	    h.collections < s->heap.collections &&
+	    instant_since(now, s->heap.seen) < OVERTAKEN_NS)
+		return;
+	if (instant_is_set(s->heap.seen) &&
+	    h.collections >= s->heap.collections)
+		h.live =
+		    h.collections > s->heap.collections ? h.used : s->heap.live;
+	s->heap = h;
+}
 
 static void
 on_collect_head(struct connection *u, const struct http_head *head)

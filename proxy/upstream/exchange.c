@@ -18,6 +18,7 @@
 #include "proxy/net/socket.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
+#include "proxy/upstream/server.h"
 
 #define INTERIMS_READ_MAX 64	/* 1xx heads before an answer */
 #define EARLY_NS NS_PER_S	/* no keep-alive timeout is that short */
@@ -211,6 +212,8 @@ exchange_take_head(struct connection *u)
 	}
 	if (head->status == 101 || head->status >= 200) {
 		exchange_begin_body(u, head);
+		if (u->server->config->collect == CONFIG_COLLECT_HTTP)
+			collect_heap_note(u->server, head, instant_now());
 		if (u->ops != NULL)
 			u->ops->head(u, head);
 	} else if (++u->interims > INTERIMS_READ_MAX) {

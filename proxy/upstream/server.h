@@ -70,9 +70,9 @@ void health_init(struct server *s);
 /* Check again after the configured interval. */
 void health_arm(struct server *s);
 void health_stop(struct server *s);
-/* The other server began a pause, seen just now.  In watch mode a standby is
- * asked at once, for the estimate of what acting would do (gain.h). */
-void health_other_pauses(struct server *s, struct instant seen);
+/* The other server began a pause.  In watch mode a standby is asked at once,
+ * for the estimate of what acting would do (gain.h). */
+void health_other_pauses(struct server *s);
 
 /* --- having it collect, by a request (servers[].collect) ---------------- */
 
@@ -80,6 +80,11 @@ void collect_init(struct server *s);
 /* Send the request; one that still runs is closed.  A failure is logged. */
 void collect_begin(struct server *s);
 void collect_stop(struct server *s);
+
+/* Note what a response says of the server's heap.  One that was overtaken by a
+ * response from after a collection is ignored, as is nonsense. */
+void collect_heap_note(
+    struct server *s, const struct http_head *head, struct instant now);
 
 /* Write a GET of a target to the server itself.  Returns its length. */
 size_t server_write_get(

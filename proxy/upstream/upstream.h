@@ -205,6 +205,14 @@ struct pool {
 	unsigned count;
 };
 
+/* Tailor-Heap of a server's latest response. */
+struct server_heap {
+	struct instant seen; /* none: it says nothing */
+	uint64_t used, full; /* bytes; full: where it would collect */
+	uint64_t collections;
+	uint64_t live; /* used right after the latest; 0: none was seen */
+};
+
 struct server {
 	struct upstream *upstream;	    /* borrowed */
 	const struct config_server *config; /* borrowed */
@@ -230,10 +238,11 @@ struct server {
 		struct connection *link; /* running, or NULL */
 		struct instant begun;
 		unsigned status;
-		unsigned failing;   /* in a row */
-		bool last_kept;	    /* logged that it stays although it fails */
-		bool in_pause;	    /* it began while the other server paused */
-		unsigned in_pauses; /* such ones of the last pause */
+		unsigned failing; /* in a row */
+		bool last_kept;	  /* logged that it stays although it fails */
+		bool in_pause;	  /* it began while the other server paused */
+		bool as_pause_began;	    /* and as that was noticed */
+		unsigned in_pauses;	    /* such ones of the last pause */
 		struct gain_checks lengths; /* in watch mode */
 	} health;
 
@@ -243,6 +252,8 @@ struct server {
 		char text[512];
 		unsigned status;
 	} collect;
+
+	struct server_heap heap; /* as its responses say; see collect.c */
 
 	struct silence silence; /* whether it responds at all */
 	uint64_t reads;		/* that brought something */

@@ -111,6 +111,7 @@ claim_peer(
 	static const char *const locks[] = {
 	    [WAIT_LOCK] = "a lock",
 	    [WAIT_INTERPRETER] = "the interpreter lock",
+	    [WAIT_MONITOR] = "a Java monitor",
 	};
 
 	c->cause = TALE_CAUSE_LOCK;
@@ -120,11 +121,27 @@ claim_peer(
 		c->cause = TALE_CAUSE_CLASS_LOADING;
 	if (thread_is_vm(w->ex, p->other))
 		c->cause = TALE_CAUSE_SAFEPOINT;
-	c->likely |= p->other == 0 || c->cause == TALE_CAUSE_SAFEPOINT;
+	c->likely |= (p->other == 0 && p->wait != WAIT_MONITOR) ||
+		     c->cause == TALE_CAUSE_SAFEPOINT;
 	if (p->wait != WAIT_OTHER && p->other != 0)
 		claim_turns(w, p, *c);
 	else
 		path_add(w->ex, c);
+}
+
+/* Timers ended it, one after the other, as those of a program that sleeps do,
+ * and those of a thread that waits for a Java monitor; or the end of a wait in
+ * futex is in no event. */
+static void
+claim_either(
+    const struct walk *w, const struct thread_interval *p, struct claim *c)
+{
+	c->cause = TALE_CAUSE_NOT_OBSERVED;
+	c->note = p->woken_ns == NEVER
+		      ? "slept in futex, and what woke it is in no event"
+		      : "slept until timers woke it: its own, or those of a "
+			"Java monitor that was then free";
+	path_add(w->ex, c);
 }
 
 /* A sleep that no thread of the process ended. */
@@ -174,8 +191,10 @@ claim_sleep(
 		if (w->like->value != 0 || p->begin_ns <= w->from_ns)
 			return; /* it was not woken for this one yet */
 	}
-	if (p->state == THREAD_SLEEP &&
-	    (p->wait != WAIT_OTHER || thread_is_peer(w->ex, p)))
+	if (p->state == THREAD_SLEEP && p->wait == WAIT_EITHER)
+		claim_either(w, p, c);
+	else if (p->state == THREAD_SLEEP &&
+		 (p->wait != WAIT_OTHER || thread_is_peer(w->ex, p)))
 		claim_peer(w, p, c);
 	else
 		claim_asleep(w, p, c);

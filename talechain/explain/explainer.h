@@ -134,6 +134,8 @@ enum thread_wait {
 	WAIT_OTHER,
 	WAIT_LOCK,	  /* it was taken up again after each timeout */
 	WAIT_INTERPRETER, /* and the threads of its process take turns so */
+	WAIT_MONITOR,	  /* its stack has HotSpot's monitors */
+	WAIT_EITHER,	  /* for a lock, or until its own timers */
 };
 
 /* What a thread did from one moment to another, as the scheduler saw it. */
@@ -148,7 +150,8 @@ struct thread_interval {
 	int64_t woken_ns; /* when it was woken, or NEVER */
 	unsigned context; /* enum talechain_context of the waker */
 	uint64_t vector;  /* of a waking softirq */
-	unsigned call; /* off its CPU: in which system call, plus 1; 0: none */
+	unsigned call;	/* off its CPU: in which system call, plus 1; 0: none */
+	uint64_t futex; /* the word that it slept on, 0: none, or not known */
 	enum thread_wait wait;
 	bool inferred;	   /* its begin, as no event shows the thread before */
 	const char *doubt; /* static: what its events contradict, or NULL */
@@ -230,6 +233,10 @@ threads_of(const struct explainer *ex, uint32_t tid, size_t *count);
 
 /* story_waits.c: timed waits that are taken up again at once are one. */
 void waits_join(struct explainer *ex);
+/* Which of some functions, by a part of its name, is in the program's stack of
+ * the wait that a thread ended at a moment; -1: none (story_stack.c). */
+int stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
+    const char *const part[], int parts);
 /* Whether another thread of its process ended what an interval shows. */
 bool
 thread_is_peer(const struct explainer *ex, const struct thread_interval *p);
@@ -254,6 +261,11 @@ void threads_walk(struct explainer *ex, const struct claim *like,
 /* cause_thread.c: claim [from, to] of an interval by what the thread did. */
 void cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns);
+
+/* When the thread that sent the response had last responded to another request,
+ * after another thread had received this one: NEVER, or the end of a leg from
+ * the present one's end on, which the claim is then of (story_other.c). */
+int64_t other_responded(const struct explainer *ex, struct claim *c);
 
 /* The request that a thread of an attempt's server was busy with when this one
  * came, or 0 if that is not known (story_other.c). */

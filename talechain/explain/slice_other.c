@@ -1,8 +1,9 @@
 /* slice_other.c: which other request a server's thread had.
  *
- * A thread that reads a request too late had another one.  Tailor forwarded
- * that as well: the port from which the thread received leads to Tailor's
- * socket, and its last attempt before to the request.  The three events become
+ * A thread that reads a request too late had another one, as has one that
+ * responds to another before it works on this.  Tailor forwarded that as well:
+ * the port of that call leads to Tailor's socket, and its last attempt before
+ * to the request.  The three events become
  * part of the tale.  Requests that did not come through Tailor have none. */
 #include "talechain/explain/slice.h"
 
@@ -101,7 +102,7 @@ attempt_before(struct slicer *s, uint64_t cookie, uint64_t ts)
 	return found;
 }
 
-/* Take what leads from one receipt to the request. */
+/* Take what leads from one call to the request. */
 static int
 other_add(struct slicer *s, const struct talechain_event *e)
 {
@@ -149,7 +150,9 @@ slice_others(struct slicer *s)
 	for (size_t i = 0; i < entries && err == 0; i++) {
 		const struct talechain_event e = t->entry[i].slot.event;
 
-		if (e.type == TALECHAIN_SOCK_RECV && !is_own(s, &e) &&
+		if ((e.type == TALECHAIN_SOCK_RECV ||
+			e.type == TALECHAIN_SOCK_SEND) &&
+		    !is_own(s, &e) &&
 		    attempt_of_port(s, (uint16_t)(e.arg[3] >> 48)) >= 0)
 			err = other_add(s, &e);
 	}

@@ -4,7 +4,11 @@
  * request, and had not responded there when this one came.  Tailor forwarded
  * the other one if that connection's other end is a socket of Tailor's; its
  * last attempt there says which it was.  A thread that serves all connections
- * may receive more of them after it took this request. */
+ * may receive more of them after it took this request.
+ *
+ * Where one thread receives all requests and puts them into a queue of the
+ * program's, no event shows that another takes one out, if that was busy.  Its
+ * response to the other request does: until then it did not have this one. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,6 +16,8 @@
 #include "talechain/explain/explainer.h"
 
 #define RECEIPTS_MAX 200 /* of other requests that are looked at */
+/* A thread that computes for longer has something to do. */
+#define IDLE_RAN_NS (300 * NS_PER_US)
 
 static uint32_t
 ports_of(const struct talechain_event *e)
@@ -179,6 +185,77 @@ cause_other(struct explainer *ex, int attempt, uint32_t tid)
 		if (c.value != 0)
 			claim_computed(ex, &c);
 	}
+}
+
+/* Whether a thread was idle right after a moment, until another of its process
+ * woke it. */
+static bool
+is_idle_after(const struct explainer *ex, uint32_t tid, int64_t ns)
+{
+	size_t count;
+	const struct thread_interval *p = threads_of(ex, tid, &count);
+	int64_t ran_ns = 0;
+
+	for (; count > 0 && ran_ns <= IDLE_RAN_NS; count--, p++) {
+		if (p->end_ns <= ns || p->state == THREAD_READY ||
+		    p->state == THREAD_PREEMPTED)
+			continue;
+		if (p->state != THREAD_RUN)
+			return p->wait == WAIT_OTHER && thread_is_peer(ex, p) &&
+			       p->state == THREAD_SLEEP;
+		ran_ns += p->end_ns - (p->begin_ns > ns ? p->begin_ns : ns);
+	}
+	return false;
+}
+
+/* The last response to another client of the server within the leg, or NULL. */
+static const struct tale_entry *
+response_before(const struct explainer *ex, int attempt, uint32_t tid)
+{
+	const struct talechain_event *v;
+	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
+	uint16_t port = 0;
+	size_t i, first;
+
+	for (i = 0; i < ex->t->entries && port == 0; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->type == TALECHAIN_SOCK_RECV && v->arg[0] == own)
+			port = (uint16_t)(v->arg[3] >> 48);
+	}
+	first = entry_from(ex, ex->leg_end_ns);
+	for (i = entry_from(ex, ex->chain.attempt[attempt].sent); i > first;
+	     i--) {
+		v = &ex->t->entry[i - 1].slot.event;
+		if (v->type == TALECHAIN_SOCK_SEND && v->tid == tid &&
+		    v->arg[0] != own && port != 0 && v->arg[3] >> 48 == port)
+			return &ex->t->entry[i - 1];
+	}
+	return NULL;
+}
+
+int64_t
+other_responded(const struct explainer *ex, struct claim *c)
+{
+	const struct story_attempt *a = &ex->chain.attempt[c->attempt];
+	const struct tale_entry *e;
+
+	if (a->sender == 0 || a->sender == a->taker ||
+	    !thread_is_watched(ex, a->sender) ||
+	    thread_moves_work(ex, a->sender) ||
+	    (a->app_tid[1] != 0 && a->app_tid[1] != a->sender))
+		return NEVER;
+	e = response_before(ex, c->attempt, a->sender);
+	if (e == NULL)
+		return NEVER;
+	c->tid = a->sender;
+	c->rank = RANK_OTHER;
+	c->value = request_of(ex, &e->slot.event);
+	if (is_idle_after(ex, a->sender, moment_at(ex, e->at))) {
+		c->cause = TALE_CAUSE_NOT_OBSERVED;
+		c->note = "had another request: which thread had this one is "
+			  "in no event";
+	}
+	return moment_at(ex, e->at);
 }
 
 static void

@@ -278,6 +278,7 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 	struct claim queue = stage_at(TALE_CAUSE_BACKEND_QUEUE, i, NULL);
 	struct claim work = stage_at(
 	    TALE_CAUSE_UNKNOWN, i, "what its threads did is not known");
+	struct claim busy = queue;
 	uint32_t last = a->sender != 0 ? a->sender : a->app_tid[2];
 
 	queue.value = other_request(
@@ -292,6 +293,10 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 		leg_thread(ex, queue, a->taker);
 		if (ex->kernel)
 			cause_losses(ex, RANK_LOSS);
+		claim_server(ex, i);
+	}
+	if (ex->kernel && leg_to(ex, other_responded(ex, &busy), &busy)) {
+		cause_losses(ex, RANK_LOSS);
 		claim_server(ex, i);
 	}
 	if (!leg_to(ex, a->sent, &work))

@@ -2,7 +2,7 @@
  *
  * The stack of a wait comes right after the switch that ends it, those of
  * computing at the timer's interrupts.  Names were added as the tale was sliced
- * (talechain/symbols/): an address without one is "?". */
+ * (talechain/symbols/), after all else: an address without one is "?". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,9 @@ name_of(
 	for (size_t i = t->entries; i > 0; i--) {
 		v = &t->entry[i - 1].slot.event;
 		piece = (unsigned)(v->arg[0] >> 57);
-		if (v->type != TALECHAIN_SYMBOL || v->pid != pid ||
-		    v->arg[0] << 7 != address << 7 ||
+		if (v->type != TALECHAIN_SYMBOL)
+			break;
+		if (v->pid != pid || v->arg[0] << 7 != address << 7 ||
 		    (piece + 1) * PIECE >= STORY_FRAME)
 			continue;
 		memcpy(out + piece * PIECE, &v->arg[1], PIECE);
@@ -69,12 +70,11 @@ name_of(
 		snprintf(out, STORY_FRAME, "?");
 }
 
-bool
-story_frame(const struct story *s, size_t segment, unsigned n,
-    char out[STORY_FRAME], bool *kernel)
+/* The name of the n-th frame of the stack that begins at entry i - 1. */
+static bool
+frame_of(const struct tale *t, size_t i, unsigned n, char out[STORY_FRAME],
+    bool *kernel)
 {
-	const struct tale *t = s->tale;
-	size_t i = s->segment[segment].stack;
 	const struct talechain_event *v;
 	uint64_t of;
 
@@ -105,6 +105,28 @@ story_frame(const struct story *s, size_t segment, unsigned n,
 			}
 		}
 	return false;
+}
+
+bool
+story_frame(const struct story *s, size_t segment, unsigned n,
+    char out[STORY_FRAME], bool *kernel)
+{
+	return frame_of(s->tale, s->segment[segment].stack, n, out, kernel);
+}
+
+int
+stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
+    const char *const part[], int parts)
+{
+	size_t i = stack_after(ex, tid, ns);
+	char name[STORY_FRAME];
+	bool kernel;
+
+	for (unsigned n = 0; frame_of(ex->t, i, n, name, &kernel); n++)
+		for (int k = 0; k < parts && !kernel; k++)
+			if (strstr(name, part[k]) != NULL)
+				return k;
+	return -1;
 }
 
 bool

@@ -152,6 +152,7 @@ interval_waker(const struct explainer *ex, const struct track *k,
 	p->woken_ns = moment_at(ex, k->wakeup->at);
 	p->context = tale_high(w->arg[2]);
 	p->vector = tale_low(w->arg[2]);
+	p->futex = w->arg[3];
 	p->other = p->context == TALECHAIN_CONTEXT_TASK ? w->tid : 0;
 	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }

@@ -6,12 +6,16 @@
  * sleeps that timers end, and only the last one is ended by a thread.  Here
  * they become one wait, for the lock.
  *
- * Sleeps in other calls than futex are a program's own, not a lock's.
+ * Sleeps in other calls than futex are a program's own, not a lock's; nor are
+ * sleeps on two words one wait: HotSpot has one for Thread.sleep, another for
+ * monitors, two more for LockSupport, of each thread.
  *
  * A single timeout of 5 ms may be a sleep before a wait.  Where threads of a
- * process end such waits for each other more than once, it is none.  A last
- * wait that a timer ended, too, is taken for a lock's in a JVM only: no other
- * thread shows that there was one. */
+ * process end such waits for each other more than once, it is none.  Of a last
+ * wait that a timer ended, too, no other thread shows that there was a lock.
+ * In a JVM it may have been one, or Thread.sleep twice: the stack decides, and
+ * without one it is not known.  The same holds for a single wait in futex of
+ * which no event shows what ended it. */
 
 #include "talechain/explain/explainer.h"
 
@@ -24,6 +28,7 @@
 #define MONITOR_MOST_NS NS_PER_S
 #define SWITCH_NS (5 * NS_PER_MS) /* CPython's sys.getswitchinterval() */
 #define SWITCHES_MIN 2		  /* that make a process one of those */
+#define STACK_NS NS_PER_MS	  /* a shorter wait has no stack */
 /* Timers are late, never early; a busy machine's more so. */
 #define LATE_NS (400 * NS_PER_US)
 #define SOFTIRQ_TIMER 1
@@ -75,6 +80,14 @@ is_woken_by_peer(const struct explainer *ex, const struct thread_interval *p)
 	return p->state == THREAD_SLEEP && thread_is_peer(ex, p);
 }
 
+/* Whether two sleeps may be on one lock.  A condition of pthread has two words,
+ * side by side. */
+static bool
+is_same_lock(const struct thread_interval *a, const struct thread_interval *b)
+{
+	return a->futex == 0 || b->futex == 0 || a->futex / 8 == b->futex / 8;
+}
+
 /* Which interval is the sleep that a thread went on with at once, or 0. */
 static size_t
 taken_up_again(const struct explainer *ex, size_t i)
@@ -86,7 +99,9 @@ taken_up_again(const struct explainer *ex, size_t i)
 		if (p[k].begin_ns != p[k - 1].end_ns || p[k].doubt != NULL)
 			return 0;
 		if (p[k].state == THREAD_SLEEP)
-			return may_be_lock(&p[k]) ? k : 0;
+			return may_be_lock(&p[k]) && is_same_lock(&p[i], &p[k])
+				   ? k
+				   : 0;
 		if (p[k].state == THREAD_RUN)
 			ran_ns += p[k].end_ns - p[k].begin_ns;
 		else if (p[k].state != THREAD_READY &&
@@ -217,6 +232,54 @@ is_of_jvm(const struct explainer *ex, uint32_t tid)
 	       is_jvm(ex, ex->t->request.attempt[attempt].server);
 }
 
+/* HotSpot's functions that wait in futex, by what no compiler changes of their
+ * names.  The last two may wait for another thread, too. */
+enum waiting {
+	WAITING_ENTER,
+	WAITING_ENTER_SLOWLY,
+	WAITING_SLEEP,
+	WAITING_NOTIFY,
+	WAITING_PARK,
+	WAITINGS
+};
+static const char *const waitings[WAITINGS] = {
+    [WAITING_ENTER] = "ObjectMonitor5enter",
+    [WAITING_ENTER_SLOWLY] = "ObjectMonitor6EnterI",
+    [WAITING_SLEEP] = "JVM_Sleep",
+    [WAITING_NOTIFY] = "ObjectMonitor4wait",
+    [WAITING_PARK] = "Parker4park",
+};
+
+/* What a sleep was for, by the function in its stack. */
+static enum thread_wait
+wait_by_stack(const struct explainer *ex, const struct thread_interval *p)
+{
+	switch (stack_find(ex, p->tid, p->end_ns, waitings, WAITINGS)) {
+	case WAITING_ENTER:
+	case WAITING_ENTER_SLOWLY:
+		return WAIT_MONITOR;
+	case WAITING_SLEEP:
+		return WAIT_OTHER;
+	case WAITING_NOTIFY:
+	case WAITING_PARK:
+		return p->woken_ns == NEVER ? WAIT_EITHER : WAIT_OTHER;
+	}
+	return WAIT_EITHER;
+}
+
+/* What a chain of timeouts in a JVM was for, by the stack of one of them. */
+static enum thread_wait
+wait_in_jvm(const struct explainer *ex, const struct chain *c)
+{
+	const struct thread_interval *p = ex->interval;
+	enum thread_wait wait = WAIT_EITHER;
+
+	for (size_t i = c->first; i <= c->last && wait == WAIT_EITHER; i++)
+		if (p[i].state == THREAD_SLEEP)
+			wait = wait_by_stack(ex, &p[i]);
+	return wait;
+}
+
 /* What a chain of waits is for, if it is one wait. */
 static enum thread_wait
 wait_of(const struct explainer *ex, const struct chain *c)
@@ -233,7 +296,7 @@ wait_of(const struct explainer *ex, const struct chain *c)
 	if (turns && (ended || is_switch(&p[c->last])))
 		return of->interpreter ? WAIT_INTERPRETER : WAIT_LOCK;
 	if (!ended && c->free && is_of_jvm(ex, p[c->first].tid))
-		return WAIT_LOCK;
+		return wait_in_jvm(ex, c);
 	if (!ended || c->timeouts == 0)
 		return WAIT_OTHER;
 	if (c->timeouts == 1 && !c->monitor)
@@ -256,6 +319,33 @@ wait_between(const struct explainer *ex, const struct thread_interval *p)
 	return WAIT_OTHER;
 }
 
+/* A sleep that is no part of a chain. */
+static enum thread_wait
+wait_alone(const struct explainer *ex, const struct thread_interval *p)
+{
+	enum thread_wait wait = wait_between(ex, p);
+
+	if (wait != WAIT_OTHER || p->call != SYS_futex + 1 || p->other != 0 ||
+	    p->state != THREAD_SLEEP || p->doubt != NULL ||
+	    p->end_ns - p->begin_ns < STACK_NS)
+		return wait;
+	wait = wait_by_stack(ex, p);
+	return wait == WAIT_EITHER && p->woken_ns != NEVER ? WAIT_OTHER : wait;
+}
+
+/* Keep the intervals of a chain as they are; what its sleeps were for is not
+ * known. */
+static size_t
+keep_either(struct thread_interval *p, const struct chain *c, size_t kept)
+{
+	for (size_t i = c->first; i <= c->last; i++) {
+		if (p[i].state == THREAD_SLEEP)
+			p[i].wait = WAIT_EITHER;
+		p[kept++] = p[i];
+	}
+	return kept;
+}
+
 void
 waits_join(struct explainer *ex)
 {
@@ -269,8 +359,13 @@ waits_join(struct explainer *ex)
 		c = chain_from(ex, i);
 		wait = wait_of(ex, &c);
 		if (wait == WAIT_OTHER) {
-			p[i].wait = wait_between(ex, &p[i]);
+			p[i].wait = wait_alone(ex, &p[i]);
 			p[kept++] = p[i];
+			continue;
+		}
+		if (wait == WAIT_EITHER) {
+			kept = keep_either(p, &c, kept);
+			i = c.last;
 			continue;
 		}
 		p[c.last].begin_ns = p[i].begin_ns;

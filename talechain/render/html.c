@@ -77,9 +77,9 @@ put_identity(struct page *g)
 	markup_text(g->x, r->target);
 	text_add(g->x, "</code> &#183; status %d &#183; request %016" PRIx64,
 	    r->status, r->id);
-	if (r->external_id[0] != '\0')
-		text_add(g->x, " &#183; ");
-	markup_text(g->x, r->external_id);
+	if (*client_id(r) != '\0')
+		text_add(g->x, " &#183; x-request-id ");
+	markup_text(g->x, client_id(r));
 	if (r->flags[0] != '\0')
 		text_add(g->x, " &#183; ");
 	markup_text(g->x, r->flags);

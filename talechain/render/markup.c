@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "talechain/explain/story.h"
 #include "talechain/explain/tale_struct.h"
@@ -90,6 +91,15 @@ markup_moment(char out[MARKUP_TIME], int64_t ns)
 {
 	snprintf(out, MARKUP_TIME, "%.3f ms", text_ms_of(ns));
 	return out;
+}
+
+const char *
+client_id(const struct tale_request *r)
+{
+	char ours[20];
+
+	snprintf(ours, sizeof(ours), "%016" PRIx64, r->id);
+	return strcmp(ours, r->external_id) != 0 ? r->external_id : "";
 }
 
 char *

@@ -30,4 +30,7 @@ char *markup_moment(char out[MARKUP_TIME], int64_t ns);
  * inert. */
 #define ORIGIN_WORDS 320
 struct story;
+struct tale_request;
 char *origin_words(const struct story *s, char out[ORIGIN_WORDS]);
+/* The client's x-request-id; "" if it gave none, and got Tailor's. */
+const char *client_id(const struct tale_request *r);

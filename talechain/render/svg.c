@@ -115,10 +115,10 @@ heading_draw(struct drawing *d)
 	text_add(x, " ");
 	markup_cut(x, r->target, 70);
 	text_add(x, ", status %d, request %016" PRIx64, r->status, r->id);
-	if (r->external_id[0] != '\0')
-		text_add(x, " (");
-	markup_cut(x, r->external_id, 24);
-	text_add(x, "%s</text>\n", r->external_id[0] != '\0' ? ")" : "");
+	if (*client_id(r) != '\0')
+		text_add(x, ", x-request-id ");
+	markup_cut(x, client_id(r), 24);
+	text_add(x, "</text>\n");
 	d->y += 20;
 	paragraph(
 	    d, "identity", origin_words(s, origin), DRAWING_MARGIN, 18, 6.8);

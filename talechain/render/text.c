@@ -48,9 +48,9 @@ render_head(const struct story *s, struct text *x)
 	    (r->attempt[0].server >= 0) + (r->attempt[1].server >= 0);
 
 	text_add(x, "request %016" PRIx64 "\n", r->id);
-	if (r->external_id[0] != '\0')
-		text_add(x, "its id   %s\n",
-		    text_safe(line, sizeof(line) - 9, r->external_id));
+	if (*client_id(r) != '\0')
+		text_add(x, "x-request-id %s\n",
+		    text_safe(line, sizeof(line) - 13, client_id(r)));
 	text_safe(word, 24, r->method);
 	text_add(x, "%s %s\n", word,
 	    text_safe(line, sizeof(line) - strlen(word) - 1, r->target));

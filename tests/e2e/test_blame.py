@@ -127,7 +127,7 @@ def test_page(ctl, paused, tmp_path):
     assert "<h3>Change of p99 since then</h3>" in found
     found = ctl("blame", "--html", "--without", "gc", "--file", str(paused))
     assert found.returncode == 2 and "no other form" in found.err
-    found = ctl("blame", "-o", str(path), "--file", str(paused))
+    found = ctl("blame", "-o", str(tmp_path / "page"), "--file", str(paused))
     assert found.returncode == 2 and "needs --html" in found.err
 
 
@@ -201,12 +201,14 @@ def test_what_is_not_observed(ctl, tmp_path):
      r"line 2: times do not add up"),
     ((), HEAD + "\n", r"no account yet"),
     ((), HEAD + "\n\0", r"a zero byte"),
-    (("--without", "gc,nonsense"), None, r"no cause has that code"),
-    (("--without", "unknown"), None, r"not a cause"),
+    (("--without", "gc,nonsense"), None,
+     r'"nonsense": no cause has that code; the codes:\n    .*\bgc\b'),
+    (("--without", "unknown"), None, r"no cause has that code"),
     (("-P", "40"), None, r"above 50 and below 100"),
     (("--accounts", "xml"), None, r"csv or ndjson"),
     (("--impact", "--without", "gc"), None, r"not both"),
-    (("--route", "GET /other"), None, r"no account of GET /other"),
+    (("--route", "GET /other"), None, 
+     r'no account of GET /other; .*:\n    --route "GET /search"\n'),
 ], ids=["head", "fields", "sum", "empty", "zero", "code", "unknown", "percentile",
         "form", "both", "route"])
 def test_bad_input(ctl, tmp_path, arguments, text, why):

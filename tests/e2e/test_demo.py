@@ -191,7 +191,7 @@ def timeline(code):
     ("exit", {"a": 21 * S}, "40.0 of 45.0 ms: b computed."),
     ("work", {"b": 15 * S},
      "likely a cold JVM: killed 5.0 s before and started again"),
-    ("class_loading", {"b": 15 * S}, "class loading and compilation; likely a "
+    ("class_loading", {"b": 15 * S}, "class loading and JIT; likely a "
      "cold JVM: killed 5.0 s before and started again"),
     # what was seen is not made a guess of
     ("runq", {"b": 15 * S}, "40.0 of 45.0 ms: b computed."),
@@ -213,7 +213,7 @@ def test_picture_is_whole():
     text = chart.svg(setups, "a < b & c", [1])
     root = xml.etree.ElementTree.fromstring(text)
     circles = root.iter("{http://www.w3.org/2000/svg}circle")
-    assert len(list(circles)) == 3 * 3
+    assert len(list(circles)) == 3 * len(demo.SETUPS)
     assert "href" not in text and "url(" not in text
 
 
@@ -385,7 +385,7 @@ def test_whole(build, scratch):
 
 def look_at_page(out):
     text = (out / "index.html").read_text()
-    assert text.count("<polyline") == text.count('class="story"') == 3
+    assert text.count("<polyline") == text.count('class="story"') == 4
     for link in re.findall('<a href="([^"]*)"', text):
         assert "<svg" in (out / link).read_text()
 

@@ -29,7 +29,7 @@ import setups  # noqa: E402
 from rig.wait import wait_until  # noqa: E402
 
 PLAN = {"title": "Tiny <b>", "question": "Does it run?", "rate_per_s": 300,
-        "requests": 100, "iterations": 2, "rounds": 1, "heat": 20,
+        "requests": 100, "iterations": 2, "post": 1, "rounds": 1, "heat": 20,
         "baseline": "nothing", "best": "tailor", "sizes": {},
         "setups": [
             {"key": "nothing", "title": "nothing", "servers": 1,
@@ -89,6 +89,10 @@ def test_whole(build, scratch):
         assert 0 <= row["extra_pct"] < 50
         assert row["cpu_pct"] > 0
         assert row["slowest"]["ms"] == pytest.approx(row["worst"])
+        assert row["post"]["requests"] == 100
+        assert 0 < row["post"]["p999"]["value"] <= row["post"]["worst"]
+        # HAProxy was told to, and sends them twice
+        assert row["post"]["extra"] == 0 or row["key"] == "haproxy"
     assert results["machine"]["cpus"] >= 2 and results["size"] == "full"
     text = (scratch / "out/report.html").read_text()
     assert "Tiny &lt;b&gt;" in text and "<b>" not in text
@@ -96,6 +100,7 @@ def test_whole(build, scratch):
     assert "experiment.py --size full --only tiny --stub" in text
     assert "default-src 'none'" in text and "<script" not in text
     markdown = (scratch / "out/README.md").read_text()
+    assert "POST p99.9, ms" in markdown
     for name in re.findall(r"\]\(([\w.-]+\.svg)\)", markdown):
         xml.etree.ElementTree.parse(scratch / "out" / name)
     assert not list((scratch / "out").rglob("*.part"))
@@ -161,7 +166,8 @@ def test_jvm_options():
     assert {f"-Xms{setups.EPSILON_MB}m", f"-Xmx{setups.EPSILON_MB}m"} <= \
         set(epsilon)
     instead = json.loads((HERE / "instead.json").read_text())
-    requests = instead["heat"] + instead["requests"] * instead["iterations"]
+    requests = instead["heat"] + instead["requests"] * (
+        instead["iterations"] + instead["post"])
     assert requests / 4 < setups.EPSILON_MB
 
 
@@ -261,6 +267,11 @@ def row_of(key, worst, **more):
                                         "server_max": None},
             "figures": {name: {"least": worst, "trust": "good"} for name in
                         ("p50", "p99", "p999", "max", "worst")}, **more}
+
+
+def post_of(ms, **more):
+    return {"p999": {"value": ms}, "worst": ms, "requests": 1000, "errors": 0,
+            "extra": 0, **more}
 
 
 def test_figures_are_whole():
@@ -364,8 +375,9 @@ def test_goals():
     """Goal: a goal is met or missed by the figures, by how much is said, and
     what was not measured is not judged."""
     path = [row_of("shipped", 40.0), row_of("tailor", 4.0)]
-    others = [row_of("ideal", 3.0), row_of("x", 40.0),
-              row_of("y", 2.0, errors=7), row_of("t", 4.0)]
+    others = [row_of("ideal", 3.0, post=post_of(3.0)), row_of("x", 40.0),
+              row_of("y", 2.0, errors=7), row_of("t", 4.0),
+              row_of("steering", 3.9, post=post_of(3.9))]
     known = {"thesis": {"best": "tailor"},
              "instead": {"best": "t", "ideal": "ideal"}}
 
@@ -373,21 +385,21 @@ def test_goals():
         rows = {"thesis": {"rows": path}, "instead": {"rows": others}}
         return [goal.state for goal in goals.judge(known, rows)]
 
-    assert judged() == ["met"] * 5
-    # x's p99.9 is a part of one goal, the ideal's of two
+    assert judged() == ["met"] * 6
+    # x's p99.9 is a part of one goal, the ideal's of three
     others[1]["figures"]["p999"]["trust"] = "within"
-    assert judged() == ["met", "met", "doubtful", "met", "met"]
+    assert judged() == ["met", "met", "doubtful", "met", "met", "met"]
     others[0]["figures"]["p999"]["trust"] = "doubtful"
-    assert judged() == ["met", "doubtful", "doubtful", "met", "met"]
+    assert judged() == ["met", *["doubtful"] * 3, "met", "met"]
     path[1]["figures"]["p999"]["trust"] = "doubtful"
     assert judged()[0] == "met"
     path[1]["worst"] = 5.0
-    others[0] = row_of("ideal", 1.5)
+    others[0] = row_of("ideal", 1.5, post=post_of(1.5))
     others[1] = row_of("x", 3.0)
     others[3]["errors"] = 1
     others[3]["figures"]["worst"]["trust"] = "doubtful"
     path[1]["extra_pct"] = 1.5
-    assert judged() == ["missed"] * 5
+    assert judged() == ["missed"] * 6
     found = goals.judge(known, {"instead": {"rows": others}})
     assert found[0].state == "not measured"
     assert goals.judge({"delay": {}}, {}) == []
@@ -396,6 +408,9 @@ def test_goals():
     assert "y & <co> failed 7" in found[2].why
     assert "as Tailor explains it: a <collection>" in found[2].why
     assert "lateness: worst of t & <co> doubtful" in found[2].why
+    assert "+2.4 ms; GET 3.9 ms; 0 sent twice" in found[3].why
+    # steering is Tailor's, no alternative to it
+    assert "steering" not in found[2].why
 
 
 def test_sizes():
@@ -488,6 +503,21 @@ def test_placement():
     assert placement.parse("0-2,8\n") == {0, 1, 2, 8}
 
 
+def test_post():
+    """Goal: all rounds' requests count, and what was sent twice is shown; a
+    row that was measured without has none."""
+    cells = [{"latencies": [float(n + k) for n in range(1000)],
+              "requests": 1000, "errors": k, "extra": 2 * k} for k in (0, 1)]
+    post = measure.combine_post(cells)
+    assert post["p999"]["value"] == 999.0 and post["worst"] == 1000.0
+    assert (post["requests"], post["errors"], post["extra"]) == (2000, 1, 2)
+    row = row_of("a", 1.0, post=post)
+    assert page.post_cells(row)[1] == "1000.0\n(2 sent twice, 1 failed)"
+    row["post"] = post_of(7.0)
+    assert page.post_cells(row) == ["7.0", "7.0"]
+    assert page.post_cells(row_of("b", 1.0)) == ["-", "-"]
+
+
 def test_report_words_are_escaped():
     """Goal: figure titles and table cells are text, not markup."""
     svg = figures.dots("<i>", [row_of("x", 3.0)])
@@ -516,7 +546,8 @@ def test_readme_says_what_was_measured(scratch):
         figure = {"value": 1.234, "low": 1.0, "high": 2.0}
         return {"title": title, "p50": figure, "p99": figure,
                 "p999": {"value": 78.9}, "worst": 8.76, "errors": 0,
-                "requests": 9, "extra_pct": 0.5, "cpu_pct": None, **more}
+                "requests": 9, "extra_pct": 0.5, "cpu_pct": None,
+                "post": {"p999": {"value": 45.6}}, **more}
 
     rows = [row(title) for title in readme.ROWS]
     results = {"command": "make experiment SIZE=medium", "size": "medium",
@@ -530,7 +561,8 @@ def test_readme_says_what_was_measured(scratch):
     assert run("--root", str(root)).returncode == 0
     said = text.read_text()
     for words in ("before\n", "between\n", "after\n", "SIZE=medium", "8.8 |",
-                  "**79 ms without Tailor,", "1.23 (1.00-2.00)", "0 of 9 |"):
+                  "**79 ms without Tailor,", "1.23 (1.00-2.00)", "0 of 9 |",
+                  "Tailor, steering |", " 45.6 |", "All 6 set-ups"):
         assert words in said, said
     assert "7.8" not in said  # in the report only
     assert run("--check", "--root", str(root)).returncode == 0

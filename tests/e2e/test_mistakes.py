@@ -82,6 +82,8 @@ FILES = {
              "IPv6 addresses need [brackets]"),
     "IPv6 without port": (SERVER % '{"address": "[::1]"}',
                           "servers[0].address", "the port is missing after ]"),
+    "two addresses": (SERVER % '{"address": "127.0.0.1:1,127.0.0.1:2"}',
+                      "servers[0].address", "only one address"),
     "itself": (SERVER % '{"address": "127.0.0.1:8080"}', "servers[0].address",
                "is where Tailor itself listens"),
     "one address": (SERVER % ('{"address": "127.0.0.1:1"}, '
@@ -163,7 +165,8 @@ def test_files_that_cannot_be_read(build, tmp_path):
 COMMANDS = [
     ("tailorctl serverz", "did you mean servers?"),
     ("tailorctl --jsn servers", "did you mean --json?"),
-    ("tailorctl slow --c x", "--cause or --chrome?"),
+    ("tailorctl slow --c x", "did you mean --cause?"),
+    ("tailorctl why --s", "ambiguous: --since or --svg?"),
     ("tailorctl slow -n", "--number needs an argument"),
     ("tailorctl servers --cause x", "servers does not take --cause"),
     ("tailorctl slow -n 0", '"0": it must be a whole number from 1 to 1000000'),
@@ -191,6 +194,33 @@ COMMANDS = [
     ("tailor-load compar a b", "did you mean compare?"),
     ("tailor-load localhost:1", "before HOST:PORT"),
     ("tailor-load https://x/", "measure behind the TLS proxy"),
+    ("tailor help", "did you mean --help?"),
+    ("tailor shim -p 1", "did you mean --pid?"),
+    ("tailor shim nginx", "a process's number"),
+    ("tailor -T=x", "unknown option -="),
+    ("tailor --test=x", "--test takes no argument"),
+    ("tailorctl WHY", "did you mean why?"),
+    ("tailor -v", "did you mean -V?"),
+    ("tailor :8080 :9001", "with --listen"),
+    ("tailor start", "Try 'tailor --help'"),
+    ("tailor --watch", "did you mean --set hedging.mode=watch?"),
+    ("tailor --target x", "did you mean --active?"),
+    ("tailor --daemon", "foreground"),
+    ("tailor --active :1 --active :2", "the other --backup"),
+    ("tailorctl status", "did you mean servers?"),
+    ("tailorctl list", "did you mean slow?"),
+    ("tailorctl explain x", "did you mean why?"),
+    ("tailorctl swap", "did you mean switch?"),
+    ("tailorctl stop", "SIGTERM ends Tailor"),
+    ("tailorctl config", "tailor -T"),
+    ("tailorctl log -f", "it follows without an option"),
+    ("tailorctl slow --last 10m", "did you mean --since?"),
+    ("tailorctl slow --limit 3", "did you mean --number?"),
+    ("tailorctl blame --percentile p99", "a number above 50"),
+    ("tailor-load", "tailor-load -r 100 -d 10s http://"),
+    ("tailor-load --http2 http://x/", "only HTTP/1.1"),
+    ("tailor-load --insecure https://x/", "behind the TLS proxy"),
+    ("tailor-load ab http://x/", "--a URL and --b URL"),
 ]
 
 
@@ -201,6 +231,29 @@ def test_on_the_command_line(build, command, sentence):
     assert (status, out) == (2, "")
     assert sentence in err
     assert max(map(len, err.splitlines())) <= 80
+
+
+# Keys on the command line: status 1, as for a wrong file.
+KEYS = [
+    ("", "For example: tailor --listen :8080 --active 127.0.0.1:9001"),
+    ("--set servers[2].name=c", "at most 2 servers"),
+    ("--set servers[].jvm=usdt", "did you mean servers[0].jvm?"),
+    ("--set servers.0.address=:1", "did you mean servers[0].address?"),
+]
+
+
+@pytest.mark.parametrize("arguments, sentence", KEYS)
+def test_keys_on_the_command_line(build, arguments, sentence):
+    # Goal: the key that is meant, or an example.
+    status, out, err = run(build, "tailor", *arguments.split())
+    assert (status, out) == (1, "") and sentence in err
+
+
+def test_options_of_another_command(build):
+    # Goal: no option is suggested that the command does not take.
+    for command in ("servers --watch", "live --port 9"):
+        _, _, err = run(build, "tailorctl", *command.split())
+        assert "did you mean" not in err, err
 
 
 # --- the start ----------------------------------------------------------------------
@@ -344,6 +397,8 @@ def test_with_a_running_tailor(ctl, upstream, tailor, scratch):
             ("ready a", "already done"),
             ("switch", "there is no standby", "only one server"),
             ("gain", "no request in watch mode yet", "tailorctl ledger"),
+            ("slow --cause GC", "the codes: unknown client_send", " gc "),
+            ("why slowest", "without an id, why takes the slowest"),
             ("log", "stream is private", "profiler.stream"),
             ("hist", "stream is private", "profiler.stream"),
             ("log -s /no/such", "No such file"),
@@ -366,7 +421,8 @@ def test_another_listener(ctl, upstream, tailor, scratch):
         silent.bind(f"{scratch}/silent.sock")
         silent.listen()
         for admin, *parts in [
-                (f"127.0.0.1:{t.port}", "not JSON", f"try -a {t.port}"),
+                (f"http://127.0.0.1:{t.port}", "is a URL"),
+                (f"127.0.0.1:{t.port}", "not Tailor's JSON", f"try -a {t.port}"),
                 (f"{scratch}/none.sock", "No such file", "Is it running?"),
                 (f"127.0.0.1:{free_port()}", "refused", "Is it running?"),
                 (f"{scratch}/silent.sock", "no response within 2 s")]:

@@ -219,7 +219,7 @@ def test_the_line_of_each_server_and_the_last_one(upstream, tailor):
     assert t.lines.index(seen) < t.lines.index(line)
     assert 'sees="end, restart"' in seen
     assert 'misses="collections: CPython is probed only on request; ' in seen
-    assert 'do="servers[].jvm=usdt; profiler.kernel=lite"' in seen
+    assert 'do="servers[0].jvm=usdt; profiler.kernel=lite"' in seen
     lost = t.wait_log("server_not_found server=b ")
     assert "nothing listens" in lost and 'do="start it, or' in lost
     # Not again when the other one responds.

@@ -98,7 +98,7 @@ def test_one_total_and_order(server, tailor, ctl):
     result = ctl("-a", t.admin, "why")
     longest = slow(t, "n=1&sort=total")[0]["id"]
     assert result.returncode == 0, result.err
-    assert f"its id   {longest}" in result.out
+    assert f"x-request-id {longest}" in result.out
     assert longest in result.err
     listed = ctl("-a", t.admin, "slow", "--sort", "total", "-n", "2").out
     assert f"why {longest}" in listed.split("listed:")[1]

@@ -33,8 +33,8 @@ def drip(connection):
     (http(200, "", length="-1"), "not one number"),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
      "transfer coding"),
-    (http(200, "<html>"), "not JSON"),
-    (http(200, "[" * 100000), "not JSON"),
+    (http(200, "<html>"), "not Tailor's JSON"),
+    (http(200, "[" * 100000), "not Tailor's JSON"),
     (http(500, b"\x1b[2J" * 500), "status 500"),
     (endless, "larger than 16 MiB"),
     (drip, "no response within 0.2 s"),
@@ -57,8 +57,8 @@ def test_the_listener_of_clients(build, tailor, upstream):
                          check=False, timeout=30)
     assert ctl.returncode == 1
     assert ctl.stderr == (
-        "tailorctl: not JSON: -a expects a tailor's name or admin socket; "
-        f"try -a {t.port}\n")
+        "tailorctl: not Tailor's JSON: -a expects a tailor's name or admin "
+        f"socket;\ntry -a {t.port}\n")
 
 
 @pytest.mark.parametrize("wrong", [

@@ -145,7 +145,7 @@ def test_events(ctl):
     for number, name in known:
         assert re.search(rf"^{number} {name}\b", out, re.M), name
     assert max(map(len, out.splitlines())) <= 80
-    assert "0x0101 wakeup to_tid to_pid context vector\n" in out
+    assert "0x0101 wakeup to_tid to_pid context vector futex\n" in out
     assert re.search(r"^kind .*: gc safepoint exit unresponsive quota "
                      r"stopped marking$", out, re.M)
 

@@ -19,6 +19,7 @@ PYTHON = ("python", "gunicorn")
 NODE = ("node", "cluster")
 ALL = (*JVM, "nginx", *PYTHON, *NODE, "go")
 OWN = tuple(name for name in ALL if name != "nginx")  # they compute themselves
+POOL = ("waitress",)  # only what their queue of requests is for
 FORKING = ("nginx", "gunicorn", "cluster")
 
 

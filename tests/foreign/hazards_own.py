@@ -4,14 +4,14 @@
 import contextlib
 import time
 
-from hazard import JVM, NODE, OWN, PYTHON, Busy, Hazard
+from hazard import JVM, NODE, OWN, POOL, PYTHON, Busy, Hazard
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import MS
 
 
 class Sleep(Hazard):
     kind = "sleep"
-    services = OWN
+    services = (*OWN, *POOL)
     accept = ("sleep",)
 
     def measured(self):
@@ -24,7 +24,7 @@ class Sleep(Hazard):
 class Backoff(Sleep):
     # Two sleeps, as long as the first two waits for a Java monitor.
     kind = "backoff"
-    services = PYTHON
+    services = (*JVM, *PYTHON)
 
     def target(self, random):
         return "/work?kind=backoff"

@@ -8,7 +8,7 @@ import select
 import socket
 import time
 
-from hazard import JVM, NODE, Hazard, overlap, truth_of
+from hazard import JVM, NODE, POOL, Hazard, overlap, truth_of
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import EXACT_NS, EXACT_SHARE, MS, Injection
 
@@ -77,6 +77,25 @@ class OneThread(Hazard):
                               (self.sent, self.begin))
                       for other in truths if other.pid == self.pid)
         return Injection(request, busy_ns)
+
+
+class Pool(Hazard):
+    # Its threads sleep for two others, and it waits where no call shows it.
+    kind = "pool"
+    services = POOL
+    accept = ("backend_queue",)
+
+    def inject(self, random):
+        self.connect(2)
+        self.early = self.accounts()
+        for client in self.others:
+            client.request("GET", "/work?kind=sleep&ms="
+                           f"{random.randint(15, 40)}")
+        sleep_us(random.randint(2000, 5000))
+        request = self.ask("/work?kind=none")
+        for client in self.others:
+            client.response()
+        return Injection(request, self.begin - self.sent)
 
 
 class Overload(Hazard):

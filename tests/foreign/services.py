@@ -201,6 +201,21 @@ class Gunicorn(Service):
                 "--timeout", 600, "wsgi:application"]
 
 
+class Waitress(Service):
+    """One thread receives all requests, and two work on them later."""
+    name = "waitress"
+    keys = CPYTHON
+
+    @classmethod
+    def unable(cls):
+        return (None if find("waitress-serve")
+                else "python3-waitress is not installed")
+
+    def argv(self):
+        return ["env", f"PYTHONPATH={HERE}", find("waitress-serve"),
+                f"--listen={self.address}", "--threads=2", "wsgi:application"]
+
+
 class Node(Service):
     name = "node"
     threads = False
@@ -347,4 +362,4 @@ class Database(Process):
 
 
 SERVICES = {kind.name: kind for kind in (
-    Tomcat, Jetty, Nginx, Gunicorn, Python, Node, Cluster, Go)}
+    Tomcat, Jetty, Nginx, Gunicorn, Python, Waitress, Node, Cluster, Go)}

@@ -85,7 +85,8 @@ function drawServers(j) {
     cell(s.name, s.active ? html("b", {}, " (active)") : "", html("br", {}),
          soft(s.address)),
     html("td", { class: s.state === "down" ? "bad" : "good" }, s.state),
-    cell(html("b", {}, s.hazards.join(" "))), cell(s.source),
+    cell(html("b", {}, s.hazards.join(" "))),
+    cell(s.source === "pidfd" ? "its end only" : s.source),
     number(s.inflight), number(duration(s.p50_ns)), number(duration(s.p95_ns)),
     number(duration(s.p99_ns)), number(s.restarts), number(s.errors))));
 }

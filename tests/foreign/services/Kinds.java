@@ -51,6 +51,10 @@ final class Kinds {
 	private static final Map<String, Kind> KINDS = Map.ofEntries(
 	    Map.entry("none", q -> { }),
 	    Map.entry("sleep", q -> Thread.sleep(number(q, "ms"))),
+	    Map.entry("backoff", q -> {
+		    Thread.sleep(1);
+		    Thread.sleep(8);
+	    }),
 	    Map.entry("compute", Kinds::compute),
 	    Map.entry("hold", Kinds::hold), Map.entry("take", Kinds::take),
 	    Map.entry("cold", Kinds::cold), Map.entry("mapped", Kinds::mapped),

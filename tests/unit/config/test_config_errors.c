@@ -362,12 +362,12 @@ test_set_messages(void **state)
 	    {"hedging.mod", "act",
 		"hedging.mod: unknown key; did you mean hedging.mode?"},
 	    {"servers[].name", "x",
-		"servers[].name: unknown key; did you mean servers[].name?"},
+		"servers[].name: unknown key; did you mean servers[0].name?"},
 	    {"servers[2].name", "x",
-		"servers[2].name: unknown key; did you mean "
-		"servers[2].name?"},
+		"servers[2].name: at most 2 servers: servers[0] and "
+		"servers[1]"},
 	    {"servers.name", "x",
-		"servers.name: unknown key; did you mean servers[].name?"},
+		"servers.name: unknown key; did you mean servers[0].name?"},
 	    {"listen[0]", ":1", "listen[0]: unknown key; did you mean listen?"},
 	    {"", "", ": unknown key"},
 	    {"servers[1].name", "",

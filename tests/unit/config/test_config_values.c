@@ -441,6 +441,7 @@ test_addresses(void **state)
 	    {":080", "the port is not in 1..65535"},
 	    {": 80", "the port is not in 1..65535"},
 	    {"::1:80", "IPv6 addresses need [brackets]"},
+	    {"127.0.0.1:80,127.0.0.1:81", "only one address may be given here"},
 	    {"[::1]", "the port is missing after ]"},
 	    {"[::1]80", "the port is missing after ]"},
 	    {"[]:80", "no IPv6 address in the brackets"},

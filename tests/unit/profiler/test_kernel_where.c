@@ -17,6 +17,8 @@
 #include "base/instant.h"
 
 #define NAP_NS (2 * NS_PER_MS)
+static uint32_t word;
+
 #define TRIES 50 /* on a busy machine the time may be over before it sleeps */
 
 static void
@@ -31,7 +33,6 @@ static void
 wait_on_word(void)
 {
 	struct timespec t = {.tv_nsec = NAP_NS};
-	uint32_t word = 0;
 
 	syscall(SYS_futex, &word, FUTEX_WAIT, 0, &t, NULL, 0);
 }
@@ -47,10 +48,11 @@ wait_for_nothing(void)
 static const struct {
 	void (*wait)(void);
 	unsigned number;
+	const uint32_t *word;
 } waits[] = {
-    {nap, SYS_clock_nanosleep},
-    {wait_on_word, SYS_futex},
-    {wait_for_nothing, SYS_ppoll},
+    {nap, SYS_clock_nanosleep, NULL},
+    {wait_on_word, SYS_futex, &word},
+    {wait_for_nothing, SYS_ppoll, NULL},
 };
 
 static bool
@@ -58,6 +60,12 @@ is_asleep(const struct talechain_event *e, const void *arg)
 {
 	return e->tid == *(const uint32_t *)arg &&
 	       e->arg[3] >> 56 == TALECHAIN_OFF_SLEEPING;
+}
+
+static bool
+is_woken(const struct talechain_event *e, const void *arg)
+{
+	return e->arg[0] == *(const uint32_t *)arg;
 }
 
 static void
@@ -83,6 +91,11 @@ test_call(void **state)
 		assert_int_equal(
 		    schedule_call(&r.event[i]), waits[n].number + 1);
 		assert_int_equal(schedule_wait_ns(&r.event[i]) >> 37, 0);
+		i = recording_find(
+		    &r, (unsigned)i, TALECHAIN_WAKEUP, is_woken, &me);
+		assert_true(i >= 0);
+		assert_ptr_equal(
+		    (const void *)r.event[i].arg[3], waits[n].word);
 	}
 	recording_close(&r);
 }
@@ -226,6 +239,34 @@ compute(void)
 	} while (cpu.tv_sec * NS_PER_S + cpu.tv_nsec < COMPUTE_NS);
 }
 
+/* Sleep in futex as the C library does, which has another use for the frame
+ * pointer meanwhile. */
+static __attribute__((noinline)) void
+wait_for_lock(void)
+{
+#ifdef __x86_64__
+	struct timespec t = {.tv_nsec = NAP_NS};
+	register const struct timespec *timeout __asm__("r10") = &t;
+	long call = SYS_futex;
+
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpush %%rbp\n\t"
+			 "mov %%rdi, %%rbp\n\tsyscall\n\t"
+			 "pop %%rbp\n\tlea 128(%%rsp), %%rsp"
+			 : "+a"(call)
+			 : "D"(&word), "S"(FUTEX_WAIT), "d"(0), "r"(timeout)
+			 : "rcx", "r11", "memory", "cc");
+#else
+	wait_on_word();
+#endif
+}
+
+static __attribute__((noinline)) void
+wait_below(void)
+{
+	wait_for_lock();
+	__asm__ volatile(""); /* or it would not be on the stack */
+}
+
 /* One request on a listener: sleep, compute, respond. */
 static void
 serve_one(int listener)
@@ -235,7 +276,7 @@ serve_one(int listener)
 
 	if (fd < 0 || recv(fd, &c, 1, 0) != 1)
 		_exit(1);
-	wait_on_word();
+	wait_below();
 	compute();
 	if (send(fd, &c, 1, 0) != 1)
 		_exit(2);
@@ -304,7 +345,7 @@ request_one(struct recording *r)
 
 /* Stacks of one request. */
 struct found {
-	unsigned waited, kernel, ran;
+	unsigned waited, called, kernel, ran;
 };
 
 static void
@@ -317,12 +358,15 @@ found_add(const struct talechain_event *e, struct found *f)
 		  is_within(e, (const void *)(uintptr_t)compute);
 	f->kernel += first && kind == TALECHAIN_STACK_KERNEL;
 	f->waited += first && kind == TALECHAIN_STACK_WAITED;
+	f->called += kind == TALECHAIN_STACK_WAITED &&
+		     is_within(e, (const void *)(uintptr_t)wait_below);
 	assert_int_not_equal(e->arg[1], 0);
 	assert_int_equal(e->arg[1] >> 63, kind == TALECHAIN_STACK_KERNEL);
 }
 
 /* Goal: a thread that has a request has a stack where it slept or computed for
- * a millisecond, its own and the kernel's; else it has none. */
+ * a millisecond, its own and the kernel's; else it has none.  What called a
+ * function without a frame pointer is in it. */
 static void
 test_stack(void **state)
 {
@@ -349,6 +393,7 @@ test_stack(void **state)
 		/* The sleep with the request, and not the one after it. */
 		assert_true(f.waited <= 1);
 		assert_int_equal(f.kernel, f.waited);
+		assert_int_equal(f.called, f.waited);
 	}
 	assert_int_equal(f.waited, 1);
 	assert_true(f.ran > 0);

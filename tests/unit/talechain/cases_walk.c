@@ -271,10 +271,10 @@ on_backoff(struct plot *p)
 	plot_enters(p, 10130, A_TID, 10, 0);
 }
 
-/* And a JVM does so: the monitor is free after the second timeout, and no
- * thread wakes the one that takes it. */
+/* And a JVM does so: it may be Thread.sleep twice, or a monitor that is free
+ * after the second timeout, so that no thread wakes the one that takes it. */
 static void
-on_monitor_free(struct plot *p)
+on_backoff_in_jvm(struct plot *p)
 {
 	on_backoff(p);
 	SCENE(&p->scene, 1500 * US, 0, TALECHAIN_RATE, TALECHAIN_RATE_HEAP, 1,
@@ -316,10 +316,55 @@ on_epoll_last(struct plot *p)
 	timeout_then_wait(p, SYS_futex, SYS_epoll_pwait);
 }
 
+/* What ended it is in no event. */
+static void
+on_futex_alone(struct plot *p)
+{
+	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
+	passes(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 0);
+}
+
+/* A timer did, and it is alone. */
+static void
+on_futex_timer(struct plot *p)
+{
+	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
+	woken_by(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
 static void
 on_both_futex(struct plot *p)
 {
 	timeout_then_wait(p, SYS_futex, SYS_futex);
+}
+
+/* A timeout of 1 ms on a word, then a wait on one that another thread ends. */
+static void
+sleep_on_words(struct plot *p, uint64_t first, uint64_t second)
+{
+	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
+	KERNEL(p, 2060, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
+	    PACK(TALECHAIN_CONTEXT_IRQ, 0), first);
+	passes(p, 2065, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 5);
+	sleeps_in(p, 2075, A_TID, SYS_futex, B_TID);
+	KERNEL(
+	    p, 9000, B_TID, A_PID, TALECHAIN_WAKEUP, A_TID, A_PID, 0, second);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* Thread.sleep and then a monitor, whose words HotSpot has for each thread. */
+static void
+on_two_words(struct plot *p)
+{
+	sleep_on_words(p, 0x7fc78c11e878, 0x7fc78c11e578);
+}
+
+/* The two words of a pthread condition. */
+static void
+on_one_condition(struct plot *p)
+{
+	sleep_on_words(p, 0x7fc78c11e578, 0x7fc78c11e57c);
 }
 
 /* 2 ms of sleep, then a wait of 8 ms and more: no monitor begins so. */
@@ -522,6 +567,66 @@ on_busy_no_more(struct plot *p)
 	busy_with(p, -2000, 40);
 }
 
+/* A's thread receives all requests, 0xee before this one; another one has slept
+ * for that since, and responds to it at 8 ms, to this one at 10 ms. */
+static void
+pool_busy(struct plot *p)
+{
+	const uint64_t ports = PORTS(9000, 50002);
+
+	p->sender = B_TID;
+	SCENE(
+	    &p->scene, -2020 * US, -1, TALECHAIN_PROXY_ATTEMPT, 0xee, 0, 0, 83);
+	KERNEL(p, -2015, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 83, PACK(100, 10),
+	    0, PORTS(50002, 9000));
+	KERNEL(p, -2000, A_TID, A_PID, TALECHAIN_SOCK_RECV, 93, PACK(100, 10),
+	    0, ports);
+	plot_leaves(p, -1000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_leaves(p, 200, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 7900, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 7910, B_TID, 10, 0);
+	KERNEL(p, 8000, B_TID, A_PID, TALECHAIN_SOCK_SEND, 93, PACK(300, 10), 0,
+	    ports);
+}
+
+static void
+on_pool(struct plot *p)
+{
+	pool_busy(p);
+}
+
+/* The next one sleeps for the request itself, until a timer. */
+static void
+on_pool_sleeps(struct plot *p)
+{
+	pool_busy(p);
+	plot_leaves(p, 8100, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 9000, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 9010, B_TID, 10, 0);
+}
+
+/* It was idle then, until another woke it: that may have had the request. */
+static void
+on_pool_idle(struct plot *p)
+{
+	pool_busy(p);
+	plot_leaves(p, 8100, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	wakes(p, 9000, D_TID, B_TID);
+	plot_enters(p, 9010, B_TID, 10, 0);
+}
+
+/* The call was on a connection of the server's own. */
+static void
+on_pool_calls(struct plot *p)
+{
+	p->sender = B_TID;
+	plot_leaves(p, -1000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	wakes(p, 150, A_TID, B_TID);
+	passes(p, 200, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 50);
+	KERNEL(p, 8000, B_TID, A_PID, TALECHAIN_SOCK_SEND, 95, PACK(300, 10), 0,
+	    PORTS(44000, 5432) | 0x0a000005);
+}
+
 /* It waits in Tailor for a connection, which another request has meanwhile. */
 static void
 on_queue_for_a_connection(struct plot *p)
@@ -659,6 +764,16 @@ const struct cause_case walk_cases[] = {
     CASE(busy_loop, BACKEND_QUEUE, 6000,
 	"6.00 of 10.0 ms: it waited for A's thread 501, which was busy with "
 	"request 00000000000000ee (likely)."),
+    CASE(pool, BACKEND_QUEUE, 7935,
+	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
+	"request 00000000000000ee."),
+    CASE(pool_sleeps, BACKEND_QUEUE, 7935,
+	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
+	"request 00000000000000ee."),
+    CASE(pool_idle, NOT_OBSERVED, 7925,
+	"7.92 of 10.0 ms: not observed: A's thread 502 had another request: "
+	"which thread had this one is in no event."),
+    CASE(pool_calls, WORK, 9872, "9.87 of 10.0 ms: A's thread 502 computed."),
     CASE(busy_no_more, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"other work."),
@@ -669,8 +784,9 @@ const struct cause_case walk_cases[] = {
 	"later."),
     CASE(late_reader, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
-    CASE(monitor_free, LOCK, 9120,
-	"9.12 of 15.0 ms: A's thread 501 waited for a lock (likely)."),
+    CASE(backoff_in_jvm, NOT_OBSERVED, 9105,
+	"9.11 of 15.0 ms: not observed: A's thread 501 slept until timers woke "
+	"it: its own, or those of a Java monitor that was then free."),
     CASE(backoff, SLEEP, 9105,
 	"9.11 of 15.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
@@ -680,7 +796,19 @@ const struct cause_case walk_cases[] = {
     CASE(epoll_last, LOCK, 6925,
 	"6.92 of 10.0 ms: A's thread 501 waited in epoll_pwait until thread "
 	"502 woke it"),
+    CASE(futex_alone, NOT_OBSERVED, 8000,
+	"8.00 of 10.0 ms: not observed: A's thread 501 slept in futex, and "
+	"what woke it is in no event."),
+    CASE(futex_timer, SLEEP, 8000,
+	"8.00 of 10.0 ms: A's thread 501 slept in futex until a timer or "
+	"another interrupt woke it."),
     CASE(both_futex, LOCK, 8000,
+	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
+	"thread 502"),
+    CASE(two_words, LOCK, 6925,
+	"6.92 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
+	"it"),
+    CASE(one_condition, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
 	"thread 502"),
     CASE(sleep_then_monitor, LOCK, 13385,

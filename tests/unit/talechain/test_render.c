@@ -120,7 +120,7 @@ static const char golden_hedged[] =
     "could do: profile the server for this request\n"
     "\n"
     "request 000000000000002a\n"
-    "its id   abc-123\n"
+    "x-request-id abc-123\n"
     "GET /search?q=tail\n"
     "status 200, total 2.410 ms, 2 attempts\n"
     "\n"
@@ -193,6 +193,12 @@ test_hedged(void **state)
 	assert_string_equal(text, golden_hedged);
 	inert(text);
 	free(text);
+	/* A client that gave no id got Tailor's: it is there once. */
+	snprintf(t->request.external_id, sizeof(t->request.external_id),
+	    "000000000000002a");
+	text = text_of(t);
+	assert_non_null(strstr(text, "request 000000000000002a\nGET "));
+	free(text);
 	tale_free(&t);
 	scene_close(&s);
 }
@@ -209,7 +215,7 @@ static const char golden_single[] =
     "          hedging.mode), or tune the collector and heap\n"
     "\n"
     "request 000000000000002a\n"
-    "its id   abc-123\n"
+    "x-request-id abc-123\n"
     "GET /search?q=tail\n"
     "status 200, total 10.000 ms, 1 attempt, as the client saw it\n"
     "flags not_hedged:method\n"

@@ -194,6 +194,67 @@ test_stack(void **state)
 	plot_fini(&p);
 }
 
+/* Goal: whether a JVM's thread slept or waited for a monitor is in its stack,
+ * where the timers are the same. */
+static void
+test_stack_of_timers(void **state)
+{
+#define SLEPT "A's thread 501 slept until a timer or another interrupt woke it."
+#define ENTER "_ZN13ObjectMonitor6EnterIEP10JavaThread"
+	static const struct {
+		const char *plot, *function;
+		int64_t us; /* when the stack was written */
+		enum tale_cause cause;
+		const char *sentence;
+	} rows[] = {
+	    {"backoff_in_jvm", "JVM_Sleep", 10131, TALE_CAUSE_SLEEP,
+		"9.11 of 15.0 ms: " SLEPT},
+	    {"backoff_in_jvm", "_ZN6Parker4parkEbl", 10131, TALE_CAUSE_SLEEP,
+		"9.11 of 15.0 ms: " SLEPT},
+	    {"backoff_in_jvm", "_ZN13ObjectMonitor4waitElbP10JavaThread", 10131,
+		TALE_CAUSE_SLEEP, "9.11 of 15.0 ms: " SLEPT},
+	    {"backoff_in_jvm", ENTER, 10131, TALE_CAUSE_LOCK,
+		"9.12 of 15.0 ms: A's thread 501 waited for a Java monitor."},
+	    {"backoff_in_jvm", "pthread_cond_timedwait", 10131,
+		TALE_CAUSE_NOT_OBSERVED,
+		"9.11 of 15.0 ms: not observed: A's thread 501 slept until "
+		"timers woke it: its own, or those of a Java monitor that was "
+		"then free."},
+	    {"futex_alone", "JVM_SleepNanos", 9001, TALE_CAUSE_SLEEP,
+		"8.00 of 10.0 ms: A's thread 501 slept in futex."},
+	    {"futex_alone", "_ZN6Parker4parkEbl", 9001, TALE_CAUSE_NOT_OBSERVED,
+		"8.00 of 10.0 ms: not observed: A's thread 501 slept in futex, "
+		"and what woke it is in no event."},
+	    {"futex_alone", ENTER, 9001, TALE_CAUSE_LOCK,
+		"8.00 of 10.0 ms: A's thread 501 waited in futex for a Java "
+		"monitor."},
+	    {"futex_timer", ENTER, 9011, TALE_CAUSE_LOCK,
+		"8.00 of 10.0 ms: A's thread 501 waited in futex for a Java "
+		"monitor."},
+	};
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		plot_init(&p);
+		case_plot(&p, rows[i].plot);
+		KERNEL(&p, rows[i].us, 0, 0, TALECHAIN_STACK,
+		    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000,
+		    0x3000);
+		plot_tell(&p, &t, &s);
+		names_add(t, A_PID, 0x3000, rows[i].function);
+		story_free(&s);
+		assert_int_equal(tale_explain(&s, t), 0);
+		assert_int_equal(s->verdict.cause, rows[i].cause);
+		assert_non_null(strstr(s->verdict.text, rows[i].sentence));
+		story_free(&s);
+		tale_free(&t);
+		plot_fini(&p);
+	}
+}
+
 /* Goal: the stack of a later wait is not that of the one before. */
 static void
 test_later_stack(void **state)
@@ -967,6 +1028,7 @@ main(void)
 	    cmocka_unit_test(test_walk),
 	    cmocka_unit_test(test_where),
 	    cmocka_unit_test(test_stack),
+	    cmocka_unit_test(test_stack_of_timers),
 	    cmocka_unit_test(test_later_stack),
 	    cmocka_unit_test(test_samples),
 	    cmocka_unit_test(test_moved_work),
