@@ -798,7 +798,7 @@ const struct cause_case walk_cases[] = {
 	"502 woke it"),
     CASE(futex_alone, NOT_OBSERVED, 8000,
 	"8.00 of 10.0 ms: not observed: A's thread 501 slept in futex, and "
-	"what woke it is in no event."),
+	"what for is in no event."),
     CASE(futex_timer, SLEEP, 8000,
 	"8.00 of 10.0 ms: A's thread 501 slept in futex until a timer or "
 	"another interrupt woke it."),
