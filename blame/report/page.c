@@ -365,6 +365,7 @@ static void
 put_unseen(const struct page *p)
 {
 	double seen = blame_view_seen(p->v, p->r);
+	const char *sleep = blame_view_sleep(p->v, p->r);
 	char absent[BLAME_ABSENT];
 
 	if (seen < 0.995)
@@ -373,6 +374,8 @@ put_unseen(const struct page *p)
 		    "threads waited for (CPU, lock, disk, TCP) is not observed "
 		    "there.</p>\n",
 		    100 * (1 - seen));
+	if (sleep != NULL)
+		fprintf(p->out, "<p class=\"dim\">%s</p>\n", sleep);
 	if (blame_view_absent(p->v, p->r, absent)) {
 		fputs("<p class=\"dim\">", p->out);
 		plot_escape(p->out, absent);
