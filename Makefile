@@ -343,7 +343,7 @@ $(FOREIGN)/service-go: $(FOREIGN_SOURCE)/service.go
 	    $(GO) build -o $@ $<
 
 # --- predictions of blame: tests/blame --------------------------------------------
-# ROUNDS=5 of a minute more; the file keeps all rounds until it is deleted.
+# ROUNDS=5 more, of two minutes each; the file keeps all until it is deleted.
 ROUNDS ?= 5
 BLAME := $(BUILD)/blame
 BLAME_ARGS = --build $(abspath $(BUILD)) --rounds $(ROUNDS)

@@ -70,5 +70,5 @@ def report(rounds):
 
 
 if __name__ == "__main__":
-    sys.exit(main("Predict p99 without a hazard, then measure it.", 5, 20,
+    sys.exit(main("Predict p99 without a hazard, then measure it.", 5, 30,
                   round_of, report))
