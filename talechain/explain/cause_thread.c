@@ -138,7 +138,7 @@ claim_either(
 {
 	c->cause = TALE_CAUSE_NOT_OBSERVED;
 	c->note = p->woken_ns == NEVER
-		      ? "slept in futex, and what woke it is in no event"
+		      ? "slept in futex, and what for is in no event"
 		      : "slept until timers woke it: its own, or those of a "
 			"Java monitor that was then free";
 	path_add(w->ex, c);

@@ -262,7 +262,7 @@ void threads_walk(struct explainer *ex, const struct claim *like,
 void cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns);
 
-/* When the thread that sent the response had last responded to another request,
+/* When the thread that sends the response next responds to another request,
  * after another thread had received this one: NEVER, or the end of a leg from
  * the present one's end on, which the claim is then of (story_other.c). */
 int64_t other_responded(const struct explainer *ex, struct claim *c);

@@ -224,7 +224,7 @@ test_stack_of_timers(void **state)
 		"8.00 of 10.0 ms: A's thread 501 slept in futex."},
 	    {"futex_alone", "_ZN6Parker4parkEbl", 9001, TALE_CAUSE_NOT_OBSERVED,
 		"8.00 of 10.0 ms: not observed: A's thread 501 slept in futex, "
-		"and what woke it is in no event."},
+		"and what for is in no event."},
 	    {"futex_alone", ENTER, 9001, TALE_CAUSE_LOCK,
 		"8.00 of 10.0 ms: A's thread 501 waited in futex for a Java "
 		"monitor."},
