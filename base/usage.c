@@ -93,8 +93,11 @@ usage_refusal(const struct option *longs, int code, char *const *argv,
 
 	if (o != NULL && code == ':')
 		snprintf(out, size, "option --%s needs an argument", o->name);
-	else if (o != NULL)
+	else if (o != NULL && strncmp(argv[optind - 1], "--", 2) == 0)
 		snprintf(out, size, "option --%s takes no argument", o->name);
+	else if (o != NULL)
+		snprintf(out, size, "unknown option -%c; did you mean --%s?",
+		    optopt, o->name);
 	else if (optopt != 0 && option_of(longs, optopt ^ CASE) != NULL)
 		snprintf(out, size, "unknown option -%c; did you mean -%c?",
 		    optopt, optopt ^ CASE);

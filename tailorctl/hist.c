@@ -78,8 +78,7 @@ static void
 print_chart(const struct chart *c)
 {
 	static const double q[] = {0.5, 0.9, 0.99, 0.999, 1};
-	char text[PLAIN_DURATION_BYTES], name[STREAM_NAME], other[STREAM_NAME];
-	char a[STREAM_NAME], b[STREAM_NAME];
+	char text[PLAIN_DURATION_BYTES], name[STREAM_NAME], cell[STREAM_NAME];
 	uint64_t most = 1;
 	unsigned first = ROWS, last = 0;
 
@@ -94,11 +93,14 @@ print_chart(const struct chart *c)
 			last = i;
 		}
 	}
-	printf("%llu requests; | %s  # %s  . Tailor itself\n",
-	    (unsigned long long)c->requests,
-	    plain_cell(a, sizeof(a), stream_server_name(c->table, 0, name), 14),
+	printf("%llu requests; | %s", (unsigned long long)c->requests,
 	    plain_cell(
-		b, sizeof(b), stream_server_name(c->table, 1, other), 14));
+		cell, sizeof(cell), stream_server_name(c->table, 0, name), 14));
+	if (c->table->servers != 1)
+		printf(
+		    "  # %s", plain_cell(cell, sizeof(cell),
+				  stream_server_name(c->table, 1, name), 14));
+	printf("  . Tailor itself\n");
 	for (unsigned i = first; i <= last && i < ROWS; i++)
 		print_row(c, i, most);
 	for (unsigned i = 0; i < sizeof(q) / sizeof(q[0]); i++)

@@ -362,6 +362,8 @@ find_command(const char *name, enum command *out)
 			*out = (enum command)i;
 			return 0;
 		}
+		if (strcasecmp(name, commands[i].name) == 0)
+			best = (struct nearest){commands[i].name, 0};
 		nearest_consider(&best, name, commands[i].name);
 	}
 	if (best.word != NULL)

@@ -126,7 +126,7 @@ show_server_details(const cJSON *s)
 	detail = detail != NULL ? detail : "";
 	/* "hsperfdata of OpenJDK 17": not the source twice. */
 	if (strcmp(source, "pidfd") == 0)
-		snprintf(text, sizeof(text), "pauses: none seen%s%.400s",
+		snprintf(text, sizeof(text), "pauses: not visible%s%.400s",
 		    *detail != '\0' ? ": " : "", detail);
 	else if (strncmp(detail, source, strlen(source)) == 0)
 		snprintf(text, sizeof(text), "pauses: %.400s", detail);
@@ -377,8 +377,9 @@ show_slow(const cJSON *tree)
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
 	    show_slow_one(one, target_ns);
 	if (cJSON_GetArraySize(field_list(tree, "slow")) == 0)
-		printf("none: kept is what takes over %s, and the slowest of "
-		       "each minute\n",
+		printf(
+		    "none yet: kept are requests over %s, and the slowest of "
+		    "each minute\n",
 		    plain_duration(target, target_ns));
 	show_left_out(tree);
 }

@@ -147,6 +147,9 @@ print_table(const struct reading *now, const struct reading *before,
 		row.change_per_s = change_per_s(&row.sample, now, before);
 		print_row(&row, rates);
 	}
+	if (shown == 0)
+		printf("none%s\n",
+		    o->all ? "" : " that is not zero (-A shows those)");
 	if (shown + 3 > screen_rows())
 		printf("%u more: \"tailorctl stat NAME\" shows fewer\n",
 		    shown + 3 - screen_rows());

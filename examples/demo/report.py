@@ -60,8 +60,8 @@ def ratio_words(found):
     return f"{found[0]:.1f} ({found[1]:.1f}-{found[2]:.1f})"
 
 
-READING = ("Latency from when a request is due, of all that were answered "
-           "(of an iteration).")
+READING = ("Latency from when a request was due; in brackets, the range over "
+           "iterations.")
 
 
 def table(setups):

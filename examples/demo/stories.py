@@ -83,10 +83,10 @@ def of_timeline(ms, tale, names, killed):
 
 
 def of_facts(ms, span_ns, pauses, killed_ns, restarted_ns):
-    """The same without a timeline.  span_ns: when it was due and answered;
+    """The same without a timeline.  span_ns: when it was due and done;
     pauses: [(end in ns, length in ms)] of the server that it was sent to."""
     due, done = span_ns
-    moments, longest = [(0, "due"), (done - due, "answered")], 0
+    moments, longest = [(0, "due"), (done - due, "the response is complete")], 0
     for end, length_ms in pauses:
         begin = end - int(length_ms * NS_PER_MS)
         if begin < done and due < end:

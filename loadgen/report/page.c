@@ -33,9 +33,9 @@ static const char meaning[] =
     "<h2>What the figures are</h2>\n<p class=\"dim\">Latency counts from the "
     "instant a request was due, whether or not it could be sent, to the last "
     "byte of its response. Percentiles are nearest rank, of samples, without "
-    "buckets; failed requests are in none of them. Intervals are 95 % "
-    "order-statistic intervals of the median over iterations. In the server: "
-    "as its Server-Timing header says.</p>\n";
+    "buckets; failed requests are in none of them. p50 and p99 at the top "
+    "are medians over iterations, with 95 % order-statistic intervals. In the "
+    "server: as its Server-Timing header says.</p>\n";
 
 static void
 put_ns(FILE *out, int64_t ns)
@@ -113,20 +113,25 @@ put_generator(FILE *out, const struct run *r)
 static void
 put_heading(FILE *out, const struct run *r)
 {
+	int64_t slowest_ns = 0;
 	size_t sent = 0;
 	size_t ok = 0;
 
 	for (size_t i = 0; i < r->count; i++) {
-		sent += r->iterations[i].sent;
-		ok += r->iterations[i].ok;
+		const struct run_iteration *it = &r->iterations[i];
+		sent += it->sent;
+		ok += it->ok;
+		if (it->any && it->max_ns > slowest_ns)
+			slowest_ns = it->max_ns;
 	}
 	fputs("<h1>", out);
 	plot_escape(out, r->url);
 	fputs("</h1>\n<p class=\"big\">", out);
 	put_median(out, "p50", &r->p50);
 	put_median(out, "p99", &r->p99);
-	put_median(out, "max", &r->max);
-	fprintf(out, "%zu of %zu failed</p>\n<p>", sent - ok, sent);
+	fputs("slowest <b>", out);
+	put_ns(out, slowest_ns);
+	fprintf(out, "</b> &nbsp; %zu of %zu failed</p>\n<p>", sent - ok, sent);
 	plot_escape(out, r->started);
 	fprintf(out, " &middot; %zu iterations of %zu requests, ", r->count,
 	    r->requests);

@@ -193,8 +193,8 @@ command_parse(struct command *c, int argc, char **argv)
 	}
 	if (optind < argc) {
 		fprintf(stderr,
-		    "tailor shim: \"%s\" is neither bench nor a process "
-		    "(see tailor shim --help)\n",
+		    "tailor shim: \"%s\" is neither bench nor a process's "
+		    "number\n(see tailor shim --help)\n",
 		    argv[optind]);
 		return false;
 	}

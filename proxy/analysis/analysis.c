@@ -45,6 +45,7 @@ struct analysis {
 	/* any thread */
 	atomic_bool low; /* the thread's priority */
 	_Atomic double cpu;
+	_Atomic uint64_t rest_ns; /* a server pauses: rest until then */
 	_Atomic uint64_t left_out, cpu_ns;
 
 	/* analysis -> proxy: the other way round */
@@ -127,6 +128,12 @@ analysis_ask(struct analysis *a, const struct analysis_question *q)
 		priority_raise(a);
 	wake(keep ? a->keeps_fd : a->asked_fd);
 	return true;
+}
+
+void
+analysis_rest(struct analysis *a, struct instant until)
+{
+	atomic_store_explicit(&a->rest_ns, until.ns, memory_order_relaxed);
 }
 
 void
@@ -276,6 +283,20 @@ keep_wait(void *user, int64_t ns)
 	return false;
 }
 
+/* Wait while a server pauses, but not for ever.  False: a client's question has
+ * come. */
+static bool
+rest_over(struct analysis *a, const struct analysis_question *q)
+{
+	struct instant most = instant_plus(q->put, ANALYSIS_REST_NS);
+	struct instant until = {
+	    atomic_load_explicit(&a->rest_ns, memory_order_relaxed)};
+
+	if (instant_is_set(a->until))
+		return true; /* one waits already */
+	return wait_until(a, instant_before(until, most) ? until : most);
+}
+
 enum keep_result {
 	KEEP_NONE,  /* there is no question */
 	KEEP_DONE,  /* one was done, or left out */
@@ -292,6 +313,8 @@ keep_next(struct analysis *a)
 
 	if (q == NULL)
 		return KEEP_NONE;
+	if (!rest_over(a, q))
+		return KEEP_LATER;
 	if (keep_is_taken(a, q)) {
 		result = tale_work_do(&a->work, q, &answer);
 		a->keep_cpu_ns += thread_cpu_ns() - began_ns;

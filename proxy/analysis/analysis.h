@@ -132,6 +132,7 @@ struct analysis_options {
 /* A client's answer waits no longer than this for events, or for tales that are
  * being kept; what is missing then is said to be missing. */
 #define ANALYSIS_PATIENCE_NS (50 * NS_PER_MS)
+#define ANALYSIS_REST_NS (500 * NS_PER_MS)
 
 /* Start the thread; the store is opened before this returns.  A directory that
  * cannot be used is said once in the log and memory taken instead.  Returns 0,
@@ -139,6 +140,11 @@ struct analysis_options {
  * negative errno.  analysis_free stops the thread. */
 int analysis_new(struct analysis **out, const struct analysis_options *o);
 void analysis_free(struct analysis **ap);
+
+/* A server pauses, and its collector has a CPU: until then begin no tale that
+ * no client asked for, unless it has waited for ANALYSIS_REST_NS.  Proxy
+ * thread. */
+void analysis_rest(struct analysis *a, struct instant until);
 
 /* Change the budget.  Proxy thread. */
 void analysis_budget(struct analysis *a, double cpu);

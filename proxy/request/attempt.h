@@ -31,8 +31,10 @@ void request_step(
     struct request *r, enum race_step step, int server, const char *why);
 
 /* How long the response of a running attempt, whose head is there, waits for
- * its rest: 0 not at all, -1 until it is whole (attempt_response.c). */
+ * its rest: 0 not at all, -1 until it is whole (attempt_response.c).  hold: if
+ * another attempt may overtake it. */
 int64_t attempt_wait_ns(const struct attempt *a);
+int64_t attempt_hold_ns(const struct attempt *a);
 
 /* The race has changed beside this attempt: what was held back because of
  * another attempt may be due now.  Does not end the request. */

@@ -49,23 +49,30 @@ end_name(enum exchange_end end)
  * end of a short response of known length is not far, and until then its server
  * may fail and the client need not notice. */
 int64_t
-attempt_wait_ns(const struct attempt *a)
+attempt_hold_ns(const struct attempt *a)
 {
-	const struct request *r = a->request;
-	const struct config *c = r->generation->config;
+	const struct config *c = a->request->generation->config;
 	const struct response *response = &a->response;
-	struct hedge_view view;
 
 	if (response->at_once || c->hedging.commit_delay_ns == 0)
-		return 0;
-	request_view(r, &view);
-	if (!hedging_may_overtake(
-		&r->proxy->hedging, &r->race, a->index, &view))
 		return 0;
 	if (response->framing == HTTP_FRAMING_LENGTH &&
 	    response->length < COMMIT_BYTES)
 		return -1;
 	return c->hedging.commit_delay_ns;
+}
+
+int64_t
+attempt_wait_ns(const struct attempt *a)
+{
+	const struct request *r = a->request;
+	struct hedge_view view;
+
+	request_view(r, &view);
+	return hedging_may_overtake(
+		   &r->proxy->hedging, &r->race, a->index, &view)
+		   ? attempt_hold_ns(a)
+		   : 0;
 }
 
 /* Connected later than it was asked for: its socket is known only now. */

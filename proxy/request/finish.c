@@ -6,6 +6,7 @@
 
 #include "http/writer.h"
 #include "proxy/request/access_fill.h"
+#include "proxy/request/attempt.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/request.h"
 #include "proxy/request/slow.h"
@@ -90,6 +91,19 @@ request_count(struct request *r, struct instant now)
 	hedging_request_end(&p->hedging, now);
 }
 
+/* When acting would have chosen the response: a short one is held until it is
+ * whole, for a pause between its head and its body is one, too. */
+static struct instant
+would_commit(const struct attempt *a, struct instant finished)
+{
+	int64_t hold_ns;
+
+	if (!instant_is_set(a->first_byte))
+		return INSTANT_NONE;
+	hold_ns = attempt_hold_ns(a);
+	return hold_ns < 0 ? finished : instant_plus(a->first_byte, hold_ns);
+}
+
 /* In watch mode: what acting would have changed. */
 static void
 gain_count(struct request *r, struct instant now)
@@ -108,7 +122,7 @@ gain_count(struct request *r, struct instant now)
 		return;
 	if (a->on) {
 		g.server = (unsigned)r->race.attempt[0].server;
-		g.answered = a->first_byte;
+		g.committed = would_commit(a, now);
 		if (instant_is_set(a->written))
 			g.written = a->written;
 	}

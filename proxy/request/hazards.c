@@ -5,8 +5,11 @@
 #include "proxy/request/hazards.h"
 
 #include "base/log.h"
+#include "proxy/analysis/analysis.h"
 #include "proxy/upstream/server.h"
 #include "talechain/events/events.h"
+
+#define PAUSE_NS (250 * NS_PER_MS)
 
 /* Why the policy left the other server, as that one is now. */
 static void
@@ -117,6 +120,16 @@ hazards_wait(struct proxy *p)
 	    instant_before(now, until) ? instant_since(until, now) : 0);
 }
 
+/* What is done while a server pauses: the CPU that it leaves is for requests.
+ * The length is not known; most pauses are shorter. */
+static void
+other_waits_for(struct proxy *p, const struct hazard *h, struct instant now)
+{
+	analysis_rest(p->analysis, instant_plus(now, PAUSE_NS));
+	if (p->config->servers == 2)
+		health_other_pauses(&p->upstream.server[1 - h->server]);
+}
+
 void
 proxy_hazard(struct proxy *p, const struct hazard *h)
 {
@@ -126,15 +139,14 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 	    hazard_outdated(p, h))
 		return;
 	hazard_count(p, h, now);
-	recent_hazard_note(&p->recent, h);
+	recent_hazard_note(&p->recent, h, now);
 	proxy_want(p, hedging_hazard(&p->hedging, h, now));
 	hazards_wait(p);
 	hazards_tick(p, now);
 	if (h->kind == HAZARD_EXIT && h->begin)
 		server_lost(&p->upstream.server[h->server]);
-	else if (h->begin && p->config->servers == 2)
-		health_other_pauses(
-		    &p->upstream.server[1 - h->server], h->seen);
+	else if (h->begin)
+		other_waits_for(p, h, now);
 	log_event(LOG_LEVEL_DEBUG, "hazard",
 	    "server=%s kind=%s what=%s cause=%s",
 	    p->config->server[h->server].name,

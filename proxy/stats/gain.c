@@ -60,34 +60,47 @@ pause_between(const struct recent *all, uint32_t triggers, unsigned server,
 			break;
 		if (!over && h->server == server &&
 		    (triggers >> h->kind & 1) != 0 &&
-		    instant_before(h->seen, to))
+		    instant_before(h->noticed, to))
 			first = h;
 	}
 	return first;
 }
 
-/* When the request would have gone to the other server; false: never.  again:
- * it would have been there a second time; paused: it was there in a pause. */
-static bool
-moved_at(const struct gain *g, const struct gain_seen *seen,
-    const struct gain_request *r, struct instant *at, bool *again, bool *paused)
+static struct instant
+committed(const struct gain_request *r)
 {
-	struct instant end =
-	    instant_is_set(r->answered) ? r->answered : r->finished;
-	const struct recent_hazard *h = pause_between(
-	    seen->hazards, seen->triggers, r->server, r->written, end);
+	return instant_is_set(r->committed) ? r->committed : r->finished;
+}
 
-	*again = false;
-	*paused = h != NULL;
-	*at = r->written;
-	if (h == NULL)
+/* How a request would have gone to the other server. */
+struct move {
+	const struct recent_hazard *pause; /* that it met here, or NULL */
+	struct instant at;
+	bool again; /* it would have been sent a second time */
+};
+
+static bool
+over_at(const struct recent_hazard *h, struct instant at)
+{
+	return instant_is_set(h->end) && instant_before(h->end, at);
+}
+
+/* False: not at all. */
+static bool
+moves(const struct gain *g, const struct gain_seen *seen,
+    const struct gain_request *r, struct move *m)
+{
+	*m = (struct move){.at = r->written,
+	    .pause = pause_between(seen->hazards, seen->triggers, r->server,
+		r->written, committed(r))};
+	if (m->pause == NULL)
 		return instant_is_set(g->wake[r->server]) &&
 		       instant_before(r->written, g->wake[r->server]);
-	if (!instant_before(r->written, h->seen))
+	if (!instant_before(r->written, m->pause->noticed))
 		return true; /* sent there in the first place */
-	*again = true;
-	*at = h->seen;
-	return r->repeatable;
+	m->again = true;
+	m->at = m->pause->noticed;
+	return r->repeatable && !over_at(m->pause, m->at);
 }
 
 static void
@@ -113,43 +126,62 @@ kept(uint64_t made, unsigned places)
 }
 
 void
-gain_check(struct gain_checks *c, bool in_pause, int64_t ns)
+gain_check(struct gain_checks *c, enum gain_when when, int64_t ns)
 {
-	int64_t sorted[GAIN_CHECKS];
+	int64_t *sorted = c->of[when].ascending;
 	unsigned n;
 
-	if (in_pause) {
-		c->pause_ns[c->pause++ % GAIN_CHECKS] = ns;
-		return;
-	}
-	c->calm_ns[c->calm++ % GAIN_CHECKS] = ns;
-	n = kept(c->calm, GAIN_CHECKS);
-	memcpy(sorted, c->calm_ns, n * sizeof(*sorted));
+	c->of[when].ns[c->of[when].n++ % GAIN_CHECKS] = ns;
+	n = kept(c->of[when].n, GAIN_CHECKS);
+	memcpy(sorted, c->of[when].ns, n * sizeof(*sorted));
 	qsort(sorted, n, sizeof(*sorted), ascending);
-	c->calm_median_ns = sorted[n / 2];
 }
 
-/* One of a ring, by a number that does not follow the clients'. */
-static int64_t
-draw(const int64_t *ring, unsigned n, uint64_t number)
+bool
+gain_checks_suffice(
+    const struct gain_checks *here, const struct gain_checks *there)
+{
+	return here->of[GAIN_CALM].n >= GAIN_CHECKS_LEAST &&
+	       (there->of[GAIN_BEGIN].n >= GAIN_CHECKS_LEAST ||
+		   there->of[GAIN_LATER].n >= GAIN_CHECKS_LEAST);
+}
+
+/* One of n, by a number that does not follow the clients' (splitmix64). */
+static unsigned
+draw(uint64_t number, unsigned n)
 {
 	uint64_t lot = number * UINT64_C(0x9e3779b97f4a7c15);
 
-	return ring[(lot >> 32) % n];
+	lot = (lot ^ lot >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	lot = (lot ^ lot >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (unsigned)((lot ^ lot >> 31) % n);
 }
 
-/* How much longer the other server takes while this one pauses. */
+/* How much longer the other server takes at that time of a pause of this one:
+ * a check there, less the one of the same rank here outside pauses.  What slows
+ * checks now and then anyway slows requests, too, and is not added twice. */
 static int64_t
-slower(const struct gain_seen *seen, unsigned server, uint64_t number)
+slower(const struct gain_seen *seen, unsigned server, const struct move *m,
+    uint64_t number)
 {
 	const struct gain_checks *here = seen->checks[server];
 	const struct gain_checks *there = seen->checks[1 - server];
+	enum gain_when when;
+	unsigned n, calm, rank;
 	int64_t ns;
 
-	if (!gain_checks_suffice(here, there))
+	if (m->pause == NULL || !gain_checks_suffice(here, there))
 		return 0;
-	ns = draw(there->pause_ns, kept(there->pause, GAIN_CHECKS), number) -
-	     here->calm_median_ns;
+	when = instant_since(m->at, m->pause->noticed) < GAIN_BEGIN_NS
+		   ? GAIN_BEGIN
+		   : GAIN_LATER;
+	if (there->of[when].n < GAIN_CHECKS_LEAST)
+		when = when == GAIN_BEGIN ? GAIN_LATER : GAIN_BEGIN;
+	n = kept(there->of[when].n, GAIN_CHECKS);
+	calm = kept(here->of[GAIN_CALM].n, GAIN_CHECKS);
+	rank = draw(number, n);
+	ns = there->of[when].ascending[rank] -
+	     here->of[GAIN_CALM].ascending[rank * calm / n];
 	return ns > 0 ? ns : 0;
 }
 
@@ -164,29 +196,28 @@ would_count(struct gain_block *b, int64_t ns, uint32_t draws)
 /* What the request would have taken; b counts it. */
 static void
 estimate(const struct gain *g, const struct gain_seen *seen,
-    const struct gain_request *r, struct instant at, bool again,
-    struct gain_block *b)
+    const struct gain_request *r, const struct move *m, struct gain_block *b)
 {
 	int64_t was = instant_since(r->finished, r->first_byte), would;
 	uint64_t number = g->requests * GAIN_DRAWS;
+	unsigned samples = kept(g->samples, GAIN_SAMPLES);
 
 	b->met++;
 	if (g->samples < GAIN_SAMPLES_LEAST ||
-	    pause_between(
-		seen->hazards, seen->triggers, 1 - r->server, at, at) != NULL) {
+	    pause_between(seen->hazards, seen->triggers, 1 - r->server, m->at,
+		m->at) != NULL) {
 		b->unknown++;
 		would_count(b, was, GAIN_DRAWS);
 		return;
 	}
-	b->again += again;
+	b->again += m->again;
 	b->saved += r->failed;
 	for (unsigned i = 0; i < GAIN_DRAWS; i++, number++) {
-		would =
-		    instant_since(at, r->first_byte) +
-		    draw(g->sample, kept(g->samples, GAIN_SAMPLES), number) +
-		    slower(seen, r->server, ~number);
+		would = instant_since(m->at, r->first_byte) +
+			g->sample[draw(number, samples)] +
+			slower(seen, r->server, m, ~number);
 		would_count(
-		    b, again && !r->failed && was < would ? was : would, 1);
+		    b, m->again && !r->failed && was < would ? was : would, 1);
 	}
 }
 
@@ -195,15 +226,14 @@ static void
 full_count(struct gain_block *b, const struct recent *all,
     const struct gain_request *r)
 {
-	struct instant end =
-	    instant_is_set(r->answered) ? r->answered : r->finished;
-	const struct recent_hazard *h =
-	    pause_between(all, 1U << HAZARD_GC, r->server, r->written, end);
+	const struct recent_hazard *h = pause_between(
+	    all, 1U << HAZARD_GC, r->server, r->written, committed(r));
 
 	if (h == NULL || h->cause != TALECHAIN_CAUSE_ALLOCATION)
 		return;
 	b->full++;
-	b->full_once += !r->repeatable && instant_before(r->written, h->seen);
+	b->full_once +=
+	    !r->repeatable && instant_before(r->written, h->noticed);
 }
 
 void
@@ -212,8 +242,7 @@ gain_note(
 {
 	struct gain_block *b = block_at(g, r->finished);
 	int64_t was = instant_since(r->finished, r->first_byte);
-	struct instant at;
-	bool again, paused;
+	struct move m;
 
 	g->requests++;
 	b->requests++;
@@ -222,14 +251,14 @@ gain_note(
 	if (was > b->was_max_ns)
 		b->was_max_ns = was;
 	full_count(b, seen->hazards, r);
-	if (moved_at(g, seen, r, &at, &again, &paused)) {
-		estimate(g, seen, r, at, again, b);
+	if (moves(g, seen, r, &m)) {
+		estimate(g, seen, r, &m, b);
 	} else {
 		would_count(b, was, GAIN_DRAWS);
-		if (!paused)
+		if (m.pause == NULL)
 			sample_add(g, r);
 	}
 	/* Those that were there in the pause leave a queue behind them. */
-	if (paused && instant_before(g->wake[r->server], r->finished))
+	if (m.pause != NULL && instant_before(g->wake[r->server], r->finished))
 		g->wake[r->server] = r->finished;
 }

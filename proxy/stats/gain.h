@@ -1,14 +1,17 @@
 /* gain.h: in watch mode, what acting would have changed.
  *
  * Owns an estimate, made when a request has finished.  One that was at a server
- * when a pause began would have been sent to the other one, if it is safe to
- * repeat, when the observer saw the pause.  One that was sent during the pause,
- * or while the server still had requests of it, would have gone to the other
- * one, safe or not.  There it would have taken as long as a recent request
- * outside pauses did (one of the last GAIN_SAMPLES), and as much longer as a
- * health check there took while this server paused (one of the last
- * GAIN_CHECKS) than one here outside pauses.  The first of two responses wins.
- * Each such request is drawn GAIN_DRAWS times.
+ * when the proxy noticed a pause of it would have been sent to the other one
+ * then, if it is safe to repeat.  One that was sent during the pause, or while
+ * the server still had requests of it, would have gone to the other one, safe
+ * or not.  There it would have taken as long as a recent request outside pauses
+ * did (one of the last GAIN_SAMPLES), and as much longer as health checks there
+ * took while this server paused than those here outside pauses.  The begin of a
+ * pause is another matter than the rest of it: threads must find a CPU that the
+ * collector has not, and the other server wakes up.  So for what would have
+ * been sent there within GAIN_BEGIN_NS of it only checks count that were sent
+ * as the pause was noticed.  The first of two responses wins.  Each such
+ * request is drawn GAIN_DRAWS times.
  *
  * What it does not know: how slow the other server would be under these
  * requests; without health checks, how slow it is at all.  docs/hedging.md has
@@ -29,6 +32,7 @@
 #define GAIN_CHECKS 64
 #define GAIN_CHECKS_LEAST 5 /* fewer: they say nothing */
 #define GAIN_DRAWS 16
+#define GAIN_BEGIN_NS (5 * NS_PER_MS)
 
 struct gain_block {
 	uint64_t number; /* time / GAIN_BLOCK_NS; another: of an older lap */
@@ -48,26 +52,30 @@ struct gain_block {
 	uint32_t would[GAIN_BUCKETS]; /* GAIN_DRAWS for each request */
 };
 
-/* How long health checks of one server took. */
+/* When a health check began. */
+enum gain_when {
+	GAIN_CALM,  /* outside pauses */
+	GAIN_BEGIN, /* as a pause of the other server was noticed */
+	GAIN_LATER, /* later in such a pause */
+	GAIN_WHENS
+};
+
+/* How long health checks of one server took: the latest of each kind. */
 struct gain_checks {
-	int64_t calm_ns[GAIN_CHECKS];  /* ring: outside pauses */
-	int64_t pause_ns[GAIN_CHECKS]; /* ring: while the other one paused */
-	uint64_t calm, pause;
-	int64_t calm_median_ns;
+	struct {
+		int64_t ns[GAIN_CHECKS]; /* ring */
+		int64_t ascending[GAIN_CHECKS];
+		uint64_t n; /* ever */
+	} of[GAIN_WHENS];
 };
 
 /* Add one.  ns >= 0. */
-void gain_check(struct gain_checks *c, bool in_pause, int64_t ns);
+void gain_check(struct gain_checks *c, enum gain_when when, int64_t ns);
 
 /* Whether they say how much slower the server there is while this one
  * pauses. */
-static inline bool
-gain_checks_suffice(
-    const struct gain_checks *here, const struct gain_checks *there)
-{
-	return here->calm >= GAIN_CHECKS_LEAST &&
-	       there->pause >= GAIN_CHECKS_LEAST;
-}
+bool gain_checks_suffice(
+    const struct gain_checks *here, const struct gain_checks *there);
 
 struct gain {
 	struct instant wake[2];	      /* by server: end of its last request */
@@ -83,7 +91,8 @@ struct gain_request {
 	bool failed;
 	struct instant first_byte; /* from the client */
 	struct instant written;	   /* to the server */
-	struct instant answered;   /* first byte of the response; or none */
+	struct instant committed;  /* when acting would have chosen this
+				    * response; or none */
 	struct instant finished;
 };
 

@@ -52,7 +52,7 @@ hazard_open(struct recent *l, const struct hazard *h)
 }
 
 void
-recent_hazard_note(struct recent *l, const struct hazard *h)
+recent_hazard_note(struct recent *l, const struct hazard *h, struct instant now)
 {
 	struct recent_hazard *open = hazard_open(l, h);
 
@@ -72,7 +72,7 @@ recent_hazard_note(struct recent *l, const struct hazard *h)
 	    .kind = h->kind,
 	    .cause = h->cause,
 	    .begin = h->at,
-	    .seen = h->seen,
+	    .noticed = now,
 	};
 }
 

@@ -27,7 +27,7 @@ struct recent_slice {
 struct recent_hazard {
 	uint8_t server, kind, cause;
 	struct instant begin, end; /* end not set: not over */
-	struct instant seen;	   /* when the observer saw its begin */
+	struct instant noticed;	   /* when the proxy had its begin */
 };
 
 /* How full both servers' edens were, percent; at most 200. */
@@ -51,9 +51,11 @@ struct recent_request {
 	unsigned active;  /* server */
 };
 
-/* Note a finished request, and a hazard's begin or end.  Proxy thread. */
+/* Note a finished request, and a hazard's begin or end, which the proxy has
+ * now.  Proxy thread. */
 void recent_note(struct recent *l, const struct recent_request *r);
-void recent_hazard_note(struct recent *l, const struct hazard *h);
+void recent_hazard_note(
+    struct recent *l, const struct hazard *h, struct instant now);
 
 /* Note how full the servers' edens are, 0 .. 1 and above, < 0: unknown.  Most
  * calls do nothing. */

@@ -102,7 +102,10 @@ length_note(struct server *s)
 	if (!s->upstream->hedging->limits.act &&
 	    !paused_since(s, s->health.begun) &&
 	    (s->health.in_pause || !other_pauses(s)))
-		gain_check(&s->health.lengths, s->health.in_pause,
+		gain_check(&s->health.lengths,
+		    !s->health.in_pause	       ? GAIN_CALM
+		    : s->health.as_pause_began ? GAIN_BEGIN
+					       : GAIN_LATER,
 		    instant_since(instant_now(), s->health.begun));
 }
 
@@ -129,13 +132,14 @@ static const struct exchange_ops check_ops = {
 };
 
 static void
-check_begin(struct server *s, struct instant begun)
+check_begin(struct server *s, bool as_pause_began)
 {
 	struct message message = {.head = {{s->probe.text, s->probe.length}}};
 
 	s->health.status = 0;
-	s->health.begun = begun;
+	s->health.begun = instant_now();
 	s->health.in_pause = other_pauses(s);
+	s->health.as_pause_began = as_pause_began;
 	s->health.in_pauses += s->health.in_pause;
 	if (connection_get(s, &check_ops, s,
 		s->health.in_pause ? REUSE_CHECKED : REUSE_NONE,
@@ -163,19 +167,19 @@ on_health_timer(void *user, bool forced)
 		health_failed(s, "no_answer");
 		health_arm(s);
 	} else if (in_service(s)) {
-		check_begin(s, instant_now());
+		check_begin(s, false);
 	}
 }
 
 void
-health_other_pauses(struct server *s, struct instant seen)
+health_other_pauses(struct server *s)
 {
 	if (s->probe.length == 0 || s->config->health_interval_ns == 0 ||
 	    !in_service(s) || !other_pauses(s))
 		return;
 	s->health.in_pauses = 0;
 	if (s->health.link == NULL)
-		check_begin(s, seen);
+		check_begin(s, true);
 }
 
 void

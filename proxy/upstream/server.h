@@ -70,9 +70,9 @@ void health_init(struct server *s);
 /* Check again after the configured interval. */
 void health_arm(struct server *s);
 void health_stop(struct server *s);
-/* The other server began a pause, seen just now.  In watch mode a standby is
- * asked at once, for the estimate of what acting would do (gain.h). */
-void health_other_pauses(struct server *s, struct instant seen);
+/* The other server began a pause.  In watch mode a standby is asked at once,
+ * for the estimate of what acting would do (gain.h). */
+void health_other_pauses(struct server *s);
 
 /* --- having it collect, by a request (servers[].collect) ---------------- */
 

@@ -238,10 +238,11 @@ struct server {
 		struct connection *link; /* running, or NULL */
 		struct instant begun;
 		unsigned status;
-		unsigned failing;   /* in a row */
-		bool last_kept;	    /* logged that it stays although it fails */
-		bool in_pause;	    /* it began while the other server paused */
-		unsigned in_pauses; /* such ones of the last pause */
+		unsigned failing; /* in a row */
+		bool last_kept;	  /* logged that it stays although it fails */
+		bool in_pause;	  /* it began while the other server paused */
+		bool as_pause_began;	    /* and as that was noticed */
+		unsigned in_pauses;	    /* such ones of the last pause */
 		struct gain_checks lengths; /* in watch mode */
 	} health;
 

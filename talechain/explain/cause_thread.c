@@ -130,13 +130,17 @@ claim_peer(
 }
 
 /* Timers ended it, one after the other, as those of a program that sleeps do,
- * and those of a thread that waits for a Java monitor. */
+ * and those of a thread that waits for a Java monitor; or the end of a wait in
+ * futex is in no event. */
 static void
-claim_either(const struct walk *w, struct claim *c)
+claim_either(
+    const struct walk *w, const struct thread_interval *p, struct claim *c)
 {
 	c->cause = TALE_CAUSE_NOT_OBSERVED;
-	c->note = "slept until timers woke it: its own, or those of a Java "
-		  "monitor that was then free";
+	c->note = p->woken_ns == NEVER
+		      ? "slept in futex, and what for is in no event"
+		      : "slept until timers woke it: its own, or those of a "
+			"Java monitor that was then free";
 	path_add(w->ex, c);
 }
 
@@ -188,7 +192,7 @@ claim_sleep(
 			return; /* it was not woken for this one yet */
 	}
 	if (p->state == THREAD_SLEEP && p->wait == WAIT_EITHER)
-		claim_either(w, c);
+		claim_either(w, p, c);
 	else if (p->state == THREAD_SLEEP &&
 		 (p->wait != WAIT_OTHER || thread_is_peer(w->ex, p)))
 		claim_peer(w, p, c);

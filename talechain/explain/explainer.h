@@ -233,10 +233,10 @@ threads_of(const struct explainer *ex, uint32_t tid, size_t *count);
 
 /* story_waits.c: timed waits that are taken up again at once are one. */
 void waits_join(struct explainer *ex);
-/* Whether a function is in the program's stack of the wait that a thread ended
- * at a moment (story_stack.c); part: of its name. */
-bool stack_has(
-    const struct explainer *ex, uint32_t tid, int64_t ns, const char *part);
+/* Which of some functions, by a part of its name, is in the program's stack of
+ * the wait that a thread ended at a moment; -1: none (story_stack.c). */
+int stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
+    const char *const part[], int parts);
 /* Whether another thread of its process ended what an interval shows. */
 bool
 thread_is_peer(const struct explainer *ex, const struct thread_interval *p);
@@ -262,7 +262,7 @@ void threads_walk(struct explainer *ex, const struct claim *like,
 void cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns);
 
-/* When the thread that sent the response had last responded to another request,
+/* When the thread that sends the response next responds to another request,
  * after another thread had received this one: NEVER, or the end of a leg from
  * the present one's end on, which the claim is then of (story_other.c). */
 int64_t other_responded(const struct explainer *ex, struct claim *c);

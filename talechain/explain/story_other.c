@@ -208,49 +208,65 @@ is_idle_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 	return false;
 }
 
-/* The last response to another client of the server within the leg, or NULL. */
-static const struct tale_entry *
-response_before(const struct explainer *ex, int attempt, uint32_t tid)
+/* The server's port, 0 if that is not known. */
+static uint16_t
+port_of(const struct explainer *ex, int attempt)
 {
-	const struct talechain_event *v;
 	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
-	uint16_t port = 0;
-	size_t i, first;
+	const struct talechain_event *v;
 
-	for (i = 0; i < ex->t->entries && port == 0; i++) {
+	for (size_t i = 0; i < ex->t->entries; i++) {
 		v = &ex->t->entry[i].slot.event;
 		if (v->type == TALECHAIN_SOCK_RECV && v->arg[0] == own)
-			port = (uint16_t)(v->arg[3] >> 48);
+			return (uint16_t)(v->arg[3] >> 48);
 	}
-	first = entry_from(ex, ex->leg_end_ns);
-	for (i = entry_from(ex, ex->chain.attempt[attempt].sent); i > first;
-	     i--) {
-		v = &ex->t->entry[i - 1].slot.event;
-		if (v->type == TALECHAIN_SOCK_SEND && v->tid == tid &&
-		    v->arg[0] != own && port != 0 && v->arg[3] >> 48 == port)
-			return &ex->t->entry[i - 1];
+	return 0;
+}
+
+/* The end of the first response to another client after the leg, or NULL.
+ *   last  receives that of the last one */
+static const struct tale_entry *
+response_next(const struct explainer *ex, int attempt, uint32_t tid,
+    const struct tale_entry **last)
+{
+	const struct story_attempt *a = &ex->chain.attempt[attempt];
+	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
+	uint16_t port = port_of(ex, attempt);
+	size_t i = entry_from(ex, ex->leg_end_ns + 1);
+	const struct tale_entry *e, *next = NULL;
+
+	for (*last = NULL; i < entry_from(ex, a->sent) && port != 0; i++) {
+		e = &ex->t->entry[i];
+		if (e->slot.event.type != TALECHAIN_SOCK_SEND ||
+		    e->slot.event.tid != tid || e->slot.event.arg[0] == own ||
+		    e->slot.event.arg[3] >> 48 != port)
+			continue;
+		if (next == NULL || (next == *last && next->slot.event.arg[0] ==
+							  e->slot.event.arg[0]))
+			next = e;
+		*last = e;
 	}
-	return NULL;
+	return next;
 }
 
 int64_t
 other_responded(const struct explainer *ex, struct claim *c)
 {
 	const struct story_attempt *a = &ex->chain.attempt[c->attempt];
-	const struct tale_entry *e;
+	const struct tale_entry *e, *last;
 
-	if (a->sender == 0 || a->sender == a->taker ||
+	if (!ex->kernel || a->sender == 0 || a->sender == a->taker ||
 	    !thread_is_watched(ex, a->sender) ||
 	    thread_moves_work(ex, a->sender) ||
 	    (a->app_tid[1] != 0 && a->app_tid[1] != a->sender))
 		return NEVER;
-	e = response_before(ex, c->attempt, a->sender);
+	e = response_next(ex, c->attempt, a->sender, &last);
 	if (e == NULL)
 		return NEVER;
 	c->tid = a->sender;
 	c->rank = RANK_OTHER;
 	c->value = request_of(ex, &e->slot.event);
-	if (is_idle_after(ex, a->sender, moment_at(ex, e->at))) {
+	if (is_idle_after(ex, a->sender, moment_at(ex, last->at))) {
 		c->cause = TALE_CAUSE_NOT_OBSERVED;
 		c->note = "had another request: which thread had this one is "
 			  "in no event";

@@ -15,6 +15,7 @@
 #define READ_ONCE_NS (100 * NS_PER_US)
 /* Choosing a server takes no longer; then it is waiting for one. */
 #define CHOICE_NS NS_PER_MS
+#define RESPONSES_MAX 200 /* to other requests, each a leg */
 
 void
 path_add(struct explainer *ex, const struct claim *c)
@@ -295,7 +296,9 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 			cause_losses(ex, RANK_LOSS);
 		claim_server(ex, i);
 	}
-	if (ex->kernel && leg_to(ex, other_responded(ex, &busy), &busy)) {
+	for (int n = 0;
+	     n < RESPONSES_MAX && leg_to(ex, other_responded(ex, &busy), &busy);
+	     n++) {
 		cause_losses(ex, RANK_LOSS);
 		claim_server(ex, i);
 	}

@@ -2,7 +2,7 @@
  *
  * The stack of a wait comes right after the switch that ends it, those of
  * computing at the timer's interrupts.  Names were added as the tale was sliced
- * (talechain/symbols/): an address without one is "?". */
+ * (talechain/symbols/), after all else: an address without one is "?". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,9 @@ name_of(
 	for (size_t i = t->entries; i > 0; i--) {
 		v = &t->entry[i - 1].slot.event;
 		piece = (unsigned)(v->arg[0] >> 57);
-		if (v->type != TALECHAIN_SYMBOL || v->pid != pid ||
-		    v->arg[0] << 7 != address << 7 ||
+		if (v->type != TALECHAIN_SYMBOL)
+			break;
+		if (v->pid != pid || v->arg[0] << 7 != address << 7 ||
 		    (piece + 1) * PIECE >= STORY_FRAME)
 			continue;
 		memcpy(out + piece * PIECE, &v->arg[1], PIECE);
@@ -113,18 +114,19 @@ story_frame(const struct story *s, size_t segment, unsigned n,
 	return frame_of(s->tale, s->segment[segment].stack, n, out, kernel);
 }
 
-bool
-stack_has(
-    const struct explainer *ex, uint32_t tid, int64_t ns, const char *part)
+int
+stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
+    const char *const part[], int parts)
 {
 	size_t i = stack_after(ex, tid, ns);
 	char name[STORY_FRAME];
 	bool kernel;
 
 	for (unsigned n = 0; frame_of(ex->t, i, n, name, &kernel); n++)
-		if (!kernel && strstr(name, part) != NULL)
-			return true;
-	return false;
+		for (int k = 0; k < parts && !kernel; k++)
+			if (strstr(name, part[k]) != NULL)
+				return k;
+	return -1;
 }
 
 bool

@@ -135,7 +135,7 @@ claim_same(const struct claim *a, const struct claim *b)
 	       a->tid == b->tid && a->other == b->other && a->cpu == b->cpu &&
 	       a->pause == b->pause && a->note == b->note &&
 	       a->likely == b->likely && a->call == b->call &&
-	       a->peer == b->peer;
+	       a->peer == b->peer && claim_request(a) == claim_request(b);
 }
 
 /* A picture holds so many: pieces too short to be seen are joined to the one

@@ -14,7 +14,8 @@
  * process end such waits for each other more than once, it is none.  Of a last
  * wait that a timer ended, too, no other thread shows that there was a lock.
  * In a JVM it may have been one, or Thread.sleep twice: the stack decides, and
- * without one it is not known. */
+ * without one it is not known.  The same holds for a single wait in futex of
+ * which no event shows what ended it. */
 
 #include "talechain/explain/explainer.h"
 
@@ -27,6 +28,7 @@
 #define MONITOR_MOST_NS NS_PER_S
 #define SWITCH_NS (5 * NS_PER_MS) /* CPython's sys.getswitchinterval() */
 #define SWITCHES_MIN 2		  /* that make a process one of those */
+#define STACK_NS NS_PER_MS	  /* a shorter wait has no stack */
 /* Timers are late, never early; a busy machine's more so. */
 #define LATE_NS (400 * NS_PER_US)
 #define SOFTIRQ_TIMER 1
@@ -230,28 +232,52 @@ is_of_jvm(const struct explainer *ex, uint32_t tid)
 	       is_jvm(ex, ex->t->request.attempt[attempt].server);
 }
 
+/* HotSpot's functions that wait in futex, by what no compiler changes of their
+ * names.  The last two may wait for another thread, too. */
+enum waiting {
+	WAITING_ENTER,
+	WAITING_ENTER_SLOWLY,
+	WAITING_SLEEP,
+	WAITING_NOTIFY,
+	WAITING_PARK,
+	WAITINGS
+};
+static const char *const waitings[WAITINGS] = {
+    [WAITING_ENTER] = "ObjectMonitor5enter",
+    [WAITING_ENTER_SLOWLY] = "ObjectMonitor6EnterI",
+    [WAITING_SLEEP] = "JVM_Sleep",
+    [WAITING_NOTIFY] = "ObjectMonitor4wait",
+    [WAITING_PARK] = "Parker4park",
+};
+
+/* What a sleep was for, by the function in its stack. */
+static enum thread_wait
+wait_by_stack(const struct explainer *ex, const struct thread_interval *p)
+{
+	switch (stack_find(ex, p->tid, p->end_ns, waitings, WAITINGS)) {
+	case WAITING_ENTER:
+	case WAITING_ENTER_SLOWLY:
+		return WAIT_MONITOR;
+	case WAITING_SLEEP:
+		return WAIT_OTHER;
+	case WAITING_NOTIFY:
+	case WAITING_PARK:
+		return p->woken_ns == NEVER ? WAIT_EITHER : WAIT_OTHER;
+	}
+	return WAIT_EITHER;
+}
+
 /* What a chain of timeouts in a JVM was for, by the stack of one of them. */
 static enum thread_wait
 wait_in_jvm(const struct explainer *ex, const struct chain *c)
 {
-	static const struct {
-		const char *part; /* of HotSpot's function */
-		enum thread_wait wait;
-	} of[] = {
-	    {"JVM_Sleep", WAIT_OTHER},
-	    {"Parker4park", WAIT_OTHER},
-	    {"ObjectMonitor4wait", WAIT_OTHER},
-	    {"ObjectMonitor5enter", WAIT_MONITOR},
-	    {"ObjectMonitor6EnterI", WAIT_MONITOR},
-	};
 	const struct thread_interval *p = ex->interval;
+	enum thread_wait wait = WAIT_EITHER;
 
-	for (size_t i = c->first; i <= c->last; i++)
-		for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++)
-			if (p[i].state == THREAD_SLEEP &&
-			    stack_has(ex, p[i].tid, p[i].end_ns, of[k].part))
-				return of[k].wait;
-	return WAIT_EITHER;
+	for (size_t i = c->first; i <= c->last && wait == WAIT_EITHER; i++)
+		if (p[i].state == THREAD_SLEEP)
+			wait = wait_by_stack(ex, &p[i]);
+	return wait;
 }
 
 /* What a chain of waits is for, if it is one wait. */
@@ -293,6 +319,20 @@ wait_between(const struct explainer *ex, const struct thread_interval *p)
 	return WAIT_OTHER;
 }
 
+/* A sleep that is no part of a chain. */
+static enum thread_wait
+wait_alone(const struct explainer *ex, const struct thread_interval *p)
+{
+	enum thread_wait wait = wait_between(ex, p);
+
+	if (wait != WAIT_OTHER || p->call != SYS_futex + 1 || p->other != 0 ||
+	    p->state != THREAD_SLEEP || p->doubt != NULL ||
+	    p->end_ns - p->begin_ns < STACK_NS)
+		return wait;
+	wait = wait_by_stack(ex, p);
+	return wait == WAIT_EITHER && p->woken_ns != NEVER ? WAIT_OTHER : wait;
+}
+
 /* Keep the intervals of a chain as they are; what its sleeps were for is not
  * known. */
 static size_t
@@ -319,7 +359,7 @@ waits_join(struct explainer *ex)
 		c = chain_from(ex, i);
 		wait = wait_of(ex, &c);
 		if (wait == WAIT_OTHER) {
-			p[i].wait = wait_between(ex, &p[i]);
+			p[i].wait = wait_alone(ex, &p[i]);
 			p[kept++] = p[i];
 			continue;
 		}

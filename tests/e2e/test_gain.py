@@ -52,6 +52,25 @@ def test_a_request_that_met_a_pause(ctl, pair):
     assert "counts as fast as this one" in text
 
 
+def test_a_pause_between_head_and_body(ctl, pair):
+    """Goal: acting holds a short response until it is whole, so this one would
+    have been sent again, too."""
+    t = watched(pair)
+    with t.client() as c:
+        c.request("GET", "/held")
+        first = pair.a.expect()
+        first.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n")
+        head = c.response_head()
+        t.hazard("a", "begin")
+        assert c.silent_for(0.3)
+        t.hazard("a", "end")
+        first.send(b"x")
+        assert c.response_body(head) == b"x"
+    found = json.loads(gain(ctl, t, "-j").out)
+    assert (found["met"], found["again"]) == (1, 1)
+    assert found["slowest"]["would_ns"] < found["slowest"]["was_ns"] / 2
+
+
 def checked(up):
     """A server with a health target."""
     return {"name": up.name, "address": up.address, "health": "/up",
@@ -83,7 +102,7 @@ def test_the_standby_is_asked_while_the_other_pauses(ctl, upstream, tailor):
         paused.set()
         before = len(b.requests)
         t.hazard("a", "begin")
-        wait_until(lambda: len(b.requests) >= before + 6, "b is asked")
+        wait_until(lambda: len(b.requests) >= before + 7, "b is asked")
         t.hazard("a", "end")
         held.reply()
         assert c.response().status == 200

@@ -16,6 +16,7 @@ from support import schema
 from support.load import RUN_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+UNITS = {"us": 1e3, "ms": 1e6, "s": 1e9}
 SCHEMA = json.loads((ROOT / "docs" / "load.schema.json").read_text())
 
 
@@ -99,6 +100,10 @@ def test_page(stub, load, tool, scratch):
     assert "script" not in page.seen and page.seen.count("svg") == 4
     assert f"Figures: <b>{result.verdict}</b>" in text
     assert "3 of 300 failed" in text
+    run = json.loads((directory / "run.json").read_text())
+    slowest = max(i["latency"]["max_ns"] for i in run["iterations"])
+    shown = re.search(r"slowest <b>([\d.]+)(us|ms|s)</b>", text)
+    assert float(shown[1]) * UNITS[shown[2]] == pytest.approx(slowest, rel=0.01)
     # a dot for each place; failed requests are strokes
     time_svg = text.split("<svg")[1]
     assert time_svg.split('class="failed" d="')[1].split('"')[0].count(

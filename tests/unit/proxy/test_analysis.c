@@ -204,6 +204,39 @@ test_no_budget(void **state)
 	timeline_free(&o.timeline);
 }
 
+/* Goal: while a server pauses only what clients ask is done, but what waits has
+ * its turn. */
+static void
+test_rest(void **state)
+{
+	struct analysis_options o = {.keep = 100,
+	    .store = "",
+	    .store_bytes = UINT64_C(4) << 20,
+	    .settle_ns = 1,
+	    .cpu = 1};
+	struct analysis_question q;
+	struct analysis_answer answer;
+	struct analysis *a;
+	struct instant begin = instant_now();
+
+	(void)state;
+	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
+	assert_int_equal(analysis_new(&a, &o), 0);
+	analysis_rest(a, instant_plus(begin, 3600 * NS_PER_S));
+	q = question(ANALYSIS_KEEP, 1, begin);
+	assert_true(analysis_ask(a, &q));
+	q = question(ANALYSIS_TALE, 2, begin);
+	assert_true(analysis_ask(a, &q));
+	answer = answer_wait(a);
+	assert_int_equal(answer.cookie, 2);
+	free(answer.text);
+	while (causes(a) < 1)
+		sched_yield();
+	assert_true(instant_since(instant_now(), begin) >= ANALYSIS_REST_NS);
+	analysis_free(&a);
+	timeline_free(&o.timeline);
+}
+
 int
 main(void)
 {
@@ -211,6 +244,7 @@ main(void)
 	    cmocka_unit_test(test_asked_for_comes_first),
 	    cmocka_unit_test(test_never_busy),
 	    cmocka_unit_test(test_no_budget),
+	    cmocka_unit_test(test_rest),
 	};
 
 	return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);

@@ -26,7 +26,7 @@ at(int64_t ms)
 }
 
 static void
-pause_of(unsigned server, int64_t begin, int64_t end)
+pause_noticed(unsigned server, int64_t begin, int64_t noticed, int64_t end)
 {
 	struct hazard h = {.server = (uint8_t)server,
 	    .kind = HAZARD_GC,
@@ -34,11 +34,17 @@ pause_of(unsigned server, int64_t begin, int64_t end)
 	    .at = at(begin),
 	    .seen = at(begin)};
 
-	recent_hazard_note(&recent, &h);
+	recent_hazard_note(&recent, &h, at(noticed));
 	h.cause = TALECHAIN_CAUSE_ALLOCATION; /* known at its end */
 	h.begin = 0;
 	h.at = h.seen = at(end);
-	recent_hazard_note(&recent, &h);
+	recent_hazard_note(&recent, &h, at(end));
+}
+
+static void
+pause_of(unsigned server, int64_t begin, int64_t end)
+{
+	pause_noticed(server, begin, begin, end);
 }
 
 static const struct gain_block *
@@ -46,7 +52,7 @@ note(struct gain_request r, int64_t from, int64_t to)
 {
 	r.first_byte = r.written = at(from);
 	r.finished = at(to);
-	r.answered = r.failed ? INSTANT_NONE : r.finished;
+	r.committed = r.failed ? INSTANT_NONE : r.finished;
 	gain_note(&gain, &seen, &r);
 	return &gain.block[r.finished.ns / (uint64_t)GAIN_BLOCK_NS %
 			   GAIN_BLOCKS];
@@ -92,6 +98,26 @@ test_one_that_waits_is_sent_again(void **state)
 	assert_int_equal(with(b->would, 206 * MS), 0);
 	assert_int_equal(b->was_max_ns, 206 * MS);
 	assert_int_equal(b->would_max_ns, 8 * MS);
+}
+
+static void
+test_a_pause_that_was_noticed_late(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_noticed(0, 2003, 2010, 2203);
+	note((struct gain_request){.repeatable = true}, 2000, 2206);
+	b = note((struct gain_request){.repeatable = true}, 2008, 2206);
+	assert_int_equal(b->again, 2);
+	assert_int_equal(with(b->would, 15 * MS), GAIN_DRAWS);
+	assert_int_equal(with(b->would, 7 * MS), GAIN_DRAWS);
+	/* Too late to act on. */
+	pause_noticed(0, 3003, 3020, 3015);
+	b = note((struct gain_request){.repeatable = true}, 3000, 3030);
+	assert_int_equal(b->again, 2);
+	assert_int_equal(b->would_max_ns, 30 * MS);
 }
 
 static void
@@ -198,11 +224,11 @@ test_the_other_server_is_slower_meanwhile(void **state)
 	begin();
 	pause_of(0, 2003, 2203);
 	for (int i = 0; i < GAIN_CHECKS_LEAST; i++) {
-		gain_check(&checks[0], false, (i == 0 ? 90 : 2) * MS);
-		gain_check(&checks[1], false, 70 * MS);
+		gain_check(&checks[0], GAIN_CALM, 2 * MS);
+		gain_check(&checks[1], GAIN_CALM, 70 * MS);
 		assert_int_equal(
 		    gain_checks_suffice(&checks[0], &checks[1]), false);
-		gain_check(&checks[1], true, 12 * MS);
+		gain_check(&checks[1], GAIN_LATER, 12 * MS);
 	}
 	assert_true(gain_checks_suffice(&checks[0], &checks[1]));
 	assert_false(gain_checks_suffice(&checks[1], &checks[0]));
@@ -210,6 +236,50 @@ test_the_other_server_is_slower_meanwhile(void **state)
 	/* 3 ms until the pause, 5 there, and 12 - 2 more. */
 	assert_int_equal(with(b->would, 18 * MS), GAIN_DRAWS);
 	assert_int_equal(b->would_max_ns, 18 * MS);
+}
+
+static void
+test_the_begin_of_a_pause(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	for (int i = 0; i < GAIN_CHECKS_LEAST; i++) {
+		gain_check(&checks[0], GAIN_CALM, 2 * MS);
+		gain_check(&checks[1], GAIN_BEGIN, 32 * MS);
+		gain_check(&checks[1], GAIN_LATER, 4 * MS);
+	}
+	note((struct gain_request){.repeatable = true}, 2000, 2206);
+	b = note((struct gain_request){.repeatable = true}, 2006, 2206);
+	assert_int_equal(with(b->would, 38 * MS), GAIN_DRAWS);
+	assert_int_equal(with(b->would, 35 * MS), GAIN_DRAWS);
+	assert_int_equal(with(b->would, 7 * MS), 0);
+	note((struct gain_request){.repeatable = true}, 2008, 2206);
+	assert_int_equal(with(b->would, 7 * MS), GAIN_DRAWS);
+	/* After the pause the other server is as fast as ever. */
+	b = note((struct gain_request){.repeatable = true}, 2204, 2290);
+	assert_int_equal(b->met, 4);
+	assert_int_equal(with(b->would, 7 * MS), GAIN_DRAWS);
+}
+
+/* One check in eight is slow anyway, and so are requests. */
+static void
+test_what_is_slow_without_a_pause_is_not_added(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	for (int i = 0; i < 2 * GAIN_CHECKS; i++) {
+		gain_check(&checks[0], GAIN_CALM, (i % 8 == 0 ? 90 : 2) * MS);
+		gain_check(&checks[1], GAIN_LATER, (i % 8 == 5 ? 91 : 3) * MS);
+	}
+	b = note((struct gain_request){.repeatable = true}, 2100, 2206);
+	assert_int_equal(with(b->would, 6 * MS), GAIN_DRAWS);
+	assert_int_equal(b->would_max_ns, 6 * MS);
 }
 
 /* Each place of a ring is drawn, and none twice as often as it should. */
@@ -223,8 +293,8 @@ test_draws(void **state)
 	begin();
 	pause_of(0, 2003, 2203);
 	for (int i = 0; i < GAIN_CHECKS; i++) {
-		gain_check(&checks[0], false, 0);
-		gain_check(&checks[1], true, (i % 2 == 0 ? 0 : 100) * MS);
+		gain_check(&checks[0], GAIN_CALM, 0);
+		gain_check(&checks[1], GAIN_LATER, (i % 2 == 0 ? 0 : 100) * MS);
 	}
 	for (int i = 0; i < 100; i++)
 		b = note((struct gain_request){.repeatable = true}, 2100, 2206);
@@ -287,7 +357,7 @@ test_kinds_that_do_not_trigger(void **state)
 	struct gain_request r = {.repeatable = true,
 	    .first_byte = at(2000),
 	    .written = at(2000),
-	    .answered = at(2206),
+	    .committed = at(2206),
 	    .finished = at(2206)};
 
 	(void)state;
@@ -318,6 +388,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_one_that_waits_is_sent_again),
+	    cmocka_unit_test(test_a_pause_that_was_noticed_late),
 	    cmocka_unit_test(test_one_that_must_not_be_repeated_waits),
 	    cmocka_unit_test(test_one_that_comes_in_the_pause_goes_elsewhere),
 	    cmocka_unit_test(test_the_queue_behind_a_pause),
@@ -325,6 +396,8 @@ main(void)
 	    cmocka_unit_test(test_an_honestly_slow_one_stays_slow),
 	    cmocka_unit_test(test_the_first_of_two_responses),
 	    cmocka_unit_test(test_the_other_server_is_slower_meanwhile),
+	    cmocka_unit_test(test_the_begin_of_a_pause),
+	    cmocka_unit_test(test_what_is_slow_without_a_pause_is_not_added),
 	    cmocka_unit_test(test_draws),
 	    cmocka_unit_test(test_both_in_a_pause),
 	    cmocka_unit_test(test_what_failed),

@@ -316,6 +316,23 @@ on_epoll_last(struct plot *p)
 	timeout_then_wait(p, SYS_futex, SYS_epoll_pwait);
 }
 
+/* What ended it is in no event. */
+static void
+on_futex_alone(struct plot *p)
+{
+	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
+	passes(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 0);
+}
+
+/* A timer did, and it is alone. */
+static void
+on_futex_timer(struct plot *p)
+{
+	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
+	woken_by(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
 static void
 on_both_futex(struct plot *p)
 {
@@ -578,6 +595,26 @@ on_pool(struct plot *p)
 	pool_busy(p);
 }
 
+/* It had responded to another one before, in two pieces. */
+static void
+on_pool_two(struct plot *p)
+{
+	const uint64_t ports = PORTS(9000, 50003);
+
+	SCENE(
+	    &p->scene, -2020 * US, -1, TALECHAIN_PROXY_ATTEMPT, 0xcc, 0, 0, 84);
+	KERNEL(p, -2018, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 84, PACK(100, 10),
+	    0, PORTS(50003, 9000));
+	pool_busy(p);
+	woken_by(p, 890, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 900, B_TID, 10, 0);
+	KERNEL(p, 950, B_TID, A_PID, TALECHAIN_SOCK_SEND, 94, PACK(300, 10), 0,
+	    ports);
+	KERNEL(p, 1000, B_TID, A_PID, TALECHAIN_SOCK_SEND, 94, PACK(310, 10), 0,
+	    ports);
+	plot_leaves(p, 1010, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+}
+
 /* The next one sleeps for the request itself, until a timer. */
 static void
 on_pool_sleeps(struct plot *p)
@@ -750,6 +787,9 @@ const struct cause_case walk_cases[] = {
     CASE(pool, BACKEND_QUEUE, 7935,
 	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
 	"request 00000000000000ee."),
+    CASE(pool_two, BACKEND_QUEUE, 7935,
+	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
+	"request 00000000000000ee."),
     CASE(pool_sleeps, BACKEND_QUEUE, 7935,
 	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
 	"request 00000000000000ee."),
@@ -779,6 +819,12 @@ const struct cause_case walk_cases[] = {
     CASE(epoll_last, LOCK, 6925,
 	"6.92 of 10.0 ms: A's thread 501 waited in epoll_pwait until thread "
 	"502 woke it"),
+    CASE(futex_alone, NOT_OBSERVED, 8000,
+	"8.00 of 10.0 ms: not observed: A's thread 501 slept in futex, and "
+	"what for is in no event."),
+    CASE(futex_timer, SLEEP, 8000,
+	"8.00 of 10.0 ms: A's thread 501 slept in futex until a timer or "
+	"another interrupt woke it."),
     CASE(both_futex, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
 	"thread 502"),

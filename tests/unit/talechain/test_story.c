@@ -199,26 +199,38 @@ test_stack(void **state)
 static void
 test_stack_of_timers(void **state)
 {
+#define SLEPT "A's thread 501 slept until a timer or another interrupt woke it."
+#define ENTER "_ZN13ObjectMonitor6EnterIEP10JavaThread"
 	static const struct {
-		const char *function;
+		const char *plot, *function;
+		int64_t us; /* when the stack was written */
 		enum tale_cause cause;
 		const char *sentence;
 	} rows[] = {
-	    {"JVM_Sleep", TALE_CAUSE_SLEEP,
-		"9.11 of 15.0 ms: A's thread 501 slept until a timer or "
-		"another interrupt woke it."},
-	    {"_ZN6Parker4parkEbl", TALE_CAUSE_SLEEP,
-		"9.11 of 15.0 ms: A's thread 501 slept until a timer or "
-		"another interrupt woke it."},
-	    {"_ZN13ObjectMonitor4waitElbP10JavaThread", TALE_CAUSE_SLEEP,
-		"9.11 of 15.0 ms: A's thread 501 slept until a timer or "
-		"another interrupt woke it."},
-	    {"_ZN13ObjectMonitor6EnterIEP10JavaThread", TALE_CAUSE_LOCK,
+	    {"backoff_in_jvm", "JVM_Sleep", 10131, TALE_CAUSE_SLEEP,
+		"9.11 of 15.0 ms: " SLEPT},
+	    {"backoff_in_jvm", "_ZN6Parker4parkEbl", 10131, TALE_CAUSE_SLEEP,
+		"9.11 of 15.0 ms: " SLEPT},
+	    {"backoff_in_jvm", "_ZN13ObjectMonitor4waitElbP10JavaThread", 10131,
+		TALE_CAUSE_SLEEP, "9.11 of 15.0 ms: " SLEPT},
+	    {"backoff_in_jvm", ENTER, 10131, TALE_CAUSE_LOCK,
 		"9.12 of 15.0 ms: A's thread 501 waited for a Java monitor."},
-	    {"pthread_cond_timedwait", TALE_CAUSE_NOT_OBSERVED,
+	    {"backoff_in_jvm", "pthread_cond_timedwait", 10131,
+		TALE_CAUSE_NOT_OBSERVED,
 		"9.11 of 15.0 ms: not observed: A's thread 501 slept until "
 		"timers woke it: its own, or those of a Java monitor that was "
 		"then free."},
+	    {"futex_alone", "JVM_SleepNanos", 9001, TALE_CAUSE_SLEEP,
+		"8.00 of 10.0 ms: A's thread 501 slept in futex."},
+	    {"futex_alone", "_ZN6Parker4parkEbl", 9001, TALE_CAUSE_NOT_OBSERVED,
+		"8.00 of 10.0 ms: not observed: A's thread 501 slept in futex, "
+		"and what for is in no event."},
+	    {"futex_alone", ENTER, 9001, TALE_CAUSE_LOCK,
+		"8.00 of 10.0 ms: A's thread 501 waited in futex for a Java "
+		"monitor."},
+	    {"futex_timer", ENTER, 9011, TALE_CAUSE_LOCK,
+		"8.00 of 10.0 ms: A's thread 501 waited in futex for a Java "
+		"monitor."},
 	};
 	struct plot p;
 	struct tale *t;
@@ -227,8 +239,8 @@ test_stack_of_timers(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		plot_init(&p);
-		case_plot(&p, "backoff_in_jvm");
-		KERNEL(&p, 10131, 0, 0, TALECHAIN_STACK,
+		case_plot(&p, rows[i].plot);
+		KERNEL(&p, rows[i].us, 0, 0, TALECHAIN_STACK,
 		    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000,
 		    0x3000);
 		plot_tell(&p, &t, &s);
@@ -615,6 +627,30 @@ arrow_find(const struct story *s, enum story_arrow_kind kind, const char *name)
 			return &s->arrow[i];
 	fail_msg("no arrow: %s", name);
 	return NULL;
+}
+
+/* Goal: of several requests that a thread of a pool had before, each has its
+ * part of the wait. */
+static void
+test_pool(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "pool_two");
+	plot_tell(&p, &t, &s);
+	whole(s);
+	assert_int_equal(s->requests, 2);
+	assert_true(s->request[0].id == 0xee);
+	assert_in_range(s->request[0].waited_ns, 7000 * US, 7020 * US);
+	assert_true(s->request[1].id == 0xcc);
+	assert_int_equal(s->request[1].waited_ns, 925 * US);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
 }
 
 /* Goal: the request's bytes and the wake-ups are arrows between lanes. */
@@ -1028,6 +1064,7 @@ main(void)
 	    cmocka_unit_test(test_tiles),
 	    cmocka_unit_test(test_picture),
 	    cmocka_unit_test(test_holder),
+	    cmocka_unit_test(test_pool),
 	    cmocka_unit_test(test_other_request),
 	    cmocka_unit_test(test_other_work),
 	    cmocka_unit_test(test_unmet),
