@@ -67,6 +67,23 @@ def test_unsafe_requests_leave_one_connection(upstream, tailor):
     assert len(a.connections) - before < 20
 
 
+def test_a_connection_that_rests_since_before_a_silence(upstream, tailor):
+    # Goal: it shows what the server keeps in the second after the silence: the
+    # idle connection that rests longest is never used again where one is
+    # enough, and a server that was the standby, or paused, was silent.
+    a = upstream("a").serve()
+    t = tailor(a)
+    with t.client() as c, t.client() as d:
+        def proven():
+            for _ in range(20):
+                assert c.get().status == 200
+            return is_proven(t, "a")
+
+        get_all(t, [c, d])
+        time.sleep(0.5)  # the silence
+        wait_until(proven, "an idle connection was kept for a second", 100)
+
+
 def test_unsafe_requests_and_few_workers(upstream, tailor):
     # Goal: a server whose few workers each stay with a connection until it
     # ends responds to unsafe requests, also where each needs a connection of
