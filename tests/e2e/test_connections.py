@@ -71,15 +71,21 @@ def test_a_connection_that_rests_since_before_a_silence(upstream, tailor):
     # Goal: it shows what the server keeps in the second after the silence: the
     # idle connection that rests longest is never used again where one is
     # enough, and a server that was the standby, or paused, was silent.
-    a = upstream("a").serve()
+    a = upstream("a")
     t = tailor(a)
     with t.client() as c, t.client() as d:
         def proven():
             for _ in range(20):
-                assert c.get().status == 200
+                c.request()
+                a.expect().reply()
+                assert c.response().status == 200
             return is_proven(t, "a")
 
-        get_all(t, [c, d])
+        c.request()
+        d.request()
+        for request in (a.expect(), a.expect()):
+            request.reply()
+        assert c.response().status == d.response().status == 200
         time.sleep(0.5)  # the silence
         wait_until(proven, "an idle connection was kept for a second", 100)
 
