@@ -92,7 +92,7 @@ static void
 tick(const struct plot *p, bool horizontal, double at, const char *label)
 {
 	/* A long number at the right edge must not be cut. */
-	const bool edge = at > PLOT_RIGHT - 1;
+	const bool edge = at > PLOT_RIGHT - 1 && strlen(label) > 3;
 
 	if (horizontal)
 		fprintf(p->out,
@@ -274,12 +274,13 @@ void
 plot_legend(struct plot *p, unsigned row, const char *class, const char *text)
 {
 	double y = PLOT_TOP + 18 + 17.0 * row;
+	int x = p->y.scale == PLOT_TAIL ? PLOT_LEFT + 16
+					: PLOT_RIGHT - LEGEND_WIDTH;
 
 	fprintf(p->out,
 	    "<path class=\"%s\" d=\"M%d %.1fh28\"/>\n<text x=\"%d\" "
 	    "y=\"%.1f\">",
-	    class, PLOT_RIGHT - LEGEND_WIDTH, y, PLOT_RIGHT - LEGEND_WIDTH + 36,
-	    y + 4);
+	    class, x, y, x + 36, y + 4);
 	plot_escape(p->out, text);
 	fputs("</text>\n", p->out);
 }

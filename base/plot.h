@@ -52,7 +52,8 @@ void plot_dot(
 void plot_spread(
     struct plot *p, const char *class, double x, double low, double high);
 
-/* Legend of a class, in line 0, 1, ... of the upper right corner. */
+/* Legend of a class, in line 0, 1, ... of the upper right corner; of the left
+ * one in a PLOT_TAIL, whose curves end at the right. */
 void
 plot_legend(struct plot *p, unsigned row, const char *class, const char *text);
 

@@ -202,8 +202,11 @@ print_unseen(const struct view *v, const struct blame_report *r)
 static void
 print_absent(const struct view *v, const struct blame_report *r)
 {
+	const char *sleep = blame_view_sleep(&v->of, r);
 	char text[BLAME_ABSENT];
 
+	if (sleep != NULL)
+		plain_wrap(stdout, sleep, 0);
 	if (blame_view_absent(&v->of, r, text))
 		plain_wrap(stdout, text, 0);
 }

@@ -12,10 +12,11 @@
 #include "base/plot.h"
 #include "blame/report/report.h"
 
-#define BINS 12	      /* of time, at most */
-#define BIN_ROWS 50   /* accounts of a route that a bin has, about */
-#define BIN_BEYOND 10 /* fewer slower ones: pale */
-#define STACKED 7     /* causes with a colour, then */
+#define BINS 12		  /* of time, at most */
+#define BIN_ROWS 50	  /* accounts of a route that a bin has, about */
+#define BIN_BEYOND 10	  /* fewer slower ones: pale */
+#define SECONDS_SHOWN 180 /* a longer time is shown in minutes */
+#define STACKED 7	  /* causes with a colour, then */
 #define OTHERS STACKED
 #define NO_CAUSE (STACKED + 1)
 #define CURVE 60 /* points of a distribution */
@@ -37,7 +38,8 @@ static const char head[] =
     "auto;padding:0 1rem}\n"
     "h1{font-size:1.4rem}h2{font-size:1.15rem;margin-top:2.5rem}"
     "h3{font-size:1rem}\n"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
+    "table{border-collapse:collapse;font-size:.92em;font-variant-numeric:"
+    "tabular-nums;"
     "display:block;overflow-x:auto}\n"
     "td,th{padding:.15rem .5rem;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid #8884}\ntd.t,th.t{text-align:left}\n"
@@ -56,7 +58,8 @@ static const char meaning[] =
     "<h2>What the figures are</h2>\n<p class=\"dim\">A cause's excess is its "
     "share of the percentile less its share of p50; all of them add up to the "
     "difference. Without it: the percentile of the same requests less their "
-    "time in that cause, if nothing else had changed. Intervals have 95 % of "
+    "time in that cause, if nothing else had changed; and its queue: less what "
+    "they waited behind it, too. Intervals have 95 % of "
     "200 resamples of blocks of time. Seen: distinct episodes in the tail; "
     "with fewer than 10 a cause is not ranked.</p>\n";
 
@@ -213,10 +216,9 @@ put_column(const struct page *p, const struct plot *plot, unsigned bin,
     const struct blame_report *r)
 {
 	double ns[NO_CAUSE + 1] = {0}, below = 0;
-	double left =
-	    plot_x(plot, ((double)bin - p->bins) * (double)p->bin_ns / 60e9);
-	double right = plot_x(
-	    plot, ((double)bin + 1 - p->bins) * (double)p->bin_ns / 60e9);
+	double wide = -plot->x.low / p->bins;
+	double left = plot_x(plot, plot->x.low + bin * wide);
+	double right = plot_x(plot, plot->x.low + (bin + 1) * wide);
 
 	for (unsigned i = 0; i < r->lines; i++)
 		ns[colour_of(p, &r->line[i])] += (double)r->line[i].share_ns;
@@ -244,7 +246,8 @@ put_stack(const struct page *p)
 {
 	struct blame_options o = {.p = p->v->p};
 	struct blame_report *r = calloc(BINS, sizeof(*r));
-	double most = 0, minutes;
+	double span_s = (double)p->bins * (double)p->bin_ns / 1e9, most = 0;
+	bool is_short = span_s < SECONDS_SHOWN;
 	struct plot plot = {.out = p->out};
 	char title[80];
 
@@ -258,8 +261,8 @@ put_stack(const struct page *p)
 			r[i].lines = 0;
 		most = fmax(most, (double)r[i].q_ns / 1e6);
 	}
-	minutes = (double)p->bins * (double)p->bin_ns / 60e9;
-	plot.x = (struct plot_axis){PLOT_LINEAR, -minutes, 0, "minutes"};
+	plot.x = (struct plot_axis){PLOT_LINEAR, -span_s / (is_short ? 1 : 60),
+	    0, is_short ? "seconds" : "minutes"};
 	plot.y = (struct plot_axis){PLOT_LINEAR, 0, most * 1.05, "ms"};
 	snprintf(title, sizeof(title), "%s over time, by cause", p->v->name);
 	plot_begin(&plot, title,
@@ -362,6 +365,7 @@ static void
 put_unseen(const struct page *p)
 {
 	double seen = blame_view_seen(p->v, p->r);
+	const char *sleep = blame_view_sleep(p->v, p->r);
 	char absent[BLAME_ABSENT];
 
 	if (seen < 0.995)
@@ -370,6 +374,8 @@ put_unseen(const struct page *p)
 		    "threads waited for (CPU, lock, disk, TCP) is not observed "
 		    "there.</p>\n",
 		    100 * (1 - seen));
+	if (sleep != NULL)
+		fprintf(p->out, "<p class=\"dim\">%s</p>\n", sleep);
 	if (blame_view_absent(p->v, p->r, absent)) {
 		fputs("<p class=\"dim\">", p->out);
 		plot_escape(p->out, absent);
@@ -518,8 +524,9 @@ put_curves(const struct page *p)
 	plot.y =
 	    (struct plot_axis){PLOT_TAIL, 0, q[CURVE - 1], "requests as fast"};
 	plot_begin(&plot, "Latency, as it was and without a cause",
-	    "Distribution of latencies; each curve leaves out one cause, if "
-	    "nothing else had changed");
+	    "Distribution of latencies; each curve leaves out one cause and "
+	    "the "
+	    "queue behind it, if nothing else had changed");
 	put_curve(&plot, "line", q, ns);
 	plot_legend(&plot, 0, "line", "as it was");
 	for (unsigned i = 0; i < p->r->lines && drawn < CURVES; i++) {

@@ -49,6 +49,11 @@ blame_view_seen(const struct blame_view *v, const struct blame_report *r);
 bool blame_view_absent(const struct blame_view *v, const struct blame_report *r,
     char out[BLAME_ABSENT]);
 
+/* What a server that sleeps waits for, if 1 % of q(p) - q(0.5) or more is
+ * sleep; else NULL.  Static text. */
+const char *
+blame_view_sleep(const struct blame_view *v, const struct blame_report *r);
+
 /* Where the tail is: the value of a field that most of it has. */
 struct blame_spot {
 	const char *field; /* static: "server" */

@@ -95,6 +95,20 @@ blame_view_absent(const struct blame_view *v, const struct blame_report *r,
 	return at > empty;
 }
 
+const char *
+blame_view_sleep(const struct blame_view *v, const struct blame_report *r)
+{
+	int sleep = blame_rows_cause(&v->rows, "sleep", strlen("sleep"));
+
+	for (unsigned i = 0; i < r->lines; i++)
+		if ((int)r->line[i].cause == sleep &&
+		    (double)r->line[i].excess_ns >=
+			0.01 * (double)(r->q_ns - r->p50_ns))
+			return "A server sleeps until a timer, another service "
+			       "or a pool wakes it: the examples say which.";
+	return NULL;
+}
+
 /* --- where ---------------------------------------------------------------- */
 
 /* Slices of time, so that there are some of them: ten minutes, hours, days. */

@@ -64,6 +64,10 @@ def _cause(tale, killed):
     if code == "exit" and any(at <= t0 + tale["total"]
                               for at in killed.values()):
         return "the kill -9"
+    since_ns = t0 - killed[won[0]] if won and won[0] in killed else -1
+    if code == "proxy_queue" and 0 <= since_ns <= COLD_NS:
+        return (f"it waited for {won[0]}, killed {since_ns / 1e9:.1f} s before "
+                "and started again")
     cause = CAUSES.get(code, "")
     if cause and tale["verdict"]["confidence"] == "likely":
         cause = f"likely {cause}"

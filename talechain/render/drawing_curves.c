@@ -6,7 +6,9 @@
  * title with their value; the strip as a whole has an ARIA label. */
 #include "talechain/render/drawing.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 #define CURVE_HEIGHT (PICTURE_CURVE - 3)
 #define STEP_LEAST 1.0 /* pixels that a step is wide or high */
@@ -43,6 +45,13 @@ step_draw(struct drawing *d, const struct story_series *c,
 	    markup_moment(from, p->begin_ns), markup_moment(to, p->end_ns));
 }
 
+/* How much of a unit there is room for: "MiB" of "MiB of eden", "CPUs". */
+static int
+short_unit(const char *unit)
+{
+	return isupper((unsigned char)unit[0]) ? (int)strcspn(unit, " ") : 0;
+}
+
 static void
 curve_draw(struct drawing *d, size_t i)
 {
@@ -58,9 +67,10 @@ curve_draw(struct drawing *d, size_t i)
 	if (c->usual > 0)
 		text_add(d->x, ", usually %s", number(value, c->usual));
 	text_add(d->x,
-	    "\"><text class=\"note\" x=\"%d\" y=\"%.1f\">%s, up to %s"
-	    "</text>\n",
-	    DRAWING_MARGIN + 10, y + CURVE_HEIGHT - 4, c->name, most);
+	    "\"><text class=\"note\" x=\"%d\" y=\"%.1f\">%s, up to "
+	    "%s %.*s</text>\n",
+	    DRAWING_MARGIN + 10, y + CURVE_HEIGHT - 4, c->name, most,
+	    short_unit(c->unit), c->unit);
 	for (size_t k = 0; k < c->points; k++)
 		step_draw(d, c, &c->point[k], y);
 	if (usual > 0 && usual <= 1)

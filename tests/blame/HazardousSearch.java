@@ -1,6 +1,12 @@
+import com.sun.nio.file.ExtendedOpenOption;
 import java.io.IOException;
-import java.io.RandomAccessFile;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Scanner;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -18,15 +24,18 @@ import org.apache.lucene.index.StoredFieldVisitor;
  *   begin       nothing; it is done when the next document is read
  *   gc          one System.gc()
  *   lock MS     a lock that reading a document needs is held so long
- *   disk N MS   from now on, one document in N takes synchronous writes of up
- *               to so long; 0 0: none
+ *   disk N MS   from now on, one document in N takes writes past the page
+ *               cache, of up to so long; 0 0: none
  *
  * Standard output has a line for each: its name, begin and end, in ns of
- * CLOCK_MONOTONIC.
+ * CLOCK_MONOTONIC; a write ends earlier by what its thread computed.
  */
 public final class HazardousSearch {
 	private static final int BLOCK = 4096;
+	private static final int PIECE = 1 << 20; /* the disk needs a ms */
 
+	private static final ThreadMXBean threads =
+	    ManagementFactory.getThreadMXBean();
 	private static final Object shared = new Object();
 	private static boolean awaited; /* under shared */
 	private static volatile int diskOneIn;
@@ -34,49 +43,63 @@ public final class HazardousSearch {
 
 	private HazardousSearch() {}
 
-	private static synchronized void report(String what, long begin) {
-		System.out.println(what + " " + begin + " " + System.nanoTime());
+	private static synchronized void report(
+	    String what, long begin, long end) {
+		System.out.println(what + " " + begin + " " + end);
 	}
 
 	private static void collect() {
 		long begin = System.nanoTime();
 		System.gc();
-		report("gc", begin);
+		report("gc", begin, System.nanoTime());
 	}
 
 	private static void hold(long ms) {
+		long begin;
 		synchronized (shared) {
-			long begin = System.nanoTime();
+			begin = System.nanoTime();
 			try {
 				Thread.sleep(ms);
 			} catch (InterruptedException e) {
 				Thread.currentThread().interrupt();
 			}
-			report("lock", begin);
+		}
+		report("lock", begin, System.nanoTime());
+	}
+
+	/** A file of the thread's own, and what is written. */
+	private record Scratch(FileChannel file, ByteBuffer piece) {
+		Scratch() throws IOException {
+			this(FileChannel.open(
+				 Files.createTempFile(
+				     Path.of("/var/tmp"), "hazard", ""),
+				 StandardOpenOption.WRITE,
+				 StandardOpenOption.DELETE_ON_CLOSE,
+				 ExtendedOpenOption.DIRECT),
+			    ByteBuffer.allocateDirect(PIECE + BLOCK)
+				.alignedSlice(BLOCK).limit(PIECE));
 		}
 	}
 
-	/** Synchronous writes of a file of the thread's own. */
-	private static final ThreadLocal<RandomAccessFile> scratch =
+	private static final ThreadLocal<Scratch> scratch =
 	    ThreadLocal.withInitial(() -> {
 		    try {
-			    java.io.File f = java.io.File.createTempFile(
-				"hazard", "", new java.io.File("/var/tmp"));
-			    RandomAccessFile r = new RandomAccessFile(f, "rwd");
-			    f.delete();
-			    return r;
+			    return new Scratch();
 		    } catch (IOException e) {
 			    throw new java.io.UncheckedIOException(e);
 		    }
 	    });
 
 	private static void disk() throws IOException {
-		long begin = System.nanoTime();
 		long length = ThreadLocalRandom.current().nextLong(diskNs + 1);
-		ByteBuffer block = ByteBuffer.allocateDirect(BLOCK);
+		Scratch to = scratch.get();
+		long cpu = threads.getCurrentThreadCpuTime();
+		long begin = System.nanoTime();
 		while (System.nanoTime() - begin < length)
-			scratch.get().getChannel().write(block.clear(), 0);
-		report("disk", begin);
+			to.file.write(to.piece.rewind(), 0);
+		long end = System.nanoTime();
+		cpu = threads.getCurrentThreadCpuTime() - cpu;
+		report("disk", begin, end - cpu);
 	}
 
 	/** Whose documents may need the disk. */
@@ -112,7 +135,7 @@ public final class HazardousSearch {
 		    throws IOException {
 			synchronized (shared) {
 				if (awaited)
-					report("begin", System.nanoTime());
+					report("begin", System.nanoTime(), 0);
 				awaited = false;
 			}
 			int one = diskOneIn;

@@ -26,9 +26,11 @@ from rig.tailor import Tailor, configuration  # noqa: E402
 MS = 1_000_000
 ROUTE = "GET /search"
 RATE = 150       # requests/s
-DOCUMENTS = 10   # that a search reads
-WARM_S = 12      # the JVM compiles
-COLLECTIONS = 9  # of which the length is taken
+DOCUMENTS = 7    # that a search reads, on average
+WARM_S = 25      # the JVM compiles, and its collections become longer
+WARM_MS = 20     # of a collection, about, until its length is known
+WARM = {"gc": 0.03, "lock": 0.03}
+PART = 0.8       # so p99 is within the times of all kinds
 WAIT_S = 10
 
 
@@ -80,8 +82,8 @@ class Service(Process, Safepoints):
 class Rig:
     """Service, tailor and load.
 
-    length_ms   of a collection; a held lock is as long, a slow write up to
-                that
+    length_ms   of a collection; a lock is held PART of it, a slow write takes
+                up to that
     """
 
     def __init__(self, build):
@@ -98,18 +100,11 @@ class Rig:
         words = (ROOT / "examples/lucene/queries.txt").read_text().split("\n")
         pathlib.Path(self.targets).write_text("".join(
             f"/search?q={urllib.parse.quote_plus(w)}\n" for w in words if w))
-        self.load(WARM_S, 0)
-        self.length_ms = self._length()
-
-    def _length(self):
-        """Of a collection, while nothing else happens."""
-        for _ in range(COLLECTIONS):
-            self.service.done.clear()
-            self.service.order("gc")
-            self.service.wait_done("gc")
-        found = [(end - begin) / MS for begin, end, why
-                 in self.service.safepoints() if "Collect" in why]
-        return statistics.median(found[-COLLECTIONS:])
+        self.length_ms = WARM_MS
+        self.run(WARM, WARM_S, 0)
+        found = [(end - begin) / MS
+                 for what, begin, end in self.service.done if what == "gc"]
+        self.length_ms = statistics.median(found[len(found) // 2:])
 
     def stop(self):
         self.tailor.terminate()
@@ -173,8 +168,9 @@ class Rig:
     def _schedule(self, what, rate, seconds, seed):
         """Instants, s after the first request."""
         dice, at = random.Random(f"{what} {seed}"), 0
+        length_s = self.length_ms / 1000 * (PART if what == "lock" else 1)
         while True:
-            at += self.length_ms / 1000 / rate * dice.uniform(0.5, 1.5)
+            at += length_s / rate * dice.uniform(0.5, 1.5)
             if at > seconds - 0.3:
                 return
             yield at
@@ -186,14 +182,14 @@ class Rig:
         one_in = round(DOCUMENTS / rates.pop("disk")) if "disk" in rates else 0
         self.service.order("begin")
         _, begin, _ = self.service.wait_done("begin")[0]
-        self.service.order(f"disk {one_in} {self.length_ms:.0f}")
+        part_ms = round(PART * self.length_ms)
+        self.service.order(f"disk {one_in} {part_ms}")
         due = sorted((at, what) for what, rate in rates.items()
                      for at in self._schedule(what, rate, seconds, seed))
         for at, what in due:
             if over.wait(max(0, begin / 1e9 + at - time.monotonic())):
                 break
-            self.service.order("gc" if what == "gc" else
-                               f"lock {self.length_ms:.0f}")
+            self.service.order("gc" if what == "gc" else f"lock {part_ms}")
         over.wait()
         self.service.order("disk 0 0")
 

@@ -178,6 +178,18 @@ def test_no_cause_is_no_rank(ctl, tmp_path):
     assert '<rect class="u"' in page and "<td>no cause is known</td>" in page
 
 
+def test_sleep_is_not_the_end(ctl, tmp_path, paused):
+    """Goal: of a server that sleeps, text and page say that it waits for
+    something, and where to look."""
+    path = tmp_path / "asleep.csv"
+    path.write_text(paused.read_text().replace("gc,disk", "sleep,disk"))
+    for option in ((), ("--html",)):
+        found = ctl("blame", *option, "--file", str(path), wide=True).out
+        assert "until a timer, another service or a pool wakes it" in found
+        assert "wakes it" not in ctl("blame", *option, "--file", str(paused),
+                                     wide=True).out
+
+
 def test_what_is_not_observed(ctl, tmp_path):
     """Goal: without kernel events it names what cannot be seen, and gives no
     cause the time that nothing explains."""

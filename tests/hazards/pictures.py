@@ -51,7 +51,7 @@ def screenshot(html, path):
         file.write_bytes(html)
         subprocess.run(
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu",
-             "--hide-scrollbars", "--window-size=1200,1150",
+             "--hide-scrollbars", "--window-size=1200,1200",
              f"--screenshot={path}", f"file://{file}"], check=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -629,6 +629,30 @@ arrow_find(const struct story *s, enum story_arrow_kind kind, const char *name)
 	return NULL;
 }
 
+/* Goal: of several requests that a thread of a pool had before, each has its
+ * part of the wait. */
+static void
+test_pool(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "pool_two");
+	plot_tell(&p, &t, &s);
+	whole(s);
+	assert_int_equal(s->requests, 2);
+	assert_true(s->request[0].id == 0xee);
+	assert_in_range(s->request[0].waited_ns, 7000 * US, 7020 * US);
+	assert_true(s->request[1].id == 0xcc);
+	assert_int_equal(s->request[1].waited_ns, 925 * US);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
 /* Goal: the request's bytes and the wake-ups are arrows between lanes. */
 static void
 test_picture(void **state)
@@ -1040,6 +1064,7 @@ main(void)
 	    cmocka_unit_test(test_tiles),
 	    cmocka_unit_test(test_picture),
 	    cmocka_unit_test(test_holder),
+	    cmocka_unit_test(test_pool),
 	    cmocka_unit_test(test_other_request),
 	    cmocka_unit_test(test_other_work),
 	    cmocka_unit_test(test_unmet),
