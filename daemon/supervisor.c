@@ -24,7 +24,7 @@
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/server.h"
 
-#define NOT_STARTED 126 /* exit status of a child that could not exec */
+#define NOT_STARTED 126	       /* exit status of a child that could not exec */
 #define TIMER_SLACK_NS 50000UL /* as the kernel has it */
 #define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
 #define RESTART_DELAY_MAX_NS (30 * NS_PER_S)
