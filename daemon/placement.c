@@ -25,6 +25,7 @@ struct slice_attr {
 };
 
 #define SLICE_NS (100 * NS_PER_US)
+#define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
 
 /* "auto" keeps the proposal, "none" pins nothing, else a CPU's number. */
 static int
@@ -98,10 +99,12 @@ placement_proxy(struct proxy *p)
 	/* A short slice lets the scheduler run us soon after we wake, ahead
 	 * of threads that compute for long.  Needs no privilege; kernels
 	 * before 6.12 ignore it.  Who started us under another policy (a
-	 * real-time one) knows why: then it stays. */
+	 * real-time one) knows why: then it stays.  Later threads, and the
+	 * servers we start, are scheduled like any other. */
 	struct slice_attr attr = {
 	    .size = sizeof(attr),
 	    .policy = SCHED_OTHER,
+	    .flags = RESET_ON_FORK,
 	    .nice = getpriority(PRIO_PROCESS, 0),
 	    .runtime_ns = (uint64_t)SLICE_NS,
 	};

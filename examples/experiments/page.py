@@ -150,7 +150,7 @@ def basis(plan):
             + f"{each // 100} of an iteration's requests are above its p99, "
             f"{whole // 1000} of all {whole} above the p99.9 (in each "
             "set-up)."
-            + (f" Of POST it is {many(plan['post'], 'iteration')} a round."
+            + (f" By POST: {many(plan['post'], 'iteration')} a round."
                if "post" in plan else ""))
 
 
@@ -248,10 +248,13 @@ class Report:
             body.text(plan["paper"])
         body.text(shown, "shows")
         body.text(basis(plan))
-        post = any("post" in row for row in rows)
-        body.table([*COLUMNS, *(POST_COLUMNS if post else ())],
-                   [cells(row) + (post_cells(row) if post else [])
-                    for row in rows], "numbers")
+        lines = [COLUMNS, *map(cells, rows)]
+        if any("post" in row for row in rows):
+            more = [POST_COLUMNS, *map(post_cells, rows)]
+            # beside the other latencies
+            lines = [[*line[:7], *post, *line[7:]]
+                     for line, post in zip(lines, more)]
+        body.table(lines[0], lines[1:], "numbers")
         body.text(generator(rows))
         beside = findings.beside_thesis(name, plan, rows)
         if beside:

@@ -378,10 +378,13 @@ void
 connection_prove(struct server *s, struct instant steady, struct instant now)
 {
 	const struct connection *u = TAILQ_LAST(&s->idle.list, connection_list);
+	struct instant since = steady;
 
-	if (!instant_is_set(s->reuse.proven) && u != NULL &&
-	    !instant_before(u->rested, steady) &&
-	    instant_since(now, u->rested) >= RECENT_NS)
+	if (u == NULL || instant_is_set(s->reuse.proven))
+		return;
+	if (instant_before(since, u->rested))
+		since = u->rested;
+	if (instant_since(now, since) >= RECENT_NS)
 		s->reuse.proven = now;
 }
 

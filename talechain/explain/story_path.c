@@ -328,6 +328,7 @@ path_attempt(struct explainer *ex, int i)
 	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the response");
 	struct claim open = stage_at(TALE_CAUSE_UNKNOWN, i,
 	    ex->kernel ? NULL
+	    : t->stale ? "what it did is not known: events were overwritten"
 		       : "what it did is not known without kernel events");
 	bool seen = a->taken != NEVER && a->sent != NEVER;
 	bool gone = a->first_byte == NEVER && a->ended != NEVER;

@@ -425,8 +425,9 @@ say_unknown(const struct explainer *ex, const struct line *l)
 	if (c->attempt >= 0 && !ex->kernel) {
 		line_add(l, "; ");
 		say_response(ex, l, c->attempt);
-		line_add(l, ", but what it did in that time is not known "
-			    "without kernel events");
+		line_add(l, ", but what it did in that time is not known%s",
+		    ex->t->stale ? ": events were overwritten"
+				 : " without kernel events");
 	} else if (c->note != NULL) {
 		line_add(l, "; it was %s", c->note);
 	} else {

@@ -5,20 +5,20 @@
                               [--shared] [BUILD]
 
 Two JVM servers that hold 150 MB and collect whole heaps, on command, at random
-times (the same in both halves of a pair) under Poisson load; first Tailor
-watches, then it acts.  Each has a CPU of its own, as if Tailor had launched it,
-unless --shared.  Both are warm: otherwise the one that stood by is compiled
-while the other half runs.  Predicted p99.9 and slowest request against those of
-the access log, which measures the same: from a request's first byte to its
-response's last.  ok: within 15 % or 1 ms; in: within the interval.  The client's
-are tailor-load's, with its own lag.
+times, under Poisson load.  In each pair Tailor watches and acts by turns, for
+some 4 s each, so that both meet the same machine; the mode changes between
+pauses, by a reload.  Each server has a CPU of its own, as if Tailor had
+launched it, unless --shared.  Both are warm: otherwise the one that stood by is
+compiled when it gets requests.  Predicted p99.9 and slowest request against
+those of the access log, which measures the same: from a request's first byte to
+its response's last.  ok: within 15 % or 1 ms; in: within the interval.
 
-No estimate can be nearer to a run than such runs are to each other: the last
-line has how many pairs of two acting runs are within 15 % or 1 ms.
+No estimate can be nearer to a run than the run is to itself: the last line has
+in how many pairs the acting turns, odd against even, are within 15 % or 1 ms.
 """
 
 import argparse
-import itertools
+import datetime
 import json
 import math
 import os
@@ -40,13 +40,27 @@ from support import jvm  # noqa: E402
 JAVA = ("-Xms400m", "-Xmx400m", "-XX:+UseSerialGC",
         "-Dsun.net.httpserver.nodelay=true")
 MS = 1e6
+TURN_S = 4
 
 
-def collections(t, servers, seed, done):
-    """Collect the active server's heap, at times that the seed gives."""
+def turns(t, servers, seed, done, spans):
+    """Collect the active server's heap, at times that the seed gives, and
+    change the mode now and then; spans: begin, end and mode of each turn."""
     dice = random.Random(seed)
-    while not done.wait(dice.uniform(0.5, 1.5)):
+    mode, begun = "watch", time.time()
+    while not done.wait(dice.uniform(0.3, 0.9)):
         servers[t.active()].collect()
+        if time.time() - begun < TURN_S or done.wait(0.2):
+            continue
+        spans.append((begun, time.time(), mode))
+        mode = "watch" if mode == "act" else "act"
+        t.config["hedging"]["mode"] = mode
+        with open(f"{t.directory}/tailor.json", "w",
+                  encoding="utf-8") as file:
+            json.dump(t.config, file)
+        assert t.ask("/reload", "POST").status == 200
+        begun = time.time()
+    spans.append((begun, time.time(), mode))
 
 
 def pin(server, cpu):
@@ -77,43 +91,56 @@ def start(o, classes):
     return servers
 
 
-def half(o, directory, servers, mode, seed):
-    """Load in one mode; p99.9 and the slowest request in ms, by Tailor and by
-    its client, and what gain predicts."""
+def tail(us):
+    """p99.9 and the slowest, in ms."""
+    us.sort()
+    return us[math.ceil(0.999 * len(us)) - 1] / 1e3, us[-1] / 1e3
+
+
+def pair(o, directory, servers, seed):
+    """Tails in watch mode, as gain predicts them for act mode, with the ends of
+    their intervals, in act mode, and in every other turn of that."""
     os.makedirs(directory)
     t = Tailor(o.build, directory, configuration(
-        directory, [{"name": n, "address": s.address, "health": "/wait?ms=2"}
+        directory, [{"name": n, "address": s.address, "health": "/wait?ms=2",
+                     "health_interval": "250ms"}  # known within 2 s, not 6
                     for n, s in servers.items()],
-        {"hedging": {"mode": mode}, "warmup": {"requests": 0},
+        {"hedging": {"mode": "watch"}, "warmup": {"requests": 0},
          "access_log": {"path": f"{directory}/log"}}))
     t.wait_ready()
     try:
         for name in servers:
             t.wait_server(name, state="ready", source="hsperfdata")
-        done = threading.Event()
-        collector = threading.Thread(
-            target=collections, args=(t, servers, seed, done))
-        collector.start()
-        run = subprocess.run(
+        done, spans = threading.Event(), []
+        turning = threading.Thread(
+            target=turns, args=(t, servers, seed, done, spans))
+        turning.start()
+        subprocess.run(
             [f"{o.build}/tailor-load", "-r", str(o.rate), "-i", "1", "-d",
-             f"{o.seconds}s", "--seed", str(seed), "--no-spin", "--json", "-",
-             "-q", "--no-report", "--analyze", "off",
+             f"{2 * o.seconds}s", "--seed", str(seed), "--no-spin", "-q",
+             "--no-report", "--analyze", "off",
              f"http://127.0.0.1:{t.port}/wait?ms=2"],
-            capture_output=True, text=True, check=False)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         done.set()
-        collector.join()
-        found = None
-        if mode == "watch":
-            found = json.loads(subprocess.run(
-                [f"{o.build}/tailorctl", "-a", t.admin, "-j", "gain"],
-                capture_output=True, text=True, check=True).stdout)
+        turning.join()
+        found = json.loads(subprocess.run(
+            [f"{o.build}/tailorctl", "-a", t.admin, "-j", "gain"],
+            capture_output=True, text=True, check=True).stdout)
     finally:
         t.stop()
+    us = [[] for _ in spans]
     with open(f"{directory}/log", encoding="utf-8") as log:
-        us = sorted(json.loads(line)["t_total_us"] for line in log)
-    latency = json.loads(run.stdout)["iterations"][0]["latency"]
-    return ((us[math.ceil(0.999 * len(us)) - 1] / 1e3, us[-1] / 1e3),
-            (latency["p999_ns"] / MS, latency["max_ns"] / MS), found)
+        for line in map(json.loads, log):
+            at = datetime.datetime.fromisoformat(line["ts"]).timestamp()
+            for turn, (begin, end, _) in zip(us, spans):
+                if begin <= at < end:
+                    turn.append(line["t_total_us"])
+    acting = us[1::2]
+    rows = [found[k] for k in ("p99.9", "slowest")]
+    return (tail(sum(us[::2], [])), [r["would_ns"] / MS for r in rows],
+            [(r.get("low_ns", 0) / MS, r.get("high_ns", math.inf) / MS)
+             for r in rows], tail(sum(acting, [])),
+            [tail(sum(acting[k::2], [])) for k in (0, 1)])
 
 
 def main():
@@ -121,50 +148,42 @@ def main():
     p.add_argument("build", nargs="?", default=str(ROOT / "build"))
     p.add_argument("--pairs", type=int, default=10)
     p.add_argument("--first", type=int, default=0, help="number of a pair")
-    p.add_argument("--seconds", type=int, default=25)
+    p.add_argument("--seconds", type=int, default=22)
     p.add_argument("--until", default="", help="begin no pair after HH:MM")
     p.add_argument("--shared", action="store_true")
     p.add_argument("--rate", type=int, default=200)
     o = p.parse_args()
-    right, inside, ran = [0, 0], 0, []
+    right, alike, inside, ran = [0, 0], [0, 0], 0, 0
     print("        watching        predicted, 95 % interval"
-          "                 acting          client")
-    print("pair  " + " p99.9 slowest " + "    p99.9         slowest      "
-          + " p99.9 slowest " * 2 + "  ms")
+          "                 acting        ms")
+    print("pair   p99.9 slowest     p99.9         slowest       "
+          " p99.9 slowest")
     with tempfile.TemporaryDirectory(prefix="tailor-") as base:
         servers = start(o, jvm.compile_server(base))
         for i in range(o.pairs):
             if o.until and time.strftime("%H:%M") >= o.until:
                 break
-            seed = 100 + o.first + i
-            was, _, found = half(o, f"{base}/w{i}", servers, "watch", seed)
-            would = (found["p99.9"]["would_ns"] / MS,
-                     found["slowest"]["would_ns"] / MS)
-            did, client, _ = half(o, f"{base}/a{i}", servers, "act", seed)
+            was, would, ends, did, halves = pair(
+                o, f"{base}/{i}", servers, 100 + o.first + i)
             fits = [near(a, b) for a, b in zip(would, did)]
-            ran.append(did)
-            low, high = ([found[k].get(end, math.inf) / MS
-                          for k in ("p99.9", "slowest")]
-                         for end in ("low_ns", "high_ns"))
-            holds = [a <= b <= c for a, b, c in zip(low, did, high)]
+            holds = [a <= b <= c for (a, c), b in zip(ends, did)]
+            ran += 1
             right = [a + b for a, b in zip(right, fits)]
+            alike = [n + near(a, b) for n, a, b in zip(alike, *halves)]
             inside += sum(holds)
             print(f"{o.first + i + 1:4}  {was[0]:6.1f} {was[1]:7.1f}"
                   + "".join(f" {a:6.1f} ({b:4.1f}-{c:5.1f})"
-                            for a, b, c in zip(would, low, high))
-                  + "".join(f" {a:6.1f} {b:7.1f}" for a, b in (did, client))
-                  + "  " + " ".join("ok" if f else "--" for f in fits)
+                            for a, (b, c) in zip(would, ends))
+                  + f" {did[0]:6.1f} {did[1]:7.1f}  "
+                  + " ".join("ok" if f else "--" for f in fits)
                   + " " + " ".join("in" if f else "--" for f in holds),
                   flush=True)
         for server in servers.values():
             server.kill()
     print(f"within 15 % or 1 ms: p99.9 {right[0]}, slowest {right[1]} of "
-          f"{len(ran)}; {inside} of {2 * len(ran)} in the interval")
-    pairs = list(itertools.permutations(ran, 2))
-    print("acting runs among themselves: " + ", ".join(
-        f"{name} {sum(near(a[k], b[k]) for a, b in pairs)}"
-        for k, name in enumerate(("p99.9", "slowest")))
-        + f" of {len(pairs)}")
+          f"{ran}; {inside} of {2 * ran} in the interval")
+    print(f"acting turns, odd and even: p99.9 {alike[0]}, slowest {alike[1]} "
+          f"of {ran}")
     return 0
 
 

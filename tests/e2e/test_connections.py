@@ -67,6 +67,29 @@ def test_unsafe_requests_leave_one_connection(upstream, tailor):
     assert len(a.connections) - before < 20
 
 
+def test_a_connection_that_rests_since_before_a_silence(upstream, tailor):
+    # Goal: it shows what the server keeps in the second after the silence: the
+    # idle connection that rests longest is never used again where one is
+    # enough, and a server that was the standby, or paused, was silent.
+    a = upstream("a")
+    t = tailor(a)
+    with t.client() as c, t.client() as d:
+        def proven():
+            for _ in range(20):
+                c.request()
+                a.expect().reply()
+                assert c.response().status == 200
+            return is_proven(t, "a")
+
+        c.request()
+        d.request()
+        for request in (a.expect(), a.expect()):
+            request.reply()
+        assert c.response().status == d.response().status == 200
+        time.sleep(0.5)  # the silence
+        wait_until(proven, "an idle connection was kept for a second", 100)
+
+
 def test_unsafe_requests_and_few_workers(upstream, tailor):
     # Goal: a server whose few workers each stay with a connection until it
     # ends responds to unsafe requests, also where each needs a connection of

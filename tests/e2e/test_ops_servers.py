@@ -2,11 +2,13 @@
 and no request notices; what is not well is found."""
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -325,6 +327,30 @@ def test_signals_of_a_child_are_its_own(tailor, scratch):
         wait_until(lambda: t.log.count(" server_exited ") > i, "its end")
     assert t.log.count('how="signal 15"') > 0
     assert t.running() and " stopping " not in t.log
+
+
+def slice_ns(pid):
+    """How long the scheduler lets it run at a time; 0 before Linux 6.12."""
+    number = {"x86_64": 315, "aarch64": 275}.get(os.uname().machine)
+    if number is None:
+        pytest.skip("the number of sched_getattr is not known here")
+    out = (ctypes.c_char * 56)()
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.syscall(number, pid, out, len(out), 0) == 0
+    return struct.unpack_from("=Q", out, 24)[0]
+
+
+def test_a_child_is_scheduled_like_any_other(tailor, scratch):
+    # Goal: what makes Tailor quick is not its servers'.
+    t = tailor(launched("a", scratch))
+    t.wait_log(" server_ready server=a")
+    pid = t.server("a")["pid"]
+    assert slice_ns(pid) == slice_ns(os.getpid())
+    if os.sched_getscheduler(0) == os.SCHED_OTHER and slice_ns(pid) > 0:
+        assert slice_ns(t.pid) < slice_ns(pid)
+    if os.geteuid() == 0:  # only root may see another's
+        slack = pathlib.Path(f"/proc/{pid}/timerslack_ns")
+        assert slack.read_text() == "50000\n"
 
 
 # --- health checks in service -------------------------------------------------

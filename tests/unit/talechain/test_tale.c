@@ -435,6 +435,11 @@ test_verdicts(void **state)
 	verdict_is(t, TALE_CAUSE_UNKNOWN,
 	    "2.25 of 2.41 ms: not explained; A responded in 2.25 ms, but what "
 	    "it did in that time is not known without kernel events.");
+	/* They may have been there: what is lost is not called missing. */
+	t->stale = true;
+	verdict_is(t, TALE_CAUSE_UNKNOWN,
+	    "2.25 of 2.41 ms: not explained; A responded in 2.25 ms, but what "
+	    "it did in that time is not known: events were overwritten.");
 	tale_free(&t);
 	r.attempt[0].server = -1;
 	t = slice(&s, &r);
