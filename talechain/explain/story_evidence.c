@@ -20,11 +20,29 @@ evidence(struct story_verdict *v)
 	return (struct line){v->evidence[i], sizeof(v->evidence[i])};
 }
 
-/* How long the pause behind the verdict was as a whole. */
+/* How many pauses have pieces of that cause. */
+static unsigned
+count_pauses(const struct explainer *ex, enum tale_cause cause)
+{
+	const struct tale_pause *seen = NULL, *p;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < ex->s->segments; i++) {
+		p = ex->segment_claim[i].pause;
+		if (ex->s->segment[i].cause != cause || p == NULL || p == seen)
+			continue;
+		n++;
+		seen = p;
+	}
+	return n;
+}
+
+/* How long the longest pause behind the verdict was as a whole. */
 static void
 evidence_pause(
     const struct explainer *ex, const struct claim *c, struct story_verdict *v)
 {
+	unsigned n = count_pauses(ex, c->cause);
 	const struct tale_pause *p = c->pause;
 	struct line l = evidence(v);
 	char ms[32], name[NAME_SIZE];
@@ -36,6 +54,8 @@ evidence_pause(
 	    text_ms(ms, instant_since(p->end, p->begin)),
 	    text_ms_of(instant_since(p->begin, ex->t->t0)),
 	    text_ms_of(instant_since(p->end, ex->t->t0)));
+	if (n > 1)
+		line_add(&l, "; %u pauses in all", n);
 }
 
 /* Number, sum and size of the page faults that were part of it. */

@@ -169,6 +169,13 @@ on_gc(struct plot *p)
 }
 
 static void
+on_two_gcs(struct plot *p)
+{
+	SCENE(&p->scene, 4000 * US, 0, TALECHAIN_JVM_GC_END, 1, 7, 3000 * US);
+	SCENE(&p->scene, 9000 * US, 0, TALECHAIN_JVM_GC_END, 1, 8, 4000 * US);
+}
+
+static void
 on_v8(struct plot *p)
 {
 	SCENE(&p->scene, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN,
@@ -858,6 +865,7 @@ const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 was held up by softirq NET_RX on CPU "
 	"1."),
     CASE(gc, GC, 7000, "7.00 of 10.0 ms: A was in a gc (allocation)."),
+    CASE(two_gcs, GC, 7000, "7.00 of 10.0 ms: A was in a gc (allocation)."),
     CASE(v8, GC, 7000, "7.00 of 10.0 ms: A was in a V8 collection."),
     CASE(worker_gc, GC, 7000, "7.00 of 10.0 ms: A was in a V8 collection."),
     CASE(other_worker_gc, WORK, 9922,

@@ -441,6 +441,16 @@ test_words(void **state)
 	plot_fini(&p);
 
 	plot_init(&p);
+	case_plot(&p, "two_gcs");
+	plot_tell(&p, &t, &s);
+	assert_string_equal(s->verdict.evidence[0],
+	    "the gc of A lasted 4.00 ms, from +5.000 to +9.000 ms; 2 pauses "
+	    "in all");
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+
+	plot_init(&p);
 	case_plot(&p, "faults");
 	plot_tell(&p, &t, &s);
 	assert_string_equal(s->verdict.evidence[0],
