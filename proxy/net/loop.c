@@ -42,7 +42,6 @@ loop_fini(struct loop *l)
 		event_base_free(l->base);
 		l->base = NULL;
 	}
-	spools_fini(&l->spools);
 	block_pool_fini(&l->blocks);
 }
 

@@ -78,58 +78,6 @@ has_room(const struct spools *all, enum spool_use use, uint64_t bytes)
 	       all->now.bytes <= all->bytes_max - bytes;
 }
 
-/* So many bytes of it are in use no more. */
-static void
-forget(struct spools *all, const struct spool *s, uint64_t bytes)
-{
-	all->now.bytes -= bytes;
-	all->used[s->use].bytes -= bytes;
-}
-
-static void
-close_file(struct spools *all, struct spool *s)
-{
-	close(s->fd);
-	forget(all, s, s->bytes);
-	all->now.files--;
-	all->used[s->use].files--;
-	*s = (struct spool){0};
-}
-
-void
-spools_tick(struct spools *all)
-{
-	struct spool *s;
-
-	if (all->cuts == 0)
-		return;
-	s = &all->cut[all->cuts - 1];
-	if (s->bytes > SPOOL_CUT &&
-	    ftruncate(s->fd, (off_t)(s->bytes - SPOOL_CUT)) == 0) {
-		forget(all, s, SPOOL_CUT);
-		s->bytes -= SPOOL_CUT;
-		return;
-	}
-	close_file(all, s);
-	all->cuts--;
-}
-
-void
-spools_fini(struct spools *all)
-{
-	while (all->cuts > 0)
-		close_file(all, &all->cut[--all->cuts]);
-}
-
-/* What is still being cut makes room, at the price of a stall. */
-static void
-make_room(struct spools *all, enum spool_use use, uint64_t bytes)
-{
-	while (all->cuts > 0 &&
-	       (!may_open(all, use) || !has_room(all, use, bytes)))
-		close_file(all, &all->cut[--all->cuts]);
-}
-
 static enum spool_result
 spool_open(struct spools *all, struct spool *s, enum spool_use use)
 {
@@ -179,7 +127,6 @@ spool_add(struct spools *all, struct spool *s, struct chain *data,
 {
 	enum spool_result result = SPOOL_OK;
 
-	make_room(all, use, data->bytes);
 	if (!has_room(all, use, data->bytes))
 		result = SPOOL_LIMIT;
 	if (result == SPOOL_OK && !s->open)
@@ -210,10 +157,10 @@ spool_close(struct spools *all, struct spool *s)
 {
 	if (!s->open)
 		return;
-	if (s->bytes <= SPOOL_CUT || all->cuts == SPOOL_CUTS) {
-		close_file(all, s);
-		return;
-	}
-	all->cut[all->cuts++] = *s;
+	close(s->fd);
+	all->now.files--;
+	all->now.bytes -= s->bytes;
+	all->used[s->use].files--;
+	all->used[s->use].bytes -= s->bytes;
 	*s = (struct spool){0};
 }

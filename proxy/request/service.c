@@ -122,15 +122,13 @@ proxy_tick(struct proxy *p, struct instant now)
 	clients_tick(&p->clients, now);
 	upstream_tick(&p->upstream, now);
 	queue_tick(p, now);
-	spools_tick(&p->loop.spools);
 }
 
 bool
 proxy_is_at_rest(const struct proxy *p)
 {
 	if (p->table.inflight_count > p->tunnels || p->queue.length > 0 ||
-	    p->loop.spools.cuts > 0 || p->clients.accepting != ACCEPT_ON ||
-	    p->config->hedging.steer)
+	    p->clients.accepting != ACCEPT_ON || p->config->hedging.steer)
 		return false;
 	for (unsigned i = 0; i < p->config->servers; i++)
 		if (p->hedging.server[i].state != SERVER_READY ||

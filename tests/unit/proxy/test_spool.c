@@ -212,49 +212,6 @@ test_responses_leave_files(void **state)
 	assert_int_equal(all.now.bytes + all.now.files, 0);
 }
 
-/* Goal: a large file is cut piece by piece, its room with it; a request that
- * needs the room has it. */
-static void
-test_large_files_are_cut(void **state)
-{
-	const uint64_t large = 2 * SPOOL_CUT + 1;
-	struct spool s = {0}, t = {0}, small = {0};
-
-	(void)state;
-	begin(UINT64_C(10) * SPOOL_CUT, 4);
-	while (s.bytes < large)
-		assert_int_equal(add(&s, 0, BYTES, SPOOL_REQUEST), SPOOL_OK);
-	while (t.bytes < large)
-		assert_int_equal(add(&t, 0, BYTES, SPOOL_RESPONSE), SPOOL_OK);
-	spool_close(&all, &t);
-	assert_false(t.open);
-	assert_int_equal(all.used[SPOOL_RESPONSE].files, 1);
-	for (uint64_t left = all.used[SPOOL_RESPONSE].bytes; left > SPOOL_CUT;
-	     left -= SPOOL_CUT) {
-		assert_int_equal(all.used[SPOOL_RESPONSE].bytes, left);
-		spools_tick(&all);
-	}
-	assert_int_equal(all.cuts, 1);
-	spools_tick(&all);
-	assert_int_equal(all.cuts, 0);
-	assert_int_equal(all.used[SPOOL_RESPONSE].files, 0);
-	assert_int_equal(all.used[SPOOL_RESPONSE].bytes, 0);
-	spools_tick(&all);
-
-	all.files_max = 1;
-	spool_close(&all, &s);
-	assert_int_equal(all.now.files, 1);
-	assert_int_equal(add(&small, 0, 1, SPOOL_REQUEST), SPOOL_OK);
-	assert_int_equal(all.now.bytes, 1);
-	while (small.bytes < large)
-		assert_int_equal(
-		    add(&small, 0, BYTES, SPOOL_REQUEST), SPOOL_OK);
-	spool_close(&all, &small);
-	assert_int_equal(all.cuts, 1);
-	spools_fini(&all);
-	assert_int_equal(all.now.files + all.now.bytes, 0);
-}
-
 static void
 test_file_system_fails(void **state)
 {
@@ -308,7 +265,6 @@ main(void)
 	    cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_responses_leave_files),
 	    cmocka_unit_test(test_directories_are_made),
-	    cmocka_unit_test(test_large_files_are_cut),
 	    cmocka_unit_test(test_file_system_fails),
 	};
 
