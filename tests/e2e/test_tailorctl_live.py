@@ -99,7 +99,8 @@ def test_with_a_real_tailor(ctl, upstream, tailor):
     assert ask("switch") == "active: backup\n"
     t.wait_server("backup", active=True)
     result = ctl("-a", t.admin, "why", "no-such-request")
-    assert result.returncode == 1 and result.err.count("\n") == 2
+    assert result.returncode == 1 and result.err.count("\n") == 3
+    assert '"tailorctl slow" lists the requests' in result.err
 
 
 def test_a_page_for_a_browser(build, upstream, tailor):
