@@ -315,9 +315,11 @@ test_quota(void **state)
 		    "%u stalls of %.1f ms, the kernel's %llu of %.1f\n", stalls,
 		    seen_ms, cgroup_stat(&g, "nr_throttled"), account_ms);
 		/* A task of the kernel's may divide one; not each of the
-		 * readers, which run until their call would return. */
+		 * readers, which run until their call would return.  One that
+		 * runs for longer than a visit (a sanitizer's, on a busy
+		 * machine) ends it: the others are whole. */
 		assert_true(stalls <= 2 * cgroup_stat(&g, "nr_throttled"));
-		assert_true(seen_ms > 0.9 * account_ms - 5);
+		assert_true(seen_ms > 0.9 * account_ms * kept / known - 5);
 		assert_int_equal(fixture_count(f, HAZARD_STOPPED, true), 0);
 	}
 	server_end(client);
