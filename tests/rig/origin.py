@@ -7,11 +7,13 @@ sends its response by hand, in pieces if it likes.
 """
 
 import ctypes
+import errno
 import queue
 import select
 import socket
 import struct
 import threading
+import time
 
 from .message import Closed, Malformed, Stream, response
 from .wait import PATIENCE_S, Late, wait_until
@@ -195,8 +197,11 @@ class Origin:
                 select.select([listener], [], [])
                 with self._accepting:
                     sock, _ = listener.accept()
-            except (OSError, ValueError):
-                return
+            except (OSError, ValueError) as e:
+                if getattr(e, "errno", 0) != errno.EMFILE:
+                    return
+                time.sleep(0.01)  # until others are closed
+                continue
             if not self.path:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
