@@ -91,7 +91,7 @@ def test_whole(build, scratch):
         assert row["slowest"]["ms"] == pytest.approx(row["worst"])
         assert row["post"]["requests"] == 100
         assert 0 < row["post"]["p999"]["value"] <= row["post"]["worst"]
-        # HAProxy was told to, and sends them twice
+        # HAProxy is configured to retry, and sends them twice
         assert row["post"]["extra"] == 0 or row["key"] == "haproxy"
     assert results["machine"]["cpus"] >= 2 and results["size"] == "full"
     text = (scratch / "out/report.html").read_text()
