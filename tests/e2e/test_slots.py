@@ -199,7 +199,9 @@ def test_twenty_thousand_wait(build, upstream, tailor):
     if "asan" in str(build) or "tsan" in str(build):
         pytest.skip("a sanitizer's own memory is not ours to promise")
     soft, hard = raise_limit()
-    count = min(WAITING, hard - 1500)
+    # The test's server may get a connection for each: it is silent for so
+    # long that a kept one is not trusted.
+    count = min(WAITING, hard // 2 - 500)
     if count < 1000:
         pytest.skip(f"the limit on open files, {hard}, is too low")
     gate, server = threading.Event(), upstream("active")
