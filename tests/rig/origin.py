@@ -13,7 +13,6 @@ import select
 import socket
 import struct
 import threading
-import time
 
 from .message import Closed, Malformed, Stream, response
 from .wait import PATIENCE_S, Late, wait_until
@@ -198,10 +197,9 @@ class Origin:
                 with self._accepting:
                     sock, _ = listener.accept()
             except (OSError, ValueError) as e:
-                if getattr(e, "errno", 0) != errno.EMFILE:
-                    return
-                time.sleep(0.01)  # until others are closed
-                continue
+                if getattr(e, "errno", 0) == errno.EMFILE:
+                    self.errors.append(f"{self.name}: {e}")
+                return
             if not self.path:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
