@@ -9,8 +9,8 @@
 
 #define SUB_BUCKETS (1u << HISTOGRAM_SUB_BITS)
 
-static unsigned
-bucket_of(uint64_t value)
+unsigned
+histogram_bucket(uint64_t value)
 {
 	unsigned shift;
 
@@ -58,7 +58,23 @@ histogram_record(struct histogram *h, uint64_t value)
 	h->sum = add_saturating(h->sum, value);
 	h->min = value < h->min ? value : h->min;
 	h->max = value > h->max ? value : h->max;
-	h->bucket[bucket_of(value)]++;
+	h->bucket[histogram_bucket(value)]++;
+}
+
+void
+histogram_add(struct histogram *h, uint64_t value, uint64_t n)
+{
+	uint64_t sum;
+
+	if (n == 0)
+		return;
+	if (__builtin_mul_overflow(value, n, &sum))
+		sum = UINT64_MAX;
+	h->count += n;
+	h->sum = add_saturating(h->sum, sum);
+	h->min = value < h->min ? value : h->min;
+	h->max = value > h->max ? value : h->max;
+	h->bucket[histogram_bucket(value)] += n;
 }
 
 void
@@ -114,7 +130,7 @@ histogram_quantile(const struct histogram *h, double q)
 uint64_t
 histogram_count_to(const struct histogram *h, uint64_t value)
 {
-	unsigned last = bucket_of(value);
+	unsigned last = histogram_bucket(value);
 	uint64_t seen = 0;
 
 	if (value >= h->max)

@@ -29,6 +29,9 @@ void histogram_init(struct histogram *h);
 /* Count one value. */
 void histogram_record(struct histogram *h, uint64_t value);
 
+/* Count n equal values; the sum of all n is the caller's to keep below 2^64. */
+void histogram_add(struct histogram *h, uint64_t value, uint64_t n);
+
 /* Add all of from to into. */
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
@@ -43,3 +46,6 @@ uint64_t histogram_count_to(const struct histogram *h, uint64_t value);
 
 /* The largest value that lands in bucket i, 0 <= i < HISTOGRAM_BUCKETS. */
 uint64_t histogram_bucket_edge(unsigned i);
+
+/* The bucket that a value lands in. */
+unsigned histogram_bucket(uint64_t value);

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/background.h"
 #include "base/instant.h"
 #include "base/log_line.h"
 
@@ -169,6 +170,7 @@ writer_run(void *unused)
 	bool alive = true;
 
 	(void)unused;
+	background_become();
 	while (slot_take(&slot)) {
 		if (alive && slot.dropped_before > 0)
 			alive = write_loss(slot.dropped_before);

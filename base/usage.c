@@ -85,13 +85,32 @@ refuse_long(
 		snprintf(out, size, "unknown option --%s", word);
 }
 
+/* The long option that is written with one dash, as "-listen"; NULL: none. */
+static const char *
+one_dash(const struct option *longs, const char *given)
+{
+	if (given == NULL || given[0] != '-' || given[1] == '-')
+		return NULL;
+	for (; longs->name != NULL; longs++)
+		if (strlen(longs->name) == strcspn(given + 1, "=") &&
+		    strncmp(longs->name, given + 1, strlen(longs->name)) == 0)
+			return longs->name;
+	return NULL;
+}
+
 const char *
 usage_refusal(const struct option *longs, int code, char *const *argv,
     char *out, size_t size)
 {
 	const struct option *o = optopt != 0 ? option_of(longs, optopt) : NULL;
+	/* Of a word of several letters the first is refused before its end. */
+	const char *name =
+	    one_dash(longs, argv[optind]) ?: one_dash(longs, argv[optind - 1]);
 
-	if (o != NULL && code == ':')
+	if (optopt != 0 && code == '?' && name != NULL)
+		snprintf(out, size, "unknown option -%s; did you mean --%s?",
+		    name, name);
+	else if (o != NULL && code == ':')
 		snprintf(out, size, "option --%s needs an argument", o->name);
 	else if (o != NULL && strncmp(argv[optind - 1], "--", 2) == 0)
 		snprintf(out, size, "option --%s takes no argument", o->name);

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define BLAME_CAUSES 64	     /* at most */
-#define BLAME_VALUES 16	     /* at most */
+#define BLAME_VALUES 32	     /* at most */
 #define BLAME_TOGETHER 8     /* causes of which all subsets are examined */
 #define BLAME_EPISODES 10    /* fewer: too few to rank a cause */
 #define BLAME_BEYOND 30	     /* fewer requests beyond q(p): too few, too */
@@ -59,7 +59,9 @@ enum blame_group {
 struct blame_value {
 	const char *code; /* static: "queue_length" */
 	enum blame_group group;
-	int parent; /* rule 2: the value that includes it; -1: none */
+	int parent;  /* rule 2: the value that includes it; -1: none */
+	bool shared; /* by all requests of some time, as what was counted
+		      * in a second: one observation, however many share it */
 };
 
 /* One request. */
@@ -151,6 +153,8 @@ int blame_without(struct blame_set *s, uint64_t causes, bool queue,
 /* Of one value, over the requests that have recorded it. */
 struct blame_impact {
 	double recorded;  /* share of the weight, 0 .. 1 */
+	unsigned seconds; /* in which some that recorded it ended */
+	unsigned high;	  /* and some with high values */
 	double threshold; /* pThreshold, 0: there is no step below p */
 	double impact;	  /* (q(S) - q(S without high)) / q(S) */
 	double adjusted;  /* by rule 1 */
@@ -169,7 +173,8 @@ struct blame_impact {
  * Returns 0 or -ENOMEM.  O(n log n) for each value.
  * Source: "VarMRI", sections 5.1 and 5.2.  We differ: requests have weights,
  * load (queue length) is a group before the paper's, and a range of the CDF has
- * 100 requests or more.
+ * 100 requests or more (of a shared value, 100 different ones), and rule 2
+ * needs requests of BLAME_EPISODES seconds.
  */
 int blame_impacts(struct blame_set *s, double p, struct blame_impact *out);
 

@@ -14,7 +14,8 @@
 
 #define STEP_FIT 0.95	  /* R^2 of both parts under the joint line */
 #define INCLUDED_FIT 0.99 /* R^2 of a value that is k times its parent */
-#define RANGE_ROWS 100	  /* in a range, at least: a line through 10 is noise */
+#define SECOND_NS INT64_C(1000000000)
+#define RANGE_ROWS 100 /* in a range, at least: a line through 10 is noise */
 
 /* Sums of points of a line y(x): x a percentile, y a value. */
 struct line {
@@ -140,6 +141,7 @@ struct column {
 	double *x;     /* owned; of each row */
 	bool *high;    /* owned */
 	double weight; /* of the rows that recorded it */
+	bool shared;   /* as struct blame_value */
 };
 
 static void
@@ -153,6 +155,7 @@ static int
 column_init(struct column *c, const struct blame_set *s)
 {
 	c->weight = 0;
+	c->shared = false;
 	c->x = malloc((s->rows + 1) * sizeof(*c->x));
 	c->high = calloc(s->rows + 1, sizeof(*c->high));
 	if (c->x != NULL && c->high != NULL)
@@ -182,25 +185,30 @@ column_quantile(
 
 /* The largest step below p, and the value there. */
 static void
-column_threshold(const struct blame_number *n, size_t rows, double p,
-    double *threshold, double *value)
+column_threshold(const struct blame_number *n, size_t rows, bool shared,
+    double p, double *threshold, double *value)
 {
 	double *x = malloc((rows + 1) * sizeof(*x));
 	double *w = malloc((rows + 1) * sizeof(*w));
 	double step[BLAME_RANGES];
+	size_t points = 0;
 	unsigned steps;
 
 	*threshold = 0;
 	if (x != NULL && w != NULL && rows != 0) {
 		for (size_t i = 0; i < rows; i++) {
-			x[i] = n[i].x;
-			w[i] = n[i].w;
+			if (shared && points > 0 && x[points - 1] == n[i].x) {
+				w[points - 1] += n[i].w;
+				continue;
+			}
+			x[points] = n[i].x;
+			w[points++] = n[i].w;
 		}
-		steps = blame_steps(x, w, rows, step);
+		steps = blame_steps(x, w, points, step);
 		for (unsigned k = 0; k < steps; k++)
 			if (step[k] < p)
 				*threshold = step[k];
-		*value = blame_weighted(x, w, rows, *threshold);
+		*value = blame_weighted(x, w, points, *threshold);
 	}
 	free(x);
 	free(w);
@@ -231,6 +239,37 @@ column_auc(const struct blame_set *s, const struct blame_number *n, size_t rows,
 	return body == 0 || tail == 0 ? 0.5 : wins / (body * tail);
 }
 
+static int
+second_compare(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return COMPARE(*x, *y);
+}
+
+/* Different seconds in which rows ended that recorded a (and b, if not NULL);
+ * 0, too, if memory ran out. */
+static unsigned
+column_seconds(const struct blame_set *s, const struct column *a,
+    const struct column *b, bool high)
+{
+	int64_t *second = malloc((s->rows + 1) * sizeof(*second));
+	unsigned found = 0;
+	size_t n = 0;
+
+	if (second == NULL)
+		return 0;
+	for (size_t i = 0; i < s->rows; i++)
+		if (!isnan(a->x[i]) && (b == NULL || !isnan(b->x[i])) &&
+		    (!high || a->high[i]))
+			second[n++] = s->row[i].end_ns / SECOND_NS;
+	qsort(second, n, sizeof(*second), second_compare);
+	for (size_t i = 0; i < n; i++)
+		found += i == 0 || second[i] != second[i - 1];
+	free(second);
+	return found;
+}
+
 /* Fill in all of out but the rules. */
 static int
 column_impact(const struct blame_set *s, struct column *c, double p,
@@ -254,9 +293,11 @@ column_impact(const struct blame_set *s, struct column *c, double p,
 	    .recorded = all.weight > 0 ? c->weight / all.weight : 0,
 	    .because = -1,
 	    .auc = column_auc(s, n, rows, q)};
-	column_threshold(n, rows, p, &out->threshold, &value);
+	column_threshold(n, rows, c->shared, p, &out->threshold, &value);
 	for (size_t i = 0; i < s->rows && out->threshold > 0; i++)
 		c->high[i] = c->x[i] > value;
+	out->seconds = column_seconds(s, c, NULL, false);
+	out->high = column_seconds(s, c, NULL, true);
 	if (q > 0)
 		out->impact = (q - column_quantile(s, c, p, true)) / q;
 	out->adjusted = out->impact;
@@ -296,6 +337,9 @@ column_included(
 			line_add(&l, &(struct line){w, w * x, w * y, w * x * x,
 					 w * x * y, w * y * y});
 	}
+	/* Values of one second may be equal. */
+	if (column_seconds(s, a, b, false) < BLAME_EPISODES)
+		return false;
 	return l.n > 0 && l.xx > 0 && l.yy > l.y * l.y / l.n &&
 	       line_r2(&l, l.xy / l.xx, 0) >= INCLUDED_FIT;
 }
@@ -340,6 +384,7 @@ blame_impacts(struct blame_set *s, double p, struct blame_impact *out)
 		err = column_init(&column[n], s);
 		if (err != 0)
 			break;
+		column[n].shared = s->shape.value[n].shared;
 		for (size_t i = 0; i < s->rows; i++)
 			column[n].x[i] = s->value[i * s->shape.values + n];
 		err = column_impact(s, &column[n], p, &out[n]);

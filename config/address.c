@@ -130,6 +130,9 @@ parse_inet(const char *text, struct config_address *out, const char **why)
 		return refuse(why, "the host is too long");
 	memcpy(host, text, n);
 	host[n] = '\0';
+	if (strchr(colon, '/') != NULL)
+		return refuse(why, "a path does not belong here: write "
+				   "\"HOST:PORT\" alone");
 	if (parse_number(colon + 1, 65535, &port) != 0)
 		return refuse(why, "the port is not in 1..65535");
 	return set_host(out, host, bracketed, port, why);

@@ -55,6 +55,7 @@ enum config_poll {
 enum config_kernel {
 	CONFIG_KERNEL_OFF,
 	CONFIG_KERNEL_LITE,
+	CONFIG_KERNEL_SUMS, /* lite, and sums while that is paused */
 	CONFIG_KERNEL_FULL,
 	CONFIG_KERNEL_ALL, /* also system calls */
 };
@@ -185,10 +186,12 @@ struct config {
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
 		enum config_kernel kernel;
+		unsigned kernel_events; /* each CPU's per second */
 		bool stacks;
 		/* Sampled and written into the stream: bit 1 << enum
 		 * talechain_rate. */
 		unsigned rates;
+		unsigned counters; /* bit 1 << enum talechain_counter */
 	} profiler;
 
 	struct {

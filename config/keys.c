@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "talechain/events/counters.h"
 #include "talechain/events/hazard.h"
 #include "talechain/talechain.h"
 
@@ -194,8 +195,11 @@ const struct config_key config_keys[] = {
 	.fallback = "262144"},
 {"profiler.kernel", KEY_CHOICE, PLACE(config, profiler.kernel),
 	CHOICES({"off", CONFIG_KERNEL_OFF}, {"lite", CONFIG_KERNEL_LITE},
-	{"full", CONFIG_KERNEL_FULL}, {"all", CONFIG_KERNEL_ALL}),
+	{"sums", CONFIG_KERNEL_SUMS}, {"full", CONFIG_KERNEL_FULL},
+	{"all", CONFIG_KERNEL_ALL}),
 	.restart = true, .fallback = "lite"},
+{"profiler.kernel_events", KEY_COUNT, PLACE(config, profiler.kernel_events),
+	RANGE(1000, M), .restart = true, .fallback = "50000"},
 {"profiler.stacks", KEY_BOOL, PLACE(config, profiler.stacks), .restart = true,
 	.fallback = "true"},
 {"profiler.rates", KEY_FLAGS, PLACE(config, profiler.rates),
@@ -209,6 +213,24 @@ const struct config_key config_keys[] = {
 	{"compiled", 1U << TALECHAIN_RATE_COMPILED},
 	{"heap", 1U << TALECHAIN_RATE_HEAP}), .restart = true,
 	.fallback = "ipc,clock,heap"},
+{"profiler.counters", KEY_FLAGS, PLACE(config, profiler.counters),
+	CHOICES({"instructions", 1U << TALECHAIN_COUNTER_INSTRUCTIONS},
+	{"branches", 1U << TALECHAIN_COUNTER_BRANCHES},
+	{"branch_misses", 1U << TALECHAIN_COUNTER_BRANCH_MISSES},
+	{"cache_references", 1U << TALECHAIN_COUNTER_CACHE_REFERENCES},
+	{"cache_misses", 1U << TALECHAIN_COUNTER_CACHE_MISSES},
+	{"l1d_misses", 1U << TALECHAIN_COUNTER_L1D_MISSES},
+	{"l1i_misses", 1U << TALECHAIN_COUNTER_L1I_MISSES},
+	{"llc_misses", 1U << TALECHAIN_COUNTER_LLC_MISSES},
+	{"dtlb_misses", 1U << TALECHAIN_COUNTER_DTLB_MISSES},
+	{"itlb_misses", 1U << TALECHAIN_COUNTER_ITLB_MISSES},
+	{"cycles", 1U << TALECHAIN_COUNTER_CYCLES},
+	{"stalls_frontend", 1U << TALECHAIN_COUNTER_STALLS_FRONTEND},
+	{"stalls_backend", 1U << TALECHAIN_COUNTER_STALLS_BACKEND},
+	{"faults", 1U << TALECHAIN_COUNTER_FAULTS},
+	{"major_faults", 1U << TALECHAIN_COUNTER_MAJOR_FAULTS},
+	{"migrations", 1U << TALECHAIN_COUNTER_MIGRATIONS}),
+	.restart = true, .fallback = ""},
 
 {"slow.target", KEY_DURATION, PLACE(config, slow.target_ns), RANGE(0, 600 * S),
 	.unit = "ms", .or_auto = true, .fallback = "auto"},

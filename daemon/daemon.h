@@ -22,6 +22,7 @@ struct daemon {
 	struct timer tick_timer;
 	uint64_t tick_finished; /* requests that had, at the last tick */
 	bool resting;		/* ticks are rare */
+	unsigned tick_rests;	/* so many since there was a request */
 	struct ready ready;
 	struct event hazard_event, answer_event, signal[DAEMON_SIGNALS];
 

@@ -120,7 +120,7 @@ memory_plan_make(const struct proxy *p, struct memory_plan *out)
 		       REPLAY_MAX * sizeof(struct replay),
 	    .tales = slow_tales_max(c->slow.store_bytes) * TALE_BYTES +
 		     tale_checkpoints_bytes() + c->slow.store_bytes +
-		     ACCOUNTS_KEPT * sizeof(struct account),
+		     ACCOUNTS_KEPT * sizeof(struct account) + latencies_bytes(),
 	    .stream =
 		(size_t)c->profiler.stream_slots * sizeof(struct timeline_slot),
 	    .logs = LOG_RING_BYTES +
@@ -181,6 +181,8 @@ limits_descriptors(struct proxy *p)
 		files = 0;
 	if (profiler_counts(p->profiler))
 		other += (rlim_t)c->servers * PROFILER_RATE_DESCRIPTORS;
+	if (c->profiler.counters != 0)
+		other += (rlim_t)c->servers * PROFILER_COUNTER_DESCRIPTORS;
 	for (unsigned i = 0; i < c->servers; i++) {
 		other += (rlim_t)c->server[i].connections_max +
 			 DRAIN_CONNECTIONS_MAX;
@@ -205,10 +207,11 @@ limits_descriptors(struct proxy *p)
 	log_event(LOG_LEVEL_WARNING, "few_descriptors",
 	    "have=%llu want=%llu clients=%u streams=%u files=%u advice=\"raise "
 	    "the hard limit on open files (LimitNOFILE, ulimit -Hn) or lower "
-	    "proxy.connections_max and servers.streams_max: more clients than "
-	    "that are refused\"",
+	    "proxy.connections_max and servers.streams_max: as it is, no more "
+	    "than %u clients can connect\"",
 	    (unsigned long long)have, (unsigned long long)want,
-	    p->clients.connections_max, streams, files);
+	    p->clients.connections_max, streams, files,
+	    p->clients.connections_max);
 }
 
 static void
@@ -235,8 +238,10 @@ limits_apply(struct proxy *p)
 	if (p->config->hedging.mode == CONFIG_MODE_WATCH && p->gain == NULL)
 		p->gain = calloc(1, sizeof(*p->gain));
 	log_level_set((enum log_level)p->config->log.level);
-	if (p->analysis != NULL)
+	if (p->analysis != NULL) {
 		analysis_budget(p->analysis, p->config->analysis.cpu);
+		analysis_classes(p->analysis);
+	}
 	limits_descriptors(p);
 	limits_say_memory(p);
 }

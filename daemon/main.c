@@ -143,6 +143,8 @@ kernel_wish(enum config_kernel wish)
 		return PROFILER_KERNEL_OFF;
 	case CONFIG_KERNEL_LITE:
 		return PROFILER_KERNEL_LITE;
+	case CONFIG_KERNEL_SUMS:
+		return PROFILER_KERNEL_SUMS;
 	case CONFIG_KERNEL_FULL:
 	case CONFIG_KERNEL_ALL:
 		return PROFILER_KERNEL_FULL;
@@ -197,8 +199,11 @@ open_profiler(struct proxy *p, const struct config *c)
 	    .syscalls = c->profiler.kernel == CONFIG_KERNEL_ALL,
 	    .stacks = c->profiler.stacks,
 	    .kernel_slot_log2 = KERNEL_SLOTS_LOG2,
+	    .kernel_events = c->profiler.kernel_events,
 	    .rates = c->profiler.rates,
 	    .rates_period_ns = RATES_PERIOD_NS,
+	    .counters = c->profiler.counters,
+	    .counted = &p->counted,
 	    .servers = c->servers,
 	    .channel_socket = *c->profiler.channel_socket != '\0'
 				  ? c->profiler.channel_socket
@@ -270,6 +275,7 @@ open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 	    .kallsyms = kallsyms,
 	    .cpu = c->analysis.cpu,
 	    .accounts = ACCOUNTS_KEPT,
+	    .counted = &p->counted,
 	    .account_bytes = c->blame.store_bytes,
 	};
 
@@ -300,6 +306,7 @@ serve(struct config *c, struct settings *settings)
 	d->source = (struct config_source){config_again, settings};
 	privileges_core_off(c);
 	placement_plan(p);
+	counted_init(&p->counted);
 	err = open_timeline(p, c);
 	/* Who opens it decides what it shows: before privileges are dropped. */
 	if (c->profiler.stacks && c->profiler.kernel != CONFIG_KERNEL_OFF)
@@ -331,6 +338,7 @@ serve(struct config *c, struct settings *settings)
 	analysis_free(&p->analysis);
 	profiler_free(&p->profiler);
 	timeline_free(&p->timeline);
+	counted_fini(&p->counted);
 	generations_fini(&p->generations);
 	free(d);
 	return err;

@@ -20,6 +20,8 @@
 
 #define TICK_NS (10 * NS_PER_MS)
 #define TICK_REST_NS (50 * NS_PER_MS)
+#define TICK_LONG_NS (200 * NS_PER_MS)
+#define TICK_RESTS 20 /* ticks at rest until they are that rare */
 
 static void
 on_hazard(evutil_socket_t fd, short what, void *user)
@@ -60,13 +62,19 @@ accept_when_ready(struct proxy *p, struct instant now)
 static void
 tick_set(struct daemon *d, struct instant now, bool resting)
 {
+	int64_t rest_ns =
+	    d->tick_rests < TICK_RESTS ? TICK_REST_NS : TICK_LONG_NS;
+
 	d->resting = resting;
+	d->tick_rests =
+	    !resting ? 0 : d->tick_rests + (d->tick_rests < TICK_RESTS);
 	timer_set(&d->proxy.loop.timers, &d->tick_timer, now,
-	    resting ? TICK_REST_NS : TICK_NS);
+	    resting ? rest_ns : TICK_NS);
 }
 
 /* A tick with its wake-up costs up to 50 us, and does nothing where no request
- * comes.  It is rare after a tick without any, until one comes. */
+ * comes.  It is rare after a tick without any, and rarer after a second of
+ * them, until a request comes. */
 static bool
 may_rest(struct daemon *d)
 {

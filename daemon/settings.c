@@ -220,8 +220,21 @@ option_apply(struct settings *s, int option)
 	}
 }
 
-/* A word that is no option: one without its dashes, an address, a mistyped
- * command, or a file without -c. */
+/* What other daemons take as a command. */
+static bool
+is_control(const char *word)
+{
+	static const char *const words[] = {
+	    "start", "stop", "restart", "reload", "status", "run"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A word that is no option: one without its dashes, an address or port, a
+ * command of another program, or a file without -c. */
 static void
 word_refuse(const char *word)
 {
@@ -243,6 +256,17 @@ word_refuse(const char *word)
 		    "\"%s\" is not an option; an address is given with "
 		    "--listen,\n--active or --backup\n",
 		    word);
+	else if (strspn(word, "0123456789") == strlen(word))
+		fprintf(stderr,
+		    "\"%s\" is not an option; a port is part of an address: "
+		    "HOST:%s\n",
+		    word, word);
+	else if (is_control(word))
+		fprintf(stderr,
+		    "no command \"%s\"; \"tailorctl --help\" lists commands "
+		    "for a\nrunning tailor; systemd or a signal starts or "
+		    "ends one\n",
+		    word);
 	else
 		fprintf(stderr,
 		    "\"%s\" is not an option; give a configuration file with "
@@ -259,7 +283,11 @@ option_refuse(const struct option *plain, int option, char *const *argv)
 	    {"--mode", "did you mean --set hedging.mode=watch?"},
 	    {"--watch", "did you mean --set hedging.mode=watch?"},
 	    {"--observe", "did you mean --set hedging.mode=watch?"},
-	    {"--daemon", "it stays in the foreground; use systemd"}};
+	    {"--log-level", "did you mean --set log.level=info?"},
+	    {"--threads", "one thread serves all; leave it out"},
+	    {"--daemon", "it stays in the foreground; use systemd"},
+	    {"-d", "it stays in the foreground; use systemd"},
+	    {"-f", "did you mean -c?"}};
 	const char *given = argv[optind - 1];
 	size_t length = strcspn(given, "=");
 	char why[256];

@@ -169,6 +169,7 @@ struct hedging_server {
 	struct instant warmup_since;
 	/* Of the latest 128 responses without a hazard; 0: none yet. */
 	int64_t latency_p50_ns, latency_p95_ns, latency_p99_ns;
+	bool steered, fresh; /* steer.h; fresh: has collected since it served */
 
 	/* Private to the policy. */
 	struct instant kind_since[HAZARD_KIND_COUNT];
@@ -249,7 +250,7 @@ unsigned hedging_hazard(
 struct instant hedging_wait_until(const struct hedging *h);
 
 /* Whether a server that has collected garbage before has not collected, from
- * begin to end, since then. */
+ * begin to end, since then; not if steering knows that it need not. */
 bool hedging_collection_due(
     const struct hedging *h, unsigned server, struct instant since);
 

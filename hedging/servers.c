@@ -185,7 +185,7 @@ hedging_collection_due(
 
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
-	return s->collected &&
+	return s->collected && !s->fresh &&
 	       ((s->hazards & policy_bit(HAZARD_GC)) != 0 ||
 		   instant_before(s->kind_since[HAZARD_GC], since));
 }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/array.h"
 #include "hedging/policy.h"
 
 #define GROWTH_NS (100 * NS_PER_MS) /* one period of growth */
@@ -27,45 +26,14 @@
 #define DRAIN_MAX_NS (2 * NS_PER_S)   /* S3 */
 #define COLLECT_MAX_NS (3 * NS_PER_S) /* S3: then it is TIRED */
 #define AGAIN_NS (10 * NS_PER_S)
+/* What is used is seen so long after a collection's end, at the latest. */
+#define STALE_NS NS_PER_S
 #define FULL_AT 0.7   /* S5: of the old generation */
 #define FULL_STEP 0.1 /* what must have come since the last full one */
 #define FULL_PERIOD_NS (60 * NS_PER_S)
 /* Until one was seen: a second for a gigabyte. */
 #define FULL_NS_PER_BYTE ((double)NS_PER_S / (double)(1 << 30))
 #define TURN_FIRST_NS (200 * NS_PER_MS)
-
-const char *
-steer_phase_name(enum steer_phase phase)
-{
-	static const char *const name[] = {
-	    "off", "active", "draining", "collecting", "fresh", "tired"};
-
-	return NAME_IN(name, phase);
-}
-
-const char *
-steer_missing_text(enum steer_missing missing)
-{
-	static const char *const text[] = {
-#define STEER_X(symbol, text) text,
-	    STEER_MISSING(STEER_X)
-#undef STEER_X
-	};
-
-	return NAME_IN(text, missing);
-}
-
-const char *
-steer_miss_name(enum steer_miss miss)
-{
-	static const char *const name[] = {
-#define STEER_X(symbol, name) name,
-	    STEER_MISSES(STEER_X)
-#undef STEER_X
-	};
-
-	return NAME_IN(name, miss);
-}
 
 void
 steer_init(struct steer *st)
@@ -97,6 +65,14 @@ full_bytes(const struct steer_server *s)
 		if (i == 0 || s->full[i] < part)
 			part = s->full[i];
 	return part * (double)s->heap.capacity;
+}
+
+/* What is used, bytes: nothing, while what is seen is from before its last
+ * collection. */
+static uint64_t
+used_bytes(const struct steer_server *s)
+{
+	return s->stale > 0 ? 0 : s->heap.used;
 }
 
 double
@@ -150,7 +126,7 @@ steer_left_ns(const struct steer *st)
 	rates(st, &mean, &most);
 	if (!s->heap.known || mean <= 0)
 		return -1;
-	room = st->part * full_bytes(s) - (double)s->heap.used;
+	room = st->part * full_bytes(s) - (double)used_bytes(s);
 	if (room <= 0)
 		return 0;
 	return room / mean < 3600.0 * (double)NS_PER_S ? (int64_t)(room / mean)
@@ -180,21 +156,21 @@ near_full(const struct steer *st, const struct hedging *h, struct instant now)
 {
 	const struct steer_server *s = &st->server[h->active];
 	double part = st->part, full = full_bytes(s), mean, most, lead;
+	double used = (double)used_bytes(s);
 
 	if (!s->heap.known || s->heap.capacity == 0)
 		return false;
 	if (instant_since(now, st->busy) >= IDLE_NS)
 		part = PART_IDLE;
-	if ((double)s->heap.used >= part * full)
+	if (used >= part * full)
 		return true;
 	/* A p99 that a stall has raised makes no swap as soon as this. */
-	if ((double)s->heap.used < PART_MIN * full || is_soon(st, now))
+	if (used < PART_MIN * full || is_soon(st, now))
 		return false;
 	rates(st, &mean, &most);
 	lead = (double)(2 * TICK_NS) +
 	       2.0 * (double)h->server[h->active].latency_p99_ns;
-	return full - (double)s->heap.used <=
-	       (double)step_max(st) + most * lead;
+	return full - used <= (double)step_max(st) + most * lead;
 }
 
 /* --- what is seen --------------------------------------------------------- */
@@ -265,14 +241,20 @@ full_learn(struct steer_server *s, enum talechain_cause cause)
 /* The order was carried out, or it has collected by itself. */
 static void
 collected(struct steer *st, const struct hedging *h, unsigned server,
-    const struct steer_heap *now_seen, struct instant now)
+    const struct steer_heap *now_seen, struct instant now,
+    struct steer_order *order)
 {
 	struct steer_server *s = &st->server[server];
 	bool ordered = s->phase == STEER_COLLECTING;
 
-	if (!ordered)
+	/* It may have come by itself before the order has arrived. */
+	if (ordered)
+		*order = (struct steer_order){STEER_ORDER_DONE, server};
+	else
 		full_learn(s, now_seen->cause);
 	s->peak = 0;
+	s->stale = now_seen->used >= s->heap.used ? now_seen->used : 0;
+	s->stale_since = now;
 	if (s->phase == STEER_ACTIVE || s->caught ||
 	    (s->phase == STEER_DRAINING && h->server[server].inflight > 0)) {
 		missed(st, h, server, now_seen->cause, now);
@@ -292,6 +274,13 @@ collected(struct steer *st, const struct hedging *h, unsigned server,
 	phase_set(s, STEER_FRESH, now);
 }
 
+/* Whether it is another process, or the first one. */
+static bool
+is_new(const struct steer_server *s, const struct steer_heap *heap)
+{
+	return !s->heap.known || heap->collections < s->heap.collections;
+}
+
 /* Begin with this process: nothing is known of it. */
 static void
 met(struct steer *st, const struct hedging *h, unsigned server,
@@ -305,19 +294,36 @@ met(struct steer *st, const struct hedging *h, unsigned server,
 	phase_set(s, server == h->active ? STEER_ACTIVE : STEER_DRAINING, now);
 }
 
+/* The counters do not change at once: what is used may be from before a
+ * collection that has been counted, and is over. */
+static void
+stale_check(struct steer_server *s, const struct hedging_server *h,
+    const struct steer_heap *heap, struct instant now)
+{
+	if ((h->hazards & policy_bit(HAZARD_GC)) != 0)
+		s->stale_since = now;
+	if (heap->used < s->stale ||
+	    instant_since(now, s->stale_since) >= STALE_NS)
+		s->stale = 0;
+}
+
 static void
 look(struct steer *st, const struct hedging *h, unsigned server,
-    const struct steer_heap *heap, struct instant now)
+    const struct steer_heap *heap, struct instant now,
+    struct steer_order *order)
 {
 	struct steer_server *s = &st->server[server];
 
-	if (!s->heap.known || s->phase == STEER_OFF ||
-	    heap->collections < s->heap.collections) {
+	if (is_new(s, heap)) {
 		met(st, h, server, heap, now);
 		return;
 	}
+	if (s->phase == STEER_OFF)
+		phase_set(s,
+		    server == h->active ? STEER_ACTIVE : STEER_DRAINING, now);
+	stale_check(s, &h->server[server], heap, now);
 	if (heap->collections != s->heap.collections) {
-		collected(st, h, server, heap, now);
+		collected(st, h, server, heap, now, order);
 		s->heap = *heap;
 		return; /* what is used may be from before it */
 	}
@@ -427,7 +433,7 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	struct steer_server *s = &st->server[server];
 	int64_t waited_ns = instant_since(now, s->since);
 
-	if ((double)s->heap.used <= FRESH_PART * full_bytes(s) &&
+	if ((double)used_bytes(s) <= FRESH_PART * full_bytes(s) &&
 	    is_empty(&h->server[server])) {
 		phase_set(s, STEER_FRESH, now);
 		return;
@@ -475,7 +481,7 @@ stand_by(struct steer *st, const struct hedging *h, unsigned server,
 		break;
 	case STEER_FRESH:
 		/* S2: filled by copies and probes; in time, it collects. */
-		if ((double)s->heap.used > FRESH_PART * full_bytes(s) &&
+		if ((double)used_bytes(s) > FRESH_PART * full_bytes(s) &&
 		    has_time(st, 2 * st->turn_ns))
 			phase_set(s, STEER_DRAINING, now);
 		break;
@@ -529,6 +535,31 @@ swap_if_due(struct steer *st, struct hedging *h, struct instant now)
 	return actions;
 }
 
+/* It is not steered now.  What is known of its process stays known: the other
+ * one may be restarted. */
+static void
+rest(struct steer *st, struct hedging *h, unsigned server,
+    const struct steer_heap *heap, struct steer_order *order)
+{
+	struct steer_server *s = &st->server[server];
+	enum steer_missing missing;
+
+	if (s->phase == STEER_COLLECTING || s->phase == STEER_TIRED)
+		*order = (struct steer_order){STEER_ORDER_STOP, server};
+	if (is_new(s, heap)) {
+		missing = s->missing;
+		memset(s, 0, sizeof(*s));
+		s->missing = missing;
+	}
+	if (heap->collections != s->heap.collections)
+		s->peak = s->stale = 0;
+	s->caught = false;
+	s->full_ordered = s->full_began = INSTANT_NONE;
+	s->phase = STEER_OFF;
+	s->heap = *heap;
+	h->server[server].steered = h->server[server].fresh = false;
+}
+
 unsigned
 steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
     struct instant now, struct steer_order *order)
@@ -542,20 +573,21 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 		off |= st->server[i].missing != STEER_MISSING_NOTHING;
 	}
 	if (off) {
-		for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
-			st->server[i].phase = STEER_OFF;
-			st->server[i].heap = heap[i];
-		}
+		for (unsigned i = 0; i < HEDGING_SERVERS; i++)
+			rest(st, h, i, &heap[i], order);
 		st->active = h->active;
 		return 0;
 	}
 	growth_turn(st, now);
-	if (!is_empty(&h->server[h->active]))
+	/* Most requests are shorter than the time between two ticks. */
+	if (!is_empty(&h->server[h->active]) ||
+	    h->requests_finished != st->finished)
 		st->busy = now;
+	st->finished = h->requests_finished;
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
 		/* First: its hazard may come after its count. */
 		full_seen(st, h, i, now);
-		look(st, h, i, &heap[i], now);
+		look(st, h, i, &heap[i], now, order);
 	}
 	follow(st, h, now, order);
 	other = policy_other(h->active);
@@ -563,5 +595,9 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 	actions = swap_if_due(st, h, now);
 	if (actions != 0)
 		follow(st, h, now, order);
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
+		h->server[i].steered = true;
+		h->server[i].fresh = st->server[i].phase == STEER_FRESH;
+	}
 	return actions;
 }

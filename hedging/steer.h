@@ -91,7 +91,9 @@ struct steer_server {
 	struct instant since;	/* of the phase */
 
 	/* Private to steer.c. */
-	uint64_t peak;		  /* most used since the last collection */
+	uint64_t peak;	/* most used since the last collection */
+	uint64_t stale; /* so much is from before it; 0: not known */
+	struct instant stale_since;
 	double full[STEER_FULLS]; /* parts of capacity; ring, by fulls */
 	uint64_t fulls;
 	struct instant left;	   /* since when it gets nothing new */
@@ -121,6 +123,7 @@ struct steer {
 	int64_t turn_ns;	/* from a swap to FRESH, slowly forgotten */
 	struct instant swapped; /* the latest swap of ours */
 	struct instant busy;	/* when a request was last in flight */
+	uint64_t finished;	/* requests, by then */
 	/* Growth of the active one in the latest periods, bytes. */
 	uint64_t growth[STEER_GROWTHS], step[STEER_GROWTHS];
 	struct instant period; /* when the present one began */
@@ -132,6 +135,7 @@ enum steer_order_kind {
 	STEER_ORDER_COLLECT, /* have it collect its young generation, now */
 	STEER_ORDER_FULL,    /* and its old generation */
 	STEER_ORDER_STOP,    /* withdraw that: it is needed */
+	STEER_ORDER_DONE,    /* it has collected: do not begin another one */
 };
 
 struct steer_order {

@@ -15,6 +15,8 @@
 #include <assert.h>
 #include <string.h>
 
+#define TLS_HANDSHAKE 0x16 /* how a client that speaks TLS begins */
+
 /* Is the byte at i, seen after those before it, the end of a head? */
 static bool
 ends_head(const char *buf, size_t i)
@@ -35,6 +37,8 @@ line_check(bool request, const char *buf, size_t i)
 
 	if (i > 0)
 		before = buf[i - 1];
+	if (request && i == 0 && c == TLS_HANDSHAKE)
+		return "tls_on_plain_port";
 	if (c == '\0')
 		return "nul";
 	if (before == '\r' && c != '\n')

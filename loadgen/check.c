@@ -74,7 +74,8 @@ explain(const struct check *c, int64_t p99_ns, FILE *out)
 	struct host h;
 	char t[QUANTITY_TEXT_MAX];
 
-	fprintf(out, "at present a p99 below %s will not be good\n",
+	fprintf(out,
+	    "as busy as this machine is, a p99 below %s cannot be trusted\n",
 	    quantity_format_ns(20 * p99_ns, t));
 	host_read(&h, -1);
 	environment_describe(&e, &h, &c->cpus, CPU_COUNT(&c->cpus) == 0, 0);

@@ -8,6 +8,7 @@
 #define RETURN_PERIOD_NS (2 * NS_PER_MS)
 /* How often the kernel's losses are read. */
 #define COUNT_PERIOD_NS NS_PER_S
+#define COUNT_REST_NS (4 * NS_PER_S) /* without requests in flight */
 /* Per server: its pidfd and those of threads. */
 #define POLL_SERVER (1 + PROC_THREADS)
 #define POLL_OTHERS (1 + PROFILER_SERVERS * POLL_SERVER)
@@ -253,6 +254,19 @@ attach_turn_server(
 	return process_turn(s, p[0].revents != 0, thread, now);
 }
 
+/* Thirty system calls: at rest at once, and then rarely. */
+static void
+attach_count(struct attach *a, struct instant now)
+{
+	bool idle = observer_rest_idle(a->rest);
+
+	if (idle && instant_is_set(a->counted) &&
+	    instant_since(now, a->counted) < COUNT_REST_NS)
+		return;
+	kernel_count(a->kernel);
+	a->counted = idle ? now : INSTANT_NONE;
+}
+
 /* Read the losses of the kernel's programs once per period; park them. */
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
@@ -261,7 +275,7 @@ attach_turn_kernel(struct attach *a, struct instant now)
 		return -1;
 	attach_watch(a);
 	if (!instant_before(now, a->count_at)) {
-		kernel_count(a->kernel);
+		attach_count(a, now);
 		for (unsigned i = 0; i < a->servers; i++)
 			attach_family(a, &a->process[i]);
 		a->count_at = instant_plus(now, COUNT_PERIOD_NS);
@@ -294,8 +308,11 @@ attach_turn_rates(struct attach *a, struct instant now)
 		p = &a->process[i];
 		rates_server(
 		    &a->rates, i, &p->family, p->searched, p->server->name);
+		epochs_server(
+		    &a->epochs, i, &p->family, p->searched, p->server->name);
 	}
-	return rates_turn(&a->rates, a->commands, now);
+	return sooner_ns(rates_turn(&a->rates, a->commands, now),
+	    epochs_reader_turn(&a->epochs, now));
 }
 
 /* One turn; wait_ns is how long to sleep, -1: until something happens. */

@@ -18,6 +18,7 @@
 #include "profiler/observer_rest.h"
 #include "profiler/orders.h"
 #include "profiler/process.h"
+#include "profiler/epochs_read.h"
 #include "profiler/rates_read.h"
 #include "profiler/runtimes/follow.h"
 #include "profiler/steal.h"
@@ -34,8 +35,10 @@ struct attach {
 		pid_t jvm;
 	} watched[PROFILER_SERVERS]; /* as set in the kernel's programs */
 	struct instant count_at;     /* when to read its losses */
+	struct instant counted;	     /* when they were read at rest */
 	struct runtimes runtimes;
 	struct rates_reader rates;
+	struct epochs_reader epochs;
 	struct steal steal;
 	struct orders orders;
 	struct command_ring *commands; /* borrowed; this thread writes */

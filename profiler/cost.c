@@ -342,6 +342,7 @@ cost_signals(struct profiler_signal_state *state)
 {
 	struct kernel_options o = {.profile = PROFILER_KERNEL_FULL,
 	    .syscalls = true,
+	    .sums = true,
 	    .slot_log2 = SLOT_LOG2,
 	    .first_number = 1};
 	struct kernel *k;

@@ -142,6 +142,7 @@ observer_add_channel(struct observer *o, struct channel *c, struct instant now)
 	o->channel[o->channels++] = c;
 	if (c->kind == TALECHAIN_KIND_JVM)
 		o->agent[o->agents++] = c;
+	o->apps += c->kind == TALECHAIN_KIND_APP;
 	observer_note_channel(o, c, true, now);
 	return true;
 }
@@ -153,6 +154,7 @@ observer_drop_channel(struct observer *o, unsigned i, struct instant now)
 
 	observer_note_channel(o, c, false, now);
 	o->channel[i] = o->channel[--o->channels];
+	o->apps -= c->kind == TALECHAIN_KIND_APP;
 	for (unsigned k = 0; k < o->agents; k++)
 		if (o->agent[k] == c)
 			o->agent[k--] = o->agent[--o->agents];
@@ -264,7 +266,7 @@ observer_page_classes(
 static void
 observer_sweep_rings(struct observer *o, struct instant now)
 {
-	unsigned budget = OBSERVER_BATCH, looks = OBSERVER_LOOKS;
+	unsigned budget = OBSERVER_BATCH, looks = OBSERVER_LOOKS, taken;
 	enum profiler_part part;
 	struct channel *c;
 
@@ -278,7 +280,9 @@ observer_sweep_rings(struct observer *o, struct instant now)
 		part = c->from_kernel ? PROFILER_PART_KERNEL
 				      : PROFILER_PART_CHANNELS;
 		if (!c->ending) {
-			budget -= channel_drain(c, &o->output, budget, now);
+			taken = channel_drain(c, &o->output, budget, now);
+			budget -= taken;
+			o->read += taken;
 			o->turn++;
 		} else if (channel_drained(c, &o->output, now)) {
 			if (c->kind == TALECHAIN_KIND_JVM)
@@ -539,18 +543,29 @@ observer_calm_ns(const struct observer *o)
 	return OBSERVER_CALM_RINGS_NS;
 }
 
+int64_t
+observer_longest_ns(const struct observer *o, int64_t calm_ns)
+{
+	return calm_ns > 0 && o->apps == 0 && o->read <= OBSERVER_QUIET_EVENTS
+		   ? o->quiet_ns
+		   : o->rest_ns;
+}
+
 /* A rest is not a blind interval, but the delay of its end is. */
 static void
 observer_pause_long(struct observer *o, int64_t calm_ns)
 {
 	struct observer_rest *r = &o->rest;
 	struct instant due;
+	int64_t longest_ns;
 
 	/* All rings are read before each rest. */
 	if (o->looked < o->channels)
 		return;
 	o->looked = 0;
-	observer_rest(r, o->rest_ns, calm_ns);
+	longest_ns = observer_longest_ns(o, calm_ns);
+	o->read = 0;
+	observer_rest(r, longest_ns, calm_ns);
 	due.ns = __atomic_load_n(&r->busy_ns, __ATOMIC_RELAXED);
 	if (observer_rest_idle(r))
 		o->swept = INSTANT_NONE;

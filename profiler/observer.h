@@ -29,7 +29,8 @@ struct observer {
 	/* constant while it runs */
 	enum profiler_poll poll;
 	int64_t sleep_ns;
-	int64_t rest_ns; /* the longest */
+	int64_t rest_ns;  /* the longest */
+	int64_t quiet_ns; /* the same if little is written; >= rest_ns */
 	int64_t blind_ns;
 	int cpu;
 	unsigned servers;
@@ -44,8 +45,10 @@ struct observer {
 	unsigned agents;
 	struct channel *channel[OBSERVER_CHANNELS];
 	unsigned channels;
+	unsigned apps;		  /* channels of services among them */
 	unsigned turn;		  /* the ring to check next */
 	unsigned looked;	  /* rings checked since the last rest */
+	unsigned read;		  /* events read since the last rest */
 	bool behind;		  /* more is waiting: no time to pause */
 	uint64_t missed_reported; /* of the kernel's losses */
 	struct instant calibrated;
@@ -74,6 +77,10 @@ void observer_stop(struct observer *o);
 
 /* One sweep, for observer_start's loop and for tests. */
 void observer_sweep(struct observer *o, struct instant now);
+
+/* How long the next rest may be at most; calm_ns as in observer_rest.h.  The
+ * observer thread. */
+int64_t observer_longest_ns(const struct observer *o, int64_t calm_ns);
 
 /* The sweep's part that finds hazards, if the observer rests; false if it does
  * not.  The proxy thread. */

@@ -2,8 +2,8 @@
  *
  * The proxy thread says whether requests are in flight.  While none is, the
  * observer rests in the kernel (ppoll) between sweeps, each time longer, up
- * to OBSERVER_REST_NS.  observer_rest_wake ends a rest: every wake-up is
- * followed by a whole sweep.
+ * to OBSERVER_REST_NS, or OBSERVER_REST_QUIET_NS.  observer_rest_wake ends a
+ * rest: every wake-up is followed by a whole sweep.
  *
  * A calm observer has no source that must be polled, only rings, which keep
  * what is written, and sources that end a rest themselves: what is to be seen
@@ -26,6 +26,11 @@
  * writes in that time. */
 #define OBSERVER_REST_FIRST_NS (1 * NS_PER_MS)
 #define OBSERVER_REST_NS (16 * NS_PER_MS)
+/* The longest one of a calm observer after one in which little was written, at
+ * most so many events in all rings; and while no ring is a service's own, which
+ * may be small. */
+#define OBSERVER_REST_QUIET_NS (100 * NS_PER_MS)
+#define OBSERVER_QUIET_EVENTS 256
 /* The longest one with requests in flight: while the kernel's events are read,
  * which may show a stall; while a page's counts of classes are; and else. */
 #define OBSERVER_CALM_NS (1 * NS_PER_MS)

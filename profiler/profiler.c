@@ -82,6 +82,8 @@ profiler_init_observer(struct profiler *p)
 	o->poll = options->poll;
 	o->sleep_ns = options->sleep_ns;
 	o->rest_ns = options->rest_ns > 0 ? options->rest_ns : OBSERVER_REST_NS;
+	o->quiet_ns =
+	    options->rest_ns > 0 ? options->rest_ns : OBSERVER_REST_QUIET_NS;
 	o->blind_ns = options->blind_ns;
 	/* A configured sleep is not a blind interval. */
 	if (o->poll == PROFILER_POLL_SLEEP && o->blind_ns < 2 * o->sleep_ns)
@@ -107,6 +109,7 @@ kernel_name(enum profiler_kernel kernel)
 	static const char *const names[] = {
 	    [PROFILER_KERNEL_OFF] = "off",
 	    [PROFILER_KERNEL_LITE] = "lite",
+	    [PROFILER_KERNEL_SUMS] = "sums",
 	    [PROFILER_KERNEL_FULL] = "full",
 	};
 
@@ -157,6 +160,7 @@ profiler_open_kernel(struct profiler *p)
 	    .syscalls = options->syscalls,
 	    .stacks = options->stacks,
 	    .slot_log2 = options->kernel_slot_log2,
+	    .events_per_s = options->kernel_events,
 	    .first_number = p->attach.listener.next_number,
 	};
 	int err;
@@ -243,6 +247,8 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	profiler_open_kernel(p);
 	profiler_open_runtimes(p);
 	rates_open(&p->attach.rates, &p->options);
+	epochs_open(&p->attach.epochs, options->counters, options->servers,
+	    options->counted);
 	steal_open(&p->attach.steal, options->proc_stat);
 	*out = p;
 	return 0;
@@ -288,6 +294,7 @@ profiler_free(struct profiler **pp)
 	observer_stop(&p->observer);
 	profiler_free_pages(p);
 	rates_close(&p->attach.rates);
+	epochs_close(&p->attach.epochs);
 	steal_close(&p->attach.steal);
 	attach_fini(&p->attach);
 	runtimes_close(&p->attach.runtimes);
@@ -363,7 +370,8 @@ profiler_signals(const struct profiler *p,
 bool
 profiler_counts(const struct profiler *p)
 {
-	return (p->attach.rates.signals & ~(1U << TALECHAIN_RATE_CLOCK)) != 0;
+	return p->attach.epochs.sources != 0 ||
+	       (p->attach.rates.signals & ~(1U << TALECHAIN_RATE_CLOCK)) != 0;
 }
 
 int
@@ -494,6 +502,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->kernel_crowded = losses.crowded;
 	out->kernel_unseen = losses.unseen;
 	out->kernel_stackless = losses.stackless;
+	out->kernel_unsummed = losses.unsummed;
 	out->kernel_unsampled_ns = counter_read(&c->unsampled_ns);
 }
 

@@ -13,6 +13,7 @@
  * The profiler knows servers and processes, never HTTP. */
 #pragma once
 
+#include "talechain/events/counters.h"
 #include "talechain/events/hazard.h"
 #include "talechain/talechain.h"
 #include "talechain/timeline/timeline.h"
@@ -38,6 +39,7 @@ enum profiler_poll {
 enum profiler_kernel {
 	PROFILER_KERNEL_OFF,
 	PROFILER_KERNEL_LITE, /* cheap events that explain requests */
+	PROFILER_KERNEL_SUMS, /* and sums of each, where these are too many */
 	PROFILER_KERNEL_FULL, /* also idling and every softirq */
 };
 
@@ -47,12 +49,14 @@ enum profiler_kernel {
 	X(SCHEDULER, "scheduler", "wakeups, run queues, thread names")   \
 	X(PROCESS, "process", "programs started, processes ended")       \
 	X(SOFTIRQ, "softirq", "softirqs, and wakeups out of them")       \
-	X(INTERRUPT, "interrupt", "wakeups out of interrupts")           \
+	X(INTERRUPT, "interrupt", "time in interrupts")                  \
 	X(TCP, "tcp", "segments in and out, acknowledgements")           \
 	X(SOCKET, "socket", "bytes sent, received and held back")        \
 	X(PAGEFAULT, "pagefault", "page faults, and how long they took") \
+	X(RECLAIM, "reclaim", "memory freed or compacted by a thread")   \
 	X(IDLE, "idle", "how long and how deep a CPU slept")             \
-	X(SYSCALL, "syscall", "system calls")
+	X(SYSCALL, "syscall", "system calls")                            \
+	X(SUMS, "sums", "what threads did with each request, as sums")
 
 enum profiler_signal {
 #define PROFILER_X(symbol, name, meaning) PROFILER_SIGNAL_##symbol,
@@ -112,11 +116,15 @@ struct profiler_options {
 	bool syscalls;		     /* system calls, too */
 	bool stacks;		     /* of waits and computing */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
+	unsigned kernel_events;	     /* each CPU's per second; 0: default */
 	const char *proc_stat;	     /* to read steal time; NULL: /proc/stat */
-	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms */
+	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms,
+			  * or 100 ms where nothing is polled */
 	uint32_t rates;	 /* which signals: bit 1 << enum talechain_rate */
 	int64_t rates_period_ns; /* at most one event of each per period */
-	unsigned servers;	 /* 0 .. PROFILER_SERVERS */
+	uint32_t counters;	 /* that take turns: bit 1 << counter */
+	struct counted_epochs *counted; /* borrowed; or NULL: none do */
+	unsigned servers;		/* 0 .. PROFILER_SERVERS */
 	struct profiler_server server[PROFILER_SERVERS];
 };
 
@@ -162,6 +170,8 @@ bool profiler_signals(const struct profiler *p,
 bool profiler_counts(const struct profiler *p);
 /* Descriptors that the counters of one server may take. */
 #define PROFILER_RATE_DESCRIPTORS 640
+/* And with counters that take turns. */
+#define PROFILER_COUNTER_DESCRIPTORS 2176
 
 /* Drop permanently the capabilities that only attaching needed, and all others
  * that serving does not need.  launches: servers are started by us; then root
@@ -301,6 +311,7 @@ struct profiler_stats {
 	uint64_t kernel_missed;	      /* events not written: the program was
 				  * running, or no ring for the CPU */
 	uint64_t kernel_stackless;    /* waits and samples: too many stacks */
+	uint64_t kernel_unsummed;     /* epochs whose sums were left out */
 	uint64_t kernel_crowded;      /* threads without room in its table */
 	uint64_t kernel_unseen;	      /* switches that it did not report */
 	/* Processes of servers that are not watched: without room. */

@@ -84,10 +84,8 @@ pair_thread(struct rate_pair *p, unsigned kind, pid_t tid, char *why)
 	return err == -ESRCH ? 0 : err;
 }
 
-/* All threads of some processes, RATE_THREADS at most; one that has ended is no
- * failure.  Returns how many, or a negative errno with why. */
-static int
-family_threads(const struct family *f, pid_t tid[RATE_THREADS], char *why)
+int
+rates_threads(const struct family *f, pid_t tid[RATE_THREADS], char *why)
 {
 	int n = 0, more = 0;
 
@@ -114,7 +112,7 @@ pair_open(
     struct rate_pair *p, unsigned kind, const struct family *family, char *why)
 {
 	pid_t tid[RATE_THREADS] = {0};
-	int i, err, n = family_threads(family, tid, why);
+	int i, err, n = rates_threads(family, tid, why);
 
 	if (n < 0)
 		return n;

@@ -78,6 +78,10 @@ struct rates_reader {
 void rates_open(struct rates_reader *r, const struct profiler_options *options);
 void rates_close(struct rates_reader *r);
 
+/* All threads of some processes, RATE_THREADS at most; one that has ended is no
+ * failure.  Returns how many, or a negative errno with why (RATE_WHY). */
+int rates_threads(const struct family *f, pid_t tid[RATE_THREADS], char *why);
+
 /* Count these processes, and what they fork.
  *   searched  another number if there are others that none of them forked;
  *             else nothing changes

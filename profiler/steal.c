@@ -94,10 +94,12 @@ steal_turn(struct steal *s, struct command_ring *commands, bool idle,
 {
 	uint64_t ticks[STEAL_CPUS];
 	int64_t period_ns = idle ? IDLE_PERIOD_NS : BUSY_PERIOD_NS;
+	/* At rest another wake-up's turn does it, too. */
+	int64_t early_ns = idle ? IDLE_PERIOD_NS / 8 : 0;
 
 	if (s->fd < 0)
 		return -1;
-	if (instant_before(now, s->due) &&
+	if (instant_since(s->due, now) > early_ns &&
 	    instant_since(s->due, now) <= period_ns)
 		return instant_since(s->due, now);
 	s->due = instant_plus(now, period_ns);

@@ -3,9 +3,10 @@
  * /proc/stat has the sum for each CPU in clock ticks: hundredths of a second,
  * so a growth may be off by almost one tick either way.  The attach thread
  * reads it ten times a second while requests are in flight, once a second
- * otherwise, and sends what has grown to the observer as a rate of that CPU: a
- * curve and a metric.  What of a request's own time was taken is reported by
- * the kernel's programs, exactly and at the switch (TALECHAIN_STEAL).
+ * otherwise (up to an eighth of that sooner, with other work), and sends what
+ * has grown to the observer as a rate of that CPU: a curve and a metric.  What
+ * of a request's own time was taken is reported by the kernel's programs,
+ * exactly and at the switch (TALECHAIN_STEAL).
  *
  * Cost: one read of /proc/stat, about 0.1 ms on two CPUs. */
 #pragma once

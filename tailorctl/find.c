@@ -293,8 +293,17 @@ find_print_names(const struct options *options)
 static const char permission[] =
     "Run it as root, as tailor's user, or as a member of its group.\n";
 
+/* A number is the name of a tailor that listens on that port for clients. */
 static void
-complain_none(const struct search *s)
+complain_port(const char *name)
+{
+	if (name != NULL && strspn(name, "0123456789") == strlen(name))
+		fprintf(stderr,
+		    "For an admin listener on TCP: -a 127.0.0.1:%s\n", name);
+}
+
+static void
+complain_none(const struct search *s, const char *name)
 {
 	char text[4 * sizeof(s->socket[0].path)];
 	bool refused = false;
@@ -315,8 +324,9 @@ complain_none(const struct search *s)
 		refused |= s->socket[i].err == -EACCES;
 	if (refused)
 		fputs(permission, stderr);
-	fprintf(stderr, "Start one, or give its admin socket: "
-			"--admin or $TAILOR_ADMIN.\n");
+	fprintf(stderr,
+	    "Start one, or give its admin socket: --admin or $TAILOR_ADMIN.\n");
+	complain_port(name);
 }
 
 /* Connect to the only running tailor of that name, or of any (NULL). */
@@ -338,7 +348,7 @@ connect_only(const char *name, const struct options *o)
 	if (matches == 1)
 		return connect_found(found->path, o);
 	if (s.running == 0) {
-		complain_none(&s);
+		complain_none(&s, name);
 		return -1;
 	}
 	if (matches == 0)
@@ -348,6 +358,8 @@ connect_only(const char *name, const struct options *o)
 		fprintf(stderr, "tailorctl: %u tailors run; ", s.running);
 	fprintf(stderr, "choose one:\n");
 	list_running(&s);
+	if (matches == 0)
+		complain_port(name);
 	return -1;
 }
 

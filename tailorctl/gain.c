@@ -168,8 +168,13 @@ quantiles(const struct gain *g, struct quantile *out)
 			all.would[i] += g->block[b].would[i] / g->draws;
 		}
 	}
-	for (unsigned r = 0; r < ROWS; r++)
+	for (unsigned r = 0; r < ROWS; r++) {
 		out[r] = quantile_of(g, &all, rows[r].part);
+		/* The middle of a bucket is no gain. */
+		if (g->met == 0)
+			out[r].would_ns = out[r].low_ns = out[r].high_ns =
+			    out[r].was_ns;
+	}
 }
 
 /* --- showing -------------------------------------------------------------- */
@@ -233,17 +238,18 @@ show(const struct gain *g, const struct quantile *q)
 	    (long long)g->met, (long long)g->again,
 	    100 * (double)g->again / all);
 	if (g->full > 0)
-		printf(
-		    "%lld were at a server that collected because its eden "
-		    "was full; %lld of them\nmay be sent only once, and "
-		    "acting does not help those. With hedging.steer a\n"
-		    "server collects while it stands by, and nothing is sent "
-		    "twice.\n",
-		    (long long)g->full, (long long)g->full_once);
+		printf("%lld were at a server that collected because its eden "
+		       "was full. With\nhedging.steer a server collects while "
+		       "it stands by, and nothing is sent twice.\n",
+		    (long long)g->full);
+	if (g->full_once > 0)
+		printf("%lld of these may be sent only once, and acting "
+		       "without steering does not help\nthem.\n",
+		    (long long)g->full_once);
 	if (g->unknown > 0)
-		printf("%lld of them count unchanged: there was nothing to "
+		printf("%lld of them count%s unchanged: there was nothing to "
 		       "estimate from,\nor both servers paused.\n",
-		    (long long)g->unknown);
+		    (long long)g->unknown, g->unknown == 1 ? "s" : "");
 	if (!g->checked)
 		printf("The other server counts as fast as this one: how fast "
 		       "it is while this one\npauses is not known without "

@@ -103,7 +103,8 @@ print_chart(const struct chart *c)
 	printf("  . Tailor itself\n");
 	for (unsigned i = first; i <= last && i < ROWS; i++)
 		print_row(c, i, most);
-	for (unsigned i = 0; i < sizeof(q) / sizeof(q[0]); i++)
+	for (unsigned i = 0; c->requests > 0 && i < sizeof(q) / sizeof(q[0]);
+	     i++)
 		printf("%sp%g %s", i > 0 ? "  " : "", 100 * q[i],
 		    plain_duration(
 			text, (int64_t)histogram_quantile(&c->all, q[i])));

@@ -61,7 +61,7 @@ show_load(const char *title, const cJSON *w)
 		return;
 	plain_seconds(latency, number(w, "mean_latency_s"));
 	show_title(title);
-	printf("%.3f%% sent; W f = %s * %.3f/s = %.3f%%\n",
+	printf("%.3f%% sent; predicted: %s * %.3f pauses/s = %.3f%%\n",
 	    number(w, "actual") * 100, latency, number(w, "hazards_per_s"),
 	    number(w, "predicted") * 100);
 }
@@ -85,7 +85,7 @@ show(const cJSON *tree)
 	show_members("not sent", field_list(tree, "refused"));
 	show_members("losers", field_list(tree, "losers"));
 	show_title("saved");
-	printf("%s in all, by %lld losers: %s each, %s at most\n",
+	printf("%s in all, in %lld requests: %s each, %s at most\n",
 	    plain_duration(total, field_number(saved, "total_ns", -1)),
 	    count(saved, "losers"),
 	    plain_duration(mean, field_number(saved, "mean_ns", -1)),

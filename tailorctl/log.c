@@ -396,9 +396,9 @@ command_log(const struct options *options)
 	status = run(&l);
 	if (fflush(stdout) != 0)
 		status = STATUS_NO;
-	fprintf(stderr, "%llu %s, %llu overtaken\n",
-	    (unsigned long long)l.shown, l.requests ? "requests" : "events",
-	    (unsigned long long)l.follow.lost);
+	fprintf(stderr, "%llu %s%s, %llu overtaken\n",
+	    (unsigned long long)l.shown, l.requests ? "request" : "event",
+	    l.shown == 1 ? "" : "s", (unsigned long long)l.follow.lost);
 	follow_close(&l.follow);
 
 free_query:

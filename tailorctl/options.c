@@ -14,6 +14,7 @@
 #include "base/instant.h"
 #include "base/nearest.h"
 #include "base/usage.h"
+#include "tailorctl/mistakes.h"
 #include "tailorctl/options.h"
 #include "tailorctl/plain.h"
 
@@ -119,8 +120,9 @@ row_of(char letter)
 	return row;
 }
 
+/* With the commands that take it, unless it is the help of one of them. */
 static void
-print_option(const struct option_row *row)
+print_option(const struct option_row *row, bool whose)
 {
 	char words[40];
 
@@ -128,7 +130,7 @@ print_option(const struct option_row *row)
 	    row->argument != NULL ? " " : "",
 	    row->argument != NULL ? row->argument : "");
 	printf("  -%c, %-18s %s", row->letter, words, row->help);
-	if (strchr(COMMON_OPTIONS, row->letter) == NULL) {
+	if (whose && strchr(COMMON_OPTIONS, row->letter) == NULL) {
 		const char *before = " (";
 
 		for (unsigned c = 0; c < COMMAND_COUNT; c++) {
@@ -143,8 +145,46 @@ print_option(const struct option_row *row)
 }
 
 static void
-print_help(void)
+print_usage(FILE *out, const struct command_row *command)
 {
+	fprintf(out, "tailorctl %s%s%s [OPTION]...\n", command->name,
+	    command->argument[0] != '\0' ? " " : "", command->argument);
+}
+
+/* The first of these words that is a command; NULL: none is. */
+static const struct command_row *
+command_among(int argc, char *const *argv)
+{
+	for (int i = 1; i < argc; i++)
+		for (unsigned c = 0; c < COMMAND_COUNT; c++)
+			if (strcmp(argv[i], commands[c].name) == 0)
+				return &commands[c];
+	return NULL;
+}
+
+static void
+print_command_help(const struct command_row *command)
+{
+	printf("usage: ");
+	print_usage(stdout, command);
+	printf("%s\n\noptions:\n", command->summary);
+	for (unsigned i = 0; i < ROWS; i++)
+		if (strchr(command->letters, rows[i].letter) != NULL ||
+		    strchr(COMMON_OPTIONS, rows[i].letter) != NULL)
+			print_option(&rows[i], false);
+	printf("\"man tailorctl\" has the rest.\n");
+}
+
+/* Of one command, if the words name one. */
+static void
+print_help(int argc, char *const *argv)
+{
+	const struct command_row *command = command_among(argc, argv);
+
+	if (command != NULL) {
+		print_command_help(command);
+		return;
+	}
 	printf("usage: tailorctl [OPTION]... COMMAND [ARGUMENT]\n\n"
 	       "commands:\n");
 	for (unsigned i = 0; i < COMMAND_COUNT; i++) {
@@ -156,7 +196,7 @@ print_help(void)
 	}
 	printf("\noptions (of the commands in parentheses, else of all):\n");
 	for (unsigned i = 0; i < ROWS; i++)
-		print_option(&rows[i]);
+		print_option(&rows[i], true);
 	printf("Without --admin: $TAILOR_ADMIN, $TAILOR_INSTANCE, or the "
 	       "only tailor that runs.\n"
 	       "Exit status: 0 success, 1 failure, 2 wrong usage.\n");
@@ -330,32 +370,11 @@ refuse_argument(const struct option_row *row, const char *argument)
 	    plain_cell(cell, sizeof(cell), argument, 12), ranges[row->kind]);
 }
 
-/* What users of other programs type. */
-static const char *
-command_meant(const char *word)
-{
-	static const char *const others[][2] = {{"status", "servers"},
-	    {"ps", "servers"}, {"list", "slow"}, {"ls", "slow"},
-	    {"show", "why"}, {"explain", "why"}, {"trace", "why"},
-	    {"tail", "log"}, {"swap", "switch"}, {"failover", "switch"},
-	    {"start", "restart"}, {"undrain", "ready"},
-	    {"stop", "drain? SIGTERM ends Tailor itself"},
-	    {"quit", "drain? SIGTERM ends Tailor itself"},
-	    {"kill", "drain? SIGTERM ends Tailor itself"},
-	    {"shutdown", "drain? SIGTERM ends Tailor itself"},
-	    {"config", "info? \"tailor -T\" prints all keys"}};
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strcmp(word, others[i][0]) == 0)
-			return others[i][1];
-	return NULL;
-}
-
 /* 0, or -ENOENT after a message. */
 static int
 find_command(const char *name, enum command *out)
 {
-	struct nearest best = {command_meant(name), 0};
+	struct nearest best = {mistakes_command(name), 0};
 
 	for (unsigned i = 0; i < COMMAND_COUNT; i++) {
 		if (strcmp(name, commands[i].name) == 0) {
@@ -409,6 +428,7 @@ static int
 take_words(struct options *o, int argc, char **argv)
 {
 	const struct command_row *command;
+	const char *instead = "";
 	char cell[64];
 
 	if (argc == 0) {
@@ -419,18 +439,23 @@ take_words(struct options *o, int argc, char **argv)
 		return -EINVAL;
 	command = &commands[o->command];
 	o->argument = argc > 1 ? argv[1] : NULL;
-	if (argc > most_words(command))
-		fprintf(stderr, "tailorctl: \"%s\" is one word too many: ",
-		    plain_cell(
-			cell, sizeof(cell), argv[most_words(command)], 16));
-	else if (argc == 1 && command->argument[0] != '\0' &&
-		 command->argument[0] != '[')
+	if (argc > most_words(command)) {
+		const char *extra = argv[most_words(command)];
+
+		instead = mistakes_word(command->letters, extra);
+		fprintf(stderr, "tailorctl: \"%s\" is one word too many%s",
+		    plain_cell(cell, sizeof(cell), extra, 16),
+		    *instead != '\0' ? instead : ": ");
+	} else if (argc == 1 && command->argument[0] != '\0' &&
+		   command->argument[0] != '[')
 		fprintf(
 		    stderr, "tailorctl: %s is missing: ", command->argument);
 	else
 		return 0;
-	fprintf(stderr, "tailorctl %s%s%s [OPTION]...\n", command->name,
-	    command->argument[0] != '\0' ? " " : "", command->argument);
+	if (*instead != '\0')
+		fputc('\n', stderr);
+	else
+		print_usage(stderr, command);
 	return -EINVAL;
 }
 
@@ -455,15 +480,13 @@ describe(struct option *longs, char *shorts)
 static void
 keep_taken(struct option *longs, int argc, char *const *argv)
 {
+	const struct command_row *command = command_among(argc, argv);
 	struct option *kept = longs;
-	const char *letters = NULL;
+	const char *letters;
 
-	for (int i = 1; i < argc; i++)
-		for (unsigned c = 0; c < COMMAND_COUNT && letters == NULL; c++)
-			if (strcmp(argv[i], commands[c].name) == 0)
-				letters = commands[c].letters;
-	if (letters == NULL)
+	if (command == NULL)
 		return;
+	letters = command->letters;
 	for (; longs->name != NULL; longs++)
 		if (strchr(letters, longs->val) != NULL ||
 		    strchr(COMMON_OPTIONS "h", longs->val) != NULL)
@@ -505,7 +528,7 @@ options_parse(struct options *out, int argc, char **argv)
 		char letter[2] = {(char)c, '\0'};
 
 		if (c == 'h') {
-			print_help();
+			print_help(argc, argv);
 			return OPTIONS_DONE;
 		}
 		if (c == 'V') {
@@ -528,7 +551,7 @@ options_parse(struct options *out, int argc, char **argv)
 			strcat(given, letter);
 	}
 	if (optind < argc && strcmp(argv[optind], "help") == 0) {
-		print_help();
+		print_help(argc, argv);
 		return OPTIONS_DONE;
 	}
 	if (take_words(out, argc - optind, argv + optind) < 0)
@@ -538,9 +561,7 @@ options_parse(struct options *out, int argc, char **argv)
 		    strchr(commands[out->command].letters, *p) == NULL) {
 			fprintf(stderr, "tailorctl: %s does not take --%s%s\n",
 			    commands[out->command].name, row_of(*p)->name,
-			    out->command == COMMAND_log && *p == 'f'
-				? ": it follows without an option"
-				: "");
+			    mistakes_option(out->command, *p));
 			return OPTIONS_BAD;
 		}
 	}

@@ -32,7 +32,8 @@ static const struct {
 	"events of the kernel: run queues, softirqs, TCP, page faults "
 	"(profiler.kernel); tailorctl info lists those of a running tailor",
 	probe_kernel},
-    {"pmu", "instructions and cache misses for `tailor shim`", probe_counters},
+    {"pmu", "instructions and cache misses: `tailor shim`, profiler.counters",
+	probe_counters},
 };
 #define PROBES (sizeof(probes) / sizeof(probes[0]))
 #define INDENT 17

@@ -105,9 +105,9 @@ probe_pages(struct finding *f)
 	count_all_pages(&all, &readable);
 	f->available = readable > 0;
 	snprintf(f->found, sizeof(f->found),
-	    "%u processes called java; pages of %u JVMs found, %u of them "
-	    "readable by this user",
-	    java, all, readable);
+	    "%u process%s called java; pages of %u JVM%s found, %u readable "
+	    "by this user",
+	    java, java == 1 ? "" : "es", all, all == 1 ? "" : "s", readable);
 	if (java == 0 && all == 0)
 		snprintf(f->enable, sizeof(f->enable), "a running HotSpot JVM");
 	else if (readable < java || readable < all)
@@ -145,12 +145,12 @@ probe_steering(struct finding *f)
 	count_all_pages(&all, &readable);
 	f->available = readable > 0;
 	snprintf(f->found, sizeof(f->found),
-	    "heaps of %u JVMs are visible; %s: 75 us of CPU for each MiB of "
-	    "eden that is left, and the collection",
-	    readable,
-	    agent ? "the agent has them collect, and is loaded where it is "
-		    "missing"
-		  : "no agent to have them collect");
+	    "the heap%s of %u JVM%s visible; %s", readable == 1 ? "" : "s",
+	    readable, readable == 1 ? " is" : "s are",
+	    agent ? "the agent starts collections, and is loaded into a JVM "
+		    "that lacks it. One costs the collection itself and 75 us "
+		    "of CPU for each MiB of eden that is still free"
+		  : "there is no agent to start collections");
 	if (!agent)
 		snprintf(f->enable, sizeof(f->enable),
 		    "libtailor-jvm.so (make agent), or servers[].collect: "
@@ -236,5 +236,7 @@ probe_counters(struct finding *f)
 		    "CAP_PERFMON, or a lower kernel.perf_event_paranoid");
 	else
 		snprintf(f->enable, sizeof(f->enable),
-		    "a machine with a PMU; most virtual ones have none");
+		    "a machine with a PMU; most virtual ones have none; "
+		    "without "
+		    "it profiler.counters has the kernel's alone");
 }

@@ -362,9 +362,13 @@ show_left_out(const cJSON *tree)
 
 	if (left > 0)
 		printf("%lld of %lld slow requests were not examined: "
-		       "analysis.cpu was used up.\n",
+		       "analysis.cpu was used up.\nRaise it, or ask for one "
+		       "with tailorctl why ID.\n",
 		    left, (long long)field_number(tree, "slow_requests", 0));
 }
+
+/* Of "slow": only some of those kept were asked for. */
+static bool slow_chosen;
 
 static void
 show_slow(const cJSON *tree)
@@ -377,9 +381,9 @@ show_slow(const cJSON *tree)
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
 	    show_slow_one(one, target_ns);
 	if (cJSON_GetArraySize(field_list(tree, "slow")) == 0)
-		printf(
-		    "none yet: kept are requests over %s, and the slowest of "
-		    "each minute\n",
+		printf("%s: kept are requests over %s, and the slowest of "
+		       "each minute\n",
+		    slow_chosen ? "no kept request matches" : "none yet",
 		    plain_duration(target, target_ns));
 	show_left_out(tree);
 }
@@ -392,6 +396,8 @@ command_slow(const struct options *options)
 	size_t at;
 
 	at = (size_t)snprintf(target, sizeof(target), "/slow?n=%llu", n);
+	slow_chosen = options->since_ns > 0 || options->cause != NULL ||
+		      options->path != NULL;
 	if (options->since_ns > 0)
 		at += (size_t)snprintf(target + at, sizeof(target) - at,
 		    "&since=%lld", (long long)(options->since_ns / NS_PER_S));
@@ -426,25 +432,33 @@ print_value(const cJSON *item, unsigned indent)
 	free(printed);
 }
 
-/* Members as "name: value" lines, inner ones indented. */
+/* Members as "name: value" lines, inner ones indented; those of an object in a
+ * list begin with a dash. */
 static void
-show_members(const cJSON *tree, int indent)
+show_members(const cJSON *tree, int indent, bool listed)
 {
 	const cJSON *item;
 
 	cJSON_ArrayForEach(item, tree)
 	{
+		bool dash = listed && item == tree->child;
 		char name[64];
 		int column;
 
-		column = printf("%*s%s", indent, "",
+		if (cJSON_IsObject(item) && item->string == NULL) {
+			if (indent < 20)
+				show_members(item, indent + 2, true);
+			continue;
+		}
+		column = printf("%*s%s%s", dash ? indent - 2 : indent, "",
+		    dash ? "- " : "",
 		    item->string != NULL
 			? plain_cell(name, sizeof(name), item->string, 40)
 			: "-");
 		if (cJSON_IsObject(item) || cJSON_IsArray(item)) {
 			putchar('\n');
 			if (indent < 16)
-				show_members(item, indent + 4);
+				show_members(item, indent + 4, false);
 			continue;
 		}
 		column += printf("%s ", item->string != NULL ? ":" : "");
@@ -455,7 +469,7 @@ show_members(const cJSON *tree, int indent)
 static void
 show_info(const cJSON *tree)
 {
-	show_members(tree, 0);
+	show_members(tree, 0, false);
 }
 
 int
@@ -575,7 +589,10 @@ command_why(const struct options *options)
 		if (a.status == 404)
 			fprintf(stderr, "\"tailorctl slow\" lists the "
 					"requests that are kept; without an "
-					"id, why takes\nthe slowest.\n");
+					"id, why takes\nthe slowest. A "
+					"client's own id is accepted only from "
+					"those that\nproxy.trust or "
+					"talechain.allow names.\n");
 		http_response_fini(&a);
 		return STATUS_NO;
 	}

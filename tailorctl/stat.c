@@ -4,6 +4,8 @@
  * belongs to a new process, and its change is counted from zero. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/instant.h"
 #include "base/json.h"
@@ -12,6 +14,8 @@
 #include "tailorctl/plain.h"
 #include "tailorctl/samples.h"
 #include "tailorctl/screen.h"
+
+#define SECONDS_OF_DAY 86400
 
 /* One reading: the text and the time of the request. */
 struct reading {
@@ -66,13 +70,32 @@ change_per_s(const struct sample *s, const struct reading *now,
 	return (s->value - old) * (double)NS_PER_S / (double)gap_ns;
 }
 
-/* A wide terminal has room for more labels. */
+/* A wide terminal has room for more labels; a pipe for all. */
 static unsigned
 name_columns(void)
 {
 	unsigned spare = plain_spare();
 
 	return 55 + (spare < 45 ? spare : 45);
+}
+
+/* A moment in seconds since 1970 is a time of day, or a date. */
+static char *
+print_value(char out[PLAIN_DURATION_BYTES], const struct sample *s)
+{
+	static const char end[] = "_start_time_seconds";
+	time_t moment = (time_t)s->value;
+	struct tm tm;
+
+	if (s->length < sizeof(end) - 1 || !(s->value >= 0 && s->value < 9e9) ||
+	    memcmp(s->name + s->length - (sizeof(end) - 1), end,
+		sizeof(end) - 1) != 0 ||
+	    localtime_r(&moment, &tm) == NULL)
+		return plain_count(out, s->value);
+	strftime(out, PLAIN_DURATION_BYTES,
+	    time(NULL) - moment < SECONDS_OF_DAY ? "%H:%M:%S" : "%Y-%m-%d",
+	    &tm);
+	return out;
 }
 
 /* Print a row, with a rate from the second reading on. */
@@ -82,10 +105,13 @@ print_row(const struct row *row, bool rates)
 	char text[512], value[PLAIN_DURATION_BYTES];
 	char change[PLAIN_DURATION_BYTES];
 	int n = (int)(row->sample.length < 400 ? row->sample.length : 400);
+	unsigned columns = name_columns();
 
 	snprintf(text, sizeof(text), "%.*s", n, row->sample.name);
-	plain_print_cell(text, name_columns(), TERMINAL_PLAIN);
-	printf("%11s", plain_count(value, row->sample.value));
+	if (!isatty(STDOUT_FILENO) && columns < (unsigned)n)
+		columns = (unsigned)n;
+	plain_print_cell(text, columns, TERMINAL_PLAIN);
+	printf("%11s", print_value(value, &row->sample));
 	if (rates)
 		printf(" %s%12s%s",
 		    plain_escape(row->change_per_s != 0 ? TERMINAL_BOLD
@@ -148,8 +174,8 @@ print_table(const struct reading *now, const struct reading *before,
 		print_row(&row, rates);
 	}
 	if (shown == 0)
-		printf("none%s\n",
-		    o->all ? "" : " that is not zero (-A shows those)");
+		printf("no such metric%s\n",
+		    o->all ? "" : " above zero (-A shows the others)");
 	if (shown + 3 > screen_rows())
 		printf("%u more: \"tailorctl stat NAME\" shows fewer\n",
 		    shown + 3 - screen_rows());

@@ -57,6 +57,7 @@ public final class TaleChain implements AutoCloseable {
 	public static final int STACK = 0x0107;
 	public static final int SYMBOL = 0x0108;
 	public static final int SOFTIRQ = 0x0201;
+	public static final int INTERRUPT = 0x0202;
 	public static final int TCP_RECV = 0x0301;
 	public static final int TCP_XMIT = 0x0302;
 	public static final int TCP_ACK = 0x0303;
@@ -65,10 +66,13 @@ public final class TaleChain implements AutoCloseable {
 	public static final int SOCK_RECV = 0x0306;
 	public static final int SOCK_PEER = 0x0307;
 	public static final int PAGEFAULT = 0x0401;
+	public static final int RECLAIM = 0x0402;
 	public static final int SYSCALL = 0x0501;
 	public static final int IDLE = 0x0601;
 	public static final int STEAL = 0x0602;
 	public static final int QUOTA = 0x0603;
+	public static final int EPOCH_SUM = 0x0701;
+	public static final int EPOCH_REST = 0x0702;
 	public static final int PROXY_RECEIVE = 0x1001;
 	public static final int PROXY_FINISH = 0x1002;
 	public static final int PROXY_ATTEMPT = 0x1003;

@@ -79,6 +79,13 @@
 #define TALECHAIN_NAME_BYTES 32
 #define TALECHAIN_SOCKET_DEFAULT "/run/tailor/channels.sock"
 
+/* For what a thread freed memory. */
+enum talechain_reclaim {
+	TALECHAIN_RECLAIM_GROUP = 1,  /* its cgroup's limit */
+	TALECHAIN_RECLAIM_DIRECT,     /* the machine's */
+	TALECHAIN_RECLAIM_COMPACTION, /* a larger block */
+};
+
 /* Every kind of event: symbol, number, name, and what its four arguments
  * hold ("" = unused; "a:8/b:16/c" = several values in one argument, from its
  * highest bits down, a in 8 of them, b in 16, c in all that are left).  A
@@ -123,6 +130,9 @@
  *             of an address of the process in pid, 24 bytes; address 0: of
  *             its runtime, if that moves work between threads ("Go")
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
+ *   INTERRUPT written when a thread leaves its CPU: of the ran_ns that it had
+ *             it, count handlers of interrupts and softirqs had it for
+ *             handled_ns, without softirqs that have an event of their own
  *   TCP_*     status: TCP's flags byte; TCP_ACK is a segment without data
  *             that acknowledged something, TCP_XMIT leaves to the device
  *   SOCK_*    one call's bytes; unsent: still in the socket when the call
@@ -134,12 +144,25 @@
  *   PAGEFAULT written at its end; bytes: 0 if not known; more: 0, but in
  *             timelines the number of faults that followed at once and are
  *             joined to it; bytes: the sum
+ *   RECLAIM   written at its end: a thread freed memory before it got some;
+ *             kind: enum talechain_reclaim; pages: freed, 0: not known
  *   IDLE      written when a CPU stops idling; state: 0 is the shallowest
  *   STEAL     written when a thread leaves its virtual CPU: of the ran_ns
  *             that it had it, the host ran something else for stolen_ns
+ *   EPOCH_SUM what a thread of a server did from where it received a request
+ *             until it sent, latency_ns, as sums; cookie: of Tailor's end of
+ *             that connection; way_ns: from where Tailor had last sent there
+ *             until the receipt, 0: not known.  EPOCH_REST follows at once, of
+ *             the same ts and tid.  ran, ready, preempted, slept, lock (in
+ *             futex, until woken by a thread of its process), disk and blocked
+ *             add up to latency_ns, but for what was not observed; stolen,
+ *             handled (by interrupts) and fault are parts of ran; marks: enum
+ *             talechain_epoch.  In pauses of the other events only
  *   QUOTA     written when a thread leaves its CPU because its cgroup has used
  *             quota_ns in this period_ns; until_ns: CLOCK_MONOTONIC, when the
  *             kernel gives it the next
+ *
+ * PROXY_ATTEMPT_END has the attempt's outcome, enum talechain_outcome.
  *
  * RATE is the observer's own: what one signal (enum talechain_rate) of one
  * server, or of the CPU in the event's cpu, did in the period of interval_ns
@@ -161,6 +184,7 @@
 	X(SYMBOL, 0x0108, "symbol", "piece:7/address", "text_0", "text_1",     \
 	    "text_2")                                                          \
 	X(SOFTIRQ, 0x0201, "softirq", "vector", "latency_ns", "raised_ns", "") \
+	X(INTERRUPT, 0x0202, "interrupt", "handled_ns", "ran_ns", "count", "") \
 	X(TCP_RECV, 0x0301, "tcp_recv", "cookie", "sequence:32/acknowledged",  \
 	    "bytes:32/window", "local_port:16/remote_port:16/status")          \
 	X(TCP_XMIT, 0x0302, "tcp_xmit", "cookie", "sequence:32/acknowledged",  \
@@ -178,11 +202,17 @@
 	    "remote_end", "local_port:16/remote_port:16/remote_ipv4")          \
 	X(PAGEFAULT, 0x0401, "pagefault", "address", "latency_ns", "bytes",    \
 	    "more:32/major")                                                   \
+	X(RECLAIM, 0x0402, "reclaim", "kind", "latency_ns", "pages", "")       \
 	X(SYSCALL, 0x0501, "syscall", "number:16/latency_ns", "parameter1",    \
 	    "parameter2", "parameter3")                                        \
 	X(IDLE, 0x0601, "idle", "state", "latency_ns", "", "")                 \
 	X(STEAL, 0x0602, "steal", "stolen_ns", "ran_ns", "", "")               \
 	X(QUOTA, 0x0603, "quota", "until_ns", "period_ns", "quota_ns", "")     \
+	X(EPOCH_SUM, 0x0701, "epoch_sum", "cookie", "way_ns:32/latency_ns",    \
+	    "ran_ns:32/ready_ns", "preempted_ns:32/slept_ns")                  \
+	X(EPOCH_REST, 0x0702, "epoch_rest", "lock_ns:32/disk_ns",              \
+	    "blocked_ns:32/stolen_ns", "handled_ns:32/fault_ns",               \
+	    "marks:16/switches:16/migrations:16/faults")                       \
 	X(PROXY_RECEIVE, 0x1001, "proxy_receive", "request", "in_flight",      \
 	    "cookie", "first_byte_ns")                                         \
 	X(PROXY_FINISH, 0x1002, "proxy_finish", "request", "in_flight",        \
@@ -320,6 +350,14 @@ enum talechain_stack {
 	TALECHAIN_STACK_RAN = 3,    /* the program's, at an interrupt */
 };
 
+/* How an attempt ended: "outcome" of PROXY_ATTEMPT_END. */
+enum talechain_outcome {
+	TALECHAIN_OUTCOME_COMPLETE = 0, /* its response was whole */
+	TALECHAIN_OUTCOME_FAILED = 1,	/* refused, cut, malformed, late */
+	TALECHAIN_OUTCOME_UNSENT = 2,	/* it was never written */
+	TALECHAIN_OUTCOME_CLOSED = 3,	/* whole, as its server closed it */
+};
+
 /* Why sent bytes stayed in the socket: "held" of SOCK_SEND. */
 enum talechain_held {
 	TALECHAIN_HELD_NOT = 0,
@@ -328,6 +366,13 @@ enum talechain_held {
 	TALECHAIN_HELD_CONGESTION = 3, /* the congestion window is full */
 	TALECHAIN_HELD_WINDOW = 4,     /* the peer's window is full */
 	TALECHAIN_HELD_OTHER = 5,      /* pacing, small queues, no memory */
+};
+
+/* Bits of "marks" of EPOCH_REST. */
+enum talechain_epoch {
+	TALECHAIN_EPOCH_HEIR = 1,  /* begun by a thread that woke this one */
+	TALECHAIN_EPOCH_MORE = 2,  /* begins where the last one ended */
+	TALECHAIN_EPOCH_OTHER = 4, /* the thread also sent to others */
 };
 
 /*

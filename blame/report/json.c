@@ -94,11 +94,34 @@ json_spots(const struct blame_view *v, const struct blame_route *route,
 	json_array_end(j);
 }
 
+/* Of all requests; absent: not known. */
+static void
+json_exact(
+    const struct blame_view *v, const struct blame_route *route, struct json *j)
+{
+	const struct blame_latency *l = blame_exact_of(&v->exact, route->name);
+
+	if (l == NULL)
+		return;
+	json_key_object(j, "exact");
+	json_key_uint(j, "requests", l->latency.count);
+	json_key_uint(j, "unnamed", l->unnamed);
+	json_key_int(j, "from_ns", l->from_ns);
+	json_key_int(j, "to_ns", l->to_ns);
+	json_key_double(j, "resolution", BLAME_RESOLUTION);
+	json_key_int(j, "p50_ns", blame_exact_quantile(l, 0.5));
+	json_key_int(j, "q_ns", blame_exact_quantile(l, v->p));
+	json_key_int(j, "p999_ns", blame_exact_quantile(l, 0.999));
+	json_key_int(j, "max_ns", blame_exact_quantile(l, 1));
+	json_object_end(j);
+}
+
 void
 blame_json_route(const struct blame_view *v, const struct blame_route *route,
     const struct blame_report *r, struct json *j)
 {
 	json_key_double(j, "requests", r->weight);
+	json_exact(v, route, j);
 	json_key_uint(j, "accounts", r->rows);
 	json_key_uint(j, "bytes", r->bytes);
 	json_key_int(j, "first_ns", r->first_ns);

@@ -43,10 +43,13 @@ static const char head[] =
     "display:block;overflow-x:auto}\n"
     "td,th{padding:.15rem .5rem;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid #8884}\ntd.t,th.t{text-align:left}\n"
-    ".big{font-size:1.2rem}svg{width:100%;height:auto;margin-top:.5rem}.dim{"
+    ".big{font-size:1.2rem}svg{width:100%;min-width:960px;height:auto;margin-"
+    "top:.5rem}"
+    ".wide{overflow-x:auto}.dim{"
     "opacity:.75}\n"
     "td "
-    "svg{width:.9em;height:.9em;margin-top:0;vertical-align:-1px;margin-right:."
+    "svg{width:.9em;min-width:0;height:.9em;margin-top:0;vertical-align:-1px;"
+    "margin-right:."
     "5em}\n"
     ".c0{fill:#0072b2}.c1{fill:#d55e00}.c2{fill:#009e73}.c3{fill:#cc79a7}"
     ".c4{fill:#e69f00}.c5{fill:#56b4e9}.c6{fill:#b8a800}.c7{fill:#8a929b}"
@@ -154,6 +157,43 @@ put_parts(const struct page *p)
 	fputs("</b> is not explained", p->out);
 }
 
+/* Percentiles of all requests, if they are known. */
+static void
+put_exact(const struct page *p)
+{
+	const struct blame_latency *l =
+	    blame_exact_of(&p->v->exact, p->route->name);
+	char from[40], to[40], text[BLAME_APART];
+
+	if (l == NULL) {
+		fprintf(p->out,
+		    "<p>p50 and %s are estimates from accounts: how long all "
+		    "requests took is not known.</p>\n",
+		    p->v->name);
+		return;
+	}
+	text_wall(from, l->from_ns);
+	text_wall(to, l->to_ns);
+	fprintf(p->out, "<p>All %llu requests, %.19sZ to %.19sZ: p50 ",
+	    (unsigned long long)l->latency.count, from, to);
+	put_ns(p->out, blame_exact_quantile(l, 0.5));
+	fprintf(p->out, ", %s <b>", p->v->name);
+	put_ns(p->out, blame_exact_quantile(l, p->v->p));
+	fputs("</b>, p99.9 ", p->out);
+	put_ns(p->out, blame_exact_quantile(l, 0.999));
+	fputs(", slowest ", p->out);
+	put_ns(p->out, blame_exact_quantile(l, 1));
+	fprintf(p->out, "; exact to %.1f %%.", 100 * BLAME_RESOLUTION);
+	if (l->unnamed > 0)
+		fprintf(p->out,
+		    " %llu of them are of classes that had no "
+		    "place of their own (blame.classes).",
+		    (unsigned long long)l->unnamed);
+	if (blame_view_apart(p->v, l, p->r, text))
+		fprintf(p->out, " %s", text);
+	fputs("</p>\n", p->out);
+}
+
 static void
 put_sentence(const struct page *p)
 {
@@ -175,6 +215,7 @@ put_sentence(const struct page *p)
 	    ".</p>\n<p class=\"dim\">About %.0f requests, %zu accounts, "
 	    "%.19sZ to %.19sZ; explained: %.0f %% of %s - p50.</p>\n",
 	    r->weight, r->rows, from, to, 100 * r->explained, p->v->name);
+	put_exact(p);
 }
 
 /* --- the stack ------------------------------------------------------------ */
@@ -261,18 +302,24 @@ put_stack(const struct page *p)
 			r[i].lines = 0;
 		most = fmax(most, (double)r[i].q_ns / 1e6);
 	}
+	if (most <= 0 || span_s <= 0) { /* its axes would be empty */
+		free(r);
+		return 0;
+	}
 	plot.x = (struct plot_axis){PLOT_LINEAR, -span_s / (is_short ? 1 : 60),
 	    0, is_short ? "seconds" : "minutes"};
 	plot.y = (struct plot_axis){PLOT_LINEAR, 0, most * 1.05, "ms"};
 	snprintf(title, sizeof(title), "%s over time, by cause", p->v->name);
+	fputs("<div class=\"wide\">", p->out);
 	plot_begin(&plot, title,
 	    "A stack of causes for each slice of time; the table below has "
 	    "their colours and the sums");
 	for (unsigned i = 0; i < p->bins; i++)
 		if (r[i].lines > 0)
 			put_column(p, &plot, i, &r[i]);
-	plot_note(&plot, "Pale: fewer than 10 slower ones in it");
+	plot_note(&plot, "Pale: fewer than 10 requests were slower");
 	plot_end(&plot);
+	fputs("</div>\n", p->out);
 	free(r);
 	return 0;
 }
@@ -523,6 +570,7 @@ put_curves(const struct page *p)
 	    (double)ns[CURVE - 1] / 1e6, "latency, ms"};
 	plot.y =
 	    (struct plot_axis){PLOT_TAIL, 0, q[CURVE - 1], "requests as fast"};
+	fputs("<div class=\"wide\">", p->out);
 	plot_begin(&plot, "Latency, as it was and without a cause",
 	    "Distribution of latencies; each curve leaves out one cause and "
 	    "the "
@@ -544,6 +592,7 @@ put_curves(const struct page *p)
 		drawn++;
 	}
 	plot_end(&plot);
+	fputs("</div>\n", p->out);
 	return 0;
 }
 

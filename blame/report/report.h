@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "blame/report/exact.h"
 #include "blame/report/rows.h"
 
 /* What is asked of a table. */
@@ -15,6 +16,7 @@ struct blame_view {
 				       * was; only a page needs it */
 	struct blame_rows rows, then; /* owned by the caller; then: compared
 				       * with, or empty */
+	struct blame_exact exact;     /* owned by the caller; may be empty */
 	double p;
 	char name[16];	    /* "p99" */
 	unsigned resamples; /* as blame_options */
@@ -48,6 +50,12 @@ blame_view_seen(const struct blame_view *v, const struct blame_report *r);
 #define BLAME_ABSENT 160
 bool blame_view_absent(const struct blame_view *v, const struct blame_report *r,
     char out[BLAME_ABSENT]);
+
+/* A sentence, if q(p) of all requests is outside the interval of the accounts'
+ * own, of which causes are found.  False: it is not. */
+#define BLAME_APART 160
+bool blame_view_apart(const struct blame_view *v, const struct blame_latency *l,
+    const struct blame_report *r, char out[BLAME_APART]);
 
 /* What a server that sleeps waits for, if 1 % of q(p) - q(0.5) or more is
  * sleep; else NULL.  Static text. */

@@ -9,15 +9,18 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "talechain/events/counters.h"
 #include "talechain/explain/story.h"
 
 #define ROWS_MAX 100000 /* of a route; more are thinned */
 #define COLUMNS_MAX 128
+#define COUNTED_MAX 1e15
 
+/* That each table has; counters follow. */
 static const struct blame_value values[] = {
-    {"in_flight", BLAME_GROUP_LOAD, -1},
-    {"attempts", BLAME_GROUP_NONE, -1},
-    {"new_connection", BLAME_GROUP_NONE, -1},
+    {"in_flight", BLAME_GROUP_LOAD, -1, false},
+    {"attempts", BLAME_GROUP_NONE, -1, false},
+    {"new_connection", BLAME_GROUP_NONE, -1, false},
 };
 
 enum column {
@@ -43,6 +46,7 @@ struct table {
 	unsigned number; /* of the line */
 	unsigned at[COLUMN_COUNT];
 	unsigned columns;
+	unsigned counter[TALECHAIN_COUNTER_COUNT]; /* columns */
 	uint64_t kernel; /* causes that need the kernel's events */
 };
 
@@ -75,8 +79,8 @@ bool
 blame_rows_needs_kernel(const char *code)
 {
 	static const char *const kernel[] = {"runq", "preempted", "quota",
-	    "steal", "lock", "sleep", "page_fault", "disk", "softirq",
-	    "idle_wakeup", "low_ipc", "slow_clock"};
+	    "steal", "irq", "lock", "sleep", "page_fault", "reclaim", "disk",
+	    "softirq", "idle_wakeup", "low_ipc", "slow_clock"};
 
 	for (unsigned i = 0; i < COUNT(kernel); i++)
 		if (strcmp(code, kernel[i]) == 0)
@@ -115,6 +119,48 @@ line_split(struct table *t, char **text, char *field[COLUMNS_MAX])
 	return n;
 }
 
+static enum blame_group
+group_of(enum talechain_counter_group group)
+{
+	static const enum blame_group groups[] = {
+	    [TALECHAIN_GROUP_NONE] = BLAME_GROUP_NONE,
+	    [TALECHAIN_GROUP_INST] = BLAME_GROUP_INST,
+	    [TALECHAIN_GROUP_CACHE] = BLAME_GROUP_CACHE,
+	    [TALECHAIN_GROUP_CYCLE] = BLAME_GROUP_CYCLE,
+	};
+
+	return groups[group];
+}
+
+/* The values that the table has: counters stand before "kernel", if at all. */
+static void
+values_find(struct table *t, char *field[COLUMNS_MAX])
+{
+	int at[TALECHAIN_COUNTER_COUNT];
+	struct blame_rows *r = t->r;
+
+	memcpy(r->value, values, sizeof(values));
+	r->values = COUNT(values);
+	for (unsigned i = 0; i < TALECHAIN_COUNTER_COUNT; i++) {
+		const struct talechain_counter_kind *k =
+		    talechain_counter_kind(i);
+		unsigned column = 0;
+
+		at[i] = -1;
+		while (column < t->at[COLUMN_KERNEL] &&
+		       strcmp(field[column], k->code) != 0)
+			column++;
+		if (column == t->at[COLUMN_KERNEL])
+			continue;
+		at[i] = (int)r->values;
+		t->counter[r->values - COUNT(values)] = column;
+		r->unit[r->values] = talechain_counter_unit(i);
+		r->value[r->values++] =
+		    (struct blame_value){k->code, group_of(k->group),
+			k->parent < 0 ? -1 : at[k->parent], true};
+	}
+}
+
 static int
 head_read(struct table *t, char *field[COLUMNS_MAX], unsigned n)
 {
@@ -134,6 +180,7 @@ head_read(struct table *t, char *field[COLUMNS_MAX], unsigned n)
 	if (n > COLUMNS_MAX || n - t->at[COLUMN_KERNEL] - 1 > BLAME_CAUSES ||
 	    n - t->at[COLUMN_KERNEL] == 1)
 		return complain(t, "no causes, or too many, after \"kernel\"");
+	values_find(t, field);
 	for (unsigned i = t->at[COLUMN_KERNEL] + 1; i < n; i++) {
 		int known = tale_cause_find(field[i]);
 
@@ -179,6 +226,18 @@ weight_of(const char *text)
 	return *end != '\0' ? 0 : v;
 }
 
+/* A counter's value; NaN: not counted, or no such number. */
+static double
+counted_of(const char *text)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	return end == text || *end != '\0' || !(v >= 0 && v <= COUNTED_MAX)
+		   ? (double)NAN
+		   : v;
+}
+
 /* The column counts the request itself, 0: not known; blame, the others. */
 static int32_t
 others_of(const char *text)
@@ -188,9 +247,8 @@ others_of(const char *text)
 	return n < 0 || n > INT32_MAX ? -1 : (int32_t)n - 1;
 }
 
-/* Printable ASCII; what does not fit ends in "...". */
-static void
-name_copy(char *out, size_t size, const char *text)
+void
+blame_rows_name(char *out, size_t size, const char *text)
 {
 	size_t n = strnlen(text, size);
 
@@ -208,7 +266,7 @@ server_of(struct blame_rows *r, const char *text)
 	char name[sizeof(r->server[0])];
 	unsigned i = 0;
 
-	name_copy(name, sizeof(name), text);
+	blame_rows_name(name, sizeof(name), text);
 	while (i < r->servers && strcmp(r->server[i], name) != 0)
 		i++;
 	if (i == r->servers && i < BLAME_SERVERS - 1)
@@ -222,13 +280,13 @@ route_of(struct blame_rows *r, const char *text)
 {
 	struct blame_shape shape = {.cause = r->cause,
 	    .causes = r->causes,
-	    .value = values,
-	    .values = COUNT(values),
+	    .value = r->value,
+	    .values = r->values,
 	    .rows_max = ROWS_MAX};
 	struct blame_route *route;
 	char name[sizeof(route->name)];
 
-	name_copy(name, BLAME_ROUTE, text);
+	blame_rows_name(name, BLAME_ROUTE, text);
 	for (unsigned i = 0; i < r->routes; i++)
 		if (strcmp(r->route[i].name, name) == 0)
 			return &r->route[i];
@@ -264,7 +322,7 @@ account_add(struct table *t, struct blame_account *a, char **field)
 {
 	int64_t cause_ns[BLAME_CAUSES];
 	struct blame_rows *r = t->r;
-	double value[COUNT(values)];
+	double value[BLAME_VALUES];
 	struct blame_route *route;
 	int err;
 
@@ -273,6 +331,8 @@ account_add(struct table *t, struct blame_account *a, char **field)
 	value[0] = value_of(a->in_flight);
 	value[1] = value_of(number_of(field[t->at[COLUMN_ATTEMPTS]]));
 	value[2] = value_of(number_of(field[t->at[COLUMN_NEW]]));
+	for (unsigned i = COUNT(values); i < r->values; i++)
+		value[i] = counted_of(field[t->counter[i - COUNT(values)]]);
 	route = route_of(r, field[t->at[COLUMN_ROUTE]]);
 	if (route == NULL)
 		return complain(t, "too many routes, or out of memory");

@@ -22,6 +22,9 @@ struct blame_route {
 struct blame_rows {
 	struct blame_cause cause[BLAME_CAUSES];
 	unsigned causes;
+	struct blame_value value[BLAME_VALUES]; /* that the table has */
+	const char *unit[BLAME_VALUES];		/* static; NULL: a number */
+	unsigned values;
 	struct blame_route route[BLAME_ROUTES]; /* most requests first */
 	unsigned routes;
 	struct blame_set
@@ -45,6 +48,9 @@ struct blame_rows {
 int blame_rows_read(
     struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns);
 void blame_rows_fini(struct blame_rows *r);
+
+/* A name from outside: printable ASCII, cut to fit ("..."). */
+void blame_rows_name(char *out, size_t size, const char *text);
 
 /* The cause with that code, or -1. */
 int blame_rows_cause(const struct blame_rows *r, const char *code, size_t n);

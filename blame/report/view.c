@@ -77,7 +77,7 @@ blame_view_absent(const struct blame_view *v, const struct blame_report *r,
 {
 	static const char *const codes[] = {
 	    "gc", "safepoint", "class_loading", "low_ipc", "slow_clock"};
-	size_t empty = (size_t)snprintf(out, BLAME_ABSENT, "In no account: ");
+	size_t empty = (size_t)snprintf(out, BLAME_ABSENT, "In no request: ");
 	size_t at = empty;
 
 	for (unsigned i = 0; i < COUNT(codes); i++) {
@@ -91,8 +91,25 @@ blame_view_absent(const struct blame_view *v, const struct blame_report *r,
 			    "%s%s", at == empty ? "" : ", ", codes[i]);
 	}
 	snprintf(out + at, BLAME_ABSENT - at,
-	    ": not there, or not observed (a runtime's signals, a PMU).");
+	    ": they did not occur, or cannot be observed here.");
 	return at > empty;
+}
+
+bool
+blame_view_apart(const struct blame_view *v, const struct blame_latency *l,
+    const struct blame_report *r, char out[BLAME_APART])
+{
+	double q_ns = (double)blame_exact_quantile(l, v->p);
+
+	if (r->resamples == 0 ||
+	    (q_ns >= (double)r->q.low_ns &&
+		q_ns <= (double)r->q.high_ns * (1 + BLAME_RESOLUTION)))
+		return false;
+	snprintf(out, BLAME_APART,
+	    "The accounts' %s, which is divided among causes below, is %s than "
+	    "that of all requests.",
+	    v->name, q_ns > (double)r->q.high_ns ? "lower" : "higher");
+	return true;
 }
 
 const char *

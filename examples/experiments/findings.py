@@ -165,21 +165,20 @@ def of_thesis(name, rows):
         out.append((f"{name}-beside.svg", figures.ranges(
             "Slowest request of an iteration: the thesis, and here", bars,
             ("the thesis", "here")),
-            "From the quickest to the slowest of the iterations' maxima, at "
+            "From the lowest to the highest of the iterations' maxima, at "
             "the client (figures 4.10b, 4.11b, 4.12b, 4.14)."))
     out.append((f"{name}-iterations.svg", figures.lines(
         "Slowest request of each iteration",
         {row["title"]: [(i + 1, most) for i, (_, most)
                         in enumerate(row["iterations"])]
          for row in rows if row["iterations"]}, "iteration"),
-        "As the lines of figures 4.10b to 4.14; rounds one after the "
-        "other."))
+        "Like the lines of figures 4.10b to 4.14; rounds in sequence."))
     if "server_tail" in rows[0]:
         out.append((f"{name}-server.svg", figures.tails(
             "Time in the server (figure 4.10a)",
             {row["title"]: row["server_tail"] for row in rows
              if "server_tail" in row}, "server time, ms"),
-            "As the service itself says it: how many requests took no "
+            "As the service itself reports it: how many requests took no "
             "longer. The thesis chose queries below 2.5 ms."))
     return out
 
@@ -257,8 +256,8 @@ def of_scale(name, plan, rows):
             cpu.setdefault(row["line"], []).append((row["x"], row["cpu_pct"]))
     out.append((f"{name}-cpu.svg", figures.lines(
         f"{plan['title']}: CPU time", cpu, plan["x"], "% of one CPU"),
-        "Of the whole set-up, both servers' included: what Tailor and the "
-        "second server cost."))
+        "Of the whole set-up, including both servers: the cost of Tailor "
+        "and the second server."))
     return out
 
 
@@ -272,15 +271,16 @@ def figures_of(name, plan, rows):
     out.append((f"{name}-tail.svg", figures.tails(
         f"{plan['title']}: the tail",
         {row["title"]: row["tail"] for row in rows}),
-        "How many of all answered requests took no longer; each line "
-        "upwards is ten times rarer."))
+        "How many of all requests with a response took no longer; each "
+        "line upwards is ten times rarer."))
     if name == "thesis":
         out += of_thesis(name, rows)
     curves = delay_curves(rows) if name == "delay" else {}
     if curves:
         out.append((f"{name}-curves.svg", figures.tails(
             "From the begin of a collection to its last hedge written",
-            curves, "us"), "How many collections' hedges were out by then."))
+            curves, "us"),
+            "How many collections' last hedges were written by then."))
     return out
 
 

@@ -41,23 +41,23 @@ COLUMNS = ("set-up", "requests", "p50, ms", "p99, ms", "p99.9, ms", "max, ms",
 POST_COLUMNS = ("POST p99.9, ms", "POST slowest, ms")
 READING = ("Times are client latencies from the instant a request was due. "
            "p50, p99 and max (the slowest request) are medians over "
-           "iterations, p99.9 is of all requests, in brackets 95 % "
-           "intervals (that of p99.9 is optimistic, as requests that meet "
-           "the same pause are not independent); slowest is of all rounds. "
-           "Extra are requests to the servers beyond the clients'. CPU is "
-           "that of all processes of the "
-           "set-up but the generator, 100 % is one CPU. JVM pauses are "
-           "counted by the JVMs' own logs, of all their servers. A latency is "
-           "good if the generator's own lateness can have added less than "
-           "5 % or 50 us to it; of the others the range is given that a "
-           "generator which is never late would have found, and those of "
-           "which this is more than half are called doubtful. POST is the "
-           "same load, made afterwards, of requests that a proxy should not "
-           "send twice; below are those that were, and those that failed.")
+           "iterations, p99.9 is over all requests; 95 % intervals are in "
+           "brackets (that of p99.9 is optimistic, as requests that meet "
+           "the same pause are not independent). Slowest is over all rounds. "
+           "Extra counts requests to the servers beyond the clients'. CPU is "
+           "that of all processes of the set-up except the generator; 100 % "
+           "is one CPU. JVM pauses come from the logs of all JVMs of the "
+           "set-up. A latency is good if the generator's own lateness can "
+           "have added less than 5 % or 50 us to it. For the others the "
+           "table has the range that a generator which is never late would "
+           "have found; a latency is doubtful if that range is more than "
+           "half of it. POST is the same load, made afterwards, with requests "
+           "that a proxy should not send twice; below it are the numbers of "
+           "requests that were sent twice, and that failed.")
 SIZE_WORDS = {
     "short": "A first look: few requests and a small young generation. It "
-             "shows that all works, its figures prove nothing.",
-    "medium": "A part of the set-ups and rounds; the full run goes on from "
+             "shows that everything works; its figures prove nothing.",
+    "medium": "Part of the set-ups and rounds; the full run continues from "
               "here.",
     "full": ""}
 
@@ -143,8 +143,8 @@ def basis(plan):
     each = plan["requests"]
     whole = rounds * plan["iterations"] * each
     return (f"{many(rounds, 'round')} of {plan['iterations']} iterations of "
-            f"{each} requests, {plan['rate_per_s']} requests/s where nothing "
-            "else is said, Poisson arrivals. "
+            f"{each} requests, {plan['rate_per_s']} requests/s unless "
+            "stated otherwise, Poisson arrivals. "
             + ("As in the thesis the first round is made and left out. "
                if rounds < plan["rounds"] else "")
             + f"{each // 100} of an iteration's requests are above its p99, "
@@ -295,7 +295,7 @@ class Report:
         if SIZE_WORDS[self.size]:
             head.text(SIZE_WORDS[self.size], "warning")
         if self.lacks:
-            head.text(f"Not all was measured: {many(self.lacks, 'cell')} "
+            head.text(f"Incomplete: {many(self.lacks, 'cell')} "
                       "missing.", "warning")
         if self.goals:
             head.heading(2, "Goals")

@@ -26,7 +26,8 @@ static const char head[] =
     "td,th{padding:.15rem .7rem;text-align:right;border-bottom:1px solid "
     "#8884}\ntd.t,th.t{text-align:left}\n"
     ".big{font-size:1.25rem}.bad{border:2px solid #d55e00;padding:.5rem "
-    "1rem}\nsvg{width:100%;height:auto}.dim{opacity:.75}\n"
+    "1rem}\n.wide{overflow-x:auto}svg{width:100%;min-width:960px;height:auto}"
+    ".dim{opacity:.75}\n"
     "</style></head><body>\n";
 
 static const char meaning[] =
@@ -238,9 +239,11 @@ page_write(FILE *out, const struct run *r, const struct points *points)
 	fputs(head, out);
 	put_heading(out, r);
 	for (size_t i = 0; i < 4; i++) {
+		fputs("<div class=\"wide\">", out);
 		err = picture_draw(out, pictures[i], r, points);
 		if (err < 0)
 			return err;
+		fputs("</div>\n", out);
 	}
 	put_causes(out, r);
 	put_slow(out, r);

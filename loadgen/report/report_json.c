@@ -123,12 +123,13 @@ put_errors(struct json *j, const size_t outcomes[OUTCOME_COUNT])
 }
 
 static void
-put_status(struct json *j, const uint32_t status[600])
+put_status(
+    struct json *j, const char *name, const uint32_t status[STATUS_CODES])
 {
 	char key[16];
 
-	json_key_object(j, "status");
-	for (unsigned code = 0; code < 600; code++) {
+	json_key_object(j, name);
+	for (unsigned code = 0; code < STATUS_CODES; code++) {
 		if (status[code] == 0)
 			continue;
 		snprintf(key, sizeof(key), "%u", code);
@@ -153,7 +154,9 @@ put_counts(struct json *j, const struct iteration_summary *sum, bool seeded)
 	put_errors(j, sum->outcomes);
 	if (sum->warmup_errors > 0)
 		json_key_uint(j, "warmup_errors", sum->warmup_errors);
-	put_status(j, sum->status);
+	put_status(j, "status", sum->status);
+	if (sum->outcomes[OUTCOME_STATUS] > 0)
+		put_status(j, "failed_status", sum->failed_status);
 	json_key_double(j, "achieved_rate_per_s", sum->rate_per_s);
 	json_key_uint(j, "max_in_flight", sum->max_in_flight);
 	json_key_uint(j, "new_connections", sum->new_connections);
@@ -251,6 +254,8 @@ put_summary(struct json *j, struct report *r)
 	json_key_uint(j, "sent", s->sent);
 	json_key_uint(j, "ok", s->outcomes[OUTCOME_OK]);
 	put_errors(j, s->outcomes);
+	if (s->outcomes[OUTCOME_STATUS] > 0)
+		put_status(j, "failed_status", s->failed_status);
 	for (unsigned i = 0; i < p->count; i++)
 		put_median(j, percentile_key(p->at[i], name),
 		    summary_median(
@@ -287,6 +292,8 @@ put_figures(
 	json_key_array(j, "reasons");
 	if (v->level == VERDICT_CLOSED)
 		json_string(j, VERDICT_CLOSED_WHY);
+	if (v->level == VERDICT_NONE)
+		json_string(j, VERDICT_NONE_WHY);
 	for (unsigned i = 0; i <= p->count; i++) {
 		const struct figure *f =
 		    verdict_find(v, i < p->count ? p->at[i] : 100);

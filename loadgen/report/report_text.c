@@ -31,9 +31,19 @@ format_at(const struct distribution *d, int64_t ns, char *out)
 	return quantity_format_ns(ns, out);
 }
 
+/* "743rd", "811th" */
+static const char *
+ordinal_ending(size_t n)
+{
+	static const char *const endings[] = {"th", "st", "nd", "rd"};
+
+	return n % 10 > 3 || n / 10 % 10 == 1 ? "th" : endings[n % 10];
+}
+
 static void
 print_heading(const struct printer *p)
 {
+	size_t rank = quantile_rank(99, p->plan->requests);
 	const struct plan *o = p->plan;
 	const char *more = p->report->target.path_count > 1 ? " and more" : "";
 	char cpus[64];
@@ -61,10 +71,10 @@ print_heading(const struct printer *p)
 	    o->arrivals == ARRIVALS_CLOSED ? "actual send"
 					   : "scheduled instant");
 	fprintf(p->out,
-	    "  p99 = %zuth of %" PRIu64 " (nearest rank).\n"
+	    "  p99 = %zu%s of %" PRIu64 " (nearest rank).\n"
 	    "Failed requests are counted apart; no percentile, mean or max has "
 	    "them.\n",
-	    quantile_rank(99, o->requests), o->requests);
+	    rank, ordinal_ending(rank), o->requests);
 }
 
 static void
@@ -188,6 +198,30 @@ print_pooled(const struct printer *p)
 	    p->out, "  %-8s %8s\n", "max", quantity_format_ns(d->max_ns, t));
 }
 
+/* Statuses that were not expected one by one, the other kinds by name. */
+static void
+print_error_kinds(const struct printer *p)
+{
+	const struct summary *s = p->summary;
+	const char *before = ": ";
+
+	for (unsigned i = 0; i < STATUS_CODES; i++) {
+		if (s->failed_status[i] == 0)
+			continue;
+		fprintf(p->out, "%sHTTP %u x %" PRIu32, before, i,
+		    s->failed_status[i]);
+		before = ", ";
+	}
+	for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
+		if (!outcome_is_error((enum outcome)i) || i == OUTCOME_STATUS ||
+		    s->outcomes[i] == 0)
+			continue;
+		fprintf(p->out, "%s%s x %zu", before,
+		    outcome_name((enum outcome)i), s->outcomes[i]);
+		before = ", ";
+	}
+}
+
 static void
 print_errors(const struct printer *p)
 {
@@ -200,13 +234,9 @@ print_errors(const struct printer *p)
 		    s->warmup_errors);
 	if (s->errors == 0)
 		return;
-	fprintf(p->out, "\n%sErrors: %zu of %zu%s ", p->bad, s->errors, s->sent,
-	    p->plain);
-	for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
-		if (outcome_is_error((enum outcome)i) && s->outcomes[i] > 0)
-			fprintf(p->out, " %s %zu",
-			    outcome_name((enum outcome)i), s->outcomes[i]);
-	}
+	fprintf(p->out, "\n%sErrors: %zu of %zu failed%s", p->bad, s->errors,
+	    s->sent, p->plain);
+	print_error_kinds(p);
 	if (summary_p99_with_errors(s, &p99_ns))
 		fprintf(p->out,
 		    "\n        counted as slowest, they would put the pooled "
@@ -275,6 +305,10 @@ print_verdict(const struct printer *p)
 		fprintf(p->out,
 		    "\nFigures: %sCLOSED LOOP%s\n  " VERDICT_CLOSED_WHY "\n",
 		    p->bad, p->plain);
+	} else if (v->level == VERDICT_NONE) {
+		fprintf(p->out, "\nFigures: %snone%s: " VERDICT_NONE_WHY "\n",
+		    p->bad, p->plain);
+		print_lag(p);
 	} else {
 		fprintf(p->out, "\nFigures: %s%s%s\n",
 		    good ? p->strong : p->bad,

@@ -74,6 +74,9 @@ parse_authority(struct url *u, const char *text, size_t length)
 		return "has no host, or one that is too long";
 	if (memchr(text, '@', length) != NULL)
 		return "has user information, which is not supported";
+	if (*text != '[' && memchr(text, ':', length) != NULL &&
+	    memchr(text, ':', length) != memrchr(text, ':', length))
+		return "needs [brackets] around an IPv6 address";
 	memcpy(u->authority, text, length);
 	u->authority[length] = '\0';
 	if (*host == '[') {

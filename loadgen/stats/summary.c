@@ -151,6 +151,8 @@ count_sample(struct iteration_summary *sum, const struct sample *sample)
 	    sample->outcome == OUTCOME_STATUS ||
 	    sample->outcome == OUTCOME_BODY)
 		sum->status[sample->status]++;
+	if (sample->outcome == OUTCOME_STATUS)
+		sum->failed_status[sample->status]++;
 	int64_t lag_ns = sample_lag_ns(sample);
 	if (lag_ns > NS_PER_MS)
 		sum->lag_over_1ms++;
@@ -249,6 +251,8 @@ add_totals(struct summary *s, const struct iteration_summary *sum)
 	s->warmup_errors += sum->warmup_errors;
 	for (size_t i = 0; i < OUTCOME_COUNT; i++)
 		s->outcomes[i] += sum->outcomes[i];
+	for (unsigned i = 0; i < STATUS_CODES; i++)
+		s->failed_status[i] += sum->failed_status[i];
 	for (size_t i = 0; i < sum->slow.count; i++)
 		(void)slow_list_offer(&s->slow, &sum->slow.slowest[i]);
 }

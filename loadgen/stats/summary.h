@@ -21,6 +21,7 @@
 #include "loadgen/stats/statistics.h"
 
 #define INTERVAL_LEVEL 0.95
+#define STATUS_CODES 600
 
 struct distribution {
 	size_t count; /* 0: the rest means nothing */
@@ -38,7 +39,8 @@ struct iteration_summary {
 	size_t outcomes[OUTCOME_COUNT];
 	size_t errors; /* sum of those that are errors */
 	size_t warmup_errors;
-	uint32_t status[600];
+	uint32_t status[STATUS_CODES];
+	uint32_t failed_status[STATUS_CODES]; /* of OUTCOME_STATUS */
 	double rate_per_s; /* at which they were really sent */
 	size_t max_in_flight;
 	size_t new_connections; /* requests that needed one */
@@ -84,6 +86,7 @@ struct summary {
 	size_t outcomes[OUTCOME_COUNT];
 	size_t errors;
 	size_t warmup_errors;
+	uint32_t failed_status[STATUS_CODES]; /* of OUTCOME_STATUS */
 	struct slow_list slow;
 	int64_t *scratch; /* owned; a value per iteration */
 };

@@ -13,6 +13,7 @@ const char *const verdict_names[] = {
     [VERDICT_DOUBTFUL] = "doubtful",
     [VERDICT_BAD] = "bad",
     [VERDICT_CLOSED] = "closed",
+    [VERDICT_NONE] = "none",
 };
 
 const char *const trust_names[] = {
@@ -137,12 +138,14 @@ verdict_reach(struct verdict *v, struct summary *s)
 
 	memset(v, 0, sizeof(*v));
 	collect(v, s);
+	if (most->count == 0) {
+		v->level = VERDICT_NONE;
+		return;
+	}
 	if (s->plan->arrivals == ARRIVALS_CLOSED) {
 		v->level = VERDICT_CLOSED;
 		return;
 	}
-	if (most->count == 0)
-		return;
 	for (unsigned i = 0; i < p->count; i++) {
 		judge(v, p->at[i], true, least->at_ns[i], most->at_ns[i]);
 		judge_median(v, s, STATISTIC_PERCENTILE, p->at[i]);

@@ -18,7 +18,8 @@
  * requests that an interruption left unsent or without a response.
  *
  *   closed    a closed loop has no schedule to be late for; its latencies
- *             leave out what an independent user would have waited */
+ *             leave out what an independent user would have waited
+ *   none      no request succeeded, so there is no figure to judge */
 #pragma once
 
 #include "loadgen/stats/summary.h"
@@ -27,12 +28,14 @@
 #define FIGURE_TEXT_MAX 96
 #define VERDICT_CLOSED_WHY \
 	"a closed loop leaves out what independent users would have waited"
+#define VERDICT_NONE_WHY "no request succeeded"
 
 enum verdict_level {
 	VERDICT_GOOD,
 	VERDICT_DOUBTFUL,
 	VERDICT_BAD,
 	VERDICT_CLOSED,
+	VERDICT_NONE,
 };
 
 enum trust {
@@ -53,7 +56,7 @@ struct figure {
 struct verdict {
 	enum verdict_level level;
 	struct figure figures[VERDICT_FIGURES_MAX];
-	unsigned figure_count; /* 0: nothing succeeded, or a closed loop */
+	unsigned figure_count; /* 0: none, or a closed loop */
 	size_t over_1ms;
 	size_t waited;
 	struct hiccups hiccups;

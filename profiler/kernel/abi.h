@@ -32,7 +32,10 @@
 #define KERNEL_STACKS 100	/* written per CPU and 2^30 ns */
 #define KERNEL_STACK_LOOKS 1000 /* taken, as a thread goes to sleep */
 
-#define KERNEL_STOLEN_NS 20000 /* less time stolen from a run is left out */
+#define KERNEL_TAKEN_NS 20000 /* less time taken from a run is left out */
+
+#define KERNEL_SUMS_LEAST 2500 /* of each CPU a second may be written */
+#define KERNEL_SUM_LONG 4      /* an epoch so often the mean's length is long */
 
 /* What the byte of a process holds: 0, or whose it is and how it is watched.
  * It outlives the process, because events of it may be unread; the fork that
@@ -51,6 +54,10 @@ struct kernel_config {
 	uint32_t full;	      /* profile full, not lite */
 	uint32_t state_given; /* sched_switch has the state (5.18) */
 	uint32_t stacks;      /* of waits and computing */
+	/* Profile sums: EPOCH_SUMs that are written for each CPU and 2^30 ns,
+	 * at most, and half as many of long ones.  0: no sums. */
+	uint32_t sums;
+	uint32_t pad;
 };
 
 /* member lists the processes of each server, in any order: a place is taken and
@@ -79,10 +86,11 @@ struct kernel_tally {
 	uint64_t refused;   /* processes forked that have no place */
 	uint64_t unseen;    /* switches to threads, of which none was called */
 	uint64_t stackless; /* waits and samples whose stacks were too many */
+	uint64_t unsummed;  /* epochs whose sums were too many, or too long */
 };
 
 _Static_assert(sizeof(struct kernel_gate) == 16, "same on both sides");
-_Static_assert(sizeof(struct kernel_config) == 32, "same on both sides");
+_Static_assert(sizeof(struct kernel_config) == 40, "same on both sides");
 _Static_assert(sizeof(struct kernel_watch) ==
 		   4 * KERNEL_SERVERS * KERNEL_PROCESSES + 8 + 65536 / 8,
     "same on both sides");

@@ -46,12 +46,13 @@ struct thread {
 	__u64 call_ns; /* when its system call began; 0: none */
 	__u64 parameter[3];
 	__u32 call;
-	__u32 fault_order; /* largest block of pages it was given */
-	__u64 asleep_ns;   /* when it left its CPU with a request; 0: not */
-	__u64 futex;	   /* the word that it sleeps on; 0: none */
-	__u64 futex_ns;	   /* since when */
-	__u32 busy;	   /* it has received at a server's port, not sent */
-	__u32 pad;
+	__u32 fault_order;  /* largest block of pages it was given */
+	__u64 asleep_ns;    /* when it left its CPU with a request; 0: not */
+	__u64 futex;	    /* the word that it sleeps on; 0: none */
+	__u64 futex_ns;	    /* since when */
+	__u32 busy;	    /* it has received at a server's port, not sent */
+	__u32 reclaim_kind; /* enum talechain_reclaim */
+	__u64 reclaim_ns;   /* since when it frees memory; 0: it does not */
 };
 
 struct threads {
@@ -62,13 +63,24 @@ struct threads {
 };
 extern struct threads threads SEC(".maps");
 
-/* State of a CPU.  Softirqs do not nest, nor do interrupts. */
+/* What may interrupt a thread on its CPU, each a bit of cpu.inside. */
+enum handler {
+	HANDLER_SOFTIRQ = 1,
+	HANDLER_DEVICE = 2,
+	HANDLER_TIMER = 4,
+	HANDLER_CALL = 8, /* from another CPU */
+	HANDLER_CALL_SINGLE = 16,
+	HANDLER_WORK = 32,
+	HANDLER_IPI = 64, /* arm64: any from another CPU */
+};
+
+/* State of a CPU.  Softirqs do not nest, nor do interrupts of one kind. */
 struct cpu {
 	__u64 softirq_ns;		  /* when it began */
 	__u64 raised_ns[KERNEL_SOFTIRQS]; /* 0: not raised, or unknown */
 	__u64 raised;			  /* of the running one */
 	__u32 vector;			  /* running softirq + 1; 0: none */
-	__u32 irq;			  /* 1: in an interrupt's handler */
+	__u32 inside;			  /* enum handler, all that run */
 	__u32 served; /* the softirq handled a watched connection */
 	__u32 idle_state;
 	__u64 idle_ns;	    /* when it began to idle */
@@ -77,8 +89,22 @@ struct cpu {
 	__u64 began_ns;	    /* when the watched task below got the CPU */
 	__u64 stolen_ns;    /* what the host had taken of the CPU by then */
 	__u32 runs;	    /* its tid; 0: none, or not seen */
+	__u32 handlers;	    /* that ended in its run */
+	__u64 handler_ns;   /* when the outermost of them began */
+	__u64 handled_ns;   /* what all of them took */
 	__u32 stack_second; /* of 2^30 ns; what was written and taken in it */
 	__u32 stacks, looks;
+	/* Of sums.bpf.h: the thread that has the CPU and an epoch, 0: none;
+	 * since when; what interrupts ever took of such threads. */
+	__u32 epoch_tid;
+	__u32 sum_second;	/* of 2^30 ns; in it, and in the one before: */
+	__u32 sums, long_sums;	/* written */
+	__u32 ended, ended_was; /* epochs that ended */
+	__u64 length_ns, length_was_ns; /* of all of them */
+	__u64 epoch_ns;
+	__u64 epoch_handled_ns;
+	__u64 turn_ns;	      /* when a watched thread last got it */
+	__u64 turn_stolen_ns; /* what the host had taken by then */
 } __attribute__((aligned(64)));
 
 extern struct cpu cpus[KERNEL_CPUS];

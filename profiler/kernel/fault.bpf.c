@@ -8,7 +8,7 @@
  * The size of a fault is that of the largest block of pages that the thread was
  * given meanwhile: a huge page or single pages.  Sizes in between, large folios
  * and the kernel's own, cannot be attributed. */
-#include "profiler/kernel/emit.bpf.h"
+#include "profiler/kernel/sums.bpf.h"
 
 static __always_inline int
 fault_begin(unsigned long address)
@@ -16,6 +16,8 @@ fault_begin(unsigned long address)
 	__u64 task = bpf_get_current_pid_tgid();
 	struct thread *t;
 
+	if (config.sums != 0)
+		epoch_fault_begin();
 	if (!sampled() || !watched(task))
 		return 0;
 	t = thread_get((__u32)task);
@@ -75,6 +77,8 @@ fault_end(__u64 major)
 	__u64 task = bpf_get_current_pid_tgid(), now;
 	struct thread *t;
 
+	if (config.sums != 0)
+		epoch_fault_end();
 	if (!sampled() || !watched(task))
 		return 0;
 	t = thread_find((__u32)task);

@@ -1,13 +1,47 @@
 /* irq.bpf.c: softirqs, interrupts and idling: what a CPU did between tasks.
  *
  * A softirq is reported if it worked for a watched connection, delayed a
- * watched task, or took long; interrupts are only stored, for the context of a
- * wake-up.  Neither kind nests within itself on a CPU, so a mark set at the
- * beginning and cleared at the end is enough; the next one corrects it if a
- * call was missed. */
+ * watched task, or took long; interrupts are stored for the context of a
+ * wake-up, and their time is added up in the run of a watched task, which
+ * reports the sum when it leaves its CPU (sched.bpf.c).  No kind nests within
+ * itself on a CPU, so a mark set at the beginning and cleared at the end is
+ * enough.  If a call was missed, the sum is too small until the next one of
+ * its kind or the next switch corrects the mark: handlers do not switch. */
 #include "profiler/kernel/stack.bpf.h"
 
 #define IDLE_EXIT ((__u32)-1)
+
+/* A handler begins.  Only the outermost one's time is taken. */
+static __always_inline void
+handler_enter(struct cpu *cpu, enum handler kind)
+{
+	if ((cpu->runs != 0 || cpu->epoch_tid != 0) &&
+	    (cpu->inside & ~(__u32)kind) == 0)
+		cpu->handler_ns = bpf_ktime_get_ns();
+	cpu->inside |= kind;
+}
+
+/* It ends; counts: its time has no event of its own. */
+static __always_inline void
+handler_leave(struct cpu *cpu, enum handler kind, bool counts)
+{
+	__u32 inside = cpu->inside;
+	bool epoch, run;
+	__u64 took_ns;
+
+	cpu->inside = inside & ~(__u32)kind;
+	epoch = cpu->epoch_tid != 0 && cpu->handler_ns >= cpu->epoch_ns;
+	run = counts && cpu->runs != 0 && cpu->handler_ns >= cpu->began_ns;
+	if (inside != kind || (!epoch && !run))
+		return;
+	took_ns = bpf_ktime_get_ns() - cpu->handler_ns;
+	if (epoch)
+		cpu->epoch_handled_ns += took_ns;
+	if (!run)
+		return;
+	cpu->handled_ns += took_ns;
+	cpu->handlers++;
+}
 
 static __always_inline bool
 vector_wanted(__u32 vector)
@@ -39,6 +73,7 @@ BPF_PROG(on_softirq_entry, __u32 vector)
 
 	if (cpu == NULL || vector >= KERNEL_SOFTIRQS)
 		return 0;
+	handler_enter(cpu, HANDLER_SOFTIRQ);
 	if (!sampled()) {
 		cpu->vector = 0;
 		cpu->raised_ns[vector] = 0;
@@ -59,42 +94,67 @@ BPF_PROG(on_softirq_exit, __u32 vector)
 	struct cpu *cpu = cpu_here();
 	__u64 now, took_ns;
 
-	if (cpu == NULL || cpu->vector != vector + 1)
+	if (cpu == NULL)
 		return 0;
+	if (cpu->vector != vector + 1) {
+		handler_leave(cpu, HANDLER_SOFTIRQ, true);
+		return 0;
+	}
 	cpu->vector = 0;
 	now = bpf_ktime_get_ns();
 	took_ns = now - cpu->softirq_ns;
 	if (took_ns < KERNEL_SLOW_NS &&
 	    !(vector_wanted(vector) &&
-		(cpu->served || watched(bpf_get_current_pid_tgid()))))
+		(cpu->served || watched(bpf_get_current_pid_tgid())))) {
+		handler_leave(cpu, HANDLER_SOFTIRQ, true);
 		return 0;
+	}
+	handler_leave(cpu, HANDLER_SOFTIRQ, false);
 	emit_at(now, TALECHAIN_SOFTIRQ, vector, took_ns, cpu->raised, 0);
 	return 0;
 }
 
 static __always_inline int
-irq_set(__u32 on)
+entered(enum handler kind)
 {
 	struct cpu *cpu = cpu_here();
 
 	if (cpu != NULL)
-		cpu->irq = on;
+		handler_enter(cpu, kind);
 	return 0;
 }
 
-SEC("tp_btf/irq_handler_entry")
-int
-BPF_PROG(on_irq_entry)
+static __always_inline int
+left_handler(enum handler kind)
 {
-	return irq_set(1);
+	struct cpu *cpu = cpu_here();
+
+	if (cpu != NULL)
+		handler_leave(cpu, kind, true);
+	return 0;
 }
 
-SEC("tp_btf/irq_handler_exit")
-int
-BPF_PROG(on_irq_exit)
-{
-	return irq_set(0);
-}
+/* clang-format off */
+#define HANDLER(tracepoint, kind)			\
+	SEC("tp_btf/" #tracepoint "_entry")		\
+	int						\
+	BPF_PROG(on_##tracepoint##_entry)		\
+	{						\
+		return entered(kind);			\
+	}						\
+	SEC("tp_btf/" #tracepoint "_exit")		\
+	int						\
+	BPF_PROG(on_##tracepoint##_exit)		\
+	{						\
+		return left_handler(kind);		\
+	}
+/* clang-format on */
+
+HANDLER(irq_handler, HANDLER_DEVICE)
+HANDLER(call_function, HANDLER_CALL)
+HANDLER(call_function_single, HANDLER_CALL_SINGLE)
+HANDLER(irq_work, HANDLER_WORK)
+HANDLER(ipi, HANDLER_IPI)
 
 /* The stack of a thread that has a request and has computed for long. */
 static __always_inline void
@@ -127,7 +187,7 @@ BPF_PROG(on_timer_entry)
 
 	if (cpu == NULL)
 		return 0;
-	cpu->irq = 1;
+	handler_enter(cpu, HANDLER_TIMER);
 	if (config.stacks && sampled())
 		stack_sample(ctx, cpu);
 	return 0;
@@ -137,7 +197,7 @@ SEC("tp_btf/local_timer_exit")
 int
 BPF_PROG(on_timer_exit)
 {
-	return irq_set(0);
+	return left_handler(HANDLER_TIMER);
 }
 
 /* Reported by sched_switch if a watched task runs next. */

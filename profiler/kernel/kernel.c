@@ -37,7 +37,7 @@ struct kernel {
 	const struct kernel_tally *tally; /* owned mapping */
 	struct kernel_gate *gate;	  /* owned mapping */
 	struct sampling sampling;	  /* the observer's */
-	bool samples;			  /* constant */
+	bool samples, sums;		  /* constant */
 	/* Of pauses, the observer's and the attach thread's: atomic. */
 	uint32_t phase; /* enum phase */
 	uint64_t until_ns;
@@ -64,6 +64,12 @@ signals_off(struct profiler_signal_state *state, int err, const char *why)
 	return err;
 }
 
+static bool
+wants_sums(const struct kernel_options *options)
+{
+	return options->sums || options->profile == PROFILER_KERNEL_SUMS;
+}
+
 /* Assume all signals of the profile; later steps switch off what fails. */
 static void
 signals_want(
@@ -76,7 +82,10 @@ signals_want(
 		    "not configured: profiler.kernel is not all");
 	if (options->profile != PROFILER_KERNEL_FULL)
 		signal_off(&state[PROFILER_SIGNAL_IDLE],
-		    "not configured: profiler.kernel is lite");
+		    "not configured: profiler.kernel is not full");
+	if (!wants_sums(options))
+		signal_off(&state[PROFILER_SIGNAL_SUMS],
+		    "not configured: profiler.kernel is not sums");
 }
 
 /* The kernel returned EPERM, or would. */
@@ -265,6 +274,19 @@ huge_order(uint64_t page_bytes)
 	return (uint32_t)__builtin_ctzll(bytes / page_bytes);
 }
 
+/* Half of what the programs may write is for sums, two events each, and half as
+ * much for long ones. */
+static uint32_t
+sums_most(const struct kernel *k, const struct kernel_options *o)
+{
+	struct sampling s;
+	double most;
+
+	sampling_init(&s, k->cpus, o->events_per_s, INSTANT_NONE);
+	most = s.per_s / (4 * k->cpus);
+	return most > KERNEL_SUMS_LEAST ? (uint32_t)most : KERNEL_SUMS_LEAST;
+}
+
 static int
 kernel_set_up(struct kernel *k, const struct kernel_options *o,
     struct profiler_signal_state *state)
@@ -276,6 +298,7 @@ kernel_set_up(struct kernel *k, const struct kernel_options *o,
 	    .huge_order = huge_order(page),
 	    .full = o->profile == PROFILER_KERNEL_FULL,
 	    .stacks = o->stacks,
+	    .sums = wants_sums(o) ? sums_most(k, o) : 0,
 	};
 	int err = programs_load(&k->object, &config, o, k->cpus, state);
 
@@ -294,7 +317,11 @@ kernel_set_up(struct kernel *k, const struct kernel_options *o,
 	k->owners.mark = k->mark;
 	k->owners.marks = k->marks;
 	err = kernel_make_channels(k, o);
-	return err < 0 ? err : kernel_attach(k, state);
+	if (err < 0)
+		return err;
+	err = kernel_attach(k, state);
+	k->sums = state[PROFILER_SIGNAL_SUMS].on;
+	return err;
 }
 
 int
@@ -329,8 +356,9 @@ kernel_new(struct kernel **out, const struct kernel_options *options,
 	}
 	/* Users who set more than the default want all of it. */
 	k->samples =
-	    options->profile == PROFILER_KERNEL_LITE && !options->syscalls;
-	sampling_init(&k->sampling, k->cpus, instant_now());
+	    options->profile != PROFILER_KERNEL_FULL && !options->syscalls;
+	sampling_init(
+	    &k->sampling, k->cpus, options->events_per_s, instant_now());
 	if ((size_t)getpid() < k->marks)
 		mark_store(k, getpid(), KERNEL_MARK_SELF | KERNEL_MARK_ALONE);
 	*out = k;
@@ -589,7 +617,8 @@ static void
 park(struct kernel *k)
 {
 	for (unsigned i = programs_count; i-- > 0;)
-		if (programs[i].often && k->link[i] != NULL) {
+		if (programs[i].often && !(k->sums && programs[i].sums) &&
+		    k->link[i] != NULL) {
 			k->apart[i] = true;
 			kernel_detach(k, i);
 		}
@@ -683,4 +712,5 @@ kernel_losses(const struct kernel *k, struct kernel_losses *out)
 	out->unseen = __atomic_load_n(&k->tally->unseen, __ATOMIC_RELAXED);
 	out->stackless =
 	    __atomic_load_n(&k->tally->stackless, __ATOMIC_RELAXED);
+	out->unsummed = __atomic_load_n(&k->tally->unsummed, __ATOMIC_RELAXED);
 }

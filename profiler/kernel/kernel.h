@@ -35,8 +35,10 @@ struct kernel_owners {
 struct kernel_options {
 	enum profiler_kernel profile; /* not PROFILER_KERNEL_OFF */
 	bool syscalls;
+	bool sums;   /* beside the profile, which may be PROFILER_KERNEL_SUMS */
 	bool stacks; /* of waits and computing, if the kernel allows that */
 	unsigned slot_log2;    /* slots of a channel; 6 .. 20 */
+	unsigned events_per_s; /* of each CPU without a pause; 0: default */
 	uint32_t first_number; /* of its first channel */
 };
 
@@ -131,6 +133,7 @@ struct kernel_losses {
 	uint64_t refused;  /* processes that could not be watched */
 	uint64_t unseen;   /* switches that the kernel reported to no program */
 	uint64_t stackless; /* waits and samples beyond the most per second */
+	uint64_t unsummed;  /* epochs beyond the most per second, or 4.3 s */
 };
 
 /* kernel_count reads the kernel's counters (some microseconds; one thread at a

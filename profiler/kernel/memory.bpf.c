@@ -3,6 +3,7 @@
  * Memory that the loader maps has a section, and so a map, of its own. */
 #include "profiler/kernel/emit.bpf.h"
 #include "profiler/kernel/stack.bpf.h"
+#include "profiler/kernel/sums.bpf.h"
 
 char kernel_license[] SEC("license") = "Dual BSD/GPL";
 
@@ -14,4 +15,5 @@ struct cpu cpus[KERNEL_CPUS] SEC(".bss.cpus");
 struct channels channels SEC(".maps");
 struct threads threads SEC(".maps");
 struct processes processes SEC(".maps");
+struct epochs epochs SEC(".maps");
 struct stacks stacks SEC(".maps");

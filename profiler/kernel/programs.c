@@ -14,13 +14,17 @@
 /* clang-format off */
 #define ON(program, target, signal)					\
 	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true, \
-	    false}
+	    false, false}
 #define OFTEN(program, target, signal)					\
 	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true, \
-	    true}
+	    true, false}
+/* The same, but it stays where there are sums. */
+#define SUMMED(program, target, signal)					\
+	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true, \
+	    true, true}
 #define BESIDE(program, target, signal)					\
 	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, false, \
-	    false}
+	    false, false}
 /* clang-format on */
 
 /* In the order of attaching.  What clears a mark comes before what sets it:
@@ -36,30 +40,51 @@ const struct program programs[] = {
     ON("on_exec", "sched_process_exec", PROCESS),
     ON("on_exit", "sched_process_exit", PROCESS),
     {"on_softirq_raise", "softirq_raise", PROGRAM_TRACEPOINT,
-	PROFILER_SIGNAL_SOFTIRQ, false, true},
-    OFTEN("on_softirq_exit", "softirq_exit", SOFTIRQ),
-    OFTEN("on_softirq_entry", "softirq_entry", SOFTIRQ),
-    ON("on_irq_exit", "irq_handler_exit", INTERRUPT),
-    ON("on_irq_entry", "irq_handler_entry", INTERRUPT),
+	PROFILER_SIGNAL_SOFTIRQ, false, true, false},
+    SUMMED("on_softirq_exit", "softirq_exit", SOFTIRQ),
+    SUMMED("on_softirq_entry", "softirq_entry", SOFTIRQ),
+    ON("on_irq_handler_exit", "irq_handler_exit", INTERRUPT),
+    ON("on_irq_handler_entry", "irq_handler_entry", INTERRUPT),
     BESIDE("on_timer_exit", "local_timer_exit", INTERRUPT),
     BESIDE("on_timer_entry", "local_timer_entry", INTERRUPT),
+    BESIDE("on_call_function_exit", "call_function_exit", INTERRUPT),
+    BESIDE("on_call_function_entry", "call_function_entry", INTERRUPT),
+    BESIDE(
+	"on_call_function_single_exit", "call_function_single_exit", INTERRUPT),
+    BESIDE("on_call_function_single_entry", "call_function_single_entry",
+	INTERRUPT),
+    BESIDE("on_irq_work_exit", "irq_work_exit", INTERRUPT),
+    BESIDE("on_irq_work_entry", "irq_work_entry", INTERRUPT),
+    BESIDE("on_ipi_exit", "ipi_exit", INTERRUPT),
+    BESIDE("on_ipi_entry", "ipi_entry", INTERRUPT),
     OFTEN("on_tcp_probe", "tcp_probe", TCP),
     OFTEN("on_dev_queue", "net_dev_queue", TCP),
     BESIDE("on_retransmit", "tcp_retransmit_skb", TCP),
     BESIDE("on_state", "inet_sock_set_state", TCP),
     OFTEN("on_send", "sock_send_length", SOCKET),
     OFTEN("on_recv", "sock_recv_length", SOCKET),
-    OFTEN("on_fault_user", "page_fault_user", PAGEFAULT),
-    OFTEN("on_fault_kernel", "page_fault_kernel", PAGEFAULT),
+    SUMMED("on_fault_user", "page_fault_user", PAGEFAULT),
+    SUMMED("on_fault_kernel", "page_fault_kernel", PAGEFAULT),
     {"on_page_alloc", "mm_page_alloc", PROGRAM_TRACEPOINT,
-	PROFILER_SIGNAL_PAGEFAULT, false, true},
+	PROFILER_SIGNAL_PAGEFAULT, false, true, false},
     {"on_fault_minor", NULL, PROGRAM_FAULT_MINOR, PROFILER_SIGNAL_PAGEFAULT,
-	true, false},
+	true, false, false},
     {"on_fault_major", NULL, PROGRAM_FAULT_MAJOR, PROFILER_SIGNAL_PAGEFAULT,
-	true, false},
+	true, false, false},
+    BESIDE("on_group_reclaim_end", "mm_vmscan_memcg_reclaim_end", RECLAIM),
+    BESIDE("on_group_reclaim", "mm_vmscan_memcg_reclaim_begin", RECLAIM),
+    ON("on_direct_reclaim_end", "mm_vmscan_direct_reclaim_end", RECLAIM),
+    ON("on_direct_reclaim", "mm_vmscan_direct_reclaim_begin", RECLAIM),
+    BESIDE("on_compaction_end", "mm_compaction_end", RECLAIM),
+    BESIDE("on_compaction", "mm_compaction_begin", RECLAIM),
     ON("on_idle", "cpu_idle", IDLE),
     ON("on_call", "sys_enter", SYSCALL),
     ON("on_call_end", "sys_exit", SYSCALL),
+    ON("sum_waking", "sched_waking", SUMS),
+    BESIDE("sum_wakeup_new", "sched_wakeup_new", SUMS),
+    ON("sum_switch", "sched_switch", SUMS),
+    ON("sum_send", "sock_send_length", SUMS),
+    ON("sum_recv", "sock_recv_length", SUMS),
 };
 const unsigned programs_count = sizeof(programs) / sizeof(programs[0]);
 
@@ -119,6 +144,20 @@ tracepoint_exists(const struct btf *btf, const char *name, unsigned *arguments)
 	return true;
 }
 
+/* Whether the kernel can keep something with its tasks. */
+static bool
+task_storage_exists(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, "bpf_map_type", BTF_KIND_ENUM);
+	const struct btf_type *t =
+	    id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
+
+	for (unsigned i = 0; t != NULL && i < btf_vlen(t); i++)
+		if (btf_enum(t)[i].val == BPF_MAP_TYPE_TASK_STORAGE)
+			return true;
+	return false;
+}
+
 /* Switch off what is known to be missing before loading. */
 static int
 programs_judge(const struct btf *btf, struct kernel_config *config,
@@ -135,6 +174,11 @@ programs_judge(const struct btf *btf, struct kernel_config *config,
 			signal_off(&state[p->signal],
 			    "this kernel has no tracepoint %s", p->target);
 	}
+	if (state[PROFILER_SIGNAL_SUMS].on && !task_storage_exists(btf))
+		signal_off(&state[PROFILER_SIGNAL_SUMS],
+		    "this kernel keeps nothing with its tasks (before 5.11)");
+	if (!state[PROFILER_SIGNAL_SUMS].on)
+		config->sums = 0;
 	if (tracepoint_exists(btf, "sched_switch", &arguments))
 		config->state_given = arguments >= 4;
 	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
@@ -194,8 +238,13 @@ object_fit(struct bpf_object *object, const struct kernel_config *config,
 	err = bpf_map__set_max_entries(map, cpus);
 	if (err < 0)
 		return err;
-	return bpf_map__set_value_size(
+	err = bpf_map__set_value_size(
 	    map, (__u32)programs_channel_bytes(options->slot_log2));
+	if (err < 0 || config->sums != 0)
+		return err;
+	/* Older kernels have no such maps. */
+	map = bpf_object__find_map_by_name(object, "epochs");
+	return map == NULL ? -EINVAL : bpf_map__set_autocreate(map, false);
 }
 
 struct load_request {

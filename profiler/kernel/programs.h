@@ -20,12 +20,13 @@ struct program {
 	enum profiler_signal signal;
 	bool needed; /* without it the signal is off */
 	bool often;  /* it runs so often that it is detached in pauses */
+	bool sums;   /* but not if there are sums, which need it */
 };
 
 extern const struct program programs[];
 extern const unsigned programs_count;
 
-#define PROGRAMS_MAX 32
+#define PROGRAMS_MAX 48
 
 /* Switch a signal off, with the reason. */
 void signal_off(struct profiler_signal_state *state, const char *format, ...)

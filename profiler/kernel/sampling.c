@@ -2,10 +2,12 @@
 #include "profiler/kernel/sampling.h"
 
 void
-sampling_init(struct sampling *s, unsigned cpus, struct instant now)
+sampling_init(
+    struct sampling *s, unsigned cpus, unsigned each, struct instant now)
 {
 	*s = (struct sampling){
-	    .per_s = (double)cpus * SAMPLING_EVENTS_PER_S, .at = now};
+	    .per_s = (double)cpus * (each != 0 ? each : SAMPLING_EVENTS_PER_S),
+	    .at = now};
 	if (s->per_s > SAMPLING_EVENTS_MOST)
 		s->per_s = SAMPLING_EVENTS_MOST;
 	s->credit = s->per_s * SAMPLING_BURST_S / 2;
@@ -16,7 +18,9 @@ credit_update(struct sampling *s, struct instant now, uint64_t written)
 {
 	double passed_s = (double)instant_since(now, s->at) / (double)NS_PER_S;
 
-	s->credit += s->per_s * passed_s - (double)(written - s->written);
+	s->credit += s->per_s * passed_s;
+	if (!s->paused)
+		s->credit -= (double)(written - s->written);
 	if (s->credit > s->per_s * SAMPLING_BURST_S)
 		s->credit = s->per_s * SAMPLING_BURST_S;
 	s->written = written;

@@ -1,10 +1,11 @@
 /* sampling.h: how many events the kernel's programs may write.
  *
  * An event costs the thread that it is about some 0.3 us.  Up to
- * SAMPLING_EVENTS_PER_S, on the average of some seconds, all are written.
- * Above, the programs pause for a second each time the credit is used up: so
- * requests have all their events, or none, but for those at the ends of a
- * pause.
+ * SAMPLING_EVENTS_PER_S for each CPU, or as configured, on the average of some
+ * seconds, all are written.  Above, the programs pause for a second each time
+ * the credit is used up: so requests have all their events, or none, but for
+ * those at the ends of a pause.  What is written in a pause has bounds of its
+ * own (sums.bpf.h) and uses no credit.
  *
  * Pure: values in, a decision out.  The observer. */
 #pragma once
@@ -37,8 +38,9 @@ struct sampling {
 	struct instant paused_from, paused_until;
 };
 
-/* With half of the most credit. */
-void sampling_init(struct sampling *s, unsigned cpus, struct instant now);
+/* With half of the most credit.  each: events/s of each CPU, 0: the default. */
+void sampling_init(
+    struct sampling *s, unsigned cpus, unsigned each, struct instant now);
 
 /* Whether it is time for a step. */
 static inline bool

@@ -4,18 +4,8 @@
  * where the woken task was queued, often on another CPU, in the context of an
  * unrelated task; it gives RUNNABLE, the beginning of the wait for a CPU. */
 #include "profiler/kernel/stack.bpf.h"
+#include "profiler/kernel/task.bpf.h"
 
-/* The kernel's bits of a task's state, the same in all supported versions. */
-#define STATE_INTERRUPTIBLE 0x1
-#define STATE_UNINTERRUPTIBLE 0x2
-#define STATE_STOPPED 0xc /* stopped or traced */
-#define STATE_DEAD 0xb0	  /* zombie, dead */
-#define STATE_NOLOAD 0x400
-#define STATE_FROZEN 0x8000 /* by the freezer of cgroups, version 1 */
-
-#define X86_TS_COMPAT 0x2	/* in a system call of 32 bits */
-#define ARM64_PSTATE_32BIT 0x10 /* a program of 32 bits */
-#define CALLS ((1 << TALECHAIN_CALL_BITS) - 1)
 #define GROUPS 8 /* that are read of those that a task is in */
 #define WAIT_MOST ((1ULL << TALECHAIN_WAIT_BITS) - 1)
 
@@ -56,7 +46,7 @@ BPF_PROG(on_waking, struct task_struct *p)
 		return 0;
 	now = bpf_ktime_get_ns();
 	cpu = cpu_here();
-	if (cpu != NULL && cpu->irq != 0) {
+	if (cpu != NULL && (cpu->inside & ~HANDLER_SOFTIRQ) != 0) {
 		context = TALECHAIN_CONTEXT_IRQ;
 	} else if (cpu != NULL && cpu->vector != 0) {
 		context = TALECHAIN_CONTEXT_SOFTIRQ;
@@ -114,63 +104,6 @@ BPF_PROG(on_wakeup_new, struct task_struct *p)
 	return runnable(p, true);
 }
 
-/* Whether the freezer of version 2 has a task; it seems to sleep.  A task that
- * waits for the child of its vfork is marked, too, but not interruptible. */
-static __always_inline bool
-is_frozen(struct task_struct *p, __u64 state)
-{
-	struct task_struct___freezer *task = (void *)p;
-
-	if ((state & STATE_INTERRUPTIBLE) == 0 ||
-	    !bpf_core_field_exists(task->frozen))
-		return false;
-	/* NOLINTNEXTLINE(clang-analyzer-core.*): a constant size */
-	return BPF_CORE_READ_BITFIELD(task, frozen) != 0;
-}
-
-static __always_inline enum talechain_off
-off_reason(struct task_struct *prev, __u64 state)
-{
-	if (state & STATE_DEAD)
-		return TALECHAIN_OFF_DEAD;
-	if (state & (STATE_STOPPED | STATE_FROZEN) || is_frozen(prev, state))
-		return TALECHAIN_OFF_STOPPED;
-	if ((state & STATE_UNINTERRUPTIBLE) == 0 || state & STATE_NOLOAD)
-		return TALECHAIN_OFF_SLEEPING;
-	/* NOLINTNEXTLINE(clang-analyzer-core.*): a constant size */
-	return BPF_CORE_READ_BITFIELD(prev, in_iowait) != 0
-		   ? TALECHAIN_OFF_DISK
-		   : TALECHAIN_OFF_BLOCKED;
-}
-
-static __always_inline __u64
-task_state(struct task_struct *p)
-{
-	struct task_struct___before_5_14 *old = (void *)p;
-
-	if (bpf_core_field_exists(p->__state))
-		return p->__state;
-	return BPF_CORE_READ(old, state);
-}
-
-/* Whether the CPU quota of a task's cgroup is used up.  False where the kernel
- * has none, or keeps that elsewhere. */
-static __always_inline bool
-is_throttled(struct task_struct *p)
-{
-	struct task_struct___throttled *now = (void *)p;
-	struct task_struct___entity *before = (void *)p;
-	struct cfs_rq *queue = NULL;
-
-	if (bpf_core_field_exists(now->throttled))
-		return BPF_CORE_READ(now, throttled);
-	if (!bpf_core_field_exists(before->se.cfs_rq) ||
-	    !bpf_core_field_exists(queue->throttle_count))
-		return false;
-	queue = BPF_CORE_READ(before, se.cfs_rq);
-	return queue != NULL && BPF_CORE_READ(queue, throttle_count) > 0;
-}
-
 /* Report the quota that a task's group, or one above it, has used up, and when
  * the kernel gives it the next: of several the last. */
 static __always_inline void
@@ -224,81 +157,29 @@ left(__u32 tid, enum talechain_off off, __u64 now, bool ready, __u64 futex)
 	t->futex_ns = now;
 }
 
-/* What the host has taken so far, ns, of the CPU that a task has or leaves.  0
- * where it is no virtual one, or the kernel does not account for that at each
- * switch. */
-static __always_inline __u64
-stolen_by_now(struct task_struct *p)
-{
-	struct task_struct___entity *task = (void *)p;
-	struct cfs_rq *queue = NULL;
-	struct rq *cpu = NULL;
-
-	if (!bpf_core_field_exists(task->se.cfs_rq) ||
-	    !bpf_core_field_exists(queue->rq) ||
-	    !bpf_core_field_exists(cpu->prev_steal_time_rq))
-		return 0;
-	return task->se.cfs_rq->rq->prev_steal_time_rq;
-}
-
-/* What was stolen from prev, if its begin on this CPU was seen. */
+/* What the host and interrupts took of prev's run, if its begin on this CPU was
+ * seen; the run of next begins. */
 static __always_inline void
-steal(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
+taken(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
     __u64 now)
 {
-	__u64 stolen = stolen_by_now(next);
+	__u64 stolen = stolen_by_now(next), ran_ns = now - cpu->began_ns;
 
 	if (cpu->runs != 0 && cpu->runs == (__u32)prev->pid &&
-	    since_resumed(cpu->began_ns) &&
-	    stolen >= cpu->stolen_ns + KERNEL_STOLEN_NS)
-		emit_at(now, TALECHAIN_STEAL, stolen - cpu->stolen_ns,
-		    now - cpu->began_ns, 0, 0);
+	    since_resumed(cpu->began_ns)) {
+		if (stolen >= cpu->stolen_ns + KERNEL_TAKEN_NS)
+			emit_at(now, TALECHAIN_STEAL, stolen - cpu->stolen_ns,
+			    ran_ns, 0, 0);
+		if (cpu->handled_ns >= KERNEL_TAKEN_NS)
+			emit_at(now, TALECHAIN_INTERRUPT, cpu->handled_ns,
+			    ran_ns, cpu->handlers, 0);
+	}
 	cpu->runs = watched(task_pair(next)) ? next->pid : 0;
 	cpu->stolen_ns = stolen;
 	cpu->began_ns = now;
-}
-
-/* A task's registers as it entered the kernel, or NULL: this kernel does not
- * let programs read them (before 5.15). */
-static __always_inline struct pt_regs *
-regs_of(struct task_struct *p)
-{
-	if (!bpf_core_enum_value_exists(
-		enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return NULL;
-	return (void *)bpf_task_pt_regs(p);
-}
-
-/* The system call that a task sleeps in, its number plus 1; 0: it is in none
- * (as in a page fault), its program is of 32 bits and numbers them otherwise,
- * or that cannot be read.  A thread of the kernel's own within a process
- * (io_uring) has no instruction pointer.
- *   futex  receives the word that it sleeps on in futex, else is unchanged */
-static __always_inline __u64
-call_of(struct task_struct *p, __u64 *futex)
-{
-	struct pt_regs *regs = regs_of(p);
-	__u64 first;
-	__s64 number;
-
-	if (regs == NULL)
-		return 0;
-#if defined(__TARGET_ARCH_x86)
-	if (regs->ip == 0 ||
-	    ((struct task_struct___x86 *)p)->thread_info.status & X86_TS_COMPAT)
-		return 0;
-	number = (__s64)regs->orig_ax;
-	first = regs->di;
-#elif defined(__TARGET_ARCH_arm64)
-	if (regs->user_regs.pc == 0 ||
-	    regs->user_regs.pstate & ARM64_PSTATE_32BIT)
-		return 0;
-	number = regs->syscallno;
-	first = regs->user_regs.regs[0];
-#endif
-	if (number == CALL_FUTEX)
-		*futex = first;
-	return number >= 0 && number < CALLS ? (__u64)number + 1 : 0;
+	cpu->inside = 0;
+	cpu->handled_ns = 0;
+	cpu->handlers = 0;
 }
 
 /* The program's stack of a thread that sleeps in futex, where that keeps no
@@ -415,7 +296,7 @@ switched(
 	name(prev, prev->pid, prev->tgid, now);
 	name(next, next->pid, next->tgid, now);
 	if (cpu != NULL)
-		steal(cpu, prev, next, now);
+		taken(cpu, prev, next, now);
 	emit_at(now, TALECHAIN_SCHEDULE, task_pair(next), waker, waker_ns,
 	    (__u64)off << 56 | (__u64)(next->prio & 0xff) << 48 |
 		call << TALECHAIN_WAIT_BITS | wait_ns);

@@ -35,6 +35,11 @@ struct task_struct {
 	struct signal_struct *signal;
 };
 
+/* On machines with several CPUs: whether it has one. */
+struct task_struct___smp {
+	int on_cpu;
+};
+
 /* From 6.18 on a task knows that its CPU quota is used up. */
 struct task_struct___throttled {
 	bool throttled;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -172,6 +173,14 @@ counter_close(struct counter *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	*c = (struct counter){.fd = -1};
+}
+
+void
+counter_switch(struct counter *c, bool on)
+{
+	if (c->fd >= 0)
+		ioctl(c->fd,
+		    on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 bool

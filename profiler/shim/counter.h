@@ -39,6 +39,8 @@ int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
 int counter_open_family(
     struct counter *out, const char *name, pid_t tid, char *why, size_t size);
 void counter_close(struct counter *c);
+/* Stop counting, or go on; also for the threads that inherited it. */
+void counter_switch(struct counter *c, bool on);
 
 /* Its value, scaled if it shared a hardware counter.  False: gone. */
 bool counter_read(struct counter *c, uint64_t *value);

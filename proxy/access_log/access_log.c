@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/background.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "proxy/access_log/record.h"
@@ -155,6 +156,7 @@ writer_run(void *user)
 	struct access_log *l = user;
 	uint64_t head = 0;
 
+	background_become();
 	setpriority(PRIO_PROCESS, 0, 10); /* this thread alone, on Linux */
 	for (;;) {
 		uint64_t tail =

@@ -125,6 +125,7 @@ static const struct route {
     {"GET", "/slow", .handler = admin_slow},
     {"GET", "/blame", .handler = admin_blame},
     {"GET", "/accounts", .handler = admin_accounts},
+    {"GET", "/latencies", .handler = admin_latencies},
     {"GET", "/ledger", .report = ledger_report},
     {"GET", "/gain", .report = gain_report},
     {"GET", "/live", .handler = admin_live_page},

@@ -27,6 +27,8 @@ void admin_slow(struct admin_call *call);
 void admin_blame(struct admin_call *call);
 /* GET /accounts?since=SECONDS&until=SECONDS: the accounts of requests, CSV. */
 void admin_accounts(struct admin_call *call);
+/* GET /latencies, the same: histograms of all requests by class, CSV. */
+void admin_latencies(struct admin_call *call);
 /* GET /live.json: tailor.live/1. */
 void admin_live(struct admin_call *call);
 

@@ -124,15 +124,22 @@ sort_find(const char *name, enum analysis_sort *out)
 	return false;
 }
 
-/* A time of the query, 0 if it is not there. */
-static int64_t
-query_ns(const struct admin_call *call, const char *name)
+/* A time of the query; *ns is as before if it is not there.  False after a
+ * refusal. */
+static bool
+query_ns(struct admin_call *call, const char *name, int64_t *ns)
 {
 	char text[24];
 
-	return admin_query_text(call, name, text, sizeof(text))
-		   ? NS_PER_S * admin_query_number(call, name, 1, SINCE_MAX_S)
-		   : 0;
+	if (!admin_query_text(call, name, text, sizeof(text)))
+		return true;
+	if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0') {
+		admin_reply_error(
+		    call, 400, "since and until are whole numbers of seconds");
+		return false;
+	}
+	*ns = NS_PER_S * admin_query_number(call, name, 1, SINCE_MAX_S);
+	return true;
 }
 
 static void
@@ -155,8 +162,9 @@ admin_slow(struct admin_call *call)
 	struct proxy *p = call->admin->proxy;
 	char cause[32], sort[16];
 
+	if (!query_ns(call, "since", &q.list.since_ns))
+		return;
 	q.list.n = admin_query_number(call, "n", SLOW_DEFAULT, SLOW_MAX);
-	q.list.since_ns = query_ns(call, "since");
 	q.list.target_ns = slow_target_ns(p);
 	q.list.slow = p->metrics.slow;
 	q.list.left_out = slow_left_out(p);
@@ -187,16 +195,29 @@ on_accounts(struct tale_query *q, int status, const char *type,
 	    text, length);
 }
 
-void
-admin_accounts(struct admin_call *call)
+static void
+ask_table(struct admin_call *call, enum analysis_kind kind)
 {
-	struct analysis_question q = {.kind = ANALYSIS_ACCOUNTS};
+	struct analysis_question q = {.kind = kind};
 
-	q.list.since_ns = query_ns(call, "since");
-	q.list.until_ns = query_ns(call, "until");
+	if (!query_ns(call, "since", &q.list.since_ns) ||
+	    !query_ns(call, "until", &q.list.until_ns))
+		return;
 	call_asks(call, TALE_FORMAT_TEXT);
 	call->question.done = on_accounts;
 	tale_ask(call->admin->proxy, &call->question, &q);
+}
+
+void
+admin_accounts(struct admin_call *call)
+{
+	ask_table(call, ANALYSIS_ACCOUNTS);
+}
+
+void
+admin_latencies(struct admin_call *call)
+{
+	ask_table(call, ANALYSIS_LATENCIES);
 }
 
 void
@@ -206,8 +227,9 @@ admin_blame(struct admin_call *call)
 	struct blame_view v = {.table = NULL};
 	char *percentile = q.list.percentile;
 
-	q.list.since_ns = query_ns(call, "since");
-	q.list.until_ns = query_ns(call, "until");
+	if (!query_ns(call, "since", &q.list.since_ns) ||
+	    !query_ns(call, "until", &q.list.until_ns))
+		return;
 	if (q.list.since_ns == 0)
 		q.list.since_ns = BLAME_NS + q.list.until_ns;
 	admin_query_text(call, "route", q.route, sizeof(q.route));

@@ -88,6 +88,8 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	exposition_counter(
 	    e, "tailor_kernel_stacks_left_out_total", s.kernel_stackless);
 	exposition_counter(
+	    e, "tailor_kernel_sums_left_out_total", s.kernel_unsummed);
+	exposition_counter(
 	    e, "tailor_processes_refused_total", s.processes_refused);
 	exposition_family(e, "tailor_server_processes");
 	for (unsigned i = 0; i < p->config->servers; i++)
@@ -171,6 +173,7 @@ static void
 write_accounts(struct proxy *p, struct exposition *e)
 {
 	const struct accounts *a = analysis_accounts(p->analysis);
+	const struct latencies *l = analysis_latencies(p->analysis);
 
 	exposition_gauge(e, "tailor_accounts", (double)atomic_load(&a->kept));
 	exposition_gauge(
@@ -181,6 +184,10 @@ write_accounts(struct proxy *p, struct exposition *e)
 	    e, "tailor_accounts_corrupt_total", atomic_load(&a->corrupt));
 	exposition_counter(
 	    e, "tailor_accounts_failed_total", atomic_load(&a->lost));
+	exposition_counter(
+	    e, "tailor_latencies_unnamed_total", atomic_load(&l->unnamed));
+	exposition_counter(
+	    e, "tailor_latencies_dropped_total", atomic_load(&l->dropped));
 }
 
 void

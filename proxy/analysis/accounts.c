@@ -147,7 +147,7 @@ accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max)
 		store_publish(a);
 }
 
-/* Write accounts whose second is over.  What cannot be written is tried again
+/* Write accounts that are whole.  What cannot be written is tried again
  * with the next, until the ring has no room for it. */
 static void
 store_write(struct accounts *a)
@@ -159,10 +159,10 @@ store_write(struct accounts *a)
 		atomic_fetch_add(&a->lost, a->open - a->max - a->stored);
 		a->stored = a->open - a->max;
 	}
-	while (err == 0 && a->stored < a->open) {
+	while (err == 0 && a->stored < a->ready) {
 		unsigned n = 0;
 
-		while (n < ACCOUNT_BLOCK && a->stored + n < a->open) {
+		while (n < ACCOUNT_BLOCK && a->stored + n < a->ready) {
 			block[n] =
 			    account_name(a, account_at(a, a->stored + n));
 			n++;
@@ -204,8 +204,9 @@ second_close(struct accounts *a)
 		if (made[k] > 0)
 			a->offered[k] = 0;
 	a->open = a->made;
+	accounts_count(a, false);
 	if (a->store != NULL &&
-	    (a->open - a->stored >= STORE_EACH ||
+	    (a->ready - a->stored >= STORE_EACH ||
 		a->second >= a->stored_second + STORE_EACH_S))
 		store_write(a);
 }
@@ -215,6 +216,7 @@ accounts_fini(struct accounts *a)
 {
 	if (a->store != NULL) {
 		second_close(a);
+		accounts_count(a, true);
 		store_write(a);
 	}
 	account_store_close(&a->store);
@@ -233,6 +235,13 @@ accounts_offered(struct accounts *a, struct instant now,
 	a->second = second;
 	for (unsigned k = 0; k < ACCOUNT_STRATA; k++)
 		a->offered[k] += offered[k];
+}
+
+void
+accounts_put_off(struct accounts *a, const uint32_t offered[ACCOUNT_STRATA])
+{
+	for (unsigned k = 0; k < ACCOUNT_STRATA; k++)
+		a->offered[k] -= offered[k];
 }
 
 /* The largest parts; what is left of the total is not explained. */
@@ -297,6 +306,8 @@ accounts_add(struct accounts *a, const struct story *s, const char *route,
 	    .kernel = s->kernel,
 	    .cold = instant_is_set(r->accepted)};
 	one->route = route_find(a, route);
+	if (instant_is_set(r->finished))
+		one->middle = instant_plus(r->finished, -s->total_ns / 2);
 	memcpy(one->external_id, r->external_id, sizeof(one->external_id));
 	for (unsigned i = 0; i < TALE_ATTEMPTS; i++)
 		if (r->attempt[i].server >= 0)
@@ -312,6 +323,7 @@ struct table {
 	int64_t from_ns, to_ns;
 	uint64_t found[2]; /* slow, and not */
 	double share[2];   /* that is written */
+	uint32_t counters; /* that some have */
 };
 
 /* A number in [0, 1) that depends on nothing that chose the account. */
@@ -336,12 +348,14 @@ row_write(void *user, const struct account_named *named)
 		return;
 	for (unsigned k = 0; k < one->parts; k++)
 		ns[one->cause[k]] += one->part_ns[k];
-	text_add(w->text, "%llu,%s,%lld,%lld,%.6g,%s,%s,%u,%u,%u,%d,%d,%d",
+	text_add(w->text, "%llu,%s,%lld,%lld,%.6g,%s,%s,%u,%u,%u,%d,%d",
 	    (unsigned long long)one->id, one->external_id,
 	    (long long)one->end_wall_ns, (long long)one->total_ns,
 	    one->weight / share, named->route, named->server, one->in_flight,
 	    one->status, one->attempts, one->cold,
-	    one->stratum != ACCOUNT_OTHER, one->kernel);
+	    one->stratum != ACCOUNT_OTHER);
+	account_counted_write(one, w->counters, w->text);
+	text_add(w->text, ",%d", one->kernel);
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
 		if (ns[c] == 0)
 			text_puts(w->text, ",0");
@@ -364,10 +378,15 @@ static void
 table_count(struct accounts *a, struct table *t)
 {
 	if (a->store != NULL)
-		account_store_count(
-		    a->store, t->from_ns, t->to_ns, &t->found[0], &t->found[1]);
-	for (size_t i = ring_first(a); i < a->made; i++)
-		t->found[account_at(a, i)->stratum == ACCOUNT_OTHER]++;
+		account_store_count(a->store, t->from_ns, t->to_ns,
+		    &t->found[0], &t->found[1], &t->counters);
+	for (size_t i = ring_first(a); i < a->made; i++) {
+		const struct account *one = account_at(a, i);
+
+		t->found[one->stratum == ACCOUNT_OTHER]++;
+		for (unsigned k = 0; k < one->counted; k++)
+			t->counters |= 1U << one->counter[k];
+	}
 }
 
 /* Each account of the period, of files and then of the ring. */
@@ -417,22 +436,31 @@ latest_wall_ns(struct accounts *a)
 }
 
 void
+accounts_window(struct accounts *a, int64_t since_ns, int64_t until_ns,
+    int64_t *from_ns, int64_t *to_ns)
+{
+	int64_t latest_ns = latest_wall_ns(a);
+
+	*from_ns = since_ns > 0 ? latest_ns - since_ns : 0;
+	*to_ns = latest_ns - until_ns + 1;
+}
+
+void
 accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
     size_t room, struct text *text)
 {
 	struct table t = {.text = text};
-	int64_t latest_ns;
 
 	second_close(a);
-	latest_ns = latest_wall_ns(a);
-	t.from_ns = since_ns > 0 ? latest_ns - since_ns : 0;
-	t.to_ns = latest_ns - until_ns + 1;
+	accounts_window(a, since_ns, until_ns, &t.from_ns, &t.to_ns);
+	table_count(a, &t);
+	table_thin(&t, (double)room);
 	text_puts(text, "number,id,end_ns,total_ns,weight,route,server,"
-			"in_flight,status,attempts,new_connection,slow,kernel");
+			"in_flight,status,attempts,new_connection,slow");
+	account_counted_head(t.counters, text);
+	text_puts(text, ",kernel");
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
 		text_add(text, ",%s", tale_cause_code((enum tale_cause)c));
 	text_puts(text, "\n");
-	table_count(a, &t);
-	table_thin(&t, (double)room);
 	table_rows(a, &t);
 }

@@ -6,7 +6,7 @@
  * the inverse of the probability that it was made.  A stratum of which no
  * account was made is carried into the next second: no request is lost.
  *
- * A ring of the latest, some 250 bytes each.  With a store those of seconds
+ * A ring of the latest, some 350 bytes each.  With a store those of seconds
  * that are over go into files, where the next process finds them, ten seconds
  * at a time; those of the ring that are not in a file yet are read from it.
  * Analysis thread only, but for the sums. */
@@ -25,10 +25,12 @@
 #define ACCOUNTS_REPORT 20000
 
 struct accounts {
-	struct account *account; /* owned, max of them */
-	size_t max, made;	 /* ever: the newest is made - 1 */
-	size_t open;		 /* the first whose second is not over */
-	uint64_t second;	 /* that is not over */
+	struct account *account;	/* owned, max of them */
+	size_t max, made;		/* ever: the newest is made - 1 */
+	size_t open;			/* the first whose second is not over */
+	size_t ready;			/* the first not counted; <= open */
+	struct counted_epochs *counted; /* borrowed; NULL: none */
+	uint64_t second;		/* that is not over */
 	uint64_t offered[ACCOUNT_STRATA];
 	char server[ACCOUNT_SERVERS][ACCOUNT_SERVER];
 	struct account_store *store; /* owned; NULL: none */
@@ -58,10 +60,30 @@ accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max);
 /* Requests that finished since the last question; a second may be over. */
 void accounts_offered(struct accounts *a, struct instant now,
     const uint32_t offered[ACCOUNT_STRATA]);
+/* Take that back, if nothing was asked of the accounts since: the question will
+ * be put again.  Else a second that is over before would have too few. */
+void
+accounts_put_off(struct accounts *a, const uint32_t offered[ACCOUNT_STRATA]);
 
 /* Keep what a story says; route is a plain name. */
 void accounts_add(struct accounts *a, const struct story *s, const char *route,
     enum account_stratum stratum, int64_t end_wall_ns);
+
+/* accounts_counted.c: give those whose second is over what was counted of their
+ * server, once that is known.
+ *   last  what is not known now will not be */
+void accounts_count(struct accounts *a, bool last);
+
+/* Columns for some counters: ",CODE" of each, and ",VALUE"; ",": not
+ * counted. */
+void account_counted_head(uint32_t counters, struct text *t);
+void account_counted_write(
+    const struct account *one, uint32_t counters, struct text *t);
+
+/* The time [*from_ns, *to_ns) that ended within since_ns .. until_ns before the
+ * latest account, wall clock; since_ns 0: from the beginning. */
+void accounts_window(struct accounts *a, int64_t since_ns, int64_t until_ns,
+    int64_t *from_ns, int64_t *to_ns);
 
 /* Append them as CSV, with a line of names, oldest first, the present second's
  * too: those that ended within [latest - since_ns, latest - until_ns], of files

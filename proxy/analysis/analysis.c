@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
+#include "base/background.h"
 #include "base/log.h"
 #include "proxy/analysis/budget.h"
 #include "proxy/analysis/worker.h"
@@ -142,6 +143,19 @@ analysis_budget(struct analysis *a, double cpu)
 	atomic_store(&a->cpu, cpu);
 }
 
+const char *
+analysis_count(
+    struct analysis *a, const struct latency_key *key, int64_t total_ns)
+{
+	return latencies_count(&a->work.latencies, key, total_ns);
+}
+
+void
+analysis_classes(struct analysis *a)
+{
+	latencies_forget(&a->work.latencies);
+}
+
 int
 analysis_fd(const struct analysis *a)
 {
@@ -239,7 +253,6 @@ keep_is_taken(struct analysis *a, struct analysis_question *q)
 
 	if (q->taken)
 		return true;
-	accounts_offered(&a->work.accounts, q->request.finished, q->offered);
 	budget_set(&a->budget, atomic_load(&a->cpu));
 	q->taken = budget_take(&a->budget, q->request.id,
 	    q->slowest || (!slow && q->keep), instant_now());
@@ -315,12 +328,15 @@ keep_next(struct analysis *a)
 		return KEEP_NONE;
 	if (!rest_over(a, q))
 		return KEEP_LATER;
+	accounts_offered(&a->work.accounts, q->request.finished, q->offered);
 	if (keep_is_taken(a, q)) {
 		result = tale_work_do(&a->work, q, &answer);
 		a->keep_cpu_ns += thread_cpu_ns() - began_ns;
 	}
-	if (result == TALE_WORK_LATER)
+	if (result == TALE_WORK_LATER) {
+		accounts_put_off(&a->work.accounts, q->offered);
 		return KEEP_LATER;
+	}
 	if (q->taken)
 		budget_spend(&a->budget, a->keep_cpu_ns);
 	a->keep_cpu_ns = 0;
@@ -427,6 +443,7 @@ analysis_main(void *user)
 
 	assert(a != NULL);
 	a->tid = gettid();
+	background_become();
 	a->nice = getpriority(PRIO_PROCESS, (id_t)a->tid);
 	a->may_raise = priority_may_rise(a->nice);
 	while (!atomic_load(&a->stop)) {
@@ -535,6 +552,12 @@ const struct accounts *
 analysis_accounts(const struct analysis *a)
 {
 	return &a->work.accounts;
+}
+
+const struct latencies *
+analysis_latencies(const struct analysis *a)
+{
+	return &a->work.latencies;
 }
 
 const struct tail *

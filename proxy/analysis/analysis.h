@@ -13,6 +13,7 @@
  * asked for have a budget of CPU time (budget.h). */
 #pragma once
 
+#include "proxy/analysis/latencies.h"
 #include "proxy/analysis/tail.h"
 #include "proxy/analysis/tale_format.h"
 #include "talechain/store/store.h"
@@ -36,13 +37,14 @@ struct analysis_name {
 };
 
 enum analysis_kind {
-	ANALYSIS_TALE,	   /* the tale of one request, rendered */
-	ANALYSIS_KEEP,	   /* keep it; there is no answer */
-	ANALYSIS_SLOW,	   /* a list of what is kept, as JSON */
-	ANALYSIS_REPORT,   /* the same, written by the question's report */
-	ANALYSIS_BLAME,	   /* what a percentile consists of: list, route; as
+	ANALYSIS_TALE,	    /* the tale of one request, rendered */
+	ANALYSIS_KEEP,	    /* keep it; there is no answer */
+	ANALYSIS_SLOW,	    /* a list of what is kept, as JSON */
+	ANALYSIS_REPORT,    /* the same, written by the question's report */
+	ANALYSIS_BLAME,	    /* what a percentile consists of: list, route; as
 			    * JSON or HTML (format) */
-	ANALYSIS_ACCOUNTS, /* CSV of accounts of list.since_ns .. until_ns */
+	ANALYSIS_LATENCIES, /* CSV of latencies of that time (latencies.h) */
+	ANALYSIS_ACCOUNTS,  /* CSV of accounts of list.since_ns .. until_ns */
 };
 
 /* In which order kept tales are listed: symbol, word. */
@@ -126,7 +128,8 @@ struct analysis_options {
 	int kallsyms;	 /* /proc/kallsyms, becomes the thread's; 0: none */
 	double cpu;	 /* of one CPU, for what no client asks: 0 .. 1 */
 	size_t accounts; /* that are held, 0: none */
-	uint64_t account_bytes; /* of them in files beside the tales */
+	uint64_t account_bytes;		/* of them in files beside the tales */
+	struct counted_epochs *counted; /* borrowed; NULL: none */
 };
 
 /* A client's answer waits no longer than this for events, or for tales that are
@@ -153,6 +156,12 @@ void analysis_budget(struct analysis *a, double cpu);
  * (then they stay the caller's).  Proxy thread. */
 bool analysis_ask(struct analysis *a, const struct analysis_question *q);
 
+/* Count a request by its class (latencies.h).  Proxy thread. */
+const char *analysis_count(
+    struct analysis *a, const struct latency_key *key, int64_t total_ns);
+/* Other classes are in force from now on.  Proxy thread. */
+void analysis_classes(struct analysis *a);
+
 /* Readable when answers wait; take them all.  Proxy thread. */
 int analysis_fd(const struct analysis *a);
 bool analysis_take(struct analysis *a, struct analysis_answer *out);
@@ -175,6 +184,9 @@ void analysis_stats(const struct analysis *a, struct analysis_stats *out);
 
 /* The accounts, of which any thread may read routes and cause_ns. */
 const struct accounts *analysis_accounts(const struct analysis *a);
+
+/* The latencies of all requests: its atomics. */
+const struct latencies *analysis_latencies(const struct analysis *a);
 
 /* What their tail consists of: its atomics. */
 const struct tail *analysis_tail(const struct analysis *a);

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/background.h"
 #include "blame/report/report.h"
 
 #define LOW_NICE 10   /* rather late than in the way of a request */
@@ -54,9 +55,12 @@ compute(struct blame_job *job)
 	    &v, job->percentile[0] != '\0' ? job->percentile : NULL);
 	if (err == 0)
 		err = blame_rows_read(&v.rows, job->table, 0, 0);
+	if (err == 0 && job->latencies != NULL)
+		err = blame_exact_read(&v.exact, job->latencies);
 	if (err == 0)
 		err = write_answer(&v, job->format, answer);
 	blame_rows_fini(&v.rows);
+	blame_exact_fini(&v.exact);
 	free(copy);
 	if (err == 0) {
 		answer->status = 200;
@@ -72,6 +76,7 @@ job_main(void *user)
 	struct blame_jobs *b = user;
 
 	prctl(PR_SET_NAME, "blame");
+	background_become();
 	if (getpriority(PRIO_PROCESS, 0) < LOW_NICE)
 		setpriority(PRIO_PROCESS, (id_t)gettid(), LOW_NICE);
 	compute(&b->job[0]);
@@ -93,14 +98,15 @@ start(struct blame_jobs *b)
 }
 
 bool
-blame_jobs_put(
-    struct blame_jobs *b, const struct analysis_question *q, char *table)
+blame_jobs_put(struct blame_jobs *b, const struct analysis_question *q,
+    char *table, char *latencies)
 {
 	struct blame_job *job = &b->job[b->jobs];
 
 	if (b->jobs == BLAME_JOBS)
 		return false;
 	*job = (struct blame_job){.table = table,
+	    .latencies = latencies,
 	    .format = q->format,
 	    .answer = {.cookie = q->cookie, .status = 500}};
 	memcpy(job->route, q->route, sizeof(job->route));
@@ -119,6 +125,7 @@ blame_jobs_take(struct blame_jobs *b, struct analysis_answer *out)
 		pthread_join(b->thread, NULL);
 	*out = b->job[0].answer;
 	free(b->job[0].table);
+	free(b->job[0].latencies);
 	b->jobs--;
 	memmove(&b->job[0], &b->job[1], b->jobs * sizeof(b->job[0]));
 	if (b->jobs > 0)
@@ -133,6 +140,7 @@ blame_jobs_fini(struct blame_jobs *b)
 		pthread_join(b->thread, NULL);
 	for (unsigned i = 0; i < b->jobs; i++) {
 		free(b->job[i].table);
+		free(b->job[i].latencies);
 		free(b->job[i].answer.text);
 	}
 	b->jobs = 0;

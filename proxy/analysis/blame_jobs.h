@@ -14,7 +14,8 @@
 #define BLAME_JOBS 4 /* at once, with that which is computed */
 
 struct blame_job {
-	char *table; /* owned: accounts as CSV, 3 MB at most */
+	char *table;	 /* owned: accounts as CSV, 3 MB at most */
+	char *latencies; /* owned: of all requests, as CSV; or NULL */
 	enum tale_format format;
 	char route[ACCOUNT_ROUTE], percentile[16]; /* "": all; 99 */
 	struct analysis_answer answer;
@@ -29,10 +30,11 @@ struct blame_jobs {
 	atomic_bool done; /* the first has its answer */
 };
 
-/* Compute what q (BLAME) asks of the table, which becomes the job's.  False: as
- * many as may be are waiting, and the table stays the caller's. */
-bool blame_jobs_put(
-    struct blame_jobs *b, const struct analysis_question *q, char *table);
+/* Compute what q (BLAME) asks of both tables, which become the job's; latencies
+ * may be NULL.  False: as many as may be are waiting, and the tables stay the
+ * caller's. */
+bool blame_jobs_put(struct blame_jobs *b, const struct analysis_question *q,
+    char *table, char *latencies);
 
 /* Take an answer; false: none is there.  Its text is the caller's. */
 bool blame_jobs_take(struct blame_jobs *b, struct analysis_answer *out);

@@ -171,8 +171,11 @@ candidate_find(struct tale_work *w, const char *external_id)
 void
 tale_work_tick(struct tale_work *w)
 {
+	int64_t now_wall_ns = instant_wall_now_ns();
+
 	tale_work_flush(w, false);
-	tail_update(&w->tail, &w->accounts, instant_wall_now_ns());
+	tail_update(&w->tail, &w->accounts, now_wall_ns);
+	latencies_tick(&w->latencies, w->accounts.store, now_wall_ns);
 }
 
 /* --- explaining ----------------------------------------------------------- */
@@ -620,13 +623,45 @@ do_accounts(struct tale_work *w, const struct analysis_question *q,
 	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
 }
 
+/* Latencies of the time that a question is about.  0 or a negative errno. */
+static int
+latencies_table(struct tale_work *w, const struct analysis_question *q,
+    char **table, size_t *length)
+{
+	struct text t = {0};
+	int64_t from_ns, to_ns;
+	int err;
+
+	accounts_window(
+	    &w->accounts, q->list.since_ns, q->list.until_ns, &from_ns, &to_ns);
+	/* Up to now: the latest account is not the latest request. */
+	if (q->list.until_ns == 0)
+		to_ns = INT64_MAX;
+	err = latencies_write(&w->latencies, w->accounts.store, from_ns, to_ns,
+	    instant_wall_now_ns(), &t);
+	return text_take(&t, table, length) < 0 ? -ENOMEM : err;
+}
+
+static void
+do_latencies(struct tale_work *w, const struct analysis_question *q,
+    struct analysis_answer *answer)
+{
+	int err = latencies_table(w, q, &answer->text, &answer->length);
+
+	answer->status = err == 0 ? 200 : 500;
+	if (err == 0)
+		return;
+	free(answer->text);
+	answer->text = NULL;
+}
+
 /* The table is made here, the rest by a thread of its own. */
 static enum tale_work_result
 do_blame(struct tale_work *w, const struct analysis_question *q,
     struct analysis_answer *answer)
 {
 	struct text t = {0};
-	char *table;
+	char *table = NULL, *latencies = NULL;
 	size_t length;
 
 	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns,
@@ -634,9 +669,12 @@ do_blame(struct tale_work *w, const struct analysis_question *q,
 	answer->status = 500;
 	if (text_take(&t, &table, &length) < 0)
 		return TALE_WORK_ANSWER;
-	if (blame_jobs_put(&w->blame, q, table))
+	/* Without it percentiles are of accounts. */
+	(void)latencies_table(w, q, &latencies, &length);
+	if (blame_jobs_put(&w->blame, q, table, latencies))
 		return TALE_WORK_DONE;
 	free(table);
+	free(latencies);
 	answer->status = 429;
 	return TALE_WORK_ANSWER;
 }
@@ -665,6 +703,9 @@ tale_work_do(struct tale_work *w, struct analysis_question *q,
 		return TALE_WORK_ANSWER;
 	case ANALYSIS_BLAME:
 		return do_blame(w, q, answer);
+	case ANALYSIS_LATENCIES:
+		do_latencies(w, q, answer);
+		return TALE_WORK_ANSWER;
 	case ANALYSIS_ACCOUNTS:
 		do_accounts(w, q, answer);
 		return TALE_WORK_ANSWER;
@@ -685,6 +726,8 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 	err = tale_checkpoints_new(&w->checkpoints, w->reader);
 	if (err == 0)
 		err = accounts_init(&w->accounts, o->accounts);
+	if (err == 0)
+		err = latencies_init(&w->latencies, instant_wall_now_ns());
 	if (err < 0)
 		return err;
 	w->settle_ns = o->settle_ns;
@@ -698,6 +741,7 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 	store_publish(w);
 	if (w->directory[0] != '\0')
 		accounts_keep(&w->accounts, w->directory, o->account_bytes);
+	w->accounts.counted = o->counted;
 	return 0;
 }
 
@@ -707,6 +751,7 @@ tale_work_fini(struct tale_work *w)
 	blame_jobs_fini(&w->blame);
 	if (w->store != NULL)
 		tale_work_flush(w, true);
+	latencies_fini(&w->latencies, w->accounts.store, instant_wall_now_ns());
 	accounts_fini(&w->accounts); /* while the directory is locked */
 	tale_store_close(&w->store);
 	tale_store_close(&w->spare);

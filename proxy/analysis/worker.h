@@ -21,10 +21,11 @@ struct tale_work {
 	struct tale_checkpoints *checkpoints; /* owned; of the reader */
 	struct tale_store *store;	      /* owned */
 	struct accounts accounts;
-	struct tail tail;	  /* of them */
-	struct blame_jobs blame;  /* the caller sets its wake_fd */
-	struct tale_store *spare; /* owned: memory, once store has failed */
-	const char *directory;	  /* borrowed; "" memory */
+	struct tail tail;	    /* of them */
+	struct latencies latencies; /* of all requests */
+	struct blame_jobs blame;    /* the caller sets its wake_fd */
+	struct tale_store *spare;   /* owned: memory, once store has failed */
+	const char *directory;	    /* borrowed; "" memory */
 	struct tale_store_options spare_options;
 	int64_t settle_ns;
 	struct tale_candidate candidate[TALE_CANDIDATES];

@@ -74,9 +74,9 @@ bind_advice(int err)
 		       "ss -lxp shows it) or choose another address";
 	case -EACCES:
 	case -EROFS:
-		return "not allowed: ports below 1024 need "
-		       "CAP_NET_BIND_SERVICE, a socket file a directory that "
-		       "we may write to";
+		return "not allowed: a port below 1024 needs "
+		       "CAP_NET_BIND_SERVICE; a socket file needs a directory "
+		       "to which Tailor's user may write";
 	case -EPERM:
 		return "the directory of the socket belongs to another user "
 		       "or others may write to it: remove it, or choose "

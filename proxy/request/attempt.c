@@ -172,6 +172,21 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 		request_step(r, step, next, "connect_failed");
 }
 
+static enum talechain_outcome
+attempt_outcome(const struct attempt *a, enum attempt_end end)
+{
+	switch (end) {
+	case ATTEMPT_END_COMPLETE:
+		return a->response.by_close ? TALECHAIN_OUTCOME_CLOSED
+					    : TALECHAIN_OUTCOME_COMPLETE;
+	case ATTEMPT_END_FAILED:
+		return TALECHAIN_OUTCOME_FAILED;
+	case ATTEMPT_END_UNSENT:
+		break;
+	}
+	return TALECHAIN_OUTCOME_UNSENT;
+}
+
 enum race_step
 attempt_over(struct attempt *a, enum attempt_end end, bool written,
     int64_t latency_ns, struct instant now, int *server)
@@ -183,7 +198,7 @@ attempt_over(struct attempt *a, enum attempt_end end, bool written,
 	request_view(r, &view);
 	proxy_emit_at(p, now, TALECHAIN_PROXY_ATTEMPT_END,
 	    (uint64_t[]){r->id, (uint64_t)r->race.attempt[a->index].server,
-		(uint64_t)a->index, (uint64_t)end});
+		(uint64_t)a->index, (uint64_t)attempt_outcome(a, end)});
 	return race_ended(&p->hedging, &r->race, a->index, end, latency_ns,
 	    written, &view, now, server);
 }
@@ -297,7 +312,8 @@ attempt_drop(struct attempt *a, const char *outcome)
 		if (a->response.held && a->response.complete)
 			connection_close(a->link);
 		else
-			exchange_detach(a->link, r->id, r->client == NULL);
+			exchange_detach(
+			    a->link, r->id, r->client == NULL || a->index > 0);
 		a->link = NULL;
 		if (unwritten && !r->race.attempt[a->index].ended &&
 		    r->race.attempt[a->index].state == ATTEMPT_LOST)

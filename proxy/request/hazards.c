@@ -177,8 +177,9 @@ proxy_loser_done(void *user, const struct connection *u, enum exchange_end end)
 	m->losers_complete += end == EXCHANGE_COMPLETE;
 	m->losers_timeout += end == EXCHANGE_TIMEOUT;
 	m->losers_failed += end != EXCHANGE_COMPLETE && end != EXCHANGE_TIMEOUT;
-	/* How much longer the client would have waited (L5). */
-	if (end == EXCHANGE_COMPLETE && !u->client_left)
+	/* How much longer the client would have waited (L5); a hedge that
+	 * lost saved nothing. */
+	if (end == EXCHANGE_COMPLETE && !u->unawaited)
 		distribution_record(&m->hedge_saved, saved);
 	if (end == EXCHANGE_COMPLETE && instant_is_set(u->written_first))
 		distribution_record(

@@ -34,6 +34,7 @@ struct response {
 	enum http_framing framing;
 	uint64_t length;
 	bool has_length;
+	bool by_close; /* of its server's: it ends with the connection */
 	bool at_once;  /* must not be held back (event stream) */
 	bool held;     /* not wanted, kept for want of a better one */
 	bool complete; /* nothing more is awaited before it may be sent */
@@ -179,6 +180,7 @@ struct proxy {
 	struct generation_list generations;
 	struct profiler *profiler;     /* borrowed */
 	struct timeline *timeline;     /* borrowed */
+	struct counted_epochs counted; /* from the profiler, for accounts */
 	struct analysis *analysis;     /* borrowed */
 	struct tale_api *tales;	       /* borrowed */
 	struct access_log *access_log; /* owned */

@@ -37,6 +37,7 @@ response_read(
 	a->framing = head->framing;
 	a->length = head->content_length;
 	a->has_length = head->has_content_length;
+	a->by_close = head->framing == HTTP_FRAMING_CLOSE;
 	a->at_once = is_at_once(head) || head->status == 101 ||
 		     (r->minor_zero && head->framing == HTTP_FRAMING_CLOSE);
 	a->head = block_take(&r->proxy->loop.blocks);

@@ -116,7 +116,12 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 	struct analysis_question q = {.kind = ANALYSIS_KEEP, .known = true};
 	bool chosen = slow_choose(p, t, total_ns, &q);
 	bool slow = q.reason == TALE_REASON_TARGET;
+	struct latency_key key = {p->config->blame.classes,
+	    p->config->blame.class_count, t->method, t->target};
+	const char *class = "";
 
+	if (p->config->analysis.accounts > 0)
+		class = analysis_count(p->analysis, &key, total_ns);
 	slow_target_add(&p->slow_target, t->finished, total_ns);
 	recent_note(&p->recent, &(struct recent_request){.at = t->finished,
 				    .total_ns = total_ns,
@@ -126,10 +131,7 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 	if (!chosen)
 		return;
 	q.request = *t;
-	if (q.account)
-		account_class(p->config->blame.classes,
-		    p->config->blame.class_count, t->method, t->target,
-		    q.route);
+	snprintf(q.route, sizeof(q.route), "%s", class);
 	memcpy(q.offered, p->slow_sample.offered, sizeof(q.offered));
 	p->metrics.slow += slow;
 	if (analysis_ask(p->analysis, &q))

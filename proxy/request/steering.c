@@ -70,7 +70,8 @@ static void
 order_give(struct proxy *p, const struct steer_order *o)
 {
 	const struct steer_server *s = &p->steer.server[o->server];
-	static const char *const what[] = {"none", "collect", "full", "stop"};
+	static const char *const what[] = {
+	    "none", "collect", "full", "stop", "done"};
 	uint64_t bytes = 0;
 
 	if (o->kind == STEER_ORDER_COLLECT)
@@ -81,7 +82,7 @@ order_give(struct proxy *p, const struct steer_order *o)
 		profiler_collect(p->profiler, o->server, bytes);
 	else if (o->kind == STEER_ORDER_STOP)
 		collect_stop(&p->upstream.server[o->server]);
-	else
+	else if (o->kind != STEER_ORDER_DONE) /* its response may come */
 		collect_begin(&p->upstream.server[o->server]);
 	log_event(LOG_LEVEL_DEBUG, "steer_order", "server=%s what=%s",
 	    p->config->server[o->server].name, what[o->kind]);

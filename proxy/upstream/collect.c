@@ -8,9 +8,12 @@
  *
  * A heap that Tailor cannot see (Go, Node) is known by a field of the server's
  * responses, "Tailor-Heap: USED FULL COLLECTIONS": bytes in use, the bytes at
- * which it would collect, and its collections so far.
+ * which it would collect, and its collections so far.  A field that is not that
+ * is counted and not believed.
  *
  * Costs one connection each time, as a health check does. */
+
+#include <string.h>
 
 #include "base/log.h"
 #include "proxy/upstream/connection.h"
@@ -21,7 +24,9 @@
 /* A response that is this much younger was not overtaken: it is of another
  * process, which counts its own collections. */
 #define OVERTAKEN_NS NS_PER_S
-#define NUMBER_DIGITS 18 /* of a number below 2^63 */
+/* A heap that is not known again for so long is not known. */
+#define MALFORMED_NS NS_PER_S
+#define MALFORMED_LOG_NS (60 * NS_PER_S)
 
 /* Take a number and the space after it off the text. */
 static bool
@@ -29,13 +34,63 @@ number_take(struct slice *s, uint64_t *out)
 {
 	size_t i = 0;
 
-	for (*out = 0; i < s->length && s->at[i] >= '0' && s->at[i] <= '9'; i++)
+	for (*out = 0; i < s->length && s->at[i] >= '0' && s->at[i] <= '9';
+	     i++) {
 		*out = *out * 10 + (uint64_t)(s->at[i] - '0');
-	if (i == 0 || i > NUMBER_DIGITS || (i < s->length && s->at[i] != ' '))
+		if (*out > HEAP_NUMBER_MAX)
+			return false;
+	}
+	if (i == 0 || (i < s->length && s->at[i] != ' '))
 		return false;
 	i += i < s->length;
 	*s = (struct slice){s->at + i, s->length - i};
 	return true;
+}
+
+bool
+collect_heap_parse(struct slice text, struct server_heap *h)
+{
+	/* A space that nothing follows is refused, too. */
+	return text.length > 0 && text.at[text.length - 1] != ' ' &&
+	       number_take(&text, &h->used) && number_take(&text, &h->full) &&
+	       number_take(&text, &h->collections) && text.length == 0 &&
+	       h->full > 0;
+}
+
+static bool
+is_doubled(const struct http_head *head, const struct http_field *f)
+{
+	const struct http_field *g = f + 1;
+
+	for (; g < head->field + head->fields; g++)
+		if (g->id == HTTP_FIELD_TAILOR &&
+		    slice_is(g->name, "tailor-heap"))
+			return true;
+	return false;
+}
+
+/* What it said before is true for a moment longer. */
+static void
+heap_malformed(struct server *s, struct slice text, struct instant now)
+{
+	char value[80];
+	size_t n =
+	    text.length < sizeof(value) ? text.length : sizeof(value) - 1;
+
+	s->heap_malformed++;
+	if (instant_is_set(s->heap.seen) &&
+	    instant_since(now, s->heap.seen) >= MALFORMED_NS)
+		s->heap.seen = INSTANT_NONE;
+	if (instant_is_set(s->heap_logged) &&
+	    instant_since(now, s->heap_logged) < MALFORMED_LOG_NS)
+		return;
+	s->heap_logged = now;
+	memcpy(value, text.at, n);
+	value[n] = '\0';
+	log_event(LOG_LEVEL_WARNING, "heap_malformed",
+	    "server=%s value=\"%s\" total=%llu why=\"Tailor-Heap is not USED "
+	    "FULL COLLECTIONS, once\" costs=\"no steering by it\"",
+	    s->config->name, value, (unsigned long long)s->heap_malformed);
 }
 
 void
@@ -44,15 +99,13 @@ collect_heap_note(
 {
 	const struct http_field *f = http_field_tailor(head, "tailor-heap");
 	struct server_heap h = {.seen = now};
-	struct slice text;
 
 	if (f == NULL)
 		return;
-	text = f->value;
-	if (!number_take(&text, &h.used) || !number_take(&text, &h.full) ||
-	    !number_take(&text, &h.collections) || text.length > 0 ||
-	    h.full == 0)
+	if (is_doubled(head, f) || !collect_heap_parse(f->value, &h)) {
+		heap_malformed(s, f->value, now);
 		return;
+	}
 	if (instant_is_set(s->heap.seen) &&
 	    h.collections < s->heap.collections &&
 	    instant_since(now, s->heap.seen) < OVERTAKEN_NS)

@@ -21,8 +21,12 @@ static void on_connection_turn(void *user);
 /* To read a loser's response: longer than any garbage collection.  Counted as
  * tailor_losers_total{result="timeout"}. */
 #define LOSER_TIMEOUT_NS (5 * NS_PER_S)
-#define RECENT_NS NS_PER_S  /* no server closes what was used since */
-#define STARVED_NS NS_PER_S /* after a sign of it nothing is kept */
+#define RECENT_NS NS_PER_S /* no server closes what was used since */
+/* The same of a server that was seen to keep one for LONG_NS. */
+#define TRUSTED_NS (5 * NS_PER_S)
+#define LONG_NS (10 * NS_PER_S)
+#define STEADY_NS (200 * NS_PER_MS) /* time to close what is due */
+#define STARVED_NS NS_PER_S	    /* after a sign of it nothing is kept */
 #define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
 
 static struct pool *
@@ -129,7 +133,7 @@ exchange_forget(struct connection *u)
 	u->drained_bytes = 0;
 	u->loser_of = 0;
 	u->raced = INSTANT_NONE;
-	u->client_left = false;
+	u->unawaited = false;
 	compare_leave(&u->compared);
 }
 
@@ -272,6 +276,7 @@ connection_settle(struct connection *u, enum exchange_end end)
 	u->in = NULL;
 	exchange_forget(u);
 	u->rested = instant_now();
+	u->rested_served_ns = s->reuse.served_ns;
 	connection_move(u, CONNECTION_IDLE);
 	if (s->idle.count > s->config->connections_max)
 		connection_close(TAILQ_LAST(&s->idle.list, connection_list));
@@ -350,42 +355,50 @@ closes_early(const struct server *s, struct instant now)
 	       instant_since(now, s->reuse.closed_early) < CLOSES_EARLY_NS;
 }
 
+/* Whether it has kept one long, and closed none sooner since. */
+static bool
+keeps_long(const struct server *s)
+{
+	return instant_is_set(s->reuse.kept_long) &&
+	       !instant_before(s->reuse.kept_long, s->reuse.closed_early) &&
+	       !instant_before(s->reuse.kept_long, s->reuse.closed_soon);
+}
+
 static bool
 is_proven(const struct connection *u, struct instant now)
 {
-	struct instant soon = u->server->reuse.closed_soon;
+	const struct server *s = u->server;
+	struct instant soon = s->reuse.closed_soon;
 
-	if (!instant_is_set(u->server->reuse.proven))
+	if (!instant_is_set(s->reuse.proven))
 		return false;
 	/* A pause that nothing announces makes a rest longer than it looks. */
-	return instant_since(now, u->rested) < RECENT_NS &&
-	       !closes_early(u->server, now) &&
+	return instant_since(now, u->rested) <
+		   (keeps_long(s) ? TRUSTED_NS : RECENT_NS) &&
+	       !closes_early(s, now) &&
 	       (!instant_is_set(soon) ||
 		   instant_since(now, soon) >= CLOSES_EARLY_NS);
 }
 
-/* How many idle connections an unproven server is left with. */
+/* How many idle connections a server is left with that has more to show. */
 static unsigned
 may_rest(const struct server *s)
 {
-	return instant_is_set(s->reuse.proven) ||
-		       instant_is_set(s->reuse.starved)
-		   ? 0
-		   : 1;
+	return keeps_long(s) || instant_is_set(s->reuse.starved) ? 0 : 1;
 }
 
 void
 connection_prove(struct server *s, struct instant steady, struct instant now)
 {
 	const struct connection *u = TAILQ_LAST(&s->idle.list, connection_list);
-	struct instant since = steady;
 
-	if (u == NULL || instant_is_set(s->reuse.proven))
+	if (u == NULL || s->reuse.served_ns - u->rested_served_ns < RECENT_NS)
 		return;
-	if (instant_before(since, u->rested))
-		since = u->rested;
-	if (instant_since(now, since) >= RECENT_NS)
+	if (!instant_is_set(s->reuse.proven))
 		s->reuse.proven = now;
+	if (instant_since(now, u->rested) >= LONG_NS &&
+	    instant_since(now, steady) >= STEADY_NS)
+		s->reuse.kept_long = now;
 }
 
 /* The idle connection to be used next, or NULL. */
@@ -502,7 +515,7 @@ connection_resume(struct connection *u)
 }
 
 void
-exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
+exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 {
 	struct server *s = u->server;
 	bool drain = s->config->loser != CONFIG_LOSER_CLOSE;
@@ -527,7 +540,7 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 		shutdown(u->fd, SHUT_WR);
 	u->loser_of = request_id;
 	u->raced = instant_now();
-	u->client_left = client_left;
+	u->unawaited = unawaited;
 	connection_move(u, CONNECTION_DRAINING);
 	hedging_drain_begin(u->upstream->hedging, s->index);
 	connection_want_read(u, true);

@@ -81,9 +81,10 @@ bool exchange_written(const struct connection *u);
 
 /* The user has no more interest.  Drains what was written, drops what was not;
  * callbacks are not called any more, and nothing of the user's is referred to
- * any more. */
-void
-exchange_detach(struct connection *u, uint64_t request_id, bool client_left);
+ * any more.
+ *   unawaited  without hedging no client would wait for this response: it has
+ *              left, or this is the hedge */
+void exchange_detach(struct connection *u, uint64_t request_id, bool unawaited);
 
 /* Close at once, without callback. */
 void connection_close(struct connection *u);
@@ -92,8 +93,9 @@ void connection_close(struct connection *u);
  * too long; how many. */
 unsigned connection_cut_all(struct server *server, const char *why);
 
-/* Note whether it has kept an idle connection for a second, of which it was not
- * paused: it has sent something all the time since steady. */
+/* Note whether it has kept an idle one for a second, or for ten, in which
+ * it served for a second (reuse.served_ns): one that pauses closes none.
+ *   steady  it has sent something all the time since */
 void
 connection_prove(struct server *s, struct instant steady, struct instant now);
 

@@ -8,7 +8,8 @@
  *
  * While one server is restarted the other one is alone, and a collection of
  * its would be a pause for all.  So a restart first lets it serve with
- * this one ready behind it, and begins when it has just collected. */
+ * this one ready behind it, and begins when it has just collected.  One that is
+ * steered is ordered to: it stands by for that while this one serves. */
 
 #include <errno.h>
 
@@ -64,6 +65,19 @@ waits(const struct server *s, struct instant now)
 		   s->upstream->hedging, 1 - s->index, s->maintenance.since);
 }
 
+/* Let the other one collect while this one serves. */
+static bool
+stands_in(const struct server *s, struct instant now)
+{
+	struct hedging *h = s->upstream->hedging;
+
+	if (!server_policy(s)->steered || !h->server[1 - s->index].steered)
+		return false;
+	if (h->active != s->index && server_policy(s)->fresh)
+		upstream_want(s->upstream, hedging_switch(h, now));
+	return h->active == s->index;
+}
+
 static void
 leave(struct server *s)
 {
@@ -71,6 +85,8 @@ leave(struct server *s)
 	struct instant now = instant_now();
 	bool wait = waits(s, now);
 
+	if (wait && stands_in(s, now))
+		return;
 	/* The other one will collect when it serves.  That makes this one
 	 * active again, and when it is over it is time to go. */
 	if (up->hedging->active == s->index) {

@@ -156,7 +156,7 @@ server_lost(struct server *s)
 	/* What a process closed by its end says nothing about the next. */
 	if (instant_since(now, s->reuse.closed_early) < NS_PER_S)
 		s->reuse.closed_early = s->reuse.closed_soon = INSTANT_NONE;
-	s->reuse.proven = INSTANT_NONE;
+	s->reuse.proven = s->reuse.kept_long = INSTANT_NONE;
 	connection_close_idle(s);
 	if (server_policy(s)->state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",

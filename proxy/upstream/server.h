@@ -82,9 +82,17 @@ void collect_begin(struct server *s);
 void collect_stop(struct server *s);
 
 /* Note what a response says of the server's heap.  One that was overtaken by a
- * response from after a collection is ignored, as is nonsense. */
+ * response from after a collection is ignored.  One that is malformed, or says
+ * it twice, is counted and logged once a minute; if nothing else was said for a
+ * second, the heap is unknown. */
 void collect_heap_note(
     struct server *s, const struct http_head *head, struct instant now);
+
+/* Read the field's value: three decimal numbers, a space between two.  False if
+ * it is anything else, a number is above HEAP_NUMBER_MAX, or FULL is 0; then
+ * used, full and collections are undefined.  Other members are left alone. */
+#define HEAP_NUMBER_MAX (UINT64_C(1) << 50)
+bool collect_heap_parse(struct slice text, struct server_heap *h);
 
 /* Write a GET of a target to the server itself.  Returns its length. */
 size_t server_write_get(

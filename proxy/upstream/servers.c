@@ -78,6 +78,16 @@ upstream_fini(struct upstream *up)
 void
 upstream_tick(struct upstream *up, struct instant now)
 {
-	for (unsigned i = 0; i < up->config->servers; i++)
+	bool served = false;
+
+	for (unsigned i = 0; i < up->config->servers; i++) {
 		server_tick(&up->server[i], now);
+		served |=
+		    server_policy(&up->server[i])->state > SERVER_CONNECTING;
+	}
+	if (up->served && !served && !up->stopping)
+		log_event(LOG_LEVEL_WARNING, "no_server",
+		    "advice=\"no server responds, so clients get 503: see "
+		    "tailorctl servers, and the servers' own logs\"");
+	up->served = served;
 }

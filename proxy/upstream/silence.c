@@ -225,6 +225,8 @@ silence_look(struct server *s, struct instant now)
 	starved_look(s, &a, now);
 	if (!heard || blind || !instant_is_set(q->steady))
 		q->steady = now;
+	else
+		s->reuse.served_ns += instant_since(now, q->looked);
 	connection_prove(s, q->steady, now);
 	windows_turn(q, now);
 	q->looked = now;

@@ -111,6 +111,7 @@ struct connection {
 	uint64_t cookie;	   /* of the socket, 0: none */
 	struct instant opened;	   /* when it began to wait for a connection */
 	struct instant rested;	   /* when it became idle */
+	int64_t rested_served_ns;  /* reuse.served_ns then */
 	unsigned tries;		   /* to connect */
 	enum connection_state state;
 	struct event readable, writable;
@@ -151,7 +152,7 @@ struct connection {
 	uint64_t drained_bytes;
 	uint64_t loser_of;    /* request id, for the log */
 	struct instant raced; /* when the winner was complete */
-	bool client_left;
+	bool unawaited;	      /* see exchange_detach() */
 };
 
 TAILQ_HEAD(connection_list, connection);
@@ -254,15 +255,19 @@ struct server {
 	} collect;
 
 	struct server_heap heap; /* as its responses say; see collect.c */
+	uint64_t heap_malformed;
+	struct instant heap_logged; /* the latest of those */
 
 	struct silence silence; /* whether it responds at all */
 	uint64_t reads;		/* that brought something */
 	bool asking;		/* a probe of a request is under way */
 	struct instant asked;	/* when the last one ended */
 
-	struct {		  /* how it treats connections that are kept */
-		bool keeps_alive; /* by its latest response */
-		struct instant proven; /* it kept an idle one for a second */
+	struct {		   /* how it treats connections that are kept */
+		bool keeps_alive;  /* by its latest response */
+		int64_t served_ns; /* it sent something all that time */
+		struct instant proven;	  /* it kept an idle one for a second */
+		struct instant kept_long; /* and one for ten, at the latest */
 		struct instant closed_early; /* one that was hardly idle */
 		struct instant closed_soon;  /* or for less than ten seconds */
 		struct instant starved; /* a new one waited beside idle ones */
@@ -357,6 +362,7 @@ struct upstream {
 	struct upstream_events events;
 	void *user;    /* of the events */
 	bool stopping; /* set from above: no new exchanges */
+	bool served;   /* at the last tick a server responded */
 
 	struct http_limits limits; /* of responses; set from above */
 	struct http_head scratch;  /* the head being looked at */

@@ -293,6 +293,25 @@ cause_unsampled(struct explainer *ex, const struct claim *leg)
 }
 
 void
+cause_unread(struct explainer *ex)
+{
+	struct claim c = {.cause = TALE_CAUSE_NOT_OBSERVED,
+	    .rank = RANK_UNREAD,
+	    .attempt = -1,
+	    .cpu = -1,
+	    .end_ns = ex->s->total_ns};
+	size_t i = ex->t->entries;
+
+	if (tale_whole(ex->t))
+		return;
+	while (i > 0 && ex->t->entry[i - 1].slot.event.type >> 12 > 1)
+		i--;
+	if (i > 0)
+		c.begin_ns = moment_at(ex, ex->t->entry[i - 1].at);
+	path_add(ex, &c);
+}
+
+void
 cause_gaps(struct explainer *ex)
 {
 	const struct tale *t = ex->t;

@@ -2,9 +2,10 @@
  *
  * The event of a send says how many bytes stayed in the socket and why; they
  * left with the first segment that covers them.  Between the two they waited
- * for what held them: an ACK the peer delays (Nagle), a cork, a window.  A
- * retransmitted segment was lost, so the time since it was first sent counts.
- */
+ * for what held them: an ACK the peer delays (Nagle), a cork, a window.  Bytes
+ * leave in order, so what holds those of a later call holds them, too, from
+ * then on.  A retransmitted segment was lost, so the time since it was first
+ * sent counts. */
 #include "talechain/explain/explainer.h"
 
 static bool
@@ -49,6 +50,20 @@ cause_of_held(uint32_t held)
 	return TALE_CAUSE_HELD;
 }
 
+/* When the flow's next call that sends ended; FAR: there is none. */
+static int64_t
+sent_next(const struct explainer *ex, const struct tale_entry *e)
+{
+	const struct tale_entry *end = ex->t->entry + ex->t->entries;
+	uint64_t cookie = e->slot.event.arg[0];
+
+	while (++e < end)
+		if (e->slot.event.type == TALECHAIN_SOCK_SEND &&
+		    e->slot.event.arg[0] == cookie && !e->doubtful)
+			return moment_at(ex, e->at);
+	return FAR;
+}
+
 /* Bytes that one call left in the socket. */
 static void
 claim_held(struct explainer *ex, struct claim *c, const struct tale_entry *e)
@@ -56,6 +71,7 @@ claim_held(struct explainer *ex, struct claim *c, const struct tale_entry *e)
 	const struct talechain_event *v = &e->slot.event;
 	uint32_t bytes = tale_low(v->arg[1]), unsent = tale_high(v->arg[2]);
 	const struct tale_entry *left;
+	int64_t next;
 
 	if (unsent == 0 || tale_low(v->arg[2]) == TALECHAIN_HELD_NOT)
 		return;
@@ -63,6 +79,9 @@ claim_held(struct explainer *ex, struct claim *c, const struct tale_entry *e)
 	left = segment_with(
 	    ex, v->arg[0], tale_high(v->arg[1]) + bytes - 1, c->begin_ns, FAR);
 	c->end_ns = left != NULL ? moment_at(ex, left->at) : ex->leg_end_ns;
+	next = sent_next(ex, e);
+	if (c->end_ns > next)
+		c->end_ns = next;
 	c->cause = cause_of_held(tale_low(v->arg[2]));
 	c->value = unsent;
 	path_add(ex, c);

@@ -1,10 +1,12 @@
 /* cause_thread.c: from what a thread did to why the request waited.
  *
  * A thread that ran was at work; one that was ready waited for a CPU.  One that
- * slept until a thread of its process woke it waited for that thread.  Where
- * the sleep shows that it was for a lock (story_waits.c), the thread that gave
- * the lock up had it from the one that had woken it, and so on. */
+ * slept until a thread of its process woke it waited for that thread
+ * (cause_peer.c). */
 
+#include <sys/syscall.h>
+
+#include "base/array.h"
 #include "talechain/explain/explainer.h"
 
 #define SOFTIRQ_NET_RX 3
@@ -13,9 +15,11 @@
 #define NEAR_MAX 1000 /* events looked at around a sleep */
 /* No CPU takes longer to leave idle; what has to wait longer may not run. */
 #define IDLE_LONGEST_NS (10 * NS_PER_MS)
-#define TURNS_MAX 200 /* holders of a lock, one after the other */
-/* A holder that another woke after a longer sleep had waited for the lock. */
-#define TURN_NS (100 * NS_PER_US)
+#define SWEEP_NS NS_PER_MS	    /* the observer has a CPU for less */
+#define EITHER_NS (200 * NS_PER_US) /* shorter runs are not looked at */
+/* The kernel ends softirqs about then.  One that seems longer may have had no
+ * CPU: not all hosts account for what they take from a virtual one. */
+#define SOFTIRQ_LONGEST_NS NS_PER_MS
 
 /* How the last idle time of a CPU ended, before a thread ran there. */
 static const struct talechain_event *
@@ -65,70 +69,6 @@ is_client_full(const struct explainer *ex, int64_t ns)
 	return false;
 }
 
-/* The last sleep of a holder, within a wait, that another thread ended. */
-static const struct thread_interval *
-turn_before(const struct explainer *ex, uint32_t holder,
-    const struct thread_interval *wait, int64_t end)
-{
-	size_t count;
-	const struct thread_interval *p = threads_of(ex, holder, &count);
-	const struct thread_interval *found = NULL;
-
-	for (; count > 0 && p->begin_ns < end; count--, p++)
-		if (p->state == THREAD_SLEEP && thread_is_peer(ex, p) &&
-		    p->other != wait->tid && p->woken_ns > wait->begin_ns &&
-		    p->woken_ns < end && p->end_ns - p->begin_ns >= TURN_NS)
-			found = p;
-	return found;
-}
-
-/* Claim a wait for a lock, piece by piece of those that had it. */
-static void
-claim_turns(
-    const struct walk *w, const struct thread_interval *p, struct claim c)
-{
-	const struct thread_interval *turn = NULL;
-	int64_t begin_ns = c.begin_ns;
-
-	for (int i = 0; i < TURNS_MAX && c.end_ns > begin_ns; i++) {
-		turn = turn_before(w->ex, c.other, p, c.end_ns);
-		if (turn == NULL || turn->woken_ns <= begin_ns)
-			break;
-		c.begin_ns = turn->woken_ns;
-		path_add(w->ex, &c);
-		c.end_ns = turn->woken_ns;
-		c.other = turn->other;
-	}
-	c.begin_ns = begin_ns;
-	path_add(w->ex, &c);
-}
-
-/* A thread waited for another, or for something that another had. */
-static void
-claim_peer(
-    const struct walk *w, const struct thread_interval *p, struct claim *c)
-{
-	static const char *const locks[] = {
-	    [WAIT_LOCK] = "a lock",
-	    [WAIT_INTERPRETER] = "the interpreter lock",
-	    [WAIT_MONITOR] = "a Java monitor",
-	};
-
-	c->cause = TALE_CAUSE_LOCK;
-	c->other = p->other;
-	c->note = locks[p->wait];
-	if (thread_is_compiler(w->ex, p->other))
-		c->cause = TALE_CAUSE_CLASS_LOADING;
-	if (thread_is_vm(w->ex, p->other))
-		c->cause = TALE_CAUSE_SAFEPOINT;
-	c->likely |= (p->other == 0 && p->wait != WAIT_MONITOR) ||
-		     c->cause == TALE_CAUSE_SAFEPOINT;
-	if (p->wait != WAIT_OTHER && p->other != 0)
-		claim_turns(w, p, *c);
-	else
-		path_add(w->ex, c);
-}
-
 /* Timers ended it, one after the other, as those of a program that sleeps do,
  * and those of a thread that waits for a Java monitor; or the end of a wait in
  * futex is in no event. */
@@ -137,11 +77,59 @@ claim_either(
     const struct walk *w, const struct thread_interval *p, struct claim *c)
 {
 	c->cause = TALE_CAUSE_NOT_OBSERVED;
-	c->note = p->woken_ns == NEVER
-		      ? "slept in futex, and what for is in no event"
-		      : "slept until timers woke it: its own, or those of a "
-			"Java monitor that was then free";
+	if (p->wait == WAIT_TURNS)
+		c->note = "slept until timers of 5 ms woke it: its own, or "
+			  "those of an interpreter's lock";
+	else if (p->woken_ns == NEVER)
+		c->note = "slept in futex, and what for is in no event";
+	else
+		c->note = "slept until timers woke it: its own, or those of a "
+			  "Java monitor that was then free";
 	path_add(w->ex, c);
+}
+
+/* Whether a system call waits until a child has a program of its own: vfork,
+ * or clone, which posix_spawn calls, and which does not wait otherwise. */
+static bool
+is_vfork(unsigned call)
+{
+#ifdef SYS_vfork
+	if (call == SYS_vfork + 1)
+		return true;
+#endif
+	return call == SYS_clone + 1 || call == SYS_clone3 + 1;
+}
+
+/* Whether a wait that no signal ends was for a lock: the kernel's stack says
+ * so, or nothing says that it was not. */
+static bool
+is_kernel_lock(const struct walk *w, const struct thread_interval *p)
+{
+	static const char *const locks[] = {"mutex", "rwsem", "down_read",
+	    "down_write", "__down", "percpu_down", "lock_page", "folio_wait",
+	    "wait_on_bit_lock", "lock_mm", "rtlock", "lock_sock"};
+	bool known;
+
+	if (stack_find_kernel(
+		w->ex, p->tid, p->end_ns, locks, COUNT(locks), &known))
+		return true;
+	return !known && !is_vfork(p->call) && p->call != SYS_membarrier + 1;
+}
+
+/* What ended a sleep from outside, a timer or bytes, would have ended it then
+ * if all of the process had been paused meanwhile: no pause before counts. */
+static void
+claim_until_woken(
+    const struct walk *w, const struct thread_interval *p, struct claim c)
+{
+	if (p->woken_ns == NEVER || p->other != 0 ||
+	    p->context == TALECHAIN_CONTEXT_TASK)
+		return;
+	c.rank = RANK_ASLEEP;
+	if (c.end_ns > p->woken_ns)
+		c.end_ns = p->woken_ns;
+	if (c.begin_ns < c.end_ns)
+		path_add(w->ex, &c);
 }
 
 /* A sleep that no thread of the process ended. */
@@ -154,7 +142,7 @@ claim_asleep(
 
 	c->cause = TALE_CAUSE_SLEEP;
 	c->other = p->other;
-	if (p->state == THREAD_BLOCKED) {
+	if (p->state == THREAD_BLOCKED && is_kernel_lock(w, p)) {
 		c->cause = TALE_CAUSE_LOCK;
 		c->other = 0;
 	} else if (is_full_socket(w, p)) {
@@ -174,7 +162,12 @@ claim_asleep(
 	}
 	if (c->cause == TALE_CAUSE_SLEEP)
 		c->peer = wait_peer(w->ex, w->like->attempt, p);
+	/* The kernel may receive one request as the program waits for what
+	 * another needs. */
+	c->likely |= p->call == SYS_io_uring_enter + 1 && w->ex->in_flight > 1;
 	path_add(w->ex, c);
+	if (c->cause == TALE_CAUSE_SLEEP)
+		claim_until_woken(w, p, *c);
 }
 
 static void
@@ -191,13 +184,41 @@ claim_sleep(
 		if (w->like->value != 0 || p->begin_ns <= w->from_ns)
 			return; /* it was not woken for this one yet */
 	}
-	if (p->state == THREAD_SLEEP && p->wait == WAIT_EITHER)
+	if (p->state == THREAD_SLEEP &&
+	    (p->wait == WAIT_EITHER || p->wait == WAIT_TURNS))
 		claim_either(w, p, c);
 	else if (p->state == THREAD_SLEEP &&
 		 (p->wait != WAIT_OTHER || thread_is_peer(w->ex, p)))
-		claim_peer(w, p, c);
+		cause_peer(w, p, c);
 	else
 		claim_asleep(w, p, c);
+}
+
+/* What an event says that held up a thread on its CPU; false: it is none. */
+static bool
+held_up(const struct talechain_event *v, struct claim *c)
+{
+	c->cpu = -1;
+	c->value = 0;
+	switch (v->type) {
+	case TALECHAIN_PAGEFAULT:
+		c->rank = RANK_FAULT;
+		c->cause = TALE_CAUSE_PAGE_FAULT;
+		return true;
+	case TALECHAIN_RECLAIM:
+		c->rank = RANK_RECLAIM;
+		c->cause = TALE_CAUSE_RECLAIM;
+		c->value = v->arg[0];
+		return true;
+	case TALECHAIN_SOFTIRQ:
+		c->rank = RANK_SOFTIRQ;
+		c->cause = TALE_CAUSE_SOFTIRQ;
+		c->likely |= tale_event_latency_ns(v) > SOFTIRQ_LONGEST_NS;
+		c->value = v->arg[0];
+		c->cpu = v->cpu <= INT16_MAX ? (int)v->cpu : -1;
+		return true;
+	}
+	return false;
 }
 
 static void
@@ -210,6 +231,7 @@ claim_faults(
 	size_t i, last;
 
 	c.other = 0;
+	c.last = 0;
 	c.call = 0;
 	c.peer = NULL;
 	c.note = NULL;
@@ -218,8 +240,8 @@ claim_faults(
 	last = entry_from(ex, end);
 	for (i = entry_from(ex, from); i < last; i++) {
 		v = &ex->t->entry[i].slot.event;
-		if (v->tid != like->tid || (v->type != TALECHAIN_PAGEFAULT &&
-					       v->type != TALECHAIN_SOFTIRQ))
+		c.likely = like->likely;
+		if (v->tid != like->tid || !held_up(v, &c))
 			continue;
 		end = moment_at(ex, ex->t->entry[i].at);
 		begin = end - tale_event_latency_ns(v);
@@ -233,17 +255,6 @@ claim_faults(
 		}
 		c.begin_ns = begin > from ? begin : from;
 		c.end_ns = end < to ? end : to;
-		c.cpu = -1;
-		if (v->type == TALECHAIN_PAGEFAULT) {
-			c.rank = RANK_FAULT;
-			c.cause = TALE_CAUSE_PAGE_FAULT;
-			c.value = 0;
-		} else {
-			c.rank = RANK_SOFTIRQ;
-			c.cause = TALE_CAUSE_SOFTIRQ;
-			c.value = v->arg[0];
-			c.cpu = v->cpu <= INT16_MAX ? (int)v->cpu : -1;
-		}
 		path_add(ex, &c);
 	}
 }
@@ -266,8 +277,9 @@ claim_ready(
 
 	c->cause = TALE_CAUSE_RUNQ;
 	c->other = p->other;
+	c->unseen = p->unseen;
 	if (p->other != p->last)
-		c->note = "mostly ran";
+		c->note = p->unseen ? "ran" : "mostly ran";
 	if (p->other != 0)
 		return;
 	if (p->end_ns - p->begin_ns > IDLE_LONGEST_NS) {
@@ -295,8 +307,12 @@ claim_off_cpu(
 	case THREAD_PREEMPTED:
 		c->cause = TALE_CAUSE_PREEMPTED;
 		c->other = p->other;
+		c->last = p->last;
 		if (p->other == 0)
 			claim_kept_off(c);
+		else if (c->last == 0 && p->end_ns - p->begin_ns > SWEEP_NS &&
+			 thread_is_observer(w->ex, p->other))
+			c->note = "others that are in no event";
 		break;
 	case THREAD_THROTTLED:
 		c->cause = TALE_CAUSE_QUOTA;
@@ -312,17 +328,40 @@ claim_off_cpu(
 	path_add(w->ex, c);
 }
 
-/* Whether a thread slept within the leg before an interval. */
-static bool
+/* The last sleep of a thread within the leg before an interval, or NULL. */
+static const struct thread_interval *
 slept_before(const struct walk *w, const struct thread_interval *p)
 {
 	size_t count;
 	const struct thread_interval *k = threads_of(w->ex, p->tid, &count);
+	const struct thread_interval *last = NULL;
 
 	for (; count > 0 && k < p; count--, k++)
 		if (k->state == THREAD_SLEEP && k->end_ns > w->from_ns)
-			return true;
-	return false;
+			last = k;
+	return last;
+}
+
+/* What else a thread that computes after a sleep may do so for; NULL: for this
+ * request.  It took another request before that it has not responded to, or it
+ * is an event loop, whose timers and callbacks may be of anything: of others in
+ * flight, which it may have taken long before, or of none. */
+static const char *
+either_of(const struct walk *w, const struct thread_interval *p)
+{
+	const struct thread_interval *sleep;
+
+	if (w->depth > 0 || w->waiter != NULL || w->like->attempt < 0 ||
+	    w->like->cause != TALE_CAUSE_WORK ||
+	    p->end_ns - p->begin_ns < EITHER_NS ||
+	    (sleep = slept_before(w, p)) == NULL)
+		return NULL;
+	if ((w->ex->in_flight > 1 && call_is_loop(sleep->call)) ||
+	    other_is_with(w->ex, w->like->attempt, p->tid, p->begin_ns))
+		return "for this request or for another that it had";
+	return call_is_loop(sleep->call)
+		   ? "for this request or for other work of its loop"
+		   : NULL;
 }
 
 /* What a thread computes whose runtime moves work between threads.  It is the
@@ -341,7 +380,7 @@ claim_moved(
 		c->other = p->tid;
 		c->note = NULL;
 	} else if (p->tid == w->ex->chain.attempt[c->attempt].taker ||
-		   (w->depth == 0 && slept_before(w, p))) {
+		   (w->depth == 0 && slept_before(w, p) != NULL)) {
 		return false;
 	} else {
 		c->cause = TALE_CAUSE_NOT_OBSERVED;
@@ -365,6 +404,7 @@ cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns)
 {
 	struct claim c = *w->like;
+	const char *either;
 
 	c.tid = p->tid;
 	c.cpu = p->state == THREAD_RUN ? -1 : p->cpu;
@@ -386,9 +426,14 @@ cause_interval(const struct walk *w, const struct thread_interval *p,
 	case THREAD_RUN:
 		if (claim_moved(w, p, &c))
 			return;
+		either = either_of(w, p);
+		if (either != NULL) {
+			c.likely = true;
+			c.note = either;
+		}
 		path_add(w->ex, &c);
 		c.cpu = p->cpu;
-		cause_steal(w->ex, &c);
+		cause_taken(w->ex, &c);
 		c.cpu = -1;
 		break;
 	case THREAD_SLEEP:

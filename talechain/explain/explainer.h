@@ -2,8 +2,8 @@
  *
  *   tale -> chain (story_chain.c): where the request was, when
  *        -> threads (story_threads.c, story_waits.c): what each thread did
- *        -> legs and claims (story_path.c, story_walk.c, cause_*.c): causes of
- *           each time
+ *        -> legs and claims (story_path.c, story_walk.c, cause_*.c,
+ *           story_sums.c): causes of each time
  *        -> checks (story_check.c): what contradicts itself is not observed
  *        -> segments (story_tile.c): claims become a tiling of [0, total]
  *        -> verdict (story_verdict.c, story_evidence.c, story_advice.c)
@@ -31,6 +31,8 @@
 #define TALE_FAULT_EDGE_NS (2 * NS_PER_US)
 #define TALE_FAULT_SMALL_NS (50 * NS_PER_US)
 
+#define FLAG_FIN 1 /* of TCP's flags byte */
+
 /* From the weakest claim to the strongest. */
 enum claim_rank {
 	RANK_NOTHING,	  /* a leg of which nothing is known */
@@ -41,18 +43,23 @@ enum claim_rank {
 	RANK_THREAD,	  /* what the thread did, as the scheduler saw it */
 	RANK_THREAD_RATE, /* and how slow that was */
 	RANK_OTHER,	  /* which was for another request */
-	RANK_STEAL,	  /* it had a virtual CPU that the host did not run */
+	RANK_TAKEN,	  /* it had a CPU, and the host or interrupts took it */
 	RANK_LOSS, /* the scheduler's events were lost: threads are unknown */
 	RANK_CLASSES,
 	RANK_FAULT,
+	RANK_RECLAIM, /* mostly within a fault */
 	RANK_SOFTIRQ,
+	RANK_STOLEN,	    /* the host took the CPU from one of these */
 	RANK_CPU,	    /* ready, but without a CPU */
 	RANK_STOP,	    /* the whole process was stopped */
 	RANK_CONTRADICTION, /* its events cannot all be true */
 	RANK_TCP,
+	RANK_UNREAD,	/* events of that time had not been read yet */
 	RANK_UNSAMPLED, /* the kernel's events were not recorded */
+	RANK_SUM,	/* but it is known how much in all */
 	RANK_SAFEPOINT,
 	RANK_GC,
+	RANK_ASLEEP, /* it would have slept without such a pause, too */
 	RANK_EXIT,
 };
 
@@ -65,14 +72,18 @@ struct claim {
 	uint32_t tid; /* the thread that worked or waited, 0: not known */
 	uint32_t pid; /* of STOPPED: the process */
 	uint32_t
-	    other;   /* the thread it waited for or lost its CPU to, 0: none */
-	int cpu;     /* -1: not known */
-	bool likely; /* one of its ends, or its cause, is inferred */
+	    other; /* the thread it waited for or lost its CPU to, 0: none */
+	uint32_t last;	/* of PREEMPTED: as of an interval */
+	int cpu;	/* -1: not known */
+	bool likely;	/* one of its ends, or its cause, is inferred */
 	uint64_t value; /* of the cause: bytes, idle state, vector, ... */
 	unsigned call;	/* of a wait: the system call, plus 1; 0: none */
 	/* Of a sleep: the call on a socket that it was in, or that came next;
 	 * borrowed from the tale, or NULL. */
 	const struct talechain_event *peer;
+	/* LOCK, SLEEP: the thread that it waited for slept until timers. */
+	bool timer;
+	bool unseen;	  /* of RUNQ: as of an interval */
 	const char *note; /* static text that says more, or NULL */
 	const struct tale_pause *pause; /* borrowed from the tale, or NULL */
 };
@@ -92,19 +103,27 @@ struct story_attempt {
 	int64_t sent;  /* the server gave the response's last byte to TCP */
 	int64_t left;  /* that byte left the server's TCP */
 	int64_t back;  /* it reached Tailor's socket */
+	/* It ended with its connection, not with its last byte; then: */
+	bool by_close;
+	int64_t read;	    /* Tailor read that byte */
+	int64_t closed;	    /* the server's FIN left its TCP */
+	int64_t fin;	    /* and reached Tailor's socket */
 	int64_t first_byte; /* Tailor had the response's first byte */
 	int64_t complete;
 	int64_t ended; /* Tailor gave the attempt up, or had it all */
 	uint32_t pid, taker, sender; /* 0: not known */
+	uint32_t closer;	     /* of closed */
 	uint32_t app_tid[3];	     /* of receive, start, finish */
 };
 
 struct story_chain {
 	int64_t scheduled, client_sent; /* the client's own stamps */
 	int64_t client_gave; /* its first byte was given to the kernel, here */
-	int64_t net_in;	     /* the first segment reached Tailor's machine */
-	int64_t net_whole;   /* the last one did */
-	int64_t accepted;    /* its connection was, if it is the first there */
+	/* The first segment reached Tailor's machine; NEVER, too, if that was
+	 * before this request's turn on its connection. */
+	int64_t net_in;
+	int64_t net_whole; /* the last one did */
+	int64_t accepted;  /* its connection was, if it is the first there */
 	int64_t first_byte, received, committed, finished;
 	int64_t left;  /* the response's last byte left the machine's TCP */
 	int64_t acked; /* the client's ACK of it came */
@@ -136,6 +155,7 @@ enum thread_wait {
 	WAIT_INTERPRETER, /* and the threads of its process take turns so */
 	WAIT_MONITOR,	  /* its stack has HotSpot's monitors */
 	WAIT_EITHER,	  /* for a lock, or until its own timers */
+	WAIT_TURNS,	  /* the same, of an interpreter lock's timers */
 };
 
 /* What a thread did from one moment to another, as the scheduler saw it. */
@@ -145,7 +165,9 @@ struct thread_interval {
 	int64_t begin_ns, end_ns;
 	int cpu;	/* where it ran or was to run, -1: not known */
 	uint32_t other; /* READY, PREEMPTED: what ran; else: what woke it */
-	uint32_t last;	/* READY: what ran just before it, 0: none */
+	/* READY: what ran just before it, 0: none; PREEMPTED: what ran later
+	 * than the other, if between them more may have run, else 0 */
+	uint32_t last;
 	uint32_t other_pid;
 	int64_t woken_ns; /* when it was woken, or NEVER */
 	unsigned context; /* enum talechain_context of the waker */
@@ -154,6 +176,7 @@ struct thread_interval {
 	uint64_t futex; /* the word that it slept on, 0: none, or not known */
 	enum thread_wait wait;
 	bool inferred;	   /* its begin, as no event shows the thread before */
+	bool unseen;	   /* READY: what had the CPU for most of it */
 	const char *doubt; /* static: what its events contradict, or NULL */
 };
 
@@ -237,9 +260,42 @@ void waits_join(struct explainer *ex);
  * the wait that a thread ended at a moment; -1: none (story_stack.c). */
 int stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
     const char *const part[], int parts);
+/* Whether one of some functions is in the kernel's stack of that wait.  *known:
+ * whether there is such a stack, with names. */
+bool stack_find_kernel(const struct explainer *ex, uint32_t tid, int64_t ns,
+    const char *const part[], int parts, bool *known);
+/* What a sleep was for, by the functions in its stack; EITHER: not known. */
+enum thread_wait
+waits_by_stack(const struct explainer *ex, const struct thread_interval *p);
+/* Whether a timer ended a sleep. */
+bool thread_timer_ended(const struct thread_interval *p);
 /* Whether another thread of its process ended what an interval shows. */
 bool
 thread_is_peer(const struct explainer *ex, const struct thread_interval *p);
+
+#define ROOT_DEEP 8
+
+/* Threads each of which waited for the next, from the one that was waited for
+ * to the one that did something else, in [begin, end]. */
+struct root {
+	uint32_t tid[ROOT_DEEP];
+	unsigned count; /* >= 1 */
+	int64_t begin_ns, end_ns;
+	bool open; /* what the last one did is not known, or the chain is
+		    * longer, or leads back to one of its threads */
+};
+
+/* story_root.c: find it.  waiter waited for tid in [begin, end]. */
+void root_find(const struct explainer *ex, struct root *r, uint32_t waiter,
+    uint32_t tid, int64_t begin_ns, int64_t end_ns);
+
+enum root_timer {
+	ROOT_NO_TIMER,	   /* it did something else, or that is not known */
+	ROOT_SLEPT,	   /* a timer ended its sleep */
+	ROOT_KEEPS_TIMERS, /* timers do so again and again, or in epoll */
+};
+/* Whether timers ended what the last thread did. */
+enum root_timer root_timer(const struct explainer *ex, const struct root *r);
 
 /* A leg's time while the walk goes through its threads. */
 struct walk {
@@ -262,6 +318,11 @@ void threads_walk(struct explainer *ex, const struct claim *like,
 void cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns);
 
+/* cause_peer.c: claim a sleep that another thread of its process ended.
+ *   c  the claim so far: its times, thread, call */
+void cause_peer(
+    const struct walk *w, const struct thread_interval *p, struct claim *c);
+
 /* When the thread that sends the response next responds to another request,
  * after another thread had received this one: NEVER, or the end of a leg from
  * the present one's end on, which the claim is then of (story_other.c). */
@@ -272,14 +333,20 @@ int64_t other_responded(const struct explainer *ex, struct claim *c);
 uint64_t other_request(
     const struct explainer *ex, int attempt, uint32_t tid, int64_t came_ns);
 
+/* Whether a thread of an attempt's server has another request at a moment: it
+ * received on another connection of its port, and has not sent there since. */
+bool other_is_with(
+    const struct explainer *ex, int attempt, uint32_t tid, int64_t ns);
+
 /* The other request that a claim says a thread was busy with, or 0. */
 uint64_t claim_request(const struct claim *c);
 
 /* The other requests of all pieces: s->request (story_other.c). */
 void requests_list(struct explainer *ex);
 
-/* What a thread computed within the leg for requests that it received there,
- * as the thread of an event loop does. */
+/* What a thread computed within the leg for other requests, as the thread of an
+ * event loop does: right after it received one, or right before it responded
+ * to one. */
 void cause_other(struct explainer *ex, int attempt, uint32_t tid);
 
 /* story_path.c: legs and their claims. */
@@ -298,15 +365,36 @@ bool cause_is_classes(
 void cause_gaps(struct explainer *ex);
 /* Times without the kernel's events, of a leg that would need them. */
 void cause_unsampled(struct explainer *ex, const struct claim *leg);
+/* The time from the last event on, if the observer was late and the events of
+ * the request's end are missing: what Tailor did is not known, either. */
+void cause_unread(struct explainer *ex);
 /* Times of lost events; RANK_LOSS where threads' claims would be wrong. */
 void cause_losses(struct explainer *ex, enum claim_rank rank);
 /* What held back bytes sent on a flow; like: attempt and thread. */
 void cause_tcp(struct explainer *ex, const struct claim *like, uint64_t cookie,
     const char *what);
 
-/* cause_steal.c: of a thread's run, what the host took of its CPU.  run: the
- * claim of that run; no longer than the host's account grew meanwhile. */
-void cause_steal(struct explainer *ex, const struct claim *run);
+/* cause_taken.c: of a thread's run, what the host or interrupts took of its
+ * CPU.  run: the claim of that run; no longer than their accounts grew
+ * meanwhile. */
+void cause_taken(struct explainer *ex, const struct claim *run);
+
+/* story_sums.c: what a server's thread did from receiving an attempt's request
+ * until it sent, added up. */
+struct sums {
+	int64_t begin_ns, end_ns;
+	int64_t way_ns; /* since Tailor's send, 0: not known */
+	uint32_t tid;
+	unsigned marks; /* enum talechain_epoch */
+	int64_t ran_ns, ready_ns, preempted_ns, slept_ns, lock_ns, disk_ns;
+	int64_t stolen_ns, handled_ns, fault_ns; /* of ran_ns */
+};
+
+/* The next sums of an attempt that lie within a time; false: none. */
+bool sums_next(const struct explainer *ex, int attempt, int64_t from_ns,
+    int64_t to_ns, struct sums *out);
+/* Claim the present leg, from their begin to their end, by them. */
+void sums_claim(struct explainer *ex, int attempt, const struct sums *sums);
 
 /* story_rates.c: which computing was slow, once all claims are made. */
 void cause_rates(struct explainer *ex);
@@ -373,10 +461,16 @@ const char *softirq_name(uint64_t vector);
 /* story_names.c */
 /* The attempt whose server's process a thread is of, or -1. */
 int thread_attempt(const struct explainer *ex, uint32_t tid);
+/* The kernel's threads that do io_uring's calls in a process (SQPOLL), by the
+ * names it gives them: no event shows for which thread of the program. */
+bool thread_is_io_uring(const struct explainer *ex, uint32_t tid);
 /* HotSpot's compilers, by the names it gives them. */
 bool thread_is_compiler(const struct explainer *ex, uint32_t tid);
 /* Whether it is the thread with which HotSpot stops the others. */
 bool thread_is_vm(const struct explainer *ex, uint32_t tid);
+/* Tailor's own, whose switches are in no event while it sleeps between sweeps:
+ * it may stand at both ends of a time in which another had the CPU. */
+bool thread_is_observer(const struct explainer *ex, uint32_t tid);
 /* The name of an attempt's server; out is returned. */
 char *
 attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE]);
@@ -404,9 +498,16 @@ thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);
  * that is not known (story_where.c). */
 const struct talechain_event *wait_peer(
     const struct explainer *ex, int attempt, const struct thread_interval *p);
+/* Whether a system call, plus 1, waits for many connections, as an event loop's
+ * does. */
+bool call_is_loop(unsigned call);
 /* " in futex" for the wait of a claim, and " (3.0 ms of it)" if only that much
  * of its cause is. */
 void say_call(
+    const struct explainer *ex, const struct claim *c, const struct line *l);
+/* " (3.0 ms of it)" if only a part of its cause was behind the same thread;
+ * " (at the end of 3.0 ms of it)" if that was seen there at the end only. */
+void say_part_of_other(
     const struct explainer *ex, const struct claim *c, const struct line *l);
 /* The same of whom it waited for, instead of what woke it.  False: nothing. */
 bool say_peer(
@@ -426,9 +527,18 @@ say_stack(const struct explainer *ex, size_t segment, const struct line *l);
 bool say_samples(
     const struct explainer *ex, const struct claim *c, const struct line *l);
 
+/* story_sums.c, of a claim of RANK_SUM: what it says, and how that is known. */
+void say_sums(
+    const struct explainer *ex, const struct claim *c, const struct line *l);
+void evidence_sums(const struct line *l);
+
 /* story_lock.c: what a thread waited for that another had, and what that did
  * meanwhile; without the subject. */
 void say_lock(
+    const struct explainer *ex, const struct claim *c, const struct line *l);
+
+/* Until which thread woke it, that slept until timers did. */
+void say_timer(
     const struct explainer *ex, const struct claim *c, const struct line *l);
 
 /* story_evidence.c: why the verdict of a cause is what it is. */

@@ -33,7 +33,7 @@ static bool
 is_bulk(const struct talechain_event *e)
 {
 	return e->type == TALECHAIN_PAGEFAULT || e->type == TALECHAIN_SYSCALL ||
-	       e->type == TALECHAIN_SOFTIRQ;
+	       e->type == TALECHAIN_RECLAIM || e->type == TALECHAIN_SOFTIRQ;
 }
 
 /* Leave out those shorter than before, or twice that. */

@@ -70,7 +70,9 @@ struct slicer {
 	struct timeline_slot passed[SLICE_CPUS][SLICE_PASSED];
 	unsigned passes[SLICE_CPUS];
 	size_t fault[SLICE_CPUS]; /* entry + 1 of a thread's last PAGEFAULT */
-	uint64_t begin;		  /* the first slot that may touch the window */
+	uint32_t sum_tid;	  /* of the last EPOCH_SUM that was taken */
+	uint64_t sum_ns;
+	uint64_t begin; /* the first slot that may touch the window */
 	/* At begin; as the last pass goes on, of what touches no window. */
 	struct stream_state state;
 	/* Others' attempts; by port, what Tailor last sent from it; by thread,

@@ -17,6 +17,7 @@
 /* How long before the window a request may have lain in a socket. */
 #define FLOW_PAST_NS NS_PER_S
 #define TAILOR (-1)
+#define WAKERS_DEEP 8 /* threads, each of which woke the next */
 #define PASSED_LEAST_NS (200 * NS_PER_US) /* shorter waits need no name */
 
 static bool
@@ -124,10 +125,25 @@ sequence_known(const uint32_t *list, unsigned count, uint32_t sequence)
 	return false;
 }
 
+/* Whether the event's thread uses the server's end of a socket: by a call, or
+ * as it closes it. */
+static bool
+is_use(const struct tale *t, int i, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+
+	return e->type >= TALECHAIN_SOCK_SEND ||
+	       (e->type == TALECHAIN_TCP_XMIT && (e->arg[3] & FLAG_FIN) != 0 &&
+		   slot->server >= 0 &&
+		   tale_attempt_of(t, slot->server) ==
+		       attempt_of_socket((enum tale_socket)i));
+}
+
 /* Whether an event is of the other end of one of our sockets. */
 static void
-learn_peer(struct slicer *s, const struct talechain_event *e)
+learn_peer(struct slicer *s, const struct timeline_slot *slot)
 {
+	const struct talechain_event *e = &slot->event;
 	const struct slice_socket *k;
 	struct tale *t = s->tale;
 	uint16_t local = (uint16_t)(e->arg[3] >> 48);
@@ -146,8 +162,7 @@ learn_peer(struct slicer *s, const struct talechain_event *e)
 		    (e->type == TALECHAIN_TCP_XMIT &&
 			sequence_known(k->received, k->receives, sequence)))
 			t->cookie[i + 1] = e->arg[0];
-		if (e->type >= TALECHAIN_SOCK_SEND &&
-		    s->callers < SLICE_CALLERS)
+		if (is_use(t, i, slot) && s->callers < SLICE_CALLERS)
 			s->caller[s->callers++] =
 			    (struct slice_caller){e->arg[0], e->tid, e->pid,
 				(enum tale_socket)(i + 1)};
@@ -191,7 +206,7 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 	if (!slice_touches(s, slot))
 		return 0;
 	if (is_flow(e->type) && e->arg[0] != 0)
-		learn_peer(s, e);
+		learn_peer(s, slot);
 	else if (e->type == TALECHAIN_WAKEUP || e->type == TALECHAIN_SCHEDULE)
 		learn_wake(s, e);
 	return 0;
@@ -211,27 +226,30 @@ slice_learned(struct slicer *s)
 {
 	struct tale *t = s->tale;
 	const struct tale_thread *thread;
-	unsigned before;
+	unsigned known = 0, before, i;
 	int attempt;
 
-	for (unsigned i = 0; i < s->callers; i++) {
+	for (i = 0; i < s->callers; i++) {
 		attempt = attempt_of_socket(s->caller[i].peer);
 		if (attempt >= 0 &&
 		    t->cookie[s->caller[i].peer] == s->caller[i].cookie)
 			thread_add(
 			    t, s->caller[i].tid, s->caller[i].pid, attempt);
 	}
-	/* Threads that woke one that reads requests: they took part. */
-	before = t->threads;
-	for (unsigned i = 0; i < s->wakes; i++) {
-		thread = tale_thread_find(t, s->wake[i].to);
-		if (thread != NULL && thread < &t->thread[before])
-			learn_woken(t, thread, s->wake[i].from, s->wake[i].pid);
-	}
+	/* Threads that woke one that reads requests took part, as the one that
+	 * accepts its connections does; and those that woke these. */
+	for (unsigned depth = 0; depth < WAKERS_DEEP && t->threads > known;
+	     depth++)
+		for (known = t->threads, i = 0; i < s->wakes; i++) {
+			thread = tale_thread_find(t, s->wake[i].to);
+			if (thread != NULL && thread < &t->thread[known])
+				learn_woken(
+				    t, thread, s->wake[i].from, s->wake[i].pid);
+		}
 	/* Threads these woke took part, and threads those woke, and so on. */
 	do {
 		before = t->threads;
-		for (unsigned i = 0; i < s->wakes; i++)
+		for (i = 0; i < s->wakes; i++)
 			learn_woken(t, tale_thread_find(t, s->wake[i].from),
 			    s->wake[i].to, s->wake[i].pid);
 	} while (t->threads > before);
@@ -408,6 +426,20 @@ take_fault(struct slicer *s, const struct timeline_slot *slot)
 	return err;
 }
 
+/* What a server's thread did with our request, as sums: the first half. */
+static int
+take_sum(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	int i = socket_of(s->tale, e->arg[0]);
+
+	if (i != TALE_SOCKET_A && i != TALE_SOCKET_B)
+		return 0;
+	s->sum_tid = e->tid;
+	s->sum_ns = e->ts;
+	return slice_add(s, slot);
+}
+
 /* Whether a thread lost its CPU to another, which the event then names. */
 static bool
 preempted(const struct talechain_event *e)
@@ -475,10 +507,18 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return slice_outbound_take(s, slot);
 	case TALECHAIN_PAGEFAULT:
 		return take_fault(s, slot);
+	case TALECHAIN_EPOCH_SUM:
+		return take_sum(s, slot);
+	case TALECHAIN_EPOCH_REST:
+		return e->tid == s->sum_tid && e->ts == s->sum_ns
+			   ? slice_add(s, slot)
+			   : 0;
 	case TALECHAIN_SYSCALL:
+	case TALECHAIN_RECLAIM:
 	case TALECHAIN_EXEC:
 	case TALECHAIN_EXIT:
 	case TALECHAIN_STEAL:
+	case TALECHAIN_INTERRUPT:
 	case TALECHAIN_QUOTA:
 		return slice_is_thread(t, e->tid) ? slice_add(s, slot) : 0;
 	}

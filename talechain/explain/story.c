@@ -79,7 +79,7 @@ const char *
 story_confidence_words(enum story_confidence confidence)
 {
 	static const char *const words[] = {
-	    [STORY_OBSERVED] = "observed: events show its begin and its end",
+	    [STORY_OBSERVED] = "observed: events show its beginning and end",
 	    [STORY_LIKELY] = "likely: something of it is inferred",
 	    [STORY_NOT_OBSERVED] = "not observed: no event shows what it was",
 	};

@@ -28,10 +28,12 @@
 	X(PREEMPTED, "preempted", "preempted")                        \
 	X(QUOTA, "quota", "CPU quota used up")                        \
 	X(STEAL, "steal", "CPU taken by the host")                    \
+	X(IRQ, "irq", "handling interrupts")                          \
 	X(STOPPED, "stopped", "stopped or frozen")                    \
 	X(LOCK, "lock", "waiting for another thread")                 \
 	X(SLEEP, "sleep", "server sleeping")                          \
 	X(PAGE_FAULT, "page_fault", "page fault")                     \
+	X(RECLAIM, "reclaim", "freeing memory")                       \
 	X(DISK, "disk", "waiting for disk")                           \
 	X(SOFTIRQ, "softirq", "softirq")                              \
 	X(IDLE_WAKEUP, "idle_wakeup", "CPU leaving idle")             \

@@ -45,23 +45,34 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
 	"run fewer threads at once than the limit has CPUs"},
     [TALE_CAUSE_STEAL] = {"move this virtual machine to a host with free CPUs, "
 			  "or to dedicated ones (mpstat shows %steal)"},
+    [TALE_CAUSE_IRQ] = {"see which ones: /proc/interrupts, /proc/softirqs",
+	"move them to other CPUs (/proc/irq/*/smp_affinity), or the server"},
     [TALE_CAUSE_STOPPED] =
 	{"find what sent SIGSTOP, attached a debugger or froze its cgroup"},
-    [TALE_CAUSE_LOCK] = {"look at what the named thread does while others "
-			 "wait; split the lock, or hold it shorter"},
+    [TALE_CAUSE_LOCK] =
+	{"look at what the named thread does while others "
+	 "wait; if it holds a lock, split that, or hold it shorter"},
     [TALE_CAUSE_SLEEP] = {"look at what the server waits for: a timer, "
 			  "another service, a pool"},
     [TALE_CAUSE_PAGE_FAULT] = {"touch memory before it is needed: "
 			       "-XX:+AlwaysPreTouch, MAP_POPULATE, mlockall",
 	"switch transparent huge pages off, or to madvise: zeroing 2 MiB at "
 	"once takes long"},
+    [TALE_CAUSE_RECLAIM] = {"give its cgroup, or the machine, more memory "
+			    "(memory.max, Kubernetes: limits.memory)",
+	"see memory.pressure and memory.stat of its cgroup; page cache that it "
+	"fills counts, too"},
     [TALE_CAUSE_DISK] = {"keep what is read in memory (warm the page cache, "
 			 "mlock), or read it ahead"},
-    [TALE_CAUSE_SOFTIRQ] = {"move the network's interrupts to other CPUs (irq "
-			    "affinity, RPS)"},
+    [TALE_CAUSE_SOFTIRQ] =
+	{"move the network's interrupts to other CPUs (irq affinity, RPS)",
+	    "on a virtual machine its host may have had the CPU meanwhile: "
+	    "mpstat shows %steal, but not all hosts report it"},
     [TALE_CAUSE_IDLE_WAKEUP] =
 	{"limit the depth of idle states: "
-	 "/dev/cpu_dma_latency, or intel_idle.max_cstate"},
+	 "/dev/cpu_dma_latency, or intel_idle.max_cstate",
+	    "on a virtual machine also give the CPUs to it alone: its host may "
+	    "have run something else first"},
     [TALE_CAUSE_GC] =
 	{"let Tailor move requests to the other server "
 	 "(servers[].jvm, hedging.mode), or tune the collector and heap"},

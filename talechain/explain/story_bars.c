@@ -104,6 +104,10 @@ draw_server(struct explainer *ex, int i)
 		at.tid = a->sender;
 		bar_stage(
 		    ex, lane_of_claim(ex, &at), a->taken, a->sent, "request");
+		at.tid = a->closer;
+		if (a->closed != NEVER)
+			bar_stage(ex, lane_of_claim(ex, &at), a->sent,
+			    a->closed, "until it closed");
 	} else {
 		at.tid = 0;
 		bar_stage(ex, lane_of_claim(ex, &at), a->written, end,
@@ -285,8 +289,10 @@ run_kind(const struct claim *c)
 		return STORY_BAR_REQUEST;
 	switch ((int)c->cause) {
 	case TALE_CAUSE_PAGE_FAULT:
+	case TALE_CAUSE_RECLAIM:
 	case TALE_CAUSE_SOFTIRQ:
 	case TALE_CAUSE_STEAL:
+	case TALE_CAUSE_IRQ:
 		return STORY_BAR_DELAY;
 	}
 	return piece_kind(c->cause) == STORY_BAR_WORK ? STORY_BAR_WORK

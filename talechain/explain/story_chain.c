@@ -178,6 +178,9 @@ chain_client(struct explainer *ex)
 	l = (struct event_query){
 	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &request};
 	c->client_gave = moment(ex, query_first(ex, &l), &c->client_tid);
+	/* Tailor has begun to read what came with the request before. */
+	if (c->net_in > c->first_byte && c->first_byte != NEVER)
+		c->net_in = NEVER;
 
 	l = (struct event_query){
 	    ours, TALECHAIN_SOCK_SEND, c->received, c->finished, NULL};
@@ -231,6 +234,54 @@ chain_before(struct explainer *ex, const struct story_attempt *a, uint64_t ours)
 	return before != NEVER ? before : ex->chain.received;
 }
 
+/* The first segment of a flow with FIN in [from, to], or NULL. */
+static const struct tale_entry *
+flow_fin(const struct explainer *ex, uint64_t cookie, enum talechain_type type,
+    int64_t from, int64_t to)
+{
+	const struct talechain_event *v;
+	size_t i = entry_from(ex, from);
+
+	for (; cookie != 0 && i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (moment_at(ex, ex->t->entry[i].at) > to)
+			break;
+		if (v->type == type && v->arg[0] == cookie &&
+		    !ex->t->entry[i].doubtful && (v->arg[3] & FLAG_FIN) != 0)
+			return &ex->t->entry[i];
+	}
+	return NULL;
+}
+
+/* When the server closed a connection with which its response ends, and which
+ * thread did. */
+static void
+chain_close(struct explainer *ex, int i, const struct range *response)
+{
+	struct story_attempt *a = &ex->chain.attempt[i];
+	uint64_t ours = ex->t->cookie[TALE_SOCKET_A + 2 * i];
+	uint64_t theirs = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * i];
+	const struct range last = range_last(response);
+	const struct event_query l = {
+	    ours, TALECHAIN_SOCK_RECV, a->written, a->complete, &last};
+	const struct tale_thread *closer;
+	const struct tale_entry *e;
+
+	a->read = moment(ex, query_last(ex, &l), NULL);
+	if (a->back == NEVER)
+		return;
+	e = flow_fin(ex, ours, TALECHAIN_TCP_RECV, a->back, a->complete);
+	a->fin = moment(ex, e, NULL);
+	if (e == NULL || a->fin == a->back)
+		return; /* not seen, or it came with the last byte */
+	e = flow_fin(ex, theirs, TALECHAIN_TCP_XMIT, a->begun, a->fin);
+	closer = e != NULL ? tale_thread_find(ex->t, e->slot.event.tid) : NULL;
+	if (closer == NULL || closer->attempt != i)
+		return;
+	a->closed = moment_at(ex, e->at);
+	a->closer = closer->tid;
+}
+
 /* The flow between Tailor and the server of an attempt. */
 static void
 chain_server(struct explainer *ex, int i)
@@ -275,6 +326,9 @@ chain_server(struct explainer *ex, int i)
 	a->left = moment(ex, query_first(ex, &l), NULL);
 	l.range = response.set ? &response : NULL;
 	a->begun = moment(ex, query_first(ex, &l), NULL);
+	a->by_close &= response.set && a->complete != NEVER;
+	if (a->by_close)
+		chain_close(ex, i, &response);
 }
 
 /* The application's own events of the request. */
@@ -316,8 +370,11 @@ chain_proxy(struct explainer *ex, int i)
 			continue;
 		if (v->type == TALECHAIN_PROXY_ATTEMPT && a->chosen == NEVER)
 			a->chosen = moment_at(ex, e->at);
-		else if (v->type == TALECHAIN_PROXY_ATTEMPT_END)
+		if (v->type == TALECHAIN_PROXY_ATTEMPT_END) {
 			a->ended = moment_at(ex, e->at);
+			a->by_close = v->arg[3] == TALECHAIN_OUTCOME_CLOSED ||
+				      v->arg[3] == TALECHAIN_OUTCOME_FAILED;
+		}
 	}
 }
 
@@ -380,6 +437,9 @@ attempt_find(struct explainer *ex, int i)
 	    .sent = NEVER,
 	    .left = NEVER,
 	    .back = NEVER,
+	    .read = NEVER,
+	    .closed = NEVER,
+	    .fin = NEVER,
 	    .first_byte = moment_at(ex, r->first_byte),
 	    .complete = moment_at(ex, r->complete),
 	    .ended = NEVER,
@@ -461,6 +521,20 @@ tale_read(const struct tale *t)
 						       : c->left != NEVER;
 }
 
+/* Whether a request may end when the last byte for its client left, as all that
+ * followed was Tailor's own: not if what Tailor awaited then was the end of a
+ * response that ends with its server's connection. */
+static bool
+ends_with_last_byte(const struct story_chain *c)
+{
+	const struct story_attempt *a;
+
+	if (c->winner < 0)
+		return true;
+	a = &c->attempt[c->winner];
+	return !a->by_close || a->complete == NEVER || c->left >= a->complete;
+}
+
 void
 story_chain_bounds(struct tale *t)
 {
@@ -474,7 +548,7 @@ story_chain_bounds(struct tale *t)
 	if (c->left != NEVER && instant_is_set(t->request.finished)) {
 		left = instant_plus(t->t0, c->left);
 		if (instant_before(t->end, left) ||
-		    (!t->client.same_host &&
+		    (!t->client.same_host && ends_with_last_byte(c) &&
 			instant_since(t->request.finished, left) > AWAY_NS))
 			t->end = left;
 	}

@@ -247,7 +247,10 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 	const struct claim *c = tile_longest(ex, cause, &segment);
 	struct line l;
 
-	if (c != NULL && c->pause != NULL)
+	if (c != NULL && c->rank == RANK_SUM) {
+		l = evidence(v);
+		evidence_sums(&l);
+	} else if (c != NULL && c->pause != NULL)
 		evidence_pause(ex, c, v);
 	else if (cause == TALE_CAUSE_PAGE_FAULT)
 		evidence_faults(ex, v);
@@ -269,10 +272,11 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 	if (ex->s->contradictions > 0) {
 		l = evidence(v);
 		line_add(&l,
-		    "%s%u piece%s of it contradict%s other events, and count "
+		    "%s%u piece%s of it contradict%s other events, and count%s "
 		    "as not observed",
 		    l.at[0] != '\0' ? "; " : "", ex->s->contradictions,
 		    ex->s->contradictions == 1 ? "" : "s",
+		    ex->s->contradictions == 1 ? "s" : "",
 		    ex->s->contradictions == 1 ? "s" : "");
 	}
 	l = evidence(v);

@@ -3,7 +3,8 @@
 
 #include "talechain/explain/explainer.h"
 
-#define HOLDERS 64 /* that are counted */
+#define HOLDERS 64   /* that are counted */
+#define CHAIN_SAID 4 /* threads that are all named */
 
 /* What a holder did, as words. */
 enum doing {
@@ -92,6 +93,18 @@ holders_find(
 	}
 }
 
+/* What the threads that were waited for did most. */
+static enum doing
+doing_most(const struct holders *h)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 1; i < DOINGS; i++)
+		if (h->ns[i] > h->ns[most])
+			most = i;
+	return (enum doing)most;
+}
+
 static void
 say_doing(const struct holders *h, const struct line *l)
 {
@@ -104,13 +117,66 @@ say_doing(const struct holders *h, const struct line *l)
 	    [DOING_QUOTA] = "had used up its CPU quota",
 	    [DOING_STOPPED] = "was stopped",
 	};
-	unsigned most = 0;
+	enum doing most = doing_most(h);
 
-	for (unsigned i = 1; i < DOINGS; i++)
-		if (h->ns[i] > h->ns[most])
-			most = i;
 	if (h->ns[most] > 0)
 		line_add(l, ", which %s meanwhile", words[most]);
+}
+
+/* The threads of a chain but the first: each was waited for.  Of a long one
+ * the ends alone. */
+static void
+say_chain(
+    const struct explainer *ex, const struct root *r, const struct line *l)
+{
+	char other[NAME_SIZE];
+	unsigned between = r->count > CHAIN_SAID ? r->count - 2 : 0;
+
+	if (between > 0)
+		line_add(l, ", which waited through %u more threads for %s",
+		    between,
+		    thread_name(
+			ex, r->tid[r->count - 1], other, sizeof(other)));
+	for (unsigned i = 1; i < r->count && between == 0; i++)
+		line_add(l, ", which waited for %s",
+		    thread_name(ex, r->tid[i], other, sizeof(other)));
+}
+
+/* The one thread that was waited for waited itself: for whom. */
+static void
+say_root(
+    const struct explainer *ex, const struct claim *c, const struct line *l)
+{
+	struct holders h = {.count = 0};
+	struct story_segment piece;
+	struct root r;
+
+	root_find(ex, &r, c->tid, c->other, c->begin_ns, c->end_ns);
+	say_chain(ex, &r, l);
+	piece.begin_ns = r.begin_ns;
+	piece.end_ns = r.end_ns;
+	doing_add(ex, &h, r.tid[r.count - 1], &piece);
+	if (h.ns[doing_most(&h)] == 0)
+		line_add(l, " (what that did is in no event)");
+	say_doing(&h, l);
+}
+
+void
+say_timer(
+    const struct explainer *ex, const struct claim *c, const struct line *l)
+{
+	char other[NAME_SIZE];
+	struct root r;
+
+	root_find(ex, &r, c->tid, c->other, c->begin_ns, c->end_ns);
+	line_add(l, " until %s woke it",
+	    thread_name(ex, c->other, other, sizeof(other)));
+	say_chain(ex, &r, l);
+	if (c->cause == TALE_CAUSE_LOCK)
+		line_add(l, ", which slept until a timer woke it: with a lock "
+			    "that it held, or to keep the time for others");
+	else
+		line_add(l, ", which slept until timers woke it");
 }
 
 void
@@ -127,6 +193,10 @@ say_lock(
 		    c->note != NULL ? c->note : "a lock in the kernel");
 		return;
 	}
+	if (c->timer) {
+		say_timer(ex, c, l);
+		return;
+	}
 	holders_find(ex, c, &h);
 	thread_name(ex, c->other, other, sizeof(other));
 	if (c->note == NULL)
@@ -136,5 +206,9 @@ say_lock(
 	if (h.count > 1)
 		line_add(l, " and %u other%s in turn", h.count - 1,
 		    h.count > 2 ? "s" : "");
-	say_doing(&h, l);
+	if (h.count == 1 && h.ns[doing_most(&h)] > 0 &&
+	    doing_most(&h) == DOING_WAIT)
+		say_root(ex, c, l);
+	else
+		say_doing(&h, l);
 }

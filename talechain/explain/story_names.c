@@ -177,6 +177,17 @@ threads_list(struct explainer *ex)
 }
 
 bool
+thread_is_io_uring(const struct explainer *ex, uint32_t tid)
+{
+	char name[NAME_SIZE];
+
+	if (tid == 0)
+		return false;
+	thread_name(ex, tid, name, sizeof(name));
+	return strncmp(name, "iou-", 4) == 0;
+}
+
+bool
 thread_is_compiler(const struct explainer *ex, uint32_t tid)
 {
 	char name[NAME_SIZE];
@@ -197,6 +208,17 @@ thread_is_vm(const struct explainer *ex, uint32_t tid)
 		return false;
 	thread_name(ex, tid, name, sizeof(name));
 	return strncmp(name, "VM Thread[", 10) == 0;
+}
+
+bool
+thread_is_observer(const struct explainer *ex, uint32_t tid)
+{
+	char name[NAME_SIZE];
+
+	if (tid == 0)
+		return false;
+	thread_name(ex, tid, name, sizeof(name));
+	return strncmp(name, "observer[", 9) == 0;
 }
 
 /* "compiler", "collector", by the names that HotSpot gives them, "thread". */

@@ -91,6 +91,59 @@ other_request(
 	return request_of(ex, got);
 }
 
+/* The server's port, 0 if that is not known. */
+static uint16_t
+port_of(const struct explainer *ex, int attempt)
+{
+	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
+	const struct talechain_event *v;
+
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->type == TALECHAIN_SOCK_RECV && v->arg[0] == own)
+			return (uint16_t)(v->arg[3] >> 48);
+	}
+	return 0;
+}
+
+/* Whether a thread sends on a connection between two moments. */
+static bool
+has_sent(const struct explainer *ex, uint32_t tid, uint64_t cookie, size_t from,
+    size_t before)
+{
+	const struct talechain_event *v;
+
+	for (size_t i = from; i < before; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->type == TALECHAIN_SOCK_SEND && v->tid == tid &&
+		    v->arg[0] == cookie)
+			return true;
+	}
+	return false;
+}
+
+bool
+other_is_with(const struct explainer *ex, int attempt, uint32_t tid, int64_t ns)
+{
+	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
+	uint16_t port = port_of(ex, attempt);
+	size_t before = entry_from(ex, ns);
+	const struct talechain_event *v;
+	unsigned receipts = 0;
+
+	for (size_t i = before; i > 0 && receipts < RECEIPTS_MAX; i--) {
+		v = &ex->t->entry[i - 1].slot.event;
+		if (v->type != TALECHAIN_SOCK_RECV || v->tid != tid ||
+		    v->arg[0] == own || v->arg[3] >> 48 != port ||
+		    ex->t->entry[i - 1].doubtful)
+			continue;
+		receipts++;
+		if (!has_sent(ex, tid, v->arg[0], i, before))
+			return true;
+	}
+	return false;
+}
+
 uint64_t
 claim_request(const struct claim *c)
 {
@@ -100,6 +153,7 @@ claim_request(const struct claim *c)
 	case TALE_CAUSE_PREEMPTED:
 	case TALE_CAUSE_QUOTA:
 	case TALE_CAUSE_STEAL:
+	case TALE_CAUSE_IRQ:
 	case TALE_CAUSE_STOPPED:
 	case TALE_CAUSE_LOCK:
 	case TALE_CAUSE_SLEEP:
@@ -160,29 +214,81 @@ claim_computed(struct explainer *ex, const struct claim *like)
 	}
 }
 
+/* Since when a thread worked on what it sends: its call before, or the end of
+ * its sleep, whichever is later.  NEVER: it had received this request then. */
+static int64_t
+worked_since(
+    const struct explainer *ex, int attempt, uint32_t tid, size_t sends)
+{
+	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
+	int64_t at = moment_at(ex, ex->t->entry[sends].at), since = NEVER;
+	size_t count, first = entry_from(ex, ex->leg_begin_ns);
+	const struct thread_interval *p = threads_of(ex, tid, &count);
+	const struct talechain_event *v;
+
+	for (; count > 0 && p->begin_ns < at; count--, p++)
+		if (p->state == THREAD_SLEEP && p->end_ns > ex->leg_begin_ns)
+			since = p->end_ns;
+	for (size_t i = sends; i > first; i--) {
+		v = &ex->t->entry[i - 1].slot.event;
+		at = moment_at(ex, ex->t->entry[i - 1].at);
+		if (at < since)
+			return since;
+		if (v->tid != tid || (v->type != TALECHAIN_SOCK_RECV &&
+					 v->type != TALECHAIN_SOCK_SEND))
+			continue;
+		return v->type == TALECHAIN_SOCK_RECV && v->arg[0] == own
+			   ? NEVER
+			   : at;
+	}
+	return since;
+}
+
+/* The piece of time in which a thread worked on what an event of another
+ * connection shows, into a claim.  False: the event shows nothing. */
+static bool
+worked_at(const struct explainer *ex, struct claim *c, size_t i)
+{
+	const struct tale_entry *e = &ex->t->entry[i];
+	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * c->attempt];
+
+	if (is_receipt(ex, c->attempt, c->tid, e)) {
+		c->begin_ns = moment_at(ex, e->at);
+		c->end_ns = worked_until(ex, c->tid, i);
+	} else if (e->slot.event.type == TALECHAIN_SOCK_SEND && !e->doubtful &&
+		   e->slot.event.tid == c->tid && own != 0 &&
+		   e->slot.event.arg[0] != own) {
+		c->begin_ns = worked_since(ex, c->attempt, c->tid, i);
+		c->end_ns = moment_at(ex, e->at);
+	} else {
+		return false;
+	}
+	c->value = request_of(ex, &e->slot.event);
+	return true;
+}
+
 void
 cause_other(struct explainer *ex, int attempt, uint32_t tid)
 {
 	size_t i = entry_from(ex, ex->leg_begin_ns);
 	size_t last = entry_from(ex, ex->leg_end_ns);
-	unsigned receipts = 0;
+	unsigned calls = 0;
 	struct claim c = {
 	    .cause = TALE_CAUSE_BACKEND_QUEUE,
 	    .rank = RANK_OTHER,
-	    .likely = true, /* it may do other things until its next call */
+	    .likely = true, /* it may do other things in between */
 	    .attempt = attempt,
 	    .tid = tid,
 	    .cpu = -1,
 	};
 
-	for (; i < last && receipts < RECEIPTS_MAX; i++) {
-		if (!is_receipt(ex, attempt, tid, &ex->t->entry[i]))
+	if (thread_is_io_uring(ex, tid))
+		return;
+	for (; i < last && calls < RECEIPTS_MAX; i++) {
+		if (!worked_at(ex, &c, i))
 			continue;
-		receipts++;
-		c.value = request_of(ex, &ex->t->entry[i].slot.event);
-		c.begin_ns = moment_at(ex, ex->t->entry[i].at);
-		c.end_ns = worked_until(ex, tid, i);
-		if (c.value != 0)
+		calls++;
+		if (c.value != 0 && c.begin_ns != NEVER)
 			claim_computed(ex, &c);
 	}
 }
@@ -206,21 +312,6 @@ is_idle_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 		ran_ns += p->end_ns - (p->begin_ns > ns ? p->begin_ns : ns);
 	}
 	return false;
-}
-
-/* The server's port, 0 if that is not known. */
-static uint16_t
-port_of(const struct explainer *ex, int attempt)
-{
-	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
-	const struct talechain_event *v;
-
-	for (size_t i = 0; i < ex->t->entries; i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (v->type == TALECHAIN_SOCK_RECV && v->arg[0] == own)
-			return (uint16_t)(v->arg[3] >> 48);
-	}
-	return 0;
 }
 
 /* The end of the first response to another client after the leg, or NULL.
@@ -257,6 +348,8 @@ other_responded(const struct explainer *ex, struct claim *c)
 
 	if (!ex->kernel || a->sender == 0 || a->sender == a->taker ||
 	    !thread_is_watched(ex, a->sender) ||
+	    thread_is_io_uring(ex, a->sender) ||
+	    thread_is_io_uring(ex, a->taker) ||
 	    thread_moves_work(ex, a->sender) ||
 	    (a->app_tid[1] != 0 && a->app_tid[1] != a->sender))
 		return NEVER;

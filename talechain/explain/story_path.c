@@ -15,6 +15,7 @@
 #define READ_ONCE_NS (100 * NS_PER_US)
 /* Choosing a server takes no longer; then it is waiting for one. */
 #define CHOICE_NS NS_PER_MS
+#define SUMS_MAX 1000	  /* of one attempt, each to what it sent */
 #define RESPONSES_MAX 200 /* to other requests, each a leg */
 
 void
@@ -53,6 +54,7 @@ leg_to(struct explainer *ex, int64_t end, const struct claim *like)
 	path_add(ex, &c);
 	cause_gaps(ex);
 	cause_unsampled(ex, like);
+	cause_unread(ex);
 	return true;
 }
 
@@ -61,7 +63,7 @@ static void
 leg_thread(struct explainer *ex, struct claim like, uint32_t tid)
 {
 	like.tid = tid;
-	if (thread_is_watched(ex, tid))
+	if (thread_is_watched(ex, tid) && !thread_is_io_uring(ex, tid))
 		threads_walk(ex, &like, ex->leg_begin_ns, ex->leg_end_ns);
 }
 
@@ -88,20 +90,27 @@ stage_at(enum tale_cause cause, int attempt, const char *note)
 	return c;
 }
 
-/* Make a claim about a server's thread say that the thread is not watched, if
- * that is so: what it did is then in no event, so nothing follows from there
- * being none. */
+/* Make a claim about a server's thread say that the thread is not watched, or
+ * not the program's, if that is so: what was done is then in no event, so
+ * nothing follows from there being none. */
 static void
 not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
 {
-	if (!ex->kernel || tid == 0 || thread_is_watched(ex, tid))
+	bool io_uring = thread_is_io_uring(ex, tid);
+
+	if (!ex->kernel || tid == 0 ||
+	    (thread_is_watched(ex, tid) && !io_uring))
 		return;
 	c->cause = TALE_CAUSE_NOT_OBSERVED;
 	c->rank = RANK_NOTHING;
 	c->tid = tid;
-	c->note = tale_thread_find(ex->t, tid) != NULL
-		      ? "is in a process that is not watched"
-		      : "is one more than a timeline follows";
+	if (io_uring)
+		c->note = "is io_uring's: which thread of the server had the "
+			  "request is in no event";
+	else if (tale_thread_find(ex->t, tid) != NULL)
+		c->note = "is in a process that is not watched";
+	else
+		c->note = "is one more than a timeline follows";
 }
 
 /* Tailor's own thread, on the way or at work. */
@@ -307,11 +316,102 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 	if (ex->kernel) {
 		struct claim run = stage_at(TALE_CAUSE_WORK, i, NULL);
 
+		run.likely = thread_is_io_uring(ex, a->taker);
 		leg_thread(ex, run, last != 0 ? last : a->taker);
 		cause_other(ex, i, last != 0 ? last : a->taker);
 		cause_losses(ex, RANK_LOSS);
 	}
 	claim_server(ex, i);
+}
+
+/* From the last byte of a response, as Tailor has it, until its server closes
+ * the connection: that is what Tailor waits for, too. */
+static void
+path_close(struct explainer *ex, int i)
+{
+	struct story_attempt *a = &ex->chain.attempt[i];
+	struct claim read =
+	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the response");
+	struct claim in = stage_at(TALE_CAUSE_NETWORK, i,
+	    "the response's end was on its way to Tailor");
+	struct claim run = stage_at(TALE_CAUSE_WORK, i, NULL);
+	struct claim open = stage_at(TALE_CAUSE_UNKNOWN, i,
+	    "at its server, which had sent all but the response's end: what "
+	    "closed its connection is in no event");
+
+	if (a->closed == NEVER) {
+		leg_proxy(ex, a->read, &read);
+		if (leg_to(ex, a->fin != NEVER ? a->fin : a->complete, &open))
+			claim_server(ex, i);
+		return;
+	}
+	open.note = "what its threads did is not known";
+	not_if_unwatched(ex, &open, a->closer);
+	a->begun = NEVER; /* no wait from here on is for room in the socket */
+	if (leg_to(ex, a->closed, &open)) {
+		leg_thread(ex, run, a->closer);
+		cause_other(ex, i, a->closer);
+		cause_losses(ex, RANK_LOSS);
+		claim_server(ex, i);
+	}
+	leg_to(ex, a->fin, &in);
+}
+
+/* From Tailor's choice to where a server's thread began to read, by its sums.
+ * On one machine what is sent is there at once, unless softirqs are late. */
+static void
+path_to_sums(struct explainer *ex, int i, const struct sums *sums,
+    int64_t chosen, const struct claim *open)
+{
+	struct claim own = stage(TALE_CAUSE_PROXY,
+	    "Tailor chose a server, and had not yet written to it");
+	struct claim queue = stage_at(TALE_CAUSE_BACKEND_QUEUE, i, NULL);
+	int64_t sent = sums->begin_ns - sums->way_ns;
+	bool known = sums->way_ns != 0 && sent >= chosen;
+
+	own.rank = queue.rank = RANK_SUM;
+	queue.likely = true;
+	if (known)
+		leg_to(ex, sent, &own);
+	if (leg_to(ex, sums->begin_ns, known ? &queue : open))
+		claim_server(ex, i);
+}
+
+/* At a server while the kernel's events were paused, as far as there are sums:
+ * the legs to what it sent last, and to where Tailor read that. */
+static void
+path_sums(struct explainer *ex, int i, int64_t end, const struct claim *open)
+{
+	const struct story_attempt *a = &ex->chain.attempt[i];
+	int64_t chosen = a->chosen != NEVER ? a->chosen : a->written;
+	int64_t from = chosen;
+	struct claim read =
+	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the response");
+	struct sums sums;
+	int legs = 0;
+
+	for (int n = 0; n < SUMS_MAX && from != NEVER &&
+			sums_next(ex, i, from, end, &sums);
+	     n++) {
+		from = sums.end_ns;
+		/* What is sent in pieces follows the first. */
+		if (legs == 0 && (sums.marks & TALECHAIN_EPOCH_MORE) != 0)
+			continue;
+		if (legs == 0)
+			path_to_sums(ex, i, &sums, chosen, open);
+		else if (leg_to(ex, sums.begin_ns, open))
+			claim_server(ex, i);
+		legs++;
+		if (!leg_to(ex, sums.end_ns, open))
+			continue;
+		if (sums.begin_ns >= ex->leg_begin_ns)
+			sums_claim(ex, i, &sums);
+		claim_server(ex, i);
+	}
+	read.rank = RANK_SUM;
+	read.likely = true;
+	if (legs == 1)
+		leg_to(ex, a->first_byte, &read);
 }
 
 /* From Tailor's write to a server until its response, or the end. */
@@ -324,12 +424,12 @@ path_attempt(struct explainer *ex, int i)
 	    TALE_CAUSE_NETWORK, i, "the request was on its way to the server");
 	struct claim in = stage_at(
 	    TALE_CAUSE_NETWORK, i, "the response was on its way to Tailor");
-	struct claim read =
-	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the response");
 	struct claim open = stage_at(TALE_CAUSE_UNKNOWN, i,
 	    ex->kernel ? NULL
 	    : t->stale ? "what it did is not known: events were overwritten"
 		       : "what it did is not known without kernel events");
+	struct claim read =
+	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the response");
 	bool seen = a->taken != NEVER && a->sent != NEVER;
 	bool gone = a->first_byte == NEVER && a->ended != NEVER;
 	int64_t end = gone ? a->ended : a->complete;
@@ -347,9 +447,12 @@ path_attempt(struct explainer *ex, int i)
 			cause_tcp(ex, &in,
 			    t->cookie[TALE_SOCKET_A_PEER + 2 * i],
 			    "the response");
+		if (a->by_close && (a->fin == NEVER || a->fin > a->back))
+			path_close(ex, i);
 		leg_proxy(ex, a->complete, &read);
 		return;
 	}
+	path_sums(ex, i, end, &open);
 	if (leg_to(ex, end, &open))
 		claim_server(ex, i);
 	if (gone)

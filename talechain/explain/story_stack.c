@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/demangle.h"
 #include "base/text.h"
 #include "talechain/explain/explainer.h"
 
@@ -111,7 +112,12 @@ bool
 story_frame(const struct story *s, size_t segment, unsigned n,
     char out[STORY_FRAME], bool *kernel)
 {
-	return frame_of(s->tale, s->segment[segment].stack, n, out, kernel);
+	char name[STORY_FRAME];
+
+	if (!frame_of(s->tale, s->segment[segment].stack, n, name, kernel))
+		return false;
+	(void)demangle(out, STORY_FRAME, name);
+	return true;
 }
 
 int
@@ -127,6 +133,26 @@ stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
 			if (strstr(name, part[k]) != NULL)
 				return k;
 	return -1;
+}
+
+bool
+stack_find_kernel(const struct explainer *ex, uint32_t tid, int64_t ns,
+    const char *const part[], int parts, bool *known)
+{
+	size_t i = stack_after(ex, tid, ns);
+	char name[STORY_FRAME];
+	bool kernel;
+
+	*known = false;
+	for (unsigned n = 0; frame_of(ex->t, i, n, name, &kernel); n++) {
+		if (!kernel || strcmp(name, "?") == 0)
+			continue;
+		*known = true;
+		for (int k = 0; k < parts; k++)
+			if (strstr(name, part[k]) != NULL)
+				return true;
+	}
+	return false;
 }
 
 bool
@@ -201,7 +227,7 @@ say_samples(
     const struct explainer *ex, const struct claim *c, const struct line *l)
 {
 	struct top *top = calloc(TOPS, sizeof(*top));
-	char name[STORY_FRAME];
+	char name[STORY_FRAME], shown[STORY_FRAME];
 	const struct talechain_event *v;
 	unsigned samples = 0;
 	size_t tops = 0;
@@ -226,7 +252,8 @@ say_samples(
 	}
 	for (size_t i = 0; i < tops && i < TOPS_TEXT; i++)
 		line_add(l, "%s%u in %s", i > 0 ? ", " : "", top[i].count,
-		    text_safe(name, sizeof(name), top[i].name));
+		    text_safe(name, sizeof(name),
+			demangle(shown, sizeof(shown), top[i].name)));
 	free(top);
 	return samples > 0;
 }

@@ -46,6 +46,7 @@ shows_watched(const struct tale_entry *e, uint32_t pid)
 	case TALECHAIN_SOCK_SEND:
 	case TALECHAIN_SOCK_RECV:
 	case TALECHAIN_PAGEFAULT:
+	case TALECHAIN_RECLAIM:
 	case TALECHAIN_SYSCALL:
 		return v->pid == pid && e->slot.server >= 0;
 	}
@@ -233,6 +234,14 @@ struct runner {
 	int64_t ns;
 };
 
+/* A while in which one thread had a CPU first and another last.  Between them
+ * others may have had it. */
+struct gap {
+	uint32_t first, last;
+	int64_t longest_ns, sum_ns; /* of all such */
+	int64_t unseen_ns; /* at first: of that only who had it last is known */
+};
+
 #define RUNNERS 8
 #define ANY UINT32_MAX /* no thread has that number */
 
@@ -247,19 +256,32 @@ runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
 		}
 }
 
+static void
+gap_add(struct gap *gap, uint32_t first, uint32_t last, int64_t ns)
+{
+	gap->sum_ns += ns;
+	if (ns <= gap->longest_ns)
+		return;
+	gap->longest_ns = ns;
+	gap->first = first;
+	gap->last = last;
+}
+
 /* The thread that had a CPU most while another waited for it.  Switches between
  * two threads of others are not recorded: where one came and another left, each
  * is given half of the time between.  came: the thread that had it first, or
- * ANY: whichever left it first.  Returns 0 if that was the waiting thread or
- * the idle task. */
+ * ANY: whichever left it first.  gap receives the longest such while, and how
+ * long it is not known that this one had it.  Returns 0 if the waiting thread
+ * or the idle task had it most. */
 static uint32_t
 ran_most(const struct explainer *ex, const struct thread_interval *wait,
-    uint32_t came)
+    uint32_t came, struct gap *gap)
 {
 	struct runner ran[RUNNERS] = {{0}}, *best = ran;
 	const struct talechain_event *v;
 	int64_t since = wait->begin_ns, at;
 
+	*gap = (struct gap){0};
 	for (size_t i = entry_from(ex, since); i < ex->t->entries; i++) {
 		v = &ex->t->entry[i].slot.event;
 		at = moment_at(ex, ex->t->entry[i].at);
@@ -271,6 +293,11 @@ ran_most(const struct explainer *ex, const struct thread_interval *wait,
 		runner_add(ran, v->tid, (at - since + 1) / 2);
 		runner_add(
 		    ran, came != ANY ? came : v->tid, (at - since + 1) / 2);
+		if (came != ANY && came != v->tid)
+			gap_add(gap, came, v->tid, at - since);
+		/* That a watched thread came would be in an event. */
+		if (came == ANY && !thread_is_watched(ex, v->tid))
+			gap->unseen_ns = at - since;
 		came = tale_low(v->arg[0]);
 		since = at;
 	}
@@ -278,6 +305,23 @@ ran_most(const struct explainer *ex, const struct thread_interval *wait,
 		if (ran[n].ns > best->ns)
 			best = &ran[n];
 	return best->tid != wait->tid ? best->tid : 0;
+}
+
+/* What had the CPU of a thread that was preempted.  Where most of that time is
+ * in gaps, the two threads of the longest are named. */
+static void
+preempted_for(
+    const struct explainer *ex, struct thread_interval *off, uint32_t by)
+{
+	struct gap gap;
+	uint32_t most = ran_most(ex, off, by, &gap);
+
+	off->other = most != 0 ? most : by;
+	if (gap.first == 0 || gap.last == 0 ||
+	    gap.sum_ns <= (off->end_ns - off->begin_ns) / 2)
+		return;
+	off->other = gap.first;
+	off->last = gap.last;
 }
 
 /* The thread gets a CPU: what it did since it left the last one. */
@@ -298,6 +342,7 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	    .woken_ns = NEVER,
 	};
 	struct thread_interval ready = off;
+	struct gap gap;
 
 	if (k->state != TRACK_ON && k->state != TRACK_PAUSED) {
 		off.inferred = k->state == TRACK_UNKNOWN;
@@ -318,7 +363,9 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 		ready.other = v->tid;
 		ready.last = v->tid;
 		if (v->tid != 0)
-			ready.other = ran_most(ex, &ready, ANY) ?: v->tid;
+			ready.other = ran_most(ex, &ready, ANY, &gap) ?: v->tid;
+		ready.unseen =
+		    v->tid != 0 && gap.unseen_ns > (at - ready.begin_ns) / 2;
 		if (off.state == THREAD_PREEMPTED ||
 		    off.state == THREAD_THROTTLED) {
 			/* Not all of it was that: events are missing. */
@@ -326,7 +373,7 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 			    wait_ns < at - k->since - WAIT_EDGE_NS)
 				off.doubt = "waited for a CPU for a part of it";
 			off.end_ns = at;
-			off.other = ran_most(ex, &off, k->by) ?: k->by;
+			preempted_for(ex, &off, k->by);
 			interval_add(ex, &off);
 		} else {
 			interval_add(ex, &off);

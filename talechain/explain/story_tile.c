@@ -132,10 +132,11 @@ static bool
 claim_same(const struct claim *a, const struct claim *b)
 {
 	return a->cause == b->cause && a->attempt == b->attempt &&
-	       a->tid == b->tid && a->other == b->other && a->cpu == b->cpu &&
-	       a->pause == b->pause && a->note == b->note &&
+	       a->tid == b->tid && a->other == b->other && a->last == b->last &&
+	       a->cpu == b->cpu && a->pause == b->pause && a->note == b->note &&
 	       a->likely == b->likely && a->call == b->call &&
-	       a->peer == b->peer && claim_request(a) == claim_request(b);
+	       a->unseen == b->unseen && a->peer == b->peer &&
+	       claim_request(a) == claim_request(b);
 }
 
 /* A picture holds so many: pieces too short to be seen are joined to the one

@@ -82,6 +82,24 @@ say_quota(const struct explainer *ex, const struct claim *c, struct line *l)
 		    (double)found->arg[1] / (double)NS_PER_MS);
 }
 
+/* A thread had to free memory before it got some. */
+static void
+say_reclaim(const struct claim *c, const struct line *l)
+{
+	switch ((enum talechain_reclaim)c->value) {
+	case TALECHAIN_RECLAIM_GROUP:
+		line_add(l, "freed memory, as its cgroup was at its limit");
+		return;
+	case TALECHAIN_RECLAIM_DIRECT:
+		line_add(l, "freed memory, as the machine had too little");
+		return;
+	case TALECHAIN_RECLAIM_COMPACTION:
+		line_add(l, "compacted memory for a larger block");
+		return;
+	}
+	line_add(l, "freed memory");
+}
+
 /* A thread waits for a CPU, a lock, a page. */
 static void
 say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
@@ -95,16 +113,32 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 	case TALE_CAUSE_RUNQ:
 		line_add(l, "was ready but waited for CPU %d, which %s %s",
 		    c->cpu, c->note != NULL ? c->note : "last ran", other);
+		if (c->note != NULL && c->unseen)
+			line_add(l, ", and perhaps others before it");
+		say_part_of_other(ex, c, l);
 		break;
 	case TALE_CAUSE_PREEMPTED:
 		line_add(l, "was preempted on CPU %d, which then ran %s",
 		    c->cpu, other);
+		if (c->last != 0) {
+			thread_owned(ex, c->last, other, sizeof(other));
+			line_add(l, " and later %s", other);
+		}
+		if (c->note != NULL)
+			line_add(l, " and %s", c->note);
+		else
+			say_part_of_other(ex, c, l);
 		break;
 	case TALE_CAUSE_QUOTA:
 		say_quota(ex, c, l);
 		break;
 	case TALE_CAUSE_STEAL:
 		line_add(l, "had CPU %d, but the host ran something else on it",
+		    c->cpu);
+		break;
+	case TALE_CAUSE_IRQ:
+		line_add(l,
+		    "had CPU %d, which handled interrupts or softirqs instead",
 		    c->cpu);
 		break;
 	case TALE_CAUSE_STOPPED:
@@ -119,7 +153,9 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		say_call(ex, c, l);
 		if (say_peer(ex, c, l))
 			break;
-		if (c->note != NULL)
+		if (c->timer)
+			say_timer(ex, c, l);
+		else if (c->note != NULL)
 			line_add(l, " until %s woke it", c->note);
 		else if (c->other != 0)
 			line_add(l, " until %s woke it", other);
@@ -130,6 +166,9 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		break;
 	case TALE_CAUSE_PAGE_FAULT:
 		line_add(l, "waited for memory in page faults");
+		break;
+	case TALE_CAUSE_RECLAIM:
+		say_reclaim(c, l);
 		break;
 	case TALE_CAUSE_SOFTIRQ:
 		line_add(l, "was held up by %s on CPU %d",
@@ -217,6 +256,8 @@ say_classes(const struct explainer *ex, const struct claim *c, struct line *l)
 		    c->cpu, other);
 	else
 		line_add(l, "%s waited until %s woke it", who, other);
+	if (c->other != 0)
+		say_part_of_other(ex, c, l);
 }
 
 /* The server, or the thread that had to take the request, did other things. */
@@ -243,6 +284,19 @@ say_busy(const struct explainer *ex, const struct claim *c, const char *server,
 		line_add(l, " with other work");
 }
 
+/* Why the response of an attempt was not used. */
+static const char *
+unused_why(const struct explainer *ex, int attempt)
+{
+	const char *outcome = ex->t->request.attempt[attempt].outcome;
+
+	if (strcmp(outcome, "unanswered") == 0)
+		return "and closed the connection without a response";
+	if (strcmp(outcome, "cut") == 0)
+		return "whose response was cut off";
+	return "whose response was not used";
+}
+
 /* What the server did with the request. */
 static void
 say_server(const struct explainer *ex, const struct claim *c, struct line *l)
@@ -258,6 +312,10 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 	else
 		attempt_name(ex, c->attempt, who);
 	switch ((int)c->cause) {
+	case TALE_CAUSE_WORK:
+		if (c->note != NULL && c->rank != RANK_APP)
+			line_add(l, ", %s", c->note);
+		break;
 	case TALE_CAUSE_LOW_IPC:
 		line_add(l, " at IPC %.2f (usual %.2f)",
 		    (double)tale_low(c->value) / 1000,
@@ -274,7 +332,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 		say_classes(ex, c, l);
 		break;
 	case TALE_CAUSE_SWITCHED:
-		line_add(l, "%s had it, whose response was not used", who);
+		line_add(l, "%s had it, %s", who, unused_why(ex, c->attempt));
 		break;
 	}
 }
@@ -309,6 +367,12 @@ say_not_observed(
 		    "not observed: kernel events are sampled above %llu/s, "
 		    "and were not recorded then",
 		    (unsigned long long)c->value);
+		return;
+	}
+	if (c->rank == RANK_UNREAD) {
+		line_add(l,
+		    "not observed: the observer was late, and had not read "
+		    "the events of that time");
 		return;
 	}
 	line_add(l, "not observed: %s %s",
@@ -346,10 +410,12 @@ say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
 	    [TALE_CAUSE_PREEMPTED] = {say_thread, NULL},
 	    [TALE_CAUSE_QUOTA] = {say_thread, NULL},
 	    [TALE_CAUSE_STEAL] = {say_thread, NULL},
+	    [TALE_CAUSE_IRQ] = {say_thread, NULL},
 	    [TALE_CAUSE_STOPPED] = {say_thread, NULL},
 	    [TALE_CAUSE_LOCK] = {say_thread, NULL},
 	    [TALE_CAUSE_SLEEP] = {say_thread, NULL},
 	    [TALE_CAUSE_PAGE_FAULT] = {say_thread, NULL},
+	    [TALE_CAUSE_RECLAIM] = {say_thread, NULL},
 	    [TALE_CAUSE_DISK] = {say_thread, NULL},
 	    [TALE_CAUSE_SOFTIRQ] = {say_thread, NULL},
 	    [TALE_CAUSE_IDLE_WAKEUP] = {say_thread, NULL},
@@ -365,6 +431,10 @@ say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
 	};
 	const char *text = of[c->cause].text;
 
+	if (c->rank == RANK_SUM) {
+		say_sums(ex, c, l);
+		return;
+	}
 	if (of[c->cause].say != NULL) {
 		of[c->cause].say(ex, c, l);
 		return;

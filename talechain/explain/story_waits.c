@@ -10,9 +10,12 @@
  * sleeps on two words one wait: HotSpot has one for Thread.sleep, another for
  * monitors, two more for LockSupport, of each thread.
  *
- * A single timeout of 5 ms may be a sleep before a wait.  Where threads of a
- * process end such waits for each other more than once, it is none.  Of a last
- * wait that a timer ended, too, no other thread shows that there was a lock.
+ * A single timeout of 5 ms may be a sleep before a wait, unless both are known
+ * to be on one word.  Where threads of a process end such waits for each other
+ * more than once, it is none.  Of a last
+ * wait that a timer ended, too, no other thread shows that there was a lock:
+ * several such timeouts on one word may be an interpreter's, or a program that
+ * looks at something each 5 ms, so what they are for is not observed.
  * In a JVM it may have been one, or Thread.sleep twice: the stack decides, and
  * without one it is not known.  The same holds for a single wait in futex of
  * which no event shows what ended it. */
@@ -42,16 +45,21 @@ may_be_lock(const struct thread_interval *p)
 	       (p->call == 0 || p->call == SYS_futex + 1);
 }
 
-/* Whether a timer ended such a sleep. */
-static bool
-is_timed_out(const struct thread_interval *p)
+bool
+thread_timer_ended(const struct thread_interval *p)
 {
-	return may_be_lock(p) && p->woken_ns != NEVER && p->other == 0 &&
-	       p->doubt == NULL &&
+	return p->woken_ns != NEVER && p->other == 0 && p->doubt == NULL &&
 	       (p->context == TALECHAIN_CONTEXT_IRQ ||
 		   (p->context == TALECHAIN_CONTEXT_SOFTIRQ &&
 		       (p->vector == SOFTIRQ_TIMER ||
 			   p->vector == SOFTIRQ_HRTIMER)));
+}
+
+/* Whether it ended one that may be for a lock. */
+static bool
+is_timed_out(const struct thread_interval *p)
+{
+	return may_be_lock(p) && thread_timer_ended(p);
 }
 
 /* Whether a sleep may be a wait with a certain timeout. */
@@ -250,9 +258,8 @@ static const char *const waitings[WAITINGS] = {
     [WAITING_PARK] = "Parker4park",
 };
 
-/* What a sleep was for, by the function in its stack. */
-static enum thread_wait
-wait_by_stack(const struct explainer *ex, const struct thread_interval *p)
+enum thread_wait
+waits_by_stack(const struct explainer *ex, const struct thread_interval *p)
 {
 	switch (stack_find(ex, p->tid, p->end_ns, waitings, WAITINGS)) {
 	case WAITING_ENTER:
@@ -276,8 +283,19 @@ wait_in_jvm(const struct explainer *ex, const struct chain *c)
 
 	for (size_t i = c->first; i <= c->last && wait == WAIT_EITHER; i++)
 		if (p[i].state == THREAD_SLEEP)
-			wait = wait_by_stack(ex, &p[i]);
+			wait = waits_by_stack(ex, &p[i]);
 	return wait;
+}
+
+/* Whether one timeout of an interpreter lock and what follows it are known to
+ * be on one lock. */
+static bool
+is_one_turn(const struct explainer *ex, const struct chain *c)
+{
+	const struct thread_interval *p = ex->interval;
+
+	return is_of_switches(ex, c) && p[c->first].futex != 0 &&
+	       p[c->last].futex != 0;
 }
 
 /* What a chain of waits is for, if it is one wait. */
@@ -295,11 +313,14 @@ wait_of(const struct explainer *ex, const struct chain *c)
 	turns = of != NULL && of->lock && is_of_switches(ex, c);
 	if (turns && (ended || is_switch(&p[c->last])))
 		return of->interpreter ? WAIT_INTERPRETER : WAIT_LOCK;
+	if (!ended && c->timeouts >= SWITCHES_MIN && is_of_switches(ex, c) &&
+	    !is_of_jvm(ex, p[c->first].tid))
+		return WAIT_TURNS;
 	if (!ended && c->free && is_of_jvm(ex, p[c->first].tid))
 		return wait_in_jvm(ex, c);
 	if (!ended || c->timeouts == 0)
 		return WAIT_OTHER;
-	if (c->timeouts == 1 && !c->monitor)
+	if (c->timeouts == 1 && !c->monitor && !is_one_turn(ex, c))
 		return WAIT_OTHER;
 	return WAIT_LOCK;
 }
@@ -329,18 +350,19 @@ wait_alone(const struct explainer *ex, const struct thread_interval *p)
 	    p->state != THREAD_SLEEP || p->doubt != NULL ||
 	    p->end_ns - p->begin_ns < STACK_NS)
 		return wait;
-	wait = wait_by_stack(ex, p);
+	wait = waits_by_stack(ex, p);
 	return wait == WAIT_EITHER && p->woken_ns != NEVER ? WAIT_OTHER : wait;
 }
 
 /* Keep the intervals of a chain as they are; what its sleeps were for is not
  * known. */
 static size_t
-keep_either(struct thread_interval *p, const struct chain *c, size_t kept)
+keep_either(struct thread_interval *p, const struct chain *c,
+    enum thread_wait wait, size_t kept)
 {
 	for (size_t i = c->first; i <= c->last; i++) {
 		if (p[i].state == THREAD_SLEEP)
-			p[i].wait = WAIT_EITHER;
+			p[i].wait = wait;
 		p[kept++] = p[i];
 	}
 	return kept;
@@ -363,8 +385,8 @@ waits_join(struct explainer *ex)
 			p[kept++] = p[i];
 			continue;
 		}
-		if (wait == WAIT_EITHER) {
-			kept = keep_either(p, &c, kept);
+		if (wait == WAIT_EITHER || wait == WAIT_TURNS) {
+			kept = keep_either(p, &c, wait, kept);
 			i = c.last;
 			continue;
 		}

@@ -20,6 +20,17 @@
 #define NEAR_MAX 1000 /* events looked at around a sleep */
 #define ALL 99	      /* percent: as good as all of it */
 
+#ifndef SYS_epoll_wait /* some machines have the newer call alone */
+#define SYS_epoll_wait SYS_epoll_pwait
+#endif
+
+bool
+call_is_loop(unsigned call)
+{
+	return call == SYS_epoll_wait + 1 || call == SYS_epoll_pwait + 1 ||
+	       call == SYS_epoll_pwait2 + 1 || call == SYS_io_uring_enter + 1;
+}
+
 static bool
 is_call(const struct talechain_event *v)
 {
@@ -211,6 +222,25 @@ piece_of(const struct explainer *ex, const struct claim *c)
 }
 
 void
+say_part_of_other(
+    const struct explainer *ex, const struct claim *c, const struct line *l)
+{
+	const struct story *s = ex->s;
+	const struct claim *k;
+	int64_t ns = 0;
+	char ms[32];
+
+	for (size_t i = 0; i < s->segments; i++) {
+		k = &ex->segment_claim[i];
+		if (k->cause == c->cause && k->other == c->other)
+			ns += s->segment[i].end_ns - s->segment[i].begin_ns;
+	}
+	if (ns < s->cause_ns[c->cause] / 100 * ALL)
+		line_add(l, " (%s%s of it)", c->unseen ? "at the end of " : "",
+		    text_ms(ms, ns));
+}
+
+void
 say_call(
     const struct explainer *ex, const struct claim *c, const struct line *l)
 {
@@ -236,10 +266,25 @@ say_peer(
     const struct explainer *ex, const struct claim *c, const struct line *l)
 {
 	const struct story_segment *g = piece_of(ex, c);
+	char name[NAME_SIZE], receiver[NAME_SIZE];
 
 	if (g->peer[0] == '\0')
 		return false;
-	if (c->call == SYS_connect + 1)
+	if (c->other != 0) {
+		thread_name(ex, c->other, name, sizeof(name));
+		if (c->peer->tid == c->other)
+			line_add(l,
+			    " until %s, which received from %s, woke it", name,
+			    g->peer);
+		else
+			line_add(l,
+			    " until %s woke it, once %s had received "
+			    "from %s",
+			    name,
+			    thread_name(
+				ex, c->peer->tid, receiver, sizeof(receiver)),
+			    g->peer);
+	} else if (c->call == SYS_connect + 1)
 		line_add(l, " to %s", g->peer);
 	else if (is_receive(c->call))
 		line_add(l, " until bytes came from %s", g->peer);

@@ -14,7 +14,8 @@
 #include "talechain/render/picture.h"
 
 #define DRAWING_MARGIN 16
-#define DRAWING_CHAR 7.0 /* width of a character of 12 px, with some room */
+#define DRAWING_CHAR 7.0     /* width of a character of 12 px, with some room */
+#define DRAWING_KEY_CHAR 6.5 /* the same, with none */
 
 /* Lists of words end here: the script makes a picture no narrower than 640. */
 #define DRAWING_LIST_RIGHT 624
@@ -29,6 +30,9 @@ struct drawing {
 /* A heading in the column of names, its middle at y; below may be "". */
 void
 drawing_name(struct drawing *d, const char *name, const char *below, double y);
+/* Begin a smaller line of that column, so many characters long: one that has no
+ * room is set narrower.  Its text and "</text>" follow. */
+void drawing_note(struct drawing *d, double x, double y, size_t chars);
 /* Where the time went: segments to scale and what they add up to. */
 void drawing_budget(struct drawing *d);
 /* Everything small, to scale, without folds. */

@@ -18,10 +18,23 @@ drawing_name(struct drawing *d, const char *name, const char *below, double y)
 {
 	text_add(d->x, "<text class=\"part\" x=\"%d\" y=\"%.1f\">%s</text>\n",
 	    DRAWING_MARGIN, below[0] != '\0' ? y - 3 : y + 4, name);
-	if (below[0] != '\0')
+	if (below[0] == '\0')
+		return;
+	drawing_note(d, DRAWING_MARGIN, y + 12, strlen(below));
+	text_add(d->x, "%s</text>\n", below);
+}
+
+void
+drawing_note(struct drawing *d, double x, double y, size_t chars)
+{
+	double room = PICTURE_LEFT - DRAWING_MARGIN - x;
+
+	text_add(d->x, "<text class=\"note\" x=\"%.0f\" y=\"%.1f\"", x, y);
+	if ((double)chars * DRAWING_KEY_CHAR > room)
 		text_add(d->x,
-		    "<text class=\"note\" x=\"%d\" y=\"%.1f\">%s</text>\n",
-		    DRAWING_MARGIN, y + 11, below);
+		    " textLength=\"%.0f\" lengthAdjust=\"spacingAndGlyphs\"",
+		    room);
+	text_add(d->x, ">");
 }
 
 /* The label of a segment as far as there is room for it. */

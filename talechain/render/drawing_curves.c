@@ -58,7 +58,7 @@ curve_draw(struct drawing *d, size_t i)
 	const struct story_series *c = &d->p->story->series[i];
 	double y = d->lanes_y + picture_curve_y(d->p, i);
 	double usual = c->most > 0 ? c->usual / c->most : 0;
-	char most[32], value[32];
+	char most[32], value[32], note[80];
 
 	text_add(d->x, "<g class=\"curve\" role=\"img\" aria-label=\"%s of ",
 	    c->name);
@@ -66,11 +66,12 @@ curve_draw(struct drawing *d, size_t i)
 	text_add(d->x, ", at most %s %s", number(most, c->most), c->unit);
 	if (c->usual > 0)
 		text_add(d->x, ", usually %s", number(value, c->usual));
-	text_add(d->x,
-	    "\"><text class=\"note\" x=\"%d\" y=\"%.1f\">%s, up to "
-	    "%s %.*s</text>\n",
-	    DRAWING_MARGIN + 10, y + CURVE_HEIGHT - 4, c->name, most,
-	    short_unit(c->unit), c->unit);
+	text_add(d->x, "\">");
+	snprintf(note, sizeof(note), "%s, up to %s%s%.*s", c->name, most,
+	    short_unit(c->unit) > 0 ? " " : "", short_unit(c->unit), c->unit);
+	drawing_note(
+	    d, DRAWING_MARGIN + 10, y + CURVE_HEIGHT - 4, strlen(note));
+	text_add(d->x, "%s</text>\n", note);
 	for (size_t k = 0; k < c->points; k++)
 		step_draw(d, c, &c->point[k], y);
 	if (usual > 0 && usual <= 1)

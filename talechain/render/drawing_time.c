@@ -9,8 +9,7 @@
 #define STRIP 5 /* height of a lane in the overview */
 #define AXIS_HEIGHT 26
 #define NAME_CHARS 22  /* of a lane's name */
-#define KEY_CHAR 5.9   /* width of a character of 11 px */
-#define OWNER_CHARS 16 /* of the smaller line below */
+#define OWNER_CHARS 16 /* of the line below */
 
 /* A bar of the overview: x and width to scale. */
 static void
@@ -76,16 +75,24 @@ tick_text(
 				   : "\xc2\xb5s");
 }
 
+/* Its number would be cut at the right edge: it ends there. */
+static bool
+is_last(double at)
+{
+	return at > PICTURE_RIGHT - 30;
+}
+
 /* Whether a moment or its number would lie on a fold. */
 static bool
 tick_folded(const struct picture *p, int64_t ns)
 {
 	double at = picture_x(p, ns), begin, end;
+	double before = is_last(at) ? 52 : 26; /* room of its number */
 
 	for (unsigned f = 0; f < p->folds; f++) {
 		begin = picture_x(p, p->fold[f].begin_ns);
 		end = picture_x(p, p->fold[f].end_ns);
-		if (at > begin - 26 && at < end + 26)
+		if (at > begin - 26 && at < end + before)
 			return true;
 	}
 	return false;
@@ -117,7 +124,7 @@ axis_draw(struct drawing *d)
 		    "<path d=\"M%.1f %.1fV%.1f\"/><text x=\"%.1f\" "
 		    "y=\"%.1f\"%s>%s</text>\n",
 		    at, d->lanes_y - 5, bottom, at, d->lanes_y - 9,
-		    at > PICTURE_RIGHT - 30 ? " class=\"last\"" : "", number);
+		    is_last(at) ? " class=\"last\"" : "", number);
 	}
 	text_add(d->x, "</g>\n");
 }
@@ -155,12 +162,19 @@ static void
 lane_owner(struct drawing *d, const struct story_lane *l, double y)
 {
 	bool holder = l->kind == STORY_LANE_HOLDER;
+	const char *owner = l->owner[0] != '\0' ? l->owner : "owner not seen";
+	size_t most = holder ? OWNER_CHARS - 10 : OWNER_CHARS;
+	size_t chars = markup_width(owner);
+	char thread[32];
 
-	text_add(d->x, "<text class=\"note\" x=\"%d\" y=\"%.1f\">%s",
-	    DRAWING_MARGIN, y, holder ? "waited for, " : "");
-	markup_cut(d->x, l->owner[0] != '\0' ? l->owner : "owner not seen",
-	    holder ? OWNER_CHARS - 10 : OWNER_CHARS);
-	text_add(d->x, "%s%u</text>", holder ? " " : ", thread ", l->tid);
+	snprintf(
+	    thread, sizeof(thread), "%s%u", holder ? " " : ", thread ", l->tid);
+	drawing_note(d, DRAWING_MARGIN, y,
+	    (chars < most ? chars : most) + strlen(thread) +
+		(holder ? strlen("waited for, ") : 0));
+	text_add(d->x, "%s", holder ? "waited for, " : "");
+	markup_cut(d->x, owner, most);
+	text_add(d->x, "%s</text>", thread);
 }
 
 static void
@@ -181,7 +195,7 @@ lane_draw(struct drawing *d, size_t i, bool even)
 	    height);
 	lane_name(d, l, l->tid != 0 ? middle - 2 : middle + 4);
 	if (l->tid != 0)
-		lane_owner(d, l, middle + 11);
+		lane_owner(d, l, middle + 12);
 	text_add(d->x, "</g>\n");
 }
 
@@ -268,7 +282,7 @@ kinds_find(const struct story *s, bool has[KIND_COUNT])
 static double
 key_place(struct drawing *d, double *left, size_t chars)
 {
-	double width = (double)chars * KEY_CHAR + KIND_KEY + 22, at;
+	double width = (double)chars * DRAWING_KEY_CHAR + KIND_KEY + 22, at;
 
 	if (*left > DRAWING_MARGIN && *left + width > DRAWING_LIST_RIGHT) {
 		*left = DRAWING_MARGIN;
@@ -315,7 +329,7 @@ drawing_key(struct drawing *d)
 		if (lead[0] != '\0')
 			text_add(d->x, "<text x=\"%.1f\" y=\"%.1f\">%s</text>",
 			    at, d->y, lead);
-		at += (double)strlen(lead) * KEY_CHAR;
+		at += (double)strlen(lead) * DRAWING_KEY_CHAR;
 		text_add(d->x, "<g class=\"%s\">", kind_class(k));
 		kind_box(
 		    d->x, k, at, d->y - 10, KIND_KEY, k == KIND_OTHER ? 6 : 12);

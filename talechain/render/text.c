@@ -21,13 +21,14 @@
 
 /* Blind intervals below this part of the request are not listed. */
 #define BLIND_PART 20
-#define EVENTS_MAX 500 /* lines; the JSON rendering has all */
+#define EVENTS_MAX 500 /* lines; --json has all */
 #define LANE_SIZE 13
 #define EVENT_INDENT 45 /* where arguments begin */
 #define PIECES_MAX 24	/* lines; the other renderings have all */
 #define PIECE_INDENT 46 /* where server and thread begin */
 #define HEADING 10	/* columns of "could do: " */
-#define CAUSE_BAR 35
+#define CAUSE_BAR 34
+#define LABEL 26 /* of a cause */
 
 /* A moment as "+1.234", milliseconds since t0. */
 static char *
@@ -97,6 +98,11 @@ render_verdict(const struct story *s, struct text *x)
 }
 
 /* The causes by their sums, which add up to the whole. */
+#define TALE_X(symbol, code, label) \
+	_Static_assert(sizeof(label) <= LABEL + 1, "a column is as wide");
+TALE_CAUSES(TALE_X)
+#undef TALE_X
+
 static void
 render_causes(const struct story *s, struct text *x)
 {
@@ -107,20 +113,20 @@ render_causes(const struct story *s, struct text *x)
 
 	if (s->total_ns <= 0)
 		return;
-	text_add(x, "\nwhere the time went              ms      %%\n");
+	text_add(x, "\nwhere the time went               ms      %%\n");
 	while ((c = story_cause_largest(s, done)) != TALE_CAUSE_COUNT) {
 		done[c] = true;
 		n = (size_t)((double)CAUSE_BAR * (double)s->cause_ns[c] /
 			     (double)s->total_ns);
 		memset(bar, '#', sizeof(bar));
 		bar[n <= CAUSE_BAR ? n : CAUSE_BAR] = '\0';
-		text_add(x, "%-25.25s %9.3f %6.1f%s%s\n", tale_cause_label(c),
-		    text_ms_of(s->cause_ns[c]),
+		text_add(x, "%-*s %9.3f %6.1f%s%s\n", LABEL,
+		    tale_cause_label(c), text_ms_of(s->cause_ns[c]),
 		    100 * (double)s->cause_ns[c] / (double)s->total_ns,
 		    n > 0 ? "  " : "", bar);
 	}
 	snprintf(note, sizeof(note), "%.1f", 100 * s->coverage);
-	text_add(x, "%-25s %9.3f  100.0  (%s %% explained)\n", "in all",
+	text_add(x, "%-*s %9.3f  100.0  (%s %% explained)\n", LABEL, "in all",
 	    text_ms_of(s->total_ns), note);
 }
 
@@ -178,7 +184,7 @@ render_missing(const struct tale *t, struct text *x)
 	if (t->blinds > 0)
 		text_add(x,
 		    "The observer was blind for %.3f ms of it, in %u "
-		    "interval%s.\n",
+		    "interval%s:\npauses of a server may be missing there.\n",
 		    text_ms_of(t->blind_ns), t->blinds,
 		    t->blinds == 1 ? "" : "s");
 	else if (tale_lost(t) == 0 && t->omitted == 0 && !t->stale)
@@ -350,8 +356,8 @@ render_pieces(const struct story *s, struct text *x)
 	}
 	if (n < s->segments)
 		text_add(x,
-		    "%zu shorter ones, %.3f ms in all, are in the other "
-		    "renderings.\n",
+		    "%zu shorter ones, %.3f ms in all: see the page (--html) "
+		    "or --json.\n",
 		    s->segments - n, text_ms_of(s->total_ns - listed_ns));
 	free(piece);
 }
@@ -401,7 +407,7 @@ render_events(const struct story *s, struct text *x)
 	}
 	render_client(t, "received", t->client.received, x);
 	if (t->entries - minor - details - rates > shown)
-		text_add(x, "%zu more events; the JSON rendering has all.\n",
+		text_add(x, "%zu more events: --json has all.\n",
 		    t->entries - minor - details - rates - shown);
 	if (details > 0)
 		text_add(x,

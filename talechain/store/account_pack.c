@@ -5,10 +5,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "talechain/store/codec.h"
 
 #define WEIGHT_UNIT 1e4
+/* In a block's number of accounts: they have counters. */
+#define COUNTED (2U * ACCOUNT_BLOCK)
 #define WEIGHT_MAX 1000000000000 /* as blame has it */
 /* Sums of an account's parts, and differences of ends, are numbers. */
 #define PART_MAX_NS (INT64_MAX / 64)
@@ -43,9 +46,8 @@ code_causes(struct codec *c, struct causes *of)
 	}
 }
 
-/* A name goes into a line of CSV, and to a terminal. */
-static void
-name_plain(char *name)
+void
+account_name_plain(char *name)
 {
 	for (; *name != '\0'; name++)
 		if (!isprint((unsigned char)*name) || *name == ',' ||
@@ -65,7 +67,7 @@ code_name(struct codec *c, char *name, const char *before, size_t size)
 	else
 		memmove(name, before, size);
 	if (!c->packing && differs)
-		name_plain(name);
+		account_name_plain(name);
 }
 
 /* A number that fits into its field, which is smaller than unsigned. */
@@ -105,10 +107,36 @@ code_weight(struct codec *c, double *weight)
 		c->err = -EPROTO;
 }
 
+/* What was counted: pairs of a number in the block and a value. */
+static void
+code_counted(struct codec *c, struct account *a, const struct account_head *of)
+{
+	unsigned n = code_small(c, a->counted, ACCOUNT_COUNTERS);
+
+	if (!c->packing)
+		a->counted = 0;
+	for (unsigned k = 0; k < n && c->err == 0; k++) {
+		uint64_t milli = c->packing ? a->milli[k] : 0;
+		unsigned i = 0;
+
+		while (c->packing && of->counter[i] != a->counter[k])
+			i++;
+		i = code_small(c, i, of->counters - 1);
+		code_u64(c, &milli);
+		if (!c->packing && milli > ACCOUNT_MILLI_MAX)
+			c->err = -EPROTO;
+		if (!c->packing && c->err == 0 && of->counter[i] >= 0) {
+			a->counter[a->counted] = (uint8_t)of->counter[i];
+			a->milli[a->counted++] = milli;
+		}
+	}
+}
+
 /* Of 0 the end and number of the account before. */
 static void
 code_account(struct codec *c, struct account_named *one,
-    const struct account_named *before, struct causes *of)
+    const struct account_named *before, struct causes *of,
+    const struct account_head *head)
 {
 	struct account *a = &one->account;
 	int64_t id = (int64_t)(a->id - before->account.id);
@@ -138,21 +166,50 @@ code_account(struct codec *c, struct account_named *one,
 	a->parts = (uint8_t)code_small(c, a->parts, ACCOUNT_PARTS);
 	for (unsigned k = 0; k < a->parts && c->err == 0; k++)
 		code_part(c, a, k, of);
+	if (head->counters > 0)
+		code_counted(c, a, head);
 	if (!c->packing)
-		name_plain(a->external_id);
+		account_name_plain(a->external_id);
 }
 
 static const struct account_named none;
 
+/* The counters of a block. */
 static void
-code_head(struct codec *c, struct account_head *head)
+code_counters(struct codec *c, struct account_head *head)
 {
-	code_unsigned(c, &head->n, ACCOUNT_BLOCK);
+	code_unsigned(c, &head->counters, TALECHAIN_COUNTER_COUNT);
+	if (!c->packing && (head->counters == 0 || head->n == 0))
+		c->err = -EPROTO;
+	for (unsigned i = 0; i < head->counters && c->err == 0; i++) {
+		char code[24] = "";
+
+		if (c->packing)
+			snprintf(code, sizeof(code), "%s",
+			    talechain_counter_kind((unsigned)head->counter[i])
+				->code);
+		code_text(c, code, sizeof(code));
+		if (!c->packing)
+			head->counter[i] = talechain_counter_find(code);
+	}
+}
+
+void
+code_account_head(struct codec *c, struct account_head *head)
+{
+	unsigned n = head->n | (head->counters > 0 ? COUNTED : 0);
+
+	code_unsigned(c, &n, COUNTED | ACCOUNT_BLOCK);
+	head->n = n & ~COUNTED;
+	if (!c->packing && head->n > ACCOUNT_BLOCK)
+		c->err = -EPROTO;
 	code_unsigned(c, &head->slow, ACCOUNT_BLOCK);
 	code_i64(c, &head->first_ns);
 	code_i64(c, &head->last_ns);
+	if ((n & COUNTED) != 0)
+		code_counters(c, head);
 	if (!c->packing && c->err == 0 &&
-	    (head->n == 0 || head->first_ns > head->last_ns))
+	    (head->slow > head->n || head->first_ns > head->last_ns))
 		c->err = -EPROTO;
 }
 
@@ -162,6 +219,7 @@ head_of(const struct account_named *one, unsigned n)
 	struct account_head head = {.n = n,
 	    .first_ns = one[0].account.end_wall_ns,
 	    .last_ns = one[0].account.end_wall_ns};
+	uint32_t counters = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		int64_t end_ns = one[i].account.end_wall_ns;
@@ -171,7 +229,12 @@ head_of(const struct account_named *one, unsigned n)
 			head.first_ns = end_ns;
 		if (end_ns > head.last_ns)
 			head.last_ns = end_ns;
+		for (unsigned k = 0; k < one[i].account.counted; k++)
+			counters |= 1U << one[i].account.counter[k];
 	}
+	for (int i = 0; i < TALECHAIN_COUNTER_COUNT; i++)
+		if ((counters >> i & 1) != 0)
+			head.counter[head.counters++] = i;
 	return head;
 }
 
@@ -181,7 +244,8 @@ account_head_read(
 {
 	struct codec c = {.in = bytes, .length = length};
 
-	code_head(&c, head);
+	*head = (struct account_head){.n = 0};
+	code_account_head(&c, head);
 	return c.err;
 }
 
@@ -198,12 +262,13 @@ account_pack(struct packed *out, const struct account_named *one, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < one[i].account.parts; k++)
 			cause_number(&causes, one[i].account.cause[k]);
-	code_head(&c, &head);
+	code_account_head(&c, &head);
 	code_causes(&c, &causes);
 	for (unsigned i = 0; i < n && c.err == 0; i++) {
 		struct account_named copy = one[i];
 
-		code_account(&c, &copy, i > 0 ? &one[i - 1] : &none, &causes);
+		code_account(
+		    &c, &copy, i > 0 ? &one[i - 1] : &none, &causes, &head);
 	}
 	out->at = c.out;
 	if (c.err < 0)
@@ -221,11 +286,13 @@ account_unpack(const uint8_t *bytes, size_t length,
 	struct causes causes = {.n = 0};
 	struct account_head head = {.n = 0};
 
-	code_head(&c, &head);
+	code_account_head(&c, &head);
+	if (c.err == 0 && head.n == 0)
+		c.err = -EPROTO;
 	code_causes(&c, &causes);
 	for (unsigned i = 0; i < head.n && c.err == 0; i++) {
 		one[0] = none;
-		code_account(&c, &one[0], &one[1], &causes);
+		code_account(&c, &one[0], &one[1], &causes, &head);
 		if (c.err == 0)
 			take(user, &one[0]);
 		one[1] = one[0];

@@ -9,10 +9,15 @@
 #include "talechain/store/accounts.h"
 #include "talechain/store/pack.h"
 
-/* What a block says of its accounts, without reading them. */
+/* What a block says of its accounts, without reading them.  A block of no
+ * accounts has latencies of all requests instead. */
 struct account_head {
 	unsigned n, slow;
 	int64_t first_ns, last_ns; /* the least and the largest end */
+	/* Counters that some have, by their codes, in order of the block's
+	 * numbers; of none the block is as it was before there were any. */
+	unsigned counters;
+	int counter[TALECHAIN_COUNTER_COUNT]; /* NONE: not known any more */
 };
 
 /* 0 or -EPROTO.  A few ns. */
@@ -28,3 +33,16 @@ account_pack(struct packed *out, const struct account_named *one, unsigned n);
  * may have been taken). */
 int account_unpack(const uint8_t *bytes, size_t length,
     void (*take)(void *user, const struct account_named *one), void *user);
+
+/* The same of a block of latencies: what is taken is in range, and its counts
+ * add up to its count.  0, -ENOMEM (packing) or -EPROTO. */
+int latency_pack(struct packed *out, const struct latency_block *block);
+int latency_unpack(
+    const uint8_t *bytes, size_t length, struct latency_block *block);
+
+struct codec;
+/* The walk of a head in both directions. */
+void code_account_head(struct codec *c, struct account_head *head);
+
+/* Make a name fit for a line of CSV, and for a terminal. */
+void account_name_plain(char *name);

@@ -18,10 +18,12 @@
 #define FILES_MAX 64
 #define BYTES_MIN 4096
 
-/* A file, and when its accounts ended. */
+/* A file, and when what its blocks are of ended. */
 struct account_file {
 	struct store_file file; /* fd is -1 unless it is the newest */
-	int64_t first_ns, last_ns;
+	unsigned blocks;
+	int64_t first_ns, last_ns; /* if there are blocks */
+	int64_t account_ns;	   /* the last account; 0: none */
 };
 
 struct account_store {
@@ -44,6 +46,9 @@ struct walk {
 	void *user;
 	struct account_file *file;
 	uint64_t *slow, *other;
+	uint32_t *counters;
+	void (*take_latency)(void *user, const struct latency_block *block);
+	struct latency_block *latency;
 };
 
 /* Take the blocks of a file's bytes.  How many places were no good block. */
@@ -83,7 +88,8 @@ walk_files(struct account_store *s, struct walk *w)
 		size_t length = 0;
 		int err;
 
-		if (f->last_ns < w->from_ns || f->first_ns >= w->to_ns)
+		if (f->blocks == 0 || f->last_ns < w->from_ns ||
+		    f->first_ns >= w->to_ns)
 			continue;
 		err = store_file_open(&again, s->directory, f->file.number,
 		    SUFFIX, s->bytes_max, KIND, &text, &length);
@@ -114,8 +120,8 @@ static void
 block_take(struct walk *w, const struct account_head *head,
     const uint8_t *packed, size_t length)
 {
-	(void)head;
-	(void)account_unpack(packed, length, one_take, w);
+	if (head->n > 0)
+		(void)account_unpack(packed, length, one_take, w);
 }
 
 int
@@ -140,20 +146,52 @@ block_count(struct walk *w, const struct account_head *head,
 	(void)length;
 	*w->slow += head->slow;
 	*w->other += head->n - head->slow;
+	for (unsigned i = 0; i < head->counters; i++)
+		if (head->counter[i] >= 0)
+			*w->counters |= 1U << head->counter[i];
 }
 
 int
 account_store_count(struct account_store *s, int64_t from_wall_ns,
-    int64_t to_wall_ns, uint64_t *slow, uint64_t *other)
+    int64_t to_wall_ns, uint64_t *slow, uint64_t *other, uint32_t *counters)
 {
 	struct walk w = {.from_ns = from_wall_ns,
 	    .to_ns = to_wall_ns,
 	    .block = block_count,
 	    .slow = slow,
-	    .other = other};
+	    .other = other,
+	    .counters = counters};
 
 	*slow = *other = 0;
+	*counters = 0;
 	return walk_files(s, &w);
+}
+
+static void
+block_take_latency(struct walk *w, const struct account_head *head,
+    const uint8_t *packed, size_t length)
+{
+	if (head->n == 0 && head->first_ns >= w->from_ns &&
+	    head->last_ns <= w->to_ns &&
+	    latency_unpack(packed, length, w->latency) == 0)
+		w->take_latency(w->user, w->latency);
+}
+
+int
+latency_store_read(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns,
+    void (*take)(void *user, const struct latency_block *block), void *user)
+{
+	struct walk w = {.from_ns = from_wall_ns,
+	    .to_ns = to_wall_ns,
+	    .block = block_take_latency,
+	    .latency = malloc(sizeof(struct latency_block)),
+	    .take_latency = take,
+	    .user = user};
+	int err = w.latency == NULL ? -ENOMEM : walk_files(s, &w);
+
+	free(w.latency);
+	return err;
 }
 
 /* --- opening -------------------------------------------------------------- */
@@ -161,11 +199,14 @@ account_store_count(struct account_store *s, int64_t from_wall_ns,
 static void
 file_note(struct account_file *f, const struct account_head *head)
 {
-	if (f->file.tales == 0 || head->first_ns < f->first_ns)
+	if (f->blocks == 0 || head->first_ns < f->first_ns)
 		f->first_ns = head->first_ns;
-	if (f->file.tales == 0 || head->last_ns > f->last_ns)
+	if (f->blocks == 0 || head->last_ns > f->last_ns)
 		f->last_ns = head->last_ns;
+	if (head->n > 0 && head->last_ns > f->account_ns)
+		f->account_ns = head->last_ns;
 	f->file.tales += head->n;
+	f->blocks++;
 }
 
 static void
@@ -298,7 +339,7 @@ file_room(struct account_store *s, size_t bytes, struct account_file **out)
 	struct account_file *f = s->files > 0 ? &s->file[s->files - 1] : NULL;
 	bool more =
 	    f != NULL && f->file.fd >= 0 && f->file.clean &&
-	    (f->file.tales == 0 || f->file.bytes + bytes <= s->bytes_max / 16);
+	    (f->blocks == 0 || f->file.bytes + bytes <= s->bytes_max / 16);
 	size_t need = bytes + (more ? 0 : sizeof(struct store_header));
 	int err;
 
@@ -307,6 +348,7 @@ file_room(struct account_store *s, size_t bytes, struct account_file **out)
 		file_drop_oldest(s);
 	if (!more) {
 		f = &s->file[s->files];
+		*f = (struct account_file){.first_ns = 0};
 		err = store_file_make(
 		    &f->file, s->directory, s->next_file, SUFFIX, KIND);
 		if (err < 0)
@@ -321,22 +363,23 @@ file_room(struct account_store *s, size_t bytes, struct account_file **out)
 	return 0;
 }
 
-/* A whole record of a block, to be freed.  0 or -ENOMEM. */
+/* The beginning of a record, to be freed.  0 or -ENOMEM. */
 static int
-record_make(const struct account_named *one, unsigned n, struct packed *out)
+record_begin(struct packed *out)
+{
+	out->length = sizeof(struct record_header);
+	out->at = calloc(1, out->length);
+	return out->at == NULL ? -ENOMEM : 0;
+}
+
+/* A block was packed into it: make the record whole.  0 or -ENOMEM. */
+static int
+record_end(struct packed *out)
 {
 	struct record_header h = {0};
 	size_t bytes;
 	uint8_t *grown;
-	int err;
 
-	out->length = sizeof(h);
-	out->at = calloc(1, out->length);
-	if (out->at == NULL)
-		return -ENOMEM;
-	err = account_pack(out, one, n);
-	if (err < 0)
-		return err;
 	bytes = (out->length + 7) & ~(size_t)7;
 	grown = realloc(out->at, bytes);
 	if (grown == NULL)
@@ -349,30 +392,51 @@ record_make(const struct account_named *one, unsigned n, struct packed *out)
 	return 0;
 }
 
+/* Append a block that was packed, if err is 0; the record is freed. */
+static int
+record_add(struct account_store *s, struct packed *record, int err)
+{
+	struct account_head head;
+	struct account_file *f;
+
+	if (err == 0)
+		err = record_end(record);
+	if (err == 0 && record->length > s->bytes_max / 4)
+		err = -EFBIG;
+	if (err == 0)
+		err = file_room(s, record->length, &f);
+	if (err == 0)
+		err = store_file_append(&f->file, record->at, record->length);
+	if (err == 0) {
+		account_head_read(record->at + sizeof(struct record_header),
+		    record->length - sizeof(struct record_header), &head);
+		file_note(f, &head);
+		s->bytes += record->length;
+		s->accounts += head.n;
+	}
+	free(record->at);
+	return err;
+}
+
 int
 account_store_add(
     struct account_store *s, const struct account_named *one, unsigned n)
 {
 	struct packed record = {0};
-	struct account_head head;
-	struct account_file *f;
-	int err = record_make(one, n, &record);
+	int err = record_begin(&record);
 
-	if (err == 0 && record.length > s->bytes_max / 4)
-		err = -EFBIG;
-	if (err == 0)
-		err = file_room(s, record.length, &f);
-	if (err == 0)
-		err = store_file_append(&f->file, record.at, record.length);
-	if (err == 0) {
-		account_head_read(record.at + sizeof(struct record_header),
-		    record.length - sizeof(struct record_header), &head);
-		file_note(f, &head);
-		s->bytes += record.length;
-		s->accounts += n;
-	}
-	free(record.at);
-	return err;
+	return record_add(
+	    s, &record, err == 0 ? account_pack(&record, one, n) : err);
+}
+
+int
+latency_store_add(struct account_store *s, const struct latency_block *block)
+{
+	struct packed record = {0};
+	int err = record_begin(&record);
+
+	return record_add(
+	    s, &record, err == 0 ? latency_pack(&record, block) : err);
 }
 
 void
@@ -385,6 +449,6 @@ account_store_stats(
 	    .corrupt = s->corrupt,
 	    .files = s->files};
 	for (unsigned i = 0; i < s->files; i++)
-		if (s->file[i].last_ns > out->last_wall_ns)
-			out->last_wall_ns = s->file[i].last_ns;
+		if (s->file[i].account_ns > out->last_wall_ns)
+			out->last_wall_ns = s->file[i].account_ns;
 }

@@ -7,14 +7,21 @@
  * at the bound the oldest goes.  Nothing is held in memory: reading goes to the
  * files, of which those of another time are left out.
  *
+ * Between the blocks of accounts are blocks of latencies: of all requests of a
+ * class that ended in a minute, a histogram, some hundreds of bytes.
+ *
  * What is in the files is hostile: torn, flipped or foreign bytes cost the
  * blocks they are in and nothing else.  Names of causes are stored, not
  * numbers, so another version can read them.  One thread at a time. */
 #pragma once
 
+#include "base/histogram.h"
+#include "talechain/events/counters.h"
 #include "talechain/explain/story.h"
 
-#define ACCOUNT_PARTS 16 /* causes of one; the smallest are not explained */
+#define ACCOUNT_PARTS 16   /* causes of one; the smallest are not explained */
+#define ACCOUNT_COUNTERS 8 /* of an epoch, at most */
+#define ACCOUNT_MILLI_MAX UINT64_C(1000000000000000)
 #define ACCOUNT_ROUTE 48 /* bytes of a name */
 #define ACCOUNT_SERVER 32
 
@@ -38,12 +45,30 @@ struct account {
 	bool cold;     /* the first of its connection */
 	uint8_t cause[ACCOUNT_PARTS];
 	int64_t part_ns[ACCOUNT_PARTS];
+	/* What was counted of its server in the epoch of its middle. */
+	struct instant middle;			    /* not kept in files */
+	uint8_t counted, counter[ACCOUNT_COUNTERS]; /* enum talechain_counter */
+	uint64_t milli[ACCOUNT_COUNTERS];
 };
 
 /* One with its names; its route and server are the caller's numbers. */
 struct account_named {
 	struct account account;
 	char route[ACCOUNT_ROUTE], server[ACCOUNT_SERVER]; /* "": none */
+};
+
+/* What the counts of a histogram add up to, at most. */
+#define LATENCY_COUNT_MAX (UINT64_C(1) << 53)
+
+/* Latencies of all requests of a class that ended in some time, about a
+ * minute. */
+struct latency_block {
+	char route[ACCOUNT_ROUTE];
+	int64_t from_wall_ns, to_wall_ns;
+	uint64_t unnamed; /* of them: of classes that had no place of their
+			   * own, so this is "other" */
+	uint64_t count;	  /* the sum of its buckets, LATENCY_COUNT_MAX */
+	uint64_t bucket[HISTOGRAM_BUCKETS]; /* as struct histogram has them */
 };
 
 struct account_store; /* opaque */
@@ -70,15 +95,27 @@ int account_store_read(struct account_store *s, int64_t from_wall_ns,
     void (*take)(void *user, const struct account_named *one), void *user);
 
 /* How many there are, slow and not, in blocks that have some of that time: not
- * fewer than account_store_read takes.  As that. */
+ * fewer than account_store_read takes; and which counters they have.  As
+ * that. */
 int account_store_count(struct account_store *s, int64_t from_wall_ns,
-    int64_t to_wall_ns, uint64_t *slow, uint64_t *other);
+    int64_t to_wall_ns, uint64_t *slow, uint64_t *other, uint32_t *counters);
+
+/* Append a block of latencies, which takes the same room.  As
+ * account_store_add. */
+int
+latency_store_add(struct account_store *s, const struct latency_block *block);
+
+/* The blocks of latencies that lie within [from_wall_ns, to_wall_ns], oldest
+ * first.  0, -ENOMEM or another negative errno. */
+int latency_store_read(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns,
+    void (*take)(void *user, const struct latency_block *block), void *user);
 
 struct account_store_stats {
 	uint64_t bytes, accounts;
 	uint64_t dropped;     /* since it was opened: accounts, at the bound */
 	uint64_t corrupt;     /* places in files that were not a good block */
-	int64_t last_wall_ns; /* the latest end; 0: none */
+	int64_t last_wall_ns; /* the latest account's end; 0: none */
 	unsigned files;
 };
 /* The figures of now. */

@@ -133,16 +133,20 @@ static const struct workload workloads[] = {
 };
 #define WORKLOADS (sizeof(workloads) / sizeof(workloads[0]))
 
+#define PAUSE_NS (60 * NS_PER_S)
+
 static const struct {
 	const char *name;
 	enum profiler_kernel profile;
-	bool syscalls, paused;
+	bool syscalls, paused, parked;
 } profiles[] = {
-    {"off", PROFILER_KERNEL_OFF, false, false},
-    {"lite", PROFILER_KERNEL_LITE, false, false},
-    {"lite, paused", PROFILER_KERNEL_LITE, false, true},
-    {"full", PROFILER_KERNEL_FULL, false, false},
-    {"all", PROFILER_KERNEL_FULL, true, false},
+    {"off", PROFILER_KERNEL_OFF, false, false, false},
+    {"lite", PROFILER_KERNEL_LITE, false, false, false},
+    {"lite, paused", PROFILER_KERNEL_LITE, false, true, false},
+    {"lite, parked", PROFILER_KERNEL_LITE, false, true, true},
+    {"sums, parked", PROFILER_KERNEL_SUMS, false, true, true},
+    {"full", PROFILER_KERNEL_FULL, false, false, false},
+    {"all", PROFILER_KERNEL_FULL, true, false, false},
 };
 #define PROFILES (sizeof(profiles) / sizeof(profiles[0]))
 
@@ -194,8 +198,11 @@ turn(unsigned t, unsigned profile)
 		return -1;
 	}
 	if (k != NULL)
-		kernel_gate(
-		    k, profiles[profile].paused ? instant_now() : INSTANT_NONE);
+		kernel_gate(k, profiles[profile].paused
+				   ? instant_plus(instant_now(), PAUSE_NS)
+				   : INSTANT_NONE);
+	if (k != NULL && profiles[profile].parked)
+		kernel_park(k, instant_now());
 	for (w = 0; w < WORKLOADS; w++) {
 		took[0][w][profile][t] = measure(&workloads[w]);
 		took[1][w][profile][t] = measure_stranger(&workloads[w]);

@@ -2,7 +2,7 @@
 """What the kernel's events cost a service that responds as fast as it can.
 
     tests/bench/bench_sampling.py [--rounds N] [--seconds S] [--connections N]
-        [--targets NAME,...] [--also NAME=BUILD]
+        [--targets NAME,...] [--also NAME=BUILD] [--events N]
 
 A static nginx (two workers) behind Tailor, a closed loop of wrk.  In each round
 each target once, in random order, after some seconds in which saved credit is
@@ -11,9 +11,10 @@ a request, in which that of the kernel's programs is: medians over rounds, and o
 ratios to "off" in the same round, with the interval that has the true median at
 95 % (of six rounds and more; less than six: the least and the most).
 
-Targets: off (no kernel events), lite (the default), bare (lite without stacks),
-full (never sampled, if asked for); and those of each build that --also names, as
-NAME.lite.  sampled: the part of the time in which events were recorded.
+Targets: off (no kernel events), lite (the default), sums, bare (lite without
+stacks), full (never sampled, if asked for); and those of each build that --also
+names, as NAME.lite.  --events: profiler.kernel_events; few make long pauses.
+sampled: the part of the time in which events were recorded.
 programs: their CPU time for a request, as the kernel accounts it while
 kernel.bpf_stats_enabled is 1 (which costs something itself).  Prints figures,
 judges nothing.  Needs root, wrk and nginx-light.
@@ -117,6 +118,7 @@ class Bench:
             "servers": [{"name": "one", "jvm": "none",
                          "address": f"127.0.0.1:{self.port}"}],
             "profiler": {"kernel": "lite" if of == "bare" else of,
+                         "kernel_events": self.options.events,
                          "stacks": of != "bare", "channel_socket": "",
                          "stream": ""},
             "slow": {"store": ""}, "log": {"level": "error"},
@@ -196,6 +198,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--targets", default="lite,bare")
     parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--events", type=int, default=50000)
     parser.add_argument("--also", action="append", default=[],
                         type=bench_proxy.pairs, metavar="NAME=BUILD")
     options = parser.parse_args()

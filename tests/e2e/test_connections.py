@@ -90,6 +90,64 @@ def test_a_connection_that_rests_since_before_a_silence(upstream, tailor):
         wait_until(proven, "an idle connection was kept for a second", 100)
 
 
+def test_service_in_pieces_shows_what_a_server_keeps(upstream, tailor):
+    # Goal: of two servers that take turns, none of which serves for a second
+    # without a gap, both show that they keep idle connections.
+    a, b = upstream("a").serve(), upstream("b").serve()
+    t = tailor(a, b)
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    with t.client() as c, t.client() as d:
+        def both():
+            get_all(t, [c, d])
+            end = time.monotonic() + 0.6
+            while time.monotonic() < end:
+                assert c.get().status == 200
+            switch(t)
+            return is_proven(t, "a") and is_proven(t, "b")
+
+        wait_until(both, "both are known to keep idle connections", 100)
+
+
+def test_a_post_after_a_time_as_standby(upstream, tailor):
+    # Goal: of a server that was seen to keep an idle connection for ten
+    # seconds, one that rested for more than a second is used again; one that
+    # it has closed meanwhile is not, and then one that rested is not.
+    a = upstream("a").serve()
+    t = tailor(a)
+    with t.client() as c, t.client() as d:
+        get_all(t, [c, d])
+        begun = time.monotonic()
+
+        def kept_long():
+            for _ in range(20):
+                assert c.get().status == 200
+            return time.monotonic() - begun > 12 and is_proven(t, "a")
+
+        wait_until(kept_long, "one was kept for ten seconds", 100)
+        posts = 0
+
+        def used_again():
+            nonlocal posts
+            before = len(a.connections)
+            time.sleep(1.5)
+            post(t)
+            posts += 1
+            return len(a.connections) == before
+
+        wait_until(used_again, "a POST uses one that rested")
+        before = len(a.connections)
+        for connection in a.connections:
+            connection.close()
+        wait_until(lambda: idle(t, "a") == 0, "their end is known")
+        post(t)
+        time.sleep(1.5)
+        post(t)
+        assert len(a.connections) == before + 2
+    assert [r.method for r in a.requests].count("POST") == posts + 2
+    assert t.metrics()["tailor_stale_connections_total"] == 0
+
+
 def test_unsafe_requests_and_few_workers(upstream, tailor):
     # Goal: a server whose few workers each stay with a connection until it
     # ends responds to unsafe requests, also where each needs a connection of

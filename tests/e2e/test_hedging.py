@@ -5,6 +5,8 @@ Pauses are reported to the admin listener, so each order of events is made by
 the test and not by luck.
 """
 
+import time
+
 import pytest
 
 from rig.message import response
@@ -51,7 +53,9 @@ def test_first_attempt_may_still_win(pair):
         assert c.response().body == b"from a"
         second.reply(200, b"late")
         t.wait_metric('tailor_losers_total{result="drained"}', 1)
-    assert t.metrics()["tailor_hedges_lost_total"] == 1
+    m = t.metrics()
+    assert m["tailor_hedges_lost_total"] == 1
+    assert m["tailor_hedge_saved_seconds_count"] == 0
 
 
 def test_new_requests_go_to_the_other_server(pair):
@@ -283,16 +287,20 @@ def test_server_that_dies_with_requests_in_flight(pair):
     # Goal: safe requests go to the other server, others get 502.
     t = pair()
     with t.client() as safe, t.client() as unsafe:
-        safe.request("GET", "/")
+        safe.request("GET", "/", [("x-request-id", "died")])
         pair.a.expect()
         unsafe.request("POST", "/", body=b"x")
         pair.a.expect()
+        time.sleep(0.5)  # the largest part of the request's time
         pair.a.stop()
         second = pair.b.expect()
         assert second.method == "GET"
         second.reply(200, b"saved")
         assert safe.response().body == b"saved"
         assert unsafe.response().status == 502
+        why = safe.get("/.talechain/timeline/died").body.decode()
+        assert ("a had it, and closed the connection without a response" in
+                " ".join(why.split()))
     assert [r.method for r in pair.b.requests] == ["GET"]
 
 

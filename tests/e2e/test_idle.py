@@ -75,14 +75,14 @@ def test_idle_costs_little(collecting):
 
 
 def test_few_ticks_while_idle(collecting):
-    # Goal: 20 a second instead of 100, and 100 while a request waits.
+    # Goal: 5 a second instead of 100, and 100 while a request waits.
     t, servers = collecting
     ticks = "tailor_loop_lag_seconds_count"
 
     def rare():
         before, begin = t.metrics()[ticks], time.monotonic()
         time.sleep(0.5)
-        return (t.metrics()[ticks] - before) / (time.monotonic() - begin) < 30
+        return (t.metrics()[ticks] - before) / (time.monotonic() - begin) < 12
 
     wait_until(rare, "it rests")
     servers[t.active()].command("hold")

@@ -50,6 +50,8 @@ def test_schema(stub, load):
     closed = load(server.url, "-i", 1, "-n", 30, "--arrivals", "closed:2",
                   "--timeout", "300ms")
     schema.check(closed.run, SCHEMA)
+    schema.check(load(server.url, "-i", 1, "-n", 5, "--expect-status", "201",
+                      "--timeout", "300ms").run, SCHEMA)
     # and it can fail
     for spoil in ({"schema": "x"}, {"more": 1}, {"iterations": {}}):
         with pytest.raises(AssertionError):

@@ -191,6 +191,41 @@ def test_expected_body(stub, load, scratch):
         [n for n in range(1, 41) if n % 4 in (3, 0)]
 
 
+def test_every_request_fails(stub, load):
+    """Goal: errors are named by their HTTP status, and figures of which none
+    is of a successful request are not good."""
+    def answer(request):
+        return b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
+    result = load(stub(answer).url, "-i", 2, "-n", 25, "-r", 500,
+                  "--warmup", 0)
+    assert result.status == 1 and result.verdict == "none"
+    summary = result.run["summary"]
+    assert summary["errors"] == {"status": 50}
+    assert summary["failed_status"] == {"404": 50}
+    assert result.run["iterations"][1]["failed_status"] == {"404": 25}
+    assert result.run["generator"]["reasons"] == ["no request succeeded"]
+    assert "Errors: 50 of 50 failed: HTTP 404 x 50\n" in result.out
+    assert "Figures: none: no request succeeded\n" in result.out
+    assert "GOOD" not in result.out
+
+
+def test_some_requests_fail(stub, load, scratch):
+    """Goal: each status has its count, other kinds of errors their names."""
+    def answer(request):
+        if request.target == "/malformed":
+            return b"HTTP/9\r\n\r\n"
+        return (f"HTTP/1.1 {request.target[1:]} X\r\n"
+                "Content-Length: 0\r\n\r\n").encode()
+    urls = scratch / "urls"
+    urls.write_text("/200\n/404\n/503\n/200\n/malformed\n")
+    result = load(stub(answer).url, "-i", 1, "-n", 50, "-r", 500,
+                  "--urls", urls, "--warmup", 0)
+    result.assert_done()
+    assert result.run["summary"]["failed_status"] == {"404": 10, "503": 10}
+    assert "Errors: 30 of 50 failed: HTTP 404 x 10, HTTP 503 x 10, " \
+        "malformed x 10\n" in result.out
+
+
 def test_server_dies(stub, load):
     """Goal: a server that ends mid-run gives counted errors, no latencies."""
     def answer(request):

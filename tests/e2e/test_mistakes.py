@@ -74,6 +74,8 @@ FILES = {
     "star": ('{"listen": "*:8080"}', "1:12", 'write ":PORT" for all'),
     "URL": (SERVER % '{"address": "http://127.0.0.1:1/"}', "servers[0].address",
             'write host:port alone: "127.0.0.1:1"'),
+    "path": (SERVER % '{"address": "127.0.0.1:1/price"}',
+             "servers[0].address", "a path does not belong here"),
     "TLS": (SERVER % '{"address": "https://127.0.0.1:1"}',
             "servers[0].address", "TLS is not supported"),
     "name": (SERVER % '{"address": "db.example:80"}', "servers[0].address",
@@ -202,7 +204,7 @@ COMMANDS = [
     ("tailorctl WHY", "did you mean why?"),
     ("tailor -v", "did you mean -V?"),
     ("tailor :8080 :9001", "with --listen"),
-    ("tailor start", "Try 'tailor --help'"),
+    ("tailor start", "systemd or a signal starts"),
     ("tailor --watch", "did you mean --set hedging.mode=watch?"),
     ("tailor --target x", "did you mean --active?"),
     ("tailor --daemon", "foreground"),
@@ -217,6 +219,20 @@ COMMANDS = [
     ("tailorctl slow --last 10m", "did you mean --since?"),
     ("tailorctl slow --limit 3", "did you mean --number?"),
     ("tailorctl blame --percentile p99", "a number above 50"),
+    ("tailor reload", "\"tailorctl --help\" lists commands"),
+    ("tailor --listen :1 --active ::1 9001", "part of an address: HOST:9001"),
+    ("tailor -listen :1", "did you mean --listen?"),
+    ("tailor -f x", "did you mean -c?"),
+    ("tailor -d", "foreground"),
+    ("tailor --log-level info", "--set log.level=info"),
+    ("tailorctl version", "did you mean --version?"),
+    ("tailorctl why -n 3", '"slow" lists several'),
+    ("tailorctl log -n 3", "--stop-after ends it"),
+    ("tailorctl slow -o x.html", 'is "why ID -o FILE"'),
+    ("tailorctl slow 10", "a limit is --number N"),
+    ("tailorctl slow /price", "a path is --path PATH"),
+    ("tailorctl blame /price", 'a route is --route "GET /path"'),
+    ("tailor-load http://::1:80/", "[brackets] around an IPv6 address"),
     ("tailor-load", "tailor-load -r 100 -d 10s http://"),
     ("tailor-load --http2 http://x/", "only HTTP/1.1"),
     ("tailor-load --insecure https://x/", "behind the TLS proxy"),
@@ -247,6 +263,15 @@ def test_keys_on_the_command_line(build, arguments, sentence):
     # Goal: the key that is meant, or an example.
     status, out, err = run(build, "tailor", *arguments.split())
     assert (status, out) == (1, "") and sentence in err
+
+
+def test_help_of_one_command(build):
+    # Goal: with a command's name the help is of that command.
+    for words in ("why --help", "--help why", "help why"):
+        status, out, err = run(build, "tailorctl", *words.split())
+        assert (status, err) == (0, "")
+        assert out.startswith("usage: tailorctl why [ID] [OPTION]...\n")
+        assert "--output FILE" in out and "--cause" not in out
 
 
 def test_options_of_another_command(build):
@@ -321,7 +346,7 @@ def test_at_the_start(build, scratch, what):
     ({"process.user": "daemon"}, NOBODY, "not_dropped",
      ["start as root", "process.user"]),
     ({"admin": "unix:/run/a.sock"}, NOBODY, "listen_failed",
-     ["Permission denied", "a directory that we may write to"]),
+     ["Permission denied", "to which Tailor's user may write"]),
 ])
 def test_as_the_wrong_user(build, scratch, keys, user, event, parts):
     # Goal: what the user may not do, and which key it comes from.
@@ -388,7 +413,7 @@ def test_with_a_running_tailor(ctl, upstream, tailor, scratch):
         assert client.get("/.talechain/timeline/x").status == 404
     for words, *parts in [
             ("why nonsense", "no request had this x-request-id",
-             '"tailorctl slow"'),
+             '"tailorctl slow"', "proxy.trust or talechain.allow"),
             (f"why {evicted}", "expired", "raise slow.history"),
             ("pin nonsense", "no request had this x-request-id"),
             ("drain nobody", 'no server is named "nobody"', "there is a"),

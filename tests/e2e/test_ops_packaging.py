@@ -204,6 +204,40 @@ def test_the_packages_take_what_is_installed(installed):
     assert not files
 
 
+def maintained(tmp_path, script, *arguments):
+    """What a maintainer script has systemd do, where there is a systemd."""
+    (tmp_path / "systemd").mkdir(exist_ok=True)
+    text = (ROOT / "debian" / f"tailor.{script}").read_text()
+    assert "/run/systemd/system" in text
+    copy = tmp_path / script
+    copy.write_text(text.replace("/run/systemd/system",
+                                 str(tmp_path / "systemd")))
+    calls = tmp_path / f"{script}.calls"
+    calls.write_text("")
+    invoke = tmp_path / "deb-systemd-invoke"
+    invoke.write_text(f'#!/bin/sh\necho "$@" >>{calls}\n')
+    invoke.chmod(0o755)
+    subprocess.run(["sh", copy, *arguments], check=True, cwd=tmp_path,
+                   env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    return [line.split() for line in calls.read_text().splitlines()]
+
+
+def test_services_stop_before_their_program_goes(tmp_path):
+    # Goal: removing the package stops every unit in it, a socket before what it
+    # starts; an upgrade stops none and restarts the instances that run.
+    kinds = [p.name.replace("@", "@*") for p in
+             (ROOT / "packaging").glob("*.s[eo][rc]*")]
+    assert len(kinds) == 4
+    (stopped,) = maintained(tmp_path, "prerm", "remove")
+    assert stopped[0] == "stop" and sorted(stopped[1:]) == sorted(kinds)
+    assert [u.endswith(".socket") for u in stopped[1:]] == [
+        True, True, False, False]
+    assert maintained(tmp_path, "prerm", "upgrade", "0.2") == []
+    assert maintained(tmp_path, "postinst", "configure", "0.1") == [
+        ["try-restart", "tailor@*.service"]]
+    assert maintained(tmp_path, "postinst", "configure", "") == []
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.parametrize("command", [["tailor", "--completion"],
                                      ["tailorctl", "completion"],

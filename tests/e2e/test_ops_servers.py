@@ -353,6 +353,30 @@ def test_a_child_is_scheduled_like_any_other(tailor, scratch):
         assert slack.read_text() == "50000\n"
 
 
+def policies(pid, names):
+    """The scheduling policies of these threads."""
+    def found():
+        of = {(task / "comm").read_text().strip(): int(task.name)
+              for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+              if int(task.name) != pid}
+        return [os.sched_getscheduler(of[n]) for n in names if n in of]
+    return wait_until(lambda: len(found()) == len(names) and found(),
+                      "all threads")
+
+
+def test_what_is_not_urgent_takes_no_cpu_from_servers(
+        upstream, tailor, scratch):
+    # Goal: threads that write and explain let a server go on that runs when
+    # they wake up; those that serve and observe do not.
+    t = tailor(upstream("a").serve(), access_log={"path": f"{scratch}/access"})
+    # The analysis thread has its process's name.
+    wait_until(lambda: policies(t.pid, ["tailor", "access", "log"]) ==
+               3 * [os.SCHED_BATCH], "their policies")
+    ours = os.sched_getscheduler(0)
+    assert policies(t.pid, ["observer", "attach"]) == 2 * [ours]
+    assert os.sched_getscheduler(t.pid) & ~os.SCHED_RESET_ON_FORK == ours
+
+
 # --- health checks in service -------------------------------------------------
 
 
@@ -420,6 +444,17 @@ def test_pauses_are_no_illness(upstream, tailor):
     t.hazard("backup", "end")
     assert t.server("backup")["state"] == "ready"
     assert "server_lost" not in t.log
+
+
+def test_no_server_left_is_a_warning(upstream, tailor):
+    a = upstream("active").serve()
+    t = tailor(a)
+    t.wait_server("active", state="ready")
+    assert "no_server" not in t.log
+    a.stop()
+    with t.client() as c:
+        assert c.get("/").status in (502, 503)
+    t.wait_log("warning no_server")
 
 
 @pytest.mark.parametrize("interval", [0, "20ms"])

@@ -514,7 +514,8 @@ def test_live(live, page):
     # Goal: the page draws what live.json says; links lead to timelines.
     open_live(page, live.url)
     assert texts(page, "#lead")[0].startswith(
-        "7 of 7 requests in the last ten minutes took over 0 us; ")
+        "7 of 7 requests in the last ten minutes were slow (the limit is now "
+        "0 us); ")
     assert texts(page, "#servers td:first-child") == [
         "active (active)" + live.config["servers"][0]["address"],
         "backup" + live.config["servers"][1]["address"]]

@@ -170,6 +170,29 @@ def test_restart_of_either(pair):
     traffic.check()
 
 
+def test_a_restart_has_the_other_collect_first(pair):
+    # Goal: the one that will serve alone is ordered to collect while the one
+    # to be restarted stands in for it; it does not wait until it is full.
+    t, _ = pair("-Xms300m", "-Xmx300m", "-Xmn150m", "-XX:+UseSerialGC")
+
+    def half_full():
+        name = t.active()
+        return name if t.server(name)["steer"].get("used", 0) > 0.5 else None
+
+    with Traffic(t) as traffic:
+        traffic.until(lambda: t.metrics()[PROVOKED] >= 2, "two are provoked")
+        stays = wait_until(half_full, "one is half full", LONG_S)
+        traffic.kb_per_s = 0
+        before = t.metrics()[PROVOKED]
+        goes = "a" if stays == "b" else "b"
+        assert t.ask(f"/restart?server={goes}", "POST").status < 300
+        t.wait_log(f"server_draining server={goes}", LONG_S)
+        assert t.metrics()[PROVOKED] > before
+        assert t.active() == stays
+        t.wait_log(f"server_restarted server={goes}", LONG_S)
+    traffic.check()
+
+
 def test_the_idle_server_is_stopped_in_its_collection(pair):
     # Goal: the active one serves on, and collects by itself if it must.
     t, _ = pair("-Xms300m", "-Xmx300m", "-Xmn100m", "-XX:+UseSerialGC")

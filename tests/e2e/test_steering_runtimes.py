@@ -155,3 +155,35 @@ def test_is_steered_by_what_it_says(request, tailor, runtime):
     assert len(pids) == 2
     assert m['tailor_swaps_by_reason_total{reason="steer"}'] >= 1
     assert m["tailor_steer_collections_unmet_total"] >= m[PROVOKED]
+
+
+def test_malformed_heap(upstream, tailor):
+    # Goal: a server that says nonsense of its heap is not believed; it is
+    # counted each time and logged once, and clients never see the field.
+    a, b = upstream("a").serve(), upstream("b").serve()
+    t = tailor(*({"name": o.name, "address": o.address, "jvm": "none",
+                  "collect": "http:/gc"} for o in (a, b)),
+               hedging={"steer": True})
+    name = t.active()
+    active = {"a": a, "b": b}[name].script()
+    malformed = f'tailor_server_heap_malformed_total{{server="{name}"}}'
+
+    def missing(*values):
+        client.request()
+        active.expect().reply(200, b"x", [("Tailor-Heap", v) for v in values])
+        assert client.response().get("tailor-heap") is None
+        return t.server(name)["steer"]["missing"]
+
+    with t.client() as client:
+        for i, values in enumerate([
+                ["-1 64 3"], ["1 18446744073709551617 3"], ['a" b=c'],
+                ["1 64 3", "1 64 3"]]):
+            assert missing(*values) == "its heap is not visible"
+            assert t.metrics()[malformed] == i + 1
+        wait_until(lambda: missing("1 64 3") == "", "one is believed")
+        assert t.metrics()[malformed] == 4
+        wait_until(lambda: missing("1 64") != "", "it is believed for long")
+    t.stop()
+    lines = [s for s in t.lines if " heap_malformed " in s]
+    assert len(lines) == 1
+    assert f'server={name} value="-1 64 3" total=1 ' in lines[0]

@@ -153,6 +153,43 @@ def test_names_the_request_in_the_way(tailor, scratch):
                    for work in tale["work"] if work["l"] == bar["l"])
 
 
+# Sends a response without a length, and closes 200 ms later.
+LATE_CLOSE = """
+import socket, sys, time
+door = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    s = door.accept()[0]
+    if s.recv(65536):
+        s.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\nok")
+        time.sleep(0.2)
+    s.close()
+"""
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_response_ends_with_its_connection(tailor, scratch, version):
+    # Goal: a response that its server's close ends lasts until then, also for
+    # a client whose connection ends with it, and that time is the server's.
+    port = free_port()
+    script = scratch / "late.py"
+    script.write_text(LATE_CLOSE)
+    script.chmod(0o644)
+    t = tailor({"name": "late", "address": f"127.0.0.1:{port}", "launch": {
+        "command": [sys.executable, str(script), str(port)]}},
+        slow={"target": "0"})
+    t.wait_server("late", state="ready")
+    with t.client() as c, t.client() as other:
+        c.send(f"GET / HTTP/{version}\r\nHost: h\r\n"
+               "X-Request-Id: late-close\r\n\r\n".encode())
+        assert c.response().body == b"ok"
+        tale = story(other, "late-close")
+    assert tale["total"] >= 200_000_000
+    assert tale["causes"].get("proxy", 0) < 100_000_000
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        pytest.skip("BPF is not permitted")
+    assert tale["verdict"]["code"] == "sleep", tale["verdict"]
+
+
 def test_causes_are_documented():
     # Goal: each cause that a program can name is in the schema, wherever the
     # schema lists causes, and in the table of the manual.

@@ -208,6 +208,16 @@ def test_stat(ask, admin):
     assert samples[0]["name"].endswith('path="a b}\\" c"}')
 
 
+def test_stat_in_a_pipe(ask, admin):
+    """Goal: a name is whole, and a moment is no billion."""
+    name = 'hazard_seconds_total{server="' + 40 * "a" + '",kind="safepoint"}'
+    admin.answers["GET /metrics"] = http(
+        200, f"{name} 1\nprocess_start_time_seconds 86400000\n")
+    _, first, second = ask("stat", "--once", wide=True).out.splitlines()
+    assert first.split() == [name, "1"]
+    assert second.split()[1] in ("1972-09-26", "1972-09-27", "1972-09-28")
+
+
 def test_stat_rates(build, admin):
     """Goal: two readings 100 apart give a positive change per second."""
     value = [1000]

@@ -91,7 +91,8 @@ def test_with_a_real_tailor(ctl, upstream, tailor):
     assert f"why {request_id}" in ask("slow")
     assert "/some?q=1" in ask("why", request_id)
     json.loads(ask("why", request_id, "--json", wide=True))
-    assert "tailor_connections_total" in ask("stat", "-1", "--all")
+    assert "tailor_connections_total" in ask(
+        "stat", "-1", "--all", wide=True)
     assert f"pid: {t.pid}" in ask("info", wide=True)
     assert ask("ready")
     events = ask("log", "--dump")
@@ -99,8 +100,9 @@ def test_with_a_real_tailor(ctl, upstream, tailor):
     assert ask("switch") == "active: backup\n"
     t.wait_server("backup", active=True)
     result = ctl("-a", t.admin, "why", "no-such-request")
-    assert result.returncode == 1 and result.err.count("\n") == 3
+    assert result.returncode == 1
     assert '"tailorctl slow" lists the requests' in result.err
+    assert "accepted only from those" in result.err
 
 
 def test_a_page_for_a_browser(build, upstream, tailor):

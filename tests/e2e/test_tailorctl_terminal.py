@@ -135,7 +135,7 @@ def screen(build, admin):
 
 
 COMMANDS = [["servers"], ["top", "-1"], ["top", "-1", "--by", "path"],
-            ["stat", "-1"], ["events"], ["slow"], ["ledger"], ["gain"]]
+            ["events"], ["slow"], ["ledger"], ["gain"]]
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -155,6 +155,16 @@ def test_colours_and_width(ctl, screen, admin, words):
     assert max(map(len, lines)) <= 200
     if words[-1] in ("path", "-1", "slow") and words != ["top", "-1"]:
         assert max(map(len, lines)) > 80 and "..." in plain
+
+
+def test_names_of_metrics(ctl, screen, admin):
+    # Goal: they are cut to fit a terminal, and whole in a pipe.
+    plain = ctl("-a", admin.path, "stat", "-1", wide=True).out
+    assert max(map(len, plain.splitlines())) > 80 and "..." not in plain
+    s = screen("stat", "-1")
+    assert s.end() == 0
+    text = ESCAPE.sub("", s.text.replace("\r", ""))
+    assert "..." in text and max(map(len, text.splitlines())) <= 80
 
 
 def test_the_head_of_top(ctl, admin):

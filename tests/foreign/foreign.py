@@ -41,7 +41,9 @@ SHORT = [f"{service}/{hazard}" for service, row in {
     "tomcat": ("sleep", "lock-sleep", "gc-full"),
     "nginx": ("slow-reader", "slow-upload"),
     "gunicorn": ("slow-reader", "slow-upload"),
+    "apache": ("sleep", "upstream", "slow-upload"),
     "python": ("sleep", "compute", "lock-sleep", "upstream", "quota"),
+    "puma": ("sleep", "lock-sleep", "upstream"),
     "node": ("sleep", "compute", "busy"),
     "go": ("compute", "udp-timeout"),
 }.items() for hazard in row]
@@ -76,6 +78,7 @@ def options():
                    "is not right; no undisturbed requests")
     p.add_argument("name", nargs="*")
     given = p.parse_args()
+    given.build = os.path.abspath(given.build)
     if given.short:
         given.times, given.most, given.calm = 2, 20, 0
         given.name = given.name or SHORT

@@ -11,13 +11,14 @@ import os
 import time
 
 from rig.injector import HIT_NS, Scenario
-from rig.stage import Account
-from rig.verdicts import Injection, Witness
+from rig.stage import Account, sleep_us
+from rig.verdicts import (EXACT_NS, EXACT_SHARE, Injection, Witness, by_thread,
+                          stolen)
 
 JVM = ("tomcat", "jetty")
 PYTHON = ("python", "gunicorn")
 NODE = ("node", "cluster")
-ALL = (*JVM, "nginx", *PYTHON, *NODE, "go")
+ALL = (*JVM, "nginx", "apache", *PYTHON, "puma", *NODE, "go")
 OWN = tuple(name for name in ALL if name != "nginx")  # they compute themselves
 POOL = ("waitress",)  # only what their queue of requests is for
 FORKING = ("nginx", "gunicorn", "cluster")
@@ -36,6 +37,11 @@ def truth_of(response):
 def overlap(one, other):
     """How long two intervals have in common."""
     return max(0, min(one[1], other[1]) - max(one[0], other[0]))
+
+
+def within(reported_ns, true_ns):
+    """Whether no more is reported than there was."""
+    return reported_ns <= true_ns + max(EXACT_NS, EXACT_SHARE * true_ns)
 
 
 def minor_faults(pids):
@@ -175,6 +181,30 @@ class Hazard(Scenario):
             return 0
         return self.service.paused_ns(self.sent, self.got)
 
+    def is_witnessed(self, tale):
+        """On a machine in use another thread than the request's own may have
+        waited for a CPU, for which hit() has no rule.  Where that is the harm
+        itself, the verdict must name who had the CPU."""
+        return (tale["verdict"]["code"] not in self.accept
+                and self.cpu_missed(tale))
+
+    def cpu_missed(self, tale):
+        """Whether the verdict names waits for a CPU, or what the host took of
+        one, and the kernel's account of each thread has no less."""
+        code, account = tale["verdict"]["code"], self.account
+        if account is not None and code == "steal":
+            return within(tale["causes"][code],
+                          stolen(tale, account, self.stage.tailor.pid))
+        if account is None or code not in ("runq", "preempted",
+                                           "class_loading"):
+            return False
+        if code == "class_loading" and not within(tale["causes"][code],
+                                                  account.compiled_ns):
+            return False
+        return all(within(ns, account.delay.get(tid, 0))
+                   for tid, ns in by_thread(
+                       tale, code, self.stage.tailor.pid).items())
+
     # --- undisturbed requests ---------------------------------------------
 
     def calm(self, random):
@@ -189,8 +219,11 @@ class Hazard(Scenario):
         kernel, faults, sent, got = account
         paused = 0
         if self.service.name in JVM:
+            if {"gc", "safepoint"} & tale["causes"].keys():
+                sleep_us(50_000)  # the JVM logs it at its end
             paused = self.service.paused_ns(sent, got)
-        return Witness(kernel.delay_ns, kernel.compiled_ns, 0, faults, paused)
+        return Witness(kernel.delay_ns, kernel.compiled_ns, 0, faults, paused,
+                       stolen(tale, kernel, self.stage.tailor.pid))
 
 
 class Busy(Hazard):

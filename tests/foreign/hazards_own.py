@@ -2,6 +2,7 @@
 """
 
 import contextlib
+import os
 import time
 
 from hazard import JVM, NODE, OWN, POOL, PYTHON, Busy, Hazard
@@ -24,7 +25,7 @@ class Sleep(Hazard):
 class Backoff(Sleep):
     # Two sleeps, as long as the first two waits for a Java monitor.
     kind = "backoff"
-    services = (*JVM, *PYTHON)
+    services = (*JVM, *PYTHON, "puma", "apache")
 
     def target(self, random):
         return "/work?kind=backoff"
@@ -53,7 +54,7 @@ class Compute(Busy):
 class Amid(Compute):
     # While other requests are in flight, which sleep.
     kind = "compute-amid"
-    services = (*JVM, "python", *NODE, "go")
+    services = (*JVM, "python", "puma", *NODE, "go")
 
     def inject(self, random):
         self.connect(3)
@@ -68,7 +69,7 @@ class Amid(Compute):
 
 class LockSleep(Hazard):
     kind = "lock-sleep"
-    services = (*JVM, "python", "go")
+    services = (*JVM, "python", "puma", "go")
     accept = ("lock",)
     how = "sleep"
 
@@ -129,7 +130,10 @@ class Gil(Hazard):
         return injection
 
     def measured(self):
-        return self.got - self.sent - self.cpu
+        # The client and Tailor want a CPU, too.
+        delay = self.account.delay
+        return (self.got - self.sent - self.cpu - delay.get(os.getpid(), 0)
+                - delay.get(self.stage.tailor.pid, 0))
 
     def window(self):
         return None
@@ -139,18 +143,18 @@ class Disk(Hazard):
     # The kernel holds back what the service reads and writes: a disk may be as
     # fast as to copy what it brought.  Where that is refused it is not.
     PER_S = 100
+    PER_S_NGINX = 500  # it reads pieces of 32 KiB, one after the other
 
     def start(self):
         super().start()
-        self.limit(self.PER_S)
+        self.limit(self.PER_S_NGINX if self.service.name == "nginx"
+                   else self.PER_S)
 
     def finish(self):
         self.limit(None)
         super().finish()
 
     def limit(self, per_s):
-        if self.service.name == "nginx":
-            return  # it waits for each block of its own accord
         with contextlib.suppress(PermissionError):
             self.service.group.slow_disk(self.service.world.folder, per_s)
 
@@ -249,7 +253,7 @@ class Udp(Sleep):
 class Faults(Hazard):
     kind = "page-faults"
     share = 0.45
-    services = OWN
+    services = (*JVM, *PYTHON, *NODE, "go")
     accept = ("page_fault",)
 
     def target(self, random):
@@ -266,7 +270,7 @@ class Collect(Hazard):
     # The request asks for it: its own thread collects, or waits for those
     # that do.
     kind = "gc-own"
-    services = (*PYTHON, *NODE, "go")
+    services = (*PYTHON, "puma", *NODE, "go")
     accept = ("gc",)
     plain = ("work", "lock", "sleep")
     warm = "/work?kind=collect&n=100000"

@@ -1,16 +1,14 @@
 """What other requests do to one, and its own client.
 """
 
-import collections
 import os
-import re
 import select
 import socket
 import time
 
-from hazard import JVM, NODE, POOL, Hazard, overlap, truth_of
+from hazard import JVM, NODE, POOL, Hazard, overlap, truth_of, within
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
-from rig.verdicts import EXACT_NS, EXACT_SHARE, MS, Injection
+from rig.verdicts import MS, Injection, by_thread
 
 
 class Full(Hazard):
@@ -193,31 +191,12 @@ class Big(Hazard):
             true_ns = (account.ran[own] + account.delay[own]
                        if code == "client_late" else self.paused_ns())
             return within(tale["causes"][code], true_ns)
-        if code in ("runq", "preempted"):
-            of = account.delay
-        elif code == "sleep" and self.service.name == "nginx":
-            of = {tid: self.got - self.sent - account.ran[tid] - ns
-                  for tid, ns in account.delay.items()}
-        else:
-            return False
+        if code != "sleep" or self.service.name != "nginx":
+            return self.cpu_missed(tale)
+        of = {tid: self.got - self.sent - account.ran[tid] - ns
+              for tid, ns in account.delay.items()}
         return all(within(ns, of.get(tid, 0)) for tid, ns in by_thread(
             tale, code, self.stage.tailor.pid).items())
 
     def hit(self, tale, harm_ns):
         return True
-
-
-def by_thread(tale, code, tailor):
-    """{thread: ns} of a cause; Tailor's is that of its process."""
-    sums = collections.Counter()
-    for piece in tale["path"]:
-        if piece["code"] == code:
-            who = piece.get("who", "").partition(" behind ")[0]
-            found = re.search(r"\[(\d+)\]$", who)
-            sums[int(found[1]) if found else tailor] += piece["e"] - piece["b"]
-    return sums
-
-
-def within(reported_ns, true_ns):
-    """Whether no more is reported than there was."""
-    return reported_ns <= true_ns + max(EXACT_NS, EXACT_SHARE * true_ns)

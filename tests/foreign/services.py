@@ -38,6 +38,10 @@ class World:
         self.build = pathlib.Path(build)
         self.folder = tempfile.mkdtemp(prefix="tailor-foreign-",
                                        dir="/var/tmp")
+        os.chmod(self.folder, 0o711)  # Apache's workers are another user
+        anyone = pathlib.Path(self.folder, "any")
+        anyone.mkdir()
+        anyone.chmod(0o777)
         self.cold = [pathlib.Path(self.folder, name)
                      for name in ("cold", "part")]
         for path, size in zip(self.cold, (COLD_BYTES, PART_BYTES)):
@@ -216,6 +220,74 @@ class Waitress(Service):
                 f"--listen={self.address}", "--threads=2", "wsgi:application"]
 
 
+class Puma(Service):
+    """Threads of Ruby; one more waits for requests on idle connections."""
+    name = "puma"
+
+    @classmethod
+    def unable(cls):
+        return None if find("puma") else "puma is not installed"
+
+    def argv(self):
+        return [find("puma"), "--bind", f"tcp://{self.address}", "--threads",
+                "8:8", "--environment", "production", HERE / "puma.ru"]
+
+
+APACHE = """
+ServerRoot {folder}
+ServerName localhost
+PidFile {folder}/apache.pid
+ErrorLog /dev/stderr
+LogLevel warn
+Listen {address}
+{modules}
+User www-data
+Group www-data
+# Each connection has a process of its own until it ends.
+StartServers {workers}
+MinSpareServers 1
+MaxSpareServers {workers}
+MaxRequestWorkers {workers}
+KeepAlive On
+KeepAliveTimeout 600
+MaxKeepAliveRequests 0
+Alias /work {here}/work.php
+<Directory {here}>
+	Require all granted
+	SetHandler application/x-httpd-php
+</Directory>
+"""
+
+
+class Apache(Service):
+    """Apache's processes, each with PHP in it."""
+    name = "apache"
+    WORKERS = 10  # and 8 connections of Tailor's
+    MODULES = pathlib.Path("/usr/lib/apache2/modules")
+    last_signal = "TERM"
+
+    @classmethod
+    def php(cls):
+        return next(iter(sorted(cls.MODULES.glob("libphp*.so"))), None)
+
+    @classmethod
+    def unable(cls):
+        if not find("apache2"):
+            return "apache2-bin is not installed"
+        return None if cls.php() else "libapache2-mod-php is not installed"
+
+    def argv(self):
+        modules = "\n".join(
+            f"LoadModule {name}_module {self.MODULES}/mod_{name}.so"
+            for name in ("mpm_prefork", "authz_core", "alias"))
+        path = pathlib.Path(self.world.folder, "apache.conf")
+        path.write_text(APACHE.format(
+            folder=self.world.folder, address=self.address, here=HERE,
+            workers=self.WORKERS, modules=f"{modules}\nLoadModule php_module "
+            f"{self.php()}"), encoding="utf-8")
+        return [find("apache2"), "-DFOREGROUND", "-f", path]
+
+
 class Node(Service):
     name = "node"
     threads = False
@@ -362,4 +434,5 @@ class Database(Process):
 
 
 SERVICES = {kind.name: kind for kind in (
-    Tomcat, Jetty, Nginx, Gunicorn, Python, Waitress, Node, Cluster, Go)}
+    Tomcat, Jetty, Nginx, Apache, Gunicorn, Python, Waitress, Puma, Node,
+    Cluster, Go)}

@@ -7,6 +7,7 @@ from rig.verdicts import middle
 
 OUTCOMES = ("right", "both", "wrong", "unseen", "plain")
 CALM = "(nothing)"
+NAME = 13  # columns of a hazard's name
 
 
 def cell(row):
@@ -49,15 +50,33 @@ class Results:
         return {o: sum(f.outcome == o for f in self.findings())
                 for o in OUTCOMES}
 
+    def _groups(self):
+        """The services, as many at a time as fit beside the hazards."""
+        group, width = [], NAME
+        for service in self.services:
+            width += self._width(service)
+            if width > 80:
+                yield group
+                group, width = [], NAME + self._width(service)
+            group.append(service)
+        yield group
+
+    @staticmethod
+    def _width(service):
+        return max(7, len(service) + 1)
+
     def _grid(self, write):
-        widths = {s: max(7, len(s) + 1) for s in self.services}
-        lines = [f"{'':13}" + "".join(f"{s:>{widths[s]}}"
-                                      for s in self.services)]
-        for hazard in self.hazards:
-            cells = {s: write(self.row(s, hazard)) for s in self.services}
-            if any(cells.values()):
-                lines.append(f"{hazard:13}" + "".join(
-                    f"{c or '-':>{widths[s]}}" for s, c in cells.items()))
+        lines = []
+        for group in self._groups():
+            lines += [""] if lines else []
+            lines.append(f"{'':{NAME}}" + "".join(
+                f"{s:>{self._width(s)}}" for s in group))
+            for hazard in self.hazards:
+                cells = {s: write(self.row(s, hazard)) for s in group}
+                if any(cells.values()):
+                    lines.append(f"{hazard:{NAME}}" + "".join(
+                        f"{c or '-':>{self._width(s)}}"
+                        for s, c in cells.items()))
         return lines
 
     def text(self):

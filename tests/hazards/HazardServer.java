@@ -35,9 +35,9 @@ import java.util.concurrent.Executors;
 public final class HazardServer {
 	private static final int SLEEPERS = 150;
 	private static final int DEPTH = 200;
-	private static final int LIVE_OBJECTS = 400_000;
+	private static final int LIVE_OBJECTS = 600_000;
 	private static final long EDEN_LEFT = 2 << 20;
-	private static final int YOUNG_LIVE_OBJECTS = 400_000;
+	private static final int YOUNG_LIVE_OBJECTS = 600_000;
 	private static final long YOUNG_LIVE_BYTES = YOUNG_LIVE_OBJECTS * 68L;
 
 	private static final String TEMPLATE = "HazardServer$Template";

@@ -3,7 +3,7 @@
 
 from rig import injector
 from rig.stage import Account, Stage
-from rig.verdicts import Injection, Witness
+from rig.verdicts import Injection, Witness, stolen
 from servers import CServer
 
 
@@ -47,7 +47,8 @@ class Scenario(injector.Scenario):
         record = self.server.record(tale["request"]["id"])
         return Witness(account.delay_ns, account.compiled_ns,
                        record["off_cpu"], record["faults"],
-                       self.paused_ns(record))
+                       self.paused_ns(record),
+                       stolen(tale, account, self.stage.tailor.pid))
 
     def paused_ns(self, record):
         return 0

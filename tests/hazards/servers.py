@@ -69,7 +69,8 @@ class JavaServer(Server, Safepoints):
             NICER * may_schedule()
             + ["taskset", "-c", f"{PROXY_CPU},{SERVER_CPU}",
              shutil.which("java"), "-Xms640m", "-Xmx640m", "-Xmn96m",
-             f"-XX:+Use{collector}GC", "-Dsun.net.httpserver.nodelay=true",
+             f"-XX:+Use{collector}GC", "-XX:-UseAdaptiveSizePolicy",
+             "-Dsun.net.httpserver.nodelay=true",
              self.SAFEPOINT_LOG,
              f"-agentpath:{agent}=socket={channels}",
              "-cp", os.path.join(build, "hazards", "classes"),

@@ -1,5 +1,5 @@
-"""A control group of a test's own: CPU quota, freezer, rate of its disk;
-version 1 or 2."""
+"""A control group of a test's own: CPU quota, freezer, memory, rate of its
+disk; version 1 or 2."""
 
 import os
 import pathlib
@@ -35,13 +35,13 @@ class Group:
     """
 
     def __init__(self, name):
-        for controller in ("+cpu", "+io"):
+        for controller in ("+cpu", "+io", "+memory"):
             try:
                 _write(ROOT / "cgroup.subtree_control", controller)
             except PermissionError:
                 pass  # version 1, or it is so already, or there is none
-        old = [_made(ROOT / kind, name) for kind in ("cpu", "freezer", "blkio")
-               if (ROOT / kind).is_dir()]
+        old = [_made(ROOT / kind, name) for kind in
+               ("cpu", "freezer", "blkio", "memory") if (ROOT / kind).is_dir()]
         new = _made(ROOT / "unified" if (ROOT / "unified").is_dir() else ROOT,
                     name)
         self.paths = [path for path in [new, *old] if path]
@@ -120,6 +120,17 @@ class Group:
                            f"{device} {per_s or 0}")
                 return
         raise PermissionError("no disk's rate can be limited here")
+
+    # --- memory -----------------------------------------------------------
+
+    def limit_memory(self, size):
+        """So many bytes, page cache included."""
+        for path in self.paths:
+            for file in ("memory.max", "memory.limit_in_bytes"):
+                if (path / file).exists():
+                    _write(path / file, size)
+                    return
+        raise PermissionError("no memory can be limited here")
 
     # --- freezer ----------------------------------------------------------
 

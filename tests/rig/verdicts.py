@@ -18,6 +18,7 @@ false cause   in a request that nothing was done to: a code not in HONEST to
               really happen by another account than Tailor's: the
               run delays of the server and of Tailor (runq, preempted,
               idle_wakeup, and backend_queue for a thread that came late), the
+              time its threads had a CPU beyond what they ran (steal), the
               time the server's thread was not on a CPU (lock), its page
               faults, the CPU time of the JVM's compilers (class_loading),
               the JVM's own log of safepoints.  Half of what is
@@ -25,7 +26,9 @@ false cause   in a request that nothing was done to: a code not in HONEST to
 exact         the time reported is within 5 % or 100 us of the injector's
 """
 
+import collections
 import dataclasses
+import re
 
 MS = 1_000_000
 UNSEEN = ("not_observed", "blind", "lost")
@@ -34,6 +37,8 @@ HONEST = ("work", "proxy", "network", "client_send", "unknown", "blind",
 FALSE_NS = MS
 EXACT_NS, EXACT_SHARE = 100_000, 0.05
 NEAR_TIE = 0.8
+ON_CPU = ("work", "proxy", "low_ipc", "slow_clock", "page_fault", "reclaim",
+          "softirq", "irq", "steal")
 
 
 @dataclasses.dataclass
@@ -54,6 +59,7 @@ class Witness:
     off_cpu_ns: int = 0           # server's thread, for whatever reason
     faults: int = 0
     paused_ns: int = 0            # the JVM in safepoints
+    stolen_ns: int = 0            # by the host, of threads that had a CPU
 
 
 @dataclasses.dataclass
@@ -108,6 +114,28 @@ def spent(tale, codes, window=None):
                for piece in tale["path"] if piece["code"] in codes)
 
 
+def by_thread(tale, code, tailor):
+    """{thread: ns} of a cause; Tailor's is that of its process."""
+    sums = collections.Counter()
+    for piece in tale["path"]:
+        if piece["code"] == code:
+            who = piece.get("who", "").partition(" behind ")[0]
+            found = re.search(r"\[(\d+)\]$", who)
+            sums[int(found[1]) if found else tailor] += piece["e"] - piece["b"]
+    return sums
+
+
+def stolen(tale, account, tailor):
+    """What the host took of the tale's threads, ns: what they had a CPU for by
+    the tale, and did not run by the kernel's account of each (an Account),
+    which leaves out what was stolen.  No more than the tale says."""
+    had = collections.Counter()
+    for code in ON_CPU:
+        had.update(by_thread(tale, code, tailor))
+    return sum(max(0, min(ns, had[tid] - account.ran.get(tid, 0)))
+               for tid, ns in by_thread(tale, "steal", tailor).items())
+
+
 def names_both(injection, harm_ns, tale, codes):
     """Whether the verdict's first cause took at least about as long as what
     was injected, and that is its second: by the injector's clocks."""
@@ -147,6 +175,7 @@ def judge_calm(scenario, request, tale, witness):
             "backend_queue": witness.run_delay_ns,
             "idle_wakeup": witness.run_delay_ns,
             "lock": witness.off_cpu_ns,
+            "steal": witness.stolen_ns,
             "class_loading": witness.compiled_ns,
             "gc": witness.paused_ns, "safepoint": witness.paused_ns}
     false = []

@@ -7,8 +7,11 @@
 (function () {
 "use strict";
 
-const WIDTH = 900, LEFT = 90, LANE = 34, TOP = 10, BAR = LANE - 12;
-const RATE = 44, CELL = 9, GAP = 12, RECENT = WIDTH - LEFT;
+const LEFT = 90, LANE = 34, TOP = 10, BAR = LANE - 12;
+const RATE = 44, CELL = 9, GAP = 12, NARROW = 480, NAME = 12, LABEL = 58;
+
+/* Charts are drawn in pixels, so that text is as large as elsewhere. */
+let WIDTH = 900;
 
 const $ = (id) => document.getElementById(id);
 const sum = (list, of) => list.reduce((all, one) => all + of(one), 0);
@@ -41,11 +44,25 @@ function rows(id, list, empty) {
   if (list.length === 0)
     list = [html("tr", {}, html("td", { class: "soft", colspan: 9 }, empty))];
   $(id).replaceChildren(...list);
+  /* A narrow page has no heads of columns. */
+  const heads = $(id).closest("table").querySelectorAll("th");
+  for (const td of $(id).querySelectorAll("td.n, td.named"))
+    if (td.textContent !== "")
+      td.dataset.name = heads[td.cellIndex].textContent;
 }
 
-function chart(id, height, parts) {
-  $(id).setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
+/* The border is 1 pixel on each side. */
+function chart(id, height, parts, width = WIDTH) {
+  fill($(id), { viewBox: `0 0 ${width} ${height}`, width: width + 2,
+                height: height + 2 }, []);
   $(id).replaceChildren(...parts);
+}
+
+/* In the column left of a chart; what is too long is set narrower. */
+function name(text, y) {
+  const room = text.length > NAME
+    ? { textLength: LEFT - 14, lengthAdjust: "spacingAndGlyphs" } : {};
+  return svg("text", { class: "name", x: 8, y, ...room }, text);
 }
 
 /* --- words ----------------------------------------------------------------- */
@@ -72,7 +89,8 @@ function drawLead(j) {
     `${duration(j.uptime_ns)}, ${j.finished} requests since the start, ` +
     `${j.inflight} in flight`;
   $("lead").textContent = `${j.slow_requests} of ${j.requests} requests in ` +
-    `the last ten minutes took over ${duration(j.target_ns)}` +
+    `the last ten minutes were slow (the limit is now ${
+      duration(j.target_ns)})` +
     (worst ? `; the largest cause: ${worst.words} (${
       percent(worst.lost_ns, sum(j.causes, (c) => c.lost_ns))}).` : ".");
   $("unexamined").textContent = j.unexamined === 0 ? "" :
@@ -85,8 +103,9 @@ function drawServers(j) {
     cell(s.name, s.active ? html("b", {}, " (active)") : "", html("br", {}),
          soft(s.address)),
     html("td", { class: s.state === "down" ? "bad" : "good" }, s.state),
-    cell(html("b", {}, s.hazards.join(" "))),
-    cell(s.source === "pidfd" ? "its end only" : s.source),
+    html("td", { class: "named" }, html("b", {}, s.hazards.join(" "))),
+    html("td", { class: "named" },
+         s.source === "pidfd" ? "its end only" : s.source),
     number(s.inflight), number(duration(s.p50_ns)), number(duration(s.p95_ns)),
     number(duration(s.p99_ns)), number(s.restarts), number(s.errors))));
 }
@@ -98,8 +117,6 @@ function drawHazards(j) {
     (1 - Math.min(1, Math.max(0, ago / j.window_ns)));
   const parts = [];
   let y = TOP;
-  const name = (text, down) => parts.push(
-    svg("text", { class: "name", x: 8, y: y + down }, text));
   const slices = j.slices.map((s) => {
     const from = x(s.began_ago_ns), to = x(s.began_ago_ns - j.slice_ns);
     const ns = Math.min(j.slice_ns, s.began_ago_ns);
@@ -108,9 +125,9 @@ function drawHazards(j) {
   });
 
   const fastest = Math.max(1, ...slices.map((s) => s.rate));
-  name("requests/s", 16);
-  parts.push(svg("text", { x: 8, y: y + 32 },
-                 `up to ${Number(fastest.toPrecision(2))}`));
+  parts.push(name("requests/s", y + 16),
+    svg("text", { x: 8, y: y + 32 },
+        `up to ${Number(fastest.toPrecision(2))}`));
   for (const s of slices) {
     const high = RATE * s.rate / fastest;
     parts.push(svg("rect", { class: "rate", x: s.from, width: s.width,
@@ -120,7 +137,7 @@ function drawHazards(j) {
   y += RATE + 2 * GAP;
   y = drawHeat(j, slices, x, y, parts) + GAP;
 
-  name("sent again", 16);
+  parts.push(name("sent again", y + 16));
   const most = Math.max(1, ...slices.map((s) => s.again));
   for (const s of slices.filter((one) => one.again > 0)) {
     const high = 4 + (BAR - 4) * s.again / most;
@@ -132,7 +149,7 @@ function drawHazards(j) {
 
   const lanes = y;
   j.servers.forEach((server, i) => {
-    name(server.name, 16);
+    parts.push(name(server.name, y + 16));
     for (const s of slices.filter((one) => one.active === i))
       parts.push(svg("rect", { class: "active", x: s.from, width: s.width,
                                y: y + BAR + 3, height: 3 },
@@ -153,7 +170,8 @@ function drawHazards(j) {
         `, ${duration(h.began_ago_ns)} ago`)));
   }
 
-  const axis = [10, 8, 6, 4, 2, 0].flatMap((m) => {
+  const minutes = WIDTH < NARROW ? [10, 5, 0] : [10, 8, 6, 4, 2, 0];
+  const axis = minutes.flatMap((m) => {
     const at = x(m * 60e9);
     const anchor = m === 0 ? "end" : m === 10 ? "start" : "middle";
     return [svg("line", { x1: at, x2: at, y1: 0, y2: y }),
@@ -172,7 +190,7 @@ function drawHeat(j, slices, x, y, parts) {
   const bucket = (ns) => edges.findIndex((edge) => ns <= edge);
   const used = [...edges.keys()].filter((i) => j.latency[i].requests > 0);
   for (const r of kept) used.push(bucket(r.total_ns));
-  parts.push(svg("text", { class: "name", x: 8, y: y - 8 }, "latency"));
+  parts.push(name("latency", y - 8));
   if (used.length === 0)
     return y + LANE;
   const low = Math.min(...used), high = Math.max(...used);
@@ -209,8 +227,7 @@ function drawHeaps(j) {
     const known = j.heaps.filter((h) => h.percent[i] >= 0);
     const low = TOP + (i + 1) * (RATE + GAP) - GAP;
     const y = (h) => low - RATE * Math.min(100, h.percent[i]) / 100;
-    parts.push(svg("text", { class: "name", x: 8, y: low - RATE + 12 },
-                   server.name));
+    parts.push(name(server.name, low - RATE + 12));
     if (known.length > 0)
       parts.push(svg("text", { x: 8, y: low - RATE + 28 },
                      `${known.at(-1).percent[i]} % full`));
@@ -238,7 +255,8 @@ function drawHeaps(j) {
 const UNEXPLAINED = ["unknown", "blind", "lost", "not_observed"];
 
 function drawTail(j) {
-  const all = new Map(), high = 140, base = TOP + high, wide = RECENT / 10;
+  const all = new Map(), high = 140, base = TOP + high;
+  const wide = (WIDTH - LEFT) / 10, each = Math.ceil(LABEL / wide);
   const most = Math.max(1, ...j.tail.map((m) => m.p99_ns));
   for (const c of j.tail.flatMap((m) => m.causes))
     all.set(c.cause, { ...c, ns: (all.get(c.cause)?.ns ?? 0) + c.share_ns });
@@ -246,7 +264,7 @@ function drawTail(j) {
     .map((c, i) => ({ ...c, style: UNEXPLAINED.includes(c.cause)
       ? "unexplained" : `part${Math.min(i, 7)}` }));
   const drawn = j.tail.flatMap((m) => {
-    const x = WIDTH - wide * (1 + Math.floor(m.ended_ago_ns / 60e9));
+    const ago = Math.floor(m.ended_ago_ns / 60e9), x = WIDTH - wide * (1 + ago);
     let y = base;
     return [...parts.flatMap((p) => {
       const ns = sum(m.causes.filter((c) => c.cause === p.cause),
@@ -256,12 +274,13 @@ function drawTail(j) {
         class: p.style + (m.few ? " few" : ""), x: x + 1, y,
         width: wide - 2, height: high * ns / most },
         svg("title", {}, `${p.words}: ${duration(ns)}`))];
-    }), svg("text", { x: x + wide / 2, y: base + 15, "text-anchor": "middle" },
-            duration(m.p99_ns))];
+    }), ...(ago % each > 0 ? [] : [
+      svg("text", { x: Math.min(x + wide / 2, WIDTH - LABEL / 2), y: base + 15,
+                    "text-anchor": "middle" }, duration(m.p99_ns))])];
   });
   $("tailpart").hidden = j.tail.length === 0;
   chart("tail", base + 22, [...drawn,
-    svg("text", { class: "name", x: 8, y: TOP + 12 }, "p99"),
+    name("p99", TOP + 12),
     svg("text", { x: 8, y: TOP + 28 }, `up to ${duration(most)}`)]);
   $("tailkey").replaceChildren(...parts.slice(0, 8).map((p, i) =>
     html("li", {}, svg("svg", { viewBox: "0 0 1 1", class: p.style },
@@ -297,7 +316,8 @@ function drawLatency(j) {
   const used = j.latency.map((b) => b.requests > 0);
   const first = used.indexOf(true), last = used.lastIndexOf(true);
   const most = Math.max(1, ...j.latency.map((b) => b.requests));
-  const wide = Math.min(120, WIDTH / (last - first + 1));
+  const many = last - first + 1, width = Math.max(WIDTH, many * LABEL);
+  const wide = Math.min(120, width / many);
   if (first < 0) {
     chart("latency", 40, [svg("text", { x: 8, y: 24 }, "No requests.")]);
     return;
@@ -314,7 +334,7 @@ function drawLatency(j) {
       svg("text", { ...text, y: 136 - high }, b.requests),
       svg("text", { ...text, y: 162 },
         b.to_ns === undefined ? "more" : `< ${duration(b.to_ns)}`)];
-  }));
+  }), width);
 }
 
 /* --- refreshing ------------------------------------------------------------ */
@@ -322,12 +342,16 @@ function drawLatency(j) {
 const draws = [drawLead, drawServers, drawHazards, drawHeaps, drawTail, drawCauses,
                drawSlow, drawLatency];
 
+let shown; /* what is drawn, to draw it again if the window changes */
+
 /* The link that has the focus is made again: it must not lose it. */
 function draw(j) {
   const link = document.activeElement, href = link.getAttribute("href");
   const part = link.closest("[id]");
-  for (const one of draws) one(j);
   document.querySelector("main").hidden = false;
+  WIDTH = Math.max(300, $("hazards").parentElement.clientWidth - 2);
+  shown = j;
+  for (const one of draws) one(j);
   if (href !== null && !link.isConnected)
     [...part.querySelectorAll("a")].find((a) =>
       a.getAttribute("href") === href)?.focus({ preventScroll: true });
@@ -350,5 +374,6 @@ async function refresh() {
   setTimeout(refresh, document.hidden ? 10000 : 2000);
 }
 
+addEventListener("resize", () => { if (shown) draw(shown); });
 refresh();
 })();

@@ -381,10 +381,12 @@ function drawAxis() {
     if (p.folded) continue;
     for (let t = Math.ceil(p.a / step) * step; t <= p.b; t += step) {
       const x = xOf(t);
-      if (folds.some((f) => x > xOf(f.a) - 26 && x < xOf(f.b) + 26)) continue;
+      const last = x > right - 30, before = last ? 52 : 26;
+      if (folds.some((f) => x > xOf(f.a) - 26 && x < xOf(f.b) + before))
+        continue;
       make("path", parts.axis, { d: `M${x} ${top - 5}V${bottom}` });
       const text = make("text", parts.axis, { x, y: top - 9,
-        class: x > right - 30 ? "last" : "" });
+        class: last ? "last" : "" });
       text.textContent = t === 0 ? "0" :
         (t / unit[0]).toFixed(digits) + " " + unit[1];
     }

@@ -2,6 +2,7 @@
 //	/			200, the process id
 //	/gc			one System.gc(), then 200
 //	/fill?mb=N		keep N more MiB alive (makes collections longer)
+//	/forget			keep nothing of that
 //	/garbage?kb=N		allocate N KiB that nothing keeps
 //	/large?kb=N		allocate one array of N KiB that nothing keeps
 //	/wait?ms=N		answer after N ms
@@ -53,6 +54,10 @@ public final class Server {
 		}
 	}
 
+	private static synchronized void forget() {
+		kept.clear();
+	}
+
 	/** In pieces that are never humongous. */
 	private static volatile byte[] latest;
 
@@ -97,6 +102,10 @@ public final class Server {
 		});
 		server.createContext("/fill", exchange -> {
 			fill(number(exchange));
+			answer(exchange);
+		});
+		server.createContext("/forget", exchange -> {
+			forget();
 			answer(exchange);
 		});
 		server.createContext("/garbage", exchange -> {

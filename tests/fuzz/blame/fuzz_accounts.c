@@ -1,13 +1,13 @@
-/* Goal: no table of accounts crashes tailorctl blame or takes long; what is
- * read adds up and can be analyzed. */
+/* Goal: no table of accounts, or of latencies, crashes tailorctl blame or takes
+ * long; what is read adds up and can be analyzed. */
 #include <string.h>
 
 #include "base/array.h"
-#include "blame/report/rows.h"
+#include "blame/report/exact.h"
 #include "tests/fuzz/check.h"
 
 static void
-analyze(struct blame_set *s, unsigned causes)
+analyze(struct blame_set *s, unsigned causes, unsigned values)
 {
 	static const double p[] = {0.5, 0.99, 1};
 	struct blame_options o = {.p = 0.99, .resamples = 2, .seed = 1};
@@ -30,8 +30,34 @@ analyze(struct blame_set *s, unsigned causes)
 		  out[0] >= 0 && out[0] <= out[1] && out[1] <= out[2],
 	    "percentiles do not ascend");
 	check(blame_impacts(s, 0.99, impact) == 0, "no impacts");
+	for (unsigned i = 0; i < values; i++)
+		check(impact[i].recorded >= 0 &&
+			  impact[i].recorded < 1.000001 &&
+			  impact[i].high <= impact[i].seconds,
+		    "a value's figures");
 	for (unsigned c = 0; c < causes; c++)
 		check(blame_cause_impact(s, 0.99, c, impact) == 0, "no impact");
+}
+
+/* The same bytes as a table of latencies. */
+static void
+check_exact(const char *text)
+{
+	char *copy = strdup(text);
+	struct blame_exact e;
+	int err = blame_exact_read(&e, copy);
+
+	check(err == 0 || e.routes == 0, "some of what is refused");
+	for (unsigned i = 0; i < e.routes; i++) {
+		const struct blame_latency *l = &e.route[i];
+
+		check(blame_exact_quantile(l, 0.5) >= 0 &&
+			  blame_exact_quantile(l, 0.5) <=
+			      blame_exact_quantile(l, 1),
+		    "percentiles do not ascend");
+	}
+	blame_exact_fini(&e);
+	free(copy);
 }
 
 int
@@ -43,9 +69,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(text, data, size);
 	text[size] = '\0';
+	check_exact(text);
 	err = blame_rows_read(&rows, text, 0, 0);
 	for (unsigned i = 0; err == 0 && i < rows.routes; i++)
-		analyze(rows.route[i].set, rows.causes);
+		analyze(rows.route[i].set, rows.causes, rows.values);
 	blame_rows_fini(&rows);
 	free(text);
 	return 0;

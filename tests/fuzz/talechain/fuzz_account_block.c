@@ -1,6 +1,6 @@
-/* Goal: no bytes of a block of accounts crash their reader: what is read is in
- * range, adds up, stands in a line of CSV, and is the same when it is written
- * and read again. */
+/* Goal: no bytes of a block of accounts, or of latencies, crash their reader:
+ * what is read is in range, adds up, stands in a line of CSV, and is the same
+ * when it is written and read again. */
 #include <stddef.h>
 #include <string.h>
 
@@ -39,6 +39,11 @@ take(void *user, const struct account_named *one)
 		sum += a->part_ns[k];
 	}
 	check(sum == a->total_ns, "it does not add up");
+	check(a->counted <= ACCOUNT_COUNTERS, "its counters");
+	for (unsigned k = 0; k < a->counted; k++)
+		check(a->counter[k] < TALECHAIN_COUNTER_COUNT &&
+			  a->milli[k] <= ACCOUNT_MILLI_MAX,
+		    "a counter");
 	taken[n++] = *one;
 }
 
@@ -54,8 +59,36 @@ compare(void *user, const struct account_named *one)
 		      0 &&
 		  one->account.end_wall_ns == was->account.end_wall_ns &&
 		  one->account.total_ns == was->account.total_ns &&
-		  one->account.id == was->account.id,
+		  one->account.id == was->account.id &&
+		  one->account.counted == was->account.counted &&
+		  memcmp(one->account.counter, was->account.counter,
+		      sizeof(was->account.counter)) == 0 &&
+		  memcmp(one->account.milli, was->account.milli,
+		      sizeof(was->account.milli)) == 0,
 	    "another account is read again");
+}
+
+static void
+check_latencies(const uint8_t *data, size_t size)
+{
+	static struct latency_block one, two;
+	struct packed again = {0};
+	uint64_t sum = 0;
+
+	if (latency_unpack(data, size, &one) != 0)
+		return;
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		sum += one.bucket[i];
+	check(sum == one.count && sum > 0, "its count");
+	check(sum <= LATENCY_COUNT_MAX && one.unnamed <= sum, "its numbers");
+	check(is_plain(one.route), "its name is not plain");
+	check(one.from_wall_ns >= 0 && one.from_wall_ns <= one.to_wall_ns,
+	    "its time");
+	check(latency_pack(&again, &one) == 0, "it cannot be written");
+	check(latency_unpack(again.at, again.length, &two) == 0 &&
+		  memcmp(&one, &two, sizeof(one)) == 0,
+	    "another block is read again");
+	free(again.at);
 }
 
 int
@@ -65,6 +98,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned at = 0;
 	int count;
 
+	check_latencies(data, size);
 	n = 0;
 	count = account_unpack(data, size, take, NULL);
 	check(count < 0 || (unsigned)count == n, "its count");

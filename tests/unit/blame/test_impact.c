@@ -15,11 +15,11 @@
 
 enum { V_QUEUE, V_INST, V_CYCLES, V_STALLS, V_NOISE, V_COUNT };
 static const struct blame_value values[V_COUNT] = {
-    [V_QUEUE] = {"queue_length", BLAME_GROUP_LOAD, -1},
-    [V_INST] = {"instructions", BLAME_GROUP_INST, -1},
-    [V_CYCLES] = {"cycles", BLAME_GROUP_CYCLE, -1},
-    [V_STALLS] = {"stalls", BLAME_GROUP_CYCLE, V_CYCLES},
-    [V_NOISE] = {"noise", BLAME_GROUP_NONE, -1},
+    [V_QUEUE] = {"queue_length", BLAME_GROUP_LOAD, -1, false},
+    [V_INST] = {"instructions", BLAME_GROUP_INST, -1, false},
+    [V_CYCLES] = {"cycles", BLAME_GROUP_CYCLE, -1, false},
+    [V_STALLS] = {"stalls", BLAME_GROUP_CYCLE, V_CYCLES, false},
+    [V_NOISE] = {"noise", BLAME_GROUP_NONE, -1, false},
 };
 
 /* One in 20 requests runs ten times the instructions, which takes cycles, half

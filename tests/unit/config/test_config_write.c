@@ -30,7 +30,7 @@ random_quantity(const struct config_key *key, char *out, size_t size)
 		for (v = key->min; v * 2 <= key->max && roll(8) > 0;)
 			v *= 2;
 	if (key->type == KEY_RATIO)
-		snprintf(out, size, "%.17g", v);
+		snprintf(out, size, "%.17f", v); /* no exponent */
 	else
 		snprintf(out, size, "%llu%s", (unsigned long long)v,
 		    key->type == KEY_DURATION ? "ns" : "");

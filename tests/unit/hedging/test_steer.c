@@ -26,6 +26,8 @@ struct model_server {
 	bool full;	  /* the order is for its old generation, too */
 	unsigned pause;	  /* steps left of a collection */
 	unsigned filling; /* steps left until an order is carried out */
+	unsigned late;	  /* steps left until its use is seen */
+	uint64_t freed;	  /* by which it is less then */
 	struct race request;
 	bool flies;
 };
@@ -37,9 +39,10 @@ struct model {
 	struct instant now;
 	uint64_t rate; /* bytes a step */
 	int64_t latency_ns;
-	bool idle;   /* no requests */
-	bool deaf;   /* orders are not carried out */
-	bool sticks; /* requests do not end */
+	bool idle;    /* no requests */
+	bool deaf;    /* orders are not carried out */
+	bool sticks;  /* requests do not end */
+	unsigned lag; /* steps by which use is seen after a collection */
 	enum talechain_cause cause;
 	/* account */
 	unsigned met, natural, ordered, full, stopped;
@@ -107,6 +110,7 @@ request_end(struct model *m, unsigned server)
 	race_commit(&m->h, &s->request, 0, m->now);
 	race_ended(&m->h, &s->request, 0, ATTEMPT_END_COMPLETE, m->latency_ns,
 	    true, &safe, m->now, &other);
+	hedging_request_end(&m->h, m->now);
 	s->flies = false;
 }
 
@@ -147,9 +151,14 @@ server_step(struct model *m, unsigned server)
 {
 	struct model_server *s = &m->server[server];
 
+	if (s->late > 0 && --s->late == 0)
+		s->heap.used -= s->freed;
 	if (s->pause > 0) {
 		if (--s->pause == 0) {
-			s->heap.used = 10 * MB;
+			s->freed = s->heap.used - 10 * MB;
+			s->late = m->lag;
+			if (s->late == 0)
+				s->heap.used = 10 * MB;
 			hazard(m, server, false);
 		}
 		return;
@@ -193,8 +202,8 @@ step(struct model *m)
 		assert_int_not_equal(m->last.server, m->h.active);
 		if (!m->deaf)
 			m->server[m->last.server].filling = COLLECT_STEPS;
-	} else if (m->last.kind == STEER_ORDER_STOP) {
-		m->stopped++;
+	} else if (m->last.kind != STEER_ORDER_NONE) {
+		m->stopped += m->last.kind == STEER_ORDER_STOP;
 		m->server[m->last.server].filling = 0;
 	}
 }
@@ -482,6 +491,24 @@ test_an_idle_moment_is_used(void **state)
 	assert_int_equal(m->ordered, 1);
 }
 
+/* Goal: requests that begin and end between two ticks make it a busy one. */
+static void
+test_short_requests_are_no_idle_moment(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	m->server[1].heap.used = 10 * MB;
+	m->server[0].heap.used = 140 * MB;
+	m->idle = true;
+	for (unsigned i = 0; i < 30; i++) {
+		request_begin(m, 0);
+		request_end(m, 0);
+		step(m);
+	}
+	assert_int_equal(m->st.swaps, 0);
+}
+
 static void
 test_help_is_needed(void **state)
 {
@@ -586,6 +613,165 @@ test_what_is_missing(void **state)
 	assert_int_equal(m->ordered, 0);
 }
 
+/* Goal: a collection whose effect is seen late is not ordered again. */
+static void
+test_use_that_is_seen_late_is_no_reason_for_another(void **state)
+{
+	struct model *m = model_new();
+	uint64_t swaps, ordered;
+
+	(void)state;
+	m->rate = MB; /* there is time for another */
+	m->lag = 3;
+	run(m, 60000);
+	assert_in_range(m->st.swaps, 20, 35);
+	assert_true(m->ordered <= m->st.swaps);
+	assert_int_equal(m->met, 0);
+	/* After a second what is seen is believed. */
+	m->lag = 120;
+	swaps = m->st.swaps;
+	ordered = m->ordered;
+	run(m, 20000);
+	assert_true(m->ordered - ordered > m->st.swaps - swaps);
+}
+
+/* Goal: a collection that comes by itself while the order is on its way is the
+ * one that was wanted: the order is withdrawn. */
+static void
+test_one_that_comes_by_itself_is_the_ordered_one(void **state)
+{
+	struct model *m = model_new();
+	struct model_server *s = &m->server[1];
+	uint64_t before;
+
+	(void)state;
+	m->deaf = true;
+	m->rate = MB / 10;
+	s->heap.used = 200 * MB;
+	run(m, 100);
+	assert_int_equal(m->st.server[1].phase, STEER_COLLECTING);
+	before = s->heap.collections;
+	collection(m, 1);
+	s->filling = 3; /* the order is carried out after the pause */
+	run(m, 200);
+	assert_int_equal(s->heap.collections, before + 1);
+	assert_int_equal(m->st.server[1].phase, STEER_FRESH);
+	assert_int_equal(m->ordered, 1);
+	assert_int_equal(m->stopped, 0);
+}
+
+/* The end of its process, and the next one a second later. */
+static void
+restart(struct model *m, unsigned server)
+{
+	struct model_server *s = &m->server[server];
+
+	request_end(m, server);
+	hedging_server_down(&m->h, server, m->now);
+	s->heap.known = false;
+	s->pause = s->filling = s->late = 0;
+	run(m, 1000);
+	s->heap.known = true;
+	s->heap.collections = 0;
+	s->heap.used = 20 * MB;
+	hedging_server_up(&m->h, server, m->now);
+}
+
+/* Goal: what was learnt of a server outlasts a restart of the other one. */
+static void
+test_a_restart_of_the_other_forgets_nothing(void **state)
+{
+	struct model *m = model_new();
+	unsigned natural;
+
+	(void)state;
+	m->server[0].limit = m->server[1].limit = 150 * MB;
+	run(m, 60000);
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned old = 1 - m->h.active;
+		uint64_t fulls = m->st.server[1 - old].fulls;
+
+		assert_true(fulls > 0);
+		/* The one that stays has just begun to serve. */
+		while (m->server[1 - old].heap.used > 20 * MB ||
+		       m->h.active == old)
+			step(m);
+		old = 1 - m->h.active;
+		fulls = m->st.server[1 - old].fulls;
+		natural = m->natural;
+		restart(m, old);
+		run(m, 20);
+		assert_true(m->st.server[1 - old].fulls >= fulls);
+		run(m, 20000);
+		/* One of the new process, which nothing is known of. */
+		assert_true(m->natural <= natural + 2);
+	}
+}
+
+/* Goal: after a restart of the standby there is one swap each time the active
+ * one is near full, as before. */
+static void
+test_a_restart_swaps_no_more_often(void **state)
+{
+	struct model *m = model_new();
+	uint64_t swaps;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		run(m, 2000 + 70 * i);
+		swaps = m->st.swaps;
+		restart(m, 1 - m->h.active);
+		run(m, 2000);
+		/* Full in 1.3 s, or in 1 s. */
+		assert_true(m->st.swaps - swaps <= 3);
+		assert_int_equal(m->st.rests, 0);
+	}
+}
+
+/* Goal: a server that has to serve does not collect because of an order from
+ * before the other one ended. */
+static void
+test_an_order_ends_with_the_other_server(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	m->deaf = true;
+	m->rate = MB / 10;
+	m->server[1].heap.used = 200 * MB;
+	run(m, 100);
+	assert_int_equal(m->st.server[1].phase, STEER_COLLECTING);
+	m->server[1].filling = 5;
+	request_end(m, 0);
+	hedging_server_down(&m->h, 0, m->now);
+	m->server[0].heap.known = false;
+	run(m, 200);
+	assert_int_equal(m->h.active, 1);
+	assert_int_equal(m->st.server[1].phase, STEER_OFF);
+	assert_int_equal(m->stopped, 1);
+	assert_int_equal(m->met, 0);
+}
+
+/* Goal: what a restart waits for: a server that is fresh need not collect. */
+static void
+test_a_fresh_server_is_not_due(void **state)
+{
+	struct model *m = model_new();
+	unsigned standby;
+
+	(void)state;
+	run(m, 3000);
+	while (m->st.server[1 - m->h.active].phase != STEER_FRESH)
+		step(m);
+	standby = 1 - m->h.active;
+	run(m, 10);
+	assert_false(hedging_collection_due(&m->h, standby, m->now));
+	assert_true(hedging_collection_due(&m->h, m->h.active, m->now));
+	m->st.on = false;
+	step(m);
+	assert_true(hedging_collection_due(&m->h, standby, m->now));
+}
+
 int
 main(void)
 {
@@ -607,11 +793,19 @@ main(void)
 	    cmocka_unit_test(test_stragglers_meet_no_full_collection),
 	    cmocka_unit_test(test_a_small_rest_is_fresh_at_once),
 	    cmocka_unit_test(test_an_idle_moment_is_used),
+	    cmocka_unit_test(test_short_requests_are_no_idle_moment),
 	    cmocka_unit_test(test_help_is_needed),
 	    cmocka_unit_test(test_help_is_needed_of_a_tired_one),
 	    cmocka_unit_test(test_a_new_process_is_not_the_old_one),
 	    cmocka_unit_test(test_a_turn_begins_when_it_is_left),
 	    cmocka_unit_test(test_what_is_missing),
+	    cmocka_unit_test(
+		test_use_that_is_seen_late_is_no_reason_for_another),
+	    cmocka_unit_test(test_one_that_comes_by_itself_is_the_ordered_one),
+	    cmocka_unit_test(test_a_restart_of_the_other_forgets_nothing),
+	    cmocka_unit_test(test_a_restart_swaps_no_more_often),
+	    cmocka_unit_test(test_an_order_ends_with_the_other_server),
+	    cmocka_unit_test(test_a_fresh_server_is_not_due),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,6 @@
 #include "kernel_events.h"
 #include "profiler/kernel/abi.h"
 #include "profiler/kernel/capability.h"
-#include "profiler/steal.h"
 
 #define ROUNDS 200
 #define HUGE_BYTES ((size_t)2 << 20)
@@ -815,64 +814,6 @@ test_throttled(void **state)
 	recording_close(&r);
 }
 
-/* --- steal time ----------------------------------------------------------- */
-
-#define TICK_NS (10 * NS_PER_MS)
-
-/* What /proc/stat says was stolen from a CPU, ns; -1: nothing. */
-static int64_t
-stolen_by_then(unsigned cpu)
-{
-	uint64_t ticks[STEAL_CPUS] = {0};
-	char text[65536];
-	int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return steal_parse(text, ticks) == 0 ? -1
-					     : (int64_t)ticks[cpu] * TICK_NS;
-}
-
-/* Goal: no more is reported as stolen from a thread than the kernel's own
- * account of its CPU grew, nor more than the thread ran. */
-static void
-test_stolen(void **state)
-{
-	uint32_t me = (uint32_t)gettid();
-	int64_t before_ns, after_ns, stolen_ns = 0;
-	struct recording r;
-	unsigned cpu = 0;
-
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
-	usable_cpus(&cpu, 1);
-	run_on(cpu);
-	before_ns = stolen_by_then(cpu);
-	recording_begin(&r);
-	for (unsigned i = 0; i < 20; i++) {
-		spin(15 * NS_PER_MS);
-		usleep(500);
-	}
-	recording_end(&r);
-	spin(TICK_NS); /* the next tick accounts for the last */
-	after_ns = stolen_by_then(cpu);
-	for (unsigned i = 0; i < r.count; i++) {
-		if (r.event[i].type != TALECHAIN_STEAL)
-			continue;
-		assert_true(r.event[i].arg[0] >= KERNEL_STOLEN_NS);
-		assert_true(r.event[i].arg[0] <= r.event[i].arg[1] + TICK_NS);
-		if (r.event[i].tid == me)
-			stolen_ns += (int64_t)r.event[i].arg[0];
-	}
-	print_message("stolen: %lld us in events, %lld in /proc/stat\n",
-	    (long long)stolen_ns / 1000,
-	    (long long)(after_ns - before_ns) / 1000);
-	assert_true(stolen_ns <= after_ns - before_ns + TICK_NS);
-	recording_close(&r);
-}
-
 int
 main(void)
 {
@@ -882,7 +823,6 @@ main(void)
 	    cmocka_unit_test(test_idle),
 	    cmocka_unit_test(test_preemption),
 	    cmocka_unit_test(test_throttled),
-	    cmocka_unit_test(test_stolen),
 	    cmocka_unit_test(test_small_faults),
 	    cmocka_unit_test(test_huge_fault),
 	    cmocka_unit_test(test_rename),

@@ -360,6 +360,52 @@ has_all_events(void *arg)
 	return counter_read(&r->o.output.counters.events) == RINGS;
 }
 
+/* Goal: the longest rests are where nothing is polled, little was written, and
+ * no ring is a service's; as soon as it has read more, they are shorter. */
+static void
+test_quiet(void **state)
+{
+	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
+	struct instant now = instant_now();
+	struct channel *proxy, *app;
+	struct talechain tc;
+
+	(void)state;
+	r->o.rest_ns = OBSERVER_REST_NS;
+	r->o.quiet_ns = OBSERVER_REST_QUIET_NS;
+	assert_int_equal(observer_longest_ns(&r->o, 0), OBSERVER_REST_NS);
+	assert_int_equal(observer_longest_ns(&r->o, OBSERVER_CALM_NS),
+	    OBSERVER_REST_QUIET_NS);
+
+	assert_int_equal(
+	    channel_new_inside(&proxy, 2, TALECHAIN_KIND_PROXY, "p", 10), 0);
+	assert_true(observer_add_channel(&r->o, proxy, now));
+	talechain_attach(&tc, proxy->memory, 10);
+	for (unsigned i = 0; i <= OBSERVER_QUIET_EVENTS; i++) {
+		assert_int_equal(observer_longest_ns(&r->o, OBSERVER_CALM_NS),
+		    OBSERVER_REST_QUIET_NS);
+		talechain_emit(&tc, TALECHAIN_APP_MARK, i, 0, 0, 0);
+		observer_sweep(&r->o, now);
+	}
+	assert_int_equal(
+	    observer_longest_ns(&r->o, OBSERVER_CALM_NS), OBSERVER_REST_NS);
+	r->o.read = 0; /* as after a rest */
+
+	assert_int_equal(
+	    channel_new_inside(&app, 3, TALECHAIN_KIND_APP, "app", 6), 0);
+	assert_true(observer_add_channel(&r->o, app, now));
+	assert_int_equal(
+	    observer_longest_ns(&r->o, OBSERVER_CALM_NS), OBSERVER_REST_NS);
+	app->ending = true;
+	while (r->o.channels > 2)
+		observer_sweep(&r->o, now);
+	assert_int_equal(observer_longest_ns(&r->o, OBSERVER_CALM_NS),
+	    OBSERVER_REST_QUIET_NS);
+	channel_free(&app);
+	channel_free(&proxy);
+	rig_free(r);
+}
+
 /* Goal: one wake-up is enough for all rings, however many there are. */
 static void
 test_all_rings(void **state)
@@ -402,6 +448,7 @@ main(void)
 	    cmocka_unit_test(test_command),
 	    cmocka_unit_test(test_only_rings),
 	    cmocka_unit_test(test_spin),
+	    cmocka_unit_test(test_quiet),
 	    cmocka_unit_test(test_all_rings),
 	};
 

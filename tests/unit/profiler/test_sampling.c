@@ -30,7 +30,7 @@ static void
 begin(struct run *r)
 {
 	*r = (struct run){0};
-	sampling_init(&r->s, CPUS, at(0));
+	sampling_init(&r->s, CPUS, 0, at(0));
 }
 
 /* So many events a second would be written, for a while. */
@@ -109,7 +109,7 @@ test_prolonged(void **state)
 	struct instant end, later;
 
 	(void)state;
-	sampling_init(&s, 1, at(0));
+	sampling_init(&s, 1, 0, at(0));
 	assert_int_equal(sampling_step(&s, at(1), UINT32_MAX), SAMPLING_PAUSE);
 	end = s.paused_until;
 	later = instant_plus(end, NS_PER_MS);
@@ -129,10 +129,31 @@ test_cpus(void **state)
 	struct sampling s;
 
 	(void)state;
-	sampling_init(&s, 1, at(0));
+	sampling_init(&s, 1, 0, at(0));
 	assert_true(s.per_s == SAMPLING_EVENTS_PER_S);
-	sampling_init(&s, 512, at(0));
+	sampling_init(&s, 512, 0, at(0));
 	assert_true(s.per_s == SAMPLING_EVENTS_MOST);
+	sampling_init(&s, 2, 1000, at(0));
+	assert_true(s.per_s == 2000);
+}
+
+/* Goal: what is written in a pause makes neither it nor the next one longer. */
+static void
+test_sums(void **state)
+{
+	struct sampling s;
+	int64_t now_ns = 0;
+	uint64_t written = 0;
+
+	(void)state;
+	sampling_init(&s, 1, 0, at(0));
+	for (unsigned i = 0; i < 2000; i++) {
+		now_ns += SAMPLING_PERIOD_NS;
+		written += SAMPLING_EVENTS_PER_S / (s.paused ? 20U : 5U);
+		if (sampling_step(&s, at(now_ns), written) == SAMPLING_PAUSE)
+			assert_true(instant_since(s.paused_until,
+					s.paused_from) < 2 * SAMPLING_PAUSE_NS);
+	}
 }
 
 int
@@ -143,6 +164,7 @@ main(void)
 	    cmocka_unit_test(test_burst),
 	    cmocka_unit_test(test_prolonged),
 	    cmocka_unit_test(test_cpus),
+	    cmocka_unit_test(test_sums),
 	};
 
 	return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);

@@ -141,6 +141,12 @@ test_rest(void **state)
 	assert_int_equal(
 	    steal_turn(&f.steal, &ring, false, ms(610)), 100 * NS_PER_MS);
 	assert_int_equal(f.steal.at.ns, ms(610).ns);
+	/* At rest it is early rather than a wake-up of its own. */
+	assert_int_equal(steal_turn(&f.steal, &ring, true, ms(710)), NS_PER_S);
+	assert_int_equal(
+	    steal_turn(&f.steal, &ring, true, ms(1580)), 130 * NS_PER_MS);
+	assert_int_equal(steal_turn(&f.steal, &ring, true, ms(1590)), NS_PER_S);
+	assert_int_equal(f.steal.at.ns, ms(1590).ns);
 	stat_close(&f);
 }
 

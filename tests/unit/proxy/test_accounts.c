@@ -101,6 +101,28 @@ accounts_weigh_as_much_as_there_were_requests(void **state)
 	    atomic_load(&a->cause_ns[0][TALE_CAUSE_GC]), 600 * 112);
 }
 
+/* The next request has been offered, and its question is put off while the
+ * table is asked for, which ends the second. */
+static void
+a_question_that_is_put_off_weighs_nothing(void **state)
+{
+	uint32_t slow[ACCOUNT_STRATA] = {[ACCOUNT_SLOW] = 1};
+	struct text t = {0};
+	char *text;
+	size_t length;
+
+	(void)state;
+	request(1, ACCOUNT_SLOW, 1, "/a", true);
+	request(1, ACCOUNT_SLOW, 1, "/a", false);
+	accounts_put_off(a, slow);
+	accounts_write(a, 7, 0, ACCOUNTS_ANSWER, &t);
+	assert_int_equal(text_take(&t, &text, &length), 0);
+	free(text);
+	request(1, ACCOUNT_SLOW, 1, "/a", true);
+	request(2, ACCOUNT_SLOW, 0, "/a", false);
+	assert_true(weight(0) == 1 && weight(1) == 1);
+}
+
 static void
 the_table_has_what_there_is_room_for(void **state)
 {
@@ -318,6 +340,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(
 		accounts_weigh_as_much_as_there_were_requests, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_question_that_is_put_off_weighs_nothing, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		the_table_has_what_there_is_room_for, setup, teardown),
 	    cmocka_unit_test_setup_teardown(

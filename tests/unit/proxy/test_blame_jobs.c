@@ -62,7 +62,7 @@ put(unsigned number, enum tale_format format)
 	    .cookie = number, .kind = ANALYSIS_BLAME, .format = format};
 	char *text = table(number);
 
-	if (blame_jobs_put(&b, &q, text))
+	if (blame_jobs_put(&b, &q, text, NULL))
 		return true;
 	free(text);
 	return false;
@@ -117,7 +117,7 @@ nonsense(void **state)
 	struct analysis_answer answer;
 
 	(void)state;
-	assert_true(blame_jobs_put(&b, &q, strdup("id\nx\n")));
+	assert_true(blame_jobs_put(&b, &q, strdup("id\nx\n"), NULL));
 	answer = take();
 	assert_int_equal(answer.status, 500);
 	assert_null(answer.text);

@@ -1,6 +1,6 @@
 /* Goal: what a server's responses say of its heap is taken as it is meant:
- * nonsense and responses that were overtaken are ignored, another process's
- * count is not. */
+ * nonsense is counted and, like responses that were overtaken, ignored; another
+ * process's count is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,8 @@ static const struct http_limits limits = {
     .fields_max = HTTP_FIELDS_MAX,
 };
 
-static struct server server;
+static const struct config_server config = {.name = "a"};
+static struct server server = {.config = &config};
 
 /* A response with these lines, ms after the start. */
 static void
@@ -48,7 +49,6 @@ static void
 test_heap(void **state)
 {
 	static const char *const nonsense[] = {
-	    "",
 	    "Tailor-Heap:\r\n",
 	    "Tailor-Heap: 1 2\r\n",
 	    "Tailor-Heap: 1 2 3 4\r\n",
@@ -58,21 +58,35 @@ test_heap(void **state)
 	    "Tailor-Heap: -1 2 3\r\n",
 	    "Tailor-Heap: 1 2 3MB\r\n",
 	    "Tailor-Heap: 1 1000000000000000000000 3\r\n",
+	    "Tailor-Heap: 1125899906842625 64 3\r\n",
+	    "Tailor-Heap: 1 64 18446744073709551617\r\n",
+	    "Tailor-Heap: 0x1 64 3\r\n",
+	    "Tailor-Heap: +1 64 3\r\n",
+	    "Tailor-Heap: 1\t64\t3\r\n",
+	    "Tailor-Heap: 1 64 3, 1 64 3\r\n",
+	    "Tailor-Heap: 1 64 3\r\nTailor-Heap: 1 64 3\r\n",
+	    "Tailor-Heap: 1 64 3\r\nX-Tailor-A: b\r\ntailor-heap: \r\n",
 	};
+	const size_t count = sizeof(nonsense) / sizeof(nonsense[0]);
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
+	respond("", 0);
+	assert_int_equal(server.heap_malformed, 0);
+	for (size_t i = 0; i < count; i++) {
 		respond(nonsense[i], 0);
 		assert_false(instant_is_set(server.heap.seen));
+		assert_int_equal(server.heap_malformed, i + 1);
 	}
 	respond("tailor-heap:  10 64 7 \r\n", 0);
 	is(10, 64, 7);
 	assert_int_equal(server.heap.live, 0);
-	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++)
+	for (size_t i = 0; i < count; i++)
 		respond(nonsense[i], 1);
 	is(10, 64, 7);
-	respond("Tailor-Heap: 999999999999999999 64 7\r\n", 2);
-	is(999999999999999999, 64, 7);
+	assert_int_equal(server.heap_malformed, 2 * count);
+	/* At most 2^50. */
+	respond("Tailor-Heap: 1125899906842624 64 7\r\n", 2);
+	is(UINT64_C(1) << 50, 64, 7);
 	respond("Tailor-Heap: 1 64 8\r\n", 3);
 	/* From before the collection. */
 	respond("Tailor-Heap: 60 64 7\r\n", 4);
@@ -87,11 +101,36 @@ test_heap(void **state)
 	assert_int_equal(server.heap.live, 0);
 }
 
+/* Goal: what a server said before it went wrong is not believed for long, and
+ * what it says later at once; the log has a line a minute. */
+static void
+test_malformed(void **state)
+{
+	(void)state;
+	memset(&server, 0, sizeof(server));
+	server.config = &config;
+	respond("Tailor-Heap: 10 64 7\r\n", 0);
+	respond("Tailor-Heap: many\r\n", 999);
+	assert_true(instant_is_set(server.heap.seen));
+	assert_int_equal(server.heap_logged.ns, 1000 * NS_PER_MS);
+	respond("Tailor-Heap: many\r\n", 1000);
+	assert_false(instant_is_set(server.heap.seen));
+	respond("Tailor-Heap: 12 64 7\r\n", 1001);
+	is(12, 64, 7);
+	assert_int_equal(server.heap_logged.ns, 1000 * NS_PER_MS);
+	respond("Tailor-Heap: many\r\n", 60998);
+	assert_int_equal(server.heap_logged.ns, 1000 * NS_PER_MS);
+	respond("Tailor-Heap: many\r\n", 60999);
+	assert_int_equal(server.heap_logged.ns, 61000 * NS_PER_MS);
+	assert_int_equal(server.heap_malformed, 4);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_heap),
+	    cmocka_unit_test(test_malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,14 @@ on_sent_late(struct plot *p)
 	p->sent = 12000;
 }
 
+/* Another thread has the CPU last: when it came is in no event. */
+static void
+on_preempted_two(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 9000, A_TID, 8000, HOG + 1);
+}
+
 /* The name of stress-ng, whose number shares its place, comes later. */
 static void
 on_preempted_named(struct plot *p)
@@ -158,6 +166,14 @@ on_softirq(struct plot *p)
 	KERNEL(p, 9000, A_TID, A_PID, TALECHAIN_SOFTIRQ, 3, 8000 * US);
 }
 
+/* None is too long to be true. */
+static void
+on_softirqs(struct plot *p)
+{
+	for (int64_t us = 2000; us <= 9000; us += 1000)
+		KERNEL(p, us, A_TID, A_PID, TALECHAIN_SOFTIRQ, 3, 1000 * US);
+}
+
 static void
 on_gc(struct plot *p)
 {
@@ -266,6 +282,15 @@ static void
 on_pacing(struct plot *p)
 {
 	on_held(p, TALECHAIN_HELD_OTHER);
+}
+
+/* A part of it was held for another reason first. */
+static void
+on_window_later(struct plot *p)
+{
+	KERNEL(p, 950, A_TID, A_PID, TALECHAIN_SOCK_SEND, 91, PACK(7900, 100),
+	    PACK(100, TALECHAIN_HELD_OTHER), PORTS(9000, 50000));
+	on_window(p);
 }
 
 static void
@@ -533,6 +558,45 @@ on_stolen_fault(struct plot *p)
 	stolen(p, p->sent + 2 - p->net_in);
 }
 
+/* Of its run, handlers had the CPU for so long. */
+static void
+handled(struct plot *p, int64_t ran_us, int64_t us)
+{
+	KERNEL(p, p->sent + 2, A_TID, A_PID, TALECHAIN_INTERRUPT,
+	    (uint64_t)(us * US), (uint64_t)(ran_us * US), 300);
+}
+
+static void
+on_handled(struct plot *p)
+{
+	handled(p, p->sent + 2 - p->net_in, 6000);
+}
+
+/* 3 ms of what was handled may have been before the request. */
+static void
+on_handled_before(struct plot *p)
+{
+	p->awake = true;
+	handled(p, p->sent + 2 - p->net_in + 3000, 6000);
+}
+
+/* The host took 6 ms: all but 1 ms of the handlers' time may be the same. */
+static void
+on_handled_stolen(struct plot *p)
+{
+	stolen(p, p->sent + 2 - p->net_in);
+	handled(p, p->sent + 2 - p->net_in, 7000);
+}
+
+/* A softirq of 8 ms in which the host had the CPU for 7 at least. */
+static void
+on_stolen_softirq(struct plot *p)
+{
+	KERNEL(p, 9000, A_TID, A_PID, TALECHAIN_SOFTIRQ, 3, 8000 * US);
+	KERNEL(p, p->sent + 2, A_TID, A_PID, TALECHAIN_STEAL, 9000 * US,
+	    (uint64_t)((p->sent + 2 - p->net_in) * US));
+}
+
 /* It waits in the socket of a server whose quota is used up. */
 static void
 on_quota_queue(struct plot *p)
@@ -742,6 +806,69 @@ on_longer_wait(struct plot *p)
 	plot_enters(p, 9000, A_TID, 8000, HOG);
 }
 
+/* It sends all of its response, without a length, computes on, then closes. */
+static void
+on_closed(struct plot *p)
+{
+	p->taken = 75;
+	p->left = 97;
+	p->sent = 100;
+	p->back = 105;
+	p->closed = 10000;
+	p->closer = A_TID;
+	plot_leaves(p, 10010, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+}
+
+/* The same, and it sleeps until bytes come from elsewhere: not for room. */
+static void
+on_closed_asleep(struct plot *p)
+{
+	on_closed(p);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	KERNEL(p, 9000, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
+	    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
+	plot_enters(p, 9000, A_TID, 0, 0);
+}
+
+/* Which thread closed is in no event. */
+static void
+on_closed_unseen(struct plot *p)
+{
+	on_closed(p);
+	p->closer = 0;
+}
+
+/* Nor is the FIN. */
+static void
+on_fin_unseen(struct plot *p)
+{
+	on_closed(p);
+	p->closer = 0;
+	p->fin_unseen = true;
+}
+
+/* A client of HTTP/1.0, to which nothing is sent then, waits as long. */
+static void
+on_closed_for_both(struct plot *p)
+{
+	on_closed(p);
+	p->undelimited = true;
+}
+
+/* The request's first bytes came while Tailor had another one of the
+ * connection. */
+static void
+on_head_in_pieces(struct plot *p)
+{
+	p->rest = 30000;
+	p->written += p->rest;
+	p->net_in += p->rest;
+	p->taken += p->rest;
+	p->left += p->rest;
+	p->sent += p->rest;
+	p->back += p->rest;
+}
+
 #define CASE(plot, cause, share, sentence)                            \
 	{                                                             \
 #plot, on_##plot, TALE_CAUSE_##cause, share, sentence \
@@ -760,13 +887,15 @@ const struct cause_case cases[] = {
 	"ran "
 	"stress-ng[777]."),
     CASE(sent_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(preempted_two, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran stress-ng[777] and later thread 778."),
     CASE(preempted_named, PREEMPTED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran A's thread x[1801]."),
     CASE(hog, PREEMPTED, 6500,
 	"6.50 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
-	"ran "
-	"stress-ng[777]."),
+	"ran stress-ng[777] (4.00 ms of it)."),
     CASE(away, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(lost_in_socket, LOST, 8000,
 	"8.00 of 10.0 ms: events of that time were lost."),
@@ -799,8 +928,22 @@ const struct cause_case cases[] = {
 	"501 had CPU 1, but the host ran something else on it."),
     CASE(stolen_elsewhere, WORK, 9922,
 	"9.92 of 10.0 ms: A's thread 501 computed."),
-    CASE(stolen_fault, PAGE_FAULT, 5000,
-	"5.00 of 10.0 ms: A's thread 501 waited for memory in page faults."),
+    CASE(stolen_softirq, STEAL, 8975,
+	"8.97 of 10.0 ms: A's thread 501 had CPU 1, but the host ran something "
+	"else on it."),
+    CASE(handled, IRQ, 5975,
+	"5.97 of 10.0 ms: A's thread 501 had CPU 1, which handled interrupts "
+	"or softirqs instead."),
+    CASE(handled_before, WORK, 6947,
+	"6.95 of 10.0 ms: A's thread 501 computed. 2.98 of 10.0 ms: A's thread "
+	"501 had CPU 1, which handled interrupts or softirqs instead."),
+    CASE(handled_stolen, STEAL, 5975,
+	"5.97 of 10.0 ms: A's thread 501 had CPU 1, but the host ran something "
+	"else on it. 2.97 of 10.0 ms: A's thread 501 computed."),
+    CASE(stolen_fault, STEAL, 5975,
+	"5.97 of 10.0 ms: A's thread 501 had CPU 1, but the host ran something "
+	"else on it. 3.95 of 10.0 ms: A's thread 501 waited for memory in page "
+	"faults."),
     CASE(monitor, LOCK, 24000,
 	"24.0 of 30.0 ms: A's thread 501 waited for a lock, held by thread "
 	"502."),
@@ -863,6 +1006,9 @@ const struct cause_case cases[] = {
 	"5.50 of 10.0 ms: A's thread 501 waited for memory in page faults."),
     CASE(softirq, SOFTIRQ, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was held up by softirq NET_RX on CPU "
+	"1 (likely)."),
+    CASE(softirqs, SOFTIRQ, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was held up by softirq NET_RX on CPU "
 	"1."),
     CASE(gc, GC, 7000, "7.00 of 10.0 ms: A was in a gc (allocation)."),
     CASE(two_gcs, GC, 7000, "7.00 of 10.0 ms: A was in a gc (allocation)."),
@@ -883,6 +1029,8 @@ const struct cause_case cases[] = {
 	"40.0 of 41.0 ms: the response was held back by the sender's own cork "
 	"(A)."),
     CASE(window, WINDOW, 40000,
+	"40.0 of 41.0 ms: the response waited for the receiver to read (A)."),
+    CASE(window_later, WINDOW, 40000,
 	"40.0 of 41.0 ms: the response waited for the receiver to read (A)."),
     CASE(congestion, CONGESTION, 40000,
 	"40.0 of 41.0 ms: the response waited for the congestion window (A)."),
@@ -926,6 +1074,21 @@ const struct cause_case cases[] = {
 	"20.0 of 30.1 ms: the response had arrived; the client read it later."),
     CASE(client_send, CLIENT_SEND, 29990,
 	"30.0 of 40.1 ms: the client sent it later than planned."),
+    CASE(closed, WORK, 9917, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(closed_asleep, SLEEP, 8000,
+	"8.00 of 10.0 ms: A's thread 501 slept until softirq NET_RX woke it."),
+    CASE(closed_unseen, UNKNOWN, 9890,
+	"9.89 of 10.0 ms: not explained; it was at its server, which had sent "
+	"all but the response's end: what closed its connection is in no "
+	"event."),
+    CASE(fin_unseen, UNKNOWN, 9900,
+	"9.90 of 10.0 ms: not explained; it was at its server, which had sent "
+	"all but the response's end: what closed its connection is in no "
+	"event."),
+    CASE(closed_for_both, WORK, 9917,
+	"9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(head_in_pieces, CLIENT_SEND, 29980,
+	"30.0 of 40.0 ms: the client was still sending it."),
     CASE(lost, LOST, 8000, "8.00 of 10.0 ms: events of that time were lost."),
 };
 const size_t cases_count = sizeof(cases) / sizeof(cases[0]);
@@ -942,4 +1105,7 @@ case_plot(struct plot *p, const char *name)
 	for (size_t i = 0; i < where_cases_count; i++)
 		if (strcmp(where_cases[i].name, name) == 0)
 			where_cases[i].plot(p);
+	for (size_t i = 0; i < chain_cases_count; i++)
+		if (strcmp(chain_cases[i].name, name) == 0)
+			chain_cases[i].plot(p);
 }

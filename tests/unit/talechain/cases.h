@@ -25,5 +25,9 @@ extern const size_t walk_cases_count;
 extern const struct cause_case where_cases[];
 extern const size_t where_cases_count;
 
+/* Of threads behind threads, timers and event loops (cases_chain.c). */
+extern const struct cause_case chain_cases[];
+extern const size_t chain_cases_count;
+
 /* What the case of that name adds to a plot. */
 void case_plot(struct plot *p, const char *name);

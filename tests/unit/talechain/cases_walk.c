@@ -108,6 +108,22 @@ on_interpreter_free(struct plot *p)
 	plot_enters(p, 36050, A_TID, 10, 0);
 }
 
+/* Timers of 5 ms alone, one after the other, and no other thread: it may wait
+ * for an interpreter's lock, or look at something. */
+static void
+on_turns_unseen(struct plot *p)
+{
+	until(p, 30000);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	for (int64_t us = 6020; us < 26000; us += 5040) {
+		woken_by(p, us, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+		plot_enters(p, us + 10, A_TID, 10, 0);
+		if (us < 20000)
+			plot_leaves(
+			    p, us + 20, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	}
+}
+
 /* It waited for 3 ms, woken before a timeout: no baton is work handed over. */
 static void
 on_interpreter_brief(struct plot *p)
@@ -339,15 +355,16 @@ on_both_futex(struct plot *p)
 	timeout_then_wait(p, SYS_futex, SYS_futex);
 }
 
-/* A timeout of 1 ms on a word, then a wait on one that another thread ends. */
+/* A timeout of so many us on a word, then a wait on one that another thread
+ * ends. */
 static void
-sleep_on_words(struct plot *p, uint64_t first, uint64_t second)
+sleep_on_words(struct plot *p, int64_t us, uint64_t first, uint64_t second)
 {
 	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
-	KERNEL(p, 2060, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
+	KERNEL(p, 1060 + us, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
 	    PACK(TALECHAIN_CONTEXT_IRQ, 0), first);
-	passes(p, 2065, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 5);
-	sleeps_in(p, 2075, A_TID, SYS_futex, B_TID);
+	passes(p, 1065 + us, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 5);
+	sleeps_in(p, 1075 + us, A_TID, SYS_futex, B_TID);
 	KERNEL(
 	    p, 9000, B_TID, A_PID, TALECHAIN_WAKEUP, A_TID, A_PID, 0, second);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
@@ -357,14 +374,56 @@ sleep_on_words(struct plot *p, uint64_t first, uint64_t second)
 static void
 on_two_words(struct plot *p)
 {
-	sleep_on_words(p, 0x7fc78c11e878, 0x7fc78c11e578);
+	sleep_on_words(p, 1000, 0x7fc78c11e878, 0x7fc78c11e578);
 }
 
 /* The two words of a pthread condition. */
 static void
 on_one_condition(struct plot *p)
 {
-	sleep_on_words(p, 0x7fc78c11e578, 0x7fc78c11e57c);
+	sleep_on_words(p, 1000, 0x7fc78c11e578, 0x7fc78c11e57c);
+}
+
+/* An interpreter's lock, free after one turn. */
+static void
+on_one_turn(struct plot *p)
+{
+	sleep_on_words(p, 5000, 0xa5b8b0, 0xa5b8b4);
+}
+
+/* A sleep of 5 ms, then a lock. */
+static void
+on_two_words_5(struct plot *p)
+{
+	sleep_on_words(p, 5000, 0x7fc78c11e878, 0x7fc78c11e578);
+}
+
+/* Another thread receives what this one waits for, and wakes it: from a
+ * database; only: of the time it slept until then. */
+static void
+received_for(struct plot *p, int64_t asleep_us)
+{
+	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
+	sleeps_in(p, asleep_us, B_TID, SYS_epoll_wait, 0);
+	woken_by(p, 8900, B_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	passes(p, 8905, 0, TALECHAIN_OFF_PREEMPTED, B_TID, 5);
+	KERNEL(p, 8910, B_TID, A_PID, TALECHAIN_SOCK_RECV, 95, PACK(900, 50), 0,
+	    PORTS(44000, 5432) | 0x0a000005);
+	wakes(p, 8950, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+static void
+on_received_for(struct plot *p)
+{
+	received_for(p, 1100);
+}
+
+/* It had most of the wait computed before. */
+static void
+on_received_for_late(struct plot *p)
+{
+	received_for(p, 6000);
 }
 
 /* 2 ms of sleep, then a wait of 8 ms and more: no monitor begins so. */
@@ -406,6 +465,29 @@ on_behind_two(struct plot *p)
 	p->taken = 8075;
 	KERNEL(p, 7960, HOG, HOG, TALECHAIN_SCHEDULE, PACK(A_PID, C_TID), 0, 0,
 	    7000 * US);
+}
+
+/* Had the one that leaves come meanwhile, there would be an event of it. */
+static void
+on_behind_watched(struct plot *p)
+{
+	p->wait = 8000;
+	p->before = C_TID;
+	p->taken = 8075;
+	KERNEL(p, 7960, PROXY_TID, 99, TALECHAIN_SCHEDULE, PACK(A_PID, C_TID),
+	    0, 0, (uint64_t)TALECHAIN_OFF_SLEEPING << 56);
+}
+
+/* Two waits, of which only the ends show who had the CPU. */
+static void
+on_behind_parts(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 1100, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_enters(p, 5000, A_TID, 3900, HOG);
+	plot_leaves(p, 5100, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 5200, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_enters(p, 8000, A_TID, 2800, HOG + 1);
 }
 
 /* A thread of A's that has nothing to do with the request takes its CPU. */
@@ -486,6 +568,15 @@ on_compiled(struct plot *p)
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
+/* Tailor's observer was there as it lost the CPU, and as it got it back. */
+static void
+on_observer_at_ends(struct plot *p)
+{
+	named(p, HOG + 1, "observer\0\0\0\0\0\0\0");
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG + 1);
+	plot_enters(p, 9000, A_TID, 8000, HOG + 1);
+}
+
 /* A JVM stops it, and no signal of the JVM says so. */
 static void
 on_stopped_by_vm(struct plot *p)
@@ -521,6 +612,30 @@ on_busy_with(struct plot *p)
 	p->awake = true;
 	p->taken = 9000;
 	busy_with(p, -2000, 8950);
+}
+
+/* An event loop has both, and computes after a timer: for whom is not known. */
+static void
+loop_of_two(struct plot *p, int64_t other_sent)
+{
+	p->awake = true;
+	busy_with(p, -2000, other_sent);
+	plot_leaves(p, 500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 1995, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 2000, A_TID, 5, 0);
+}
+
+static void
+on_loop_of_two(struct plot *p)
+{
+	loop_of_two(p, 12000);
+}
+
+/* The other one has its response: it computes for this one. */
+static void
+on_loop_of_one(struct plot *p)
+{
+	loop_of_two(p, 300);
 }
 
 /* And that request's thread loses its CPU. */
@@ -718,6 +833,10 @@ const struct cause_case walk_cases[] = {
     CASE(interpreter_free, LOCK, 29305,
 	"29.3 of 40.0 ms: A's thread 501 waited for the interpreter lock, held "
 	"by thread 502, which computed meanwhile."),
+    CASE(turns_unseen, NOT_OBSERVED, 20080,
+	"20.1 of 30.0 ms: not observed: A's thread 501 slept until timers of "
+	"5 ms woke it: its own, or those of an interpreter's lock. 9.80 of "
+	"30.0 ms: A's thread 501 computed."),
     CASE(interpreter_brief, WORK, 6892,
 	"6.89 of 10.0 ms: A's thread 501 computed. 2.99 of 10.0 ms: A's thread "
 	"501 waited until thread 502 woke it, which computed meanwhile."),
@@ -740,7 +859,8 @@ const struct cause_case walk_cases[] = {
 	"which computed meanwhile."),
     CASE(holder_sleeps, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
-	"which slept meanwhile."),
+	"which slept until a timer woke it: with a lock that it held, or to "
+	"keep the time for others (likely)."),
     CASE(holder_preempted, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
 	"which waited for a CPU meanwhile."),
@@ -752,7 +872,13 @@ const struct cause_case walk_cases[] = {
 	"http-nio-8080-exec-no-178[502] woke it, which computed meanwhile."),
     CASE(behind_two, RUNQ, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
-	"mostly ran stress-ng[777]."),
+	"ran stress-ng[777], and perhaps others before it."),
+    CASE(behind_watched, RUNQ, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
+	"mostly ran thread 100."),
+    CASE(behind_parts, RUNQ, 6700,
+	"6.70 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
+	"last ran stress-ng[777] (at the end of 3.90 ms of it)."),
     CASE(compiler, CLASS_LOADING, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1, on which A's "
 	"compiler C1 CompilerThre[502] ran."),
@@ -778,6 +904,13 @@ const struct cause_case walk_cases[] = {
     CASE(busy_preempted, PREEMPTED, 7000,
 	"7.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran stress-ng[777]; it was busy with request 00000000000000ee."),
+    CASE(observer_at_ends, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran A's thread observer[778] and others that are in no event."),
+    CASE(loop_of_two, WORK, 8422,
+	"8.42 of 10.0 ms: A's thread 501 computed, for this request or for "
+	"another that it had (likely)."),
+    CASE(loop_of_one, WORK, 8422, "8.42 of 10.0 ms: A's thread 501 computed."),
     CASE(busy_long, BACKEND_QUEUE, 8935,
 	"8.94 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"request 00000000000000ee."),
@@ -834,6 +967,19 @@ const struct cause_case walk_cases[] = {
     CASE(one_condition, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
 	"thread 502"),
+    CASE(received_for, SLEEP, 7950,
+	"7.95 of 10.0 ms: A's thread 501 slept in futex until thread 502, "
+	"which received from 10.0.0.5:5432, woke it"),
+    CASE(received_for_late, LOCK, 7950,
+	"7.95 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
+	"it"),
+    CASE(one_turn, LOCK, 8000,
+	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
+	"thread 502"),
+    CASE(two_words_5, SLEEP, 5060,
+	"5.06 of 10.0 ms: A's thread 501 slept in futex until a timer or "
+	"another interrupt woke it. 2.92 of 10.0 ms: A's thread 501 waited in "
+	"futex until thread 502 woke it"),
     CASE(sleep_then_monitor, LOCK, 13385,
 	"13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it"),
 };

@@ -52,6 +52,48 @@ on_blocked_in(struct plot *p)
 	plot_enters(p, 9000, A_TID, 0, 0);
 }
 
+/* Its child, of which no event is here, ends the wait. */
+static void
+on_blocked_in_vfork(struct plot *p)
+{
+	leaves_in(p, 1000, TALECHAIN_OFF_BLOCKED, SYS_vfork);
+	plot_enters(p, 9000, A_TID, 0, 0);
+}
+
+/* The same for posix_spawn. */
+static void
+on_blocked_in_clone(struct plot *p)
+{
+	leaves_in(p, 1000, TALECHAIN_OFF_BLOCKED, SYS_clone3);
+	plot_enters(p, 9000, A_TID, 0, 0);
+}
+
+/* A collection of so long, while the thread sleeps until its timer. */
+static void
+slept_through(struct plot *p, int64_t begin, int64_t end)
+{
+	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_clock_nanosleep);
+	SCENE(&p->scene, end * US, 0, TALECHAIN_JVM_GC_END, 1, 7,
+	    (uint64_t)((end - begin) * US));
+	timer_wakes(p, 9000);
+}
+
+static void
+on_slept_through(struct plot *p)
+{
+	slept_through(p, 2000, 8000);
+}
+
+/* The timer comes in the collection, which holds the thread up from then on. */
+static void
+on_slept_into(struct plot *p)
+{
+	p->sent = 19990;
+	p->left = 19995;
+	p->back = 20000;
+	slept_through(p, 8000, 18000);
+}
+
 static void
 on_lock_in(struct plot *p)
 {
@@ -220,6 +262,17 @@ const struct cause_case where_cases[] = {
     CASE(blocked_in, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited in fsync for a lock in the "
 	"kernel."),
+    CASE(blocked_in_vfork, SLEEP, 8000,
+	"8.00 of 10.0 ms: A's thread 501 slept in vfork"),
+    CASE(blocked_in_clone, SLEEP, 8000,
+	"8.00 of 10.0 ms: A's thread 501 slept in clone3"),
+    CASE(slept_through, SLEEP, 8000,
+	"8.00 of 10.0 ms: A's thread 501 slept in clock_nanosleep until a "
+	"timer or another interrupt woke it."),
+    CASE(slept_into, GC, 9000,
+	"9.00 of 20.0 ms: A was in a gc (allocation). 8.00 of 20.0 ms: A's "
+	"thread 501 slept in clock_nanosleep until a timer or another "
+	"interrupt woke it."),
     CASE(lock_in, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
 	"it."),

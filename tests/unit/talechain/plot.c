@@ -53,6 +53,9 @@ plot_kernel(struct plot *p, int64_t us, uint32_t tid, uint32_t pid,
 	    .cpu = 1,
 	};
 
+	if (p->dark && type != TALECHAIN_EPOCH_SUM &&
+	    type != TALECHAIN_EPOCH_REST)
+		return;
 	memcpy(e.arg, arg, sizeof(e.arg));
 	timeline_append(p->scene.timeline, &e, KERNEL_CHANNEL,
 	    pid == A_PID ? 0 : -1, scene_at(us * US + 500));
@@ -80,12 +83,23 @@ plot_in(struct plot *p)
 {
 	const uint64_t ports = PORTS(8080, 40000);
 
-	KERNEL(p, 0, 0, 0, TALECHAIN_TCP_RECV, 71, PACK(1000, 1),
+	int64_t at = p->unread ? 0 : p->rest;
+
+	if (at > 0) {
+		KERNEL(p, -5000, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 71,
+		    PACK(900, 100), 0, ports);
+		KERNEL(p, 10, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 71,
+		    PACK(1900, 100), 0, ports);
+	}
+	KERNEL(p, at, 0, 0, TALECHAIN_TCP_RECV, 71, PACK(1000, 1),
 	    PACK(100, 500), ports);
-	KERNEL(p, 2, 0, 0, TALECHAIN_SOFTIRQ, 3, 4 * US);
-	KERNEL(p, 15, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 71, PACK(1000, 100),
-	    0, ports);
-	SCENE(&p->scene, 30 * US, -1, TALECHAIN_PROXY_RECEIVE, SCENE_ID, 1, 71);
+	KERNEL(p, at + 2, 0, 0, TALECHAIN_SOFTIRQ, 3, 4 * US);
+	KERNEL(p, at + 15, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 71,
+	    PACK(1000, 100), 0, ports);
+	if (p->unread)
+		return;
+	SCENE(&p->scene, (at + 30) * US, -1, TALECHAIN_PROXY_RECEIVE, SCENE_ID,
+	    p->in_flight != 0 ? p->in_flight : 1, 71);
 	if (p->unserved)
 		return;
 	KERNEL(p, p->written - 2, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 81,
@@ -118,9 +132,36 @@ plot_server(struct plot *p)
 	    PACK(8000, 1), PACK(600, 500), ports);
 	KERNEL(p, p->sent, p->sender, pid, TALECHAIN_SOCK_SEND, 91,
 	    PACK(8000, 600), PACK(p->unsent, p->held), ports);
-	if (!p->forked)
+	if (!p->forked && p->closed == 0)
 		plot_leaves(
 		    p, p->sent + 2, p->sender, TALECHAIN_OFF_SLEEPING, 0);
+}
+
+/* When Tailor had all of the response. */
+static int64_t
+complete(const struct plot *p)
+{
+	return p->closed > 0 ? p->closed + 15 : p->back + 15;
+}
+
+/* The response had no length. */
+static void
+plot_close(struct plot *p)
+{
+	if (p->closer != 0)
+		KERNEL(p, p->closed, p->closer, A_PID, TALECHAIN_TCP_XMIT, 91,
+		    PACK(8600, 121), PACK(0, 500), PORTS(9000, 50000) | 0x11);
+	if (!p->fin_unseen)
+		KERNEL(p, p->closed + 5, 0, 0, TALECHAIN_TCP_RECV, 81,
+		    PACK(8600, 121), PACK(0, 500), PORTS(50000, 9000) | 0x11);
+	SCENE(&p->scene, complete(p) * US, -1, TALECHAIN_PROXY_ATTEMPT_END,
+	    SCENE_ID, 0, 0, TALECHAIN_OUTCOME_CLOSED);
+	if (p->undelimited)
+		return;
+	KERNEL(p, complete(p) + 10, PROXY_TID, 99, TALECHAIN_TCP_XMIT, 71,
+	    PACK(2600, 1), PACK(5, 500), PORTS(8080, 40000));
+	KERNEL(p, complete(p) + 11, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 71,
+	    PACK(2600, 5), 0, PORTS(8080, 40000));
 }
 
 /* And back to the client. */
@@ -141,8 +182,10 @@ plot_out(struct plot *p)
 	    PACK(600, 500), ports);
 	KERNEL(p, at + 31, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 71,
 	    PACK(2000, 600), 0, ports);
-	SCENE(&p->scene, (at + 40 + p->away) * US, -1, TALECHAIN_PROXY_FINISH,
-	    SCENE_ID);
+	if (p->closed > 0)
+		plot_close(p);
+	SCENE(&p->scene, (complete(p) + 25 + p->away) * US, -1,
+	    TALECHAIN_PROXY_FINISH, SCENE_ID);
 }
 
 void
@@ -156,13 +199,15 @@ plot_tell(struct plot *p, struct tale **t, struct story **s)
 	KERNEL(
 	    p, -3000, HOG, HOG, TALECHAIN_THREAD, HOG, HOG, text[0], text[1]);
 	plot_in(p);
-	plot_server(p);
-	plot_out(p);
+	if (!p->unread) {
+		plot_server(p);
+		plot_out(p);
+	}
 	scene_request(r);
-	r->received = scene_at(30 * US);
+	r->received = scene_at((p->rest + 30) * US);
 	r->first_byte = scene_at(20 * US);
 	r->committed = scene_at((p->back + 20) * US);
-	r->finished = scene_at((p->back + 40 + p->away) * US);
+	r->finished = scene_at((complete(p) + 25 + p->away) * US);
 	r->cookie = 71;
 	r->attempt[0] = (struct tale_attempt){
 	    .server = 0,
@@ -173,7 +218,7 @@ plot_tell(struct plot *p, struct tale **t, struct story **s)
 	    .outcome = "won",
 	    .written = scene_at((p->written + p->stamped) * US),
 	    .first_byte = scene_at((p->back + 12) * US),
-	    .complete = scene_at((p->back + 15) * US),
+	    .complete = scene_at(complete(p) * US),
 	    .status = 200,
 	};
 	if (p->unserved) {

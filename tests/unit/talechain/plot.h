@@ -24,22 +24,30 @@ struct plot {
 	struct scene scene;
 	struct tale_request request;
 	struct tale_client client;
-	int64_t written;   /* to A */
-	int64_t stamped;   /* Tailor's own stamp of that is so much later */
-	int64_t net_in;	   /* at A's socket */
-	bool deferred;	   /* which is accepted late: its arrival is no event */
-	int64_t wait;	   /* of A's thread for its CPU, once woken */
-	uint32_t before;   /* who ran on that CPU meanwhile, 0: it idled */
-	int64_t taken;	   /* A's thread read it */
-	int64_t sent;	   /* A's thread wrote the answer */
-	int64_t left;	   /* it left A's TCP */
-	uint32_t unsent;   /* of it when the call returned */
-	uint32_t held;	   /* enum talechain_held */
-	int64_t back;	   /* at Tailor's socket; the rest follows from it */
-	int64_t away;	   /* Tailor has no CPU once the answer was sent */
-	uint32_t sender;   /* the thread of A's that answers */
-	bool awake;	   /* A's thread was not woken: it ran already */
-	bool forked;	   /* A's thread is of a process that is not watched */
+	int64_t written;  /* to A */
+	int64_t stamped;  /* Tailor's own stamp of that is so much later */
+	int64_t net_in;	  /* at A's socket */
+	bool deferred;	  /* which is accepted late: its arrival is no event */
+	int64_t wait;	  /* of A's thread for its CPU, once woken */
+	uint32_t before;  /* who ran on that CPU meanwhile, 0: it idled */
+	int64_t taken;	  /* A's thread read it */
+	int64_t sent;	  /* A's thread wrote the answer */
+	int64_t left;	  /* it left A's TCP */
+	uint32_t unsent;  /* of it when the call returned */
+	uint32_t held;	  /* enum talechain_held */
+	int64_t back;	  /* at Tailor's socket; the rest follows from it */
+	int64_t closed;	  /* A closes the connection: the end of it */
+	uint32_t closer;  /* the thread that does, 0: that is in no event */
+	bool fin_unseen;  /* nor that its FIN reached Tailor's socket */
+	bool undelimited; /* for the client, too, the close is the end */
+	int64_t rest;	  /* of the request comes so late; 0: it is whole */
+	int64_t away;	  /* Tailor has no CPU once the answer was sent */
+	uint32_t sender;  /* the thread of A's that answers */
+	bool awake;	  /* A's thread was not woken: it ran already */
+	uint32_t in_flight; /* as it came; 0: 1 */
+	bool forked;	    /* A's thread is of a process that is not watched */
+	bool dark;	    /* of the kernel's events only sums are there */
+	bool unread; /* the observer has read the request's first piece alone */
 	bool unserved;	   /* it goes to no server; Tailor responds at back */
 	const char *flags; /* of the request, or NULL */
 };

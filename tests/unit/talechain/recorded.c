@@ -721,7 +721,8 @@ const struct recorded recorded[] = {
 		    "the interpreter lock, held by python3[2671] and 1 other "
 		    "in turn, which waited for a CPU meanwhile. 121.4 of 265.5 "
 		    "ms: s0's thread python3[2670] was preempted on CPU 1, "
-		    "which then ran clang-tidy[3603].",
+		    "which then ran clang-tidy[3603] and later rcu_preempt[15] "
+		    "(49.3 ms of it).",
     },
     {
 	.name = "monitor",

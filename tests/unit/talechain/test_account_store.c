@@ -274,6 +274,143 @@ foreign_files_are_left_alone(void **state)
 	close(fd);
 }
 
+/* A block of latencies that is made from a number. */
+static struct latency_block *
+latencies(unsigned i)
+{
+	struct latency_block *b = calloc(1, sizeof(*b));
+
+	assert_non_null(b);
+	snprintf(b->route, sizeof(b->route), "GET /%u", i);
+	b->from_wall_ns = (int64_t)i * 1000;
+	b->to_wall_ns = (int64_t)i * 1000 + 1000;
+	b->unnamed = 1;
+	b->bucket[0] = i + 1;
+	b->bucket[700 + i] = 1u << 30;
+	b->bucket[HISTOGRAM_BUCKETS - 1] = 3;
+	b->count = i + 1 + (1u << 30) + 3;
+	return b;
+}
+
+static unsigned blocks;
+static uint64_t first_taken;
+
+static void
+take_latencies(void *user, const struct latency_block *b)
+{
+	unsigned i = (unsigned)(b->from_wall_ns / 1000);
+	struct latency_block *was = latencies(i);
+
+	(void)user;
+	assert_memory_equal(b, was, sizeof(*b));
+	free(was);
+	if (blocks++ == 0)
+		first_taken = i;
+}
+
+static void
+read_latencies(int64_t from_ns, int64_t to_ns)
+{
+	blocks = 0;
+	assert_int_equal(
+	    latency_store_read(s, from_ns, to_ns, take_latencies, NULL), 0);
+}
+
+static void
+add_latencies(unsigned i)
+{
+	struct latency_block *b = latencies(i);
+
+	assert_int_equal(latency_store_add(s, b), 0);
+	free(b);
+}
+
+/* Both kinds of blocks are in one file, and each is read alone. */
+static void
+latencies_survive_a_restart(void **state)
+{
+	(void)state;
+	add(0, 10);
+	for (unsigned i = 0; i < 100; i++)
+		add_latencies(i);
+	add(10, 30);
+	reopen(BOUND);
+	add_latencies(100);
+	read_latencies(0, INT64_MAX);
+	assert_int_equal(blocks, 101);
+	/* Whole ones only. */
+	read_latencies(5000, 8999);
+	assert_int_equal(blocks, 3);
+	assert_int_equal(first_taken, 5);
+	read_all(0, INT64_MAX);
+	assert_int_equal(n, 30);
+	assert_int_equal(stats().accounts, 30);
+	assert_int_equal(stats().corrupt, 0);
+	/* The latest account, not the latest block. */
+	assert_int_equal(stats().last_wall_ns, 29000);
+}
+
+static void
+latencies_have_a_bound(void **state)
+{
+	(void)state;
+	reopen(1 << 14);
+	for (unsigned i = 0; i < 2000; i++)
+		add_latencies(i);
+	assert_true(stats().bytes <= 1 << 14);
+	read_latencies(0, INT64_MAX);
+	assert_in_range(blocks, 50, 500);
+	assert_int_equal(first_taken, 2000 - blocks);
+}
+
+static void
+no_bytes_are_false_latencies(void **state)
+{
+	static struct latency_block again;
+	struct latency_block *b = latencies(7);
+	struct packed block = {0};
+	unsigned taken = 0;
+
+	(void)state;
+	assert_int_equal(latency_pack(&block, b), 0);
+	for (size_t at = 0; at < block.length; at++)
+		for (unsigned bit = 0; bit < 8; bit++) {
+			uint64_t sum = 0;
+
+			block.at[at] ^= (uint8_t)(1 << bit);
+			if (latency_unpack(block.at, block.length, &again) ==
+			    0) {
+				for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+					sum += again.bucket[i];
+				assert_int_equal(sum, again.count);
+				assert_true(again.unnamed <= sum);
+				assert_true(again.count <= LATENCY_COUNT_MAX);
+				assert_true(
+				    again.from_wall_ns >= 0 &&
+				    again.from_wall_ns <= again.to_wall_ns);
+				taken++;
+			}
+			block.at[at] ^= (uint8_t)(1 << bit);
+		}
+	assert_true(taken > 0);
+	for (size_t length = 0; length < block.length; length++)
+		assert_int_equal(
+		    latency_unpack(block.at, length, &again), -EPROTO);
+	assert_int_equal(latency_unpack(block.at, block.length, &again), 0);
+	/* An account's reader takes nothing of it. */
+	n = 0;
+	assert_int_equal(
+	    account_unpack(block.at, block.length, take, NULL), -EPROTO);
+	assert_int_equal(n, 0);
+	b->bucket[HISTOGRAM_BUCKETS - 1] = LATENCY_COUNT_MAX;
+	block.length = 0;
+	assert_int_equal(latency_pack(&block, b), 0);
+	assert_int_equal(
+	    latency_unpack(block.at, block.length, &again), -EPROTO);
+	free(block.at);
+	free(b);
+}
+
 /* Found by the fuzzer. */
 static void
 a_part_that_no_sum_holds_is_refused(void **state)
@@ -292,17 +429,99 @@ a_part_that_no_sum_holds_is_refused(void **state)
 	free(block.at);
 }
 
+/* Accounts of two epochs, which counted different things. */
+static void
+counters_survive_a_restart(void **state)
+{
+	struct account_named block[4];
+	uint64_t slow, other;
+	uint32_t counters;
+
+	(void)state;
+	add(0, 10); /* as files were before there were counters */
+	for (unsigned i = 0; i < 4; i++) {
+		struct account *one = &block[i].account;
+
+		block[i] = account(10 + i);
+		one->counted = (uint8_t)i;
+		for (unsigned k = 0; k < i; k++) {
+			one->counter[k] =
+			    (uint8_t)(i % 2 ? TALECHAIN_COUNTER_CYCLES + k
+					    : TALECHAIN_COUNTER_BRANCHES);
+			one->milli[k] = k == 0 ? ACCOUNT_MILLI_MAX : i;
+		}
+	}
+	assert_int_equal(account_store_add(s, block, 4), 0);
+	reopen(BOUND);
+	read_all(0, INT64_MAX);
+	assert_int_equal(n, 14);
+	for (unsigned i = 0; i < 14; i++)
+		assert_is(&found[i], i);
+	assert_int_equal(found[9].account.counted, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct account *is = &found[10 + i].account;
+		const struct account *was = &block[i].account;
+
+		assert_int_equal(is->counted, i);
+		assert_memory_equal(is->counter, was->counter, i);
+		assert_memory_equal(is->milli, was->milli, i * 8);
+	}
+	assert_int_equal(
+	    account_store_count(s, 0, INT64_MAX, &slow, &other, &counters), 0);
+	assert_int_equal(slow + other, 14);
+	assert_int_equal(counters,
+	    1U << TALECHAIN_COUNTER_BRANCHES | 7U << TALECHAIN_COUNTER_CYCLES);
+}
+
+/* Without counters a block is what it was before there were any; a counter that
+ * is not known any more is left out, and the others stay. */
+static void
+blocks_of_other_versions_are_read(void **state)
+{
+	static const char code[] = "dtlb_misses";
+	struct account_named one = account(7);
+	struct packed block = {0};
+	uint8_t *at;
+
+	(void)state;
+	assert_int_equal(account_pack(&block, &one, 1), 0);
+	assert_int_equal(block.at[0], 1);
+	block.length = 0;
+	one.account.counted = 2;
+	one.account.counter[0] = TALECHAIN_COUNTER_DTLB_MISSES;
+	one.account.counter[1] = TALECHAIN_COUNTER_CYCLES;
+	one.account.milli[0] = 5;
+	one.account.milli[1] = 6;
+	assert_int_equal(account_pack(&block, &one, 1), 0);
+	assert_true(block.at[0] & 0x80); /* which no version before reads */
+	at = memmem(block.at, block.length, code, sizeof(code) - 1);
+	assert_non_null(at);
+	*at = 'x';
+	n = 0;
+	assert_int_equal(account_unpack(block.at, block.length, take, NULL), 1);
+	assert_int_equal(found[0].account.counted, 1);
+	assert_int_equal(found[0].account.counter[0], TALECHAIN_COUNTER_CYCLES);
+	assert_int_equal(found[0].account.milli[0], 6);
+	assert_is(&found[0], 7);
+	free(block.at);
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 	    TEST(they_survive_a_restart),
+	    TEST(counters_survive_a_restart),
+	    TEST(blocks_of_other_versions_are_read),
 	    TEST(a_part_that_no_sum_holds_is_refused),
 	    TEST(a_torn_block_costs_itself),
 	    TEST(a_flipped_byte_gives_no_other_account),
 	    TEST(the_bound_holds),
 	    TEST(foreign_files_are_left_alone),
+	    TEST(latencies_survive_a_restart),
+	    TEST(latencies_have_a_bound),
+	    TEST(no_bytes_are_false_latencies),
 	};
 
 	return cmocka_run_group_tests_name("account store", tests, NULL, NULL);

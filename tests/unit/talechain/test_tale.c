@@ -99,6 +99,14 @@ slice(struct scene *s, const struct tale_request *r)
 	return t;
 }
 
+/* Tailor's own event of a request's end: the observer has read all of it. */
+static void
+finish(struct scene *s, const struct tale_request *r)
+{
+	SCENE(s, instant_since(r->finished, scene_at(0)), -1,
+	    TALECHAIN_PROXY_FINISH, SCENE_ID);
+}
+
 static void
 verdict_is(const struct tale *t, enum tale_cause cause, const char *text)
 {
@@ -140,8 +148,9 @@ test_pauses(void **state)
 	    2001 * US);
 	SCENE(&s, 3500 * US, 0, TALECHAIN_JVM_SAFEPOINT_BEGIN, 9, 1);
 	SCENE(&s, 3600 * US, 0, TALECHAIN_JVM_SAFEPOINT_END, 9, 1, 100 * US);
+	finish(&s, &r);
 	t = slice(&s, &r);
-	assert_int_equal(t->entries, 6);
+	assert_int_equal(t->entries, 7);
 	assert_int_equal(t->pauses, 2);
 	pause_is(&t->pause[0], 0, HAZARD_GC, 1000 * US, 3001 * US);
 	assert_int_equal(t->pause[0].cause, TALECHAIN_CAUSE_ALLOCATION);
@@ -183,6 +192,7 @@ test_pause_from_before(void **state)
 	assert_false(t->pause[0].end_seen);
 	tale_free(&t);
 	SCENE(&s, 4000 * US, 0, TALECHAIN_JVM_GC_END, 1, 7, 7000 * US);
+	finish(&s, &r);
 	r.stream_end = timeline_position(s.timeline);
 	t = slice(&s, &r);
 	assert_int_equal(t->pauses, 1);
@@ -454,6 +464,7 @@ test_verdicts(void **state)
 	SCENE(&s, 200 * US, 0, TALECHAIN_APP_RECEIVE, SCENE_ID);
 	SCENE(&s, 4200 * US, 0, TALECHAIN_APP_START, SCENE_ID);
 	SCENE(&s, 4700 * US, 0, TALECHAIN_APP_FINISH, SCENE_ID);
+	finish(&s, &r);
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_BACKEND_QUEUE,
 	    "4.00 of 5.00 ms: it waited in A's queue.");

@@ -183,6 +183,32 @@ test_own(void **state)
 	plot_fini(&p);
 }
 
+/* Goal: of a request that came in pieces the events after the first have not
+ * been read.  It is not claimed that Tailor was slow to read it. */
+static void
+test_unread(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	p.rest = 30000;
+	p.unread = true;
+	p.written = 30060;
+	p.back = 30500;
+	plot_tell(&p, &t, &s);
+	assert_false(tale_whole(t));
+	assert_int_equal(s->verdict.cause, TALE_CAUSE_NOT_OBSERVED);
+	assert_non_null(strstr(s->verdict.text, "had not read the events"));
+	assert_true(sum_us(s, TALE_CAUSE_NOT_OBSERVED) >= 30000);
+	assert_true(sum_us(s, TALE_CAUSE_PROXY) < 100);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
 int
 main(void)
 {
@@ -193,6 +219,7 @@ main(void)
 	    cmocka_unit_test(test_whole),
 	    cmocka_unit_test(test_over),
 	    cmocka_unit_test(test_own),
+	    cmocka_unit_test(test_unread),
 	};
 
 	return cmocka_run_group_tests_name("unsampled", tests, NULL, NULL);

@@ -1,0 +1,35 @@
+/* blame.h: the parts of "tailorctl blame". */
+#pragma once
+
+#include "base/json.h"
+#include "blame/report/report.h"
+#include "tailorctl/commands.h"
+
+/* What is asked, and the tables that it is asked of. */
+struct view {
+	const struct options *options;
+	struct blame_view of;
+};
+
+/* What the rows of a view point into, and the table as it came. */
+struct blame_texts {
+	char *rows, *then, *table; /* owned */
+};
+
+/* blame_tables.c: read the accounts that are asked for, and how long all
+ * requests took, from the running tailor or a file.  0, or a negative errno
+ * after a message; call fini either way. */
+int blame_tables_read(struct view *v, struct blame_texts *texts);
+void blame_tables_fini(struct view *v, struct blame_texts *texts);
+/* --accounts: print them as they are.  Returns the exit status. */
+int blame_tables_print(const struct options *options);
+
+/* blame_print.c: print what the percentile of a route consists of. */
+void blame_print_route(const struct view *v, const struct blame_route *route,
+    const struct blame_options *o, const struct blame_report *r);
+
+/* blame_questions.c: --without and --impact, printed or into j. */
+int blame_show_without(
+    const struct view *v, const struct blame_route *route, struct json *j);
+int blame_show_impact(
+    const struct view *v, const struct blame_route *route, struct json *j);

@@ -1,0 +1,341 @@
+/* blame_print.c: what a percentile of a route consists of, as text. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "tailorctl/blame.h"
+#include "tailorctl/plain.h"
+
+#define EXAMPLES 3	/* of so many causes, so many requests */
+#define PART_SHOWN 0.01 /* of p99 - p50; smaller ones are added up */
+#define DURATION PLAIN_DURATION_BYTES
+
+static void
+interval_print(struct blame_interval i, const char *after)
+{
+	char low[DURATION], high[DURATION];
+
+	printf("(%s to %s)%s", plain_duration(low, i.low_ns),
+	    plain_duration(high, i.high_ns), after);
+}
+
+/* A difference: "-1.20ms". */
+static const char *
+difference(char out[DURATION + 1], int64_t ns)
+{
+	char text[DURATION];
+
+	snprintf(out, DURATION + 1, "%s%s", ns < 0 ? "-" : "",
+	    plain_duration(text, llabs(ns)));
+	return out;
+}
+
+/* --- all requests --------------------------------------------------------- */
+
+/* Percentiles of all requests, which accounts only estimate. */
+static void
+print_exact(const struct view *v, const struct blame_latency *l,
+    const struct blame_report *r)
+{
+	char p50[DURATION], q[DURATION], p999[DURATION], most[DURATION];
+	char text[BLAME_APART], a[40], b[40];
+
+	text_wall(a, l->from_ns);
+	text_wall(b, l->to_ns);
+	printf("all %llu requests, %.19sZ to %.19sZ\n",
+	    (unsigned long long)l->latency.count, a, b);
+	printf("   p50 %s   %s %s",
+	    plain_duration(p50, blame_exact_quantile(l, 0.5)), v->of.name,
+	    plain_duration(q, blame_exact_quantile(l, v->of.p)));
+	if (strcmp(v->of.name, "p99.9") != 0)
+		printf("   p99.9 %s",
+		    plain_duration(p999, blame_exact_quantile(l, 0.999)));
+	printf("   slowest %s   exact to %.1f %%\n",
+	    plain_duration(most, blame_exact_quantile(l, 1)),
+	    100 * BLAME_RESOLUTION);
+	if (l->unnamed > 0)
+		printf("   %llu of them of classes without a place of their "
+		       "own: see blame.classes\n",
+		    (unsigned long long)l->unnamed);
+	if (blame_view_apart(&v->of, l, r, text))
+		plain_wrap(stdout, text, 3);
+}
+
+/* --- the list of causes --------------------------------------------------- */
+
+static void
+print_head(const struct view *v, const struct blame_route *route,
+    const struct blame_report *r)
+{
+	const struct blame_latency *l =
+	    blame_exact_of(&v->of.exact, route->name);
+	char a[40], b[40], q[DURATION], p50[DURATION];
+	char name[BLAME_ROUTE + 1];
+
+	printf("%s%s%s  about %.0f requests, %zu accounts\n",
+	    plain_escape(TERMINAL_BOLD),
+	    plain_cell(name, sizeof(name), route->name, BLAME_ROUTE - 1),
+	    plain_escape(TERMINAL_PLAIN), r->weight, r->rows);
+	text_wall(a, r->first_ns);
+	text_wall(b, r->last_ns);
+	printf("%.19sZ to %.19sZ\n", a, b);
+	printf("p50 %s   %s %s ", plain_duration(p50, r->p50_ns), v->of.name,
+	    plain_duration(q, r->q_ns));
+	interval_print(r->q, "");
+	printf("   explained: %.0f %% of %s - p50\n", 100 * r->explained,
+	    v->of.name);
+	if (l != NULL)
+		print_exact(v, l, r);
+	else
+		printf("(estimates from accounts: how long all requests took "
+		       "is not known)\n");
+	putchar('\n');
+}
+
+static void
+print_line(const struct view *v, const struct blame_report *r, unsigned i)
+{
+	const struct blame_line *l = &r->line[i];
+	const struct blame_cause *c = &v->of.rows.cause[l->cause];
+	char rank[16] = " ", excess[DURATION + 1], without[DURATION], cell[40];
+
+	if (l->rank > 0)
+		snprintf(rank, sizeof(rank), "%u", l->rank);
+	printf("%2s %-26s %9s", rank,
+	    plain_cell(cell, sizeof(cell), c->label, 26),
+	    difference(excess, l->excess_ns));
+	if (l->kind == BLAME_UNEXPLAINED) {
+		printf("  no cause is known\n");
+		return;
+	}
+	if (l->episodes < BLAME_EPISODES) {
+		printf("  seen %u time%s: too few to rank\n", l->episodes,
+		    l->episodes == 1 ? "" : "s");
+		return;
+	}
+	if (!l->enough) {
+		printf("  %zu slower than %s: too few to rank\n", r->beyond,
+		    v->of.name);
+		return;
+	}
+	if (!l->removable) {
+		printf(
+		    "  not examined: %d others are larger\n", BLAME_TOGETHER);
+		return;
+	}
+	printf("  %9s ", plain_duration(without, l->without_ns));
+	interval_print(l->without, "");
+	printf("  %u\n", l->episodes);
+}
+
+static bool
+is_shown(const struct blame_report *r, unsigned i)
+{
+	return fabs((double)r->line[i].excess_ns) >=
+	       PART_SHOWN * (double)(r->q_ns - r->p50_ns);
+}
+
+/* What is too small for a line. */
+static void
+print_others(const struct blame_report *r)
+{
+	char text[DURATION + 1];
+	int64_t others = 0;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < r->lines; i++)
+		if (!is_shown(r, i)) {
+			others += r->line[i].excess_ns;
+			n++;
+		}
+	if (n > 0)
+		printf("   %2u %-23s %9s\n", n, n == 1 ? "other" : "others",
+		    llabs(others) < 1000 ? "0" : difference(text, others));
+}
+
+/* Causes, the small ones, then what has no cause. */
+static void
+print_lines(const struct view *v, const struct blame_report *r)
+{
+	char all[DURATION], whole[64];
+	unsigned i;
+
+	snprintf(whole, sizeof(whole), "%s - p50 = %s", v->of.name,
+	    plain_duration(all, r->q_ns - r->p50_ns));
+	printf("%-29s %9s  %s without it (95 %%)  seen\n", whole, "adds",
+	    v->of.name);
+	for (i = 0; i < r->lines && r->line[i].kind != BLAME_UNEXPLAINED; i++)
+		if (is_shown(r, i))
+			print_line(v, r, i);
+	print_others(r);
+	for (; i < r->lines; i++)
+		if (is_shown(r, i))
+			print_line(v, r, i);
+}
+
+static void
+print_pairs(const struct view *v, const struct blame_report *r)
+{
+	char without[DURATION], text[512];
+
+	for (unsigned i = 0; i < r->pairs; i++) {
+		const struct blame_pair *p = &r->pair[i];
+
+		snprintf(text, sizeof(text),
+		    "%.99s and %.99s%s without both %s is %s",
+		    v->of.rows.cause[p->a].code, v->of.rows.cause[p->b].code,
+		    p->interaction_ns > 0 ? " hide each other: only"
+					  : ": either is enough;",
+		    v->of.name, plain_duration(without, p->without_ns));
+		plain_wrap(stdout, text, 0);
+	}
+}
+
+/* Causes of which the queue behind them is worth a word. */
+static void
+print_queue(const struct view *v, const struct blame_report *r)
+{
+	char a[DURATION], b[DURATION];
+
+	for (unsigned i = 0; i < r->lines; i++) {
+		const struct blame_line *l = &r->line[i];
+		double more = (double)(l->without_ns - l->without_queue_ns);
+
+		if (l->removable && l->enough &&
+		    more > 0.1 * (double)(r->q_ns - r->p50_ns))
+			printf("without %s and the queue behind it %s is %s "
+			       "(alone %s)\n",
+			    v->of.rows.cause[l->cause].code, v->of.name,
+			    plain_duration(a, l->without_queue_ns),
+			    plain_duration(b, l->without_ns));
+	}
+}
+
+static void
+print_unseen(const struct view *v, const struct blame_report *r)
+{
+	double seen = blame_view_seen(&v->of, r);
+
+	if (seen < 0.995)
+		printf("Without kernel events in %.0f %% of the tail: there "
+		       "runq, preempted, quota,\nlock, sleep, disk, "
+		       "page_fault, reclaim, softirq, irq, steal and tcp_*\n"
+		       "are not observed.\n",
+		    100 * (1 - seen));
+}
+
+static void
+print_absent(const struct view *v, const struct blame_report *r)
+{
+	const char *sleep = blame_view_sleep(&v->of, r);
+	char text[BLAME_ABSENT];
+
+	if (sleep != NULL)
+		plain_wrap(stdout, sleep, 0);
+	if (blame_view_absent(&v->of, r, text))
+		plain_wrap(stdout, text, 0);
+}
+
+static void
+print_examples(
+    const struct view *v, struct blame_set *s, const struct blame_report *r)
+{
+	unsigned shown = 0;
+
+	printf("Examples (tailorctl why ID):\n");
+	for (unsigned i = 0; i < r->lines && shown < EXAMPLES; i++) {
+		uint64_t id[EXAMPLES];
+		char cell[80];
+		unsigned c = r->line[i].cause, n;
+
+		if (!is_shown(r, i) || r->line[i].excess_ns <= 0)
+			continue;
+		shown++;
+		n = blame_examples(s, v->of.p, c, id, EXAMPLES);
+		printf("   %-26s", v->of.rows.cause[c].label);
+		for (unsigned k = 0; k < n; k++)
+			printf(" %s", plain_cell(cell, sizeof(cell),
+					  v->of.rows.line[id[k]], 16));
+		putchar('\n');
+	}
+}
+
+static void
+print_spots(const struct view *v, const struct blame_route *route,
+    const struct blame_report *r)
+{
+	struct blame_spot spot[BLAME_SPOTS];
+	unsigned n = blame_spots(&v->of, route, r->beyond, spot);
+	char q[DURATION], what[80], cell[80], part[40];
+
+	snprintf(what, sizeof(what), "Where %s is made", v->of.name);
+	if (n > 0)
+		printf("%-29s slower ones (95 %%)  all requests  its own %s\n",
+		    what, v->of.name);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(
+		    what, sizeof(what), "%s %s", spot[i].field, spot[i].value);
+		snprintf(part, sizeof(part), "%.0f %% (%.0f to %.0f)",
+		    100 * spot[i].place.tail, 100 * spot[i].place.tail_low,
+		    100 * spot[i].place.tail_high);
+		printf("   %-26s %18s  %10.0f %%  %11s\n",
+		    plain_cell(cell, sizeof(cell), what, 26), part,
+		    100 * spot[i].place.requests,
+		    plain_duration(q, spot[i].place.q_ns));
+	}
+}
+
+/* --- another time --------------------------------------------------------- */
+
+static void
+show_against(const struct view *v, const struct blame_route *route,
+    const struct blame_options *o)
+{
+	const struct blame_route *then = blame_view_then(&v->of, route);
+	struct blame_change change[BLAME_CAUSES];
+	unsigned n = 0, i;
+	char text[DURATION];
+	int64_t all = 0;
+
+	if (then == NULL ||
+	    blame_against(route->set, then->set, o, change, &n) != 0) {
+		printf("No accounts of that time to compare with.\n");
+		return;
+	}
+	for (i = 0; i < n; i++)
+		all += change[i].change_ns;
+	printf("Since then %s has changed by %s%s:\n", v->of.name,
+	    all < 0 ? "-" : "+", plain_duration(text, llabs(all)));
+	for (i = 0; i < n && i < 5; i++) {
+		double low = (double)change[i].interval.low_ns;
+		double high = (double)change[i].interval.high_ns;
+
+		if (llabs(change[i].change_ns) < 1000)
+			break;
+		printf("   %-26s %s%-9s (%+.2f to %+.2f ms)%s\n",
+		    v->of.rows.cause[change[i].cause].label,
+		    change[i].change_ns < 0 ? "-" : "+",
+		    plain_duration(text, llabs(change[i].change_ns)), low / 1e6,
+		    high / 1e6, low <= 0 && high >= 0 ? "  may be chance" : "");
+	}
+}
+
+void
+blame_print_route(const struct view *v, const struct blame_route *route,
+    const struct blame_options *o, const struct blame_report *r)
+{
+	print_head(v, route, r);
+	print_lines(v, r);
+	putchar('\n');
+	print_pairs(v, r);
+	print_queue(v, r);
+	print_spots(v, route, r);
+	print_unseen(v, r);
+	print_absent(v, r);
+	print_examples(v, route->set, r);
+	if (v->options->against_ns > 0)
+		show_against(v, route, o);
+	putchar('\n');
+}

@@ -1,0 +1,268 @@
+/* blame_questions.c: percentiles without some causes, and the VarMRI paper's
+ * figures of values and causes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "tailorctl/blame.h"
+#include "tailorctl/plain.h"
+
+#define DURATION PLAIN_DURATION_BYTES
+
+static void
+print_codes(const struct view *v)
+{
+	char text[40 * BLAME_CAUSES];
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (unsigned c = 0; c < v->of.rows.causes; c++)
+		if (v->of.rows.cause[c].kind != BLAME_UNEXPLAINED)
+			n += (size_t)snprintf(text + n, sizeof(text) - n,
+			    "%.32s ", v->of.rows.cause[c].code);
+	plain_wrap(stderr, text, 4);
+}
+
+/* The causes of --without; 0 after a message. */
+static uint64_t
+without_causes(const struct view *v)
+{
+	const char *at = v->options->without;
+	uint64_t causes = 0;
+
+	for (;;) {
+		size_t n = strcspn(at, ",");
+		int c = blame_rows_cause(&v->of.rows, at, n);
+		char cell[40];
+
+		if (c < 0 || v->of.rows.cause[c].kind == BLAME_UNEXPLAINED) {
+			fprintf(stderr,
+			    "tailorctl: --without \"%s\": no cause has that "
+			    "code; the codes:\n    ",
+			    plain_cell(cell, sizeof(cell), at, 16));
+			print_codes(v);
+			return 0;
+		}
+		causes |= UINT64_C(1) << c;
+		if (at[n] == '\0')
+			return causes;
+		at += n + 1;
+	}
+}
+
+static const double percentiles[] = {0.5, 0.9, 0.99, 0.999, 1};
+#define PERCENTILES COUNT(percentiles)
+
+/* Percentiles without some causes. */
+struct without {
+	int64_t was[PERCENTILES], alone[PERCENTILES], queue[PERCENTILES];
+};
+
+static void
+print_without(const struct blame_route *route, const struct without *w)
+{
+	static const char *const name[] = {"p50", "p90", "p99", "p99.9", "max"};
+	char a[DURATION], b[DURATION], c[DURATION];
+
+	printf("%s\n", route->name);
+	printf("          as it was     without   and its queue\n");
+	for (unsigned i = 0; i < PERCENTILES; i++)
+		printf("%-8s %10s  %10s  %14s\n", name[i],
+		    plain_duration(a, w->was[i]),
+		    plain_duration(b, w->alone[i]),
+		    plain_duration(c, w->queue[i]));
+	printf("if nothing else had changed\n\n");
+}
+
+static void
+json_without(const struct without *w, struct json *j)
+{
+	json_key_array(j, "percentiles");
+	for (unsigned i = 0; i < PERCENTILES; i++) {
+		json_object_begin(j);
+		json_key_double(j, "percentile", 100 * percentiles[i]);
+		json_key_int(j, "was_ns", w->was[i]);
+		json_key_int(j, "without_ns", w->alone[i]);
+		json_key_int(j, "without_queue_ns", w->queue[i]);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+int
+blame_show_without(
+    const struct view *v, const struct blame_route *route, struct json *j)
+{
+	uint64_t causes = without_causes(v);
+	struct blame_set *s = route->set;
+	struct without w;
+
+	if (causes == 0)
+		return STATUS_USAGE;
+	if (blame_without(s, 0, false, percentiles, PERCENTILES, w.was) != 0 ||
+	    blame_without(
+		s, causes, false, percentiles, PERCENTILES, w.alone) != 0 ||
+	    blame_without(s, causes, true, percentiles, PERCENTILES, w.queue) !=
+		0)
+		return STATUS_NO;
+	if (v->options->json)
+		json_without(&w, j);
+	else
+		print_without(route, &w);
+	return STATUS_OK;
+}
+
+/* A value that is no time, or a cause's; of causes there is no rule. */
+struct shown {
+	const char *code, *unit; /* unit NULL: none */
+	struct blame_impact i;
+	int parent; /* of the rules: its value; RULES_NONE: a cause */
+};
+#define RULES_NONE (-2)
+
+/* Values that were high in fewer seconds say little: one event may be all. */
+static bool
+is_enough(const struct blame_impact *i)
+{
+	return i->threshold == 0 || i->high >= BLAME_EPISODES;
+}
+
+static void
+print_value(const struct shown *v)
+{
+	char adjusted[16] = "-";
+
+	if (v->parent != RULES_NONE)
+		snprintf(adjusted, sizeof(adjusted), "%.3f", v->i.adjusted);
+	printf("%-20s %5.0f %%     %6.3f %6.3f %8s %5.3f %7u%s\n", v->code,
+	    100 * v->i.recorded, v->i.threshold, v->i.impact, adjusted,
+	    v->i.auc, v->i.high, is_enough(&v->i) ? "" : "  too few");
+}
+
+static void
+json_value(const struct view *v, const struct shown *one, struct json *j)
+{
+	const struct blame_impact *i = &one->i;
+	const struct blame_value *value = v->of.rows.value;
+
+	json_object_begin(j);
+	json_key_string(j, "code", one->code);
+	if (one->unit != NULL)
+		json_key_string(j, "unit", one->unit);
+	json_key_double(j, "recorded", i->recorded);
+	json_key_uint(j, "seconds", i->seconds);
+	json_key_uint(j, "seconds_high", i->high);
+	json_key_double(j, "threshold", i->threshold);
+	json_key_double(j, "impact", i->impact);
+	if (one->parent != RULES_NONE) {
+		json_key_double(j, "adjusted", i->adjusted);
+		if (i->because >= 0)
+			json_key_string(j, "because", value[i->because].code);
+		if (i->included)
+			json_key_string(
+			    j, "included_in", value[one->parent].code);
+	}
+	json_key_double(j, "auc", i->auc);
+	json_object_end(j);
+}
+
+/* Those with enough seconds first, then by what rule 1 leaves. */
+static int
+shown_compare(const void *a, const void *b)
+{
+	const struct shown *x = a, *y = b;
+
+	return COMPARE(is_enough(&y->i), is_enough(&x->i))
+		   ?: COMPARE(y->i.adjusted, x->i.adjusted)
+		   ?: strcmp(x->code, y->code);
+}
+
+/* All values, in that order; how many (there are some), or -1. */
+static int
+values_take(
+    const struct view *v, struct blame_set *s, struct shown out[BLAME_VALUES])
+{
+	const struct blame_rows *r = &v->of.rows;
+	struct blame_impact i[BLAME_VALUES];
+	int err = blame_impacts(s, v->of.p, i);
+
+	if (err != 0)
+		return -1;
+	for (unsigned k = 0; k < r->values; k++)
+		out[k] = (struct shown){
+		    r->value[k].code, r->unit[k], i[k], r->value[k].parent};
+	qsort(out, r->values, sizeof(*out), shown_compare);
+	return (int)r->values;
+}
+
+/* What no table has: values that are in another, and counters. */
+static void
+print_left_out(const struct view *v, const struct shown *shown, int n)
+{
+	const struct blame_rows *r = &v->of.rows;
+	bool cpu = false;
+
+	for (int k = 0; k < n; k++)
+		if (shown[k].i.included)
+			printf("%s is not listed: it is proportional to %s\n",
+			    shown[k].code, r->value[shown[k].parent].code);
+	for (unsigned k = 0; k < r->values; k++)
+		cpu |= r->value[k].group >= BLAME_GROUP_INST;
+	if (!cpu)
+		plain_wrap(stdout,
+		    "No counter of the CPU is in these accounts: it needs a "
+		    "PMU, which most virtual machines lack (tailorctl probe), "
+		    "and profiler.counters.",
+		    0);
+	for (int k = 0; k < n; k++)
+		if (shown[k].unit != NULL) {
+			plain_wrap(stdout,
+			    "Counters are of the whole server in the second of "
+			    "the request, not of the request.",
+			    0);
+			break;
+		}
+}
+
+int
+blame_show_impact(
+    const struct view *v, const struct blame_route *route, struct json *j)
+{
+	struct shown value[BLAME_VALUES], c = {.parent = RULES_NONE};
+	const struct blame_rows *r = &v->of.rows;
+	bool json = v->options->json;
+	int n = values_take(v, route->set, value);
+
+	if (n <= 0)
+		return STATUS_NO;
+	if (json)
+		json_key_array(j, "impacts");
+	else
+		printf("%s\nvalue or cause      recorded pThreshold impact "
+		       "adjusted   AUC seconds\n",
+		    route->name);
+	for (int k = 0; k < n; k++) {
+		if (json)
+			json_value(v, &value[k], j);
+		else if (!value[k].i.included)
+			print_value(&value[k]);
+	}
+	for (unsigned k = 0; k < r->causes; k++) {
+		c.code = r->cause[k].code;
+		if (blame_cause_impact(route->set, v->of.p, k, &c.i) != 0 ||
+		    c.i.auc == 0.5)
+			continue;
+		if (json)
+			json_value(v, &c, j);
+		else
+			print_value(&c);
+	}
+	if (json) {
+		json_array_end(j);
+	} else {
+		print_left_out(v, value, n);
+		putchar('\n');
+	}
+	return STATUS_OK;
+}

@@ -1,0 +1,123 @@
+/* counters.h: counters of the CPU and the kernel that take turns, and what they
+ * counted.
+ *
+ * A CPU counts a few kinds of events at once.  So time is divided into epochs
+ * of a second, and in each one set of counters is on, the same for all servers
+ * (VarMRI's way).  What a server's threads did in an epoch is kept for the
+ * latest epochs, to be found by the time of a request.  A value is of a server
+ * in an epoch, not of a request.
+ *
+ * One thread adds, any thread reads; a lock is held for some loads. */
+#pragma once
+
+#include "base/instant.h"
+
+#include <pthread.h>
+
+/* What a count is divided by. */
+enum talechain_per {
+	TALECHAIN_PER_SECOND,	    /* of time, in millions */
+	TALECHAIN_PER_CPU_SECOND,   /* of the server's CPU time */
+	TALECHAIN_PER_INSTRUCTIONS, /* a thousand */
+};
+
+/* Which may cause which: an earlier one a later one. */
+enum talechain_counter_group {
+	TALECHAIN_GROUP_NONE,
+	TALECHAIN_GROUP_INST,
+	TALECHAIN_GROUP_CACHE,
+	TALECHAIN_GROUP_CYCLE,
+};
+
+/* Symbol, code, its event's name (libpfm4), divided by, group, and the counter
+ * that includes it; of the kernel's own the group is NONE. */
+#define TALECHAIN_COUNTERS(X)                                                  \
+	X(INSTRUCTIONS, "instructions", "instructions", SECOND, INST, NONE)    \
+	X(BRANCHES, "branches", "branches", INSTRUCTIONS, INST, NONE)          \
+	X(BRANCH_MISSES, "branch_misses", "branch-misses", INSTRUCTIONS, INST, \
+	    BRANCHES)                                                          \
+	X(CACHE_REFERENCES, "cache_references", "cache-references",            \
+	    INSTRUCTIONS, CACHE, NONE)                                         \
+	X(CACHE_MISSES, "cache_misses", "cache-misses", INSTRUCTIONS, CACHE,   \
+	    CACHE_REFERENCES)                                                  \
+	X(L1D_MISSES, "l1d_misses", "L1-dcache-load-misses", INSTRUCTIONS,     \
+	    CACHE, NONE)                                                       \
+	X(L1I_MISSES, "l1i_misses", "L1-icache-load-misses", INSTRUCTIONS,     \
+	    CACHE, NONE)                                                       \
+	X(LLC_MISSES, "llc_misses", "LLC-load-misses", INSTRUCTIONS, CACHE,    \
+	    CACHE_MISSES)                                                      \
+	X(DTLB_MISSES, "dtlb_misses", "dTLB-load-misses", INSTRUCTIONS, CACHE, \
+	    NONE)                                                              \
+	X(ITLB_MISSES, "itlb_misses", "iTLB-load-misses", INSTRUCTIONS, CACHE, \
+	    NONE)                                                              \
+	X(CYCLES, "cycles", "cycles", INSTRUCTIONS, CYCLE, NONE)               \
+	X(STALLS_FRONTEND, "stalls_frontend", "stalled-cycles-frontend",       \
+	    INSTRUCTIONS, CYCLE, CYCLES)                                       \
+	X(STALLS_BACKEND, "stalls_backend", "stalled-cycles-backend",          \
+	    INSTRUCTIONS, CYCLE, CYCLES)                                       \
+	X(FAULTS, "faults", "page-faults", CPU_SECOND, NONE, NONE)             \
+	X(MAJOR_FAULTS, "major_faults", "major-faults", CPU_SECOND, NONE,      \
+	    FAULTS)                                                            \
+	X(MIGRATIONS, "migrations", "cpu-migrations", CPU_SECOND, NONE, NONE)
+
+enum talechain_counter {
+#define TALECHAIN_X(symbol, code, event, per, group, parent) \
+	TALECHAIN_COUNTER_##symbol,
+	TALECHAIN_COUNTERS(TALECHAIN_X)
+#undef TALECHAIN_X
+	    TALECHAIN_COUNTER_COUNT,
+	TALECHAIN_COUNTER_NONE = -1,
+};
+
+/* One of them.  Static text. */
+struct talechain_counter_kind {
+	const char *code, *event; /* "dtlb_misses", "dTLB-load-misses" */
+	enum talechain_per per;
+	enum talechain_counter_group group;
+	int parent; /* enum talechain_counter */
+};
+const struct talechain_counter_kind *talechain_counter_kind(unsigned counter);
+
+/* "per 1000 instructions".  Static text. */
+const char *talechain_counter_unit(unsigned counter);
+
+/* The one with that code, or TALECHAIN_COUNTER_NONE. */
+int talechain_counter_find(const char *code);
+
+#define COUNTED_SERVERS 2
+#define COUNTED_EPOCHS 64 /* that are kept: about a minute */
+
+/* What was counted of a server in an epoch, in thousandths of the unit. */
+struct counted {
+	uint32_t counters; /* bit 1 << counter: it was counted */
+	uint64_t milli[TALECHAIN_COUNTER_COUNT];
+};
+
+struct counted_epoch {
+	struct instant begin, end;
+	struct counted server[COUNTED_SERVERS];
+};
+
+/* The latest epochs, in order of time. */
+struct counted_epochs {
+	pthread_mutex_t lock;
+	uint32_t on;	/* counters that are ever counted here; 0: none */
+	uint64_t added; /* ever */
+	struct counted_epoch epoch[COUNTED_EPOCHS];
+};
+
+/* Nothing is counted yet.  Both: while no other thread uses it. */
+void counted_init(struct counted_epochs *e);
+void counted_fini(struct counted_epochs *e);
+
+/* Which counters take turns. */
+void counted_on(struct counted_epochs *e, uint32_t counters);
+uint32_t counted_which(struct counted_epochs *e);
+
+/* One more, later than the others. */
+void counted_add(struct counted_epochs *e, const struct counted_epoch *epoch);
+
+/* What was counted of a server in the epoch of an instant; nothing if that is
+ * not known.  False: the epoch may not be over, so ask later. */
+bool counted_find(struct counted_epochs *e, struct instant at, int server,
+    struct counted *out);

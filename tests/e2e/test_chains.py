@@ -1,0 +1,122 @@
+"""Goal: the thread that did something is named, not one that waited, too; and
+a thread that keeps timers holds no lock."""
+
+import json
+import sys
+
+import pytest
+
+from rig.ports import free_port
+from rig.wait import wait_until
+
+# /chain waits for b, b for c, c for d, which computes for 150 ms at a time
+# without the interpreter's lock.  /tick waits for a thread that ticks.
+SERVER = """
+import ctypes, hashlib, http.server, sys, threading, time
+
+class Turn:
+    "Who waits gets the next one."
+    def __init__(self):
+        self.condition = threading.Condition()
+        self.number = 0
+    def next(self):
+        with self.condition:
+            self.number += 1
+            self.condition.notify_all()
+    def wait(self, count=1):
+        with self.condition:
+            last = self.number + count
+            while self.number < last:
+                self.condition.wait()
+
+turns = {name: Turn() for name in "bcdt"}
+
+def named(name):
+    ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
+
+def follow(name, behind):
+    named("thread-" + name)
+    while True:
+        turns[behind].wait()
+        turns[name].next()
+
+def computes():
+    named("thread-d")
+    while True:
+        hashlib.pbkdf2_hmac("sha512", b"a", b"b", int(sys.argv[2]))
+        turns["d"].next()
+
+def ticks():
+    named("ticker")
+    for n in range(1 << 60):
+        time.sleep(0.02)
+        if n % 10 == 0:
+            turns["t"].next()
+
+for run in ((follow, "b", "c"), (follow, "c", "d"), (computes,), (ticks,)):
+    threading.Thread(target=run[0], args=run[1:], daemon=True).start()
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        if self.path in ("/chain", "/tick"):
+            turns["b" if self.path == "/chain" else "t"].wait()
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *args):
+        pass
+
+http.server.ThreadingHTTPServer(
+    ("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def threads(tailor, scratch):
+    port = free_port()
+    script = scratch / "threads.py"
+    script.write_text(SERVER)
+    script.chmod(0o644)
+    t = tailor({"name": "threads", "address": f"127.0.0.1:{port}", "launch": {
+        "command": [sys.executable, str(script), str(port), "150000"]}},
+        slow={"target": "0"})
+    t.wait_server("threads", state="ready")
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        pytest.skip("BPF is not permitted")
+    return t
+
+
+def told(t, path, code, words):
+    """A verdict of a cause with certain words, of one of a few requests."""
+    seen = []
+
+    def once():
+        with t.client() as c:
+            name = f"r{len(seen)}"
+            c.get(path, fields=[("X-Request-Id", name)])
+            tale = json.loads(
+                c.get(f"/.talechain/timeline/{name}?format=json").body)
+        seen.append(tale["verdict"])
+        print(tale["verdict"]["text"])
+        return (tale["verdict"]["code"] == code
+                and all(word in tale["verdict"]["text"] for word in words))
+
+    wait_until(once, f"{path} is {code}")
+    return seen
+
+
+def test_the_last_of_a_chain(threads):
+    # Goal: of a chain of four threads the last one is named with what it did.
+    told(threads, "/chain", "lock", [
+        "until thread-b[", ", which waited for thread-c[",
+        ", which waited for thread-d["])
+
+
+def test_a_thread_that_ticks(threads):
+    # Goal: a thread that sleeps again and again, and then wakes the request's,
+    # is no lock.
+    seen = told(threads, "/tick", "sleep",
+                ["until ticker[", "which slept until timers woke it"])
+    assert not any("lock" in verdict["text"] for verdict in seen), seen

@@ -1,0 +1,91 @@
+"""Goal: memory that a server frees as its cgroup is at its limit is a cause."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from rig.cgroup import Group
+from rig.ports import free_port
+from rig.wait import wait_until
+
+LIMIT = 48 << 20
+
+# /read reads a file that is larger than the limit, without a disk: all of it
+# is a hole.  The response has the thread's CPU time for that, ns.
+SERVER = """
+import http.server, os, sys, time
+
+file = os.open(sys.argv[2], os.O_RDWR | os.O_CREAT)
+os.ftruncate(file, 512 << 20)
+block = bytearray(1 << 20)
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        begin = time.thread_time_ns()
+        if self.path == "/read":
+            for at in range(0, 512 << 20, len(block)):
+                os.preadv(file, [block], at)
+        body = str(time.thread_time_ns() - begin).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *args):
+        pass
+
+http.server.ThreadingHTTPServer(
+    ("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def group():
+    try:
+        made = Group(f"tailor-memory-{os.getpid()}")
+    except PermissionError as error:
+        pytest.skip(str(error))
+    try:
+        made.limit_memory(LIMIT)
+        yield made
+    except PermissionError as error:
+        pytest.skip(str(error))
+    finally:
+        made.remove()
+
+
+@pytest.fixture
+def reader(group, tailor, scratch):
+    port = free_port()
+    script = scratch / "reader.py"
+    script.write_text(SERVER)
+    script.chmod(0o644)
+    t = tailor({"name": "reader", "address": f"127.0.0.1:{port}", "launch": {
+        "command": group.command([sys.executable, str(script), str(port),
+                                  str(scratch / "hole")])}},
+        slow={"target": "0"})
+    t.wait_server("reader", state="ready")
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        pytest.skip("BPF is not permitted")
+    yield t
+    t.stop()
+
+
+def test_reclaim_for_a_limit(reader):
+    # Goal: it is not computing, and not more than the thread's CPU time.
+    def told():
+        with reader.client() as c:
+            c.get("/read")  # fills the limit
+            computed_ns = int(c.get(
+                "/read", fields=[("X-Request-Id", "limit")]).body)
+            tale = json.loads(
+                c.get("/.talechain/timeline/limit?format=json").body)
+        return (computed_ns, tale) if "reclaim" in tale["causes"] else None
+
+    computed_ns, tale = wait_until(told, "it frees memory")
+    freed_ns = tale["causes"].get("reclaim", 0)
+    assert 0 < freed_ns <= computed_ns, tale["verdict"]
+    told = [piece for piece in tale["path"] if piece["code"] == "reclaim"]
+    assert {piece["confidence"] for piece in told} == {"observed"}

@@ -1,0 +1,118 @@
+"""Goal: with profiler.kernel = sums the time that lies in pauses of the kernel's
+events is divided among causes, by a request's story and by blame; with lite the
+same time is "not observed"."""
+
+import csv
+import sys
+
+import pytest
+
+from rig.ports import free_port
+from rig.wait import wait_until
+from test_story import story
+
+MS = 1_000_000
+SLEEP_MS = 20
+SLOW = 10      # requests that sleep, of each Tailor
+FILLING = 100  # short ones between two of these, so that events pause
+
+# One thread: sleeps for a slow request.
+SERVER = f"""
+import selectors, socket, sys, time
+door = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+poll = selectors.DefaultSelector()
+poll.register(door, selectors.EVENT_READ)
+while True:
+    for key, _ in poll.select():
+        if key.fileobj is door:
+            poll.register(door.accept()[0], selectors.EVENT_READ)
+            continue
+        head = key.fileobj.recv(65536)
+        if not head:
+            poll.unregister(key.fileobj)
+            key.fileobj.close()
+            continue
+        if b"/slow" in head:
+            time.sleep({SLEEP_MS / 1000})
+        key.fileobj.send(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+"""
+
+
+def is_paused(tale):
+    """Whether all of a request lies in a pause of the kernel's events."""
+    types = {event["type"] for event in tale["events"]}
+    return "meta_unsampled" in types and "schedule" not in types
+
+
+@pytest.fixture
+def measured(tailor, scratch):
+    """What a Tailor with a profile reports of slow requests in pauses: sums of
+    their causes, ns; accounts of slow ones; its metrics."""
+    script = scratch / "server.py"
+    script.write_text(SERVER)
+    script.chmod(0o644)
+
+    def run(kernel):
+        port = free_port()
+        t = tailor({"name": "one", "address": f"127.0.0.1:{port}", "launch": {
+            "command": [sys.executable, str(script), str(port)]}},
+            profiler={"kernel": kernel, "kernel_events": 1000},
+            analysis={"cpu": 1, "accounts": 1000},
+            slow={"target": "10ms"})
+        t.wait_server("one", state="ready")
+        if " kernel_off " in t.wait_log(" kernel_o"):
+            pytest.skip("BPF is not permitted")
+        tales = []
+
+        def enough():
+            name = f"{kernel}-{len(tales)}"
+            with t.client() as c:
+                for _ in range(FILLING):
+                    c.get("/quick")
+                c.get("/slow", fields=[("X-Request-Id", name)])
+                tales.append(story(c, name))
+            return sum(map(is_paused, tales)) >= SLOW
+
+        wait_until(enough, f"{SLOW} requests lie in pauses", 60)
+        causes = [tale["causes"] for tale in tales if is_paused(tale)]
+
+        def accounts():
+            """Those of slow requests, as blame divides them: they are there
+            once requests of a later second are."""
+            with t.client() as c:
+                c.get("/slow")
+            rows = list(csv.DictReader(
+                t.ask("/accounts").body.decode().splitlines()))
+            rows = [row for row in rows if row["route"] == "GET /slow"]
+            return rows if len(rows) >= SLOW else None
+
+        rows = wait_until(accounts, "the slow requests have accounts", 60)
+        return causes, rows, t.metrics()
+
+    return run
+
+
+def share(rows, cause):
+    """The part of all time that a cause has."""
+    return sum(int(row[cause]) for row in rows) / sum(
+        int(row["total_ns"]) for row in rows)
+
+
+def test_pauses_are_divided(measured):
+    lite, rows, metrics = measured("lite")
+    assert metrics["tailor_kernel_unsampled_seconds_total"] > 0
+    assert all("sleep" not in causes for causes in lite), lite
+    assert all(causes["not_observed"] >= SLEEP_MS * MS for causes in lite)
+    dark = share(rows, "not_observed")
+    assert dark > 0.3
+
+    sums, rows, metrics = measured("sums")
+    # Where the kernel does not report each switch, some have no sums.
+    told = [causes for causes in sums if causes.get("sleep", 0) > 0]
+    assert len(told) >= SLOW / 2, sums
+    for causes in told:
+        assert causes["sleep"] >= 0.95 * SLEEP_MS * MS, causes
+        assert causes.get("not_observed", 0) < 0.2 * causes["sleep"], causes
+        assert not {"disk", "lock", "network"} & set(causes), causes
+    assert share(rows, "not_observed") < 0.7 * dark
+    assert "tailor_kernel_sums_left_out_total" in metrics

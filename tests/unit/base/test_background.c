@@ -1,0 +1,164 @@
+/* Goal: a thread in the background leaves what it inherited: a real-time
+ * policy, the proxy's short slice, timers of 1 ns; and passes that on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/background.h"
+
+/* As the kernel has it; the header is at odds with sched.h. */
+struct attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+/* A thread's way into the background, and what it finds there. */
+struct way {
+	int policy; /* before */
+	int nice;
+	uint64_t slice_ns;
+	int result, after;
+	int slack_ns;
+	struct attr attr;
+	int child_policy; /* of a thread that it starts */
+};
+
+static void *
+child_main(void *user)
+{
+	struct way *w = user;
+
+	w->child_policy = sched_getscheduler(0);
+	return NULL;
+}
+
+/* How it is before.  Not what a test may assert: it is another thread. */
+static int
+thread_prepare(const struct way *w)
+{
+	int policy = w->policy & ~SCHED_RESET_ON_FORK;
+	struct attr a = {.size = sizeof(a),
+	    .policy = (uint32_t)policy,
+	    .flags = (w->policy & SCHED_RESET_ON_FORK) != 0,
+	    .nice = w->nice,
+	    .runtime_ns = w->slice_ns,
+	    .priority = policy == SCHED_FIFO || policy == SCHED_RR};
+
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	return syscall(SYS_sched_setattr, 0, &a, 0) < 0 ? -errno : 0;
+}
+
+static void *
+way_main(void *user)
+{
+	struct way *w = user;
+	pthread_t child;
+
+	w->result = thread_prepare(w);
+	if (w->result < 0)
+		return NULL;
+	w->result = background_become();
+	w->after = sched_getscheduler(0);
+	w->slack_ns = prctl(PR_GET_TIMERSLACK);
+	syscall(SYS_sched_getattr, 0, &w->attr, sizeof(w->attr), 0);
+	if (pthread_create(&child, NULL, child_main, w) == 0)
+		pthread_join(child, NULL);
+	return NULL;
+}
+
+/* Returns 0, or -EPERM if it may not be so before. */
+static int
+way_take(struct way *w)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, way_main, w), 0);
+	pthread_join(thread, NULL);
+	if (w->result == -EPERM)
+		return w->result;
+	assert_int_equal(w->result, 0);
+	assert_int_equal(w->slack_ns, BACKGROUND_SLACK_NS);
+	return 0;
+}
+
+static void
+test_ordinary(void **state)
+{
+	struct way plain = {.policy = SCHED_OTHER},
+		   quick = {
+		       .policy = SCHED_OTHER, .nice = 3, .slice_ns = 100000};
+
+	(void)state;
+	plain.nice = quick.nice = getpriority(PRIO_PROCESS, 0);
+	if (quick.nice < 19)
+		quick.nice++;
+	assert_int_equal(way_take(&plain), 0);
+	assert_int_equal(plain.after, SCHED_BATCH);
+	assert_int_equal(plain.child_policy, SCHED_BATCH);
+	assert_int_equal(plain.attr.nice, plain.nice);
+	/* Since Linux 6.12 there is a slice; the short one is left. */
+	assert_int_equal(way_take(&quick), 0);
+	assert_int_equal(quick.after, SCHED_BATCH);
+	assert_int_equal(quick.attr.nice, quick.nice);
+	assert_int_equal(quick.attr.runtime_ns, plain.attr.runtime_ns);
+}
+
+static void
+test_real_time(void **state)
+{
+	struct way way[] = {{.policy = SCHED_FIFO}, {.policy = SCHED_RR},
+	    {.policy = SCHED_RR | SCHED_RESET_ON_FORK}};
+	int nice = getpriority(PRIO_PROCESS, 0);
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
+		way[i].nice = nice;
+		if (way_take(&way[i]) == -EPERM) {
+			print_message(
+			    "skipped, because real time is not allowed\n");
+			skip();
+		}
+		assert_int_equal(
+		    way[i].after & ~SCHED_RESET_ON_FORK, SCHED_BATCH);
+		assert_int_equal(way[i].child_policy, SCHED_BATCH);
+		assert_int_equal(way[i].attr.priority, 0);
+	}
+	/* It may be refused to remove that. */
+	assert_int_equal(way[2].after, SCHED_BATCH | SCHED_RESET_ON_FORK);
+}
+
+static void
+test_lower_stays(void **state)
+{
+	struct way way = {
+	    .policy = SCHED_IDLE, .nice = getpriority(PRIO_PROCESS, 0)};
+
+	(void)state;
+	assert_int_equal(way_take(&way), 0);
+	assert_int_equal(way.after, SCHED_IDLE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_ordinary),
+	    cmocka_unit_test(test_real_time),
+	    cmocka_unit_test(test_lower_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

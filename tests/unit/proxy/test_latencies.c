@@ -1,0 +1,275 @@
+/* Goal: each request is in one histogram, that of its class and minute, with
+ * files and without, over restarts; what has no place is counted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proxy/analysis/latencies.h"
+
+#define MINUTE (60 * NS_PER_S)
+#define BEGIN (1000 * MINUTE)
+
+static struct latencies l;
+
+static int
+setup(void **state)
+{
+	(void)state;
+	return latencies_init(&l, BEGIN);
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	latencies_fini(&l, NULL, BEGIN);
+	return 0;
+}
+
+/* What a table says of a class. */
+struct found {
+	uint64_t requests, unnamed, most_ns;
+	int64_t from_ns, to_ns;
+};
+
+static struct found
+found_in(const char *table, const char *class)
+{
+	struct found f = {.requests = 0};
+	char name[64];
+	unsigned long long unnamed, le_ns, n;
+	long long from_ns, to_ns;
+
+	while ((table = strchr(table, '\n')) != NULL) {
+		if (sscanf(++table, "%63[^,],%lld,%lld,%llu,%llu,%llu", name,
+			&from_ns, &to_ns, &unnamed, &le_ns, &n) != 6 ||
+		    strcmp(name, class) != 0)
+			continue;
+		f = (struct found){f.requests + n, unnamed,
+		    le_ns > f.most_ns ? le_ns : f.most_ns, from_ns, to_ns};
+	}
+	return f;
+}
+
+static struct found
+find(struct account_store *store, const char *class, int64_t from_ns,
+    int64_t to_ns, int64_t now_ns)
+{
+	struct text t = {0};
+	struct found f;
+	size_t length;
+	char *table;
+
+	assert_int_equal(
+	    latencies_write(&l, store, from_ns, to_ns, now_ns, &t), 0);
+	assert_int_equal(text_take(&t, &table, &length), 0);
+	f = found_in(table, class);
+	free(table);
+	return f;
+}
+
+static const char *
+count_one(const char *target, int64_t ns)
+{
+	struct latency_key key = {.method = "GET", .target = target};
+
+	return latencies_count(&l, &key, ns);
+}
+
+static void
+count(const char *class, unsigned n, int64_t ns)
+{
+	while (n-- > 0)
+		assert_string_equal(count_one(class + 4, ns), class);
+}
+
+static void
+minutes_are_apart(void **state)
+{
+	struct found f;
+
+	(void)state;
+	count("GET /a", 100, NS_PER_MS);
+	count("GET /b", 5, 0);
+	latencies_tick(&l, NULL, BEGIN + 59 * NS_PER_S);
+	assert_null(l.first);
+	latencies_tick(&l, NULL, BEGIN + MINUTE + 1);
+	count("GET /a", 3, 80 * NS_PER_MS);
+	/* All of it, the first minute, and what is of no whole minute. */
+	f = find(NULL, "GET /a", 0, INT64_MAX, BEGIN + MINUTE + 9);
+	assert_int_equal(f.requests, 103);
+	assert_true(f.most_ns >= 80 * NS_PER_MS &&
+		    (double)f.most_ns <= 80.7 * NS_PER_MS);
+	assert_int_equal(f.from_ns, BEGIN);
+	assert_int_equal(f.to_ns, BEGIN + MINUTE + 9);
+	f = find(NULL, "GET /a", 0, BEGIN + MINUTE + 1, BEGIN + MINUTE + 9);
+	assert_int_equal(f.requests, 100);
+	assert_int_equal(f.to_ns, BEGIN + MINUTE + 1);
+	f = find(NULL, "GET /a", BEGIN + 1, INT64_MAX, BEGIN + MINUTE + 9);
+	assert_int_equal(f.requests, 3);
+	assert_int_equal(find(NULL, "GET /b", 0, INT64_MAX, BEGIN).requests, 5);
+	assert_int_equal(find(NULL, "GET /c", 0, INT64_MAX, BEGIN).requests, 0);
+}
+
+static void
+classes_without_a_place_are_counted(void **state)
+{
+	char class[20];
+	struct found f;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(class, sizeof(class), "GET /%u", i);
+		assert_string_equal(count_one(class + 4, 7),
+		    i < LATENCY_CLASSES - 1 ? class : "other");
+	}
+	/* Remembered ones are counted, too. */
+	assert_string_equal(count_one("/39?a", 7), "other");
+	assert_string_equal(count_one("/38/b", 7), "other");
+	f = find(NULL, "other", 0, INT64_MAX, BEGIN);
+	assert_int_equal(f.requests, 40 - (LATENCY_CLASSES - 1) + 2);
+	assert_int_equal(f.unnamed, f.requests);
+	assert_int_equal(atomic_load(&l.unnamed), f.unnamed);
+	assert_int_equal(find(NULL, "GET /3", 0, INT64_MAX, BEGIN).requests, 1);
+}
+
+/* As those of account_class, also if a path is remembered. */
+static void
+classes_are_those_in_force(void **state)
+{
+	char first[] = "GET /a/*", second[] = "* /a/**";
+	char *class[] = {first, second};
+	struct latency_key key = {class, 2, "GET", "/a/b?c"};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		key.target = "/a/b?c";
+		assert_string_equal(latencies_count(&l, &key, 1), "GET /a/*");
+		key.target = "/a/b/c";
+		assert_string_equal(latencies_count(&l, &key, 1), "* /a/**");
+		key.method = i == 0 ? "PUT" : "GET";
+		key.target = "/a/b?d";
+		assert_string_equal(latencies_count(&l, &key, 1),
+		    i == 0 ? "* /a/**" : "GET /a/*");
+		key.method = "GET";
+		key.target = "/b";
+		assert_string_equal(latencies_count(&l, &key, 1), "other");
+	}
+	latencies_forget(&l);
+	assert_string_equal(count_one("/a/b", 1), "GET /a");
+	assert_int_equal(atomic_load(&l.unnamed), 0);
+}
+
+static void
+memory_has_a_bound(void **state)
+{
+	struct found f;
+
+	(void)state;
+	for (unsigned m = 1; m <= 4000; m++) {
+		for (unsigned i = 0; i < 200; i++)
+			count_one("/a", 1000 << i / 10);
+		latencies_tick(&l, NULL, BEGIN + m * MINUTE);
+	}
+	assert_true(l.held <= LATENCIES_HELD);
+	f = find(NULL, "GET /a", 0, INT64_MAX, BEGIN + 4000 * MINUTE);
+	assert_int_equal(f.requests, 200 * (4000 - atomic_load(&l.dropped)));
+	for (unsigned m = 4001; m <= 70000; m++) {
+		count_one("/a", 1);
+		latencies_tick(&l, NULL, BEGIN + m * MINUTE);
+	}
+	assert_true(l.held <= LATENCIES_HELD);
+	assert_true(atomic_load(&l.dropped) > 0);
+	f = find(NULL, "GET /a", 0, INT64_MAX, BEGIN + 70000 * MINUTE);
+	assert_true(f.requests >= 10000 && f.requests <= 70000);
+	assert_int_equal(f.to_ns, BEGIN + 70000 * MINUTE);
+}
+
+static void
+files_survive_a_restart(void **state)
+{
+	char directory[] = "/dev/shm/tailor-latencies-XXXXXX", path[80];
+	struct account_store *store;
+	struct found f;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(account_store_open(&store, directory, 1 << 20), 0);
+	count("GET /a", 10, 5);
+	latencies_tick(&l, store, BEGIN + MINUTE);
+	assert_null(l.first);
+	count("GET /a", 4, 6);
+	f = find(store, "GET /a", 0, INT64_MAX, BEGIN + MINUTE + 1);
+	assert_int_equal(f.requests, 14);
+	/* The minute that has begun is written at the end, too. */
+	latencies_fini(&l, store, BEGIN + MINUTE + 1);
+	account_store_close(&store);
+	assert_int_equal(account_store_open(&store, directory, 1 << 20), 0);
+	assert_int_equal(latencies_init(&l, BEGIN + 2 * MINUTE), 0);
+	count("GET /a", 1, 9);
+	f = find(store, "GET /a", 0, INT64_MAX, BEGIN + 2 * MINUTE + 1);
+	assert_int_equal(f.requests, 15);
+	assert_int_equal(f.most_ns, 9);
+	assert_int_equal(f.from_ns, BEGIN);
+	f = find(store, "GET /a", BEGIN + MINUTE, BEGIN + MINUTE + 1,
+	    BEGIN + 2 * MINUTE + 1);
+	assert_int_equal(f.requests, 4);
+	account_store_close(&store);
+	snprintf(path, sizeof(path), "%s/%016x.accounts", directory, 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
+#define COUNTED 200000
+
+static void *
+counts(void *user)
+{
+	(void)user;
+	for (unsigned i = 0; i < COUNTED; i++)
+		count_one(i % 3 == 0 ? "/a" : "/b", i);
+	return NULL;
+}
+
+/* While the other thread counts, blocks are made of it. */
+static void
+no_request_is_lost_between_threads(void **state)
+{
+	int64_t now_ns = BEGIN;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, counts, NULL), 0);
+	for (unsigned i = 0; i < 50; i++)
+		latencies_tick(&l, NULL, now_ns += MINUTE);
+	pthread_join(thread, NULL);
+	assert_int_equal(
+	    find(NULL, "GET /a", 0, INT64_MAX, now_ns).requests +
+		find(NULL, "GET /b", 0, INT64_MAX, now_ns).requests,
+	    COUNTED);
+	assert_int_equal(atomic_load(&l.dropped), 0);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+	    TEST(minutes_are_apart),
+	    TEST(classes_without_a_place_are_counted),
+	    TEST(classes_are_those_in_force),
+	    TEST(memory_has_a_bound),
+	    TEST(files_survive_a_restart),
+	    TEST(no_request_is_lost_between_threads),
+	};
+
+	return cmocka_run_group_tests_name("latencies", tests, NULL, NULL);
+}
