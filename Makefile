@@ -239,15 +239,20 @@ $(BUILD)/java/.made: $(JAVA_SOURCES)
 no-jdk:
 	@echo 'No javac: the JVM agent and the Java classes are not built.'
 
-# --- unit tests: tests/unit/<folder>/test_*.c --------------------------------
-# Other .c files of such a folder are support code, linked with each test.
-.PHONY: unit unit-programs $(FOLDERS:%=unit-%)
+# --- unit tests: tests/unit/<folder>/test_*.c, long_*.c ------------------------
+# long_*.c depend on the machine's speed, or take long: `make check` leaves
+# them to `make check-all`.  Other .c files of such a folder are support code,
+# linked with each test.
+.PHONY: unit unit-long unit-programs unit-long-programs $(FOLDERS:%=unit-%)
 unit: $(if $(SAN),,rooms) $(FOLDERS:%=unit-%)	## unit tests; unit-<folder> for one folder's
 define unit_folder
 TESTS_$(1) := $$(patsubst tests/unit/$(1)/%.c,$(BUILD)/unit/$(1)/%,\
     $$(wildcard tests/unit/$(1)/test_*.c))
+LONG_$(1) := $$(patsubst tests/unit/$(1)/%.c,$(BUILD)/unit/$(1)/%,\
+    $$(wildcard tests/unit/$(1)/long_*.c))
 SUPPORT_$(1) := $$(patsubst %.c,$(BUILD)/obj/%.o,\
-    $$(filter-out tests/unit/$(1)/test_%,$$(wildcard tests/unit/$(1)/*.c)))
+    $$(filter-out tests/unit/$(1)/test_% tests/unit/$(1)/long_%,\
+    $$(wildcard tests/unit/$(1)/*.c)))
 $(BUILD)/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $$(SUPPORT_$(1)) \
     $(call archives,$(1))
 	@mkdir -p $$(@D)
@@ -255,9 +260,13 @@ $(BUILD)/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $$(SUPPORT_$(1)) \
 unit-$(1): $$(TESTS_$(1))
 	@set -e; for t in $$^; do echo "== $$$$t"; $$$$t; done
 unit-programs: $$(TESTS_$(1))
+unit-long-programs: $$(LONG_$(1))
 endef
 $(foreach f,$(FOLDERS),$(eval $(call unit_folder,$(f))))
-unit-profiler unit-programs: | agent	# its tests load it into a JVM
+unit-profiler unit-programs unit-long-programs: | agent	# tests load it into a JVM
+unit-long: unit-long-programs	## unit tests that depend on time
+	@set -e; for t in $(foreach f,$(FOLDERS),$(LONG_$(f))); do \
+	    echo "== $$t"; $$t; done
 
 # --- end-to-end tests ---------------------------------------------------------
 # PYTEST_ARGS="-k hedge -x" and the like are passed on.

@@ -49,6 +49,11 @@ What a test can ask for:
 Nothing waits without a limit and nothing sleeps for luck: waiting is for a
 condition (rig/wait.py), ordering is by events and by what the scripted
 servers have seen.
+
+    @pytest.mark.long("judges how long a sleep took")
+
+marks a test whose verdict depends on how fast or how busy the machine is, or
+that takes long, with the reason: `make check` leaves it to `make check-all`.
 """
 
 import os
@@ -84,6 +89,12 @@ DEFAULTS = {
     # The tests' clients may name their requests and read timelines.
     "talechain": {"allow": ["127.0.0.0/8", "unix"]},
 }
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "long(reason): depends on the machine's speed, or takes "
+        "long; a part of `make check-all` only")
 
 
 @pytest.fixture(scope="session")
