@@ -282,7 +282,7 @@ $(BUILD)/e2e/talechain_pages: $(BUILD)/obj/tests/unit/talechain/samples.o
 
 .PHONY: e2e e2e-programs
 e2e-programs: $(E2E_PROGRAMS)
-e2e: all e2e-programs	## end-to-end tests (pytest) against $(BUILD)
+e2e: all e2e-programs lucene lucene-index	## end-to-end tests (pytest) against $(BUILD)
 	TAILOR_BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 \
 	    $(PYTHON) -m pytest -p no:cacheprovider -q -rs tests/e2e \
 	    $(PYTEST_ARGS)
@@ -408,6 +408,7 @@ $(FAULTS)/tailor $(FAULTS)/sweep: $(FAULT_LAYER) $(call archives,daemon)
 
 # --- fuzzing: tests/fuzz/<folder>/fuzz_*.c -------------------------------------
 # Seeds: tests/fuzz/<folder>/corpus/fuzz_*/.  Needs clang; own build directory.
+# In a build without libFuzzer a target only tries the inputs it is given.
 # FUZZ_ARGS="--uncovered fuzz_config" and the like are passed on.
 SECONDS ?= 10
 .PHONY: fuzz fuzz-programs
@@ -417,25 +418,36 @@ fuzz:	## fuzz each parser for SECONDS (10) with clang
 	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/fuzz/fuzz.py \
 	    --build $(BUILD)-fuzz --seconds $(SECONDS) \
 	    --json $(BUILD)-fuzz/fuzz.json $(FUZZ_ARGS)
+ifneq ($(findstring fuzzer,$(SAN)),)
+FUZZ_MAIN :=
+FUZZ_LD = clang -fsanitize=fuzzer,address,undefined
+else
+FUZZ_MAIN := $(BUILD)/obj/tests/fuzz/replay.o
+FUZZ_LD = $(CC) $(LDFLAGS)
+endif
 define fuzz_folder
 FUZZERS_$(1) := $$(patsubst tests/fuzz/$(1)/%.c,$(BUILD)/fuzz/$(1)/%,\
     $$(wildcard tests/fuzz/$(1)/fuzz_*.c))
-$(BUILD)/fuzz/$(1)/%: $(BUILD)/obj/tests/fuzz/$(1)/%.o $(call archives,$(1))
+$(BUILD)/fuzz/$(1)/%: $(BUILD)/obj/tests/fuzz/$(1)/%.o $(FUZZ_MAIN) \
+    $(call archives,$(1))
 	@mkdir -p $$(@D)
-	$$(call say,LD)clang -fsanitize=fuzzer,address,undefined -o $$@ $$^ \
-	    $(call libraries,$(1))
+	$$(call say,LD)$$(FUZZ_LD) -o $$@ $$^ $(call libraries,$(1))
 fuzz-programs: $$(FUZZERS_$(1))
 endef
 $(foreach f,$(FOLDERS),$(eval $(call fuzz_folder,$(f))))
 
 # --- everything at once --------------------------------------------------------
-.PHONY: deps check lint
+.PHONY: deps check check-all lint
 deps:	## install the Debian packages that check and demo need
 	@tools/install-deps build check demo
 
-check:	## all tests, both compilers, sanitizers, fuzzing, lint
-	@tools/install-deps build check
+check:	## the tests that a change must pass: ten minutes on two CPUs
+	@tools/install-deps build check demo
 	@tools/check --build $(BUILD)
+
+check-all:	## and the long ones; goes on where it was stopped
+	@tools/install-deps build check demo experiment foreign check-all
+	@tools/check --all --build $(BUILD)
 
 lint:	## format, static analysis, dependency rule, docstrings
 	@tools/lint

@@ -33,6 +33,8 @@ What a test can ask for:
   jvm(*options)       a small Java server (support/Server.java) whose
                       collections happen on command: j.collect().  The test
                       is skipped where there is no JDK.
+  lucene              the classes and the index of the search service
+                      (support/lucene.py starts it)
   one, pair           one scripted server, or two, and one(**sections) puts a
                       tailor before them
   stub(handler)       a scripted server for tailor-load (rig/stub.py): one
@@ -75,6 +77,7 @@ from rig.stub import Stub  # noqa: E402
 from rig.tailor import Tailor, configuration  # noqa: E402
 from rig.wait import PATIENCE_S  # noqa: E402
 from support import jvm as jvms  # noqa: E402
+from support import lucene as search  # noqa: E402
 from support.admin import Admin  # noqa: E402
 from support.load import Load  # noqa: E402
 
@@ -233,6 +236,15 @@ def jvm(java_classes):
     yield start
     for process in made:
         process.kill()
+
+
+@pytest.fixture(scope="session")
+def lucene(build):
+    """The search service of examples/lucene: `make lucene lucene-index`."""
+    why = search.missing()
+    if why:
+        pytest.skip(why)
+    return search.made(build)
 
 
 @pytest.fixture

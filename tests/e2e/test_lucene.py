@@ -1,65 +1,18 @@
 """The search service of examples/lucene, by itself: no Tailor, no agent."""
 
-import collections
-import glob
 import json
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import urllib.parse
 
 import pytest
 
-from rig.client import Client
-from rig.process import Process
 from rig.wait import wait_until
+from support.lucene import Service, java
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUERIES = ROOT / "examples" / "lucene" / "queries.txt"
-JARS = [next(iter(glob.glob(f"/usr/share/java/lucene-{part}-[0-9]*.jar")), "")
-        for part in ("core", "analyzers-common", "queryparser")]
-
-Made = collections.namedtuple("Made", "path index")
-
-
-def missing():
-    if shutil.which("javac") is None:
-        return "no javac (openjdk-17-jdk-headless)"
-    if not all(JARS):
-        return "no Lucene (liblucene8-java)"
-    if not os.path.exists("/usr/share/wordnet/data.noun"):
-        return "no WordNet (wordnet-base)"
-    return None
-
-
-@pytest.fixture(scope="session")
-def lucene(build):
-    """The classes, without TaleChain's, and the index."""
-    if missing():
-        pytest.skip(missing())
-    subprocess.run(["make", "-s", "-C", ROOT, f"BUILD={build}", "lucene",
-                    "lucene-index"], check=True)
-    return Made(":".join([str(build / "examples" / "lucene"), *JARS]),
-                build / "lucene-index")
-
-
-def java(path, *arguments):
-    return [shutil.which("java"), "-Xmx256m", "-XX:TieredStopAtLevel=1",
-            "-Dsun.net.httpserver.nodelay=true", "-cp", path,
-            "SearchService", *map(str, arguments)]
-
-
-class Service(Process):
-    def __init__(self, made, *arguments, path=None):
-        super().__init__(java(path or made.path, "--index", made.index,
-                              "--listen", "127.0.0.1:0", *arguments))
-        line = self.wait_log(r"listening on")
-        self.port = int(line.rpartition(":")[2])
-
-    def client(self):
-        return Client(("127.0.0.1", self.port))
 
 
 @pytest.fixture

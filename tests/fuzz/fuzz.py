@@ -3,6 +3,7 @@
 
     tests/fuzz/fuzz.py --build build-fuzz [--seconds 10] [--hang 25]
         [--json FILE] [NAME...]
+    tests/fuzz/fuzz.py --build build-asan --kept --tap
 
 A target is tests/fuzz/FOLDER/fuzz_*.c, its seeds are in corpus/ (of the HTTP
 gates: the unit tests' corpus) and its words (.dict) beside it.  What it finds
@@ -14,6 +15,9 @@ seconds, how many inputs were tried, how much of the program they reached, how
 many new ones reach more, and findings: inputs that crashed, hung or used too
 much memory.  --uncovered says which functions of the folder no input has
 reached.  --tap speaks TAP.
+
+--kept tries each kept input once and nothing else, with any build that has the
+sanitizers (there a target is linked with replay.c in place of libFuzzer).
 """
 
 import argparse
@@ -50,6 +54,8 @@ def options():
                         "others leave no CPU time [25]")
     p.add_argument("--json", metavar="FILE", help="results, '-' for stdout")
     p.add_argument("--tap", action="store_true")
+    p.add_argument("--kept", action="store_true",
+                   help="each kept input once; no fuzzing, no clock")
     p.add_argument("--uncovered", action="store_true",
                    help="list functions that no input reached")
     p.add_argument("name", nargs="*", help="of targets [all]")
@@ -166,6 +172,26 @@ def run(source, given):
     }
 
 
+def replay(source, given):
+    """One target with its kept inputs; what came out of it."""
+    folder, name = source.parent.name, source.stem
+    program = pathlib.Path(given.build).resolve() / "fuzz" / folder / name
+    seeds = seeds_of(source, program)
+    inputs = sorted(seeds.iterdir()) if seeds.is_dir() else []
+    child = subprocess.run(
+        [program, *inputs], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, errors="replace", env={**os.environ, **ENVIRONMENT})
+    tried = number(r"tried (\d+) inputs", child.stdout)
+    good = child.returncode == 0 and inputs and tried == len(inputs)
+    return {
+        "name": f"{folder}/{name}", "status": 0 if good else 1,
+        "cpu_seconds": None, "seeds": len(inputs), "executions": tried,
+        "coverage": None, "features": None, "new_units": 0, "findings": [],
+        "uncovered": None,
+        "said": "" if good else child.stdout[-3000:] or "no kept inputs",
+    }
+
+
 def row(one):
     cells = [one["name"], one["cpu_seconds"], one["executions"], one["coverage"],
              one["features"], one["new_units"],
@@ -182,7 +208,8 @@ HEADER = "{:26}{:>7}{:>12}{:>9}{:>9}{:>6}  {}".format(
 def results(sources, given):
     """Each as it is done, with a line about it."""
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        waiting = [pool.submit(run, source, given) for source in sources]
+        do = replay if given.kept else run
+        waiting = [pool.submit(do, source, given) for source in sources]
         done = concurrent.futures.as_completed(waiting)
         for count, one in enumerate((f.result() for f in done), 1):
             if given.tap:
