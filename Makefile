@@ -269,7 +269,8 @@ unit-long: unit-long-programs	## unit tests that depend on time
 	    echo "== $$t"; $$t; done
 
 # --- end-to-end tests ---------------------------------------------------------
-# PYTEST_ARGS="-k hedge -x" and the like are passed on.
+# As in `make check`: side by side, without those that are marked long.
+# PYTEST_ARGS="-k hedge -x" and the like are passed on: -m long, -m "", -n 0.
 # tests/e2e/*.c are small helper programs of theirs.
 E2E_PROGRAMS := $(patsubst tests/e2e/%.c,$(BUILD)/e2e/%,\
     $(wildcard tests/e2e/*.c))
@@ -284,13 +285,13 @@ $(BUILD)/e2e/talechain_pages: $(BUILD)/obj/tests/unit/talechain/samples.o
 e2e-programs: $(E2E_PROGRAMS)
 e2e: all e2e-programs lucene lucene-index	## end-to-end tests (pytest) against $(BUILD)
 	TAILOR_BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 \
-	    $(PYTHON) -m pytest -p no:cacheprovider -q -rs tests/e2e \
-	    $(PYTEST_ARGS)
+	    $(PYTHON) -m pytest -p no:cacheprovider -q -rs -n 6 -m "not long" \
+	    tests/e2e $(PYTEST_ARGS)
 
 .PHONY: steering
 steering: all agent	## steering under traffic that it cannot foresee; PIECE=20
 	TAILOR_STEER_SECONDS=$(or $(PIECE),20) $(MAKE) e2e \
-	    PYTEST_ARGS="-k steering $(PYTEST_ARGS)"
+	    PYTEST_ARGS="-n 0 -m '' -k steering $(PYTEST_ARGS)"
 
 # --- injected hazards: tests/hazards -------------------------------------------
 # HAZARDS_ARGS="--times 5 fifo" and the like are passed on.
@@ -453,14 +454,14 @@ lint:	## format, static analysis, dependency rule, docstrings
 	@tools/lint
 
 # --- bench: tests/bench/bench_* print figures and judge nothing ---------------
-ONLY := *
+BENCH_ONLY = $(or $(ONLY),*)
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,\
-    $(wildcard tests/bench/bench_$(ONLY).c))
+    $(wildcard tests/bench/bench_$(BENCH_ONLY).c))
 BENCH_SERVANTS := $(addprefix $(BUILD)/bench/,shim_workload fast_origin)
 .PHONY: bench
 bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing; ONLY=sampling
 	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
-	@set -e; for b in $(wildcard tests/bench/bench_$(ONLY).py); do \
+	@set -e; for b in $(wildcard tests/bench/bench_$(BENCH_ONLY).py); do \
 	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
 # Its accounts are those of the unit tests.
 $(BUILD)/bench/bench_blame: $(BUILD)/obj/tests/unit/blame/populations.o \

@@ -36,7 +36,7 @@ from rig.process import ROOT  # noqa: E402
 from services import SERVICES, World  # noqa: E402
 from table import Results  # noqa: E402
 
-# For `make check`: a few that hold on a busy machine.
+# For `make check-all`: a few that hold on a busy machine.
 SHORT = [f"{service}/{hazard}" for service, row in {
     "tomcat": ("sleep", "lock-sleep", "gc-full"),
     "nginx": ("slow-reader", "slow-upload"),

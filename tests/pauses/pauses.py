@@ -58,7 +58,7 @@ def options():
                    "these in Tailor's place, by the first one of its kind: "
                    "what is found then is chance")
     p.add_argument("--short", action="store_true",
-                   help="a fixed set, for make check")
+                   help="a fixed set, for make check-all")
     p.add_argument("--tap", action="store_true", help="results as TAP")
     p.add_argument("--json", metavar="FILE", help="results as JSON, too")
     p.add_argument("--keep", metavar="DIRECTORY", help="work here, and leave "
