@@ -1,11 +1,12 @@
 """Waiting, always with a limit: nothing in these tests may hang."""
 
+import os
 import threading
 import time
 
 # Every wait for something that is expected to happen.  It only limits how long
 # a failure takes: ten times what a sanitizer build on a busy machine needs.
-PATIENCE_S = 120.0
+PATIENCE_S = float(os.environ.get("TAILOR_PATIENCE_S", 120))
 
 _never = threading.Event()
 
