@@ -5,6 +5,7 @@ Pauses are reported to the admin listener, so each order of events is made by
 the test and not by luck.
 """
 
+import json
 import threading
 import time
 
@@ -35,9 +36,15 @@ def test_in_flight_request_is_sent_again(pair):
         c.request("GET", "/next")
         pair.b.expect().reply(200, b"b again")
         assert c.response().body == b"b again"
-        # What the observer has not read yet is not in it.
-        wait_until(lambda: b"proxy_hedge" in c.get(
-            "/.talechain/timeline/hedged").body, "the timeline is whole")
+
+        def attempts():  # what the observer has not read is not in it yet
+            tale = c.get("/.talechain/timeline/hedged?format=json")
+            return tale.status == 200 and [
+                (one["name"], one["trigger"], one["outcome"])
+                for one in json.loads(tale.body)["attempts"]]
+
+        wait_until(lambda: attempts() == [("a", "first", "lost"),
+                                          ("b", "gc", "won")], attempts)
     m = t.metrics()
     assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] == 1
     assert m["tailor_hedges_won_total"] == 1
