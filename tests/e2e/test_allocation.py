@@ -15,7 +15,8 @@ def test_no_allocation_per_request(build, upstream, tailor, tmp_path,
                                    monkeypatch):
     # Goal: a thousand more requests, large and small, with and without
     # bodies, allocate nothing.  libevent does once for each number of a
-    # descriptor that it has not seen, and threads beside us take some.
+    # descriptor that it has not seen, and threads beside us take some; what
+    # any kind of these requests did would be counted at least 83 times.
     if "san" in build.name:
         pytest.skip("a sanitizer brings its own allocator")
     library = tmp_path / "countmalloc.so"
@@ -46,4 +47,4 @@ def test_no_allocation_per_request(build, upstream, tailor, tmp_path,
     load(400)
     before = count()
     load(1000)
-    assert count() - before <= 5
+    assert count() - before <= 40

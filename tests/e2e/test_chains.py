@@ -9,6 +9,9 @@ import pytest
 from rig.ports import free_port
 from rig.wait import wait_until
 
+pytestmark = pytest.mark.long("a verdict is about the largest part of the "
+                              "time, which is another one on a busy machine")
+
 # /chain waits for b, b for c, c for d, which computes for 150 ms at a time
 # without the interpreter's lock.  /tick waits for a thread that ticks.
 SERVER = """

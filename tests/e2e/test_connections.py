@@ -1,14 +1,17 @@
 """Goal: connections to servers are few, are believed only for what they have
 shown, and what ends one of them keeps no other request waiting."""
 
+import itertools
 import os
 import resource
 import threading
 import time
 
+import pytest
+
 from rig.message import response
-from rig.wait import wait_until
-from support.pair import is_proven
+from rig.wait import PATIENCE_S, wait_until
+from support.pair import is_proven, prove, two_rest
 
 TOKENS = "tailor_hedge_budget_tokens"
 LARGE = 1_500_000  # a response of which a copy's connection is not kept
@@ -49,6 +52,28 @@ def get_all(t, clients, target="/"):
 def test_unsafe_requests_leave_one_connection(upstream, tailor):
     # Goal: requests that may not be sent twice, one after the other, use one
     # connection again instead of leaving an idle one behind each.
+    a = upstream("a")
+    t = tailor(a)
+    prove(a, t)
+    a.serve()
+    with t.client() as c:
+        def twenty_on_one():
+            before = len(a.connections)
+            for _ in range(20):
+                c.request("POST", "/", body=b"q")
+                assert c.response().status == 200
+            assert idle(t, "a") <= 2
+            return len(a.connections) == before
+
+        # A pause of a second in between makes the next go out on a new one.
+        wait_until(twenty_on_one, "twenty on one connection")
+
+
+@pytest.mark.long("a response that is 100 ms late is taken for a lack of "
+                  "workers, and then no connection rests between POSTs")
+def test_unsafe_requests_show_what_a_server_keeps(upstream, tailor):
+    # Goal: those alone, one after the other, show that a server keeps idle
+    # connections.
     a = upstream("a").serve()
     t = tailor(a)
     with t.client() as c:
@@ -81,34 +106,36 @@ def test_a_connection_that_rests_since_before_a_silence(upstream, tailor):
                 assert c.response().status == 200
             return is_proven(t, "a")
 
-        c.request()
-        d.request()
-        for request in (a.expect(), a.expect()):
-            request.reply()
-        assert c.response().status == d.response().status == 200
+        two_rest(a, t, c, d)
         time.sleep(0.5)  # the silence
-        wait_until(proven, "an idle connection was kept for a second", 100)
+        wait_until(proven, "an idle connection was kept for a second")
 
 
 def test_service_in_pieces_shows_what_a_server_keeps(upstream, tailor):
     # Goal: of two servers that take turns, none of which serves for a second
     # without a gap, both show that they keep idle connections.
-    a, b = upstream("a").serve(), upstream("b").serve()
-    t = tailor(a, b)
+    a, b = upstream("a"), upstream("b")
+    t = tailor(a, b, proxy={"upstream_idle_timeout": "600s"})
     for name in "ab":
         t.wait_server(name, state="ready")
     with t.client() as c, t.client() as d:
+        turn = itertools.cycle((a, b))
+
         def both():
-            get_all(t, [c, d])
+            server = next(turn)
+            if idle(t, server.name) < 2:  # one of them rests from now
+                two_rest(server, t, c, d)
+            server.serve()
             end = time.monotonic() + 0.6
             while time.monotonic() < end:
                 assert c.get().status == 200
             switch(t)
             return is_proven(t, "a") and is_proven(t, "b")
 
-        wait_until(both, "both are known to keep idle connections", 100)
+        wait_until(both, "both are known to keep idle connections")
 
 
+@pytest.mark.long("an idle connection must be kept for ten seconds")
 def test_a_post_after_a_time_as_standby(upstream, tailor):
     # Goal: of a server that was seen to keep an idle connection for ten
     # seconds, one that rested for more than a second is used again; one that
@@ -124,7 +151,7 @@ def test_a_post_after_a_time_as_standby(upstream, tailor):
                 assert c.get().status == 200
             return time.monotonic() - begun > 12 and is_proven(t, "a")
 
-        wait_until(kept_long, "one was kept for ten seconds", 100)
+        wait_until(kept_long, "one was kept for ten seconds")
         posts = 0
 
         def used_again():
@@ -223,7 +250,7 @@ def test_copies_that_keep_no_connection_do_not_repeat(pair):
         if request.target != "/large":
             return response(200, b"small")
         if request.connection in pair.a.connections:
-            gate.wait(20)
+            gate.wait(PATIENCE_S)
         return response(200, b"x" * LARGE)
 
     def copies():
@@ -255,7 +282,6 @@ def test_exchanges_of_late_connections(upstream, tailor):
     # Goal: what is known of a connection that was made late counts from that
     # moment: that a kept one has ended at its next request is no error.
     a = upstream("a", backlog=1)
-    seen = set()
 
     def answer(request):
         if request.connection in seen:
@@ -264,7 +290,6 @@ def test_exchanges_of_late_connections(upstream, tailor):
         seen.add(request.connection)
         return response(200, b"first")
 
-    a.serve(answer)
     t = tailor(a)
     a.fill_backlog()
     clients = [t.client() for _ in range(8)]
@@ -273,6 +298,13 @@ def test_exchanges_of_late_connections(upstream, tailor):
     inflight(t, len(clients))
     t.wait_metric('tailor_server_connect_retries_total{server="a"}', 1)
     a.accept_again()
+    requests = [a.expect() for _ in clients]
+    seen = {request.connection for request in requests}
+    t.pause()  # a late response beside an idle connection would close that
+    for request in requests:
+        request.reply(200, b"first")
+    a.serve(answer)
+    t.resume()
     for c in clients:
         assert c.response().status == 200
     wait_until(lambda: idle(t, "a") == len(clients), "all are kept")
@@ -281,19 +313,21 @@ def test_exchanges_of_late_connections(upstream, tailor):
         c.close()
 
 
-def test_nothing_to_ask_an_unresponsive_server_with(pair):
+def test_nothing_to_ask_an_unresponsive_server_with(pair, tailor):
     # Goal: a server taken for unresponsive that cannot be asked, since all its
     # requests are unsafe, is believed again, and can take over.
     hangs = threading.Event()
 
     def answer(request):
         if request.target == "/hangs":
-            hangs.wait(20)
+            hangs.wait(PATIENCE_S)
         return response(200, b"done")
 
     pair.a.serve(answer)
     pair.b.serve(answer)
-    t = pair()
+    t = tailor(*({"name": s.name, "address": s.address, "loser": "close"}
+                 for s in (pair.a, pair.b)))
+    t.wait_server("b", state="ready")
     with t.client() as c:
         for _ in range(110):  # its usual response time is known
             c.request("POST", "/", body=b"q")

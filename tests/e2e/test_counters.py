@@ -63,7 +63,7 @@ def test_a_running_tailor_counts(ctl, tailor, scratch):
             for _ in range(5):
                 assert c.get("/a").status == 200
             return sum(bool(row.get("faults")) for row in counted(t)) > 50
-        wait_until(some_counted, "accounts of whole epochs", 60)
+        wait_until(some_counted, "accounts of whole epochs")
     rows = [row for row in counted(t) if row.get("faults")]
     # 256 pages in some ms of CPU time.
     assert max(float(row["faults"]) for row in rows) > 1000

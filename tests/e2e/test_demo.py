@@ -25,7 +25,7 @@ import result_page  # noqa: E402
 import stories  # noqa: E402
 import web  # noqa: E402
 from processes import Trouble  # noqa: E402
-from rig.wait import wait_until  # noqa: E402
+from rig.wait import PATIENCE_S, wait_until  # noqa: E402
 
 
 def one_way(key, *parts, **more):
@@ -270,7 +270,8 @@ def test_leaves_no_process(scratch, misses):
     """Goal: even orphaned, deaf and late-born descendants are ended."""
     script = LEAVER.format(demo=str(DEMO), out=str(scratch / "out"),
                            misses=misses)
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", script], check=True,
+                   timeout=PATIENCE_S)
     pid = int((scratch / "out").read_text())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -365,6 +366,7 @@ def command(pid):
         return ""
 
 
+@pytest.mark.long("a whole demonstration: real loads, 15 seconds")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: the "
                     "demonstration's servers need one each")
 def test_whole(build, scratch):

@@ -14,8 +14,9 @@ import threading
 import pytest
 
 from rig.message import response
-from rig.wait import steady, wait_until
+from rig.wait import PATIENCE_S, wait_until
 from support.pair import DRAINED, hedged, prove
+from test_ops_reload import reload, rewrite
 
 
 # 14 --------------------------------------------------------------------------
@@ -101,6 +102,7 @@ def test_14_client_abort_at_every_phase(pair, phase, how):
                "its connection is gone")
     assert t.metrics()["tailor_spool_files"] == 0
     for server in (pair.a, pair.b):
+        server.wait_read()
         server.errors.clear()  # of bodies that never became whole
         server.serve()
     with t.client() as d:
@@ -128,10 +130,14 @@ def test_15_unsafe_on_an_unproven_connection(upstream, tailor):
         assert reused() == 0
         prove(server, t)
         before = reused()
-        c.request("POST", "/x", body=b"once")
-        server.expect().reply()
-        assert c.response().status == 200
-        assert reused() == before + 1
+
+        def used_again():  # it has not rested for a second
+            c.request("POST", "/x", body=b"once")
+            server.expect().reply()
+            assert c.response().status == 200
+            return reused() == before + 1
+
+        wait_until(used_again, "a POST uses one that rested")
 
 
 @pytest.mark.parametrize("how", ["close", "reset"])
@@ -143,11 +149,23 @@ def test_15_stale_keep_alive(upstream, tailor, method, how):
     t = tailor(server)
     prove(server, t)
     with t.client() as c:
-        c.request()
-        server.expect().reply()
-        c.response()
-        c.request(method, "/x", body=b"once" if method == "POST" else b"")
-        getattr(server.expect(), how)()
+        def sent_on_a_kept_one():
+            """Its request, if its connection was used before: a POST is not
+            sent on one that rested for a second."""
+            c.request()
+            server.expect().reply()
+            c.response()
+            kept = [r.connection for r in server.requests]
+            c.request(method, "/x", body=b"once" if method == "POST" else b"")
+            r = server.expect()
+            if r.connection in kept:
+                return r
+            r.reply()
+            c.response()
+            server.requests.remove(r)
+            return None
+
+        getattr(wait_until(sent_on_a_kept_one, "one is used again"), how)()
         if method == "GET":
             r = server.expect()
             assert r.get("tailor-attempt") == "1"  # not an attempt of its own
@@ -182,7 +200,7 @@ def test_16_304_with_a_length_from_a_loser(pair):
 
 # 17 --------------------------------------------------------------------------
 
-def die(pair, t):
+def die(pair, t, held):
     pair.b.stop()
     t.hazard("b", "begin", "exit")
     with t.client() as c:
@@ -190,7 +208,8 @@ def die(pair, t):
     pair.b.listen()
 
 
-def never_answer(pair, t):
+def never_answer(pair, t, held):
+    held.connection.wait_end()
     t.wait_metric('tailor_warmup_failures_total{server="b"}', 1)
 
 
@@ -201,24 +220,29 @@ def test_17_warm_up_fails(pair, tailor, fail):
     # after a warm-up that was whole.
     pair.a.serve()
     pair.b.serve()
-    t = tailor(pair.a, pair.b, proxy={"request_timeout": "1s"}, warmup={
-        "requests": 3, "max": "5s"})
+    t = tailor(pair.a, pair.b, warmup={"requests": 3, "max": "600s"})
     t.wait_server("a", state="ready")
     with t.client() as c:
         for i in range(5):
             assert c.get(f"/{i}").status == 200
         t.wait_server("b", state="ready")
         pair.b.script()
+        if fail is never_answer:
+            rewrite(t, proxy={"request_timeout": "500ms"})
+            reload(t)
         t.hazard("b", "begin", "exit")
         t.wait_server("b", state="warming")
         held = pair.b.expect()
         assert held.get("tailor-warmup") == "1"
-        fail(pair, t)
+        fail(pair, t, held)
         warm = []
         pair.b.serve(lambda r: warm.append(r.get("tailor-warmup"))
                      or response(200, b"b"))
         t.wait_server("b", state="ready")
         assert len(warm) >= 3 and set(warm) == {"1"}
+        if fail is never_answer:
+            rewrite(t)
+            reload(t, 2)
         t.hazard("a", "begin")
         assert c.get("/after").body == b"b"
     t.wait_settled()
@@ -301,8 +325,7 @@ def test_20_descriptors_run_out(pair):
     with t.client() as inside:
         assert inside.get().body == b"a"
         was = resource.prlimit(t.pid, resource.RLIMIT_NOFILE)
-        used = steady(t.descriptors)  # no question's is about to be closed
-        resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (used, was[1]))
+        resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (3, was[1]))
         outside = t.client()
         outside.request()
         t.wait_log("accept_failed")
@@ -369,7 +392,10 @@ def test_20_no_memory(pair, faults):
         for c in clients:
             c.send(b"GET / HTTP/1.1\r\nHost: h\r\n")  # each holds a block
         # One is closed, since there was none for it.
-        assert select.select([c.socket for c in clients], [], [], 20)[0]
+        refused = select.poll()
+        for c in clients:
+            refused.register(c.socket, select.POLLIN)
+        assert refused.poll(PATIENCE_S * 1000)
         t.signal(12)
         t.wait_log("^calls work$")
         t.wait_metric('tailor_connections_rejected_total{reason="memory"}', 1)
@@ -388,13 +414,13 @@ def test_21_chaos_with_a_checker(pair):
     # order, while clients pipeline; each gets exactly one response to each
     # request, its own, whole, in order.
     t = pair(hedging={"budget_burst": 100_000},
-             proxy={"queue_timeout": "20s"})
+             proxy={"queue_timeout": "600s"})
     running = {"a": threading.Event(), "b": threading.Event()}
     done = threading.Event()
     failures, answered = [], [0] * 4
 
     def answer(request):
-        running[request.connection.origin.name].wait(20)
+        running[request.connection.origin.name].wait(PATIENCE_S)
         return response(200, request.target.encode() * 50)
 
     def ask(number):
@@ -514,7 +540,7 @@ def test_22_the_table_of_cases_on_the_wire(pair):
     # whole proxy: the same status whole and byte by byte, and nothing refused
     # reaches a server.
     pair.a.serve()
-    t = pair()
+    t = pair(proxy={"header_timeout": "600s"})
     seen = 0
     for text, status in CORPUS:
         for pieces in ([text], [bytes([b]) for b in text]):

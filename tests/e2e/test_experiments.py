@@ -54,6 +54,8 @@ def start(build, scratch):
         stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.long("a whole experiment: real loads, 15 seconds; it compares "
+                  "how many requests were sent twice")
 def test_whole(build, scratch):
     """Goal: a short run measures every set-up there is a program for, writes
     a report, and an interrupted one is continued, not begun again."""

@@ -62,6 +62,7 @@ def rests(t):
                "the observer rests")
 
 
+@pytest.mark.long("measures CPU time")
 def test_idle_costs_little(collecting):
     # Goal: a fraction of a percent of a CPU, with a sanitizer 1; sleeping
     # 200 us it would be 3 to 14.
@@ -95,12 +96,13 @@ def test_few_ticks_while_idle(collecting):
     wait_until(rare, "it rests again")
 
 
-def test_hazard_that_begins_while_idle(collecting):
+@pytest.mark.parametrize("rounds", [
+    3, pytest.param(20, marks=pytest.mark.long("counts how often"))])
+def test_hazard_that_begins_while_idle(collecting, rounds):
     # Goal: the first request after it goes to the server that does not
     # collect, nearly always at once.  (A sweep of the observer at that very
     # moment may be past the news; then it is hedged.)
     t, servers = collecting
-    rounds = 20
     for _ in range(rounds):
         active = servers[t.active()]
         rests(t)
@@ -113,7 +115,7 @@ def test_hazard_that_begins_while_idle(collecting):
     metrics = t.metrics()
     hedges = sum(v for k, v in metrics.items()
                  if k.startswith("tailor_hedges_sent_total"))
-    assert hedges <= rounds / 4
+    assert rounds < 20 or hedges <= rounds / 4
     assert metrics["tailor_hazards_dropped_total"] == 0
     assert metrics["tailor_profiler_wakes_total"] > 0
 

@@ -1,6 +1,7 @@
 """Goal: several tailors of one user keep out of each other's way, and an
 operator reaches the one that is meant."""
 
+import functools
 import os
 import pathlib
 import shutil
@@ -13,9 +14,10 @@ from rig.client import Client
 from rig.ports import free_port
 from rig.process import Process
 from rig.wait import wait_until
+from test_tailorctl_usage import other_tailors_are_not_seen  # noqa: F401
 
-OTHERS = [p for d in ("/run/tailor", f"/tmp/tailor-{os.geteuid()}")
-          for p in pathlib.Path(d).glob("admin*.sock")]
+OTHERS = [*pathlib.Path(f"/tmp/tailor-{os.geteuid()}").glob("admin*.sock")]
+BLUE = f"blue-{os.getpid()}"  # no other test's, which runs beside
 alone = pytest.mark.skipif(bool(OTHERS), reason="other tailors run here")
 
 
@@ -73,8 +75,8 @@ def instance_maker(build, scratch, upstream):
 @pytest.fixture(name="operator")
 def tailorctl_of_the_user(ctl, scratch):
     """tailorctl as the user of those tailors runs it."""
-    def run(*arguments, **env):
-        return ctl(*arguments, env={
+    def run(*arguments, before=(), **env):
+        return ctl(*arguments, before=before, env={
             "XDG_RUNTIME_DIR": str(scratch), "TAILOR_ADMIN": "",
             "TAILOR_INSTANCE": "", **env}, wide="log" in arguments)
     return run
@@ -122,9 +124,10 @@ def test_that_of_a_unit_is_found(build, upstream, operator):
 
 
 @alone
-def test_which_one_is_asked(instance, operator):
+def test_which_one_is_asked(instance, operator, unseen):
     # Goal: the only one is found; of several, tailorctl says which there are
     # and takes a name, a port, a path, and both variables.
+    operator = functools.partial(operator, before=unseen)
     one = instance().up()
     assert f"127.0.0.1:{one.port}" in operator("info").out
     two = instance().up()
@@ -151,15 +154,15 @@ def test_which_one_is_asked(instance, operator):
 def test_a_name_is_taken_once(instance, operator):
     # Goal: the second of a name does not start, says why, and takes nothing
     # from the first.
-    one = instance("--set", "instance=blue").up()
-    inode = (one.run / "admin-blue.sock").stat().st_ino
-    two = instance("--set", "instance=blue")
+    one = instance("--set", f"instance={BLUE}").up()
+    inode = (one.run / f"admin-{BLUE}.sock").stat().st_ino
+    two = instance("--set", f"instance={BLUE}")
     assert two.wait() == 1
     line = two.wait_log("instance_taken")
-    assert f"instance=blue pid={one.pid} " in line and "advice=" in line
-    assert (one.run / "admin-blue.sock").stat().st_ino == inode
+    assert f"instance={BLUE} pid={one.pid} " in line and "advice=" in line
+    assert (one.run / f"admin-{BLUE}.sock").stat().st_ino == inode
     one.get("/still")
-    assert operator("-a", "blue", "log", "--dump").out
+    assert operator("-a", BLUE, "log", "--dump").out
     one.end()
 
 
@@ -182,14 +185,15 @@ def test_a_path_is_taken_once(instance, key, file, event):
 
 def test_what_a_killed_one_left_is_taken_over(instance):
     # Goal: files without an owner are no obstacle, none is left at the end.
-    name = ("--set", "instance=blue")
+    name = ("--set", f"instance={BLUE}")
     one = instance(*name).up()
     one.kill()
     left = sorted(p.name for p in one.run.iterdir())
-    assert left == ["admin-blue.sock", "channels-blue.sock", "channels.sock"]
+    assert left == [f"admin-{BLUE}.sock", f"channels-{BLUE}.sock",
+                    "channels.sock"]
     two = instance(*name).up()
     assert sorted(p.name for p in one.run.iterdir()) == left
-    assert os.readlink(one.run / "channels.sock") == "channels-blue.sock"
+    assert os.readlink(one.run / "channels.sock") == f"channels-{BLUE}.sock"
     two.end()
     assert not list(one.run.iterdir())
 

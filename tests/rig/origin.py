@@ -248,6 +248,13 @@ class Origin:
         """Assert that no request waits for expect() now."""
         assert self._waiting.empty(), f"{self.name} got a request"
 
+    def wait_read(self):
+        """Wait until each request is whole or its connection read to the end,
+        so that all errors are known."""
+        wait_until(lambda: all(
+            r._whole.is_set() or not r.connection._thread.is_alive()
+            for r in self.requests), f"{self.name} has read all")
+
     def accept(self, count=1, timeout_s=PATIENCE_S):
         """The count-th connection ever."""
         with self._lock:

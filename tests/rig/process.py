@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 
-from .wait import PATIENCE_S, Late
+from .wait import PATIENCE_S, Late, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SANITIZER = re.compile(
@@ -124,6 +124,24 @@ class Process:
             os.killpg(self.pid, number)
         else:
             self._child.send_signal(number)
+
+    def pause(self):
+        """SIGSTOP; on return none of its threads runs."""
+        self.signal(signal.SIGSTOP)
+        tasks = pathlib.Path(f"/proc/{self.pid}/task")
+
+        def stopped():
+            try:
+                return all((task / "stat").read_text().rpartition(") ")[2][0]
+                           in "tT" for task in tasks.iterdir())
+            except OSError:  # one of them is just ending
+                return False
+
+        wait_until(stopped, "all its threads are stopped")
+
+    def resume(self):
+        """SIGCONT, the end of pause()."""
+        self.signal(signal.SIGCONT)
 
     def wait(self, timeout_s=PATIENCE_S):
         """Wait for its end; returns the exit status."""
