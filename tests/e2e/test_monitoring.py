@@ -20,7 +20,7 @@ from rig.client import Client
 from rig.message import Closed, response
 from rig.ports import free_port
 from rig.process import ROOT
-from rig.wait import wait_until
+from rig.wait import PATIENCE_S, wait_until
 
 RULES = ROOT / "packaging" / "prometheus" / "tailor.rules.yml"
 DASHBOARD = ROOT / "packaging" / "grafana" / "tailor.json"
@@ -81,7 +81,8 @@ def test_a_collector_at_the_wrong_address(build, tmp_path):
             "servers": [{"address": "127.0.0.1:1"}],
             "metrics": {"listen": ":9464"}, **other}))
         run = subprocess.run([build / "tailor", "-t", "-c", file], text=True,
-                             capture_output=True, timeout=30, check=False)
+                             capture_output=True, timeout=PATIENCE_S,
+                             check=False)
         assert run.returncode == 1 and "metrics.listen" in run.stderr
 
 
@@ -383,6 +384,7 @@ def queries():
         yield note["name"], note["expr"]
 
 
+@pytest.mark.long("rates of a real Prometheus take many seconds")
 @pytest.mark.skipif(shutil.which("prometheus") is None,
                     reason="no prometheus (Debian: prometheus)")
 def test_the_dashboard(upstream, tailor, scratch, namespace):

@@ -496,6 +496,8 @@ def live(upstream, tailor):
         for i in range(7):
             client.get("/<b>bold", fields=[("X-Request-Id", f"l-{i}")])
     wait_until(lambda: len(t.ask_json("/slow")["slow"]) == 7, "all are kept")
+    wait_until(lambda: sum(cause["requests"] for cause in t.ask_json(
+        "/live.json")["causes"]) == 7, "all are explained")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Relay) as relay:
         relay.admin = t
         threading.Thread(target=relay.serve_forever, daemon=True).start()
