@@ -57,8 +57,8 @@ begin(void)
 	    RTLD_NEXT, "sendmsg");
 	real_epoll_ctl = (int (*)(int, int, int, struct epoll_event *))dlsym(
 	    RTLD_NEXT, "epoll_ctl");
-	real_execvp = (int (*)(const char *, char *const *))dlsym(
-	    RTLD_NEXT, "execvp");
+	real_execvp =
+	    (int (*)(const char *, char *const *))dlsym(RTLD_NEXT, "execvp");
 	halt = setting("FAULT_EXEC");
 	again = setting("FAULT_AGAIN");
 	most = setting("FAULT_SHORT");
