@@ -143,7 +143,7 @@ def test_refusals(upstream, tailor):
     # Goal: what cannot be done is 409 with its reason, no server 400, an
     # unknown one 404, and the last server goes only by force.
     active, backup = upstream("active").serve(), upstream("backup").serve()
-    t = tailor(active, backup)
+    t = tailor(active, backup, proxy={"server_wait": "300ms"})
     t.wait_server("backup", state="ready")
     for action in ("/drain", "/ready", "/restart"):
         post(t, action, 400)
@@ -465,7 +465,7 @@ def test_pauses_are_no_illness(upstream, tailor):
 
 def test_no_server_left_is_a_warning(upstream, tailor):
     a = upstream("active").serve()
-    t = tailor(a)
+    t = tailor(a, proxy={"server_wait": "300ms"})
     t.wait_server("active", state="ready")
     assert "no_server" not in t.log
     a.stop()

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from rig.wait import wait_until
+from rig.wait import PATIENCE_S, wait_until
 from support import browser as browsers
 
 SAMPLES = ["ack", "gc", "classes", "held", "plain", "empty", "hostile", "many"]
@@ -48,7 +48,7 @@ def pages(build, tmp_path_factory):
     """A folder with every rendering of every sample."""
     folder = tmp_path_factory.mktemp("pages")
     subprocess.run([build / "e2e" / "talechain_pages", folder], check=True,
-                   timeout=60)
+                   timeout=PATIENCE_S)
     return folder
 
 

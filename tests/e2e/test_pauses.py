@@ -16,7 +16,7 @@ import pytest
 from rig.client import Client
 from rig.message import response
 from rig.process import Process
-from rig.wait import wait_until
+from rig.wait import PATIENCE_S, wait_until
 
 STREAM = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
           b"Transfer-Encoding: chunked\r\n\r\n4\r\n:hi\n\r\n")
@@ -102,7 +102,7 @@ def test_a_full_backlog_of_a_unix_socket(tailor, scratch):
         listener.bind(path)
         listener.listen(0)
         t = tailor({"name": "a", "address": f"unix:{path}"}, ready=False)
-        listener.settimeout(20)
+        listener.settimeout(PATIENCE_S)
         listener.accept()[0].close()  # the probe's
         t.wait_server("a", state="ready")
         wait_until(lambda: t.metrics()[
@@ -121,7 +121,7 @@ def test_a_full_backlog_of_a_unix_socket(tailor, scratch):
                 one.close()
             while True:
                 sock = listener.accept()[0]
-                sock.settimeout(20)
+                sock.settimeout(PATIENCE_S)
                 if sock.recv(65536).startswith(b"POST /"):
                     break
             sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
@@ -217,7 +217,7 @@ def test_bytes_on_an_idle_connection_are_no_response(pair):
         c.response()
         assert t.ask("/switch", "POST").status == 200
         c.request("GET", "/x")
-        pair.a.expect()
+        held = pair.a.expect()
         with Client(t.admin) as operator:
             t.signal(signal.SIGSTOP)
             warm.send(response(200, b"not for you"))
@@ -227,6 +227,7 @@ def test_bytes_on_an_idle_connection_are_no_response(pair):
             assert operator.response().status == 200
         pair.b.expect().reply(200, b"for you")
         assert c.response().body == b"for you"
+        held.reply()
     t.wait_settled()
 
 
@@ -236,19 +237,22 @@ def test_event_streams_hold_no_slot(upstream, tailor):
     # Goal: with more streams open than slots, others are served at once.
     a = upstream("a")
     t = tailor({"name": "a", "address": a.address, "connections_max": 2})
-    streams = [t.client() for _ in range(6)]
+    streams, begun = [t.client() for _ in range(6)], []
     for c in streams:
         c.request("GET", "/events")
-        a.expect().send(STREAM)
+        begun.append(a.expect())
+        begun[-1].send(STREAM)
         assert c.response_head().status == 200
     t.wait_metric('tailor_server_streams{server="a"}', 6)
     with t.client() as c:
         c.request("GET", "/")
         a.expect().reply(200, b"a")
         assert c.response().body == b"a"
-    for c in streams:
+    for c, request in zip(streams, begun):
         c.close()
-    t.wait_metric('tailor_server_streams{server="a"}', 0)
+        request.close()
+    wait_until(lambda: t.metrics()['tailor_server_streams{server="a"}'] == 0,
+               "none is left")
 
 
 def test_requests_older_than_a_second_give_their_slots_back(upstream, tailor):
@@ -411,7 +415,8 @@ def test_an_open_breaker_is_closed_by_probes(upstream, tailor):
         assert c.response().status == 200
         c.close()
     t.hazard("a", "end")
-    assert t.ask("/switch", "POST").status == 200
+    wait_until(lambda: t.ask("/switch", "POST").status == 200,
+               "b is a standby again")
     t.wait_settled()
 
 

@@ -73,7 +73,7 @@ def test_root_that_is_refused(build, name, before, why, remedy):
     before_exec = refuse_bpf if name == "seccomp" else None
     done = subprocess.run(
         [*before, build / "tailorctl", "--json", "probe"], text=True,
-        capture_output=True, check=False, timeout=60, preexec_fn=before_exec,
+        capture_output=True, check=False, timeout=120, preexec_fn=before_exec,
         env={**os.environ, "TAILOR_ADMIN": ""})
     found = json.loads(done.stdout)
     bpf, = [s for s in found["signals"] if s["name"] == "bpf"]
