@@ -13,6 +13,7 @@ import pytest
 from rig.message import response
 from rig.ports import free_port
 from rig.wait import PATIENCE_S, wait_until
+from support.quick import tailor  # noqa: F401
 
 
 def test_upstream_idle_timeout(one):

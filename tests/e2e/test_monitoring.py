@@ -21,6 +21,7 @@ from rig.message import Closed, response
 from rig.ports import free_port
 from rig.process import ROOT
 from rig.wait import PATIENCE_S, wait_until
+from support.quick import tailor  # noqa: F401
 
 RULES = ROOT / "packaging" / "prometheus" / "tailor.rules.yml"
 DASHBOARD = ROOT / "packaging" / "grafana" / "tailor.json"

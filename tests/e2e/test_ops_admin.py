@@ -5,6 +5,7 @@ import os
 
 from rig.client import Client
 from rig.ports import free_port
+from support.quick import tailor  # noqa: F401
 
 ACTIONS = ("/switch", "/reload", "/hazard?server=active&kind=gc&state=begin")
 

@@ -13,6 +13,7 @@ from rig.crowd import Crowd
 from rig.message import response
 from rig.ports import free_port
 from rig.wait import PATIENCE_S
+from support.quick import tailor  # noqa: F401
 from test_ops_servers import halted_child, launched
 
 

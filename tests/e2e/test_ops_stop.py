@@ -13,6 +13,7 @@ from rig.client import Client
 from rig.ports import free_port
 from rig.process import Process
 from rig.wait import PATIENCE_S, wait_until
+from support.quick import tailor  # noqa: F401
 
 
 def cut(t):

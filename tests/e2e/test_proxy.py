@@ -9,6 +9,7 @@ import pytest
 from rig.client import Client
 from rig.message import Closed, Malformed, response
 from rig.wait import wait_until
+from support.quick import tailor  # noqa: F401
 
 KILO = b"0123456789abcdef" * 64
 
