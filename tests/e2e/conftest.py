@@ -244,7 +244,9 @@ def lucene(build):
     why = search.missing()
     if why:
         pytest.skip(why)
-    return search.made(build)
+    made = search.made(build)
+    assert made.index.exists(), "make lucene-index"
+    return made
 
 
 @pytest.fixture

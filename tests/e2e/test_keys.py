@@ -12,7 +12,8 @@ import pytest
 
 from rig.message import response
 from rig.ports import free_port
-from rig.wait import wait_until
+from rig.wait import PATIENCE_S, wait_until
+from support.quick import tailor  # noqa: F401
 
 
 def test_upstream_idle_timeout(one):
@@ -35,7 +36,7 @@ def test_upstream_idle_timeout(one):
 def test_idle_timeout(one):
     # Goal: a client that says nothing more is closed, without a word.
     one.server.serve()
-    t = one(proxy={"idle_timeout": "50ms"})
+    t = one(proxy={"idle_timeout": "3s"})  # between connecting and asking
     with t.client() as c:
         assert c.get().status == 200
         c.expect_end()
@@ -46,8 +47,8 @@ def test_lingering(one):
     # seconds, so that the response is not lost to a reset; then it ends.
     t = one(proxy={"body_max": 10})
     with t.client() as c:
-        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
         begin = time.monotonic()
+        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
             while True:
                 c.send(b"x" * 100)
@@ -70,7 +71,7 @@ def test_connect_timeout(tailor, upstream):
         listener.listen(0)
         port = listener.getsockname()[1]
         t = tailor({"name": "a", "address": f"127.0.0.1:{port}"}, b,
-                   proxy={"connect_timeout": "50ms"})
+                   proxy={"connect_timeout": "3s"})
         t.wait_server("b", state="ready")
         waiting = []
         while True:  # until its queue is full
@@ -98,7 +99,7 @@ def test_warm_up_target(upstream, tailor):
     a, b = upstream("a").serve(), upstream("b")
     seen = []
     b.stop()
-    t = tailor(a, b, warmup={"requests": 4, "max": "5s",
+    t = tailor(a, b, warmup={"requests": 4, "max": "600s",
                              "target": "/warm?x=1"})
     t.wait_server("a", state="ready")
     b.serve(lambda r: seen.append((r.method, r.target,
@@ -225,7 +226,8 @@ def test_requests_in_flight(pair, build):
         assert len(t.ask_json("/requests?n=1")["requests"]) == 1
         shown = subprocess.run(
             [build / "tailorctl", "-a", t.admin, "requests"], text=True,
-            capture_output=True, timeout=30, check=True).stdout.splitlines()
+            capture_output=True, timeout=PATIENCE_S,
+            check=True).stdout.splitlines()
         assert shown[0] == "3 in flight, 0 of them wait for a server"
         assert shown[2].split()[0] == "one" and shown[2].endswith("GET /first")
         assert max(map(len, shown)) <= 80

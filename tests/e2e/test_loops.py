@@ -8,6 +8,9 @@ import pytest
 from rig.ports import free_port
 from rig.wait import wait_until
 
+pytestmark = pytest.mark.long(
+    "compares how long programs ran with how long they were to run")
+
 # /wait sleeps for 400 ms; /later sleeps for 100, computes for 200 and
 # responds; /callback responds at once, and computes for 200 ms after 100.
 COMPUTE = """

@@ -36,9 +36,17 @@ def search(client, query, **fields):
     return response, json.loads(response.body)
 
 
-def test_finds_synset(service):
+@pytest.fixture(scope="module")
+def shared(lucene):
+    """A service for the tests that leave nothing behind in it."""
+    s = Service(lucene)
+    yield s
+    s.kill()
+
+
+def test_finds_synset(shared):
     """Goal: a known query answers with the synset it is known to mean."""
-    with service().client() as client:
+    with shared.client() as client:
         response, found = search(client, '"domestic dog"')
         best = found["hits"][0]
         assert best["id"] == "n02084071"
@@ -47,9 +55,9 @@ def test_finds_synset(service):
         assert int(response.get("Content-Length")) == len(response.body)
 
 
-def test_pages_and_limits(service):
+def test_pages_and_limits(shared):
     """Goal: n and from cut out what they say, hits come best first."""
-    with service().client() as client:
+    with shared.client() as client:
         _, whole = search(client, "water", n=40)
         scores = [hit["score"] for hit in whole["hits"]]
         assert len(scores) == 40 and whole["total"] > 40
@@ -76,24 +84,17 @@ def test_session_history(service):
     ("/search?q=a&n=many", 400), ("/search?q=%zz", 400), ("/nothing", 404),
     ("/visit?key=k", 405),
 ])
-def test_refusals(service_once, target, status):
+def test_refusals(shared, target, status):
     """Goal: a request at fault gets the status that says so."""
-    with service_once.client() as client:
+    with shared.client() as client:
         assert client.get(target).status == status
-    with service_once.client() as client:
+    with shared.client() as client:
         assert client.get("/health").status == 200
 
 
-@pytest.fixture(scope="module")
-def service_once(lucene):
-    s = Service(lucene)
-    yield s
-    s.kill()
-
-
-def test_counts_visits(service):
+def test_counts_visits(shared):
     """Goal: each POST counts once, by key; looking does not count."""
-    with service().client() as client:
+    with shared.client() as client:
         for expected in (1, 2, 3):
             client.request("POST", "/visit?key=k", body=b"x=1")
             response = client.response("POST")
@@ -136,6 +137,7 @@ def test_events_without_tailor(service, lucene, build):
     assert "TaleChain" not in s.log
 
 
+@pytest.mark.long("builds the index of WordNet twice")
 def test_index_is_built_once(lucene, scratch):
     """Goal: a missing index is built, a complete one used as it is, one of
     another version replaced."""
@@ -159,6 +161,7 @@ def test_index_is_built_once(lucene, scratch):
         == ["index", "index.lock"]
 
 
+@pytest.mark.long("2000 queries take seconds of CPU time")
 def test_query_list(service):
     """Goal: all 1000 queries of the list find something; says how long they
     take (reported, not judged)."""

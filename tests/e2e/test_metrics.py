@@ -11,7 +11,7 @@ import time
 import pytest
 
 from rig.message import response
-from rig.wait import wait_until
+from rig.wait import steady, wait_until
 
 SAMPLE = re.compile(
     r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? (\S+)'
@@ -259,15 +259,7 @@ def test_both_in_a_hazard(upstream, tailor):
         t.hazard(name, "begin")
     t.wait_metric("tailor_both_hazard_seconds_total", 0.02)
     t.hazard("active", "end")
-    value = t.metrics()["tailor_both_hazard_seconds_total"]
-    seen = []
-
-    def later():
-        seen.append(t.metrics()["tailor_both_hazard_seconds_total"])
-        return len(seen) > 5
-
-    wait_until(later, "some more ticks")
-    assert seen[-1] == value
+    steady(lambda: t.metrics()["tailor_both_hazard_seconds_total"])
     m = t.metrics()
     assert m['tailor_swap_refused_total{reason="standby_not_ready"}'] == 1
 

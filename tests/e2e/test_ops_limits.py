@@ -14,7 +14,7 @@ import pytest
 from rig.client import Client
 from rig.ports import free_port
 from rig.process import Process
-from rig.wait import wait_until
+from rig.wait import PATIENCE_S, wait_until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0,
                                 reason="only root can become another user")
@@ -98,10 +98,11 @@ def test_store_of_another_user(upstream, tailor, scratch):
             "target": "0", "store": str(store)}, analysis={
                 "accounts": 1000, "cpu": 1},
                    admin=f"unix:{scratch}/{next(runs)}/admin.sock")
+        before = t.metrics()["tailor_tales"]
         with t.client() as client:
             for _ in range(requests):
                 assert client.get("/").status == 200
-        wait_until(lambda: t.metrics()["tailor_tales"] >= requests, "tales")
+        t.wait_metric("tailor_tales", before + requests)
         return t
 
     run(3).stop()
@@ -132,7 +133,7 @@ def test_user_that_cannot_be(upstream, build, scratch, user, words):
          server.address, "--admin", f"unix:{scratch}/a.sock", "--set",
          f"process.user={user}", "--set", "profiler.stream=", "--set",
          f"profiler.channel_socket={scratch}/c.sock"],
-        text=True, capture_output=True, timeout=30, check=False)
+        text=True, capture_output=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
     assert words in done.stderr and "advice=" in done.stderr
 
@@ -148,7 +149,7 @@ def test_directory_of_another_user(build, scratch):
          "127.0.0.1:1", "--admin", f"unix:{theirs}/admin.sock", "--set",
          "profiler.stream=", "--set",
          f"profiler.channel_socket={scratch}/c.sock"],
-        text=True, capture_output=True, timeout=30, check=False)
+        text=True, capture_output=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
     line = next(x for x in done.stderr.splitlines() if "listen_failed" in x)
     assert "what=admin" in line and "another user" in line

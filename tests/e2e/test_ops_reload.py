@@ -1,10 +1,8 @@
 """Goal: a running tailor takes a new configuration on without losing a
 request, or keeps the one it has and says why."""
 
-import contextlib
 import json
 import os
-import re
 import signal
 import socket
 
@@ -14,8 +12,9 @@ from rig.client import Client
 from rig.crowd import Crowd
 from rig.message import response
 from rig.ports import free_port
-from rig.wait import wait_until
-from test_ops_servers import launched
+from rig.wait import PATIENCE_S
+from support.quick import tailor  # noqa: F401
+from test_ops_servers import halted_child, launched
 
 
 def rewrite(t, **sections):
@@ -127,9 +126,9 @@ def test_requests_finish_under_the_old_one(upstream, tailor):
         answer = c.response()
         assert (answer.status, answer.body) == (200, b"old")
         assert answer.get("server-timing") is not None
-        # Under the new one a millisecond is the deadline.
+        # Under the new one a millisecond is the deadline, which may be over
+        # before the server has the request.
         c.request()
-        server.expect()
         assert c.response().status == 504
 
 
@@ -247,27 +246,18 @@ def test_no_request_is_lost_in_many_reloads(upstream, tailor):
                for target, r in crowd.responses)
 
 
-def test_a_listener_closed_while_a_child_begins(tailor, scratch):
+def test_a_listener_closed_while_a_child_begins(faults, tailor, scratch):
     # Goal: a child has all descriptors until it has become its program; a
     # listener that is closed meanwhile takes no connections all the same.
-    slow = {"PATH": ":".join("/" * 100_000)}  # to look for the program in
-    server = launched("a", scratch, environment=slow)
-    server["launch"]["command"] = ["no-such-program"]
+    faults(exec=1)
     first, second = (f"127.0.0.1:{free_port()}" for _ in range(2))
-    t = tailor(server, ready=False, listen=[first, second])
-    seen = 0
-    for i in range(6):
-        pid = wait_until(lambda: re.findall(
-            r"server_launched server=a pid=(\d+)", t.log)[i:], "a launch")[0]
-        rewrite(t, listen=[first])
-        t.signal(signal.SIGHUP)
-        wait_until(lambda: t.log.count(" listener_closed ") > i, "its end")
-        host, _, port = second.partition(":")
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection((host, int(port)), timeout=1).close()
-        with contextlib.suppress(OSError):  # it has ended
-            seen += os.readlink(f"/proc/{pid}/exe").endswith("/tailor")
-        rewrite(t, listen=[first, second])
-        t.signal(signal.SIGHUP)
-        wait_until(lambda: t.log.count(" listening ") > i + 2, "it is back")
-    assert seen > 0  # looked at while there was a child
+    t = tailor(launched("a", scratch), ready=False, listen=[first, second])
+    child = halted_child(t)
+    rewrite(t, listen=[first])
+    t.signal(signal.SIGHUP)
+    t.wait_log(" listener_closed ")
+    host, _, port = second.partition(":")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), PATIENCE_S).close()
+    os.kill(child, signal.SIGCONT)
+    t.wait_server("a", state="ready")

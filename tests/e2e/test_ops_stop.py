@@ -12,7 +12,8 @@ import pytest
 from rig.client import Client
 from rig.ports import free_port
 from rig.process import Process
-from rig.wait import wait_until
+from rig.wait import PATIENCE_S, wait_until
+from support.quick import tailor  # noqa: F401
 
 
 def cut(t):
@@ -26,7 +27,7 @@ def test_in_flight_finish(upstream, tailor):
     # Goal: after SIGTERM a request in flight is answered, with Connection:
     # close; no new client is accepted; nothing is cut.
     server = upstream("active").script()
-    t = tailor(server)
+    t = tailor(server, proxy={"stop_timeout": "600s"})
     with t.client() as c:
         c.request()
         request = server.expect()
@@ -63,7 +64,7 @@ def test_idle_connections_are_closed(upstream, tailor):
     # Goal: one that stays idle is closed after a thirtieth of stop_timeout, and
     # is no cut.
     server = upstream("active").serve()
-    t = tailor(server, proxy={"stop_timeout": "1500ms"})
+    t = tailor(server, proxy={"stop_timeout": "15s"})
     with t.client() as c:
         c.get()
         t.signal(signal.SIGTERM)
@@ -122,12 +123,13 @@ def test_queued_connections_are_served(upstream, tailor):
 
 
 class Manager:
-    """A service manager's end of sd_notify."""
+    """A service manager's end of sd_notify.  The kernel keeps only ten
+    datagrams that were not read: the watchdog must not be too quick."""
 
     def __init__(self, path):
         self.path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.settimeout(20)
+        self._socket.settimeout(PATIENCE_S)
         self._socket.bind(path.replace("@", "\0", 1))
 
     def expect(self, *starts):
@@ -165,7 +167,7 @@ def test_notify(build, upstream, scratch, manager):
         build, "--listen", f"127.0.0.1:{port}", "--active", server.address,
         "--admin", f"unix:{scratch}/a.sock", "--set",
         f"profiler.channel_socket={scratch}/c.sock",
-        env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "100000"})
+        env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "1000000"})
     try:
         manager.expect("READY=1", "STATUS=")
         with Client(("127.0.0.1", port)) as c:
@@ -199,7 +201,7 @@ def test_watchdog_bites_a_hung_loop(build, upstream, scratch, manager):
         manager._socket.settimeout(0.3)
         with pytest.raises(TimeoutError):
             manager.expect("no such line")
-        manager._socket.settimeout(20)
+        manager._socket.settimeout(PATIENCE_S)
         process.signal(signal.SIGCONT)
         manager.expect("WATCHDOG=1")
     finally:

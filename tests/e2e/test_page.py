@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from rig.wait import wait_until
+from rig.wait import PATIENCE_S, wait_until
 from support import browser as browsers
 
 SAMPLES = ["ack", "gc", "classes", "held", "plain", "empty", "hostile", "many"]
@@ -48,7 +48,7 @@ def pages(build, tmp_path_factory):
     """A folder with every rendering of every sample."""
     folder = tmp_path_factory.mktemp("pages")
     subprocess.run([build / "e2e" / "talechain_pages", folder], check=True,
-                   timeout=60)
+                   timeout=PATIENCE_S)
     return folder
 
 
@@ -496,6 +496,8 @@ def live(upstream, tailor):
         for i in range(7):
             client.get("/<b>bold", fields=[("X-Request-Id", f"l-{i}")])
     wait_until(lambda: len(t.ask_json("/slow")["slow"]) == 7, "all are kept")
+    wait_until(lambda: sum(cause["requests"] for cause in t.ask_json(
+        "/live.json")["causes"]) == 7, "all are explained")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Relay) as relay:
         relay.admin = t
         threading.Thread(target=relay.serve_forever, daemon=True).start()

@@ -73,7 +73,7 @@ def test_root_that_is_refused(build, name, before, why, remedy):
     before_exec = refuse_bpf if name == "seccomp" else None
     done = subprocess.run(
         [*before, build / "tailorctl", "--json", "probe"], text=True,
-        capture_output=True, check=False, timeout=60, preexec_fn=before_exec,
+        capture_output=True, check=False, timeout=120, preexec_fn=before_exec,
         env={**os.environ, "TAILOR_ADMIN": ""})
     found = json.loads(done.stdout)
     bpf, = [s for s in found["signals"] if s["name"] == "bpf"]
@@ -83,11 +83,16 @@ def test_root_that_is_refused(build, name, before, why, remedy):
     assert all(why in s["why"] for s in found["kernel_signals"])
 
 
+def become_nobody():
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+
 def test_without_privilege(build):
     # Goal: without privilege the kernel's signals are off, each with the
     # reason, and the rest is reported all the same.
-    found = probe(build, preexec_fn=lambda: (
-        os.setgroups([]), os.setgid(65534), os.setuid(65534)))
+    found = probe(build, preexec_fn=become_nobody)
     assert "kernel_costs" not in found
     for signal in found["kernel_signals"]:
         assert not signal["available"]
@@ -96,10 +101,14 @@ def test_without_privilege(build):
     assert not bpf["available"] and "setcap" in bpf["enable"]
     clock, = [s for s in found["signals"] if s["name"] == "clock"]
     assert clock["available"]
+    assert found["observer"]["neighbour"]
+
+
+@pytest.mark.long("counts how often a thread ran in a second or so")
+def test_observer_without_a_tailor(build):
     # Goal: where no tailor runs, an observer of the probe's own is reported:
     # how often it looked, for how long it was blind, what it cost.
-    seen = found["observer"]
-    assert seen["neighbour"]
+    seen = probe(build, preexec_fn=become_nobody)["observer"]
     if seen["of"] != "of the running tailor":
         assert seen["of"].startswith("in this process")
         assert seen["samples_per_s"] > 0 and 0 < seen["cpu_part"] <= 1.5

@@ -22,6 +22,8 @@ from rig.wait import wait_until
 
 HELD_S = 0.3
 
+measures = pytest.mark.long("measures how long a worker computed or waited")
+
 GUNICORN = """
 import os, time
 
@@ -245,6 +247,23 @@ def is_stopped(pid):
         return file.read().rpartition(")")[2].split()[0] == "T"
 
 
+def test_the_worker_is_named(service, before):
+    # Goal: the story is of the worker that had the request, also of those
+    # that replace killed ones.
+    server = service.gunicorn()
+    t = before(server, 3)
+    observed(t)
+    old = server.wait_workers(2)
+    check_worker(server, *ask_whole(t, "/"))
+    for pid in old:
+        os.kill(pid, signal.SIGKILL)
+    server.wait_workers(2, but=old)
+    check_worker(server, *ask_whole(t, "/"))
+    t.wait_server("gunicorn", processes=3)
+    check_never_gone(t, server)
+
+
+@measures
 def test_a_worker_waits_for_another_service(upstream, service, before, ctl):
     # Goal: of two workers the one that has the request is named, and slept
     # while the service behind it, which is not watched, worked; also after a
@@ -266,6 +285,7 @@ def test_a_worker_waits_for_another_service(upstream, service, before, ctl):
     check_never_gone(t, server)
 
 
+@measures
 def test_a_worker_is_stopped(upstream, service, before):
     # Goal: the stop of one worker is that of its requests, not of others'.
     behind = upstream("behind")
@@ -302,6 +322,7 @@ def test_a_worker_is_stopped(upstream, service, before):
     check_never_gone(t, server)
 
 
+@measures
 def test_a_forked_worker_computes(service, before):
     # Goal: computing of a pre-forking server's worker is the worker's, as
     # long as its clock says; also of workers that replace killed ones.
@@ -322,6 +343,7 @@ def test_a_forked_worker_computes(service, before):
     check_never_gone(t, server)
 
 
+@measures
 def test_a_cluster_computes(service, before):
     # Goal: so of a cluster whose workers do not hold the listening socket.
     server = service.node()

@@ -1,6 +1,7 @@
 /* Makes calls fail in the program it is preloaded into, by environment:
  *   FAULT_AGAIN=n   each n-th recv, send and sendmsg says EAGAIN
  *   FAULT_SHORT=n   send and sendmsg take n bytes at most
+ *   FAULT_EXEC=1    execvp stops the process first, by SIGSTOP
  * Those that follow fail after SIGUSR2, and work again after the next, in
  * turns; it says so on standard error:
  *   FAULT_MALLOC=n  malloc of n bytes and more
@@ -14,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static long again, most, block, watch;
+static long again, most, block, watch, halt;
 static volatile sig_atomic_t failing;
 static __thread unsigned calls;
 
@@ -23,6 +24,7 @@ static ssize_t (*real_recv)(int, void *, size_t, int);
 static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static int (*real_epoll_ctl)(int, int, int, struct epoll_event *);
+static int (*real_execvp)(const char *, char *const *);
 
 static void
 on_signal(int number)
@@ -55,6 +57,9 @@ begin(void)
 	    RTLD_NEXT, "sendmsg");
 	real_epoll_ctl = (int (*)(int, int, int, struct epoll_event *))dlsym(
 	    RTLD_NEXT, "epoll_ctl");
+	real_execvp =
+	    (int (*)(const char *, char *const *))dlsym(RTLD_NEXT, "execvp");
+	halt = setting("FAULT_EXEC");
 	again = setting("FAULT_AGAIN");
 	most = setting("FAULT_SHORT");
 	block = setting("FAULT_MALLOC");
@@ -116,6 +121,14 @@ sendmsg(int fd, const struct msghdr *m, int flags)
 		less.msg_iovlen = 1;
 	}
 	return real_sendmsg(fd, &less, flags);
+}
+
+int
+execvp(const char *file, char *const *arguments)
+{
+	if (halt > 0)
+		raise(SIGSTOP);
+	return real_execvp(file, arguments);
 }
 
 /* A socket, and without a peer yet. */
