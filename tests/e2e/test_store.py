@@ -76,7 +76,7 @@ def test_exactly_as_many(server, tailor):
     assert finished == sorted(finished, reverse=True)
 
 
-@pytest.mark.long("compares measured times; a tale's total may still be renewed")
+@pytest.mark.long("compares measured times, and totals that may be renewed")
 def test_sums_of_all(server, tailor):
     """Goal: the causes' seconds are all of the tales' time."""
     t = tailor(server, slow={"target": "0"})
