@@ -72,6 +72,18 @@ def test_collections_are_seen(node, tailor):
     assert t.metrics()["tailor_hazards_dropped_total"] == 0
 
 
+def named(t):
+    """The timeline of a request that a collection held up most; on a busy
+    machine something else may have, then of another one."""
+    def tale():
+        with t.client() as client:
+            response = client.get("/gc")
+        one = t.ask_json(
+            f"/timeline/{response.get('x-request-id')}?format=json")
+        return one if one["verdict"]["code"] == "gc" else None
+    return wait_until(tale, "a collection is what held a request up")
+
+
 def test_a_collection_is_named(node, tailor):
     # Goal: the timeline of a request that one held up names it.
     if os.geteuid() != 0:
@@ -81,12 +93,8 @@ def test_a_collection_is_named(node, tailor):
     if " kernel_off " in t.wait_log(" kernel_o"):
         pytest.skip("BPF is not permitted")
     t.wait_server("a", state="ready", source="probes")
-    with t.client() as client:
-        response = client.get("/gc")
-    tale = t.ask_json(
-        f"/timeline/{response.get('x-request-id')}?format=json")
+    tale = named(t)
     assert "V8 collection" in tale["verdict"]["text"]
-    assert tale["verdict"]["code"] == "gc"
     assert tale["hazards"][0]["cause"] == "v8"
 
 
@@ -100,12 +108,5 @@ def test_a_collection_of_a_worker_is_named(node, tailor):
         pytest.skip("BPF is not permitted")
     t.wait_server("a", state="ready", source="probes")
     wait_until(lambda: t.server("a")["processes"] == 3, "its workers are seen")
-
-    def named():
-        with t.client() as client:
-            response = client.get("/gc")
-        return t.ask_json(f"/timeline/{response.get('x-request-id')}"
-                          "?format=json")["verdict"]
-    wait_until(lambda: "V8 collection" in named()["text"],
-               "a worker's collection is named")
+    assert "V8 collection" in named(t)["verdict"]["text"]
     assert t.metrics()['tailor_hazards_total{server="a",kind="gc"}'] == 0

@@ -4,7 +4,6 @@ counters and of a JVM, and says clearly when it cannot."""
 import csv
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -12,7 +11,8 @@ import xml.etree.ElementTree
 
 import pytest
 
-from rig.wait import wait_until
+from rig.process import Process
+from rig.wait import PATIENCE_S, wait_until
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -35,8 +35,8 @@ while not select.select([0], [], [], 0)[0]:
 
 def shim(build, *arguments, **options):
     done = subprocess.run([build / "tailor", "shim", *arguments], text=True,
-                          capture_output=True, timeout=60, check=False,
-                          **options)
+                          capture_output=True, timeout=PATIENCE_S,
+                          check=False, **options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -55,27 +55,38 @@ def writer_fixture(scratch):
         process.stdin.close()
 
 
-def test_word_and_tag(build, writer, scratch):
-    # Goal: a word's rate and both values of a tag are seen, and what was
-    # taken is what is reported, in the table and in the series.
-    _, file = writer
-    series, trace = scratch / "series.csv", scratch / "trace.json"
+def observe(build, file, series, trace):
+    """What the microscope reports of a word and a tag, as JSON."""
     status, out, err = shim(
         build, "--signal", f"word:{file}:0:changes", "--tag",
         f"word:{file}:64", "--seconds", "1", "--period", "20000",
         "--json", "--csv", series, "--chrome", trace)
     assert status == 0, err
-    seen = json.loads(out)
-    assert seen["schema"] == "tailor.shim/1"
-    name, = [s["name"] for s in seen["signals"]]
-    assert name == "changes"
+    return json.loads(out)
+
+
+@pytest.mark.long("the writer must get its CPU while it is observed")
+def test_word_and_tag(build, writer, scratch):
+    # Goal: a word's rate and both values of a tag are seen.
+    seen = observe(build, writer[1], scratch / "series.csv",
+                   scratch / "trace.json")
     assert {t["tag"] for t in seen["tags"]} >= {"0x1", "0x2"}
-    assert sum(t["samples"] for t in seen["tags"]) == seen["periods"] + 1
-    assert 0 < sum(t["kept"] for t in seen["tags"]) <= seen["periods"]
-    assert seen["kept"] <= seen["periods"]
     for tag in seen["tags"]:
         if tag["tag"] in ("0x1", "0x2"):
             assert tag["rate"][0] > 0
+
+
+def test_what_was_taken_is_reported(build, writer, scratch):
+    # Goal: what was taken is what is reported, in the table and in the series.
+    _, file = writer
+    series, trace = scratch / "series.csv", scratch / "trace.json"
+    seen = observe(build, file, series, trace)
+    assert seen["schema"] == "tailor.shim/1"
+    name, = [s["name"] for s in seen["signals"]]
+    assert name == "changes"
+    assert sum(t["samples"] for t in seen["tags"]) == seen["periods"] + 1
+    assert 0 < sum(t["kept"] for t in seen["tags"]) <= seen["periods"]
+    assert seen["kept"] <= seen["periods"]
     with open(series, encoding="utf-8", newline="") as f:
         rows = list(csv.DictReader(f))
     assert sum(int(r["samples"]) for r in rows) == seen["periods"]
@@ -90,18 +101,17 @@ def test_ends_with_its_process(build, writer):
     # Goal: a process that vanishes ends the observation, which says so and
     # shows what it had.
     process, file = writer
-    with subprocess.Popen(
-            [build / "tailor", "shim", "--pid", str(process.pid), "--signal",
-             f"word:{file}:0", "--seconds", "30", "--json"], text=True,
-            stdout=subprocess.PIPE) as observer:
-        maps = pathlib.Path(f"/proc/{observer.pid}/maps")
-        wait_until(lambda: str(file) in maps.read_text(), "it looks")
-        process.kill()
-        out, _ = observer.communicate(timeout=60)
-    assert observer.returncode == 0
-    seen = json.loads(out)
+    observer = Process(
+        [build / "tailor", "shim", "--pid", str(process.pid), "--signal",
+         f"word:{file}:0", "--seconds", "300", "--json"],
+        stdout=subprocess.PIPE)
+    # It starts in less.
+    wait_until(lambda: observer.cpu_s() > 0.5, "it looks")
+    process.kill()
+    seen = json.load(observer.stdout)
+    assert observer.wait() == 0
     assert seen["ended"] == "the process has ended"
-    assert seen["periods"] > 0 and seen["taken_ns"] < 25e9
+    assert seen["periods"] > 0 and seen["taken_ns"] < 250e9
 
 
 def test_stopped_process(build, writer):
@@ -129,6 +139,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.long("the worker must get its CPU while it is observed")
 def test_all_threads(build):
     # Goal: a process's counters are those of all its threads, and its number
     # alone is enough to name it.
@@ -221,6 +232,7 @@ def test_wrong_arguments_are_reported(build, arguments, status, said):
     assert said in err
 
 
+@pytest.mark.long("the writer must get its CPU while it is observed")
 def test_task(build, writer):
     # Goal: which task runs on a CPU is seen without asking the kernel.
     process, file = writer
@@ -267,6 +279,7 @@ def test_vanished(build):
     assert status == 1 and f"there is no process {gone.pid}" in err
 
 
+@pytest.mark.long("compares what two loops measured, and takes long")
 def test_bench(build, scratch):
     # Goal: the bench measures on two CPUs, every curve has its points and is
     # drawn, correction keeps no more than it was given, and two loops are

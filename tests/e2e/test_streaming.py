@@ -141,18 +141,26 @@ def sanitized(build):
     return "asan" in str(build) or "tsan" in str(build)
 
 
-def size_for(build, chunked):
-    """1 GiB; less where it would only take longer."""
+def size_for(build, long):
+    """1 GiB; less where it would only take longer: what is kept of a body
+    shows in memory all the same."""
     if sanitized(build):
         return 32 << 20
-    return 128 << 20 if chunked else 1 << 30
+    return 1 << 30 if long else 64 << 20
+
+
+SIZES = pytest.mark.parametrize("chunked, long", [
+    pytest.param(False, False, id="length"),
+    pytest.param(True, False, id="chunked"),
+    pytest.param(False, True, id="1 GiB",
+                 marks=pytest.mark.long("1 GiB takes long"))])
 
 
 def front(tailor, server):
     return tailor({"name": "active", "address": server.address},
                   proxy={"body_max": "2G", "spool_max": "1G",
-                         "request_timeout": "60s"},
-                  slow={"target": "60s"})  # explaining one takes memory too
+                         "request_timeout": "600s", "client_timeout": "600s"},
+                  slow={"target": "600s"})  # explaining one takes memory too
 
 
 def in_bounds(build, memory, size):
@@ -170,11 +178,11 @@ def in_bounds(build, memory, size):
     assert grown < most
 
 
-@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
-def test_large_upload(build, tailor, chunked):
-    # Goal: 1 GiB from client to server arrives as it was sent, with its
-    # length, and tailor's memory stays what it was.
-    size = size_for(build, chunked)
+@SIZES
+def test_large_upload(build, tailor, chunked, long):
+    # Goal: a large body from client to server arrives as it was sent, with
+    # its length, and tailor's memory stays what it was.
+    size = size_for(build, long)
 
     def play(sock, head, rest):
         assert b"Content-Length: %d\r\n" % size in head
@@ -196,10 +204,10 @@ def test_large_upload(build, tailor, chunked):
     server.close()
 
 
-@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
-def test_large_download(build, tailor, chunked):
-    # Goal: 1 GiB from server to client, likewise.
-    size = size_for(build, chunked)
+@SIZES
+def test_large_download(build, tailor, chunked, long):
+    # Goal: a large body from server to client, likewise.
+    size = size_for(build, long)
 
     def play(sock, _head, _rest):
         sock.sendall(b"HTTP/1.1 200 OK\r\n" + framing(size, chunked))
@@ -324,6 +332,7 @@ def test_small_pieces_are_counted_as_blocks(upstream, tailor):
 BLOCK = 16384 + 512  # as much as is read at once (proxy/net/buffer.h)
 
 
+@pytest.mark.long("measures how long a piece was held back")
 def test_nothing_is_held_back(tailor):
     # Goal: a piece as large as what is read at once, after which nothing
     # comes, goes on as soon as one that is not: the kernel must not wait for

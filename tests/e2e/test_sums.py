@@ -11,6 +11,9 @@ from rig.ports import free_port
 from rig.wait import wait_until
 from test_story import story
 
+pytestmark = pytest.mark.long(
+    "compares shares of measured time, of requests that meet a pause")
+
 MS = 1_000_000
 SLEEP_MS = 20
 SLOW = 10      # requests that sleep, of each Tailor

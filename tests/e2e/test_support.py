@@ -9,7 +9,7 @@ import pytest
 
 from rig.client import Client
 from rig.message import Malformed, response
-from rig.wait import Late, wait_until
+from rig.wait import PATIENCE_S, Late, wait_until
 
 
 def test_reply_by_hand(upstream):
@@ -32,7 +32,7 @@ def test_handler_may_wait(upstream):
     server = upstream()
 
     def handler(request):
-        assert go.wait(20)
+        assert go.wait(PATIENCE_S)
         return response(200, b"late")
 
     server.serve(handler)
@@ -107,7 +107,7 @@ STARTER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from rig.process import Process
-child = Process(["sh", "-c", "echo up >&2; exec sleep 100"],
+child = Process(["sh", "-c", "echo up >&2; exec sleep 1000"],
                 group=sys.argv[2] == "group")
 child.wait_log("up")
 print(child.pid, flush=True)
@@ -122,8 +122,8 @@ def test_no_process_is_left(how):
     """Goal: what a program of the tests has started ends with it."""
     done = subprocess.run(
         [sys.executable, "-c", STARTER, pathlib.Path(__file__).parents[1],
-         *how.split()], text=True, stdout=subprocess.PIPE, timeout=30,
-        check=False)
+         *how.split()], text=True, stdout=subprocess.PIPE,
+        timeout=PATIENCE_S, check=False)
     stat = pathlib.Path(f"/proc/{int(done.stdout)}/stat")
 
     def gone():

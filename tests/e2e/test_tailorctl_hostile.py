@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from rig.wait import PATIENCE_S
 from support.admin import SERVERS, http
 
 
@@ -54,7 +55,7 @@ def test_the_listener_of_clients(build, tailor, upstream):
     t = tailor(server)
     ctl = subprocess.run([build / "tailorctl", "-a", f"127.0.0.1:{t.port}",
                           "servers"], text=True, capture_output=True,
-                         check=False, timeout=30)
+                         check=False, timeout=PATIENCE_S)
     assert ctl.returncode == 1
     assert ctl.stderr == (
         "tailorctl: not Tailor's JSON: -a expects a tailor's name or admin "

@@ -74,10 +74,13 @@ def test_probe_asks_in_vain(bare, scratch):
     assert "no tailor at" in result.err and "hsperfdata" in result.out
 
 
-def test_probe(ctl):
+@pytest.mark.parametrize("which", ["bare", pytest.param("ctl", marks=(
+    pytest.mark.long("what the kernel's events cost is measured for long")))])
+def test_probe(request, which):
     """Goal: each signal with what it gives; what is missing has a remedy."""
-    text = ctl("probe").out
-    found = json.loads(ctl("probe", "--json", wide=True).out)
+    run = request.getfixturevalue(which)
+    text = run("probe").out
+    found = json.loads(run("probe", "--json", wide=True).out)
     assert found["schema"] == "tailor.probe/1"
     names = [signal["name"] for signal in
              found["signals"] + found["kernel_signals"]]

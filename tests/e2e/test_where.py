@@ -77,9 +77,9 @@ def observed(tailor, server_there):
     """A tailor before such a server, with the kernel's events."""
     t = tailor(server_there)
     t.wait_server("python", processes=1)
-    if "kernel_on" not in t.log:
-        pytest.skip("no kernel events here: "
-                    + next(x for x in t.lines if "kernel_off" in x))
+    line = t.wait_log(" kernel_o")
+    if " kernel_off " in line:
+        pytest.skip(f"no kernel events here: {line}")
     return t
 
 
@@ -142,7 +142,7 @@ def test_without_stacks(tailor, server_there):
     # Goal: profiler.stacks turns them off, and nothing else.
     t = tailor(server_there, profiler={"stacks": False})
     t.wait_server("python", processes=1)
-    if "kernel_on" not in t.log:
+    if " kernel_off " in t.wait_log(" kernel_o"):
         pytest.skip("no kernel events here")
     piece, _, tale = longest(t, "/nap")
     assert "stack" not in piece and "call" in piece

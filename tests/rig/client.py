@@ -85,7 +85,9 @@ class Client:
         return self.response()
 
     def expect_end(self):
-        """Assert that the peer closes and sends nothing more."""
+        """Assert that the peer closes and sends nothing more.  It does not wait
+        as long as an idle connection is kept, which ends, too."""
+        self.socket.settimeout(min(self._patience_s, 60))
         try:
             message = self._stream.head()
         except (Closed, ConnectionResetError):

@@ -136,8 +136,9 @@ class Connection:
         libc.connect(self.socket.fileno(), nowhere, len(nowhere))
         self.socket.close()
 
-    def wait_end(self, timeout_s=PATIENCE_S):
-        """Wait until the peer has closed this connection."""
+    def wait_end(self, timeout_s=50):
+        """Wait until the peer has closed this connection; not as long as it
+        keeps one that is idle."""
         if not self._ended.wait(timeout_s):
             raise Late(f"{self!r} still open")
 

@@ -1,11 +1,32 @@
 """TCP ports of this machine."""
 
 import collections
+import errno
+import fcntl
+import os
 import random
 import socket
+import tempfile
 
 # Given to a program that may not have bound it yet.
 given = collections.deque(maxlen=2000)
+
+# Of tests that run side by side no two may be given the same port.  Each has
+# its number's byte of this file locked until its process ends.
+_claims = os.open(
+    f"{tempfile.gettempdir()}/tailor-test-ports-{os.geteuid()}",
+    os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+
+def claimed(port):
+    """Whether the port is now this process's, and no other test's."""
+    try:
+        fcntl.lockf(_claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            return False
+        raise
+    return True
 
 
 def free_port():
@@ -27,7 +48,7 @@ def free_port():
                 sock.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        if port not in given:
+        if port not in given and claimed(port):
             given.append(port)
             return port
     raise AssertionError("no free port outside of the range for outgoing "
