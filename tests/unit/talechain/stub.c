@@ -109,7 +109,7 @@ stub_accept(struct stub *s, struct stub_client *c, enum stub_reply reply)
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 
 	memset(c, 0, sizeof(*c));
-	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(poll(&p, 1, 120000), 1);
 	c->socket = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC);
 	assert_true(c->socket >= 0);
 	hello_read(c);
