@@ -14,7 +14,7 @@
 #include "base/instant.h"
 #include "tests/unit/blame/populations.h"
 
-#define TRIES 8
+#define TRIES 4
 #define REQUESTS 8000
 
 static void
@@ -44,8 +44,8 @@ requests_drawn_singly_are_too_sure(void **state)
 	struct population_held block, single;
 
 	(void)state;
-	block = population_hold(&population[0], REQUESTS, 2 * TRIES, 60, false);
-	single = population_hold(&population[0], REQUESTS, 2 * TRIES, 60, true);
+	block = population_hold(&population[0], REQUESTS, 16, 60, false);
+	single = population_hold(&population[0], REQUESTS, 16, 60, true);
 	assert_true(block.excess >= single.excess + 3);
 }
 

@@ -56,6 +56,7 @@ struct simulation {
 	uint64_t next_arrival_ns, next_pause_ns, resume_ns, next_stop_ns;
 	unsigned paused; /* which, while resume_ns is set */
 	struct flight flight[FLYING_MAX];
+	struct flight *end; /* of those that were used so far */
 	/* results */
 	uint64_t requests, answers, hedges, pauses;
 	uint64_t late; /* took longer than two whole services */
@@ -105,9 +106,10 @@ arrive(struct simulation *s)
 	struct flight *f = s->flight;
 	int server = hedging_choose(&s->h, s->now);
 
-	while (f < s->flight + FLYING_MAX && f->live)
+	while (f < s->end && f->live)
 		f++;
 	assert_true(f < s->flight + FLYING_MAX);
+	s->end += f == s->end;
 	assert_in_range(server, 0, 1); /* nothing queues here */
 	memset(f, 0, sizeof(*f));
 	f->live = true;
@@ -174,7 +176,7 @@ sweep(struct simulation *s, unsigned todo)
 
 	if ((todo & HEDGING_SWEEP) == 0)
 		return 0;
-	for (struct flight *f = s->flight; f < s->flight + FLYING_MAX; f++) {
+	for (struct flight *f = s->flight; f < s->end; f++) {
 		enum hedge_trigger trigger =
 		    hedging_hazard_trigger(&s->h, s->paused);
 		int server;
@@ -200,7 +202,7 @@ stop_begin(struct simulation *s, int64_t length_ns, unsigned *flying)
 	s->paused = s->h.active;
 	z.server = (uint8_t)s->paused;
 	s->resume_ns = s->now.ns + (uint64_t)length_ns;
-	for (struct flight *f = s->flight; f < s->flight + FLYING_MAX; f++)
+	for (struct flight *f = s->flight; f < s->end; f++)
 		for (int i = 0; i < RACE_ATTEMPTS; i++)
 			if (f->live && f->done_ns[i] != NEVER &&
 			    f->race.attempt[i].server == (int)s->paused) {
@@ -258,7 +260,7 @@ earliest(struct simulation *s, int *attempt, uint64_t *at_ns)
 	struct flight *first = NULL;
 
 	*at_ns = NEVER;
-	for (struct flight *f = s->flight; f < s->flight + FLYING_MAX; f++)
+	for (struct flight *f = s->flight; f < s->end; f++)
 		for (int i = 0; f->live && i < RACE_ATTEMPTS; i++)
 			if (f->done_ns[i] < *at_ns) {
 				*at_ns = f->done_ns[i];
@@ -332,6 +334,7 @@ simulation_init(struct simulation *s, const struct setting *setting)
 	};
 
 	memset(s, 0, sizeof(*s));
+	s->end = s->flight;
 	s->setting = setting;
 	s->seed = 2017;
 	s->now = (struct instant){1000 * (uint64_t)NS_PER_S};

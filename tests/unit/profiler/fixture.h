@@ -17,7 +17,7 @@
 #include "profiler/profiler.h"
 #include "talechain/timeline/timeline.h"
 
-#define FIXTURE_LIMIT_NS (20 * NS_PER_S)
+#define FIXTURE_LIMIT_NS (120 * NS_PER_S)
 #define FIXTURE_HAZARDS 4096
 
 struct fixture {

@@ -103,6 +103,32 @@ jvm_start_with_agent(struct jvm *j, struct fixture *f, const char *collector)
 }
 
 void
+jvm_start_with_probes(struct jvm *j, struct fixture *f, const char *collector)
+{
+	const char *options[] = {collector, "-XX:-UsePerfData", NULL};
+	struct profiler_stats s;
+
+	fixture_init(f);
+	f->options.server[0].agent = false;
+	f->options.server[0].hsperfdata = false;
+	f->options.server[0].probes = PROFILER_PROBES_ON;
+	f->options.server[0].program = "java";
+	fixture_start(f);
+	assert_true(jvm_start(j, f, options));
+	profiler_server_process(f->profiler, 0, j->pid);
+	assert_true(eventually(jvm_has_source, f));
+	profiler_stats(f->profiler, &s);
+	if (s.server[0].source == PROFILER_SOURCE_PROBES) {
+		fixture_wait_sweeps(f);
+		return;
+	}
+	jvm_stop(j);
+	fixture_fini(f);
+	free(f);
+	jvm_skip("BPF is not permitted, or libjvm has no probes");
+}
+
+void
 jvm_stop(struct jvm *j)
 {
 	fprintf(j->in, "quit\n");

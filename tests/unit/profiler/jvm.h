@@ -41,6 +41,11 @@ void jvm_stop(struct jvm *j);
 void
 jvm_start_with_agent(struct jvm *j, struct fixture *f, const char *collector);
 
+/* The same by the probes of libjvm alone, with nothing at all in the JVM; skips
+ * the test where that cannot be. */
+void
+jvm_start_with_probes(struct jvm *j, struct fixture *f, const char *collector);
+
 /* Send a command and read the line that answers it. */
 void jvm_ask(struct jvm *j, const char *command);
 

@@ -105,6 +105,19 @@ recording_count(const struct recording *r, unsigned type, event_test *wanted,
 }
 
 void
+recording_await(
+    struct recording *r, unsigned type, event_test *wanted, const void *arg)
+{
+	struct instant limit = instant_plus(instant_now(), 120 * NS_PER_S);
+
+	while (recording_find(r, 0, type, wanted, arg) < 0) {
+		assert_true(instant_before(instant_now(), limit));
+		sched_yield();
+		recording_end(r);
+	}
+}
+
+void
 run_on(unsigned cpu)
 {
 	cpu_set_t set;

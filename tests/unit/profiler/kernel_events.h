@@ -46,6 +46,11 @@ int recording_find(const struct recording *r, unsigned from, unsigned type,
 unsigned recording_count(const struct recording *r, unsigned type,
     event_test *wanted, const void *arg);
 
+/* What comes late, but must: take events, as recording_end does, until there is
+ * such a one; fail at a limit. */
+void recording_await(
+    struct recording *r, unsigned type, event_test *wanted, const void *arg);
+
 /* Fields that share an argument. */
 static inline uint32_t
 high(uint64_t arg)

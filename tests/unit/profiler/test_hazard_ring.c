@@ -184,7 +184,7 @@ test_stress(void **state)
 	p[1].fd = t.done;
 	assert_int_equal(pthread_create(&thread, NULL, stress_post, &t), 0);
 	do {
-		assert_in_range(poll(p, 2, 60000), 1, 2);
+		assert_in_range(poll(p, 2, 120000), 1, 2);
 		if (p[0].revents != 0)
 			stress_take(t.ring, told);
 	} while (p[1].revents == 0);

@@ -1,6 +1,7 @@
 /*
  * Goal: the same as in test_jvm.c, learnt from the agent (at start or attached
- * later), or from it and hsperfdata at once.
+ * later), or from it and hsperfdata at once.  More collectors:
+ * long_jvm_agent.c.
  */
 #include "jvm.h"
 
@@ -8,53 +9,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With the agent from the start; page too, or not. */
+/* Goal: the agent alone. */
 static void
-follow_with_agent(const char *collector, bool page)
+test_agent(void **state)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f;
 	struct jvm j;
 
+	(void)state;
+	jvm_need_agent();
+	f = malloc(sizeof(*f));
 	fixture_init(f);
-	f->options.server[0].hsperfdata = page;
-	jvm_start_with_agent(&j, f, collector);
+	f->options.server[0].hsperfdata = false;
+	jvm_start_with_agent(&j, f, "-XX:+UseSerialGC");
 	fixture_wait_events(f, TALECHAIN_JVM_START, 1);
-	if (page) {
-		assert_true(eventually(jvm_has_both, f));
-		fixture_wait_sweeps(f); /* it has been handed over, too */
-	}
 	jvm_check_counts(f, &j, 3);
 	fixture_wait_channels(f, 0);
 	fixture_drain(f);
 	assert_int_equal(fixture_events(f, TALECHAIN_JVM_DEATH), 1);
 	assert_true(fixture_events(f, TALECHAIN_JVM_RATES) > 0);
-	if (!page)
-		assert_int_equal(fixture_count(f, HAZARD_SAFEPOINT, true), 0);
+	assert_int_equal(fixture_count(f, HAZARD_SAFEPOINT, true), 0);
 	fixture_end_exit(f);
 	jvm_check_events(f, 0);
 	fixture_fini(f);
 	free(f);
 }
 
-/* Goal: the agent alone, three collectors. */
-static void
-test_agent(void **state)
-{
-	(void)state;
-	jvm_need_agent();
-	follow_with_agent("-XX:+UseSerialGC", false);
-	follow_with_agent("-XX:+UseParallelGC", false);
-	follow_with_agent("-XX:+UseG1GC", false);
-}
-
-/* Goal: agent and page together count each collection once. */
+/* Goal: agent and page together are known to be both, and collections are
+ * hazards that begin and end; how many exactly: long_jvm_agent.c. */
 static void
 test_both(void **state)
 {
+	struct fixture *f;
+	struct jvm j;
+
 	(void)state;
 	jvm_need_agent();
-	follow_with_agent("-XX:+UseSerialGC", true);
-	follow_with_agent("-XX:+UseG1GC", true);
+	f = malloc(sizeof(*f));
+	fixture_init(f);
+	jvm_start_with_agent(&j, f, "-XX:+UseSerialGC");
+	assert_true(eventually(jvm_has_both, f));
+	fixture_wait_sweeps(f); /* it has been handed over, too */
+	jvm_ask(&j, "gc 3");
+	fixture_wait_hazards(f, HAZARD_GC, false, 3);
+	jvm_stop(&j);
+	fixture_end_exit(f);
+	fixture_fini(f);
+	free(f);
 }
 
 /* Goal: an agent attached to a running JVM counts from then on; and it finds

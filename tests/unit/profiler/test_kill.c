@@ -1,5 +1,5 @@
-/* Goal: the death of a process with much memory is known before that memory
- * has been given back, and the end of a mere thread is no death. */
+/* Goal: the end of a mere thread is no death of its process.  How early a death
+ * is known: long_kill.c. */
 #include "fixture.h"
 
 #include <dirent.h>
@@ -8,14 +8,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "profiler/proc.h"
-
-#define MEMORY (UINT64_C(1) << 30)
 
 static void *
 thread_idle(void *arg)
@@ -32,7 +26,7 @@ thread_idle(void *arg)
 
 /* A process with further threads, which end when *end is closed. */
 static pid_t
-spawn(int *end, size_t bytes)
+spawn(int *end)
 {
 	int hold[2], ready[2];
 	char c = 0;
@@ -43,12 +37,6 @@ spawn(int *end, size_t bytes)
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0) {
-		char *m = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		madvise(m, bytes, MADV_NOHUGEPAGE); /* slower to give back */
-		for (size_t i = 0; i < bytes; i += 4096)
-			m[i] = 1;
 		close(hold[1]);
 		for (int i = 0; i < THREADS; i++)
 			pthread_create(&t, NULL, thread_idle, &hold[0]);
@@ -62,14 +50,6 @@ spawn(int *end, size_t bytes)
 	close(ready[0]);
 	*end = hold[1];
 	return pid;
-}
-
-static void
-close_all(const int fd[PROC_THREADS])
-{
-	for (int i = 0; i < PROC_THREADS; i++)
-		if (fd[i] >= 0)
-			close(fd[i]);
 }
 
 static unsigned
@@ -96,108 +76,13 @@ wait_threads(pid_t pid, unsigned most)
 		sched_yield();
 }
 
-/* Wait until this process, that is the profiler, has so many handles of
- * processes and threads open. */
-static void
-wait_handles(unsigned wanted)
-{
-	char path[64], target[64];
-	unsigned handles;
-
-	do {
-		sched_yield();
-		handles = 0;
-		for (int fd = 0; fd < 256; fd++) {
-			ssize_t n;
-
-			snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-			n = readlink(path, target, sizeof(target) - 1);
-			target[n < 0 ? 0 : n] = '\0';
-			handles += strstr(target, "pidfd") != NULL;
-		}
-	} while (handles != wanted);
-}
-
-/* Whether the kernel lets the parent know of its end yet. */
-static bool
-reapable(pid_t pid)
-{
-	siginfo_t info = {0};
-
-	assert_int_equal(
-	    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
-	return info.si_pid != 0;
-}
-
-/*
- * Kill a large process; was its end known before the kernel said so?
- *   threads_first  its threads end before, so that none of them tells
- */
-static bool
-kill_is_early(bool threads_first)
-{
-	struct fixture *f = malloc(sizeof(*f));
-	int end;
-	pid_t pid = spawn(&end, MEMORY);
-	unsigned threads = threads_of(pid);
-	bool early;
-
-	fixture_init(f);
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, pid);
-	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
-	assert_false(proc_is_ending(pid));
-	if (threads_first) {
-		wait_handles(1 + PROC_THREADS);
-		close(end);
-		wait_threads(pid, threads - THREADS);
-		wait_handles(1);
-	}
-	kill(pid, SIGKILL);
-	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
-	early = !reapable(pid);
-	waitpid(pid, NULL, 0);
-	assert_true(proc_is_ending(pid));
-	assert_int_equal(fixture_count(f, HAZARD_EXIT, true), 1);
-	if (!threads_first)
-		close(end);
-	fixture_fini(f);
-	free(f);
-	return early;
-}
-
-/* Goal: the hazard is there while the kernel still frees the memory.  On a
- * busy machine we may be late; never early would be a fault. */
-static void
-test_kill_is_early(void **state)
-{
-	int end, probe[PROC_THREADS], known, tries = 0;
-	pid_t pid = spawn(&end, 4096);
-
-	(void)state;
-	known = proc_thread_pidfds(pid, probe);
-	close_all(probe);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	close(end);
-	if (known <= 0) {
-		print_message("no handles for threads: Linux before 6.9?\n");
-		skip();
-	}
-	while (!kill_is_early(false))
-		assert_int_not_equal(++tries, 10);
-	/* Its first threads told, but the process was not seen to end then. */
-	for (tries = 0; !kill_is_early(true);)
-		assert_int_not_equal(++tries, 10);
-}
-
 /* Goal: a thread that ends by itself does not end its process. */
 static void
 test_thread_ends_alone(void **state)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	int end;
-	pid_t pid = spawn(&end, 4096);
+	pid_t pid = spawn(&end);
 	unsigned threads = threads_of(pid);
 
 	(void)state;
@@ -220,7 +105,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_kill_is_early),
 	    cmocka_unit_test(test_thread_ends_alone),
 	};
 

@@ -74,10 +74,16 @@ teardown(void **state)
 }
 
 static void
-begin(struct load *l)
+begin_at(struct load *l, struct instant now)
 {
 	load_init(l);
-	load_begin(l, getpid(), LIBRARY, "/proc/self/exe", instant_now());
+	load_begin(l, getpid(), LIBRARY, "/proc/self/exe", now);
+}
+
+static void
+begin(struct load *l)
+{
+	begin_at(l, instant_now());
 }
 
 /* Let it ask; answer; let it read.  What it has asked, in text. */
@@ -220,7 +226,7 @@ test_it_gives_up(void **state)
 
 	(void)state;
 	signal(SIGQUIT, on_quit);
-	begin(&l);
+	begin_at(&l, now);
 	assert_true(load_turn(&l, instant_plus(now, 9 * NS_PER_S)) > 0);
 	assert_int_equal(load_turn(&l, instant_plus(now, 11 * NS_PER_S)), -1);
 	assert_int_equal(l.state, LOAD_FAILED);

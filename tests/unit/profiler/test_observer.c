@@ -347,6 +347,7 @@ test_calibration(void **state)
 {
 	struct bench *b = bench_new();
 	const struct talechain_event *e;
+	unsigned sane = 0;
 	int i;
 
 	(void)state;
@@ -361,8 +362,14 @@ test_calibration(void **state)
 	assert_true(e->arg[1] <= instant_now().ns);
 #if defined(__x86_64__)
 	assert_true(e->arg[0] > 0);
-	/* Between a slow and an absurdly fast counter. */
-	assert_in_range(e->arg[2], 100000000, 20000000000);
+	/* Between a slow and an absurdly fast counter, unless we lost the CPU
+	 * between the two clocks. */
+	for (i = 0; i < (int)b->slots; i++) {
+		e = &b->slot[i].event;
+		sane += e->type == TALECHAIN_META_CALIBRATION &&
+			e->arg[2] >= 100000000 && e->arg[2] <= 20000000000;
+	}
+	assert_true(sane > 0);
 #endif
 	bench_free(b);
 }

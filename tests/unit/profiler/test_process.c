@@ -38,6 +38,20 @@ child_new(void)
 	return pid;
 }
 
+/* Have a port, which *address gets, to ourselves: who sets SO_REUSEADDR may
+ * listen on it, and nobody else gets it by chance in between. */
+static int
+port_hold(struct sockaddr_storage *address)
+{
+	socklen_t length = sizeof(struct sockaddr_in);
+	int s = socket(address->ss_family, SOCK_STREAM, 0), one = 1;
+
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	assert_int_equal(bind(s, (void *)address, length), 0);
+	assert_int_equal(getsockname(s, (void *)address, &length), 0);
+	return s;
+}
+
 /* A child that listens on an address; *address gets its port. */
 static pid_t
 listener_new(struct sockaddr_storage *address, socklen_t length)
@@ -175,6 +189,7 @@ test_found(void **state)
 	struct fixture *f = malloc(sizeof(*f));
 	struct sockaddr_storage a = loopback();
 	struct profiler_stats s;
+	int held = port_hold(&a);
 	pid_t pid;
 
 	(void)state;
@@ -194,6 +209,7 @@ test_found(void **state)
 	assert_int_equal(f->hazard[1].pid, pid);
 	child_kill(pid);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 2);
+	close(held);
 	fixture_fini(f);
 	free(f);
 }
@@ -694,11 +710,14 @@ test_network_namespace(void **state)
 	struct sockaddr_storage a = {0};
 	struct sockaddr_in *in = (void *)&a;
 	struct family found;
+	uint32_t own;
 	pid_t pid;
 
 	(void)state;
 	in->sin_family = AF_INET;
-	in->sin_addr.s_addr = htonl(0x0a4d0002); /* 10.77.0.2 */
+	/* Of 10.64.0.0/10: another such test may run, too. */
+	own = 0x0a400000 | ((uint32_t)getpid() << 2 & 0x3ffffc);
+	in->sin_addr.s_addr = htonl(own + 2);
 	pid = container_new(in);
 	if (pid == 0)
 		skip(); /* no network namespaces here */
@@ -706,11 +725,11 @@ test_network_namespace(void **state)
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.pid[0], pid);
 	assert_true(finder_holds(pid, &a));
-	in->sin_addr.s_addr = htonl(0x0a4d0003);
+	in->sin_addr.s_addr = htonl(own + 3);
 	assert_int_equal(search(&a, 0, &found), FINDER_NONE);
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	assert_int_equal(search(&a, 0, &found), FINDER_NONE);
-	in->sin_addr.s_addr = htonl(0x0a4d0002);
+	in->sin_addr.s_addr = htonl(own + 2);
 	child_kill(pid);
 	assert_int_equal(search(&a, 0, &found), FINDER_NONE);
 }
@@ -743,6 +762,7 @@ test_not_found(void **state)
 	struct fixture *f = malloc(sizeof(*f));
 	struct sockaddr_storage a = loopback();
 	struct profiler_stats s;
+	int held = port_hold(&a);
 
 	(void)state;
 	child_kill(listener_new(&a, sizeof(struct sockaddr_in)));
@@ -755,6 +775,7 @@ test_not_found(void **state)
 	while (s.server[0].detail[0] != 'n');
 	assert_string_equal(
 	    s.server[0].detail, "nothing listens on its address here");
+	close(held);
 	fixture_fini(f);
 	free(f);
 }
@@ -980,14 +1001,15 @@ test_hidden(void **state)
 	socklen_t length = sizeof(*in);
 	struct instant now = instant_now();
 	struct process p;
-	int s = socket(AF_INET, SOCK_STREAM, 0);
+	int s = socket(AF_INET, SOCK_STREAM, 0), held, one = 1;
 
 	(void)state;
 	in->sin_family = AF_INET;
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	held = port_hold(&server.address);
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	assert_int_equal(bind(s, (void *)in, length), 0);
 	assert_int_equal(listen(s, 1), 0);
-	assert_int_equal(getsockname(s, (void *)in, &length), 0);
 	process_init(&p, NULL, 0, &server);
 	search_once(&p, &now);
 	assert_string_equal(p.where, "its process is not known yet");
@@ -996,6 +1018,7 @@ test_hidden(void **state)
 	close(s);
 	search_once(&p, &now);
 	assert_non_null(strstr(p.where, "nothing listens"));
+	close(held);
 	process_fini(&p);
 }
 

@@ -15,7 +15,7 @@
 #include "proxy/analysis/analysis.h"
 
 #define TALES 8
-/* Until the first is looked at; all have been asked for by then. */
+/* Until the first is looked at. */
 #define SETTLE_NS (500 * NS_PER_MS)
 
 static struct analysis_question
@@ -71,8 +71,10 @@ causes(const struct analysis *a)
 	return sum;
 }
 
-static void
-test_asked_for_comes_first(void **state)
+/* Whether all was asked for before the first one was looked at; else nothing is
+ * known: then we were late, as on a busy machine. */
+static bool
+asked_for_comes_first(void)
 {
 	struct analysis_options o = {.keep = 100,
 	    .store = "",
@@ -84,8 +86,8 @@ test_asked_for_comes_first(void **state)
 	struct analysis_stats stats;
 	struct analysis *a;
 	struct instant now;
+	bool in_time;
 
-	(void)state;
 	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
 	assert_int_equal(analysis_new(&a, &o), 0);
 	now = instant_now();
@@ -95,6 +97,7 @@ test_asked_for_comes_first(void **state)
 	}
 	q = question(ANALYSIS_TALE, TALES, now);
 	assert_true(analysis_ask(a, &q));
+	in_time = instant_since(instant_now(), now) < SETTLE_NS;
 	answer = answer_wait(a);
 	assert_int_equal(answer.cookie, TALES);
 	assert_int_equal(answer.status, 200);
@@ -103,7 +106,8 @@ test_asked_for_comes_first(void **state)
 		sched_yield();
 	/* Had the others come first, it would have been kept twice. */
 	analysis_stats(a, &stats);
-	assert_int_equal(stats.store.added, TALES);
+	if (in_time)
+		assert_int_equal(stats.store.added, TALES);
 	assert_int_equal(stats.store.tales, TALES);
 
 	/* It was pinned, and stays so. */
@@ -117,6 +121,17 @@ test_asked_for_comes_first(void **state)
 	free(answer.text);
 	analysis_free(&a);
 	timeline_free(&o.timeline);
+	return in_time;
+}
+
+static void
+test_asked_for_comes_first(void **state)
+{
+	unsigned tries = 0;
+
+	(void)state;
+	while (!asked_for_comes_first())
+		assert_int_not_equal(++tries, 100);
 }
 
 /*

@@ -20,7 +20,7 @@
 #include "talechain/timeline/timeline.h"
 
 #define SECONDS 1200
-#define REQUESTS 12 /* of each second */
+#define REQUESTS 6 /* of each second */
 #define HARDWARE ((UINT32_C(1) << TALECHAIN_COUNTER_FAULTS) - 1)
 
 static struct timeline *stream;
@@ -108,7 +108,7 @@ request(uint64_t second, unsigned n)
 
 /* The path from the hardware to CSV. */
 static void
-play(uint32_t counters)
+play(uint32_t counters, unsigned seconds)
 {
 	static const struct epoch_hardware hardware = {
 	    NULL, hardware_set, hardware_read};
@@ -119,7 +119,7 @@ play(uint32_t counters)
 
 	memset(sum, 0, sizeof(sum));
 	epochs_init(&epochs, counters, &hardware, &counted);
-	for (; second < 1000 + SECONDS; second++) {
+	for (; second < 1000 + seconds; second++) {
 		struct instant begin = {second * (uint64_t)NS_PER_S};
 
 		/* An epoch ends after the second of its requests. */
@@ -148,7 +148,7 @@ value_find(const char *code)
 }
 
 static void
-judge(void)
+judge(unsigned seconds)
 {
 	struct text t = {0};
 
@@ -159,7 +159,7 @@ judge(void)
 	assert_non_null(csv);
 	assert_int_equal(blame_rows_read(&rows, csv, 0, 0), 0);
 	assert_int_equal(rows.routes, 1);
-	assert_int_equal(blame_rows(rows.route[0].set), SECONDS * REQUESTS);
+	assert_int_equal(blame_rows(rows.route[0].set), seconds * REQUESTS);
 	assert_int_equal(blame_impacts(rows.route[0].set, 0.99, impact), 0);
 }
 
@@ -198,8 +198,8 @@ the_counter_of_slow_seconds_comes_first(void **state)
 	int dtlb, cycles, misses, references;
 
 	(void)state;
-	play(HARDWARE);
-	judge();
+	play(HARDWARE, SECONDS);
+	judge(SECONDS);
 	dtlb = value_find("dtlb_misses");
 	cycles = value_find("cycles");
 	misses = value_find("cache_misses");
@@ -233,9 +233,10 @@ static void
 not_counted_is_not_zero(void **state)
 {
 	(void)state;
-	play(1U << TALECHAIN_COUNTER_CYCLES | 1U << TALECHAIN_COUNTER_BRANCHES);
+	play(1U << TALECHAIN_COUNTER_CYCLES | 1U << TALECHAIN_COUNTER_BRANCHES,
+	    300);
 	a->account[7].counted = 0;
-	judge();
+	judge(300);
 	assert_int_equal(rows.values, 5);
 	assert_true(impact[3].recorded < 1 && impact[3].recorded > 0.999);
 	blame_rows_fini(&rows);
@@ -248,7 +249,7 @@ without_counters_there_is_no_column(void **state)
 	struct text t = {0};
 
 	(void)state;
-	play(0);
+	play(0, 10);
 	accounts_write(a, 0, 0, 10, &t);
 	assert_non_null(
 	    memmem(t.at, t.length, "new_connection,slow,kernel,", 27));

@@ -17,8 +17,8 @@
 
 #define SLACK (200 * US)
 #define STEP_NS (5 * US) /* between two events */
-#define EVENTS 40000
-#define TALES 300
+#define EVENTS 20000
+#define TALES 150
 #define THREADS 30
 #define FIRST_TID 600
 
