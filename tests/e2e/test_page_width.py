@@ -114,6 +114,7 @@ def test_live(live, page):  # noqa: F811
     assert page.errors == []
 
 
+@pytest.mark.long("its figures are measured, and how wide they are with them")
 def test_load_report(build, page, stub, tmp_path):  # noqa: F811
     # Goal: the page of tailor-load.
     server = stub(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
