@@ -218,9 +218,11 @@ def test_17_warm_up_fails(pair, tailor, fail):
     # Goal: a server that dies again while it warms up, or never answers,
     # gets no client's request, keeps no connection for ever, and is ready
     # after a warm-up that was whole.
-    pair.a.serve()
+    # b is warm when it is about as fast as a, or after the maximum.
+    over = threading.Event()
+    pair.a.serve(lambda r: over.wait(0.2) or response(200, b"a"))
     pair.b.serve()
-    t = tailor(pair.a, pair.b, warmup={"requests": 3, "max": "600s"})
+    t = tailor(pair.a, pair.b, warmup={"requests": 3, "max": "60s"})
     t.wait_server("a", state="ready")
     with t.client() as c:
         for i in range(5):
