@@ -17,6 +17,7 @@ from rig.wait import PATIENCE_S, wait_until
 from rig.ports import free_port
 from test_streaming import Server
 
+KERNEL_EVENTS = "off"
 STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: no client here
 BLOCK = 17408  # what one read brings at first; see proxy/net/buffer.h
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"

@@ -14,6 +14,8 @@ from rig.message import Closed, response
 from rig.ports import free_port
 from rig.wait import PATIENCE_S, wait_until
 
+KERNEL_EVENTS = "off"
+
 
 # --- the PROXY protocol -----------------------------------------------------
 

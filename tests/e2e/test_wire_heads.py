@@ -3,6 +3,7 @@ it, and one byte more is refused with the status that the manual names."""
 
 import pytest
 
+KERNEL_EVENTS = "off"
 LIMIT = 16384  # of a head
 HOST = ".".join(["h" * 63] * 3 + ["i" * 61])  # 253 bytes, the longest name
 # The same in as few bytes as a client may take: each grows by one.

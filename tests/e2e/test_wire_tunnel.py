@@ -8,6 +8,7 @@ import pytest
 from rig.message import Closed, response
 from rig.wait import PATIENCE_S, wait_until
 
+KERNEL_EVENTS = "off"
 ASK = (b"GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\n"
        b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
