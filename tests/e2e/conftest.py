@@ -28,6 +28,9 @@ What a test can ask for:
                       t.wait_server("backup", state="ready").  When the test
                       ends it is stopped by SIGTERM and must end cleanly, with
                       status 0 and without a sanitizer's report.
+                      KERNEL_EVENTS = "off" in a test file leaves the kernel's
+                      events out where nothing needs them: to load and unload
+                      them is most of the work of a start and an end.
   faults(**names)     makes calls fail in the tailors started after it
                       (support/faults.c)
   jvm(*options)       a small Java server (support/Server.java) whose
@@ -144,16 +147,18 @@ def upstream():
 
 
 @pytest.fixture
-def tailor(build, scratch):
+def tailor(request, build, scratch):
     """Starts tailors; each must end cleanly."""
     made = []
+    kernel = getattr(request.module, "KERNEL_EVENTS", "lite")
 
     def start(*servers, ready=True, **sections):
         directory = scratch / f"t{len(made)}"
         directory.mkdir()
         process = Tailor(build, str(directory), configuration(
             directory, servers, DEFAULTS,
-            {"proxy": {"spool_directory": f"{directory}/spool"}}, sections))
+            {"proxy": {"spool_directory": f"{directory}/spool"},
+             "profiler": {"kernel": kernel}}, sections))
         made.append(process)
         if ready is None:
             process.wait_log(" server_up ")

@@ -9,6 +9,7 @@ import pytest
 
 from rig.message import response
 
+KERNEL_EVENTS = "off"
 # The end of warm-up is by requests: max is far away.
 WARM = {"requests": 12, "max": "300s"}
 REFUSED = 'tailor_copies_refused_total{reason="%s"}'

@@ -289,7 +289,7 @@ def test_bodies_that_waited_arrive(upstream, tailor):
     # one, one of some blocks, one in a file.
     server = upstream("active")
     t = tailor({"name": "active", "address": server.address,
-                "connections_max": 1},
+                "connections_max": 1, "streams_max": 0},  # held, not aside
                proxy={"queue_timeout": "60s"})
     bodies = [b"", os.urandom(3), os.urandom(8000), os.urandom(50_000),
               os.urandom(200_000)]

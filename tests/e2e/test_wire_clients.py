@@ -14,6 +14,8 @@ from rig.message import Closed, response
 from rig.ports import free_port
 from rig.wait import PATIENCE_S, wait_until
 
+KERNEL_EVENTS = "off"
+
 
 # --- the PROXY protocol -----------------------------------------------------
 
@@ -35,7 +37,7 @@ def behind(upstream, tailor):
     return start
 
 
-@pytest.mark.parametrize("header, source", [
+HEADERS = [
     (b"PROXY TCP4 192.0.2.7 192.0.2.1 1234 80\r\n", "192.0.2.7"),
     (b"PROXY TCP6 2001:db8::7 ::1 1234 80\r\n", "2001:db8::7"),
     (b"PROXY UNKNOWN\r\n", "unknown"),
@@ -44,32 +46,39 @@ def behind(upstream, tailor):
     (v2(0, 0, b""), "127.0.0.1"),
     (v2(1, 0, b""), "unknown"),
     (v2(1, 0x31, b"/front.sock".ljust(216, b"\0")), "unknown"),
-])
-def test_proxy_header_names_the_client(behind, header, source):
+]
+
+
+def test_proxy_header_names_the_client(behind):
     # Goal: the header's address is the client's, however it trickles in.
     server, t = behind()
-    with t.client() as c:
-        for byte in header:
-            c.send(bytes([byte]))
-        assert c.get().status == 200
-        assert c.get().status == 200
-    assert server.requests[-1].get("x-forwarded-for") == source
+    for header, source in HEADERS:
+        with t.client() as c:
+            for byte in header:
+                c.send(bytes([byte]))
+            assert c.get().status == 200
+            assert c.get().status == 200
+        assert server.requests[-1].get("x-forwarded-for") == source, header
 
 
-@pytest.mark.parametrize("begin", [
+NO_HEADERS = [
     b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
     b"PROXY TCP4 192.0.2.7 192.0.2.1 1234 99999\r\n",
     b"\r\n\r\n\0\r\nQUIT\n\x31\x11\0\0",
-])
-def test_proxy_header_must_be_there(behind, begin):
+]
+
+
+def test_proxy_header_must_be_there(behind):
     # Goal: on such a listener nothing else is guessed at.
     server, t = behind()
-    with t.client() as c:
-        c.send(begin)
-        c.expect_end()
+    for begin in NO_HEADERS:
+        with t.client() as c:
+            c.send(begin)
+            c.expect_end()
     assert not server.requests
     assert t.metrics()[
-        'tailor_connections_rejected_total{reason="proxy_header"}'] == 1
+        'tailor_connections_rejected_total{reason="proxy_header"}'
+        ] == len(NO_HEADERS)
 
 
 def test_proxy_header_from_a_stranger(behind):
