@@ -13,6 +13,8 @@ from rig.crowd import Crowd
 from rig.message import response
 from rig.wait import wait_until
 
+KERNEL_EVENTS = "off"
+
 LINES = 'tailor_access_log_lines_total{result="%s"}'
 
 

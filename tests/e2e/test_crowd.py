@@ -7,6 +7,8 @@ import pytest
 
 from rig.client import Client
 
+KERNEL_EVENTS = "off"
+
 IDLE = 2000
 SLOW = 200
 IDLE_BYTES_MAX = 4096

@@ -11,6 +11,8 @@ from rig.message import Malformed, response
 from rig.wait import wait_until
 from support.pair import DRAINED, hedged
 
+KERNEL_EVENTS = "off"
+
 
 # 1 ---------------------------------------------------------------------------
 

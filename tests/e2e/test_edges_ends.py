@@ -18,6 +18,8 @@ from rig.wait import PATIENCE_S, wait_until
 from support.pair import DRAINED, hedged, prove
 from test_ops_reload import reload, rewrite
 
+KERNEL_EVENTS = "off"
+
 
 # 14 --------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ import pytest
 from rig.message import response
 from rig.ports import free_port
 from rig.wait import PATIENCE_S, wait_until
-from support.quick import tailor  # noqa: F401
+
+KERNEL_EVENTS = "off"
 
 
 def test_upstream_idle_timeout(one):

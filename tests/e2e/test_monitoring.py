@@ -21,7 +21,8 @@ from rig.message import Closed, response
 from rig.ports import free_port
 from rig.process import ROOT
 from rig.wait import PATIENCE_S, wait_until
-from support.quick import tailor  # noqa: F401
+
+KERNEL_EVENTS = "off"
 
 RULES = ROOT / "packaging" / "prometheus" / "tailor.rules.yml"
 DASHBOARD = ROOT / "packaging" / "grafana" / "tailor.json"

@@ -5,7 +5,8 @@ import os
 
 from rig.client import Client
 from rig.ports import free_port
-from support.quick import tailor  # noqa: F401
+
+KERNEL_EVENTS = "off"
 
 ACTIONS = ("/switch", "/reload", "/hazard?server=active&kind=gc&state=begin")
 

@@ -16,6 +16,8 @@ from rig.ports import free_port
 from rig.process import Process
 from rig.wait import PATIENCE_S, wait_until
 
+KERNEL_EVENTS = "off"
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0,
                                 reason="only root can become another user")
 

@@ -13,8 +13,9 @@ from rig.crowd import Crowd
 from rig.message import response
 from rig.ports import free_port
 from rig.wait import PATIENCE_S
-from support.quick import tailor  # noqa: F401
 from test_ops_servers import halted_child, launched
+
+KERNEL_EVENTS = "off"
 
 
 def rewrite(t, **sections):

@@ -19,6 +19,8 @@ from rig.message import response
 from rig.ports import free_port
 from rig.wait import PATIENCE_S, wait_until
 
+KERNEL_EVENTS = "off"
+
 PROGRAM = pathlib.Path(__file__).parent / "support" / "server.py"
 
 

@@ -13,7 +13,8 @@ from rig.client import Client
 from rig.ports import free_port
 from rig.process import Process
 from rig.wait import PATIENCE_S, wait_until
-from support.quick import tailor  # noqa: F401
+
+KERNEL_EVENTS = "off"
 
 
 def cut(t):

@@ -9,7 +9,8 @@ import pytest
 from rig.client import Client
 from rig.message import Closed, Malformed, response
 from rig.wait import wait_until
-from support.quick import tailor  # noqa: F401
+
+KERNEL_EVENTS = "off"
 
 KILO = b"0123456789abcdef" * 64
 

@@ -15,6 +15,8 @@ from support.pair import prove
 from test_streaming import (
     Server, digest, framing, pieces, read_body, read_head, send_body)
 
+KERNEL_EVENTS = "off"
+
 SLOTS = 64  # of a server, by default
 # No client of these tests is late, however slow the machine is; and what waits
 # for a slot that no one gives back gets a 503, before its client has given up.
