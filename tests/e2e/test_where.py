@@ -123,6 +123,7 @@ def test_a_timer(observed):
         assert any(own[0] in x for x in tale["verdict"]["evidence"])
 
 
+@pytest.mark.long("a thread that is preempted each millisecond has no samples")
 def test_computing(observed):
     # Goal: samples show where it computed; the sentence counts those in the
     # request.  A thread that is preempted each millisecond has none.

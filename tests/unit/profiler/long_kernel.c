@@ -1,8 +1,9 @@
 /*
  * long_kernel.c: the limits of what the kernel's programs remember: processes
- * of a server, and threads.
+ * of a server, and threads; and idle CPUs.
  *
- * Long: 17,000 threads and 500 processes, which a sanitizer makes slow.
+ * Long: 17,000 threads and 500 processes, which a sanitizer makes slow; and on
+ * a busy machine no CPU is idle.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -94,12 +95,56 @@ test_fork_limit(void **state)
 	recording_close(&r);
 }
 
+static bool
+is_any(const struct talechain_event *e, const void *arg)
+{
+	(void)e;
+	(void)arg;
+	return true;
+}
+
+/* Goal: a CPU that slept before it ran us says how long and how deep. */
+static void
+test_idle(void **state)
+{
+	struct timespec nap = {.tv_nsec = 2000000};
+	struct recording r;
+	unsigned tries;
+	int i = -1;
+
+	(void)state;
+	recording_init(&r);
+	r.options.profile = PROFILER_KERNEL_FULL;
+	recording_open(&r);
+	for (tries = 0; i < 0 && tries < 100; tries++) {
+		recording_begin(&r);
+		nanosleep(&nap, NULL);
+		recording_end(&r);
+		i = recording_find(&r, 0, TALECHAIN_IDLE, is_any, NULL);
+	}
+	if (i < 0) {
+		print_message("skipped, because no CPU ever slept\n");
+		recording_close(&r);
+		skip();
+	}
+	assert_true(r.event[i].arg[0] < 64);
+	assert_true(r.event[i].arg[1] > 0);
+	/* And one of ours ran next on that CPU. */
+	while (++i < (int)r.count && r.event[i].type != TALECHAIN_SCHEDULE)
+		;
+	assert_true(i < (int)r.count);
+	assert_int_equal(r.event[i].tid, 0);
+	assert_int_equal(high(r.event[i].arg[0]), getpid());
+	recording_close(&r);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_fork_limit),
 	    cmocka_unit_test(test_ended_threads),
+	    cmocka_unit_test(test_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
