@@ -44,7 +44,21 @@ remedy(const struct runtime *runtime, int err)
 				"after the server";
 }
 
-/* The same for a server, with its log line. */
+/* Log once what costs a server its probes. */
+static void
+server_log_off(struct runtimes_server *s)
+{
+	if (s->off == NULL || s->logged)
+		return;
+	s->logged = true;
+	log_event(LOG_LEVEL_WARNING, "runtime_off",
+	    "server=%s runtime=%s why=\"%s\" costs=\"its collections are not "
+	    "seen\" do=\"%s\"",
+	    s->options->name, s->off->name, s->why, s->remedy);
+}
+
+/* The same for a server, with its log line; if the file has no such probes,
+ * another file may have them: that is logged when no more is tried. */
 static bool
 server_attach(struct runtimes *r, unsigned server,
     const struct runtime *runtime, const char *file)
@@ -58,13 +72,12 @@ server_attach(struct runtimes *r, unsigned server,
 	if (err < 0 && s->off != runtime) {
 		memcpy(s->why, why, sizeof(s->why));
 		s->remedy = remedy(runtime, err);
-		log_event(LOG_LEVEL_WARNING, "runtime_off",
-		    "server=%s runtime=%s why=\"%s\" costs=\"its "
-		    "collections are not seen\" do=\"%s\"",
-		    s->options->name, runtime->name, s->why, s->remedy);
+		s->logged = false;
 	}
 	if (err < 0) {
 		s->off = runtime;
+		if (err != -ENOENT)
+			server_log_off(s);
 		return false;
 	}
 	if (s->runtime != runtime)
@@ -129,7 +142,8 @@ start_on(struct runtimes *r, unsigned server)
 	if (found[0] != '\0')
 		file = found;
 	if (runtime != NULL) {
-		server_attach(r, server, runtime, file);
+		if (!server_attach(r, server, runtime, file))
+			server_log_off(&r->server[server]);
 		return;
 	}
 	log_event(LOG_LEVEL_WARNING, "runtime_off",
@@ -191,9 +205,13 @@ runtimes_close(struct runtimes *r)
 static void
 server_watch(struct runtimes *r, unsigned server, pid_t pid)
 {
-	if (r->server[server].watched == pid || r->probes == NULL)
+	struct runtimes_server *s = &r->server[server];
+
+	if (s->watched == pid || r->probes == NULL)
 		return;
-	r->server[server].watched = pid;
+	s->watched = pid;
+	/* Before the process: else a worker's collection is the server's. */
+	probes_workers(r->probes, server, s->worker, pid != 0 ? s->workers : 0);
 	probes_watch(r->probes, server, pid);
 }
 
@@ -209,6 +227,7 @@ runtimes_process(struct runtimes *r, unsigned server, pid_t pid)
 		return;
 	s->pid = pid;
 	s->tries = 0;
+	s->refused[0] = '\0';
 	s->due = INSTANT_NONE;
 	/* Its file is probed: nothing of it is missed. */
 	server_watch(r, server, known ? pid : 0);
@@ -218,29 +237,36 @@ void
 runtimes_workers(
     struct runtimes *r, unsigned server, const pid_t *pid, unsigned count)
 {
-	if (r->probes != NULL)
-		probes_workers(r->probes, server, pid,
-		    r->server[server].watched != 0 ? count : 0);
+	struct runtimes_server *s = &r->server[server];
+
+	s->workers = count < RUNTIME_WORKERS ? count : RUNTIME_WORKERS;
+	memcpy(s->worker, pid, s->workers * sizeof(*pid));
+	if (s->watched != 0)
+		probes_workers(r->probes, server, s->worker, s->workers);
 }
 
-/* What its process has mapped, and whether that is to be probed. */
+/* What its process has mapped by now, and whether that is to be probed. */
 static void
-server_examine(struct runtimes *r, unsigned server, bool paged)
+server_examine(struct runtimes *r, unsigned server)
 {
 	struct runtimes_server *s = &r->server[server];
 	const struct runtime *runtime;
 	char file[PATH_MAX];
 
 	runtime = runtime_of_process(s->pid, file);
-	if (runtime == NULL ||
+	if (runtime == NULL || strcmp(file, s->refused) == 0 ||
 	    (runtime->page && s->tries < TRIES_FOR_PAGE &&
 		!proc_has_argument(s->pid, "-XX:-UsePerfData") &&
 		!proc_has_argument(s->pid, "-XX:+PerfDisableSharedMem")))
 		return;
-	s->tries = TRIES;
-	if (!paged && !runtime->asked &&
-	    server_attach(r, server, runtime, file))
+	if (runtime->asked) {
+		s->tries = TRIES;
+	} else if (server_attach(r, server, runtime, file)) {
+		s->tries = TRIES;
 		server_watch(r, server, s->pid);
+	} else {
+		snprintf(s->refused, sizeof(s->refused), "%s", file);
+	}
 }
 
 int64_t
@@ -260,10 +286,14 @@ runtimes_turn(
 		return -1;
 	if (instant_before(now, s->due))
 		return instant_since(s->due, now);
-	server_examine(r, server, paged);
+	server_examine(r, server);
 	s->tries++;
 	s->due = instant_plus(now, TRY_NS);
-	return s->tries < TRIES ? TRY_NS : -1;
+	if (s->tries < TRIES)
+		return TRY_NS;
+	if (s->watched == 0)
+		server_log_off(s);
+	return -1;
 }
 
 const char *

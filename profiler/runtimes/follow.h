@@ -2,7 +2,9 @@
  *
  * With probes = on the file is known and probed before the server runs.  With
  * auto the runtime is recognised by what the server's process has mapped: V8 is
- * probed, a JVM only if its page in memory is switched off, CPython never.
+ * probed, a JVM only if its page in memory is switched off, CPython never.  A
+ * file that cannot be probed is not the last word: the program may be mapped
+ * some moments before the library that has its runtime (Debian's Node).
  * Probing needs privileges, which may be gone once Tailor runs: runtimes_start
  * does what can be done before, for programs that Tailor will start and for
  * servers that run already.  What is recognised later is tried, and logged if
@@ -11,20 +13,26 @@
  * All of it runs on the attach thread, runtimes_start before there is one. */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/instant.h"
 #include "profiler/profiler.h"
+#include "profiler/runtimes/abi.h"
 #include "profiler/runtimes/probes.h"
 
 struct runtimes_server {
 	const struct profiler_server *options; /* borrowed */
 	pid_t pid;     /* the process that is examined; 0: none */
 	pid_t watched; /* the one that the probes report; 0: none */
+	pid_t worker[RUNTIME_WORKERS]; /* all of its processes, so many: */
+	unsigned workers;
 	unsigned tries;
 	struct instant due;
+	char refused[PATH_MAX];	       /* the file tried last; not again */
 	const struct runtime *runtime; /* whose probes it has, NULL: none */
-	const struct runtime *off;     /* of which it was logged: no probes */
+	const struct runtime *off;     /* which could not be probed */
+	bool logged;		       /* that */
 	char why[PROBES_WHY];	       /* of off */
 	const char *remedy;
 	char detail[100];

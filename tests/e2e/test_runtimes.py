@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -108,5 +109,77 @@ def test_a_collection_of_a_worker_is_named(node, tailor):
         pytest.skip("BPF is not permitted")
     t.wait_server("a", state="ready", source="probes")
     wait_until(lambda: t.server("a")["processes"] == 3, "its workers are seen")
-    assert "V8 collection" in named(t)["verdict"]["text"]
+    key = 'tailor_hazards_total{server="a",kind="gc"}'
+
+    def no_hazard():
+        """The first process may collect at the same time: then again."""
+        before = t.metrics()[key]
+        assert "V8 collection" in named(t)["verdict"]["text"]
+        return t.metrics()[key] == before
+    wait_until(no_hazard, "a worker's collection is no hazard")
+
+
+# As Debian's Node: a program "node" without symbols, and a library that has the
+# runtime.  Here it is mapped only when the test wants it, in both processes,
+# of which the second one serves.  /gc does what V8 does when it collects.
+LATE = """
+import ctypes, http.server, os, sys, threading, time
+library, wanted, port = sys.argv[1:]
+begin = "_ZN2v88internal8GCTracer20StartObservablePauseE"
+end = "_ZN2v88internal8GCTracer19StopObservablePauseE"
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/gc":
+            runtime = ctypes.CDLL(library)
+            runtime[begin]()
+            until = time.monotonic() + 0.05
+            while time.monotonic() < until:
+                pass
+            runtime[end]()
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *args):
+        pass
+
+server = http.server.HTTPServer(("127.0.0.1", int(port)), Handler)
+if os.fork() == 0:
+    ctypes.CDLL(None).prctl(1, 9)  # it ends with the first one
+    server.serve_forever()
+while not os.path.exists(wanted):
+    time.sleep(0.01)
+runtime = ctypes.CDLL(library)
+os.wait()
+"""
+LIBRARY = """
+void _ZN2v88internal8GCTracer20StartObservablePauseE(void) { }
+void _ZN2v88internal8GCTracer19StopObservablePauseE(void) { }
+"""
+
+
+def test_a_runtime_that_is_mapped_late(scratch, tailor):
+    # Goal: that its program cannot be probed is not the last word, and workers
+    # that are known by then are workers.
+    if os.geteuid() != 0:
+        pytest.skip("probes need root")
+    program, library = scratch / "node", scratch / "libnode.so.1"
+    shutil.copy(os.path.realpath("/usr/bin/python3"), program)
+    (scratch / "late.py").write_text(LATE)
+    (scratch / "runtime.c").write_text(LIBRARY)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library,
+                    scratch / "runtime.c"], check=True)
+    port = free_port()
+    t = tailor({"name": "a", "address": f"127.0.0.1:{port}", "launch": {
+        "command": [str(program), str(scratch / "late.py"), str(library),
+                    str(scratch / "wanted"), str(port)]}})
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        pytest.skip("BPF is not permitted")
+    t.wait_server("a", state="ready", processes=2)
+    assert "has no symbol" in t.wait_log(" server_observed server=a ")
+    (scratch / "wanted").touch()
+    t.wait_server("a", source="probes")
+    assert "runtime_off" not in t.log
+    tale = named(t)
+    assert "V8 collection" in tale["verdict"]["text"]
     assert t.metrics()['tailor_hazards_total{server="a",kind="gc"}'] == 0
