@@ -1,9 +1,5 @@
 /* Goal: every reason to refuse a hedge, and each one's absence. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <string.h>
 
@@ -347,37 +343,28 @@ static const struct scenario budgets[] = {
     {"B5 new requests still go there", STOPPED "pushback 1 9s; choose => 1"},
 };
 
-static void
-test_eligibility(void **state)
+TEST(test_eligibility)
 {
-	(void)state;
 	RUN(eligibility);
 }
 
-static void
-test_overtaking(void **state)
+TEST(test_overtaking)
 {
-	(void)state;
 	RUN(overtaking);
 }
 
-static void
-test_triggers(void **state)
+TEST(test_triggers)
 {
-	(void)state;
 	RUN(triggers);
 }
 
-static void
-test_budgets(void **state)
+TEST(test_budgets)
 {
-	(void)state;
 	RUN(budgets);
 }
 
 /* Goal: each refusal is counted under its own reason, a grant under none. */
-static void
-test_refusals_are_counted(void **state)
+TEST(test_refusals_are_counted)
 {
 	struct hedging h;
 	struct race r;
@@ -386,7 +373,6 @@ test_refusals_are_counted(void **state)
 	const struct hedge_view view = {.method_allowed = true};
 	int server = 7;
 
-	(void)state;
 	hedging_init(&h, &limits);
 	race_init(&r);
 	for (int i = 0; i < 3; i++)
@@ -401,10 +387,8 @@ test_refusals_are_counted(void **state)
 }
 
 /* Goal: names are distinct, lower case, and safe beyond the last one. */
-static void
-test_names(void **state)
+TEST(test_names)
 {
-	(void)state;
 	for (unsigned i = 0; i < HEDGE_REFUSAL_COUNT; i++)
 		for (unsigned j = 0; j < i; j++)
 			assert_string_not_equal(
@@ -417,19 +401,4 @@ test_names(void **state)
 	assert_string_equal(server_state_name(SERVER_CONNECTING), "connecting");
 	assert_string_equal(hedge_refusal_name(HEDGE_REFUSAL_COUNT), "?");
 	assert_string_equal(hedge_trigger_name(HEDGE_TRIGGER_COUNT), "?");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_eligibility),
-	    cmocka_unit_test(test_overtaking),
-	    cmocka_unit_test(test_triggers),
-	    cmocka_unit_test(test_budgets),
-	    cmocka_unit_test(test_refusals_are_counted),
-	    cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

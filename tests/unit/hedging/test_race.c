@@ -1,9 +1,5 @@
 /* Goal: of one request's attempts exactly one answers, and the right one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "tests/unit/hedging/script.h"
 
@@ -276,67 +272,37 @@ static const struct scenario latencies[] = {
 				   "? p50_us 0 => 0; up 0; ? p99_us 0 => 0"},
 };
 
-static void
-test_writes(void **state)
+TEST(test_writes)
 {
-	(void)state;
 	RUN(writes);
 }
 
-static void
-test_seconds(void **state)
+TEST(test_seconds)
 {
-	(void)state;
 	RUN(seconds);
 }
 
-static void
-test_asides(void **state)
+TEST(test_asides)
 {
-	(void)state;
 	RUN(asides);
 }
 
-static void
-test_winners(void **state)
+TEST(test_winners)
 {
-	(void)state;
 	RUN(winners);
 }
 
-static void
-test_failures(void **state)
+TEST(test_failures)
 {
-	(void)state;
 	RUN(failures);
 }
 
-static void
-test_clients_that_leave(void **state)
+TEST(test_clients_that_leave)
 {
-	(void)state;
 	RUN(clients);
 }
 
-static void
-test_latencies(void **state)
+TEST(test_latencies)
 {
-	(void)state;
 	RUN(latencies);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_writes),
-	    cmocka_unit_test(test_seconds),
-	    cmocka_unit_test(test_asides),
-	    cmocka_unit_test(test_winners),
-	    cmocka_unit_test(test_failures),
-	    cmocka_unit_test(test_clients_that_leave),
-	    cmocka_unit_test(test_latencies),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

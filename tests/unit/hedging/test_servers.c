@@ -1,9 +1,5 @@
 /* Goal: the table of both servers, life cycle, swaps, storms and warm-up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "tests/unit/hedging/script.h"
 
@@ -120,10 +116,8 @@ static const struct scenario rows[] = {
 	"begin 1 gc => nothing; end 1 gc => sweep"},
 };
 
-static void
-test_both_servers(void **state)
+TEST(test_both_servers)
 {
-	(void)state;
 	RUN(rows);
 }
 
@@ -199,10 +193,8 @@ static const struct scenario life[] = {
 	"ask a gc => hazard_over"},
 };
 
-static void
-test_life_cycle(void **state)
+TEST(test_life_cycle)
 {
-	(void)state;
 	RUN(life);
 }
 
@@ -240,10 +232,8 @@ static const struct scenario alone[] = {
 	"drained 0; choose => 0"},
 };
 
-static void
-test_watching_and_choosing(void **state)
+TEST(test_watching_and_choosing)
 {
-	(void)state;
 	RUN(alone);
 }
 
@@ -272,10 +262,8 @@ static const struct scenario settling[] = {
 	"hedge b gc => yes 1"},
 };
 
-static void
-test_settling(void **state)
+TEST(test_settling)
 {
-	(void)state;
 	RUN(settling);
 }
 
@@ -300,10 +288,8 @@ static const struct scenario storms[] = {
 	"tick => sweep; ask a gc => yes 0"},
 };
 
-static void
-test_storms(void **state)
+TEST(test_storms)
 {
-	(void)state;
 	RUN(storms);
 }
 
@@ -332,10 +318,8 @@ static const struct scenario markings[] = {
 		"begin 0 marking => swap"},
 };
 
-static void
-test_marking(void **state)
+TEST(test_marking)
 {
-	(void)state;
 	RUN(markings);
 }
 
@@ -391,10 +375,8 @@ static const struct scenario warmups[] = {
 	"? p50_us 1 => 5000"},
 };
 
-static void
-test_warm_up(void **state)
+TEST(test_warm_up)
 {
-	(void)state;
 	RUN(warmups);
 }
 
@@ -432,26 +414,7 @@ static const struct scenario mirrors[] = {
 	"warmed 1 9 5ms => warmup; ? state 1 => warming"},
 };
 
-static void
-test_mirror(void **state)
+TEST(test_mirror)
 {
-	(void)state;
 	RUN(mirrors);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_both_servers),
-	    cmocka_unit_test(test_life_cycle),
-	    cmocka_unit_test(test_watching_and_choosing),
-	    cmocka_unit_test(test_settling),
-	    cmocka_unit_test(test_storms),
-	    cmocka_unit_test(test_marking),
-	    cmocka_unit_test(test_warm_up),
-	    cmocka_unit_test(test_mirror),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

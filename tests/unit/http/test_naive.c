@@ -307,14 +307,12 @@ decode_in_pieces(const struct bytes *m, struct bytes *payload, size_t *used)
 	return event == HTTP_BODY_DONE ? VERDICT_DONE : VERDICT_MORE;
 }
 
-static void
-test_against_naive(void **state)
+TEST(test_against_naive)
 {
 	/* goal: damaged or not, both decoders see the same in a message */
 	static struct bytes message, sent, expected, got;
 	unsigned seen[3] = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		size_t expected_used = 0, used = 0;
 		enum verdict naive, ours;
@@ -346,14 +344,4 @@ test_against_naive(void **state)
 	assert_true(seen[VERDICT_DONE] > ROUNDS / 5);
 	assert_true(seen[VERDICT_MORE] > ROUNDS / 200);
 	assert_true(seen[VERDICT_BAD] > ROUNDS / 5);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_against_naive),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

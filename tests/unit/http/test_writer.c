@@ -4,11 +4,9 @@
 #include "http/writer.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static uint64_t seed = 88172645463325252u;
 
@@ -21,13 +19,11 @@ draw(void)
 	return seed;
 }
 
-static void
-test_numbers(void **state)
+TEST(test_numbers)
 {
 	/* goal: numbers of every length are written as snprintf writes them */
 	char out[64], expected[64];
 
-	(void)state;
 	for (unsigned i = 0; i < 100000; i++) {
 		uint64_t n = i == 0   ? 0
 			     : i == 1 ? UINT64_MAX
@@ -45,14 +41,12 @@ test_numbers(void **state)
 	}
 }
 
-static void
-test_full(void **state)
+TEST(test_full)
 {
 	/* goal: what does not fit is left out, and so is what comes after */
 	char out[8] = "........";
 	struct writer w = {.at = out, .capacity = 6};
 
-	(void)state;
 	writer_text(&w, "four");
 	writer_text(&w, "six");
 	assert_true(w.full);
@@ -61,29 +55,15 @@ test_full(void **state)
 	assert_memory_equal(out, "four....", 8);
 }
 
-static void
-test_copy(void **state)
+TEST(test_copy)
 {
 	/* goal: a copy is terminated and cut where the room ends */
 	char out[5];
 
-	(void)state;
 	writer_copy(out, sizeof(out), "abc");
 	assert_string_equal(out, "abc");
 	writer_copy(out, sizeof(out), "abcd");
 	assert_string_equal(out, "abcd");
 	writer_copy(out, sizeof(out), "abcde");
 	assert_string_equal(out, "abcd");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_numbers),
-	    cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_copy),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,13 +6,9 @@
  */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "tests/unit/unit.h"
+
 #include <stdio.h>
-#include <cmocka.h>
 
 #include "profiler/profiler.h"
 #include "talechain/timeline/timeline.h"

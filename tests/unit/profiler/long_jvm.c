@@ -42,26 +42,20 @@ follow_with_page(const char *collector)
 }
 
 /* Goal: hsperfdata alone, Serial: hazards equal the JVM's own count. */
-static void
-test_page_serial(void **state)
+TEST(test_page_serial)
 {
-	(void)state;
 	follow_with_page("-XX:+UseSerialGC");
 }
 
 /* Goal: the same for Parallel. */
-static void
-test_page_parallel(void **state)
+TEST(test_page_parallel)
 {
-	(void)state;
 	follow_with_page("-XX:+UseParallelGC");
 }
 
 /* Goal: the same for G1, its remark and cleanup pauses included. */
-static void
-test_page_g1(void **state)
+TEST(test_page_g1)
 {
-	(void)state;
 	follow_with_page("-XX:+UseG1GC");
 }
 
@@ -96,17 +90,13 @@ follow_concurrent(const char *collector)
 	free(f);
 }
 
-static void
-test_page_z(void **state)
+TEST(test_page_z)
 {
-	(void)state;
 	follow_concurrent("-XX:+UseZGC");
 }
 
-static void
-test_page_shenandoah(void **state)
+TEST(test_page_shenandoah)
 {
-	(void)state;
 	follow_concurrent("-XX:+UseShenandoahGC");
 }
 
@@ -126,18 +116,14 @@ follow_with_probes(const char *collector)
 }
 
 /* Goal: the same for Parallel. */
-static void
-test_probes_parallel(void **state)
+TEST(test_probes_parallel)
 {
-	(void)state;
 	follow_with_probes("-XX:+UseParallelGC");
 }
 
 /* Goal: the same for G1. */
-static void
-test_probes_g1(void **state)
+TEST(test_probes_g1)
 {
-	(void)state;
 	follow_with_probes("-XX:+UseG1GC");
 }
 
@@ -173,23 +159,19 @@ follow_without_page(const char *option)
 }
 
 /* Goal: the same where it is not in a file. */
-static void
-test_auto_no_shared_page(void **state)
+TEST(test_auto_no_shared_page)
 {
-	(void)state;
 	follow_without_page("-XX:+PerfDisableSharedMem");
 }
 
 /* Goal: auto leaves libjvm alone where there is a page. */
-static void
-test_auto_page(void **state)
+TEST(test_auto_page)
 {
 	const char *options[] = {"-XX:+UseSerialGC", NULL};
 	struct fixture *f = malloc(sizeof(*f));
 	struct profiler_stats s;
 	struct jvm j;
 
-	(void)state;
 	fixture_init(f);
 	f->options.server[0].agent = false;
 	f->options.server[0].probes = PROFILER_PROBES_AUTO;
@@ -209,20 +191,9 @@ test_auto_page(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_page_serial),
-	    cmocka_unit_test(test_page_parallel),
-	    cmocka_unit_test(test_page_g1),
-	    cmocka_unit_test(test_page_z),
-	    cmocka_unit_test(test_page_shenandoah),
-	    cmocka_unit_test(test_probes_parallel),
-	    cmocka_unit_test(test_probes_g1),
-	    cmocka_unit_test(test_auto_no_shared_page),
-	    cmocka_unit_test(test_auto_page),
-	};
 	int status;
 
 	if (!jvm_group_begin(&status))
 		return status;
-	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
+	return unit_run(NULL, jvm_group_teardown);
 }

@@ -38,10 +38,8 @@ follow_with_agent(const char *collector, bool page)
 }
 
 /* Goal: the agent alone, three collectors. */
-static void
-test_agent(void **state)
+TEST(test_agent)
 {
-	(void)state;
 	jvm_need_agent();
 	follow_with_agent("-XX:+UseSerialGC", false);
 	follow_with_agent("-XX:+UseParallelGC", false);
@@ -49,10 +47,8 @@ test_agent(void **state)
 }
 
 /* Goal: agent and page together count each collection once. */
-static void
-test_both(void **state)
+TEST(test_both)
 {
-	(void)state;
 	jvm_need_agent();
 	follow_with_agent("-XX:+UseSerialGC", true);
 	follow_with_agent("-XX:+UseG1GC", true);
@@ -61,13 +57,9 @@ test_both(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_agent),
-	    cmocka_unit_test(test_both),
-	};
 	int status;
 
 	if (!jvm_group_begin(&status))
 		return status;
-	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
+	return unit_run(NULL, jvm_group_teardown);
 }

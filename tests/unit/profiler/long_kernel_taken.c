@@ -71,15 +71,13 @@ stolen_by_then(unsigned cpu)
 
 /* Goal: no more is reported as stolen from a thread than the kernel's own
  * account of its CPU grew, nor more than the thread ran. */
-static void
-test_stolen(void **state)
+TEST(test_stolen)
 {
 	uint32_t me = (uint32_t)gettid();
 	int64_t before_ns, after_ns, stolen_ns = 0;
 	struct recording r;
 	unsigned cpu = 0;
 
-	(void)state;
 	recording_init(&r);
 	recording_open(&r);
 	usable_cpus(&cpu, 1);
@@ -138,8 +136,7 @@ interrupts_limited(void)
 
 /* Goal: of the gaps that a thread sees, what interrupts took is reported, and
  * not more; each event lies within its run. */
-static void
-test_interrupted(void **state)
+TEST(test_interrupted)
 {
 	uint32_t me = (uint32_t)gettid();
 	int64_t gaps_ns = 0, handled_ns = 0, stolen_ns = 0, waited_ns = 0;
@@ -149,7 +146,6 @@ test_interrupted(void **state)
 	unsigned cpu = 0;
 	int fd;
 
-	(void)state;
 	recording_init(&r);
 	recording_open(&r);
 	usable_cpus(&cpu, 1);
@@ -196,15 +192,4 @@ test_interrupted(void **state)
 	if (fd >= 0)
 		close(fd);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stolen),
-	    cmocka_unit_test(test_interrupted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

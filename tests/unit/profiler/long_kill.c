@@ -173,13 +173,11 @@ kill_is_early(bool threads_first)
 
 /* Goal: the hazard is there while the kernel still frees the memory.  On a
  * busy machine we may be late; never early would be a fault. */
-static void
-test_kill_is_early(void **state)
+TEST(test_kill_is_early)
 {
 	int end, probe[PROC_THREADS], known, tries = 0;
 	pid_t pid = spawn(&end, 4096);
 
-	(void)state;
 	known = proc_thread_pidfds(pid, probe);
 	close_all(probe);
 	kill(pid, SIGKILL);
@@ -194,14 +192,4 @@ test_kill_is_early(void **state)
 	/* Its first threads told, but the process was not seen to end then. */
 	for (tries = 0; !kill_is_early(true);)
 		assert_int_not_equal(++tries, 10);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_kill_is_early),
-	};
-
-	return cmocka_run_group_tests_name("kill", tests, NULL, NULL);
 }

@@ -51,8 +51,7 @@ emitter_run(void *arg)
 }
 
 /* Goal: many threads, rings far too small, and not one event unaccounted. */
-static void
-test_threads(void **state)
+TEST(test_threads)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct emitter e[THREADS];
@@ -61,7 +60,6 @@ test_threads(void **state)
 	uint64_t sum;
 	int i;
 
-	(void)state;
 	fixture_init(f);
 	fixture_start(f);
 	for (i = 0; i < THREADS; i++) {
@@ -83,15 +81,13 @@ test_threads(void **state)
 }
 
 /* Goal: events come out with their order, arguments and origin. */
-static void
-test_contents(void **state)
+TEST(test_contents)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	const struct timeline_slot *slot;
 	struct talechain tc;
 	unsigned i, n = 0;
 
-	(void)state;
 	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, getpid());
@@ -123,8 +119,7 @@ test_contents(void **state)
 
 /* Goal: a writer killed in the middle of its work is retired, and what it
  * wrote is accounted for to the last event. */
-static void
-test_killed(void **state)
+TEST(test_killed)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	volatile uint64_t *count;
@@ -133,7 +128,6 @@ test_killed(void **state)
 	pid_t pid;
 	int round;
 
-	(void)state;
 	count = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(count != MAP_FAILED);
@@ -185,8 +179,7 @@ ask(const struct fixture *f, const char *text, char answer[256])
 }
 
 /* Goal: each way to ask wrongly gets its reason, and is counted. */
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const bad[][2] = {
 	    {"hello\n", "NO not a request of protocol version 1\n"},
@@ -201,7 +194,6 @@ test_refused(void **state)
 	char answer[256];
 	unsigned i;
 
-	(void)state;
 	fixture_init(f);
 	f->options.channels_max = 2;
 	fixture_start(f);
@@ -247,14 +239,12 @@ open_big(struct fixture *f, struct talechain *tc, int count, unsigned *opened)
 
 /* Goal: rings beyond the limit of memory are refused, and closing one gives its
  * memory back. */
-static void
-test_memory_limit(void **state)
+TEST(test_memory_limit)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct talechain tc[8];
 	unsigned late, opened, turns = 0;
 
-	(void)state;
 	fixture_init(f);
 	fixture_start(f);
 	do {
@@ -274,8 +264,7 @@ test_memory_limit(void **state)
 }
 
 /* Goal: another user's process is refused, whatever the file's mode. */
-static void
-test_other_user(void **state)
+TEST(test_other_user)
 {
 	struct fixture *f;
 	struct talechain tc;
@@ -283,7 +272,6 @@ test_other_user(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("skipped: only root can become another user\n");
 		skip();
@@ -309,8 +297,7 @@ test_other_user(void **state)
 
 /* Goal: the path in the answer opens the same memory, which cannot be
  * resized; so do languages without SCM_RIGHTS. */
-static void
-test_by_path(void **state)
+TEST(test_by_path)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct talechain_channel *map;
@@ -319,7 +306,6 @@ test_by_path(void **state)
 	size_t bytes;
 	int s, fd;
 
-	(void)state;
 	fixture_init(f);
 	fixture_start(f);
 	s = ask(f, "TALECHAIN 1 1 7 5 by-path\n", answer);
@@ -347,14 +333,12 @@ test_by_path(void **state)
 }
 
 /* Goal: events that an application has no business to tell are rejected. */
-static void
-test_forged(void **state)
+TEST(test_forged)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct profiler_stats s;
 	struct talechain tc;
 
-	(void)state;
 	fixture_init(f);
 	fixture_start(f);
 	assert_int_equal(talechain_open(&tc, f->socket, "liar", 8), 0);
@@ -379,15 +363,13 @@ test_forged(void **state)
 }
 
 /* Goal: a writer that scribbles over its whole channel harms only itself. */
-static void
-test_scribbler(void **state)
+TEST(test_scribbler)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct talechain tc, good;
 	unsigned char *byte;
 	size_t i, k;
 
-	(void)state;
 	srand(11);
 	fixture_init(f);
 	fixture_start(f);
@@ -412,8 +394,7 @@ test_scribbler(void **state)
 
 /* Goal: a socket file that no process listens on is replaced; one that is in
  * use is left to its owner, and there is no second profiler. */
-static void
-test_socket_file(void **state)
+TEST(test_socket_file)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -422,7 +403,6 @@ test_socket_file(void **state)
 	char run[96];
 	int s;
 
-	(void)state;
 	fixture_init(f);
 	snprintf(run, sizeof(run), "%s/run", f->directory);
 	assert_int_equal(mkdir(run, 0750), 0);
@@ -439,15 +419,13 @@ test_socket_file(void **state)
 }
 
 /* Goal: a channel inside this process is polled like any other. */
-static void
-test_inside(void **state)
+TEST(test_inside)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct profiler_stats s;
 	struct talechain tc;
 	int i;
 
-	(void)state;
 	fixture_init(f);
 	assert_int_equal(profiler_new(&f->profiler, &f->options), 0);
 	assert_int_equal(profiler_channel(f->profiler, "proxy",
@@ -467,24 +445,4 @@ test_inside(void **state)
 	assert_int_equal(s.channels, 1);
 	fixture_fini(f);
 	free(f);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_contents),
-	    cmocka_unit_test(test_killed),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_memory_limit),
-	    cmocka_unit_test(test_other_user),
-	    cmocka_unit_test(test_by_path),
-	    cmocka_unit_test(test_forged),
-	    cmocka_unit_test(test_scribbler),
-	    cmocka_unit_test(test_socket_file),
-	    cmocka_unit_test(test_inside),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,7 @@
 
 /* Goal: collections are hazards that begin and end, known by the page alone,
  * and called what they were; how many exactly: long_jvm.c. */
-static void
-test_page(void **state)
+TEST(test_page)
 {
 	const char *options[] = {"-XX:+UseSerialGC", NULL};
 	struct fixture *f = malloc(sizeof(*f));
@@ -25,7 +24,6 @@ test_page(void **state)
 	unsigned explicit = 0;
 	struct jvm j;
 
-	(void)state;
 	fixture_init(f);
 	f->options.server[0].agent = false;
 	f->options.server[0].probes = PROFILER_PROBES_AUTO;
@@ -71,15 +69,13 @@ follow_with_probes(const char *collector)
  * Goal: a JVM that follows one that was killed is seen without attaching
  * again, and what its predecessor died in is not held against it.
  */
-static void
-test_probes_restart(void **state)
+TEST(test_probes_restart)
 {
 	const char *options[] = {"-XX:+UseSerialGC", "-XX:-UsePerfData", NULL};
 	struct fixture *f = malloc(sizeof(*f));
 	unsigned before;
 	struct jvm j;
 
-	(void)state;
 	jvm_start_with_probes(&j, f, "-XX:+UseSerialGC");
 	jvm_ask(&j, "gc 2");
 	fixture_wait_hazards(f, HAZARD_GC, false, 2);
@@ -102,21 +98,17 @@ test_probes_restart(void **state)
 }
 
 /* Goal: probes of libjvm, Serial: hazards equal the JVM's own count. */
-static void
-test_probes_serial(void **state)
+TEST(test_probes_serial)
 {
-	(void)state;
 	follow_with_probes("-XX:+UseSerialGC");
 }
 
 /* Goal: a libjvm that is not there costs the probes and nothing else. */
-static void
-test_probes_missing(void **state)
+TEST(test_probes_missing)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct profiler_stats s;
 
-	(void)state;
 	fixture_init(f);
 	f->options.server[0].probes = PROFILER_PROBES_ON;
 	f->options.server[0].program = "/no/such/libjvm.so";
@@ -161,23 +153,19 @@ follow_without_page(const char *option)
 }
 
 /* Goal: auto uses the probes where hsperfdata is off. */
-static void
-test_auto_no_perf_data(void **state)
+TEST(test_auto_no_perf_data)
 {
-	(void)state;
 	follow_without_page("-XX:-UsePerfData");
 }
 
 /* Goal: a JVM without a page is said to be one, and what to do. */
-static void
-test_no_page(void **state)
+TEST(test_no_page)
 {
 	const char *options[] = {"-XX:+UseSerialGC", "-XX:-UsePerfData", NULL};
 	struct fixture *f = malloc(sizeof(*f));
 	struct profiler_stats s;
 	struct jvm j;
 
-	(void)state;
 	fixture_init(f);
 	assert_true(jvm_start(&j, f, options));
 	fixture_start(f);
@@ -194,17 +182,9 @@ test_no_page(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_page),
-	    cmocka_unit_test(test_probes_serial),
-	    cmocka_unit_test(test_probes_restart),
-	    cmocka_unit_test(test_probes_missing),
-	    cmocka_unit_test(test_auto_no_perf_data),
-	    cmocka_unit_test(test_no_page),
-	};
 	int status;
 
 	if (!jvm_group_begin(&status))
 		return status;
-	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
+	return unit_run(NULL, jvm_group_teardown);
 }

@@ -10,13 +10,11 @@
 #include <string.h>
 
 /* Goal: the agent alone. */
-static void
-test_agent(void **state)
+TEST(test_agent)
 {
 	struct fixture *f;
 	struct jvm j;
 
-	(void)state;
 	jvm_need_agent();
 	f = malloc(sizeof(*f));
 	fixture_init(f);
@@ -37,13 +35,11 @@ test_agent(void **state)
 
 /* Goal: agent and page together are known to be both, and collections are
  * hazards that begin and end; how many exactly: long_jvm_agent.c. */
-static void
-test_both(void **state)
+TEST(test_both)
 {
 	struct fixture *f;
 	struct jvm j;
 
-	(void)state;
 	jvm_need_agent();
 	f = malloc(sizeof(*f));
 	fixture_init(f);
@@ -60,8 +56,7 @@ test_both(void **state)
 
 /* Goal: an agent attached to a running JVM counts from then on; and it finds
  * a Tailor that was not there when it was loaded. */
-static void
-test_attach(void **state)
+TEST(test_attach)
 {
 	const char *options[] = {
 	    "-XX:+UseSerialGC", "-XX:+PerfDisableSharedMem", NULL};
@@ -72,7 +67,6 @@ test_attach(void **state)
 	struct profiler_stats s;
 	struct jvm j;
 
-	(void)state;
 	jvm_need_agent();
 	f = malloc(sizeof(*f));
 	fixture_init(f);
@@ -95,13 +89,11 @@ test_attach(void **state)
 }
 
 /* Goal: when Tailor goes and comes again, the agent does too. */
-static void
-test_reconnect(void **state)
+TEST(test_reconnect)
 {
 	struct fixture *f;
 	struct jvm j;
 
-	(void)state;
 	jvm_need_agent();
 	f = malloc(sizeof(*f));
 	fixture_init(f);
@@ -121,15 +113,9 @@ test_reconnect(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_agent),
-	    cmocka_unit_test(test_both),
-	    cmocka_unit_test(test_attach),
-	    cmocka_unit_test(test_reconnect),
-	};
 	int status;
 
 	if (!jvm_group_begin(&status))
 		return status;
-	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
+	return unit_run(NULL, jvm_group_teardown);
 }

@@ -56,14 +56,12 @@ interrupts_check(const struct recording *r)
 	return told;
 }
 
-static void
-test_interrupted(void **state)
+TEST(test_interrupted)
 {
 	unsigned told = 0, runs = 0;
 	struct recording r;
 	int fd;
 
-	(void)state;
 	recording_init(&r);
 	recording_open(&r);
 	fd = interrupts_open();
@@ -82,14 +80,4 @@ test_interrupted(void **state)
 	}
 	close(fd);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_interrupted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

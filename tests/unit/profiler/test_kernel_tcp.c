@@ -158,23 +158,19 @@ check_messages(int family)
 
 /* Goal: a message is told leaving, arriving, read and acknowledged, with the
  * same sequence numbers and the cookies that the sockets' owner sees. */
-static void
-test_message(void **state)
+TEST(test_message)
 {
-	(void)state;
 	check_messages(AF_INET);
 }
 
 /* Goal: the same with IPv6. */
-static void
-test_message_six(void **state)
+TEST(test_message_six)
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_storage a;
 	socklen_t length = loopback(AF_INET6, 0, &a);
 	bool there = fd >= 0 && bind(fd, (struct sockaddr *)&a, length) == 0;
 
-	(void)state;
 	if (fd >= 0)
 		close(fd);
 	if (!there) {
@@ -228,14 +224,12 @@ write_twice(struct recording *r)
 
 /* Goal: the second of two small writes waits for the acknowledgement of the
  * first, is told as held by Nagle's rule, and leaves after it. */
-static void
-test_nagle(void **state)
+TEST(test_nagle)
 {
 	struct small_writes w;
 	struct recording r;
 	unsigned tries = 0;
 
-	(void)state;
 	recording_init(&r);
 	recording_open(&r);
 	/* If we lose the CPU in between the acknowledgement may come first. */
@@ -264,8 +258,7 @@ window_seen(const struct recording *r)
 
 /* Goal: bytes held by MSG_MORE and by TCP_CORK are told so; a receiver that
  * does not read is told as a full window. */
-static void
-test_held(void **state)
+TEST(test_held)
 {
 	static char much[1 << 20];
 	struct recording r;
@@ -274,7 +267,6 @@ test_held(void **state)
 	struct instant limit = instant_plus(instant_now(), 120 * NS_PER_S);
 	ssize_t n;
 
-	(void)state;
 	recording_init(&r);
 	recording_open(&r);
 	pair_open(&p, r.kernel, AF_INET);
@@ -375,12 +367,10 @@ is_nameless(const struct talechain_event *e, const void *arg)
 /* Goal: of a connection to a port of ours the other end is told, too, though
  * its process is not watched, and its first bytes carry its cookie; without
  * that port nothing of it is told. */
-static void
-test_stranger(void **state)
+TEST(test_stranger)
 {
 	bool watched;
 
-	(void)state;
 	for (watched = false;; watched = true) {
 		struct recording r;
 		struct pair p;
@@ -422,8 +412,7 @@ test_stranger(void **state)
 
 /* Goal: a connection that a watched process makes to a port of nobody is told
  * from its first bytes on. */
-static void
-test_outgoing(void **state)
+TEST(test_outgoing)
 {
 	struct recording r;
 	struct port first;
@@ -431,7 +420,6 @@ test_outgoing(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	recording_init(&r);
 	recording_open(&r);
 	pair_listen(&p, NULL, AF_INET);
@@ -498,12 +486,10 @@ check_left(struct recording *r, size_t room)
 
 /* Goal: what is read, and left to be read, does not count the end of the
  * stream, whether the call came to it or not. */
-static void
-test_left(void **state)
+TEST(test_left)
 {
 	struct recording r;
 
-	(void)state;
 	recording_init(&r);
 	recording_open(&r);
 	check_left(&r, 60);
@@ -512,14 +498,12 @@ test_left(void **state)
 }
 
 /* Goal: a network softirq that worked for a connection of ours is told. */
-static void
-test_softirq(void **state)
+TEST(test_softirq)
 {
 	struct recording r;
 	struct pair p;
 	unsigned i, found = 0;
 
-	(void)state;
 	recording_init(&r);
 	recording_open(&r);
 	pair_open(&p, r.kernel, AF_INET);
@@ -541,21 +525,4 @@ test_softirq(void **state)
 	assert_true(found >= 10);
 	pair_close(&p);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_message),
-	    cmocka_unit_test(test_message_six),
-	    cmocka_unit_test(test_nagle),
-	    cmocka_unit_test(test_held),
-	    cmocka_unit_test(test_stranger),
-	    cmocka_unit_test(test_outgoing),
-	    cmocka_unit_test(test_left),
-	    cmocka_unit_test(test_softirq),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,15 +77,13 @@ wait_threads(pid_t pid, unsigned most)
 }
 
 /* Goal: a thread that ends by itself does not end its process. */
-static void
-test_thread_ends_alone(void **state)
+TEST(test_thread_ends_alone)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	int end;
 	pid_t pid = spawn(&end);
 	unsigned threads = threads_of(pid);
 
-	(void)state;
 	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, pid);
@@ -99,14 +97,4 @@ test_thread_ends_alone(void **state)
 	waitpid(pid, NULL, 0);
 	fixture_fini(f);
 	free(f);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_thread_ends_alone),
-	};
-
-	return cmocka_run_group_tests_name("kill", tests, NULL, NULL);
 }

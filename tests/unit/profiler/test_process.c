@@ -102,15 +102,13 @@ child_threads(pid_t pid)
 
 /* Goal: told of a process, its end is a hazard at once, with its status;
  * told of the next, the hazard ends. */
-static void
-test_told(void **state)
+TEST(test_told)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	pid_t first = child_new(), second;
 	struct profiler_stats s;
 	unsigned i, threads, status;
 
-	(void)state;
 	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, first);
@@ -145,13 +143,11 @@ test_told(void **state)
 
 /* Goal: a process that was gone before we looked, and one told to be gone,
  * are hazards too; the same one told twice is not two. */
-static void
-test_told_late(void **state)
+TEST(test_told_late)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	pid_t gone = child_new(), alive = child_new();
 
-	(void)state;
 	child_kill(gone);
 	fixture_init(f);
 	fixture_start(f);
@@ -183,8 +179,7 @@ loopback(void)
 
 /* Goal: a listener is found by its address, its end is seen, and the next
  * one on the same address ends the hazard. */
-static void
-test_found(void **state)
+TEST(test_found)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct sockaddr_storage a = loopback();
@@ -192,7 +187,6 @@ test_found(void **state)
 	int held = port_hold(&a);
 	pid_t pid;
 
-	(void)state;
 	fixture_init(f);
 	pid = listener_new(&a, sizeof(struct sockaddr_in));
 	f->options.server[0].address = a;
@@ -283,15 +277,13 @@ search(const struct sockaddr_storage *address, pid_t root, struct family *out)
 
 /* Goal: a server is all that hold its socket, and all below; the one above the
  * others is first. */
-static void
-test_family(void **state)
+TEST(test_family)
 {
 	struct sockaddr_storage nothing = {0};
 	struct family found;
 	struct team t;
 	unsigned i;
 
-	(void)state;
 	team_start(&t);
 	assert_int_equal(search(&t.address, 0, &found), FINDER_FOUND);
 	assert_int_equal(found.count, 4);
@@ -319,15 +311,13 @@ has_processes(void *arg)
 
 /* Goal: as long as one of its processes listens a server has not ended; the
  * end of the last one that does is its end, though another process lives. */
-static void
-test_hand_over(void **state)
+TEST(test_hand_over)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct profiler_stats s;
 	struct team t;
 	unsigned i;
 
-	(void)state;
 	team_start(&t);
 	fixture_init(f);
 	f->options.server[0].address = t.address;
@@ -402,8 +392,7 @@ settle(struct process *p, struct instant *now)
 /* Goal: what a server forks later is found at a long interval, unless the
  * kernel follows it: then it is what the kernel says, and nothing is searched.
  */
-static void
-test_later(void **state)
+TEST(test_later)
 {
 	static struct command_ring commands;
 	struct profiler_options options = {
@@ -415,7 +404,6 @@ test_later(void **state)
 	struct process *p;
 	pid_t pid[4];
 
-	(void)state;
 	assert_int_equal(pipe(bytes), 0);
 	assert_int_equal(pipe(pids), 0);
 	assert_int_equal(attach_init(&a, &options, 1), 0);
@@ -454,8 +442,7 @@ test_later(void **state)
 
 /* Goal: where the main process is no JVM (a script, say), the page of another
  * of the server's is read, until that one ends. */
-static void
-test_page_below(void **state)
+TEST(test_page_below)
 {
 	static struct command_ring commands;
 	struct profiler_options options = {.servers = 1,
@@ -471,7 +458,6 @@ test_page_below(void **state)
 	struct process *p;
 	pid_t main, jvm;
 
-	(void)state;
 	assert_int_equal(pipe(bytes), 0);
 	assert_int_equal(pipe(pids), 0);
 	main = forker_new(bytes[0], pids[1]);
@@ -533,8 +519,7 @@ starter_new(int begin, int done)
 }
 
 /* Goal: the line of a server has its program, not what it was before exec. */
-static void
-test_name_after_exec(void **state)
+TEST(test_name_after_exec)
 {
 	static struct command_ring commands;
 	struct profiler_options options = {
@@ -546,7 +531,6 @@ test_name_after_exec(void **state)
 	struct attach a;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(begin) + pipe(done) + pipe(log), 0);
 	assert_int_equal(attach_init(&a, &options, 1), 0);
 	a.commands = &commands;
@@ -571,8 +555,7 @@ test_name_after_exec(void **state)
 
 /* Goal: processes that each have a socket of their own on one address are one
  * server, also if one of them comes later. */
-static void
-test_reuseport(void **state)
+TEST(test_reuseport)
 {
 	struct sockaddr_storage a = loopback();
 	socklen_t length = sizeof(struct sockaddr_in);
@@ -582,7 +565,6 @@ test_reuseport(void **state)
 	int s[2], one = 1, i;
 	pid_t pid[2];
 
-	(void)state;
 	finder_init(&f);
 	for (i = 0; i < 2; i++) {
 		s[i] = socket(AF_INET, SOCK_STREAM, 0);
@@ -609,8 +591,7 @@ test_reuseport(void **state)
 
 /* Goal: systemd, which holds the socket of a unit that it will start, is not
  * taken for the server. */
-static void
-test_activator(void **state)
+TEST(test_activator)
 {
 	struct sockaddr_storage a = loopback();
 	socklen_t length = sizeof(struct sockaddr_in);
@@ -619,7 +600,6 @@ test_activator(void **state)
 	char name[PROC_NAME_BYTES];
 	pid_t pid[2];
 
-	(void)state;
 	assert_int_equal(bind(s, (void *)&a, length), 0);
 	assert_int_equal(listen(s, 5), 0);
 	assert_int_equal(getsockname(s, (void *)&a, &length), 0);
@@ -640,15 +620,13 @@ test_activator(void **state)
 }
 
 /* Goal: a port that docker forwards is said to be a container's. */
-static void
-test_container(void **state)
+TEST(test_container)
 {
 	struct profiler_server server = {.name = "a", .hsperfdata = true};
 	enum profiler_source source;
 	char detail[PAGE_TEXT];
 	struct process p;
 
-	(void)state;
 	process_init(&p, NULL, 0, &server);
 	p.pid = child_new();
 	prctl(PR_SET_NAME, "docker-proxy");
@@ -704,8 +682,7 @@ container_new(struct sockaddr_in *address)
 
 /* Goal: a server in a container is found by the container's address, and not
  * by a port that is the same; none that is there is found after its end. */
-static void
-test_network_namespace(void **state)
+TEST(test_network_namespace)
 {
 	struct sockaddr_storage a = {0};
 	struct sockaddr_in *in = (void *)&a;
@@ -713,7 +690,6 @@ test_network_namespace(void **state)
 	uint32_t own;
 	pid_t pid;
 
-	(void)state;
 	in->sin_family = AF_INET;
 	/* Of 10.64.0.0/10: another such test may run, too. */
 	own = 0x0a400000 | ((uint32_t)getpid() << 2 & 0x3ffffc);
@@ -735,15 +711,13 @@ test_network_namespace(void **state)
 }
 
 /* Goal: of a process that we run below only itself is taken. */
-static void
-test_above_us(void **state)
+TEST(test_above_us)
 {
 	struct sockaddr_storage nothing = {0};
 	struct family found;
 	pid_t pid = child_new(), watcher;
 	int status;
 
-	(void)state;
 	watcher = fork();
 	if (watcher == 0)
 		_exit(search(&nothing, getppid(), &found) == FINDER_FOUND &&
@@ -756,15 +730,13 @@ test_above_us(void **state)
 }
 
 /* Goal: what is not there is said not to be. */
-static void
-test_not_found(void **state)
+TEST(test_not_found)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct sockaddr_storage a = loopback();
 	struct profiler_stats s;
 	int held = port_hold(&a);
 
-	(void)state;
 	child_kill(listener_new(&a, sizeof(struct sockaddr_in)));
 	fixture_init(f);
 	f->options.server[0].address = a;
@@ -781,8 +753,7 @@ test_not_found(void **state)
 }
 
 /* Goal: a Unix listener is found, too. */
-static void
-test_found_unix(void **state)
+TEST(test_found_unix)
 {
 	struct sockaddr_storage a = {0};
 	struct sockaddr_un *un = (void *)&a;
@@ -791,7 +762,6 @@ test_found_unix(void **state)
 	struct family found;
 	pid_t pid;
 
-	(void)state;
 	un->sun_family = AF_UNIX;
 	snprintf(un->sun_path, sizeof(un->sun_path), "/tmp/tailor-test-%d.sock",
 	    (int)getpid());
@@ -809,8 +779,7 @@ test_found_unix(void **state)
 }
 
 /* Goal: to another user the process is hidden, and whose it is is told. */
-static void
-test_foreign(void **state)
+TEST(test_foreign)
 {
 	struct sockaddr_storage a = loopback();
 	enum finder_result r;
@@ -819,7 +788,6 @@ test_foreign(void **state)
 	pid_t pid, other;
 	int status;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("skipped: only root can become another user\n");
 		skip();
@@ -876,10 +844,8 @@ match(const char *line, const char *text, uint16_t port)
 	"ffff 100 0 0 10 0"
 
 /* Goal: lines of the kernel's tables, wildcards and mapped addresses. */
-static void
-test_match(void **state)
+TEST(test_match)
 {
-	(void)state;
 	assert_int_equal(
 	    match(TCP4("0100007F:1F90", "0A"), "127.0.0.1", 8080), 2);
 	assert_int_equal(
@@ -910,15 +876,13 @@ test_match(void **state)
 
 /* Goal: a channel belongs to a server if its writer is the server's process
  * or one below it, also when the server is known only later. */
-static void
-test_assignment(void **state)
+TEST(test_assignment)
 {
 	struct fixture *f = malloc(sizeof(*f));
 	struct talechain tc;
 	unsigned i, mine = 0, none = 0;
 	pid_t wrapper;
 
-	(void)state;
 	fixture_init(f);
 	f->options.servers = 2;
 	fixture_start(f);
@@ -954,13 +918,11 @@ test_assignment(void **state)
 }
 
 /* Goal: the answers of /proc, about ourselves. */
-static void
-test_proc(void **state)
+TEST(test_proc)
 {
 	pid_t pid = child_new();
 	uid_t uid;
 
-	(void)state;
 	assert_int_equal(proc_uid(pid, &uid), 0);
 	assert_int_equal(uid, geteuid());
 	assert_int_equal(proc_parent(pid), getpid());
@@ -993,8 +955,7 @@ search_once(struct process *p, struct instant *now)
 /* Goal: a socket whose holder is not seen is another user's only if the next
  * search finds the same: that of a process that ends is there without a
  * holder for a moment.  Our own process is the holder that is not seen. */
-static void
-test_hidden(void **state)
+TEST(test_hidden)
 {
 	struct profiler_server server = {.name = "a"};
 	struct sockaddr_in *in = (void *)&server.address;
@@ -1003,7 +964,6 @@ test_hidden(void **state)
 	struct process p;
 	int s = socket(AF_INET, SOCK_STREAM, 0), held, one = 1;
 
-	(void)state;
 	in->sin_family = AF_INET;
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	held = port_hold(&server.address);
@@ -1020,33 +980,4 @@ test_hidden(void **state)
 	assert_non_null(strstr(p.where, "nothing listens"));
 	close(held);
 	process_fini(&p);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_told),
-	    cmocka_unit_test(test_told_late),
-	    cmocka_unit_test(test_found),
-	    cmocka_unit_test(test_not_found),
-	    cmocka_unit_test(test_found_unix),
-	    cmocka_unit_test(test_foreign),
-	    cmocka_unit_test(test_hidden),
-	    cmocka_unit_test(test_family),
-	    cmocka_unit_test(test_hand_over),
-	    cmocka_unit_test(test_later),
-	    cmocka_unit_test(test_page_below),
-	    cmocka_unit_test(test_name_after_exec),
-	    cmocka_unit_test(test_reuseport),
-	    cmocka_unit_test(test_activator),
-	    cmocka_unit_test(test_container),
-	    cmocka_unit_test(test_network_namespace),
-	    cmocka_unit_test(test_above_us),
-	    cmocka_unit_test(test_match),
-	    cmocka_unit_test(test_assignment),
-	    cmocka_unit_test(test_proc),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

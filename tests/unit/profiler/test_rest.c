@@ -70,15 +70,13 @@ stress_await(struct stress *s, uint64_t number)
 
 /* Goal: every wake-up is followed by a sweep, at whatever moment it comes,
  * and a borrower and the observer exclude each other. */
-static void
-test_no_wake_up_is_lost(void **state)
+TEST(test_no_wake_up_is_lost)
 {
 	struct stress *s = aligned_alloc(64, sizeof(*s));
 	uint64_t i, borrowed = 0;
 	unsigned seed = 1;
 	pthread_t thread;
 
-	(void)state;
 	assert_non_null(s);
 	memset(s, 0, sizeof(*s));
 	assert_int_equal(observer_rest_init(&s->rest), 0);
@@ -112,12 +110,10 @@ test_no_wake_up_is_lost(void **state)
 }
 
 /* Goal: rests get longer up to the longest, and short again after a wake-up. */
-static void
-test_rests_get_longer(void **state)
+TEST(test_rests_get_longer)
 {
 	struct observer_rest r;
 
-	(void)state;
 	assert_int_equal(observer_rest_init(&r), 0);
 	r.idle = 1;
 	observer_rest(&r, 3 * NS_PER_MS, 0);
@@ -139,13 +135,11 @@ test_rests_get_longer(void **state)
 
 /* Goal: with requests in flight a calm observer rests shortly, and the first
  * request ends a rest only if the rest would last. */
-static void
-test_calm_rests(void **state)
+TEST(test_calm_rests)
 {
 	struct observer_rest r;
 	struct instant now;
 
-	(void)state;
 	assert_int_equal(observer_rest_init(&r), 0);
 	r.wait_ns = 16 * NS_PER_MS;
 	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_NS);
@@ -170,12 +164,10 @@ test_calm_rests(void **state)
 
 /* Goal: a request that begins as a calm observer ceases to be one is not late:
  * it ends no rest by what is known of the last one, so the next is short. */
-static void
-test_no_long_rest_after_a_calm_one(void **state)
+TEST(test_no_long_rest_after_a_calm_one)
 {
 	struct observer_rest r;
 
-	(void)state;
 	assert_int_equal(observer_rest_init(&r), 0);
 	r.idle = 1;
 	r.wait_ns = 16 * NS_PER_MS;
@@ -268,13 +260,11 @@ collect(struct rig *r, uint64_t epoch, bool begin)
 
 /* Goal: what began while it rests is there after a look, on this thread and
  * at once; and the wake-up is followed by polling, which finds the end. */
-static void
-test_look(void **state)
+TEST(test_look)
 {
 	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
 	struct hazard h;
 
-	(void)state;
 	observer_rest_set(&r->o.rest, false, instant_now());
 	assert_int_equal(observer_start(&r->o), 0);
 	assert_true(eventually(rests, r));
@@ -296,13 +286,11 @@ test_look(void **state)
 }
 
 /* Goal: a command wakes it, and so does the end. */
-static void
-test_command(void **state)
+TEST(test_command)
 {
 	struct rig *r = rig_new(PROFILER_POLL_RELAX);
 	struct observer_command exit = {.kind = COMMAND_SERVER_EXIT, .pid = 1};
 
-	(void)state;
 	observer_rest_set(&r->o.rest, false, instant_now());
 	assert_int_equal(observer_start(&r->o), 0);
 	assert_true(eventually(rests, r));
@@ -315,13 +303,11 @@ test_command(void **state)
 
 /* Goal: with requests in flight it polls for a server's agent; it rests if
  * there are only rings, and a command ends that. */
-static void
-test_only_rings(void **state)
+TEST(test_only_rings)
 {
 	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
 	struct observer_command exit = {.kind = COMMAND_SERVER_EXIT, .pid = 1};
 
-	(void)state;
 	r->o.sleep_ns = OBSERVER_CALM_NS - 1;
 	assert_int_equal(observer_start(&r->o), 0);
 	collect(r, 1, true);
@@ -343,12 +329,10 @@ test_only_rings(void **state)
 }
 
 /* Goal: an observer that spins never rests, and is never borrowed. */
-static void
-test_spin(void **state)
+TEST(test_spin)
 {
 	struct rig *r = rig_new(PROFILER_POLL_SPIN);
 
-	(void)state;
 	observer_rest_set(&r->o.rest, false, instant_now());
 	assert_int_equal(observer_start(&r->o), 0);
 	collect(r, 1, true);
@@ -368,15 +352,13 @@ has_all_events(void *arg)
 
 /* Goal: the longest rests are where nothing is polled, little was written, and
  * no ring is a service's; as soon as it has read more, they are shorter. */
-static void
-test_quiet(void **state)
+TEST(test_quiet)
 {
 	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
 	struct instant now = instant_now();
 	struct channel *proxy, *app;
 	struct talechain tc;
 
-	(void)state;
 	r->o.rest_ns = OBSERVER_REST_NS;
 	r->o.quiet_ns = OBSERVER_REST_QUIET_NS;
 	assert_int_equal(observer_longest_ns(&r->o, 0), OBSERVER_REST_NS);
@@ -413,15 +395,13 @@ test_quiet(void **state)
 }
 
 /* Goal: one wake-up is enough for all rings, however many there are. */
-static void
-test_all_rings(void **state)
+TEST(test_all_rings)
 {
 	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
 	struct channel *c[RINGS];
 	struct talechain tc[RINGS];
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < RINGS; i++) {
 		assert_int_equal(channel_new_inside(&c[i], i + 2,
 				     TALECHAIN_KIND_APP, "app", 6),
@@ -440,23 +420,4 @@ test_all_rings(void **state)
 	for (i = 0; i < RINGS; i++)
 		channel_free(&c[i]);
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_no_wake_up_is_lost),
-	    cmocka_unit_test(test_rests_get_longer),
-	    cmocka_unit_test(test_calm_rests),
-	    cmocka_unit_test(test_no_long_rest_after_a_calm_one),
-	    cmocka_unit_test(test_look),
-	    cmocka_unit_test(test_command),
-	    cmocka_unit_test(test_only_rings),
-	    cmocka_unit_test(test_spin),
-	    cmocka_unit_test(test_quiet),
-	    cmocka_unit_test(test_all_rings),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

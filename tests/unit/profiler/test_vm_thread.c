@@ -128,12 +128,10 @@ player_start(struct player *p)
 
 /* Goal: while it has something to do it runs; what it does in between can be
  * waited for. */
-static void
-test_runs(void **state)
+TEST(test_runs)
 {
 	struct player p;
 
-	(void)state;
 	player_start(&p);
 	p.spin = 1;
 	player_do(&p, DO_SPIN);
@@ -149,13 +147,11 @@ test_runs(void **state)
 }
 
 /* Goal: more switches than the ring has room for are no matter. */
-static void
-test_many(void **state)
+TEST(test_many)
 {
 	struct player p;
 	unsigned i;
 
-	(void)state;
 	player_start(&p);
 	for (i = 0; i < 2000; i++)
 		player_do(&p, DO_NOTHING);
@@ -169,12 +165,10 @@ test_many(void **state)
 }
 
 /* Goal: where there is no such thread, that is known. */
-static void
-test_none(void **state)
+TEST(test_none)
 {
 	struct vm_thread v;
 
-	(void)state;
 	assert_int_equal(vm_thread_open(&v, getpid()), -ESRCH);
 	assert_int_equal(v.fd, -1);
 	vm_thread_close(&v);
@@ -260,12 +254,10 @@ has_hazard(void *arg)
 
 /* Goal: an observer whose rest does not end by itself sees a safepoint as it
  * begins, with nothing in flight. */
-static void
-test_ends_a_rest(void **state)
+TEST(test_ends_a_rest)
 {
 	struct rig *r = rig_new();
 
-	(void)state;
 	observer_rest_set(&r->o.rest, false, instant_now());
 	r->o.rest.wait_ns = FOREVER_NS; /* no rest ends by itself */
 	assert_int_equal(observer_start(&r->o), 0);
@@ -276,12 +268,10 @@ test_ends_a_rest(void **state)
 }
 
 /* Goal: with requests in flight it rests, too, while the thread sleeps. */
-static void
-test_rests_in_flight(void **state)
+TEST(test_rests_in_flight)
 {
 	struct rig *r = rig_new();
 
-	(void)state;
 	assert_int_equal(observer_start(&r->o), 0);
 	assert_true(eventually(rests, r));
 	player_do(&r->player, DO_SAFEPOINT);
@@ -291,13 +281,11 @@ test_rests_in_flight(void **state)
 
 /* Goal: a page is polled while a pause is in force or its thread runs, and
  * where there is no such thread. */
-static void
-test_polls(void **state)
+TEST(test_polls)
 {
 	struct rig *r = rig_new();
 	struct hsperf_page *p;
 
-	(void)state;
 	observer_sweep(&r->o, instant_now());
 	p = r->o.page[0];
 	assert_false(hsperf_page_polls(p));
@@ -319,19 +307,4 @@ test_polls(void **state)
 	vm_thread_close(&p->vm);
 	assert_true(hsperf_page_polls(p));
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_none),
-	    cmocka_unit_test(test_runs),
-	    cmocka_unit_test(test_many),
-	    cmocka_unit_test(test_ends_a_rest),
-	    cmocka_unit_test(test_rests_in_flight),
-	    cmocka_unit_test(test_polls),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

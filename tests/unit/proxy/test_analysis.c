@@ -1,10 +1,6 @@
 /* Goal: a tale that somebody waits for is told before those that nobody asked
  * for, is kept once, and is counted all the same. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -124,12 +120,10 @@ asked_for_comes_first(void)
 	return in_time;
 }
 
-static void
-test_asked_for_comes_first(void **state)
+TEST(test_asked_for_comes_first)
 {
 	unsigned tries = 0;
 
-	(void)state;
 	while (!asked_for_comes_first())
 		assert_int_not_equal(++tries, 100);
 }
@@ -138,8 +132,7 @@ test_asked_for_comes_first(void **state)
  * Goal: an answer waits for no tale that no client asked for, though that one
  * waits for its events; a list waits for some, and not for long.
  */
-static void
-test_never_busy(void **state)
+TEST(test_never_busy)
 {
 	struct analysis_options o = {.keep = 100,
 	    .store = "",
@@ -152,7 +145,6 @@ test_never_busy(void **state)
 	struct analysis *a;
 	struct instant now;
 
-	(void)state;
 	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
 	assert_int_equal(analysis_new(&a, &o), 0);
 	now = instant_now();
@@ -183,8 +175,7 @@ test_never_busy(void **state)
 }
 
 /* Goal: without budget only what clients ask is done; the rest is counted. */
-static void
-test_no_budget(void **state)
+TEST(test_no_budget)
 {
 	struct analysis_options o = {.keep = 100,
 	    .store = "",
@@ -196,7 +187,6 @@ test_no_budget(void **state)
 	struct analysis_stats stats;
 	struct analysis *a;
 
-	(void)state;
 	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
 	assert_int_equal(analysis_new(&a, &o), 0);
 	for (unsigned i = 1; i <= TALES; i++) {
@@ -221,8 +211,7 @@ test_no_budget(void **state)
 
 /* Goal: while a server pauses only what clients ask is done, but what waits has
  * its turn. */
-static void
-test_rest(void **state)
+TEST(test_rest)
 {
 	struct analysis_options o = {.keep = 100,
 	    .store = "",
@@ -234,7 +223,6 @@ test_rest(void **state)
 	struct analysis *a;
 	struct instant begin = instant_now();
 
-	(void)state;
 	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
 	assert_int_equal(analysis_new(&a, &o), 0);
 	analysis_rest(a, instant_plus(begin, 3600 * NS_PER_S));
@@ -250,17 +238,4 @@ test_rest(void **state)
 	assert_true(instant_since(instant_now(), begin) >= ANALYSIS_REST_NS);
 	analysis_free(&a);
 	timeline_free(&o.timeline);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_asked_for_comes_first),
-	    cmocka_unit_test(test_never_busy),
-	    cmocka_unit_test(test_no_budget),
-	    cmocka_unit_test(test_rest),
-	};
-
-	return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);
 }

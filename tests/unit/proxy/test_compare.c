@@ -3,12 +3,10 @@
  */
 #include "proxy/upstream/response_diff.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define BODY 4000
 #define LIMIT 3000
@@ -71,14 +69,12 @@ race(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 	}
 }
 
-static void
-test_differences(void **state)
+TEST(test_differences)
 {
 	/* goal: equal bodies are equal however they are cut; one byte less or
 	 * another one is seen; what is over the limit is not compared */
 	static char a[BODY], b[BODY];
 
-	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
 		size_t n = draw(2) == 0 ? draw(40) : draw(BODY);
 		bool compared = n <= LIMIT;
@@ -103,14 +99,12 @@ test_differences(void **state)
 	assert_int_equal(metrics.differ_status, 0);
 }
 
-static void
-test_parties(void **state)
+TEST(test_parties)
 {
 	/* goal: not compared without a winner, or if one is not whole; a side
 	 * that begins anew is as new */
 	struct comparison *request, *first, *second;
 
-	(void)state;
 	memset(&metrics, 0, sizeof(metrics));
 	for (unsigned missing = 0; missing < 4; missing++) {
 		request = compare_new(&metrics, 1, LIMIT);
@@ -155,10 +149,5 @@ tear_down(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_differences),
-	    cmocka_unit_test(test_parties),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return unit_run(set_up, tear_down);
 }

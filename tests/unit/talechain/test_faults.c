@@ -1,11 +1,7 @@
 /*
  * test_faults.c: page faults by the thousand, as a timeline tells them.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "talechain/explain/tale_struct.h"
 
@@ -54,14 +50,12 @@ end(struct plot *p, struct tale *t, struct story *s)
 }
 
 /* Goal: more faults than a tale holds: the time of all is in it. */
-static void
-test_thousands(void **state)
+TEST(test_thousands)
 {
 	struct story *s;
 	struct tale *t;
 	struct plot p;
 
-	(void)state;
 	begin(&p, 70000);
 	touch(&p, 20000, 1000, 3);
 	plot_tell(&p, &t, &s);
@@ -76,14 +70,12 @@ test_thousands(void **state)
 }
 
 /* Goal: faults with work between them stay apart, and so does the work. */
-static void
-test_apart(void **state)
+TEST(test_apart)
 {
 	struct story *s;
 	struct tale *t;
 	struct plot p;
 
-	(void)state;
 	begin(&p, 70000);
 	touch(&p, 1000, 1000, 10);
 	plot_tell(&p, &t, &s);
@@ -93,14 +85,12 @@ test_apart(void **state)
 }
 
 /* Goal: faults that differ are not joined: size, disk, length, thread. */
-static void
-test_unlike(void **state)
+TEST(test_unlike)
 {
 	struct story *s;
 	struct tale *t;
 	struct plot p;
 
-	(void)state;
 	begin(&p, 10000);
 	touch(&p, 2, 1000, 3);
 	KERNEL(
@@ -114,16 +104,4 @@ test_unlike(void **state)
 	assert_int_equal(rows(t), 6);
 	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 112 * US);
 	end(&p, t, s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_thousands),
-	    cmocka_unit_test(test_apart),
-	    cmocka_unit_test(test_unlike),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

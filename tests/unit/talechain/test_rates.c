@@ -3,11 +3,7 @@
  * called slow only where numbers say so: never where what is usual is not
  * known, of another server, of another CPU, or of time that was not computing.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,8 +125,7 @@ static const struct {
     {"clock", on_clock_enough, TALE_CAUSE_WORK, 0, "9.92 of"},
 };
 
-static void
-test_causes(void **state)
+TEST(test_causes)
 {
 	struct story *s;
 	struct tale *t;
@@ -138,7 +133,6 @@ test_causes(void **state)
 	int64_t slow_ns;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		plot_init(&p);
 		cases[i].plot(&p);
@@ -160,15 +154,13 @@ test_causes(void **state)
 
 /* Goal: each signal a curve, under the lane of its server or CPU, with its
  * values in its unit, cut to the request; a period that ends after it too. */
-static void
-test_series(void **state)
+TEST(test_series)
 {
 	const struct story_series *x;
 	struct story *s;
 	struct tale *t;
 	struct plot p;
 
-	(void)state;
 	plot_init(&p);
 	ipc(&p, 0, -1000, 5000, 900, 0); /* over before it began */
 	ipc(&p, 0, 4000, 5000, 1500, 0);
@@ -210,8 +202,7 @@ test_series(void **state)
 
 /* Goal: whatever numbers events carry, the curves stay in order, inside the
  * request, and all renderings come out. */
-static void
-test_hostile(void **state)
+TEST(test_hostile)
 {
 	struct story *s;
 	struct tale *t;
@@ -220,7 +211,6 @@ test_hostile(void **state)
 	char *text;
 	size_t i, k, length, n;
 
-	(void)state;
 	srand(11);
 	for (n = 0; n < 40; n++) {
 		plot_init(&p);
@@ -259,16 +249,4 @@ test_hostile(void **state)
 		tale_free(&t);
 		plot_fini(&p);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_causes),
-	    cmocka_unit_test(test_series),
-	    cmocka_unit_test(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

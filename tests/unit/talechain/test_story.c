@@ -3,11 +3,7 @@
  * microsecond and the sentence are told; and a story of any events, however
  * hostile, tiles the request's time.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -92,38 +88,30 @@ case_check(const struct cause_case *c)
 	plot_fini(&p);
 }
 
-static void
-test_causes(void **state)
+TEST(test_causes)
 {
-	(void)state;
 	for (size_t i = 0; i < cases_count; i++)
 		case_check(&cases[i]);
 }
 
 /* Goal: the request stays with its thread until that hands work over. */
-static void
-test_walk(void **state)
+TEST(test_walk)
 {
-	(void)state;
 	for (size_t i = 0; i < walk_cases_count; i++)
 		case_check(&walk_cases[i]);
 }
 
 /* Goal: where a thread waited is reported, of waits only. */
-static void
-test_where(void **state)
+TEST(test_where)
 {
-	(void)state;
 	for (size_t i = 0; i < where_cases_count; i++)
 		case_check(&where_cases[i]);
 }
 
 /* Goal: the thread at the end of a chain is named, a timer is no lock, and what
  * an event loop or io_uring did for others is not this request's for sure. */
-static void
-test_chain(void **state)
+TEST(test_chain)
 {
-	(void)state;
 	for (size_t i = 0; i < chain_cases_count; i++)
 		case_check(&chain_cases[i]);
 }
@@ -155,8 +143,7 @@ names_add(struct tale *t, uint32_t pid, uint64_t address, const char *name)
 }
 
 /* Goal: the stack of a wait is that which the thread had there. */
-static void
-test_stack(void **state)
+TEST(test_stack)
 {
 	struct plot p;
 	struct tale *t;
@@ -165,7 +152,6 @@ test_stack(void **state)
 	bool kernel;
 	size_t i;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "sleep_in");
 	KERNEL(&p, 9001, 0, 0, TALECHAIN_STACK,
@@ -206,8 +192,7 @@ test_stack(void **state)
 
 /* Goal: whether a JVM's thread slept or waited for a monitor is in its stack,
  * where the timers are the same. */
-static void
-test_stack_of_timers(void **state)
+TEST(test_stack_of_timers)
 {
 #define SLEPT "A's thread 501 slept until a timer or another interrupt woke it."
 #define ENTER "_ZN13ObjectMonitor6EnterIEP10JavaThread"
@@ -246,7 +231,6 @@ test_stack_of_timers(void **state)
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		plot_init(&p);
 		case_plot(&p, rows[i].plot);
@@ -266,14 +250,12 @@ test_stack_of_timers(void **state)
 }
 
 /* Goal: the stack of a later wait is not that of the one before. */
-static void
-test_later_stack(void **state)
+TEST(test_later_stack)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "sleep_in");
 	plot_leaves(&p, 9100, A_TID, TALECHAIN_OFF_SLEEPING, 0);
@@ -290,15 +272,13 @@ test_later_stack(void **state)
 
 /* Goal: samples of computing are counted by function; those of another time
  * are not the request's. */
-static void
-test_samples(void **state)
+TEST(test_samples)
 {
 	static const uint64_t at[] = {0x1000, 0x1000, 0x2000, 0x1000};
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	for (unsigned i = 0; i < 4; i++) {
 		KERNEL(&p, 1000 + 2000 * i, A_TID, A_PID, TALECHAIN_STACK,
@@ -321,8 +301,7 @@ test_samples(void **state)
 
 /* Goal: where the runtime moves work between threads, what another thread
  * computed is not called the request's; the wait for it is. */
-static void
-test_moved_work(void **state)
+TEST(test_moved_work)
 {
 	static const struct {
 		const char *plot;
@@ -344,7 +323,6 @@ test_moved_work(void **state)
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		plot_init(&p);
 		case_plot(&p, rows[i].plot);
@@ -383,15 +361,13 @@ recorded_append(struct scene *scene, const struct recorded *r)
 }
 
 /* Goal: what a real kernel recorded is explained as it was. */
-static void
-test_recorded(void **state)
+TEST(test_recorded)
 {
 	struct tale_request q;
 	struct scene scene;
 	struct story *s;
 	struct tale *t;
 
-	(void)state;
 	for (size_t i = 0; i < recorded_count; i++) {
 		const struct recorded *r = &recorded[i];
 
@@ -431,14 +407,12 @@ test_recorded(void **state)
 }
 
 /* Goal: a 7 ms stall is reported as 7 ms, with why and what to do. */
-static void
-test_words(void **state)
+TEST(test_words)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "gc");
 	plot_tell(&p, &t, &s);
@@ -491,8 +465,7 @@ test_words(void **state)
 
 /* Goal: what its own events contradict is counted, said, and not explained;
  * where none do, nothing is. */
-static void
-test_contradictions(void **state)
+TEST(test_contradictions)
 {
 	static const struct {
 		const char *name;
@@ -512,7 +485,6 @@ test_contradictions(void **state)
 	struct story *s;
 	bool said;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		plot_init(&p);
 		case_plot(&p, of[i].name);
@@ -536,8 +508,7 @@ test_contradictions(void **state)
 }
 
 /* Goal: what is inferred is likely, is said to be, and explains nothing. */
-static void
-test_confidence(void **state)
+TEST(test_confidence)
 {
 	static const struct {
 		const char *name;
@@ -556,7 +527,6 @@ test_confidence(void **state)
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		plot_init(&p);
 		case_plot(&p, of[i].name);
@@ -574,8 +544,7 @@ test_confidence(void **state)
 }
 
 /* Goal: where a tale holds no more switches, threads are not known. */
-static void
-test_too_many_switches(void **state)
+TEST(test_too_many_switches)
 {
 	const int64_t switches = (int64_t)TALE_SWITCHES_MAX + 100;
 	struct plot p;
@@ -583,7 +552,6 @@ test_too_many_switches(void **state)
 	struct story *s;
 	uint32_t from = A_TID, to = B_TID;
 
-	(void)state;
 	plot_init(&p);
 	KERNEL(&p, 90, A_TID, A_PID, TALECHAIN_WAKEUP, B_TID, A_PID, 0);
 	for (int64_t i = 0; i < switches; i++) {
@@ -609,8 +577,7 @@ test_too_many_switches(void **state)
 }
 
 /* Goal: a story whose pieces overlap or exceed it explains nothing. */
-static void
-test_tiles(void **state)
+TEST(test_tiles)
 {
 	struct story_segment piece[2] = {
 	    {.begin_ns = 0, .end_ns = 60}, {.begin_ns = 60, .end_ns = 100}};
@@ -618,7 +585,6 @@ test_tiles(void **state)
 	struct story s = {.total_ns = 100, .segment = piece, .segments = 2};
 	struct explainer ex = {.s = &s, .segment_claim = claim};
 
-	(void)state;
 	s.coverage = 0.5;
 	s.cause_ns[TALE_CAUSE_WORK] = 60;
 	s.cause_ns[TALE_CAUSE_GC] = 40;
@@ -651,14 +617,12 @@ arrow_find(const struct story *s, enum story_arrow_kind kind, const char *name)
 
 /* Goal: of several requests that a thread of a pool had before, each has its
  * part of the wait. */
-static void
-test_pool(void **state)
+TEST(test_pool)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "pool_two");
 	plot_tell(&p, &t, &s);
@@ -674,15 +638,13 @@ test_pool(void **state)
 }
 
 /* Goal: the request's bytes and the wake-ups are arrows between lanes. */
-static void
-test_picture(void **state)
+TEST(test_picture)
 {
 	const struct story_arrow *a;
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "lock");
 	case_plot(&p, "client_late");
@@ -726,14 +688,12 @@ bars_ns(const struct story *s, enum story_lane_kind lane,
  * Goal: what a holder did is on its lane: it waited for a CPU, and ran no
  * longer than it did; the lock lies on the lane of the thread that waited.
  */
-static void
-test_holder(void **state)
+TEST(test_holder)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "holder_preempted");
 	plot_tell(&p, &t, &s);
@@ -760,15 +720,13 @@ test_holder(void **state)
  * Goal: work on another request is drawn as that, with its id, on its thread's
  * lane and on the CPU; none of that is work on this one.
  */
-static void
-test_other_request(void **state)
+TEST(test_other_request)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 	unsigned drawn = 0;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "busy_loop");
 	plot_tell(&p, &t, &s);
@@ -809,14 +767,12 @@ test_other_request(void **state)
 
 /* Goal: what a thread did before it took the request is other work, even if it
  * then goes on without a pause. */
-static void
-test_other_work(void **state)
+TEST(test_other_work)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "busy_no_more");
 	plot_tell(&p, &t, &s);
@@ -844,8 +800,7 @@ has_evidence(const struct story *s, const char *text)
 
 /* Goal: a collection of the other server is a pause that the request did not
  * meet, and no cause; ordered ones say so, one at another time is left out. */
-static void
-test_unmet(void **state)
+TEST(test_unmet)
 {
 	static const struct {
 		int64_t end_us, length_us;
@@ -866,7 +821,6 @@ test_unmet(void **state)
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(heard) / sizeof(heard[0]); i++) {
 		plot_init(&p);
 		SCENE(&p.scene, heard[i].end_us * US, 1,
@@ -888,15 +842,13 @@ test_unmet(void **state)
 }
 
 /* Goal: the threads of a story are listed with what they belong to. */
-static void
-test_threads(void **state)
+TEST(test_threads)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 	bool hog = false, server = false, tailor = false;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "preempted");
 	plot_tell(&p, &t, &s);
@@ -917,15 +869,13 @@ test_threads(void **state)
 }
 
 /* Goal: the neighbours' bytes on the same connections are not the request's. */
-static void
-test_keep_alive(void **state)
+TEST(test_keep_alive)
 {
 	const uint64_t ports = PORTS(8080, 40000);
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	/* The request before, its answer, and the one after. */
 	KERNEL(&p, -900, 0, 0, TALECHAIN_TCP_RECV, 71, PACK(900, 1),
@@ -1004,8 +954,7 @@ event_random(struct plot *p)
 }
 
 /* Goal: whatever the events, the story is whole and can be rendered. */
-static void
-test_any_events(void **state)
+TEST(test_any_events)
 {
 	struct plot p;
 	struct tale *t;
@@ -1015,7 +964,6 @@ test_any_events(void **state)
 	size_t n;
 	int round;
 
-	(void)state;
 	srand(11);
 	for (round = 0; round < 1000; round++) {
 		plot_init(&p);
@@ -1054,46 +1002,10 @@ test_any_events(void **state)
 }
 
 /* Goal: codes are unique, stable and found again. */
-static void
-test_codes(void **state)
+TEST(test_codes)
 {
-	(void)state;
 	for (int i = 0; i < TALE_CAUSE_COUNT; i++)
 		assert_int_equal(
 		    tale_cause_find(tale_cause_code((enum tale_cause)i)), i);
 	assert_int_equal(tale_cause_find("no such cause"), -1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_causes),
-	    cmocka_unit_test(test_walk),
-	    cmocka_unit_test(test_where),
-	    cmocka_unit_test(test_chain),
-	    cmocka_unit_test(test_stack),
-	    cmocka_unit_test(test_stack_of_timers),
-	    cmocka_unit_test(test_later_stack),
-	    cmocka_unit_test(test_samples),
-	    cmocka_unit_test(test_moved_work),
-	    cmocka_unit_test(test_recorded),
-	    cmocka_unit_test(test_words),
-	    cmocka_unit_test(test_contradictions),
-	    cmocka_unit_test(test_confidence),
-	    cmocka_unit_test(test_too_many_switches),
-	    cmocka_unit_test(test_tiles),
-	    cmocka_unit_test(test_picture),
-	    cmocka_unit_test(test_holder),
-	    cmocka_unit_test(test_pool),
-	    cmocka_unit_test(test_other_request),
-	    cmocka_unit_test(test_other_work),
-	    cmocka_unit_test(test_unmet),
-	    cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_keep_alive),
-	    cmocka_unit_test(test_any_events),
-	    cmocka_unit_test(test_codes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

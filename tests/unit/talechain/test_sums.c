@@ -3,11 +3,7 @@
  * once and no longer than they say; what they do not tell stays not observed;
  * sums of other requests, or that cannot be true, tell nothing.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,12 +100,10 @@ dark_us(const struct told *d)
 }
 
 /* Goal: each sum is a cause of that length. */
-static void
-test_all(void **state)
+TEST(test_all)
 {
 	struct told d;
 
-	(void)state;
 	dark(&d);
 	epoch(&d.p, &(struct epoch){.begin = 1000,
 			.end = 9000,
@@ -142,12 +136,10 @@ test_all(void **state)
 }
 
 /* Goal: the verdict says what, and that it is known as a sum only. */
-static void
-test_words(void **state)
+TEST(test_words)
 {
 	struct told d;
 
-	(void)state;
 	dark(&d);
 	epoch(&d.p, &(struct epoch){
 			.begin = 100, .end = 9900, .ran = 800, .disk = 9000});
@@ -162,12 +154,10 @@ test_words(void **state)
 }
 
 /* Goal: a collection has its own time; the sleep meanwhile is the same. */
-static void
-test_collection(void **state)
+TEST(test_collection)
 {
 	struct told d;
 
-	(void)state;
 	dark(&d);
 	SCENE(&d.p.scene, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 7);
 	SCENE(&d.p.scene, 7000 * US, 0, TALECHAIN_JVM_GC_END, 1, 7, 6000 * US);
@@ -194,12 +184,10 @@ test_collection(void **state)
 }
 
 /* Goal: what is sent in pieces has sums from each to the next. */
-static void
-test_pieces(void **state)
+TEST(test_pieces)
 {
 	struct told d;
 
-	(void)state;
 	dark(&d);
 	epoch(&d.p, &(struct epoch){.begin = 100, .end = 2000, .ran = 1900});
 	epoch(&d.p, &(struct epoch){.begin = 2000,
@@ -213,8 +201,7 @@ test_pieces(void **state)
 }
 
 /* Goal: none of these is taken for this request's. */
-static void
-test_others(void **state)
+TEST(test_others)
 {
 	static const struct epoch wrong[] = {
 	    {.begin = 100, .end = 9000, .ran = 8900, .cookie = 82},
@@ -232,7 +219,6 @@ test_others(void **state)
 	};
 	struct told d;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		dark(&d);
 		epoch(&d.p, &wrong[i]);
@@ -244,31 +230,14 @@ test_others(void **state)
 }
 
 /* Goal: where the kernel's events are there, the story is made of them. */
-static void
-test_events(void **state)
+TEST(test_events)
 {
 	struct told d;
 
-	(void)state;
 	plot_init(&d.p);
 	epoch(&d.p, &(struct epoch){.begin = 100, .end = 9900, .disk = 9800});
 	plot_tell(&d.p, &d.t, &d.s);
 	assert_us(&d, TALE_CAUSE_DISK, 0);
 	assert_true(d.s->cause_ns[TALE_CAUSE_WORK] > 9800 * US);
 	forget(&d);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_all),
-	    cmocka_unit_test(test_words),
-	    cmocka_unit_test(test_collection),
-	    cmocka_unit_test(test_pieces),
-	    cmocka_unit_test(test_others),
-	    cmocka_unit_test(test_events),
-	};
-
-	return cmocka_run_group_tests_name("sums", tests, NULL, NULL);
 }

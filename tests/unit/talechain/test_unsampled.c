@@ -3,11 +3,7 @@
  * observed; what was known before and after stays known; nothing that the pause
  * hides is taken for what was seen last.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,14 +45,12 @@ assert_dark(const struct story *s, int64_t from_us, int64_t until_us)
 }
 
 /* Goal: a thread computes; a part of it is not observed. */
-static void
-test_middle(void **state)
+TEST(test_middle)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	unsampled(&p, FROM, UNTIL);
 	plot_tell(&p, &t, &s);
@@ -70,8 +64,7 @@ test_middle(void **state)
 }
 
 /* Goal: what a thread was doing as the pause began did not last. */
-static void
-test_state_ends(void **state)
+TEST(test_state_ends)
 {
 	static const enum talechain_off off[] = {TALECHAIN_OFF_PREEMPTED,
 	    TALECHAIN_OFF_SLEEPING, TALECHAIN_OFF_DISK, TALECHAIN_OFF_STOPPED,
@@ -80,7 +73,6 @@ test_state_ends(void **state)
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
 		plot_init(&p);
 		plot_leaves(&p, FROM - 100, A_TID, off[i], HOG);
@@ -98,14 +90,12 @@ test_state_ends(void **state)
 }
 
 /* Goal: it comes back after the pause: how long it was away is not known. */
-static void
-test_comes_back(void **state)
+TEST(test_comes_back)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	plot_leaves(&p, FROM - 100, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
 	unsampled(&p, FROM, UNTIL);
@@ -121,14 +111,12 @@ test_comes_back(void **state)
 }
 
 /* Goal: one that began long before the request, and one that lasts. */
-static void
-test_whole(void **state)
+TEST(test_whole)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	unsampled(&p, -900000, 100000);
 	p.unserved = false;
@@ -145,14 +133,12 @@ test_whole(void **state)
 }
 
 /* Goal: a pause that was over before the request is none of its. */
-static void
-test_over(void **state)
+TEST(test_over)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	unsampled(&p, -900000, -100);
 	plot_tell(&p, &t, &s);
@@ -164,14 +150,12 @@ test_over(void **state)
 }
 
 /* Goal: what Tailor itself recorded is known in a pause, too. */
-static void
-test_own(void **state)
+TEST(test_own)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	p.unserved = true;
 	unsampled(&p, FROM, UNTIL);
@@ -185,14 +169,12 @@ test_own(void **state)
 
 /* Goal: of a request that came in pieces the events after the first have not
  * been read.  It is not claimed that Tailor was slow to read it. */
-static void
-test_unread(void **state)
+TEST(test_unread)
 {
 	struct plot p;
 	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	p.rest = 30000;
 	p.unread = true;
@@ -207,20 +189,4 @@ test_unread(void **state)
 	story_free(&s);
 	tale_free(&t);
 	plot_fini(&p);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_middle),
-	    cmocka_unit_test(test_state_ends),
-	    cmocka_unit_test(test_comes_back),
-	    cmocka_unit_test(test_whole),
-	    cmocka_unit_test(test_over),
-	    cmocka_unit_test(test_own),
-	    cmocka_unit_test(test_unread),
-	};
-
-	return cmocka_run_group_tests_name("unsampled", tests, NULL, NULL);
 }
