@@ -1,6 +1,8 @@
 /*
  * cases.c: for each cause a plot that shows it.
  */
+#include "tests/unit/unit.h"
+
 #include "tests/unit/talechain/cases.h"
 
 #include <string.h>
@@ -1096,16 +1098,29 @@ const size_t cases_count = sizeof(cases) / sizeof(cases[0]);
 void
 case_plot(struct plot *p, const char *name)
 {
-	for (size_t i = 0; i < cases_count; i++)
-		if (strcmp(cases[i].name, name) == 0)
-			cases[i].plot(p);
-	for (size_t i = 0; i < walk_cases_count; i++)
-		if (strcmp(walk_cases[i].name, name) == 0)
-			walk_cases[i].plot(p);
-	for (size_t i = 0; i < where_cases_count; i++)
-		if (strcmp(where_cases[i].name, name) == 0)
-			where_cases[i].plot(p);
-	for (size_t i = 0; i < chain_cases_count; i++)
-		if (strcmp(chain_cases[i].name, name) == 0)
-			chain_cases[i].plot(p);
+	const struct {
+		const struct cause_case *cases;
+		size_t count;
+	} of[] = {
+	    {cases, cases_count},
+	    {walk_cases, walk_cases_count},
+	    {where_cases, where_cases_count},
+	    {chain_cases, chain_cases_count},
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		for (size_t k = 0; k < of[i].count; k++)
+			if (strcmp(of[i].cases[k].name, name) == 0) {
+				of[i].cases[k].plot(p);
+				return;
+			}
+	fail_msg("no case \"%s\"", name);
+}
+
+struct story *
+plot_case(struct plot *p, const char *name)
+{
+	plot_init(p);
+	case_plot(p, name);
+	return plot_tell(p);
 }

@@ -31,3 +31,6 @@ extern const size_t chain_cases_count;
 
 /* What the case of that name adds to a plot. */
 void case_plot(struct plot *p, const char *name);
+
+/* That case alone, told; as plot_tell(). */
+struct story *plot_case(struct plot *p, const char *name);

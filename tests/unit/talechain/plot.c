@@ -32,6 +32,8 @@ plot_init(struct plot *p)
 void
 plot_fini(struct plot *p)
 {
+	story_free(&p->story);
+	tale_free(&p->tale);
 	scene_close(&p->scene);
 }
 
@@ -184,8 +186,16 @@ plot_out(struct plot *p)
 	    TALECHAIN_PROXY_FINISH, SCENE_ID);
 }
 
-void
-plot_tell(struct plot *p, struct tale **t, struct story **s)
+struct story *
+plot_explain(struct plot *p)
+{
+	story_free(&p->story);
+	assert_int_equal(tale_explain(&p->story, p->tale), 0);
+	return p->story;
+}
+
+struct story *
+plot_tell(struct plot *p)
 {
 	struct tale_request *r = &p->request;
 	char name[16] = "stress-ng";
@@ -225,6 +235,6 @@ plot_tell(struct plot *p, struct tale **t, struct story **s)
 		snprintf(r->flags, sizeof(r->flags), "%s", p->flags);
 	r->stream_end = timeline_position(p->scene.timeline);
 	assert_int_equal(
-	    tale_slice(t, p->scene.reader, r, &p->client, SLACK), 0);
-	assert_int_equal(tale_explain(s, *t), 0);
+	    tale_slice(&p->tale, p->scene.reader, r, &p->client, SLACK), 0);
+	return plot_explain(p);
 }

@@ -48,16 +48,21 @@ struct plot {
 	bool forked;	    /* A's thread is of a process that is not watched */
 	bool dark;	    /* of the kernel's events only sums are there */
 	bool unread; /* the observer has read the request's first piece alone */
-	bool unserved;	   /* it goes to no server; Tailor responds at back */
-	const char *flags; /* of the request, or NULL */
+	bool unserved;	     /* it goes to no server; Tailor responds at back */
+	const char *flags;   /* of the request, or NULL */
+	struct tale *tale;   /* owned; once it is told */
+	struct story *story; /* owned */
 };
 
 /* A request that A works on from 75 us to 10 ms. */
 void plot_init(struct plot *p);
 void plot_fini(struct plot *p);
 
-/* Append all events, then slice and explain. */
-void plot_tell(struct plot *p, struct tale **t, struct story **s);
+/* Append all events, then slice and explain.  The story is the plot's. */
+struct story *plot_tell(struct plot *p);
+
+/* Explain again, as the tale is now. */
+struct story *plot_explain(struct plot *p);
 
 /* One event of the kernel on CPU 1. */
 void plot_kernel(struct plot *p, int64_t us, uint32_t tid, uint32_t pid,

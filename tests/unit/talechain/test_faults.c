@@ -41,54 +41,43 @@ rows(const struct tale *t)
 	return n;
 }
 
-static void
-end(struct plot *p, struct tale *t, struct story *s)
-{
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(p);
-}
-
 /* Goal: more faults than a tale holds: the time of all is in it. */
 TEST(test_thousands)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 
 	begin(&p, 70000);
 	touch(&p, 20000, 1000, 3);
-	plot_tell(&p, &t, &s);
-	assert_int_equal(rows(t), 1);
-	assert_int_equal(t->omitted, 0);
+	s = plot_tell(&p);
+	assert_int_equal(rows(p.tale), 1);
+	assert_int_equal(p.tale->omitted, 0);
 	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 59999 * US);
 	assert_int_equal(s->verdict.cause, TALE_CAUSE_PAGE_FAULT);
 	assert_string_equal(s->verdict.evidence[0],
 	    "20000 page faults, 60.0 ms of it, each under 0.050 ms; 80000 KiB "
 	    "of memory, up to 4 KiB at once");
-	end(&p, t, s);
+	plot_fini(&p);
 }
 
 /* Goal: faults with work between them stay apart, and so does the work. */
 TEST(test_apart)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 
 	begin(&p, 70000);
 	touch(&p, 1000, 1000, 10);
-	plot_tell(&p, &t, &s);
-	assert_int_equal(rows(t), 1000);
+	s = plot_tell(&p);
+	assert_int_equal(rows(p.tale), 1000);
 	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 2000 * US);
-	end(&p, t, s);
+	plot_fini(&p);
 }
 
 /* Goal: faults that differ are not joined: size, disk, length, thread. */
 TEST(test_unlike)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 
 	begin(&p, 10000);
@@ -100,8 +89,8 @@ TEST(test_unlike)
 	    &p, 1140, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 99 * US, PAGE, 0);
 	KERNEL(&p, 1143, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 2 * US, PAGE, 0);
 	KERNEL(&p, 1144, PROXY_TID, 99, TALECHAIN_PAGEFAULT, 1, US, PAGE, 0);
-	plot_tell(&p, &t, &s);
-	assert_int_equal(rows(t), 6);
+	s = plot_tell(&p);
+	assert_int_equal(rows(p.tale), 6);
 	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 112 * US);
-	end(&p, t, s);
+	plot_fini(&p);
 }

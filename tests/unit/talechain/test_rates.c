@@ -128,7 +128,6 @@ static const struct {
 TEST(test_causes)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 	int64_t slow_ns;
 	size_t i;
@@ -136,7 +135,7 @@ TEST(test_causes)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		plot_init(&p);
 		cases[i].plot(&p);
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		slow_ns = s->cause_ns[TALE_CAUSE_LOW_IPC] +
 			  s->cause_ns[TALE_CAUSE_SLOW_CLOCK];
 		if (s->verdict.cause != cases[i].cause ||
@@ -146,8 +145,6 @@ TEST(test_causes)
 			fail_msg("%s: %s, slow %ld us: %s", cases[i].name,
 			    tale_cause_code(s->verdict.cause),
 			    (long)(slow_ns / US), s->verdict.text);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
@@ -158,7 +155,6 @@ TEST(test_series)
 {
 	const struct story_series *x;
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 
 	plot_init(&p);
@@ -171,7 +167,7 @@ TEST(test_series)
 	clock_of(&p, 6000, 6000, 500);
 	/* Read 15 ms after the request was over. */
 	ipc(&p, 0, 25000, 16000, 300, 1600);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_int_equal(s->curves, 3);
 	x = &s->series[0];
 	assert_string_equal(x->name, "ipc");
@@ -195,8 +191,6 @@ TEST(test_series)
 	assert_string_equal(x->name, "clock");
 	assert_int_equal(s->lane[x->lane].kind, STORY_LANE_CPU);
 	assert_int_equal(s->lane[x->lane].number, 1);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -205,7 +199,6 @@ TEST(test_series)
 TEST(test_hostile)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 	struct json j;
 	char *text;
@@ -221,7 +214,7 @@ TEST(test_hostile)
 			    (uint64_t)rand() << rand() % 40,
 			    (uint64_t)rand() << rand() % 40,
 			    INTERVAL(rand(), rand() % 20000));
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		assert_true(s->curves <= STORY_SERIES_MAX);
 		for (i = 0; i < s->curves; i++) {
 			const struct story_series *x = &s->series[i];
@@ -245,8 +238,6 @@ TEST(test_hostile)
 		json_init(&j, false);
 		assert_int_equal(story_render_json(s, &j), 0);
 		json_fini(&j);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }

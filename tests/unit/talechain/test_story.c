@@ -64,12 +64,11 @@ case_check(const struct cause_case *c)
 {
 	size_t n = strlen(c->sentence);
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
 	c->plot(&p);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	whole(s);
 	if (s->verdict.cause != c->cause ||
 	    s->verdict.share_ns != c->share_us * US ||
@@ -83,8 +82,6 @@ case_check(const struct cause_case *c)
 		    tale_cause_code(s->verdict.cause),
 		    (long)(s->verdict.share_ns / US), s->verdict.text);
 	}
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -146,7 +143,6 @@ names_add(struct tale *t, uint32_t pid, uint64_t address, const char *name)
 TEST(test_stack)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 	char name[STORY_FRAME];
 	bool kernel;
@@ -160,13 +156,12 @@ TEST(test_stack)
 	    STACK_OF(TALECHAIN_STACK_WAITED, 3), 0x4000, 0, 0);
 	KERNEL(&p, 9001, 0, 0, TALECHAIN_STACK,
 	    STACK_OF(TALECHAIN_STACK_KERNEL, 0), UINT64_MAX << 4, 0, 0);
-	plot_tell(&p, &t, &s);
-	names_add(t, A_PID, 0x1000, "clock_nanosleep");
-	names_add(t, A_PID, 0x3000,
+	s = plot_tell(&p);
+	names_add(p.tale, A_PID, 0x1000, "clock_nanosleep");
+	names_add(p.tale, A_PID, 0x3000,
 	    "org.example.Handler.handle(Request) that is long");
-	names_add(t, 0, UINT64_MAX << 4, "do_nanosleep");
-	story_free(&s);
-	assert_int_equal(tale_explain(&s, t), 0);
+	names_add(p.tale, 0, UINT64_MAX << 4, "do_nanosleep");
+	s = plot_explain(&p);
 	for (i = 0; s->segment[i].stack == 0;)
 		assert_true(++i < s->segments);
 	assert_true(story_frame(s, i, 0, name, &kernel));
@@ -185,8 +180,6 @@ TEST(test_stack)
 	assert_string_equal(s->verdict.evidence[1],
 	    "stack: do_nanosleep; called from clock_nanosleep < ? < "
 	    "org.example.Handler.handle(Request) that is long < ?");
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -228,7 +221,6 @@ TEST(test_stack_of_timers)
 		"monitor."},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -237,14 +229,11 @@ TEST(test_stack_of_timers)
 		KERNEL(&p, rows[i].us, 0, 0, TALECHAIN_STACK,
 		    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000,
 		    0x3000);
-		plot_tell(&p, &t, &s);
-		names_add(t, A_PID, 0x3000, rows[i].function);
-		story_free(&s);
-		assert_int_equal(tale_explain(&s, t), 0);
+		s = plot_tell(&p);
+		names_add(p.tale, A_PID, 0x3000, rows[i].function);
+		s = plot_explain(&p);
 		assert_int_equal(s->verdict.cause, rows[i].cause);
 		assert_non_null(strstr(s->verdict.text, rows[i].sentence));
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
@@ -253,7 +242,6 @@ TEST(test_stack_of_timers)
 TEST(test_later_stack)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
@@ -262,11 +250,9 @@ TEST(test_later_stack)
 	plot_enters(&p, 9600, A_TID, 0, 0);
 	KERNEL(&p, 9601, 0, 0, TALECHAIN_STACK,
 	    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000, 0x3000);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	for (size_t i = 0; i < s->segments; i++)
 		assert_int_equal(s->segment[i].stack, 0);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -276,7 +262,6 @@ TEST(test_samples)
 {
 	static const uint64_t at[] = {0x1000, 0x1000, 0x2000, 0x1000};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
@@ -288,14 +273,11 @@ TEST(test_samples)
 	}
 	KERNEL(&p, -1000, A_TID, A_PID, TALECHAIN_STACK,
 	    STACK_OF(TALECHAIN_STACK_RAN, 0), 0x1000, 0, 0);
-	plot_tell(&p, &t, &s);
-	names_add(t, A_PID, 0x1000, "parse");
-	story_free(&s);
-	assert_int_equal(tale_explain(&s, t), 0);
+	s = plot_tell(&p);
+	names_add(p.tale, A_PID, 0x1000, "parse");
+	s = plot_explain(&p);
 	assert_string_equal(s->verdict.evidence[1],
 	    "4 samples of its stack: 3 in parse, 1 in ?");
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -317,24 +299,19 @@ TEST(test_moved_work)
 		"9.92 of 10.0 ms: not observed: A's thread 502 computed, and "
 		"Go moves work between threads: for which request is in no "
 		"event."},
-	    {"", TALE_CAUSE_WORK, "9.92 of 10.0 ms: A's thread 501 computed."},
+	    {"work", TALE_CAUSE_WORK,
+		"9.92 of 10.0 ms: A's thread 501 computed."},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		plot_init(&p);
-		case_plot(&p, rows[i].plot);
-		plot_tell(&p, &t, &s);
-		names_add(t, A_PID, 0, "Go");
-		story_free(&s);
-		assert_int_equal(tale_explain(&s, t), 0);
+		s = plot_case(&p, rows[i].plot);
+		names_add(p.tale, A_PID, 0, "Go");
+		s = plot_explain(&p);
 		whole(s);
 		assert_string_equal(s->verdict.text, rows[i].sentence);
 		assert_int_equal(s->verdict.cause, rows[i].cause);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
@@ -409,58 +386,39 @@ TEST(test_recorded)
 /* Goal: a 7 ms stall is reported as 7 ms, with why and what to do. */
 TEST(test_words)
 {
+	static const struct {
+		const char *name, *evidence, *advice; /* NULL: any */
+	} of[] = {
+	    {"gc", "the gc of A lasted 7.00 ms, from +1.000 to +8.000 ms",
+		"hedging"},
+	    {"two_gcs",
+		"the gc of A lasted 4.00 ms, from +5.000 to +9.000 ms; 2 "
+		"pauses in all",
+		NULL},
+	    {"faults",
+		"3 page faults, 7.50 ms of it, the longest 2.50 ms; 6144 KiB "
+		"of memory, up to 2048 KiB at once",
+		"AlwaysPreTouch"},
+	    {"classes",
+		"800 classes were prepared and 300 methods compiled meanwhile",
+		NULL},
+	    {"nagle", NULL, "TCP_NODELAY"},
+	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	plot_init(&p);
-	case_plot(&p, "gc");
-	plot_tell(&p, &t, &s);
-	assert_true(s->cause_ns[TALE_CAUSE_GC] == 7000 * US);
-	assert_string_equal(s->verdict.evidence[0],
-	    "the gc of A lasted 7.00 ms, from +1.000 to +8.000 ms");
-	assert_non_null(strstr(s->verdict.advice[0], "hedging"));
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
-
-	plot_init(&p);
-	case_plot(&p, "two_gcs");
-	plot_tell(&p, &t, &s);
-	assert_string_equal(s->verdict.evidence[0],
-	    "the gc of A lasted 4.00 ms, from +5.000 to +9.000 ms; 2 pauses "
-	    "in all");
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
-
-	plot_init(&p);
-	case_plot(&p, "faults");
-	plot_tell(&p, &t, &s);
-	assert_string_equal(s->verdict.evidence[0],
-	    "3 page faults, 7.50 ms of it, the longest 2.50 ms; 6144 KiB of "
-	    "memory, up to 2048 KiB at once");
-	assert_non_null(strstr(s->verdict.advice[0], "AlwaysPreTouch"));
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
-
-	plot_init(&p);
-	case_plot(&p, "classes");
-	plot_tell(&p, &t, &s);
-	assert_string_equal(s->verdict.evidence[0],
-	    "800 classes were prepared and 300 methods compiled meanwhile");
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
-
-	plot_init(&p);
-	case_plot(&p, "nagle");
-	plot_tell(&p, &t, &s);
-	assert_non_null(strstr(s->verdict.advice[0], "TCP_NODELAY"));
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		s = plot_case(&p, of[i].name);
+		if (i == 0)
+			assert_true(s->cause_ns[TALE_CAUSE_GC] == 7000 * US);
+		if (of[i].evidence != NULL)
+			assert_string_equal(
+			    s->verdict.evidence[0], of[i].evidence);
+		if (of[i].advice != NULL &&
+		    strstr(s->verdict.advice[0], of[i].advice) == NULL)
+			fail_msg("%s: %s", of[i].name, s->verdict.advice[0]);
+		plot_fini(&p);
+	}
 }
 
 /* Goal: what its own events contradict is counted, said, and not explained;
@@ -481,14 +439,11 @@ TEST(test_contradictions)
 	    {"handed_over", 0, 0},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 	bool said;
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		plot_init(&p);
-		case_plot(&p, of[i].name);
-		plot_tell(&p, &t, &s);
+		s = plot_case(&p, of[i].name);
 		whole(s);
 		assert_int_equal(s->contradictions, of[i].count);
 		assert_true(
@@ -501,8 +456,6 @@ TEST(test_contradictions)
 				    "1 piece of it contradicts other events, "
 				    "and counts as") != NULL;
 		assert_int_equal(said, of[i].count > 0);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
@@ -524,21 +477,16 @@ TEST(test_confidence)
 	    {"lost", STORY_NOT_OBSERVED, 8000},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		plot_init(&p);
-		case_plot(&p, of[i].name);
-		plot_tell(&p, &t, &s);
+		s = plot_case(&p, of[i].name);
 		assert_int_equal(s->verdict.confidence, of[i].confidence);
 		assert_int_equal(strstr(s->verdict.text, " (likely).") != NULL,
 		    of[i].confidence == STORY_LIKELY);
 		assert_true(fabs((1 - s->coverage) * (double)s->total_ns -
 				 (double)of[i].unexplained_us * 1e3) < 1);
 		assert_true(s->known >= s->coverage);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
@@ -548,7 +496,6 @@ TEST(test_too_many_switches)
 {
 	const int64_t switches = (int64_t)TALE_SWITCHES_MAX + 100;
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 	uint32_t from = A_TID, to = B_TID;
 
@@ -565,14 +512,12 @@ TEST(test_too_many_switches)
 	p.sent = 1000000;
 	p.left = 999997;
 	p.back = 1000005;
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	whole(s);
-	assert_true(t->omitted > 0);
+	assert_true(p.tale->omitted > 0);
 	assert_true(s->cause_ns[TALE_CAUSE_LOST] > 175000 * US);
 	assert_true(s->cause_ns[TALE_CAUSE_LOST] < 190000 * US);
 	assert_true(s->coverage < 0.83);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -620,20 +565,14 @@ arrow_find(const struct story *s, enum story_arrow_kind kind, const char *name)
 TEST(test_pool)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "pool_two");
 
-	plot_init(&p);
-	case_plot(&p, "pool_two");
-	plot_tell(&p, &t, &s);
 	whole(s);
 	assert_int_equal(s->requests, 2);
 	assert_true(s->request[0].id == 0xee);
 	assert_in_range(s->request[0].waited_ns, 7000 * US, 7020 * US);
 	assert_true(s->request[1].id == 0xcc);
 	assert_int_equal(s->request[1].waited_ns, 925 * US);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -642,13 +581,12 @@ TEST(test_picture)
 {
 	const struct story_arrow *a;
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
 	case_plot(&p, "lock");
 	case_plot(&p, "client_late");
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	whole(s);
 	a = arrow_find(s, STORY_ARROW_FLOW, "request");
 	assert_true(a->to_ns - a->from_ns >= 0);
@@ -665,8 +603,6 @@ TEST(test_picture)
 	a = arrow_find(s, STORY_ARROW_FLOW, "response");
 	assert_int_equal(s->lane[0].kind, STORY_LANE_CLIENT);
 	assert_int_equal(s->lane[1].kind, STORY_LANE_PROXY);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -691,12 +627,8 @@ bars_ns(const struct story *s, enum story_lane_kind lane,
 TEST(test_holder)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "holder_preempted");
 
-	plot_init(&p);
-	case_plot(&p, "holder_preempted");
-	plot_tell(&p, &t, &s);
 	whole(s);
 	assert_int_equal(
 	    bars_ns(s, STORY_LANE_SERVER, STORY_BAR_DELAY, TALE_CAUSE_LOCK),
@@ -711,8 +643,6 @@ TEST(test_holder)
 	assert_in_range(
 	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_WORK, TALE_CAUSE_WORK), 0,
 	    s->cause_ns[TALE_CAUSE_WORK]);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -723,13 +653,9 @@ TEST(test_holder)
 TEST(test_other_request)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "busy_loop");
 	unsigned drawn = 0;
 
-	plot_init(&p);
-	case_plot(&p, "busy_loop");
-	plot_tell(&p, &t, &s);
 	whole(s);
 	assert_int_equal(s->requests, 1);
 	assert_true(s->request[0].id == 0xee);
@@ -760,8 +686,6 @@ TEST(test_other_request)
 			     "request 00000000000000ee was GET /report "
 			     "(tailorctl why id-7)") == 0;
 	assert_int_equal(drawn, 1);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -770,12 +694,8 @@ TEST(test_other_request)
 TEST(test_other_work)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "busy_no_more");
 
-	plot_init(&p);
-	case_plot(&p, "busy_no_more");
-	plot_tell(&p, &t, &s);
 	whole(s);
 	assert_in_range(
 	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_OTHER, TALE_CAUSE_UNKNOWN),
@@ -783,8 +703,6 @@ TEST(test_other_work)
 	assert_in_range(
 	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_WORK, TALE_CAUSE_WORK),
 	    500 * US, 1500 * US);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -818,7 +736,6 @@ TEST(test_unmet)
 		"the other server collected meanwhile, as"},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	for (unsigned i = 0; i < sizeof(heard) / sizeof(heard[0]); i++) {
@@ -828,15 +745,13 @@ TEST(test_unmet)
 					   : TALECHAIN_HAZARD_BEGIN,
 		    1, HAZARD_GC, heard[i].cause,
 		    (uint64_t)(heard[i].length_us * US));
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		whole(s);
 		assert_int_equal(s->cause_ns[TALE_CAUSE_GC], 0);
 		assert_true(has_evidence(s, "the other server") ==
 			    (heard[i].said != NULL));
 		if (heard[i].said != NULL)
 			assert_true(has_evidence(s, heard[i].said));
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
@@ -845,13 +760,9 @@ TEST(test_unmet)
 TEST(test_threads)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "preempted");
 	bool hog = false, server = false, tailor = false;
 
-	plot_init(&p);
-	case_plot(&p, "preempted");
-	plot_tell(&p, &t, &s);
 	for (size_t i = 0; i < s->threads; i++) {
 		const struct story_thread *h = &s->thread[i];
 
@@ -863,8 +774,6 @@ TEST(test_threads)
 		    h->tid == PROXY_TID && strcmp(h->owner, "Tailor") == 0;
 	}
 	assert_true(hog && server && tailor);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -873,7 +782,6 @@ TEST(test_keep_alive)
 {
 	const uint64_t ports = PORTS(8080, 40000);
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
@@ -893,22 +801,20 @@ TEST(test_keep_alive)
 	    PACK(120, 500), PORTS(9000, 50000));
 	KERNEL(&p, 70, 600, 600, TALECHAIN_SOCK_RECV, 66, PACK(77, 120), 0,
 	    PORTS(9000, 50000));
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	whole(s);
 	/* From its own first segment to its own last one. */
-	assert_true(t->t0.ns == scene_at(0).ns);
+	assert_true(p.tale->t0.ns == scene_at(0).ns);
 	assert_true(s->total_ns == 10045 * US);
-	assert_int_equal(t->cookie[TALE_SOCKET_A_PEER], 91);
-	for (size_t i = 0; i < t->entries; i++) {
-		const struct talechain_event *e = &t->entry[i].slot.event;
+	assert_int_equal(p.tale->cookie[TALE_SOCKET_A_PEER], 91);
+	for (size_t i = 0; i < p.tale->entries; i++) {
+		const struct talechain_event *e = &p.tale->entry[i].slot.event;
 
 		assert_true(e->tid != 600);
 		if (e->arg[0] == 71)
 			assert_true(e->ts > scene_at(-500 * US).ns &&
 				    e->ts < scene_at(10200 * US).ns);
 	}
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -957,7 +863,6 @@ event_random(struct plot *p)
 TEST(test_any_events)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 	struct json j;
 	char *text;
@@ -988,15 +893,13 @@ TEST(test_any_events)
 			};
 		for (n = dice(200); n > 0; n--)
 			event_random(&p);
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		whole(s);
 		assert_int_equal(story_render_text(s, &text, &n), 0);
 		free(text);
 		json_init(&j, false);
 		assert_int_equal(story_render_json(s, &j), 0);
 		json_fini(&j);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }

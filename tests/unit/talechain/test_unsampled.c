@@ -48,18 +48,15 @@ assert_dark(const struct story *s, int64_t from_us, int64_t until_us)
 TEST(test_middle)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
 	unsampled(&p, FROM, UNTIL);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_dark(s, FROM, UNTIL);
 	assert_int_equal(sum_us(s, TALE_CAUSE_NOT_OBSERVED), UNTIL - FROM);
 	assert_in_range(sum_us(s, TALE_CAUSE_WORK), 6800, 7000);
 	assert_int_equal(s->contradictions, 0);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -70,21 +67,18 @@ TEST(test_state_ends)
 	    TALECHAIN_OFF_SLEEPING, TALECHAIN_OFF_DISK, TALECHAIN_OFF_STOPPED,
 	    TALECHAIN_OFF_THROTTLED};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
 		plot_init(&p);
 		plot_leaves(&p, FROM - 100, A_TID, off[i], HOG);
 		unsampled(&p, FROM, UNTIL);
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		assert_dark(s, FROM, UNTIL);
 		assert_int_equal(
 		    sum_us(s, TALE_CAUSE_NOT_OBSERVED), UNTIL - FROM);
 		/* It left its CPU at the end, so it ran since the pause. */
 		assert_in_range(sum_us(s, TALE_CAUSE_WORK), 6700, 6900);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
@@ -93,20 +87,17 @@ TEST(test_state_ends)
 TEST(test_comes_back)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
 	plot_leaves(&p, FROM - 100, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
 	unsampled(&p, FROM, UNTIL);
 	plot_enters(&p, UNTIL + 1000, A_TID, 0, HOG);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_dark(s, FROM, UNTIL);
 	assert_int_equal(sum_us(s, TALE_CAUSE_PREEMPTED), 100);
 	assert_in_range(sum_us(s, TALE_CAUSE_WORK), 5600, 5900);
 	assert_in_range(sum_us(s, TALE_CAUSE_UNKNOWN), 1000, 1010);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -114,21 +105,18 @@ TEST(test_comes_back)
 TEST(test_whole)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
 	unsampled(&p, -900000, 100000);
 	p.unserved = false;
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_true(sum_us(s, TALE_CAUSE_NOT_OBSERVED) > 9800);
 	assert_string_equal(tale_cause_code(s->verdict.cause),
 	    tale_cause_code(TALE_CAUSE_NOT_OBSERVED));
 	assert_non_null(strstr(s->verdict.text,
 	    "kernel events are sampled above 100000/s, and were not recorded "
 	    "then"));
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -136,16 +124,13 @@ TEST(test_whole)
 TEST(test_over)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
 	unsampled(&p, -900000, -100);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_int_equal(sum_us(s, TALE_CAUSE_NOT_OBSERVED), 0);
 	assert_true(sum_us(s, TALE_CAUSE_WORK) > 9800);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -153,17 +138,14 @@ TEST(test_over)
 TEST(test_own)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
 	p.unserved = true;
 	unsampled(&p, FROM, UNTIL);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_int_equal(sum_us(s, TALE_CAUSE_NOT_OBSERVED), 0);
 	assert_true(sum_us(s, TALE_CAUSE_PROXY_QUEUE) > 9800);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -172,7 +154,6 @@ TEST(test_own)
 TEST(test_unread)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
@@ -180,13 +161,11 @@ TEST(test_unread)
 	p.unread = true;
 	p.written = 30060;
 	p.back = 30500;
-	plot_tell(&p, &t, &s);
-	assert_false(tale_whole(t));
+	s = plot_tell(&p);
+	assert_false(tale_whole(p.tale));
 	assert_int_equal(s->verdict.cause, TALE_CAUSE_NOT_OBSERVED);
 	assert_non_null(strstr(s->verdict.text, "had not read the events"));
 	assert_true(sum_us(s, TALE_CAUSE_NOT_OBSERVED) >= 30000);
 	assert_true(sum_us(s, TALE_CAUSE_PROXY) < 100);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
