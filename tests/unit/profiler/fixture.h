@@ -36,6 +36,10 @@ void fixture_init(struct fixture *f);
 void fixture_start(struct fixture *f);
 void fixture_fini(struct fixture *f);
 
+/* The same on the heap: it is large. */
+struct fixture *fixture_new(void);
+void fixture_free(struct fixture *f);
+
 /* Start a program; what is written to *in it reads, and *out what it prints. */
 void fixture_spawn(const char *const argv[], pid_t *pid, FILE **in, FILE **out);
 

@@ -79,3 +79,8 @@ void run_on(unsigned cpu);
 
 /* CPUs this process may use, at most n; how many there are. */
 unsigned usable_cpus(unsigned *cpu, unsigned n);
+
+/* A timer of this thread that only interrupts it, so often, in ns of its time;
+ * -1: none is to be had. */
+#define INTERRUPT_EVERY 20000
+int interrupts_open(void);

@@ -7,11 +7,9 @@
  * the gaps than interrupts.
  */
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kernel_events.h"
@@ -19,8 +17,7 @@
 
 #define RUNS 20
 #define RUN_NS (15 * NS_PER_MS)
-#define GAP_NS 1000	      /* looking at the clock takes less */
-#define INTERRUPT_EVERY 20000 /* ns of the thread's time */
+#define GAP_NS 1000 /* looking at the clock takes less */
 
 /* How long this thread has waited for a CPU, ns: other threads had it. */
 static int64_t
@@ -104,21 +101,6 @@ TEST(test_stolen)
 	    (long long)(after_ns - before_ns) / 1000);
 	assert_true(stolen_ns <= after_ns - before_ns + TICK_NS);
 	recording_close(&r);
-}
-
-/* A timer of this thread that only interrupts it; -1: none is to be had. */
-static int
-interrupts_open(void)
-{
-	struct perf_event_attr attr = {
-	    .type = PERF_TYPE_SOFTWARE,
-	    .size = sizeof(attr),
-	    .config = PERF_COUNT_SW_CPU_CLOCK,
-	    .sample_period = INTERRUPT_EVERY,
-	};
-
-	return (int)syscall(
-	    SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 /* The kernel lowers the rate of perf's timers where they take long. */

@@ -53,14 +53,13 @@ emitter_run(void *arg)
 /* Goal: many threads, rings far too small, and not one event unaccounted. */
 TEST(test_threads)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct emitter e[THREADS];
 	struct profiler_stats s;
 	pthread_t t[THREADS];
 	uint64_t sum;
 	int i;
 
-	fixture_init(f);
 	fixture_start(f);
 	for (i = 0; i < THREADS; i++) {
 		e[i] = (struct emitter){f->socket, i};
@@ -76,19 +75,17 @@ TEST(test_threads)
 	assert_int_equal(s.rejected, 0);
 	assert_int_equal(s.abandoned, 0);
 	assert_true(s.events > 0);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: events come out with their order, arguments and origin. */
 TEST(test_contents)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	const struct timeline_slot *slot;
 	struct talechain tc;
 	unsigned i, n = 0;
 
-	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, getpid());
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
@@ -113,15 +110,14 @@ TEST(test_contents)
 	assert_int_equal(fixture_events(f, TALECHAIN_META_CHANNEL), 1);
 	talechain_close(&tc);
 	fixture_wait_events(f, TALECHAIN_META_CHANNEL, 2);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a writer killed in the middle of its work is retired, and what it
  * wrote is accounted for to the last event. */
 TEST(test_killed)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	volatile uint64_t *count;
 	struct talechain tc;
 	uint64_t sum, begun = 0, done = 0;
@@ -131,7 +127,6 @@ TEST(test_killed)
 	count = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(count != MAP_FAILED);
-	fixture_init(f);
 	fixture_start(f);
 	for (round = 0; round < 5; round++) {
 		count[0] = count[1] = 0;
@@ -188,13 +183,12 @@ TEST(test_refused)
 	    {"TALECHAIN 1 1 8 1 x\ny", "NO bytes after the request\n"},
 	    {"TALECHAIN 1 1 8", "NO timed out before a request\n"},
 	};
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct talechain tc[3];
 	char answer[256];
 	unsigned i;
 
-	fixture_init(f);
 	f->options.channels_max = 2;
 	fixture_start(f);
 	for (i = 0; i < 5; i++) {
@@ -216,8 +210,7 @@ TEST(test_refused)
 	assert_int_equal(talechain_open(&tc[2], f->socket, "c", 6), 0);
 	talechain_close(&tc[1]);
 	talechain_close(&tc[2]);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Open large channels; how many got no answer within the second that a client
@@ -241,11 +234,10 @@ open_big(struct fixture *f, struct talechain *tc, int count, unsigned *opened)
  * memory back. */
 TEST(test_memory_limit)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct talechain tc[8];
 	unsigned late, opened, turns = 0;
 
-	fixture_init(f);
 	fixture_start(f);
 	do {
 		late = open_big(f, tc, 8, &opened);
@@ -259,8 +251,7 @@ TEST(test_memory_limit)
 		talechain_close(&tc[0]);
 	}
 	assert_int_equal(opened, 1);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: another user's process is refused, whatever the file's mode. */
@@ -276,8 +267,7 @@ TEST(test_other_user)
 		print_message("skipped: only root can become another user\n");
 		skip();
 	}
-	f = malloc(sizeof(*f));
-	fixture_init(f);
+	f = fixture_new();
 	fixture_start(f);
 	snprintf(run, sizeof(run), "%s/run", f->directory);
 	assert_int_equal(chmod(f->directory, 0755), 0);
@@ -291,22 +281,20 @@ TEST(test_other_user)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: the path in the answer opens the same memory, which cannot be
  * resized; so do languages without SCM_RIGHTS. */
 TEST(test_by_path)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct talechain_channel *map;
 	char answer[256], path[128];
 	struct talechain tc;
 	size_t bytes;
 	int s, fd;
 
-	fixture_init(f);
 	fixture_start(f);
 	s = ask(f, "TALECHAIN 1 1 7 5 by-path\n", answer);
 	assert_int_equal(sscanf(answer, "OK %127s %zu", path, &bytes), 2);
@@ -328,18 +316,16 @@ TEST(test_by_path)
 	munmap(map, bytes);
 	close(s);
 	fixture_wait_closed(f, 1);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: events that an application has no business to tell are rejected. */
 TEST(test_forged)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct talechain tc;
 
-	fixture_init(f);
 	fixture_start(f);
 	assert_int_equal(talechain_open(&tc, f->socket, "liar", 8), 0);
 	talechain_emit(&tc, TALECHAIN_JVM_GC_BEGIN, 0, 0, 0, 0);
@@ -358,20 +344,18 @@ TEST(test_forged)
 	assert_int_equal(s.events, 1);
 	assert_int_equal(s.hazards, 0);
 	talechain_close(&tc);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a writer that scribbles over its whole channel harms only itself. */
 TEST(test_scribbler)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct talechain tc, good;
 	unsigned char *byte;
 	size_t i, k;
 
 	srand(11);
-	fixture_init(f);
 	fixture_start(f);
 	assert_int_equal(talechain_open(&good, f->socket, "good", 8), 0);
 	for (k = 0; k < 5; k++) {
@@ -388,22 +372,20 @@ TEST(test_scribbler)
 	fixture_wait_channels(f, 1);
 	fixture_wait_events(f, TALECHAIN_APP_MARK, 5);
 	talechain_close(&good);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a socket file that no process listens on is replaced; one that is in
  * use is left to its owner, and there is no second profiler. */
 TEST(test_socket_file)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	struct profiler *second;
 	struct talechain tc;
 	char run[96];
 	int s;
 
-	fixture_init(f);
 	snprintf(run, sizeof(run), "%s/run", f->directory);
 	assert_int_equal(mkdir(run, 0750), 0);
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -414,19 +396,17 @@ TEST(test_socket_file)
 	assert_int_equal(profiler_new(&second, &f->options), -EADDRINUSE);
 	assert_int_equal(talechain_open(&tc, f->socket, "x", 6), 0);
 	talechain_close(&tc);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a channel inside this process is polled like any other. */
 TEST(test_inside)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct talechain tc;
 	int i;
 
-	fixture_init(f);
 	assert_int_equal(profiler_new(&f->profiler, &f->options), 0);
 	assert_int_equal(profiler_channel(f->profiler, "proxy",
 			     TALECHAIN_KIND_PROXY, 5, &tc),
@@ -443,6 +423,5 @@ TEST(test_inside)
 	fixture_wait_events(f, TALECHAIN_PROXY_RECEIVE, 100);
 	profiler_stats(f->profiler, &s);
 	assert_int_equal(s.channels, 1);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }

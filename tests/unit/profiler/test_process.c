@@ -104,12 +104,11 @@ child_threads(pid_t pid)
  * told of the next, the hazard ends. */
 TEST(test_told)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	pid_t first = child_new(), second;
 	struct profiler_stats s;
 	unsigned i, threads, status;
 
-	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, first);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
@@ -137,19 +136,17 @@ TEST(test_told)
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 2);
 	child_kill(second);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 2);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a process that was gone before we looked, and one told to be gone,
  * are hazards too; the same one told twice is not two. */
 TEST(test_told_late)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	pid_t gone = child_new(), alive = child_new();
 
 	child_kill(gone);
-	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, gone);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
@@ -162,8 +159,7 @@ TEST(test_told_late)
 	fixture_drain(f);
 	assert_int_equal(f->hazards, 3);
 	child_kill(alive);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 static struct sockaddr_storage
@@ -181,13 +177,12 @@ loopback(void)
  * one on the same address ends the hazard. */
 TEST(test_found)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct sockaddr_storage a = loopback();
 	struct profiler_stats s;
 	int held = port_hold(&a);
 	pid_t pid;
 
-	fixture_init(f);
 	pid = listener_new(&a, sizeof(struct sockaddr_in));
 	f->options.server[0].address = a;
 	fixture_start(f);
@@ -204,8 +199,7 @@ TEST(test_found)
 	child_kill(pid);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 2);
 	close(held);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* --- servers of several processes ----------------------------------------- */
@@ -313,13 +307,12 @@ has_processes(void *arg)
  * end of the last one that does is its end, though another process lives. */
 TEST(test_hand_over)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct team t;
 	unsigned i;
 
 	team_start(&t);
-	fixture_init(f);
 	f->options.server[0].address = t.address;
 	fixture_start(f);
 	assert_true(eventually(has_processes, f));
@@ -345,8 +338,7 @@ TEST(test_hand_over)
 	assert_int_equal(f->hazard[0].pid, s.server[0].pid);
 	kill(t.pid[3], SIGKILL);
 	waitpid(t.pid[0], NULL, 0);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* A process that forks one that waits, for each byte it gets. */
@@ -732,13 +724,12 @@ TEST(test_above_us)
 /* Goal: what is not there is said not to be. */
 TEST(test_not_found)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct sockaddr_storage a = loopback();
 	struct profiler_stats s;
 	int held = port_hold(&a);
 
 	child_kill(listener_new(&a, sizeof(struct sockaddr_in)));
-	fixture_init(f);
 	f->options.server[0].address = a;
 	fixture_start(f);
 	fixture_wait_sweeps(f);
@@ -748,8 +739,7 @@ TEST(test_not_found)
 	assert_string_equal(
 	    s.server[0].detail, "nothing listens on its address here");
 	close(held);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a Unix listener is found, too. */
@@ -878,12 +868,11 @@ TEST(test_match)
  * or one below it, also when the server is known only later. */
 TEST(test_assignment)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct talechain tc;
 	unsigned i, mine = 0, none = 0;
 	pid_t wrapper;
 
-	fixture_init(f);
 	f->options.servers = 2;
 	fixture_start(f);
 	wrapper = fork();
@@ -913,8 +902,7 @@ TEST(test_assignment)
 	assert_true(mine >= 10);
 	child_kill(wrapper);
 	fixture_wait_closed(f, 1);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: the answers of /proc, about ourselves. */

@@ -265,9 +265,8 @@ lengths_ms(const struct fixture *f, unsigned cause)
 static struct fixture *
 followed(struct program *p, const char *const argv[], const char *program)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 
-	fixture_init(f);
 	f->options.server[0].probes =
 	    program != NULL ? PROFILER_PROBES_ON : PROFILER_PROBES_AUTO;
 	f->options.server[0].program = program;
@@ -299,8 +298,7 @@ unfollow(struct fixture *f, struct program *p)
 {
 	program_stop(p);
 	fixture_end_exit(f);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /*
