@@ -75,6 +75,29 @@ plot_enters(
 	    0, (uint64_t)(wait_us * US));
 }
 
+void
+plot_wakes(struct plot *p, int64_t us, uint32_t from, uint32_t to)
+{
+	KERNEL(p, us, from, A_PID, TALECHAIN_WAKEUP, to, A_PID, 0);
+}
+
+void
+plot_woken(struct plot *p, int64_t us, uint32_t to,
+    enum talechain_context context, unsigned vector)
+{
+	KERNEL(p, us, 0, 0, TALECHAIN_WAKEUP, to, A_PID, PACK(context, vector));
+}
+
+void
+plot_named(struct plot *p, uint32_t tid, uint32_t pid, const char *name)
+{
+	uint64_t text[2] = {0};
+
+	memcpy(text, name, strlen(name));
+	KERNEL(
+	    p, -2900, tid, pid, TALECHAIN_THREAD, tid, pid, text[0], text[1]);
+}
+
 /* From the client to Tailor. */
 static void
 plot_in(struct plot *p)
@@ -198,12 +221,8 @@ struct story *
 plot_tell(struct plot *p)
 {
 	struct tale_request *r = &p->request;
-	char name[16] = "stress-ng";
-	uint64_t text[2];
 
-	memcpy(text, name, sizeof(text));
-	KERNEL(
-	    p, -3000, HOG, HOG, TALECHAIN_THREAD, HOG, HOG, text[0], text[1]);
+	plot_named(p, HOG, HOG, "stress-ng");
 	plot_in(p);
 	if (!p->unread) {
 		plot_server(p);

@@ -14,7 +14,9 @@
 #define PROXY_TID 100
 #define A_PID 500
 #define A_TID 501
-#define B_TID 502      /* another thread of A's */
+#define B_TID 502 /* more threads of A's */
+#define C_TID 503
+#define D_TID 504
 #define HOG 777	       /* a stranger named stress-ng */
 #define OTHER_PID 700  /* another of A's processes, and its thread */
 #define WORKER_PID 600 /* of A's thread if it is forked */
@@ -79,3 +81,11 @@ void plot_leaves(struct plot *p, int64_t us, uint32_t tid,
     enum talechain_off off, uint32_t next);
 void plot_enters(
     struct plot *p, int64_t us, uint32_t tid, int64_t wait_us, uint32_t before);
+
+/* One thread of A's wakes another; an interrupt does. */
+void plot_wakes(struct plot *p, int64_t us, uint32_t from, uint32_t to);
+void plot_woken(struct plot *p, int64_t us, uint32_t to,
+    enum talechain_context context, unsigned vector);
+
+/* The name of a thread, of 15 bytes at most, known before the request. */
+void plot_named(struct plot *p, uint32_t tid, uint32_t pid, const char *name);

@@ -87,30 +87,9 @@ case_check(const struct cause_case *c)
 
 TEST(test_causes)
 {
+	assert_true(cases_count > 180);
 	for (size_t i = 0; i < cases_count; i++)
 		case_check(&cases[i]);
-}
-
-/* Goal: the request stays with its thread until that hands work over. */
-TEST(test_walk)
-{
-	for (size_t i = 0; i < walk_cases_count; i++)
-		case_check(&walk_cases[i]);
-}
-
-/* Goal: where a thread waited is reported, of waits only. */
-TEST(test_where)
-{
-	for (size_t i = 0; i < where_cases_count; i++)
-		case_check(&where_cases[i]);
-}
-
-/* Goal: the thread at the end of a chain is named, a timer is no lock, and what
- * an event loop or io_uring did for others is not this request's for sure. */
-TEST(test_chain)
-{
-	for (size_t i = 0; i < chain_cases_count; i++)
-		case_check(&chain_cases[i]);
 }
 
 #define STACK_OF(kind, frame) \
@@ -883,7 +862,7 @@ TEST(test_any_events)
 		if (dice(2))
 			cases[dice(cases_count)].plot(&p);
 		if (dice(4) == 0)
-			walk_cases[dice(walk_cases_count)].plot(&p);
+			cases[dice(cases_count)].plot(&p);
 		if (dice(3) == 0)
 			p.client = (struct tale_client){
 			    .scheduled = {dice(2) * SCENE_T0 - dice(9000000)},
