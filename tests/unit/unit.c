@@ -35,6 +35,17 @@ unit_run(CMFixtureFunction setup, CMFixtureFunction teardown)
 	    program_invocation_short_name, test, count, setup, teardown);
 }
 
+uint64_t
+unit_draw(uint64_t below)
+{
+	static uint64_t seed = 88172645463325252u;
+
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
 __attribute__((weak)) int
 main(void)
 {

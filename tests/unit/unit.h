@@ -21,6 +21,9 @@ void unit_add(const struct CMUnitTest *test, unsigned line);
  * its own, to prepare something, calls it; for the others there is one. */
 int unit_run(CMFixtureFunction setup, CMFixtureFunction teardown);
 
+/* A number below this one, drawn by xorshift64: the same ones in every run. */
+uint64_t unit_draw(uint64_t below);
+
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
 /* A test with a setup and a teardown of its own; either may be NULL. */

@@ -1,19 +1,8 @@
 /* Goal: every reason to refuse a hedge, and each one's absence. */
-#include "tests/unit/unit.h"
-
 #include <string.h>
 
 #include "hedging/hedging.h"
 #include "tests/unit/hedging/script.h"
-
-static void
-run(const struct scenario *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		scenario_run(&s[i]);
-}
-
-#define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
 
 /* The active, 0, stops while it works on a. */
 #define STOPPED "ready; start a 0; begin 0 gc\n"
@@ -343,25 +332,10 @@ static const struct scenario budgets[] = {
     {"B5 new requests still go there", STOPPED "pushback 1 9s; choose => 1"},
 };
 
-TEST(test_eligibility)
-{
-	RUN(eligibility);
-}
-
-TEST(test_overtaking)
-{
-	RUN(overtaking);
-}
-
-TEST(test_triggers)
-{
-	RUN(triggers);
-}
-
-TEST(test_budgets)
-{
-	RUN(budgets);
-}
+TEST_SCENARIOS(test_eligibility, eligibility);
+TEST_SCENARIOS(test_overtaking, overtaking);
+TEST_SCENARIOS(test_triggers, triggers);
+TEST_SCENARIOS(test_budgets, budgets);
 
 /* Goal: each refusal is counted under its own reason, a grant under none. */
 TEST(test_refusals_are_counted)

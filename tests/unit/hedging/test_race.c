@@ -1,16 +1,5 @@
 /* Goal: of one request's attempts exactly one answers, and the right one. */
-#include "tests/unit/unit.h"
-
 #include "tests/unit/hedging/script.h"
-
-static void
-run(const struct scenario *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		scenario_run(&s[i]);
-}
-
-#define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
 
 /* E5: two writes in all, one of what may not be repeated. */
 static const struct scenario writes[] = {
@@ -272,37 +261,10 @@ static const struct scenario latencies[] = {
 				   "? p50_us 0 => 0; up 0; ? p99_us 0 => 0"},
 };
 
-TEST(test_writes)
-{
-	RUN(writes);
-}
-
-TEST(test_seconds)
-{
-	RUN(seconds);
-}
-
-TEST(test_asides)
-{
-	RUN(asides);
-}
-
-TEST(test_winners)
-{
-	RUN(winners);
-}
-
-TEST(test_failures)
-{
-	RUN(failures);
-}
-
-TEST(test_clients_that_leave)
-{
-	RUN(clients);
-}
-
-TEST(test_latencies)
-{
-	RUN(latencies);
-}
+TEST_SCENARIOS(test_writes, writes);
+TEST_SCENARIOS(test_seconds, seconds);
+TEST_SCENARIOS(test_asides, asides);
+TEST_SCENARIOS(test_winners, winners);
+TEST_SCENARIOS(test_failures, failures);
+TEST_SCENARIOS(test_clients_that_leave, clients);
+TEST_SCENARIOS(test_latencies, latencies);

@@ -1,16 +1,5 @@
 /* Goal: the table of both servers, life cycle, swaps, storms and warm-up. */
-#include "tests/unit/unit.h"
-
 #include "tests/unit/hedging/script.h"
-
-static void
-run(const struct scenario *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		scenario_run(&s[i]);
-}
-
-#define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
 
 /* The rows of the table "Both servers": active, other. */
 static const struct scenario rows[] = {
@@ -116,10 +105,7 @@ static const struct scenario rows[] = {
 	"begin 1 gc => nothing; end 1 gc => sweep"},
 };
 
-TEST(test_both_servers)
-{
-	RUN(rows);
-}
+TEST_SCENARIOS(test_both_servers, rows);
 
 static const struct scenario life[] = {
     {"at the start nobody serves",
@@ -193,10 +179,7 @@ static const struct scenario life[] = {
 	"ask a gc => hazard_over"},
 };
 
-TEST(test_life_cycle)
-{
-	RUN(life);
-}
+TEST_SCENARIOS(test_life_cycle, life);
 
 static const struct scenario alone[] = {
     {"watch: never swap, never hedge, no warm-up",
@@ -232,10 +215,7 @@ static const struct scenario alone[] = {
 	"drained 0; choose => 0"},
 };
 
-TEST(test_watching_and_choosing)
-{
-	RUN(alone);
-}
+TEST_SCENARIOS(test_watching_and_choosing, alone);
 
 static const struct scenario settling[] = {
     {"not again active while its losers run (L8)",
@@ -262,10 +242,7 @@ static const struct scenario settling[] = {
 	"hedge b gc => yes 1"},
 };
 
-TEST(test_settling)
-{
-	RUN(settling);
-}
+TEST_SCENARIOS(test_settling, settling);
 
 static const struct scenario storms[] = {
     {"more swaps in a second than allowed: keep swapping, stop hedging",
@@ -288,10 +265,7 @@ static const struct scenario storms[] = {
 	"tick => sweep; ask a gc => yes 0"},
 };
 
-TEST(test_storms)
-{
-	RUN(storms);
-}
+TEST_SCENARIOS(test_storms, storms);
 
 #define MARKING "set triggers 65; ready;" /* and gc */
 
@@ -318,10 +292,7 @@ static const struct scenario markings[] = {
 		"begin 0 marking => swap"},
 };
 
-TEST(test_marking)
-{
-	RUN(markings);
-}
+TEST_SCENARIOS(test_marking, markings);
 
 static const struct scenario warmups[] = {
     {"as many as concurrency, then at the rate",
@@ -375,10 +346,7 @@ static const struct scenario warmups[] = {
 	"? p50_us 1 => 5000"},
 };
 
-TEST(test_warm_up)
-{
-	RUN(warmups);
-}
+TEST_SCENARIOS(test_warm_up, warmups);
 
 static const struct scenario mirrors[] = {
     {"one copy for so many requests, told by the tick, sent once",
@@ -414,7 +382,4 @@ static const struct scenario mirrors[] = {
 	"warmed 1 9 5ms => warmup; ? state 1 => warming"},
 };
 
-TEST(test_mirror)
-{
-	RUN(mirrors);
-}
+TEST_SCENARIOS(test_mirror, mirrors);

@@ -18,17 +18,6 @@ static const struct http_limits small = {
     .body_max = 10,
 };
 
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t
-draw(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
-
 struct verdict {
 	enum http_scan scan;
 	unsigned status;
@@ -95,7 +84,7 @@ scan_check(bool request, const char *s, size_t n)
 	enum http_scan scan = HTTP_SCAN_MORE;
 
 	while (end < n && scan == HTTP_SCAN_MORE) {
-		end += 1 + draw(draw(2) == 0 ? 5 : 60);
+		end += 1 + unit_draw(unit_draw(2) == 0 ? 5 : 60);
 		if (end > n)
 			end = n;
 		scan = http_scan(
@@ -126,15 +115,15 @@ TEST(test_scan_random)
 	unsigned seen[3] = {0};
 
 	for (unsigned round = 0; round < 100000; round++) {
-		uint64_t kinds = draw(4) == 0 ? 10 : 6;
-		bool request = draw(2) == 0;
-		size_t n = 0, want = 1 + draw(60);
+		uint64_t kinds = unit_draw(4) == 0 ? 10 : 6;
+		bool request = unit_draw(2) == 0;
+		size_t n = 0, want = 1 + unit_draw(60);
 		char s[80];
 
 		while (n < want) {
-			const char *part = parts[draw(kinds)];
+			const char *part = parts[unit_draw(kinds)];
 
-			if (draw(200) == 0) {
+			if (unit_draw(200) == 0) {
 				s[n++] = '\0';
 				continue;
 			}

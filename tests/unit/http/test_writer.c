@@ -8,17 +8,6 @@
 
 #include "tests/unit/unit.h"
 
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t
-draw(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
 TEST(test_numbers)
 {
 	/* goal: numbers of every length are written as snprintf writes them */
@@ -27,7 +16,7 @@ TEST(test_numbers)
 	for (unsigned i = 0; i < 100000; i++) {
 		uint64_t n = i == 0   ? 0
 			     : i == 1 ? UINT64_MAX
-				      : draw() >> draw() % 64;
+				      : unit_draw(UINT64_MAX) >> unit_draw(64);
 		struct writer w = {.at = out, .capacity = sizeof(out)};
 
 		writer_decimal(&w, n);

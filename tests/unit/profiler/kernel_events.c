@@ -155,3 +155,20 @@ interrupts_open(void)
 	return (int)syscall(
 	    SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
+
+void
+recording_open_usual(struct recording *r)
+{
+	recording_init(r);
+	recording_open(r);
+}
+
+void
+recording_need(struct recording *r, enum profiler_signal signal)
+{
+	if (r->state[signal].on)
+		return;
+	print_message("skipped, because %s\n", r->state[signal].why);
+	recording_close(r);
+	skip();
+}

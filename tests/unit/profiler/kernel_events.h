@@ -26,6 +26,12 @@ void recording_init(struct recording *r);
 
 /* Skips the test when there is no permission. */
 void recording_open(struct recording *r);
+
+/* Both: with the usual options. */
+void recording_open_usual(struct recording *r);
+
+/* Skips the test, with the reason, where that signal is not to be had. */
+void recording_need(struct recording *r, enum profiler_signal signal);
 void recording_close(struct recording *r);
 
 /* Forget what came so far. */

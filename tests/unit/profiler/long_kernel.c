@@ -26,8 +26,7 @@ TEST(test_ended_threads)
 	struct recording r;
 	pthread_t thread;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	for (unsigned i = 0; i < KERNEL_THREADS + 1000; i++) {
 		assert_int_equal(
 		    pthread_create(&thread, NULL, end_at_once, NULL), 0);
@@ -49,8 +48,7 @@ TEST(test_fork_limit)
 	pid_t pid;
 	char c;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_int_equal(pipe(ready), 0);
 	assert_int_equal(pipe(stop), 0);
 	pid = fork();

@@ -75,8 +75,7 @@ TEST(test_stolen)
 	struct recording r;
 	unsigned cpu = 0;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	usable_cpus(&cpu, 1);
 	run_on(cpu);
 	before_ns = stolen_by_then(cpu);
@@ -128,8 +127,7 @@ TEST(test_interrupted)
 	unsigned cpu = 0;
 	int fd;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	usable_cpus(&cpu, 1);
 	run_on(cpu);
 	fd = interrupts_open();

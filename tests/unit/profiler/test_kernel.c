@@ -153,8 +153,7 @@ TEST(test_waker)
 		print_message("skipped, because there is one CPU only\n");
 		skip();
 	}
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	run_on(cpu[0]);
 	p.cpu = cpu[1];
 	recording_begin(&r);
@@ -213,8 +212,7 @@ TEST(test_rename)
 	struct partner p = {0};
 	unsigned cpu[1];
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_int_equal(usable_cpus(cpu, 1), 1);
 	p.cpu = cpu[0];
 	recording_begin(&r);
@@ -243,14 +241,8 @@ TEST(test_timer)
 	unsigned tries;
 	int i = -1, k = -1;
 
-	recording_init(&r);
-	recording_open(&r);
-	if (!r.state[PROFILER_SIGNAL_INTERRUPT].on) {
-		print_message("skipped, because of interrupts: %s\n",
-		    r.state[PROFILER_SIGNAL_INTERRUPT].why);
-		recording_close(&r);
-		skip();
-	}
+	recording_open_usual(&r);
+	recording_need(&r, PROFILER_SIGNAL_INTERRUPT);
 	/* On a busy machine the time may be over before it sleeps; then it is
 	 * not woken. */
 	for (tries = 0; k < 0 && tries < 50; tries++) {
@@ -297,8 +289,7 @@ TEST(test_preemption)
 	int i = -1, k;
 
 	usable_cpus(&p.cpu, 1);
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	run_on(p.cpu);
 	partner_start(&p);
 	if (!p.privileged) {
@@ -365,14 +356,8 @@ TEST(test_small_faults)
 	char *p;
 	int at = -1;
 
-	recording_init(&r);
-	recording_open(&r);
-	if (!r.state[PROFILER_SIGNAL_PAGEFAULT].on) {
-		print_message("skipped, because of page faults: %s\n",
-		    r.state[PROFILER_SIGNAL_PAGEFAULT].why);
-		recording_close(&r);
-		skip();
-	}
+	recording_open_usual(&r);
+	recording_need(&r, PROFILER_SIGNAL_PAGEFAULT);
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(p != MAP_FAILED);
@@ -422,8 +407,7 @@ TEST(test_huge_fault)
 	long before;
 	int i;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	p = mmap(NULL, 2 * HUGE_BYTES, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(p != MAP_FAILED);
@@ -490,8 +474,7 @@ TEST(test_exec_exit)
 	struct recording r;
 	unsigned i;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	for (i = 0; i < 6; i++) {
 		int go[2], status, at;
 		bool watch = i < 3;
@@ -586,8 +569,7 @@ TEST(test_fork)
 	struct recording r;
 	bool alone = false;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_true(kernel_follows(r.kernel));
 	do {
 		int go[2], status, at;
@@ -691,8 +673,7 @@ TEST(test_throttled)
 	bool made, joined;
 	unsigned truly = 0;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	made = cgroup_make(&g, "cpu") && cgroup_quota(&g, 5000);
 	recording_begin(&r);
 	joined =

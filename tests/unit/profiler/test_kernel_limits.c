@@ -293,8 +293,7 @@ TEST(test_owner)
 	struct recording r;
 	pid_t pid, again;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	owners = kernel_channel(r.kernel, 0)->owners;
 	pid = child_that_waits();
 	e.pid = (uint32_t)pid;

@@ -42,8 +42,7 @@ TEST(test_paused)
 	struct instant paused, resumed;
 	struct recording r;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	kernel_gate(r.kernel, instant_now());
 	usleep(1000); /* what was under way has ended */
 	recording_begin(&r);
@@ -96,8 +95,7 @@ TEST(test_parked)
 	struct instant until = instant_plus(begin, 10 * NS_PER_S);
 	struct recording r;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_int_equal(kernel_park(r.kernel, begin), -1);
 	kernel_gate(r.kernel, instant_plus(begin, NS_PER_MS));
 	kernel_park(r.kernel, begin); /* too short to be worth it */

@@ -86,8 +86,7 @@ TEST(test_group)
 	assert_true(file >= 0);
 	unlink(name);
 	assert_int_equal(ftruncate(file, FILE_BYTES), 0);
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_true(cgroup_write(&group, "cgroup.procs", "0"));
 	recording_begin(&r);
 	freed_pages = freed_by_now();

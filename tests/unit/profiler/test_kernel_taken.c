@@ -44,8 +44,7 @@ TEST(test_interrupted)
 	struct recording r;
 	int fd;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	fd = interrupts_open();
 	if (fd < 0) {
 		print_message("skipped, because there is no timer of perf\n");

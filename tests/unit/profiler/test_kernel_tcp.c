@@ -135,14 +135,8 @@ check_messages(int family)
 	struct pair p;
 	unsigned i;
 
-	recording_init(&r);
-	recording_open(&r);
-	if (!r.state[PROFILER_SIGNAL_SOCKET].on) {
-		print_message("skipped, because of sockets: %s\n",
-		    r.state[PROFILER_SIGNAL_SOCKET].why);
-		recording_close(&r);
-		skip();
-	}
+	recording_open_usual(&r);
+	recording_need(&r, PROFILER_SIGNAL_SOCKET);
 	for (i = 0; i < 3; i++) {
 		pair_open(&p, r.kernel, family);
 		recording_begin(&r);
@@ -230,8 +224,7 @@ TEST(test_nagle)
 	struct recording r;
 	unsigned tries = 0;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	/* If we lose the CPU in between the acknowledgement may come first. */
 	do {
 		assert_int_not_equal(++tries, NAGLE_TRIES);
@@ -267,8 +260,7 @@ TEST(test_held)
 	struct instant limit = instant_plus(instant_now(), 120 * NS_PER_S);
 	ssize_t n;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	pair_open(&p, r.kernel, AF_INET);
 	recording_begin(&r);
 	assert_int_equal(send(p.client, "more", 4, MSG_MORE), 4);
@@ -378,8 +370,7 @@ TEST(test_stranger)
 		uint32_t who;
 		pid_t pid;
 
-		recording_init(&r);
-		recording_open(&r);
+		recording_open_usual(&r);
 		pair_listen(&p, watched ? r.kernel : NULL, AF_INET);
 		recording_begin(&r);
 		serve_stranger(&p, &pid);
@@ -420,8 +411,7 @@ TEST(test_outgoing)
 	int status;
 	pid_t pid;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	pair_listen(&p, NULL, AF_INET);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -490,8 +480,7 @@ TEST(test_left)
 {
 	struct recording r;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	check_left(&r, 60);
 	check_left(&r, 100);
 	recording_close(&r);
@@ -504,8 +493,7 @@ TEST(test_softirq)
 	struct pair p;
 	unsigned i, found = 0;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	pair_open(&p, r.kernel, AF_INET);
 	recording_begin(&r);
 	for (i = 0; i < 20; i++) {

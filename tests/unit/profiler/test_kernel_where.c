@@ -74,8 +74,7 @@ TEST(test_call)
 	struct recording r;
 	int i, woken;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	for (size_t n = 0; n < sizeof(waits) / sizeof(waits[0]); n++) {
 		i = woken = -1;
 		for (unsigned k = 0; woken < 0 && k < TRIES; k++) {
@@ -111,8 +110,7 @@ TEST(test_none)
 	struct recording r;
 	struct instant until;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	recording_begin(&r);
 	until = instant_plus(instant_now(), 20 * NS_PER_MS);
 	while (instant_before(instant_now(), until))
@@ -198,8 +196,7 @@ TEST(test_peer)
 	uint16_t port;
 	int i, k;
 
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	for (size_t n = 0; n < sizeof(peers) / sizeof(peers[0]); n++) {
 		port = talk(&r, peers[n].family, peers[n].to);
 		if (port == 0)
@@ -397,8 +394,7 @@ TEST(test_stack)
 	assert_true(f.ran > 0);
 	recording_close(&r);
 	/* And none if it is not wanted. */
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	request_one(&r);
 	assert_int_equal(
 	    recording_find(&r, 0, TALECHAIN_STACK, is_stack, &of), -1);

@@ -11,25 +11,15 @@
 #define BODY 4000
 #define LIMIT 3000
 
-static uint64_t seed = 88172645463325252u;
 static struct block_pool pool;
 static struct metrics metrics;
-
-static uint64_t
-draw(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
 
 /* n bytes in pieces of random length, as they are read. */
 static void
 feed(struct comparison *c, unsigned side, const char *body, size_t n)
 {
 	while (n > 0) {
-		size_t piece = 1 + draw(draw(2) == 0 ? 9 : 700);
+		size_t piece = 1 + unit_draw(unit_draw(2) == 0 ? 9 : 700);
 		struct chain data = {0};
 
 		if (piece > n)
@@ -61,7 +51,7 @@ race(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 	compare_whole(party[1], 0);
 	compare_whole(party[2], 1);
 	while (left > 0) {
-		unsigned i = (unsigned)draw(left);
+		unsigned i = (unsigned)unit_draw(left);
 
 		compare_leave(&party[i]);
 		assert_null(party[i]);
@@ -76,19 +66,19 @@ TEST(test_differences)
 	static char a[BODY], b[BODY];
 
 	for (unsigned i = 0; i < 20000; i++) {
-		size_t n = draw(2) == 0 ? draw(40) : draw(BODY);
+		size_t n = unit_draw(2) == 0 ? unit_draw(40) : unit_draw(BODY);
 		bool compared = n <= LIMIT;
 		struct metrics before = metrics;
 
 		for (size_t k = 0; k < n; k++)
-			a[k] = (char)draw(256);
+			a[k] = (char)unit_draw(256);
 		memcpy(b, a, n);
 		race(a, n, b, n);
 		assert_int_equal(
 		    metrics.hedges_compared - before.hedges_compared, compared);
 		if (n == 0)
 			continue;
-		b[draw(n)] ^= (char)(1 << draw(8));
+		b[unit_draw(n)] ^= (char)(1 << unit_draw(8));
 		race(a, n, b, n);
 		assert_int_equal(
 		    metrics.differ_body - before.differ_body, compared);

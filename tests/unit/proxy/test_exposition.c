@@ -13,17 +13,6 @@
 #include "base/instant.h"
 #include "proxy/stats/metrics.h"
 
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t
-draw(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
 static void
 assert_text(struct exposition *e, const char *expected)
 {
@@ -39,7 +28,8 @@ TEST(test_seconds)
 	char out[EXPOSITION_SECONDS], expected[64];
 
 	for (unsigned i = 0; i < 100000; i++) {
-		uint64_t ns = i < 2 ? i * UINT64_MAX : draw() >> draw() % 64;
+		uint64_t ns = i < 2 ? i * UINT64_MAX
+				    : unit_draw(UINT64_MAX) >> unit_draw(64);
 		size_t n = exposition_seconds(ns, out), end;
 
 		if (i % 2 == 0)
@@ -147,7 +137,7 @@ TEST(test_histograms)
 
 	distribution_init_requests(&d);
 	for (unsigned i = 0; i < 1000; i++)
-		distribution_record(&d, (int64_t)(draw() % (30 * NS_PER_S)));
+		distribution_record(&d, (int64_t)unit_draw(30 * NS_PER_S));
 	bare = naive(&d, "");
 	full = naive(&d, "s=\"a\",k=\"b\"");
 	exposition_init(&e, false);
