@@ -38,33 +38,46 @@ child_new(void)
 	return pid;
 }
 
-/* Have a port, which *address gets, to ourselves: who sets SO_REUSEADDR may
- * listen on it, and nobody else gets it by chance in between. */
+/* A socket on an address, whose port *address gets, with this option. */
 static int
-port_hold(struct sockaddr_storage *address)
+socket_on(struct sockaddr_storage *address, int option)
 {
-	socklen_t length = sizeof(struct sockaddr_in);
+	socklen_t length = address->ss_family == AF_UNIX
+			       ? sizeof(struct sockaddr_un)
+			       : sizeof(struct sockaddr_in);
 	int s = socket(address->ss_family, SOCK_STREAM, 0), one = 1;
 
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(s, SOL_SOCKET, option, &one, sizeof(one));
 	assert_int_equal(bind(s, (void *)address, length), 0);
 	assert_int_equal(getsockname(s, (void *)address, &length), 0);
 	return s;
 }
 
+/* Have a port, which *address gets, to ourselves: who sets SO_REUSEADDR may
+ * listen on it, and nobody else gets it by chance in between. */
+static int
+port_hold(struct sockaddr_storage *address)
+{
+	return socket_on(address, SO_REUSEADDR);
+}
+
+static int
+listen_on(struct sockaddr_storage *address, int option)
+{
+	int s = socket_on(address, option);
+
+	assert_int_equal(listen(s, 5), 0);
+	return s;
+}
+
 /* A child that listens on an address; *address gets its port. */
 static pid_t
-listener_new(struct sockaddr_storage *address, socklen_t length)
+listener_new(struct sockaddr_storage *address)
 {
-	int s, one = 1, ready[2];
+	int s = listen_on(address, SO_REUSEADDR), ready[2];
 	char byte;
 	pid_t pid;
 
-	s = socket(address->ss_family, SOCK_STREAM, 0);
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	assert_int_equal(bind(s, (void *)address, length), 0);
-	assert_int_equal(listen(s, 5), 0);
-	assert_int_equal(getsockname(s, (void *)address, &length), 0);
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -183,7 +196,7 @@ TEST(test_found)
 	int held = port_hold(&a);
 	pid_t pid;
 
-	pid = listener_new(&a, sizeof(struct sockaddr_in));
+	pid = listener_new(&a);
 	f->options.server[0].address = a;
 	fixture_start(f);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
@@ -192,7 +205,7 @@ TEST(test_found)
 	child_kill(pid);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_NONE);
-	pid = listener_new(&a, sizeof(struct sockaddr_in));
+	pid = listener_new(&a);
 	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
 	profiler_stats(f->profiler, &s);
 	assert_int_equal(f->hazard[1].pid, pid);
@@ -236,13 +249,10 @@ team_forks(int ready, int s)
 static void
 team_start(struct team *t)
 {
-	socklen_t length = sizeof(struct sockaddr_in);
-	int s = socket(AF_INET, SOCK_STREAM, 0), ready[2];
+	int s, ready[2];
 
 	t->address = loopback();
-	assert_int_equal(bind(s, (void *)&t->address, length), 0);
-	assert_int_equal(listen(s, 5), 0);
-	assert_int_equal(getsockname(s, (void *)&t->address, &length), 0);
+	s = listen_on(&t->address, SO_REUSEADDR);
 	assert_int_equal(pipe(ready), 0);
 	t->pid[0] = fork();
 	if (t->pid[0] == 0)
@@ -255,15 +265,25 @@ team_start(struct team *t)
 }
 
 static enum finder_result
+search_with(struct finder *f, const struct sockaddr_storage *address,
+    pid_t root, struct family *out)
+{
+	enum finder_result r;
+
+	do
+		r = finder_step(f, address, root, out);
+	while (r == FINDER_MORE);
+	return r;
+}
+
+static enum finder_result
 search(const struct sockaddr_storage *address, pid_t root, struct family *out)
 {
 	enum finder_result r;
 	struct finder f;
 
 	finder_init(&f);
-	do
-		r = finder_step(&f, address, root, out);
-	while (r == FINDER_MORE);
+	r = search_with(&f, address, root, out);
 	assert_false(finder_changed(&f, address));
 	finder_fini(&f);
 	return r;
@@ -381,15 +401,30 @@ settle(struct process *p, struct instant *now)
 	} while (!p->settled || p->finder.proc != NULL);
 }
 
+/* What is attached to one server, which is not known yet; with its page. */
+static struct process *
+attach_one(struct attach *a, bool page)
+{
+	static struct profiler_options options;
+	static struct command_ring commands;
+	static struct observer_rest rest;
+
+	options = (struct profiler_options){.servers = 1,
+	    .server = {{.name = "s0", .hsperfdata = page}},
+	    .channels_max = 1};
+	memset(&commands, 0, sizeof(commands));
+	memset(&rest, 0, sizeof(rest));
+	assert_int_equal(attach_init(a, &options, 1), 0);
+	a->commands = &commands;
+	a->rest = &rest;
+	return &a->process[0];
+}
+
 /* Goal: what a server forks later is found at a long interval, unless the
  * kernel follows it: then it is what the kernel says, and nothing is searched.
  */
 TEST(test_later)
 {
-	static struct command_ring commands;
-	struct profiler_options options = {
-	    .servers = 1, .server = {{.name = "s0"}}, .channels_max = 1};
-	struct observer_rest rest = {0};
 	struct instant now = instant_now();
 	int bytes[2], pids[2];
 	struct attach a;
@@ -398,10 +433,7 @@ TEST(test_later)
 
 	assert_int_equal(pipe(bytes), 0);
 	assert_int_equal(pipe(pids), 0);
-	assert_int_equal(attach_init(&a, &options, 1), 0);
-	a.commands = &commands;
-	a.rest = &rest;
-	p = &a.process[0];
+	p = attach_one(&a, false);
 	pid[0] = forker_new(bytes[0], pids[1]);
 	process_assign(p, pid[0]);
 	settle(p, &now);
@@ -436,11 +468,6 @@ TEST(test_later)
  * of the server's is read, until that one ends. */
 TEST(test_page_below)
 {
-	static struct command_ring commands;
-	struct profiler_options options = {.servers = 1,
-	    .server = {{.name = "s0", .hsperfdata = true}},
-	    .channels_max = 1};
-	struct observer_rest rest = {0};
 	struct instant now = instant_now();
 	char directory[] = "/tmp/hsperfdata_tailor-XXXXXX", path[64];
 	struct hsperf_page *page;
@@ -458,10 +485,7 @@ TEST(test_page_below)
 	snprintf(path, sizeof(path), "%s/%d", directory, (int)jvm);
 	fake_init(&fake, path);
 	fake_add_jvm(&fake, "G1");
-	assert_int_equal(attach_init(&a, &options, 1), 0);
-	a.commands = &commands;
-	a.rest = &rest;
-	p = &a.process[0];
+	p = attach_one(&a, true);
 	process_assign(p, main);
 	settle(p, &now);
 	for (unsigned i = 0; i < 10; i++) {
@@ -513,25 +537,20 @@ starter_new(int begin, int done)
 /* Goal: the line of a server has its program, not what it was before exec. */
 TEST(test_name_after_exec)
 {
-	static struct command_ring commands;
-	struct profiler_options options = {
-	    .servers = 1, .server = {{.name = "s0"}}, .channels_max = 1};
-	struct observer_rest rest = {0};
 	struct instant now = instant_now();
 	int begin[2], done[2], log[2], old = dup(STDERR_FILENO);
 	char line[1024] = "", byte;
 	struct attach a;
+	struct process *p;
 	pid_t pid;
 
 	assert_int_equal(pipe(begin) + pipe(done) + pipe(log), 0);
-	assert_int_equal(attach_init(&a, &options, 1), 0);
-	a.commands = &commands;
-	a.rest = &rest;
+	p = attach_one(&a, false);
 	a.kernel_why = a.kernel_fix = "off";
 	pid = starter_new(begin[0], done[1]);
-	process_assign(&a.process[0], pid);
-	process_turn(&a.process[0], false, false, now);
-	assert_string_equal(a.process[0].name, "test_process");
+	process_assign(p, pid);
+	process_turn(p, false, false, now);
+	assert_string_equal(p->name, "test_process");
 	assert_int_equal(write(begin[1], "x", 1), 1);
 	assert_int_equal(read(done[0], &byte, 1), 1);
 	a.shown.server[0].source = PROFILER_SOURCE_HSPERFDATA;
@@ -550,27 +569,18 @@ TEST(test_name_after_exec)
 TEST(test_reuseport)
 {
 	struct sockaddr_storage a = loopback();
-	socklen_t length = sizeof(struct sockaddr_in);
-	enum finder_result r;
 	struct family found;
 	struct finder f;
-	int s[2], one = 1, i;
+	int s, i;
 	pid_t pid[2];
 
 	finder_init(&f);
 	for (i = 0; i < 2; i++) {
-		s[i] = socket(AF_INET, SOCK_STREAM, 0);
-		setsockopt(s[i], SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
-		assert_int_equal(bind(s[i], (void *)&a, length), 0);
-		assert_int_equal(listen(s[i], 5), 0);
-		assert_int_equal(getsockname(s[i], (void *)&a, &length), 0);
+		s = listen_on(&a, SO_REUSEPORT);
 		pid[i] = child_new();
-		close(s[i]);
+		close(s);
 		assert_true(i == 0 || finder_changed(&f, &a));
-		do
-			r = finder_step(&f, &a, 0, &found);
-		while (r == FINDER_MORE);
-		assert_int_equal(r, FINDER_FOUND);
+		assert_int_equal(search_with(&f, &a, 0, &found), FINDER_FOUND);
 		assert_int_equal(found.count, i + 1);
 		assert_true(family_has(&found, pid[i]));
 		assert_true(finder_holds(pid[i], &a));
@@ -586,15 +596,11 @@ TEST(test_reuseport)
 TEST(test_activator)
 {
 	struct sockaddr_storage a = loopback();
-	socklen_t length = sizeof(struct sockaddr_in);
 	struct family found;
-	int s = socket(AF_INET, SOCK_STREAM, 0);
+	int s = listen_on(&a, SO_REUSEADDR);
 	char name[PROC_NAME_BYTES];
 	pid_t pid[2];
 
-	assert_int_equal(bind(s, (void *)&a, length), 0);
-	assert_int_equal(listen(s, 5), 0);
-	assert_int_equal(getsockname(s, (void *)&a, &length), 0);
 	prctl(PR_SET_NAME, "systemd");
 	pid[0] = child_new();
 	prctl(PR_SET_NAME, "test_process");
@@ -729,7 +735,7 @@ TEST(test_not_found)
 	struct profiler_stats s;
 	int held = port_hold(&a);
 
-	child_kill(listener_new(&a, sizeof(struct sockaddr_in)));
+	child_kill(listener_new(&a));
 	f->options.server[0].address = a;
 	fixture_start(f);
 	fixture_wait_sweeps(f);
@@ -747,25 +753,18 @@ TEST(test_found_unix)
 {
 	struct sockaddr_storage a = {0};
 	struct sockaddr_un *un = (void *)&a;
-	enum finder_result r;
-	struct finder f;
 	struct family found;
 	pid_t pid;
 
 	un->sun_family = AF_UNIX;
 	snprintf(un->sun_path, sizeof(un->sun_path), "/tmp/tailor-test-%d.sock",
 	    (int)getpid());
-	pid = listener_new(&a, sizeof(*un));
-	finder_init(&f);
-	do
-		r = finder_step(&f, &a, 0, &found);
-	while (r == FINDER_MORE);
-	assert_int_equal(r, FINDER_FOUND);
+	pid = listener_new(&a);
+	assert_int_equal(search(&a, 0, &found), FINDER_FOUND);
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.pid[0], pid);
 	child_kill(pid);
 	unlink(un->sun_path);
-	finder_fini(&f);
 }
 
 /* Goal: to another user the process is hidden, and whose it is is told. */
@@ -782,15 +781,13 @@ TEST(test_foreign)
 		print_message("skipped: only root can become another user\n");
 		skip();
 	}
-	pid = listener_new(&a, sizeof(struct sockaddr_in));
+	pid = listener_new(&a);
 	other = fork();
 	if (other == 0) {
 		if (setuid(65534) < 0)
 			_exit(1);
 		finder_init(&f);
-		do
-			r = finder_step(&f, &a, 0, &found);
-		while (r == FINDER_MORE);
+		r = search_with(&f, &a, 0, &found);
 		_exit(r == FINDER_FOREIGN && f.sockets.uid == 0 ? 0 : 2);
 	}
 	assert_int_equal(waitpid(other, &status, 0), other);
@@ -946,18 +943,13 @@ search_once(struct process *p, struct instant *now)
 TEST(test_hidden)
 {
 	struct profiler_server server = {.name = "a"};
-	struct sockaddr_in *in = (void *)&server.address;
-	socklen_t length = sizeof(*in);
 	struct instant now = instant_now();
 	struct process p;
-	int s = socket(AF_INET, SOCK_STREAM, 0), held, one = 1;
+	int s, held;
 
-	in->sin_family = AF_INET;
-	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	server.address = loopback();
 	held = port_hold(&server.address);
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	assert_int_equal(bind(s, (void *)in, length), 0);
-	assert_int_equal(listen(s, 1), 0);
+	s = listen_on(&server.address, SO_REUSEADDR);
 	process_init(&p, NULL, 0, &server);
 	search_once(&p, &now);
 	assert_string_equal(p.where, "its process is not known yet");
