@@ -267,8 +267,8 @@ group_setup(void)
 	return 0;
 }
 
-int
-jvm_group_teardown(void **state)
+static int
+group_teardown(void **state)
 {
 	char class[96];
 
@@ -279,15 +279,16 @@ jvm_group_teardown(void **state)
 	return 0;
 }
 
-bool
-jvm_group_begin(int *status)
+int
+jvm_unit_run(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	*status = group_setup() < 0;
-	if (*status != 0 || classes[0] != '\0')
-		return *status == 0;
+	if (group_setup() < 0)
+		return 1;
+	if (classes[0] != '\0')
+		return unit_run(NULL, group_teardown);
 	printf("skipped: no JDK (java, javac) found\n");
-	return false;
+	return 0;
 }
 
 void

@@ -20,10 +20,9 @@ struct jvm {
 
 extern char jvm_agent_path[512];
 
-/* Of a group of tests: compile the class, and remove it.  False: the tests
- * cannot run, and end with that status; without a JDK that is said. */
-bool jvm_group_begin(int *status);
-int jvm_group_teardown(void **state);
+/* unit_run() with the class compiled, and removed; without a JDK nothing runs,
+ * which is said. */
+int jvm_unit_run(void);
 
 /* Run a program to its end; its exit status, -1 if it cannot be run. */
 int jvm_run(const char *const argv[], bool quiet);

@@ -152,9 +152,5 @@ TEST(test_both)
 int
 main(void)
 {
-	int status;
-
-	if (!jvm_group_begin(&status))
-		return status;
-	return unit_run(NULL, jvm_group_teardown);
+	return jvm_unit_run();
 }

@@ -127,9 +127,5 @@ TEST(test_no_page)
 int
 main(void)
 {
-	int status;
-
-	if (!jvm_group_begin(&status))
-		return status;
-	return unit_run(NULL, jvm_group_teardown);
+	return jvm_unit_run();
 }

@@ -95,21 +95,29 @@ TEST_WITH(accounts_weigh_as_much_as_there_were_requests, setup, teardown)
 	    atomic_load(&a->cause_ns[0][TALE_CAUSE_GC]), 600 * 112);
 }
 
+/* The table as it is answered; owned by the caller. */
+static char *
+table(int64_t since_ns)
+{
+	struct text t = {0};
+	char *text;
+	size_t length;
+
+	accounts_write(a, since_ns, 0, ACCOUNTS_ANSWER, &t);
+	assert_int_equal(text_take(&t, &text, &length), 0);
+	return text;
+}
+
 /* The next request has been offered, and its question is put off while the
  * table is asked for, which ends the second. */
 TEST_WITH(a_question_that_is_put_off_weighs_nothing, setup, teardown)
 {
 	uint32_t slow[ACCOUNT_STRATA] = {[ACCOUNT_SLOW] = 1};
-	struct text t = {0};
-	char *text;
-	size_t length;
 
 	request(1, ACCOUNT_SLOW, 1, "/a", true);
 	request(1, ACCOUNT_SLOW, 1, "/a", false);
 	accounts_put_off(a, slow);
-	accounts_write(a, 7, 0, ACCOUNTS_ANSWER, &t);
-	assert_int_equal(text_take(&t, &text, &length), 0);
-	free(text);
+	free(table(7));
 	request(1, ACCOUNT_SLOW, 1, "/a", true);
 	request(2, ACCOUNT_SLOW, 0, "/a", false);
 	assert_true(weight(0) == 1 && weight(1) == 1);
@@ -117,15 +125,12 @@ TEST_WITH(a_question_that_is_put_off_weighs_nothing, setup, teardown)
 
 TEST_WITH(the_table_has_what_there_is_room_for, setup, teardown)
 {
-	struct text t = {0};
 	char *text, *line;
-	size_t length;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < 25; i++)
 		request(i, ACCOUNT_OTHER, 1, "/a/b?c", true);
-	accounts_write(a, 7, 0, ACCOUNTS_ANSWER, &t);
-	assert_int_equal(text_take(&t, &text, &length), 0);
+	text = table(7);
 	for (line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
 		if (n++ == 1)
 			assert_int_equal(strncmp(line,
@@ -141,16 +146,13 @@ TEST_WITH(the_table_has_what_there_is_room_for, setup, teardown)
 TEST_WITH(a_time_to_come_is_not_the_latest, setup, teardown)
 {
 	unsigned now = (unsigned)(instant_wall_now_ns() / NS_PER_S);
-	struct text t = {0};
 	char *text;
-	size_t length;
 
 	request(1, ACCOUNT_OTHER, 1, "/past", true);
 	request(2, ACCOUNT_OTHER, 1, "/future", true);
 	a->account[0].end_wall_ns = (now - 10) * NS_PER_S;
 	a->account[1].end_wall_ns = (now + 86400) * NS_PER_S;
-	accounts_write(a, 3600 * NS_PER_S, 0, ACCOUNTS_ANSWER, &t);
-	assert_int_equal(text_take(&t, &text, &length), 0);
+	text = table(3600 * NS_PER_S);
 	assert_non_null(strstr(text, "GET /past"));
 	assert_null(strstr(text, "GET /future"));
 	free(text);
@@ -180,13 +182,9 @@ TEST_WITH(routes_are_few_and_plain, setup, teardown)
 static unsigned
 rows(void)
 {
-	struct text t = {0};
-	char *text;
-	size_t length;
+	char *text = table(0);
 	unsigned n = 0;
 
-	accounts_write(a, 0, 0, ACCOUNTS_ANSWER, &t);
-	assert_int_equal(text_take(&t, &text, &length), 0);
 	for (const char *c = text; (c = strchr(c, '\n')) != NULL; c++)
 		n++;
 	free(text);
