@@ -375,6 +375,15 @@ CASE(proxy_queue, PROXY_QUEUE, 8968,
 	p->taken = 9030;
 }
 
+/* Chosen at once, and written to when the connection is there. */
+CASE(proxy_connects, NETWORK, 8953,
+    "8.95 of 10.0 ms: Tailor was connecting to the server.")
+{
+	SCENE(&p->scene, 60 * US, -1, TALECHAIN_PROXY_ATTEMPT, SCENE_ID, 0, 0,
+	    81);
+	on_proxy_queue(p);
+}
+
 /* Tailor waits for the CPU that another thread has. */
 static void
 proxy_waits_for(struct plot *p, uint32_t tid)
