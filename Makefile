@@ -242,7 +242,7 @@ no-jdk:
 # --- unit tests: tests/unit/<folder>/test_*.c, long_*.c ------------------------
 # long_*.c depend on the machine's speed, or take long: `make check` leaves
 # them to `make check-all`.  Other .c files of such a folder are support code,
-# linked with each test.
+# linked with each test, as is main() (unit.c).
 .PHONY: unit unit-long unit-programs unit-long-programs $(FOLDERS:%=unit-%)
 unit: $(if $(SAN),,rooms) $(FOLDERS:%=unit-%)	## unit tests; unit-<folder> for one folder's
 define unit_folder
@@ -253,8 +253,8 @@ LONG_$(1) := $$(patsubst tests/unit/$(1)/%.c,$(BUILD)/unit/$(1)/%,\
 SUPPORT_$(1) := $$(patsubst %.c,$(BUILD)/obj/%.o,\
     $$(filter-out tests/unit/$(1)/test_% tests/unit/$(1)/long_%,\
     $$(wildcard tests/unit/$(1)/*.c)))
-$(BUILD)/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $$(SUPPORT_$(1)) \
-    $(call archives,$(1))
+$(BUILD)/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o \
+    $(BUILD)/obj/tests/unit/unit.o $$(SUPPORT_$(1)) $(call archives,$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(1)) -lcmocka
 unit-$(1): $$(TESTS_$(1))

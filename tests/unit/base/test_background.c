@@ -1,10 +1,6 @@
 /* Goal: a thread in the background leaves what it inherited: a real-time
  * policy, the proxy's short slice, timers of 1 ns; and passes that on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -94,14 +90,12 @@ way_take(struct way *w)
 	return 0;
 }
 
-static void
-test_ordinary(void **state)
+TEST(test_ordinary)
 {
 	struct way plain = {.policy = SCHED_OTHER},
 		   quick = {
 		       .policy = SCHED_OTHER, .nice = 3, .slice_ns = 100000};
 
-	(void)state;
 	plain.nice = quick.nice = getpriority(PRIO_PROCESS, 0);
 	if (quick.nice < 19)
 		quick.nice++;
@@ -116,14 +110,12 @@ test_ordinary(void **state)
 	assert_int_equal(quick.attr.runtime_ns, plain.attr.runtime_ns);
 }
 
-static void
-test_real_time(void **state)
+TEST(test_real_time)
 {
 	struct way way[] = {{.policy = SCHED_FIFO}, {.policy = SCHED_RR},
 	    {.policy = SCHED_RR | SCHED_RESET_ON_FORK}};
 	int nice = getpriority(PRIO_PROCESS, 0);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
 		way[i].nice = nice;
 		if (way_take(&way[i]) == -EPERM) {
@@ -140,25 +132,11 @@ test_real_time(void **state)
 	assert_int_equal(way[2].after, SCHED_BATCH | SCHED_RESET_ON_FORK);
 }
 
-static void
-test_lower_stays(void **state)
+TEST(test_lower_stays)
 {
 	struct way way = {
 	    .policy = SCHED_IDLE, .nice = getpriority(PRIO_PROCESS, 0)};
 
-	(void)state;
 	assert_int_equal(way_take(&way), 0);
 	assert_int_equal(way.after, SCHED_IDLE);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_ordinary),
-	    cmocka_unit_test(test_real_time),
-	    cmocka_unit_test(test_lower_stays),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: mangled names are shown as people write them; what is not understood,
  * or was cut off, stays as it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +9,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static void
-test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *name, *shown;
@@ -47,31 +42,17 @@ test_names(void **state)
 	};
 	char out[64];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_string_equal(
 		    demangle(out, sizeof(out), rows[i].name), rows[i].shown);
 }
 
-static void
-test_room(void **state)
+TEST(test_room)
 {
 	/* Goal: a name without room is the mangled one, cut. */
 	char out[8];
 
-	(void)state;
 	assert_string_equal(
 	    demangle(out, sizeof(out), "_ZN3Box4openEv"), "_ZN3Box");
 	assert_string_equal(demangle(out, 1, "main"), "");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: quantiles are within 1/128 of the sorted samples, on any shape. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -103,15 +99,13 @@ assert_near(uint64_t got, uint64_t truth)
 		assert_int_equal(got, truth);
 }
 
-static void
-test_quantiles_against_sorted_samples(void **state)
+TEST(test_quantiles_against_sorted_samples)
 {
 	/* Ranks in thousandths, so that the true rank is integer arithmetic. */
 	static const unsigned thousandths[] = {
 	    0, 1, 10, 70, 250, 500, 900, 950, 990, 999, 1000};
 	uint64_t seed = 1;
 
-	(void)state;
 	for (unsigned shape = 0; shape < SHAPES; shape++) {
 		histogram_init(&one);
 		for (unsigned i = 0; i < SAMPLES; i++) {
@@ -131,10 +125,8 @@ test_quantiles_against_sorted_samples(void **state)
 	}
 }
 
-static void
-test_nearest_rank(void **state)
+TEST(test_nearest_rank)
 {
-	(void)state;
 	histogram_init(&one);
 	for (uint64_t v = 1; v <= 100; v++)
 		histogram_record(&one, v);
@@ -146,12 +138,10 @@ test_nearest_rank(void **state)
 	assert_int_equal(histogram_quantile(&one, 0.0), 1);
 }
 
-static void
-test_merge_equals_recording_all(void **state)
+TEST(test_merge_equals_recording_all)
 {
 	uint64_t seed = 2;
 
-	(void)state;
 	histogram_init(&one);
 	histogram_init(&two);
 	histogram_init(&both);
@@ -168,13 +158,11 @@ test_merge_equals_recording_all(void **state)
 	assert_memory_equal(&one, &both, sizeof(both));
 }
 
-static void
-test_empty_and_edges(void **state)
+TEST(test_empty_and_edges)
 {
 	static const uint64_t edges[] = {
 	    0, 127, 128, 255, 256, 257, UINT64_MAX - 1, UINT64_MAX};
 
-	(void)state;
 	histogram_init(&one);
 	assert_int_equal(histogram_quantile(&one, 0.5), 0);
 	assert_int_equal(histogram_count_to(&one, UINT64_MAX), 0);
@@ -187,10 +175,8 @@ test_empty_and_edges(void **state)
 	assert_true(one.sum == UINT64_MAX); /* saturated */
 }
 
-static void
-test_bucket_edges_tile_the_range(void **state)
+TEST(test_bucket_edges_tile_the_range)
 {
-	(void)state;
 	for (unsigned i = 0; i + 1 < HISTOGRAM_BUCKETS; i++) {
 		uint64_t edge = histogram_bucket_edge(i);
 
@@ -204,12 +190,10 @@ test_bucket_edges_tile_the_range(void **state)
 	assert_true(histogram_bucket_edge(HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
 }
 
-static void
-test_count_to_against_samples(void **state)
+TEST(test_count_to_against_samples)
 {
 	uint64_t seed = 3;
 
-	(void)state;
 	histogram_init(&one);
 	for (unsigned i = 0; i < SAMPLES; i++) {
 		samples[i] = sample_any_magnitude(&seed);
@@ -231,19 +215,4 @@ test_count_to_against_samples(void **state)
 	assert_int_equal(histogram_count_to(&one, 1000), 0);
 	assert_int_equal(histogram_count_to(&one, 1008), 1);
 	assert_int_equal(histogram_count_to(&one, 5000), 2);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_quantiles_against_sorted_samples),
-	    cmocka_unit_test(test_nearest_rank),
-	    cmocka_unit_test(test_merge_equals_recording_all),
-	    cmocka_unit_test(test_empty_and_edges),
-	    cmocka_unit_test(test_bucket_edges_tile_the_range),
-	    cmocka_unit_test(test_count_to_against_samples),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

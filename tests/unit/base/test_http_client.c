@@ -1,10 +1,6 @@
 /* Goal: the client reads no further than a response goes, and no longer than
  * its deadline. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,8 +39,7 @@ exchange(const char *text, size_t length, bool closes, int64_t limit_ms,
 	return err;
 }
 
-static void
-test_exchange(void **state)
+TEST(test_exchange)
 {
 	static const struct {
 		const char *text;
@@ -66,7 +61,6 @@ test_exchange(void **state)
 	struct http_response r;
 	char sent[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(
 		    exchange(cases[i].text, strlen(cases[i].text),
@@ -88,29 +82,16 @@ test_exchange(void **state)
 }
 
 /* Goal: a head without an end is refused as soon as it is too long. */
-static void
-test_long_head(void **state)
+TEST(test_long_head)
 {
 	const size_t n = HTTP_CLIENT_HEAD_MAX + 1;
 	char *text = calloc(1, n);
 	struct http_response r;
 	const char *why = NULL;
 
-	(void)state;
 	assert_non_null(text);
 	assert_int_equal(http_response_parse(text, n - 1, false, &r, &why), 0);
 	assert_int_equal(
 	    http_response_parse(text, n, false, &r, &why), -EPROTO);
 	free(text);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_exchange),
-	    cmocka_unit_test(test_long_head),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: whatever is written is one valid JSON text that reads back exactly. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,12 +22,10 @@ expect(struct json *j, const char *expected)
 	free(text);
 }
 
-static void
-test_nesting_and_commas(void **state)
+TEST(test_nesting_and_commas)
 {
 	struct json j;
 
-	(void)state;
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_uint(&j, "a", 1);
@@ -54,12 +48,10 @@ test_nesting_and_commas(void **state)
 	json_fini(&j);
 }
 
-static void
-test_pretty(void **state)
+TEST(test_pretty)
 {
 	struct json j;
 
-	(void)state;
 	json_init(&j, true);
 	json_object_begin(&j);
 	json_key_uint(&j, "a", 1);
@@ -76,12 +68,10 @@ test_pretty(void **state)
 	    "{\n  \"a\": 1,\n  \"b\": [\n    2,\n    3\n  ],\n  \"c\": {}\n}");
 }
 
-static void
-test_integers_are_exact(void **state)
+TEST(test_integers_are_exact)
 {
 	struct json j;
 
-	(void)state;
 	json_init(&j, false);
 	json_array_begin(&j);
 	json_uint(&j, UINT64_MAX);
@@ -92,12 +82,10 @@ test_integers_are_exact(void **state)
 	    &j, "[18446744073709551615,-9223372036854775808,9007199254740993]");
 }
 
-static void
-test_thousandths_are_exact(void **state)
+TEST(test_thousandths_are_exact)
 {
 	struct json j;
 
-	(void)state;
 	json_init(&j, false);
 	json_array_begin(&j);
 	json_thousandths(&j, 0);
@@ -109,8 +97,7 @@ test_thousandths_are_exact(void **state)
 	json_fini(&j);
 }
 
-static void
-test_strings_are_escaped(void **state)
+TEST(test_strings_are_escaped)
 {
 	static const struct {
 		const char *in;
@@ -139,7 +126,6 @@ test_strings_are_escaped(void **state)
 	};
 	struct json j;
 
-	(void)state;
 	json_init(&j, false);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_string(&j, cases[i].in);
@@ -161,13 +147,11 @@ random64(uint64_t *seed)
 	return z ^ (z >> 31);
 }
 
-static void
-test_doubles_read_back_equal(void **state)
+TEST(test_doubles_read_back_equal)
 {
 	uint64_t seed = 1;
 	struct json j;
 
-	(void)state;
 	json_init(&j, false);
 	for (unsigned i = 0; i < 20000; i++) {
 		uint64_t bits = random64(&seed);
@@ -234,14 +218,12 @@ write_random(struct json *j, uint64_t *seed, unsigned depth)
 	}
 }
 
-static void
-test_random_documents_are_valid(void **state)
+TEST(test_random_documents_are_valid)
 {
 	const char *show = getenv("SHOW_JSON");
 	uint64_t seed = 7;
 	struct json j;
 
-	(void)state;
 	for (unsigned i = 0; i < 3000; i++) {
 		char *text;
 		size_t length;
@@ -257,31 +239,12 @@ test_random_documents_are_valid(void **state)
 	}
 }
 
-static void
-test_validator_rejects(void **state)
+TEST(test_validator_rejects)
 {
 	/* Without this the tests above could not fail. */
 	static const char *const bad[] = {"", "{", "[1,]", "{\"a\"}", "01",
 	    "\"a\nb\"", "\"\\x\"", "1 2", "{\"a\":1,}", "nul", "[1 2]", "1."};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_false(json_valid(bad[i]));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_nesting_and_commas),
-	    cmocka_unit_test(test_pretty),
-	    cmocka_unit_test(test_integers_are_exact),
-	    cmocka_unit_test(test_thousandths_are_exact),
-	    cmocka_unit_test(test_strings_are_escaped),
-	    cmocka_unit_test(test_doubles_read_back_equal),
-	    cmocka_unit_test(test_random_documents_are_valid),
-	    cmocka_unit_test(test_validator_rejects),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

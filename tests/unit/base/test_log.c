@@ -1,9 +1,5 @@
 /* Goal: lines cannot be forged, none is lost uncounted, nobody waits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,14 +80,12 @@ event_text(const char *event)
 
 /* --- tests -------------------------------------------------------------- */
 
-static void
-test_text_line(void **state)
+TEST(test_text_line)
 {
 	int fd = capture_begin();
 	unsigned year, month, day, ms;
 	int used = 0;
 
-	(void)state;
 	log_open(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
 	log_event(LOG_LEVEL_WARNING, "server_exited", "server=\"%s\" status=%d",
 	    "one", -9);
@@ -104,13 +98,11 @@ test_text_line(void **state)
 	    "warning server_exited server=\"one\" status=-9\n");
 }
 
-static void
-test_conversions(void **state)
+TEST(test_conversions)
 {
 	const char *volatile none = NULL; /* hidden from the compiler */
 	int fd = capture_begin();
 
-	(void)state;
 	errno = ENOENT;
 	log_event(LOG_LEVEL_ERROR, "all",
 	    "d=%d ld=%ld lld=%lld zu=%zu x=%#x u=%05u s=%.3s p=%s g=%g "
@@ -126,12 +118,10 @@ test_conversions(void **state)
 }
 
 /* Goal: a conversion that is not supported ends the line, not the process. */
-static void
-test_other_conversions(void **state)
+TEST(test_other_conversions)
 {
 	int fd = capture_begin();
 
-	(void)state;
 	log_event(LOG_LEVEL_ERROR, "width", "a=%d b=%*s", 1, 5, "x");
 	log_event(LOG_LEVEL_ERROR, "size", "a=%d b=%hhu c=%s", 1,
 	    (unsigned char)2, "x");
@@ -142,8 +132,7 @@ test_other_conversions(void **state)
 	assert_int_equal(count_of(captured, " a=1 b=...\n"), 5);
 }
 
-static void
-test_hostile_text_forges_nothing(void **state)
+TEST(test_hostile_text_forges_nothing)
 {
 	const char *hostile = "x\" level=error\n<0>2026 error fake a=\"\x1b[31m"
 			      "\\\xe2\x80\xa8";
@@ -152,7 +141,6 @@ test_hostile_text_forges_nothing(void **state)
 			       "end=1\n";
 	int fd = capture_begin();
 
-	(void)state;
 	log_event(LOG_LEVEL_NOTICE, "quoted", "v=\"%s\" end=1", hostile);
 	log_event(LOG_LEVEL_NOTICE, "bare", "v=%s end=1", hostile);
 	capture_end(fd);
@@ -163,14 +151,12 @@ test_hostile_text_forges_nothing(void **state)
 	assert_non_null(strstr(event_text("bare"), " end=1\n"));
 }
 
-static void
-test_long_lines_are_cut(void **state)
+TEST(test_long_lines_are_cut)
 {
 	static char big[5000];
 	int fd = capture_begin();
 	char *second;
 
-	(void)state;
 	memset(big, 'a', sizeof(big) - 1);
 	log_event(LOG_LEVEL_NOTICE, "plain", "v=\"%s\"", big);
 	memset(big, '\n', sizeof(big) - 1);
@@ -185,14 +171,12 @@ test_long_lines_are_cut(void **state)
 	assert_string_equal(second + strlen(second) - 8, "\\x0a...\n");
 }
 
-static void
-test_json_lines(void **state)
+TEST(test_json_lines)
 {
 	static char big[3000];
 	int fd = capture_begin();
 	char *next;
 
-	(void)state;
 	memset(big, 1, sizeof(big) - 1);
 	log_open(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
 	log_event(LOG_LEVEL_NOTICE, "first",
@@ -214,12 +198,10 @@ test_json_lines(void **state)
 	}
 }
 
-static void
-test_level_filters(void **state)
+TEST(test_level_filters)
 {
 	int fd = capture_begin();
 
-	(void)state;
 	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
 	log_event(LOG_LEVEL_INFO, "hidden", "");
 	log_event(LOG_LEVEL_NOTICE, "shown", "");
@@ -234,14 +216,12 @@ test_level_filters(void **state)
 	assert_int_equal(count_of(captured, "detail"), 1);
 }
 
-static void
-test_journal_prefix(void **state)
+TEST(test_journal_prefix)
 {
 	int fd = capture_begin();
 	char stream[64];
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(fstat(fd, &st), 0);
 	snprintf(stream, sizeof(stream), "%llu:%llu",
 	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
@@ -261,12 +241,10 @@ test_journal_prefix(void **state)
 	assert_non_null(strstr(captured, "Z notice elsewhere\n"));
 }
 
-static void
-test_direct_before_open_and_after_close(void **state)
+TEST(test_direct_before_open_and_after_close)
 {
 	int fd = capture_begin();
 
-	(void)state;
 	log_event(LOG_LEVEL_ERROR, "early", "");
 	assert_int_not_equal(lseek(fd, 0, SEEK_END), 0);
 	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
@@ -343,13 +321,11 @@ reported_losses(void)
 	return lines;
 }
 
-static void
-test_overflow_is_counted(void **state)
+TEST(test_overflow_is_counted)
 {
 	uint64_t before = log_dropped(), dropped;
 	struct drain d = pipe_begin();
 
-	(void)state;
 	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
 	/* Nobody reads: this returns although nothing can be written. */
 	for (int i = 0; i < FLOOD; i++)
@@ -374,8 +350,7 @@ flood(bool *dropped, int first, int last)
 	}
 }
 
-static void
-test_loss_is_reported_where_it_was(void **state)
+TEST(test_loss_is_reported_where_it_was)
 {
 	static bool dropped[2 * FLOOD + 1];
 	struct drain d = pipe_begin();
@@ -384,7 +359,6 @@ test_loss_is_reported_where_it_was(void **state)
 	int next = 0;
 	char *rest;
 
-	(void)state;
 	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
 	flood(dropped, 0, FLOOD);
 	/* Now and then the writer may go on. */
@@ -417,13 +391,11 @@ test_loss_is_reported_where_it_was(void **state)
 	assert_true(gaps > 1);
 }
 
-static void
-test_close_gives_up_on_a_stuck_reader(void **state)
+TEST(test_close_gives_up_on_a_stuck_reader)
 {
 	uint64_t before = log_dropped();
 	struct drain d = pipe_begin();
 
-	(void)state;
 	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
 	for (int i = 0; i < FLOOD; i++)
 		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
@@ -447,15 +419,13 @@ log_many(void *name)
 	return NULL;
 }
 
-static void
-test_threads_share_it(void **state)
+TEST(test_threads_share_it)
 {
 	static char names[THREADS][2] = {"a", "b", "c", "d"};
 	uint64_t before = log_dropped();
 	pthread_t threads[THREADS];
 	int fd = capture_begin();
 
-	(void)state;
 	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, log_many, names[i]);
@@ -475,22 +445,6 @@ test_threads_share_it(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_direct_before_open_and_after_close),
-	    cmocka_unit_test(test_text_line),
-	    cmocka_unit_test(test_conversions),
-	    cmocka_unit_test(test_other_conversions),
-	    cmocka_unit_test(test_hostile_text_forges_nothing),
-	    cmocka_unit_test(test_long_lines_are_cut),
-	    cmocka_unit_test(test_json_lines),
-	    cmocka_unit_test(test_level_filters),
-	    cmocka_unit_test(test_journal_prefix),
-	    cmocka_unit_test(test_overflow_is_counted),
-	    cmocka_unit_test(test_loss_is_reported_where_it_was),
-	    cmocka_unit_test(test_close_gives_up_on_a_stuck_reader),
-	    cmocka_unit_test(test_threads_share_it),
-	};
-
 	unsetenv("JOURNAL_STREAM");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

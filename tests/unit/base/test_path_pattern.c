@@ -1,10 +1,6 @@
 /* Goal: a path pattern matches the paths that it names and no others, however
  * a client writes them; what servers disagree about matches none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +19,7 @@ matches(const char *pattern, const char *target)
 	       path_pattern_matches(pattern, path);
 }
 
-static void
-test_matches(void **state)
+TEST(test_matches)
 {
 	static const struct {
 		const char *pattern, *target;
@@ -73,7 +68,6 @@ test_matches(void **state)
 	    {"/...", "/...", true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		print_message("%s %s\n", cases[i].pattern, cases[i].target);
 		assert_int_equal(matches(cases[i].pattern, cases[i].target),
@@ -81,8 +75,7 @@ test_matches(void **state)
 	}
 }
 
-static void
-test_paths_that_match_none(void **state)
+TEST(test_paths_that_match_none)
 {
 	static const char *const targets[] = {"*", "a", "http://a/b", "//",
 	    "//a", "/a//b", "/.", "/..", "/a/./b", "/a/../b", "/%2e/b",
@@ -92,7 +85,6 @@ test_paths_that_match_none(void **state)
 	    "/a b", "/\x01", "/\x7f"};
 	struct path path;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(targets); i++) {
 		print_message("%s\n", targets[i]);
 		assert_false(path_read(targets[i], strlen(targets[i]), &path));
@@ -100,8 +92,7 @@ test_paths_that_match_none(void **state)
 	assert_false(path_read("/a\0b", 4, &path));
 }
 
-static void
-test_judge(void **state)
+TEST(test_judge)
 {
 	static const struct {
 		const char *pattern, *why; /* its beginning, NULL: good */
@@ -129,7 +120,6 @@ test_judge(void **state)
 	    {"/a\tb", "it has a control byte"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *why = path_pattern_judge(cases[i].pattern);
 
@@ -142,13 +132,11 @@ test_judge(void **state)
 	}
 }
 
-static void
-test_limits(void **state)
+TEST(test_limits)
 {
 	char text[2 * (PATH_SEGMENTS_MAX + 1) + 1] = "";
 	char wide[PATH_PATTERN_MAX + 2];
 
-	(void)state;
 	for (unsigned i = 0; i < PATH_SEGMENTS_MAX; i++)
 		strcat(text, "/a");
 	assert_null(path_pattern_judge(text));
@@ -182,8 +170,7 @@ compose(char *out, const char *const *pieces, unsigned count, unsigned most)
 		strcat(out, pieces[throw(count)]);
 }
 
-static void
-test_against_the_reference(void **state)
+TEST(test_against_the_reference)
 {
 	static const char *const pattern_pieces[] = {
 	    "/a", "/b", "/*", "/**", "/aa", "/", "/*"};
@@ -194,7 +181,6 @@ test_against_the_reference(void **state)
 	char pattern[64], target[128];
 	struct path path;
 
-	(void)state;
 	for (int i = 0; i < 400000; i++) {
 		bool readable, expected;
 
@@ -215,18 +201,4 @@ test_against_the_reference(void **state)
 		matching += expected;
 	}
 	assert_true(judged > 100000 && matching > 10000);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_matches),
-	    cmocka_unit_test(test_paths_that_match_none),
-	    cmocka_unit_test(test_judge),
-	    cmocka_unit_test(test_limits),
-	    cmocka_unit_test(test_against_the_reference),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

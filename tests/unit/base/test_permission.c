@@ -1,10 +1,6 @@
 /* Goal: a refusal of the kernel is explained by its true reason, and what is
  * advised would change it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <string.h>
 
@@ -14,8 +10,7 @@
 #define NOT_BPF (ALL & ~PERMISSION_BPF & ~PERMISSION_SYS_ADMIN)
 #define NEITHER (NOT_BPF & ~PERMISSION_PERFMON)
 
-static void
-test_tracing(void **state)
+TEST(test_tracing)
 {
 	static const struct {
 		struct permission p;
@@ -46,7 +41,6 @@ test_tracing(void **state)
 	};
 	char text[PERMISSION_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const struct permission *p = &row[i].p;
 
@@ -65,8 +59,7 @@ test_tracing(void **state)
 	}
 }
 
-static void
-test_of_another_user(void **state)
+TEST(test_of_another_user)
 {
 	const uint64_t both =
 	    PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH;
@@ -76,7 +69,6 @@ test_of_another_user(void **state)
 	    .root = true, .effective = ALL & ~PERMISSION_SYS_PTRACE};
 	char text[120];
 
-	(void)state;
 #define SAYS(p, name, needed) \
 	permission_remedy_user(&(p), name, needed, text, sizeof(text))
 	assert_string_equal(
@@ -93,8 +85,7 @@ test_of_another_user(void **state)
 #undef SAYS
 }
 
-static void
-test_start_as(void **state)
+TEST(test_start_as)
 {
 	/* Goal: the command is one for where this program runs. */
 	const struct permission unit = {.unit = "tailor.service"};
@@ -102,7 +93,6 @@ test_start_as(void **state)
 	const struct permission container = {.container = true};
 	char text[PERMISSION_TEXT];
 
-	(void)state;
 	assert_string_equal(
 	    permission_start_as(&unit, "bob", 0, text, sizeof(text)),
 	    "systemctl edit tailor.service: [Service] User=bob, then restart "
@@ -116,27 +106,12 @@ test_start_as(void **state)
 	assert_true(strlen(text) < PERMISSION_TEXT - 1);
 }
 
-static void
-test_of_this_process(void **state)
+TEST(test_of_this_process)
 {
 	struct permission p;
 
 	/* Goal: what is read is what the kernel says. */
-	(void)state;
 	permission_read(&p);
 	assert_int_equal(p.effective & ~p.bounding, 0);
 	assert_null(strpbrk(p.lockdown, "[] \n"));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_tracing),
-	    cmocka_unit_test(test_of_another_user),
-	    cmocka_unit_test(test_start_as),
-	    cmocka_unit_test(test_of_this_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: a socket's directory is used only if nobody else can put something
  * else into it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,13 +24,11 @@ in(const char *name)
 	return p;
 }
 
-static void
-test_made_when_missing(void **state)
+TEST(test_made_when_missing)
 {
 	/* Goal: one level is made, for us and our group; again is fine. */
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(rundir_prepare(in("new/s.sock")), 0);
 	assert_int_equal(stat(in("new"), &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0750);
@@ -44,11 +38,9 @@ test_made_when_missing(void **state)
 	assert_int_equal(rundir_prepare("/s.sock"), 0);
 }
 
-static void
-test_writable_by_others(void **state)
+TEST(test_writable_by_others)
 {
 	/* Goal: others may write: no, unless it is sticky, as /tmp is. */
-	(void)state;
 	assert_int_equal(mkdir(in("open"), 0700), 0);
 	chmod(in("open"), 0777);
 	assert_int_equal(rundir_prepare(in("open/s")), -EPERM);
@@ -61,14 +53,12 @@ test_writable_by_others(void **state)
 	assert_int_equal(rundir_prepare(in("open/s")), 0);
 }
 
-static void
-test_of_somebody_else(void **state)
+TEST(test_of_somebody_else)
 {
 	/* Goal: another user's directory, or a link that another user made, is
 	 * not used; a file is no directory; our own link may be followed. */
 	FILE *f;
 
-	(void)state;
 	f = fopen(in("file"), "w");
 	assert_non_null(f);
 	fclose(f);
@@ -88,13 +78,11 @@ test_of_somebody_else(void **state)
 	assert_int_equal(rundir_prepare(in("theirs/s")), -EPERM);
 }
 
-static void
-test_given_away(void **state)
+TEST(test_given_away)
 {
 	/* Goal: what we made changes hands, what we found does not. */
 	struct stat st;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("skipped: only root can give files away\n");
 		return;
@@ -124,14 +112,12 @@ mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
-static void
-test_with_those_above(void **state)
+TEST(test_with_those_above)
 {
 	/* Goal: every missing level is made, what is there stays as it is, and
 	 * the errno is that of what is in the way. */
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(mkdir(in("deep"), 0755), 0);
 	assert_int_equal(rundir_make(in("deep/er/and//deeper"), 0700), 0);
 	assert_int_equal(mode_of(in("deep")), 0755);
@@ -168,13 +154,5 @@ remove_top(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_made_when_missing),
-	    cmocka_unit_test(test_writable_by_others),
-	    cmocka_unit_test(test_of_somebody_else),
-	    cmocka_unit_test(test_given_away),
-	    cmocka_unit_test(test_with_those_above),
-	};
-
-	return cmocka_run_group_tests(tests, make_top, remove_top);
+	return unit_run(make_top, remove_top);
 }

@@ -1,10 +1,6 @@
 /* Goal: width and colours are those of a terminal; a pipe has 80 columns and
  * none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,11 +53,9 @@ close_both(void **state)
 	return 0;
 }
 
-static void
-test_columns(void **state)
+TEST_WITH(test_columns, open_both, close_both)
 {
 	/* Goal: COLUMNS, then the terminal's size, then 80; within limits. */
-	(void)state;
 	resize(0);
 	assert_int_equal(terminal_columns(tty), 80);
 	resize(200);
@@ -79,21 +73,17 @@ test_columns(void **state)
 	assert_int_equal(terminal_columns(tty), 90);
 }
 
-static void
-test_pipe(void **state)
+TEST_WITH(test_pipe, open_both, close_both)
 {
 	/* Goal: a pipe has 80 columns and no colour, whatever is set. */
-	(void)state;
 	setenv("COLUMNS", "120", 1);
 	assert_int_equal(terminal_columns(pipe_end), 80);
 	assert_false(terminal_has_colour(pipe_end));
 }
 
-static void
-test_colour(void **state)
+TEST_WITH(test_colour, open_both, close_both)
 {
 	/* Goal: NO_COLOR, a dumb terminal and one without a name have none. */
-	(void)state;
 	assert_true(terminal_has_colour(tty));
 	setenv("NO_COLOR", "", 1);
 	assert_true(terminal_has_colour(tty));
@@ -106,14 +96,4 @@ test_colour(void **state)
 	assert_false(terminal_has_colour(tty));
 	assert_string_equal(terminal_escape(false, TERMINAL_RED), "");
 	assert_string_equal(terminal_escape(true, TERMINAL_PLAIN), "\033[0m");
-}
-
-int
-main(void)
-{
-#define BOTH(test) cmocka_unit_test_setup_teardown(test, open_both, close_both)
-	const struct CMUnitTest tests[] = {
-	    BOTH(test_columns), BOTH(test_pipe), BOTH(test_colour)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: every size of machine gets a plan that uses only allowed CPUs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,10 +56,8 @@ read_machine(const char *machine, const char *allowed)
 	return t;
 }
 
-static void
-test_plans(void **state)
+TEST(test_plans)
 {
-	(void)state;
 	for (unsigned i = 0; i < MACHINES; i++) {
 		const struct expected *e = &machines[i];
 		struct topology *t = read_machine(e->machine, e->allowed);
@@ -90,8 +84,7 @@ test_plans(void **state)
 }
 
 /* Goal: a CPU's neighbours are the other lanes of its core that are ours. */
-static void
-test_neighbours(void **state)
+TEST(test_neighbours)
 {
 	static const struct {
 		const char *machine, *allowed;
@@ -108,7 +101,6 @@ test_neighbours(void **state)
 	char text[64];
 	unsigned n;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		t = read_machine(row[i].machine, row[i].allowed);
 		n = topology_neighbours(t, row[i].cpu, &set);
@@ -152,13 +144,11 @@ check_plan(const struct topology *t, const cpu_set_t *allowed)
 	assert_true(strlen(plan.why) < sizeof(plan.why) - 1);
 }
 
-static void
-test_plans_for_random_allowed_sets(void **state)
+TEST(test_plans_for_random_allowed_sets)
 {
 	static const char *const shapes[] = {"core:8 pu:2", "core:16 pu:1",
 	    "numa:2 core:2 pu:4", "package:2 core:3 pu:2"};
 
-	(void)state;
 	srandom(1);
 	for (unsigned round = 0; round < 200; round++) {
 		struct topology *t;
@@ -177,13 +167,11 @@ test_plans_for_random_allowed_sets(void **state)
 	}
 }
 
-static void
-test_this_machine(void **state)
+TEST(test_this_machine)
 {
 	struct topology *t;
 	cpu_set_t allowed;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
 	assert_int_equal(topology_open(&t, NULL), 0);
 	assert_int_equal(t->cpus, CPU_COUNT(&allowed));
@@ -191,13 +179,11 @@ test_this_machine(void **state)
 	topology_close(&t);
 }
 
-static void
-test_bad_descriptions(void **state)
+TEST(test_bad_descriptions)
 {
 	struct topology *t = NULL;
 	cpu_set_t none;
 
-	(void)state;
 	assert_int_equal(topology_open(&t, "nonsense:8"), -EINVAL);
 	CPU_ZERO(&none);
 	assert_int_equal(
@@ -254,10 +240,8 @@ root_teardown(void **state)
 	return 0;
 }
 
-static void
-test_quota_version_2(void **state)
+TEST_WITH(test_quota_version_2, root_setup, root_teardown)
 {
-	(void)state;
 	assert_true(cgroup_cpu_quota(root) == 0); /* no files at all */
 	write_file("/proc/self/cgroup", "0::/a/b\n");
 	write_file("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
@@ -272,10 +256,8 @@ test_quota_version_2(void **state)
 	assert_true(cgroup_cpu_quota(root) == 1.5);
 }
 
-static void
-test_quota_version_1(void **state)
+TEST_WITH(test_quota_version_1, root_setup, root_teardown)
 {
-	(void)state;
 	write_file("/proc/self/cgroup",
 	    "3:cpuset:/z\n2:cpu,cpuacct:/docker/77\n1:name=systemd:/z\n");
 	write_file("/sys/fs/cgroup/cpuset/z/cpu.cfs_quota_us", "1\n");
@@ -289,13 +271,11 @@ test_quota_version_1(void **state)
 	assert_true(cgroup_cpu_quota(root) == 0);
 }
 
-static void
-test_quota_stops_spinning(void **state)
+TEST_WITH(test_quota_stops_spinning, root_setup, root_teardown)
 {
 	struct topology_plan plan;
 	struct topology *t;
 
-	(void)state;
 	write_file("/proc/self/cgroup", "0::/\n");
 	write_file("/sys/fs/cgroup/cpu.max", "200000 100000\n");
 	assert_int_equal(topology_read(&t, "core:8 pu:2", NULL, root), 0);
@@ -313,8 +293,7 @@ test_quota_stops_spinning(void **state)
 
 /* --- lists of CPUs ------------------------------------------------------- */
 
-static void
-test_cpu_lists(void **state)
+TEST(test_cpu_lists)
 {
 	static const char *const good[] = {
 	    "0", "0-3,8", "1,3,5", "1023", "0-1023"};
@@ -329,7 +308,6 @@ test_cpu_lists(void **state)
 	char text[64];
 	cpu_set_t set, before;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		assert_int_equal(topology_parse_cpus(good[i], &set), 0);
 		assert_string_equal(
@@ -344,25 +322,4 @@ test_cpu_lists(void **state)
 	assert_string_equal(topology_format_cpus(&set, text, 64), "");
 	topology_parse_cpus("10-20,30,40", &set);
 	assert_string_equal(topology_format_cpus(&set, text, 8), "10-20,3");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_plans),
-	    cmocka_unit_test(test_neighbours),
-	    cmocka_unit_test(test_plans_for_random_allowed_sets),
-	    cmocka_unit_test(test_this_machine),
-	    cmocka_unit_test(test_bad_descriptions),
-	    cmocka_unit_test_setup_teardown(
-		test_quota_version_2, root_setup, root_teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_quota_version_1, root_setup, root_teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_quota_stops_spinning, root_setup, root_teardown),
-	    cmocka_unit_test(test_cpu_lists),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

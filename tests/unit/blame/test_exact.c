@@ -1,11 +1,7 @@
 /* Goal: percentiles of all requests are in the report beside those of the
  * accounts, which are a sample and may miss them; what is no table of latencies
  * is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,12 +27,10 @@ read_exact(const char *text)
 	return blame_exact_read(&e, copy);
 }
 
-static void
-counts_are_percentiles(void **state)
+TEST(counts_are_percentiles)
 {
 	const struct blame_latency *l;
 
-	(void)state;
 	assert_int_equal(read_exact(HEAD "GET /a,5,9,2,1000,970\n"
 					 "GET /b,1,2,0,7,1\n\n"
 					 "GET /a,5,9,2,80000000,30\n"),
@@ -105,14 +99,12 @@ number(const char *text, const char *key)
 	return atoll(at + strlen(key));
 }
 
-static void
-what_the_sample_misses_is_there(void **state)
+TEST(what_the_sample_misses_is_there)
 {
 	char *text = report(false, true);
 	const char *exact = strstr(text, "\"exact\":");
 	long long q_ns;
 
-	(void)state;
 	assert_non_null(exact);
 	/* The sample's p99, and that of all. */
 	assert_true(number(exact + 8, "\"max_ns\":") >= 80 * MS);
@@ -129,12 +121,10 @@ what_the_sample_misses_is_there(void **state)
 	free(text);
 }
 
-static void
-without_them_it_says_so(void **state)
+TEST(without_them_it_says_so)
 {
 	char *text = report(false, false);
 
-	(void)state;
 	assert_null(strstr(text, "\"exact\""));
 	free(text);
 	text = report(true, false);
@@ -142,13 +132,11 @@ without_them_it_says_so(void **state)
 	free(text);
 }
 
-static void
-more_routes_than_places_are_counted(void **state)
+TEST(more_routes_than_places_are_counted)
 {
 	static char text[20000];
 	size_t at;
 
-	(void)state;
 	at = (size_t)snprintf(text, sizeof(text), "%s", HEAD);
 	for (unsigned i = 0; i < BLAME_ROUTES + 6; i++)
 		at += (size_t)snprintf(
@@ -159,8 +147,7 @@ more_routes_than_places_are_counted(void **state)
 	blame_exact_fini(&e);
 }
 
-static void
-what_is_no_table_is_refused(void **state)
+TEST(what_is_no_table_is_refused)
 {
 	static const char *const bad[] = {"", "\n", "no account yet\n",
 	    HEAD "GET /a,1,2,0,3\n", HEAD "GET /a,1,2,0,3,4,5\n",
@@ -170,7 +157,6 @@ what_is_no_table_is_refused(void **state)
 	    HEAD "GET /a,1,2,0,3,9007199254740993\n",
 	    HEAD "GET /a,1,2,0,3,9007199254740992\nGET /a,1,2,0,3,1\n"};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (read_exact(bad[i]) != -EINVAL)
 			fail_msg("taken: %s", bad[i]);
@@ -184,18 +170,4 @@ what_is_no_table_is_refused(void **state)
 	assert_string_equal(e.route[0].name, "a?[2J");
 	assert_int_equal(blame_exact_quantile(&e.route[0], 1), BLAME_TIME_MAX);
 	blame_exact_fini(&e);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(counts_are_percentiles),
-	    cmocka_unit_test(what_the_sample_misses_is_there),
-	    cmocka_unit_test(without_them_it_says_so),
-	    cmocka_unit_test(more_routes_than_places_are_counted),
-	    cmocka_unit_test(what_is_no_table_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("blame exact", tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Goal: p99 without pauses, and without the queue behind them, is what a server
  * without pauses has: a server with two CPUs and eight threads is simulated
  * with pauses and a lock that is held at times, and without the pauses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 
@@ -182,31 +178,16 @@ held(double pause_ms, bool queue)
 }
 
 /* They gather four requests: nothing much follows. */
-static void
-after_short_pauses(void **state)
+TEST(after_short_pauses)
 {
-	(void)state;
 	assert_in_range(held(25, true), 9, 10);
 	assert_in_range(held(25, false), 9, 10);
 }
 
 /* They gather eighteen, which then wait for threads, CPUs and the lock. */
-static void
-after_long_pauses(void **state)
+TEST(after_long_pauses)
 {
-	(void)state;
 	assert_in_range(held(120, true), 9, 10);
 	/* Of the same requests less the pauses alone too much is left. */
 	assert_in_range(held(120, false), 0, 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(after_short_pauses),
-	    cmocka_unit_test(after_long_pauses),
-	};
-
-	return cmocka_run_group_tests_name("blame gathered", tests, NULL, NULL);
 }

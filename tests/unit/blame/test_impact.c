@@ -1,10 +1,6 @@
 /* Goal: steps, impact and both rules of the VarMRI paper, AUC, and where the
  * paper's method misses what subsets show. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,14 +50,12 @@ counters_make(void)
 	return s;
 }
 
-static void
-a_step_is_where_the_values_jump(void **state)
+TEST(a_step_is_where_the_values_jump)
 {
 	static double x[10000], w[10000];
 	double step[BLAME_RANGES];
 	unsigned n;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(x); i++) {
 		x[i] = i < 9500 ? i * 1e-4 : 40 + i * 1e-4;
 		w[i] = 1;
@@ -77,13 +71,11 @@ a_step_is_where_the_values_jump(void **state)
 	assert_int_equal(blame_steps(x, w, 5, step), 0);
 }
 
-static void
-the_rules_leave_the_first_cause(void **state)
+TEST(the_rules_leave_the_first_cause)
 {
 	struct blame_impact i[V_COUNT];
 	struct blame_set *s = counters_make();
 
-	(void)state;
 	assert_int_equal(blame_impacts(s, 0.99, i), 0);
 	/* Instructions: high from p95 on; without these p99 is a tenth. */
 	assert_true(fabs(i[V_INST].threshold - 0.95) < 0.005);
@@ -118,8 +110,7 @@ pair_of(const struct blame_report *r, unsigned a, unsigned b)
 
 /* Pauses hit 6 % of requests, disk another 6 %: either alone leaves p99 to the
  * other.  docs/blame.md has these figures. */
-static void
-causes_that_hide_each_other_are_found(void **state)
+TEST(causes_that_hide_each_other_are_found)
 {
 	struct blame_set *s = population_make(&population[1], 60000, 1, true);
 	struct blame_options o = {.p = 0.99, .resamples = 100};
@@ -128,7 +119,6 @@ causes_that_hide_each_other_are_found(void **state)
 	const struct blame_pair *pair;
 	double q, excess;
 
-	(void)state;
 	assert_int_equal(blame_analyze(s, &o, &r), 0);
 	assert_int_equal(blame_cause_impact(s, o.p, P_GC, &gc), 0);
 	assert_int_equal(blame_cause_impact(s, o.p, P_DISK, &disk), 0);
@@ -151,8 +141,7 @@ causes_that_hide_each_other_are_found(void **state)
 }
 
 /* p99 and 0.7 % of each: with either gone, p99 is in the body. */
-static void
-causes_of_which_either_is_enough_are_found(void **state)
+TEST(causes_of_which_either_is_enough_are_found)
 {
 	struct blame_set *s = population_make(&population[2], 40000, 1, true);
 	struct blame_options o = {.p = 0.99, .resamples = 100};
@@ -160,7 +149,6 @@ causes_of_which_either_is_enough_are_found(void **state)
 	const struct blame_pair *pair;
 	double shapley = 0;
 
-	(void)state;
 	assert_int_equal(blame_analyze(s, &o, &r), 0);
 	pair = pair_of(&r, P_GC, P_DISK);
 	assert_non_null(pair);
@@ -171,17 +159,4 @@ causes_of_which_either_is_enough_are_found(void **state)
 			shapley += r.line[i].shapley_ns;
 	assert_true(fabs(shapley - r.all_ns) < 0.2 * r.all_ns);
 	blame_free(&s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_step_is_where_the_values_jump),
-	    cmocka_unit_test(the_rules_leave_the_first_cause),
-	    cmocka_unit_test(causes_that_hide_each_other_are_found),
-	    cmocka_unit_test(causes_of_which_either_is_enough_are_found),
-	};
-
-	return cmocka_run_group_tests_name("blame impact", tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Goal: intervals hold the truth of twelve kinds of populations, requests drawn
  * singly do not; episodes, ranks, periods and places are those that were made.
  * `make populations` is the long form. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +13,10 @@
 #define TRIES 4
 #define REQUESTS 8000
 
-static void
-intervals_hold_the_truth(void **state)
+TEST(intervals_hold_the_truth)
 {
 	unsigned all = 0;
 
-	(void)state;
 	for (unsigned k = 0; k < POPULATIONS; k++) {
 		struct population_held h = population_hold(
 		    &population[k], REQUESTS, TRIES, 100, false);
@@ -38,12 +32,10 @@ intervals_hold_the_truth(void **state)
 }
 
 /* A pause hits many requests: drawn one by one they look certain. */
-static void
-requests_drawn_singly_are_too_sure(void **state)
+TEST(requests_drawn_singly_are_too_sure)
 {
 	struct population_held block, single;
 
-	(void)state;
 	block = population_hold(&population[0], REQUESTS, 16, 60, false);
 	single = population_hold(&population[0], REQUESTS, 16, 60, true);
 	assert_true(block.excess >= single.excess + 3);
@@ -60,15 +52,13 @@ line_of(const struct blame_report *r, unsigned cause)
 }
 
 /* 150 s with a pause each 1.03 s on average. */
-static void
-episodes_are_pauses_and_not_requests(void **state)
+TEST(episodes_are_pauses_and_not_requests)
 {
 	struct blame_set *s = population_make(&population[0], 30000, 1, true);
 	struct blame_options o = {.p = 0.99, .resamples = 100};
 	static struct blame_report r;
 	const struct blame_line *gc;
 
-	(void)state;
 	assert_int_equal(blame_analyze(s, &o, &r), 0);
 	gc = line_of(&r, P_GC);
 	assert_in_range(gc->episodes, 90, 160);
@@ -83,13 +73,11 @@ episodes_are_pauses_and_not_requests(void **state)
 }
 
 /* What has a share has been seen, however small a part of a request it is. */
-static void
-a_share_has_an_episode(void **state)
+TEST(a_share_has_an_episode)
 {
 	struct blame_options o = {.p = 0.99, .resamples = 50};
 	static struct blame_report r;
 
-	(void)state;
 	for (unsigned k = 0; k < POPULATIONS; k++) {
 		struct blame_set *s =
 		    population_make(&population[k], 8000, k, false);
@@ -102,29 +90,25 @@ a_share_has_an_episode(void **state)
 	}
 }
 
-static void
-few_episodes_are_not_ranked(void **state)
+TEST(few_episodes_are_not_ranked)
 {
 	struct blame_set *s = population_make(&population[0], 1500, 1, true);
 	struct blame_options o = {.p = 0.99, .resamples = 50};
 	static struct blame_report r;
 
-	(void)state;
 	assert_int_equal(blame_analyze(s, &o, &r), 0);
 	assert_false(line_of(&r, P_GC)->enough);
 	assert_int_equal(line_of(&r, P_GC)->rank, 0);
 	blame_free(&s);
 }
 
-static void
-what_was_not_observed_is_given_to_no_cause(void **state)
+TEST(what_was_not_observed_is_given_to_no_cause)
 {
 	struct blame_set *s = population_make(&population[8], 30000, 1, true);
 	struct blame_options o = {.p = 0.99, .resamples = 50};
 	static struct blame_report r;
 	const struct blame_line *l;
 
-	(void)state;
 	assert_int_equal(blame_analyze(s, &o, &r), 0);
 	l = line_of(&r, P_UNKNOWN);
 	assert_true(l->excess_ns > 2 * NS_PER_MS);
@@ -138,8 +122,7 @@ what_was_not_observed_is_given_to_no_cause(void **state)
 	blame_free(&s);
 }
 
-static void
-two_periods_differ_by_what_changed(void **state)
+TEST(two_periods_differ_by_what_changed)
 {
 	struct population later = population[0];
 	struct blame_set *then, *now;
@@ -148,7 +131,6 @@ two_periods_differ_by_what_changed(void **state)
 	int64_t sum = 0;
 	unsigned n;
 
-	(void)state;
 	later.source[0].length_ms = 60;
 	then = population_make(&population[0], 20000, 1, true);
 	now = population_make(&later, 20000, 2, true);
@@ -178,13 +160,11 @@ is_long(const struct blame_account *a, void *user)
 	return a->total_ns > 10 * NS_PER_MS;
 }
 
-static void
-the_tail_is_where_the_long_requests_are(void **state)
+TEST(the_tail_is_where_the_long_requests_are)
 {
 	struct blame_set *s = population_make(&population[5], 20000, 1, true);
 	struct blame_place place[2];
 
-	(void)state;
 	assert_int_equal(
 	    blame_where(s, 0.99, is_long, NULL, place, COUNT(place)), 2);
 	assert_int_equal(place[0].key, 1);
@@ -203,14 +183,12 @@ is_odd(const struct blame_account *a, void *user)
 }
 
 /* Of 100 pauses and more, half of the requests of each. */
-static void
-a_place_has_an_interval(void **state)
+TEST(a_place_has_an_interval)
 {
 	struct blame_options o = {.p = 0.99, .resamples = 200, .seed = 1};
 	struct blame_set *s = population_make(&population[0], 20000, 1, true);
 	struct blame_place place[2];
 
-	(void)state;
 	assert_int_equal(
 	    blame_where(s, 0.99, is_odd, NULL, place, COUNT(place)), 2);
 	assert_int_equal(blame_where_interval(s, &o, is_odd, NULL, place), 0);
@@ -222,23 +200,4 @@ a_place_has_an_interval(void **state)
 	assert_int_equal(blame_where_interval(s, &o, is_long, NULL, place), 0);
 	assert_true(place->tail == 1 && place->tail_low == 1);
 	blame_free(&s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(intervals_hold_the_truth),
-	    cmocka_unit_test(requests_drawn_singly_are_too_sure),
-	    cmocka_unit_test(episodes_are_pauses_and_not_requests),
-	    cmocka_unit_test(a_share_has_an_episode),
-	    cmocka_unit_test(few_episodes_are_not_ranked),
-	    cmocka_unit_test(what_was_not_observed_is_given_to_no_cause),
-	    cmocka_unit_test(two_periods_differ_by_what_changed),
-	    cmocka_unit_test(the_tail_is_where_the_long_requests_are),
-	    cmocka_unit_test(a_place_has_an_interval),
-	};
-
-	return cmocka_run_group_tests_name(
-	    "blame populations", tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: accounts come out of CSV exactly; what is no account is refused, and
  * what a terminal would obey is gone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,12 +24,10 @@ read_rows(const char *text)
 }
 
 /* That one is alone on its arrival is known, and no value that is missing. */
-static void
-an_empty_server_is_a_value(void **state)
+TEST(an_empty_server_is_a_value)
 {
 	struct blame_impact i[3];
 
-	(void)state;
 	assert_int_equal(read_rows(HEAD "a,9,5,1,r,s,1,1,0,1,5,0\n"
 					"b,9,5,1,r,s,2,1,0,1,5,0\n"
 					"c,9,5,1,r,s,0,1,0,1,5,0\n"
@@ -46,10 +40,8 @@ an_empty_server_is_a_value(void **state)
 	blame_rows_fini(&rows);
 }
 
-static void
-lines_may_be_empty_or_end_as_on_windows(void **state)
+TEST(lines_may_be_empty_or_end_as_on_windows)
 {
-	(void)state;
 	assert_int_equal(read_rows("\n" HEAD "a,9,5,1,r,s,1,1,0,1,5,0\r\n\r\n\n"
 				   "b,9,5,1,r,s,1,1,0,1,5,0\n\n"),
 	    0);
@@ -58,13 +50,11 @@ lines_may_be_empty_or_end_as_on_windows(void **state)
 	blame_rows_fini(&rows);
 }
 
-static void
-long_names_are_one_route(void **state)
+TEST(long_names_are_one_route)
 {
 	char text[20000] = HEAD;
 	size_t n = strlen(text);
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n,
 		    "a,9,5,1,%0100d,%040d,1,1,0,1,5,0\n", 7, 7);
@@ -73,10 +63,8 @@ long_names_are_one_route(void **state)
 	blame_rows_fini(&rows);
 }
 
-static void
-names_do_nothing_to_a_terminal(void **state)
+TEST(names_do_nothing_to_a_terminal)
 {
-	(void)state;
 	assert_int_equal(
 	    read_rows("id,end_ns,total_ns,weight,route,server,in_flight,"
 		      "attempts,new_connection,kernel,\33[2J\n"
@@ -89,10 +77,8 @@ names_do_nothing_to_a_terminal(void **state)
 }
 
 /* Computing is computing also on a slow clock: it does not go as a whole. */
-static void
-what_can_go_is_known(void **state)
+TEST(what_can_go_is_known)
 {
-	(void)state;
 	assert_int_equal(
 	    read_rows("id,end_ns,total_ns,weight,route,server,in_flight,"
 		      "attempts,new_connection,kernel,work,low_ipc,slow_clock,"
@@ -111,8 +97,7 @@ what_can_go_is_known(void **state)
 	blame_rows_fini(&rows);
 }
 
-static void
-what_is_no_account_is_refused(void **state)
+TEST(what_is_no_account_is_refused)
 {
 	static const char *const bad[] = {
 	    "a,x,5,1,r,s,1,1,0,1,5,0\n",
@@ -130,7 +115,6 @@ what_is_no_account_is_refused(void **state)
 	};
 	char text[1000];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text), HEAD "%s", bad[i]);
 		if (read_rows(text) != -EINVAL)
@@ -139,19 +123,4 @@ what_is_no_account_is_refused(void **state)
 	}
 	assert_int_equal(read_rows(""), -EINVAL);
 	blame_rows_fini(&rows);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(an_empty_server_is_a_value),
-	    cmocka_unit_test(lines_may_be_empty_or_end_as_on_windows),
-	    cmocka_unit_test(long_names_are_one_route),
-	    cmocka_unit_test(names_do_nothing_to_a_terminal),
-	    cmocka_unit_test(what_can_go_is_known),
-	    cmocka_unit_test(what_is_no_account_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("blame rows", tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: shares, gains and Shapley's values add up exactly, weights stand for
  * the requests that were not kept, and neither order nor size matters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,12 +46,10 @@ sum_of(const int64_t *x)
 	return sum;
 }
 
-static void
-shares_add_up_to_the_percentile(void **state)
+TEST(shares_add_up_to_the_percentile)
 {
 	static const double p[] = {0.5, 0.75, 0.9, 0.99, 0.999, 0.123};
 
-	(void)state;
 	for (unsigned k = 0; k < POPULATIONS; k++) {
 		struct blame_set *s =
 		    population_make(&population[k], 3000, k, false);
@@ -71,13 +65,11 @@ shares_add_up_to_the_percentile(void **state)
 }
 
 /* 100 requests of 1 .. 100 us, of which the ten slowest have 5 us of gc. */
-static void
-known_ranks_give_known_shares(void **state)
+TEST(known_ranks_give_known_shares)
 {
 	struct blame_set *s = set_new(1000);
 	int64_t share[P_CAUSES], beyond[P_CAUSES], out[2];
 
-	(void)state;
 	for (int i = 1; i <= 100; i++) {
 		int64_t gc = i > 90 ? 5000 : 0;
 
@@ -108,14 +100,12 @@ known_ranks_give_known_shares(void **state)
 
 /* Of a BASE only what exceeds its median goes; of what is not explained
  * nothing. */
-static void
-what_cannot_go_stays(void **state)
+TEST(what_cannot_go_stays)
 {
 	struct blame_set *s = set_new(1000);
 	const double p = 0.99;
 	int64_t out;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		add(s, (uint64_t)i, 1,
 		    (int64_t[P_CAUSES]){[P_WORK] = 1000 + i * 10,
@@ -128,14 +118,12 @@ what_cannot_go_stays(void **state)
 	blame_free(&s);
 }
 
-static void
-the_order_of_adding_does_not_matter(void **state)
+TEST(the_order_of_adding_does_not_matter)
 {
 	struct blame_options o = {.p = 0.99, .resamples = 20, .seed = 3};
 	struct blame_set *s[2] = {set_new(5000), set_new(5000)};
 	static struct blame_report r[2];
 
-	(void)state;
 	for (unsigned way = 0; way < 2; way++) {
 		for (uint64_t k = 0; k < 2000; k++) {
 			uint64_t id = way == 0 ? k : 1999 - k;
@@ -156,15 +144,13 @@ the_order_of_adding_does_not_matter(void **state)
 	assert_memory_equal(&r[0], &r[1], sizeof(r[0]));
 }
 
-static void
-weights_stand_for_requests_left_out(void **state)
+TEST(weights_stand_for_requests_left_out)
 {
 	const struct population *p = &population[9];
 	struct blame_set *all = population_make(p, 40000, 7, true);
 	struct blame_set *few = population_make(p, 40000, 7, false);
 	int64_t a[P_CAUSES], b[P_CAUSES];
 
-	(void)state;
 	assert_true(blame_rows(few) * 8 < blame_rows(all));
 	assert_true(llabs(blame_quantile(few, 0.99) -
 			  blame_quantile(all, 0.99)) < NS_PER_MS);
@@ -177,8 +163,7 @@ weights_stand_for_requests_left_out(void **state)
 	blame_free(&few);
 }
 
-static void
-a_full_set_thins_what_is_fast(void **state)
+TEST(a_full_set_thins_what_is_fast)
 {
 	struct blame_set *s = set_new(2000);
 	struct blame_options o = {.p = 0.99};
@@ -186,7 +171,6 @@ a_full_set_thins_what_is_fast(void **state)
 	int64_t share[P_CAUSES];
 	size_t bytes = 0;
 
-	(void)state;
 	for (uint64_t id = 0; id < 50000; id++) {
 		add(s, id, 1,
 		    (int64_t[P_CAUSES]){[P_WORK] = 1000000 + (int64_t)id,
@@ -205,8 +189,7 @@ a_full_set_thins_what_is_fast(void **state)
 	blame_free(&s);
 }
 
-static void
-large_numbers_do_not_overflow(void **state)
+TEST(large_numbers_do_not_overflow)
 {
 	struct blame_set *s = set_new(1000);
 	const int64_t week_ns = 7 * 86400 * NS_PER_S;
@@ -214,7 +197,6 @@ large_numbers_do_not_overflow(void **state)
 	static struct blame_report r;
 	int64_t share[P_CAUSES];
 
-	(void)state;
 	for (uint64_t id = 0; id < 1000; id++)
 		add(s, id, 1e9,
 		    (int64_t[P_CAUSES]){
@@ -226,8 +208,7 @@ large_numbers_do_not_overflow(void **state)
 	blame_free(&s);
 }
 
-static void
-bad_input_is_refused(void **state)
+TEST(bad_input_is_refused)
 {
 	struct blame_set *s = set_new(1000);
 	struct blame_shape bad = {.cause = population_cause, .rows_max = 1000};
@@ -236,7 +217,6 @@ bad_input_is_refused(void **state)
 	static struct blame_report r;
 	struct blame_set *none;
 
-	(void)state;
 	assert_int_equal(blame_new(&none, &bad), -EINVAL);
 	bad.causes = BLAME_CAUSES + 1;
 	assert_int_equal(blame_new(&none, &bad), -EINVAL);
@@ -281,13 +261,11 @@ bad_input_is_refused(void **state)
 	blame_free(&s);
 }
 
-static void
-shapley_values_add_up_to_the_gain_of_all(void **state)
+TEST(shapley_values_add_up_to_the_gain_of_all)
 {
 	struct blame_options o = {.p = 0.99};
 	static struct blame_report r;
 
-	(void)state;
 	for (unsigned k = 0; k < POPULATIONS; k++) {
 		struct blame_set *s =
 		    population_make(&population[k], 4000, k, false);
@@ -307,8 +285,7 @@ shapley_values_add_up_to_the_gain_of_all(void **state)
 }
 
 /* Ten requests wait for a pause of 50 ms, and then for one another. */
-static void
-a_queue_is_due_to_the_pause_before_it(void **state)
+TEST(a_queue_is_due_to_the_pause_before_it)
 {
 	struct blame_options o = {.p = 0.99};
 	struct blame_set *s = set_new(3000);
@@ -316,7 +293,6 @@ a_queue_is_due_to_the_pause_before_it(void **state)
 	const double p = 0.99;
 	int64_t alone, behind;
 
-	(void)state;
 	for (uint64_t id = 0; id < 2000; id++) {
 		bool hit = id % 100 < 5,
 		     queued = id % 100 >= 5 && id % 100 < 10;
@@ -354,14 +330,12 @@ a_queue_is_due_to_the_pause_before_it(void **state)
 
 /* Five requests are gathered by a pause and then wait for a CPU; two others
  * wait as long when there is no pause. */
-static void
-a_pause_gathers_requests_for_a_cpu(void **state)
+TEST(a_pause_gathers_requests_for_a_cpu)
 {
 	struct blame_set *s = set_new(3000);
 	const double p[] = {0.97, 0.99};
 	int64_t alone[2], behind[2];
 
-	(void)state;
 	for (uint64_t id = 0; id < 2000; id++) {
 		bool hit = id % 100 < 5, other = id % 100 >= 98;
 		struct blame_account a = {
@@ -388,14 +362,12 @@ a_pause_gathers_requests_for_a_cpu(void **state)
 }
 
 /* Requests queue a second after a pause; what was between was not recorded. */
-static void
-a_gap_ends_a_busy_period(void **state)
+TEST(a_gap_ends_a_busy_period)
 {
 	struct blame_set *s = set_new(3000);
 	const double p = 0.99;
 	int64_t alone, behind;
 
-	(void)state;
 	for (uint64_t id = 0; id < 2000; id++) {
 		struct blame_account a = {
 		    .id = id, .weight = 1, .in_flight = 5};
@@ -415,14 +387,12 @@ a_gap_ends_a_busy_period(void **state)
 }
 
 /* Requests of ten years take no more time and memory than those of a day. */
-static void
-a_long_time_has_long_blocks(void **state)
+TEST(a_long_time_has_long_blocks)
 {
 	struct blame_options o = {.p = 0.99, .resamples = 200};
 	struct blame_set *s = set_new(1000);
 	static struct blame_report r;
 
-	(void)state;
 	for (uint64_t id = 0; id < 1000; id++) {
 		struct blame_account a = {.id = id,
 		    .weight = 1,
@@ -439,14 +409,12 @@ a_long_time_has_long_blocks(void **state)
 }
 
 /* More is not explained in the middle than in the tail. */
-static void
-no_more_than_all_is_explained(void **state)
+TEST(no_more_than_all_is_explained)
 {
 	struct blame_options o = {.p = 0.99};
 	struct blame_set *s = set_new(1000);
 	static struct blame_report r;
 
-	(void)state;
 	for (uint64_t id = 0; id < 1000; id++)
 		add(s, id, 1,
 		    (int64_t[P_CAUSES]){[P_WORK] = id < 900 ? 1000 : 50000,
@@ -454,27 +422,4 @@ no_more_than_all_is_explained(void **state)
 	assert_int_equal(blame_analyze(s, &o, &r), 0);
 	assert_true(r.explained == 1);
 	blame_free(&s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(shares_add_up_to_the_percentile),
-	    cmocka_unit_test(known_ranks_give_known_shares),
-	    cmocka_unit_test(what_cannot_go_stays),
-	    cmocka_unit_test(the_order_of_adding_does_not_matter),
-	    cmocka_unit_test(weights_stand_for_requests_left_out),
-	    cmocka_unit_test(a_full_set_thins_what_is_fast),
-	    cmocka_unit_test(large_numbers_do_not_overflow),
-	    cmocka_unit_test(bad_input_is_refused),
-	    cmocka_unit_test(shapley_values_add_up_to_the_gain_of_all),
-	    cmocka_unit_test(a_queue_is_due_to_the_pause_before_it),
-	    cmocka_unit_test(a_pause_gathers_requests_for_a_cpu),
-	    cmocka_unit_test(a_gap_ends_a_busy_period),
-	    cmocka_unit_test(a_long_time_has_long_blocks),
-	    cmocka_unit_test(no_more_than_all_is_explained),
-	};
-
-	return cmocka_run_group_tests_name("blame shares", tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: every mistake is reported, at its place, with what is right. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -259,10 +255,8 @@ static const struct {
 	"you mean \"json\"?\n"},
 };
 
-static void
-test_exact_messages(void **state)
+TEST(test_exact_messages)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct config_errors errors = {0};
 		struct config *c;
@@ -279,20 +273,17 @@ test_exact_messages(void **state)
 	}
 }
 
-static void
-test_nul_byte(void **state)
+TEST(test_nul_byte)
 {
 	struct config_errors errors = {0};
 	struct config *c;
 
-	(void)state;
 	assert_int_equal(config_parse(&c, "{}\0{}", 5, "t", &errors), -EINVAL);
 	assert_string_equal(errors.text[0], "t:1:3: byte 0x00");
 	config_errors_fini(&errors);
 }
 
-static void
-test_thousands_of_errors_stop_at_a_hundred(void **state)
+TEST(test_thousands_of_errors_stop_at_a_hundred)
 {
 	struct config_errors errors = {0};
 	struct config *c;
@@ -300,7 +291,6 @@ test_thousands_of_errors_stop_at_a_hundred(void **state)
 	size_t length;
 	FILE *f = open_memstream(&text, &length);
 
-	(void)state;
 	fputc('{', f);
 	for (int i = 0; i < 50000; i++)
 		fprintf(f, "\"k%d\": 1,\n", i);
@@ -315,8 +305,7 @@ test_thousands_of_errors_stop_at_a_hundred(void **state)
 	free(text);
 }
 
-static void
-test_files(void **state)
+TEST(test_files)
 {
 	char path[] = "/tmp/tailor-test-XXXXXX";
 	struct config_errors errors = {0};
@@ -325,7 +314,6 @@ test_files(void **state)
 	struct config *c;
 	int fd;
 
-	(void)state;
 	assert_int_equal(config_load(&c, "/nonexistent", &errors), -ENOENT);
 	assert_null(c);
 	assert_string_equal(errors.text[0],
@@ -353,8 +341,7 @@ test_files(void **state)
 	unlink(path);
 }
 
-static void
-test_set_messages(void **state)
+TEST(test_set_messages)
 {
 	static const struct {
 		const char *path, *text, *error;
@@ -388,7 +375,6 @@ test_set_messages(void **state)
 		"to listen"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config_errors errors = {0};
 		struct config *c;
@@ -410,8 +396,7 @@ test_set_messages(void **state)
 	}
 }
 
-static void
-test_check_messages(void **state)
+TEST(test_check_messages)
 {
 	static const struct {
 		const char *text, *errors;
@@ -457,7 +442,6 @@ test_check_messages(void **state)
 		"servers[1].name: \"a\" is the name of servers[0] too\n"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config_errors errors = {0};
 		struct config *c = parse_good(cases[i].text);
@@ -492,10 +476,8 @@ naive_distance(const char *a, size_t m, const char *b, size_t n)
 	return best;
 }
 
-static void
-test_distance_against_the_definition(void **state)
+TEST(test_distance_against_the_definition)
 {
-	(void)state;
 	srandom(1);
 	for (unsigned round = 0; round < 2000; round++) {
 		char a[8] = "", b[8] = "";
@@ -509,20 +491,4 @@ test_distance_against_the_definition(void **state)
 		    nearest_distance(a, b), naive_distance(a, m, b, n));
 	}
 	assert_int_equal(nearest_distance("mode", "mdoe"), 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_exact_messages),
-	    cmocka_unit_test(test_nul_byte),
-	    cmocka_unit_test(test_thousands_of_errors_stop_at_a_hundred),
-	    cmocka_unit_test(test_files),
-	    cmocka_unit_test(test_set_messages),
-	    cmocka_unit_test(test_check_messages),
-	    cmocka_unit_test(test_distance_against_the_definition),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: what is written in a file arrives in the struct, in its unit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,12 +14,10 @@
 
 #define TRIGGERS(kind) ((c->hedging.triggers & 1U << HAZARD_##kind) != 0)
 
-static void
-test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct config *c;
 
-	(void)state;
 	assert_int_equal(config_new(&c), 0);
 	assert_int_equal(c->listeners, 0);
 	assert_int_equal(c->servers, 0);
@@ -66,13 +60,11 @@ test_defaults(void **state)
 	config_free(&c);
 }
 
-static void
-test_default_places(void **state)
+TEST(test_default_places)
 {
 	struct config *c;
 	char expected[128];
 
-	(void)state;
 	setenv("RUNTIME_DIRECTORY", "/run/some/where:/run/else", 1);
 	assert_int_equal(config_new(&c), 0);
 	assert_string_equal(
@@ -139,12 +131,10 @@ check_name(const char *listen, const char *running, const char *expected)
 }
 
 /* Goal: the first listener names a tailor, and every path has the name. */
-static void
-test_names(void **state)
+TEST(test_names)
 {
 	char passing[32];
 
-	(void)state;
 	check_name(":8080", NULL, "8080");
 	check_name("[::1]:81,127.0.0.1:82", NULL, "81");
 	check_name("unix:/run/app/front.sock", NULL, "front");
@@ -160,13 +150,11 @@ test_names(void **state)
 
 /* Goal: a name of one's own wins; one that makes a path too long is refused
  * where it is used. */
-static void
-test_names_of_ones_own(void **state)
+TEST(test_names_of_ones_own)
 {
 	struct config_errors errors = {0};
 	struct config *c;
 
-	(void)state;
 	assert_int_equal(config_new(&c), 0);
 	assert_int_equal(config_set(c, "listen", ":0", &errors), 0);
 	assert_int_equal(
@@ -192,8 +180,7 @@ test_names_of_ones_own(void **state)
 	config_free(&c);
 }
 
-static void
-test_a_whole_file(void **state)
+TEST(test_a_whole_file)
 {
 	struct config *c = parse_good(
 	    "\xef\xbb\xbf// with a byte order mark\n"
@@ -218,7 +205,6 @@ test_a_whole_file(void **state)
 	    "\"log\": {\"level\": \"debug\", \"format\": \"json\"}, }");
 	const struct config_server *s = &c->server[0];
 
-	(void)state;
 	assert_int_equal(c->listeners, 2);
 	assert_string_equal(c->listen[1].text, "[::1]:80");
 	assert_int_equal(c->admin.length, 0);
@@ -266,8 +252,7 @@ test_a_whole_file(void **state)
 	config_free(&c);
 }
 
-static void
-test_set(void **state)
+TEST(test_set)
 {
 	static const char *const sets[][2] = {
 	    {"listen", ":80 proxy_protocol,[::1]:81"},
@@ -296,7 +281,6 @@ test_set(void **state)
 	struct config_errors errors = {0};
 	struct config *c;
 
-	(void)state;
 	assert_int_equal(config_new(&c), 0);
 	for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
 		assert_int_equal(
@@ -351,13 +335,11 @@ test_set(void **state)
 	config_free(&c);
 }
 
-static void
-test_limits_of_lists(void **state)
+TEST(test_limits_of_lists)
 {
 	struct config_errors errors = {0};
 	struct config *c;
 
-	(void)state;
 	assert_int_equal(config_new(&c), 0);
 	assert_int_equal(
 	    config_set(c, "listen", ":1,:2,:3,:4,:5,:6,:7,:8", &errors), 0);
@@ -380,8 +362,7 @@ test_limits_of_lists(void **state)
 	config_free(&c);
 }
 
-static void
-test_check_accepts(void **state)
+TEST(test_check_accepts)
 {
 	/* The same port on different addresses, and the kernel's choice
 	 * twice, are no contradiction. */
@@ -391,7 +372,6 @@ test_check_accepts(void **state)
 	    "\"127.0.0.1:80\"}, {\"address\": \"127.0.0.1:81\"}]}");
 	struct config_errors errors = {0};
 
-	(void)state;
 	assert_int_equal(config_check(c, &errors), 0);
 	assert_int_equal(errors.count, 0);
 	config_free(&c);
@@ -424,8 +404,7 @@ expect_inet(const char *text, const char *host, unsigned port)
 	free(a.text);
 }
 
-static void
-test_addresses(void **state)
+TEST(test_addresses)
 {
 #define NO_PORT                                      \
 	"the port is missing: write \"HOST:PORT\", " \
@@ -464,7 +443,6 @@ test_addresses(void **state)
 	const struct sockaddr_un *un = (const void *)&a.address;
 	const char *why;
 
-	(void)state;
 	expect_inet("127.0.0.1:80", "127.0.0.1", 80);
 	expect_inet("localhost:65535", "127.0.0.1", 65535);
 	expect_inet(":8080", "::", 8080);
@@ -484,8 +462,7 @@ test_addresses(void **state)
 
 /* --- quantities ----------------------------------------------------------- */
 
-static void
-test_quantities(void **state)
+TEST(test_quantities)
 {
 	static const struct {
 		enum quantity q;
@@ -527,7 +504,6 @@ test_quantities(void **state)
 	    {QUANTITY_COUNT, "17k", 1, -EINVAL, 0},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t value = 0;
 
@@ -538,12 +514,10 @@ test_quantities(void **state)
 	}
 }
 
-static void
-test_quantities_read_back(void **state)
+TEST(test_quantities_read_back)
 {
 	uint64_t z = 1;
 
-	(void)state;
 	for (unsigned round = 0; round < 30000; round++) {
 		static const enum quantity kinds[] = {
 		    QUANTITY_COUNT, QUANTITY_BYTES, QUANTITY_DURATION};
@@ -562,24 +536,4 @@ test_quantities_read_back(void **state)
 		    0);
 		assert_int_equal(back, v);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_defaults),
-	    cmocka_unit_test(test_default_places),
-	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_names_of_ones_own),
-	    cmocka_unit_test(test_a_whole_file),
-	    cmocka_unit_test(test_set),
-	    cmocka_unit_test(test_limits_of_lists),
-	    cmocka_unit_test(test_check_accepts),
-	    cmocka_unit_test(test_addresses),
-	    cmocka_unit_test(test_quantities),
-	    cmocka_unit_test(test_quantities_read_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: what is written reads back the same, for any value of any key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 
@@ -136,10 +132,8 @@ assert_reads_back(const struct config *c)
 	config_free(&again);
 }
 
-static void
-test_any_value_of_any_key(void **state)
+TEST(test_any_value_of_any_key)
 {
-	(void)state;
 	srandom(1);
 	for (unsigned round = 0; round < 200; round++) {
 		struct config *c;
@@ -154,10 +148,8 @@ test_any_value_of_any_key(void **state)
 }
 
 /* That the above cannot pass by writing the default everywhere. */
-static void
-test_every_key_shows_its_value(void **state)
+TEST(test_every_key_shows_its_value)
 {
-	(void)state;
 	srandom(2);
 	for (unsigned k = 0; k < config_keys_count; k++) {
 		struct config *c;
@@ -181,13 +173,11 @@ test_every_key_shows_its_value(void **state)
 	}
 }
 
-static void
-test_example_reads_back(void **state)
+TEST(test_example_reads_back)
 {
 	struct config_errors errors = {0};
 	struct config *c;
 
-	(void)state;
 	if (config_load(&c, "examples/tailor.json", &errors) != 0)
 		fail_msg("%s", errors.text[0]);
 	assert_int_equal(config_check(c, &errors), 0);
@@ -195,12 +185,10 @@ test_example_reads_back(void **state)
 	config_free(&c);
 }
 
-static void
-test_ranges_admit_their_ends(void **state)
+TEST(test_ranges_admit_their_ends)
 {
 	static const double outside[] = {-1, 1};
 
-	(void)state;
 	for (unsigned k = 0; k < config_keys_count; k++) {
 		const struct config_key *key = &config_keys[k];
 		char text[64], path[128];
@@ -230,14 +218,12 @@ test_ranges_admit_their_ends(void **state)
 	}
 }
 
-static void
-test_manual_names_every_key(void **state)
+TEST(test_manual_names_every_key)
 {
 	char meaning[KEY_TEXT_MAX];
 	char *text, needle[160];
 	size_t length;
 
-	(void)state;
 	assert_int_equal(config_write_manual(&text, &length), 0);
 	assert_int_equal(strlen(text), length);
 	for (unsigned k = 0; k < config_keys_count + removed_keys_count; k++) {
@@ -266,10 +252,8 @@ test_manual_names_every_key(void **state)
 	free(text);
 }
 
-static void
-test_every_key_has_a_section(void **state)
+TEST(test_every_key_has_a_section)
 {
-	(void)state;
 	for (unsigned k = 0; k < config_keys_count; k++) {
 		char section[128];
 		char *dot;
@@ -328,12 +312,10 @@ damage(char *text, size_t n, size_t capacity)
 	return n;
 }
 
-static void
-test_damaged_files(void **state)
+TEST(test_damaged_files)
 {
 	unsigned good = 0, wrong = 0;
 
-	(void)state;
 	srandom(3);
 	for (unsigned round = 0; round < 5000; round++) {
 		struct config_errors errors = {0};
@@ -359,8 +341,7 @@ test_damaged_files(void **state)
 	assert_true(good > 100 && wrong > 1000);
 }
 
-static void
-test_positions_match_the_tree(void **state)
+TEST(test_positions_match_the_tree)
 {
 	static const char text[] =
 	    "/*\n*/ {\"a\": [1, {\"b\": null,}, \"c\",], // [\n"
@@ -370,7 +351,6 @@ test_positions_match_the_tree(void **state)
 	const cJSON *a, *d;
 	struct source_place place;
 
-	(void)state;
 	assert_int_equal(
 	    source_open(&s, "t", text, sizeof(text) - 1, &error), 0);
 	assert_int_equal(s.count, 9);
@@ -399,8 +379,7 @@ note_difference(void *user, const char *path, bool restart)
 	strcat(text, restart ? "! " : " ");
 }
 
-static void
-test_compare(void **state)
+TEST(test_compare)
 {
 	/* Goal: exactly the keys that differ are named, each with whether a
 	 * running tailor can take it. */
@@ -416,7 +395,6 @@ test_compare(void **state)
 	struct config *a = parse_good(before), *b = parse_good(after);
 	char text[512] = "";
 
-	(void)state;
 	assert_int_equal(config_compare(a, a, note_difference, text), 0);
 	assert_string_equal(text, "");
 	assert_int_equal(config_compare(a, b, note_difference, text), 0);
@@ -432,26 +410,22 @@ test_compare(void **state)
 	config_free(&b);
 }
 
-static void
-test_profiler_keys_want_a_restart(void **state)
+TEST(test_profiler_keys_want_a_restart)
 {
 	/* Goal: the observer is told its options once; a key added to it is
 	 * not taken for one that a reload changes. */
-	(void)state;
 	for (unsigned k = 0; k < config_keys_count; k++)
 		if (strncmp(config_keys[k].path, "profiler.", 9) == 0 &&
 		    !config_keys[k].restart)
 			fail_msg("%s", config_keys[k].path);
 }
 
-static void
-test_removed_keys_are_none(void **state)
+TEST(test_removed_keys_are_none)
 {
 	/* Goal: what is removed is no key, in a section that there is, and
 	 * what replaces it is said. */
 	char section[64], text[KEY_TEXT_MAX];
 
-	(void)state;
 	for (unsigned k = 0; k < removed_keys_count; k++) {
 		const char *path = removed_keys[k];
 
@@ -462,24 +436,4 @@ test_removed_keys_are_none(void **state)
 		    (int)(strrchr(path, '.') - path), path);
 		assert_true(key_section_exists(section));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_any_value_of_any_key),
-	    cmocka_unit_test(test_every_key_shows_its_value),
-	    cmocka_unit_test(test_example_reads_back),
-	    cmocka_unit_test(test_ranges_admit_their_ends),
-	    cmocka_unit_test(test_manual_names_every_key),
-	    cmocka_unit_test(test_every_key_has_a_section),
-	    cmocka_unit_test(test_damaged_files),
-	    cmocka_unit_test(test_positions_match_the_tree),
-	    cmocka_unit_test(test_compare),
-	    cmocka_unit_test(test_profiler_keys_want_a_restart),
-	    cmocka_unit_test(test_removed_keys_are_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

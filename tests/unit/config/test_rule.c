@@ -1,10 +1,6 @@
 /* Goal: a rule of hedging.allow is accepted if it is a method that needs one
  * and a path pattern; an old one, a regular expression, is explained. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <string.h>
 
@@ -32,8 +28,7 @@ assert_judged(const char *text, const char *why, const char *expected)
 		assert_string_equal(why == NULL ? "accepted" : why, expected);
 }
 
-static void
-test_classes(void **state)
+TEST(test_classes)
 {
 #define CLASS_FORM                                                          \
 	"a class is a method or *, a space and a path pattern, like \"GET " \
@@ -59,14 +54,12 @@ test_classes(void **state)
 		"a class has 47 bytes at most: it is a name, too"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_judged(
 		    cases[i].class, class_judge(cases[i].class), cases[i].why);
 }
 
-static void
-test_rules(void **state)
+TEST(test_rules)
 {
 	static const struct {
 		const char *rule, *why;
@@ -102,7 +95,6 @@ test_rules(void **state)
 	    {"POST /idx-*/_search", WHOLE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_judged(
 		    cases[i].rule, rule_judge(cases[i].rule), cases[i].why);
@@ -115,8 +107,7 @@ test_rules(void **state)
 #define MESSAGE "it belongs to one message or connection: Tailor writes it"
 #define SENDER "it identifies the client: a copy has none"
 
-static void
-test_fields(void **state)
+TEST(test_fields)
 {
 	static const struct {
 		const char *name, *why;
@@ -139,20 +130,7 @@ test_fields(void **state)
 	    {"Forwarded", SENDER},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_judged(
 		    cases[i].name, field_judge(cases[i].name), cases[i].why);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rules),
-	    cmocka_unit_test(test_classes),
-	    cmocka_unit_test(test_fields),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

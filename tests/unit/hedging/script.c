@@ -3,12 +3,6 @@
  */
 #include "tests/unit/hedging/script.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -851,4 +845,11 @@ scenario_run(const struct scenario *s)
 		stage_line(&g, line);
 	}
 	free(text);
+}
+
+void
+scenarios_run(const struct scenario *s, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		scenario_run(&s[i]);
 }

@@ -37,6 +37,8 @@
  */
 #pragma once
 
+#include "tests/unit/unit.h"
+
 /* As many as a second may have (B3). */
 #define SWAPS_5 "switch; switch; switch; switch; switch;"
 #define SWAPS SWAPS_5 SWAPS_5 SWAPS_5 SWAPS_5
@@ -48,3 +50,12 @@ struct scenario {
 
 /* Run one; a result that differs fails the test with rule and step. */
 void scenario_run(const struct scenario *s);
+
+/* A test that runs all of a table. */
+void scenarios_run(const struct scenario *s, size_t count);
+#define TEST_SCENARIOS(name, table)                                       \
+	TEST(name)                                                        \
+	{                                                                 \
+		scenarios_run(table, sizeof(table) / sizeof((table)[0])); \
+	}                                                                 \
+	struct scenario /* takes the semicolon */

@@ -1,23 +1,8 @@
 /* Goal: every reason to refuse a hedge, and each one's absence. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "hedging/hedging.h"
 #include "tests/unit/hedging/script.h"
-
-static void
-run(const struct scenario *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		scenario_run(&s[i]);
-}
-
-#define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
 
 /* The active, 0, stops while it works on a. */
 #define STOPPED "ready; start a 0; begin 0 gc\n"
@@ -347,37 +332,13 @@ static const struct scenario budgets[] = {
     {"B5 new requests still go there", STOPPED "pushback 1 9s; choose => 1"},
 };
 
-static void
-test_eligibility(void **state)
-{
-	(void)state;
-	RUN(eligibility);
-}
-
-static void
-test_overtaking(void **state)
-{
-	(void)state;
-	RUN(overtaking);
-}
-
-static void
-test_triggers(void **state)
-{
-	(void)state;
-	RUN(triggers);
-}
-
-static void
-test_budgets(void **state)
-{
-	(void)state;
-	RUN(budgets);
-}
+TEST_SCENARIOS(test_eligibility, eligibility);
+TEST_SCENARIOS(test_overtaking, overtaking);
+TEST_SCENARIOS(test_triggers, triggers);
+TEST_SCENARIOS(test_budgets, budgets);
 
 /* Goal: each refusal is counted under its own reason, a grant under none. */
-static void
-test_refusals_are_counted(void **state)
+TEST(test_refusals_are_counted)
 {
 	struct hedging h;
 	struct race r;
@@ -386,7 +347,6 @@ test_refusals_are_counted(void **state)
 	const struct hedge_view view = {.method_allowed = true};
 	int server = 7;
 
-	(void)state;
 	hedging_init(&h, &limits);
 	race_init(&r);
 	for (int i = 0; i < 3; i++)
@@ -401,10 +361,8 @@ test_refusals_are_counted(void **state)
 }
 
 /* Goal: names are distinct, lower case, and safe beyond the last one. */
-static void
-test_names(void **state)
+TEST(test_names)
 {
-	(void)state;
 	for (unsigned i = 0; i < HEDGE_REFUSAL_COUNT; i++)
 		for (unsigned j = 0; j < i; j++)
 			assert_string_not_equal(
@@ -417,19 +375,4 @@ test_names(void **state)
 	assert_string_equal(server_state_name(SERVER_CONNECTING), "connecting");
 	assert_string_equal(hedge_refusal_name(HEDGE_REFUSAL_COUNT), "?");
 	assert_string_equal(hedge_trigger_name(HEDGE_TRIGGER_COUNT), "?");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_eligibility),
-	    cmocka_unit_test(test_overtaking),
-	    cmocka_unit_test(test_triggers),
-	    cmocka_unit_test(test_budgets),
-	    cmocka_unit_test(test_refusals_are_counted),
-	    cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,5 @@
 /* Goal: of one request's attempts exactly one answers, and the right one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/unit/hedging/script.h"
-
-static void
-run(const struct scenario *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		scenario_run(&s[i]);
-}
-
-#define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
 
 /* E5: two writes in all, one of what may not be repeated. */
 static const struct scenario writes[] = {
@@ -276,67 +261,10 @@ static const struct scenario latencies[] = {
 				   "? p50_us 0 => 0; up 0; ? p99_us 0 => 0"},
 };
 
-static void
-test_writes(void **state)
-{
-	(void)state;
-	RUN(writes);
-}
-
-static void
-test_seconds(void **state)
-{
-	(void)state;
-	RUN(seconds);
-}
-
-static void
-test_asides(void **state)
-{
-	(void)state;
-	RUN(asides);
-}
-
-static void
-test_winners(void **state)
-{
-	(void)state;
-	RUN(winners);
-}
-
-static void
-test_failures(void **state)
-{
-	(void)state;
-	RUN(failures);
-}
-
-static void
-test_clients_that_leave(void **state)
-{
-	(void)state;
-	RUN(clients);
-}
-
-static void
-test_latencies(void **state)
-{
-	(void)state;
-	RUN(latencies);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_writes),
-	    cmocka_unit_test(test_seconds),
-	    cmocka_unit_test(test_asides),
-	    cmocka_unit_test(test_winners),
-	    cmocka_unit_test(test_failures),
-	    cmocka_unit_test(test_clients_that_leave),
-	    cmocka_unit_test(test_latencies),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SCENARIOS(test_writes, writes);
+TEST_SCENARIOS(test_seconds, seconds);
+TEST_SCENARIOS(test_asides, asides);
+TEST_SCENARIOS(test_winners, winners);
+TEST_SCENARIOS(test_failures, failures);
+TEST_SCENARIOS(test_clients_that_leave, clients);
+TEST_SCENARIOS(test_latencies, latencies);

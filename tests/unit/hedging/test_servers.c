@@ -1,20 +1,5 @@
 /* Goal: the table of both servers, life cycle, swaps, storms and warm-up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/unit/hedging/script.h"
-
-static void
-run(const struct scenario *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		scenario_run(&s[i]);
-}
-
-#define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
 
 /* The rows of the table "Both servers": active, other. */
 static const struct scenario rows[] = {
@@ -120,12 +105,7 @@ static const struct scenario rows[] = {
 	"begin 1 gc => nothing; end 1 gc => sweep"},
 };
 
-static void
-test_both_servers(void **state)
-{
-	(void)state;
-	RUN(rows);
-}
+TEST_SCENARIOS(test_both_servers, rows);
 
 static const struct scenario life[] = {
     {"at the start nobody serves",
@@ -199,12 +179,7 @@ static const struct scenario life[] = {
 	"ask a gc => hazard_over"},
 };
 
-static void
-test_life_cycle(void **state)
-{
-	(void)state;
-	RUN(life);
-}
+TEST_SCENARIOS(test_life_cycle, life);
 
 static const struct scenario alone[] = {
     {"watch: never swap, never hedge, no warm-up",
@@ -240,12 +215,7 @@ static const struct scenario alone[] = {
 	"drained 0; choose => 0"},
 };
 
-static void
-test_watching_and_choosing(void **state)
-{
-	(void)state;
-	RUN(alone);
-}
+TEST_SCENARIOS(test_watching_and_choosing, alone);
 
 static const struct scenario settling[] = {
     {"not again active while its losers run (L8)",
@@ -272,12 +242,7 @@ static const struct scenario settling[] = {
 	"hedge b gc => yes 1"},
 };
 
-static void
-test_settling(void **state)
-{
-	(void)state;
-	RUN(settling);
-}
+TEST_SCENARIOS(test_settling, settling);
 
 static const struct scenario storms[] = {
     {"more swaps in a second than allowed: keep swapping, stop hedging",
@@ -300,12 +265,7 @@ static const struct scenario storms[] = {
 	"tick => sweep; ask a gc => yes 0"},
 };
 
-static void
-test_storms(void **state)
-{
-	(void)state;
-	RUN(storms);
-}
+TEST_SCENARIOS(test_storms, storms);
 
 #define MARKING "set triggers 65; ready;" /* and gc */
 
@@ -332,12 +292,7 @@ static const struct scenario markings[] = {
 		"begin 0 marking => swap"},
 };
 
-static void
-test_marking(void **state)
-{
-	(void)state;
-	RUN(markings);
-}
+TEST_SCENARIOS(test_marking, markings);
 
 static const struct scenario warmups[] = {
     {"as many as concurrency, then at the rate",
@@ -391,12 +346,7 @@ static const struct scenario warmups[] = {
 	"? p50_us 1 => 5000"},
 };
 
-static void
-test_warm_up(void **state)
-{
-	(void)state;
-	RUN(warmups);
-}
+TEST_SCENARIOS(test_warm_up, warmups);
 
 static const struct scenario mirrors[] = {
     {"one copy for so many requests, told by the tick, sent once",
@@ -432,26 +382,4 @@ static const struct scenario mirrors[] = {
 	"warmed 1 9 5ms => warmup; ? state 1 => warming"},
 };
 
-static void
-test_mirror(void **state)
-{
-	(void)state;
-	RUN(mirrors);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_both_servers),
-	    cmocka_unit_test(test_life_cycle),
-	    cmocka_unit_test(test_watching_and_choosing),
-	    cmocka_unit_test(test_settling),
-	    cmocka_unit_test(test_storms),
-	    cmocka_unit_test(test_marking),
-	    cmocka_unit_test(test_warm_up),
-	    cmocka_unit_test(test_mirror),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SCENARIOS(test_mirror, mirrors);

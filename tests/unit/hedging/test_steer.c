@@ -5,13 +5,9 @@
  * is reached, and carries out orders.  It keeps its own account of which
  * collections a request has met.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "hedging/steer.h"
 
@@ -225,12 +221,10 @@ misses(const struct steer *st)
 	return sum;
 }
 
-static void
-test_no_request_meets_a_collection(void **state)
+TEST(test_no_request_meets_a_collection)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	run(m, 60000);
 	/* 200 MB/s, some 200 MB each time: about one a second. */
 	assert_in_range(m->st.swaps, 40, 70);
@@ -243,12 +237,10 @@ test_no_request_meets_a_collection(void **state)
 	assert_int_equal(m->h.hedges_sent, 0);
 }
 
-static void
-test_a_limit_is_learnt(void **state)
+TEST(test_a_limit_is_learnt)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	/* It collects at half of what it calls its capacity. */
 	m->server[0].limit = m->server[1].limit = 150 * MB;
 	run(m, 60000);
@@ -259,13 +251,11 @@ test_a_limit_is_learnt(void **state)
 	assert_true(m->st.swaps > 40);
 }
 
-static void
-test_a_burst_is_a_miss_and_makes_it_careful(void **state)
+TEST(test_a_burst_is_a_miss_and_makes_it_careful)
 {
 	struct model *m = model_new();
 	double before;
 
-	(void)state;
 	run(m, 20000);
 	assert_int_equal(m->met, 0);
 	before = m->st.part;
@@ -283,12 +273,10 @@ test_a_burst_is_a_miss_and_makes_it_careful(void **state)
 }
 
 /* Goal: a stall, by which p99 and one collection are long, stops nothing. */
-static void
-test_a_stall_does_not_stop_it(void **state)
+TEST(test_a_stall_does_not_stop_it)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	m->rate = 5 * MB; /* full in 600 ms */
 	run(m, 20000);
 	assert_int_equal(m->met, 0);
@@ -298,13 +286,11 @@ test_a_stall_does_not_stop_it(void **state)
 	assert_int_equal(m->met, 0);
 }
 
-static void
-test_other_causes_change_no_forecast(void **state)
+TEST(test_other_causes_change_no_forecast)
 {
 	struct model *m = model_new();
 	double before = m->st.part;
 
-	(void)state;
 	run(m, 500);
 	m->cause = TALECHAIN_CAUSE_METADATA;
 	collection(m, m->h.active);
@@ -313,12 +299,10 @@ test_other_causes_change_no_forecast(void **state)
 	assert_true(m->st.part == before);
 }
 
-static void
-test_too_fast_rests(void **state)
+TEST(test_too_fast_rests)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	m->rate = 20 * MB; /* full in 150 ms */
 	run(m, 30000);
 	assert_in_range(m->st.rests, 4, 6); /* 1, 2, 4, 8 and 10 s */
@@ -326,12 +310,10 @@ test_too_fast_rests(void **state)
 	assert_true(m->st.missed[STEER_MISS_NOT_READY] > 10);
 }
 
-static void
-test_an_order_that_is_not_carried_out(void **state)
+TEST(test_an_order_that_is_not_carried_out)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	m->deaf = true;
 	m->rate = MB / 10;
 	m->server[1].heap.used = 200 * MB;
@@ -347,12 +329,10 @@ test_an_order_that_is_not_carried_out(void **state)
 	assert_int_equal(m->st.missed[STEER_MISS_LATE], 1);
 }
 
-static void
-test_the_old_generation_is_collected_standing_by(void **state)
+TEST(test_the_old_generation_is_collected_standing_by)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	/* Some 4 MB a second for each: full after 150 s, and then each 60. */
 	m->survives = 8 * MB;
 	m->rate = MB; /* 100 MB/s: there is time for a full one */
@@ -363,12 +343,10 @@ test_the_old_generation_is_collected_standing_by(void **state)
 	assert_int_equal(misses(&m->st), 0);
 }
 
-static void
-test_a_full_collection_that_takes_too_long_is_not_ordered(void **state)
+TEST(test_a_full_collection_that_takes_too_long_is_not_ordered)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	/* A second for a gigabyte, and the active one is full in 1.5 s. */
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
 		m->server[i].heap.old_capacity = 10000 * MB;
@@ -381,12 +359,10 @@ test_a_full_collection_that_takes_too_long_is_not_ordered(void **state)
 	assert_true(m->ordered > 20);
 }
 
-static void
-test_full_collections_that_free_nothing_are_not_repeated(void **state)
+TEST(test_full_collections_that_free_nothing_are_not_repeated)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	m->live = 800 * MB;
 	m->server[0].heap.old_used = m->server[1].heap.old_used = 800 * MB;
 	m->rate = MB / 2;
@@ -397,13 +373,11 @@ test_full_collections_that_free_nothing_are_not_repeated(void **state)
 }
 
 /* Goal: what is learnt of a full collection is of one that was carried out. */
-static void
-test_a_full_collection_that_is_withdrawn_is_none(void **state)
+TEST(test_a_full_collection_that_is_withdrawn_is_none)
 {
 	struct model *m = model_new();
 	struct hazard z = {.kind = HAZARD_SAFEPOINT, .begin = true};
 
-	(void)state;
 	m->deaf = true;
 	m->rate = MB / 10;
 	m->server[1].heap.used = 200 * MB;
@@ -424,13 +398,11 @@ test_a_full_collection_that_is_withdrawn_is_none(void **state)
 	assert_int_equal(m->st.server[1].full_left, 0);
 }
 
-static void
-test_stragglers(void **state)
+TEST(test_stragglers)
 {
 	struct model *m = model_new();
 	unsigned old = m->h.active;
 
-	(void)state;
 	run(m, 500);
 	m->sticks = true;
 	hedging_switch(&m->h, m->now);
@@ -445,13 +417,11 @@ test_stragglers(void **state)
 
 /* Goal: a request that is still there meets a young collection, not a full
  * one. */
-static void
-test_stragglers_meet_no_full_collection(void **state)
+TEST(test_stragglers_meet_no_full_collection)
 {
 	struct model *m = model_new();
 	unsigned old = m->h.active;
 
-	(void)state;
 	m->rate = MB / 4;
 	run(m, 5000);
 	m->server[old].heap.old_used = 800 * MB;
@@ -462,12 +432,10 @@ test_stragglers_meet_no_full_collection(void **state)
 	assert_int_equal(m->full, 0);
 }
 
-static void
-test_a_small_rest_is_fresh_at_once(void **state)
+TEST(test_a_small_rest_is_fresh_at_once)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	run(m, 100);
 	hedging_switch(&m->h, m->now);
 	run(m, 30);
@@ -475,12 +443,10 @@ test_a_small_rest_is_fresh_at_once(void **state)
 	assert_int_equal(m->st.server[0].phase, STEER_FRESH);
 }
 
-static void
-test_an_idle_moment_is_used(void **state)
+TEST(test_an_idle_moment_is_used)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	m->server[1].heap.used = 10 * MB;
 	m->server[0].heap.used = 140 * MB;
 	run(m, 100);
@@ -492,12 +458,10 @@ test_an_idle_moment_is_used(void **state)
 }
 
 /* Goal: requests that begin and end between two ticks make it a busy one. */
-static void
-test_short_requests_are_no_idle_moment(void **state)
+TEST(test_short_requests_are_no_idle_moment)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	m->server[1].heap.used = 10 * MB;
 	m->server[0].heap.used = 140 * MB;
 	m->idle = true;
@@ -509,12 +473,10 @@ test_short_requests_are_no_idle_moment(void **state)
 	assert_int_equal(m->st.swaps, 0);
 }
 
-static void
-test_help_is_needed(void **state)
+TEST(test_help_is_needed)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	m->deaf = true;
 	m->server[1].heap.used = 200 * MB;
 	run(m, 100);
@@ -528,12 +490,10 @@ test_help_is_needed(void **state)
 
 /* Goal: an order that was not carried out in time does not wait until its
  * server serves. */
-static void
-test_help_is_needed_of_a_tired_one(void **state)
+TEST(test_help_is_needed_of_a_tired_one)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	m->deaf = true;
 	m->rate = MB / 10;
 	m->server[1].heap.used = 200 * MB;
@@ -546,12 +506,10 @@ test_help_is_needed_of_a_tired_one(void **state)
 	assert_int_equal(m->stopped, 1);
 }
 
-static void
-test_a_new_process_is_not_the_old_one(void **state)
+TEST(test_a_new_process_is_not_the_old_one)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	run(m, 5000);
 	m->server[0].heap.collections = 0;
 	m->server[0].heap.used = 20 * MB;
@@ -560,12 +518,10 @@ test_a_new_process_is_not_the_old_one(void **state)
 	assert_int_equal(m->met, 0);
 }
 
-static void
-test_a_turn_begins_when_it_is_left(void **state)
+TEST(test_a_turn_begins_when_it_is_left)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	run(m, 3000);
 	/* Long after our last swap others do it, and it is near full. */
 	m->idle = true;
@@ -583,13 +539,11 @@ test_a_turn_begins_when_it_is_left(void **state)
 	assert_int_equal(m->met, 0);
 }
 
-static void
-test_what_is_missing(void **state)
+TEST(test_what_is_missing)
 {
 	struct model *m = model_new();
 	struct model_server *s = &m->server[1];
 
-	(void)state;
 	run(m, 20);
 	assert_int_equal(m->st.server[1].missing, STEER_MISSING_NOTHING);
 	s->heap.way = false;
@@ -614,13 +568,11 @@ test_what_is_missing(void **state)
 }
 
 /* Goal: a collection whose effect is seen late is not ordered again. */
-static void
-test_use_that_is_seen_late_is_no_reason_for_another(void **state)
+TEST(test_use_that_is_seen_late_is_no_reason_for_another)
 {
 	struct model *m = model_new();
 	uint64_t swaps, ordered;
 
-	(void)state;
 	m->rate = MB; /* there is time for another */
 	m->lag = 3;
 	run(m, 60000);
@@ -637,14 +589,12 @@ test_use_that_is_seen_late_is_no_reason_for_another(void **state)
 
 /* Goal: a collection that comes by itself while the order is on its way is the
  * one that was wanted: the order is withdrawn. */
-static void
-test_one_that_comes_by_itself_is_the_ordered_one(void **state)
+TEST(test_one_that_comes_by_itself_is_the_ordered_one)
 {
 	struct model *m = model_new();
 	struct model_server *s = &m->server[1];
 	uint64_t before;
 
-	(void)state;
 	m->deaf = true;
 	m->rate = MB / 10;
 	s->heap.used = 200 * MB;
@@ -678,13 +628,11 @@ restart(struct model *m, unsigned server)
 }
 
 /* Goal: what was learnt of a server outlasts a restart of the other one. */
-static void
-test_a_restart_of_the_other_forgets_nothing(void **state)
+TEST(test_a_restart_of_the_other_forgets_nothing)
 {
 	struct model *m = model_new();
 	unsigned natural;
 
-	(void)state;
 	m->server[0].limit = m->server[1].limit = 150 * MB;
 	run(m, 60000);
 	for (unsigned i = 0; i < 4; i++) {
@@ -710,13 +658,11 @@ test_a_restart_of_the_other_forgets_nothing(void **state)
 
 /* Goal: after a restart of the standby there is one swap each time the active
  * one is near full, as before. */
-static void
-test_a_restart_swaps_no_more_often(void **state)
+TEST(test_a_restart_swaps_no_more_often)
 {
 	struct model *m = model_new();
 	uint64_t swaps;
 
-	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		run(m, 2000 + 70 * i);
 		swaps = m->st.swaps;
@@ -730,12 +676,10 @@ test_a_restart_swaps_no_more_often(void **state)
 
 /* Goal: a server that has to serve does not collect because of an order from
  * before the other one ended. */
-static void
-test_an_order_ends_with_the_other_server(void **state)
+TEST(test_an_order_ends_with_the_other_server)
 {
 	struct model *m = model_new();
 
-	(void)state;
 	m->deaf = true;
 	m->rate = MB / 10;
 	m->server[1].heap.used = 200 * MB;
@@ -753,13 +697,11 @@ test_an_order_ends_with_the_other_server(void **state)
 }
 
 /* Goal: what a restart waits for: a server that is fresh need not collect. */
-static void
-test_a_fresh_server_is_not_due(void **state)
+TEST(test_a_fresh_server_is_not_due)
 {
 	struct model *m = model_new();
 	unsigned standby;
 
-	(void)state;
 	run(m, 3000);
 	while (m->st.server[1 - m->h.active].phase != STEER_FRESH)
 		step(m);
@@ -770,43 +712,4 @@ test_a_fresh_server_is_not_due(void **state)
 	m->st.on = false;
 	step(m);
 	assert_true(hedging_collection_due(&m->h, standby, m->now));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_no_request_meets_a_collection),
-	    cmocka_unit_test(test_a_limit_is_learnt),
-	    cmocka_unit_test(test_a_burst_is_a_miss_and_makes_it_careful),
-	    cmocka_unit_test(test_other_causes_change_no_forecast),
-	    cmocka_unit_test(test_too_fast_rests),
-	    cmocka_unit_test(test_a_stall_does_not_stop_it),
-	    cmocka_unit_test(test_an_order_that_is_not_carried_out),
-	    cmocka_unit_test(test_the_old_generation_is_collected_standing_by),
-	    cmocka_unit_test(
-		test_a_full_collection_that_takes_too_long_is_not_ordered),
-	    cmocka_unit_test(
-		test_full_collections_that_free_nothing_are_not_repeated),
-	    cmocka_unit_test(test_a_full_collection_that_is_withdrawn_is_none),
-	    cmocka_unit_test(test_stragglers),
-	    cmocka_unit_test(test_stragglers_meet_no_full_collection),
-	    cmocka_unit_test(test_a_small_rest_is_fresh_at_once),
-	    cmocka_unit_test(test_an_idle_moment_is_used),
-	    cmocka_unit_test(test_short_requests_are_no_idle_moment),
-	    cmocka_unit_test(test_help_is_needed),
-	    cmocka_unit_test(test_help_is_needed_of_a_tired_one),
-	    cmocka_unit_test(test_a_new_process_is_not_the_old_one),
-	    cmocka_unit_test(test_a_turn_begins_when_it_is_left),
-	    cmocka_unit_test(test_what_is_missing),
-	    cmocka_unit_test(
-		test_use_that_is_seen_late_is_no_reason_for_another),
-	    cmocka_unit_test(test_one_that_comes_by_itself_is_the_ordered_one),
-	    cmocka_unit_test(test_a_restart_of_the_other_forgets_nothing),
-	    cmocka_unit_test(test_a_restart_swaps_no_more_often),
-	    cmocka_unit_test(test_an_order_ends_with_the_other_server),
-	    cmocka_unit_test(test_a_fresh_server_is_not_due),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

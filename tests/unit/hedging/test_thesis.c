@@ -6,11 +6,7 @@
  * Discrete events, Poisson arrivals, exponential service times on servers
  * that work on all requests at once; a paused server stands still.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -351,8 +347,7 @@ simulation_init(struct simulation *s, const struct setting *setting)
 
 static struct simulation simulation;
 
-static void
-test_extra_load_is_w_f(void **state)
+TEST(test_extra_load_is_w_f)
 {
 	static const struct setting settings[] = {
 	    /* 1000/s, 2 ms, 200 ms every 2 s: W f = 0.1 % */
@@ -363,7 +358,6 @@ test_extra_load_is_w_f(void **state)
 	    {1000, 50 * NS_PER_MS, NS_PER_S, 100 * NS_PER_MS, 100, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
 		const struct setting *t = &settings[i];
 		struct simulation *s = &simulation;
@@ -396,14 +390,12 @@ test_extra_load_is_w_f(void **state)
 }
 
 /* Goal: the same without acting shows the pause, so the test above can. */
-static void
-test_watching_shows_the_pause(void **state)
+TEST(test_watching_shows_the_pause)
 {
 	static const struct setting setting = {
 	    1000, 2 * NS_PER_MS, 2 * NS_PER_S, 200 * NS_PER_MS, 20, false};
 	struct simulation *s = &simulation;
 
-	(void)state;
 	simulation_init(s, &setting);
 	simulate(s);
 	assert_int_equal(s->answers, s->requests);
@@ -434,15 +426,13 @@ p99_ms(struct simulation *s)
 /* Goal: with safepoint among the triggers, 20 of 0.3 ms a second make no storm,
  * no swap and no hedge, and p99 stays within 0.5 ms of none; one of 60 ms among
  * them is hedged.  Acted upon at once they would make storms. */
-static void
-test_short_safepoints(void **state)
+TEST(test_short_safepoints)
 {
 	static const struct setting setting = {
 	    1000, 2 * NS_PER_MS, 2 * NS_PER_S, 60 * NS_PER_MS, 50, true};
 	struct simulation *s = &simulation;
 	double none_ms, waiting_ms;
 
-	(void)state;
 	stops.length_ns = 300 * NS_PER_US;
 	stops.wait_out = true;
 	stops.period_ns = 1000 * NS_PER_S; /* none */
@@ -471,16 +461,4 @@ test_short_safepoints(void **state)
 	stops.period_ns = 0;
 	assert_true(s->h.storms > 0);
 	assert_true(s->h.swaps > 1900);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_extra_load_is_w_f),
-	    cmocka_unit_test(test_watching_shows_the_pause),
-	    cmocka_unit_test(test_short_safepoints),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
  * Goal: the wait is the one that the lengths so far ask for, and however wrong
  * they were, it costs at most three times what it must.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,8 +46,7 @@ least_ns(int64_t length_ns, int64_t price_ns)
 }
 
 /* Goal: exact waits for histories made by hand; b is 2 ms. */
-static void
-test_exact(void **state)
+TEST(test_exact)
 {
 	static const struct {
 		int64_t us[THRESHOLD_KNOWN];
@@ -71,7 +66,6 @@ test_exact(void **state)
 	    {{1800, 60000, 60000, 60000, 60000, 60000, 60000, 300}, 1000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct window w;
 
@@ -96,12 +90,10 @@ history_random(struct window *w, int64_t price_ns)
 }
 
 /* Goal: no wait within the bounds has a lower mean than the one chosen. */
-static void
-test_least_mean(void **state)
+TEST(test_least_mean)
 {
 	struct window w;
 
-	(void)state;
 	for (unsigned i = 0; i < 2000; i++) {
 		int64_t price_ns = between(US, 100 * NS_PER_MS), wait_ns;
 		int64_t chosen_ns = 0;
@@ -133,13 +125,11 @@ test_least_mean(void **state)
 
 /* Goal: an adversary that knows the wait makes it cost at most three times the
  * least that is possible, or one hedge where nothing is waited. */
-static void
-test_adversary(void **state)
+TEST(test_adversary)
 {
 	double worst = 0;
 	struct window w;
 
-	(void)state;
 	for (unsigned i = 0; i < 10000; i++) {
 		int64_t price_ns = between(2 * US, 100 * NS_PER_MS);
 		int64_t wait_ns, length_ns[4];
@@ -210,8 +200,7 @@ by_chance(unsigned i, struct pause_class *class)
 
 /* Goal: on mixtures it costs hardly more than if each length were known; the
  * price of the bound shows where one class has two lengths by chance. */
-static void
-test_mixtures(void **state)
+TEST(test_mixtures)
 {
 	static const struct {
 		const char *name;
@@ -225,7 +214,6 @@ test_mixtures(void **state)
 	};
 	static struct pause_history known;
 
-	(void)state;
 	for (size_t m = 0; m < sizeof(mixtures) / sizeof(mixtures[0]); m++) {
 		double once = 0, always = 0, learnt = 0, least = 0;
 		double regret[2] = {0, 0};
@@ -257,8 +245,7 @@ test_mixtures(void **state)
 
 /* Goal: a pause is judged by its class, else its cause, else its kind, else not
  * at all; what was not added to for long makes room. */
-static void
-test_classes(void **state)
+TEST(test_classes)
 {
 	static struct pause_history known;
 	struct pause_class young = {HAZARD_GC, TALECHAIN_CAUSE_ALLOCATION, 3};
@@ -266,7 +253,6 @@ test_classes(void **state)
 	struct pause_class remark = {HAZARD_GC, TALECHAIN_CAUSE_CONCURRENT, 3};
 	struct pause_class stop = {.kind = HAZARD_SAFEPOINT};
 
-	(void)state;
 	memset(&known, 0, sizeof(known));
 	for (unsigned i = 1; i < THRESHOLD_KNOWN; i++)
 		pause_learn(&known, &young, 60 * NS_PER_MS);
@@ -291,18 +277,4 @@ test_classes(void **state)
 	assert_int_equal(pause_lengths(&known, &remark)->count, THRESHOLD_KEPT);
 	assert_int_equal(/* its kind's */
 	    pause_lengths(&known, &young)->sorted_ns[0], NS_PER_MS);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_exact),
-	    cmocka_unit_test(test_least_mean),
-	    cmocka_unit_test(test_adversary),
-	    cmocka_unit_test(test_mixtures),
-	    cmocka_unit_test(test_classes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: whatever happens, in any order, the promises of the policy hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "tests/unit/hedging/walk.h"
 
@@ -186,13 +182,11 @@ limits_random(uint64_t seed)
 }
 
 /* Goal: all promises, while acting. */
-static void
-test_acting(void **state)
+TEST(test_acting)
 {
 	uint64_t hedges = 0, swaps = 0, mirrors = 0, waited = 0,
 		 ended[WALK_ABORTED + 1] = {0};
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct hedging_limits limits = limits_random(seed);
 
@@ -221,10 +215,8 @@ test_acting(void **state)
 }
 
 /* Goal: who only watches touches nothing. */
-static void
-test_watching(void **state)
+TEST(test_watching)
 {
-	(void)state;
 	for (uint64_t seed = 100; seed < 106; seed++) {
 		struct hedging_limits limits = limits_random(seed);
 
@@ -234,26 +226,12 @@ test_watching(void **state)
 }
 
 /* Goal: with one server it is a plain proxy. */
-static void
-test_one_server(void **state)
+TEST(test_one_server)
 {
-	(void)state;
 	for (uint64_t seed = 200; seed < 204; seed++) {
 		struct hedging_limits limits = limits_random(seed);
 
 		limits.servers = 1;
 		walk_whole(&limits, seed);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_acting),
-	    cmocka_unit_test(test_watching),
-	    cmocka_unit_test(test_one_server),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

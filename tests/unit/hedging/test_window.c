@@ -1,9 +1,5 @@
 /* Goal: quantiles of a sliding window equal those of the sorted last values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,14 +31,12 @@ naive(const int64_t *all, size_t n, unsigned capacity, unsigned percent)
 	return last[rank - 1];
 }
 
-static void
-test_against_sorting(void **state)
+TEST(test_against_sorting)
 {
 	static const unsigned capacities[] = {1, 2, 32, 127, 128};
 	static int64_t all[3000];
 	struct window w;
 
-	(void)state;
 	srandom(42);
 	for (size_t c = 0; c < sizeof(capacities) / sizeof(*capacities); c++) {
 		window_init(&w, capacities[c]);
@@ -58,14 +52,4 @@ test_against_sorting(void **state)
 			    naive(all, n + 1, capacities[c], 100));
 		}
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_against_sorting),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

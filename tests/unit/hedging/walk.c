@@ -3,11 +3,7 @@
  */
 #include "tests/unit/hedging/walk.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <string.h>
 

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void
-test_length(void **state)
+TEST(test_length)
 {
 	/* goal: exactly Content-Length bytes, however they arrive */
 	static const char in[] = "helloGET";
@@ -17,7 +16,6 @@ test_length(void **state)
 	struct slice data;
 	size_t used;
 
-	(void)state;
 	http_body_init(&b, HTTP_FRAMING_LENGTH, 5, 5);
 	assert_int_equal(
 	    http_body_feed(&b, in, 0, &used, &data, &refusal), HTTP_BODY_MORE);
@@ -36,13 +34,11 @@ test_length(void **state)
 	assert_true(http_body_eof(&b));
 }
 
-static void
-test_no_body(void **state)
+TEST(test_no_body)
 {
 	/* goal: no body, and one of no bytes, are complete at once */
 	struct http_body b;
 
-	(void)state;
 	http_body_init(&b, HTTP_FRAMING_NONE, 7, 10);
 	assert_true(b.done);
 	http_body_init(&b, HTTP_FRAMING_LENGTH, 0, 10);
@@ -52,8 +48,7 @@ test_no_body(void **state)
 	assert_false(http_body_eof(&b));
 }
 
-static void
-test_until_close(void **state)
+TEST(test_until_close)
 {
 	/* goal: a body that ends with the connection, bounded by max */
 	struct http_refusal refusal;
@@ -61,7 +56,6 @@ test_until_close(void **state)
 	struct slice data;
 	size_t used;
 
-	(void)state;
 	http_body_init(&b, HTTP_FRAMING_CLOSE, 0, 6);
 	assert_int_equal(http_body_feed(&b, "abcd", 4, &used, &data, &refusal),
 	    HTTP_BODY_DATA);
@@ -76,8 +70,7 @@ test_until_close(void **state)
 	assert_false(http_body_eof(&b));
 }
 
-static void
-test_refused_stays_refused(void **state)
+TEST(test_refused_stays_refused)
 {
 	/* goal: after a refusal nothing is ever decoded again */
 	struct http_refusal refusal;
@@ -85,7 +78,6 @@ test_refused_stays_refused(void **state)
 	struct slice data;
 	size_t used;
 
-	(void)state;
 	http_body_init(&b, HTTP_FRAMING_CHUNKED, 0, 100);
 	assert_int_equal(
 	    http_body_feed(&b, "x", 1, &used, &data, &refusal), HTTP_BODY_BAD);
@@ -120,13 +112,11 @@ chunks_until_refused(const char *chunk, unsigned most)
 	return n;
 }
 
-static void
-test_overhead(void **state)
+TEST(test_overhead)
 {
 	/* goal: one byte a chunk is allowed, a line of nothing for it is not */
 	char line[300] = "1;";
 
-	(void)state;
 	assert_int_equal(chunks_until_refused("1\r\nx\r\n", 100000), 100000);
 	memset(line + 2, 'e', 200);
 	strcpy(line + 202, "\r\nx\r\n");
@@ -134,8 +124,7 @@ test_overhead(void **state)
 	assert_int_equal(chunks_until_refused(line, 1000), 20);
 }
 
-static void
-test_chunk_totals_cannot_wrap(void **state)
+TEST(test_chunk_totals_cannot_wrap)
 {
 	/* goal: no sum of sizes gets past 64 bits */
 	struct http_refusal refusal;
@@ -143,7 +132,6 @@ test_chunk_totals_cannot_wrap(void **state)
 	struct slice data;
 	size_t used;
 
-	(void)state;
 	http_body_init(&b, HTTP_FRAMING_CHUNKED, 0, UINT64_MAX);
 	assert_int_equal(
 	    http_body_feed(&b, "1\r\nx", 4, &used, &data, &refusal),
@@ -155,15 +143,13 @@ test_chunk_totals_cannot_wrap(void **state)
 }
 
 /* Trailer lines are kept whole wherever the bytes are cut. */
-static void
-test_trailers_kept(void **state)
+TEST(test_trailers_kept)
 {
 	static const char in[] = "2;x=y\r\nab\r\n0\r\nA: 1\r\nLong-Name:\t2 "
 				 "\r\nC:\r\n\r\nrest";
 	static const char lines[] = "A: 1\r\nLong-Name:\t2 \r\nC:\r\n";
 	const size_t length = sizeof(in) - 1, whole = length - 4;
 
-	(void)state;
 	for (size_t cut = 1; cut < whole; cut++) {
 		struct bytes m = {0}, payload = {0};
 		char *kept = malloc(HTTP_TRAILERS_MAX);
@@ -186,10 +172,8 @@ test_trailers_kept(void **state)
 }
 
 /* The longest trailers that pass fill their room and no more: ASan watches. */
-static void
-test_trailers_fill_their_room(void **state)
+TEST(test_trailers_fill_their_room)
 {
-	(void)state;
 	for (size_t extra = 0; extra < 4; extra++) {
 		/* the limit counts the first byte of the empty line too */
 		size_t n = HTTP_TRAILERS_MAX - 2 - 5 + extra - 2;
@@ -211,21 +195,4 @@ test_trailers_fill_their_room(void **state)
 		free(kept);
 		free(in);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_length),
-	    cmocka_unit_test(test_no_body),
-	    cmocka_unit_test(test_until_close),
-	    cmocka_unit_test(test_refused_stays_refused),
-	    cmocka_unit_test(test_overhead),
-	    cmocka_unit_test(test_chunk_totals_cannot_wrap),
-	    cmocka_unit_test(test_trailers_kept),
-	    cmocka_unit_test(test_trailers_fill_their_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,8 @@
 #include "tests/unit/http/corpus/run.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define CORPUS "tests/unit/http/corpus/"
 #define TEXT_MAX (128 * 1024)
@@ -387,29 +385,14 @@ run_file(const char *path, bool request, unsigned cases_min)
 	assert_true(cases >= cases_min);
 }
 
-static void
-test_requests(void **state)
+TEST(test_requests)
 {
 	/* goal: every request of the corpus ends as written down there */
-	(void)state;
 	run_file(CORPUS "requests.txt", true, 150);
 }
 
-static void
-test_responses(void **state)
+TEST(test_responses)
 {
 	/* goal: every response of the corpus ends as written down there */
-	(void)state;
 	run_file(CORPUS "responses.txt", false, 40);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_requests),
-	    cmocka_unit_test(test_responses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

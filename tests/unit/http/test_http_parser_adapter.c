@@ -7,11 +7,9 @@
  */
 #include "http/http_parser_adapter.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static void
 assert_text(struct http_lib_text text, const char *expected)
@@ -28,13 +26,11 @@ read_text(bool request, const char *text, struct http_lib_head *head)
 	return http_lib_read(request, &whole, 1, head);
 }
 
-static void
-test_request(void **state)
+TEST(test_request)
 {
 	/* goal: all parts of a request, whatever it says about a body */
 	struct http_lib_head head;
 
-	(void)state;
 	assert_int_equal(read_text(true,
 			     "M-SEARCH /x?y HTTP/1.0\r\nHost: a\r\nempty:\r\n"
 			     "Content-Length: 5\r\n\r\n",
@@ -61,13 +57,11 @@ test_request(void **state)
 	assert_false(head.has_content_length);
 }
 
-static void
-test_response(void **state)
+TEST(test_response)
 {
 	/* goal: all parts of a response */
 	struct http_lib_head head;
 
-	(void)state;
 	assert_int_equal(
 	    read_text(false, "HTTP/1.1 404 Not here\r\nx: y \r\n\r\n", &head),
 	    HTTP_LIB_OK);
@@ -76,13 +70,11 @@ test_response(void **state)
 	assert_text(head.field[0].value, "y ");
 }
 
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	/* goal: unknown methods are told from all other faults */
 	struct http_lib_head head;
 
-	(void)state;
 	assert_int_equal(
 	    read_text(true, "FOO / HTTP/1.1\r\n\r\n", &head), HTTP_LIB_METHOD);
 	assert_int_equal(
@@ -94,26 +86,22 @@ test_refused(void **state)
 	    HTTP_LIB_BAD);
 }
 
-static void
-test_fold(void **state)
+TEST(test_fold)
 {
 	/* goal: a folded value, which comes in two pieces, is not put together
 	 */
 	struct http_lib_head head;
 
-	(void)state;
 	assert_int_equal(
 	    read_text(true, "GET / HTTP/1.1\r\nx: a\r\n b\r\n\r\n", &head),
 	    HTTP_LIB_BAD);
 }
 
-static void
-test_ends_where_we_do(void **state)
+TEST(test_ends_where_we_do)
 {
 	/* goal: a head that ends early or not at all is no head */
 	struct http_lib_head head;
 
-	(void)state;
 	assert_int_equal(
 	    read_text(true, "GET / HTTP/1.1\r\nx: y\r\n", &head), HTTP_LIB_BAD);
 	/* an upgrade ends its parsing; what follows is not read */
@@ -124,15 +112,13 @@ test_ends_where_we_do(void **state)
 	    HTTP_LIB_BAD);
 }
 
-static void
-test_fields_max(void **state)
+TEST(test_fields_max)
 {
 	/* goal: as many fields as there is room for, not one more */
 	struct http_lib_head head;
 	char text[2048] = "GET / HTTP/1.1\r\n";
 	size_t n = strlen(text);
 
-	(void)state;
 	for (unsigned i = 0; i < HTTP_LIB_FIELDS_MAX; i++, n += 6)
 		memcpy(text + n, "x: y\r\n", 6);
 	strcpy(text + n, "\r\n");
@@ -142,33 +128,15 @@ test_fields_max(void **state)
 	assert_int_equal(read_text(true, text, &head), HTTP_LIB_BAD);
 }
 
-static void
-test_long_head(void **state)
+TEST(test_long_head)
 {
 	/* goal: its own limit of 80 KiB is out of the way */
 	static char text[200 * 1024];
 	struct http_lib_head head;
 	size_t n;
 
-	(void)state;
 	n = strlen(strcpy(text, "GET / HTTP/1.1\r\nx: "));
 	memset(text + n, 'y', sizeof(text) - n - 5);
 	strcpy(text + sizeof(text) - 5, "\r\n\r\n");
 	assert_int_equal(read_text(true, text, &head), HTTP_LIB_OK);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_request),
-	    cmocka_unit_test(test_response),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_fold),
-	    cmocka_unit_test(test_ends_where_we_do),
-	    cmocka_unit_test(test_fields_max),
-	    cmocka_unit_test(test_long_head),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

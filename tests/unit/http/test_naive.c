@@ -14,18 +14,6 @@
 
 #define ROUNDS 60000
 
-static uint64_t seed = 88172645463325252u;
-
-/* xorshift64: the same messages in every run */
-static uint64_t
-draw(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
-
 /* A valid chunked message and its payload. */
 static void
 message_draw(struct bytes *message, struct bytes *payload)
@@ -38,26 +26,26 @@ message_draw(struct bytes *message, struct bytes *payload)
 	char text[64];
 
 	message->length = payload->length = 0;
-	for (uint64_t n = draw(6); n > 0; n--) {
-		size_t size = 1 + draw(draw(4) == 0 ? 300 : 20);
+	for (uint64_t n = unit_draw(6); n > 0; n--) {
+		size_t size = 1 + unit_draw(unit_draw(4) == 0 ? 300 : 20);
 
-		snprintf(text, sizeof(text), draw(2) ? "%.*zx" : "%.*zX",
-		    (int)draw(5), size);
+		snprintf(text, sizeof(text), unit_draw(2) ? "%.*zx" : "%.*zX",
+		    (int)unit_draw(5), size);
 		bytes_text(message, text);
-		bytes_text(message, extensions[draw(7)]);
+		bytes_text(message, extensions[unit_draw(7)]);
 		bytes_text(message, "\r\n");
 		for (size_t i = 0; i < size; i++) {
-			char c = "\r\n0;a1:\0"[draw(8)];
+			char c = "\r\n0;a1:\0"[unit_draw(8)];
 
 			bytes_add(message, &c, 1);
 			bytes_add(payload, &c, 1);
 		}
 		bytes_text(message, "\r\n");
 	}
-	bytes_text(message, draw(2) ? "0" : "00");
-	bytes_text(message, extensions[draw(7)]);
+	bytes_text(message, unit_draw(2) ? "0" : "00");
+	bytes_text(message, extensions[unit_draw(7)]);
 	bytes_text(message, "\r\n");
-	bytes_text(message, trailers[draw(7)]);
+	bytes_text(message, trailers[unit_draw(7)]);
 	bytes_text(message, "\r\n");
 }
 
@@ -65,10 +53,10 @@ message_draw(struct bytes *message, struct bytes *payload)
 static void
 message_damage(struct bytes *m)
 {
-	size_t at = draw(m->length);
-	char c = "\r\n;:= \t\"\\0aFg\0\x7f\x80"[draw(16)];
+	size_t at = unit_draw(m->length);
+	char c = "\r\n;:= \t\"\\0aFg\0\x7f\x80"[unit_draw(16)];
 
-	switch (draw(3)) {
+	switch (unit_draw(3)) {
 	case 0:
 		m->at[at] = c;
 		break;
@@ -292,7 +280,7 @@ decode_in_pieces(const struct bytes *m, struct bytes *payload, size_t *used)
 	http_body_init(&b, HTTP_FRAMING_CHUNKED, 0, MESSAGE_MAX);
 	b.request = true;
 	while (end < m->length) {
-		end += 1 + draw(draw(3) == 0 ? 200 : 4);
+		end += 1 + unit_draw(unit_draw(3) == 0 ? 200 : 4);
 		if (end > m->length)
 			end = m->length;
 		event = feed_piece(&b, m, &at, end, payload);
@@ -307,21 +295,19 @@ decode_in_pieces(const struct bytes *m, struct bytes *payload, size_t *used)
 	return event == HTTP_BODY_DONE ? VERDICT_DONE : VERDICT_MORE;
 }
 
-static void
-test_against_naive(void **state)
+TEST(test_against_naive)
 {
 	/* goal: damaged or not, both decoders see the same in a message */
 	static struct bytes message, sent, expected, got;
 	unsigned seen[3] = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		size_t expected_used = 0, used = 0;
 		enum verdict naive, ours;
-		uint64_t damages = draw(4);
+		uint64_t damages = unit_draw(4);
 
 		message_draw(&message, &sent);
-		bytes_add(&message, "GET /", draw(6));
+		bytes_add(&message, "GET /", unit_draw(6));
 		for (uint64_t n = 0; n < damages; n++)
 			message_damage(&message);
 		naive = naive_decode(&message, &expected, &expected_used);
@@ -346,14 +332,4 @@ test_against_naive(void **state)
 	assert_true(seen[VERDICT_DONE] > ROUNDS / 5);
 	assert_true(seen[VERDICT_MORE] > ROUNDS / 200);
 	assert_true(seen[VERDICT_BAD] > ROUNDS / 5);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_against_naive),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

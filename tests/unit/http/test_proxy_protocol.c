@@ -1,10 +1,6 @@
 /* Goal: a PROXY header is read as its specification says, whole and byte by
  * byte, and nothing else is taken for one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -109,10 +105,8 @@ feed(const struct header *h, size_t n, size_t extra, size_t *used,
 	return p;
 }
 
-static void
-test_headers(void **state)
+TEST(test_headers)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		const struct header *h = &headers[i];
 		struct sockaddr_storage source;
@@ -142,14 +136,4 @@ test_headers(void **state)
 		assert_int_equal(p, taken);
 		assert_int_equal(used, h->length);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_headers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,29 +7,16 @@
 #include "http/http.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static const struct http_limits small = {
     .head_max = 40,
     .fields_max = 4,
     .body_max = 10,
 };
-
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t
-draw(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
 
 struct verdict {
 	enum http_scan scan;
@@ -97,7 +84,7 @@ scan_check(bool request, const char *s, size_t n)
 	enum http_scan scan = HTTP_SCAN_MORE;
 
 	while (end < n && scan == HTTP_SCAN_MORE) {
-		end += 1 + draw(draw(2) == 0 ? 5 : 60);
+		end += 1 + unit_draw(unit_draw(2) == 0 ? 5 : 60);
 		if (end > n)
 			end = n;
 		scan = http_scan(
@@ -120,25 +107,23 @@ scan_check(bool request, const char *s, size_t n)
 	assert_string_equal(refusal.reason, expected.reason);
 }
 
-static void
-test_scan_random(void **state)
+TEST(test_scan_random)
 {
 	/* goal: scanning in pieces says what scanning anew would */
 	static const char *const parts[] = {"\r\n", "\r\n", "\r\n", "abcdef",
 	    "a\x80\xff", "a:b", " ", "\r", "\n", "\t"};
 	unsigned seen[3] = {0};
 
-	(void)state;
 	for (unsigned round = 0; round < 100000; round++) {
-		uint64_t kinds = draw(4) == 0 ? 10 : 6;
-		bool request = draw(2) == 0;
-		size_t n = 0, want = 1 + draw(60);
+		uint64_t kinds = unit_draw(4) == 0 ? 10 : 6;
+		bool request = unit_draw(2) == 0;
+		size_t n = 0, want = 1 + unit_draw(60);
 		char s[80];
 
 		while (n < want) {
-			const char *part = parts[draw(kinds)];
+			const char *part = parts[unit_draw(kinds)];
 
-			if (draw(200) == 0) {
+			if (unit_draw(200) == 0) {
 				s[n++] = '\0';
 				continue;
 			}
@@ -153,29 +138,25 @@ test_scan_random(void **state)
 	assert_true(seen[HTTP_SCAN_BAD] > 1000);
 }
 
-static void
-test_scan_nothing(void **state)
+TEST(test_scan_nothing)
 {
 	/* goal: an empty buffer is a head that has not begun */
 	struct http_refusal refusal;
 	size_t scanned = 0, head;
 
-	(void)state;
 	assert_int_equal(
 	    http_scan(&small, true, "", 0, &scanned, &head, &refusal),
 	    HTTP_SCAN_MORE);
 	assert_int_equal(scanned, 0);
 }
 
-static void
-test_scan_looks_once(void **state)
+TEST(test_scan_looks_once)
 {
 	/* goal: bytes already scanned are not looked at again */
 	char buf[] = "GET / HTTP\r\na: b\r\n\r\n";
 	struct http_refusal refusal;
 	size_t scanned = 0, head;
 
-	(void)state;
 	assert_int_equal(
 	    http_scan(&small, true, buf, 15, &scanned, &head, &refusal),
 	    HTTP_SCAN_MORE);
@@ -186,13 +167,11 @@ test_scan_looks_once(void **state)
 	assert_int_equal(head, 20);
 }
 
-static void
-test_slice_is(void **state)
+TEST(test_slice_is)
 {
 	/* goal: equal but for ASCII case, and no prefix is enough */
 	struct slice s = {"Chunked", 7};
 
-	(void)state;
 	assert_true(slice_is(s, "chunked"));
 	assert_true(slice_is(s, "CHUNKED"));
 	assert_false(slice_is(s, "chunke"));
@@ -202,8 +181,7 @@ test_slice_is(void **state)
 	assert_true(slice_is(s, ""));
 }
 
-static void
-test_field_find(void **state)
+TEST(test_field_find)
 {
 	/* goal: the first of several, NULL for none */
 	static const char text[] = "GET / HTTP/1.1\r\nHost: a\r\n"
@@ -218,7 +196,6 @@ test_field_find(void **state)
 	struct http_refusal refusal;
 	struct http_head head;
 
-	(void)state;
 	assert_int_equal(
 	    http_parse_request(&limits, text, strlen(text), &head, &refusal),
 	    0);
@@ -233,8 +210,7 @@ test_field_find(void **state)
 	assert_true(slice_is(field->value, "off"));
 }
 
-static void
-test_limits_without_scan(void **state)
+TEST(test_limits_without_scan)
 {
 	/* goal: the parser refuses by itself, before a byte of body is read */
 	static const char text[] = "POST /abc HTTP/1.1\r\nHost: a\r\n"
@@ -248,7 +224,6 @@ test_limits_without_scan(void **state)
 	struct http_refusal refusal;
 	struct http_head head;
 
-	(void)state;
 	assert_int_equal(
 	    http_parse_request(&limits, text, strlen(text), &head, &refusal),
 	    -EPROTO);
@@ -259,8 +234,7 @@ test_limits_without_scan(void **state)
 	    0);
 }
 
-static void
-test_bodiless_lengths(void **state)
+TEST(test_bodiless_lengths)
 {
 	/* goal: HEAD and 304 tell a length; 1xx and 204 cannot have one */
 	static const struct {
@@ -283,7 +257,6 @@ test_bodiless_lengths(void **state)
 	struct http_head head;
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(text, sizeof(text),
 		    "HTTP/1.1 %s x\r\nContent-Length: 7\r\n\r\n",
@@ -299,31 +272,12 @@ test_bodiless_lengths(void **state)
 	}
 }
 
-static void
-test_reason(void **state)
+TEST(test_reason)
 {
 	/* goal: standard phrases, and none for what nobody knows */
-	(void)state;
 	assert_string_equal(http_reason(200), "OK");
 	assert_string_equal(http_reason(417), "Expectation Failed");
 	assert_string_equal(http_reason(505), "HTTP Version Not Supported");
 	assert_string_equal(http_reason(299), "");
 	assert_string_equal(http_reason(0), "");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_scan_random),
-	    cmocka_unit_test(test_scan_nothing),
-	    cmocka_unit_test(test_scan_looks_once),
-	    cmocka_unit_test(test_slice_is),
-	    cmocka_unit_test(test_field_find),
-	    cmocka_unit_test(test_limits_without_scan),
-	    cmocka_unit_test(test_bodiless_lengths),
-	    cmocka_unit_test(test_reason),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

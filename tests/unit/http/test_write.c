@@ -7,12 +7,10 @@
 #include "http/http.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static const struct http_limits limits = {
     .head_max = 16384,
@@ -83,13 +81,11 @@ expect_response(enum http_method method, const char *in,
 	"Forwarded: for=10.0.0.1\r\n"             \
 	"Accept: */*\r\n\r\n"
 
-static void
-test_forwarded_replace(void **state)
+TEST(test_forwarded_replace)
 {
 	/* goal: a stranger's word about where it comes from is not passed on */
 	struct http_forward forward = {.client = "192.0.2.9"};
 
-	(void)state;
 	expect_request("GET / HTTP/1.1\r\nHost: a\r\n" TOLD, &forward,
 	    "GET / HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n"
 	    "X-Forwarded-For: 192.0.2.9\r\n"
@@ -98,14 +94,12 @@ test_forwarded_replace(void **state)
 	    "Tailor-Request: 0000000000000000\r\n");
 }
 
-static void
-test_trusted(void **state)
+TEST(test_trusted)
 {
 	/* goal: a trusted proxy's word is passed on, and itself added */
 	struct http_forward forward = {
 	    .client = "2001:db8::9", .trusted = true};
 
-	(void)state;
 	expect_request("GET / HTTP/1.1\r\nHost: a\r\n" TOLD, &forward,
 	    "GET / HTTP/1.1\r\nHost: a\r\n"
 	    "X-Forwarded-Proto: https\r\n"
@@ -123,13 +117,11 @@ test_trusted(void **state)
 	    "Tailor-Request: 0000000000000000\r\n");
 }
 
-static void
-test_forwarded_cannot_be_named(void **state)
+TEST(test_forwarded_cannot_be_named)
 {
 	/* goal: Connection does not remove what a trusted proxy told */
 	struct http_forward forward = {.trusted = true};
 
-	(void)state;
 	expect_request("GET / HTTP/1.1\r\nHost: a\r\n"
 		       "Connection: X-Forwarded-For, X-Forwarded-Port, "
 		       "Forwarded\r\n"
@@ -147,8 +139,7 @@ test_forwarded_cannot_be_named(void **state)
 
 /* Goal: Connection removes no field that a trusted proxy may have added, but
  * fields of a stranger's own; hop-by-hop fields go in any case. */
-static void
-test_trusted_fields_cannot_be_named(void **state)
+TEST(test_trusted_fields_cannot_be_named)
 {
 	const char *in = "GET / HTTP/1.1\r\nHost: a\r\n"
 			 "Connection: X-Auth-User, X-Real-IP, TE\r\n"
@@ -156,7 +147,6 @@ test_trusted_fields_cannot_be_named(void **state)
 			 "TE: trailers\r\n\r\n";
 	struct http_forward forward = {.trusted = true};
 
-	(void)state;
 	expect_request(in, &forward,
 	    "GET / HTTP/1.1\r\nHost: a\r\n"
 	    "X-Auth-User: u\r\nX-Real-IP: 10.0.0.1\r\n"
@@ -172,25 +162,21 @@ test_trusted_fields_cannot_be_named(void **state)
 
 /* Goal: of a request that names no host, no head is written that names an
  * empty one: the attempt adds its server's. */
-static void
-test_no_empty_host(void **state)
+TEST(test_no_empty_host)
 {
 	struct http_forward forward = {.client = NULL};
 
-	(void)state;
 	expect_request("GET / HTTP/1.0\r\n\r\n", &forward,
 	    "GET / HTTP/1.1\r\n"
 	    "X-Forwarded-Proto: http\r\n"
 	    "Tailor-Request: 0000000000000000\r\n");
 }
 
-static void
-test_forwarded_without_address(void **state)
+TEST(test_forwarded_without_address)
 {
 	/* goal: a client without address (a Unix socket) adds no empty field */
 	struct http_forward forward = {.client = NULL};
 
-	(void)state;
 	expect_request(
 	    "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n",
 	    &forward,
@@ -209,8 +195,7 @@ test_forwarded_without_address(void **state)
 	    "Tailor-Request: 0000000000000000\r\n");
 }
 
-static void
-test_ids(void **state)
+TEST(test_ids)
 {
 	/* goal: ids we give replace the client's, those we do not are kept */
 	const char *in = "GET / HTTP/1.1\r\nHost: a\r\n"
@@ -218,7 +203,6 @@ test_ids(void **state)
 			 "tracestate: s\r\nTailor-Request: 1\r\n\r\n";
 	struct http_forward forward = {.tailor_request = 0xfedcba9876543210u};
 
-	(void)state;
 	expect_request(in, &forward,
 	    "GET / HTTP/1.1\r\nHost: a\r\n"
 	    "x-request-id: theirs\r\ntraceparent: 00-t-p-01\r\n"
@@ -234,13 +218,11 @@ test_ids(void **state)
 	    "Tailor-Request: fedcba9876543210\r\n");
 }
 
-static void
-test_via(void **state)
+TEST(test_via)
 {
 	/* goal: Via names the version that was received, after others */
 	struct http_forward forward = {.via = true};
 
-	(void)state;
 	expect_request("GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 p\r\n\r\n",
 	    &forward,
 	    "GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 p\r\n"
@@ -254,8 +236,7 @@ test_via(void **state)
 	    "Tailor-Request: 0000000000000000\r\n");
 }
 
-static void
-test_request_framing(void **state)
+TEST(test_request_framing)
 {
 	/* goal: framing is what the caller says, not what came in */
 	const char *in = "POST / HTTP/1.1\r\nHost: a\r\n"
@@ -263,7 +244,6 @@ test_request_framing(void **state)
 	struct http_forward forward = {
 	    .framing = HTTP_FRAMING_LENGTH, .content_length = UINT64_MAX};
 
-	(void)state;
 	expect_request(in, &forward,
 	    "POST / HTTP/1.1\r\nHost: a\r\n"
 	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
@@ -278,8 +258,7 @@ test_request_framing(void **state)
 	    "Transfer-Encoding: chunked\r\n");
 }
 
-static void
-test_capacity(void **state)
+TEST(test_capacity)
 {
 	/* goal: a buffer too small is told, whatever its size; none overrun */
 	struct http_forward forward = {.client = "192.0.2.9", .via = true};
@@ -288,7 +267,6 @@ test_capacity(void **state)
 	char whole[512];
 	int length, answer_length;
 
-	(void)state;
 	parse_request("GET /abc HTTP/1.1\r\nHost: a\r\nx: y\r\n\r\n", &request);
 	parse_response(HTTP_METHOD_GET,
 	    "HTTP/1.1 200 OK\r\nx: y\r\nContent-Length: 0\r\n\r\n", &response);
@@ -309,8 +287,7 @@ test_capacity(void **state)
 	}
 }
 
-static void
-test_response_fields(void **state)
+TEST(test_response_fields)
 {
 	/* goal: ids, further lines and Connection are added as told */
 	struct http_deliver answer = {
@@ -320,7 +297,6 @@ test_response_fields(void **state)
 	    .keep_alive_10 = true,
 	};
 
-	(void)state;
 	expect_response(HTTP_METHOD_GET,
 	    "HTTP/1.0 200 Fine\r\nX-Request-ID: theirs\r\n"
 	    "Server-Timing: db;dur=3\r\nConnection: close\r\n\r\n",
@@ -340,8 +316,7 @@ test_response_fields(void **state)
 	    "Connection: close\r\n\r\n");
 }
 
-static void
-test_response_without_body(void **state)
+TEST(test_response_without_body)
 {
 	/* goal: HEAD and 304 may tell a length, 1xx and 204 never */
 	struct http_deliver answer = {
@@ -350,7 +325,6 @@ test_response_without_body(void **state)
 	    .send_content_length = true,
 	};
 
-	(void)state;
 	expect_response(HTTP_METHOD_HEAD,
 	    "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n", &answer,
 	    "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n");
@@ -365,8 +339,7 @@ test_response_without_body(void **state)
 	    "HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n");
 }
 
-static void
-test_slices_point_into_the_buffer(void **state)
+TEST(test_slices_point_into_the_buffer)
 {
 	/* goal: every slice lies in the bytes given, so they can be moved */
 	static const char *const ins[] = {
@@ -377,7 +350,6 @@ test_slices_point_into_the_buffer(void **state)
 	};
 	struct http_head head;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ins) / sizeof(ins[0]); i++) {
 		const char *from = ins[i], *to = from + strlen(from);
 		struct slice all[3 + 2 * HTTP_FIELDS_MAX];
@@ -411,8 +383,7 @@ expect_trailers(const char *in, const char *expected)
 }
 
 /* What would change a message's frame, way or reader never trails it. */
-static void
-test_trailers(void **state)
+TEST(test_trailers)
 {
 	static const char *const never[] = {"Content-Length", "Host", "TE",
 	    "transfer-encoding", "Trailer", "Connection", "Cookie",
@@ -423,7 +394,6 @@ test_trailers(void **state)
 	    "Access-Control-Allow-Origin", "Retry-After", "Upgrade", "Close"};
 	char line[64];
 
-	(void)state;
 	expect_trailers("", "");
 	expect_trailers("X-Sum:\t 1 \r\netag:w\r\n", "X-Sum: 1\r\netag: w\r\n");
 	expect_trailers("A: 1\r\nHost: b\r\nServer-Status:\r\n",
@@ -437,8 +407,7 @@ test_trailers(void **state)
 	    -ENOBUFS);
 }
 
-static void
-test_takes_trailers(void **state)
+TEST(test_takes_trailers)
 {
 	static const struct {
 		const char *lines;
@@ -452,7 +421,6 @@ test_takes_trailers(void **state)
 	    {"", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct http_head head;
 		char text[128];
@@ -465,8 +433,7 @@ test_takes_trailers(void **state)
 }
 
 /* RFC 7239: quotes where a colon would end the value. */
-static void
-test_rfc7239(void **state)
+TEST(test_rfc7239)
 {
 	static const struct {
 		const char *client, *expected;
@@ -477,7 +444,6 @@ test_rfc7239(void **state)
 	    {NULL, "Forwarded: for=unknown;host=\"a:80\";proto=http"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct http_forward forward = {
 		    .client = cases[i].client,
@@ -496,29 +462,4 @@ test_rfc7239(void **state)
 		assert_non_null(strstr(out, cases[i].expected));
 		assert_null(strstr(out, "for=me"));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_forwarded_replace),
-	    cmocka_unit_test(test_trusted),
-	    cmocka_unit_test(test_forwarded_cannot_be_named),
-	    cmocka_unit_test(test_trusted_fields_cannot_be_named),
-	    cmocka_unit_test(test_no_empty_host),
-	    cmocka_unit_test(test_forwarded_without_address),
-	    cmocka_unit_test(test_ids),
-	    cmocka_unit_test(test_via),
-	    cmocka_unit_test(test_request_framing),
-	    cmocka_unit_test(test_capacity),
-	    cmocka_unit_test(test_response_fields),
-	    cmocka_unit_test(test_response_without_body),
-	    cmocka_unit_test(test_slices_point_into_the_buffer),
-	    cmocka_unit_test(test_trailers),
-	    cmocka_unit_test(test_takes_trailers),
-	    cmocka_unit_test(test_rfc7239),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,34 +4,19 @@
 #include "http/writer.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t
-draw(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
-static void
-test_numbers(void **state)
+TEST(test_numbers)
 {
 	/* goal: numbers of every length are written as snprintf writes them */
 	char out[64], expected[64];
 
-	(void)state;
 	for (unsigned i = 0; i < 100000; i++) {
 		uint64_t n = i == 0   ? 0
 			     : i == 1 ? UINT64_MAX
-				      : draw() >> draw() % 64;
+				      : unit_draw(UINT64_MAX) >> unit_draw(64);
 		struct writer w = {.at = out, .capacity = sizeof(out)};
 
 		writer_decimal(&w, n);
@@ -45,14 +30,12 @@ test_numbers(void **state)
 	}
 }
 
-static void
-test_full(void **state)
+TEST(test_full)
 {
 	/* goal: what does not fit is left out, and so is what comes after */
 	char out[8] = "........";
 	struct writer w = {.at = out, .capacity = 6};
 
-	(void)state;
 	writer_text(&w, "four");
 	writer_text(&w, "six");
 	assert_true(w.full);
@@ -61,29 +44,15 @@ test_full(void **state)
 	assert_memory_equal(out, "four....", 8);
 }
 
-static void
-test_copy(void **state)
+TEST(test_copy)
 {
 	/* goal: a copy is terminated and cut where the room ends */
 	char out[5];
 
-	(void)state;
 	writer_copy(out, sizeof(out), "abc");
 	assert_string_equal(out, "abc");
 	writer_copy(out, sizeof(out), "abcd");
 	assert_string_equal(out, "abcd");
 	writer_copy(out, sizeof(out), "abcde");
 	assert_string_equal(out, "abcd");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_numbers),
-	    cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_copy),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

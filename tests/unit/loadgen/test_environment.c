@@ -1,9 +1,5 @@
 /* Goal: each disturbance is named when it is there, and only then. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,14 +32,12 @@ one(unsigned cpu)
 }
 
 /* Goal: nothing is said of a machine made for this. */
-static void
-test_quiet(void **state)
+TEST(test_quiet)
 {
 	cpu_set_t three = one(3);
 	cpu_set_t seven = one(7);
 	struct host unknown = {.cpus = 8, .load = -1};
 
-	(void)state;
 	environment_describe(&e, &quiet, &three, true, 0.5);
 	assert_int_equal(e.count, 0);
 	environment_describe(&e, &unknown, &seven, false, 0);
@@ -51,14 +45,12 @@ test_quiet(void **state)
 }
 
 /* Goal: each is named with its figure. */
-static void
-test_each(void **state)
+TEST(test_each)
 {
 	cpu_set_t seven = one(7);
 	cpu_set_t none;
 	struct host h = quiet;
 
-	(void)state;
 	CPU_ZERO(&none);
 	environment_describe(&e, &h, &seven, true, 0);
 	assert_int_equal(e.count, 1);
@@ -77,8 +69,7 @@ test_each(void **state)
 
 /* Goal: what to change follows what was observed, and is silent if all is
    good; with all notes there is room, and no line is wider than 80 columns. */
-static void
-test_advice(void **state)
+TEST(test_advice)
 {
 	cpu_set_t none;
 	struct host h = {.cpus = 2, .governor = "powersave", .load = 5};
@@ -90,7 +81,6 @@ test_advice(void **state)
 	char *text = NULL;
 	size_t length = 0;
 
-	(void)state;
 	CPU_ZERO(&none);
 	e.count = 0;
 	environment_advise(&e, &plan, &v, false);
@@ -116,16 +106,4 @@ test_advice(void **state)
 	for (char *rest = text, *row; (row = strsep(&rest, "\n")) != NULL;)
 		assert_true(strlen(row) <= 80);
 	free(text);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_quiet),
-	    cmocka_unit_test(test_each),
-	    cmocka_unit_test(test_advice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

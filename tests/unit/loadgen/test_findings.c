@@ -1,9 +1,5 @@
 /* Goal: findings are found again and counted by cause. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +19,10 @@ add(struct findings *f, unsigned iteration, uint32_t number, const char *code,
 }
 
 /* Goal: a request's finding is its own, and nobody else's. */
-static void
-test_lookup(void **state)
+TEST(test_lookup)
 {
 	struct findings f = {0};
 
-	(void)state;
 	for (uint32_t i = 1; i <= 100; i++)
 		add(&f, i % 3, i, i % 2 != 0 ? "odd" : "even", i);
 	for (uint32_t i = 1; i <= 100; i++) {
@@ -42,13 +36,11 @@ test_lookup(void **state)
 }
 
 /* Goal: causes are counted, the most frequent first, with medians. */
-static void
-test_causes(void **state)
+TEST(test_causes)
 {
 	struct findings f = {0};
 	struct cause causes[3];
 
-	(void)state;
 	assert_int_equal(findings_causes(&f, causes, 3), 0);
 	add(&f, 1, 1, "gc", 10);
 	add(&f, 1, 2, "runq", 7);
@@ -65,15 +57,4 @@ test_causes(void **state)
 	assert_int_equal(causes[2].median_ns, -1);
 	assert_int_equal(findings_causes(&f, causes, 1), 1);
 	findings_fini(&f);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lookup),
-	    cmocka_unit_test(test_causes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

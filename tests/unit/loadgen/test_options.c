@@ -1,9 +1,5 @@
 /* Goal: the command line is understood, or refused with a reason. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,12 +35,10 @@ parse(const char *text)
 }
 
 /* Goal: a hash is 64 digits, in either case, and nothing else. */
-static void
-test_body_hash(void **state)
+TEST(test_body_hash)
 {
 #define HASH31 "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e"
 
-	(void)state;
 	assert_int_equal(parse("--expect-body-sha256 " HASH31 "aF " URL), 0);
 	assert_string_equal(o.plan.body_sha256, HASH31 "aF");
 	assert_int_equal(parse(URL), 0);
@@ -58,10 +52,8 @@ test_body_hash(void **state)
 }
 
 /* Goal: a subcommand has its own options and operands, and no others. */
-static void
-test_subcommands(void **state)
+TEST(test_subcommands)
 {
-	(void)state;
 	assert_int_equal(parse("compare a.json b.json"), 0);
 	assert_int_equal(verb, OPTIONS_COMPARE);
 	assert_string_equal(o.files[1], "b.json");
@@ -84,10 +76,8 @@ test_subcommands(void **state)
 }
 
 /* Goal: what is slow is said in one of three ways. */
-static void
-test_slow(void **state)
+TEST(test_slow)
 {
-	(void)state;
 	assert_int_equal(parse("--slow top:9 " URL), 0);
 	assert_int_equal(o.criteria.slow_rule, SLOW_TOP);
 	assert_int_equal(o.criteria.slow_top, 9);
@@ -110,10 +100,8 @@ test_slow(void **state)
 }
 
 /* Goal: the defaults are those of the manual. */
-static void
-test_defaults(void **state)
+TEST(test_defaults)
 {
-	(void)state;
 	assert_int_equal(parse(URL), 0);
 	assert_int_equal(verb, OPTIONS_RUN);
 	assert_string_equal(o.url, URL);
@@ -136,10 +124,8 @@ test_defaults(void **state)
 }
 
 /* Goal: each option reaches its field. */
-static void
-test_values(void **state)
+TEST(test_values)
 {
-	(void)state;
 	assert_int_equal(
 	    parse("-r 2.5k -n 50 -i 7 --arrivals uniform --seed 9 --warmup 0 "
 		  "--pause 1s -c 3 --max-connections 9 --cpu 0-1 --timeout 2s "
@@ -178,10 +164,8 @@ test_values(void **state)
 }
 
 /* Goal: -R, --rps and --qps are --rate; -d becomes a number of requests. */
-static void
-test_aliases(void **state)
+TEST(test_aliases)
 {
-	(void)state;
 	assert_int_equal(parse("-R 7 " URL), 0);
 	assert_true(o.plan.rate_per_s > 6.9 && o.plan.rate_per_s < 7.1);
 	assert_int_equal(parse("--rps 7 " URL), 0);
@@ -200,8 +184,7 @@ test_aliases(void **state)
 
 /* Goal: a duration is that of the whole run, whatever other programs call it,
    divided so that each p99 rests on ten requests. */
-static void
-test_duration(void **state)
+TEST(test_duration)
 {
 	static const struct {
 		const char *line;
@@ -215,7 +198,6 @@ test_duration(void **state)
 	    {"-d 4s -i 8 " URL, 8, 500},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(parse(cases[i].line), 0);
 		assert_int_equal(o.plan.iterations, cases[i].iterations);
@@ -240,10 +222,8 @@ printed(bool (*print)(FILE *, const char *), const char *shell)
 }
 
 /* Goal: a shell is offered what --help has, not what is explained. */
-static void
-test_completion(void **state)
+TEST(test_completion)
 {
-	(void)state;
 	assert_int_equal(parse("completion bash"), 0);
 	assert_int_equal(verb, OPTIONS_COMPLETION);
 	assert_string_equal(o.files[0], "bash");
@@ -261,10 +241,8 @@ test_completion(void **state)
 }
 
 /* Goal: help and version win over what else is wrong. */
-static void
-test_verbs(void **state)
+TEST(test_verbs)
 {
-	(void)state;
 	assert_int_equal(parse("-h"), 0);
 	assert_int_equal(verb, OPTIONS_HELP);
 	assert_int_equal(parse("--version"), 0);
@@ -272,8 +250,7 @@ test_verbs(void **state)
 }
 
 /* Goal: every error is an error before any request, and says what it is. */
-static void
-test_errors(void **state)
+TEST(test_errors)
 {
 	static const char *const wrong[][2] = {
 	    {"", "no URL"},
@@ -327,7 +304,6 @@ test_errors(void **state)
 	    {"--arrivals closed:1 -c 5 " URL, "connections"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		if (parse(wrong[i][0]) != -EINVAL)
 			fail_msg("accepted: %s", wrong[i][0]);
@@ -338,17 +314,14 @@ test_errors(void **state)
 }
 
 /* Goal: more connections than the default limit raise the limit. */
-static void
-test_connections(void **state)
+TEST(test_connections)
 {
-	(void)state;
 	assert_int_equal(parse("-c 2k " URL), 0);
 	assert_int_equal(o.plan.max_connections, 2000);
 }
 
 /* Goal: the help text fits 80 columns and has every option. */
-static void
-test_help(void **state)
+TEST(test_help)
 {
 	static const char *const needed[] = {"--rate", "--arrivals", "--seed",
 	    "--max-connections", "--expect-status", "--fail", "--slow",
@@ -357,7 +330,6 @@ test_help(void **state)
 	size_t length = 0;
 	FILE *f = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(f);
 	options_help(f);
 	assert_int_equal(fclose(f), 0);
@@ -367,25 +339,4 @@ test_help(void **state)
 	for (char *rest = text, *row; (row = strsep(&rest, "\n")) != NULL;)
 		assert_true(strlen(row) <= 80);
 	free(text);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_subcommands),
-	    cmocka_unit_test(test_body_hash),
-	    cmocka_unit_test(test_slow),
-	    cmocka_unit_test(test_defaults),
-	    cmocka_unit_test(test_values),
-	    cmocka_unit_test(test_aliases),
-	    cmocka_unit_test(test_duration),
-	    cmocka_unit_test(test_completion),
-	    cmocka_unit_test(test_verbs),
-	    cmocka_unit_test(test_errors),
-	    cmocka_unit_test(test_connections),
-	    cmocka_unit_test(test_help),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: quantities, percentile lists and --fail expressions are read
  * strictly. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,15 +19,13 @@ check_duration(const char *text, int64_t ns)
 }
 
 /* Goal: durations with their units, and nothing else. */
-static void
-test_duration(void **state)
+TEST(test_duration)
 {
 	static const char *const wrong[] = {"", "5", "ms", "-1s", "+1s", "1e3s",
 	    "0x1s", "1 s", "1s ", "1d", "inf", "nans", "1.s", ".5s", "1,5s",
 	    "1S", "99999999999m"};
 	int64_t ns;
 
-	(void)state;
 	check_duration("0", 0);
 	check_duration("0s", 0);
 	check_duration("7ns", 7);
@@ -45,14 +39,12 @@ test_duration(void **state)
 }
 
 /* Goal: counts are whole, scaled by k and M. */
-static void
-test_count(void **state)
+TEST(test_count)
 {
 	static const char *const wrong[] = {
 	    "", "1.5", "-1", "1K", "1G", "1e3", "k", "10000000000000000000"};
 	uint64_t n;
 
-	(void)state;
 	assert_int_equal(quantity_count("1.5k", &n), 0);
 	assert_int_equal(n, 1500);
 	assert_int_equal(quantity_count("2M", &n), 0);
@@ -63,8 +55,7 @@ test_count(void **state)
 }
 
 /* Goal: durations are written with the digits a person wants. */
-static void
-test_format(void **state)
+TEST(test_format)
 {
 	static const struct {
 		int64_t ns;
@@ -76,20 +67,17 @@ test_format(void **state)
 	    {INT64_C(2500000000), "2.50s"}, {-1210000, "-1.21ms"}};
 	char text[QUANTITY_TEXT_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(
 		    quantity_format_ns(cases[i].ns, text), cases[i].text);
 }
 
 /* Goal: a list is sorted, without repetition, and its keys are unambiguous. */
-static void
-test_percentiles(void **state)
+TEST(test_percentiles)
 {
 	struct percentiles p = {0};
 	char key[PERCENTILE_KEY_MAX];
 
-	(void)state;
 	assert_int_equal(percentiles_parse(&p, "99.9,50,5,90,99.90"), 0);
 	assert_int_equal(p.count, 4);
 	assert_string_equal(percentile_key(p.at[0], key), "p5");
@@ -118,12 +106,10 @@ parsed(const char *text)
 }
 
 /* Goal: every form of expression, and what it compares. */
-static void
-test_expectations(void **state)
+TEST(test_expectations)
 {
 	struct expectation e = parsed("p99<20ms");
 
-	(void)state;
 	assert_int_equal(e.series, SERIES_LATENCY);
 	assert_int_equal(e.scope, SCOPE_DEFAULT);
 	assert_int_equal(e.statistic, STATISTIC_PERCENTILE);
@@ -155,8 +141,7 @@ test_expectations(void **state)
 }
 
 /* Goal: what is not an expression is refused, not guessed at. */
-static void
-test_expectations_refused(void **state)
+TEST(test_expectations_refused)
 {
 	static const char *const wrong[] = {"", "p99", "p99<", "p99<20",
 	    "p99=20ms", "p99<20ms ", " p99<20ms", "p0<1ms", "p100<1ms", "p<1ms",
@@ -164,22 +149,6 @@ test_expectations_refused(void **state)
 	    "latency<1ms", "lag.<1ms", "p99<<1ms", "p99<-1ms", "max<50%"};
 	struct expectation e;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(expectation_parse(&e, wrong[i]), -EINVAL);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_duration),
-	    cmocka_unit_test(test_count),
-	    cmocka_unit_test(test_format),
-	    cmocka_unit_test(test_percentiles),
-	    cmocka_unit_test(test_expectations),
-	    cmocka_unit_test(test_expectations_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

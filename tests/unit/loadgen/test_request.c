@@ -1,9 +1,5 @@
 /* Goal: URLs are taken apart, requests carry ids, in every order of use. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,12 +11,10 @@
 #include "loadgen/send/target.h"
 
 /* Goal: the parts of good URLs. */
-static void
-test_url(void **state)
+TEST(test_url)
 {
 	struct url u;
 
-	(void)state;
 	assert_null(url_parse(&u, "http://127.0.0.1:8080/a?b=c"));
 	assert_string_equal(u.host, "127.0.0.1");
 	assert_string_equal(u.port, "8080");
@@ -40,8 +34,7 @@ test_url(void **state)
 }
 
 /* Goal: bad URLs are refused. */
-static void
-test_url_refused(void **state)
+TEST(test_url_refused)
 {
 	static const char *const wrong[] = {"", "127.0.0.1", "ftp://h/",
 	    "https://h/", "http://", "http:///x", "http://:80/", "http://h:/",
@@ -52,7 +45,6 @@ test_url_refused(void **state)
 	    "http+unix://%zz/"};
 	struct url u;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		if (url_parse(&u, wrong[i]) == NULL)
 			fail_msg("accepted: %s", wrong[i]);
@@ -74,15 +66,13 @@ urls_file(const char *text)
 }
 
 /* Goal: files of URLs: relative, absolute, comments, other servers. */
-static void
-test_urls_file(void **state)
+TEST(test_urls_file)
 {
 	char why[128];
 	struct target t;
 	const char *path = urls_file("# first\n/a\r\n\nhttp://127.0.0.1:9/b\n"
 				     "http://127.0.0.1:9\n");
 
-	(void)state;
 	assert_int_equal(
 	    target_open(&t, "http://127.0.0.1:9/x", path, why, sizeof(why)), 0);
 	assert_int_equal(t.path_count, 3);
@@ -140,14 +130,12 @@ reset(void)
 }
 
 /* Goal: the bytes of a request, all of them. */
-static void
-test_request(void **state)
+TEST(test_request)
 {
 	const struct request_name name = {.iteration = 1, .number = 412};
 	char trace[REQUEST_TRACE_LENGTH + 1];
 	char expected[512];
 
-	(void)state;
 	reset();
 	o.headers[o.header_count++] = "Accept: text/plain";
 	o.data = "q=1";
@@ -167,15 +155,13 @@ test_request(void **state)
 }
 
 /* Goal: ids are all different, have one length, and warm-ups show. */
-static void
-test_ids(void **state)
+TEST(test_ids)
 {
 	char id[REQUEST_ID_MAX], trace[REQUEST_TRACE_LENGTH + 1];
 	char before[REQUEST_TRACE_LENGTH + 1] = "";
 	struct request_ids ids;
 	struct request_name name = {0};
 
-	(void)state;
 	reset();
 	o.iterations = 1000;
 	o.warmup = 20000;
@@ -197,14 +183,12 @@ test_ids(void **state)
 }
 
 /* Goal: a request half sent can be resumed after another was written. */
-static void
-test_refill(void **state)
+TEST(test_refill)
 {
 	const struct request_name one = {.iteration = 1, .number = 1};
 	const struct request_name two = {.iteration = 1, .number = 2};
 	char *copy;
 
-	(void)state;
 	reset();
 	make("http://127.0.0.1:9/");
 	const struct request_text *text = request_fill(&texts, &one);
@@ -220,14 +204,12 @@ test_refill(void **state)
 }
 
 /* Goal: headers that would break the request are refused. */
-static void
-test_headers_refused(void **state)
+TEST(test_headers_refused)
 {
 	static const char *const wrong[] = {"", "NoColon", "A B: c", ": x",
 	    "A: b\r\nC: d", "Content-Length: 5", "transfer-encoding: chunked",
 	    "traceparent: 00", "X-Request-Id: 1"};
 
-	(void)state;
 	assert_int_equal(
 	    target_open(&target, "http://127.0.0.1:9/", NULL, why, sizeof(why)),
 	    0);
@@ -244,20 +226,4 @@ test_headers_refused(void **state)
 	    request_texts_open(&texts, &o, &target, 1, why, sizeof(why)),
 	    -ENOENT);
 	target_close(&target);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_url),
-	    cmocka_unit_test(test_url_refused),
-	    cmocka_unit_test(test_urls_file),
-	    cmocka_unit_test(test_request),
-	    cmocka_unit_test(test_ids),
-	    cmocka_unit_test(test_refill),
-	    cmocka_unit_test(test_headers_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

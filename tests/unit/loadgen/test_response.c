@@ -1,9 +1,5 @@
 /* Goal: responses are read the same in any pieces, and hostile ones refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -146,13 +142,11 @@ feed(struct response *r, const char *text, size_t n, size_t piece,
 }
 
 /* Goal: whole, byte by byte and in random pieces: the same result. */
-static void
-test_good(void **state)
+TEST(test_good)
 {
 	struct response r;
 	uint64_t seed = 5;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		const struct good *g = &good[i];
 		size_t n = strlen(g->text);
@@ -169,12 +163,10 @@ test_good(void **state)
 }
 
 /* Goal: no response is complete before its last byte. */
-static void
-test_prefixes(void **state)
+TEST(test_prefixes)
 {
 	struct response r;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		const struct good *g = &good[i];
 		size_t n = strlen(g->text);
@@ -191,13 +183,11 @@ test_prefixes(void **state)
 }
 
 /* Goal: bytes after the end are not the response's. */
-static void
-test_surplus(void **state)
+TEST(test_surplus)
 {
 	struct response r;
 	char text[1024];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		const struct good *g = &good[i];
 		size_t n = strlen(g->text);
@@ -213,8 +203,7 @@ test_surplus(void **state)
 }
 
 /* Goal: a body's hash leaves out its framing, and is only of this response. */
-static void
-test_body_hash(void **state)
+TEST(test_body_hash)
 {
 	static const char text[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
 				   "chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n"
@@ -225,7 +214,6 @@ test_body_hash(void **state)
 	char found[SHA256_DIGEST_STRING_LENGTH];
 	struct response r;
 
-	(void)state;
 	for (size_t piece = 1; piece <= sizeof(text); piece++) {
 		response_init(&r, NULL, false);
 		response_hash_body(&r);
@@ -242,12 +230,10 @@ test_body_hash(void **state)
 }
 
 /* Goal: hostile responses are malformed, in any pieces, and stay so. */
-static void
-test_malformed(void **state)
+TEST(test_malformed)
 {
 	struct response r;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
 		size_t n = strlen(malformed[i]);
 		for (size_t piece = 1; piece <= n; piece += n - 1) {
@@ -262,8 +248,7 @@ test_malformed(void **state)
 }
 
 /* Goal: a head, a chunk line and a trailer have a limit; a body has none. */
-static void
-test_limits(void **state)
+TEST(test_limits)
 {
 	static const char *const beginning[] = {"HTTP/1.1 200 OK\r\n",
 	    "HTTP/1.1 200 OK\r\nX: ",
@@ -272,7 +257,6 @@ test_limits(void **state)
 	struct response r;
 	size_t fed;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(beginning) / sizeof(beginning[0]); i++) {
 		response_init(&r, NULL, false);
 		(void)response_feed(&r, beginning[i], strlen(beginning[i]));
@@ -293,14 +277,12 @@ test_limits(void **state)
 }
 
 /* Goal: random damage never makes a response longer than its bytes. */
-static void
-test_mutations(void **state)
+TEST(test_mutations)
 {
 	struct response r;
 	char text[512];
 	uint64_t seed = 9;
 
-	(void)state;
 	for (int round = 0; round < 100000; round++) {
 		const struct good *g =
 		    &good[splitmix64(&seed) % (sizeof(good) / sizeof(good[0]))];
@@ -325,10 +307,8 @@ timing(const char *wanted, const char *value)
 }
 
 /* Goal: the right metric of Server-Timing, in ns. */
-static void
-test_server_timing(void **state)
+TEST(test_server_timing)
 {
-	(void)state;
 	assert_int_equal(
 	    timing(NULL, "tailor;dur=2.31, upstream;dur=1.80"), 1800000);
 	assert_int_equal(
@@ -352,8 +332,7 @@ test_server_timing(void **state)
 }
 
 /* Goal: headers and trailers of a response, cut ones in part, are read. */
-static void
-test_server_timing_headers(void **state)
+TEST(test_server_timing_headers)
 {
 	static const char text[] =
 	    "HTTP/1.1 200 OK\r\nserver-timing: db;dur=5\r\n"
@@ -363,7 +342,6 @@ test_server_timing_headers(void **state)
 	struct response r;
 	size_t n;
 
-	(void)state;
 	response_init(&r, NULL, false);
 	(void)feed(&r, text, strlen(text), 1, NULL);
 	assert_int_equal(r.state, RESPONSE_COMPLETE);
@@ -383,22 +361,4 @@ test_server_timing_headers(void **state)
 	(void)feed(&r, cut, strlen(cut), 3, NULL);
 	assert_int_equal(r.state, RESPONSE_COMPLETE);
 	assert_int_equal(r.timing.duration_ns, 7000000);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_good),
-	    cmocka_unit_test(test_prefixes),
-	    cmocka_unit_test(test_surplus),
-	    cmocka_unit_test(test_body_hash),
-	    cmocka_unit_test(test_malformed),
-	    cmocka_unit_test(test_limits),
-	    cmocka_unit_test(test_mutations),
-	    cmocka_unit_test(test_server_timing),
-	    cmocka_unit_test(test_server_timing_headers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

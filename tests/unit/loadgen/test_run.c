@@ -1,9 +1,5 @@
 /* Goal: run.json and what is made of it survive whoever wrote them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,12 +31,10 @@ static const char small[] =
     "\"example\":\"<u>\"}]}";
 
 /* Goal: what is in a run.json arrives; a bad link does not. */
-static void
-test_parse(void **state)
+TEST(test_parse)
 {
 	struct run r;
 
-	(void)state;
 	assert_int_equal(
 	    run_parse(&r, small, strlen(small), why, sizeof(why)), 0);
 	assert_int_equal(r.count, 1);
@@ -70,15 +64,13 @@ page_of(const struct run *r, const struct points *points)
 }
 
 /* Goal: no text of a run.json becomes markup in the page. */
-static void
-test_page_escapes(void **state)
+TEST(test_page_escapes)
 {
 	struct point all[] = {
 	    {1, 1, 0, 1000000}, {1, 2, 1000, 9000000}, {1, 3, 2000, -1}};
 	struct points points = {.all = all, .count = 3};
 	struct run r;
 
-	(void)state;
 	assert_int_equal(
 	    run_parse(&r, small, strlen(small), why, sizeof(why)), 0);
 	char *page = page_of(&r, &points);
@@ -95,8 +87,7 @@ test_page_escapes(void **state)
 }
 
 /* Goal: other things are refused with a reason. */
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const wrong[] = {"", "{", "[]", "null", "{}",
 	    "{\"schema\":\"tailor.load.run/2\",\"iterations\":[]}",
@@ -104,7 +95,6 @@ test_refused(void **state)
 	    "{\"schema\":7,\"iterations\":[]}"};
 	struct run r;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(
 		    run_parse(&r, wrong[i], strlen(wrong[i]), why, sizeof(why)),
@@ -112,8 +102,7 @@ test_refused(void **state)
 }
 
 /* Goal: damaged files are refused or drawn, and never crash (with ASan). */
-static void
-test_damaged(void **state)
+TEST(test_damaged)
 {
 	static const char *const spoil[] = {"-1", "1e999", "\"x\"", "[]", "{}",
 	    "null", "99999999999999999999", "0", "15000000000", "-1e300"};
@@ -122,7 +111,6 @@ test_damaged(void **state)
 	struct prng p;
 	char text[sizeof(small) + 64];
 
-	(void)state;
 	prng_init(&p, 7);
 	for (unsigned trial = 0; trial < 3000; trial++) {
 		/* Replace one number, or one byte, by something else. */
@@ -143,17 +131,4 @@ test_damaged(void **state)
 		free(page_of(&r, &none));
 		run_close(&r);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_parse),
-	    cmocka_unit_test(test_page_escapes),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_damaged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

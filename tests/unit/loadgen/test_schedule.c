@@ -1,9 +1,5 @@
 /* Goal: a seed gives the same schedule for ever, and a Poisson process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <math.h>
@@ -18,22 +14,19 @@ static int64_t offset_ns[N];
 static int64_t other_ns[N];
 
 /* Goal: splitmix64 is the published one (vectors: Rosetta Code). */
-static void
-test_splitmix(void **state)
+TEST(test_splitmix)
 {
 	static const uint64_t expected[] = {6457827717110365317u,
 	    3203168211198807973u, 9817491932198370423u, 4593380528125082431u,
 	    16408922859458223821u};
 	uint64_t seed = 1234567;
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(splitmix64(&seed), expected[i]);
 }
 
 /* Goal: xoshiro256** is the published one (vectors: rand_xoshiro's). */
-static void
-test_xoshiro(void **state)
+TEST(test_xoshiro)
 {
 	static const uint64_t expected[] = {11520u, 0u, 1509978240u,
 	    1215971899390074240u, 1216172134540287360u, 607988272756665600u,
@@ -41,20 +34,17 @@ test_xoshiro(void **state)
 	    2904607092377533576u};
 	struct prng p = {{1, 2, 3, 4}};
 
-	(void)state;
 	for (size_t i = 0; i < 10; i++)
 		assert_int_equal(prng_next(&p), expected[i]);
 }
 
 /* Goal: schedules equal those of an independent program, to the ns. */
-static void
-test_vectors(void **state)
+TEST(test_vectors)
 {
 	static const int64_t expected[] = {107785, 1400652, 1603947, 2981687,
 	    4140526, 4409696, 5451338, 5698585};
 	static const int64_t slow[] = {3282947, 9117290, 11948682, 17456329};
 
-	(void)state;
 	schedule_fill(ARRIVALS_POISSON, 1000, 2, offset_ns, 1000);
 	for (size_t i = 0; i < 8; i++)
 		assert_int_equal(offset_ns[i], expected[i]);
@@ -98,12 +88,10 @@ ks_critical_5pct(size_t n)
 }
 
 /* Goal: gaps follow the exponential law: 1 % test, many seeds. */
-static void
-test_distribution(void **state)
+TEST(test_distribution)
 {
 	int refused = 0;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		schedule_fill(ARRIVALS_POISSON, 1000, seed, offset_ns, 1000);
 		for (size_t i = 999; i > 0; i--) {
@@ -120,10 +108,8 @@ test_distribution(void **state)
 }
 
 /* Goal: the test that guards arrivals refuses other distributions. */
-static void
-test_ks_refuses(void **state)
+TEST(test_ks_refuses)
 {
-	(void)state;
 	schedule_fill(ARRIVALS_UNIFORM, 1000, 0, offset_ns, 1000);
 	for (size_t i = 999; i > 0; i--)
 		offset_ns[i] -= offset_ns[i - 1];
@@ -138,10 +124,8 @@ test_ks_refuses(void **state)
 }
 
 /* Goal: equal gaps do not drift, at a rate that is no whole number of ns. */
-static void
-test_uniform(void **state)
+TEST(test_uniform)
 {
-	(void)state;
 	schedule_fill(ARRIVALS_UNIFORM, 3000, 7, offset_ns, N);
 	assert_int_equal(offset_ns[0], 333333);
 	assert_int_equal(offset_ns[2999], 1000000000);
@@ -149,12 +133,10 @@ test_uniform(void **state)
 }
 
 /* Goal: seeds, iterations and warm-ups all give different schedules. */
-static void
-test_seeds(void **state)
+TEST(test_seeds)
 {
 	uint64_t first = schedule_iteration_seed(1, 1);
 
-	(void)state;
 	assert_int_equal(first, 2);
 	schedule_fill(ARRIVALS_POISSON, 1000, first, offset_ns, 100);
 	schedule_fill(ARRIVALS_POISSON, 1000, first, other_ns, 100);
@@ -166,20 +148,4 @@ test_seeds(void **state)
 	    ARRIVALS_POISSON, 1000, schedule_warmup_seed(first), other_ns, 100);
 	assert_memory_not_equal(
 	    offset_ns, other_ns, 100 * sizeof(offset_ns[0]));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_splitmix),
-	    cmocka_unit_test(test_xoshiro),
-	    cmocka_unit_test(test_vectors),
-	    cmocka_unit_test(test_distribution),
-	    cmocka_unit_test(test_ks_refuses),
-	    cmocka_unit_test(test_uniform),
-	    cmocka_unit_test(test_seeds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: differences, intervals and p values are those of the textbooks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,10 +38,8 @@ naive_rank_sum(const double *d, size_t n, unsigned signs)
 }
 
 /* Goal: the paired p value is the share of all sign patterns as extreme. */
-static void
-test_paired_naive(void **state)
+TEST(test_paired_naive)
 {
-	(void)state;
 	for (unsigned trial = 0; trial < 60; trial++) {
 		size_t n = 1 + trial % 9;
 		unsigned own = 0, extreme = 0;
@@ -68,10 +62,8 @@ test_paired_naive(void **state)
 }
 
 /* Goal: the unpaired p value is the share of all ways to split the values. */
-static void
-test_unpaired_naive(void **state)
+TEST(test_unpaired_naive)
 {
-	(void)state;
 	for (unsigned trial = 0; trial < 40; trial++) {
 		size_t m = 1 + trial % 4, n = 1 + trial % 5;
 		int64_t all[9];
@@ -112,13 +104,11 @@ by_value(const void *a, const void *b)
 }
 
 /* Goal: intervals are cut where the printed tables of Wilcoxon cut them. */
-static void
-test_paired_interval(void **state)
+TEST(test_paired_interval)
 {
 	static const size_t table[][2] = {
 	    {6, 0}, {7, 2}, {8, 3}, {10, 8}, {15, 25}, {20, 52}, {25, 89}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		size_t n = table[i][0], k = 0;
 		double walsh[N_MAX * N_MAX] = {0};
@@ -143,13 +133,11 @@ test_paired_interval(void **state)
 }
 
 /* Goal: and those of Mann and Whitney. */
-static void
-test_unpaired_interval(void **state)
+TEST(test_unpaired_interval)
 {
 	static const size_t table[][3] = {
 	    {4, 4, 0}, {5, 5, 2}, {8, 10, 17}, {10, 10, 23}, {20, 20, 127}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		size_t m = table[i][0], n = table[i][1], k = 0;
 		double d[N_MAX * N_MAX] = {0};
@@ -167,12 +155,10 @@ test_unpaired_interval(void **state)
 }
 
 /* Goal: five pairs have no 95 % interval; a known change is found. */
-static void
-test_known(void **state)
+TEST(test_known)
 {
 	struct shift s;
 
-	(void)state;
 	for (size_t i = 0; i < 20; i++) {
 		a_ns[i] = 1000000 + 1000 * (int64_t)i;
 		b_ns[i] = a_ns[i] / 2;
@@ -192,12 +178,10 @@ test_known(void **state)
 }
 
 /* Goal: beyond the exact tables the normal form is close to them. */
-static void
-test_normal(void **state)
+TEST(test_normal)
 {
 	struct shift exact, normal;
 
-	(void)state;
 	fill_random(SHIFT_EXACT, SHIFT_EXACT);
 	assert_int_equal(shift_paired(a_ns, b_ns, SHIFT_EXACT, &exact), 0);
 	/* One more pair changes little, but is computed the other way. */
@@ -219,14 +203,5 @@ set_up(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_paired_naive),
-	    cmocka_unit_test(test_unpaired_naive),
-	    cmocka_unit_test(test_paired_interval),
-	    cmocka_unit_test(test_unpaired_interval),
-	    cmocka_unit_test(test_known),
-	    cmocka_unit_test(test_normal),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	return unit_run(set_up, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: percentiles are samples of the right rank; intervals are exact. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,13 +20,11 @@ naive_rank(uint64_t millipercent, size_t n)
 }
 
 /* Goal: nearest rank for every percentile in thousandths, any size. */
-static void
-test_rank(void **state)
+TEST(test_rank)
 {
 	static const uint64_t steps[] = {1, 10, 500, 10000, 33333, 50000, 75000,
 	    90000, 95000, 99000, 99900, 99990, 99999, 100000};
 
-	(void)state;
 	assert_int_equal(quantile_rank(99, 1000), 990);
 	assert_int_equal(quantile_rank(99.9, 1000), 999);
 	assert_int_equal(quantile_rank(99.9, 41000), 40959);
@@ -55,13 +49,11 @@ count_to(const int64_t *values, size_t n, int64_t v)
 }
 
 /* Goal: a percentile is a sample with that share at or below it. */
-static void
-test_quantile(void **state)
+TEST(test_quantile)
 {
 	int64_t values[300], sorted[300];
 	uint64_t seed = 3;
 
-	(void)state;
 	for (int round = 0; round < 200; round++) {
 		size_t n = 1 + splitmix64(&seed) % 300;
 		for (size_t i = 0; i < n; i++)
@@ -92,10 +84,8 @@ check_interval(size_t n, double percent, size_t low, size_t high, double cover)
 }
 
 /* Goal: the intervals of the design, number by number. */
-static void
-test_intervals(void **state)
+TEST(test_intervals)
 {
-	(void)state;
 	check_interval(20, 50, 6, 15, 0.9586);
 	check_interval(10, 50, 2, 9, 0.9785);
 	check_interval(6, 50, 1, 6, 0.96875);
@@ -108,14 +98,12 @@ test_intervals(void **state)
 }
 
 /* Goal: an interval holds the true median about as often as it says. */
-static void
-test_coverage(void **state)
+TEST(test_coverage)
 {
 	struct rank_interval r;
 	struct prng p;
 	int held = 0;
 
-	(void)state;
 	prng_init(&p, 11);
 	assert_true(rank_interval(20, 50, 0.95, &r));
 	for (int round = 0; round < 20000; round++) {
@@ -128,17 +116,4 @@ test_coverage(void **state)
 	}
 	/* 0.9586 with a deviation of 0.0014. */
 	assert_true(held > 0.953 * 20000 && held < 0.964 * 20000);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rank),
-	    cmocka_unit_test(test_quantile),
-	    cmocka_unit_test(test_intervals),
-	    cmocka_unit_test(test_coverage),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: summaries equal what a naive reader of the samples computes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -69,12 +65,10 @@ simulate(unsigned index)
 }
 
 /* Goal: random outcomes and lags: counts, identities, percentiles. */
-static void
-test_against_naive(void **state)
+TEST(test_against_naive)
 {
 	int64_t values[REQUESTS];
 
-	(void)state;
 	begin();
 	for (unsigned k = 1; k <= ITERATIONS; k++) {
 		size_t errors = 0, ok = 0, late = 0;
@@ -124,10 +118,8 @@ test_against_naive(void **state)
 }
 
 /* Goal: medians take complete iterations only; the rank is the 10th of 20. */
-static void
-test_medians(void **state)
+TEST(test_medians)
 {
-	(void)state;
 	begin();
 	for (unsigned k = 1; k <= ITERATIONS; k++) {
 		simulate(k);
@@ -167,13 +159,11 @@ actual(const char *text)
 }
 
 /* Goal: what each --fail expression looks at. */
-static void
-test_actual(void **state)
+TEST(test_actual)
 {
 	struct expectation e;
 	double value;
 
-	(void)state;
 	begin();
 	for (unsigned k = 1; k <= 3; k++) {
 		simulate(k);
@@ -198,12 +188,10 @@ test_actual(void **state)
 }
 
 /* Goal: p99 with the failed counted as slowest, and when it is one of them. */
-static void
-test_with_errors(void **state)
+TEST(test_with_errors)
 {
 	int64_t p99_ns;
 
-	(void)state;
 	begin();
 	simulate(1);
 	for (size_t i = 0; i < 5; i++)
@@ -264,8 +252,7 @@ trust_at(const struct verdict *v, double percent)
 }
 
 /* Goal: 50 us, 5 % and a half are the limits of what a figure is worth. */
-static void
-test_trust(void **state)
+TEST(test_trust)
 {
 	static const struct {
 		int64_t least_ns, reported_ns;
@@ -282,7 +269,6 @@ test_trust(void **state)
 	    {4999999, 10000000, TRUST_DOUBTFUL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(
 		    trust_of(cases[i].least_ns, cases[i].reported_ns),
@@ -290,13 +276,11 @@ test_trust(void **state)
 }
 
 /* Goal: late requests cost the figures that they move, and no others. */
-static void
-test_verdict(void **state)
+TEST(test_verdict)
 {
 	char text[FIGURE_TEXT_MAX];
 	struct verdict v;
 
-	(void)state;
 	v = judge(1, 0);
 	assert_int_equal(v.level, VERDICT_GOOD);
 	/* 1 in 10 was 83 us late: under 5 % of latencies of 1 to 2 ms */
@@ -363,15 +347,13 @@ send_late(size_t stalls)
  * time alone is no bound: requests sent together after a stall wait for each
  * other.
  */
-static void
-test_bounds(void **state)
+TEST(test_bounds)
 {
 	static const double at[] = {50, 90, 99, 99.9, 100};
 	int64_t work_ns[REQUESTS + 10], truth_ns[REQUESTS];
 	struct instant perfect[REQUESTS + 10], over[REQUESTS + 10];
 	unsigned service_wrong = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 40; round++) {
 		begin();
 		simulate(round + 1);
@@ -410,12 +392,10 @@ test_bounds(void **state)
 
 /* Goal: requests without a response, or not sent, bound nothing; what waited
    to be read is the generator's. */
-static void
-test_bounds_without_response(void **state)
+TEST(test_bounds_without_response)
 {
 	struct sample *p;
 
-	(void)state;
 	begin();
 	simulate(1);
 	p = iteration_measured(&it);
@@ -441,14 +421,12 @@ test_bounds_without_response(void **state)
 }
 
 /* Goal: the K slowest of random streams, ties and short ones included. */
-static void
-test_slow_list(void **state)
+TEST(test_slow_list)
 {
 	struct slow_list l;
 	int64_t all[100];
 	uint64_t random = 4;
 
-	(void)state;
 	for (int round = 0; round < 500; round++) {
 		size_t n = splitmix64(&random) % 100;
 		size_t k = splitmix64(&random) % 10;
@@ -465,22 +443,4 @@ test_slow_list(void **state)
 			    l.slowest[i].latency_ns, all[n - 1 - i]);
 		slow_list_fini(&l);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_against_naive),
-	    cmocka_unit_test(test_medians),
-	    cmocka_unit_test(test_actual),
-	    cmocka_unit_test(test_with_errors),
-	    cmocka_unit_test(test_trust),
-	    cmocka_unit_test(test_verdict),
-	    cmocka_unit_test(test_bounds),
-	    cmocka_unit_test(test_bounds_without_response),
-	    cmocka_unit_test(test_slow_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

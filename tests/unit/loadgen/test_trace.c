@@ -1,9 +1,5 @@
 /* Goal: arrivals come from a file as written there, or not at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,10 +28,8 @@ read_text(const char *text)
 }
 
 /* Goal: numbers, comments, paths behind a tab, line ends of either kind. */
-static void
-test_good(void **state)
+TEST(test_good)
 {
-	(void)state;
 	assert_int_equal(
 	    read_text("# ms\n0\n0.5\t/a\n\n0.5\r\n12.000001\n1000"), 0);
 	assert_int_equal(n, 5);
@@ -47,13 +41,11 @@ test_good(void **state)
 }
 
 /* Goal: a wrong line is named, and nothing is returned. */
-static void
-test_wrong(void **state)
+TEST(test_wrong)
 {
 	static const char *const wrong[] = {"", "# nothing\n", "1\nx\n",
 	    "2\n1\n", "-1\n", "1 /a\n", "1e3\n", "99999999999\n", "1\n\n2,5\n"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		assert_int_equal(read_text(wrong[i]), -EINVAL);
 		assert_null(offset_ns);
@@ -81,10 +73,5 @@ tear_down(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_good),
-	    cmocka_unit_test(test_wrong),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return unit_run(set_up, tear_down);
 }

@@ -53,6 +53,16 @@ fixture_init(struct fixture *f)
 	    .server[1] = {.name = "s1", .hsperfdata = true, .agent = true}};
 }
 
+struct fixture *
+fixture_new(void)
+{
+	struct fixture *f = malloc(sizeof(*f));
+
+	assert_non_null(f);
+	fixture_init(f);
+	return f;
+}
+
 void
 fixture_start(struct fixture *f)
 {
@@ -105,6 +115,13 @@ fixture_fini(struct fixture *f)
 	assert_int_equal(rmdir(f->directory), 0);
 	timeline_reader_close(&f->reader);
 	timeline_free(&f->timeline);
+}
+
+void
+fixture_free(struct fixture *f)
+{
+	fixture_fini(f);
+	free(f);
 }
 
 void

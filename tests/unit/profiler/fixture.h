@@ -6,13 +6,9 @@
  */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "tests/unit/unit.h"
+
 #include <stdio.h>
-#include <cmocka.h>
 
 #include "profiler/profiler.h"
 #include "talechain/timeline/timeline.h"
@@ -39,6 +35,10 @@ struct fixture {
 void fixture_init(struct fixture *f);
 void fixture_start(struct fixture *f);
 void fixture_fini(struct fixture *f);
+
+/* The same on the heap: it is large. */
+struct fixture *fixture_new(void);
+void fixture_free(struct fixture *f);
 
 /* Start a program; what is written to *in it reads, and *out what it prints. */
 void fixture_spawn(const char *const argv[], pid_t *pid, FILE **in, FILE **out);

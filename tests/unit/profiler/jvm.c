@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/permission.h"
+
 static char classes[64];
 char jvm_agent_path[512];
 
@@ -108,7 +110,6 @@ jvm_start_with_probes(struct jvm *j, struct fixture *f, const char *collector)
 	const char *options[] = {collector, "-XX:-UsePerfData", NULL};
 	struct profiler_stats s;
 
-	fixture_init(f);
 	f->options.server[0].agent = false;
 	f->options.server[0].hsperfdata = false;
 	f->options.server[0].probes = PROFILER_PROBES_ON;
@@ -123,8 +124,7 @@ jvm_start_with_probes(struct jvm *j, struct fixture *f, const char *collector)
 		return;
 	}
 	jvm_stop(j);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 	jvm_skip("BPF is not permitted, or libjvm has no probes");
 }
 
@@ -267,8 +267,8 @@ group_setup(void)
 	return 0;
 }
 
-int
-jvm_group_teardown(void **state)
+static int
+group_teardown(void **state)
 {
 	char class[96];
 
@@ -279,13 +279,81 @@ jvm_group_teardown(void **state)
 	return 0;
 }
 
-bool
-jvm_group_begin(int *status)
+int
+jvm_unit_run(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	*status = group_setup() < 0;
-	if (*status != 0 || classes[0] != '\0')
-		return *status == 0;
+	if (group_setup() < 0)
+		return 1;
+	if (classes[0] != '\0')
+		return unit_run(NULL, group_teardown);
 	printf("skipped: no JDK (java, javac) found\n");
-	return false;
+	return 0;
+}
+
+void
+jvm_follow_with_probes(const char *collector)
+{
+	struct fixture *f = fixture_new();
+	struct jvm j;
+
+	jvm_start_with_probes(&j, f, collector);
+	jvm_check_counts(f, &j, 3);
+	assert_true(fixture_events(f, TALECHAIN_JVM_SAFEPOINT_BEGIN) > 0);
+	fixture_end_exit(f);
+	jvm_check_events(f, 1);
+	fixture_free(f);
+}
+
+void
+jvm_follow_without_page(const char *option)
+{
+	const char *options[] = {"-XX:+UseSerialGC", option, NULL};
+	struct fixture *f = fixture_new();
+	struct permission permission;
+	struct profiler_stats s;
+	struct jvm j;
+
+	permission_read(&permission);
+	if (!permission_to_trace(&permission)) {
+		fixture_free(f);
+		jvm_skip("BPF is not permitted");
+	}
+	f->options.server[0].agent = false;
+	f->options.server[0].probes = PROFILER_PROBES_AUTO;
+	fixture_start(f);
+	assert_true(jvm_start(&j, f, options));
+	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
+	profiler_stats(f->profiler, &s);
+	assert_non_null(strstr(s.server[0].detail, "HotSpot"));
+	jvm_check_counts(f, &j, 3);
+	fixture_end_exit(f);
+	jvm_check_events(f, 1);
+	fixture_free(f);
+}
+
+void
+jvm_follow_with_agent(const char *collector, bool page)
+{
+	struct fixture *f = fixture_new();
+	struct jvm j;
+
+	f->options.server[0].hsperfdata = page;
+	jvm_start_with_agent(&j, f, collector);
+	fixture_wait_events(f, TALECHAIN_JVM_START, 1);
+	if (page) {
+		assert_true(eventually(jvm_has_both, f));
+		fixture_wait_sweeps(f); /* it has been handed over, too */
+	}
+	jvm_check_counts(f, &j, 3);
+	fixture_wait_channels(f, 0);
+	fixture_drain(f);
+	assert_int_equal(fixture_events(f, TALECHAIN_JVM_DEATH), 1);
+	assert_true(fixture_events(f, TALECHAIN_JVM_RATES) > 0);
+	if (!page)
+		assert_int_equal(fixture_count(f, HAZARD_SAFEPOINT, true), 0);
+	fixture_end_exit(f);
+	jvm_check_events(f, 0);
+	fixture_free(f);
 }

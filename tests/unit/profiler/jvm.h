@@ -20,10 +20,9 @@ struct jvm {
 
 extern char jvm_agent_path[512];
 
-/* Of a group of tests: compile the class, and remove it.  False: the tests
- * cannot run, and end with that status; without a JDK that is said. */
-bool jvm_group_begin(int *status);
-int jvm_group_teardown(void **state);
+/* unit_run() with the class compiled, and removed; without a JDK nothing runs,
+ * which is said. */
+int jvm_unit_run(void);
 
 /* Run a program to its end; its exit status, -1 if it cannot be run. */
 int jvm_run(const char *const argv[], bool quiet);
@@ -62,3 +61,10 @@ void jvm_check_events(const struct fixture *f, unsigned last);
  * page both. */
 bool jvm_has_source(void *fixture);
 bool jvm_has_both(void *fixture);
+
+/* Follow one from its start to its end and compare counts: with the probes
+ * alone; without a page, by an option, so that probes are found while it runs;
+ * with the agent, and its page, too, or not. */
+void jvm_follow_with_probes(const char *collector);
+void jvm_follow_without_page(const char *option);
+void jvm_follow_with_agent(const char *collector, bool page);

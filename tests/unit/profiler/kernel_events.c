@@ -1,9 +1,11 @@
 /* kernel_events.c: see the header. */
 #include "kernel_events.h"
 
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void
@@ -138,4 +140,35 @@ usable_cpus(unsigned *cpu, unsigned n)
 		if (CPU_ISSET(i, &set))
 			cpu[found++] = i;
 	return found;
+}
+
+int
+interrupts_open(void)
+{
+	struct perf_event_attr attr = {
+	    .type = PERF_TYPE_SOFTWARE,
+	    .size = sizeof(attr),
+	    .config = PERF_COUNT_SW_CPU_CLOCK,
+	    .sample_period = INTERRUPT_EVERY,
+	};
+
+	return (int)syscall(
+	    SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+void
+recording_open_usual(struct recording *r)
+{
+	recording_init(r);
+	recording_open(r);
+}
+
+void
+recording_need(struct recording *r, enum profiler_signal signal)
+{
+	if (r->state[signal].on)
+		return;
+	print_message("skipped, because %s\n", r->state[signal].why);
+	recording_close(r);
+	skip();
 }

@@ -6,12 +6,7 @@
  */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "profiler/kernel/kernel.h"
 
@@ -31,6 +26,12 @@ void recording_init(struct recording *r);
 
 /* Skips the test when there is no permission. */
 void recording_open(struct recording *r);
+
+/* Both: with the usual options. */
+void recording_open_usual(struct recording *r);
+
+/* Skips the test, with the reason, where that signal is not to be had. */
+void recording_need(struct recording *r, enum profiler_signal signal);
 void recording_close(struct recording *r);
 
 /* Forget what came so far. */
@@ -84,3 +85,8 @@ void run_on(unsigned cpu);
 
 /* CPUs this process may use, at most n; how many there are. */
 unsigned usable_cpus(unsigned *cpu, unsigned n);
+
+/* A timer of this thread that only interrupts it, so often, in ns of its time;
+ * -1: none is to be had. */
+#define INTERRUPT_EVERY 20000
+int interrupts_open(void);

@@ -1,7 +1,7 @@
 /*
  * Goal: with real JVMs of several collectors, every collection that the JVM
- * itself logs becomes one hazard that begins and ends, learnt from hsperfdata
- * or from libjvm's probes.
+ * itself logs becomes one hazard that begins and ends, learnt from hsperfdata,
+ * from libjvm's probes or from the agent.
  *
  * Long: what is read of a page now and then may be two collections or one where
  * the observer gets no CPU for a while; and a JVM takes a second to start.
@@ -15,17 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/permission.h"
-
 static void
 follow_with_page(const char *collector)
 {
 	const char *options[] = {collector, NULL};
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct jvm j;
 
-	fixture_init(f);
 	f->options.server[0].agent = false;
 	assert_true(jvm_start(&j, f, options));
 	fixture_start(f);
@@ -37,31 +34,24 @@ follow_with_page(const char *collector)
 	assert_true(fixture_count(f, HAZARD_SAFEPOINT, true) > 0);
 	fixture_end_exit(f);
 	jvm_check_events(f, 0);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: hsperfdata alone, Serial: hazards equal the JVM's own count. */
-static void
-test_page_serial(void **state)
+TEST(test_page_serial)
 {
-	(void)state;
 	follow_with_page("-XX:+UseSerialGC");
 }
 
 /* Goal: the same for Parallel. */
-static void
-test_page_parallel(void **state)
+TEST(test_page_parallel)
 {
-	(void)state;
 	follow_with_page("-XX:+UseParallelGC");
 }
 
 /* Goal: the same for G1, its remark and cleanup pauses included. */
-static void
-test_page_g1(void **state)
+TEST(test_page_g1)
 {
-	(void)state;
 	follow_with_page("-XX:+UseG1GC");
 }
 
@@ -70,14 +60,12 @@ static void
 follow_concurrent(const char *collector)
 {
 	const char *options[] = {collector, NULL};
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct jvm j;
 
-	fixture_init(f);
 	if (!jvm_start(&j, f, options)) {
 		fixture_start(f);
-		fixture_fini(f);
-		free(f);
+		fixture_free(f);
 		jvm_skip("this JVM does not have that collector");
 	}
 	fixture_start(f);
@@ -92,105 +80,45 @@ follow_concurrent(const char *collector)
 	    f, HAZARD_GC, false, fixture_count(f, HAZARD_GC, true));
 	jvm_stop(&j);
 	fixture_end_exit(f);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
-static void
-test_page_z(void **state)
+TEST(test_page_z)
 {
-	(void)state;
 	follow_concurrent("-XX:+UseZGC");
 }
 
-static void
-test_page_shenandoah(void **state)
+TEST(test_page_shenandoah)
 {
-	(void)state;
 	follow_concurrent("-XX:+UseShenandoahGC");
 }
 
-static void
-follow_with_probes(const char *collector)
-{
-	struct fixture *f = malloc(sizeof(*f));
-	struct jvm j;
-
-	jvm_start_with_probes(&j, f, collector);
-	jvm_check_counts(f, &j, 3);
-	assert_true(fixture_events(f, TALECHAIN_JVM_SAFEPOINT_BEGIN) > 0);
-	fixture_end_exit(f);
-	jvm_check_events(f, 1);
-	fixture_fini(f);
-	free(f);
-}
-
 /* Goal: the same for Parallel. */
-static void
-test_probes_parallel(void **state)
+TEST(test_probes_parallel)
 {
-	(void)state;
-	follow_with_probes("-XX:+UseParallelGC");
+	jvm_follow_with_probes("-XX:+UseParallelGC");
 }
 
 /* Goal: the same for G1. */
-static void
-test_probes_g1(void **state)
+TEST(test_probes_g1)
 {
-	(void)state;
-	follow_with_probes("-XX:+UseG1GC");
-}
-
-/* A JVM whose page is switched off, found to be one while it runs. */
-static void
-follow_without_page(const char *option)
-{
-	const char *options[] = {"-XX:+UseSerialGC", option, NULL};
-	struct fixture *f = malloc(sizeof(*f));
-	struct permission permission;
-	struct profiler_stats s;
-	struct jvm j;
-
-	permission_read(&permission);
-	if (!permission_to_trace(&permission)) {
-		free(f);
-		jvm_skip("BPF is not permitted");
-	}
-	fixture_init(f);
-	f->options.server[0].agent = false;
-	f->options.server[0].probes = PROFILER_PROBES_AUTO;
-	fixture_start(f);
-	assert_true(jvm_start(&j, f, options));
-	profiler_server_process(f->profiler, 0, j.pid);
-	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
-	profiler_stats(f->profiler, &s);
-	assert_non_null(strstr(s.server[0].detail, "HotSpot"));
-	jvm_check_counts(f, &j, 3);
-	fixture_end_exit(f);
-	jvm_check_events(f, 1);
-	fixture_fini(f);
-	free(f);
+	jvm_follow_with_probes("-XX:+UseG1GC");
 }
 
 /* Goal: the same where it is not in a file. */
-static void
-test_auto_no_shared_page(void **state)
+TEST(test_auto_no_shared_page)
 {
-	(void)state;
-	follow_without_page("-XX:+PerfDisableSharedMem");
+	jvm_follow_without_page("-XX:+PerfDisableSharedMem");
 }
 
 /* Goal: auto leaves libjvm alone where there is a page. */
-static void
-test_auto_page(void **state)
+TEST(test_auto_page)
 {
 	const char *options[] = {"-XX:+UseSerialGC", NULL};
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct jvm j;
 
-	(void)state;
-	fixture_init(f);
 	f->options.server[0].agent = false;
 	f->options.server[0].probes = PROFILER_PROBES_AUTO;
 	assert_true(jvm_start(&j, f, options));
@@ -202,27 +130,27 @@ test_auto_page(void **state)
 	assert_null(strstr(s.server[0].detail, "probes"));
 	fixture_end_exit(f);
 	jvm_check_events(f, 0);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
+}
+
+/* Goal: the agent counts each collection; Serial: test_jvm_agent.c. */
+TEST(test_agent)
+{
+	jvm_need_agent();
+	jvm_follow_with_agent("-XX:+UseParallelGC", false);
+	jvm_follow_with_agent("-XX:+UseG1GC", false);
+}
+
+/* Goal: agent and page together count each collection once. */
+TEST(test_both)
+{
+	jvm_need_agent();
+	jvm_follow_with_agent("-XX:+UseSerialGC", true);
+	jvm_follow_with_agent("-XX:+UseG1GC", true);
 }
 
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_page_serial),
-	    cmocka_unit_test(test_page_parallel),
-	    cmocka_unit_test(test_page_g1),
-	    cmocka_unit_test(test_page_z),
-	    cmocka_unit_test(test_page_shenandoah),
-	    cmocka_unit_test(test_probes_parallel),
-	    cmocka_unit_test(test_probes_g1),
-	    cmocka_unit_test(test_auto_no_shared_page),
-	    cmocka_unit_test(test_auto_page),
-	};
-	int status;
-
-	if (!jvm_group_begin(&status))
-		return status;
-	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
+	return jvm_unit_run();
 }

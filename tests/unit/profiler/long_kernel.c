@@ -20,16 +20,13 @@ end_at_once(void *arg)
 }
 
 /* Goal: threads that have ended take no room, however many there were. */
-static void
-test_ended_threads(void **state)
+TEST(test_ended_threads)
 {
 	struct kernel_losses losses;
 	struct recording r;
 	pthread_t thread;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	for (unsigned i = 0; i < KERNEL_THREADS + 1000; i++) {
 		assert_int_equal(
 		    pthread_create(&thread, NULL, end_at_once, NULL), 0);
@@ -42,8 +39,7 @@ test_ended_threads(void **state)
 
 /* Goal: processes beyond the limit are not watched, and counted; those that
  * have ended do not count. */
-static void
-test_fork_limit(void **state)
+TEST(test_fork_limit)
 {
 	pid_t child[KERNEL_PROCESSES + 3], member[KERNEL_PROCESSES];
 	struct kernel_losses losses;
@@ -52,9 +48,7 @@ test_fork_limit(void **state)
 	pid_t pid;
 	char c;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_int_equal(pipe(ready), 0);
 	assert_int_equal(pipe(stop), 0);
 	pid = fork();
@@ -104,15 +98,13 @@ is_any(const struct talechain_event *e, const void *arg)
 }
 
 /* Goal: a CPU that slept before it ran us says how long and how deep. */
-static void
-test_idle(void **state)
+TEST(test_idle)
 {
 	struct timespec nap = {.tv_nsec = 2000000};
 	struct recording r;
 	unsigned tries;
 	int i = -1;
 
-	(void)state;
 	recording_init(&r);
 	r.options.profile = PROFILER_KERNEL_FULL;
 	recording_open(&r);
@@ -136,16 +128,4 @@ test_idle(void **state)
 	assert_int_equal(r.event[i].tid, 0);
 	assert_int_equal(high(r.event[i].arg[0]), getpid());
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_fork_limit),
-	    cmocka_unit_test(test_ended_threads),
-	    cmocka_unit_test(test_idle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

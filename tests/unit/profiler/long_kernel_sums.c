@@ -74,14 +74,12 @@ sums_of(struct rig *g, char order, struct measure *m)
 }
 
 /* Goal: sums of known work agree with the kernel's account of the thread. */
-static void
-test_sums(void **state)
+TEST(test_sums)
 {
 	struct measure m;
 	struct summed t;
 	struct rig g;
 
-	(void)state;
 	rig_open(&g);
 	ask(&g, 's'); /* Tailor's end of the connection is known from now on */
 	assert_false(epoch_find(&g, 0, &t)); /* full events are there */
@@ -110,14 +108,12 @@ test_sums(void **state)
 
 /* Goal: what another thread goes on with is one account; what is sent in pieces
  * is counted from each to the next. */
-static void
-test_parts(void **state)
+TEST(test_parts)
 {
 	struct measure m;
 	struct summed t;
 	struct rig g;
 
-	(void)state;
 	rig_open(&g);
 	pause_events(&g);
 	ask(&g, 's');
@@ -134,15 +130,4 @@ test_parts(void **state)
 	assert_int_equal(t.marks, TALECHAIN_EPOCH_MORE);
 	assert_true(t.ran >= SUMS_LENGTH_NS - EDGE_NS);
 	rig_close(&g);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_sums),
-	    cmocka_unit_test(test_parts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,11 +7,9 @@
  * the gaps than interrupts.
  */
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kernel_events.h"
@@ -19,8 +17,7 @@
 
 #define RUNS 20
 #define RUN_NS (15 * NS_PER_MS)
-#define GAP_NS 1000	      /* looking at the clock takes less */
-#define INTERRUPT_EVERY 20000 /* ns of the thread's time */
+#define GAP_NS 1000 /* looking at the clock takes less */
 
 /* How long this thread has waited for a CPU, ns: other threads had it. */
 static int64_t
@@ -71,17 +68,14 @@ stolen_by_then(unsigned cpu)
 
 /* Goal: no more is reported as stolen from a thread than the kernel's own
  * account of its CPU grew, nor more than the thread ran. */
-static void
-test_stolen(void **state)
+TEST(test_stolen)
 {
 	uint32_t me = (uint32_t)gettid();
 	int64_t before_ns, after_ns, stolen_ns = 0;
 	struct recording r;
 	unsigned cpu = 0;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	usable_cpus(&cpu, 1);
 	run_on(cpu);
 	before_ns = stolen_by_then(cpu);
@@ -108,21 +102,6 @@ test_stolen(void **state)
 	recording_close(&r);
 }
 
-/* A timer of this thread that only interrupts it; -1: none is to be had. */
-static int
-interrupts_open(void)
-{
-	struct perf_event_attr attr = {
-	    .type = PERF_TYPE_SOFTWARE,
-	    .size = sizeof(attr),
-	    .config = PERF_COUNT_SW_CPU_CLOCK,
-	    .sample_period = INTERRUPT_EVERY,
-	};
-
-	return (int)syscall(
-	    SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
 /* The kernel lowers the rate of perf's timers where they take long. */
 static bool
 interrupts_limited(void)
@@ -138,8 +117,7 @@ interrupts_limited(void)
 
 /* Goal: of the gaps that a thread sees, what interrupts took is reported, and
  * not more; each event lies within its run. */
-static void
-test_interrupted(void **state)
+TEST(test_interrupted)
 {
 	uint32_t me = (uint32_t)gettid();
 	int64_t gaps_ns = 0, handled_ns = 0, stolen_ns = 0, waited_ns = 0;
@@ -149,9 +127,7 @@ test_interrupted(void **state)
 	unsigned cpu = 0;
 	int fd;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	usable_cpus(&cpu, 1);
 	run_on(cpu);
 	fd = interrupts_open();
@@ -196,15 +172,4 @@ test_interrupted(void **state)
 	if (fd >= 0)
 		close(fd);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stolen),
-	    cmocka_unit_test(test_interrupted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

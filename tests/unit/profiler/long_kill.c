@@ -5,16 +5,13 @@
  * Long: it is a race with the kernel, which frees a gigabyte meanwhile; on a
  * busy machine we are late.
  */
-#include "fixture.h"
+#include "doomed.h"
 
-#include <dirent.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,83 +19,12 @@
 
 #define MEMORY (UINT64_C(1) << 30)
 
-static void *
-thread_idle(void *arg)
-{
-	char c;
-
-	/* Ends when its pipe does. */
-	while (read(*(int *)arg, &c, 1) > 0)
-		;
-	return NULL;
-}
-
-#define THREADS 4
-
-/* A process with further threads, which end when *end is closed. */
-static pid_t
-spawn(int *end, size_t bytes)
-{
-	int hold[2], ready[2];
-	char c = 0;
-	pthread_t t;
-	pid_t pid;
-
-	assert_int_equal(pipe(hold), 0);
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	if (pid == 0) {
-		char *m = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		madvise(m, bytes, MADV_NOHUGEPAGE); /* slower to give back */
-		for (size_t i = 0; i < bytes; i += 4096)
-			m[i] = 1;
-		close(hold[1]);
-		for (int i = 0; i < THREADS; i++)
-			pthread_create(&t, NULL, thread_idle, &hold[0]);
-		if (write(ready[1], &c, 1) == 1)
-			pause();
-		_exit(0);
-	}
-	close(hold[0]);
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	*end = hold[1];
-	return pid;
-}
-
 static void
 close_all(const int fd[PROC_THREADS])
 {
 	for (int i = 0; i < PROC_THREADS; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
-}
-
-static unsigned
-threads_of(pid_t pid)
-{
-	char path[32];
-	unsigned n = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
-	assert_non_null(d);
-	for (const struct dirent *e = readdir(d); e != NULL; e = readdir(d))
-		n += e->d_name[0] != '.';
-	closedir(d);
-	return n;
-}
-
-static void
-wait_threads(pid_t pid, unsigned most)
-{
-	/* A sanitizer may have a thread of its own there. */
-	while (threads_of(pid) > most)
-		sched_yield();
 }
 
 /* Wait until this process, that is the profiler, has so many handles of
@@ -141,13 +67,12 @@ reapable(pid_t pid)
 static bool
 kill_is_early(bool threads_first)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	int end;
-	pid_t pid = spawn(&end, MEMORY);
-	unsigned threads = threads_of(pid);
+	pid_t pid = doomed_new(&end, MEMORY);
+	unsigned threads = doomed_threads(pid);
 	bool early;
 
-	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, pid);
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
@@ -155,7 +80,7 @@ kill_is_early(bool threads_first)
 	if (threads_first) {
 		wait_handles(1 + PROC_THREADS);
 		close(end);
-		wait_threads(pid, threads - THREADS);
+		doomed_wait(pid, threads - DOOMED_THREADS);
 		wait_handles(1);
 	}
 	kill(pid, SIGKILL);
@@ -166,20 +91,17 @@ kill_is_early(bool threads_first)
 	assert_int_equal(fixture_count(f, HAZARD_EXIT, true), 1);
 	if (!threads_first)
 		close(end);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 	return early;
 }
 
 /* Goal: the hazard is there while the kernel still frees the memory.  On a
  * busy machine we may be late; never early would be a fault. */
-static void
-test_kill_is_early(void **state)
+TEST(test_kill_is_early)
 {
 	int end, probe[PROC_THREADS], known, tries = 0;
-	pid_t pid = spawn(&end, 4096);
+	pid_t pid = doomed_new(&end, 4096);
 
-	(void)state;
 	known = proc_thread_pidfds(pid, probe);
 	close_all(probe);
 	kill(pid, SIGKILL);
@@ -194,14 +116,4 @@ test_kill_is_early(void **state)
 	/* Its first threads told, but the process was not seen to end then. */
 	for (tries = 0; !kill_is_early(true);)
 		assert_int_not_equal(++tries, 10);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_kill_is_early),
-	};
-
-	return cmocka_run_group_tests_name("kill", tests, NULL, NULL);
 }

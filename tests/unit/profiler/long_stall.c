@@ -56,8 +56,7 @@ ends_kept(const struct fixture *f, unsigned *known)
  * the kernel's own account.  Each ends when the server has a CPU again, which
  * on a busy machine is later than when it may have one; that was known.
  */
-static void
-test_quota(void **state)
+TEST(test_quota)
 {
 	pid_t pid = server_start(true), client;
 	struct fixture *f = follow(pid);
@@ -66,7 +65,6 @@ test_quota(void **state)
 	double seen_ms, account_ms;
 	unsigned stalls, known, kept = 0;
 
-	(void)state;
 	client = client_start();
 	made = made && cgroup_quota(&g, 20000);
 	if (made) {
@@ -103,14 +101,4 @@ test_quota(void **state)
 	cgroup_remove(&g);
 	if (!made)
 		skip();
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_quota),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "kernel_events.h"

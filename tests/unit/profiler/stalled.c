@@ -124,12 +124,11 @@ input_close(void)
 struct fixture *
 follow(pid_t pid)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_signal_state state[PROFILER_SIGNALS];
 	struct permission permission;
 
 	permission_read(&permission);
-	fixture_init(f);
 	f->options.kernel = PROFILER_KERNEL_LITE;
 	f->options.kernel_slot_log2 = 14;
 	fixture_start(f);
@@ -139,8 +138,7 @@ follow(pid_t pid)
 		    "skipped: %s\n", state[PROFILER_SIGNAL_SCHEDULER].why);
 		server_end(pid);
 		input_close();
-		fixture_fini(f);
-		free(f);
+		fixture_free(f);
 		skip();
 	}
 	profiler_server_process(f->profiler, 0, pid);
@@ -154,8 +152,7 @@ unfollow(struct fixture *f, pid_t pid)
 	server_end(pid);
 	input_close();
 	fixture_end_exit(f);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 bool

@@ -186,11 +186,7 @@ rig_open(struct rig *g)
 	recording_init(&g->r);
 	g->r.options.profile = PROFILER_KERNEL_SUMS;
 	recording_open(&g->r);
-	if (!g->r.state[PROFILER_SIGNAL_SUMS].on) {
-		print_message("skipped, because %s\n",
-		    g->r.state[PROFILER_SIGNAL_SUMS].why);
-		skip();
-	}
+	recording_need(&g->r, PROFILER_SIGNAL_SUMS);
 	pair_listen(&g->pair, g->r.kernel, AF_INET);
 	kernel_server_port(g->r.kernel, 0, g->pair.port);
 	assert_int_equal(pipe(begin), 0);

@@ -51,18 +51,15 @@ emitter_run(void *arg)
 }
 
 /* Goal: many threads, rings far too small, and not one event unaccounted. */
-static void
-test_threads(void **state)
+TEST(test_threads)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct emitter e[THREADS];
 	struct profiler_stats s;
 	pthread_t t[THREADS];
 	uint64_t sum;
 	int i;
 
-	(void)state;
-	fixture_init(f);
 	fixture_start(f);
 	for (i = 0; i < THREADS; i++) {
 		e[i] = (struct emitter){f->socket, i};
@@ -78,21 +75,17 @@ test_threads(void **state)
 	assert_int_equal(s.rejected, 0);
 	assert_int_equal(s.abandoned, 0);
 	assert_true(s.events > 0);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: events come out with their order, arguments and origin. */
-static void
-test_contents(void **state)
+TEST(test_contents)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	const struct timeline_slot *slot;
 	struct talechain tc;
 	unsigned i, n = 0;
 
-	(void)state;
-	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, getpid());
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
@@ -117,27 +110,23 @@ test_contents(void **state)
 	assert_int_equal(fixture_events(f, TALECHAIN_META_CHANNEL), 1);
 	talechain_close(&tc);
 	fixture_wait_events(f, TALECHAIN_META_CHANNEL, 2);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a writer killed in the middle of its work is retired, and what it
  * wrote is accounted for to the last event. */
-static void
-test_killed(void **state)
+TEST(test_killed)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	volatile uint64_t *count;
 	struct talechain tc;
 	uint64_t sum, begun = 0, done = 0;
 	pid_t pid;
 	int round;
 
-	(void)state;
 	count = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(count != MAP_FAILED);
-	fixture_init(f);
 	fixture_start(f);
 	for (round = 0; round < 5; round++) {
 		count[0] = count[1] = 0;
@@ -185,8 +174,7 @@ ask(const struct fixture *f, const char *text, char answer[256])
 }
 
 /* Goal: each way to ask wrongly gets its reason, and is counted. */
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const bad[][2] = {
 	    {"hello\n", "NO not a request of protocol version 1\n"},
@@ -195,14 +183,12 @@ test_refused(void **state)
 	    {"TALECHAIN 1 1 8 1 x\ny", "NO bytes after the request\n"},
 	    {"TALECHAIN 1 1 8", "NO timed out before a request\n"},
 	};
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct talechain tc[3];
 	char answer[256];
 	unsigned i;
 
-	(void)state;
-	fixture_init(f);
 	f->options.channels_max = 2;
 	fixture_start(f);
 	for (i = 0; i < 5; i++) {
@@ -224,8 +210,7 @@ test_refused(void **state)
 	assert_int_equal(talechain_open(&tc[2], f->socket, "c", 6), 0);
 	talechain_close(&tc[1]);
 	talechain_close(&tc[2]);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Open large channels; how many got no answer within the second that a client
@@ -247,15 +232,12 @@ open_big(struct fixture *f, struct talechain *tc, int count, unsigned *opened)
 
 /* Goal: rings beyond the limit of memory are refused, and closing one gives its
  * memory back. */
-static void
-test_memory_limit(void **state)
+TEST(test_memory_limit)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct talechain tc[8];
 	unsigned late, opened, turns = 0;
 
-	(void)state;
-	fixture_init(f);
 	fixture_start(f);
 	do {
 		late = open_big(f, tc, 8, &opened);
@@ -269,13 +251,11 @@ test_memory_limit(void **state)
 		talechain_close(&tc[0]);
 	}
 	assert_int_equal(opened, 1);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: another user's process is refused, whatever the file's mode. */
-static void
-test_other_user(void **state)
+TEST(test_other_user)
 {
 	struct fixture *f;
 	struct talechain tc;
@@ -283,13 +263,11 @@ test_other_user(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("skipped: only root can become another user\n");
 		skip();
 	}
-	f = malloc(sizeof(*f));
-	fixture_init(f);
+	f = fixture_new();
 	fixture_start(f);
 	snprintf(run, sizeof(run), "%s/run", f->directory);
 	assert_int_equal(chmod(f->directory, 0755), 0);
@@ -303,24 +281,20 @@ test_other_user(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: the path in the answer opens the same memory, which cannot be
  * resized; so do languages without SCM_RIGHTS. */
-static void
-test_by_path(void **state)
+TEST(test_by_path)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct talechain_channel *map;
 	char answer[256], path[128];
 	struct talechain tc;
 	size_t bytes;
 	int s, fd;
 
-	(void)state;
-	fixture_init(f);
 	fixture_start(f);
 	s = ask(f, "TALECHAIN 1 1 7 5 by-path\n", answer);
 	assert_int_equal(sscanf(answer, "OK %127s %zu", path, &bytes), 2);
@@ -342,20 +316,16 @@ test_by_path(void **state)
 	munmap(map, bytes);
 	close(s);
 	fixture_wait_closed(f, 1);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: events that an application has no business to tell are rejected. */
-static void
-test_forged(void **state)
+TEST(test_forged)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct talechain tc;
 
-	(void)state;
-	fixture_init(f);
 	fixture_start(f);
 	assert_int_equal(talechain_open(&tc, f->socket, "liar", 8), 0);
 	talechain_emit(&tc, TALECHAIN_JVM_GC_BEGIN, 0, 0, 0, 0);
@@ -374,22 +344,18 @@ test_forged(void **state)
 	assert_int_equal(s.events, 1);
 	assert_int_equal(s.hazards, 0);
 	talechain_close(&tc);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a writer that scribbles over its whole channel harms only itself. */
-static void
-test_scribbler(void **state)
+TEST(test_scribbler)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct talechain tc, good;
 	unsigned char *byte;
 	size_t i, k;
 
-	(void)state;
 	srand(11);
-	fixture_init(f);
 	fixture_start(f);
 	assert_int_equal(talechain_open(&good, f->socket, "good", 8), 0);
 	for (k = 0; k < 5; k++) {
@@ -406,24 +372,20 @@ test_scribbler(void **state)
 	fixture_wait_channels(f, 1);
 	fixture_wait_events(f, TALECHAIN_APP_MARK, 5);
 	talechain_close(&good);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a socket file that no process listens on is replaced; one that is in
  * use is left to its owner, and there is no second profiler. */
-static void
-test_socket_file(void **state)
+TEST(test_socket_file)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	struct profiler *second;
 	struct talechain tc;
 	char run[96];
 	int s;
 
-	(void)state;
-	fixture_init(f);
 	snprintf(run, sizeof(run), "%s/run", f->directory);
 	assert_int_equal(mkdir(run, 0750), 0);
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -434,21 +396,17 @@ test_socket_file(void **state)
 	assert_int_equal(profiler_new(&second, &f->options), -EADDRINUSE);
 	assert_int_equal(talechain_open(&tc, f->socket, "x", 6), 0);
 	talechain_close(&tc);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a channel inside this process is polled like any other. */
-static void
-test_inside(void **state)
+TEST(test_inside)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct talechain tc;
 	int i;
 
-	(void)state;
-	fixture_init(f);
 	assert_int_equal(profiler_new(&f->profiler, &f->options), 0);
 	assert_int_equal(profiler_channel(f->profiler, "proxy",
 			     TALECHAIN_KIND_PROXY, 5, &tc),
@@ -465,26 +423,5 @@ test_inside(void **state)
 	fixture_wait_events(f, TALECHAIN_PROXY_RECEIVE, 100);
 	profiler_stats(f->profiler, &s);
 	assert_int_equal(s.channels, 1);
-	fixture_fini(f);
-	free(f);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_contents),
-	    cmocka_unit_test(test_killed),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_memory_limit),
-	    cmocka_unit_test(test_other_user),
-	    cmocka_unit_test(test_by_path),
-	    cmocka_unit_test(test_forged),
-	    cmocka_unit_test(test_scribbler),
-	    cmocka_unit_test(test_socket_file),
-	    cmocka_unit_test(test_inside),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	fixture_free(f);
 }

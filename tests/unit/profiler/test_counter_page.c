@@ -5,14 +5,11 @@
  * counters, lets the hardware wrap, and changes the page in the middle of a
  * read, and checks that what comes out is the event's true value or nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "profiler/shim/counter.h"
 #include "profiler/shim/counter_page.h"
@@ -96,12 +93,10 @@ setup(void **state)
 }
 
 /* Goal: wherever the event is, the value read is what it has counted. */
-static void
-test_reschedule(void **state)
+TEST_WITH(test_reschedule, setup, NULL)
 {
 	uint64_t value, i;
 
-	(void)state;
 	srandom(1);
 	for (i = 0; i < 10000; i++) {
 		schedule_on((unsigned)random() % COUNTERS,
@@ -113,12 +108,10 @@ test_reschedule(void **state)
 }
 
 /* Goal: a page that changes during the read gives the value after it. */
-static void
-test_meddled(void **state)
+TEST_WITH(test_meddled, setup, NULL)
 {
 	uint64_t value;
 
-	(void)state;
 	schedule_on(0, 7);
 	count(1000);
 	m.meddle = 3;
@@ -129,12 +122,10 @@ test_meddled(void **state)
 }
 
 /* Goal: one that never holds still is given up, not spun on for ever. */
-static void
-test_restless(void **state)
+TEST_WITH(test_restless, setup, NULL)
 {
 	uint64_t value = 1;
 
-	(void)state;
 	schedule_on(0, 0);
 	m.meddle = UINT32_MAX;
 	assert_false(counter_page_read(&m.page, rdpmc, &value));
@@ -145,12 +136,10 @@ test_restless(void **state)
 }
 
 /* Goal: nothing is read where the event is not, or not to be read alone. */
-static void
-test_not_here(void **state)
+TEST_WITH(test_not_here, setup, NULL)
 {
 	uint64_t value;
 
-	(void)state;
 	schedule_on(2, 5);
 	schedule_off();
 	assert_false(counter_page_read(&m.page, rdpmc, &value));
@@ -166,14 +155,12 @@ test_not_here(void **state)
 }
 
 /* Goal: a counter of any width may wrap between two reads. */
-static void
-test_width(void **state)
+TEST_WITH(test_width, setup, NULL)
 {
 	static const unsigned widths[] = {32, 40, 48, 64};
 	uint64_t before = 0, after = 0, start;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
 		m.width = widths[i];
 		m.page.pmc_width = (uint16_t)m.width;
@@ -191,8 +178,7 @@ test_width(void **state)
 /* Goal: what shares a hardware counter is read with read(2) and scaled: also
  * while it has none, where nothing may be read from the page; and a counter
  * that is gone is told as that. */
-static void
-test_multiplexed(void **state)
+TEST_WITH(test_multiplexed, setup, NULL)
 {
 	static const uint64_t reading[][3] = {
 	    {1000, 4000, 1000}, {1500, 4000, 4000}, {7, 4000, 0}};
@@ -202,7 +188,6 @@ test_multiplexed(void **state)
 	int end[2];
 	size_t i;
 
-	(void)state;
 	assert_int_equal(pipe(end), 0);
 	c.fd = end[0];
 	schedule_on(2, 5);
@@ -216,19 +201,4 @@ test_multiplexed(void **state)
 	close(end[1]);
 	assert_false(counter_read(&c, &got));
 	close(end[0]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(test_reschedule, setup),
-	    cmocka_unit_test_setup(test_meddled, setup),
-	    cmocka_unit_test_setup(test_restless, setup),
-	    cmocka_unit_test_setup(test_not_here, setup),
-	    cmocka_unit_test_setup(test_width, setup),
-	    cmocka_unit_test_setup(test_multiplexed, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Goal: counters take turns: each has its share of the epochs, each pair some
  * together, both servers the same set; values are what the played hardware
  * counted, and nothing is said of what it did not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -84,14 +80,12 @@ latest(void)
 	return &out.epoch[(out.added - 1) % COUNTED_EPOCHS];
 }
 
-static void
-each_has_its_share(void **state)
+TEST(each_has_its_share)
 {
 	unsigned alone[TALECHAIN_COUNTER_COUNT] = {0};
 	static unsigned pair[TALECHAIN_COUNTER_COUNT][TALECHAIN_COUNTER_COUNT];
 	uint64_t events[EPOCH_SOURCES];
 
-	(void)state;
 	for (unsigned i = 0; i < EPOCH_SOURCES; i++)
 		events[i] = 5000000;
 	begin(HARDWARE | KERNEL);
@@ -123,8 +117,7 @@ each_has_its_share(void **state)
 	counted_fini(&out);
 }
 
-static void
-values_are_what_was_counted(void **state)
+TEST(values_are_what_was_counted)
 {
 	const uint64_t events[EPOCH_SOURCES] = {
 	    [TALECHAIN_COUNTER_INSTRUCTIONS] = 2000000000,
@@ -139,7 +132,6 @@ values_are_what_was_counted(void **state)
 	struct instant first;
 	struct counted c;
 
-	(void)state;
 	begin(BIT(TALECHAIN_COUNTER_CYCLES) |
 	      BIT(TALECHAIN_COUNTER_DTLB_MISSES) |
 	      BIT(TALECHAIN_COUNTER_FAULTS));
@@ -165,14 +157,12 @@ values_are_what_was_counted(void **state)
 	counted_fini(&out);
 }
 
-static void
-what_is_not_known_is_not_said(void **state)
+TEST(what_is_not_known_is_not_said)
 {
 	const uint64_t events[EPOCH_SOURCES] = {
 	    [TALECHAIN_COUNTER_INSTRUCTIONS] = 2000000000};
 	const uint64_t all = BIT(TALECHAIN_COUNTER_INSTRUCTIONS);
 
-	(void)state;
 	begin(BIT(TALECHAIN_COUNTER_INSTRUCTIONS));
 	run(0, events);
 	run(1, events);
@@ -204,12 +194,10 @@ what_is_not_known_is_not_said(void **state)
 }
 
 /* Goal: libpfm4 knows each name, on whatever machine. */
-static void
-events_have_names(void **state)
+TEST(events_have_names)
 {
 	struct counter_number number;
 
-	(void)state;
 	for (unsigned i = 0; i < TALECHAIN_COUNTER_COUNT; i++) {
 		const struct talechain_counter_kind *k =
 		    talechain_counter_kind(i);
@@ -220,17 +208,4 @@ events_have_names(void **state)
 		assert_true(k->parent < (int)i);
 	}
 	assert_int_equal(talechain_counter_find("no"), -1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(each_has_its_share),
-	    cmocka_unit_test(values_are_what_was_counted),
-	    cmocka_unit_test(what_is_not_known_is_not_said),
-	    cmocka_unit_test(events_have_names),
-	};
-
-	return cmocka_run_group_tests_name("epochs", tests, NULL, NULL);
 }

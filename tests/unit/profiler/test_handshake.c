@@ -2,11 +2,7 @@
  * Goal: a request for a channel is understood only if it is exactly one; the
  * real emitter's always is.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,12 +21,10 @@ parse(const char *text, struct handshake *h)
 }
 
 /* Goal: every field comes out as it went in. */
-static void
-test_good(void **state)
+TEST(test_good)
 {
 	struct handshake h;
 
-	(void)state;
 	assert_int_equal(parse("TALECHAIN 1 2 12 4711 jvm-17.a_B\n", &h), 0);
 	assert_int_equal(h.kind, TALECHAIN_KIND_JVM);
 	assert_int_equal(h.slot_log2, 12);
@@ -44,8 +38,7 @@ test_good(void **state)
 }
 
 /* Goal: nothing else is. */
-static void
-test_bad(void **state)
+TEST(test_bad)
 {
 	static const char *const bad[] = {
 	    "\n",
@@ -77,7 +70,6 @@ test_bad(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (parse(bad[i], &h) != -EPROTO)
 			fail_msg("accepted: %s", bad[i]);
@@ -88,8 +80,7 @@ test_bad(void **state)
 
 /* Goal: each beginning of a good line waits for more, and a long one does
  * not wait for ever. */
-static void
-test_incomplete(void **state)
+TEST(test_incomplete)
 {
 	static const char line[] = "TALECHAIN 1 1 12 4711 worker\n";
 	char text[HANDSHAKE_BYTES];
@@ -97,7 +88,6 @@ test_incomplete(void **state)
 	const char *why;
 	size_t n;
 
-	(void)state;
 	for (n = 0; n < sizeof(line) - 1; n++)
 		assert_int_equal(handshake_parse(&h, line, n, &why), -EAGAIN);
 	memset(text, 'a', sizeof(text));
@@ -109,8 +99,7 @@ test_incomplete(void **state)
 }
 
 /* Goal: bytes at random never pass for a request, nor read out of bounds. */
-static void
-test_random(void **state)
+TEST(test_random)
 {
 	static const char line[] = "TALECHAIN 1 1 12 4711 worker\n";
 	struct handshake h;
@@ -119,7 +108,6 @@ test_random(void **state)
 	size_t n;
 	int i, passed = 0;
 
-	(void)state;
 	srand(1);
 	for (i = 0; i < 200000; i++) {
 		n = (size_t)rand() % (HANDSHAKE_BYTES + 1);
@@ -138,17 +126,4 @@ test_random(void **state)
 	}
 	/* A changed digit or letter of the name may still be a request. */
 	assert_true(passed > 0 && passed < 100000);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_good),
-	    cmocka_unit_test(test_bad),
-	    cmocka_unit_test(test_incomplete),
-	    cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

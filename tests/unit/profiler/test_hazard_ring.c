@@ -3,11 +3,7 @@
  * fail to; and when there are too many, each server's final state still
  * arrives.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -55,14 +51,12 @@ ring_free(struct hazard_ring *r)
 
 /* Goal: one wakeup for a burst, none while the reader is not done, and an
  * empty ring leaves the descriptor quiet. */
-static void
-test_wakeups(void **state)
+TEST(test_wakeups)
 {
 	struct hazard_ring *r = ring_new();
 	struct hazard h;
 	unsigned i;
 
-	(void)state;
 	assert_false(hazard_ring_take(r, &h));
 	assert_false(readable(r));
 	for (i = 0; i < 10; i++) {
@@ -89,8 +83,7 @@ test_wakeups(void **state)
 }
 
 /* Goal: with far too many, the final states are told, each once. */
-static void
-test_overflow(void **state)
+TEST(test_overflow)
 {
 	bool level[PROFILER_SERVERS][HAZARD_KIND_COUNT],
 	    told[PROFILER_SERVERS][HAZARD_KIND_COUNT];
@@ -98,7 +91,6 @@ test_overflow(void **state)
 	unsigned round, i, n, s, k, lost;
 	struct hazard h;
 
-	(void)state;
 	srand(3);
 	memset(told, 0, sizeof(told));
 	memset(level, 0, sizeof(level));
@@ -167,8 +159,7 @@ stress_take(
 
 /* Goal: across threads no wakeup is lost, nothing is told twice, and the end
  * state is right, with and without losses. */
-static void
-test_stress(void **state)
+TEST(test_stress)
 {
 	bool told[PROFILER_SERVERS][HAZARD_KIND_COUNT];
 	struct stress t = {.posts = 300000};
@@ -176,7 +167,6 @@ test_stress(void **state)
 	struct hazard h;
 	pthread_t thread;
 
-	(void)state;
 	memset(told, 0, sizeof(told));
 	t.ring = ring_new();
 	t.done = eventfd(0, EFD_CLOEXEC);
@@ -196,16 +186,4 @@ test_stress(void **state)
 	assert_memory_equal(told, t.final, sizeof(told));
 	close(t.done);
 	ring_free(t.ring);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_wakeups),
-	    cmocka_unit_test(test_overflow),
-	    cmocka_unit_test(test_stress),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

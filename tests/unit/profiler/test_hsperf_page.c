@@ -68,8 +68,7 @@ edge(const struct stage *s, unsigned i)
 
 /* Goal: each step of a collection shows at its own sweep, in all three
  * collectors that stop the world, with the cause and the length. */
-static void
-test_steps(void **state)
+TEST(test_steps)
 {
 	static const struct {
 		const char *collector, *cause;
@@ -83,7 +82,6 @@ test_steps(void **state)
 	struct stage s;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		stage_init(&s, run[i].collector);
 		snprintf(text, sizeof(text), "hsperfdata of OpenJDK 17, %s",
@@ -110,12 +108,10 @@ test_steps(void **state)
 }
 
 /* Goal: a safepoint without a collection is told from one with. */
-static void
-test_safepoint_only(void **state)
+TEST(test_safepoint_only)
 {
 	struct stage s;
 
-	(void)state;
 	stage_init(&s, "G1");
 	fake_safepoint_begin(&s.fake);
 	assert_string_equal(sweep(&s), "S");
@@ -126,14 +122,12 @@ test_safepoint_only(void **state)
 }
 
 /* Goal: what begins and ends between two sweeps is seen, with its length. */
-static void
-test_between_sweeps(void **state)
+TEST(test_between_sweeps)
 {
 	const uint64_t ms = 1000000;
 	struct stage s;
 	unsigned i;
 
-	(void)state;
 	stage_init(&s, "Serial");
 	/* One in sight teaches where the JVM's time begins. */
 	fake_safepoint_begin(&s.fake);
@@ -171,12 +165,10 @@ test_between_sweeps(void **state)
 
 /* Goal: a young collection that turns into a full one in the same safepoint
  * is one pause, seen or unseen. */
-static void
-test_young_then_full(void **state)
+TEST(test_young_then_full)
 {
 	struct stage s;
 
-	(void)state;
 	stage_init(&s, "Parallel");
 	fake_safepoint_begin(&s.fake);
 	fake_gc_begin(&s.fake, 0, "Allocation Failure", 100);
@@ -199,12 +191,10 @@ test_young_then_full(void **state)
 }
 
 /* Goal: G1's remark and cleanup, which set no cause, are collections. */
-static void
-test_g1_remark(void **state)
+TEST(test_g1_remark)
 {
 	struct stage s;
 
-	(void)state;
 	stage_init(&s, "G1");
 	fake_safepoint_begin(&s.fake);
 	assert_string_equal(sweep(&s), "S");
@@ -220,12 +210,10 @@ test_g1_remark(void **state)
 
 /* Goal: ZGC's and Shenandoah's cycles are none, their stalls are; and their
  * collectors' counters, which flip at every phase, are not taken for pauses. */
-static void
-test_concurrent(void **state)
+TEST(test_concurrent)
 {
 	struct stage s;
 
-	(void)state;
 	stage_init(&s, "ZGC");
 	fake_set_cause(&s.fake, "Allocation Rate");
 	fake_safepoint_begin(&s.fake);
@@ -258,13 +246,11 @@ test_concurrent(void **state)
 }
 
 /* Goal: a cause caught half-written is read again until it is whole. */
-static void
-test_half_written_cause(void **state)
+TEST(test_half_written_cause)
 {
 	struct stage s;
 	char *cause;
 
-	(void)state;
 	stage_init(&s, "G1");
 	cause = (char *)s.fake.map + s.fake.at[HSPERF_CAUSE];
 	fake_safepoint_begin(&s.fake);
@@ -282,8 +268,7 @@ test_half_written_cause(void **state)
 
 /* Goal: every stamp lies between the sweep before and this one, even when
  * the page's ticks are nonsense. */
-static void
-test_stamps(void **state)
+TEST(test_stamps)
 {
 	static const uint64_t ticks[] = {
 	    1, UINT64_MAX, 5, INT64_MAX, 0, 1000000000, UINT64_MAX / 2};
@@ -291,7 +276,6 @@ test_stamps(void **state)
 	struct stage s;
 	unsigned i, k;
 
-	(void)state;
 	stage_init(&s, "Serial");
 	for (i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
 		before = s.page->swept;
@@ -312,15 +296,13 @@ test_stamps(void **state)
 
 /* Goal: with honest ticks the begin of an unseen collection is found to
  * within the delay of the sweeps that taught it. */
-static void
-test_ticks_are_learnt(void **state)
+TEST(test_ticks_are_learnt)
 {
 	struct instant start = instant_now(), now;
 	struct stage s;
 	uint64_t entry;
 	unsigned i;
 
-	(void)state;
 	stage_init(&s, "Serial");
 	for (i = 0; i < 100; i++) {
 		now = instant_now();
@@ -343,13 +325,11 @@ test_ticks_are_learnt(void **state)
 
 /* Goal: counters that appear later make the page stale; a new one of the
  * same JVM goes on where the old one stopped. */
-static void
-test_added_counters(void **state)
+TEST(test_added_counters)
 {
 	struct hsperf_page *next;
 	struct stage s;
 
-	(void)state;
 	stage_init(&s, "G1");
 	assert_false(hsperf_page_is_stale(s.page));
 	fake_safepoint_begin(&s.fake);
@@ -371,12 +351,10 @@ test_added_counters(void **state)
 }
 
 /* Goal: a file cut short under the mapping marks the page as dead. */
-static void
-test_cut_short(void **state)
+TEST(test_cut_short)
 {
 	struct stage s;
 
-	(void)state;
 	stage_init(&s, "Serial");
 	fake_safepoint_begin(&s.fake);
 	assert_string_equal(sweep(&s), "S");
@@ -388,14 +366,12 @@ test_cut_short(void **state)
 }
 
 /* Goal: what is not to be trusted is refused with the right error. */
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	struct hsperf_page *page;
 	struct stage s;
 	uint32_t v;
 
-	(void)state;
 	stage_init(&s, "Serial");
 	hsperf_page_free(&s.page);
 #define TRY() hsperf_page_open_fd(&page, s.fake.fd, geteuid(), 42, s.why)
@@ -431,8 +407,7 @@ test_refused(void **state)
 }
 
 /* Goal: no damage to a page makes the parser or a sweep read outside it. */
-static void
-test_random_damage(void **state)
+TEST(test_random_damage)
 {
 	unsigned char good[FAKE_BYTES];
 	struct hsperf_page *page;
@@ -440,7 +415,6 @@ test_random_damage(void **state)
 	uint32_t v;
 	unsigned round, i, opened = 0;
 
-	(void)state;
 	srand(7);
 	stage_init(&s, "G1");
 	hsperf_page_free(&s.page);
@@ -470,10 +444,8 @@ test_random_damage(void **state)
 }
 
 /* Goal: the words HotSpot has for causes. */
-static void
-test_causes(void **state)
+TEST(test_causes)
 {
-	(void)state;
 	assert_true(cause_is_none("No GC"));
 	assert_false(cause_is_none("No GCx"));
 	assert_int_equal(cause_parse("Metadata GC Threshold", false),
@@ -485,27 +457,4 @@ test_causes(void **state)
 	assert_int_equal(cause_parse("", false), TALECHAIN_CAUSE_OTHER);
 	assert_int_equal(cause_parse("Allocation Failure", true),
 	    TALECHAIN_CAUSE_ALLOCATION_STALL);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_steps),
-	    cmocka_unit_test(test_safepoint_only),
-	    cmocka_unit_test(test_between_sweeps),
-	    cmocka_unit_test(test_young_then_full),
-	    cmocka_unit_test(test_g1_remark),
-	    cmocka_unit_test(test_concurrent),
-	    cmocka_unit_test(test_half_written_cause),
-	    cmocka_unit_test(test_stamps),
-	    cmocka_unit_test(test_ticks_are_learnt),
-	    cmocka_unit_test(test_added_counters),
-	    cmocka_unit_test(test_cut_short),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_random_damage),
-	    cmocka_unit_test(test_causes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

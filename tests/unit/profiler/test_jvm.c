@@ -12,21 +12,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/permission.h"
-
 /* Goal: collections are hazards that begin and end, known by the page alone,
  * and called what they were; how many exactly: long_jvm.c. */
-static void
-test_page(void **state)
+TEST(test_page)
 {
 	const char *options[] = {"-XX:+UseSerialGC", NULL};
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	unsigned explicit = 0;
 	struct jvm j;
 
-	(void)state;
-	fixture_init(f);
 	f->options.server[0].agent = false;
 	f->options.server[0].probes = PROFILER_PROBES_AUTO;
 	assert_true(jvm_start(&j, f, options));
@@ -48,38 +43,20 @@ test_page(void **state)
 	assert_true(explicit >= 2);
 	assert_int_equal(fixture_events(f, TALECHAIN_JVM_GC_BEGIN),
 	    fixture_events(f, TALECHAIN_JVM_GC_END));
-	fixture_fini(f);
-	free(f);
-}
-
-static void
-follow_with_probes(const char *collector)
-{
-	struct fixture *f = malloc(sizeof(*f));
-	struct jvm j;
-
-	jvm_start_with_probes(&j, f, collector);
-	jvm_check_counts(f, &j, 3);
-	assert_true(fixture_events(f, TALECHAIN_JVM_SAFEPOINT_BEGIN) > 0);
-	fixture_end_exit(f);
-	jvm_check_events(f, 1);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /*
  * Goal: a JVM that follows one that was killed is seen without attaching
  * again, and what its predecessor died in is not held against it.
  */
-static void
-test_probes_restart(void **state)
+TEST(test_probes_restart)
 {
 	const char *options[] = {"-XX:+UseSerialGC", "-XX:-UsePerfData", NULL};
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	unsigned before;
 	struct jvm j;
 
-	(void)state;
 	jvm_start_with_probes(&j, f, "-XX:+UseSerialGC");
 	jvm_ask(&j, "gc 2");
 	fixture_wait_hazards(f, HAZARD_GC, false, 2);
@@ -97,27 +74,21 @@ test_probes_restart(void **state)
 	profiler_server_process(f->profiler, 0, getpid());
 	fixture_wait_hazards(f, HAZARD_EXIT, false, 2);
 	fixture_check_balance(f);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: probes of libjvm, Serial: hazards equal the JVM's own count. */
-static void
-test_probes_serial(void **state)
+TEST(test_probes_serial)
 {
-	(void)state;
-	follow_with_probes("-XX:+UseSerialGC");
+	jvm_follow_with_probes("-XX:+UseSerialGC");
 }
 
 /* Goal: a libjvm that is not there costs the probes and nothing else. */
-static void
-test_probes_missing(void **state)
+TEST(test_probes_missing)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 
-	(void)state;
-	fixture_init(f);
 	f->options.server[0].probes = PROFILER_PROBES_ON;
 	f->options.server[0].program = "/no/such/libjvm.so";
 	fixture_start(f);
@@ -125,60 +96,23 @@ test_probes_missing(void **state)
 	assert_true(eventually(jvm_has_source, f));
 	profiler_stats(f->profiler, &s);
 	assert_int_not_equal(s.server[0].source, PROFILER_SOURCE_PROBES);
-	fixture_fini(f);
-	free(f);
-}
-
-/* A JVM whose page is switched off, found to be one while it runs. */
-static void
-follow_without_page(const char *option)
-{
-	const char *options[] = {"-XX:+UseSerialGC", option, NULL};
-	struct fixture *f = malloc(sizeof(*f));
-	struct permission permission;
-	struct profiler_stats s;
-	struct jvm j;
-
-	permission_read(&permission);
-	if (!permission_to_trace(&permission)) {
-		free(f);
-		jvm_skip("BPF is not permitted");
-	}
-	fixture_init(f);
-	f->options.server[0].agent = false;
-	f->options.server[0].probes = PROFILER_PROBES_AUTO;
-	fixture_start(f);
-	assert_true(jvm_start(&j, f, options));
-	profiler_server_process(f->profiler, 0, j.pid);
-	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
-	profiler_stats(f->profiler, &s);
-	assert_non_null(strstr(s.server[0].detail, "HotSpot"));
-	jvm_check_counts(f, &j, 3);
-	fixture_end_exit(f);
-	jvm_check_events(f, 1);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: auto uses the probes where hsperfdata is off. */
-static void
-test_auto_no_perf_data(void **state)
+TEST(test_auto_no_perf_data)
 {
-	(void)state;
-	follow_without_page("-XX:-UsePerfData");
+	jvm_follow_without_page("-XX:-UsePerfData");
 }
 
 /* Goal: a JVM without a page is said to be one, and what to do. */
-static void
-test_no_page(void **state)
+TEST(test_no_page)
 {
 	const char *options[] = {"-XX:+UseSerialGC", "-XX:-UsePerfData", NULL};
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct jvm j;
 
-	(void)state;
-	fixture_init(f);
 	assert_true(jvm_start(&j, f, options));
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, j.pid);
@@ -187,24 +121,11 @@ test_no_page(void **state)
 	assert_non_null(strstr(s.server[0].detail, "-UsePerfData"));
 	jvm_stop(&j);
 	fixture_end_exit(f);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_page),
-	    cmocka_unit_test(test_probes_serial),
-	    cmocka_unit_test(test_probes_restart),
-	    cmocka_unit_test(test_probes_missing),
-	    cmocka_unit_test(test_auto_no_perf_data),
-	    cmocka_unit_test(test_no_page),
-	};
-	int status;
-
-	if (!jvm_group_begin(&status))
-		return status;
-	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
+	return jvm_unit_run();
 }

@@ -1,7 +1,7 @@
 /*
  * Goal: the same as in test_jvm.c, learnt from the agent (at start or attached
  * later), or from it and hsperfdata at once.  More collectors:
- * long_jvm_agent.c.
+ * long_jvm.c.
  */
 #include "jvm.h"
 
@@ -10,43 +10,21 @@
 #include <string.h>
 
 /* Goal: the agent alone. */
-static void
-test_agent(void **state)
+TEST(test_agent)
 {
-	struct fixture *f;
-	struct jvm j;
-
-	(void)state;
 	jvm_need_agent();
-	f = malloc(sizeof(*f));
-	fixture_init(f);
-	f->options.server[0].hsperfdata = false;
-	jvm_start_with_agent(&j, f, "-XX:+UseSerialGC");
-	fixture_wait_events(f, TALECHAIN_JVM_START, 1);
-	jvm_check_counts(f, &j, 3);
-	fixture_wait_channels(f, 0);
-	fixture_drain(f);
-	assert_int_equal(fixture_events(f, TALECHAIN_JVM_DEATH), 1);
-	assert_true(fixture_events(f, TALECHAIN_JVM_RATES) > 0);
-	assert_int_equal(fixture_count(f, HAZARD_SAFEPOINT, true), 0);
-	fixture_end_exit(f);
-	jvm_check_events(f, 0);
-	fixture_fini(f);
-	free(f);
+	jvm_follow_with_agent("-XX:+UseSerialGC", false);
 }
 
 /* Goal: agent and page together are known to be both, and collections are
- * hazards that begin and end; how many exactly: long_jvm_agent.c. */
-static void
-test_both(void **state)
+ * hazards that begin and end; how many exactly: long_jvm.c. */
+TEST(test_both)
 {
 	struct fixture *f;
 	struct jvm j;
 
-	(void)state;
 	jvm_need_agent();
-	f = malloc(sizeof(*f));
-	fixture_init(f);
+	f = fixture_new();
 	jvm_start_with_agent(&j, f, "-XX:+UseSerialGC");
 	assert_true(eventually(jvm_has_both, f));
 	fixture_wait_sweeps(f); /* it has been handed over, too */
@@ -54,14 +32,12 @@ test_both(void **state)
 	fixture_wait_hazards(f, HAZARD_GC, false, 3);
 	jvm_stop(&j);
 	fixture_end_exit(f);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: an agent attached to a running JVM counts from then on; and it finds
  * a Tailor that was not there when it was loaded. */
-static void
-test_attach(void **state)
+TEST(test_attach)
 {
 	const char *options[] = {
 	    "-XX:+UseSerialGC", "-XX:+PerfDisableSharedMem", NULL};
@@ -72,10 +48,8 @@ test_attach(void **state)
 	struct profiler_stats s;
 	struct jvm j;
 
-	(void)state;
 	jvm_need_agent();
-	f = malloc(sizeof(*f));
-	fixture_init(f);
+	f = fixture_new();
 	assert_true(jvm_start(&j, f, options));
 	snprintf(pid, sizeof(pid), "%d", (int)j.pid);
 	snprintf(option, sizeof(option), "%s", f->socket);
@@ -90,21 +64,17 @@ test_attach(void **state)
 	jvm_check_counts(f, &j, 2);
 	assert_int_equal(fixture_events(f, TALECHAIN_JVM_START), 0);
 	fixture_end_exit(f);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: when Tailor goes and comes again, the agent does too. */
-static void
-test_reconnect(void **state)
+TEST(test_reconnect)
 {
 	struct fixture *f;
 	struct jvm j;
 
-	(void)state;
 	jvm_need_agent();
-	f = malloc(sizeof(*f));
-	fixture_init(f);
+	f = fixture_new();
 	f->options.server[0].hsperfdata = false;
 	jvm_start_with_agent(&j, f, "-XX:+UseSerialGC");
 	profiler_free(&f->profiler);
@@ -114,22 +84,11 @@ test_reconnect(void **state)
 	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
 	jvm_check_counts(f, &j, 1);
 	fixture_end_exit(f);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_agent),
-	    cmocka_unit_test(test_both),
-	    cmocka_unit_test(test_attach),
-	    cmocka_unit_test(test_reconnect),
-	};
-	int status;
-
-	if (!jvm_group_begin(&status))
-		return status;
-	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
+	return jvm_unit_run();
 }

@@ -141,8 +141,7 @@ is_named(const struct talechain_event *e, const void *arg)
 }
 
 /* Goal: a sleeper on another CPU is told with its true waker, each time. */
-static void
-test_waker(void **state)
+TEST(test_waker)
 {
 	struct recording r;
 	struct partner p = {0};
@@ -150,13 +149,11 @@ test_waker(void **state)
 	uint32_t me = (uint32_t)gettid();
 	struct instant begin;
 
-	(void)state;
 	if (usable_cpus(cpu, 2) < 2) {
 		print_message("skipped, because there is one CPU only\n");
 		skip();
 	}
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	run_on(cpu[0]);
 	p.cpu = cpu[1];
 	recording_begin(&r);
@@ -209,16 +206,13 @@ is_renamed(const struct talechain_event *e, const void *arg)
 
 /* Goal: a thread that has been named and takes another name is named again
  * at once: most threads get theirs so, after they were first seen. */
-static void
-test_rename(void **state)
+TEST(test_rename)
 {
 	struct recording r;
 	struct partner p = {0};
 	unsigned cpu[1];
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_int_equal(usable_cpus(cpu, 1), 1);
 	p.cpu = cpu[0];
 	recording_begin(&r);
@@ -239,8 +233,7 @@ test_rename(void **state)
 
 /* Goal: a thread that sleeps is woken by the timer's interrupt, and not by
  * whoever was interrupted. */
-static void
-test_timer(void **state)
+TEST(test_timer)
 {
 	struct timespec nap = {.tv_nsec = 2000000};
 	uint32_t me = (uint32_t)gettid();
@@ -248,15 +241,8 @@ test_timer(void **state)
 	unsigned tries;
 	int i = -1, k = -1;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
-	if (!r.state[PROFILER_SIGNAL_INTERRUPT].on) {
-		print_message("skipped, because of interrupts: %s\n",
-		    r.state[PROFILER_SIGNAL_INTERRUPT].why);
-		recording_close(&r);
-		skip();
-	}
+	recording_open_usual(&r);
+	recording_need(&r, PROFILER_SIGNAL_INTERRUPT);
 	/* On a busy machine the time may be over before it sleeps; then it is
 	 * not woken. */
 	for (tries = 0; k < 0 && tries < 50; tries++) {
@@ -293,8 +279,7 @@ is_switch(const struct talechain_event *e, const void *arg)
 
 /* Goal: a real-time thread that takes the CPU is named as the preemptor, and
  * the wait of the preempted one is as long as the other ran. */
-static void
-test_preemption(void **state)
+TEST(test_preemption)
 {
 	struct partner p = {.priority = 10, .spin_ns = 3 * NS_PER_MS};
 	uint32_t me = (uint32_t)gettid();
@@ -303,10 +288,8 @@ test_preemption(void **state)
 	unsigned tries = 0;
 	int i = -1, k;
 
-	(void)state;
 	usable_cpus(&p.cpu, 1);
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	run_on(p.cpu);
 	partner_start(&p);
 	if (!p.privileged) {
@@ -365,8 +348,7 @@ check_fault(const struct talechain_event *e)
 }
 
 /* Goal: each page that is touched for the first time is one small fault. */
-static void
-test_small_faults(void **state)
+TEST(test_small_faults)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = PAGES * page, i;
 	struct recording r;
@@ -374,15 +356,8 @@ test_small_faults(void **state)
 	char *p;
 	int at = -1;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
-	if (!r.state[PROFILER_SIGNAL_PAGEFAULT].on) {
-		print_message("skipped, because of page faults: %s\n",
-		    r.state[PROFILER_SIGNAL_PAGEFAULT].why);
-		recording_close(&r);
-		skip();
-	}
+	recording_open_usual(&r);
+	recording_need(&r, PROFILER_SIGNAL_PAGEFAULT);
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(p != MAP_FAILED);
@@ -424,8 +399,7 @@ huge_kib(void)
 
 /* Goal: a huge page is one fault of two megabytes, and takes longer than a
  * small one. */
-static void
-test_huge_fault(void **state)
+TEST(test_huge_fault)
 {
 	struct recording r;
 	struct range range;
@@ -433,9 +407,7 @@ test_huge_fault(void **state)
 	long before;
 	int i;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	p = mmap(NULL, 2 * HUGE_BYTES, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(p != MAP_FAILED);
@@ -496,16 +468,13 @@ is_of(const struct talechain_event *e, const void *arg)
 
 /* Goal: a server's exec and its exit are told, with the status that its
  * parent gets; those of a process that is not watched are not. */
-static void
-test_exec_exit(void **state)
+TEST(test_exec_exit)
 {
 	static const int way[] = {0, 3, SIGKILL};
 	struct recording r;
 	unsigned i;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	for (i = 0; i < 6; i++) {
 		int go[2], status, at;
 		bool watch = i < 3;
@@ -595,15 +564,12 @@ is_end(const struct talechain_event *e, const void *arg)
 /* Goal: what a watched process forks is watched from its first moment to its
  * last switch, also what that forks, and whatever it executes; then it is no
  * member any more.  A process that is watched alone has no such children. */
-static void
-test_fork(void **state)
+TEST(test_fork)
 {
 	struct recording r;
 	bool alone = false;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_true(kernel_follows(r.kernel));
 	do {
 		int go[2], status, at;
@@ -699,8 +665,7 @@ throttles_check(const struct recording *r)
 
 /* Goal: a thread whose cgroup has used up its quota is not called preempted,
  * and is away until the next period, which is known. */
-static void
-test_throttled(void **state)
+TEST(test_throttled)
 {
 	struct cgroup g = {0}, root = {.old = true};
 	struct throttles t = {0};
@@ -708,9 +673,7 @@ test_throttled(void **state)
 	bool made, joined;
 	unsigned truly = 0;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	made = cgroup_make(&g, "cpu") && cgroup_quota(&g, 5000);
 	recording_begin(&r);
 	joined =
@@ -739,22 +702,4 @@ test_throttled(void **state)
 	assert_true(t.seen >= 1 && t.seen <= truly + 1);
 	assert_true(t.longest_ns > 20 * NS_PER_MS);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_waker),
-	    cmocka_unit_test(test_timer),
-	    cmocka_unit_test(test_preemption),
-	    cmocka_unit_test(test_throttled),
-	    cmocka_unit_test(test_small_faults),
-	    cmocka_unit_test(test_huge_fault),
-	    cmocka_unit_test(test_rename),
-	    cmocka_unit_test(test_exec_exit),
-	    cmocka_unit_test(test_fork),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

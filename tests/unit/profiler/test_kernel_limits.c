@@ -82,15 +82,13 @@ is_ours(const struct talechain_event *e)
 
 /* Goal: a process that is not watched is not told of, whatever it does, while
  * the same things done by this one are. */
-static void
-test_others(void **state)
+TEST(test_others)
 {
 	struct recording r;
 	unsigned i;
 	pid_t pid;
 	int status;
 
-	(void)state;
 	recording_init(&r);
 	r.options.profile = PROFILER_KERNEL_FULL;
 	r.options.syscalls = true;
@@ -125,13 +123,11 @@ is_call(const struct talechain_event *e, const void *arg)
 
 /* Goal: system calls are told with their number, length and parameters when
  * asked for, and not at all otherwise. */
-static void
-test_calls(void **state)
+TEST(test_calls)
 {
 	struct timespec nap = {.tv_nsec = 1000000};
 	unsigned asked;
 
-	(void)state;
 	for (asked = 0; asked < 2; asked++) {
 		struct call nanosleeps = {SYS_clock_nanosleep, CLOCK_MONOTONIC};
 		struct recording r;
@@ -183,8 +179,7 @@ check_call(const struct talechain_event *e)
 
 /* Goal: at as many events a second as can be made, into rings far too small,
  * every event is taken, lost or abandoned, none twice, none torn. */
-static void
-test_burst(void **state)
+TEST(test_burst)
 {
 	pthread_t thread[STRESS_THREADS];
 	struct kernel_losses losses;
@@ -192,7 +187,6 @@ test_burst(void **state)
 	struct recording r;
 	unsigned i, working = STRESS_THREADS;
 
-	(void)state;
 	recording_init(&r);
 	r.options.slot_log2 = 10;
 	r.options.syscalls = true;
@@ -292,17 +286,14 @@ child_numbered(pid_t number)
 /* Goal: what is read of a process after its end is still its server's, until
  * another process has its number; of one that lives and is no server any more
  * nothing is. */
-static void
-test_owner(void **state)
+TEST(test_owner)
 {
 	struct talechain_event e = {.type = TALECHAIN_EXIT};
 	const struct kernel_owners *owners;
 	struct recording r;
 	pid_t pid, again;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	owners = kernel_channel(r.kernel, 0)->owners;
 	pid = child_that_waits();
 	e.pid = (uint32_t)pid;
@@ -365,10 +356,8 @@ without_capabilities(void)
 }
 
 /* Goal: without privileges it says so for every signal, and nothing else. */
-static void
-test_unprivileged(void **state)
+TEST(test_unprivileged)
 {
-	(void)state;
 	assert_int_equal(in_child(without_capabilities), 0);
 }
 
@@ -415,12 +404,10 @@ after_dropping(void)
 
 /* Goal: once attached nothing needs a privilege: neither events nor following
  * a server that was started again. */
-static void
-test_dropped(void **state)
+TEST(test_dropped)
 {
 	int result = in_child(after_dropping);
 
-	(void)state;
 	if (result == 77) {
 		print_message("skipped, because nothing can be attached\n");
 		skip();
@@ -429,15 +416,13 @@ test_dropped(void **state)
 }
 
 /* Goal: a number of slots that no channel has is refused. */
-static void
-test_slots(void **state)
+TEST(test_slots)
 {
 	static const unsigned wrong[] = {0, 5, 21, 64};
 	struct profiler_signal_state states[PROFILER_SIGNALS];
 	struct kernel *k;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		struct kernel_options o = {
 		    .profile = PROFILER_KERNEL_LITE, .slot_log2 = wrong[i]};
@@ -450,8 +435,7 @@ test_slots(void **state)
 
 /* Goal: programs that the kernel refuses switch off the signals that need
  * them, with the reason, and no others. */
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	struct profiler_signal_state states[PROFILER_SIGNALS];
 	/* Slots far outside the rings: whoever emits is refused. */
@@ -463,7 +447,6 @@ test_refused(void **state)
 	unsigned i;
 	int err;
 
-	(void)state;
 	permission_read(&permission);
 	if (!permission_to_trace(&permission)) {
 		print_message("skipped, because we may not trace\n");
@@ -486,8 +469,7 @@ test_refused(void **state)
 
 /* Goal: in the stream a server's events carry its number, ours none; nothing
  * of the observer's own naps is there. */
-static void
-test_stream(void **state)
+TEST(test_stream)
 {
 	struct profiler_signal_state signal[PROFILER_SIGNALS];
 	struct fixture f;
@@ -495,7 +477,6 @@ test_stream(void **state)
 	int go[2], status;
 	pid_t pid;
 
-	(void)state;
 	fixture_init(&f);
 	f.options.kernel = PROFILER_KERNEL_LITE;
 	f.options.kernel_slot_log2 = 13;
@@ -559,8 +540,7 @@ attached_as(const char *target)
 /* Goal: a mark that an interrupt leaves when it begins is cleared when it
  * ends, also if that is while the programs are being attached: else a wakeup
  * by a task is told as the interrupt's until the CPU's next one. */
-static void
-test_marks(void **state)
+TEST(test_marks)
 {
 	static const char *const pair[][2] = {
 	    {"irq_handler_exit", "irq_handler_entry"},
@@ -569,26 +549,6 @@ test_marks(void **state)
 	};
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < sizeof(pair) / sizeof(pair[0]); i++)
 		assert_true(attached_as(pair[i][0]) < attached_as(pair[i][1]));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_marks),
-	    cmocka_unit_test(test_others),
-	    cmocka_unit_test(test_calls),
-	    cmocka_unit_test(test_burst),
-	    cmocka_unit_test(test_owner),
-	    cmocka_unit_test(test_unprivileged),
-	    cmocka_unit_test(test_dropped),
-	    cmocka_unit_test(test_slots),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_stream),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,8 +34,7 @@ work(void)
 	usleep(1000);
 }
 
-static void
-test_paused(void **state)
+TEST(test_paused)
 {
 	static const unsigned types[] = {
 	    TALECHAIN_PAGEFAULT, TALECHAIN_SCHEDULE, TALECHAIN_SOFTIRQ};
@@ -43,9 +42,7 @@ test_paused(void **state)
 	struct instant paused, resumed;
 	struct recording r;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	kernel_gate(r.kernel, instant_now());
 	usleep(1000); /* what was under way has ended */
 	recording_begin(&r);
@@ -92,16 +89,13 @@ events_of_work(struct recording *r)
 	return n + recording_count(r, TALECHAIN_SCHEDULE, is_mine, &me);
 }
 
-static void
-test_parked(void **state)
+TEST(test_parked)
 {
 	struct instant begin = instant_now();
 	struct instant until = instant_plus(begin, 10 * NS_PER_S);
 	struct recording r;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_int_equal(kernel_park(r.kernel, begin), -1);
 	kernel_gate(r.kernel, instant_plus(begin, NS_PER_MS));
 	kernel_park(r.kernel, begin); /* too short to be worth it */
@@ -117,15 +111,4 @@ test_parked(void **state)
 	assert_true(kernel_park(r.kernel, until) < NS_PER_S);
 	assert_true(events_of_work(&r) >= PAGES);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_paused),
-	    cmocka_unit_test(test_parked),
-	};
-
-	return cmocka_run_group_tests_name("kernel_pause", tests, NULL, NULL);
 }

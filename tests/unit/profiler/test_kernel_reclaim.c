@@ -62,8 +62,7 @@ read_hole(int file)
  * was read but for the limit, and for what was freed because the machine has
  * little memory.
  */
-static void
-test_group(void **state)
+TEST(test_group)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	char name[] = "/var/tmp/tailor-hole-XXXXXX", limit[32];
@@ -74,7 +73,6 @@ test_group(void **state)
 	unsigned of_group = 0;
 	int file;
 
-	(void)state;
 	snprintf(limit, sizeof(limit), "%ld", LIMIT_BYTES);
 	if (!cgroup_make(&group, "memory"))
 		skip();
@@ -88,8 +86,7 @@ test_group(void **state)
 	assert_true(file >= 0);
 	unlink(name);
 	assert_int_equal(ftruncate(file, FILE_BYTES), 0);
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	assert_true(cgroup_write(&group, "cgroup.procs", "0"));
 	recording_begin(&r);
 	freed_pages = freed_by_now();
@@ -122,14 +119,4 @@ test_group(void **state)
 	    FILE_BYTES + 2 * LIMIT_BYTES + 2 * freed_pages * page);
 	assert_true(sum_ns > 0 && sum_ns < took_ns);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_group),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,13 +29,11 @@ sums_of(struct rig *g, char order)
 	return t;
 }
 
-static void
-test_in_a_pause(void **state)
+TEST(test_in_a_pause)
 {
 	struct summed t;
 	struct rig g;
 
-	(void)state;
 	rig_open(&g);
 	ask(&g, 's'); /* Tailor's end of the connection is known from now on */
 	assert_false(epoch_find(&g, 0, &t)); /* full events are there */
@@ -55,13 +53,11 @@ test_in_a_pause(void **state)
 
 /* Goal: what another thread goes on with is one account; what is sent in pieces
  * is counted from each to the next. */
-static void
-test_parts(void **state)
+TEST(test_parts)
 {
 	struct summed t;
 	struct rig g;
 
-	(void)state;
 	rig_open(&g);
 	pause_events(&g);
 	ask(&g, 's');
@@ -75,15 +71,4 @@ test_parts(void **state)
 	while (!epoch_find(&g, 1, &t));
 	assert_int_equal(t.marks, TALECHAIN_EPOCH_MORE);
 	rig_close(&g);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_in_a_pause),
-	    cmocka_unit_test(test_parts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,12 @@
  * Goal: what interrupts take of a thread's run is reported, and lies within
  * that run.  Whether it is as much as was taken: long_kernel_taken.c.
  */
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kernel_events.h"
 
 #define RUN_NS (15 * NS_PER_MS)
-#define RUNS 2000	      /* at most: a minute */
-#define INTERRUPT_EVERY 20000 /* ns of the thread's time */
+#define RUNS 2000 /* at most: a minute */
 
 static void
 spin(int64_t ns)
@@ -19,21 +16,6 @@ spin(int64_t ns)
 
 	while (instant_since(instant_now(), begin) < ns)
 		;
-}
-
-/* A timer of this thread that only interrupts it; -1: none is to be had. */
-static int
-interrupts_open(void)
-{
-	struct perf_event_attr attr = {
-	    .type = PERF_TYPE_SOFTWARE,
-	    .size = sizeof(attr),
-	    .config = PERF_COUNT_SW_CPU_CLOCK,
-	    .sample_period = INTERRUPT_EVERY,
-	};
-
-	return (int)syscall(
-	    SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 /* How many of this thread's interrupts are told of; each must be possible. */
@@ -56,16 +38,13 @@ interrupts_check(const struct recording *r)
 	return told;
 }
 
-static void
-test_interrupted(void **state)
+TEST(test_interrupted)
 {
 	unsigned told = 0, runs = 0;
 	struct recording r;
 	int fd;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	fd = interrupts_open();
 	if (fd < 0) {
 		print_message("skipped, because there is no timer of perf\n");
@@ -82,14 +61,4 @@ test_interrupted(void **state)
 	}
 	close(fd);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_interrupted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,14 +135,8 @@ check_messages(int family)
 	struct pair p;
 	unsigned i;
 
-	recording_init(&r);
-	recording_open(&r);
-	if (!r.state[PROFILER_SIGNAL_SOCKET].on) {
-		print_message("skipped, because of sockets: %s\n",
-		    r.state[PROFILER_SIGNAL_SOCKET].why);
-		recording_close(&r);
-		skip();
-	}
+	recording_open_usual(&r);
+	recording_need(&r, PROFILER_SIGNAL_SOCKET);
 	for (i = 0; i < 3; i++) {
 		pair_open(&p, r.kernel, family);
 		recording_begin(&r);
@@ -158,23 +152,19 @@ check_messages(int family)
 
 /* Goal: a message is told leaving, arriving, read and acknowledged, with the
  * same sequence numbers and the cookies that the sockets' owner sees. */
-static void
-test_message(void **state)
+TEST(test_message)
 {
-	(void)state;
 	check_messages(AF_INET);
 }
 
 /* Goal: the same with IPv6. */
-static void
-test_message_six(void **state)
+TEST(test_message_six)
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_storage a;
 	socklen_t length = loopback(AF_INET6, 0, &a);
 	bool there = fd >= 0 && bind(fd, (struct sockaddr *)&a, length) == 0;
 
-	(void)state;
 	if (fd >= 0)
 		close(fd);
 	if (!there) {
@@ -228,16 +218,13 @@ write_twice(struct recording *r)
 
 /* Goal: the second of two small writes waits for the acknowledgement of the
  * first, is told as held by Nagle's rule, and leaves after it. */
-static void
-test_nagle(void **state)
+TEST(test_nagle)
 {
 	struct small_writes w;
 	struct recording r;
 	unsigned tries = 0;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	/* If we lose the CPU in between the acknowledgement may come first. */
 	do {
 		assert_int_not_equal(++tries, NAGLE_TRIES);
@@ -264,8 +251,7 @@ window_seen(const struct recording *r)
 
 /* Goal: bytes held by MSG_MORE and by TCP_CORK are told so; a receiver that
  * does not read is told as a full window. */
-static void
-test_held(void **state)
+TEST(test_held)
 {
 	static char much[1 << 20];
 	struct recording r;
@@ -274,9 +260,7 @@ test_held(void **state)
 	struct instant limit = instant_plus(instant_now(), 120 * NS_PER_S);
 	ssize_t n;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	pair_open(&p, r.kernel, AF_INET);
 	recording_begin(&r);
 	assert_int_equal(send(p.client, "more", 4, MSG_MORE), 4);
@@ -375,12 +359,10 @@ is_nameless(const struct talechain_event *e, const void *arg)
 /* Goal: of a connection to a port of ours the other end is told, too, though
  * its process is not watched, and its first bytes carry its cookie; without
  * that port nothing of it is told. */
-static void
-test_stranger(void **state)
+TEST(test_stranger)
 {
 	bool watched;
 
-	(void)state;
 	for (watched = false;; watched = true) {
 		struct recording r;
 		struct pair p;
@@ -388,8 +370,7 @@ test_stranger(void **state)
 		uint32_t who;
 		pid_t pid;
 
-		recording_init(&r);
-		recording_open(&r);
+		recording_open_usual(&r);
 		pair_listen(&p, watched ? r.kernel : NULL, AF_INET);
 		recording_begin(&r);
 		serve_stranger(&p, &pid);
@@ -422,8 +403,7 @@ test_stranger(void **state)
 
 /* Goal: a connection that a watched process makes to a port of nobody is told
  * from its first bytes on. */
-static void
-test_outgoing(void **state)
+TEST(test_outgoing)
 {
 	struct recording r;
 	struct port first;
@@ -431,9 +411,7 @@ test_outgoing(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	pair_listen(&p, NULL, AF_INET);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -498,30 +476,24 @@ check_left(struct recording *r, size_t room)
 
 /* Goal: what is read, and left to be read, does not count the end of the
  * stream, whether the call came to it or not. */
-static void
-test_left(void **state)
+TEST(test_left)
 {
 	struct recording r;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	check_left(&r, 60);
 	check_left(&r, 100);
 	recording_close(&r);
 }
 
 /* Goal: a network softirq that worked for a connection of ours is told. */
-static void
-test_softirq(void **state)
+TEST(test_softirq)
 {
 	struct recording r;
 	struct pair p;
 	unsigned i, found = 0;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	pair_open(&p, r.kernel, AF_INET);
 	recording_begin(&r);
 	for (i = 0; i < 20; i++) {
@@ -541,21 +513,4 @@ test_softirq(void **state)
 	assert_true(found >= 10);
 	pair_close(&p);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_message),
-	    cmocka_unit_test(test_message_six),
-	    cmocka_unit_test(test_nagle),
-	    cmocka_unit_test(test_held),
-	    cmocka_unit_test(test_stranger),
-	    cmocka_unit_test(test_outgoing),
-	    cmocka_unit_test(test_left),
-	    cmocka_unit_test(test_softirq),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,16 +68,13 @@ is_woken(const struct talechain_event *e, const void *arg)
 	return e->arg[0] == *(const uint32_t *)arg;
 }
 
-static void
-test_call(void **state)
+TEST(test_call)
 {
 	uint32_t me = (uint32_t)gettid();
 	struct recording r;
 	int i, woken;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	for (size_t n = 0; n < sizeof(waits) / sizeof(waits[0]); n++) {
 		i = woken = -1;
 		for (unsigned k = 0; woken < 0 && k < TRIES; k++) {
@@ -107,16 +104,13 @@ test_call(void **state)
 }
 
 /* Goal: a thread that loses its CPU as it computes is in no system call. */
-static void
-test_none(void **state)
+TEST(test_none)
 {
 	uint32_t me = (uint32_t)gettid();
 	struct recording r;
 	struct instant until;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	recording_begin(&r);
 	until = instant_plus(instant_now(), 20 * NS_PER_MS);
 	while (instant_before(instant_now(), until))
@@ -195,17 +189,14 @@ talk(struct recording *r, int family, const char *to)
 	return ntohs(port);
 }
 
-static void
-test_peer(void **state)
+TEST(test_peer)
 {
 	char text[INET6_ADDRSTRLEN];
 	struct recording r;
 	uint16_t port;
 	int i, k;
 
-	(void)state;
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	for (size_t n = 0; n < sizeof(peers) / sizeof(peers[0]); n++) {
 		port = talk(&r, peers[n].family, peers[n].to);
 		if (port == 0)
@@ -373,14 +364,12 @@ found_add(const struct talechain_event *e, struct found *f)
 /* Goal: a thread that has a request has a stack where it slept or computed for
  * a millisecond, its own and the kernel's; else it has none.  What called a
  * function without a frame pointer is in it. */
-static void
-test_stack(void **state)
+TEST(test_stack)
 {
 	struct found f = {.ran = 0};
 	struct stack_of of;
 	struct recording r;
 
-	(void)state;
 	recording_init(&r);
 	r.options.stacks = true;
 	recording_open(&r);
@@ -405,23 +394,9 @@ test_stack(void **state)
 	assert_true(f.ran > 0);
 	recording_close(&r);
 	/* And none if it is not wanted. */
-	recording_init(&r);
-	recording_open(&r);
+	recording_open_usual(&r);
 	request_one(&r);
 	assert_int_equal(
 	    recording_find(&r, 0, TALECHAIN_STACK, is_stack, &of), -1);
 	recording_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_call),
-	    cmocka_unit_test(test_none),
-	    cmocka_unit_test(test_peer),
-	    cmocka_unit_test(test_stack),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

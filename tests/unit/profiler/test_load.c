@@ -4,14 +4,10 @@
  * Goal: the agent is asked for as jcmd would, what answers is not trusted, and
  * a process that a signal would end gets none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -106,14 +102,12 @@ answered(struct load *l, const char *reply, size_t length, char text[800])
 	return (size_t)n;
 }
 
-static void
-test_what_is_asked(void **state)
+TEST_WITH(test_what_is_asked, setup, teardown)
 {
 	static const char want[] = "1\0load\0" LIBRARY "\0true\0/proc/self/exe";
 	struct load l;
 	char text[800];
 
-	(void)state;
 	listen_now();
 	begin(&l);
 	assert_int_equal(
@@ -125,14 +119,12 @@ test_what_is_asked(void **state)
 	load_fini(&l);
 }
 
-static void
-test_a_flag(void **state)
+TEST_WITH(test_a_flag, setup, teardown)
 {
 	static const char want[] = "1\0setflag\0G1PeriodicGCInterval\0001\0";
 	struct load l;
 	char text[800];
 
-	(void)state;
 	listen_now();
 	load_init(&l);
 	load_flag(&l, getpid(), "G1PeriodicGCInterval", "1", instant_now());
@@ -146,8 +138,7 @@ test_a_flag(void **state)
 	load_fini(&l);
 }
 
-static void
-test_answers(void **state)
+TEST_WITH(test_answers, setup, teardown)
 {
 	static const struct {
 		const char *reply;
@@ -170,7 +161,6 @@ test_answers(void **state)
 	struct load l;
 	char text[800];
 
-	(void)state;
 	listen_now();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(&l);
@@ -183,12 +173,10 @@ test_answers(void **state)
 	}
 }
 
-static void
-test_no_signal_to_a_process_that_would_end(void **state)
+TEST_WITH(test_no_signal_to_a_process_that_would_end, setup, teardown)
 {
 	struct load l;
 
-	(void)state;
 	signal(SIGQUIT, SIG_DFL);
 	begin(&l); /* this process would be gone */
 	assert_int_equal(l.state, LOAD_FAILED);
@@ -196,13 +184,11 @@ test_no_signal_to_a_process_that_would_end(void **state)
 	load_fini(&l);
 }
 
-static void
-test_a_knock_opens_it(void **state)
+TEST_WITH(test_a_knock_opens_it, setup, teardown)
 {
 	struct load l;
 	char text[800];
 
-	(void)state;
 	signal(SIGQUIT, on_quit);
 	begin(&l);
 	assert_int_equal(l.state, LOAD_CONNECT);
@@ -218,13 +204,11 @@ test_a_knock_opens_it(void **state)
 	load_fini(&l);
 }
 
-static void
-test_it_gives_up(void **state)
+TEST_WITH(test_it_gives_up, setup, teardown)
 {
 	struct instant now = instant_now();
 	struct load l;
 
-	(void)state;
 	signal(SIGQUIT, on_quit);
 	begin_at(&l, now);
 	assert_true(load_turn(&l, instant_plus(now, 9 * NS_PER_S)) > 0);
@@ -234,12 +218,10 @@ test_it_gives_up(void **state)
 	load_fini(&l);
 }
 
-static void
-test_files_that_it_does_not_see(void **state)
+TEST_WITH(test_files_that_it_does_not_see, setup, teardown)
 {
 	struct load l;
 
-	(void)state;
 	load_init(&l);
 	load_begin(&l, getpid(), "/nowhere/lib.so", LIBRARY, instant_now());
 	assert_int_equal(l.state, LOAD_FAILED);
@@ -321,13 +303,11 @@ flag_end(void)
 
 /* Goal: what may be in force is taken back, even from a JVM that did not answer
  * for a while; nothing is ordered meanwhile. */
-static void
-test_a_flag_is_taken_back(void **state)
+TEST_WITH(test_a_flag_is_taken_back, setup, teardown)
 {
 	struct instant now = instant_now();
 	const char *reply[] = {NULL, "0\n"};
 
-	(void)state;
 	for (int answers = 0; answers < 2; answers++) {
 		flag_begin(true, 0);
 		orders_leave(&orders, 0, 1000);
@@ -354,8 +334,7 @@ test_a_flag_is_taken_back(void **state)
 
 /* Goal: an interval of the user's is set back, though an earlier tailor was
  * killed in an order; G1 sees no order before it has passed. */
-static void
-test_an_own_interval(void **state)
+TEST_WITH(test_an_own_interval, setup, teardown)
 {
 	static const struct {
 		const char *reply;
@@ -372,7 +351,6 @@ test_an_own_interval(void **state)
 	};
 	struct instant now = instant_now();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		flag_begin(false, cases[i].argument_ms);
 		flag_asked("printflag", cases[i].reply, now);
@@ -396,12 +374,10 @@ test_an_own_interval(void **state)
 }
 
 /* Goal: a JVM without the flag is not steered by it, nor asked again. */
-static void
-test_no_flag(void **state)
+TEST_WITH(test_no_flag, setup, teardown)
 {
 	struct instant now = instant_now();
 
-	(void)state;
 	flag_begin(false, 0);
 	flag_asked(
 	    "printflag", "0\nno such flag 'G1PeriodicGCInterval'\n", now);
@@ -409,24 +385,4 @@ test_no_flag(void **state)
 	now = instant_plus(now, 60 * NS_PER_S);
 	assert_int_equal(orders_turn(&orders, &attach, now), -1);
 	flag_end();
-}
-
-int
-main(void)
-{
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_what_is_asked),
-	    TEST(test_a_flag),
-	    TEST(test_answers),
-	    TEST(test_no_signal_to_a_process_that_would_end),
-	    TEST(test_a_knock_opens_it),
-	    TEST(test_it_gives_up),
-	    TEST(test_files_that_it_does_not_see),
-	    TEST(test_a_flag_is_taken_back),
-	    TEST(test_an_own_interval),
-	    TEST(test_no_flag),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,13 +143,11 @@ order(struct bench *b, enum command_kind kind, unsigned server, void *source)
 }
 
 /* Goal: collections by the state word, seen and unseen, each exactly once. */
-static void
-test_state_word(void **state)
+TEST(test_state_word)
 {
 	struct bench *b = bench_new();
 	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
 
-	(void)state;
 	assert_string_equal(sweep(b, 1000), "");
 	set_state(c, 1, TALECHAIN_JVM_RUNNING);
 	assert_string_equal(sweep(b, 1000), "");
@@ -177,15 +175,13 @@ test_state_word(void **state)
 
 /* Goal: a lying agent cannot leave a hazard in force, nor make more than a
  * few at a time. */
-static void
-test_hostile_state(void **state)
+TEST(test_hostile_state)
 {
 	struct bench *b = bench_new();
 	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
 	const char *said;
 	int i;
 
-	(void)state;
 	srand(6);
 	set_state(c, 1, TALECHAIN_JVM_RUNNING);
 	sweep(b, 1000);
@@ -211,14 +207,12 @@ test_hostile_state(void **state)
 }
 
 /* Goal: an agent that ends in a collection takes the hazard with it. */
-static void
-test_agent_leaves(void **state)
+TEST(test_agent_leaves)
 {
 	struct bench *b = bench_new();
 	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 1, 6);
 	struct observer_command back;
 
-	(void)state;
 	set_state(c, 1, TALECHAIN_JVM_GC);
 	assert_string_equal(sweep(b, 1000), "G1");
 	order(b, COMMAND_CHANNEL_END, 0, c);
@@ -232,14 +226,12 @@ test_agent_leaves(void **state)
 
 /* Goal: a server's processes mark on their own; the last that ends, or
  * leaves, ends the hazard. */
-static void
-test_marking(void **state)
+TEST(test_marking)
 {
 	struct bench *b = bench_new();
 	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
 	struct channel *d = add_channel(b, TALECHAIN_KIND_JVM, -1, 6);
 
-	(void)state;
 	set_state(c, 1, TALECHAIN_JVM_RUNNING | TALECHAIN_STATE_MARKING);
 	set_state(d, 1, TALECHAIN_JVM_RUNNING | TALECHAIN_STATE_MARKING);
 	assert_string_equal(sweep(b, 1000), "M0");
@@ -263,13 +255,11 @@ test_marking(void **state)
 }
 
 /* Goal: a channel that finds its server late brings its state along. */
-static void
-test_agent_joins_late(void **state)
+TEST(test_agent_joins_late)
 {
 	struct bench *b = bench_new();
 	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, -1, 6);
 
-	(void)state;
 	set_state(c, 1, TALECHAIN_JVM_GC);
 	assert_string_equal(sweep(b, 1000), "");
 	c->server = 1;
@@ -284,13 +274,11 @@ test_agent_joins_late(void **state)
 
 /* Goal: the process's end ends all other hazards, and nothing begins until
  * there is a new one. */
-static void
-test_exit_rules(void **state)
+TEST(test_exit_rules)
 {
 	struct bench *b = bench_new();
 	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
 
-	(void)state;
 	order(b, COMMAND_SERVER_START, 0, NULL);
 	assert_string_equal(sweep(b, 1000), "");
 	set_state(c, 1, TALECHAIN_JVM_GC);
@@ -311,8 +299,7 @@ test_exit_rules(void **state)
 
 /* Goal: absences beyond the limit are counted, summed and told; the
  * distribution of periods has every sweep but the first. */
-static void
-test_blind(void **state)
+TEST(test_blind)
 {
 	struct bench *b = bench_new();
 	const struct counters *c = &b->o.output.counters;
@@ -320,7 +307,6 @@ test_blind(void **state)
 	uint64_t periods = 0;
 	unsigned i;
 
-	(void)state;
 	sweep(b, 1000);
 	sweep(b, NS_PER_MS);
 	assert_int_equal(c->blind, 0);
@@ -342,15 +328,13 @@ test_blind(void **state)
 }
 
 /* Goal: the two clocks are tied together ten times a second. */
-static void
-test_calibration(void **state)
+TEST(test_calibration)
 {
 	struct bench *b = bench_new();
 	const struct talechain_event *e;
 	unsigned sane = 0;
 	int i;
 
-	(void)state;
 	/* The clock itself is read, so sweep in real time. */
 	for (i = 0; i < 4;) {
 		b->now = instant_now();
@@ -376,14 +360,12 @@ test_calibration(void **state)
 
 /* Goal: classes are told of as they come, to 2 ms; methods at leisure; and a
  * counter that goes back tells nothing. */
-static void
-test_rates(void **state)
+TEST(test_rates)
 {
 	struct bench *b = bench_new();
 	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
 	const struct talechain_event *e;
 
-	(void)state;
 	c->memory->word[TALECHAIN_WORD_CLASSES] = 1000;
 	sweep(b, 50 * NS_PER_MS);
 	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 0);
@@ -419,8 +401,7 @@ test_rates(void **state)
 
 /* Goal: one sweep copies at most its batch; a full ring cannot keep another
  * one waiting for more than a few sweeps; nothing is lost by that. */
-static void
-test_batch(void **state)
+TEST(test_batch)
 {
 	struct bench *b = bench_new();
 	struct channel *busy = add_channel(b, TALECHAIN_KIND_APP, 0, 10);
@@ -428,7 +409,6 @@ test_batch(void **state)
 	struct talechain tb, tq;
 	unsigned i;
 
-	(void)state;
 	talechain_attach(&tb, busy->memory, 10);
 	talechain_attach(&tq, quiet->memory, 10);
 	for (i = 0; i < 640; i++)
@@ -448,15 +428,13 @@ test_batch(void **state)
 
 /* Goal: an ending channel gives up all it holds, its half-written last event
  * as abandoned, and goes; a writer that will not stop is cut off. */
-static void
-test_ending(void **state)
+TEST(test_ending)
 {
 	struct bench *b = bench_new();
 	struct channel *c = add_channel(b, TALECHAIN_KIND_APP, 0, 8);
 	struct talechain tc;
 	unsigned i;
 
-	(void)state;
 	talechain_attach(&tc, c->memory, 8);
 	for (i = 0; i < 200; i++)
 		talechain_emit(&tc, TALECHAIN_APP_MARK, i, 0, 0, 0);
@@ -489,8 +467,7 @@ test_ending(void **state)
 
 /* Goal: the observer counts each period where it belongs, and times one
  * sweep in 1024, all of it and by what it looked at. */
-static void
-test_self(void **state)
+TEST(test_self)
 {
 	struct bench *b = bench_new();
 	const struct profiler_cost *self = &b->o.cost.seen;
@@ -498,7 +475,6 @@ test_self(void **state)
 	uint64_t sum = 0, periods = 0;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 2 * OBSERVER_COST_EVERY; i++)
 		sweep(b, 700);
 	assert_int_equal(self->timed, 2);
@@ -539,8 +515,7 @@ take(struct bench *b, enum hazard_kind kind, bool begin)
 
 /* Goal: a safepoint that was over when it was seen says so, and whether it was
  * that of a collection; each says how full eden was before. */
-static void
-test_page_hazards(void **state)
+TEST(test_page_hazards)
 {
 	struct bench *b = bench_new();
 	struct hsperf_page *p;
@@ -549,7 +524,6 @@ test_page_hazards(void **state)
 	char why[PAGE_TEXT];
 	int i;
 
-	(void)state;
 	fake_init(&f, NULL);
 	fake_add_jvm(&f, "Serial");
 	fake_add_long(&f, "sun.gc.generation.0.space.0.used", 90);
@@ -588,26 +562,4 @@ test_page_hazards(void **state)
 	hsperf_page_free(&p);
 	fake_fini(&f);
 	bench_free(b);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_state_word),
-	    cmocka_unit_test(test_hostile_state),
-	    cmocka_unit_test(test_agent_leaves),
-	    cmocka_unit_test(test_marking),
-	    cmocka_unit_test(test_agent_joins_late),
-	    cmocka_unit_test(test_exit_rules),
-	    cmocka_unit_test(test_blind),
-	    cmocka_unit_test(test_calibration),
-	    cmocka_unit_test(test_rates),
-	    cmocka_unit_test(test_batch),
-	    cmocka_unit_test(test_ending),
-	    cmocka_unit_test(test_self),
-	    cmocka_unit_test(test_page_hazards),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,7 @@
  * however seldom it looks: exactly when it looks often, and in the end state
  * always.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,15 +117,13 @@ jvm_init(struct jvm *j)
 }
 
 /* Goal: looking after every step, nothing is missed and nothing made up. */
-static void
-test_every_step(void **state)
+TEST(test_every_step)
 {
 	struct report r = {.last_ns = 1000};
 	struct pause p;
 	struct jvm j;
 	int i;
 
-	(void)state;
 	srand(1);
 	jvm_init(&j);
 	pause_init(&p, COLLECTOR_SERIAL, 1000000000);
@@ -146,8 +140,7 @@ test_every_step(void **state)
 
 /* Goal: looking only now and then, every collection is still reported, but
  * for those that cannot be told from one in force; none stays in force. */
-static void
-test_now_and_then(void **state)
+TEST(test_now_and_then)
 {
 	unsigned gap, least, most;
 	struct report r;
@@ -155,7 +148,6 @@ test_now_and_then(void **state)
 	struct jvm j;
 	int i, k;
 
-	(void)state;
 	srand(2);
 	for (gap = 2; gap <= 40; gap += 2) {
 		memset(&r, 0, sizeof(r));
@@ -191,15 +183,13 @@ test_now_and_then(void **state)
 }
 
 /* Goal: whole safepoints between looks are counted without doubt. */
-static void
-test_whole_ones(void **state)
+TEST(test_whole_ones)
 {
 	struct report r = {.last_ns = 1000};
 	struct pause p;
 	struct jvm j;
 	int i, k;
 
-	(void)state;
 	srand(4);
 	jvm_init(&j);
 	pause_init(&p, COLLECTOR_PARALLEL, 1000000000);
@@ -216,8 +206,7 @@ test_whole_ones(void **state)
 }
 
 /* Goal: hostile counters end in no more than some made-up pulses. */
-static void
-test_hostile(void **state)
+TEST(test_hostile)
 {
 	static struct pause_edges out;
 	struct pause_sample s;
@@ -227,7 +216,6 @@ test_hostile(void **state)
 	int i;
 	size_t k;
 
-	(void)state;
 	srand(5);
 	memset(&s, 0, sizeof(s));
 	pause_init(&p, COLLECTOR_G1, 1);
@@ -252,17 +240,4 @@ test_hostile(void **state)
 	memset(s.collector, 0, sizeof(s.collector));
 	pause_step(&p, &s, (struct instant){now}, (struct instant){now}, &out);
 	assert_false(p.gc);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_every_step),
-	    cmocka_unit_test(test_now_and_then),
-	    cmocka_unit_test(test_whole_ones),
-	    cmocka_unit_test(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,33 +38,46 @@ child_new(void)
 	return pid;
 }
 
-/* Have a port, which *address gets, to ourselves: who sets SO_REUSEADDR may
- * listen on it, and nobody else gets it by chance in between. */
+/* A socket on an address, whose port *address gets, with this option. */
 static int
-port_hold(struct sockaddr_storage *address)
+socket_on(struct sockaddr_storage *address, int option)
 {
-	socklen_t length = sizeof(struct sockaddr_in);
+	socklen_t length = address->ss_family == AF_UNIX
+			       ? sizeof(struct sockaddr_un)
+			       : sizeof(struct sockaddr_in);
 	int s = socket(address->ss_family, SOCK_STREAM, 0), one = 1;
 
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(s, SOL_SOCKET, option, &one, sizeof(one));
 	assert_int_equal(bind(s, (void *)address, length), 0);
 	assert_int_equal(getsockname(s, (void *)address, &length), 0);
 	return s;
 }
 
+/* Have a port, which *address gets, to ourselves: who sets SO_REUSEADDR may
+ * listen on it, and nobody else gets it by chance in between. */
+static int
+port_hold(struct sockaddr_storage *address)
+{
+	return socket_on(address, SO_REUSEADDR);
+}
+
+static int
+listen_on(struct sockaddr_storage *address, int option)
+{
+	int s = socket_on(address, option);
+
+	assert_int_equal(listen(s, 5), 0);
+	return s;
+}
+
 /* A child that listens on an address; *address gets its port. */
 static pid_t
-listener_new(struct sockaddr_storage *address, socklen_t length)
+listener_new(struct sockaddr_storage *address)
 {
-	int s, one = 1, ready[2];
+	int s = listen_on(address, SO_REUSEADDR), ready[2];
 	char byte;
 	pid_t pid;
 
-	s = socket(address->ss_family, SOCK_STREAM, 0);
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	assert_int_equal(bind(s, (void *)address, length), 0);
-	assert_int_equal(listen(s, 5), 0);
-	assert_int_equal(getsockname(s, (void *)address, &length), 0);
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -102,16 +115,13 @@ child_threads(pid_t pid)
 
 /* Goal: told of a process, its end is a hazard at once, with its status;
  * told of the next, the hazard ends. */
-static void
-test_told(void **state)
+TEST(test_told)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	pid_t first = child_new(), second;
 	struct profiler_stats s;
 	unsigned i, threads, status;
 
-	(void)state;
-	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, first);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
@@ -139,21 +149,17 @@ test_told(void **state)
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 2);
 	child_kill(second);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 2);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a process that was gone before we looked, and one told to be gone,
  * are hazards too; the same one told twice is not two. */
-static void
-test_told_late(void **state)
+TEST(test_told_late)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	pid_t gone = child_new(), alive = child_new();
 
-	(void)state;
 	child_kill(gone);
-	fixture_init(f);
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, gone);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
@@ -166,8 +172,7 @@ test_told_late(void **state)
 	fixture_drain(f);
 	assert_int_equal(f->hazards, 3);
 	child_kill(alive);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 static struct sockaddr_storage
@@ -183,18 +188,15 @@ loopback(void)
 
 /* Goal: a listener is found by its address, its end is seen, and the next
  * one on the same address ends the hazard. */
-static void
-test_found(void **state)
+TEST(test_found)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct sockaddr_storage a = loopback();
 	struct profiler_stats s;
 	int held = port_hold(&a);
 	pid_t pid;
 
-	(void)state;
-	fixture_init(f);
-	pid = listener_new(&a, sizeof(struct sockaddr_in));
+	pid = listener_new(&a);
 	f->options.server[0].address = a;
 	fixture_start(f);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
@@ -203,15 +205,14 @@ test_found(void **state)
 	child_kill(pid);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_NONE);
-	pid = listener_new(&a, sizeof(struct sockaddr_in));
+	pid = listener_new(&a);
 	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
 	profiler_stats(f->profiler, &s);
 	assert_int_equal(f->hazard[1].pid, pid);
 	child_kill(pid);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 2);
 	close(held);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* --- servers of several processes ----------------------------------------- */
@@ -248,13 +249,10 @@ team_forks(int ready, int s)
 static void
 team_start(struct team *t)
 {
-	socklen_t length = sizeof(struct sockaddr_in);
-	int s = socket(AF_INET, SOCK_STREAM, 0), ready[2];
+	int s, ready[2];
 
 	t->address = loopback();
-	assert_int_equal(bind(s, (void *)&t->address, length), 0);
-	assert_int_equal(listen(s, 5), 0);
-	assert_int_equal(getsockname(s, (void *)&t->address, &length), 0);
+	s = listen_on(&t->address, SO_REUSEADDR);
 	assert_int_equal(pipe(ready), 0);
 	t->pid[0] = fork();
 	if (t->pid[0] == 0)
@@ -267,15 +265,25 @@ team_start(struct team *t)
 }
 
 static enum finder_result
+search_with(struct finder *f, const struct sockaddr_storage *address,
+    pid_t root, struct family *out)
+{
+	enum finder_result r;
+
+	do
+		r = finder_step(f, address, root, out);
+	while (r == FINDER_MORE);
+	return r;
+}
+
+static enum finder_result
 search(const struct sockaddr_storage *address, pid_t root, struct family *out)
 {
 	enum finder_result r;
 	struct finder f;
 
 	finder_init(&f);
-	do
-		r = finder_step(&f, address, root, out);
-	while (r == FINDER_MORE);
+	r = search_with(&f, address, root, out);
 	assert_false(finder_changed(&f, address));
 	finder_fini(&f);
 	return r;
@@ -283,15 +291,13 @@ search(const struct sockaddr_storage *address, pid_t root, struct family *out)
 
 /* Goal: a server is all that hold its socket, and all below; the one above the
  * others is first. */
-static void
-test_family(void **state)
+TEST(test_family)
 {
 	struct sockaddr_storage nothing = {0};
 	struct family found;
 	struct team t;
 	unsigned i;
 
-	(void)state;
 	team_start(&t);
 	assert_int_equal(search(&t.address, 0, &found), FINDER_FOUND);
 	assert_int_equal(found.count, 4);
@@ -319,17 +325,14 @@ has_processes(void *arg)
 
 /* Goal: as long as one of its processes listens a server has not ended; the
  * end of the last one that does is its end, though another process lives. */
-static void
-test_hand_over(void **state)
+TEST(test_hand_over)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct profiler_stats s;
 	struct team t;
 	unsigned i;
 
-	(void)state;
 	team_start(&t);
-	fixture_init(f);
 	f->options.server[0].address = t.address;
 	fixture_start(f);
 	assert_true(eventually(has_processes, f));
@@ -355,8 +358,7 @@ test_hand_over(void **state)
 	assert_int_equal(f->hazard[0].pid, s.server[0].pid);
 	kill(t.pid[3], SIGKILL);
 	waitpid(t.pid[0], NULL, 0);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* A process that forks one that waits, for each byte it gets. */
@@ -399,29 +401,39 @@ settle(struct process *p, struct instant *now)
 	} while (!p->settled || p->finder.proc != NULL);
 }
 
+/* What is attached to one server, which is not known yet; with its page. */
+static struct process *
+attach_one(struct attach *a, bool page)
+{
+	static struct profiler_options options;
+	static struct command_ring commands;
+	static struct observer_rest rest;
+
+	options = (struct profiler_options){.servers = 1,
+	    .server = {{.name = "s0", .hsperfdata = page}},
+	    .channels_max = 1};
+	memset(&commands, 0, sizeof(commands));
+	memset(&rest, 0, sizeof(rest));
+	assert_int_equal(attach_init(a, &options, 1), 0);
+	a->commands = &commands;
+	a->rest = &rest;
+	return &a->process[0];
+}
+
 /* Goal: what a server forks later is found at a long interval, unless the
  * kernel follows it: then it is what the kernel says, and nothing is searched.
  */
-static void
-test_later(void **state)
+TEST(test_later)
 {
-	static struct command_ring commands;
-	struct profiler_options options = {
-	    .servers = 1, .server = {{.name = "s0"}}, .channels_max = 1};
-	struct observer_rest rest = {0};
 	struct instant now = instant_now();
 	int bytes[2], pids[2];
 	struct attach a;
 	struct process *p;
 	pid_t pid[4];
 
-	(void)state;
 	assert_int_equal(pipe(bytes), 0);
 	assert_int_equal(pipe(pids), 0);
-	assert_int_equal(attach_init(&a, &options, 1), 0);
-	a.commands = &commands;
-	a.rest = &rest;
-	p = &a.process[0];
+	p = attach_one(&a, false);
 	pid[0] = forker_new(bytes[0], pids[1]);
 	process_assign(p, pid[0]);
 	settle(p, &now);
@@ -454,14 +466,8 @@ test_later(void **state)
 
 /* Goal: where the main process is no JVM (a script, say), the page of another
  * of the server's is read, until that one ends. */
-static void
-test_page_below(void **state)
+TEST(test_page_below)
 {
-	static struct command_ring commands;
-	struct profiler_options options = {.servers = 1,
-	    .server = {{.name = "s0", .hsperfdata = true}},
-	    .channels_max = 1};
-	struct observer_rest rest = {0};
 	struct instant now = instant_now();
 	char directory[] = "/tmp/hsperfdata_tailor-XXXXXX", path[64];
 	struct hsperf_page *page;
@@ -471,7 +477,6 @@ test_page_below(void **state)
 	struct process *p;
 	pid_t main, jvm;
 
-	(void)state;
 	assert_int_equal(pipe(bytes), 0);
 	assert_int_equal(pipe(pids), 0);
 	main = forker_new(bytes[0], pids[1]);
@@ -480,10 +485,7 @@ test_page_below(void **state)
 	snprintf(path, sizeof(path), "%s/%d", directory, (int)jvm);
 	fake_init(&fake, path);
 	fake_add_jvm(&fake, "G1");
-	assert_int_equal(attach_init(&a, &options, 1), 0);
-	a.commands = &commands;
-	a.rest = &rest;
-	p = &a.process[0];
+	p = attach_one(&a, true);
 	process_assign(p, main);
 	settle(p, &now);
 	for (unsigned i = 0; i < 10; i++) {
@@ -533,29 +535,22 @@ starter_new(int begin, int done)
 }
 
 /* Goal: the line of a server has its program, not what it was before exec. */
-static void
-test_name_after_exec(void **state)
+TEST(test_name_after_exec)
 {
-	static struct command_ring commands;
-	struct profiler_options options = {
-	    .servers = 1, .server = {{.name = "s0"}}, .channels_max = 1};
-	struct observer_rest rest = {0};
 	struct instant now = instant_now();
 	int begin[2], done[2], log[2], old = dup(STDERR_FILENO);
 	char line[1024] = "", byte;
 	struct attach a;
+	struct process *p;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(begin) + pipe(done) + pipe(log), 0);
-	assert_int_equal(attach_init(&a, &options, 1), 0);
-	a.commands = &commands;
-	a.rest = &rest;
+	p = attach_one(&a, false);
 	a.kernel_why = a.kernel_fix = "off";
 	pid = starter_new(begin[0], done[1]);
-	process_assign(&a.process[0], pid);
-	process_turn(&a.process[0], false, false, now);
-	assert_string_equal(a.process[0].name, "test_process");
+	process_assign(p, pid);
+	process_turn(p, false, false, now);
+	assert_string_equal(p->name, "test_process");
 	assert_int_equal(write(begin[1], "x", 1), 1);
 	assert_int_equal(read(done[0], &byte, 1), 1);
 	a.shown.server[0].source = PROFILER_SOURCE_HSPERFDATA;
@@ -571,32 +566,21 @@ test_name_after_exec(void **state)
 
 /* Goal: processes that each have a socket of their own on one address are one
  * server, also if one of them comes later. */
-static void
-test_reuseport(void **state)
+TEST(test_reuseport)
 {
 	struct sockaddr_storage a = loopback();
-	socklen_t length = sizeof(struct sockaddr_in);
-	enum finder_result r;
 	struct family found;
 	struct finder f;
-	int s[2], one = 1, i;
+	int s, i;
 	pid_t pid[2];
 
-	(void)state;
 	finder_init(&f);
 	for (i = 0; i < 2; i++) {
-		s[i] = socket(AF_INET, SOCK_STREAM, 0);
-		setsockopt(s[i], SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
-		assert_int_equal(bind(s[i], (void *)&a, length), 0);
-		assert_int_equal(listen(s[i], 5), 0);
-		assert_int_equal(getsockname(s[i], (void *)&a, &length), 0);
+		s = listen_on(&a, SO_REUSEPORT);
 		pid[i] = child_new();
-		close(s[i]);
+		close(s);
 		assert_true(i == 0 || finder_changed(&f, &a));
-		do
-			r = finder_step(&f, &a, 0, &found);
-		while (r == FINDER_MORE);
-		assert_int_equal(r, FINDER_FOUND);
+		assert_int_equal(search_with(&f, &a, 0, &found), FINDER_FOUND);
 		assert_int_equal(found.count, i + 1);
 		assert_true(family_has(&found, pid[i]));
 		assert_true(finder_holds(pid[i], &a));
@@ -609,20 +593,14 @@ test_reuseport(void **state)
 
 /* Goal: systemd, which holds the socket of a unit that it will start, is not
  * taken for the server. */
-static void
-test_activator(void **state)
+TEST(test_activator)
 {
 	struct sockaddr_storage a = loopback();
-	socklen_t length = sizeof(struct sockaddr_in);
 	struct family found;
-	int s = socket(AF_INET, SOCK_STREAM, 0);
+	int s = listen_on(&a, SO_REUSEADDR);
 	char name[PROC_NAME_BYTES];
 	pid_t pid[2];
 
-	(void)state;
-	assert_int_equal(bind(s, (void *)&a, length), 0);
-	assert_int_equal(listen(s, 5), 0);
-	assert_int_equal(getsockname(s, (void *)&a, &length), 0);
 	prctl(PR_SET_NAME, "systemd");
 	pid[0] = child_new();
 	prctl(PR_SET_NAME, "test_process");
@@ -640,15 +618,13 @@ test_activator(void **state)
 }
 
 /* Goal: a port that docker forwards is said to be a container's. */
-static void
-test_container(void **state)
+TEST(test_container)
 {
 	struct profiler_server server = {.name = "a", .hsperfdata = true};
 	enum profiler_source source;
 	char detail[PAGE_TEXT];
 	struct process p;
 
-	(void)state;
 	process_init(&p, NULL, 0, &server);
 	p.pid = child_new();
 	prctl(PR_SET_NAME, "docker-proxy");
@@ -704,8 +680,7 @@ container_new(struct sockaddr_in *address)
 
 /* Goal: a server in a container is found by the container's address, and not
  * by a port that is the same; none that is there is found after its end. */
-static void
-test_network_namespace(void **state)
+TEST(test_network_namespace)
 {
 	struct sockaddr_storage a = {0};
 	struct sockaddr_in *in = (void *)&a;
@@ -713,7 +688,6 @@ test_network_namespace(void **state)
 	uint32_t own;
 	pid_t pid;
 
-	(void)state;
 	in->sin_family = AF_INET;
 	/* Of 10.64.0.0/10: another such test may run, too. */
 	own = 0x0a400000 | ((uint32_t)getpid() << 2 & 0x3ffffc);
@@ -735,15 +709,13 @@ test_network_namespace(void **state)
 }
 
 /* Goal: of a process that we run below only itself is taken. */
-static void
-test_above_us(void **state)
+TEST(test_above_us)
 {
 	struct sockaddr_storage nothing = {0};
 	struct family found;
 	pid_t pid = child_new(), watcher;
 	int status;
 
-	(void)state;
 	watcher = fork();
 	if (watcher == 0)
 		_exit(search(&nothing, getppid(), &found) == FINDER_FOUND &&
@@ -756,17 +728,14 @@ test_above_us(void **state)
 }
 
 /* Goal: what is not there is said not to be. */
-static void
-test_not_found(void **state)
+TEST(test_not_found)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct sockaddr_storage a = loopback();
 	struct profiler_stats s;
 	int held = port_hold(&a);
 
-	(void)state;
-	child_kill(listener_new(&a, sizeof(struct sockaddr_in)));
-	fixture_init(f);
+	child_kill(listener_new(&a));
 	f->options.server[0].address = a;
 	fixture_start(f);
 	fixture_wait_sweeps(f);
@@ -776,41 +745,30 @@ test_not_found(void **state)
 	assert_string_equal(
 	    s.server[0].detail, "nothing listens on its address here");
 	close(held);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: a Unix listener is found, too. */
-static void
-test_found_unix(void **state)
+TEST(test_found_unix)
 {
 	struct sockaddr_storage a = {0};
 	struct sockaddr_un *un = (void *)&a;
-	enum finder_result r;
-	struct finder f;
 	struct family found;
 	pid_t pid;
 
-	(void)state;
 	un->sun_family = AF_UNIX;
 	snprintf(un->sun_path, sizeof(un->sun_path), "/tmp/tailor-test-%d.sock",
 	    (int)getpid());
-	pid = listener_new(&a, sizeof(*un));
-	finder_init(&f);
-	do
-		r = finder_step(&f, &a, 0, &found);
-	while (r == FINDER_MORE);
-	assert_int_equal(r, FINDER_FOUND);
+	pid = listener_new(&a);
+	assert_int_equal(search(&a, 0, &found), FINDER_FOUND);
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.pid[0], pid);
 	child_kill(pid);
 	unlink(un->sun_path);
-	finder_fini(&f);
 }
 
 /* Goal: to another user the process is hidden, and whose it is is told. */
-static void
-test_foreign(void **state)
+TEST(test_foreign)
 {
 	struct sockaddr_storage a = loopback();
 	enum finder_result r;
@@ -819,20 +777,17 @@ test_foreign(void **state)
 	pid_t pid, other;
 	int status;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("skipped: only root can become another user\n");
 		skip();
 	}
-	pid = listener_new(&a, sizeof(struct sockaddr_in));
+	pid = listener_new(&a);
 	other = fork();
 	if (other == 0) {
 		if (setuid(65534) < 0)
 			_exit(1);
 		finder_init(&f);
-		do
-			r = finder_step(&f, &a, 0, &found);
-		while (r == FINDER_MORE);
+		r = search_with(&f, &a, 0, &found);
 		_exit(r == FINDER_FOREIGN && f.sockets.uid == 0 ? 0 : 2);
 	}
 	assert_int_equal(waitpid(other, &status, 0), other);
@@ -876,10 +831,8 @@ match(const char *line, const char *text, uint16_t port)
 	"ffff 100 0 0 10 0"
 
 /* Goal: lines of the kernel's tables, wildcards and mapped addresses. */
-static void
-test_match(void **state)
+TEST(test_match)
 {
-	(void)state;
 	assert_int_equal(
 	    match(TCP4("0100007F:1F90", "0A"), "127.0.0.1", 8080), 2);
 	assert_int_equal(
@@ -910,16 +863,13 @@ test_match(void **state)
 
 /* Goal: a channel belongs to a server if its writer is the server's process
  * or one below it, also when the server is known only later. */
-static void
-test_assignment(void **state)
+TEST(test_assignment)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 	struct talechain tc;
 	unsigned i, mine = 0, none = 0;
 	pid_t wrapper;
 
-	(void)state;
-	fixture_init(f);
 	f->options.servers = 2;
 	fixture_start(f);
 	wrapper = fork();
@@ -949,18 +899,15 @@ test_assignment(void **state)
 	assert_true(mine >= 10);
 	child_kill(wrapper);
 	fixture_wait_closed(f, 1);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /* Goal: the answers of /proc, about ourselves. */
-static void
-test_proc(void **state)
+TEST(test_proc)
 {
 	pid_t pid = child_new();
 	uid_t uid;
 
-	(void)state;
 	assert_int_equal(proc_uid(pid, &uid), 0);
 	assert_int_equal(uid, geteuid());
 	assert_int_equal(proc_parent(pid), getpid());
@@ -993,23 +940,16 @@ search_once(struct process *p, struct instant *now)
 /* Goal: a socket whose holder is not seen is another user's only if the next
  * search finds the same: that of a process that ends is there without a
  * holder for a moment.  Our own process is the holder that is not seen. */
-static void
-test_hidden(void **state)
+TEST(test_hidden)
 {
 	struct profiler_server server = {.name = "a"};
-	struct sockaddr_in *in = (void *)&server.address;
-	socklen_t length = sizeof(*in);
 	struct instant now = instant_now();
 	struct process p;
-	int s = socket(AF_INET, SOCK_STREAM, 0), held, one = 1;
+	int s, held;
 
-	(void)state;
-	in->sin_family = AF_INET;
-	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	server.address = loopback();
 	held = port_hold(&server.address);
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	assert_int_equal(bind(s, (void *)in, length), 0);
-	assert_int_equal(listen(s, 1), 0);
+	s = listen_on(&server.address, SO_REUSEADDR);
 	process_init(&p, NULL, 0, &server);
 	search_once(&p, &now);
 	assert_string_equal(p.where, "its process is not known yet");
@@ -1020,33 +960,4 @@ test_hidden(void **state)
 	assert_non_null(strstr(p.where, "nothing listens"));
 	close(held);
 	process_fini(&p);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_told),
-	    cmocka_unit_test(test_told_late),
-	    cmocka_unit_test(test_found),
-	    cmocka_unit_test(test_not_found),
-	    cmocka_unit_test(test_found_unix),
-	    cmocka_unit_test(test_foreign),
-	    cmocka_unit_test(test_hidden),
-	    cmocka_unit_test(test_family),
-	    cmocka_unit_test(test_hand_over),
-	    cmocka_unit_test(test_later),
-	    cmocka_unit_test(test_page_below),
-	    cmocka_unit_test(test_name_after_exec),
-	    cmocka_unit_test(test_reuseport),
-	    cmocka_unit_test(test_activator),
-	    cmocka_unit_test(test_container),
-	    cmocka_unit_test(test_network_namespace),
-	    cmocka_unit_test(test_above_us),
-	    cmocka_unit_test(test_match),
-	    cmocka_unit_test(test_assignment),
-	    cmocka_unit_test(test_proc),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

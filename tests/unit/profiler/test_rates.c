@@ -3,10 +3,7 @@
  * that is not known: words in memory at times of our choosing, a process of
  * ours that the kernel is asked about, and what is usual.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "profiler/finder.h"
 #include "profiler/rates.h"
@@ -126,13 +123,11 @@ set_word(struct channel *c, enum talechain_word word, uint64_t value)
 }
 
 /* Goal: growth over the period, by server, and levels as they are. */
-static void
-test_words(void **state)
+TEST(test_words)
 {
 	const struct talechain_event *e;
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, RATES_IN_MEMORY);
 	set_word(b.channel[1], TALECHAIN_WORD_CLASSES, 1000);
 	look(&b, 0);
@@ -170,13 +165,11 @@ test_words(void **state)
 
 /* Goal: a count that goes back is no rate; without an agent the page tells;
  * signals that are not wanted are not told. */
-static void
-test_sources(void **state)
+TEST(test_sources)
 {
 	const struct talechain_event *e;
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, 1U << TALECHAIN_RATE_CLASSES);
 	set_word(b.channel[1], TALECHAIN_WORD_CLASSES, 1000);
 	b.page[1] = &b.fake;
@@ -215,12 +208,10 @@ test_sources(void **state)
 }
 
 /* Goal: a period whose two clocks disagree is dropped and counted. */
-static void
-test_distorted(void **state)
+TEST(test_distorted)
 {
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, 1U << TALECHAIN_RATE_QUEUE);
 	look(&b, 0);
 	/* The last look's second reading came late by all that is between. */
@@ -234,8 +225,7 @@ test_distorted(void **state)
 }
 
 /* Goal: what cannot fit into an event is cut, not mixed with its neighbour. */
-static void
-test_note(void **state)
+TEST(test_note)
 {
 	struct rate r = {.signal = TALECHAIN_RATE_CLOCK,
 	    .server = -1,
@@ -247,7 +237,6 @@ test_note(void **state)
 	struct talechain_value v;
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, 0);
 	rate_note(&b.output, &r, b.now, b.now);
 	look(&b, 0);
@@ -273,15 +262,13 @@ number_compare(const void *va, const void *vb)
 
 /* Goal: the running median is that of the values, within its promise; it is
  * not known of few, and follows when the values change. */
-static void
-test_usual(void **state)
+TEST(test_usual)
 {
 	static uint64_t value[MEDIAN_MOST - 1];
 	struct running_median u = {0};
 	uint64_t median;
 	unsigned i, round;
 
-	(void)state;
 	srand(3);
 	for (i = 1; i < MEDIAN_LEAST; i++)
 		running_median_add(&u, 1000);
@@ -357,8 +344,7 @@ take_orders(struct command_ring *commands, unsigned seen[TALECHAIN_RATE_END])
 
 /* Goal: CPU time and page faults of another process come as commands, each
  * with the time that it is of, possible ones only, and end with the process. */
-static void
-test_reader(void **state)
+TEST(test_reader)
 {
 	static struct rates_reader r;
 	static struct command_ring commands;
@@ -371,7 +357,6 @@ test_reader(void **state)
 	unsigned seen[TALECHAIN_RATE_END] = {0}, last;
 	pid_t pid;
 
-	(void)state;
 	rates_open(&r, &options);
 	assert_int_equal(r.period_ns, RATE_READ_LEAST_NS);
 	assert_false(r.signals >> TALECHAIN_RATE_QUEUE & 1); /* not ours */
@@ -403,8 +388,7 @@ test_reader(void **state)
 }
 
 /* Goal: what this machine does not count is off, and asks for no turn. */
-static void
-test_reader_without(void **state)
+TEST(test_reader_without)
 {
 	static struct rates_reader r;
 	static struct command_ring commands;
@@ -412,7 +396,6 @@ test_reader_without(void **state)
 	    .rates = 1U << TALECHAIN_RATE_IPC | 1U << TALECHAIN_RATE_CLOCK,
 	    .rates_period_ns = 10 * MS};
 
-	(void)state;
 	rates_open(&r, &options);
 	if (r.signals != 0) {
 		print_message("skipped: this machine has counters\n");
@@ -423,20 +406,4 @@ test_reader_without(void **state)
 	assert_int_equal(r.server[0].searched, 0);
 	assert_int_equal(rates_turn(&r, &commands, instant_now()), -1);
 	rates_close(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_words),
-	    cmocka_unit_test(test_sources),
-	    cmocka_unit_test(test_distorted),
-	    cmocka_unit_test(test_note),
-	    cmocka_unit_test(test_usual),
-	    cmocka_unit_test(test_reader),
-	    cmocka_unit_test(test_reader_without),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

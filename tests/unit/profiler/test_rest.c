@@ -3,7 +3,7 @@
  * what it owns is used by one thread at a time; a hazard that began during a
  * rest is there to be taken after a look.
  */
-#include "fixture.h"
+#include "resting.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -11,11 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "profiler/observer.h"
-
 #define ROUNDS 20000
 #define RINGS (5 * OBSERVER_LOOKS)
-#define FOREVER_NS (3600 * NS_PER_S)
 
 /* --- resting and waking --------------------------------------------------- */
 
@@ -70,15 +67,13 @@ stress_await(struct stress *s, uint64_t number)
 
 /* Goal: every wake-up is followed by a sweep, at whatever moment it comes,
  * and a borrower and the observer exclude each other. */
-static void
-test_no_wake_up_is_lost(void **state)
+TEST(test_no_wake_up_is_lost)
 {
 	struct stress *s = aligned_alloc(64, sizeof(*s));
 	uint64_t i, borrowed = 0;
 	unsigned seed = 1;
 	pthread_t thread;
 
-	(void)state;
 	assert_non_null(s);
 	memset(s, 0, sizeof(*s));
 	assert_int_equal(observer_rest_init(&s->rest), 0);
@@ -112,12 +107,10 @@ test_no_wake_up_is_lost(void **state)
 }
 
 /* Goal: rests get longer up to the longest, and short again after a wake-up. */
-static void
-test_rests_get_longer(void **state)
+TEST(test_rests_get_longer)
 {
 	struct observer_rest r;
 
-	(void)state;
 	assert_int_equal(observer_rest_init(&r), 0);
 	r.idle = 1;
 	observer_rest(&r, 3 * NS_PER_MS, 0);
@@ -139,13 +132,11 @@ test_rests_get_longer(void **state)
 
 /* Goal: with requests in flight a calm observer rests shortly, and the first
  * request ends a rest only if the rest would last. */
-static void
-test_calm_rests(void **state)
+TEST(test_calm_rests)
 {
 	struct observer_rest r;
 	struct instant now;
 
-	(void)state;
 	assert_int_equal(observer_rest_init(&r), 0);
 	r.wait_ns = 16 * NS_PER_MS;
 	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_NS);
@@ -170,12 +161,10 @@ test_calm_rests(void **state)
 
 /* Goal: a request that begins as a calm observer ceases to be one is not late:
  * it ends no rest by what is known of the last one, so the next is short. */
-static void
-test_no_long_rest_after_a_calm_one(void **state)
+TEST(test_no_long_rest_after_a_calm_one)
 {
 	struct observer_rest r;
 
-	(void)state;
 	assert_int_equal(observer_rest_init(&r), 0);
 	r.idle = 1;
 	r.wait_ns = 16 * NS_PER_MS;
@@ -189,96 +178,50 @@ test_no_long_rest_after_a_calm_one(void **state)
 
 /* --- an observer that rests ----------------------------------------------- */
 
-struct rig {
-	struct observer o;
-	struct command_ring commands, released;
-	struct hazard_ring hazards;
-	struct timeline *timeline;
-	struct channel *agent;
-};
+static struct channel *agent;
 
-static struct rig *
-rig_new(enum profiler_poll poll)
+static struct rest_rig *
+rig_with_agent(enum profiler_poll poll)
 {
-	struct rig *r = aligned_alloc(64, (sizeof(*r) + 63) / 64 * 64);
+	struct rest_rig *r = rest_rig_new(poll);
 
-	assert_non_null(r);
-	memset(r, 0, sizeof(*r));
-	assert_int_equal(timeline_new(&r->timeline, NULL, 12), 0);
-	assert_int_equal(observer_rest_init(&r->o.rest), 0);
-	assert_int_equal(hazard_ring_init(&r->hazards), 0);
 	assert_int_equal(
-	    channel_new_inside(&r->agent, 1, TALECHAIN_KIND_JVM, "agent", 6),
-	    0);
-	r->agent->server = 0;
-	r->o.poll = poll;
-	r->o.sleep_ns = 50 * NS_PER_US;
-	r->o.rest_ns = FOREVER_NS;
+	    channel_new_inside(&agent, 1, TALECHAIN_KIND_JVM, "agent", 6), 0);
+	agent->server = 0;
 	r->o.rest.wait_ns = FOREVER_NS; /* no rest ends by itself */
-	r->o.blind_ns = NS_PER_S;
-	r->o.cpu = -1;
-	r->o.servers = 1;
-	r->o.output.timeline = r->timeline;
-	r->o.output.hazards = &r->hazards;
-	r->o.hazards[0].output = &r->o.output;
-	r->o.commands = &r->commands;
-	r->o.released = &r->released;
-	assert_true(observer_add_channel(&r->o, r->agent, instant_now()));
+	assert_true(observer_add_channel(&r->o, agent, instant_now()));
 	return r;
 }
 
 static void
-rig_free(struct rig *r)
+rig_with_agent_free(struct rest_rig *r)
 {
 	observer_stop(&r->o);
-	channel_free(&r->agent);
-	hazard_ring_fini(&r->hazards);
-	observer_rest_fini(&r->o.rest);
-	timeline_free(&r->timeline);
-	free(r);
-}
-
-static bool
-rests(void *arg)
-{
-	struct rig *r = arg;
-
-	return __atomic_load_n(&r->o.rest.state, __ATOMIC_RELAXED) ==
-	       OBSERVER_RESTS;
-}
-
-static bool
-has_hazard(void *arg)
-{
-	struct rig *r = arg;
-	struct hazard h;
-
-	return hazard_ring_take(&r->hazards, &h);
+	channel_free(&agent);
+	rest_rig_free(r);
 }
 
 static void
-collect(struct rig *r, uint64_t epoch, bool begin)
+collect(uint64_t epoch, bool begin)
 {
-	__atomic_store_n(&r->agent->memory->word[TALECHAIN_WORD_SINCE],
+	__atomic_store_n(&agent->memory->word[TALECHAIN_WORD_SINCE],
 	    instant_now().ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&r->agent->memory->state,
+	__atomic_store_n(&agent->memory->state,
 	    epoch << 8 | (begin ? TALECHAIN_JVM_GC : TALECHAIN_JVM_RUNNING),
 	    __ATOMIC_RELEASE);
 }
 
 /* Goal: what began while it rests is there after a look, on this thread and
  * at once; and the wake-up is followed by polling, which finds the end. */
-static void
-test_look(void **state)
+TEST(test_look)
 {
-	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
+	struct rest_rig *r = rig_with_agent(PROFILER_POLL_SLEEP);
 	struct hazard h;
 
-	(void)state;
 	observer_rest_set(&r->o.rest, false, instant_now());
 	assert_int_equal(observer_start(&r->o), 0);
-	assert_true(eventually(rests, r));
-	collect(r, 1, true);
+	assert_true(eventually(rest_rig_rests, r));
+	collect(1, true);
 	assert_false(hazard_ring_take(&r->hazards, &h));
 	assert_true(observer_look(&r->o));
 	assert_true(hazard_ring_take(&r->hazards, &h));
@@ -287,96 +230,88 @@ test_look(void **state)
 	assert_false(hazard_ring_take(&r->hazards, &h));
 
 	observer_rest_set(&r->o.rest, true, instant_now());
-	collect(r, 2, false);
-	assert_true(eventually(has_hazard, r));
-	collect(r, 3, true);
-	assert_true(eventually(has_hazard, r));
+	collect(2, false);
+	assert_true(eventually(rest_rig_has_hazard, r));
+	collect(3, true);
+	assert_true(eventually(rest_rig_has_hazard, r));
 	assert_int_equal(r->o.output.counters.hazards_lost, 0);
-	rig_free(r);
+	rig_with_agent_free(r);
 }
 
 /* Goal: a command wakes it, and so does the end. */
-static void
-test_command(void **state)
+TEST(test_command)
 {
-	struct rig *r = rig_new(PROFILER_POLL_RELAX);
+	struct rest_rig *r = rig_with_agent(PROFILER_POLL_RELAX);
 	struct observer_command exit = {.kind = COMMAND_SERVER_EXIT, .pid = 1};
 
-	(void)state;
 	observer_rest_set(&r->o.rest, false, instant_now());
 	assert_int_equal(observer_start(&r->o), 0);
-	assert_true(eventually(rests, r));
+	assert_true(eventually(rest_rig_rests, r));
 	exit.at = instant_now();
 	assert_true(command_push(&r->commands, &exit));
 	observer_rest_wake(&r->o.rest);
-	assert_true(eventually(has_hazard, r));
-	rig_free(r);
+	assert_true(eventually(rest_rig_has_hazard, r));
+	rig_with_agent_free(r);
 }
 
 /* Goal: with requests in flight it polls for a server's agent; it rests if
  * there are only rings, and a command ends that. */
-static void
-test_only_rings(void **state)
+TEST(test_only_rings)
 {
-	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
+	struct rest_rig *r = rig_with_agent(PROFILER_POLL_SLEEP);
 	struct observer_command exit = {.kind = COMMAND_SERVER_EXIT, .pid = 1};
 
-	(void)state;
 	r->o.sleep_ns = OBSERVER_CALM_NS - 1;
 	assert_int_equal(observer_start(&r->o), 0);
-	collect(r, 1, true);
-	assert_true(eventually(has_hazard, r));
-	collect(r, 2, false);
-	assert_true(eventually(has_hazard, r));
+	collect(1, true);
+	assert_true(eventually(rest_rig_has_hazard, r));
+	collect(2, false);
+	assert_true(eventually(rest_rig_has_hazard, r));
 	assert_int_equal(counter_read(&r->o.rest.rests), 0);
 	observer_stop(&r->o);
 
-	r->agent->server = -1;
+	agent->server = -1;
 	r->o.stop = 0;
 	assert_int_equal(observer_start(&r->o), 0);
-	assert_true(eventually(rests, r));
+	assert_true(eventually(rest_rig_rests, r));
 	exit.at = instant_now();
 	assert_true(command_push(&r->commands, &exit));
 	observer_rest_wake(&r->o.rest);
-	assert_true(eventually(has_hazard, r));
-	rig_free(r);
+	assert_true(eventually(rest_rig_has_hazard, r));
+	rig_with_agent_free(r);
 }
 
 /* Goal: an observer that spins never rests, and is never borrowed. */
-static void
-test_spin(void **state)
+TEST(test_spin)
 {
-	struct rig *r = rig_new(PROFILER_POLL_SPIN);
+	struct rest_rig *r = rig_with_agent(PROFILER_POLL_SPIN);
 
-	(void)state;
 	observer_rest_set(&r->o.rest, false, instant_now());
 	assert_int_equal(observer_start(&r->o), 0);
-	collect(r, 1, true);
-	assert_true(eventually(has_hazard, r));
+	collect(1, true);
+	assert_true(eventually(rest_rig_has_hazard, r));
 	assert_false(observer_look(&r->o));
 	assert_int_equal(counter_read(&r->o.rest.rests), 0);
-	rig_free(r);
+	rig_with_agent_free(r);
 }
 
 static bool
 has_all_events(void *arg)
 {
-	struct rig *r = arg;
+	struct rest_rig *r = arg;
 
 	return counter_read(&r->o.output.counters.events) == RINGS;
 }
 
 /* Goal: the longest rests are where nothing is polled, little was written, and
  * no ring is a service's; as soon as it has read more, they are shorter. */
-static void
-test_quiet(void **state)
+TEST(test_quiet)
 {
-	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
+	struct rest_rig *r = rig_with_agent(PROFILER_POLL_SLEEP);
 	struct instant now = instant_now();
 	struct channel *proxy, *app;
 	struct talechain tc;
 
-	(void)state;
 	r->o.rest_ns = OBSERVER_REST_NS;
 	r->o.quiet_ns = OBSERVER_REST_QUIET_NS;
 	assert_int_equal(observer_longest_ns(&r->o, 0), OBSERVER_REST_NS);
@@ -409,19 +344,17 @@ test_quiet(void **state)
 	    OBSERVER_REST_QUIET_NS);
 	channel_free(&app);
 	channel_free(&proxy);
-	rig_free(r);
+	rig_with_agent_free(r);
 }
 
 /* Goal: one wake-up is enough for all rings, however many there are. */
-static void
-test_all_rings(void **state)
+TEST(test_all_rings)
 {
-	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
+	struct rest_rig *r = rig_with_agent(PROFILER_POLL_SLEEP);
 	struct channel *c[RINGS];
 	struct talechain tc[RINGS];
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < RINGS; i++) {
 		assert_int_equal(channel_new_inside(&c[i], i + 2,
 				     TALECHAIN_KIND_APP, "app", 6),
@@ -431,7 +364,7 @@ test_all_rings(void **state)
 	}
 	observer_rest_set(&r->o.rest, false, instant_now());
 	assert_int_equal(observer_start(&r->o), 0);
-	assert_true(eventually(rests, r));
+	assert_true(eventually(rest_rig_rests, r));
 	for (i = 0; i < RINGS; i++)
 		talechain_emit(&tc[i], TALECHAIN_APP_MARK, i, 0, 0, 0);
 	observer_rest_wake(&r->o.rest);
@@ -439,24 +372,5 @@ test_all_rings(void **state)
 	observer_stop(&r->o);
 	for (i = 0; i < RINGS; i++)
 		channel_free(&c[i]);
-	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_no_wake_up_is_lost),
-	    cmocka_unit_test(test_rests_get_longer),
-	    cmocka_unit_test(test_calm_rests),
-	    cmocka_unit_test(test_no_long_rest_after_a_calm_one),
-	    cmocka_unit_test(test_look),
-	    cmocka_unit_test(test_command),
-	    cmocka_unit_test(test_only_rings),
-	    cmocka_unit_test(test_spin),
-	    cmocka_unit_test(test_quiet),
-	    cmocka_unit_test(test_all_rings),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	rig_with_agent_free(r);
 }

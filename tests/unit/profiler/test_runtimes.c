@@ -29,8 +29,7 @@ skip_because(const char *why)
 
 /* --- the table ------------------------------------------------------------ */
 
-static void
-test_table(void **state)
+TEST(test_table)
 {
 	static const struct {
 		const char *file, *runtime; /* NULL: none */
@@ -53,7 +52,6 @@ test_table(void **state)
 	};
 	const struct runtime *r;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		r = runtime_of_file(cases[i].file);
 		if (cases[i].runtime == NULL)
@@ -64,12 +62,10 @@ test_table(void **state)
 }
 
 /* Goal: this process has no runtime; one that does not exist neither. */
-static void
-test_no_runtime(void **state)
+TEST(test_no_runtime)
 {
 	char file[PATH_MAX];
 
-	(void)state;
 	assert_null(runtime_of_process(getpid(), file));
 	assert_null(runtime_of_process(INT_MAX, file));
 	assert_null(runtime_of_program("/bin/sh", file));
@@ -107,12 +103,10 @@ file_offset_of(const void *address)
 
 /* Goal: a function is found by the beginning of its name, where the kernel
  * maps it. */
-static void
-test_symbol(void **state)
+TEST(test_symbol)
 {
 	uint64_t offset = 0;
 
-	(void)state;
 	assert_int_equal(
 	    symbol_find("/proc/self/exe", "test_runtimes_land", &offset), 0);
 	assert_int_equal(offset,
@@ -128,8 +122,7 @@ test_symbol(void **state)
 }
 
 /* Goal: a file that is cut short, or whose numbers are wild, is refused. */
-static void
-test_broken_file(void **state)
+TEST(test_broken_file)
 {
 	static unsigned char text[1 << 16];
 	char path[] = "/tmp/tailor-elf-XXXXXX";
@@ -138,7 +131,6 @@ test_broken_file(void **state)
 	ssize_t n = read(exe, text, sizeof(text));
 	uint64_t offset = 0;
 
-	(void)state;
 	assert_true(fd >= 0 && n == (ssize_t)sizeof(text));
 	close(exe);
 	for (unsigned cut = 0; cut < 4096; cut += 61) {
@@ -160,15 +152,13 @@ test_broken_file(void **state)
 /* --- permission ----------------------------------------------------------- */
 
 /* Goal: without the capabilities the reason and what is missing are named. */
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	char why[PROBES_WHY] = "";
 	struct probes *p = NULL;
 	int status;
 	pid_t pid;
 
-	(void)state;
 	if (getuid() != 0)
 		skip_because("only root can give up what is needed");
 	pid = fork();
@@ -275,9 +265,8 @@ lengths_ms(const struct fixture *f, unsigned cause)
 static struct fixture *
 followed(struct program *p, const char *const argv[], const char *program)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f = fixture_new();
 
-	fixture_init(f);
 	f->options.server[0].probes =
 	    program != NULL ? PROFILER_PROBES_ON : PROFILER_PROBES_AUTO;
 	f->options.server[0].program = program;
@@ -309,8 +298,7 @@ unfollow(struct fixture *f, struct program *p)
 {
 	program_stop(p);
 	fixture_end_exit(f);
-	fixture_fini(f);
-	free(f);
+	fixture_free(f);
 }
 
 /*
@@ -369,17 +357,14 @@ program_has(const char *path, const char *text)
 }
 
 /* Goal: Node's collections, counted as perf_hooks counts them. */
-static void
-test_node(void **state)
+TEST(test_node)
 {
-	(void)state;
 	need_node();
 	follow(node_argv, NULL, TALECHAIN_CAUSE_V8, "V8");
 }
 
 /* Goal: the time in which V8 marks its old generation in steps. */
-static void
-test_node_marking(void **state)
+TEST(test_node_marking)
 {
 	static const char *const argv[] = {"node", "-e",
 	    "let kept = [], n = 0;"
@@ -397,7 +382,6 @@ test_node_marking(void **state)
 	double none_ms;
 	unsigned steps;
 
-	(void)state;
 	need_probes();
 	need_node();
 	f = followed(&p, argv, NULL);
@@ -411,10 +395,8 @@ test_node_marking(void **state)
 }
 
 /* Goal: CPython's whole collections, as gc.callbacks counts them. */
-static void
-test_python(void **state)
+TEST(test_python)
 {
-	(void)state;
 	if (!program_has("/usr/bin/python3", "gc__start"))
 		skip_because("/usr/bin/python3 has no probes");
 	follow(python_argv, "/usr/bin/python3", TALECHAIN_CAUSE_CPYTHON,
@@ -422,8 +404,7 @@ test_python(void **state)
 }
 
 /* Goal: auto leaves CPython alone: every Python here would pay for it. */
-static void
-test_not_asked(void **state)
+TEST(test_not_asked)
 {
 	struct profiler_stats s;
 	struct fixture *f;
@@ -431,7 +412,6 @@ test_not_asked(void **state)
 	unsigned count;
 	struct program p;
 
-	(void)state;
 	if (access("/usr/bin/python3", X_OK) < 0)
 		skip_because("no /usr/bin/python3");
 	f = followed(&p, python_argv, NULL);
@@ -446,15 +426,13 @@ test_not_asked(void **state)
 }
 
 /* Goal: a program without the symbols is followed without its collections. */
-static void
-test_stripped(void **state)
+TEST(test_stripped)
 {
 	char directory[] = "/tmp/tailor-runtime-XXXXXX", path[64];
 	char why[PROBES_WHY] = "", command[160];
 	struct probes *p = NULL;
 	int err;
 
-	(void)state;
 	if (probes_new(&p, 1, why) < 0)
 		skip_because(why);
 	assert_non_null(mkdtemp(directory));
@@ -474,19 +452,6 @@ test_stripped(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_table),
-	    cmocka_unit_test(test_no_runtime),
-	    cmocka_unit_test(test_symbol),
-	    cmocka_unit_test(test_broken_file),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_stripped),
-	    cmocka_unit_test(test_node),
-	    cmocka_unit_test(test_node_marking),
-	    cmocka_unit_test(test_python),
-	    cmocka_unit_test(test_not_asked),
-	};
-
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

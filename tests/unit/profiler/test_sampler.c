@@ -2,12 +2,8 @@
  * test_sampler.c: what a sample of words holds, and what the clock steps by.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "profiler/shim/cycles.h"
 #include "profiler/shim/sampler.h"
@@ -73,42 +69,24 @@ sample_truly(uint64_t period)
 }
 
 /* Goal: a sample holds what the words were between two looks around it. */
-static void
-test_at_once(void **state)
+TEST(test_at_once)
 {
-	(void)state;
 	sample_truly(0);
 }
 
 /* Goal: the same where the words are read ahead. */
-static void
-test_ahead(void **state)
+TEST(test_ahead)
 {
-	(void)state;
 	sample_truly(SAMPLER_AHEAD);
 }
 
 /* Goal: the clock's step divides whatever passes by it. */
-static void
-test_step(void **state)
+TEST(test_step)
 {
 	uint64_t step = cycles_step(), begin = cycles_in_order();
 	unsigned i;
 
-	(void)state;
 	assert_true(step > 0);
 	for (i = 0; i < 1000; i++)
 		assert_int_equal((cycles_in_order() - begin) % step, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_at_once),
-	    cmocka_unit_test(test_ahead),
-	    cmocka_unit_test(test_step),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

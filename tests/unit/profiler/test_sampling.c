@@ -2,11 +2,7 @@
  * Goal: up to a rate all events are written, above it as many as that, in
  * stretches; a burst is written in full; a pause is known when it begins.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "profiler/kernel/sampling.h"
 
@@ -66,12 +62,10 @@ pass(struct run *r, uint64_t per_s, unsigned seconds)
 	}
 }
 
-static void
-test_rates(void **state)
+TEST(test_rates)
 {
 	struct run r;
 
-	(void)state;
 	begin(&r);
 	pass(&r, MOST, 60);
 	assert_int_equal(r.pauses, 0);
@@ -88,12 +82,10 @@ test_rates(void **state)
 	}
 }
 
-static void
-test_burst(void **state)
+TEST(test_burst)
 {
 	struct run r;
 
-	(void)state;
 	begin(&r);
 	pass(&r, MOST / 10, 10);
 	pass(&r, MOST * SAMPLING_BURST_S * 8 / 10, 1);
@@ -102,13 +94,11 @@ test_burst(void **state)
 
 /* Goal: a pause that cannot end is prolonged from where it was to end, and goes
  * on from there. */
-static void
-test_prolonged(void **state)
+TEST(test_prolonged)
 {
 	struct sampling s;
 	struct instant end, later;
 
-	(void)state;
 	sampling_init(&s, 1, 0, at(0));
 	assert_int_equal(sampling_step(&s, at(1), UINT32_MAX), SAMPLING_PAUSE);
 	end = s.paused_until;
@@ -123,12 +113,10 @@ test_prolonged(void **state)
 }
 
 /* Goal: one CPU, none, or thousands: the rate is one that can be. */
-static void
-test_cpus(void **state)
+TEST(test_cpus)
 {
 	struct sampling s;
 
-	(void)state;
 	sampling_init(&s, 1, 0, at(0));
 	assert_true(s.per_s == SAMPLING_EVENTS_PER_S);
 	sampling_init(&s, 512, 0, at(0));
@@ -138,14 +126,12 @@ test_cpus(void **state)
 }
 
 /* Goal: what is written in a pause makes neither it nor the next one longer. */
-static void
-test_sums(void **state)
+TEST(test_sums)
 {
 	struct sampling s;
 	int64_t now_ns = 0;
 	uint64_t written = 0;
 
-	(void)state;
 	sampling_init(&s, 1, 0, at(0));
 	for (unsigned i = 0; i < 2000; i++) {
 		now_ns += SAMPLING_PERIOD_NS;
@@ -154,18 +140,4 @@ test_sums(void **state)
 			assert_true(instant_since(s.paused_until,
 					s.paused_from) < 2 * SAMPLING_PAUSE_NS);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rates),
-	    cmocka_unit_test(test_burst),
-	    cmocka_unit_test(test_prolonged),
-	    cmocka_unit_test(test_cpus),
-	    cmocka_unit_test(test_sums),
-	};
-
-	return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
 /*
  * test_scope.c: error correction, rates by tag, and counting all of it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "profiler/shim/dte.h"
 #include "profiler/shim/scope.h"
 
 /* Goal: the margin is where it is said to be, on both sides, at any size. */
-static void
-test_margin(void **state)
+TEST(test_margin)
 {
 	static const uint64_t periods[] = {
 	    100, 1000, 1000000, UINT64_C(1) << 40};
@@ -21,7 +17,6 @@ test_margin(void **state)
 	size_t i;
 	int side;
 
-	(void)state;
 	for (i = 0; i < sizeof(periods) / sizeof(periods[0]); i++)
 		for (side = -1; side <= 1; side += 2) {
 			now.begin = last.begin + periods[i];
@@ -38,14 +33,12 @@ test_margin(void **state)
 }
 
 /* Goal: a slow read makes an impossible rate in raw and none in kept. */
-static void
-test_impossible(void **state)
+TEST(test_impossible)
 {
 	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
 	struct sample p = {{0, 30}, {0}, 7};
 	unsigned i;
 
-	(void)state;
 	assert_non_null(s);
 	/* The signal truly grows by one in ten cycles. */
 	for (i = 0; i < 10000; i++) {
@@ -73,14 +66,12 @@ test_impossible(void **state)
 
 /* Goal: time that may have been another tag's is in no tag's rate: that of
  * the first sample of a tag, and that before its second. */
-static void
-test_straddling(void **state)
+TEST(test_straddling)
 {
 	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
 	struct sample p = {{0, 30}, {0}, 1};
 	unsigned i;
 
-	(void)state;
 	assert_non_null(s);
 	for (i = 1; i <= 1000; i++) {
 		p.clock.begin += 1000;
@@ -102,8 +93,7 @@ test_straddling(void **state)
 /* Goal: where reading takes longer when the word has changed, the rate by tag
  * is the true one all the same, which that of the kept periods is not; also
  * where the reader is pushed off before it reads the clock again. */
-static void
-test_joined(void **state)
+TEST(test_joined)
 {
 	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
 	const struct tag_row *r;
@@ -112,7 +102,6 @@ test_joined(void **state)
 	double kept;
 	unsigned i;
 
-	(void)state;
 	assert_non_null(s);
 	srandom(5);
 	for (i = 0; i < 100000; i++) {
@@ -138,14 +127,12 @@ test_joined(void **state)
 
 /* Goal: where we were away long enough for a tag to change and come back,
  * what happened meanwhile is not that tag's. */
-static void
-test_away(void **state)
+TEST(test_away)
 {
 	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
 	struct sample p = {{1, 31}, {0}, 1};
 	unsigned i;
 
-	(void)state;
 	assert_non_null(s);
 	for (i = 1; i <= 1000; i++) {
 		uint64_t cycles = i % 100 == 50 ? 20000 : 1000;
@@ -161,14 +148,12 @@ test_away(void **state)
 }
 
 /* Goal: two scopes merged are one that saw both. */
-static void
-test_merge(void **state)
+TEST(test_merge)
 {
 	struct scope *s[3];
 	struct sample p = {{0, 30}, {0}, 1};
 	unsigned i, k;
 
-	(void)state;
 	for (k = 0; k < 3; k++) {
 		s[k] = scope_new(1, DTE_MARGIN_PPM);
 		assert_non_null(s[k]);
@@ -201,13 +186,11 @@ test_merge(void **state)
 }
 
 /* Goal: a signal that falls (a restarted server) gives no rate. */
-static void
-test_fall(void **state)
+TEST(test_fall)
 {
 	struct scope *s = scope_new(2, DTE_MARGIN_PPM);
 	struct sample p = {{1000, 1030}, {500, 500}, 0};
 
-	(void)state;
 	assert_non_null(s);
 	scope_add(s, &p);
 	p.clock.begin += 1000;
@@ -223,8 +206,7 @@ test_fall(void **state)
 }
 
 /* Goal: the table counts like a naive one, and loses nothing when full. */
-static void
-test_tags(void **state)
+TEST(test_tags)
 {
 	static uint64_t naive[3 * TAGS];
 	const struct tag_row *rows[TAGS];
@@ -232,7 +214,6 @@ test_tags(void **state)
 	uint64_t sum = 0;
 	size_t n, i;
 
-	(void)state;
 	assert_non_null(t);
 	srandom(3);
 	tags_init(t);
@@ -258,21 +239,4 @@ test_tags(void **state)
 	assert_ptr_equal(rows[n - 1], &t->others);
 	assert_int_equal(sum, 3 * TAGS);
 	free(t);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_margin),
-	    cmocka_unit_test(test_impossible),
-	    cmocka_unit_test(test_straddling),
-	    cmocka_unit_test(test_joined),
-	    cmocka_unit_test(test_away),
-	    cmocka_unit_test(test_merge),
-	    cmocka_unit_test(test_fall),
-	    cmocka_unit_test(test_tags),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,13 +9,11 @@
 #include <stdlib.h>
 
 /* Goal: SIGSTOP begins the hazard, SIGCONT ends it, each time. */
-static void
-test_stopped(void **state)
+TEST(test_stopped)
 {
 	pid_t pid = server_start(false);
 	struct fixture *f = follow(pid);
 
-	(void)state;
 	for (unsigned i = 1; i <= 3; i++) {
 		kill(pid, SIGSTOP);
 		fixture_wait_hazards(f, HAZARD_STOPPED, true, i);
@@ -30,15 +28,13 @@ test_stopped(void **state)
 }
 
 /* Goal: the freezer of cgroups is the same. */
-static void
-test_frozen(void **state)
+TEST(test_frozen)
 {
 	pid_t pid = server_start(true);
 	struct fixture *f = follow(pid);
 	struct cgroup g;
 	bool made = group_of(&g, "freezer", pid);
 
-	(void)state;
 	for (unsigned i = 1; made && i <= 3; i++) {
 		assert_true(
 		    cgroup_write(&g, g.old ? "freezer.state" : "cgroup.freeze",
@@ -58,15 +54,13 @@ test_frozen(void **state)
 
 /* Goal: a quota that is used up is one, again and again, and ends; whether they
  * are as many and as long as in the kernel's own account: long_stall.c. */
-static void
-test_quota(void **state)
+TEST(test_quota)
 {
 	pid_t pid = server_start(true), client;
 	struct fixture *f = follow(pid);
 	struct cgroup g;
 	bool made = group_of(&g, "cpu", pid);
 
-	(void)state;
 	client = client_start();
 	/* So little is used up on a busy machine, too. */
 	made = made && cgroup_quota(&g, 5000);
@@ -86,28 +80,13 @@ test_quota(void **state)
 }
 
 /* Goal: a server that works and sleeps without a limit has no such hazard. */
-static void
-test_undisturbed(void **state)
+TEST(test_undisturbed)
 {
 	pid_t pid = server_start(false);
 	struct fixture *f = follow(pid);
 
-	(void)state;
 	fixture_wait_events(f, TALECHAIN_SCHEDULE, 400);
 	assert_int_equal(fixture_count(f, HAZARD_QUOTA, true), 0);
 	assert_int_equal(fixture_count(f, HAZARD_STOPPED, true), 0);
 	unfollow(f, pid);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stopped),
-	    cmocka_unit_test(test_frozen),
-	    cmocka_unit_test(test_quota),
-	    cmocka_unit_test(test_undisturbed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

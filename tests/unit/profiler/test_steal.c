@@ -1,11 +1,8 @@
 /*
  * test_steal.c: what the host takes, from the text of /proc/stat to rates.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,12 +58,10 @@ ms(int64_t ms)
 }
 
 /* Goal: the eighth number of each CPU's line is taken, of no other line. */
-static void
-test_parse(void **state)
+TEST(test_parse)
 {
 	uint64_t ticks[STEAL_CPUS] = {[1] = 77};
 
-	(void)state;
 	assert_int_equal(steal_parse("cpu  9 9 9 9 9 9 9 99 9 9\n"
 				     "cpu0 1 2 3 4 5 6 7 8 9 10\n"
 				     "cpu3 1 2 3 4 5 6 7 30 0 0\n"
@@ -79,12 +74,10 @@ test_parse(void **state)
 }
 
 /* Goal: a kernel without the number gives none, nor does other text. */
-static void
-test_none(void **state)
+TEST(test_none)
 {
 	uint64_t ticks[STEAL_CPUS] = {0};
 
-	(void)state;
 	assert_int_equal(steal_parse("cpu  1 2 3 4 5 6 7\n"
 				     "cpu0 1 2 3 4 5 6 7\n",
 			     ticks),
@@ -96,13 +89,11 @@ test_none(void **state)
 
 /* Goal: only growth is reported, of its CPU, over the time between two reads;
  * what was stolen before the first read is not. */
-static void
-test_growth(void **state)
+TEST(test_growth)
 {
 	struct observer_command o;
 	struct stat_file f;
 
-	(void)state;
 	stat_open(&f, "cpu0 1 2 3 4 5 6 7 500\ncpu1 1 2 3 4 5 6 7 8\n");
 	assert_int_equal(
 	    steal_turn(&f.steal, &ring, false, ms(0)), 100 * NS_PER_MS);
@@ -127,12 +118,10 @@ test_growth(void **state)
 }
 
 /* Goal: it is read once a second at rest, and soon when a request comes. */
-static void
-test_rest(void **state)
+TEST(test_rest)
 {
 	struct stat_file f;
 
-	(void)state;
 	stat_open(&f, "cpu0 1 2 3 4 5 6 7 8\n");
 	assert_int_equal(steal_turn(&f.steal, &ring, true, ms(0)), NS_PER_S);
 	assert_int_equal(
@@ -151,13 +140,11 @@ test_rest(void **state)
 }
 
 /* Goal: without the account nothing is read again, and nothing is claimed. */
-static void
-test_not_observed(void **state)
+TEST(test_not_observed)
 {
 	struct observer_command o;
 	struct stat_file f;
 
-	(void)state;
 	stat_open(&f, "cpu0 1 2 3 4 5 6 7\n");
 	assert_int_equal(steal_turn(&f.steal, &ring, false, ms(0)), -1);
 	stat_write(&f, "cpu0 1 2 3 4 5 6 7 8\n");
@@ -171,15 +158,13 @@ test_not_observed(void **state)
 
 /* Goal: all CPUs are read on the largest machine that is supported, and an
  * account that goes back is no growth. */
-static void
-test_many(void **state)
+TEST(test_many)
 {
 	struct observer_command o;
 	struct stat_file f;
 	char *text = calloc(STEAL_CPUS + 2, 128), *at;
 	unsigned reported = 0;
 
-	(void)state;
 	assert_non_null(text);
 	for (unsigned round = 0; round < 3; round++) {
 		at = text;
@@ -200,19 +185,4 @@ test_many(void **state)
 	assert_int_equal(f.steal.total_ns, (uint64_t)STEAL_CPUS * 10 * TICK_NS);
 	stat_close(&f);
 	free(text);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_parse),
-	    cmocka_unit_test(test_none),
-	    cmocka_unit_test(test_growth),
-	    cmocka_unit_test(test_rest),
-	    cmocka_unit_test(test_not_observed),
-	    cmocka_unit_test(test_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

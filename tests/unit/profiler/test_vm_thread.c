@@ -3,7 +3,8 @@
  * poll(2) or an observer that follows a JVM's page: then a pause is found
  * without polling for it.
  */
-#include "fixture.h"
+#include "fake_page.h"
+#include "resting.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,10 +15,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "fake_page.h"
-#include "profiler/observer.h"
-
-#define FOREVER_NS (3600 * NS_PER_S)
 #define NAME "VM Thread"
 
 enum todo { DO_NOTHING, DO_SPIN, DO_SAFEPOINT, DO_END };
@@ -128,12 +125,10 @@ player_start(struct player *p)
 
 /* Goal: while it has something to do it runs; what it does in between can be
  * waited for. */
-static void
-test_runs(void **state)
+TEST(test_runs)
 {
 	struct player p;
 
-	(void)state;
 	player_start(&p);
 	p.spin = 1;
 	player_do(&p, DO_SPIN);
@@ -149,13 +144,11 @@ test_runs(void **state)
 }
 
 /* Goal: more switches than the ring has room for are no matter. */
-static void
-test_many(void **state)
+TEST(test_many)
 {
 	struct player p;
 	unsigned i;
 
-	(void)state;
 	player_start(&p);
 	for (i = 0; i < 2000; i++)
 		player_do(&p, DO_NOTHING);
@@ -169,12 +162,10 @@ test_many(void **state)
 }
 
 /* Goal: where there is no such thread, that is known. */
-static void
-test_none(void **state)
+TEST(test_none)
 {
 	struct vm_thread v;
 
-	(void)state;
 	assert_int_equal(vm_thread_open(&v, getpid()), -ESRCH);
 	assert_int_equal(v.fd, -1);
 	vm_thread_close(&v);
@@ -182,156 +173,93 @@ test_none(void **state)
 
 /* --- an observer of a page ------------------------------------------------ */
 
-struct rig {
-	struct observer o;
-	struct command_ring commands, released;
-	struct hazard_ring hazards;
-	struct timeline *timeline;
-	struct fake_page fake;
-	struct player player;
-};
+static struct player player;
+static struct fake_page fake;
 
-static struct rig *
-rig_new(void)
+static struct rest_rig *
+rig_of_page(void)
 {
-	struct rig *r = aligned_alloc(64, (sizeof(*r) + 63) / 64 * 64);
 	struct observer_command page = {.kind = COMMAND_PAGE};
 	char why[PAGE_TEXT];
+	struct rest_rig *r;
 
-	assert_non_null(r);
-	memset(r, 0, sizeof(*r));
-	player_start(&r->player);
-	fake_init(&r->fake, NULL);
-	fake_add_jvm(&r->fake, "Serial");
-	r->player.fake = &r->fake;
-	assert_int_equal(timeline_new(&r->timeline, NULL, 12), 0);
-	assert_int_equal(observer_rest_init(&r->o.rest), 0);
-	assert_int_equal(hazard_ring_init(&r->hazards), 0);
-	r->o.poll = PROFILER_POLL_SLEEP;
-	r->o.sleep_ns = 50 * NS_PER_US;
-	r->o.rest_ns = FOREVER_NS;
-	r->o.blind_ns = NS_PER_S;
-	r->o.cpu = -1;
-	r->o.servers = 1;
-	r->o.output.timeline = r->timeline;
-	r->o.output.hazards = &r->hazards;
-	r->o.hazards[0].output = &r->o.output;
-	r->o.commands = &r->commands;
-	r->o.released = &r->released;
+	player_start(&player);
+	fake_init(&fake, NULL);
+	fake_add_jvm(&fake, "Serial");
+	player.fake = &fake;
+	r = rest_rig_new(PROFILER_POLL_SLEEP);
 	assert_int_equal(
-	    hsperf_page_open_fd((struct hsperf_page **)&page.source, r->fake.fd,
+	    hsperf_page_open_fd((struct hsperf_page **)&page.source, fake.fd,
 		geteuid(), 42, why),
 	    0);
-	((struct hsperf_page *)page.source)->vm = r->player.vm;
+	((struct hsperf_page *)page.source)->vm = player.vm;
 	assert_true(command_push(&r->commands, &page));
 	return r;
 }
 
 static void
-rig_free(struct rig *r)
+rig_of_page_free(struct rest_rig *r)
 {
 	observer_stop(&r->o);
-	player_stop(&r->player);
+	player_stop(&player);
 	hsperf_page_free(&r->o.page[0]);
-	fake_fini(&r->fake);
-	hazard_ring_fini(&r->hazards);
-	observer_rest_fini(&r->o.rest);
-	timeline_free(&r->timeline);
-	free(r);
-}
-
-static bool
-rests(void *arg)
-{
-	struct rig *r = arg;
-
-	return __atomic_load_n(&r->o.rest.state, __ATOMIC_RELAXED) ==
-	       OBSERVER_RESTS;
-}
-
-static bool
-has_hazard(void *arg)
-{
-	struct rig *r = arg;
-	struct hazard h;
-
-	return hazard_ring_take(&r->hazards, &h);
+	fake_fini(&fake);
+	rest_rig_free(r);
 }
 
 /* Goal: an observer whose rest does not end by itself sees a safepoint as it
  * begins, with nothing in flight. */
-static void
-test_ends_a_rest(void **state)
+TEST(test_ends_a_rest)
 {
-	struct rig *r = rig_new();
+	struct rest_rig *r = rig_of_page();
 
-	(void)state;
 	observer_rest_set(&r->o.rest, false, instant_now());
 	r->o.rest.wait_ns = FOREVER_NS; /* no rest ends by itself */
 	assert_int_equal(observer_start(&r->o), 0);
-	assert_true(eventually(rests, r));
-	player_do(&r->player, DO_SAFEPOINT);
-	assert_true(eventually(has_hazard, r));
-	rig_free(r);
+	assert_true(eventually(rest_rig_rests, r));
+	player_do(&player, DO_SAFEPOINT);
+	assert_true(eventually(rest_rig_has_hazard, r));
+	rig_of_page_free(r);
 }
 
 /* Goal: with requests in flight it rests, too, while the thread sleeps. */
-static void
-test_rests_in_flight(void **state)
+TEST(test_rests_in_flight)
 {
-	struct rig *r = rig_new();
+	struct rest_rig *r = rig_of_page();
 
-	(void)state;
 	assert_int_equal(observer_start(&r->o), 0);
-	assert_true(eventually(rests, r));
-	player_do(&r->player, DO_SAFEPOINT);
-	assert_true(eventually(has_hazard, r));
-	rig_free(r);
+	assert_true(eventually(rest_rig_rests, r));
+	player_do(&player, DO_SAFEPOINT);
+	assert_true(eventually(rest_rig_has_hazard, r));
+	rig_of_page_free(r);
 }
 
 /* Goal: a page is polled while a pause is in force or its thread runs, and
  * where there is no such thread. */
-static void
-test_polls(void **state)
+TEST(test_polls)
 {
-	struct rig *r = rig_new();
+	struct rest_rig *r = rig_of_page();
 	struct hsperf_page *p;
 
-	(void)state;
 	observer_sweep(&r->o, instant_now());
 	p = r->o.page[0];
 	assert_false(hsperf_page_polls(p));
-	player_do(&r->player, DO_SAFEPOINT);
-	assert_true(eventually(asleep, &r->player));
+	player_do(&player, DO_SAFEPOINT);
+	assert_true(eventually(asleep, &player));
 	observer_sweep(&r->o, instant_now());
 	assert_true(hsperf_page_polls(p));
-	fake_safepoint_end(&r->fake, 100);
+	fake_safepoint_end(&fake, 100);
 	observer_sweep(&r->o, instant_now());
 	assert_false(hsperf_page_polls(p));
 
-	r->player.spin = 1;
-	player_do(&r->player, DO_SPIN);
+	player.spin = 1;
+	player_do(&player, DO_SPIN);
 	assert_true(hsperf_page_polls(p));
-	__atomic_store_n(&r->player.spin, 0, __ATOMIC_RELAXED);
-	while (sem_wait(&r->player.done) < 0)
+	__atomic_store_n(&player.spin, 0, __ATOMIC_RELAXED);
+	while (sem_wait(&player.done) < 0)
 		continue;
-	assert_true(eventually(asleep, &r->player));
+	assert_true(eventually(asleep, &player));
 	vm_thread_close(&p->vm);
 	assert_true(hsperf_page_polls(p));
-	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_none),
-	    cmocka_unit_test(test_runs),
-	    cmocka_unit_test(test_many),
-	    cmocka_unit_test(test_ends_a_rest),
-	    cmocka_unit_test(test_rests_in_flight),
-	    cmocka_unit_test(test_polls),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	rig_of_page_free(r);
 }

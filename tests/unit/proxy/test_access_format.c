@@ -1,10 +1,6 @@
 /* Goal: whatever bytes a record holds, it becomes exactly one line, and the
  * line is within its bound. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -52,13 +48,11 @@ any_byte(void)
 	return c == 0 ? '"' : c;
 }
 
-static void
-test_longest_line_fits(void **state)
+TEST(test_longest_line_fits)
 {
 	/* Goal: the bound holds for the longest values there are. */
 	struct access_record r = {.wall_ns = INT64_MAX / 2};
 
-	(void)state;
 	r.receive_ns = r.queue_ns = r.connect_ns = r.upstream_ns = r.send_ns =
 	    r.total_ns = INT64_MAX;
 	r.bytes_in = r.bytes_out = UINT64_MAX;
@@ -80,12 +74,10 @@ test_longest_line_fits(void **state)
 		format(&r);
 }
 
-static void
-test_any_bytes(void **state)
+TEST(test_any_bytes)
 {
 	/* Goal: random bytes: the JSON parses and gives the path back (bytes
 	 * that are no UTF-8 become code points); the others are printable. */
-	(void)state;
 	srandom(1);
 	for (int i = 0; i < 20000; i++) {
 		struct access_record r = {.status = 200};
@@ -109,8 +101,7 @@ test_any_bytes(void **state)
 	}
 }
 
-static void
-test_forged_fields(void **state)
+TEST(test_forged_fields)
 {
 	/* Goal: a field cannot end the place where it stands, in either
 	 * format for eyes; what is missing is "-" or nothing. */
@@ -124,7 +115,6 @@ test_forged_fields(void **state)
 	    .host = "h:1",
 	    .user_agent = "a|b} \"x\\\t\xff"};
 
-	(void)state;
 	assert_non_null(
 	    strstr(format(&r), " 0/0 {h:1||a\\x7cb\\x7d \\\"x\\\\\\x09\\xff} "
 			       "\"GET / HTTP/1.1\" id\n"));
@@ -144,14 +134,12 @@ redacted(const char *address, const char *expected)
 	assert_string_equal(r.client, expected);
 }
 
-static void
-test_redaction(void **state)
+TEST(test_redaction)
 {
 	/* Goal: what is left of addresses and targets. */
 	struct access_record r = {
 	    .target = "/a?b=c?d", .referer = "https://h/?token=1"};
 
-	(void)state;
 	access_redact_query(&r);
 	assert_string_equal(r.target, "/a?");
 	assert_string_equal(r.referer, "https://h/?");
@@ -163,17 +151,4 @@ test_redaction(void **state)
 	redacted("::1", "::");
 	redacted("unix", "unix");
 	redacted("", "");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_longest_line_fits),
-	    cmocka_unit_test(test_any_bytes),
-	    cmocka_unit_test(test_forged_fields),
-	    cmocka_unit_test(test_redaction),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

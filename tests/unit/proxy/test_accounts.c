@@ -1,11 +1,7 @@
 /* Goal: accounts stand for all requests of their second and stratum, whatever
  * was left out; the table has what was put in, and no more than there is room
  * for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -82,10 +78,8 @@ weight(unsigned i)
 	return a->account[i].weight;
 }
 
-static void
-accounts_weigh_as_much_as_there_were_requests(void **state)
+TEST_WITH(accounts_weigh_as_much_as_there_were_requests, setup, teardown)
 {
-	(void)state;
 	request(1, ACCOUNT_OTHER, 60, "/a", true);
 	request(1, ACCOUNT_OTHER, 40, "/a", true);
 	request(1, ACCOUNT_SLOW, 3, "/a", true);
@@ -101,41 +95,42 @@ accounts_weigh_as_much_as_there_were_requests(void **state)
 	    atomic_load(&a->cause_ns[0][TALE_CAUSE_GC]), 600 * 112);
 }
 
-/* The next request has been offered, and its question is put off while the
- * table is asked for, which ends the second. */
-static void
-a_question_that_is_put_off_weighs_nothing(void **state)
+/* The table as it is answered; owned by the caller. */
+static char *
+table(int64_t since_ns)
 {
-	uint32_t slow[ACCOUNT_STRATA] = {[ACCOUNT_SLOW] = 1};
 	struct text t = {0};
 	char *text;
 	size_t length;
 
-	(void)state;
+	accounts_write(a, since_ns, 0, ACCOUNTS_ANSWER, &t);
+	assert_int_equal(text_take(&t, &text, &length), 0);
+	return text;
+}
+
+/* The next request has been offered, and its question is put off while the
+ * table is asked for, which ends the second. */
+TEST_WITH(a_question_that_is_put_off_weighs_nothing, setup, teardown)
+{
+	uint32_t slow[ACCOUNT_STRATA] = {[ACCOUNT_SLOW] = 1};
+
 	request(1, ACCOUNT_SLOW, 1, "/a", true);
 	request(1, ACCOUNT_SLOW, 1, "/a", false);
 	accounts_put_off(a, slow);
-	accounts_write(a, 7, 0, ACCOUNTS_ANSWER, &t);
-	assert_int_equal(text_take(&t, &text, &length), 0);
-	free(text);
+	free(table(7));
 	request(1, ACCOUNT_SLOW, 1, "/a", true);
 	request(2, ACCOUNT_SLOW, 0, "/a", false);
 	assert_true(weight(0) == 1 && weight(1) == 1);
 }
 
-static void
-the_table_has_what_there_is_room_for(void **state)
+TEST_WITH(the_table_has_what_there_is_room_for, setup, teardown)
 {
-	struct text t = {0};
 	char *text, *line;
-	size_t length;
 	unsigned n = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 25; i++)
 		request(i, ACCOUNT_OTHER, 1, "/a/b?c", true);
-	accounts_write(a, 7, 0, ACCOUNTS_ANSWER, &t);
-	assert_int_equal(text_take(&t, &text, &length), 0);
+	text = table(7);
 	for (line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
 		if (n++ == 1)
 			assert_int_equal(strncmp(line,
@@ -148,32 +143,25 @@ the_table_has_what_there_is_room_for(void **state)
 }
 
 /* A clock that was ahead for one of them does not hide the others. */
-static void
-a_time_to_come_is_not_the_latest(void **state)
+TEST_WITH(a_time_to_come_is_not_the_latest, setup, teardown)
 {
 	unsigned now = (unsigned)(instant_wall_now_ns() / NS_PER_S);
-	struct text t = {0};
 	char *text;
-	size_t length;
 
-	(void)state;
 	request(1, ACCOUNT_OTHER, 1, "/past", true);
 	request(2, ACCOUNT_OTHER, 1, "/future", true);
 	a->account[0].end_wall_ns = (now - 10) * NS_PER_S;
 	a->account[1].end_wall_ns = (now + 86400) * NS_PER_S;
-	accounts_write(a, 3600 * NS_PER_S, 0, ACCOUNTS_ANSWER, &t);
-	assert_int_equal(text_take(&t, &text, &length), 0);
+	text = table(3600 * NS_PER_S);
 	assert_non_null(strstr(text, "GET /past"));
 	assert_null(strstr(text, "GET /future"));
 	free(text);
 }
 
-static void
-routes_are_few_and_plain(void **state)
+TEST_WITH(routes_are_few_and_plain, setup, teardown)
 {
 	char out[ACCOUNT_ROUTE], target[20];
 
-	(void)state;
 	assert_string_equal(account_route("GET", "/a/b", out), "GET /a");
 	assert_string_equal(account_route("GET", "/", out), "GET /");
 	assert_string_equal(account_route("GET", "/?a,b", out), "GET /");
@@ -194,27 +182,21 @@ routes_are_few_and_plain(void **state)
 static unsigned
 rows(void)
 {
-	struct text t = {0};
-	char *text;
-	size_t length;
+	char *text = table(0);
 	unsigned n = 0;
 
-	accounts_write(a, 0, 0, ACCOUNTS_ANSWER, &t);
-	assert_int_equal(text_take(&t, &text, &length), 0);
 	for (const char *c = text; (c = strchr(c, '\n')) != NULL; c++)
 		n++;
 	free(text);
 	return n - 1;
 }
 
-static void
-what_cannot_be_written_is_tried_again(void **state)
+TEST_WITH(what_cannot_be_written_is_tried_again, setup, teardown)
 {
 	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
 	struct rlimit was, none = {.rlim_cur = 0};
 	unsigned n;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	accounts_keep(a, directory, 1 << 16);
 	getrlimit(RLIMIT_FSIZE, &was);
@@ -268,15 +250,13 @@ thinned(size_t room, unsigned written[2], double *weight)
 	free(text);
 }
 
-static void
-an_answer_has_a_share_that_weighs_as_much(void **state)
+TEST_WITH(an_answer_has_a_share_that_weighs_as_much, setup, teardown)
 {
 	static struct account_named block[1000];
 	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
 	unsigned written[2];
 	double weight;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	accounts_keep(a, directory, 64 << 20);
 	for (unsigned i = 0; i < 30000; i++) {
@@ -308,14 +288,12 @@ an_answer_has_a_share_that_weighs_as_much(void **state)
 	assert_int_equal(rmdir(directory), 0);
 }
 
-static void
-the_first_class_that_matches_counts(void **state)
+TEST_WITH(the_first_class_that_matches_counts, setup, teardown)
 {
 	char out[ACCOUNT_ROUTE];
 	char *class[] = {(char *)(uintptr_t) "GET /search/**",
 	    (char *)(uintptr_t) "* /search/*", (char *)(uintptr_t) "* /*/a"};
 
-	(void)state;
 #define CLASS(method, target) account_class(class, 3, method, target, out)
 	assert_string_equal(CLASS("GET", "/search/a?q=1"), "GET /search/**");
 	assert_string_equal(CLASS("PUT", "/search/a"), "* /search/*");
@@ -332,29 +310,4 @@ the_first_class_that_matches_counts(void **state)
 		request(i, ACCOUNT_OTHER, 1, out, true);
 	}
 	assert_int_equal(atomic_load(&a->routes), ACCOUNT_ROUTES - 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		accounts_weigh_as_much_as_there_were_requests, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_question_that_is_put_off_weighs_nothing, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		the_table_has_what_there_is_room_for, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		routes_are_few_and_plain, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		a_time_to_come_is_not_the_latest, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		the_first_class_that_matches_counts, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		what_cannot_be_written_is_tried_again, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		an_answer_has_a_share_that_weighs_as_much, setup, teardown),
-	};
-
-	return cmocka_run_group_tests_name("accounts", tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: a tale that somebody waits for is told before those that nobody asked
  * for, is kept once, and is counted all the same. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -48,6 +44,40 @@ question(enum analysis_kind kind, unsigned id, struct instant now)
 	return q;
 }
 
+static void
+ask(struct analysis *a, enum analysis_kind kind, unsigned id,
+    struct instant now)
+{
+	struct analysis_question q = question(kind, id, now);
+
+	assert_true(analysis_ask(a, &q));
+}
+
+static struct timeline *timeline;
+
+static struct analysis *
+analysis_begin(int64_t settle_ns, double cpu)
+{
+	struct analysis_options o = {.keep = 100,
+	    .store = "",
+	    .store_bytes = UINT64_C(4) << 20,
+	    .settle_ns = settle_ns,
+	    .cpu = cpu};
+	struct analysis *a;
+
+	assert_int_equal(timeline_new(&timeline, NULL, 10), 0);
+	o.timeline = timeline;
+	assert_int_equal(analysis_new(&a, &o), 0);
+	return a;
+}
+
+static void
+analysis_end(struct analysis *a)
+{
+	analysis_free(&a);
+	timeline_free(&timeline);
+}
+
 static struct analysis_answer
 answer_wait(struct analysis *a)
 {
@@ -76,27 +106,16 @@ causes(const struct analysis *a)
 static bool
 asked_for_comes_first(void)
 {
-	struct analysis_options o = {.keep = 100,
-	    .store = "",
-	    .store_bytes = UINT64_C(4) << 20,
-	    .settle_ns = SETTLE_NS,
-	    .cpu = 1};
+	struct analysis *a = analysis_begin(SETTLE_NS, 1);
 	struct analysis_question q;
 	struct analysis_answer answer;
 	struct analysis_stats stats;
-	struct analysis *a;
-	struct instant now;
+	struct instant now = instant_now();
 	bool in_time;
 
-	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
-	assert_int_equal(analysis_new(&a, &o), 0);
-	now = instant_now();
-	for (unsigned i = 1; i <= TALES; i++) {
-		q = question(ANALYSIS_KEEP, i, now);
-		assert_true(analysis_ask(a, &q));
-	}
-	q = question(ANALYSIS_TALE, TALES, now);
-	assert_true(analysis_ask(a, &q));
+	for (unsigned i = 1; i <= TALES; i++)
+		ask(a, ANALYSIS_KEEP, i, now);
+	ask(a, ANALYSIS_TALE, TALES, now);
 	in_time = instant_since(instant_now(), now) < SETTLE_NS;
 	answer = answer_wait(a);
 	assert_int_equal(answer.cookie, TALES);
@@ -119,17 +138,14 @@ asked_for_comes_first(void)
 	assert_int_equal(answer.cookie, 99);
 	assert_non_null(strstr(answer.text, "pinned"));
 	free(answer.text);
-	analysis_free(&a);
-	timeline_free(&o.timeline);
+	analysis_end(a);
 	return in_time;
 }
 
-static void
-test_asked_for_comes_first(void **state)
+TEST(test_asked_for_comes_first)
 {
 	unsigned tries = 0;
 
-	(void)state;
 	while (!asked_for_comes_first())
 		assert_int_not_equal(++tries, 100);
 }
@@ -138,24 +154,14 @@ test_asked_for_comes_first(void **state)
  * Goal: an answer waits for no tale that no client asked for, though that one
  * waits for its events; a list waits for some, and not for long.
  */
-static void
-test_never_busy(void **state)
+TEST(test_never_busy)
 {
-	struct analysis_options o = {.keep = 100,
-	    .store = "",
-	    .store_bytes = UINT64_C(4) << 20,
-	    .settle_ns = 3600 * NS_PER_S,
-	    .cpu = 1};
+	struct analysis *a = analysis_begin(3600 * NS_PER_S, 1);
 	struct analysis_question q;
 	struct analysis_answer answer;
 	struct analysis_stats stats;
-	struct analysis *a;
-	struct instant now;
+	struct instant now = instant_now();
 
-	(void)state;
-	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
-	assert_int_equal(analysis_new(&a, &o), 0);
-	now = instant_now();
 	for (unsigned i = 1;; i++) {
 		q = question(ANALYSIS_KEEP, i, now);
 		if (!analysis_ask(a, &q))
@@ -178,33 +184,19 @@ test_never_busy(void **state)
 	}
 	analysis_stats(a, &stats);
 	assert_int_equal(stats.store.added, 0);
-	analysis_free(&a);
-	timeline_free(&o.timeline);
+	analysis_end(a);
 }
 
 /* Goal: without budget only what clients ask is done; the rest is counted. */
-static void
-test_no_budget(void **state)
+TEST(test_no_budget)
 {
-	struct analysis_options o = {.keep = 100,
-	    .store = "",
-	    .store_bytes = UINT64_C(4) << 20,
-	    .settle_ns = 1,
-	    .cpu = 0};
-	struct analysis_question q;
+	struct analysis *a = analysis_begin(1, 0);
 	struct analysis_answer answer;
 	struct analysis_stats stats;
-	struct analysis *a;
 
-	(void)state;
-	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
-	assert_int_equal(analysis_new(&a, &o), 0);
-	for (unsigned i = 1; i <= TALES; i++) {
-		q = question(ANALYSIS_KEEP, i, instant_now());
-		assert_true(analysis_ask(a, &q));
-	}
-	q = question(ANALYSIS_TALE, 1, instant_now());
-	assert_true(analysis_ask(a, &q));
+	for (unsigned i = 1; i <= TALES; i++)
+		ask(a, ANALYSIS_KEEP, i, instant_now());
+	ask(a, ANALYSIS_TALE, 1, instant_now());
 	answer = answer_wait(a);
 	assert_int_equal(answer.status, 200);
 	free(answer.text);
@@ -215,52 +207,25 @@ test_no_budget(void **state)
 	assert_int_equal(stats.left_out, TALES);
 	assert_int_equal(stats.store.added, 1);
 	assert_int_equal(causes(a), 0);
-	analysis_free(&a);
-	timeline_free(&o.timeline);
+	analysis_end(a);
 }
 
 /* Goal: while a server pauses only what clients ask is done, but what waits has
  * its turn. */
-static void
-test_rest(void **state)
+TEST(test_rest)
 {
-	struct analysis_options o = {.keep = 100,
-	    .store = "",
-	    .store_bytes = UINT64_C(4) << 20,
-	    .settle_ns = 1,
-	    .cpu = 1};
-	struct analysis_question q;
+	struct analysis *a = analysis_begin(1, 1);
 	struct analysis_answer answer;
-	struct analysis *a;
 	struct instant begin = instant_now();
 
-	(void)state;
-	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
-	assert_int_equal(analysis_new(&a, &o), 0);
 	analysis_rest(a, instant_plus(begin, 3600 * NS_PER_S));
-	q = question(ANALYSIS_KEEP, 1, begin);
-	assert_true(analysis_ask(a, &q));
-	q = question(ANALYSIS_TALE, 2, begin);
-	assert_true(analysis_ask(a, &q));
+	ask(a, ANALYSIS_KEEP, 1, begin);
+	ask(a, ANALYSIS_TALE, 2, begin);
 	answer = answer_wait(a);
 	assert_int_equal(answer.cookie, 2);
 	free(answer.text);
 	while (causes(a) < 1)
 		sched_yield();
 	assert_true(instant_since(instant_now(), begin) >= ANALYSIS_REST_NS);
-	analysis_free(&a);
-	timeline_free(&o.timeline);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_asked_for_comes_first),
-	    cmocka_unit_test(test_never_busy),
-	    cmocka_unit_test(test_no_budget),
-	    cmocka_unit_test(test_rest),
-	};
-
-	return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);
+	analysis_end(a);
 }

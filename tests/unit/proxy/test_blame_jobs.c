@@ -1,10 +1,6 @@
 /* Goal: what is asked of tables of accounts is answered in the order it came,
  * too many are refused, and an end in the middle loses no memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -82,13 +78,11 @@ take(void)
 	return answer;
 }
 
-static void
-each_in_its_order(void **state)
+TEST_WITH(each_in_its_order, setup, teardown)
 {
 	struct analysis_answer answer;
 	char route[16];
 
-	(void)state;
 	for (unsigned i = 1; i <= BLAME_JOBS; i++)
 		assert_true(
 		    put(i, i % 2 ? TALE_FORMAT_JSON : TALE_FORMAT_HTML));
@@ -110,13 +104,11 @@ each_in_its_order(void **state)
 }
 
 /* Not a table at all. */
-static void
-nonsense(void **state)
+TEST_WITH(nonsense, setup, teardown)
 {
 	struct analysis_question q = {.format = TALE_FORMAT_JSON};
 	struct analysis_answer answer;
 
-	(void)state;
 	assert_true(blame_jobs_put(&b, &q, strdup("id\nx\n"), NULL));
 	answer = take();
 	assert_int_equal(answer.status, 500);
@@ -124,24 +116,8 @@ nonsense(void **state)
 }
 
 /* The teardown ends them. */
-static void
-an_end_in_the_middle(void **state)
+TEST_WITH(an_end_in_the_middle, setup, teardown)
 {
-	(void)state;
 	for (unsigned i = 1; i <= BLAME_JOBS; i++)
 		assert_true(put(i, TALE_FORMAT_HTML));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(each_in_its_order),
-	    TEST(nonsense),
-	    TEST(an_end_in_the_middle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,7 @@
  * their rate; whose tale is made does not depend on when they come in a second;
  * the slowest are left out last.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "proxy/analysis/budget.h"
 
@@ -38,15 +34,13 @@ offer(struct analysis_budget *b, uint64_t *id, int64_t *now, unsigned per_s,
 }
 
 /* Goal: all of 50 a second (a hundredth of a CPU), 2 % of a CPU of 5000. */
-static void
-test_rates(void **state)
+TEST(test_rates)
 {
 	struct analysis_budget b;
 	uint64_t id = 0;
 	int64_t now = 0;
 	unsigned taken;
 
-	(void)state;
 	budget_init(&b, CPU, at(now));
 	assert_int_equal(offer(&b, &id, &now, 50, 60), 50 * 60);
 	/* At most 200 ms were saved. */
@@ -59,15 +53,13 @@ test_rates(void **state)
 
 /* Goal: once a second's chance is known, its first half has as many tales as
  * its second. */
-static void
-test_fair(void **state)
+TEST(test_fair)
 {
 	struct analysis_budget b;
 	unsigned half[2] = {0};
 	uint64_t id = 0;
 	int64_t now = 0;
 
-	(void)state;
 	budget_init(&b, CPU, at(now));
 	offer(&b, &id, &now, 2000, 30);
 	for (unsigned i = 0; i < 2000 * 100; i++) {
@@ -83,15 +75,13 @@ test_fair(void **state)
 }
 
 /* Goal: the slowest are taken though others are left out, but not for ever. */
-static void
-test_slowest(void **state)
+TEST(test_slowest)
 {
 	struct analysis_budget b;
 	uint64_t id = 0;
 	int64_t now = 0;
 	unsigned taken = 0;
 
-	(void)state;
 	budget_init(&b, CPU, at(now));
 	offer(&b, &id, &now, 5000, 5);
 	for (unsigned i = 0; i < 500; i++)
@@ -109,14 +99,12 @@ test_slowest(void **state)
 }
 
 /* Goal: no limit is none, and nothing is nothing. */
-static void
-test_ends(void **state)
+TEST(test_ends)
 {
 	struct analysis_budget b;
 	uint64_t id = 0;
 	int64_t now = 0;
 
-	(void)state;
 	budget_init(&b, 1, at(now));
 	assert_int_equal(offer(&b, &id, &now, 20000, 2), 40000);
 	budget_init(&b, 0, at(now));
@@ -124,17 +112,4 @@ test_ends(void **state)
 	assert_false(budget_take(&b, 1, true, at(now)));
 	budget_set(&b, CPU);
 	assert_true(offer(&b, &id, &now, 10, 10) > 80);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rates),
-	    cmocka_unit_test(test_fair),
-	    cmocka_unit_test(test_slowest),
-	    cmocka_unit_test(test_ends),
-	};
-
-	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* Goal: chains keep every byte, in order, whatever is done to them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "proxy/net/buffer.h"
 
@@ -41,8 +38,7 @@ fill(char *text, size_t n)
 }
 
 /* Goal: random adds, merges and consumes agree with a plain string. */
-static void
-test_chain_against_model(void **state)
+TEST(test_chain_against_model)
 {
 	struct block_pool pool;
 	struct chain c = {0};
@@ -50,7 +46,6 @@ test_chain_against_model(void **state)
 	size_t length = 0;
 	static char piece[50000];
 
-	(void)state;
 	block_pool_init(&pool, 200);
 	for (int step = 0; step < 20000; step++) {
 		struct chain more = {0};
@@ -86,8 +81,7 @@ test_chain_against_model(void **state)
 }
 
 /* Goal: a cursor walks the same bytes while more are appended behind it. */
-static void
-test_cursor(void **state)
+TEST(test_cursor)
 {
 	struct block_pool pool;
 	struct chain c = {0};
@@ -96,7 +90,6 @@ test_cursor(void **state)
 	size_t length = 0, seen = 0;
 	struct iovec iov[CHAIN_IOV];
 
-	(void)state;
 	block_pool_init(&pool, 100);
 	while (length < 150000 || seen < length) {
 		if (length < 150000 && random_below(2)) {
@@ -124,14 +117,12 @@ test_cursor(void **state)
 }
 
 /* Goal: a pool at its limit refuses, counts, and leaves the chain whole. */
-static void
-test_pool_limit(void **state)
+TEST(test_pool_limit)
 {
 	struct block_pool pool;
 	struct chain c = {0};
 	static char big[100000];
 
-	(void)state;
 	block_pool_init(&pool, 2);
 	assert_int_equal(chain_add(&c, &pool, "abc", 3), 0);
 	assert_int_equal(chain_add(&c, &pool, big, sizeof(big)), -12);
@@ -144,14 +135,12 @@ test_pool_limit(void **state)
 }
 
 /* Goal: framing in place is undone by the decoder: chunks there and back. */
-static void
-test_frame_and_pull(void **state)
+TEST(test_frame_and_pull)
 {
 	struct block_pool pool;
 	static char body[120000], got[120000];
 	char *wire;
 
-	(void)state;
 	block_pool_init(&pool, 100);
 	wire = malloc(200000);
 	for (int round = 0; round < 200; round++) {
@@ -200,17 +189,4 @@ test_frame_and_pull(void **state)
 	}
 	free(wire);
 	block_pool_fini(&pool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_chain_against_model),
-	    cmocka_unit_test(test_cursor),
-	    cmocka_unit_test(test_pool_limit),
-	    cmocka_unit_test(test_frame_and_pull),
-	};
-
-	return cmocka_run_group_tests_name("buffer", tests, NULL, NULL);
 }

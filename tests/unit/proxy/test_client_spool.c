@@ -2,11 +2,7 @@
  * test_client_spool.c: what a slow client keeps of memory is bounded by blocks,
  * not bytes, and what the kernel may hold back of it is known.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +55,10 @@ give(struct client *c)
 	return client_takes(c, true);
 }
 
-static void
-test_small_pieces_hold_few_blocks(void **state)
+TEST(test_small_pieces_hold_few_blocks)
 {
 	struct client c = {.clients = &clients};
 
-	(void)state;
 	for (int i = 0; i < PIECES; i++) {
 		assert_true(give(&c));
 		assert_true(chain_held(&c.behind) <= SPOOL_PIECE);
@@ -74,14 +68,12 @@ test_small_pieces_hold_few_blocks(void **state)
 	client_drop_output(&c);
 }
 
-static void
-test_what_the_kernel_may_hold_back(void **state)
+TEST(test_what_the_kernel_may_hold_back)
 {
 	struct client c = {.clients = &clients};
 	char sent[4 * PIECE_BYTES];
 	int fd[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	c.fd = fd[0];
 	while (!c.slow || c.behind.bytes == 0)
@@ -115,10 +107,5 @@ test_what_the_kernel_may_hold_back(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_small_pieces_hold_few_blocks),
-	    cmocka_unit_test(test_what_the_kernel_may_hold_back),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return unit_run(set_up, tear_down);
 }

@@ -1,11 +1,7 @@
 /* Goal: what a server's responses say of its heap is taken as it is meant:
  * nonsense is counted and, like responses that were overtaken, ignored; another
  * process's count is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +41,7 @@ is(uint64_t used, uint64_t full, uint64_t collections)
 	assert_int_equal(server.heap.collections, collections);
 }
 
-static void
-test_heap(void **state)
+TEST(test_heap)
 {
 	static const char *const nonsense[] = {
 	    "Tailor-Heap:\r\n",
@@ -69,7 +64,6 @@ test_heap(void **state)
 	};
 	const size_t count = sizeof(nonsense) / sizeof(nonsense[0]);
 
-	(void)state;
 	respond("", 0);
 	assert_int_equal(server.heap_malformed, 0);
 	for (size_t i = 0; i < count; i++) {
@@ -103,10 +97,8 @@ test_heap(void **state)
 
 /* Goal: what a server said before it went wrong is not believed for long, and
  * what it says later at once; the log has a line a minute. */
-static void
-test_malformed(void **state)
+TEST(test_malformed)
 {
-	(void)state;
 	memset(&server, 0, sizeof(server));
 	server.config = &config;
 	respond("Tailor-Heap: 10 64 7\r\n", 0);
@@ -123,15 +115,4 @@ test_malformed(void **state)
 	respond("Tailor-Heap: many\r\n", 60999);
 	assert_int_equal(server.heap_logged.ns, 61000 * NS_PER_MS);
 	assert_int_equal(server.heap_malformed, 4);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_heap),
-	    cmocka_unit_test(test_malformed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,35 +3,23 @@
  */
 #include "proxy/upstream/response_diff.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define BODY 4000
 #define LIMIT 3000
 
-static uint64_t seed = 88172645463325252u;
 static struct block_pool pool;
 static struct metrics metrics;
-
-static uint64_t
-draw(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
 
 /* n bytes in pieces of random length, as they are read. */
 static void
 feed(struct comparison *c, unsigned side, const char *body, size_t n)
 {
 	while (n > 0) {
-		size_t piece = 1 + draw(draw(2) == 0 ? 9 : 700);
+		size_t piece = 1 + unit_draw(unit_draw(2) == 0 ? 9 : 700);
 		struct chain data = {0};
 
 		if (piece > n)
@@ -63,7 +51,7 @@ race(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 	compare_whole(party[1], 0);
 	compare_whole(party[2], 1);
 	while (left > 0) {
-		unsigned i = (unsigned)draw(left);
+		unsigned i = (unsigned)unit_draw(left);
 
 		compare_leave(&party[i]);
 		assert_null(party[i]);
@@ -71,28 +59,26 @@ race(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 	}
 }
 
-static void
-test_differences(void **state)
+TEST(test_differences)
 {
 	/* goal: equal bodies are equal however they are cut; one byte less or
 	 * another one is seen; what is over the limit is not compared */
 	static char a[BODY], b[BODY];
 
-	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
-		size_t n = draw(2) == 0 ? draw(40) : draw(BODY);
+		size_t n = unit_draw(2) == 0 ? unit_draw(40) : unit_draw(BODY);
 		bool compared = n <= LIMIT;
 		struct metrics before = metrics;
 
 		for (size_t k = 0; k < n; k++)
-			a[k] = (char)draw(256);
+			a[k] = (char)unit_draw(256);
 		memcpy(b, a, n);
 		race(a, n, b, n);
 		assert_int_equal(
 		    metrics.hedges_compared - before.hedges_compared, compared);
 		if (n == 0)
 			continue;
-		b[draw(n)] ^= (char)(1 << draw(8));
+		b[unit_draw(n)] ^= (char)(1 << unit_draw(8));
 		race(a, n, b, n);
 		assert_int_equal(
 		    metrics.differ_body - before.differ_body, compared);
@@ -103,14 +89,12 @@ test_differences(void **state)
 	assert_int_equal(metrics.differ_status, 0);
 }
 
-static void
-test_parties(void **state)
+TEST(test_parties)
 {
 	/* goal: not compared without a winner, or if one is not whole; a side
 	 * that begins anew is as new */
 	struct comparison *request, *first, *second;
 
-	(void)state;
 	memset(&metrics, 0, sizeof(metrics));
 	for (unsigned missing = 0; missing < 4; missing++) {
 		request = compare_new(&metrics, 1, LIMIT);
@@ -155,10 +139,5 @@ tear_down(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_differences),
-	    cmocka_unit_test(test_parties),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return unit_run(set_up, tear_down);
 }

@@ -2,11 +2,7 @@
  * says: the counter that is high exactly in slow seconds comes first, what it
  * causes and what is included in another does not, and each is judged by the
  * requests of its own epochs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -192,12 +188,10 @@ teardown(void **state)
 	return 0;
 }
 
-static void
-the_counter_of_slow_seconds_comes_first(void **state)
+TEST_WITH(the_counter_of_slow_seconds_comes_first, setup, teardown)
 {
 	int dtlb, cycles, misses, references;
 
-	(void)state;
 	play(HARDWARE, SECONDS);
 	judge(SECONDS);
 	dtlb = value_find("dtlb_misses");
@@ -229,10 +223,8 @@ the_counter_of_slow_seconds_comes_first(void **state)
 }
 
 /* Seconds whose epoch does not have a counter leave its field empty. */
-static void
-not_counted_is_not_zero(void **state)
+TEST_WITH(not_counted_is_not_zero, setup, teardown)
 {
-	(void)state;
 	play(1U << TALECHAIN_COUNTER_CYCLES | 1U << TALECHAIN_COUNTER_BRANCHES,
 	    300);
 	a->account[7].counted = 0;
@@ -243,28 +235,13 @@ not_counted_is_not_zero(void **state)
 }
 
 /* As on a machine that counts nothing. */
-static void
-without_counters_there_is_no_column(void **state)
+TEST_WITH(without_counters_there_is_no_column, setup, teardown)
 {
 	struct text t = {0};
 
-	(void)state;
 	play(0, 10);
 	accounts_write(a, 0, 0, 10, &t);
 	assert_non_null(
 	    memmem(t.at, t.length, "new_connection,slow,kernel,", 27));
 	free(t.at);
-}
-
-int
-main(void)
-{
-#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	const struct CMUnitTest tests[] = {
-	    WITH(the_counter_of_slow_seconds_comes_first),
-	    WITH(not_counted_is_not_zero),
-	    WITH(without_counters_there_is_no_column),
-	};
-
-	return cmocka_run_group_tests_name("counters", tests, NULL, NULL);
 }

@@ -4,27 +4,14 @@
 #include "proxy/admin/exposition.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/instant.h"
 #include "proxy/stats/metrics.h"
-
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t
-draw(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
 
 static void
 assert_text(struct exposition *e, const char *expected)
@@ -35,15 +22,14 @@ assert_text(struct exposition *e, const char *expected)
 	e->text.length = 0;
 }
 
-static void
-test_seconds(void **state)
+TEST(test_seconds)
 {
 	/* goal: nanoseconds as decimal seconds, exactly, shortest form */
 	char out[EXPOSITION_SECONDS], expected[64];
 
-	(void)state;
 	for (unsigned i = 0; i < 100000; i++) {
-		uint64_t ns = i < 2 ? i * UINT64_MAX : draw() >> draw() % 64;
+		uint64_t ns = i < 2 ? i * UINT64_MAX
+				    : unit_draw(UINT64_MAX) >> unit_draw(64);
 		size_t n = exposition_seconds(ns, out), end;
 
 		if (i % 2 == 0)
@@ -58,13 +44,11 @@ test_seconds(void **state)
 	}
 }
 
-static void
-test_every_family_is_described(void **state)
+TEST(test_every_family_is_described)
 {
 	/* goal: several lines become one, a sentence's end keeps two spaces */
 	struct exposition e;
 
-	(void)state;
 	exposition_init(&e, false);
 #define METRICS_X(field, name, label, value)        \
 	exposition_family(&e, name);                \
@@ -85,13 +69,11 @@ test_every_family_is_described(void **state)
 #define SWAPS "Changes of the active server.\n"
 #define SWAPS_MOST "tailor_swaps_total 18446744073709551615\n"
 
-static void
-test_samples(void **state)
+TEST(test_samples)
 {
 	/* goal: labels, none, one or two; a counter's family by format */
 	struct exposition e;
 
-	(void)state;
 	for (int open = 0; open < 2; open++) {
 		exposition_init(&e, open == 1);
 		exposition_counter(&e, "tailor_swaps_total", UINT64_MAX);
@@ -145,8 +127,7 @@ naive(const struct distribution *d, const char *labels)
 	return text;
 }
 
-static void
-test_histograms(void **state)
+TEST(test_histograms)
 {
 	/* goal: buckets add up, with and without labels, also where the text
 	 * has to grow in the middle of one */
@@ -154,10 +135,9 @@ test_histograms(void **state)
 	struct distribution d;
 	char *bare, *full;
 
-	(void)state;
 	distribution_init_requests(&d);
 	for (unsigned i = 0; i < 1000; i++)
-		distribution_record(&d, (int64_t)(draw() % (30 * NS_PER_S)));
+		distribution_record(&d, (int64_t)unit_draw(30 * NS_PER_S));
 	bare = naive(&d, "");
 	full = naive(&d, "s=\"a\",k=\"b\"");
 	exposition_init(&e, false);
@@ -182,8 +162,7 @@ test_histograms(void **state)
 	free(full);
 }
 
-static void
-test_exemplars(void **state)
+TEST(test_exemplars)
 {
 	/* goal: they are on the bucket that they fell in, in OpenMetrics
 	 * only */
@@ -192,7 +171,6 @@ test_exemplars(void **state)
 	struct exposition e;
 	unsigned at;
 
-	(void)state;
 	distribution_init_requests(&d);
 	at = distribution_record(&d, 3 * NS_PER_MS);
 	strcpy(exemplar[at].id, "me");
@@ -220,18 +198,4 @@ test_exemplars(void **state)
 		assert_int_equal(strstr(e.text.at, labels) != NULL, open);
 		exposition_fini(&e);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_seconds),
-	    cmocka_unit_test(test_every_family_is_described),
-	    cmocka_unit_test(test_samples),
-	    cmocka_unit_test(test_histograms),
-	    cmocka_unit_test(test_exemplars),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: of known pauses and requests, what acting would have changed: which
  * would have gone elsewhere, when, and which not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <string.h>
 
@@ -81,12 +77,10 @@ with(const uint32_t *count, int64_t ns)
 	return count[i];
 }
 
-static void
-test_one_that_waits_is_sent_again(void **state)
+TEST(test_one_that_waits_is_sent_again)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	b = note((struct gain_request){.repeatable = true}, 2000, 2206);
@@ -100,12 +94,10 @@ test_one_that_waits_is_sent_again(void **state)
 	assert_int_equal(b->would_max_ns, 8 * MS);
 }
 
-static void
-test_a_pause_that_was_noticed_late(void **state)
+TEST(test_a_pause_that_was_noticed_late)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_noticed(0, 2003, 2010, 2203);
 	note((struct gain_request){.repeatable = true}, 2000, 2206);
@@ -120,12 +112,10 @@ test_a_pause_that_was_noticed_late(void **state)
 	assert_int_equal(b->would_max_ns, 30 * MS);
 }
 
-static void
-test_one_that_must_not_be_repeated_waits(void **state)
+TEST(test_one_that_must_not_be_repeated_waits)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	b = note((struct gain_request){.repeatable = false}, 2000, 2206);
@@ -136,12 +126,10 @@ test_one_that_must_not_be_repeated_waits(void **state)
 	assert_int_equal(b->full_once, 1);
 }
 
-static void
-test_one_that_comes_in_the_pause_goes_elsewhere(void **state)
+TEST(test_one_that_comes_in_the_pause_goes_elsewhere)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	b = note((struct gain_request){.repeatable = false}, 2100, 2206);
@@ -152,12 +140,10 @@ test_one_that_comes_in_the_pause_goes_elsewhere(void **state)
 	assert_int_equal(b->full_once, 0);
 }
 
-static void
-test_the_queue_behind_a_pause(void **state)
+TEST(test_the_queue_behind_a_pause)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	note((struct gain_request){.repeatable = true}, 2000, 2250);
@@ -171,13 +157,11 @@ test_the_queue_behind_a_pause(void **state)
 	assert_int_equal(b->would_max_ns, 39 * MS);
 }
 
-static void
-test_the_queue_of_those_that_came_in_the_pause(void **state)
+TEST(test_the_queue_of_those_that_came_in_the_pause)
 {
 	const struct gain_block *b;
 	uint64_t samples;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	note((struct gain_request){.repeatable = true}, 2100, 2250);
@@ -189,12 +173,10 @@ test_the_queue_of_those_that_came_in_the_pause(void **state)
 	assert_int_equal(gain.samples, samples);
 }
 
-static void
-test_an_honestly_slow_one_stays_slow(void **state)
+TEST(test_an_honestly_slow_one_stays_slow)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 1500, 1600);
 	b = note((struct gain_request){.repeatable = true}, 2000, 2400);
@@ -202,12 +184,10 @@ test_an_honestly_slow_one_stays_slow(void **state)
 	assert_int_equal(b->would_max_ns, 400 * MS);
 }
 
-static void
-test_the_first_of_two_responses(void **state)
+TEST(test_the_first_of_two_responses)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2005); /* shorter than a request takes */
 	b = note((struct gain_request){.repeatable = true}, 2000, 2007);
@@ -215,12 +195,10 @@ test_the_first_of_two_responses(void **state)
 	assert_int_equal(b->would_max_ns, 7 * MS);
 }
 
-static void
-test_the_other_server_is_slower_meanwhile(void **state)
+TEST(test_the_other_server_is_slower_meanwhile)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	for (int i = 0; i < GAIN_CHECKS_LEAST; i++) {
@@ -238,12 +216,10 @@ test_the_other_server_is_slower_meanwhile(void **state)
 	assert_int_equal(b->would_max_ns, 18 * MS);
 }
 
-static void
-test_the_begin_of_a_pause(void **state)
+TEST(test_the_begin_of_a_pause)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	for (int i = 0; i < GAIN_CHECKS_LEAST; i++) {
@@ -265,12 +241,10 @@ test_the_begin_of_a_pause(void **state)
 }
 
 /* One check in eight is slow anyway, and so are requests. */
-static void
-test_what_is_slow_without_a_pause_is_not_added(void **state)
+TEST(test_what_is_slow_without_a_pause_is_not_added)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	for (int i = 0; i < 2 * GAIN_CHECKS; i++) {
@@ -283,13 +257,11 @@ test_what_is_slow_without_a_pause_is_not_added(void **state)
 }
 
 /* Each place of a ring is drawn, and none twice as often as it should. */
-static void
-test_draws(void **state)
+TEST(test_draws)
 {
 	const struct gain_block *b = NULL;
 	unsigned n = 0;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	for (int i = 0; i < GAIN_CHECKS; i++) {
@@ -303,12 +275,10 @@ test_draws(void **state)
 	assert_in_range(n, 700, 900);
 }
 
-static void
-test_both_in_a_pause(void **state)
+TEST(test_both_in_a_pause)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(1, 2001, 2201);
 	pause_of(0, 2003, 2203);
@@ -318,12 +288,10 @@ test_both_in_a_pause(void **state)
 	assert_int_equal(b->would_max_ns, 206 * MS);
 }
 
-static void
-test_what_failed(void **state)
+TEST(test_what_failed)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	b = note((struct gain_request){.repeatable = true, .failed = true},
@@ -336,12 +304,10 @@ test_what_failed(void **state)
 	assert_int_equal(b->saved, 1);
 }
 
-static void
-test_nothing_to_estimate_from(void **state)
+TEST(test_nothing_to_estimate_from)
 {
 	const struct gain_block *b;
 
-	(void)state;
 	memset(&recent, 0, sizeof(recent));
 	memset(&gain, 0, sizeof(gain));
 	pause_of(0, 2003, 2203);
@@ -350,8 +316,7 @@ test_nothing_to_estimate_from(void **state)
 	assert_int_equal(b->would_max_ns, 206 * MS);
 }
 
-static void
-test_kinds_that_do_not_trigger(void **state)
+TEST(test_kinds_that_do_not_trigger)
 {
 	const struct gain_block *b;
 	struct gain_request r = {.repeatable = true,
@@ -360,7 +325,6 @@ test_kinds_that_do_not_trigger(void **state)
 	    .committed = at(2206),
 	    .finished = at(2206)};
 
-	(void)state;
 	begin();
 	pause_of(0, 2003, 2203);
 	gain_note(&gain,
@@ -371,40 +335,12 @@ test_kinds_that_do_not_trigger(void **state)
 	assert_int_equal(b->met, 0);
 }
 
-static void
-test_buckets(void **state)
+TEST(test_buckets)
 {
-	(void)state;
 	begin();
 	for (unsigned i = 1; i < GAIN_BUCKETS; i++)
 		assert_true(gain_bucket_ns(i) > gain_bucket_ns(i - 1));
 	assert_true(gain_bucket_ns(GAIN_BUCKETS - 1) > 50 * NS_PER_S);
 	assert_int_equal(
 	    with(note((struct gain_request){0}, 3000, 3000)->was, 0), 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_one_that_waits_is_sent_again),
-	    cmocka_unit_test(test_a_pause_that_was_noticed_late),
-	    cmocka_unit_test(test_one_that_must_not_be_repeated_waits),
-	    cmocka_unit_test(test_one_that_comes_in_the_pause_goes_elsewhere),
-	    cmocka_unit_test(test_the_queue_behind_a_pause),
-	    cmocka_unit_test(test_the_queue_of_those_that_came_in_the_pause),
-	    cmocka_unit_test(test_an_honestly_slow_one_stays_slow),
-	    cmocka_unit_test(test_the_first_of_two_responses),
-	    cmocka_unit_test(test_the_other_server_is_slower_meanwhile),
-	    cmocka_unit_test(test_the_begin_of_a_pause),
-	    cmocka_unit_test(test_what_is_slow_without_a_pause_is_not_added),
-	    cmocka_unit_test(test_draws),
-	    cmocka_unit_test(test_both_in_a_pause),
-	    cmocka_unit_test(test_what_failed),
-	    cmocka_unit_test(test_nothing_to_estimate_from),
-	    cmocka_unit_test(test_kinds_that_do_not_trigger),
-	    cmocka_unit_test(test_buckets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

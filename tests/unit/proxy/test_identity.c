@@ -1,10 +1,6 @@
 /* Goal: the names a request goes by are well-formed whatever the client
  * says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +25,7 @@ head_of(const char *lines, char *text, size_t size, struct http_head *head)
 		fail_msg("%s", refusal.reason);
 }
 
-static void
-test_external_id(void **state)
+TEST(test_external_id)
 {
 	static const struct {
 		const char *lines;
@@ -52,7 +47,6 @@ test_external_id(void **state)
 		true, "00000000000000ff"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct http_head head;
 		char text[512], id[65];
@@ -63,8 +57,7 @@ test_external_id(void **state)
 	}
 }
 
-static void
-test_trace(void **state)
+TEST(test_trace)
 {
 	static const struct {
 		const char *value;
@@ -84,7 +77,6 @@ test_trace(void **state)
 	    {"", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct http_head head;
 		char text[512], field[200], trace_id[TRACE_ID + 1];
@@ -95,15 +87,4 @@ test_trace(void **state)
 		trace_id_read(trace_id, &head);
 		assert_string_equal(trace_id, cases[i].good ? TRACE : "");
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_external_id),
-	    cmocka_unit_test(test_trace),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: each request is in one histogram, that of its class and minute, with
  * files and without, over restarts; what has no place is counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -91,12 +87,10 @@ count(const char *class, unsigned n, int64_t ns)
 		assert_string_equal(count_one(class + 4, ns), class);
 }
 
-static void
-minutes_are_apart(void **state)
+TEST_WITH(minutes_are_apart, setup, teardown)
 {
 	struct found f;
 
-	(void)state;
 	count("GET /a", 100, NS_PER_MS);
 	count("GET /b", 5, 0);
 	latencies_tick(&l, NULL, BEGIN + 59 * NS_PER_S);
@@ -119,13 +113,11 @@ minutes_are_apart(void **state)
 	assert_int_equal(find(NULL, "GET /c", 0, INT64_MAX, BEGIN).requests, 0);
 }
 
-static void
-classes_without_a_place_are_counted(void **state)
+TEST_WITH(classes_without_a_place_are_counted, setup, teardown)
 {
 	char class[20];
 	struct found f;
 
-	(void)state;
 	for (unsigned i = 0; i < 40; i++) {
 		snprintf(class, sizeof(class), "GET /%u", i);
 		assert_string_equal(count_one(class + 4, 7),
@@ -142,14 +134,12 @@ classes_without_a_place_are_counted(void **state)
 }
 
 /* As those of account_class, also if a path is remembered. */
-static void
-classes_are_those_in_force(void **state)
+TEST_WITH(classes_are_those_in_force, setup, teardown)
 {
 	char first[] = "GET /a/*", second[] = "* /a/**";
 	char *class[] = {first, second};
 	struct latency_key key = {class, 2, "GET", "/a/b?c"};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		key.target = "/a/b?c";
 		assert_string_equal(latencies_count(&l, &key, 1), "GET /a/*");
@@ -168,12 +158,10 @@ classes_are_those_in_force(void **state)
 	assert_int_equal(atomic_load(&l.unnamed), 0);
 }
 
-static void
-memory_has_a_bound(void **state)
+TEST_WITH(memory_has_a_bound, setup, teardown)
 {
 	struct found f;
 
-	(void)state;
 	for (unsigned m = 1; m <= 4000; m++) {
 		for (unsigned i = 0; i < 200; i++)
 			count_one("/a", 1000 << i / 10);
@@ -193,14 +181,12 @@ memory_has_a_bound(void **state)
 	assert_int_equal(f.to_ns, BEGIN + 70000 * MINUTE);
 }
 
-static void
-files_survive_a_restart(void **state)
+TEST_WITH(files_survive_a_restart, setup, teardown)
 {
 	char directory[] = "/dev/shm/tailor-latencies-XXXXXX", path[80];
 	struct account_store *store;
 	struct found f;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(account_store_open(&store, directory, 1 << 20), 0);
 	count("GET /a", 10, 5);
@@ -240,13 +226,11 @@ counts(void *user)
 }
 
 /* While the other thread counts, blocks are made of it. */
-static void
-no_request_is_lost_between_threads(void **state)
+TEST_WITH(no_request_is_lost_between_threads, setup, teardown)
 {
 	int64_t now_ns = BEGIN;
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, counts, NULL), 0);
 	for (unsigned i = 0; i < 50; i++)
 		latencies_tick(&l, NULL, now_ns += MINUTE);
@@ -256,20 +240,4 @@ no_request_is_lost_between_threads(void **state)
 		find(NULL, "GET /b", 0, INT64_MAX, now_ns).requests,
 	    COUNTED);
 	assert_int_equal(atomic_load(&l.dropped), 0);
-}
-
-int
-main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(minutes_are_apart),
-	    TEST(classes_without_a_place_are_counted),
-	    TEST(classes_are_those_in_force),
-	    TEST(memory_has_a_bound),
-	    TEST(files_survive_a_restart),
-	    TEST(no_request_is_lost_between_threads),
-	};
-
-	return cmocka_run_group_tests_name("latencies", tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
  * test_loop.c: what a turn puts off is done at its end, each piece once, by
  * stage and in order, and nothing is left.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,14 +87,12 @@ assert_nothing_waits(void)
 
 /* Goal: the end of an event does what is not writing; the end of the turn all,
  * stage by stage, each in the order in which it came; again: nothing. */
-static void
-test_order(void **state)
+TEST_WITH(test_order, set_up, NULL)
 {
 	static const unsigned what[] = {OF(LOOP_POLICY, 1), OF(LOOP_INPUT, 4),
 	    OF(LOOP_CONNECT, 0), OF(LOOP_SERVERS, 5), OF(LOOP_SERVERS, 2),
 	    OF(LOOP_CLIENTS, 3), OF(LOOP_CLIENTS, 0)};
 
-	(void)state;
 	put_off(LOOP_CLIENTS, 3);
 	put_off(LOOP_SERVERS, 5);
 	put_off(LOOP_CONNECT, 0);
@@ -117,13 +111,11 @@ test_order(void **state)
 }
 
 /* Goal: what is put off twice keeps its place and is done once. */
-static void
-test_once(void **state)
+TEST_WITH(test_once, set_up, NULL)
 {
 	static const unsigned what[] = {OF(LOOP_SERVERS, 1),
 	    OF(LOOP_SERVERS, 0), OF(LOOP_CLIENTS, 1), OF(LOOP_CLIENTS, 0)};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		put_off(LOOP_CLIENTS, 1);
 		put_off(LOOP_SERVERS, 1);
@@ -138,13 +130,11 @@ test_once(void **state)
 
 /* Goal: what is dropped is not done, and the others are; dropping what does not
  * wait changes nothing. */
-static void
-test_dropped(void **state)
+TEST_WITH(test_dropped, set_up, NULL)
 {
 	static const unsigned what[] = {OF(LOOP_SERVERS, 0),
 	    OF(LOOP_SERVERS, 2), OF(LOOP_CLIENTS, 0), OF(LOOP_CLIENTS, 2)};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		put_off(LOOP_CLIENTS, i);
 		put_off(LOOP_SERVERS, i);
@@ -175,15 +165,13 @@ bring_next(unsigned what)
 }
 
 /* Goal: what comes up is done in the same turn, in its stage's place. */
-static void
-test_meanwhile(void **state)
+TEST_WITH(test_meanwhile, set_up, NULL)
 {
 	static const unsigned what[] = {OF(LOOP_CLIENTS, 0),
 	    OF(LOOP_SERVERS, 0), OF(LOOP_CLIENTS, 1), OF(LOOP_SERVERS, 1),
 	    OF(LOOP_POLICY, 0), OF(LOOP_CLIENTS, 2), OF(LOOP_SERVERS, 2),
 	    OF(LOOP_CLIENTS, 7)};
 
-	(void)state;
 	consequence = bring_next;
 	for (unsigned i = 0; i < 3; i++)
 		put_off(LOOP_CLIENTS, i);
@@ -207,13 +195,11 @@ close_others(unsigned what)
 }
 
 /* Goal: doing one may drop others, and itself, wherever they wait. */
-static void
-test_closed_meanwhile(void **state)
+TEST_WITH(test_closed_meanwhile, set_up, NULL)
 {
 	static const unsigned what[] = {OF(LOOP_SERVERS, 0),
 	    OF(LOOP_SERVERS, 2), OF(LOOP_CLIENTS, 1), OF(LOOP_CLIENTS, 3)};
 
-	(void)state;
 	consequence = close_others;
 	for (unsigned i = 0; i < 3; i++)
 		put_off(LOOP_SERVERS, i);
@@ -226,10 +212,8 @@ test_closed_meanwhile(void **state)
 
 /* Goal: LOOP_WRITES writes of both kinds together do not wait for the end of
  * the turn. */
-static void
-test_bound(void **state)
+TEST_WITH(test_bound, set_up, NULL)
 {
-	(void)state;
 	for (unsigned i = 0; i < LOOP_WRITES; i++) {
 		assert_int_equal(dones, 0);
 		put_off(i % 2 == 0 ? LOOP_CLIENTS : LOOP_SERVERS, i);
@@ -266,13 +250,11 @@ fifo_drop(struct fifo *q, unsigned what)
 
 /* Goal: whatever comes and goes, in any order, what is done is what the model
  * says. */
-static void
-test_random(void **state)
+TEST_WITH(test_random, set_up, NULL)
 {
 	struct fifo model[LOOP_STAGES] = {0};
 	unsigned n;
 
-	(void)state;
 	srand(7);
 	for (unsigned step = 0; step < 20000; step++) {
 		unsigned stage = (unsigned)rand() % LOOP_STAGES;
@@ -302,20 +284,4 @@ test_random(void **state)
 		assert_int_equal(
 		    loop.writes, model[LOOP_SERVERS].n + model[LOOP_CLIENTS].n);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(test_order, set_up),
-	    cmocka_unit_test_setup(test_once, set_up),
-	    cmocka_unit_test_setup(test_dropped, set_up),
-	    cmocka_unit_test_setup(test_meanwhile, set_up),
-	    cmocka_unit_test_setup(test_closed_meanwhile, set_up),
-	    cmocka_unit_test_setup(test_bound, set_up),
-	    cmocka_unit_test_setup(test_random, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,10 @@
  * the slowest of a window are found as they come.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "proxy/analysis/tale_format.h"
 #include "proxy/request/slow.h"
@@ -51,10 +47,8 @@ static const struct {
     {",,;,;q=1,", TALE_FORMAT_TEXT, TALE_FORMAT_TEXT},
 };
 
-static void
-test_choice(void **state)
+TEST(test_choice)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct negotiation n = {0};
 		int got;
@@ -70,24 +64,20 @@ test_choice(void **state)
 }
 
 /* Goal: two fields are one list. */
-static void
-test_two_fields(void **state)
+TEST(test_two_fields)
 {
 	struct negotiation n = {0};
 
-	(void)state;
 	negotiate_accept(&n, (struct slice){"text/plain;q=0.2", 16});
 	negotiate_accept(&n, (struct slice){"text/html;q=0.3", 15});
 	assert_int_equal(
 	    negotiate_choose(&n, TALE_FORMAT_TEXT), TALE_FORMAT_HTML);
 }
 
-static void
-test_random(void **state)
+TEST(test_random)
 {
 	static const char letter[] = "tex/html*;q=0.15, \t\"";
 
-	(void)state;
 	srand(7);
 	for (unsigned turn = 0; turn < 100000; turn++) {
 		struct negotiation n = {0};
@@ -105,12 +95,10 @@ test_random(void **state)
 	}
 }
 
-static void
-test_names(void **state)
+TEST(test_names)
 {
 	char extra[NEGOTIATE_EXTRA_BYTES];
 
-	(void)state;
 	assert_int_equal(tale_format_named("chrome", 6), TALE_FORMAT_CHROME);
 	assert_int_equal(tale_format_named("chrom", 5), -EINVAL);
 	assert_int_equal(tale_format_named("", 0), -EINVAL);
@@ -122,14 +110,12 @@ test_names(void **state)
 }
 
 /* Goal: those still there at the end are the slowest of the window. */
-static void
-test_window(void **state)
+TEST(test_window)
 {
 	struct slow_window w = {0};
 	struct instant now = {1000};
 	int64_t kept[5] = {0}, all[400];
 
-	(void)state;
 	srand(11);
 	for (unsigned turn = 0; turn < 50; turn++) {
 		for (unsigned i = 0; i < 400; i++) {
@@ -155,18 +141,4 @@ test_window(void **state)
 		now = instant_plus(now, 1000);
 	}
 	assert_false(slow_window_take(&w, 0, 1000, now, 1));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_choice),
-	    cmocka_unit_test(test_two_fields),
-	    cmocka_unit_test(test_random),
-	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_window),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: a trusted proxy's word about its client counts, a client's own word
  * about itself never. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -47,8 +43,7 @@ network(struct config_network *n, const char *text, unsigned bits)
 	assert_int_equal(inet_pton(AF_INET, text, n->address), 1);
 }
 
-static void
-test_origins(void **state)
+TEST(test_origins)
 {
 	static const struct {
 		const char *front, *lines, *origin;
@@ -102,7 +97,6 @@ test_origins(void **state)
 		"unknown", false},
 	};
 
-	(void)state;
 	config.proxy.networks = 1;
 	network(&config.proxy.trust[0], "10.0.0.0", 8);
 	config.talechain.networks = 1;
@@ -114,14 +108,4 @@ test_origins(void **state)
 		assert_string_equal(origin.address, cases[i].origin);
 		assert_int_equal(origin.tale_allowed, cases[i].allowed);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_origins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

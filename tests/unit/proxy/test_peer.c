@@ -1,10 +1,6 @@
 /* Goal: connections are counted by address exactly, and permissions follow
  * the configured networks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -47,8 +43,7 @@ network(struct config_network *n, int family, const char *text, unsigned bits)
 	assert_int_equal(inet_pton(family, text, n->address), 1);
 }
 
-static void
-test_permissions(void **state)
+TEST(test_permissions)
 {
 	static const struct {
 		const char *address, *text;
@@ -66,7 +61,6 @@ test_permissions(void **state)
 	struct sockaddr_storage other = {.ss_family = AF_UNSPEC};
 	struct peer p;
 
-	(void)state;
 	config.proxy.networks = 2;
 	network(&config.proxy.trust[0], AF_INET, "10.0.0.0", 9);
 	network(&config.proxy.trust[1], AF_INET6, "2001:db8::", 32);
@@ -95,13 +89,11 @@ test_permissions(void **state)
 }
 
 /* Goal: a proxy's clients do not share its address's limits. */
-static void
-test_trusted_are_not_counted(void **state)
+TEST(test_trusted_are_not_counted)
 {
 	struct peer_table t;
 	struct peer proxy;
 
-	(void)state;
 	config.proxy.networks = 1;
 	network(&config.proxy.trust[0], AF_INET, "10.0.0.0", 8);
 	proxy = peer_of("10.0.0.1");
@@ -112,8 +104,7 @@ test_trusted_are_not_counted(void **state)
 	peer_table_fini(&t);
 }
 
-static void
-test_who_counts_together(void **state)
+TEST(test_who_counts_together)
 {
 	struct peer_table t;
 	struct peer a = peer_of("2001:db8:1:2::1");
@@ -122,7 +113,6 @@ test_who_counts_together(void **state)
 	struct peer v4 = peer_of("192.0.2.1"), mapped, local = peer_of("unix");
 	struct peer_count *n[5];
 
-	(void)state;
 	mapped = peer_of("::ffff:192.0.2.1");
 	assert_int_equal(peer_table_init(&t, 100), 0);
 	n[0] = peer_enter(&t, &a);
@@ -143,8 +133,7 @@ test_who_counts_together(void **state)
 }
 
 /* A random walk beside an array that counts. */
-static void
-test_against_an_array(void **state)
+TEST(test_against_an_array)
 {
 	enum { ADDRESSES = 300, STEPS = 200000 };
 	static unsigned truth[ADDRESSES];
@@ -152,7 +141,6 @@ test_against_an_array(void **state)
 	struct peer_table t;
 	unsigned present = 0;
 
-	(void)state;
 	srandom(7);
 	/* few buckets, so that chains form */
 	assert_int_equal(peer_table_init(&t, 1), 0);
@@ -174,17 +162,4 @@ test_against_an_array(void **state)
 		assert_int_equal(t.addresses, present);
 	}
 	peer_table_fini(&t);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_permissions),
-	    cmocka_unit_test(test_trusted_are_not_counted),
-	    cmocka_unit_test(test_who_counts_together),
-	    cmocka_unit_test(test_against_an_array),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: a rate is that of the last 10 to 20 seconds, from a counter that is
  * read from time to time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "proxy/stats/recent.h"
 
@@ -23,13 +19,11 @@ assert_rate(
 	assert_true(rate > per_s - 0.01 && rate < per_s + 0.01);
 }
 
-static void
-test_rate(void **state)
+TEST(test_rate)
 {
 	/* Goal: 100 a second for 30 s, then nothing: forgotten after 20 s. */
 	struct recent_rate r = {0};
 
-	(void)state;
 	assert_rate(&r, 0, 7, 0); /* never read */
 	for (int64_t ms = 0; ms <= 30000; ms += 10) {
 		recent_rate_read(&r, at_ms(ms), 1000 + (uint64_t)ms / 10);
@@ -44,20 +38,17 @@ test_rate(void **state)
 	assert_rate(&r, 55000, 4000, 0);
 }
 
-static void
-test_first_second(void **state)
+TEST(test_first_second)
 {
 	/* Goal: what was counted before the first reading is no rate. */
 	struct recent_rate r = {0};
 
-	(void)state;
 	recent_rate_read(&r, at_ms(0), 5000);
 	assert_rate(&r, 0, 5000, 0);
 	assert_rate(&r, 500, 5010, 20);
 }
 
-static void
-test_heaps(void **state)
+TEST(test_heaps)
 {
 	/* Goal: four samples a second, the first of each; a minute of them. */
 	static struct recent l;
@@ -65,7 +56,6 @@ test_heaps(void **state)
 	uint64_t last = 0;
 	unsigned kept = 0;
 
-	(void)state;
 	for (int64_t ms = 0; ms < 100000; ms += 10) {
 		used[0] = ms % 250 == 0 ? 0.5 : 7;
 		recent_heap_note(&l, at_ms(ms), used, ms >= 90000);
@@ -81,13 +71,4 @@ test_heaps(void **state)
 	used[0] = 7;
 	recent_heap_note(&l, at_ms(100000), used, 1);
 	assert_int_equal(l.heap[(last + 1) % RECENT_HEAPS].used[0], 200);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_rate),
-	    cmocka_unit_test(test_first_second), cmocka_unit_test(test_heaps)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: a copy of a request has its request line and the fields that may be
  * copied, in their order and spelling, and nothing else of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <string.h>
 
@@ -24,8 +20,7 @@ static const struct config named = {
 #define HOST "Host: h\r\n"
 #define FOR "X-Forwarded-For: unknown\r\n"
 
-static void
-test_copies(void **state)
+TEST(test_copies)
 {
 	static const struct {
 		const struct config *config;
@@ -64,7 +59,6 @@ test_copies(void **state)
 	    {&plain, "", NULL, REPLAY_PATH},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct slice head = {cases[i].head, strlen(cases[i].head)};
 		enum replay_refusal refusal;
@@ -88,8 +82,7 @@ test_copies(void **state)
 	}
 }
 
-static void
-test_size(void **state)
+TEST(test_size)
 {
 	static const char head[] = LINE HOST "X: not counted\r\n";
 	struct slice whole = {head, sizeof(head) - 1};
@@ -97,20 +90,8 @@ test_size(void **state)
 	enum replay_refusal refusal;
 	char out[sizeof(LINE HOST FOR)];
 
-	(void)state;
 	assert_int_equal(
 	    replay_write(&plain, whole, out, size, &refusal), size);
 	assert_true(replay_write(&plain, whole, out, size - 1, &refusal) < 0);
 	assert_int_equal(refusal, REPLAY_SIZE);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_copies),
-	    cmocka_unit_test(test_size),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

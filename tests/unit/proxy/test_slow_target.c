@@ -2,11 +2,7 @@
  * Goal: the automatic target is the 99th percentile of the last minutes, of a
  * fast service and a slow one, and follows it; with few requests it is fixed.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "proxy/request/slow_target.h"
 
@@ -28,15 +24,13 @@ serve(struct slow_target *t, int64_t *now_ns, unsigned seconds, int64_t unit_ns)
 	return slow;
 }
 
-static void
-test_follows(void **state)
+TEST(test_follows)
 {
 	static const int64_t unit_ns[] = {
 	    2 * NS_PER_US, NS_PER_MS, 40 * NS_PER_MS, 300};
 	struct slow_target t = {0};
 	int64_t now_ns = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		serve(&t, &now_ns, 301, unit_ns[i]);
 		/* Of each hundred one is slower than 99. */
@@ -53,13 +47,11 @@ test_follows(void **state)
 	    slow_target_now_ns(&t), 99 * NS_PER_US, 112 * NS_PER_US);
 }
 
-static void
-test_few(void **state)
+TEST(test_few)
 {
 	struct slow_target t = {0};
 	struct instant at = {UINT64_C(1) << 40};
 
-	(void)state;
 	assert_int_equal(slow_target_now_ns(&t), SLOW_TARGET_FIRST_NS);
 	for (unsigned i = 0; i < 900; i++) {
 		at = instant_plus(at, 100 * NS_PER_MS);
@@ -71,15 +63,4 @@ test_few(void **state)
 	slow_target_add(&t, at, 0);
 	slow_target_add(&t, at, INT64_MAX);
 	slow_target_add(&t, (struct instant){0}, 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_follows),
-	    cmocka_unit_test(test_few),
-	};
-
-	return cmocka_run_group_tests_name("slow_target", tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Goal: what lies in pieces arrives as one, however long the pieces are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -43,10 +39,8 @@ send_pieces(const size_t *length, int count)
 }
 
 /* Goal: around the length up to which pieces are copied, and far from it. */
-static void
-test_pieces(void **state)
+TEST(test_pieces)
 {
-	(void)state;
 	for (size_t i = 0; i < BYTES; i++)
 		source[i] = (char)(i * 2654435761u >> 13);
 	send_pieces((size_t[]){1}, 1);
@@ -63,13 +57,11 @@ test_pieces(void **state)
 }
 
 /* Goal: of a lost connection comes an errno and no signal, in either way. */
-static void
-test_lost(void **state)
+TEST(test_lost)
 {
 	struct iovec iov[] = {{source, 3}, {source, 9000}};
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	assert_int_equal(close(pair[1]), 0);
 	assert_int_equal(socket_send(pair[0], iov, 1, 0), -1);
@@ -77,15 +69,4 @@ test_lost(void **state)
 	assert_int_equal(socket_send(pair[0], iov, 2, 0), -1);
 	assert_int_equal(errno, EPIPE);
 	assert_int_equal(close(pair[0]), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_pieces),
-	    cmocka_unit_test(test_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
  * test_spool.c: what is added to a spool is what is sent from it, from any
  * place and any number of times; limits hold, and nothing is left of it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -86,14 +82,12 @@ expect(int fd, size_t from, size_t n)
 	}
 }
 
-static void
-test_sent_as_added(void **state)
+TEST(test_sent_as_added)
 {
 	struct spool s = {0};
 	size_t at = 0;
 	int fd[2];
 
-	(void)state;
 	begin(BYTES, 1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	while (at < BYTES) {
@@ -123,8 +117,7 @@ test_sent_as_added(void **state)
 	close(fd[1]);
 }
 
-static void
-test_message_with_a_file(void **state)
+TEST(test_message_with_a_file)
 {
 	char head[] = "PUT / HTTP/1.1\r\n", lines[] = "A: b\r\n\r\n", got[32];
 	struct spool s = {0};
@@ -132,7 +125,6 @@ test_message_with_a_file(void **state)
 	size_t n = 0;
 	int fd[2];
 
-	(void)state;
 	begin(BYTES, 1);
 	assert_int_equal(add(&s, 0, BYTES, SPOOL_REQUEST), SPOOL_OK);
 	for (int again = 0; again < 2; again++) {
@@ -162,12 +154,10 @@ test_message_with_a_file(void **state)
 	spool_close(&all, &s);
 }
 
-static void
-test_limits(void **state)
+TEST(test_limits)
 {
 	struct spool a = {0}, b = {0}, c = {0};
 
-	(void)state;
 	begin(100000, 3);
 	assert_int_equal(add(&a, 0, 50001, SPOOL_RESPONSE), SPOOL_LIMIT);
 	assert_int_equal(add(&a, 0, 50000, SPOOL_RESPONSE), SPOOL_OK);
@@ -188,12 +178,10 @@ test_limits(void **state)
 	assert_int_equal(all.now.bytes + all.now.files, 0);
 }
 
-static void
-test_responses_leave_files(void **state)
+TEST(test_responses_leave_files)
 {
 	struct spool slow[3] = {{0}}, upload[3] = {{0}};
 
-	(void)state;
 	begin(BYTES, 4);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(add(&slow[i], 0, 1, SPOOL_RESPONSE), SPOOL_OK);
@@ -212,13 +200,11 @@ test_responses_leave_files(void **state)
 	assert_int_equal(all.now.bytes + all.now.files, 0);
 }
 
-static void
-test_file_system_fails(void **state)
+TEST(test_file_system_fails)
 {
 	struct spool s = {0};
 	char missing[64];
 
-	(void)state;
 	begin(BYTES, 1);
 	snprintf(missing, sizeof(missing), "%s/missing", directory);
 	all.directory = missing;
@@ -238,13 +224,11 @@ test_file_system_fails(void **state)
 	assert_int_equal(all.now.bytes + all.now.files, 0);
 }
 
-static void
-test_directories_are_made(void **state)
+TEST(test_directories_are_made)
 {
 	char path[96];
 	struct stat st;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/one/two", directory);
 	assert_int_equal(spool_try(path), 0);
 	assert_int_equal(spool_try(path), 0);
@@ -259,14 +243,5 @@ test_directories_are_made(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_sent_as_added),
-	    cmocka_unit_test(test_message_with_a_file),
-	    cmocka_unit_test(test_limits),
-	    cmocka_unit_test(test_responses_leave_files),
-	    cmocka_unit_test(test_directories_are_made),
-	    cmocka_unit_test(test_file_system_fails),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return unit_run(set_up, tear_down);
 }

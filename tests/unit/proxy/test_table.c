@@ -1,12 +1,9 @@
 /* Goal: the request table finds what it knows and says what it forgot. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/unit.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "proxy/analysis/analysis.h"
 #include "proxy/request/table.h"
@@ -22,14 +19,12 @@ file(struct table *t, const char *id)
 }
 
 /* Goal: the last N are found, older ones are expired, others unknown. */
-static void
-test_history(void **state)
+TEST(test_history)
 {
 	struct table t;
 	const struct tale_request *found;
 	char id[32];
 
-	(void)state;
 	assert_int_equal(table_init(&t, 100), 0);
 	for (int i = 0; i < 1000; i++) {
 		snprintf(id, sizeof(id), "id-%d", i);
@@ -49,13 +44,11 @@ test_history(void **state)
 
 /* Goal: one id used twice names the newer request, then the older is no
  * trap when both leave. */
-static void
-test_same_id_twice(void **state)
+TEST(test_same_id_twice)
 {
 	struct table t;
 	const struct tale_request *found, *newer;
 
-	(void)state;
 	assert_int_equal(table_init(&t, 4), 0);
 	file(&t, "same");
 	newer = table_slot(&t);
@@ -69,14 +62,12 @@ test_same_id_twice(void **state)
 }
 
 /* Goal: requests in flight are oldest first, limited, and reused. */
-static void
-test_inflight(void **state)
+TEST(test_inflight)
 {
 	struct table t;
 	struct request *a, *b;
 	const struct tale_request *found;
 
-	(void)state;
 	assert_int_equal(table_init(&t, 4), 0);
 	a = table_add(&t, 2);
 	b = table_add(&t, 2);
@@ -99,14 +90,12 @@ test_inflight(void **state)
 
 /* Goal: a chain ends where it meets a place that has been taken again, by a
  * request of the same bucket, too. */
-static void
-test_chain_ends(void **state)
+TEST(test_chain_ends)
 {
 	struct table t;
 	const struct tale_request *found;
 	char id[32];
 
-	(void)state;
 	assert_int_equal(table_init(&t, 4), 0);
 	for (int i = 0; i < 12; i++)
 		file(&t, i % 4 == 0 ? "same" : "other");
@@ -121,15 +110,13 @@ test_chain_ends(void **state)
 
 /* Goal: ids are distinct and not 0, and neither the next one nor those of
  * another run follow from those seen: about half of the bits differ. */
-static void
-test_ids_are_unpredictable(void **state)
+TEST(test_ids_are_unpredictable)
 {
 	enum { IDS = 4000 };
 	static uint64_t seen[2][IDS];
 	struct table t;
 	unsigned bits[2] = {0, 0};
 
-	(void)state;
 	for (int run = 0; run < 2; run++) {
 		assert_int_equal(table_init(&t, 4), 0);
 		for (int i = 0; i < IDS; i++) {
@@ -155,8 +142,7 @@ test_ids_are_unpredictable(void **state)
 
 /* Goal: what finished next to a request is named, the nearest first, as far as
  * the history has it; nothing twice, and not the request itself. */
-static void
-test_about(void **state)
+TEST(test_about)
 {
 	struct table t;
 	const struct tale_request *found;
@@ -164,7 +150,6 @@ test_about(void **state)
 	char id[32];
 	unsigned n;
 
-	(void)state;
 	assert_int_equal(table_init(&t, 10), 0);
 	for (int i = 0; i < 23; i++) {
 		snprintf(id, sizeof(id), "id-%d", i);
@@ -187,19 +172,4 @@ test_about(void **state)
 	assert_string_equal(name[4].external_id, "id-18");
 	assert_int_equal(table_about(&t, found, name, 16), 9);
 	table_fini(&t);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_chain_ends),
-	    cmocka_unit_test(test_history),
-	    cmocka_unit_test(test_about),
-	    cmocka_unit_test(test_same_id_twice),
-	    cmocka_unit_test(test_inflight),
-	    cmocka_unit_test(test_ids_are_unpredictable),
-	};
-
-	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
 }

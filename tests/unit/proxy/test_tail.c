@@ -1,11 +1,7 @@
 /* Goal: p99 of a route's last minute is what its accounts consist of; with too
  * few of them ten minutes count, and with too few in these there is no
  * figure. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 
@@ -76,12 +72,10 @@ sum(unsigned route)
 	return ns;
 }
 
-static void
-shares_are_of_the_last_minute(void **state)
+TEST_WITH(shares_are_of_the_last_minute, setup, teardown)
 {
 	const struct tail_minute *m = &t->at[(1000 + 1) % TAIL_MINUTES];
 
-	(void)state;
 	requests(0, 0, 4000);
 	requests(1, 0, 3100);
 	requests(1, 1, 10);
@@ -101,10 +95,8 @@ shares_are_of_the_last_minute(void **state)
 	assert_int_equal(t->minute, 1001);
 }
 
-static void
-too_few_are_of_ten_minutes_or_none(void **state)
+TEST_WITH(too_few_are_of_ten_minutes_or_none, setup, teardown)
 {
-	(void)state;
 	for (unsigned minute = 0; minute < 10; minute++) {
 		requests(minute, 0, 400);
 		requests(minute, 1, 20);
@@ -119,17 +111,4 @@ too_few_are_of_ten_minutes_or_none(void **state)
 	update(70);
 	assert_int_equal(atomic_load(&t->q_ns[0]), 0);
 	assert_int_equal(sum(0), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		shares_are_of_the_last_minute, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		too_few_are_of_ten_minutes_or_none, setup, teardown),
-	};
-
-	return cmocka_run_group_tests_name("tail", tests, NULL, NULL);
 }

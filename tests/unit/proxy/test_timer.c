@@ -1,11 +1,7 @@
 /* Goal: each timer rings once, when it is due and not before, whatever else
  * is set, cleared and rung meanwhile; the kernel wakes the loop for the
  * earliest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <event2/event.h>
 #include <string.h>
@@ -80,10 +76,8 @@ pass(int64_t ms)
 	return rung;
 }
 
-static void
-test_when_due(void **state)
+TEST_WITH(test_when_due, begin, end)
 {
-	(void)state;
 	set(0, 10);
 	set(1, 5);
 	set(2, 10);
@@ -101,10 +95,8 @@ test_when_due(void **state)
 	assert_false(instant_is_set(timers_next(&timers)));
 }
 
-static void
-test_set_again_and_cleared(void **state)
+TEST_WITH(test_set_again_and_cleared, begin, end)
 {
-	(void)state;
 	set(0, 10);
 	set(0, 20);
 	set(1, 10);
@@ -119,12 +111,10 @@ test_set_again_and_cleared(void **state)
 }
 
 /* A little old: rings in order all the same. */
-static void
-test_old_now(void **state)
+TEST_WITH(test_old_now, begin, end)
 {
 	struct instant before = now;
 
-	(void)state;
 	now = instant_plus(now, 3 * NS_PER_MS);
 	set(0, 10);
 	timer_set(&timers, &timer[1], before, 10 * NS_PER_MS);
@@ -142,10 +132,8 @@ clear_next(unsigned who)
 	set(who + 3, 0); /* due at once: with those that are */
 }
 
-static void
-test_changed_while_ringing(void **state)
+TEST_WITH(test_changed_while_ringing, begin, end)
 {
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		set(i, 5);
 	consequence = clear_next;
@@ -154,10 +142,8 @@ test_changed_while_ringing(void **state)
 	assert_string_equal(pass(1000), "");
 }
 
-static void
-test_forced(void **state)
+TEST_WITH(test_forced, begin, end)
 {
-	(void)state;
 	set(0, 5);
 	timer_force(&timers, &timer[0]);
 	set(0, 1000); /* does not undo it */
@@ -171,12 +157,10 @@ test_forced(void **state)
 }
 
 /* More durations than lists; lists that were left are used again. */
-static void
-test_many_durations(void **state)
+TEST_WITH(test_many_durations, begin, end)
 {
 	char expected[EACH + 1] = "";
 
-	(void)state;
 	for (int turn = 0; turn < 3; turn++) {
 		for (unsigned i = 0; i < EACH; i++)
 			set(EACH - 1 - i, 10 + (int64_t)(EACH - 1 - i));
@@ -190,13 +174,11 @@ test_many_durations(void **state)
 }
 
 /* Against a naive one: an array of instants. */
-static void
-test_against_the_definition(void **state)
+TEST_WITH(test_against_the_definition, begin, end)
 {
 	int64_t due_ms[EACH], at_ms = 0;
 	uint32_t dice = 1;
 
-	(void)state;
 	memset(due_ms, -1, sizeof(due_ms));
 	for (unsigned step = 0; step < 20000; step++) {
 		unsigned who;
@@ -248,10 +230,8 @@ told_ns(void)
 }
 
 /* The kernel hears of an earlier one only. */
-static void
-test_told(void **state)
+TEST_WITH(test_told, begin, end)
 {
-	(void)state;
 	assert_int_equal(told_ns(), 0);
 	set(0, 100000);
 	assert_in_range(told_ns(), 90 * NS_PER_S, 100 * NS_PER_S);
@@ -264,12 +244,10 @@ test_told(void **state)
 	assert_in_range(told_ns(), 90 * NS_PER_S, 100 * NS_PER_S);
 }
 
-static void
-test_the_loop_is_woken(void **state)
+TEST_WITH(test_the_loop_is_woken, begin, end)
 {
 	struct instant began = instant_now();
 
-	(void)state;
 	timer_arm(&timers, &timer[0], 2 * NS_PER_MS);
 	timer_arm(&timers, &timer[1], 60 * NS_PER_S);
 	for (int i = 0; i < 2; i++) { /* and it is told again each time */
@@ -292,24 +270,4 @@ test_the_loop_is_woken(void **state)
 		timers_turn(&timers);
 	}
 	assert_string_equal(rung, "B");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_when_due),
-	    TEST(test_set_again_and_cleared),
-	    TEST(test_old_now),
-	    TEST(test_changed_while_ringing),
-	    TEST(test_forced),
-	    TEST(test_many_durations),
-	    TEST(test_against_the_definition),
-	    TEST(test_told),
-	    TEST(test_the_loop_is_woken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Goal: only a file that others cannot read gives a token, and only a request
  * that has exactly this token is let in. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,8 +29,7 @@ file_make(const char *text, mode_t mode)
 	assert_int_equal(chmod(path, mode), 0);
 }
 
-static void
-test_files(void **state)
+TEST(test_files)
 {
 	static const struct {
 		const char *text;
@@ -61,7 +56,6 @@ test_files(void **state)
 	char longest[TOKEN_MAX + 3], why[TOKEN_WHY] = "";
 	struct token t;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		t.length = 7;
 		file_make(cases[i].text, cases[i].mode);
@@ -103,12 +97,10 @@ is_in(const struct token *t, const char *lines)
 	return token_is_in(t, &head);
 }
 
-static void
-test_requests(void **state)
+TEST(test_requests)
 {
 	struct token t = {.text = GOOD, .length = 16}, none = {.length = 0};
 
-	(void)state;
 	assert_true(is_in(&t, "Authorization: Bearer " GOOD "\r\n"));
 	assert_true(is_in(&t, "authorization:bearer " GOOD " \r\n"));
 	assert_false(is_in(&t, ""));
@@ -127,17 +119,13 @@ test_requests(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_files),
-	    cmocka_unit_test(test_requests),
-	};
 	char directory[] = "/tmp/tailor-token-XXXXXX";
 	int failed;
 
 	if (mkdtemp(directory) == NULL)
 		return 1;
 	snprintf(path, sizeof(path), "%s/token", directory);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = unit_run(NULL, NULL);
 	unlink(path);
 	rmdir(directory);
 	return failed;

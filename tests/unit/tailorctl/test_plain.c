@@ -1,15 +1,10 @@
 /* Goal: nothing from outside can steer a terminal or leave its 80 columns. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/instant.h"
 #include "base/text.h"
@@ -54,12 +49,10 @@ harmless(const char *text, size_t length, bool lines)
 	return columns;
 }
 
-static void
-test_cell_random(void **state)
+TEST(test_cell_random)
 {
 	char text[128], out[256];
 
-	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
 		unsigned columns = 4 + (unsigned)random() % 60;
 		size_t size = 8 + (size_t)random() % 248;
@@ -74,12 +67,10 @@ test_cell_random(void **state)
 	}
 }
 
-static void
-test_cell_exact(void **state)
+TEST(test_cell_exact)
 {
 	char out[64];
 
-	(void)state;
 	assert_string_equal(plain_cell(out, 64, NULL, 9), "-");
 	assert_string_equal(plain_cell(out, 64, "", 9), "");
 	assert_string_equal(plain_cell(out, 64, "123456", 6), "123456");
@@ -89,13 +80,11 @@ test_cell_exact(void **state)
 	assert_string_equal(plain_cell(out, 8, "1234567", 20), "1234...");
 }
 
-static void
-test_write_random(void **state)
+TEST(test_write_random)
 {
 	char text[128], *out;
 	size_t length;
 
-	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
 		FILE *file = open_memstream(&out, &length);
 		size_t n = random_text(text, sizeof(text));
@@ -107,14 +96,12 @@ test_write_random(void **state)
 	}
 }
 
-static void
-test_wrap(void **state)
+TEST(test_wrap)
 {
 	char text[1024], *out, *line, *rest;
 	size_t length, words = 0, seen = 0;
 	FILE *file = open_memstream(&out, &length);
 
-	(void)state;
 	text[0] = '\0';
 	while (strlen(text) < 900) {
 		size_t n = strlen(text);
@@ -138,12 +125,10 @@ test_wrap(void **state)
 	free(out);
 }
 
-static void
-test_numbers(void **state)
+TEST(test_numbers)
 {
 	char out[PLAIN_DURATION_BYTES];
 
-	(void)state;
 	assert_string_equal(plain_duration(out, -1), "-");
 	assert_string_equal(plain_duration(out, 0), "0ns");
 	assert_string_equal(plain_duration(out, 999), "999ns");
@@ -170,15 +155,13 @@ test_numbers(void **state)
 	plain_rate(out, 1e300);
 }
 
-static void
-test_wrap_long_word(void **state)
+TEST(test_wrap_long_word)
 {
 	/* Goal: what fits in no line is cut, not within a character. */
 	char *out, text[400] = "short ";
 	size_t length;
 	FILE *file = open_memstream(&out, &length);
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		strcat(text, "\xc3\xa9");
 	plain_wrap(file, text, 4);
@@ -195,15 +178,6 @@ test_wrap_long_word(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cell_random),
-	    cmocka_unit_test(test_cell_exact),
-	    cmocka_unit_test(test_write_random),
-	    cmocka_unit_test(test_wrap),
-	    cmocka_unit_test(test_wrap_long_word),
-	    cmocka_unit_test(test_numbers),
-	};
-
 	srandom(20061);
-	return cmocka_run_group_tests_name("plain", tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

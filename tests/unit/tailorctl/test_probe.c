@@ -1,17 +1,12 @@
 /* Goal: whom the observer is beside is told for machines of every shape. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/topology.h"
 #include "tailorctl/probe.h"
 
-static void
-test_neighbour(void **state)
+TEST(test_neighbour)
 {
 	static const struct {
 		const char *machine;
@@ -30,7 +25,6 @@ test_neighbour(void **state)
 	char text[PROBE_TEXT];
 	struct topology *t;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		assert_int_equal(topology_open(&t, row[i].machine), 0);
 		probe_neighbour(t, row[i].cpu, text, sizeof(text));
@@ -38,14 +32,4 @@ test_neighbour(void **state)
 			assert_string_equal(text, row[i].says);
 		topology_close(&t);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_neighbour),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

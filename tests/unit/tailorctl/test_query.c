@@ -3,14 +3,10 @@
  * a query is said with its column; no text crashes it.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "tailorctl/query.h"
 
@@ -84,13 +80,11 @@ static const struct {
     {"server=='a'and(status==200)", true},
 };
 
-static void
-test_meaning(void **state)
+TEST(test_meaning)
 {
 	struct query_error e;
 	struct query *q;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		if (query_parse(&q, good[i].text, &e) < 0)
 			fail_msg("%s: column %u: %s", good[i].text, e.column,
@@ -123,13 +117,11 @@ static const struct {
     {"\x1b[31m", 1, "\"?\""},
 };
 
-static void
-test_errors(void **state)
+TEST(test_errors)
 {
 	struct query_error e;
 	struct query *q = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(query_parse(&q, bad[i].text, &e), -EINVAL);
 		if (e.column != bad[i].column ||
@@ -140,14 +132,12 @@ test_errors(void **state)
 	}
 }
 
-static void
-test_limits(void **state)
+TEST(test_limits)
 {
 	static char text[20000];
 	struct query_error e;
 	struct query *q = NULL;
 
-	(void)state;
 	memset(text, '(', 5000);
 	assert_int_equal(query_parse(&q, text, &e), -EINVAL);
 	memset(text, '(', 100);
@@ -164,14 +154,12 @@ test_limits(void **state)
 	assert_int_equal(query_parse(&q, text, &e), -EINVAL);
 }
 
-static void
-test_fields(void **state)
+TEST(test_fields)
 {
 	struct query_error e;
 	struct query *q;
 	unsigned column;
 
-	(void)state;
 	assert_int_equal(query_parse(&q, "a == b or not (c and d < 3)", &e), 0);
 	assert_string_equal(query_field(q, 0, &column), "a");
 	assert_string_equal(query_field(q, 1, &column), "c");
@@ -181,15 +169,13 @@ test_fields(void **state)
 	query_free(&q);
 }
 
-static void
-test_random(void **state)
+TEST(test_random)
 {
 	static const char *const word[] = {"total", "and", "or", "not", "(",
 	    ")", "==", "<", "~", "!~", "20ms", "\"a\"", "'", " ", "server", "7",
 	    "!", "status"};
 	unsigned parsed = 0;
 
-	(void)state;
 	srand(3);
 	for (unsigned turn = 0; turn < 50000; turn++) {
 		char text[200] = "";
@@ -214,18 +200,4 @@ test_random(void **state)
 		assert_true(e.text[0] != '\0');
 	}
 	assert_true(parsed > 500);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_meaning),
-	    cmocka_unit_test(test_errors),
-	    cmocka_unit_test(test_limits),
-	    cmocka_unit_test(test_fields),
-	    cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

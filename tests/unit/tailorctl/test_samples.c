@@ -1,11 +1,7 @@
 /* Goal: samples come out of Prometheus text exactly, junk does not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "tailorctl/samples.h"
 
@@ -22,8 +18,7 @@ static const char text[] = "# HELP a What it is 1\n"
 			   "open{x=\"1 5\n"
 			   "last 7";
 
-static void
-test_all(void **state)
+TEST(test_all)
 {
 	static const struct {
 		const char *name;
@@ -38,7 +33,6 @@ test_all(void **state)
 	const char *at = text, *end = text + strlen(text);
 	struct sample s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		assert_true(samples_next(&at, end, &s));
 		assert_int_equal(s.length, strlen(want[i].name));
@@ -51,10 +45,8 @@ test_all(void **state)
 }
 
 /* Every prefix of the text is harmless: nothing beyond it is read. */
-static void
-test_prefixes(void **state)
+TEST(test_prefixes)
 {
-	(void)state;
 	for (size_t n = 0; n <= strlen(text); n++) {
 		char *copy = test_malloc(n + 1);
 		const char *at = copy;
@@ -65,15 +57,4 @@ test_prefixes(void **state)
 			assert_true(s.name + s.length <= copy + n);
 		test_free(copy);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_all),
-	    cmocka_unit_test(test_prefixes),
-	};
-
-	return cmocka_run_group_tests_name("samples", tests, NULL, NULL);
 }

@@ -13,21 +13,32 @@ struct cause_case {
 	enum tale_cause cause;
 	int64_t share_us;
 	const char *sentence; /* the first */
+	const char *file;
+	unsigned line;
 };
 
-extern const struct cause_case cases[];
-extern const size_t cases_count;
-/* Of threads that wait for each other (cases_walk.c). */
-extern const struct cause_case walk_cases[];
-extern const size_t walk_cases_count;
+#define CASES_MAX 300
 
-/* Of where a thread waited (cases_where.c). */
-extern const struct cause_case where_cases[];
-extern const size_t where_cases_count;
+/* All of the files cases*.c, in the order in which they stand there. */
+extern struct cause_case cases[CASES_MAX];
+extern size_t cases_count;
 
-/* Of threads behind threads, timers and event loops (cases_chain.c). */
-extern const struct cause_case chain_cases[];
-extern const size_t chain_cases_count;
+/* Before main(). */
+void case_add(const struct cause_case *c);
+
+/* A case, and in braces what it adds to the plot p. */
+#define CASE(name, cause, share_us, sentence)                                  \
+	static void on_##name(struct plot *p);                                 \
+	__attribute__((constructor)) static void add_##name(void)              \
+	{                                                                      \
+		case_add(                                                      \
+		    &(struct cause_case){#name, on_##name, TALE_CAUSE_##cause, \
+			share_us, sentence, __FILE__, __LINE__});              \
+	}                                                                      \
+	static void on_##name(__attribute__((unused)) struct plot *p)
 
 /* What the case of that name adds to a plot. */
 void case_plot(struct plot *p, const char *name);
+
+/* That case alone, told; as plot_tell(). */
+struct story *plot_case(struct plot *p, const char *name);

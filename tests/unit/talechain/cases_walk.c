@@ -1,27 +1,12 @@
 /*
  * cases_walk.c: plots of threads that wait for each other: what is handed over,
- * and what is only passed on, as a lock is.
+ * and what is only passed on, as a lock is.  The request stays with its thread
+ * until that hands work over.
  */
 #include "tests/unit/talechain/cases.h"
 
 #include <string.h>
 #include <sys/syscall.h>
-
-#define C_TID 503 /* one more thread of A's */
-#define D_TID 504
-
-static void
-wakes(struct plot *p, int64_t us, uint32_t from, uint32_t to)
-{
-	KERNEL(p, us, from, A_PID, TALECHAIN_WAKEUP, to, A_PID, 0);
-}
-
-static void
-woken_by(struct plot *p, int64_t us, uint32_t to,
-    enum talechain_context context, unsigned vector)
-{
-	KERNEL(p, us, 0, 0, TALECHAIN_WAKEUP, to, A_PID, PACK(context, vector));
-}
 
 /* CPU 1 goes from one thread of A's to another. */
 static void
@@ -36,7 +21,7 @@ passes(struct plot *p, int64_t us, uint32_t from, enum talechain_off off,
 static void
 looks(struct plot *p, int64_t us, uint32_t tid, uint32_t runs)
 {
-	woken_by(p, us, tid, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, us, tid, TALECHAIN_CONTEXT_IRQ, 0);
 	passes(p, us + 5, runs, TALECHAIN_OFF_PREEMPTED, tid, 5);
 	passes(p, us + 15, tid, TALECHAIN_OFF_SLEEPING, runs, 10);
 }
@@ -56,67 +41,72 @@ until(struct plot *p, int64_t us)
 static void
 interpreter_taken(struct plot *p)
 {
-	woken_by(p, 600, B_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_woken(p, 600, B_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
 	passes(p, 610, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 10);
 	passes(p, 640, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 30);
 	looks(p, 5650, B_TID, A_TID);
-	wakes(p, 5700, A_TID, B_TID);
+	plot_wakes(p, 5700, A_TID, B_TID);
 	passes(p, 5710, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
-	wakes(p, 5715, B_TID, A_TID);
+	plot_wakes(p, 5715, B_TID, A_TID);
 	passes(p, 5720, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 5);
 	passes(p, 5730, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
 	looks(p, 10740, A_TID, B_TID);
 	looks(p, 15760, A_TID, B_TID);
 }
 
-static void
-on_interpreter(struct plot *p)
+CASE(interpreter, LOCK, 19275,
+    "19.3 of 30.0 ms: A's thread 501 waited for the interpreter lock, held "
+    "by thread 502, which computed meanwhile.")
 {
 	until(p, 30000);
 	interpreter_taken(p);
-	wakes(p, 25000, B_TID, A_TID);
+	plot_wakes(p, 25000, B_TID, A_TID);
 	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* A third thread waits as well and gets it before the first. */
-static void
-on_interpreter_in_turn(struct plot *p)
+CASE(interpreter_in_turn, LOCK, 20275,
+    "20.3 of 40.0 ms: A's thread 501 waited for the interpreter lock, held "
+    "by thread 502 and 1 other in turn, which computed meanwhile.")
 {
 	until(p, 40000);
 	interpreter_taken(p);
-	wakes(p, 16000, B_TID, C_TID);
+	plot_wakes(p, 16000, B_TID, C_TID);
 	passes(p, 16005, B_TID, TALECHAIN_OFF_SLEEPING, C_TID, 5);
 	looks(p, 20780, A_TID, C_TID);
 	looks(p, 25800, A_TID, C_TID);
-	wakes(p, 26000, C_TID, A_TID);
+	plot_wakes(p, 26000, C_TID, A_TID);
 	passes(p, 26010, C_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* It is free when a timeout comes: no thread wakes the one that takes it. */
-static void
-on_interpreter_free(struct plot *p)
+CASE(interpreter_free, LOCK, 29305,
+    "29.3 of 40.0 ms: A's thread 501 waited for the interpreter lock, held "
+    "by thread 502, which computed meanwhile.")
 {
 	until(p, 40000);
 	interpreter_taken(p);
-	wakes(p, 25000, B_TID, A_TID);
+	plot_wakes(p, 25000, B_TID, A_TID);
 	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
-	wakes(p, 26000, A_TID, B_TID);
+	plot_wakes(p, 26000, A_TID, B_TID);
 	passes(p, 26010, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
 	looks(p, 31020, A_TID, B_TID);
 	plot_leaves(p, 33000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 36040, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 36040, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, 36050, A_TID, 10, 0);
 }
 
 /* Timers of 5 ms alone, one after the other, and no other thread: it may wait
  * for an interpreter's lock, or look at something. */
-static void
-on_turns_unseen(struct plot *p)
+CASE(turns_unseen, NOT_OBSERVED, 20080,
+    "20.1 of 30.0 ms: not observed: A's thread 501 slept until timers of "
+    "5 ms woke it: its own, or those of an interpreter's lock. 9.80 of "
+    "30.0 ms: A's thread 501 computed.")
 {
 	until(p, 30000);
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
 	for (int64_t us = 6020; us < 26000; us += 5040) {
-		woken_by(p, us, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+		plot_woken(p, us, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 		plot_enters(p, us + 10, A_TID, 10, 0);
 		if (us < 20000)
 			plot_leaves(
@@ -125,59 +115,58 @@ on_turns_unseen(struct plot *p)
 }
 
 /* It waited for 3 ms, woken before a timeout: no baton is work handed over. */
-static void
-on_interpreter_brief(struct plot *p)
+CASE(interpreter_brief, WORK, 6892,
+    "6.89 of 10.0 ms: A's thread 501 computed. 2.99 of 10.0 ms: A's thread "
+    "501 waited until thread 502 woke it, which computed meanwhile.")
 {
-	woken_by(p, 600, B_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_woken(p, 600, B_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
 	passes(p, 610, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 10);
 	passes(p, 640, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 30);
-	wakes(p, 3000, A_TID, B_TID);
+	plot_wakes(p, 3000, A_TID, B_TID);
 	passes(p, 3010, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
-	wakes(p, 6000, B_TID, A_TID);
+	plot_wakes(p, 6000, B_TID, A_TID);
 	passes(p, 6010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* Over two threads and back: what each does is the request's. */
-static void
-on_handed_on(struct plot *p)
+CASE(handed_on, WORK, 9902, "9.90 of 10.0 ms: A's thread 503 computed.")
 {
-	wakes(p, 500, A_TID, B_TID);
+	plot_wakes(p, 500, A_TID, B_TID);
 	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
-	wakes(p, 2000, B_TID, C_TID);
+	plot_wakes(p, 2000, B_TID, C_TID);
 	passes(p, 2010, B_TID, TALECHAIN_OFF_SLEEPING, C_TID, 10);
-	wakes(p, 9000, C_TID, A_TID);
+	plot_wakes(p, 9000, C_TID, A_TID);
 	passes(p, 9010, C_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* Twice to the same thread, and between it works on it itself. */
-static void
-on_handed_twice(struct plot *p)
+CASE(handed_twice, WORK, 9902, "9.90 of 10.0 ms: A's thread 501 computed.")
 {
-	wakes(p, 500, A_TID, B_TID);
+	plot_wakes(p, 500, A_TID, B_TID);
 	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
-	wakes(p, 2000, B_TID, A_TID);
+	plot_wakes(p, 2000, B_TID, A_TID);
 	passes(p, 2010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
-	wakes(p, 7000, A_TID, B_TID);
+	plot_wakes(p, 7000, A_TID, B_TID);
 	passes(p, 7010, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
-	wakes(p, 9000, B_TID, A_TID);
+	plot_wakes(p, 9000, B_TID, A_TID);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* It gives a part away and computes on; that part only waits for its CPU. */
-static void
-on_handed_beside(struct plot *p)
+CASE(handed_beside, WORK, 9912, "9.91 of 10.0 ms: A's thread 501 computed.")
 {
-	wakes(p, 500, A_TID, B_TID);
+	plot_wakes(p, 500, A_TID, B_TID);
 	passes(p, 8500, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 8000);
-	wakes(p, 8900, B_TID, A_TID);
+	plot_wakes(p, 8900, B_TID, A_TID);
 	passes(p, 8910, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* One thread stops before the other: the process is when both have. */
-static void
-on_stopped_in_turn(struct plot *p)
+CASE(stopped_in_turn, STOPPED, 7200,
+    "7.20 of 10.0 ms: A's process 500 was stopped by a signal, a debugger "
+    "or the freezer.")
 {
-	wakes(p, 500, A_TID, B_TID);
+	plot_wakes(p, 500, A_TID, B_TID);
 	passes(p, 990, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 490);
 	passes(p, 1000, B_TID, TALECHAIN_OFF_STOPPED, A_TID, 10);
 	plot_leaves(p, 1800, A_TID, TALECHAIN_OFF_STOPPED, 0);
@@ -187,110 +176,116 @@ on_stopped_in_turn(struct plot *p)
 }
 
 /* How it came back to its CPU was not recorded. */
-static void
-on_entry_missing(struct plot *p)
+CASE(entry_missing, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept until a timer or another "
+    "interrupt woke it.")
 {
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 }
 
 /* The same, and it computes from then on: it read the request there. */
-static void
-on_reads_unseen(struct plot *p)
+CASE(reads_unseen, WORK, 9922,
+    "9.92 of 10.0 ms: A's thread 501 computed (likely).")
 {
 	p->awake = true;
 	plot_leaves(p, -500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 50, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_woken(p, 50, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
 }
 
 /* Another answers: A's thread gave it all away. */
-static void
-on_given_away(struct plot *p)
+CASE(given_away, WORK, 9912, "9.91 of 10.0 ms: A's thread 502 computed.")
 {
 	p->sender = B_TID;
-	wakes(p, 500, A_TID, B_TID);
+	plot_wakes(p, 500, A_TID, B_TID);
 	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
 }
 
 /* Another answers, which was busy as the request came and did not sleep. */
-static void
-on_taken_over(struct plot *p)
+CASE(taken_over, WORK, 9497, "9.50 of 10.0 ms: A's thread 502 computed.")
 {
 	p->sender = B_TID;
 	plot_leaves(p, 500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
 }
 
 /* One of a pool was busy as the request came: for what is not known. */
-static void
-on_busy_pool(struct plot *p)
+CASE(busy_pool, LOCK, 8490,
+    "8.49 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
+    "which computed meanwhile.")
 {
 	plot_leaves(p, -1000, B_TID, TALECHAIN_OFF_PREEMPTED, HOG);
 	plot_enters(p, 60, B_TID, 1060, HOG);
 	passes(p, 66, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 10);
 	passes(p, 400, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 334);
 	passes(p, 450, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 50);
-	wakes(p, 500, A_TID, B_TID);
+	plot_wakes(p, 500, A_TID, B_TID);
 	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
-	wakes(p, 9000, B_TID, A_TID);
+	plot_wakes(p, 9000, B_TID, A_TID);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* The holder of a lock sleeps, on a timer of its own. */
-static void
-on_holder_sleeps(struct plot *p)
+CASE(holder_sleeps, LOCK, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
+    "which slept until a timer woke it: with a lock that it held, or to "
+    "keep the time for others (likely).")
 {
 	plot_leaves(p, -900, B_TID, TALECHAIN_OFF_SLEEPING, 0);
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 8900, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 8900, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, 8910, B_TID, 10, 0);
-	wakes(p, 9000, B_TID, A_TID);
+	plot_wakes(p, 9000, B_TID, A_TID);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* It lost its CPU. */
-static void
-on_holder_preempted(struct plot *p)
+CASE(holder_preempted, LOCK, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
+    "which waited for a CPU meanwhile.")
 {
-	wakes(p, 400, A_TID, D_TID); /* a third, that does nothing of it */
+	plot_wakes(p, 400, A_TID, D_TID); /* a third, that does nothing of it */
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
 	plot_leaves(p, 1500, B_TID, TALECHAIN_OFF_PREEMPTED, HOG);
 	plot_enters(p, 8900, B_TID, 7400, HOG);
-	wakes(p, 9000, B_TID, A_TID);
+	plot_wakes(p, 9000, B_TID, A_TID);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* A Java monitor on a busy machine: it has to wait to look. */
-static void
-on_monitor_late(struct plot *p)
+CASE(monitor_late, LOCK, 24000,
+    "24.0 of 30.0 ms: A's thread 501 waited for a lock, held by thread "
+    "502, which computed meanwhile.")
 {
 	until(p, 30000);
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
-	woken_by(p, 2060, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 2060, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	passes(p, 5060, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 3000);
 	passes(p, 5070, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 10);
 	passes(p, 6070, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 1000);
 	passes(p, 6090, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 20);
 	looks(p, 14200, A_TID, B_TID);
-	wakes(p, 25000, B_TID, A_TID);
+	plot_wakes(p, 25000, B_TID, A_TID);
 	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* A thread sleeps twice, 1 and 8 ms, as a Java monitor is waited for. */
-static void
-on_backoff(struct plot *p)
+CASE(backoff, SLEEP, 9105,
+    "9.11 of 15.0 ms: A's thread 501 slept until a timer or another "
+    "interrupt woke it.")
 {
 	until(p, 15000);
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
 	looks(p, 2060, A_TID, B_TID);
 	plot_leaves(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 10120, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 10120, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, 10130, A_TID, 10, 0);
 }
 
 /* And a JVM does so: it may be Thread.sleep twice, or a monitor that is free
  * after the second timeout, so that no thread wakes the one that takes it. */
-static void
-on_backoff_in_jvm(struct plot *p)
+CASE(backoff_in_jvm, NOT_OBSERVED, 9105,
+    "9.11 of 15.0 ms: not observed: A's thread 501 slept until timers woke "
+    "it: its own, or those of a Java monitor that was then free.")
 {
 	on_backoff(p);
 	SCENE(&p->scene, 1500 * US, 0, TALECHAIN_RATE, TALECHAIN_RATE_HEAP, 1,
@@ -313,44 +308,49 @@ static void
 timeout_then_wait(struct plot *p, unsigned first, unsigned second)
 {
 	sleeps_in(p, 1000, A_TID, first, B_TID);
-	woken_by(p, 2060, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 2060, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	passes(p, 2065, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 5);
 	sleeps_in(p, 2075, A_TID, second, B_TID);
-	wakes(p, 9000, B_TID, A_TID);
+	plot_wakes(p, 9000, B_TID, A_TID);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
-static void
-on_nanosleep_first(struct plot *p)
+CASE(nanosleep_first, LOCK, 6925,
+    "6.92 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
+    "it")
 {
 	timeout_then_wait(p, SYS_clock_nanosleep, SYS_futex);
 }
 
-static void
-on_epoll_last(struct plot *p)
+CASE(epoll_last, LOCK, 6925,
+    "6.92 of 10.0 ms: A's thread 501 waited in epoll_pwait until thread "
+    "502 woke it")
 {
 	timeout_then_wait(p, SYS_futex, SYS_epoll_pwait);
 }
 
 /* What ended it is in no event. */
-static void
-on_futex_alone(struct plot *p)
+CASE(futex_alone, NOT_OBSERVED, 8000,
+    "8.00 of 10.0 ms: not observed: A's thread 501 slept in futex, and "
+    "what for is in no event.")
 {
 	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
 	passes(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 0);
 }
 
 /* A timer did, and it is alone. */
-static void
-on_futex_timer(struct plot *p)
+CASE(futex_timer, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in futex until a timer or "
+    "another interrupt woke it.")
 {
 	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
-	woken_by(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
-static void
-on_both_futex(struct plot *p)
+CASE(both_futex, LOCK, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
+    "thread 502")
 {
 	timeout_then_wait(p, SYS_futex, SYS_futex);
 }
@@ -371,29 +371,34 @@ sleep_on_words(struct plot *p, int64_t us, uint64_t first, uint64_t second)
 }
 
 /* Thread.sleep and then a monitor, whose words HotSpot has for each thread. */
-static void
-on_two_words(struct plot *p)
+CASE(two_words, LOCK, 6925,
+    "6.92 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
+    "it")
 {
 	sleep_on_words(p, 1000, 0x7fc78c11e878, 0x7fc78c11e578);
 }
 
 /* The two words of a pthread condition. */
-static void
-on_one_condition(struct plot *p)
+CASE(one_condition, LOCK, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
+    "thread 502")
 {
 	sleep_on_words(p, 1000, 0x7fc78c11e578, 0x7fc78c11e57c);
 }
 
 /* An interpreter's lock, free after one turn. */
-static void
-on_one_turn(struct plot *p)
+CASE(one_turn, LOCK, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
+    "thread 502")
 {
 	sleep_on_words(p, 5000, 0xa5b8b0, 0xa5b8b4);
 }
 
 /* A sleep of 5 ms, then a lock. */
-static void
-on_two_words_5(struct plot *p)
+CASE(two_words_5, SLEEP, 5060,
+    "5.06 of 10.0 ms: A's thread 501 slept in futex until a timer or "
+    "another interrupt woke it. 2.92 of 10.0 ms: A's thread 501 waited in "
+    "futex until thread 502 woke it")
 {
 	sleep_on_words(p, 5000, 0x7fc78c11e878, 0x7fc78c11e578);
 }
@@ -405,61 +410,53 @@ received_for(struct plot *p, int64_t asleep_us)
 {
 	sleeps_in(p, 1000, A_TID, SYS_futex, B_TID);
 	sleeps_in(p, asleep_us, B_TID, SYS_epoll_wait, 0);
-	woken_by(p, 8900, B_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_woken(p, 8900, B_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
 	passes(p, 8905, 0, TALECHAIN_OFF_PREEMPTED, B_TID, 5);
 	KERNEL(p, 8910, B_TID, A_PID, TALECHAIN_SOCK_RECV, 95, PACK(900, 50), 0,
 	    PORTS(44000, 5432) | 0x0a000005);
-	wakes(p, 8950, B_TID, A_TID);
+	plot_wakes(p, 8950, B_TID, A_TID);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
-static void
-on_received_for(struct plot *p)
+CASE(received_for, SLEEP, 7950,
+    "7.95 of 10.0 ms: A's thread 501 slept in futex until thread 502, "
+    "which received from 10.0.0.5:5432, woke it")
 {
 	received_for(p, 1100);
 }
 
 /* It had most of the wait computed before. */
-static void
-on_received_for_late(struct plot *p)
+CASE(received_for_late, LOCK, 7950,
+    "7.95 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
+    "it")
 {
 	received_for(p, 6000);
 }
 
 /* 2 ms of sleep, then a wait of 8 ms and more: no monitor begins so. */
-static void
-on_sleep_then_monitor(struct plot *p)
+CASE(sleep_then_monitor, LOCK, 13385,
+    "13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it")
 {
 	until(p, 30000);
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
 	looks(p, 3500, A_TID, B_TID);
 	looks(p, 11600, A_TID, B_TID);
-	wakes(p, 25000, B_TID, A_TID);
+	plot_wakes(p, 25000, B_TID, A_TID);
 	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* Tailor lost its CPU after the send, before it read the clock. */
-static void
-on_stamped_late(struct plot *p)
+CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed.")
 {
 	p->stamped = 8000;
 }
 
-static void
-named(struct plot *p, uint32_t tid, const char name[16])
-{
-	uint64_t text[2];
-
-	memcpy(text, name, sizeof(text));
-	KERNEL(p, -2900, tid, A_PID, TALECHAIN_THREAD, tid, A_PID, text[0],
-	    text[1]);
-}
-
 /* A hog had the CPU for long, then a thread of A's for a moment. */
-static void
-on_behind_two(struct plot *p)
+CASE(behind_two, RUNQ, 8000,
+    "8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
+    "ran stress-ng[777], and perhaps others before it.")
 {
-	named(p, C_TID, "G1 Service\0\0\0\0\0");
+	plot_named(p, C_TID, A_PID, "G1 Service");
 	p->wait = 8000;
 	p->before = C_TID;
 	p->taken = 8075;
@@ -468,8 +465,9 @@ on_behind_two(struct plot *p)
 }
 
 /* Had the one that leaves come meanwhile, there would be an event of it. */
-static void
-on_behind_watched(struct plot *p)
+CASE(behind_watched, RUNQ, 8000,
+    "8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
+    "mostly ran thread 100.")
 {
 	p->wait = 8000;
 	p->before = C_TID;
@@ -479,111 +477,115 @@ on_behind_watched(struct plot *p)
 }
 
 /* Two waits, of which only the ends show who had the CPU. */
-static void
-on_behind_parts(struct plot *p)
+CASE(behind_parts, RUNQ, 6700,
+    "6.70 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
+    "last ran stress-ng[777] (at the end of 3.90 ms of it).")
 {
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 1100, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_woken(p, 1100, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
 	plot_enters(p, 5000, A_TID, 3900, HOG);
 	plot_leaves(p, 5100, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 5200, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_woken(p, 5200, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
 	plot_enters(p, 8000, A_TID, 2800, HOG + 1);
 }
 
 /* A thread of A's that has nothing to do with the request takes its CPU. */
 static void
-preempted_by(struct plot *p, const char name[16])
+preempted_by(struct plot *p, const char *name)
 {
-	named(p, B_TID, name);
+	plot_named(p, B_TID, A_PID, name);
 	passes(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 10);
 	passes(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 8000);
 }
 
 /* The agent's event of a part of a Java thread's name. */
 static void
-java_named(struct plot *p, uint32_t tid, uint64_t part, const char name[24])
+java_named(struct plot *p, uint32_t tid, uint64_t part, const char *name)
 {
-	uint64_t text[3];
+	uint64_t text[3] = {0};
 
-	memcpy(text, name, sizeof(text));
+	memcpy(text, name, strlen(name));
 	SCENE(&p->scene, -2800 * US, 0, TALECHAIN_JVM_THREAD,
 	    (uint64_t)tid << 32 | part, text[0], text[1], text[2]);
 }
 
 /* The holder is a Java thread whose name the kernel cuts; A_TID's was taken by
  * another thread since. */
-static void
-on_java_holder(struct plot *p)
+CASE(java_holder, LOCK, 8000,
+    "8.00 of 10.0 ms: A's thread qtp-1[501] waited until "
+    "http-nio-8080-exec-no-178[502] woke it, which computed meanwhile.")
 {
-	named(p, A_TID, "qtp-1\0\0\0\0\0\0\0\0\0\0");
+	plot_named(p, A_TID, A_PID, "qtp-1");
 	java_named(p, A_TID, 0, "ForkJoinPool.commonPool-");
-	named(p, B_TID, "http-nio-8080-e");
-	java_named(
-	    p, B_TID, 1, "8\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+	plot_named(p, B_TID, A_PID, "http-nio-8080-e");
+	java_named(p, B_TID, 1, "8");
 	java_named(p, B_TID, 0, "http-nio-8080-exec-no-17");
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
-	wakes(p, 9000, B_TID, A_TID);
+	plot_wakes(p, 9000, B_TID, A_TID);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
-static void
-on_compiler(struct plot *p)
+CASE(compiler, CLASS_LOADING, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited for CPU 1, on which A's "
+    "compiler C1 CompilerThre[502] ran.")
 {
 	preempted_by(p, "C1 CompilerThre");
 }
 
-static void
-on_collector(struct plot *p)
+CASE(collector, PREEMPTED, 8000,
+    "8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+    "ran A's collector GC Thread#0[502].")
 {
-	preempted_by(p, "GC Thread#0\0\0\0\0");
+	preempted_by(p, "GC Thread#0");
 }
 
-static void
-on_helper(struct plot *p)
+CASE(helper, PREEMPTED, 8000,
+    "8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+    "ran A's thread node[502].")
 {
-	preempted_by(p, "node\0\0\0\0\0\0\0\0\0\0\0");
+	preempted_by(p, "node");
 }
 
 /* A JVM that is no server's: its compiler is like any other program. */
-static void
-on_other_compiler(struct plot *p)
+CASE(other_compiler, PREEMPTED, 8000,
+    "8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+    "ran C2 CompilerThre[888].")
 {
-	char name[16] = "C2 CompilerThre";
-	uint64_t text[2];
-
-	memcpy(text, name, sizeof(text));
-	KERNEL(
-	    p, -2900, 888, 880, TALECHAIN_THREAD, 888, 880, text[0], text[1]);
+	plot_named(p, 888, 880, "C2 CompilerThre");
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, 888);
 	plot_enters(p, 9000, A_TID, 8000, 888);
 }
 
 /* It waits for what the compiler makes. */
-static void
-on_compiled(struct plot *p)
+CASE(compiled, CLASS_LOADING, 8010,
+    "8.01 of 10.0 ms: A's thread 501 waited until A's compiler C2 "
+    "CompilerThre[502] woke it.")
 {
-	named(p, B_TID, "C2 CompilerThre");
+	plot_named(p, B_TID, A_PID, "C2 CompilerThre");
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
-	wakes(p, 9000, B_TID, A_TID);
+	plot_wakes(p, 9000, B_TID, A_TID);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
 /* Tailor's observer was there as it lost the CPU, and as it got it back. */
-static void
-on_observer_at_ends(struct plot *p)
+CASE(observer_at_ends, PREEMPTED, 8000,
+    "8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+    "ran A's thread observer[778] and others that are in no event.")
 {
-	named(p, HOG + 1, "observer\0\0\0\0\0\0\0");
+	plot_named(p, HOG + 1, A_PID, "observer");
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG + 1);
 	plot_enters(p, 9000, A_TID, 8000, HOG + 1);
 }
 
 /* A JVM stops it, and no signal of the JVM says so. */
-static void
-on_stopped_by_vm(struct plot *p)
+CASE(stopped_by_vm, SAFEPOINT, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited until A's thread VM "
+    "Thread[502] woke it, as after a collection or another safepoint "
+    "(likely).")
 {
-	named(p, B_TID, "VM Thread\0\0\0\0\0\0");
+	plot_named(p, B_TID, A_PID, "VM Thread");
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
-	wakes(p, 9000, B_TID, A_TID);
+	plot_wakes(p, 9000, B_TID, A_TID);
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
@@ -606,8 +608,9 @@ busy_with(struct plot *p, int64_t since, int64_t until)
 	    0, 0, 83);
 }
 
-static void
-on_busy_with(struct plot *p)
+CASE(busy_with, BACKEND_QUEUE, 8945,
+    "8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+    "request 00000000000000ee.")
 {
 	p->awake = true;
 	p->taken = 9000;
@@ -621,26 +624,27 @@ loop_of_two(struct plot *p, int64_t other_sent)
 	p->awake = true;
 	busy_with(p, -2000, other_sent);
 	plot_leaves(p, 500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 1995, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 1995, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, 2000, A_TID, 5, 0);
 }
 
-static void
-on_loop_of_two(struct plot *p)
+CASE(loop_of_two, WORK, 8422,
+    "8.42 of 10.0 ms: A's thread 501 computed, for this request or for "
+    "another that it had (likely).")
 {
 	loop_of_two(p, 12000);
 }
 
 /* The other one has its response: it computes for this one. */
-static void
-on_loop_of_one(struct plot *p)
+CASE(loop_of_one, WORK, 8422, "8.42 of 10.0 ms: A's thread 501 computed.")
 {
 	loop_of_two(p, 300);
 }
 
 /* And that request's thread loses its CPU. */
-static void
-on_busy_preempted(struct plot *p)
+CASE(busy_preempted, PREEMPTED, 7000,
+    "7.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+    "ran stress-ng[777]; it was busy with request 00000000000000ee.")
 {
 	p->awake = true;
 	p->taken = 9000;
@@ -650,23 +654,25 @@ on_busy_preempted(struct plot *p)
 }
 
 /* Since long before, and it sleeps for that request. */
-static void
-on_busy_long(struct plot *p)
+CASE(busy_long, BACKEND_QUEUE, 8935,
+    "8.94 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+    "request 00000000000000ee.")
 {
 	p->awake = true;
 	p->taken = 9000;
 	busy_with(p, -90000, 8950);
 	plot_leaves(p, -80000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 8000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 8000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, 8010, A_TID, 10, 0);
 }
 
 /* One thread serves all: it takes another request while this one waits. */
-static void
-on_busy_loop(struct plot *p)
+CASE(busy_loop, BACKEND_QUEUE, 6000,
+    "6.00 of 10.0 ms: it waited for A's thread 501, which was busy with "
+    "request 00000000000000ee (likely).")
 {
 	plot_leaves(p, 500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 995, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_woken(p, 995, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
 	plot_enters(p, 1000, A_TID, 5, 0);
 	busy_with(p, 1010, 8000);
 	passes(p, 2000, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 0);
@@ -674,8 +680,9 @@ on_busy_loop(struct plot *p)
 }
 
 /* It had responded to that: what it did then is not known. */
-static void
-on_busy_no_more(struct plot *p)
+CASE(busy_no_more, BACKEND_QUEUE, 8945,
+    "8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+    "other work.")
 {
 	p->awake = true;
 	p->taken = 9000;
@@ -698,21 +705,23 @@ pool_busy(struct plot *p)
 	    0, ports);
 	plot_leaves(p, -1000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
 	plot_leaves(p, 200, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 7900, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 7900, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, 7910, B_TID, 10, 0);
 	KERNEL(p, 8000, B_TID, A_PID, TALECHAIN_SOCK_SEND, 93, PACK(300, 10), 0,
 	    ports);
 }
 
-static void
-on_pool(struct plot *p)
+CASE(pool, BACKEND_QUEUE, 7935,
+    "7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
+    "request 00000000000000ee.")
 {
 	pool_busy(p);
 }
 
 /* It had responded to another one before, in two pieces. */
-static void
-on_pool_two(struct plot *p)
+CASE(pool_two, BACKEND_QUEUE, 7935,
+    "7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
+    "request 00000000000000ee.")
 {
 	const uint64_t ports = PORTS(9000, 50003);
 
@@ -721,7 +730,7 @@ on_pool_two(struct plot *p)
 	KERNEL(p, -2018, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 84, PACK(100, 10),
 	    0, PORTS(50003, 9000));
 	pool_busy(p);
-	woken_by(p, 890, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 890, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, 900, B_TID, 10, 0);
 	KERNEL(p, 950, B_TID, A_PID, TALECHAIN_SOCK_SEND, 94, PACK(300, 10), 0,
 	    ports);
@@ -731,40 +740,41 @@ on_pool_two(struct plot *p)
 }
 
 /* The next one sleeps for the request itself, until a timer. */
-static void
-on_pool_sleeps(struct plot *p)
+CASE(pool_sleeps, BACKEND_QUEUE, 7935,
+    "7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
+    "request 00000000000000ee.")
 {
 	pool_busy(p);
 	plot_leaves(p, 8100, B_TID, TALECHAIN_OFF_SLEEPING, 0);
-	woken_by(p, 9000, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_woken(p, 9000, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, 9010, B_TID, 10, 0);
 }
 
 /* It was idle then, until another woke it: that may have had the request. */
-static void
-on_pool_idle(struct plot *p)
+CASE(pool_idle, NOT_OBSERVED, 7925,
+    "7.92 of 10.0 ms: not observed: A's thread 502 had another request: "
+    "which thread had this one is in no event.")
 {
 	pool_busy(p);
 	plot_leaves(p, 8100, B_TID, TALECHAIN_OFF_SLEEPING, 0);
-	wakes(p, 9000, D_TID, B_TID);
+	plot_wakes(p, 9000, D_TID, B_TID);
 	plot_enters(p, 9010, B_TID, 10, 0);
 }
 
 /* The call was on a connection of the server's own. */
-static void
-on_pool_calls(struct plot *p)
+CASE(pool_calls, WORK, 9872, "9.87 of 10.0 ms: A's thread 502 computed.")
 {
 	p->sender = B_TID;
 	plot_leaves(p, -1000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
-	wakes(p, 150, A_TID, B_TID);
+	plot_wakes(p, 150, A_TID, B_TID);
 	passes(p, 200, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 50);
 	KERNEL(p, 8000, B_TID, A_PID, TALECHAIN_SOCK_SEND, 95, PACK(300, 10), 0,
 	    PORTS(44000, 5432) | 0x0a000005);
 }
 
 /* It waits in Tailor for a connection, which another request has meanwhile. */
-static void
-on_queue_for_a_connection(struct plot *p)
+CASE(queue_for_a_connection, PROXY_QUEUE, 8968,
+    "8.97 of 10.0 ms: it waited in Tailor's queue for a server.")
 {
 	const uint64_t ours = PORTS(50000, 9000), theirs = PORTS(9000, 50000);
 
@@ -789,8 +799,9 @@ on_queue_for_a_connection(struct plot *p)
  * A client here reads the response in two pieces, the second long after Tailor
  * gave it to the kernel; and then sends its next request.
  */
-static void
-on_slow_reader(struct plot *p)
+CASE(slow_reader, CLIENT_LATE, 179955,
+    "180.0 of 190.0 ms: the response had arrived; the client read it "
+    "later.")
 {
 	const uint64_t ports = PORTS(40000, 8080);
 
@@ -807,8 +818,7 @@ on_slow_reader(struct plot *p)
 }
 
 /* One that reads all of it late: what it waited for is not known. */
-static void
-on_late_reader(struct plot *p)
+CASE(late_reader, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed.")
 {
 	const uint64_t ports = PORTS(40000, 8080);
 
@@ -817,170 +827,3 @@ on_late_reader(struct plot *p)
 	KERNEL(p, 190000, 650, 650, TALECHAIN_SOCK_RECV, 72, PACK(2000, 600), 0,
 	    ports);
 }
-
-#define CASE(plot, cause, share, sentence)                            \
-	{                                                             \
-#plot, on_##plot, TALE_CAUSE_##cause, share, sentence \
-	}
-
-const struct cause_case walk_cases[] = {
-    CASE(interpreter, LOCK, 19275,
-	"19.3 of 30.0 ms: A's thread 501 waited for the interpreter lock, held "
-	"by thread 502, which computed meanwhile."),
-    CASE(interpreter_in_turn, LOCK, 20275,
-	"20.3 of 40.0 ms: A's thread 501 waited for the interpreter lock, held "
-	"by thread 502 and 1 other in turn, which computed meanwhile."),
-    CASE(interpreter_free, LOCK, 29305,
-	"29.3 of 40.0 ms: A's thread 501 waited for the interpreter lock, held "
-	"by thread 502, which computed meanwhile."),
-    CASE(turns_unseen, NOT_OBSERVED, 20080,
-	"20.1 of 30.0 ms: not observed: A's thread 501 slept until timers of "
-	"5 ms woke it: its own, or those of an interpreter's lock. 9.80 of "
-	"30.0 ms: A's thread 501 computed."),
-    CASE(interpreter_brief, WORK, 6892,
-	"6.89 of 10.0 ms: A's thread 501 computed. 2.99 of 10.0 ms: A's thread "
-	"501 waited until thread 502 woke it, which computed meanwhile."),
-    CASE(handed_on, WORK, 9902, "9.90 of 10.0 ms: A's thread 503 computed."),
-    CASE(handed_twice, WORK, 9902, "9.90 of 10.0 ms: A's thread 501 computed."),
-    CASE(
-	handed_beside, WORK, 9912, "9.91 of 10.0 ms: A's thread 501 computed."),
-    CASE(stopped_in_turn, STOPPED, 7200,
-	"7.20 of 10.0 ms: A's process 500 was stopped by a signal, a debugger "
-	"or the freezer."),
-    CASE(entry_missing, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept until a timer or another "
-	"interrupt woke it."),
-    CASE(reads_unseen, WORK, 9922,
-	"9.92 of 10.0 ms: A's thread 501 computed (likely)."),
-    CASE(given_away, WORK, 9912, "9.91 of 10.0 ms: A's thread 502 computed."),
-    CASE(taken_over, WORK, 9497, "9.50 of 10.0 ms: A's thread 502 computed."),
-    CASE(busy_pool, LOCK, 8490,
-	"8.49 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
-	"which computed meanwhile."),
-    CASE(holder_sleeps, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
-	"which slept until a timer woke it: with a lock that it held, or to "
-	"keep the time for others (likely)."),
-    CASE(holder_preempted, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
-	"which waited for a CPU meanwhile."),
-    CASE(monitor_late, LOCK, 24000,
-	"24.0 of 30.0 ms: A's thread 501 waited for a lock, held by thread "
-	"502, which computed meanwhile."),
-    CASE(java_holder, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread qtp-1[501] waited until "
-	"http-nio-8080-exec-no-178[502] woke it, which computed meanwhile."),
-    CASE(behind_two, RUNQ, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
-	"ran stress-ng[777], and perhaps others before it."),
-    CASE(behind_watched, RUNQ, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
-	"mostly ran thread 100."),
-    CASE(behind_parts, RUNQ, 6700,
-	"6.70 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
-	"last ran stress-ng[777] (at the end of 3.90 ms of it)."),
-    CASE(compiler, CLASS_LOADING, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1, on which A's "
-	"compiler C1 CompilerThre[502] ran."),
-    CASE(other_compiler, PREEMPTED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
-	"ran C2 CompilerThre[888]."),
-    CASE(compiled, CLASS_LOADING, 8010,
-	"8.01 of 10.0 ms: A's thread 501 waited until A's compiler C2 "
-	"CompilerThre[502] woke it."),
-    CASE(stopped_by_vm, SAFEPOINT, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited until A's thread VM "
-	"Thread[502] woke it, as after a collection or another safepoint "
-	"(likely)."),
-    CASE(collector, PREEMPTED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
-	"ran A's collector GC Thread#0[502]."),
-    CASE(helper, PREEMPTED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
-	"ran A's thread node[502]."),
-    CASE(busy_with, BACKEND_QUEUE, 8945,
-	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
-	"request 00000000000000ee."),
-    CASE(busy_preempted, PREEMPTED, 7000,
-	"7.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
-	"ran stress-ng[777]; it was busy with request 00000000000000ee."),
-    CASE(observer_at_ends, PREEMPTED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
-	"ran A's thread observer[778] and others that are in no event."),
-    CASE(loop_of_two, WORK, 8422,
-	"8.42 of 10.0 ms: A's thread 501 computed, for this request or for "
-	"another that it had (likely)."),
-    CASE(loop_of_one, WORK, 8422, "8.42 of 10.0 ms: A's thread 501 computed."),
-    CASE(busy_long, BACKEND_QUEUE, 8935,
-	"8.94 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
-	"request 00000000000000ee."),
-    CASE(busy_loop, BACKEND_QUEUE, 6000,
-	"6.00 of 10.0 ms: it waited for A's thread 501, which was busy with "
-	"request 00000000000000ee (likely)."),
-    CASE(pool, BACKEND_QUEUE, 7935,
-	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
-	"request 00000000000000ee."),
-    CASE(pool_two, BACKEND_QUEUE, 7935,
-	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
-	"request 00000000000000ee."),
-    CASE(pool_sleeps, BACKEND_QUEUE, 7935,
-	"7.93 of 10.0 ms: it waited for A's thread 502, which was busy with "
-	"request 00000000000000ee."),
-    CASE(pool_idle, NOT_OBSERVED, 7925,
-	"7.92 of 10.0 ms: not observed: A's thread 502 had another request: "
-	"which thread had this one is in no event."),
-    CASE(pool_calls, WORK, 9872, "9.87 of 10.0 ms: A's thread 502 computed."),
-    CASE(busy_no_more, BACKEND_QUEUE, 8945,
-	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
-	"other work."),
-    CASE(queue_for_a_connection, PROXY_QUEUE, 8968,
-	"8.97 of 10.0 ms: it waited in Tailor's queue for a server."),
-    CASE(slow_reader, CLIENT_LATE, 179955,
-	"180.0 of 190.0 ms: the response had arrived; the client read it "
-	"later."),
-    CASE(late_reader, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
-    CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
-    CASE(backoff_in_jvm, NOT_OBSERVED, 9105,
-	"9.11 of 15.0 ms: not observed: A's thread 501 slept until timers woke "
-	"it: its own, or those of a Java monitor that was then free."),
-    CASE(backoff, SLEEP, 9105,
-	"9.11 of 15.0 ms: A's thread 501 slept until a timer or another "
-	"interrupt woke it."),
-    CASE(nanosleep_first, LOCK, 6925,
-	"6.92 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
-	"it"),
-    CASE(epoll_last, LOCK, 6925,
-	"6.92 of 10.0 ms: A's thread 501 waited in epoll_pwait until thread "
-	"502 woke it"),
-    CASE(futex_alone, NOT_OBSERVED, 8000,
-	"8.00 of 10.0 ms: not observed: A's thread 501 slept in futex, and "
-	"what for is in no event."),
-    CASE(futex_timer, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in futex until a timer or "
-	"another interrupt woke it."),
-    CASE(both_futex, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
-	"thread 502"),
-    CASE(two_words, LOCK, 6925,
-	"6.92 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
-	"it"),
-    CASE(one_condition, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
-	"thread 502"),
-    CASE(received_for, SLEEP, 7950,
-	"7.95 of 10.0 ms: A's thread 501 slept in futex until thread 502, "
-	"which received from 10.0.0.5:5432, woke it"),
-    CASE(received_for_late, LOCK, 7950,
-	"7.95 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
-	"it"),
-    CASE(one_turn, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited in futex for a lock, held by "
-	"thread 502"),
-    CASE(two_words_5, SLEEP, 5060,
-	"5.06 of 10.0 ms: A's thread 501 slept in futex until a timer or "
-	"another interrupt woke it. 2.92 of 10.0 ms: A's thread 501 waited in "
-	"futex until thread 502 woke it"),
-    CASE(sleep_then_monitor, LOCK, 13385,
-	"13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it"),
-};
-const size_t walk_cases_count = sizeof(walk_cases) / sizeof(walk_cases[0]);

@@ -1,6 +1,6 @@
 /*
  * cases_where.c: plots of waits of which it is known where: in which system
- * call, and for whom.
+ * call, and for whom.  Of waits only is it reported.
  */
 #include "tests/unit/talechain/cases.h"
 
@@ -17,52 +17,54 @@ leaves_in(struct plot *p, int64_t us, enum talechain_off off, unsigned call)
 static void
 timer_wakes(struct plot *p, int64_t us)
 {
-	KERNEL(p, us, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
-	    PACK(TALECHAIN_CONTEXT_IRQ, 0));
+	plot_woken(p, us, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
 	plot_enters(p, us, A_TID, 0, 0);
 }
 
-static void
-on_sleep_in(struct plot *p)
+CASE(sleep_in, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in clock_nanosleep until a "
+    "timer or another interrupt woke it.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_clock_nanosleep);
 	timer_wakes(p, 9000);
 }
 
 /* A number that no machine has yet. */
-static void
-on_sleep_in_new(struct plot *p)
+CASE(sleep_in_new, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in system call 1021 until a "
+    "timer or another interrupt woke it.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, 1021);
 	timer_wakes(p, 9000);
 }
 
 /* 0 is a number, too, on some machines. */
-static void
-on_disk_in(struct plot *p)
+CASE(disk_in, DISK, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited for disk in read.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_DISK, SYS_read);
 	plot_enters(p, 9000, A_TID, 0, 0);
 }
 
-static void
-on_blocked_in(struct plot *p)
+CASE(blocked_in, LOCK, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited in fsync for a lock in the "
+    "kernel.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_BLOCKED, SYS_fsync);
 	plot_enters(p, 9000, A_TID, 0, 0);
 }
 
 /* Its child, of which no event is here, ends the wait. */
-static void
-on_blocked_in_vfork(struct plot *p)
+CASE(blocked_in_vfork, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in vfork")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_BLOCKED, SYS_vfork);
 	plot_enters(p, 9000, A_TID, 0, 0);
 }
 
 /* The same for posix_spawn. */
-static void
-on_blocked_in_clone(struct plot *p)
+CASE(blocked_in_clone, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in clone3")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_BLOCKED, SYS_clone3);
 	plot_enters(p, 9000, A_TID, 0, 0);
@@ -78,15 +80,18 @@ slept_through(struct plot *p, int64_t begin, int64_t end)
 	timer_wakes(p, 9000);
 }
 
-static void
-on_slept_through(struct plot *p)
+CASE(slept_through, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in clock_nanosleep until a "
+    "timer or another interrupt woke it.")
 {
 	slept_through(p, 2000, 8000);
 }
 
 /* The timer comes in the collection, which holds the thread up from then on. */
-static void
-on_slept_into(struct plot *p)
+CASE(slept_into, GC, 9000,
+    "9.00 of 20.0 ms: A was in a gc (allocation). 8.00 of 20.0 ms: A's "
+    "thread 501 slept in clock_nanosleep until a timer or another "
+    "interrupt woke it.")
 {
 	p->sent = 19990;
 	p->left = 19995;
@@ -94,8 +99,9 @@ on_slept_into(struct plot *p)
 	slept_through(p, 8000, 18000);
 }
 
-static void
-on_lock_in(struct plot *p)
+CASE(lock_in, LOCK, 8000,
+    "8.00 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
+    "it.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_futex);
 	KERNEL(p, 9000, B_TID, A_PID, TALECHAIN_WAKEUP, A_TID, A_PID, 0);
@@ -103,8 +109,9 @@ on_lock_in(struct plot *p)
 }
 
 /* Preempted in a system call: it waits for a CPU, not for the call. */
-static void
-on_preempted_in(struct plot *p)
+CASE(preempted_in, PREEMPTED, 8000,
+    "8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+    "ran stress-ng[777].")
 {
 	KERNEL(p, 1000, A_TID, A_PID, TALECHAIN_SCHEDULE, PACK(HOG, HOG), 0, 0,
 	    (uint64_t)TALECHAIN_OFF_PREEMPTED << 56 |
@@ -113,8 +120,8 @@ on_preempted_in(struct plot *p)
 }
 
 /* The memory that it copied the request to is not there. */
-static void
-on_fault_after(struct plot *p)
+CASE(fault_after, PAGE_FAULT, 7000,
+    "7.00 of 10.0 ms: A's thread 501 waited for memory in page faults.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_read);
 	timer_wakes(p, 1100);
@@ -144,13 +151,13 @@ hears(struct plot *p, int64_t us, uint64_t cookie, uint64_t ends)
 static void
 bytes_wake(struct plot *p, int64_t us)
 {
-	KERNEL(p, us, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
-	    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
+	plot_woken(p, us, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
 	plot_enters(p, us, A_TID, 0, 0);
 }
 
-static void
-on_asked(struct plot *p)
+CASE(asked, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in recvfrom until bytes came "
+    "from 10.0.0.5:5432.")
 {
 	asks(p, 900, 95, OURS | REMOTE);
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_recvfrom);
@@ -159,8 +166,9 @@ on_asked(struct plot *p)
 }
 
 /* Through what waits for many: the order of events is all that is known. */
-static void
-on_asked_by_poll(struct plot *p)
+CASE(asked_by_poll, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in ppoll until bytes came, and "
+    "then received from 10.0.0.5:5432.")
 {
 	asks(p, 900, 95, OURS | REMOTE);
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_ppoll);
@@ -169,8 +177,9 @@ on_asked_by_poll(struct plot *p)
 }
 
 /* The address of IPv6 is in an event of its own, before the call. */
-static void
-on_asked_ipv6(struct plot *p)
+CASE(asked_ipv6, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in recvfrom until bytes came "
+    "from [::1]:5432.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_recvfrom);
 	bytes_wake(p, 9000);
@@ -179,8 +188,8 @@ on_asked_ipv6(struct plot *p)
 	hears(p, 9011, 95, OURS);
 }
 
-static void
-on_connected(struct plot *p)
+CASE(connected, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in connect to 10.0.0.5:5432.")
 {
 	KERNEL(p, 900, A_TID, A_PID, TALECHAIN_SOCK_PEER, 95, 0, 0,
 	    (OURS | REMOTE) << 16 >> 16);
@@ -189,8 +198,9 @@ on_connected(struct plot *p)
 }
 
 /* Half of it for another one, and in another call. */
-static void
-on_asked_two(struct plot *p)
+CASE(asked_two, SLEEP, 8500,
+    "8.50 of 10.0 ms: A's thread 501 slept in recvfrom (8.00 ms of it) "
+    "until bytes came from 10.0.0.5:5432 (8.00 ms of it).")
 {
 	on_asked(p);
 	leaves_in(p, 9100, TALECHAIN_OFF_SLEEPING, SYS_ppoll);
@@ -199,8 +209,9 @@ on_asked_two(struct plot *p)
 }
 
 /* What it then read was of another client of its own. */
-static void
-on_asked_by_client(struct plot *p)
+CASE(asked_by_client, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in ppoll until softirq NET_RX "
+    "woke it.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_ppoll);
 	bytes_wake(p, 9000);
@@ -208,8 +219,9 @@ on_asked_by_client(struct plot *p)
 }
 
 /* A timer ended the sleep; then it read. */
-static void
-on_asked_after_timer(struct plot *p)
+CASE(asked_after_timer, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in clock_nanosleep until a "
+    "timer or another interrupt woke it.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_clock_nanosleep);
 	timer_wakes(p, 9000);
@@ -217,8 +229,9 @@ on_asked_after_timer(struct plot *p)
 }
 
 /* It sent first: what woke it is not known. */
-static void
-on_asked_late(struct plot *p)
+CASE(asked_late, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in ppoll until softirq NET_RX "
+    "woke it.")
 {
 	leaves_in(p, 1000, TALECHAIN_OFF_SLEEPING, SYS_ppoll);
 	bytes_wake(p, 9000);
@@ -228,8 +241,9 @@ on_asked_late(struct plot *p)
 
 /* Tailor forwards what A asks; the request before on that connection is not
  * the one. */
-static void
-on_asked_tailor(struct plot *p)
+CASE(asked_tailor, SLEEP, 8000,
+    "8.00 of 10.0 ms: A's thread 501 slept in read until bytes came from "
+    "127.0.0.1:8080: Tailor's request 000000000000beef.")
 {
 	const uint64_t there = PORTS(8080, 45000) | 0x7f000001;
 
@@ -244,68 +258,3 @@ on_asked_tailor(struct plot *p)
 	hears(p, 9010, 96, TO_US | 0x7f000001);
 	SCENE(&p->scene, 9100 * US, -1, TALECHAIN_PROXY_RECEIVE, 0xf00d, 1, 73);
 }
-
-#define CASE(plot, cause, share, sentence)                            \
-	{                                                             \
-#plot, on_##plot, TALE_CAUSE_##cause, share, sentence \
-	}
-
-const struct cause_case where_cases[] = {
-    CASE(sleep_in, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in clock_nanosleep until a "
-	"timer or another interrupt woke it."),
-    CASE(sleep_in_new, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in system call 1021 until a "
-	"timer or another interrupt woke it."),
-    CASE(disk_in, DISK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited for disk in read."),
-    CASE(blocked_in, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited in fsync for a lock in the "
-	"kernel."),
-    CASE(blocked_in_vfork, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in vfork"),
-    CASE(blocked_in_clone, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in clone3"),
-    CASE(slept_through, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in clock_nanosleep until a "
-	"timer or another interrupt woke it."),
-    CASE(slept_into, GC, 9000,
-	"9.00 of 20.0 ms: A was in a gc (allocation). 8.00 of 20.0 ms: A's "
-	"thread 501 slept in clock_nanosleep until a timer or another "
-	"interrupt woke it."),
-    CASE(lock_in, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited in futex until thread 502 woke "
-	"it."),
-    CASE(preempted_in, PREEMPTED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
-	"ran stress-ng[777]."),
-    CASE(fault_after, PAGE_FAULT, 7000,
-	"7.00 of 10.0 ms: A's thread 501 waited for memory in page faults."),
-    CASE(asked, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in recvfrom until bytes came "
-	"from 10.0.0.5:5432."),
-    CASE(asked_by_poll, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in ppoll until bytes came, and "
-	"then received from 10.0.0.5:5432."),
-    CASE(asked_ipv6, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in recvfrom until bytes came "
-	"from [::1]:5432."),
-    CASE(connected, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in connect to 10.0.0.5:5432."),
-    CASE(asked_two, SLEEP, 8500,
-	"8.50 of 10.0 ms: A's thread 501 slept in recvfrom (8.00 ms of it) "
-	"until bytes came from 10.0.0.5:5432 (8.00 ms of it)."),
-    CASE(asked_by_client, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in ppoll until softirq NET_RX "
-	"woke it."),
-    CASE(asked_after_timer, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in clock_nanosleep until a "
-	"timer or another interrupt woke it."),
-    CASE(asked_late, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in ppoll until softirq NET_RX "
-	"woke it."),
-    CASE(asked_tailor, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept in read until bytes came from "
-	"127.0.0.1:8080: Tailor's request 000000000000beef."),
-};
-const size_t where_cases_count = sizeof(where_cases) / sizeof(where_cases[0]);

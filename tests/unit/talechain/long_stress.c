@@ -10,28 +10,16 @@
 
 #define EVENTS 2000000
 
-static void
-test_stress(void **state)
+TEST(test_stress)
 {
 	struct instant begun = instant_now();
 	uint64_t torn = 0;
 	int round;
 
-	(void)state;
 	/* Until they have really met, but not for ever. */
 	for (round = 0; round < 3 || torn < 300; round++) {
 		torn += stress_run(EVENTS);
 		if (instant_since(instant_now(), begun) > 10 * NS_PER_S)
 			break;
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stress),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

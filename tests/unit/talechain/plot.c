@@ -1,11 +1,7 @@
 /*
  * plot.c: see plot.h.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "tests/unit/talechain/plot.h"
 
@@ -36,6 +32,8 @@ plot_init(struct plot *p)
 void
 plot_fini(struct plot *p)
 {
+	story_free(&p->story);
+	tale_free(&p->tale);
 	scene_close(&p->scene);
 }
 
@@ -75,6 +73,29 @@ plot_enters(
 {
 	KERNEL(p, us, before, before, TALECHAIN_SCHEDULE, PACK(A_PID, tid), 0,
 	    0, (uint64_t)(wait_us * US));
+}
+
+void
+plot_wakes(struct plot *p, int64_t us, uint32_t from, uint32_t to)
+{
+	KERNEL(p, us, from, A_PID, TALECHAIN_WAKEUP, to, A_PID, 0);
+}
+
+void
+plot_woken(struct plot *p, int64_t us, uint32_t to,
+    enum talechain_context context, unsigned vector)
+{
+	KERNEL(p, us, 0, 0, TALECHAIN_WAKEUP, to, A_PID, PACK(context, vector));
+}
+
+void
+plot_named(struct plot *p, uint32_t tid, uint32_t pid, const char *name)
+{
+	uint64_t text[2] = {0};
+
+	memcpy(text, name, strlen(name));
+	KERNEL(
+	    p, -2900, tid, pid, TALECHAIN_THREAD, tid, pid, text[0], text[1]);
 }
 
 /* From the client to Tailor. */
@@ -188,16 +209,20 @@ plot_out(struct plot *p)
 	    TALECHAIN_PROXY_FINISH, SCENE_ID);
 }
 
-void
-plot_tell(struct plot *p, struct tale **t, struct story **s)
+struct story *
+plot_explain(struct plot *p)
+{
+	story_free(&p->story);
+	assert_int_equal(tale_explain(&p->story, p->tale), 0);
+	return p->story;
+}
+
+struct story *
+plot_tell(struct plot *p)
 {
 	struct tale_request *r = &p->request;
-	char name[16] = "stress-ng";
-	uint64_t text[2];
 
-	memcpy(text, name, sizeof(text));
-	KERNEL(
-	    p, -3000, HOG, HOG, TALECHAIN_THREAD, HOG, HOG, text[0], text[1]);
+	plot_named(p, HOG, HOG, "stress-ng");
 	plot_in(p);
 	if (!p->unread) {
 		plot_server(p);
@@ -229,6 +254,6 @@ plot_tell(struct plot *p, struct tale **t, struct story **s)
 		snprintf(r->flags, sizeof(r->flags), "%s", p->flags);
 	r->stream_end = timeline_position(p->scene.timeline);
 	assert_int_equal(
-	    tale_slice(t, p->scene.reader, r, &p->client, SLACK), 0);
-	assert_int_equal(tale_explain(s, *t), 0);
+	    tale_slice(&p->tale, p->scene.reader, r, &p->client, SLACK), 0);
+	return plot_explain(p);
 }

@@ -14,7 +14,9 @@
 #define PROXY_TID 100
 #define A_PID 500
 #define A_TID 501
-#define B_TID 502      /* another thread of A's */
+#define B_TID 502 /* more threads of A's */
+#define C_TID 503
+#define D_TID 504
 #define HOG 777	       /* a stranger named stress-ng */
 #define OTHER_PID 700  /* another of A's processes, and its thread */
 #define WORKER_PID 600 /* of A's thread if it is forked */
@@ -48,16 +50,21 @@ struct plot {
 	bool forked;	    /* A's thread is of a process that is not watched */
 	bool dark;	    /* of the kernel's events only sums are there */
 	bool unread; /* the observer has read the request's first piece alone */
-	bool unserved;	   /* it goes to no server; Tailor responds at back */
-	const char *flags; /* of the request, or NULL */
+	bool unserved;	     /* it goes to no server; Tailor responds at back */
+	const char *flags;   /* of the request, or NULL */
+	struct tale *tale;   /* owned; once it is told */
+	struct story *story; /* owned */
 };
 
 /* A request that A works on from 75 us to 10 ms. */
 void plot_init(struct plot *p);
 void plot_fini(struct plot *p);
 
-/* Append all events, then slice and explain. */
-void plot_tell(struct plot *p, struct tale **t, struct story **s);
+/* Append all events, then slice and explain.  The story is the plot's. */
+struct story *plot_tell(struct plot *p);
+
+/* Explain again, as the tale is now. */
+struct story *plot_explain(struct plot *p);
 
 /* One event of the kernel on CPU 1. */
 void plot_kernel(struct plot *p, int64_t us, uint32_t tid, uint32_t pid,
@@ -74,3 +81,11 @@ void plot_leaves(struct plot *p, int64_t us, uint32_t tid,
     enum talechain_off off, uint32_t next);
 void plot_enters(
     struct plot *p, int64_t us, uint32_t tid, int64_t wait_us, uint32_t before);
+
+/* One thread of A's wakes another; an interrupt does. */
+void plot_wakes(struct plot *p, int64_t us, uint32_t from, uint32_t to);
+void plot_woken(struct plot *p, int64_t us, uint32_t to,
+    enum talechain_context context, unsigned vector);
+
+/* The name of a thread, of 15 bytes at most, known before the request. */
+void plot_named(struct plot *p, uint32_t tid, uint32_t pid, const char *name);

@@ -4,11 +4,7 @@
  */
 #pragma once
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* One round of so many events of each writer: each of them must be accounted
  * for as recorded or lost, and none corrupt; some are lost.  Returns how often

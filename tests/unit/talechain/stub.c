@@ -1,11 +1,7 @@
 /*
  * stub.c: see stub.h.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "tests/unit/talechain/stub.h"
 

@@ -1,11 +1,7 @@
 /* Goal: accounts in files are those that were put in, after a restart and with
  * a torn, flipped or foreign end too; they take no more than the bound, and
  * what that cost is counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -135,10 +131,8 @@ assert_is(const struct account_named *one, unsigned i)
 	assert_int_equal(one->account.part_ns[1], i);
 }
 
-static void
-they_survive_a_restart(void **state)
+TEST_WITH(they_survive_a_restart, setup, teardown)
 {
-	(void)state;
 	add(0, 300);
 	add(300, 301);
 	reopen(BOUND);
@@ -169,13 +163,11 @@ file(void)
 	return path;
 }
 
-static void
-a_torn_block_costs_itself(void **state)
+TEST_WITH(a_torn_block_costs_itself, setup, teardown)
 {
 	int fd;
 	off_t whole, first;
 
-	(void)state;
 	add(0, 10);
 	fd = open(file(), O_RDWR);
 	first = lseek(fd, 0, SEEK_END);
@@ -198,14 +190,12 @@ a_torn_block_costs_itself(void **state)
 	close(fd);
 }
 
-static void
-a_flipped_byte_gives_no_other_account(void **state)
+TEST_WITH(a_flipped_byte_gives_no_other_account, setup, teardown)
 {
 	off_t whole;
 	char byte;
 	int fd;
 
-	(void)state;
 	add(0, 5);
 	add(5, 10);
 	fd = open(file(), O_RDWR);
@@ -226,13 +216,11 @@ a_flipped_byte_gives_no_other_account(void **state)
 	close(fd);
 }
 
-static void
-the_bound_holds(void **state)
+TEST_WITH(the_bound_holds, setup, teardown)
 {
 	const uint64_t bound = 1 << 16;
 	unsigned i = 0;
 
-	(void)state;
 	reopen(bound);
 	for (; i < 5000; i += 10) {
 		add(i, i + 10);
@@ -252,12 +240,10 @@ the_bound_holds(void **state)
 	    -EINVAL);
 }
 
-static void
-foreign_files_are_left_alone(void **state)
+TEST_WITH(foreign_files_are_left_alone, setup, teardown)
 {
 	int fd;
 
-	(void)state;
 	add(0, 10);
 	account_store_close(&s);
 	fd = openat(AT_FDCWD, directory, O_RDONLY);
@@ -326,10 +312,8 @@ add_latencies(unsigned i)
 }
 
 /* Both kinds of blocks are in one file, and each is read alone. */
-static void
-latencies_survive_a_restart(void **state)
+TEST_WITH(latencies_survive_a_restart, setup, teardown)
 {
-	(void)state;
 	add(0, 10);
 	for (unsigned i = 0; i < 100; i++)
 		add_latencies(i);
@@ -350,10 +334,8 @@ latencies_survive_a_restart(void **state)
 	assert_int_equal(stats().last_wall_ns, 29000);
 }
 
-static void
-latencies_have_a_bound(void **state)
+TEST_WITH(latencies_have_a_bound, setup, teardown)
 {
-	(void)state;
 	reopen(1 << 14);
 	for (unsigned i = 0; i < 2000; i++)
 		add_latencies(i);
@@ -363,15 +345,13 @@ latencies_have_a_bound(void **state)
 	assert_int_equal(first_taken, 2000 - blocks);
 }
 
-static void
-no_bytes_are_false_latencies(void **state)
+TEST_WITH(no_bytes_are_false_latencies, setup, teardown)
 {
 	static struct latency_block again;
 	struct latency_block *b = latencies(7);
 	struct packed block = {0};
 	unsigned taken = 0;
 
-	(void)state;
 	assert_int_equal(latency_pack(&block, b), 0);
 	for (size_t at = 0; at < block.length; at++)
 		for (unsigned bit = 0; bit < 8; bit++) {
@@ -412,13 +392,11 @@ no_bytes_are_false_latencies(void **state)
 }
 
 /* Found by the fuzzer. */
-static void
-a_part_that_no_sum_holds_is_refused(void **state)
+TEST_WITH(a_part_that_no_sum_holds_is_refused, setup, teardown)
 {
 	struct account_named one = account(1);
 	struct packed block = {0};
 
-	(void)state;
 	one.account.part_ns[0] = 1;
 	one.account.part_ns[1] = INT64_MAX;
 	assert_int_equal(account_pack(&block, &one, 1), 0);
@@ -430,14 +408,12 @@ a_part_that_no_sum_holds_is_refused(void **state)
 }
 
 /* Accounts of two epochs, which counted different things. */
-static void
-counters_survive_a_restart(void **state)
+TEST_WITH(counters_survive_a_restart, setup, teardown)
 {
 	struct account_named block[4];
 	uint64_t slow, other;
 	uint32_t counters;
 
-	(void)state;
 	add(0, 10); /* as files were before there were counters */
 	for (unsigned i = 0; i < 4; i++) {
 		struct account *one = &block[i].account;
@@ -475,15 +451,13 @@ counters_survive_a_restart(void **state)
 
 /* Without counters a block is what it was before there were any; a counter that
  * is not known any more is left out, and the others stay. */
-static void
-blocks_of_other_versions_are_read(void **state)
+TEST_WITH(blocks_of_other_versions_are_read, setup, teardown)
 {
 	static const char code[] = "dtlb_misses";
 	struct account_named one = account(7);
 	struct packed block = {0};
 	uint8_t *at;
 
-	(void)state;
 	assert_int_equal(account_pack(&block, &one, 1), 0);
 	assert_int_equal(block.at[0], 1);
 	block.length = 0;
@@ -504,25 +478,4 @@ blocks_of_other_versions_are_read(void **state)
 	assert_int_equal(found[0].account.milli[0], 6);
 	assert_is(&found[0], 7);
 	free(block.at);
-}
-
-int
-main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(they_survive_a_restart),
-	    TEST(counters_survive_a_restart),
-	    TEST(blocks_of_other_versions_are_read),
-	    TEST(a_part_that_no_sum_holds_is_refused),
-	    TEST(a_torn_block_costs_itself),
-	    TEST(a_flipped_byte_gives_no_other_account),
-	    TEST(the_bound_holds),
-	    TEST(foreign_files_are_left_alone),
-	    TEST(latencies_survive_a_restart),
-	    TEST(latencies_have_a_bound),
-	    TEST(no_bytes_are_false_latencies),
-	};
-
-	return cmocka_run_group_tests_name("account store", tests, NULL, NULL);
 }

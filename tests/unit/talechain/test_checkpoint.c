@@ -3,11 +3,7 @@
  * whatever their order; what came long before a request is found; what is not
  * known to last is not taken for lasting.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -161,15 +157,13 @@ assert_same(const struct tale *a, const struct tale *b)
 }
 
 /* Goal: the same tales, in the order of their ends and in any other. */
-static void
-test_shared(void **state)
+TEST(test_shared)
 {
 	struct tale_checkpoints *c;
 	struct tale *alone, *shared;
 	struct scene s;
 	size_t entries = 0;
 
-	(void)state;
 	srand(7);
 	scene_open(&s, 16);
 	stream_fill(&s);
@@ -212,13 +206,11 @@ has(const struct tale *t, enum talechain_type type, uint32_t tid)
  * Goal: how a thread of the request left its CPU is known 50,000 slots later;
  * not if events were lost meanwhile; and a pause that old is not believed.
  */
-static void
-test_long_ago(void **state)
+TEST(test_long_ago)
 {
 	struct tale_checkpoints *c;
 	struct tale *t;
 
-	(void)state;
 	for (unsigned lost = 0; lost < 2; lost++) {
 		struct scene s;
 		int64_t ns = 0;
@@ -250,8 +242,7 @@ test_long_ago(void **state)
 }
 
 /* Goal: what the client had sent long before Tailor read it is in the tale. */
-static void
-test_in_socket(void **state)
+TEST(test_in_socket)
 {
 	const uint64_t here = pair((8080 << 16) | 40000, 0);
 	const uint64_t there = pair((UINT64_C(40000) << 16) | 8080, 0);
@@ -259,7 +250,6 @@ test_in_socket(void **state)
 	struct tale *t;
 	int64_t ns = 0;
 
-	(void)state;
 	scene_open(&s, 14);
 	/* The response before, and then the request. */
 	KERNEL(&s, ns, 1, TALECHAIN_SOCK_SEND, 71, pair(1, 1), 0, here);
@@ -277,16 +267,4 @@ test_in_socket(void **state)
 	assert_true(has(t, TALECHAIN_SOCK_RECV, 4));
 	tale_free(&t);
 	scene_close(&s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_shared),
-	    cmocka_unit_test(test_long_ago),
-	    cmocka_unit_test(test_in_socket),
-	};
-
-	return cmocka_run_group_tests_name("checkpoint", tests, NULL, NULL);
 }

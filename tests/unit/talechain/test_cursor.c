@@ -2,11 +2,7 @@
  * Goal: the observer's cursor accounts for every event of a channel exactly
  * once, gives up half-written slots only when it may, and survives any bytes.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -90,8 +86,7 @@ invariant(const struct talechain_cursor *c)
 	assert_int_equal(c->taken + c->lost + c->abandoned, c->next);
 }
 
-static void
-test_in_order(void **state)
+TEST_WITH(test_in_order, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct talechain_event e;
@@ -113,8 +108,7 @@ test_in_order(void **state)
 }
 
 /* Goal: against a naive count, random bursts and random reading. */
-static void
-test_overtaken(void **state)
+TEST_WITH(test_overtaken, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct talechain_event e;
@@ -153,8 +147,7 @@ test_overtaken(void **state)
 }
 
 /* Goal: a cursor that begins late counts what is already overwritten. */
-static void
-test_late_start(void **state)
+TEST_WITH(test_late_start, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct talechain_event e;
@@ -183,8 +176,7 @@ begin_only(struct fixture *f)
 }
 
 /* Goal: a half-written slot is given up after 1 ms, if the writer went on. */
-static void
-test_abandoned(void **state)
+TEST_WITH(test_abandoned, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct talechain_event e;
@@ -225,8 +217,7 @@ test_abandoned(void **state)
 }
 
 /* Goal: a writer killed in mid-event costs exactly that event. */
-static void
-test_killed(void **state)
+TEST_WITH(test_killed, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct talechain_event e;
@@ -263,8 +254,7 @@ test_killed(void **state)
 }
 
 /* Goal: a header that is not exactly ours is refused. */
-static void
-test_header(void **state)
+TEST_WITH(test_header, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct talechain_cursor c;
@@ -295,8 +285,7 @@ test_header(void **state)
 }
 
 /* Goal: impossible sequence numbers are counted once and move nothing. */
-static void
-test_rejected(void **state)
+TEST_WITH(test_rejected, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct talechain_event e;
@@ -339,8 +328,7 @@ random64(void)
 }
 
 /* Goal: random bytes everywhere; the invariant holds and calls return. */
-static void
-test_hostile(void **state)
+TEST_WITH(test_hostile, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct talechain_event e;
@@ -383,21 +371,4 @@ test_hostile(void **state)
 	assert_true(f->cursor.abandoned > 0);
 	assert_true(f->cursor.lost > 0);
 	assert_true(f->cursor.taken > 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_in_order, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_overtaken, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_late_start, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_abandoned, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_header, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_rejected, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

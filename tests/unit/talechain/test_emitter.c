@@ -2,11 +2,7 @@
  * Goal: talechain.h gets its ring from a Tailor, is a no-op without one,
  * refuses whatever is not a channel, and compiles cleanly for its users.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -56,8 +52,7 @@ descriptors(void)
 	return n;
 }
 
-static void
-test_granted(void **state)
+TEST(test_granted)
 {
 	struct opening o;
 	struct stub stub;
@@ -67,7 +62,6 @@ test_granted(void **state)
 	uint64_t lost, before;
 	char byte;
 
-	(void)state;
 	stub_open(&stub);
 	open_with(&stub, &o, &c, STUB_GRANT);
 	assert_int_equal(o.result, 0);
@@ -95,8 +89,7 @@ test_granted(void **state)
 	stub_close(&stub);
 }
 
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		enum stub_reply reply;
@@ -114,7 +107,6 @@ test_refused(void **state)
 	unsigned before;
 	size_t i;
 
-	(void)state;
 	stub_open(&stub);
 	before = descriptors();
 	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -128,14 +120,12 @@ test_refused(void **state)
 	stub_close(&stub);
 }
 
-static void
-test_absent(void **state)
+TEST(test_absent)
 {
 	struct talechain tc, zero = {0};
 	char path[200];
 	struct stub stub;
 
-	(void)state;
 	assert_int_equal(
 	    talechain_open(&tc, "/no/such/socket", "a", 8), -ENOENT);
 	talechain_emit(&tc, TALECHAIN_APP_MARK, 0, 0, 0, 0);
@@ -164,8 +154,7 @@ test_absent(void **state)
 }
 
 /* Goal: no warning in a service of any dialect that we promise. */
-static void
-test_compiles(void **state)
+TEST(test_compiles)
 {
 	static const char *const command[] = {
 	    "gcc -x c -std=gnu99",
@@ -178,7 +167,6 @@ test_compiles(void **state)
 	char line[512];
 	size_t i, done = 0;
 
-	(void)state;
 	for (i = 0; i < sizeof(command) / sizeof(command[0]); i++) {
 		snprintf(line, sizeof(line), "command -v %.*s >/dev/null",
 		    (int)strcspn(command[i], " "), command[i]);
@@ -201,17 +189,4 @@ test_compiles(void **state)
 		done++;
 	}
 	assert_true(done > 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_granted),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_absent),
-	    cmocka_unit_test(test_compiles),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

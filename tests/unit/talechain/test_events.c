@@ -2,11 +2,7 @@
  * Goal: numbers, names and arguments of events are written down once, cover
  * the thesis's table 4.1, and are the same in C and in Java.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -26,13 +22,11 @@ static const struct {
 };
 #define TYPES (sizeof(types) / sizeof(types[0]))
 
-static void
-test_table(void **state)
+TEST(test_table)
 {
 	char name[64];
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < TYPES; i++) {
 		/* Found by binary search: so in order, and each once. */
 		if (i > 0)
@@ -60,8 +54,7 @@ test_table(void **state)
 }
 
 /* Goal: every row of table 4.1 and every field of it has a place. */
-static void
-test_thesis(void **state)
+TEST(test_thesis)
 {
 	static const struct {
 		enum talechain_type type;
@@ -89,7 +82,6 @@ test_thesis(void **state)
 	size_t i, k;
 	unsigned n;
 
-	(void)state;
 	assert_int_equal(sizeof(row) / sizeof(row[0]), 14);
 	for (i = 0; i < 14; i++)
 		for (k = 0; k < 5 && row[i].field[k] != NULL; k++) {
@@ -106,12 +98,10 @@ test_thesis(void **state)
 
 /* Goal: the values that are found without looking for their names are those
  * of these names, of every type. */
-static void
-test_known(void **state)
+TEST(test_known)
 {
 	unsigned latencies = 0, requests = 0;
 
-	(void)state;
 	for (unsigned type = 0; type <= UINT16_MAX; type++) {
 		struct talechain_event e = {.type = (uint16_t)type,
 		    .arg = {0x0123456789abcdef, 0xfedcba9876543210,
@@ -136,8 +126,7 @@ test_known(void **state)
 }
 
 /* Goal: packed arguments come apart into exactly what was put in. */
-static void
-test_packed(void **state)
+TEST(test_packed)
 {
 	struct talechain_event e = {
 	    .type = TALECHAIN_SYSCALL,
@@ -155,7 +144,6 @@ test_packed(void **state)
 	uint64_t request;
 	unsigned n;
 
-	(void)state;
 	for (n = 0; n < 5; n++) {
 		assert_true(talechain_argument(&e, n, &v));
 		assert_string_equal(v.name, expected[n].name);
@@ -197,15 +185,13 @@ test_packed(void **state)
 }
 
 /* Goal: the Java emitter's constants are the C table's, no more, no fewer. */
-static void
-test_java(void **state)
+TEST(test_java)
 {
 	FILE *f = fopen("talechain/TaleChain.java", "r");
 	char line[256], symbol[64];
 	size_t i, found = 0;
 	unsigned number;
 
-	(void)state;
 	if (f == NULL)
 		fail_msg("run from the top of the source tree");
 	while (fgets(line, sizeof(line), f) != NULL) {
@@ -223,18 +209,4 @@ test_java(void **state)
 	}
 	fclose(f);
 	assert_int_equal(found, TYPES);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_table),
-	    cmocka_unit_test(test_thesis),
-	    cmocka_unit_test(test_known),
-	    cmocka_unit_test(test_packed),
-	    cmocka_unit_test(test_java),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /*
  * test_faults.c: page faults by the thousand, as a timeline tells them.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "talechain/explain/tale_struct.h"
 
@@ -45,62 +41,45 @@ rows(const struct tale *t)
 	return n;
 }
 
-static void
-end(struct plot *p, struct tale *t, struct story *s)
-{
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(p);
-}
-
 /* Goal: more faults than a tale holds: the time of all is in it. */
-static void
-test_thousands(void **state)
+TEST(test_thousands)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 
-	(void)state;
 	begin(&p, 70000);
 	touch(&p, 20000, 1000, 3);
-	plot_tell(&p, &t, &s);
-	assert_int_equal(rows(t), 1);
-	assert_int_equal(t->omitted, 0);
+	s = plot_tell(&p);
+	assert_int_equal(rows(p.tale), 1);
+	assert_int_equal(p.tale->omitted, 0);
 	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 59999 * US);
 	assert_int_equal(s->verdict.cause, TALE_CAUSE_PAGE_FAULT);
 	assert_string_equal(s->verdict.evidence[0],
 	    "20000 page faults, 60.0 ms of it, each under 0.050 ms; 80000 KiB "
 	    "of memory, up to 4 KiB at once");
-	end(&p, t, s);
+	plot_fini(&p);
 }
 
 /* Goal: faults with work between them stay apart, and so does the work. */
-static void
-test_apart(void **state)
+TEST(test_apart)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 
-	(void)state;
 	begin(&p, 70000);
 	touch(&p, 1000, 1000, 10);
-	plot_tell(&p, &t, &s);
-	assert_int_equal(rows(t), 1000);
+	s = plot_tell(&p);
+	assert_int_equal(rows(p.tale), 1000);
 	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 2000 * US);
-	end(&p, t, s);
+	plot_fini(&p);
 }
 
 /* Goal: faults that differ are not joined: size, disk, length, thread. */
-static void
-test_unlike(void **state)
+TEST(test_unlike)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 
-	(void)state;
 	begin(&p, 10000);
 	touch(&p, 2, 1000, 3);
 	KERNEL(
@@ -110,20 +89,8 @@ test_unlike(void **state)
 	    &p, 1140, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 99 * US, PAGE, 0);
 	KERNEL(&p, 1143, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 2 * US, PAGE, 0);
 	KERNEL(&p, 1144, PROXY_TID, 99, TALECHAIN_PAGEFAULT, 1, US, PAGE, 0);
-	plot_tell(&p, &t, &s);
-	assert_int_equal(rows(t), 6);
+	s = plot_tell(&p);
+	assert_int_equal(rows(p.tale), 6);
 	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 112 * US);
-	end(&p, t, s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_thousands),
-	    cmocka_unit_test(test_apart),
-	    cmocka_unit_test(test_unlike),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	plot_fini(&p);
 }

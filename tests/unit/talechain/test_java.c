@@ -5,11 +5,7 @@
  * A JVM runs java/Drive.java and does as it is told through a pipe; this
  * side plays Tailor.  Skipped without a JDK.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -166,8 +162,7 @@ grant(struct drive *d, struct stub_client *c)
 	}
 }
 
-static void
-test_java(void **state)
+TEST(test_java)
 {
 	struct drive *d = *state;
 	struct stub_client c;
@@ -243,8 +238,7 @@ test_java(void **state)
 }
 
 /* Goal: a refusal or a foreign reply leaves Java a no-op that tries again. */
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	static const enum stub_reply replies[] = {
 	    STUB_REFUSE, STUB_SHORT, STUB_STRANGE};
@@ -272,8 +266,7 @@ test_refused(void **state)
 }
 
 /* Goal: threads of a pool each get a ring of their own, and give it back. */
-static void
-test_threads(void **state)
+TEST(test_threads)
 {
 	struct drive *d = *state;
 	struct stub_client c[3], again;
@@ -317,12 +310,6 @@ test_threads(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_java),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_threads),
-	};
-
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return unit_run(setup, teardown);
 }

@@ -3,11 +3,7 @@
  * called slow only where numbers say so: never where what is usual is not
  * known, of another server, of another CPU, or of time that was not computing.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,20 +125,17 @@ static const struct {
     {"clock", on_clock_enough, TALE_CAUSE_WORK, 0, "9.92 of"},
 };
 
-static void
-test_causes(void **state)
+TEST(test_causes)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 	int64_t slow_ns;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		plot_init(&p);
 		cases[i].plot(&p);
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		slow_ns = s->cause_ns[TALE_CAUSE_LOW_IPC] +
 			  s->cause_ns[TALE_CAUSE_SLOW_CLOCK];
 		if (s->verdict.cause != cases[i].cause ||
@@ -152,23 +145,18 @@ test_causes(void **state)
 			fail_msg("%s: %s, slow %ld us: %s", cases[i].name,
 			    tale_cause_code(s->verdict.cause),
 			    (long)(slow_ns / US), s->verdict.text);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
 
 /* Goal: each signal a curve, under the lane of its server or CPU, with its
  * values in its unit, cut to the request; a period that ends after it too. */
-static void
-test_series(void **state)
+TEST(test_series)
 {
 	const struct story_series *x;
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 
-	(void)state;
 	plot_init(&p);
 	ipc(&p, 0, -1000, 5000, 900, 0); /* over before it began */
 	ipc(&p, 0, 4000, 5000, 1500, 0);
@@ -179,7 +167,7 @@ test_series(void **state)
 	clock_of(&p, 6000, 6000, 500);
 	/* Read 15 ms after the request was over. */
 	ipc(&p, 0, 25000, 16000, 300, 1600);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_int_equal(s->curves, 3);
 	x = &s->series[0];
 	assert_string_equal(x->name, "ipc");
@@ -203,24 +191,19 @@ test_series(void **state)
 	assert_string_equal(x->name, "clock");
 	assert_int_equal(s->lane[x->lane].kind, STORY_LANE_CPU);
 	assert_int_equal(s->lane[x->lane].number, 1);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: whatever numbers events carry, the curves stay in order, inside the
  * request, and all renderings come out. */
-static void
-test_hostile(void **state)
+TEST(test_hostile)
 {
 	struct story *s;
-	struct tale *t;
 	struct plot p;
 	struct json j;
 	char *text;
 	size_t i, k, length, n;
 
-	(void)state;
 	srand(11);
 	for (n = 0; n < 40; n++) {
 		plot_init(&p);
@@ -231,7 +214,7 @@ test_hostile(void **state)
 			    (uint64_t)rand() << rand() % 40,
 			    (uint64_t)rand() << rand() % 40,
 			    INTERVAL(rand(), rand() % 20000));
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		assert_true(s->curves <= STORY_SERIES_MAX);
 		for (i = 0; i < s->curves; i++) {
 			const struct story_series *x = &s->series[i];
@@ -255,20 +238,6 @@ test_hostile(void **state)
 		json_init(&j, false);
 		assert_int_equal(story_render_json(s, &j), 0);
 		json_fini(&j);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_causes),
-	    cmocka_unit_test(test_series),
-	    cmocka_unit_test(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

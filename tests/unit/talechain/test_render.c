@@ -3,11 +3,7 @@
  * columns and in inert ASCII whatever the strings; the JSON as a parser that
  * is not ours reads it back.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <cjson/cJSON.h>
 #include <dlfcn.h>
@@ -177,15 +173,13 @@ static const char golden_hedged[] =
     "    +2.410  Tailor       proxy_finish        in_flight=2 status=200 "
     "bytes=1448\n";
 
-static void
-test_hedged(void **state)
+TEST(test_hedged)
 {
 	struct tale_request r;
 	struct scene s;
 	struct tale *t;
 	char *text;
 
-	(void)state;
 	scene_open(&s, 10);
 	scene_hedged(&s, &r);
 	assert_int_equal(tale_slice(&t, s.reader, &r, NULL, SLACK), 0);
@@ -253,8 +247,7 @@ static const char golden_single[] =
     "        ms  lane         event\n";
 
 /* Goal: a 7 ms stall shows as 7 ms, and gaps are drawn and said. */
-static void
-test_single(void **state)
+TEST(test_single)
 {
 	struct tale_client c = {
 	    .sent = scene_at(-1000 * US),
@@ -266,7 +259,6 @@ test_single(void **state)
 	struct tale *t;
 	char *text;
 
-	(void)state;
 	scene_open(&s, 10);
 	scene_request(&r);
 	r.committed = scene_at(8000 * US);
@@ -321,8 +313,7 @@ string(const cJSON *o, const char *key)
 	return v->valuestring;
 }
 
-static void
-test_json(void **state)
+TEST(test_json)
 {
 	const struct timeline_slot *e;
 	const cJSON *events, *o, *args, *lanes;
@@ -333,7 +324,6 @@ test_json(void **state)
 	cJSON *j;
 	int i;
 
-	(void)state;
 	scene_open(&s, 10);
 	scene_hedged(&s, &r);
 	SCENE(&s, 1000 * US, 0, TALECHAIN_APP_MARK, SCENE_ID, UINT64_MAX, 7);
@@ -401,8 +391,7 @@ garbage(char *s, size_t size)
 }
 
 /* Goal: random strings, instants and events; lines fit, JSON parses. */
-static void
-test_hostile(void **state)
+TEST(test_hostile)
 {
 	struct talechain_event e;
 	struct tale_client c;
@@ -413,7 +402,6 @@ test_hostile(void **state)
 	char *text;
 	int round, i, k;
 
-	(void)state;
 	srand(6);
 	for (round = 0; round < 300; round++) {
 		scene_open(&s, 10);
@@ -465,14 +453,12 @@ test_hostile(void **state)
 	}
 }
 
-static void
-test_text(void **state)
+TEST(test_text)
 {
 	struct text x = {0};
 	char out[16], ms[32], *text;
 	size_t n;
 
-	(void)state;
 	assert_string_equal(text_safe(out, 16, "plain"), "plain");
 	assert_string_equal(
 	    text_safe(out, 16, "123456789012345"), "123456789012345");
@@ -509,13 +495,5 @@ test_text(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_text),
-	    cmocka_unit_test(test_hedged),
-	    cmocka_unit_test(test_single),
-	    cmocka_unit_test(test_json),
-	    cmocka_unit_test(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return unit_run(setup, NULL);
 }

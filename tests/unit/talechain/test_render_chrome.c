@@ -3,11 +3,7 @@
  * stories by chance and for hostile ones, by definitions that are slower and
  * simpler than the code's.  tests/e2e/test_chrome_trace.py reads the text.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,16 +106,13 @@ check(const struct story *s)
 }
 
 /* Goal: the rules hold whatever the story is. */
-static void
-test_rules(void **state)
+TEST(test_rules)
 {
-	(void)state;
 	samples_each(check, SEEDS);
 }
 
 /* Goal: of a story that makes sense no arrow is left out. */
-static void
-test_arrows(void **state)
+TEST(test_arrows)
 {
 	static const char *const names[] = {"ack", "gc", "classes", "many"};
 	unsigned ends;
@@ -127,7 +120,6 @@ test_arrows(void **state)
 	struct chrome c;
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		s = sample_new(names[i]);
 		assert_int_equal(chrome_init(&c, &s->story), 0);
@@ -142,14 +134,12 @@ test_arrows(void **state)
 }
 
 /* Goal: times are microseconds with three decimals, strings are escaped. */
-static void
-test_text(void **state)
+TEST(test_text)
 {
 	struct sample *s = sample_new("hostile");
 	char *text;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(story_render_chrome(&s->story, &text, &n), 0);
 	assert_int_equal(strlen(text), n);
 	assert_null(strchr(text, '<'));
@@ -157,16 +147,4 @@ test_text(void **state)
 	assert_non_null(strstr(text, "\"ts\":100.000,\"dur\":20.000"));
 	free(text);
 	free(s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rules),
-	    cmocka_unit_test(test_arrows),
-	    cmocka_unit_test(test_text),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,7 @@
  * first, nothing of the template is left open, the data cannot end its
  * element, the tables have a row for everything.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -74,23 +70,19 @@ whole(const struct story *s)
 }
 
 /* Goal: every sample, and stories by chance, make a whole page. */
-static void
-test_whole(void **state)
+TEST(test_whole)
 {
-	(void)state;
 	samples_each(whole, SEEDS);
 }
 
 /* Goal: the policy stands before everything that it is to hold back. */
-static void
-test_policy(void **state)
+TEST(test_policy)
 {
 	struct sample *s = sample_new("ack");
 	char *text = html_of(&s->story);
 	const char *policy = strstr(text, "Content-Security-Policy"), *hash;
 	unsigned hashes = 0;
 
-	(void)state;
 	assert_non_null(policy);
 	assert_true(policy < strstr(text, "<style>"));
 	assert_true(policy < strstr(text, "<script"));
@@ -112,15 +104,13 @@ test_policy(void **state)
 }
 
 /* Goal: no {{NAME}} of the template is left, and no @FILE@. */
-static void
-test_blanks(void **state)
+TEST(test_blanks)
 {
 	struct sample *s = sample_new("gc");
 	char *text = html_of(&s->story);
 	const char *at;
 	size_t n;
 
-	(void)state;
 	assert_null(strstr(text, "{{"));
 	for (at = text; (at = strchr(at, '@')) != NULL; at++) {
 		n = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz.");
@@ -134,14 +124,12 @@ test_blanks(void **state)
  * Goal: each cause has a kind, each kind a colour, a word and, if it is a wait,
  * a pattern that no other has; those that explain nothing look like that.
  */
-static void
-test_kinds(void **state)
+TEST(test_kinds)
 {
 	struct sample *s = sample_new("held");
 	char *text = html_of(&s->story), mark[64];
 	struct text patterns = {0};
 
-	(void)state;
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
 		assert_int_equal(
 		    kind_of_cause((enum tale_cause)c) == KIND_UNSEEN,
@@ -164,8 +152,7 @@ test_kinds(void **state)
 }
 
 /* Goal: when, where, which process, whose threads and which other request. */
-static void
-test_origin(void **state)
+TEST(test_origin)
 {
 	struct sample *s = sample_new("held");
 	char *text = html_of(&s->story), *svg, *plain;
@@ -174,7 +161,6 @@ test_origin(void **state)
 	    "Tailor 0.9-test";
 	size_t n;
 
-	(void)state;
 	assert_non_null(strstr(text, origin));
 	assert_int_equal(rows(text, "threads"), 2);
 	assert_non_null(strstr(text,
@@ -199,14 +185,12 @@ test_origin(void **state)
 }
 
 /* Goal: hostile strings end neither the data nor anything else. */
-static void
-test_hostile(void **state)
+TEST(test_hostile)
 {
 	struct sample *s = sample_new("hostile");
 	char *text = html_of(&s->story);
 	const char *data = strstr(text, "id=\"data\">"), *end;
 
-	(void)state;
 	assert_null(strstr(text, "<img"));
 	assert_non_null(data);
 	data += strlen("id=\"data\">");
@@ -222,13 +206,11 @@ test_hostile(void **state)
 }
 
 /* Goal: moments in the tables are those of the story. */
-static void
-test_moments(void **state)
+TEST(test_moments)
 {
 	struct sample *s = sample_new("ack");
 	char *text = html_of(&s->story);
 
-	(void)state;
 	assert_non_null(strstr(text,
 	    "<td class=\"time\">0.340 ms</td><td class=\"time\">90.0 \xc2\xb5s"
 	    "</td><td>CPU 2 search</td><td>work</td><td>parse</td>"));
@@ -238,20 +220,4 @@ test_moments(void **state)
 	assert_non_null(strstr(text, "<td>proxy_receive</td><td>request="));
 	free(text);
 	free(s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_whole),
-	    cmocka_unit_test(test_policy),
-	    cmocka_unit_test(test_blanks),
-	    cmocka_unit_test(test_kinds),
-	    cmocka_unit_test(test_origin),
-	    cmocka_unit_test(test_hostile),
-	    cmocka_unit_test(test_moments),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,7 @@
  * time is, and no string in it is more than words; what lies where is right
  * for stories by chance.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,8 +82,7 @@ whole(const struct story *s)
 }
 
 /* Goal: of a thousand pieces few are drawn, and they tile the same time. */
-static void
-test_many_pieces(void **state)
+TEST(test_many_pieces)
 {
 	enum { PIECES = 1000 };
 	static struct story_segment segment[PIECES];
@@ -97,7 +92,6 @@ test_many_pieces(void **state)
 	size_t i, n = 0;
 	char *text;
 
-	(void)state;
 	s->story.total_ns = 0;
 	for (i = 0; i < PIECES; i++) {
 		segment[i].begin_ns = s->story.total_ns;
@@ -129,22 +123,18 @@ test_many_pieces(void **state)
 }
 
 /* Goal: every sample and stories by chance are shown whole. */
-static void
-test_whole(void **state)
+TEST(test_whole)
 {
-	(void)state;
 	samples_each(whole, SEEDS);
 }
 
 /* Goal: hostile strings are words: no element, attribute or control byte. */
-static void
-test_hostile(void **state)
+TEST(test_hostile)
 {
 	struct sample *s = sample_new("hostile");
 	char *text = svg_of(&s->story);
 	size_t i;
 
-	(void)state;
 	assert_null(strstr(text, "<img"));
 	assert_null(strstr(text, "<script"));
 	assert_null(strstr(text, "\xe2\x80\xa8"));
@@ -157,14 +147,12 @@ test_hostile(void **state)
 }
 
 /* Goal: without folds a moment lies where its share of the width is. */
-static void
-test_places(void **state)
+TEST(test_places)
 {
 	struct sample *s = sample_new("gc");
 	struct picture p;
 	char *text = svg_of(&s->story), mark[160];
 
-	(void)state;
 	assert_int_equal(picture_init(&p, &s->story), 0);
 	assert_int_equal(p.folds, 0);
 	assert_true(fabs(picture_x(&p, 0) - PICTURE_LEFT) < 1e-6);
@@ -238,13 +226,11 @@ mapping_check(const struct story *s)
 }
 
 /* Goal: time never runs backwards, folds hold nothing, the end is the edge. */
-static void
-test_mapping(void **state)
+TEST(test_mapping)
 {
 	struct sample *s;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; sample_names[i] != NULL; i++) {
 		s = sample_new(sample_names[i]);
 		mapping_check(&s->story);
@@ -258,14 +244,12 @@ test_mapping(void **state)
 }
 
 /* Goal: 38.7 of 41.2 ms are folded, and it is said. */
-static void
-test_fold(void **state)
+TEST(test_fold)
 {
 	struct sample *s = sample_new("ack");
 	char *text = svg_of(&s->story);
 	struct picture p;
 
-	(void)state;
 	assert_int_equal(picture_init(&p, &s->story), 0);
 	assert_int_equal(p.folds, 2);
 	assert_true(p.fold[1].begin_ns > 2310000);
@@ -279,8 +263,7 @@ test_fold(void **state)
 }
 
 /* Goal: bars of one row never overlap, as long as there are rows. */
-static void
-test_rows(void **state)
+TEST(test_rows)
 {
 	const struct story_bar *a, *b;
 	struct sample *s;
@@ -288,7 +271,6 @@ test_rows(void **state)
 	unsigned seed;
 	size_t i, k;
 
-	(void)state;
 	for (seed = 0; seed < SEEDS; seed++) {
 		s = sample_random(seed);
 		assert_int_equal(picture_init(&p, &s->story), 0);
@@ -309,8 +291,7 @@ test_rows(void **state)
 }
 
 /* Goal: lengths are said with three digits in the unit that fits. */
-static void
-test_spans(void **state)
+TEST(test_spans)
 {
 	static const struct {
 		int64_t ns;
@@ -328,21 +309,18 @@ test_spans(void **state)
 	char out[MARKUP_TIME];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(
 		    markup_span(out, cases[i].ns), cases[i].text);
 }
 
 /* Goal: cut words end in dots, and an escape is never cut apart. */
-static void
-test_cut(void **state)
+TEST(test_cut)
 {
 	struct text x = {0};
 	char *text;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(markup_width("a<\x01"), 6);
 	markup_cut(&x, "abcdef", 6);
 	text_add(&x, "|");
@@ -355,8 +333,7 @@ test_cut(void **state)
 }
 
 /* Goal: the check that the tests above rely on finds what is wrong. */
-static void
-test_check(void **state)
+TEST(test_check)
 {
 	static const char *const wrong[] = {"<a>", "<a></b>", "</a>",
 	    "<a b=c/>", "<a b=\"<\"/>", "a & b", "a > b", "<a b=\"&x\"/>",
@@ -364,28 +341,8 @@ test_check(void **state)
 	unsigned depth;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_non_null(markup_fault(wrong[i], &depth));
 	assert_null(markup_fault("<a b=\"c\"><d/>x &lt; y</a>", &depth));
 	assert_int_equal(depth, 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_check),
-	    cmocka_unit_test(test_whole),
-	    cmocka_unit_test(test_many_pieces),
-	    cmocka_unit_test(test_hostile),
-	    cmocka_unit_test(test_places),
-	    cmocka_unit_test(test_mapping),
-	    cmocka_unit_test(test_fold),
-	    cmocka_unit_test(test_rows),
-	    cmocka_unit_test(test_spans),
-	    cmocka_unit_test(test_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

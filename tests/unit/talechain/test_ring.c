@@ -2,11 +2,7 @@
  * Goal: a slot that is overwritten while it is copied is never taken for
  * whole.  The reader looks only at the slot that comes next to the writer.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <pthread.h>
 
@@ -35,14 +31,12 @@ writer(void *arg)
 	return NULL;
 }
 
-static void
-test_copy(void **state)
+TEST(test_copy)
 {
 	struct instant begun = instant_now();
 	uint64_t words[WORDS], seq, i, k, refused = 0, whole = 0;
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, writer, NULL), 0);
 	while ((refused < 2000 || whole < 2000) &&
 	       instant_since(instant_now(), begun) < 5 * NS_PER_S) {
@@ -66,10 +60,8 @@ test_copy(void **state)
 	assert_true(whole > 0);
 }
 
-static void
-test_judge(void **state)
+TEST(test_judge)
 {
-	(void)state;
 	assert_int_equal(ring_judge(0, 0, 8), RING_EMPTY);
 	assert_int_equal(ring_judge(1, 0, 8), RING_BUSY);
 	assert_int_equal(ring_judge(2, 0, 8), RING_READY);
@@ -83,15 +75,4 @@ test_judge(void **state)
 	assert_int_equal(ring_resume(18, 12, 8), 6);
 	assert_int_equal(ring_resume(18, 0, 8), 3);
 	assert_int_equal(ring_resume(18, UINT64_MAX, 8), 10);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_judge),
-	    cmocka_unit_test(test_copy),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "talechain/explain/tale_struct.h"
 #include "talechain/store/pack.h"
@@ -79,15 +75,13 @@ assert_same(struct tale_store *s, struct model *m)
 	assert_int_equal(i, 0);
 }
 
-static void
-test_against_model(void **state)
+TEST_WITH(test_against_model, depot_setup, depot_teardown)
 {
 	const unsigned keep = 40;
 	struct model m = {0};
 	struct tale_store *s = depot_open(64 << 10, keep);
 	struct tale_store_stats before, after;
 
-	(void)state;
 	for (unsigned turn = 0; turn < 3000; turn++) {
 		unsigned number = depot_dice(60), events = depot_dice(60);
 
@@ -111,14 +105,12 @@ test_against_model(void **state)
 	tale_store_close(&s);
 }
 
-static void
-test_memory_only(void **state)
+TEST_WITH(test_memory_only, depot_setup, depot_teardown)
 {
 	struct tale_store_options o = {
 	    .boot_id = BOOT, .bytes_max = 32 << 10, .keep = 10};
 	struct tale_store *s;
 
-	(void)state;
 	assert_int_equal(tale_store_open(&s, &o), 0);
 	for (unsigned i = 0; i < 200; i++)
 		assert_int_equal(depot_add(s, i, 0, 20), 0);
@@ -131,8 +123,7 @@ test_memory_only(void **state)
 
 /* --- what else it promises ------------------------------------------------ */
 
-static void
-test_earlier_boot(void **state)
+TEST_WITH(test_earlier_boot, depot_setup, depot_teardown)
 {
 	struct tale_store_options o = {.directory = depot_directory,
 	    .boot_id = OTHER_BOOT,
@@ -140,7 +131,6 @@ test_earlier_boot(void **state)
 	    .keep = 100};
 	struct tale_store *s;
 
-	(void)state;
 	assert_int_equal(tale_store_open(&s, &o), 0);
 	assert_int_equal(depot_add(s, 1, 0, 3), 0);
 	assert_false(tale_store_find(s, "id-1")->earlier_boot);
@@ -153,14 +143,12 @@ test_earlier_boot(void **state)
 	tale_store_close(&s);
 }
 
-static void
-test_same_external_id(void **state)
+TEST_WITH(test_same_external_id, depot_setup, depot_teardown)
 {
 	struct tale_store *s = depot_open(1 << 20, 100);
 	struct tale *t = depot_tale(1, 7, 2);
 	struct tale_summary said;
 
-	(void)state;
 	assert_int_equal(depot_add(s, 1, 0, 3), 0);
 	/* Another request of the same name: both are kept, the newer found. */
 	t->request.id++;
@@ -172,15 +160,13 @@ test_same_external_id(void **state)
 	tale_store_close(&s);
 }
 
-static void
-test_wanted(void **state)
+TEST_WITH(test_wanted, depot_setup, depot_teardown)
 {
 	struct tale_store *s = depot_open(1 << 20, 100);
 	struct tale_filter w = {.cause = 3};
 	const struct tale_summary *said;
 	unsigned at = 0, n = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 90; i++)
 		assert_int_equal(depot_add(s, i, 0, 0), 0);
 	while ((said = tale_store_next(s, &w, &at)) != NULL) {
@@ -199,8 +185,7 @@ test_wanted(void **state)
 	tale_store_close(&s);
 }
 
-static void
-test_bounds_and_modes(void **state)
+TEST_WITH(test_bounds_and_modes, depot_setup, depot_teardown)
 {
 	struct tale_store_options o = {.directory = depot_directory,
 	    .boot_id = BOOT,
@@ -209,7 +194,6 @@ test_bounds_and_modes(void **state)
 	struct tale_store *s, *second = NULL;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(chmod(depot_directory, 0755), 0);
 	assert_int_equal(tale_store_open(&s, &o), 0);
 	assert_int_equal(stat(depot_directory, &st), 0);
@@ -228,29 +212,9 @@ test_bounds_and_modes(void **state)
 	assert_int_equal(tale_store_open(&s, &o), -ENOENT);
 }
 
-static void
-test_crc(void **state)
+TEST_WITH(test_crc, depot_setup, depot_teardown)
 {
 	/* The check value of CRC-32C (RFC 3720, B.4 gives others). */
-	(void)state;
 	assert_int_equal(crc32c("123456789", 9), 0xe3069283);
 	assert_int_equal(crc32c("", 0), 0);
-}
-
-int
-main(void)
-{
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, depot_setup, depot_teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_against_model),
-	    TEST(test_memory_only),
-	    TEST(test_earlier_boot),
-	    TEST(test_same_external_id),
-	    TEST(test_wanted),
-	    TEST(test_bounds_and_modes),
-	    TEST(test_crc),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "talechain/explain/tale_struct.h"
 #include "talechain/store/pack.h"
@@ -27,8 +23,7 @@
 #include "tests/unit/talechain/depot.h"
 #include "tests/unit/talechain/scene.h"
 
-static void
-test_cut_at_every_byte(void **state)
+TEST_WITH(test_cut_at_every_byte, depot_setup, depot_teardown)
 {
 	uint8_t whole[8192];
 	size_t length, at = sizeof(struct store_header);
@@ -36,7 +31,6 @@ test_cut_at_every_byte(void **state)
 	struct tale_store *s = depot_open(1 << 20, 100);
 	FILE *f;
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(depot_add(s, i, 0, 3), 0);
 	tale_store_close(&s);
@@ -88,13 +82,11 @@ damage(const char *path)
 	close(fd);
 }
 
-static void
-test_one_damaged_byte_costs_one_tale(void **state)
+TEST_WITH(test_one_damaged_byte_costs_one_tale, depot_setup, depot_teardown)
 {
 	struct tale_store *s;
 	struct tale_store_stats stats;
 
-	(void)state;
 	for (unsigned turn = 0; turn < 300; turn++) {
 		unsigned found = 0;
 		char id[32];
@@ -118,13 +110,11 @@ test_one_damaged_byte_costs_one_tale(void **state)
 	}
 }
 
-static void
-test_damage_while_open(void **state)
+TEST_WITH(test_damage_while_open, depot_setup, depot_teardown)
 {
 	struct tale_store *s = depot_open(1 << 20, 100);
 	struct tale *t = NULL;
 
-	(void)state;
 	assert_int_equal(depot_add(s, 1, 0, 3), 0);
 	assert_int_equal(depot_each_file(depot_note_file), 1);
 	assert_int_equal(truncate(depot_noted, 100), 0);
@@ -134,14 +124,12 @@ test_damage_while_open(void **state)
 	tale_store_close(&s);
 }
 
-static void
-test_failing_write(void **state)
+TEST_WITH(test_failing_write, depot_setup, depot_teardown)
 {
 	int status;
 	pid_t child = fork();
 
 	/* In a child: limits on file sizes do not come back. */
-	(void)state;
 	if (child == 0) {
 		struct tale_store *s = depot_open(1 << 20, 100);
 		int ok = depot_add(s, 1, 0, 3) == 0;
@@ -164,13 +152,11 @@ test_failing_write(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void
-test_foreign_files(void **state)
+TEST_WITH(test_foreign_files, depot_setup, depot_teardown)
 {
 	char path[400];
 	struct tale_store *s;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/%016d.tales", depot_directory, 1);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	snprintf(path, sizeof(path), "%s/%016d.tales", depot_directory, 2);
@@ -186,15 +172,13 @@ test_foreign_files(void **state)
 	tale_store_close(&s);
 }
 
-static void
-test_hostile_packed(void **state)
+TEST_WITH(test_hostile_packed, depot_setup, depot_teardown)
 {
 	struct tale *t = depot_tale(1, 0, 12), *got;
 	struct tale_summary said, read;
 	struct packed p = {0};
 	uint8_t *copy;
 
-	(void)state;
 	depot_summary(&said, 1);
 	assert_int_equal(tale_pack(&p, t, &said), 0);
 	copy = malloc(p.length);
@@ -220,21 +204,4 @@ test_hostile_packed(void **state)
 	free(copy);
 	free(p.at);
 	tale_free(&t);
-}
-
-int
-main(void)
-{
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, depot_setup, depot_teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_cut_at_every_byte),
-	    TEST(test_one_damaged_byte_costs_one_tale),
-	    TEST(test_damage_while_open),
-	    TEST(test_failing_write),
-	    TEST(test_foreign_files),
-	    TEST(test_hostile_packed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,7 @@
  * microsecond and the sentence are told; and a story of any events, however
  * hostile, tiles the request's time.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,12 +64,11 @@ case_check(const struct cause_case *c)
 {
 	size_t n = strlen(c->sentence);
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
 	plot_init(&p);
 	c->plot(&p);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	whole(s);
 	if (s->verdict.cause != c->cause ||
 	    s->verdict.share_ns != c->share_us * US ||
@@ -87,45 +82,14 @@ case_check(const struct cause_case *c)
 		    tale_cause_code(s->verdict.cause),
 		    (long)(s->verdict.share_ns / US), s->verdict.text);
 	}
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
-static void
-test_causes(void **state)
+TEST(test_causes)
 {
-	(void)state;
+	assert_true(cases_count > 180);
 	for (size_t i = 0; i < cases_count; i++)
 		case_check(&cases[i]);
-}
-
-/* Goal: the request stays with its thread until that hands work over. */
-static void
-test_walk(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < walk_cases_count; i++)
-		case_check(&walk_cases[i]);
-}
-
-/* Goal: where a thread waited is reported, of waits only. */
-static void
-test_where(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < where_cases_count; i++)
-		case_check(&where_cases[i]);
-}
-
-/* Goal: the thread at the end of a chain is named, a timer is no lock, and what
- * an event loop or io_uring did for others is not this request's for sure. */
-static void
-test_chain(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < chain_cases_count; i++)
-		case_check(&chain_cases[i]);
 }
 
 #define STACK_OF(kind, frame) \
@@ -155,17 +119,14 @@ names_add(struct tale *t, uint32_t pid, uint64_t address, const char *name)
 }
 
 /* Goal: the stack of a wait is that which the thread had there. */
-static void
-test_stack(void **state)
+TEST(test_stack)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 	char name[STORY_FRAME];
 	bool kernel;
 	size_t i;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "sleep_in");
 	KERNEL(&p, 9001, 0, 0, TALECHAIN_STACK,
@@ -174,13 +135,12 @@ test_stack(void **state)
 	    STACK_OF(TALECHAIN_STACK_WAITED, 3), 0x4000, 0, 0);
 	KERNEL(&p, 9001, 0, 0, TALECHAIN_STACK,
 	    STACK_OF(TALECHAIN_STACK_KERNEL, 0), UINT64_MAX << 4, 0, 0);
-	plot_tell(&p, &t, &s);
-	names_add(t, A_PID, 0x1000, "clock_nanosleep");
-	names_add(t, A_PID, 0x3000,
+	s = plot_tell(&p);
+	names_add(p.tale, A_PID, 0x1000, "clock_nanosleep");
+	names_add(p.tale, A_PID, 0x3000,
 	    "org.example.Handler.handle(Request) that is long");
-	names_add(t, 0, UINT64_MAX << 4, "do_nanosleep");
-	story_free(&s);
-	assert_int_equal(tale_explain(&s, t), 0);
+	names_add(p.tale, 0, UINT64_MAX << 4, "do_nanosleep");
+	s = plot_explain(&p);
 	for (i = 0; s->segment[i].stack == 0;)
 		assert_true(++i < s->segments);
 	assert_true(story_frame(s, i, 0, name, &kernel));
@@ -199,15 +159,12 @@ test_stack(void **state)
 	assert_string_equal(s->verdict.evidence[1],
 	    "stack: do_nanosleep; called from clock_nanosleep < ? < "
 	    "org.example.Handler.handle(Request) that is long < ?");
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: whether a JVM's thread slept or waited for a monitor is in its stack,
  * where the timers are the same. */
-static void
-test_stack_of_timers(void **state)
+TEST(test_stack_of_timers)
 {
 #define SLEPT "A's thread 501 slept until a timer or another interrupt woke it."
 #define ENTER "_ZN13ObjectMonitor6EnterIEP10JavaThread"
@@ -243,62 +200,49 @@ test_stack_of_timers(void **state)
 		"monitor."},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		plot_init(&p);
 		case_plot(&p, rows[i].plot);
 		KERNEL(&p, rows[i].us, 0, 0, TALECHAIN_STACK,
 		    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000,
 		    0x3000);
-		plot_tell(&p, &t, &s);
-		names_add(t, A_PID, 0x3000, rows[i].function);
-		story_free(&s);
-		assert_int_equal(tale_explain(&s, t), 0);
+		s = plot_tell(&p);
+		names_add(p.tale, A_PID, 0x3000, rows[i].function);
+		s = plot_explain(&p);
 		assert_int_equal(s->verdict.cause, rows[i].cause);
 		assert_non_null(strstr(s->verdict.text, rows[i].sentence));
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
 
 /* Goal: the stack of a later wait is not that of the one before. */
-static void
-test_later_stack(void **state)
+TEST(test_later_stack)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "sleep_in");
 	plot_leaves(&p, 9100, A_TID, TALECHAIN_OFF_SLEEPING, 0);
 	plot_enters(&p, 9600, A_TID, 0, 0);
 	KERNEL(&p, 9601, 0, 0, TALECHAIN_STACK,
 	    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000, 0x3000);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	for (size_t i = 0; i < s->segments; i++)
 		assert_int_equal(s->segment[i].stack, 0);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: samples of computing are counted by function; those of another time
  * are not the request's. */
-static void
-test_samples(void **state)
+TEST(test_samples)
 {
 	static const uint64_t at[] = {0x1000, 0x1000, 0x2000, 0x1000};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	for (unsigned i = 0; i < 4; i++) {
 		KERNEL(&p, 1000 + 2000 * i, A_TID, A_PID, TALECHAIN_STACK,
@@ -308,21 +252,17 @@ test_samples(void **state)
 	}
 	KERNEL(&p, -1000, A_TID, A_PID, TALECHAIN_STACK,
 	    STACK_OF(TALECHAIN_STACK_RAN, 0), 0x1000, 0, 0);
-	plot_tell(&p, &t, &s);
-	names_add(t, A_PID, 0x1000, "parse");
-	story_free(&s);
-	assert_int_equal(tale_explain(&s, t), 0);
+	s = plot_tell(&p);
+	names_add(p.tale, A_PID, 0x1000, "parse");
+	s = plot_explain(&p);
 	assert_string_equal(s->verdict.evidence[1],
 	    "4 samples of its stack: 3 in parse, 1 in ?");
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: where the runtime moves work between threads, what another thread
  * computed is not called the request's; the wait for it is. */
-static void
-test_moved_work(void **state)
+TEST(test_moved_work)
 {
 	static const struct {
 		const char *plot;
@@ -338,25 +278,19 @@ test_moved_work(void **state)
 		"9.92 of 10.0 ms: not observed: A's thread 502 computed, and "
 		"Go moves work between threads: for which request is in no "
 		"event."},
-	    {"", TALE_CAUSE_WORK, "9.92 of 10.0 ms: A's thread 501 computed."},
+	    {"work", TALE_CAUSE_WORK,
+		"9.92 of 10.0 ms: A's thread 501 computed."},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		plot_init(&p);
-		case_plot(&p, rows[i].plot);
-		plot_tell(&p, &t, &s);
-		names_add(t, A_PID, 0, "Go");
-		story_free(&s);
-		assert_int_equal(tale_explain(&s, t), 0);
+		s = plot_case(&p, rows[i].plot);
+		names_add(p.tale, A_PID, 0, "Go");
+		s = plot_explain(&p);
 		whole(s);
 		assert_string_equal(s->verdict.text, rows[i].sentence);
 		assert_int_equal(s->verdict.cause, rows[i].cause);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
@@ -383,15 +317,13 @@ recorded_append(struct scene *scene, const struct recorded *r)
 }
 
 /* Goal: what a real kernel recorded is explained as it was. */
-static void
-test_recorded(void **state)
+TEST(test_recorded)
 {
 	struct tale_request q;
 	struct scene scene;
 	struct story *s;
 	struct tale *t;
 
-	(void)state;
 	for (size_t i = 0; i < recorded_count; i++) {
 		const struct recorded *r = &recorded[i];
 
@@ -431,68 +363,46 @@ test_recorded(void **state)
 }
 
 /* Goal: a 7 ms stall is reported as 7 ms, with why and what to do. */
-static void
-test_words(void **state)
+TEST(test_words)
 {
+	static const struct {
+		const char *name, *evidence, *advice; /* NULL: any */
+	} of[] = {
+	    {"gc", "the gc of A lasted 7.00 ms, from +1.000 to +8.000 ms",
+		"hedging"},
+	    {"two_gcs",
+		"the gc of A lasted 4.00 ms, from +5.000 to +9.000 ms; 2 "
+		"pauses in all",
+		NULL},
+	    {"faults",
+		"3 page faults, 7.50 ms of it, the longest 2.50 ms; 6144 KiB "
+		"of memory, up to 2048 KiB at once",
+		"AlwaysPreTouch"},
+	    {"classes",
+		"800 classes were prepared and 300 methods compiled meanwhile",
+		NULL},
+	    {"nagle", NULL, "TCP_NODELAY"},
+	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
-	plot_init(&p);
-	case_plot(&p, "gc");
-	plot_tell(&p, &t, &s);
-	assert_true(s->cause_ns[TALE_CAUSE_GC] == 7000 * US);
-	assert_string_equal(s->verdict.evidence[0],
-	    "the gc of A lasted 7.00 ms, from +1.000 to +8.000 ms");
-	assert_non_null(strstr(s->verdict.advice[0], "hedging"));
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
-
-	plot_init(&p);
-	case_plot(&p, "two_gcs");
-	plot_tell(&p, &t, &s);
-	assert_string_equal(s->verdict.evidence[0],
-	    "the gc of A lasted 4.00 ms, from +5.000 to +9.000 ms; 2 pauses "
-	    "in all");
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
-
-	plot_init(&p);
-	case_plot(&p, "faults");
-	plot_tell(&p, &t, &s);
-	assert_string_equal(s->verdict.evidence[0],
-	    "3 page faults, 7.50 ms of it, the longest 2.50 ms; 6144 KiB of "
-	    "memory, up to 2048 KiB at once");
-	assert_non_null(strstr(s->verdict.advice[0], "AlwaysPreTouch"));
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
-
-	plot_init(&p);
-	case_plot(&p, "classes");
-	plot_tell(&p, &t, &s);
-	assert_string_equal(s->verdict.evidence[0],
-	    "800 classes were prepared and 300 methods compiled meanwhile");
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
-
-	plot_init(&p);
-	case_plot(&p, "nagle");
-	plot_tell(&p, &t, &s);
-	assert_non_null(strstr(s->verdict.advice[0], "TCP_NODELAY"));
-	story_free(&s);
-	tale_free(&t);
-	plot_fini(&p);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		s = plot_case(&p, of[i].name);
+		if (i == 0)
+			assert_true(s->cause_ns[TALE_CAUSE_GC] == 7000 * US);
+		if (of[i].evidence != NULL)
+			assert_string_equal(
+			    s->verdict.evidence[0], of[i].evidence);
+		if (of[i].advice != NULL &&
+		    strstr(s->verdict.advice[0], of[i].advice) == NULL)
+			fail_msg("%s: %s", of[i].name, s->verdict.advice[0]);
+		plot_fini(&p);
+	}
 }
 
 /* Goal: what its own events contradict is counted, said, and not explained;
  * where none do, nothing is. */
-static void
-test_contradictions(void **state)
+TEST(test_contradictions)
 {
 	static const struct {
 		const char *name;
@@ -508,15 +418,11 @@ test_contradictions(void **state)
 	    {"handed_over", 0, 0},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 	bool said;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		plot_init(&p);
-		case_plot(&p, of[i].name);
-		plot_tell(&p, &t, &s);
+		s = plot_case(&p, of[i].name);
 		whole(s);
 		assert_int_equal(s->contradictions, of[i].count);
 		assert_true(
@@ -529,15 +435,12 @@ test_contradictions(void **state)
 				    "1 piece of it contradicts other events, "
 				    "and counts as") != NULL;
 		assert_int_equal(said, of[i].count > 0);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
 
 /* Goal: what is inferred is likely, is said to be, and explains nothing. */
-static void
-test_confidence(void **state)
+TEST(test_confidence)
 {
 	static const struct {
 		const char *name;
@@ -553,37 +456,28 @@ test_confidence(void **state)
 	    {"lost", STORY_NOT_OBSERVED, 8000},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		plot_init(&p);
-		case_plot(&p, of[i].name);
-		plot_tell(&p, &t, &s);
+		s = plot_case(&p, of[i].name);
 		assert_int_equal(s->verdict.confidence, of[i].confidence);
 		assert_int_equal(strstr(s->verdict.text, " (likely).") != NULL,
 		    of[i].confidence == STORY_LIKELY);
 		assert_true(fabs((1 - s->coverage) * (double)s->total_ns -
 				 (double)of[i].unexplained_us * 1e3) < 1);
 		assert_true(s->known >= s->coverage);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
 
 /* Goal: where a tale holds no more switches, threads are not known. */
-static void
-test_too_many_switches(void **state)
+TEST(test_too_many_switches)
 {
 	const int64_t switches = (int64_t)TALE_SWITCHES_MAX + 100;
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 	uint32_t from = A_TID, to = B_TID;
 
-	(void)state;
 	plot_init(&p);
 	KERNEL(&p, 90, A_TID, A_PID, TALECHAIN_WAKEUP, B_TID, A_PID, 0);
 	for (int64_t i = 0; i < switches; i++) {
@@ -597,20 +491,17 @@ test_too_many_switches(void **state)
 	p.sent = 1000000;
 	p.left = 999997;
 	p.back = 1000005;
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	whole(s);
-	assert_true(t->omitted > 0);
+	assert_true(p.tale->omitted > 0);
 	assert_true(s->cause_ns[TALE_CAUSE_LOST] > 175000 * US);
 	assert_true(s->cause_ns[TALE_CAUSE_LOST] < 190000 * US);
 	assert_true(s->coverage < 0.83);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: a story whose pieces overlap or exceed it explains nothing. */
-static void
-test_tiles(void **state)
+TEST(test_tiles)
 {
 	struct story_segment piece[2] = {
 	    {.begin_ns = 0, .end_ns = 60}, {.begin_ns = 60, .end_ns = 100}};
@@ -618,7 +509,6 @@ test_tiles(void **state)
 	struct story s = {.total_ns = 100, .segment = piece, .segments = 2};
 	struct explainer ex = {.s = &s, .segment_claim = claim};
 
-	(void)state;
 	s.coverage = 0.5;
 	s.cause_ns[TALE_CAUSE_WORK] = 60;
 	s.cause_ns[TALE_CAUSE_GC] = 40;
@@ -651,42 +541,31 @@ arrow_find(const struct story *s, enum story_arrow_kind kind, const char *name)
 
 /* Goal: of several requests that a thread of a pool had before, each has its
  * part of the wait. */
-static void
-test_pool(void **state)
+TEST(test_pool)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "pool_two");
 
-	(void)state;
-	plot_init(&p);
-	case_plot(&p, "pool_two");
-	plot_tell(&p, &t, &s);
 	whole(s);
 	assert_int_equal(s->requests, 2);
 	assert_true(s->request[0].id == 0xee);
 	assert_in_range(s->request[0].waited_ns, 7000 * US, 7020 * US);
 	assert_true(s->request[1].id == 0xcc);
 	assert_int_equal(s->request[1].waited_ns, 925 * US);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: the request's bytes and the wake-ups are arrows between lanes. */
-static void
-test_picture(void **state)
+TEST(test_picture)
 {
 	const struct story_arrow *a;
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	case_plot(&p, "lock");
 	case_plot(&p, "client_late");
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	whole(s);
 	a = arrow_find(s, STORY_ARROW_FLOW, "request");
 	assert_true(a->to_ns - a->from_ns >= 0);
@@ -703,8 +582,6 @@ test_picture(void **state)
 	a = arrow_find(s, STORY_ARROW_FLOW, "response");
 	assert_int_equal(s->lane[0].kind, STORY_LANE_CLIENT);
 	assert_int_equal(s->lane[1].kind, STORY_LANE_PROXY);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -726,17 +603,11 @@ bars_ns(const struct story *s, enum story_lane_kind lane,
  * Goal: what a holder did is on its lane: it waited for a CPU, and ran no
  * longer than it did; the lock lies on the lane of the thread that waited.
  */
-static void
-test_holder(void **state)
+TEST(test_holder)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "holder_preempted");
 
-	(void)state;
-	plot_init(&p);
-	case_plot(&p, "holder_preempted");
-	plot_tell(&p, &t, &s);
 	whole(s);
 	assert_int_equal(
 	    bars_ns(s, STORY_LANE_SERVER, STORY_BAR_DELAY, TALE_CAUSE_LOCK),
@@ -751,8 +622,6 @@ test_holder(void **state)
 	assert_in_range(
 	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_WORK, TALE_CAUSE_WORK), 0,
 	    s->cause_ns[TALE_CAUSE_WORK]);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -760,18 +629,12 @@ test_holder(void **state)
  * Goal: work on another request is drawn as that, with its id, on its thread's
  * lane and on the CPU; none of that is work on this one.
  */
-static void
-test_other_request(void **state)
+TEST(test_other_request)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "busy_loop");
 	unsigned drawn = 0;
 
-	(void)state;
-	plot_init(&p);
-	case_plot(&p, "busy_loop");
-	plot_tell(&p, &t, &s);
 	whole(s);
 	assert_int_equal(s->requests, 1);
 	assert_true(s->request[0].id == 0xee);
@@ -802,24 +665,16 @@ test_other_request(void **state)
 			     "request 00000000000000ee was GET /report "
 			     "(tailorctl why id-7)") == 0;
 	assert_int_equal(drawn, 1);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: what a thread did before it took the request is other work, even if it
  * then goes on without a pause. */
-static void
-test_other_work(void **state)
+TEST(test_other_work)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "busy_no_more");
 
-	(void)state;
-	plot_init(&p);
-	case_plot(&p, "busy_no_more");
-	plot_tell(&p, &t, &s);
 	whole(s);
 	assert_in_range(
 	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_OTHER, TALE_CAUSE_UNKNOWN),
@@ -827,8 +682,6 @@ test_other_work(void **state)
 	assert_in_range(
 	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_WORK, TALE_CAUSE_WORK),
 	    500 * US, 1500 * US);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -844,8 +697,7 @@ has_evidence(const struct story *s, const char *text)
 
 /* Goal: a collection of the other server is a pause that the request did not
  * meet, and no cause; ordered ones say so, one at another time is left out. */
-static void
-test_unmet(void **state)
+TEST(test_unmet)
 {
 	static const struct {
 		int64_t end_us, length_us;
@@ -863,10 +715,8 @@ test_unmet(void **state)
 		"the other server collected meanwhile, as"},
 	};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(heard) / sizeof(heard[0]); i++) {
 		plot_init(&p);
 		SCENE(&p.scene, heard[i].end_us * US, 1,
@@ -874,32 +724,24 @@ test_unmet(void **state)
 					   : TALECHAIN_HAZARD_BEGIN,
 		    1, HAZARD_GC, heard[i].cause,
 		    (uint64_t)(heard[i].length_us * US));
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		whole(s);
 		assert_int_equal(s->cause_ns[TALE_CAUSE_GC], 0);
 		assert_true(has_evidence(s, "the other server") ==
 			    (heard[i].said != NULL));
 		if (heard[i].said != NULL)
 			assert_true(has_evidence(s, heard[i].said));
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
 
 /* Goal: the threads of a story are listed with what they belong to. */
-static void
-test_threads(void **state)
+TEST(test_threads)
 {
 	struct plot p;
-	struct tale *t;
-	struct story *s;
+	struct story *s = plot_case(&p, "preempted");
 	bool hog = false, server = false, tailor = false;
 
-	(void)state;
-	plot_init(&p);
-	case_plot(&p, "preempted");
-	plot_tell(&p, &t, &s);
 	for (size_t i = 0; i < s->threads; i++) {
 		const struct story_thread *h = &s->thread[i];
 
@@ -911,21 +753,16 @@ test_threads(void **state)
 		    h->tid == PROXY_TID && strcmp(h->owner, "Tailor") == 0;
 	}
 	assert_true(hog && server && tailor);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: the neighbours' bytes on the same connections are not the request's. */
-static void
-test_keep_alive(void **state)
+TEST(test_keep_alive)
 {
 	const uint64_t ports = PORTS(8080, 40000);
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	/* The request before, its answer, and the one after. */
 	KERNEL(&p, -900, 0, 0, TALECHAIN_TCP_RECV, 71, PACK(900, 1),
@@ -943,22 +780,20 @@ test_keep_alive(void **state)
 	    PACK(120, 500), PORTS(9000, 50000));
 	KERNEL(&p, 70, 600, 600, TALECHAIN_SOCK_RECV, 66, PACK(77, 120), 0,
 	    PORTS(9000, 50000));
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	whole(s);
 	/* From its own first segment to its own last one. */
-	assert_true(t->t0.ns == scene_at(0).ns);
+	assert_true(p.tale->t0.ns == scene_at(0).ns);
 	assert_true(s->total_ns == 10045 * US);
-	assert_int_equal(t->cookie[TALE_SOCKET_A_PEER], 91);
-	for (size_t i = 0; i < t->entries; i++) {
-		const struct talechain_event *e = &t->entry[i].slot.event;
+	assert_int_equal(p.tale->cookie[TALE_SOCKET_A_PEER], 91);
+	for (size_t i = 0; i < p.tale->entries; i++) {
+		const struct talechain_event *e = &p.tale->entry[i].slot.event;
 
 		assert_true(e->tid != 600);
 		if (e->arg[0] == 71)
 			assert_true(e->ts > scene_at(-500 * US).ns &&
 				    e->ts < scene_at(10200 * US).ns);
 	}
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
@@ -1004,18 +839,15 @@ event_random(struct plot *p)
 }
 
 /* Goal: whatever the events, the story is whole and can be rendered. */
-static void
-test_any_events(void **state)
+TEST(test_any_events)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 	struct json j;
 	char *text;
 	size_t n;
 	int round;
 
-	(void)state;
 	srand(11);
 	for (round = 0; round < 1000; round++) {
 		plot_init(&p);
@@ -1030,7 +862,7 @@ test_any_events(void **state)
 		if (dice(2))
 			cases[dice(cases_count)].plot(&p);
 		if (dice(4) == 0)
-			walk_cases[dice(walk_cases_count)].plot(&p);
+			cases[dice(cases_count)].plot(&p);
 		if (dice(3) == 0)
 			p.client = (struct tale_client){
 			    .scheduled = {dice(2) * SCENE_T0 - dice(9000000)},
@@ -1040,60 +872,22 @@ test_any_events(void **state)
 			};
 		for (n = dice(200); n > 0; n--)
 			event_random(&p);
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		whole(s);
 		assert_int_equal(story_render_text(s, &text, &n), 0);
 		free(text);
 		json_init(&j, false);
 		assert_int_equal(story_render_json(s, &j), 0);
 		json_fini(&j);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
 
 /* Goal: codes are unique, stable and found again. */
-static void
-test_codes(void **state)
+TEST(test_codes)
 {
-	(void)state;
 	for (int i = 0; i < TALE_CAUSE_COUNT; i++)
 		assert_int_equal(
 		    tale_cause_find(tale_cause_code((enum tale_cause)i)), i);
 	assert_int_equal(tale_cause_find("no such cause"), -1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_causes),
-	    cmocka_unit_test(test_walk),
-	    cmocka_unit_test(test_where),
-	    cmocka_unit_test(test_chain),
-	    cmocka_unit_test(test_stack),
-	    cmocka_unit_test(test_stack_of_timers),
-	    cmocka_unit_test(test_later_stack),
-	    cmocka_unit_test(test_samples),
-	    cmocka_unit_test(test_moved_work),
-	    cmocka_unit_test(test_recorded),
-	    cmocka_unit_test(test_words),
-	    cmocka_unit_test(test_contradictions),
-	    cmocka_unit_test(test_confidence),
-	    cmocka_unit_test(test_too_many_switches),
-	    cmocka_unit_test(test_tiles),
-	    cmocka_unit_test(test_picture),
-	    cmocka_unit_test(test_holder),
-	    cmocka_unit_test(test_pool),
-	    cmocka_unit_test(test_other_request),
-	    cmocka_unit_test(test_other_work),
-	    cmocka_unit_test(test_unmet),
-	    cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_keep_alive),
-	    cmocka_unit_test(test_any_events),
-	    cmocka_unit_test(test_codes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

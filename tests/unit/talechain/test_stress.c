@@ -7,19 +7,7 @@
 
 #define EVENTS 300000
 
-static void
-test_stress(void **state)
+TEST(test_stress)
 {
-	(void)state;
 	stress_run(EVENTS);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stress),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

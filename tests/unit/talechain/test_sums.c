@@ -3,11 +3,7 @@
  * once and no longer than they say; what they do not tell stays not observed;
  * sums of other requests, or that cannot be true, tell nothing.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,30 +39,24 @@ epoch(struct plot *p, const struct epoch *e)
 	    two(e->handled, e->fault), (uint64_t)e->marks << 48);
 }
 
-struct told {
-	struct plot p;
-	struct tale *t;
-	struct story *s;
-};
-
 static void
-dark(struct told *d)
+dark(struct plot *p)
 {
-	plot_init(&d->p);
-	d->p.dark = true;
-	SCENE(&d->p.scene, -900000 * US, -1, TALECHAIN_META_UNSAMPLED,
+	plot_init(p);
+	p->dark = true;
+	SCENE(&p->scene, -900000 * US, -1, TALECHAIN_META_UNSAMPLED,
 	    scene_at(900000 * US).ns, 100000);
 }
 
 /* Tell it.  Its pieces tile it, and all of a server's are likely. */
 static void
-tell(struct told *d)
+tell(struct plot *p)
 {
 	int64_t at = 0;
 
-	plot_tell(&d->p, &d->t, &d->s);
-	for (size_t i = 0; i < d->s->segments; i++) {
-		const struct story_segment *g = &d->s->segment[i];
+	plot_tell(p);
+	for (size_t i = 0; i < p->story->segments; i++) {
+		const struct story_segment *g = &p->story->segment[i];
 
 		assert_int_equal(g->begin_ns, at);
 		at = g->end_ns;
@@ -74,22 +64,14 @@ tell(struct told *d)
 		    g->cause == TALE_CAUSE_DISK || g->cause == TALE_CAUSE_RUNQ)
 			assert_int_equal(g->confidence, STORY_LIKELY);
 	}
-	assert_int_equal(at, d->s->total_ns);
-	assert_int_equal(d->s->contradictions, 0);
+	assert_int_equal(at, p->story->total_ns);
+	assert_int_equal(p->story->contradictions, 0);
 }
 
 static void
-forget(struct told *d)
+assert_us(const struct plot *p, enum tale_cause cause, int64_t us)
 {
-	story_free(&d->s);
-	tale_free(&d->t);
-	plot_fini(&d->p);
-}
-
-static void
-assert_us(const struct told *d, enum tale_cause cause, int64_t us)
-{
-	int64_t is = d->s->cause_ns[cause] / US;
+	int64_t is = p->story->cause_ns[cause] / US;
 
 	if (is != us)
 		print_message("%s: %lld us, not %lld\n", tale_cause_code(cause),
@@ -98,123 +80,114 @@ assert_us(const struct told *d, enum tale_cause cause, int64_t us)
 }
 
 static int64_t
-dark_us(const struct told *d)
+dark_us(const struct plot *p)
 {
-	return d->s->cause_ns[TALE_CAUSE_NOT_OBSERVED] / US;
+	return p->story->cause_ns[TALE_CAUSE_NOT_OBSERVED] / US;
 }
 
 /* Goal: each sum is a cause of that length. */
-static void
-test_all(void **state)
+TEST(test_all)
 {
-	struct told d;
+	struct plot p;
 
-	(void)state;
-	dark(&d);
-	epoch(&d.p, &(struct epoch){.begin = 1000,
-			.end = 9000,
-			.way = 800,
-			.ran = 3000,
-			.ready = 1000,
-			.preempted = 900,
-			.slept = 500,
-			.blocked = 100,
-			.lock = 1100,
-			.disk = 1200,
-			.stolen = 400,
-			.handled = 600,
-			.fault = 300});
-	tell(&d);
-	assert_us(&d, TALE_CAUSE_BACKEND_QUEUE, 800);
-	assert_us(&d, TALE_CAUSE_STEAL, 400);
-	assert_us(&d, TALE_CAUSE_IRQ, 200); /* what the host did not take */
-	assert_us(&d, TALE_CAUSE_PAGE_FAULT, 300);
-	assert_us(&d, TALE_CAUSE_WORK, 2100);
-	assert_us(&d, TALE_CAUSE_RUNQ, 1000);
-	assert_us(&d, TALE_CAUSE_PREEMPTED, 900);
-	assert_us(&d, TALE_CAUSE_LOCK, 1100);
-	assert_us(&d, TALE_CAUSE_DISK, 1200);
-	assert_us(&d, TALE_CAUSE_SLEEP, 600);
+	dark(&p);
+	epoch(&p, &(struct epoch){.begin = 1000,
+		      .end = 9000,
+		      .way = 800,
+		      .ran = 3000,
+		      .ready = 1000,
+		      .preempted = 900,
+		      .slept = 500,
+		      .blocked = 100,
+		      .lock = 1100,
+		      .disk = 1200,
+		      .stolen = 400,
+		      .handled = 600,
+		      .fault = 300});
+	tell(&p);
+	assert_us(&p, TALE_CAUSE_BACKEND_QUEUE, 800);
+	assert_us(&p, TALE_CAUSE_STEAL, 400);
+	assert_us(&p, TALE_CAUSE_IRQ, 200); /* what the host did not take */
+	assert_us(&p, TALE_CAUSE_PAGE_FAULT, 300);
+	assert_us(&p, TALE_CAUSE_WORK, 2100);
+	assert_us(&p, TALE_CAUSE_RUNQ, 1000);
+	assert_us(&p, TALE_CAUSE_PREEMPTED, 900);
+	assert_us(&p, TALE_CAUSE_LOCK, 1100);
+	assert_us(&p, TALE_CAUSE_DISK, 1200);
+	assert_us(&p, TALE_CAUSE_SLEEP, 600);
 	/* Of the epoch, and of Tailor's reading. */
-	assert_in_range(dark_us(&d), 200, 210);
-	assert_in_range(d.s->cause_ns[TALE_CAUSE_PROXY] / US, 1000, 1400);
-	forget(&d);
+	assert_in_range(dark_us(&p), 200, 210);
+	assert_in_range(p.story->cause_ns[TALE_CAUSE_PROXY] / US, 1000, 1400);
+	plot_fini(&p);
 }
 
 /* Goal: the verdict says what, and that it is known as a sum only. */
-static void
-test_words(void **state)
+TEST(test_words)
 {
-	struct told d;
+	struct plot p;
 
-	(void)state;
-	dark(&d);
-	epoch(&d.p, &(struct epoch){
-			.begin = 100, .end = 9900, .ran = 800, .disk = 9000});
-	tell(&d);
-	assert_int_equal(d.s->verdict.cause, TALE_CAUSE_DISK);
-	assert_int_equal(d.s->verdict.confidence, STORY_LIKELY);
-	assert_non_null(
-	    strstr(d.s->verdict.text, "waited for disk, by its sums (likely)"));
-	assert_non_null(strstr(d.s->verdict.evidence[0], "not when"));
-	assert_true(d.s->known > 0.95 && d.s->coverage < 0.1);
-	forget(&d);
+	dark(&p);
+	epoch(&p, &(struct epoch){
+		      .begin = 100, .end = 9900, .ran = 800, .disk = 9000});
+	tell(&p);
+	assert_int_equal(p.story->verdict.cause, TALE_CAUSE_DISK);
+	assert_int_equal(p.story->verdict.confidence, STORY_LIKELY);
+	assert_non_null(strstr(
+	    p.story->verdict.text, "waited for disk, by its sums (likely)"));
+	assert_non_null(strstr(p.story->verdict.evidence[0], "not when"));
+	assert_true(p.story->known > 0.95 && p.story->coverage < 0.1);
+	plot_fini(&p);
 }
 
 /* Goal: a collection has its own time; the sleep meanwhile is the same. */
-static void
-test_collection(void **state)
+TEST(test_collection)
 {
-	struct told d;
+	struct plot p;
 
-	(void)state;
-	dark(&d);
-	SCENE(&d.p.scene, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 7);
-	SCENE(&d.p.scene, 7000 * US, 0, TALECHAIN_JVM_GC_END, 1, 7, 6000 * US);
-	epoch(&d.p, &(struct epoch){.begin = 100,
-			.end = 9900,
-			.ran = 2900,
-			.lock = 6100,
-			.disk = 800});
-	tell(&d);
-	assert_us(&d, TALE_CAUSE_GC, 6000);
-	assert_us(&d, TALE_CAUSE_LOCK, 100);
-	assert_us(&d, TALE_CAUSE_WORK, 2900);
-	assert_us(&d, TALE_CAUSE_DISK, 800);
-	forget(&d);
+	dark(&p);
+	SCENE(&p.scene, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 7);
+	SCENE(&p.scene, 7000 * US, 0, TALECHAIN_JVM_GC_END, 1, 7, 6000 * US);
+	epoch(&p, &(struct epoch){.begin = 100,
+		      .end = 9900,
+		      .ran = 2900,
+		      .lock = 6100,
+		      .disk = 800});
+	tell(&p);
+	assert_us(&p, TALE_CAUSE_GC, 6000);
+	assert_us(&p, TALE_CAUSE_LOCK, 100);
+	assert_us(&p, TALE_CAUSE_WORK, 2900);
+	assert_us(&p, TALE_CAUSE_DISK, 800);
+	plot_fini(&p);
 	/* A thread that did not stop for it: what it did is not said. */
-	dark(&d);
-	SCENE(&d.p.scene, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 7);
-	SCENE(&d.p.scene, 7000 * US, 0, TALECHAIN_JVM_GC_END, 1, 7, 6000 * US);
-	epoch(&d.p, &(struct epoch){.begin = 100, .end = 9900, .ran = 9800});
-	tell(&d);
-	assert_us(&d, TALE_CAUSE_GC, 6000);
-	assert_us(&d, TALE_CAUSE_WORK, 0);
-	forget(&d);
+	dark(&p);
+	SCENE(&p.scene, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 7);
+	SCENE(&p.scene, 7000 * US, 0, TALECHAIN_JVM_GC_END, 1, 7, 6000 * US);
+	epoch(&p, &(struct epoch){.begin = 100, .end = 9900, .ran = 9800});
+	tell(&p);
+	assert_us(&p, TALE_CAUSE_GC, 6000);
+	assert_us(&p, TALE_CAUSE_WORK, 0);
+	plot_fini(&p);
 }
 
 /* Goal: what is sent in pieces has sums from each to the next. */
-static void
-test_pieces(void **state)
+TEST(test_pieces)
 {
-	struct told d;
+	struct plot p;
 
-	(void)state;
-	dark(&d);
-	epoch(&d.p, &(struct epoch){.begin = 100, .end = 2000, .ran = 1900});
-	epoch(&d.p, &(struct epoch){.begin = 2000,
-			.end = 9900,
-			.disk = 7900,
-			.marks = TALECHAIN_EPOCH_MORE});
-	tell(&d);
-	assert_us(&d, TALE_CAUSE_WORK, 1900);
-	assert_us(&d, TALE_CAUSE_DISK, 7900);
-	forget(&d);
+	dark(&p);
+	epoch(&p, &(struct epoch){.begin = 100, .end = 2000, .ran = 1900});
+	epoch(&p, &(struct epoch){.begin = 2000,
+		      .end = 9900,
+		      .disk = 7900,
+		      .marks = TALECHAIN_EPOCH_MORE});
+	tell(&p);
+	assert_us(&p, TALE_CAUSE_WORK, 1900);
+	assert_us(&p, TALE_CAUSE_DISK, 7900);
+	plot_fini(&p);
 }
 
 /* Goal: none of these is taken for this request's. */
-static void
-test_others(void **state)
+TEST(test_others)
 {
 	static const struct epoch wrong[] = {
 	    {.begin = 100, .end = 9000, .ran = 8900, .cookie = 82},
@@ -230,45 +203,27 @@ test_others(void **state)
 		.marks = TALECHAIN_EPOCH_MORE}, /* of no begin */
 	    {.begin = 100, .end = 9000, .ran = 8900, .slept = 1000},
 	};
-	struct told d;
+	struct plot p;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		dark(&d);
-		epoch(&d.p, &wrong[i]);
-		tell(&d);
-		assert_us(&d, TALE_CAUSE_WORK, 0);
-		assert_true(dark_us(&d) > 8800);
-		forget(&d);
+		dark(&p);
+		epoch(&p, &wrong[i]);
+		tell(&p);
+		assert_us(&p, TALE_CAUSE_WORK, 0);
+		assert_true(dark_us(&p) > 8800);
+		plot_fini(&p);
 	}
 }
 
 /* Goal: where the kernel's events are there, the story is made of them. */
-static void
-test_events(void **state)
+TEST(test_events)
 {
-	struct told d;
+	struct plot p;
 
-	(void)state;
-	plot_init(&d.p);
-	epoch(&d.p, &(struct epoch){.begin = 100, .end = 9900, .disk = 9800});
-	plot_tell(&d.p, &d.t, &d.s);
-	assert_us(&d, TALE_CAUSE_DISK, 0);
-	assert_true(d.s->cause_ns[TALE_CAUSE_WORK] > 9800 * US);
-	forget(&d);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_all),
-	    cmocka_unit_test(test_words),
-	    cmocka_unit_test(test_collection),
-	    cmocka_unit_test(test_pieces),
-	    cmocka_unit_test(test_others),
-	    cmocka_unit_test(test_events),
-	};
-
-	return cmocka_run_group_tests_name("sums", tests, NULL, NULL);
+	plot_init(&p);
+	epoch(&p, &(struct epoch){.begin = 100, .end = 9900, .disk = 9800});
+	plot_tell(&p);
+	assert_us(&p, TALE_CAUSE_DISK, 0);
+	assert_true(p.story->cause_ns[TALE_CAUSE_WORK] > 9800 * US);
+	plot_fini(&p);
 }

@@ -2,11 +2,7 @@
  * Goal: addresses of a process get the names of its functions, of files, of
  * generated code and of the kernel; never one that is not theirs.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -89,15 +85,13 @@ address_of(void (*function)(void))
 	return (uint64_t)(uintptr_t)function;
 }
 
-static void
-test_files(void **state)
+TEST(test_files)
 {
 	uint64_t own = address_of(
 	    a_function_of_this_test_with_a_name_that_needs_three_pieces);
 	struct symbols *s;
 	struct tale t;
 
-	(void)state;
 	a_function_of_this_test_with_a_name_that_needs_three_pieces();
 	assert_int_equal(symbols_new(&s, -1), 0);
 	check(s, TALECHAIN_STACK_RAN, own,
@@ -120,20 +114,17 @@ test_files(void **state)
 }
 
 /* Goal: data of a file is in no function: it has the file's name. */
-static void
-test_no_function(void **state)
+TEST(test_no_function)
 {
 	struct symbols *s;
 
-	(void)state;
 	assert_int_equal(symbols_new(&s, -1), 0);
 	check(s, TALECHAIN_STACK_RAN, (uint64_t)(uintptr_t) "text",
 	    "[test_symbols]");
 	symbols_free(&s);
 }
 
-static void
-test_generated(void **state)
+TEST(test_generated)
 {
 	char path[64];
 	uint64_t code;
@@ -142,7 +133,6 @@ test_generated(void **state)
 	void *at =
 	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(at != MAP_FAILED);
 	code = (uint64_t)(uintptr_t)at;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
@@ -165,8 +155,7 @@ test_generated(void **state)
 }
 
 /* The kernel's names as it shows them; to others it shows addresses of 0. */
-static void
-test_kernel(void **state)
+TEST(test_kernel)
 {
 	static const char text[] = "ffffffff81000000 T first\n"
 				   "ffffffff81000040 d data\n"
@@ -177,7 +166,6 @@ test_kernel(void **state)
 	struct symbols *s;
 	struct tale t;
 
-	(void)state;
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	assert_int_equal(symbols_new(&s, fd), 0);
 	/* Not while a client waits, and not remembered as having none. */
@@ -200,13 +188,11 @@ test_kernel(void **state)
 }
 
 /* Goal: a process that began after the request is another one. */
-static void
-test_other_process(void **state)
+TEST(test_other_process)
 {
 	struct symbols *s;
 	struct tale t;
 
-	(void)state;
 	assert_int_equal(symbols_new(&s, -1), 0);
 	tale_init(
 	    &t, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), 0);
@@ -256,15 +242,13 @@ exe_read(const char *pid, char link[PATH_MAX])
 }
 
 /* Goal: a server's program that Go linked is known for one, no other. */
-static void
-test_runtime(void **state)
+TEST(test_runtime)
 {
 	char own[PATH_MAX], link[PATH_MAX], number[16];
 	struct symbols *s;
 	int pipes[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(symbols_new(&s, -1), 0);
 	runtime_is(s, getpid(), 0, "Go");
 	runtime_is(s, getpid(), -1, "");
@@ -287,19 +271,4 @@ test_runtime(void **state)
 	close(pipes[1]);
 	waitpid(pid, NULL, 0);
 	symbols_free(&s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_files),
-	    cmocka_unit_test(test_no_function),
-	    cmocka_unit_test(test_generated),
-	    cmocka_unit_test(test_kernel),
-	    cmocka_unit_test(test_other_process),
-	    cmocka_unit_test(test_runtime),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
  * Goal: marked requests in, exactly their timelines out; pauses are paired
  * whatever is missing; losses and blind intervals are never hidden.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,8 +15,7 @@
 #define SLACK (200 * US)
 
 /* Goal: 23 marked requests in, exactly 23 timelines out. */
-static void
-test_marked(void **state)
+TEST(test_marked)
 {
 	enum { MARKED = 23, EVENTS = 5000, KEEP = 1000 };
 	static struct tale_request request[MARKED];
@@ -30,7 +25,6 @@ test_marked(void **state)
 	struct scene s;
 	struct tale *t;
 
-	(void)state;
 	srand(5);
 	scene_open(&s, 13);
 	for (i = 0; i < EVENTS; i++) {
@@ -130,14 +124,12 @@ pause_is(const struct tale_pause *p, int server, enum hazard_kind kind,
 }
 
 /* Goal: two sources of one pause are one pause; another server's is none. */
-static void
-test_pauses(void **state)
+TEST(test_pauses)
 {
 	struct tale_request r;
 	struct scene s;
 	struct tale *t;
 
-	(void)state;
 	scene_open(&s, 10);
 	single(&r);
 	SCENE(&s, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 7);
@@ -165,15 +157,13 @@ test_pauses(void **state)
 }
 
 /* Goal: a 7 ms stall that began before the request shows as 7 ms. */
-static void
-test_pause_from_before(void **state)
+TEST(test_pause_from_before)
 {
 	struct tale_request r;
 	struct scene s;
 	struct tale *t;
 	unsigned i;
 
-	(void)state;
 	scene_open(&s, 12);
 	single(&r);
 	SCENE(&s, -9000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 6);
@@ -205,14 +195,12 @@ test_pause_from_before(void **state)
 }
 
 /* Goal: with beginnings or ends missing, what is left is still told right. */
-static void
-test_pauses_incomplete(void **state)
+TEST(test_pauses_incomplete)
 {
 	struct tale_request r;
 	struct scene s;
 	struct tale *t;
 
-	(void)state;
 	scene_open(&s, 10);
 	single(&r);
 	/* An end alone stands for its length. */
@@ -250,14 +238,12 @@ test_pauses_incomplete(void **state)
 }
 
 /* Goal: what nobody saw is counted, and only within the request. */
-static void
-test_gaps(void **state)
+TEST(test_gaps)
 {
 	struct tale_request r;
 	struct scene s;
 	struct tale *t;
 
-	(void)state;
 	scene_open(&s, 10);
 	single(&r);
 	SCENE(&s, -900 * US, -1, TALECHAIN_META_LOST, 4, 1000, 0);
@@ -281,15 +267,13 @@ test_gaps(void **state)
 }
 
 /* Goal: a request whose beginning is overwritten is told as far as it goes. */
-static void
-test_stale(void **state)
+TEST(test_stale)
 {
 	struct tale_request r;
 	struct scene s;
 	struct tale *t;
 	uint64_t oldest, i;
 
-	(void)state;
 	scene_open(&s, 10);
 	single(&r);
 	for (i = 0; i < 3000; i++)
@@ -312,15 +296,13 @@ test_stale(void **state)
 }
 
 /* Goal: one application's flood cannot push out what the rest has to say. */
-static void
-test_flood(void **state)
+TEST(test_flood)
 {
 	struct tale_request r;
 	struct scene s;
 	struct tale *t;
 	unsigned i;
 
-	(void)state;
 	scene_open(&s, 15);
 	single(&r);
 	for (i = 0; i < 20000; i++)
@@ -337,8 +319,7 @@ test_flood(void **state)
 }
 
 /* Goal: stamps that cannot be true do not decide the order. */
-static void
-test_doubtful(void **state)
+TEST(test_doubtful)
 {
 	struct talechain_event e = {
 	    .type = TALECHAIN_APP_MARK, .arg = {SCENE_ID}};
@@ -349,7 +330,6 @@ test_doubtful(void **state)
 	struct tale *t;
 	size_t i;
 
-	(void)state;
 	scene_open(&s, 10);
 	single(&r);
 	for (i = 0; i < 3; i++) {
@@ -371,8 +351,7 @@ test_doubtful(void **state)
 }
 
 /* Goal: the client's stamps widen the timeline only if they can be true. */
-static void
-test_client(void **state)
+TEST(test_client)
 {
 	struct tale_client c = {
 	    .scheduled = scene_at(-300 * US),
@@ -384,7 +363,6 @@ test_client(void **state)
 	struct scene s;
 	struct tale *t;
 
-	(void)state;
 	scene_open(&s, 10);
 	single(&r);
 	assert_int_equal(tale_slice(&t, s.reader, &r, &c, SLACK), 0);
@@ -405,14 +383,12 @@ test_client(void **state)
 }
 
 /* Goal: every sentence says what happened, and no more. */
-static void
-test_verdicts(void **state)
+TEST(test_verdicts)
 {
 	struct tale_request r;
 	struct scene s;
 	struct tale *t;
 
-	(void)state;
 	scene_open(&s, 10);
 	scene_hedged(&s, &r);
 	t = slice(&s, &r);
@@ -474,23 +450,4 @@ test_verdicts(void **state)
 	assert_int_equal(t->request.status, 200);
 	tale_free(&t);
 	scene_close(&s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_marked),
-	    cmocka_unit_test(test_pauses),
-	    cmocka_unit_test(test_pause_from_before),
-	    cmocka_unit_test(test_pauses_incomplete),
-	    cmocka_unit_test(test_gaps),
-	    cmocka_unit_test(test_stale),
-	    cmocka_unit_test(test_flood),
-	    cmocka_unit_test(test_doubtful),
-	    cmocka_unit_test(test_client),
-	    cmocka_unit_test(test_verdicts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
  * Goal: the timeline stream gives readers whole slots in order, counts
  * exactly what they miss, and treats its file as hostile.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +55,7 @@ check(const struct timeline_slot *s, uint64_t i)
 }
 
 /* Goal: random appends and reads against a plain count. */
-static void
-test_model(void **state)
+TEST(test_model)
 {
 	struct timeline *t;
 	struct timeline_reader *r;
@@ -68,7 +63,6 @@ test_model(void **state)
 	uint64_t next = 0, lost, read = 0, missed = 0;
 	unsigned round, k;
 
-	(void)state;
 	assert_int_equal(timeline_new(&t, NULL, LOG2), 0);
 	assert_int_equal(timeline_reader_from(&r, t), 0);
 	srand(3);
@@ -101,15 +95,13 @@ test_model(void **state)
 	assert_null(t);
 }
 
-static void
-test_seek(void **state)
+TEST(test_seek)
 {
 	struct timeline *t;
 	struct timeline_reader *r;
 	struct timeline_slot s;
 	uint64_t lost, oldest;
 
-	(void)state;
 	assert_int_equal(timeline_new(&t, NULL, LOG2), 0);
 	assert_int_equal(timeline_reader_from(&r, t), 0);
 	append(t, 100);
@@ -128,8 +120,7 @@ test_seek(void **state)
 }
 
 /* Goal: another process finds the stream by its file and sees the same. */
-static void
-test_file(void **state)
+TEST(test_file)
 {
 	struct timeline *t, *successor;
 	struct timeline_reader *r;
@@ -140,7 +131,6 @@ test_file(void **state)
 	pid_t pid;
 	int status;
 
-	(void)state;
 	assert_int_equal(timeline_reader_open(&r, path), -ENOENT);
 	assert_int_equal(timeline_new(&t, path, LOG2), 0);
 	assert_int_equal(stat(path, &st), 0);
@@ -183,15 +173,13 @@ test_file(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void
-test_arguments(void **state)
+TEST(test_arguments)
 {
 	char disk[] = "/var/tmp/tale-XXXXXX", file[64];
 	struct timeline *t;
 	struct statfs fs;
 	bool is_disk;
 
-	(void)state;
 	assert_int_equal(timeline_new(&t, NULL, 9), -EINVAL);
 	assert_int_equal(timeline_new(&t, NULL, 25), -EINVAL);
 	assert_int_equal(
@@ -214,8 +202,7 @@ test_arguments(void **state)
 
 /* Goal: a stream whose writer lives stays, in this process or another; what a
  * writer left that is gone is replaced, be it a stream or not. */
-static void
-test_one_writer(void **state)
+TEST(test_one_writer)
 {
 	struct timeline *first, *second;
 	struct stat before, after;
@@ -224,7 +211,6 @@ test_one_writer(void **state)
 	pid_t child;
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(timeline_new(&first, path, LOG2), 0);
 	assert_int_equal(timeline_owner(path), getpid());
 	assert_int_equal(stat(path, &before), 0);
@@ -284,8 +270,7 @@ file_copy(const char *to, size_t bytes)
 }
 
 /* Goal: short, foreign and spoilt files are refused at open. */
-static void
-test_hostile_file(void **state)
+TEST(test_hostile_file)
 {
 	struct timeline *t;
 	struct timeline_reader *r;
@@ -294,7 +279,6 @@ test_hostile_file(void **state)
 	char copy[80];
 	int fd;
 
-	(void)state;
 	snprintf(copy, sizeof(copy), "%s.copy", path);
 	assert_int_equal(timeline_new(&t, path, LOG2), 0);
 	fd = file_copy(copy, whole);
@@ -325,8 +309,7 @@ test_hostile_file(void **state)
 }
 
 /* Goal: random bytes in head and slots never stop or derail a reader. */
-static void
-test_hostile_slots(void **state)
+TEST(test_hostile_slots)
 {
 	struct timeline *t;
 	struct timeline_reader *r;
@@ -336,7 +319,6 @@ test_hostile_slots(void **state)
 	char copy[80];
 	int fd;
 
-	(void)state;
 	snprintf(copy, sizeof(copy), "%s.copy", path);
 	assert_int_equal(timeline_new(&t, path, LOG2), 0);
 	fd = file_copy(copy, 4096 + 96 * (size_t)SLOTS);
@@ -370,17 +352,7 @@ test_hostile_slots(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_model),
-	    cmocka_unit_test(test_seek),
-	    cmocka_unit_test(test_file),
-	    cmocka_unit_test(test_arguments),
-	    cmocka_unit_test(test_one_writer),
-	    cmocka_unit_test(test_hostile_file),
-	    cmocka_unit_test(test_hostile_slots),
-	};
-
 	snprintf(
 	    path, sizeof(path), "/dev/shm/tailor-test-%ld", (long)getpid());
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

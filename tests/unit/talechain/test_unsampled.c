@@ -3,11 +3,7 @@
  * observed; what was known before and after stays known; nothing that the pause
  * hides is taken for what was seen last.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,178 +45,127 @@ assert_dark(const struct story *s, int64_t from_us, int64_t until_us)
 }
 
 /* Goal: a thread computes; a part of it is not observed. */
-static void
-test_middle(void **state)
+TEST(test_middle)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	unsampled(&p, FROM, UNTIL);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_dark(s, FROM, UNTIL);
 	assert_int_equal(sum_us(s, TALE_CAUSE_NOT_OBSERVED), UNTIL - FROM);
 	assert_in_range(sum_us(s, TALE_CAUSE_WORK), 6800, 7000);
 	assert_int_equal(s->contradictions, 0);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: what a thread was doing as the pause began did not last. */
-static void
-test_state_ends(void **state)
+TEST(test_state_ends)
 {
 	static const enum talechain_off off[] = {TALECHAIN_OFF_PREEMPTED,
 	    TALECHAIN_OFF_SLEEPING, TALECHAIN_OFF_DISK, TALECHAIN_OFF_STOPPED,
 	    TALECHAIN_OFF_THROTTLED};
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
 		plot_init(&p);
 		plot_leaves(&p, FROM - 100, A_TID, off[i], HOG);
 		unsampled(&p, FROM, UNTIL);
-		plot_tell(&p, &t, &s);
+		s = plot_tell(&p);
 		assert_dark(s, FROM, UNTIL);
 		assert_int_equal(
 		    sum_us(s, TALE_CAUSE_NOT_OBSERVED), UNTIL - FROM);
 		/* It left its CPU at the end, so it ran since the pause. */
 		assert_in_range(sum_us(s, TALE_CAUSE_WORK), 6700, 6900);
-		story_free(&s);
-		tale_free(&t);
 		plot_fini(&p);
 	}
 }
 
 /* Goal: it comes back after the pause: how long it was away is not known. */
-static void
-test_comes_back(void **state)
+TEST(test_comes_back)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	plot_leaves(&p, FROM - 100, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
 	unsampled(&p, FROM, UNTIL);
 	plot_enters(&p, UNTIL + 1000, A_TID, 0, HOG);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_dark(s, FROM, UNTIL);
 	assert_int_equal(sum_us(s, TALE_CAUSE_PREEMPTED), 100);
 	assert_in_range(sum_us(s, TALE_CAUSE_WORK), 5600, 5900);
 	assert_in_range(sum_us(s, TALE_CAUSE_UNKNOWN), 1000, 1010);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: one that began long before the request, and one that lasts. */
-static void
-test_whole(void **state)
+TEST(test_whole)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	unsampled(&p, -900000, 100000);
 	p.unserved = false;
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_true(sum_us(s, TALE_CAUSE_NOT_OBSERVED) > 9800);
 	assert_string_equal(tale_cause_code(s->verdict.cause),
 	    tale_cause_code(TALE_CAUSE_NOT_OBSERVED));
 	assert_non_null(strstr(s->verdict.text,
 	    "kernel events are sampled above 100000/s, and were not recorded "
 	    "then"));
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: a pause that was over before the request is none of its. */
-static void
-test_over(void **state)
+TEST(test_over)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	unsampled(&p, -900000, -100);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_int_equal(sum_us(s, TALE_CAUSE_NOT_OBSERVED), 0);
 	assert_true(sum_us(s, TALE_CAUSE_WORK) > 9800);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: what Tailor itself recorded is known in a pause, too. */
-static void
-test_own(void **state)
+TEST(test_own)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	p.unserved = true;
 	unsampled(&p, FROM, UNTIL);
-	plot_tell(&p, &t, &s);
+	s = plot_tell(&p);
 	assert_int_equal(sum_us(s, TALE_CAUSE_NOT_OBSERVED), 0);
 	assert_true(sum_us(s, TALE_CAUSE_PROXY_QUEUE) > 9800);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
 }
 
 /* Goal: of a request that came in pieces the events after the first have not
  * been read.  It is not claimed that Tailor was slow to read it. */
-static void
-test_unread(void **state)
+TEST(test_unread)
 {
 	struct plot p;
-	struct tale *t;
 	struct story *s;
 
-	(void)state;
 	plot_init(&p);
 	p.rest = 30000;
 	p.unread = true;
 	p.written = 30060;
 	p.back = 30500;
-	plot_tell(&p, &t, &s);
-	assert_false(tale_whole(t));
+	s = plot_tell(&p);
+	assert_false(tale_whole(p.tale));
 	assert_int_equal(s->verdict.cause, TALE_CAUSE_NOT_OBSERVED);
 	assert_non_null(strstr(s->verdict.text, "had not read the events"));
 	assert_true(sum_us(s, TALE_CAUSE_NOT_OBSERVED) >= 30000);
 	assert_true(sum_us(s, TALE_CAUSE_PROXY) < 100);
-	story_free(&s);
-	tale_free(&t);
 	plot_fini(&p);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_middle),
-	    cmocka_unit_test(test_state_ends),
-	    cmocka_unit_test(test_comes_back),
-	    cmocka_unit_test(test_whole),
-	    cmocka_unit_test(test_over),
-	    cmocka_unit_test(test_own),
-	    cmocka_unit_test(test_unread),
-	};
-
-	return cmocka_run_group_tests_name("unsampled", tests, NULL, NULL);
 }
