@@ -104,10 +104,11 @@ def test_client_that_ends(upstream, tailor):
 
 
 def test_parameters(upstream, tailor):
-    # Goal: parameters are decoded and judged; what is too long is not there.
+    # Goal: parameters are decoded and judged; what is too long, or not known, is
+    # not there.
     t = tailor(upstream("active").serve())
     for target, status in (
-            ("/requests?n=x", 200), ("/slow?n=0&cause=gc", 200),
+            ("/nothing", 404), ("/requests?n=x", 200), ("/slow?n=0&cause=gc", 200),
             ("/slow?cause=%67%63&path=%2fa+b", 200), ("/slow?cause=%6", 400),
             ("/slow?cause=" + 4000 * "x", 200)):
         assert t.ask(target).status == status, target

@@ -278,6 +278,8 @@ def test_pin(server, tailor):
     assert t.ask("/timeline/mine-0").status == 200
     assert t.ask("/timeline/more-0").status == 410
     assert t.ask("/timeline/never").status == 404
+    with t.client() as client:
+        assert client.get("/.talechain/timeline/more-0").status == 410
     assert t.ask("/pin?id=more-39", method="POST").status == 200
     assert t.ask("/pin?id=more-39").status == 405
     assert t.ask("/pin", method="POST").status == 400
