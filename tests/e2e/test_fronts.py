@@ -15,6 +15,8 @@ from rig.ports import free_port
 from rig.wait import PATIENCE_S, wait_until
 from support import fronts
 
+KERNEL_EVENTS = "off"
+
 # All on loopback; the fronts connect from 127.0.0.1.
 USER, ATTACKER, OPERATOR = "127.0.0.2", "127.0.0.3", "127.0.0.9"
 SECRET = "/account/4711?token=s3cr3t"

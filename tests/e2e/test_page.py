@@ -14,6 +14,8 @@ import pytest
 from rig.wait import PATIENCE_S, wait_until
 from support import browser as browsers
 
+KERNEL_EVENTS = "off"
+
 SAMPLES = ["ack", "gc", "classes", "held", "plain", "empty", "hostile", "many"]
 
 # Labels that lie on bars of others, or do not lie within their own.
