@@ -5,6 +5,7 @@ import os
 
 from rig.client import Client
 from rig.ports import free_port
+from rig.wait import wait_until
 
 KERNEL_EVENTS = "off"
 
@@ -89,8 +90,12 @@ def test_long_responses(upstream, tailor):
 def test_client_that_ends(upstream, tailor):
     # Goal: a client that has said all gets what it waits for; one that is gone
     # leaves nothing behind.
-    t = tailor(upstream("active").serve())
-    for target in ("/live", "/timeline/none"):
+    t = tailor(upstream("active").serve(), slow={"target": "0"})
+    with t.client() as c:
+        c.get(fields=[("X-Request-Id", "told")])
+    told = "/timeline/told?format=html"
+    wait_until(lambda: t.ask(told).status == 200, "it is filed")
+    for target in ("/live", "/live.json", "/slow", told, "/timeline/none"):
         expected = t.ask(target).status
         with Client(t.admin) as c:
             c.request("GET", target)
