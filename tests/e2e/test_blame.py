@@ -16,8 +16,6 @@ from rig.message import response
 from rig.wait import wait_until
 from test_ops_reload import reload, rewrite
 
-KERNEL_EVENTS = "off"
-
 CAUSES = ["unknown", "work", "gc", "disk"]
 HEAD = ("number,id,end_ns,total_ns,weight,route,server,in_flight,status,"
         "attempts,new_connection,slow,kernel,") + ",".join(CAUSES)

@@ -13,8 +13,6 @@ from rig.message import response
 from rig.wait import PATIENCE_S, wait_until
 from support.pair import is_proven, prove, two_rest
 
-KERNEL_EVENTS = "off"
-
 TOKENS = "tailor_hedge_budget_tokens"
 LARGE = 1_500_000  # a response of which a copy's connection is not kept
 

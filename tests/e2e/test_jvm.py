@@ -14,6 +14,7 @@ from rig.crowd import Crowd
 from rig.ports import free_port
 from rig.wait import PATIENCE_S, wait_until
 from support import jvm as jvms
+from support.launched import need_kernel
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLLECTORS = ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"]
@@ -277,8 +278,7 @@ def test_a_pause_that_only_the_kernel_shows(java_classes, tailor):
     # Goal: a wait that the VM Thread ends is no lock.
     t = tailor({**launched(java_classes, "a"), "jvm": "none"},
                slow={"target": "0"})
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     t.wait_server("a", state="ready")
 
     def code():

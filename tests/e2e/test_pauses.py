@@ -18,8 +18,6 @@ from rig.message import response
 from rig.process import Process
 from rig.wait import PATIENCE_S, wait_until
 
-KERNEL_EVENTS = "off"
-
 STREAM = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
           b"Transfer-Encoding: chunked\r\n\r\n4\r\n:hi\n\r\n")
 UNRESPONSIVE = 'tailor_hazards_total{server="a",kind="unresponsive"}'

@@ -17,8 +17,6 @@ from rig.message import Stream
 from rig.process import MemoryGauge
 from rig.wait import PATIENCE_S, wait_until
 
-KERNEL_EVENTS = "off"
-
 PIECE = 256 * 1024
 MOST = 64 * 1024 * 1024  # that four sockets' buffers and a file may hold
 _base = os.urandom(PIECE + 65536)
