@@ -295,25 +295,18 @@ def test_classes(pair):
         "GET /a/*", "* /a/**", "other", "* /b"]
 
 
-def test_none_are_kept_if_not_wanted(pair):
-    """Goal: analysis.accounts = 0 keeps none, of slow requests neither."""
-    pair.a.serve(lambda r: response(200))
-    t = pair(slow={"target": "1us", "keep_slowest": 0})
-    with t.client() as c:
-        assert c.get().status == 200
-    wait_until(lambda: t.ask_json("/slow")["slow"] != [], "a slow one")
-    assert len(accounts(t)) == 1
-
-
 def test_accounts_stand_for_no_earlier_requests(pair):
-    """Goal: accounts that are wanted from now on do not weigh as much as all
-    requests since the start."""
+    """Goal: analysis.accounts = 0 keeps none, of slow requests neither; those
+    that are wanted from now on do not weigh as much as all requests since the
+    start."""
     pair.a.serve(lambda r: response(200))
     t = pair(analysis={"cpu": 1, "accounts": 0},
              slow={"target": "1us", "keep_slowest": 0})
     with t.client() as c:
         for _ in range(40):
             assert c.get().status == 200
+        wait_until(lambda: t.ask_json("/slow")["slow"] != [], "a slow one")
+        assert len(accounts(t)) == 1
         rewrite(t, analysis={"accounts": 1000})
         reload(t)
         assert c.get().status == 200

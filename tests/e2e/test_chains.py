@@ -2,12 +2,11 @@
 a thread that keeps timers holds no lock."""
 
 import json
-import sys
 
 import pytest
 
-from rig.ports import free_port
 from rig.wait import wait_until
+from support.launched import need_kernel, script
 
 pytestmark = pytest.mark.long("a verdict is about the largest part of the "
                               "time, which is another one on a busy machine")
@@ -78,16 +77,10 @@ http.server.ThreadingHTTPServer(
 
 @pytest.fixture
 def threads(tailor, scratch):
-    port = free_port()
-    script = scratch / "threads.py"
-    script.write_text(SERVER)
-    script.chmod(0o644)
-    t = tailor({"name": "threads", "address": f"127.0.0.1:{port}", "launch": {
-        "command": [sys.executable, str(script), str(port), "150000"]}},
-        slow={"target": "0"})
+    t = tailor(script(scratch, SERVER, "150000", name="threads"),
+               slow={"target": "0"})
     t.wait_server("threads", state="ready")
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     return t
 
 

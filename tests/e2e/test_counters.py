@@ -5,12 +5,11 @@ import csv
 import json
 import os
 import re
-import sys
 
 import pytest
 
-from rig.ports import free_port
 from rig.wait import wait_until
+from support.launched import script
 
 CAUSES = ["unknown", "work"]
 MS = 1_000_000
@@ -43,15 +42,9 @@ def test_a_running_tailor_counts(ctl, tailor, scratch):
     """Goal: what the kernel counts of the server is in the accounts of its
     requests once their second is over, and is kept in files; the CPU's are
     absent, and named, where there is no PMU."""
-    script = scratch / "server.py"
-    script.write_text(SERVER)
-    script.chmod(0o644)
-
     def start():
-        port = free_port()
         return tailor(
-            {"name": "one", "address": f"127.0.0.1:{port}", "launch": {
-                "command": [sys.executable, str(script), str(port)]}},
+            script(scratch, SERVER),
             profiler={"counters": ["faults", "dtlb_misses"]},
             analysis={"cpu": 1, "accounts": 1000},
             slow={"target": "1us", "keep_slowest": 0,

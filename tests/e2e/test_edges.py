@@ -14,6 +14,14 @@ from support.pair import DRAINED, hedged
 KERNEL_EVENTS = "off"
 
 
+def back(t):
+    """The end of what hedged() began: a is active again."""
+    t.wait_settled()
+    t.hazard("a", "end")
+    assert t.ask("/switch", "POST").status == 200
+    assert t.active() == "a"
+
+
 # 1 ---------------------------------------------------------------------------
 
 def test_01_late_loser_after_commit(pair):
@@ -37,85 +45,96 @@ def test_01_late_loser_after_commit(pair):
 
 # 2, 3 ------------------------------------------------------------------------
 
-@pytest.mark.parametrize("bad_one", ["first", "second"])
-def test_02_a_5xx_that_is_first_does_not_win(pair, bad_one):
-    # Goal: whichever attempt fails, the good response is sent.
+FAILS = [(0, "replies"), (1, "replies"), (1, "resets")]
+
+
+def test_02_a_5xx_that_is_first_does_not_win(pair):
+    # Goal: whichever attempt fails, and however, the good response is sent
+    # (B6, W2).
     t = pair()
     with t.client() as c:
-        first, second = hedged(t, pair, c)
-        bad, good = ((first, second) if bad_one == "first"
-                     else (second, first))
-        bad.reply(503, b"not now")
-        t.wait_metric("tailor_server_connections_idle"
-                      '{server="%s"}' % bad.connection.origin.name, 1)
-        good.reply(200, b"good")
-        assert c.response().body == b"good"
-    t.wait_settled()
+        for bad_one, how in FAILS:
+            attempts = hedged(t, pair, c)
+            bad, good = attempts[bad_one], attempts[1 - bad_one]
+            if how == "replies":
+                bad.reply(503, b"not now")
+            else:
+                bad.reset()
+            t.wait_server("ab"[bad_one], inflight=0)
+            good.reply(200, b"good")
+            assert c.response().body == b"good", (bad_one, how)
+            back(t)
 
 
-@pytest.mark.parametrize("one, other, sent", [
-    (500, 500, "first"),   # alike: the first attempt's
-    (503, 500, "second"),  # an error of its own says more
-    (500, 503, "first"),
-    (502, 503, "second"),
-])
+BOTH = [
+    (500, 500, 0),  # alike: the first attempt's
+    (503, 500, 1),  # an error of its own says more
+    (500, 503, 0),
+    (502, 503, 1),
+]
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_03_both_5xx(pair, one, other, sent, order):
+def test_03_both_5xx(pair, order):
     # Goal: the response that says most is sent, whole, in either order.
     t = pair()
     with t.client() as c:
-        attempts = hedged(t, pair, c)
-        bodies = (b"first", b"second")
-        for i in order:
-            attempts[i].reply((one, other)[i], bodies[i])
-            if i == order[0]:
-                t.wait_metric("tailor_server_connections_idle{server=\"%s\"}"
-                              % "ab"[i], 1)
-        answer = c.response()
-        assert answer.status == (one if sent == "first" else other)
-        assert answer.body == sent.encode()
-    t.wait_settled()
+        for *statuses, sent in BOTH:
+            attempts = hedged(t, pair, c)
+            for i in order:
+                attempts[i].reply(statuses[i], b"attempt %d" % i)
+                if i == order[0]:
+                    t.wait_server("ab"[i], inflight=0)
+            answer = c.response()
+            assert (answer.status, answer.body) == (
+                statuses[sent], b"attempt %d" % sent), statuses
+            back(t)
 
 
-@pytest.mark.parametrize("end", ["cut", "whole"])
-def test_03_a_held_answer_too_large_to_keep(pair, end):
-    # Goal: it is sent after all when the other attempt fails; if it is cut
-    # then, so is the client's connection, and nothing else happens.
+HELD = [(0, "whole"), (1, "whole"), (0, "cut")]
+
+
+def test_03_a_held_answer_too_large_to_keep(pair):
+    # Goal: whichever attempt's it is, it is sent after all when the other one
+    # fails; if it is cut then, so is the client's connection, and nothing else
+    # happens.
     t = pair()
-    with t.client() as c:
-        first, second = hedged(t, pair, c)
-        first.send(b"HTTP/1.1 500 No\r\nContent-Length: 400000\r\n\r\n"
-                   + b"x" * 100_000)
-        t.wait_server("a", inflight=0)  # it counts as over
-        second.reset()
-        assert c.response_head().status == 500
-        assert c.exactly(100_000) == b"x" * 100_000
-        if end == "cut":
-            first.reset()
-            with pytest.raises((Malformed, ConnectionResetError)):
-                c.exactly(1)
-            t.wait_metric("tailor_response_truncated_total", 1)
-        else:
-            first.send(b"x" * 300_000)
-            assert c.exactly(300_000) == b"x" * 300_000
-    t.wait_settled()
+    for held, end in HELD:
+        with t.client() as c:
+            attempts = hedged(t, pair, c)
+            large, other = attempts[held], attempts[1 - held]
+            large.send(b"HTTP/1.1 500 No\r\nContent-Length: 400000\r\n\r\n"
+                       + b"x" * 100_000)
+            t.wait_server("ab"[held], inflight=0)  # it counts as over
+            other.reset()
+            assert c.response_head().status == 500, held
+            assert c.exactly(100_000) == b"x" * 100_000, held
+            if end == "cut":
+                large.reset()
+                with pytest.raises((Malformed, ConnectionResetError)):
+                    c.exactly(1)
+                t.wait_metric("tailor_response_truncated_total", 1)
+            else:
+                large.send(b"x" * 300_000)
+                assert c.exactly(300_000) == b"x" * 300_000, held
+        back(t)
 
 
-@pytest.mark.parametrize("status", [200, 502])
-def test_03_a_large_bad_answer_that_is_malformed(pair, status):
+def test_03_a_large_bad_answer_that_is_malformed(pair):
     # Goal: what is in error is no response, however much of it came first.
     t = pair()
     with t.client() as c:
-        first, second = hedged(t, pair, c)
-        first.send(b"HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n"
-                   b"10040\r\n" + b"x" * 65_600 + b"\r\nnonsense\r\n")
-        first.connection.wait_end()
-        if status == 200:
-            second.reply(200, b"b")
-        else:
-            second.reset()
-        assert c.response().status == status
-    t.wait_settled()
+        for status in (200, 502):
+            first, second = hedged(t, pair, c)
+            first.send(b"HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n"
+                       b"10040\r\n" + b"x" * 65_600 + b"\r\nnonsense\r\n")
+            first.connection.wait_end()
+            if status == 200:
+                second.reply(200, b"b")
+            else:
+                second.reset()
+            assert c.response().status == status
+            back(t)
 
 
 # 4 ---------------------------------------------------------------------------
@@ -178,19 +197,22 @@ def test_05_commit_while_the_other_is_connecting(upstream, tailor):
     t.wait_settled()
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_05_a_request_that_its_server_has_not_seen(upstream, tailor, method):
+def test_05_a_request_that_its_server_has_not_seen(upstream, tailor):
     # Goal: at a swap it goes to the other server instead of twice, whatever
     # its method.
     t, b = deaf_pair(upstream, tailor)
-    with t.client() as c:
-        c.request(method, "/", body=b"x" if method == "POST" else b"")
-        t.wait_server("a", inflight=1)
+    with t.client() as c, t.client() as d:
+        c.request("GET")
+        d.request("POST", body=b"x")
+        t.wait_server("a", inflight=2)
         t.hazard("a", "begin")
-        b.expect().reply(200, b"b")
-        assert c.response().body == b"b"
+        for _ in range(2):
+            r = b.expect()
+            r.reply(200, r.method.encode())
+        assert c.response().body == b"GET"
+        assert d.response().body == b"POST"
     m = t.metrics()
-    assert m["tailor_requests_moved_total"] == 1
+    assert m["tailor_requests_moved_total"] == 2
     assert m["tailor_hedges_won_total"] == 0
     t.wait_settled()
 
@@ -235,16 +257,30 @@ def test_07_the_next_request_does_not_wait_for_a_loser(pair):
 
 # 8 ---------------------------------------------------------------------------
 
-@pytest.mark.parametrize("late", [
-    response(200, b"x", [("Connection", "close")]),
-    response(200, b"x") + b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen",
-    b"HTTP/1.1 200 OK\r\n\r\nwithout an end",
-    response(200, b"x" * 2_000_000),
-    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nBAD",
-], ids=["close", "extra", "endless", "large", "malformed"])
-def test_08_losers_whose_connection_cannot_be_kept(pair, late):
+ENDLESS = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+           + 20 * (b"186a0\r\n" + b"x" * 100_000 + b"\r\n"))
+STOLEN = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen"
+# What a loser sends; and as what it is counted, where that is certain.
+LATE = {
+    "close": (response(200, b"x", [("Connection", "close")]), None),
+    "extra": (response(200, b"x") + STOLEN, None),
+    "part of another": (response(200, b"x") + b"HTTP/1.1 200 OK\r\n", None),
+    "until the end": (b"HTTP/1.1 200 OK\r\n\r\nwithout an end", None),
+    "HTTP/1.0": (b"HTTP/1.0 200 OK\r\n\r\nlate", None),
+    "large": (response(200, b"x" * 2_000_000), None),
+    "endless": (ENDLESS, "failed"),
+    "malformed": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                  b"5\r\nhello\r\nBAD", None),
+    "nonsense": (b"nonsense\r\n\r\n", None),
+    "silent": (b"", "timeout"),
+}
+
+
+@pytest.mark.parametrize("what", LATE)
+def test_08_losers_whose_connection_cannot_be_kept(pair, what):
     # Goal: their connection ends, at a limit at the latest, and no byte of
     # theirs becomes a response.
+    late, counted = LATE[what]
     t = pair()
     with t.client() as c:
         first, second = hedged(t, pair, c)
@@ -252,6 +288,9 @@ def test_08_losers_whose_connection_cannot_be_kept(pair, late):
         assert c.response().body == b"b"
         first.send(late)
         first.connection.wait_end()
+        if counted:
+            assert t.metrics()[
+                f'tailor_losers_total{{result="{counted}"}}'] == 1
         t.hazard("a", "end")
         assert t.ask("/switch", "POST").status == 200
         c.request("GET", "/after")
@@ -363,31 +402,34 @@ def test_12_pause_between_head_and_body(pair):
 
 # 13 --------------------------------------------------------------------------
 
-@pytest.mark.parametrize("framing", [
+CUT = [
     b"Transfer-Encoding: chunked\r\n\r\n14\r\n" + b"x" * 20 + b"\r\n",
     b"Content-Length: 40\r\n\r\n" + b"x" * 20,
     b"\r\n" + b"x" * 20,  # ends with its connection; but not by a reset
-])
-def test_13_an_answer_cut_short_after_commit(pair, framing):
+]
+
+
+def test_13_an_answer_cut_short_after_commit(pair):
     # Goal: what is not whole never looks whole, and no bytes of another
     # attempt are put behind it (W4).
     t = pair(hedging={"commit_delay": 0})
-    with t.client() as c:
-        c.request()
-        first = pair.a.expect()
-        first.send(b"HTTP/1.1 200 OK\r\n" + framing)
-        head = c.response_head()
-        if head.get("transfer-encoding"):
-            assert c.line() == b"14"
-        assert c.exactly(20) == b"x" * 20
-        first.reset()
-        with pytest.raises((Malformed, ConnectionResetError)):
+    for count, framing in enumerate(CUT, 1):
+        with t.client() as c:
+            c.request()
+            first = pair.a.expect()
+            first.send(b"HTTP/1.1 200 OK\r\n" + framing)
+            head = c.response_head()
             if head.get("transfer-encoding"):
-                assert c.exactly(2) == b"\r\n"
-                c.response_body(head)
-            else:
-                c.exactly(20)
-    t.wait_metric("tailor_response_truncated_total", 1)
+                assert c.line() == b"14"
+            assert c.exactly(20) == b"x" * 20, framing
+            first.reset()
+            with pytest.raises((Malformed, ConnectionResetError)):
+                if head.get("transfer-encoding"):
+                    assert c.exactly(2) == b"\r\n"
+                    c.response_body(head)
+                else:
+                    c.exactly(20)
+        t.wait_metric("tailor_response_truncated_total", count)
     assert not pair.b.requests
     t.wait_settled()
 
@@ -440,34 +482,26 @@ def test_23_no_head_waits_where_no_other_can_answer(
     t.wait_settled()
 
 
-@pytest.mark.parametrize("first", [SHORT, CHUNKED])
-def test_23_no_head_waits_when_the_other_attempt_has_failed(pair, first):
+ERROR = b"HTTP/1.1 500 Oops\r\nContent-Length: 5\r\n\r\n"
+
+
+@pytest.mark.parametrize("head, status, body", [
+    (SHORT, 200, b"hello"), (CHUNKED, 200, b"0\r\n\r\n"),
+    (ERROR, 500, b"sorry")], ids=["short", "chunked", "error"])
+def test_23_no_head_waits_when_the_other_attempt_has_failed(
+        pair, head, status, body):
     # Goal: with both attempts used and one of them over, the other's response
-    # is not held back any more; not for a server's hazard either.
+    # is not held back any more, though it be a 5xx; not for a server's hazard
+    # either.
     t = pair()
     with t.client() as c:
         r, hedge = hedged(t, pair, c)
-        r.send(first)
+        r.send(head)
         assert c.silent_for(0.1)
         hedge.reset()
-        assert c.response_head().status == 200
-        r.send(b"hello" if first is SHORT else b"0\r\n\r\n")
-        c.exactly(5)
-    t.wait_settled()
-
-
-def test_23_an_error_waits_for_nothing_when_it_is_the_only_response(pair):
-    # Goal: a 5xx that is held back for a better one goes on as soon as there
-    # will be none.
-    t = pair()
-    with t.client() as c:
-        r, hedge = hedged(t, pair, c)
-        r.send(b"HTTP/1.1 500 Oops\r\nContent-Length: 5\r\n\r\n")
-        assert c.silent_for(0.1)
-        hedge.reset()
-        assert c.response_head().status == 500
-        r.send(b"sorry")
-        assert c.exactly(5) == b"sorry"
+        assert c.response_head().status == status
+        r.send(body)
+        assert c.exactly(5) == body
     t.wait_settled()
 
 

@@ -14,6 +14,7 @@ from rig.crowd import Crowd
 from rig.ports import free_port
 from rig.wait import PATIENCE_S, wait_until
 from support import jvm as jvms
+from support.launched import need_kernel
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLLECTORS = ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"]
@@ -185,7 +186,8 @@ def test_kill_of_the_active_under_load(java_classes, tailor):
 
 
 def test_post_during_a_pause_is_done_once(java_classes, tailor):
-    # Goal: with a real collection a POST reaches one server, once.
+    # Goal: with a real collection a POST reaches one server, once; and the
+    # servers end with Tailor.
     a = launched(java_classes, "a", ("-Xmx512m", "-XX:+UseSerialGC"))
     b = launched(java_classes, "b", ("-Xmx512m", "-XX:+UseSerialGC"))
     t = tailor(a, b)
@@ -211,6 +213,10 @@ def test_post_during_a_pause_is_done_once(java_classes, tailor):
     after = t.metrics()
     key = 'tailor_hedges_sent_total{trigger="gc",server="%s"}'
     assert all(after[key % s] == before[key % s] for s in "ab")
+    pids = [s["pid"] for s in t.ask_json("/servers")["servers"]]
+    t.stop()
+    for pid in pids:
+        assert not os.path.exists(f"/proc/{pid}")
 
 
 @pytest.mark.long("counts the pauses of a JVM that are short")
@@ -240,26 +246,31 @@ def test_short_safepoints_are_waited_out(java_classes, tailor):
     assert crowd.statuses() == {200}
 
 
-@pytest.mark.parametrize("option", ["-XX:-UsePerfData",
-                                    "-XX:+PerfDisableSharedMem"])
-def test_jvm_without_perfdata(java_classes, tailor, option):
+def test_jvm_without_perfdata(java_classes, tailor):
     # Goal: its collections are seen by the probes of libjvm, not by a
     # change of the JVM; where these are not permitted, what to do is shown.
-    options = ("-Xmx64m", "-XX:+UseSerialGC", option)
-    a = launched(java_classes, "a", options)
-    t = tailor(a, launched(java_classes, "b", options))
+    without = {"a": "-XX:-UsePerfData", "b": "-XX:+PerfDisableSharedMem"}
+    servers = [launched(java_classes, name, (
+        "-Xmx64m", "-XX:+UseSerialGC", option))
+        for name, option in without.items()]
+    t = tailor(*servers)
     if " kernel_off " in t.wait_log(" kernel_o"):
-        t.wait_server("a", state="ready", source="pidfd")
-        assert option[4:] in t.server("a")["detail"]
+        for name, option in without.items():
+            t.wait_server(name, state="ready", source="pidfd")
+            assert option[4:] in t.server(name)["detail"]
         return
-    t.wait_server("a", state="ready", source="probes")
-    assert t.server("a")["detail"].startswith("probes of HotSpot in ")
-    key = 'tailor_hazards_total{server="a",kind="gc"}'
-    before = t.metrics()[key]
-    with Client(("127.0.0.1", int(a["address"].rpartition(":")[2]))) as c:
-        assert c.get("/gc").status == 200
-    t.wait_metric(key, before + 1)
-    wait_until(lambda: not t.server("a")["hazards"], "a is calm again")
+    for name in without:
+        t.wait_server(name, state="ready", source="probes")
+        assert t.server(name)["detail"].startswith("probes of HotSpot in ")
+    for name, server in zip(without, servers):
+        key = f'tailor_hazards_total{{server="{name}",kind="gc"}}'
+        before = t.metrics()[key]
+        port = int(server["address"].rpartition(":")[2])
+        with Client(("127.0.0.1", port)) as c:
+            assert c.get("/gc").status == 200
+        t.wait_metric(key, before + 1)
+        wait_until(lambda n=name: not t.server(n)["hazards"],
+                   f"{name} is calm again")
     assert "runtime_off" not in t.log
 
 
@@ -267,8 +278,7 @@ def test_a_pause_that_only_the_kernel_shows(java_classes, tailor):
     # Goal: a wait that the VM Thread ends is no lock.
     t = tailor({**launched(java_classes, "a"), "jvm": "none"},
                slow={"target": "0"})
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     t.wait_server("a", state="ready")
 
     def code():
@@ -278,16 +288,6 @@ def test_a_pause_that_only_the_kernel_shows(java_classes, tailor):
             return json.loads(tale.body)["verdict"]["code"]
 
     wait_until(lambda: code() == "safepoint", "a collection is named")
-
-
-def test_children_end_with_tailor(java_classes, tailor):
-    # Goal: stopping Tailor stops its servers.
-    t = tailor(launched(java_classes, "a"), launched(java_classes, "b"))
-    t.wait_server("b", state="ready")
-    pids = [s["pid"] for s in t.ask_json("/servers")["servers"]]
-    t.stop()
-    for pid in pids:
-        assert not os.path.exists(f"/proc/{pid}")
 
 
 def test_server_found_by_its_address(jvm, tailor):

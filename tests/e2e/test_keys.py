@@ -17,10 +17,12 @@ from rig.wait import PATIENCE_S, wait_until
 KERNEL_EVENTS = "off"
 
 
-def test_upstream_idle_timeout(one):
+def test_idle_timeouts(one):
     # Goal: a kept connection is given up before its server does it; with
-    # time it is used again.
-    t = one(proxy={"upstream_idle_timeout": "30ms"})
+    # time it is used again.  A client that says nothing more is closed, without
+    # a word.
+    t = one(proxy={"upstream_idle_timeout": "30ms",
+                   "idle_timeout": "3s"})  # between connecting and asking
     with t.client() as c:
         c.request()
         r = one.server.expect()
@@ -32,14 +34,6 @@ def test_upstream_idle_timeout(one):
         again.reply(200, b"")
         assert c.response().status == 200
         assert again.connection is not r.connection
-
-
-def test_idle_timeout(one):
-    # Goal: a client that says nothing more is closed, without a word.
-    one.server.serve()
-    t = one(proxy={"idle_timeout": "3s"})  # between connecting and asking
-    with t.client() as c:
-        assert c.get().status == 200
         c.expect_end()
 
 

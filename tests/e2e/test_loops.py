@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from rig.ports import free_port
 from rig.wait import wait_until
+from support.launched import need_kernel, script
 
 pytestmark = pytest.mark.long(
     "compares how long programs ran with how long they were to run")
@@ -90,16 +90,10 @@ def loop(request, tailor, scratch):
     """A tailor in front of an event loop."""
     if importlib.util.find_spec(request.param) is None:
         pytest.skip(f"python3-{request.param} is not installed")
-    port = free_port()
-    script = scratch / "loop.py"
-    script.write_text(SERVERS[request.param])
-    script.chmod(0o644)
-    t = tailor({"name": "loop", "address": f"127.0.0.1:{port}", "launch": {
-        "command": ["/usr/bin/python3", str(script), str(port)]}},
-        slow={"target": "0"})
+    t = tailor(script(scratch, SERVERS[request.param], name="loop"),
+               slow={"target": "0"})
     t.wait_server("loop", state="ready")
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     return t
 
 

@@ -38,8 +38,9 @@ def search(client, query, **fields):
 
 @pytest.fixture(scope="module")
 def shared(lucene):
-    """A service for the tests that leave nothing behind in it."""
-    s = Service(lucene)
+    """A service for the tests that leave nothing behind in it; it wants events,
+    but TaleChain's classes are not there."""
+    s = Service(lucene, "--history", "2", "--name", "left", "--talechain")
     yield s
     s.kill()
 
@@ -66,9 +67,9 @@ def test_pages_and_limits(shared):
         assert page["hits"] == whole["hits"][7:12]
 
 
-def test_session_history(service):
+def test_session_history(shared):
     """Goal: a session remembers its latest queries, and only its own."""
-    with service("--history", "2").client() as client:
+    with shared.client() as client:
         for user, query in (("a", "one"), ("a", "two"), ("b", "other"),
                             ("a", "three")):
             client.get(f"/search?q={query}", fields=[("X-Session", user)])
@@ -105,9 +106,9 @@ def test_counts_visits(shared):
             assert json.loads(response.body)["visits"] == count
 
 
-def test_says_time_and_name(service):
+def test_says_time_and_name(shared):
     """Goal: every response has Server-Timing and the server's name."""
-    with service("--name", "left").client() as client:
+    with shared.client() as client:
         for target in ("/search?q=dog", "/health", "/nothing"):
             response = client.get(target)
             assert response.get("X-Server") == "left"
@@ -115,12 +116,11 @@ def test_says_time_and_name(service):
                                 response.get("Server-Timing"))
 
 
-def test_runs_without_talechain(service):
+def test_runs_without_talechain(shared):
     """Goal: asked for events without TaleChain's classes, it says so and
     serves."""
-    s = service("--talechain")
-    s.wait_log(r"without TaleChain on the class path: no events")
-    with s.client() as client:
+    shared.wait_log(r"without TaleChain on the class path: no events")
+    with shared.client() as client:
         assert search(client, "dog")[1]["total"] > 0
 
 

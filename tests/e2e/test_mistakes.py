@@ -182,6 +182,16 @@ COMMANDS = [
     ("tailorctl drain a b", '"b" is one word too many'),
     ("tailorctl servers a", '"a" is one word too many'),
     ("tailorctl completion csh", "bash, zsh or fish"),
+    ("tailor --completion csh", "bash, zsh or fish"),
+    ("tailor-load completion csh", "bash, zsh or fish"),
+    ("tailorctl why 1 2", '"2" is one word too many'),
+    ("tailorctl slow -k 1", "slow does not take --stop-after"),
+    ("tailorctl slow -n 1x", "a whole number from 1"),
+    ("tailorctl ready -t nan", "seconds, from 0.001 to 3600"),
+    ("tailorctl ready -t -1", "seconds, from 0.001 to 3600"),
+    ("tailorctl --frob ready", "unknown option --frob"),
+    ("tailorctl frob", "frob"),
+    ("tailor --no-such", "Try 'tailor --help'"),
     ("tailorctl log -q status=500", "column 7"),
     ("tailor --confg x", "did you mean --config?"),
     ("tailor --actve=x", "did you mean --active?"),
@@ -343,13 +353,15 @@ def test_at_the_start(build, scratch, what):
 @pytest.mark.parametrize("keys, user, event, parts", [
     ({"process.user": "no-such-user"}, 0, "not_dropped",
      ["there is no such user", "create it, or correct process.user"]),
+    ({"process.user": "root"}, 0, "not_dropped", ["cannot be root"]),
     ({"process.user": "daemon"}, NOBODY, "not_dropped",
      ["start as root", "process.user"]),
     ({"admin": "unix:/run/a.sock"}, NOBODY, "listen_failed",
      ["Permission denied", "to which Tailor's user may write"]),
 ])
 def test_as_the_wrong_user(build, scratch, keys, user, event, parts):
-    # Goal: what the user may not do, and which key it comes from.
+    # Goal: what the user may not do, and which key it comes from; rather no
+    # tailor than one with privileges that were to go.
     scratch.chmod(0o777 | 0o1000)
     status, _, err = run(build, "tailor", *set_keys(
         {**keys_of(scratch), **keys}, scratch, 0), user=user, group=user,
@@ -471,7 +483,8 @@ def test_socket_of_another_user(build, upstream, tailor, scratch):
 
 
 def test_reload_of_an_error(ctl, upstream, tailor):
-    # Goal: all errors, with their places; the old configuration stays.
+    # Goal: all errors, with their places; the old configuration stays.  What
+    # changes is named.
     t = tailor(upstream("a").serve(), profiler=QUICK)
     path = pathlib.Path(t.directory, "tailor.json")
     wrong = {**t.config, "hedging": {"mode": "sometimes"},
@@ -487,6 +500,11 @@ def test_reload_of_an_error(ctl, upstream, tailor):
     assert result.returncode == 1
     assert "slow.history: a reload cannot change it; restart tailor" in " ".join(
         result.err.split())
+    path.write_text(json.dumps({**t.config, "slow": {
+        **t.config["slow"], "target": "3ms"}}))
+    for said in "slow.target\n", "nothing has changed\n":
+        result = ctl("-a", t.admin, "reload")
+        assert (result.returncode, result.out, result.err) == (0, said, "")
     with t.client() as c:
         assert c.get().status == 200
 

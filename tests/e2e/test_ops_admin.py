@@ -5,6 +5,7 @@ import os
 
 from rig.client import Client
 from rig.ports import free_port
+from rig.wait import wait_until
 
 KERNEL_EVENTS = "off"
 
@@ -89,8 +90,12 @@ def test_long_responses(upstream, tailor):
 def test_client_that_ends(upstream, tailor):
     # Goal: a client that has said all gets what it waits for; one that is gone
     # leaves nothing behind.
-    t = tailor(upstream("active").serve())
-    for target in ("/live", "/timeline/none"):
+    t = tailor(upstream("active").serve(), slow={"target": "0"})
+    with t.client() as c:
+        c.get(fields=[("X-Request-Id", "told")])
+    told = "/timeline/told?format=html"
+    wait_until(lambda: t.ask(told).status == 200, "it is filed")
+    for target in ("/live", "/live.json", "/slow", told, "/timeline/none"):
         expected = t.ask(target).status
         with Client(t.admin) as c:
             c.request("GET", target)
@@ -104,10 +109,11 @@ def test_client_that_ends(upstream, tailor):
 
 
 def test_parameters(upstream, tailor):
-    # Goal: parameters are decoded and judged; what is too long is not there.
+    # Goal: parameters are decoded and judged; what is too long, or not known, is
+    # not there.
     t = tailor(upstream("active").serve())
     for target, status in (
-            ("/requests?n=x", 200), ("/slow?n=0&cause=gc", 200),
+            ("/nothing", 404), ("/requests?n=x", 200), ("/slow?n=0&cause=gc", 200),
             ("/slow?cause=%67%63&path=%2fa+b", 200), ("/slow?cause=%6", 400),
             ("/slow?cause=" + 4000 * "x", 200)):
         assert t.ask(target).status == status, target

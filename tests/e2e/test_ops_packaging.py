@@ -377,13 +377,3 @@ def test_fish_completes(build, tmp_path, admin):
         assert complete(typed) == whole.split()[-1]
     for typed, whole in values(admin):
         wait_completed(complete, typed, whole.split()[-1])
-
-
-def test_completion_of_no_such_shell(build):
-    # Goal: another shell is status 2 and says which there are.
-    for command in (["tailor", "--completion", "csh"],
-                    ["tailorctl", "completion", "csh"],
-                    ["tailor-load", "completion", "csh"]):
-        run = subprocess.run([build / command[0], *command[1:]], text=True,
-                             capture_output=True, check=False)
-        assert run.returncode == 2 and "fish" in run.stderr

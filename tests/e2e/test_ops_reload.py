@@ -3,6 +3,7 @@ request, or keeps the one it has and says why."""
 
 import json
 import os
+import pathlib
 import signal
 import socket
 
@@ -37,7 +38,8 @@ def reload(t, count=1):
 
 
 def test_reload_changes_keys(upstream, tailor):
-    # Goal: what is reloadable changes and is named; the rest is untouched.
+    # Goal: what is reloadable changes and is named, by SIGHUP and by POST
+    # /reload; the rest is untouched.
     server = upstream("active").serve()
     t = tailor(server)
     with t.client() as c:
@@ -49,33 +51,36 @@ def test_reload_changes_keys(upstream, tailor):
         # The same connection goes on.
         assert c.get().get("server-timing") is None
     assert t.ask_json("/slow")["target_ns"] == 7_000_000
+    assert t.ask("/reload").status == 405
+    for changed in ["warmup.max"], []:
+        rewrite(t, proxy={"add_fields": []}, slow={"target": "7ms"},
+                warmup={"max": "7s"})
+        answer = t.ask("/reload", "POST")
+        assert answer.status == 200
+        assert json.loads(answer.body)["changed"] == changed
 
 
 def test_wrong_configuration_is_kept_out(upstream, tailor):
-    # Goal: every error is logged and counted; nothing changes.
-    server = upstream("active").serve()
-    t = tailor(server)
+    # Goal: every error is logged and counted, and nothing changes: values that
+    # cannot be, keys that want a restart, an address that is taken, a file that
+    # is gone.  Then it can be put right.
+    t = tailor(upstream("active").serve())
+    free = free_port()
+
+    def nothing_changed():
+        with t.client() as c:
+            assert c.get().get("server-timing") is not None
+
     rewrite(t, proxy={"add_fields": [], "websocket": "perhaps"},
             hedging={"mode": "sometimes"})
     t.signal(signal.SIGHUP)
     t.wait_log("reload_failed .*errors=2")
     assert "proxy.websocket" in t.log and "hedging.mode" in t.log
-    with t.client() as c:
-        assert c.get().get("server-timing") is not None
+    nothing_changed()
     metrics = t.metrics()
     assert metrics["tailor_config_reload_failures_total"] == 1
     assert metrics['tailor_config_reload_total{result="failed"}'] == 1
-    # And it can be put right.
-    rewrite(t, proxy={"add_fields": []})
-    reload(t)
-    with t.client() as c:
-        assert c.get().get("server-timing") is None
 
-
-def test_what_wants_a_restart_is_refused(upstream, tailor):
-    # Goal: each such key is named, and not one other is changed.
-    server = upstream("active").serve()
-    t = tailor(server)
     rewrite(t, proxy={"add_fields": []}, slow={"history": 77},
             profiler={"stream_slots": 2048},
             servers=[{"name": "active", "address": "127.0.0.1:1"}])
@@ -85,32 +90,29 @@ def test_what_wants_a_restart_is_refused(upstream, tailor):
     for key in ("slow.history", "profiler.stream_slots", "servers[0].address"):
         assert f"{key}: a reload cannot change it" in errors
     assert "add_fields" not in errors
-    with t.client() as c:
-        assert c.get().get("server-timing") is not None
+    nothing_changed()
 
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        rewrite(t, proxy={"add_fields": []},
+                listen=[f"127.0.0.1:{free}", f"127.0.0.1:{port}"])
+        assert (f"listen: 127.0.0.1:{port} cannot be used: Address already in "
+                "use") in str(t.ask("/reload", "POST").body)
+    nothing_changed()
+    with socket.socket() as s:
+        assert s.connect_ex(("127.0.0.1", free)) != 0
 
-def test_post_reload_reports_what_changed(upstream, tailor):
-    # Goal: POST /reload does what SIGHUP does and answers with the keys.
-    server = upstream("active").serve()
-    t = tailor(server)
-    assert t.ask("/reload").status == 405
-    answer = t.ask("/reload", "POST")
-    assert answer.status == 200
-    assert json.loads(answer.body)["changed"] == []
-    rewrite(t, warmup={"max": "7s"})
-    answer = t.ask("/reload", "POST")
-    assert json.loads(answer.body)["changed"] == ["warmup.max"]
-
-
-def test_file_that_is_gone(upstream, tailor, scratch):
-    # Goal: an unreadable file is one error; the proxy goes on.
-    server = upstream("active").serve()
-    t = tailor(server)
-    (scratch / "t0" / "tailor.json").unlink()
+    (pathlib.Path(t.directory) / "tailor.json").unlink()
     t.signal(signal.SIGHUP)
     t.wait_log("reload_error .*cannot be read")
+    nothing_changed()
+
+    rewrite(t, proxy={"add_fields": []})
+    reload(t)
     with t.client() as c:
-        assert c.get().status == 200
+        assert c.get().get("server-timing") is None
 
 
 def test_requests_finish_under_the_old_one(upstream, tailor):
@@ -171,28 +173,6 @@ def test_who_waits_at_a_listener_is_served(upstream, tailor):
     for c in waiting:
         with c:
             assert c.get().body == b"active"
-
-
-def test_address_in_use_changes_nothing(upstream, tailor):
-    # Goal: a new listener that cannot be bound keeps all of the old.
-    server = upstream("active").serve()
-    t = tailor(server)
-    free = free_port()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        rewrite(t, proxy={"add_fields": []},
-                listen=[f"127.0.0.1:{free}",
-                        f"127.0.0.1:{taken.getsockname()[1]}"])
-        t.signal(signal.SIGHUP)
-        t.wait_log("reload_failed")
-        reply = t.ask("/reload", "POST")
-        assert (f"listen: 127.0.0.1:{taken.getsockname()[1]} cannot be used: "
-                "Address already in use") in str(reply.body)
-    with t.client() as c:
-        assert c.get().get("server-timing") is not None
-    with socket.socket() as s:
-        assert s.connect_ex(("127.0.0.1", free)) != 0
 
 
 def test_rules_are_in_force(upstream, tailor):

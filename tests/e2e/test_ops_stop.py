@@ -1,6 +1,7 @@
 """Goal: a tailor that is stopped loses nothing that it can keep, ends in
 time, and says what it cut; the service manager is notified of it all."""
 
+import contextlib
 import os
 import re
 import signal
@@ -25,11 +26,15 @@ def cut(t):
 
 
 def test_in_flight_finish(upstream, tailor):
-    # Goal: after SIGTERM a request in flight is answered, with Connection:
-    # close; no new client is accepted; nothing is cut.
+    # Goal: after SIGTERM a request in flight is answered, and so is one that
+    # was on its way on a kept connection, with Connection: close; no new client
+    # is accepted; nothing is cut.
     server = upstream("active").script()
     t = tailor(server, proxy={"stop_timeout": "600s"})
-    with t.client() as c:
+    with t.client() as c, t.client() as kept:
+        kept.request()
+        server.expect().reply()
+        assert kept.response().get("connection") is None
         c.request()
         request = server.expect()
         t.signal(signal.SIGTERM)
@@ -37,25 +42,14 @@ def test_in_flight_finish(upstream, tailor):
         with pytest.raises(ConnectionRefusedError):
             t.client()
         assert t.ask("/readyz").body == b"stopping\n"
+        kept.request()
+        server.expect().reply()
+        answer = kept.response()
+        assert (answer.status, answer.get("connection")) == (200, "close")
+        kept.expect_end()
         request.reply(200, b"done")
         answer = c.response()
         assert (answer.body, answer.get("connection")) == (b"done", "close")
-        c.expect_end()
-    assert t.wait() == 0
-    assert cut(t) == (0, 0)
-
-
-def test_idle_connections_get_one_more_answer(upstream, tailor):
-    # Goal: a request that was on its way on a kept connection when the stop
-    # began is answered, and its client gets Connection: close.
-    server = upstream("active").serve()
-    t = tailor(server, proxy={"stop_timeout": "600s"})
-    with t.client() as c:
-        assert c.get().get("connection") is None
-        t.signal(signal.SIGTERM)
-        t.wait_log("stopping")
-        answer = c.get()
-        assert (answer.status, answer.get("connection")) == (200, "close")
         c.expect_end()
     assert t.wait() == 0
     assert cut(t) == (0, 0)
@@ -144,32 +138,49 @@ class Manager:
         self._socket.close()
 
 
-@pytest.fixture(params=["path", "abstract"])
-def manager(request, scratch):
+@pytest.fixture
+def manager(scratch):
     """The service manager that the program under test notifies."""
-    path = f"{scratch}/notify"
-    made = Manager(path if request.param == "path" else "@" + path)
+    made = Manager(f"{scratch}/notify")
     yield made
     made.close()
 
 
-def plain(t, *arguments, env):
-    """A tailor by command line with an environment of its own."""
-    return Process([t / "tailor", *arguments, "--set", "profiler.stream="],
-                   env=env)
+@contextlib.contextmanager
+def notifying(build, server, scratch, manager, port=0, **env):
+    """A tailor by command line with that manager; at the end it is stopped, if
+    the test has not done so."""
+    process = Process(
+        [build / "tailor", "--listen", f"127.0.0.1:{port or free_port()}",
+         "--active", server.serve().address, "--admin",
+         f"unix:{scratch}/a.sock", "--set", "profiler.stream=", "--set",
+         "profiler.kernel=off", "--set",
+         f"profiler.channel_socket={scratch}/c.sock"],
+        env={"NOTIFY_SOCKET": manager.path, **env})
+    try:
+        yield process
+    finally:
+        if process.running():
+            process.signal(signal.SIGTERM)
+        assert process.wait() == 0
 
 
-def test_notify(build, upstream, scratch, manager):
+def silent(manager, what):
+    """Assert that no such message comes for a while."""
+    manager._socket.settimeout(0.3)
+    with pytest.raises(TimeoutError):
+        manager.expect(what)
+    manager._socket.settimeout(PATIENCE_S)
+
+
+@pytest.mark.parametrize("begin", ["", "@"], ids=["path", "abstract"])
+def test_notify(build, upstream, scratch, begin):
     # Goal: READY once it serves, the servers in STATUS, WATCHDOG by itself,
     # RELOADING around a reload, STOPPING first of all in a stop.
-    server = upstream("active").serve()
     port = free_port()
-    process = plain(
-        build, "--listen", f"127.0.0.1:{port}", "--active", server.address,
-        "--admin", f"unix:{scratch}/a.sock", "--set",
-        f"profiler.channel_socket={scratch}/c.sock",
-        env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "1000000"})
-    try:
+    manager = Manager(f"{begin}{scratch}/notify")
+    with notifying(build, upstream("active"), scratch, manager, port,
+                   WATCHDOG_USEC="1000000") as process:
         manager.expect("READY=1", "STATUS=")
         with Client(("127.0.0.1", port)) as c:
             manager.expect("STATUS=a ready (active)")
@@ -182,51 +193,26 @@ def test_notify(build, upstream, scratch, manager):
         manager.expect("READY=1")
         process.signal(signal.SIGTERM)
         manager.expect("STOPPING=1")
-    finally:
-        if process.running():
-            process.signal(signal.SIGTERM)
-        assert process.wait() == 0
+    manager.close()
 
 
 def test_watchdog_bites_a_hung_loop(build, upstream, scratch, manager):
     # Goal: the watchdog is fed by the loop itself: stopped, nothing comes.
-    server = upstream("active").serve()
-    process = plain(
-        build, "--listen", f"127.0.0.1:{free_port()}", "--active",
-        server.address, "--admin", f"unix:{scratch}/a.sock", "--set",
-        f"profiler.channel_socket={scratch}/c.sock",
-        env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "60000"})
-    try:
+    with notifying(build, upstream("active"), scratch, manager,
+                   WATCHDOG_USEC="60000") as process:
         manager.expect("WATCHDOG=1")
         process.signal(signal.SIGSTOP)
-        manager._socket.settimeout(0.3)
-        with pytest.raises(TimeoutError):
-            manager.expect("no such line")
-        manager._socket.settimeout(PATIENCE_S)
+        silent(manager, "no such line")
         process.signal(signal.SIGCONT)
         manager.expect("WATCHDOG=1")
-    finally:
-        process.signal(signal.SIGTERM)
-        assert process.wait() == 0
 
 
 def test_watchdog_of_another_process(build, upstream, scratch, manager):
     # Goal: a WATCHDOG_PID that is not ours asks nothing of us.
-    server = upstream("active").serve()
-    process = plain(
-        build, "--listen", f"127.0.0.1:{free_port()}", "--active",
-        server.address, "--admin", f"unix:{scratch}/a.sock", "--set",
-        f"profiler.channel_socket={scratch}/c.sock",
-        env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "1000",
-             "WATCHDOG_PID": "1"})
-    try:
+    with notifying(build, upstream("active"), scratch, manager,
+                   WATCHDOG_USEC="1000", WATCHDOG_PID="1"):
         manager.expect("STATUS=a ready (active)")
-        manager._socket.settimeout(0.3)
-        with pytest.raises(TimeoutError):
-            manager.expect("WATCHDOG=1")
-    finally:
-        process.signal(signal.SIGTERM)
-        assert process.wait() == 0
+        silent(manager, "WATCHDOG=1")
 
 
 ACTIVATE = """
@@ -267,6 +253,7 @@ def test_sockets_outlive_the_process(build, upstream, scratch):
     admin.bind(f"{scratch}/handed.sock")
     admin.listen()
     arguments = ["--active", server.address, "--set", "profiler.stream=",
+                 "--set", "profiler.kernel=off",
                  "--set", f"profiler.channel_socket={scratch}/c.sock"]
     waiting = None
     for _ in range(2):
@@ -306,7 +293,7 @@ def test_socket_that_is_not_configured(build, upstream, scratch):
         build, sockets, "x:y", "--active", server.address,
         "--listen", f"127.0.0.1:{ports[1]}", "--admin",
         f"unix:{scratch}/a.sock", "--set", "profiler.stream=",
-        "--set", f"profiler.channel_socket={scratch}/c.sock")
+        "--set", "profiler.kernel=off", "--set", f"profiler.channel_socket={scratch}/c.sock")
     try:
         line = process.wait_log("socket_unused")
         assert f":{ports[0]}" in line

@@ -14,6 +14,8 @@ import pytest
 from rig.wait import PATIENCE_S, wait_until
 from support import browser as browsers
 
+KERNEL_EVENTS = "off"
+
 SAMPLES = ["ack", "gc", "classes", "held", "plain", "empty", "hostile", "many"]
 
 # Labels that lie on bars of others, or do not lie within their own.
@@ -348,17 +350,22 @@ def test_strings_stay_strings(pages, page):
     assert page.errors == []
 
 
-def test_policy_holds(pages, page):
-    # Goal: what got in all the same could neither run nor talk.
-    page.open((pages / "ack.html").as_uri())
+def cannot_run(page):
+    """Assert that what got in all the same could neither run nor talk."""
     page.evaluate("""(() => { const s = document.createElement("script");
         s.textContent = "window.ran = true"; document.body.append(s); })()""")
     assert page.evaluate("window.ran") is None
     assert page.evaluate("fetch('data:,x').then(() => 1, () => 0)") == 0
+    assert any("Content Security Policy" in text for text in page.errors)
+
+
+def test_policy_holds(pages, page):
+    # Goal: what got in all the same could neither run nor talk.
+    page.open((pages / "ack.html").as_uri())
+    cannot_run(page)
     assert page.evaluate("""new Promise((done) => { const i = new Image();
         i.onload = () => done(1); i.onerror = () => done(0);
         i.src = "data:image/gif;base64,R0lGODlhAQABAAAAACw="; })""") == 0
-    assert any("Content Security Policy" in text for text in page.errors)
 
 
 def test_every_bar_can_be_reached(pages, page):
@@ -513,7 +520,8 @@ def open_live(page, url):
 
 
 def test_live(live, page):
-    # Goal: the page draws what live.json says; links lead to timelines.
+    # Goal: the page draws what live.json says; links lead to timelines; what got
+    # in all the same could neither run nor talk to others.
     open_live(page, live.url)
     assert texts(page, "#lead")[0].startswith(
         "7 of 7 requests in the last ten minutes were slow (the limit is now "
@@ -537,6 +545,7 @@ def test_live(live, page):
         ".map((e) => e.getAttribute('href'))") == 2 * [
             f"timeline/l-{i}?format=html" for i in range(6, -1, -1)]
     assert page.errors == []
+    cannot_run(page)
     page.evaluate("document.querySelector('#slow a').click()")
     wait_until(lambda: texts(page, "#verdict"), "the timeline is there")
 
@@ -609,13 +618,3 @@ def test_live_without_its_script(live, page):
     assert page.evaluate("document.querySelector('main')"
                          ".getBoundingClientRect().height") == 0
     assert page.errors == []
-
-
-def test_live_policy_holds(live, page):
-    # Goal: what got in all the same could neither run nor talk to others.
-    open_live(page, live.url)
-    page.evaluate("""(() => { const s = document.createElement("script");
-        s.textContent = "window.ran = true"; document.body.append(s); })()""")
-    assert page.evaluate("window.ran") is None
-    assert page.evaluate("fetch('data:,x').then(() => 1, () => 0)") == 0
-    assert any("Content Security Policy" in text for text in page.errors)

@@ -2,13 +2,12 @@
 
 import json
 import os
-import sys
 
 import pytest
 
 from rig.cgroup import Group
-from rig.ports import free_port
 from rig.wait import wait_until
+from support.launched import need_kernel, script
 
 LIMIT = 48 << 20
 
@@ -58,17 +57,11 @@ def group():
 
 @pytest.fixture
 def reader(group, tailor, scratch):
-    port = free_port()
-    script = scratch / "reader.py"
-    script.write_text(SERVER)
-    script.chmod(0o644)
-    t = tailor({"name": "reader", "address": f"127.0.0.1:{port}", "launch": {
-        "command": group.command([sys.executable, str(script), str(port),
-                                  str(scratch / "hole")])}},
-        slow={"target": "0"})
+    server = script(scratch, SERVER, str(scratch / "hole"), name="reader")
+    server["launch"]["command"] = group.command(server["launch"]["command"])
+    t = tailor(server, slow={"target": "0"})
     t.wait_server("reader", state="ready")
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     yield t
     t.stop()
 

@@ -2,12 +2,10 @@
 changes nothing, is sent in no client's name, and is left out where an operator
 says so; hedging.allow permits what it names and nothing else."""
 
-import json
-import signal
-
 import pytest
 
 from rig.message import response
+from test_ops_reload import reload, rewrite
 
 KERNEL_EVENTS = "off"
 # The end of warm-up is by requests: max is far away.
@@ -166,12 +164,8 @@ def test_a_reload_forgets(pair):
     t = pair({"fields": ["X-Tenant", "Cookie"]})
     finish(t, ("GET", "/old", [("X-Tenant", "t1")]), ("GET", "/admin"),
            ("GET", "/mine", [("Cookie", "s=1")]))
-    config = json.loads(json.dumps(t.config))
-    config["warmup"].update(fields=[], exclude=["/admin"])
-    with open(f"{t.directory}/tailor.json", "w", encoding="utf-8") as file:
-        json.dump(config, file)
-    t.signal(signal.SIGHUP)
-    t.wait_metric('tailor_config_reload_total{result="done"}', 1)
+    rewrite(t, warmup={"fields": [], "exclude": ["/admin"]})
+    reload(t)
     copies = pair.copies(t)
     assert targets(copies) == {("GET", "/old")}
     assert names(copies) == ALWAYS

@@ -10,6 +10,7 @@ import pytest
 from rig.client import Client
 from rig.ports import free_port
 from rig.wait import wait_until
+from support.launched import need_kernel
 
 # /gc collects a heap of so many objects that it takes some milliseconds.
 SERVICE = """
@@ -53,8 +54,7 @@ def test_collections_are_seen(node, tailor):
         pytest.skip("probes need root")
     a, b = node("a"), node("b")
     t = tailor(a, b)
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     for name in "ab":
         t.wait_server(name, state="ready", source="probes")
     key = 'tailor_hazards_total{server="a",kind="gc"}'
@@ -91,8 +91,7 @@ def test_a_collection_is_named(node, tailor):
         pytest.skip("probes need root")
     a = node("a")
     t = tailor(a, slow={"target": "1ms"})
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     t.wait_server("a", state="ready", source="probes")
     tale = named(t)
     assert "V8 collection" in tale["verdict"]["text"]
@@ -105,8 +104,7 @@ def test_a_collection_of_a_worker_is_named(node, tailor):
     if os.geteuid() != 0:
         pytest.skip("probes need root")
     t = tailor(node("a", CLUSTER), slow={"target": "1ms"})
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     t.wait_server("a", state="ready", source="probes")
     wait_until(lambda: t.server("a")["processes"] == 3, "its workers are seen")
     key = 'tailor_hazards_total{server="a",kind="gc"}'

@@ -151,15 +151,6 @@ def test_full_disk(upstream, tailor):
     served_promptly(t, 1)
 
 
-def test_no_directory(upstream, tailor, scratch):
-    # Goal: a directory that cannot be made is said at the start.
-    (scratch / "file").write_text("")
-    a = upstream("a").serve(hello)
-    t = tailor(a, proxy={"spool_directory": f"{scratch}/file/spool"})
-    t.wait_log(" spool_unusable .*spool_directory")
-    served_promptly(t, 1)
-
-
 def test_many_large_uploads_at_once(tailor):
     # Goal: twenty uploads of some MB, sent together, arrive whole.
     size = 4 << 20

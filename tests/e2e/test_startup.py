@@ -10,6 +10,8 @@ from rig.ports import free_port
 from rig.wait import PATIENCE_S
 from support import schema
 
+KERNEL_EVENTS = "off"
+
 
 def run(build, *arguments):
     done = subprocess.run([build / "tailor", *arguments], text=True,
@@ -179,15 +181,6 @@ def test_nothing_to_do(build):
     assert "listen" in err and "servers" in err
 
 
-@pytest.mark.parametrize("arguments", [["--no-such"], ["file.json"],
-                                       ["--set", "novalue"]])
-def test_usage(build, arguments):
-    # Goal: a wrong command line is status 2 and names the cure.
-    status, _, err = run(build, *arguments)
-    assert status == 2
-    assert "help" in err or "-c" in err or "KEY=VALUE" in err
-
-
 def test_help_fits_a_terminal(build):
     # Goal: --help is 80 columns at most and names every option.
     status, out, _ = run(build, "--help")
@@ -212,8 +205,7 @@ def test_the_line_of_each_server_and_the_last_one(upstream, tailor):
     # server does; the one that does not run is not found yet.
     server = upstream("a")
     address = f"127.0.0.1:{free_port()}"
-    t = tailor(server, {"name": "b", "address": address},
-               profiler={"kernel": "off"})
+    t = tailor(server, {"name": "b", "address": address})
     line = t.wait_log(" ready route=")
     route = f'route="127.0.0.1:{t.port} -> a (active, collections not visible)'
     assert f'{route}, b (connecting, not found yet)" mode=act' in line, t.log
@@ -238,8 +230,7 @@ def test_an_address_behind_a_gateway(upstream, tailor):
         if not any(line.split()[1] == "00000000" and
                    line.split()[2] != "00000000" for line in routes):
             pytest.skip("this machine has no gateway")
-    t = tailor(upstream("a"), {"name": "b", "address": "198.51.100.1:9"},
-               profiler={"kernel": "off"})
+    t = tailor(upstream("a"), {"name": "b", "address": "198.51.100.1:9"})
     line = t.wait_log("server_not_found server=b ")
     assert " warning " in line and "go to a gateway" in line
     assert 'do="correct servers[].address, or' in line

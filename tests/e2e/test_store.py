@@ -15,7 +15,6 @@ import time
 
 import pytest
 
-from rig.client import Client
 from rig.wait import wait_until
 
 
@@ -278,6 +277,8 @@ def test_pin(server, tailor):
     assert t.ask("/timeline/mine-0").status == 200
     assert t.ask("/timeline/more-0").status == 410
     assert t.ask("/timeline/never").status == 404
+    with t.client() as client:
+        assert client.get("/.talechain/timeline/more-0").status == 410
     assert t.ask("/pin?id=more-39", method="POST").status == 200
     assert t.ask("/pin?id=more-39").status == 405
     assert t.ask("/pin", method="POST").status == 400
@@ -413,18 +414,6 @@ def test_hostile_store(server, tailor, scratch):
     wait_until(lambda: len(slow(t)) == 3, "they are kept")
     assert t.metrics()["tailor_tales_on_disk"] == 1
     assert t.metrics()["tailor_tales_corrupt_total"] >= 3
-
-
-def test_asker_leaves(server, tailor):
-    """Goal: a client that leaves before its response harms no other."""
-    t = tailor(server, slow={"target": "0"})
-    ask_many(t, 3)
-    for target in ("/timeline/r-0?format=html", "/slow", "/live.json"):
-        for _ in range(5):
-            client = Client(t.admin)
-            client.request("GET", target)
-            client.close()
-    wait_until(lambda: len(slow(t)) == 3, "they are kept")
 
 
 def test_overload(server, tailor, ctl):

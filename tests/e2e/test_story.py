@@ -4,13 +4,12 @@ import itertools
 import json
 import pathlib
 import re
-import sys
 
 import pytest
 
-from rig.ports import free_port
 from rig.wait import wait_until
 from support import schema
+from support.launched import need_kernel, script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "timeline.schema.json").read_text())
@@ -61,24 +60,16 @@ def story_read(client, send):
 
 
 def test_form(one):
-    # Goal: the JSON is what docs/timeline.schema.json says.
+    # Goal: the JSON is what docs/timeline.schema.json says; the text begins
+    # with the same sentence, and says all of it.
     server, t = one
     server.serve()
     with t.client() as c:
         c.get("/slow", fields=[("X-Request-Id", "story-1")])
         tale = story(c, "story-1")
+        text = c.get("/.talechain/timeline/story-1").body.decode()
     assert tale["request"]["target"] == "/slow"
     assert [a["outcome"] for a in tale["attempts"]] == ["won"]
-
-
-def test_text_answers_first(one):
-    # Goal: the text begins with the same sentence, and says all of it.
-    server, t = one
-    server.serve()
-    with t.client() as c:
-        c.get("/slow", fields=[("X-Request-Id", "story-2")])
-        tale = story(c, "story-2")
-        text = c.get("/.talechain/timeline/story-2").body.decode()
     words = " ".join(text.split())
     assert words.startswith(tale["verdict"]["text"])
     for line in tale["verdict"]["evidence"] + tale["verdict"]["advice"]:
@@ -106,7 +97,8 @@ def test_queue_without_a_server(upstream, tailor):
     assert "responded with 503" in verdict["text"]
 
 
-# Serves all connections on one thread; /long computes for 200 ms.
+# Serves all connections on one thread; /long computes for 200 ms, /slow sleeps
+# for 20.
 ONE_THREAD = """
 import selectors, socket, sys, time
 poll = selectors.DefaultSelector()
@@ -122,9 +114,12 @@ while True:
             poll.unregister(key.fileobj)
             key.fileobj.close()
             continue
-        end = time.thread_time() + (0.2 if b"/long" in head else 0)
-        while time.thread_time() < end:
-            pass
+        if b"/long" in head:
+            end = time.thread_time() + 0.2
+            while time.thread_time() < end:
+                pass
+        if b"/slow" in head:
+            time.sleep(0.02)
         key.fileobj.send(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
 """
 
@@ -132,16 +127,9 @@ while True:
 def test_names_the_request_in_the_way(tailor, scratch):
     # Goal: a request that waits for a thread that has another one says which:
     # its id, target and how long, and draws it as another request's work.
-    port = free_port()
-    script = scratch / "one.py"
-    script.write_text(ONE_THREAD)
-    script.chmod(0o644)
-    t = tailor({"name": "one", "address": f"127.0.0.1:{port}", "launch": {
-        "command": [sys.executable, str(script), str(port)]}},
-        slow={"target": "0"})
+    t = tailor(script(scratch, ONE_THREAD, name="one"), slow={"target": "0"})
     t.wait_server("one", state="ready")
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
 
     def waited():
         """The second of two requests, if it had to wait for the first."""
@@ -187,13 +175,7 @@ while True:
 def test_response_ends_with_its_connection(tailor, scratch, version):
     # Goal: a response that its server's close ends lasts until then, also for
     # a client whose connection ends with it, and that time is the server's.
-    port = free_port()
-    script = scratch / "late.py"
-    script.write_text(LATE_CLOSE)
-    script.chmod(0o644)
-    t = tailor({"name": "late", "address": f"127.0.0.1:{port}", "launch": {
-        "command": [sys.executable, str(script), str(port)]}},
-        slow={"target": "0"})
+    t = tailor(script(scratch, LATE_CLOSE, name="late"), slow={"target": "0"})
     t.wait_server("late", state="ready")
 
     def get(name):
@@ -206,8 +188,7 @@ def test_response_ends_with_its_connection(tailor, scratch, version):
         tale = story_read(other, get)
     assert tale["total"] >= LATE_S * 1_000_000_000
     assert tale["causes"].get("proxy", 0) < LATE_S * 500_000_000
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     assert tale["verdict"]["code"] == "sleep", tale["verdict"]
 
 

@@ -3,43 +3,20 @@ events is divided among causes, by a request's story and by blame; with lite the
 same time is "not observed"."""
 
 import csv
-import sys
 
 import pytest
 
-from rig.ports import free_port
 from rig.wait import wait_until
-from test_story import story
+from support.launched import need_kernel, script
+from test_story import ONE_THREAD, story
 
 pytestmark = pytest.mark.long(
     "compares shares of measured time, of requests that meet a pause")
 
 MS = 1_000_000
-SLEEP_MS = 20
+SLEEP_MS = 20  # of the server, for /slow
 SLOW = 10      # requests that sleep, of each Tailor
 FILLING = 100  # short ones between two of these, so that events pause
-
-# One thread: sleeps for a slow request.
-SERVER = f"""
-import selectors, socket, sys, time
-door = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-poll = selectors.DefaultSelector()
-poll.register(door, selectors.EVENT_READ)
-while True:
-    for key, _ in poll.select():
-        if key.fileobj is door:
-            poll.register(door.accept()[0], selectors.EVENT_READ)
-            continue
-        head = key.fileobj.recv(65536)
-        if not head:
-            poll.unregister(key.fileobj)
-            key.fileobj.close()
-            continue
-        if b"/slow" in head:
-            time.sleep({SLEEP_MS / 1000})
-        key.fileobj.send(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
-"""
-
 
 def is_paused(tale):
     """Whether all of a request lies in a pause of the kernel's events."""
@@ -51,20 +28,14 @@ def is_paused(tale):
 def measured(tailor, scratch):
     """What a Tailor with a profile reports of slow requests in pauses: sums of
     their causes, ns; accounts of slow ones; its metrics."""
-    script = scratch / "server.py"
-    script.write_text(SERVER)
-    script.chmod(0o644)
-
     def run(kernel):
-        port = free_port()
-        t = tailor({"name": "one", "address": f"127.0.0.1:{port}", "launch": {
-            "command": [sys.executable, str(script), str(port)]}},
+        t = tailor(
+            script(scratch, ONE_THREAD, name="one"),
             profiler={"kernel": kernel, "kernel_events": 1000},
             analysis={"cpu": 1, "accounts": 1000},
             slow={"target": "10ms"})
         t.wait_server("one", state="ready")
-        if " kernel_off " in t.wait_log(" kernel_o"):
-            pytest.skip("BPF is not permitted")
+        need_kernel(t)
         tales = []
 
         def enough():

@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-from rig.wait import PATIENCE_S
 from support.admin import SERVERS, http
 
 
@@ -47,19 +46,6 @@ def test_hostile_replies(ask, admin, reply, complaint):
     result = ask("servers", "-t", timeout)
     assert (result.returncode, result.out) == (1, "")
     assert complaint in result.err and result.err.count("\n") == 1
-
-
-def test_the_listener_of_clients(build, tailor, upstream):
-    """Goal: who gives -a the listener of clients learns what it wants."""
-    server = upstream("active").serve()
-    t = tailor(server)
-    ctl = subprocess.run([build / "tailorctl", "-a", f"127.0.0.1:{t.port}",
-                          "servers"], text=True, capture_output=True,
-                         check=False, timeout=PATIENCE_S)
-    assert ctl.returncode == 1
-    assert ctl.stderr == (
-        "tailorctl: not Tailor's JSON: -a expects a tailor's name or admin "
-        f"socket;\ntry -a {t.port}\n")
 
 
 @pytest.mark.parametrize("wrong", [

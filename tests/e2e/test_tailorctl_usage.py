@@ -102,18 +102,6 @@ def test_over_tcp(ctl, upstream):
     assert (result.returncode, result.out) == (0, "ok\n")
 
 
-@pytest.mark.parametrize("arguments", [
-    (), ("frob",), ("why", "1", "2"), ("servers", "x"),
-    ("slow", "-n", "0"), ("slow", "-n", "1x"), ("slow", "-k", "1"),
-    ("ready", "-t", "nan"), ("ready", "-t", "-1"), ("--frob", "ready"),
-    ("completion", "csh"),
-])
-def test_wrong_usage(ctl, arguments):
-    """Goal: a wrong command line is exit status 2 and says what is wrong."""
-    result = ctl(*arguments)
-    assert result.returncode == 2 and result.err and not result.out
-
-
 def test_bare(ctl):
     """Goal: without a command: the commands, in a few lines of 80 columns."""
     result = ctl()
@@ -219,4 +207,3 @@ def test_completion_of_values(ctl, build, admin):
     assert complete("why", "x") == complete("why", "$") == []
     assert complete("slow", "--cause", "") == ["gc", "lock"]
     assert complete("slow", "--path", "") == ["/search"]
-

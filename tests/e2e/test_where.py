@@ -14,6 +14,7 @@ import pytest
 from rig.message import response
 from rig.process import Process
 from rig.wait import wait_until
+from support.launched import need_kernel
 
 NAP_S = 0.2
 
@@ -77,9 +78,7 @@ def observed(tailor, server_there):
     """A tailor before such a server, with the kernel's events."""
     t = tailor(server_there)
     t.wait_server("python", processes=1)
-    line = t.wait_log(" kernel_o")
-    if " kernel_off " in line:
-        pytest.skip(f"no kernel events here: {line}")
+    need_kernel(t)
     return t
 
 
@@ -143,8 +142,7 @@ def test_without_stacks(tailor, server_there):
     # Goal: profiler.stacks turns them off, and nothing else.
     t = tailor(server_there, profiler={"stacks": False})
     t.wait_server("python", processes=1)
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("no kernel events here")
+    need_kernel(t)
     piece, _, tale = longest(t, "/nap")
     assert "stack" not in piece and "call" in piece
     assert not [e for e in tale["events"] if e["type"] == "stack"]

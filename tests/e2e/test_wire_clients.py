@@ -109,20 +109,22 @@ def test_permissions_follow_the_proxy_header(behind):
         assert c.get("/.talechain/timeline/x").status == 404
 
 
-@pytest.mark.parametrize("header", [
-    b"PROXY UNKNOWN\r\n", v2(1, 0, b""), v2(1, 0x31, b"\0" * 216)],
-    ids=["unknown", "unspecified", "unix"])
-def test_an_unnamed_client_has_no_rights(behind, header):
+UNNAMED = {"unknown": b"PROXY UNKNOWN\r\n", "unspecified": v2(1, 0, b""),
+           "unix": v2(1, 0x31, b"\0" * 216)}
+
+
+def test_an_unnamed_client_has_no_rights(behind):
     # Goal: a client that the front does not name has not the front's trust.
     server, t = behind()
-    with t.client() as c:
-        c.send(header + b"GET /.talechain/timeline/x HTTP/1.1\r\nHost: h\r\n"
-               b"X-Forwarded-For: 127.0.0.1\r\n\r\n")
-        assert c.response().status == 403
-        c.send(b"GET / HTTP/1.1\r\nHost: h\r\n"
-               b"X-Forwarded-For: 127.0.0.1\r\n\r\n")
-        assert c.response().status == 200
-    assert server.requests[-1].get("x-forwarded-for") == "unknown"
+    for what, header in UNNAMED.items():
+        with t.client() as c:
+            c.send(header + b"GET /.talechain/timeline/x HTTP/1.1\r\n"
+                   b"Host: h\r\nX-Forwarded-For: 127.0.0.1\r\n\r\n")
+            assert c.response().status == 403, what
+            c.send(b"GET / HTTP/1.1\r\nHost: h\r\n"
+                   b"X-Forwarded-For: 127.0.0.1\r\n\r\n")
+            assert c.response().status == 200, what
+        assert server.requests[-1].get("x-forwarded-for") == "unknown", what
 
 
 # --- caps and slow clients --------------------------------------------------
@@ -214,31 +216,33 @@ def test_half_open_requests_of_one_address(behind):
                "none is half-open")
 
 
-@pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"],
-                         ids=["plain", "expect"])
-def test_heads_without_their_bodies_are_half_open(behind, expect):
+def test_heads_without_their_bodies_are_half_open(behind):
     # Goal: a head that came whole, and nothing of its body, counts too.
     _, t = behind(connections_per_address_max=16)
-    head = (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
-            + expect + b"\r\n")
-    slow = [from_afar(t) for _ in range(2)]
-    for c in slow:
-        c.send(head)
-    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
-               "both are half-open")
-    with from_afar(t) as c:
-        c.send(head)
-        assert c.response().status == 429  # and no 100 before
-        c.expect_end()
-    with from_afar(t) as c:
-        c.send(head + b"ok")  # whole at once
-        assert c.response().status == 200
-    for c in slow:
-        c.send(b"ok")
-    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 0,
-               "none is half-open")
-    for c in slow:
-        c.close()
+
+    def half_open(count):
+        wait_until(lambda: t.metrics()["tailor_connections_half_open"] == count,
+                   f"{count} are half-open")
+
+    for expect in (b"", b"Expect: 100-continue\r\n"):
+        head = (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
+                + expect + b"\r\n")
+        slow = [from_afar(t) for _ in range(2)]
+        for c in slow:
+            c.send(head)
+        half_open(2)
+        with from_afar(t) as c:
+            c.send(head)
+            assert c.response().status == 429, expect  # and no 100 before
+            c.expect_end()
+        with from_afar(t) as c:
+            c.send(head + b"ok")  # whole at once
+            assert c.response().status == 200, expect
+        for c in slow:
+            c.send(b"ok")
+        half_open(0)
+        for c in slow:
+            c.close()
 
 
 def test_a_body_that_trickles(one):
@@ -354,7 +358,8 @@ def test_an_answer_that_stands_still_is_cut(pair):
 
 
 def test_pipelined_requests_are_answered_in_order(one):
-    # Goal: many at once, one at a time to the server, answers in order.
+    # Goal: many at once, one at a time to the server and on one connection,
+    # answers in order.
     one.server.serve(lambda r: response(200, r.target.encode()))
     t = one()
     with t.client() as c:
@@ -362,6 +367,7 @@ def test_pipelined_requests_are_answered_in_order(one):
                         for i in range(200)))
         for i in range(200):
             assert c.response().body == b"/%d" % i
+    assert len(one.server.connections) <= 2  # the probe's and ours, or one
 
 
 def test_who_does_not_read_cannot_ask_for_ever(one):
@@ -421,25 +427,28 @@ def test_a_stray_crlf_begins_no_request(one):
     assert 'tailor_local_replies_total{code="408"}' not in m
 
 
-@pytest.mark.parametrize("rest", [
-    b"\r\n", b"GET / HT", b"POST / HTTP/1.1\r\nHost: a\r\n"
-    b"Content-Length: 5\r\n\r\nabc"])
-def test_what_is_not_whole_when_the_client_has_ended(one, rest):
-    # Goal: the response, then the end: nothing waits for what cannot come.
+ENDS = [b"", b"\r\n", b"GET / HT", b"POST / HTTP/1.1\r\nHost: a\r\n"
+        b"Content-Length: 5\r\n\r\nabc"]
+
+
+def test_what_is_not_whole_when_the_client_has_ended(one):
+    # Goal: the response, then the end: a FIN behind a request is no abort (RFC
+    # 9112, 9.6), and nothing waits for what cannot come.
     t = one(proxy={"header_timeout": "30s", "client_timeout": "30s"})
-    with t.client() as c:
-        c.request("POST", body=b"12345")
-        c.send(rest)
-        c.shutdown()
-        r = one.server.expect()
-        r.wait_body()
-        r.reply(200, b"active")
-        assert c.response().body == b"active"
-        c.expect_end()
-    m = t.metrics()
-    assert m["tailor_connections_current"] == 0
-    assert m['tailor_client_timeouts_total{phase="head"}'] == 0
-    assert m['tailor_client_timeouts_total{phase="body"}'] == 0
+    for rest in ENDS:
+        with t.client() as c:
+            c.request("POST", body=b"12345")
+            c.send(rest)
+            c.shutdown()
+            r = one.server.expect()
+            r.wait_body()
+            r.reply(200, b"active")
+            assert c.response().body == b"active", rest
+            c.expect_end()
+        m = t.metrics()
+        assert m["tailor_connections_current"] == 0, rest
+        assert m['tailor_client_timeouts_total{phase="head"}'] == 0, rest
+        assert m['tailor_client_timeouts_total{phase="body"}'] == 0, rest
 
 
 def test_a_body_behind_a_reply_that_its_client_was_slow_to_read(one):
