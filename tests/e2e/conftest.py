@@ -47,6 +47,7 @@ What a test can ask for:
   ctl(*arguments)     runs tailorctl; ask(...) asks the stub admin (support/
                       admin.py), whose responses the test writes, with it
   build               pathlib.Path of the programs under test
+  public              the same, where any user may run tailor and tailorctl
   scratch             a short-named temporary directory (Unix sockets' paths
                       are limited to 107 bytes)
   free_port()         a free TCP port
@@ -108,6 +109,18 @@ def build():
     """Where the programs under test are."""
     path = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
     return path if path.is_absolute() else ROOT / path
+
+
+@pytest.fixture(scope="session")
+def public(build):
+    """Copies of programs that any user may run, wherever the build is: the
+    home of root, say."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="tailor-"))
+    path.chmod(0o755)
+    for name in ("tailor", "tailorctl"):
+        shutil.copy(build / name, path)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -89,6 +89,7 @@ def test_other_questions(ctl, paused):
         assert found["routes"][0][key], found
 
 
+@pytest.mark.long("needs pandas and statsmodels, 300 MB")
 @pytest.mark.skipif(not importlib.util.find_spec("statsmodels"),
                     reason="no python3-statsmodels")
 def test_pandas_and_regression_agree(ctl, paused):

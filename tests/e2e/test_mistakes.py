@@ -359,11 +359,11 @@ def test_at_the_start(build, scratch, what):
     ({"admin": "unix:/run/a.sock"}, NOBODY, "listen_failed",
      ["Permission denied", "to which Tailor's user may write"]),
 ])
-def test_as_the_wrong_user(build, scratch, keys, user, event, parts):
+def test_as_the_wrong_user(public, scratch, keys, user, event, parts):
     # Goal: what the user may not do, and which key it comes from; rather no
     # tailor than one with privileges that were to go.
     scratch.chmod(0o777 | 0o1000)
-    status, _, err = run(build, "tailor", *set_keys(
+    status, _, err = run(public, "tailor", *set_keys(
         {**keys_of(scratch), **keys}, scratch, 0), user=user, group=user,
         extra_groups=[])
     assert status == 1
@@ -471,12 +471,12 @@ def test_another_listener(ctl, upstream, tailor, scratch):
 
 
 @needs_root
-def test_socket_of_another_user(build, upstream, tailor, scratch):
+def test_socket_of_another_user(public, upstream, tailor, scratch):
     # Goal: permission denied is answered with who may.
     t = tailor(upstream("a").serve(), profiler=QUICK)
     for place in (scratch, pathlib.Path(t.admin).parent):
         place.chmod(0o755)
-    status, out, err = run(build, "tailorctl", "-a", t.admin, "servers",
+    status, out, err = run(public, "tailorctl", "-a", t.admin, "servers",
                            user=NOBODY, group=NOBODY, extra_groups=[])
     assert (status, out) == (1, "")
     assert "Permission denied" in err and "Run it as root" in err

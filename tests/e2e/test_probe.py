@@ -89,10 +89,10 @@ def become_nobody():
     os.setuid(65534)
 
 
-def test_without_privilege(build):
+def test_without_privilege(public):
     # Goal: without privilege the kernel's signals are off, each with the
     # reason, and the rest is reported all the same.
-    found = probe(build, preexec_fn=become_nobody)
+    found = probe(public, preexec_fn=become_nobody)
     assert "kernel_costs" not in found
     for signal in found["kernel_signals"]:
         assert not signal["available"]
@@ -105,10 +105,10 @@ def test_without_privilege(build):
 
 
 @pytest.mark.long("counts how often a thread ran in a second or so")
-def test_observer_without_a_tailor(build):
+def test_observer_without_a_tailor(public):
     # Goal: where no tailor runs, an observer of the probe's own is reported:
     # how often it looked, for how long it was blind, what it cost.
-    seen = probe(build, preexec_fn=become_nobody)["observer"]
+    seen = probe(public, preexec_fn=become_nobody)["observer"]
     if seen["of"] != "of the running tailor":
         assert seen["of"].startswith("in this process")
         assert seen["samples_per_s"] > 0 and 0 < seen["cpu_part"] <= 1.5

@@ -249,9 +249,9 @@ def test_task(build, writer):
     assert tag["name"].startswith(f"{process.pid} python")
 
 
-def test_task_needs_privilege(build):
+def test_task_needs_privilege(public):
     # Goal: without the privilege it says which one.
-    status, _, err = shim(build, "--cpu", "0", "--tag", "task", "--signal",
+    status, _, err = shim(public, "--cpu", "0", "--tag", "task", "--signal",
                           "word:/etc/passwd:0", user=65534)
     assert status == 1 and "CAP_BPF" in err
 
@@ -261,11 +261,11 @@ def test_task_needs_privilege(build):
     ("counter:task-clock", "not permitted; run with CAP_PERFMON"),
     ("jvm:sun.rt.safepoints", "hsperfdata"),
 ])
-def test_others_process(build, jvm, signal_spec, said):
+def test_others_process(public, jvm, signal_spec, said):
     # Goal: another user's JVM without the right to look at it: what is not
     # permitted and what would help, no crash.
     server = jvm()
-    status, out, err = shim(build, "--pid", str(server.pid), "--signal",
+    status, out, err = shim(public, "--pid", str(server.pid), "--signal",
                             signal_spec, "--seconds", "1", user=65534)
     assert (status, out) == (1, "")
     assert said in err

@@ -55,7 +55,7 @@ def test_names_of_sockets_are_plain(ctl, scratch, unseen):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 @pytest.mark.parametrize("own", [False, True])
-def test_directory_of_another_user(build, own, unseen):
+def test_directory_of_another_user(public, own, unseen):
     """Goal: a directory in /tmp that another user has made is not read."""
     user = 1_000_000 + os.getpid()  # of no test that runs beside this one
     place = pathlib.Path(f"/tmp/tailor-{user}")
@@ -67,7 +67,7 @@ def test_directory_of_another_user(build, own, unseen):
         os.chown(place / "admin-x.sock", user, -1)
         done = subprocess.run(
             [*unseen, "setpriv", f"--reuid={user}", "--clear-groups",
-             build / "tailorctl", "servers"],
+             public / "tailorctl", "servers"],
             env={}, text=True, capture_output=True, timeout=PATIENCE_S,
             check=False)
     finally:
