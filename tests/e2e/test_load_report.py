@@ -51,6 +51,7 @@ def test_schema(stub, load):
                   "6s", "--fail", "errors<1%", "--fail", "p99<1s",
                   "--fail", "rate>1", "--fail", "errors<=99",
                   "--percentiles", "10,12.5,99.99")
+    assert result.run, (result.status, result.err)
     schema.check(result.run, SCHEMA)
     closed = load(server.url, "-i", 1, "-n", 30, "--arrivals", "closed:2",
                   "--timeout", "6s")
