@@ -68,8 +68,9 @@ server_attach(struct runtimes *r, unsigned server,
 	int root = 0;
 	int err = runtimes_attach(r, runtime, file, why);
 
-	/* Later tries have fewer privileges: the first reason is the one. */
-	if (err < 0 && s->off != runtime) {
+	/* Later tries have fewer privileges: the first reason that was logged
+	 * is the one. */
+	if (err < 0 && (s->off != runtime || !s->logged)) {
 		memcpy(s->why, why, sizeof(s->why));
 		s->remedy = remedy(runtime, err);
 		s->logged = false;
