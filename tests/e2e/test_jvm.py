@@ -160,7 +160,7 @@ def test_kill_of_the_active_under_load(java_classes, tailor):
     roomy = ("-Xmx512m", "-Xmn256m", "-XX:+UseSerialGC")  # none collects
     t = tailor(launched(java_classes, "a", roomy),
                launched(java_classes, "b", roomy),
-               warmup={"requests": 20, "max": "600s"})
+               warmup={"requests": 20, "max": "30s"})
 
     def back(old):
         now = t.server("a")
