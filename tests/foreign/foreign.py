@@ -232,15 +232,16 @@ def tap(results, plan, given):
         rows = {name: row for name, row in results.rows.items()
                 if name.startswith(f"{service}/")}
         findings = [f for row in rows.values() for f in row]
-        if service in results.skipped or not findings:
-            print(results.skipped.get(service) or next(
-                (why for name, why in results.skipped.items()
-                 if name.startswith(f"{service}/")), "nothing to do"))
+        broken = [name for name in results.broken
+                  if name.split("/")[0] == service]
+        if not findings and not broken:
+            print(next((why for name, why in results.skipped.items()
+                        if name.split("/")[0] == service), "nothing to do"))
             print(f"ok {number} # SKIP {service}")
             continue
         bad = [name for name, row in rows.items()
                if sum(not f.right for f in row) > len(row) // 20]
-        bad += [name for name in results.broken if name.startswith(service)]
+        bad += broken
         for name in bad:
             print(f"# {name}: {results.broken.get(name, '')}")
             for f in rows.get(name, []):
