@@ -245,7 +245,8 @@ hedging_has_other(const struct hedging *h, const struct race *race,
 		return false;
 	other = policy_other((unsigned)race->attempt[race->started - 1].server);
 	return h->server[other].state >= SERVER_WARMING &&
-	       h->server[other].hazards == 0 && policy_has_room(h, other);
+	       h->server[other].hazards == 0 && !h->server[other].failing &&
+	       policy_has_room(h, other);
 }
 
 int

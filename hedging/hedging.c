@@ -86,7 +86,6 @@ hedging_init(struct hedging *h, const struct hedging_limits *limits)
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
 		struct hedging_server *s = &h->server[i];
 
-		s->breaker_tokens = BREAKER_FULL;
 		window_init(&s->latency, WINDOW_MAX);
 		window_init(&s->warmup_latency, WARMUP_JUDGED);
 	}
@@ -158,8 +157,7 @@ hedging_overflow(const struct hedging *h, struct instant now)
 {
 	unsigned other = policy_other(h->active);
 
-	if (!policy_acts(h) ||
-	    policy_target(h, other, SERVER_READY, now) != HEDGE_REFUSED_NONE ||
+	if (!policy_acts(h) || !policy_can_take_over(h, other, now) ||
 	    policy_load(&h->server[other]) >=
 		h->limits.connections_max[other] / 2)
 		return HEDGING_UNAVAILABLE;

@@ -65,7 +65,7 @@ const char *hedge_trigger_name(enum hedge_trigger trigger);
 	X(INFLIGHT_LIMIT, "inflight_limit")	  /* B1 */              \
 	X(BUDGET, "budget")			  /* B2 */              \
 	X(STORM, "storm")			  /* B3 */              \
-	X(BREAKER, "breaker")			  /* B4 */              \
+	X(FAILING, "failing")			  /* B4 */              \
 	X(PUSHBACK, "pushback")			  /* B5 */
 
 enum hedge_refusal {
@@ -160,11 +160,13 @@ struct hedging_server {
 	struct instant hazard_since;   /* begin of the oldest; unset: none */
 	struct instant hazard_over;    /* when the last of them ended */
 	struct instant pushback_until; /* B5 */
-	double breaker_tokens;	       /* B4 */
-	unsigned inflight;	       /* attempts that may win or have won */
-	unsigned hedges;	       /* of those, hedges */
-	unsigned aside;		       /* attempts without a slot */
-	unsigned draining;	       /* losers still being read */
+	double errors; /* B4: the share among its latest outcomes, 0 .. 1 */
+	struct instant erred; /* B4: the latest outcome, if it was an error */
+	bool failing;	      /* B4: errs much more often than the other one */
+	unsigned inflight;    /* attempts that may win or have won */
+	unsigned hedges;      /* of those, hedges */
+	unsigned aside;	      /* attempts without a slot */
+	unsigned draining;    /* losers still being read */
 	unsigned warmup_sent, warmup_done, warmup_failed, warmup_inflight;
 	struct instant warmup_since;
 	/* Of the latest 128 responses without a hazard; 0: none yet. */
@@ -274,8 +276,8 @@ int hedging_overflow(const struct hedging *h, struct instant now);
 /*
  * hedging_probe_wanted(h, server), hedging_probe_done(h, server, ok, now):
  * Whether only a probe can show that a server has recovered: it gets no
- * requests and its breaker is open (B4), or it is UNRESPONSIVE.  Each response
- * to a probe closes the breaker by a token.  Returns actions.
+ * requests and its latest outcomes are errors (B4), or it is UNRESPONSIVE.  A
+ * probe is an outcome.  Returns actions.
  */
 bool hedging_probe_wanted(const struct hedging *h, unsigned server);
 unsigned hedging_probe_done(
@@ -430,6 +432,12 @@ enum race_step race_ended(struct hedging *h, struct race *r, int attempt,
 
 /* Whether another attempt is running beside this one. */
 bool race_has_rival(const struct race *r, int attempt);
+
+/* The request's deadline passes, and this attempt, written since an instant,
+ * has no response head: an error of its server (B4), unless a pause of that
+ * explains it. */
+void race_late(struct hedging *h, const struct race *r, int attempt,
+    struct instant since, struct instant now);
 
 /* The client left: running attempts, and a winner still being forwarded,
  * become losers.  The race can no longer be won. */

@@ -8,11 +8,13 @@
 
 #include "hedging/hedging.h"
 
-#define BREAKER_FULL 10.0		/* B4: tokens at the start */
-#define BREAKER_CLOSED_ABOVE 5.0	/* B4: hedging is off at or below */
-#define BREAKER_SUCCESS 0.1		/* B4: earned per acceptable response */
-#define BREAKER_RECOVERY_PER_S 0.1	/* B4: earned by waiting */
-#define BREAKER_PROBED 1.0		/* B4: earned per response to a probe */
+#define OUTCOME_WEIGHT 0.125 /* B4: of the latest one */
+/* B4: a server fails while it errs so much more often than the other one.  From
+ * none, six errors in a row are needed; eleven good responses end it. */
+#define FAILING_FROM 0.5
+#define FAILING_UNTIL 0.25
+#define ERRED_NS (10 * NS_PER_S)	/* B4: so long the latest one counts */
+#define ERRORS_FADE_NS (60 * NS_PER_S)	/* B4: of a standby, to 1/e */
 #define PUSHBACK_MAX_NS (60 * NS_PER_S) /* B5 */
 #define HAZARD_MAX_NS (60 * NS_PER_S)	/* assume that the end was lost */
 #define SETTLED_SHARE 10	     /* L8: losers left, of connections_max */
@@ -32,6 +34,8 @@
 /* And at most 500 a second, so that a warm-up of a fast server does not crowd
  * out its clients.  A slower one is held back by the two. */
 #define WARMUP_INTERVAL_NS (2 * NS_PER_MS)
+/* To one that responds with errors, only to see whether it still does. */
+#define WARMUP_FAILING_NS (250 * NS_PER_MS)
 /* Ready within this factor of the active's p95: nearer is within its noise. */
 #define WARMUP_P95_FACTOR 1.5
 #define WARMUP_JUDGED 64 /* warm-up responses in its p95 */
@@ -49,11 +53,28 @@ policy_bit(enum hazard_kind kind)
 	return UINT32_C(1) << kind;
 }
 
+/* Whether a status says "not here" or "not now", of the server that it comes
+ * from and not of the request: Request Timeout, Misdirected Request, Too Early,
+ * Too Many Requests. */
+static inline bool
+policy_is_elsewhere(int status)
+{
+	return status == 408 || status == 421 || status == 425 || status == 429;
+}
+
 /* W1: whether a response with this status may win at once. */
 static inline bool
 policy_acceptable(int status)
 {
-	return status >= 100 && status < 500;
+	return status >= 100 && status < 500 && !policy_is_elsewhere(status);
+}
+
+/* B4: whether a status is an error of the server.  501 and 505 speak of the
+ * request. */
+static inline bool
+policy_is_error(int status)
+{
+	return status >= 500 && status != 501 && status != 505;
 }
 
 /* Whether swapping, hedging and failing over are possible at all. */
@@ -71,10 +92,14 @@ void policy_budget_refund(struct hedging *h, enum hedge_trigger trigger);
 /* Whether it starts beside a running attempt: adds load, so it is charged. */
 bool policy_is_hedge(enum hedge_trigger trigger);
 
-/* T1: whether this server may be swapped to (least is READY) or may get a
- * second attempt (WARMING).  Returns NONE, STANDBY_NOT_READY or BREAKER. */
+/* T1: whether this server may get a second attempt: NONE, or STANDBY_NOT_READY
+ * (not in this state at least, or in a hazard) or FAILING. */
 enum hedge_refusal policy_target(const struct hedging *h, unsigned server,
     enum server_state least, struct instant now);
+
+/* Whether it may be swapped to. */
+bool policy_can_take_over(
+    const struct hedging *h, unsigned server, struct instant now);
 
 /* Review the pair after any change: end warm-ups that must not delay
  * service, swap if the table in swap.c says so.  Returns a set of enum
@@ -112,11 +137,15 @@ unsigned policy_act(
 void
 policy_hazards_expire(struct hedging *h, unsigned server, struct instant now);
 
-/* A response came: record its latency, and credit or charge the breaker. */
+/* A response came: record its latency. */
 void policy_latency(
     struct hedging_server *s, int64_t latency_ns, struct instant now);
-void policy_breaker_success(struct hedging_server *s);
-void policy_breaker_failure(struct hedging_server *s);
+
+/* B4: an exchange with a server ended, with an error or without.  Then judge
+ * again who fails. */
+void policy_outcome(
+    struct hedging *h, unsigned server, bool error, struct instant now);
+void policy_failing_review(struct hedging *h);
 
 /* T7: where a request may be retried after its last attempt failed: a server,
  * HEDGING_FULL or HEDGING_UNAVAILABLE. */

@@ -101,7 +101,7 @@ race_rewrite(struct race *r)
 }
 
 /* W2: how useful a response is.  A server's own error ranks above 503, and that
- * above the errors of a gateway. */
+ * above the errors of a gateway.  Those of "not now" are like 503. */
 static int
 status_rank(int status)
 {
@@ -109,7 +109,7 @@ status_rank(int status)
 		return 3;
 	if (status == 502 || status == 504)
 		return 0;
-	return status == 503 ? 1 : 2;
+	return status == 503 || policy_is_elsewhere(status) ? 1 : 2;
 }
 
 /* The best held response, or -1. */
@@ -217,16 +217,17 @@ attempt_judge(struct hedging *h, const struct race_attempt *a,
 	case ATTEMPT_END_COMPLETE:
 		if (policy_acceptable(a->status)) {
 			policy_latency(s, latency_ns, now);
-			policy_breaker_success(s);
-			return;
+			policy_outcome(h, (unsigned)a->server, false, now);
+		} else if (policy_is_error(a->status)) {
+			policy_outcome(h, (unsigned)a->server, true, now);
 		}
-		break;
+		return;
 	case ATTEMPT_END_FAILED:
 		/* We may have closed a loser ourselves, and a server that was
 		 * not reached did not fail. */
-		if (a->state == ATTEMPT_LOST || !written)
-			return;
-		break;
+		if (a->state != ATTEMPT_LOST && written)
+			policy_outcome(h, (unsigned)a->server, true, now);
+		return;
 	case ATTEMPT_END_UNSENT:
 		if (!policy_is_hedge(a->trigger))
 			return;
@@ -234,8 +235,21 @@ attempt_judge(struct hedging *h, const struct race_attempt *a,
 		policy_budget_refund(h, a->trigger);
 		return;
 	}
-	if (a->trigger != HEDGE_FIRST) /* B4 */
-		policy_breaker_failure(s);
+}
+
+void
+race_late(struct hedging *h, const struct race *r, int attempt,
+    struct instant since, struct instant now)
+{
+	const struct race_attempt *a = &r->attempt[attempt];
+	const struct hedging_server *s = &h->server[a->server];
+
+	assert(attempt >= 0 && (unsigned)attempt < r->started);
+	if (a->state != ATTEMPT_RUNNING || a->status != 0 ||
+	    (s->hazards & ~policy_bit(HAZARD_UNRESPONSIVE)) != 0 ||
+	    !instant_before(s->hazard_over, since))
+		return;
+	policy_outcome(h, (unsigned)a->server, true, now);
 }
 
 /* T3: undo a hedge that was dropped beside a running first attempt. */

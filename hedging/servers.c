@@ -1,5 +1,5 @@
 /* servers.c: one server's state (diagram in hedging.h), hazards, latencies and
- * breaker.
+ * errors.
  *
  * Each event changes one server here and then reviews the pair (swap.c),
  * because a swap may have waited for it. */
@@ -45,7 +45,9 @@ server_leave(
 	hazards_set(s, s->hazards & policy_bit(HAZARD_EXIT), now);
 	s->pushback_until = INSTANT_NONE;
 	s->marking = INSTANT_NONE;
-	s->breaker_tokens = BREAKER_FULL;
+	s->errors = 0;
+	s->erred = INSTANT_NONE;
+	s->failing = false;
 	latency_forget(s);
 }
 
@@ -231,18 +233,36 @@ policy_latency(struct hedging_server *s, int64_t latency_ns, struct instant now)
 	s->latency_p99_ns = window_percentile(&s->latency, 99);
 }
 
+/* An error says little where the other server has as many: a client that sends
+ * what neither can answer, a database that both need. */
 void
-policy_breaker_success(struct hedging_server *s)
+policy_failing_review(struct hedging *h)
 {
-	s->breaker_tokens += BREAKER_SUCCESS;
-	if (s->breaker_tokens > BREAKER_FULL)
-		s->breaker_tokens = BREAKER_FULL;
+	for (unsigned i = 0; i < h->limits.servers; i++) {
+		struct hedging_server *s = &h->server[i];
+		const struct hedging_server *y = &h->server[policy_other(i)];
+		double more = s->errors;
+		bool was = s->failing;
+
+		if (h->limits.servers == HEDGING_SERVERS &&
+		    y->state >= SERVER_WARMING)
+			more -= y->errors;
+		s->failing = s->state >= SERVER_WARMING &&
+			     more >= (was ? FAILING_UNTIL : FAILING_FROM);
+	}
 }
 
 void
-policy_breaker_failure(struct hedging_server *s)
+policy_outcome(
+    struct hedging *h, unsigned server, bool error, struct instant now)
 {
-	s->breaker_tokens = s->breaker_tokens < 1 ? 0 : s->breaker_tokens - 1;
+	struct hedging_server *s = &h->server[server];
+
+	if (s->state < SERVER_WARMING)
+		return; /* of a process that has gone */
+	s->errors += ((error ? 1 : 0) - s->errors) * OUTCOME_WEIGHT;
+	s->erred = error ? now : INSTANT_NONE;
+	policy_failing_review(h);
 }
 
 bool
@@ -253,23 +273,20 @@ hedging_probe_wanted(const struct hedging *h, unsigned server)
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
 	return s->state == SERVER_READY &&
-	       (s->breaker_tokens <= BREAKER_CLOSED_ABOVE ||
-		   (s->hazards & policy_bit(HAZARD_UNRESPONSIVE)) != 0);
+	       ((s->hazards & policy_bit(HAZARD_UNRESPONSIVE)) != 0 ||
+		   (server != h->active && policy_acts(h) &&
+		       (instant_is_set(s->erred) ||
+			   s->errors >= FAILING_UNTIL)));
 }
 
 unsigned
 hedging_probe_done(
     struct hedging *h, unsigned server, bool ok, struct instant now)
 {
-	struct hedging_server *s;
-
 	assert(server < HEDGING_SERVERS);
-	s = &h->server[server];
-	if (!ok || s->state != SERVER_READY)
+	if (h->server[server].state != SERVER_READY)
 		return 0;
-	s->breaker_tokens += BREAKER_PROBED;
-	if (s->breaker_tokens > BREAKER_FULL)
-		s->breaker_tokens = BREAKER_FULL;
+	policy_outcome(h, server, !ok, now);
 	return policy_review(h, now) | policy_sweep(h, now);
 }
 

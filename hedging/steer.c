@@ -520,8 +520,7 @@ swap_if_due(struct steer *st, struct hedging *h, struct instant now)
 	    instant_before(now, st->resting_until) ||
 	    h->server[h->active].state != SERVER_READY ||
 	    h->server[h->active].hazards != 0 || !near_full(st, h, now) ||
-	    policy_target(h, other, SERVER_READY, now) != HEDGE_REFUSED_NONE ||
-	    too_fast(st, now))
+	    !policy_can_take_over(h, other, now) || too_fast(st, now))
 		return 0;
 	actions = hedging_switch(h, now);
 	if (actions == 0)

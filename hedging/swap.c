@@ -67,11 +67,26 @@ policy_target(const struct hedging *h, unsigned server, enum server_state least,
 
 	if (s->state < least || s->hazards != 0)
 		return HEDGE_REFUSED_STANDBY_NOT_READY;
-	if (s->breaker_tokens <= BREAKER_CLOSED_ABOVE)
-		return HEDGE_REFUSED_BREAKER;
+	if (s->failing)
+		return HEDGE_REFUSED_FAILING;
 	if (server != h->active && !server_settled(h, s, now))
 		return HEDGE_REFUSED_STANDBY_NOT_READY;
 	return HEDGE_REFUSED_NONE;
+}
+
+bool
+policy_can_take_over(
+    const struct hedging *h, unsigned server, struct instant now)
+{
+	const struct hedging_server *s = &h->server[server];
+
+	/* Its last word was an error: only if the other one is worse. */
+	if (instant_is_set(s->erred) &&
+	    instant_since(now, s->erred) < ERRED_NS &&
+	    !h->server[policy_other(server)].failing)
+		return false;
+	return policy_target(h, server, SERVER_READY, now) ==
+	       HEDGE_REFUSED_NONE;
 }
 
 _Static_assert(SWAP_RATE_MAX < HEDGING_SWAPS_KEPT, "the rate can be seen");
@@ -113,21 +128,25 @@ hedging_switch(struct hedging *h, struct instant now)
 	if (h->limits.servers < HEDGING_SERVERS)
 		return 0;
 	other = &h->server[policy_other(h->active)];
-	if (other->state != SERVER_READY || other->hazards != 0)
+	if (other->state != SERVER_READY || other->hazards != 0 ||
+	    other->failing)
 		return 0;
 	return swap(h, now);
 }
 
-/* End warm-ups that are complete, not needed or would delay service. */
+/* End warm-ups that are complete, not needed or would delay service.  A server
+ * that fails is not warm, but better than none. */
 static void
 warmups_review(struct hedging *h, struct instant now)
 {
 	for (unsigned i = 0; i < h->limits.servers; i++) {
 		struct hedging_server *s = &h->server[i];
-		bool alone = h->server[policy_other(i)].state != SERVER_READY;
+		const struct hedging_server *y = &h->server[policy_other(i)];
+		bool alone = y->state != SERVER_READY || y->failing;
 
 		if (s->state == SERVER_WARMING &&
-		    (!policy_acts(h) || alone || policy_warmup_over(h, i, now)))
+		    (!policy_acts(h) || alone ||
+			(!s->failing && policy_warmup_over(h, i, now))))
 			s->state = SERVER_READY;
 	}
 }
@@ -139,7 +158,7 @@ overrides_warming(const struct hedging *h, struct instant now)
 	const struct hedging_server *x = &h->server[h->active];
 	const struct hedging_server *y = &h->server[policy_other(h->active)];
 
-	return y->state == SERVER_WARMING && y->hazards == 0 &&
+	return y->state == SERVER_WARMING && y->hazards == 0 && !y->failing &&
 	       instant_since(now, x->hazard_since) >= WARMING_OVERRIDE_NS;
 }
 
@@ -152,9 +171,21 @@ leave_marking(struct hedging *h, struct instant now)
 	if ((h->limits.triggers & policy_bit(HAZARD_MARKING)) == 0 ||
 	    !instant_is_set(h->server[h->active].marking) ||
 	    instant_is_set(h->server[other].marking) ||
-	    policy_target(h, other, SERVER_READY, now) != HEDGE_REFUSED_NONE)
+	    !policy_can_take_over(h, other, now))
 		return 0;
 	h->swaps_marking++;
+	return swap(h, now);
+}
+
+/* B4: what is in flight stays: it may be what the server can do. */
+static unsigned
+leave_failing(struct hedging *h, struct instant now)
+{
+	unsigned other = policy_other(h->active);
+
+	if (!h->server[h->active].failing ||
+	    !policy_can_take_over(h, other, now))
+		return 0;
 	return swap(h, now);
 }
 
@@ -164,6 +195,7 @@ policy_review(struct hedging *h, struct instant now)
 	unsigned other = policy_other(h->active);
 	struct hedging_server *y = &h->server[other];
 
+	policy_failing_review(h);
 	warmups_review(h, now);
 	if (!policy_acts(h))
 		return 0;
@@ -173,11 +205,14 @@ policy_review(struct hedging *h, struct instant now)
 			return 0;
 		return swap(h, now) | HEDGING_SWEEP;
 	}
-	if (hedging_hazard_trigger(h, h->active) == HEDGE_FIRST)
-		return leave_marking(h, now);
+	if (hedging_hazard_trigger(h, h->active) == HEDGE_FIRST) {
+		unsigned actions = leave_failing(h, now);
+
+		return actions != 0 ? actions : leave_marking(h, now);
+	}
 	if (overrides_warming(h, now))
 		y->state = SERVER_READY;
-	if (policy_target(h, other, SERVER_READY, now) != HEDGE_REFUSED_NONE)
+	if (!policy_can_take_over(h, other, now))
 		return 0;
 	return swap(h, now) | HEDGING_SWEEP;
 }
@@ -231,6 +266,20 @@ policy_act(
 	return actions | policy_sweep(h, now);
 }
 
+/* B4: where nothing shows what a standby does now, what it did says less and
+ * less. */
+static void
+errors_fade(
+    const struct hedging *h, struct hedging_server *s, struct instant now)
+{
+	double share;
+
+	if (!instant_is_set(h->ticked))
+		return;
+	share = (double)instant_since(now, h->ticked) / ERRORS_FADE_NS;
+	s->errors = share < 1 ? s->errors * (1 - share) : 0;
+}
+
 unsigned
 hedging_tick(struct hedging *h, struct instant now)
 {
@@ -240,12 +289,8 @@ hedging_tick(struct hedging *h, struct instant now)
 		struct hedging_server *s = &h->server[i];
 
 		policy_hazards_expire(h, i, now);
-		if (instant_is_set(h->ticked))
-			s->breaker_tokens +=
-			    BREAKER_RECOVERY_PER_S *
-			    (double)instant_since(now, h->ticked) / NS_PER_S;
-		if (s->breaker_tokens > BREAKER_FULL)
-			s->breaker_tokens = BREAKER_FULL;
+		if (i != h->active)
+			errors_fade(h, s, now);
 	}
 	h->ticked = now;
 	for (unsigned i = 0; i < h->limits.servers; i++) {

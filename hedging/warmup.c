@@ -131,7 +131,8 @@ hedging_warmup_sent(struct hedging *h, unsigned server)
 		return;
 	}
 	s->warmup_sent++;
-	s->warmup_next = instant_plus(s->warmup_next, WARMUP_INTERVAL_NS);
+	s->warmup_next = instant_plus(s->warmup_next,
+	    s->failing ? WARMUP_FAILING_NS : WARMUP_INTERVAL_NS);
 }
 
 unsigned
@@ -140,6 +141,7 @@ hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
 {
 	struct hedging_server *s;
 	unsigned actions;
+	bool failed;
 
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
@@ -147,10 +149,13 @@ hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
 	s->warmup_inflight--;
 	if (s->state < SERVER_WARMING)
 		return 0;
-	if (ok) {
+	failed = s->failing;
+	policy_outcome(h, server, !ok, now);
+	if (ok)
 		policy_latency(s, latency_ns, now);
-		policy_breaker_success(s);
-	}
+	/* What it learnt while it failed is not what it will do. */
+	if (s->state == SERVER_WARMING && failed && !s->failing)
+		policy_warmup_begin(s, now);
 	if (s->state != SERVER_WARMING)
 		return 0;
 	if (ok) {

@@ -104,13 +104,20 @@ static void
 write_states(struct proxy *p, struct exposition *e)
 {
 	exposition_family(e, "tailor_server_state");
-	for (unsigned s = 0; s < p->config->servers; s++)
+	for (unsigned s = 0; s < p->config->servers; s++) {
+		const struct hedging_server *h = &p->hedging.server[s];
+
 		for (unsigned i = 0; i <= SERVER_READY; i++)
 			exposition_sample(e,
 			    LABELS({"server", p->config->server[s].name},
 				{"state",
 				    server_state_name((enum server_state)i)}),
-			    p->hedging.server[s].state == i);
+			    h->state == i && !h->failing);
+		exposition_sample(e,
+		    LABELS({"server", p->config->server[s].name},
+			{"state", "failing"}),
+		    h->failing);
+	}
 	exposition_family(e, "tailor_server_response_seconds");
 	for (unsigned s = 0; s < p->config->servers; s++)
 		for (unsigned i = 0; i < 2; i++)

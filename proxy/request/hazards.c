@@ -20,6 +20,8 @@ swap_count(struct proxy *p)
 	enum hedge_trigger why = hedging_hazard_trigger(&p->hedging, left);
 	struct instant since = p->hedging.server[left].hazard_since;
 
+	if (why == HEDGE_FIRST && p->hedging.server[left].failing)
+		why = HEDGE_FAILURE; /* B4 */
 	m->swaps++;
 	m->swap_reason[why]++;
 	if (why != HEDGE_FIRST && instant_is_set(since))

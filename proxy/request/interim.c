@@ -73,7 +73,8 @@ pushback_note(
 			return; /* nonsense asks for nothing */
 	} else {
 		field = http_field_find(head, HTTP_FIELD_RETRY_AFTER);
-		if (head->status != 503 || field == NULL || a->index == 0)
+		if ((head->status != 503 && head->status != 429) ||
+		    field == NULL || a->index == 0)
 			return;
 		hold_ns = number(field->value) * NS_PER_S;
 		if (hold_ns < 0)

@@ -477,6 +477,20 @@ request_progresses(struct request *r)
 	return true;
 }
 
+/* A server that had all of a request, and says nothing to it in time. */
+static void
+note_late(struct request *r)
+{
+	for (int i = 0; i < RACE_ATTEMPTS; i++) {
+		const struct attempt *a = &r->attempt[i];
+
+		if (a->on && a->link != NULL && a->link->sent_all &&
+		    r->body_whole && !r->upgrade)
+			race_late(&r->proxy->hedging, &r->race, i,
+			    a->link->written_first, instant_now());
+	}
+}
+
 static void
 on_deadline(void *user, bool forced)
 {
@@ -489,6 +503,7 @@ on_deadline(void *user, bool forced)
 		    r->generation->config->proxy.request_timeout_ns);
 		return;
 	}
+	note_late(r);
 	/* A response that was held back is better than none (W2). */
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		if (r->state == REQUEST_RUNNING &&

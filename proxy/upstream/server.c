@@ -318,18 +318,30 @@ warmup_fill_health(
 	return true;
 }
 
+/* Where requests of clients had errors, a health target may be well. */
+static bool
+warmup_fill_for(struct warmup *w, struct server *s, enum warmup_kind kind,
+    enum http_method *method)
+{
+	const struct hedging_server *h = server_policy(s);
+	bool ask = kind == WARMUP_ASK || kind == WARMUP_KEEP;
+	bool erred = h->failing || instant_is_set(h->erred);
+
+	return (ask && !erred && warmup_fill_health(w, s, method)) ||
+	       warmup_fill(w, s, method) ||
+	       (ask && warmup_fill_health(w, s, method));
+}
+
 static bool
 warmup_send(struct server *s, enum warmup_kind kind)
 {
 	struct warmup *w = warmup_free_place(s);
-	bool health = kind == WARMUP_ASK || kind == WARMUP_KEEP;
 	enum http_method method;
 	struct connection *u;
 	struct message message;
 	int err;
 
-	if (w == NULL || (!(health && warmup_fill_health(w, s, &method)) &&
-			     !warmup_fill(w, s, &method)))
+	if (w == NULL || !warmup_fill_for(w, s, kind, &method))
 		return false;
 	w->status = 0;
 	w->server = s;
@@ -346,7 +358,7 @@ warmup_send(struct server *s, enum warmup_kind kind)
 	exchange_limit(u, kind == WARMUP_ASK
 			      ? ASK_TIMEOUT_NS
 			      : s->upstream->config->proxy.request_timeout_ns);
-	if (!health)
+	if (kind == WARMUP_WARM || kind == WARMUP_MIRROR)
 		hedging_warmup_sent(s->upstream->hedging, s->index);
 	message =
 	    (struct message){.head = {{w->text, w->length},
@@ -440,7 +452,9 @@ server_state_shown(const struct server *s)
 	case STOPPING:
 		return "stopping";
 	}
-	return server_state_name(server_policy(s)->state);
+	return server_policy(s)->failing
+		   ? "failing"
+		   : server_state_name(server_policy(s)->state);
 }
 
 int

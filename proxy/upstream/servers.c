@@ -25,6 +25,25 @@ server_end(struct server *s)
 	server_fini(s);
 }
 
+static void
+failing_log(struct server *s)
+{
+	const struct hedging_server *h = server_policy(s);
+
+	if (h->failing == s->failing_logged)
+		return;
+	s->failing_logged = h->failing;
+	if (h->failing)
+		log_event(LOG_LEVEL_WARNING, "server_failing",
+		    "server=%s errors_percent=%.0f advice=\"it responds with "
+		    "errors, breaks off or is late, and gets no requests while "
+		    "another server can serve: see its own log\"",
+		    s->config->name, 100 * h->errors);
+	else if (h->state > SERVER_CONNECTING)
+		log_event(LOG_LEVEL_NOTICE, "server_recovered", "server=%s",
+		    s->config->name);
+}
+
 /* Look at its state: log what changed, go on with what is wanted of it. */
 static void
 server_tick(struct server *s, struct instant now)
@@ -50,6 +69,7 @@ server_tick(struct server *s, struct instant now)
 			s->state_since = now;
 		s->state_logged = state;
 	}
+	failing_log(s);
 	recent_rate_read(&s->response_rate, now, server_responses(s));
 	recent_rate_read(&s->error_rate, now, server_errors(s));
 	maintenance_tick(s, now);

@@ -289,6 +289,7 @@ struct server {
 		struct instant cut_at;	   /* of a drain; none: never */
 	} maintenance;
 	enum server_state state_logged; /* as last seen by the tick */
+	bool failing_logged;
 	struct instant state_since, warming_since;
 
 	struct {

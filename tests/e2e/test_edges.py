@@ -18,7 +18,8 @@ def back(t):
     """The end of what hedged() began: a is active again."""
     t.wait_settled()
     t.hazard("a", "end")
-    assert t.ask("/switch", "POST").status == 200
+    if t.active() == "b":  # it was not, if its last word was an error
+        assert t.ask("/switch", "POST").status == 200
     assert t.active() == "a"
 
 

@@ -577,6 +577,7 @@ static void
 step_answer(struct stage *g)
 {
 	long n = g->words > 3 ? number(g, 3) : 1;
+	int status = g->words > 4 ? (int)number(g, 4) : 200;
 	int64_t latency_ns = duration_ns(word(g, 2));
 	struct race r;
 	int server;
@@ -586,9 +587,27 @@ step_answer(struct stage *g)
 		race_start(
 		    &g->h, &r, (unsigned)number(g, 1), HEDGE_FIRST, g->now);
 		g->now = instant_plus(g->now, latency_ns);
-		race_head(&g->h, &r, 0, 200, g->now);
+		race_head(&g->h, &r, 0, status, g->now);
 		assert_true(race_commit(&g->h, &r, 0, g->now));
 		race_ended(&g->h, &r, 0, ATTEMPT_END_COMPLETE, latency_ns, true,
+		    &g->view[0], g->now, &server);
+	}
+}
+
+static void
+step_late(struct stage *g)
+{
+	struct race r;
+	int server;
+
+	for (long n = number(g, 3); n > 0; n--) {
+		race_init(&r);
+		race_start(
+		    &g->h, &r, (unsigned)number(g, 1), HEDGE_FIRST, g->now);
+		race_late(&g->h, &r, 0,
+		    instant_plus(g->now, -duration_ns(word(g, 2))), g->now);
+		race_abandon(&g->h, &r, g->now);
+		race_ended(&g->h, &r, 0, ATTEMPT_END_FAILED, -1, true,
 		    &g->view[0], g->now, &server);
 	}
 }
@@ -690,7 +709,8 @@ step_show(struct stage *g)
 	    {"hedges", s->hedges},
 	    {"draining", s->draining},
 	    {"hazards", s->hazards},
-	    {"breaker", s->breaker_tokens},
+	    {"errors", s->errors},
+	    {"failing", s->failing},
 	    {"p50_us", (double)s->latency_p50_ns / (double)NS_PER_US},
 	    {"p95_us", (double)s->latency_p95_ns / (double)NS_PER_US},
 	    {"p99_us", (double)s->latency_p99_ns / (double)NS_PER_US},
@@ -756,6 +776,7 @@ static const struct {
     {"rival", step_rival},
     {"finish", step_finish},
     {"answer", step_answer},
+    {"late", step_late},
     {"warm", step_warm},
     {"warmsent", step_warmsent},
     {"warmed", step_warmed},

@@ -29,7 +29,8 @@
  *   overtake R I => yes|no, another attempt may give the response
  *   rival R I => yes|no, another attempt runs
  *   finish [N]           N requests leave the table
- *   answer S LATENCY [N]   N whole requests, each 200 after LATENCY
+ *   answer S LATENCY [N [STATUS]]   N whole requests, each 200 after LATENCY
+ *   late S AGO N           deadlines of N requests, written so long ago
  *   warm S => N in MS, what is due and in how long; warmed S N LATENCY;
  *   warmfail S N           N warm-up requests sent and answered
  *   pushback S TIME | timer S => US or "off"

@@ -262,65 +262,101 @@ static const struct scenario budgets[] = {
     {"B2 and B1 defaults", "set burst 0; set conns0 30; set conns1 30; ready; "
 			   "? tokens => 60; begin 0 gc; drain 0; drain 0\n"
 			   "end 0 gc; begin 1 gc => swap,sweep"},
-    {"B4 failed hedges open the breaker: no hedges, no swap",
-	"set burst 99; ready; begin 0 gc; ? breaker 1 => 10\n"
-	"start a 0; hedge a gc; ended a 1 failed => wait; ? breaker 1 => 9\n"
-	"start b 0; hedge b gc; head b 1 500 => hold\n"
-	"ended b 1 complete 1ms => wait; ? breaker 1 => 8\n"
-	"start c 0; hedge c gc; ended c 1 failed\n"
-	"start d 0; hedge d gc; ended d 1 failed\n"
-	"start e 0; hedge e gc => yes 1; ended e 1 failed; ? breaker 1 => 5\n"
-	"start f 0; ask f gc => breaker; end 0 gc; switch => swap\n"
+    {"B4 a hedge that fails is an error of its server, a re-try as well",
+	"set burst 99; ready; begin 0 gc; ? errors 1 => 0\n"
+	"start a 0; hedge a gc; ended a 1 failed => wait\n"
+	"? errors 1 => 0.125; start b 0; hedge b gc; head b 1 500 => hold\n"
+	"ended b 1 complete 1ms => wait; ? errors 1 => 0.234375\n"
+	"end 0 gc; start c 0; ended c 0 failed => try 1; ? errors 0 => 0.125\n"
+	"start c 1 failure; ended c 1 failed => give up\n"
+	"? errors 1 => 0.330078"},
+    {"B4 it fails from six errors on, and gets no hedges and no swap",
+	"ready; answer 1 1ms 5 500; ? failing 1 => 0; answer 1 1ms 1 503\n"
+	"? failing 1 => 1; start a 0; begin 0 gc => nothing; choose => 0\n"
+	"ask a gc => failing; other a => no; end 0 gc; switch => nothing"},
+    {"B4 the active one is left when it fails",
+	"ready; answer 0 1ms 5 500; tick => nothing; answer 0 1ms 1 500\n"
+	"? failing 0 => 1; tick => swap; choose => 1; tick => nothing\n"
+	"choose => 1; begin 1 gc => nothing; choose => 1"},
+    {"B4 a broken standby after one pause of the active one",
+	"ready; begin 0 gc => swap,sweep; answer 1 1ms 3 500; end 0 gc; tick\n"
+	"choose => 1; answer 1 1ms 3 500; tick => swap; choose => 0\n"
 	"begin 0 gc => nothing; choose => 0"},
-    {"B4 answers close it again",
-	"set burst 99; ready; begin 0 gc; start a 0; hedge a gc\n"
-	"ended a 1 failed; answer 1 1ms 3; ? breaker 1 => 9.3\n"
-	"answer 1 1ms 30; ? breaker 1 => 10"},
-    {"B4 so does time: a standby gets no requests",
-	"ready; begin 0 gc; start a 0; hedge a gc; ended a 1 failed; tick\n"
-	"? breaker 1 => 9; wait 5s; tick; ? breaker 1 => 9.5; wait 9s; tick\n"
-	"? breaker 1 => 10"},
+    {"B4 not when watching",
+	"set act 0; ready; answer 0 1ms 9 500; ? failing 0 => 1\n"
+	"tick => nothing; choose => 0"},
+    {"B4 what both err at changes nothing",
+	"ready; answer 0 1ms 5 500; answer 1 1ms 5 500; answer 0 1ms 20 500\n"
+	"? failing 0 => 0; answer 1 1ms 20 500; ? failing 0 => 0\n"
+	"? failing 1 => 0; tick => nothing; choose => 0"},
+    {"B4 both err, until one no longer does",
+	"ready; answer 0 1ms 30 500; answer 1 1ms 1; tick => swap\n"
+	"answer 1 1ms 30 500; tick => nothing; choose => 1\n"
+	"probed 0; probed 0; probed 0; probed 0; probed 0; ? failing 1 => 0\n"
+	"probed 0 => swap; choose => 0; ? failing 1 => 1"},
+    {"B4 a lone server serves what it can",
+	"set servers 1; ready; answer 0 1ms 30 500; tick => nothing\n"
+	"choose => 0"},
+    {"B4 one that fails is better than none",
+	"ready; answer 1 1ms 30 500; down 0 => swap,sweep; choose => 1\n"
+	"up 0 => swap; choose => 0; ? state 0 => ready"},
+    {"B4 no swap to one whose last word was an error, until it has another",
+	"ready; answer 1 1ms 1 500; begin 0 gc => nothing\n"
+	"choose => 0 hedged; probed 1 silent => nothing\n"
+	"probed 1 => swap,sweep; choose => 1"},
+    {"B4 unless the other one is worse",
+	"ready; answer 1 1ms 1 500; answer 0 1ms 8 500; ? failing 0 => 1\n"
+	"tick => swap"},
+    {"B4 and for ten seconds",
+	"ready; answer 1 1ms 1 500; begin 0 gc => nothing; wait 9999ms; tick\n"
+	"choose => 0 hedged; wait 1ms; tick => swap,sweep"},
+    {"B4 eleven good responses end it",
+	"ready; answer 1 1ms 99 500; answer 1 1ms 10; ? failing 1 => 1\n"
+	"answer 1 1ms 1; ? failing 1 => 0; begin 0 gc => swap,sweep"},
+    {"B4 so do probes, of a standby alone",
+	"ready; probed 1 => unwanted; answer 1 1ms 7 500; probed 1; probed 1\n"
+	"probed 1; probed 1; probed 1; probed 1; ? failing 1 => 1; probed 1\n"
+	"? failing 1 => 0; probed 1 => unwanted; answer 0 1ms 2 500\n"
+	"probed 0 => unwanted"},
+    {"B4 and time: what it was a minute ago says less",
+	"ready; answer 1 1ms 6 500; tick; ? failing 1 => 1; wait 36s; tick\n"
+	"? failing 1 => 0; answer 0 1ms 6 500; wait 99s; tick\n"
+	"? failing 0 => 1"},
     {"B4 and a new process",
-	"ready; begin 0 gc; start a 0; hedge a gc; ended a 1 failed; down 1\n"
-	"? breaker 1 => 10"},
-    {"B4 first attempts, losers we closed and unsent ones do not count",
-	"ready; start a 0; begin 0 gc; start b 1; ended b 0 failed\n"
-	"hedge a gc; abandon a; ended a 1 failed => wait\n"
-	"start c 0; hedge c gc; ended c 1 unsent; ? breaker 1 => 10"},
-    {"B4 a loser that answered 500 does, and so does a failed re-try",
+	"ready; answer 1 1ms 9 500; down 1; ? errors 1 => 0; up 1 cold\n"
+	"? failing 1 => 0"},
+    {"B4 losers we closed, unsent ones and those of a request do not count",
+	"ready; start a 0; begin 0 gc; hedge a gc; abandon a\n"
+	"ended a 1 failed => wait; start b 0; hedge b gc; ended b 1 unsent\n"
+	"answer 1 1ms 9 404; answer 1 1ms 9 429; answer 1 1ms 9 501\n"
+	"answer 1 1ms 9 505; ? errors 1 => 0"},
+    {"B4 a loser that answered 500 does",
 	"ready; start a 0; begin 0 gc; hedge a gc; head a 0 200; commit a 0\n"
-	"head a 1 500 => discard; ended a 1 complete 5ms; ? breaker 1 => 9\n"
-	"start b 0; ended b 0 failed => try 1; start b 1 failure\n"
-	"ended b 1 failed => give up; ? breaker 1 => 8"},
+	"head a 1 500 => discard; ended a 1 complete 5ms\n"
+	"? errors 1 => 0.125"},
     {"B4 a server that was not reached has failed at nothing",
 	"ready; start a 0; begin 0 gc; hedge a gc\n"
-	"ended a 1 failed unwritten => wait; ? breaker 1 => 10"},
-    {"B4 an idle standby is probed until it is closed",
-	"set burst 99; ready; probed 1 => unwanted\n"
-	"start a 0; start a 1 gc; ended a 1 failed\n"
-	"start b 0; start b 1 gc; ended b 1 failed\n"
-	"start c 0; start c 1 gc; ended c 1 failed\n"
-	"start d 0; start d 1 gc; ended d 1 failed\n"
-	"start e 0; start e 1 gc; ended e 1 failed; ? breaker 1 => 5\n"
-	"begin 0 gc => nothing; probed 1 silent => nothing; ? breaker 1 => 5\n"
-	"probed 1 => swap,sweep; ? breaker 1 => 6; probed 1 => unwanted"},
+	"ended a 1 failed unwritten => wait; ? errors 1 => 0"},
+    {"B4 a deadline is evidence, but not of a pause",
+	"ready; late 0 500ms 5; ? errors 0 => 0.487091; tick => nothing\n"
+	"late 0 500ms 1; tick => swap; down 0; up 0 cold; begin 0 gc\n"
+	"late 0 500ms 9; ? errors 0 => 0; end 0 gc; wait 400ms\n"
+	"late 0 500ms 9; ? errors 0 => 0; late 0 399ms 1\n"
+	"? errors 0 => 0.125"},
+    {"B4 not one that fails its warm-up is ready, but if it is alone",
+	"ready; down 1; up 1; warmfail 1 6 1ms; ? failing 1 => 1; wait 11s\n"
+	"tick => warmup; ? state 1 => warming; warm 1 => 2 in 2ms\n"
+	"warmfail 1 2 1ms; warm 1 => 0 in 498ms; down 0; ? state 1 => ready"},
+    {"B4 one that no longer fails warms up anew",
+	"ready; down 1; up 1; warmfail 1 9 1ms; wait 11s; warmed 1 9 1ms\n"
+	"? failing 1 => 0; ? state 1 => warming; warmed 1 7 1ms\n"
+	"? state 1 => warming; warmed 1 1 1ms; ? state 1 => ready"},
     {"a request that waited long may go to the standby, below its half",
 	"set conns1 4; ready; overflow => 1; start a 1; overflow => 1\n"
 	"start b 1; overflow => no"},
     {"not to one that could not be swapped to",
 	"ready; begin 1 gc; overflow => no; end 1 gc; down 1; overflow => no"},
     {"not when watching", "set act 0; ready; overflow => no"},
-    {"B4 never below nothing",
-	"set burst 99; ready; start a 0; start a 1 gc; start b 0; start b 1 "
-	"gc\n"
-	"start c 0; start c 1 gc; start d 0; start d 1 gc; start e 0\n"
-	"start e 1 gc; ended a 1 failed; ended b 1 failed; ended c 1 failed\n"
-	"ended d 1 failed; ended e 1 failed; start f 0; start f 1 gc\n"
-	"start g 0; start g 1 gc; start h 0; start h 1 gc; start i 0\n"
-	"start i 1 gc; start j 0; start j 1 gc; ended f 1 failed\n"
-	"ended g 1 failed; ended h 1 failed; ended i 1 failed\n"
-	"ended j 1 failed; start k 0; start k 1 gc; ended k 1 failed\n"
-	"? breaker 1 => 0"},
     {"B5 pushback",
 	STOPPED "pushback 1 50ms; ask a gc => pushback; wait 49ms\n"
 		"ask a gc => pushback; wait 1ms; ask a gc => yes 1"},

@@ -188,13 +188,13 @@ static const struct scenario failures[] = {
 	"ended a 0 failed unwritten => try 1; start a 1 failure; view a gone\n"
 	"ended a 1 failed unwritten => give up"},
     {"a first attempt moved before it was written never happened",
-	"ready; start a 0; ended a 0 unsent => restart; ? breaker 0 => 10\n"
+	"ready; start a 0; ended a 0 unsent => restart; ? errors 0 => 0\n"
 	"start a 1; head a 0 200 => collect"},
     {"T7 to a server that warms up, too",
 	"ready; down 1; up 1; start a 0; ended a 0 failed => try 1"},
     {"T7 to a stopped one: it will go on", "ready; begin 1 gc; start a 0\n"
 					   "ended a 0 failed => try 1"},
-    {"T7 breaker, storm and empty budget do not matter",
+    {"T7 storm and empty budget do not matter",
 	"set burst 1; ready; start a 0; start b 0\n"
 	"begin 0 gc; hedge a gc;" SWAPS "pushback 1 9s\n"
 	"ended b 0 failed => try 1"},

@@ -325,7 +325,7 @@ static const struct scenario warmups[] = {
 	"ready; start a 0; down 1; up 1; begin 0 gc; warmed 1 10 5ms\n"
 	"choose => 1; ? swaps => 1"},
     {"failures are not answers",
-	"ready; down 1; up 1; warmfail 1 50 5ms => warmup\n"
+	"ready; down 1; up 1; warmfail 1 5 5ms => warmup\n"
 	"? state 1 => warming; warmed 1 10 5ms; ? state 1 => ready"},
     {"not before its p95 is near the active's",
 	"ready; answer 0 2ms 100; down 1; up 1; warmed 1 60 4ms => warmup\n"

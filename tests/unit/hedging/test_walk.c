@@ -77,7 +77,8 @@ check_server(const struct walk *w, unsigned server)
 			    w->h.limits.connections_max[server]);
 	assert_true(hedges <= w->h.limits.connections_max[server]);
 	assert_true(s->warmup_inflight <= 2);
-	assert_true(s->breaker_tokens >= 0 && s->breaker_tokens <= 10);
+	assert_true(s->errors >= 0 && s->errors <= 1);
+	assert_false(s->failing && s->state < SERVER_WARMING);
 	/* a flag for each hazard and an instant for the flags */
 	assert_int_equal(s->hazards != 0, instant_is_set(s->hazard_since));
 }
@@ -97,11 +98,12 @@ check_pair(const struct walk *w)
 	if (y->state == SERVER_WARMING)
 		assert_int_equal(x->state, SERVER_READY);
 	assert_int_not_equal(x->state, SERVER_WARMING);
-	/* nothing that could be done at once is left undone; a breaker that
-	 * responses have just closed is seen by the next tick */
+	/* nothing that could be done at once is left undone; a server
+	 * that has just recovered is seen by the next tick */
 	if ((x->hazards & h->limits.triggers & ~x->waiting) != 0)
 		assert_false(y->state == SERVER_READY && y->hazards == 0 &&
-			     y->draining == 0 && y->breaker_tokens > 5.5);
+			     y->draining == 0 && y->errors < 0.01 &&
+			     !instant_is_set(y->erred));
 }
 
 static void
