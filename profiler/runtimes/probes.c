@@ -178,6 +178,9 @@ probe_attach(struct probes *p, const struct runtime_probe *probe,
 
 	errno = 0;
 	if (probe->provider != NULL) {
+		err = symbol_file_check(file);
+		if (err < 0)
+			return err;
 		*link = bpf_program__attach_usdt(
 		    program, -1, file, probe->provider, probe->name, NULL);
 	} else {

@@ -46,6 +46,11 @@ void probes_workers(
 
 /* The file offset of the first function whose symbol begins with prefix.
  * Returns 0, -ENOENT (no such symbol: stripped, or another program), -EINVAL
- * (no such file format) or another negative errno.  Reads the file's symbols,
- * some MB of a large program; allocates and frees. */
+ * (no such file format, or larger than is believed) or another negative errno.
+ * Reads the file's symbols, some MB of a large program, 128 MiB at most;
+ * allocates and frees. */
 int symbol_find(const char *path, const char *prefix, uint64_t *offset);
+
+/* Whether libbpf, which reads a file's notes whole, may look at it: 0, or a
+ * negative errno as above.  At most 4 MiB of notes. */
+int symbol_file_check(const char *path);

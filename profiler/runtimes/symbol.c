@@ -1,6 +1,8 @@
 /* symbol.c: the dynamic symbols of an ELF file, then all others.
  *
- * The file is another user's: every number in it is checked against its size.
+ * The file is another user's: every number in it is checked against its size,
+ * and what is read of it is bounded in all, because its parts may overlap and
+ * it may be mostly holes.
  *
  * Probes attach at an offset of a file.  libbpf finds a function by its whole
  * name; that of a C++ function ends in its arguments, which change between
@@ -15,29 +17,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FILE_MAX ((uint64_t)1 << 30)   /* bytes; larger files have no symbols */
+#define READ_MAX ((uint64_t)128 << 20) /* of one, in all */
+#define NOTES_MAX ((uint64_t)4 << 20)  /* of a section of notes, or of names */
 #define SECTIONS_MAX 4096
-#define TABLE_MAX ((uint64_t)512 << 20) /* bytes of a table of symbols */
 
 struct elf {
 	int fd;
-	uint64_t bytes;
-	Elf64_Shdr *section; /* owned */
-	unsigned sections;
+	uint64_t bytes, left; /* of READ_MAX */
+	Elf64_Shdr *section;  /* owned */
+	unsigned sections, names;
 };
 
 /* A part of the file, in memory to be freed; NULL with errno. */
 static void *
-elf_part(const struct elf *e, uint64_t offset, uint64_t bytes)
+elf_part(struct elf *e, uint64_t offset, uint64_t bytes)
 {
 	uint64_t done = 0;
 	ssize_t n;
 	char *part;
 
 	if (offset > e->bytes || bytes > e->bytes - offset || bytes == 0 ||
-	    bytes > TABLE_MAX) {
+	    bytes > e->left) {
 		errno = EINVAL;
 		return NULL;
 	}
+	e->left -= bytes;
 	part = malloc(bytes);
 	while (part != NULL && done < bytes) {
 		n = pread(
@@ -58,10 +63,15 @@ elf_open(struct elf *e, const char *path)
 	Elf64_Ehdr *head;
 	struct stat st;
 
-	*e = (struct elf){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+	/* A pipe in its place must not stop us. */
+	*e = (struct elf){
+	    .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+	    .left = READ_MAX};
 	if (e->fd < 0 || fstat(e->fd, &st) < 0)
 		return -errno;
 	e->bytes = (uint64_t)st.st_size;
+	if (!S_ISREG(st.st_mode) || e->bytes > FILE_MAX)
+		return -EINVAL;
 	head = elf_part(e, 0, sizeof(*head));
 	if (head == NULL)
 		return -errno;
@@ -70,6 +80,7 @@ elf_open(struct elf *e, const char *path)
 	    head->e_shentsize == sizeof(Elf64_Shdr) &&
 	    head->e_shnum <= SECTIONS_MAX) {
 		e->sections = head->e_shnum;
+		e->names = head->e_shstrndx;
 		e->section = elf_part(
 		    e, head->e_shoff, e->sections * sizeof(*e->section));
 	}
@@ -121,7 +132,7 @@ symbols_search(const struct elf *e, const Elf64_Sym *symbol, uint64_t symbols,
 
 /* One table of symbols.  0, -ENOENT or another negative errno. */
 static int
-table_search(const struct elf *e, const Elf64_Shdr *table, const char *prefix,
+table_search(struct elf *e, const Elf64_Shdr *table, const char *prefix,
     uint64_t *offset)
 {
 	const Elf64_Shdr *names;
@@ -145,6 +156,20 @@ table_search(const struct elf *e, const Elf64_Shdr *table, const char *prefix,
 	}
 	free(symbol);
 	free(text);
+	return err;
+}
+
+int
+symbol_file_check(const char *path)
+{
+	struct elf e;
+	int err = elf_open(&e, path);
+
+	for (unsigned i = 0; i < e.sections && err == 0; i++)
+		if (e.section[i].sh_size > NOTES_MAX &&
+		    (e.section[i].sh_type == SHT_NOTE || i == e.names))
+			err = -EINVAL;
+	elf_close(&e);
 	return err;
 }
 

@@ -1,17 +1,51 @@
 /* elf.c: names from a file's symbol tables, by libelf.
  *
  * The file is a server's: libelf reads it (a mapping would end in SIGBUS when
- * it is cut short), and the sections that are read are bounded. */
+ * it is cut short).  It keeps what it has read until the end, and the parts of
+ * a file may overlap, so what is read is bounded in all. */
 #include <gelf.h>
 #include <libelf.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "talechain/symbols/sources.h"
 
-#define TABLE_BYTES (UINT64_C(64) << 20) /* larger tables are not read */
-#define NOTES_BYTES (UINT64_C(64) << 10) /* nor longer notes */
-#define GO_BUILD_ID 4			 /* a note's type; its owner is "Go" */
+#define TABLES_BYTES (UINT64_C(128) << 20) /* of a file's tables and names */
+#define NOTES_BYTES (UINT64_C(256) << 10)  /* of its notes */
+#define SECTIONS_MAX 4096 /* no program that was linked has so many */
+#define GO_BUILD_ID 4	  /* a note's type; its owner is "Go" */
+
+/* Begin to read a file; NULL if it is none of those. */
+static Elf *
+file_begin(int fd)
+{
+	Elf64_Ehdr head = {0};
+
+	/* libelf keeps something for each section that the head speaks of, and
+	 * takes 0 for "more than fit here". */
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    head.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    head.e_shnum > SECTIONS_MAX ||
+	    (head.e_shnum == 0 && head.e_shoff != 0) ||
+	    elf_version(EV_CURRENT) == EV_NONE)
+		return NULL;
+	return elf_begin(fd, ELF_C_READ, NULL);
+}
+
+/* Whether a table and its names may still be read. */
+static bool
+table_fits(Elf *elf, const GElf_Shdr *header, uint64_t *left)
+{
+	Elf_Scn *section = elf_getscn(elf, header->sh_link);
+	GElf_Shdr names;
+
+	if (gelf_getshdr(section, &names) == NULL || header->sh_size > *left ||
+	    names.sh_size > *left - header->sh_size)
+		return false;
+	*left -= header->sh_size + names.sh_size;
+	return true;
+}
 
 /* Whether an address is in a symbol, and that begins nearer than the best. */
 static bool
@@ -80,22 +114,18 @@ offsets_move(Elf *elf, struct symbol *const *of, size_t n)
 void
 symbols_of_file(int fd, struct symbol *const *of, size_t n)
 {
+	uint64_t left = TABLES_BYTES;
 	Elf_Scn *section = NULL;
+	Elf *elf = file_begin(fd);
 	GElf_Shdr header;
-	Elf *elf;
 
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return;
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (elf == NULL)
-		return;
 	if (elf_kind(elf) == ELF_K_ELF) {
 		offsets_move(elf, of, n);
 		while ((section = elf_nextscn(elf, section)) != NULL)
 			if (gelf_getshdr(section, &header) != NULL &&
 			    (header.sh_type == SHT_SYMTAB ||
 				header.sh_type == SHT_DYNSYM) &&
-			    header.sh_size <= TABLE_BYTES)
+			    table_fits(elf, &header, &left))
 				table_read(elf, section, &header, of, n);
 	}
 	elf_end(elf);
@@ -122,19 +152,19 @@ notes_of_go(Elf *elf, const GElf_Phdr *p)
 bool
 symbols_file_is_go(int fd)
 {
-	Elf *elf = elf_version(EV_CURRENT) != EV_NONE
-		       ? elf_begin(fd, ELF_C_READ, NULL)
-		       : NULL;
+	uint64_t left = NOTES_BYTES;
+	Elf *elf = file_begin(fd);
 	size_t count = 0;
 	bool found = false;
 	GElf_Phdr p;
 
 	if (elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0)
 		for (size_t i = 0; i < count && i < UINT16_MAX && !found; i++)
-			found = gelf_getphdr(elf, (int)i, &p) != NULL &&
-				p.p_type == PT_NOTE &&
-				p.p_filesz <= NOTES_BYTES &&
-				notes_of_go(elf, &p);
+			if (gelf_getphdr(elf, (int)i, &p) != NULL &&
+			    p.p_type == PT_NOTE && p.p_filesz <= left) {
+				left -= p.p_filesz;
+				found = notes_of_go(elf, &p);
+			}
 	elf_end(elf);
 	return found;
 }

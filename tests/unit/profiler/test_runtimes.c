@@ -4,6 +4,7 @@
  */
 #include "fixture.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,6 +148,60 @@ TEST(test_broken_file)
 		assert_true(symbol_find(path, "no_such_symbol", &offset) < 0);
 	}
 	close(fd);
+	unlink(path);
+}
+
+/* A file of holes with so many tables of symbols, all in the same place, and
+ * notes. */
+static void
+hollow_file(int fd, unsigned tables, uint64_t bytes, uint64_t notes)
+{
+	Elf64_Ehdr head = {.e_ident = ELFMAG,
+	    .e_shoff = sizeof(head),
+	    .e_shentsize = sizeof(Elf64_Shdr),
+	    .e_shnum = (Elf64_Half)(tables + 1)};
+	Elf64_Shdr section = {.sh_type = SHT_NOTE, .sh_size = notes};
+	off_t at = (off_t)sizeof(head);
+
+	head.e_ident[EI_CLASS] = ELFCLASS64;
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(ftruncate(fd, (off_t)256 << 20), 0);
+	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(
+	    pwrite(fd, &section, sizeof(section), at), sizeof(section));
+	section = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+	    .sh_offset = 1 << 20,
+	    .sh_size = bytes,
+	    .sh_entsize = sizeof(Elf64_Sym),
+	    .sh_link = 1};
+	for (unsigned i = 0; i < tables; i++) {
+		at += (off_t)sizeof(section);
+		assert_int_equal(
+		    pwrite(fd, &section, sizeof(section), at), sizeof(section));
+	}
+}
+
+/* Goal: what is read of a file is bounded in all, not for each part; it is not
+ * waited for what is no file. */
+TEST(test_hollow_file)
+{
+	const uint64_t mib = 1 << 20;
+	char path[] = "/tmp/tailor-elf-XXXXXX";
+	int fd = mkstemp(path);
+	uint64_t offset = 0;
+
+	assert_true(fd >= 0);
+	hollow_file(fd, 3, 20 * mib, 0); /* twice: symbols and their names */
+	assert_int_equal(symbol_find(path, "main", &offset), -ENOENT);
+	assert_int_equal(symbol_file_check(path), 0);
+	hollow_file(fd, 4, 20 * mib, 0);
+	assert_int_equal(symbol_find(path, "main", &offset), -EINVAL);
+	hollow_file(fd, 1, 20 * mib, 5 * mib);
+	assert_int_equal(symbol_file_check(path), -EINVAL);
+	close(fd);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(symbol_find(path, "main", &offset), -EINVAL);
 	unlink(path);
 }
 

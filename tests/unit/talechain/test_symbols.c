@@ -4,6 +4,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "talechain/explain/tale_struct.h"
+#include "talechain/symbols/sources.h"
 #include "talechain/symbols/symbols.h"
 
 static volatile unsigned sink;
@@ -271,4 +273,71 @@ TEST(test_runtime)
 	close(pipes[1]);
 	waitpid(pid, NULL, 0);
 	symbols_free(&s);
+}
+
+static void
+write_at(int fd, uint64_t at, const void *what, size_t n)
+{
+	assert_int_equal(pwrite(fd, what, n, (off_t)at), n);
+}
+
+/* A file of holes: so many tables of symbols in one place, and a last one that
+ * names address 0x1000. */
+static void
+hollow_file(int fd, unsigned tables, uint64_t bytes)
+{
+	static const char names[] = "\0hidden";
+	const uint64_t last = UINT64_C(256) << 20;
+	Elf64_Ehdr head = {.e_ident = ELFMAG,
+	    .e_type = ET_DYN,
+	    .e_version = EV_CURRENT,
+	    .e_ehsize = sizeof(head),
+	    .e_shoff = sizeof(head),
+	    .e_shentsize = sizeof(Elf64_Shdr),
+	    .e_shnum = (Elf64_Half)(tables + 3)};
+	Elf64_Shdr section[16] = {[1] = {.sh_type = SHT_STRTAB,
+				      .sh_offset = 4096,
+				      .sh_size = sizeof(names)}};
+	Elf64_Sym symbol = {.st_name = 1,
+	    .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+	    .st_value = 0x1000,
+	    .st_size = 16};
+
+	head.e_ident[EI_CLASS] = ELFCLASS64;
+	head.e_ident[EI_DATA] = ELFDATA2LSB;
+	head.e_ident[EI_VERSION] = EV_CURRENT;
+	assert_true(tables + 3 <= 16);
+	for (unsigned i = 0; i <= tables; i++)
+		section[2 + i] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+		    .sh_offset = i == tables ? last : 1 << 20,
+		    .sh_size = bytes,
+		    .sh_entsize = sizeof(symbol),
+		    .sh_link = 1};
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(ftruncate(fd, (off_t)512 << 20), 0);
+	write_at(fd, 0, &head, sizeof(head));
+	write_at(fd, sizeof(head), section, sizeof(section));
+	write_at(fd, 4096, names, sizeof(names));
+	write_at(fd, last, &symbol, sizeof(symbol));
+}
+
+/* Goal: what is read of a file is bounded in all: its tables may lie in one
+ * place, and be holes. */
+TEST(test_hollow_file)
+{
+	const uint64_t bytes =
+	    (UINT64_C(24) << 20) / sizeof(Elf64_Sym) * sizeof(Elf64_Sym);
+	char path[] = "/tmp/tailor-elf-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	unlink(path);
+	for (unsigned tables = 3; tables <= 6; tables += 3) {
+		struct symbol one = {.at = 0x1008}, *of[] = {&one};
+
+		hollow_file(fd, tables, bytes);
+		symbols_of_file(fd, of, 1);
+		assert_string_equal(one.name, tables == 3 ? "hidden" : "");
+	}
+	close(fd);
 }
