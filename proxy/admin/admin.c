@@ -310,7 +310,7 @@ admin_new_metrics(struct admin **out, struct proxy *p)
 	a = admin_make(p);
 	if (a == NULL)
 		return -ENOMEM;
-	a->metrics_only = true;
+	a->metrics_only = a->clients.known_only = true;
 	/* Whom its clients' list of networks lets in. */
 	a->config.talechain.networks = c->metrics.networks;
 	memcpy(a->config.talechain.allow, c->metrics.allow,

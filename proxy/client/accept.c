@@ -37,7 +37,9 @@ accept_one(struct listener *l, int fd, const struct sockaddr_storage *address)
 	int one = 1, err;
 
 	peer_describe(all->config, address, &peer);
-	if (all->count >= all->connections_max) {
+	/* Who may not ask anything here does not take another's place. */
+	if (all->count >= all->connections_max &&
+	    ((all->known_only && !peer.tale_allowed) || !client_shed(all))) {
 		all->metrics->rejected_limit++;
 	} else if (proxy_header && !peer.trusted) {
 		all->metrics->rejected_untrusted++;

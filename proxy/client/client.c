@@ -15,6 +15,9 @@
 /* How long the rest of a refused request is read and dropped, so that the
  * client gets to see the response and not a reset. */
 #define LINGERING_NS (2 * NS_PER_S)
+#define SHED_LOOKS 16 /* at clients whose request has just come */
+/* What one address may have at most, of all connections. */
+#define ADDRESS_SHARE(all) (((all)*3 + 3) / 4)
 
 void
 client_want_read(struct client *c, bool want)
@@ -69,6 +72,44 @@ client_push(struct client *c)
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
+static void
+client_is_spare(struct client *c)
+{
+	if (!c->spare)
+		TAILQ_INSERT_TAIL(&c->clients->spare, c, spare_link);
+	c->spare = true;
+}
+
+void
+client_is_needed(struct client *c)
+{
+	if (c->spare)
+		TAILQ_REMOVE(&c->clients->spare, c, spare_link);
+	c->spare = false;
+}
+
+bool
+client_shed(struct clients *all)
+{
+	struct client *c;
+
+	for (unsigned i = 0; i < SHED_LOOKS; i++) {
+		c = TAILQ_FIRST(&all->spare);
+		if (c == NULL)
+			return false;
+		if (c->state != CLIENT_IDLE ||
+		    socket_unread_bytes(c->fd) == 0) {
+			all->metrics->shed++;
+			client_close(c);
+			return true;
+		}
+		/* Its request has come, and is about to be read. */
+		TAILQ_REMOVE(&all->spare, c, spare_link);
+		TAILQ_INSERT_TAIL(&all->spare, c, spare_link);
+	}
+	return false;
+}
+
 void
 client_close(struct client *c)
 {
@@ -78,6 +119,7 @@ client_close(struct client *c)
 	if (c->closed)
 		return;
 	client_push(c);
+	client_is_needed(c);
 	c->closed = true;
 	client_want_read(c, false);
 	want_write(c, false);
@@ -119,6 +161,7 @@ client_end(struct client *c)
 	}
 	shutdown(c->fd, SHUT_WR);
 	c->state = CLIENT_LINGER;
+	client_is_spare(c);
 	client_want_read(c, true);
 	client_arm(c, LINGERING_NS);
 }
@@ -128,6 +171,7 @@ client_end(struct client *c)
 static void
 client_rest(struct client *c)
 {
+	client_is_spare(c);
 	if (!c->ended)
 		client_want_read(c, true);
 	client_arm(c, c->clients->config->proxy.idle_timeout_ns);
@@ -360,6 +404,8 @@ client_belongs(struct client *c, const struct peer *peer)
 	struct clients *all = c->clients;
 	unsigned max = all->config->proxy.connections_per_address_max;
 
+	if (max > ADDRESS_SHARE(all->connections_max))
+		max = ADDRESS_SHARE(all->connections_max);
 	c->peer = *peer;
 	client_is_whole(c);
 	peer_leave(&all->peers, c->count);
@@ -405,9 +451,9 @@ client_open(
 	TAILQ_INSERT_TAIL(&all->open, c, link);
 	all->count++;
 	all->metrics->connections++;
+	client_is_spare(c);
 	client_want_read(c, true);
-	client_arm(c, proxy_header ? all->config->proxy.header_timeout_ns
-				   : all->config->proxy.idle_timeout_ns);
+	client_arm(c, all->config->proxy.header_timeout_ns);
 	return 0;
 }
 
@@ -417,6 +463,7 @@ clients_init(struct clients *all)
 	TAILQ_INIT(&all->open);
 	TAILQ_INIT(&all->closed);
 	TAILQ_INIT(&all->unused);
+	TAILQ_INIT(&all->spare);
 	listeners_init(all);
 	return peer_table_init(&all->peers, all->config->proxy.connections_max);
 }

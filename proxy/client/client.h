@@ -53,6 +53,13 @@ void client_resume(struct client *c);
 /* Close at once.  c may be gone on return. */
 void client_close(struct client *c);
 
+/* Close the client that has been without a request for longest, to make room
+ * for another.  False: all have one.  O(1). */
+bool client_shed(struct clients *all);
+
+/* Its request begins: it may not be closed to make room any more. */
+void client_is_needed(struct client *c);
+
 /* A response of Tailor's own. */
 struct client_reply {
 	unsigned status;

@@ -89,6 +89,7 @@ take_head(struct client *c, size_t length)
 		client_refuse(c, &refusal);
 		return false;
 	}
+	client_is_needed(c);
 	all->metrics->keepalive_reuse += c->requests > 0;
 	http_body_init(&c->body, head->framing, head->content_length,
 	    all->config->proxy.body_max_bytes);
@@ -196,7 +197,7 @@ step_proxy_header(struct client *c)
 		return false;
 	}
 	c->state = CLIENT_IDLE;
-	client_arm(c, all->config->proxy.idle_timeout_ns);
+	client_arm(c, all->config->proxy.header_timeout_ns);
 	return true;
 }
 

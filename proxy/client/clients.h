@@ -66,6 +66,8 @@ struct client {
 	struct peer peer;
 	struct peer_count *count; /* borrowed from the table; NULL: none */
 	bool half_open;		  /* counted there as such */
+	TAILQ_ENTRY(client) spare_link;
+	bool spare; /* it has no whole head, and no response to be written */
 
 	struct block *in; /* owned */
 	size_t scanned;
@@ -133,11 +135,14 @@ struct clients {
 	/* set from above */
 	struct http_limits limits; /* of requests */
 	unsigned connections_max;  /* as configured, or as descriptors allow */
-	bool stopping;		   /* each response is its connection's last */
+	bool known_only; /* others than talechain.allow get nothing but 403 */
+	bool stopping;	 /* each response is its connection's last */
 
 	struct client_list open;
 	struct client_list closed; /* in this turn */
 	struct client_list unused;
+	/* Those that may be closed to make room, the longest so first. */
+	TAILQ_HEAD(, client) spare;
 	unsigned count;
 	unsigned half_open; /* with a request that is not whole */
 	struct peer_table peers;

@@ -16,6 +16,7 @@
 /* Plain counters: field, metric name, label ("" none) and value. */
 #define METRICS_COUNTERS(X)                                                    \
 	X(connections, "tailor_connections_total", "", "")                     \
+	X(shed, "tailor_connections_shed_total", "", "")                       \
 	X(rejected_limit, "tailor_connections_rejected_total", "reason",       \
 	    "limit")                                                           \
 	X(rejected_descriptors, "tailor_connections_rejected_total", "reason", \

@@ -1,11 +1,13 @@
 """Goal: Tailor forwards HTTP/1.1 faithfully, strictly and without loss."""
 
+import contextlib
 import json
 import os
 import re
 
 import pytest
 
+from rig.client import Client
 from rig.message import Closed, response
 
 KERNEL_EVENTS = "off"
@@ -246,18 +248,61 @@ def test_timeline_of_a_request(one):
 
 
 def test_connection_limit(upstream, tailor):
-    # Goal: over the limit a client is closed and counted, not queued.
-    server = upstream("active").serve()
-    t = tailor(server, proxy={"connections_max": 2})
-    a, b = t.client(), t.client()
-    assert a.get().status == 200 and b.get().status == 200
+    # Goal: over the limit a client is closed and counted, not queued, if all
+    # others have a request; those that have none, or only a part of one, make
+    # room, the longest idle first.
+    server = upstream("active")
+    t = tailor(server, proxy={"connections_max": 3, "header_timeout": "600s"})
+    silent, part, a, b = (t.client() for _ in range(4))
+    silent.expect_end()
+    part.send(b"GET / HTTP/1.1\r\n")
+    t.wait_metric("tailor_connections_half_open", 1)
+    a.request()
+    held = [server.expect()]
     c = t.client()
+    for client in (b, c):
+        client.request()
+        held.append(server.expect())
+    part.expect_end()
+    assert t.metrics()["tailor_connections_shed_total"] == 2
+    d = t.client()
     with pytest.raises((Closed, ConnectionResetError, BrokenPipeError)):
-        c.get()
+        d.get()
     assert t.metrics()[
         'tailor_connections_rejected_total{reason="limit"}'] == 1
-    for client in (a, b, c):
+    for client, one in zip((a, b, c), held):
+        one.reply()
+        assert client.response().status == 200
+    d = t.client()
+    d.request()
+    server.expect().reply()
+    assert d.response().status == 200
+    a.expect_end()
+    for client in (silent, part, a, b, c, d):
         client.close()
+
+
+def test_silent_clients_leave_metrics_alone(upstream, tailor, free_port):
+    # Goal: connections that send nothing close neither /metrics nor the admin
+    # socket to those that ask.
+    port = free_port()
+    t = tailor(upstream("active"), metrics={"listen": f"127.0.0.1:{port}"})
+    for address in (("127.0.0.1", port), t.admin):
+        with contextlib.ExitStack() as silent:
+            for _ in range(100):
+                silent.enter_context(Client(address))
+            for target in ("/metrics", "/healthz", "/readyz"):
+                with Client(address) as c:
+                    assert c.get(target).status == 200
+
+
+def test_a_client_that_says_nothing(upstream, tailor):
+    # Goal: who has sent nothing of a first request is closed sooner than who
+    # waits before the next one.
+    t = tailor(upstream("active"), proxy={"header_timeout": "200ms",
+                                          "idle_timeout": "600s"})
+    with t.client() as silent:
+        silent.expect_end()
 
 
 def test_queue_when_the_server_is_full(upstream, tailor):
