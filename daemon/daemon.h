@@ -66,6 +66,13 @@ void limits_try_spool(const struct proxy *p);
 /* Put p->config's limits in force and say what they come to. */
 void limits_apply(struct proxy *p);
 
+/* How many channels may be open: fewer where descriptors are few. */
+unsigned limits_channels(void);
+
+/* Whether enough clients may connect to begin at all: 0 or -ECANCELED
+ * (logged). */
+int limits_check(const struct proxy *p);
+
 /* --- servers that are started with a program --------------------------- */
 
 /* Once, before all else. */

@@ -2,6 +2,7 @@
  * policy. */
 #include "daemon/daemon.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -17,6 +18,9 @@
 #define DESCRIPTORS_OTHER 256
 /* Descriptors for slow peers, as many as a default limit leaves room for. */
 #define SPOOL_FILES_MAX 4096
+/* Channels, and losers of a server, get this part of few descriptors each. */
+#define SMALL_SHARE 8
+#define CLIENTS_LEAST 64	  /* with room for fewer it is no service */
 #define TALE_BYTES ((size_t)2048) /* of a kept one, beside its events */
 #define LOG_RING_BYTES ((size_t)1024 * 1152) /* see base/log.h */
 
@@ -164,6 +168,16 @@ descriptors_get(rlim_t want)
 	return l.rlim_cur;
 }
 
+unsigned
+limits_channels(void)
+{
+	rlim_t part =
+	    descriptors_get(SMALL_SHARE * PROFILER_CHANNELS_MAX) / SMALL_SHARE;
+
+	return part < PROFILER_CHANNELS_MAX ? (unsigned)part
+					    : PROFILER_CHANNELS_MAX;
+}
+
 /* Descriptors for the servers' slots and the rest come first: a client that
  * cannot be accepted is better off than one whose request cannot be sent on.
  * Files for slow peers, and connections beside the slots, get a quarter of what
@@ -175,7 +189,8 @@ limits_descriptors(struct proxy *p)
 	struct hedging_limits *l = &p->hedging.limits;
 	unsigned clients = c->proxy.connections_max, streams = 0, left;
 	unsigned files = clients < SPOOL_FILES_MAX ? clients : SPOOL_FILES_MAX;
-	rlim_t other = DESCRIPTORS_OTHER + PROFILER_CHANNELS_MAX, want, have;
+	unsigned losers = c->servers * DRAIN_CONNECTIONS_MAX;
+	rlim_t other = DESCRIPTORS_OTHER + limits_channels(), want, have;
 
 	if (*c->proxy.spool_directory == '\0')
 		files = 0;
@@ -184,17 +199,21 @@ limits_descriptors(struct proxy *p)
 	if (c->profiler.counters != 0)
 		other += (rlim_t)c->servers * PROFILER_COUNTER_DESCRIPTORS;
 	for (unsigned i = 0; i < c->servers; i++) {
-		other += (rlim_t)c->server[i].connections_max +
-			 DRAIN_CONNECTIONS_MAX;
+		other += (rlim_t)c->server[i].connections_max;
 		streams += c->server[i].streams_max;
 	}
-	want = other + streams + clients + files;
+	want = other + losers + streams + clients + files;
 	have = descriptors_get(want);
 	p->clients.connections_max = clients;
 	p->loop.spools.files_max = files;
+	p->upstream.losers_max = DRAIN_CONNECTIONS_MAX;
 	if (have >= want)
 		return;
 	left = have > other + 1 ? (unsigned)(have - other) : 1;
+	if (losers > left / SMALL_SHARE * c->servers)
+		losers = left / SMALL_SHARE * c->servers;
+	p->upstream.losers_max = losers / c->servers;
+	left -= losers;
 	if (files > left / 4)
 		files = left / 4;
 	if (streams > left / 4)
@@ -205,12 +224,13 @@ limits_descriptors(struct proxy *p)
 			l->aside_max[i] = streams / c->servers;
 	p->clients.connections_max = left - files - streams;
 	log_event(LOG_LEVEL_WARNING, "few_descriptors",
-	    "have=%llu want=%llu clients=%u streams=%u files=%u advice=\"raise "
+	    "have=%llu want=%llu clients=%u streams=%u losers=%u files=%u "
+	    "advice=\"raise "
 	    "the hard limit on open files (LimitNOFILE, ulimit -Hn) or lower "
 	    "proxy.connections_max and servers.streams_max: as it is, no more "
 	    "than %u clients can connect\"",
 	    (unsigned long long)have, (unsigned long long)want,
-	    p->clients.connections_max, streams, files,
+	    p->clients.connections_max, streams, losers, files,
 	    p->clients.connections_max);
 }
 
@@ -244,6 +264,22 @@ limits_apply(struct proxy *p)
 	}
 	limits_descriptors(p);
 	limits_say_memory(p);
+}
+
+int
+limits_check(const struct proxy *p)
+{
+	const struct config *c = p->config;
+
+	if (p->clients.connections_max >= CLIENTS_LEAST ||
+	    p->clients.connections_max >= c->proxy.connections_max)
+		return 0;
+	log_event(LOG_LEVEL_ERROR, "too_few_descriptors",
+	    "clients=%u advice=\"that many clients could connect: raise the "
+	    "hard limit on open files (LimitNOFILE, ulimit -Hn) or lower "
+	    "servers.connections_max\"",
+	    p->clients.connections_max);
+	return -ECANCELED; /* this line says all */
 }
 
 void

@@ -193,7 +193,7 @@ open_profiler(struct proxy *p, const struct config *c)
 {
 	struct profiler_options o = {
 	    .timeline = p->timeline,
-	    .channels_max = PROFILER_CHANNELS_MAX,
+	    .channels_max = limits_channels(),
 	    .blind_ns = PROFILER_BLIND_NS,
 	    .kernel = kernel_wish(c->profiler.kernel),
 	    .syscalls = c->profiler.kernel == CONFIG_KERNEL_ALL,

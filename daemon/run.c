@@ -197,6 +197,9 @@ daemon_init(struct daemon *d)
 	if (err < 0)
 		return err;
 	limits_apply(p);
+	err = limits_check(p);
+	if (err < 0)
+		return err;
 	for (unsigned i = 0; i < p->config->servers; i++)
 		supervisor_init(&p->upstream.server[i]);
 	events_assign(d);

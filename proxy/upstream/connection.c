@@ -533,7 +533,8 @@ exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 	}
 	if (u->sent_all)
 		u->out = (struct message){.sent_bytes = u->out.sent_bytes};
-	if (s->draining.count >= DRAIN_CONNECTIONS_MAX)
+	if (s->draining.count > 0 &&
+	    s->draining.count >= u->upstream->losers_max)
 		connection_close(
 		    TAILQ_LAST(&s->draining.list, connection_list));
 	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)

@@ -82,6 +82,7 @@ upstream_init(struct upstream *up)
 {
 	int err = replay_table_init(&up->replay);
 
+	up->losers_max = DRAIN_CONNECTIONS_MAX;
 	for (unsigned i = 0; err == 0 && i < up->config->servers; i++)
 		err = server_begin(up, i);
 	return err;

@@ -366,6 +366,7 @@ struct upstream {
 	bool served;   /* at the last tick a server responded */
 
 	struct http_limits limits; /* of responses; set from above */
+	unsigned losers_max;	   /* of a server, to be read; set from above */
 	struct http_head scratch;  /* the head being looked at */
 	struct replay_table replay;
 	unsigned peak[2]; /* requests in flight; this window, the last */

@@ -134,6 +134,7 @@ def test_directory_of_another_user(build, scratch):
         [build / "tailor", "--listen", "127.0.0.1:0", "--active",
          "127.0.0.1:1", "--admin", f"unix:{theirs}/admin.sock", "--set",
          "profiler.stream=", "--set", "profiler.kernel=off", "--set",
+        "proxy.header_timeout=600s", "--set",
          f"profiler.channel_socket={scratch}/c.sock"],
         text=True, capture_output=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
@@ -142,17 +143,13 @@ def test_directory_of_another_user(build, scratch):
     assert not (theirs / "admin.sock").exists()
 
 
-def test_few_descriptors(upstream, build, scratch):
-    # Goal: with too few descriptors for all configured clients it says so,
-    # serves as many as it can and refuses the others; no request fails.
-    server = upstream("active").serve()
-    port = free_port()
-    limit = 1600  # 256 + 512 channels + 64 + 256 for the server; the rest
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+def limited(build, scratch, server, port, limit):
+    """A tailor that may have so many descriptors."""
     arguments = [
         build / "tailor", "--listen", f"127.0.0.1:{port}", "--active",
         server.address, "--admin", f"unix:{scratch}/a.sock", "--set",
         "profiler.stream=", "--set", "profiler.kernel=off", "--set",
+        "proxy.header_timeout=600s", "--set",
         f"profiler.channel_socket={scratch}/c.sock"]
     # As root the hard limit would just be raised.
     wrapper = ["/bin/sh", "-c",
@@ -160,8 +157,17 @@ def test_few_descriptors(upstream, build, scratch):
                "--inh-caps -all \"$@\"", "sh"]
     if os.geteuid() != 0:
         wrapper = ["/bin/sh", "-c", f"ulimit -n {limit}; exec \"$@\"", "sh"]
-    process = Process(wrapper + arguments)
-    assert hard[1] > limit
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[1] > limit
+    return Process(wrapper + arguments)
+
+
+@pytest.mark.parametrize("limit", [1000, 1600])
+def test_few_descriptors(upstream, build, scratch, limit):
+    # Goal: with too few descriptors for all configured clients it says so,
+    # serves as many as it can and refuses the others; no request fails.
+    server = upstream("active").serve()
+    port = free_port()
+    process = limited(build, scratch, server, port, limit)
     clients = []
     try:
         line = process.wait_log("few_descriptors")
@@ -172,14 +178,23 @@ def test_few_descriptors(upstream, build, scratch):
             clients.append(Client(("127.0.0.1", port)))
         assert clients[-1].get().status == 200
         with Client(("127.0.0.1", port)) as c:
-            c.expect_end()
-        assert clients[0].get().status == 200
+            assert c.get().status == 200
+        clients[0].expect_end()  # it made room
+        assert clients[1].get().status == 200
         assert "accept_failed" not in process.log
     finally:
         for client in clients:
             client.close()
         process.signal(15)
         assert process.wait() == 0
+
+
+def test_too_few_descriptors(upstream, build, scratch):
+    # Goal: where hardly a client could connect it does not say that it is
+    # ready, but what to do.
+    process = limited(build, scratch, upstream("active"), free_port(), 400)
+    assert "LimitNOFILE" in process.wait_log("too_few_descriptors")
+    assert process.wait() == 1
 
 
 def test_memory_is_held(tailor, build):
