@@ -31,7 +31,7 @@ static const struct scenario seconds[] = {
     {"if it is up", "ready; start a 0; down 1; again a => 0"},
     {"a lost connection's too, where it could answer",
 	"ready; start a 0; other a => yes; begin 1 gc; other a => no\n"
-	"end 1 gc; view a unsafe; other a => no"},
+	"start b 1; other b => yes; end 1 gc; view a unsafe; other a => no"},
     {"not where two writes were made or one watches",
 	"ready; start a 0; rewrite a; other a => no; set act 0; reload\n"
 	"start b 0; other b => no; again b => 0"},
