@@ -130,20 +130,17 @@ host_read(struct http_head *head)
 	return reason;
 }
 
-/* A 1.0 client cannot wait for 100, so its Expect is only removed. */
+/* A 1.0 client cannot wait for 100, so its Expect is only removed.  One of 1.1
+ * may wait for it even if it has no body to send. */
 static struct http_refusal
 expect_read(struct http_head *head)
 {
-	bool body =
-	    head->framing == HTTP_FRAMING_CHUNKED ||
-	    (head->framing == HTTP_FRAMING_LENGTH && head->content_length > 0);
-
 	for (unsigned i = 0; i < head->fields; i++) {
 		if (head->field[i].id != HTTP_FIELD_EXPECT)
 			continue;
 		if (!slice_is(head->field[i].value, "100-continue"))
 			return (struct http_refusal){417, "expectation"};
-		head->expect_continue = head->minor == 1 && body;
+		head->expect_continue = head->minor == 1;
 	}
 	return good;
 }

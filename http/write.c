@@ -247,11 +247,11 @@ http_write_response(const struct http_head *head,
 
 	put_status_line(&w, head);
 	for (unsigned i = 0; i < head->fields; i++)
-		if (!head->field[i].drop && !head->field[i].named &&
-		    (head->field[i].id != HTTP_FIELD_REQUEST_ID ||
-			answer->request_id == NULL))
+		if (!head->field[i].drop && !head->field[i].named)
 			put_field_again(&w, &head->field[i]);
-	if (answer->request_id != NULL)
+	/* A service's own goes to its client. */
+	if (answer->request_id != NULL &&
+	    http_field_find(head, HTTP_FIELD_REQUEST_ID) == NULL)
 		put_field_text(&w, "X-Request-Id", answer->request_id);
 	if (answer->extra != NULL)
 		writer_text(&w, answer->extra);

@@ -107,8 +107,9 @@ take_head(struct client *c, size_t length)
 			client_refuse(c, &refusal);
 		return false;
 	}
-	if (head->expect_continue && head->minor == 1 && !c->body.done &&
-	    block_bytes(c->in) == length &&
+	/* Not if the body is on its way already, or the response is. */
+	if (head->expect_continue && c->response == CLIENT_RESPONSE_NONE &&
+	    (c->body.done || block_bytes(c->in) == length) &&
 	    chain_add(
 		&c->out, all->blocks, "HTTP/1.1 100 Continue\r\n\r\n", 25) == 0)
 		client_flush(c);

@@ -145,7 +145,24 @@ def test_expect_continue_is_answered_here(one):
         assert c.response(interim=True).status == 100
         c.send(b"hi")
         assert c.response().status == 200
-    assert server.requests[0].get("expect") is None
+        # A JDK's client waits for it without a body, too.
+        c.send(b"GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n")
+        assert c.response(interim=True).status == 100
+        assert c.response().status == 200
+    assert [r.get("expect") for r in server.requests] == [None, None]
+
+
+def test_a_services_own_request_id(one):
+    # Goal: it reaches the client; where there is none, the request's does.
+    server, t = one
+    with t.client() as c:
+        for own in (b"X-Request-Id: theirs\r\n", b""):
+            c.request()
+            request = server.expect()
+            request.send(b"HTTP/1.1 200 OK\r\n" + own
+                         + b"Content-Length: 0\r\n\r\n")
+            assert c.response().get("x-request-id") == (
+                "theirs" if own else request.get("x-request-id"))
 
 
 def test_too_large_a_body(upstream, tailor):
