@@ -1,8 +1,8 @@
 /* connection.c: connections to the servers: pooled, drained, closed.
  *
  * Each connection is in the list of its state at its server; a closed one keeps
- * its memory for the next connection.  connect.c makes connections; what
- * travels on one is in exchange.c. */
+ * its memory for the next connection.  connect.c makes connections, reuse.c
+ * says which idle ones will do; what travels on one is in exchange.c. */
 #include "proxy/upstream/connection.h"
 
 #include <errno.h>
@@ -21,13 +21,6 @@ static void on_connection_turn(void *user);
 /* To read a loser's response: longer than any garbage collection.  Counted as
  * tailor_losers_total{result="timeout"}. */
 #define LOSER_TIMEOUT_NS (5 * NS_PER_S)
-#define RECENT_NS NS_PER_S /* no server closes what was used since */
-/* The same of a server that was seen to keep one for LONG_NS. */
-#define TRUSTED_NS (5 * NS_PER_S)
-#define LONG_NS (10 * NS_PER_S)
-#define STEADY_NS (200 * NS_PER_MS) /* time to close what is due */
-#define STARVED_NS NS_PER_S	    /* after a sign of it nothing is kept */
-#define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
 
 static struct pool *
 pool_of(struct server *s, enum connection_state state)
@@ -236,13 +229,6 @@ connection_arm(struct connection *u, int64_t timeout_ns)
 	timer_arm(&u->upstream->loop->timers, &u->timer, timeout_ns);
 }
 
-bool
-connection_starves(const struct server *s, struct instant now)
-{
-	return instant_is_set(s->reuse.starved) &&
-	       instant_since(now, s->reuse.starved) < STARVED_NS;
-}
-
 /* Back to the idle ones, or closed. */
 static void
 connection_settle(struct connection *u, enum exchange_end end)
@@ -347,60 +333,6 @@ is_quiet(const struct connection *u)
 	       errno == EAGAIN;
 }
 
-/* Whether a server closes connections that were hardly idle. */
-static bool
-closes_early(const struct server *s, struct instant now)
-{
-	return instant_is_set(s->reuse.closed_early) &&
-	       instant_since(now, s->reuse.closed_early) < CLOSES_EARLY_NS;
-}
-
-/* Whether it has kept one long, and closed none sooner since. */
-static bool
-keeps_long(const struct server *s)
-{
-	return instant_is_set(s->reuse.kept_long) &&
-	       !instant_before(s->reuse.kept_long, s->reuse.closed_early) &&
-	       !instant_before(s->reuse.kept_long, s->reuse.closed_soon);
-}
-
-static bool
-is_proven(const struct connection *u, struct instant now)
-{
-	const struct server *s = u->server;
-	struct instant soon = s->reuse.closed_soon;
-
-	if (!instant_is_set(s->reuse.proven))
-		return false;
-	/* A pause that nothing announces makes a rest longer than it looks. */
-	return instant_since(now, u->rested) <
-		   (keeps_long(s) ? TRUSTED_NS : RECENT_NS) &&
-	       !closes_early(s, now) &&
-	       (!instant_is_set(soon) ||
-		   instant_since(now, soon) >= CLOSES_EARLY_NS);
-}
-
-/* How many idle connections a server is left with that has more to show. */
-static unsigned
-may_rest(const struct server *s)
-{
-	return keeps_long(s) || instant_is_set(s->reuse.starved) ? 0 : 1;
-}
-
-void
-connection_prove(struct server *s, struct instant steady, struct instant now)
-{
-	const struct connection *u = TAILQ_LAST(&s->idle.list, connection_list);
-
-	if (u == NULL || s->reuse.served_ns - u->rested_served_ns < RECENT_NS)
-		return;
-	if (!instant_is_set(s->reuse.proven))
-		s->reuse.proven = now;
-	if (instant_since(now, u->rested) >= LONG_NS &&
-	    instant_since(now, steady) >= STEADY_NS)
-		s->reuse.kept_long = now;
-}
-
 /* The idle connection to be used next, or NULL. */
 static struct connection *
 idle_pick(struct server *s, enum connection_reuse reuse)
@@ -410,14 +342,14 @@ idle_pick(struct server *s, enum connection_reuse reuse)
 
 	while (
 	    reuse != REUSE_NONE && (u = TAILQ_FIRST(&s->idle.list)) != NULL) {
-		if (reuse == REUSE_ANY && !closes_early(s, now))
+		if (reuse == REUSE_ANY && !reuse_closes_early(s, now))
 			return u;
-		if (reuse == REUSE_PROVEN && !is_proven(u, now))
+		if (reuse == REUSE_PROVEN && !reuse_is_proven(u, now))
 			return NULL; /* the others have rested longer */
 		if (is_quiet(u))
 			return u;
 		s->extra_bytes += socket_unread_bytes(u->fd);
-		if (instant_since(now, u->rested) < RECENT_NS)
+		if (instant_since(now, u->rested) < REUSE_RECENT_NS)
 			s->reuse.closed_early = now;
 		connection_close(u);
 	}
@@ -467,7 +399,7 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 		 * worker for each connection, and few of them.  One is left
 		 * to show how long it is kept. */
 		if (reuse == REUSE_PROVEN &&
-		    server->idle.count > may_rest(server))
+		    server->idle.count > reuse_may_rest(server, instant_now()))
 			connection_close(TAILQ_FIRST(&server->idle.list));
 		u->opened = instant_now();
 		u->tries = 0;
