@@ -167,6 +167,10 @@ unsigned http_field_count(const struct http_head *head, enum http_field_id id);
 /* GET, HEAD and OPTIONS: asking twice changes nothing. */
 bool http_method_is_safe(enum http_method method);
 
+/* POST, PUT and PATCH: a body is a part of what is asked.  A server need not
+ * read that of another method (RFC 9110 9.3.1), and some do not. */
+bool http_method_has_body(enum http_method method);
+
 /* What a request is given on its way to a server. */
 struct http_forward {
 	const char *client;	 /* its address, for X-Forwarded-For; or NULL */

@@ -169,6 +169,7 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	PER_SERVER("tailor_server_connection_reuse_total", s->reuses);
 	PER_SERVER("tailor_server_restarts_total", s->restarts);
 	PER_SERVER("tailor_server_extra_bytes_total", s->extra_bytes);
+	PER_SERVER("tailor_server_unread_bodies_total", s->unread_bodies);
 	PER_SERVER("tailor_server_heap_malformed_total", s->heap_malformed);
 	PER_SERVER("tailor_warmup_requests_total", s->warmups_ok);
 	PER_SERVER("tailor_warmup_failures_total", s->warmups_failed);

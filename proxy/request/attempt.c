@@ -36,7 +36,11 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 		writer_decimal(&w, r->body_bytes);
 		writer_text(&w, "\r\n");
 	}
-	if (r->trailers && !r->upgrade)
+	/* A server that does not read such a body would go on with it as the
+	 * next request, whether or not this connection is used again. */
+	if (r->body_bytes > 0 && !http_method_has_body(r->method))
+		writer_text(&w, "Connection: close\r\n");
+	else if (r->trailers && !r->upgrade)
 		writer_text(&w, "TE: trailers\r\nConnection: TE\r\n");
 	if (r->upgrade)
 		writer_text(&w, HTTP_UPGRADE_LINES);

@@ -119,6 +119,7 @@ exchange_forget(struct connection *u)
 	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
 	u->scanned = 0;
 	u->head_seen = u->wide = u->reads_on = false;
+	u->has_body = u->last = false;
 	block_give(&u->upstream->loop->blocks, u->trailers);
 	u->trailers = NULL;
 	u->interims = 0;
@@ -238,8 +239,12 @@ connection_settle(struct connection *u, enum exchange_end end)
 		     !s->upstream->stopping;
 	uint64_t unread;
 
-	if (end == EXCHANGE_COMPLETE)
+	if (end == EXCHANGE_COMPLETE && u->last) {
+		s->unread_bodies++;
+		reuse = false;
+	} else if (end == EXCHANGE_COMPLETE) {
 		s->reuse.keeps_alive = u->keep_alive;
+	}
 	if (reuse && connection_starves(s, instant_now()))
 		reuse = false;
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {

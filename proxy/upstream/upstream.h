@@ -133,6 +133,8 @@ struct connection {
 
 	/* the response */
 	enum http_method method;
+	bool has_body;	  /* its request */
+	bool last;	  /* which may be unread: none follows */
 	struct block *in; /* owned */
 	size_t scanned;
 	bool head_seen;
@@ -313,6 +315,7 @@ struct server {
 	uint64_t attempts, connects, connects_again, reuses, stale, restarts;
 	uint64_t errors[EXCHANGE_TIMEOUT + 1];
 	uint64_t extra_bytes;
+	uint64_t unread_bodies; /* connections not used again for .last */
 	uint64_t losers_drained, losers_closed;
 	uint64_t drain_cuts; /* exchanges cut at drain_timeout */
 	uint64_t warmups_ok, warmups_failed;
