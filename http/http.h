@@ -161,6 +161,14 @@ http_field_find(const struct http_head *h, enum http_field_id id);
 const struct http_field *
 http_field_tailor(const struct http_head *h, const char *name);
 
+/* Whether a field authenticates its connection, not its request: credentials of
+ * NTLM or Negotiate (RFC 4559), or a challenge to send such.  Of both schemes
+ * it holds that what comes later on the connection is that user's. */
+bool http_field_binds(struct slice name, struct slice value);
+
+/* Whether any does. */
+bool http_binds_connection(const struct http_head *head);
+
 /* How many fields have that id. */
 unsigned http_field_count(const struct http_head *head, enum http_field_id id);
 

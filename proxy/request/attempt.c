@@ -94,11 +94,16 @@ int
 attempt_send(struct attempt *a, unsigned server, bool again)
 {
 	struct proxy *p = a->request->proxy;
+	struct server *s = &p->upstream.server[server];
 	struct message message = attempt_message(a);
-	int err;
+	struct connection **own = &a->request->client->own;
+	int err = 0;
 
-	err = connection_get(&p->upstream.server[server], &attempt_ops, a,
-	    again ? REUSE_NONE : attempt_reuse(a, server), &a->link);
+	if (!connection_get_own(s, own, &attempt_ops, a, &a->link))
+		err = connection_get(s, &attempt_ops, a,
+		    again ? REUSE_NONE : attempt_reuse(a, server), &a->link);
+	if (err == 0 && a->request->private)
+		connection_own(a->link, own);
 	if (err == 0 && a->request->compared != NULL)
 		exchange_compare(
 		    a->link, a->request->compared, (unsigned)a->index);

@@ -36,6 +36,8 @@ pool_of(struct server *s, enum connection_state state)
 		return &s->draining;
 	case CONNECTION_IDLE:
 		return &s->idle;
+	case CONNECTION_PRIVATE:
+		return &s->private;
 	}
 	abort();
 }
@@ -143,6 +145,14 @@ connection_shut(struct connection *u)
 	u->cookie = 0;
 }
 
+static void
+connection_disown(struct connection *u)
+{
+	if (u->owner != NULL)
+		*u->owner = NULL;
+	u->owner = NULL;
+}
+
 /* Undo the connection and keep the struct for another. */
 static void
 connection_discard(struct connection *u)
@@ -151,6 +161,8 @@ connection_discard(struct connection *u)
 
 	connection_leave(u);
 	connection_shut(u);
+	connection_disown(u);
+	u->private = false;
 	if (u->in != NULL)
 		block_give(&u->upstream->loop->blocks, u->in);
 	u->in = NULL;
@@ -188,6 +200,7 @@ connection_pool_init(struct server *s)
 	TAILQ_INIT(&s->idle.list);
 	TAILQ_INIT(&s->busy.list);
 	TAILQ_INIT(&s->draining.list);
+	TAILQ_INIT(&s->private.list);
 	TAILQ_INIT(&s->unused);
 	work_init(&s->connect, LOOP_CONNECT, connect_next, s);
 }
@@ -204,6 +217,8 @@ close_all(struct pool *pool)
 void
 connection_close_idle(struct server *s)
 {
+	s->privates_given_up += s->private.count;
+	close_all(&s->private);
 	close_all(&s->idle);
 }
 
@@ -215,6 +230,7 @@ connection_pool_fini(struct server *s)
 	close_all(&s->waiting);
 	close_all(&s->connecting);
 	close_all(&s->idle);
+	close_all(&s->private);
 	close_all(&s->busy);
 	close_all(&s->draining);
 	loop_drop(s->upstream->loop, &s->connect);
@@ -230,8 +246,26 @@ connection_arm(struct connection *u, int64_t timeout_ns)
 	timer_arm(&u->upstream->loop->timers, &u->timer, timeout_ns);
 }
 
-/* Back to the idle ones, or closed. */
+/* One more rests, of connections_max: close the one that has rested longest. */
 static void
+rest_bound(struct server *s)
+{
+	struct connection *idle = TAILQ_LAST(&s->idle.list, connection_list);
+	struct connection *own = TAILQ_LAST(&s->private.list, connection_list);
+
+	if (s->idle.count + s->private.count <= s->config->connections_max)
+		return;
+	if (own == NULL ||
+	    (idle != NULL && instant_before(idle->rested, own->rested))) {
+		connection_close(idle);
+		return;
+	}
+	s->privates_given_up++;
+	connection_close(own);
+}
+
+/* Back to those that rest, or closed: false. */
+static bool
 connection_settle(struct connection *u, enum exchange_end end)
 {
 	struct server *s = u->server;
@@ -247,6 +281,8 @@ connection_settle(struct connection *u, enum exchange_end end)
 	}
 	if (reuse && connection_starves(s, instant_now()))
 		reuse = false;
+	if (u->private && u->owner == NULL)
+		reuse = false;
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
 		/* Bytes behind a response are never the next response. */
 		s->extra_bytes += block_bytes(u->in);
@@ -260,7 +296,7 @@ connection_settle(struct connection *u, enum exchange_end end)
 	}
 	if (!reuse) {
 		connection_discard(u);
-		return;
+		return false;
 	}
 	if (u->in != NULL)
 		block_give(&u->upstream->loop->blocks, u->in);
@@ -268,12 +304,17 @@ connection_settle(struct connection *u, enum exchange_end end)
 	exchange_forget(u);
 	u->rested = instant_now();
 	u->rested_served_ns = s->reuse.served_ns;
-	connection_move(u, CONNECTION_IDLE);
-	if (s->idle.count > s->config->connections_max)
-		connection_close(TAILQ_LAST(&s->idle.list, connection_list));
 	connection_want_read(u, true);
 	connection_want_write(u, false);
-	connection_arm(u, s->upstream->config->proxy.upstream_idle_timeout_ns);
+	/* A private one stays as long as its owner and its server want. */
+	if (u->private)
+		timer_clear(&s->upstream->loop->timers, &u->timer);
+	else
+		connection_arm(
+		    u, s->upstream->config->proxy.upstream_idle_timeout_ns);
+	connection_move(u, u->private ? CONNECTION_PRIVATE : CONNECTION_IDLE);
+	rest_bound(s);
+	return true;
 }
 
 /* The exchange is over: release the connection, then call the user. */
@@ -305,7 +346,7 @@ exchange_over(struct connection *u, enum exchange_end end, const char *why)
 		connection_drained(s);
 		return;
 	}
-	connection_settle(u, end);
+	result.kept = connection_settle(u, end);
 	if (ops != NULL && ops->end != NULL)
 		ops->end(&result);
 }
@@ -359,6 +400,44 @@ idle_pick(struct server *s, enum connection_reuse reuse)
 		connection_close(u);
 	}
 	return NULL;
+}
+
+void
+connection_make_private(struct connection *u)
+{
+	u->server->privates += !u->private;
+	u->private = true;
+}
+
+void
+connection_own(struct connection *u, struct connection **owner)
+{
+	connection_make_private(u);
+	if (*owner != NULL)
+		return;
+	u->owner = owner;
+	*owner = u;
+}
+
+bool
+connection_get_own(struct server *server, struct connection **owner,
+    const struct exchange_ops *ops, void *user, struct connection **out)
+{
+	struct connection *u = *owner;
+
+	if (u == NULL || u->server != server || u->state != CONNECTION_PRIVATE)
+		return false;
+	if (!is_quiet(u)) {
+		u->server->extra_bytes += socket_unread_bytes(u->fd);
+		exchange_lost(u, false, "closed");
+		return false;
+	}
+	connection_move(u, CONNECTION_BUSY);
+	u->server->reuses++;
+	u->ops = ops;
+	u->user = user;
+	*out = u;
+	return true;
 }
 
 static struct connection *
@@ -459,6 +538,7 @@ exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 
 	u->ops = NULL;
 	u->user = NULL;
+	connection_disown(u);
 	if (!exchange_written(u) || !drain ||
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
@@ -531,6 +611,7 @@ on_connection_timer(void *user, bool forced)
 		exchange_over(u, EXCHANGE_TIMEOUT, "drain_timeout");
 		break;
 	case CONNECTION_IDLE:
+	case CONNECTION_PRIVATE:
 		connection_close(u);
 		break;
 	case CONNECTION_BUSY:

@@ -168,6 +168,9 @@ exchange_begin_body(struct connection *u, const struct http_head *head)
 	    head->status == 101 ? HTTP_FRAMING_CLOSE : head->framing;
 
 	u->head_seen = true;
+	if ((head->status == 401 || head->status == 407) &&
+	    http_binds_connection(head))
+		connection_make_private(u);
 	if (u->compared != NULL)
 		compare_status(u->compared, u->side, head->status);
 	u->keep_alive = head->keep_alive && framing != HTTP_FRAMING_CLOSE;
@@ -306,7 +309,7 @@ exchange_process(struct connection *u, struct read_batch *h)
 void
 exchange_lost(struct connection *u, bool orderly, const char *why)
 {
-	if (u->state == CONNECTION_IDLE) {
+	if (connection_rests(u)) {
 		struct instant now = instant_now();
 
 		u->server->standby.doubted = true;
@@ -421,7 +424,7 @@ exchange_read_batch(struct connection *u, bool last)
 		return false;
 	}
 	u->filled = !h.emptied;
-	if (u->state == CONNECTION_IDLE || u->write.waits) {
+	if (connection_rests(u) || u->write.waits) {
 		u->server->extra_bytes += h.bytes;
 		exchange_lost(u, false, "extra_bytes");
 		return false;

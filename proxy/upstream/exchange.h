@@ -62,3 +62,13 @@ void connection_move(struct connection *u, enum connection_state state);
 void connection_shut(struct connection *u);
 void connection_watch(struct connection *u);
 void connection_arm(struct connection *u, int64_t timeout_ns);
+
+/* It authenticates its user: nothing of another user may be sent on it. */
+void connection_make_private(struct connection *u);
+
+/* Whether no exchange is under way on it. */
+static inline bool
+connection_rests(const struct connection *u)
+{
+	return u->state == CONNECTION_IDLE || u->state == CONNECTION_PRIVATE;
+}

@@ -242,9 +242,8 @@ on_warmup_end(const struct exchange_result *result)
 		return;
 	case WARMUP_KEEP:
 		s->standby.keeping--;
-		ok = result->end == EXCHANGE_COMPLETE && s->reuse.keeps_alive;
-		s->connections_kept += ok;
-		if (!ok)
+		s->connections_kept += result->kept;
+		if (!result->kept)
 			s->standby.keep_again =
 			    instant_plus(now, KEEP_AGAIN_NS);
 		return;

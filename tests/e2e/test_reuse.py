@@ -1,5 +1,6 @@
-"""Goal: a connection to a server carries another request only if the server has
-surely read what came before."""
+"""Goal: a connection to a server belongs to those who made it: it carries
+another request only if the server has surely read what came before, and
+another client's only if no client has authenticated it."""
 
 import http.server
 import socket
@@ -14,6 +15,9 @@ from support.pair import DRAINED
 KERNEL_EVENTS = "off"
 HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
 SWALLOWS = b"GET /hidden HTTP/1.1\r\nX: "  # the head of the next request, too
+PRIVATE = 'tailor_server_private_connections_total{server="%s"}'
+RESTS = 'tailor_server_connections_private{server="%s"}'
+GIVEN_UP = 'tailor_server_private_given_up_total{server="%s"}'
 UNREAD = 'tailor_server_unread_bodies_total{server="%s"}'
 
 
@@ -184,3 +188,215 @@ def test_both_attempts_end_their_connection(pair):
         for r in (first, second):
             assert r.get("connection") == "close" and r.wait_body() == HIDDEN
             r.connection.wait_end()
+
+
+# --- connections that a client has authenticated ------------------------------
+
+CHALLENGES = {
+    "NTLM": [("WWW-Authenticate", "NTLM")],
+    "Negotiate": [("www-authenticate", 'Basic realm="a", negotiate')],
+    "several": [("WWW-Authenticate", "Basic realm=a"),
+                ("WWW-Authenticate", "Negotiate"),
+                ("WWW-Authenticate", "NTLM")],
+}
+
+
+class Guard:
+    """Authenticates connections, as NTLM does: in two steps, of which the
+    second names the user; then it responds with that."""
+
+    def __init__(self, challenge="NTLM", steps=2):
+        self.challenge = CHALLENGES[challenge]
+        self.steps = steps
+        self.step, self.user = {}, {}
+
+    def __call__(self, request):
+        c = request.connection
+        scheme, _, token = (request.get("authorization") or "").partition(" ")
+        if scheme:
+            assert scheme in ("NTLM", "Negotiate")
+            self.step[c] = self.step.get(c, 0) + 1
+            if self.step[c] == self.steps:
+                self.user[c] = token
+        if c not in self.user:
+            return response(401, b"who?", self.challenge)
+        return response(200, self.user[c].encode())
+
+
+def authenticate(c, user, scheme="NTLM"):
+    """The handshake, from the first request on."""
+    assert c.get().status == 401
+    for status in (401, 200):
+        assert c.get(fields=[("Authorization", f"{scheme} {user}")]).status \
+            == status
+
+
+@pytest.mark.parametrize("challenge", CHALLENGES)
+def test_a_connection_that_is_authenticated(one, challenge):
+    # Goal: no stranger is taken for the client that authenticated it, which
+    # keeps it for all its requests and takes it along when it leaves.
+    a = one.server
+    a.serve(Guard(challenge))
+    t = one()
+    scheme = "Negotiate" if challenge == "Negotiate" else "NTLM"
+    with t.client() as alice, t.client() as bob:
+        authenticate(alice, "alice", scheme)
+        own = a.requests[-1].connection
+        assert {r.connection for r in a.requests} == {own}
+        for method in ("GET", "POST"):
+            assert ask(t, method, body=b"q" if method == "POST" else b"") \
+                .status == 401
+        assert alice.get().body == b"alice"
+        authenticate(bob, "bob", scheme)
+        alice.request("POST", "/", body=b"q")
+        assert alice.response().body == b"alice"
+        assert bob.get().body == b"bob"
+        assert a.requests[-2].connection is own
+        assert t.metrics()[RESTS % "active"] == 2
+        assert not own.ended
+        alice.close()
+        own.wait_end()
+    assert t.metrics()[PRIVATE % "active"] == 4
+    assert t.metrics()[GIVEN_UP % "active"] == 0
+
+
+@pytest.mark.parametrize("leave", ["close", "reset"])
+def test_its_client_leaves_while_it_is_used(one, leave):
+    # Goal: what its client has left behind is read, and then it is closed.
+    a = one.server
+    t = one()
+    c = t.client()
+    c.request(fields=[("Authorization", "NTLM a")])
+    r = a.expect()
+    getattr(c, leave)()
+    r.reply(200, b"alice")
+    r.connection.wait_end()
+    a.serve(Guard())
+    assert ask(t).status == 401
+
+
+def test_credentials_that_are_sent_at_once(one):
+    # Goal: a connection is private from the request with them on: there need
+    # not be a 401.
+    a = one.server
+    a.serve(Guard(steps=1))
+    t = one()
+    with t.client() as alice:
+        assert alice.get(fields=[("Authorization", "Negotiate alice")]) \
+            .body == b"alice"
+        assert ask(t).status == 401
+        assert alice.get().body == b"alice"
+
+
+def test_another_challenge_makes_nothing_private(one):
+    # Goal: a connection on which requests are authenticated one by one is
+    # used for all.
+    a = one.server
+    a.serve(lambda r: response(
+        401, b"", [("WWW-Authenticate", 'Basic realm="NTLM"')]))
+    t = one()
+    for _ in range(3):
+        assert ask(t, fields=[("Authorization", "Basic TlRMTTo=")]).status \
+            == 401
+    assert len({r.connection for r in a.requests}) == 1
+    assert t.metrics()[PRIVATE % "active"] == 0
+
+
+def test_no_other_server_is_asked(pair):
+    # Goal: a request on a client's own connection is neither hedged nor moved,
+    # and goes to its server also while the other one is active.
+    t = pair()
+    with t.client() as alice, t.client() as bob:
+        alice.request(fields=[("Authorization", "Negotiate alice")])
+        first = pair.a.expect()
+        t.hazard("a", "begin")
+        t.wait_metric('tailor_hedges_refused_total{reason="private"}', 1)
+        bob.request()
+        pair.b.expect().reply(200, b"b")
+        assert bob.response().body == b"b"
+        pair.b.expect_nothing()
+        first.reply(200, b"alice")
+        assert alice.response().body == b"alice"
+        alice.request()
+        again = pair.a.expect()
+        assert again.connection is first.connection
+        again.reply(200, b"alice")
+        assert alice.response().body == b"alice"
+        t.hazard("a", "end")
+    assert all(r.target != "/" or r.get("authorization") is None
+               for r in pair.b.requests)
+
+
+def test_a_hedge_that_is_challenged(pair):
+    # Goal: of two connections that are challenged, the client keeps the one
+    # whose response it has; the other one is closed.
+    t = pair()
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        t.hazard("a", "begin")
+        second = pair.b.expect()
+        first.send(response(401, b"who?", CHALLENGES["NTLM"])[:-1])
+        t.wait_metric(PRIVATE % "a", 1)
+        second.reply(401, b"who?", CHALLENGES["NTLM"])
+        assert c.response().status == 401
+        first.send(b"?")
+        first.connection.wait_end()
+        second.connection.wait_end()
+        t.hazard("a", "end")
+        pair.a.serve(Guard())
+        pair.b.serve(Guard())
+        authenticate(c, "alice")
+        assert c.get().body == b"alice"
+        assert ask(t).status == 401
+
+
+def test_its_server_closes_it(one):
+    # Goal: the client's next request gets a new connection, and with it the
+    # challenge.
+    a = one.server
+    a.serve(Guard())
+    t = one()
+    with t.client() as alice:
+        authenticate(alice, "alice")
+        a.requests[-1].connection.close()
+        t.wait_metric(PRIVATE % "active", 1)
+        assert alice.get().status == 401
+        authenticate(alice, "alice")
+        assert alice.get().body == b"alice"
+
+
+def test_a_drain_ends_it(pair):
+    # Goal: a server that is drained comes to rest beside clients that keep
+    # connections of their own; their next requests go to the other server.
+    pair.a.serve(Guard())
+    pair.b.serve(Guard())
+    t = pair()
+    with t.client() as alice:
+        authenticate(alice, "alice")
+        own = pair.a.requests[-1].connection
+        assert t.ask("/drain?server=a", "POST").status == 200
+        t.wait_server("a", state="drained")
+        own.wait_end()
+        assert t.metrics()[GIVEN_UP % "a"] == 1
+        before = len(pair.b.requests)
+        assert alice.get().status == 401
+        assert len(pair.b.requests) > before
+
+
+def test_how_many_there_are(upstream, tailor):
+    # Goal: those that rest are counted in connections_max: with more, the one
+    # that has rested longest is closed.
+    a = upstream("a").serve(Guard())
+    t = tailor({"name": "a", "address": a.address, "connections_max": 2})
+    clients = [t.client() for _ in range(3)]
+    for i, c in enumerate(clients):
+        authenticate(c, str(i))
+    assert t.metrics()[RESTS % "a"] == 2
+    assert t.metrics()[GIVEN_UP % "a"] == 1
+    assert clients[0].get().status == 401
+    assert clients[2].get().body == b"2"
+    for c in clients:
+        c.close()
+    t.wait_settled()
+    wait_until(lambda: t.metrics()[RESTS % "a"] == 0, "all are closed")
