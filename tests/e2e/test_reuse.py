@@ -11,6 +11,7 @@ import pytest
 from rig.message import response
 from rig.wait import PATIENCE_S, wait_until
 from support.pair import DRAINED
+from test_streaming import Server
 
 KERNEL_EVENTS = "off"
 HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -170,6 +171,36 @@ def test_a_body_that_lies_in_the_kernel(tailor, scratch, kind):
     assert t.metrics()[UNREAD % "a"] == 1
     over.set()
     listener.close()
+
+
+def test_a_response_that_begins_before_the_body_is_read(tailor):
+    # Goal: a server that begins to respond by the head alone is not believed to
+    # have read the body, although it takes all of it in the end.
+    begun, body, after = threading.Event(), b"x" * (8 << 20), []
+
+    def play(sock, head, rest):
+        if head.startswith(b"GET"):
+            sock.sendall(response(200, b"mine"))
+            return
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh")
+        assert begun.wait(PATIENCE_S)
+        left = len(body) - len(rest)
+        while left > 0:
+            left -= len(sock.recv(65536)) or left
+        sock.sendall(b"i")
+        after.append(sock.recv(9))
+
+    server = Server(play)
+    t = tailor({"name": "a", "address": server.address})
+    with t.client() as c:
+        c.request("POST", "/", body=body)
+        head = c.response_head()
+        begun.set()
+        assert c.response_body(head) == b"hi"
+        assert c.get().body == b"mine"
+    wait_until(lambda: after, "its connection has ended")
+    assert after == [b""]
+    server.close()
 
 
 def test_both_attempts_end_their_connection(pair):
@@ -400,3 +431,24 @@ def test_how_many_there_are(upstream, tailor):
         c.close()
     t.wait_settled()
     wait_until(lambda: t.metrics()[RESTS % "a"] == 0, "all are closed")
+
+
+def test_its_worker_is_needed(one):
+    # Goal: a server whose one worker stays with a connection until it ends is
+    # not kept from other clients by one that rests for its owner.
+    guard, at_work = Guard(steps=1), set()
+
+    def answer(request):
+        if request.connection not in at_work:
+            wait_until(lambda: all(c.ended for c in at_work),
+                       "the worker is free")
+            at_work.add(request.connection)
+        return guard(request)
+
+    one.server.serve(answer)
+    t = one()
+    with t.client() as alice:
+        assert alice.get(fields=[("Authorization", "Negotiate alice")]) \
+            .status == 200
+        assert ask(t).status == 401
+    assert t.metrics()[GIVEN_UP % "active"] == 1
