@@ -217,9 +217,35 @@ close_all(struct pool *pool)
 void
 connection_close_idle(struct server *s)
 {
+	close_all(&s->idle);
+}
+
+void
+connection_close_private(struct server *s)
+{
 	s->privates_given_up += s->private.count;
 	close_all(&s->private);
-	close_all(&s->idle);
+}
+
+/* The one that has rested longest. */
+static void
+private_give_up(struct server *s)
+{
+	s->privates_given_up++;
+	connection_close(TAILQ_LAST(&s->private.list, connection_list));
+}
+
+/* A new connection is needed: those that rest for their owners leave room for
+ * it in connections_max, for a server may have no more workers. */
+static void
+private_make_room(struct server *s)
+{
+	const struct hedging_server *h = server_policy(s);
+
+	if (s->private.count > 0 &&
+	    h->inflight + h->draining + h->warmup_inflight + s->private.count >
+		s->config->connections_max)
+		private_give_up(s);
 }
 
 void
@@ -260,8 +286,7 @@ rest_bound(struct server *s)
 		connection_close(idle);
 		return;
 	}
-	s->privates_given_up++;
-	connection_close(own);
+	private_give_up(s);
 }
 
 /* Back to those that rest, or closed: false. */
@@ -279,9 +304,8 @@ connection_settle(struct connection *u, enum exchange_end end)
 	} else if (end == EXCHANGE_COMPLETE) {
 		s->reuse.keeps_alive = u->keep_alive;
 	}
-	if (reuse && connection_starves(s, instant_now()))
-		reuse = false;
-	if (u->private && u->owner == NULL)
+	if (u->private ? u->owner == NULL
+		       : reuse && connection_starves(s, instant_now()))
 		reuse = false;
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
 		/* Bytes behind a response are never the next response. */
@@ -479,6 +503,7 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 		u = unused_take(server);
 		if (u == NULL)
 			return -ENOMEM;
+		private_make_room(server);
 		/* In place of the one that would not do: a server may have a
 		 * worker for each connection, and few of them.  One is left
 		 * to show how long it is kept. */

@@ -39,7 +39,8 @@ int connection_get(struct server *server, const struct exchange_ops *ops,
 
 /* The connection carries requests of one owner only, from now on until it is
  * closed.  Each server has connections_max that rest, private ones and others:
- * with more the one that has rested longest is closed.
+ * with more the one that has rested longest is closed.  So is a private one if
+ * with them and the requests in flight a new connection would be beyond that.
  *   owner  where the owner keeps the one that he has, which stays valid until
  *          it is NULL again: the connection is closed, or its user has detached
  *          it.  Of an owner who has one already this one is closed after its
@@ -121,8 +122,10 @@ connection_prove(struct server *s, struct instant steady, struct instant now);
  * ones: it has a worker for each, and few of them.  It keeps none then. */
 bool connection_starves(const struct server *s, struct instant now);
 
-/* Close all connections of a server that rest (its process has gone). */
+/* Close all idle, or all resting private, connections of a server (its process
+ * has gone). */
 void connection_close_idle(struct server *server);
+void connection_close_private(struct server *server);
 
 /* The connections of a server: none yet, and all closed and freed. */
 void connection_pool_init(struct server *s);

@@ -158,6 +158,7 @@ server_lost(struct server *s)
 		s->reuse.closed_early = s->reuse.closed_soon = INSTANT_NONE;
 	s->reuse.proven = s->reuse.kept_long = INSTANT_NONE;
 	connection_close_idle(s);
+	connection_close_private(s);
 	if (server_policy(s)->state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
 		    s->config->name);

@@ -205,8 +205,7 @@ starved_look(struct server *s, const struct awaited *a, struct instant now)
 		long_ns = STARVED_LEAST_NS;
 	if (!instant_is_set(a->fresh) || h->hazards != 0 ||
 	    instant_since(now, a->fresh) < long_ns ||
-	    (s->idle.count + s->private.count == 0 &&
-		!connection_starves(s, now)))
+	    (s->idle.count == 0 && !connection_starves(s, now)))
 		return;
 	s->reuse.starved = now;
 	s->idle_given_up += s->idle.count;
