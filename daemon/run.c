@@ -173,6 +173,7 @@ on_head(struct client *c, const struct http_head *head,
 static const struct client_events client_events = {
     .begin = on_head,
     .refused = access_log_refusal,
+    .left = request_client_left,
 };
 
 int

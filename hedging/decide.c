@@ -46,10 +46,18 @@ refusal_repeat(const struct hedge_view *view)
 	return HEDGE_REFUSED_NONE;
 }
 
+/* E9: another connection is another user's, or no user's.  (After a failure
+ * there is no such connection any more.) */
+static enum hedge_refusal
+refusal_hedge(const struct hedge_view *view)
+{
+	return view->private ? HEDGE_REFUSED_PRIVATE : refusal_repeat(view);
+}
+
 bool
 hedging_may_repeat(const struct hedge_view *view)
 {
-	return refusal_repeat(view) == HEDGE_REFUSED_NONE;
+	return refusal_hedge(view) == HEDGE_REFUSED_NONE;
 }
 
 unsigned
@@ -145,7 +153,7 @@ decide_hedge(struct hedging *h, const struct race *r,
 	if (is_answered(a))
 		return HEDGE_REFUSED_COMMITTED;
 	target = policy_other((unsigned)a->server);
-	refusal = refusal_repeat(view);
+	refusal = refusal_hedge(view);
 	if (refusal == HEDGE_REFUSED_NONE)
 		refusal = refusal_deadline(h, view, target, now);
 	if (refusal == HEDGE_REFUSED_NONE)
@@ -172,8 +180,8 @@ decide_retry(const struct hedging *h, const struct race *r,
 		return refusal;
 	if (h->server[target].state != SERVER_READY)
 		return HEDGE_REFUSED_STANDBY_NOT_READY;
-	return policy_has_room(h, target) ? HEDGE_REFUSED_NONE
-					  : HEDGE_REFUSED_INFLIGHT_LIMIT;
+	return hedging_has_room(h, target) ? HEDGE_REFUSED_NONE
+					   : HEDGE_REFUSED_INFLIGHT_LIMIT;
 }
 
 enum hedge_refusal
@@ -246,7 +254,7 @@ hedging_has_other(const struct hedging *h, const struct race *race,
 	other = policy_other((unsigned)race->attempt[race->started - 1].server);
 	return h->server[other].state >= SERVER_WARMING &&
 	       h->server[other].hazards == 0 && !h->server[other].failing &&
-	       policy_has_room(h, other);
+	       hedging_has_room(h, other);
 }
 
 int
@@ -266,7 +274,7 @@ policy_failover(const struct hedging *h, const struct race *r,
 	/* A cold response is better than none. */
 	if (h->server[target].state < SERVER_WARMING)
 		return HEDGING_UNAVAILABLE;
-	return policy_has_room(h, target) ? (int)target : HEDGING_FULL;
+	return hedging_has_room(h, target) ? (int)target : HEDGING_FULL;
 }
 
 bool
@@ -279,5 +287,5 @@ policy_may_return(const struct hedging *h, const struct race *r,
 	       r->writes < policy_writes_max(view) &&
 	       refusal_repeat(view) == HEDGE_REFUSED_NONE &&
 	       h->server[first].state >= SERVER_WARMING &&
-	       policy_has_room(h, first);
+	       hedging_has_room(h, first);
 }

@@ -119,7 +119,7 @@ policy_load(const struct hedging_server *s)
 }
 
 bool
-policy_has_room(const struct hedging *h, unsigned server)
+hedging_has_room(const struct hedging *h, unsigned server)
 {
 	return policy_load(&h->server[server]) <
 	       h->limits.connections_max[server];
@@ -133,7 +133,7 @@ hedging_choose(const struct hedging *h, struct instant now)
 	(void)now; /* hazards and states are up to date */
 	if (s->state != SERVER_READY)
 		return HEDGING_UNAVAILABLE;
-	if (!policy_has_room(h, h->active))
+	if (!hedging_has_room(h, h->active))
 		return HEDGING_FULL;
 	return (int)h->active;
 }
@@ -149,7 +149,7 @@ hedging_choose_for(
 	other = policy_other((unsigned)race->attempt[0].server);
 	if (h->server[other].state < SERVER_WARMING)
 		return hedging_choose(h, now);
-	return policy_has_room(h, other) ? (int)other : HEDGING_FULL;
+	return hedging_has_room(h, other) ? (int)other : HEDGING_FULL;
 }
 
 int

@@ -60,6 +60,7 @@ const char *hedge_trigger_name(enum hedge_trigger trigger);
 	X(DEADLINE, "deadline")			  /* E6 */              \
 	X(OPTOUT, "optout")			  /* E7 */              \
 	X(CLIENT_GONE, "client_gone")		  /* E8 */              \
+	X(PRIVATE, "private")			  /* E9 */              \
 	X(STANDBY_NOT_READY, "standby_not_ready") /* T2 */              \
 	X(HAZARD_OVER, "hazard_over")		  /* T3 */              \
 	X(INFLIGHT_LIMIT, "inflight_limit")	  /* B1 */              \
@@ -111,6 +112,7 @@ struct hedge_view {
 	bool upgrade;
 	bool opted_out;
 	bool client_gone;
+	bool private;		 /* its client has a connection of its own */
 	struct instant deadline; /* INSTANT_NONE: none */
 };
 
@@ -288,12 +290,15 @@ unsigned hedging_probe_done(
 int hedging_choose_for(
     const struct hedging *h, const struct race *race, struct instant now);
 
+/* Whether one more request may be sent to a server (B1). */
+bool hedging_has_room(const struct hedging *h, unsigned server);
+
 /* Whether the server that the latest attempt did not use could take a request
  * that was written once, now: up, without a hazard, with room. */
 bool hedging_has_other(const struct hedging *h, const struct race *race,
     const struct hedge_view *view);
 
-/* Whether a request may be sent twice at all (E1, E2, E3, E7). */
+/* Whether a request may be hedged at all (E1, E2, E3, E7, E9). */
 bool hedging_may_repeat(const struct hedge_view *view);
 
 /* B1: a slot of this server is free while new requests are queued and hedges

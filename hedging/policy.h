@@ -80,9 +80,8 @@ policy_is_error(int status)
 /* Whether swapping, hedging and failing over are possible at all. */
 bool policy_acts(const struct hedging *h);
 
-/* Connections in use for any purpose; whether one more may be opened. */
+/* Connections in use for any purpose. */
 unsigned policy_load(const struct hedging_server *s);
-bool policy_has_room(const struct hedging *h, unsigned server);
 
 /* Check, take from, or give back to the budgets of a hedge (B2, T6). */
 bool policy_budget_has(const struct hedging *h, enum hedge_trigger trigger);

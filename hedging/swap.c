@@ -223,7 +223,7 @@ other_can_help(const struct hedging *h, unsigned server, struct instant now)
 {
 	unsigned other = policy_other(server);
 
-	return policy_has_room(h, other) &&
+	return hedging_has_room(h, other) &&
 	       policy_target(h, other, SERVER_WARMING, now) ==
 		   HEDGE_REFUSED_NONE;
 }

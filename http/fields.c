@@ -244,6 +244,56 @@ http_takes_trailers(const struct http_head *head)
 	return false;
 }
 
+/* Asked of each field of each request: most are too short or too long. */
+static bool
+is_authentication(struct slice name)
+{
+	switch (name.length) {
+	case sizeof("authorization") - 1:
+		return slice_begins(name, "authorization");
+	case sizeof("www-authenticate") - 1:
+		return slice_begins(name, "www-authenticate");
+	case sizeof("proxy-authenticate") - 1:
+		return slice_begins(name, "proxy-authenticate");
+	case sizeof("proxy-authorization") - 1:
+		return slice_begins(name, "proxy-authorization");
+	}
+	return false;
+}
+
+static bool
+is_scheme(struct slice challenge, const char *scheme)
+{
+	size_t n = strlen(scheme);
+
+	return slice_begins(challenge, scheme) &&
+	       (challenge.length == n || challenge.at[n] == ' ' ||
+		   challenge.at[n] == '\t');
+}
+
+bool
+http_field_binds(struct slice name, struct slice value)
+{
+	struct slice item;
+
+	if (!is_authentication(name))
+		return false;
+	/* A comma within quotes may show one too many, which is harmless. */
+	while (list_next(&value, &item))
+		if (is_scheme(item, "ntlm") || is_scheme(item, "negotiate"))
+			return true;
+	return false;
+}
+
+bool
+http_binds_connection(const struct http_head *head)
+{
+	for (unsigned i = 0; i < head->fields; i++)
+		if (http_field_binds(head->field[i].name, head->field[i].value))
+			return true;
+	return false;
+}
+
 /* Does the name stand for one of ours once "_" is read as "-"? */
 static bool
 name_imitates(struct slice name)

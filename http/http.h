@@ -161,11 +161,23 @@ http_field_find(const struct http_head *h, enum http_field_id id);
 const struct http_field *
 http_field_tailor(const struct http_head *h, const char *name);
 
+/* Whether a field authenticates its connection, not its request: credentials of
+ * NTLM or Negotiate (RFC 4559), or a challenge to send such.  Of both schemes
+ * it holds that what comes later on the connection is that user's. */
+bool http_field_binds(struct slice name, struct slice value);
+
+/* Whether any does. */
+bool http_binds_connection(const struct http_head *head);
+
 /* How many fields have that id. */
 unsigned http_field_count(const struct http_head *head, enum http_field_id id);
 
 /* GET, HEAD and OPTIONS: asking twice changes nothing. */
 bool http_method_is_safe(enum http_method method);
+
+/* POST, PUT and PATCH: a body is a part of what is asked.  A server need not
+ * read that of another method (RFC 9110 9.3.1), and some do not. */
+bool http_method_has_body(enum http_method method);
 
 /* What a request is given on its way to a server. */
 struct http_forward {

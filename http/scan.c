@@ -162,6 +162,24 @@ http_method_is_safe(enum http_method method)
 	return false;
 }
 
+bool
+http_method_has_body(enum http_method method)
+{
+	switch (method) {
+	case HTTP_METHOD_POST:
+	case HTTP_METHOD_PUT:
+	case HTTP_METHOD_PATCH:
+		return true;
+	case HTTP_METHOD_GET:
+	case HTTP_METHOD_HEAD:
+	case HTTP_METHOD_OPTIONS:
+	case HTTP_METHOD_DELETE:
+	case HTTP_METHOD_OTHER:
+		break;
+	}
+	return false;
+}
+
 const char *
 http_reason(unsigned status)
 {

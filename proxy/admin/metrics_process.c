@@ -245,6 +245,7 @@ descriptors_open(const struct proxy *p)
 	n = p->clients.count;
 	for (unsigned i = 0; i < p->config->servers; i++)
 		n += p->upstream.server[i].idle.count +
+		     p->upstream.server[i].private.count +
 		     p->upstream.server[i].busy.count +
 		     p->upstream.server[i].draining.count;
 	return n;

@@ -160,6 +160,7 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	PER_SERVER("tailor_server_inflight", server_policy(s)->inflight);
 	PER_SERVER("tailor_draining_connections", s->draining.count);
 	PER_SERVER("tailor_server_connections_idle", s->idle.count);
+	PER_SERVER("tailor_server_connections_private", s->private.count);
 	PER_SERVER("tailor_server_connections_busy", s->busy.count);
 	PER_SERVER("tailor_server_streams", server_policy(s)->aside);
 	PER_SERVER("tailor_server_connections_waiting",
@@ -176,6 +177,10 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	PER_SERVER("tailor_server_connection_reuse_total", s->reuses);
 	PER_SERVER("tailor_server_restarts_total", s->restarts);
 	PER_SERVER("tailor_server_extra_bytes_total", s->extra_bytes);
+	PER_SERVER("tailor_server_unread_bodies_total", s->unread_bodies);
+	PER_SERVER("tailor_server_private_connections_total", s->privates);
+	PER_SERVER(
+	    "tailor_server_private_given_up_total", s->privates_given_up);
 	PER_SERVER("tailor_server_heap_malformed_total", s->heap_malformed);
 	PER_SERVER("tailor_warmup_requests_total", s->warmups_ok);
 	PER_SERVER("tailor_warmup_failures_total", s->warmups_failed);

@@ -142,6 +142,8 @@ client_close(struct client *c)
 	c->ops = NULL;
 	if (ops != NULL)
 		ops->gone(c);
+	if (c->own != NULL)
+		all->events->left(c);
 	client_drop_output(c);
 }
 

@@ -14,6 +14,7 @@
 
 struct client;
 struct clients;
+struct connection; /* to a server: the room above knows it */
 
 enum client_state {
 	CLIENT_PROXY_HEADER, /* a PROXY header is awaited or arriving */
@@ -82,6 +83,9 @@ struct client {
 	unsigned requests;
 	struct instant accepted; /* until the first request has it */
 	uint64_t sent_bytes;	 /* on this connection */
+	/* kept by the room above for its requests, see client_events.left; or
+	 * NULL */
+	struct connection *own;
 	uint64_t taken_bytes; /* see taken_bytes(), when writing last stopped */
 	struct instant first_byte; /* of the present request */
 	struct instant body_since; /* when its body was asked for */
@@ -121,6 +125,9 @@ struct client_events {
 	 * be NULL. */
 	void (*refused)(
 	    const struct client *c, const struct http_refusal *refusal);
+	/* It is closed and has .own: that is to be let go of.  Who sets .own
+	 * must have this. */
+	void (*left)(struct client *c);
 };
 
 struct clients {

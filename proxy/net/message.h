@@ -43,6 +43,14 @@ message_in_file(const struct message *o)
 	       o->file_sent < o->file->bytes;
 }
 
+/* Whether it has a body (that is not empty). */
+static inline bool
+message_has_body(const struct message *o)
+{
+	return o->body != NULL || o->file != NULL ||
+	       o->head[OUTGOING_HEADS - 1].iov_len > 0;
+}
+
 /* Whether nothing more will have to be written. */
 bool message_done(const struct message *o);
 

@@ -36,7 +36,11 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 		writer_decimal(&w, r->body_bytes);
 		writer_text(&w, "\r\n");
 	}
-	if (r->trailers && !r->upgrade)
+	/* A server that does not read such a body would go on with it as the
+	 * next request, whether or not this connection is used again. */
+	if (r->body_bytes > 0 && !http_method_has_body(r->method))
+		writer_text(&w, "Connection: close\r\n");
+	else if (r->trailers && !r->upgrade)
 		writer_text(&w, "TE: trailers\r\nConnection: TE\r\n");
 	if (r->upgrade)
 		writer_text(&w, HTTP_UPGRADE_LINES);
@@ -90,11 +94,16 @@ int
 attempt_send(struct attempt *a, unsigned server, bool again)
 {
 	struct proxy *p = a->request->proxy;
+	struct server *s = &p->upstream.server[server];
 	struct message message = attempt_message(a);
-	int err;
+	struct connection **own = &a->request->client->own;
+	int err = 0;
 
-	err = connection_get(&p->upstream.server[server], &attempt_ops, a,
-	    again ? REUSE_NONE : attempt_reuse(a, server), &a->link);
+	if (!connection_get_own(s, own, &attempt_ops, a, &a->link))
+		err = connection_get(s, &attempt_ops, a,
+		    again ? REUSE_NONE : attempt_reuse(a, server), &a->link);
+	if (err == 0 && a->request->private)
+		connection_own(a->link, own);
 	if (err == 0 && a->request->compared != NULL)
 		exchange_compare(
 		    a->link, a->request->compared, (unsigned)a->index);

@@ -118,6 +118,10 @@ on_attempt_head(struct connection *u, const struct http_head *head)
 	a->first_byte = u->first_byte;
 	a->written = u->written_first;
 	pushback_note(p, a, head);
+	if (u->private) {
+		connection_own(u, &r->client->own);
+		r->private = true;
+	}
 	err = response_read(&a->response, r, head);
 	if (err < 0) {
 		connection_close(u);

@@ -88,6 +88,7 @@ struct request {
 	bool opted_out;
 	bool minor_zero; /* an HTTP/1.0 client */
 	bool hostless;	 /* which named no host: each attempt names its own */
+	bool private;	 /* its connection to a server is its client's own */
 	bool keep_alive; /* client wants to stay */
 	bool wants_body; /* the request has a framed body */
 	bool trailers;	 /* takes trailers, and may have them */

@@ -52,7 +52,8 @@ queue_remove(struct request *r)
 }
 
 /* The first that a server has a slot for.  One that was tried once already
- * waits for the other server, and keeps no others waiting. */
+ * waits for the other server, and keeps no others waiting; nor does one that
+ * waits for the server of its client's own connection. */
 static struct request *
 queue_next(struct proxy *p)
 {
@@ -61,9 +62,9 @@ queue_next(struct proxy *p)
 
 	TAILQ_FOREACH(r, &p->queue.waiting, queue_link)
 	{
-		if (hedging_choose_for(&p->hedging, &r->race, now) >= 0)
+		if (request_choose(r, now) >= 0)
 			return r;
-		if (r->race.started == 0)
+		if (r->race.started == 0 && r->client->own == NULL)
 			return NULL;
 	}
 	return NULL;
@@ -109,6 +110,17 @@ attempts_aside(struct proxy *p, struct instant now)
 	}
 }
 
+/* The oldest that may go to any server. */
+static struct request *
+queue_first_free(const struct queue *q)
+{
+	struct request *r = TAILQ_FIRST(&q->waiting);
+
+	while (r != NULL && r->client->own != NULL)
+		r = TAILQ_NEXT(r, queue_link);
+	return r;
+}
+
 /* What has waited long may go to a standby with much room. */
 static void
 queue_overflow(struct proxy *p, struct instant now)
@@ -116,7 +128,7 @@ queue_overflow(struct proxy *p, struct instant now)
 	struct request *r;
 	int standby;
 
-	while ((r = TAILQ_FIRST(&p->queue.waiting)) != NULL &&
+	while ((r = queue_first_free(&p->queue)) != NULL &&
 	       instant_since(now, r->queued) >= QUEUE_LONG_NS &&
 	       (standby = hedging_overflow(&p->hedging, now)) >= 0) {
 		p->metrics.overflowed++;

@@ -112,6 +112,7 @@ request_begin(struct client *client, const struct http_head *head,
 	    r->target, sizeof(r->target), head->target.at, head->target.length);
 	r->minor_zero = head->minor == 0;
 	r->hostless = head->authority.length == 0;
+	r->private = client->own != NULL || http_binds_connection(head);
 	r->keep_alive = head->keep_alive;
 	r->wants_body = head->framing != HTTP_FRAMING_NONE;
 	if (head->framing == HTTP_FRAMING_LENGTH)
@@ -157,6 +158,7 @@ request_view(const struct request *r, struct hedge_view *out)
 	    .upgrade = r->upgrade,
 	    .opted_out = r->opted_out,
 	    .client_gone = r->client == NULL,
+	    .private = r->private,
 	    .deadline = instant_plus(
 		r->received, r->generation->config->proxy.request_timeout_ns),
 	};
@@ -178,6 +180,29 @@ request_receive(struct request *r)
 }
 
 void
+request_client_left(struct client *c)
+{
+	connection_close(c->own);
+}
+
+int
+request_choose(const struct request *r, struct instant now)
+{
+	const struct hedging *h = &r->proxy->hedging;
+	struct client *c = r->client;
+	unsigned own;
+
+	if (c->own == NULL || r->race.started > 0)
+		return hedging_choose_for(h, &r->race, now);
+	own = c->own->server->index;
+	if (h->server[own].state < SERVER_WARMING) { /* drained, or lost */
+		connection_close(c->own);
+		return hedging_choose_for(h, &r->race, now);
+	}
+	return hedging_has_room(h, own) ? (int)own : HEDGING_FULL;
+}
+
+void
 request_dispatch(struct request *r)
 {
 	struct proxy *p = r->proxy;
@@ -192,7 +217,7 @@ request_dispatch(struct request *r)
 		proxy_hazards(p);
 	}
 	now = instant_now();
-	server = hedging_choose_for(&p->hedging, &r->race, now);
+	server = request_choose(r, now);
 	if (server < 0)
 		queue_add(r);
 	else
@@ -221,7 +246,7 @@ request_move(struct request *r)
 {
 	struct attempt *a = &r->attempt[0];
 
-	if (r->state != REQUEST_RUNNING || r->race.started != 1 ||
+	if (r->private || r->state != REQUEST_RUNNING || r->race.started != 1 ||
 	    r->race.writes > 1 || a->link == NULL || exchange_written(a->link))
 		return false;
 	r->proxy->metrics.moved++;

@@ -23,6 +23,9 @@
 bool request_begin(struct client *client, const struct http_head *head,
     struct http_refusal *refusal);
 
+/* A client is closed that had a connection to a server of its own. */
+void request_client_left(struct client *client);
+
 /* More of the body (taken over; may be empty); whole: the end of it. */
 void request_body(struct request *r, struct chain *data, bool whole);
 
@@ -32,6 +35,10 @@ void request_pack(struct request *r);
 
 /* Release its body and head (upload.c). */
 void request_drop_message(struct request *r);
+
+/* The server for the next attempt of a request that waits, as hedging_choose:
+ * that of its client's own connection, if there is one. */
+int request_choose(const struct request *r, struct instant now);
 
 /* Start the first attempt now if a server may take it, else queue. */
 void request_dispatch(struct request *r);

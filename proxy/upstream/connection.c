@@ -1,8 +1,8 @@
 /* connection.c: connections to the servers: pooled, drained, closed.
  *
  * Each connection is in the list of its state at its server; a closed one keeps
- * its memory for the next connection.  connect.c makes connections; what
- * travels on one is in exchange.c. */
+ * its memory for the next connection.  connect.c makes connections, reuse.c
+ * says which idle ones will do; what travels on one is in exchange.c. */
 #include "proxy/upstream/connection.h"
 
 #include <errno.h>
@@ -21,13 +21,6 @@ static void on_connection_turn(void *user);
 /* To read a loser's response: longer than any garbage collection.  Counted as
  * tailor_losers_total{result="timeout"}. */
 #define LOSER_TIMEOUT_NS (5 * NS_PER_S)
-#define RECENT_NS NS_PER_S /* no server closes what was used since */
-/* The same of a server that was seen to keep one for LONG_NS. */
-#define TRUSTED_NS (5 * NS_PER_S)
-#define LONG_NS (10 * NS_PER_S)
-#define STEADY_NS (200 * NS_PER_MS) /* time to close what is due */
-#define STARVED_NS NS_PER_S	    /* after a sign of it nothing is kept */
-#define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
 
 static struct pool *
 pool_of(struct server *s, enum connection_state state)
@@ -43,6 +36,8 @@ pool_of(struct server *s, enum connection_state state)
 		return &s->draining;
 	case CONNECTION_IDLE:
 		return &s->idle;
+	case CONNECTION_PRIVATE:
+		return &s->private;
 	}
 	abort();
 }
@@ -126,6 +121,7 @@ exchange_forget(struct connection *u)
 	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
 	u->scanned = 0;
 	u->head_seen = u->wide = u->reads_on = false;
+	u->has_body = u->last = false;
 	block_give(&u->upstream->loop->blocks, u->trailers);
 	u->trailers = NULL;
 	u->interims = 0;
@@ -149,6 +145,14 @@ connection_shut(struct connection *u)
 	u->cookie = 0;
 }
 
+static void
+connection_disown(struct connection *u)
+{
+	if (u->owner != NULL)
+		*u->owner = NULL;
+	u->owner = NULL;
+}
+
 /* Undo the connection and keep the struct for another. */
 static void
 connection_discard(struct connection *u)
@@ -157,6 +161,8 @@ connection_discard(struct connection *u)
 
 	connection_leave(u);
 	connection_shut(u);
+	connection_disown(u);
+	u->private = false;
 	if (u->in != NULL)
 		block_give(&u->upstream->loop->blocks, u->in);
 	u->in = NULL;
@@ -194,6 +200,7 @@ connection_pool_init(struct server *s)
 	TAILQ_INIT(&s->idle.list);
 	TAILQ_INIT(&s->busy.list);
 	TAILQ_INIT(&s->draining.list);
+	TAILQ_INIT(&s->private.list);
 	TAILQ_INIT(&s->unused);
 	work_init(&s->connect, LOOP_CONNECT, connect_next, s);
 }
@@ -214,6 +221,34 @@ connection_close_idle(struct server *s)
 }
 
 void
+connection_close_private(struct server *s)
+{
+	s->privates_given_up += s->private.count;
+	close_all(&s->private);
+}
+
+/* The one that has rested longest. */
+static void
+private_give_up(struct server *s)
+{
+	s->privates_given_up++;
+	connection_close(TAILQ_LAST(&s->private.list, connection_list));
+}
+
+/* A new connection is needed: those that rest for their owners leave room for
+ * it in connections_max, for a server may have no more workers. */
+static void
+private_make_room(struct server *s)
+{
+	const struct hedging_server *h = server_policy(s);
+
+	if (s->private.count > 0 &&
+	    h->inflight + h->draining + h->warmup_inflight + s->private.count >
+		s->config->connections_max)
+		private_give_up(s);
+}
+
+void
 connection_pool_fini(struct server *s)
 {
 	struct connection *u;
@@ -221,6 +256,7 @@ connection_pool_fini(struct server *s)
 	close_all(&s->waiting);
 	close_all(&s->connecting);
 	close_all(&s->idle);
+	close_all(&s->private);
 	close_all(&s->busy);
 	close_all(&s->draining);
 	loop_drop(s->upstream->loop, &s->connect);
@@ -236,15 +272,25 @@ connection_arm(struct connection *u, int64_t timeout_ns)
 	timer_arm(&u->upstream->loop->timers, &u->timer, timeout_ns);
 }
 
-bool
-connection_starves(const struct server *s, struct instant now)
+/* One more rests, of connections_max: close the one that has rested longest. */
+static void
+rest_bound(struct server *s)
 {
-	return instant_is_set(s->reuse.starved) &&
-	       instant_since(now, s->reuse.starved) < STARVED_NS;
+	struct connection *idle = TAILQ_LAST(&s->idle.list, connection_list);
+	struct connection *own = TAILQ_LAST(&s->private.list, connection_list);
+
+	if (s->idle.count + s->private.count <= s->config->connections_max)
+		return;
+	if (own == NULL ||
+	    (idle != NULL && instant_before(idle->rested, own->rested))) {
+		connection_close(idle);
+		return;
+	}
+	private_give_up(s);
 }
 
-/* Back to the idle ones, or closed. */
-static void
+/* Back to those that rest, or closed: false. */
+static bool
 connection_settle(struct connection *u, enum exchange_end end)
 {
 	struct server *s = u->server;
@@ -252,9 +298,14 @@ connection_settle(struct connection *u, enum exchange_end end)
 		     !s->upstream->stopping;
 	uint64_t unread;
 
-	if (end == EXCHANGE_COMPLETE)
+	if (end == EXCHANGE_COMPLETE && u->last) {
+		s->unread_bodies++;
+		reuse = false;
+	} else if (end == EXCHANGE_COMPLETE) {
 		s->reuse.keeps_alive = u->keep_alive;
-	if (reuse && connection_starves(s, instant_now()))
+	}
+	if (u->private ? u->owner == NULL
+		       : reuse && connection_starves(s, instant_now()))
 		reuse = false;
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
 		/* Bytes behind a response are never the next response. */
@@ -269,7 +320,7 @@ connection_settle(struct connection *u, enum exchange_end end)
 	}
 	if (!reuse) {
 		connection_discard(u);
-		return;
+		return false;
 	}
 	if (u->in != NULL)
 		block_give(&u->upstream->loop->blocks, u->in);
@@ -277,12 +328,17 @@ connection_settle(struct connection *u, enum exchange_end end)
 	exchange_forget(u);
 	u->rested = instant_now();
 	u->rested_served_ns = s->reuse.served_ns;
-	connection_move(u, CONNECTION_IDLE);
-	if (s->idle.count > s->config->connections_max)
-		connection_close(TAILQ_LAST(&s->idle.list, connection_list));
 	connection_want_read(u, true);
 	connection_want_write(u, false);
-	connection_arm(u, s->upstream->config->proxy.upstream_idle_timeout_ns);
+	/* A private one stays as long as its owner and its server want. */
+	if (u->private)
+		timer_clear(&s->upstream->loop->timers, &u->timer);
+	else
+		connection_arm(
+		    u, s->upstream->config->proxy.upstream_idle_timeout_ns);
+	connection_move(u, u->private ? CONNECTION_PRIVATE : CONNECTION_IDLE);
+	rest_bound(s);
+	return true;
 }
 
 /* The exchange is over: release the connection, then call the user. */
@@ -314,7 +370,7 @@ exchange_over(struct connection *u, enum exchange_end end, const char *why)
 		connection_drained(s);
 		return;
 	}
-	connection_settle(u, end);
+	result.kept = connection_settle(u, end);
 	if (ops != NULL && ops->end != NULL)
 		ops->end(&result);
 }
@@ -347,60 +403,6 @@ is_quiet(const struct connection *u)
 	       errno == EAGAIN;
 }
 
-/* Whether a server closes connections that were hardly idle. */
-static bool
-closes_early(const struct server *s, struct instant now)
-{
-	return instant_is_set(s->reuse.closed_early) &&
-	       instant_since(now, s->reuse.closed_early) < CLOSES_EARLY_NS;
-}
-
-/* Whether it has kept one long, and closed none sooner since. */
-static bool
-keeps_long(const struct server *s)
-{
-	return instant_is_set(s->reuse.kept_long) &&
-	       !instant_before(s->reuse.kept_long, s->reuse.closed_early) &&
-	       !instant_before(s->reuse.kept_long, s->reuse.closed_soon);
-}
-
-static bool
-is_proven(const struct connection *u, struct instant now)
-{
-	const struct server *s = u->server;
-	struct instant soon = s->reuse.closed_soon;
-
-	if (!instant_is_set(s->reuse.proven))
-		return false;
-	/* A pause that nothing announces makes a rest longer than it looks. */
-	return instant_since(now, u->rested) <
-		   (keeps_long(s) ? TRUSTED_NS : RECENT_NS) &&
-	       !closes_early(s, now) &&
-	       (!instant_is_set(soon) ||
-		   instant_since(now, soon) >= CLOSES_EARLY_NS);
-}
-
-/* How many idle connections a server is left with that has more to show. */
-static unsigned
-may_rest(const struct server *s)
-{
-	return keeps_long(s) || instant_is_set(s->reuse.starved) ? 0 : 1;
-}
-
-void
-connection_prove(struct server *s, struct instant steady, struct instant now)
-{
-	const struct connection *u = TAILQ_LAST(&s->idle.list, connection_list);
-
-	if (u == NULL || s->reuse.served_ns - u->rested_served_ns < RECENT_NS)
-		return;
-	if (!instant_is_set(s->reuse.proven))
-		s->reuse.proven = now;
-	if (instant_since(now, u->rested) >= LONG_NS &&
-	    instant_since(now, steady) >= STEADY_NS)
-		s->reuse.kept_long = now;
-}
-
 /* The idle connection to be used next, or NULL. */
 static struct connection *
 idle_pick(struct server *s, enum connection_reuse reuse)
@@ -410,18 +412,56 @@ idle_pick(struct server *s, enum connection_reuse reuse)
 
 	while (
 	    reuse != REUSE_NONE && (u = TAILQ_FIRST(&s->idle.list)) != NULL) {
-		if (reuse == REUSE_ANY && !closes_early(s, now))
+		if (reuse == REUSE_ANY && !reuse_closes_early(s, now))
 			return u;
-		if (reuse == REUSE_PROVEN && !is_proven(u, now))
+		if (reuse == REUSE_PROVEN && !reuse_is_proven(u, now))
 			return NULL; /* the others have rested longer */
 		if (is_quiet(u))
 			return u;
 		s->extra_bytes += socket_unread_bytes(u->fd);
-		if (instant_since(now, u->rested) < RECENT_NS)
+		if (instant_since(now, u->rested) < REUSE_RECENT_NS)
 			s->reuse.closed_early = now;
 		connection_close(u);
 	}
 	return NULL;
+}
+
+void
+connection_make_private(struct connection *u)
+{
+	u->server->privates += !u->private;
+	u->private = true;
+}
+
+void
+connection_own(struct connection *u, struct connection **owner)
+{
+	connection_make_private(u);
+	if (*owner != NULL)
+		return;
+	u->owner = owner;
+	*owner = u;
+}
+
+bool
+connection_get_own(struct server *server, struct connection **owner,
+    const struct exchange_ops *ops, void *user, struct connection **out)
+{
+	struct connection *u = *owner;
+
+	if (u == NULL || u->server != server || u->state != CONNECTION_PRIVATE)
+		return false;
+	if (!is_quiet(u)) {
+		u->server->extra_bytes += socket_unread_bytes(u->fd);
+		exchange_lost(u, false, "closed");
+		return false;
+	}
+	connection_move(u, CONNECTION_BUSY);
+	u->server->reuses++;
+	u->ops = ops;
+	u->user = user;
+	*out = u;
+	return true;
 }
 
 static struct connection *
@@ -463,11 +503,12 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 		u = unused_take(server);
 		if (u == NULL)
 			return -ENOMEM;
+		private_make_room(server);
 		/* In place of the one that would not do: a server may have a
 		 * worker for each connection, and few of them.  One is left
 		 * to show how long it is kept. */
 		if (reuse == REUSE_PROVEN &&
-		    server->idle.count > may_rest(server))
+		    server->idle.count > reuse_may_rest(server, instant_now()))
 			connection_close(TAILQ_FIRST(&server->idle.list));
 		u->opened = instant_now();
 		u->tries = 0;
@@ -522,6 +563,7 @@ exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 
 	u->ops = NULL;
 	u->user = NULL;
+	connection_disown(u);
 	if (!exchange_written(u) || !drain ||
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
@@ -595,6 +637,7 @@ on_connection_timer(void *user, bool forced)
 		exchange_over(u, EXCHANGE_TIMEOUT, "drain_timeout");
 		break;
 	case CONNECTION_IDLE:
+	case CONNECTION_PRIVATE:
 		connection_close(u);
 		break;
 	case CONNECTION_BUSY:

@@ -12,6 +12,10 @@
  *      |             |          |   detach --> DRAINING --> IDLE
  *      +-------------+----------+------------------+-----> closed
  *
+ * A connection that a client has authenticated (NTLM, Negotiate), or is about
+ * to, is PRIVATE in place of IDLE: it has an owner and carries no request but
+ * his, and without an owner it is closed.
+ *
  * On one machine a connection is made within connect(), or the server's
  * backlog is full.  Then it is tried again after a millisecond, and up to 64:
  * the kernel alone would try after a second.  One connection of a server may
@@ -32,6 +36,21 @@
  * Returns 0, -ENOMEM, or the negative errno with which the server refused. */
 int connection_get(struct server *server, const struct exchange_ops *ops,
     void *user, enum connection_reuse reuse, struct connection **out);
+
+/* The connection carries requests of one owner only, from now on until it is
+ * closed.  Each server has connections_max that rest, private ones and others:
+ * with more the one that has rested longest is closed.  So is a private one if
+ * with them and the requests in flight a new connection would be beyond that.
+ *   owner  where the owner keeps the one that he has, which stays valid until
+ *          it is NULL again: the connection is closed, or its user has detached
+ *          it.  Of an owner who has one already this one is closed after its
+ *          exchange. */
+void connection_own(struct connection *u, struct connection **owner);
+
+/* The owner's connection to a server, as connection_get gives one.  False:
+ * there is none that rests; if the server has closed it, *owner is NULL now. */
+bool connection_get_own(struct server *server, struct connection **owner,
+    const struct exchange_ops *ops, void *user, struct connection **out);
 
 /* From now on the exchange may last so long; then it ends with TIMEOUT.  For
  * users that have no deadline of their own.  Between connection_get and
@@ -103,8 +122,10 @@ connection_prove(struct server *s, struct instant steady, struct instant now);
  * ones: it has a worker for each, and few of them.  It keeps none then. */
 bool connection_starves(const struct server *s, struct instant now);
 
-/* Close all idle connections of a server (its process has gone). */
+/* Close all idle, or all resting private, connections of a server (its process
+ * has gone). */
 void connection_close_idle(struct server *server);
+void connection_close_private(struct server *server);
 
 /* The connections of a server: none yet, and all closed and freed. */
 void connection_pool_init(struct server *s);

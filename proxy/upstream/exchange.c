@@ -91,6 +91,8 @@ exchange_send(struct connection *u, const struct message *message,
 {
 	u->out = *message;
 	u->method = method;
+	u->has_body = message_has_body(message);
+	u->last = u->has_body && !http_method_has_body(method);
 	u->exchanges++;
 	u->server->attempts++;
 	if (u->state != CONNECTION_BUSY)
@@ -148,6 +150,16 @@ exchange_deliver(struct connection *u, struct chain *data)
 		u->drained_bytes += data->bytes;
 }
 
+/* Whether the server must have read the request's body, now that its response
+ * begins.  One that refuses, or sends elsewhere, may do so by the head alone,
+ * and what the kernel still has was not read for sure. */
+static bool
+body_was_read(const struct connection *u, unsigned status)
+{
+	return status / 100 == 2 && u->sent_all &&
+	       socket_queued_bytes(u->fd) == 0;
+}
+
 /* A tunnel's bytes end with its connection. */
 static void
 exchange_begin_body(struct connection *u, const struct http_head *head)
@@ -156,9 +168,13 @@ exchange_begin_body(struct connection *u, const struct http_head *head)
 	    head->status == 101 ? HTTP_FRAMING_CLOSE : head->framing;
 
 	u->head_seen = true;
+	if ((head->status == 401 || head->status == 407) &&
+	    http_binds_connection(head))
+		connection_make_private(u);
 	if (u->compared != NULL)
 		compare_status(u->compared, u->side, head->status);
 	u->keep_alive = head->keep_alive && framing != HTTP_FRAMING_CLOSE;
+	u->last |= u->has_body && !body_was_read(u, head->status);
 	http_body_init(&u->body, framing, head->content_length, UINT64_MAX);
 	if (framing != HTTP_FRAMING_CHUNKED || !u->out.trailers)
 		return;
@@ -293,7 +309,7 @@ exchange_process(struct connection *u, struct read_batch *h)
 void
 exchange_lost(struct connection *u, bool orderly, const char *why)
 {
-	if (u->state == CONNECTION_IDLE) {
+	if (connection_rests(u)) {
 		struct instant now = instant_now();
 
 		u->server->standby.doubted = true;
@@ -408,7 +424,7 @@ exchange_read_batch(struct connection *u, bool last)
 		return false;
 	}
 	u->filled = !h.emptied;
-	if (u->state == CONNECTION_IDLE || u->write.waits) {
+	if (connection_rests(u) || u->write.waits) {
 		u->server->extra_bytes += h.bytes;
 		exchange_lost(u, false, "extra_bytes");
 		return false;

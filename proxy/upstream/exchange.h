@@ -2,7 +2,8 @@
  *
  * A connection is a connection; an exchange is the one request and response
  * under way on it.  connection.c opens, pools, drains and closes connections;
- * exchange.c writes the request and reads the response.  Private to them. */
+ * exchange.c writes the request and reads the response; connect.c and reuse.c
+ * are connection.c's.  Private to them. */
 #pragma once
 
 #include "proxy/upstream/upstream.h"
@@ -27,6 +28,20 @@ void exchange_lost(struct connection *u, bool orderly, const char *why);
 /* The socket is readable: read and act on it.  Likewise. */
 void exchange_read(struct connection *u);
 
+/* --- which idle ones may be used again (reuse.c) ----------------------- */
+
+#define REUSE_RECENT_NS NS_PER_S /* no server closes what was used since */
+
+/* Whether a server lately closed a connection that was hardly idle. */
+bool reuse_closes_early(const struct server *s, struct instant now);
+
+/* REUSE_PROVEN, but that it was checked. */
+bool reuse_is_proven(const struct connection *u, struct instant now);
+
+/* How many idle connections a server is left with that has more to show: one,
+ * or none if it needs the worker that waits on it. */
+unsigned reuse_may_rest(const struct server *s, struct instant now);
+
 /* --- making a connection (connect.c) ----------------------------------- */
 
 /* Try once.  0: connected (BUSY), or to be tried again; else the errno with
@@ -47,3 +62,13 @@ void connection_move(struct connection *u, enum connection_state state);
 void connection_shut(struct connection *u);
 void connection_watch(struct connection *u);
 void connection_arm(struct connection *u, int64_t timeout_ns);
+
+/* It authenticates its user: nothing of another user may be sent on it. */
+void connection_make_private(struct connection *u);
+
+/* Whether no exchange is under way on it. */
+static inline bool
+connection_rests(const struct connection *u)
+{
+	return u->state == CONNECTION_IDLE || u->state == CONNECTION_PRIVATE;
+}

@@ -145,6 +145,7 @@ come_to_rest(struct server *s, struct instant now)
 {
 	s->maintenance.stage = OUT_OF_SERVICE;
 	connection_close_idle(s);
+	connection_close_private(s);
 	log_event(LOG_LEVEL_NOTICE, "server_drained", "server=%s took_ms=%lld",
 	    s->config->name,
 	    (long long)(instant_since(now, s->maintenance.since) / NS_PER_MS));

@@ -114,14 +114,19 @@ write_fields(const struct config *c, struct slice lines, struct writer *w,
 
 	while (line_take(&lines, &line)) {
 		const char *colon = memchr(line.at, ':', line.length);
-		struct slice name = {line.at, 0};
+		struct slice name = {line.at, 0}, value = {NULL, 0};
 
-		if (colon != NULL)
+		if (colon != NULL) {
 			name.length = (size_t)(colon - line.at);
+			value = slice_trim((struct slice){
+			    colon + 1, line.length - name.length - 1});
+		}
+		/* Those of a connection are of no use on another. */
+		if (http_field_binds(name, value) ||
+		    (is_credential(name) && !is_permitted(c, name)))
+			return refuse(refusal, REPLAY_CREDENTIALS);
 		if (is_permitted(c, name))
 			writer_put(w, line.at, line.length + strlen("\r\n"));
-		else if (is_credential(name))
-			return refuse(refusal, REPLAY_CREDENTIALS);
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
  * permits.  A copy has the request line, the few fields that may be copied, and
  * X-Forwarded-For: unknown, for it is not Tailor's own request;
  * a request with credentials is not remembered at all, unless warmup.fields
- * names their field.
+ * names their field (and they are not NTLM's or Negotiate's).
  *
  * A request is kept in the place that its method and target hash to, so they
  * are distinct by these and the newest replaces another.  Cost: a hash of the
@@ -32,7 +32,8 @@ struct replay_source {
 /* Why a finished request is not remembered although its method may be. */
 enum replay_refusal {
 	REPLAY_BODY,	    /* it has one */
-	REPLAY_CREDENTIALS, /* Authorization or Cookie, not in warmup.fields */
+	REPLAY_CREDENTIALS, /* Authorization or Cookie, not in warmup.fields;
+			     * or a connection's */
 	REPLAY_EXCLUDED,    /* by warmup.exclude */
 	REPLAY_PATH,	    /* no pattern could match it: base/path_pattern.h */
 	REPLAY_SIZE,	    /* more than REPLAY_HEAD_BYTES */

@@ -158,6 +158,7 @@ server_lost(struct server *s)
 		s->reuse.closed_early = s->reuse.closed_soon = INSTANT_NONE;
 	s->reuse.proven = s->reuse.kept_long = INSTANT_NONE;
 	connection_close_idle(s);
+	connection_close_private(s);
 	if (server_policy(s)->state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
 		    s->config->name);
@@ -242,9 +243,8 @@ on_warmup_end(const struct exchange_result *result)
 		return;
 	case WARMUP_KEEP:
 		s->standby.keeping--;
-		ok = result->end == EXCHANGE_COMPLETE && s->reuse.keeps_alive;
-		s->connections_kept += ok;
-		if (!ok)
+		s->connections_kept += result->kept;
+		if (!result->kept)
 			s->standby.keep_again =
 			    instant_plus(now, KEEP_AGAIN_NS);
 		return;

@@ -33,6 +33,7 @@ enum connection_state {
 	CONNECTION_BUSY,
 	CONNECTION_DRAINING,
 	CONNECTION_IDLE,
+	CONNECTION_PRIVATE, /* idle, for its owner's next request */
 };
 
 /* How an exchange came to its end. */
@@ -71,6 +72,7 @@ struct exchange_result {
 	struct server *server;
 	enum exchange_end end;
 	const char *why; /* short token, static */
+	bool kept;	 /* the connection rests now, to be used again */
 	bool written;	 /* a byte of the request was handed to the kernel */
 	bool reused;	 /* it was not the first exchange of its connection */
 	struct instant written_first;
@@ -121,6 +123,10 @@ struct connection {
 	unsigned serial;       /* changes when an exchange is forgotten */
 	bool keep_alive;       /* the server will keep it after this one */
 
+	/* see connection_own() */
+	bool private;
+	struct connection **owner; /* borrowed from him; NULL: none */
+
 	/* the user */
 	const struct exchange_ops *ops;
 	void *user;
@@ -133,6 +139,8 @@ struct connection {
 
 	/* the response */
 	enum http_method method;
+	bool has_body;	  /* its request */
+	bool last;	  /* which may be unread: none follows */
 	struct block *in; /* owned */
 	size_t scanned;
 	bool head_seen;
@@ -221,7 +229,7 @@ struct server {
 
 	/* its connections, by state */
 	struct work connect; /* give a turn to one that waits */
-	struct pool waiting, connecting, idle, busy, draining;
+	struct pool waiting, connecting, idle, busy, draining, private;
 	struct connection_list unused;
 	unsigned connections; /* structs made */
 
@@ -314,6 +322,9 @@ struct server {
 	uint64_t attempts, connects, connects_again, reuses, stale, restarts;
 	uint64_t errors[EXCHANGE_TIMEOUT + 1];
 	uint64_t extra_bytes;
+	uint64_t unread_bodies;	    /* connections not used again for .last */
+	uint64_t privates;	    /* connections that became one client's */
+	uint64_t privates_given_up; /* closed though their client stays */
 	uint64_t losers_drained, losers_closed;
 	uint64_t drain_cuts; /* exchanges cut at drain_timeout */
 	uint64_t warmups_ok, warmups_failed;

@@ -436,6 +436,8 @@ step_view(struct stage *g)
 			v->opted_out = true;
 		else if (strcmp(w, "gone") == 0)
 			v->client_gone = true;
+		else if (strcmp(w, "private") == 0)
+			v->private = true;
 		else
 			v->deadline = instant_plus(g->now, duration_ns(w));
 	}

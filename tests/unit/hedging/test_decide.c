@@ -31,6 +31,10 @@ static const struct scenario eligibility[] = {
     {"E6 p50 unknown: any time left will do", STOPPED
 	"view a 1us; ask a gc => yes 1; wait 1us; ask a gc => deadline"},
     {"E7 opted out", STOPPED "view a optout; ask a gc => optout"},
+    {"E9 another connection is another user's, but after a failure there is "
+     "no such connection any more",
+	STOPPED "view a private; ask a gc => private; ask a timer => private\n"
+		"ended a 0 failed => try 1"},
     {"E8 client gone", STOPPED "view a gone; ask a gc => client_gone"},
     {"reasons that cannot pass come first",
 	STOPPED "view a gone unsafe; start a 1; ask a gc => client_gone"},

@@ -526,7 +526,8 @@ request_arrive(struct walk *w)
 	    .body_complete = !chance(w, 10),
 	    .body_kept = !chance(w, 10),
 	    .upgrade = chance(w, 20),
-	    .opted_out = chance(w, 20)};
+	    .opted_out = chance(w, 20),
+	    .private = chance(w, 20)};
 	r->repeatable = r->view.method_allowed && r->view.body_complete &&
 			r->view.body_kept && !r->view.upgrade &&
 			!r->view.opted_out;

@@ -210,6 +210,47 @@ TEST(test_field_find)
 	assert_true(slice_is(field->value, "off"));
 }
 
+TEST(test_binds_connection)
+{
+	/* goal: NTLM and Negotiate, in any case and place, and nothing else */
+	static const struct {
+		const char *line;
+		bool binds;
+	} rows[] = {
+	    {"Authorization: NTLM TlRMTVNTUAAB", true},
+	    {"authorization: negotiate YIIJvwY=", true},
+	    {"Proxy-Authorization: Negotiate YIIJvwY=", true},
+	    {"WWW-Authenticate: NTLM", true},
+	    {"www-authenticate: Basic realm=\"a\" , ntlm", true},
+	    {"WWW-Authenticate: Digest nonce=\"a\",Negotiate,NTLM", true},
+	    {"Proxy-Authenticate: Negotiate\tYII=", true},
+	    {"Authorization: Basic TlRMTTpOVExN", false},
+	    {"Authorization: Bearer NTLM", false},
+	    {"Authorization: NTLMv3 a", false},
+	    {"Authorization:", false},
+	    {"WWW-Authenticate: Basic realm=\"NTLM\"", false},
+	    {"WWW-Authenticate: Negotiator", false},
+	    {"X-Authenticate: NTLM", false},
+	    {"Authorisation: NTLM a", false},
+	};
+	struct http_limits limits = {.head_max = 1000, .fields_max = 10};
+	struct http_refusal refusal;
+	struct http_head head;
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text),
+		    "HTTP/1.1 401 x\r\nContent-Length: 0\r\nDate: x\r\n%s"
+		    "\r\n\r\n",
+		    rows[i].line);
+		assert_int_equal(http_parse_response(&limits, HTTP_METHOD_GET,
+				     text, strlen(text), &head, &refusal),
+		    0);
+		if (http_binds_connection(&head) != rows[i].binds)
+			fail_msg("%s", rows[i].line);
+	}
+}
+
 TEST(test_limits_without_scan)
 {
 	/* goal: the parser refuses by itself, before a byte of body is read */

@@ -8,6 +8,7 @@
 
 static char tenant[] = "x-tenant", cookie[] = "Cookie", admin[] = "/admin/**";
 static char forwarded_for[] = "X-Forwarded-For";
+static char authorization[] = "Authorization";
 static const struct config plain = {0};
 static const struct config added = {.warmup = {.field_names = 2,
 					.fields = {tenant, cookie},
@@ -15,6 +16,9 @@ static const struct config added = {.warmup = {.field_names = 2,
 					.exclude = {admin}}};
 static const struct config named = {
     .warmup = {.field_names = 1, .fields = {forwarded_for}}};
+
+static const struct config authorized = {
+    .warmup = {.field_names = 1, .fields = {authorization}}};
 
 #define LINE "GET /a?b=/admin/ HTTP/1.1\r\n"
 #define HOST "Host: h\r\n"
@@ -50,6 +54,12 @@ TEST(test_copies)
 	    {&added, LINE HOST "cookie: c\r\nX-Tenant: t\r\n",
 		LINE HOST "cookie: c\r\nX-Tenant: t\r\n" FOR, 0},
 	    {&added, LINE HOST "cookie: c\r\nAuthorization: x\r\n", NULL,
+		REPLAY_CREDENTIALS},
+	    {&authorized, LINE HOST "Authorization: Basic bnRsbTo=\r\n",
+		LINE HOST "Authorization: Basic bnRsbTo=\r\n" FOR, 0},
+	    {&authorized, LINE HOST "authorization:ntlm TlRMTVNTUAAB\r\n", NULL,
+		REPLAY_CREDENTIALS},
+	    {&authorized, LINE HOST "Authorization: Negotiate YII=\r\n", NULL,
 		REPLAY_CREDENTIALS},
 	    {&plain, "GET /admin/x HTTP/1.1\r\n" HOST,
 		"GET /admin/x HTTP/1.1\r\n" HOST FOR, 0},
