@@ -58,9 +58,13 @@ elf_open(struct elf *e, const char *path)
 	Elf64_Ehdr *head;
 	struct stat st;
 
-	*e = (struct elf){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+	/* Non-blocking: a FIFO in that place must not hang us. */
+	*e = (struct elf){
+	    .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
 	if (e->fd < 0 || fstat(e->fd, &st) < 0)
 		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
 	e->bytes = (uint64_t)st.st_size;
 	head = elf_part(e, 0, sizeof(*head));
 	if (head == NULL)
