@@ -132,6 +132,16 @@ open_timeline(struct proxy *p, const struct config *c)
 		p->stream_path = "";
 		err = timeline_new(&p->timeline, NULL, log2);
 	}
+	if (err == 0 && *p->stream_path != '\0' &&
+	    strcmp(timeline_path(p->timeline), path) != 0) {
+		p->stream_path = timeline_path(p->timeline);
+		log_event(LOG_LEVEL_WARNING, "stream_elsewhere",
+		    "path=\"%s\" wanted=\"%s\" why=\"another user has a file "
+		    "or a lock there\" advice=\"tailorctl finds it; find out "
+		    "whose it is (ls -l, lslocks), or set profiler.stream to "
+		    "a file in a directory of Tailor's\"",
+		    p->stream_path, path);
+	}
 	return err;
 }
 
