@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define FILE_MAX ((size_t)256 << 20)
@@ -166,27 +168,169 @@ file_remove_directory(const char *path, size_t made)
 	}
 }
 
-/* --- directories of our sockets and files ------------------------------ */
+/* --- places that other users may have made ----------------------------- */
 
-#define MADE_MAX 16
+#define LINKS_MAX 16
 
-static struct {
-	unsigned count;
-	char path[MADE_MAX][PATH_MAX];
-} made;
-
-static void
-note_made(const char *directory)
-{
-	if (made.count < MADE_MAX)
-		snprintf(made.path[made.count++], sizeof(made.path[0]), "%s",
-		    directory);
-}
+/* A path being walked, so that no other user's link is followed. */
+struct walk {
+	int at; /* owned; where it has come to */
+	unsigned links;
+	char rest[PATH_MAX]; /* what is left of it */
+	char name[NAME_MAX + 1];
+};
 
 static bool
 ours(const struct stat *st)
 {
 	return st->st_uid == geteuid() || st->st_uid == 0;
+}
+
+/* Others may put something else in place of what is in it. */
+static bool
+open_to_others(const struct stat *st)
+{
+	return (st->st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+static int
+walk_from(struct walk *w, const char *path)
+{
+	w->at =
+	    open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return w->at < 0 ? -errno : 0;
+}
+
+static int
+walk_begin(struct walk *w, const char *path)
+{
+	*w = (struct walk){.at = -1};
+	if (strlen(path) >= sizeof(w->rest))
+		return -ENAMETOOLONG;
+	strcpy(w->rest, path);
+	return walk_from(w, path);
+}
+
+static void
+walk_end(struct walk *w)
+{
+	if (w->at >= 0)
+		close(w->at);
+	w->at = -1;
+}
+
+/* Take the next name.  1, 0 at the end, or a negative errno. */
+static int
+walk_name(struct walk *w)
+{
+	const char *begin = w->rest + strspn(w->rest, "/");
+	size_t n = strcspn(begin, "/");
+
+	if (n >= sizeof(w->name))
+		return -ENAMETOOLONG;
+	memcpy(w->name, begin, n);
+	w->name[n] = '\0';
+	begin += n;
+	begin += strspn(begin, "/");
+	memmove(w->rest, begin, strlen(begin) + 1);
+	return n > 0;
+}
+
+static void
+walk_enter(struct walk *w, int fd)
+{
+	close(w->at);
+	w->at = fd;
+}
+
+/* Put where a link leads (owned by us or root) before what is left.  Those of
+ * /proc/PID/fd lead where no path does. */
+static int
+walk_link(struct walk *w, int link)
+{
+	char target[PATH_MAX], rest[PATH_MAX];
+	struct statfs fs;
+	ssize_t n;
+	int fd;
+
+	if (++w->links > LINKS_MAX)
+		return -ELOOP;
+	if (fstatfs(link, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC) {
+		fd = openat(w->at, w->name, O_PATH | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+		walk_enter(w, fd);
+		return 0;
+	}
+	n = readlinkat(link, "", target, sizeof(target) - 1);
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	n = snprintf(rest, sizeof(rest), "%s/%s", target, w->rest);
+	if (n < 0 || (size_t)n >= sizeof(rest))
+		return -ENAMETOOLONG;
+	if (w->rest[0] == '\0')
+		rest[strlen(target)] = '\0';
+	strcpy(w->rest, rest);
+	if (target[0] != '/')
+		return 0;
+	walk_end(w);
+	return walk_from(w, target);
+}
+
+/* Go to the name.  0, -EPERM for another user's link, or another negative
+ * errno. */
+static int
+walk_step(struct walk *w)
+{
+	int fd = openat(w->at, w->name, O_PATH | O_NOFOLLOW | O_CLOEXEC), err;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0) {
+		err = -errno;
+	} else if (!S_ISLNK(st.st_mode)) {
+		walk_enter(w, fd);
+		return 0;
+	} else {
+		err = ours(&st) ? walk_link(w, fd) : -EPERM;
+	}
+	close(fd);
+	return err;
+}
+
+enum walk_make {
+	WALK_MAKES_LAST, /* if it is missing */
+	WALK_MAKES_ALL,
+};
+
+/* Walk to a directory, making what is missing.  0 or a negative errno; *st is
+ * of the directory. */
+static int
+walk_directory(
+    const char *path, enum walk_make make, mode_t mode, struct stat *st)
+{
+	struct walk w;
+	int err = walk_begin(&w, path), more;
+
+	while (err == 0 && (more = walk_name(&w)) != 0) {
+		bool last = w.rest[0] == '\0';
+
+		err = more < 0 ? more : walk_step(&w);
+		if (err != -ENOENT || (make == WALK_MAKES_LAST && !last))
+			continue;
+		err = mkdirat(w.at, w.name, last ? mode : 0750) < 0 &&
+			      errno != EEXIST
+			  ? -errno
+			  : walk_step(&w);
+	}
+	if (err == 0 && fstat(w.at, st) < 0)
+		err = -errno;
+	if (err == 0 && !S_ISDIR(st->st_mode))
+		err = -ENOTDIR;
+	walk_end(&w);
+	return err;
 }
 
 int
@@ -195,7 +339,7 @@ rundir_prepare(const char *path)
 	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	struct stat st;
 	char *slash;
-	int n = snprintf(directory, sizeof(directory), "%s", path);
+	int n = snprintf(directory, sizeof(directory), "%s", path), err;
 
 	if (n < 0 || (size_t)n >= sizeof(directory))
 		return -ENAMETOOLONG;
@@ -203,69 +347,111 @@ rundir_prepare(const char *path)
 	if (slash == NULL || slash == directory)
 		return 0; /* the working directory, or the root */
 	*slash = '\0';
-	if (mkdir(directory, 0750) == 0)
-		note_made(directory);
-	/* Check the link itself first: its owner decides where it leads. */
-	if (lstat(directory, &st) < 0)
-		return -errno;
-	if (!ours(&st))
-		return -EPERM;
-	if (stat(directory, &st) < 0)
-		return -errno;
-	if (!S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	if (!ours(&st) || ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 &&
-			      (st.st_mode & S_ISVTX) == 0))
-		return -EPERM;
-	return 0;
-}
-
-static int
-make_one(const char *path, mode_t mode)
-{
-	struct stat st;
-	int err;
-
-	if (mkdir(path, mode) == 0) {
-		note_made(path);
-		return 0;
-	}
-	/* Also after EACCES or EROFS: the directory may exist. */
-	err = -errno;
-	if (stat(path, &st) == 0)
-		return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+	err = walk_directory(directory, WALK_MAKES_LAST, 0750, &st);
+	if (err == 0 && (!ours(&st) || (open_to_others(&st) &&
+					   (st.st_mode & S_ISVTX) == 0)))
+		err = -EPERM;
 	return err;
 }
 
 int
 rundir_make(const char *path, mode_t mode)
 {
-	char part[PATH_MAX];
-	size_t n = strlen(path);
-	int err = 0;
+	struct stat st;
 
-	if (n >= sizeof(part))
-		return -ENAMETOOLONG;
-	memcpy(part, path, n + 1);
-	for (size_t i = 1; i < n && err == 0; i++) {
-		if (path[i] != '/')
-			continue;
-		part[i] = '\0';
-		err = make_one(part, 0750);
-		part[i] = '/';
-	}
-	return err == 0 ? make_one(part, mode) : err;
+	return walk_directory(path, WALK_MAKES_ALL, mode, &st);
+}
+
+/* Make the name for the user, in a directory that only root may write to. */
+static int
+walk_make_for(struct walk *w, uid_t uid, gid_t gid)
+{
+	int fd, err = 0;
+
+	if (mkdirat(w->at, w->name, 0750) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	fd = openat(
+	    w->at, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fchown(fd, uid, gid) < 0)
+		err = -errno;
+	close(fd);
+	return err;
 }
 
 int
-rundir_give(uid_t uid, gid_t gid)
+rundir_make_for(const char *path, uid_t uid, gid_t gid)
 {
-	int err = 0;
+	struct walk w;
+	struct stat st;
+	int err = walk_begin(&w, path), more;
 
-	/* The inner ones first: the new owner of an outer one could place a
-	 * link. */
-	for (unsigned i = made.count; i-- > 0;)
-		if (lchown(made.path[i], uid, gid) < 0 && err == 0)
-			err = -errno;
+	while (err == 0 && (more = walk_name(&w)) != 0) {
+		if (more < 0 || fstat(w.at, &st) < 0) {
+			err = more < 0 ? more : -errno;
+			break;
+		}
+		/* What is below is for the user to make. */
+		if (st.st_uid != 0 ||
+		    (open_to_others(&st) && (st.st_mode & S_ISVTX) == 0))
+			break;
+		err = walk_step(&w);
+		if (err != -ENOENT)
+			continue;
+		err = open_to_others(&st) ? 0 : walk_make_for(&w, uid, gid);
+		break;
+	}
+	walk_end(&w);
 	return err;
+}
+
+/* What was opened in a directory is not what another user has put there. */
+static int
+append_check(int fd, const struct stat *directory)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if ((!ours(directory) && st.st_nlink > 1) ||
+	    (open_to_others(directory) && !ours(&st)))
+		return -EPERM;
+	return 0;
+}
+
+int
+file_append(const char *path, mode_t mode)
+{
+	const int flags =
+	    O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	char reached[40];
+	struct walk w;
+	struct stat st = {0};
+	int err = walk_begin(&w, path), fd = -1, more;
+
+	while (err == 0 && fd < 0 && (more = walk_name(&w)) != 0) {
+		err = more < 0 ? more : 0;
+		if (err == 0 && w.rest[0] == '\0') {
+			fd = openat(
+			    w.at, w.name, flags | O_CREAT | O_NOFOLLOW, mode);
+			if (fd < 0 && errno != ELOOP)
+				err = -errno;
+		}
+		if (err == 0 && fd < 0)
+			err = walk_step(&w);
+	}
+	if (err == 0 && fd >= 0) {
+		err = fstat(w.at, &st) < 0 ? -errno : append_check(fd, &st);
+	} else if (err == 0) { /* a link of /proc has led to it */
+		snprintf(reached, sizeof(reached), "/proc/self/fd/%d", w.at);
+		fd = open(reached, flags);
+		err = fd < 0 ? -errno : 0;
+	}
+	walk_end(&w);
+	if (err < 0 && fd >= 0)
+		close(fd);
+	return err < 0 ? err : fd;
 }

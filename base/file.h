@@ -30,9 +30,15 @@ int file_make_directory(const char *path, size_t *made);
 /* Remove what it made, as far as it is empty. */
 void file_remove_directory(const char *path, size_t made);
 
-/* The directories of our sockets and files.  Where others may write (/tmp),
- * another user could have made the directory first and could replace the socket
- * in it; such a directory is not used.  Start-up only; not thread-safe. */
+/* Places where other users may write, or that are theirs: what they have put
+ * there is not taken for ours.  A symbolic link is followed if it is root's or
+ * ours, never another user's, wherever in a path it is: -EPERM. */
+
+/* Open a file to append to it, non-blocking, made with that mode if it is
+ * missing.  Nor is a file with several names in another user's directory
+ * opened, nor another user's in a directory that others may write to: -EPERM.
+ * A descriptor or a negative errno. */
+int file_append(const char *path, mode_t mode);
 
 /* Make the directory that path is in, if it does not exist (mode 0750; one
  * level), and check it: it must be ours or root's, and no other user may be
@@ -45,6 +51,7 @@ int rundir_prepare(const char *path);
  * another negative errno of mkdir. */
 int rundir_make(const char *path, mode_t mode);
 
-/* Change the owner of the directories that were made here.  0 or the first
- * -errno. */
-int rundir_give(uid_t uid, gid_t gid);
+/* As root: make the first directory of path that is missing, for that user
+ * (mode 0750), if only root may write to the one above it.  The user can make
+ * what else is missing.  0 or a negative errno. */
+int rundir_make_for(const char *path, uid_t uid, gid_t gid);

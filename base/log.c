@@ -249,11 +249,9 @@ writer_start(void)
 	return -err;
 }
 
-int
-log_open(enum log_level level, enum log_format format)
+void
+log_prepare(enum log_level level, enum log_format format)
 {
-	int err;
-
 	assert(!log_state.running);
 	log_level_set(level);
 	if (format == LOG_FORMAT_JSON)
@@ -262,6 +260,14 @@ log_open(enum log_level level, enum log_format format)
 		log_state.style = LOG_LINE_JOURNAL;
 	else
 		log_state.style = LOG_LINE_TEXT;
+}
+
+int
+log_open(void)
+{
+	int err;
+
+	assert(!log_state.running);
 	log_state.closing = false;
 	log_state.close_fd = eventfd(0, EFD_CLOEXEC);
 	if (log_state.close_fd < 0)

@@ -28,11 +28,15 @@ enum log_format {
 	LOG_FORMAT_JSON, /* one object per line, the same keys */
 };
 
-/* Start the writer thread.  Lines above level are discarded at the call.  When
- * stderr is the stream that JOURNAL_STREAM in the environment names, text lines
- * carry the journal's "<N>" priority prefix instead of time and level.  Returns
- * 0 or a negative errno.  Main thread, once. */
-int log_open(enum log_level level, enum log_format format);
+/* Lines above level are discarded at the call.  When stderr is the stream that
+ * JOURNAL_STREAM in the environment names, text lines carry the journal's "<N>"
+ * priority prefix instead of time and level.  Main thread, before log_open().
+ */
+void log_prepare(enum log_level level, enum log_format format);
+
+/* Start the writer thread, which keeps the rights that the process has now.
+ * Returns 0 or a negative errno.  Main thread, once. */
+int log_open(void);
 
 /* Write what is queued and stop the writer.  If stderr is blocked for a second,
  * the rest is dropped and counted.  Main thread; does nothing before

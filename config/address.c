@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <sys/un.h>
 
+#include "config/keys.h"
+
 static int
 refuse(const char **why, const char *sentence)
 {
@@ -39,7 +41,7 @@ parse_unix(const char *path, struct config_address *out, const char **why)
 	struct sockaddr_un *un = (struct sockaddr_un *)&out->address;
 	size_t n = strlen(path);
 
-	if (path[0] != '/')
+	if (path[0] != '/' && !place_begins(path))
 		return refuse(why, "unix: needs an absolute path");
 	if (n >= sizeof(un->sun_path))
 		return refuse(why, "a socket's path has at most 107 bytes");

@@ -283,7 +283,9 @@ int config_set_environment(struct config *c, struct config_errors *errors);
 void config_doubt_environment(struct config_errors *doubts);
 
 /* Determine c->instance and replace {instance} by it in every path and in
- * admin.  Call it when all keys are set, before config_check().
+ * admin, and {run}, {state} and {user} by the places of the user that the
+ * tailor runs as (places.c).  Call it when all keys are set, before
+ * config_check().
  *   running  the name that the running tailor has, for a reload: it stays
  *            unless c names another; NULL at the start: the first listener
  *            decides

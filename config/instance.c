@@ -80,20 +80,22 @@ text_of(const struct config_key *key, struct config *c)
 				     : ((struct config_address *)at)->text;
 }
 
-/* Put the name into one value, once; 1: the value has no {instance}. */
+/* Put the name or a place into one value, once; 1: the value has none. */
 static int
 fill_in(struct config *c, const struct config_key *key,
     struct config_errors *errors)
 {
 	const char *text = text_of(key, c);
-	const char *open = text != NULL ? strstr(text, INSTANCE) : NULL;
-	char filled[PATH_BYTES];
+	const char *open = text != NULL ? strchr(text, '{') : NULL;
+	char filled[PATH_BYTES], place[PATH_BYTES / 2];
 	int n;
 
+	while (open != NULL && !place_find(c, open, place, sizeof(place)))
+		open = strchr(open + 1, '{');
 	if (open == NULL)
 		return 1;
 	n = snprintf(filled, sizeof(filled), "%.*s%s%s", (int)(open - text),
-	    text, c->instance, open + strlen(INSTANCE));
+	    text, place, strchr(open, '}') + 1);
 	if (n < 0 || (size_t)n >= sizeof(filled)) {
 		errors_add(errors, "%s: longer than %d bytes", key->path,
 		    PATH_BYTES - 1);

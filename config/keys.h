@@ -120,17 +120,30 @@ uint64_t key_scale(const struct config_key *key);
 
 #define KEY_DEFAULT_MAX 256
 
-/* The default with the braces expanded, for this process and server number
- * index (0 for keys without one); returns out.
- *   {run}     the first of $RUNTIME_DIRECTORY, /run/tailor (root),
- *             $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>
- *   {state}   the first of $STATE_DIRECTORY, /var/lib/tailor (root),
- *             $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
- *   {user}    "" for root, "-<uid>" for others
- *   {server}  "a", "b"
- * {instance} stays: config_name expands it after reading. */
+/* The default of server number index (0 for keys without one), "a" or "b" for
+ * {server}; returns out.  What else is in braces stays: config_name expands it
+ * after reading. */
 char *key_default(
     const struct config_key *key, unsigned index, char out[KEY_DEFAULT_MAX]);
+
+struct config;
+
+/* What a name in braces stands for in a path (places.c), for the user that a
+ * tailor with this configuration runs as.  False: it is no such name.
+ *   {instance}  its name
+ *   {run}       the first of $RUNTIME_DIRECTORY, /run/tailor (root),
+ *               $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>, {state} if that
+ *               is another user's
+ *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root),
+ *               $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
+ *   {user}      "" for root, "-<uid>" for others
+ * As root with process.user: a directory in those two that has the user's name,
+ * or /run/tailor-<name> and /var/lib/tailor-<name>. */
+bool
+place_find(const struct config *c, const char *name, char *out, size_t size);
+
+/* Whether a path begins with one that stands for a whole directory. */
+bool place_begins(const char *path);
 
 /* Describe the values of a key, or of an element of its list, as words after
  * "is not". */

@@ -2,9 +2,7 @@
 #include "config/keys.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/embed.h"
 #include "config/config.h"
@@ -146,74 +144,17 @@ key_scale(const struct config_key *key)
 
 /* --- defaults --------------------------------------------------------- */
 
-/* A directory for sockets, short enough for their addresses. */
-static void
-run_directory(char *out, size_t size)
-{
-	const char *service = getenv("RUNTIME_DIRECTORY");
-	const char *session = getenv("XDG_RUNTIME_DIR");
-	size_t n;
-
-	/* systemd separates several directories by colons. */
-	n = service != NULL ? strcspn(service, ":") : 0;
-	if (n > 0 && service[0] == '/' && n < 80)
-		snprintf(out, size, "%.*s", (int)n, service);
-	else if (geteuid() == 0)
-		snprintf(out, size, "/run/tailor");
-	else if (session != NULL && session[0] == '/' && strlen(session) < 72)
-		snprintf(out, size, "%s/tailor", session);
-	else
-		snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
-}
-
-/* A directory for files that survive a restart. */
-static void
-state_directory(char *out, size_t size)
-{
-	const char *service = getenv("STATE_DIRECTORY");
-	const char *session = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-
-	if (service != NULL && service[0] == '/')
-		snprintf(
-		    out, size, "%.*s", (int)strcspn(service, ":"), service);
-	else if (geteuid() == 0)
-		snprintf(out, size, "/var/lib/tailor");
-	else if (session != NULL && session[0] == '/')
-		snprintf(out, size, "%s/tailor", session);
-	else if (home != NULL && home[0] == '/')
-		snprintf(out, size, "%s/.local/state/tailor", home);
-	else
-		snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
-}
-
-static void
-expand(const char *name, unsigned index, char *out, size_t size)
-{
-	out[0] = '\0';
-	if (strncmp(name, "{run}", 5) == 0)
-		run_directory(out, size);
-	else if (strncmp(name, "{state}", 7) == 0)
-		state_directory(out, size);
-	else if (strncmp(name, "{server}", 8) == 0)
-		snprintf(out, size, "%c", (char)('a' + index));
-	else if (geteuid() != 0)
-		snprintf(out, size, "-%u", (unsigned)geteuid());
-}
-
 char *
 key_default(
     const struct config_key *key, unsigned index, char out[KEY_DEFAULT_MAX])
 {
-	const char *open = strchr(key->fallback, '{');
-	char value[128];
+	const char *open = strstr(key->fallback, "{server}");
 
-	if (open == NULL) {
+	if (open == NULL)
 		snprintf(out, KEY_DEFAULT_MAX, "%s", key->fallback);
-		return out;
-	}
-	expand(open, index, value, sizeof(value));
-	snprintf(out, KEY_DEFAULT_MAX, "%.*s%s%s", (int)(open - key->fallback),
-	    key->fallback, value, strchr(open, '}') + 1);
+	else
+		snprintf(out, KEY_DEFAULT_MAX, "%.*s%c%s",
+		    (int)(open - key->fallback), key->fallback,
+		    (char)('a' + index), open + strlen("{server}"));
 	return out;
 }

@@ -235,7 +235,7 @@ value_set_choice(const struct config_key *key, void *base, const cJSON *value,
 bool
 value_is_path(const char *s)
 {
-	return *s == '\0' || *s == '/';
+	return *s == '\0' || *s == '/' || place_begins(s);
 }
 
 bool

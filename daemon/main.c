@@ -82,14 +82,19 @@ config_print(const struct config *c)
 	return json_print(&j, stdout) < 0 ? 1 : 0;
 }
 
-/* That it is good, and what it is about. */
-/* What can be read without a start is read: -t finds it first. */
+/* That it is good, and what it is about.  What can be read without a start is
+ * read, as the user who reads it at a reload: -t finds it first. */
 static int
 config_say(const struct config *c, const char *file)
 {
 	struct token token;
 	char why[TOKEN_WHY];
 
+	log_level_set(LOG_LEVEL_ERROR);
+	if (geteuid() == 0 &&
+	    (privileges_find(c) < 0 || privileges_become(NULL, file) < 0 ||
+		privileges_drop() < 0))
+		return 1;
 	if (token_read(c->talechain.token_file, &token, why) < 0) {
 		fprintf(stderr, "tailor: talechain.token_file: %s\n", why);
 		return 1;
@@ -131,6 +136,16 @@ open_timeline(struct proxy *p, const struct config *c)
 		    path, strerror(-err));
 		p->stream_path = "";
 		err = timeline_new(&p->timeline, NULL, log2);
+	}
+	if (err == 0 && *p->stream_path != '\0' &&
+	    strcmp(timeline_path(p->timeline), path) != 0) {
+		p->stream_path = timeline_path(p->timeline);
+		log_event(LOG_LEVEL_WARNING, "stream_elsewhere",
+		    "path=\"%s\" wanted=\"%s\" why=\"another user has a file "
+		    "or a lock there\" advice=\"tailorctl finds it; find out "
+		    "whose it is (ls -l, lslocks), or set profiler.stream to "
+		    "a file in a directory of Tailor's\"",
+		    p->stream_path, path);
 	}
 	return err;
 }
@@ -189,10 +204,9 @@ channel_link(const struct config *c)
 }
 
 static int
-open_profiler(struct proxy *p, const struct config *c)
+open_profiler(struct proxy *p, const struct config *c, const char *link)
 {
 	struct profiler_options o = {
-	    .timeline = p->timeline,
 	    .channels_max = limits_channels(),
 	    .blind_ns = PROFILER_BLIND_NS,
 	    .kernel = kernel_wish(c->profiler.kernel),
@@ -208,12 +222,11 @@ open_profiler(struct proxy *p, const struct config *c)
 	    .channel_socket = *c->profiler.channel_socket != '\0'
 				  ? c->profiler.channel_socket
 				  : NULL,
+	    .channel_link = link,
 	};
-	char *link = channel_link(c);
 	bool launches = false;
 	int err;
 
-	o.channel_link = link;
 	placement_observer(p, &o);
 	for (unsigned i = 0; i < c->servers; i++) {
 		const struct config_server *s = &c->server[i];
@@ -246,10 +259,9 @@ open_profiler(struct proxy *p, const struct config *c)
 		    s->jvm == CONFIG_JVM_AUTO || s->jvm == CONFIG_JVM_AGENT;
 	}
 	err = profiler_new(&p->profiler, &o);
-	free(link);
 	if (err < 0)
 		return err;
-	if (*c->process.user == '\0') /* else all are given up later */
+	if (*c->process.user == '\0') /* else privileges_become */
 		profiler_privileges_drop(
 		    launches, profiler_counts(p->profiler));
 	return profiler_channel(p->profiler, "proxy", TALECHAIN_KIND_PROXY,
@@ -270,7 +282,6 @@ open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 	    .keep = slow_tales_max(c->slow.store_bytes),
 	    .store = c->slow.store,
 	    .store_bytes = c->slow.store_bytes,
-	    .owner = privileges_user(c),
 	    .settle_ns = settle_ns(c),
 	    .kallsyms = kallsyms,
 	    .cpu = c->analysis.cpu,
@@ -288,6 +299,7 @@ serve(struct config *c, struct settings *settings)
 {
 	struct daemon *d = calloc(1, sizeof(*d));
 	struct proxy *p;
+	char *link = NULL;
 	int err = -ENOMEM, kallsyms = -1;
 
 	if (d == NULL) {
@@ -307,16 +319,26 @@ serve(struct config *c, struct settings *settings)
 	privileges_core_off(c);
 	placement_plan(p);
 	counted_init(&p->counted);
-	err = open_timeline(p, c);
+	link = channel_link(c);
+	err = privileges_find(c);
 	/* Who opens it decides what it shows: before privileges are dropped. */
 	if (c->profiler.stacks && c->profiler.kernel != CONFIG_KERNEL_OFF)
 		kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	if (err == 0)
-		err = open_profiler(p, c);
+		err = open_profiler(p, c, link);
+	/* Files from here on are opened with the user's rights, and threads
+	 * are started with no more than Tailor keeps. */
+	if (err == 0)
+		err = privileges_become(c, settings->file);
+	if (err == 0)
+		err = log_open();
+	if (err == 0)
+		err = open_timeline(p, c);
 	if (err == 0)
 		err = open_analysis(p, c, kallsyms);
 	if (err == 0)
-		err = profiler_start(p->profiler);
+		err = profiler_start(p->profiler, p->timeline);
+	free(link);
 	if (err == 0)
 		err = daemon_init(d);
 	if (err == 0) {
@@ -344,6 +366,18 @@ serve(struct config *c, struct settings *settings)
 	return err;
 }
 
+/* Else the first file that is opened would be written to as standard output or
+ * error. */
+static void
+descriptors_fill(void)
+{
+	while (fcntl(STDIN_FILENO, F_GETFD) < 0 ||
+	       fcntl(STDOUT_FILENO, F_GETFD) < 0 ||
+	       fcntl(STDERR_FILENO, F_GETFD) < 0)
+		if (open("/dev/null", O_RDWR) < 0)
+			return;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -352,6 +386,7 @@ main(int argc, char **argv)
 	sigset_t all;
 	int err;
 
+	descriptors_fill();
 	if (argc > 1 && strcmp(argv[1], "shim") == 0)
 		return shim_main(argc - 1, argv + 1);
 	settings_parse(&settings, argc, argv);
@@ -371,15 +406,10 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	err = log_open((enum log_level)config->log.level,
+	log_prepare((enum log_level)config->log.level,
 	    (enum log_format)config->log.format);
-	if (err < 0) {
-		fprintf(stderr, "tailor: no log: %s\n", strerror(-err));
-		config_free(&config);
-	} else {
-		doubt_environment(true);
-		err = serve(config, &settings);
-	}
+	doubt_environment(true);
+	err = serve(config, &settings);
 	log_close();
 	notify_fini();
 	free(settings.instance);

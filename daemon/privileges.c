@@ -1,19 +1,25 @@
 /* privileges.c: user, groups and capabilities given up in an order that works.
  *
- * Identity belongs to the process (the C library changes every thread), but
- * bounding set and no_new_privs belong to a thread.  They matter when a
- * program is executed, and only the proxy thread, the caller, does that. */
+ * Before there is another thread the process becomes the user, without the
+ * bounding set and with no_new_privs, which belong to a thread and are
+ * inherited by those that it creates.  So every file, socket and directory is
+ * opened with the user's rights.  What is left of root's ends when the ports
+ * are bound. */
 #include "daemon/privileges.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -21,7 +27,20 @@
 #include "base/file.h"
 #include "config/config.h"
 
-#define USER_NAME_MAX 256 /* more than any has */
+#define BIT(capability) (UINT64_C(1) << (capability))
+
+/* What a start needs as another user: ports below 1024, more descriptors, and
+ * counters of the servers that run already.  Nothing that opens a file. */
+static const uint64_t for_the_start =
+    BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_RESOURCE) | BIT(CAP_PERFMON);
+
+/* process.user. */
+static struct user {
+	char name[256]; /* more than any has */
+	uid_t uid;
+	gid_t gid;
+	bool other; /* than we are: to become */
+} become;
 
 static int
 complain(const char *what, const char *name, int err)
@@ -45,63 +64,71 @@ complain_unknown(const char *what, const char *name)
 
 /* process.user: "name", or as chown has it "name:group". */
 static int
-identity_find(
-    const char *wanted, char name[USER_NAME_MAX], uid_t *uid, gid_t *gid)
+identity_find(const char *wanted, struct user *u)
 {
 	const char *colon = strchr(wanted, ':');
 	const struct passwd *user;
 	const struct group *group;
 
-	snprintf(
-	    name, USER_NAME_MAX, "%.*s", (int)strcspn(wanted, ":"), wanted);
-	user = getpwnam(name);
+	snprintf(u->name, sizeof(u->name), "%.*s", (int)strcspn(wanted, ":"),
+	    wanted);
+	user = getpwnam(u->name);
 	if (user == NULL)
-		return complain_unknown("user", name);
-	*uid = user->pw_uid;
-	*gid = user->pw_gid;
+		return complain_unknown("user", u->name);
+	u->uid = user->pw_uid;
+	u->gid = user->pw_gid;
 	if (colon == NULL)
 		return 0;
 	group = getgrnam(colon + 1);
 	if (group == NULL)
 		return complain_unknown("group", colon + 1);
-	*gid = group->gr_gid;
+	u->gid = group->gr_gid;
 	return 0;
 }
 
 static void
-give(const char *path, uid_t uid, gid_t gid)
+make_for(const char *path, const struct user *u)
 {
-	struct stat st;
+	int err = *path != '\0' ? rundir_make_for(path, u->uid, u->gid) : 0;
 
-	/* Devices (/dev/stdout) and links are not ours to give. */
-	if (path == NULL || *path != '/' || lstat(path, &st) < 0 ||
-	    (!S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode)))
+	if (err < 0)
+		log_event(LOG_LEVEL_WARNING, "not_made",
+		    "path=\"%s\" error=\"%s\"", path, strerror(-err));
+}
+
+/* The directory that a file is in. */
+static void
+make_for_file(const char *path, const struct user *u)
+{
+	const char *slash = strrchr(path, '/');
+	char directory[PATH_MAX];
+
+	if (slash == NULL || (size_t)(slash - path) >= sizeof(directory))
 		return;
-	if (lchown(path, uid, gid) < 0)
-		log_event(LOG_LEVEL_WARNING, "not_given",
-		    "path=\"%s\" error=\"%s\"", path, strerror(errno));
+	snprintf(
+	    directory, sizeof(directory), "%.*s", (int)(slash - path), path);
+	make_for(directory, u);
 }
 
 static void
-give_socket(const struct config_address *a, uid_t uid, gid_t gid)
+make_for_socket(const struct config_address *a, const struct user *u)
 {
 	if (a->length > 0 && a->address.ss_family == AF_UNIX)
-		give(((const struct sockaddr_un *)(const void *)&a->address)
-			 ->sun_path,
-		    uid, gid);
+		make_for_file(
+		    ((const struct sockaddr_un *)(const void *)&a->address)
+			->sun_path,
+		    u);
 }
 
+/* Directories that only root can make, in /run for example. */
 static void
-give_files(const struct config *c, uid_t uid, gid_t gid)
+make_directories(const struct config *c, const struct user *u)
 {
-	rundir_give(uid, gid);
-	for (unsigned i = 0; i < c->listeners; i++)
-		give_socket(&c->listen[i], uid, gid);
-	give_socket(&c->admin, uid, gid);
-	give_socket(&c->metrics.listen, uid, gid);
-	give(c->profiler.channel_socket, uid, gid);
-	give(c->profiler.stream, uid, gid);
-	give(c->access_log.path, uid, gid);
+	make_for_socket(&c->admin, u);
+	make_for_socket(&c->metrics.listen, u);
+	make_for_file(c->profiler.channel_socket, u);
+	make_for(c->proxy.spool_directory, u);
+	make_for(c->slow.store, u);
 }
 
 /* What an executed program could get back. */
@@ -116,81 +143,143 @@ bounding_clear(void)
 	return 0;
 }
 
+/* Of what root may, only this, in this thread and those that it creates. */
 static int
-identity_change(const char *name, uid_t uid, gid_t gid)
+capabilities_keep(uint64_t keep)
 {
-	if (initgroups(name, gid) < 0 || setresgid(gid, gid, gid) < 0 ||
-	    setresuid(uid, uid, uid) < 0)
+	struct __user_cap_header_struct header = {
+	    .version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}};
+
+	if (syscall(SYS_capget, &header, data) < 0)
 		return -errno;
-	/* A kernel that let us go half-way would let us go back. */
-	if (setuid(0) == 0 || getuid() != uid || getegid() != gid)
-		return -EPERM;
-	/* So that /proc/self is ours, as for any process of the user. */
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	return 0;
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted &= (uint32_t)(keep >> 32 * i);
+		data[i].effective = data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-static struct rlimit core_before = {RLIM_INFINITY, RLIM_INFINITY};
-static bool core_changed;
+/* Root stays the saved user: that alone lets a later setresuid, which the C
+ * library carries out in every thread, end all capabilities of all threads. */
+static int
+identity_change(const struct user *u)
+{
+	if (initgroups(u->name, u->gid) < 0 ||
+	    setresgid(u->gid, u->gid, u->gid) < 0 ||
+	    setresuid(u->uid, u->uid, 0) < 0)
+		return -errno;
+	/* So that /proc/self is ours, as for any process of the user.  While
+	 * root is the saved user, no other process may examine this one. */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	return capabilities_keep(for_the_start);
+}
+
+/* What is read again at a reload.  Nothing may come of a file that only root
+ * can read: the next reload would fail. */
+static int
+config_check_readable(const char *file, const struct user *u)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int err = errno;
+	struct stat st;
+
+	if (fd >= 0)
+		close(fd);
+	/* No reload reads a pipe again. */
+	if (fd >= 0 || (stat(file, &st) == 0 && !S_ISREG(st.st_mode)))
+		return 0;
+	log_event(LOG_LEVEL_ERROR, "config_unreadable",
+	    "path=\"%s\" user=%s error=\"%s\" advice=\"process.user=%s must "
+	    "be able to read it, or a reload would fail: chgrp %u %s; "
+	    "chmod g+r %s\"",
+	    file, u->name, strerror(err), u->name, (unsigned)u->gid, file,
+	    file);
+	return -ECANCELED; /* this line says all */
+}
+
+/* What a launched program finds as it was before our start. */
+static struct {
+	int resource;
+	struct rlimit before;
+	bool known;
+} limits[] = {{.resource = RLIMIT_CORE}, {.resource = RLIMIT_NOFILE},
+    {.resource = RLIMIT_NICE}};
+
+#define LIMITS (sizeof(limits) / sizeof(limits[0]))
 
 void
 privileges_core_off(const struct config *c)
 {
 	struct rlimit none;
 
-	if (c->process.core_dumps || getrlimit(RLIMIT_CORE, &core_before) < 0)
+	for (size_t i = 0; i < LIMITS; i++)
+		limits[i].known =
+		    getrlimit((__rlimit_resource_t)limits[i].resource,
+			&limits[i].before) == 0;
+	if (c->process.core_dumps || !limits[0].known)
 		return;
-	none = (struct rlimit){0, core_before.rlim_max};
-	core_changed = setrlimit(RLIMIT_CORE, &none) == 0;
+	none = (struct rlimit){0, limits[0].before.rlim_max};
+	setrlimit(RLIMIT_CORE, &none);
 }
 
 void
-privileges_core_restore(void)
+privileges_limits_restore(void)
 {
-	if (core_changed)
-		setrlimit(RLIMIT_CORE, &core_before);
-}
-
-uid_t
-privileges_user(const struct config *c)
-{
-	const char *wanted = c->process.user;
-	char name[USER_NAME_MAX];
-	const struct passwd *user;
-
-	snprintf(
-	    name, USER_NAME_MAX, "%.*s", (int)strcspn(wanted, ":"), wanted);
-	user = *name != '\0' ? getpwnam(name) : NULL;
-	return user != NULL ? user->pw_uid : geteuid();
+	for (size_t i = 0; i < LIMITS; i++)
+		if (limits[i].known)
+			setrlimit((__rlimit_resource_t)limits[i].resource,
+			    &limits[i].before);
 }
 
 int
-privileges_drop(const struct config *c)
+privileges_find(const struct config *c)
 {
-	char name[USER_NAME_MAX];
-	uid_t uid = 0;
-	gid_t gid = 0;
 	int err;
 
 	if (*c->process.user == '\0')
 		return 0;
-	err = identity_find(c->process.user, name, &uid, &gid);
+	err = identity_find(c->process.user, &become);
 	if (err < 0)
 		return err;
-	if (geteuid() == uid && getegid() == gid && uid != 0)
-		return 0;
-	if (uid == 0)
+	if (become.uid == 0)
 		return complain("process.user cannot be root", "root", -EINVAL);
-	/* Only root may make it where it is by default. */
-	if (*c->proxy.spool_directory != '\0')
-		rundir_make(c->proxy.spool_directory, 0700);
-	give_files(c, uid, gid);
+	become.other = geteuid() != become.uid || getegid() != become.gid;
+	return 0;
+}
+
+int
+privileges_become(const struct config *c, const char *file)
+{
+	int err;
+
+	if (!become.other)
+		return 0;
 	err = bounding_clear();
+	if (err == 0 && c != NULL)
+		make_directories(c, &become);
 	if (err == 0)
-		err = identity_change(name, uid, gid);
+		err = identity_change(&become);
 	if (err < 0)
-		return complain("cannot become", name, err);
+		return complain("cannot become", become.name, err);
+	return file != NULL ? config_check_readable(file, &become) : 0;
+}
+
+int
+privileges_drop(void)
+{
+	uid_t uid = become.uid;
+
+	if (!become.other)
+		return 0;
+	if (setresuid(uid, uid, uid) < 0)
+		return complain("cannot become", become.name, -errno);
+	/* A kernel that let us go half-way would let us go back. */
+	if (setuid(0) == 0 || getuid() != uid || getegid() != become.gid)
+		return complain("cannot become", become.name, -EPERM);
 	log_event(LOG_LEVEL_NOTICE, "privileges_dropped",
-	    "user=%s uid=%u gid=%u", name, (unsigned)uid, (unsigned)gid);
+	    "user=%s uid=%u gid=%u", become.name, (unsigned)uid,
+	    (unsigned)become.gid);
 	return 0;
 }

@@ -250,9 +250,9 @@ daemon_run(struct daemon *d)
 	if (err == 0)
 		err = events_add(d);
 	if (err == 0)
-		err = access_log_start(p);
+		err = privileges_drop();
 	if (err == 0)
-		err = privileges_drop(p->config);
+		err = access_log_start(p);
 	if (err == 0)
 		limits_try_spool(p);
 	if (err == 0)

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/topology.h"
 #include "daemon/privileges.h"
@@ -172,14 +173,16 @@ child_output(const struct config_server *c)
 
 	if (c->output == NULL || *c->output == '\0')
 		return -1;
-	fd = open(c->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	fd = file_append(c->output, 0640);
 	if (fd < 0)
 		log_event(LOG_LEVEL_WARNING, "launch_output",
 		    "server=%s path=\"%s\" error=\"%s\" advice=\"what the "
 		    "program prints is in this log: make the directory, or "
 		    "set launch.output\"",
-		    c->name, c->output, strerror(errno));
-	return fd;
+		    c->name, c->output, strerror(-fd));
+	else
+		fcntl(fd, F_SETFL, O_APPEND); /* programs expect to wait */
+	return fd < 0 ? -1 : fd;
 }
 
 /* A handler of ours would report the child's signals to our loop, through the
@@ -204,13 +207,13 @@ static void
 child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
     char **environment)
 {
-	int null = open("/dev/null", O_RDONLY);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	child_signals();
 	setpgid(0, 0); /* a Ctrl-C at the terminal is ours to pass on */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* ours is 1 ns */
-	privileges_core_restore();
+	privileges_limits_restore();
 	if (cpus != NULL)
 		sched_setaffinity(0, sizeof(*cpus), cpus);
 	if (null >= 0)
@@ -219,6 +222,8 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 		dup2(output, 1);
 		dup2(output, 2);
 	}
+	/* What we were started with is not the program's either. */
+	syscall(SYS_close_range, 3U, ~0U, 0U);
 	if (c->directory != NULL && *c->directory != '\0' &&
 	    chdir(c->directory) < 0)
 		_exit(NOT_STARTED);

@@ -49,13 +49,27 @@ channel_listener_is_stale(const struct sockaddr_un *address)
 	       channel_listener_is_dead(address);
 }
 
+/* Whether another user has put something there. */
+static bool
+channel_listener_is_foreign(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && st.st_uid != geteuid() &&
+	       st.st_uid != 0;
+}
+
 static int
 channel_listener_bind(int fd, const struct sockaddr_un *address)
 {
 	if (bind(fd, (const void *)address, sizeof(*address)) == 0)
 		return 0;
-	if (errno != EADDRINUSE || !channel_listener_is_stale(address))
+	if (errno != EADDRINUSE)
 		return -errno;
+	if (channel_listener_is_foreign(address->sun_path))
+		return -EPERM;
+	if (!channel_listener_is_stale(address))
+		return -EADDRINUSE;
 	(void)unlink(address->sun_path);
 	return bind(fd, (const void *)address, sizeof(*address)) < 0 ? -errno
 								     : 0;
@@ -66,6 +80,7 @@ channel_listener_open(struct channel_listener *d, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat st;
+	mode_t mask;
 	int fd, err;
 
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -75,12 +90,14 @@ channel_listener_open(struct channel_listener *d, const char *path)
 	if (fd < 0)
 		return -errno;
 	err = rundir_prepare(path);
-	if (err == 0)
-		err = channel_listener_bind(fd, &address);
 	if (err < 0)
 		goto fail;
-	if (chmod(path, 0660) < 0 || stat(path, &st) < 0 ||
-	    listen(fd, LISTENER_BACKLOG) < 0) {
+	mask = umask(0117);
+	err = channel_listener_bind(fd, &address);
+	umask(mask);
+	if (err < 0)
+		goto fail;
+	if (lstat(path, &st) < 0 || listen(fd, LISTENER_BACKLOG) < 0) {
 		err = -errno;
 		goto fail_bound;
 	}
@@ -161,7 +178,7 @@ channel_listener_fini(struct channel_listener *d)
 	d->count = 0;
 	channel_listener_unlink(d);
 	/* Do not remove another tailor's socket. */
-	if (d->path != NULL && stat(d->path, &st) == 0 &&
+	if (d->path != NULL && lstat(d->path, &st) == 0 &&
 	    st.st_dev == d->device && st.st_ino == d->inode)
 		(void)unlink(d->path);
 	free(d->path);

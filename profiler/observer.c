@@ -143,8 +143,18 @@ observer_add_channel(struct observer *o, struct channel *c, struct instant now)
 	if (c->kind == TALECHAIN_KIND_JVM)
 		o->agent[o->agents++] = c;
 	o->apps += c->kind == TALECHAIN_KIND_APP;
-	observer_note_channel(o, c, true, now);
+	if (o->output.timeline != NULL)
+		observer_note_channel(o, c, true, now);
 	return true;
+}
+
+void
+observer_set_timeline(
+    struct observer *o, struct timeline *timeline, struct instant now)
+{
+	o->output.timeline = timeline;
+	for (unsigned i = 0; i < o->channels; i++)
+		observer_note_channel(o, o->channel[i], true, now);
 }
 
 static void

@@ -69,6 +69,10 @@ struct observer {
 	bool running;
 };
 
+/* Where events go, and that there are the channels so far.  Before it runs. */
+void observer_set_timeline(
+    struct observer *o, struct timeline *timeline, struct instant now);
+
 /* Run.  Returns 0 or a negative errno.  The thread that made the profiler. */
 int observer_start(struct observer *o);
 

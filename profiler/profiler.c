@@ -32,9 +32,9 @@ struct profiler {
 static bool
 options_are_valid(const struct profiler_options *o)
 {
-	if (o->timeline == NULL || o->servers > PROFILER_SERVERS ||
-	    o->channels_max < 1 || o->channels_max > PROFILER_CHANNELS_MAX ||
-	    o->blind_ns < 0 || (o->rates != 0 && o->rates_period_ns <= 0) ||
+	if (o->servers > PROFILER_SERVERS || o->channels_max < 1 ||
+	    o->channels_max > PROFILER_CHANNELS_MAX || o->blind_ns < 0 ||
+	    (o->rates != 0 && o->rates_period_ns <= 0) ||
 	    (o->poll == PROFILER_POLL_SLEEP && o->sleep_ns <= 0))
 		return false;
 	for (unsigned i = 0; i < o->servers; i++)
@@ -92,7 +92,6 @@ profiler_init_observer(struct profiler *p)
 	o->servers = options->servers;
 	o->rates.signals = options->rates & RATES_IN_MEMORY;
 	o->rates.period_ns = options->rates_period_ns;
-	o->output.timeline = options->timeline;
 	o->output.hazards = &p->hazards;
 	o->output.pid = (uint32_t)getpid();
 	o->commands = &p->commands;
@@ -241,9 +240,6 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	p->attach.rest = &p->observer.rest;
 	p->attach.released = &p->released;
 	profiler_init_observer(p);
-	err = profiler_open_listener(p);
-	if (err < 0)
-		goto fail_attach;
 	profiler_open_kernel(p);
 	profiler_open_runtimes(p);
 	rates_open(&p->attach.rates, &p->options);
@@ -253,8 +249,6 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	*out = p;
 	return 0;
 
-fail_attach:
-	attach_fini(&p->attach);
 fail_rest:
 	observer_rest_fini(&p->observer.rest);
 fail_ring:
@@ -332,10 +326,14 @@ profiler_channel(struct profiler *p, const char *name, enum talechain_kind kind,
 }
 
 int
-profiler_start(struct profiler *p)
+profiler_start(struct profiler *p, struct timeline *timeline)
 {
-	int err = observer_start(&p->observer);
+	int err = profiler_open_listener(p);
 
+	if (err < 0)
+		return err;
+	observer_set_timeline(&p->observer, timeline, instant_now());
+	err = observer_start(&p->observer);
 	if (err < 0)
 		return err;
 	err = attach_start(&p->attach);

@@ -101,17 +101,15 @@ struct profiler_server {
 };
 
 struct profiler_options {
-	struct timeline *timeline; /* borrowed; the observer writes it */
 	enum profiler_poll poll;
 	int64_t sleep_ns; /* for PROFILER_POLL_SLEEP, > 0 */
 	int cpu;	  /* pin the observer; -1: do not */
-	const char
-	    *channel_socket;	  /* path, or NULL: no channels from outside */
-	const char *channel_link; /* a symbolic link to make to it, if no
-				     other tailor has it; or NULL;
-				     borrowed for profiler_new */
-	unsigned channels_max;	  /* open at once, 1 .. PROFILER_CHANNELS_MAX */
-	int64_t blind_ns;	  /* a longer gap between sweeps is recorded */
+	/* Path, or NULL: no channels from outside; and a symbolic link to make
+	 * to it, if no other tailor has it, or NULL.  Both borrowed until
+	 * profiler_start has returned. */
+	const char *channel_socket, *channel_link;
+	unsigned channels_max; /* open at once, 1 .. PROFILER_CHANNELS_MAX */
+	int64_t blind_ns;      /* a longer gap between sweeps is recorded */
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
 	bool stacks;		     /* of waits and computing */
@@ -130,11 +128,9 @@ struct profiler_options {
 
 struct profiler;
 
-/* Make a profiler that does not run yet; options are copied.  Returns 0,
- * -EINVAL, -ENOMEM or a negative errno of eventfd/socket/bind. -EADDRINUSE:
- * another tailor has the channel socket, which is logged.  Any other failure to
- * bind it is not fatal: there are no channels from outside then, which is
- * logged with advice.  Free with profiler_free. */
+/* Make a profiler that does not run yet; options are copied.  Kernel sources
+ * are opened: the one part that needs root's rights.  Returns 0, -EINVAL,
+ * -ENOMEM or a negative errno of eventfd.  Free with profiler_free. */
 int profiler_new(struct profiler **out, const struct profiler_options *options);
 
 /* Stop both threads and release everything.  The thread that made it. */
@@ -146,9 +142,13 @@ void profiler_free(struct profiler **pp);
 int profiler_channel(struct profiler *p, const char *name,
     enum talechain_kind kind, unsigned slot_log2, struct talechain *tc);
 
-/* Start the threads.  Returns 0 or a negative errno.  Failing to pin the
- * observer is not fatal: it is logged once and the thread runs unpinned. */
-int profiler_start(struct profiler *p);
+/* Listen for channels and start the threads; the observer writes to timeline
+ * (borrowed).  Returns 0 or a negative errno.  -EADDRINUSE: another tailor has
+ * the channel socket, which is logged.  Any other failure to bind it is not
+ * fatal: there are no channels from outside then, which is logged with advice.
+ * Failing to pin the observer is not fatal: it is logged once and the thread
+ * runs unpinned. */
+int profiler_start(struct profiler *p, struct timeline *timeline);
 
 /* Set a server's process to pid (a supervisor's child), or 0 when it is known
  * to be gone.  Processes of servers with an address are also found without

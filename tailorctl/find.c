@@ -1,6 +1,7 @@
 /* find.c: admin sockets are in one of some directories, as admin-NAME.sock
  * unless configured otherwise: /run/tailor, /run/tailor-USER (of
- * tailor@USER.service), and two of this user.  One counts if it accepts a
+ * tailor@USER.service, or of process.user), and those of this user
+ * (config/places.c).  One counts if it accepts a
  * connection: a file alone may be left from a tailor that was killed, or be
  * another user's. */
 #include "tailorctl/find.h"
@@ -229,10 +230,26 @@ add_units(struct search *s)
 
 	if (glob("/run/tailor-*", GLOB_ONLYDIR, NULL, &units) != 0)
 		return;
-	for (size_t i = 0; i < units.gl_pathc && s->places < PLACES - 2; i++)
+	for (size_t i = 0; i < units.gl_pathc && s->places < PLACES - 3; i++)
 		snprintf(s->place[s->places++], PLACE_BYTES, "%.90s",
 		    units.gl_pathv[i]);
 	globfree(&units);
+}
+
+/* Where those of this user keep their files: sockets, too, if another user has
+ * the directory in /tmp. */
+static void
+add_state(struct search *s)
+{
+	const char *session = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (session != NULL && session[0] == '/')
+		snprintf(s->place[s->places++], PLACE_BYTES, "%.80s/tailor",
+		    session);
+	else if (home != NULL && home[0] == '/')
+		snprintf(s->place[s->places++], PLACE_BYTES,
+		    "%.70s/.local/state/tailor", home);
 }
 
 static void
@@ -248,6 +265,7 @@ search(struct search *s, const struct options *o)
 		    runtime);
 	snprintf(s->place[s->places++], PLACE_BYTES, "/tmp/tailor-%u",
 	    (unsigned)geteuid());
+	add_state(s);
 	for (unsigned i = 0; i < s->places; i++)
 		s->err[i] = search_place(s, s->place[i], o);
 	qsort(s->socket, s->sockets, sizeof(s->socket[0]), by_path);

@@ -207,9 +207,10 @@ account_own(
 {
 	struct profiler_options options = {
 	    .sleep_ns = SLEEP_NS, .channels_max = 1, .blind_ns = BLIND_NS};
+	struct timeline *timeline;
 	struct account before;
 	struct profiler *p;
-	int err = timeline_new(&options.timeline, NULL, 10);
+	int err = timeline_new(&timeline, NULL, 10);
 
 	if (err < 0)
 		return err;
@@ -221,7 +222,7 @@ account_own(
 	err = profiler_new(&p, &options);
 	if (err < 0)
 		goto out;
-	err = profiler_start(p);
+	err = profiler_start(p, timeline);
 	if (err == 0) {
 		account_copy(&before, p);
 		for (unsigned i = 0; i < SECONDS_MAX && a->timed == 0; i++) {
@@ -232,7 +233,7 @@ account_own(
 	}
 	profiler_free(&p);
 out:
-	timeline_free(&options.timeline);
+	timeline_free(&timeline);
 	return err;
 }
 

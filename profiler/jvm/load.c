@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,15 +26,41 @@ load_init(struct load *l)
 	l->fd = -1;
 }
 
+/* The process's /tmp, as it sees it: a link there, which may lead out of a
+ * container, is not followed from our root.  A descriptor or -1 with errno. */
+static int
+tmp_open(pid_t pid)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+	    .resolve = RESOLVE_IN_ROOT};
+	char path[32];
+	int root, fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, root, "tmp", &how, sizeof(how));
+	err = errno;
+	close(root);
+	errno = err;
+	return fd;
+}
+
 /* Remove what the knock has left. */
 static void
 load_close(struct load *l)
 {
+	int tmp;
+
 	if (l->fd >= 0)
 		close(l->fd);
 	l->fd = -1;
-	if (l->knock[0] != '\0')
-		unlink(l->knock);
+	tmp = l->knock[0] != '\0' ? tmp_open(l->pid) : -1;
+	if (tmp >= 0) {
+		unlinkat(tmp, l->knock, 0);
+		close(tmp);
+	}
 	l->knock[0] = '\0';
 }
 
@@ -88,22 +116,28 @@ static void
 load_knock(struct load *l)
 {
 	uid_t owner;
-	int fd;
+	int fd, tmp;
 
 	if (!handles_quit(l->pid)) {
 		load_fail(l, "it does not handle SIGQUIT (-Xrs?)", 0);
 		return;
 	}
-	snprintf(l->knock, sizeof(l->knock), "/proc/%d/root/tmp/.attach_pid%d",
-	    (int)l->pid, (int)proc_inner_pid(l->pid));
-	fd = open(l->knock, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 && errno != EEXIST) {
+	snprintf(l->knock, sizeof(l->knock), ".attach_pid%d",
+	    (int)proc_inner_pid(l->pid));
+	tmp = tmp_open(l->pid);
+	fd = tmp < 0 ? -1
+		     : openat(tmp, l->knock,
+			   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 && (tmp < 0 || errno != EEXIST)) {
 		int err = errno;
 
+		if (tmp >= 0)
+			close(tmp);
 		l->knock[0] = '\0';
 		load_fail(l, "cannot create .attach_pid in its /tmp", err);
 		return;
 	}
+	close(tmp);
 	if (fd >= 0 && proc_uid(l->pid, &owner) == 0 && owner != geteuid() &&
 	    fchown(fd, owner, (gid_t)-1) < 0)
 		errno = 0; /* then the JVM ignores it */

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/background.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "proxy/access_log/record.h"
@@ -46,7 +48,8 @@ struct access_log {
 	_Atomic uint64_t written, dropped, failed; /* each stands alone */
 
 	/* the writer's own */
-	int fd; /* owned, -1 none */
+	int fd;	     /* owned, -1 none */
+	bool blocks; /* others share it: it may not be non-blocking */
 	bool complained;
 	size_t used, lines; /* waiting in the buffer */
 	struct instant give_up;
@@ -79,7 +82,13 @@ write_all(struct access_log *l)
 	size_t done = 0;
 
 	while (done < l->used) {
-		ssize_t n = write(l->fd, l->buffer + done, l->used - done);
+		size_t left = l->used - done;
+		ssize_t n;
+
+		if (l->blocks && !wait_writable(l))
+			return -ETIMEDOUT;
+		n = write(l->fd, l->buffer + done,
+		    l->blocks && left > PIPE_BUF ? PIPE_BUF : left);
 
 		if (n >= 0)
 			done += (size_t)n;
@@ -121,6 +130,7 @@ change_file(struct access_log *l, int fd)
 	if (l->fd >= 0)
 		close(l->fd);
 	l->fd = fd;
+	l->blocks = fd >= 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 	l->complained = false;
 }
 
@@ -184,6 +194,20 @@ access_log_bytes(void)
 	return sizeof(struct access_log);
 }
 
+/* The terminal or pipe of the user who started us, whom we no longer are. */
+static int
+open_standard(const char *path)
+{
+	int fd = strcmp(path, "/dev/stdout") == 0   ? STDOUT_FILENO
+		 : strcmp(path, "/dev/stderr") == 0 ? STDERR_FILENO
+						    : -1;
+
+	if (fd < 0)
+		return -EACCES;
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return fd < 0 ? -errno : fd;
+}
+
 int
 access_log_prepare(const struct config *c, int *fd)
 {
@@ -193,12 +217,11 @@ access_log_prepare(const struct config *c, int *fd)
 	if (*path == '\0')
 		return 0;
 	/* A pipe without a reader must not stop us here or later. */
-	*fd = open(path,
-	    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-	    0640);
+	*fd = file_append(path, 0640);
+	if (*fd == -EACCES)
+		*fd = open_standard(path);
 	if (*fd >= 0)
 		return 0;
-	*fd = -errno;
 	log_event(LOG_LEVEL_ERROR, "access_log_unusable",
 	    "path=\"%s\" error=\"%s\" advice=\"set access_log.path to a file "
 	    "in a directory that Tailor's user may write to\"",

@@ -444,8 +444,6 @@ analysis_main(void *user)
 	assert(a != NULL);
 	a->tid = gettid();
 	background_become();
-	a->nice = getpriority(PRIO_PROCESS, (id_t)a->tid);
-	a->may_raise = priority_may_rise(a->nice);
 	while (!atomic_load(&a->stop)) {
 		tale_work_tick(&a->work);
 		atomic_store(&a->cpu_ns, (uint64_t)thread_cpu_ns());
@@ -506,6 +504,8 @@ analysis_new(struct analysis **out, const struct analysis_options *o)
 	a->work.blame.wake_fd = a->asked_fd;
 	a->work.wait = keep_wait;
 	a->work.user = a;
+	a->nice = getpriority(PRIO_PROCESS, 0);
+	a->may_raise = priority_may_rise(a->nice);
 	err = tale_work_init(&a->work, o);
 	if (err < 0)
 		goto fail;

@@ -123,7 +123,6 @@ struct analysis_options {
 	unsigned keep;	      /* tales, 1 .. 65536 */
 	const char *store;    /* directory; "": anonymous memory */
 	uint64_t store_bytes; /* its bound */
-	uid_t owner;	      /* to root: may own it, too */
 	int64_t settle_ns;    /* from a finish until all its events are read */
 	int kallsyms;	 /* /proc/kallsyms, becomes the thread's; 0: none */
 	double cpu;	 /* of one CPU, for what no client asks: 0 .. 1 */

@@ -43,7 +43,6 @@ store_open(struct tale_work *w, const struct analysis_options *o)
 	struct tale_store_options options = {.directory = o->store,
 	    .boot_id = w->boot_id,
 	    .bytes_max = o->store_bytes,
-	    .owner = o->owner,
 	    .keep = o->keep};
 	int err;
 

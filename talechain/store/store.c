@@ -204,7 +204,7 @@ store_read_file(struct tale_store *s, uint64_t number)
 
 /* Make, open and lock the directory.  0 or a negative errno. */
 static int
-directory_open(struct tale_store *s, const char *path, uid_t owner)
+directory_open(struct tale_store *s, const char *path)
 {
 	struct stat st;
 	int err = rundir_make(path, 0700);
@@ -215,9 +215,8 @@ directory_open(struct tale_store *s, const char *path, uid_t owner)
 	    open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (s->directory < 0 || fstat(s->directory, &st) < 0)
 		return -errno;
-	/* Requests may hold secrets: only this user may read them, or the one
-	 * that root becomes. */
-	if (st.st_uid != geteuid() && (st.st_uid != owner || geteuid() != 0))
+	/* Requests may hold secrets: only this user may read them. */
+	if (st.st_uid != geteuid())
 		return -EPERM;
 	if ((st.st_mode & 077) != 0 && fchmod(s->directory, 0700) < 0)
 		return -errno;
@@ -262,7 +261,7 @@ tale_store_open(
 	strncpy(s->boot_id, options->boot_id, sizeof(s->boot_id) - 1);
 	err = store_index_init(&s->index, s->keep);
 	if (err == 0 && options->directory != NULL) {
-		err = directory_open(s, options->directory, options->owner);
+		err = directory_open(s, options->directory);
 		if (err == 0)
 			err =
 			    store_file_each(s->directory, SUFFIX, take_file, s);

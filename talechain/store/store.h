@@ -68,7 +68,6 @@ void tale_summarise(struct tale_summary *s, const struct tale_request *r);
 struct tale_store_options {
 	const char *directory; /* NULL: anonymous memory */
 	const char *boot_id;   /* of now; "" not known */
-	uid_t owner;	       /* to root: may own the directory, too */
 	uint64_t bytes_max;    /* of all files, at least 4096 */
 	unsigned keep;	       /* most tales, 1 .. 65536 */
 };

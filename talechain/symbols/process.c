@@ -206,7 +206,7 @@ void
 symbols_of_kernel(int kallsyms, struct symbol *of, size_t n)
 {
 	char line[512];
-	int copy = dup(kallsyms);
+	int copy = fcntl(kallsyms, F_DUPFD_CLOEXEC, 0);
 	FILE *f = copy >= 0 ? fdopen(copy, "re") : NULL;
 
 	if (f == NULL) {

@@ -3,15 +3,19 @@
  * One file of shared memory, one writer, slots with sequence numbers
  * (ring.h).  The file is prepared under another name and linked into place,
  * so a reader sees either a whole stream or the one before.  Its writer keeps
- * it locked (flock): a file without a lock was left by a writer that is gone,
- * and is replaced; one with a lock stays.  Memory is allocated and mapped once;
- * appending is a dozen stores.  Nothing survives a reboot. */
+ * it locked: a file without a lock was left by a writer that is gone, and is
+ * replaced; one with a lock stays.  The lock is one for writing (F_OFD_SETLK),
+ * for which a file must be open for writing: no other user can hold it.  Where
+ * another user has put a file, or keeps ours from being locked, the stream
+ * stays under the name that it was prepared under.  Memory is allocated and
+ * mapped once; appending is a dozen stores.  Nothing survives a reboot. */
 #include "talechain/timeline/timeline.h"
 
 #include <assert.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
-#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/vfs.h>
 
 #include "base/file.h"
@@ -105,25 +109,64 @@ is_file(const char *path, int fd)
 	       at.st_dev == of.st_dev && at.st_ino == of.st_ino;
 }
 
+/* Lock the whole file.  0, -EBUSY: a writer has; -EPERM: only readers have; or
+ * another negative errno. */
+static int
+stream_lock(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+		return 0;
+	if (errno != EAGAIN && errno != EACCES)
+		return -errno;
+	lock.l_type = F_RDLCK; /* which writers alone exclude */
+	if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
+		return -errno;
+	return lock.l_type == F_WRLCK ? -EBUSY : -EPERM;
+}
+
+/* Open what is at path, if it is a plain file of ours.  -EPERM: it is another
+ * user's. */
+static int
+stream_open(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid())
+		return -EPERM;
+	fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
 /* Remove what a writer that is gone left at path.  0: there may be room now;
- * -EBUSY: its writer lives; or another negative errno. */
+ * -EBUSY: its writer lives; -EPERM: it is not ours; or another negative
+ * errno. */
 static int
 stream_clear(const char *path)
 {
 	int fd, err = 0;
 
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
+	fd = stream_open(path);
+	if (fd == -ENOENT)
 		return 0;
-	if (fd < 0 && errno == ELOOP) /* a link: it is no stream */
+	if (fd == -ELOOP) /* a link: it is no stream */
 		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 	if (fd < 0)
-		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		return fd;
+	err = stream_lock(fd);
 	/* Two may find it at the same time: the second then has the lock of a
 	 * file that the first has removed already. */
-	else if (is_file(path, fd) && unlink(path) < 0)
+	if (err == 0 && is_file(path, fd) && unlink(path) < 0)
 		err = -errno;
 	close(fd);
 	return err;
@@ -147,23 +190,23 @@ stream_place(const char *draft, const char *path)
 static int
 stream_file(struct timeline *t, unsigned slot_log2)
 {
+	uint64_t number; /* so that no other user has taken the name */
 	char *draft;
 	int err;
 
-	if (asprintf(&draft, "%s.%ld", t->path, (long)getpid()) < 0)
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -EIO;
+	if (asprintf(&draft, "%s.%016" PRIx64, t->path, number) < 0)
 		return -ENOMEM;
-	unlink(draft); /* left by a process of our number that was killed */
 	t->fd = open(
 	    draft, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (t->fd < 0) {
 		err = -errno;
 		goto free_draft;
 	}
-	if (flock(t->fd, LOCK_EX | LOCK_NB) < 0) {
-		err = -errno;
-		goto unlink_draft;
-	}
-	err = stream_size_set(t->fd, &t->bytes);
+	err = stream_lock(t->fd);
+	if (err == 0)
+		err = stream_size_set(t->fd, &t->bytes);
 	if (err == 0)
 		err = stream_map(t, t->fd, slot_log2);
 	if (err < 0)
@@ -173,6 +216,11 @@ stream_file(struct timeline *t, unsigned slot_log2)
 		goto unlink_draft;
 	}
 	err = stream_place(draft, t->path);
+	if (err == -EPERM) {
+		free(t->path);
+		t->path = draft;
+		return 0;
+	}
 
 unlink_draft:
 	unlink(draft);
@@ -251,6 +299,12 @@ timeline_free(struct timeline **tp)
 		close(t->fd);
 	free(t->path);
 	free(t);
+}
+
+const char *
+timeline_path(const struct timeline *t)
+{
+	return t->path;
 }
 
 uint64_t

@@ -39,7 +39,8 @@ struct timeline_reader; /* a reader's end, opaque */
 /* Make a stream of 1 << slot_log2 slots (10 .. 24).
  *   path  a file in a memory file system (tmpfs, ramfs, hugetlbfs) to make it
  *         under (mode 0640; one that a writer left that is gone is replaced),
- *         or NULL for an anonymous one
+ *         or NULL for an anonymous one.  Where another user has put a file,
+ *         it is made beside it (timeline_path).
  * Returns 0, -EINVAL, -ENOMEM, -EBUSY (the stream at path has a writer that
  * runs: see timeline_owner), -EMEDIUMTYPE (path is on a disk file system:
  * a store to such a mapping can block for hundreds of milliseconds) or
@@ -48,6 +49,9 @@ struct timeline_reader; /* a reader's end, opaque */
  * allocated and mapped now, none later.  Cost: 4 KiB + 96 B * slots. */
 int timeline_new(struct timeline **out, const char *path, unsigned slot_log2);
 void timeline_free(struct timeline **tp);
+
+/* Where it is: path, or path with a random ending; NULL: anonymous. */
+const char *timeline_path(const struct timeline *t);
 
 /* The process that made the stream at path, as it wrote there; 0: unknown. */
 pid_t timeline_owner(const char *path);

@@ -292,6 +292,7 @@ measure_delay(enum profiler_poll poll, bool use_agent, const char *agent)
 	    .server[0] = {
 		.name = "jvm", .hsperfdata = !use_agent, .agent = use_agent}};
 	struct timeline_reader *reader;
+	struct timeline *timeline;
 	struct profiler_stats stats = {0};
 	struct java java = {0};
 	struct profiler *p;
@@ -302,9 +303,9 @@ measure_delay(enum profiler_poll poll, bool use_agent, const char *agent)
 		return false;
 	snprintf(socket, sizeof(socket), "%s/s", directory);
 	options.channel_socket = socket;
-	if (timeline_new(&options.timeline, NULL, 18) < 0 ||
-	    timeline_reader_from(&reader, options.timeline) < 0 ||
-	    profiler_new(&p, &options) < 0 || profiler_start(p) < 0)
+	if (timeline_new(&timeline, NULL, 18) < 0 ||
+	    timeline_reader_from(&reader, timeline) < 0 ||
+	    profiler_new(&p, &options) < 0 || profiler_start(p, timeline) < 0)
 		abort();
 	if (!java_start(&java, agent, socket))
 		goto out;
@@ -331,7 +332,7 @@ out:
 	java_stop(&java);
 	profiler_free(&p);
 	timeline_reader_close(&reader);
-	timeline_free(&options.timeline);
+	timeline_free(&timeline);
 	rmdir(directory);
 	return good;
 }

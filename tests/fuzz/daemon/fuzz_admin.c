@@ -131,7 +131,7 @@ proxy_begin(void)
 		    .keep = 4, .store = "", .store_bytes = 1 << 20};
 
 		check(timeline_new(&timeline, NULL, 10) == 0, "timeline");
-		o.timeline = a.timeline = timeline;
+		a.timeline = timeline;
 		check(profiler_new(&profiler, &o) == 0, "profiler");
 		check(analysis_new(&analysis, &a) == 0, "analysis");
 	}

@@ -86,7 +86,8 @@ TEST(test_text_line)
 	unsigned year, month, day, ms;
 	int used = 0;
 
-	log_open(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	log_prepare(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	log_open();
 	log_event(LOG_LEVEL_WARNING, "server_exited", "server=\"%s\" status=%d",
 	    "one", -9);
 	log_close();
@@ -178,7 +179,8 @@ TEST(test_json_lines)
 	char *next;
 
 	memset(big, 1, sizeof(big) - 1);
-	log_open(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+	log_prepare(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+	log_open();
 	log_event(LOG_LEVEL_NOTICE, "first",
 	    "a=%d b=\"%s\" c=1.25 d=007 e=\"12\" f=1e5 word", -3,
 	    "x\"}\n{\xff\xc3\xa9");
@@ -202,7 +204,8 @@ TEST(test_level_filters)
 {
 	int fd = capture_begin();
 
-	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_open();
 	log_event(LOG_LEVEL_INFO, "hidden", "");
 	log_event(LOG_LEVEL_NOTICE, "shown", "");
 	log_level_set(LOG_LEVEL_DEBUG);
@@ -226,13 +229,15 @@ TEST(test_journal_prefix)
 	snprintf(stream, sizeof(stream), "%llu:%llu",
 	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 	setenv("JOURNAL_STREAM", stream, 1);
-	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_open();
 	log_event(LOG_LEVEL_ERROR, "bad", "");
 	log_event(LOG_LEVEL_NOTICE, "good", "a=1");
 	log_close();
 	/* A journal that is not our stderr is not our concern. */
 	setenv("JOURNAL_STREAM", "1:1", 1);
-	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_open();
 	log_event(LOG_LEVEL_NOTICE, "elsewhere", "");
 	log_close();
 	unsetenv("JOURNAL_STREAM");
@@ -247,7 +252,8 @@ TEST(test_direct_before_open_and_after_close)
 
 	log_event(LOG_LEVEL_ERROR, "early", "");
 	assert_int_not_equal(lseek(fd, 0, SEEK_END), 0);
-	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_open();
 	log_close();
 	log_event(LOG_LEVEL_ERROR, "late", "");
 	capture_end(fd);
@@ -326,7 +332,8 @@ TEST(test_overflow_is_counted)
 	uint64_t before = log_dropped(), dropped;
 	struct drain d = pipe_begin();
 
-	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_open();
 	/* Nobody reads: this returns although nothing can be written. */
 	for (int i = 0; i < FLOOD; i++)
 		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
@@ -359,7 +366,8 @@ TEST(test_loss_is_reported_where_it_was)
 	int next = 0;
 	char *rest;
 
-	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_open();
 	flood(dropped, 0, FLOOD);
 	/* Now and then the writer may go on. */
 	for (int i = FLOOD; i < 2 * FLOOD; i += 100) {
@@ -396,7 +404,8 @@ TEST(test_close_gives_up_on_a_stuck_reader)
 	uint64_t before = log_dropped();
 	struct drain d = pipe_begin();
 
-	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_open();
 	for (int i = 0; i < FLOOD; i++)
 		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
 	log_close(); /* a hang here is the failure */
@@ -426,7 +435,8 @@ TEST(test_threads_share_it)
 	pthread_t threads[THREADS];
 	int fd = capture_begin();
 
-	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_open();
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, log_many, names[i]);
 	for (int i = 0; i < THREADS; i++)

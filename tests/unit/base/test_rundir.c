@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,29 +79,118 @@ TEST(test_of_somebody_else)
 	assert_int_equal(rundir_prepare(in("theirs/s")), -EPERM);
 }
 
-TEST(test_given_away)
+static void
+check_owner(const char *path, uid_t uid, gid_t gid)
 {
-	/* Goal: what we made changes hands, what we found does not. */
 	struct stat st;
 
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, uid);
+	assert_int_equal(st.st_gid, gid);
+}
+
+TEST(test_made_for_a_user)
+{
+	/* Goal: root makes the first one that is missing, for the user, and
+	 * only where no other user could put something in its place. */
 	if (geteuid() != 0) {
 		print_message("skipped: only root can give files away\n");
 		return;
 	}
-	assert_int_equal(mkdir(in("found"), 0700), 0);
-	assert_int_equal(rundir_prepare(in("found/s")), 0);
-	assert_int_equal(rundir_prepare(in("made/s")), 0);
-	assert_int_equal(rundir_make(in("found/low/lower"), 0700), 0);
-	assert_int_equal(rundir_give(12345, 23456), 0);
-	assert_int_equal(stat(in("made"), &st), 0);
-	assert_int_equal(st.st_uid, 12345);
-	assert_int_equal(st.st_gid, 23456);
-	assert_int_equal(stat(in("found/low"), &st), 0);
-	assert_int_equal(st.st_uid, 12345);
-	assert_int_equal(stat(in("found/low/lower"), &st), 0);
-	assert_int_equal(st.st_uid, 12345);
-	assert_int_equal(stat(in("found"), &st), 0);
-	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(mkdir(in("roots"), 0755), 0);
+	assert_int_equal(rundir_make_for(in("roots/a/b/c"), 12345, 23456), 0);
+	check_owner(in("roots/a"), 12345, 23456);
+	assert_int_equal(access(in("roots/a/b"), F_OK), -1);
+	/* Below it nothing more, nor through a link in it. */
+	assert_int_equal(symlink(in("roots"), in("roots/a/link")), 0);
+	assert_int_equal(lchown(in("roots/a/link"), 12345, 23456), 0);
+	assert_int_equal(
+	    rundir_make_for(in("roots/a/link/d"), 12345, 23456), 0);
+	assert_int_equal(rundir_make_for(in("roots/a/e"), 12345, 23456), 0);
+	assert_int_equal(access(in("roots/d"), F_OK), -1);
+	assert_int_equal(access(in("roots/a/e"), F_OK), -1);
+	/* A link of root's is one of its directories. */
+	assert_int_equal(symlink("roots", in("of-root")), 0);
+	assert_int_equal(rundir_make_for(in("of-root/f"), 12345, 23456), 0);
+	check_owner(in("roots/f"), 12345, 23456);
+	chmod(in("roots"), 01777);
+	assert_int_equal(rundir_make_for(in("roots/g"), 12345, 23456), 0);
+	assert_int_equal(access(in("roots/g"), F_OK), -1);
+	/* What is there stays as it is. */
+	assert_int_equal(rundir_make_for(in("roots"), 12345, 23456), 0);
+	check_owner(in("roots"), 0, 0);
+}
+
+/* Append a letter; 0 or the errno. */
+static int
+append(const char *path)
+{
+	int fd = file_append(path, 0640);
+
+	if (fd < 0)
+		return fd;
+	assert_int_equal(write(fd, "x", 1), 1);
+	close(fd);
+	return 0;
+}
+
+static int
+length_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return (int)st.st_size;
+}
+
+TEST(test_append)
+{
+	/* Goal: a file, a link of ours and what is open are appended to; a
+	 * link, another name or a file that another user has put there is
+	 * not. */
+	char open_file[40];
+	int fd;
+
+	assert_int_equal(mkdir(in("logs"), 0755), 0);
+	assert_int_equal(append(in("logs/a")), 0);
+	assert_int_equal(append(in("logs//a")), 0);
+	assert_int_equal(symlink("logs/../logs/a", in("to-a")), 0);
+	assert_int_equal(append(in("to-a")), 0);
+	assert_int_equal(symlink(in("logs"), in("to-logs")), 0);
+	assert_int_equal(append(in("to-logs/a")), 0);
+	assert_int_equal(length_of(in("logs/a")), 4);
+	assert_int_equal(symlink("loop", in("loop")), 0);
+	assert_int_equal(append(in("loop")), -ELOOP);
+	assert_int_equal(append(in("logs")), -EISDIR);
+	assert_int_equal(append(in("none/a")), -ENOENT);
+	fd = open(in("logs/b"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	snprintf(open_file, sizeof(open_file), "/proc/self/fd/%d", fd);
+	assert_int_equal(append(open_file), 0);
+	assert_int_equal(length_of(in("logs/b")), 1);
+	close(fd);
+	if (geteuid() != 0) {
+		print_message("the rest is skipped: only root can make "
+			      "another user's directory\n");
+		return;
+	}
+	assert_int_equal(mkdir(in("evil"), 0755), 0);
+	assert_int_equal(append(in("evil/a")), 0);
+	assert_int_equal(symlink(in("logs/a"), in("evil/link")), 0);
+	assert_int_equal(symlink(in("logs"), in("evil/folder")), 0);
+	assert_int_equal(link(in("logs/a"), in("evil/name")), 0);
+	assert_int_equal(lchown(in("evil/link"), 12345, 12345), 0);
+	assert_int_equal(lchown(in("evil/folder"), 12345, 12345), 0);
+	assert_int_equal(chown(in("evil"), 12345, 12345), 0);
+	assert_int_equal(append(in("evil/a")), 0);
+	assert_int_equal(append(in("evil/link")), -EPERM);
+	assert_int_equal(append(in("evil/folder/a")), -EPERM);
+	assert_int_equal(append(in("evil/name")), -EPERM);
+	chmod(in("logs"), 01777);
+	assert_int_equal(chown(in("logs/b"), 12345, 12345), 0);
+	assert_true(append(in("logs/b")) < 0); /* the kernel may refuse first */
+	assert_int_equal(length_of(in("logs/a")), 4);
+	assert_int_equal(length_of(in("logs/b")), 1);
 }
 
 static mode_t

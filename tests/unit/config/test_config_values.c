@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -60,18 +61,32 @@ TEST(test_defaults)
 	config_free(&c);
 }
 
+/* A configuration of that user's, with its places. */
+static struct config *
+placed(const char *user)
+{
+	struct config_errors errors = {0};
+	struct config *c;
+
+	assert_int_equal(config_new(&c), 0);
+	assert_int_equal(config_set(c, "process.user", user, &errors), 0);
+	assert_int_equal(config_set(c, "instance", "blue", &errors), 0);
+	assert_int_equal(config_name(c, NULL, &errors), 0);
+	return c;
+}
+
 TEST(test_default_places)
 {
 	struct config *c;
 	char expected[128];
 
 	setenv("RUNTIME_DIRECTORY", "/run/some/where:/run/else", 1);
-	assert_int_equal(config_new(&c), 0);
+	c = placed("");
 	assert_string_equal(
-	    c->admin.text, "unix:/run/some/where/admin-{instance}.sock");
+	    c->admin.text, "unix:/run/some/where/admin-blue.sock");
 	assert_int_equal(c->admin.address.ss_family, AF_UNIX);
-	assert_string_equal(c->profiler.channel_socket,
-	    "/run/some/where/channels-{instance}.sock");
+	assert_string_equal(
+	    c->profiler.channel_socket, "/run/some/where/channels-blue.sock");
 	config_free(&c);
 
 	/* Too long for a socket's address: the next choice. */
@@ -80,7 +95,7 @@ TEST(test_default_places)
 	    "0123456789/0123456789/0123456789",
 	    1);
 	unsetenv("XDG_RUNTIME_DIR");
-	assert_int_equal(config_new(&c), 0);
+	c = placed("");
 	if (geteuid() == 0)
 		snprintf(expected, sizeof(expected), "/run/tailor");
 	else
@@ -90,9 +105,56 @@ TEST(test_default_places)
 	    c->profiler.channel_socket, expected, strlen(expected));
 	if (geteuid() == 0)
 		assert_string_equal(
-		    c->profiler.stream, "/dev/shm/tailor-{instance}.stream");
+		    c->profiler.stream, "/dev/shm/tailor-blue.stream");
 	config_free(&c);
 	unsetenv("RUNTIME_DIRECTORY");
+}
+
+/* Goal: root that becomes another user has the places of that user, and no
+ * other; what is written out is taken as it is. */
+TEST(test_places_of_the_user)
+{
+	struct config_errors errors = {0};
+	char stream[64];
+	struct config *c;
+
+	if (geteuid() != 0) {
+		print_message("skipped: only root becomes another user\n");
+		return;
+	}
+	unsetenv("STATE_DIRECTORY");
+	c = placed("daemon:nogroup");
+	assert_string_equal(
+	    c->admin.text, "unix:/run/tailor-daemon/admin-blue.sock");
+	assert_string_equal(
+	    c->proxy.spool_directory, "/var/lib/tailor-daemon/spool");
+	assert_string_equal(c->slow.store, "/var/lib/tailor-daemon/tales-blue");
+	snprintf(stream, sizeof(stream), "/dev/shm/tailor-%u-blue.stream",
+	    (unsigned)getpwnam("daemon")->pw_uid);
+	assert_string_equal(c->profiler.stream, stream);
+	config_free(&c);
+
+	setenv("STATE_DIRECTORY", "/var/lib/x:/var/lib/y", 1);
+	c = placed("daemon");
+	assert_string_equal(
+	    c->proxy.spool_directory, "/var/lib/x/daemon/spool");
+	unsetenv("STATE_DIRECTORY");
+	assert_int_equal(
+	    config_set(c, "slow.store", "{state}/a{user}", &errors), 0);
+	assert_int_equal(config_set(c, "admin", "unix:{run}/a", &errors), 0);
+	assert_int_equal(
+	    config_set(c, "access_log.path", "/var/lib/tailor/{x}", &errors),
+	    0);
+	assert_int_equal(
+	    config_set(c, "profiler.stream", "{x}/a", &errors), -EINVAL);
+	assert_int_equal(config_name(c, NULL, &errors), 0);
+	snprintf(stream, sizeof(stream), "/var/lib/tailor-daemon/a-%u",
+	    (unsigned)getpwnam("daemon")->pw_uid);
+	assert_string_equal(c->slow.store, stream);
+	assert_string_equal(c->admin.text, "unix:/run/tailor-daemon/a");
+	assert_string_equal(c->access_log.path, "/var/lib/tailor/{x}");
+	config_errors_fini(&errors);
+	config_free(&c);
 }
 
 /* The name that a configuration gets, and its paths. */
@@ -105,7 +167,6 @@ check_name(const char *listen, const char *running, const char *expected)
 
 	setenv("RUNTIME_DIRECTORY", "/run/r", 1);
 	assert_int_equal(config_new(&c), 0);
-	unsetenv("RUNTIME_DIRECTORY");
 	assert_int_equal(config_set(c, "listen", listen, &errors), 0);
 	assert_int_equal(config_set(c, "access_log.path",
 			     "/l/{instance}/{instance}.log", &errors),
@@ -128,6 +189,7 @@ check_name(const char *listen, const char *running, const char *expected)
 	else
 		assert_non_null(strstr(c->slow.store, path));
 	config_free(&c);
+	unsetenv("RUNTIME_DIRECTORY");
 }
 
 /* Goal: the first listener names a tailor, and every path has the name. */

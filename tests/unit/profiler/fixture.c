@@ -41,8 +41,7 @@ fixture_init(struct fixture *f)
 	    f->socket, sizeof(f->socket), "%s/run/channels.sock", f->directory);
 	assert_int_equal(timeline_new(&f->timeline, NULL, 16), 0);
 	assert_int_equal(timeline_reader_from(&f->reader, f->timeline), 0);
-	f->options = (struct profiler_options){.timeline = f->timeline,
-	    .poll = PROFILER_POLL_SLEEP,
+	f->options = (struct profiler_options){.poll = PROFILER_POLL_SLEEP,
 	    .sleep_ns = 50 * NS_PER_US,
 	    .cpu = -1,
 	    .channel_socket = f->socket,
@@ -67,7 +66,7 @@ void
 fixture_start(struct fixture *f)
 {
 	assert_int_equal(profiler_new(&f->profiler, &f->options), 0);
-	assert_int_equal(profiler_start(f->profiler), 0);
+	assert_int_equal(profiler_start(f->profiler, f->timeline), 0);
 }
 
 void

@@ -5,14 +5,18 @@
  * a process that a signal would end gets none.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "profiler/attach.h"
@@ -202,6 +206,73 @@ TEST_WITH(test_a_knock_opens_it, setup, teardown)
 	/* It leaves nothing behind. */
 	assert_int_equal(access(knock_file, F_OK), -1);
 	load_fini(&l);
+}
+
+/* In a root of its own, whose /tmp leads where it is not: the child handles
+ * SIGQUIT.  Its number. */
+static pid_t
+confined(const char *root, const char *tmp)
+{
+	char path[80], byte;
+	int ready[2];
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/tmp", root);
+	assert_int_equal(symlink(tmp, path), 0);
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGQUIT, on_quit);
+		if (chroot(root) == 0 && write(ready[1], "", 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+TEST_WITH(test_a_knock_stays_in_its_root, setup, teardown)
+{
+	/* Goal: a link in a container leads to no directory of ours. */
+	char root[] = "/tmp/tailor-root-XXXXXX",
+	     ours[] = "/tmp/tailor-ours-XXXXXX";
+	char path[80];
+	struct load l;
+	pid_t pid;
+
+	if (geteuid() != 0) {
+		print_message("skipped: only root can make a root\n");
+		return;
+	}
+	assert_non_null(mkdtemp(root));
+	assert_non_null(mkdtemp(ours));
+	pid = confined(root, ours);
+	load_init(&l);
+	load_flag(&l, pid, "Flag", NULL, instant_now());
+	assert_int_equal(l.state, LOAD_FAILED);
+	assert_non_null(strstr(l.why, "cannot create .attach_pid"));
+	snprintf(path, sizeof(path), "%s/.attach_pid%d", ours, (int)pid);
+	assert_int_equal(access(path, F_OK), -1);
+	/* One that leads somewhere in its root is its own matter. */
+	snprintf(path, sizeof(path), "%s%s", root, "/inside");
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/tmp", root);
+	unlink(path);
+	assert_int_equal(symlink("/../inside", path), 0);
+	load_flag(&l, pid, "Flag", NULL, instant_now());
+	assert_int_equal(l.state, LOAD_CONNECT);
+	snprintf(path, sizeof(path), "%s/inside/.attach_pid%d", root, (int)pid);
+	assert_int_equal(access(path, F_OK), 0);
+	load_fini(&l);
+	assert_int_equal(access(path, F_OK), -1);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	snprintf(path, sizeof(path), "rm -rf '%s' '%s'", root, ours);
+	assert_int_equal(system(path), 0);
 }
 
 TEST_WITH(test_it_gives_up, setup, teardown)

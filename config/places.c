@@ -1,0 +1,150 @@
+/* places.c: where a tailor's files are by default: of the user that it runs as,
+ * so that another user's tailor, or root's, does not meet them.
+ *
+ * Directories in /run and /var/lib are named after process.user, as those of
+ * tailor@USER.service are.  A reload comes after root has become that user and
+ * must find the same places: what was so at the start stays. */
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "config/keys.h"
+
+#define DIRECTORY_MAX 80 /* short enough for the addresses of sockets */
+
+static bool
+root_at_start(void)
+{
+	static int root = -1;
+
+	if (root < 0)
+		root = geteuid() == 0;
+	return root != 0;
+}
+
+/* The user that root becomes, without a group; "": none. */
+static const char *
+user_of(const struct config *c, char out[64])
+{
+	const char *wanted = root_at_start() ? c->process.user : "";
+
+	snprintf(out, 64, "%.*s", (int)strcspn(wanted, ":"), wanted);
+	return out;
+}
+
+/* Below a directory of a service manager, or in one of the system's. */
+static void
+root_directory(const char *service, const char *system, const char *user,
+    char *out, size_t size)
+{
+	const char *mark = service != NULL ? "/" : "-";
+
+	snprintf(out, size, "%.*s%s%s",
+	    service != NULL ? (int)strcspn(service, ":") : 90,
+	    service != NULL ? service : system, *user != '\0' ? mark : "",
+	    user);
+}
+
+/* Of several directories, separated by colons, the first; or NULL. */
+static const char *
+service_directory(const char *name, size_t max)
+{
+	const char *text = getenv(name);
+
+	return text != NULL && text[0] == '/' && strcspn(text, ":") < max
+		   ? text
+		   : NULL;
+}
+
+/* Directories that survive a restart. */
+static void
+state_directory(const char *user, char *out, size_t size)
+{
+	const char *service = service_directory("STATE_DIRECTORY", size);
+	const char *session = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (service != NULL || root_at_start())
+		root_directory(service, "/var/lib/tailor", user, out, size);
+	else if (session != NULL && session[0] == '/')
+		snprintf(out, size, "%s/tailor", session);
+	else if (home != NULL && home[0] == '/')
+		snprintf(out, size, "%s/.local/state/tailor", home);
+	else
+		snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
+}
+
+/* Another user could have made it first. */
+static bool
+tmp_is_foreign(const char *path)
+{
+	static int foreign = -1;
+	struct stat st;
+
+	if (foreign < 0)
+		foreign = lstat(path, &st) == 0 && st.st_uid != geteuid();
+	return foreign != 0;
+}
+
+/* Directories of sockets. */
+static void
+run_directory(const char *user, char *out, size_t size)
+{
+	const char *service =
+	    service_directory("RUNTIME_DIRECTORY", DIRECTORY_MAX);
+	const char *session = getenv("XDG_RUNTIME_DIR");
+
+	if (service != NULL || root_at_start()) {
+		root_directory(service, "/run/tailor", user, out, size);
+		return;
+	}
+	if (session != NULL && session[0] == '/' &&
+	    strlen(session) < DIRECTORY_MAX - 8) {
+		snprintf(out, size, "%s/tailor", session);
+		return;
+	}
+	snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
+	if (tmp_is_foreign(out))
+		state_directory(user, out, size);
+}
+
+static void
+user_mark(const char *user, char *out, size_t size)
+{
+	const struct passwd *pw = *user != '\0' ? getpwnam(user) : NULL;
+	unsigned uid = (unsigned)(pw != NULL ? pw->pw_uid : geteuid());
+
+	out[0] = '\0';
+	if (uid != 0)
+		snprintf(out, size, "-%u", uid);
+}
+
+bool
+place_begins(const char *path)
+{
+	return strncmp(path, "{run}/", 6) == 0 ||
+	       strncmp(path, "{state}/", 8) == 0;
+}
+
+bool
+place_find(const struct config *c, const char *name, char *out, size_t size)
+{
+	char user[64];
+
+	user_of(c, user);
+	if (strncmp(name, "{instance}", 10) == 0)
+		snprintf(out, size, "%s", c->instance);
+	else if (strncmp(name, "{run}", 5) == 0)
+		run_directory(user, out, size);
+	else if (strncmp(name, "{state}", 7) == 0)
+		state_directory(user, out, size);
+	else if (strncmp(name, "{user}", 6) == 0)
+		user_mark(user, out, size);
+	else
+		return false;
+	return true;
+}
