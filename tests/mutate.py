@@ -106,7 +106,7 @@ def e2e(build, mark):
     status, output = run(
         ["/usr/bin/python3", "-m", "pytest", "-q", "-x", "-n", str(3 * CPUS),
          "-p", "no:cacheprovider", "-m", mark, "tests/e2e"], 1800,
-        TAILOR_BUILD=str(ROOT / build), TAILOR_PATIENCE_S="20",
+        TAILOR_BUILD=str(ROOT / build), TAILOR_PATIENCE_S="60",
         PYTHONDONTWRITEBYTECODE="1")
     if status in (0, 5):
         return None

@@ -399,6 +399,7 @@ slice_read(struct tale_work *w, struct analysis_question *q, struct tale **t)
 	if (!q->known || q->kind != ANALYSIS_TALE || tale_read(*t))
 		return;
 	if (slice(w, q, &later) == 0 && tale_read(later)) {
+		symbols_name(w->symbols, later, true);
 		tale_free(t);
 		*t = later;
 		return;
