@@ -29,10 +29,10 @@
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
-/* What a start needs as another user: ports below 1024, more descriptors, and
- * counters of the servers that run already.  Nothing that opens a file. */
+/* What a start needs as another user: ports below 1024, and more descriptors.
+ * Nothing that opens a file. */
 static const uint64_t for_the_start =
-    BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_RESOURCE) | BIT(CAP_PERFMON);
+    BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_RESOURCE);
 
 /* process.user. */
 static struct user {

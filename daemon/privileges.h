@@ -11,7 +11,7 @@ struct config;
 int privileges_find(const struct config *c);
 
 /* Become that user: no supplementary groups but the user's, no capabilities but
- * those for ports, limits and counters, none to be gained by executing anything
+ * those for ports and limits, none to be gained by executing anything
  * (no_new_privs, empty bounding set).  Before another thread is started.
  *   c     its directories are made for the user first, where only root can
  *         (rundir_make_for); NULL: none
