@@ -229,6 +229,20 @@ field_may_trail(struct slice name)
 }
 
 bool
+http_is_stream(const struct http_head *head)
+{
+	static const char stream[] = "text/event-stream";
+	const struct http_field *type, *buffering;
+	const size_t n = sizeof(stream) - 1;
+
+	type = http_field_find(head, HTTP_FIELD_CONTENT_TYPE);
+	buffering = http_field_find(head, HTTP_FIELD_X_ACCEL_BUFFERING);
+	return (type != NULL && type->value.length >= n &&
+		   slice_is((struct slice){type->value.at, n}, stream)) ||
+	       (buffering != NULL && slice_is(buffering->value, "no"));
+}
+
+bool
 http_takes_trailers(const struct http_head *head)
 {
 	struct slice rest, item;

@@ -262,6 +262,10 @@ int http_write_trailers(struct slice lines, char *out, size_t capacity);
 /* Whether a client takes trailers: TE: trailers. */
 bool http_takes_trailers(const struct http_head *head);
 
+/* Whether a response is made as things happen, and has no end of its own: its
+ * client wants each piece at once (event streams, X-Accel-Buffering: no). */
+bool http_is_stream(const struct http_head *head);
+
 /* Decode the next bytes: at most one run of payload per call.  *used bytes of
  * in were consumed, whatever is returned.  After DATA there may be nothing left
  * of in: b->done says then whether that was the end.  Trailers are checked, and

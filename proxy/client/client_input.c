@@ -354,8 +354,11 @@ input_over(struct client *c)
 	case CLIENT_PROXY_HEADER:
 		client_close(c);
 		return;
-	case CLIENT_TUNNEL:
 	case CLIENT_WAITING:
+		if (c->ops != NULL && c->ops->ended != NULL)
+			c->ops->ended(c);
+		return;
+	case CLIENT_TUNNEL:
 		return;
 	}
 }

@@ -47,6 +47,9 @@ struct client_ops {
 	/* What it sends through a tunnel (taken over); NULL: the end of it.
 	 * May be NULL if there is never a tunnel. */
 	void (*stream)(struct client *c, struct chain *data);
+	/* It has ended its side while its response is awaited.  May be NULL,
+	 * and may come again. */
+	void (*ended)(struct client *c);
 	/* The connection is closed and must be forgotten. */
 	void (*gone)(struct client *c);
 };

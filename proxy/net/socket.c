@@ -49,3 +49,11 @@ socket_connected(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) < 0 ? errno
 								     : err;
 }
+
+bool
+socket_is_gone(int fd)
+{
+	struct pollfd p = {.fd = fd};
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR)) != 0;
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <linux/sockios.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -33,6 +34,9 @@ socket_cookie(int fd)
  * errno with which it failed.  On one machine it is done when connect()
  * returns, unless the peer's backlog is full. */
 int socket_connected(int fd);
+
+/* Whether the peer is known to have left: neither reads nor writes any more. */
+bool socket_is_gone(int fd);
 
 /* Let close() send a reset: the peer must not take the end for a good one. */
 static inline void

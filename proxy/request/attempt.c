@@ -277,6 +277,11 @@ attempt_commit(struct attempt *a, struct instant now)
 			attempt_drop(&r->attempt[i], "lost");
 			now = instant_now();
 		}
+	/* Who listens to a stream does not end its side and stay. */
+	if (a->response.stream && c->ended) {
+		client_close(c);
+		return;
+	}
 	response_send(&a->response, r, a->response.complete && a->link == NULL,
 	    a->written);
 	if (a->link != NULL) {
@@ -352,7 +357,8 @@ attempt_leave(struct attempt *a)
 	if (a->link == NULL)
 		return;
 	a->outcome = "client_gone";
-	if (r->tunnel)
+	/* What has no length may have no end. */
+	if (r->tunnel || a->response.framing != HTTP_FRAMING_LENGTH)
 		connection_close(a->link);
 	else
 		exchange_detach(a->link, r->id, true);

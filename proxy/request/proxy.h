@@ -35,7 +35,8 @@ struct response {
 	uint64_t length;
 	bool has_length;
 	bool by_close; /* of its server's: it ends with the connection */
-	bool at_once;  /* must not be held back (event stream) */
+	bool stream;   /* it has no end of its own (http_is_stream) */
+	bool at_once;  /* must not be held back: a stream, among others */
 	bool held;     /* not wanted, kept for want of a better one */
 	bool complete; /* nothing more is awaited before it may be sent */
 };
@@ -87,6 +88,7 @@ struct request {
 	bool method_allowed; /* may be sent twice */
 	bool opted_out;
 	bool minor_zero; /* an HTTP/1.0 client */
+	bool looked_for; /* its client has ended its side: see request_seek */
 	bool hostless;	 /* which named no host: each attempt names its own */
 	bool private;	 /* its connection to a server is its client's own */
 	bool keep_alive; /* client wants to stay */

@@ -5,6 +5,7 @@
  * wait in the server's backlog, or try again for some seconds. */
 #include "proxy/request/queue.h"
 
+#include "proxy/client/client.h"
 #include "proxy/request/attempt.h"
 #include "proxy/request/request.h"
 
@@ -29,6 +30,7 @@ queue_insert(struct queue *q, struct request *r)
 		TAILQ_INSERT_HEAD(&q->waiting, r, queue_link);
 	else
 		TAILQ_INSERT_AFTER(&q->waiting, before, r, queue_link);
+	request_seek(r);
 }
 
 void
@@ -76,7 +78,10 @@ queue_run(struct proxy *p)
 	struct request *r;
 
 	while ((r = queue_next(p)) != NULL)
-		request_dispatch(r);
+		if (request_is_left(r))
+			client_close(r->client);
+		else
+			request_dispatch(r);
 }
 
 void
@@ -131,6 +136,10 @@ queue_overflow(struct proxy *p, struct instant now)
 	while ((r = queue_first_free(&p->queue)) != NULL &&
 	       instant_since(now, r->queued) >= QUEUE_LONG_NS &&
 	       (standby = hedging_overflow(&p->hedging, now)) >= 0) {
+		if (request_is_left(r)) {
+			client_close(r->client);
+			continue;
+		}
 		p->metrics.overflowed++;
 		request_start(r, (unsigned)standby, now);
 	}

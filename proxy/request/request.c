@@ -392,6 +392,37 @@ on_client_stream(struct client *c, struct chain *data)
 		tunnel_pass(c->user, data);
 }
 
+void
+request_seek(struct request *r)
+{
+	struct client *c = r->client;
+
+	if (r->looked_for || r->minor_zero || !c->ended ||
+	    chain_add(&c->out, &r->proxy->loop.blocks,
+		"HTTP/1.1 100 Continue\r\n\r\n", 25) < 0)
+		return;
+	r->looked_for = true;
+	client_flush_later(c);
+}
+
+bool
+request_is_left(const struct request *r)
+{
+	return r->client->ended && socket_is_gone(r->client->fd);
+}
+
+static void
+on_client_ended(struct client *c)
+{
+	struct request *r = c->user;
+
+	if (r->state == REQUEST_COMMITTED &&
+	    r->attempt[r->race.winner].response.stream)
+		client_close(c);
+	else if (r->state == REQUEST_QUEUED)
+		request_seek(r);
+}
+
 /* Its connection is closed. */
 static void
 on_client_gone(struct client *c)
@@ -422,6 +453,7 @@ static const struct client_ops request_ops = {
     .refuse = on_client_refuse,
     .written = on_client_written,
     .stream = on_client_stream,
+    .ended = on_client_ended,
     .gone = on_client_gone,
 };
 

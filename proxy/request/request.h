@@ -46,6 +46,17 @@ void request_dispatch(struct request *r);
 /* Leave the queue, if it waits there, and begin an attempt on a server. */
 void request_start(struct request *r, unsigned server, struct instant now);
 
+/*
+ * request_seek(r), request_is_left(r):
+ * The client of a request that waits in the queue has ended its side.  It may
+ * only have half-closed its connection, and wait for the response: so it is
+ * sent an interim response (once; HTTP/1.1), to which a client that has closed
+ * answers by a reset.  Then whether it is known to have left: what no server
+ * has seen need not be done.
+ */
+void request_seek(struct request *r);
+bool request_is_left(const struct request *r);
+
 /* No server knows of it: it waits for one again, with no attempt begun. */
 void request_restart(struct request *r);
 

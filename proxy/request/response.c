@@ -9,20 +9,6 @@
 
 #define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
 
-static bool
-is_at_once(const struct http_head *head)
-{
-	static const char stream[] = "text/event-stream";
-	const struct http_field *type, *buffering;
-	const size_t n = sizeof(stream) - 1;
-
-	type = http_field_find(head, HTTP_FIELD_CONTENT_TYPE);
-	buffering = http_field_find(head, HTTP_FIELD_X_ACCEL_BUFFERING);
-	return (type != NULL && type->value.length >= n &&
-		   slice_is((struct slice){type->value.at, n}, stream)) ||
-	       (buffering != NULL && slice_is(buffering->value, "no"));
-}
-
 int
 response_read(
     struct response *a, const struct request *r, const struct http_head *head)
@@ -38,7 +24,8 @@ response_read(
 	a->length = head->content_length;
 	a->has_length = head->has_content_length;
 	a->by_close = head->framing == HTTP_FRAMING_CLOSE;
-	a->at_once = is_at_once(head) || head->status == 101 ||
+	a->stream = http_is_stream(head);
+	a->at_once = a->stream || head->status == 101 ||
 		     (r->minor_zero && head->framing == HTTP_FRAMING_CLOSE);
 	a->head = block_take(&r->proxy->loop.blocks);
 	if (a->head == NULL)

@@ -120,7 +120,7 @@ exchange_forget(struct connection *u)
 	u->sent_all = false;
 	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
 	u->scanned = 0;
-	u->head_seen = u->wide = u->reads_on = false;
+	u->head_seen = u->wide = u->reads_on = u->endless = false;
 	u->has_body = u->last = false;
 	block_give(&u->upstream->loop->blocks, u->trailers);
 	u->trailers = NULL;
@@ -564,10 +564,11 @@ exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 	u->ops = NULL;
 	u->user = NULL;
 	connection_disown(u);
-	if (!exchange_written(u) || !drain ||
+	if (!exchange_written(u) || !drain || u->endless ||
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
-		/* Never written: free to cancel.  Half written and long, or
-		 * not to be drained: the connection is of no more use. */
+		/* Never written: free to cancel.  Half written and long,
+		 * without an end, or not to be drained: the connection is of
+		 * no more use. */
 		if (exchange_written(u))
 			s->losers_closed++;
 		connection_discard(u);

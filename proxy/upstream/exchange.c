@@ -168,6 +168,7 @@ exchange_begin_body(struct connection *u, const struct http_head *head)
 	    head->status == 101 ? HTTP_FRAMING_CLOSE : head->framing;
 
 	u->head_seen = true;
+	u->endless = http_is_stream(head);
 	if ((head->status == 401 || head->status == 407) &&
 	    http_binds_connection(head))
 		connection_make_private(u);
@@ -228,6 +229,10 @@ exchange_take_head(struct connection *u)
 	}
 	if (head->status == 101 || head->status >= 200) {
 		exchange_begin_body(u, head);
+		if (u->endless && u->state == CONNECTION_DRAINING) {
+			exchange_over(u, EXCHANGE_LIMITED, "endless");
+			return false;
+		}
 		if (u->server->config->collect == CONFIG_COLLECT_HTTP)
 			collect_heap_note(u->server, head, instant_now());
 		if (u->ops != NULL)

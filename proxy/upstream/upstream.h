@@ -141,6 +141,7 @@ struct connection {
 	enum http_method method;
 	bool has_body;	  /* its request */
 	bool last;	  /* which may be unread: none follows */
+	bool endless;	  /* a stream's: never read to its end */
 	struct block *in; /* owned */
 	size_t scanned;
 	bool head_seen;
