@@ -241,10 +241,12 @@ void
 race_late(struct hedging *h, const struct race *r, int attempt,
     struct instant since, struct instant now)
 {
-	const struct race_attempt *a = &r->attempt[attempt];
-	const struct hedging_server *s = &h->server[a->server];
+	const struct race_attempt *a;
+	const struct hedging_server *s;
 
 	assert(attempt >= 0 && (unsigned)attempt < r->started);
+	a = &r->attempt[attempt];
+	s = &h->server[a->server];
 	if (a->state != ATTEMPT_RUNNING || a->status != 0 ||
 	    (s->hazards & ~policy_bit(HAZARD_UNRESPONSIVE)) != 0 ||
 	    !instant_before(s->hazard_over, since))

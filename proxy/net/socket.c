@@ -51,6 +51,18 @@ socket_connected(int fd)
 }
 
 bool
+socket_is_own_peer(int fd)
+{
+	struct sockaddr_storage here = {0}, there = {0};
+	socklen_t size = sizeof(here), peer_size = sizeof(there);
+
+	return getsockname(fd, (struct sockaddr *)&here, &size) == 0 &&
+	       here.ss_family != AF_UNIX &&
+	       getpeername(fd, (struct sockaddr *)&there, &peer_size) == 0 &&
+	       size == peer_size && memcmp(&here, &there, size) == 0;
+}
+
+bool
 socket_is_gone(int fd)
 {
 	struct pollfd p = {.fd = fd};

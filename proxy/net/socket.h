@@ -35,6 +35,10 @@ socket_cookie(int fd)
  * returns, unless the peer's backlog is full. */
 int socket_connected(int fd);
 
+/* Whether a TCP socket is connected to itself: connect() to a port of this
+ * machine on which nobody listens may choose it as its own. */
+bool socket_is_own_peer(int fd);
+
 /* Whether the peer is known to have left: neither reads nor writes any more. */
 bool socket_is_gone(int fd);
 

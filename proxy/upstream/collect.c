@@ -145,6 +145,7 @@ on_collect_end(const struct exchange_result *result)
 }
 
 static const struct exchange_ops collect_ops = {
+    .once = true,
     .head = on_collect_head,
     .end = on_collect_end,
 };
@@ -168,10 +169,10 @@ collect_init(struct server *s)
 void
 collect_begin(struct server *s)
 {
-	struct message message = {.head = {{s->collect.text, 0}}};
+	size_t length;
 
 	collect_stop(s);
-	message.head[0].iov_len = server_write_get(s, s->config->collect_target,
+	length = server_write_get(s, s->config->collect_target,
 	    s->collect.text, sizeof(s->collect.text));
 	s->collect.status = 0;
 	if (connection_get(s, &collect_ops, s, REUSE_NONE, &s->collect.link) <
@@ -182,7 +183,7 @@ collect_begin(struct server *s)
 	}
 	timer_arm(
 	    &s->upstream->loop->timers, &s->collect.timer, COLLECT_TIMEOUT_NS);
-	exchange_send(s->collect.link, &message, HTTP_METHOD_GET);
+	server_send_get(s->collect.link, s->collect.text, length);
 }
 
 void

@@ -41,6 +41,17 @@ idle_close_one(struct upstream *up)
 	return true;
 }
 
+/* Connected is not answered: nobody may be there but we.  A reset leaves the
+ * port free for the server. */
+static int
+check_peer(int fd, int err)
+{
+	if (err != 0 || !socket_is_own_peer(fd))
+		return err;
+	socket_reset_on_close(fd);
+	return ECONNREFUSED;
+}
+
 /* A new socket and the begin of its connection.  0: connected; otherwise an
  * errno, EINPROGRESS if it is under way. */
 static int
@@ -57,8 +68,10 @@ dial(struct connection *u)
 		setsockopt(u->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (connect(u->fd, (const struct sockaddr *)&a->address, a->length) ==
 	    0)
-		return 0;
-	return errno == EINPROGRESS ? socket_connected(u->fd) : errno;
+		return check_peer(u->fd, 0);
+	return errno == EINPROGRESS
+		   ? check_peer(u->fd, socket_connected(u->fd))
+		   : errno;
 }
 
 static void
@@ -142,7 +155,7 @@ connect_next(void *user)
 void
 connect_writable(struct connection *u)
 {
-	int err = socket_connected(u->fd);
+	int err = check_peer(u->fd, socket_connected(u->fd));
 
 	if (err == 0) {
 		timer_clear(&u->upstream->loop->timers, &u->timer);

@@ -304,6 +304,8 @@ connection_settle(struct connection *u, enum exchange_end end)
 	} else if (end == EXCHANGE_COMPLETE) {
 		s->reuse.keeps_alive = u->keep_alive;
 	}
+	if (u->ops != NULL && u->ops->once)
+		reuse = false;
 	if (u->private ? u->owner == NULL
 		       : reuse && connection_starves(s, instant_now()))
 		reuse = false;

@@ -19,6 +19,7 @@
 #include "proxy/upstream/upstream.h"
 
 #define CHECK_TIMEOUT_NS NS_PER_S
+#define CHECK_AGAIN_NS (20 * NS_PER_MS) /* if others are under way */
 #define FAILURES_MAX 3 /* in a row: one may be an accident */
 #define IN_PAUSES 10
 #define IN_PAUSE_NS (5 * NS_PER_MS) /* between two */
@@ -127,6 +128,13 @@ on_check_end(const struct exchange_result *result)
 }
 
 static const struct exchange_ops check_ops = {
+    .once = true,
+    .head = on_check_head,
+    .end = on_check_end,
+};
+
+/* As a request would be sent. */
+static const struct exchange_ops pause_ops = {
     .head = on_check_head,
     .end = on_check_end,
 };
@@ -134,14 +142,12 @@ static const struct exchange_ops check_ops = {
 static void
 check_begin(struct server *s, bool as_pause_began)
 {
-	struct message message = {.head = {{s->probe.text, s->probe.length}}};
-
 	s->health.status = 0;
 	s->health.begun = instant_now();
 	s->health.in_pause = other_pauses(s);
 	s->health.as_pause_began = as_pause_began;
 	s->health.in_pauses += s->health.in_pause;
-	if (connection_get(s, &check_ops, s,
+	if (connection_get(s, s->health.in_pause ? &pause_ops : &check_ops, s,
 		s->health.in_pause ? REUSE_CHECKED : REUSE_NONE,
 		&s->health.link) < 0) {
 		s->health.link = NULL;
@@ -151,7 +157,7 @@ check_begin(struct server *s, bool as_pause_began)
 	}
 	timer_arm(
 	    &s->upstream->loop->timers, &s->health.timer, CHECK_TIMEOUT_NS);
-	exchange_send(s->health.link, &message, HTTP_METHOD_GET);
+	server_send_get(s->health.link, s->probe.text, s->probe.length);
 }
 
 static void
@@ -166,6 +172,9 @@ on_health_timer(void *user, bool forced)
 		s->health.link = NULL;
 		health_failed(s, "no_answer");
 		health_arm(s);
+	} else if (!server_may_ask(s)) {
+		timer_arm(&s->upstream->loop->timers, &s->health.timer,
+		    CHECK_AGAIN_NS);
 	} else if (in_service(s)) {
 		check_begin(s, false);
 	}
@@ -175,7 +184,7 @@ void
 health_other_pauses(struct server *s)
 {
 	if (s->probe.length == 0 || s->config->health_interval_ns == 0 ||
-	    !in_service(s) || !other_pauses(s))
+	    !in_service(s) || !other_pauses(s) || !server_may_ask(s))
 		return;
 	s->health.in_pauses = 0;
 	if (s->health.link == NULL)

@@ -12,9 +12,12 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "proxy/net/socket.h"
 #include "proxy/upstream/connection.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
+#define PROBE_AGAIN_NS (5 * NS_PER_MS) /* after a good one */
+#define PROBES_RISE 2 /* good ones in a row until it is up */
 #define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */
 #define PROBE_TIMEOUT_NS NS_PER_S
 #define ASK_TIMEOUT_NS (10 * NS_PER_S)
@@ -34,7 +37,7 @@ struct warmup {
 	struct server *server;
 	bool busy;
 	enum warmup_kind kind;
-	bool whole; /* the text ends with an empty line */
+	bool own; /* the health target: not a client's request again */
 	unsigned status;
 	size_t length;
 	char text[REPLAY_HEAD_BYTES];
@@ -61,10 +64,22 @@ server_answers(struct server *s)
 	struct upstream *up = s->upstream;
 
 	s->refusals = 0;
+	s->probe.good = 0;
 	log_event(LOG_LEVEL_NOTICE, "server_up", "server=%s", s->config->name);
 	upstream_want(
 	    up, hedging_server_up(up->hedging, s->index, instant_now()));
 	server_warm(s);
+}
+
+/* It responded to a probe.  One may be an accident: a process that ends. */
+static void
+server_risen(struct server *s)
+{
+	if (++s->probe.good < PROBES_RISE)
+		timer_arm(&s->upstream->loop->timers, &s->probe.timer,
+		    PROBE_AGAIN_NS);
+	else
+		server_answers(s);
 }
 
 static void
@@ -78,8 +93,9 @@ on_probe_connected(struct connection *u)
 	timer_clear(&s->upstream->loop->timers, &s->probe.timer);
 	/* Not kept: servers wait at a graceful stop for a connection on which
 	 * nothing has come yet. */
+	socket_reset_on_close(u->fd);
 	connection_close(u);
-	server_answers(s);
+	server_risen(s);
 }
 
 static void
@@ -97,13 +113,16 @@ on_probe_end(const struct exchange_result *result)
 
 	s->probe.link = NULL;
 	timer_clear(&s->upstream->loop->timers, &s->probe.timer);
-	if (exchange_answered(result->end) && s->probe.status < 400)
-		server_answers(s);
-	else
+	if (exchange_answered(result->end) && s->probe.status < 400) {
+		server_risen(s);
+	} else {
+		s->probe.good = 0;
 		server_probe_later(s);
+	}
 }
 
 static const struct exchange_ops probe_ops = {
+    .once = true,
     .connected = on_probe_connected,
     .head = on_probe_head,
     .end = on_probe_end,
@@ -112,24 +131,25 @@ static const struct exchange_ops probe_ops = {
 static void
 server_probe(struct server *s)
 {
-	struct message message = {.head = {{s->probe.text, s->probe.length}}};
-
 	if (s->probe.link != NULL) {
 		/* The last one got no answer in time: a stopped process
 		 * accepts connections and says nothing. */
 		connection_close(s->probe.link);
 		s->probe.link = NULL;
+		s->probe.good = 0;
 	}
 	s->probe.status = 0;
 	if (connection_get(s, &probe_ops, s, REUSE_NONE, &s->probe.link) < 0) {
 		s->probe.link = NULL;
+		s->probe.good = 0;
 		server_probe_later(s);
 		return;
 	}
 	timer_arm(
 	    &s->upstream->loop->timers, &s->probe.timer, PROBE_TIMEOUT_NS);
 	if (s->probe.length > 0)
-		exchange_send(s->probe.link, &message, HTTP_METHOD_GET);
+		server_send_get(
+		    s->probe.link, s->probe.text, s->probe.length);
 	else if (s->probe.link->state == CONNECTION_BUSY)
 		on_probe_connected(s->probe.link);
 }
@@ -286,7 +306,7 @@ warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
 	const char *target = s->upstream->config->warmup.target;
 	int n;
 
-	w->whole = false;
+	w->own = false;
 	if (r != NULL) {
 		memcpy(w->text, r->text, r->length);
 		w->length = r->length;
@@ -313,7 +333,7 @@ warmup_fill_health(
 		return false;
 	memcpy(w->text, s->probe.text, s->probe.length);
 	w->length = s->probe.length;
-	w->whole = true;
+	w->own = true;
 	*method = HTTP_METHOD_GET;
 	return true;
 }
@@ -339,10 +359,13 @@ warmup_send(struct server *s, enum warmup_kind kind)
 	enum http_method method;
 	struct connection *u;
 	struct message message;
+	size_t skip;
 	int err;
 
-	if (w == NULL || !warmup_fill_for(w, s, kind, &method))
+	if (w == NULL || !server_may_ask(s) ||
+	    !warmup_fill_for(w, s, kind, &method))
 		return false;
+	skip = w->own ? sizeof(warmup_lines) - 1 - 2 : 0;
 	w->status = 0;
 	w->server = s;
 	w->kind = kind;
@@ -362,8 +385,8 @@ warmup_send(struct server *s, enum warmup_kind kind)
 		hedging_warmup_sent(s->upstream->hedging, s->index);
 	message =
 	    (struct message){.head = {{w->text, w->length},
-				 {(void *)(uintptr_t)warmup_lines,
-				     w->whole ? 0 : sizeof(warmup_lines) - 1}}};
+				 {(void *)(uintptr_t)(warmup_lines + skip),
+				     sizeof(warmup_lines) - 1 - skip}}};
 	exchange_send(u, &message, method);
 	return true;
 }
@@ -418,12 +441,39 @@ server_write_get(
     const struct server *s, const char *target, char *out, size_t size)
 {
 	int n = snprintf(out, size,
-	    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n", target,
+	    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n", target,
 	    server_host(s->config));
 
 	/* config_check bounds the target. */
 	assert(n > 0 && (size_t)n < size);
 	return (size_t)n;
+}
+
+void
+server_send_get(struct connection *u, const char *text, size_t length)
+{
+	static const char last[] = "Connection: close\r\n\r\n";
+	size_t skip = u->ops->once ? 0 : sizeof(last) - 1 - 2;
+	struct message message = {
+	    .head = {{(void *)(uintptr_t)text, length},
+		{(void *)(uintptr_t)(last + skip), sizeof(last) - 1 - skip}}};
+
+	exchange_send(u, &message, HTTP_METHOD_GET);
+}
+
+bool
+server_may_ask(const struct server *s)
+{
+	const struct connection *const link[] = {
+	    s->probe.link, s->health.link, s->collect.link};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < sizeof(link) / sizeof(link[0]); i++)
+		n += link[i] != NULL;
+
+	for (unsigned i = 0; i < WARMUPS_MAX; i++)
+		n += s->warmup.of[i].busy;
+	return n < OWN_MAX;
 }
 
 void

@@ -94,9 +94,20 @@ void collect_heap_note(
 #define HEAP_NUMBER_MAX (UINT64_C(1) << 50)
 bool collect_heap_parse(struct slice text, struct server_heap *h);
 
-/* Write a GET of a target to the server itself.  Returns its length. */
+/* Write a GET of a target to the server itself, without the empty line that
+ * ends its head.  Returns its length. */
 size_t server_write_get(
     const struct server *s, const char *target, char *out, size_t size);
+
+/* Send such a GET on u.  With ops->once the server is told to close, and the
+ * connection is closed: a server may have a worker for each connection, and
+ * questions must not hold them. */
+void server_send_get(struct connection *u, const char *text, size_t length);
+
+/* Whether one more request of Tailor's own may be sent to the server now:
+ * OWN_MAX together, whatever they are for. */
+#define OWN_MAX 3
+bool server_may_ask(const struct server *s);
 
 /* --- one that stopped responding --------------------------------------- */
 
