@@ -172,8 +172,8 @@ collect_begin(struct server *s)
 	size_t length;
 
 	collect_stop(s);
-	length = server_write_get(s, s->config->collect_target,
-	    s->collect.text, sizeof(s->collect.text));
+	length = server_write_get(s, s->config->collect_target, s->collect.text,
+	    sizeof(s->collect.text));
 	s->collect.status = 0;
 	if (connection_get(s, &collect_ops, s, REUSE_NONE, &s->collect.link) <
 	    0) {

@@ -69,9 +69,8 @@ dial(struct connection *u)
 	if (connect(u->fd, (const struct sockaddr *)&a->address, a->length) ==
 	    0)
 		return check_peer(u->fd, 0);
-	return errno == EINPROGRESS
-		   ? check_peer(u->fd, socket_connected(u->fd))
-		   : errno;
+	return errno == EINPROGRESS ? check_peer(u->fd, socket_connected(u->fd))
+				    : errno;
 }
 
 static void

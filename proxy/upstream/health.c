@@ -20,7 +20,7 @@
 
 #define CHECK_TIMEOUT_NS NS_PER_S
 #define CHECK_AGAIN_NS (20 * NS_PER_MS) /* if others are under way */
-#define FAILURES_MAX 3 /* in a row: one may be an accident */
+#define FAILURES_MAX 3			/* in a row: one may be an accident */
 #define IN_PAUSES 10
 #define IN_PAUSE_NS (5 * NS_PER_MS) /* between two */
 

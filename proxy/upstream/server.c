@@ -16,8 +16,8 @@
 #include "proxy/upstream/connection.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
-#define PROBE_AGAIN_NS (5 * NS_PER_MS) /* after a good one */
-#define PROBES_RISE 2 /* good ones in a row until it is up */
+#define PROBE_AGAIN_NS (5 * NS_PER_MS)	/* after a good one */
+#define PROBES_RISE 2			/* good ones in a row until it is up */
 #define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */
 #define PROBE_TIMEOUT_NS NS_PER_S
 #define ASK_TIMEOUT_NS (10 * NS_PER_S)
@@ -148,8 +148,7 @@ server_probe(struct server *s)
 	timer_arm(
 	    &s->upstream->loop->timers, &s->probe.timer, PROBE_TIMEOUT_NS);
 	if (s->probe.length > 0)
-		server_send_get(
-		    s->probe.link, s->probe.text, s->probe.length);
+		server_send_get(s->probe.link, s->probe.text, s->probe.length);
 	else if (s->probe.link->state == CONNECTION_BUSY)
 		on_probe_connected(s->probe.link);
 }

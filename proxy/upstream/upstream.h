@@ -82,7 +82,8 @@ struct exchange_ops {
 	bool awaited; /* a client waits: not one of Tailor's own exchanges */
 	/* A new connection has been made (may be NULL). */
 	void (*connected)(struct connection *u);
-	bool once; /* its connection is closed afterwards: see server_send_get */
+	bool
+	    once; /* its connection is closed afterwards: see server_send_get */
 	/* The response's head; its slices are valid during the call only.
 	 * The callee may detach or close u. */
 	void (*head)(struct connection *u, const struct http_head *head);
@@ -238,10 +239,10 @@ struct server {
 	struct { /* before it is in service: does it respond? (server.c) */
 		struct timer timer;
 		struct connection *link; /* running, or NULL */
-		char text[512];	 /* up to its last, empty line */
-		size_t length;	 /* 0: connecting is enough */
-		unsigned status; /* of the running probe */
-		unsigned good;	 /* in a row, so far */
+		char text[512];		 /* up to its last, empty line */
+		size_t length;		 /* 0: connecting is enough */
+		unsigned status;	 /* of the running probe */
+		unsigned good;		 /* in a row, so far */
 	} probe;
 	unsigned refusals; /* of connections, in a row */
 
