@@ -36,7 +36,7 @@ socket_cookie(int fd)
 int socket_connected(int fd);
 
 /* Whether a TCP socket is connected to itself: connect() to a port of this
- * machine on which nobody listens may choose it as its own. */
+ * machine on which no process listens may choose it as its own. */
 bool socket_is_own_peer(int fd);
 
 /* Whether the peer is known to have left: neither reads nor writes any more. */

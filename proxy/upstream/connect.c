@@ -41,7 +41,7 @@ idle_close_one(struct upstream *up)
 	return true;
 }
 
-/* Connected is not answered: nobody may be there but we.  A reset leaves the
+/* Connected is not answered: it may be to this very socket.  A reset leaves the
  * port free for the server. */
 static int
 check_peer(int fd, int err)

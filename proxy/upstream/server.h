@@ -99,7 +99,7 @@ bool collect_heap_parse(struct slice text, struct server_heap *h);
 size_t server_write_get(
     const struct server *s, const char *target, char *out, size_t size);
 
-/* Send such a GET on u.  With ops->once the server is told to close, and the
+/* Send such a GET on u.  With ops->once the server is asked to close, and the
  * connection is closed: a server may have a worker for each connection, and
  * questions must not hold them. */
 void server_send_get(struct connection *u, const char *text, size_t length);

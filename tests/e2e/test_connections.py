@@ -438,3 +438,27 @@ def test_a_connection_that_cannot_be_watched(upstream, tailor, faults):
         t.signal(12)
         t.wait_log("^calls work$")
         assert c.response().body == b"a"
+
+
+# --- questions of Tailor's own ------------------------------------------------
+
+def test_questions_hold_no_worker(upstream, tailor):
+    # Goal: a server with a worker for each connection, and few of them, has
+    # none held by a probe or a health check: each says that it is the only one
+    # on its connection, and that is closed, also if the server keeps it.
+    seen = []
+
+    def handler(request):
+        seen.append(request)
+        return response(503 if len(seen) < 5 else 200, b"x")
+
+    server = upstream("active", handler=handler)
+    t = tailor({"name": "active", "address": server.address,
+                "health": "/health", "health_interval": "10ms"})
+    t.wait_metric('tailor_health_checks_total{server="active"}', 5)
+    asked = seen[:10]
+    assert {r.get("connection") for r in asked} == {"close"}
+    assert len({r.connection for r in asked}) == 10
+    for r in asked:
+        r.connection.wait_end()
+    assert t.metrics()['tailor_server_connections_idle{server="active"}'] == 0

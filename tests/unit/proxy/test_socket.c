@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -69,4 +70,37 @@ TEST(test_lost)
 	assert_int_equal(socket_send(pair[0], iov, 2, 0), -1);
 	assert_int_equal(errno, EPIPE);
 	assert_int_equal(close(pair[0]), 0);
+}
+
+/* Goal: a connection to oneself is told from one to a server. */
+TEST(test_own_peer)
+{
+	struct sockaddr_in a = {
+	    .sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(a);
+	int own = socket(AF_INET, SOCK_STREAM, 0);
+	int server = socket(AF_INET, SOCK_STREAM, 0);
+	int client = socket(AF_INET, SOCK_STREAM, 0), pair[2];
+
+	assert_int_equal(bind(own, (const void *)&a, size), 0);
+	assert_int_equal(getsockname(own, (void *)&a, &size), 0);
+	assert_int_equal(connect(own, (const void *)&a, size), 0);
+	assert_true(socket_is_own_peer(own));
+	close(own);
+	a.sin_port = 0;
+	assert_int_equal(bind(server, (const void *)&a, size), 0);
+	assert_int_equal(listen(server, 1), 0);
+	assert_int_equal(getsockname(server, (void *)&a, &size), 0);
+	assert_int_equal(connect(client, (const void *)&a, size), 0);
+	assert_false(socket_is_own_peer(client));
+	close(client);
+	close(server);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_false(socket_is_own_peer(pair[0]));
+	assert_false(socket_is_gone(pair[0]));
+	assert_int_equal(shutdown(pair[1], SHUT_WR), 0);
+	assert_false(socket_is_gone(pair[0]));
+	close(pair[1]);
+	assert_true(socket_is_gone(pair[0]));
+	close(pair[0]);
 }
