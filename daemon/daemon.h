@@ -78,6 +78,9 @@ int limits_check(const struct proxy *p);
 /* Once, before all else. */
 void supervisor_init(struct server *s);
 
+/* Reap the orphans that have ended: as process 1, or of launched programs. */
+void supervisor_reap(struct proxy *p);
+
 /* Start the configured program.  0 or a negative errno (logged). */
 int supervisor_launch(struct server *s);
 

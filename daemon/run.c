@@ -99,6 +99,7 @@ on_tick(void *user, bool forced)
 	if (p->clients.accepting == ACCEPT_WAITS && d->stage == DAEMON_RUNS)
 		accept_when_ready(p, now);
 	proxy_tick(p, now);
+	supervisor_reap(p);
 	admin_tick(d->admin, now);
 	admin_tick(d->collectors, now);
 	tale_answers(

@@ -50,7 +50,7 @@ static bool
 children_alive(const struct proxy *p)
 {
 	for (unsigned i = 0; i < p->config->servers; i++)
-		if (p->upstream.server[i].program.pid > 0)
+		if (p->upstream.server[i].program.group > 0)
 			return true;
 	return false;
 }

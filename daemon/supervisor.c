@@ -1,9 +1,11 @@
 /* supervisor.c: starting the servers and keeping them running.
  *
- * A launched server is a child with a pidfd.  When it ends it is started
- * again after a delay, which doubles while it keeps ending within seconds.
- * If Tailor itself dies the kernel ends its children (SIGTERM), so no
- * orphan keeps the port. */
+ * A launched server is a child with a pidfd, and a process group: a script need
+ * not exec what it starts.  Signals go to the group, and a server has ended
+ * when all of its group have: what is left would keep the port.  Then it is
+ * started again after a delay, which doubles while it keeps ending within
+ * seconds.  Orphans become our children, and are reaped.  If Tailor itself dies
+ * the kernel ends its children (SIGTERM), but not theirs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -29,6 +31,7 @@
 #define TIMER_SLACK_NS 50000UL /* as the kernel has it */
 #define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
 #define RESTART_DELAY_MAX_NS (30 * NS_PER_S)
+#define GROUP_LOOK_NS (20 * NS_PER_MS) /* for the end of what is left */
 
 static struct proxy *
 proxy_of(const struct server *s)
@@ -117,24 +120,20 @@ child_reap(struct server *s)
 		    "servers[%u].launch\"",
 		    s->config->name, s->config->argv[0], advice, s->index);
 	event_del(&s->program.ended);
-	timer_clear(&s->upstream->loop->timers, &s->program.kill_timer);
 	close(s->program.pidfd);
 	s->program.pidfd = -1;
 	profiler_server_process(proxy_of(s)->profiler, s->index, 0);
 	s->program.pid = 0;
 }
 
+/* It and all that it started have ended. */
 static void
-on_child(evutil_socket_t fd, short what, void *user)
+child_over(struct server *s, bool stopping)
 {
-	struct server *s = user;
-	bool stopping = s->program.state == CHILD_STOPPING;
 	int64_t lived = instant_since(instant_now(), s->program.launched);
 
-	(void)fd;
-	(void)what;
-	child_reap(s);
-	server_lost(s);
+	timer_clear(&s->upstream->loop->timers, &s->program.kill_timer);
+	s->program.group = 0;
 	if (stopping) {
 		s->program.state = CHILD_NONE;
 		if (s->maintenance.stage == STOPPING)
@@ -149,6 +148,74 @@ on_child(evutil_socket_t fd, short what, void *user)
 		 s->restarts > 0)
 		s->program.restart_delay_ns *= 2;
 	restart_later(s);
+}
+
+/* Whether any of its group is left.  Those that have become another user are
+ * not ours to end. */
+static bool
+group_lives(const struct server *s)
+{
+	return s->program.group > 0 && kill(-s->program.group, 0) == 0;
+}
+
+static void
+on_group(void *user, bool forced)
+{
+	struct server *s = user;
+
+	(void)forced;
+	supervisor_reap(proxy_of(s));
+	if (group_lives(s))
+		timer_arm(&s->upstream->loop->timers, &s->program.group_timer,
+		    GROUP_LOOK_NS);
+	else
+		child_over(s, !s->program.again);
+}
+
+static void
+on_child(evutil_socket_t fd, short what, void *user)
+{
+	struct server *s = user;
+	bool stopping = s->program.state == CHILD_STOPPING;
+	struct timers *timers = &s->upstream->loop->timers;
+
+	(void)fd;
+	(void)what;
+	child_reap(s);
+	server_lost(s);
+	supervisor_reap(proxy_of(s));
+	if (!group_lives(s)) {
+		child_over(s, stopping);
+		return;
+	}
+	log_event(LOG_LEVEL_WARNING, "server_left_processes",
+	    "server=%s group=%d advice=\"what its command started outlives it, "
+	    "and is ended before it is started again: let the command exec the "
+	    "server\"",
+	    s->config->name, (int)s->program.group);
+	s->program.state = CHILD_STOPPING;
+	s->program.again = !stopping;
+	if (!stopping) {
+		kill(-s->program.group, SIGTERM);
+		timer_arm(
+		    timers, &s->program.kill_timer, s->config->stop_timeout_ns);
+	}
+	timer_arm(timers, &s->program.group_timer, GROUP_LOOK_NS);
+}
+
+void
+supervisor_reap(struct proxy *p)
+{
+	siginfo_t ended = {0};
+
+	while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       ended.si_pid != 0) {
+		for (unsigned i = 0; i < p->config->servers; i++)
+			if (p->upstream.server[i].program.pid == ended.si_pid)
+				return; /* its own event comes */
+		waitpid(ended.si_pid, NULL, WNOHANG);
+		ended.si_pid = 0;
+	}
 }
 
 /* The CPUs a server is to run on; false: wherever it likes. */
@@ -317,6 +384,9 @@ supervisor_launch(struct server *s)
 	free(environment);
 	if (output >= 0)
 		close(output);
+	/* As the child does itself: one of the two comes first. */
+	setpgid(s->program.pid, s->program.pid);
+	s->program.group = s->program.pid;
 	s->program.state = CHILD_RUNNING;
 	s->program.launched = instant_now();
 	if (pin)
@@ -349,12 +419,16 @@ on_kill(void *user, bool forced)
 	    "server=%s pid=%d why=\"it did not end within "
 	    "launch.stop_timeout\"",
 	    s->config->name, (int)s->program.pid);
-	kill(s->program.pid, SIGKILL);
+	kill(-s->program.group, SIGKILL);
 }
 
 void
 supervisor_init(struct server *s)
 {
+	/* So that what a launched program leaves is ours to reap. */
+	if (s->config->argc > 0)
+		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	timer_init(&s->program.group_timer, on_group, s);
 	timer_init(&s->program.kill_timer, on_kill, s);
 	timer_init(&s->program.restart_timer, on_restart, s);
 }
@@ -370,10 +444,11 @@ supervisor_stop(struct server *s)
 			child_again(s);
 		return;
 	}
+	s->program.again = false;
 	if (s->program.state != CHILD_RUNNING)
 		return;
 	s->program.state = CHILD_STOPPING;
-	kill(s->program.pid, SIGTERM);
+	kill(-s->program.group, SIGTERM);
 	timer_arm(&s->upstream->loop->timers, &s->program.kill_timer,
 	    s->config->stop_timeout_ns);
 }
@@ -382,9 +457,13 @@ void
 supervisor_kill(struct server *s)
 {
 	supervisor_stop(s);
-	if (s->program.pid <= 0)
-		return;
-	kill(s->program.pid, SIGKILL);
-	child_reap(s);
+	if (s->program.group == 0)
+		return; /* or it was never begun */
+	kill(-s->program.group, SIGKILL);
+	timer_clear(&s->upstream->loop->timers, &s->program.group_timer);
+	timer_clear(&s->upstream->loop->timers, &s->program.kill_timer);
+	if (s->program.pid > 0)
+		child_reap(s);
+	s->program.group = 0;
 	s->program.state = CHILD_NONE;
 }

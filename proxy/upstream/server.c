@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "proxy/net/socket.h"
 #include "proxy/upstream/connection.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
@@ -93,7 +92,6 @@ on_probe_connected(struct connection *u)
 	timer_clear(&s->upstream->loop->timers, &s->probe.timer);
 	/* Not kept: servers wait at a graceful stop for a connection on which
 	 * nothing has come yet. */
-	socket_reset_on_close(u->fd);
 	connection_close(u);
 	server_risen(s);
 }

@@ -312,10 +312,12 @@ struct server {
 
 	struct { /* started by us (daemon/supervisor.c) */
 		enum child_state state;
-		pid_t pid; /* 0 none */
-		int pidfd; /* owned, -1 none */
+		pid_t pid;   /* 0 none */
+		int pidfd;   /* owned, -1 none */
+		pid_t group; /* it and what it started; 0: none is left */
+		bool again;  /* STOPPING only what outlived it */
 		struct event ended;
-		struct timer restart_timer, kill_timer;
+		struct timer restart_timer, kill_timer, group_timer;
 		struct instant launched;
 		int64_t restart_delay_ns; /* grows while it ends at once */
 		unsigned quick_ends;	  /* in a row, soon after a start */

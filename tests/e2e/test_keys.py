@@ -63,7 +63,7 @@ def test_connect_timeout(tailor, upstream):
     b.serve()
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
+        listener.listen(1)  # room for both probes
         port = listener.getsockname()[1]
         t = tailor({"name": "a", "address": f"127.0.0.1:{port}"}, b,
                    proxy={"connect_timeout": "3s"})

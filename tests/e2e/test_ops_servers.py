@@ -312,6 +312,59 @@ def test_restart_kills_a_stubborn_server(tailor, scratch):
     assert t.server("a")["pid"] != before
 
 
+def children(pid):
+    """The processes that a process has started, itself left out."""
+    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(x) for x in path.read_text().split()]
+
+
+def is_zombie(pid):
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False  # it is gone
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+def scripted(server, script):
+    """A launched server whose command is a script; "$@" starts it."""
+    server["launch"]["command"] = ["/bin/sh", "-c", script, "sh",
+                                   *server["launch"]["command"]]
+    return server
+
+
+def test_a_script_that_does_not_exec(tailor, scratch):
+    # Goal: a restart ends what the script started, and a stop does: else the
+    # old server would keep the port and look ready.
+    t = tailor(scripted(launched("a", scratch), '"$@" & wait'),
+               launched("b", scratch))
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    (old,) = children(t.server("a")["pid"])
+    post(t, "/restart?server=a")
+    t.wait_log("server_restarted server=a")
+    assert not pathlib.Path(f"/proc/{old}").exists()
+    (new,) = children(t.server("a")["pid"])
+    assert "launch_failed" not in t.log
+    t.stop()
+    assert not pathlib.Path(f"/proc/{new}").exists()
+
+
+def test_what_outlives_its_command(tailor, scratch):
+    # Goal: it is ended before the command is started again, with a word about
+    # it; orphans of the command are reaped.
+    t = tailor(scripted(launched("a", scratch),
+                        '(sleep 0 &); "$@" & sleep 0.2; exit 3'),
+               ready=False)
+    line = t.wait_log("server_left_processes server=a")
+    group = int(re.search(r"group=(\d+)", line)[1])
+    wait_until(lambda: t.log.count("server_launched") > 1, "it is started again")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)
+    wait_until(lambda: not any(map(is_zombie, children(t.pid))),
+               "all are reaped")
+
+
 def halted_child(t, before=0):
     """The child that faults(exec=1) has stopped, after so many others."""
     def halted():
