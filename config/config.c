@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config/judge.h"
@@ -117,14 +118,19 @@ fail:
 /* Read at most SOURCE_BYTES_MAX + 1 bytes; the last one shows that the file is
  * too large.  The caller frees *text, also after an error. */
 static int
-read_file(const char *path, char **text, size_t *length)
+read_file(const char *path, bool may_wait, char **text, size_t *length)
 {
+	struct stat st;
 	int fd, err = 0;
 	ssize_t n;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | (may_wait ? 0 : O_NONBLOCK));
 	if (fd < 0)
 		return -errno;
+	if (!may_wait && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -ESPIPE;
+	}
 	*length = 0;
 	*text = malloc(SOURCE_BYTES_MAX + 1);
 	if (*text == NULL) {
@@ -146,16 +152,20 @@ close_file:
 }
 
 int
-config_load(struct config **out, const char *path, struct config_errors *errors)
+config_load(struct config **out, const char *path, bool may_wait,
+    struct config_errors *errors)
 {
 	size_t length = 0;
 	char *text = NULL;
 	int err;
 
 	*out = NULL;
-	err = read_file(path, &text, &length);
+	err = read_file(path, may_wait, &text, &length);
 	if (err == 0)
 		err = config_parse(out, text, length, path, errors);
+	else if (err == -ESPIPE)
+		errors_add(errors,
+		    "%s: not a plain file: only a start waits for it", path);
 	else
 		errors_add(errors,
 		    "%s: cannot be read: %s; name another file with -c", path,

@@ -248,12 +248,13 @@ struct config_errors {
 	char **text; /* owned */
 };
 
-/* Read a file of at most 1 MiB.  Returns 0, or -EINVAL with *errors filled (at
- * least one, at most about 100), or another negative errno with one error
- * saying what to do.  On failure *out is NULL.  Free with config_free, errors
- * with config_errors_fini. */
-int config_load(
-    struct config **out, const char *path, struct config_errors *errors);
+/* Read a file of at most 1 MiB.
+ *   may_wait  for what comes through a pipe; else it must be a plain file
+ * Returns 0, or -EINVAL with *errors filled (at least one, at most about 100),
+ * or another negative errno with one error saying what to do.  On failure *out
+ * is NULL.  Free with config_free, errors with config_errors_fini. */
+int config_load(struct config **out, const char *path, bool may_wait,
+    struct config_errors *errors);
 
 /* The same from text; name replaces the file's in messages. */
 int config_parse(struct config **out, const char *text, size_t length,

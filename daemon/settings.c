@@ -328,7 +328,8 @@ int
 settings_read(
     const struct settings *s, struct config **out, struct config_errors *errors)
 {
-	int err = s->file != NULL ? config_load(out, s->file, errors)
+	bool runs = s->instance != NULL;
+	int err = s->file != NULL ? config_load(out, s->file, !runs, errors)
 				  : config_new(out);
 
 	if (err == 0)

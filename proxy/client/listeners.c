@@ -23,10 +23,12 @@ unix_clear(const struct config_address *a)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 		return -EEXIST;
-	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* Not waiting for a process that hangs, and whose queue is full. */
+	s = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return -errno;
-	if (connect(s, (const struct sockaddr *)&a->address, a->length) == 0)
+	if (connect(s, (const struct sockaddr *)&a->address, a->length) == 0 ||
+	    errno != ECONNREFUSED)
 		err = -EADDRINUSE;
 	else if (unlink(un->sun_path) < 0)
 		err = -errno;

@@ -156,6 +156,29 @@ def test_listeners(upstream, tailor):
         assert other.get().status == 200
 
 
+def test_a_reload_waits_for_no_other_process(upstream, tailor, scratch):
+    # Goal: neither a process that hangs, and listens where a new listener would
+    # be, nor a configuration that is a pipe stops the proxy.
+    t = tailor(upstream("active").serve())
+    taken = f"{scratch}/taken"
+    with socket.socket(socket.AF_UNIX) as hung, \
+            socket.socket(socket.AF_UNIX) as last:
+        hung.bind(taken)
+        hung.listen(0)
+        last.connect(taken)  # its queue is full
+        rewrite(t, listen=[*t.config["listen"], f"unix:{taken}"])
+        answer = t.ask("/reload", "POST")
+        assert answer.status == 422 and b"taken" in answer.body
+        assert pathlib.Path(taken).exists()
+    path = pathlib.Path(t.directory) / "tailor.json"
+    path.unlink()
+    os.mkfifo(path)
+    answer = t.ask("/reload", "POST")
+    assert answer.status == 422 and b"not a plain file" in answer.body
+    with t.client() as c:
+        assert c.get().status == 200
+
+
 def test_who_waits_at_a_listener_is_served(upstream, tailor):
     # Goal: connections in the queue of a listener that is closed are served,
     # however many there are.

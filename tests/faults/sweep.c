@@ -94,7 +94,7 @@ case_config(void)
 	int err;
 
 	snprintf(path, sizeof(path), "%s/examples/tailor.json", root);
-	err = config_load(&c, path, &errors);
+	err = config_load(&c, path, true, &errors);
 	if (err == 0)
 		err = config_set(c, "servers[0].name", "other", &errors);
 	if (err == 0)

@@ -314,26 +314,27 @@ TEST(test_files)
 	struct config *c;
 	int fd;
 
-	assert_int_equal(config_load(&c, "/nonexistent", &errors), -ENOENT);
+	assert_int_equal(
+	    config_load(&c, "/nonexistent", true, &errors), -ENOENT);
 	assert_null(c);
 	assert_string_equal(errors.text[0],
 	    "/nonexistent: cannot be read: No such file or directory; name "
 	    "another file with -c");
 	config_errors_fini(&errors);
-	assert_int_equal(config_load(&c, "/tmp", &errors), -EISDIR);
+	assert_int_equal(config_load(&c, "/tmp", true, &errors), -EISDIR);
 	assert_int_equal(errors.count, 1);
 	config_errors_fini(&errors);
 
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "{\"log\": {}}\n", 12), 12);
-	assert_int_equal(config_load(&c, path, &errors), 0);
+	assert_int_equal(config_load(&c, path, true, &errors), 0);
 	config_free(&c);
 	assert_null(c);
 	memset(spaces, ' ', sizeof(spaces));
 	assert_int_equal(
 	    pwrite(fd, spaces, sizeof(spaces), 12), sizeof(spaces));
-	assert_int_equal(config_load(&c, path, &errors), -EINVAL);
+	assert_int_equal(config_load(&c, path, true, &errors), -EINVAL);
 	snprintf(expected, sizeof(expected), "%s:1:1: larger than 1 MiB", path);
 	assert_string_equal(errors.text[0], expected);
 	config_errors_fini(&errors);

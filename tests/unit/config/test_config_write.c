@@ -178,7 +178,7 @@ TEST(test_example_reads_back)
 	struct config_errors errors = {0};
 	struct config *c;
 
-	if (config_load(&c, "examples/tailor.json", &errors) != 0)
+	if (config_load(&c, "examples/tailor.json", true, &errors) != 0)
 		fail_msg("%s", errors.text[0]);
 	assert_int_equal(config_check(c, &errors), 0);
 	assert_reads_back(c);
