@@ -30,11 +30,15 @@ open_named(const char *directory)
 	return fd;
 }
 
+/* The directory may have been removed by one who tidied up. */
 static int
 open_file(const char *directory)
 {
-	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	const int flags = O_TMPFILE | O_RDWR | O_CLOEXEC;
+	int fd = open(directory, flags, 0600);
 
+	if (fd < 0 && errno == ENOENT && rundir_make(directory, 0700) == 0)
+		fd = open(directory, flags, 0600);
 	if (fd >= 0)
 		return fd;
 	return errno == EOPNOTSUPP || errno == EISDIR ? open_named(directory)
@@ -44,12 +48,8 @@ open_file(const char *directory)
 int
 spool_try(const char *directory)
 {
-	int fd = open_file(directory), err;
+	int fd = open_file(directory);
 
-	if (fd == -ENOENT) {
-		err = rundir_make(directory, 0700);
-		fd = err < 0 ? err : open_file(directory);
-	}
 	if (fd < 0)
 		return fd;
 	close(fd);

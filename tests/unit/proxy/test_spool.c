@@ -203,13 +203,11 @@ TEST(test_responses_leave_files)
 TEST(test_file_system_fails)
 {
 	struct spool s = {0};
-	char missing[64];
 
 	begin(BYTES, 1);
-	snprintf(missing, sizeof(missing), "%s/missing", directory);
-	all.directory = missing;
+	all.directory = "/dev/null/missing";
 	assert_int_equal(add(&s, 0, 1, SPOOL_REQUEST), SPOOL_FAILED);
-	assert_int_equal(errno, ENOENT);
+	assert_int_equal(errno, ENOTDIR);
 	all.directory = "/dev/full";
 	assert_int_equal(add(&s, 0, 1, SPOOL_REQUEST), SPOOL_FAILED);
 	assert_int_equal(all.use[SPOOL_REQUEST].failed, 2);
@@ -226,6 +224,7 @@ TEST(test_file_system_fails)
 
 TEST(test_directories_are_made)
 {
+	struct spool s = {0};
 	char path[96];
 	struct stat st;
 
@@ -235,6 +234,12 @@ TEST(test_directories_are_made)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	assert_int_equal(rmdir(path), 0); /* and nothing is in it */
+	/* also while it runs, if another has removed it */
+	begin(BYTES, 1);
+	all.directory = path;
+	assert_int_equal(add(&s, 0, 1000, SPOOL_REQUEST), SPOOL_OK);
+	spool_close(&all, &s);
+	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(spool_try("/dev/null/x"), -ENOTDIR);
 	snprintf(path, sizeof(path), "%s/one", directory);
 	assert_int_equal(rmdir(path), 0);
