@@ -91,10 +91,13 @@ config_say(const struct config *c, const char *file)
 	char why[TOKEN_WHY];
 
 	log_level_set(LOG_LEVEL_ERROR);
-	if (geteuid() == 0 &&
-	    (privileges_find(c) < 0 || privileges_become(NULL, file) < 0 ||
-		privileges_drop() < 0))
-		return 1;
+	if (geteuid() == 0) {
+		bool failed =
+		    privileges_find(c) < 0 || privileges_become(NULL, file) < 0;
+
+		if (privileges_drop() < 0 || failed)
+			return 1;
+	}
 	if (token_read(c->talechain.token_file, &token, why) < 0) {
 		fprintf(stderr, "tailor: talechain.token_file: %s\n", why);
 		return 1;
@@ -356,6 +359,8 @@ serve(struct config *c, struct settings *settings)
 	if (err < 0 && err != -ECANCELED) /* else it is reported already */
 		log_event(
 		    LOG_LEVEL_ERROR, "failed", "error=\"%s\"", strerror(-err));
+	if (err < 0) /* a start that fails leaves nothing of root's either */
+		privileges_drop();
 	daemon_fini(d);
 	analysis_free(&p->analysis);
 	profiler_free(&p->profiler);

@@ -271,13 +271,15 @@ privileges_drop(void)
 {
 	uid_t uid = become.uid;
 
-	if (!become.other)
+	/* A start may fail before it has come so far. */
+	if (!become.other || geteuid() != uid)
 		return 0;
 	if (setresuid(uid, uid, uid) < 0)
 		return complain("cannot become", become.name, -errno);
 	/* A kernel that let us go half-way would let us go back. */
 	if (setuid(0) == 0 || getuid() != uid || getegid() != become.gid)
 		return complain("cannot become", become.name, -EPERM);
+	become.other = false;
 	log_event(LOG_LEVEL_NOTICE, "privileges_dropped",
 	    "user=%s uid=%u gid=%u", become.name, (unsigned)uid,
 	    (unsigned)become.gid);

@@ -19,7 +19,8 @@ int privileges_find(const struct config *c);
  * Returns as above. */
 int privileges_become(const struct config *c, const char *file);
 
-/* Give up the rest, for good, in all threads.  Returns as above. */
+/* Give up the rest, for good, in all threads; once is enough.  Returns as
+ * above. */
 int privileges_drop(void);
 
 /* No core dump of us (process.core_dumps).  First of all. */
