@@ -172,7 +172,8 @@ unsigned
 limits_channels(void)
 {
 	rlim_t part =
-	    descriptors_get(SMALL_SHARE * PROFILER_CHANNELS_MAX) / SMALL_SHARE;
+	    descriptors_get((rlim_t)SMALL_SHARE * PROFILER_CHANNELS_MAX) /
+	    SMALL_SHARE;
 
 	return part < PROFILER_CHANNELS_MAX ? (unsigned)part
 					    : PROFILER_CHANNELS_MAX;

@@ -140,7 +140,8 @@ open_timeline(struct proxy *p, const struct config *c)
 		p->stream_path = "";
 		err = timeline_new(&p->timeline, NULL, log2);
 	}
-	if (err == 0 && *p->stream_path != '\0' &&
+	path = p->stream_path;
+	if (err == 0 && *path != '\0' &&
 	    strcmp(timeline_path(p->timeline), path) != 0) {
 		p->stream_path = timeline_path(p->timeline);
 		log_event(LOG_LEVEL_WARNING, "stream_elsewhere",
