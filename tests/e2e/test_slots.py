@@ -2,6 +2,7 @@
 readers and crowds of waiting requests leave the servers to all others."""
 
 import os
+import pathlib
 import resource
 import socket
 import threading
@@ -135,11 +136,12 @@ def test_no_room_for_uploads(upstream, tailor):
 
 
 def test_full_disk(upstream, tailor):
-    # Goal: a file system that takes nothing is a response, not a hang.  (The
-    # directory is taken away: as root nothing else fails at once.)
+    # Goal: a file system that takes nothing is a response, not a hang.  (A file
+    # is in the directory's place: as root nothing else fails at once.)
     a = upstream("a").serve(hello)
     t = tailor(a)
     os.rmdir(f"{t.directory}/spool")
+    pathlib.Path(f"{t.directory}/spool").touch()
     with t.client() as client:
         client.send(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
                     + framing(100_000, False) + b"x" * 100_000)
