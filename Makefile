@@ -442,7 +442,7 @@ $(foreach f,$(FOLDERS),$(eval $(call fuzz_folder,$(f))))
 deps:	## install the Debian packages that check and demo need
 	@tools/install-deps build check demo
 
-check:	## the tests that a change must pass: five minutes on two CPUs
+check:	## the tests that a change must pass: six minutes on two CPUs
 	@tools/install-deps build check demo
 	@tools/check --build $(BUILD)
 
