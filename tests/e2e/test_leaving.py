@@ -1,5 +1,5 @@
-"""Goal: who has left costs nothing: neither a slot nor a request that nobody
-waits for; who has only ended its side still gets its response."""
+"""Goal: a client that has left costs neither a slot of its server nor a request
+there; a client that has only ended its side still gets its response."""
 
 import socket
 

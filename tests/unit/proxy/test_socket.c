@@ -72,7 +72,7 @@ TEST(test_lost)
 	assert_int_equal(close(pair[0]), 0);
 }
 
-/* Goal: a connection to oneself is told from one to a server. */
+/* Goal: a socket that is connected to itself is recognised, and no other is. */
 TEST(test_own_peer)
 {
 	struct sockaddr_in a = {
