@@ -166,6 +166,7 @@ struct config {
 		int64_t request_timeout_ns; /* the deadline, all attempts */
 		int64_t upstream_idle_timeout_ns;
 		int64_t stop_timeout_ns;   /* graceful stop */
+		int64_t stop_streams_ns;   /* of endless responses in it */
 		int64_t tunnel_timeout_ns; /* nothing in either direction */
 		uint64_t body_max_bytes;
 		char *spool_directory; /* owned; "" = no files */

@@ -156,6 +156,8 @@ const struct config_key config_keys[] = {
 	.unit = "s", .fallback = "60s"},
 {"proxy.stop_timeout", KEY_DURATION, PLACE(config, proxy.stop_timeout_ns),
 	RANGE(0, 3600 * S), .unit = "s", .fallback = "30s"},
+{"proxy.stop_streams", KEY_DURATION, PLACE(config, proxy.stop_streams_ns),
+	RANGE(0, 86400 * S), .unit = "s", .fallback = "5s"},
 {"proxy.tunnel_timeout", KEY_DURATION, PLACE(config, proxy.tunnel_timeout_ns),
 	RANGE(1 * MS, 86400 * S), .unit = "s", .fallback = "3600s"},
 {"proxy.body_max", KEY_BYTES, PLACE(config, proxy.body_max_bytes),

@@ -31,7 +31,8 @@ struct daemon {
 		DAEMON_STOPPING, /* requests in flight finish */
 		DAEMON_STOPPED,	 /* leave the loop */
 	} stage;
-	struct instant stop_due, stop_idle_due;
+	bool accepts; /* STOPPING, on sockets that outlive this process */
+	struct instant stopped, stop_due, stop_idle_due, stop_streams_due;
 	unsigned cut_requests, cut_connections; /* by the end */
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/client/listeners.h"
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/server.h"
 
@@ -21,6 +22,7 @@ static struct {
 	struct sockaddr_un address;
 	socklen_t length;
 	int64_t watchdog_ns; /* half its period; 0: none */
+	long keeps;	     /* so many descriptors */
 	struct instant watchdog_due, status_due;
 	char status[256]; /* as last sent */
 } notify = {.fd = -1};
@@ -35,6 +37,32 @@ notify_send(const char *text)
 		(const struct sockaddr *)&notify.address, notify.length) < 0)
 		log_event(LOG_LEVEL_DEBUG, "notify_failed", "error=\"%s\"",
 		    strerror(errno));
+}
+
+/* Send text with descriptors, 1 .. LISTENERS.  0 or -errno. */
+static int
+notify_send_fds(const char *text, const int *fd, unsigned n)
+{
+	union {
+		char bytes[CMSG_SPACE(LISTENERS * sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec data = {
+	    .iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
+	struct msghdr m = {.msg_name = &notify.address,
+	    .msg_namelen = notify.length,
+	    .msg_iov = &data,
+	    .msg_iovlen = 1,
+	    .msg_control = control.bytes,
+	    .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&m);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(head), fd, n * sizeof(int));
+	return sendmsg(notify.fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno
+								       : 0;
 }
 
 static void
@@ -67,7 +95,10 @@ notify_init(void)
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
 		notify.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		watchdog_init();
+		if (getenv("FDSTORE") != NULL)
+			notify.keeps = strtol(getenv("FDSTORE"), NULL, 10);
 	}
+	unsetenv("FDSTORE");
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");
@@ -117,6 +148,42 @@ void
 notify_stopping(void)
 {
 	notify_send("STOPPING=1\nSTATUS=finishing requests in flight");
+}
+
+void
+notify_keep(struct clients *all)
+{
+	int fd[LISTENERS], err = 0;
+	struct listener *of[LISTENERS];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < LISTENERS; i++) {
+		struct listener *l = &all->listener[i];
+
+		if (l->fd < 0 || l->inherited)
+			continue;
+		l->kept = false;
+		of[n] = l;
+		fd[n++] = l->fd;
+	}
+	if (notify.keeps == 0)
+		return;
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" LISTENER_KEPT);
+	if (n == 0)
+		return;
+	if ((long)n > notify.keeps)
+		err = -ENOBUFS;
+	else
+		err =
+		    notify_send_fds("FDSTORE=1\nFDNAME=" LISTENER_KEPT, fd, n);
+	if (err < 0)
+		log_event(LOG_LEVEL_WARNING, "listeners_not_kept",
+		    "sockets=%u error=\"%s\" costs=\"a restart refuses "
+		    "clients\" advice=\"FileDescriptorStoreMax= and FDSTORE "
+		    "of the unit have room for each address of listen\"",
+		    n, strerror(-err));
+	for (unsigned i = 0; i < n; i++)
+		of[i]->kept = err == 0;
 }
 
 void

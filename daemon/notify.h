@@ -6,10 +6,12 @@
 
 #include "base/instant.h"
 
+struct clients;
 struct proxy;
 
-/* Look for the socket and the watchdog's period in the environment, and
- * remove both from it: launched servers must not answer for us. */
+/* Look for the socket, the watchdog's period and the store of descriptors in
+ * the environment, and remove them from it: launched servers must not answer
+ * for us. */
 void notify_init(void);
 void notify_fini(void);
 
@@ -17,6 +19,11 @@ void notify_fini(void);
 void notify_ready(const struct proxy *p);
 void notify_reloading(void);
 void notify_stopping(void);
+
+/* Have the manager keep the sockets that clients connect to, and no others, for
+ * the process that comes after this one: if $FDSTORE says that it keeps any.
+ * After each change of them. */
+void notify_keep(struct clients *all);
 
 /* To be called from the loop at least every 10 ms or so: feeds the watchdog
  * (which so bites when the loop hangs) and sends the status when it has

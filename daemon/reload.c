@@ -175,6 +175,7 @@ daemon_reload(struct daemon *d, const char *why, struct reload_result *out)
 	next = candidate_read(d, &result);
 	if (next != NULL)
 		err = change_to(d, next, &result);
+	notify_keep(&p->clients);
 	notify_ready(p);
 	if (err == 0) {
 		p->metrics.reloads_done++;

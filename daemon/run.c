@@ -261,6 +261,7 @@ daemon_run(struct daemon *d)
 	if (err < 0)
 		return err;
 	activation_fini();
+	notify_keep(&p->clients);
 	notify_ready(p);
 	while (d->stage != DAEMON_STOPPED) {
 		if (event_base_loop(p->loop.base, EVLOOP_ONCE) < 0)

@@ -4,27 +4,37 @@
  * Requests in flight finish; every answer from now on says Connection: close.
  * Idle connections are kept for a thirtieth of proxy.stop_timeout, since a
  * request may be on its way on them, and then closed.  Launched servers are
- * ended once no client needs them.  proxy.stop_timeout or a second signal cuts
- * what is left, and the last line of the log counts it. */
+ * ended once no client needs them.  Responses without an end of their own have
+ * proxy.stop_streams; proxy.stop_timeout or a second signal cuts what is left,
+ * and the last line of the log counts it.
+ *
+ * On sockets that outlive this process clients wait for the next one, which
+ * begins when this one has ended.  So they go on being served while requests
+ * of before the stop, which may be long, are in flight. */
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
+#include "proxy/request/service.h"
 
 /* A second of the default of 30: many round trips, and no client that has more
  * to send waits longer with it. */
 #define IDLE_SHARE 30
 
-/* Connections on which nothing is under way need not be waited for. */
+/* Connections on which nothing is under way need not be waited for; one that
+ * has just come may have a request on its way. */
 static void
-close_idle_clients(struct proxy *p)
+close_idle_clients(struct proxy *p, struct instant now)
 {
+	int64_t grace_ns = p->config->proxy.stop_timeout_ns / IDLE_SHARE;
 	struct client *c, *next;
 
 	for (c = TAILQ_FIRST(&p->clients.open); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
-		if (c->state == CLIENT_IDLE && c->out.bytes == 0)
+		if (c->state == CLIENT_IDLE && c->out.bytes == 0 &&
+		    !(instant_is_set(c->accepted) &&
+			instant_since(now, c->accepted) < grace_ns))
 			client_close(c);
 	}
 }
@@ -46,6 +56,54 @@ cut_clients(struct daemon *d, const char *why)
 		client_close(c);
 }
 
+static void
+cut_streams(struct daemon *d)
+{
+	unsigned n = proxy_cut_streams(&d->proxy);
+
+	if (n == 0)
+		return;
+	d->cut_requests += n;
+	d->cut_connections += n;
+	log_event(LOG_LEVEL_NOTICE, "stop_cut",
+	    "why=stop_streams requests=%u connections=%u", n, n);
+}
+
+static bool
+any_outlives(const struct clients *all)
+{
+	for (unsigned i = 0; i < LISTENERS; i++)
+		if (all->listener[i].fd >= 0 &&
+		    listener_outlives(&all->listener[i]))
+			return true;
+	return false;
+}
+
+/* Nothing of before the stop is under way, or it is time to let what has come
+ * since then finish. */
+static bool
+has_served(const struct daemon *d, struct instant now)
+{
+	const struct proxy *p = &d->proxy;
+	const struct request *oldest = TAILQ_FIRST(&p->table.inflight);
+
+	return oldest == NULL ||
+	       !instant_before(oldest->first_byte, d->stopped) ||
+	       instant_since(d->stop_due, now) <=
+		   p->config->proxy.stop_timeout_ns / IDLE_SHARE;
+}
+
+/* What comes from now on waits for the next process. */
+static void
+accept_no_more(struct daemon *d)
+{
+	struct proxy *p = &d->proxy;
+
+	listeners_close(&p->clients, true);
+	p->upstream.stopping = true;
+	d->accepts = false;
+}
+
 static bool
 children_alive(const struct proxy *p)
 {
@@ -60,11 +118,15 @@ daemon_stop_tick(struct daemon *d, struct instant now)
 {
 	struct proxy *p = &d->proxy;
 
+	if (!instant_before(now, d->stop_streams_due))
+		cut_streams(d);
+	if (d->accepts && has_served(d, now))
+		accept_no_more(d);
 	if (!instant_before(now, d->stop_idle_due))
-		close_idle_clients(p);
+		close_idle_clients(p, now);
 	if (!instant_before(now, d->stop_due))
 		cut_clients(d, "stop_timeout");
-	if (p->clients.count > 0)
+	if (p->clients.count > 0 || d->accepts)
 		return;
 	for (unsigned i = 0; i < p->config->servers; i++)
 		supervisor_stop(&p->upstream.server[i]);
@@ -80,18 +142,23 @@ daemon_stop(struct daemon *d, const char *why)
 	struct instant now = instant_now();
 
 	if (d->stage != DAEMON_RUNS) {
+		accept_no_more(d);
 		cut_clients(d, why);
 		d->stage = DAEMON_STOPPED;
 		return;
 	}
 	/* Before the line about it, so that the line implies it. */
-	listeners_close(&p->clients, true);
+	listeners_close(&p->clients, false);
 	log_event(LOG_LEVEL_NOTICE, "stopping",
 	    "why=%s requests=%u connections=%u", why, p->table.inflight_count,
 	    p->clients.count);
 	notify_stopping();
-	p->clients.stopping = p->upstream.stopping = true;
+	p->clients.stopping = true;
+	d->accepts = any_outlives(&p->clients);
+	p->upstream.stopping = !d->accepts;
 	d->stage = DAEMON_STOPPING;
+	d->stopped = now;
+	d->stop_streams_due = instant_plus(now, c->proxy.stop_streams_ns);
 	d->stop_due = instant_plus(now, c->proxy.stop_timeout_ns);
 	d->stop_idle_due =
 	    instant_plus(now, c->proxy.stop_timeout_ns / IDLE_SHARE);

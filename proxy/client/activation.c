@@ -1,10 +1,12 @@
-/* activation.c: listening sockets that systemd opened for us (sd_listen_fds(3):
- * LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES).
+/* activation.c: listening sockets that systemd hands over (sd_listen_fds(3):
+ * LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES): of a socket unit, or those that the
+ * Tailor before this one opened and systemd kept (LISTENER_KEPT).
  *
  * Such a socket outlives the process: while Tailor restarts, connections
  * wait in its queue.  A socket is used for the configured address that it is
- * bound to; where none is configured, those named "admin" are the admin
- * listener and all others are for clients.  Main thread only. */
+ * bound to; where none is configured, those of a socket unit named "admin" are
+ * the admin listener and all others of it are for clients.  Main thread
+ * only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -69,6 +71,12 @@ socket_add(int fd, const char *name, size_t length)
 	inherited.count++;
 }
 
+static bool
+was_kept(unsigned i)
+{
+	return strcmp(inherited.socket[i].name, LISTENER_KEPT) == 0;
+}
+
 void
 activation_init(void)
 {
@@ -104,6 +112,9 @@ activation_configure(struct config *c, struct config_errors *errors)
 	for (unsigned i = 0; i < inherited.count; i++) {
 		const char *address = inherited.socket[i].address;
 
+		/* Where it listened, not where it is to. */
+		if (was_kept(i))
+			continue;
 		if (strcmp(inherited.socket[i].name, "admin") == 0) {
 			if (config_set(c, "admin", address, errors) < 0)
 				return -EINVAL;
@@ -163,7 +174,7 @@ same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 }
 
 int
-activation_take(const struct config_address *a)
+activation_take(const struct config_address *a, bool *kept)
 {
 	for (unsigned i = 0; i < inherited.count; i++) {
 		struct sockaddr_storage bound = {0};
@@ -175,6 +186,7 @@ activation_take(const struct config_address *a)
 		    !same_address(&bound, &a->address))
 			continue;
 		inherited.socket[i].fd = -1;
+		*kept = was_kept(i);
 		return fd;
 	}
 	return -ENOENT;
@@ -186,10 +198,15 @@ activation_fini(void)
 	for (unsigned i = 0; i < inherited.count; i++) {
 		if (inherited.socket[i].fd < 0)
 			continue;
-		log_event(LOG_LEVEL_WARNING, "socket_unused",
-		    "address=%s name=\"%s\" advice=\"systemd handed it over, "
-		    "but no listen or admin address is the same\"",
-		    inherited.socket[i].address, inherited.socket[i].name);
+		if (was_kept(i))
+			shutdown(inherited.socket[i].fd, SHUT_RDWR);
+		else
+			log_event(LOG_LEVEL_WARNING, "socket_unused",
+			    "address=%s name=\"%s\" advice=\"systemd handed it "
+			    "over, but no listen or admin address is the "
+			    "same\"",
+			    inherited.socket[i].address,
+			    inherited.socket[i].name);
 		close(inherited.socket[i].fd);
 		inherited.socket[i].fd = -1;
 	}

@@ -483,7 +483,7 @@ clients_fini(struct clients *all)
 
 	if (all->loop == NULL)
 		return;
-	listeners_close(all, false);
+	listeners_fini(all);
 	while ((c = TAILQ_FIRST(&all->open)) != NULL)
 		client_close(c);
 	clients_reap(all);

@@ -115,7 +115,8 @@ struct listener {
 	socklen_t length;
 	char name[LISTENER_NAME]; /* as bound */
 	bool unix_socket;
-	bool inherited; /* systemd's: it outlives us */
+	bool inherited; /* of a socket unit: it outlives us */
+	bool kept;	/* by the service manager, for the next start */
 	bool fresh;	/* opened by the change under way */
 };
 

@@ -36,16 +36,12 @@ unix_clear(const struct config_address *a)
 	return err;
 }
 
-/* Take the inherited socket of this address, or bind and listen. */
+/* Bind and listen. */
 static int
-listener_bind(const struct config_address *a, bool *inherited)
+listener_bind(const struct config_address *a)
 {
 	int family = a->address.ss_family, one = 1, zero = 0, fd, err;
 
-	fd = activation_take(a);
-	*inherited = fd >= 0;
-	if (fd >= 0)
-		return fd;
 	if (family == AF_UNIX) {
 		err = unix_clear(a);
 		if (err < 0)
@@ -169,9 +165,12 @@ listener_open(
     struct clients *all, const struct config_address *a, struct listener **out)
 {
 	struct listener *l = all->listener;
-	bool inherited;
-	int fd = listener_bind(a, &inherited);
+	bool kept = false;
+	int fd = activation_take(a, &kept);
+	bool taken = fd >= 0;
 
+	if (!taken)
+		fd = listener_bind(a);
 	if (fd < 0)
 		return fd;
 	while (l->fd >= 0)
@@ -180,7 +179,8 @@ listener_open(
 	    .fd = fd,
 	    .address = a->address,
 	    .length = a->length,
-	    .inherited = inherited,
+	    .inherited = taken && !kept,
+	    .kept = kept,
 	    .fresh = true,
 	    .unix_socket = a->address.ss_family == AF_UNIX};
 	event_assign(&l->event, all->loop->base, fd, EV_READ | EV_PERSIST,
@@ -202,24 +202,31 @@ service_listen(struct clients *all, const struct config_address *a)
 		return err;
 	}
 	profiler_watch_port(all->profiler, listener_port(l->fd));
-	log_event(LOG_LEVEL_NOTICE, "listening", "address=%s%s", l->name,
-	    l->inherited ? " inherited=1" : "");
+	log_event(LOG_LEVEL_NOTICE, "listening", "address=%s inherited=%d",
+	    l->name, listener_outlives(l));
 	return 0;
 }
 
+bool
+listener_outlives(const struct listener *l)
+{
+	return l->inherited || l->kept;
+}
+
+/* outlives: the service manager has it, too, and it goes on there. */
 static void
-listener_close(struct listener *l)
+listener_close(struct listener *l, bool outlives)
 {
 	if (l->fd < 0)
 		return;
 	event_del(&l->event);
 	/* A child that has not begun its program yet has it open too: without
 	 * this, clients would wait in its queue. */
-	if (!l->inherited)
+	if (!outlives)
 		shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
 	l->fd = -1;
-	if (l->unix_socket && !l->inherited)
+	if (l->unix_socket && !outlives)
 		unlink(((const struct sockaddr_un *)(const void *)&l->address)
 			   ->sun_path);
 }
@@ -268,10 +275,10 @@ listeners_change(
 		if (l->fd < 0)
 			continue;
 		if (err < 0 && l->fresh) {
-			listener_close(l);
+			listener_close(l, l->inherited);
 		} else if (err == 0 && !configured(l, next)) {
 			listener_empty(l);
-			listener_close(l);
+			listener_close(l, l->inherited);
 			log_event(LOG_LEVEL_NOTICE, "listener_closed",
 			    "address=%s", l->name);
 		} else if (l->fresh && all->accepting == ACCEPT_ON) {
@@ -298,15 +305,26 @@ listeners_pause(struct clients *all, bool pause)
 }
 
 void
-listeners_close(struct clients *all, bool accept_waiting)
+listeners_close(struct clients *all, bool end)
 {
 	for (unsigned i = 0; i < LISTENERS; i++) {
 		struct listener *l = &all->listener[i];
+		bool outlives = listener_outlives(l);
 
-		if (accept_waiting && l->fd >= 0 && !l->inherited)
+		if (l->fd < 0 || (outlives && !end))
+			continue;
+		if (!outlives)
 			listener_empty(l);
-		listener_close(l);
+		listener_close(l, outlives);
 	}
+}
+
+void
+listeners_fini(struct clients *all)
+{
+	for (unsigned i = 0; i < LISTENERS; i++)
+		listener_close(
+		    &all->listener[i], listener_outlives(&all->listener[i]));
 }
 
 void
@@ -319,7 +337,7 @@ clients_accept(struct clients *all)
 void
 clients_tick(struct clients *all, struct instant now)
 {
-	if (all->accepting == ACCEPT_PAUSED && !all->stopping &&
+	if (all->accepting == ACCEPT_PAUSED &&
 	    !instant_before(now, all->accept_due))
 		clients_accept(all);
 }

@@ -34,9 +34,16 @@ int listeners_change(
 /* Stop and resume accepting. */
 void listeners_pause(struct clients *all, bool pause);
 
-/* Close the listening sockets; accept_waiting: not without taking on the
- * connections that are in their queues. */
-void listeners_close(struct clients *all, bool accept_waiting);
+/* Whether a socket outlives the process: clients that connect to it wait for
+ * the next one. */
+bool listener_outlives(const struct listener *l);
+
+/* Close the listening sockets.  end: those that outlive the process, too, whose
+ * queues are left alone; the connections that wait in others are accepted. */
+void listeners_close(struct clients *all, bool end);
+
+/* Close all, at once. */
+void listeners_fini(struct clients *all);
 
 /* Begin to accept. */
 void clients_accept(struct clients *all);
@@ -54,9 +61,13 @@ void activation_init(void);
  * -EINVAL, -ENOMEM with errors added. */
 int activation_configure(struct config *c, struct config_errors *errors);
 
-/* The socket bound to this address, listening and non-blocking; the caller
- * owns it.  -ENOENT: none. */
-int activation_take(const struct config_address *a);
+/* Those that the manager kept for us (sd_notify(3), FDSTORE) have this name. */
+#define LISTENER_KEPT "tailor-listen"
 
-/* Close what nothing was configured for, and say so. */
+/* The socket bound to this address, listening and non-blocking; the caller
+ * owns it.  *kept: it is one that was kept for us.  -ENOENT: none. */
+int activation_take(const struct config_address *a, bool *kept);
+
+/* Close what nothing was configured for, and say so; what was kept for us no
+ * client can reach any more. */
 void activation_fini(void);

@@ -124,6 +124,29 @@ proxy_tick(struct proxy *p, struct instant now)
 	queue_tick(p, now);
 }
 
+static bool
+is_endless(const struct request *r)
+{
+	return r->tunnel || (r->race.winner >= 0 &&
+				r->attempt[r->race.winner].response.stream);
+}
+
+unsigned
+proxy_cut_streams(struct proxy *p)
+{
+	struct request *r, *next;
+	unsigned n = 0;
+
+	for (r = TAILQ_FIRST(&p->table.inflight); r != NULL; r = next) {
+		next = TAILQ_NEXT(r, link);
+		if (r->client == NULL || !is_endless(r))
+			continue;
+		client_close(r->client);
+		n++;
+	}
+	return n;
+}
+
 bool
 proxy_is_at_rest(const struct proxy *p)
 {

@@ -119,10 +119,12 @@ def test_queued_connections_are_served(upstream, tailor):
 
 class Manager:
     """A service manager's end of sd_notify.  The kernel keeps only ten
-    datagrams that were not read: the watchdog must not be too quick."""
+    datagrams that were not read: the watchdog must not be too quick.  It keeps
+    the descriptors that it is sent, as {name: [socket]}."""
 
     def __init__(self, path):
         self.path = path
+        self.kept = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.settimeout(PATIENCE_S)
         self._socket.bind(path.replace("@", "\0", 1))
@@ -130,12 +132,27 @@ class Manager:
     def expect(self, *starts):
         """Read on to a message that has a line beginning with each."""
         while True:
-            lines = self._socket.recv(4096).decode().splitlines()
+            data, fds, _, _ = socket.recv_fds(self._socket, 4096, 16)
+            lines = data.decode().splitlines()
+            self._keep(lines, [socket.socket(fileno=fd) for fd in fds])
             if all(any(x.startswith(s) for x in lines) for s in starts):
                 return lines
 
+    def _keep(self, lines, sockets):
+        name = [x[7:] for x in lines if x.startswith("FDNAME=")]
+        if "FDSTOREREMOVE=1" in lines:
+            self._forget(name[0])
+        if "FDSTORE=1" in lines:
+            self.kept.setdefault(name[0], []).extend(sockets)
+
+    def _forget(self, name):
+        for s in self.kept.pop(name, []):
+            s.close()
+
     def close(self):
         self._socket.close()
+        for name in list(self.kept):
+            self._forget(name)
 
 
 @pytest.fixture
@@ -230,7 +247,7 @@ os.execv(sys.argv[4], sys.argv[4:])
 """
 
 
-def activated(build, sockets, names, *arguments):
+def activated(build, sockets, names, *arguments, env=None):
     """Start a tailor that is handed listening sockets."""
     for s in sockets:
         s.set_inheritable(True)
@@ -238,7 +255,7 @@ def activated(build, sockets, names, *arguments):
               ",".join(str(s.fileno()) for s in sockets),
               str(build / "tailor"), *arguments]
 
-    return Process(script, close_fds=False)
+    return Process(script, close_fds=False, env=env or {})
 
 
 def test_sockets_outlive_the_process(build, upstream, scratch):
@@ -279,6 +296,122 @@ def test_sockets_outlive_the_process(build, upstream, scratch):
         if waiting is None:
             waiting = Client(listening.getsockname())
             waiting.request()
+
+
+STREAM = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+          b"Transfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
+
+
+def test_restart_with_a_stream_open(build, upstream, scratch, manager):
+    # Goal: a manager that keeps descriptors gets the listeners.  While a stream
+    # of before the stop goes on, new clients are served; after its end they
+    # wait for the next tailor, which takes the sockets over.
+    server = upstream("active").script()
+    ports = [free_port(), free_port()]
+    env = {"NOTIFY_SOCKET": manager.path, "FDSTORE": "8"}
+
+    def arguments(listen):
+        return ["--listen", listen, "--active", server.address,
+                "--admin", f"unix:{scratch}/a.sock",
+                "--set", "profiler.stream=", "--set", "profiler.kernel=off",
+                "--set", f"profiler.channel_socket={scratch}/c.sock",
+                "--set", "proxy.stop_timeout=600s",
+                "--set", "proxy.stop_streams=600s"]
+
+    address = ("127.0.0.1", ports[0])
+    first = Process([build / "tailor", *arguments(
+        f"127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}")], env=env)
+    try:
+        manager.expect("STATUS=a ready")
+        assert len(manager.kept["tailor-listen"]) == 2
+        with Client(address) as stream:
+            stream.request()
+            served = server.expect()
+            served.send(STREAM)
+            stream.response_head()
+            first.signal(signal.SIGTERM)
+            first.wait_log("stopping why=SIGTERM requests=1")
+            with Client(address) as c:
+                c.request()
+                server.expect().reply(200, b"meanwhile")
+                answer = c.response()
+                assert (answer.body, answer.get("connection")) == (
+                    b"meanwhile", "close")
+            served.send(b"0\r\n\r\n")
+            assert first.wait() == 0
+    finally:
+        if first.running():
+            first.kill()
+            first.wait()
+    assert cut(first) == (0, 0)
+    with Client(address) as waiting, Client(("127.0.0.1", ports[1])) as lost:
+        waiting.request()
+        second = activated(
+            build, manager.kept["tailor-listen"], "tailor-listen:tailor-listen",
+            *arguments(f"127.0.0.1:{ports[0]}"), env=env)
+        try:
+            second.wait_log(f"listening address=127.0.0.1:{ports[0]} inherited=1")
+            server.expect().reply(200, b"next")
+            assert waiting.response().body == b"next"
+            # Where this one does not listen, nobody does, though the manager
+            # may have the socket still.
+            with pytest.raises(ConnectionError):
+                lost.request()
+                lost.response()
+            with pytest.raises(ConnectionRefusedError):
+                Client(("127.0.0.1", ports[1]))
+            manager.expect("STATUS=a ready")
+            assert len(manager.kept["tailor-listen"]) == 1
+        finally:
+            second.signal(signal.SIGTERM)
+            assert second.wait() == 0
+
+
+def test_more_listeners_than_are_kept(build, upstream, scratch, manager):
+    # Goal: a store that is too small is said, and the sockets are closed at the
+    # stop as without one: nobody waits in a queue without an end.
+    port = free_port()
+    with notifying(build, upstream("active"), scratch, manager,
+                   f"{port},127.0.0.1:{free_port()}", FDSTORE="1") as process:
+        manager.expect("STATUS=a ready")
+        process.wait_log("listeners_not_kept sockets=2")
+        assert not manager.kept
+        with Client(("127.0.0.1", port)) as c:
+            c.request()
+            assert c.response().status == 200
+            process.signal(signal.SIGTERM)
+            process.wait_log("stopping")
+            with pytest.raises(ConnectionRefusedError):
+                Client(("127.0.0.1", port))
+
+
+def test_streams_have_a_limit_of_their_own(upstream, tailor):
+    # Goal: an event stream and a tunnel, which would go on for ever, do not
+    # keep a stopping tailor for its whole stop_timeout; a request does.
+    server = upstream("active").script()
+    t = tailor(server, proxy={
+        "stop_timeout": "600s", "stop_streams": "10ms", "websocket": True})
+    with t.client() as stream, t.client() as tunnel, t.client() as c:
+        stream.request()
+        server.expect().send(STREAM)
+        stream.response_head()
+        tunnel.request(fields=[("Connection", "upgrade"),
+                               ("Upgrade", "websocket"),
+                               ("Sec-WebSocket-Key", "MDEyMzQ1Njc4OWFiY2RlZg=="),
+                               ("Sec-WebSocket-Version", "13")])
+        server.expect().send(
+            b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n"
+            b"Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n")
+        assert tunnel.response_head().status == 101
+        c.request()
+        request = server.expect()
+        t.signal(signal.SIGTERM)
+        t.wait_log("stop_cut why=stop_streams requests=2 connections=2")
+        tunnel.expect_end()
+        request.reply(200, b"done")
+        assert c.response().body == b"done"
+    assert t.wait() == 0
+    assert cut(t) == (2, 2)
 
 
 def test_socket_that_is_not_configured(build, upstream, scratch):
