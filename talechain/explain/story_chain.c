@@ -267,6 +267,9 @@ chain_close(struct explainer *ex, int i, const struct range *response)
 	const struct tale_thread *closer;
 	const struct tale_entry *e;
 
+	a->read = a->first_byte;
+	if (!response->set)
+		return; /* what Tailor read is in no event */
 	a->read = moment(ex, query_last(ex, &l), NULL);
 	if (a->back == NEVER)
 		return;
@@ -326,7 +329,7 @@ chain_server(struct explainer *ex, int i)
 	a->left = moment(ex, query_first(ex, &l), NULL);
 	l.range = response.set ? &response : NULL;
 	a->begun = moment(ex, query_first(ex, &l), NULL);
-	a->by_close &= response.set && a->complete != NEVER;
+	a->by_close &= a->first_byte != NEVER && a->complete != NEVER;
 	if (a->by_close)
 		chain_close(ex, i, &response);
 }

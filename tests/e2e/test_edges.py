@@ -176,6 +176,8 @@ def deaf_pair(upstream, tailor, **sections):
     a.accept().close()  # the probe's connection is not kept
     t.wait_server("a", state="ready")
     t.wait_server("b", state="ready")
+    if not t.server("a")["active"]:  # the other one was ready first
+        assert t.ask("/switch", "POST").status == 200
     wait_until(lambda: t.metrics()[
         'tailor_server_connections_idle{server="a"}'] == 0, "it is closed")
     a.fill_backlog()

@@ -890,6 +890,16 @@ CASE(closed_for_both, WORK, 9917, "9.92 of 10.0 ms: A's thread 501 computed.")
 	p->undelimited = true;
 }
 
+/* It waits as long where the kernel's events of the response are not there. */
+CASE(closed_for_both_unread, UNKNOWN, 9898,
+    "9.90 of 10.0 ms: not explained; it was at its server, which had sent "
+    "all but the response's end: what closed its connection is in no "
+    "event.")
+{
+	on_closed_for_both(p);
+	p->back_unseen = true;
+}
+
 /* The request's first bytes came while Tailor had another one of the
  * connection. */
 CASE(head_in_pieces, CLIENT_SEND, 29980,

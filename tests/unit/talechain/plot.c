@@ -192,7 +192,7 @@ plot_out(struct plot *p)
 	const uint64_t ports = PORTS(8080, 40000);
 	int64_t at = p->back;
 
-	if (!p->unserved) {
+	if (!p->unserved && !p->back_unseen) {
 		KERNEL(p, at, 0, 0, TALECHAIN_TCP_RECV, 81, PACK(8000, 1),
 		    PACK(600, 500), PORTS(50000, 9000));
 		KERNEL(p, at + 10, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 81,

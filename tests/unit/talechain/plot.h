@@ -42,6 +42,7 @@ struct plot {
 	uint32_t closer;  /* the thread that does, 0: that is in no event */
 	bool fin_unseen;  /* nor that its FIN reached Tailor's socket */
 	bool undelimited; /* for the client, too, the close is the end */
+	bool back_unseen; /* nor that Tailor read its answer */
 	int64_t rest;	  /* of the request comes so late; 0: it is whole */
 	int64_t away;	  /* Tailor has no CPU once the answer was sent */
 	uint32_t sender;  /* the thread of A's that answers */
