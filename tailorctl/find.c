@@ -161,30 +161,44 @@ seen(const struct search *s, const struct stat *st)
 	return false;
 }
 
+/* Room for one more: in place of one that was left behind, if there are many,
+ * and this one was not.  NULL: there is none. */
+static struct admin_socket *
+socket_place(struct search *s, bool runs)
+{
+	if (s->sockets < SOCKETS_MAX)
+		return &s->socket[s->sockets++];
+	for (unsigned i = 0; runs && i < SOCKETS_MAX; i++)
+		if (s->socket[i].err < 0)
+			return &s->socket[i];
+	return NULL;
+}
+
 static void
 add_socket(struct search *s, const char *place, const char *file,
     const struct options *o)
 {
-	struct admin_socket *one = &s->socket[s->sockets];
-	char path[sizeof(one->path)];
+	struct admin_socket one, *to;
 	struct stat st;
 	int fd;
 
-	if (s->sockets == SOCKETS_MAX || !name_of_file(file, one->name))
+	if (!name_of_file(file, one.name))
 		return;
-	snprintf(path, sizeof(path), "%s/%.*s", place, NAME_BYTES + 10, file);
-	snprintf(one->path, sizeof(one->path), "%s", path);
-	if (lstat(one->path, &st) < 0 || !S_ISSOCK(st.st_mode) || seen(s, &st))
+	snprintf(one.path, sizeof(one.path), "%s/%.*s", place, NAME_BYTES + 10,
+	    file);
+	if (lstat(one.path, &st) < 0 || !S_ISSOCK(st.st_mode) || seen(s, &st))
 		return;
-	one->device = st.st_dev;
-	one->inode = st.st_ino;
-	fd = connect_found(one->path, o);
-	one->err = fd < 0 ? fd : 0;
-	if (fd >= 0) {
+	one.device = st.st_dev;
+	one.inode = st.st_ino;
+	fd = connect_found(one.path, o);
+	one.err = fd < 0 ? fd : 0;
+	if (fd >= 0)
 		close(fd);
-		s->running++;
-	}
-	s->sockets++;
+	to = socket_place(s, fd >= 0);
+	if (to == NULL)
+		return;
+	*to = one;
+	s->running += fd >= 0;
 }
 
 /* Another user could have made the directory in /tmp first. */

@@ -89,6 +89,26 @@ def test_finding_it(ctl, admin, scratch, unseen):
     assert ctl("ready", env=env, before=unseen).returncode == 0
 
 
+def test_finding_it_among_many(ctl, admin, scratch, unseen):
+    """Goal: sockets that killed tailors have left hide none that runs."""
+    admin.answers["GET /readyz"] = http(200, "ok\n")
+    os.mkdir(scratch / "tailor")
+    for i in range(100):
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(f"{scratch}/tailor/admin-{i}.sock")
+    env = {"TAILOR_ADMIN": "", "XDG_RUNTIME_DIR": str(scratch)}
+    result = ctl("ready", env=env, wide=True, before=unseen)
+    assert result.returncode == 1
+    assert result.err.count("Connection refused") == 32
+    for name in ("50", "x", "99"):  # in the order that the directory has
+        path = scratch / "tailor" / f"admin-{name}.sock"
+        os.rename(admin.path, path)
+        assert ctl("ready", env=env, before=unseen).returncode == 0
+        assert ctl("-a", name, "ready", env=env,
+                   before=unseen).returncode == 0
+        os.rename(path, admin.path)
+
+
 def test_over_tcp(ctl, upstream):
     """Goal: HOST:PORT works as well as a path."""
     server = upstream("admin")
