@@ -37,44 +37,78 @@ values_differ(const struct config_key *key, const void *now, const void *next)
 	return result;
 }
 
-/* Whether Tailor launches a server cannot change while it runs. */
-static bool
-launch_moves(const struct config_key *key, const struct config_server *now,
-    const struct config_server *next)
+/* The server of this name; NULL: there is none. */
+static const struct config_server *
+server_named(const struct config *c, const char *name)
 {
-	return strcmp(key->path, "servers[].launch.command") == 0 &&
-	       (now->argc == 0) != (next->argc == 0);
+	for (unsigned i = 0; i < c->servers; i++)
+		if (strcmp(c->server[i].name, name) == 0)
+			return &c->server[i];
+	return NULL;
+}
+
+bool
+config_server_replaces(
+    const struct config_server *now, const struct config_server *next)
+{
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		const struct config_key *key = &config_keys[k];
+
+		if (key_of_server(key) && key->restart &&
+		    values_differ(key, now, next) != 0)
+			return true;
+	}
+	return (now->argc == 0) != (next->argc == 0);
+}
+
+static int
+key_compare(const struct config_key *key, const char *path, const void *now,
+    const void *next, config_difference *each, void *user)
+{
+	int differ = values_differ(key, now, next);
+
+	if (differ > 0)
+		each(user, path, key->restart && !key_of_server(key));
+	return differ < 0 ? differ : 0;
+}
+
+/* Those of the same name; others come or leave. */
+static int
+servers_compare(const struct config *now, const struct config *next,
+    config_difference *each, void *user)
+{
+	bool others = now->servers != next->servers;
+	char path[KEY_PATH_MAX];
+	int err = 0;
+
+	for (unsigned i = 0; i < next->servers; i++) {
+		const struct config_server *b = &next->server[i];
+		const struct config_server *a = server_named(now, b->name);
+
+		others |= a == NULL;
+		for (unsigned k = 0; a != NULL && k < config_keys_count; k++) {
+			const struct config_key *key = &config_keys[k];
+
+			if (err < 0 || !key_of_server(key))
+				continue;
+			key_path(key->path, i, path);
+			err = key_compare(key, path, a, b, each, user);
+		}
+	}
+	if (others)
+		each(user, "servers", false);
+	return err;
 }
 
 int
 config_compare(const struct config *now, const struct config *next,
-    void (*each)(void *user, const char *path, bool restart), void *user)
+    config_difference *each, void *user)
 {
-	unsigned servers =
-	    now->servers < next->servers ? now->servers : next->servers;
-	char path[KEY_PATH_MAX];
+	int err = servers_compare(now, next, each, user);
 
-	if (now->servers != next->servers)
-		each(user, "servers", true);
-	for (unsigned k = 0; k < config_keys_count; k++) {
-		const struct config_key *key = &config_keys[k];
-		bool ours = key_of_server(key);
-
-		for (unsigned i = 0; i < (ours ? servers : 1); i++) {
-			const void *a =
-			    ours ? (const void *)&now->server[i] : now;
-			const void *b =
-			    ours ? (const void *)&next->server[i] : next;
-			int differ = values_differ(key, a, b);
-
-			if (differ < 0)
-				return differ;
-			if (differ == 0)
-				continue;
-			key_path(key->path, i, path);
-			each(user, path,
-			    key->restart || (ours && launch_moves(key, a, b)));
-		}
-	}
-	return 0;
+	for (unsigned k = 0; err == 0 && k < config_keys_count; k++)
+		if (!key_of_server(&config_keys[k]))
+			err = key_compare(&config_keys[k], config_keys[k].path,
+			    now, next, each, user);
+	return err;
 }

@@ -300,14 +300,21 @@ int config_name(
  * contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
 
-/* Call each for every key whose value differs, in the table's order.
- *   path     "hedging.mode", "servers[1].health", or "servers" when there
- *            are more or fewer; valid during the call
+/* Called with a key that differs.
  *   restart  a running tailor cannot take the new value: the table of
- *            keys says so, or a server's launch begins or ceases to be ours
- * Returns 0 or -ENOMEM (each may have been called for some). */
+ *            keys says so */
+typedef void config_difference(void *user, const char *path, bool restart);
+
+/* Report each key whose values differ, in the order of the table, servers
+ * first.  Servers are the same by their names; "servers" differs if one comes
+ * or leaves.  0 or -ENOMEM. */
 int config_compare(const struct config *now, const struct config *next,
-    void (*each)(void *user, const char *path, bool restart), void *user);
+    config_difference *each, void *user);
+
+/* Whether a server must be drained to become this one: its address or how it is
+ * observed or launched is another. */
+bool config_server_replaces(
+    const struct config_server *now, const struct config_server *next);
 
 /* Write the effective configuration, every key, as JSON. */
 void config_write(const struct config *c, struct json *out);

@@ -58,8 +58,9 @@ struct config_key {
 	 * NULL: no name takes one. */
 	const char *argument;
 	bool power_of_two;
-	bool or_auto;	      /* a duration, or CONFIG_DURATION_AUTO */
-	bool restart;	      /* a reload cannot change it */
+	bool or_auto; /* a duration, or CONFIG_DURATION_AUTO */
+	bool restart; /* a reload cannot change it; of a server: a reload drains
+		       * the server for it */
 	const char *fallback; /* the default */
 };
 

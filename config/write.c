@@ -114,7 +114,7 @@ print_key(FILE *f, const struct config_key *key)
 	fputc('\n', f);
 	print_filled(f, key_text(key->path, text));
 	fputc('\n', f);
-	if (key->restart) {
+	if (key->restart && !key_of_server(key)) {
 		print_filled(f, "A reload cannot change it.");
 		fputc('\n', f);
 	}

@@ -74,6 +74,23 @@ unsigned limits_channels(void);
  * (logged). */
 int limits_check(const struct proxy *p);
 
+/* --- which servers there are (servers.c) --------------------------------- */
+
+/* What the profiler needs to know of a server; program is left to others. */
+void servers_observed(const struct config *c, const struct config_server *s,
+    struct profiler_server *out);
+
+/* Begin to look for all, or launch them.  0 or -ECHILD (logged). */
+int servers_start(struct proxy *p);
+
+/* Come to those of p->config, and put its limits in force.  A server of
+ * another name, address or program is there when the one before has been
+ * drained; where nothing is to be drained, at once. */
+void servers_change(struct proxy *p);
+
+/* For struct upstream_events; user is struct proxy. */
+void servers_replaced(void *user, struct server *s, bool renamed);
+
 /* --- servers that are started with a program --------------------------- */
 
 /* Once, before all else. */
@@ -84,6 +101,9 @@ void supervisor_reap(struct proxy *p);
 
 /* Start the configured program.  0 or a negative errno (logged). */
 int supervisor_launch(struct server *s);
+
+/* That failed: try again later. */
+void supervisor_again(struct server *s);
 
 /* Ask the program to end (SIGTERM, and SIGKILL after launch.stop_timeout); no
  * restart follows, unless the server is being restarted. */

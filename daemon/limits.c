@@ -47,6 +47,19 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	}
 }
 
+/* The same by place, which a reload may have made another. */
+static void
+limits_places(const struct upstream *up, struct hedging_limits *l)
+{
+	l->servers = 1;
+	UPSTREAM_EACH(up, i)
+	{
+		l->connections_max[i] = up->server[i].config->connections_max;
+		l->aside_max[i] = up->server[i].config->streams_max;
+		l->servers = i + 1;
+	}
+}
+
 /* The most that Tailor will ever take, bytes, by what for.  Not in it:
  * program and libraries, the kernel's socket buffers, the channels that
  * services ask for. */
@@ -220,9 +233,9 @@ limits_descriptors(struct proxy *p)
 	if (streams > left / 4)
 		streams = left / 4;
 	p->loop.spools.files_max = files;
-	for (unsigned i = 0; i < c->servers; i++)
-		if (l->aside_max[i] > streams / c->servers)
-			l->aside_max[i] = streams / c->servers;
+	UPSTREAM_EACH(&p->upstream, i)
+	if (l->aside_max[i] > streams / c->servers)
+		l->aside_max[i] = streams / c->servers;
 	p->clients.connections_max = left - files - streams;
 	log_event(LOG_LEVEL_WARNING, "few_descriptors",
 	    "have=%llu want=%llu clients=%u streams=%u losers=%u files=%u "
@@ -250,6 +263,7 @@ limits_apply(struct proxy *p)
 	struct hedging_limits limits;
 
 	limits_hedging(p->config, &limits);
+	limits_places(&p->upstream, &limits);
 	hedging_limits_set(&p->hedging, &limits);
 	profiler_load_agents(p->profiler, p->config->hedging.steer);
 	limits_http(p);

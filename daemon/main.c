@@ -179,17 +179,6 @@ settle_ns(const struct config *c)
 	       (c->profiler.rates != 0 ? RATES_PERIOD_NS : 0);
 }
 
-/* The port of a TCP address, 0 of another. */
-static uint16_t
-address_port(const struct sockaddr_storage *a)
-{
-	if (a->ss_family == AF_INET)
-		return ntohs(((const struct sockaddr_in *)a)->sin_port);
-	if (a->ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)a)->sin6_port);
-	return 0;
-}
-
 /* The name that servers look for which know no other, if the socket has its
  * default: channels.sock for channels-8080.sock.  NULL: none. */
 static char *
@@ -222,7 +211,7 @@ open_profiler(struct proxy *p, const struct config *c, const char *link)
 	    .rates_period_ns = RATES_PERIOD_NS,
 	    .counters = c->profiler.counters,
 	    .counted = &p->counted,
-	    .servers = c->servers,
+	    .servers = PROFILER_SERVERS, /* a reload may add one */
 	    .channel_socket = *c->profiler.channel_socket != '\0'
 				  ? c->profiler.channel_socket
 				  : NULL,
@@ -235,32 +224,11 @@ open_profiler(struct proxy *p, const struct config *c, const char *link)
 	for (unsigned i = 0; i < c->servers; i++) {
 		const struct config_server *s = &c->server[i];
 
-		o.server[i].name = s->name;
-		o.server[i].port = address_port(&s->address.address);
 		launches |= s->argc > 0;
-		if (s->argc == 0)
-			o.server[i].address = s->address.address;
-		/* Steering reads heaps there, also beside an agent. */
-		o.server[i].hsperfdata =
-		    s->jvm == CONFIG_JVM_AUTO ||
-		    s->jvm == CONFIG_JVM_HSPERFDATA ||
-		    (s->jvm == CONFIG_JVM_AGENT && c->hedging.steer);
-		o.server[i].probes =
-		    s->jvm == CONFIG_JVM_USDT	? PROFILER_PROBES_ON
-		    : s->jvm == CONFIG_JVM_AUTO ? PROFILER_PROBES_AUTO
-						: PROFILER_PROBES_OFF;
+		servers_observed(c, s, &o.server[i]);
 		o.server[i].program = *s->libjvm != '\0' ? s->libjvm
 				      : s->argc > 0	 ? s->argv[0]
 							 : NULL;
-		o.server[i].collect = s->collect == CONFIG_COLLECT_AUTO
-					  ? PROFILER_COLLECT_LOAD
-				      : s->collect == CONFIG_COLLECT_AGENT
-					  ? PROFILER_COLLECT_AGENT
-				      : s->collect == CONFIG_COLLECT_PERIODIC
-					  ? PROFILER_COLLECT_PERIODIC
-					  : PROFILER_COLLECT_NOT;
-		o.server[i].agent =
-		    s->jvm == CONFIG_JVM_AUTO || s->jvm == CONFIG_JVM_AGENT;
 	}
 	err = profiler_new(&p->profiler, &o);
 	if (err < 0)

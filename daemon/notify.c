@@ -117,9 +117,10 @@ status_text(const struct proxy *p, char *out, size_t size)
 {
 	size_t n = 0;
 
-	for (unsigned i = 0; i < p->config->servers && n < size; i++)
+	UPSTREAM_EACH(&p->upstream, i)
+	if (n < size)
 		n += (size_t)snprintf(out + n, size - n, "%s%s %s%s",
-		    i > 0 ? ", " : "", p->config->server[i].name,
+		    n > 0 ? ", " : "", p->upstream.server[i].config->name,
 		    server_state_shown(&p->upstream.server[i]),
 		    p->hedging.active == i ? " (active)" : "");
 }

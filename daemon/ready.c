@@ -29,14 +29,14 @@ sight(const struct profiler_stats *stats, unsigned i)
 /* "a (active, collections visible)": a standby that is ready stands by. */
 static void
 add_server(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
-    const struct profiler_stats *stats)
+    const struct profiler_stats *stats, const char *joint)
 {
 	bool active = p->hedging.active == i;
 	bool up = p->hedging.server[i].state == SERVER_READY;
 	const char *shown = server_state_shown(&p->upstream.server[i]);
 
-	text_append(out, ROUTE_BYTES, "%s%s (%s%s%s, %s)", i > 0 ? ", " : "",
-	    p->config->server[i].name, active ? "active" : "",
+	text_append(out, ROUTE_BYTES, "%s%s (%s%s%s, %s)", joint,
+	    p->upstream.server[i].config->name, active ? "active" : "",
 	    active && !up ? ", " : "",
 	    !up	      ? shown
 	    : !active ? "standby"
@@ -49,33 +49,37 @@ route(
     struct proxy *p, const struct profiler_stats *stats, char out[ROUTE_BYTES])
 {
 	const struct config *c = p->config;
+	const char *joint = "";
 
 	out[0] = '\0';
 	for (unsigned i = 0; i < c->listeners; i++)
 		text_append(out, ROUTE_BYTES, "%s%s", i > 0 ? ", " : "",
 		    c->listen[i].text);
 	text_append(out, ROUTE_BYTES, " -> ");
-	for (unsigned i = 0; i < c->servers; i++)
-		add_server(out, p, i, stats);
+	UPSTREAM_EACH(&p->upstream, i)
+	{
+		add_server(out, p, i, stats, joint);
+		joint = ", ";
+	}
 }
 
 static bool
 any_ready(const struct proxy *p)
 {
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (p->hedging.server[i].state == SERVER_READY)
-			return true;
+	UPSTREAM_EACH(&p->upstream, i)
+	if (p->hedging.server[i].state == SERVER_READY)
+		return true;
 	return false;
 }
 
 static bool
 all_reported(const struct proxy *p, const struct profiler_stats *stats)
 {
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (!stats->server[i].reported &&
-		    (stats->server[i].pid != 0 ||
-			p->hedging.server[i].state == SERVER_READY))
-			return false;
+	UPSTREAM_EACH(&p->upstream, i)
+	if (!stats->server[i].reported &&
+	    (stats->server[i].pid != 0 ||
+		p->hedging.server[i].state == SERVER_READY))
+		return false;
 	return true;
 }
 
@@ -84,10 +88,9 @@ all_reported(const struct proxy *p, const struct profiler_stats *stats)
 static bool
 all_sought(const struct proxy *p, const struct profiler_stats *stats)
 {
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (stats->server[i].pid == 0 &&
-		    stats->server[i].detail[0] == '\0')
-			return false;
+	UPSTREAM_EACH(&p->upstream, i)
+	if (stats->server[i].pid == 0 && stats->server[i].detail[0] == '\0')
+		return false;
 	return true;
 }
 
@@ -95,16 +98,15 @@ all_sought(const struct proxy *p, const struct profiler_stats *stats)
 static void
 report_waiting(struct proxy *p, const struct profiler_stats *stats)
 {
-	const struct config *c = p->config;
 	char text[ROUTE_BYTES], waits[ROUTE_BYTES] = "";
 
 	route(p, stats, text);
-	for (unsigned i = 0; i < c->servers; i++)
-		text_append(waits, ROUTE_BYTES, "%s%s to respond at %s (%s)",
-		    i > 0 ? ", or " : "", c->server[i].name,
-		    c->server[i].address.text,
-		    stats->server[i].pid != 0 ? "its process runs"
-					      : stats->server[i].detail);
+	UPSTREAM_EACH(&p->upstream, i)
+	text_append(waits, ROUTE_BYTES, "%s%s to respond at %s (%s)",
+	    waits[0] != '\0' ? ", or " : "", p->upstream.server[i].config->name,
+	    p->upstream.server[i].config->address.text,
+	    stats->server[i].pid != 0 ? "its process runs"
+				      : stats->server[i].detail);
 	log_event(LOG_LEVEL_WARNING, "not_ready",
 	    "route=\"%s\" waits_for=\"%s\"", text, waits);
 }

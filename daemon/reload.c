@@ -126,10 +126,8 @@ change_to(struct daemon *d, struct config *next, struct reload_result *out)
 	}
 	d->tales.token = token;
 	p->config = p->clients.config = p->upstream.config = next;
-	limits_apply(p);
+	servers_change(p);
 	replay_table_review(&p->upstream.replay, next);
-	for (unsigned i = 0; i < p->config->servers; i++)
-		server_configure(&p->upstream.server[i], &p->config->server[i]);
 	generation_drop(&p->generations, before);
 	if (!same_log)
 		access_log_move(p, log_fd);

@@ -53,8 +53,8 @@ accept_when_ready(struct proxy *p, struct instant now)
 	bool due =
 	    instant_since(now, p->started) >= p->config->proxy.server_wait_ns;
 
-	for (unsigned i = 0; i < p->config->servers; i++)
-		due |= p->hedging.server[i].state == SERVER_READY;
+	UPSTREAM_EACH(&p->upstream, i)
+	due |= p->hedging.server[i].state == SERVER_READY;
 	if (due)
 		clients_accept(&p->clients);
 }
@@ -188,7 +188,8 @@ daemon_init(struct daemon *d)
 	tale_api_init(&d->tales);
 	p->tales = &d->tales;
 	limits_hedging(p->config, &limits);
-	err = proxy_init(p, &limits, &client_events, supervisor_stop);
+	err = proxy_init(
+	    p, &limits, &client_events, supervisor_stop, servers_replaced);
 	if (err == 0 && token_read(p->config->talechain.token_file,
 			    &d->tales.token, why) < 0) {
 		log_event(LOG_LEVEL_ERROR, "token_not_read",
@@ -202,23 +203,9 @@ daemon_init(struct daemon *d)
 	err = limits_check(p);
 	if (err < 0)
 		return err;
-	for (unsigned i = 0; i < p->config->servers; i++)
-		supervisor_init(&p->upstream.server[i]);
+	UPSTREAM_EACH(&p->upstream, i)
+	supervisor_init(&p->upstream.server[i]);
 	events_assign(d);
-	return 0;
-}
-
-static int
-servers_start(struct proxy *p)
-{
-	for (unsigned i = 0; i < p->config->servers; i++) {
-		struct server *s = &p->upstream.server[i];
-
-		if (p->config->server[i].argc == 0)
-			server_lost(s);
-		else if (supervisor_launch(s) < 0)
-			return -ECHILD;
-	}
 	return 0;
 }
 
@@ -292,7 +279,7 @@ daemon_fini(struct daemon *d)
 	p->clients.stopping = p->upstream.stopping = true;
 	admin_free(&d->admin);
 	admin_free(&d->collectors);
-	for (unsigned i = 0; i < p->config->servers; i++)
-		supervisor_kill(&p->upstream.server[i]);
+	UPSTREAM_EACH(&p->upstream, i)
+	supervisor_kill(&p->upstream.server[i]);
 	proxy_fini(p);
 }

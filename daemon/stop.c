@@ -107,9 +107,9 @@ accept_no_more(struct daemon *d)
 static bool
 children_alive(const struct proxy *p)
 {
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (p->upstream.server[i].program.group > 0)
-			return true;
+	UPSTREAM_EACH(&p->upstream, i)
+	if (p->upstream.server[i].program.group > 0)
+		return true;
 	return false;
 }
 
@@ -128,8 +128,8 @@ daemon_stop_tick(struct daemon *d, struct instant now)
 		cut_clients(d, "stop_timeout");
 	if (p->clients.count > 0 || d->accepts)
 		return;
-	for (unsigned i = 0; i < p->config->servers; i++)
-		supervisor_stop(&p->upstream.server[i]);
+	UPSTREAM_EACH(&p->upstream, i)
+	supervisor_stop(&p->upstream.server[i]);
 	if (!children_alive(p))
 		d->stage = DAEMON_STOPPED;
 }

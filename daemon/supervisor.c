@@ -39,8 +39,8 @@ proxy_of(const struct server *s)
 	return s->upstream->user;
 }
 
-static void
-restart_later(struct server *s)
+void
+supervisor_again(struct server *s)
 {
 	s->program.state = CHILD_WAITING;
 	timer_arm(&s->upstream->loop->timers, &s->program.restart_timer,
@@ -53,11 +53,15 @@ child_again(struct server *s)
 {
 	if (s->upstream->stopping)
 		return;
+	if (s->next.due) {
+		s->maintenance.stage = OUT_OF_SERVICE; /* for that one */
+		return;
+	}
 	s->maintenance.stage = STARTING;
 	s->program.quick_ends = 0;
 	s->restarts++;
 	if (supervisor_launch(s) < 0)
-		restart_later(s);
+		supervisor_again(s);
 }
 
 static void
@@ -70,7 +74,7 @@ on_restart(void *user, bool forced)
 		return;
 	s->restarts++;
 	if (supervisor_launch(s) < 0)
-		restart_later(s);
+		supervisor_again(s);
 }
 
 static void
@@ -147,7 +151,7 @@ child_over(struct server *s, bool stopping)
 	else if (s->program.restart_delay_ns < RESTART_DELAY_MAX_NS / 2 &&
 		 s->restarts > 0)
 		s->program.restart_delay_ns *= 2;
-	restart_later(s);
+	supervisor_again(s);
 }
 
 /* Whether any of its group is left.  Those that have become another user are
@@ -210,9 +214,9 @@ supervisor_reap(struct proxy *p)
 
 	while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	       ended.si_pid != 0) {
-		for (unsigned i = 0; i < p->config->servers; i++)
-			if (p->upstream.server[i].program.pid == ended.si_pid)
-				return; /* its own event comes */
+		UPSTREAM_EACH(&p->upstream, i)
+		if (p->upstream.server[i].program.pid == ended.si_pid)
+			return; /* its own event comes */
 		waitpid(ended.si_pid, NULL, WNOHANG);
 		ended.si_pid = 0;
 	}

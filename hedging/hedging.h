@@ -242,6 +242,9 @@ unsigned
 hedging_server_up(struct hedging *h, unsigned server, struct instant now);
 unsigned
 hedging_server_down(struct hedging *h, unsigned server, struct instant now);
+/* Another server is in its place, and down: what is known of it is nothing.  It
+ * has no attempt or copy under way. */
+void hedging_server_forget(struct hedging *h, unsigned server);
 
 /* A hazard as posted by the profiler.  The begin of EXIT also means DOWN; its
  * end means that a new process runs, without hazards.  A record out of range,

@@ -6,6 +6,7 @@
 #include "hedging/policy.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* Latencies of an earlier process do not apply to this one. */
 static void
@@ -49,6 +50,18 @@ server_leave(
 	s->erred = INSTANT_NONE;
 	s->failing = false;
 	latency_forget(s);
+}
+
+void
+hedging_server_forget(struct hedging *h, unsigned server)
+{
+	struct hedging_server *s = &h->server[server];
+
+	assert(server < h->limits.servers);
+	assert(s->inflight == 0 && s->aside == 0 && s->draining == 0);
+	memset(s, 0, sizeof(*s));
+	window_init(&s->latency, WINDOW_MAX);
+	window_init(&s->warmup_latency, WARMUP_JUDGED);
 }
 
 unsigned

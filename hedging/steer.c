@@ -43,6 +43,12 @@ steer_init(struct steer *st)
 	st->turn_ns = TURN_FIRST_NS;
 }
 
+void
+steer_forget(struct steer *st, unsigned server)
+{
+	memset(&st->server[server], 0, sizeof(st->server[server]));
+}
+
 static void
 phase_set(struct steer_server *s, enum steer_phase phase, struct instant now)
 {

@@ -145,6 +145,8 @@ struct steer_order {
 
 /* Nothing is known yet, and it is off. */
 void steer_init(struct steer *st);
+/* Nor of this server any more. */
+void steer_forget(struct steer *st, unsigned server);
 
 /* steer_tick(st, h, heap, now, order):
  * Look at both heaps (HEDGING_SERVERS of them); swap if that is due.  Returns a

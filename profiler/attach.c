@@ -151,8 +151,7 @@ attach_server_of(const struct attach *a, const struct channel *c)
 	for (unsigned i = 0; i < a->servers; i++) {
 		p = &a->process[i];
 		if (process_owns(p, c->pid))
-			return c->kind == TALECHAIN_KIND_JVM &&
-				       !p->server->agent
+			return c->kind == TALECHAIN_KIND_JVM && !p->server.agent
 				   ? -1
 				   : (int)i;
 	}
@@ -228,6 +227,37 @@ attach_wake(struct attach *a)
 	do
 		n = write(a->wake, &one, sizeof(one));
 	while (n < 0 && errno == EINTR);
+}
+
+void
+attach_set(struct attach *a, unsigned server, const struct profiler_server *is)
+{
+	pthread_mutex_lock(&a->lock);
+	a->set[server].is = *is;
+	a->set[server].due = true;
+	pthread_mutex_unlock(&a->lock);
+	attach_wake(a);
+}
+
+/* Take on what has been set. */
+static void
+attach_turn_set(struct attach *a, struct instant now)
+{
+	struct profiler_server is;
+	bool due;
+
+	for (unsigned i = 0; i < a->servers; i++) {
+		pthread_mutex_lock(&a->lock);
+		due = a->set[i].due;
+		is = a->set[i].is;
+		a->set[i].due = false;
+		pthread_mutex_unlock(&a->lock);
+		if (!due)
+			continue;
+		process_set(&a->process[i], &is, now);
+		runtimes_set(&a->runtimes, i, &is);
+		a->watched[i].jvm = 0;
+	}
 }
 
 /* The descriptors to poll for a server: POLL_SERVER places. */
@@ -307,9 +337,9 @@ attach_turn_rates(struct attach *a, struct instant now)
 	for (unsigned i = 0; i < a->servers; i++) {
 		p = &a->process[i];
 		rates_server(
-		    &a->rates, i, &p->family, p->searched, p->server->name);
+		    &a->rates, i, &p->family, p->searched, p->server.name);
 		epochs_server(
-		    &a->epochs, i, &p->family, p->searched, p->server->name);
+		    &a->epochs, i, &p->family, p->searched, p->server.name);
 	}
 	return sooner_ns(rates_turn(&a->rates, a->commands, now),
 	    epochs_reader_turn(&a->epochs, now));
@@ -339,6 +369,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	/* Ends of processes first: the rest may take longer. */
 	now = instant_now();
 	due_ns = -1;
+	attach_turn_set(a, now);
 	for (unsigned i = 0; i < a->servers; i++)
 		due_ns = sooner_ns(due_ns, attach_turn_server(&a->process[i],
 					       &p[1 + i * POLL_SERVER], now));

@@ -47,9 +47,13 @@ struct attach {
 	unsigned out;		       /* sources ending, not yet released */
 	struct pollfd *polled;	       /* owned */
 	int wake;		       /* owned eventfd; any thread writes */
-	/* any thread reads, under lock */
+	/* any thread, under lock */
 	pthread_mutex_t lock;
 	struct profiler_stats shown; /* statistics of this thread */
+	struct {
+		bool due;
+		struct profiler_server is;
+	} set[PROFILER_SERVERS]; /* see attach_set */
 	/* the thread that started it */
 	pthread_t thread;
 	bool running;
@@ -70,6 +74,10 @@ void attach_collect(struct attach *a);
 
 /* Any thread: wake it to handle changes. */
 void attach_wake(struct attach *a);
+
+/* Watch another server in this place from the next turn on.  Any thread. */
+void
+attach_set(struct attach *a, unsigned server, const struct profiler_server *is);
 
 /* Any thread: copy this thread's part of the statistics. */
 void attach_stats(struct attach *a, struct profiler_stats *out);

@@ -118,5 +118,6 @@ hazard_state_start(
 	w->stall = STALL_NONE;
 	w->exited = false;
 	hazard_state_update(w, c);
-	output_emit(w->output, &n);
+	if (pid != 0)
+		output_emit(w->output, &n);
 }

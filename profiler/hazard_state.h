@@ -57,7 +57,7 @@ void hazard_state_update(struct hazard_state *w, const struct hazard_change *c);
 void hazard_state_pulse(struct hazard_state *w, enum hazard_kind kind,
     struct instant begin, const struct hazard_change *end);
 
-/* The server's process is gone, or a new one runs. */
+/* The server's process is gone, or a new one runs; 0: none is known yet. */
 void hazard_state_exit(
     struct hazard_state *w, int status, const struct hazard_change *c);
 void hazard_state_start(

@@ -63,7 +63,7 @@ miss_page(const struct attach *a, const struct process *p, struct missing *m)
 
 	snprintf(why, sizeof(why), "its JVM has %s",
 	    option != NULL ? option : "no hsperfdata");
-	if (!p->server->agent)
+	if (!p->server.agent)
 		snprintf(fix, sizeof(fix), "servers[%u].jvm=auto",
 		    (unsigned)(p - a->process));
 	else if (path != NULL && file_agent(agent, sizeof(agent)))
@@ -100,8 +100,8 @@ miss_collections(const struct attach *a, unsigned server, struct missing *m)
 	const struct runtime *runtime;
 	char file[PATH_MAX], why[WHY_BYTES], fix[FIX_BYTES];
 
-	if (!p->server->hsperfdata && !p->server->agent &&
-	    p->server->probes == PROFILER_PROBES_OFF)
+	if (!p->server.hsperfdata && !p->server.agent &&
+	    p->server.probes == PROFILER_PROBES_OFF)
 		return; /* servers[].jvm is none: they are not wanted */
 	runtime = runtime_of_process(p->jvm, file);
 	if (strstr(p->why, "belongs to user") != NULL) {
@@ -109,7 +109,7 @@ miss_collections(const struct attach *a, unsigned server, struct missing *m)
 	} else if (runtime != NULL && runtime->page) {
 		miss_page(a, p, m);
 	} else if (runtime != NULL && runtime->asked &&
-		   p->server->probes != PROFILER_PROBES_ON) {
+		   p->server.probes != PROFILER_PROBES_ON) {
 		snprintf(why, sizeof(why), "%s is probed only on request",
 		    runtime->name);
 		snprintf(fix, sizeof(fix), "servers[%u].jvm=usdt", server);
@@ -156,12 +156,12 @@ report(const struct attach *a, unsigned server, bool collections)
 	if (m.what[0] == '\0')
 		log_event(LOG_LEVEL_NOTICE, "server_observed",
 		    "server=%s pid=%d program=\"%s\" sees=\"%s\"",
-		    p->server->name, (int)p->pid, name, sees);
+		    p->server.name, (int)p->pid, name, sees);
 	else
 		log_event(LOG_LEVEL_NOTICE, "server_observed",
 		    "server=%s pid=%d program=\"%s\" sees=\"%s\" misses=\"%s\" "
 		    "do=\"%s\"",
-		    p->server->name, (int)p->pid, name, sees, m.what, m.fix);
+		    p->server.name, (int)p->pid, name, sees, m.what, m.fix);
 }
 
 int64_t

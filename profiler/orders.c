@@ -79,7 +79,7 @@ agent_load(
 	char library[400];
 
 	if (__atomic_load_n(&o->load_agents, __ATOMIC_RELAXED) == 0 ||
-	    p->server->collect != PROFILER_COLLECT_LOAD || !p->server->agent ||
+	    p->server.collect != PROFILER_COLLECT_LOAD || !p->server.agent ||
 	    p->page == NULL || a->listener.path == NULL ||
 	    o->tried[server] == p->jvm)
 		return -1;
@@ -109,12 +109,12 @@ load_watch(
 	if (l->state == LOAD_DONE)
 		log_event(LOG_LEVEL_NOTICE, "agent_loaded",
 		    "server=%s pid=%d why=\"hedging.steer\"",
-		    a->process[server].server->name, (int)l->pid);
+		    a->process[server].server.name, (int)l->pid);
 	else if (l->state == LOAD_FAILED)
 		log_event(LOG_LEVEL_WARNING, "agent_not_loaded",
 		    "server=%s why=\"%s\" costs=\"no steering\" do=\"start "
 		    "it with -agentpath:.../libtailor-jvm.so\"",
-		    a->process[server].server->name, l->why);
+		    a->process[server].server.name, l->why);
 	o->logged[server] = l->state == LOAD_DONE || l->state == LOAD_FAILED;
 	return due_ns;
 }
@@ -239,7 +239,7 @@ periodic_turn(struct orders *o, struct attach *a, unsigned server,
 		f->ordered = order != ORDERS_STOP;
 	f->ordered = f->ordered && on && !f->failed;
 	f->want = f->ordered ? PERIODIC_MS : on ? 0 : f->own;
-	due_ns = flag_turn(f, &o->load[server], p->server->name, now);
+	due_ns = flag_turn(f, &o->load[server], p->server.name, now);
 	if (instant_before(now, f->usable))
 		due_ns = sooner_ns(due_ns, instant_since(f->usable, now));
 	return due_ns;
@@ -284,7 +284,7 @@ orders_turn(struct orders *o, struct attach *a, struct instant now)
 
 	for (unsigned i = 0; i < a->servers; i++) {
 		order = __atomic_exchange_n(&o->wanted[i], 0, __ATOMIC_ACQUIRE);
-		collect = a->process[i].server->collect;
+		collect = a->process[i].server.collect;
 		if (collect == PROFILER_COLLECT_PERIODIC) {
 			due_ns = sooner_ns(
 			    due_ns, periodic_turn(o, a, i, order, now));

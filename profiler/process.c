@@ -33,7 +33,7 @@ process_init(struct process *p, struct attach *a, unsigned index,
 	memset(p, 0, sizeof(*p));
 	p->attach = a;
 	p->index = index;
-	p->server = server;
+	p->server = *server;
 	p->pidfd = -1;
 	for (unsigned i = 0; i < PROC_THREADS; i++)
 		p->thread[i] = -1;
@@ -120,6 +120,23 @@ process_status(const struct process *p)
 					  : info.si_status & 0x7f;
 }
 
+/* It has no process now. */
+static void
+process_forget(struct process *p, struct instant now, const char *where)
+{
+	process_drop_page(p);
+	process_unwatch(p);
+	p->pid = p->jvm = 0;
+	p->family.count = 0;
+	p->name[0] = '\0';
+	p->settled = p->followed = false;
+	p->generation++;
+	p->searched++;
+	p->find_at = now;
+	finder_fini(&p->finder);
+	snprintf(p->where, sizeof(p->where), "%s", where);
+}
+
 static void
 process_gone(struct process *p, struct instant now)
 {
@@ -131,22 +148,22 @@ process_gone(struct process *p, struct instant now)
 	o.status = process_status(p);
 	/* Post the hazard first: the rest can wait. */
 	attach_command(p->attach, &o);
-	process_drop_page(p);
 	/* The supervisor logs the end of a process that it launched. */
-	if (p->server->address.ss_family != AF_UNSPEC)
+	if (p->server.address.ss_family != AF_UNSPEC)
 		log_event(LOG_LEVEL_NOTICE, "server_exited", "server=%s pid=%d",
-		    p->server->name, (int)p->pid);
-	process_unwatch(p);
+		    p->server.name, (int)p->pid);
 	p->ended = p->pid;
-	p->pid = p->jvm = 0;
-	p->family.count = 0;
-	p->name[0] = '\0';
-	p->settled = p->followed = false;
-	p->generation++;
-	p->searched++;
-	p->find_at = now;
-	finder_fini(&p->finder);
-	snprintf(p->where, sizeof(p->where), "its process is gone");
+	process_forget(p, now, "its process is gone");
+}
+
+void
+process_set(
+    struct process *p, const struct profiler_server *server, struct instant now)
+{
+	p->ended = 0;
+	process_forget(p, now, "its process is not known yet");
+	process_command(p, COMMAND_SERVER_START, NULL);
+	p->server = *server;
 }
 
 /* Its main process is this one; proc_pidfd's result. */
@@ -191,12 +208,12 @@ process_found(struct process *p, const struct family *found, const char *how,
 	}
 	process_command(p, COMMAND_SERVER_START, NULL);
 	log_event(LOG_LEVEL_INFO, "server_found", "server=%s pid=%d how=%s",
-	    p->server->name, (int)pid, how);
+	    p->server.name, (int)pid, how);
 	if (pidfd < 0)
 		log_event(LOG_LEVEL_WARNING, "server_exit_unwatched",
 		    "server=%s error=\"%s\" costs=\"its end is not noticed "
 		    "at once\"",
-		    p->server->name, strerror(-pidfd));
+		    p->server.name, strerror(-pidfd));
 	attach_assign(p->attach);
 }
 
@@ -228,7 +245,7 @@ process_hand_over(struct process *p, struct instant now)
 	for (unsigned i = 0; i < p->family.count && pid == 0; i++)
 		if (p->family.pid[i] != was &&
 		    !proc_is_ending(p->family.pid[i]) &&
-		    finder_holds(p->family.pid[i], &p->server->address))
+		    finder_holds(p->family.pid[i], &p->server.address))
 			pid = p->family.pid[i];
 	if (pid == 0 || process_main(p, pid, now) == -ESRCH)
 		return false;
@@ -241,7 +258,7 @@ process_hand_over(struct process *p, struct instant now)
 	p->settled = false;
 	p->find_at = now;
 	log_event(LOG_LEVEL_NOTICE, "server_main_ended",
-	    "server=%s pid=%d now=%d", p->server->name, (int)was, (int)pid);
+	    "server=%s pid=%d now=%d", p->server.name, (int)was, (int)pid);
 	return true;
 }
 
@@ -283,7 +300,7 @@ process_lost(struct process *p, enum finder_result why)
 	enum log_level level = LOG_LEVEL_INFO;
 
 	if (why == FINDER_NONE &&
-	    finder_address_is_routed(&p->server->address)) {
+	    finder_address_is_routed(&p->server.address)) {
 		level = LOG_LEVEL_WARNING;
 		snprintf(text, sizeof(text),
 		    "nothing listens on its address here, and packets to it go "
@@ -316,7 +333,7 @@ process_lost(struct process *p, enum finder_result why)
 	if (why == FINDER_FOREIGN)
 		level = LOG_LEVEL_WARNING;
 	log_event(level, "server_not_found", "server=%s why=\"%s\" do=\"%s\"",
-	    p->server->name, text, fix);
+	    p->server.name, text, fix);
 }
 
 /* Whether the previous process is still ending. */
@@ -380,7 +397,7 @@ process_find_family(struct process *p, const struct family *found)
 static bool
 process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 {
-	bool listens = p->server->address.ss_family != AF_UNSPEC;
+	bool listens = p->server.address.ss_family != AF_UNSPEC;
 
 	*due_ns = -1;
 	if (p->pid == 0 && !listens)
@@ -401,7 +418,7 @@ process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 		return false;
 	if (!instant_before(now, p->sockets_at)) {
 		p->sockets_at = instant_plus(now, SOCKETS_PERIOD_NS);
-		if (finder_changed(&p->finder, &p->server->address))
+		if (finder_changed(&p->finder, &p->server.address))
 			return true;
 	}
 	*due_ns = sooner_ns(*due_ns, instant_since(p->sockets_at, now));
@@ -418,7 +435,7 @@ process_find(struct process *p, struct instant now)
 
 	if (!process_may_search(p, now, &due_ns))
 		return due_ns;
-	r = finder_step(&p->finder, &p->server->address, p->pid, &found);
+	r = finder_step(&p->finder, &p->server.address, p->pid, &found);
 	if (r == FINDER_MORE)
 		next_ns = FIND_STEP_NS;
 	else if (p->pid == 0)
@@ -464,7 +481,7 @@ process_turn_page(struct process *p, struct instant now)
 	if (p->page != NULL && hsperf_page_is_dead(p->page)) {
 		process_drop_page(p);
 		log_event(LOG_LEVEL_WARNING, "hsperfdata_cut_short",
-		    "server=%s pid=%d", p->server->name, (int)p->jvm);
+		    "server=%s pid=%d", p->server.name, (int)p->jvm);
 	} else if (p->page == NULL || hsperf_page_is_stale(p->page)) {
 		err = hsperf_page_open(&page, owner, why);
 		if (err < 0 && owner == p->jvm)
@@ -530,7 +547,7 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 	}
 	process_check_assigned(p, now);
 	due_ns = sooner_ns(due_ns, process_find(p, now));
-	if (p->server->hsperfdata && p->pid != 0)
+	if (p->server.hsperfdata && p->pid != 0)
 		due_ns = sooner_ns(due_ns, process_turn_page(p, now));
 	if (p->pid != 0)
 		due_ns = sooner_ns(due_ns, process_turn_threads(p, now));
@@ -590,7 +607,7 @@ process_describe(const struct process *p, unsigned agents,
 	else if (strcmp(p->name, "docker-proxy") == 0)
 		snprintf(detail, PAGE_TEXT,
 		    "docker-proxy listens there, the server is in a container");
-	else if (!p->server->hsperfdata)
+	else if (!p->server.hsperfdata)
 		snprintf(detail, PAGE_TEXT, "only its end is watched");
 	else
 		snprintf(detail, PAGE_TEXT, "%s",

@@ -29,7 +29,7 @@ struct attach;
 
 struct process {
 	struct attach *attach; /* borrowed: receives our commands */
-	const struct profiler_server *server; /* borrowed */
+	struct profiler_server server;
 	unsigned index;
 	struct family family;	    /* with pid; empty: UNKNOWN */
 	unsigned generation;	    /* counts servers: ends and begins */
@@ -65,6 +65,11 @@ struct process {
 void process_init(struct process *p, struct attach *a, unsigned index,
     const struct profiler_server *server);
 void process_fini(struct process *p);
+
+/* Another server is in this place: forget the one before, which is no end of
+ * it. */
+void process_set(struct process *p, const struct profiler_server *server,
+    struct instant now);
 
 /* Any thread: set the server's process, 0 = gone. */
 void process_assign(struct process *p, pid_t pid);

@@ -32,15 +32,10 @@ struct profiler {
 static bool
 options_are_valid(const struct profiler_options *o)
 {
-	if (o->servers > PROFILER_SERVERS || o->channels_max < 1 ||
-	    o->channels_max > PROFILER_CHANNELS_MAX || o->blind_ns < 0 ||
-	    (o->rates != 0 && o->rates_period_ns <= 0) ||
-	    (o->poll == PROFILER_POLL_SLEEP && o->sleep_ns <= 0))
-		return false;
-	for (unsigned i = 0; i < o->servers; i++)
-		if (o->server[i].name == NULL)
-			return false;
-	return true;
+	return o->servers <= PROFILER_SERVERS && o->channels_max >= 1 &&
+	       o->channels_max <= PROFILER_CHANNELS_MAX && o->blind_ns >= 0 &&
+	       (o->rates == 0 || o->rates_period_ns > 0) &&
+	       (o->poll != PROFILER_POLL_SLEEP || o->sleep_ns > 0);
 }
 
 /* 0, or -EADDRINUSE if another tailor listens there. */
@@ -348,6 +343,16 @@ profiler_server_process(struct profiler *p, unsigned server, pid_t pid)
 	assert(server < p->options.servers);
 	process_assign(&p->attach.process[server], pid);
 	attach_wake(&p->attach);
+}
+
+void
+profiler_server_set(
+    struct profiler *p, unsigned server, const struct profiler_server *is)
+{
+	assert(server < p->options.servers);
+	if (p->kernel != NULL)
+		kernel_server_port(p->kernel, server, is->port);
+	attach_set(&p->attach, server, is);
 }
 
 void

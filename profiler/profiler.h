@@ -86,7 +86,7 @@ enum profiler_collect {
 };
 
 struct profiler_server {
-	const char *name; /* borrowed for the profiler's life */
+	char name[32]; /* "": there is none */
 	/* Its address, to find its process; family 0: do not search. */
 	struct sockaddr_storage address;
 	uint16_t port; /* its TCP port, to identify its connections; 0: none */
@@ -154,6 +154,12 @@ int profiler_start(struct profiler *p, struct timeline *timeline);
  * to be gone.  Processes of servers with an address are also found without
  * this.  Any thread; never blocks. */
 void profiler_server_process(struct profiler *p, unsigned server, pid_t pid);
+
+/* Watch another server in a place, or none; its process is then searched anew.
+ * .program is not looked at, and probes that need privileges that were dropped
+ * are not made.  The proxy thread; never blocks for long. */
+void profiler_server_set(
+    struct profiler *p, unsigned server, const struct profiler_server *is);
 
 /* Record kernel events of all connections of this TCP port of ours (host
  * order), and of those to it from this machine.  Servers' ports are always

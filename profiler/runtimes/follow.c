@@ -54,7 +54,7 @@ server_log_off(struct runtimes_server *s)
 	log_event(LOG_LEVEL_WARNING, "runtime_off",
 	    "server=%s runtime=%s why=\"%s\" costs=\"its collections are not "
 	    "seen\" do=\"%s\"",
-	    s->options->name, s->off->name, s->why, s->remedy);
+	    s->options.name, s->off->name, s->why, s->remedy);
 }
 
 /* The same for a server, with its log line; if the file has no such probes,
@@ -83,7 +83,7 @@ server_attach(struct runtimes *r, unsigned server,
 	}
 	if (s->runtime != runtime)
 		log_event(LOG_LEVEL_NOTICE, "runtime_on",
-		    "server=%s runtime=%s file=\"%s\"", s->options->name,
+		    "server=%s runtime=%s file=\"%s\"", s->options.name,
 		    runtime->name, file);
 	s->runtime = runtime;
 	/* As the process sees it: without /proc/PID/root. */
@@ -128,7 +128,7 @@ has_page(const struct runtime *runtime, pid_t pid)
 static void
 start_on(struct runtimes *r, unsigned server)
 {
-	const struct profiler_server *options = r->server[server].options;
+	const struct profiler_server *options = &r->server[server].options;
 	pid_t pid = options->program == NULL ? listener_now(options) : 0;
 	const char *file = options->program != NULL ? options->program : "java";
 	const struct runtime *runtime = NULL;
@@ -158,7 +158,7 @@ start_on(struct runtimes *r, unsigned server)
 static void
 start_auto(struct runtimes *r, unsigned server)
 {
-	const struct profiler_server *options = r->server[server].options;
+	const struct profiler_server *options = &r->server[server].options;
 	const struct runtime *runtime = NULL;
 	char file[PATH_MAX] = "";
 	pid_t pid = 0;
@@ -187,7 +187,7 @@ runtimes_start(struct runtimes *r, const struct profiler_options *options,
 	r->servers = options->servers;
 	r->first_number = first_number;
 	for (unsigned i = 0; i < r->servers; i++) {
-		r->server[i].options = &options->server[i];
+		r->server[i].options = options->server[i];
 		if (options->server[i].probes == PROFILER_PROBES_ON)
 			start_on(r, i);
 		else if (options->server[i].probes == PROFILER_PROBES_AUTO)
@@ -217,12 +217,20 @@ server_watch(struct runtimes *r, unsigned server, pid_t pid)
 }
 
 void
+runtimes_set(
+    struct runtimes *r, unsigned server, const struct profiler_server *is)
+{
+	runtimes_process(r, server, 0);
+	r->server[server] = (struct runtimes_server){.options = *is};
+}
+
+void
 runtimes_process(struct runtimes *r, unsigned server, pid_t pid)
 {
 	struct runtimes_server *s = &r->server[server];
 	bool known =
 	    s->runtime != NULL &&
-	    (s->options->probes == PROFILER_PROBES_ON || !s->runtime->page);
+	    (s->options.probes == PROFILER_PROBES_ON || !s->runtime->page);
 
 	if (s->pid == pid)
 		return;
@@ -276,7 +284,7 @@ runtimes_turn(
 {
 	struct runtimes_server *s = &r->server[server];
 
-	if (s->options->probes != PROFILER_PROBES_AUTO || s->pid == 0)
+	if (s->options.probes != PROFILER_PROBES_AUTO || s->pid == 0)
 		return -1;
 	/* The page is there after all, and knows more. */
 	if (paged) {

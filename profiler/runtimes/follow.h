@@ -22,7 +22,7 @@
 #include "profiler/runtimes/probes.h"
 
 struct runtimes_server {
-	const struct profiler_server *options; /* borrowed */
+	struct profiler_server options;
 	pid_t pid;     /* the process that is examined; 0: none */
 	pid_t watched; /* the one that the probes report; 0: none */
 	pid_t worker[RUNTIME_WORKERS]; /* all of its processes, so many: */
@@ -53,6 +53,10 @@ struct runtimes {
 void runtimes_start(struct runtimes *r, const struct profiler_options *options,
     uint32_t first_number);
 void runtimes_close(struct runtimes *r);
+
+/* Another server is in this place, whose process is none yet. */
+void runtimes_set(
+    struct runtimes *r, unsigned server, const struct profiler_server *is);
 
 /* A server has a new process, 0: none. */
 void runtimes_process(struct runtimes *r, unsigned server, pid_t pid);

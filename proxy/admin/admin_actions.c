@@ -30,7 +30,7 @@ admin_switch(struct admin_call *call)
 
 	if (actions == 0) {
 		admin_reply_error(call, 409,
-		    p->config->servers < 2
+		    upstream_servers(&p->upstream) < 2
 			? "there is no standby: only one server is configured"
 			: "the standby is not ready: \"tailorctl servers\" "
 			  "shows its state");
@@ -44,9 +44,9 @@ admin_switch(struct admin_call *call)
 static int
 server_named(const struct proxy *p, const char *name)
 {
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (strcmp(p->config->server[i].name, name) == 0)
-			return (int)i;
+	UPSTREAM_EACH(&p->upstream, i)
+	if (strcmp(p->upstream.server[i].config->name, name) == 0)
+		return (int)i;
 	return -1;
 }
 
@@ -126,9 +126,9 @@ static struct server *
 wanted_server(struct admin_call *call)
 {
 	struct proxy *p = call->admin->proxy;
-	const struct config *c = p->config;
 	char name[64], text[256];
-	int i = -1;
+	const char *joint = "";
+	int i = -1, n;
 
 	if (!admin_query_text(call, "server", name, sizeof(name))) {
 		admin_reply_error(call, 400, "wants ?server=NAME");
@@ -137,10 +137,14 @@ wanted_server(struct admin_call *call)
 	i = server_named(p, name);
 	if (i >= 0)
 		return &p->upstream.server[i];
-	snprintf(text, sizeof(text),
-	    "no server is named \"%s\"; there is %s%s%s", name,
-	    c->server[0].name, c->servers > 1 ? " and " : "",
-	    c->servers > 1 ? c->server[1].name : "");
+	n = snprintf(
+	    text, sizeof(text), "no server is named \"%s\"; there is ", name);
+	UPSTREAM_EACH(&p->upstream, k)
+	{
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", joint,
+		    p->upstream.server[k].config->name);
+		joint = " and ";
+	}
 	admin_reply_error(call, 404, text);
 	return NULL;
 }

@@ -58,13 +58,14 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	struct instant now = instant_now();
 
 	json_object_begin(j);
-	json_key_string(j, "name", p->config->server[i].name);
-	json_key_string(j, "address", p->config->server[i].address.text);
+	json_key_string(j, "name", p->upstream.server[i].config->name);
+	json_key_string(
+	    j, "address", p->upstream.server[i].config->address.text);
 	json_key_int(j, "pid",
 	    s->program.pid > 0 ? s->program.pid : stats->server[i].pid);
 	json_key_string(j, "program", stats->server[i].program);
 	json_key_uint(j, "processes", stats->server[i].processes);
-	json_key_bool(j, "launched", p->config->server[i].argc > 0);
+	json_key_bool(j, "launched", p->upstream.server[i].config->argc > 0);
 	json_key_string(j, "state", server_state_shown(s));
 	json_key_bool(j, "restarting", s->maintenance.restarting);
 	write_waits(s, j);
@@ -109,11 +110,12 @@ admin_write_servers(struct proxy *p, struct json *j)
 	json_key_string(j, "schema", "tailor.servers/1");
 	json_key_string(
 	    j, "mode", c->hedging.mode == CONFIG_MODE_ACT ? "act" : "watch");
-	json_key_string(j, "active", c->server[p->hedging.active].name);
+	json_key_string(
+	    j, "active", p->upstream.server[p->hedging.active].config->name);
 	json_key_uint(j, "swaps", p->metrics.swaps);
 	json_key_array(j, "servers");
-	for (unsigned i = 0; i < c->servers; i++)
-		write_server(p, i, &stats, j);
+	UPSTREAM_EACH(&p->upstream, i)
+	write_server(p, i, &stats, j);
 	json_array_end(j);
 	json_object_end(j);
 }
@@ -145,8 +147,9 @@ write_request(const struct request *r, struct instant now, struct json *j)
 	json_key_int(j, "age_ns", instant_since(now, r->first_byte));
 	json_key_array(j, "servers");
 	for (unsigned i = 0; i < r->race.started; i++)
-		json_string(j,
-		    r->proxy->config->server[r->race.attempt[i].server].name);
+		json_string(
+		    j, r->proxy->upstream.server[r->race.attempt[i].server]
+			   .config->name);
 	json_array_end(j);
 	json_object_end(j);
 }

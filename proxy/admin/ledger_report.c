@@ -26,7 +26,7 @@ write_sent(const struct proxy *p, struct json *j)
 	json_key_uint(j, "sent", ledger_sent(m));
 	json_key_object(j, "sent_by_trigger");
 	for (unsigned t = HEDGE_GC; t < HEDGE_TRIGGER_COUNT; t++) {
-		uint64_t n = 0;
+		uint64_t n = m->hedges_past[t];
 
 		for (unsigned s = 0; s < HEDGING_SERVERS; s++)
 			n += m->hedges[t][s];
@@ -34,9 +34,9 @@ write_sent(const struct proxy *p, struct json *j)
 	}
 	json_object_end(j);
 	json_key_object(j, "sent_to");
-	for (unsigned s = 0; s < p->config->servers; s++)
-		json_key_uint(
-		    j, p->config->server[s].name, ledger_sent_to(m, s));
+	UPSTREAM_EACH(&p->upstream, s)
+	json_key_uint(
+	    j, p->upstream.server[s].config->name, ledger_sent_to(m, s));
 	json_object_end(j);
 }
 

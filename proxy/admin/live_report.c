@@ -30,8 +30,8 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
     struct json *j)
 {
 	const struct hedging_server *h = &p->hedging.server[i];
-	const struct config_server *c = &p->config->server[i];
 	const struct server *s = &p->upstream.server[i];
+	const struct config_server *c = s->config;
 
 	json_object_begin(j);
 	json_key_string(j, "name", c->name);
@@ -75,8 +75,8 @@ write_state(struct proxy *p, const struct live_report *l, struct json *j)
 	json_key_uint(j, "clients", p->clients.count);
 	json_key_uint(j, "swaps", p->metrics.swaps);
 	json_key_array(j, "servers");
-	for (unsigned i = 0; i < p->config->servers; i++)
-		write_server(p, i, &stats, j);
+	UPSTREAM_EACH(&p->upstream, i)
+	write_server(p, i, &stats, j);
 	json_array_end(j);
 }
 

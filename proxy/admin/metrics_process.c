@@ -92,10 +92,10 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	exposition_counter(
 	    e, "tailor_processes_refused_total", s.processes_refused);
 	exposition_family(e, "tailor_server_processes");
-	for (unsigned i = 0; i < p->config->servers; i++)
-		exposition_sample(e,
-		    LABELS({"server", p->config->server[i].name}),
-		    s.server[i].processes);
+	UPSTREAM_EACH(&p->upstream, i)
+	exposition_sample(e,
+	    LABELS({"server", p->upstream.server[i].config->name}),
+	    s.server[i].processes);
 	exposition_counter(e, "tailor_profiler_blind_total", s.blind);
 	exposition_gauge(e, "tailor_profiler_blind_max_seconds",
 	    (double)s.blind_max_ns / 1e9);
@@ -243,11 +243,11 @@ descriptors_open(const struct proxy *p)
 	if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
 		return (double)st.st_size;
 	n = p->clients.count;
-	for (unsigned i = 0; i < p->config->servers; i++)
-		n += p->upstream.server[i].idle.count +
-		     p->upstream.server[i].private.count +
-		     p->upstream.server[i].busy.count +
-		     p->upstream.server[i].draining.count;
+	UPSTREAM_EACH(&p->upstream, i)
+	n += p->upstream.server[i].idle.count +
+	     p->upstream.server[i].private.count +
+	     p->upstream.server[i].busy.count +
+	     p->upstream.server[i].draining.count;
 	return n;
 }
 

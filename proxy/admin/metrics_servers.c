@@ -3,8 +3,8 @@
 #include "proxy/request/proxy.h"
 
 /* The labels of one of them. */
-#define HAZARD(c, s, k)                         \
-	LABELS({"server", (c)->server[s].name}, \
+#define HAZARD(p, s, k)                                          \
+	LABELS({"server", (p)->upstream.server[s].config->name}, \
 	    {"kind", hazard_kind_name((enum hazard_kind)(k))})
 #define KIND(k) LABELS({"kind", hazard_kind_name((enum hazard_kind)(k))})
 
@@ -28,17 +28,15 @@ void
 metrics_write_hazards(struct proxy *p, struct exposition *e)
 {
 	const struct metrics *m = &p->metrics;
-	const struct config *c = p->config;
 
 	exposition_family(e, "tailor_hazards_total");
-	for (unsigned s = 0; s < c->servers; s++)
-		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-			exposition_sample(e, HAZARD(c, s, k), m->hazards[s][k]);
+	UPSTREAM_EACH(&p->upstream, s)
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		exposition_sample(e, HAZARD(p, s, k), m->hazards[s][k]);
 	exposition_family(e, "tailor_hazard_seconds_total");
-	for (unsigned s = 0; s < c->servers; s++)
-		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-			exposition_sample_ns(
-			    e, HAZARD(c, s, k), m->hazard_ns[s][k]);
+	UPSTREAM_EACH(&p->upstream, s)
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		exposition_sample_ns(e, HAZARD(p, s, k), m->hazard_ns[s][k]);
 	exposition_family(e, "tailor_hazard_duration_seconds");
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
 		exposition_histogram(e, KIND(k), &m->hazard_length[k], NULL);
@@ -89,63 +87,67 @@ metrics_write_steering(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_steer_unanswered_total", st->unanswered);
 	exposition_counter(e, "tailor_steer_rests_total", st->rests);
 	exposition_family(e, "tailor_server_eden_used_bytes");
-	for (unsigned s = 0; s < p->config->servers; s++)
-		exposition_sample(e,
-		    LABELS({"server", p->config->server[s].name}),
-		    st->server[s].heap.used);
+	UPSTREAM_EACH(&p->upstream, s)
+	exposition_sample(e,
+	    LABELS({"server", p->upstream.server[s].config->name}),
+	    st->server[s].heap.used);
 	exposition_family(e, "tailor_server_eden_capacity_bytes");
-	for (unsigned s = 0; s < p->config->servers; s++)
-		exposition_sample(e,
-		    LABELS({"server", p->config->server[s].name}),
-		    st->server[s].heap.capacity);
+	UPSTREAM_EACH(&p->upstream, s)
+	exposition_sample(e,
+	    LABELS({"server", p->upstream.server[s].config->name}),
+	    st->server[s].heap.capacity);
 }
 
 static void
 write_states(struct proxy *p, struct exposition *e)
 {
 	exposition_family(e, "tailor_server_state");
-	for (unsigned s = 0; s < p->config->servers; s++) {
+	UPSTREAM_EACH(&p->upstream, s)
+	{
 		const struct hedging_server *h = &p->hedging.server[s];
 
 		for (unsigned i = 0; i <= SERVER_READY; i++)
 			exposition_sample(e,
-			    LABELS({"server", p->config->server[s].name},
+			    LABELS(
+				{"server", p->upstream.server[s].config->name},
 				{"state",
 				    server_state_name((enum server_state)i)}),
 			    h->state == i && !h->failing);
 		exposition_sample(e,
-		    LABELS({"server", p->config->server[s].name},
+		    LABELS({"server", p->upstream.server[s].config->name},
 			{"state", "failing"}),
 		    h->failing);
 	}
 	exposition_family(e, "tailor_server_response_seconds");
-	for (unsigned s = 0; s < p->config->servers; s++)
-		for (unsigned i = 0; i < 2; i++)
-			exposition_histogram(e,
-			    LABELS({"server", p->config->server[s].name},
-				{"hazard", i == 0 ? "no" : "yes"}),
-			    &p->upstream.server[s].responses[i], NULL);
+	UPSTREAM_EACH(&p->upstream, s)
+	for (unsigned i = 0; i < 2; i++)
+		exposition_histogram(e,
+		    LABELS({"server", p->upstream.server[s].config->name},
+			{"hazard", i == 0 ? "no" : "yes"}),
+		    &p->upstream.server[s].responses[i], NULL);
 	exposition_family(e, "tailor_warmup_duration_seconds");
-	for (unsigned s = 0; s < p->config->servers; s++)
-		exposition_histogram(e,
-		    LABELS({"server", p->config->server[s].name}),
-		    &p->upstream.server[s].warmup_length, NULL);
+	UPSTREAM_EACH(&p->upstream, s)
+	exposition_histogram(e,
+	    LABELS({"server", p->upstream.server[s].config->name}),
+	    &p->upstream.server[s].warmup_length, NULL);
 	exposition_family(e, "tailor_server_connect_seconds");
-	for (unsigned s = 0; s < p->config->servers; s++)
-		exposition_histogram(e,
-		    LABELS({"server", p->config->server[s].name}),
-		    &p->upstream.server[s].connect_length, NULL);
+	UPSTREAM_EACH(&p->upstream, s)
+	exposition_histogram(e,
+	    LABELS({"server", p->upstream.server[s].config->name}),
+	    &p->upstream.server[s].connect_length, NULL);
 }
 
 /* A family with a sample for each server s. */
-#define EACH_SERVER                                 \
-	for (struct server *s = p->upstream.server; \
-	     s < p->upstream.server + p->config->servers; s++)
-#define PER_SERVER(metric, value)                                 \
-	exposition_family(e, metric);                             \
-	EACH_SERVER exposition_sample(e,                          \
-	    LABELS({"server", p->config->server[s->index].name}), \
-	    (uint64_t)(value))
+#define PER_SERVER(metric, value)                                         \
+	exposition_family(e, metric);                                     \
+	UPSTREAM_EACH(&p->upstream, place)                                \
+	{                                                                 \
+		const struct server *s = &p->upstream.server[place];      \
+                                                                          \
+		exposition_sample(e, LABELS({"server", s->config->name}), \
+		    (uint64_t)(value));                                   \
+	}                                                                 \
+	_Static_assert(1, "")
 
 void
 metrics_write_servers(struct proxy *p, struct exposition *e)
@@ -192,10 +194,10 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	PER_SERVER("tailor_health_check_failures_total", s->checks_failed);
 	write_states(p, e);
 	exposition_family(e, "tailor_server_errors_total");
-	for (unsigned s = 0; s < p->config->servers; s++)
-		for (unsigned i = EXCHANGE_REFUSED; i <= EXCHANGE_TIMEOUT; i++)
-			exposition_sample(e,
-			    LABELS({"server", p->config->server[s].name},
-				{"type", type[i]}),
-			    p->upstream.server[s].errors[i]);
+	UPSTREAM_EACH(&p->upstream, s)
+	for (unsigned i = EXCHANGE_REFUSED; i <= EXCHANGE_TIMEOUT; i++)
+		exposition_sample(e,
+		    LABELS({"server", p->upstream.server[s].config->name},
+			{"type", type[i]}),
+		    p->upstream.server[s].errors[i]);
 }

@@ -88,22 +88,17 @@ static void
 write_hedging(struct proxy *p, struct exposition *e)
 {
 	const struct metrics *m = &p->metrics;
-	const struct config *c = p->config;
 	struct ledger_window l;
-	uint64_t sent = 0;
 
 	ledger_window(&p->ledger.older, m, &l);
 
 	exposition_family(e, "tailor_hedges_sent_total");
 	for (unsigned t = HEDGE_GC; t < HEDGE_TRIGGER_COUNT; t++)
-		for (unsigned s = 0; s < c->servers; s++) {
-			sent += m->hedges[t][s];
-			exposition_sample(e,
-			    LABELS({"trigger", hedge_trigger_name(
-						   (enum hedge_trigger)t)},
-				{"server", c->server[s].name}),
-			    m->hedges[t][s]);
-		}
+		UPSTREAM_EACH(&p->upstream, s)
+	exposition_sample(e,
+	    LABELS({"trigger", hedge_trigger_name((enum hedge_trigger)t)},
+		{"server", p->upstream.server[s].config->name}),
+	    m->hedges[t][s]);
 	exposition_family(e, "tailor_hedges_refused_total");
 	for (unsigned i = 1; i < HEDGE_REFUSAL_COUNT; i++)
 		exposition_sample(e,
@@ -112,8 +107,9 @@ write_hedging(struct proxy *p, struct exposition *e)
 		    m->refused[i]);
 	exposition_gauge(e, "tailor_hedge_budget_tokens", p->hedging.tokens);
 	exposition_gauge(e, "tailor_hedge_extra_request_ratio",
-	    p->table.finished > 0 ? (double)sent / (double)p->table.finished
-				  : 0);
+	    p->table.finished > 0
+		? (double)ledger_sent(m) / (double)p->table.finished
+		: 0);
 	exposition_counter(
 	    e, "tailor_hedges_cancelled_total", p->hedging.hedges_cancelled);
 	exposition_distribution(

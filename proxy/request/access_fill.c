@@ -92,7 +92,6 @@ fill_head(struct access_record *a, const struct request *r)
 static void
 fill_attempt(struct access_record *a, const struct request *r)
 {
-	const struct config *c = r->proxy->config;
 	const struct attempt *w;
 
 	a->attempts = r->race.started;
@@ -112,7 +111,8 @@ fill_attempt(struct access_record *a, const struct request *r)
 	a->attempt = (unsigned)r->race.winner + 1;
 	a->reused = w->reused;
 	snprintf(a->upstream, sizeof(a->upstream), "%s",
-	    c->server[r->race.attempt[r->race.winner].server].name);
+	    r->proxy->upstream.server[r->race.attempt[r->race.winner].server]
+		.config->name);
 }
 
 static void

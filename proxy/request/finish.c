@@ -29,7 +29,7 @@ attempt_describe(const struct attempt *a, struct tale_attempt *out)
 	out->server_pid = (uint32_t)p->upstream.server[server].program.pid;
 	out->cookie = a->cookie;
 	writer_copy(out->server_name, sizeof(out->server_name),
-	    p->config->server[server].name);
+	    p->upstream.server[server].config->name);
 	writer_copy(out->trigger, sizeof(out->trigger),
 	    hedge_trigger_name(r->race.attempt[a->index].trigger));
 	writer_copy(out->outcome, sizeof(out->outcome),

@@ -36,8 +36,8 @@ hazards_tick(struct proxy *p, struct instant now)
 	struct metrics *m = &p->metrics;
 	bool all = true;
 
-	for (unsigned i = 0; i < p->config->servers; i++)
-		all &= p->hedging.server[i].hazards != 0;
+	UPSTREAM_EACH(&p->upstream, i)
+	all &= p->hedging.server[i].hazards != 0;
 	if (instant_is_set(m->both_since))
 		m->both_hazard_ns +=
 		    (uint64_t)instant_since(now, m->both_since);
@@ -48,14 +48,12 @@ hazards_tick(struct proxy *p, struct instant now)
 void
 proxy_want(struct proxy *p, unsigned actions)
 {
-	const struct config *c = p->config;
-
 	if (actions & HEDGING_SWAPPED) {
 		swap_count(p);
 		proxy_emit(p, TALECHAIN_PROXY_SWAP, 1 - p->hedging.active,
 		    p->hedging.active, 0, 0);
 		log_event(LOG_LEVEL_INFO, "swapped", "active=%s",
-		    c->server[p->hedging.active].name);
+		    p->upstream.server[p->hedging.active].config->name);
 	}
 	if (actions & HEDGING_STORM) {
 		p->metrics.storms++;
@@ -128,7 +126,7 @@ static void
 other_waits_for(struct proxy *p, const struct hazard *h, struct instant now)
 {
 	analysis_rest(p->analysis, instant_plus(now, PAUSE_NS));
-	if (p->config->servers == 2)
+	if (p->upstream.server[1 - h->server].config != NULL)
 		health_other_pauses(&p->upstream.server[1 - h->server]);
 }
 
@@ -137,8 +135,9 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 {
 	struct instant now = instant_now();
 
-	if (h->server >= p->config->servers || h->kind >= HAZARD_KIND_COUNT ||
-	    hazard_outdated(p, h))
+	if (h->server >= CONFIG_SERVERS ||
+	    p->upstream.server[h->server].config == NULL ||
+	    h->kind >= HAZARD_KIND_COUNT || hazard_outdated(p, h))
 		return;
 	hazard_count(p, h, now);
 	recent_hazard_note(&p->recent, h, now);
@@ -151,7 +150,7 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 		other_waits_for(p, h, now);
 	log_event(LOG_LEVEL_DEBUG, "hazard",
 	    "server=%s kind=%s what=%s cause=%s",
-	    p->config->server[h->server].name,
+	    p->upstream.server[h->server].config->name,
 	    hazard_kind_name((enum hazard_kind)h->kind),
 	    h->begin ? "begin" : "end", talechain_cause_name(h->cause));
 }

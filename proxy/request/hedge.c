@@ -54,12 +54,12 @@ cancel_idle(struct proxy *p)
 static void
 hedges_first(struct proxy *p)
 {
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (hedging_hedge_turn(&p->hedging, i)) {
-			p->hedges_wait = false;
-			sweep(p);
-			return;
-		}
+	UPSTREAM_EACH(&p->upstream, i)
+	if (hedging_hedge_turn(&p->hedging, i)) {
+		p->hedges_wait = false;
+		sweep(p);
+		return;
+	}
 }
 
 void
@@ -74,8 +74,8 @@ proxy_carry_out(void *user)
 	if (wanted & HEDGING_SWEEP)
 		sweep(p);
 	if (wanted & HEDGING_WARMUP)
-		for (unsigned i = 0; i < p->config->servers; i++)
-			server_warm(&p->upstream.server[i]);
+		UPSTREAM_EACH(&p->upstream, i)
+	server_warm(&p->upstream.server[i]);
 	if (p->hedges_wait)
 		hedges_first(p);
 	queue_run(p);

@@ -96,7 +96,8 @@ queue_wake(struct proxy *p)
 static void
 attempts_aside(struct proxy *p, struct instant now)
 {
-	for (unsigned i = 0; i < p->config->servers; i++) {
+	UPSTREAM_EACH(&p->upstream, i)
+	{
 		const struct hedging_server *h = &p->hedging.server[i];
 		struct connection *u;
 

@@ -21,6 +21,7 @@ fill_rest(void *user, const struct server *s, struct server_rest *out)
 	for (unsigned i = 0; i < r->race.started; i++) {
 		const struct attempt *a = &r->attempt[i];
 
+		out->known += r->race.attempt[i].server == (int)s->index;
 		if (a->link == NULL || a->link->server != s)
 			continue;
 		out->tunnels += r->tunnel;
@@ -60,7 +61,8 @@ on_wait_over(void *user, bool forced)
 
 int
 proxy_init(struct proxy *p, const struct hedging_limits *limits,
-    const struct client_events *events, void (*stop)(struct server *s))
+    const struct client_events *events, void (*stop)(struct server *s),
+    void (*replaced)(void *user, struct server *s, bool renamed))
 {
 	const struct config *c = p->config;
 	int err;
@@ -87,7 +89,9 @@ proxy_init(struct proxy *p, const struct hedging_limits *limits,
 	    .drained = proxy_loser_done,
 	    .rest = fill_rest,
 	    .stop = stop,
+	    .replaced = replaced,
 	};
+	p->upstream.generations = &p->generations;
 	err = clients_init(&p->clients);
 	if (err == 0)
 		err = loop_init(&p->loop);
@@ -153,10 +157,10 @@ proxy_is_at_rest(const struct proxy *p)
 	if (p->table.inflight_count > p->tunnels || p->queue.length > 0 ||
 	    p->clients.accepting != ACCEPT_ON || p->config->hedging.steer)
 		return false;
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (p->hedging.server[i].state != SERVER_READY ||
-		    p->hedging.server[i].hazards != 0 ||
-		    p->upstream.server[i].maintenance.stage != IN_SERVICE)
-			return false;
+	UPSTREAM_EACH(&p->upstream, i)
+	if (p->hedging.server[i].state != SERVER_READY ||
+	    p->hedging.server[i].hazards != 0 ||
+	    p->upstream.server[i].maintenance.stage != IN_SERVICE)
+		return false;
 	return true;
 }

@@ -7,10 +7,11 @@
 /* Set up requests, clients, servers and policy for p->config, which comes to
  * these limits; opens nothing yet.
  *   events  what the room above does with a client's head
- *   stop    has a server's program ended (struct upstream_events)
+ *   stop, replaced  of servers (struct upstream_events)
  * 0 or -errno; proxy_fini also after that. */
 int proxy_init(struct proxy *p, const struct hedging_limits *limits,
-    const struct client_events *events, void (*stop)(struct server *s));
+    const struct client_events *events, void (*stop)(struct server *s),
+    void (*replaced)(void *user, struct server *s, bool renamed));
 void proxy_fini(struct proxy *p);
 
 /* What time brings.  Every tick. */

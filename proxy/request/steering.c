@@ -12,7 +12,8 @@
 static bool
 is_http(const struct proxy *p, unsigned server)
 {
-	return p->config->server[server].collect == CONFIG_COLLECT_HTTP;
+	return p->upstream.server[server].config->collect ==
+	       CONFIG_COLLECT_HTTP;
 }
 
 static uint64_t
@@ -85,14 +86,15 @@ order_give(struct proxy *p, const struct steer_order *o)
 	else if (o->kind != STEER_ORDER_DONE) /* its response may come */
 		collect_begin(&p->upstream.server[o->server]);
 	log_event(LOG_LEVEL_DEBUG, "steer_order", "server=%s what=%s",
-	    p->config->server[o->server].name, what[o->kind]);
+	    p->upstream.server[o->server].config->name, what[o->kind]);
 }
 
 /* Whether it was carried out or not: G1 would go on. */
 static void
 order_over(struct proxy *p, unsigned server)
 {
-	if (p->config->server[server].collect == CONFIG_COLLECT_PERIODIC)
+	if (p->upstream.server[server].config->collect ==
+	    CONFIG_COLLECT_PERIODIC)
 		profiler_collect(p->profiler, server, 0);
 }
 
@@ -110,7 +112,7 @@ say(struct proxy *p, uint64_t rests, uint64_t unanswered)
 		log_event(LOG_LEVEL_WARNING, "steer_unanswered",
 		    "server=%s why=\"it did not collect within 3 s\" "
 		    "again=10s",
-		    p->config->server[1 - p->hedging.active].name);
+		    p->upstream.server[1 - p->hedging.active].config->name);
 }
 
 void
@@ -124,20 +126,19 @@ steering_tick(struct proxy *p, struct instant now)
 	unsigned actions;
 
 	p->steer.on = p->config->hedging.steer;
-	for (unsigned i = 0; i < p->config->servers; i++)
-		collecting[i] = p->steer.server[i].phase == STEER_COLLECTING;
-	for (unsigned i = 0; i < p->config->servers; i++)
-		heap[i] = heap_now(p, i);
+	UPSTREAM_EACH(&p->upstream, i)
+	collecting[i] = p->steer.server[i].phase == STEER_COLLECTING;
+	UPSTREAM_EACH(&p->upstream, i)
+	heap[i] = heap_now(p, i);
 	actions = steer_tick(&p->steer, &p->hedging, heap, now, &order);
 	if ((actions & HEDGING_SWAPPED) != 0)
 		p->metrics.swaps_steered++;
 	proxy_want(p, actions);
 	if (order.kind != STEER_ORDER_NONE)
 		order_give(p, &order);
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (collecting[i] &&
-		    p->steer.server[i].phase != STEER_COLLECTING)
-			order_over(p, i);
+	UPSTREAM_EACH(&p->upstream, i)
+	if (collecting[i] && p->steer.server[i].phase != STEER_COLLECTING)
+		order_over(p, i);
 	say(p, rests, unanswered);
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
 		used[i] = steer_used(&p->steer, i);

@@ -22,6 +22,8 @@ ledger_sent(const struct metrics *m)
 
 	for (unsigned s = 0; s < HEDGING_SERVERS; s++)
 		n += ledger_sent_to(m, s);
+	for (unsigned t = HEDGE_GC; t < HEDGE_TRIGGER_COUNT; t++)
+		n += m->hedges_past[t];
 	return n;
 }
 
@@ -33,7 +35,7 @@ hedges_for_hazards(const struct metrics *m)
 
 	for (unsigned s = 0; s < HEDGING_SERVERS; s++)
 		n -= m->hedges[HEDGE_FAILURE][s];
-	return n;
+	return n - m->hedges_past[HEDGE_FAILURE];
 }
 
 static void

@@ -28,6 +28,20 @@ metrics_init(struct metrics *m)
 }
 
 void
+metrics_server_forget(struct metrics *m, unsigned server)
+{
+	for (unsigned t = 0; t < HEDGE_TRIGGER_COUNT; t++) {
+		m->hedges_past[t] += m->hedges[t][server];
+		m->hedges[t][server] = 0;
+	}
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
+		m->hazards[server][k] = m->hazard_ns[server][k] = 0;
+		m->hazard_since[server][k] = INSTANT_NONE;
+	}
+	m->last_hedge_ns[server] = 0;
+}
+
+void
 metrics_reason(struct metrics_reasons *r, const char *reason)
 {
 	for (unsigned i = 0; i < r->reasons; i++)

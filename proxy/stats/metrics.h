@@ -93,6 +93,7 @@ struct metrics {
 	uint64_t requests[6]; /* by class of status; 0: client left */
 	uint64_t local[600];  /* answers by Tailor itself, by status */
 	uint64_t hedges[HEDGE_TRIGGER_COUNT][HEDGING_SERVERS];
+	uint64_t hedges_past[HEDGE_TRIGGER_COUNT]; /* to servers taken away */
 	uint64_t refused[HEDGE_REFUSAL_COUNT];
 	uint64_t hazards[HEDGING_SERVERS][HAZARD_KIND_COUNT];
 	uint64_t hazard_ns[HEDGING_SERVERS][HAZARD_KIND_COUNT];
@@ -126,6 +127,9 @@ struct metrics {
 
 /* All zero. */
 void metrics_init(struct metrics *m);
+
+/* Another server is in this place: nothing is counted of it yet. */
+void metrics_server_forget(struct metrics *m, unsigned server);
 
 /* Count one of these; reason is static text. */
 void metrics_reason(struct metrics_reasons *r, const char *reason);

@@ -31,11 +31,12 @@ error_passes(int err)
 static bool
 idle_close_one(struct upstream *up)
 {
-	struct server *s = &up->server[0];
+	struct server *s = NULL;
 
-	if (up->config->servers > 1 && up->server[1].idle.count > s->idle.count)
-		s = &up->server[1];
-	if (s->idle.count == 0)
+	UPSTREAM_EACH(up, i)
+	if (s == NULL || up->server[i].idle.count > s->idle.count)
+		s = &up->server[i];
+	if (s == NULL || s->idle.count == 0)
 		return false;
 	connection_close(TAILQ_LAST(&s->idle.list, connection_list));
 	return true;

@@ -304,7 +304,7 @@ connection_settle(struct connection *u, enum exchange_end end)
 	} else if (end == EXCHANGE_COMPLETE) {
 		s->reuse.keeps_alive = u->keep_alive;
 	}
-	if (u->ops != NULL && u->ops->once)
+	if ((u->ops != NULL && u->ops->once) || u->moves != s->moves)
 		reuse = false;
 	if (u->private ? u->owner == NULL
 		       : reuse && connection_starves(s, instant_now()))
@@ -515,6 +515,7 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 		u->opened = instant_now();
 		u->tries = 0;
 		u->exchanges = 0;
+		u->moves = server->moves;
 		connection_enter(
 		    u, waits ? CONNECTION_WAITING : CONNECTION_CONNECTING);
 		err = waits ? 0 : connect_try(u);

@@ -48,8 +48,7 @@ other_pauses(const struct server *s)
 {
 	const struct hedging *h = s->upstream->hedging;
 
-	return !h->limits.act && s->upstream->config->servers == 2 &&
-	       s->index != h->active &&
+	return !h->limits.act && s->index != h->active &&
 	       (h->server[1 - s->index].hazards & hedging_acted_on(h)) != 0;
 }
 
@@ -58,8 +57,7 @@ is_last(const struct server *s)
 {
 	const struct upstream *up = s->upstream;
 
-	return up->config->servers < 2 ||
-	       up->hedging->server[1 - s->index].state != SERVER_READY;
+	return up->hedging->server[1 - s->index].state != SERVER_READY;
 }
 
 static void

@@ -26,8 +26,7 @@ other_ready(const struct server *s)
 {
 	const struct upstream *up = s->upstream;
 
-	return up->config->servers > 1 &&
-	       up->hedging->server[1 - s->index].state == SERVER_READY &&
+	return up->hedging->server[1 - s->index].state == SERVER_READY &&
 	       server_may_serve(&up->server[1 - s->index]);
 }
 
@@ -120,6 +119,24 @@ server_rest(const struct server *s, struct server_rest *out)
 	up->events.rest(up->user, s, out);
 }
 
+/* Whether the one that takes its place is the same at another address. */
+static bool
+moves(const struct server *s)
+{
+	return s->next.due && s->next.config != NULL &&
+	       strcmp(s->next.config->name, s->config->name) == 0;
+}
+
+/* Requests are described by the servers that they had. */
+static bool
+is_unknown(const struct server *s)
+{
+	struct server_rest rest;
+
+	server_rest(s, &rest);
+	return rest.known == 0;
+}
+
 /* It has had its time. */
 static void
 cut(struct server *s, struct instant now)
@@ -149,7 +166,8 @@ come_to_rest(struct server *s, struct instant now)
 	log_event(LOG_LEVEL_NOTICE, "server_drained", "server=%s took_ms=%lld",
 	    s->config->name,
 	    (long long)(instant_since(now, s->maintenance.since) / NS_PER_MS));
-	if (!s->maintenance.restarting)
+	if (s->next.due ? s->program.state == CHILD_NONE
+			: !s->maintenance.restarting)
 		return;
 	s->maintenance.stage = STOPPING;
 	/* It may have ended by itself meanwhile and be started already. */
@@ -167,7 +185,7 @@ maintenance_tick(struct server *s, struct instant now)
 		if (instant_is_set(s->maintenance.cut_at) &&
 		    !instant_before(now, s->maintenance.cut_at))
 			cut(s, now);
-		if (at_rest(s))
+		if (at_rest(s) && (!s->next.due || moves(s) || is_unknown(s)))
 			come_to_rest(s, now);
 		break;
 	case STARTING:
@@ -216,6 +234,27 @@ go(struct server *s, bool force, bool restart)
 	return 0;
 }
 
+void
+maintenance_replace(struct server *s)
+{
+	if (s->maintenance.stage != IN_SERVICE &&
+	    s->maintenance.stage != STARTING)
+		return; /* it is on its way */
+	s->maintenance.since = instant_now();
+	s->maintenance.wait_until = s->maintenance.since;
+	s->maintenance.restarting = false;
+	s->maintenance.stage = DRAIN_PENDING;
+	if (!moves(s) || other_ready(s)) {
+		leave(s);
+		return;
+	}
+	/* No other one serves: what is in flight finishes beside the new one,
+	 * unless that is of a program which must end first. */
+	take_down(s);
+	if (s->program.state == CHILD_NONE)
+		come_to_rest(s, s->maintenance.since);
+}
+
 int
 server_drain(struct server *s, bool force)
 {
@@ -253,7 +292,7 @@ server_return(struct server *s)
 	if (s->maintenance.stage == IN_SERVICE ||
 	    s->maintenance.stage == STARTING)
 		return -EALREADY;
-	if (s->maintenance.stage == STOPPING)
+	if (s->maintenance.stage == STOPPING || s->next.due)
 		return -EBUSY;
 	s->maintenance.restarting = false;
 	if (s->maintenance.stage == DRAIN_PENDING) {

@@ -473,10 +473,21 @@ server_may_ask(const struct server *s)
 	return n < OWN_MAX;
 }
 
+static void
+server_let_go(struct server *s, struct generation *g)
+{
+	if (g != NULL)
+		generation_drop(s->upstream->generations, g);
+}
+
 void
 server_configure(struct server *s, const struct config_server *c)
 {
+	struct generation *before = s->generation;
+
 	s->config = c;
+	s->generation = generation_hold(s->upstream->generations);
+	server_let_go(s, before);
 	s->probe.length = *c->health == '\0'
 			      ? 0
 			      : server_write_get(s, c->health, s->probe.text,
@@ -504,15 +515,67 @@ server_state_shown(const struct server *s)
 		   : server_state_name(server_policy(s)->state);
 }
 
+void
+server_replace(struct server *s, const struct config_server *c)
+{
+	s->next.due = true;
+	s->next.config = c;
+	maintenance_replace(s);
+}
+
+void
+server_stay(struct server *s)
+{
+	if (!s->next.due)
+		return;
+	s->next.due = false;
+	server_return(s);
+}
+
+/* The same server elsewhere: what is counted of it goes on. */
+static void
+server_move(struct server *s)
+{
+	s->moves++;
+	s->next.due = false;
+	s->maintenance.stage = STARTING;
+	s->maintenance.since = instant_now();
+	server_configure(s, s->next.config);
+}
+
+void
+server_take_next(struct server *s)
+{
+	struct upstream *up = s->upstream;
+	const struct config_server *next = s->next.config;
+	bool renamed = next == NULL || strcmp(next->name, s->config->name) != 0;
+	unsigned index = s->index;
+
+	log_event(LOG_LEVEL_NOTICE, "server_replaced",
+	    "server=%s by=%s address=%s", s->config->name,
+	    next != NULL ? next->name : "none",
+	    next != NULL ? next->address.text : "none");
+	if (!renamed) {
+		server_move(s);
+	} else {
+		server_end(s);
+		hedging_server_forget(up->hedging, index);
+		if (next != NULL)
+			server_begin(up, index, next);
+	}
+	up->events.replaced(up->user, s, renamed);
+}
+
 int
-server_init(struct server *s, struct upstream *up, unsigned index)
+server_init(struct server *s, struct upstream *up, unsigned index,
+    const struct config_server *c)
 {
 	memset(s, 0, sizeof(*s));
 	s->upstream = up;
 	s->index = index;
 	s->program.pidfd = -1;
 	s->state_since = instant_now();
-	server_configure(s, &up->config->server[index]);
+	server_configure(s, c);
 	s->program.restart_delay_ns = RESTART_DELAY_NS;
 	connection_pool_init(s);
 	distribution_init_requests(&s->responses[0]);
@@ -536,5 +599,6 @@ server_fini(struct server *s)
 	timer_clear(&s->upstream->loop->timers, &s->warmup.timer);
 	connection_pool_fini(s);
 	free(s->warmup.of);
-	s->warmup.of = NULL;
+	server_let_go(s, s->generation);
+	memset(s, 0, sizeof(*s));
 }

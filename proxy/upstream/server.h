@@ -4,12 +4,26 @@
 
 #include "proxy/upstream/upstream.h"
 
-/* Set up a server and begin to look for it (or to launch it).  0 or -errno. */
-int server_init(struct server *s, struct upstream *up, unsigned index);
+/* Set up a server, configured by the newest generation.  0 or -errno. */
+int server_init(struct server *s, struct upstream *up, unsigned index,
+    const struct config_server *c);
 
-/* Take on a configuration, at the start or after a reload.  What is about the
- * program is used when it is started the next time. */
+/* Take on a configuration of the newest generation after a reload, which is
+ * that of the same server.  What is about the program is used when it is
+ * started the next time. */
 void server_configure(struct server *s, const struct config_server *c);
+
+/* Have this one, of the newest generation, take the place once the one that is
+ * there has been drained; NULL: nothing does.  A server whose address alone
+ * changes, which was not launched and which no other one can stand in for is
+ * replaced at once: its requests in flight finish where they are. */
+void server_replace(struct server *s, const struct config_server *c);
+
+/* The server that has been there stays after all. */
+void server_stay(struct server *s);
+
+/* Do it: nothing of the one that was there is under way. */
+void server_take_next(struct server *s);
 
 /* What Host says in requests that name none: the server's own address, or
  * "localhost" if that is a Unix socket. */
@@ -50,6 +64,12 @@ void server_failed(struct server *s, enum exchange_end end);
 /* Set up the servers of up->config and begin to look for them.  The borrowed
  * members are set.  0 or -errno; upstream_fini also after that. */
 int upstream_init(struct upstream *up);
+
+/* Begin a server in a place that has none, and end one; what has begun on its
+ * connections is cut.  0 or -errno, with the place empty. */
+int server_begin(
+    struct upstream *up, unsigned place, const struct config_server *c);
+void server_end(struct server *s);
 
 /* Close all connections. */
 void upstream_fini(struct upstream *up);
@@ -128,7 +148,11 @@ void silence_tick(struct server *s, struct instant now);
 int server_drain(struct server *s, bool force);
 int server_restart(struct server *s, bool force);
 
-/* Back into service.  0, or -EALREADY, or -EBUSY in the middle of a restart. */
+/* Its next one is due: drain it, as far as there is another to stand in. */
+void maintenance_replace(struct server *s);
+
+/* Back into service.  0, or -EALREADY; -EBUSY in the middle of a restart, or if
+ * another is to take its place. */
 int server_return(struct server *s);
 
 /* Go on as far as possible.  Every tick. */

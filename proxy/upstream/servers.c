@@ -3,19 +3,24 @@
 #include "base/log.h"
 #include "proxy/upstream/server.h"
 
-static int
-server_begin(struct upstream *up, unsigned i)
+int
+server_begin(struct upstream *up, unsigned place, const struct config_server *c)
 {
-	int err = server_init(&up->server[i], up, i);
+	struct server *s = &up->server[place];
+	int err = server_init(s, up, place, c);
 
-	if (err == 0)
-		health_init(&up->server[i]);
-	if (err == 0)
-		collect_init(&up->server[i]);
-	return err;
+	if (err < 0) {
+		server_fini(s);
+		log_event(LOG_LEVEL_ERROR, "server_not_added",
+		    "server=%s error=\"%s\"", c->name, strerror(-err));
+		return err;
+	}
+	health_init(s);
+	collect_init(s);
+	return 0;
 }
 
-static void
+void
 server_end(struct server *s)
 {
 	if (s->upstream == NULL)
@@ -84,7 +89,7 @@ upstream_init(struct upstream *up)
 
 	up->losers_max = DRAIN_CONNECTIONS_MAX;
 	for (unsigned i = 0; err == 0 && i < up->config->servers; i++)
-		err = server_begin(up, i);
+		err = server_begin(up, i, &up->config->server[i]);
 	return err;
 }
 
@@ -101,11 +106,16 @@ upstream_tick(struct upstream *up, struct instant now)
 {
 	bool served = false;
 
-	for (unsigned i = 0; i < up->config->servers; i++) {
+	UPSTREAM_EACH(up, i)
+	{
 		server_tick(&up->server[i], now);
 		served |=
 		    server_policy(&up->server[i])->state > SERVER_CONNECTING;
 	}
+	UPSTREAM_EACH(up, i)
+	if (up->server[i].next.due &&
+	    up->server[i].maintenance.stage == OUT_OF_SERVICE)
+		server_take_next(&up->server[i]);
 	if (up->served && !served && !up->stopping)
 		log_event(LOG_LEVEL_WARNING, "no_server",
 		    "advice=\"no server responds, so clients get 503: see "

@@ -31,8 +31,8 @@ peak_inflight(struct upstream *up, struct instant now)
 {
 	unsigned inflight = 0;
 
-	for (unsigned i = 0; i < up->config->servers; i++)
-		inflight += up->hedging->server[i].inflight;
+	UPSTREAM_EACH(up, i)
+	inflight += up->hedging->server[i].inflight;
 	if (instant_since(now, up->peak_window) >= PEAK_WINDOW_NS) {
 		up->peak[1] = up->peak[0];
 		up->peak[0] = 0;

@@ -7,6 +7,7 @@
  * Proxy thread only. */
 #pragma once
 
+#include "config/generation.h"
 #include "hedging/hedging.h"
 #include "proxy/net/loop.h"
 #include "proxy/net/message.h"
@@ -124,6 +125,7 @@ struct connection {
 	unsigned exchanges;    /* begun on this connection */
 	unsigned serial;       /* changes when an exchange is forgotten */
 	bool keep_alive;       /* the server will keep it after this one */
+	unsigned moves;	       /* of the server, when it was opened */
 
 	/* see connection_own() */
 	bool private;
@@ -226,9 +228,18 @@ struct server_heap {
 };
 
 struct server {
-	struct upstream *upstream;	    /* borrowed */
-	const struct config_server *config; /* borrowed */
+	struct upstream *upstream; /* borrowed */
+	/* In a generation that is held; NULL: there is no server here. */
+	const struct config_server *config;
+	struct generation *generation;
 	unsigned index;
+	unsigned moves; /* to another address */
+
+	struct { /* what takes its place when it has been drained */
+		bool due;
+		const struct config_server *config; /* of the newest
+						     * generation; NULL: none */
+	} next;
 
 	/* its connections, by state */
 	struct work connect; /* give a turn to one that waits */
@@ -350,6 +361,7 @@ struct server_rest {
 	unsigned requests; /* tunnels left out */
 	unsigned tunnels;  /* open WebSockets */
 	unsigned losers;   /* responses that will be thrown away */
+	unsigned known;	   /* unfinished requests that it has ever had */
 	/* of the oldest request; borrowed, NULL: there is none */
 	const char *oldest; /* its id */
 	const char *method, *target;
@@ -365,18 +377,23 @@ struct upstream_events {
 	/* The response of an attempt that lost has ended. */
 	void (*drained)(
 	    void *user, const struct connection *u, enum exchange_end end);
-	/* Fill in what requests a server has (all but .losers). */
+	/* Add what requests a server has (all but .losers). */
 	void (*rest)(
 	    void *user, const struct server *s, struct server_rest *out);
 	/* Its program is to end; started again if its maintenance is
 	 * STOPPING. */
 	void (*stop)(struct server *s);
+	/* Another server, or none, is in this place: watch it, and begin to
+	 * look for it or to launch it.  renamed: what is counted of the one
+	 * before is not its own. */
+	void (*replaced)(void *user, struct server *s, bool renamed);
 };
 
 struct upstream {
-	struct loop *loop;	     /* borrowed */
-	const struct config *config; /* borrowed: the one in force */
-	struct hedging *hedging;     /* borrowed */
+	struct loop *loop;		     /* borrowed */
+	const struct config *config;	     /* borrowed: the one in force */
+	struct generation_list *generations; /* borrowed */
+	struct hedging *hedging;	     /* borrowed */
 	struct upstream_events events;
 	void *user;    /* of the events */
 	bool stopping; /* set from above: no new exchanges */
@@ -390,6 +407,30 @@ struct upstream {
 	struct instant peak_window;
 	struct server server[CONFIG_SERVERS];
 };
+
+/* The first place from this one on that has a server, or CONFIG_SERVERS: a
+ * reload may leave one without. */
+static inline unsigned
+upstream_from(const struct upstream *up, unsigned place)
+{
+	while (place < CONFIG_SERVERS && up->server[place].config == NULL)
+		place++;
+	return place;
+}
+
+#define UPSTREAM_EACH(up, place)                                            \
+	for (unsigned place = upstream_from(up, 0); place < CONFIG_SERVERS; \
+	     place = upstream_from(up, place + 1))
+
+static inline unsigned
+upstream_servers(const struct upstream *up)
+{
+	unsigned n = 0;
+
+	UPSTREAM_EACH(up, i)
+	n++;
+	return n;
+}
 
 /* What the policy wants. */
 static inline void

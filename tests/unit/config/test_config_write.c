@@ -399,13 +399,18 @@ TEST(test_compare)
 	assert_string_equal(text, "");
 	assert_int_equal(config_compare(a, b, note_difference, text), 0);
 	assert_string_equal(text,
-	    "listen servers[1].address! servers[0].health "
-	    "servers[1].launch.command! hedging.mode hedging.triggers "
-	    "slow.history! ");
-	b->servers = 1;
+	    "servers[0].health servers[1].address servers[1].launch.command "
+	    "listen hedging.mode hedging.triggers slow.history! ");
+	assert_false(config_server_replaces(&a->server[0], &b->server[0]));
+	assert_true(config_server_replaces(&a->server[1], &b->server[1]));
+	strcpy(b->server[1].name, "c");
 	text[0] = '\0';
 	assert_int_equal(config_compare(a, b, note_difference, text), 0);
-	assert_memory_equal(text, "servers! listen ", 16);
+	assert_memory_equal(text, "servers[0].health servers listen ", 33);
+	b->servers = 1;
+	text[0] = '\0';
+	assert_int_equal(config_compare(b, a, note_difference, text), 0);
+	assert_memory_equal(text, "servers[0].health servers listen ", 33);
 	config_free(&a);
 	config_free(&b);
 }

@@ -353,7 +353,7 @@ flag_begin(bool read, uint64_t own_ms)
 	listen_now();
 	memset(&attach, 0, sizeof(attach));
 	attach.servers = 1;
-	attach.process[0].server = &server;
+	attach.process[0].server = server;
 	attach.process[0].page = &page;
 	attach.process[0].jvm = getpid();
 	orders_init(&orders);

@@ -1,0 +1,202 @@
+/* servers.c: which servers there are: at the start, and after a reload.
+ *
+ * A server keeps its place (the index by which policy, profiler and statistics
+ * know it) for as long as its name is in the configuration.  A new one gets a
+ * place that is free, or that of one that leaves; which of the two is first in
+ * the file matters at the start only. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "proxy/upstream/server.h"
+
+/* The port of a TCP address, 0 of another. */
+static uint16_t
+address_port(const struct sockaddr_storage *a)
+{
+	if (a->ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)a)->sin_port);
+	if (a->ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)a)->sin6_port);
+	return 0;
+}
+
+void
+servers_observed(const struct config *c, const struct config_server *s,
+    struct profiler_server *out)
+{
+	*out = (struct profiler_server){
+	    .port = address_port(&s->address.address),
+	    /* Steering reads heaps there, also beside an agent. */
+	    .hsperfdata = s->jvm == CONFIG_JVM_AUTO ||
+			  s->jvm == CONFIG_JVM_HSPERFDATA ||
+			  (s->jvm == CONFIG_JVM_AGENT && c->hedging.steer),
+	    .agent = s->jvm == CONFIG_JVM_AUTO || s->jvm == CONFIG_JVM_AGENT,
+	    .probes = s->jvm == CONFIG_JVM_USDT	  ? PROFILER_PROBES_ON
+		      : s->jvm == CONFIG_JVM_AUTO ? PROFILER_PROBES_AUTO
+						  : PROFILER_PROBES_OFF,
+	    .collect = s->collect == CONFIG_COLLECT_AUTO ? PROFILER_COLLECT_LOAD
+		       : s->collect == CONFIG_COLLECT_AGENT
+			   ? PROFILER_COLLECT_AGENT
+		       : s->collect == CONFIG_COLLECT_PERIODIC
+			   ? PROFILER_COLLECT_PERIODIC
+			   : PROFILER_COLLECT_NOT,
+	};
+	snprintf(out->name, sizeof(out->name), "%s", s->name);
+	if (s->argc == 0)
+		out->address = s->address.address;
+}
+
+static int
+server_start(struct server *s)
+{
+	if (s->config->argc > 0)
+		return supervisor_launch(s);
+	server_lost(s);
+	return 0;
+}
+
+int
+servers_start(struct proxy *p)
+{
+	UPSTREAM_EACH(&p->upstream, i)
+	if (server_start(&p->upstream.server[i]) < 0)
+		return -ECHILD;
+	return 0;
+}
+
+/* --- a reload ------------------------------------------------------------- */
+
+/* Who is to be in each place: the number in the configuration, -1: none. */
+struct seats {
+	int of[CONFIG_SERVERS];
+};
+
+static int
+number_of(const struct config *c, const char *name)
+{
+	for (unsigned i = 0; i < c->servers; i++)
+		if (strcmp(c->server[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static bool
+is_seated(const struct seats *s, int number)
+{
+	for (unsigned i = 0; i < CONFIG_SERVERS; i++)
+		if (s->of[i] == number)
+			return true;
+	return false;
+}
+
+/* A place for a new one: the sooner it may begin the better. */
+static unsigned
+seat_for(const struct proxy *p, const struct seats *s)
+{
+	unsigned best = CONFIG_SERVERS;
+
+	for (unsigned i = 0; i < CONFIG_SERVERS; i++) {
+		if (s->of[i] >= 0)
+			continue;
+		if (p->upstream.server[i].config == NULL)
+			return i;
+		if (best == CONFIG_SERVERS || best == p->hedging.active)
+			best = i;
+	}
+	return best;
+}
+
+static void
+seats_find(const struct proxy *p, struct seats *out)
+{
+	const struct config *c = p->config;
+
+	for (unsigned i = 0; i < CONFIG_SERVERS; i++) {
+		const struct config_server *s = p->upstream.server[i].config;
+
+		out->of[i] = s != NULL ? number_of(c, s->name) : -1;
+	}
+	for (unsigned k = 0; k < c->servers; k++)
+		if (!is_seated(out, (int)k))
+			out->of[seat_for(p, out)] = (int)k;
+}
+
+/* What can be done at once: configure one that stays, or begin one in a place
+ * that is free.  Whether it has begun. */
+static bool
+seat_take(struct proxy *p, unsigned place, const struct config_server *c)
+{
+	struct server *s = &p->upstream.server[place];
+
+	if (c == NULL)
+		return false;
+	if (s->config == NULL)
+		return server_begin(&p->upstream, place, c) == 0;
+	if (!config_server_replaces(s->config, c)) {
+		server_configure(s, c);
+		server_stay(s);
+	}
+	return false;
+}
+
+static void
+server_introduce(struct proxy *p, struct server *s, bool renamed)
+{
+	struct profiler_server is = {0};
+	unsigned place = (unsigned)(s - p->upstream.server);
+
+	if (renamed) {
+		metrics_server_forget(&p->metrics, place);
+		steer_forget(&p->steer, place);
+	}
+	if (s->config != NULL)
+		servers_observed(p->config, s->config, &is);
+	profiler_server_set(p->profiler, place, &is);
+	if (s->config == NULL)
+		return;
+	if (renamed)
+		supervisor_init(s);
+	/* A start that fails is logged, and tried again as after an end. */
+	if (server_start(s) < 0)
+		supervisor_again(s);
+}
+
+void
+servers_change(struct proxy *p)
+{
+	const struct config *c = p->config;
+	const struct config_server *next[CONFIG_SERVERS];
+	bool begun[CONFIG_SERVERS];
+	struct seats seats;
+
+	seats_find(p, &seats);
+	for (unsigned i = 0; i < CONFIG_SERVERS; i++) {
+		next[i] = seats.of[i] >= 0 ? &c->server[seats.of[i]] : NULL;
+		begun[i] = seat_take(p, i, next[i]);
+	}
+	/* The policy learns of a place before its server does anything. */
+	limits_apply(p);
+	for (unsigned i = 0; i < CONFIG_SERVERS; i++) {
+		struct server *s = &p->upstream.server[i];
+
+		if (begun[i]) {
+			log_event(LOG_LEVEL_NOTICE, "server_added",
+			    "server=%s address=%s", s->config->name,
+			    s->config->address.text);
+			server_introduce(p, s, true);
+		} else if (s->config != NULL && s->config != next[i]) {
+			server_replace(s, next[i]);
+		}
+	}
+}
+
+void
+servers_replaced(void *user, struct server *s, bool renamed)
+{
+	limits_apply(user);
+	server_introduce(user, s, renamed);
+}

@@ -1,0 +1,227 @@
+"""Goal: a reload adds a server, takes one away, and moves one to another address
+or program, and no request notices."""
+
+import json
+import sys
+
+from rig.crowd import Crowd
+from rig.ports import free_port
+from rig.process import Process
+from rig.wait import wait_until
+from test_ops_reload import rewrite
+
+KERNEL_EVENTS = "off"
+SERVER = """
+import http.server, sys
+class Named(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(sys.argv[2])))
+        self.end_headers()
+        self.wfile.write(sys.argv[2].encode())
+    def log_message(self, *_):
+        pass
+http.server.ThreadingHTTPServer(
+    ("127.0.0.1", int(sys.argv[1])), Named).serve_forever()
+"""
+
+
+def entry(server, name=None, **more):
+    return {"name": name or server.name, "address": server.address, **more}
+
+
+def reload(t, *servers):
+    """The keys that have changed."""
+    rewrite(t, servers=list(servers))
+    answer = t.ask("/reload", "POST")
+    assert answer.status == 200, answer.body
+    return json.loads(answer.body)["changed"]
+
+
+def names(t):
+    return [s["name"] for s in t.ask_json("/servers")["servers"]]
+
+
+def wait_names(t, *wanted):
+    wait_until(lambda: names(t) == list(wanted), f"servers {wanted}")
+
+
+def asked_of(t, name):
+    return t.metrics()[f'tailor_server_exchanges_total{{server="{name}"}}']
+
+
+def answered_by(t, name):
+    return sum(value for key, value in t.metrics().items() if key.startswith(
+        f'tailor_server_response_seconds_count{{server="{name}"'))
+
+
+def test_a_standby_is_added(upstream, tailor):
+    # Goal: from one server to two, which then are a pair; its process is
+    # followed, and the first one may go away.
+    a, b = upstream("a").serve(), upstream("b").serve()
+    t = tailor(entry(a))
+    with Crowd(t, 2, lambda *_: "/") as crowd:
+        assert reload(t, entry(a), entry(b)) == ["servers"]
+        t.wait_server("b", state="ready", active=False)
+        t.wait_log("server_observed server=b pid=")
+        assert t.server("a")["active"]
+        a.stop()
+        t.wait_server("b", active=True)
+        served = list(crowd.served)
+        wait_until(lambda: all(now > before for now, before in
+                               zip(crowd.served, served)), "b serves")
+    assert crowd.statuses() == {200}
+    assert crowd.bodies() == {b"a", b"b"}
+
+
+def test_servers_are_taken_away_and_replaced(upstream, tailor):
+    # Goal: one that leaves finishes what it has, though it was the first of the
+    # file and active; what is counted of it is not its successor's; in the end
+    # both are others.
+    a, b, c = upstream("a").script(), upstream("b").serve(), upstream("c")
+    d = upstream("d").serve()
+    c.serve()
+    t = tailor(entry(a), entry(b))
+    t.wait_server("b", state="ready")
+    with t.client() as kept:
+        kept.request()
+        a.expect().reply()
+        kept.response()
+        kept.request()
+        request = a.expect()
+        assert answered_by(t, "a") == 1
+        reload(t, entry(b))
+        t.wait_server("a", state="draining", active=False)
+        with Crowd(t, 2, lambda *_: "/") as crowd:
+            assert names(t) == ["a", "b"]
+            wait_until(lambda: sum(crowd.served) > 4, "b serves")
+            request.reply(200, b"last")
+            assert kept.response().body == b"last"
+            wait_names(t, "b")
+            t.wait_log("server_replaced server=a by=none")
+            assert not any('server="a"' in key for key in t.metrics())
+            reload(t, entry(b), entry(c))
+            t.wait_server("c", state="ready", active=False)
+            assert answered_by(t, "c") == 0
+            assert answered_by(t, "b") > 4
+            reload(t, entry(d), entry(c))
+            wait_names(t, "c", "d")
+            t.wait_server("d", state="ready")
+            t.wait_server("c", active=True)
+        assert crowd.statuses() == {200}
+        assert crowd.bodies() <= {b"b", b"c"}
+        assert kept.get().body == b"c"
+    assert "reload_error" not in t.log
+
+
+def test_the_only_server_moves(upstream, tailor):
+    # Goal: its requests in flight finish where they are; those after them go to
+    # its new address, on no connection to the old one.
+    old, new = upstream("a").script(), upstream("new").serve()
+    t = tailor(entry(old))
+    with t.client() as c, t.client() as d:
+        c.request()
+        request = old.expect()
+        d.request()
+        old.expect().reply(200, b"old")
+        assert d.response().body == b"old"
+        before = asked_of(t, "a")
+        assert reload(t, entry(new, "a")) == ["servers[0].address"]
+        assert d.get().body == b"new"
+        request.reply(200, b"finished")
+        assert c.response().body == b"finished"
+        for connection in old.connections:
+            connection.wait_end()
+        assert c.get().body == b"new"
+    assert asked_of(t, "a") > before
+    assert t.server("a")["address"] == new.address
+
+
+def test_the_active_one_moves(upstream, tailor):
+    # Goal: the standby serves meanwhile, and nothing fails.
+    a, b, new = (upstream(name).serve() for name in ("a", "b", "new"))
+    t = tailor(entry(a), entry(b))
+    t.wait_server("b", state="ready")
+    with Crowd(t, 3, lambda *_: "/") as crowd:
+        reload(t, entry(new, "a"), entry(b))
+        t.wait_log("server_returned server=a")
+        t.wait_server("a", state="ready", active=False)
+        assert t.ask("/switch", "POST").status == 200
+        wait_until(lambda: b"new" in crowd.bodies(), "it serves there")
+    assert crowd.statuses() == {200}
+    assert b"b" in crowd.bodies()
+
+
+def test_one_that_cannot_leave(upstream, tailor):
+    # Goal: the active server stays until there is another, and for good if the
+    # configuration has it again.
+    a, b = upstream("a").serve(), upstream("b")
+    b.refuse()
+    t = tailor(entry(a), entry(b))
+    with t.client() as c:
+        reload(t, entry(b))
+        t.wait_server("a", state="leaving", active=True)
+        assert c.get().body == b"a"
+        assert t.ask("/ready?server=a", "POST").status == 409
+        reload(t, entry(a), entry(b))
+        t.wait_server("a", state="ready", active=True)
+        reload(t, entry(b))
+        b.listen()
+        b.serve()
+        wait_names(t, "b")
+        assert c.get().body == b"b"
+
+
+def test_a_moved_process_is_followed(tailor):
+    # Goal: the end of the process at the old address is nothing to the server,
+    # that of the one at the new address is.
+    ports = [free_port(), free_port()]
+    running = [Process([sys.executable, "-c", SERVER, port, f"at{port}"])
+               for port in ports]
+    at = [{"name": "a", "address": f"127.0.0.1:{port}"} for port in ports]
+    t = tailor(at[0])
+    t.wait_log(f"server_observed server=a pid={running[0].pid}")
+    reload(t, at[1])
+    t.wait_log(f"server_observed server=a pid={running[1].pid}")
+    running[0].kill()
+    running[0].wait()
+    with t.client() as c:
+        assert c.get().body == f"at{ports[1]}".encode()
+    assert "server_lost" not in t.log[t.log.index("server_replaced"):]
+    running[1].kill()
+    running[1].wait()
+    t.wait_log(f"server_exited server=a pid={running[1].pid}")
+    t.wait_server("a", state="connecting")
+
+
+def test_a_launched_server_comes_and_goes(upstream, tailor, scratch):
+    # Goal: a program is started with its server, ended with it, and replaced by
+    # another when its address is another.
+    a = upstream("a").serve()
+    ports = [free_port(), free_port()]
+
+    (scratch / "server.py").write_text(SERVER)
+
+    def program(port):
+        return {"name": "b", "address": f"127.0.0.1:{port}", "launch": {
+            "command": [sys.executable, f"{scratch}/server.py", str(port),
+                        f"b{port}"]}}
+
+    t = tailor(entry(a))
+    with Crowd(t, 2, lambda *_: "/") as crowd:
+        reload(t, entry(a), program(ports[0]))
+        t.wait_server("b", state="ready")
+        reload(t, entry(a), program(ports[1]))
+        t.wait_log("server_replaced server=b by=b")
+        t.wait_server("b", state="ready")
+        assert t.ask("/switch", "POST").status == 200
+        wait_until(lambda: f"b{ports[1]}".encode() in crowd.bodies(),
+                   "the new program serves")
+        reload(t, entry(a))
+        wait_names(t, "a")
+        served = sum(crowd.served)
+        wait_until(lambda: sum(crowd.served) > served + 2, "a serves")
+    assert crowd.statuses() == {200}
+    assert t.log.count("server_launched server=b") == 2
+    assert t.log.count("server_exited server=b") == 2
