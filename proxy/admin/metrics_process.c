@@ -184,6 +184,8 @@ write_accounts(struct proxy *p, struct exposition *e)
 	    e, "tailor_accounts_corrupt_total", atomic_load(&a->corrupt));
 	exposition_counter(
 	    e, "tailor_accounts_failed_total", atomic_load(&a->lost));
+	exposition_counter(e, "tailor_accounts_disk_failures_total",
+	    atomic_load(&a->failures));
 	exposition_counter(
 	    e, "tailor_latencies_unnamed_total", atomic_load(&l->unnamed));
 	exposition_counter(
@@ -208,6 +210,7 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	exposition_gauge(e, "tailor_tales_bytes", (double)s.store.bytes);
 	exposition_gauge(e, "tailor_tales_files", s.store.files);
 	exposition_gauge(e, "tailor_tales_on_disk", s.on_disk);
+	exposition_counter(e, "tailor_tales_disk_failures_total", s.failures);
 	exposition_counter(e, "tailor_tales_told_total", s.made);
 	exposition_counter(
 	    e, "tailor_tales_contradictory_total", s.contradictory);

@@ -5,17 +5,20 @@
  * Those that follow fail after SIGUSR2, and work again after the next, in
  * turns; it says so on standard error:
  *   FAULT_MALLOC=n  malloc of n bytes and more
- *   FAULT_WATCH=1   epoll_ctl for a socket that is being connected */
+ *   FAULT_WATCH=1   epoll_ctl for a socket that is being connected
+ *   FAULT_DISK=1    pwrite, and no room is left */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static long again, most, block, watch, halt;
+static long again, most, block, watch, halt, disk;
 static volatile sig_atomic_t failing;
 static __thread unsigned calls;
 
@@ -24,6 +27,7 @@ static ssize_t (*real_recv)(int, void *, size_t, int);
 static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static int (*real_epoll_ctl)(int, int, int, struct epoll_event *);
+static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 static int (*real_execvp)(const char *, char *const *);
 
 static void
@@ -59,12 +63,15 @@ begin(void)
 	    RTLD_NEXT, "epoll_ctl");
 	real_execvp =
 	    (int (*)(const char *, char *const *))dlsym(RTLD_NEXT, "execvp");
+	real_pwrite = (ssize_t(*)(int, const void *, size_t, off_t))dlsym(
+	    RTLD_NEXT, "pwrite");
+	disk = setting("FAULT_DISK");
 	halt = setting("FAULT_EXEC");
 	again = setting("FAULT_AGAIN");
 	most = setting("FAULT_SHORT");
 	block = setting("FAULT_MALLOC");
 	watch = setting("FAULT_WATCH");
-	if (block > 0 || watch > 0)
+	if (block > 0 || watch > 0 || disk > 0)
 		signal(SIGUSR2, on_signal);
 }
 
@@ -121,6 +128,22 @@ sendmsg(int fd, const struct msghdr *m, int flags)
 		less.msg_iovlen = 1;
 	}
 	return real_sendmsg(fd, &less, flags);
+}
+
+ssize_t
+pwrite(int fd, const void *data, size_t size, off_t at)
+{
+	char path[40], name[8];
+
+	/* A memory file has always room. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (failing && disk > 0 &&
+	    (readlink(path, name, sizeof(name)) < 0 ||
+		memcmp(name, "/memfd:", 7) != 0)) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return real_pwrite(fd, data, size, at);
 }
 
 int
