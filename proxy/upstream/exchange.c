@@ -174,6 +174,9 @@ exchange_begin_body(struct connection *u, const struct http_head *head)
 		compare_status(u->compared, u->side, head->status);
 	u->keep_alive = head->keep_alive && framing != HTTP_FRAMING_CLOSE;
 	u->said_ns = head->keep_alive_s * NS_PER_S;
+	if (!head->keep_alive && head->status < 400 && !u->last &&
+	    (u->ops == NULL || !u->ops->once))
+		u->server->reuse.ended = instant_now();
 	u->last |= u->has_body && !body_was_read(u, head->status);
 	http_body_init(&u->body, framing, head->content_length, UINT64_MAX);
 	if (framing != HTTP_FRAMING_CHUNKED || !u->out.trailers)

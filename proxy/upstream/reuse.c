@@ -7,7 +7,8 @@
  * than half of that: a pause that nothing announces makes a rest longer than it
  * looks.  A close much sooner than expected means that there are other reasons
  * than a timeout, or another timeout: for a while nothing is believed, unless a
- * second one comes at the same age.
+ * second one comes at the same age.  (Where it ends connections by a word, it
+ * ends others without one.)
  *
  * Evidence gets old: what it did once it need not do for ever, and a server
  * that is never tried again cannot show that it has changed.  Its ages are in
@@ -79,7 +80,10 @@ reuse_is_proven(const struct connection *u, struct instant now)
 	const struct server *s = u->server;
 	int64_t trusted = kept_least_ns(u) / 2;
 
-	return instant_since(now, u->rested) <
+	/* A worker that ends says so with its last response, and accepts no
+	 * others. */
+	return instant_before(s->reuse.ended, u->opened) &&
+	       instant_since(now, u->rested) <
 		   (trusted < TRUSTED_NS ? trusted : TRUSTED_NS) &&
 	       !reuse_closes_early(s, now) &&
 	       !within(s->reuse.closed_soon, now, DOUBT_NS);
@@ -100,7 +104,8 @@ reuse_closed(const struct connection *u, struct instant then)
 	if (age < SOON_NS && (due == 0 || is_sooner(age, due))) {
 		s->reuse.closed_soon = then;
 		s->reuse.kept_ns = 0;
-	} else if (!is_sooner(due, age)) {
+	} else if (!is_sooner(due, age) &&
+		   !within(s->reuse.ended, then, DOUBT_NS)) {
 		s->reuse.closed_soon = INSTANT_NONE;
 	}
 	s->reuse.closed_ns = shorter(s->reuse.closed_ns, age);

@@ -284,6 +284,7 @@ struct server {
 				    * it was seen to serve; 0: none */
 		int64_t closed_ns; /* the shortest after which it closed one,
 				    * of a second or more; 0: none */
+		struct instant ended; /* it said, unasked, that one ends */
 		struct instant closed_early; /* one that was hardly idle */
 		struct instant closed_soon;  /* or sooner than expected */
 		struct instant starved; /* a new one waited beside idle ones */

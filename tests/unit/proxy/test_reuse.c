@@ -30,7 +30,8 @@ TEST(test_unsafe_requests_after_few_workers)
 	/* goal: by unsafe requests alone, one after the other, a server that
 	 * once had few workers shows again that it keeps connections */
 	struct server s = {0};
-	struct connection u = {.server = &s, .rested = at_s(310)};
+	struct connection u = {
+	    .server = &s, .opened = at_s(0), .rested = at_s(310)};
 
 	connection_pool_init(&s);
 	s.reuse.starved = at_s(10);
@@ -85,7 +86,8 @@ TEST(test_a_server_that_says_how_long)
 	/* goal: its word counts at once, up to half of it; and no more than
 	 * five seconds of a longer one */
 	struct server s = {0};
-	struct connection u = {.server = &s, .said_ns = 5 * NS_PER_S};
+	struct connection u = {
+	    .server = &s, .opened = at_s(0), .said_ns = 5 * NS_PER_S};
 
 	assert_true(may_carry(&u, 100, 2499));
 	assert_false(may_carry(&u, 100, 2500));
@@ -100,7 +102,7 @@ TEST(test_a_server_that_does_as_it_says)
 {
 	/* goal: its closes are no reason for doubt */
 	struct server s = {0};
-	struct connection u = {.said_ns = 5 * NS_PER_S};
+	struct connection u = {.opened = at_s(0), .said_ns = 5 * NS_PER_S};
 
 	for (int64_t i = 0; i < 3; i++) {
 		serve_and_close(&s, &u, 100 + 10 * i, 5);
@@ -112,7 +114,7 @@ TEST(test_a_server_that_closes_sooner_than_it_said)
 {
 	/* goal: it is doubted, and then believed for what it has shown */
 	struct server s = {0};
-	struct connection u = {.said_ns = 60 * NS_PER_S};
+	struct connection u = {.opened = at_s(0), .said_ns = 60 * NS_PER_S};
 
 	serve_and_close(&s, &u, 100, 3);
 	assert_false(may_carry(&u, 103, 0));
@@ -132,7 +134,7 @@ TEST(test_a_server_that_says_nothing)
 	/* goal: its timeout is learnt by two closes at one age, and not by
 	 * closes at any; after a restart it is still a guess */
 	struct server s = {0};
-	struct connection u = {0};
+	struct connection u = {.opened = at_s(0)};
 
 	serve_and_close(&s, &u, 100, 6);
 	assert_false(may_carry(&u, 106, 0));
@@ -151,4 +153,22 @@ TEST(test_a_server_that_says_nothing)
 	assert_int_equal(s.reuse.closed_ns, 6 * NS_PER_S); /* as the latest */
 	assert_true(may_carry(&u, 138, 999));
 	assert_false(may_carry(&u, 138, 1000));
+}
+
+TEST(test_a_server_of_which_workers_end)
+{
+	/* goal: one that has just said so may be the worker of any older
+	 * connection, and closes at one age show no timeout then */
+	struct server s = {0};
+	struct connection u = {.server = &s, .said_ns = 75 * NS_PER_S};
+
+	u.opened = at_s(100);
+	s.reuse.ended = at_s(101);
+	assert_false(may_carry(&u, 101, 0));
+	u.opened = at_s(102);
+	assert_true(may_carry(&u, 102, 0));
+	u.said_ns = 0;
+	serve_and_close(&s, &u, 110, 3);
+	serve_and_close(&s, &u, 120, 3);
+	assert_false(may_carry(&u, 123, 0));
 }
