@@ -110,20 +110,20 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    e, "tailor_channels_refused_total", s.channels_refused);
 }
 
-/* Counters by cause; those that have never happened are not written. */
+/* Counters by cause, of any that there may be. */
 static void
 by_cause(
     struct exposition *e, const char *name, const uint64_t *value, double unit)
 {
 	exposition_family(e, name);
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
-		if (value[i] > 0)
-			text_add(&e->text, "%s{cause=\"%s\"} %.9g\n", name,
-			    tale_cause_code((enum tale_cause)i),
-			    (double)value[i] / unit);
+		text_add(&e->text, "%s{cause=\"%s\"} %.9g\n", name,
+		    tale_cause_code((enum tale_cause)i),
+		    (double)value[i] / unit);
 }
 
-/* Those that have never happened are not written. */
+/* Those that have never happened are not written: classes are many, and not
+ * known before. */
 static void
 by_class(struct proxy *p, struct exposition *e)
 {
