@@ -6,7 +6,7 @@
  * turns; it says so on standard error:
  *   FAULT_MALLOC=n  malloc of n bytes and more
  *   FAULT_WATCH=1   epoll_ctl for a socket that is being connected
- *   FAULT_DISK=1    pwrite, and no room is left */
+ *   FAULT_DISK=n    pwrite, and write to a file, once n bytes were taken */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,10 +16,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static long again, most, block, watch, halt, disk;
-static volatile sig_atomic_t failing;
+static volatile sig_atomic_t failing, room;
 static __thread unsigned calls;
 
 static void *(*real_malloc)(size_t);
@@ -28,6 +29,7 @@ static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static int (*real_epoll_ctl)(int, int, int, struct epoll_event *);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+static ssize_t (*real_write)(int, const void *, size_t);
 static int (*real_execvp)(const char *, char *const *);
 
 static void
@@ -37,6 +39,7 @@ on_signal(int number)
 
 	(void)number;
 	failing = !failing;
+	room = disk;
 	if (write(2, failing ? fails : works, sizeof(fails) - 1) < 0)
 		_exit(9);
 }
@@ -65,6 +68,8 @@ begin(void)
 	    (int (*)(const char *, char *const *))dlsym(RTLD_NEXT, "execvp");
 	real_pwrite = (ssize_t(*)(int, const void *, size_t, off_t))dlsym(
 	    RTLD_NEXT, "pwrite");
+	real_write =
+	    (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
 	disk = setting("FAULT_DISK");
 	halt = setting("FAULT_EXEC");
 	again = setting("FAULT_AGAIN");
@@ -130,20 +135,45 @@ sendmsg(int fd, const struct msghdr *m, int flags)
 	return real_sendmsg(fd, &less, flags);
 }
 
+/* How much of it a disk takes now; -1: it is not on one, or all. */
+static ssize_t
+disk_takes(int fd, size_t size)
+{
+	char path[40], name[8];
+	struct stat st;
+
+	if (!failing || disk == 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	/* A memory file has always room. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, name, sizeof(name)) > 0 &&
+	    memcmp(name, "/memfd:", 7) == 0)
+		return -1;
+	if (size > (size_t)room)
+		size = (size_t)room;
+	room -= (sig_atomic_t)size;
+	errno = ENOSPC;
+	return (ssize_t)size;
+}
+
 ssize_t
 pwrite(int fd, const void *data, size_t size, off_t at)
 {
-	char path[40], name[8];
+	ssize_t n = disk_takes(fd, size);
 
-	/* A memory file has always room. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (failing && disk > 0 &&
-	    (readlink(path, name, sizeof(name)) < 0 ||
-		memcmp(name, "/memfd:", 7) != 0)) {
-		errno = ENOSPC;
+	if (n == 0)
 		return -1;
-	}
-	return real_pwrite(fd, data, size, at);
+	return real_pwrite(fd, data, n < 0 ? size : (size_t)n, at);
+}
+
+ssize_t
+write(int fd, const void *data, size_t size)
+{
+	ssize_t n = disk_takes(fd, size);
+
+	if (n == 0)
+		return -1;
+	return real_write(fd, data, n < 0 ? size : (size_t)n);
 }
 
 int
