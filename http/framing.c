@@ -134,6 +134,29 @@ connection_read(struct http_head *head)
 	    upgrade && http_field_find(head, HTTP_FIELD_UPGRADE) != NULL;
 }
 
+void
+keep_alive_read(struct http_head *head)
+{
+	const struct http_field *field =
+	    http_field_find(head, HTTP_FIELD_KEEP_ALIVE);
+	struct slice rest, item;
+	uint64_t seconds;
+
+	if (field == NULL)
+		return;
+	rest = field->value;
+	while (list_next(&rest, &item)) {
+		if (!slice_begins(item, "timeout="))
+			continue;
+		item.at += strlen("timeout=");
+		item.length -= strlen("timeout=");
+		if (content_length_read(item, &seconds) == NULL)
+			head->keep_alive_s = seconds < HTTP_KEEP_ALIVE_S_MAX
+						 ? (unsigned)seconds
+						 : HTTP_KEEP_ALIVE_S_MAX;
+	}
+}
+
 static bool
 text_same(struct slice ours, struct http_lib_text theirs)
 {

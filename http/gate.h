@@ -40,6 +40,9 @@ struct http_refusal framing_read(bool request, struct http_head *head);
 /* Connection and version into head->keep_alive; upgrade options. */
 void connection_read(struct http_head *head);
 
+/* Keep-Alive into head->keep_alive_s, which is 0. */
+void keep_alive_read(struct http_head *head);
+
 /* The value of a hexadecimal digit of either case, or -1. */
 static inline int
 hex_value(char c)

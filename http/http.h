@@ -88,6 +88,8 @@ struct http_field {
 	bool named; /* by Connection, and others do not rely on it */
 };
 
+#define HTTP_KEEP_ALIVE_S_MAX 86400
+
 struct http_head {
 	/* requests */
 	enum http_method method;
@@ -103,6 +105,8 @@ struct http_head {
 	/* responses */
 	unsigned status;
 	struct slice reason;
+	unsigned keep_alive_s; /* Keep-Alive: timeout=, at most
+				  HTTP_KEEP_ALIVE_S_MAX; 0: it says none */
 	/* both */
 	unsigned minor; /* HTTP/1.minor, 0 or 1 */
 	enum http_framing framing;

@@ -63,6 +63,7 @@ response_check(const struct http_limits *limits, enum http_method method,
 	if (head->status == 101 && !limits->upgrade_asked)
 		return "upgrade_unasked";
 	connection_read(head);
+	keep_alive_read(head);
 	if (is_bodiless(method, head->status)) {
 		/* the length that a GET would have had, where it has one */
 		if (head->status < 200 || head->status == 204)

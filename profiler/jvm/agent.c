@@ -3,6 +3,8 @@
  *	java -agentpath:/usr/lib/tailor/libtailor-jvm.so[=socket=PATH] ...
  *	jcmd PID JVMTI.agent_load /usr/lib/tailor/libtailor-jvm.so [/PATH]
  *
+ * Loaded again, it leaves its socket for the one that is named then.
+ *
  * Reports collections (begin, end, cause), the JVM's start and end, and how
  * many classes are prepared and methods compiled.  Not safepoints: JVMTI has
  * no event for them; the performance page beside the agent has.
@@ -236,6 +238,28 @@ on_vm_death(jvmtiEnv *env, JNIEnv *jni)
 	agent_leave();
 }
 
+/* Read the options, of which the socket's path is taken.  False: unknown. */
+static bool
+agent_options(const char *options)
+{
+	const char *path = NULL;
+
+	if (options != NULL && strncmp(options, "socket=", 7) == 0) {
+		path = options + 7;
+	} else if (options != NULL && *options == '/') {
+		path = options; /* jcmd splits at a "=" */
+	} else if (options != NULL && *options != '\0') {
+		fprintf(stderr,
+		    "libtailor-jvm: unknown option '%s', expected "
+		    "socket=PATH\n",
+		    options);
+		return false;
+	}
+	free(socket_path);
+	socket_path = path != NULL ? strdup(path) : NULL;
+	return true;
+}
+
 /* Request what this JVM can do; collections are required. */
 static bool
 agent_capabilities(jvmtiEnv *env)
@@ -296,20 +320,11 @@ agent_load(JavaVM *vm, const char *options, bool attached)
 	jvmtiEnv *env;
 	void *handle;
 
-	if (loaded) {
-		fprintf(stderr, "libtailor-jvm: already loaded\n");
-		return JNI_OK;
-	}
-	if (options != NULL && strncmp(options, "socket=", 7) == 0) {
-		socket_path = strdup(options + 7);
-	} else if (options != NULL && *options == '/') {
-		socket_path = strdup(options); /* jcmd splits at a "=" */
-	} else if (options != NULL && *options != '\0') {
-		fprintf(stderr,
-		    "libtailor-jvm: unknown option '%s', expected "
-		    "socket=PATH\n",
-		    options);
+	if (!agent_options(options))
 		return JNI_ERR;
+	if (loaded) {
+		agent_link_move(socket_path);
+		return JNI_OK;
 	}
 	if ((*vm)->GetEnv(vm, &handle, JVMTI_VERSION_1_2) != JNI_OK) {
 		fprintf(stderr, "libtailor-jvm: this JVM has no JVMTI\n");

@@ -74,6 +74,9 @@ void agent_state_show(struct talechain *tc);
  *   started_ns  when the JVM started, 0 if loaded later
  * Returns 0 or a negative errno. */
 int agent_link_start(const char *path, uint64_t started_ns);
+/* Leave the socket for that one, if it is another; path as above.  Before the
+ * thread was started, nothing.  Any thread. */
+void agent_link_move(const char *path);
 void agent_link_stop(void);
 
 /* Remember the JVM (a JavaVM * and a jvmtiEnv *), so that it can be made to

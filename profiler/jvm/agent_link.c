@@ -25,8 +25,11 @@ static struct {
 	uint32_t stop; /* atomic */
 	int wake;      /* owned eventfd */
 	char *path;    /* owned, or NULL */
+	char *next;    /* atomic; owned; to be path, "" for NULL; or NULL */
 	uint64_t started_ns;
 	struct talechain tc;
+	char order[64]; /* not whole yet */
+	size_t order_bytes;
 } link_state = {.wake = -1};
 
 static bool
@@ -44,6 +47,7 @@ link_open(void)
 		talechain_emit_at(
 		    tc, link_state.started_ns, TALECHAIN_JVM_START, 0, 0, 0, 0);
 	link_state.started_ns = 0;
+	link_state.order_bytes = 0;
 	agent_names_again();
 	__atomic_store_n(&agent.link, tc, __ATOMIC_SEQ_CST);
 	/* Show a collection that began before the channel was published. */
@@ -67,20 +71,17 @@ link_close(void)
 static bool
 link_read_orders(void)
 {
-	static char text[64];
-	static size_t length;
+	char *const text = link_state.order, *end;
+	size_t length = link_state.order_bytes;
 	unsigned long long bytes;
-	char *end;
 	ssize_t n;
 
-	n = recv(link_state.tc.socket, text + length, sizeof(text) - length,
-	    MSG_DONTWAIT);
+	n = recv(link_state.tc.socket, text + length,
+	    sizeof(link_state.order) - length, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
-	if (n <= 0) {
-		length = 0;
+	if (n <= 0)
 		return false;
-	}
 	length += (size_t)n;
 	while ((end = memchr(text, '\n', length)) != NULL) {
 		*end++ = '\0';
@@ -93,9 +94,39 @@ link_read_orders(void)
 		length -= (size_t)(end - text);
 		memmove(text, end, length);
 	}
-	if (length == sizeof(text))
+	if (length == sizeof(link_state.order))
 		length = 0;
+	link_state.order_bytes = length;
 	return true;
+}
+
+static void
+link_wake(void)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	do
+		n = write(link_state.wake, &one, sizeof(one));
+	while (n < 0 && errno == EINTR);
+}
+
+/* Whether there is another socket now. */
+static bool
+link_moved(void)
+{
+	char *next =
+	    __atomic_exchange_n(&link_state.next, NULL, __ATOMIC_ACQ_REL);
+	const char *path = link_state.path != NULL ? link_state.path : "";
+	bool moved = next != NULL && strcmp(next, path) != 0;
+
+	if (moved) {
+		free(link_state.path);
+		link_state.path = *next != '\0' ? next : NULL;
+	}
+	if (!moved || link_state.path == NULL)
+		free(next);
+	return moved;
 }
 
 static void
@@ -119,9 +150,9 @@ link_run(void *arg)
 {
 	struct pollfd p[2] = {{.fd = link_state.wake, .events = POLLIN},
 	    {.fd = -1, .events = POLLIN}};
-	uint64_t classes = 0, compiled = 0;
+	uint64_t classes = 0, compiled = 0, woken;
 	unsigned tick = 0;
-	bool open = false;
+	bool open = false, moved;
 
 	(void)arg;
 	while (__atomic_load_n(&link_state.stop, __ATOMIC_ACQUIRE) == 0) {
@@ -137,11 +168,15 @@ link_run(void *arg)
 			link_copy_words(&classes, &compiled);
 			agent_names_emit(&link_state.tc, tick++);
 		}
-		if (p[1].revents != 0 && !link_read_orders()) {
+		moved = read(link_state.wake, &woken, sizeof(woken)) > 0 &&
+			link_moved();
+		if (open &&
+		    (moved || (p[1].revents != 0 && !link_read_orders()))) {
 			agent_collect(0);
 			link_close();
 			open = false;
-			poll(p, 1, RETRY_MS);
+			if (!moved)
+				poll(p, 1, RETRY_MS);
 		}
 	}
 	if (open)
@@ -170,20 +205,28 @@ agent_link_start(const char *path, uint64_t started_ns)
 }
 
 void
-agent_link_stop(void)
+agent_link_move(const char *path)
 {
-	uint64_t one = 1;
-	ssize_t n;
+	char *next;
 
 	if (!link_state.running)
 		return;
+	next = strdup(path != NULL ? path : "");
+	free(__atomic_exchange_n(&link_state.next, next, __ATOMIC_ACQ_REL));
+	link_wake();
+}
+
+void
+agent_link_stop(void)
+{
+	if (!link_state.running)
+		return;
 	__atomic_store_n(&link_state.stop, 1, __ATOMIC_RELEASE);
-	do
-		n = write(link_state.wake, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
+	link_wake();
 	pthread_join(link_state.thread, NULL);
 	link_state.running = false;
 	close(link_state.wake);
 	free(link_state.path);
-	link_state.path = NULL;
+	free(link_state.next);
+	link_state.path = link_state.next = NULL;
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/background.h"
@@ -50,6 +51,7 @@ struct access_log {
 	/* the writer's own */
 	int fd;	     /* owned, -1 none */
 	bool blocks; /* others share it: it may not be non-blocking */
+	bool cut;    /* the file ends in the middle of a line */
 	bool complained;
 	size_t used, lines; /* waiting in the buffer */
 	struct instant give_up;
@@ -76,22 +78,22 @@ wait_writable(struct access_log *l)
 	return true;
 }
 
+/* All of it, or *done bytes and why not more. */
 static int
-write_all(struct access_log *l)
+write_all(struct access_log *l, const char *bytes, size_t length, size_t *done)
 {
-	size_t done = 0;
-
-	while (done < l->used) {
-		size_t left = l->used - done;
+	*done = 0;
+	while (*done < length) {
+		size_t left = length - *done;
 		ssize_t n;
 
 		if (l->blocks && !wait_writable(l))
 			return -ETIMEDOUT;
-		n = write(l->fd, l->buffer + done,
+		n = write(l->fd, bytes + *done,
 		    l->blocks && left > PIPE_BUF ? PIPE_BUF : left);
 
 		if (n >= 0)
-			done += (size_t)n;
+			*done += (size_t)n;
 		else if (errno == EAGAIN && !wait_writable(l))
 			return -ETIMEDOUT;
 		else if (errno != EINTR && errno != EAGAIN)
@@ -100,14 +102,63 @@ write_all(struct access_log *l)
 	return 0;
 }
 
+/* What waits, on a line of its own.  As write_all. */
+static int
+write_lines(struct access_log *l, size_t *done)
+{
+	int err = l->cut ? write_all(l, "\n", 1, done) : 0;
+
+	*done = 0;
+	if (err < 0)
+		return err;
+	err = write_all(l, l->buffer, l->used, done);
+	l->cut = *done > 0 && l->buffer[*done - 1] != '\n';
+	return err;
+}
+
+/* How many lines end in the first bytes of the buffer. */
+static size_t
+lines_in(const struct access_log *l, size_t bytes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		n += l->buffer[i] == '\n';
+	return n;
+}
+
+/* Whether a file ends in the middle of a line, as a full disk leaves it. */
+static bool
+ends_cut(int fd)
+{
+	char path[40], last = '\n';
+	struct stat st;
+	int again;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size == 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDONLY | O_CLOEXEC);
+	if (again < 0)
+		return false;
+	if (pread(again, &last, 1, st.st_size - 1) < 0)
+		last = '\n';
+	close(again);
+	return last != '\n';
+}
+
 static void
 flush(struct access_log *l)
 {
-	int err = l->fd >= 0 && l->used > 0 ? write_all(l) : 0;
+	size_t done = l->used, whole;
+	int err = l->fd >= 0 && l->used > 0 ? write_lines(l, &done) : 0;
 
+	whole = err < 0 ? lines_in(l, done) : l->lines;
+	atomic_fetch_add_explicit(&l->written, whole, memory_order_relaxed);
 	if (err < 0) {
 		atomic_fetch_add_explicit(
-		    &l->failed, l->lines, memory_order_relaxed);
+		    &l->failed, l->lines - whole, memory_order_relaxed);
 		/* Once until it works again. */
 		if (!l->complained)
 			log_event(LOG_LEVEL_ERROR, "access_log_failed",
@@ -115,9 +166,6 @@ flush(struct access_log *l)
 			    "space, "
 			    "then send SIGUSR1 to reopen the file\"",
 			    strerror(-err));
-	} else {
-		atomic_fetch_add_explicit(
-		    &l->written, l->lines, memory_order_relaxed);
 	}
 	l->complained = err < 0;
 	l->used = l->lines = 0;
@@ -130,6 +178,7 @@ change_file(struct access_log *l, int fd)
 	if (l->fd >= 0)
 		close(l->fd);
 	l->fd = fd;
+	l->cut = ends_cut(fd);
 	l->blocks = fd >= 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 	l->complained = false;
 }

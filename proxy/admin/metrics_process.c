@@ -110,20 +110,20 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    e, "tailor_channels_refused_total", s.channels_refused);
 }
 
-/* Counters by cause; those that have never happened are not written. */
+/* Counters by cause, of any that there may be. */
 static void
 by_cause(
     struct exposition *e, const char *name, const uint64_t *value, double unit)
 {
 	exposition_family(e, name);
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
-		if (value[i] > 0)
-			text_add(&e->text, "%s{cause=\"%s\"} %.9g\n", name,
-			    tale_cause_code((enum tale_cause)i),
-			    (double)value[i] / unit);
+		text_add(&e->text, "%s{cause=\"%s\"} %.9g\n", name,
+		    tale_cause_code((enum tale_cause)i),
+		    (double)value[i] / unit);
 }
 
-/* Those that have never happened are not written. */
+/* Those that have never happened are not written: classes are many, and not
+ * known before. */
 static void
 by_class(struct proxy *p, struct exposition *e)
 {
@@ -184,6 +184,8 @@ write_accounts(struct proxy *p, struct exposition *e)
 	    e, "tailor_accounts_corrupt_total", atomic_load(&a->corrupt));
 	exposition_counter(
 	    e, "tailor_accounts_failed_total", atomic_load(&a->lost));
+	exposition_counter(e, "tailor_accounts_disk_failures_total",
+	    atomic_load(&a->failures));
 	exposition_counter(
 	    e, "tailor_latencies_unnamed_total", atomic_load(&l->unnamed));
 	exposition_counter(
@@ -208,6 +210,7 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	exposition_gauge(e, "tailor_tales_bytes", (double)s.store.bytes);
 	exposition_gauge(e, "tailor_tales_files", s.store.files);
 	exposition_gauge(e, "tailor_tales_on_disk", s.on_disk);
+	exposition_counter(e, "tailor_tales_disk_failures_total", s.failures);
 	exposition_counter(e, "tailor_tales_told_total", s.made);
 	exposition_counter(
 	    e, "tailor_tales_contradictory_total", s.contradictory);

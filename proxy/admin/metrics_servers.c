@@ -51,8 +51,7 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	write_waits(p, e);
 	exposition_family(e, "tailor_swaps_by_reason_total");
 	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
-		if (i != HEDGE_FIRST &&
-		    (m->swap_reason[i] > 0 || i <= HEDGE_UNRESPONSIVE))
+		if (i != HEDGE_FIRST && i != HEDGE_TIMER) /* never these */
 			exposition_sample(e,
 			    LABELS({"reason",
 				hedge_trigger_name((enum hedge_trigger)i)}),

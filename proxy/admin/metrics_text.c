@@ -39,18 +39,26 @@ write_requests(struct proxy *p, struct exposition *e)
 	    "aborted", "1xx", "2xx", "3xx", "4xx", "5xx"};
 	static const char *const method[] = {"GET", "HEAD", "OPTIONS", "POST",
 	    "PUT", "DELETE", "PATCH", "other"};
+	/* What Tailor responds with; others would be counted, too. */
+	static const unsigned short code[] = {200, 400, 403, 404, 405, 406, 408,
+	    413, 414, 417, 429, 431, 500, 501, 502, 503, 504, 505};
 	const struct metrics *m = &p->metrics;
+	size_t known = 0;
 
 	exposition_family(e, "tailor_requests_total");
 	for (size_t i = 0; i < COUNT(class); i++)
 		exposition_sample(
 		    e, LABELS({"code_class", class[i]}), m->requests[i]);
 	exposition_family(e, "tailor_local_replies_total");
-	for (unsigned i = 0; i < COUNT(m->local); i++)
-		if (m->local[i] > 0)
+	for (unsigned i = 0; i < COUNT(m->local); i++) {
+		bool is = known < COUNT(code) && code[known] == i;
+
+		known += is;
+		if (is || m->local[i] > 0)
 			text_add(&e->text,
 			    "tailor_local_replies_total{code=\"%u\"} %llu\n", i,
 			    (unsigned long long)m->local[i]);
+	}
 	write_reasons(e, "tailor_parse_errors_total", &m->parse);
 	exposition_family(e, "tailor_request_duration_seconds");
 	exposition_histogram(e, NULL, &m->latency, m->exemplar);

@@ -127,24 +127,32 @@ store_publish(struct accounts *a)
 	atomic_store(&a->corrupt, s.corrupt);
 }
 
+/* The files were opened or written, or not: err.  Changes are logged. */
 static void
-store_complain(const char *what, int err)
+store_judge(struct accounts *a, const char *what, int err)
 {
-	log_event(LOG_LEVEL_WARNING, "accounts_in_memory",
-	    "what=%s error=\"%s\" advice=\"accounts of requests (tailorctl "
-	    "blame) will not survive a restart: see slow.store\"",
-	    what, strerror(-err));
+	if (err < 0 && !a->failed) {
+		atomic_fetch_add(&a->failures, 1);
+		log_event(LOG_LEVEL_WARNING, "accounts_in_memory",
+		    "what=%s error=\"%s\" advice=\"accounts of requests "
+		    "(tailorctl blame) will not survive a restart: see "
+		    "slow.store\"",
+		    what, strerror(-err));
+	}
+	if (err == 0 && a->failed)
+		log_event(
+		    LOG_LEVEL_NOTICE, "accounts_on_disk", "what=%s", what);
+	a->failed = err < 0;
+	if (a->store != NULL)
+		store_publish(a);
 }
 
 void
 accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max)
 {
-	int err = account_store_open(&a->store, directory, bytes_max);
-
-	if (err < 0)
-		store_complain("open", err);
-	else
-		store_publish(a);
+	if (a->store == NULL)
+		store_judge(a, "open",
+		    account_store_open(&a->store, directory, bytes_max));
 }
 
 /* Write accounts that are whole.  What cannot be written is tried again
@@ -171,11 +179,8 @@ store_write(struct accounts *a)
 		if (err == 0)
 			a->stored += n;
 	}
-	if (err < 0 && !a->failed)
-		store_complain("write", err);
-	a->failed = err < 0;
 	a->stored_second = a->second;
-	store_publish(a);
+	store_judge(a, "write", err);
 }
 
 /* --- weights -------------------------------------------------------------- */

@@ -36,15 +36,15 @@ struct accounts {
 	struct account_store *store; /* owned; NULL: none */
 	size_t stored;		     /* the first that is in no file yet */
 	uint64_t stored_second;	     /* when such were written last */
-	bool failed;		     /* the last write, which was logged */
+	bool failed;		     /* to open or write them, last */
 
 	/* Any thread reads; a name never changes once it is counted. */
 	char route[ACCOUNT_ROUTES][ACCOUNT_ROUTE];
 	atomic_uint routes;
 	_Atomic uint64_t cause_ns[ACCOUNT_ROUTES][TALE_CAUSE_COUNT];
 	/* Of the files; lost: overwritten in the ring before they were
-	 * written. */
-	_Atomic uint64_t bytes, kept, files, dropped, corrupt, lost;
+	 * written; failures: how often they could not be written any more. */
+	_Atomic uint64_t bytes, kept, files, dropped, corrupt, lost, failures;
 };
 
 /* max: how many are held.  0 or -ENOMEM; fini either way. */
@@ -52,8 +52,9 @@ int accounts_init(struct accounts *a, size_t max);
 /* Writes what is not in a file yet. */
 void accounts_fini(struct accounts *a);
 
-/* Keep them in files of that directory, which the store of tales has locked;
- * one that cannot be read or written is logged, and they stay in memory. */
+/* Keep them in files of that directory, which the store of tales has locked, if
+ * they are not yet.  They stay in memory while they cannot be read or written:
+ * call it again at times.  Both changes are logged. */
 void
 accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max);
 

@@ -476,7 +476,8 @@ analysis_stats(const struct analysis *a, struct analysis_stats *out)
 	    .contradictory = atomic_load(&w->contradictory),
 	    .left_out = atomic_load(&a->left_out),
 	    .cpu_ns = atomic_load(&a->cpu_ns),
-	    .on_disk = w->directory[0] != '\0',
+	    .on_disk = w->directory[0] != '\0' && !atomic_load(&w->failing),
+	    .failures = atomic_load(&w->failures),
 	};
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++) {
 		out->cause_requests[i] = atomic_load(&w->cause_requests[i]);

@@ -173,7 +173,8 @@ struct analysis_stats {
 	uint64_t contradictory; /* of slow requests, by their own events */
 	uint64_t left_out;	/* slow requests beyond the budget */
 	uint64_t cpu_ns;	/* the thread's */
-	bool on_disk;
+	bool on_disk;		/* what is new */
+	uint64_t failures;	/* how often it was so no more */
 	/* Of requests over the target, by the cause of the largest part and
 	 * by what their time passed on. */
 	uint64_t cause_requests[TALE_CAUSE_COUNT];

@@ -226,6 +226,29 @@ block_hold(struct latencies *l)
 	}
 }
 
+/* Write what was kept in memory, oldest first. */
+static void
+held_write(struct latencies *l, struct account_store *store)
+{
+	while (l->first != NULL) {
+		const struct latency_held *h = l->first;
+		struct latency_block *b = l->block;
+
+		memset(b, 0, sizeof(*b));
+		memcpy(b->route, h->route, sizeof(b->route));
+		b->from_wall_ns = h->from_wall_ns;
+		b->to_wall_ns = h->to_wall_ns;
+		b->unnamed = h->unnamed;
+		for (unsigned i = 0; i < h->cells; i++) {
+			b->bucket[h->cell[i].bucket] = h->cell[i].count;
+			b->count += h->cell[i].count;
+		}
+		if (latency_store_add(store, b) < 0)
+			return;
+		held_drop(l);
+	}
+}
+
 /* Make a block of each class. */
 static void
 minute_close(
@@ -236,6 +259,8 @@ minute_close(
 	/* The clock may have been set back. */
 	if (now_wall_ns < l->from_wall_ns)
 		l->from_wall_ns = now_wall_ns;
+	if (store != NULL)
+		held_write(l, store);
 	for (unsigned c = 0; c < n; c++) {
 		if (!block_make(l, c, now_wall_ns))
 			continue;

@@ -14,83 +14,127 @@
 #define SLACK_NS (5 * NS_PER_MS)
 #define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
 #define LATE_TRIES 5
+#define STORE_AGAIN_NS (5 * NS_PER_S) /* between two tries of a disk */
 
 /* --- the store ------------------------------------------------------------ */
 
-/* 0 if memory is to be taken instead, or err. */
+/* What is new goes into memory, until the disk takes it again.  0 or a negative
+ * errno. */
 static int
-store_complain(const char *directory, int err)
+store_fail(struct tale_work *w, int err)
 {
-	if (err == -EBUSY) {
-		log_event(LOG_LEVEL_ERROR, "store_taken",
-		    "directory=\"%s\" advice=\"another tailor that runs "
-		    "keeps its tales there: stop it, or give this one a "
-		    "directory of its own (slow.store)\"",
-		    directory);
-		return err;
-	}
+	w->tried = instant_now();
+	atomic_store(&w->failing, true);
+	atomic_fetch_add(&w->failures, 1);
 	log_event(LOG_LEVEL_WARNING, "store_in_memory",
 	    "directory=\"%s\" error=\"%s\" advice=\"tales of slow "
 	    "requests will not survive a restart: let Tailor's user make or "
 	    "write to the directory, or set slow.store to another\"",
-	    directory, strerror(-err));
-	return 0;
+	    w->directory, strerror(-err));
+	return tale_store_open(&w->spare, &w->spare_options);
 }
 
 static int
 store_open(struct tale_work *w, const struct analysis_options *o)
 {
-	struct tale_store_options options = {.directory = o->store,
-	    .boot_id = w->boot_id,
-	    .bytes_max = o->store_bytes,
-	    .keep = o->keep};
 	int err;
 
 	w->directory = o->store;
-	w->spare_options = options;
+	w->options = (struct tale_store_options){.directory = o->store,
+	    .boot_id = w->boot_id,
+	    .bytes_max = o->store_bytes,
+	    .keep = o->keep};
+	w->spare_options = w->options;
 	w->spare_options.directory = NULL;
 	if (o->store[0] == '\0')
 		return tale_store_open(&w->store, &w->spare_options);
-	err = tale_store_open(&w->store, &options);
-	if (err == 0 || store_complain(o->store, err) < 0)
-		return err;
-	w->directory = "";
-	return tale_store_open(&w->store, &w->spare_options);
+	err = tale_store_open(&w->store, &w->options);
+	if (err == -EBUSY)
+		log_event(LOG_LEVEL_ERROR, "store_taken",
+		    "directory=\"%s\" advice=\"another tailor that runs "
+		    "keeps its tales there: stop it, or give this one a "
+		    "directory of its own (slow.store)\"",
+		    o->store);
+	return err == 0 || err == -EBUSY ? err : store_fail(w, err);
 }
 
-/* The store's figures, for the other threads. */
+/* Add a store's figures. */
+static void
+stats_add(struct tale_store_stats *sum, const struct tale_store *store)
+{
+	struct tale_store_stats s;
+
+	if (store == NULL)
+		return;
+	tale_store_stats(store, &s);
+	sum->tales += s.tales;
+	sum->files += s.files;
+	sum->bytes += s.bytes;
+	sum->added += s.added;
+	sum->dropped += s.dropped;
+	sum->corrupt += s.corrupt;
+}
+
+/* The stores' figures, for the other threads. */
 static void
 store_publish(struct tale_work *w)
 {
-	struct tale_store_stats s, more = {0};
+	struct tale_store_stats s = w->spares;
 
-	tale_store_stats(w->store, &s);
-	if (w->spare != NULL)
-		tale_store_stats(w->spare, &more);
-	atomic_store(&w->tales, s.tales + more.tales);
-	atomic_store(&w->files, s.files + more.files);
-	atomic_store(&w->bytes, s.bytes + more.bytes);
-	atomic_store(&w->added, s.added + more.added);
-	atomic_store(&w->dropped, s.dropped + more.dropped);
-	atomic_store(&w->corrupt, s.corrupt + more.corrupt);
+	stats_add(&s, w->store);
+	stats_add(&s, w->spare);
+	atomic_store(&w->tales, s.tales);
+	atomic_store(&w->files, s.files);
+	atomic_store(&w->bytes, s.bytes);
+	atomic_store(&w->added, s.added);
+	atomic_store(&w->dropped, s.dropped);
+	atomic_store(&w->corrupt, s.corrupt);
 }
 
-/* From the first failure on, what is new goes into memory. */
+/* Whether the disk will not take other tales either. */
+static bool
+is_failure(const struct tale_work *w, int err)
+{
+	return err < 0 && err != -EFBIG && err != -ENOMEM &&
+	       w->directory[0] != '\0';
+}
+
 static int
 store_add(
     struct tale_work *w, const struct tale *t, const struct tale_summary *said)
 {
-	int err;
+	int err = 0;
 
-	if (w->spare != NULL)
-		return tale_store_add(w->spare, t, said);
-	err = tale_store_add(w->store, t, said);
-	if (err == 0 || err == -EFBIG || err == -ENOMEM ||
-	    w->directory[0] == '\0')
-		return err;
-	store_complain(w->directory, err);
-	err = tale_store_open(&w->spare, &w->spare_options);
+	if (w->spare == NULL) {
+		err = tale_store_add(w->store, t, said);
+		if (!is_failure(w, err))
+			return err;
+		err = store_fail(w, err);
+	}
 	return err == 0 ? tale_store_add(w->spare, t, said) : err;
+}
+
+/* Try the disk again, with what is in memory since it failed. */
+static void
+store_again(struct tale_work *w)
+{
+	struct instant now = instant_now();
+
+	if (w->spare == NULL || instant_since(now, w->tried) < STORE_AGAIN_NS)
+		return;
+	w->tried = now;
+	if (w->store == NULL && tale_store_open(&w->store, &w->options) < 0)
+		return;
+	if (tale_store_move(w->spare, w->store) == 0) {
+		stats_add(&w->spares, w->spare); /* counters never fall */
+		w->spares.files = 0;
+		w->spares.bytes = 0;
+		tale_store_close(&w->spare);
+		atomic_store(&w->failing, false);
+		log_event(LOG_LEVEL_NOTICE, "store_on_disk", "directory=\"%s\"",
+		    w->directory);
+	}
+	store_publish(w);
 }
 
 static void
@@ -167,12 +211,22 @@ candidate_find(struct tale_work *w, const char *external_id)
 	return NULL;
 }
 
+/* Of its directory the store of tales has the lock. */
+static void
+keep_accounts(struct tale_work *w)
+{
+	if (w->directory[0] != '\0' && w->store != NULL)
+		accounts_keep(&w->accounts, w->directory, w->account_bytes);
+}
+
 void
 tale_work_tick(struct tale_work *w)
 {
 	int64_t now_wall_ns = instant_wall_now_ns();
 
 	tale_work_flush(w, false);
+	store_again(w);
+	keep_accounts(w);
 	tail_update(&w->tail, &w->accounts, now_wall_ns);
 	latencies_tick(&w->latencies, w->accounts.store, now_wall_ns);
 }
@@ -380,7 +434,7 @@ kept(struct tale_work *w, const struct analysis_question *q,
 	*store = w->spare;
 	if (w->spare != NULL)
 		said = tale_store_find(w->spare, q->request.external_id);
-	if (said == NULL) {
+	if (said == NULL && w->store != NULL) {
 		*store = w->store;
 		said = tale_store_find(w->store, q->request.external_id);
 	}
@@ -574,10 +628,10 @@ list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 	if (wanted->since_ns > 0)
 		want.since_wall_ns = instant_wall_now_ns() - wanted->since_ns;
 	*n = 0;
-	for (unsigned i = 0; i < 2 && store[i] != NULL; i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		unsigned at = 0;
 
-		while (*n < room &&
+		while (store[i] != NULL && *n < room &&
 		       (one = tale_store_next(store[i], &want, &at)) != NULL)
 			all[(*n)++] = one;
 	}
@@ -739,8 +793,8 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 	if (err < 0)
 		return err;
 	store_publish(w);
-	if (w->directory[0] != '\0')
-		accounts_keep(&w->accounts, w->directory, o->account_bytes);
+	w->account_bytes = o->account_bytes;
+	keep_accounts(w);
 	w->accounts.counted = o->counted;
 	return 0;
 }
@@ -749,7 +803,7 @@ void
 tale_work_fini(struct tale_work *w)
 {
 	blame_jobs_fini(&w->blame);
-	if (w->store != NULL)
+	if (w->store != NULL || w->spare != NULL)
 		tale_work_flush(w, true);
 	latencies_fini(&w->latencies, w->accounts.store, instant_wall_now_ns());
 	accounts_fini(&w->accounts); /* while the directory is locked */

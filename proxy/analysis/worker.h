@@ -19,14 +19,17 @@ struct tale_work {
 	struct timeline_reader *reader;	      /* owned */
 	struct symbols *symbols;	      /* owned */
 	struct tale_checkpoints *checkpoints; /* owned; of the reader */
-	struct tale_store *store;	      /* owned */
+	struct tale_store *store; /* owned; NULL: it cannot be opened */
 	struct accounts accounts;
-	struct tail tail;	    /* of them */
-	struct latencies latencies; /* of all requests */
-	struct blame_jobs blame;    /* the caller sets its wake_fd */
-	struct tale_store *spare;   /* owned: memory, once store has failed */
-	const char *directory;	    /* borrowed; "" memory */
-	struct tale_store_options spare_options;
+	struct tail tail;		/* of them */
+	struct latencies latencies;	/* of all requests */
+	struct blame_jobs blame;	/* the caller sets its wake_fd */
+	struct tale_store *spare;	/* owned: memory, while store fails */
+	struct tale_store_stats spares; /* of earlier ones */
+	struct instant tried;		/* store, last, while it fails */
+	const char *directory;		/* borrowed; "" memory */
+	struct tale_store_options options, spare_options;
+	uint64_t account_bytes;
 	int64_t settle_ns;
 	struct tale_candidate candidate[TALE_CANDIDATES];
 	unsigned candidates;
@@ -41,6 +44,8 @@ struct tale_work {
 	void *user;
 
 	/* Written by the analysis thread, read by any. */
+	atomic_bool failing;	   /* tales are in memory meanwhile */
+	_Atomic uint64_t failures; /* how often that began */
 	_Atomic uint64_t failed, made, contradictory;
 	_Atomic uint64_t tales, files, bytes, added, dropped, corrupt;
 	_Atomic uint64_t cause_requests[TALE_CAUSE_COUNT];

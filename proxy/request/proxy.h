@@ -111,14 +111,15 @@ struct request {
 	struct attempt attempt[RACE_ATTEMPTS];
 	struct comparison *compared; /* owned; NULL: not hedged */
 	struct timer commit_timer, deadline_timer, late_timer;
-	unsigned interims;	 /* 1xx passed on */
-	int interim_from;	 /* by this attempt */
-	int status;		 /* answered with */
-	uint64_t sent_before;	 /* to its client, before its response */
-	uint64_t response_bytes; /* once it is over */
-	uint64_t progress_bytes; /* both ways, at the last deadline */
-	const char *note;	 /* why not hedged, truncated, ...; static */
-	enum hedge_refusal refusal;
+	unsigned interims;	    /* 1xx passed on */
+	int interim_from;	    /* by this attempt */
+	int status;		    /* answered with */
+	uint64_t sent_before;	    /* to its client, before its response */
+	uint64_t response_bytes;    /* once it is over */
+	uint64_t progress_bytes;    /* both ways, at the last deadline */
+	const char *note;	    /* why not hedged, truncated, ...; static */
+	enum hedge_refusal refusal; /* the latest */
+	uint32_t refusals;	    /* those it is counted for, a bit each */
 
 	struct instant accepted; /* only if the first of its connection */
 	struct instant first_byte, received, committed;

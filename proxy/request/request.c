@@ -267,7 +267,10 @@ request_hedge(struct request *r, enum hedge_trigger trigger)
 	r->refusal =
 	    hedging_decide(&p->hedging, &r->race, &view, trigger, now, &server);
 	if (r->refusal != HEDGE_REFUSED_NONE) {
-		p->metrics.refused[r->refusal]++;
+		/* It is decided again at each hazard, and sweep. */
+		p->metrics.refused[r->refusal] +=
+		    (r->refusals >> r->refusal & 1) == 0;
+		r->refusals |= UINT32_C(1) << r->refusal;
 		p->hedges_wait |= r->refusal == HEDGE_REFUSED_INFLIGHT_LIMIT;
 		return;
 	}

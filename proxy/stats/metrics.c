@@ -6,10 +6,47 @@
 #include "base/array.h"
 #include "http/writer.h"
 
+/* Of heads and bodies, from either side. */
+static const char *const message_reasons[] = {"bare_cr", "bare_lf",
+    "body_too_large", "chunk_end", "chunk_extension",
+    "chunk_extension_too_long", "chunk_overhead", "chunk_size",
+    "content_length", "content_length_twice", "control_byte", "field_name",
+    "head_too_large", "leading_crlf", "leading_space", "line_end", "no_colon",
+    "nul", "obs_fold", "parser", "parsers_disagree", "tab", "too_many_fields",
+    "trailer", "trailer_framing", "trailers_too_large", "transfer_coding",
+    "transfer_encoding", "transfer_encoding_twice", "version_unsupported"};
+
+static const char *const parse_reasons[] = {"body_too_slow",
+    "connection_options", "expectation", "field_twice", "half_open",
+    "head_too_large_forwarded", "host", "host_differs", "host_empty",
+    "host_missing", "host_port", "host_twice", "length_and_encoding", "method",
+    "method_not_allowed", "method_unknown", "overloaded", "request_line",
+    "request_line_too_long", "target_byte", "target_climbs", "target_escape",
+    "target_form", "timeout", "tls_on_plain_port", "transfer_encoding_10",
+    "version", "websocket_key"};
+
+static const char *const failure_reasons[] = {"closed", "connect_timeout",
+    "deadline", "extra_bytes", "no_answer", "no_event", "no_memory",
+    "no_server", "queue_timeout", "refused", "reset", "spool_failed",
+    "spool_full", "spool_unreadable", "status", "status_line",
+    "too_many_interim", "upgrade_other", "upgrade_unasked"};
+
+/* A counter that appeared with its first event would hide that from rate(). */
+static void
+reasons_init(struct metrics_reasons *r, const char *const *reason, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		r->of[r->reasons++].reason = reason[i];
+}
+
 void
 metrics_init(struct metrics *m)
 {
 	memset(m, 0, sizeof(*m));
+	reasons_init(&m->parse, message_reasons, COUNT(message_reasons));
+	reasons_init(&m->parse, parse_reasons, COUNT(parse_reasons));
+	reasons_init(&m->failures, message_reasons, COUNT(message_reasons));
+	reasons_init(&m->failures, failure_reasons, COUNT(failure_reasons));
 	distribution_init_requests(&m->latency);
 	distribution_init_reactions(&m->commit_delay);
 	distribution_init_reactions(&m->detect);

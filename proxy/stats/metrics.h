@@ -76,13 +76,14 @@
 	X(local_denied, "tailor_talechain_denied_total", "", "")               \
 	X(collectors_refused, "tailor_metrics_denied_total", "", "")
 
-/* Counts by reason, as they come up. */
+/* Counts by reason: of those that are known from the beginning, and others as
+ * they come up. */
 struct metrics_reasons {
 	unsigned reasons;
 	struct {
 		const char *reason; /* static */
 		uint64_t count;
-	} of[64];
+	} of[96];
 };
 
 struct metrics {

@@ -421,8 +421,7 @@ idle_pick(struct server *s, enum connection_reuse reuse)
 		if (is_quiet(u))
 			return u;
 		s->extra_bytes += socket_unread_bytes(u->fd);
-		if (instant_since(now, u->rested) < REUSE_RECENT_NS)
-			s->reuse.closed_early = now;
+		reuse_closed(u, now);
 		connection_close(u);
 	}
 	return NULL;

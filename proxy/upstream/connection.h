@@ -112,8 +112,8 @@ void connection_close(struct connection *u);
  * too long; how many. */
 unsigned connection_cut_all(struct server *server, const char *why);
 
-/* Note whether it has kept an idle one for a second, or for ten, in which
- * it served for a second (reuse.served_ns): one that pauses closes none.
+/* Note for how long it has kept an idle one, if in that time it served for a
+ * second (reuse.served_ns): one that pauses closes none.
  *   steady  it has sent something all the time since */
 void
 connection_prove(struct server *s, struct instant steady, struct instant now);

@@ -20,9 +20,7 @@
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/server.h"
 
-#define INTERIMS_READ_MAX 64	/* 1xx heads before an answer */
-#define EARLY_NS NS_PER_S	/* no keep-alive timeout is that short */
-#define SOON_NS (10 * NS_PER_S) /* a pause may be that long */
+#define INTERIMS_READ_MAX 64 /* 1xx heads before an answer */
 #define BATCH_BLOCKS 4
 #define READ_BATCHES_MAX 8 /* in a row, before others have their turn */
 
@@ -175,6 +173,10 @@ exchange_begin_body(struct connection *u, const struct http_head *head)
 	if (u->compared != NULL)
 		compare_status(u->compared, u->side, head->status);
 	u->keep_alive = head->keep_alive && framing != HTTP_FRAMING_CLOSE;
+	u->said_ns = head->keep_alive_s * NS_PER_S;
+	if (!head->keep_alive && head->status < 400 && !u->last &&
+	    (u->ops == NULL || !u->ops->once))
+		u->server->reuse.ended = instant_now();
 	u->last |= u->has_body && !body_was_read(u, head->status);
 	http_body_init(&u->body, framing, head->content_length, UINT64_MAX);
 	if (framing != HTTP_FRAMING_CHUNKED || !u->out.trailers)
@@ -315,19 +317,16 @@ void
 exchange_lost(struct connection *u, bool orderly, const char *why)
 {
 	if (connection_rests(u)) {
-		struct instant now = instant_now();
-
 		u->server->standby.doubted = true;
-		if (instant_since(now, u->rested) < EARLY_NS)
-			u->server->reuse.closed_early = now;
-		if (instant_since(now, u->rested) < SOON_NS)
-			u->server->reuse.closed_soon = now;
+		reuse_closed(u, instant_now());
 		connection_close(u);
 		return;
 	}
 	if (u->received_bytes == 0) {
 		if (u->exchanges > 1)
-			u->server->reuse.closed_early = instant_now();
+			reuse_closed(u, instant_is_set(u->written_first)
+					    ? u->written_first
+					    : instant_now());
 		exchange_over(u, EXCHANGE_UNANSWERED, why);
 	} else if (orderly && u->head_seen && http_body_eof(&u->body)) {
 		u->keep_alive = false;

@@ -30,13 +30,15 @@ void exchange_read(struct connection *u);
 
 /* --- which idle ones may be used again (reuse.c) ----------------------- */
 
-#define REUSE_RECENT_NS NS_PER_S /* no server closes what was used since */
-
 /* Whether a server lately closed a connection that was hardly idle. */
 bool reuse_closes_early(const struct server *s, struct instant now);
 
 /* REUSE_PROVEN, but that it was checked. */
 bool reuse_is_proven(const struct connection *u, struct instant now);
+
+/* The server was seen to have closed u, which had rested, or would have, until
+ * then: what that says of how long it keeps others. */
+void reuse_closed(const struct connection *u, struct instant then);
 
 /* How many idle connections a server is left with that has more to show: one,
  * or none if it needs the worker that waits on it. */

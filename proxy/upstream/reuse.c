@@ -1,5 +1,14 @@
-/* reuse.c: which idle connections may be used again: what a server has shown of
- * how it treats them.
+/* reuse.c: which idle connections may be used again: how long a server keeps
+ * them, by what it says and what it has shown.
+ *
+ * It says so by Keep-Alive: timeout=N.  It shows it by an idle connection that
+ * is still open though it had the time to close it, and by the age of one that
+ * it closes.  A request that must not be lost uses one that has rested for less
+ * than half of that: a pause that nothing announces makes a rest longer than it
+ * looks.  A close much sooner than expected means that there are other reasons
+ * than a timeout, or another timeout: for a while nothing is believed, unless a
+ * second one comes at the same age.  (Where it ends connections by a word, it
+ * ends others without one.)
  *
  * Evidence gets old: what it did once it need not do for ever, and a server
  * that is never tried again cannot show that it has changed.  Its ages are in
@@ -8,7 +17,8 @@
 
 #include "proxy/upstream/connection.h"
 
-/* As REUSE_RECENT_NS, of a server that was seen to keep one for LONG_NS. */
+#define EARLY_NS NS_PER_S	/* no keep-alive timeout is that short */
+#define SOON_NS (10 * NS_PER_S) /* a pause may be that long */
 #define TRUSTED_NS (5 * NS_PER_S)
 #define LONG_NS (10 * NS_PER_S)
 #define STEADY_NS (200 * NS_PER_MS) /* time to close what is due */
@@ -34,46 +44,96 @@ reuse_closes_early(const struct server *s, struct instant now)
 	return within(s->reuse.closed_early, now, DOUBT_NS);
 }
 
-/* Whether it has kept one long, and closed none sooner since. */
-static bool
-keeps_long(const struct server *s)
+/* The shorter of two durations of which 0 is unknown. */
+static int64_t
+shorter(int64_t a, int64_t b)
 {
-	return instant_is_set(s->reuse.kept_long) &&
-	       !instant_before(s->reuse.kept_long, s->reuse.closed_early) &&
-	       !instant_before(s->reuse.kept_long, s->reuse.closed_soon);
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* Less than three quarters of it: timers are checked now and then. */
+static bool
+is_sooner(int64_t ns, int64_t than_ns)
+{
+	return ns < than_ns - than_ns / 4;
+}
+
+/* For how long the server keeps u at least.  0: nothing is known. */
+static int64_t
+kept_least_ns(const struct connection *u)
+{
+	const struct server *s = u->server;
+	int64_t kept = u->said_ns;
+
+	if (kept == 0 && !instant_is_set(s->reuse.proven))
+		return 0;
+	if (kept == 0)
+		kept = s->reuse.kept_ns;
+	if (u->said_ns == 0 && kept < 2 * EARLY_NS)
+		kept = 2 * EARLY_NS;
+	return shorter(kept, s->reuse.closed_ns);
 }
 
 bool
 reuse_is_proven(const struct connection *u, struct instant now)
 {
 	const struct server *s = u->server;
+	int64_t trusted = kept_least_ns(u) / 2;
 
-	if (!instant_is_set(s->reuse.proven))
-		return false;
-	/* A pause that nothing announces makes a rest longer than it looks. */
-	return instant_since(now, u->rested) <
-		   (keeps_long(s) ? TRUSTED_NS : REUSE_RECENT_NS) &&
+	/* A worker that ends says so with its last response, and accepts no
+	 * others. */
+	return instant_before(s->reuse.ended, u->opened) &&
+	       instant_since(now, u->rested) <
+		   (trusted < TRUSTED_NS ? trusted : TRUSTED_NS) &&
 	       !reuse_closes_early(s, now) &&
 	       !within(s->reuse.closed_soon, now, DOUBT_NS);
+}
+
+void
+reuse_closed(const struct connection *u, struct instant then)
+{
+	struct server *s = u->server;
+	int64_t age = instant_since(then, u->rested);
+	int64_t due = shorter(u->said_ns, s->reuse.closed_ns);
+
+	if (age < EARLY_NS) {
+		s->reuse.closed_early = then;
+		s->reuse.kept_ns = 0;
+		return;
+	}
+	if (age < SOON_NS && (due == 0 || is_sooner(age, due))) {
+		s->reuse.closed_soon = then;
+		s->reuse.kept_ns = 0;
+	} else if (!is_sooner(due, age) &&
+		   !within(s->reuse.ended, then, DOUBT_NS)) {
+		s->reuse.closed_soon = INSTANT_NONE;
+	}
+	s->reuse.closed_ns = shorter(s->reuse.closed_ns, age);
 }
 
 unsigned
 reuse_may_rest(const struct server *s, struct instant now)
 {
-	return keeps_long(s) || within(s->reuse.starved, now, DOUBT_NS) ? 0 : 1;
+	return s->reuse.kept_ns >= LONG_NS ||
+		       within(s->reuse.starved, now, DOUBT_NS)
+		   ? 0
+		   : 1;
 }
 
 void
 connection_prove(struct server *s, struct instant steady, struct instant now)
 {
 	const struct connection *u = TAILQ_LAST(&s->idle.list, connection_list);
+	int64_t age;
 
-	if (u == NULL ||
-	    s->reuse.served_ns - u->rested_served_ns < REUSE_RECENT_NS)
+	if (u == NULL || s->reuse.served_ns - u->rested_served_ns < EARLY_NS)
 		return;
 	if (!instant_is_set(s->reuse.proven))
 		s->reuse.proven = now;
-	if (instant_since(now, u->rested) >= LONG_NS &&
-	    instant_since(now, steady) >= STEADY_NS)
-		s->reuse.kept_long = now;
+	age = instant_since(now, u->rested);
+	if (instant_since(now, steady) < STEADY_NS || age <= s->reuse.kept_ns)
+		return;
+	s->reuse.kept_ns = age;
+	if (is_sooner(s->reuse.closed_ns, age))
+		s->reuse.closed_ns = 0; /* it has changed since */
 }

@@ -170,10 +170,14 @@ server_lost(struct server *s)
 
 	s->refusals = 0;
 	s->standby.keep_again = INSTANT_NONE;
-	/* What a process closed by its end says nothing about the next. */
+	/* What a process closed by its end says nothing about the next, and
+	 * of what it kept before only closed_ns is a guess that is safe. */
 	if (instant_since(now, s->reuse.closed_early) < NS_PER_S)
-		s->reuse.closed_early = s->reuse.closed_soon = INSTANT_NONE;
-	s->reuse.proven = s->reuse.kept_long = INSTANT_NONE;
+		s->reuse.closed_early = INSTANT_NONE;
+	if (instant_since(now, s->reuse.closed_soon) < NS_PER_S)
+		s->reuse.closed_soon = INSTANT_NONE;
+	s->reuse.proven = INSTANT_NONE;
+	s->reuse.kept_ns = 0;
 	connection_close_idle(s);
 	connection_close_private(s);
 	if (server_policy(s)->state > SERVER_CONNECTING)

@@ -53,9 +53,9 @@ enum exchange_end {
 enum connection_reuse {
 	REUSE_ANY,
 	REUSE_CHECKED, /* nothing has arrived on it, nor its end */
-	REUSE_PROVEN,  /* checked, used within the last second, of a server
-			* that is known to keep idle ones for longer: it is
-			* not about to be closed */
+	REUSE_PROVEN,  /* checked, and it has rested for less than half as
+			* long as its server is known to keep idle ones: it
+			* is not about to be closed */
 	REUSE_NONE,
 };
 
@@ -126,6 +126,7 @@ struct connection {
 	unsigned serial;       /* changes when an exchange is forgotten */
 	bool keep_alive;       /* the server will keep it after this one */
 	unsigned moves;	       /* of the server, when it was opened */
+	int64_t said_ns;       /* for so long, it said; 0: it did not */
 
 	/* see connection_own() */
 	bool private;
@@ -289,10 +290,14 @@ struct server {
 	struct {		   /* how it treats connections that are kept */
 		bool keeps_alive;  /* by its latest response */
 		int64_t served_ns; /* it sent something all that time */
-		struct instant proven;	  /* it kept an idle one for a second */
-		struct instant kept_long; /* and one for ten, at the latest */
+		struct instant proven; /* it kept an idle one for a second */
+		int64_t kept_ns;   /* the longest rest of one so far, in which
+				    * it was seen to serve; 0: none */
+		int64_t closed_ns; /* the shortest after which it closed one,
+				    * of a second or more; 0: none */
+		struct instant ended; /* it said, unasked, that one ends */
 		struct instant closed_early; /* one that was hardly idle */
-		struct instant closed_soon;  /* or for less than ten seconds */
+		struct instant closed_soon;  /* or sooner than expected */
 		struct instant starved; /* a new one waited beside idle ones */
 	} reuse;
 

@@ -396,20 +396,16 @@ tale_store_find(const struct tale_store *s, const char *external_id)
 	return e != NULL ? &e->summary : NULL;
 }
 
-int
-tale_store_load(
-    struct tale_store *s, const char *external_id, struct tale **out)
+/* As tale_store_load. */
+static int
+entry_load(struct tale_store *s, const struct store_entry *e, struct tale **out)
 {
-	struct store_entry *e = store_index_find(&s->index, external_id);
-	struct store_file *f;
+	struct store_file *f = file_numbered(s, e->file);
 	struct tale_summary stored = {0};
 	uint8_t *bytes;
 	ssize_t n;
 	int err;
 
-	if (e == NULL)
-		return -ENOENT;
-	f = file_numbered(s, e->file);
 	bytes = malloc(e->packed + 1);
 	if (bytes == NULL)
 		return -ENOMEM;
@@ -427,6 +423,37 @@ tale_store_load(
 	free(bytes);
 	s->corrupt += err == -EPROTO;
 	return err;
+}
+
+int
+tale_store_load(
+    struct tale_store *s, const char *external_id, struct tale **out)
+{
+	struct store_entry *e = store_index_find(&s->index, external_id);
+
+	return e == NULL ? -ENOENT : entry_load(s, e, out);
+}
+
+int
+tale_store_move(struct tale_store *from, struct tale_store *to)
+{
+	struct store_entry *e;
+
+	while ((e = store_index_oldest(&from->index)) != NULL) {
+		struct tale *t = NULL;
+		int err = entry_load(from, e, &t);
+		bool read = err == 0;
+
+		if (read)
+			err = tale_store_add(to, t, &e->summary);
+		tale_free(&t);
+		if (err < 0 && (read || err == -ENOMEM))
+			return err;
+		from->added -= read; /* it is the other one's now */
+		from->dropped += !read;
+		entry_forget(from, e);
+	}
+	return 0;
 }
 
 /* The target up to its query is that path. */

@@ -86,6 +86,11 @@ void tale_store_close(struct tale_store **sp);
 int tale_store_add(struct tale_store *s, const struct tale *t,
     const struct tale_summary *summary);
 
+/* Move all tales of a store to another one, oldest first; one that cannot be
+ * read any more counts as dropped.  Returns 0, or -ENOMEM or the negative errno
+ * of a write that failed: that tale and newer ones stay. */
+int tale_store_move(struct tale_store *from, struct tale_store *to);
+
 /* The newest tale with that id, or NULL; valid until the next add. */
 const struct tale_summary *
 tale_store_find(const struct tale_store *s, const char *external_id);

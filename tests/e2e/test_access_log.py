@@ -283,6 +283,38 @@ def test_disk_full(upstream, tailor):
     assert t.metrics()[LINES % "written"] == 0
 
 
+@pytest.mark.parametrize("again", ["goes on", "reopened", "restarted"])
+def test_line_that_is_cut(upstream, tailor, scratch, faults, again):
+    # Goal: a line of which a full disk took a part is counted as lost, and the
+    # next one is not glued to it.
+    faults(disk=100)
+    server, path = upstream("active").serve(), scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path)})
+    with t.client() as c:
+        c.get("/before")
+        t.wait_metric(LINES % "written", 1)
+        t.signal(12)  # SIGUSR2
+        t.wait_log("^calls fail$")
+        c.get("/cut")
+        t.wait_metric(LINES % "failed", 1)
+    assert t.metrics()[LINES % "written"] == 1
+    assert len(path.read_text().rpartition("\n")[2]) == 100
+    t.signal(12)
+    t.wait_log("^calls work$")
+    if again == "reopened":
+        t.signal(signal.SIGUSR1)
+    if again == "restarted":
+        t.stop()
+        t = tailor(server, access_log={"path": str(path)})
+    with t.client() as c:
+        c.get("/after")
+        wait_lines(path, 3)
+    first, cut, last = lines_of(path)
+    assert json.loads(first)["path"] == "/before"
+    assert len(cut) == 100
+    assert json.loads(last)["path"] == "/after"
+
+
 def test_file_that_cannot_be(build, upstream, tailor, scratch):
     # Goal: at the start it is an error that names the key; in a reload the
     # old file stays.

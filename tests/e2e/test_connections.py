@@ -13,6 +13,7 @@ from rig.message import response
 from rig.wait import PATIENCE_S, wait_until
 from support.pair import is_proven, prove, two_rest
 
+CONNECTS = 'tailor_server_connects_total{server="%s"}'
 TOKENS = "tailor_hedge_budget_tokens"
 LARGE = 1_500_000  # a response of which a copy's connection is not kept
 
@@ -172,6 +173,33 @@ def test_a_post_after_a_time_as_standby(upstream, tailor):
         post(t)
         assert len(a.connections) == before + 2
     assert [r.method for r in a.requests].count("POST") == posts + 2
+    assert t.metrics()["tailor_stale_connections_total"] == 0
+
+
+def test_posts_at_a_server_that_says_how_long(upstream, tailor):
+    # Goal: where a server says for how long it keeps a connection, POSTs are
+    # sent on one without any other sign that it does.
+    a = upstream("a").serve(lambda r: response(
+        200, b"done", [("Keep-Alive", "timeout=75, max=1000")]))
+    t = tailor(a)
+    before = t.metrics()[CONNECTS % "a"]
+    for _ in range(20):
+        post(t)
+    assert t.metrics()[CONNECTS % "a"] - before == 1
+
+
+def test_a_server_that_closes_sooner_than_it_said(upstream, tailor):
+    # Goal: it is not believed any more, and each POST has a new connection.
+    a = upstream("a").serve(lambda r: response(
+        200, b"done", [("Keep-Alive", "timeout=75")]))
+    t = tailor(a)
+    post(t)
+    a.connections[-1].close()
+    wait_until(lambda: idle(t, "a") == 0, "its end is seen")
+    before = t.metrics()[CONNECTS % "a"]
+    for _ in range(5):
+        post(t)
+    assert t.metrics()[CONNECTS % "a"] - before == 5
     assert t.metrics()["tailor_stale_connections_total"] == 0
 
 

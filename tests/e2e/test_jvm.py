@@ -307,6 +307,30 @@ def test_server_found_by_its_address(jvm, tailor):
     t.wait_metric('tailor_hazards_total{server="a",kind="gc"}', before + 1)
 
 
+def agent_command(t, build):
+    """What the log says to load the agent by."""
+    line = t.wait_log("server_observed server=a")
+    if not (build / "libtailor-jvm.so").exists():
+        pytest.skip("no libtailor-jvm.so for the JVM: make agent")
+    command = re.search(r'do="(jcmd \d+ JVMTI.agent_load \S+ \S+)[;"]', line)
+    assert command, line
+    return command[1].split()
+
+
+def test_an_agent_that_is_loaded_again(build, jvm, tailor):
+    # Goal: it goes to the tailor that it is loaded for then, from one that
+    # runs, too.
+    a = jvm("-Xmx64m", "-XX:+UseSerialGC", "-XX:+PerfDisableSharedMem")
+    for _ in range(2):
+        t = tailor({"name": "a", "address": a.address, "jvm": "agent"})
+        subprocess.run(agent_command(t, build), check=True,
+                       capture_output=True, timeout=PATIENCE_S)
+        t.wait_server("a", source="agent")
+        before = t.metrics()['tailor_hazards_total{server="a",kind="gc"}']
+        a.collect()
+        t.wait_metric('tailor_hazards_total{server="a",kind="gc"}', before + 1)
+
+
 def test_a_jvm_without_a_page(build, jvm, tailor):
     # Goal: of a JVM that keeps no page, as Solr's, the log has the option and
     # a command; after that command its collections are seen, and logged.
@@ -316,11 +340,7 @@ def test_a_jvm_without_a_page(build, jvm, tailor):
     assert ('misses="collections: its JVM has '
             "-XX:+PerfDisableSharedMem") in line
     assert "(active, collections not visible)" in t.wait_log(" ready route=")
-    command = re.search(r'do="(jcmd \d+ JVMTI.agent_load \S+ \S+)[;"]', line)
-    if not (build / "libtailor-jvm.so").exists():
-        pytest.skip("no libtailor-jvm.so for the JVM: make agent")
-    assert command, line
-    subprocess.run(command[1].split(), check=True,
+    subprocess.run(agent_command(t, build), check=True,
                    capture_output=True, timeout=PATIENCE_S)
     t.wait_log('server_observed server=a .*sees="end, restart, '
                r"collections \(agent, no safepoints\)")

@@ -206,6 +206,33 @@ def test_promtool(upstream, tailor):
     assert (run.returncode, run.stdout + run.stderr) == (0, "")
 
 
+def test_counters_are_there_from_the_start(upstream, tailor):
+    # Goal: a counter is 0 before its first event, or rate() would miss that
+    # one: each whose labels are known, with all that they can be.
+    t = tailor(upstream("active").serve(), slow={"target": "1us"},
+               analysis={"accounts": 10})
+    before = t.metrics()
+    corpus = pathlib.Path(__file__).resolve().parents[1] / "unit/http/corpus"
+    for name, file in (("parse_errors", "requests"),
+                       ("request_failures", "responses")):
+        for reason in re.findall(r"^refuse \d+ (\w+)$",
+                                 (corpus / f"{file}.txt").read_text(), re.M):
+            assert before[f'tailor_{name}_total{{reason="{reason}"}}'] == 0
+    for kind in ("quota", "stopped", "failure"):
+        assert before[f'tailor_swaps_by_reason_total{{reason="{kind}"}}'] == 0
+    for target, status in (("/", 200), ("/%zz", 400), ("/", 200)):
+        with t.client() as c:
+            assert c.get(target).status == status
+    t.wait_metric("tailor_tales_kept_total", 2)
+    assert {key for key in set(t.metrics()) - set(before)
+            if "{class=" not in key} == set()
+    # Without an event there is a sample of each family.
+    text = scrape(t)[1]
+    for family in re.findall(r"^# TYPE (\w+_total) counter$", text, re.M):
+        assert re.search(rf"^{family}(\{{| )", text, re.M) \
+            or family == "tailor_request_cause_seconds_total", family
+
+
 def test_what_is_counted(upstream, tailor):
     # Goal: after a known history the numbers are these.
     t = busy(upstream, tailor)

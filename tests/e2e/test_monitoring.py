@@ -387,6 +387,16 @@ def queries():
         yield note["name"], note["expr"]
 
 
+def test_the_dashboard_sums_nothing_but_counts():
+    # Goal: over several tailors a share is a sum divided by a sum; sums of
+    # shares, quantiles and the like mean nothing.
+    counts = "_(total|bucket|bytes|inflight|queued|ready|active)"
+    for title, query in queries():
+        for metric in re.findall(r"sum(?: by \([^)]*\))? ?\("
+                                 r"(?:(?:rate|increase|changes)\()?(\w+)", query):
+            assert re.search(counts + "$", metric), (title, metric)
+
+
 @pytest.mark.long("rates of a real Prometheus take many seconds")
 @pytest.mark.skipif(shutil.which("prometheus") is None,
                     reason="no prometheus (Debian: prometheus)")

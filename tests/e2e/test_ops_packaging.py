@@ -236,6 +236,39 @@ def test_services_stop_before_their_program_goes(tmp_path):
     assert maintained(tmp_path, "postinst", "configure", "") == []
 
 
+def test_purge_leaves_nothing(tmp_path):
+    # Goal: neither state nor logs, of instances whose configuration was removed
+    # before, too; and nothing of others.
+    text = (ROOT / "debian/tailor.postrm").read_text()
+    script = tmp_path / "postrm"
+    script.write_text(re.sub(r"(?<=\s)/(?=var/|etc/)", f"{tmp_path}/", text))
+    ours = [f"var/{kind}/tailor{name}" for kind in ("lib", "log")
+            for name in ("", "-tomcat", "-gone")]
+    for path in [*ours, "var/log/other", "etc/tailor"]:
+        (tmp_path / path).mkdir(parents=True)
+        (tmp_path / path / "file").touch()
+    (tmp_path / "etc/tailor/tomcat.json").touch()
+    for word in ("remove", "purge"):
+        assert all((tmp_path / path).exists() for path in ours)
+        subprocess.run(["sh", script, word], check=True, cwd=tmp_path)
+    assert not [path for path in ours if (tmp_path / path).exists()]
+    assert (tmp_path / "var/log/other/file").exists()
+
+
+@pytest.mark.skipif(shutil.which("systemctl") is None,
+                    reason="no systemctl (Debian: systemd)")
+def test_logrotate_signals_by_any_systemd():
+    # Goal: the option is --kill-who before systemd 252, and that word still
+    # does as the beginning of --kill-whom.
+    commands = re.findall(r"systemctl kill (.*) 2>", (
+        ROOT / "packaging/tailor.logrotate").read_text())
+    assert len(commands) == 2
+    for command in commands:
+        assert "--kill-who=main" in command.split()
+        subprocess.run(f"systemctl kill --help {command}", shell=True,
+                       check=True, stdout=subprocess.DEVNULL)
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.parametrize("command", [["tailor", "--completion"],
                                      ["tailorctl", "completion"],

@@ -5,18 +5,22 @@
  * Those that follow fail after SIGUSR2, and work again after the next, in
  * turns; it says so on standard error:
  *   FAULT_MALLOC=n  malloc of n bytes and more
- *   FAULT_WATCH=1   epoll_ctl for a socket that is being connected */
+ *   FAULT_WATCH=1   epoll_ctl for a socket that is being connected
+ *   FAULT_DISK=n    pwrite, and write to a file, once n bytes were taken */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-static long again, most, block, watch, halt;
-static volatile sig_atomic_t failing;
+static long again, most, block, watch, halt, disk;
+static volatile sig_atomic_t failing, room;
 static __thread unsigned calls;
 
 static void *(*real_malloc)(size_t);
@@ -24,6 +28,8 @@ static ssize_t (*real_recv)(int, void *, size_t, int);
 static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static int (*real_epoll_ctl)(int, int, int, struct epoll_event *);
+static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+static ssize_t (*real_write)(int, const void *, size_t);
 static int (*real_execvp)(const char *, char *const *);
 
 static void
@@ -33,6 +39,7 @@ on_signal(int number)
 
 	(void)number;
 	failing = !failing;
+	room = disk;
 	if (write(2, failing ? fails : works, sizeof(fails) - 1) < 0)
 		_exit(9);
 }
@@ -59,12 +66,17 @@ begin(void)
 	    RTLD_NEXT, "epoll_ctl");
 	real_execvp =
 	    (int (*)(const char *, char *const *))dlsym(RTLD_NEXT, "execvp");
+	real_pwrite = (ssize_t(*)(int, const void *, size_t, off_t))dlsym(
+	    RTLD_NEXT, "pwrite");
+	real_write =
+	    (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+	disk = setting("FAULT_DISK");
 	halt = setting("FAULT_EXEC");
 	again = setting("FAULT_AGAIN");
 	most = setting("FAULT_SHORT");
 	block = setting("FAULT_MALLOC");
 	watch = setting("FAULT_WATCH");
-	if (block > 0 || watch > 0)
+	if (block > 0 || watch > 0 || disk > 0)
 		signal(SIGUSR2, on_signal);
 }
 
@@ -121,6 +133,47 @@ sendmsg(int fd, const struct msghdr *m, int flags)
 		less.msg_iovlen = 1;
 	}
 	return real_sendmsg(fd, &less, flags);
+}
+
+/* How much of it a disk takes now; -1: it is not on one, or all. */
+static ssize_t
+disk_takes(int fd, size_t size)
+{
+	char path[40], name[8];
+	struct stat st;
+
+	if (!failing || disk == 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	/* A memory file has always room. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, name, sizeof(name)) > 0 &&
+	    memcmp(name, "/memfd:", 7) == 0)
+		return -1;
+	if (size > (size_t)room)
+		size = (size_t)room;
+	room -= (sig_atomic_t)size;
+	errno = ENOSPC;
+	return (ssize_t)size;
+}
+
+ssize_t
+pwrite(int fd, const void *data, size_t size, off_t at)
+{
+	ssize_t n = disk_takes(fd, size);
+
+	if (n == 0)
+		return -1;
+	return real_pwrite(fd, data, n < 0 ? size : (size_t)n, at);
+}
+
+ssize_t
+write(int fd, const void *data, size_t size)
+{
+	ssize_t n = disk_takes(fd, size);
+
+	if (n == 0)
+		return -1;
+	return real_write(fd, data, n < 0 ? size : (size_t)n);
 }
 
 int

@@ -313,6 +313,42 @@ TEST(test_bodiless_lengths)
 	}
 }
 
+TEST(test_how_long_a_connection_is_kept)
+{
+	/* goal: what Keep-Alive says, and nothing where it says something
+	 * else */
+	static const struct {
+		const char *line;
+		unsigned seconds;
+	} rows[] = {
+	    {"Keep-Alive: timeout=5", 5},
+	    {"keep-alive: max=100, Timeout=15", 15},
+	    {"Keep-Alive: timeout=99999999999999", HTTP_KEEP_ALIVE_S_MAX},
+	    {"Keep-Alive: timeout=0", 0},
+	    {"Keep-Alive: timeout=", 0},
+	    {"Keep-Alive: timeout=-5", 0},
+	    {"Keep-Alive: timeout=5s", 0},
+	    {"Keep-Alive: max=100", 0},
+	    {"Keep-Alive: 5", 0},
+	    {"X: timeout=5", 0},
+	};
+	struct http_limits limits = {.head_max = 1000, .fields_max = 10};
+	struct http_refusal refusal;
+	struct http_head head;
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text),
+		    "HTTP/1.1 200 x\r\nContent-Length: 0\r\n%s\r\n\r\n",
+		    rows[i].line);
+		assert_int_equal(http_parse_response(&limits, HTTP_METHOD_GET,
+				     text, strlen(text), &head, &refusal),
+		    0);
+		if (head.keep_alive_s != rows[i].seconds)
+			fail_msg("%s: %u", rows[i].line, head.keep_alive_s);
+	}
+}
+
 TEST(test_reason)
 {
 	/* goal: standard phrases, and none for what nobody knows */

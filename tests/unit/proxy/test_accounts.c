@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proxy/analysis/accounts.h"
@@ -212,16 +213,46 @@ TEST_WITH(what_cannot_be_written_is_tried_again, setup, teardown)
 	for (unsigned i = 9; i < 15; i++)
 		request(i * 20, ACCOUNT_OTHER, 1, "/a", true);
 	assert_int_equal(rows(), 10);
+	assert_true(a->failed);
+	assert_int_equal(atomic_load(&a->failures), 1);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 	request(400, ACCOUNT_OTHER, 1, "/a", true);
 	request(420, ACCOUNT_OTHER, 1, "/a", true);
 	assert_int_equal(atomic_load(&a->lost) + atomic_load(&a->kept), 16);
 	assert_true(atomic_load(&a->kept) >= 9);
+	assert_false(a->failed);
+	assert_int_equal(atomic_load(&a->failures), 1);
 	n = rows();
 	assert_int_equal(n, atomic_load(&a->kept) + a->made - a->stored);
 	accounts_fini(a);
 	snprintf(path, sizeof(path), "%s/%016x.accounts", directory, 0);
 	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
+TEST_WITH(a_directory_that_can_be_used_later, setup, teardown)
+{
+	/* goal: it is, with the accounts that are in memory */
+	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
+
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/later", directory);
+	for (unsigned i = 0; i < 2; i++)
+		accounts_keep(a, path, 1 << 16);
+	assert_int_equal(atomic_load(&a->failures), 1);
+	request(0, ACCOUNT_OTHER, 1, "/a", true);
+	request(20, ACCOUNT_OTHER, 1, "/a", true);
+	assert_int_equal(mkdir(path, 0700), 0);
+	accounts_keep(a, path, 1 << 16);
+	assert_false(a->failed);
+	request(40, ACCOUNT_OTHER, 1, "/a", true);
+	assert_int_equal(atomic_load(&a->kept), 2);
+	assert_int_equal(rows(), 3);
+	accounts_fini(a);
+	snprintf(path, sizeof(path), "%s/later/%016x.accounts", directory, 0);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/later", directory);
+	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(rmdir(directory), 0);
 }
 

@@ -214,6 +214,34 @@ TEST_WITH(files_survive_a_restart, setup, teardown)
 	assert_int_equal(rmdir(directory), 0);
 }
 
+TEST_WITH(memory_goes_into_files_that_can_be_written, setup, teardown)
+{
+	/* goal: what could not be written is, once something can be */
+	char directory[] = "/dev/shm/tailor-latencies-XXXXXX", path[80];
+	struct account_store *store;
+	struct found f;
+
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(account_store_open(&store, directory, 1 << 20), 0);
+	count("GET /a", 10, 5);
+	latencies_tick(&l, NULL, BEGIN + MINUTE);
+	count("GET /a", 4, 6);
+	latencies_tick(&l, NULL, BEGIN + 2 * MINUTE);
+	assert_non_null(l.first);
+	latencies_tick(&l, store, BEGIN + 3 * MINUTE);
+	assert_null(l.first);
+	assert_int_equal(l.held, 0);
+	f = find(store, "GET /a", 0, BEGIN + MINUTE, BEGIN + 3 * MINUTE);
+	assert_int_equal(f.requests, 10);
+	f = find(store, "GET /a", 0, INT64_MAX, BEGIN + 3 * MINUTE);
+	assert_int_equal(f.requests, 14);
+	assert_int_equal(f.from_ns, BEGIN);
+	account_store_close(&store);
+	snprintf(path, sizeof(path), "%s/%016x.accounts", directory, 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 #define COUNTED 200000
 
 static void *

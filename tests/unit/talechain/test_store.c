@@ -121,6 +121,42 @@ TEST_WITH(test_memory_only, depot_setup, depot_teardown)
 	assert_int_equal(depot_each_file(NULL), 0);
 }
 
+TEST_WITH(test_move, depot_setup, depot_teardown)
+{
+	/* goal: each tale is in one of both stores, also when the second one's
+	 * disk takes some and no more; counters together never fall */
+	struct tale_store_options o = {
+	    .boot_id = BOOT, .bytes_max = 1 << 20, .keep = 100};
+	struct tale_store *disk = depot_open(1 << 20, 100), *memory;
+	struct rlimit was, few;
+	struct tale_store_stats a, b;
+	struct model m = {0};
+
+	assert_int_equal(tale_store_open(&memory, &o), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(depot_add(i < 5 ? disk : memory, i, 0, 9), 0);
+		model_add(&m, i, 0, 9);
+	}
+	tale_store_stats(disk, &a);
+	getrlimit(RLIMIT_FSIZE, &was);
+	few = was;
+	few.rlim_cur = 2 * a.bytes;
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &few);
+	assert_int_equal(tale_store_move(memory, disk), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &was);
+	assert_true(depot_count(disk) > 5);
+	assert_int_equal(depot_count(disk) + depot_count(memory), 20);
+	tale_store_stats(disk, &a);
+	tale_store_stats(memory, &b);
+	assert_int_equal(a.added + b.added, 20);
+	assert_int_equal(tale_store_move(memory, disk), 0);
+	assert_int_equal(depot_count(memory), 0);
+	assert_same(disk, &m);
+	tale_store_close(&memory);
+	tale_store_close(&disk);
+}
+
 /* --- what else it promises ------------------------------------------------ */
 
 TEST_WITH(test_earlier_boot, depot_setup, depot_teardown)
