@@ -1,6 +1,7 @@
 /* Makes calls fail in the program it is preloaded into, by environment:
  *   FAULT_AGAIN=n   each n-th recv, send and sendmsg says EAGAIN
  *   FAULT_SHORT=n   send and sendmsg take n bytes at most
+ *   FAULT_CONNECT=n connect fails with errno n, after the first
  *   FAULT_EXEC=1    execvp stops the process first, by SIGSTOP
  * Those that follow fail after SIGUSR2, and work again after the next, in
  * turns; it says so on standard error:
@@ -15,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static long again, most, block, watch, halt;
+static long again, most, block, watch, halt, refuse;
 static volatile sig_atomic_t failing;
 static __thread unsigned calls;
 
@@ -25,6 +26,7 @@ static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static int (*real_epoll_ctl)(int, int, int, struct epoll_event *);
 static int (*real_execvp)(const char *, char *const *);
+static int (*real_connect)(int, const struct sockaddr *, socklen_t);
 
 static void
 on_signal(int number)
@@ -59,6 +61,9 @@ begin(void)
 	    RTLD_NEXT, "epoll_ctl");
 	real_execvp =
 	    (int (*)(const char *, char *const *))dlsym(RTLD_NEXT, "execvp");
+	real_connect = (int (*)(int, const struct sockaddr *, socklen_t))dlsym(
+	    RTLD_NEXT, "connect");
+	refuse = setting("FAULT_CONNECT");
 	halt = setting("FAULT_EXEC");
 	again = setting("FAULT_AGAIN");
 	most = setting("FAULT_SHORT");
@@ -121,6 +126,18 @@ sendmsg(int fd, const struct msghdr *m, int flags)
 		less.msg_iovlen = 1;
 	}
 	return real_sendmsg(fd, &less, flags);
+}
+
+int
+connect(int fd, const struct sockaddr *to, socklen_t length)
+{
+	static unsigned count;
+
+	if (refuse > 0 && count++ > 0) {
+		errno = (int)refuse;
+		return -1;
+	}
+	return real_connect(fd, to, length);
 }
 
 int
