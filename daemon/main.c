@@ -238,8 +238,10 @@ open_profiler(struct proxy *p, const struct config *c, const char *link)
 		o.server[i].name = s->name;
 		o.server[i].port = address_port(&s->address.address);
 		launches |= s->argc > 0;
-		if (s->argc == 0)
+		if (s->argc == 0) {
 			o.server[i].address = s->address.address;
+			o.server[i].other = s->address.other;
+		}
 		/* Steering reads heaps there, also beside an agent. */
 		o.server[i].hsperfdata =
 		    s->jvm == CONFIG_JVM_AUTO ||

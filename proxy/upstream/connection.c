@@ -514,6 +514,7 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 			connection_close(TAILQ_FIRST(&server->idle.list));
 		u->opened = instant_now();
 		u->tries = 0;
+		u->turned = false;
 		u->exchanges = 0;
 		connection_enter(
 		    u, waits ? CONNECTION_WAITING : CONNECTION_CONNECTING);

@@ -2,6 +2,7 @@
  *   FAULT_AGAIN=n   each n-th recv, send and sendmsg says EAGAIN
  *   FAULT_SHORT=n   send and sendmsg take n bytes at most
  *   FAULT_CONNECT=n connect fails with errno n, after the first
+ *   FAULT_IPV6=1    socket knows no IPv6
  *   FAULT_EXEC=1    execvp stops the process first, by SIGSTOP
  * Those that follow fail after SIGUSR2, and work again after the next, in
  * turns; it says so on standard error:
@@ -16,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static long again, most, block, watch, halt, refuse;
+static long again, most, block, watch, halt, refuse, no_ipv6;
 static volatile sig_atomic_t failing;
 static __thread unsigned calls;
 
@@ -26,6 +27,7 @@ static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static int (*real_epoll_ctl)(int, int, int, struct epoll_event *);
 static int (*real_execvp)(const char *, char *const *);
+static int (*real_socket)(int, int, int);
 static int (*real_connect)(int, const struct sockaddr *, socklen_t);
 
 static void
@@ -64,6 +66,8 @@ begin(void)
 	real_connect = (int (*)(int, const struct sockaddr *, socklen_t))dlsym(
 	    RTLD_NEXT, "connect");
 	refuse = setting("FAULT_CONNECT");
+	real_socket = (int (*)(int, int, int))dlsym(RTLD_NEXT, "socket");
+	no_ipv6 = setting("FAULT_IPV6");
 	halt = setting("FAULT_EXEC");
 	again = setting("FAULT_AGAIN");
 	most = setting("FAULT_SHORT");
@@ -138,6 +142,16 @@ connect(int fd, const struct sockaddr *to, socklen_t length)
 		return -1;
 	}
 	return real_connect(fd, to, length);
+}
+
+int
+socket(int family, int type, int protocol)
+{
+	if (no_ipv6 > 0 && family == AF_INET6) {
+		errno = EAFNOSUPPORT;
+		return -1;
+	}
+	return real_socket(family, type, protocol);
 }
 
 int
