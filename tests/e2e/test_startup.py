@@ -11,8 +11,9 @@ import pytest
 from rig.client import Client
 from rig.origin import Origin
 from rig.ports import free_port
-from rig.wait import PATIENCE_S
+from rig.wait import PATIENCE_S, wait_until
 from support import schema
+from support.admin import http
 
 KERNEL_EVENTS = "off"
 
@@ -255,6 +256,35 @@ def test_no_server_responds(upstream, tailor):
     line = t.wait_log(" ready route=")
     assert "a (active, " in line and line.endswith(" mode=watch")
     assert t.log.count("not_ready") == 1
+
+
+@pytest.mark.parametrize("program", ["tailor", "tailorctl", "tailor-load"])
+def test_closed_output(build, tmp_path, scratch, upstream, admin, program):
+    # Goal: what is opened first is not taken for a closed standard output,
+    # and nothing is printed into it.
+    server = upstream("active").serve()
+    admin.answers["GET /readyz"] = http(200, "ok\n")
+    arguments = {
+        "tailor": ["--listen", f"127.0.0.1:{free_port()}", "--active",
+                   server.address, "--admin", f"unix:{scratch}/t.sock",
+                   "--set", f"profiler.stream={scratch}/stream"],
+        "tailorctl": ["-a", admin.path, "ready"],
+        "tailor-load": ["-i", "1", "-n", "5", "-r", "100", "-v", "-o",
+                        tmp_path / "out", f"http://{server.address}/"]}
+    child = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh",
+                              build / program, *arguments[program]])
+    try:
+        if program == "tailor":
+            wait_until((scratch / "t.sock").exists, "it runs")
+            assert {os.readlink(f"/proc/{child.pid}/fd/{fd}")
+                    for fd in range(3)} == {"/dev/null"}
+            child.terminate()
+        assert child.wait(PATIENCE_S) == 0
+    finally:
+        child.kill()
+        child.wait()
+    if program == "tailor-load":
+        assert json.loads((tmp_path / "out" / "run.json").read_text())
 
 
 class OriginOn6(Origin):
