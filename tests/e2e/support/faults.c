@@ -2,6 +2,8 @@
  *   FAULT_AGAIN=n   each n-th recv, send and sendmsg says EAGAIN
  *   FAULT_SHORT=n   send and sendmsg take n bytes at most
  *   FAULT_CONNECT=n connect fails with errno n, after the first
+ *   FAULT_CLOCK=f   CLOCK_MONOTONIC is ahead by the 8 bytes in the file f (ns),
+ *                   and each timerfd comes at once
  *   FAULT_IPV6=1    socket knows no IPv6
  *   FAULT_EXEC=1    execvp stops the process first, by SIGSTOP
  * Those that follow fail after SIGUSR2, and work again after the next, in
@@ -11,15 +13,22 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 static long again, most, block, watch, halt, refuse, no_ipv6;
 static volatile sig_atomic_t failing;
 static __thread unsigned calls;
+static const volatile int64_t *ahead_ns;
 
 static void *(*real_malloc)(size_t);
 static ssize_t (*real_recv)(int, void *, size_t, int);
@@ -68,6 +77,9 @@ begin(void)
 	refuse = setting("FAULT_CONNECT");
 	real_socket = (int (*)(int, int, int))dlsym(RTLD_NEXT, "socket");
 	no_ipv6 = setting("FAULT_IPV6");
+	if (getenv("FAULT_CLOCK") != NULL)
+		ahead_ns = mmap(NULL, sizeof(*ahead_ns), PROT_READ, MAP_SHARED,
+		    open(getenv("FAULT_CLOCK"), O_RDONLY | O_CLOEXEC), 0);
 	halt = setting("FAULT_EXEC");
 	again = setting("FAULT_AGAIN");
 	most = setting("FAULT_SHORT");
@@ -87,6 +99,34 @@ malloc(size_t size)
 		return NULL;
 	}
 	return real_malloc(size);
+}
+
+int
+clock_gettime(clockid_t clock, struct timespec *out)
+{
+	long err = syscall(SYS_clock_gettime, clock, out);
+
+	if (err == 0 && ahead_ns != NULL && clock == CLOCK_MONOTONIC) {
+		int64_t ns = out->tv_nsec + *ahead_ns;
+
+		out->tv_sec += ns / 1000000000;
+		out->tv_nsec = ns % 1000000000;
+	}
+	return (int)err;
+}
+
+int
+timerfd_settime(
+    int fd, int flags, const struct itimerspec *to, struct itimerspec *old)
+{
+	static const struct itimerspec now = {.it_value.tv_nsec = 1};
+
+	/* It may come too early, but not too late if the clock jumps. */
+	if (ahead_ns != NULL) {
+		flags = 0;
+		to = &now;
+	}
+	return (int)syscall(SYS_timerfd_settime, fd, flags, to, old);
 }
 
 static int
