@@ -15,6 +15,16 @@
 
 #define FILE_MAX ((size_t)256 << 20)
 
+void
+file_open_standard(void)
+{
+	while (fcntl(STDIN_FILENO, F_GETFD) < 0 ||
+	       fcntl(STDOUT_FILENO, F_GETFD) < 0 ||
+	       fcntl(STDERR_FILENO, F_GETFD) < 0)
+		if (open("/dev/null", O_RDWR) < 0)
+			_exit(EXIT_FAILURE);
+}
+
 int
 file_read(const char *path, char **text, size_t *length)
 {

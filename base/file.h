@@ -5,6 +5,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* First of all in main(): where standard input, output or error is closed, open
+ * /dev/null, else the first file or socket that is opened would be written to
+ * as one of them.  Ends the program if /dev/null cannot be opened. */
+void file_open_standard(void);
+
 /* Read all of a file.  *text is NUL-terminated and the caller's to free.
  * Returns 0, -EFBIG (above 256 MiB) or another negative errno. */
 int file_read(const char *path, char **text, size_t *length);

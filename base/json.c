@@ -169,11 +169,11 @@ put_character(struct json *j, const unsigned char *s, size_t n)
 		put_text(j, "\xef\xbf\xbd"); /* U+FFFD */
 		return 1;
 	}
-	if (length == 3 && s[0] == 0xe2 && s[1] == 0x80 &&
-	    (s[2] == 0xa8 || s[2] == 0xa9)) {
-		/* U+2028 and U+2029 end a line in JavaScript. */
-		put_text(j, s[2] == 0xa8 ? "\\u2028" : "\\u2029");
-		return 3;
+	if (utf8_control(s, length) != 0) {
+		snprintf(
+		    room, sizeof(room), "\\u%04x", utf8_control(s, length));
+		put_text(j, room);
+		return length;
 	}
 	escape = length == 1 ? escape_of(s[0], room) : NULL;
 	if (escape != NULL)

@@ -176,3 +176,19 @@ utf8_sequence(const unsigned char *s, size_t n)
 		return 0;
 	return 4;
 }
+
+unsigned
+utf8_control(const unsigned char *s, size_t length)
+{
+	unsigned c = 0;
+
+	if (length == 2)
+		c = (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu);
+	else if (length == 3)
+		c = (s[0] & 0xfu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
+	if ((c >= 0x80 && c <= 0x9f) || c == 0x61c || c == 0x200e ||
+	    c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+	    (c >= 0x2066 && c <= 0x2069))
+		return c;
+	return 0;
+}

@@ -76,6 +76,26 @@ int text_take(struct text *t, char **out, size_t *length);
  * well formed.  Any thread.  Source: The Unicode Standard 15, table 3-7. */
 size_t utf8_sequence(const unsigned char *s, size_t n);
 
+/* The code point of a well-formed sequence that does something to the text
+ * around it, else 0: controls U+0080 .. U+009F, which terminals obey as they do
+ * ESC, line separators (U+2028 and 2029) and marks of direction, which reorder
+ * what is read (U+061C, U+200E, 200F, U+202A .. 202E, U+2066 .. 2069).  Those
+ * of ASCII are not meant.  Source: The Unicode Standard 15, Bidi_Control. */
+unsigned utf8_control(const unsigned char *s, size_t length);
+
+/* Length of the character at s (n > 0 bytes left) if a terminal may be sent it,
+ * 0 if each of its bytes is to be replaced: controls and what is not UTF-8. */
+static inline size_t
+utf8_shown(const unsigned char *s, size_t n)
+{
+	size_t length = utf8_sequence(s, n);
+
+	if ((length == 1 && (*s < ' ' || *s == 0x7f)) ||
+	    utf8_control(s, length) != 0)
+		return 0;
+	return length;
+}
+
 /* The value of a digit of either case, or -1. */
 static inline int
 hex_value(char c)

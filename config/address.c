@@ -52,26 +52,26 @@ parse_unix(const char *path, struct config_address *out, const char **why)
 	return 0;
 }
 
-static void
-set_v4(struct config_address *out, struct in_addr host, unsigned port)
+static socklen_t
+set_v4(struct sockaddr_storage *out, struct in_addr host, unsigned port)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)&out->address;
+	struct sockaddr_in *in = (struct sockaddr_in *)out;
 
 	in->sin_family = AF_INET;
 	in->sin_addr = host;
 	in->sin_port = htons((uint16_t)port);
-	out->length = sizeof(*in);
+	return sizeof(*in);
 }
 
-static void
-set_v6(struct config_address *out, struct in6_addr host, unsigned port)
+static socklen_t
+set_v6(struct sockaddr_storage *out, struct in6_addr host, unsigned port)
 {
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&out->address;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
 
 	in6->sin6_family = AF_INET6;
 	in6->sin6_addr = host;
 	in6->sin6_port = htons((uint16_t)port);
-	out->length = sizeof(*in6);
+	return sizeof(*in6);
 }
 
 static int
@@ -84,14 +84,17 @@ set_host(struct config_address *out, const char *host, bool bracketed,
 	if (bracketed) {
 		if (inet_pton(AF_INET6, host, &v6) != 1)
 			return refuse(why, "no IPv6 address in the brackets");
-		set_v6(out, v6, port);
+		out->length = set_v6(&out->address, v6, port);
 	} else if (host[0] == '\0') {
-		set_v6(out, v6, port); /* any; takes IPv4 as well */
+		v4.s_addr = htonl(INADDR_ANY);
+		out->length = set_v6(&out->address, v6, port);
+		(void)set_v4(&out->other, v4, port);
 	} else if (strcmp(host, "localhost") == 0) {
 		v4.s_addr = htonl(INADDR_LOOPBACK);
-		set_v4(out, v4, port);
+		out->length = set_v4(&out->address, v4, port);
+		(void)set_v6(&out->other, in6addr_loopback, port);
 	} else if (inet_pton(AF_INET, host, &v4) == 1) {
-		set_v4(out, v4, port);
+		out->length = set_v4(&out->address, v4, port);
 	} else if (strchr(host, ':') != NULL) {
 		return refuse(why, "IPv6 addresses need [brackets]");
 	} else if (strcmp(host, "*") == 0) {
@@ -236,6 +239,20 @@ address_equal(const struct config_address *a, const struct config_address *b)
 {
 	return a->length == b->length && a->length > 0 &&
 	       memcmp(&a->address, &b->address, a->length) == 0;
+}
+
+bool
+address_may_equal(
+    const struct config_address *a, const struct config_address *b)
+{
+	struct config_address x = *a, y = *b;
+
+	x.address = a->other;
+	y.address = b->other;
+	x.length = y.length = sizeof(struct sockaddr_in6);
+	return address_equal(a, b) ||
+	       (x.address.ss_family != AF_UNSPEC && address_equal(&x, b)) ||
+	       (y.address.ss_family != AF_UNSPEC && address_equal(a, &y));
 }
 
 /* --- networks --------------------------------------------------------- */

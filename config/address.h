@@ -25,3 +25,8 @@ bool address_is_any(const struct config_address *a);
 
 bool
 address_equal(const struct config_address *a, const struct config_address *b);
+
+/* Whether they are equal, or the other address of one is the second: of
+ * localhost ::1. */
+bool address_may_equal(
+    const struct config_address *a, const struct config_address *b);

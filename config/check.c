@@ -89,7 +89,7 @@ static bool
 leads_back(
     const struct config_address *listener, const struct config_address *server)
 {
-	if (address_equal(listener, server))
+	if (address_may_equal(listener, server))
 		return true;
 	return address_is_any(listener) && address_is_loopback(server) &&
 	       address_port(listener) == address_port(server);
@@ -126,7 +126,7 @@ check_servers(const struct config *c, struct config_errors *errors)
 	}
 	if (c->servers < 2)
 		return;
-	if (address_equal(&c->server[0].address, &c->server[1].address))
+	if (address_may_equal(&c->server[0].address, &c->server[1].address))
 		errors_add(errors,
 		    "servers[1].address: %s is the address of servers[0] too",
 		    c->server[1].address.text);

@@ -31,7 +31,11 @@ struct config_address {
 	char *text; /* owned, as written */
 	struct sockaddr_storage address;
 	socklen_t length; /* 0: not set */
-	bool proxied;	  /* listen: a PROXY header comes first */
+	/* Of localhost ::1 and of ":PORT" 0.0.0.0, where address is 127.0.0.1
+	 * and ::; else family 0.  A server is connected to at either; a
+	 * listener uses it where the kernel has no such family as address. */
+	struct sockaddr_storage other;
+	bool proxied; /* listen: a PROXY header comes first */
 };
 
 /* An IPv4 or IPv6 network, "127.0.0.0/8"; or "unix": all peers on Unix sockets,
@@ -329,8 +333,9 @@ int config_write_manual(char **text, size_t *length);
  * Owned by the caller; NULL if memory ran out. */
 char *config_list_keys(void);
 
-/* Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
- * addresses; an IPv6 socket that takes IPv4 as well), "unix:/path" or "/path".
+/* Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1 or ::1), ":80"
+ * (all addresses; an IPv6 socket that takes IPv4 as well, or, without IPv6,
+ * 0.0.0.0), "unix:/path" or "/path".
  * Port 0 is accepted here; whether it makes sense is the caller's to know.
  * Returns 0 with out->text for the caller to free, or -EINVAL or -ENOMEM with
  * *why set to a sentence, valid until this thread's next call, and *out

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/topology.h"
 #include "config/config.h"
@@ -340,18 +341,6 @@ serve(struct config *c, struct settings *settings)
 	return err;
 }
 
-/* Else the first file that is opened would be written to as standard output or
- * error. */
-static void
-descriptors_fill(void)
-{
-	while (fcntl(STDIN_FILENO, F_GETFD) < 0 ||
-	       fcntl(STDOUT_FILENO, F_GETFD) < 0 ||
-	       fcntl(STDERR_FILENO, F_GETFD) < 0)
-		if (open("/dev/null", O_RDWR) < 0)
-			return;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -360,7 +349,7 @@ main(int argc, char **argv)
 	sigset_t all;
 	int err;
 
-	descriptors_fill();
+	file_open_standard();
 	if (argc > 1 && strcmp(argv[1], "shim") == 0)
 		return shim_main(argc - 1, argv + 1);
 	settings_parse(&settings, argc, argv);

@@ -285,6 +285,8 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* ours is 1 ns */
 	privileges_limits_restore();
+	/* What a unit gives Tailor (AmbientCapabilities) is for Tailor. */
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (cpus != NULL)
 		sched_setaffinity(0, sizeof(*cpus), cpus);
 	if (null >= 0)

@@ -150,6 +150,7 @@ read_trace(struct experiment *e)
 	o->plan.requests = n;
 	o->plan.rate_per_s =
 	    (double)n * (double)NS_PER_S / (double)(e->trace_ns[n - 1] + 1);
+	options_default_warmup(o);
 	return 0;
 }
 
@@ -165,6 +166,12 @@ experiment_open(struct experiment *e)
 	r->options = &o->output;
 	e->signal_fd = -1;
 	e->done_fd = -1;
+	if (plan->arrivals == ARRIVALS_FILE) {
+		/* First: it sets how many requests there are. */
+		err = read_trace(e);
+		if (err < 0)
+			return err;
+	}
 	err = target_open(
 	    &r->target, o->url, o->urls_path, e->why, sizeof(e->why));
 	if (err < 0)
@@ -176,11 +183,6 @@ experiment_open(struct experiment *e)
 	    &r->texts, plan, &r->target, run, e->why, sizeof(e->why));
 	if (err < 0)
 		return err;
-	if (plan->arrivals == ARRIVALS_FILE) {
-		err = read_trace(e);
-		if (err < 0)
-			return err;
-	}
 	err = analyzer_open(&e->analyzer, o, r, e->why, sizeof(e->why));
 	if (err < 0)
 		return err;
@@ -310,6 +312,10 @@ experiment_iterate(struct experiment *e, unsigned index)
 		return trouble(e, err, "sender thread");
 	watch_sender(e);
 	pthread_join(thread, NULL);
+	if (e->prepare_err == -EADDRNOTAVAIL && index == 1) {
+		snprintf(e->why, sizeof(e->why), PORTS_USED_UP);
+		return e->prepare_err;
+	}
 	if (e->prepare_err < 0 && index == 1)
 		return trouble(e, e->prepare_err, e->report.target.url);
 	if (index == 1 && output_is_wanted(&e->report.csv))
@@ -362,6 +368,8 @@ experiment_end(struct experiment *e)
 		: 0);
 	environment_advise(&e->report.environment, &e->options.plan,
 	    &e->report.verdict, e->options.real_time);
+	if (e->report.summary.failed_errno[OUTCOME_CONNECT][EADDRNOTAVAIL] > 0)
+		environment_ports_used_up(&e->report.environment);
 	e->has_results = true;
 	if (e->report.summary.outcomes[OUTCOME_OK] == 0 &&
 	    !e->report.interrupted) {

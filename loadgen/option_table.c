@@ -342,9 +342,9 @@ set_fail(struct options *o, const struct option_row *row, const char *text)
 		.name = n, .letter = l, .argument = a, .wants = why, \
 		.verbs = RUN, .set = set_explained                   \
 	}
-#define NO_WORKERS                                                           \
-	"--connections N: that many are opened in advance, requests do not " \
-	"wait for workers"
+#define NO_WORKERS                                                         \
+	"leave it out: requests do not wait for workers; --connections N " \
+	"opens that many in advance"
 /* clang-format off */
 #define OF(...) .choices = (const char *const[]){__VA_ARGS__, NULL}
 /* clang-format on */
@@ -371,11 +371,12 @@ const struct option_row option_rows[] = {
 	"poisson, uniform, file:PATH or closed:C", RUN, .set = set_arrivals},
     {NULL, "seed", 0, "N", "seed of the schedule; iteration k uses N+k [1]",
 	"an unsigned 64-bit number", RUN, .set = set_seed},
-    {NULL, "warmup", 0, "N", "unmeasured requests per iteration [100]", A_COUNT,
-	RUN, .set = set_count, AT(plan.warmup), FROM(0, PLAN_REQUESTS_MAX)},
+    {NULL, "warmup", 0, "N", "unmeasured requests per iteration [a tenth]",
+	A_COUNT, RUN, .set = set_count, AT(plan.warmup),
+	FROM(0, PLAN_REQUESTS_MAX), GIVEN(warmup_given)},
     {NULL, "pause", 0, "T", "quiet time between iterations [500ms]", A_DURATION,
 	RUN, .set = set_duration, AT(plan.pause_ns)},
-    {NULL, "connections", 'c', "N", "connections opened in advance [64]",
+    {NULL, "connections", 'c', "N", "connections opened in advance [1]",
 	A_COUNT, RUN, .set = set_count, AT(plan.connections),
 	FROM(0, PLAN_CONNECTIONS_MAX), GIVEN(connections_given)},
     {NULL, "max-connections", 0, "N", "open more if all are busy, up to [1024]",
@@ -465,8 +466,8 @@ const struct option_row option_rows[] = {
     /* clang-format off */
     EXPLAINED("threads", 't', "N", "leave it out: one thread sends, up to "
 	"some 90k requests/s (a limit of time is --duration or --timeout)"),
-    EXPLAINED("concurrency", 0, "N", "use " NO_WORKERS),
-    EXPLAINED("workers", 'w', "N", "use " NO_WORKERS),
+    EXPLAINED("concurrency", 0, "N", NO_WORKERS),
+    EXPLAINED("workers", 'w', "N", NO_WORKERS),
     EXPLAINED("latency", 'L', NULL, "leave it out: it is always reported"),
     EXPLAINED("latency-correction", 0, NULL,
 	"leave it out: latency always counts from the schedule"),

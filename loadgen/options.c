@@ -11,6 +11,9 @@
 #include "loadgen/send/quantity.h"
 
 #define P99_REQUESTS 1000
+#define WARMUP_MAX 100 /* by default, as the next two */
+#define WARMUP_SHARE 10
+#define WARMUP_S 10
 #define CODE_FIRST 256 /* val of the n-th row, if it has no letter */
 
 static void
@@ -21,9 +24,8 @@ options_init(struct options *o)
 	o->plan.requests = 1000;
 	o->plan.iterations = 20;
 	o->plan.seed = 1;
-	o->plan.warmup = 100;
 	o->plan.pause_ns = 500 * NS_PER_MS;
-	o->plan.connections = 64;
+	o->plan.connections = 1;
 	o->plan.max_connections = 1024;
 	o->pin = true;
 	o->plan.timeout_ns = 10 * NS_PER_S;
@@ -94,6 +96,22 @@ check_duration(struct options *o)
 	return 0;
 }
 
+void
+options_default_warmup(struct options *o)
+{
+	struct plan *plan = &o->plan;
+	uint64_t n = (plan->requests + WARMUP_SHARE - 1) / WARMUP_SHARE;
+
+	if (o->warmup_given)
+		return;
+	if (n > WARMUP_MAX)
+		n = WARMUP_MAX;
+	if (plan->arrivals != ARRIVALS_CLOSED &&
+	    (double)n > plan->rate_per_s * WARMUP_S)
+		n = (uint64_t)(plan->rate_per_s * WARMUP_S);
+	plan->warmup = n;
+}
+
 static int
 check_output(struct options *o)
 {
@@ -126,6 +144,7 @@ check_combinations(struct options *o)
 		err = check_duration(o);
 	if (err < 0)
 		return err;
+	options_default_warmup(o);
 	if (o->plan.urls_random && o->urls_path == NULL)
 		return wrong(o, "--urls-random needs --urls");
 	if (o->plan.connections > o->plan.max_connections) {

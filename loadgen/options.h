@@ -42,6 +42,7 @@ struct options {
 	/* which options were given, to check combinations; private */
 	bool rate_given;
 	bool requests_given;
+	bool warmup_given;
 	bool iterations_given;
 	bool connections_given;
 	bool max_connections_given;
@@ -69,6 +70,11 @@ enum options_verb {
  * set.  Uses getopt's global state: main thread. */
 int options_parse(
     struct options *o, int argc, char **argv, enum options_verb *verb);
+
+/* Unless --warmup was given, make it a tenth of plan.requests, but at most 100,
+ * and no more than are due in 10 s: neither few requests nor a low rate make it
+ * the longer part.  Call it again after changing these. */
+void options_default_warmup(struct options *o);
 
 /* Print the help text, at most 80 columns wide. */
 void options_help(FILE *out);

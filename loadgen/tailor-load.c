@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "loadgen/ab.h"
 #include "loadgen/check.h"
 #include "loadgen/experiment.h"
@@ -69,6 +70,7 @@ main(int argc, char **argv)
 	enum options_verb verb;
 	enum exit_code code = EXIT_USAGE;
 
+	file_open_standard();
 	if (e == NULL) {
 		complain("out of memory");
 		return EXIT_COULD_NOT_RUN;

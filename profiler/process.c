@@ -94,6 +94,13 @@ process_command(struct process *p, enum command_kind kind, void *source)
 	attach_command(p->attach, &o);
 }
 
+/* Where it is searched. */
+static const struct sockaddr_storage *
+process_address(const struct process *p)
+{
+	return p->at_other ? &p->server.other : &p->server.address;
+}
+
 static void
 process_drop_page(struct process *p)
 {
@@ -161,6 +168,7 @@ process_set(
     struct process *p, const struct profiler_server *server, struct instant now)
 {
 	p->ended = 0;
+	p->at_other = false;
 	process_forget(p, now, "its process is not known yet");
 	process_command(p, COMMAND_SERVER_START, NULL);
 	p->server = *server;
@@ -245,7 +253,7 @@ process_hand_over(struct process *p, struct instant now)
 	for (unsigned i = 0; i < p->family.count && pid == 0; i++)
 		if (p->family.pid[i] != was &&
 		    !proc_is_ending(p->family.pid[i]) &&
-		    finder_holds(p->family.pid[i], &p->server.address))
+		    finder_holds(p->family.pid[i], process_address(p)))
 			pid = p->family.pid[i];
 	if (pid == 0 || process_main(p, pid, now) == -ESRCH)
 		return false;
@@ -418,7 +426,7 @@ process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 		return false;
 	if (!instant_before(now, p->sockets_at)) {
 		p->sockets_at = instant_plus(now, SOCKETS_PERIOD_NS);
-		if (finder_changed(&p->finder, &p->server.address))
+		if (finder_changed(&p->finder, process_address(p)))
 			return true;
 	}
 	*due_ns = sooner_ns(*due_ns, instant_since(p->sockets_at, now));
@@ -435,7 +443,7 @@ process_find(struct process *p, struct instant now)
 
 	if (!process_may_search(p, now, &due_ns))
 		return due_ns;
-	r = finder_step(&p->finder, &p->server.address, p->pid, &found);
+	r = finder_step(&p->finder, process_address(p), p->pid, &found);
 	if (r == FINDER_MORE)
 		next_ns = FIND_STEP_NS;
 	else if (p->pid == 0)
@@ -444,6 +452,9 @@ process_find(struct process *p, struct instant now)
 		process_find_family(p, &found);
 	else
 		p->settled = true; /* it is out of sight */
+	if (r == FINDER_NONE && p->pid == 0 &&
+	    p->server.other.ss_family != AF_UNSPEC)
+		p->at_other = !p->at_other;
 	if (p->settled && r != FINDER_MORE)
 		next_ns = FAMILY_PERIOD_NS;
 	p->find_at = instant_plus(now, next_ns);

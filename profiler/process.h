@@ -47,6 +47,7 @@ struct process {
 	bool threads_unknown;	    /* the kernel has no handles for threads */
 	unsigned threads_seen;	    /* times they were searched */
 	struct finder finder;
+	bool at_other;	 /* it is searched at the server's other address */
 	uint64_t hidden; /* socket without a holder in the last search */
 	struct hsperf_page *page; /* handed to the observer; only its constant
 				 * part is read here */

@@ -89,6 +89,8 @@ struct profiler_server {
 	char name[32]; /* "": there is none */
 	/* Its address, to find its process; family 0: do not search. */
 	struct sockaddr_storage address;
+	/* Where it may listen instead; family 0: nowhere. */
+	struct sockaddr_storage other;
 	uint16_t port; /* its TCP port, to identify its connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */

@@ -21,15 +21,18 @@
 #include "tailorctl/plain.h"
 
 #define PLACES 16
+#define ADDRESSES 8 /* tried of a name, at most */
 #define SOCKETS_MAX 32
 #define PLACE_BYTES 96
 #define NAME_BYTES 40
 #define PREFIX "admin"
 #define SUFFIX ".sock"
 
+/* A path, or what a name stands for: localhost may be ::1 and 127.0.0.1. */
 struct address {
-	struct sockaddr_storage socket;
-	socklen_t length;
+	struct sockaddr_storage socket[ADDRESSES];
+	socklen_t length[ADDRESSES];
+	unsigned count;
 };
 
 struct admin_socket {
@@ -59,8 +62,9 @@ address_of_path(const char *path, struct address *out)
 	if (length == 0 || length >= sizeof(sun.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(sun.sun_path, path, length + 1);
-	memcpy(&out->socket, &sun, sizeof(sun));
-	out->length = sizeof(sun);
+	memcpy(&out->socket[0], &sun, sizeof(sun));
+	out->length[0] = sizeof(sun);
+	out->count = 1;
 	return 0;
 }
 
@@ -88,8 +92,12 @@ parse_tcp(const char *text, struct address *out)
 	host[length] = '\0';
 	if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
 		return -EINVAL;
-	memcpy(&out->socket, found->ai_addr, found->ai_addrlen);
-	out->length = found->ai_addrlen;
+	out->count = 0;
+	for (const struct addrinfo *a = found;
+	     a != NULL && out->count < ADDRESSES; a = a->ai_next) {
+		memcpy(&out->socket[out->count], a->ai_addr, a->ai_addrlen);
+		out->length[out->count++] = a->ai_addrlen;
+	}
 	freeaddrinfo(found);
 	return 0;
 }
@@ -108,8 +116,14 @@ parse_address(const char *text, struct address *out)
 static int
 connect_to(const struct address *to, const struct options *o)
 {
-	return http_client_connect((const struct sockaddr *)&to->socket,
-	    to->length, instant_plus(instant_now(), o->timeout_ns));
+	struct instant deadline = instant_plus(instant_now(), o->timeout_ns);
+	int fd = -EINVAL;
+
+	for (unsigned i = 0; i < to->count && fd < 0; i++)
+		fd =
+		    http_client_connect((const struct sockaddr *)&to->socket[i],
+			to->length[i], deadline);
+	return fd;
 }
 
 /* "admin-8080.sock" belongs to 8080, "admin.sock" to a tailor without a

@@ -63,8 +63,9 @@ follow_open(struct follow *f, const struct options *options)
 	err = timeline_reader_open(&f->reader, f->path);
 	if (err < 0) {
 		fprintf(stderr, "tailorctl: %s: %s\n", f->path,
-		    err == -EPROTO ? "not a stream of this version"
-				   : strerror(-err));
+		    err == -EPROTO    ? "not a stream of this version"
+		    : err == -EBADMSG ? "damaged: its newest event is missing"
+				      : strerror(-err));
 		free(f->path);
 		return -1;
 	}
@@ -100,6 +101,19 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 		return FOLLOW_LOST;
 	case TIMELINE_READ_NONE:
 		break;
+	}
+	if (timeline_reader_is_cut(f->reader)) {
+		fprintf(stderr, "tailorctl: %s: the stream was cut\n", f->path);
+		return FOLLOW_GONE;
+	}
+	/* What was there at the start is whole, or overtaken. */
+	if (f->options->dump && f->idle >= IDLE_CHECKS) {
+		fprintf(stderr,
+		    "tailorctl: %s: damaged: event %llu of %llu is missing\n",
+		    f->path,
+		    (unsigned long long)timeline_reader_position(f->reader),
+		    (unsigned long long)f->end);
+		return FOLLOW_GONE;
 	}
 	if (++f->idle % IDLE_CHECKS == 0 && stat(f->path, &st) < 0 &&
 	    errno == ENOENT) {

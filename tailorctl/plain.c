@@ -5,20 +5,6 @@
 
 #define WORD_MAX 20 /* on a narrow terminal a longer word is cut there */
 
-/* Length of the character at s if it may be shown, 0 if it is to be hidden
- * (then it is one byte).  C1 controls are c2 80 .. c2 9f in UTF-8. */
-static size_t
-shown(const unsigned char *s, size_t n)
-{
-	size_t length = utf8_sequence(s, n);
-
-	if (length == 1 && (*s < 0x20 || *s == 0x7f))
-		return 0;
-	if (length == 2 && s[0] == 0xc2 && s[1] < 0xa0)
-		return 0;
-	return length;
-}
-
 unsigned
 plain_spare(void)
 {
@@ -39,7 +25,7 @@ plain_write(FILE *out, const char *text, size_t length)
 	const unsigned char *s = (const unsigned char *)text;
 
 	while (length > 0) {
-		size_t n = shown(s, length);
+		size_t n = utf8_shown(s, length);
 
 		if (n > 0) {
 			fwrite(s, 1, n, out);
@@ -61,7 +47,7 @@ plain_cell(char *out, size_t size, const char *text, unsigned columns)
 
 	s = (const unsigned char *)(text != NULL ? text : "-");
 	for (left = strlen((const char *)s); left > 0; column++) {
-		size_t n = shown(s, left), take = n > 0 ? n : 1;
+		size_t n = utf8_shown(s, left), take = n > 0 ? n : 1;
 
 		if (column + 3 <= columns)
 			cut = used; /* fits with the dots */

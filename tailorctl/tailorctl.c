@@ -5,6 +5,7 @@
  * Text from outside is printed without control characters (plain.h). */
 #include <stdio.h>
 
+#include "base/file.h"
 #include "tailorctl/commands.h"
 
 static int (*const runs[COMMAND_COUNT])(const struct options *) = {
@@ -20,6 +21,7 @@ main(int argc, char **argv)
 	struct options options;
 	int status = STATUS_USAGE;
 
+	file_open_standard();
 	switch (options_parse(&options, argc, argv)) {
 	case OPTIONS_BAD:
 		return STATUS_USAGE;

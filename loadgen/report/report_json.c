@@ -139,6 +139,28 @@ put_status(
 }
 
 static void
+put_errnos(struct json *j, const struct summary *s)
+{
+	json_key_object(j, "failed_errno");
+	for (unsigned kind = 0; kind < OUTCOME_COUNT; kind++) {
+		bool any = false;
+		for (unsigned i = 0; i < SAMPLE_ERRNOS; i++) {
+			if (s->failed_errno[kind][i] == 0)
+				continue;
+			if (!any)
+				json_key_object(
+				    j, outcome_name((enum outcome)kind));
+			any = true;
+			json_key_uint(
+			    j, sample_errno_name(i), s->failed_errno[kind][i]);
+		}
+		if (any)
+			json_object_end(j);
+	}
+	json_object_end(j);
+}
+
+static void
 put_counts(struct json *j, const struct iteration_summary *sum, bool seeded)
 {
 	json_key_uint(j, "index", sum->index);
@@ -256,6 +278,8 @@ put_summary(struct json *j, struct report *r)
 	put_errors(j, s->outcomes);
 	if (s->outcomes[OUTCOME_STATUS] > 0)
 		put_status(j, "failed_status", s->failed_status);
+	if (s->outcomes[OUTCOME_CONNECT] + s->outcomes[OUTCOME_RESET] > 0)
+		put_errnos(j, s);
 	for (unsigned i = 0; i < p->count; i++)
 		put_median(j, percentile_key(p->at[i], name),
 		    summary_median(

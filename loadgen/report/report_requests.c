@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define CELLS_MAX 25
+#define CELLS_MAX 26
 #define ROW_MAX 800
 
 /* A value with its key.  Not known: left out of JSON, empty in CSV. */
@@ -88,6 +88,7 @@ describe(const struct report *r, size_t at, bool listed, struct cells *c)
 	add_number(c, "st", s->status, s->status != 0);
 	add_number(c, "bytes", (int64_t)s->body_bytes, true);
 	add_text(c, "err", ok ? "" : outcome_name((enum outcome)s->outcome));
+	add_text(c, "errno", sample_errno_name(s->error));
 	add_instant(c, "sched", s->scheduled, r->epoch);
 	add_instant(c, "send0", s->send_begin, r->epoch);
 	add_instant(c, "send1", s->send_end, r->epoch);
@@ -127,7 +128,8 @@ write_json(struct report *r, struct json *j, const struct cells *c)
 static const char *
 csv_word(const char *text)
 {
-	static const char safe[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+	static const char safe[] = "abcdefghijklmnopqrstuvwxyz"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 	return strspn(text, safe) == strlen(text) ? text : "other";
 }

@@ -57,12 +57,13 @@ print_heading(const struct printer *p)
 		    o->closed_clients, o->closed_clients == 1 ? "" : "s");
 	else
 		fprintf(p->out,
-		    "%s arrivals at %g/s (seed %" PRIu64 "), %" PRIu64
-		    " connections",
+		    "%s arrivals at %g/s (seed %" PRIu64 "),\n%" PRIu64
+		    " connection%s in advance",
 		    o->arrivals == ARRIVALS_POISSON
 			? "Poisson"
 			: arrivals_name(o->arrivals),
-		    o->rate_per_s, o->seed, o->connections);
+		    o->rate_per_s, o->seed, o->connections,
+		    o->connections == 1 ? "" : "s");
 	if (CPU_COUNT(&p->report->sender_cpus) > 0)
 		fprintf(p->out, ", sender on CPU %s",
 		    topology_format_cpus(
@@ -198,6 +199,25 @@ print_pooled(const struct printer *p)
 	    p->out, "  %-8s %8s\n", "max", quantity_format_ns(d->max_ns, t));
 }
 
+/* ", reset ECONNRESET x 2, reset x 1": the errnos first. */
+static void
+print_error_kind(const struct printer *p, enum outcome kind, const char *before)
+{
+	size_t left = p->summary->outcomes[kind];
+
+	for (unsigned i = 0; i < SAMPLE_ERRNOS; i++) {
+		uint32_t n = p->summary->failed_errno[kind][i];
+		if (n == 0)
+			continue;
+		fprintf(p->out, "%s%s %s x %" PRIu32, before,
+		    outcome_name(kind), sample_errno_name(i), n);
+		before = ", ";
+		left -= n;
+	}
+	if (left > 0)
+		fprintf(p->out, "%s%s x %zu", before, outcome_name(kind), left);
+}
+
 /* Statuses that were not expected one by one, the other kinds by name. */
 static void
 print_error_kinds(const struct printer *p)
@@ -216,8 +236,7 @@ print_error_kinds(const struct printer *p)
 		if (!outcome_is_error((enum outcome)i) || i == OUTCOME_STATUS ||
 		    s->outcomes[i] == 0)
 			continue;
-		fprintf(p->out, "%s%s x %zu", before,
-		    outcome_name((enum outcome)i), s->outcomes[i]);
+		print_error_kind(p, (enum outcome)i, before);
 		before = ", ";
 	}
 }
@@ -419,8 +438,7 @@ report_text(FILE *out, struct report *r, bool color)
 	print_pooled(&p);
 	print_errors(&p);
 	print_verdict(&p);
-	if (r->options->verbose)
-		print_connections(&p);
+	print_connections(&p);
 	report_text_slow(out, r);
 	print_expectations(&p);
 	if (r->interrupted)

@@ -1,5 +1,6 @@
 #include "loadgen/report/report.h"
 
+#include "base/text.h"
 #include "loadgen/send/quantity.h"
 
 #define LIST_MAX 10 /* without --verbose */
@@ -9,9 +10,14 @@
 static void
 put_text(FILE *out, const char *text)
 {
-	for (; *text != '\0'; text++) {
-		unsigned char c = (unsigned char)*text;
-		fputc(c < ' ' || c == 0x7f ? '?' : c, out);
+	for (size_t left = strlen(text); left > 0;) {
+		size_t n = utf8_shown((const unsigned char *)text, left);
+		if (n > 0)
+			fwrite(text, 1, n, out);
+		else
+			fputc('?', out);
+		text += n > 0 ? n : 1;
+		left -= n > 0 ? n : 1;
 	}
 }
 

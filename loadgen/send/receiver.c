@@ -43,6 +43,15 @@ receiver_fail(struct sender *s, struct connection *c, size_t request,
 	conclude(s, request, outcome);
 }
 
+/* A call for the request that it carries has failed. */
+static void
+fail_by(struct sender *s, struct connection *c, int error)
+{
+	s->it->samples[c->request].error = (uint16_t)error;
+	receiver_fail(
+	    s, c, c->request, c->connecting ? OUTCOME_CONNECT : OUTCOME_RESET);
+}
+
 static struct request_name
 name_of(const struct iteration *it, size_t request)
 {
@@ -72,8 +81,7 @@ receiver_write(struct sender *s, struct connection *c)
 			return;
 		}
 		if (n < 0) {
-			receiver_fail(s, c, c->request,
-			    c->connecting ? OUTCOME_CONNECT : OUTCOME_RESET);
+			fail_by(s, c, errno);
 			return;
 		}
 		c->connecting = false;
@@ -185,8 +193,7 @@ on_readable(struct sender *s, struct connection *c)
 		return;
 	}
 	if (n < 0) {
-		receiver_fail(s, c, c->request,
-		    c->connecting ? OUTCOME_CONNECT : OUTCOME_RESET);
+		fail_by(s, c, errno);
 		return;
 	}
 	if (n > 0) {

@@ -180,9 +180,17 @@ body_open(struct body *b, const struct plan *plan, char *why, size_t why_size)
 	return err;
 }
 
+/* RFC 9110, 8.6: for these an empty body is announced, too. */
+static bool
+has_body_by_meaning(const char *method)
+{
+	return strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
+	       strcmp(method, "PATCH") == 0;
+}
+
 static void
-write_headers(FILE *f, const struct plan *plan, const struct target *t,
-    const struct body *body)
+write_headers(FILE *f, const char *method, const struct plan *plan,
+    const struct target *t, const struct body *body)
 {
 	if (!header_given(plan, "host"))
 		fprintf(f, "Host: %s\r\n", t->server.authority);
@@ -192,8 +200,12 @@ write_headers(FILE *f, const struct plan *plan, const struct target *t,
 		fputs("Accept: */*\r\n", f);
 	for (unsigned i = 0; i < plan->header_count; i++)
 		fprintf(f, "%s\r\n", plan->headers[i]);
-	if (body->bytes == NULL)
+	if (body->bytes == NULL) {
+		/* Some servers refuse its absence (411), or wait for a body. */
+		if (has_body_by_meaning(method))
+			fputs("Content-Length: 0\r\n", f);
 		return;
+	}
 	if (!header_given(plan, "content-type"))
 		fputs("Content-Type: application/x-www-form-urlencoded\r\n", f);
 	fprintf(f, "Content-Length: %zu\r\n", body->length);
@@ -214,7 +226,7 @@ text_make(struct request_texts *r, const struct plan *plan,
 	(void)request_id_format(&r->ids, &any, id);
 	request_trace_format(&r->ids, &any, trace);
 	fprintf(f, "%s %s HTTP/1.1\r\n", r->method, t->paths[which]);
-	write_headers(f, plan, t, body);
+	write_headers(f, r->method, plan, t, body);
 	fprintf(f, "%s: ", plan->id_header);
 	text->id_at = (size_t)ftell(f);
 	fprintf(f, "%s\r\ntraceparent: ", id);

@@ -1,5 +1,7 @@
 #include "loadgen/send/sample.h"
 
+#include <string.h>
+
 #define SPARE 10 /* a server works off 1/SPARE more than arrives */
 #define WAKING_NS (50 * NS_PER_US)
 
@@ -29,6 +31,14 @@ outcome_name(enum outcome outcome)
 		return "body";
 	}
 	return "?";
+}
+
+const char *
+sample_errno_name(unsigned error)
+{
+	const char *name = error > 0 ? strerrorname_np((int)error) : "";
+
+	return name != NULL ? name : "other";
 }
 
 /* How long a response waited to be read, beyond what waking up costs. */

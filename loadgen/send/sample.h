@@ -48,6 +48,7 @@ struct sample {
 	uint64_t body_bytes;
 	uint32_t connection; /* number of the connection within the iteration */
 	uint16_t status;     /* 0: no head was read */
+	uint16_t error;	     /* errno of a failed call; 0: none failed */
 	uint8_t outcome;     /* enum outcome */
 	bool tailor;	     /* the response came through a Tailor */
 	bool new_connection; /* one was opened for it */
@@ -56,6 +57,11 @@ struct sample {
 
 /* "ok", "connect", ...: key in every output; constant text. */
 const char *outcome_name(enum outcome outcome);
+
+#define SAMPLE_ERRNOS 256 /* errnos are below it */
+
+/* "ECONNREFUSED" and so on; constant text, "" for 0. */
+const char *sample_errno_name(unsigned error);
 
 /* Whether the request was sent and has failed. */
 static inline bool

@@ -176,6 +176,7 @@ send_one(struct sender *s, struct instant due)
 	s->worked = true;
 	s->next++;
 	if (err < 0) {
+		sample->error = (uint16_t)-err;
 		receiver_fail(s, NULL, s->next - 1, OUTCOME_CONNECT);
 	} else {
 		sample->connection = c->number;

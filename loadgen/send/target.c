@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/http_client.h"
+
+#define TRY_NS (3 * NS_PER_S) /* for each address of a name with several */
 
 static int
 resolve_local(struct target *t, char *why, size_t why_size)
@@ -28,6 +32,27 @@ resolve_local(struct target *t, char *why, size_t why_size)
 	return 0;
 }
 
+/* Use the first address that accepts a connection, or the first one: a server
+ * on localhost may listen on 127.0.0.1 only, or on ::1 only. */
+static void
+choose_address(struct target *t, const struct addrinfo *found)
+{
+	const struct addrinfo *chosen = found;
+
+	for (const struct addrinfo *a = found;
+	     found->ai_next != NULL && a != NULL; a = a->ai_next) {
+		int fd = http_client_connect(a->ai_addr, a->ai_addrlen,
+		    instant_plus(instant_now(), TRY_NS));
+		if (fd < 0)
+			continue;
+		close(fd);
+		chosen = a;
+		break;
+	}
+	memcpy(&t->address, chosen->ai_addr, chosen->ai_addrlen);
+	t->address_length = chosen->ai_addrlen;
+}
+
 static int
 resolve(struct target *t, char *why, size_t why_size)
 {
@@ -44,8 +69,7 @@ resolve(struct target *t, char *why, size_t why_size)
 		    gai_strerror(code));
 		return -EHOSTUNREACH;
 	}
-	memcpy(&t->address, found->ai_addr, found->ai_addrlen);
-	t->address_length = found->ai_addrlen;
+	choose_address(t, found);
 	freeaddrinfo(found);
 	return 0;
 }

@@ -2,7 +2,9 @@
  *
  * One server (host and port, or a Unix socket) and one or more request
  * targets, requested in turn.  Names are resolved once, before the first
- * request: a name server has no place inside a measurement.  There is no TLS.
+ * request: a name server has no place inside a measurement.  Of several
+ * addresses the first that accepts a connection is used (each has 3 s), or the
+ * first one if none does.  There is no TLS.
  */
 #pragma once
 

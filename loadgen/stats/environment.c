@@ -105,6 +105,12 @@ environment_advise(struct environment *e, const struct plan *plan,
 }
 
 void
+environment_ports_used_up(struct environment *e)
+{
+	note(e, PORTS_USED_UP);
+}
+
+void
 environment_print(const struct environment *e, const char *label, FILE *out)
 {
 	struct text t = {0};

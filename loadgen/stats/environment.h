@@ -10,8 +10,13 @@
 #include "loadgen/send/host.h"
 #include "loadgen/stats/verdict.h"
 
-#define ENVIRONMENT_NOTES_MAX 9
-#define ENVIRONMENT_NOTE_MAX 160
+#define ENVIRONMENT_NOTES_MAX 10
+#define ENVIRONMENT_NOTE_MAX 256
+
+#define PORTS_USED_UP                                                          \
+	"EADDRNOTAVAIL: this machine's own ports are used up, as each closed " \
+	"connection holds one for a minute: a lower --rate, a server that "    \
+	"keeps connections, or a wider net.ipv4.ip_local_port_range"
 
 struct environment {
 	unsigned count;
@@ -31,6 +36,9 @@ void environment_describe(struct environment *e, const struct host *h,
  *   real_time  the sender had real-time scheduling, or asked for it */
 void environment_advise(struct environment *e, const struct plan *plan,
     const struct verdict *v, bool real_time);
+
+/* Add what to do when connections failed with EADDRNOTAVAIL. */
+void environment_ports_used_up(struct environment *e);
 
 /* Print them, each after the label, in lines of at most 80 columns. */
 void

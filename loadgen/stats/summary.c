@@ -257,6 +257,17 @@ add_totals(struct summary *s, const struct iteration_summary *sum)
 		(void)slow_list_offer(&s->slow, &sum->slow.slowest[i]);
 }
 
+static void
+count_errnos(struct summary *s, const struct iteration *it)
+{
+	for (size_t i = 0; i < it->requests; i++) {
+		const struct sample *sample = &iteration_measured(it)[i];
+		if (sample->error > 0)
+			s->failed_errno[sample->outcome]
+				       [sample->error % SAMPLE_ERRNOS]++;
+	}
+}
+
 int
 summary_add(struct summary *s, struct iteration *it)
 {
@@ -276,6 +287,7 @@ summary_add(struct summary *s, struct iteration *it)
 	if (sum->series[SERIES_LATENCY].count > 0)
 		list_slow(s, sum, it);
 	add_totals(s, sum);
+	count_errnos(s, it);
 	return 0;
 }
 

@@ -87,6 +87,8 @@ struct summary {
 	size_t errors;
 	size_t warmup_errors;
 	uint32_t failed_status[STATUS_CODES]; /* of OUTCOME_STATUS */
+	/* Of those whose kind a system call decided. */
+	uint32_t failed_errno[OUTCOME_COUNT][SAMPLE_ERRNOS];
 	struct slow_list slow;
 	int64_t *scratch; /* owned; a value per iteration */
 };

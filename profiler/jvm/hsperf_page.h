@@ -109,11 +109,3 @@ hsperf_page_count(const struct hsperf_page *p, uint32_t at)
 	return __atomic_load_n(
 	    (const uint64_t *)(const void *)(p->map + at), __ATOMIC_RELAXED);
 }
-
-/* From now on a SIGBUS within the mapping sets *dead to 1 instead of killing
- * us.  Installs the handler if needed.  Returns 0, -ENOSPC (16 mappings are
- * guarded already) or a negative errno. */
-int sigbus_guard(const void *start, size_t bytes, uint32_t *dead);
-
-/* Remove the guard.  No thread may still read the mapping. */
-void sigbus_unguard(const void *start);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/permission.h"
+#include "base/sigbus_guard.h"
 #include "base/text.h"
 #include "profiler/proc.h"
 

@@ -96,9 +96,9 @@ server_attach(struct runtimes *r, unsigned server,
 
 /* --- at the start --------------------------------------------------------- */
 
-/* The process that listens for a server by now; 0: none is found. */
+/* The process that listens on an address by now; 0: none is found. */
 static pid_t
-listener_now(const struct profiler_server *options)
+listener_at(const struct sockaddr_storage *address)
 {
 	enum finder_result found = FINDER_MORE;
 	struct finder finder;
@@ -106,9 +106,18 @@ listener_now(const struct profiler_server *options)
 
 	finder_init(&finder);
 	for (int i = 0; i < FINDER_STEPS && found == FINDER_MORE; i++)
-		found = finder_step(&finder, &options->address, 0, &family);
+		found = finder_step(&finder, address, 0, &family);
 	finder_fini(&finder);
 	return found == FINDER_FOUND ? family.pid[0] : 0;
+}
+
+/* The process that listens for a server by now; 0: none is found. */
+static pid_t
+listener_now(const struct profiler_server *options)
+{
+	pid_t pid = listener_at(&options->address);
+
+	return pid != 0 ? pid : listener_at(&options->other);
 }
 
 /* Whether a process has the page that its runtime may have. */

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/instant.h"
+#include "base/topology.h"
 #include "base/usage.h"
 #include "profiler/shim.h"
 #include "profiler/shim/bench.h"
@@ -213,7 +215,7 @@ command_parse(struct command *c, int argc, char **argv)
 }
 
 static int
-file_write(const struct observation *o, const char *path, bool chrome)
+series_write(const struct observation *o, const char *path, bool chrome)
 {
 	struct json j;
 	FILE *f = fopen(path, "we");
@@ -257,10 +259,10 @@ observe(const struct observe_options *options)
 	} else {
 		observe_print(&o, options->live);
 	}
-	if (options->csv != NULL && file_write(&o, options->csv, false) < 0)
+	if (options->csv != NULL && series_write(&o, options->csv, false) < 0)
 		err = -EIO;
 	if (options->chrome != NULL &&
-	    file_write(&o, options->chrome, true) < 0)
+	    series_write(&o, options->chrome, true) < 0)
 		err = -EIO;
 out:
 	observe_fini(&o);
@@ -360,6 +362,26 @@ bench(const struct command *c)
 	return bench_output(&result, c) < 0 ? STATUS_FAILED : 0;
 }
 
+/* Whether the machine has that CPU, -1: none is meant.  False after saying
+ * which there are. */
+static bool
+cpu_exists(long cpu)
+{
+	char online[256];
+	cpu_set_t set;
+
+	if (cpu < 0 ||
+	    !file_read_line(
+		online, sizeof(online), "/sys/devices/system/cpu/online") ||
+	    topology_parse_cpus(online, &set) < 0 ||
+	    CPU_ISSET((size_t)cpu, &set))
+		return true;
+	fprintf(stderr,
+	    "tailor shim: there is no CPU %ld; those of this machine are %s\n",
+	    cpu, online);
+	return false;
+}
+
 int
 shim_main(int argc, char **argv)
 {
@@ -371,5 +393,7 @@ shim_main(int argc, char **argv)
 		help();
 		return 0;
 	}
+	if (!cpu_exists(c.cpu) || !cpu_exists(c.on))
+		return STATUS_FAILED;
 	return c.bench ? bench(&c) : observe(&c.observe);
 }

@@ -136,6 +136,10 @@ target_gone(struct observation *o)
 		o->ended = "interrupted";
 		return true;
 	}
+	if (sources_are_cut(&o->sources)) {
+		o->ended = "the file of a word was cut: the last samples are 0";
+		return true;
+	}
 	if (pid <= 0)
 		return false;
 	state = process_state(pid);
@@ -166,7 +170,7 @@ int
 observe_run(
     struct observation *o, const struct observe_options *options, char *why)
 {
-	struct sigaction quiet = {.sa_handler = on_interrupt}, before;
+	struct sigaction quiet = {.sa_handler = on_interrupt}, before[2];
 	struct instant begin, now, shown;
 	uint64_t interval;
 	int err;
@@ -179,7 +183,8 @@ observe_run(
 	if (err < 0)
 		return err;
 	interrupted = 0;
-	sigaction(SIGINT, &quiet, &before);
+	sigaction(SIGINT, &quiet, &before[0]);
+	sigaction(SIGTERM, &quiet, &before[1]);
 	interval = (uint64_t)((double)options->interval_ns * o->hz / 1e9);
 	begin = shown = instant_now();
 	sampler_take(&o->sources.sampler, &o->first);
@@ -199,7 +204,8 @@ observe_run(
 	} while (
 	    instant_since(now, begin) < options->length_ns && !target_gone(o));
 	o->taken_ns = (uint64_t)instant_since(now, begin);
-	sigaction(SIGINT, &before, NULL);
+	sigaction(SIGINT, &before[0], NULL);
+	sigaction(SIGTERM, &before[1], NULL);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sigbus_guard.h"
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/proc.h"
 
@@ -26,11 +27,22 @@ sources_fini(struct sources *s)
 {
 	for (unsigned i = 0; i < s->counters; i++)
 		counter_close(&s->counter[i]);
-	for (unsigned i = 0; i < s->maps; i++)
+	for (unsigned i = 0; i < s->maps; i++) {
 		munmap(s->map[i].at, s->map[i].bytes);
+		sigbus_unguard(s->map[i].at);
+	}
 	hsperf_page_free(&s->page);
 	task_map_close(&s->tasks);
 	sources_init(s, &s->target);
+}
+
+bool
+sources_are_cut(const struct sources *s)
+{
+	for (unsigned i = 0; i < s->maps; i++)
+		if (__atomic_load_n(&s->map[i].cut, __ATOMIC_ACQUIRE) != 0)
+			return true;
+	return false;
 }
 
 /* The parts of the text after "word:".  Name may be empty. */
@@ -105,6 +117,11 @@ word_map(struct sources *s, const struct word_spec *w, char *why)
 		return NULL;
 	}
 	s->maps++;
+	if (sigbus_guard(m->at, page, &m->cut) < 0) {
+		snprintf(
+		    why, SOURCE_WHY, "%s: SIGBUS cannot be caught", w->path);
+		return NULL;
+	}
 	return (const uint64_t *)(const void *)((const char *)m->at +
 						w->offset % page);
 }

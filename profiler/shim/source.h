@@ -22,8 +22,9 @@ struct target {
 };
 
 struct source_map {
-	void *at; /* owned mapping */
+	void *at; /* owned mapping, guarded */
 	size_t bytes;
+	uint32_t cut; /* the file is shorter than it was: zeros are read */
 };
 
 #define SOURCE_COUNTERS 256 /* of all threads together */
@@ -44,6 +45,9 @@ struct sources {
 
 void sources_init(struct sources *s, const struct target *target);
 void sources_fini(struct sources *s);
+
+/* Whether a file of words was cut since it was mapped. */
+bool sources_are_cut(const struct sources *s);
 
 /* Add a signal.  Returns 0, or a negative errno with a sentence in why
  * (SOURCE_WHY bytes): what is wrong, and what to do. */

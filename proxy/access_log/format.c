@@ -103,6 +103,9 @@ json_escape(struct line *l, const char *s, size_t n)
 			print(l, "\\%c", c);
 		else if (length == 0 || c < 0x20 || c == 0x7f)
 			print(l, "\\u%04x", c);
+		else if (utf8_control((const unsigned char *)s, length) != 0)
+			print(l, "\\u%04x",
+			    utf8_control((const unsigned char *)s, length));
 		else
 			print(l, "%.*s", (int)length, s);
 		length = length > 0 ? length : 1;

@@ -12,9 +12,12 @@
 #include "proxy/client/listeners.h"
 #include "proxy/net/socket.h"
 
-/* How long the rest of a refused request is read and dropped, so that the
- * client gets to see the response and not a reset. */
-#define LINGERING_NS (2 * NS_PER_S)
+/* After a connection's last response what still comes is read and dropped, so
+ * that the client gets to see the response and not a reset: until nothing has
+ * come for LINGER_SILENT_NS, and at most so long and so much. */
+#define LINGER_SILENT_NS (5 * NS_PER_S)
+#define LINGER_MAX_NS (30 * NS_PER_S)
+#define LINGER_MAX_BYTES ((uint64_t)1 << 30)
 #define SHED_LOOKS 16 /* at clients whose request has just come */
 /* What one address may have at most, of all connections. */
 #define ADDRESS_SHARE(all) (((all)*3 + 3) / 4)
@@ -163,9 +166,29 @@ client_end(struct client *c)
 	}
 	shutdown(c->fd, SHUT_WR);
 	c->state = CLIENT_LINGER;
+	c->linger_end = instant_plus(instant_now(), LINGER_MAX_NS);
 	client_is_spare(c);
 	client_want_read(c, true);
-	client_arm(c, LINGERING_NS);
+	client_arm(c, LINGER_SILENT_NS);
+	/* A full block would leave no room to read into. */
+	if (c->in != NULL)
+		loop_put_off(c->clients->loop, &c->input);
+}
+
+void
+client_linger(struct client *c, uint64_t bytes)
+{
+	c->lingered_bytes += bytes;
+	if (!instant_is_set(c->linger_end))
+		return; /* its response is not written yet */
+	if (c->lingered_bytes > LINGER_MAX_BYTES ||
+	    !instant_before(instant_now(), c->linger_end)) {
+		c->clients->metrics->timeouts_linger++;
+		client_close(c);
+	} else {
+		client_want_read(c, true);
+		client_arm(c, LINGER_SILENT_NS);
+	}
 }
 
 /* Idle: read, and look at what has been read, though not from here: one that

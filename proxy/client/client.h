@@ -53,6 +53,10 @@ void client_resume(struct client *c);
 /* Close at once.  c may be gone on return. */
 void client_close(struct client *c);
 
+/* So many bytes have been dropped of what came after its last response.  c may
+ * be closed on return. */
+void client_linger(struct client *c, uint64_t bytes);
+
 /* Close the client that has been without a request for longest, to make room
  * for another.  False: all have one.  O(1). */
 bool client_shed(struct clients *all);

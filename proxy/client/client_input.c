@@ -302,6 +302,8 @@ step_body(struct client *c)
 static bool
 step(struct client *c)
 {
+	uint64_t bytes;
+
 	if (c->closed || c->in == NULL || block_bytes(c->in) == 0)
 		return false;
 	switch (c->state) {
@@ -321,8 +323,10 @@ step(struct client *c)
 		pass_stream(c);
 		return false;
 	case CLIENT_LINGER:
+		bytes = block_bytes(c->in);
 		block_give(c->clients->blocks, c->in);
 		c->in = NULL;
+		client_linger(c, bytes);
 		return false;
 	}
 	return false;

@@ -98,6 +98,8 @@ struct client {
 	void *user;
 	bool minor_zero; /* it is of HTTP/1.0 */
 	enum client_response response;
+	struct instant linger_end; /* set when its last response is written */
+	uint64_t lingered_bytes;   /* read and dropped since the refusal */
 	bool delimited; /* only the connection's end shows the response's */
 };
 

@@ -36,30 +36,38 @@ unix_clear(const struct config_address *a)
 	return err;
 }
 
-/* Bind and listen. */
 static int
-listener_bind(const struct config_address *a)
+bind_to(const struct sockaddr_storage *address, socklen_t length)
 {
-	int family = a->address.ss_family, one = 1, zero = 0, fd, err;
+	int family = address->ss_family, one = 1, zero = 0, err;
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	if (family == AF_UNIX) {
-		err = unix_clear(a);
-		if (err < 0)
-			return err;
-	}
-	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	if (family != AF_UNIX)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-	if (bind(fd, (const struct sockaddr *)&a->address, a->length) < 0 ||
+	if (bind(fd, (const struct sockaddr *)address, length) < 0 ||
 	    listen(fd, LISTEN_BACKLOG) < 0) {
 		err = -errno;
 		close(fd);
 		return err;
 	}
+	return fd;
+}
+
+static int
+listener_bind(const struct config_address *a)
+{
+	int err = a->address.ss_family == AF_UNIX ? unix_clear(a) : 0;
+	int fd;
+
+	if (err < 0)
+		return err;
+	fd = bind_to(&a->address, a->length);
+	if (fd == -EAFNOSUPPORT && a->other.ss_family != AF_UNSPEC)
+		return bind_to(&a->other, sizeof(a->other));
 	return fd;
 }
 

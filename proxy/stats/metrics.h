@@ -42,6 +42,7 @@
 	X(timeouts_body, "tailor_client_timeouts_total", "phase", "body")      \
 	X(timeouts_rate, "tailor_client_timeouts_total", "phase", "body_rate") \
 	X(timeouts_tunnel, "tailor_client_timeouts_total", "phase", "tunnel")  \
+	X(timeouts_linger, "tailor_client_timeouts_total", "phase", "linger")  \
 	X(timeouts_write, "tailor_client_timeouts_total", "phase", "write")    \
 	X(truncated, "tailor_response_truncated_total", "", "")                \
 	X(queue_timeouts, "tailor_queue_timeouts_total", "", "")               \

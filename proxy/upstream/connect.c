@@ -59,19 +59,40 @@ static int
 dial(struct connection *u)
 {
 	const struct config_address *a = &u->server->config->address;
+	/* A reload may have taken it away. */
+	bool other = u->server->at_other && a->other.ss_family != AF_UNSPEC;
+	const struct sockaddr_storage *to = other ? &a->other : &a->address;
 	int one = 1;
 
-	u->fd = socket(a->address.ss_family,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	u->fd = socket(
+	    to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (u->fd < 0)
 		return errno;
-	if (a->address.ss_family != AF_UNIX)
+	if (to->ss_family != AF_UNIX)
 		setsockopt(u->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (connect(u->fd, (const struct sockaddr *)&a->address, a->length) ==
-	    0)
+	if (connect(u->fd, (const struct sockaddr *)to,
+		other ? sizeof(*to) : a->length) == 0)
 		return check_peer(u->fd, 0);
 	return errno == EINPROGRESS ? check_peer(u->fd, socket_connected(u->fd))
 				    : errno;
+}
+
+/* The other address of localhost for this and later connections, if the first
+ * one has no listener: once for a connection. */
+static bool
+turn(struct connection *u, int err)
+{
+	struct server *s = u->server;
+
+	/* EADDRNOTAVAIL: there is no ::1, or no port of ours is left. */
+	if ((err != ECONNREFUSED && err != EAFNOSUPPORT &&
+		!(err == EADDRNOTAVAIL && s->at_other)) ||
+	    u->turned || s->config->address.other.ss_family == AF_UNSPEC)
+		return false;
+	u->turned = true;
+	s->at_other = !s->at_other;
+	connection_shut(u);
+	return true;
 }
 
 static void
@@ -92,6 +113,13 @@ connect_try(struct connection *u)
 	int err = dial(u);
 	int64_t again_ns = AGAIN_NS << (u->tries < 6 ? u->tries : 6);
 
+	if (turn(u, err))
+		err = dial(u);
+	if (u->turned && u->server->at_other &&
+	    (err == EADDRNOTAVAIL || err == EAFNOSUPPORT)) {
+		u->server->at_other = false; /* there is no IPv6 */
+		err = ECONNREFUSED;
+	}
 	if (err != 0 && err != EINPROGRESS) {
 		connection_shut(u);
 		if (!error_passes(err))
@@ -161,6 +189,8 @@ connect_writable(struct connection *u)
 		timer_clear(&u->upstream->loop->timers, &u->timer);
 		established(u);
 		go_on(u);
+	} else if (err != EINPROGRESS && turn(u, err)) {
+		try_on(u);
 	} else if (err != EINPROGRESS) {
 		exchange_over(u, EXCHANGE_REFUSED, "refused");
 	}

@@ -513,6 +513,7 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 			connection_close(TAILQ_FIRST(&server->idle.list));
 		u->opened = instant_now();
 		u->tries = 0;
+		u->turned = false;
 		u->exchanges = 0;
 		u->moves = server->moves;
 		connection_enter(

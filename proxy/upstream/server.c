@@ -541,6 +541,7 @@ static void
 server_move(struct server *s)
 {
 	s->moves++;
+	s->at_other = false;
 	s->next.due = false;
 	s->maintenance.stage = STARTING;
 	s->maintenance.since = instant_now();

@@ -118,6 +118,7 @@ struct connection {
 	struct instant rested;	   /* when it became idle */
 	int64_t rested_served_ns;  /* reuse.served_ns then */
 	unsigned tries;		   /* to connect */
+	bool turned;		   /* to the server's other address */
 	enum connection_state state;
 	struct event readable, writable;
 	struct timer timer;
@@ -257,6 +258,7 @@ struct server {
 		unsigned good;		 /* in a row, so far */
 	} probe;
 	unsigned refusals; /* of connections, in a row */
+	bool at_other;	   /* of localhost: the last that listened was ::1 */
 
 	struct { /* in service (health.c) */
 		struct timer timer;

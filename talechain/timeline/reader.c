@@ -3,7 +3,8 @@
  * A reader maps the file read-only and keeps its own position; the writer
  * does not know it exists.  The file is hostile input: its header is judged
  * from one copy made with pread, the size of the file is checked against it
- * before mapping, and slots are copied before they are used (ring.h). */
+ * before mapping, and slots are copied before they are used (ring.h).  If it
+ * is cut later it reads as zeros (sigbus_guard.h). */
 #include "talechain/timeline/timeline.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sigbus_guard.h"
 #include "talechain/timeline/layout.h"
 #include "talechain/timeline/ring.h"
 
@@ -24,6 +26,7 @@ struct timeline_reader {
 	const struct timeline_slot *slot;
 	uint64_t next, mask;
 	size_t bytes; /* of our own mapping; 0: borrowed from the writer */
+	uint32_t cut; /* the file is shorter than the mapping */
 	struct timeline_about about;
 };
 
@@ -80,15 +83,35 @@ reader_make(const struct timeline_header *mapped,
 	r->about.slots = r->mask + 1;
 	memcpy(
 	    r->about.boot_id, checked->boot_id, sizeof(r->about.boot_id) - 1);
-	timeline_seek(r, 0);
 	return r;
+}
+
+bool
+timeline_reader_is_cut(const struct timeline_reader *r)
+{
+	return __atomic_load_n(&r->cut, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* Whether the newest slot is as the head says: it is complete, or a later one
+ * is in its place. */
+static bool
+head_is_true(const struct timeline_reader *r)
+{
+	uint64_t head = timeline_reader_head(r);
+
+	return head == 0 ||
+	       (head < RING_INDEX_MAX &&
+		   ring_seq(&r->slot[(head - 1) & r->mask]) >= 2 * head);
 }
 
 int
 timeline_reader_from(struct timeline_reader **out, struct timeline *t)
 {
 	*out = reader_make(t->header, t->header, 0);
-	return *out != NULL ? 0 : -ENOMEM;
+	if (*out == NULL)
+		return -ENOMEM;
+	timeline_seek(*out, 0);
+	return 0;
 }
 
 /* *bytes: the whole file, because hugetlbfs unmaps only whole huge pages. */
@@ -121,6 +144,7 @@ int
 timeline_reader_open(struct timeline_reader **out, const char *path)
 {
 	struct timeline_header header = {0};
+	struct timeline_reader *r;
 	size_t bytes = 0;
 	void *map;
 	int fd, err;
@@ -137,11 +161,21 @@ timeline_reader_open(struct timeline_reader **out, const char *path)
 		err = -errno;
 		goto close_file;
 	}
-	*out = reader_make(map, &header, bytes);
-	if (*out == NULL) {
+	r = reader_make(map, &header, bytes);
+	if (r == NULL) {
 		munmap(map, bytes);
 		err = -ENOMEM;
+		goto close_file;
 	}
+	err = sigbus_guard(map, bytes, &r->cut);
+	if (err == 0 && !head_is_true(r))
+		err = -EBADMSG;
+	if (err < 0) {
+		timeline_reader_close(&r);
+		goto close_file;
+	}
+	timeline_seek(r, 0);
+	*out = r;
 
 close_file:
 	close(fd);
@@ -159,6 +193,7 @@ timeline_reader_close(struct timeline_reader **rp)
 		return;
 	if (r->bytes > 0) {
 		memcpy(&map, &r->header, sizeof(map)); /* drops const */
+		sigbus_unguard(map);
 		munmap(map, r->bytes);
 	}
 	free(r);

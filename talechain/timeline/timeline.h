@@ -68,16 +68,19 @@ uint64_t timeline_position(const struct timeline *t);
 /* Follow a stream by its file (another process) or in the same process.
  * Starts at the oldest slot that is safe to read.
  * Returns 0, -ENOENT no such stream, -EPROTO not a stream of this version or
- * shorter than it says, or a negative errno.  Free with
+ * shorter than it says, -EBADMSG a head without the slot before it, or a
+ * negative errno.  Free with
  * timeline_reader_close; before timeline_free if made by _from.
  *
  * The file is hostile input: no value in it makes the reader leave the
- * mapping, loop or wait.  But if the file's owner truncates it after it was
- * mapped, reading raises SIGBUS.  Only Tailor's own user can do that (mode
- * 0640), and Tailor never does: a new Tailor makes a new file. */
+ * mapping, loop or wait.  If it is cut after it was mapped, what is missing
+ * reads as never written, and timeline_reader_is_cut().  Only Tailor's own user
+ * can do that (mode 0640); it would end the writer by SIGBUS.  Tailor never
+ * does: a new Tailor makes a new file. */
 int timeline_reader_open(struct timeline_reader **out, const char *path);
 int timeline_reader_from(struct timeline_reader **out, struct timeline *t);
 void timeline_reader_close(struct timeline_reader **rp);
+bool timeline_reader_is_cut(const struct timeline_reader *r);
 
 /* A stream's header; generation differs between a stream and the next. */
 struct timeline_about {

@@ -4,6 +4,7 @@ says of them."""
 import os
 import resource
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -37,23 +38,77 @@ def test_idle_timeouts(one):
         c.expect_end()
 
 
-def test_lingering(one):
-    # Goal: after a refusal what still comes is read and dropped for two
-    # seconds, so that the response is not lost to a reset; then it ends.
+@pytest.fixture
+def later(faults, tmp_path):
+    """later(s) makes it so much later for the tailors started from now on."""
+    clock = tmp_path / "clock"
+    clock.write_bytes(bytes(8))
+    faults(clock=clock)
+    ahead = 0
+
+    def jump(seconds):
+        nonlocal ahead
+        ahead += seconds
+        with open(clock, "r+b") as file:
+            file.write(struct.pack("=q", int(ahead * 1e9)))
+    return jump
+
+
+TOO_LARGE = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n"
+NO_HEAD = b"POST / HTTP/1.1\r\nHost: a b\r\n\r\n"
+TOO_LONG = b"POST / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 20000
+
+
+@pytest.mark.parametrize("begin, status", [
+    (TOO_LARGE, 413), (NO_HEAD, 400), (TOO_LONG, 431)], ids=[413, 400, 431])
+def test_lingering(later, one, begin, status):
+    # Goal: after a refusal what still comes is read and dropped as long as
+    # something comes, so that the response is not lost to a reset: for 30 s,
+    # or until nothing has come for 5 s.
+    linger = 'tailor_client_timeouts_total{phase="linger"}'
     t = one(proxy={"body_max": 10})
+
+    def now_open():
+        # What was sent before is read when this is answered.
+        return t.metrics()["tailor_connections_current"]
+
+    def stays_open():
+        later(1)
+        if now_open():
+            c.send(b"x" * 1000)
+        return now_open()
+
     with t.client() as c:
-        begin = time.monotonic()
-        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
+        c.send(begin)
+        assert c.response().status == status
+        assert all(stays_open() for _ in range(20))
+        while stays_open():
+            pass
+        assert t.metrics()[linger] == 1
+    with t.client() as c:
+        c.send(begin)
+        assert c.response().status == status
+        c.send(b"x" * 1000)
+        assert now_open() == 1
+        later(6)
+        wait_until(lambda: now_open() == 0, "5 s are over")
+    assert t.metrics()[linger] == 1
+    assert not one.server.requests
+
+
+@pytest.mark.long("sends 1 GiB within 30 s")
+def test_lingering_bytes(one):
+    # Goal: at most 1 GiB is read and dropped.
+    t = one(proxy={"body_max": 10})
+    sent = 0
+    with t.client() as c:
+        c.send(TOO_LARGE)
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
             while True:
-                c.send(b"x" * 100)
-        assert time.monotonic() - begin > 1.8  # 2 s, but for its clock
-    with t.client() as c:
-        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
-               + b"x" * 100000)
-        assert c.response().status == 413
-        c.expect_end()
-    assert not one.server.requests
+                c.send(b"x" * 2**20)
+                sent += 2**20
+    assert 2**30 - 2**20 <= sent < 2**30 + 2**26
+    assert t.metrics()['tailor_client_timeouts_total{phase="linger"}'] == 1
 
 
 def test_connect_timeout(tailor, upstream):

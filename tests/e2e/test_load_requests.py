@@ -1,15 +1,20 @@
 """What tailor-load sends, and how each way a response can end is counted."""
 
+import errno
 import hashlib
+import json
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
 
+import pytest
+
 from rig.stub import OK
 from rig.wait import wait_until
-from support.load import Result
+from support.load import RUN_S, Result
 
 
 def test_what_is_sent(stub, load, scratch):
@@ -35,6 +40,91 @@ def test_what_is_sent(stub, load, scratch):
     assert sent == {(x["id"], x["trace"]) for x in result.lines}
     assert all(re.fullmatch(r"[0-9a-f]{8}-0[12]-00\d\d", x["id"])
                for x in result.lines)
+
+
+@pytest.mark.parametrize("method, length", [
+    ("POST", "0"), ("PUT", "0"), ("PATCH", "0"), ("GET", None),
+    ("DELETE", None)])
+def test_no_body(stub, load, method, length):
+    """Goal: a POST without --data announces an empty body."""
+    server = stub()
+    load(server.url, "-i", 1, "-n", 5, "-r", 500, "-X", method).assert_done()
+    assert {r.get("content-length") for r in server.requests} == {length}
+
+
+def serve_one_by_one(listener, accepted):
+    """A worker that blocks on one connection, and closes it after a
+    response, until its listener is shut down."""
+    while True:
+        try:
+            sock, _ = listener.accept()
+        except OSError:
+            return
+        accepted.append(sock)
+        data = b""
+        while b"\r\n\r\n" not in data:
+            part = sock.recv(65536)
+            if not part:
+                break
+            data += part
+        else:
+            sock.sendall(OK.replace(b"\r\n\r\n",
+                                    b"\r\nConnection: close\r\n\r\n"))
+        sock.close()
+
+
+def test_blocking_workers(load):
+    """Goal: the defaults open no connections that hold workers which others
+    need: a server with one or two blocking ones serves all requests."""
+    for workers in (1, 2):
+        accepted = []
+        with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+            threads = [threading.Thread(target=serve_one_by_one,
+                                        args=(listener, accepted))
+                       for _ in range(workers)]
+            for thread in threads:
+                thread.start()
+            result = load(f"http://127.0.0.1:{listener.getsockname()[1]}/",
+                          "-i", 1, "-n", 40, "-r", 100, "--warmup", 0)
+            listener.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join()
+        result.assert_done()
+        assert result.run["summary"]["ok"] == 40
+        # One was opened in advance.
+        assert len(accepted) == 40
+        assert "39 requests opened one" in result.out
+
+
+def test_all_addresses(build, scratch):
+    """Goal: a server on one of a name's addresses is reached, whichever."""
+    hosts = scratch / "hosts"
+    inside = ["unshare", "--mount", "sh", "-c",
+              f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
+    hosts.write_text("127.0.0.1 localhost\n::1 localhost\n")
+    if subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL,
+                      check=False).returncode != 0:
+        pytest.skip("unshare --mount is refused")
+    for host in ("127.0.0.1", "::1"):
+        accepted = []
+        try:
+            listener = socket.create_server(
+                (host, 0), family=socket.AF_INET6 if ":" in host
+                else socket.AF_INET)
+        except OSError:
+            pytest.skip(f"this machine has no {host}")
+        with listener:
+            thread = threading.Thread(target=serve_one_by_one,
+                                      args=(listener, accepted))
+            thread.start()
+            port = listener.getsockname()[1]
+            done = subprocess.run(
+                [*inside, build / "tailor-load", "-i", "1", "-n", "5", "-r",
+                 "500", "--json", "-", f"http://localhost:{port}/"],
+                capture_output=True, text=True, check=False, timeout=RUN_S)
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+        assert json.loads(done.stdout)["summary"]["ok"] == 5, done.stderr
 
 
 def test_urls_in_order(stub, load, scratch):
@@ -233,6 +323,33 @@ def test_some_requests_fail(stub, load, scratch):
     assert result.run["summary"]["failed_status"] == {"404": 10, "503": 10}
     assert "Errors: 30 of 50 failed: HTTP 404 x 10, HTTP 503 x 10, " \
         "malformed x 10\n" in result.out
+
+
+def test_errors_have_their_errno(stub, load, faults, scratch, free_port):
+    """Goal: a failed call is named by its errno in all outputs; what to do
+    when our own ports are used up is there."""
+    def answer(request):
+        return OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    table = scratch / "table.csv"
+    result = load(f"http://127.0.0.1:{free_port()}/", "-c", 0, "-i", 1, "-n",
+                  10, "-r", 500, "--csv", table)
+    assert result.status == 1
+    assert "Errors: 10 of 10 failed: connect ECONNREFUSED x 10\n" in result.out
+    assert result.run["summary"]["failed_errno"] == {
+        "connect": {"ECONNREFUSED": 10}}
+    assert {x["errno"] for x in result.lines} == {"ECONNREFUSED"}
+    assert table.read_text().count(",connect,ECONNREFUSED,") == 10
+    assert "EADDRNOTAVAIL" not in result.out
+    faults(connect=errno.EADDRNOTAVAIL)
+    result = load(stub(answer).url, "-i", 1, "-n", 10, "-r", 500,
+                  "--warmup", 0)
+    result.assert_done()
+    assert result.run["summary"]["failed_errno"] == {
+        "connect": {"EADDRNOTAVAIL": 9}}
+    assert "connect EADDRNOTAVAIL x 9\n" in result.out
+    assert any("own ports are used up" in text for text in
+               result.run["generator"]["environment"])
+    assert re.search(r"wider\s+net.ipv4.ip_local_port_range", result.out)
 
 
 def test_server_dies(stub, load):

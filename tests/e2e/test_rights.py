@@ -461,6 +461,24 @@ def test_what_a_launched_program_inherits(house):
     assert resource.prlimit(int(pid), nice) == resource.prlimit(0, nice)
 
 
+def test_a_launched_program_has_no_capability_of_ours(house):
+    # Goal: what systemd gives Tailor (AmbientCapabilities) is not passed on.
+    t = house.start(
+        "servers[0].launch.command=/bin/sleep 600",
+        before=["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}",
+                "--clear-groups", "--inh-caps=+sys_ptrace",
+                "--ambient-caps=+sys_ptrace"])
+    line = t.wait_log(" server_launched ")
+    pid = re.search(r"pid=(\d+)", line)[1]
+    wait_until(lambda: pathlib.Path(f"/proc/{pid}/comm").read_text()
+               == "sleep\n", "it runs")
+    none = "0" * 16
+    assert status_of(t.pid, t.pid)["CapAmb"].strip() != none
+    theirs = status_of(pid, pid)
+    assert {theirs[x].strip() for x in ("CapAmb", "CapEff", "CapPrm")} \
+        == {none}
+
+
 @pytest.mark.parametrize("closed", ["1>&- 2>&-", "0<&- 1>&- 2>&-", "2>&-"])
 def test_without_standard_descriptors(house, closed):
     # Goal: what is closed at the start is not the first file that is opened:

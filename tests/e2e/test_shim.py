@@ -97,6 +97,27 @@ def test_what_was_taken_is_reported(build, writer, scratch):
     assert events == sorted(events, key=lambda e: e["ts"])
 
 
+@pytest.mark.parametrize("how", ["INT", "TERM", "cut"])
+def test_ends_early(build, scratch, how):
+    # Goal: a signal, and the end of a file of words, end the observation,
+    # which shows what it had.
+    file = scratch / "words"
+    file.write_bytes(bytes(4096))
+    observer = Process(
+        [build / "tailor", "shim", "--signal", f"word:{file}:0", "--seconds",
+         "300", "--json"], stdout=subprocess.PIPE)
+    wait_until(lambda: observer.cpu_s() > 0.5, "it looks")
+    if how == "cut":
+        os.truncate(file, 0)
+    else:
+        observer.signal(getattr(signal, f"SIG{how}"))
+    seen = json.load(observer.stdout)
+    assert observer.wait() == 0
+    assert seen["ended"] == ("the file of a word was cut: the last samples "
+                             "are 0" if how == "cut" else "interrupted")
+    assert seen["periods"] > 0
+
+
 def test_ends_with_its_process(build, writer):
     # Goal: a process that vanishes ends the observation, which says so and
     # shows what it had.
@@ -222,7 +243,9 @@ def test_jvm_without_page(build, jvm):
     (["--tag", "tusk", "--cpu", "0", "--signal", "word:/etc/passwd:0"], 1,
      "a tag is"),
     (["--cpu", "0", "--on", "1023", "--signal", "word:/etc/passwd:0"], 1,
-     "CPU 1023"),
+     "there is no CPU 1023; those of this machine are 0"),
+    (["--cpu", "1023"], 1, "there is no CPU 1023; those of this machine are 0"),
+    (["bench", "--cpu", "1023"], 1, "there is no CPU 1023"),
     (["--signal", "word:/etc/passwd:0"] * 9, 2, "at most 8"),
 ])
 def test_wrong_arguments_are_reported(build, arguments, status, said):

@@ -2,13 +2,18 @@
 whatever can still be served is served."""
 
 import json
+import os
+import socket
 import subprocess
 
 import pytest
 
+from rig.client import Client
+from rig.origin import Origin
 from rig.ports import free_port
 from rig.wait import PATIENCE_S
 from support import schema
+from support.admin import http
 
 KERNEL_EVENTS = "off"
 
@@ -251,3 +256,76 @@ def test_no_server_responds(upstream, tailor):
     line = t.wait_log(" ready route=")
     assert "a (active, " in line and line.endswith(" mode=watch")
     assert t.log.count("not_ready") == 1
+
+
+@pytest.mark.parametrize("program", ["tailorctl", "tailor-load"])
+def test_closed_output(build, tmp_path, upstream, admin, program):
+    # Goal: what is opened first is not taken for a closed standard output,
+    # and nothing is printed into it; of tailor see test_rights.py.
+    server = upstream("active").serve()
+    admin.answers["GET /readyz"] = http(200, "ok\n")
+    arguments = {
+        "tailorctl": ["-a", admin.path, "ready"],
+        "tailor-load": ["-i", "1", "-n", "5", "-r", "100", "-v", "-o",
+                        tmp_path / "out", f"http://{server.address}/"]}
+    child = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh",
+                              build / program, *arguments[program]])
+    try:
+        assert child.wait(PATIENCE_S) == 0
+    finally:
+        child.kill()
+        child.wait()
+    if program == "tailor-load":
+        assert json.loads((tmp_path / "out" / "run.json").read_text())
+
+
+class OriginOn6(Origin):
+    """A scripted server on ::1."""
+
+    def _bound(self):
+        sock = socket.socket(socket.AF_INET6)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("::1", self.port))
+        return sock
+
+
+def at_localhost(server, **more):
+    return {"name": server.name, "address": f"localhost:{server.port}", **more}
+
+
+def test_either_address_of_localhost(upstream, tailor):
+    # Goal: a server at localhost is reached and its process found where it
+    # listens, 127.0.0.1 or ::1, also when that changes.
+    port = free_port()
+    try:
+        six = OriginOn6("six", port=port)
+    except OSError:
+        pytest.skip("this machine has no ::1")
+    t = tailor(at_localhost(six.serve()))
+    t.wait_server("six", state="ready", pid=os.getpid())
+    assert t.client().get("/").body == b"six"
+    six.close()
+    four = upstream("four", port=port).serve()
+    assert t.client().get("/").body == b"four"
+    four.close()
+    six = OriginOn6("six", port=port).serve()
+    assert t.client().get("/").body == b"six"
+    six.close()
+    assert not six.errors
+
+
+def test_without_ipv6(upstream, tailor, faults):
+    # Goal: ":PORT" is all addresses that there are, and localhost is
+    # 127.0.0.1.
+    faults(ipv6=1)
+    port, collectors = free_port(), free_port()
+    server = upstream("active").serve()
+    t = tailor(at_localhost(server),
+               {"name": "dead", "address": f"localhost:{free_port()}"},
+               listen=[f":{port}"], metrics={"listen": f":{collectors}"})
+    t.wait_log(f"0.0.0.0:{port}")
+    t.wait_server("active", state="ready")
+    t.wait_log("server_not_found server=dead ")
+    assert t.client().get("/").body == b"active"
+    with Client(("127.0.0.1", collectors)) as client:
+        assert client.get("/metrics").status == 200

@@ -2,14 +2,18 @@
 (talechain_stream.c) writes one."""
 
 import json
+import os
+import pathlib
 import re
 import select
+import shutil
 import signal
+import struct
 import subprocess
 
 import pytest
 
-from rig.wait import PATIENCE_S
+from rig.wait import PATIENCE_S, wait_until
 from support.admin import http
 
 
@@ -119,6 +123,48 @@ def test_log_without_stream(ask, admin, scratch):
     for path in (scratch / "junk", scratch / "none"):
         result = ask("log", "-s", str(path), wide=True)
         assert result.returncode == 1 and result.err.count("\n") == 1
+
+
+HEAD, SLOTS, SLOT = 128, 4096, 96  # layout.h
+
+
+def damaged(path, file, at, value):
+    """A copy of a stream with another word there."""
+    data = bytearray(pathlib.Path(path).read_bytes())
+    data[at:at + 8] = struct.pack("=Q", value)
+    file.write_bytes(data)
+    return file
+
+
+def test_log_of_a_damaged_stream(ctl, stream, scratch):
+    """Goal: an event that must be there and is not is an error, not waited
+    for."""
+    _, path = stream(9)
+    for head in (10, 2000, 2**55, 2**64 - 1):
+        file = damaged(path, scratch / "copy", HEAD, head)
+        for options in (["--dump"], []):
+            result = ctl("log", "-s", file, *options, wide=True)
+            assert result.returncode == 1 and result.err == (
+                f"tailorctl: {file}: damaged: its newest event is missing\n")
+    file = damaged(path, scratch / "copy", SLOTS + 4 * SLOT, 0)
+    result = ctl("log", "--dump", "-s", file, wide=True)
+    assert result.returncode == 1
+    assert f"{file}: damaged: event 4 of 9 is missing\n" in result.err
+    assert len(re.findall(r"(?m)^\d\d:", result.out)) == 4
+
+
+def test_log_of_a_stream_that_is_cut(build, stream, scratch):
+    """Goal: a file that is cut while it is followed ends that with a word."""
+    _, path = stream(9)
+    file = scratch / "copy"
+    shutil.copy(path, file)
+    with subprocess.Popen([build / "tailorctl", "log", "-s", file],
+                          stderr=subprocess.PIPE, text=True) as child:
+        wait_until(lambda: str(file) in pathlib.Path(
+            f"/proc/{child.pid}/maps").read_text(), "it is mapped")
+        os.truncate(file, 0)
+        assert f"{file}: the stream was cut\n" in child.stderr.read()
+        assert child.wait(PATIENCE_S) == 1
 
 
 @pytest.mark.parametrize("query, message", [

@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -120,6 +121,37 @@ def test_over_tcp(ctl, upstream):
     server.serve(answer)
     result = ctl("-a", server.address, "ready")
     assert (result.returncode, result.out) == (0, "ok\n")
+
+
+def test_all_addresses_of_a_name(ctl, scratch):
+    """Goal: a name's later addresses are tried, too."""
+    hosts = scratch / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n::1 localhost\n")
+    inside = ["unshare", "--mount", "sh", "-c",
+              f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
+    if subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL,
+                      check=False).returncode != 0:
+        pytest.skip("unshare --mount is refused")
+
+    def answer(listener):
+        sock, _ = listener.accept()
+        with sock:
+            sock.recv(65536)
+            sock.sendall(http(200, "ok\n"))
+
+    for family, host in ((socket.AF_INET, "127.0.0.1"),
+                         (socket.AF_INET6, "::1")):
+        try:
+            listener = socket.create_server((host, 0), family=family)
+        except OSError:
+            pytest.skip(f"this machine has no {host}")
+        with listener:
+            thread = threading.Thread(target=answer, args=(listener,),
+                                      daemon=True)
+            thread.start()
+            result = ctl("-a", f"localhost:{listener.getsockname()[1]}",
+                         "ready", before=inside)
+        assert (result.returncode, result.out) == (0, "ok\n"), result.err
 
 
 def test_bare(ctl):

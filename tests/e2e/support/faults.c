@@ -1,6 +1,10 @@
 /* Makes calls fail in the program it is preloaded into, by environment:
  *   FAULT_AGAIN=n   each n-th recv, send and sendmsg says EAGAIN
  *   FAULT_SHORT=n   send and sendmsg take n bytes at most
+ *   FAULT_CONNECT=n connect fails with errno n, after the first
+ *   FAULT_CLOCK=f   CLOCK_MONOTONIC is ahead by the 8 bytes in the file f (ns),
+ *                   and each timerfd comes at once
+ *   FAULT_IPV6=1    socket knows no IPv6
  *   FAULT_EXEC=1    execvp stops the process first, by SIGSTOP
  * Those that follow fail after SIGUSR2, and work again after the next, in
  * turns; it says so on standard error:
@@ -10,18 +14,25 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
-static long again, most, block, watch, halt, disk;
+static long again, most, block, watch, halt, disk, refuse, no_ipv6;
 static volatile sig_atomic_t failing, room;
 static __thread unsigned calls;
+static const volatile int64_t *ahead_ns;
 
 static void *(*real_malloc)(size_t);
 static ssize_t (*real_recv)(int, void *, size_t, int);
@@ -31,6 +42,8 @@ static int (*real_epoll_ctl)(int, int, int, struct epoll_event *);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 static ssize_t (*real_write)(int, const void *, size_t);
 static int (*real_execvp)(const char *, char *const *);
+static int (*real_socket)(int, int, int);
+static int (*real_connect)(int, const struct sockaddr *, socklen_t);
 
 static void
 on_signal(int number)
@@ -71,6 +84,14 @@ begin(void)
 	real_write =
 	    (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
 	disk = setting("FAULT_DISK");
+	real_connect = (int (*)(int, const struct sockaddr *, socklen_t))dlsym(
+	    RTLD_NEXT, "connect");
+	refuse = setting("FAULT_CONNECT");
+	real_socket = (int (*)(int, int, int))dlsym(RTLD_NEXT, "socket");
+	no_ipv6 = setting("FAULT_IPV6");
+	if (getenv("FAULT_CLOCK") != NULL)
+		ahead_ns = mmap(NULL, sizeof(*ahead_ns), PROT_READ, MAP_SHARED,
+		    open(getenv("FAULT_CLOCK"), O_RDONLY | O_CLOEXEC), 0);
 	halt = setting("FAULT_EXEC");
 	again = setting("FAULT_AGAIN");
 	most = setting("FAULT_SHORT");
@@ -90,6 +111,34 @@ malloc(size_t size)
 		return NULL;
 	}
 	return real_malloc(size);
+}
+
+int
+clock_gettime(clockid_t clock, struct timespec *out)
+{
+	long err = syscall(SYS_clock_gettime, clock, out);
+
+	if (err == 0 && ahead_ns != NULL && clock == CLOCK_MONOTONIC) {
+		int64_t ns = out->tv_nsec + *ahead_ns;
+
+		out->tv_sec += ns / 1000000000;
+		out->tv_nsec = ns % 1000000000;
+	}
+	return (int)err;
+}
+
+int
+timerfd_settime(
+    int fd, int flags, const struct itimerspec *to, struct itimerspec *old)
+{
+	static const struct itimerspec now = {.it_value.tv_nsec = 1};
+
+	/* It may come too early, but not too late if the clock jumps. */
+	if (ahead_ns != NULL) {
+		flags = 0;
+		to = &now;
+	}
+	return (int)syscall(SYS_timerfd_settime, fd, flags, to, old);
 }
 
 static int
@@ -174,6 +223,28 @@ write(int fd, const void *data, size_t size)
 	if (n == 0)
 		return -1;
 	return real_write(fd, data, n < 0 ? size : (size_t)n);
+}
+
+int
+connect(int fd, const struct sockaddr *to, socklen_t length)
+{
+	static unsigned count;
+
+	if (refuse > 0 && count++ > 0) {
+		errno = (int)refuse;
+		return -1;
+	}
+	return real_connect(fd, to, length);
+}
+
+int
+socket(int family, int type, int protocol)
+{
+	if (no_ipv6 > 0 && family == AF_INET6) {
+		errno = EAFNOSUPPORT;
+		return -1;
+	}
+	return real_socket(family, type, protocol);
 }
 
 int

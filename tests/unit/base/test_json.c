@@ -109,6 +109,15 @@ TEST(test_strings_are_escaped)
 	    {"</script>&", "\"\\u003c/script\\u003e\\u0026\""},
 	    {"\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xa7",
 		"\"\\u2028\\u2029\xe2\x80\xa7\""},
+	    /* controls of terminals; marks that reorder; their neighbours */
+	    {"\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0",
+		"\"\\u0080\\u009b\\u009f\xc2\xa0\""},
+	    {"\xd8\x9c\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f",
+		"\"\\u061c\xe2\x80\x8d\\u200e\\u200f\""},
+	    {"\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf",
+		"\"\\u202a\\u202e\xe2\x80\xaf\""},
+	    {"\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa",
+		"\"\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa\""},
 	    {"\xc3\xa9 \xf0\x9f\x98\x80", "\"\xc3\xa9 \xf0\x9f\x98\x80\""},
 	    /* not UTF-8: stray, overlong, surrogate, too large, cut off */
 	    {"a\xff"

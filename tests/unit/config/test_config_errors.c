@@ -441,6 +441,15 @@ TEST(test_check_messages)
 		"servers[1].address: 127.0.0.1:1 is the address of servers[0] "
 		"too\n"
 		"servers[1].name: \"a\" is the name of servers[0] too\n"},
+	    {"{\"listen\": \"[::1]:2\", \"servers\": [{\"address\": "
+	     "\"localhost:2\"}, {\"name\": \"b\", "
+	     "\"address\": \"[::1]:2\"}]}",
+		"servers[0].address: localhost:2 is where Tailor itself "
+		"listens\n"
+		"servers[1].address: [::1]:2 is where Tailor itself "
+		"listens\n"
+		"servers[1].address: [::1]:2 is the address of servers[0] "
+		"too\n"},
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -466,6 +466,27 @@ expect_inet(const char *text, const char *host, unsigned port)
 	free(a.text);
 }
 
+/* What a name stands for besides its first address. */
+static void
+expect_other(const char *text, int family)
+{
+	struct config_address a;
+	const char *why;
+	const struct sockaddr_in6 *in6 = (const void *)&a.other;
+	const struct sockaddr_in *in = (const void *)&a.other;
+
+	assert_int_equal(config_address_parse(text, &a, &why), 0);
+	assert_int_equal(a.other.ss_family, family);
+	if (family == AF_INET6) {
+		assert_true(IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr));
+		assert_int_equal(ntohs(in6->sin6_port), 80);
+	} else if (family == AF_INET) {
+		assert_int_equal(in->sin_addr.s_addr, htonl(INADDR_ANY));
+		assert_int_equal(ntohs(in->sin_port), 80);
+	}
+	free(a.text);
+}
+
 TEST(test_addresses)
 {
 #define NO_PORT                                      \
@@ -510,6 +531,10 @@ TEST(test_addresses)
 	expect_inet(":8080", "::", 8080);
 	expect_inet("0.0.0.0:1", "0.0.0.0", 1);
 	expect_inet("[::1]:0", "::1", 0);
+	expect_other("localhost:80", AF_INET6);
+	expect_other(":80", AF_INET);
+	expect_other("127.0.0.1:80", AF_UNSPEC);
+	expect_other("[::]:80", AF_UNSPEC);
 	assert_int_equal(config_address_parse("unix:/a:1", &a, &why), 0);
 	assert_int_equal(un->sun_family, AF_UNIX);
 	assert_string_equal(un->sun_path, "/a:1");

@@ -93,7 +93,9 @@ TEST(test_advice)
 	v.level = VERDICT_BAD;
 	plan.spin = false;
 	environment_advise(&e, &plan, &v, false);
+	environment_ports_used_up(&e);
 	assert_int_equal(e.count, ENVIRONMENT_NOTES_MAX);
+	assert_true(said("net.ipv4.ip_local_port_range"));
 	assert_true(said("3 requests waited for a connection"));
 	assert_true(said("leave out --no-spin"));
 	assert_true(said("lower --rate, or share"));

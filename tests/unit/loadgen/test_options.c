@@ -112,7 +112,7 @@ TEST(test_defaults)
 	assert_int_equal(o.plan.seed, 1);
 	assert_int_equal(o.plan.warmup, 100);
 	assert_int_equal(o.plan.pause_ns, 500000000);
-	assert_int_equal(o.plan.connections, 64);
+	assert_int_equal(o.plan.connections, 1);
 	assert_int_equal(o.plan.max_connections, 1024);
 	assert_int_equal(o.plan.timeout_ns, INT64_C(10000000000));
 	assert_true(o.plan.spin && o.plan.tcp_nodelay && o.pin);
@@ -121,6 +121,22 @@ TEST(test_defaults)
 	assert_true(o.plan.expected_status[200] && o.plan.expected_status[299]);
 	assert_false(
 	    o.plan.expected_status[300] || o.plan.expected_status[199]);
+}
+
+/* Goal: a warm-up is never the longer part of a run. */
+TEST(test_warmup_in_proportion)
+{
+	assert_int_equal(parse("-r 2 -d 5s " URL), 0);
+	assert_int_equal(o.plan.requests, 10);
+	assert_int_equal(o.plan.warmup, 1);
+	assert_int_equal(parse("-r 2 -n 1000 " URL), 0);
+	assert_int_equal(o.plan.warmup, 20);
+	assert_int_equal(parse("-r 0.05 -n 30 " URL), 0);
+	assert_int_equal(o.plan.warmup, 0);
+	assert_int_equal(parse("--arrivals closed:1 -n 55 " URL), 0);
+	assert_int_equal(o.plan.warmup, 6);
+	assert_int_equal(parse("-r 2 -d 5s --warmup 100 " URL), 0);
+	assert_int_equal(o.plan.warmup, 100);
 }
 
 /* Goal: each option reaches its field. */
@@ -294,7 +310,7 @@ TEST(test_errors)
 	    {"--slow top:x " URL, "--slow"},
 	    {"--fail p99 " URL, "--fail"},
 	    {"--color red " URL, "--color"},
-	    {"--max-connections 5 " URL, "--max-connections"},
+	    {"-c 6 --max-connections 5 " URL, "--max-connections"},
 	    {"-q -v " URL, "contradict"},
 	    {"--json - --ndjson - " URL, "stdout"},
 	    {"-n 5 -d 5s " URL, "not both"},

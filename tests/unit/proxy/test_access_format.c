@@ -101,6 +101,18 @@ TEST(test_any_bytes)
 	}
 }
 
+TEST(test_controls_beyond_ascii)
+{
+	/* Goal: what moves a terminal's cursor or reorders text is escaped in
+	 * JSON, too. */
+	struct access_record r = {.status = 200,
+	    .user_agent = "a\xc2\x9b"
+			  "b\xe2\x80\xae\xe2\x81\xa6\xc3\xa9"};
+
+	assert_non_null(
+	    strstr(format(&r), "\"a\\u009bb\\u202e\\u2066\xc3\xa9\""));
+}
+
 TEST(test_forged_fields)
 {
 	/* Goal: a field cannot end the place where it stands, in either

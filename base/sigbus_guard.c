@@ -2,8 +2,8 @@
  *
  * The handler uses only atomics, mmap() and nanosleep(), which on Linux are
  * bare system calls.  It runs on the thread that read the hole: the observer,
- * or the proxy thread in observer_look(). */
-#include "profiler/jvm/hsperf_page.h"
+ * the proxy thread in observer_look(), or a tailorctl that follows a stream. */
+#include "base/sigbus_guard.h"
 
 #include <errno.h>
 #include <pthread.h>
