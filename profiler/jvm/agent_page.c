@@ -12,6 +12,7 @@
 
 #include "profiler/jvm/cause.h"
 #include "profiler/jvm/hsperf_format.h"
+#include "profiler/jvm/hsperf_owner.h"
 
 static struct {
 	const unsigned char *map; /* owned; NULL: none */
@@ -51,7 +52,8 @@ page_map(int fd)
 	if (map == MAP_FAILED)
 		return -errno;
 	/* Our own JVM may add entries meanwhile but moves none. */
-	if (hsperf_parse(&own.layout, map, (size_t)st.st_size) < 0) {
+	if (hsperf_is_own(0, map) <= 0 ||
+	    hsperf_parse(&own.layout, map, (size_t)st.st_size) < 0) {
 		munmap(map, (size_t)st.st_size);
 		return -EPROTO;
 	}

@@ -59,10 +59,11 @@ struct hsperf_heap {
 };
 
 /* Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM
- * is still making it; -ENOENT there is none; -EACCES it is another user's;
- * -EPROTO, -EBADMSG not a valid page; another negative errno.  On failure why
- * (PAGE_TEXT bytes) gets a sentence that says what to do.  Free with
- * hsperf_page_free.  Blocks: not the observer. */
+ * is still making it; -ENOENT there is none; -ESTALE the file of its name is
+ * another process's; -EACCES it is another user's; -EPROTO, -EBADMSG not a
+ * valid page; another negative errno.  On failure why (PAGE_TEXT bytes) gets a
+ * sentence that says what to do.  Free with hsperf_page_free.  Blocks: not the
+ * observer. */
 int hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why);
 void hsperf_page_free(struct hsperf_page **pp);
 

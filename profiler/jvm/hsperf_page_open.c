@@ -4,8 +4,8 @@
  * that the JVM itself sees; for a JVM in a container both the directory and the
  * pid are its own, so we go through /proc/<pid>/root.  Another user may have
  * made any file in /tmp: it must be a regular file, no link, owned by the
- * process's user, of a sane size, and no older than the process (a killed JVM
- * leaves its file behind, and pids are reused). */
+ * process's user, of a sane size, and mapped by the process
+ * (hsperf_owner.h). */
 #include "profiler/jvm/hsperf_page.h"
 
 #include <dirent.h>
@@ -18,12 +18,11 @@
 
 #include "base/permission.h"
 #include "base/text.h"
+#include "profiler/jvm/hsperf_owner.h"
 #include "profiler/proc.h"
 
 /* Directories of users searched in a container, at most. */
 #define USERS_MAX 64
-/* Tolerance for the resolution of clock ticks and file systems. */
-#define AGE_SLACK_NS (2 * NS_PER_S)
 
 static const char *const heap_name[PROFILER_HEAP_COUNTERS] = {
 #define PROFILER_X(symbol, counter) counter,
@@ -245,23 +244,47 @@ hsperf_page_free(struct hsperf_page **pp)
 	free(p);
 }
 
+/* 0: it is the page of the process; -ESTALE: of another one; or another
+ * negative errno.  What is no file is refused by page_check. */
 static int
-file_open(const char *path)
+file_check(int fd, pid_t pid)
+{
+	struct stat st;
+	void *map;
+	int own;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	map = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	own = hsperf_is_own(pid, map);
+	munmap(map, 1);
+	return own > 0 ? 0 : own < 0 ? own : -ESTALE;
+}
+
+static int
+file_open(const char *path, pid_t pid)
 {
 	int fd = open(
 	    path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int err = fd < 0 ? -errno : file_check(fd, pid);
 
-	return fd < 0 ? -errno : fd;
+	if (err == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 /* In a container the user may have another name: try all directories. */
 static int
-file_search(const char *tmp, pid_t inner)
+file_search(const char *tmp, pid_t inner, pid_t pid)
 {
 	char path[512];
 	struct dirent *e;
 	unsigned seen = 0;
-	int fd = -ENOENT;
+	int fd = -ENOENT, tried;
 	int folder = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = folder < 0 ? NULL : fdopendir(folder);
 
@@ -277,7 +300,9 @@ file_search(const char *tmp, pid_t inner)
 		seen++;
 		snprintf(path, sizeof(path), "%s/%.200s/%d", tmp, e->d_name,
 		    (int)inner);
-		fd = file_open(path);
+		tried = file_open(path, pid);
+		if (tried != -ENOENT)
+			fd = tried;
 	}
 	closedir(d);
 	return fd;
@@ -294,30 +319,10 @@ file_find(pid_t pid, uid_t uid)
 	snprintf(tmp, sizeof(tmp), "/proc/%d/root/tmp", (int)pid);
 	snprintf(
 	    path, sizeof(path), "%s/hsperfdata_%s/%d", tmp, user, (int)inner);
-	fd = file_open(path);
-	if (fd == -ENOENT)
-		fd = file_search(tmp, inner);
-	if (fd != -EACCES && fd != -EPERM)
-		return fd;
-	/* /proc/<pid>/root is not readable; it may be our own root. */
-	snprintf(path, sizeof(path), "/tmp/hsperfdata_%s/%d", user, (int)inner);
-	return file_open(path);
-}
-
-/* Whether the file was left behind by an earlier process of the same pid. */
-static bool
-file_is_old(int fd, pid_t pid)
-{
-	int64_t age_ns = proc_age_ns(pid), file_ns;
-	struct timespec now;
-	struct stat st;
-
-	if (age_ns < 0 || fstat(fd, &st) < 0)
-		return true;
-	clock_gettime(CLOCK_REALTIME, &now);
-	file_ns = (int64_t)(now.tv_sec - st.st_ctim.tv_sec) * NS_PER_S +
-		  (now.tv_nsec - st.st_ctim.tv_nsec);
-	return file_ns > age_ns + AGE_SLACK_NS;
+	fd = file_open(path, pid);
+	if (fd == -ENOENT || fd == -ESTALE)
+		fd = file_search(tmp, inner, pid);
+	return fd;
 }
 
 static void
@@ -334,6 +339,10 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 		    permission_remedy_user(&permission, user,
 			PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH,
 			remedy, sizeof(remedy)));
+	} else if (err == -ESTALE) {
+		snprintf(why, PAGE_TEXT,
+		    "the hsperfdata file of its number is another JVM's: give "
+		    "it a /tmp of its own, or load the agent");
 	} else if (proc_maps(pid, "libjvm.so")) {
 		snprintf(why, PAGE_TEXT,
 		    "a JVM without hsperfdata: drop -XX:-UsePerfData and "
@@ -366,10 +375,6 @@ hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why)
 	if (err < 0)
 		return err;
 	fd = file_find(pid, uid);
-	if (fd >= 0 && file_is_old(fd, pid)) {
-		close(fd);
-		fd = -ENOENT;
-	}
 	if (fd < 0) {
 		page_explain(fd, pid, uid, why);
 		return fd == -EPERM ? -EACCES : fd;

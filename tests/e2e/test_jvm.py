@@ -307,6 +307,27 @@ def test_server_found_by_its_address(jvm, tailor):
     t.wait_metric('tailor_hazards_total{server="a",kind="gc"}', before + 1)
 
 
+def test_the_page_of_another_container(jvm, tailor):
+    # Goal: of two containers that share /tmp both JVMs are process 1, and one
+    # has the page of that name: its collections are not those of the other.
+    alone = ("unshare", "--pid", "--mount", "--fork", "--kill-child",
+             "--mount-proc")
+    if subprocess.run([*alone, "true"], capture_output=True).returncode:
+        pytest.skip("unshare --pid is refused")
+    running = [jvm("-Xmx64m", "-XX:+UseSerialGC", before=alone)
+               for _ in "ab"]
+    t = tailor(*({"name": name, "address": j.address, "jvm": "hsperfdata"}
+                 for name, j in zip("ab", running)), warmup={"requests": 0})
+    t.wait_server("a", state="ready", source="hsperfdata")
+    wait_until(lambda: "is another JVM's" in t.server("b")["detail"],
+               "b has none")
+    key = 'tailor_hazards_total{server="%s",kind="gc"}'
+    for i in range(3):
+        running[0].collect()
+        t.wait_metric(key % "a", i + 1)
+    assert t.metrics()[key % "b"] == 0
+
+
 def test_a_jvm_without_a_page(build, jvm, tailor):
     # Goal: of a JVM that keeps no page, as Solr's, the log has the option and
     # a command; after that command its collections are seen, and logged.

@@ -34,13 +34,13 @@ def arguments(classes, port, options=("-Xmx64m", "-XX:+UseSerialGC")):
 
 
 class Jvm(Process):
-    """A running Server.java on 127.0.0.1:port."""
+    """A running Server.java on 127.0.0.1:port, by a command before it."""
 
     def __init__(self, classes, options=("-Xmx64m", "-XX:+UseSerialGC"),
-                 port=None):
+                 port=None, before=()):
         self.port = port or free_port()
         self.address = f"127.0.0.1:{self.port}"
-        super().__init__(arguments(classes, self.port, options))
+        super().__init__([*before, *arguments(classes, self.port, options)])
         wait_until(self._listens, "the JVM listens")
 
     def _listens(self):

@@ -464,6 +464,53 @@ TEST(test_later)
 	attach_fini(&a);
 }
 
+/* Give the file at path the name of a process's page in directory. */
+static void
+page_name(char path[64], const char *directory, pid_t pid)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s/%d", directory, (int)pid);
+	assert_int_equal(rename(path, name), 0);
+	memcpy(path, name, sizeof(name));
+}
+
+/* Goal: a file that has the name of a process's page is that only if the
+ * process has it mapped: in a shared /tmp, of two JVMs of the same number, and
+ * where one was left behind. */
+TEST(test_whose_page)
+{
+	char other[] = "/tmp/hsperfdata_other-XXXXXX",
+	     own[] = "/tmp/hsperfdata_own-XXXXXX";
+	char path[2][64], why[PAGE_TEXT];
+	struct hsperf_page *page = NULL;
+	struct fake_page fake[2];
+	pid_t pid;
+
+	assert_non_null(mkdtemp(other));
+	assert_non_null(mkdtemp(own));
+	snprintf(path[0], sizeof(path[0]), "%s/0", own);
+	fake_init(&fake[0], path[0]);
+	fake_add_jvm(&fake[0], "G1");
+	pid = child_new(); /* it has this one mapped, too */
+	snprintf(path[1], sizeof(path[1]), "%s/%d", other, (int)pid);
+	fake_init(&fake[1], path[1]);
+	fake_add_jvm(&fake[1], "Serial");
+	assert_int_equal(hsperf_page_open(&page, pid, why), -ESTALE);
+	assert_non_null(strstr(why, "another JVM's"));
+	page_name(path[0], own, pid);
+	assert_int_equal(hsperf_page_open(&page, pid, why), 0);
+	assert_int_equal(page->kind, COLLECTOR_G1);
+	hsperf_page_free(&page);
+	child_kill(pid);
+	for (int i = 0; i < 2; i++) {
+		fake_fini(&fake[i]);
+		unlink(path[i]);
+	}
+	rmdir(other);
+	rmdir(own);
+}
+
 /* Goal: where the main process is no JVM (a script, say), the page of another
  * of the server's is read, until that one ends. */
 TEST(test_page_below)
@@ -479,12 +526,13 @@ TEST(test_page_below)
 
 	assert_int_equal(pipe(bytes), 0);
 	assert_int_equal(pipe(pids), 0);
-	main = forker_new(bytes[0], pids[1]);
-	jvm = forker_fork(bytes[1], pids[0]);
 	assert_non_null(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/%d", directory, (int)jvm);
+	snprintf(path, sizeof(path), "%s/0", directory);
 	fake_init(&fake, path);
 	fake_add_jvm(&fake, "G1");
+	main = forker_new(bytes[0], pids[1]);
+	jvm = forker_fork(bytes[1], pids[0]);
+	page_name(path, directory, jvm);
 	p = attach_one(&a, true);
 	process_assign(p, main);
 	settle(p, &now);
