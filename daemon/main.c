@@ -237,6 +237,7 @@ open_profiler(struct proxy *p, const struct config *c, const char *link)
 
 		o.server[i].name = s->name;
 		o.server[i].port = address_port(&s->address.address);
+		o.server[i].listens = s->address.address;
 		launches |= s->argc > 0;
 		if (s->argc == 0)
 			o.server[i].address = s->address.address;

@@ -89,6 +89,9 @@ struct profiler_server {
 	const char *name; /* borrowed for the profiler's life */
 	/* Its address, to find its process; family 0: do not search. */
 	struct sockaddr_storage address;
+	/* The address that it listens on, also if its process is assigned;
+	 * family 0: not known. */
+	struct sockaddr_storage listens;
 	uint16_t port; /* its TCP port, to identify its connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */

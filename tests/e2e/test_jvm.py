@@ -328,6 +328,33 @@ def test_the_page_of_another_container(jvm, tailor):
     assert t.metrics()[key % "b"] == 0
 
 
+def test_a_helper_of_the_server(java_classes, build, jvm, tailor, scratch):
+    # Goal: a JVM that the server has started, and that does not listen, has
+    # an agent, too (JAVA_TOOL_OPTIONS); its collections are no hazards.
+    options = ("-Xmx64m", "-XX:+UseSerialGC",
+               f"-agentpath:{find_agent(build)}="
+               f"socket={scratch}/t0/channels.sock")
+    own = launched(java_classes, "a", options)
+    found = jvm(*options)
+    t = tailor(own, {"name": "b", "address": found.address})
+    hazards = 'tailor_hazards_total{server="%s",kind="gc"}'
+    for name, port in (("a", int(own["address"].rpartition(":")[2])),
+                       ("b", found.port)):
+        t.wait_server(name, state="ready", source="agent")
+        with Client(("127.0.0.1", port)) as c:
+            pid = int(c.get("/helper?gc=1").body)
+            t.wait_log(rf"channel_opened .*pid={pid} server=-1")
+            before = t.metrics()[hazards % name]
+            assert c.get("/helper?gc=3").status == 200
+            wait_observer(t)
+            assert t.metrics()[hazards % name] == before
+            assert c.get("/gc").status == 200
+        t.wait_metric(hazards % name, before + 1)
+        # It is the server's own, and the only one of it.
+        wait_observer(t)
+        assert t.metrics()[hazards % name] == before + 1
+
+
 def test_a_jvm_without_a_page(build, jvm, tailor):
     # Goal: of a JVM that keeps no page, as Solr's, the log has the option and
     # a command; after that command its collections are seen, and logged.
