@@ -94,6 +94,21 @@ agent_page_close(void)
 	munmap(map, own.bytes);
 }
 
+bool
+agent_page_lacks_heap(void)
+{
+	const char *name;
+	uint32_t at = own.layout.offset[HSPERF_COLLECTOR_0_NAME];
+
+	if (own.map == NULL || at == 0 ||
+	    own.layout.length[HSPERF_COLLECTOR_0_NAME] <= 8)
+		return false;
+	name = (const char *)own.map + at;
+	return (strncmp(name, "Serial", 6) == 0 ||
+		   strncmp(name, "Parallel", 8) == 0) &&
+	       hsperf_find(own.map, own.bytes, "sun.os.hrt.ticks") == 0;
+}
+
 /* False if there is no such text, or it is "No GC". */
 static bool
 page_cause(enum hsperf_counter counter, enum talechain_cause *out)

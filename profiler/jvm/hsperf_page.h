@@ -22,6 +22,7 @@
 #include "profiler/profiler.h"
 
 #define PAGE_TEXT 120
+#define HSPERF_REST 3 /* both survivors' spaces, and the old generation */
 
 struct hsperf_page {
 	/* constant once made */
@@ -34,6 +35,8 @@ struct hsperf_page {
 	 * none. */
 	uint32_t classes_at, compiled_at;
 	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
+	uint32_t ticks_at; /* the same: they move when the JVM samples */
+	uint32_t rest_at[HSPERF_REST]; /* the same: in use beside eden, bytes */
 	/* G1PeriodicGCInterval in the JVM's arguments, ms; 0: not there. */
 	uint64_t periodic_ms;
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1[, polled]" */
@@ -48,6 +51,8 @@ struct hsperf_page {
 	struct instant swept; /* when the last sweep began */
 	struct activity activity;
 	struct instant heap_read;
+	uint64_t ticks;		/* as last seen */
+	struct instant sampled; /* when they moved last */
 };
 
 /* A heap as the observer sees it; it writes, any thread reads: relaxed. */
@@ -84,10 +89,13 @@ bool hsperf_page_is_stale(const struct hsperf_page *p);
 bool hsperf_page_sweep(
     struct hsperf_page *p, struct instant now, struct pause_edges *out);
 
-/* Copy the heap's counters to *out, at most once in 2 ms.  The observer
- * only. */
-void hsperf_page_heap(
-    struct hsperf_page *p, struct instant now, struct hsperf_heap *out);
+/* Copy the heap's counters to *out, at most once in 2 ms.  With Serial and
+ * Parallel what is in use moves between collections only where the JVM samples
+ * it, which JDK 25 does not; then it is by agent_bytes, the heap in use as the
+ * agent reports it; and with 0 (it does not) the heap is not visible: a value
+ * that never moves is none.  The observer only. */
+void hsperf_page_heap(struct hsperf_page *p, struct instant now,
+    uint64_t agent_bytes, struct hsperf_heap *out);
 
 /* Continue from an older page of the same JVM.  The observer only. */
 void hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old);

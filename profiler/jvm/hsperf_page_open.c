@@ -30,6 +30,12 @@ static const char *const heap_name[PROFILER_HEAP_COUNTERS] = {
 #undef PROFILER_X
 };
 
+static const char *const rest_name[HSPERF_REST] = {
+    "sun.gc.generation.0.space.1.used",
+    "sun.gc.generation.0.space.2.used",
+    "sun.gc.generation.1.space.0.used",
+};
+
 static void
 page_name(const struct hsperf_page *p, enum hsperf_counter c,
     const unsigned char *copy, char out[32])
@@ -113,6 +119,10 @@ page_describe(struct hsperf_page *p, const unsigned char *copy)
 	snprintf(p->text, sizeof(p->text), "hsperfdata of %s %s, %s",
 	    vm[0] != '\0' ? vm : "a JVM", version[0] != '\0' ? version : "?",
 	    collector_name(p->kind));
+	if (p->ticks_at == 0 &&
+	    (p->kind == COLLECTOR_SERIAL || p->kind == COLLECTOR_PARALLEL))
+		text_append(
+		    p->text, sizeof(p->text), ", heap by the agent only");
 }
 
 void
@@ -152,6 +162,9 @@ page_parse(struct hsperf_page *p, int fd, char *why)
 	p->compiled_at = hsperf_find(copy, p->bytes, "sun.ci.standardCompiles");
 	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
 		p->heap_at[i] = hsperf_find(copy, p->bytes, heap_name[i]);
+	p->ticks_at = hsperf_find(copy, p->bytes, "sun.os.hrt.ticks");
+	for (unsigned i = 0; i < HSPERF_REST; i++)
+		p->rest_at[i] = hsperf_find(copy, p->bytes, rest_name[i]);
 	p->kind = page_collector(p, copy);
 	p->periodic_ms = page_periodic_ms(p, copy);
 	page_describe(p, copy);

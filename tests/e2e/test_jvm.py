@@ -20,11 +20,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLLECTORS = ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"]
 
 
-def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"), **more):
+def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"),
+             java=None, **more):
     """A server that Tailor starts itself."""
     port = free_port()
     return {"name": name, "address": f"127.0.0.1:{port}",
-            "launch": {"command": jvms.arguments(classes, port, options),
+            "launch": {"command": jvms.arguments(classes, port, options,
+                                                 java),
                        **more}}
 
 
@@ -43,18 +45,20 @@ def find_agent(build):
     return agent
 
 
+@pytest.mark.parametrize("version", jvms.VERSIONS)
 @pytest.mark.parametrize("collector", COLLECTORS)
 @pytest.mark.parametrize("source", ["hsperfdata", "agent"])
 def test_collections_are_seen(java_classes, build, tailor, scratch,
-                              collector, source):
+                              collector, source, version):
     # Goal: each collection of either kind of source is one hazard with a
     # beginning and an end, and moves the active server.
     options = ["-Xmx256m", collector]
     if source == "agent":
         options.append(f"-agentpath:{find_agent(build)}="
                        f"socket={scratch}/t0/channels.sock")
-    a = launched(java_classes, "a", options)
-    b = launched(java_classes, "b", options)
+    java = jvms.java_of(version)
+    a = launched(java_classes, "a", options, java)
+    b = launched(java_classes, "b", options, java)
     t = tailor(a, b)
     t.wait_server("a", state="ready", source=source)
     t.wait_server("b", state="ready", source=source)
