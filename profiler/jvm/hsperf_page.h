@@ -37,6 +37,10 @@ struct hsperf_page {
 	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
 	uint32_t ticks_at; /* the same: they move when the JVM samples */
 	uint32_t rest_at[HSPERF_REST]; /* the same: in use beside eden, bytes */
+	unsigned java;		       /* 8, 17; 0: not known */
+	/* Static: why it would answer SIGQUIT, by which the attach protocol
+	 * begins, with a dump of its threads; NULL: it would not. */
+	const char *no_attach;
 	/* G1PeriodicGCInterval in the JVM's arguments, ms; 0: not there. */
 	uint64_t periodic_ms;
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1[, polled]" */

@@ -21,6 +21,8 @@
 #include "profiler/jvm/hsperf_owner.h"
 #include "profiler/proc.h"
 
+/* A longer text of the page is cut (PerfMaxStringConstLength is 1024). */
+#define ARGUMENTS_MAX 1023
 /* Directories of users searched in a container, at most. */
 #define USERS_MAX 64
 
@@ -108,6 +110,68 @@ page_periodic_ms(const struct hsperf_page *p, const unsigned char *copy)
 	return ms;
 }
 
+/* A text of the page; *length gets its bytes. */
+static const char *
+page_string(const struct hsperf_page *p, enum hsperf_counter c,
+    const unsigned char *copy, size_t *length)
+{
+	const char *text = (const char *)copy + p->layout.offset[c];
+
+	*length =
+	    p->layout.offset[c] != 0 ? strnlen(text, p->layout.length[c]) : 0;
+	return text;
+}
+
+/* Whether a JVM may have options that its arguments and environment do not
+ * have, or has this flag there. */
+static bool
+options_are_hidden(pid_t pid, const char *flag)
+{
+	static const char *const file[] = {"cmdline", "environ"};
+	char path[40], *word = NULL;
+	bool hidden = false;
+	size_t size = 0;
+
+	for (int i = 0; i < 2 && !hidden; i++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file[i]);
+		f = fopen(path, "re");
+		hidden = f == NULL;
+		while (!hidden && getdelim(&word, &size, '\0', f) > 0)
+			hidden = strstr(word, flag) != NULL ||
+				 strstr(word, "-XX:VMOptionsFile=") != NULL ||
+				 strstr(word, "-XX:Flags=") != NULL ||
+				 (i == 0 && word[0] == '@') ||
+				 (strncmp(word, "JDK_JAVA_OPTIONS=", 17) == 0 &&
+				     strchr(word, '@') != NULL);
+		if (f != NULL)
+			fclose(f);
+	}
+	free(word);
+	return hidden;
+}
+
+/* The page has what the JVM was started with, wherever that was written, but
+ * cuts it at 1024 bytes. */
+static const char *
+page_no_attach(
+    const struct hsperf_page *p, const unsigned char *copy, pid_t pid)
+{
+	static const char flag[] = "+DisableAttachMechanism";
+	size_t length, flags;
+	const char *text = page_string(p, HSPERF_ARGUMENTS, copy, &length);
+	const char *more = page_string(p, HSPERF_FLAGS, copy, &flags);
+
+	if (memmem(text, length, flag, strlen(flag)) != NULL ||
+	    memmem(more, flags, flag, strlen(flag)) != NULL)
+		return "it has -XX:+DisableAttachMechanism";
+	if (length >= ARGUMENTS_MAX && options_are_hidden(pid, flag))
+		return "it may have -XX:+DisableAttachMechanism, its options "
+		       "are long";
+	return NULL;
+}
+
 static void
 page_describe(struct hsperf_page *p, const unsigned char *copy)
 {
@@ -115,6 +179,9 @@ page_describe(struct hsperf_page *p, const unsigned char *copy)
 
 	page_name(p, HSPERF_VM_NAME, copy, vm);
 	page_name(p, HSPERF_JAVA_VERSION, copy, version);
+	p->java = (unsigned)atoi(version);
+	if (p->java == 1)
+		p->java = 8;	     /* "1.8" */
 	vm[strcspn(vm, " ")] = '\0'; /* "OpenJDK 64-Bit Server VM" */
 	snprintf(p->text, sizeof(p->text), "hsperfdata of %s %s, %s",
 	    vm[0] != '\0' ? vm : "a JVM", version[0] != '\0' ? version : "?",
@@ -167,6 +234,7 @@ page_parse(struct hsperf_page *p, int fd, char *why)
 		p->rest_at[i] = hsperf_find(copy, p->bytes, rest_name[i]);
 	p->kind = page_collector(p, copy);
 	p->periodic_ms = page_periodic_ms(p, copy);
+	p->no_attach = page_no_attach(p, copy, p->pid);
 	page_describe(p, copy);
 out:
 	free(copy);
@@ -395,6 +463,9 @@ hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why)
 	err = hsperf_page_open_fd(out, fd, uid, pid, why);
 	if (err == 0)
 		page_follow(*out);
+	/* A native image may have a page, too. */
+	if (err == 0 && !proc_maps(pid, "libjvm.so"))
+		(*out)->no_attach = "it is not HotSpot (no libjvm.so)";
 	close(fd);
 	return err;
 }

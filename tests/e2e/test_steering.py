@@ -1,5 +1,6 @@
 """Goal: requests meet no collection of a pair of stock JVMs (hedging.steer)."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -165,6 +166,31 @@ def test_a_heap_between_collections(jvm, tailor, scratch, build, collector,
             assert server.get("/garbage?kb=500").status == 200
         t.wait_metric(used % name, before[used % name] + (8 << 20))
         assert t.metrics()[gc % name] == before[gc % name]
+
+
+@pytest.mark.parametrize("version", jvms.VERSIONS)
+def test_no_thread_dump_by_an_attach(jvm, tailor, build, version):
+    # Goal: a JVM that does not attach gets no signal, which it would answer by
+    # a thread dump into its output; nor is a file that another user has left
+    # taken for what says what the signal is for.
+    if "san" in build.name:
+        pytest.skip("a JVM cannot load a sanitizer's agent")
+    agent_file(build)
+    java = jvms.java_of(version)
+    options = [*YOUNG, "-XX:+UseSerialGC", "-XX:+DisplayVMOutputToStderr"]
+    a = jvm(*options, "-XX:+DisableAttachMechanism", java=java)
+    b = jvm(*options, java=java)
+    left = pathlib.Path(f"/tmp/.attach_pid{b.pid}")
+    if os.geteuid() == 0:
+        left.touch()
+        os.chown(left, 1, 1)
+    t = tailor({"name": "a", "address": a.address},
+               {"name": "b", "address": b.address}, hedging={"steer": True})
+    t.wait_log('agent_not_loaded server=a why="it has '
+               '-XX:.DisableAttachMechanism"')
+    t.wait_log("agent_loaded server=b")
+    wait_until(lambda: not left.exists(), "nothing is left behind")
+    assert "thread dump" not in a.log + b.log
 
 
 def test_what_is_missing_is_said(java_classes, tailor, scratch):

@@ -377,6 +377,47 @@ TEST(test_heap)
 	}
 }
 
+/* Goal: a JVM that answers SIGQUIT by a thread dump is known by its arguments,
+ * by its command line where these are cut, and not taken for one else. */
+TEST(test_attach)
+{
+	static const struct {
+		const char *arguments;
+		bool attaches;
+	} cases[] = {
+	    {"-Xmx1g", true},
+	    {"-Xmx1g -XX:+DisableAttachMechanism -Xms1g", false},
+	    {"-XX:-DisableAttachMechanism", true},
+	};
+	char text[1100];
+	struct stage s;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(&s, 0, sizeof(s));
+		fake_init(&s.fake, NULL);
+		fake_add_text(
+		    &s.fake, "java.rt.vmArgs", cases[i].arguments, 64);
+		assert_int_equal(hsperf_page_open_fd(&s.page, s.fake.fd,
+				     geteuid(), getpid(), s.why),
+		    0);
+		assert_int_equal(s.page->no_attach == NULL, cases[i].attaches);
+		stage_fini(&s);
+	}
+	/* As a JVM with more of them: of process 0 nothing else is known. */
+	memset(text, 'x', sizeof(text));
+	text[1023] = '\0';
+	for (int i = 0; i < 2; i++) {
+		memset(&s, 0, sizeof(s));
+		fake_init(&s.fake, NULL);
+		fake_add_text(&s.fake, "java.rt.vmArgs", text, 1025);
+		assert_int_equal(hsperf_page_open_fd(&s.page, s.fake.fd,
+				     geteuid(), i * getpid(), s.why),
+		    0);
+		assert_int_equal(s.page->no_attach == NULL, i);
+		stage_fini(&s);
+	}
+}
+
 /* Goal: counters that appear later make the page stale; a new one of the
  * same JVM goes on where the old one stopped. */
 TEST(test_added_counters)
