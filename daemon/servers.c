@@ -46,10 +46,10 @@ servers_observed(const struct config *c, const struct config_server *s,
 			   : PROFILER_COLLECT_NOT,
 	};
 	snprintf(out->name, sizeof(out->name), "%s", s->name);
-	if (s->argc == 0) {
+	out->listens = s->address.address;
+	out->other = s->address.other;
+	if (s->argc == 0)
 		out->address = s->address.address;
-		out->other = s->address.other;
-	}
 }
 
 static int

@@ -9,6 +9,8 @@
 /* How often the kernel's losses are read. */
 #define COUNT_PERIOD_NS NS_PER_S
 #define COUNT_REST_NS (4 * NS_PER_S) /* without requests in flight */
+/* How often a JVM that does not listen, or not yet, is looked at again. */
+#define ASSIGN_PERIOD_NS NS_PER_S
 /* Per server: its pidfd and those of threads. */
 #define POLL_SERVER (1 + PROC_THREADS)
 #define POLL_OTHERS (1 + PROFILER_SERVERS * POLL_SERVER)
@@ -144,16 +146,22 @@ attach_command(struct attach *a, const struct observer_command *o)
 }
 
 int
-attach_server_of(const struct attach *a, const struct channel *c)
+attach_server_of(struct attach *a, const struct channel *c)
 {
 	const struct process *p;
+	enum serving serving;
 
 	for (unsigned i = 0; i < a->servers; i++) {
 		p = &a->process[i];
-		if (process_owns(p, c->pid))
-			return c->kind == TALECHAIN_KIND_JVM && !p->server.agent
-				   ? -1
-				   : (int)i;
+		if (!process_owns(p, c->pid))
+			continue;
+		if (c->kind != TALECHAIN_KIND_JVM)
+			return (int)i;
+		if (!p->server.agent)
+			return -1;
+		serving = process_serves(p, c->pid);
+		a->unsure |= serving != SERVING;
+		return serving != SERVING_NOT ? (int)i : -1;
 	}
 	return -1;
 }
@@ -163,12 +171,26 @@ attach_assign(struct attach *a)
 {
 	struct connection *c;
 
+	a->unsure = false;
 	for (unsigned i = 0; i < a->listener.count; i++) {
 		c = &a->listener.connection[i];
 		if (c->state == CONNECTION_OPEN)
 			__atomic_store_n(&c->channel->server,
 			    attach_server_of(a, c->channel), __ATOMIC_RELAXED);
 	}
+}
+
+/* A JVM has its agent before it listens. */
+static int64_t
+attach_turn_assign(struct attach *a, struct instant now)
+{
+	if (!a->unsure)
+		return -1;
+	if (!instant_before(now, a->assign_at)) {
+		attach_assign(a);
+		a->assign_at = instant_plus(now, ASSIGN_PERIOD_NS);
+	}
+	return instant_since(a->assign_at, now);
 }
 
 /* Update the copy that attach_stats() reads. */
@@ -381,6 +403,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 				       observer_rest_idle(a->rest), now));
 	due_ns = sooner_ns(
 	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
+	due_ns = sooner_ns(due_ns, attach_turn_assign(a, now));
 	attach_collect(a);
 	attach_publish(a);
 	for (unsigned i = 0; i < a->servers; i++)

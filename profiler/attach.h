@@ -36,6 +36,10 @@ struct attach {
 	} watched[PROFILER_SERVERS]; /* as set in the kernel's programs */
 	struct instant count_at;     /* when to read its losses */
 	struct instant counted;	     /* when they were read at rest */
+	/* A JVM of a server has a channel, and is not known to serve: when to
+	 * assign it anew. */
+	bool unsure;
+	struct instant assign_at;
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct epochs_reader epochs;
@@ -86,8 +90,9 @@ void attach_stats(struct attach *a, struct profiler_stats *out);
  * observer. */
 void attach_command(struct attach *a, const struct observer_command *o);
 
-/* For the listener: the server a channel belongs to, -1 if none (yet). */
-int attach_server_of(const struct attach *a, const struct channel *c);
+/* For the listener: the server a channel belongs to, -1 if none (yet).  That
+ * of a JVM is none of a server's if the JVM does not serve. */
+int attach_server_of(struct attach *a, const struct channel *c);
 
 /* For process: bring its family up to date with what the kernel followed. */
 void attach_family(struct attach *a, struct process *p);

@@ -437,9 +437,17 @@ finder_holds(pid_t pid, const struct sockaddr_storage *address)
 {
 	struct finder_sockets s;
 
-	return (find_sockets(&s, 0, address) ||
-		   find_sockets(&s, pid, address)) &&
-	       process_holds(pid, &s);
+	/* Here another process may listen on a wildcard. */
+	return (find_sockets(&s, 0, address) && process_holds(pid, &s)) ||
+	       (find_sockets(&s, pid, address) && process_holds(pid, &s));
+}
+
+bool
+finder_listens(pid_t pid, const struct sockaddr_storage *address)
+{
+	struct finder_sockets s;
+
+	return find_sockets(&s, 0, address) || find_sockets(&s, pid, address);
 }
 
 bool

@@ -89,8 +89,12 @@ bool
 finder_changed(const struct finder *f, const struct sockaddr_storage *address);
 
 /* Whether a process holds a socket that listens on an address, in our network
- * namespace or its own. */
+ * namespace or its own.  Some tens of microseconds, and one for each of its
+ * descriptors. */
 bool finder_holds(pid_t pid, const struct sockaddr_storage *address);
+
+/* Whether any process does, in our network namespace or that of pid. */
+bool finder_listens(pid_t pid, const struct sockaddr_storage *address);
 
 /* Whether what a process forks is no part of the server: Tailor, too, runs
  * below it. */

@@ -66,6 +66,11 @@ miss_page(const struct attach *a, const struct process *p, struct missing *m)
 	if (!p->server.agent)
 		snprintf(fix, sizeof(fix), "servers[%u].jvm=auto",
 		    (unsigned)(p - a->process));
+	else if (path != NULL && file_agent(agent, sizeof(agent)) &&
+		 proc_has_argument(p->jvm, "-XX:+DisableAttachMechanism"))
+		/* jcmd would make it print its threads. */
+		snprintf(fix, sizeof(fix),
+		    "start it with -agentpath:%s=socket=%s", agent, path);
 	else if (path != NULL && file_agent(agent, sizeof(agent)))
 		snprintf(fix, sizeof(fix), "jcmd %d JVMTI.agent_load %s %s",
 		    (int)p->jvm, agent, path);

@@ -271,6 +271,22 @@ observer_page_classes(
 	    (int)p->server, &o->output, now);
 }
 
+/* What the agent of the page's JVM reports of its heap; 0: nothing. */
+static uint64_t
+observer_agent_heap(const struct observer *o, const struct hsperf_page *p)
+{
+	const struct channel *c;
+
+	for (unsigned i = 0; i < o->agents; i++) {
+		c = o->agent[i];
+		if (c->pid == p->pid && !c->ending && !c->from_kernel)
+			return __atomic_load_n(
+			    &c->memory->word[TALECHAIN_WORD_HEAP],
+			    __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
 /* --- bulk rings ----------------------------------------------------------- */
 
 static void
@@ -314,7 +330,7 @@ static void
 observer_sweep_rates(struct observer *o, struct instant now)
 {
 	struct rates_sources sources = {
-	    o->channel, o->channels, o->page, o->servers};
+	    o->channel, o->channels, o->page, o->heap, o->servers};
 
 	rates_sweep(&o->rates, &sources, &o->output, now);
 }
@@ -436,7 +452,8 @@ observer_sweep_hazards(struct observer *o, struct instant now)
 		if (o->page[i] != NULL) {
 			observer_sweep_page(o, o->page[i], now);
 			observer_page_classes(o, o->page[i], now);
-			hsperf_page_heap(o->page[i], now, &o->heap[i]);
+			hsperf_page_heap(o->page[i], now,
+			    observer_agent_heap(o, o->page[i]), &o->heap[i]);
 			o->hazards[i].eden = o->heap[i].eden;
 		}
 	observer_cost_mark(&o->cost, PROFILER_PART_PAGES);

@@ -283,6 +283,10 @@ orders_turn(struct orders *o, struct attach *a, struct instant now)
 	int fd;
 
 	for (unsigned i = 0; i < a->servers; i++) {
+		if (a->process[i].page != NULL) {
+			o->load[i].java = a->process[i].page->java;
+			o->load[i].no_attach = a->process[i].page->no_attach;
+		}
 		order = __atomic_exchange_n(&o->wanted[i], 0, __ATOMIC_ACQUIRE);
 		collect = a->process[i].server.collect;
 		if (collect == PROFILER_COLLECT_PERIODIC) {

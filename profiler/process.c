@@ -202,6 +202,7 @@ process_found(struct process *p, const struct family *found, const char *how,
 	finder_fini(&p->finder);
 	pidfd = process_main(p, pid, now);
 	p->jvm = pid;
+	p->jvm_serves = false;
 	p->family = *found;
 	p->page_at = p->sockets_at = now;
 	/* What it has forked by now is searched a little later: a search
@@ -260,6 +261,7 @@ process_hand_over(struct process *p, struct instant now)
 	if (p->jvm == was) {
 		process_drop_page(p);
 		p->jvm = pid;
+		p->jvm_serves = false;
 		p->page_at = now;
 	}
 	/* The set is searched anew. */
@@ -473,39 +475,69 @@ process_page_owner(const struct process *p)
 	return p->family.pid[turn / 2];
 }
 
+/* Whether its page is one that counts: the JVM serves, as far as is known. */
+static bool
+process_page_counts(struct process *p, pid_t owner)
+{
+	enum serving serving;
+
+	if (owner == p->jvm && p->jvm_serves)
+		return true;
+	serving = process_serves(p, owner);
+	if (owner == p->jvm)
+		p->jvm_serves = serving == SERVING;
+	return serving != SERVING_NOT;
+}
+
+/* Open the page of one of its processes. */
+static bool
+process_open_page(struct process *p, pid_t owner)
+{
+	struct hsperf_page *page;
+	char why[PAGE_TEXT];
+	int err = -ESRCH;
+
+	if (process_page_counts(p, owner))
+		err = hsperf_page_open(&page, owner, why);
+	else
+		snprintf(why, sizeof(why),
+		    "the process that listens has no hsperfdata");
+	if (err < 0 && owner == p->jvm)
+		memcpy(p->why, why, sizeof(p->why));
+	if (err < 0)
+		return false;
+	p->jvm_serves = p->jvm_serves && owner == p->jvm;
+	p->jvm = owner;
+	process_command(p, COMMAND_PAGE, page);
+	p->page = page;
+	return true;
+}
+
 /* Find the page, or check that the present one is still valid. */
 static int64_t
 process_turn_page(struct process *p, struct instant now)
 {
-	struct hsperf_page *page;
-	char why[PAGE_TEXT];
 	pid_t owner = process_page_owner(p);
 	int64_t next_ns = PAGE_CHECK_NS;
-	int err;
 
 	if (instant_before(now, p->page_at))
 		return instant_since(p->page_at, now);
 	if (p->jvm != p->pid && proc_is_ending(p->jvm)) {
 		process_drop_page(p);
 		p->jvm = owner = p->pid;
+		p->jvm_serves = false;
 	}
 	if (p->page != NULL && hsperf_page_is_dead(p->page)) {
 		process_drop_page(p);
 		log_event(LOG_LEVEL_WARNING, "hsperfdata_cut_short",
 		    "server=%s pid=%d", p->server.name, (int)p->jvm);
-	} else if (p->page == NULL || hsperf_page_is_stale(p->page)) {
-		err = hsperf_page_open(&page, owner, why);
-		if (err < 0 && owner == p->jvm)
-			memcpy(p->why, why, sizeof(p->why));
-		if (err == 0) {
-			p->jvm = owner;
-			process_command(p, COMMAND_PAGE, page);
-			p->page = page;
-		} else if (++p->page_tries < PAGE_SOON_TRIES) {
-			next_ns = PAGE_SOON_NS;
-		} else {
-			next_ns = PAGE_LATER_NS;
-		}
+	} else if (p->page != NULL && !process_page_counts(p, p->jvm)) {
+		process_drop_page(p);
+		next_ns = PAGE_SOON_NS;
+	} else if ((p->page == NULL || hsperf_page_is_stale(p->page)) &&
+		   !process_open_page(p, owner)) {
+		next_ns = ++p->page_tries < PAGE_SOON_TRIES ? PAGE_SOON_NS
+							    : PAGE_LATER_NS;
 	}
 	p->page_at = instant_plus(now, next_ns);
 	return next_ns;
@@ -594,6 +626,23 @@ process_owns(const struct process *p, pid_t pid)
 {
 	return p->pid != 0 && pid > 0 &&
 	       (family_has(&p->family, pid) || proc_descends(pid, p->pid));
+}
+
+enum serving
+process_serves(const struct process *p, pid_t pid)
+{
+	const struct sockaddr_storage *const at[] = {
+	    &p->server.listens, &p->server.other};
+	bool listens = false;
+
+	if (at[0]->ss_family == AF_UNSPEC)
+		return SERVING_PERHAPS;
+	for (unsigned i = 0; i < 2 && at[i]->ss_family != AF_UNSPEC; i++) {
+		if (finder_holds(pid, at[i]))
+			return SERVING;
+		listens |= finder_listens(pid, at[i]);
+	}
+	return pid == p->pid && !listens ? SERVING_PERHAPS : SERVING_NOT;
 }
 
 void

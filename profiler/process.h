@@ -11,7 +11,8 @@
  * the one assigned, or the holder of the socket that is above the others.
  * While RUNNING the main one's pidfd is polled.  If it ends and another of the
  * set still listens, that is the main one from then on; else the server has
- * ended.  A performance page is searched in all of the set until there is one.
+ * ended.  A performance page is searched in all of the set that serve until
+ * there is one.
  *
  * The set is searched until a search finds nothing new; then the kernel's
  * programs follow it (attach.c), and it is searched anew if the address has
@@ -43,6 +44,7 @@ struct process {
 	int thread[PROC_THREADS];   /* owned, -1: handles of some threads */
 	pid_t ended;		    /* the last one; may still hold its port */
 	pid_t jvm;		    /* owner of the page: one of the family */
+	bool jvm_serves;	    /* it is known to */
 	int threads;		    /* number watched */
 	bool threads_unknown;	    /* the kernel has no handles for threads */
 	unsigned threads_seen;	    /* times they were searched */
@@ -88,6 +90,17 @@ void process_follow(struct process *p, const pid_t *pid, unsigned count);
 
 /* Whether pid is one of this server's processes, or below its main one. */
 bool process_owns(const struct process *p, pid_t pid);
+
+/* Whether one of its processes serves: it holds a socket that listens on the
+ * server's address, as workers do that share it.  Others are helpers, whose
+ * pauses stop no request.  Until something listens there it may be the main
+ * one; where the address is not known, any.  Reads /proc. */
+enum serving {
+	SERVING_NOT,
+	SERVING_PERHAPS,
+	SERVING,
+};
+enum serving process_serves(const struct process *p, pid_t pid);
 
 /* Describe the sources in use; agents: how many report for this server. */
 void process_describe(const struct process *p, unsigned agents,

@@ -91,6 +91,9 @@ struct profiler_server {
 	struct sockaddr_storage address;
 	/* Where it may listen instead; family 0: nowhere. */
 	struct sockaddr_storage other;
+	/* The address that it listens on, also if its process is assigned;
+	 * family 0: not known. */
+	struct sockaddr_storage listens;
 	uint16_t port; /* its TCP port, to identify its connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */

@@ -75,10 +75,9 @@ words_take(struct rate_words *w, const struct rates_sources *s, unsigned server)
 			words_add(w, 1, hsperf_page_count(p, p->classes_at));
 		if (!w->has[2] && p->compiled_at != 0)
 			words_add(w, 2, hsperf_page_count(p, p->compiled_at));
-		if (p->heap_at[PROFILER_HEAP_EDEN_USED] != 0)
+		if (s->heap[server].collector != 0)
 			words_add(w, 3,
-			    hsperf_page_count(
-				p, p->heap_at[PROFILER_HEAP_EDEN_USED]));
+			    s->heap[server].word[PROFILER_HEAP_EDEN_USED]);
 	}
 	w->clock.end = cycles_in_order();
 }

@@ -50,6 +50,7 @@ struct rates_sources {
 	struct channel *const *channel;
 	unsigned channels;
 	struct hsperf_page *const *page; /* of each server, NULL: none */
+	const struct hsperf_heap *heap;	 /* of each server */
 	unsigned servers;
 };
 

@@ -421,6 +421,8 @@ enum talechain_word {
 	TALECHAIN_WORD_STATE = 0,    /* JVM: epoch << 8 | jvm state */
 	TALECHAIN_WORD_QUEUE = 1,    /* requests waiting in the server */
 	TALECHAIN_WORD_REQUEST = 2,  /* request id being worked on */
+	TALECHAIN_WORD_HEAP = 2,     /* JVM, which has no requests: bytes of its
+				      * heap in use; 0: not reported */
 	TALECHAIN_WORD_CLASSES = 3,  /* classes prepared so far */
 	TALECHAIN_WORD_COMPILED = 4, /* methods compiled so far */
 	TALECHAIN_WORD_CAUSE = 5,    /* enum talechain_cause of the state */

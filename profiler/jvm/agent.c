@@ -212,6 +212,7 @@ agent_begin(uint64_t started_ns)
 
 	agent_page_open();
 	agent_state_set(TALECHAIN_JVM_RUNNING, talechain_now(), 0);
+	agent_heap_start();
 	err = agent_link_start(socket_path, started_ns);
 	if (err < 0)
 		fprintf(
@@ -337,6 +338,7 @@ agent_load(JavaVM *vm, const char *options, bool attached)
 		return JNI_ERR;
 	}
 	loaded = true;
+	agent.vm = vm;
 	agent_collect_init(vm, env);
 	/* With -agentpath the JVM is not running yet: wait for VMInit. */
 	if (attached)

@@ -11,6 +11,7 @@
  *   other callbacks any thread: counters, by atomic addition
  *   thread's begin, end  its place in the table of names
  *   agent_collect.c its thread: the count of orders
+ *   agent_heap.c    its thread: the word of the heap
  *   the link thread the channel's counter words; the ring before it is
  *                   published; and later names into it.  ring_busy lets one
  *                   thread write the ring at any time */
@@ -37,6 +38,7 @@ struct agent {
 	uint32_t vm_tid;
 	uint64_t collections, begun_ns;
 	bool ordered; /* this collection is by an order of Tailor's */
+	void *vm;     /* a JavaVM *, constant once loaded */
 	/* counters, on a line of their own: many threads add */
 	uint64_t classes __attribute__((aligned(64)));
 	uint64_t compiled;
@@ -92,9 +94,17 @@ void agent_collect(uint64_t bytes);
 /* Whether an order is being carried out.  Any thread. */
 bool agent_collecting(void);
 
+/* Start the thread that reports what is in use of the heap, if the JVM's page
+ * does not (agent_page_lacks_heap).  Once the JVM runs. */
+void agent_heap_start(void);
+
 /* Map the JVM's own performance page, if there is one, for causes. */
 void agent_page_open(void);
 void agent_page_close(void);
+
+/* Whether it shows what is in use only at collections: with Serial and Parallel
+ * of a JDK that does not sample it (25). */
+bool agent_page_lacks_heap(void);
 
 /* The cause of the current collection or (ended) the last.  No system call. */
 enum talechain_cause agent_page_cause(bool ended);

@@ -12,6 +12,7 @@
 
 #include "profiler/jvm/cause.h"
 #include "profiler/jvm/hsperf_format.h"
+#include "profiler/jvm/hsperf_owner.h"
 
 static struct {
 	const unsigned char *map; /* owned; NULL: none */
@@ -51,7 +52,8 @@ page_map(int fd)
 	if (map == MAP_FAILED)
 		return -errno;
 	/* Our own JVM may add entries meanwhile but moves none. */
-	if (hsperf_parse(&own.layout, map, (size_t)st.st_size) < 0) {
+	if (hsperf_is_own(0, map) <= 0 ||
+	    hsperf_parse(&own.layout, map, (size_t)st.st_size) < 0) {
 		munmap(map, (size_t)st.st_size);
 		return -EPROTO;
 	}
@@ -90,6 +92,21 @@ agent_page_close(void)
 	memcpy(&map, &own.map, sizeof(map)); /* const only to ourselves */
 	own.map = NULL;
 	munmap(map, own.bytes);
+}
+
+bool
+agent_page_lacks_heap(void)
+{
+	const char *name;
+	uint32_t at = own.layout.offset[HSPERF_COLLECTOR_0_NAME];
+
+	if (own.map == NULL || at == 0 ||
+	    own.layout.length[HSPERF_COLLECTOR_0_NAME] <= 8)
+		return false;
+	name = (const char *)own.map + at;
+	return (strncmp(name, "Serial", 6) == 0 ||
+		   strncmp(name, "Parallel", 8) == 0) &&
+	       hsperf_find(own.map, own.bytes, "sun.os.hrt.ticks") == 0;
 }
 
 /* False if there is no such text, or it is "No GC". */

@@ -47,6 +47,7 @@
 	X(VM_NAME, 'B', "java.property.java.vm.name")                       \
 	X(JAVA_VERSION, 'B', "java.property.java.vm.specification.version") \
 	X(ARGUMENTS, 'B', "java.rt.vmArgs")                                 \
+	X(FLAGS, 'B', "java.rt.vmFlags")                                    \
 	HSPERF_COLLECTOR(X, 0)                                              \
 	HSPERF_COLLECTOR(X, 1)                                              \
 	HSPERF_COLLECTOR(X, 2)                                              \

@@ -4,6 +4,8 @@
 #include "profiler/jvm/cause.h"
 
 #define HEAP_PERIOD_NS (2 * NS_PER_MS)
+/* A JVM that samples does so every 50 ms by default. */
+#define HEAP_SAMPLED_NS (5 * NS_PER_S)
 
 static uint64_t
 page_number(const struct hsperf_page *p, enum hsperf_counter c)
@@ -177,11 +179,39 @@ heap_eden(const struct hsperf_heap *h)
 	return (uint8_t)(used < 3 ? used : 3);
 }
 
+static bool
+heap_is_live(struct hsperf_page *p, struct instant now)
+{
+	uint64_t ticks;
+
+	if (p->kind != COLLECTOR_SERIAL && p->kind != COLLECTOR_PARALLEL)
+		return true;
+	ticks = p->ticks_at != 0 ? hsperf_page_count(p, p->ticks_at) : 0;
+	if (p->ticks != 0 && ticks != p->ticks)
+		p->sampled = now;
+	p->ticks = ticks;
+	return instant_is_set(p->sampled) &&
+	       instant_since(now, p->sampled) < HEAP_SAMPLED_NS;
+}
+
+/* What eden has of it: the rest moves only at a collection. */
+static uint64_t
+heap_without_rest(const struct hsperf_page *p, uint64_t bytes)
+{
+	uint64_t rest = 0;
+
+	for (unsigned i = 0; i < HSPERF_REST; i++)
+		if (p->rest_at[i] != 0)
+			rest += hsperf_page_count(p, p->rest_at[i]);
+	return bytes > rest ? bytes - rest : 0;
+}
+
 void
-hsperf_page_heap(
-    struct hsperf_page *p, struct instant now, struct hsperf_heap *out)
+hsperf_page_heap(struct hsperf_page *p, struct instant now,
+    uint64_t agent_bytes, struct hsperf_heap *out)
 {
 	const struct pause *s = &p->pause;
+	bool live;
 
 	if (instant_since(now, p->heap_read) < HEAP_PERIOD_NS)
 		return;
@@ -190,12 +220,18 @@ hsperf_page_heap(
 		if (p->heap_at[i] != 0)
 			word_store(
 			    &out->word[i], hsperf_page_count(p, p->heap_at[i]));
+	live = heap_is_live(p, now);
+	if (!live)
+		word_store(&out->word[PROFILER_HEAP_EDEN_USED],
+		    heap_without_rest(p, agent_bytes));
 	out->eden = heap_eden(out);
 	word_store(&out->cause, s->gc ? s->gc_cause : s->last.last_cause);
 	/* A mapping cut short reads as zeros. */
 	word_store(&out->collector,
 	    hsperf_page_is_dead(p) ||
-		    p->heap_at[PROFILER_HEAP_EDEN_CAPACITY] == 0
+		    p->heap_at[PROFILER_HEAP_EDEN_USED] == 0 ||
+		    p->heap_at[PROFILER_HEAP_EDEN_CAPACITY] == 0 ||
+		    (!live && agent_bytes == 0)
 		? 0
 		: (uint64_t)p->kind + 1);
 }
@@ -209,6 +245,8 @@ hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old)
 	memcpy(p->cause_word, old->cause_word, sizeof(p->cause_word));
 	p->cause = old->cause;
 	p->swept = old->swept;
+	p->ticks = old->ticks;
+	p->sampled = old->sampled;
 	/* Collectors that are new in the page start from their present
 	 * values. */
 	if (memcmp(p->layout.offset, old->layout.offset,

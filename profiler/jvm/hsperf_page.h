@@ -22,6 +22,7 @@
 #include "profiler/profiler.h"
 
 #define PAGE_TEXT 120
+#define HSPERF_REST 3 /* both survivors' spaces, and the old generation */
 
 struct hsperf_page {
 	/* constant once made */
@@ -34,6 +35,12 @@ struct hsperf_page {
 	 * none. */
 	uint32_t classes_at, compiled_at;
 	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
+	uint32_t ticks_at; /* the same: they move when the JVM samples */
+	uint32_t rest_at[HSPERF_REST]; /* the same: in use beside eden, bytes */
+	unsigned java;		       /* 8, 17; 0: not known */
+	/* Static: why it would answer SIGQUIT, by which the attach protocol
+	 * begins, with a dump of its threads; NULL: it would not. */
+	const char *no_attach;
 	/* G1PeriodicGCInterval in the JVM's arguments, ms; 0: not there. */
 	uint64_t periodic_ms;
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1[, polled]" */
@@ -48,6 +55,8 @@ struct hsperf_page {
 	struct instant swept; /* when the last sweep began */
 	struct activity activity;
 	struct instant heap_read;
+	uint64_t ticks;		/* as last seen */
+	struct instant sampled; /* when they moved last */
 };
 
 /* A heap as the observer sees it; it writes, any thread reads: relaxed. */
@@ -59,10 +68,11 @@ struct hsperf_heap {
 };
 
 /* Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM
- * is still making it; -ENOENT there is none; -EACCES it is another user's;
- * -EPROTO, -EBADMSG not a valid page; another negative errno.  On failure why
- * (PAGE_TEXT bytes) gets a sentence that says what to do.  Free with
- * hsperf_page_free.  Blocks: not the observer. */
+ * is still making it; -ENOENT there is none; -ESTALE the file of its name is
+ * another process's; -EACCES it is another user's; -EPROTO, -EBADMSG not a
+ * valid page; another negative errno.  On failure why (PAGE_TEXT bytes) gets a
+ * sentence that says what to do.  Free with hsperf_page_free.  Blocks: not the
+ * observer. */
 int hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why);
 void hsperf_page_free(struct hsperf_page **pp);
 
@@ -83,10 +93,13 @@ bool hsperf_page_is_stale(const struct hsperf_page *p);
 bool hsperf_page_sweep(
     struct hsperf_page *p, struct instant now, struct pause_edges *out);
 
-/* Copy the heap's counters to *out, at most once in 2 ms.  The observer
- * only. */
-void hsperf_page_heap(
-    struct hsperf_page *p, struct instant now, struct hsperf_heap *out);
+/* Copy the heap's counters to *out, at most once in 2 ms.  With Serial and
+ * Parallel what is in use moves between collections only where the JVM samples
+ * it, which JDK 25 does not; then it is by agent_bytes, the heap in use as the
+ * agent reports it; and with 0 (it does not) the heap is not visible: a value
+ * that never moves is none.  The observer only. */
+void hsperf_page_heap(struct hsperf_page *p, struct instant now,
+    uint64_t agent_bytes, struct hsperf_heap *out);
 
 /* Continue from an older page of the same JVM.  The observer only. */
 void hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old);

@@ -4,8 +4,8 @@
  * that the JVM itself sees; for a JVM in a container both the directory and the
  * pid are its own, so we go through /proc/<pid>/root.  Another user may have
  * made any file in /tmp: it must be a regular file, no link, owned by the
- * process's user, of a sane size, and no older than the process (a killed JVM
- * leaves its file behind, and pids are reused). */
+ * process's user, of a sane size, and mapped by the process
+ * (hsperf_owner.h). */
 #include "profiler/jvm/hsperf_page.h"
 
 #include <dirent.h>
@@ -19,17 +19,24 @@
 #include "base/permission.h"
 #include "base/sigbus_guard.h"
 #include "base/text.h"
+#include "profiler/jvm/hsperf_owner.h"
 #include "profiler/proc.h"
 
+/* A longer text of the page is cut (PerfMaxStringConstLength is 1024). */
+#define ARGUMENTS_MAX 1023
 /* Directories of users searched in a container, at most. */
 #define USERS_MAX 64
-/* Tolerance for the resolution of clock ticks and file systems. */
-#define AGE_SLACK_NS (2 * NS_PER_S)
 
 static const char *const heap_name[PROFILER_HEAP_COUNTERS] = {
 #define PROFILER_X(symbol, counter) counter,
     PROFILER_HEAP(PROFILER_X)
 #undef PROFILER_X
+};
+
+static const char *const rest_name[HSPERF_REST] = {
+    "sun.gc.generation.0.space.1.used",
+    "sun.gc.generation.0.space.2.used",
+    "sun.gc.generation.1.space.0.used",
 };
 
 static void
@@ -104,6 +111,68 @@ page_periodic_ms(const struct hsperf_page *p, const unsigned char *copy)
 	return ms;
 }
 
+/* A text of the page; *length gets its bytes. */
+static const char *
+page_string(const struct hsperf_page *p, enum hsperf_counter c,
+    const unsigned char *copy, size_t *length)
+{
+	const char *text = (const char *)copy + p->layout.offset[c];
+
+	*length =
+	    p->layout.offset[c] != 0 ? strnlen(text, p->layout.length[c]) : 0;
+	return text;
+}
+
+/* Whether a JVM may have options that its arguments and environment do not
+ * have, or has this flag there. */
+static bool
+options_are_hidden(pid_t pid, const char *flag)
+{
+	static const char *const file[] = {"cmdline", "environ"};
+	char path[40], *word = NULL;
+	bool hidden = false;
+	size_t size = 0;
+
+	for (int i = 0; i < 2 && !hidden; i++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file[i]);
+		f = fopen(path, "re");
+		hidden = f == NULL;
+		while (!hidden && getdelim(&word, &size, '\0', f) > 0)
+			hidden = strstr(word, flag) != NULL ||
+				 strstr(word, "-XX:VMOptionsFile=") != NULL ||
+				 strstr(word, "-XX:Flags=") != NULL ||
+				 (i == 0 && word[0] == '@') ||
+				 (strncmp(word, "JDK_JAVA_OPTIONS=", 17) == 0 &&
+				     strchr(word, '@') != NULL);
+		if (f != NULL)
+			fclose(f);
+	}
+	free(word);
+	return hidden;
+}
+
+/* The page has what the JVM was started with, wherever that was written, but
+ * cuts it at 1024 bytes. */
+static const char *
+page_no_attach(
+    const struct hsperf_page *p, const unsigned char *copy, pid_t pid)
+{
+	static const char flag[] = "+DisableAttachMechanism";
+	size_t length, flags;
+	const char *text = page_string(p, HSPERF_ARGUMENTS, copy, &length);
+	const char *more = page_string(p, HSPERF_FLAGS, copy, &flags);
+
+	if (memmem(text, length, flag, strlen(flag)) != NULL ||
+	    memmem(more, flags, flag, strlen(flag)) != NULL)
+		return "it has -XX:+DisableAttachMechanism";
+	if (length >= ARGUMENTS_MAX && options_are_hidden(pid, flag))
+		return "it may have -XX:+DisableAttachMechanism, its options "
+		       "are long";
+	return NULL;
+}
+
 static void
 page_describe(struct hsperf_page *p, const unsigned char *copy)
 {
@@ -111,10 +180,17 @@ page_describe(struct hsperf_page *p, const unsigned char *copy)
 
 	page_name(p, HSPERF_VM_NAME, copy, vm);
 	page_name(p, HSPERF_JAVA_VERSION, copy, version);
+	p->java = (unsigned)atoi(version);
+	if (p->java == 1)
+		p->java = 8;	     /* "1.8" */
 	vm[strcspn(vm, " ")] = '\0'; /* "OpenJDK 64-Bit Server VM" */
 	snprintf(p->text, sizeof(p->text), "hsperfdata of %s %s, %s",
 	    vm[0] != '\0' ? vm : "a JVM", version[0] != '\0' ? version : "?",
 	    collector_name(p->kind));
+	if (p->ticks_at == 0 &&
+	    (p->kind == COLLECTOR_SERIAL || p->kind == COLLECTOR_PARALLEL))
+		text_append(
+		    p->text, sizeof(p->text), ", heap by the agent only");
 }
 
 void
@@ -154,8 +230,12 @@ page_parse(struct hsperf_page *p, int fd, char *why)
 	p->compiled_at = hsperf_find(copy, p->bytes, "sun.ci.standardCompiles");
 	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
 		p->heap_at[i] = hsperf_find(copy, p->bytes, heap_name[i]);
+	p->ticks_at = hsperf_find(copy, p->bytes, "sun.os.hrt.ticks");
+	for (unsigned i = 0; i < HSPERF_REST; i++)
+		p->rest_at[i] = hsperf_find(copy, p->bytes, rest_name[i]);
 	p->kind = page_collector(p, copy);
 	p->periodic_ms = page_periodic_ms(p, copy);
+	p->no_attach = page_no_attach(p, copy, p->pid);
 	page_describe(p, copy);
 out:
 	free(copy);
@@ -246,23 +326,47 @@ hsperf_page_free(struct hsperf_page **pp)
 	free(p);
 }
 
+/* 0: it is the page of the process; -ESTALE: of another one; or another
+ * negative errno.  What is no file is refused by page_check. */
 static int
-file_open(const char *path)
+file_check(int fd, pid_t pid)
+{
+	struct stat st;
+	void *map;
+	int own;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	map = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	own = hsperf_is_own(pid, map);
+	munmap(map, 1);
+	return own > 0 ? 0 : own < 0 ? own : -ESTALE;
+}
+
+static int
+file_open(const char *path, pid_t pid)
 {
 	int fd = open(
 	    path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int err = fd < 0 ? -errno : file_check(fd, pid);
 
-	return fd < 0 ? -errno : fd;
+	if (err == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 /* In a container the user may have another name: try all directories. */
 static int
-file_search(const char *tmp, pid_t inner)
+file_search(const char *tmp, pid_t inner, pid_t pid)
 {
 	char path[512];
 	struct dirent *e;
 	unsigned seen = 0;
-	int fd = -ENOENT;
+	int fd = -ENOENT, tried;
 	int folder = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = folder < 0 ? NULL : fdopendir(folder);
 
@@ -278,7 +382,9 @@ file_search(const char *tmp, pid_t inner)
 		seen++;
 		snprintf(path, sizeof(path), "%s/%.200s/%d", tmp, e->d_name,
 		    (int)inner);
-		fd = file_open(path);
+		tried = file_open(path, pid);
+		if (tried != -ENOENT)
+			fd = tried;
 	}
 	closedir(d);
 	return fd;
@@ -295,30 +401,10 @@ file_find(pid_t pid, uid_t uid)
 	snprintf(tmp, sizeof(tmp), "/proc/%d/root/tmp", (int)pid);
 	snprintf(
 	    path, sizeof(path), "%s/hsperfdata_%s/%d", tmp, user, (int)inner);
-	fd = file_open(path);
-	if (fd == -ENOENT)
-		fd = file_search(tmp, inner);
-	if (fd != -EACCES && fd != -EPERM)
-		return fd;
-	/* /proc/<pid>/root is not readable; it may be our own root. */
-	snprintf(path, sizeof(path), "/tmp/hsperfdata_%s/%d", user, (int)inner);
-	return file_open(path);
-}
-
-/* Whether the file was left behind by an earlier process of the same pid. */
-static bool
-file_is_old(int fd, pid_t pid)
-{
-	int64_t age_ns = proc_age_ns(pid), file_ns;
-	struct timespec now;
-	struct stat st;
-
-	if (age_ns < 0 || fstat(fd, &st) < 0)
-		return true;
-	clock_gettime(CLOCK_REALTIME, &now);
-	file_ns = (int64_t)(now.tv_sec - st.st_ctim.tv_sec) * NS_PER_S +
-		  (now.tv_nsec - st.st_ctim.tv_nsec);
-	return file_ns > age_ns + AGE_SLACK_NS;
+	fd = file_open(path, pid);
+	if (fd == -ENOENT || fd == -ESTALE)
+		fd = file_search(tmp, inner, pid);
+	return fd;
 }
 
 static void
@@ -335,6 +421,10 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 		    permission_remedy_user(&permission, user,
 			PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH,
 			remedy, sizeof(remedy)));
+	} else if (err == -ESTALE) {
+		snprintf(why, PAGE_TEXT,
+		    "the hsperfdata file of its number is another JVM's: give "
+		    "it a /tmp of its own, or load the agent");
 	} else if (proc_maps(pid, "libjvm.so")) {
 		snprintf(why, PAGE_TEXT,
 		    "a JVM without hsperfdata: drop -XX:-UsePerfData and "
@@ -367,10 +457,6 @@ hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why)
 	if (err < 0)
 		return err;
 	fd = file_find(pid, uid);
-	if (fd >= 0 && file_is_old(fd, pid)) {
-		close(fd);
-		fd = -ENOENT;
-	}
 	if (fd < 0) {
 		page_explain(fd, pid, uid, why);
 		return fd == -EPERM ? -EACCES : fd;
@@ -378,6 +464,9 @@ hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why)
 	err = hsperf_page_open_fd(out, fd, uid, pid, why);
 	if (err == 0)
 		page_follow(*out);
+	/* A native image may have a page, too. */
+	if (err == 0 && !proc_maps(pid, "libjvm.so"))
+		(*out)->no_attach = "it is not HotSpot (no libjvm.so)";
 	close(fd);
 	return err;
 }

@@ -47,16 +47,20 @@ tmp_open(pid_t pid)
 	return fd;
 }
 
-/* Remove what the knock has left. */
+/* Remove what the knock has left; not before the JVM has opened: one that could
+ * not run may see to the signal later. */
 static void
 load_close(struct load *l)
 {
+	bool open = l->fd >= 0;
 	int tmp;
 
-	if (l->fd >= 0)
+	if (open)
 		close(l->fd);
 	l->fd = -1;
-	tmp = l->knock[0] != '\0' ? tmp_open(l->pid) : -1;
+	if (l->knock[0] == '\0' || (!open && l->knocked == l->pid))
+		return;
+	tmp = tmp_open(l->pid);
 	if (tmp >= 0) {
 		unlinkat(tmp, l->knock, 0);
 		close(tmp);
@@ -111,40 +115,111 @@ handles_quit(pid_t pid)
 	return (caught & 1ULL << (SIGQUIT - 1)) != 0;
 }
 
-/* Ask the JVM to open its socket.  The file must be its user's. */
-static void
-load_knock(struct load *l)
+static bool
+same_users(pid_t pid)
+{
+	char path[40];
+	struct stat ours, its;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return stat("/proc/self/ns/user", &ours) == 0 &&
+	       stat(path, &its) == 0 && ours.st_ino == its.st_ino;
+}
+
+/* Whether the JVM takes its file there as a knock: 1; 0: not; -ENOENT: there is
+ * none. */
+static int
+knock_is_taken(const struct load *l, int directory)
+{
+	struct stat st;
+	uid_t user;
+
+	if (fstatat(directory, l->knock, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? -ENOENT : 0;
+	if (!S_ISREG(st.st_mode) || proc_uid(l->pid, &user) < 0)
+		return 0;
+	return st.st_uid == user ||
+	       (st.st_uid == 0 && l->java >= 11 && same_users(l->pid));
+}
+
+/* Make the file, in place of one that is not taken. */
+static bool
+knock_make(const struct load *l, int tmp)
 {
 	uid_t owner;
-	int fd, tmp;
+	int fd;
 
-	if (!handles_quit(l->pid)) {
-		load_fail(l, "it does not handle SIGQUIT (-Xrs?)", 0);
-		return;
-	}
+	if (knock_is_taken(l, tmp) == 0)
+		unlinkat(tmp, l->knock, 0);
+	fd = openat(
+	    tmp, l->knock, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0 && proc_uid(l->pid, &owner) == 0 && owner != geteuid() &&
+	    fchown(fd, owner, (gid_t)-1) < 0)
+		errno = 0; /* it remains root's */
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno == EEXIST;
+}
+
+/* Whether the JVM will find a file that it takes.  Else l has failed. */
+static bool
+knock_prepare(struct load *l)
+{
+	char path[32];
+	int tmp = tmp_open(l->pid), cwd;
+	bool made;
+
 	snprintf(l->knock, sizeof(l->knock), ".attach_pid%d",
 	    (int)proc_inner_pid(l->pid));
-	tmp = tmp_open(l->pid);
-	fd = tmp < 0 ? -1
-		     : openat(tmp, l->knock,
-			   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 && (tmp < 0 || errno != EEXIST)) {
+	made = tmp >= 0 && knock_make(l, tmp);
+	if (!made) {
 		int err = errno;
 
 		if (tmp >= 0)
 			close(tmp);
 		l->knock[0] = '\0';
 		load_fail(l, "cannot create .attach_pid in its /tmp", err);
-		return;
+		return false;
 	}
+	snprintf(path, sizeof(path), "/proc/%d/cwd", (int)l->pid);
+	cwd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (knock_is_taken(l, tmp) <= 0)
+		load_fail(l,
+		    "it would ignore .attach_pid in its /tmp, which is "
+		    "another user's: remove it, or run tailor as its user",
+		    0);
+	else if (cwd < 0 || knock_is_taken(l, cwd) == 0)
+		load_fail(l,
+		    "there is an .attach_pid of another user in its working "
+		    "directory: remove it",
+		    0);
 	close(tmp);
-	if (fd >= 0 && proc_uid(l->pid, &owner) == 0 && owner != geteuid() &&
-	    fchown(fd, owner, (gid_t)-1) < 0)
-		errno = 0; /* then the JVM ignores it */
-	if (fd >= 0)
-		close(fd);
-	if (kill(l->pid, SIGQUIT) < 0)
-		load_fail(l, "cannot signal it", errno);
+	if (cwd >= 0)
+		close(cwd);
+	return l->state != LOAD_FAILED;
+}
+
+/* Ask the JVM to open its socket. */
+static void
+load_knock(struct load *l)
+{
+	if (l->knocked == l->pid)
+		return; /* it may still see to it */
+	if (!handles_quit(l->pid))
+		load_fail(l, "it does not handle SIGQUIT (-Xrs?)", 0);
+	else if (l->no_attach != NULL)
+		load_fail(l, l->no_attach, 0);
+	else if (l->java < 14 && proc_thread_named(l->pid, "Attach Listener"))
+		load_fail(l,
+		    "its socket was removed from /tmp, and it makes no other "
+		    "one (before JDK 14)",
+		    0);
+	else if (knock_prepare(l)) {
+		if (kill(l->pid, SIGQUIT) < 0)
+			load_fail(l, "cannot signal it", errno);
+		else
+			l->knocked = l->pid;
+	}
 }
 
 /* "1", then the command and its three arguments, each ended by a zero byte. */
@@ -162,14 +237,23 @@ load_want(struct load *l, const char *command, const char *a, const char *b,
 static void
 load_reach(struct load *l, pid_t pid, struct instant now)
 {
+	struct stat st;
+	int tmp, err;
+
 	load_close(l);
 	l->pid = pid;
 	l->length = 0;
 	l->state = LOAD_CONNECT;
 	l->deadline = instant_plus(now, LOAD_MAX_NS);
-	snprintf(l->socket, sizeof(l->socket), "/proc/%d/root/tmp/.java_pid%d",
-	    (int)pid, (int)proc_inner_pid(pid));
-	if (access(l->socket, F_OK) < 0)
+	snprintf(l->socket, sizeof(l->socket), ".java_pid%d",
+	    (int)proc_inner_pid(pid));
+	tmp = tmp_open(pid);
+	err = tmp < 0 || fstatat(tmp, l->socket, &st, 0) < 0 ? errno : 0;
+	if (tmp >= 0)
+		close(tmp);
+	if (tmp < 0 || (err != 0 && err != ENOENT))
+		load_fail(l, "cannot look into its /tmp", err);
+	else if (err == ENOENT)
 		load_knock(l);
 }
 
@@ -227,12 +311,17 @@ load_connect(struct load *l)
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
-	int fd;
+	int tmp = tmp_open(l->pid), fd, r;
 
-	memcpy(a.sun_path, l->socket, sizeof(l->socket));
+	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", tmp,
+	    l->socket);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 ||
-	    connect(fd, (struct sockaddr *)(void *)&a, sizeof(a)) < 0) {
+	r = tmp < 0 || fd < 0
+		? -1
+		: connect(fd, (struct sockaddr *)(void *)&a, sizeof(a));
+	if (tmp >= 0)
+		close(tmp);
+	if (r < 0) {
 		if (fd >= 0)
 			close(fd);
 		return; /* not yet */

@@ -7,8 +7,12 @@
  *   REPLY    asked; until it has answered
  *
  * Never blocks: a step per turn, of the attach thread.  Only the JVM's own
- * user, or root, may.  The JVM must handle SIGQUIT, or the signal would end it;
- * that is looked up first.
+ * user, or root, may.  A JVM that does not handle SIGQUIT would end by it, and
+ * one that does not take it as a knock would print its threads into the
+ * service's output.  So it is sent once to a process, and only if the JVM
+ * attaches (no_attach), if it will take the file that says so (its user's or,
+ * from JDK 11 on, root's; one in its working directory comes first), and if it
+ * has no listener yet (from JDK 14 on one without its socket makes another).
  * Source: OpenJDK's attachListener_posix.cpp; the protocol is version 1, since
  * JDK 6. */
 #pragma once
@@ -34,6 +38,10 @@ struct load {
 	int fd;		/* owned, -1: none */
 	char knock[64]; /* the file that says what SIGQUIT is for; "": none */
 	char socket[64];
+	pid_t knocked; /* this process has got SIGQUIT */
+	/* set by the caller */
+	unsigned java;	       /* hsperf_page.java */
+	const char *no_attach; /* hsperf_page.no_attach */
 	char request[640];
 	size_t request_bytes;
 	bool returns; /* what was loaded returns a code, too */

@@ -87,14 +87,16 @@ metrics_write_steering(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_steer_rests_total", st->rests);
 	exposition_family(e, "tailor_server_eden_used_bytes");
 	UPSTREAM_EACH(&p->upstream, s)
-	exposition_sample(e,
-	    LABELS({"server", p->upstream.server[s].config->name}),
-	    st->server[s].heap.used);
+		if (st->server[s].heap.known)
+			exposition_sample(e,
+			    LABELS({"server", p->upstream.server[s].config->name}),
+			    st->server[s].heap.used);
 	exposition_family(e, "tailor_server_eden_capacity_bytes");
 	UPSTREAM_EACH(&p->upstream, s)
-	exposition_sample(e,
-	    LABELS({"server", p->upstream.server[s].config->name}),
-	    st->server[s].heap.capacity);
+		if (st->server[s].heap.known)
+			exposition_sample(e,
+			    LABELS({"server", p->upstream.server[s].config->name}),
+			    st->server[s].heap.capacity);
 }
 
 static void

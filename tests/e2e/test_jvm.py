@@ -20,11 +20,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLLECTORS = ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"]
 
 
-def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"), **more):
+def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"),
+             java=None, **more):
     """A server that Tailor starts itself."""
     port = free_port()
     return {"name": name, "address": f"127.0.0.1:{port}",
-            "launch": {"command": jvms.arguments(classes, port, options),
+            "launch": {"command": jvms.arguments(classes, port, options,
+                                                 java),
                        **more}}
 
 
@@ -43,18 +45,20 @@ def find_agent(build):
     return agent
 
 
+@pytest.mark.parametrize("version", jvms.VERSIONS)
 @pytest.mark.parametrize("collector", COLLECTORS)
 @pytest.mark.parametrize("source", ["hsperfdata", "agent"])
 def test_collections_are_seen(java_classes, build, tailor, scratch,
-                              collector, source):
+                              collector, source, version):
     # Goal: each collection of either kind of source is one hazard with a
     # beginning and an end, and moves the active server.
     options = ["-Xmx256m", collector]
     if source == "agent":
         options.append(f"-agentpath:{find_agent(build)}="
                        f"socket={scratch}/t0/channels.sock")
-    a = launched(java_classes, "a", options)
-    b = launched(java_classes, "b", options)
+    java = jvms.java_of(version)
+    a = launched(java_classes, "a", options, java)
+    b = launched(java_classes, "b", options, java)
     t = tailor(a, b)
     t.wait_server("a", state="ready", source=source)
     t.wait_server("b", state="ready", source=source)
@@ -329,6 +333,54 @@ def test_an_agent_that_is_loaded_again(build, jvm, tailor):
         before = t.metrics()['tailor_hazards_total{server="a",kind="gc"}']
         a.collect()
         t.wait_metric('tailor_hazards_total{server="a",kind="gc"}', before + 1)
+
+
+def test_the_page_of_another_container(jvm, tailor):
+    # Goal: of two containers that share /tmp both JVMs are process 1, and one
+    # has the page of that name: its collections are not those of the other.
+    alone = ("unshare", "--pid", "--mount", "--fork", "--kill-child",
+             "--mount-proc")
+    if subprocess.run([*alone, "true"], capture_output=True).returncode:
+        pytest.skip("unshare --pid is refused")
+    running = [jvm("-Xmx64m", "-XX:+UseSerialGC", before=alone)
+               for _ in "ab"]
+    t = tailor(*({"name": name, "address": j.address, "jvm": "hsperfdata"}
+                 for name, j in zip("ab", running)), warmup={"requests": 0})
+    t.wait_server("a", state="ready", source="hsperfdata")
+    wait_until(lambda: "is another JVM's" in t.server("b")["detail"],
+               "b has none")
+    key = 'tailor_hazards_total{server="%s",kind="gc"}'
+    for i in range(3):
+        running[0].collect()
+        t.wait_metric(key % "a", i + 1)
+    assert t.metrics()[key % "b"] == 0
+
+
+def test_a_helper_of_the_server(java_classes, build, jvm, tailor, scratch):
+    # Goal: a JVM that the server has started, and that does not listen, has
+    # an agent, too (JAVA_TOOL_OPTIONS); its collections are no hazards.
+    options = ("-Xmx64m", "-XX:+UseSerialGC",
+               f"-agentpath:{find_agent(build)}="
+               f"socket={scratch}/t0/channels.sock")
+    own = launched(java_classes, "a", options)
+    found = jvm(*options)
+    t = tailor(own, {"name": "b", "address": found.address})
+    hazards = 'tailor_hazards_total{server="%s",kind="gc"}'
+    for name, port in (("a", int(own["address"].rpartition(":")[2])),
+                       ("b", found.port)):
+        t.wait_server(name, state="ready", source="agent")
+        with Client(("127.0.0.1", port)) as c:
+            pid = int(c.get("/helper?gc=1").body)
+            t.wait_log(rf"channel_opened .*pid={pid} server=-1")
+            before = t.metrics()[hazards % name]
+            assert c.get("/helper?gc=3").status == 200
+            wait_observer(t)
+            assert t.metrics()[hazards % name] == before
+            assert c.get("/gc").status == 200
+        t.wait_metric(hazards % name, before + 1)
+        # It is the server's own, and the only one of it.
+        wait_observer(t)
+        assert t.metrics()[hazards % name] == before + 1
 
 
 def test_a_jvm_without_a_page(build, jvm, tailor):

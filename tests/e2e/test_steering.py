@@ -1,5 +1,6 @@
 """Goal: requests meet no collection of a pair of stock JVMs (hedging.steer)."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -50,7 +51,7 @@ def steered(java_classes, tailor, scratch, build):
     their command lines."""
     running = []
 
-    def start(collector, attached, **server):
+    def start(collector, attached, java=None, **server):
         agent = agent_file(build)
         options = [*YOUNG, collector]
         if server.get("collect") == "periodic":
@@ -61,7 +62,8 @@ def steered(java_classes, tailor, scratch, build):
         elif attached and "san" in build.name:
             pytest.skip("a JVM cannot load a sanitizer's agent")
         for _ in "ab":
-            running.append(jvms.Jvm(java_classes, options, free_port()))
+            running.append(jvms.Jvm(java_classes, options, free_port(),
+                                    java=java))
         if server.get("collect") == "periodic" and shutil.which("jcmd"):
             jcmd(running[0], "VM.set_flag", "G1PeriodicGCInterval", "1")
         t = tailor(*[{"name": n, "address": j.address, **server}
@@ -116,10 +118,11 @@ def test_collections_come_when_nobody_is_there(steered, collector, attached,
             assert re.search(f"G1PeriodicGCInterval += {OWN_MS} ", flags)
 
 
-def test_both_collect_while_they_stand_by(steered):
+@pytest.mark.parametrize("version", jvms.VERSIONS)
+def test_both_collect_while_they_stand_by(steered, version):
     # Goal: however long it takes, and whatever else is collected, each of two
     # JVMs has its turn to collect as the standby, by the agent's order.
-    t, _ = steered("-XX:+UseSerialGC", False)
+    t, _ = steered("-XX:+UseSerialGC", False, jvms.java_of(version))
     can_be_steered(t)
     with t.client() as c:
         def turns():
@@ -129,6 +132,65 @@ def test_both_collect_while_they_stand_by(steered):
             return m[PROVOKED] >= 2 and m[
                 'tailor_swaps_by_reason_total{reason="steer"}'] >= 1
         wait_until(turns, "two collections are provoked")
+
+
+@pytest.mark.parametrize("version", jvms.VERSIONS)
+@pytest.mark.parametrize("collector", ["-XX:+UseSerialGC",
+                                       "-XX:+UseParallelGC"])
+def test_a_heap_between_collections(jvm, tailor, scratch, build, collector,
+                                    version):
+    # Goal: what is used of eden grows as the server allocates, by the page or
+    # by the agent; where neither shows it, it is said not to be visible.
+    java = jvms.java_of(version)
+    agent = f"-agentpath:{agent_file(build)}=socket={scratch}/t0/channels.sock"
+    a = jvm(*YOUNG, collector, agent, java=java)
+    b = jvm(*YOUNG, collector, java=java)
+    t = tailor({"name": "a", "address": a.address, "jvm": "auto"},
+               {"name": "b", "address": b.address, "jvm": "hsperfdata"},
+               hedging={"steer": True})
+    t.wait_server("a", state="ready", source="agent")
+    t.wait_server("b", state="ready", source="hsperfdata")
+    used = 'tailor_server_eden_used_bytes{server="%s"}'
+    gc = 'tailor_hazards_total{server="%s",kind="gc"}'
+    blind = "heap by the agent only" in t.server("b")["detail"]
+    assert blind == (int(version) >= 25)
+    for name, server in (("a", a), ("b", b)):
+        if name == "b" and blind:
+            assert used % name not in t.metrics()
+            assert t.server("b")["steer"]["missing"] == \
+                "its heap is not visible"
+            continue
+        t.wait_metric(used % name, 1)
+        before = t.metrics()
+        for _ in range(20):
+            assert server.get("/garbage?kb=500").status == 200
+        t.wait_metric(used % name, before[used % name] + (8 << 20))
+        assert t.metrics()[gc % name] == before[gc % name]
+
+
+@pytest.mark.parametrize("version", jvms.VERSIONS)
+def test_no_thread_dump_by_an_attach(jvm, tailor, build, version):
+    # Goal: a JVM that does not attach gets no signal, which it would answer by
+    # a thread dump into its output; nor is a file that another user has left
+    # taken for what says what the signal is for.
+    if "san" in build.name:
+        pytest.skip("a JVM cannot load a sanitizer's agent")
+    agent_file(build)
+    java = jvms.java_of(version)
+    options = [*YOUNG, "-XX:+UseSerialGC", "-XX:+DisplayVMOutputToStderr"]
+    a = jvm(*options, "-XX:+DisableAttachMechanism", java=java)
+    b = jvm(*options, java=java)
+    left = pathlib.Path(f"/tmp/.attach_pid{b.pid}")
+    if os.geteuid() == 0:
+        left.touch()
+        os.chown(left, 1, 1)
+    t = tailor({"name": "a", "address": a.address},
+               {"name": "b", "address": b.address}, hedging={"steer": True})
+    t.wait_log('agent_not_loaded server=a why="it has '
+               '-XX:.DisableAttachMechanism"')
+    t.wait_log("agent_loaded server=b")
+    wait_until(lambda: not left.exists(), "nothing is left behind")
+    assert "thread dump" not in a.log + b.log
 
 
 def test_what_is_missing_is_said(java_classes, tailor, scratch):

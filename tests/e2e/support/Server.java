@@ -9,10 +9,13 @@
 //	/events?ms=N		an event each N ms, until the client is gone
 //	POST /count		count one
 //	/counted		how many have been counted
+//	/helper?gc=N		N times System.gc() in a JVM that it has started,
+//				with the same options; 200, the other's process id
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -79,6 +82,40 @@ public final class Server {
 		}
 	}
 
+	/** For each byte it collects, and sends one back. */
+	private static Process helper;
+
+	private static synchronized long help(int times) throws IOException {
+		List<String> command = new ArrayList<>();
+
+		if (helper == null) {
+			command.add(System.getProperty("java.home")
+			    + "/bin/java");
+			command.addAll(ManagementFactory.getRuntimeMXBean()
+			    .getInputArguments());
+			command.add("-cp");
+			command.add(System.getProperty("java.class.path"));
+			command.add("Server");
+			helper = new ProcessBuilder(command).redirectError(
+			    ProcessBuilder.Redirect.INHERIT).start();
+		}
+		for (int i = 0; i < times; i++) {
+			helper.getOutputStream().write(1);
+			helper.getOutputStream().flush();
+			if (helper.getInputStream().read() < 0)
+				throw new IOException("the helper has ended");
+		}
+		return helper.pid();
+	}
+
+	private static void helper() throws IOException {
+		while (System.in.read() >= 0) {
+			System.gc();
+			System.out.write(1);
+			System.out.flush();
+		}
+	}
+
 	private static void pause(int milliseconds) {
 		try {
 			Thread.sleep(milliseconds);
@@ -88,6 +125,10 @@ public final class Server {
 	}
 
 	public static void main(String[] arguments) throws IOException {
+		if (arguments.length == 0) {
+			helper();
+			return;
+		}
 		int port = Integer.parseInt(arguments[0]);
 		HttpServer server = HttpServer.create(
 		    new InetSocketAddress("127.0.0.1", port), 128);
@@ -100,6 +141,8 @@ public final class Server {
 			System.gc();
 			answer(exchange);
 		});
+		server.createContext("/helper", exchange ->
+		    answer(exchange, help(number(exchange))));
 		server.createContext("/fill", exchange -> {
 			fill(number(exchange));
 			answer(exchange);

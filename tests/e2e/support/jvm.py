@@ -1,8 +1,12 @@
 """A small Java server whose garbage collections the test commands."""
 
 import os
+import pathlib
+import re
 import shutil
 import subprocess
+
+import pytest
 
 from rig.client import Client
 from rig.ports import free_port
@@ -10,6 +14,28 @@ from rig.process import Process
 from rig.wait import wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def jdks():
+    """The java of each version that this machine has."""
+    found = {}
+    for release in sorted(pathlib.Path("/usr/lib/jvm").glob("*/release")):
+        version = re.search(r'JAVA_VERSION="(\d+)', release.read_text())
+        java = release.parent / "bin/java"
+        if version and java.exists():
+            found[version[1]] = str(java)
+    return found
+
+
+# Those that a test must have run with, or has a reason for not.
+VERSIONS = sorted({*jdks(), "17", "25"})
+
+
+def java_of(version):
+    """Its java; skips where there is none."""
+    if version not in jdks():
+        pytest.skip(f"no JDK {version} in /usr/lib/jvm")
+    return jdks()[version]
 
 
 def missing():
@@ -27,20 +53,22 @@ def compile_server(directory):
     return directory
 
 
-def arguments(classes, port, options=("-Xmx64m", "-XX:+UseSerialGC")):
+def arguments(classes, port, options=("-Xmx64m", "-XX:+UseSerialGC"),
+              java=None):
     """The command line of a server, for Tailor's "launch" for example."""
-    return [shutil.which("java"), *options, "-cp", classes, "Server",
+    return [java or shutil.which("java"), *options, "-cp", classes, "Server",
             str(port)]
 
 
 class Jvm(Process):
-    """A running Server.java on 127.0.0.1:port."""
+    """A running Server.java on 127.0.0.1:port, by a command before it."""
 
     def __init__(self, classes, options=("-Xmx64m", "-XX:+UseSerialGC"),
-                 port=None):
+                 port=None, before=(), java=None):
         self.port = port or free_port()
         self.address = f"127.0.0.1:{self.port}"
-        super().__init__(arguments(classes, self.port, options))
+        super().__init__(
+            [*before, *arguments(classes, self.port, options, java)])
         wait_until(self._listens, "the JVM listens")
 
     def _listens(self):

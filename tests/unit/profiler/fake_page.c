@@ -164,6 +164,7 @@ fake_add_jvm(struct fake_page *f, const char *collector)
 			    known[i].name[n] != NULL)
 				fake_add_collector(f, n, known[i].name[n]);
 	fake_add_long(f, "sun.os.hrt.frequency", 1000000000);
+	fake_add_long(f, "sun.os.hrt.ticks", 1);
 	fake_add_text(
 	    f, "java.property.java.vm.name", "OpenJDK 64-Bit Server VM", 25);
 	fake_add_text(

@@ -323,6 +323,101 @@ TEST(test_ticks_are_learnt)
 	stage_fini(&s);
 }
 
+/* What is seen of a heap after some time; false: it is not visible. */
+static bool
+heap(struct stage *s, struct instant *now, uint64_t agent_bytes, uint64_t *used)
+{
+	struct hsperf_heap h = {0};
+
+	*now = instant_plus(*now, NS_PER_S);
+	hsperf_page_heap(s->page, *now, agent_bytes, &h);
+	*used = h.word[PROFILER_HEAP_EDEN_USED];
+	return h.collector != 0;
+}
+
+/* Goal: what is used is shown where it is measured: where the JVM samples it,
+ * or by its agent; a number that never moves is none. */
+TEST(test_heap)
+{
+	static const char *const collector[] = {"Serial", "Parallel", "G1"};
+	struct instant now = instant_now();
+	uint64_t used, *ticks, *eden;
+	struct stage s;
+
+	for (unsigned i = 0; i < 3; i++) {
+		memset(&s, 0, sizeof(s));
+		fake_init(&s.fake, NULL);
+		fake_add_jvm(&s.fake, collector[i]);
+		fake_add_long(
+		    &s.fake, "sun.gc.generation.0.space.0.capacity", 1000);
+		fake_add_long(&s.fake, "sun.gc.generation.0.space.0.used", 300);
+		fake_add_long(&s.fake, "sun.gc.generation.0.space.1.used", 40);
+		fake_add_long(&s.fake, "sun.gc.generation.1.space.0.used", 60);
+		assert_int_equal(hsperf_page_open_fd(
+				     &s.page, s.fake.fd, geteuid(), 42, s.why),
+		    0);
+		ticks = (void *)(s.fake.map + s.page->ticks_at);
+		eden = (void *)(s.fake.map +
+				s.page->heap_at[PROFILER_HEAP_EDEN_USED]);
+		/* One look at it is none at its moving. */
+		assert_int_equal(heap(&s, &now, 0, &used), i == 2);
+		*ticks += 1;
+		assert_true(heap(&s, &now, 0, &used));
+		assert_int_equal(used, 300);
+		/* No longer sampled. */
+		for (unsigned k = 0; k < 10; k++)
+			heap(&s, &now, 0, &used);
+		assert_int_equal(heap(&s, &now, 0, &used), i == 2);
+		assert_true(heap(&s, &now, 750, &used));
+		assert_int_equal(used, i == 2 ? 300 : 650);
+		*eden = 500;
+		heap(&s, &now, 10, &used);
+		assert_int_equal(used, i == 2 ? 500 : 0);
+		stage_fini(&s);
+	}
+}
+
+/* Goal: a JVM that answers SIGQUIT by a thread dump is known by its arguments,
+ * by its command line where these are cut, and not taken for one else. */
+TEST(test_attach)
+{
+	static const struct {
+		const char *arguments;
+		bool attaches;
+	} cases[] = {
+	    {"-Xmx1g", true},
+	    {"-Xmx1g -XX:+DisableAttachMechanism -Xms1g", false},
+	    {"-XX:-DisableAttachMechanism", true},
+	};
+	char text[1100];
+	struct stage s;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(&s, 0, sizeof(s));
+		fake_init(&s.fake, NULL);
+		fake_add_text(
+		    &s.fake, "java.rt.vmArgs", cases[i].arguments, 64);
+		assert_int_equal(hsperf_page_open_fd(&s.page, s.fake.fd,
+				     geteuid(), getpid(), s.why),
+		    0);
+		assert_int_equal(s.page->no_attach == NULL, cases[i].attaches);
+		stage_fini(&s);
+	}
+	/* As a JVM with more of them: of process 0 nothing else is known. */
+	memset(text, 'x', sizeof(text));
+	text[1023] = '\0';
+	for (int i = 0; i < 2; i++) {
+		memset(&s, 0, sizeof(s));
+		fake_init(&s.fake, NULL);
+		fake_add_text(&s.fake, "java.rt.vmArgs", text, 1025);
+		assert_int_equal(hsperf_page_open_fd(&s.page, s.fake.fd,
+				     geteuid(), i * getpid(), s.why),
+		    0);
+		assert_int_equal(s.page->no_attach == NULL, i);
+		stage_fini(&s);
+	}
+}
+
 /* Goal: counters that appear later make the page stale; a new one of the
  * same JVM goes on where the old one stopped. */
 TEST(test_added_counters)

@@ -254,7 +254,7 @@ TEST_WITH(test_a_knock_stays_in_its_root, setup, teardown)
 	load_init(&l);
 	load_flag(&l, pid, "Flag", NULL, instant_now());
 	assert_int_equal(l.state, LOAD_FAILED);
-	assert_non_null(strstr(l.why, "cannot create .attach_pid"));
+	assert_non_null(strstr(l.why, "cannot look into its /tmp"));
 	snprintf(path, sizeof(path), "%s/.attach_pid%d", ours, (int)pid);
 	assert_int_equal(access(path, F_OK), -1);
 	/* One that leads somewhere in its root is its own matter. */
@@ -268,25 +268,110 @@ TEST_WITH(test_a_knock_stays_in_its_root, setup, teardown)
 	snprintf(path, sizeof(path), "%s/inside/.attach_pid%d", root, (int)pid);
 	assert_int_equal(access(path, F_OK), 0);
 	load_fini(&l);
-	assert_int_equal(access(path, F_OK), -1);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	snprintf(path, sizeof(path), "rm -rf '%s' '%s'", root, ours);
 	assert_int_equal(system(path), 0);
 }
 
+/* Goal: a JVM that could not run for so long has one signal and still finds its
+ * file; a second signal, or the first without the file, would be answered by a
+ * thread dump. */
 TEST_WITH(test_it_gives_up, setup, teardown)
 {
 	struct instant now = instant_now();
 	struct load l;
+	char text[800];
 
 	signal(SIGQUIT, on_quit);
 	begin_at(&l, now);
 	assert_true(load_turn(&l, instant_plus(now, 9 * NS_PER_S)) > 0);
 	assert_int_equal(load_turn(&l, instant_plus(now, 11 * NS_PER_S)), -1);
 	assert_int_equal(l.state, LOAD_FAILED);
+	assert_int_equal(access(knock_file, F_OK), 0);
+	load_begin(&l, getpid(), LIBRARY, "/proc/self/exe", instant_now());
+	assert_int_equal(l.state, LOAD_CONNECT);
+	assert_int_equal(quits, 1);
+	listen_now();
+	answered(&l, "0\nreturn code: 0\n", 17, text);
+	assert_int_equal(l.state, LOAD_DONE);
 	assert_int_equal(access(knock_file, F_OK), -1);
 	load_fini(&l);
+}
+
+/* It sends no signal, and why. */
+static void
+refused(struct load *l, const char *why)
+{
+	load_begin(l, getpid(), LIBRARY, "/proc/self/exe", instant_now());
+	assert_int_equal(l->state, LOAD_FAILED);
+	assert_non_null(strstr(l->why, why));
+	assert_int_equal(quits, 0);
+}
+
+/* Goal: no signal to a JVM that does not attach, or has lost its socket and
+ * makes no other one. */
+TEST_WITH(test_no_thread_dump, setup, teardown)
+{
+	struct load l;
+
+	signal(SIGQUIT, on_quit);
+	load_init(&l);
+	l.no_attach = "it has -XX:+DisableAttachMechanism";
+	refused(&l, "DisableAttach");
+	l.no_attach = NULL;
+	prctl(PR_SET_NAME, "Attach Listener");
+	l.java = 11;
+	refused(&l, "its socket was removed");
+	l.java = 17;
+	load_begin(&l, getpid(), LIBRARY, "/proc/self/exe", instant_now());
+	assert_int_equal(quits, 1);
+	prctl(PR_SET_NAME, "test_load");
+	load_fini(&l);
+	unlink(knock_file);
+}
+
+static void
+leave(const char *path, uid_t owner)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(chown(path, owner, (gid_t)-1), 0);
+}
+
+/* Goal: a file of another user, which the JVM does not take, is replaced in
+ * /tmp; in its working directory, where it looks first, it is left. */
+TEST_WITH(test_a_stale_knock, setup, teardown)
+{
+	char here[] = "/tmp/tailor-here-XXXXXX", path[80];
+	struct load l;
+	struct stat st;
+
+	if (geteuid() != 0) {
+		print_message("skipped: only root can give a file away\n");
+		return;
+	}
+	signal(SIGQUIT, on_quit);
+	assert_non_null(mkdtemp(here));
+	assert_int_equal(chdir(here), 0);
+	load_init(&l);
+	leave(knock_file + strlen("/tmp/"), 1);
+	refused(&l, "in its working directory");
+	assert_int_equal(access(knock_file, F_OK), -1);
+	snprintf(path, sizeof(path), "%s/%s", here, knock_file + 5);
+	unlink(path);
+	leave(knock_file, 1);
+	load_begin(&l, getpid(), LIBRARY, "/proc/self/exe", instant_now());
+	assert_int_equal(l.state, LOAD_CONNECT);
+	assert_int_equal(quits, 1);
+	assert_int_equal(stat(knock_file, &st), 0);
+	assert_int_equal(st.st_uid, geteuid());
+	load_fini(&l);
+	unlink(knock_file);
+	assert_int_equal(chdir("/"), 0);
+	rmdir(here);
 }
 
 TEST_WITH(test_files_that_it_does_not_see, setup, teardown)

@@ -525,7 +525,7 @@ TEST(test_page_hazards)
 	int i;
 
 	fake_init(&f, NULL);
-	fake_add_jvm(&f, "Serial");
+	fake_add_jvm(&f, "G1");
 	fake_add_long(&f, "sun.gc.generation.0.space.0.used", 90);
 	fake_add_long(&f, "sun.gc.generation.0.space.0.capacity", 100);
 	i = hsperf_page_open_fd(&p, f.fd, geteuid(), 99, why);

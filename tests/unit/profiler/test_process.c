@@ -401,20 +401,21 @@ settle(struct process *p, struct instant *now)
 	} while (!p->settled || p->finder.proc != NULL);
 }
 
+static struct profiler_options one; /* of attach_one */
+
 /* What is attached to one server, which is not known yet; with its page. */
 static struct process *
 attach_one(struct attach *a, bool page)
 {
-	static struct profiler_options options;
 	static struct command_ring commands;
 	static struct observer_rest rest;
 
-	options = (struct profiler_options){.servers = 1,
+	one = (struct profiler_options){.servers = 1,
 	    .server = {{.name = "s0", .hsperfdata = page}},
 	    .channels_max = 1};
 	memset(&commands, 0, sizeof(commands));
 	memset(&rest, 0, sizeof(rest));
-	assert_int_equal(attach_init(a, &options, 1), 0);
+	assert_int_equal(attach_init(a, &one, 1), 0);
 	a->commands = &commands;
 	a->rest = &rest;
 	return &a->process[0];
@@ -464,6 +465,62 @@ TEST(test_later)
 	attach_fini(&a);
 }
 
+static void
+turns(struct process *p, struct instant *now)
+{
+	for (unsigned i = 0; i < 10; i++) {
+		*now = instant_plus(*now, NS_PER_S);
+		process_turn(p, false, false, *now);
+	}
+}
+
+/* Give the file at path the name of a process's page in directory. */
+static void
+page_name(char path[64], const char *directory, pid_t pid)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s/%d", directory, (int)pid);
+	assert_int_equal(rename(path, name), 0);
+	memcpy(path, name, sizeof(name));
+}
+
+/* Goal: a file that has the name of a process's page is that only if the
+ * process has it mapped: in a shared /tmp, of two JVMs of the same number, and
+ * where one was left behind. */
+TEST(test_whose_page)
+{
+	char other[] = "/tmp/hsperfdata_other-XXXXXX",
+	     own[] = "/tmp/hsperfdata_own-XXXXXX";
+	char path[2][64], why[PAGE_TEXT];
+	struct hsperf_page *page = NULL;
+	struct fake_page fake[2];
+	pid_t pid;
+
+	assert_non_null(mkdtemp(other));
+	assert_non_null(mkdtemp(own));
+	snprintf(path[0], sizeof(path[0]), "%s/0", own);
+	fake_init(&fake[0], path[0]);
+	fake_add_jvm(&fake[0], "G1");
+	pid = child_new(); /* it has this one mapped, too */
+	snprintf(path[1], sizeof(path[1]), "%s/%d", other, (int)pid);
+	fake_init(&fake[1], path[1]);
+	fake_add_jvm(&fake[1], "Serial");
+	assert_int_equal(hsperf_page_open(&page, pid, why), -ESTALE);
+	assert_non_null(strstr(why, "another JVM's"));
+	page_name(path[0], own, pid);
+	assert_int_equal(hsperf_page_open(&page, pid, why), 0);
+	assert_int_equal(page->kind, COLLECTOR_G1);
+	hsperf_page_free(&page);
+	child_kill(pid);
+	for (int i = 0; i < 2; i++) {
+		fake_fini(&fake[i]);
+		unlink(path[i]);
+	}
+	rmdir(other);
+	rmdir(own);
+}
+
 /* Goal: where the main process is no JVM (a script, say), the page of another
  * of the server's is read, until that one ends. */
 TEST(test_page_below)
@@ -479,19 +536,17 @@ TEST(test_page_below)
 
 	assert_int_equal(pipe(bytes), 0);
 	assert_int_equal(pipe(pids), 0);
-	main = forker_new(bytes[0], pids[1]);
-	jvm = forker_fork(bytes[1], pids[0]);
 	assert_non_null(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/%d", directory, (int)jvm);
+	snprintf(path, sizeof(path), "%s/0", directory);
 	fake_init(&fake, path);
 	fake_add_jvm(&fake, "G1");
+	main = forker_new(bytes[0], pids[1]);
+	jvm = forker_fork(bytes[1], pids[0]);
+	page_name(path, directory, jvm);
 	p = attach_one(&a, true);
 	process_assign(p, main);
 	settle(p, &now);
-	for (unsigned i = 0; i < 10; i++) {
-		now = instant_plus(now, NS_PER_S);
-		process_turn(p, false, false, now);
-	}
+	turns(p, &now);
 	assert_int_equal(p->pid, main);
 	assert_int_equal(p->jvm, jvm);
 	assert_non_null(p->page);
@@ -510,6 +565,82 @@ TEST(test_page_below)
 	fake_fini(&fake);
 	unlink(path);
 	rmdir(directory);
+}
+
+/* Goal: only what listens on the server's address serves: a JVM that the server
+ * has started for something else has no say by its page or its agent; nor has
+ * the main one, once another listens. */
+TEST(test_a_helper)
+{
+	struct sockaddr_storage address = loopback();
+	struct instant now = instant_now();
+	char directory[] = "/tmp/hsperfdata_tailor-XXXXXX", path[64];
+	struct channel agent = {.kind = TALECHAIN_KIND_JVM}, worker = agent;
+	int hold, bytes[2], pids[2];
+	struct hsperf_page *page;
+	struct fake_page fake;
+	struct attach a;
+	struct process *p;
+
+	assert_int_equal(pipe(bytes) + pipe(pids), 0);
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/0", directory);
+	fake_init(&fake, path);
+	fake_add_jvm(&fake, "G1");
+	agent.pid = forker_new(bytes[0], pids[1]);
+	worker.pid = forker_fork(bytes[1], pids[0]);
+	page_name(path, directory, worker.pid);
+	hold = port_hold(&address);
+	p = attach_one(&a, true);
+	one.server[0].listens = address;
+	one.server[0].agent = true;
+	process_assign(p, agent.pid);
+	settle(p, &now);
+	turns(p, &now);
+	assert_true(process_owns(p, worker.pid));
+	assert_null(p->page);
+	assert_int_equal(attach_server_of(&a, &worker), -1);
+	/* Nothing listens yet: the main one may be it. */
+	page_name(path, directory, agent.pid);
+	turns(p, &now);
+	page = p->page;
+	assert_non_null(page);
+	a.unsure = false;
+	assert_int_equal(attach_server_of(&a, &agent), 0);
+	assert_true(a.unsure); /* it is looked at again */
+	assert_int_equal(listen(hold, 5), 0);
+	turns(p, &now);
+	assert_null(p->page);
+	assert_non_null(strstr(p->why, "the process that listens"));
+	assert_int_equal(attach_server_of(&a, &agent), -1);
+	hsperf_page_free(&page);
+	kill(worker.pid, SIGKILL);
+	child_kill(agent.pid);
+	close(hold);
+	attach_fini(&a);
+	fake_fini(&fake);
+	unlink(path);
+	rmdir(directory);
+}
+
+/* Goal: a process that shares the listener serves, as prefork workers do. */
+TEST(test_who_serves)
+{
+	struct sockaddr_storage address = loopback();
+	struct profiler_server server = {.name = "s0"};
+	struct process p;
+	pid_t listener;
+
+	process_init(&p, NULL, 0, &server);
+	assert_int_equal(process_serves(&p, getpid()), SERVING_PERHAPS);
+	listener = listener_new(&address);
+	server.listens = address;
+	p.pid = getpid();
+	assert_int_equal(process_serves(&p, listener), SERVING);
+	assert_int_equal(process_serves(&p, getpid()), SERVING_NOT);
+	child_kill(listener);
+	assert_int_equal(process_serves(&p, getpid()), SERVING_PERHAPS);
+	process_fini(&p);
 }
 
 /* A child that has the name of its parent until it can read a byte, like one

@@ -31,6 +31,7 @@ struct bench {
 	struct channel *channel[3];
 	struct hsperf_page *page[PROFILER_SERVERS];
 	struct hsperf_page fake;
+	struct hsperf_heap heap[PROFILER_SERVERS];
 	uint64_t number[4]; /* the fake page's memory */
 	struct rates_sources sources;
 	struct instant now;
@@ -58,7 +59,7 @@ bench_init(struct bench *b, uint32_t signals)
 		b->channel[i]->server = i == 2;
 	}
 	b->fake.map = (const unsigned char *)b->number;
-	b->sources = (struct rates_sources){b->channel, 3, b->page, 2};
+	b->sources = (struct rates_sources){b->channel, 3, b->page, b->heap, 2};
 	b->now = instant_now();
 }
 
@@ -185,8 +186,11 @@ TEST(test_sources)
 	assert_non_null(e);
 	assert_int_equal(e->arg[1], 12);
 	b.watch.signals |= 1U << TALECHAIN_RATE_HEAP;
-	b.fake.heap_at[PROFILER_HEAP_EDEN_USED] = 16;
-	b.number[2] = 7 << 20;
+	settle(&b);
+	look(&b, 10 * MS);
+	assert_null(said(&b, 1, TALECHAIN_RATE_HEAP)); /* it is not visible */
+	b.heap[1].collector = COLLECTOR_G1 + 1;
+	b.heap[1].word[PROFILER_HEAP_EDEN_USED] = 7 << 20;
 	settle(&b);
 	look(&b, 10 * MS);
 	e = said(&b, 1, TALECHAIN_RATE_HEAP);
