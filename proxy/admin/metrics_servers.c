@@ -1,6 +1,8 @@
 /* metrics_servers.c: what is counted of servers and their hazards, as text. */
 #include "proxy/admin/admin_reports.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 
 /* The labels of one of them. */
 #define HAZARD(c, s, k)                         \
@@ -150,9 +152,6 @@ write_states(struct proxy *p, struct exposition *e)
 void
 metrics_write_servers(struct proxy *p, struct exposition *e)
 {
-	static const char *const type[] = {"complete", "limited", "refused",
-	    "unanswered", "cut", "malformed", "timeout"};
-
 	PER_SERVER(
 	    "tailor_server_active", s->upstream->hedging->active == s->index);
 	PER_SERVER(
@@ -190,12 +189,20 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	PER_SERVER("tailor_server_drained", !server_may_serve(s));
 	PER_SERVER("tailor_health_checks_total", s->checks_ok);
 	PER_SERVER("tailor_health_check_failures_total", s->checks_failed);
+	PER_SERVER("tailor_health_check_status", s->checked.status);
+	exposition_family(e, "tailor_health_check_result");
+	EACH_SERVER for (unsigned i = HEALTH_OK; i < HEALTH_RESULT_COUNT; i++)
+	    exposition_sample(e,
+		LABELS({"server", p->config->server[s->index].name},
+		    {"result", health_result_name((enum health_result)i)}),
+		s->checked.result == i);
 	write_states(p, e);
 	exposition_family(e, "tailor_server_errors_total");
 	for (unsigned s = 0; s < p->config->servers; s++)
 		for (unsigned i = EXCHANGE_REFUSED; i <= EXCHANGE_TIMEOUT; i++)
 			exposition_sample(e,
 			    LABELS({"server", p->config->server[s].name},
-				{"type", type[i]}),
+				{"type",
+				    exchange_end_name((enum exchange_end)i)}),
 			    p->upstream.server[s].errors[i]);
 }
