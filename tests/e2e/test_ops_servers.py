@@ -563,8 +563,8 @@ def test_a_server_that_checks_host(upstream, tailor, ctl):
 
 
 def test_a_slow_health_target(upstream, tailor):
-    # Goal: a health target that takes longer than a second serves by default,
-    # and what is longer than health_timeout is called that.
+    # Goal: a health target that takes longer than a second may serve, and what
+    # takes longer than health_timeout is called that.
     def slow(_):
         time.sleep(1.2)
         return response(200)
