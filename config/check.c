@@ -110,6 +110,12 @@ check_servers(const struct config *c, struct config_errors *errors)
 			errors_add(errors,
 			    "servers[%u].health: longer than %d bytes", i,
 			    HEALTH_TARGET_MAX);
+	for (unsigned i = 0; i < c->servers; i++)
+		if (c->server[i].health_statuses == 0)
+			errors_add(errors,
+			    "servers[%u].health_status: none given; leave it "
+			    "out for 200-399",
+			    i);
 	for (unsigned i = 0; i < c->servers; i++) {
 		const struct config_server *s = &c->server[i];
 

@@ -21,6 +21,7 @@
 #define CONFIG_FIELDS 16
 #define CONFIG_ARGS 64
 #define CONFIG_NETWORKS 16
+#define CONFIG_STATUSES 16
 #define CONFIG_HEAD_MAX 16384 /* bytes: heads are read into one block */
 #define CONFIG_FIELDS_MAX 100
 #define CONFIG_DURATION_AUTO (-1) /* of a duration that follows something */
@@ -109,9 +110,14 @@ struct config_server {
 	enum config_loser loser;
 	unsigned connections_max;
 	unsigned streams_max;
+	char *host;   /* owned; of requests that name none, "" = its address */
 	char *health; /* owned; path of the health request, "" = connect only */
+	unsigned health_statuses;
+	char *health_status[CONFIG_STATUSES]; /* owned "200-399" or "404" */
+	int64_t health_timeout_ns;
 	int64_t health_interval_ns; /* 0: off */
-	int64_t drain_timeout_ns;   /* 0: none */
+	unsigned health_rise, health_fall;
+	int64_t drain_timeout_ns; /* 0: none */
 	/* launch: the program Tailor starts and keeps running; argc 0: none */
 	unsigned argc;
 	char *argv[CONFIG_ARGS + 1]; /* owned, NULL-terminated */
@@ -303,6 +309,9 @@ int config_name(
 /* Check the combination of keys (no listener, two equal servers, limits that
  * contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
+
+/* Whether a response to a health check with this status is a good one. */
+bool config_status_expected(const struct config_server *s, unsigned status);
 
 /* Called with a key that differs.
  *   restart  a running tailor cannot take the new value: the table of

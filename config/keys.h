@@ -22,6 +22,7 @@ enum key_type {
 	KEY_NAME,     /* char *, all the following */
 	KEY_NAME_OR_NONE,
 	KEY_TARGET,
+	KEY_HOST,
 	KEY_PATH,
 	KEY_TEXT,
 	KEY_CPU,
@@ -34,6 +35,7 @@ enum key_type {
 	KEY_PATTERNS,
 	KEY_CLASSES,
 	KEY_FIELDS,
+	KEY_STATUSES,
 	KEY_ARGUMENTS,
 	KEY_ENVIRONMENT,
 };

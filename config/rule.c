@@ -1,5 +1,5 @@
-/* rule.c: check a rule of hedging.allow, a class of blame.classes, and a field
- * of warmup.fields. */
+/* rule.c: check a rule of hedging.allow, a class of blame.classes, a field of
+ * warmup.fields, and a status of health_status. */
 #include "config/rule.h"
 
 #include <stdbool.h>
@@ -10,6 +10,7 @@
 
 #include "base/nearest.h"
 #include "base/path_pattern.h"
+#include "config/config.h"
 
 #define METHOD_MAX 16
 
@@ -146,4 +147,44 @@ field_judge(const char *name)
 			if (strcasecmp(name, *n) == 0)
 				return groups[i].why;
 	return NULL;
+}
+
+/* "404" or "200-399". */
+static bool
+status_range(const char *text, unsigned *first, unsigned *last)
+{
+	int n = 0;
+
+	if (strspn(text, "0123456789-") != strlen(text))
+		return false;
+	if (sscanf(text, "%3u-%3u%n", first, last, &n) == 2 && n > 0 &&
+	    text[n] == '\0')
+		return true;
+	if (sscanf(text, "%3u%n", first, &n) != 1 || text[n] != '\0')
+		return false;
+	*last = *first;
+	return true;
+}
+
+const char *
+status_judge(const char *text)
+{
+	unsigned first, last;
+
+	if (!status_range(text, &first, &last) || first < 200 || last > 599 ||
+	    first > last)
+		return "a status is in 200..599, a range like 200-399";
+	return NULL;
+}
+
+bool
+config_status_expected(const struct config_server *s, unsigned status)
+{
+	unsigned first, last;
+
+	for (unsigned i = 0; i < s->health_statuses; i++)
+		if (status_range(s->health_status[i], &first, &last) &&
+		    status >= first && status <= last)
+			return true;
+	return false;
 }

@@ -1,5 +1,5 @@
-/* rule.h: what hedging.allow, blame.classes and warmup.fields may hold; private
- * to config/. */
+/* rule.h: what hedging.allow, blame.classes, warmup.fields and health_status
+ * may hold; private to config/. */
 #pragma once
 
 /* The reason why it is not a rule of hedging.allow, "METHOD /path" with a path
@@ -13,3 +13,7 @@ const char *class_judge(const char *text);
 /* The reason why a copy of a request must not carry this field (warmup.fields),
  * or why it is not a field name; NULL if it may.  Static text. */
 const char *field_judge(const char *name);
+
+/* The reason why it is not a status of a response or a range of them, "404" or
+ * "200-399"; NULL if it is.  Static text. */
+const char *status_judge(const char *text);

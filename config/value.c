@@ -9,6 +9,8 @@
 #include "base/topology.h"
 #include "config/address.h"
 
+#define HOST_MAX 255 /* a name of DNS, and a port */
+
 void *
 value_at(const struct config_key *key, void *base)
 {
@@ -265,6 +267,16 @@ value_is_target(const char *s)
 		if (*s <= ' ' || *s > '~' || *s == '#')
 			return false;
 	return true;
+}
+
+/* The value of a Host field. */
+bool
+value_is_host(const char *s)
+{
+	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			     "abcdefghijklmnopqrstuvwxyz0123456789._-:[]");
+
+	return n <= HOST_MAX && s[n] == '\0';
 }
 
 bool

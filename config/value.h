@@ -81,6 +81,7 @@ bool value_is_path(const char *s);
 bool value_is_name(const char *s);
 bool value_is_name_or_none(const char *s);
 bool value_is_target(const char *s);
+bool value_is_host(const char *s);
 bool value_is_cpu(const char *s);
 bool value_is_cpus(const char *s);
 

@@ -12,7 +12,7 @@
 /* For the lines of the servers: the process of one that responds is found
  * within a second, unless it is in a container out of reach. */
 #define PATIENCE_NS (5 * NS_PER_S)
-#define ROUTE_BYTES 600
+#define ROUTE_BYTES 800
 
 /* What is known of it now, and no more. */
 static const char *
@@ -83,18 +83,39 @@ all_reported(const struct proxy *p, const struct profiler_stats *stats)
 	return true;
 }
 
-/* Whether each server's process has been looked for: at the start of a busy
- * machine that comes late. */
+/* Whether each server's process has been looked for, and what it responds: at
+ * the start of a busy machine that comes late. */
 static bool
 all_sought(const struct proxy *p, const struct profiler_stats *stats)
 {
 	UPSTREAM_EACH(&p->upstream, i)
-	if (stats->server[i].pid == 0 && stats->server[i].detail[0] == '\0')
+	if ((stats->server[i].pid == 0 && stats->server[i].detail[0] == '\0') ||
+	    p->upstream.server[i].checked.result == HEALTH_NONE)
 		return false;
 	return true;
 }
 
-/* What each server lacks: its process, or a response. */
+/* One that does not listen is not there; any other is asked in vain. */
+static void
+add_wait(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
+    const struct profiler_stats *stats)
+{
+	const struct server *s = &p->upstream.server[i];
+	const char *name = s->config->name, *at = s->config->address.text;
+	char text[HEALTH_TEXT];
+
+	if (s->checked.result > HEALTH_OK &&
+	    s->checked.result != HEALTH_REFUSED)
+		text_append(out, ROUTE_BYTES, "%s to pass its probe at %s (%s)",
+		    name, at, health_text(s, text));
+	else
+		text_append(out, ROUTE_BYTES, "%s to respond at %s (%s)", name,
+		    at,
+		    stats->server[i].pid != 0 ? "its process runs"
+					      : stats->server[i].detail);
+}
+
+/* What each server lacks: its process, or a good response. */
 static void
 report_waiting(struct proxy *p, const struct profiler_stats *stats)
 {
@@ -102,11 +123,11 @@ report_waiting(struct proxy *p, const struct profiler_stats *stats)
 
 	route(p, stats, text);
 	UPSTREAM_EACH(&p->upstream, i)
-	text_append(waits, ROUTE_BYTES, "%s%s to respond at %s (%s)",
-	    waits[0] != '\0' ? ", or " : "", p->upstream.server[i].config->name,
-	    p->upstream.server[i].config->address.text,
-	    stats->server[i].pid != 0 ? "its process runs"
-				      : stats->server[i].detail);
+	{
+		text_append(
+		    waits, ROUTE_BYTES, "%s", waits[0] != '\0' ? ", or " : "");
+		add_wait(waits, p, i, stats);
+	}
 	log_event(LOG_LEVEL_WARNING, "not_ready",
 	    "route=\"%s\" waits_for=\"%s\"", text, waits);
 }

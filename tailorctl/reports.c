@@ -135,6 +135,12 @@ show_server_details(const cJSON *s)
 		    *detail != '\0' ? ": " : "", detail);
 	printf("    ");
 	plain_wrap(stdout, text, 4);
+	detail = field_text(field_list(s, "health"), "detail");
+	if (detail != NULL && *detail != '\0') {
+		snprintf(text, sizeof(text), "health: %.480s", detail);
+		printf("    ");
+		plain_wrap(stdout, text, 4);
+	}
 	show_steering(field_list(s, "steer"));
 	printf("    connections: %lld idle, %lld busy, %lld draining; "
 	       "%lld restarts, %lld errors\n",

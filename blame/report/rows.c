@@ -9,12 +9,16 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/busiest.h"
+#include "base/hash.h"
 #include "talechain/events/counters.h"
 #include "talechain/explain/story.h"
 
 #define ROWS_MAX 100000 /* of a route; more are thinned */
 #define COLUMNS_MAX 128
 #define COUNTED_MAX 1e15
+#define ROUTES_SEEN 512 /* to find the busiest */
+#define OTHER "other"	/* of the others */
 
 /* That each table has; counters follow. */
 static const struct blame_value values[] = {
@@ -48,6 +52,8 @@ struct table {
 	unsigned columns;
 	unsigned counter[TALECHAIN_COUNTER_COUNT]; /* columns */
 	uint64_t kernel; /* causes that need the kernel's events */
+	struct busiest route[ROUTES_SEEN]; /* those that are kept are first */
+	bool others;			   /* have a route already */
 };
 
 /* What cannot go, and what is no cause; the others are hazards. */
@@ -274,10 +280,49 @@ server_of(struct blame_rows *r, const char *text)
 	return (uint16_t)i;
 }
 
-/* The route with that name, new if needed; NULL: no memory, or too many. */
-static struct blame_route *
-route_of(struct blame_rows *r, const char *text)
+static uint64_t
+route_hash(const char *text, size_t n)
 {
+	return hash_bytes(text, n) | 1;
+}
+
+/* Find the routes with most requests: the others are one.  The text is that of
+ * the lines; a line that is no account is complained of later. */
+static void
+routes_choose(struct table *t, const char *text)
+{
+	while (*text != '\0') {
+		const char *field = text, *route = NULL;
+		double weight = 0;
+		size_t n = 0, line = strcspn(text, "\n");
+
+		for (unsigned i = 0; i < t->columns; i++) {
+			size_t length = strcspn(field, ",\r\n");
+
+			if (i == t->at[COLUMN_WEIGHT])
+				weight = strtod(field, NULL);
+			if (i == t->at[COLUMN_ROUTE]) {
+				route = field;
+				n = length;
+			}
+			if (field[length] != ',')
+				break;
+			field += length + 1;
+		}
+		if (route != NULL && weight >= 1 && weight <= BLAME_WEIGHT_MAX)
+			busiest_add(t->route, ROUTES_SEEN, route_hash(route, n),
+			    (uint64_t)weight);
+		text += line + (text[line] == '\n');
+	}
+	busiest_keep(t->route, ROUTES_SEEN, BLAME_ROUTES - 1);
+}
+
+/* The route with that name, new if needed, or that of the others; NULL: no
+ * memory. */
+static struct blame_route *
+route_of(struct table *t, const char *text)
+{
+	struct blame_rows *r = t->r;
 	struct blame_shape shape = {.cause = r->cause,
 	    .causes = r->causes,
 	    .value = r->value,
@@ -286,12 +331,18 @@ route_of(struct blame_rows *r, const char *text)
 	struct blame_route *route;
 	char name[sizeof(route->name)];
 
+	if (busiest_find(t->route, BLAME_ROUTES - 1,
+		route_hash(text, strlen(text))) == NULL)
+		text = OTHER;
 	blame_rows_name(name, BLAME_ROUTE, text);
 	for (unsigned i = 0; i < r->routes; i++)
 		if (strcmp(r->route[i].name, name) == 0)
 			return &r->route[i];
-	if (r->routes == BLAME_ROUTES)
-		return NULL;
+	/* There is no room if names from outside have the same hash. */
+	if (strcmp(name, OTHER) == 0)
+		t->others = true;
+	else if (r->routes + (t->others ? 0u : 1u) == BLAME_ROUTES)
+		return route_of(t, OTHER);
 	route = &r->route[r->routes];
 	if (blame_new(&route->set, &shape) != 0)
 		return NULL;
@@ -333,9 +384,9 @@ account_add(struct table *t, struct blame_account *a, char **field)
 	value[2] = value_of(number_of(field[t->at[COLUMN_NEW]]));
 	for (unsigned i = COUNT(values); i < r->values; i++)
 		value[i] = counted_of(field[t->counter[i - COUNT(values)]]);
-	route = route_of(r, field[t->at[COLUMN_ROUTE]]);
+	route = route_of(t, field[t->at[COLUMN_ROUTE]]);
 	if (route == NULL)
-		return complain(t, "too many routes, or out of memory");
+		return complain(t, "out of memory");
 	err = blame_add(route->set, a, cause_ns, value);
 	if (err == -EINVAL)
 		return complain(
@@ -404,6 +455,8 @@ blame_rows_read(
 	err = head_read(&t, field, n);
 	if (err == 0 && blame_new(&r->all, &totals) != 0)
 		err = complain(&t, "out of memory");
+	if (err == 0 && text != NULL)
+		routes_choose(&t, text);
 	while (err == 0 && (n = line_split(&t, &text, field)) > 0)
 		err = n == t.columns ? line_read(&t, field, from_ns, to_ns)
 				     : complain(&t, "not as many fields as "

@@ -49,6 +49,19 @@ write_steer(const struct proxy *p, unsigned server, struct json *j)
 	json_object_end(j);
 }
 
+/* What the latest probe or health check came to. */
+static void
+write_health(const struct server *s, struct json *j)
+{
+	char text[HEALTH_TEXT];
+
+	json_key_object(j, "health");
+	json_key_string(j, "result", health_result_name(s->checked.result));
+	json_key_uint(j, "status", s->checked.status);
+	json_key_string(j, "detail", health_text(s, text));
+	json_object_end(j);
+}
+
 static void
 write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
     struct json *j)
@@ -78,6 +91,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_string(
 	    j, "source", profiler_source_name(stats->server[i].source));
 	json_key_string(j, "detail", stats->server[i].detail);
+	write_health(s, j);
 	write_steer(p, i, j);
 	json_key_uint(j, "inflight", h->inflight);
 	json_key_uint(j, "draining", s->draining.count);

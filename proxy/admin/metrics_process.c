@@ -125,24 +125,41 @@ by_cause(
 /* Those that have never happened are not written: classes are many, and not
  * known before. */
 static void
+class_write(
+    struct exposition *e, const char *class, unsigned cause, uint64_t ns)
+{
+	if (ns > 0)
+		exposition_sample_ns(e,
+		    LABELS({"class", class},
+			{"cause", tale_cause_code((enum tale_cause)cause)}),
+		    ns);
+}
+
+/* What was counted for routes that lost their place is of "other".  Of a place
+ * that is given up at this moment a sample may be missing; what all of them add
+ * up to never falls. */
+static void
 by_class(struct proxy *p, struct exposition *e)
 {
-	static const char name[] = "tailor_request_cause_seconds_total";
 	const struct accounts *a = analysis_accounts(p->analysis);
-	unsigned n = atomic_load_explicit(&a->routes, memory_order_acquire);
+	const struct routes *r = analysis_routes(p->analysis);
 
-	exposition_family(e, name);
-	for (unsigned r = 0; r < n; r++)
-		for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
-			uint64_t ns = atomic_load(&a->cause_ns[r][c]);
+	exposition_family(e, "tailor_request_cause_seconds_total");
+	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
+		uint64_t other = atomic_load(&a->cause_ns[ROUTE_OTHER][c]);
 
-			if (ns > 0)
-				text_add(&e->text,
-				    "%s{class=\"%s\",cause=\"%s\"} %.9g\n",
-				    name, a->route[r],
-				    tale_cause_code((enum tale_cause)c),
-				    (double)ns / 1e9);
+		for (unsigned i = ROUTE_OTHER + 1; i < ROUTE_PLACES; i++) {
+			enum route_state state = routes_state(r, i);
+			uint64_t ended = atomic_load(&a->ended_ns[i][c]);
+			uint64_t all = atomic_load(&a->cause_ns[i][c]);
+
+			if (state == ROUTE_FREE)
+				ended = all;
+			other += ended;
+			class_write(e, r->place[i].name, c, all - ended);
 		}
+		class_write(e, ROUTE_OTHER_NAME, c, other);
+	}
 }
 
 /* Causes without a share are not written, nor classes without a figure. */
@@ -150,18 +167,17 @@ static void
 write_tail(struct proxy *p, struct exposition *e)
 {
 	static const char name[] = "tailor_tail_cause_seconds";
-	const struct accounts *a = analysis_accounts(p->analysis);
+	const struct routes *r = analysis_routes(p->analysis);
 	const struct tail *t = analysis_tail(p->analysis);
-	unsigned n = atomic_load_explicit(&a->routes, memory_order_acquire);
 
 	exposition_family(e, name);
-	for (unsigned r = 0; r < n; r++)
+	for (unsigned i = 0; i < ROUTE_PLACES; i++)
 		for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
-			int64_t ns = atomic_load(&t->share_ns[r][c]);
+			int64_t ns = atomic_load(&t->share_ns[i][c]);
 
 			if (ns > 0)
 				exposition_sample_ns(e,
-				    LABELS({"class", a->route[r]},
+				    LABELS({"class", r->place[i].name},
 					{"quantile", TAIL_NAME},
 					{"cause", tale_cause_code(
 						      (enum tale_cause)c)}),
@@ -186,6 +202,8 @@ write_accounts(struct proxy *p, struct exposition *e)
 	    e, "tailor_accounts_failed_total", atomic_load(&a->lost));
 	exposition_counter(e, "tailor_accounts_disk_failures_total",
 	    atomic_load(&a->failures));
+	exposition_counter(e, "tailor_routes_lost_total",
+	    atomic_load(&analysis_routes(p->analysis)->lost));
 	exposition_counter(
 	    e, "tailor_latencies_unnamed_total", atomic_load(&l->unnamed));
 	exposition_counter(

@@ -1,6 +1,8 @@
 /* metrics_servers.c: what is counted of servers and their hazards, as text. */
 #include "proxy/admin/admin_reports.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 
 /* The labels of one of them. */
 #define HAZARD(p, s, k)                                          \
@@ -87,16 +89,16 @@ metrics_write_steering(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_steer_rests_total", st->rests);
 	exposition_family(e, "tailor_server_eden_used_bytes");
 	UPSTREAM_EACH(&p->upstream, s)
-		if (st->server[s].heap.known)
-			exposition_sample(e,
-			    LABELS({"server", p->upstream.server[s].config->name}),
-			    st->server[s].heap.used);
+	if (st->server[s].heap.known)
+		exposition_sample(e,
+		    LABELS({"server", p->upstream.server[s].config->name}),
+		    st->server[s].heap.used);
 	exposition_family(e, "tailor_server_eden_capacity_bytes");
 	UPSTREAM_EACH(&p->upstream, s)
-		if (st->server[s].heap.known)
-			exposition_sample(e,
-			    LABELS({"server", p->upstream.server[s].config->name}),
-			    st->server[s].heap.capacity);
+	if (st->server[s].heap.known)
+		exposition_sample(e,
+		    LABELS({"server", p->upstream.server[s].config->name}),
+		    st->server[s].heap.capacity);
 }
 
 static void
@@ -153,9 +155,6 @@ write_states(struct proxy *p, struct exposition *e)
 void
 metrics_write_servers(struct proxy *p, struct exposition *e)
 {
-	static const char *const type[] = {"complete", "limited", "refused",
-	    "unanswered", "cut", "malformed", "timeout"};
-
 	PER_SERVER(
 	    "tailor_server_active", s->upstream->hedging->active == s->index);
 	PER_SERVER(
@@ -193,12 +192,20 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	PER_SERVER("tailor_server_drained", !server_may_serve(s));
 	PER_SERVER("tailor_health_checks_total", s->checks_ok);
 	PER_SERVER("tailor_health_check_failures_total", s->checks_failed);
+	PER_SERVER("tailor_health_check_status", s->checked.status);
+	exposition_family(e, "tailor_health_check_result");
+	UPSTREAM_EACH(&p->upstream, s)
+	for (unsigned i = HEALTH_OK; i < HEALTH_RESULT_COUNT; i++)
+		exposition_sample(e,
+		    LABELS({"server", p->upstream.server[s].config->name},
+			{"result", health_result_name((enum health_result)i)}),
+		    p->upstream.server[s].checked.result == i);
 	write_states(p, e);
 	exposition_family(e, "tailor_server_errors_total");
 	UPSTREAM_EACH(&p->upstream, s)
 	for (unsigned i = EXCHANGE_REFUSED; i <= EXCHANGE_TIMEOUT; i++)
 		exposition_sample(e,
 		    LABELS({"server", p->upstream.server[s].config->name},
-			{"type", type[i]}),
+			{"type", exchange_end_name((enum exchange_end)i)}),
 		    p->upstream.server[s].errors[i]);
 }

@@ -13,15 +13,16 @@
 #include "base/log.h"
 #include "base/path_pattern.h"
 
-#define OTHER "other"
 #define STORE_EACH 64	/* accounts that wait are written, */
 #define STORE_EACH_S 10 /* or after so many seconds */
 
 int
-accounts_init(struct accounts *a, size_t max)
+accounts_init(struct accounts *a, const struct routes *routes, size_t max)
 {
 	memset(a, 0, sizeof(*a));
+	a->routes = routes;
 	a->max = max;
+	snprintf(a->name[0].name, ACCOUNT_ROUTE, ROUTE_OTHER_NAME);
 	if (max == 0)
 		return 0;
 	/* Pages that are not used yet take no memory. */
@@ -63,7 +64,7 @@ char *
 account_class(char *const *class, unsigned n, const char *method,
     const char *target, char out[ACCOUNT_ROUTE])
 {
-	const char *found = OTHER;
+	const char *found = ROUTE_OTHER_NAME;
 	struct path path;
 
 	if (n == 0)
@@ -76,23 +77,21 @@ account_class(char *const *class, unsigned n, const char *method,
 	return out;
 }
 
-/* The number of a route; the last place is for those that have no room. */
+/* The number of a name; a new one takes that of a name that no account has. */
 static uint8_t
-route_find(struct accounts *a, const char *name)
+name_number(struct accounts *a, const char *name)
 {
-	unsigned n = atomic_load_explicit(&a->routes, memory_order_relaxed);
-	unsigned i = 0;
+	unsigned unused = 0;
 
-	while (i < n && strcmp(a->route[i], name) != 0)
-		i++;
-	if (i < n)
-		return (uint8_t)i;
-	if (n >= ACCOUNT_ROUTES - 1 && strcmp(name, OTHER) != 0)
-		return route_find(a, OTHER);
-	snprintf(a->route[n], ACCOUNT_ROUTE, "%s", name);
-	/* The name is whole before it is counted. */
-	atomic_store_explicit(&a->routes, n + 1, memory_order_release);
-	return (uint8_t)n;
+	for (unsigned i = 0; i < ACCOUNT_NAMES; i++) {
+		if (strcmp(a->name[i].name, name) == 0)
+			return (uint8_t)i;
+		if (unused == 0 && i > 0 && a->name[i].accounts == 0)
+			unused = i;
+	}
+	if (unused > 0)
+		snprintf(a->name[unused].name, ACCOUNT_ROUTE, "%s", name);
+	return (uint8_t)unused;
 }
 
 static struct account *
@@ -106,7 +105,7 @@ account_name(const struct accounts *a, const struct account *one)
 {
 	struct account_named named = {.account = *one};
 
-	memcpy(named.route, a->route[one->route], ACCOUNT_ROUTE);
+	memcpy(named.route, a->name[one->route].name, ACCOUNT_ROUTE);
 	if (one->server >= 0)
 		memcpy(named.server, a->server[one->server], ACCOUNT_SERVER);
 	return named;
@@ -197,11 +196,12 @@ second_close(struct accounts *a)
 		struct account *one = account_at(a, i);
 		double weight = (double)a->offered[one->stratum] /
 				(double)made[one->stratum];
+		unsigned place =
+		    routes_find(a->routes, a->name[one->route].name);
 
 		one->weight = weight < 1 ? 1 : weight;
 		for (unsigned k = 0; k < one->parts; k++)
-			atomic_fetch_add(
-			    &a->cause_ns[one->route][one->cause[k]],
+			atomic_fetch_add(&a->cause_ns[place][one->cause[k]],
 			    (uint64_t)llround(
 				one->weight * (double)one->part_ns[k]));
 	}
@@ -301,6 +301,8 @@ accounts_add(struct accounts *a, const struct story *s, const char *route,
 	if (a->made - a->open == a->max)
 		second_close(a);
 	one = account_at(a, a->made++);
+	if (a->made > a->max)
+		a->name[one->route].accounts--;
 	*one = (struct account){.id = r->id,
 	    .end_wall_ns = end_wall_ns,
 	    .total_ns = s->total_ns,
@@ -310,7 +312,8 @@ accounts_add(struct accounts *a, const struct story *s, const char *route,
 	    .server = server_of(a, r),
 	    .kernel = s->kernel,
 	    .cold = instant_is_set(r->accepted)};
-	one->route = route_find(a, route);
+	one->route = name_number(a, route);
+	a->name[one->route].accounts++;
 	if (instant_is_set(r->finished))
 		one->middle = instant_plus(r->finished, -s->total_ns / 2);
 	memcpy(one->external_id, r->external_id, sizeof(one->external_id));
@@ -318,6 +321,14 @@ accounts_add(struct accounts *a, const struct story *s, const char *route,
 		if (r->attempt[i].server >= 0)
 			one->attempts++;
 	parts_fill(one, s);
+}
+
+void
+accounts_end(struct accounts *a, unsigned place)
+{
+	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
+		atomic_store(&a->ended_ns[place][c],
+		    atomic_load(&a->cause_ns[place][c]));
 }
 
 /* --- the table ------------------------------------------------------------ */

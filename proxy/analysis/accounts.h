@@ -15,16 +15,25 @@
 #include <stdatomic.h>
 
 #include "base/text.h"
-#include "talechain/store/accounts.h"
+#include "proxy/analysis/routes.h"
 
 #define ACCOUNTS_KEPT 32768
-#define ACCOUNT_ROUTES 33 /* the last one is "other" */
+/* Names of routes that the ring may have at one time; further ones are
+ * "other". */
+#define ACCOUNT_NAMES 256
 #define ACCOUNT_SERVERS 2
 /* How many one answer has, about; and those of which a report is made here. */
 #define ACCOUNTS_ANSWER 65536
 #define ACCOUNTS_REPORT 20000
 
+/* A route's name, and how many accounts of the ring have it. */
+struct account_name {
+	char name[ACCOUNT_ROUTE];
+	size_t accounts;
+};
+
 struct accounts {
+	const struct routes *routes;	/* borrowed */
 	struct account *account;	/* owned, max of them */
 	size_t max, made;		/* ever: the newest is made - 1 */
 	size_t open;			/* the first whose second is not over */
@@ -32,23 +41,26 @@ struct accounts {
 	struct counted_epochs *counted; /* borrowed; NULL: none */
 	uint64_t second;		/* that is not over */
 	uint64_t offered[ACCOUNT_STRATA];
+	struct account_name name[ACCOUNT_NAMES]; /* the first is "other" */
 	char server[ACCOUNT_SERVERS][ACCOUNT_SERVER];
 	struct account_store *store; /* owned; NULL: none */
 	size_t stored;		     /* the first that is in no file yet */
 	uint64_t stored_second;	     /* when such were written last */
 	bool failed;		     /* to open or write them, last */
 
-	/* Any thread reads; a name never changes once it is counted. */
-	char route[ACCOUNT_ROUTES][ACCOUNT_ROUTE];
-	atomic_uint routes;
-	_Atomic uint64_t cause_ns[ACCOUNT_ROUTES][TALE_CAUSE_COUNT];
+	/* Any thread reads, by place (routes.h).  Both only grow; what is of
+	 * routes that lost the place is in the second one, which is of "other"
+	 * now.  Read the second one first. */
+	_Atomic uint64_t cause_ns[ROUTE_PLACES][TALE_CAUSE_COUNT];
+	_Atomic uint64_t ended_ns[ROUTE_PLACES][TALE_CAUSE_COUNT];
 	/* Of the files; lost: overwritten in the ring before they were
 	 * written; failures: how often they could not be written any more. */
 	_Atomic uint64_t bytes, kept, files, dropped, corrupt, lost, failures;
 };
 
-/* max: how many are held.  0 or -ENOMEM; fini either way. */
-int accounts_init(struct accounts *a, size_t max);
+/* max: how many are held; routes is borrowed.  0 or -ENOMEM; fini either way.
+ */
+int accounts_init(struct accounts *a, const struct routes *routes, size_t max);
 /* Writes what is not in a file yet. */
 void accounts_fini(struct accounts *a);
 
@@ -69,6 +81,9 @@ accounts_put_off(struct accounts *a, const uint32_t offered[ACCOUNT_STRATA]);
 /* Keep what a story says; route is a plain name. */
 void accounts_add(struct accounts *a, const struct story *s, const char *route,
     enum account_stratum stratum, int64_t end_wall_ns);
+
+/* A route has lost its place: what is counted there is of "other" now. */
+void accounts_end(struct accounts *a, unsigned place);
 
 /* accounts_counted.c: give those whose second is over what was counted of their
  * server, once that is known.

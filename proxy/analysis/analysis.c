@@ -549,6 +549,12 @@ analysis_free(struct analysis **ap)
 	*ap = NULL;
 }
 
+const struct routes *
+analysis_routes(const struct analysis *a)
+{
+	return &a->work.routes;
+}
+
 const struct accounts *
 analysis_accounts(const struct analysis *a)
 {

@@ -155,7 +155,7 @@ void analysis_budget(struct analysis *a, double cpu);
  * (then they stay the caller's).  Proxy thread. */
 bool analysis_ask(struct analysis *a, const struct analysis_question *q);
 
-/* Count a request by its class (latencies.h).  Proxy thread. */
+/* Count a request by its route (latencies.h).  Proxy thread. */
 const char *analysis_count(
     struct analysis *a, const struct latency_key *key, int64_t total_ns);
 /* Other classes are in force from now on.  Proxy thread. */
@@ -182,7 +182,10 @@ struct analysis_stats {
 };
 void analysis_stats(const struct analysis *a, struct analysis_stats *out);
 
-/* The accounts, of which any thread may read routes and cause_ns. */
+/* The routes that have a place.  Proxy thread. */
+const struct routes *analysis_routes(const struct analysis *a);
+
+/* The accounts, of which any thread may read cause_ns and ended_ns. */
 const struct accounts *analysis_accounts(const struct analysis *a);
 
 /* The latencies of all requests: its atomics. */

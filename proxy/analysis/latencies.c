@@ -9,10 +9,11 @@
 #include "base/hash.h"
 #include "proxy/analysis/accounts.h"
 
-#define OTHER "other"
 #define MINUTE_NS (60 * NS_PER_S)
 
-/* What of a class is in blocks. */
+#define SUMS_SEEN 512 /* of routes, to find the busiest */
+
+/* What of a place is in blocks. */
 struct latency_taken {
 	uint64_t unnamed;
 	uint64_t bucket[HISTOGRAM_BUCKETS];
@@ -35,21 +36,22 @@ struct latency_held {
 size_t
 latencies_bytes(void)
 {
-	return LATENCY_CLASSES * (sizeof(struct latency_class) +
-				     sizeof(struct latency_taken)) +
+	return ROUTE_PLACES * (sizeof(struct latency_counts) +
+				  sizeof(struct latency_taken)) +
 	       sizeof(struct latency_block) + LATENCIES_HELD;
 }
 
 int
-latencies_init(struct latencies *l, int64_t now_wall_ns)
+latencies_init(struct latencies *l, struct routes *routes, int64_t now_wall_ns)
 {
 	memset(l, 0, sizeof(*l));
+	l->routes = routes;
 	l->from_wall_ns = now_wall_ns;
 	/* Pages that are not used yet take no memory. */
-	l->class = calloc(LATENCY_CLASSES, sizeof(*l->class));
-	l->taken = calloc(LATENCY_CLASSES, sizeof(*l->taken));
+	l->counts = calloc(ROUTE_PLACES, sizeof(*l->counts));
+	l->taken = calloc(ROUTE_PLACES, sizeof(*l->taken));
 	l->block = calloc(1, sizeof(*l->block));
-	return l->class == NULL || l->taken == NULL || l->block == NULL
+	return l->counts == NULL || l->taken == NULL || l->block == NULL
 		   ? -ENOMEM
 		   : 0;
 }
@@ -65,27 +67,8 @@ add_one(_Atomic uint64_t *counter)
 	    memory_order_relaxed);
 }
 
-/* The place of a class; a new one's if there is room, else that of "other". */
-static unsigned
-class_find(struct latencies *l, const char *name)
-{
-	unsigned n = atomic_load_explicit(&l->classes, memory_order_relaxed);
-	unsigned i = 0;
-
-	while (i < n && strcmp(l->class[i].name, name) != 0)
-		i++;
-	if (i == n && n >= LATENCY_CLASSES - 1 && strcmp(name, OTHER) != 0)
-		return class_find(l, OTHER);
-	if (i == n) {
-		snprintf(l->class[i].name, ACCOUNT_ROUTE, "%s", name);
-		/* The name is whole before it is counted. */
-		atomic_store_explicit(&l->classes, n + 1, memory_order_release);
-	}
-	return i;
-}
-
-/* What the class of a request depends on.  Not keyed: a client could give its
- * requests another class by chosen paths, which it may name as it likes in any
+/* What the route of a request depends on.  Not keyed: a client could give its
+ * requests another route by chosen paths, which it may name as it likes in any
  * case. */
 static uint64_t
 hash_of(const struct latency_key *key)
@@ -101,23 +84,55 @@ memo_of(struct latencies *l, const struct latency_key *key)
 {
 	uint64_t hash = hash_of(key);
 	struct latency_memo *memo = &l->memo[hash % LATENCY_MEMOS];
-	char class[ACCOUNT_ROUTE];
+	char route[ACCOUNT_ROUTE];
 
+	if (l->changes != l->routes->changes)
+		latencies_forget(l);
+	l->changes = l->routes->changes;
 	if (memo->hash == hash)
 		return memo;
-	account_class(key->class, key->n, key->method, key->target, class);
+	account_class(key->class, key->n, key->method, key->target, route);
 	memo->hash = hash;
-	memo->class = (uint8_t)class_find(l, class);
-	memo->unnamed = strcmp(l->class[memo->class].name, class) != 0;
+	memo->route = hash_text(route) | 1;
+	memo->place = (uint8_t)routes_find(l->routes, route);
+	memo->unnamed = strcmp(l->routes->place[memo->place].name, route) != 0;
 	return memo;
+}
+
+/* Whether it shows that there is such a route.  A class is the operator's word,
+ * a path the client's. */
+static bool
+is_evidence(const struct latency_key *key)
+{
+	return key->n > 0 || (key->status >= 100 && key->status / 100 != 4);
+}
+
+/* See that its route has a place, if it may. */
+static const struct latency_memo *
+memo_placed(struct latencies *l, const struct latency_key *key)
+{
+	const struct latency_memo *memo = memo_of(l, key);
+	char route[ACCOUNT_ROUTE];
+
+	if (!is_evidence(key))
+		return memo;
+	if (!memo->unnamed) {
+		routes_count(l->routes, memo->place, key->now);
+		return memo;
+	}
+	if (!routes_bid(l->routes, memo->route, key->now))
+		return memo;
+	account_class(key->class, key->n, key->method, key->target, route);
+	routes_take(l->routes, memo->route, route);
+	return memo_of(l, key);
 }
 
 const char *
 latencies_count(
     struct latencies *l, const struct latency_key *key, int64_t total_ns)
 {
-	const struct latency_memo *memo = memo_of(l, key);
-	struct latency_class *c = &l->class[memo->class];
+	const struct latency_memo *memo = memo_placed(l, key);
+	struct latency_counts *c = &l->counts[memo->place];
 	uint64_t ns = total_ns > 0 ? (uint64_t)total_ns : 0;
 
 	add_one(&c->bucket[histogram_bucket(ns)]);
@@ -125,7 +140,7 @@ latencies_count(
 		add_one(&c->unnamed);
 		add_one(&l->unnamed);
 	}
-	return c->name;
+	return l->routes->place[memo->place].name;
 }
 
 void
@@ -136,16 +151,18 @@ latencies_forget(struct latencies *l)
 
 /* --- blocks --------------------------------------------------------------- */
 
-/* What a class has counted that is in no block; true if there is some. */
+/* What a place has counted that is in no block; true if there is some. */
 static bool
-block_make(struct latencies *l, unsigned class, int64_t now_wall_ns)
+block_make(struct latencies *l, unsigned place, int64_t now_wall_ns)
 {
-	struct latency_class *c = &l->class[class];
-	struct latency_taken *was = &l->taken[class];
+	struct latency_counts *c = &l->counts[place];
+	struct latency_taken *was = &l->taken[place];
 	struct latency_block *b = l->block;
 
+	if (routes_state(l->routes, place) == ROUTE_FREE)
+		return false;
 	memset(b, 0, sizeof(*b));
-	memcpy(b->route, c->name, sizeof(b->route));
+	memcpy(b->route, l->routes->place[place].name, sizeof(b->route));
 	b->from_wall_ns = l->from_wall_ns;
 	b->to_wall_ns = now_wall_ns;
 	b->unnamed = atomic_load_explicit(&c->unnamed, memory_order_relaxed) -
@@ -164,9 +181,9 @@ block_make(struct latencies *l, unsigned class, int64_t now_wall_ns)
 
 /* It is in a block now. */
 static void
-block_taken(struct latencies *l, unsigned class)
+block_taken(struct latencies *l, unsigned place)
 {
-	struct latency_taken *was = &l->taken[class];
+	struct latency_taken *was = &l->taken[place];
 
 	was->unnamed += l->block->unnamed;
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
@@ -249,25 +266,29 @@ held_write(struct latencies *l, struct account_store *store)
 	}
 }
 
-/* Make a block of each class. */
+void
+latencies_end(struct latencies *l, struct account_store *store, unsigned place,
+    int64_t now_wall_ns)
+{
+	if (!block_make(l, place, now_wall_ns))
+		return;
+	if (store == NULL || latency_store_add(store, l->block) < 0)
+		block_hold(l);
+	block_taken(l, place);
+}
+
+/* Make a block of each place. */
 static void
 minute_close(
     struct latencies *l, struct account_store *store, int64_t now_wall_ns)
 {
-	unsigned n = atomic_load_explicit(&l->classes, memory_order_acquire);
-
 	/* The clock may have been set back. */
 	if (now_wall_ns < l->from_wall_ns)
 		l->from_wall_ns = now_wall_ns;
 	if (store != NULL)
 		held_write(l, store);
-	for (unsigned c = 0; c < n; c++) {
-		if (!block_make(l, c, now_wall_ns))
-			continue;
-		if (store == NULL || latency_store_add(store, l->block) < 0)
-			block_hold(l);
-		block_taken(l, c);
-	}
+	for (unsigned i = 0; i < ROUTE_PLACES; i++)
+		latencies_end(l, store, i, now_wall_ns);
 	l->from_wall_ns = now_wall_ns;
 }
 
@@ -283,24 +304,33 @@ void
 latencies_fini(
     struct latencies *l, struct account_store *store, int64_t now_wall_ns)
 {
-	if (l->block != NULL && l->class != NULL && l->taken != NULL &&
+	if (l->block != NULL && l->counts != NULL && l->taken != NULL &&
 	    store != NULL)
 		minute_close(l, store, now_wall_ns);
 	while (l->first != NULL)
 		held_drop(l);
-	free(l->class);
+	free(l->counts);
 	free(l->taken);
 	free(l->block);
-	*l = (struct latencies){.class = NULL};
+	*l = (struct latencies){.counts = NULL};
 }
 
 /* --- the table ------------------------------------------------------------ */
 
-/* Blocks of some time, added up by name. */
+/* Blocks of some time, added up by name: first how many requests each name has,
+ * then those of the busiest. */
 struct sums {
-	struct latency_block *sum; /* owned, LATENCY_NAMES */
+	struct busiest *seen;	   /* owned, SUMS_SEEN */
+	bool chosen;		   /* the first ones have a sum */
+	struct latency_block *sum; /* owned, LATENCY_NAMES; first "other" */
 	unsigned n;
 };
+
+static uint64_t
+name_hash(const char *name)
+{
+	return hash_text(name) | 1;
+}
 
 static struct latency_block *
 sum_find(struct sums *s, const char *name)
@@ -311,8 +341,10 @@ sum_find(struct sums *s, const char *name)
 		i++;
 	if (i < s->n)
 		return &s->sum[i];
-	if (s->n >= LATENCY_NAMES - 1 && strcmp(name, OTHER) != 0)
-		return sum_find(s, OTHER);
+	/* There is no room if names of files have the same hash. */
+	if (s->n == LATENCY_NAMES ||
+	    busiest_find(s->seen, LATENCY_NAMES - 1, name_hash(name)) == NULL)
+		return &s->sum[0];
 	s->n++;
 	snprintf(s->sum[i].route, sizeof(s->sum[i].route), "%s", name);
 	s->sum[i].from_wall_ns = INT64_MAX;
@@ -337,8 +369,17 @@ sum_of(struct sums *s, const char *route, int64_t from_wall_ns,
 static void
 block_add(void *user, const struct latency_block *b)
 {
-	struct latency_block *sum = sum_find(user, b->route);
+	struct sums *s = user;
+	struct latency_block *sum;
 
+	if (!s->chosen) {
+		busiest_add(s->seen, SUMS_SEEN, name_hash(b->route),
+		    b->count < LATENCY_COUNT_MAX / SUMS_SEEN
+			? b->count
+			: LATENCY_COUNT_MAX / SUMS_SEEN);
+		return;
+	}
+	sum = sum_find(s, b->route);
 	/* Files are hostile: what cannot be a number of requests is not
 	 * added. */
 	if (b->count > LATENCY_COUNT_MAX - sum->count)
@@ -358,6 +399,10 @@ held_add(struct sums *s, const struct latency_held *h)
 
 	for (unsigned i = 0; i < h->cells; i++)
 		count += h->cell[i].count;
+	if (!s->chosen) {
+		busiest_add(s->seen, SUMS_SEEN, name_hash(h->route), count);
+		return;
+	}
 	sum = sum_of(
 	    s, h->route, h->from_wall_ns, h->to_wall_ns, h->unnamed, count);
 	sum->count += count;
@@ -378,31 +423,51 @@ sum_write(const struct latency_block *b, struct text *t)
 			    (unsigned long long)b->bucket[i]);
 }
 
+/* Each block of the time. */
+static int
+blocks_take(struct latencies *l, struct account_store *store,
+    int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
+    struct sums *s)
+{
+	int err = 0;
+
+	if (store != NULL)
+		err = latency_store_read(
+		    store, from_wall_ns, to_wall_ns, block_add, s);
+	for (const struct latency_held *h = l->first; h != NULL; h = h->next)
+		if (h->from_wall_ns >= from_wall_ns &&
+		    h->to_wall_ns <= to_wall_ns)
+			held_add(s, h);
+	for (unsigned i = 0; i < ROUTE_PLACES; i++)
+		if (l->from_wall_ns >= from_wall_ns &&
+		    now_wall_ns <= to_wall_ns && block_make(l, i, now_wall_ns))
+			block_add(s, l->block);
+	return err;
+}
+
 int
 latencies_write(struct latencies *l, struct account_store *store,
     int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
     struct text *t)
 {
-	unsigned n = atomic_load_explicit(&l->classes, memory_order_acquire);
-	struct sums s = {.sum = calloc(LATENCY_NAMES, sizeof(*s.sum))};
-	int err = 0;
+	struct sums s = {.seen = calloc(SUMS_SEEN, sizeof(*s.seen)),
+	    .sum = calloc(LATENCY_NAMES, sizeof(*s.sum))};
+	int err = -ENOMEM;
 
-	if (s.sum == NULL)
-		return -ENOMEM;
-	if (store != NULL)
-		err = latency_store_read(
-		    store, from_wall_ns, to_wall_ns, block_add, &s);
-	for (const struct latency_held *h = l->first; h != NULL; h = h->next)
-		if (h->from_wall_ns >= from_wall_ns &&
-		    h->to_wall_ns <= to_wall_ns)
-			held_add(&s, h);
-	for (unsigned c = 0; c < n; c++)
-		if (l->from_wall_ns >= from_wall_ns &&
-		    now_wall_ns <= to_wall_ns && block_make(l, c, now_wall_ns))
-			block_add(&s, l->block);
+	if (s.seen == NULL || s.sum == NULL)
+		goto done;
+	(void)blocks_take(l, store, from_wall_ns, to_wall_ns, now_wall_ns, &s);
+	busiest_keep(s.seen, SUMS_SEEN, LATENCY_NAMES - 1);
+	s.chosen = true;
+	s.n = 1;
+	snprintf(s.sum[0].route, sizeof(s.sum[0].route), ROUTE_OTHER_NAME);
+	s.sum[0].from_wall_ns = INT64_MAX;
+	err = blocks_take(l, store, from_wall_ns, to_wall_ns, now_wall_ns, &s);
 	text_puts(t, "route,from_ns,to_ns,unnamed,le_ns,requests\n");
 	for (unsigned i = 0; i < s.n; i++)
 		sum_write(&s.sum[i], t);
+done:
+	free(s.seen);
 	free(s.sum);
 	return err;
 }

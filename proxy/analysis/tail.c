@@ -6,7 +6,7 @@
 #define MINUTE_NS (60 * NS_PER_S)
 /* So late an account of a minute may be made. */
 #define LATE_NS (2 * NS_PER_S)
-#define ALL ACCOUNT_ROUTES
+#define ALL NULL /* for the name of a route */
 
 static struct blame_set *
 set_new(void)
@@ -39,15 +39,17 @@ set_add(struct blame_set *s, const struct account *one)
 
 /* Whether an account of a route (ALL: of any) ended in [from, to). */
 static bool
-is_of(const struct account *one, unsigned route, int64_t from_ns, int64_t to_ns)
+is_of(const struct accounts *a, const struct account *one, const char *route,
+    int64_t from_ns, int64_t to_ns)
 {
-	return (route == ALL || one->route == route) && one->weight > 0 &&
-	       one->end_wall_ns >= from_ns && one->end_wall_ns < to_ns;
+	return one->weight > 0 && one->end_wall_ns >= from_ns &&
+	       one->end_wall_ns < to_ns &&
+	       (route == ALL || strcmp(a->name[one->route].name, route) == 0);
 }
 
 /* p99 of a route's accounts of that time, and what it consists of. */
 static void
-minute_find(const struct accounts *a, unsigned route, int64_t from_ns,
+minute_find(const struct accounts *a, const char *route, int64_t from_ns,
     int64_t to_ns, struct tail_minute *out)
 {
 	size_t first = a->made > a->max ? a->made - a->max : 0;
@@ -57,7 +59,7 @@ minute_find(const struct accounts *a, unsigned route, int64_t from_ns,
 	if (s == NULL)
 		return;
 	for (size_t i = first; i < a->open; i++)
-		if (is_of(&a->account[i % a->max], route, from_ns, to_ns))
+		if (is_of(a, &a->account[i % a->max], route, from_ns, to_ns))
 			set_add(s, &a->account[i % a->max]);
 	if (blame_rows(s) > 0) {
 		out->end_wall_ns = to_ns;
@@ -66,27 +68,26 @@ minute_find(const struct accounts *a, unsigned route, int64_t from_ns,
 	}
 	blame_free(&s);
 	for (size_t i = first; i < a->open; i++)
-		if (is_of(&a->account[i % a->max], route, from_ns, to_ns))
+		if (is_of(a, &a->account[i % a->max], route, from_ns, to_ns))
 			out->beyond +=
 			    a->account[i % a->max].total_ns > out->q_ns;
 }
 
 static void
-route_publish(struct tail *t, unsigned route, const struct tail_minute *m)
+route_publish(struct tail *t, unsigned place, const struct tail_minute *m)
 {
 	bool known = m->beyond >= BLAME_BEYOND;
 
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
 		atomic_store(
-		    &t->share_ns[route][c], known ? m->share_ns[c] : 0);
-	atomic_store(&t->q_ns[route], known ? m->q_ns : 0);
+		    &t->share_ns[place][c], known ? m->share_ns[c] : 0);
+	atomic_store(&t->q_ns[place], known ? m->q_ns : 0);
 }
 
 void
 tail_update(struct tail *t, const struct accounts *a, int64_t now_wall_ns)
 {
 	int64_t minute = (now_wall_ns - LATE_NS) / MINUTE_NS - 1;
-	unsigned routes = atomic_load(&a->routes);
 	int64_t to_ns = (minute + 1) * MINUTE_NS;
 	struct tail_minute m;
 
@@ -95,11 +96,21 @@ tail_update(struct tail *t, const struct accounts *a, int64_t now_wall_ns)
 	t->minute = minute;
 	minute_find(
 	    a, ALL, to_ns - MINUTE_NS, to_ns, &t->at[minute % TAIL_MINUTES]);
-	for (unsigned r = 0; r < routes; r++) {
-		minute_find(a, r, to_ns - MINUTE_NS, to_ns, &m);
+	for (unsigned i = 0; i < ROUTE_PLACES; i++) {
+		const char *name = a->routes->place[i].name;
+
+		if (routes_state(a->routes, i) == ROUTE_FREE)
+			continue;
+		minute_find(a, name, to_ns - MINUTE_NS, to_ns, &m);
 		if (m.beyond < BLAME_BEYOND)
-			minute_find(
-			    a, r, to_ns - TAIL_MINUTES * MINUTE_NS, to_ns, &m);
-		route_publish(t, r, &m);
+			minute_find(a, name, to_ns - TAIL_MINUTES * MINUTE_NS,
+			    to_ns, &m);
+		route_publish(t, i, &m);
 	}
+}
+
+void
+tail_end(struct tail *t, unsigned place)
+{
+	route_publish(t, place, &(struct tail_minute){.q_ns = 0});
 }

@@ -26,11 +26,14 @@ struct tail {
 	int64_t minute; /* the last that is done, since 1970 */
 	struct tail_minute at[TAIL_MINUTES]; /* by its number modulo these */
 
-	/* Any thread reads; q_ns 0: there is no figure. */
-	_Atomic int64_t q_ns[ACCOUNT_ROUTES];
-	_Atomic int64_t share_ns[ACCOUNT_ROUTES][TALE_CAUSE_COUNT];
+	/* Any thread reads, by place; q_ns 0: there is no figure. */
+	_Atomic int64_t q_ns[ROUTE_PLACES];
+	_Atomic int64_t share_ns[ROUTE_PLACES][TALE_CAUSE_COUNT];
 };
 
 /* If a minute is over, find its figures.  O(accounts of ten minutes) then, some
  * milliseconds; otherwise a comparison. */
 void tail_update(struct tail *t, const struct accounts *a, int64_t now_wall_ns);
+
+/* A route has lost its place: there is no figure. */
+void tail_end(struct tail *t, unsigned place);

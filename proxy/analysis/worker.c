@@ -219,11 +219,26 @@ keep_accounts(struct tale_work *w)
 		accounts_keep(&w->accounts, w->directory, w->account_bytes);
 }
 
+/* Close the books of routes that have lost their place. */
+static void
+routes_end(struct tale_work *w, int64_t now_wall_ns)
+{
+	for (unsigned i = 0; i < ROUTE_PLACES; i++) {
+		if (routes_state(&w->routes, i) != ROUTE_LOST)
+			continue;
+		latencies_end(&w->latencies, w->accounts.store, i, now_wall_ns);
+		accounts_end(&w->accounts, i);
+		tail_end(&w->tail, i);
+		routes_free(&w->routes, i);
+	}
+}
+
 void
 tale_work_tick(struct tale_work *w)
 {
 	int64_t now_wall_ns = instant_wall_now_ns();
 
+	routes_end(w, now_wall_ns);
 	tale_work_flush(w, false);
 	store_again(w);
 	keep_accounts(w);
@@ -773,15 +788,17 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 	struct timeline_about about;
 	int err = timeline_reader_from(&w->reader, o->timeline);
 
+	routes_init(&w->routes);
 	if (err < 0)
 		return err;
 	timeline_reader_about(w->reader, &about);
 	memcpy(w->boot_id, about.boot_id, sizeof(w->boot_id));
 	err = tale_checkpoints_new(&w->checkpoints, w->reader);
 	if (err == 0)
-		err = accounts_init(&w->accounts, o->accounts);
+		err = accounts_init(&w->accounts, &w->routes, o->accounts);
 	if (err == 0)
-		err = latencies_init(&w->latencies, instant_wall_now_ns());
+		err = latencies_init(
+		    &w->latencies, &w->routes, instant_wall_now_ns());
 	if (err < 0)
 		return err;
 	w->settle_ns = o->settle_ns;

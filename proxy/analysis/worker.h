@@ -20,6 +20,7 @@ struct tale_work {
 	struct symbols *symbols;	      /* owned */
 	struct tale_checkpoints *checkpoints; /* owned; of the reader */
 	struct tale_store *store; /* owned; NULL: it cannot be opened */
+	struct routes routes;	  /* of the proxy thread, too */
 	struct accounts accounts;
 	struct tail tail;		/* of them */
 	struct latencies latencies;	/* of all requests */

@@ -23,28 +23,6 @@
 _Static_assert(COMMIT_BYTES <= STREAM_BUFFER_BYTES,
     "back-pressure would stop what it waits for");
 
-static const char *
-end_name(enum exchange_end end)
-{
-	switch (end) {
-	case EXCHANGE_COMPLETE:
-		return "complete";
-	case EXCHANGE_LIMITED: /* not of an attempt: it takes the body */
-		return "limited";
-	case EXCHANGE_REFUSED:
-		return "refused";
-	case EXCHANGE_UNANSWERED:
-		return "unanswered";
-	case EXCHANGE_CUT:
-		return "cut";
-	case EXCHANGE_MALFORMED:
-		return "malformed";
-	case EXCHANGE_TIMEOUT:
-		return "timeout";
-	}
-	return "";
-}
-
 /* A response waits only as long as another attempt may still overtake it.  The
  * end of a short response of known length is not far, and until then its server
  * may fail and the client need not notice. */
@@ -298,7 +276,7 @@ attempt_failed(
 	enum race_step step;
 	int server = -1;
 
-	a->outcome = won ? "cut" : end_name(result->end);
+	a->outcome = won ? "cut" : exchange_end_name(result->end);
 	server_failed(result->server, result->end);
 	if (r->race.attempt[a->index].ended) {
 		/* A held one that was too large to be kept whole: the policy
@@ -353,7 +331,8 @@ on_attempt_end(const struct exchange_result *result)
 	}
 	result->server->refusals = 0;
 	if (latency >= 0)
-		server_responded(result->server, latency);
+		server_responded(
+		    result->server, (unsigned)a->response.status, latency);
 	if (!won && !a->response.held) {
 		a->response.complete = true;
 		attempt_commit(a, now);

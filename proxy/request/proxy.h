@@ -54,7 +54,7 @@ struct attempt {
 	struct connection *link; /* borrowed while an exchange runs */
 	int index;		 /* in the race */
 	bool on;		 /* started */
-	char lines[320];	 /* framing and Tailor-* fields, empty line */
+	char lines[512];	 /* framing and Tailor-* fields, empty line */
 	size_t lines_length;
 
 	struct response response;

@@ -117,7 +117,8 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 	bool chosen = slow_choose(p, t, total_ns, &q);
 	bool slow = q.reason == TALE_REASON_TARGET;
 	struct latency_key key = {p->config->blame.classes,
-	    p->config->blame.class_count, t->method, t->target};
+	    p->config->blame.class_count, t->method, t->target, t->status,
+	    t->finished};
 	const char *class = "";
 
 	if (p->config->analysis.accounts > 0)

@@ -140,8 +140,10 @@ on_collect_end(const struct exchange_result *result)
 
 	s->collect.link = NULL;
 	timer_clear(&s->upstream->loop->timers, &s->collect.timer);
-	if (!exchange_answered(result->end) || s->collect.status >= 400)
+	if (!exchange_answered(result->end))
 		collect_failed(s, result->why);
+	else if (s->collect.status >= 400)
+		collect_failed(s, "status");
 }
 
 static const struct exchange_ops collect_ops = {

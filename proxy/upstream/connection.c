@@ -343,6 +343,28 @@ connection_settle(struct connection *u, enum exchange_end end)
 	return true;
 }
 
+const char *
+exchange_end_name(enum exchange_end end)
+{
+	switch (end) {
+	case EXCHANGE_COMPLETE:
+		return "complete";
+	case EXCHANGE_LIMITED:
+		return "limited";
+	case EXCHANGE_REFUSED:
+		return "refused";
+	case EXCHANGE_UNANSWERED:
+		return "unanswered";
+	case EXCHANGE_CUT:
+		return "cut";
+	case EXCHANGE_MALFORMED:
+		return "malformed";
+	case EXCHANGE_TIMEOUT:
+		return "timeout";
+	}
+	return "";
+}
+
 /* The exchange is over: release the connection, then call the user. */
 void
 exchange_over(struct connection *u, enum exchange_end end, const char *why)

@@ -95,6 +95,9 @@ exchange_reads_on(const struct connection *u)
  * something. */
 uint64_t exchange_taken_bytes(const struct connection *u);
 
+/* "timeout", ...  Static. */
+const char *exchange_end_name(enum exchange_end end);
+
 /* Whether any byte of the request was handed to the kernel. */
 bool exchange_written(const struct connection *u);
 

@@ -13,14 +13,15 @@
  * the active server pauses: gain.h estimates from that what acting would do.
  * Those may use a kept connection; their failures do not count. */
 
+#include <errno.h>
+
 #include "base/log.h"
+#include "base/text.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
-#define CHECK_TIMEOUT_NS NS_PER_S
 #define CHECK_AGAIN_NS (20 * NS_PER_MS) /* if others are under way */
-#define FAILURES_MAX 3			/* in a row: one may be an accident */
 #define IN_PAUSES 10
 #define IN_PAUSE_NS (5 * NS_PER_MS) /* between two */
 
@@ -60,17 +61,141 @@ is_last(const struct server *s)
 	return up->hedging->server[1 - s->index].state != SERVER_READY;
 }
 
-static void
-health_failed(struct server *s, const char *why)
+enum health_result
+health_judge(const struct server *s, enum exchange_end end, unsigned status)
 {
+	switch (end) {
+	case EXCHANGE_COMPLETE:
+	case EXCHANGE_LIMITED:
+		return config_status_expected(s->config, status)
+			   ? HEALTH_OK
+			   : HEALTH_STATUS;
+	case EXCHANGE_REFUSED:
+		return HEALTH_REFUSED;
+	case EXCHANGE_UNANSWERED:
+	case EXCHANGE_CUT:
+		return HEALTH_CLOSED;
+	case EXCHANGE_MALFORMED:
+		return HEALTH_MALFORMED;
+	case EXCHANGE_TIMEOUT:
+		return HEALTH_TIMEOUT;
+	}
+	return HEALTH_NONE;
+}
+
+void
+health_note(struct server *s, enum health_result result, unsigned status)
+{
+	if (result == HEALTH_NONE)
+		return;
+	s->checked.result = result;
+	s->checked.status = status;
+}
+
+const char *
+health_result_name(enum health_result result)
+{
+	static const char *const name[HEALTH_RESULT_COUNT] = {"none", "ok",
+	    "status", "refused", "closed", "malformed", "timeout"};
+
+	return name[result];
+}
+
+/* "not 200-399 (Host: a:80)": a server may have a site for each. */
+static void
+text_unexpected(const struct server *s, char out[HEALTH_TEXT])
+{
+	const struct config_server *c = s->config;
+
+	text_append(out, HEALTH_TEXT, ", not ");
+	for (unsigned i = 0; i < c->health_statuses; i++)
+		text_append(out, HEALTH_TEXT, "%s%s", i > 0 ? "," : "",
+		    c->health_status[i]);
+	text_append(out, HEALTH_TEXT, " (Host: %s)", server_host(c));
+}
+
+char *
+health_text(const struct server *s, char out[HEALTH_TEXT])
+{
+	bool asks = s->probe.length > 0;
+	long long ms = (long long)(s->config->health_timeout_ns / NS_PER_MS);
+
+	out[0] = '\0';
+	if (s->checked.result == HEALTH_NONE ||
+	    (!asks && s->checked.result == HEALTH_OK))
+		return out;
+	if (asks)
+		text_append(out, HEALTH_TEXT, "GET %s ", s->config->health);
+	switch (s->checked.result) {
+	case HEALTH_OK:
+		text_append(out, HEALTH_TEXT, "got %u", s->checked.status);
+		break;
+	case HEALTH_STATUS:
+		text_append(out, HEALTH_TEXT, "got %u", s->checked.status);
+		text_unexpected(s, out);
+		break;
+	case HEALTH_REFUSED:
+		text_append(out, HEALTH_TEXT, "%s",
+		    asks ? "got no connection" : "no connection");
+		break;
+	case HEALTH_CLOSED:
+		text_append(out, HEALTH_TEXT, "lost its connection");
+		break;
+	case HEALTH_MALFORMED:
+		text_append(out, HEALTH_TEXT, "got what is no HTTP response");
+		break;
+	case HEALTH_TIMEOUT:
+		text_append(out, HEALTH_TEXT, "%s within %lld ms",
+		    asks ? "got no response" : "no connection", ms);
+		break;
+	case HEALTH_NONE:
+	case HEALTH_RESULT_COUNT:
+		break;
+	}
+	return out;
+}
+
+/* A refusal is no news of a server that is started. */
+void
+health_log_probe(struct server *s, struct instant now)
+{
+	char text[HEALTH_TEXT];
+
+	if (s->checked.result <= HEALTH_OK ||
+	    s->checked.result == HEALTH_REFUSED ||
+	    (s->checked.result == s->checked.logged &&
+		s->checked.status == s->checked.logged_status) ||
+	    (instant_is_set(s->checked.logged_at) &&
+		instant_since(now, s->checked.logged_at) < HEALTH_LOG_NS))
+		return;
+	s->checked.logged = s->checked.result;
+	s->checked.logged_status = s->checked.status;
+	s->checked.logged_at = now;
+	log_event(LOG_LEVEL_WARNING, "probe_failed",
+	    "server=%s result=%s status=%u why=\"%s\"", s->config->name,
+	    health_result_name(s->checked.result), s->checked.status,
+	    health_text(s, text));
+}
+
+static void
+health_failed(struct server *s, enum health_result result)
+{
+	char text[HEALTH_TEXT];
+
 	s->checks_failed++;
+	health_note(s, result, s->health.status);
 	if (s->health.in_pause || paused_since(s, s->health.begun))
 		return;
 	s->health.failing++;
-	log_event(LOG_LEVEL_INFO, "health_failed",
-	    "server=%s why=%s status=%u in_a_row=%u", s->config->name, why,
-	    s->health.status, s->health.failing);
-	if (s->health.failing < FAILURES_MAX)
+	/* The line before server_lost says why. */
+	log_event(s->health.failing == s->config->health_fall
+		      ? LOG_LEVEL_WARNING
+		      : LOG_LEVEL_INFO,
+	    "health_failed",
+	    "server=%s result=%s status=%u why=\"%s\" in_a_row=%u",
+	    s->config->name, health_result_name(s->checked.result),
+	    s->checked.status, health_text(s, text), s->health.failing);
+	if (s->health.failing < s->config->health_fall)
 		return;
 	if (!is_last(s)) {
 		s->health.failing = 0;
@@ -81,7 +206,7 @@ health_failed(struct server *s, const char *why)
 		log_event(LOG_LEVEL_WARNING, "unhealthy_but_last",
 		    "server=%s advice=\"it fails its health checks (%s) and "
 		    "stays, because no other server is ready\"",
-		    s->config->name, s->config->health);
+		    s->config->name, text);
 	s->health.last_kept = true;
 }
 
@@ -113,14 +238,18 @@ on_check_end(const struct exchange_result *result)
 {
 	struct server *s = result->user;
 
+	enum health_result found =
+	    health_judge(s, result->end, s->health.status);
+
 	s->health.link = NULL;
-	if (exchange_answered(result->end) && s->health.status < 400) {
+	if (found == HEALTH_OK) {
 		length_note(s);
+		health_note(s, found, s->health.status);
 		s->checks_ok++;
 		s->health.failing = 0;
 		s->health.last_kept = false;
 	} else {
-		health_failed(s, result->why);
+		health_failed(s, found);
 	}
 	health_arm(s);
 }
@@ -140,21 +269,24 @@ static const struct exchange_ops pause_ops = {
 static void
 check_begin(struct server *s, bool as_pause_began)
 {
+	int err;
+
 	s->health.status = 0;
 	s->health.begun = instant_now();
 	s->health.in_pause = other_pauses(s);
 	s->health.as_pause_began = as_pause_began;
 	s->health.in_pauses += s->health.in_pause;
-	if (connection_get(s, s->health.in_pause ? &pause_ops : &check_ops, s,
-		s->health.in_pause ? REUSE_CHECKED : REUSE_NONE,
-		&s->health.link) < 0) {
+	err = connection_get(s, s->health.in_pause ? &pause_ops : &check_ops, s,
+	    s->health.in_pause ? REUSE_CHECKED : REUSE_NONE, &s->health.link);
+	if (err < 0) {
 		s->health.link = NULL;
-		health_failed(s, "no_connection");
+		if (err != -ENOMEM) /* which is not the server's fault */
+			health_failed(s, HEALTH_REFUSED);
 		health_arm(s);
 		return;
 	}
-	timer_arm(
-	    &s->upstream->loop->timers, &s->health.timer, CHECK_TIMEOUT_NS);
+	timer_arm(&s->upstream->loop->timers, &s->health.timer,
+	    s->config->health_timeout_ns);
 	server_send_get(s->health.link, s->probe.text, s->probe.length);
 }
 
@@ -168,7 +300,7 @@ on_health_timer(void *user, bool forced)
 		/* Connected, and no answer in time. */
 		connection_close(s->health.link);
 		s->health.link = NULL;
-		health_failed(s, "no_answer");
+		health_failed(s, HEALTH_TIMEOUT);
 		health_arm(s);
 	} else if (!server_may_ask(s)) {
 		timer_arm(&s->upstream->loop->timers, &s->health.timer,

@@ -16,9 +16,7 @@
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
 #define PROBE_AGAIN_NS (5 * NS_PER_MS)	/* after a good one */
-#define PROBES_RISE 2			/* good ones in a row until it is up */
 #define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */
-#define PROBE_TIMEOUT_NS NS_PER_S
 #define ASK_TIMEOUT_NS (10 * NS_PER_S)
 #define KEEP_AGAIN_NS (30 * NS_PER_S)
 #define REFUSALS_MAX 2 /* in a row: no process listens there */
@@ -47,6 +45,8 @@ static const char warmup_lines[] = "Tailor-Warmup: 1\r\n\r\n";
 const char *
 server_host(const struct config_server *c)
 {
+	if (*c->host != '\0')
+		return c->host;
 	return c->address.address.ss_family == AF_UNIX ? "localhost"
 						       : c->address.text;
 }
@@ -70,15 +70,23 @@ server_answers(struct server *s)
 	server_warm(s);
 }
 
-/* It responded to a probe.  One may be an accident: a process that ends. */
+/* A probe is over.  One that is good may be an accident: a process that ends.
+ */
 static void
-server_risen(struct server *s)
+server_probed(struct server *s, enum health_result result, unsigned status)
 {
-	if (++s->probe.good < PROBES_RISE)
+	timer_clear(&s->upstream->loop->timers, &s->probe.timer);
+	health_note(s, result, status);
+	if (result != HEALTH_OK) {
+		s->probe.good = 0;
+		health_log_probe(s, instant_now());
+		server_probe_later(s);
+	} else if (++s->probe.good < s->config->health_rise) {
 		timer_arm(&s->upstream->loop->timers, &s->probe.timer,
 		    PROBE_AGAIN_NS);
-	else
+	} else {
 		server_answers(s);
+	}
 }
 
 static void
@@ -89,11 +97,10 @@ on_probe_connected(struct connection *u)
 	if (s->probe.length > 0)
 		return;
 	s->probe.link = NULL;
-	timer_clear(&s->upstream->loop->timers, &s->probe.timer);
 	/* Not kept: servers wait at a graceful stop for a connection on which
 	 * nothing has come yet. */
 	connection_close(u);
-	server_risen(s);
+	server_probed(s, HEALTH_OK, 0);
 }
 
 static void
@@ -110,13 +117,8 @@ on_probe_end(const struct exchange_result *result)
 	struct server *s = result->user;
 
 	s->probe.link = NULL;
-	timer_clear(&s->upstream->loop->timers, &s->probe.timer);
-	if (exchange_answered(result->end) && s->probe.status < 400) {
-		server_risen(s);
-	} else {
-		s->probe.good = 0;
-		server_probe_later(s);
-	}
+	server_probed(
+	    s, health_judge(s, result->end, s->probe.status), s->probe.status);
 }
 
 static const struct exchange_ops probe_ops = {
@@ -129,22 +131,26 @@ static const struct exchange_ops probe_ops = {
 static void
 server_probe(struct server *s)
 {
+	int err;
+
 	if (s->probe.link != NULL) {
 		/* The last one got no answer in time: a stopped process
 		 * accepts connections and says nothing. */
 		connection_close(s->probe.link);
 		s->probe.link = NULL;
-		s->probe.good = 0;
-	}
-	s->probe.status = 0;
-	if (connection_get(s, &probe_ops, s, REUSE_NONE, &s->probe.link) < 0) {
-		s->probe.link = NULL;
-		s->probe.good = 0;
-		server_probe_later(s);
+		server_probed(s, HEALTH_TIMEOUT, s->probe.status);
 		return;
 	}
-	timer_arm(
-	    &s->upstream->loop->timers, &s->probe.timer, PROBE_TIMEOUT_NS);
+	s->probe.status = 0;
+	err = connection_get(s, &probe_ops, s, REUSE_NONE, &s->probe.link);
+	if (err < 0) {
+		s->probe.link = NULL;
+		server_probed(
+		    s, err == -ENOMEM ? HEALTH_NONE : HEALTH_REFUSED, 0);
+		return;
+	}
+	timer_arm(&s->upstream->loop->timers, &s->probe.timer,
+	    s->config->health_timeout_ns);
 	if (s->probe.length > 0)
 		server_send_get(s->probe.link, s->probe.text, s->probe.length);
 	else if (s->probe.link->state == CONNECTION_BUSY)
@@ -193,7 +199,7 @@ server_lost(struct server *s)
 }
 
 void
-server_responded(struct server *s, int64_t latency_ns)
+server_responded(struct server *s, unsigned status, int64_t latency_ns)
 {
 	const struct hedging_server *h = server_policy(s);
 	bool hazard = h->hazards != 0 || (instant_is_set(h->hazard_over) &&
@@ -201,6 +207,8 @@ server_responded(struct server *s, int64_t latency_ns)
 						 h->hazard_over) < latency_ns);
 
 	distribution_record(&s->responses[hazard], latency_ns);
+	if (status >= 500)
+		s->erred_status = status;
 }
 
 uint64_t
@@ -223,6 +231,8 @@ void
 server_failed(struct server *s, enum exchange_end end)
 {
 	s->errors[end]++;
+	s->erred = end;
+	s->erred_status = 0;
 	if (end != EXCHANGE_REFUSED)
 		return;
 	if (++s->refusals >= REFUSALS_MAX &&
@@ -245,7 +255,8 @@ on_warmup_end(const struct exchange_result *result)
 	struct server *s = w->server;
 	struct upstream *up = s->upstream;
 	struct instant now = instant_now();
-	bool ok = exchange_answered(result->end) && w->status < 500;
+	bool ok = w->own ? health_judge(s, result->end, w->status) == HEALTH_OK
+			 : exchange_answered(result->end) && w->status < 500;
 	int64_t latency = instant_is_set(result->written_first)
 			      ? instant_since(now, result->written_first)
 			      : 0;
@@ -253,6 +264,8 @@ on_warmup_end(const struct exchange_result *result)
 	w->busy = false;
 	if (!ok)
 		server_failed(s, result->end);
+	if (!ok && exchange_answered(result->end))
+		s->erred_status = w->status;
 	switch (w->kind) {
 	case WARMUP_ASK:
 		s->asking = false;

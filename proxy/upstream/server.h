@@ -25,8 +25,8 @@ void server_stay(struct server *s);
 /* Do it: nothing of the one that was there is under way. */
 void server_take_next(struct server *s);
 
-/* What Host says in requests that name none: the server's own address, or
- * "localhost" if that is a Unix socket. */
+/* What Host says in requests that name none: servers[].host, or the server's
+ * own address, or "localhost" if that is a Unix socket. */
 const char *server_host(const struct config_server *c);
 
 /* What it does, for people: "ready", "draining", ...  Static. */
@@ -50,7 +50,7 @@ bool server_ask(struct server *s);
 void server_keep(struct server *s);
 
 /* An attempt was answered. */
-void server_responded(struct server *s, int64_t latency_ns);
+void server_responded(struct server *s, unsigned status, int64_t latency_ns);
 
 /* How many attempts were answered; how many exchanges failed. */
 uint64_t server_responses(const struct server *s);
@@ -85,6 +85,24 @@ void upstream_tick(struct upstream *up, struct instant now);
 void standby_tick(struct server *s, struct instant now);
 
 /* --- asking one in service whether it is well -------------------------- */
+
+/* What an exchange that asked for the health target came to. */
+enum health_result
+health_judge(const struct server *s, enum exchange_end end, unsigned status);
+
+/* Note what a probe or check came to; of a probe that failed, log what has
+ * changed, at most every HEALTH_LOG_NS. */
+#define HEALTH_LOG_NS (10 * NS_PER_S)
+void health_note(struct server *s, enum health_result result, unsigned status);
+void health_log_probe(struct server *s, struct instant now);
+
+/* "timeout", ...  Static. */
+const char *health_result_name(enum health_result result);
+
+/* The latest one, for people: "GET /up got 400, not 200-399 (Host: a:80)"; "":
+ * there was none, or nothing is to be said.  Returns out. */
+#define HEALTH_TEXT 768
+char *health_text(const struct server *s, char out[HEALTH_TEXT]);
 
 void health_init(struct server *s);
 /* Check again after the configured interval. */

@@ -1,6 +1,8 @@
 /* servers.c: the tick of each server, and what it logs. */
 
 #include "base/log.h"
+#include "base/text.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 
 int
@@ -30,9 +32,20 @@ server_end(struct server *s)
 	server_fini(s);
 }
 
+/* "502", or how the exchange ended. */
+static const char *
+erred_text(const struct server *s, char out[16])
+{
+	if (s->erred_status == 0)
+		return exchange_end_name(s->erred);
+	snprintf(out, 16, "%u", s->erred_status);
+	return out;
+}
+
 static void
 failing_log(struct server *s)
 {
+	char latest[16];
 	const struct hedging_server *h = server_policy(s);
 
 	if (h->failing == s->failing_logged)
@@ -40,10 +53,11 @@ failing_log(struct server *s)
 	s->failing_logged = h->failing;
 	if (h->failing)
 		log_event(LOG_LEVEL_WARNING, "server_failing",
-		    "server=%s errors_percent=%.0f advice=\"it responds with "
-		    "errors, breaks off or is late, and gets no requests while "
-		    "another server can serve: see its own log\"",
-		    s->config->name, 100 * h->errors);
+		    "server=%s errors_percent=%.0f latest=%s advice=\"it "
+		    "responds with errors, breaks off or is late, and gets no "
+		    "requests while another server can serve: see its own "
+		    "log\"",
+		    s->config->name, 100 * h->errors, erred_text(s, latest));
 	else if (h->state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_NOTICE, "server_recovered", "server=%s",
 		    s->config->name);

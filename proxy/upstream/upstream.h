@@ -79,6 +79,18 @@ struct exchange_result {
 	struct instant written_first;
 };
 
+/* What a probe or health check came to. */
+enum health_result {
+	HEALTH_NONE, /* there was none yet */
+	HEALTH_OK,
+	HEALTH_STATUS,	  /* a response with another status */
+	HEALTH_REFUSED,	  /* no connection */
+	HEALTH_CLOSED,	  /* connection lost before the response's end */
+	HEALTH_MALFORMED, /* not a response */
+	HEALTH_TIMEOUT,	  /* longer than health_timeout */
+	HEALTH_RESULT_COUNT,
+};
+
 struct exchange_ops {
 	bool awaited; /* a client waits: not one of Tailor's own exchanges */
 	/* A new connection has been made (may be NULL). */
@@ -186,6 +198,7 @@ struct silence {
 };
 
 #define RESTART_DELAY_NS (100 * NS_PER_MS) /* doubled while it dies at once */
+#define GET_BYTES 640 /* of a GET of Tailor's own: target, host, and the rest */
 #define WARMUPS_MAX 64 /* warm-up requests under way at once */
 
 enum child_state {
@@ -252,13 +265,22 @@ struct server {
 	struct { /* before it is in service: does it respond? (server.c) */
 		struct timer timer;
 		struct connection *link; /* running, or NULL */
-		char text[512];		 /* up to its last, empty line */
+		char text[GET_BYTES];	 /* up to its last, empty line */
 		size_t length;		 /* 0: connecting is enough */
 		unsigned status;	 /* of the running probe */
 		unsigned good;		 /* in a row, so far */
 	} probe;
 	unsigned refusals; /* of connections, in a row */
 	bool at_other;	   /* of localhost: the last that listened was ::1 */
+
+	struct { /* the latest probe or health check */
+		enum health_result result;
+		unsigned status; /* 0: no response */
+		/* and the latest that failed as a probe, in the log */
+		enum health_result logged;
+		unsigned logged_status;
+		struct instant logged_at;
+	} checked;
 
 	struct { /* in service (health.c) */
 		struct timer timer;
@@ -276,7 +298,7 @@ struct server {
 	struct { /* made to collect by a request (collect.c) */
 		struct timer timer;
 		struct connection *link; /* running, or NULL */
-		char text[512];
+		char text[GET_BYTES];
 		unsigned status;
 	} collect;
 
@@ -345,6 +367,9 @@ struct server {
 	/* statistics */
 	uint64_t attempts, connects, connects_again, reuses, stale, restarts;
 	uint64_t errors[EXCHANGE_TIMEOUT + 1];
+	/* The latest of them, and of responses with 5xx: its status, or 0. */
+	enum exchange_end erred;
+	unsigned erred_status;
 	uint64_t extra_bytes;
 	uint64_t unread_bodies;	    /* connections not used again for .last */
 	uint64_t privates;	    /* connections that became one client's */

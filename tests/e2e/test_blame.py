@@ -1,6 +1,7 @@
 """Goal: tailorctl blame says what a route's p99 consists of, from the accounts
 that the running tailor keeps or from a file, and refuses what it cannot read."""
 
+import decimal
 import importlib.util
 import json
 import math
@@ -465,3 +466,56 @@ def test_more_classes_than_places(ctl, pair):
     assert (found["exact"]["requests"], found["exact"]["unnamed"]) == (4, 4)
     assert "4 of them of classes without a place" in ctl(
         "-a", t.admin, "blame", "-R", "other").out
+
+
+SERIES = re.compile(r'^tailor_request_cause_seconds_total'
+                    r'{class="(.*)",cause=".*"} (.*)$', re.M)
+
+
+def by_class(t):
+    """The time of each class in the metrics; the sum is exact."""
+    found = {}
+    for name, value in SERIES.findall(t.ask("/metrics").body.decode()):
+        found[name] = found.get(name, 0) + decimal.Decimal(value)
+    return found
+
+
+def test_a_scanner_makes_no_route(pair):
+    """Goal: paths that are not found take no place, however many come first."""
+    pair.a.serve(lambda r: response(200 if r.target == "/real" else 404))
+    t = pair(analysis={"cpu": 1, "accounts": 1000},
+             slow={"target": "1us", "keep_slowest": 0})
+    with t.client() as c:
+        for k in range(68):
+            assert c.get(f"/scan{k}").status == 404
+        assert c.get("/real").status == 200
+    wait_until(lambda: len(accounts(t)) == 70, "69 accounts")
+    wait_until(lambda: len(by_class(t)) == 2, "the metric")
+    assert set(by_class(t)) == {"GET /real", "other"}
+    assert t.metrics()["tailor_latencies_unnamed_total"] == 68
+
+
+def test_a_place_is_lost_to_a_busier_route(pair):
+    """Goal: where a client's paths have taken all places a route that is used
+    gets one of them; the series of the other ends, and no sum ever falls."""
+    pair.a.serve(lambda r: response(200))
+    t = pair(analysis={"cpu": 1, "accounts": 1000},
+             slow={"target": "1us", "keep_slowest": 0})
+    sums = []
+
+    def named():
+        sums.append(sum(by_class(t).values()))
+        assert c.get("/real").status == 200
+        return "GET /real" in by_class(t)
+
+    with t.client() as c:
+        for k in range(68):
+            assert c.get(f"/scan{k}").status == 200
+        wait_until(lambda: len(accounts(t)) == 69, "68 accounts")
+        wait_until(lambda: len(by_class(t)) == 33, "all places are taken")
+        first = set(by_class(t))
+        wait_until(named, "a series of its own")
+    assert sums == sorted(sums)
+    then = set(by_class(t))
+    assert (len(first - then), then - first) == (1, {"GET /real"})
+    assert t.metrics()["tailor_routes_lost_total"] == 1

@@ -47,7 +47,7 @@ def test_one_pause_before_a_broken_standby(upstream, tailor, method):
     all_are_good(t)
     assert t.metrics()[LEFT] == 1 == t.metrics()[FAILING]
     assert t.server("b")["state"] == "failing"
-    t.wait_log(" server_failing server=b ")
+    assert " latest=500 " in t.wait_log(" server_failing server=b ")
 
     t.hazard("a", "begin")
     all_are_good(t)

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -524,6 +525,81 @@ def test_no_target_no_checks(upstream, tailor, interval):
         for _ in range(20):
             assert c.get().status == 200
     assert checks() == before
+
+
+HOST = "w" * 245 + ".local:443"
+RESULT = 'tailor_health_check_result{server="a",result="%s"}'
+STATUS = 'tailor_health_check_status{server="a"}'
+
+
+def test_a_server_that_checks_host(upstream, tailor, ctl):
+    # Goal: what a server responds to its probe is in the log, in tailorctl and
+    # in metrics; with servers[].host it is good, and requests without Host are.
+    a = upstream("a").serve(lambda r: response(
+        200 if r.get("Host") == HOST else 400))
+    server = {"name": "a", "address": a.address, "health": "/up"}
+    t = tailor(server, ready=False, proxy={"server_wait": 0})
+    why = f"GET /up got 400, not 200-399 (Host: {a.address})"
+    line = t.wait_log("probe_failed")
+    assert f'server=a result=status status=400 why="{why}"' in line
+    assert (f'waits_for="a to pass its probe at {a.address} ({why})"'
+            in t.wait_log("not_ready"))
+    assert t.server("a")["health"] == {
+        "result": "status", "status": 400, "detail": why}
+    shown = ctl("--admin", t.admin, "servers").out
+    assert "health: " + why in " ".join(shown.split())
+    m = t.metrics()
+    assert (m[STATUS], m[RESULT % "status"], m[RESULT % "ok"]) == (400, 1, 0)
+    t.config["servers"][0]["host"] = HOST
+    with open(f"{t.directory}/tailor.json", "w", encoding="utf-8") as file:
+        json.dump(t.config, file)
+    post(t, "/reload")
+    t.wait_server("a", state="ready")
+    assert t.server("a")["health"]["detail"] == "GET /up got 200"
+    assert t.log.count("probe_failed") == 1
+    with t.client() as c:
+        c.send(b"DELETE / HTTP/1.0\r\nContent-Length: 1\r\n\r\nx")
+        assert c.response().status == 200
+
+
+def test_a_slow_health_target(upstream, tailor):
+    # Goal: a health target that takes longer than a second may serve, and what
+    # takes longer than health_timeout is called that.
+    def slow(_):
+        time.sleep(1.2)
+        return response(200)
+
+    a, b = upstream("a").serve(slow), upstream("b").script()
+    t = tailor({"name": "a", "address": a.address, "health": "/up",
+                "health_timeout": "60s"},
+               {"name": "b", "address": b.address, "health": "/up",
+                "health_timeout": "50ms"}, ready=False)
+    assert ('server=b result=timeout status=0 why="GET /up got no response '
+            'within 50 ms"') in t.wait_log("probe_failed")
+    t.wait_server("a", state="ready")
+    assert "health_failed" not in t.log
+
+
+def test_what_makes_a_server_up_and_down(upstream, tailor):
+    # Goal: only health_status is good; health_rise good ones in a row are
+    # needed, and health_fall bad ones.
+    a, b = upstream("a").script(), upstream("b").serve()
+    t = tailor({"name": "a", "address": a.address, "health": "/up",
+                "health_status": ["204", "401-403"], "health_rise": 3,
+                "health_fall": 2, "health_interval": "10ms"}, b)
+    t.wait_server("b", state="ready")
+    for status in (204, 200, 204, 401, 404, 403, 204, 204):
+        request = a.expect()
+        assert t.server("a")["state"] == "connecting"
+        request.reply(status)
+    t.wait_server("a", state="ready")
+    for status in (500, 204, 200, 503):
+        a.expect().reply(status)
+    t.wait_log("server_lost server=a")
+    assert re.findall(r" (\w+) health_failed server=a .*status=(\d+) "
+                      r".*in_a_row=(\d)", t.log) == [
+        ("info", "500", "1"), ("info", "200", "1"), ("warning", "503", "2")]
+    a.serve(lambda r: response(204))
 
 
 def test_tailorctl_acts(upstream, tailor, ctl):

@@ -113,10 +113,10 @@ def test_environment(build, tmp_path):
     assert len(err.splitlines()) == 4
     # One that is no key any more is explained.
     _, err = dump(TAILOR_HEDGING_STORM_HOLD="1s",
-                  TAILOR_SERVERS_1_HEALTH_FALL="2")
+                  TAILOR_SERVERS_1_LIBJVM="/x")
     assert "hedging.storm_hold: removed key: fixed at 1s" in err
-    assert ("servers[1].health_fall: set by TAILOR_SERVERS_1_HEALTH_FALL in "
-            "the environment") in err
+    assert ("servers[1].libjvm: set by TAILOR_SERVERS_1_LIBJVM in the "
+            "environment") in err
     # A slip is reported and does no harm; others' variables are not ours.
     out, err = dump(TAILOR_HEDGING_MOD="act", TAILOR_RUN="x",
                     TAILOR_SERVERS_0_ADRESS="127.0.0.1:3")

@@ -192,6 +192,32 @@ def test_a_scripted_heap(upstream, tailor):
     assert t.metrics()['tailor_swaps_by_reason_total{reason="steer"}'] >= 1
 
 
+def test_an_order_that_is_not_carried_out(upstream, tailor):
+    # Goal: the log has the status of the response to an order to collect, which
+    # has the server's Host.
+    full, used = 64 << 20, [0, 0]
+
+    def heap(i):
+        def respond(request):
+            used[i] = min(full, used[i] + (full >> 10))
+            good = request.target != "/gc"
+            status = 200 if good else 404 if request.get("Host") == "h:1" else 500
+            return response(status, b"x", [
+                ("Tailor-Heap", f"{used[i]} {full} 0")])
+        return respond
+
+    servers = [upstream(name).serve(heap(i)) for i, name in enumerate("ab")]
+    t = tailor(*({"name": o.name, "address": o.address, "jvm": "none",
+                  "host": "h:1", "health": "/", "collect": "http:/gc"}
+                 for o in servers), hedging={"steer": True})
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    with t.client() as c:
+        wait_until(lambda: c.get("/").status == 200
+                   and " collect_failed " in t.log, "an order failed")
+    assert "target=/gc why=status status=404" in t.wait_log(" collect_failed ")
+
+
 def test_malformed_heap(upstream, tailor):
     # Goal: a server that says nonsense of its heap is not believed; it is
     # counted each time and logged once, and clients never see the field.

@@ -63,6 +63,23 @@ TEST(long_names_are_one_route)
 	blame_rows_fini(&rows);
 }
 
+/* More routes than places: the busiest have a name, wherever they come. */
+TEST(the_busiest_have_a_name)
+{
+	char text[20000] = HEAD;
+	size_t n = strlen(text);
+
+	for (unsigned i = 0; i < 400; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+		    "a,9,5,%u,r%u,s,1,1,0,1,5,0\n", i < 340 ? 1 : 10, i);
+	assert_int_equal(read_rows(text), 0);
+	assert_int_equal(rows.routes, BLAME_ROUTES);
+	assert_string_equal(rows.route[0].name, "other");
+	assert_true(rows.route[0].weight == 340 - 3);
+	assert_true(rows.route[60].weight == 10);
+	blame_rows_fini(&rows);
+}
+
 TEST(names_do_nothing_to_a_terminal)
 {
 	assert_int_equal(

@@ -368,8 +368,27 @@ TEST(test_set_messages)
 	    {"slow.keep", "x",
 		"slow.keep: removed key: fixed: one for every 64k of "
 		"slow.store_bytes"},
-	    {"servers[0].health_fall", "3",
-		"servers[0].health_fall: removed key: fixed at 3"},
+	    {"servers[0].libjvm", "/x",
+		"servers[0].libjvm: removed key: replaced by servers[].jvm, as "
+		"in \"usdt:/path/libjvm.so\""},
+	    {"servers[0].host", "a b",
+		"servers[0].host: \"a b\" is not \"\" or a host like "
+		"\"www.example.com\" or \"127.0.0.1:9001\""},
+	    {"servers[0].health_status", "200-",
+		"servers[0].health_status: \"200-\": a status is in 200..599, "
+		"a range like 200-399"},
+	    {"servers[0].health_status", "404,399-200",
+		"servers[0].health_status: \"399-200\": a status is in "
+		"200..599, a range like 200-399"},
+	    {"servers[0].health_status", "-200",
+		"servers[0].health_status: \"-200\": a status is in 200..599, "
+		"a range like 200-399"},
+	    {"servers[0].health_status", "2000",
+		"servers[0].health_status: \"2000\": a status is in 200..599, "
+		"a range like 200-399"},
+	    {"servers[0].health_status", "200-600",
+		"servers[0].health_status: \"200-600\": a status is in "
+		"200..599, a range like 200-399"},
 	    {"listen", "a,:1",
 		"listen: \"a\": the port is missing: write \"HOST:PORT\", or "
 		"\":PORT\" "
@@ -427,6 +446,10 @@ TEST(test_check_messages)
 		"256 bytes\n"
 		"servers[1].collect: \"http:/path\" needs a target of at most "
 		"256 bytes\n"},
+	    {"{\"listen\": \":80\", \"servers\": [{\"address\": \":1\", "
+	     "\"health_status\": []}]}",
+		"servers[0].health_status: none given; leave it out for "
+		"200-399\n"},
 	    {"{\"listen\": [\":80 proxy_protocol\", "
 	     "\"unix:/a proxy_protocol\", \":81\", \":80\"], "
 	     "\"servers\": [{\"address\": \":1\"}]}",

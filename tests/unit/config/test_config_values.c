@@ -250,7 +250,8 @@ TEST(test_a_whole_file)
 	    "\"admin\": \"\",\n"
 	    "\"servers\": [{\"name\": \"left\", \"address\": "
 	    "\"unix:/x // y\", \"jvm\": \"none\", \"loser\": \"half-close\",\n"
-	    "  \"health\": \"/up?x=1\", \"launch\": {\n"
+	    "  \"health\": \"/up?x=1\", \"host\": \"[::1]:80\",\n"
+	    "  \"health_status\": [\"204\", \"300-302\"], \"launch\": {\n"
 	    "    \"command\": [\"java\", \"-jar\", \"a b.jar\", \"\"],\n"
 	    "    \"environment\": {\"A\": \"1 2\", \"_b\": \"\"},\n"
 	    "    \"cpus\": \"0-3,8\", \"stop_timeout\": 2.5},},\n"
@@ -276,6 +277,12 @@ TEST(test_a_whole_file)
 	assert_int_equal(s->jvm, CONFIG_JVM_NONE);
 	assert_int_equal(s->loser, CONFIG_LOSER_HALF_CLOSE);
 	assert_string_equal(s->health, "/up?x=1");
+	assert_string_equal(s->host, "[::1]:80");
+	for (unsigned status = 0; status < 1000; status++)
+		assert_int_equal(config_status_expected(s, status),
+		    status == 204 || (status >= 300 && status <= 302));
+	assert_true(config_status_expected(&c->server[1], 200));
+	assert_false(config_status_expected(&c->server[1], 400));
 	assert_int_equal(s->argc, 4);
 	assert_string_equal(s->argv[2], "a b.jar");
 	assert_string_equal(s->argv[3], "");

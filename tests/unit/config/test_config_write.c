@@ -62,6 +62,7 @@ static const char *const samples[][2] = {
     [KEY_NAME] = {"X-1._z", "yy"},
     [KEY_NAME_OR_NONE] = {"x.sock", "-"},
     [KEY_TARGET] = {"/a?b=\"<c>\"", "/"},
+    [KEY_HOST] = {"[::1]:80", "a-b.c"},
     [KEY_PATH] = {"/x \xc3\xa9 y", "/\"\\"},
     [KEY_TEXT] = {"&</script>", "a/b"},
     [KEY_CPU] = {"none", "1023"},
@@ -74,6 +75,7 @@ static const char *const samples[][2] = {
     [KEY_CLASSES] = {"GET /a,* /b/**", "[\"PUT /a\"]"},
     [KEY_PATTERNS] = {"/a,/b/*/c/", "[\"/\\\"<\"]"},
     [KEY_FIELDS] = {"X-A,cookie", "x'"},
+    [KEY_STATUSES] = {"204,300-399", "599"},
     [KEY_ARGUMENTS] = {"[\"a b\", \"\", \"\\\"\"]", "x"},
     [KEY_ENVIRONMENT] = {"{\"A\": \"=\\\\ \", \"B\": \"\"}", "A=1"},
 };

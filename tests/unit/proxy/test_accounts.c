@@ -17,6 +17,7 @@
 static struct timeline *stream;
 static struct timeline_reader *reader;
 static struct accounts *a;
+static struct routes routes;
 
 static int
 setup(void **state)
@@ -26,7 +27,8 @@ setup(void **state)
 	assert_int_equal(timeline_reader_from(&reader, stream), 0);
 	a = calloc(1, sizeof(*a));
 	assert_non_null(a);
-	assert_int_equal(accounts_init(a, 10), 0);
+	routes_init(&routes);
+	assert_int_equal(accounts_init(a, &routes, 10), 0);
 	return 0;
 }
 
@@ -96,6 +98,23 @@ TEST_WITH(accounts_weigh_as_much_as_there_were_requests, setup, teardown)
 	    atomic_load(&a->cause_ns[0][TALE_CAUSE_GC]), 600 * 112);
 }
 
+/* What is counted at a place is of the route that has it when a second ends;
+ * after it was lost that is all of "other". */
+TEST_WITH(sums_are_by_place, setup, teardown)
+{
+	routes_take(&routes, 1, "GET /a");
+	request(1, ACCOUNT_OTHER, 4, "/a", true);
+	request(2, ACCOUNT_OTHER, 2, "/b", true);
+	request(3, ACCOUNT_OTHER, 3, "/a", true);
+	assert_int_equal(atomic_load(&a->cause_ns[1][TALE_CAUSE_GC]), 2400);
+	assert_int_equal(atomic_load(&a->cause_ns[0][TALE_CAUSE_GC]), 1200);
+	atomic_store(&routes.place[1].state, ROUTE_LOST);
+	request(4, ACCOUNT_OTHER, 0, "/a", false);
+	accounts_end(a, 1);
+	assert_int_equal(atomic_load(&a->ended_ns[1][TALE_CAUSE_GC]), 2400);
+	assert_int_equal(atomic_load(&a->cause_ns[0][TALE_CAUSE_GC]), 3000);
+}
+
 /* The table as it is answered; owned by the caller. */
 static char *
 table(int64_t since_ns)
@@ -159,9 +178,9 @@ TEST_WITH(a_time_to_come_is_not_the_latest, setup, teardown)
 	free(text);
 }
 
-TEST_WITH(routes_are_few_and_plain, setup, teardown)
+TEST(routes_are_plain)
 {
-	char out[ACCOUNT_ROUTE], target[20];
+	char out[ACCOUNT_ROUTE];
 
 	assert_string_equal(account_route("GET", "/a/b", out), "GET /a");
 	assert_string_equal(account_route("GET", "/", out), "GET /");
@@ -169,14 +188,23 @@ TEST_WITH(routes_are_few_and_plain, setup, teardown)
 	assert_string_equal(account_route("PUT", "*", out), "PUT /");
 	assert_string_equal(
 	    account_route("GET", "/a,\"b\n%", out), "GET /a__b__");
-	memset(target, 0, sizeof(target));
-	for (unsigned i = 0; i < 100; i++) {
+}
+
+/* Accounts in memory keep their route's name, however many there were. */
+TEST_WITH(names_are_those_of_the_ring, setup, teardown)
+{
+	char target[20], *text;
+
+	for (unsigned i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%u", i);
 		request(i, ACCOUNT_OTHER, 1, target, true);
 	}
-	assert_int_equal(atomic_load(&a->routes), ACCOUNT_ROUTES);
-	assert_string_equal(a->route[ACCOUNT_ROUTES - 1], "other");
-	assert_string_equal(a->route[1], "GET /1");
+	text = table(0);
+	for (unsigned i = 990; i < 1000; i++) {
+		snprintf(target, sizeof(target), ",GET /%u,", i);
+		assert_non_null(strstr(text, target));
+	}
+	free(text);
 }
 
 /* Rows of the whole table. */
@@ -319,7 +347,7 @@ TEST_WITH(an_answer_has_a_share_that_weighs_as_much, setup, teardown)
 	assert_int_equal(rmdir(directory), 0);
 }
 
-TEST_WITH(the_first_class_that_matches_counts, setup, teardown)
+TEST(the_first_class_that_matches_counts)
 {
 	char out[ACCOUNT_ROUTE];
 	char *class[] = {(char *)(uintptr_t) "GET /search/**",
@@ -333,12 +361,4 @@ TEST_WITH(the_first_class_that_matches_counts, setup, teardown)
 	assert_string_equal(CLASS("GET", "/../search"), "other");
 	assert_string_equal(
 	    account_class(class, 0, "GET", "/search/a", out), "GET /search");
-	/* A class "other" and what has no room are one. */
-	request(1, ACCOUNT_OTHER, 1, "/other", true);
-	memcpy(a->route[0], "other", 6);
-	for (unsigned i = 0; i < 100; i++) {
-		snprintf(out, sizeof(out), "/%u", i);
-		request(i, ACCOUNT_OTHER, 1, out, true);
-	}
-	assert_int_equal(atomic_load(&a->routes), ACCOUNT_ROUTES - 1);
 }

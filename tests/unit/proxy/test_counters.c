@@ -24,6 +24,7 @@ static struct timeline_reader *reader;
 static uint64_t sum[EPOCH_SOURCES];
 static struct counted_epochs counted;
 static struct accounts *a;
+static struct routes routes;
 static struct blame_impact impact[BLAME_VALUES];
 static struct blame_rows rows;
 static char *csv;
@@ -168,7 +169,8 @@ setup(void **state)
 	counted_init(&counted);
 	a = calloc(1, sizeof(*a));
 	assert_non_null(a);
-	assert_int_equal(accounts_init(a, SECONDS * REQUESTS), 0);
+	routes_init(&routes);
+	assert_int_equal(accounts_init(a, &routes, SECONDS * REQUESTS), 0);
 	a->counted = &counted;
 	return 0;
 }

@@ -13,13 +13,15 @@
 #define MINUTE (60 * NS_PER_S)
 #define BEGIN (1000 * MINUTE)
 
+static struct routes routes;
 static struct latencies l;
 
 static int
 setup(void **state)
 {
 	(void)state;
-	return latencies_init(&l, BEGIN);
+	routes_init(&routes);
+	return latencies_init(&l, &routes, BEGIN);
 }
 
 static int
@@ -73,11 +75,20 @@ find(struct account_store *store, const char *class, int64_t from_ns,
 }
 
 static const char *
-count_one(const char *target, int64_t ns)
+count_status(const char *target, int64_t ns, int status)
 {
-	struct latency_key key = {.method = "GET", .target = target};
+	struct latency_key key = {.method = "GET",
+	    .target = target,
+	    .status = status,
+	    .now = {NS_PER_S}};
 
 	return latencies_count(&l, &key, ns);
+}
+
+static const char *
+count_one(const char *target, int64_t ns)
+{
+	return count_status(target, ns, 200);
 }
 
 static void
@@ -121,16 +132,96 @@ TEST_WITH(classes_without_a_place_are_counted, setup, teardown)
 	for (unsigned i = 0; i < 40; i++) {
 		snprintf(class, sizeof(class), "GET /%u", i);
 		assert_string_equal(count_one(class + 4, 7),
-		    i < LATENCY_CLASSES - 1 ? class : "other");
+		    i < ROUTE_PLACES - 1 ? class : "other");
 	}
 	/* Remembered ones are counted, too. */
 	assert_string_equal(count_one("/39?a", 7), "other");
 	assert_string_equal(count_one("/38/b", 7), "other");
 	f = find(NULL, "other", 0, INT64_MAX, BEGIN);
-	assert_int_equal(f.requests, 40 - (LATENCY_CLASSES - 1) + 2);
+	assert_int_equal(f.requests, 40 - (ROUTE_PLACES - 1) + 2);
 	assert_int_equal(f.unnamed, f.requests);
 	assert_int_equal(atomic_load(&l.unnamed), f.unnamed);
 	assert_int_equal(find(NULL, "GET /3", 0, INT64_MAX, BEGIN).requests, 1);
+}
+
+TEST_WITH(what_is_not_found_makes_no_route, setup, teardown)
+{
+	char path[20];
+
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(path, sizeof(path), "/%u", i);
+		assert_string_equal(count_status(path, 7, 404), "other");
+		assert_string_equal(count_status("/x", 7, 404), "other");
+	}
+	assert_string_equal(count_status("/a", 7, 0), "other");
+	assert_string_equal(count_status("/a", 7, 302), "GET /a");
+	assert_string_equal(count_status("/a", 7, 404), "GET /a");
+	assert_string_equal(count_status("/b", 7, 500), "GET /b");
+	assert_int_equal(atomic_load(&l.unnamed), 201);
+}
+
+/* What a route had is its own, in the last minute, too; the next one at its
+ * place begins with nothing. */
+TEST_WITH(a_place_is_lost, setup, teardown)
+{
+	char path[20];
+
+	count("GET /0", 5, 7);
+	for (unsigned i = 1; i < ROUTE_PLACES - 1; i++) {
+		snprintf(path, sizeof(path), "/%u", i);
+		for (unsigned n = 0; n < 10; n++)
+			count_one(path, 7);
+	}
+	latencies_tick(&l, NULL, BEGIN + MINUTE);
+	count("GET /0", 1, 7);
+	for (unsigned i = 0; i < 13; i++)
+		assert_string_equal(count_one("/new", 9), "other");
+	assert_int_equal(routes_state(&routes, 1), ROUTE_LOST);
+	assert_string_equal(count_one("/0", 7), "other");
+	latencies_end(&l, NULL, 1, BEGIN + MINUTE + 5);
+	routes_free(&routes, 1);
+	assert_string_equal(count_one("/new", 9), "GET /new");
+	for (unsigned i = 0; i < 2; i++) {
+		int64_t to = BEGIN + (2 + i) * MINUTE;
+
+		assert_int_equal(
+		    find(NULL, "GET /0", 0, INT64_MAX, to).requests, 6);
+		assert_int_equal(
+		    find(NULL, "GET /new", 0, INT64_MAX, to).requests, 1);
+		assert_int_equal(
+		    find(NULL, "other", 0, INT64_MAX, to).requests, 14);
+		latencies_tick(&l, NULL, to);
+	}
+}
+
+/* However many routes there were: the busiest, wherever they come. */
+TEST_WITH(an_answer_has_the_busiest, setup, teardown)
+{
+	struct account_store *store;
+	char directory[] = "/dev/shm/tailor-latencies-XXXXXX", path[80];
+	static struct latency_block b = {
+	    .from_wall_ns = BEGIN, .to_wall_ns = BEGIN + 1};
+
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(account_store_open(&store, directory, 8 << 20), 0);
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(b.route, sizeof(b.route), "GET /%u", i);
+		b.count = b.bucket[7] = i < 240 ? 1 : 10;
+		assert_int_equal(latency_store_add(store, &b), 0);
+	}
+	for (unsigned i = 240; i < 300; i++) {
+		snprintf(path, sizeof(path), "GET /%u", i);
+		assert_int_equal(
+		    find(store, path, 0, INT64_MAX, BEGIN).requests, 10);
+	}
+	assert_int_equal(
+	    find(store, "other", 0, INT64_MAX, BEGIN).requests, 240 - 3);
+	assert_int_equal(
+	    find(store, "other", 0, INT64_MAX, BEGIN).unnamed, 240 - 3);
+	account_store_close(&store);
+	snprintf(path, sizeof(path), "%s/%016x.accounts", directory, 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
 }
 
 /* As those of account_class, also if a path is remembered. */
@@ -138,7 +229,7 @@ TEST_WITH(classes_are_those_in_force, setup, teardown)
 {
 	char first[] = "GET /a/*", second[] = "* /a/**";
 	char *class[] = {first, second};
-	struct latency_key key = {class, 2, "GET", "/a/b?c"};
+	struct latency_key key = {class, 2, "GET", "/a/b?c", 404, {1}};
 
 	for (unsigned i = 0; i < 2; i++) {
 		key.target = "/a/b?c";
@@ -199,7 +290,7 @@ TEST_WITH(files_survive_a_restart, setup, teardown)
 	latencies_fini(&l, store, BEGIN + MINUTE + 1);
 	account_store_close(&store);
 	assert_int_equal(account_store_open(&store, directory, 1 << 20), 0);
-	assert_int_equal(latencies_init(&l, BEGIN + 2 * MINUTE), 0);
+	assert_int_equal(latencies_init(&l, &routes, BEGIN + 2 * MINUTE), 0);
 	count("GET /a", 1, 9);
 	f = find(store, "GET /a", 0, INT64_MAX, BEGIN + 2 * MINUTE + 1);
 	assert_int_equal(f.requests, 15);

@@ -12,6 +12,7 @@
 
 static struct accounts *a;
 static struct tail *t;
+static struct routes routes;
 
 static int
 setup(void **state)
@@ -20,8 +21,10 @@ setup(void **state)
 	a = calloc(1, sizeof(*a));
 	t = calloc(1, sizeof(*t));
 	assert_true(a != NULL && t != NULL);
-	assert_int_equal(accounts_init(a, 10000), 0);
-	atomic_store(&a->routes, 2);
+	routes_init(&routes);
+	routes_take(&routes, 1, "GET /a");
+	assert_int_equal(accounts_init(a, &routes, 10000), 0);
+	snprintf(a->name[1].name, ACCOUNT_ROUTE, "GET /a");
 	return 0;
 }
 
@@ -93,6 +96,9 @@ TEST_WITH(shares_are_of_the_last_minute, setup, teardown)
 	a->account[4000].part_ns[0] = 5;
 	tail_update(t, a, BEGAN_NS + 3 * MINUTE_NS + NS_PER_S);
 	assert_int_equal(t->minute, 1001);
+	/* Nor does a place have a figure that its route has lost. */
+	tail_end(t, 0);
+	assert_int_equal(sum(0) + atomic_load(&t->q_ns[0]), 0);
 }
 
 TEST_WITH(too_few_are_of_ten_minutes_or_none, setup, teardown)
