@@ -71,7 +71,7 @@ TEST(the_busiest_have_a_name)
 
 	for (unsigned i = 0; i < 400; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n,
-		    "a,9,5,%u,r%u,s,1,1,0,1,5,0\n", i < 340 ? 1 : 10, i);
+		    "a,9,5,%u,r%u,s,1,1,0,1,5,0\n", i < 340 ? 1U : 10U, i);
 	assert_int_equal(read_rows(text), 0);
 	assert_int_equal(rows.routes, BLAME_ROUTES);
 	assert_string_equal(rows.route[0].name, "other");

@@ -592,8 +592,8 @@ TEST(test_a_helper)
 	page_name(path, directory, worker.pid);
 	hold = port_hold(&address);
 	p = attach_one(&a, true);
-	one.server[0].listens = address;
-	one.server[0].agent = true;
+	p->server.listens = address;
+	p->server.agent = true;
 	process_assign(p, agent.pid);
 	settle(p, &now);
 	turns(p, &now);
@@ -634,7 +634,7 @@ TEST(test_who_serves)
 	process_init(&p, NULL, 0, &server);
 	assert_int_equal(process_serves(&p, getpid()), SERVING_PERHAPS);
 	listener = listener_new(&address);
-	server.listens = address;
+	p.server.listens = address;
 	p.pid = getpid();
 	assert_int_equal(process_serves(&p, listener), SERVING);
 	assert_int_equal(process_serves(&p, getpid()), SERVING_NOT);
