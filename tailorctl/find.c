@@ -175,16 +175,26 @@ seen(const struct search *s, const struct stat *st)
 	return false;
 }
 
+/* Room for one more: what tailors that were killed have left makes room. */
+static struct admin_socket *
+next_socket(struct search *s)
+{
+	for (unsigned i = 0; i < s->sockets && s->sockets == SOCKETS_MAX; i++)
+		if (s->socket[i].err < 0)
+			s->socket[i] = s->socket[--s->sockets];
+	return s->sockets < SOCKETS_MAX ? &s->socket[s->sockets] : NULL;
+}
+
 static void
 add_socket(struct search *s, const char *place, const char *file,
     const struct options *o)
 {
-	struct admin_socket *one = &s->socket[s->sockets];
+	struct admin_socket *one = next_socket(s);
 	char path[sizeof(one->path)];
 	struct stat st;
 	int fd;
 
-	if (s->sockets == SOCKETS_MAX || !name_of_file(file, one->name))
+	if (one == NULL || !name_of_file(file, one->name))
 		return;
 	snprintf(path, sizeof(path), "%s/%.*s", place, NAME_BYTES + 10, file);
 	snprintf(one->path, sizeof(one->path), "%s", path);

@@ -90,6 +90,20 @@ def test_finding_it(ctl, admin, scratch, unseen):
     assert ctl("ready", env=env, before=unseen).returncode == 0
 
 
+def test_finding_it_among_many(ctl, admin, scratch, unseen):
+    """Goal: sockets that killed tailors have left hide none that runs."""
+    admin.answers["GET /readyz"] = http(200, "ok\n")
+    os.mkdir(scratch / "tailor")
+    for number in range(70):
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(f"{scratch}/tailor/admin-{number}.sock")
+        if number == 35:
+            os.rename(admin.path, scratch / "tailor" / "admin-x.sock")
+    env = {"TAILOR_ADMIN": "", "XDG_RUNTIME_DIR": str(scratch)}
+    for name in ([], ["-a", "x"]):
+        assert ctl(*name, "ready", env=env, before=unseen).returncode == 0
+
+
 def test_over_tcp(ctl, upstream):
     """Goal: HOST:PORT works as well as a path."""
     server = upstream("admin")
