@@ -61,8 +61,12 @@ miss_page(const struct attach *a, const struct process *p, struct missing *m)
 	const char *option = page_option(p->jvm), *path = a->listener.path;
 	char agent[160], why[WHY_BYTES], fix[FIX_BYTES];
 
-	snprintf(why, sizeof(why), "its JVM has %s",
-	    option != NULL ? option : "no hsperfdata");
+	if (option == NULL && p->why[0] != '\0')
+		snprintf(why, sizeof(why), "%.*s", (int)strcspn(p->why, ":"),
+		    p->why);
+	else
+		snprintf(why, sizeof(why), "its JVM has %s",
+		    option != NULL ? option : "no hsperfdata");
 	if (!p->server.agent)
 		snprintf(fix, sizeof(fix), "servers[%u].jvm=auto",
 		    (unsigned)(p - a->process));
@@ -75,8 +79,9 @@ miss_page(const struct attach *a, const struct process *p, struct missing *m)
 		snprintf(fix, sizeof(fix), "jcmd %d JVMTI.agent_load %s %s",
 		    (int)p->jvm, agent, path);
 	else
-		snprintf(fix, sizeof(fix), "start it without %s",
-		    option != NULL ? option : "-XX:-UsePerfData");
+		snprintf(fix, sizeof(fix), "restart it%s%s",
+		    option != NULL ? " without " : "",
+		    option != NULL ? option : "");
 	miss(m, "collections", why, fix);
 }
 

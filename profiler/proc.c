@@ -274,7 +274,7 @@ proc_has_argument(pid_t pid, const char *text)
 }
 
 bool
-proc_maps(pid_t pid, const char *text)
+proc_maps(pid_t pid, const char *text, bool deleted)
 {
 	char path[32], line[512];
 	bool found = false;
@@ -285,7 +285,8 @@ proc_maps(pid_t pid, const char *text)
 	if (f == NULL)
 		return false;
 	while (!found && fgets(line, sizeof(line), f) != NULL)
-		found = strstr(line, text) != NULL;
+		found = strstr(line, text) != NULL &&
+			(!deleted || strstr(line, " (deleted)") != NULL);
 	fclose(f);
 	return found;
 }

@@ -62,5 +62,6 @@ int64_t proc_age_ns(pid_t pid);
 /* Whether one of its arguments is this text. */
 bool proc_has_argument(pid_t pid, const char *text);
 
-/* Whether a file whose name contains text is mapped into it. */
-bool proc_maps(pid_t pid, const char *text);
+/* Whether a file whose name contains text is mapped into it; deleted: one that
+ * was deleted, or replaced, since. */
+bool proc_maps(pid_t pid, const char *text, bool deleted);

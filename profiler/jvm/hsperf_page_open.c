@@ -421,11 +421,15 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 		    permission_remedy_user(&permission, user,
 			PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH,
 			remedy, sizeof(remedy)));
+	} else if (proc_maps(pid, "/hsperfdata_", true)) {
+		snprintf(why, PAGE_TEXT,
+		    "its hsperfdata file was deleted (a cleaner of /tmp?): "
+		    "restart it, or load the agent");
 	} else if (err == -ESTALE) {
 		snprintf(why, PAGE_TEXT,
 		    "the hsperfdata file of its number is another JVM's: give "
 		    "it a /tmp of its own, or load the agent");
-	} else if (proc_maps(pid, "libjvm.so")) {
+	} else if (proc_maps(pid, "libjvm.so", false)) {
 		snprintf(why, PAGE_TEXT,
 		    "a JVM without hsperfdata: drop -XX:-UsePerfData and "
 		    "-XX:+PerfDisableSharedMem, or load the agent");
@@ -465,7 +469,7 @@ hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why)
 	if (err == 0)
 		page_follow(*out);
 	/* A native image may have a page, too. */
-	if (err == 0 && !proc_maps(pid, "libjvm.so"))
+	if (err == 0 && !proc_maps(pid, "libjvm.so", false))
 		(*out)->no_attach = "it is not HotSpot (no libjvm.so)";
 	close(fd);
 	return err;

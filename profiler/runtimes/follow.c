@@ -24,6 +24,11 @@ runtimes_attach(struct runtimes *r, const struct runtime *runtime,
 {
 	int err;
 
+	if (*file == '\0') {
+		snprintf(why, PROBES_WHY,
+		    "its file was replaced since it started, by an upgrade");
+		return -ESTALE;
+	}
 	if (r->probes == NULL) {
 		err = probes_new(&r->probes, r->first_number, why);
 		if (err < 0)
@@ -37,6 +42,8 @@ runtimes_attach(struct runtimes *r, const struct runtime *runtime,
 static const char *
 remedy(const struct runtime *runtime, int err)
 {
+	if (err == -ESTALE)
+		return "restart it";
 	if (runtime->page)
 		return "let the JVM keep hsperfdata, or load the agent";
 	return err == -ENOENT ? "use a build of it with symbols and probes"
@@ -147,7 +154,8 @@ start_on(struct runtimes *r, unsigned server)
 		runtime = runtime_of_process(pid, found);
 	else if (strchr(file, '/') != NULL)
 		runtime = runtime_of_file(file);
-	if (runtime == NULL)
+	/* Or its file was replaced: the next process has the new one. */
+	if (runtime == NULL || (pid != 0 && found[0] == '\0'))
 		runtime = runtime_of_program(file, found);
 	if (found[0] != '\0')
 		file = found;
@@ -272,7 +280,8 @@ server_examine(struct runtimes *r, unsigned server)
 	char file[PATH_MAX];
 
 	runtime = runtime_of_process(s->pid, file);
-	if (runtime == NULL || strcmp(file, s->refused) == 0 ||
+	if (runtime == NULL ||
+	    (*file != '\0' && strcmp(file, s->refused) == 0) ||
 	    (runtime->page && s->tries < TRIES_FOR_PAGE &&
 		!proc_has_argument(s->pid, "-XX:-UsePerfData") &&
 		!proc_has_argument(s->pid, "-XX:+PerfDisableSharedMem")))

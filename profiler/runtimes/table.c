@@ -66,16 +66,22 @@ runtime_of_file(const char *path)
 	return rank_runtime(file_rank(path));
 }
 
-/* The path of an executable mapping in a line of maps, or NULL. */
+/* The path of an executable mapping in a line of maps, or NULL; deleted: the
+ * file there is another one by now. */
 static char *
-mapped_program(char *line)
+mapped_program(char *line, bool *deleted)
 {
-	char *path = strchr(line, '/');
+	static const char mark[] = " (deleted)";
+	char *path = strchr(line, '/'), *end;
 	char *mode = strchr(line, ' ');
 
 	if (path == NULL || mode == NULL || mode > path || mode[3] != 'x')
 		return NULL;
 	path[strcspn(path, "\n")] = '\0';
+	end = path + strlen(path) - strlen(mark);
+	*deleted = end > path && strcmp(end, mark) == 0;
+	if (*deleted)
+		*end = '\0';
 	return path;
 }
 
@@ -84,6 +90,7 @@ runtime_of_process(pid_t pid, char *file)
 {
 	char maps[32], line[PATH_MAX + 100], *path;
 	int rank, best = -1;
+	bool deleted;
 	FILE *f;
 
 	snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)pid);
@@ -91,12 +98,14 @@ runtime_of_process(pid_t pid, char *file)
 	if (f == NULL)
 		return NULL;
 	while (fgets(line, sizeof(line), f) != NULL) {
-		path = mapped_program(line);
+		path = mapped_program(line, &deleted);
 		rank = path != NULL ? file_rank(path) : -1;
 		if (rank < 0 || (best >= 0 && rank >= best) ||
 		    snprintf(file, PATH_MAX, "/proc/%d/root%s", (int)pid,
 			path) >= PATH_MAX)
 			continue;
+		if (deleted)
+			file[0] = '\0';
 		best = rank;
 	}
 	fclose(f);

@@ -36,7 +36,8 @@ struct runtime {
 const struct runtime *runtime_of_file(const char *path);
 
 /* The runtime whose file is mapped into a process; file, PATH_MAX bytes,
- * receives its path as seen from here.  NULL: none, or not allowed to look. */
+ * receives its path as seen from here, "" if the file was deleted or replaced
+ * since.  NULL: none, or not allowed to look. */
 const struct runtime *runtime_of_process(pid_t pid, char *file);
 
 /* The same of a program that will be started: a path, or a name in $PATH; of

@@ -356,6 +356,19 @@ def test_the_page_of_another_container(jvm, tailor):
     assert t.metrics()[key % "b"] == 0
 
 
+def test_a_page_that_was_deleted(jvm, tailor):
+    # Goal: what a cleaner of /tmp did is the reason that is given.
+    a = jvm("-Xmx64m", "-XX:+UseSerialGC")
+    pages = list(pathlib.Path("/tmp").glob(f"hsperfdata_*/{a.pid}"))
+    assert pages
+    for page in pages:
+        page.unlink()
+    t = tailor({"name": "a", "address": a.address, "jvm": "hsperfdata"})
+    line = t.wait_log("server_observed server=a")
+    assert 'misses="collections: its hsperfdata file was deleted' in line
+    assert "restart it" in t.server("a")["detail"]
+
+
 def test_a_helper_of_the_server(java_classes, build, jvm, tailor, scratch):
     # Goal: a JVM that the server has started, and that does not listen, has
     # an agent, too (JAVA_TOOL_OPTIONS); its collections are no hazards.

@@ -512,6 +512,12 @@ TEST(test_whose_page)
 	assert_int_equal(hsperf_page_open(&page, pid, why), 0);
 	assert_int_equal(page->kind, COLLECTOR_G1);
 	hsperf_page_free(&page);
+	unlink(path[0]);
+	assert_int_equal(hsperf_page_open(&page, pid, why), -ESTALE);
+	assert_non_null(strstr(why, "its hsperfdata file was deleted"));
+	unlink(path[1]);
+	assert_int_equal(hsperf_page_open(&page, pid, why), -ENOENT);
+	assert_non_null(strstr(why, "its hsperfdata file was deleted"));
 	child_kill(pid);
 	for (int i = 0; i < 2; i++) {
 		fake_fini(&fake[i]);
@@ -1048,8 +1054,8 @@ TEST(test_proc)
 	assert_true(proc_age_ns(pid) >= -NS_PER_S / 50);
 	assert_true(proc_age_ns(pid) < 60 * NS_PER_S);
 	assert_true(proc_inner_pid(pid) > 0);
-	assert_true(proc_maps(getpid(), "test_process"));
-	assert_false(proc_maps(getpid(), "libjvm.so"));
+	assert_true(proc_maps(getpid(), "test_process", false));
+	assert_false(proc_maps(getpid(), "libjvm.so", false));
 	child_kill(pid);
 	assert_true(proc_uid(pid, &uid) < 0);
 	assert_true(proc_pidfd(pid) < 0);

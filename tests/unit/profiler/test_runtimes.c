@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +62,32 @@ TEST(test_table)
 		else if (r == NULL || strcmp(r->name, cases[i].runtime) != 0)
 			fail_msg("%s is not recognised", cases[i].file);
 	}
+}
+
+/* Goal: a runtime is recognised though an upgrade has replaced its file, and
+ * what is there now is not probed in its place. */
+TEST(test_replaced_file)
+{
+	char directory[] = "/tmp/tailor-lib-XXXXXX", path[64], file[PATH_MAX];
+	const struct runtime *runtime;
+	void *map;
+	int fd;
+
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/libjvm.so", directory);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	map = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(map != MAP_FAILED);
+	runtime = runtime_of_process(getpid(), file);
+	assert_non_null(runtime);
+	assert_non_null(strstr(file, path));
+	unlink(path);
+	assert_ptr_equal(runtime_of_process(getpid(), file), runtime);
+	assert_string_equal(file, "");
+	munmap(map, 4096);
+	close(fd);
+	rmdir(directory);
 }
 
 /* Goal: this process has no runtime; one that does not exist neither. */
