@@ -114,8 +114,8 @@ state(char *memory, __u32 value, __u64 cause, __u64 since)
 #define NAME_BYTES 40 /* longer names are not collections */
 
 /* The cause of a collection from the name of the VM operation, such as
- * G1CollectForAllocation, ParallelGCSystemGC, GenCollectFull or
- * CollectForMetadataAllocation. */
+ * G1CollectForAllocation, ParallelGCSystemGC, GenCollectFull (in JDK 25
+ * ParallelGCCollect, SerialGCCollect) or CollectForMetadataAllocation. */
 static __always_inline __u64
 cause_of(const char *name)
 {
@@ -135,7 +135,8 @@ cause_of(const char *name)
 		if (four == FOUR('A', 'l', 'l', 'o'))
 			cause = TALECHAIN_CAUSE_ALLOCATION;
 		if (four == FOUR('F', 'u', 'l', 'l') ||
-		    four == FOUR('S', 'y', 's', 't'))
+		    four == FOUR('S', 'y', 's', 't') ||
+		    four == FOUR('G', 'C', 'C', 'o'))
 			cause = TALECHAIN_CAUSE_EXPLICIT;
 	}
 	return cause;

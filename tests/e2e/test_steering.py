@@ -56,7 +56,7 @@ def steered(java_classes, tailor, scratch, build):
         options = [*YOUNG, collector]
         if server.get("collect") == "periodic":
             options.append(f"-XX:G1PeriodicGCInterval={OWN_MS}")
-        if not attached and not server:
+        if not attached and server.get("collect") != "periodic":
             options.append(f"-agentpath:{agent}=socket={scratch}/t0/"
                            "channels.sock")
         elif attached and "san" in build.name:
