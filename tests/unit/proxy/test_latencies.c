@@ -15,6 +15,7 @@
 
 static struct routes routes;
 static struct latencies l;
+static struct instant now = {NS_PER_S};
 
 static int
 setup(void **state)
@@ -77,10 +78,8 @@ find(struct account_store *store, const char *class, int64_t from_ns,
 static const char *
 count_status(const char *target, int64_t ns, int status)
 {
-	struct latency_key key = {.method = "GET",
-	    .target = target,
-	    .status = status,
-	    .now = {NS_PER_S}};
+	struct latency_key key = {
+	    .method = "GET", .target = target, .status = status, .now = now};
 
 	return latencies_count(&l, &key, ns);
 }
@@ -359,4 +358,56 @@ TEST_WITH(no_request_is_lost_between_threads, setup, teardown)
 		find(NULL, "GET /b", 0, INT64_MAX, now_ns).requests,
 	    COUNTED);
 	assert_int_equal(atomic_load(&l.dropped), 0);
+}
+
+/* Routes that are requested for a while, one after the other. */
+static void *
+counts_routes(void *user)
+{
+	char path[20];
+
+	(void)user;
+	for (unsigned i = 0; i < COUNTED; i++) {
+		snprintf(path, sizeof(path), "/%u", i / 200 + i % 40);
+		now = instant_plus(now, 20 * NS_PER_MS);
+		count_one(path, i);
+	}
+	return NULL;
+}
+
+static uint64_t
+all_requests(const char *table)
+{
+	unsigned long long n;
+	uint64_t sum = 0;
+
+	while ((table = strchr(table, '\n')) != NULL)
+		if (sscanf(++table, "%*[^,],%*d,%*d,%*u,%*u,%llu", &n) == 1)
+			sum += n;
+	return sum;
+}
+
+/* While the other thread counts, places are freed that it has given up. */
+TEST_WITH(no_request_is_lost_with_its_place, setup, teardown)
+{
+	struct text t = {0};
+	pthread_t thread;
+	size_t length;
+	char *table;
+
+	assert_int_equal(pthread_create(&thread, NULL, counts_routes, NULL), 0);
+	while (pthread_tryjoin_np(thread, NULL) != 0)
+		for (unsigned i = 0; i < ROUTE_PLACES; i++) {
+			if (routes_state(&routes, i) != ROUTE_LOST)
+				continue;
+			latencies_end(&l, NULL, i, BEGIN + 1);
+			routes_free(&routes, i);
+		}
+	assert_int_equal(
+	    latencies_write(&l, NULL, 0, INT64_MAX, BEGIN + 1, &t), 0);
+	assert_int_equal(text_take(&t, &table, &length), 0);
+	assert_int_equal(all_requests(table), COUNTED);
+	assert_true(atomic_load(&routes.lost) > 0);
+	assert_int_equal(atomic_load(&l.dropped), 0);
+	free(table);
 }
