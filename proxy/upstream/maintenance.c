@@ -127,14 +127,18 @@ moves(const struct server *s)
 	       strcmp(s->next.config->name, s->config->name) == 0;
 }
 
-/* Requests are described by the servers that they had. */
-static bool
-is_unknown(const struct server *s)
+bool
+maintenance_may_replace(const struct server *s)
 {
 	struct server_rest rest;
 
+	if (!s->next.due || s->maintenance.stage != OUT_OF_SERVICE)
+		return false;
+	if (moves(s))
+		return true;
+	/* Requests are described by the servers that they had. */
 	server_rest(s, &rest);
-	return rest.known == 0;
+	return at_rest(s) && rest.known == 0;
 }
 
 /* It has had its time. */
@@ -185,7 +189,7 @@ maintenance_tick(struct server *s, struct instant now)
 		if (instant_is_set(s->maintenance.cut_at) &&
 		    !instant_before(now, s->maintenance.cut_at))
 			cut(s, now);
-		if (at_rest(s) && (!s->next.due || moves(s) || is_unknown(s)))
+		if (at_rest(s))
 			come_to_rest(s, now);
 		break;
 	case STARTING:

@@ -168,6 +168,8 @@ int server_restart(struct server *s, bool force);
 
 /* Its next one is due: drain it, as far as there is another to stand in. */
 void maintenance_replace(struct server *s);
+/* Whether that one may take its place now. */
+bool maintenance_may_replace(const struct server *s);
 
 /* Back into service.  0, or -EALREADY; -EBUSY in the middle of a restart, or if
  * another is to take its place. */

@@ -225,3 +225,25 @@ def test_a_launched_server_comes_and_goes(upstream, tailor, scratch):
     assert crowd.statuses() == {200}
     assert t.log.count("server_launched server=b") == 2
     assert t.log.count("server_exited server=b") == 2
+
+
+def test_one_that_is_drained_already(upstream, tailor):
+    # Goal: its place is not another's while a request that it has responded to
+    # is not over: that has its name.
+    a, b = upstream("a").script(), upstream("b").serve()
+    t = tailor(entry(a), entry(b))
+    t.wait_server("b", state="ready")
+    body = b"x" * (12 << 20)
+    with t.client() as slow, t.client() as c:
+        slow.request()
+        a.expect().reply(200, body)
+        head = slow.response_head()
+        assert t.ask("/drain?server=a", "POST").status == 200
+        t.wait_server("a", state="drained")
+        assert t.ask_json("/requests")["requests"]
+        reload(t, entry(b))
+        assert c.get().body == b"b"
+        assert names(t) == ["a", "b"]
+        assert t.ask_json("/requests")["requests"][0]["servers"] == ["a"]
+        assert slow.response_body(head) == body
+        wait_names(t, "b")
