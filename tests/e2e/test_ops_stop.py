@@ -315,7 +315,7 @@ def test_restart_with_a_stream_open(build, upstream, scratch, manager):
                 "--admin", f"unix:{scratch}/a.sock",
                 "--set", "profiler.stream=", "--set", "profiler.kernel=off",
                 "--set", f"profiler.channel_socket={scratch}/c.sock",
-                "--set", "proxy.stop_timeout=600s",
+                "--set", "proxy.stop_timeout=120s",
                 "--set", "proxy.stop_streams=600s"]
 
     address = ("127.0.0.1", ports[0])

@@ -271,7 +271,9 @@ def test_closed_output(build, tmp_path, upstream, admin, program):
     child = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh",
                               build / program, *arguments[program]])
     try:
-        assert child.wait(PATIENCE_S) == 0
+        # 4: it says that this machine was late.
+        assert child.wait(PATIENCE_S) in (
+            (0, 4) if program == "tailor-load" else (0,))
     finally:
         child.kill()
         child.wait()
