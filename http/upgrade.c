@@ -36,7 +36,5 @@ bool
 http_upgrade_agreed(const struct http_head *head)
 {
 	return head->minor == 1 && names_websocket(head) &&
-	       http_field_find(head, HTTP_FIELD_CONTENT_LENGTH) == NULL &&
-	       http_field_find(head, HTTP_FIELD_TRANSFER_ENCODING) == NULL &&
 	       count_named(head, "sec-websocket-accept") == 1;
 }

@@ -32,10 +32,10 @@ def tunnels(upstream, tailor):
     return start
 
 
-def agree_and(talk):
+def agree_and(talk, answer=AGREE):
     """A handler that agrees to the upgrade and then talks raw."""
     def handler(request):
-        request.send(AGREE)
+        request.send(answer)
         talk(request.connection)
         raise Closed
     return handler
@@ -247,7 +247,7 @@ DISAGREE = [
     AGREE.replace(b"Upgrade: websocket\r\n", b""),
     AGREE.replace(b"Sec-WebSocket-Accept", b"X"),
     AGREE.replace(b"Connection: Upgrade\r\n", b""),
-    AGREE.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n"),
+    AGREE.replace(b"\r\n\r\n", b"\r\nContent-Length: x\r\n\r\n"),
 ]
 
 
@@ -262,6 +262,26 @@ def test_a_bad_agreement_is_a_502(tunnels):
             assert c.response(interim=True).status == 502, answer
             r.connection.wait_end()
     assert not tunnels.b.requests  # half an upgrade may have happened
+
+
+@pytest.mark.parametrize("field", [
+    b"Content-Length: 0", b"Content-Length: 3", b"Transfer-Encoding: chunked"])
+def test_framing_beside_an_agreement(tunnels, field):
+    # Goal: a 101 has no body, whatever it says (RFC 9110 8.6, 15.2): the
+    # field goes no further, and what comes next is the tunnel's.
+    answer = AGREE[:-2] + field + b"\r\n\r\n" + b"0\r\n\r\n"
+    tunnels.a.serve(agree_and(echo, answer))
+    t = tunnels()
+    with t.client() as c:
+        c.send(ASK)
+        answer = c.response(interim=True)
+        assert answer.status == 101
+        assert answer.get(field.split(b":")[0].decode()) is None
+        assert c.exactly(5) == b"0\r\n\r\n"
+        c.send(b"hello")
+        assert c.exactly(5) == b"hello"
+        c.shutdown()
+        c.expect_end()
 
 
 def test_off_by_default(upstream, tailor):
