@@ -127,8 +127,7 @@ upstream_tick(struct upstream *up, struct instant now)
 		    server_policy(&up->server[i])->state > SERVER_CONNECTING;
 	}
 	UPSTREAM_EACH(up, i)
-	if (up->server[i].next.due &&
-	    up->server[i].maintenance.stage == OUT_OF_SERVICE)
+	if (server_next_may_begin(&up->server[i]))
 		server_take_next(&up->server[i]);
 	if (up->served && !served && !up->stopping)
 		log_event(LOG_LEVEL_WARNING, "no_server",
