@@ -329,6 +329,10 @@ int config_compare(const struct config *now, const struct config *next,
 bool config_server_replaces(
     const struct config_server *now, const struct config_server *next);
 
+/* Whether two servers listen at one address. */
+bool config_server_same_address(
+    const struct config_server *a, const struct config_server *b);
+
 /* Write the effective configuration, every key, as JSON. */
 void config_write(const struct config *c, struct json *out);
 

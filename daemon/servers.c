@@ -95,12 +95,18 @@ is_seated(const struct seats *s, int number)
 	return false;
 }
 
-/* A place for a new one: the sooner it may begin the better. */
+/* A place for a new one: the sooner it may begin the better; for a program that
+ * of the one whose address it has, which must end before it begins. */
 static unsigned
-seat_for(const struct proxy *p, const struct seats *s)
+seat_for(
+    const struct proxy *p, const struct seats *s, const struct config_server *c)
 {
 	unsigned best = CONFIG_SERVERS;
 
+	for (unsigned i = 0; i < CONFIG_SERVERS; i++) {
+		if (s->of[i] < 0 && server_blocks(&p->upstream.server[i], c))
+			return i;
+	}
 	for (unsigned i = 0; i < CONFIG_SERVERS; i++) {
 		if (s->of[i] >= 0)
 			continue;
@@ -124,7 +130,7 @@ seats_find(const struct proxy *p, struct seats *out)
 	}
 	for (unsigned k = 0; k < c->servers; k++)
 		if (!is_seated(out, (int)k))
-			out->of[seat_for(p, out)] = (int)k;
+			out->of[seat_for(p, out, &c->server[k])] = (int)k;
 }
 
 /* What can be done at once: configure one that stays, or begin one in a place
@@ -194,6 +200,9 @@ servers_change(struct proxy *p)
 			server_replace(s, next[i]);
 		}
 	}
+	UPSTREAM_EACH(&p->upstream, i)
+	if (p->upstream.server[i].next.due)
+		maintenance_replace(&p->upstream.server[i]);
 }
 
 void

@@ -3,14 +3,16 @@
  * SIGTERM closes the listeners (after taking on what waits in their queues).
  * Requests in flight finish; every answer from now on says Connection: close.
  * Idle connections are kept for a thirtieth of proxy.stop_timeout, since a
- * request may be on its way on them, and then closed.  Launched servers are
+ * request may be on its way on them, and then closed; nor is one waited for
+ * whose client has its last response and does not close.  Launched servers are
  * ended once no client needs them.  Responses without an end of their own have
  * proxy.stop_streams; proxy.stop_timeout or a second signal cuts what is left,
  * and the last line of the log counts it.
  *
  * On sockets that outlive this process clients wait for the next one, which
  * begins when this one has ended.  So they go on being served while requests
- * of before the stop, which may be long, are in flight. */
+ * of before the stop, which may be long, are in flight, and idle connections of
+ * then are kept. */
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
@@ -23,18 +25,20 @@
 #define IDLE_SHARE 30
 
 /* Connections on which nothing is under way need not be waited for; one that
- * has just come may have a request on its way. */
+ * has just come, or become idle, may have a request on its way. */
 static void
-close_idle_clients(struct proxy *p, struct instant now)
+close_idle_clients(struct daemon *d, struct instant now)
 {
+	struct proxy *p = &d->proxy;
 	int64_t grace_ns = p->config->proxy.stop_timeout_ns / IDLE_SHARE;
+	bool due = !instant_before(now, d->stop_idle_due);
 	struct client *c, *next;
 
 	for (c = TAILQ_FIRST(&p->clients.open); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
-		if (c->state == CLIENT_IDLE && c->out.bytes == 0 &&
-		    !(instant_is_set(c->accepted) &&
-			instant_since(now, c->accepted) < grace_ns))
+		if (client_has_all(c) ||
+		    (due && c->state == CLIENT_IDLE && c->out.bytes == 0 &&
+			instant_since(now, c->rested) >= grace_ns))
 			client_close(c);
 	}
 }
@@ -79,6 +83,19 @@ any_outlives(const struct clients *all)
 	return false;
 }
 
+/* Whether a client keeps a connection of before the stop, by a response that
+ * did not say close. */
+static bool
+any_kept(const struct clients *all)
+{
+	const struct client *c;
+
+	TAILQ_FOREACH(c, &all->open, link)
+	if (c->state == CLIENT_IDLE && c->requests > 0)
+		return true;
+	return false;
+}
+
 /* Nothing of before the stop is under way, or it is time to let what has come
  * since then finish. */
 static bool
@@ -86,9 +103,10 @@ has_served(const struct daemon *d, struct instant now)
 {
 	const struct proxy *p = &d->proxy;
 	const struct request *oldest = TAILQ_FIRST(&p->table.inflight);
+	bool before =
+	    oldest != NULL && instant_before(oldest->first_byte, d->stopped);
 
-	return oldest == NULL ||
-	       !instant_before(oldest->first_byte, d->stopped) ||
+	return (!before && !any_kept(&p->clients)) ||
 	       instant_since(d->stop_due, now) <=
 		   p->config->proxy.stop_timeout_ns / IDLE_SHARE;
 }
@@ -120,10 +138,9 @@ daemon_stop_tick(struct daemon *d, struct instant now)
 
 	if (!instant_before(now, d->stop_streams_due))
 		cut_streams(d);
+	close_idle_clients(d, now);
 	if (d->accepts && has_served(d, now))
 		accept_no_more(d);
-	if (!instant_before(now, d->stop_idle_due))
-		close_idle_clients(p, now);
 	if (!instant_before(now, d->stop_due))
 		cut_clients(d, "stop_timeout");
 	if (p->clients.count > 0 || d->accepts)

@@ -175,6 +175,14 @@ client_end(struct client *c)
 		loop_put_off(c->clients->loop, &c->input);
 }
 
+bool
+client_has_all(const struct client *c)
+{
+	return c->state == CLIENT_LINGER && c->whole &&
+	       instant_is_set(c->linger_end) && c->lingered_bytes == 0 &&
+	       socket_queued_bytes(c->fd) == 0;
+}
+
 void
 client_linger(struct client *c, uint64_t bytes)
 {
@@ -216,13 +224,16 @@ client_next(struct client *c)
 	c->user = NULL;
 	c->response = CLIENT_RESPONSE_NONE;
 	c->delimited = false;
-	if (c->close || !whole || c->clients->stopping ||
-	    (c->ended && c->in == NULL)) {
+	/* Once stopping, each head says close: one before that did not, and the
+	 * next request may be on its way. */
+	if (c->close || !whole || (c->ended && c->in == NULL)) {
+		c->whole = whole;
 		client_end(c);
 		return;
 	}
 	c->state = CLIENT_IDLE;
 	c->scanned = 0;
+	c->rested = instant_now();
 	client_rest(c);
 }
 
@@ -458,7 +469,7 @@ client_open(
 	c->clients = all;
 	c->fd = fd;
 	c->cookie = socket_cookie(fd);
-	c->accepted = instant_now();
+	c->accepted = c->rested = instant_now();
 	work_init(&c->write, LOOP_CLIENTS, on_client_turn, c);
 	work_init(&c->input, LOOP_INPUT, on_client_input, c);
 	/* Those behind a PROXY header are counted by what it says. */

@@ -53,6 +53,10 @@ void client_resume(struct client *c);
 /* Close at once.  c may be gone on return. */
 void client_close(struct client *c);
 
+/* Whether its client has all of its last response, and nothing of it came
+ * since: it may be closed without a reset that overtakes the response. */
+bool client_has_all(const struct client *c);
+
 /* So many bytes have been dropped of what came after its last response.  c may
  * be closed on return. */
 void client_linger(struct client *c, uint64_t bytes);

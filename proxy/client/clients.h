@@ -85,7 +85,9 @@ struct client {
 	bool corked; /* so the kernel may wait for it with what it has */
 	unsigned requests;
 	struct instant accepted; /* until the first request has it */
-	uint64_t sent_bytes;	 /* on this connection */
+	struct instant rested;	 /* when it became idle, or was accepted */
+	bool whole;	     /* LINGER: its last request was read to the end */
+	uint64_t sent_bytes; /* on this connection */
 	/* kept by the room above for its requests, see client_events.left; or
 	 * NULL */
 	struct connection *own;

@@ -128,11 +128,41 @@ moves(const struct server *s)
 }
 
 bool
-maintenance_may_replace(const struct server *s)
+server_blocks(const struct server *s, const struct config_server *c)
+{
+	return c != NULL && c->argc > 0 && s->config != NULL &&
+	       s->program.state != CHILD_NONE &&
+	       config_server_same_address(c, s->config);
+}
+
+/* Both are replaced, and this one serves until what comes there is ready.  The
+ * first is the one whose end is needed, else the one that has a successor, else
+ * the standby. */
+static bool
+goes_second(const struct server *s)
+{
+	const struct server *other = &s->upstream->server[1 - s->index];
+	bool last = s->next.config == NULL;
+
+	if (!s->next.due || !other->next.due)
+		return false;
+	if (server_blocks(s, other->next.config))
+		return false;
+	if (server_blocks(other, s->next.config))
+		return true;
+	if (last != (other->next.config == NULL))
+		return last;
+	return s->upstream->hedging->active == s->index;
+}
+
+bool
+server_next_may_begin(const struct server *s)
 {
 	struct server_rest rest;
 
-	if (!s->next.due || s->maintenance.stage != OUT_OF_SERVICE)
+	if (!s->next.due || s->maintenance.stage != OUT_OF_SERVICE ||
+	    server_blocks(
+		&s->upstream->server[1 - s->index], s->next.config))
 		return false;
 	if (moves(s))
 		return true;
@@ -178,12 +208,39 @@ come_to_rest(struct server *s, struct instant now)
 	s->upstream->events.stop(s);
 }
 
+/* Go, or stay for now (a tick asks again). */
+static void
+replace(struct server *s)
+{
+	bool up = server_policy(s)->state > SERVER_CONNECTING;
+	bool alone = moves(s) || server_blocks(s, s->next.config);
+
+	if (up && goes_second(s)) {
+		s->maintenance.second = true;
+		return;
+	}
+	if (up && (!alone || other_ready(s) ||
+		      (s->maintenance.second &&
+			  s->upstream->server[1 - s->index].config != NULL))) {
+		leave(s);
+		return;
+	}
+	/* No other one serves: what is in flight finishes beside the new one,
+	 * unless that is of a program which must end first. */
+	take_down(s);
+	if (moves(s) && s->program.state == CHILD_NONE)
+		come_to_rest(s, s->maintenance.since);
+}
+
 void
 maintenance_tick(struct server *s, struct instant now)
 {
 	switch (s->maintenance.stage) {
 	case DRAIN_PENDING:
-		leave(s);
+		if (s->next.due)
+			replace(s);
+		else
+			leave(s);
 		break;
 	case DRAINING:
 		if (instant_is_set(s->maintenance.cut_at) &&
@@ -222,6 +279,7 @@ go(struct server *s, bool force, bool restart)
 	s->maintenance.since = instant_now();
 	s->maintenance.stage = DRAIN_PENDING;
 	s->maintenance.restarting = restart;
+	s->maintenance.second = false;
 	s->maintenance.wait_until = s->maintenance.since;
 	if (restart && !force)
 		s->maintenance.wait_until =
@@ -247,16 +305,9 @@ maintenance_replace(struct server *s)
 	s->maintenance.since = instant_now();
 	s->maintenance.wait_until = s->maintenance.since;
 	s->maintenance.restarting = false;
+	s->maintenance.second = false;
 	s->maintenance.stage = DRAIN_PENDING;
-	if (!moves(s) || other_ready(s)) {
-		leave(s);
-		return;
-	}
-	/* No other one serves: what is in flight finishes beside the new one,
-	 * unless that is of a program which must end first. */
-	take_down(s);
-	if (s->program.state == CHILD_NONE)
-		come_to_rest(s, s->maintenance.since);
+	replace(s);
 }
 
 int

@@ -537,7 +537,6 @@ server_replace(struct server *s, const struct config_server *c)
 {
 	s->next.due = true;
 	s->next.config = c;
-	maintenance_replace(s);
 }
 
 void

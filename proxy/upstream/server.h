@@ -14,15 +14,20 @@ int server_init(struct server *s, struct upstream *up, unsigned index,
 void server_configure(struct server *s, const struct config_server *c);
 
 /* Have this one, of the newest generation, take the place once the one that is
- * there has been drained; NULL: nothing does.  A server whose address alone
- * changes, which was not launched and which no other one can stand in for is
- * replaced at once: its requests in flight finish where they are. */
+ * there has been drained, which maintenance_replace begins; NULL: nothing
+ * does. */
 void server_replace(struct server *s, const struct config_server *c);
 
 /* The server that has been there stays after all. */
 void server_stay(struct server *s);
 
-/* Do it: nothing of the one that was there is under way. */
+/* Whether c, one to come, is a program that cannot begin before the one that
+ * runs here has ended: both would listen at one address. */
+bool server_blocks(const struct server *s, const struct config_server *c);
+
+/* Whether nothing of the one that was there is under way, nor of the other one
+ * if that is in its way; and do it. */
+bool server_next_may_begin(const struct server *s);
 void server_take_next(struct server *s);
 
 /* What Host says in requests that name none: servers[].host, or the server's
@@ -166,10 +171,11 @@ void silence_tick(struct server *s, struct instant now);
 int server_drain(struct server *s, bool force);
 int server_restart(struct server *s, bool force);
 
-/* Its next one is due: drain it, as far as there is another to stand in. */
+/* Its next one is due: drain it, as far as there is another to stand in; if
+ * both are replaced, one after the other.  A server whose address alone
+ * changes, which was not launched and which no other one can stand in for is
+ * replaced at once: its requests in flight finish where they are. */
 void maintenance_replace(struct server *s);
-/* Whether that one may take its place now. */
-bool maintenance_may_replace(const struct server *s);
 
 /* Back into service.  0, or -EALREADY; -EBUSY in the middle of a restart, or if
  * another is to take its place. */

@@ -127,7 +127,7 @@ upstream_tick(struct upstream *up, struct instant now)
 		    server_policy(&up->server[i])->state > SERVER_CONNECTING;
 	}
 	UPSTREAM_EACH(up, i)
-	if (!up->stopping && maintenance_may_replace(&up->server[i]))
+	if (!up->stopping && server_next_may_begin(&up->server[i]))
 		server_take_next(&up->server[i]);
 	if (up->served && !served && !up->stopping)
 		log_event(LOG_LEVEL_WARNING, "no_server",

@@ -336,6 +336,7 @@ struct server {
 	struct {
 		enum maintenance stage;
 		bool restarting;
+		bool second; /* to be replaced once the other one has been */
 		struct instant since;	   /* of the drain or restart */
 		struct instant wait_until; /* for the other's collection */
 		struct instant cut_at;	   /* of a drain; none: never */

@@ -173,6 +173,61 @@ def test_one_that_cannot_leave(upstream, tailor):
         assert c.get().body == b"b"
 
 
+def test_both_are_replaced(upstream, tailor):
+    # Goal: one after the other: the active one serves until what replaces the
+    # standby is ready.
+    a, b = upstream("a").serve(), upstream("b").serve()
+    moved = {name: upstream(f"new {name}") for name in "ab"}
+    for server in moved.values():
+        server.refuse()
+    t = tailor(entry(a), entry(b))
+    t.wait_server("b", state="ready")
+    with t.client() as c:
+        reload(t, *(entry(moved[name], name) for name in "ab"))
+        t.wait_log("server_replaced server=b")
+        assert c.get().body == b"a"
+        t.wait_server("a", state="leaving", active=True)
+        for name in "ba":
+            moved[name].listen()
+            moved[name].serve()
+            t.wait_server(name, state="ready", address=moved[name].address)
+            assert c.get().body == b"new b"
+    assert "no_server" not in t.log
+
+
+def test_the_active_one_leaves_and_the_other_moves(upstream, tailor):
+    # Goal: the one without a successor serves until the other one is ready.
+    a, b, new = upstream("a").serve(), upstream("b").serve(), upstream("new")
+    new.refuse()
+    t = tailor(entry(a), entry(b))
+    t.wait_server("b", state="ready")
+    with t.client() as c:
+        reload(t, entry(new, "b"))
+        t.wait_log("server_replaced server=b")
+        assert c.get().body == b"a"
+        new.listen()
+        new.serve()
+        wait_names(t, "b")
+        assert c.get().body == b"new"
+    assert "no_server" not in t.log
+
+
+def test_both_are_down_and_replaced(upstream, tailor):
+    # Goal: neither waits for the other: one of the new ones serves.
+    a, b, c, d = (upstream(name).serve() for name in "abcd")
+    d.refuse()
+    t = tailor(entry(a), entry(b))
+    t.wait_server("b", state="ready")
+    for server in a, b:
+        server.stop()
+    with t.client() as client:
+        client.request()
+        t.wait_log("no_server")
+        reload(t, entry(d), entry(c))
+        assert client.response().body == b"c"
+        assert sorted(names(t)) == ["c", "d"]
+
+
 def test_a_moved_process_is_followed(tailor):
     # Goal: the end of the process at the old address is nothing to the server,
     # that of the one at the new address is.
@@ -195,19 +250,45 @@ def test_a_moved_process_is_followed(tailor):
     t.wait_server("a", state="connecting")
 
 
+def programs(scratch):
+    """program(PORT) is a launched server there."""
+    (scratch / "server.py").write_text(SERVER)
+
+    def program(port, name="b"):
+        return {"name": name, "address": f"127.0.0.1:{port}", "launch": {
+            "command": [sys.executable, f"{scratch}/server.py", str(port),
+                        f"{name}{port}"]}}
+    return program
+
+
+def test_a_program_starts_after_the_end(tailor, scratch):
+    # Goal: a program at the address of one that leaves, by another name, or of
+    # the server that stays, begins when that one has ended.
+    program = programs(scratch)
+    ports = [free_port(), free_port()]
+    t = tailor(program(ports[0], "a"))
+    with Crowd(t, 2, lambda *_: "/") as crowd:
+        reload(t, program(ports[0], "b"))
+        wait_names(t, "b")
+        t.wait_server("b", state="ready")
+        reload(t, program(ports[0], "b"), program(ports[1], "c"))
+        t.wait_server("c", state="ready")
+        reload(t, program(ports[0], "c"))
+        wait_names(t, "c")
+        wait_until(lambda: f"c{ports[0]}".encode() in crowd.bodies(), "c serves")
+    assert crowd.statuses() == {200}
+    for before, after, count in ("a", "b", 1), ("b", "c", 2):
+        assert t.log.count(f"server_launched server={after}") == count
+        assert t.log.index(f"server_exited server={before}") < \
+            t.log.rindex(f"server_launched server={after}")
+
+
 def test_a_launched_server_comes_and_goes(upstream, tailor, scratch):
     # Goal: a program is started with its server, ended with it, and replaced by
     # another when its address is another.
     a = upstream("a").serve()
     ports = [free_port(), free_port()]
-
-    (scratch / "server.py").write_text(SERVER)
-
-    def program(port):
-        return {"name": "b", "address": f"127.0.0.1:{port}", "launch": {
-            "command": [sys.executable, f"{scratch}/server.py", str(port),
-                        f"b{port}"]}}
-
+    program = programs(scratch)
     t = tailor(entry(a))
     with Crowd(t, 2, lambda *_: "/") as crowd:
         reload(t, entry(a), program(ports[0]))

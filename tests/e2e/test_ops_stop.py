@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import sys
+import time
 
 import pytest
 
@@ -65,6 +66,47 @@ def test_idle_connections_are_closed(upstream, tailor):
         t.signal(signal.SIGTERM)
         c.expect_end()
     assert t.wait() == 0
+    assert cut(t) == (0, 0)
+
+
+def test_a_promise_is_kept(upstream, tailor):
+    # Goal: a connection whose response began before the stop, without
+    # Connection: close, serves one more request.
+    server = upstream("active").script()
+    t = tailor(server, proxy={"stop_timeout": "600s"})
+    with t.client() as c:
+        c.request()
+        served = server.expect()
+        served.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    b"3\r\nbeg\r\n")
+        head = c.response_head()
+        assert head.get("connection") is None
+        t.signal(signal.SIGTERM)
+        t.wait_log("stopping why=SIGTERM requests=1")
+        served.send(b"0\r\n\r\n")
+        assert c.response_body(head) == b"beg"
+        c.request()
+        server.expect().reply(200, b"next")
+        answer = c.response()
+        assert (answer.body, answer.get("connection")) == (b"next", "close")
+    assert t.wait() == 0
+
+
+@pytest.mark.long("judges a duration")
+def test_clients_that_do_not_close(upstream, tailor):
+    # Goal: one that has its last response is not waited for.
+    server = upstream("active").script()
+    t = tailor(server)
+    with t.client() as c:
+        c.request()
+        request = server.expect()
+        t.signal(signal.SIGTERM)
+        t.wait_log("stopping why=SIGTERM requests=1")
+        request.reply()
+        assert c.response().get("connection") == "close"
+        answered = time.monotonic()
+        assert t.wait() == 0
+        assert time.monotonic() - answered < 4
     assert cut(t) == (0, 0)
 
 
@@ -338,6 +380,7 @@ def test_restart_with_a_stream_open(build, upstream, scratch, manager):
                 assert (answer.body, answer.get("connection")) == (
                     b"meanwhile", "close")
             served.send(b"0\r\n\r\n")
+            stream.close()
             assert first.wait() == 0
     finally:
         if first.running():
