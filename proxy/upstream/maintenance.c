@@ -161,8 +161,7 @@ server_next_may_begin(const struct server *s)
 	struct server_rest rest;
 
 	if (!s->next.due || s->maintenance.stage != OUT_OF_SERVICE ||
-	    server_blocks(
-		&s->upstream->server[1 - s->index], s->next.config))
+	    server_blocks(&s->upstream->server[1 - s->index], s->next.config))
 		return false;
 	if (moves(s))
 		return true;

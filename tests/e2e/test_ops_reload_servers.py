@@ -191,6 +191,7 @@ def test_both_are_replaced(upstream, tailor):
             moved[name].listen()
             moved[name].serve()
             t.wait_server(name, state="ready", address=moved[name].address)
+            t.wait_server("b", active=True)
             assert c.get().body == b"new b"
     assert "no_server" not in t.log
 
