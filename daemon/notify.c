@@ -44,7 +44,7 @@ static int
 notify_send_fds(const char *text, const int *fd, unsigned n)
 {
 	union {
-		char bytes[CMSG_SPACE(LISTENERS * sizeof(int))];
+		char bytes[CMSG_SPACE((size_t)LISTENERS * sizeof(int))];
 		struct cmsghdr align;
 	} control = {0};
 	struct iovec data = {
@@ -82,6 +82,7 @@ void
 notify_init(void)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
+	const char *keeps = getenv("FDSTORE");
 	size_t n = path != NULL ? strlen(path) : 0;
 
 	/* "@name" is in the abstract namespace. */
@@ -95,8 +96,8 @@ notify_init(void)
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
 		notify.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		watchdog_init();
-		if (getenv("FDSTORE") != NULL)
-			notify.keeps = strtol(getenv("FDSTORE"), NULL, 10);
+		if (keeps != NULL)
+			notify.keeps = strtol(keeps, NULL, 10);
 	}
 	unsetenv("FDSTORE");
 	unsetenv("NOTIFY_SOCKET");

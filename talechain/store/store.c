@@ -442,7 +442,7 @@ tale_store_move(struct tale_store *from, struct tale_store *to)
 	while ((e = store_index_oldest(&from->index)) != NULL) {
 		struct tale *t = NULL;
 		int err = entry_load(from, e, &t);
-		bool read = err == 0;
+		bool read = t != NULL;
 
 		if (read)
 			err = tale_store_add(to, t, &e->summary);

@@ -189,7 +189,8 @@ class Guest(threading.Thread, Visitor):
         begun = time.monotonic()
         w.send(b"".join(self.request(spec)))
         w.shutdown()
-        self.read(w, spec, manner, begun)
+        # An interim 100 finds out whether one that waits has left.
+        self.read(w, spec, manner, begun, hundred=True)
         self.at_end(w, manner)
 
     def be_old(self, w, manner):
