@@ -298,10 +298,19 @@ go(struct server *s, bool force, bool restart)
 void
 maintenance_replace(struct server *s)
 {
+	struct instant now = instant_now();
+
+	/* An operator has drained it, and its program runs. */
+	if (s->maintenance.stage == OUT_OF_SERVICE &&
+	    s->program.state != CHILD_NONE) {
+		s->maintenance.since = now;
+		come_to_rest(s, now);
+		return;
+	}
 	if (s->maintenance.stage != IN_SERVICE &&
 	    s->maintenance.stage != STARTING)
 		return; /* it is on its way */
-	s->maintenance.since = instant_now();
+	s->maintenance.since = now;
 	s->maintenance.wait_until = s->maintenance.since;
 	s->maintenance.restarting = false;
 	s->maintenance.second = false;

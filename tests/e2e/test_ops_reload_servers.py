@@ -329,3 +329,30 @@ def test_one_that_is_drained_already(upstream, tailor):
         assert t.ask_json("/requests")["requests"][0]["servers"] == ["a"]
         assert slow.response_body(head) == body
         wait_names(t, "b")
+
+
+def test_a_program_that_is_drained_already(upstream, tailor, scratch):
+    # Goal: one that an operator has drained runs on; taken away, or replaced,
+    # it is ended first.
+    a = upstream("a").serve()
+    ports = [free_port(), free_port()]
+    (scratch / "server.py").write_text(SERVER)
+
+    def program(port):
+        return {"name": "b", "address": f"127.0.0.1:{port}", "launch": {
+            "command": [sys.executable, f"{scratch}/server.py", str(port),
+                        f"b{port}"]}}
+
+    t = tailor(entry(a), program(ports[0]))
+    for count, (servers, left) in enumerate((
+            ([program(ports[1])], "ab"), ([], "a")), 1):
+        t.wait_server("b", state="ready")
+        assert t.ask("/drain?server=b", "POST").status == 200
+        t.wait_server("b", state="drained")
+        assert t.log.count("server_exited server=b") == count - 1
+        reload(t, entry(a), *servers)
+        wait_until(lambda n=count: t.log.count("server_exited server=b") == n,
+                   "its program has ended")
+        wait_names(t, *left)
+    with t.client() as c:
+        assert c.get().body == b"a"

@@ -396,7 +396,7 @@ def test_restart_with_a_stream_open(build, upstream, scratch, manager):
             second.wait_log(f"listening address=127.0.0.1:{ports[0]} inherited=1")
             server.expect().reply(200, b"next")
             assert waiting.response().body == b"next"
-            # Where this one does not listen, nobody does, though the manager
+            # Where this one does not listen, no process does, though the manager
             # may have the socket still.
             with pytest.raises(ConnectionError):
                 lost.request()
@@ -412,7 +412,7 @@ def test_restart_with_a_stream_open(build, upstream, scratch, manager):
 
 def test_more_listeners_than_are_kept(build, upstream, scratch, manager):
     # Goal: a store that is too small is said, and the sockets are closed at the
-    # stop as without one: nobody waits in a queue without an end.
+    # stop as without one: no client waits in a queue without an end.
     port = free_port()
     with notifying(build, upstream("active"), scratch, manager,
                    f"{port},127.0.0.1:{free_port()}", FDSTORE="1") as process:
