@@ -64,11 +64,6 @@ enum config_kernel {
 	CONFIG_KERNEL_FULL,
 	CONFIG_KERNEL_ALL, /* also system calls */
 };
-enum config_loser {
-	CONFIG_LOSER_DRAIN,
-	CONFIG_LOSER_CLOSE,
-	CONFIG_LOSER_HALF_CLOSE,
-};
 enum config_jvm {
 	CONFIG_JVM_AUTO, /* agent if it reports, else hsperfdata */
 	CONFIG_JVM_AGENT,
@@ -107,7 +102,6 @@ struct config_server {
 	char *libjvm; /* owned; of usdt, "" = beside the java program */
 	enum config_collect collect;
 	char *collect_target; /* owned; of http */
-	enum config_loser loser;
 	unsigned connections_max;
 	unsigned streams_max;
 	char *host;   /* owned; of requests that name none, "" = its address */

@@ -40,15 +40,12 @@ config_set_environment(struct config *c, struct config_errors *errors)
 	const char *text;
 	int err = 0, one;
 
-	/* Removed ones, too: config_set() explains them. */
-	for (unsigned k = 0; k < config_keys_count + removed_keys_count; k++) {
-		const char *key = k < config_keys_count
-				      ? config_keys[k].path
-				      : removed_keys[k - config_keys_count];
-		unsigned owners = strchr(key, '[') != NULL ? CONFIG_SERVERS : 1;
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		const struct config_key *key = &config_keys[k];
+		unsigned owners = key_of_server(key) ? CONFIG_SERVERS : 1;
 
 		for (unsigned i = 0; i < owners; i++) {
-			key_path(key, i, path);
+			key_path(key->path, i, path);
 			variable_of(path, variable, sizeof(variable));
 			text = getenv(variable);
 			if (text == NULL)

@@ -185,8 +185,7 @@ static void __attribute__((format(printf, 4, 5))) report(struct judge *j,
 void
 judge_unknown(struct config_errors *errors, const char *where, const char *path)
 {
-	const char *removed = key_find_removed(path);
-	char nearest[KEY_PATH_MAX], text[KEY_TEXT_MAX];
+	char nearest[KEY_PATH_MAX];
 	unsigned index;
 
 	key_split(path, nearest, &index);
@@ -194,9 +193,6 @@ judge_unknown(struct config_errors *errors, const char *where, const char *path)
 		errors_add(errors,
 		    "%s%s: at most %d servers: servers[0] and servers[1]",
 		    where, path, CONFIG_SERVERS);
-	else if (removed != NULL)
-		errors_add(errors, "%s%s: removed key: %s", where, path,
-		    key_text(removed, text));
 	else if (suggest_key(path, nearest))
 		errors_add(errors, "%s%s: unknown key; did you mean %s?", where,
 		    path, nearest);

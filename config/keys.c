@@ -57,9 +57,6 @@ const struct config_key config_keys[] = {
 	{"periodic", CONFIG_COLLECT_PERIODIC}, {"none", CONFIG_COLLECT_NONE},
 	{"http", CONFIG_COLLECT_HTTP}), BESIDE(config_server, collect_target),
 	.argument = "", .restart = true, .fallback = "auto"},
-{"servers[].loser", KEY_CHOICE, PLACE(config_server, loser),
-	CHOICES({"drain", CONFIG_LOSER_DRAIN}, {"close", CONFIG_LOSER_CLOSE},
-	{"half-close", CONFIG_LOSER_HALF_CLOSE}), .fallback = "drain"},
 {"servers[].connections_max", KEY_COUNT, PLACE(config_server, connections_max),
 	RANGE(1, 65535), .fallback = "64"},
 {"servers[].streams_max", KEY_COUNT, PLACE(config_server, streams_max),
@@ -303,28 +300,3 @@ const struct config_key config_keys[] = {
 };
 /* clang-format on */
 const unsigned config_keys_count = sizeof(config_keys) / sizeof(config_keys[0]);
-
-const char *const removed_keys[] = {"servers[].libjvm",
-    "servers[].launch.restart_delay", "servers[].launch.restart_wait",
-    "hedging.table_max", "hedging.inflight_max", "hedging.swap_rate_max",
-    "hedging.storm_hold", "hedging.min_pause", "hedging.min_remaining",
-    "hedging.commit_bytes", "hedging.drain_max", "hedging.drain_timeout",
-    "hedging.drain_connections", "hedging.warming_override",
-    "hedging.ready_inflight", "hedging.timer_probability", "hedging.timer_cap",
-    "hedging.timer_percentile", "warmup.rate", "warmup.concurrency",
-    "warmup.credentials", "warmup.p95_factor",
-    "proxy.half_open_per_address_max", "proxy.inflight_max",
-    "proxy.per_address_exempt", "proxy.queue_max", "proxy.body_timeout",
-    "proxy.body_rate_min", "proxy.write_timeout", "proxy.lingering",
-    "proxy.stop_idle", "proxy.underscore_pass", "proxy.trailers_pass",
-    "proxy.via", "proxy.forwarded", "proxy.server_timing",
-    "proxy.proxy_protocol", "proxy.keep_alive_requests",
-    "proxy.strict_authority", "proxy.poll", "proxy.line_max",
-    "proxy.request_line_max", "proxy.field_line_max", "proxy.head_max",
-    "proxy.fields_max", "proxy.stream_buffer", "proxy.buffers_max",
-    "proxy.spool_response_max", "proxy.spool_files_max",
-    "profiler.channels_max", "profiler.blind", "profiler.syscalls",
-    "profiler.kernel_slots", "profiler.rates_period", "slow.keep",
-    "slow.window", "access_log.ring", "process.group"};
-const unsigned removed_keys_count =
-    sizeof(removed_keys) / sizeof(removed_keys[0]);

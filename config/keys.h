@@ -72,11 +72,6 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const unsigned config_keys_count;
 
-/* Paths of earlier versions' keys; their text is what each is fixed at, or what
- * replaces it. */
-extern const char *const removed_keys[];
-extern const unsigned removed_keys_count;
-
 extern const char *const key_sections[]; /* their paths; "" is the top */
 extern const unsigned key_sections_count;
 
@@ -92,9 +87,6 @@ char *key_path(const char *path, unsigned index, char out[KEY_PATH_MAX]);
 /* The reverse: "servers[1].name" as "servers[].name" and 1.  False if the path
  * has no index of one digit: it is only copied, and *index is 0. */
 bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
-
-/* The removed key of this path ("servers[0].name"), or NULL. */
-const char *key_find_removed(const char *path);
 
 /* Whether there is a section of this path ("hedging", "servers[]"). */
 bool key_section_exists(const char *path);

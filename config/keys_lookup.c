@@ -18,19 +18,6 @@ key_find(const char *path)
 	return NULL;
 }
 
-const char *
-key_find_removed(const char *path)
-{
-	char lookup[KEY_PATH_MAX];
-	unsigned index;
-
-	key_split(path, lookup, &index);
-	for (unsigned i = 0; i < removed_keys_count; i++)
-		if (strcmp(lookup, removed_keys[i]) == 0)
-			return removed_keys[i];
-	return NULL;
-}
-
 bool
 key_section_exists(const char *path)
 {

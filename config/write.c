@@ -130,29 +130,6 @@ is_member(const struct config_key *key, const char *section)
 	return strlen(section) == n && strncmp(key->path, section, n) == 0;
 }
 
-/* What has a number and no key. */
-static void
-print_limits(FILE *f)
-{
-	char line[KEY_TEXT_MAX + 2], text[KEY_TEXT_MAX];
-
-	fputs("# LIMITS\n\n", f);
-	print_escaped(f,
-	    "Earlier versions had keys for the following.  A configuration "
-	    "that names one is refused.");
-	fputs("\n\n", f);
-	for (unsigned k = 0; k < removed_keys_count; k++) {
-		fputc('*', f);
-		print_escaped(f, removed_keys[k]);
-		fputs("*\n", f);
-		key_text(removed_keys[k], text);
-		snprintf(
-		    line, sizeof(line), "%c%s.", *text - 'a' + 'A', text + 1);
-		print_filled(f, line);
-		fputc('\n', f);
-	}
-}
-
 static void
 print_manual(FILE *f)
 {
@@ -172,7 +149,6 @@ print_manual(FILE *f)
 			if (is_member(&config_keys[k], section))
 				print_key(f, &config_keys[k]);
 	}
-	print_limits(f);
 	fputs(mark + strlen(KEYS_MARK), f);
 }
 

@@ -584,16 +584,14 @@ void
 exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 {
 	struct server *s = u->server;
-	bool drain = s->config->loser != CONFIG_LOSER_CLOSE;
 
 	u->ops = NULL;
 	u->user = NULL;
 	connection_disown(u);
-	if (!exchange_written(u) || !drain || u->endless ||
+	if (!exchange_written(u) || u->endless ||
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
-		/* Never written: free to cancel.  Half written and long,
-		 * without an end, or not to be drained: the connection is of
-		 * no more use. */
+		/* Never written: free to cancel.  Half written and long, or
+		 * without an end: the connection is of no more use. */
 		if (exchange_written(u))
 			s->losers_closed++;
 		connection_discard(u);
@@ -605,8 +603,6 @@ exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 	    s->draining.count >= u->upstream->losers_max)
 		connection_close(
 		    TAILQ_LAST(&s->draining.list, connection_list));
-	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)
-		shutdown(u->fd, SHUT_WR);
 	u->loser_of = request_id;
 	u->raced = instant_now();
 	u->unawaited = unawaited;

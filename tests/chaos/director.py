@@ -47,7 +47,6 @@ CHANGES = (
     ("proxy", "add_fields", (["server-timing"], [], ["forwarded"])),
     ("warmup", "requests", (0, 20)),
 )
-LOSERS = ("drain", "drain", "close", "half-close")
 
 
 @dataclasses.dataclass
@@ -316,13 +315,10 @@ class Director:
             json.dump(config, file)
         os.rename(f"{path}.new", path)
 
-    def do_reload(self, _kind, server, _length, dice, hup=False):
+    def do_reload(self, _kind, _server, _length, dice, hup=False):
         for _ in range(dice.randrange(1, 4)):
             section, key, values = dice.choice(CHANGES)
             self.config.setdefault(section, {})[key] = dice.choice(values)
-        if dice.random() < 0.3:
-            self.config["servers"]["ab".index(server)]["loser"] = (
-                dice.choice(LOSERS))
         self.reload(hup)
 
     def reload(self, hup=False):

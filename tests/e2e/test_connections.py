@@ -353,8 +353,7 @@ def test_nothing_to_ask_an_unresponsive_server_with(pair, tailor):
 
     pair.a.serve(answer)
     pair.b.serve(answer)
-    t = tailor(*({"name": s.name, "address": s.address, "loser": "close"}
-                 for s in (pair.a, pair.b)))
+    t = tailor(pair.a, pair.b)
     t.wait_server("b", state="ready")
     with t.client() as c:
         for _ in range(110):  # its usual response time is known
@@ -372,22 +371,6 @@ def test_nothing_to_ask_an_unresponsive_server_with(pair, tailor):
     t.wait_server("a", hazards=[])
     t.hazard("b", "begin")
     t.wait_server("a", active=True)
-
-
-def test_no_drained_connections(upstream, tailor):
-    # Goal: if losers are closed, so is the connection of a request whose
-    # client has left, and Tailor goes on.
-    a = upstream("a")
-    t = tailor({"name": "a", "address": a.address, "loser": "close"})
-    with t.client() as other:
-        c = t.client()
-        c.request()
-        left = a.expect()
-        c.reset()
-        left.connection.wait_end()
-        other.request()
-        a.expect().reply()
-        assert other.response().status == 200
 
 
 # --- other requests -----------------------------------------------------------

@@ -48,9 +48,6 @@ def test_names(build):
     found = [(path.name, m[1] + m[2]) for path, text in texts
              for m in name.finditer(text)]
     assert len(found) > 100
-    table = (ROOT / "config/keys.c").read_text().partition("removed_keys")[2]
-    removed = {(file, name.replace("[]", "")) for file in ("keys.c", "keys.txt")
-               for name in re.findall(r'"([^"]+)"', table)}
-    wrong = {(path, key) for path, key in set(found) - removed
+    wrong = {(path, key) for path, key in set(found)
              if key not in keys and key.rpartition(".")[2] not in FILES}
     assert not wrong

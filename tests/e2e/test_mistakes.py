@@ -44,8 +44,6 @@ FILES = {
                       "null is not a size in 0..1024G"),
     "given twice": ('{%, "listen": ":1"}', "1:59", "listen: given twice",
                     "first at 1:2"),
-    "removed key": ('{%, "hedging": {"storm_hold": "1s"}}', "1:",
-                    "removed key: fixed at 1s"),
     "relative path": ('{%, "access_log": {"path": "a.log"}}', "1:",
                       '"a.log" is not "" or an absolute path'),
     "relative store": ('{%, "slow": {"store": "tales"}}', "1:",

@@ -125,20 +125,10 @@ static const struct {
 	"t:1:27: slow.keep_slowest: 1e+300 is not a whole number in 0..64\n"},
     {"{\"slow\": {\"keep_slowest\": null}}",
 	"t:1:27: slow.keep_slowest: null is not a whole number in 0..64\n"},
-    {"{\"hedging\": {\"storm_hold\": \"1s\"},\n"
-     " \"servers\": [{}, {\"launch\": {\"restart_wait\": 1}}],\n"
-     " \"proxy\": {\"body_timeout\": 9}}",
-	"t:1:14: hedging.storm_hold: removed key: fixed at 1s\n"
-	"t:2:30: servers[1].launch.restart_wait: removed key: fixed at "
-	"10s; tailorctl restart --force does not wait\n"
-	"t:3:12: proxy.body_timeout: removed key: replaced by "
-	"proxy.client_timeout\n"},
     {"{\"proxy\": {\"websocket\": \"true\"}}",
 	"t:1:25: proxy.websocket: \"true\" is not true or false\n"},
-    {"{\"proxy\": {\"via\": true, \"add_fields\": \"vai\"}}",
-	"t:1:12: proxy.via: removed key: replaced by proxy.add_fields: "
-	"\"via\"\n"
-	"t:1:39: proxy.add_fields: \"vai\" is not one of \"server-timing\", "
+    {"{\"proxy\": {\"add_fields\": \"vai\"}}",
+	"t:1:26: proxy.add_fields: \"vai\" is not one of \"server-timing\", "
 	"\"via\", \"forwarded\"; did you mean \"via\"?\n"},
     {"{\"hedging\": {\"timer_delay\": \"p49\"}}",
 	"t:1:29: hedging.timer_delay: \"p49\" is not a duration in 1us..600s "
@@ -365,12 +355,6 @@ TEST(test_set_messages)
 		"proxy.websocket: \"yes\" is not true or false"},
 	    {"slow.history", "x",
 		"slow.history: \"x\" is not a whole number in 16..1048576"},
-	    {"slow.keep", "x",
-		"slow.keep: removed key: fixed: one for every 64k of "
-		"slow.store_bytes"},
-	    {"servers[0].libjvm", "/x",
-		"servers[0].libjvm: removed key: replaced by servers[].jvm, as "
-		"in \"usdt:/path/libjvm.so\""},
 	    {"servers[0].host", "a b",
 		"servers[0].host: \"a b\" is not \"\" or a host like "
 		"\"www.example.com\" or \"127.0.0.1:9001\""},

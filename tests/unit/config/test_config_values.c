@@ -51,7 +51,6 @@ TEST(test_defaults)
 		assert_string_equal(c->server[i].name, i == 0 ? "a" : "b");
 		assert_int_equal(c->server[i].address.length, 0);
 		assert_int_equal(c->server[i].connections_max, 64);
-		assert_int_equal(c->server[i].loser, CONFIG_LOSER_DRAIN);
 		assert_string_equal(c->server[i].cpus, "auto");
 		assert_int_equal(c->server[i].argc, 0);
 		assert_int_equal(c->server[i].stop_timeout_ns, 10000000000);
@@ -249,7 +248,7 @@ TEST(test_a_whole_file)
 	    "{ /* \" */ \"listen\": [\"127.0.0.1:0\", \"[::1]:80\",],\n"
 	    "\"admin\": \"\",\n"
 	    "\"servers\": [{\"name\": \"left\", \"address\": "
-	    "\"unix:/x // y\", \"jvm\": \"none\", \"loser\": \"half-close\",\n"
+	    "\"unix:/x // y\", \"jvm\": \"none\",\n"
 	    "  \"health\": \"/up?x=1\", \"host\": \"[::1]:80\",\n"
 	    "  \"health_status\": [\"204\", \"300-302\"], \"launch\": {\n"
 	    "    \"command\": [\"java\", \"-jar\", \"a b.jar\", \"\"],\n"
@@ -275,7 +274,6 @@ TEST(test_a_whole_file)
 	assert_string_equal(s->name, "left");
 	assert_string_equal(s->address.text, "unix:/x // y");
 	assert_int_equal(s->jvm, CONFIG_JVM_NONE);
-	assert_int_equal(s->loser, CONFIG_LOSER_HALF_CLOSE);
 	assert_string_equal(s->health, "/up?x=1");
 	assert_string_equal(s->host, "[::1]:80");
 	for (unsigned status = 0; status < 1000; status++)

@@ -228,10 +228,8 @@ TEST(test_manual_names_every_key)
 
 	assert_int_equal(config_write_manual(&text, &length), 0);
 	assert_int_equal(strlen(text), length);
-	for (unsigned k = 0; k < config_keys_count + removed_keys_count; k++) {
-		const char *path = k < config_keys_count
-				       ? config_keys[k].path
-				       : removed_keys[k - config_keys_count];
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		const char *path = config_keys[k].path;
 		const char *p = path;
 		size_t n = 0;
 
@@ -425,22 +423,4 @@ TEST(test_profiler_keys_want_a_restart)
 		if (strncmp(config_keys[k].path, "profiler.", 9) == 0 &&
 		    !config_keys[k].restart)
 			fail_msg("%s", config_keys[k].path);
-}
-
-TEST(test_removed_keys_are_none)
-{
-	/* Goal: what is removed is no key, in a section that there is, and
-	 * what replaces it is said. */
-	char section[64], text[KEY_TEXT_MAX];
-
-	for (unsigned k = 0; k < removed_keys_count; k++) {
-		const char *path = removed_keys[k];
-
-		assert_null(key_find(path));
-		assert_ptr_equal(key_find_removed(path), removed_keys[k]);
-		assert_true(*key_text(path, text) != '\0');
-		snprintf(section, sizeof(section), "%.*s",
-		    (int)(strrchr(path, '.') - path), path);
-		assert_true(key_section_exists(section));
-	}
 }
