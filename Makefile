@@ -7,7 +7,7 @@
 # A sanitizer build is a build directory of its own:
 #	make BUILD=/tmp/b SAN=address,undefined unit-base
 # and `make check` makes its own (build-clang, build-asan, ...).
-# V=1 shows the commands.
+# V=1 shows the commands; WERROR=0 lets a compiler of another age warn.
 
 VERSION := 0.1.0
 BUILD   ?= build
@@ -21,8 +21,10 @@ PYTHON  ?= /usr/bin/python3
 JAVAC   ?= $(shell command -v javac)
 JAVA_HOME ?= $(patsubst %/bin/javac,%,$(realpath $(JAVAC)))
 
+WERROR  ?= 1
+ERROR   := $(if $(filter 1,$(WERROR)),-Werror)
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
-	   -Wcast-qual -Wconversion -Werror
+	   -Wcast-qual -Wconversion $(ERROR)
 CFLAGS  ?= -O2 -g
 LDFLAGS ?=
 CPPFLAGS ?=
@@ -173,7 +175,7 @@ BPF_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,profiler/kernel/memory.bpf.c \
     $(filter-out %/memory.bpf.c,$(wildcard profiler/kernel/*.bpf.c)))
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
 BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -ffreestanding -Wall -Wextra \
-	      -Wshadow -Wno-unused-parameter -Werror -I. \
+	      -Wshadow -Wno-unused-parameter $(ERROR) -I. \
 	      -D__TARGET_ARCH_$(BPF_ARCH) \
 	      -idirafter /usr/include/$(shell $(CC) -print-multiarch 2>/dev/null)
 $(BUILD)/obj/%.bpf.o: %.bpf.c $(FLAGS)
@@ -232,7 +234,7 @@ java: $(if $(JAVAC),$(if $(JAVA_SOURCES),$(BUILD)/java/.made),no-jdk)
 $(BUILD)/java/.made: $(JAVA_SOURCES)
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
-	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $(JAVA_SOURCES)
+	$(call say,JAVAC)$(JAVAC) -Xlint:all $(ERROR) --release 17 -d $(@D) $(JAVA_SOURCES)
 	@touch $@
 
 .PHONY: no-jdk
@@ -268,234 +270,31 @@ unit-long: unit-long-programs	## unit tests that depend on time
 	@set -e; for t in $(foreach f,$(FOLDERS),$(LONG_$(f))); do \
 	    echo "== $$t"; $$t; done
 
-# --- end-to-end tests ---------------------------------------------------------
-# As in `make check`: side by side, without those that are marked long.
-# PYTEST_ARGS="-k hedge -x" and the like are passed on: -m long, -m "", -n 0.
-# tests/e2e/*.c are small helper programs of theirs.
-E2E_PROGRAMS := $(patsubst tests/e2e/%.c,$(BUILD)/e2e/%,\
-    $(wildcard tests/e2e/*.c))
-$(BUILD)/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call archives,talechain)
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,talechain)
-
-# Its stories are those of the unit tests.
-$(BUILD)/e2e/talechain_pages: $(BUILD)/obj/tests/unit/talechain/samples.o
-
-.PHONY: e2e e2e-programs
-e2e-programs: $(E2E_PROGRAMS)
-e2e: all e2e-programs lucene lucene-index	## end-to-end tests (pytest) against $(BUILD)
-	TAILOR_BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 \
-	    $(PYTHON) -m pytest -p no:cacheprovider -q -rs -n 6 -m "not long" \
-	    tests/e2e $(PYTEST_ARGS)
-
-.PHONY: steering
-steering: all agent	## steering under traffic that it cannot foresee; PIECE=20
-	TAILOR_STEER_SECONDS=$(or $(PIECE),20) $(MAKE) e2e \
-	    PYTEST_ARGS="-n 0 -m '' -k steering $(PYTEST_ARGS)"
-
-# --- injected hazards: tests/hazards -------------------------------------------
-# HAZARDS_ARGS="--times 5 fifo" and the like are passed on.
-HAZARDS := $(BUILD)/hazards
-.PHONY: hazards hazards-programs
-hazards-programs: $(HAZARDS)/server $(HAZARDS)/disturb \
-    $(HAZARDS)/noquickack.so $(if $(JAVAC),$(HAZARDS)/classes/.made)
-hazards: all hazards-programs	## inject hazards, compare them with the verdicts
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
-	    --build $(abspath $(BUILD)) --json $(HAZARDS)/matrix.json \
-	    --html $(HAZARDS)/matrix.html $(HAZARDS_ARGS)
-$(HAZARDS)/server: $(patsubst %,$(BUILD)/obj/tests/hazards/%.o,\
-    server injections http)
-$(HAZARDS)/disturb: $(BUILD)/obj/tests/hazards/disturb.o
-$(HAZARDS)/server $(HAZARDS)/disturb:
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
-$(HAZARDS)/noquickack.so: $(BUILD)/obj/tests/hazards/noquickack.o
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
-$(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
-	@mkdir -p $(@D)
-	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $<
-	@touch $@
-
-# --- foreign services: tests/foreign ----------------------------------------------
-# FOREIGN_ARGS="--times 5 python/gil" and the like are passed on.  What cannot
-# be built here, as the jars or Go are missing, is skipped by the suite.
-FOREIGN := $(BUILD)/foreign
-FOREIGN_SOURCE := tests/foreign/services
-JARS := /usr/share/java
-JETTY_JARS := $(addprefix $(JARS)/,jetty9-server.jar jetty9-util.jar \
-    jetty9-http.jar jetty9-io.jar servlet-api.jar)
-TOMCAT_JARS := $(addprefix $(JARS)/,tomcat10-embed-core.jar \
-    tomcat10-annotations-api.jar)
-# The service of a server whose jars are all here, or nothing.
-foreign-java = $(if $(filter-out $(wildcard $(2)),$(2)),,$(FOREIGN_SOURCE)/$(1))
-FOREIGN_JAVA := $(if $(JAVAC),\
-    $(call foreign-java,JettyService.java,$(JETTY_JARS)) \
-    $(call foreign-java,TomcatService.java,$(TOMCAT_JARS)))
-GO := $(shell command -v go)
-empty :=
-space := $(empty) $(empty)
-.PHONY: foreign foreign-programs
-foreign-programs: $(if $(strip $(FOREIGN_JAVA)),$(FOREIGN)/classes/.made) \
-    $(if $(GO),$(FOREIGN)/service-go)
-foreign: all hazards-programs foreign-programs	## the same, into services that others wrote
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/foreign/foreign.py \
-	    --build $(abspath $(BUILD)) --json $(FOREIGN)/table.json \
-	    $(FOREIGN_ARGS)
-$(FOREIGN)/classes/.made: $(FOREIGN_JAVA) $(FOREIGN_SOURCE)/Kinds.java
-	@mkdir -p $(@D)
-	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) \
-	    -cp $(subst $(space),:,$(wildcard $(JETTY_JARS) $(TOMCAT_JARS))) $^
-	@touch $@
-$(FOREIGN)/service-go: $(FOREIGN_SOURCE)/service.go
-	@mkdir -p $(@D)
-	$(call say,GO)GO111MODULE=off GOCACHE=$(abspath $(FOREIGN))/cache \
-	    $(GO) build -o $@ $<
-
-# --- predictions of blame: tests/blame --------------------------------------------
-# ROUNDS=5 more, of two minutes each; the file keeps all until it is deleted.
-ROUNDS ?= 5
-BLAME := $(BUILD)/blame
-BLAME_ARGS = --build $(abspath $(BUILD)) --rounds $(ROUNDS)
-.PHONY: predictions rankings predictions-programs
-predictions-programs: all lucene lucene-index $(BLAME)/.made
-predictions: predictions-programs	## p99 without a hazard: predicted, then measured
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/predict.py \
-	    $(BLAME_ARGS) --json $(BLAME)/predictions.json
-rankings: predictions-programs	## causes ranked beside what was injected
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/rank.py \
-	    $(BLAME_ARGS) --json $(BLAME)/rankings.json
-$(BLAME)/.made: tests/blame/HazardousSearch.java | lucene
-	@mkdir -p $(@D)
-	$(LUCENE_JAVAC:$(LUCENE_CLASSES)=$(BLAME)) -cp $(LUCENE_PATH) $<
-	@touch $@
-
-# --- chaos: tests/chaos, tests/pauses ---------------------------------------------
-# MINUTES=30 SEED=n; more with CHAOS_ARGS.  SAN= for a build with sanitizers.
-# PAUSES=1: beside nginx and HAProxy, request by request.  SWAPS=1: bursts at
-# swaps.
-MINUTES ?= 1
-CHAOS_TIME = --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
-.PHONY: chaos
-chaos: programs	## servers fail in every way, clients check each response
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) \
-	    $(if $(SWAPS),tests/pauses/swaps.py,$(if $(PAUSES),\
-	    tests/pauses/pauses.py $(CHAOS_TIME),\
-	    tests/chaos/chaos.py $(CHAOS_TIME) $(if $(SAN),--no-memory))) \
-	    --build $(abspath $(BUILD)) $(CHAOS_ARGS)
-
-# --- injected faults: tests/faults ---------------------------------------------
-# The programs once more, of the same objects, with a layer between them and
-# the C library that makes calls fail (layer.h); libevent is linked statically
-# so that its calls go through it too.  For sanitizer builds.
-FAULTS := $(BUILD)/faults
-FAULT_CALLS := $(shell sed -n -e 's/^FAULT_CALL.\([a-z0-9_]*\),.*/\1/p' \
-    -e 's/^__wrap_\([a-z0-9_]*\).*/\1/p' tests/faults/layer.c)
-FAULT_LDFLAGS := $(FAULT_CALLS:%=-Wl,--wrap=%)
-FAULT_LAYER := $(BUILD)/obj/tests/faults/layer.o
-fault_libraries = $(subst -levent_core,-l:libevent.a,$(call libraries,$(1)))
-.PHONY: faults faults-programs
-faults-programs: $(FAULTS)/tailor $(FAULTS)/sweep
-faults:	## make calls fail, one by one, and look that nothing else does
-	@tools/check --build $(BUILD) --faults-seconds 0 faults
-$(FAULTS)/tailor: $(BUILD)/obj/daemon/main.o
-$(FAULTS)/sweep: $(patsubst %,$(BUILD)/obj/tests/%.o,faults/sweep \
-    unit/talechain/samples unit/talechain/scene)
-$(FAULTS)/tailor $(FAULTS)/sweep: $(FAULT_LAYER) $(call archives,daemon)
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) $(FAULT_LDFLAGS) -o $@ \
-	    $(filter %.o,$^) $(filter %.a,$^) $(call fault_libraries,daemon) \
-	    $(if $(filter %/sweep,$@),-lcmocka)
-
-# --- fuzzing: tests/fuzz/<folder>/fuzz_*.c -------------------------------------
-# Seeds: tests/fuzz/<folder>/corpus/fuzz_*/.  Needs clang; own build directory.
-# In a build without libFuzzer a target only tries the inputs it is given.
-# FUZZ_ARGS="--uncovered fuzz_config" and the like are passed on.
-SECONDS ?= 10
-.PHONY: fuzz fuzz-programs
-fuzz:	## fuzz each parser for SECONDS (10) with clang
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)-fuzz CC=clang \
-	    SAN=fuzzer-no-link,address,undefined fuzz-programs
-	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/fuzz/fuzz.py \
-	    --build $(BUILD)-fuzz --seconds $(SECONDS) \
-	    --json $(BUILD)-fuzz/fuzz.json $(FUZZ_ARGS)
-ifneq ($(findstring fuzzer,$(SAN)),)
-FUZZ_MAIN :=
-FUZZ_LD = clang -fsanitize=fuzzer,address,undefined
-else
-FUZZ_MAIN := $(BUILD)/obj/tests/fuzz/replay.o
-FUZZ_LD = $(CC) $(LDFLAGS)
-endif
-define fuzz_folder
-FUZZERS_$(1) := $$(patsubst tests/fuzz/$(1)/%.c,$(BUILD)/fuzz/$(1)/%,\
-    $$(wildcard tests/fuzz/$(1)/fuzz_*.c))
-$(BUILD)/fuzz/$(1)/%: $(BUILD)/obj/tests/fuzz/$(1)/%.o $(FUZZ_MAIN) \
-    $(call archives,$(1))
-	@mkdir -p $$(@D)
-	$$(call say,LD)$$(FUZZ_LD) -o $$@ $$^ $(call libraries,$(1))
-fuzz-programs: $$(FUZZERS_$(1))
-endef
-$(foreach f,$(FOLDERS),$(eval $(call fuzz_folder,$(f))))
+# End-to-end tests, hazards, foreign services, chaos, faults, fuzzing, bench,
+# the demonstration and the experiments.
+include tests/suites.mk
 
 # --- everything at once --------------------------------------------------------
-.PHONY: deps check check-all lint
+.PHONY: deps check check-all lint compile_commands.json
 deps:	## install the Debian packages that check and demo need
 	@tools/install-deps build check demo
 
-check:	## the tests that a change must pass: six minutes on two CPUs
+check:	## what a change must pass: 5 to 8 minutes on two CPUs
 	@tools/install-deps build check demo
 	@tools/check --build $(BUILD)
 
-check-all:	## and the long ones; goes on where it was stopped
+check-all:	## check and the long tests; goes on where it was stopped
 	@tools/install-deps build check demo experiment foreign check-all
 	@tools/check --all --build $(BUILD)
 
+COMPILE_COMMAND := {"directory": "$(CURDIR)", "file": "\1", "command": "&"}
+compile_commands.json:	## how each file is compiled, for editors
+	@$(MAKE) -nB V=1 programs unit-programs | sed -n -e 's/[\\"]/\\&/g' \
+	    -e 's|.* -c -o [^ ]* \([^ ]*\.c\)$$|$(COMPILE_COMMAND)|p' | \
+	    sed -e '1s/^/[/' -e '$$!s/$$/,/' -e '$$s/$$/]/' >$@
+
 lint:	## format, static analysis, dependency rule, docstrings
 	@tools/lint
-
-# --- bench: tests/bench/bench_* print figures and judge nothing ---------------
-BENCH_ONLY = $(or $(ONLY),*)
-BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,\
-    $(wildcard tests/bench/bench_$(BENCH_ONLY).c))
-BENCH_SERVANTS := $(addprefix $(BUILD)/bench/,shim_workload fast_origin)
-.PHONY: bench
-bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing; ONLY=sampling
-	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
-	@set -e; for b in $(wildcard tests/bench/bench_$(BENCH_ONLY).py); do \
-	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
-# Its accounts are those of the unit tests.
-$(BUILD)/bench/bench_blame: $(BUILD)/obj/tests/unit/blame/populations.o \
-    $(call archives,blame)
-.PHONY: populations
-populations: $(BUILD)/bench/bench_blame	## whether intervals of blame hold the truth: minutes
-	$< 200
-$(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,daemon)
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,daemon)
-
-# --- the demonstration ----------------------------------------------------------
--include examples/lucene/lucene.mk
-
-DEMO_NEEDS := $(if $(filter node,$(RUNTIME)),all,all agent lucene lucene-index)
-.PHONY: demo
-demo:	## two servers under load, with and without Tailor; KEEP=1 RUNTIME=node
-	@UPGRADE=no tools/install-deps build \
-	    $(if $(filter node,$(RUNTIME)),node,demo)
-	@mkdir -p $(BUILD)
-	@$(MAKE) --no-print-directory -q programs 2>/dev/null || \
-	    echo "Building, a minute or two (log: $(BUILD)/demo-build.log)"
-	@$(MAKE) --no-print-directory -j$$(nproc) $(DEMO_NEEDS) \
-	    >$(BUILD)/demo-build.log 2>&1 || { tail -n 20 $(BUILD)/demo-build.log >&2; exit 1; }
-	@BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
-
-# --- the experiments ----------------------------------------------------------
-.PHONY: experiment
-experiment:	## the thesis's evaluation and more; SIZE=short|medium|full
-	@tools/install-deps build demo experiment
-	@$(MAKE) --no-print-directory all lucene lucene-index
-	BUILD=$(abspath $(BUILD)) SHORT=$(SHORT) SIZE=$(SIZE) ONLY=$(ONLY) \
-	    OUT=$(OUT) \
-	    $(PYTHON) examples/experiments/experiment.py
 
 # --- documentation, installation --------------------------------------------------
 MANUALS := $(patsubst docs/%.scd,$(BUILD)/man/%,$(wildcard docs/*.scd)) \
@@ -522,11 +321,11 @@ install: all docs	## install under $(DESTDIR)$(PREFIX)
 	    tools/install-files
 
 clean:	## remove everything that was built
-	rm -rf build build-*
+	rm -rf build build-* compile_commands.json
 
 help:	## this list
 	@awk -F ':.*## ' '/^[a-z].*:.*## / { sub(/:.*/, "", $$1); \
-	    printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	    printf "make %-21s %s\n", $$1, $$2 }' Makefile tests/suites.mk | sort
 
 .SECONDARY:
 .DELETE_ON_ERROR:

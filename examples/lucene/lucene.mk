@@ -12,7 +12,7 @@ LUCENE_SOURCES := $(filter-out $(LUCENE_EVENTS),$(wildcard \
 empty :=
 LUCENE_PATH  := $(subst $(empty) $(empty),:,$(strip \
     $(LUCENE_CLASSES) $(LUCENE_JARS)))
-LUCENE_JAVAC = $(JAVA_HOME)/bin/javac --release 17 -Xlint:all -Werror -g \
+LUCENE_JAVAC = $(JAVA_HOME)/bin/javac --release 17 -Xlint:all $(ERROR) -g \
     -d $(LUCENE_CLASSES)
 
 .PHONY: lucene lucene-index lucene-jars
