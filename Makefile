@@ -45,7 +45,8 @@ endif
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base talechain/events talechain/timeline talechain/explain \
-	 talechain/symbols talechain/store talechain/render config profiler \
+	 talechain/symbols talechain/store talechain/render config \
+	 profiler/counters profiler shim \
 	 hedging http blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
@@ -61,7 +62,9 @@ NEEDS_talechain/store := talechain/explain talechain/timeline \
 	talechain/events base
 NEEDS_talechain/render := talechain/explain talechain/timeline \
 	talechain/events base
-NEEDS_profiler  := talechain/timeline talechain/events base
+NEEDS_profiler/counters := base
+NEEDS_profiler  := profiler/counters talechain/timeline talechain/events base
+NEEDS_shim      := profiler talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
 NEEDS_blame     := base
@@ -81,7 +84,7 @@ NEEDS_proxy/request    := proxy/analysis proxy/access_log proxy/client \
 NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
 			  hedging blame profiler talechain config base
-NEEDS_daemon    := proxy http hedging blame profiler talechain config base
+NEEDS_daemon    := shim proxy http hedging blame profiler talechain config base
 NEEDS_loadgen/send   := base
 NEEDS_loadgen/stats  := loadgen/send base
 NEEDS_loadgen/report := loadgen/stats loadgen/send base
@@ -90,7 +93,9 @@ NEEDS_tailorctl := profiler blame talechain/explain talechain/timeline talechain
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_talechain/symbols := -lelf
-LIBS_profiler   := -lpfm -lbpf
+LIBS_profiler/counters := -lpfm
+LIBS_profiler   := -lbpf
+LIBS_shim       := -lbpf
 LIBS_http       := -lhttp_parser
 LIBS_loadgen/send := -lmd
 LIBS_loadgen/stats := -lcjson
@@ -185,12 +190,12 @@ $(BUILD)/kernel.bpf: $(BPF_OBJECTS)
 	$(call say,BPF)$(BPFTOOL) gen object $@ $^
 $(BUILD)/obj/profiler/kernel/programs.o: $(BUILD)/kernel.bpf
 # And two small ones: for the microscope, and for the probes of runtimes.
-$(BUILD)/task_map.bpf: $(BUILD)/obj/profiler/shim/task_map.bpf.o
+$(BUILD)/task_map.bpf: $(BUILD)/obj/shim/task_map.bpf.o
 $(BUILD)/runtimes.bpf: $(BUILD)/obj/profiler/runtimes/runtimes.bpf.o
 $(BUILD)/task_map.bpf $(BUILD)/runtimes.bpf:
 	$(call say,BPF)$(BPFTOOL) gen object $@ $^
 $(BUILD)/obj/profiler/runtimes/probes.o: $(BUILD)/runtimes.bpf
-$(BUILD)/obj/profiler/shim/task_map.o: $(BUILD)/task_map.bpf
+$(BUILD)/obj/shim/task_map.o: $(BUILD)/task_map.bpf
 
 # A room's whole archive must link with nothing but what the room may use.
 define room

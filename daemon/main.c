@@ -22,7 +22,7 @@
 #include "daemon/privileges.h"
 #include "daemon/settings.h"
 #include "profiler/profiler.h"
-#include "profiler/shim.h"
+#include "shim/shim.h"
 #include "proxy/admin/token.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/client/listeners.h"

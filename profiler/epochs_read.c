@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "profiler/finder.h"
-#include "profiler/shim/counter.h"
+#include "profiler/counters/counter.h"
 
 #define BIT(source) (UINT32_C(1) << (source))
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "profiler/output.h"
-#include "profiler/shim/cycles.h"
+#include "profiler/counters/cycles.h"
 
 #define OBSERVER_COST_EVERY 1024
 

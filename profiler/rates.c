@@ -5,7 +5,7 @@
  * counts classes and compilations; it alone has the heap. */
 #include "profiler/rates.h"
 
-#include "profiler/shim/cycles.h"
+#include "profiler/counters/cycles.h"
 
 #define USUAL_MAX ((UINT64_C(1) << 24) - 1)
 #define INTERVAL_MAX ((INT64_C(1) << 40) - 1)

@@ -17,7 +17,7 @@
 #include "profiler/channel.h"
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/observer_command.h"
-#include "profiler/shim/dte.h"
+#include "profiler/counters/dte.h"
 
 /* Append it to the stream.  The observer only. */
 void rate_note(struct output *o, const struct rate *r, struct instant at,

@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "profiler/finder.h"
 #include "profiler/proc.h"
-#include "profiler/shim/counter.h"
-#include "profiler/shim/cycles.h"
+#include "profiler/counters/counter.h"
+#include "profiler/counters/cycles.h"
 #include "talechain/events/events.h"
 
 /* A ratio over less is noise: about 30 us of a CPU. */

@@ -10,7 +10,7 @@
 
 #include "profiler/observer_command.h"
 #include "profiler/profiler.h"
-#include "profiler/shim/dte.h"
+#include "profiler/counters/dte.h"
 
 #define MEDIAN_OCTAVES 24 /* values from 1 to 2^24 - 1 */
 #define MEDIAN_STEPS 16	  /* buckets of an octave */

@@ -31,7 +31,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CPUS = os.cpu_count() or 1
 ROOMS = ["base", "blame", "config", "daemon", "hedging", "http", "loadgen",
-         "profiler", "proxy", "tailorctl", "talechain"]
+         "profiler", "proxy", "shim", "tailorctl", "talechain"]
 OPERATORS = [(re.compile(pattern), to) for pattern, to in (
     (r" == ", " != "), (r" != ", " == "), (r" < ", " <= "), (r" > ", " >= "),
     (r" <= ", " < "), (r" >= ", " > "), (r" && ", " || "), (r" \|\| ", " && "),

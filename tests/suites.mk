@@ -183,12 +183,17 @@ bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints
 # Its accounts are those of the unit tests.
 $(BUILD)/bench/bench_blame: $(BUILD)/obj/tests/unit/blame/populations.o \
     $(call archives,blame)
+# tailor shim's, in a folder of its own.
+SHIM_BENCH := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/bench/shim/*.c))
+$(BUILD)/bench/bench_shim: $(SHIM_BENCH)
+$(BUILD)/bench/shim_workload: $(BUILD)/obj/tests/bench/shim/workload.o
 .PHONY: populations
 populations: $(BUILD)/bench/bench_blame	## whether intervals of blame hold the truth: minutes
 	$< 200
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,daemon)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,daemon)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	    $(call libraries,daemon)
 
 # --- the demonstration ----------------------------------------------------------
 -include examples/lucene/lucene.mk

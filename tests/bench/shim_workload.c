@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/instant.h"
-#include "profiler/shim/cycles.h"
-#include "profiler/shim/workload.h"
+#include "profiler/counters/cycles.h"
+#include "tests/bench/shim/workload.h"
 
 #define TURN_US 5
 #define TURNS_AT_ONCE 1000

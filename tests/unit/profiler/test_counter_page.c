@@ -11,8 +11,8 @@
 
 #include "tests/unit/unit.h"
 
-#include "profiler/shim/counter.h"
-#include "profiler/shim/counter_page.h"
+#include "profiler/counters/counter.h"
+#include "profiler/counters/counter_page.h"
 
 #define COUNTERS 4
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "profiler/epochs.h"
-#include "profiler/shim/counter.h"
+#include "profiler/counters/counter.h"
 
 #define BIT(n) (UINT32_C(1) << (n))
 #define HARDWARE (BIT(TALECHAIN_COUNTER_FAULTS) - 1)

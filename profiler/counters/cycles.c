@@ -1,0 +1,50 @@
+/* cycles.c: the frequency and step of the clock of cycles.h.
+ *
+ * Measured against CLOCK_MONOTONIC, because in virtual machines neither CPUID
+ * nor the perf page is reliable. */
+#include "profiler/counters/cycles.h"
+
+#include <stdatomic.h>
+
+#define MEASURE_NS (20 * NS_PER_MS)
+#define STEP_READINGS 100000
+
+double
+cycles_hz(void)
+{
+	static _Atomic double known;
+	struct instant from, to;
+	uint64_t begin, end;
+
+	if (known > 0)
+		return known;
+	from = instant_now();
+	begin = cycles_in_order();
+	do {
+		cycles_relax();
+		to = instant_now();
+		end = cycles_in_order();
+	} while (instant_since(to, from) < MEASURE_NS);
+	known = (double)(end - begin) * (double)NS_PER_S /
+		(double)instant_since(to, from);
+	return known;
+}
+
+uint64_t
+cycles_step(void)
+{
+	uint64_t last = cycles_in_order(), step = 0, now, apart, rest;
+
+	for (unsigned i = 0; i < STEP_READINGS; i++) {
+		now = cycles_in_order();
+		apart = now - last;
+		last = now;
+		/* Euclid: the greatest common divisor so far. */
+		while (apart != 0) {
+			rest = step % apart;
+			step = apart;
+			apart = rest;
+		}
+	}
+	return step;
+}

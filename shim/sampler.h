@@ -1,0 +1,59 @@
+/* sampler.h: samples of several signals at one time.
+ *
+ * A signal is a number in memory that another thread changes, or a counter of
+ * the CPU.  Signals that only grow give rates; a tag is a word that says what
+ * is going on (a task, a request, a method) and is read outside the measured
+ * window: it belongs to the whole period.
+ *
+ *	begin  signal 0  signal 1 ...  end  tag      pause      begin ...
+ *	|<------- measured ------->|              |<------->|
+ *
+ * The loop of figure 3.2 of the thesis.  It does not allocate, lock or call the
+ * kernel, except for counters that need read(2).
+ *
+ * A word that has changed takes as long to read as its line takes to travel
+ * from the other CPU, which varies, and error correction drops a period whose
+ * ends differ in that: many, and all those of a word that changes about once a
+ * period.  So if samples are far enough apart, words are read ahead, before the
+ * clock: the line is fetched then, and the read between the two clock readings
+ * is local.  The value is as true: a word whose line we hold cannot change.  At
+ * shorter periods this would distort the rate: the writer is blocked while the
+ * line is here and catches up when it is not.
+ *
+ * Cost: two clock readings, and one with each signal. */
+#pragma once
+
+#include "profiler/counters/counter.h"
+#include "profiler/counters/dte.h"
+
+#define SAMPLER_SIGNALS 8
+#define SAMPLER_AHEAD 2000 /* cycles apart: some times a line's travel */
+
+struct signal {
+	char name[48];
+	const uint64_t *word;	 /* in memory that outlives the sampler */
+	struct counter *counter; /* or counters, added up; borrowed */
+	unsigned counters;
+	struct counter *minus; /* subtracted: our own share; or NULL */
+};
+
+struct sample {
+	struct dte_clock clock;
+	uint64_t value[SAMPLER_SIGNALS];
+	uint64_t tag;
+};
+
+struct sampler {
+	struct signal signal[SAMPLER_SIGNALS];
+	unsigned signals;
+	const uint64_t *tag; /* NULL: all samples have tag 0 */
+	uint64_t period;     /* cycles between samples; 0: none */
+	uint64_t unread;     /* counters that could not be read */
+};
+
+/* Take one sample.  The thread that opened the counters. */
+void sampler_take(struct sampler *s, struct sample *out);
+
+/* Pause until about s->period cycles after from.  The end of the wait is
+ * deliberately irregular, because regular samples are biased samples. */
+void sampler_wait(const struct sampler *s, uint64_t from);

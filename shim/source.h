@@ -1,0 +1,71 @@
+/* source.h: from options of the command line to signals.
+ *
+ *	counter:NAME             a counter of --pid, of all its threads, or of
+ *	                         --cpu (counter.h)
+ *	neighbour:NAME           the core's, less ours: the SMT sibling's
+ *	word:FILE:OFFSET[:NAME]  64 bits of a file, mapped: shared memory
+ *	jvm:NAME                 a number in a JVM's performance page
+ *
+ * Opens and checks sources, with reasons; sampling is in sampler.h. */
+#pragma once
+
+#include "shim/sampler.h"
+
+struct hsperf_page;
+struct task_map;
+
+/* The observed process or CPU. */
+struct target {
+	pid_t pid; /* 0: none */
+	int cpu;   /* -1: none */
+	int on;	   /* our CPU; -1: not decided */
+};
+
+struct source_map {
+	void *at; /* owned mapping, guarded */
+	size_t bytes;
+	uint32_t cut; /* the file is shorter than it was: zeros are read */
+};
+
+#define SOURCE_COUNTERS 256 /* of all threads together */
+
+/* Everything that signals refer to. */
+struct sources {
+	struct target target;
+	struct sampler sampler;
+	struct counter counter[SOURCE_COUNTERS]; /* owned */
+	unsigned counters;
+	struct source_map map[SAMPLER_SIGNALS + 1]; /* owned; one for the tag */
+	unsigned maps;
+	struct hsperf_page *page; /* owned, or NULL: the JVM's */
+	struct task_map *tasks;	  /* owned, or NULL: the tag is a task */
+};
+
+#define SOURCE_WHY 640
+
+void sources_init(struct sources *s, const struct target *target);
+void sources_fini(struct sources *s);
+
+/* Whether a file of words was cut since it was mapped. */
+bool sources_are_cut(const struct sources *s);
+
+/* Add a signal.  Returns 0, or a negative errno with a sentence in why
+ * (SOURCE_WHY bytes): what is wrong, and what to do. */
+int sources_add(struct sources *s, const char *spec, char *why);
+
+/* The same for the tag: a word, or "task": what runs on the target's CPU. */
+int sources_tag(struct sources *s, const char *spec, char *why);
+
+/* Add the default signals: instructions and cycles with a PMU, else the
+ * target's CPU time.  why gets the reason if it is less, else it is empty. */
+int sources_add_default(struct sources *s, char *why);
+
+struct task_map;
+
+/* Load and attach.  Returns 0, or a negative errno with a sentence in why.
+ * Blocks for some tenths of a second. */
+int task_map_open(struct task_map **out, char *why, size_t size);
+void task_map_close(struct task_map **mp);
+
+/* The word of a CPU, for as long as the map is open; NULL: no such CPU. */
+const uint64_t *task_map_word(const struct task_map *m, int cpu);
