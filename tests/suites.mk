@@ -117,6 +117,13 @@ chaos: programs	## servers fail in every way, clients check each response
 	    tests/chaos/chaos.py $(CHAOS_TIME) $(if $(SAN),--no-memory))) \
 	    --build $(abspath $(BUILD)) $(CHAOS_ARGS)
 
+# --- a soak: tests/soak -------------------------------------------------------------
+# An hour before Tomcat, nginx, Node and the JDK's server; SOAK_ARGS="--minutes 5".
+.PHONY: soak
+soak: programs agent	## an hour before real servers: no byte wrong, nothing grows
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/soak/soak.py \
+	    --build $(abspath $(BUILD)) $(SOAK_ARGS)
+
 # --- injected faults: tests/faults ---------------------------------------------
 # The programs once more, of the same objects, with a layer between them and
 # the C library that makes calls fail (layer.h); libevent is linked statically
