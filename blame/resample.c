@@ -129,7 +129,7 @@ double_compare(const void *a, const void *b)
  * less than samples do: by sqrt((b - 1) / b), and as a normal variable where
  * Student's t is due, which is approximated (Hesterberg 2015).  Of a tail,
  * which is in some blocks only, a third of the blocks count: so intervals hold
- * the truth of known populations (docs/blame.md). */
+ * the truth of known populations (docs/lab/blame.md). */
 static double
 interval_outside(size_t blocks)
 {

@@ -3,8 +3,8 @@
  *
  * A pure policy: values in, decisions out.  No sockets, no clock (the caller
  * passes the time), no allocation, no thread.  The proxy carries out the
- * decisions.  The rules and the evidence for them are in docs/hedging.md; the
- * labels in comments (E1, T1, B2, ...) are the rule numbers used there.
+ * decisions.  The rules are in docs/hedging.md; the labels in comments (E1, T1,
+ * B2, ...) are the rule numbers used there.
  *
  *                 connect ok           warm-up done
  *   DOWN --> CONNECTING -------> WARMING -------> READY

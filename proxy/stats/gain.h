@@ -14,8 +14,8 @@
  * request is drawn GAIN_DRAWS times.
  *
  * What it does not know: how slow the other server would be under these
- * requests; without health checks, how slow it is at all.  docs/hedging.md has
- * the estimate beside what acting did.
+ * requests; without health checks, how slow it is at all.  docs/lab/hedging.md
+ * has the estimate beside what acting did.
  *
  * Cost: a few comparisons and two additions a request, a microsecond one that
  * met a pause; some 260 KiB in watch mode.  A day, by quarters of an hour, is

@@ -1,6 +1,6 @@
-"""Goal: the edges of hedging, each a bug that some other proxy once had, in
-the order of the list in docs/http.md; each order of events is made by the
-test and not by luck.  Numbers 14 to 22; the others are in test_edges.py.
+"""Goal: the edges of hedging, each a bug that some other proxy once had; each
+order of events is made by the test and not by luck.  Numbers 14 to 22; the
+others are in test_edges.py.
 """
 
 import ctypes

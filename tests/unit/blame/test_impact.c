@@ -109,7 +109,7 @@ pair_of(const struct blame_report *r, unsigned a, unsigned b)
 }
 
 /* Pauses hit 6 % of requests, disk another 6 %: either alone leaves p99 to the
- * other.  docs/blame.md has these figures. */
+ * other.  docs/lab/blame.md has these figures. */
 TEST(causes_that_hide_each_other_are_found)
 {
 	struct blame_set *s = population_make(&population[1], 60000, 1, true);
