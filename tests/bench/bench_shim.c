@@ -4,8 +4,8 @@
  *	bench_shim [SECONDS [DIRECTORY [CPU ON]]]
  *
  * SECONDS is about how long it takes (30); the curves are drawn as SVG files
- * into DIRECTORY, which is made; ON observes CPU.  On a busy machine `chrt -f 60`
- * takes both from everything else meanwhile. */
+ * into DIRECTORY, which is made; ON observes CPU.  On a busy machine
+ * `chrt -f 60` takes both from everything else meanwhile. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
