@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "profiler/counters/cycles.h"
-#include "tests/bench/shim/workload.h"
 
 #define LIVE_NS NS_PER_S
 #define SERIES_ROWS_MAX 1000000
@@ -98,6 +97,7 @@ prepare(struct observation *o, char *why)
 {
 	const struct observe_options *options = o->options;
 	int64_t rows = options->length_ns / options->interval_ns + 1;
+	cpu_set_t cpus;
 	int err = 0;
 
 	o->cpu = choose_cpu(options);
@@ -119,7 +119,10 @@ prepare(struct observation *o, char *why)
 		snprintf(why, SOURCE_WHY, "not enough memory");
 		return err;
 	}
-	err = workload_pin(o->cpu);
+	CPU_ZERO(&cpus);
+	CPU_SET((size_t)o->cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
+		err = -errno;
 	if (err < 0)
 		snprintf(why, SOURCE_WHY, "CPU %d: %s", o->cpu, strerror(-err));
 	return err;
