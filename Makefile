@@ -457,9 +457,9 @@ lint:	## format, static analysis, dependency rule, docstrings
 BENCH_ONLY = $(or $(ONLY),*)
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,\
     $(wildcard tests/bench/bench_$(BENCH_ONLY).c))
-BENCH_SERVANTS := $(addprefix $(BUILD)/bench/,shim_workload fast_origin)
+BENCH_SERVANTS := $(BUILD)/bench/fast_origin
 .PHONY: bench
-bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing; ONLY=sampling
+bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing; ONLY=proxy
 	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
 	@set -e; for b in $(wildcard tests/bench/bench_$(BENCH_ONLY).py); do \
 	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
