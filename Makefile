@@ -301,8 +301,7 @@ hazards-programs: $(HAZARDS)/server $(HAZARDS)/disturb \
     $(HAZARDS)/noquickack.so $(if $(JAVAC),$(HAZARDS)/classes/.made)
 hazards: all hazards-programs	## inject hazards, compare them with the verdicts
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
-	    --build $(abspath $(BUILD)) --json $(HAZARDS)/matrix.json \
-	    --html $(HAZARDS)/matrix.html $(HAZARDS_ARGS)
+	    --build $(abspath $(BUILD)) $(HAZARDS_ARGS)
 $(HAZARDS)/server: $(patsubst %,$(BUILD)/obj/tests/hazards/%.o,\
     server injections http)
 $(HAZARDS)/disturb: $(BUILD)/obj/tests/hazards/disturb.o
@@ -317,11 +316,11 @@ $(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
 	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $<
 	@touch $@
 
-# --- foreign services: tests/foreign ----------------------------------------------
+# --- foreign services: tests/hazards/services --------------------------------------
 # FOREIGN_ARGS="--times 5 python/gil" and the like are passed on.  What cannot
 # be built here, as the jars or Go are missing, is skipped by the suite.
 FOREIGN := $(BUILD)/foreign
-FOREIGN_SOURCE := tests/foreign/services
+FOREIGN_SOURCE := tests/hazards/services
 JARS := /usr/share/java
 JETTY_JARS := $(addprefix $(JARS)/,jetty9-server.jar jetty9-util.jar \
     jetty9-http.jar jetty9-io.jar servlet-api.jar)
@@ -339,9 +338,8 @@ space := $(empty) $(empty)
 foreign-programs: $(if $(strip $(FOREIGN_JAVA)),$(FOREIGN)/classes/.made) \
     $(if $(GO),$(FOREIGN)/service-go)
 foreign: all hazards-programs foreign-programs	## the same, into services that others wrote
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/foreign/foreign.py \
-	    --build $(abspath $(BUILD)) --json $(FOREIGN)/table.json \
-	    $(FOREIGN_ARGS)
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
+	    --build $(abspath $(BUILD)) --foreign --calm 1000 $(FOREIGN_ARGS)
 $(FOREIGN)/classes/.made: $(FOREIGN_JAVA) $(FOREIGN_SOURCE)/Kinds.java
 	@mkdir -p $(@D)
 	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) \
