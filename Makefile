@@ -350,24 +350,6 @@ $(FOREIGN)/service-go: $(FOREIGN_SOURCE)/service.go
 	$(call say,GO)GO111MODULE=off GOCACHE=$(abspath $(FOREIGN))/cache \
 	    $(GO) build -o $@ $<
 
-# --- predictions of blame: tests/blame --------------------------------------------
-# ROUNDS=5 more, of two minutes each; the file keeps all until it is deleted.
-ROUNDS ?= 5
-BLAME := $(BUILD)/blame
-BLAME_ARGS = --build $(abspath $(BUILD)) --rounds $(ROUNDS)
-.PHONY: predictions rankings predictions-programs
-predictions-programs: all lucene lucene-index $(BLAME)/.made
-predictions: predictions-programs	## p99 without a hazard: predicted, then measured
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/predict.py \
-	    $(BLAME_ARGS) --json $(BLAME)/predictions.json
-rankings: predictions-programs	## causes ranked beside what was injected
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/rank.py \
-	    $(BLAME_ARGS) --json $(BLAME)/rankings.json
-$(BLAME)/.made: tests/blame/HazardousSearch.java | lucene
-	@mkdir -p $(@D)
-	$(LUCENE_JAVAC:$(LUCENE_CLASSES)=$(BLAME)) -cp $(LUCENE_PATH) $<
-	@touch $@
-
 # --- chaos: tests/chaos, tests/pauses ---------------------------------------------
 # MINUTES=30 SEED=n; more with CHAOS_ARGS.  SAN= for a build with sanitizers.
 # PAUSES=1: beside nginx and HAProxy, request by request.  SWAPS=1: bursts at
