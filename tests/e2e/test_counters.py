@@ -11,7 +11,6 @@ import pytest
 from rig.wait import wait_until
 from support.launched import http_server, script
 
-CAUSES = ["unknown", "work"]
 MS = 1_000_000
 # Each request touches new pages.
 SERVER = http_server("""

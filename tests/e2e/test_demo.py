@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 import pytest
 
@@ -14,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "demo"
 sys.path.insert(0, str(DEMO))
 
+import chart  # noqa: E402
 import demo  # noqa: E402
 import heating  # noqa: E402
 import load  # noqa: E402
@@ -114,6 +116,24 @@ def test_a_server_that_never_collects(scratch):
     assert warmer.sent["b"] == 500 + 2 * heating.GENERATION
 
 
+def test_table_fits_a_terminal():
+    """Goal: no figure makes the table wider than 80 columns or runs two
+    columns into one."""
+    row = report.table([one_way("observe", [9999.4], errors=12345)])[-1]
+    assert len(row) <= 80
+    assert len(row.split()) == 3 + 2 * 3
+
+
+def test_figures_have_their_span():
+    """Goal: the value of all requests, and the least and most of an
+    iteration."""
+    found = report.figures([[1.0] * 99 + [7.0], [2.0] * 98 + [5.0, 9.0]])
+    assert found["p50"] == (2.0, 1.0, 2.0)
+    assert found["p99"] == (5.0, 1.0, 5.0)
+    assert found["max"] == 9.0
+    assert report.span((64.82, 6.5, 111.4)) == "64.8 (6.50-111)"
+
+
 def test_ratio_has_its_interval():
     """Goal: the ratio of all, within what its iterations allow; it is certain
     where all iterations agree, and missing where a set-up is."""
@@ -190,6 +210,17 @@ def test_cause_from_a_timeline(code, killed, cause):
     assert "    +2.00 ms  a: gc begins" in found["moments"]
 
 
+def test_picture_is_whole():
+    """Goal: the SVG is well-formed, refers to nothing outside, and has a
+    point for every value."""
+    setups = [one_way(key, [1.0], [50.0], [0.0]) for key in demo.SETUPS]
+    text = chart.svg(setups, "a < b & c", [1])
+    root = xml.etree.ElementTree.fromstring(text)
+    circles = root.iter("{http://www.w3.org/2000/svg}circle")
+    assert len(list(circles)) == 3 * len(demo.SETUPS)
+    assert "href" not in text and "url(" not in text
+
+
 def test_page_has_its_parts():
     """Goal: the chart, the figures and each set-up's story, whose words
     cannot become markup; the timeline is linked where there is one."""
@@ -203,6 +234,15 @@ def test_page_has_its_parts():
     assert "3.0 (2.5-3.5) times as long" in text
     assert "&lt;b&gt;&amp;" in text and "&lt;i&gt;" in text
     assert text.count("<a href=") == 1 and "active/worst.html" in text
+
+
+def test_ports_are_safe():
+    """Goal: a port of ours cannot be given to an outgoing connection."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range",
+              encoding="ascii") as file:
+        first, last = map(int, file.read().split())
+    for _ in range(20):
+        assert not first <= web.free_port() <= last
 
 
 LEAVER = """

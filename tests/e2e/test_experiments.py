@@ -17,9 +17,11 @@ HERE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "experiments"
 sys.path.insert(0, str(HERE))
 
 import experiment  # noqa: E402
+import figures  # noqa: E402
 import findings  # noqa: E402
 import goals  # noqa: E402
 import measure  # noqa: E402
+import placement  # noqa: E402
 import page  # noqa: E402
 import plans  # noqa: E402
 import readme  # noqa: E402
@@ -146,6 +148,29 @@ def test_tailor_accepts_its_configurations(build, scratch):
             assert done.returncode == 0, (name, setup["key"], done.stderr)
             tried += 1
     assert tried >= 8
+
+
+def test_jvm_options():
+    """Goal: a set-up changes the options it names and no others."""
+    usual = setups.jvm_options({})
+    assert "-XX:+UseG1GC" in usual and "-XX:+AlwaysPreTouch" in usual
+    assert "-XX:+AlwaysPreTouch" not in setups.jvm_options({"pretouch": False})
+    large = setups.jvm_options({"young_mb": 640})
+    assert {"-Xmn640m", "-Xmx1280m", "-Xms1280m"} <= set(large)
+    assert len(large) == len(usual)
+    zgc = setups.jvm_options({"collector": "zgc"})
+    assert "-XX:+UseZGC" in zgc and "-XX:+UseG1GC" not in zgc
+    assert not any(o.startswith("-Xmn") for o in zgc)
+    epsilon = setups.jvm_options({"collector": "epsilon"})
+    # an experimental collector is refused without the first of these
+    assert epsilon.index("-XX:+UnlockExperimentalVMOptions") < \
+        epsilon.index("-XX:+UseEpsilonGC")
+    assert {f"-Xms{setups.EPSILON_MB}m", f"-Xmx{setups.EPSILON_MB}m"} <= \
+        set(epsilon)
+    instead = json.loads((HERE / "instead.json").read_text())
+    requests = instead["heat"] + instead["requests"] * (
+        instead["iterations"] + instead["post"])
+    assert requests / 4 < setups.EPSILON_MB
 
 
 def write_run(directory, values):
@@ -298,6 +323,56 @@ def test_sentences():
         findings.delays(plan, rows)
 
 
+def test_beside_the_thesis():
+    """Goal: each of its figures has one of ours, from the iterations that it
+    is about; and it is said how many requests a percentile rests on."""
+    rows = [row_of(key, 40.0, iterations=[
+        [1.0, most] for most in (30.0, 20.0, 3.0, 2.0, 2.5, 9.0, 30.5, 8.0,
+                                 7.0, 2.0)]) for key in
+            ("shipped", "nodelay", "pretouch", "tailor")]
+    plan = {"iterations": 5, "requests": 1000, "rounds": 3, "left_out": 1,
+            "rate_per_s": 400}
+    here = {(figure, what): ours for figure, what, _, ours
+            in findings.beside_thesis("thesis", plan, rows)}
+    assert here["4.12b", "slowest request of each iteration, touched heap, "
+                "iterations 3 to 8"] == "2.0-8.0 ms"
+    assert here["4.14", "the first iteration's slowest, Tailor"] == \
+        "9.0-30.0 ms"
+    assert here["4.14", "the other iterations', Tailor"] == "2.0-30.5 ms"
+    assert here["4.13b", "collections"] == "1 pause, the longest 2.0 ms"
+    assert {figure[:4] for figure, _ in here} == \
+        {"4.10", "4.11", "4.12", "4.13", "4.14"}
+    assert findings.beside_thesis("thesis", plan, rows[:3]) == []
+    words = page.basis(plan)
+    assert "2 rounds" in words and "first round is made and left" in words
+    assert "10 of an iteration's requests are above its p99, 10 of all " \
+        "10000 above the p99.9" in words
+
+
+def test_timelines_go_with_the_report(scratch):
+    """Goal: of the rounds of a set-up the timeline of the slowest request is
+    put beside the report, and named there."""
+    class Cell:
+        def __init__(self, ms):
+            self.directory = scratch / str(ms)
+            self.slowest = {"ms": ms, "why": "a pause."}
+            self.directory.mkdir()
+            (self.directory / "worst.txt").write_text(f"tale of {ms}")
+
+        def done(self):
+            return True
+
+        def read(self):
+            return {"slowest": self.slowest}
+    cells = [Cell(3.0), Cell(9.0), Cell(5.0)]
+    row = row_of("t", 9.0, slowest=cells[1].slowest)
+    report = page.Report("make experiment", "full")
+    report.add_timeline("instead", row, cells)
+    assert report.files == {"instead-t-slowest.txt": "tale of 9.0"}
+    assert findings.notes([row])[0].endswith(
+        "a pause. The timeline is in instead-t-slowest.txt.")
+
+
 def test_goals():
     """Goal: a goal is met or missed by the figures, by how much is said, and
     what was not measured is not judged."""
@@ -371,6 +446,30 @@ def test_bad_rounds_are_made_again(scratch):
     assert again == [c.name for c in cells[1:]]
 
 
+def test_a_cell_that_ends_costs_no_other(scratch, capsys):
+    """Goal: whatever ends a measurement, the others are made, and the report
+    says what is lacking."""
+    (scratch / "tiny.json").write_text(json.dumps(PLAN))
+    plan = plans.load_plan(scratch, "tiny", "full")
+    o = argparse.Namespace(seed=1, out=scratch, redo_bad=False)
+    seen = []
+
+    class Broken(plans.Cell):
+        def run(self, environment):
+            seen.append(self.name)
+            self.directory.mkdir(parents=True)
+            raise ConnectionResetError("gone\nfor good")
+    original, plans.Cell = plans.Cell, Broken
+    try:
+        experiment.run_all(o, {"tiny": plan}, None)
+        cells = plans.cells_of(o, "tiny", plan)
+    finally:
+        plans.Cell = original
+    assert seen == [cell.name for cell in cells] and len(seen) == 4
+    assert all("not measured: for good" in cell.why_not() for cell in cells)
+    assert capsys.readouterr().err.count("FAILED: gone") == 4
+
+
 def test_pauses(scratch):
     """Goal: pauses are those that a JVM logs after the begin, of all its
     collectors' words."""
@@ -393,6 +492,19 @@ def test_pauses(scratch):
     assert of_b.since() == [0.300]
 
 
+def test_placement():
+    """Goal: two CPUs are one for each server; the generator gets a core of
+    its own, with its lanes, only where there are enough."""
+    two = placement.Placement({4, 7})
+    assert two.direct == {"a": {4}, "b": {7}} and two.generator is None
+    assert "server a on CPU 4" in two.words()
+    assert placement.generator_core({0, 1, 2, 3}) == set()
+    pairs = lambda cpu: {cpu % 8, cpu % 8 + 8}  # noqa: E731
+    assert placement.generator_core(set(range(16)), pairs) == {7, 15}
+    assert placement.generator_core(set(range(15)), pairs) == {6, 14}
+    assert placement.parse("0-2,8\n") == {0, 1, 2, 8}
+
+
 def test_post():
     """Goal: all rounds' requests count, and what was sent twice is shown; a
     row that was measured without has none."""
@@ -406,6 +518,12 @@ def test_post():
     row["post"] = post_of(7.0)
     assert page.post_cells(row) == ["7.0", "7.0"]
     assert page.post_cells(row_of("b", 1.0)) == ["-", "-"]
+
+
+def test_report_words_are_escaped():
+    """Goal: figure titles and table cells are text, not markup."""
+    svg = figures.dots("<i>", [row_of("x", 3.0)])
+    assert "<i>" not in svg and "&lt;i&gt;" in svg
 
 
 def test_readme_says_what_was_measured(scratch):
