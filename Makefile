@@ -316,7 +316,7 @@ $(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
 	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $<
 	@touch $@
 
-# --- foreign services: tests/hazards/services --------------------------------------
+# --- foreign services: tests/hazards/services ---------------------------------
 # FOREIGN_ARGS="--times 5 python/gil" and the like are passed on.  What cannot
 # be built here, as the jars or Go are missing, is skipped by the suite.
 FOREIGN := $(BUILD)/foreign

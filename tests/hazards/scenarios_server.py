@@ -190,5 +190,5 @@ class Queue(Scenario):
         return record["begin"] - self.sent_ns
 
 
-HAZARDS = (Work, HugeFault, SmallFaults, Disk, Hog, FairHog, Fifo, Lock, Stopped,
-           Queue)
+HAZARDS = (Work, HugeFault, SmallFaults, Disk, Hog, FairHog, Fifo, Lock,
+           Stopped, Queue)
