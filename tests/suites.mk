@@ -34,8 +34,7 @@ hazards-programs: $(HAZARDS)/server $(HAZARDS)/disturb \
     $(HAZARDS)/noquickack.so $(if $(JAVAC),$(HAZARDS)/classes/.made)
 hazards: all hazards-programs	## inject hazards, compare them with the verdicts
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
-	    --build $(abspath $(BUILD)) --json $(HAZARDS)/matrix.json \
-	    --html $(HAZARDS)/matrix.html $(HAZARDS_ARGS)
+	    --build $(abspath $(BUILD)) $(HAZARDS_ARGS)
 $(HAZARDS)/server: $(patsubst %,$(BUILD)/obj/tests/hazards/%.o,\
     server injections http)
 $(HAZARDS)/disturb: $(BUILD)/obj/tests/hazards/disturb.o
@@ -50,11 +49,11 @@ $(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
 	$(call say,JAVAC)$(JAVAC) -Xlint:all $(ERROR) --release 17 -d $(@D) $<
 	@touch $@
 
-# --- foreign services: tests/foreign ----------------------------------------------
+# --- foreign services: tests/hazards/services ---------------------------------
 # FOREIGN_ARGS="--times 5 python/gil" and the like are passed on.  What cannot
 # be built here, as the jars or Go are missing, is skipped by the suite.
 FOREIGN := $(BUILD)/foreign
-FOREIGN_SOURCE := tests/foreign/services
+FOREIGN_SOURCE := tests/hazards/services
 JARS := /usr/share/java
 JETTY_JARS := $(addprefix $(JARS)/,jetty9-server.jar jetty9-util.jar \
     jetty9-http.jar jetty9-io.jar servlet-api.jar)
@@ -72,9 +71,8 @@ space := $(empty) $(empty)
 foreign-programs: $(if $(strip $(FOREIGN_JAVA)),$(FOREIGN)/classes/.made) \
     $(if $(GO),$(FOREIGN)/service-go)
 foreign: all hazards-programs foreign-programs	## inject them into services that others wrote
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/foreign/foreign.py \
-	    --build $(abspath $(BUILD)) --json $(FOREIGN)/table.json \
-	    $(FOREIGN_ARGS)
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
+	    --build $(abspath $(BUILD)) --foreign --calm 1000 $(FOREIGN_ARGS)
 $(FOREIGN)/classes/.made: $(FOREIGN_JAVA) $(FOREIGN_SOURCE)/Kinds.java
 	@mkdir -p $(@D)
 	$(call say,JAVAC)$(JAVAC) -Xlint:all $(ERROR) --release 17 -d $(@D) \
@@ -84,24 +82,6 @@ $(FOREIGN)/service-go: $(FOREIGN_SOURCE)/service.go
 	@mkdir -p $(@D)
 	$(call say,GO)GO111MODULE=off GOCACHE=$(abspath $(FOREIGN))/cache \
 	    $(GO) build -o $@ $<
-
-# --- predictions of blame: tests/blame --------------------------------------------
-# ROUNDS=5 more, of two minutes each; the file keeps all until it is deleted.
-ROUNDS ?= 5
-BLAME := $(BUILD)/blame
-BLAME_ARGS = --build $(abspath $(BUILD)) --rounds $(ROUNDS)
-.PHONY: predictions rankings predictions-programs
-predictions-programs: all lucene lucene-index $(BLAME)/.made
-predictions: predictions-programs	## p99 without a hazard: predicted, then measured
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/predict.py \
-	    $(BLAME_ARGS) --json $(BLAME)/predictions.json
-rankings: predictions-programs	## causes ranked beside what was injected
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/blame/rank.py \
-	    $(BLAME_ARGS) --json $(BLAME)/rankings.json
-$(BLAME)/.made: tests/blame/HazardousSearch.java | lucene
-	@mkdir -p $(@D)
-	$(LUCENE_JAVAC:$(LUCENE_CLASSES)=$(BLAME)) -cp $(LUCENE_PATH) $<
-	@touch $@
 
 # --- chaos: tests/chaos, tests/pauses ---------------------------------------------
 # MINUTES=30 SEED=n; more with CHAOS_ARGS.  SAN= for a build with sanitizers.
@@ -181,9 +161,9 @@ $(foreach f,$(FOLDERS),$(eval $(call fuzz_folder,$(f))))
 BENCH_ONLY = $(or $(ONLY),*)
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,\
     $(wildcard tests/bench/bench_$(BENCH_ONLY).c))
-BENCH_SERVANTS := $(addprefix $(BUILD)/bench/,shim_workload fast_origin)
+BENCH_SERVANTS := $(BUILD)/bench/fast_origin
 .PHONY: bench
-bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing; ONLY=sampling
+bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing; ONLY=proxy
 	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
 	@set -e; for b in $(wildcard tests/bench/bench_$(BENCH_ONLY).py); do \
 	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
@@ -193,7 +173,6 @@ $(BUILD)/bench/bench_blame: $(BUILD)/obj/tests/unit/blame/populations.o \
 # tailor shim's, in a folder of its own.
 SHIM_BENCH := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/bench/shim/*.c))
 $(BUILD)/bench/bench_shim: $(SHIM_BENCH)
-$(BUILD)/bench/shim_workload: $(BUILD)/obj/tests/bench/shim/workload.o
 .PHONY: populations
 populations: $(BUILD)/bench/bench_blame	## whether intervals of blame hold the truth: minutes
 	$< 200

@@ -21,9 +21,11 @@ What a test can ask for:
                       sections are merged over the defaults below:
                           t = tailor(active, backup,
                                      hedging={"mode": "watch"})
-                      ready=False does not wait for a ready server, None
-                      not even for the admin socket.
-                      t.client() connects to it, t.ask("/servers") asks its
+                      All of them are ready then; ready="one" waits for one,
+                      False for none, None not even for the admin socket.
+                      t.client() connects to it, t.get("/") makes one request,
+                      t.reload(**sections) changes its configuration,
+                      t.timeline(id) explains, t.ask("/servers") asks its
                       admin socket, t.metrics(), t.wait_log(pattern),
                       t.wait_server("backup", state="ready").  When the test
                       ends it is stopped by SIGTERM and must end cleanly, with
@@ -176,7 +178,12 @@ def tailor(request, build, scratch):
         if ready is None:
             process.wait_log(" server_up ")
             return process
-        return process.wait_ready() if ready else process.wait_serving()
+        if not ready:
+            return process.wait_serving()
+        process.wait_ready()
+        for server in process.config["servers"] if ready != "one" else ():
+            process.wait_server(server["name"], state="ready")
+        return process
 
     yield start
     try:
@@ -206,10 +213,7 @@ def pair(upstream, tailor):
     a, b = upstream("a"), upstream("b")
 
     def start(**sections):
-        t = tailor(a, b, **sections)
-        t.wait_server("a", state="ready")
-        t.wait_server("b", state="ready")
-        return t
+        return tailor(a, b, **sections)
 
     start.a, start.b = a, b
     return start

@@ -15,7 +15,6 @@ import pytest
 
 from rig.message import response
 from rig.wait import wait_until
-from test_ops_reload import reload, rewrite
 
 CAUSES = ["unknown", "work", "gc", "disk"]
 HEAD = ("number,id,end_ns,total_ns,weight,route,server,in_flight,status,"
@@ -289,8 +288,7 @@ def test_classes(pair):
         for k, path in enumerate(("/a/b", "/a/b/c", "/b")):
             assert c.get(path).status == 200
             wait_until(lambda n=k: len(accounts(t)) == n + 2, "an account")
-        rewrite(t, blame={"classes": ["* /b"]})
-        reload(t)
+        t.reload(blame={"classes": ["* /b"]})
         assert c.get("/b").status == 200
     wait_until(lambda: len(accounts(t)) == 5, "4 accounts")
     assert [line.split(",")[5] for line in accounts(t)[1:]] == [
@@ -309,8 +307,7 @@ def test_accounts_stand_for_no_earlier_requests(pair):
             assert c.get().status == 200
         wait_until(lambda: t.ask_json("/slow")["slow"] != [], "a slow one")
         assert len(accounts(t)) == 1
-        rewrite(t, analysis={"accounts": 1000})
-        reload(t)
+        t.reload(analysis={"accounts": 1000})
         assert c.get().status == 200
     wait_until(lambda: len(accounts(t)) >= 2, "an account")
     names, one = (row.split(",") for row in accounts(t)[:2])

@@ -1,20 +1,18 @@
 """Goal: the thread that did something is named, not one that waited, too; and
 a thread that keeps timers holds no lock."""
 
-import json
-
 import pytest
 
 from rig.wait import wait_until
-from support.launched import need_kernel, script
+from support.launched import http_server, need_kernel, script
 
 pytestmark = pytest.mark.long("a verdict is about the largest part of the "
                               "time, which is another one on a busy machine")
 
 # /chain waits for b, b for c, c for d, which computes for 150 ms at a time
 # without the interpreter's lock.  /tick waits for a thread that ticks.
-SERVER = """
-import ctypes, hashlib, http.server, sys, threading, time
+SERVER = http_server("""
+import ctypes, hashlib, sys, threading, time
 
 class Turn:
     "Who waits gets the next one."
@@ -58,28 +56,16 @@ def ticks():
 for run in ((follow, "b", "c"), (follow, "c", "d"), (computes,), (ticks,)):
     threading.Thread(target=run[0], args=run[1:], daemon=True).start()
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        if self.path in ("/chain", "/tick"):
-            turns["b" if self.path == "/chain" else "t"].wait()
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-    def log_message(self, *args):
-        pass
-
-http.server.ThreadingHTTPServer(
-    ("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
+def respond(path, headers):
+    if path in ("/chain", "/tick"):
+        turns["b" if path == "/chain" else "t"].wait()
+""")
 
 
 @pytest.fixture
 def threads(tailor, scratch):
     t = tailor(script(scratch, SERVER, "150000", name="threads"),
                slow={"target": "0"})
-    t.wait_server("threads", state="ready")
     need_kernel(t)
     return t
 
@@ -89,15 +75,13 @@ def told(t, path, code, words):
     seen = []
 
     def once():
-        with t.client() as c:
-            name = f"r{len(seen)}"
-            c.get(path, fields=[("X-Request-Id", name)])
-            tale = json.loads(
-                c.get(f"/.talechain/timeline/{name}?format=json").body)
-        seen.append(tale["verdict"])
-        print(tale["verdict"]["text"])
-        return (tale["verdict"]["code"] == code
-                and all(word in tale["verdict"]["text"] for word in words))
+        name = f"r{len(seen)}"
+        t.get(path, fields=[("X-Request-Id", name)])
+        verdict = t.timeline(name)["verdict"]
+        seen.append(verdict)
+        print(verdict["text"])
+        return (verdict["code"] == code
+                and all(word in verdict["text"] for word in words))
 
     wait_until(once, f"{path} is {code}")
     return seen

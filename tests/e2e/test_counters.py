@@ -9,27 +9,17 @@ import re
 import pytest
 
 from rig.wait import wait_until
-from support.launched import script
+from support.launched import http_server, script
 
-CAUSES = ["unknown", "work"]
 MS = 1_000_000
 # Each request touches new pages.
-SERVER = """
-import http.server, mmap, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        with mmap.mmap(-1, 1 << 20) as m:
-            for at in range(0, 1 << 20, 4096):
-                m[at] = 1
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-    def log_message(self, *args):
-        pass
-http.server.ThreadingHTTPServer(
-    ("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
+SERVER = http_server("""
+import mmap
+def respond(path, headers):
+    with mmap.mmap(-1, 1 << 20) as m:
+        for at in range(0, 1 << 20, 4096):
+            m[at] = 1
+""")
 
 
 def counted(t):

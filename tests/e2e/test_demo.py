@@ -26,6 +26,7 @@ import stories  # noqa: E402
 import web  # noqa: E402
 from processes import Trouble  # noqa: E402
 from rig.wait import PATIENCE_S, wait_until  # noqa: E402
+from support.launched import http_server  # noqa: E402
 
 
 def one_way(key, *parts, **more):
@@ -289,22 +290,7 @@ def test_says_what_is_missing(scratch):
         or "apt-get install" in done.stderr
 
 
-# A service of ten lines instead of JVMs, so that the whole takes seconds.
-SERVER = """
-import http.server, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-    def log_message(self, *_):
-        pass
-class Server(http.server.ThreadingHTTPServer):
-    request_queue_size = 128
-Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
+SERVER = http_server("def respond(path, headers):\n    return b'ok'\n")
 WHOLE = f"""
 import sys
 sys.path.insert(0, {str(DEMO)!r})

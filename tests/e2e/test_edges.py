@@ -8,7 +8,6 @@ import pytest
 
 from rig.client import Client
 from rig.message import Malformed, response
-from rig.wait import wait_until
 from support.pair import DRAINED, hedged
 
 KERNEL_EVENTS = "off"
@@ -178,8 +177,7 @@ def deaf_pair(upstream, tailor, **sections):
     t.wait_server("b", state="ready")
     if not t.server("a")["active"]:  # the other one was ready first
         assert t.ask("/switch", "POST").status == 200
-    wait_until(lambda: t.metrics()[
-        'tailor_server_connections_idle{server="a"}'] == 0, "it is closed")
+    t.wait_metric_is('tailor_server_connections_idle{server="a"}', 0)
     a.fill_backlog()
     return t, b
 
@@ -369,8 +367,7 @@ def test_11_swap_during_an_upload(pair):
                  b"\r\n" + b"x" * 2000)
         small.send(b"POST /small HTTP/1.1\r\nHost: h\r\nContent-Length: 10"
                    b"\r\n\r\n12345")
-        wait_until(lambda: t.metrics()["tailor_request_bytes_total"] == 2005,
-                   "both bodies are half there")
+        t.wait_metric_is("tailor_request_bytes_total", 2005)
         t.hazard("a", "begin")
         big.send(b"x" * 2000)
         small.send(b"67890")
@@ -392,8 +389,7 @@ def test_12_pause_between_head_and_body(pair):
         c.request()
         first = pair.a.expect()
         first.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nFrom: a\r\n\r\na")
-        wait_until(lambda: t.metrics()[
-            "tailor_requests_inflight"] == 1, "it is in flight")
+        t.wait_metric_is("tailor_requests_inflight", 1)
         t.hazard("a", "begin")
         pair.b.expect().send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n"
                              b"From: b\r\n\r\nbbbb")
@@ -535,8 +531,6 @@ def test_24_a_slot_that_a_loser_leaves_is_given_to_who_waits(upstream, tailor):
     servers = [{"name": s.name, "address": s.address, "connections_max": 1}
                for s in (a, b)]
     t = tailor(*servers, proxy={"queue_timeout": "600s"})
-    for name in "ab":
-        t.wait_server(name, state="ready")
     with t.client() as c, t.client() as other:
         c.request()
         first = a.expect()

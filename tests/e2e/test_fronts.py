@@ -233,8 +233,7 @@ def test_a_bad_token_file(upstream, tailor, scratch):
     fields = [("Authorization", f"Bearer {TOKEN}")]
 
     def status():
-        with t.client() as c:
-            return c.get("/.talechain/timeline/x", fields=fields).status
+        return t.get("/.talechain/timeline/x", fields=fields).status
     assert status() == 404
     file.chmod(0o644)
     assert t.ask("/reload", "POST").status != 200

@@ -142,8 +142,7 @@ def test_no_estimate_of_what_acts(ctl, pair):
     """Goal: while Tailor acts there is the ledger."""
     pair.a.serve()
     t = pair()
-    with t.client() as c:
-        c.get()
+    t.get()
     found = gain(ctl, t)
     assert found.returncode == 1 and "tailorctl ledger" in found.err
     assert t.ask_json("/gain")["blocks"] == []

@@ -313,7 +313,7 @@ def test_a_server_that_warms_up_helps(pair, tailor):
     pair.a.serve()
     pair.b.serve(lambda r: (r.target != "/new" or seen.wait(PATIENCE_S))
                  and response(200, b"b"))
-    t = tailor(pair.a, pair.b, warmup={
+    t = tailor(pair.a, pair.b, ready="one", warmup={
         "requests": 1000000, "max": "600s"})
     t.wait_server("a", state="ready")
     with t.client() as c, t.client() as d:

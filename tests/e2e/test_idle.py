@@ -89,8 +89,7 @@ def test_few_ticks_while_idle(collecting):
     servers[t.active()].command("hold")
     with t.client() as client:
         client.send(b"GET / HTTP/1.1\r\nHost: t\r\n\r\n")
-        wait_until(lambda: t.metrics()["tailor_requests_inflight"] == 1,
-                   "it is in flight")
+        t.wait_metric_is("tailor_requests_inflight", 1)
         wait_until(lambda: not rare(), "it ticks")
     servers[t.active()].command("end")
     wait_until(rare, "it rests again")
@@ -107,8 +106,7 @@ def test_hazard_that_begins_while_idle(collecting, rounds):
         active = servers[t.active()]
         rests(t)
         active.command("begin")
-        with t.client() as c:
-            assert c.get("/").body.decode() != active.name
+        assert t.get("/").body.decode() != active.name
         active.command("end")
         wait_until(lambda s=active: not t.server(s.name)["hazards"],
                    "it is over")
@@ -129,4 +127,4 @@ def test_attach_while_idle(collecting, build, scratch):
     extra = Server(build, scratch / "t0/channels.sock", "c")
     t.wait_metric("tailor_channels", before + 1)
     extra.close()
-    wait_until(lambda: t.metrics()["tailor_channels"] == before, "it closed")
+    t.wait_metric_is("tailor_channels", before)

@@ -107,8 +107,7 @@ def test_java_names_are_whole(java_classes, build, tailor, scratch, ctl):
         f"-agentpath:{find_agent(build)}=socket={scratch}/t0/channels.sock"))
     t = tailor(a, slow={"target": "0"})
     t.wait_server("a", state="ready", source="agent")
-    with t.client() as client:
-        assert client.get("/wait?ms=20").status == 200
+    assert t.get("/wait?ms=20").status == 200
     lead = "http-nio-8080-exec-of-the-tests-"
     wait_until(lambda: any(name.startswith(lead)
                            for name in java_names(ctl, t).values()),
@@ -117,8 +116,7 @@ def test_java_names_are_whole(java_classes, build, tailor, scratch, ctl):
         return
 
     def in_a_timeline():
-        with t.client() as client:
-            client.get("/wait?ms=20", fields=[("X-Request-Id", "named")])
+        t.get("/wait?ms=20", fields=[("X-Request-Id", "named")])
         tale = t.ask_json("/timeline/named?format=json")
         return any(thread.get("name", "").startswith(lead)
                    and thread["owner"] == "a" for thread in tale["threads"])
@@ -164,7 +162,7 @@ def test_kill_of_the_active_under_load(java_classes, tailor):
     roomy = ("-Xmx512m", "-Xmn256m", "-XX:+UseSerialGC")  # none collects
     t = tailor(launched(java_classes, "a", roomy),
                launched(java_classes, "b", roomy),
-               warmup={"requests": 20, "max": "30s"})
+               ready="one", warmup={"requests": 20, "max": "30s"})
 
     def back(old):
         now = t.server("a")
@@ -232,8 +230,7 @@ def test_short_safepoints_are_waited_out(java_classes, tailor):
                "-XX:GuaranteedSafepointInterval=100")
     t = tailor(launched(java_classes, "a", options),
                launched(java_classes, "b", options),
-               hedging={"triggers": ["gc", "safepoint", "exit"]},
-               warmup={"requests": 0})
+               hedging={"triggers": ["gc", "safepoint", "exit"]})
     for name in "ab":
         t.wait_server(name, state="ready", source="hsperfdata")
     waited = 'tailor_pauses_waited_out_total{kind="safepoint"}'

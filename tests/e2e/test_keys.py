@@ -148,9 +148,8 @@ def test_warm_up_target(upstream, tailor):
     a, b = upstream("a").serve(), upstream("b")
     seen = []
     b.stop()
-    t = tailor(a, b, warmup={"requests": 4, "max": "30s",
-                             "target": "/warm?x=1"})
-    t.wait_server("a", state="ready")
+    t = tailor(a, b, ready="one", warmup={
+        "requests": 4, "max": "30s", "target": "/warm?x=1"})
     b.serve(lambda r: seen.append((r.method, r.target,
                                    r.get("tailor-warmup")))
             or response(200, b""))

@@ -1,7 +1,6 @@
 """Goal: what an event loop does for one request is not told of another."""
 
 import importlib.util
-import json
 
 import pytest
 
@@ -92,14 +91,8 @@ def loop(request, tailor, scratch):
         pytest.skip(f"python3-{request.param} is not installed")
     t = tailor(script(scratch, SERVERS[request.param], name="loop"),
                slow={"target": "0"})
-    t.wait_server("loop", state="ready")
     need_kernel(t)
     return t
-
-
-def story(client, name):
-    return json.loads(
-        client.get(f"/.talechain/timeline/{name}?format=json").body)
 
 
 def seen(*tales):
@@ -125,7 +118,7 @@ def test_computes_for_another(loop, first):
                     "GET", path, fields=[("X-Request-Id", name)])
             for client, _, _ in two:
                 assert client.response().status == 200
-            two = story(waits, "waits"), story(waits, "later")
+            two = loop.timeline("waits"), loop.timeline("later")
             return two if seen(*two) else None
 
     tale, other = wait_until(told, "both are seen")
@@ -142,7 +135,7 @@ def test_computes_for_none(loop):
         with loop.client() as c:
             c.get("/callback")
             c.get("/wait", fields=[("X-Request-Id", "alone")])
-            tale = story(c, "alone")
+            tale = loop.timeline("alone")
             return tale if seen(tale) else None
 
     tale = wait_until(told, "it is seen")

@@ -82,7 +82,8 @@ def test_a_collection_is_hidden(servers, tailor):
         known = {q: hits(client.get(target(q))) for q in QUERIES}
     with right.client() as client:
         assert known == {q: hits(client.get(target(q))) for q in QUERIES}
-    t = tailor(left, right, warmup={"requests": 20, "max": "60s"})
+    t = tailor(left, right, ready="one",
+               warmup={"requests": 20, "max": "60s"})
     with Searches(t) as searches:
         for server in servers:
             t.wait_server(server.name, state="ready", source="hsperfdata")

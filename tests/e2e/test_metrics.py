@@ -133,7 +133,6 @@ def busy(upstream, tailor):
     """A tailor that has done a bit of everything."""
     active, backup = upstream("active").script(), upstream("backup").serve()
     t = tailor(active, backup)
-    t.wait_server("backup", state="ready")
     with t.client() as c:
         c.request("GET", "/hedged", fields=[("x-request-id", "the-one")])
         held = active.expect()
@@ -191,8 +190,7 @@ def test_formats(upstream, tailor):
     assert len(plain) > 90
     assert "# {" not in text
     assert {n.removesuffix("_total") for n in plain} == set(families)
-    with t.client() as c:
-        assert c.get("/.talechain/timeline/the-one").status == 200
+    assert t.get("/.talechain/timeline/the-one").status == 200
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None,
@@ -221,8 +219,7 @@ def test_counters_are_there_from_the_start(upstream, tailor):
     for kind in ("quota", "stopped", "failure"):
         assert before[f'tailor_swaps_by_reason_total{{reason="{kind}"}}'] == 0
     for target, status in (("/", 200), ("/%zz", 400), ("/", 200)):
-        with t.client() as c:
-            assert c.get(target).status == status
+        assert t.get(target).status == status
     t.wait_metric("tailor_tales_kept_total", 2)
     assert {key for key in set(t.metrics()) - set(before)
             if "{class=" not in key} == set()
@@ -279,7 +276,6 @@ def test_both_in_a_hazard(upstream, tailor):
     # Goal: time that nothing could help is kept apart.
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup)
-    t.wait_server("backup", state="ready")
     for name in ("active", "backup"):
         t.hazard(name, "begin")
     t.wait_metric("tailor_both_hazard_seconds_total", 0.02)
@@ -321,8 +317,7 @@ def test_rendering_is_bounded(upstream, tailor):
     # lines after 500 requests and 50 connections as after none.
     server = upstream("active").serve(lambda r: response(200, b""))
     t = tailor(server, slow={"target": "600s", "keep_slowest": 0})
-    with t.client() as c:
-        c.get()
+    t.get()
     before = len(scrape(t)[1].splitlines())
     clients = [t.client() for _ in range(50)]
     for i in range(500):
@@ -379,8 +374,6 @@ def test_servers_out_of_step(upstream, tailor):
     # framing; what is not whole on both sides is not.
     both = upstream("active").script(), upstream("backup").script()
     t = tailor(*both)
-    for s in both:
-        t.wait_server(s.name, state="ready")
     assert differences(t) == [0, 0, 0, 0]
     hedged(both, t, response(200, b"same"), response(200, b"same"))
     assert differences(t) == [1, 0, 0, 0]
@@ -404,7 +397,6 @@ def test_loser_that_ends_before_the_winner(upstream, tailor):
     # end, and when half of the loser's had been kept before it lost.
     active, backup = upstream("active").script(), upstream("backup").script()
     t = tailor(active, backup, hedging={"commit_delay": "1s"})
-    t.wait_server("backup", state="ready")
     body = b"0123456789" * 20_000
     for k in range(2):
         with t.client() as c:

@@ -54,7 +54,6 @@ def test_mutations_want_post(upstream, tailor):
     # Goal: any other method is 405 and does nothing.
     server, other = upstream("active").serve(), upstream("backup").serve()
     t = tailor(server, other)
-    t.wait_server("backup", state="ready")
     for target, method in itertools.product(
             ACTIONS, ("GET", "HEAD", "PUT", "DELETE")):
         answer = t.ask(target, method)
@@ -91,8 +90,7 @@ def test_client_that_ends(upstream, tailor):
     # Goal: a client that has said all gets what it waits for; one that is gone
     # leaves nothing behind.
     t = tailor(upstream("active").serve(), slow={"target": "0"})
-    with t.client() as c:
-        c.get(fields=[("X-Request-Id", "told")])
+    t.get(fields=[("X-Request-Id", "told")])
     told = "/timeline/told?format=html"
     wait_until(lambda: t.ask(told).status == 200, "it is filed")
     for target in ("/live", "/live.json", "/slow", told, "/timeline/none"):

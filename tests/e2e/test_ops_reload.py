@@ -19,24 +19,6 @@ from test_ops_servers import halted_child, launched
 KERNEL_EVENTS = "off"
 
 
-def rewrite(t, **sections):
-    """Write a changed configuration; returns it."""
-    config = json.loads(json.dumps(t.config))
-    for section, value in sections.items():
-        if isinstance(value, dict):
-            config.setdefault(section, {}).update(value)
-        else:
-            config[section] = value
-    with open(f"{t.directory}/tailor.json", "w", encoding="utf-8") as file:
-        json.dump(config, file)
-    return config
-
-
-def reload(t, count=1):
-    t.signal(signal.SIGHUP)
-    t.wait_metric('tailor_config_reload_total{result="done"}', count)
-
-
 def test_reload_changes_keys(upstream, tailor):
     # Goal: what is reloadable changes and is named, by SIGHUP and by POST
     # /reload; the rest is untouched.
@@ -44,8 +26,9 @@ def test_reload_changes_keys(upstream, tailor):
     t = tailor(server)
     with t.client() as c:
         assert c.get().get("server-timing") is not None
-        rewrite(t, proxy={"add_fields": []}, slow={"target": "7ms"})
-        reload(t)
+        t.rewrite(proxy={"add_fields": []}, slow={"target": "7ms"})
+        t.signal(signal.SIGHUP)
+        t.wait_metric('tailor_config_reload_total{result="done"}', 1)
         line = t.wait_log(" reloaded ")
         assert 'changed=2 keys="proxy.add_fields,slow.target"' in line
         # The same connection goes on.
@@ -53,11 +36,8 @@ def test_reload_changes_keys(upstream, tailor):
     assert t.ask_json("/slow")["target_ns"] == 7_000_000
     assert t.ask("/reload").status == 405
     for changed in ["warmup.max"], []:
-        rewrite(t, proxy={"add_fields": []}, slow={"target": "7ms"},
-                warmup={"max": "7s"})
-        answer = t.ask("/reload", "POST")
-        assert answer.status == 200
-        assert json.loads(answer.body)["changed"] == changed
+        assert t.reload(proxy={"add_fields": []}, slow={"target": "7ms"},
+                        warmup={"max": "7s"}) == changed
 
 
 def test_wrong_configuration_is_kept_out(upstream, tailor):
@@ -68,11 +48,10 @@ def test_wrong_configuration_is_kept_out(upstream, tailor):
     free = free_port()
 
     def nothing_changed():
-        with t.client() as c:
-            assert c.get().get("server-timing") is not None
+        assert t.get().get("server-timing") is not None
 
-    rewrite(t, proxy={"add_fields": [], "websocket": "perhaps"},
-            hedging={"mode": "sometimes"})
+    t.rewrite(proxy={"add_fields": [], "websocket": "perhaps"},
+              hedging={"mode": "sometimes"})
     t.signal(signal.SIGHUP)
     t.wait_log("reload_failed .*errors=2")
     assert "proxy.websocket" in t.log and "hedging.mode" in t.log
@@ -81,8 +60,8 @@ def test_wrong_configuration_is_kept_out(upstream, tailor):
     assert metrics["tailor_config_reload_failures_total"] == 1
     assert metrics['tailor_config_reload_total{result="failed"}'] == 1
 
-    rewrite(t, proxy={"add_fields": []}, slow={"history": 77},
-            profiler={"stream_slots": 2048})
+    t.rewrite(proxy={"add_fields": []}, slow={"history": 77},
+              profiler={"stream_slots": 2048})
     answer = t.ask("/reload", "POST")
     assert answer.status == 422
     errors = "\n".join(json.loads(answer.body)["errors"])
@@ -95,8 +74,8 @@ def test_wrong_configuration_is_kept_out(upstream, tailor):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        rewrite(t, proxy={"add_fields": []},
-                listen=[f"127.0.0.1:{free}", f"127.0.0.1:{port}"])
+        t.rewrite(proxy={"add_fields": []},
+                  listen=[f"127.0.0.1:{free}", f"127.0.0.1:{port}"])
         assert (f"listen: 127.0.0.1:{port} cannot be used: Address already in "
                 "use") in str(t.ask("/reload", "POST").body)
     nothing_changed()
@@ -108,10 +87,8 @@ def test_wrong_configuration_is_kept_out(upstream, tailor):
     t.wait_log("reload_error .*cannot be read")
     nothing_changed()
 
-    rewrite(t, proxy={"add_fields": []})
-    reload(t)
-    with t.client() as c:
-        assert c.get().get("server-timing") is None
+    t.reload(proxy={"add_fields": []})
+    assert t.get().get("server-timing") is None
 
 
 def test_requests_finish_under_the_old_one(upstream, tailor):
@@ -122,8 +99,7 @@ def test_requests_finish_under_the_old_one(upstream, tailor):
     with t.client() as c:
         c.request()
         request = server.expect()
-        rewrite(t, proxy={"add_fields": [], "request_timeout": "1ms"})
-        reload(t)
+        t.reload(proxy={"add_fields": [], "request_timeout": "1ms"})
         request.reply(200, b"old")
         answer = c.response()
         assert (answer.status, answer.body) == (200, b"old")
@@ -142,12 +118,10 @@ def test_listeners(upstream, tailor):
     with t.client() as c:
         assert c.get().status == 200
         port = free_port()
-        rewrite(t, listen=[f"127.0.0.1:{t.port}", f"127.0.0.1:{port}"])
-        reload(t)
+        t.reload(listen=[f"127.0.0.1:{t.port}", f"127.0.0.1:{port}"])
         with Client(("127.0.0.1", port)) as other:
             assert other.get().body == b"active"
-        rewrite(t, listen=[f"127.0.0.1:{port}"])
-        reload(t, 2)
+        t.reload(listen=[f"127.0.0.1:{port}"])
         assert c.get().status == 200
     with socket.socket() as s:
         assert s.connect_ex(("127.0.0.1", t.port)) != 0
@@ -165,7 +139,7 @@ def test_a_reload_waits_for_no_other_process(upstream, tailor, scratch):
         hung.bind(taken)
         hung.listen(0)
         last.connect(taken)  # its queue is full
-        rewrite(t, listen=[*t.config["listen"], f"unix:{taken}"])
+        t.rewrite(listen=[*t.config["listen"], f"unix:{taken}"])
         answer = t.ask("/reload", "POST")
         assert answer.status == 422 and b"taken" in answer.body
         assert pathlib.Path(taken).exists()
@@ -174,8 +148,7 @@ def test_a_reload_waits_for_no_other_process(upstream, tailor, scratch):
     os.mkfifo(path)
     answer = t.ask("/reload", "POST")
     assert answer.status == 422 and b"not a plain file" in answer.body
-    with t.client() as c:
-        assert c.get().status == 200
+    assert t.get().status == 200
 
 
 def test_who_waits_at_a_listener_is_served(upstream, tailor):
@@ -184,11 +157,10 @@ def test_who_waits_at_a_listener_is_served(upstream, tailor):
     server = upstream("active").serve()
     t = tailor(server)
     port = free_port()
-    rewrite(t, listen=[f"127.0.0.1:{t.port}", f"127.0.0.1:{port}"])
-    reload(t)
+    t.reload(listen=[f"127.0.0.1:{t.port}", f"127.0.0.1:{port}"])
     t.signal(signal.SIGSTOP)
     waiting = [Client(("127.0.0.1", port)) for _ in range(500)]
-    rewrite(t, listen=[f"127.0.0.1:{t.port}"])
+    t.rewrite(listen=[f"127.0.0.1:{t.port}"])
     t.signal(signal.SIGHUP)
     t.signal(signal.SIGCONT)
     t.wait_metric('tailor_config_reload_total{result="done"}', 2)
@@ -202,8 +174,7 @@ def test_rules_are_in_force(upstream, tailor):
     active = upstream("active").script()
     backup = upstream("backup").script()
     t = tailor(active, backup)
-    rewrite(t, hedging={"allow": ["POST /search"]})
-    reload(t)
+    t.reload(hedging={"allow": ["POST /search"]})
     with t.client() as c:
         c.request("POST", "/search", body=b"q")
         request = active.expect()
@@ -223,8 +194,7 @@ def test_hedging_is_switched_off_and_on(upstream, tailor):
     t.hazard("active", "begin")
     with t.client() as c:
         assert c.get().body == b"active"
-        rewrite(t, hedging={"mode": "act"})
-        reload(t)
+        t.reload(hedging={"mode": "act"})
         t.wait_server("backup", active=True)
         assert c.get().body == b"backup"
 
@@ -238,10 +208,10 @@ def test_no_request_is_lost_in_many_reloads(upstream, tailor):
     with Crowd(t, 4, lambda me, n: f"/{me}/{n}") as crowd:
         for i in range(50):
             if i % 2:
-                rewrite(t, hedging={"mode": "never"})
+                t.rewrite(hedging={"mode": "never"})
             else:
-                rewrite(t, proxy={"request_timeout": f"{10 + i}s",
-                                  "idle_timeout": f"{100 + i}s"})
+                t.rewrite(proxy={"request_timeout": f"{10 + i}s",
+                                 "idle_timeout": f"{100 + i}s"})
             status = t.ask("/reload", "POST").status
             assert status == (422 if i % 2 else 200)
     assert not crowd.errors and all(crowd.served)
@@ -256,7 +226,7 @@ def test_a_listener_closed_while_a_child_begins(faults, tailor, scratch):
     first, second = (f"127.0.0.1:{free_port()}" for _ in range(2))
     t = tailor(launched("a", scratch), ready=False, listen=[first, second])
     child = halted_child(t)
-    rewrite(t, listen=[first])
+    t.rewrite(listen=[first])
     t.signal(signal.SIGHUP)
     t.wait_log(" listener_closed ")
     host, _, port = second.partition(":")

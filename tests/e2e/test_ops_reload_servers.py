@@ -1,30 +1,20 @@
 """Goal: a reload adds a server, takes one away, and moves one to another address
 or program, and no request notices."""
 
-import json
 import sys
 
 from rig.crowd import Crowd
 from rig.ports import free_port
 from rig.process import Process
 from rig.wait import wait_until
-from test_ops_reload import rewrite
+from support.launched import http_server
 
 KERNEL_EVENTS = "off"
-SERVER = """
-import http.server, sys
-class Named(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(sys.argv[2])))
-        self.end_headers()
-        self.wfile.write(sys.argv[2].encode())
-    def log_message(self, *_):
-        pass
-http.server.ThreadingHTTPServer(
-    ("127.0.0.1", int(sys.argv[1])), Named).serve_forever()
-"""
+SERVER = http_server("""
+import sys
+def respond(path, headers):
+    return sys.argv[2].encode()
+""")
 
 
 def entry(server, name=None, **more):
@@ -33,10 +23,7 @@ def entry(server, name=None, **more):
 
 def reload(t, *servers):
     """The keys that have changed."""
-    rewrite(t, servers=list(servers))
-    answer = t.ask("/reload", "POST")
-    assert answer.status == 200, answer.body
-    return json.loads(answer.body)["changed"]
+    return t.reload(servers=list(servers))
 
 
 def names(t):
@@ -83,7 +70,6 @@ def test_servers_are_taken_away_and_replaced(upstream, tailor):
     d = upstream("d").serve()
     c.serve()
     t = tailor(entry(a), entry(b))
-    t.wait_server("b", state="ready")
     with t.client() as kept:
         kept.request()
         a.expect().reply()
@@ -142,7 +128,6 @@ def test_the_active_one_moves(upstream, tailor):
     # Goal: the standby serves meanwhile, and nothing fails.
     a, b, new = (upstream(name).serve() for name in ("a", "b", "new"))
     t = tailor(entry(a), entry(b))
-    t.wait_server("b", state="ready")
     with Crowd(t, 3, lambda *_: "/") as crowd:
         reload(t, entry(new, "a"), entry(b))
         t.wait_log("server_returned server=a")
@@ -158,7 +143,7 @@ def test_one_that_cannot_leave(upstream, tailor):
     # configuration has it again.
     a, b = upstream("a").serve(), upstream("b")
     b.refuse()
-    t = tailor(entry(a), entry(b))
+    t = tailor(entry(a), entry(b), ready="one")
     with t.client() as c:
         reload(t, entry(b))
         t.wait_server("a", state="leaving", active=True)
@@ -181,7 +166,6 @@ def test_both_are_replaced(upstream, tailor):
     for server in moved.values():
         server.refuse()
     t = tailor(entry(a), entry(b))
-    t.wait_server("b", state="ready")
     with t.client() as c:
         reload(t, *(entry(moved[name], name) for name in "ab"))
         t.wait_log("server_replaced server=b")
@@ -201,7 +185,6 @@ def test_the_active_one_leaves_and_the_other_moves(upstream, tailor):
     a, b, new = upstream("a").serve(), upstream("b").serve(), upstream("new")
     new.refuse()
     t = tailor(entry(a), entry(b))
-    t.wait_server("b", state="ready")
     with t.client() as c:
         reload(t, entry(new, "b"))
         t.wait_log("server_replaced server=b")
@@ -218,7 +201,6 @@ def test_both_are_down_and_replaced(upstream, tailor):
     a, b, c, d = (upstream(name).serve() for name in "abcd")
     d.refuse()
     t = tailor(entry(a), entry(b))
-    t.wait_server("b", state="ready")
     for server in a, b:
         server.stop()
     with t.client() as client:
@@ -242,8 +224,7 @@ def test_a_moved_process_is_followed(tailor):
     t.wait_log(f"server_observed server=a pid={running[1].pid}")
     running[0].kill()
     running[0].wait()
-    with t.client() as c:
-        assert c.get().body == f"at{ports[1]}".encode()
+    assert t.get().body == f"at{ports[1]}".encode()
     assert "server_lost" not in t.log[t.log.index("server_replaced"):]
     running[1].kill()
     running[1].wait()
@@ -314,7 +295,6 @@ def test_one_that_is_drained_already(upstream, tailor):
     # is not over: that has its name.
     a, b = upstream("a").script(), upstream("b").serve()
     t = tailor(entry(a), entry(b))
-    t.wait_server("b", state="ready")
     body = b"x" * (12 << 20)
     with t.client() as slow, t.client() as c:
         slow.request()
@@ -336,13 +316,7 @@ def test_a_program_that_is_drained_already(upstream, tailor, scratch):
     # it is ended first.
     a = upstream("a").serve()
     ports = [free_port(), free_port()]
-    (scratch / "server.py").write_text(SERVER)
-
-    def program(port):
-        return {"name": "b", "address": f"127.0.0.1:{port}", "launch": {
-            "command": [sys.executable, f"{scratch}/server.py", str(port),
-                        f"b{port}"]}}
-
+    program = programs(scratch)
     t = tailor(entry(a), program(ports[0]))
     for count, (servers, left) in enumerate((
             ([program(ports[1])], "ab"), ([], "a")), 1):
@@ -354,5 +328,4 @@ def test_a_program_that_is_drained_already(upstream, tailor, scratch):
         wait_until(lambda n=count: t.log.count("server_exited server=b") == n,
                    "its program has ended")
         wait_names(t, *left)
-    with t.client() as c:
-        assert c.get().body == b"a"
+    assert t.get().body == b"a"

@@ -18,6 +18,7 @@ import pytest
 from rig.crowd import Crowd
 from rig.message import response
 from rig.ports import free_port
+from rig.process import children, state_of
 from rig.wait import PATIENCE_S, wait_until
 
 KERNEL_EVENTS = "off"
@@ -46,7 +47,6 @@ def test_drain_and_return(upstream, tailor):
     # gets nothing until it is brought back, not even a probe.
     active, backup = upstream("active").script(), upstream("backup").serve()
     t = tailor(active, backup)
-    t.wait_server("backup", state="ready")
     with t.client() as c, t.client() as d:
         c.request()
         held = active.expect()
@@ -85,7 +85,6 @@ def test_drain_has_an_end(upstream, tailor, build):
     a, b = upstream("a").script(), upstream("b").serve()
     t = tailor({"name": "a", "address": a.address, "drain_timeout": "6s"}, b,
                proxy={"websocket": True}, hedging={"commit_delay": 0})
-    t.wait_server("b", state="ready")
     with t.client() as ws, t.client() as begun, t.client() as get, \
             t.client() as post_:
         ws.request(target="/chat", fields=UPGRADE)
@@ -131,7 +130,6 @@ def test_drain_waits_for_a_pause_of_the_other(upstream, tailor):
     # drain goes on by itself.
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup)
-    t.wait_server("backup", state="ready")
     t.hazard("backup", "begin")
     post(t, "/drain?server=active")
     assert t.server("active")["state"] == "leaving"
@@ -147,7 +145,6 @@ def test_refusals(upstream, tailor):
     # unknown one 404, and the last server goes only by force.
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup, proxy={"server_wait": "300ms"})
-    t.wait_server("backup", state="ready")
     for action in ("/drain", "/ready", "/restart"):
         post(t, action, 400)
         post(t, f"{action}?server=nobody", 404)
@@ -173,8 +170,6 @@ def test_drained_server_that_dies_stays_out(tailor, scratch):
     # Goal: a launched server that ends while it is drained is started again
     # but gets no requests before it is brought back.
     t = tailor(launched("a", scratch), launched("b", scratch))
-    for name in "ab":
-        t.wait_server(name, state="ready")
     post(t, "/drain?server=a")
     t.wait_server("a", state="drained")
     before = t.server("a")["pid"]
@@ -197,8 +192,6 @@ def test_a_restart_that_fails_is_reported(tailor, build, scratch):
     command = server["launch"]["command"]
     server["launch"]["command"] = [str(program), *command]
     t = tailor(server, launched("b", scratch))
-    for name in "ab":
-        t.wait_server(name, state="ready")
     program.write_text("#!/bin/sh\nexit 3\n", encoding="ascii")
     run = subprocess.run(
         [build / "tailorctl", "-a", t.admin, "restart", "a"],
@@ -222,8 +215,6 @@ def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
     # load: each gets a new process, and every response is a 200.
     t = tailor(launched("a", scratch), launched("b", scratch),
                warmup={"requests": 5, "target": "/"})
-    for name in "ab":
-        t.wait_server(name, state="ready")
     seen = []
     with Crowd(t, 3, lambda me, _: f"/{me}") as crowd:
         for name in ("a", "b", "a", "b"):
@@ -253,8 +244,6 @@ def collect(t, name, *states):
 
 def ready_pair(tailor, scratch, **launch):
     t = tailor(*(launched(name, scratch, **launch) for name in "ab"))
-    for name in "ab":
-        t.wait_server(name, state="ready")
     if t.active() != "a":
         post(t, "/switch")
     return t
@@ -296,8 +285,6 @@ def test_restart_kills_a_stubborn_server(tailor, scratch):
     # Goal: one that ignores SIGTERM is killed after launch.stop_timeout.
     t = tailor(launched("a", scratch, "stubborn", stop_timeout="100ms"),
                launched("b", scratch))
-    for name in "ab":
-        t.wait_server(name, state="ready")
     if t.active() != "a":
         post(t, "/switch")
     before = t.server("a")["pid"]
@@ -313,20 +300,6 @@ def test_restart_kills_a_stubborn_server(tailor, scratch):
     assert t.server("a")["pid"] != before
 
 
-def children(pid):
-    """The processes that a process has started, itself left out."""
-    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(x) for x in path.read_text().split()]
-
-
-def is_zombie(pid):
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False  # it is gone
-    return stat.rpartition(")")[2].split()[0] == "Z"
-
-
 def scripted(server, script):
     """A launched server whose command is a script; "$@" starts it."""
     server["launch"]["command"] = ["/bin/sh", "-c", script, "sh",
@@ -339,8 +312,6 @@ def test_a_script_that_does_not_exec(tailor, scratch):
     # old server would keep the port and look ready.
     t = tailor(scripted(launched("a", scratch), '"$@" & wait'),
                launched("b", scratch))
-    for name in "ab":
-        t.wait_server(name, state="ready")
     (old,) = children(t.server("a")["pid"])
     post(t, "/restart?server=a")
     t.wait_log("server_restarted server=a")
@@ -362,7 +333,7 @@ def test_what_outlives_its_command(tailor, scratch):
     wait_until(lambda: t.log.count("server_launched") > 1, "it is started again")
     with pytest.raises(ProcessLookupError):
         os.killpg(group, 0)
-    wait_until(lambda: not any(map(is_zombie, children(t.pid))),
+    wait_until(lambda: "Z" not in map(state_of, children(t.pid)),
                "all are reaped")
 
 
@@ -371,8 +342,7 @@ def halted_child(t, before=0):
     def halted():
         pids = re.findall(r" server_launched server=\S+ pid=(\d+)", t.log)
         for pid in map(int, pids[before:]):
-            stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-            return pid if stat.rpartition(")")[2].split()[0] == "T" else None
+            return pid if state_of(pid) == "T" else None
     return wait_until(halted, "a child is stopped")
 
 
@@ -466,8 +436,6 @@ def test_servers_that_are_unwell(upstream, tailor):
     well_b.set()
     a, b = upstream("active"), upstream("backup")
     t = tailor(health_server(a, well_a), health_server(b, well_b))
-    for name in ("active", "backup"):
-        t.wait_server(name, state="ready")
     if t.active() != "active":  # whichever came first
         post(t, "/switch")
     wait_until(lambda: sum(r.target == "/health" for r in b.requests) > 3,
@@ -485,8 +453,7 @@ def test_servers_that_are_unwell(upstream, tailor):
     t.wait_server("backup", active=True)
     well_b.clear()
     t.wait_log("unhealthy_but_last server=backup")
-    with t.client() as c:
-        assert c.get().body == b"backup"
+    assert t.get().body == b"backup"
 
 
 def test_pauses_are_no_illness(upstream, tailor):
@@ -495,7 +462,6 @@ def test_pauses_are_no_illness(upstream, tailor):
     well.set()
     a, b = upstream("active").serve(), upstream("backup")
     t = tailor(a, health_server(b, well))
-    t.wait_server("backup", state="ready")
     t.hazard("backup", "begin")
     well.clear()
     count = len(b.requests)
@@ -550,10 +516,7 @@ def test_a_server_that_checks_host(upstream, tailor, ctl):
     assert "health: " + why in " ".join(shown.split())
     m = t.metrics()
     assert (m[STATUS], m[RESULT % "status"], m[RESULT % "ok"]) == (400, 1, 0)
-    t.config["servers"][0]["host"] = HOST
-    with open(f"{t.directory}/tailor.json", "w", encoding="utf-8") as file:
-        json.dump(t.config, file)
-    post(t, "/reload")
+    t.reload(servers=[{**server, "host": HOST}])
     t.wait_server("a", state="ready")
     assert t.server("a")["health"]["detail"] == "GET /up got 200"
     assert t.log.count("probe_failed") == 1
@@ -586,8 +549,7 @@ def test_what_makes_a_server_up_and_down(upstream, tailor):
     a, b = upstream("a").script(), upstream("b").serve()
     t = tailor({"name": "a", "address": a.address, "health": "/up",
                 "health_status": ["204", "401-403"], "health_rise": 3,
-                "health_fall": 2, "health_interval": "10ms"}, b)
-    t.wait_server("b", state="ready")
+                "health_fall": 2, "health_interval": "10ms"}, b, ready="one")
     for status in (204, 200, 204, 401, 404, 403, 204, 204):
         request = a.expect()
         assert t.server("a")["state"] == "connecting"
@@ -606,7 +568,6 @@ def test_tailorctl_acts(upstream, tailor, ctl):
     # Goal: tailorctl takes a server out and brings it back; with no name, all.
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup)
-    t.wait_server("backup", state="ready")
     assert ctl("-a", t.admin, "drain", "backup").returncode == 0
     done = ctl("-a", t.admin, "ready", "backup")
     assert done.out.splitlines()[-1] == "ready"

@@ -498,7 +498,6 @@ def live(upstream, tailor):
     """A tailor with 7 slow requests, and the URL of its live page."""
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup, slow={"target": "0"})
-    t.wait_server("backup", state="ready")
     with t.client() as client:
         for i in range(7):
             client.get("/<b>bold", fields=[("X-Request-Id", f"l-{i}")])

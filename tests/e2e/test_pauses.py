@@ -77,7 +77,6 @@ def test_both_servers_pause_for_longer_than_a_second(upstream, tailor):
         servers.append(one)
     t = tailor(*({"name": s.name, "address": s.address, "connections_max": 2}
                  for s in servers))
-    t.wait_server("b", state="ready")
     t.hazard("b", "begin")
     t.hazard("a", "begin")
     clients = [t.client() for _ in range(6)]
@@ -107,8 +106,7 @@ def test_a_full_backlog_of_a_unix_socket(tailor, scratch):
         listener.settimeout(PATIENCE_S)
         listener.accept()[0].close()  # the probe's
         t.wait_server("a", state="ready")
-        wait_until(lambda: t.metrics()[
-            'tailor_server_connections_idle{server="a"}'] == 0, "it is closed")
+        t.wait_metric_is('tailor_server_connections_idle{server="a"}', 0)
         others = []
         for _ in range(4):
             others.append(socket.socket(socket.AF_UNIX))
@@ -253,8 +251,7 @@ def test_event_streams_hold_no_slot(upstream, tailor):
     for c, request in zip(streams, begun):
         c.close()
         request.close()
-    wait_until(lambda: t.metrics()['tailor_server_streams{server="a"}'] == 0,
-               "none is left")
+    t.wait_metric_is('tailor_server_streams{server="a"}', 0)
 
 
 def test_requests_older_than_a_second_give_their_slots_back(upstream, tailor):
@@ -284,7 +281,6 @@ def test_overflow_to_the_standby(upstream, tailor):
     t = tailor({"name": "a", "address": a.address, "connections_max": 2,
                 "streams_max": 0},
                {"name": "b", "address": b.address, "connections_max": 4})
-    t.wait_server("b", state="ready")
     with t.client() as c, t.client() as d, t.client() as e:
         c.request()
         d.request()
@@ -303,8 +299,6 @@ def checked_pair(tailor, a, b, health="/health"):
     """A tailor before a, which is active, and b, both with a health target."""
     t = tailor(*({"name": s.name, "address": s.address, "health": health,
                   "health_interval": 0} for s in (a, b)))
-    t.wait_server("a", state="ready")
-    t.wait_server("b", state="ready")
     if t.metrics()['tailor_server_active{server="a"}'] == 0:
         assert t.ask("/switch", "POST").status == 200
     return t

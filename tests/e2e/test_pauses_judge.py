@@ -10,7 +10,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "pauses"))
 
 import scenes  # noqa: E402
 from client import Outcome  # noqa: E402
-from pauses import Played, report  # noqa: E402
 from verdict import Judge  # noqa: E402
 
 NEVER = {"a": [], "b": []}
@@ -129,32 +128,3 @@ def test_what_another_sent_twice():
     assert judged(POST, failed, "ok", "status", **twice) == []
     assert judged(POST, failed, "ok", "ok", **twice) == ["answered"]
     assert judged(GET, failed, "ok", "status", **twice) == ["answered"]
-
-
-def test_report():
-    # Goal: a fault is printed with its scene, request and what each proxy
-    # said of it.
-    scene = scenes.Author(1, 1).scene()
-    played = Played(scene)
-    plan = scene.plans[0]
-    played.outcomes = {"tailor": {plan.ident: outcome("status")},
-                       "nginx": {plan.ident: outcome()}}
-    scene.plans = [plan]
-    played.faults = Judge(scene.plans, played.outcomes, [], NEVER,
-                          NEVER).faults()
-    text = "\n".join(report(played))
-    for part in (str(scene), "1 x answered: tailor status 503 no_server",
-                 plan.target, "nginx: ok"):
-        assert part in text
-
-
-def test_scenes_repeat():
-    # Goal: the seed and the number alone make a scene; each plot can be
-    # drawn, and every request of it has a name of its own.
-    for number, plot in enumerate(scenes.PLOTS, 1):
-        for kind in scenes.KINDS:
-            drawn = [scenes.Author(7, number, [kind], plot=plot).scene()
-                     for _ in range(2)]
-            assert drawn[0] == drawn[1]
-            names = [plan.ident for plan in drawn[0].plans]
-            assert len(set(names)) == len(names) > 0

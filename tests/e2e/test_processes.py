@@ -17,8 +17,10 @@ import pytest
 
 from rig import other_proxies
 from rig.message import response
-from rig.process import Process
+from rig.ports import listens
+from rig.process import Process, children, state_of
 from rig.wait import wait_until
+from support.launched import need_kernel
 
 HELD_S = 0.3
 
@@ -58,33 +60,13 @@ if (cluster.isPrimary) {
 """
 
 
-def children(pid):
-    """The processes that one has forked."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", encoding="utf-8") as file:
-                parent = int(file.read().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if parent == pid:
-            found.append(int(name))
-    return found
-
-
-def accepts(port):
-    """Whether something listens on a port."""
-    with open("/proc/net/tcp", encoding="utf-8") as file:
-        return f"0100007F:{port:04X} 00000000:0000 0A" in file.read()
-
-
 class Service:
     """A program that listens on a port: its process, its workers."""
 
     def __init__(self, name, port, process):
         self.address = f"127.0.0.1:{port}"
         self.name, self.process = name, process
-        wait_until(lambda: accepts(port), f"{name} listens")
+        wait_until(lambda: listens(self.address), f"{name} listens")
 
     def workers(self):
         return set(children(self.process.pid))
@@ -153,19 +135,6 @@ def before(tailor):
     return start
 
 
-def observed(t):
-    """Skip the rest where the kernel shows nothing."""
-    if "kernel_on" not in t.log:
-        pytest.skip("no kernel events here: "
-                    + next(x for x in t.lines if "kernel_off" in x))
-
-
-def story(t, name):
-    with t.client() as client:
-        return json.loads(
-            client.get(f"/.talechain/timeline/{name}?format=json").body)
-
-
 def is_whole(tale):
     """On a busy machine the observer may be so late that a story lacks its
     end, or that events are lost.  It then says that it does not know, which
@@ -185,10 +154,9 @@ def whole(request):
 
 def ask(t, target, name="asked"):
     """One request; returns its response and its story."""
-    with t.client() as client:
-        answer = client.get(target, fields=[("X-Request-Id", name)])
-        assert answer.status == 200, answer
-    return answer, story(t, name)
+    answer = t.get(target, fields=[("X-Request-Id", name)])
+    assert answer.status == 200, answer
+    return answer, t.timeline(name)
 
 
 def ask_whole(t, target):
@@ -242,17 +210,12 @@ def held(request):
     return response(200, request.target.encode())
 
 
-def is_stopped(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        return file.read().rpartition(")")[2].split()[0] == "T"
-
-
 def test_the_worker_is_named(service, before):
     # Goal: the story is of the worker that had the request, also of those
     # that replace killed ones.
     server = service.gunicorn()
     t = before(server, 3)
-    observed(t)
+    need_kernel(t)
     old = server.wait_workers(2)
     check_worker(server, *ask_whole(t, "/"))
     for pid in old:
@@ -273,7 +236,7 @@ def test_a_worker_waits_for_another_service(upstream, service, before, ctl):
     out = ctl("--admin", t.admin, "servers").out
     assert "(nginx, 3 processes)" in out
     assert t.metrics()['tailor_server_processes{server="nginx"}'] == 3
-    observed(t)
+    need_kernel(t)
     old = server.wait_workers(2)
     answer, tale = ask_whole(t, "/first")
     check_waited(tale, check_worker(server, answer, tale))
@@ -291,7 +254,7 @@ def test_a_worker_is_stopped(upstream, service, before):
     behind = upstream("behind")
     server = service.nginx(behind)
     t = before(server, 3)
-    observed(t)
+    need_kernel(t)
 
     def stop(name):
         """Two requests, the first one's worker is stopped meanwhile."""
@@ -301,14 +264,14 @@ def test_a_worker_is_stopped(upstream, service, before):
             pid = int(request.get("X-Pid"))
             os.kill(pid, signal.SIGSTOP)
             try:
-                wait_until(lambda: is_stopped(pid), "it is stopped")
+                wait_until(lambda: state_of(pid) == "T", "it is stopped")
                 request.reply()
                 other = ask(t, "/own", f"other-{name}")
                 time.sleep(HELD_S)
             finally:
                 os.kill(pid, signal.SIGCONT)
             assert client.response().status == 200
-        return pid, *other, story(t, name)
+        return pid, *other, t.timeline(name)
 
     pid, answer, other, tale = whole(stop)
     if is_whole(other):
@@ -328,7 +291,7 @@ def test_a_forked_worker_computes(service, before):
     # long as its clock says; also of workers that replace killed ones.
     server = service.gunicorn()
     t = before(server, 3)
-    observed(t)
+    need_kernel(t)
     old = server.wait_workers(2)
     answer, tale = ask_whole(t, "/compute")
     check_worker(server, answer, tale)
@@ -348,7 +311,7 @@ def test_a_cluster_computes(service, before):
     # Goal: so of a cluster whose workers do not hold the listening socket.
     server = service.node()
     t = before(server, 3)
-    observed(t)
+    need_kernel(t)
     answer, tale = ask_whole(t, "/compute")
     check_worker(server, answer, tale)
     check_computed(answer, tale)

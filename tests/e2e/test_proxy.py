@@ -52,7 +52,6 @@ def test_a_host_for_requests_without(upstream, tailor, scratch):
     # server's name, and once only; localhost on a Unix socket.
     a, b = upstream("a"), upstream("b", f"{scratch}/b.sock")
     t = tailor(a, b)
-    t.wait_server("b", state="ready")
     with t.client() as c:
         c.send(b"GET / HTTP/1.0\r\n\r\n")
         first = a.expect()
@@ -219,7 +218,6 @@ def test_no_server(upstream, tailor):
     # server.
     server = upstream("active").serve()
     t = tailor(server, proxy={"server_wait": "300ms"})
-    t.wait_server("active", state="ready")
     assert "no_server" not in t.log
     server.stop()
     with t.client() as c:

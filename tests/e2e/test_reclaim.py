@@ -1,43 +1,31 @@
 """Goal: memory that a server frees as its cgroup is at its limit is a cause."""
 
-import json
 import os
 
 import pytest
 
 from rig.cgroup import Group
 from rig.wait import wait_until
-from support.launched import need_kernel, script
+from support.launched import http_server, need_kernel, script
 
 LIMIT = 48 << 20
 
 # /read reads a file that is larger than the limit, without a disk: all of it
 # is a hole.  The response has the thread's CPU time for that, ns.
-SERVER = """
-import http.server, os, sys, time
+SERVER = http_server("""
+import os, sys, time
 
 file = os.open(sys.argv[2], os.O_RDWR | os.O_CREAT)
 os.ftruncate(file, 512 << 20)
 block = bytearray(1 << 20)
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        begin = time.thread_time_ns()
-        if self.path == "/read":
-            for at in range(0, 512 << 20, len(block)):
-                os.preadv(file, [block], at)
-        body = str(time.thread_time_ns() - begin).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def log_message(self, *args):
-        pass
-
-http.server.ThreadingHTTPServer(
-    ("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
+def respond(path, headers):
+    begin = time.thread_time_ns()
+    if path == "/read":
+        for at in range(0, 512 << 20, len(block)):
+            os.preadv(file, [block], at)
+    return str(time.thread_time_ns() - begin).encode()
+""")
 
 
 @pytest.fixture
@@ -60,7 +48,6 @@ def reader(group, tailor, scratch):
     server = script(scratch, SERVER, str(scratch / "hole"), name="reader")
     server["launch"]["command"] = group.command(server["launch"]["command"])
     t = tailor(server, slow={"target": "0"})
-    t.wait_server("reader", state="ready")
     need_kernel(t)
     yield t
     t.stop()
@@ -73,8 +60,7 @@ def test_reclaim_for_a_limit(reader):
             c.get("/read")  # fills the limit
             computed_ns = int(c.get(
                 "/read", fields=[("X-Request-Id", "limit")]).body)
-            tale = json.loads(
-                c.get("/.talechain/timeline/limit?format=json").body)
+        tale = reader.timeline("limit")
         return (computed_ns, tale) if "reclaim" in tale["causes"] else None
 
     computed_ns, tale = wait_until(told, "it frees memory")

@@ -5,7 +5,6 @@ says so; hedging.allow permits what it names and nothing else."""
 import pytest
 
 from rig.message import response
-from test_ops_reload import reload, rewrite
 
 KERNEL_EVENTS = "off"
 # A server is warm after so many requests when it is about as fast as the active
@@ -23,9 +22,8 @@ def pair(upstream, tailor):
     b.stop()
 
     def start(warmup=None, **sections):
-        t = tailor(a, b, warmup={**WARM, **(warmup or {})}, **sections)
-        t.wait_server("a", state="ready")
-        return t
+        return tailor(a, b, ready="one", warmup={**WARM, **(warmup or {})},
+                      **sections)
 
     def copies(t):
         t.wait_settled()
@@ -165,8 +163,7 @@ def test_a_reload_forgets(pair):
     t = pair({"fields": ["X-Tenant", "Cookie"]})
     finish(t, ("GET", "/old", [("X-Tenant", "t1")]), ("GET", "/admin"),
            ("GET", "/mine", [("Cookie", "s=1")]))
-    rewrite(t, warmup={"fields": [], "exclude": ["/admin"]})
-    reload(t)
+    t.reload(warmup={"fields": [], "exclude": ["/admin"]})
     copies = pair.copies(t)
     assert targets(copies) == {("GET", "/old")}
     assert names(copies) == ALWAYS
@@ -183,10 +180,9 @@ def test_large_responses(upstream, tailor, kind):
     servers = [{"name": s.name, "address": s.address,
                 "health": "/up" if kind == "health" else "",
                 "health_interval": "50ms"} for s in (a, b)]
-    t = tailor(*servers, warmup=dict(
+    t = tailor(*servers, ready="one", warmup=dict(
         WARM, requests=12 if kind == "warmup" else 0,
         mirror=1 if kind == "mirror" else 0))
-    t.wait_server("a", state="ready")
     finish(t, *[("GET", f"/{i}") for i in range(4)])
     b.listen()
     t.wait_server("b", state="ready")
@@ -248,7 +244,6 @@ def ruled(upstream, tailor):
     """Two scripted servers and a tailor with RULES."""
     a, b = upstream("a").script(), upstream("b").script()
     t = tailor(a, b, hedging={"allow": RULES})
-    t.wait_server("b", state="ready")
     return t, a, b
 
 

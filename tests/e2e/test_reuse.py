@@ -432,7 +432,7 @@ def test_how_many_there_are(upstream, tailor):
     for c in clients:
         c.close()
     t.wait_settled()
-    wait_until(lambda: t.metrics()[RESTS % "a"] == 0, "all are closed")
+    t.wait_metric_is(RESTS % "a", 0)
 
 
 def test_its_worker_is_needed(upstream, tailor):

@@ -77,8 +77,7 @@ def named(t):
     """The timeline of a request that a collection held up most; on a busy
     machine something else may have, then of another one."""
     def tale():
-        with t.client() as client:
-            response = client.get("/gc")
+        response = t.get("/gc")
         one = t.ask_json(
             f"/timeline/{response.get('x-request-id')}?format=json")
         return one if one["verdict"]["code"] == "gc" else None

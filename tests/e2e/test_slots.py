@@ -56,8 +56,7 @@ def test_trickled_uploads_hold_no_server(upstream, tailor):
     t = tailor(a, b, proxy=UNHURRIED)
     size = 100_000
     trickled = [upload(t.address, size, b"x" * 80_000) for _ in range(SLOTS)]
-    wait_until(lambda: t.metrics()["tailor_request_bytes_total"]
-               == SLOTS * 80_000, "the bodies' beginnings are read")
+    t.wait_metric_is("tailor_request_bytes_total", SLOTS * 80_000)
     served_promptly(t)
     assert not any(r.target == "/up" for r in a.requests + b.requests)
     for client in trickled:
@@ -80,7 +79,6 @@ def test_refused_connect_costs_a_large_body_nothing(upstream, tailor,
     a.serve(hello)
     b.serve(hello)
     t = tailor(a, b)
-    t.wait_server("b", state="ready")
     a.stop()  # its next connect is refused; it is still the active one
     body = os.urandom(1_000_000)
     with t.client() as client:
@@ -369,8 +367,7 @@ def test_slow_readers_hold_no_server(tailor, chunked):
         assert client.get().body == b"hello"
     for client in slow:
         client.close()
-    wait_until(lambda: t.metrics()["tailor_spool_bytes"] == 0,
-               "the files are gone")
+    t.wait_metric_is("tailor_spool_bytes", 0)
     tap.server.close()
 
 

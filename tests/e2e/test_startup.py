@@ -204,7 +204,7 @@ def test_the_line_of_each_server_and_the_last_one(upstream, tailor):
     # server does; the one that does not run is not found yet.
     server = upstream("a")
     address = f"127.0.0.1:{free_port()}"
-    t = tailor(server, {"name": "b", "address": address})
+    t = tailor(server, {"name": "b", "address": address}, ready="one")
     line = t.wait_log(" ready route=")
     route = f'route="127.0.0.1:{t.port} -> a (active, collections not visible)'
     assert f'{route}, b (connecting, not found yet)" mode=act' in line, t.log
@@ -229,7 +229,8 @@ def test_an_address_behind_a_gateway(upstream, tailor):
         if not any(line.split()[1] == "00000000" and
                    line.split()[2] != "00000000" for line in routes):
             pytest.skip("this machine has no gateway")
-    t = tailor(upstream("a"), {"name": "b", "address": "198.51.100.1:9"})
+    t = tailor(upstream("a"), {"name": "b", "address": "198.51.100.1:9"},
+               ready="one")
     line = t.wait_log("server_not_found server=b ")
     assert " warning " in line and "go to a gateway" in line
     assert 'do="correct servers[].address, or' in line
@@ -318,9 +319,9 @@ def test_without_ipv6(upstream, tailor, faults):
     server = upstream("active").serve()
     t = tailor(at_localhost(server),
                {"name": "dead", "address": f"localhost:{free_port()}"},
-               listen=[f":{port}"], metrics={"listen": f":{collectors}"})
+               ready="one", listen=[f":{port}"],
+               metrics={"listen": f":{collectors}"})
     t.wait_log(f"0.0.0.0:{port}")
-    t.wait_server("active", state="ready")
     t.wait_log("server_not_found server=dead ")
     assert t.client().get("/").body == b"active"
     with Client(("127.0.0.1", collectors)) as client:

@@ -68,9 +68,7 @@ def steered(java_classes, tailor, scratch, build):
             jcmd(running[0], "VM.set_flag", "G1PeriodicGCInterval", "1")
         t = tailor(*[{"name": n, "address": j.address, **server}
                      for n, j in zip("ab", running)],
-                   hedging={"steer": True}, warmup={"requests": 0})
-        for name in "ab":
-            t.wait_server(name, state="ready")
+                   hedging={"steer": True})
         return t, running
 
     yield start

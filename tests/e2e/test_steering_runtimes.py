@@ -135,9 +135,7 @@ def test_is_steered_by_what_it_says(request, tailor, runtime):
             "health": "/", "collect": "http:/gc",
             "launch": {"command": [*argv, str(port)],
                        "environment": environment}})
-    t = tailor(*servers, hedging={"steer": True}, warmup={"requests": 0})
-    for name in "ab":
-        t.wait_server(name, state="ready")
+    t = tailor(*servers, hedging={"steer": True})
     wait_until(lambda: all(t.server(n)["steer"]["missing"] == ""
                            for n in "ab"), "both can be steered", LONG_S)
     last, end = time.monotonic(), time.monotonic() + LONG_S
@@ -179,8 +177,6 @@ def test_a_scripted_heap(upstream, tailor):
     t = tailor(*({"name": o.name, "address": o.address, "jvm": "none",
                   "health": "/", "collect": "http:/gc"} for o in servers),
                hedging={"steer": True})
-    for name in "ab":
-        t.wait_server(name, state="ready")
     with t.client() as c:
         def turns():
             for _ in range(20):
@@ -210,8 +206,6 @@ def test_an_order_that_is_not_carried_out(upstream, tailor):
     t = tailor(*({"name": o.name, "address": o.address, "jvm": "none",
                   "host": "h:1", "health": "/", "collect": "http:/gc"}
                  for o in servers), hedging={"steer": True})
-    for name in "ab":
-        t.wait_server(name, state="ready")
     with t.client() as c:
         wait_until(lambda: c.get("/").status == 200
                    and " collect_failed " in t.log, "an order failed")

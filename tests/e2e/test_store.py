@@ -155,9 +155,8 @@ def test_survives_kill(server, tailor, scratch):
             before[one["id"]]
     assert t.ask(f"/timeline/{lost}").status == 404
     assert t.metrics()["tailor_tales_corrupt_total"] == 1
-    with t.client() as client:
-        assert client.get(
-            f"/.talechain/timeline/{left[0]['id']}").status == 200
+    assert t.get(
+        f"/.talechain/timeline/{left[0]['id']}").status == 200
     ask_many(t, 1, prefix="new")
     wait_until(lambda: len(slow(t)) == 5, "the new one is kept too")
 
@@ -332,8 +331,7 @@ def test_pin(server, tailor):
     assert t.ask("/timeline/mine-0").status == 200
     assert t.ask("/timeline/more-0").status == 410
     assert t.ask("/timeline/never").status == 404
-    with t.client() as client:
-        assert client.get("/.talechain/timeline/more-0").status == 410
+    assert t.get("/.talechain/timeline/more-0").status == 410
     assert t.ask("/pin?id=more-39", method="POST").status == 200
     assert t.ask("/pin?id=more-39").status == 405
     assert t.ask("/pin", method="POST").status == 400
@@ -367,8 +365,7 @@ def test_negotiation(server, tailor):
     ask_many(t, 1, prefix="n")
     for accept, expected in ACCEPTED:
         fields = [] if accept is None else [("Accept", accept)]
-        with t.client() as client:
-            answers = [client.get("/.talechain/timeline/n-0", fields=fields)]
+        answers = [t.get("/.talechain/timeline/n-0", fields=fields)]
         answers.append(t.ask("/timeline/n-0", fields=fields))
         for answer in answers:
             assert answer.status == (200 if expected else 406), (
@@ -397,10 +394,9 @@ def test_formats(server, tailor):
     def both(name):
         """From both places; it is renewed while the kernel still reports of
         the client."""
-        with t.client() as client:
-            answers = [client.get(f"/.talechain/timeline/f-0?format={name}",
-                                  fields=[("Accept", "image/png")]),
-                       t.ask(f"/timeline/f-0?format={name}")]
+        answers = [t.get(f"/.talechain/timeline/f-0?format={name}",
+                              fields=[("Accept", "image/png")]),
+                   t.ask(f"/timeline/f-0?format={name}")]
         return answers if answers[0].body == answers[1].body else None
 
     for name, kind in TYPES.items():
@@ -427,7 +423,6 @@ def test_live(upstream, tailor):
     """Goal: the page and its JSON twin show what has happened."""
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup, slow={"target": "0"})
-    t.wait_server("backup", state="ready")
     keep_many(t, 7, target="/<b>bold", prefix="l")
     t.hazard("active", "begin")
     live = t.ask_json("/live.json")
@@ -496,8 +491,7 @@ def test_overload(server, tailor, ctl):
         for _ in range(20):
             assert t.ask("/timeline/first-0").status == 200
             assert t.ask("/slow").status == 200
-            with t.client() as client:
-                answer = client.get("/.talechain/timeline/first-0")
+            answer = t.get("/.talechain/timeline/first-0")
             assert answer.status == 200
     finally:
         end.set()

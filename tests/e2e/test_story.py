@@ -82,7 +82,6 @@ def test_queue_without_a_server(upstream, tailor):
     # that no server was ready.
     a = upstream("a")
     t = tailor(a, proxy={"server_wait": "3s"})
-    t.wait_server("a", state="ready")  # before that nothing is accepted
     a.stop()
     t.hazard("a", "begin", "exit")
     with t.client() as c:
@@ -128,7 +127,6 @@ def test_names_the_request_in_the_way(tailor, scratch):
     # Goal: a request that waits for a thread that has another one says which:
     # its id, target and how long, and draws it as another request's work.
     t = tailor(script(scratch, ONE_THREAD, name="one"), slow={"target": "0"})
-    t.wait_server("one", state="ready")
     need_kernel(t)
 
     def waited():
@@ -176,7 +174,6 @@ def test_response_ends_with_its_connection(tailor, scratch, version):
     # Goal: a response that its server's close ends lasts until then, also for
     # a client whose connection ends with it, and that time is the server's.
     t = tailor(script(scratch, LATE_CLOSE, name="late"), slow={"target": "0"})
-    t.wait_server("late", state="ready")
 
     def get(name):
         with t.client() as c:

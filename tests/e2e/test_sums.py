@@ -35,7 +35,6 @@ def measured(tailor, scratch):
             profiler={"kernel": kernel, "kernel_events": 1000},
             analysis={"cpu": 1, "accounts": 1000},
             slow={"target": "10ms"})
-        t.wait_server("one", state="ready")
         need_kernel(t)
         tales = []
 
@@ -54,8 +53,7 @@ def measured(tailor, scratch):
         def accounts():
             """Those of slow requests, as blame divides them: they are there
             once requests of a later second are."""
-            with t.client() as c:
-                c.get("/slow")
+            t.get("/slow")
             rows = list(csv.DictReader(
                 t.ask("/accounts").body.decode().splitlines()))
             rows = [row for row in rows if row["route"] == "GET /slow"]

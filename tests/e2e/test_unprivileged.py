@@ -75,6 +75,5 @@ def test_no_probes_without_capabilities(tailor):
     assert "CAP_BPF and CAP_PERFMON are missing" in line
     assert "collections are not seen" in line
     t.wait_server("a", state="ready", source="pidfd")
-    with t.client() as client:
-        assert client.get("/").body == b"here"
+    assert t.get("/").body == b"here"
     assert t.log.count("runtime_off server=a") == 1

@@ -4,7 +4,6 @@ which other service, and which request that was if Tailor forwarded it.
 Truth is what the server did, which its path names.
 """
 
-import json
 import re
 import sys
 import time
@@ -12,9 +11,10 @@ import time
 import pytest
 
 from rig.message import response
+from rig.ports import free_port, listens
 from rig.process import Process
 from rig.wait import wait_until
-from support.launched import need_kernel
+from support.launched import http_server, need_kernel
 
 NAP_S = 0.2
 LARGE = 300_000  # the kernel has room for it, and a small buffer has not
@@ -23,57 +23,33 @@ COMPUTED_S = 0.05  # of the thread's CPU time
 
 # One thread for each connection.  /nap sleeps, /compute computes, /ask?PORT asks
 # a service there.
-SERVER = f"""
-import http.client, http.server, sys, time
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        begin = time.thread_time()
-        path, _, port = self.path.partition("?")
-        if path in ("/nap", "/large"):
-            time.sleep({NAP_S})
-        while path == "/compute" and time.thread_time() - begin < {COMPUTED_S}:
-            pass
-        if path == "/ask":
-            peer = http.client.HTTPConnection("127.0.0.1", int(port))
-            peer.request("GET", "/nap", headers={{
-                "X-Request-Id": "inner-" + self.headers["X-Request-Id"]}})
-            peer.getresponse().read()
-            peer.close()
-        self.send_response(200)
-        body = bytes({LARGE} if path == "/large" else 0)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *line):
+SERVER = http_server(f"""
+import http.client, time
+def respond(path, headers):
+    begin = time.thread_time()
+    path, _, port = path.partition("?")
+    if path in ("/nap", "/large"):
+        time.sleep({NAP_S})
+    while path == "/compute" and time.thread_time() - begin < {COMPUTED_S}:
         pass
-
-class Server(http.server.ThreadingHTTPServer):
-    request_queue_size = 100
-
-server = Server(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"""
-
-
-class Service:
-    name = "python"
-
-    def __init__(self, port):
-        self.address = f"127.0.0.1:{port}"
+    if path == "/ask":
+        peer = http.client.HTTPConnection("127.0.0.1", int(port))
+        peer.request("GET", "/nap", headers={{
+            "X-Request-Id": "inner-" + headers["X-Request-Id"]}})
+        peer.getresponse().read()
+        peer.close()
+    return bytes({LARGE} if path == "/large" else 0)
+""")
 
 
 @pytest.fixture
-def server_there(scratch):
-    with open(scratch / "port", "w+", encoding="utf-8") as out:
-        process = Process([sys.executable, "-c", SERVER], stdout=out)
-        wait_until(lambda: (scratch / "port").read_text().strip(), "it listens")
-        yield Service((scratch / "port").read_text().strip())
-        process.terminate()
+def server_there():
+    """Such a server, which Tailor has not started."""
+    address = f"127.0.0.1:{free_port()}"
+    process = Process([sys.executable, "-c", SERVER, address.split(":")[1]])
+    wait_until(lambda: listens(address), "it listens")
+    yield {"name": "python", "address": address}
+    process.terminate()
 
 
 @pytest.fixture
@@ -85,17 +61,9 @@ def observed(tailor, server_there):
     return t
 
 
-def story(t, name):
-    with t.client() as client:
-        return json.loads(
-            client.get(f"/.talechain/timeline/{name}?format=json").body)
-
-
 def ask(t, target, name):
-    with t.client() as client:
-        assert client.get(
-            target, fields=[("X-Request-Id", name)]).status == 200
-    return story(t, name)
+    assert t.get(target, fields=[("X-Request-Id", name)]).status == 200
+    return t.timeline(name)
 
 
 def longest(t, target, stacks=True):
@@ -136,7 +104,7 @@ def test_names_of_what_was_kept_before_it_was_read(observed):
             wait_until(lambda: any(x["id"] == name for x in observed.ask_json(
                 "/slow")["slow"]), "it is kept")
             assert len(c.response().body) == LARGE
-        tale = story(observed, name)
+        tale = observed.timeline(name)
         piece = max(tale["path"], key=lambda x: x["e"] - x["b"])
         if "stack" in piece:  # else a busy machine's observer was late
             break
@@ -193,5 +161,5 @@ def test_tailor_itself(observed):
     _, port = observed.address
     piece, name, _ = longest(observed, f"/ask?{port}")
     assert piece["peer"] == f"127.0.0.1:{port}"
-    inner = story(observed, f"inner-{name}")
+    inner = observed.timeline(f"inner-{name}")
     assert piece["peer_request"] == inner["request"]["id"]

@@ -74,14 +74,6 @@ def test_bytes_behind_a_long_body_are_nobodys(one):
         assert len(one.server.connections) >= before + 2, end
 
 
-def stop(t):
-    """Stop it: what happens until SIGCONT comes in one turn of its loop."""
-    stat = pathlib.Path(f"/proc/{t.pid}/stat")
-    t.signal(signal.SIGSTOP)
-    wait_until(lambda: stat.read_text().rpartition(") ")[2][0] == "T",
-               "it has stopped")
-
-
 def test_who_speaks_before_the_request_is_not_believed(one):
     # Goal: a kept connection on which bytes, or its end, come in the same
     # turn as the next request, which is not written yet: not its response.  It
@@ -94,13 +86,13 @@ def test_who_speaks_before_the_request_is_not_believed(one):
             first = one.server.expect()
             first.reply(200, b"first")
             assert c.response().body == b"first", stray
-            stop(t)
+            t.pause()
             c.request("POST", "/two", body=b"once")
             if stray:
                 first.send(stray)
             else:
                 first.close()
-            t.signal(signal.SIGCONT)
+            t.resume()
             again = one.server.expect()
             assert again.connection is not first.connection, stray
             assert again.wait_body() == b"once", stray
@@ -302,11 +294,10 @@ def test_trusted_peers_are_believed(one):
     one.server.serve()
     t = one(talechain=STRANGERS, proxy={"trust": ["127.0.0.0/8"],
                                         "add_fields": ["forwarded", "via"]})
-    with t.client() as c:
-        answer = c.get(fields=[("X-Request-Id", "theirs"), ("Via", "1.0 x"),
-                               ("X-Forwarded-For", "1.2.3.4"),
-                               ("X-Forwarded-Proto", "https"),
-                               ("Forwarded", "for=1.2.3.4;proto=https")])
+    answer = t.get(fields=[("X-Request-Id", "theirs"), ("Via", "1.0 x"),
+                           ("X-Forwarded-For", "1.2.3.4"),
+                           ("X-Forwarded-Proto", "https"),
+                           ("Forwarded", "for=1.2.3.4;proto=https")])
     r = one.server.requests[0]
     assert answer.get("x-request-id") == "theirs"
     assert r.get("x-forwarded-for") == "1.2.3.4, 127.0.0.1"

@@ -144,13 +144,11 @@ def test_connections_of_one_address(behind):
     with pytest.raises((Closed, ConnectionResetError, BrokenPipeError)):
         from_afar(t).get()
     b.close()
-    wait_until(lambda: t.metrics()["tailor_connections_current"] == 1,
-               "one connection is left")
+    t.wait_metric_is("tailor_connections_current", 1)
     with from_afar(t) as d:
         assert d.get().status == 200
     a.close()
-    wait_until(lambda: t.metrics()["tailor_client_addresses"] == 0,
-               "no address is left")
+    t.wait_metric_is("tailor_client_addresses", 0)
     assert t.metrics()[
         'tailor_connections_rejected_total{reason="per_address"}'] == 1
 
@@ -179,8 +177,7 @@ def test_limits_by_address_by_default(build, behind):
     there = [t.client() for _ in range(3)]
     for c in there[:2]:
         c.send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\nGET / HT")
-    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
-               "those that count are half-open")
+    t.wait_metric_is("tailor_connections_half_open", 2)
     there[2].send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\nGET / HT")
     assert there[2].response().status == 429
     for c in here:
@@ -200,8 +197,7 @@ def test_half_open_requests_of_one_address(behind):
     slow = [from_afar(t) for _ in range(2)]
     for c in slow:
         c.send(b"GET / HTTP/1.1\r\n")
-    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
-               "both are half-open")
+    t.wait_metric_is("tailor_connections_half_open", 2)
     with from_afar(t) as c:
         assert c.get().status == 200  # whole at once
         c.send(b"GET / HT")
@@ -212,8 +208,7 @@ def test_half_open_requests_of_one_address(behind):
         c.send(b"Host: a\r\n\r\n")
         assert c.response().status == 200
         c.close()
-    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 0,
-               "none is half-open")
+    t.wait_metric_is("tailor_connections_half_open", 0)
 
 
 def test_heads_without_their_bodies_are_half_open(behind):
@@ -221,8 +216,7 @@ def test_heads_without_their_bodies_are_half_open(behind):
     _, t = behind(connections_per_address_max=16)
 
     def half_open(count):
-        wait_until(lambda: t.metrics()["tailor_connections_half_open"] == count,
-                   f"{count} are half-open")
+        t.wait_metric_is("tailor_connections_half_open", count)
 
     for expect in (b"", b"Expect: 100-continue\r\n"):
         head = (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
@@ -389,7 +383,6 @@ def test_servers_on_unix_sockets(upstream, tailor, scratch):
     a = upstream("a", f"{scratch}/a.sock")
     b = upstream("b", f"{scratch}/b.sock")
     t = tailor(a, b)
-    t.wait_server("b", state="ready")
     with t.client() as c:
         c.request()
         first = a.expect()

@@ -161,3 +161,15 @@ class Resent(Java):
         return len(tale["attempts"]) == 2
 
     harm_ns = None
+
+
+def of_each_collector(kind):
+    """A class of that kind for each collector."""
+    return [type(kind.__name__ + collector, (kind,), {
+        "collector": collector,
+        "name": f"gc-{kind.__name__}-{collector}".lower()})
+        for collector in ("G1", "Parallel", "Serial")]
+
+
+HAZARDS = (*of_each_collector(Young), *of_each_collector(Full), Safepoint,
+           Classes, Resent)

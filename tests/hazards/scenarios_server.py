@@ -188,3 +188,7 @@ class Queue(Scenario):
         """From the client's sending until the server took it up."""
         record = self.server.record(tale["request"]["id"])
         return record["begin"] - self.sent_ns
+
+
+HAZARDS = (Work, HugeFault, SmallFaults, Disk, Hog, FairHog, Fifo, Lock,
+           Stopped, Queue)

@@ -5,8 +5,7 @@ failed by Tailor.
 
     tests/pauses/pauses.py --build build [--minutes 30] [--seed N]
                            [--only NUMBER] [--plot NAME] [--short] [--tap]
-                           [--lanes 2] [--json FILE] [--keep DIRECTORY]
-                           [--in-place nginx]
+                           [--lanes 2] [--keep DIRECTORY]
 
 scenes.py says what is played, servers.py and proxies.py are the programs,
 client.py the clients, verdict.py what counts as a fault.  Each scene has
@@ -17,11 +16,8 @@ played again.  Exit status 0 if there was no fault.
 import argparse
 import asyncio
 import itertools
-import json
 import pathlib
-import resource
 import shutil
-import signal
 import sys
 import tempfile
 import threading
@@ -32,10 +28,9 @@ sys.path.insert(0, str(HERE.parent))
 
 import scenes  # noqa: E402
 from client import Clients  # noqa: E402
-from proxies import (NAMES, REFERENCES, JudgedTailor,  # noqa: E402
-                     Reference, cost)
+from proxies import NAMES, REFERENCES  # noqa: E402
 from rig.process import end_all  # noqa: E402
-from servers import compile_java  # noqa: E402
+from servers import compile_java, missing, prepare  # noqa: E402
 from stage import Stage  # noqa: E402
 from verdict import Fault, Judge  # noqa: E402
 
@@ -54,13 +49,9 @@ def options():
                    help="scenes of this plot only")
     p.add_argument("--lanes", type=int, default=2,
                    help="scenes at one time")
-    p.add_argument("--in-place", choices=REFERENCES, help="judge another of "
-                   "these in Tailor's place, by the first one of its kind: "
-                   "what is found then is chance")
     p.add_argument("--short", action="store_true",
                    help="a fixed set, for make check-all")
     p.add_argument("--tap", action="store_true", help="results as TAP")
-    p.add_argument("--json", metavar="FILE", help="results as JSON, too")
     p.add_argument("--keep", metavar="DIRECTORY", help="work here, and leave "
                    "all files and logs")
     return p.parse_args()
@@ -78,7 +69,6 @@ class Played:
         self.outcomes, self.faults, self.notes = {}, [], []
         self.excused, self.late_s = 0, 0.0
         self.alarms = self.false_alarms = 0
-        self.before = self.after = (0, 0)
 
     def ok(self, proxy):
         return sum(out.ok for out in self.outcomes.get(proxy, {}).values())
@@ -104,18 +94,10 @@ async def send_all(scene, clients, start, played):
         played.outcomes.setdefault(proxy, {})[ident] = await task
 
 
-def proxy_of(given):
-    """What makes the proxy that is judged."""
-    if given.in_place:
-        return lambda directory, pair: Reference(
-            given.in_place, directory, [server.address for server in pair])
-    return lambda directory, pair: JudgedTailor(given.build, directory, pair)
-
-
 async def play(scene, given, directory, names, classes):
     """One scene, from its processes' start to the verdict."""
     played = Played(scene)
-    stage = Stage(scene, directory, names, classes, proxy_of(given))
+    stage = Stage(scene, directory, names, classes, given.build)
     stop = threading.Event()
     try:
         await asyncio.to_thread(stage.open)
@@ -129,8 +111,7 @@ async def play(scene, given, directory, names, classes):
         for of in clients.values():
             of.close()
         await asyncio.sleep(SETTLE_S)
-        await asyncio.to_thread(judge, stage, played, (
-            (given.in_place,) if given.in_place else REFERENCES))
+        await asyncio.to_thread(judge, stage, played)
     except (AssertionError, OSError) as error:
         played.faults.append(Fault("broken", "-",
                                    f"{type(error).__name__}: {error}"))
@@ -142,7 +123,7 @@ async def play(scene, given, directory, names, classes):
     return played
 
 
-def judge(stage, played, references):
+def judge(stage, played):
     scene, ours = stage.scene, stage.proxies["tailor"]
     played.faults += [Fault("broken", "-", text) for text in stage.errors]
     if not ours.running():
@@ -153,19 +134,15 @@ def judge(stage, played, references):
                     stage.kills(), away,
                     sent_twice=stage.sent_twice(),
                     logs=scene.kind != "nginx" or not any(away.values()),
-                    references=references, cookies=stage.cookies_since(),
-                    hung=scene.plot == "hung")
+                    cookies=stage.cookies_since(), hung=scene.plot == "hung")
     played.faults += verdict.faults()
     played.excused = verdict.excused()
     played.alarms, played.false_alarms = stage.alarms()
-    played.before = stage.before
-    if ours.running():
-        played.after = cost(ours)
-        if played.faults:
+    if played.faults:
+        if ours.running():
             played.notes = ["metrics: " + ", ".join(
                 f"{k.removeprefix('tailor_')} {v}"
                 for k, v in sorted(stage.metrics().items()))]
-    if played.faults:
         played.notes += ["the end of Tailor's log:",
                          *("  " + line for line in stage.end_of_log())]
 
@@ -184,11 +161,6 @@ def report(played):
                      f"{': tailor ' + said if said else ''}")
         lines += [f"    {fault.text}" for fault in faults[:FULL_TEXTS]]
     return lines + ["  " + note for note in played.notes]
-
-
-def missing(names):
-    """Which of the programs are not here."""
-    return [name for name in names if shutil.which(name) is None]
 
 
 class Run:
@@ -239,7 +211,6 @@ class Run:
 
     async def all(self):
         if "jdk" in self.kinds:
-            pathlib.Path(self.classes).mkdir(parents=True, exist_ok=True)
             compile_java(self.classes)
         source = self.short() if self.given.short else self.numbered()
         async with asyncio.TaskGroup() as group:
@@ -274,40 +245,11 @@ def table(run):
         times = [ms for p in run.played for ms in p.times(name)]
         lines.append(f"{name:16}" + "".join(
             f"{quantile(times, q):9.1f}" for q in (0.5, 0.99, 1)))
-    costs = [p for p in run.played if p.after[0]]
-    if costs:
-        kib = [(p.before[0], p.after[0]) for p in costs]
-        fds = [(p.before[1], p.after[1]) for p in costs]
-        lines += ["", "Tailor before and after a scene, most: "
-                  f"{max(b for b, _ in kib)} and {max(a for _, a in kib)} "
-                  f"KiB, {max(b for b, _ in fds)} and "
-                  f"{max(a for _, a in fds)} descriptors"]
     lines += ["hazards \"unresponsive\": "
               f"{sum(p.alarms for p in run.played)}, "
               f"{sum(p.false_alarms for p in run.played)} of them false"]
     late = max((p.late_s for p in run.played), default=0)
     return lines + [f"requests were sent {late:.2f} s late at most"]
-
-
-def as_json(run):
-    def one(played):
-        scene = played.scene
-        return {"number": scene.number, "plot": scene.plot,
-                "scene": str(scene), "requests": len(scene.plans),
-                "answered": {n: played.ok(n) for n in run.names},
-                "ms": {n: {f"p{q:g}": round(quantile(played.times(n),
-                                                     q / 100), 1)
-                           for q in (50, 99, 100)} for n in run.names},
-                "excused": played.excused, "late_s": round(played.late_s, 3),
-                "unresponsive": played.alarms,
-                "false_alarms": played.false_alarms,
-                "kib": [played.before[0], played.after[0]],
-                "descriptors": [played.before[1], played.after[1]],
-                "faults": [vars(fault) for fault in played.faults],
-                "notes": played.notes}
-    return {"schema": "tailor.pauses/1", "seed": run.given.seed,
-            "faults": sum(len(p.faults) for p in run.played),
-            "scenes": [one(p) for p in run.played]}
 
 
 def tap(run, lacking):
@@ -339,11 +281,7 @@ def main():
         print("neither nginx nor haproxy is installed\n"
               "ok 1 - pauses # SKIP\n1..1")
         return 0
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    # So that what ends us by a signal ends our children, too (atexit).
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(1))
+    prepare()
     directory = given.keep or tempfile.mkdtemp(prefix="pauses-")
     try:
         run = Run(given, directory, lacking)
@@ -352,9 +290,6 @@ def main():
         end_all()
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)
-    if given.json:
-        pathlib.Path(given.json).write_text(
-            json.dumps(as_json(run), indent=1), encoding="utf-8")
     if given.tap:
         tap(run, lacking)
     print("\n".join(("# " if given.tap else "") + line

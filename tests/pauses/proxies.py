@@ -87,14 +87,6 @@ class Reference(Process):
                                  + "\n".join(self.lines[-6:]))
         return True
 
-    # What is asked of Tailor, for one that is judged in its place.
-
-    def hazard(self, server, state):
-        pass
-
-    def metrics(self):
-        return {}
-
     def sent_twice(self):
         """Ids of requests of which nginx wrote something to two servers, as
         it does with all but POST after a minute of silence.  HAProxy's
@@ -105,11 +97,6 @@ class Reference(Process):
             "latin-1").splitlines()
         return {line.split("/")[2] for line in lines if line.count("/") > 2
                 and len(re.findall(r"\b[1-9]", line.partition(" ")[2])) > 1}
-
-
-def cost(proxy):
-    """(resident KiB, descriptors)"""
-    return proxy.resident_kib(), proxy.descriptors()
 
 
 # What names its own files, and nothing that a newcomer would not leave alone.

@@ -5,9 +5,11 @@ killed, started again, and what each of them executed.
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 from rig import other_proxies
@@ -34,8 +36,23 @@ NGINX = """
 	}}"""
 
 
+def missing(names):
+    """Which of the programs are not here."""
+    return [name for name in names if shutil.which(name) is None]
+
+
+def prepare():
+    """As many descriptors as may be; and what ends us by a signal ends our
+    children, too (atexit)."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+
+
 def compile_java(directory):
     """PauseServer's classes, into a directory."""
+    pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
     subprocess.run([shutil.which("javac"), "-Xlint:all", "-Werror",
                     "--release", "17", "-d", directory,
                     str(HERE / "PauseServer.java")], check=True)

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 
-from proxies import Reference, cost
+from proxies import JudgedTailor, Reference
 from servers import Server
 
 METRICS = (
@@ -29,12 +29,10 @@ def cookies_sent():
 class Stage:
     """Three proxies, or those that there are, each with its pair."""
 
-    def __init__(self, scene, directory, names, classes, judged):
-        """judged(directory, pair): the proxy that is judged."""
+    def __init__(self, scene, directory, names, classes, build):
         self.scene, self.directory = scene, directory
-        self.names, self.classes, self.judged = names, classes, judged
+        self.names, self.classes, self.build = names, classes, build
         self.servers, self.proxies, self.fronts = {}, {}, {}
-        self.before = self.after = (0, 0)
         self.away = {"a": [], "b": []}
         self.errors, self.lines = [], 0
         self.cookies = cookies_sent()
@@ -60,7 +58,7 @@ class Stage:
             pair = list(self.servers[proxy].values())
             folder = f"{self.directory}/{proxy}"
             self.proxies[proxy] = (
-                self.judged(folder, pair) if proxy == "tailor" else
+                JudgedTailor(self.build, folder, pair) if proxy == "tailor" else
                 Reference(proxy, folder, [server.address for server in pair]))
         for proxy in self.proxies.values():
             proxy.wait_ready()
@@ -70,7 +68,6 @@ class Stage:
                     self.scene.front, f"{self.directory}/front-{name}",
                     [proxy.listen])
                 self.fronts[name].wait_ready()
-        self.before = cost(self.proxies["tailor"])
         self.lines = len(self.proxies["tailor"].lines)
         return self
 

@@ -4,7 +4,6 @@ stops, and all of them go to the other one.
 
     tests/pauses/swaps.py --build build [--inflight 64,200,1000] [--swaps 20]
                           [--standby kept,new] [--backlog 0] [--tap]
-                          [--json FILE]
 
 For each number, twenty times with a standby that has served before, so that
 connections to it may be open, and twenty times with one that has just been
@@ -23,12 +22,9 @@ one swap each, none refused, and no hedge refused by a breaker.
 import argparse
 import asyncio
 import itertools
-import json
 import pathlib
 import re
-import resource
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -41,7 +37,7 @@ from proxies import JudgedTailor  # noqa: E402
 from rig.process import end_all  # noqa: E402
 from rig.wait import Late, wait_until  # noqa: E402
 from scenes import Plan  # noqa: E402
-from servers import Server, compile_java  # noqa: E402
+from servers import Server, compile_java, missing, prepare  # noqa: E402
 
 PAUSE_S = 8
 SLOW_S = 1    # counted, not judged: a connection was tried again by then
@@ -63,7 +59,6 @@ def options():
     p.add_argument("--backlog", type=int, default=0,
                    help="of the servers; 0 is the JDK's default, 50")
     p.add_argument("--tap", action="store_true", help="results as TAP")
-    p.add_argument("--json", metavar="FILE", help="results as JSON, too")
     p.add_argument("--keep", metavar="DIRECTORY", help="work here, and leave "
                    "all files")
     return p.parse_args()
@@ -278,19 +273,15 @@ def table(rows):
 
 def main():
     given = options()
-    lacking = [x for x in ("java", "javac") if shutil.which(x) is None]
+    lacking = missing(("java", "javac"))
     if lacking:
         print(f"no {' and no '.join(lacking)} (openjdk-17-jdk-headless)\n"
               "ok 1 - bursts at swaps # SKIP\n1..1")
         return 0
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(1))
+    prepare()
     directory = given.keep or tempfile.mkdtemp(prefix="swaps-")
     rows = []
     try:
-        pathlib.Path(directory, "classes").mkdir(parents=True, exist_ok=True)
         compile_java(f"{directory}/classes")
         for inflight, how in itertools.product(
                 map(int, given.inflight.split(",")),
@@ -312,10 +303,6 @@ def main():
     if given.tap:
         print(f"1..{len(rows)}")
     print("\n".join(("# " if given.tap else "") + x for x in table(rows)))
-    if given.json:
-        pathlib.Path(given.json).write_text(json.dumps(
-            {"schema": "tailor.swaps/1", "rows": [vars(r) for r in rows]},
-            indent=1), encoding="utf-8")
     return 1 if any(row.faults for row in rows) else 0
 
 

@@ -29,7 +29,8 @@ lost      Tailor answered, but no server has executed it.
 
 import dataclasses
 
-REFERENCES = ("nginx", "haproxy")
+from proxies import REFERENCES
+
 MARGIN_S = 0.1  # between our clock readings and what happens
 LOST_S = 50     # below any default of a minute
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -53,17 +54,16 @@ class Judge:
     [(method, id, is a copy)] of Tailor's servers; kills, away: {server:
     [(begin, end)]}, when each of Tailor's servers was dying, and when it was
     not there; sent_twice: {proxy: ids that it wrote to two servers}; logs:
-    whether the servers note what they execute before they answer;
-    references: the proxies it is compared with; cookies: whether the kernel
-    sent SYN cookies meanwhile; hung: whether a server was stopped for good."""
+    whether the servers note what they execute before they answer; cookies:
+    whether the kernel sent SYN cookies meanwhile; hung: whether a server was
+    stopped for good."""
 
     def __init__(self, plans, outcomes, executed, kills, away,
-                 sent_twice=None, logs=True, references=REFERENCES,
-                 cookies=False, hung=False):
+                 sent_twice=None, logs=True, cookies=False, hung=False):
         self.plans, self.outcomes = plans, outcomes
         self.executed, self.kills, self.away = executed, kills, away
         self.sent_twice, self.logs = sent_twice or {}, logs
-        self.references, self.cookies, self.hung = references, cookies, hung
+        self.cookies, self.hung = cookies, hung
         self.count = {}
         for _, ident, copy in executed:
             if not copy:
@@ -71,7 +71,7 @@ class Judge:
 
     def better(self, plan):
         """Those of the others that answered it, as we must."""
-        return [name for name in self.references
+        return [name for name in REFERENCES
                 if name in self.outcomes
                 and self.outcomes[name][plan.ident].ok
                 and (plan.safe

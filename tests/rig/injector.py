@@ -87,8 +87,11 @@ class Runner:
 
     def calm(self, scenario, random, look):
         request, account = scenario.calm(random)
-        if not look:
-            return
+        if look:
+            self.judge_calm(scenario, request, account)
+
+    def judge_calm(self, scenario, request, account):
+        """A request that nothing was done to."""
         tale = scenario.stage.tale(request)
         finding = verdicts.judge_calm(
             scenario, request, tale,

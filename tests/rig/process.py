@@ -39,6 +39,22 @@ def end_all():
         process.kill()
 
 
+def state_of(pid):
+    """The letter of a process or thread in ps: R, S, T, Z, ...; None if it
+    has ended."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return stat.rpartition(") ")[2][0]
+
+
+def children(pid):
+    """The processes that a process has started and not outlived."""
+    return [int(pid) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+            for pid in (task / "children").read_text().split()]
+
+
 class Process:
     """A child whose standard error is collected line by line.
 
@@ -129,15 +145,9 @@ class Process:
         """SIGSTOP; on return none of its threads runs."""
         self.signal(signal.SIGSTOP)
         tasks = pathlib.Path(f"/proc/{self.pid}/task")
-
-        def stopped():
-            try:
-                return all((task / "stat").read_text().rpartition(") ")[2][0]
-                           in "tT" for task in tasks.iterdir())
-            except OSError:  # one of them is just ending
-                return False
-
-        wait_until(stopped, "all its threads are stopped")
+        wait_until(lambda: all(state_of(task.name) in ("t", "T")
+                               for task in tasks.iterdir()),
+                   "all its threads are stopped")
 
     def resume(self):
         """SIGCONT, the end of pause()."""

@@ -8,7 +8,9 @@ servers that are pinned.
 import json
 import os
 import re
+import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +18,7 @@ import time
 
 from .process import Process
 from .tailor import Tailor, configuration
+from .verdicts import Injection
 from .wait import wait_until
 
 PROXY_CPU, SERVER_CPU = 0, 1
@@ -199,6 +202,28 @@ class Stage:
         if response.status != 200:
             raise AssertionError(f"{target}: {response.start}")
         return response.get("x-request-id")
+
+    def read_late(self, target, us):
+        """A client that does nothing for so long after the first byte of a
+        long response: its buffer fills, then Tailor's, then the server's, and
+        each window closes.  The harm lasts from that byte's arrival until it
+        has read all."""
+        with self.tailor.client(receive_buffer=65536) as client:
+            sent_ns = time.monotonic_ns()
+            client.request("GET", target, fields=[("Connection", "close")])
+            select.select([client.socket], [], [])
+            arrived_ns = time.monotonic_ns()
+            sleep_us(us)
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
+                                     8 << 20)
+            client.socket.settimeout(None)  # no poll() before each read
+            head = client.response_head()
+            while client.socket.recv(1 << 20):
+                continue
+            read_ns = time.monotonic_ns()
+        return Injection(head.get("x-request-id"), read_ns - arrived_ns,
+                         {"sched_ns": sent_ns, "send_ns": sent_ns,
+                          "last_ns": read_ns})
 
     def tale(self, request, stamps=None):
         """A request's timeline; with stamps as the client saw it."""

@@ -78,6 +78,12 @@ class Tailor(Process):
         """A new client connection to the first listener."""
         return Client(self.address, patience_s=self.patience_s, **more)
 
+    def get(self, target="/", method="GET", **more):
+        """One request of a client of its own; the response."""
+        with self.client() as client:
+            client.request(method, target, **more)
+            return client.response(method)
+
     # --- the admin socket -------------------------------------------------
 
     def ask(self, target, method="GET", fields=()):
@@ -91,6 +97,10 @@ class Tailor(Process):
         response = self.ask(target)
         assert response.status == 200, response.body
         return json.loads(response.body)
+
+    def timeline(self, name):
+        """The timeline of a request, by its id."""
+        return self.ask_json(f"/timeline/{name}?format=json")
 
     def server(self, name):
         """What /servers shows of one server."""
@@ -115,6 +125,19 @@ class Tailor(Process):
                 key, value = line.rsplit(" ", 1)
                 values[key] = float(value)
         return values
+
+    def rewrite(self, **sections):
+        """Write its configuration as it was at the start, but for these."""
+        with open(f"{self.directory}/tailor.json", "w",
+                  encoding="utf-8") as file:
+            json.dump(merged(self.config, sections), file)
+
+    def reload(self, **sections):
+        """The same, and have it reloaded; the keys that have changed."""
+        self.rewrite(**sections)
+        response = self.ask("/reload", "POST")
+        assert response.status == 200, response.body
+        return json.loads(response.body)["changed"]
 
     # --- waiting ----------------------------------------------------------
 
@@ -154,6 +177,11 @@ class Tailor(Process):
         """Wait until a metric has reached a value."""
         self._wait_for(lambda: self.metrics().get(key, 0) >= at_least,
                        f"{key} >= {at_least}")
+
+    def wait_metric_is(self, key, value):
+        """Wait until a metric has a value."""
+        self._wait_for(lambda: self.metrics()[key] == value,
+                       f"{key} == {value}")
 
     def wait_settled(self):
         """Wait until nothing is in flight, queued or drained."""

@@ -31,6 +31,7 @@ import dataclasses
 import re
 
 MS = 1_000_000
+CALM = "(nothing)"  # was injected
 UNSEEN = ("not_observed", "blind", "lost")
 HONEST = ("work", "proxy", "network", "client_send", "unknown", "blind",
           "lost", "not_observed", "sleep")
@@ -73,7 +74,6 @@ class Finding:
     harm_ns: int = None
     text: str = ""
     causes: dict = dataclasses.field(default_factory=dict)
-    within: dict = None           # of the injection's window alone
     false: list = dataclasses.field(default_factory=list)
     plain: bool = False           # true, and says less than was done
     both: bool = False            # named second, after what is as true
@@ -161,9 +161,6 @@ def judge_injected(scenario, injection, harm_ns, tale):
         code=verdict["code"], right=named or scenario.is_witnessed(tale),
         reported_ns=spent(tale, reported, injection.window),
         harm_ns=harm_ns, text=verdict["text"], causes=tale["causes"],
-        within=injection.window and {
-            code: spent(tale, [code], injection.window)
-            for code in tale["causes"]},
         plain=verdict["code"] in ("unknown", *scenario.plain),
         both=names_both(injection, harm_ns, tale, reported))
 
@@ -186,7 +183,7 @@ def judge_calm(scenario, request, tale, witness):
             continue
         if seen.get(code, 0) < ns / 2:
             false.append(f"{code} {ns / 1e6:.1f} ms")
-    return Finding("(nothing)", request, tale["verdict"]["code"], not false, 0,
+    return Finding(CALM, request, tale["verdict"]["code"], not false, 0,
                 text=f"{scenario.name}: {tale['verdict']['text']}",
                 causes=sums, false=false)
 

@@ -1,7 +1,5 @@
 """Whether Chrome trace events are what viewers want them to be.
 
-    chrome_trace.py FILE...
-
 Rules, each of which Perfetto's importer has: slices of a track hold each
 other or are apart; a flow's event binds to the slice that is open on its
 track at its moment when the file is read in order, and lies strictly inside
@@ -13,7 +11,6 @@ import decimal
 import json
 import pathlib
 import re
-import sys
 
 PROCESSES = {1, 2, 3}
 
@@ -129,13 +126,3 @@ def faults(document):
     for rule in decimals, replay, counters, names:
         yield from rule(document)
 
-
-def main():
-    wrong = [f"{path}: {fault}" for path in sys.argv[1:]
-             for fault in faults(read(path))]
-    print("\n".join(wrong) if wrong else "all rules hold")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

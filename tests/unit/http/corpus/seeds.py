@@ -23,26 +23,30 @@ def text(quoted):
     return ESCAPE.sub(one, inner)
 
 
+def cases(corpus):
+    """{name: [message, {the first word of each other line: its rest}]}"""
+    found, case = {}, None
+    with open(corpus, "rb") as lines:
+        for line in lines:
+            word, _, rest = line.strip().partition(b" ")
+            if word == b"case":
+                case = found[rest.decode()] = [b"", {}]
+            elif word == b"in":
+                case[0] += text(rest)
+            elif word == b"fill":
+                case[0] += text(rest) * int(rest.split(None, 1)[0])
+            elif word and word != b"#":
+                case[1][word.decode()] = rest.decode("latin-1")
+    return found
+
+
 def main():
     corpus, directory = sys.argv[1:]
     os.makedirs(directory, exist_ok=True)
-    messages, name = {}, None
-    with open(corpus, "rb") as lines:
-        for line in lines:
-            word = line.split(None, 1)
-            if not word:
-                continue
-            if word[0] == b"case":
-                name = word[1].strip().decode()
-                messages[name] = b""
-            elif word[0] == b"in":
-                messages[name] += text(word[1])
-            elif word[0] == b"fill":
-                count = int(word[1].split(None, 1)[0])
-                messages[name] += text(word[1]) * count
-    for name, message in messages.items():
+    for name, (message, _) in cases(corpus).items():
         with open(os.path.join(directory, name), "wb") as out:
             out.write(message)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -338,8 +338,9 @@ class Jetty(Service, Safepoints):
         path = [self.world.build / "foreign" / "classes",
                 *(JARS / f"{jar}.jar" for jar in self.jars)]
         return [find("java"), "-Xms256m", "-Xmx256m", "-Xmn64m",
-                f"-XX:+Use{self.collector}GC", self.SAFEPOINT_LOG, "-cp", ":".join(map(str, path)),
-                self.main, self.port, self.world.folder]
+                f"-XX:+Use{self.collector}GC", self.SAFEPOINT_LOG,
+                "-cp", ":".join(map(str, path)), self.main, self.port,
+                self.world.folder]
 
 
 class Tomcat(Jetty):

@@ -3,10 +3,9 @@
 
 import os
 import select
-import socket
 import time
 
-from hazard import JVM, NODE, POOL, Hazard, overlap, truth_of, within
+from foreign import JVM, NODE, POOL, Hazard, overlap, truth_of, within
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import MS, Injection, by_thread
 
@@ -28,8 +27,8 @@ class Full(Hazard):
         self.past = self.service.client()
         self.past.get(self.order)
 
-    def finish(self):
-        super().finish()
+    def stop(self):
+        super().stop()
         self.past.close()
 
     def inject(self, random):
@@ -124,24 +123,11 @@ class SlowReader(Hazard):
     plain = ("tcp_held",)  # the client's socket has it; why is not in it
 
     def inject(self, random):
-        with self.stage.tailor.client(receive_buffer=65536) as client:
-            sent_ns = time.monotonic_ns()
-            client.request("GET", f"/work?kind=big&bytes={2 << 20}",
-                           fields=[("Connection", "close")])
-            select.select([client.socket], [], [])
-            arrived_ns = time.monotonic_ns()
-            sleep_us(random.randint(30_000, 100_000))
-            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
-                                     4 << 20)
-            client.socket.settimeout(None)
-            head = client.response_head()
-            while client.socket.recv(1 << 20):
-                continue
-            read_ns = time.monotonic_ns()
-        self.sent, self.got = sent_ns, read_ns
-        return Injection(head.get("x-request-id"), read_ns - arrived_ns,
-                         {"sched_ns": sent_ns, "send_ns": sent_ns,
-                          "last_ns": read_ns})
+        injection = self.stage.read_late(f"/work?kind=big&bytes={2 << 20}",
+                                         random.randint(30_000, 100_000))
+        self.sent = injection.stamps["sched_ns"]
+        self.got = injection.stamps["last_ns"]
+        return injection
 
 
 class Upload(Hazard):
@@ -200,3 +186,6 @@ class Big(Hazard):
 
     def hit(self, tale, harm_ns):
         return True
+
+
+HAZARDS = (Full, Young, OneThread, Pool, Overload, SlowReader, Upload, Big)

@@ -70,9 +70,8 @@ class Hazard(Scenario):
     crowded = False     # to wait for a CPU is the harm, or part of it
     accounted = True    # the kernel's account is taken of each request
 
-    def __init__(self, service, stage, seen):
-        """seen: what the service said of each request, by its id."""
-        self.service, self.stage, self.seen = service, stage, seen
+    def __init__(self, service, stage):
+        self.service, self.stage = service, stage
         self.name = f"{service.name}/{self.kind}"
         self.begin = self.end = self.cpu = self.pid = self.tid = 0
         self.sent = self.got = 0
@@ -88,7 +87,7 @@ class Hazard(Scenario):
         for _ in range(8 if self.warm else 0):
             self.stage.client.get(self.warm)
 
-    def finish(self):
+    def stop(self):
         """After the last one."""
         if self.ordinary:
             self.service.before_most()
@@ -125,9 +124,7 @@ class Hazard(Scenario):
             truth_of(response) or (self.sent, self.got, 0, 0, 0))
         if response.get("pid"):  # nginx
             self.pid = self.tid = int(response.get("pid"))
-        request = response.get("x-request-id")
-        self.seen[request] = (self.tid, self.begin, self.end)
-        return request
+        return response.get("x-request-id")
 
     def prepare(self, random):
         """What is done before the request, unseen by it."""

@@ -4,7 +4,7 @@
 import threading
 import time
 
-from hazard import FORKING, OWN, Busy, overlap
+from foreign import FORKING, OWN, Busy, overlap
 from rig.stage import SERVER_CPU, Disturber, may_schedule, sleep_us
 from rig.verdicts import Injection
 
@@ -18,9 +18,9 @@ class Disturbed(Busy):
         super().start()
         self.disturber = Disturber(self.service.world.build, -20)
 
-    def finish(self):
+    def stop(self):
         self.disturber.stop()
-        super().finish()
+        super().stop()
 
     def victim(self):
         """The process to be stopped."""
@@ -165,3 +165,6 @@ class Quota(Busy):
         finally:
             group.limit(None)
         return Injection(request, group.throttled_ns() - before)
+
+
+HAZARDS = (Fifo, Hog, StopAll, StopWorker, Freeze, Quota)

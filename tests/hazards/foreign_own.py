@@ -5,7 +5,7 @@ import contextlib
 import os
 import time
 
-from hazard import JVM, NODE, OWN, POOL, PYTHON, Busy, Hazard
+from foreign import JVM, NODE, OWN, POOL, PYTHON, Busy, Hazard
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import MS
 
@@ -113,8 +113,8 @@ class Gil(Hazard):
         super().start()
         self.past = self.service.client()
 
-    def finish(self):
-        super().finish()
+    def stop(self):
+        super().stop()
         self.past.close()
 
     def prepare(self, random):
@@ -150,9 +150,9 @@ class Disk(Hazard):
         self.limit(self.PER_S_NGINX if self.service.name == "nginx"
                    else self.PER_S)
 
-    def finish(self):
+    def stop(self):
         self.limit(None)
-        super().finish()
+        super().stop()
 
     def limit(self, per_s):
         with contextlib.suppress(PermissionError):
@@ -277,3 +277,7 @@ class Collect(Hazard):
 
     def target(self, random):
         return self.warm
+
+
+HAZARDS = (Sleep, Backoff, Compute, Amid, LockSleep, LockCompute, Gil, Cold,
+           Mapped, Fsync, Outbound, Database, Udp, Faults, Collect)
