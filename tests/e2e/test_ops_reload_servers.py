@@ -248,7 +248,7 @@ def test_a_program_starts_after_the_end(tailor, scratch):
     # the server that stays, begins when that one has ended.
     program = programs(scratch)
     ports = [free_port(), free_port()]
-    t = tailor(program(ports[0], "a"))
+    t = tailor(program(ports[0], "a"), proxy={"server_wait": "600s"})
     with Crowd(t, 2, lambda *_: "/") as crowd:
         reload(t, program(ports[0], "b"))
         wait_names(t, "b")

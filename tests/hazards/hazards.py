@@ -24,6 +24,7 @@ right, and no request was given a cause it did not have.
 
 import argparse
 import fnmatch
+import math
 import os
 import pathlib
 import random as randoms
@@ -75,7 +76,8 @@ def options():
     p.add_argument("--most", type=int, default=0, metavar="N",
                    help="go on to N times where one was not right")
     p.add_argument("--calm", type=int, default=0, metavar="N",
-                   help="undisturbed requests of each foreign service")
+                   help="undisturbed requests of each foreign service, "
+                   f"in steps of {BLOCK}")
     p.add_argument("--seed", type=int,
                    default=int(time.time()) % 1_000_000)
     p.add_argument("--ordinary", action="store_true",
@@ -241,7 +243,7 @@ class Town:
         calm = foreign_own.Sleep(self.house.service, self.house.stage)
         random = randoms.Random(f"{self.given.seed} {calm.service.name}")
         times = []
-        for _ in range(self.given.calm // BLOCK):
+        for _ in range(math.ceil(self.given.calm / BLOCK)):
             block = []
             for _ in range(BLOCK):
                 request, account = calm.calm(random)
