@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "loadgen/stats/compare.h"
 #include "loadgen/check.h"
 #include "loadgen/finish.h"

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/file.h"
+#include "base/random.h"
 #include "loadgen/send/token.h"
 
 static int

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "loadgen/send/response.h"
-#include "loadgen/send/schedule.h"
 
 struct good {
 	const char *text;

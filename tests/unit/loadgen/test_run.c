@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "loadgen/report/page.h"
 #include "loadgen/stats/run.h"
-#include "loadgen/send/schedule.h"
 
 static char why[128];
 

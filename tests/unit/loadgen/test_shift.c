@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "loadgen/send/schedule.h"
+#include "base/random.h"
 #include "loadgen/stats/shift.h"
 
 #define N_MAX 64
@@ -17,9 +17,11 @@ static void
 fill_random(size_t na, size_t nb)
 {
 	for (size_t i = 0; i < na; i++)
-		a_ns[i] = 1000000 + (int64_t)(1e6 * prng_uniform(&prng));
+		a_ns[i] =
+		    1000000 + (int64_t)(1e6 * random_unit(prng_next(&prng)));
 	for (size_t i = 0; i < nb; i++)
-		b_ns[i] = 1100000 + (int64_t)(1e6 * prng_uniform(&prng));
+		b_ns[i] =
+		    1100000 + (int64_t)(1e6 * random_unit(prng_next(&prng)));
 }
 
 /* The sum of the ranks of |d| with a set bit, ranks counted naively. */

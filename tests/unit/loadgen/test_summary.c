@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/send/schedule.h"
+#include "base/random.h"
 #include "loadgen/stats/slow_list.h"
 #include "loadgen/stats/summary.h"
 #include "loadgen/stats/verdict.h"
