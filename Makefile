@@ -90,7 +90,6 @@ LIBS_config     := -lcjson
 LIBS_talechain/symbols := -lelf
 LIBS_profiler   := -lpfm -lbpf
 LIBS_http       := -lhttp_parser
-LIBS_loadgen/send := -lmd
 LIBS_loadgen/stats := -lcjson
 LIBS_proxy/net  := -levent_core
 LIBS_proxy/analysis := -lcjson

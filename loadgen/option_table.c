@@ -253,19 +253,6 @@ set_expect_status(
 	}
 }
 
-/* 64 hexadecimal digits, as sha256sum prints them. */
-static int
-set_expect_body(
-    struct options *o, const struct option_row *row, const char *text)
-{
-	(void)row;
-	o->plan.body_sha256 = text;
-	return strlen(text) == 64 &&
-		       strspn(text, "0123456789abcdefABCDEF") == 64
-		   ? 0
-		   : -EINVAL;
-}
-
 static int
 set_slow(struct options *o, const struct option_row *row, const char *text)
 {
@@ -410,8 +397,6 @@ const struct option_row option_rows[] = {
     {NULL, "expect-status", 0, "LIST", "statuses that count as success [2xx]",
 	"a list like 2xx,304", RUN, .set = set_expect_status,
 	GIVEN(expect_given)},
-    {NULL, "expect-body-sha256", 0, "HEX", "hash of the body of a success",
-	"64 hexadecimal digits", RUN, .set = set_expect_body},
     {NULL, "tcp-nodelay", 0, "on|off", "TCP_NODELAY of the client [on]",
 	"on or off", RUN, .set = set_switch, AT(plan.tcp_nodelay),
 	OF("off", "on")},

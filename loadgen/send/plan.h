@@ -42,7 +42,6 @@ struct plan {
 	const char
 	    *server_timing; /* metric, or NULL: those of server_timing.h */
 	bool expected_status[600];
-	const char *body_sha256; /* hexadecimal; NULL: any body is fine */
 	bool tcp_nodelay;
 	bool kernel_stamps;
 	enum quickack quickack;

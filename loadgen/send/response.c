@@ -44,7 +44,6 @@ response_init(struct response *r, const char *metric, bool to_head)
 	begin_head(r);
 	r->metric = metric;
 	r->to_head = to_head;
-	r->hash_body = false;
 	r->trailer = false;
 	r->minor_0 = false;
 	r->body_bytes = 0;
@@ -362,15 +361,13 @@ head_byte(struct response *r, char c)
 
 /* Take up to n bytes of body; returns how many were. */
 static size_t
-body_bytes(struct response *r, const char *bytes, size_t n)
+body_bytes(struct response *r, size_t n)
 {
 	bool until_close = r->state == RESPONSE_BODY_CLOSE;
 
 	if (!until_close && n > r->remaining)
 		n = (size_t)r->remaining;
 	r->body_bytes += n;
-	if (r->hash_body)
-		SHA256Update(&r->body_hash, (const uint8_t *)bytes, n);
 	if (until_close)
 		return n;
 	r->remaining -= n;
@@ -389,7 +386,7 @@ response_feed(struct response *r, const char *bytes, size_t n)
 		if (r->state == RESPONSE_BODY_LENGTH ||
 		    r->state == RESPONSE_BODY_CLOSE ||
 		    r->state == RESPONSE_CHUNK_DATA) {
-			used += body_bytes(r, bytes + used, n - used);
+			used += body_bytes(r, n - used);
 		} else if (head_byte(r, bytes[used])) {
 			used++;
 		} else {
@@ -397,13 +394,6 @@ response_feed(struct response *r, const char *bytes, size_t n)
 		}
 	}
 	return used;
-}
-
-void
-response_hash_body(struct response *r)
-{
-	r->hash_body = true;
-	SHA256Init(&r->body_hash);
 }
 
 void

@@ -2,19 +2,16 @@
  *
  * Bytes go in as they arrive, in pieces of any size; out come the status, how
  * long the body was, whether the connection may be used again, and the
- * server's own latency.  The body is counted, and hashed if requested,
- * never kept.  It is a measuring
+ * server's own latency.  The body is counted, never kept.  It is a measuring
  * instrument, not a browser: what RFC 9112 calls an error is an error here,
  * since a tolerant reader would time the wrong bytes.  Refused among others:
  * bare LF, space before the colon, folded lines, control characters, two
  * lengths that differ, a length beside Transfer-Encoding, any coding but
  * "chunked", heads over 64 KiB.  Interim (1xx) responses are skipped.
  *
- * Cost: 900 bytes per connection, no allocation, one switch per head byte,
- * nothing per body byte unless it is hashed. */
+ * Cost: 700 bytes per connection, no allocation, one switch per head byte,
+ * nothing per body byte. */
 #pragma once
-
-#include <sha2.h>
 
 #include "loadgen/send/server_timing.h"
 
@@ -50,12 +47,10 @@ struct response {
 	uint64_t body_bytes;
 	bool keep_alive;
 	struct server_timing timing;
-	SHA2_CTX body_hash; /* if response_hash_body() was called */
 
 	/* Private from here. */
 	const char *metric; /* borrowed; Server-Timing name wanted or NULL */
 	bool to_head;	    /* the request was a HEAD */
-	bool hash_body;
 	bool trailer;
 	bool minor_0; /* HTTP/1.0 */
 	bool has_length;
@@ -75,9 +70,6 @@ struct response {
  *   metric   Server-Timing metric that counts, or NULL (server_timing.h)
  *   to_head  the request's method was HEAD: no body follows */
 void response_init(struct response *r, const char *metric, bool to_head);
-
-/* After response_init(): also hash the body, without its framing. */
-void response_hash_body(struct response *r);
 
 /* Read n more bytes, hostile.  Returns how many belong to this response: less
  * than n only when the state has become RESPONSE_COMPLETE or

@@ -27,8 +27,6 @@ outcome_name(enum outcome outcome)
 		return "malformed";
 	case OUTCOME_STATUS:
 		return "status";
-	case OUTCOME_BODY:
-		return "body";
 	}
 	return "?";
 }

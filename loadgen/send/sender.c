@@ -183,8 +183,6 @@ send_one(struct sender *s, struct instant due)
 		c->request = s->next - 1;
 		response_init(
 		    &c->response, s->plan->server_timing, s->texts->is_head);
-		if (s->plan->body_sha256 != NULL)
-			response_hash_body(&c->response);
 		receiver_write(s, c);
 	}
 	count_sent(s);

@@ -147,9 +147,7 @@ count_sample(struct iteration_summary *sum, const struct sample *sample)
 	sum->sent++;
 	if (outcome_is_error(sample->outcome))
 		sum->errors++;
-	if (sample->outcome == OUTCOME_OK ||
-	    sample->outcome == OUTCOME_STATUS ||
-	    sample->outcome == OUTCOME_BODY)
+	if (sample->outcome == OUTCOME_OK || sample->outcome == OUTCOME_STATUS)
 		sum->status[sample->status]++;
 	if (sample->outcome == OUTCOME_STATUS)
 		sum->failed_status[sample->status]++;

@@ -1,7 +1,6 @@
 """What tailor-load sends, and how each way a response can end is counted."""
 
 import errno
-import hashlib
 import json
 import re
 import signal
@@ -263,31 +262,6 @@ def test_every_ending(stub, load, scratch):
         "reset": 3, "timeout": 3, "short": 6, "malformed": 6, "status": 3}
     assert result.run["iterations"][0]["status"] == {"200": 9, "503": 3}
     assert server.pipelined == 0
-
-
-def test_expected_body(stub, load, scratch):
-    """Goal: a body with another hash is a failure of its own kind, however
-    it is framed."""
-    right, wrong = b"x" * 3000, b"x" * 2999 + b"y"
-
-    def answer(request):
-        body = wrong if request.target.endswith("wrong") else right
-        if request.target.startswith("/length"):
-            return (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
-                    % len(body) + body)
-        return (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-                b"7\r\n" + body[:7] + b"\r\n%x\r\n" % len(body[7:])
-                + body[7:] + b"\r\n0\r\n\r\n")
-    urls = scratch / "urls"
-    urls.write_text("/length\n/chunks\n/length-wrong\n/chunks-wrong\n")
-    result = load(stub(answer).url, "-i", 1, "-n", 40, "-r", 300, "--urls",
-                  urls, "--warmup", 0, "--expect-body-sha256",
-                  hashlib.sha256(right).hexdigest())
-    result.assert_done()
-    assert result.run["summary"]["errors"] == {"body": 20}
-    assert result.run["iterations"][0]["status"] == {"200": 40}
-    assert [x["n"] for x in result.lines if x.get("err") == "body"] == \
-        [n for n in range(1, 41) if n % 4 in (3, 0)]
 
 
 def test_every_request_fails(stub, load):

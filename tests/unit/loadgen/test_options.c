@@ -34,23 +34,6 @@ parse(const char *text)
 	return options_parse(&o, argc, argv, &verb);
 }
 
-/* Goal: a hash is 64 digits, in either case, and nothing else. */
-TEST(test_body_hash)
-{
-#define HASH31 "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e"
-
-	assert_int_equal(parse("--expect-body-sha256 " HASH31 "aF " URL), 0);
-	assert_string_equal(o.plan.body_sha256, HASH31 "aF");
-	assert_int_equal(parse(URL), 0);
-	assert_null(o.plan.body_sha256);
-	assert_int_equal(
-	    parse("--expect-body-sha256 " HASH31 "a " URL), -EINVAL);
-	assert_int_equal(
-	    parse("--expect-body-sha256 " HASH31 "ag " URL), -EINVAL);
-	assert_int_equal(
-	    parse("--expect-body-sha256 " HASH31 "aaa " URL), -EINVAL);
-}
-
 /* Goal: a subcommand has its own options and operands, and no others. */
 TEST(test_subcommands)
 {

@@ -202,33 +202,6 @@ TEST(test_surplus)
 	}
 }
 
-/* Goal: a body's hash leaves out its framing, and is only of this response. */
-TEST(test_body_hash)
-{
-	static const char text[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
-				   "chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n"
-				   "0\r\n\r\n";
-	/* Of "abc", in FIPS 180-2. */
-	static const char expected[] = "ba7816bf8f01cfea414140de5dae2223"
-				       "b00361a396177a9cb410ff61f20015ad";
-	char found[SHA256_DIGEST_STRING_LENGTH];
-	struct response r;
-
-	for (size_t piece = 1; piece <= sizeof(text); piece++) {
-		response_init(&r, NULL, false);
-		response_hash_body(&r);
-		(void)feed(&r, text, sizeof(text) - 1, piece, NULL);
-		assert_int_equal(r.state, RESPONSE_COMPLETE);
-		(void)SHA256End(&r.body_hash, found);
-		assert_string_equal(found, expected);
-	}
-	response_hash_body(&r);
-	response_init(&r, NULL, false);
-	(void)feed(&r, text, sizeof(text) - 1, 7, NULL);
-	(void)SHA256End(&r.body_hash, found);
-	assert_string_not_equal(found, expected);
-}
-
 /* Goal: hostile responses are malformed, in any pieces, and stay so. */
 TEST(test_malformed)
 {
