@@ -80,10 +80,10 @@ NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
 			  hedging blame profiler talechain config base
 NEEDS_daemon    := proxy http hedging blame profiler talechain config base
-NEEDS_loadgen/send   := base
-NEEDS_loadgen/stats  := loadgen/send base
-NEEDS_loadgen/report := loadgen/stats loadgen/send base
-NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send base
+NEEDS_loadgen/send   := http base
+NEEDS_loadgen/stats  := loadgen/send http base
+NEEDS_loadgen/report := loadgen/stats loadgen/send http base
+NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send http base
 NEEDS_tailorctl := profiler blame talechain/explain talechain/timeline talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson

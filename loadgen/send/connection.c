@@ -46,8 +46,11 @@ pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
 {
 	memset(p, 0, sizeof(*p));
 	p->slots = calloc(plan->max_connections, sizeof(*p->slots));
-	if (p->slots == NULL)
+	p->heads = calloc(plan->max_connections, RESPONSE_HEAD_MAX);
+	if (p->slots == NULL || p->heads == NULL) {
+		pool_close(p);
 		return -ENOMEM;
+	}
 	TAILQ_INIT(&p->closed.queue);
 	TAILQ_INIT(&p->idle.queue);
 	TAILQ_INIT(&p->busy.queue);
@@ -59,6 +62,7 @@ pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
 	p->quickack = plan->quickack;
 	for (size_t i = 0; i < p->slot_count; i++) {
 		p->slots[i].fd = -1;
+		p->slots[i].head = p->heads + i * RESPONSE_HEAD_MAX;
 		TAILQ_INSERT_TAIL(&p->closed.queue, &p->slots[i], link);
 	}
 	p->closed.count = p->slot_count;
@@ -73,6 +77,7 @@ pool_close(struct pool *p)
 			connection_close(p, &p->slots[i]);
 	}
 	free(p->slots);
+	free(p->heads);
 	memset(p, 0, sizeof(*p));
 }
 

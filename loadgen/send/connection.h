@@ -9,7 +9,8 @@
  * taken, so the first is the first to time out.  A connection carries one
  * request at a time, never two.
  *
- * All memory is taken when the pool is opened.  Opening a connection enters
+ * All memory is taken when the pool is opened; that of heads is touched only by
+ * those that come in pieces.  Opening a connection enters
  * the kernel but never waits.  One thread. */
 #pragma once
 
@@ -37,6 +38,7 @@ struct connection {
 	bool stamps;	     /* the kernel reports when bytes left and came */
 	uint32_t sent_bytes; /* ever, modulo 2^32: whose a stamp is */
 	TAILQ_ENTRY(connection) link;
+	char *head; /* borrowed from the pool; for response_init() */
 	struct response response;
 };
 
@@ -48,6 +50,7 @@ struct connection_list {
 
 struct pool {
 	struct connection *slots; /* owned */
+	char *heads;		  /* owned; RESPONSE_HEAD_MAX for each slot */
 	size_t slot_count;
 	struct connection_list closed;
 	struct connection_list idle;

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "http/writer.h"
 #include "loadgen/send/token.h"
 
 static int
@@ -50,13 +51,10 @@ put_decimal(char *out, uint64_t value, int n)
 }
 
 static char *
-put_hexadecimal(char *out, uint64_t value, int n)
+put_hexadecimal(char *out, uint64_t value)
 {
-	for (int i = n - 1; i >= 0; i--) {
-		out[i] = "0123456789abcdef"[value & 15];
-		value >>= 4;
-	}
-	return out + n;
+	digits_hex(out, value);
+	return out + DIGITS_HEX;
 }
 
 static char *
@@ -65,7 +63,9 @@ put_id(
 {
 	int digits = ids->number_digits;
 
-	out = put_hexadecimal(out, ids->run >> 32, 8);
+	/* The first 8 of these digits stay; no id is shorter than all. */
+	(void)put_hexadecimal(out, ids->run);
+	out += 8;
 	*out++ = '-';
 	out = put_decimal(out, name->iteration, ids->iteration_digits);
 	*out++ = '-';
@@ -99,10 +99,10 @@ put_trace(
 	uint64_t parent = splitmix64(&state) | 1;
 
 	memcpy(out, "00-", 3);
-	out = put_hexadecimal(out + 3, high, 16);
-	out = put_hexadecimal(out, low, 16);
+	out = put_hexadecimal(out + 3, high);
+	out = put_hexadecimal(out, low);
 	*out++ = '-';
-	out = put_hexadecimal(out, parent, 16);
+	out = put_hexadecimal(out, parent);
 	memcpy(out, "-01", 3);
 }
 

@@ -7,9 +7,9 @@
  * what was read before it stays.  Allocates nothing. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+
+#include "http/slice.h"
 
 struct server_timing {
 	int64_t duration_ns; /* -1: none found yet */
@@ -22,7 +22,7 @@ void server_timing_init(struct server_timing *t);
 
 /* Read one header's value, keeping the best metric of this and earlier ones.
  *   wanted  metric name, or NULL for the rule above
- *   value   hostile bytes, length of them, not terminated
+ *   value   hostile bytes
  * Durations are decimal milliseconds; above one day they are ignored. */
-void server_timing_read(struct server_timing *t, const char *wanted,
-    const char *value, size_t length);
+void server_timing_read(
+    struct server_timing *t, const char *wanted, struct slice value);

@@ -1,4 +1,5 @@
-/* Goal: responses are read the same in any pieces, and hostile ones refused. */
+/* Goal: responses are read the same in any pieces, and hostile ones refused.
+ * What is a response is http/'s business, and tested there. */
 #include "tests/unit/unit.h"
 
 #include <assert.h>
@@ -8,6 +9,8 @@
 
 #include "base/random.h"
 #include "loadgen/send/response.h"
+
+static char kept[RESPONSE_HEAD_MAX];
 
 struct good {
 	const char *text;
@@ -22,7 +25,7 @@ static const struct good good[] = {
     {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, 5, true, false,
 	false},
     {"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", 200, 0, true, false, false},
-    {"HTTP/1.1 200 \r\nContent-Length:\t3 \t\r\n\r\nabc", 200, 3, true, false,
+    {"HTTP/1.1 200 \r\nContent-Length:  3 \r\n\r\nabc", 200, 3, true, false,
 	false},
     {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab", 200,
 	2, true, false, false},
@@ -35,6 +38,8 @@ static const struct good good[] = {
     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
      "A;name=\"v\"\r\n0123456789\r\n0\r\n\r\n",
 	200, 15, true, false, false},
+    {"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+	200, 1, false, false, false},
     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: CHUNKED\r\n\r\n000\r\nTrailer: "
      "x\r\nContent-Length: 9\r\n\r\n",
 	200, 0, true, false, false},
@@ -59,50 +64,15 @@ static const struct good good[] = {
 	200, 0, true, false, false},
 };
 
+/* One of each part; http/ has more. */
 static const char *const malformed[] = {
     "\r\nHTTP/1.1 200 OK\r\n\r\n",
-    "HTTP/2 200 OK\r\n\r\n",
-    "HTTP/1.2 200 OK\r\n\r\n",
-    "http/1.1 200 OK\r\n\r\n",
-    "HTTP/1.1  200 OK\r\n\r\n",
     "HTTP/1.1 2x0 OK\r\n\r\n",
-    "HTTP/1.1 020 OK\r\n\r\n",
-    "HTTP/1.1 600 OK\r\n\r\n",
-    "HTTP/1.1 2000 OK\r\n\r\n",
-    "HTTP/1.1 20 OK\r\n\r\n",
-    "HTTP/1.1 200 OK\n\r\n",
-    "HTTP/1.1 200 O\x01K\r\n\r\n",
     "HTTP/1.1 101 Switching Protocols\r\n\r\n",
-    "HTTP/1.1 100 Continue\r\nContent-Length: 1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nA: b\n\r\n",
     "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
-    "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nA: \x7f\r\n\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: 0x1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: 9999999999999999999\r\n\r\n",
-    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: "
-     "1\r\n\r\n"),
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
-     "chunked\r\n\r\n"),
-    "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ng\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n;x\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\nx",
+    "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n",
-    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
-     "chunked\r\n\r\n10000000000000000\r\n"),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nbad "
      "name: x\r\n\r\n"),
 };
@@ -151,7 +121,7 @@ TEST(test_good)
 		const struct good *g = &good[i];
 		size_t n = strlen(g->text);
 		for (size_t piece = 1; piece <= n; piece++) {
-			response_init(&r, NULL, g->to_head);
+			response_init(&r, kept, NULL, g->to_head);
 			assert_int_equal(feed(&r, g->text, n, piece,
 					     piece % 2 == 0 ? &seed : NULL),
 			    n);
@@ -171,7 +141,7 @@ TEST(test_prefixes)
 		const struct good *g = &good[i];
 		size_t n = strlen(g->text);
 		for (size_t cut = 0; cut < n && !g->by_close; cut++) {
-			response_init(&r, NULL, g->to_head);
+			response_init(&r, kept, NULL, g->to_head);
 			assert_int_equal(
 			    feed(&r, g->text, cut, 1000, NULL), cut);
 			response_end(&r);
@@ -195,7 +165,7 @@ TEST(test_surplus)
 			continue;
 		memcpy(text, g->text, n);
 		memcpy(text + n, "HTTP/1.1", 8);
-		response_init(&r, NULL, g->to_head);
+		response_init(&r, kept, NULL, g->to_head);
 		assert_int_equal(response_feed(&r, text, n + 8), n);
 		check_good(g, &r);
 		assert_int_equal(response_feed(&r, text, 1), 0);
@@ -210,7 +180,7 @@ TEST(test_malformed)
 	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
 		size_t n = strlen(malformed[i]);
 		for (size_t piece = 1; piece <= n; piece += n - 1) {
-			response_init(&r, NULL, false);
+			response_init(&r, kept, NULL, false);
 			(void)feed(&r, malformed[i], n, piece, NULL);
 			if (r.state != RESPONSE_MALFORMED)
 				fail_msg("accepted: %s", malformed[i]);
@@ -231,7 +201,7 @@ TEST(test_limits)
 	size_t fed;
 
 	for (size_t i = 0; i < sizeof(beginning) / sizeof(beginning[0]); i++) {
-		response_init(&r, NULL, false);
+		response_init(&r, kept, NULL, false);
 		(void)response_feed(&r, beginning[i], strlen(beginning[i]));
 		for (fed = 0; fed <= RESPONSE_HEAD_MAX; fed++) {
 			if (response_feed(&r, "x", 1) == 0)
@@ -239,11 +209,11 @@ TEST(test_limits)
 		}
 		assert_int_equal(r.state, RESPONSE_MALFORMED);
 	}
-	response_init(&r, NULL, false);
+	response_init(&r, kept, NULL, false);
 	while (!response_is_over(&r))
 		(void)response_feed(&r, "HTTP/1.1 102 Wait\r\n\r\n", 21);
 	assert_int_equal(r.state, RESPONSE_MALFORMED);
-	response_init(&r, NULL, false);
+	response_init(&r, kept, NULL, false);
 	(void)response_feed(&r, "HTTP/1.1 200 OK\r\n\r\n", 19);
 	for (fed = 0; fed < (size_t)2 * RESPONSE_HEAD_MAX; fed++)
 		assert_int_equal(response_feed(&r, "x", 1), 1);
@@ -262,7 +232,7 @@ TEST(test_mutations)
 		size_t n = strlen(g->text);
 		memcpy(text, g->text, n);
 		text[splitmix64(&seed) % n] = (char)splitmix64(&seed);
-		response_init(&r, NULL, g->to_head);
+		response_init(&r, kept, NULL, g->to_head);
 		size_t used = feed(&r, text, n, n, &seed);
 		assert_true(used <= n);
 		assert_true(r.body_bytes <= n);
@@ -275,7 +245,7 @@ timing(const char *wanted, const char *value)
 	struct server_timing t;
 
 	server_timing_init(&t);
-	server_timing_read(&t, wanted, value, strlen(value));
+	server_timing_read(&t, wanted, (struct slice){value, strlen(value)});
 	return t.duration_ns;
 }
 
@@ -304,34 +274,19 @@ TEST(test_server_timing)
 	assert_int_equal(timing(NULL, ";;;,,,"), -1);
 }
 
-/* Goal: headers and trailers of a response, cut ones in part, are read. */
+/* Goal: headers and trailers of a response are read. */
 TEST(test_server_timing_headers)
 {
 	static const char text[] =
 	    "HTTP/1.1 200 OK\r\nserver-timing: db;dur=5\r\n"
-	    "Transfer-Encoding: chunked\r\n\r\n0\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n"
 	    "Server-Timing: app;dur=0.25\r\n\r\n";
-	char cut[RESPONSE_VALUE_MAX + 200];
 	struct response r;
-	size_t n;
 
-	response_init(&r, NULL, false);
-	(void)feed(&r, text, strlen(text), 1, NULL);
-	assert_int_equal(r.state, RESPONSE_COMPLETE);
-	assert_int_equal(r.timing.duration_ns, 250000);
-
-	/* The digits of app are cut off: 1 must not be read for 12345. */
-	n = (size_t)snprintf(
-	    cut, sizeof(cut), "HTTP/1.1 200 OK\r\nServer-Timing: db;dur=7,");
-	size_t value = strlen("db;dur=7,");
-	while (value < RESPONSE_VALUE_MAX - strlen("app;dur=1")) {
-		cut[n++] = ' ';
-		value++;
+	for (size_t piece = 1; piece < sizeof(text); piece++) {
+		response_init(&r, kept, NULL, false);
+		(void)feed(&r, text, strlen(text), piece, NULL);
+		assert_int_equal(r.state, RESPONSE_COMPLETE);
+		assert_int_equal(r.timing.duration_ns, 250000);
 	}
-	(void)snprintf(cut + n, sizeof(cut) - n,
-	    "app;dur=12345\r\nContent-Length: 0\r\n\r\n");
-	response_init(&r, NULL, false);
-	(void)feed(&r, cut, strlen(cut), 3, NULL);
-	assert_int_equal(r.state, RESPONSE_COMPLETE);
-	assert_int_equal(r.timing.duration_ns, 7000000);
 }
