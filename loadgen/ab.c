@@ -26,11 +26,9 @@ write_json(const struct options *o, const struct run *a, const struct run *b,
 	struct json j;
 	int err;
 
-	if (o->output.json_path == NULL && o->output.out_dir == NULL)
-		return 0;
 	err = output_open(
 	    &out, o->output.json_path, o->output.out_dir, "compare.json");
-	if (err < 0)
+	if (err < 0 || !output_is_wanted(&out))
 		return err;
 	json_init(&j, true);
 	compare_json(a, b, c, &j);
@@ -101,7 +99,6 @@ side_open(
 		return -ENOMEM;
 	s->e->options = *o;
 	s->e->options.url = url;
-	s->e->options.output.json_path = NULL;
 	if (o->output.out_dir == NULL)
 		return 0;
 	int n =

@@ -30,24 +30,18 @@ finish_write(struct experiment *e, bool text)
 		report_json(&e->report, &j);
 		err = output_json(&e->report.json, &j);
 	}
-	if (err == 0)
-		err = report_hgrm(&e->report);
 	if (text && !o->output.quiet && !o->output.on_stdout)
 		report_text(stdout, &e->report,
 		    o->output.color == COLOR_ALWAYS ||
 			(o->output.color == COLOR_AUTO &&
 			    terminal_has_colour(stdout)));
-	struct output *all[] = {&e->report.json, &e->report.requests,
-	    &e->report.csv, &e->report.hgrm};
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (output_close(all[i]) < 0)
-			err = -EIO;
-	}
+	if (output_close(&e->report.json) < 0)
+		err = -EIO;
+	if (output_close(&e->report.requests) < 0)
+		err = -EIO;
 	if (fflush(stdout) != 0)
 		err = -EIO;
-	return err == 0 && o->output.out_dir != NULL && o->output.page
-		   ? write_page(e)
-		   : err;
+	return err == 0 && o->output.out_dir != NULL ? write_page(e) : err;
 }
 
 static bool

@@ -35,7 +35,6 @@ options_init(struct options *o)
 		o->plan.expected_status[status] = true;
 	o->plan.tcp_nodelay = true;
 	o->plan.kernel_stamps = true;
-	o->output.page = true;
 	o->criteria.slow_top = 3;
 	/* The table shows these two, the verdict needs one. */
 	(void)percentiles_add(&o->criteria.percentiles, 50);
@@ -115,11 +114,13 @@ options_default_warmup(struct options *o)
 static int
 check_output(struct options *o)
 {
-	const char *path[] = {o->output.json_path, o->output.ndjson_path,
-	    o->output.csv_path, o->output.hgrm_path};
+	const char *path[] = {o->output.json_path, o->output.ndjson_path};
 	unsigned on_stdout = 0;
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+		if (path[i] != NULL && o->output.out_dir != NULL)
+			return wrong(o, "--out has --json and --ndjson in it: "
+					"give one or the others");
 		if (path[i] != NULL && strcmp(path[i], "-") == 0)
 			on_stdout++;
 	}

@@ -7,7 +7,7 @@
  * and it exits with 4 when it was itself too slow.
  *
  *   options -> experiment -+-> sender thread -> samples -> summary -> verdict
- *                          +-> reports: text, JSON, NDJSON, CSV, hgrm
+ *                          +-> reports: text, JSON, NDJSON
  *   run.json, requests.ndjson -> page (report), compare
  *
  * docs/loadgen.md says what is measured, and why in this way. */

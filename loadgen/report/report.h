@@ -6,8 +6,6 @@
  *   text     a table for a person
  *   JSON     tailor.load.run/1: all of it, for a program
  *   NDJSON   one line per request, written after each iteration
- *   CSV      the same as a table
- *   hgrm     HdrHistogram's percentile table, for its plotters
  *
  * All are made from the same summary and say the same.  A key whose value was
  * not measured is left out. */
@@ -29,10 +27,7 @@ struct output_options {
 	const char *out_dir;
 	const char *json_path;
 	const char *ndjson_path;
-	const char *csv_path;
-	const char *hgrm_path;
 	bool on_stdout; /* one of these is "-" */
-	bool page;	/* report.html into out_dir */
 	bool quiet;
 	bool verbose;
 	enum color color;
@@ -54,8 +49,6 @@ struct report {
 	bool interrupted;
 	struct output json;
 	struct output requests;
-	struct output csv;
-	struct output hgrm;
 };
 
 /* The table and what follows it.  color: with escape sequences. */
@@ -74,11 +67,5 @@ void report_json_slowest(
 /* Of run.json: "verdicts" (causes) and "talechain" (how many were analyzed). */
 void report_json_causes(struct json *j, const struct report *r);
 
-/* The names of the columns; once, before any row. */
-void report_csv_head(struct report *r);
-
-/* Write r->iteration's requests, as far as wanted.  0 or -ENOMEM. */
+/* Write r->iteration's requests, if wanted.  0 or -ENOMEM. */
 int report_requests(struct report *r);
-
-/* Write the percentile table, if wanted.  Returns 0 or -ENOMEM. */
-int report_hgrm(struct report *r);

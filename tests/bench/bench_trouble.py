@@ -211,7 +211,7 @@ class Load(Process):
             [f"{build}/tailor-load", "-r", rate, "-n", len(targets), "-i", "1",
              "--warmup", "0", "-c", "16", "-X", method, "--urls", urls.name,
              "--seed", seed, "--no-spin", "--cpu", "none", "--priority",
-             "--stamps", "user", "-q", "--no-report", "--analyze", "off",
+             "--stamps", "user", "-q", "--analyze", "off",
              "--ndjson", path, f"http://127.0.0.1:{port}/"],
             stdout=subprocess.DEVNULL)
 

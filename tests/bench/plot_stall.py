@@ -54,7 +54,7 @@ def load(url, arguments, directory):
     """A run; its run.json and lines."""
     done = subprocess.run(
         [BUILD / "tailor-load", "-q", "-i", "6", "-n", "1000", "--priority",
-         "--no-report", "-o", directory, *arguments, url], check=False)
+         "-o", directory, *arguments, url], check=False)
     if done.returncode not in (0, 4):
         sys.exit(f"tailor-load failed ({done.returncode})")
     with open(directory / "run.json", encoding="utf-8") as file:

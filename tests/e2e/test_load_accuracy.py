@@ -1,6 +1,5 @@
 """tailor-load's figures against a server that knows what it did and when."""
 
-import csv
 import re
 import socket
 import time
@@ -56,13 +55,6 @@ def test_report_is_exactly_the_samples(stub, load):
     assert summary["pooled"]["max_ns"] == max(everything)
     check_figures(result)
     assert len(re.findall(r"^ +\d+ +\d+/s ", result.out, re.M)) == 6
-    rows = [line.split() for line in result.hgrm.splitlines()
-            if re.match(r" +\d", line)]
-    assert float(rows[-1][0]) == pytest.approx(max(everything) / 1e6, abs=2e-6)
-    assert int(rows[-1][2]) == 1200
-    for value, _, total, _ in rows:
-        below = sum(x <= float(value) * 1e6 + 0.5 for x in everything)
-        assert below == int(total)
 
 
 class Stall:
@@ -176,24 +168,6 @@ def test_kernel_stamps(stub, load):
     result = load(server.url, "-i", 1, "-n", 50, "-r", 300, "--stamps", "user")
     assert not any("krx" in x or "ktx" in x for x in result.lines)
     assert "send" not in result.run["iterations"][0]
-
-
-def test_csv_is_the_log(stub, load, scratch):
-    """Goal: the table has what requests.ndjson has, failures included."""
-    def answer(request):
-        if request.get("x-request-id").endswith("7"):
-            return b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
-        return OK
-    server = stub(answer)
-    table = scratch / "table.csv"
-    result = load(server.url, "-i", 2, "-n", 40, "-r", 300, "--csv", table)
-    with open(table, newline="", encoding="ascii") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == len(result.lines) == 80
-    for row, line in zip(rows, result.lines):
-        assert {k: v for k, v in row.items() if v not in ("", "0")} == \
-            {k: str(v) for k, v in line.items() if v != 0}
-    assert sum(row["err"] == "status" for row in rows) == 8
 
 
 def test_same_seed_same_schedule(stub, load):

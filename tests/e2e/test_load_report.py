@@ -130,15 +130,13 @@ def test_page(stub, load, tool, scratch):
     assert done.returncode == 1 and "none.json" in done.stderr
 
 
-def test_no_report(stub, load, scratch):
-    """Goal: --no-report, and a run in which nothing succeeded."""
+def test_nothing_to_draw(stub, load, scratch):
+    """Goal: the page of a run in which nothing succeeded."""
     server = stub(lambda request: b"HTTP/1.1 500 No\r\n"
                   b"Content-Length: 0\r\n\r\n")
     result = load(server.url, "-i", 2, "-n", 10, "-r", 200)
     assert result.status == 1
     assert "nothing to draw" in (scratch / "out1/report.html").read_text()
-    load(server.url, "-i", 1, "-n", 10, "-r", 200, "--no-report")
-    assert not (scratch / "out2/report.html").exists()
 
 
 def difference(compared, statistic):

@@ -299,20 +299,18 @@ def test_some_requests_fail(stub, load, scratch):
         "malformed x 10\n" in result.out
 
 
-def test_errors_have_their_errno(stub, load, faults, scratch, free_port):
+def test_errors_have_their_errno(stub, load, faults, free_port):
     """Goal: a failed call is named by its errno in all outputs; what to do
     when our own ports are used up is there."""
     def answer(request):
         return OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-    table = scratch / "table.csv"
     result = load(f"http://127.0.0.1:{free_port()}/", "-c", 0, "-i", 1, "-n",
-                  10, "-r", 500, "--csv", table)
+                  10, "-r", 500)
     assert result.status == 1
     assert "Errors: 10 of 10 failed: connect ECONNREFUSED x 10\n" in result.out
     assert result.run["summary"]["failed_errno"] == {
         "connect": {"ECONNREFUSED": 10}}
     assert {x["errno"] for x in result.lines} == {"ECONNREFUSED"}
-    assert table.read_text().count(",connect,ECONNREFUSED,") == 10
     assert "EADDRNOTAVAIL" not in result.out
     faults(connect=errno.EADDRNOTAVAIL)
     result = load(stub(answer).url, "-i", 1, "-n", 10, "-r", 500,

@@ -145,7 +145,7 @@ TEST(test_values)
 	    parse(
 		URL " -X PUT -H a:b -H c:d --data x --urls f "
 		    "--expect-status 404,3xx --tcp-nodelay off --quickack on "
-		    "--percentiles 75 --json - --ndjson f --hgrm g -o d -q "
+		    "--percentiles 75 --json - --ndjson f -q "
 		    "--color never --slow top:9 --server-timing db --priority "
 		    "--fail p95<1ms --cpu none --id-header X-Id"),
 	    0);
@@ -296,6 +296,8 @@ TEST(test_errors)
 	    {"-c 6 --max-connections 5 " URL, "--max-connections"},
 	    {"-q -v " URL, "contradict"},
 	    {"--json - --ndjson - " URL, "stdout"},
+	    {"--json f -o d " URL, "--out"},
+	    {"--ndjson f -o d " URL, "--out"},
 	    {"-n 5 -d 5s " URL, "not both"},
 	    {"-d 1us " URL, "--duration"},
 	    {"--arrivals closed:1 -r 5 " URL, "--rate"},
@@ -324,7 +326,7 @@ TEST(test_help)
 {
 	static const char *const needed[] = {"--rate", "--arrivals", "--seed",
 	    "--max-connections", "--expect-status", "--fail", "--slow",
-	    "--server-timing", "--priority", "--hgrm"};
+	    "--server-timing", "--priority", "--ndjson"};
 	char *text = NULL;
 	size_t length = 0;
 	FILE *f = open_memstream(&text, &length);
