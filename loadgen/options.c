@@ -33,7 +33,6 @@ options_init(struct options *o)
 	o->plan.id_header = "x-request-id";
 	for (unsigned status = 200; status < 300; status++)
 		o->plan.expected_status[status] = true;
-	o->plan.tcp_nodelay = true;
 	o->plan.kernel_stamps = true;
 	o->criteria.slow_top = 3;
 	/* The table shows these two, the verdict needs one. */
@@ -146,8 +145,6 @@ check_combinations(struct options *o)
 	if (err < 0)
 		return err;
 	options_default_warmup(o);
-	if (o->plan.urls_random && o->urls_path == NULL)
-		return wrong(o, "--urls-random needs --urls");
 	if (o->plan.connections > o->plan.max_connections) {
 		if (o->max_connections_given)
 			return wrong(

@@ -57,9 +57,7 @@ struct pool {
 	struct connection_list busy;
 	int epoll_fd; /* borrowed from the sender */
 	const struct target *target;
-	bool tcp_nodelay;
 	bool kernel_stamps;
-	enum quickack quickack;
 	uint32_t opened; /* since pool_count_from_zero() */
 };
 
@@ -94,6 +92,3 @@ void connection_close(struct pool *p, struct connection *c);
 
 /* Have epoll report whether the connection waits for room to write. */
 void connection_want_write(struct pool *p, struct connection *c, bool want);
-
-/* After reading: set again what the kernel forgets (--quickack). */
-void connection_has_read(const struct pool *p, const struct connection *c);

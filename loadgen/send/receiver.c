@@ -182,7 +182,6 @@ on_readable(struct sender *s, struct connection *c)
 	}
 	if (n > 0) {
 		struct sample *sample = &s->it->samples[c->request];
-		connection_has_read(&s->pool, c);
 		sample->kernel_read = arrived;
 		if (c->stamps && !instant_is_set(sample->first))
 			sample->kernel_first = arrived;

@@ -250,8 +250,6 @@ request_texts_open(struct request_texts *r, const struct plan *plan,
 	r->method = plan->method != NULL ? plan->method
 		    : plan->data != NULL ? "POST"
 					 : "GET";
-	r->random = plan->urls_random;
-	r->seed = plan->seed;
 	r->is_head = strcmp(r->method, "HEAD") == 0;
 	for (unsigned i = 0; i < plan->header_count; i++) {
 		const char *wrong =
@@ -297,20 +295,10 @@ request_texts_close(struct request_texts *r)
 	r->count = 0;
 }
 
-static size_t
-choose_path(const struct request_texts *r, const struct request_name *name)
-{
-	uint64_t state = r->seed ^ (uint64_t)name->iteration << 33 ^
-			 (uint64_t)name->warmup << 32 ^ name->number;
-
-	/* A file of targets is short beside 2^64: the bias is nothing. */
-	return (r->random ? splitmix64(&state) : name->number - 1) % r->count;
-}
-
 const struct request_text *
 request_fill(struct request_texts *r, const struct request_name *name)
 {
-	struct request_text *text = &r->texts[choose_path(r, name)];
+	struct request_text *text = &r->texts[(name->number - 1) % r->count];
 
 	(void)put_id(&r->ids, name, text->bytes + text->id_at);
 	put_trace(&r->ids, name, text->bytes + text->trace_at);

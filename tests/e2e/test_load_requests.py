@@ -140,25 +140,6 @@ def test_urls_in_order(stub, load, scratch):
         (["/a", "/b?c=d", "/e"] * 4)[:10]
 
 
-def test_urls_at_random(stub, load, scratch):
-    """Goal: drawn targets depend on the seed alone, and are all drawn."""
-    server = stub()
-    urls = scratch / "urls"
-    urls.write_text("".join(f"/{n}\n" for n in range(8)))
-
-    def drawn(seed):
-        server.requests.clear()
-        result = load(server.url, "--urls", urls, "--urls-random", "-i", 2,
-                      "-n", 100, "-r", 500, "--warmup", 0, "--seed", seed)
-        by_id = {r.get("x-request-id"): r.target for r in server.requests}
-        return [by_id[line["id"]] for line in result.lines]
-
-    first = drawn(3)
-    assert drawn(3) == first and drawn(4) != first
-    assert first[:100] != first[100:] and len(set(first)) == 8
-    assert max(map(first.count, set(first))) < 50
-
-
 def test_big_body(stub, load):
     """Goal: a request too big for the socket's buffer is sent whole."""
     def answer(request):

@@ -98,7 +98,7 @@ TEST(test_defaults)
 	assert_int_equal(o.plan.connections, 1);
 	assert_int_equal(o.plan.max_connections, 1024);
 	assert_int_equal(o.plan.timeout_ns, INT64_C(10000000000));
-	assert_true(o.plan.spin && o.plan.tcp_nodelay && o.pin);
+	assert_true(o.plan.spin && o.pin);
 	assert_int_equal(o.criteria.slow_top, 3);
 	assert_int_equal(o.criteria.percentiles.count, 4);
 	assert_true(o.plan.expected_status[200] && o.plan.expected_status[299]);
@@ -144,7 +144,7 @@ TEST(test_values)
 	assert_int_equal(
 	    parse(
 		URL " -X PUT -H a:b -H c:d --data x --urls f "
-		    "--expect-status 404,3xx --tcp-nodelay off --quickack on "
+		    "--expect-status 404,3xx "
 		    "--percentiles 75 --json - --ndjson f -q "
 		    "--color never --slow top:9 --server-timing db --priority "
 		    "--fail p95<1ms --cpu none --id-header X-Id"),
@@ -153,8 +153,7 @@ TEST(test_values)
 	assert_int_equal(o.plan.header_count, 2);
 	assert_true(o.plan.expected_status[404] && o.plan.expected_status[302]);
 	assert_false(o.plan.expected_status[200]);
-	assert_false(o.plan.tcp_nodelay || o.pin);
-	assert_int_equal(o.plan.quickack, QUICKACK_ON);
+	assert_false(o.pin);
 	assert_true(o.output.quiet && o.real_time);
 	assert_int_equal(o.criteria.slow_top, 9);
 	/* 50 and 99 always, 75 asked for, 95 needed by --fail */
@@ -286,8 +285,7 @@ TEST(test_errors)
 	    {"--expect-status 6xx " URL, "--expect-status"},
 	    {"--expect-status 20 " URL, "--expect-status"},
 	    {"--expect-status 200, " URL, "--expect-status"},
-	    {"--tcp-nodelay yes " URL, "--tcp-nodelay"},
-	    {"--quickack yes " URL, "--quickack"},
+	    {"--stamps yes " URL, "--stamps"},
 	    {"--percentiles 101 " URL, "--percentiles"},
 	    {"--slow 3 " URL, "--slow"},
 	    {"--slow top:x " URL, "--slow"},
