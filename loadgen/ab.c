@@ -43,13 +43,10 @@ compare(const struct options *o, const struct run *a, const struct run *b)
 	struct comparison c;
 	int err = compare_runs(a, b, &c);
 
-	if (err == -EINVAL)
-		complain("nothing to compare: no complete iteration with "
-			 "successes, or over 2000 iterations");
-	else if (err < 0)
-		complain(strerror(-err));
-	if (err < 0)
+	if (err < 0) {
+		complain(c.why[0] != '\0' ? c.why : strerror(-err));
 		return EXIT_COULD_NOT_RUN;
+	}
 	if (!o->output.quiet && !o->output.on_stdout)
 		compare_text(stdout, a, b, &c);
 	err = write_json(o, a, b, &c);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "loadgen/send/quantity.h"
+#include "loadgen/stats/verdict.h"
 
 #define SHOWN 0.05
 
@@ -16,175 +17,121 @@ same(double a, double b)
 	return fabs(a - b) <= 0;
 }
 
-static bool
-same_schedules(const struct run *a, const struct run *b)
+/* In what the schedules differ, or NULL.  Closed loops have no seeds. */
+static const char *
+difference(const struct run *a, const struct run *b)
 {
-	if (a->count != b->count || a->requests != b->requests ||
-	    !same(a->rate_per_s, b->rate_per_s) ||
-	    strcmp(a->arrivals, b->arrivals) != 0 ||
-	    strcmp(a->arrivals, "closed") == 0)
-		return false;
-	for (size_t i = 0; i < a->count; i++) {
-		if (!same(a->iterations[i].seed, b->iterations[i].seed))
-			return false;
-	}
-	return true;
-}
-
-static void
-warn(struct comparison *c, const struct run *a, const struct run *b)
-{
-	const char *what = NULL;
-
 	if (strcmp(a->arrivals, b->arrivals) != 0)
-		what = "arrivals";
-	else if (!same(a->rate_per_s, b->rate_per_s))
-		what = "rates";
-	else if (a->requests != b->requests)
-		what = "numbers of requests";
-	if (what != NULL)
-		snprintf(c->warning, sizeof(c->warning),
-		    "the plans differ in their %s: this compares more than two "
-		    "servers",
-		    what);
+		return "arrivals";
+	if (!same(a->rate_per_s, b->rate_per_s))
+		return "rates";
+	if (a->requests != b->requests)
+		return "numbers of requests";
+	for (size_t i = 0; i < a->count && i < b->count; i++) {
+		if (!same(a->iterations[i].seed, b->iterations[i].seed))
+			return "seeds";
+	}
+	return NULL;
 }
 
-/* Which value of an iteration a row compares. */
-struct column {
-	int at; /* place in a run's percentiles; or: */
+/* Which value of an iteration a row compares: a place in its run's percentiles,
+ * or one of these. */
 #define COLUMN_MAX (-1)
 #define COLUMN_MEAN (-2)
-};
 
 static int64_t
-value_of(const struct run_iteration *it, struct column c)
+value_of(const struct run_iteration *it, int column)
 {
 	if (!it->any || it->partial)
 		return -1;
-	if (c.at == COLUMN_MAX)
+	if (column == COLUMN_MAX)
 		return it->max_ns;
-	return c.at == COLUMN_MEAN ? it->mean_ns : it->at_ns[c.at];
+	return column == COLUMN_MEAN ? it->mean_ns : it->at_ns[column];
 }
 
-struct series_pair {
+/* The runs, and their values of one column in iterations that both have. */
+struct pairs {
+	const struct run *a;
+	const struct run *b;
 	int64_t *a_ns; /* owned */
 	int64_t *b_ns; /* owned */
-	size_t na;
-	size_t nb;
 };
 
-static void
-collect(struct series_pair *s, const struct run *a, struct column ca,
-    const struct run *b, struct column cb)
-{
-	s->na = 0;
-	s->nb = 0;
-	for (size_t i = 0; i < a->count; i++) {
-		int64_t v = value_of(&a->iterations[i], ca);
-		if (v > 0)
-			s->a_ns[s->na++] = v;
-	}
-	for (size_t i = 0; i < b->count; i++) {
-		int64_t v = value_of(&b->iterations[i], cb);
-		if (v > 0)
-			s->b_ns[s->nb++] = v;
-	}
-}
-
-/* Only iterations that both have. */
-static void
-collect_pairs(struct series_pair *s, const struct run *a, struct column ca,
-    const struct run *b, struct column cb)
-{
-	s->na = 0;
-	for (size_t i = 0; i < a->count; i++) {
-		int64_t va = value_of(&a->iterations[i], ca);
-		int64_t vb = value_of(&b->iterations[i], cb);
-		if (va <= 0 || vb <= 0)
-			continue;
-		s->a_ns[s->na] = va;
-		s->b_ns[s->na++] = vb;
-	}
-	s->nb = s->na;
-}
-
 static int
-add_row(struct comparison *c, const char *name, struct series_pair *s)
+add_row(struct comparison *c, const char *name, const struct pairs *p, int in_a,
+    int in_b)
 {
 	struct compare_row *row = &c->rows[c->count];
+	size_t n = 0;
 
-	if (s->na == 0 || s->nb == 0)
+	for (size_t i = 0; i < p->a->count && i < p->b->count; i++) {
+		p->a_ns[n] = value_of(&p->a->iterations[i], in_a);
+		p->b_ns[n] = value_of(&p->b->iterations[i], in_b);
+		n += p->a_ns[n] > 0 && p->b_ns[n] > 0;
+	}
+	if (n == 0)
 		return 0;
 	snprintf(row->name, sizeof(row->name), "%s", name);
-	row->pairs = s->na;
+	row->pairs = n;
 	c->count++;
-	return c->paired ? shift_paired(s->a_ns, s->b_ns, s->na, &row->shift)
-			 : shift_unpaired(
-			       s->a_ns, s->na, s->b_ns, s->nb, &row->shift);
+	return shift_paired(p->a_ns, p->b_ns, n, &row->shift);
 }
 
 static int
-compare_column(struct comparison *c, const char *name, struct series_pair *s,
-    const struct run *runs[2], const struct column columns[2])
+add_rows(struct comparison *c, const struct pairs *p)
 {
-	if (c->paired)
-		collect_pairs(s, runs[0], columns[0], runs[1], columns[1]);
-	else
-		collect(s, runs[0], columns[0], runs[1], columns[1]);
-	return add_row(c, name, s);
-}
-
-static int
-compare_all(struct comparison *c, struct series_pair *s, const struct run *a,
-    const struct run *b)
-{
-	const struct run *runs[2] = {a, b};
-	const struct column most[2] = {{COLUMN_MAX}, {COLUMN_MAX}};
-	const struct column mean[2] = {{COLUMN_MEAN}, {COLUMN_MEAN}};
+	const struct percentiles *a = &p->a->percentiles;
+	const struct percentiles *b = &p->b->percentiles;
 	char name[PERCENTILE_KEY_MAX];
 	int err = 0;
 
-	for (unsigned i = 0; i < a->percentiles.count && err == 0; i++) {
-		for (unsigned k = 0; k < b->percentiles.count; k++) {
-			const struct column at[2] = {{(int)i}, {(int)k}};
-			if (!same(a->percentiles.at[i], b->percentiles.at[k]))
-				continue;
-			snprintf(
-			    name, sizeof(name), "p%.9g", a->percentiles.at[i]);
-			err = compare_column(c, name, s, runs, at);
+	for (unsigned i = 0; i < a->count && err == 0; i++) {
+		for (unsigned k = 0; k < b->count && err == 0; k++) {
+			if (same(a->at[i], b->at[k]))
+				err = add_row(c, figure_name(a->at[i], name), p,
+				    (int)i, (int)k);
 		}
 	}
 	if (err == 0)
-		err = compare_column(c, "max", s, runs, most);
-	if (err == 0)
-		err = compare_column(c, "mean", s, runs, mean);
-	return err;
+		err = add_row(c, "max", p, COLUMN_MAX, COLUMN_MAX);
+	return err < 0 ? err : add_row(c, "mean", p, COLUMN_MEAN, COLUMN_MEAN);
 }
 
 int
 compare_runs(const struct run *a, const struct run *b, struct comparison *out)
 {
-	struct series_pair s = {0};
+	const char *what = difference(a, b);
+	struct pairs p = {.a = a, .b = b};
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	if (a->count > SHIFT_MAX || b->count > SHIFT_MAX)
+	if (what != NULL)
+		snprintf(out->why, sizeof(out->why),
+		    "the plans differ in their %s: only the same schedules are "
+		    "compared",
+		    what);
+	else if (a->count > SHIFT_MAX || b->count > SHIFT_MAX)
+		snprintf(out->why, sizeof(out->why),
+		    "over %d iterations are not compared", SHIFT_MAX);
+	if (out->why[0] != '\0')
 		return -EINVAL;
-	out->paired = same_schedules(a, b);
 	out->usable =
 	    strcmp(a->verdict, "bad") != 0 && strcmp(b->verdict, "bad") != 0;
-	warn(out, a, b);
-	s.a_ns = calloc(a->count + 1, sizeof(*s.a_ns));
-	s.b_ns = calloc(b->count + 1, sizeof(*s.b_ns));
-	err = s.a_ns == NULL || s.b_ns == NULL ? -ENOMEM
-					       : compare_all(out, &s, a, b);
-	free(s.a_ns);
-	free(s.b_ns);
-	return err == 0 && out->count == 0 ? -EINVAL : err;
+	p.a_ns = calloc(a->count + 1, sizeof(*p.a_ns));
+	p.b_ns = calloc(a->count + 1, sizeof(*p.b_ns));
+	err = p.a_ns == NULL || p.b_ns == NULL ? -ENOMEM : add_rows(out, &p);
+	free(p.a_ns);
+	free(p.b_ns);
+	if (err < 0 || out->count > 0)
+		return err;
+	snprintf(out->why, sizeof(out->why),
+	    "nothing to compare: no iteration is complete and has successes in "
+	    "both");
+	return -EINVAL;
 }
 
 static void
-print_row(FILE *out, const struct comparison *c, const struct compare_row *row)
+print_row(FILE *out, const struct compare_row *row)
 {
 	const struct shift *s = &row->shift;
 	int64_t distance_ns =
@@ -206,14 +153,11 @@ print_row(FILE *out, const struct comparison *c, const struct compare_row *row)
 		return;
 	}
 	fprintf(out,
-	    "B is %s %s (%+.1f %%, 95 %% interval %+.1f to %+.1f %%, p %.2g)",
+	    "B is %s %s (%+.1f %%, 95 %% interval %+.1f to %+.1f %%, p %.2g), "
+	    "lower in %zu of %zu pairs\n",
 	    quantity_format_ns(distance_ns, t),
 	    s->change < 0 ? "lower" : "higher", 100 * s->change, 100 * s->low,
-	    100 * s->high, s->p);
-	if (c->paired)
-		fprintf(
-		    out, ", lower in %zu of %zu pairs", s->lower, row->pairs);
-	fprintf(out, "\n");
+	    100 * s->high, s->p, s->lower, row->pairs);
 }
 
 /* Which figures are not good: their differences are no better. */
@@ -240,13 +184,8 @@ compare_text(FILE *out, const struct run *a, const struct run *b,
 {
 	fprintf(out, "A  %s  %s  figures %s\nB  %s  %s  figures %s\n", a->url,
 	    a->started, a->verdict, b->url, b->started, b->verdict);
-	fprintf(out, "%s\n",
-	    c->paired ? "The same schedules: iterations are compared in pairs."
-		      : "Different schedules: the runs are two samples.");
-	if (c->warning[0] != '\0')
-		fprintf(out, "Beware: %s.\n", c->warning);
 	for (size_t i = 0; i < c->count; i++)
-		print_row(out, c, &c->rows[i]);
+		print_row(out, &c->rows[i]);
 	print_reasons(out, "A", a);
 	print_reasons(out, "B", b);
 	if (!c->usable)
@@ -254,8 +193,7 @@ compare_text(FILE *out, const struct run *a, const struct run *b,
 }
 
 static void
-put_row(
-    struct json *j, const struct comparison *c, const struct compare_row *row)
+put_row(struct json *j, const struct compare_row *row)
 {
 	const struct shift *s = &row->shift;
 
@@ -271,8 +209,7 @@ put_row(
 		json_array_end(j);
 	}
 	json_key_double(j, "p", s->p);
-	if (c->paired)
-		json_key_uint(j, "lower", s->lower);
+	json_key_uint(j, "lower", s->lower);
 	json_key_bool(j, "shown", s->bounded && s->p <= SHOWN);
 	json_object_end(j);
 }
@@ -295,13 +232,10 @@ compare_json(const struct run *a, const struct run *b,
 	json_key_string(j, "schema", "tailor.load.compare/1");
 	put_run(j, "a", a);
 	put_run(j, "b", b);
-	json_key_bool(j, "paired", c->paired);
 	json_key_bool(j, "usable", c->usable);
-	if (c->warning[0] != '\0')
-		json_key_string(j, "warning", c->warning);
 	json_key_array(j, "differences");
 	for (size_t i = 0; i < c->count; i++)
-		put_row(j, c, &c->rows[i]);
+		put_row(j, &c->rows[i]);
 	json_array_end(j);
 	json_object_end(j);
 }

@@ -1,8 +1,7 @@
-/* compare.h: two runs, and whether they differ.
+/* compare.h: two runs with the same schedules, and whether they differ.
  *
- * Iterations are paired if both runs had the same schedules (arrivals, rate,
- * number and seeds); otherwise the runs are two samples.  One sentence for
- * each statistic, with an interval, or that no difference is shown. */
+ * Iterations are compared in pairs.  One sentence for each statistic, with an
+ * interval, or that no difference is shown. */
 #pragma once
 
 #include "base/json.h"
@@ -14,19 +13,18 @@
 struct compare_row {
 	char name[PERCENTILE_KEY_MAX]; /* "p99", "max", "mean" */
 	struct shift shift;
-	size_t pairs; /* iterations compared; of A if unpaired */
+	size_t pairs; /* iterations compared */
 };
 
 struct comparison {
-	bool paired;
-	bool usable;	   /* neither generator was bad */
-	char warning[160]; /* the plans differ, and in what; or "" */
+	bool usable;   /* neither generator was bad */
+	char why[128]; /* they cannot be compared, or "" */
 	struct compare_row rows[COMPARE_ROWS_MAX];
 	size_t count;
 };
 
-/* Returns 0, -EINVAL (a run without a complete iteration, or over SHIFT_MAX of
- * them) or -ENOMEM. */
+/* Returns 0, -EINVAL (other schedules, no iteration complete in both, or over
+ * SHIFT_MAX of them: out->why says which) or -ENOMEM. */
 int
 compare_runs(const struct run *a, const struct run *b, struct comparison *out);
 
