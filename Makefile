@@ -136,7 +136,7 @@ $(BUILD)/obj/%.o: %.c $(FLAGS)
 
 # A page is one file with its style sheets and scripts in it, and is embedded
 # (base/embed.h).
-PAGES := $(wildcard */*/page/*)
+PAGES := $(wildcard */page/* */*/page/*)
 $(BUILD)/%.html: %.html $(PAGES) tools/inline-page
 	@mkdir -p $(@D)
 	$(call say,PAGE)tools/inline-page $< >$@.new && mv $@.new $@
@@ -158,6 +158,8 @@ $(BUILD)/obj/config/keys_lookup.o: $(BUILD)/config/keys.txt
 $(BUILD)/obj/proxy/admin/admin.o: $(BUILD)/proxy/admin/page/index.txt
 $(BUILD)/obj/proxy/admin/exposition.o: $(BUILD)/proxy/admin/metrics.txt
 $(BUILD)/obj/proxy/admin/admin_timeline.o: $(BUILD)/proxy/admin/page/live.html
+$(BUILD)/obj/base/plot.o: $(BUILD)/base/page/plot.css \
+    $(BUILD)/base/page/report.html
 $(BUILD)/obj/talechain/render/html.o: $(BUILD)/talechain/render/page/timeline.html
 $(BUILD)/obj/talechain/render/svg.o: $(BUILD)/talechain/render/page/picture.css
 

@@ -1,4 +1,4 @@
-/* plot.h: one chart as SVG: a frame, two axes, curves and dots.
+/* plot.h: charts as SVG (a frame, two axes, curves and dots), and pages of them.
  *
  * Static: no script, no font, no external resource; colours follow the reader's
  * light or dark setting.  Three scales: linear, logarithmic, and tail, on which
@@ -65,6 +65,11 @@ void plot_note(struct plot *p, const char *text);
 #define PLOT_RIGHT 940
 #define PLOT_TOP 36
 #define PLOT_BOTTOM 290
+
+/* A page, which needs nothing else: print what comes before and after its body.
+ * title is plain text. */
+void plot_page_begin(FILE *out, const char *title);
+void plot_page_end(FILE *out);
 
 /* Write text with &, <, >, " and ' as entities. */
 void plot_escape(FILE *out, const char *text);

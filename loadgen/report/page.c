@@ -10,26 +10,6 @@
 #define PATH_MAX_BYTES 4096
 #define SLOW_ROWS_MAX 200
 
-static const char head[] =
-    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-    "'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-    "form-action 'none'\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width\">\n"
-    "<meta name=\"color-scheme\" content=\"light dark\">\n"
-    "<title>tailor-load</title>\n<style>\n"
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:1.5rem "
-    "auto;padding:0 1rem}\n"
-    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}\n"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
-    "display:block;overflow-x:auto}\n"
-    "td,th{padding:.15rem .7rem;text-align:right;border-bottom:1px solid "
-    "#8884}\ntd.t,th.t{text-align:left}\n"
-    ".big{font-size:1.25rem}.bad{border:2px solid #d55e00;padding:.5rem "
-    "1rem}\n.wide{overflow-x:auto}svg{width:100%;min-width:960px;height:auto}"
-    ".dim{opacity:.75}\n"
-    "</style></head><body>\n";
-
 static const char meaning[] =
     "<h2>What the figures are</h2>\n<p class=\"dim\">Latency counts from the "
     "instant a request was due, whether or not it could be sent, to the last "
@@ -57,7 +37,7 @@ put_cell_ns(FILE *out, int64_t ns)
 static void
 put_cell_text(FILE *out, const char *text)
 {
-	fputs("<td class=\"t\">", out);
+	fputs("<td class=\"words\">", out);
 	plot_escape(out, text);
 	fputs("</td>", out);
 }
@@ -236,7 +216,7 @@ page_write(FILE *out, const struct run *r, const struct points *points)
 	    "time", "worst", "iterations", "tail"};
 	int err;
 
-	fputs(head, out);
+	plot_page_begin(out, "tailor-load");
 	put_heading(out, r);
 	for (size_t i = 0; i < 4; i++) {
 		fputs("<div class=\"wide\">", out);
@@ -249,7 +229,7 @@ page_write(FILE *out, const struct run *r, const struct points *points)
 	put_slow(out, r);
 	put_iterations(out, r);
 	fputs(meaning, out);
-	fputs("</body></html>\n", out);
+	plot_page_end(out);
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }
 
