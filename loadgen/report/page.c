@@ -212,13 +212,12 @@ put_slow(FILE *out, const struct run *r)
 int
 page_write(FILE *out, const struct run *r, const struct points *points)
 {
-	static const char *const pictures[] = {
-	    "time", "worst", "iterations", "tail"};
+	static const char *const pictures[] = {"time", "worst", "tail"};
 	int err;
 
 	plot_page_begin(out, "tailor-load");
 	put_heading(out, r);
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		fputs("<div class=\"wide\">", out);
 		err = picture_draw(out, pictures[i], r, points);
 		if (err < 0)

@@ -5,10 +5,9 @@
  * forbids everything else.  Timelines of slow requests are linked if they lie
  * beside it.  The pictures, each an SVG of its own:
  *
- *   time        every request: when it was due, how long it took
- *   worst       the same of the iteration with the slowest request
- *   iterations  p99 and max of each, with the medians and their intervals
- *   tail        the distribution, on an axis that shows the tail */
+ *   time   every request: when it was due, how long it took
+ *   worst  the same of the iteration with the slowest request
+ *   tail   the distribution, on an axis that shows the tail */
 #pragma once
 
 #include <stdio.h>

@@ -212,81 +212,6 @@ worst_iteration(const struct run *r)
 	return worst;
 }
 
-/* The median over iterations as a line, its interval as a band. */
-static void
-draw_median(
-    const struct plot *plot, const struct run_median *m, const char *suffix)
-{
-	if (m->median_ns < 0)
-		return;
-	double y = plot_y(plot, ms_of(m->median_ns));
-	if (m->bounded) {
-		double top = plot_y(plot, ms_of(m->high_ns));
-		double bottom = plot_y(plot, ms_of(m->low_ns));
-		fprintf(plot->out,
-		    "<rect class=\"band%s\" x=\"%d\" y=\"%.1f\" width=\"%d\" "
-		    "height=\"%.1f\"/>",
-		    suffix, PLOT_LEFT, top, PLOT_RIGHT - PLOT_LEFT,
-		    bottom - top > 1 ? bottom - top : 1);
-	}
-	fprintf(plot->out, "<path class=\"line%s\" d=\"M%d %.1fH%d\"/>\n",
-	    suffix, PLOT_LEFT, y, PLOT_RIGHT);
-}
-
-static void
-draw_marks(
-    const struct plot *plot, const struct run_iteration *it, unsigned p99)
-{
-	double x = plot_x(plot, it->index);
-	double low = plot_y(plot, ms_of(it->at_ns[p99]));
-	double high = plot_y(plot, ms_of(it->max_ns));
-	char t[2][QUANTITY_TEXT_MAX];
-
-	fprintf(plot->out,
-	    "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" "
-	    "r=\"4\"><title>iteration %u: p99 %s</title></circle><rect "
-	    "class=\"dot2\" x=\"%.1f\" y=\"%.1f\" width=\"7\" "
-	    "height=\"7\"><title>iteration %u: max %s</title></rect>\n",
-	    x, low, it->index, quantity_format_ns(it->at_ns[p99], t[0]),
-	    x - 3.5, high - 3.5, it->index,
-	    quantity_format_ns(it->max_ns, t[1]));
-}
-
-static int
-draw_iterations(FILE *out, const struct run *r)
-{
-	unsigned p99 = r->percentiles.count == 0
-			   ? 0
-			   : percentiles_index(&r->percentiles, 99);
-	int64_t low_ns = INT64_MAX;
-	int64_t high_ns = 0;
-
-	for (size_t i = 0; i < r->count; i++) {
-		const struct run_iteration *it = &r->iterations[i];
-		if (!it->any)
-			continue;
-		low_ns = it->at_ns[p99] < low_ns ? it->at_ns[p99] : low_ns;
-		high_ns = it->max_ns > high_ns ? it->max_ns : high_ns;
-	}
-	if (high_ns == 0) {
-		note_nothing(out);
-		return 0;
-	}
-	struct plot plot = {.out = out,
-	    .x = {PLOT_LINEAR, 0, (double)r->count + 1, "iteration"},
-	    .y = log_axis(low_ns, high_ns, "latency, ms")};
-	plot_begin(&plot, "p99 (dots) and max (squares) of each iteration",
-	    "lines: medians; bands: their 95 % intervals");
-	draw_median(&plot, &r->p99, "");
-	draw_median(&plot, &r->max, "2");
-	for (size_t i = 0; i < r->count; i++) {
-		if (r->iterations[i].any)
-			draw_marks(&plot, &r->iterations[i], p99);
-	}
-	plot_end(&plot);
-	return 0;
-}
-
 static int
 draw_tail(FILE *out, const struct points *points)
 {
@@ -336,8 +261,6 @@ picture_draw(FILE *out, const char *name, const struct run *r,
 		return draw_scatter(out, r, points, 0);
 	if (strcmp(name, "worst") == 0)
 		return draw_scatter(out, r, points, worst_iteration(r));
-	if (strcmp(name, "iterations") == 0)
-		return draw_iterations(out, r);
 	if (strcmp(name, "tail") == 0)
 		return draw_tail(out, points);
 	return -EINVAL;

@@ -214,7 +214,6 @@ run_parse(
 	summary = member(r->tree, "summary");
 	read_median(&r->p50, member(summary, "p50"));
 	read_median(&r->p99, member(summary, "p99"));
-	read_median(&r->max, member(summary, "max"));
 	return 0;
 
 fail_tree:

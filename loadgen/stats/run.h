@@ -63,7 +63,6 @@ struct run {
 	size_t slow_count;
 	struct run_median p50;
 	struct run_median p99;
-	struct run_median max;
 };
 
 /* Read a run.json.  *text may be freed afterwards.  Returns 0, -EPROTO (it is

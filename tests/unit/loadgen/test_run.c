@@ -43,7 +43,7 @@ TEST(test_parse)
 	assert_true(r.percentiles.at[2] > 99.89 && r.percentiles.at[2] < 99.91);
 	assert_int_equal(r.iterations[0].at_ns[0], 1000000);
 	assert_int_equal(r.p99.median_ns, 9000000);
-	assert_int_equal(r.max.median_ns, -1);
+	assert_int_equal(r.p50.median_ns, -1);
 	assert_int_equal(r.slow_count, 2);
 	assert_string_equal(r.slow[0].page, "slow/01-0002.html");
 	assert_string_equal(r.slow[1].page, "");
