@@ -254,36 +254,6 @@ set_expect_status(
 }
 
 static int
-set_slow(struct options *o, const struct option_row *row, const char *text)
-{
-	const char *value = strchr(text, ':');
-	const char *end;
-
-	(void)row;
-	if (value == NULL)
-		return -EINVAL;
-	value++;
-	if (strncmp(text, "top:", 4) == 0) {
-		o->criteria.slow_rule = SLOW_TOP;
-		return count_between(
-		    value, 0, CRITERIA_SLOW_MAX, &o->criteria.slow_top);
-	}
-	o->criteria.slow_top = CRITERIA_SLOW_MAX;
-	if (strncmp(text, "over:", 5) == 0) {
-		o->criteria.slow_rule = SLOW_OVER;
-		return quantity_duration(value, &o->criteria.slow_over_ns);
-	}
-	o->criteria.slow_rule = SLOW_PERCENTILE;
-	if (strncmp(text, "p:", 2) != 0 ||
-	    quantity_real(value, &o->criteria.slow_percent, &end) < 0 ||
-	    *end != '\0')
-		return -EINVAL;
-	return o->criteria.slow_percent > 0 && o->criteria.slow_percent < 100
-		   ? 0
-		   : -EINVAL;
-}
-
-static int
 set_analyze(struct options *o, const struct option_row *row, const char *text)
 {
 	(void)row;
@@ -404,8 +374,9 @@ const struct option_row option_rows[] = {
 	"kernel or user", RUN, .set = set_switch, AT(plan.kernel_stamps),
 	OF("user", "kernel")},
 
-    {"Slow requests", "slow", 0, "RULE", "top:K, over:T or p:Q [top:3]",
-	"top:K with K up to 1000, over:20ms or p:99", RUN, .set = set_slow},
+    {"Slow requests", "slow", 0, "K", "list the K slowest of an iteration [3]",
+	"a number up to 1000", RUN, .set = set_count, AT(criteria.slow),
+	FROM(0, CRITERIA_SLOW_MAX)},
     {NULL, "analyze", 0, "URL", "Tailor that explains them; auto, off [auto]",
 	"a URL, auto or off", RUN, .set = set_analyze},
 

@@ -34,7 +34,7 @@ options_init(struct options *o)
 	for (unsigned status = 200; status < 300; status++)
 		o->plan.expected_status[status] = true;
 	o->plan.kernel_stamps = true;
-	o->criteria.slow_top = 3;
+	o->criteria.slow = 3;
 	/* The table shows these two, the verdict needs one. */
 	(void)percentiles_add(&o->criteria.percentiles, 50);
 	(void)percentiles_add(&o->criteria.percentiles, 99);

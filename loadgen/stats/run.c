@@ -112,7 +112,7 @@ read_iteration(struct run *r, const cJSON *from)
 static bool
 is_page(const char *name)
 {
-	static const char safe[] = "0123456789-.htmlx";
+	static const char safe[] = "0123456789-.html";
 
 	return strncmp(name, "slow/", 5) == 0 &&
 	       strspn(name + 5, safe) == strlen(name + 5) &&

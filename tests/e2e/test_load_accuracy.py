@@ -198,24 +198,3 @@ def test_arrivals_from_file(stub, load, scratch):
         assert [t - at[0] for t in at] == [int(ms * 1e6) for ms in due]
     assert result.run["plan"]["arrivals"] == "file"
     assert result.run["plan"]["requests"] == 6
-
-
-def test_slow_rules(stub, load):
-    """Goal: over:T and p:Q list exactly the requests that they name."""
-    def answer(request):
-        if request.get("x-request-id")[-2:] in ("10", "30", "35"):
-            time.sleep(0.06)
-        return OK
-    server = stub(answer)
-    result = load(server.url, "-i", 1, "-n", 40, "-r", 100, "--warmup", 0,
-                  "--slow", "over:50ms")
-    over = sorted(x["n"] for x in result.lines if x["lat"] > 50e6)
-    assert set(over) >= {10, 30, 35}
-    listed = result.run["iterations"][0]["slowest"]
-    assert sorted(x["seq"] for x in listed) == over
-    result = load(server.url, "-i", 1, "-n", 40, "-r", 200, "--warmup", 0,
-                  "--slow", "p:90")
-    limit = nearest_rank([x["lat"] for x in result.lines], 90)
-    listed = result.run["iterations"][0]["slowest"]
-    assert [x["latency_ns"] for x in listed] == sorted(
-        (x["lat"] for x in result.lines if x["lat"] > limit), reverse=True)

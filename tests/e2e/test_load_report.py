@@ -228,7 +228,7 @@ def test_token(tailor, upstream, load, scratch):
                profiler={"kernel": "off"},
                talechain={"allow": [], "token_file": str(token)})
     run = (f"http://127.0.0.1:{t.port}/x", "-i", 1, "-n", 60, "-r", 300,
-           "--slow", "top:2")
+           "--slow", 2)
     refused = load(*run)
     assert refused.run["talechain"]["analyzed"] == 0
     assert "--token-file" in refused.run["talechain"]["given_up"]
@@ -264,7 +264,7 @@ def test_causes_from_tailor(tailor, upstream, load, scratch):
     t = tailor(upstream().serve(answer), proxy={"trust": ["127.0.0.0/8"]},
                slow={"target": 0}, access_log={"path": str(log)})
     result = load(f"http://127.0.0.1:{t.port}/x", "-i", 2, "-n", 150, "-r",
-                  300, "--slow", "top:4")
+                  300, "--slow", 4)
     asked = result.run["talechain"]
     assert asked["analyzed"] == 8 and asked["failed"] == 0
     assert asked["pinned"] >= 4

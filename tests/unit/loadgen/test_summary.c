@@ -28,7 +28,7 @@ begin(void)
 	plan.requests = REQUESTS;
 	plan.iterations = ITERATIONS;
 	plan.warmup = 10;
-	criteria.slow_top = 3;
+	criteria.slow = 3;
 	assert_int_equal(
 	    percentiles_parse(&criteria.percentiles, "50,90,99,99.9"), 0);
 	assert_int_equal(iteration_init(&it, &plan), 0);
