@@ -2,7 +2,6 @@
 
 #include <errno.h>
 
-#include "base/terminal.h"
 #include "loadgen/report/page.h"
 
 /* From the files just written, as `tailor-load report` does it. */
@@ -12,7 +11,7 @@ write_page(struct experiment *e)
 	char path[4096], why[256];
 
 	snprintf(path, sizeof(path), "%s/run.json", e->options.output.out_dir);
-	int err = page_make(path, NULL, NULL, why, sizeof(why));
+	int err = page_make(path, NULL, why, sizeof(why));
 	if (err < 0)
 		fprintf(stderr, "tailor-load: %s\n", why);
 	return err;
@@ -31,10 +30,7 @@ finish_write(struct experiment *e, bool text)
 		err = output_json(&e->report.json, &j);
 	}
 	if (text && !o->output.quiet && !o->output.on_stdout)
-		report_text(stdout, &e->report,
-		    o->output.color == COLOR_ALWAYS ||
-			(o->output.color == COLOR_AUTO &&
-			    terminal_has_colour(stdout)));
+		report_text(stdout, &e->report);
 	if (output_close(&e->report.json) < 0)
 		err = -EIO;
 	if (output_close(&e->report.requests) < 0)

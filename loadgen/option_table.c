@@ -109,17 +109,6 @@ choice(const struct option_row *row, const char *text)
 	return -EINVAL;
 }
 
-/* Of an enum in the order of the choices. */
-static int
-set_choice(struct options *o, const struct option_row *row, const char *text)
-{
-	int i = choice(row, text);
-
-	if (i >= 0)
-		*(unsigned *)member(o, row) = (unsigned)i;
-	return i < 0 ? i : 0;
-}
-
 /* The first choice is false, the second true. */
 static int
 set_switch(struct options *o, const struct option_row *row, const char *text)
@@ -128,13 +117,6 @@ set_switch(struct options *o, const struct option_row *row, const char *text)
 
 	*(bool *)member(o, row) = i == 1;
 	return i < 0 ? i : 0;
-}
-
-static int
-set_plot(struct options *o, const struct option_row *row, const char *text)
-{
-	o->plot = text;
-	return choice(row, text) < 0 ? -EINVAL : 0;
 }
 
 static int
@@ -392,18 +374,10 @@ const struct option_row option_rows[] = {
     {NULL, "percentiles", 0, "LIST", "percentiles to report [50,90,99,99.9]",
 	"a list like 50,99.9 (fractions from 10 on)", RUN,
 	.set = set_percentiles, GIVEN(percentiles_given)},
-    {NULL, "plot", 0, "NAME", "for report: time, worst or tail",
-	"time, worst or tail", "r", .set = set_plot,
-	OF("time", "worst", "tail")},
     {NULL, "fail", 0, "EXPR", "p99<20ms, errors<0.1%, lag.p99<200us (repeat)",
 	"an expression like p99<20ms", "x", .set = set_fail},
     {NULL, "quiet", 'q', NULL, "no report, only warnings", NULL, "xac",
 	.set = set_true, AT(output.quiet)},
-    {NULL, "verbose", 'v', NULL, "more lines in the report", NULL, RUN,
-	.set = set_true, AT(output.verbose)},
-    {NULL, "color", 0, "WHEN", "auto, always or never [auto]",
-	"auto, always or never", "xacrk", .set = set_choice, AT(output.color),
-	OF("auto", "always", "never")},
 
     /* clang-format off */
     EXPLAINED("threads", 't', "N", "leave it out: one thread sends, up to "

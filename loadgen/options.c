@@ -126,8 +126,6 @@ check_output(struct options *o)
 	o->output.on_stdout = on_stdout > 0;
 	if (on_stdout > 1)
 		return wrong(o, "only one output can go to stdout (-)");
-	if (o->output.quiet && o->output.verbose)
-		return wrong(o, "--quiet and --verbose contradict each other");
 	return 0;
 }
 

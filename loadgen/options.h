@@ -37,7 +37,6 @@ struct options {
 	const char *url_b;
 	const char *files[2]; /* run.json: report has one, compare two;
 				 the shell of completion */
-	const char *plot;     /* report: only this picture */
 
 	/* which options were given, to check combinations; private */
 	bool rate_given;

@@ -56,8 +56,7 @@ report(const struct options *o)
 {
 	char why[256];
 
-	if (page_make(
-		o->files[0], o->output.out_dir, o->plot, why, sizeof(why)) == 0)
+	if (page_make(o->files[0], o->output.out_dir, why, sizeof(why)) == 0)
 		return EXIT_DONE;
 	complain(why);
 	return EXIT_COULD_NOT_RUN;

@@ -209,21 +209,46 @@ put_slow(FILE *out, const struct run *r)
 		    r->slow_count - SLOW_ROWS_MAX);
 }
 
+static unsigned
+worst_iteration(const struct run *r)
+{
+	unsigned worst = 0;
+	int64_t most_ns = -1;
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (!r->iterations[i].any || r->iterations[i].max_ns <= most_ns)
+			continue;
+		most_ns = r->iterations[i].max_ns;
+		worst = r->iterations[i].index;
+	}
+	return worst;
+}
+
+static int
+put_pictures(FILE *out, const struct run *r, const struct points *points)
+{
+	int err;
+
+	fputs("<div class=\"wide\">", out);
+	err = picture_scatter(out, r, points, 0);
+	if (err == 0)
+		err = picture_scatter(out, r, points, worst_iteration(r));
+	if (err == 0)
+		err = picture_tail(out, points);
+	fputs("</div>\n", out);
+	return err;
+}
+
 int
 page_write(FILE *out, const struct run *r, const struct points *points)
 {
-	static const char *const pictures[] = {"time", "worst", "tail"};
 	int err;
 
 	plot_page_begin(out, "tailor-load");
 	put_heading(out, r);
-	for (size_t i = 0; i < 3; i++) {
-		fputs("<div class=\"wide\">", out);
-		err = picture_draw(out, pictures[i], r, points);
-		if (err < 0)
-			return err;
-		fputs("</div>\n", out);
-	}
+	err = put_pictures(out, r, points);
+	if (err < 0)
+		return err;
 	put_causes(out, r);
 	put_slow(out, r);
 	put_iterations(out, r);
@@ -244,26 +269,22 @@ beside(const char *path, const char *name, char out[PATH_MAX_BYTES])
 }
 
 static int
-write_to(const char *path, const char *plot, const struct run *r,
-    const struct points *points)
+write_to(const char *path, const struct run *r, const struct points *points)
 {
 	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
 	int err;
 
 	if (out == NULL)
 		return -errno;
-	err = plot != NULL ? picture_draw(out, plot, r, points)
-			   : page_write(out, r, points);
-	if (err == 0 && (fflush(out) != 0 || ferror(out)))
-		err = -EIO;
+	err = page_write(out, r, points);
 	if (out != stdout && fclose(out) != 0 && err == 0)
 		err = -EIO;
 	return err;
 }
 
 int
-page_make(const char *run_path, const char *out_path, const char *plot,
-    char *why, size_t why_size)
+page_make(
+    const char *run_path, const char *out_path, char *why, size_t why_size)
 {
 	char requests[PATH_MAX_BYTES], page[PATH_MAX_BYTES];
 	struct points points;
@@ -283,7 +304,7 @@ page_make(const char *run_path, const char *out_path, const char *plot,
 		return err;
 	err = points_read(&points, requests, why, why_size);
 	if (err == 0) {
-		err = write_to(out_path, plot, &r, &points);
+		err = write_to(out_path, &r, &points);
 		if (err < 0)
 			snprintf(
 			    why, why_size, "%s: %s", out_path, strerror(-err));

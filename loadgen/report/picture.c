@@ -150,8 +150,8 @@ draw_slow_one(const struct plot *plot, const struct run_slow *slow, double x)
 	fputs("\n", out);
 }
 
-static int
-draw_scatter(FILE *out, const struct run *r, const struct points *points,
+int
+picture_scatter(FILE *out, const struct run *r, const struct points *points,
     unsigned iteration)
 {
 	struct span s = span_of(points, iteration);
@@ -197,23 +197,8 @@ draw_scatter(FILE *out, const struct run *r, const struct points *points,
 	return 0;
 }
 
-static unsigned
-worst_iteration(const struct run *r)
-{
-	unsigned worst = 0;
-	int64_t most_ns = -1;
-
-	for (size_t i = 0; i < r->count; i++) {
-		if (!r->iterations[i].any || r->iterations[i].max_ns <= most_ns)
-			continue;
-		most_ns = r->iterations[i].max_ns;
-		worst = r->iterations[i].index;
-	}
-	return worst;
-}
-
-static int
-draw_tail(FILE *out, const struct points *points)
+int
+picture_tail(FILE *out, const struct points *points)
 {
 	int64_t *sorted = calloc(points->count + 1, sizeof(*sorted));
 	size_t n = 0;
@@ -251,17 +236,4 @@ draw_tail(FILE *out, const struct points *points)
 	plot_end(&plot);
 	free(sorted);
 	return 0;
-}
-
-int
-picture_draw(FILE *out, const char *name, const struct run *r,
-    const struct points *points)
-{
-	if (strcmp(name, "time") == 0)
-		return draw_scatter(out, r, points, 0);
-	if (strcmp(name, "worst") == 0)
-		return draw_scatter(out, r, points, worst_iteration(r));
-	if (strcmp(name, "tail") == 0)
-		return draw_tail(out, points);
-	return -EINVAL;
 }

@@ -16,12 +16,6 @@
 #include "loadgen/stats/environment.h"
 #include "loadgen/stats/findings.h"
 
-enum color {
-	COLOR_AUTO,
-	COLOR_ALWAYS,
-	COLOR_NEVER,
-};
-
 /* All text is borrowed from argv; a path "-" is stdout. */
 struct output_options {
 	const char *out_dir;
@@ -29,8 +23,6 @@ struct output_options {
 	const char *ndjson_path;
 	bool on_stdout; /* one of these is "-" */
 	bool quiet;
-	bool verbose;
-	enum color color;
 };
 
 struct report {
@@ -51,8 +43,8 @@ struct report {
 	struct output requests;
 };
 
-/* The table and what follows it.  color: with escape sequences. */
-void report_text(FILE *out, struct report *r, bool color);
+/* The table and what follows it, in colours if out shows them. */
+void report_text(FILE *out, struct report *r);
 
 /* Of the table: the slowest requests, and why they were slow if known. */
 void report_text_slow(FILE *out, const struct report *r);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/terminal.h"
 #include "base/topology.h"
 #include "loadgen/send/quantity.h"
 
@@ -302,16 +303,14 @@ print_lag(const struct printer *p)
 
 	fprintf(p->out,
 	    "  lag p50 %s p99 %s max %s; %zu of %zu sent >1ms late\n"
-	    "  own stalls: longest %s spinning, %s in pauses\n",
+	    "  own stalls: longest %s spinning, %s in pauses\n"
+	    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
 	    format_at(lag, lag->at_ns[p->p50], t[0]),
 	    format_at(lag, lag->at_ns[p->p99], t[1]),
 	    format_at(lag, lag->max_ns, t[2]), v->over_1ms, lag->count,
 	    quantity_format_ns(v->hiccups.spin_max_ns, t[3]),
-	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]));
-	if (p->report->options->verbose)
-		fprintf(p->out,
-		    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
-		    v->cpu_pct, v->involuntary_switches);
+	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]), v->cpu_pct,
+	    v->involuntary_switches);
 }
 
 static void
@@ -418,16 +417,17 @@ print_expectations(const struct printer *p)
 }
 
 void
-report_text(FILE *out, struct report *r, bool color)
+report_text(FILE *out, struct report *r)
 {
+	const bool colour = terminal_has_colour(out);
 	struct printer p = {.out = out,
 	    .report = r,
 	    .plan = r->summary.plan,
 	    .criteria = r->summary.criteria,
 	    .summary = &r->summary,
-	    .strong = color ? "\033[1m" : "",
-	    .bad = color ? "\033[1;31m" : "",
-	    .plain = color ? "\033[0m" : "",
+	    .strong = terminal_escape(colour, TERMINAL_BOLD),
+	    .bad = terminal_escape(colour, TERMINAL_RED),
+	    .plain = terminal_escape(colour, TERMINAL_PLAIN),
 	    .server = r->summary.pooled[SERIES_SERVER].count > 0,
 	    .p50 = percentiles_index(&r->summary.criteria->percentiles, 50),
 	    .p99 = percentiles_index(&r->summary.criteria->percentiles, 99)};

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "loadgen/send/quantity.h"
 
-#define LIST_MAX 10 /* without --verbose */
+#define LIST_MAX 10 /* run.json has all */
 #define CAUSES_MAX 8
 
 /* A server's text on a terminal: no control characters. */
@@ -38,19 +38,6 @@ print_one(FILE *out, const struct report *r, const struct slow *slow)
 		fprintf(out, "  in the server %s",
 		    quantity_format_ns(slow->server_ns, t[2]));
 	fprintf(out, "\n");
-}
-
-static void
-print_list(FILE *out, const struct report *r, const struct slow_list *l)
-{
-	size_t n = l->count;
-
-	if (!r->options->verbose && n > LIST_MAX)
-		n = LIST_MAX;
-	for (size_t i = 0; i < n; i++)
-		print_one(out, r, &l->slowest[i]);
-	if (n < l->count)
-		fprintf(out, "  and %zu more\n", l->count - n);
 }
 
 static void
@@ -100,17 +87,15 @@ print_worst(FILE *out, const struct report *r)
 void
 report_text_slow(FILE *out, const struct report *r)
 {
-	const struct summary *s = &r->summary;
+	const struct slow_list *l = &r->summary.slow;
 
-	if (s->slow.count == 0)
+	if (l->count == 0)
 		return;
 	fprintf(out, "\nSlowest:\n");
-	print_list(out, r, &s->slow);
-	for (size_t i = 0; r->options->verbose && i < s->count; i++) {
-		fprintf(
-		    out, "Slowest of iteration %u:\n", s->iterations[i].index);
-		print_list(out, r, &s->iterations[i].slow);
-	}
+	for (size_t i = 0; i < l->count && i < LIST_MAX; i++)
+		print_one(out, r, &l->slowest[i]);
+	if (l->count > LIST_MAX)
+		fprintf(out, "  and %zu more\n", l->count - LIST_MAX);
 	print_causes(out, r);
 	print_worst(out, r);
 }

@@ -121,11 +121,8 @@ def test_page(stub, load, tool, scratch):
     again = scratch / "again.html"
     done = tool("report", directory / "run.json", "-o", again)
     assert done.returncode == 0 and again.read_text() == text
-    for name in ("time", "worst", "tail"):
-        done = tool("report", directory / "run.json", "--plot", name, "-o",
-                    "-")
-        root = xml.etree.ElementTree.fromstring(done.stdout)
-        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    for svg in re.findall("<svg.*?</svg>", text, re.S):
+        xml.etree.ElementTree.fromstring(svg)
     done = tool("report", scratch / "none.json")
     assert done.returncode == 1 and "none.json" in done.stderr
 

@@ -40,9 +40,9 @@ TEST(test_subcommands)
 	assert_int_equal(parse("compare a.json b.json"), 0);
 	assert_int_equal(verb, OPTIONS_COMPARE);
 	assert_string_equal(o.files[1], "b.json");
-	assert_int_equal(parse("report r.json -o x.html --plot tail"), 0);
+	assert_int_equal(parse("report r.json -o x.html"), 0);
 	assert_int_equal(verb, OPTIONS_REPORT);
-	assert_string_equal(o.plot, "tail");
+	assert_string_equal(o.output.out_dir, "x.html");
 	assert_int_equal(parse("check -d 2s -r 500"), 0);
 	assert_int_equal(verb, OPTIONS_CHECK);
 	assert_int_equal(parse("ab --a " URL " --b " URL " -i 6"), 0);
@@ -50,11 +50,9 @@ TEST(test_subcommands)
 	assert_int_equal(parse("compare a.json"), -EINVAL);
 	assert_int_equal(parse("compare a.json b.json --rate 7"), -EINVAL);
 	assert_string_equal(o.why, "tailor-load compare has no --rate");
-	assert_int_equal(parse("--plot tail " URL), -EINVAL);
 	assert_int_equal(parse("--a " URL), -EINVAL);
 	assert_int_equal(parse("ab --a " URL), -EINVAL);
 	assert_int_equal(parse("report"), -EINVAL);
-	assert_int_equal(parse("report x --plot moon"), -EINVAL);
 	assert_int_equal(parse("check " URL), -EINVAL);
 }
 
@@ -132,7 +130,7 @@ TEST(test_values)
 	    parse(URL " -X PUT -H a:b -H c:d --data x --urls f "
 		      "--expect-status 404,3xx "
 		      "--percentiles 75 --json - --ndjson f -q "
-		      "--color never --slow 9 --server-timing db --priority "
+		      "--slow 9 --server-timing db --priority "
 		      "--fail p95<1ms --cpu none --id-header X-Id"),
 	    0);
 	assert_string_equal(o.plan.method, "PUT");
@@ -276,9 +274,7 @@ TEST(test_errors)
 	    {"--slow 1001 " URL, "--slow"},
 	    {"--slow x " URL, "--slow"},
 	    {"--fail p99 " URL, "--fail"},
-	    {"--color red " URL, "--color"},
 	    {"-c 6 --max-connections 5 " URL, "--max-connections"},
-	    {"-q -v " URL, "contradict"},
 	    {"--json - --ndjson - " URL, "stdout"},
 	    {"--json f -o d " URL, "--out"},
 	    {"--ndjson f -o d " URL, "--out"},
