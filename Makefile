@@ -44,7 +44,7 @@ endif
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base talechain/events talechain/timeline talechain/explain \
 	 talechain/symbols talechain/store talechain/render config profiler \
-	 hedging http blame blame/report \
+	 hedging http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
@@ -62,6 +62,7 @@ NEEDS_talechain/render := talechain/explain talechain/timeline \
 NEEDS_profiler  := talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
+NEEDS_http/client := http base
 NEEDS_blame     := base
 NEEDS_blame/report := blame talechain/explain talechain/timeline \
 		      talechain/events base
@@ -84,7 +85,8 @@ NEEDS_loadgen/send   := http base
 NEEDS_loadgen/stats  := loadgen/send http base
 NEEDS_loadgen/report := loadgen/stats loadgen/send http base
 NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send http base
-NEEDS_tailorctl := profiler blame talechain/explain talechain/timeline talechain/events base
+NEEDS_tailorctl := profiler http blame talechain/explain talechain/timeline \
+		   talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_talechain/symbols := -lelf

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/http_client.h"
+#include "http/client/client.h"
 #include "loadgen/stats/run.h"
 
 #define PATH_MAX_BYTES 4096
