@@ -9,6 +9,7 @@
 #define WIDTH 960
 #define HEIGHT 340
 #define LEGEND_WIDTH 330
+#define TICKS_MOST 10 /* of a linear axis */
 
 /* Dots, bands and lines also differ in shape, not only in colour.  No custom
  * properties: printers and converters of SVG do not support them. */
@@ -125,15 +126,16 @@ tick_value(const struct plot *p, bool horizontal, double value)
 	tick(p, horizontal, at, label);
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are 4 to 10 of them. */
-static double
-step_of(double span)
+double
+plot_step(double least)
 {
-	double power = pow(10, floor(log10(span)));
+	double power = pow(10, floor(log10(least)));
 
-	if (span / power < 2)
-		return power / 5;
-	return span / power < 5 ? power / 2 : power;
+	if (least <= power)
+		return power;
+	if (least <= 2 * power)
+		return 2 * power;
+	return least <= 5 * power ? 5 * power : 10 * power;
 }
 
 static void
@@ -178,7 +180,7 @@ draw_ticks(const struct plot *p, bool horizontal)
 
 	switch (a->scale) {
 	case PLOT_LINEAR:
-		step = step_of(a->high - a->low);
+		step = plot_step((a->high - a->low) / TICKS_MOST);
 		first = (int)ceil(a->low / step);
 		last = (int)floor(a->high / step);
 		for (int n = first; n <= last; n++)

@@ -34,6 +34,9 @@ void plot_end(struct plot *p);
 double plot_x(const struct plot *p, double value);
 double plot_y(const struct plot *p, double value);
 
+/* A step of an axis: 1, 2 or 5 times a power of ten; least > 0. */
+double plot_step(double least);
+
 /* Drawing.  A class is one of the plotter's own: line, line2, line3, dot, dot2,
  * dot3, theirs (figures of others). */
 struct plot_point {
