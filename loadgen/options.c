@@ -30,7 +30,6 @@ options_init(struct options *o)
 	o->pin = true;
 	o->plan.timeout_ns = 10 * NS_PER_S;
 	o->plan.spin = true;
-	o->plan.id_header = "x-request-id";
 	for (unsigned status = 200; status < 300; status++)
 		o->plan.expected_status[status] = true;
 	o->plan.kernel_stamps = true;

@@ -31,9 +31,6 @@ struct plan {
 	const char *headers[PLAN_HEADERS_MAX]; /* "Name: value" */
 	unsigned header_count;
 	const char *data;
-	const char *id_header;
-	const char
-	    *server_timing; /* metric, or NULL: those of server_timing.h */
 	bool expected_status[600];
 	bool kernel_stamps;
 };

@@ -122,10 +122,10 @@ name_is(const char *header, size_t length, const char *name)
 
 /* What is wrong with "Name: value", or NULL. */
 static const char *
-header_wrong(const char *header, const char *id_header)
+header_wrong(const char *header)
 {
-	static const char *const ours[] = {
-	    "content-length", "transfer-encoding", "traceparent"};
+	static const char *const ours[] = {"content-length",
+	    "transfer-encoding", "traceparent", "x-request-id"};
 	size_t n = 0;
 
 	while (token_char(header[n]))
@@ -140,8 +140,6 @@ header_wrong(const char *header, const char *id_header)
 		if (name_is(header, n, ours[i]))
 			return "is written by tailor-load itself";
 	}
-	if (name_is(header, n, id_header))
-		return "carries the request's id; see --id-header";
 	return NULL;
 }
 
@@ -228,7 +226,7 @@ text_make(struct request_texts *r, const struct plan *plan,
 	request_trace_format(&r->ids, &any, trace);
 	fprintf(f, "%s %s HTTP/1.1\r\n", r->method, t->paths[which]);
 	write_headers(f, r->method, plan, t, body);
-	fprintf(f, "%s: ", plan->id_header);
+	fputs("x-request-id: ", f);
 	text->id_at = (size_t)ftell(f);
 	fprintf(f, "%s\r\ntraceparent: ", id);
 	text->trace_at = (size_t)ftell(f);
@@ -252,8 +250,7 @@ request_texts_open(struct request_texts *r, const struct plan *plan,
 					 : "GET";
 	r->is_head = strcmp(r->method, "HEAD") == 0;
 	for (unsigned i = 0; i < plan->header_count; i++) {
-		const char *wrong =
-		    header_wrong(plan->headers[i], plan->id_header);
+		const char *wrong = header_wrong(plan->headers[i]);
 		if (wrong == NULL)
 			continue;
 		snprintf(

@@ -7,10 +7,9 @@ static const struct http_limits limits = {.head_max = RESPONSE_HEAD_MAX,
     .body_max = UINT64_MAX};
 
 void
-response_init(struct response *r, char *kept, const char *metric, bool to_head)
+response_init(struct response *r, char *kept, bool to_head)
 {
-	*r = (struct response){
-	    .metric = metric, .to_head = to_head, .kept = kept};
+	*r = (struct response){.to_head = to_head, .kept = kept};
 	server_timing_init(&r->timing);
 }
 
@@ -18,7 +17,7 @@ static void
 read_field(struct response *r, struct slice name, struct slice value)
 {
 	if (slice_is(name, "server-timing"))
-		server_timing_read(&r->timing, r->metric, value);
+		server_timing_read(&r->timing, value);
 }
 
 /* Metrics that the server knew only after the body. */

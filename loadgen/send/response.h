@@ -33,9 +33,8 @@ struct response {
 	struct server_timing timing;
 
 	/* Private from here. */
-	const char *metric; /* borrowed; Server-Timing name wanted or NULL */
-	bool to_head;	    /* the request was a HEAD */
-	char *kept; /* borrowed, RESPONSE_HEAD_MAX bytes: of a head in pieces,
+	bool to_head; /* the request was a HEAD */
+	char *kept;   /* borrowed, RESPONSE_HEAD_MAX bytes: of a head in pieces,
 		       then the trailers */
 	size_t kept_bytes;
 	size_t scanned;	      /* see http_scan() */
@@ -45,10 +44,8 @@ struct response {
 
 /* Expect a new response.
  *   kept     room for RESPONSE_HEAD_MAX bytes, for as long as *r is used
- *   metric   Server-Timing metric that counts, or NULL (server_timing.h)
  *   to_head  the request's method was HEAD: no body follows */
-void
-response_init(struct response *r, char *kept, const char *metric, bool to_head);
+void response_init(struct response *r, char *kept, bool to_head);
 
 /* Read n more bytes, hostile.  Returns how many belong to this response: less
  * than n only when the state has become RESPONSE_COMPLETE or

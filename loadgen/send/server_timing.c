@@ -89,10 +89,8 @@ parse_milliseconds(struct slice t)
 }
 
 static unsigned
-metric_rank(struct slice name, const char *wanted)
+metric_rank(struct slice name)
 {
-	if (wanted != NULL)
-		return slice_is(name, wanted) ? 0 : RANK_NONE;
 	if (slice_is(name, "app"))
 		return 0;
 	return slice_is(name, "upstream") ? 1 : 2;
@@ -122,8 +120,7 @@ read_metric(struct slice *rest, struct slice *name, int64_t *duration_ns)
 }
 
 void
-server_timing_read(
-    struct server_timing *t, const char *wanted, struct slice value)
+server_timing_read(struct server_timing *t, struct slice value)
 {
 	struct slice rest = slice_trim(value), name;
 	int64_t duration_ns;
@@ -133,7 +130,7 @@ server_timing_read(
 			return;
 		if (slice_is(name, "tailor"))
 			t->tailor = true;
-		unsigned rank = metric_rank(name, wanted);
+		unsigned rank = metric_rank(name);
 		if (duration_ns >= 0 && rank < t->rank) {
 			t->rank = rank;
 			t->duration_ns = duration_ns;

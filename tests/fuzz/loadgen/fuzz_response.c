@@ -44,8 +44,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	response_init(&whole, kept[0], NULL, data[0] & 1);
-	response_init(&pieces, kept[1], NULL, data[0] & 1);
+	response_init(&whole, kept[0], data[0] & 1);
+	response_init(&pieces, kept[1], data[0] & 1);
 	size_t a = feed(&whole, data + 1, size - 1, size);
 	size_t b = feed(&pieces, data + 1, size - 1, 1 + (data[0] >> 1));
 	if ((a != b && whole.state == RESPONSE_COMPLETE) ||

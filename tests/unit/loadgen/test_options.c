@@ -126,12 +126,11 @@ TEST(test_values)
 	assert_true(o.cpus_given && CPU_COUNT(&o.cpus) == 2);
 	assert_int_equal(o.plan.timeout_ns, 2000000000);
 	assert_false(o.plan.spin);
-	assert_int_equal(
-	    parse(URL " -X PUT -H a:b -H c:d --data x --urls f "
-		      "--expect-status 404,3xx "
-		      "--percentiles 75 --json - --ndjson f -q "
-		      "--slow 9 --server-timing db --priority "
-		      "--fail p95<1ms --cpu none --id-header X-Id"),
+	assert_int_equal(parse(URL " -X PUT -H a:b -H c:d --data x --urls f "
+				   "--expect-status 404,3xx "
+				   "--percentiles 75 --json - --ndjson f -q "
+				   "--slow 9 --priority "
+				   "--fail p95<1ms --cpu none"),
 	    0);
 	assert_string_equal(o.plan.method, "PUT");
 	assert_int_equal(o.plan.header_count, 2);
@@ -306,7 +305,7 @@ TEST(test_help)
 {
 	static const char *const needed[] = {"--rate", "--arrivals", "--seed",
 	    "--max-connections", "--expect-status", "--fail", "--slow",
-	    "--server-timing", "--priority", "--ndjson"};
+	    "--stamps", "--priority", "--ndjson"};
 	char *text = NULL;
 	size_t length = 0;
 	FILE *f = open_memstream(&text, &length);
