@@ -363,20 +363,11 @@ put_generator(struct json *j, const struct report *r)
 static const char *
 actual_key(enum expectation_statistic statistic)
 {
-	switch (statistic) {
-	case STATISTIC_ERRORS:
-		return "actual";
-	case STATISTIC_ERRORS_PERCENT:
-		return "actual_pct";
-	case STATISTIC_RATE:
+	if (statistic_is_time(statistic))
+		return "actual_ns";
+	if (statistic == STATISTIC_RATE)
 		return "actual_per_s";
-	case STATISTIC_PERCENTILE:
-	case STATISTIC_MEAN:
-	case STATISTIC_MIN:
-	case STATISTIC_MAX:
-		break;
-	}
-	return "actual_ns";
+	return statistic == STATISTIC_ERRORS ? "actual" : "actual_pct";
 }
 
 static void

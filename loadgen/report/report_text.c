@@ -376,24 +376,15 @@ format_actual(
 {
 	char t[QUANTITY_TEXT_MAX];
 
-	switch (x->statistic) {
-	case STATISTIC_ERRORS:
-		snprintf(out, size, "%.0f", actual);
-		return;
-	case STATISTIC_ERRORS_PERCENT:
-		snprintf(out, size, "%.3g%%", actual);
-		return;
-	case STATISTIC_RATE:
-		snprintf(out, size, "%.1f/s", actual);
-		return;
-	case STATISTIC_PERCENTILE:
-	case STATISTIC_MEAN:
-	case STATISTIC_MIN:
-	case STATISTIC_MAX:
+	if (statistic_is_time(x->statistic))
 		snprintf(
 		    out, size, "%s", quantity_format_ns(llround(actual), t));
-		return;
-	}
+	else if (x->statistic == STATISTIC_RATE)
+		snprintf(out, size, "%.1f/s", actual);
+	else if (x->statistic == STATISTIC_ERRORS)
+		snprintf(out, size, "%.0f", actual);
+	else
+		snprintf(out, size, "%.3g%%", actual);
 }
 
 static void

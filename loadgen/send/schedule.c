@@ -8,17 +8,14 @@
 const char *
 arrivals_name(enum arrivals arrivals)
 {
-	switch (arrivals) {
-	case ARRIVALS_POISSON:
-		return "poisson";
-	case ARRIVALS_UNIFORM:
-		return "uniform";
-	case ARRIVALS_FILE:
-		return "file";
-	case ARRIVALS_CLOSED:
-		return "closed";
-	}
-	return "?";
+	static const char *const names[] = {
+	    [ARRIVALS_POISSON] = "poisson",
+	    [ARRIVALS_UNIFORM] = "uniform",
+	    [ARRIVALS_FILE] = "file",
+	    [ARRIVALS_CLOSED] = "closed",
+	};
+
+	return names[arrivals];
 }
 
 uint64_t
