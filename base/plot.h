@@ -1,4 +1,4 @@
-/* plot.h: charts as SVG (a frame, two axes, curves and dots), and pages of them.
+/* plot.h: charts as SVG (a frame, two axes, curves and dots), and their pages.
  *
  * Static: no script, no font, no external resource; colours follow the reader's
  * light or dark setting.  Three scales: linear, logarithmic, and tail, on which

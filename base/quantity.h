@@ -1,8 +1,8 @@
 /* quantity.h: numbers with units, as a person types and reads them.
  *
  * Reads "500ms", "20k", "1.5s" exactly, or not at all: no sign, exponent,
- * hexadecimal, infinity or trailing text, so that a slip of the hand is an error
- * and not another number.  Allocates nothing.  Any thread. */
+ * hexadecimal, infinity or trailing text, so that a slip of the hand is an
+ * error and not another number.  Allocates nothing.  Any thread. */
 #pragma once
 
 #include <stdint.h>

@@ -205,6 +205,7 @@ experiment_close(struct experiment *e)
 		sender_close(&e->sender);
 	analyzer_close(&e->analyzer);
 	findings_fini(&e->report.findings);
+	free(e->report.points.all);
 	summary_close(&e->report.summary);
 	iteration_fini(&e->report.iteration);
 	request_texts_close(&e->report.texts);
@@ -336,7 +337,7 @@ experiment_interrupted(const struct experiment *e)
 void
 experiment_begin(struct experiment *e)
 {
-	clock_gettime(CLOCK_REALTIME, &e->report.started);
+	e->report.started_ns = instant_wall_now_ns();
 	e->report.epoch = instant_now();
 }
 

@@ -4,17 +4,20 @@
 
 #include "loadgen/report/page.h"
 
-/* From the files just written, as `tailor-load report` does it. */
 static int
 write_page(struct experiment *e)
 {
-	char path[4096], why[256];
+	char path[4096];
+	FILE *out;
+	int err;
 
-	snprintf(path, sizeof(path), "%s/run.json", e->options.output.out_dir);
-	int err = page_make(path, NULL, why, sizeof(why));
-	if (err < 0)
-		fprintf(stderr, "tailor-load: %s\n", why);
-	return err;
+	snprintf(
+	    path, sizeof(path), "%s/report.html", e->options.output.out_dir);
+	out = fopen(path, "we");
+	if (out == NULL)
+		return -errno;
+	err = page_write(out, &e->report);
+	return fclose(out) != 0 && err == 0 ? -EIO : err;
 }
 
 int

@@ -361,7 +361,7 @@ const struct option_row option_rows[] = {
 	.set = set_name, AT(token_path)},
 
     {"Output", "out", 'o', "DIR", "write run.json, report.html and the rest",
-	"a directory name", "xar", .set = set_name, AT(output.out_dir)},
+	"a directory name", RUN, .set = set_name, AT(output.out_dir)},
     {NULL, "json", 0, "FILE|-", "summary", A_FILE, "xc", .set = set_name,
 	AT(output.json_path)},
     {NULL, "ndjson", 0, "FILE|-", "one line per request", A_FILE, "x",
@@ -395,8 +395,8 @@ const struct option_row option_rows[] = {
     EXPLAINED("keepalive", 'k', NULL,
 	"leave it out: connections are always kept"),
     /* clang-format on */
-    {NULL, "help", 'h', NULL, "this text", NULL, "xacrk", .set = NULL},
-    {NULL, "version", 'V', NULL, "the version", NULL, "xacrk", .set = NULL},
+    {NULL, "help", 'h', NULL, "this text", NULL, "xack", .set = NULL},
+    {NULL, "version", 'V', NULL, "the version", NULL, "xack", .set = NULL},
 };
 
 const unsigned option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);

@@ -10,7 +10,6 @@
 #include "base/instant.h"
 #include "base/plot.h"
 #include "loadgen/send/quantity.h"
-#include "loadgen/stats/statistics.h"
 
 #define CELLS 2 /* dots closer than 1/CELLS of a unit are one */
 #define COLUMNS ((size_t)(PLOT_RIGHT - PLOT_LEFT + 1) * CELLS)
@@ -106,55 +105,51 @@ draw_dots(const struct plot *plot, const struct points *points,
 	fputs("\"/>\n", out);
 }
 
-static int
-by_name(const void *a, const void *b)
-{
-	const struct point *x = a;
-	const struct point *y = b;
-
-	if (x->iteration != y->iteration)
-		return x->iteration < y->iteration ? -1 : 1;
-	return x->number == y->number ? 0 : x->number < y->number ? -1 : 1;
-}
-
-/* The point of a slow request, or NULL; they are in the order of names. */
-static const struct point *
-point_of(const struct points *points, const struct run_slow *slow)
-{
-	const struct point wanted = {
-	    .iteration = slow->iteration, .number = slow->number};
-
-	if (points->count == 0)
-		return NULL;
-	return bsearch(
-	    &wanted, points->all, points->count, sizeof(*points->all), by_name);
-}
-
+/* A slow request, whose finding there may be. */
 static void
-draw_slow_one(const struct plot *plot, const struct run_slow *slow, double x)
+draw_slow_one(const struct plot *plot, const struct slow *slow,
+    const struct finding *f, double x)
 {
 	FILE *out = plot->out;
+	bool linked = f != NULL && f->page[0] != '\0';
 	char t[QUANTITY_TEXT_MAX];
 
-	if (slow->page[0] != '\0')
-		fprintf(out, "<a href=\"%s\">", slow->page);
+	if (linked)
+		fprintf(out, "<a href=\"%s\">", f->page);
 	fprintf(out,
 	    "<circle class=\"slow\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>", x,
 	    plot_y(plot, ms_of(slow->latency_ns)));
 	fprintf(out, "iteration %u request %u, %s. ", slow->iteration,
 	    slow->number, quantity_format_ns(slow->latency_ns, t));
-	plot_escape(out, slow->text);
-	fputs("</title></circle>", out);
-	if (slow->page[0] != '\0')
-		fputs("</a>", out);
-	fputs("\n", out);
+	plot_escape(out, f != NULL ? f->text : "");
+	fprintf(out, "</title></circle>%s\n", linked ? "</a>" : "");
+}
+
+static void
+draw_slow(const struct plot *plot, const struct report *r, unsigned iteration,
+    int64_t zero_ns)
+{
+	for (size_t i = 0; i < r->summary.count; i++) {
+		const struct iteration_summary *sum = &r->summary.iterations[i];
+		if (iteration != 0 && sum->index != iteration)
+			continue;
+		for (size_t k = 0; k < sum->slow.count; k++) {
+			const struct slow *slow = &sum->slow.slowest[k];
+			int64_t due_ns =
+			    instant_since(slow->scheduled, r->epoch);
+			draw_slow_one(plot, slow,
+			    findings_of(
+				&r->findings, slow->iteration, slow->number),
+			    plot_x(plot,
+				(double)(due_ns - zero_ns) / (double)NS_PER_S));
+		}
+	}
 }
 
 int
-picture_scatter(FILE *out, const struct run *r, const struct points *points,
-    unsigned iteration)
+picture_scatter(FILE *out, const struct report *r, unsigned iteration)
 {
-	struct span s = span_of(points, iteration);
+	struct span s = span_of(&r->points, iteration);
 	char title[96], summary[96], t[QUANTITY_TEXT_MAX];
 	unsigned char *seen;
 
@@ -181,40 +176,23 @@ picture_scatter(FILE *out, const struct run *r, const struct points *points,
 	snprintf(summary, sizeof(summary), "%zu requests; the slowest took %s",
 	    s.ok, quantity_format_ns(s.high_ns, t));
 	plot_begin(&plot, title, summary);
-	draw_dots(&plot, points, iteration, s.first_ns, seen);
-	for (size_t i = 0; i < r->slow_count; i++) {
-		const struct run_slow *slow = &r->slow[i];
-		const struct point *p = point_of(points, slow);
-		if (p != NULL &&
-		    (iteration == 0 || slow->iteration == iteration))
-			draw_slow_one(&plot, slow,
-			    plot_x(
-				&plot, (double)(p->scheduled_ns - s.first_ns) /
-					   (double)NS_PER_S));
-	}
+	draw_dots(&plot, &r->points, iteration, s.first_ns, seen);
+	draw_slow(&plot, r, iteration, s.first_ns);
 	plot_end(&plot);
 	free(seen);
 	return 0;
 }
 
-int
-picture_tail(FILE *out, const struct points *points)
+void
+picture_tail(FILE *out, const struct summary *s)
 {
-	int64_t *sorted = calloc(points->count + 1, sizeof(*sorted));
-	size_t n = 0;
+	const int64_t *sorted = s->pool[SERIES_LATENCY].values;
+	size_t n = s->pool[SERIES_LATENCY].count;
 	double last_x = -1;
 
-	if (sorted == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < points->count; i++) {
-		if (points->all[i].latency_ns >= 0)
-			sorted[n++] = points->all[i].latency_ns;
-	}
-	samples_sort(sorted, n);
 	if (n == 0) {
 		note_nothing(out);
-		free(sorted);
-		return 0;
+		return;
 	}
 	struct plot plot = {.out = out,
 	    .x = log_axis(sorted[0], sorted[n - 1], "latency, ms"),
@@ -234,6 +212,4 @@ picture_tail(FILE *out, const struct points *points)
 	}
 	fputs("\"/>\n", out);
 	plot_end(&plot);
-	free(sorted);
-	return 0;
 }

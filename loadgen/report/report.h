@@ -25,6 +25,19 @@ struct output_options {
 	bool quiet;
 };
 
+/* A measured request that was sent, for pictures. */
+struct point {
+	unsigned iteration;
+	int64_t scheduled_ns; /* after the run's epoch */
+	int64_t latency_ns;   /* -1: it failed */
+};
+
+struct points {
+	struct point *all; /* owned */
+	size_t count;
+	size_t capacity;
+};
+
 struct report {
 	const struct output_options *options; /* borrowed */
 	struct target target;
@@ -35,10 +48,11 @@ struct report {
 	struct findings findings;
 	struct host host;
 	struct environment environment;
-	cpu_set_t sender_cpus;	 /* empty: not pinned */
-	struct timespec started; /* CLOCK_REALTIME */
-	struct instant epoch;	 /* the same moment */
+	cpu_set_t sender_cpus; /* empty: not pinned */
+	int64_t started_ns;    /* wall clock */
+	struct instant epoch;  /* the same moment */
 	bool interrupted;
+	struct points points; /* with out_dir */
 	struct output json;
 	struct output requests;
 };
@@ -59,5 +73,6 @@ void report_json_slowest(
 /* Of run.json: "verdicts" (causes) and "talechain" (how many were analyzed). */
 void report_json_causes(struct json *j, const struct report *r);
 
-/* Write r->iteration's requests, if wanted.  0 or -ENOMEM. */
+/* Write r->iteration's requests, if wanted, and keep their points, if there
+ * will be a page.  0 or -ENOMEM. */
 int report_requests(struct report *r);

@@ -2,9 +2,12 @@
  *
  * Instants are ns after the run's epoch (run.json has it), durations ns.
  * lat = last - sched = lag + svc; least is explained at samples_bound().  A
- * failed request has "err", and none of these: percentiles of lat are those that
- * tailor-load reports.  What is not known is left out. */
+ * failed request has "err", and none of these: percentiles of lat are those
+ * that tailor-load reports.  What is not known is left out. */
 #include "loadgen/report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 static void
 put_text(struct json *j, const char *key, const char *text)
@@ -82,6 +85,41 @@ is_listed(const struct slow_list *l, size_t number)
 	return false;
 }
 
+/* Room for n more points. */
+static int
+reserve(struct points *p, size_t n)
+{
+	size_t capacity = 2 * p->capacity + n;
+	struct point *all;
+
+	if (p->capacity - p->count >= n)
+		return 0;
+	all = realloc(p->all, capacity * sizeof(*all));
+	if (all == NULL)
+		return -ENOMEM;
+	p->all = all;
+	p->capacity = capacity;
+	return 0;
+}
+
+static int
+keep_points(struct report *r)
+{
+	const struct iteration *it = &r->iteration;
+	int err = reserve(&r->points, it->requests);
+
+	for (size_t i = 0; i < it->requests && err == 0; i++) {
+		const struct sample *s = &iteration_measured(it)[i];
+		if (s->outcome == OUTCOME_UNSENT)
+			continue;
+		r->points.all[r->points.count++] = (struct point){
+		    .iteration = it->index,
+		    .scheduled_ns = instant_since(s->scheduled, r->epoch),
+		    .latency_ns = sample_is_ok(s) ? sample_latency_ns(s) : -1};
+	}
+	return err;
+}
+
 int
 report_requests(struct report *r)
 {
@@ -91,8 +129,10 @@ report_requests(struct report *r)
 	struct json j;
 	int err = 0;
 
+	if (r->options->out_dir != NULL)
+		err = keep_points(r);
 	if (!output_is_wanted(&r->requests))
-		return 0;
+		return err;
 	json_init(&j, false);
 	for (size_t i = 0; i < it->requests && err == 0; i++) {
 		if (iteration_measured(it)[i].outcome == OUTCOME_UNSENT)

@@ -274,6 +274,7 @@ print_figures(const struct printer *p)
 	const struct verdict *v = &p->report->verdict;
 	const struct percentiles *all = &p->criteria->percentiles;
 	char text[FIGURE_TEXT_MAX], name[PERCENTILE_KEY_MAX];
+	const char *why;
 	bool any = false;
 
 	for (unsigned i = 0; i <= all->count; i++) {
@@ -286,12 +287,9 @@ print_figures(const struct printer *p)
 		any = true;
 	}
 	fprintf(p->out, "%s", any ? "\n" : "");
-	for (unsigned i = 0; i <= all->count; i++) {
-		const struct figure *f =
-		    verdict_find(v, i < all->count ? all->at[i] : 100);
-		if (f != NULL && f->trust != TRUST_GOOD)
-			fprintf(p->out, "  %s\n", figure_format(f, text));
-	}
+	for (unsigned at = 0;
+	     (why = verdict_reason(v, all, &at, text)) != NULL;)
+		fprintf(p->out, "  %s\n", why);
 }
 
 static void

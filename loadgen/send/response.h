@@ -8,8 +8,8 @@
  * was requested.  Interim (1xx) responses are skipped, together as long as a
  * head may be.
  *
- * Cost: 200 bytes and, of a head that comes in pieces, its bytes per connection;
- * no allocation; a head is read three times (http/http.h), a body not at all. */
+ * Cost: 200 bytes per connection, and those of a head that comes in pieces; no
+ * allocation; a head is read three times (http/http.h), a body not at all. */
 #pragma once
 
 #include "http/http.h"

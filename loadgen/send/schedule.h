@@ -2,8 +2,8 @@
  *
  * A Poisson process has gaps -log1p(-u)/rate with u in [0, 1) of xoshiro256**
  * (base/random.h), seeded with the iteration's seed.  Each gap is rounded to
- * whole nanoseconds before it is added, so the same seed gives the same instants
- * on every machine, for ever; tests hold vectors.
+ * whole nanoseconds before it is added, so the same seed gives the same
+ * instants on every machine, for ever; tests hold vectors.
  *
  * Warm-up requests have a random stream of their own: changing their number
  * does not change the gaps of the measured requests. */

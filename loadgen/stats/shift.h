@@ -3,9 +3,9 @@
  *
  * Differences are of logarithms, so they are percentages: B / A - 1.  Iteration
  * k of A and of B met the same schedule: Hodges-Lehmann estimate, its interval
- * and the p value from Wilcoxon's signed-rank distribution, which is exact up to
- * SHIFT_EXACT pairs, normal beyond.  Source: M. Hollander, D. Wolfe, E. Chicken,
- * Nonparametric Statistical Methods, 3rd ed., chapter 3. */
+ * and the p value from Wilcoxon's signed-rank distribution, which is exact up
+ * to SHIFT_EXACT pairs, normal beyond.  Source: M. Hollander, D. Wolfe, E.
+ * Chicken, Nonparametric Statistical Methods, 3rd ed., chapter 3. */
 #pragma once
 
 #include <stdbool.h>

@@ -174,6 +174,7 @@ list_slow(struct iteration_summary *sum, const struct iteration *it)
 			continue;
 		struct slow slow = {.iteration = it->index,
 		    .number = (uint32_t)(i + 1),
+		    .scheduled = sample->scheduled,
 		    .latency_ns = sample_latency_ns(sample),
 		    .lag_ns = sample_lag_ns(sample),
 		    .server_ns = sample->server_ns};

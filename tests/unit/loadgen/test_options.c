@@ -40,9 +40,6 @@ TEST(test_subcommands)
 	assert_int_equal(parse("compare a.json b.json"), 0);
 	assert_int_equal(verb, OPTIONS_COMPARE);
 	assert_string_equal(o.files[1], "b.json");
-	assert_int_equal(parse("report r.json -o x.html"), 0);
-	assert_int_equal(verb, OPTIONS_REPORT);
-	assert_string_equal(o.output.out_dir, "x.html");
 	assert_int_equal(parse("check -d 2s -r 500"), 0);
 	assert_int_equal(verb, OPTIONS_CHECK);
 	assert_int_equal(parse("ab --a " URL " --b " URL " -i 6"), 0);
@@ -52,7 +49,6 @@ TEST(test_subcommands)
 	assert_string_equal(o.why, "tailor-load compare has no --rate");
 	assert_int_equal(parse("--a " URL), -EINVAL);
 	assert_int_equal(parse("ab --a " URL), -EINVAL);
-	assert_int_equal(parse("report"), -EINVAL);
 	assert_int_equal(parse("check " URL), -EINVAL);
 }
 
