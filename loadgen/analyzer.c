@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "http/client/client.h"
-#include "loadgen/stats/run.h"
 
 #define PATH_MAX_BYTES 4096
 #define TIMEOUT_NS (5 * NS_PER_S) /* between iterations: nothing waits for it */
@@ -233,16 +232,29 @@ make_body(const struct analyzer *a, const char *id, const struct sample *s)
 	return json_take(&j, &text, &length) < 0 ? NULL : text;
 }
 
+static void
+copy_string(const cJSON *object, const char *key, char *out, size_t size)
+{
+	const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	if (cJSON_IsString(value))
+		snprintf(out, size, "%s", value->valuestring);
+}
+
 /* The verdict in a timeline; false if there is none. */
 static bool
 read_verdict(const struct http_response *response, struct finding *out)
 {
 	cJSON *j = cJSON_ParseWithLength(response->body, response->length);
 	const cJSON *verdict = cJSON_GetObjectItemCaseSensitive(j, "verdict");
+	const cJSON *share = cJSON_GetObjectItemCaseSensitive(verdict, "share");
 
-	snprintf(out->code, sizeof(out->code), "%s", run_text(verdict, "code"));
-	snprintf(out->text, sizeof(out->text), "%s", run_text(verdict, "text"));
-	out->share_ns = (int64_t)run_number(verdict, "share", -1);
+	out->share_ns = -1;
+	copy_string(verdict, "code", out->code, sizeof(out->code));
+	copy_string(verdict, "text", out->text, sizeof(out->text));
+	if (cJSON_IsNumber(share) && share->valuedouble >= 0 &&
+	    share->valuedouble < 9e15)
+		out->share_ns = (int64_t)share->valuedouble;
 	cJSON_Delete(j);
 	return out->code[0] != '\0';
 }

@@ -362,7 +362,7 @@ const struct option_row option_rows[] = {
 
     {"Output", "out", 'o', "DIR", "write run.json, report.html and the rest",
 	"a directory name", RUN, .set = set_name, AT(output.out_dir)},
-    {NULL, "json", 0, "FILE|-", "summary", A_FILE, "xc", .set = set_name,
+    {NULL, "json", 0, "FILE|-", "summary", A_FILE, "x", .set = set_name,
 	AT(output.json_path)},
     {NULL, "ndjson", 0, "FILE|-", "one line per request", A_FILE, "x",
 	.set = set_name, AT(output.ndjson_path)},
@@ -371,7 +371,7 @@ const struct option_row option_rows[] = {
 	.set = set_percentiles, GIVEN(percentiles_given)},
     {NULL, "fail", 0, "EXPR", "p99<20ms, errors<0.1%, lag.p99<200us (repeat)",
 	"an expression like p99<20ms", "x", .set = set_fail},
-    {NULL, "quiet", 'q', NULL, "no report, only warnings", NULL, "xac",
+    {NULL, "quiet", 'q', NULL, "no report, only warnings", NULL, RUN,
 	.set = set_true, AT(output.quiet)},
 
     /* clang-format off */
@@ -395,8 +395,8 @@ const struct option_row option_rows[] = {
     EXPLAINED("keepalive", 'k', NULL,
 	"leave it out: connections are always kept"),
     /* clang-format on */
-    {NULL, "help", 'h', NULL, "this text", NULL, "xack", .set = NULL},
-    {NULL, "version", 'V', NULL, "the version", NULL, "xack", .set = NULL},
+    {NULL, "help", 'h', NULL, "this text", NULL, "xak", .set = NULL},
+    {NULL, "version", 'V', NULL, "the version", NULL, "xak", .set = NULL},
 };
 
 const unsigned option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);

@@ -222,7 +222,6 @@ static const struct {
 	const char *meaning;
 } verbs[] = {
     {"ab", OPTIONS_AB, 'a', 0, "", "measure two targets in turn"},
-    {"compare", OPTIONS_COMPARE, 'c', 2, "two run.json", "compare two runs"},
     {"check", OPTIONS_CHECK, 'k', 0, "", "measure this machine"},
     {"completion", OPTIONS_COMPLETION, 's', 1, "one of bash, zsh and fish",
 	"print a completion script"},
@@ -383,7 +382,6 @@ options_help(FILE *out)
 {
 	fputs("Usage: tailor-load [options] URL\n"
 	      "       tailor-load ab [options] --a URL --b URL\n"
-	      "       tailor-load compare A/run.json B/run.json\n"
 	      "       tailor-load check [-d 10s]\n"
 	      "       tailor-load completion bash|zsh|fish\n"
 	      "Measure the latency of an HTTP server under open-loop load: "

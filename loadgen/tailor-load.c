@@ -8,7 +8,6 @@
  *
  *   options -> experiment -+-> sender thread -> samples -> summary -> verdict
  *                          +-> reports: text, JSON, NDJSON, page
- *   run.json -> compare
  *
  * docs/loadgen.md says what is measured, and why in this way. */
 #include <errno.h>
@@ -79,9 +78,6 @@ main(int argc, char **argv)
 		break;
 	case OPTIONS_AB:
 		code = ab_run(&e->options);
-		break;
-	case OPTIONS_COMPARE:
-		code = ab_compare(&e->options);
 		break;
 	case OPTIONS_COMPLETION:
 		if (options_completion(stdout, e->options.files[0]))

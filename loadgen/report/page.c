@@ -206,6 +206,8 @@ put_slow(FILE *out, const struct report *r)
 {
 	size_t rows = 0;
 
+	if (r->summary.slow.count == 0)
+		return;
 	fputs("<h2>Slow requests</h2>\n<table><tr><th class=\"t\">id</th>"
 	      "<th>iteration</th><th>request</th><th>latency</th>"
 	      "<th>lag</th><th>in the server</th>"

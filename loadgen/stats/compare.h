@@ -1,12 +1,12 @@
-/* compare.h: two runs with the same schedules, and whether they differ.
+/* compare.h: two targets measured in turn, and whether they differ.
  *
- * Iterations are compared in pairs.  One sentence for each statistic, with an
- * interval, or that no difference is shown. */
+ * Iterations had the same schedules and are compared in pairs.  One sentence
+ * for each statistic, with an interval, or that no difference is shown. */
 #pragma once
 
 #include "base/json.h"
-#include "loadgen/stats/run.h"
 #include "loadgen/stats/shift.h"
+#include "loadgen/stats/verdict.h"
 
 #define COMPARE_ROWS_MAX (PERCENTILES_MAX + 2)
 
@@ -16,22 +16,29 @@ struct compare_row {
 	size_t pairs; /* iterations compared */
 };
 
+/* What is compared; all borrowed. */
+struct compare_side {
+	const char *url;
+	int64_t started_ns; /* wall clock */
+	const struct summary *summary;
+	const struct verdict *verdict;
+};
+
 struct comparison {
-	bool usable;   /* neither generator was bad */
-	char why[128]; /* they cannot be compared, or "" */
+	struct compare_side a;
+	struct compare_side b;
+	bool usable; /* neither generator was bad */
 	struct compare_row rows[COMPARE_ROWS_MAX];
 	size_t count;
 };
 
-/* Returns 0, -EINVAL (other schedules, no iteration complete in both, or over
- * SHIFT_MAX of them: out->why says which) or -ENOMEM. */
-int
-compare_runs(const struct run *a, const struct run *b, struct comparison *out);
+/* Compare c->a and c->b, which have the same criteria and at most SHIFT_MAX
+ * iterations.  Returns 0, -ENODATA (no iteration is complete and has successes
+ * in both) or -ENOMEM. */
+int compare_sides(struct comparison *c);
 
 /* The sentences. */
-void compare_text(FILE *out, const struct run *a, const struct run *b,
-    const struct comparison *c);
+void compare_text(FILE *out, const struct comparison *c);
 
 /* Schema tailor.load.compare/1. */
-void compare_json(const struct run *a, const struct run *b,
-    const struct comparison *c, struct json *j);
+void compare_json(const struct comparison *c, struct json *j);
