@@ -47,7 +47,7 @@ endif
 ROOMS := base talechain/events talechain/timeline talechain/explain \
 	 talechain/symbols talechain/store talechain/render config \
 	 profiler/counters profiler shim \
-	 hedging http blame blame/report \
+	 hedging http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
@@ -67,6 +67,7 @@ NEEDS_profiler  := profiler/counters talechain/timeline talechain/events base
 NEEDS_shim      := profiler talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
+NEEDS_http/client := http base
 NEEDS_blame     := base
 NEEDS_blame/report := blame talechain/explain talechain/timeline \
 		      talechain/events base
@@ -85,11 +86,12 @@ NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
 			  hedging blame profiler talechain config base
 NEEDS_daemon    := shim proxy http hedging blame profiler talechain config base
-NEEDS_loadgen/send   := base
-NEEDS_loadgen/stats  := loadgen/send base
-NEEDS_loadgen/report := loadgen/stats loadgen/send base
-NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send base
-NEEDS_tailorctl := profiler blame talechain/explain talechain/timeline talechain/events base
+NEEDS_loadgen/send   := http base
+NEEDS_loadgen/stats  := loadgen/send http base
+NEEDS_loadgen/report := loadgen/stats loadgen/send http base
+NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send http base
+NEEDS_tailorctl := profiler http blame talechain/explain talechain/timeline \
+		   talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_talechain/symbols := -lelf
@@ -97,8 +99,7 @@ LIBS_profiler/counters := -lpfm
 LIBS_profiler   := -lbpf
 LIBS_shim       := -lbpf
 LIBS_http       := -lhttp_parser
-LIBS_loadgen/send := -lmd
-LIBS_loadgen/stats := -lcjson
+LIBS_loadgen    := -lcjson
 LIBS_proxy/net  := -levent_core
 LIBS_proxy/analysis := -lcjson
 LIBS_tailorctl  := -lcjson
@@ -144,7 +145,7 @@ $(BUILD)/obj/%.o: %.c $(FLAGS)
 
 # A page is one file with its style sheets and scripts in it, and is embedded
 # (base/embed.h).
-PAGES := $(wildcard */*/page/*)
+PAGES := $(wildcard */page/* */*/page/*)
 $(BUILD)/%.html: %.html $(PAGES) tools/inline-page
 	@mkdir -p $(@D)
 	$(call say,PAGE)tools/inline-page $< >$@.new && mv $@.new $@
@@ -166,6 +167,8 @@ $(BUILD)/obj/config/keys_lookup.o: $(BUILD)/config/keys.txt
 $(BUILD)/obj/proxy/admin/admin.o: $(BUILD)/proxy/admin/page/index.txt
 $(BUILD)/obj/proxy/admin/exposition.o: $(BUILD)/proxy/admin/metrics.txt
 $(BUILD)/obj/proxy/admin/admin_timeline.o: $(BUILD)/proxy/admin/page/live.html
+$(BUILD)/obj/base/plot.o: $(BUILD)/base/page/plot.css \
+    $(BUILD)/base/page/report.html
 $(BUILD)/obj/talechain/render/html.o: $(BUILD)/talechain/render/page/timeline.html
 $(BUILD)/obj/talechain/render/svg.o: $(BUILD)/talechain/render/page/picture.css
 

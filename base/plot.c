@@ -3,40 +3,44 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "base/embed.h"
 #include "base/text.h"
 
 #define WIDTH 960
 #define HEIGHT 340
 #define LEGEND_WIDTH 330
+#define TICKS_MOST 10 /* of a linear axis */
 
 /* Dots, bands and lines also differ in shape, not only in colour.  No custom
  * properties: printers and converters of SVG do not support them. */
-static const char style[] =
-    "svg text{font:12px system-ui,sans-serif;fill:#666}"
-    "svg text.title{font-size:15px;font-weight:600;fill:#222}"
-    ".paper{fill:#fff}.grid{stroke:#ddd}.frame{stroke:#666;fill:none}"
-    ".dots{stroke:#0072b2;stroke-width:2.4;stroke-linecap:round;"
-    "stroke-opacity:.65;fill:none}"
-    ".failed{stroke:#d55e00;stroke-width:1.4;fill:none}"
-    ".slow{fill:#d55e00;fill-opacity:.35;stroke:#d55e00;stroke-width:1.6}"
-    "a:hover .slow,a:focus .slow{fill-opacity:1}"
-    ".line{stroke:#0072b2;stroke-width:1.8;fill:none}"
-    ".line2{stroke:#d55e00;stroke-width:1.8;fill:none;"
-    "stroke-dasharray:6 3}"
-    ".band{fill:#0072b2;fill-opacity:.14}"
-    ".band2{fill:#d55e00;fill-opacity:.14}"
-    ".line3{stroke:#009e73;stroke-width:1.8;fill:none;"
-    "stroke-dasharray:2 3}"
-    ".dot{fill:#0072b2}.dot2{fill:#d55e00}.dot3{fill:#009e73}"
-    ".theirs{stroke:#666;stroke-width:1.6;fill:none}"
-    ".label{stroke:#fff;stroke-width:4px;paint-order:stroke}"
-    "@media(prefers-color-scheme:dark){"
-    "svg text{fill:#aaa}svg text.title{fill:#eee}.paper{fill:#14171a}"
-    ".grid{stroke:#333a44}.frame{stroke:#aaa}.dots,.line{stroke:#7cc4ff}"
-    ".line3{stroke:#4cd3a5}.dot3{fill:#4cd3a5}.theirs{stroke:#aaa}"
-    ".label{stroke:#14171a}"
-    ".dot,.band{fill:#7cc4ff}.failed,.line2{stroke:#ff7a59}"
-    ".slow{fill:#ff7a59;stroke:#ff7a59}.dot2,.band2{fill:#ff7a59}}";
+EMBED(plot_css, "base/page/plot.css");
+EMBED(report_html, "base/page/report.html");
+
+/* Print the page from there to the next blank; what follows it, or NULL. */
+static const char *
+page_part(FILE *out, const char *from)
+{
+	const char *blank = strstr(from, "{{");
+
+	fwrite(from, 1, blank != NULL ? (size_t)(blank - from) : strlen(from),
+	    out);
+	return blank != NULL ? strstr(blank, "}}") + 2 : NULL;
+}
+
+void
+plot_page_begin(FILE *out, const char *title)
+{
+	const char *rest = page_part(out, report_html);
+
+	plot_escape(out, title);
+	(void)page_part(out, rest);
+}
+
+void
+plot_page_end(FILE *out)
+{
+	(void)page_part(out, strstr(report_html, "{{BODY}}") + 8);
+}
 
 void
 plot_escape(FILE *out, const char *text)
@@ -122,15 +126,16 @@ tick_value(const struct plot *p, bool horizontal, double value)
 	tick(p, horizontal, at, label);
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are 4 to 10 of them. */
-static double
-step_of(double span)
+double
+plot_step(double least)
 {
-	double power = pow(10, floor(log10(span)));
+	double power = pow(10, floor(log10(least)));
 
-	if (span / power < 2)
-		return power / 5;
-	return span / power < 5 ? power / 2 : power;
+	if (least <= power)
+		return power;
+	if (least <= 2 * power)
+		return 2 * power;
+	return least <= 5 * power ? 5 * power : 10 * power;
 }
 
 static void
@@ -175,7 +180,7 @@ draw_ticks(const struct plot *p, bool horizontal)
 
 	switch (a->scale) {
 	case PLOT_LINEAR:
-		step = step_of(a->high - a->low);
+		step = plot_step((a->high - a->low) / TICKS_MOST);
 		first = (int)ceil(a->low / step);
 		last = (int)floor(a->high / step);
 		for (int n = first; n <= last; n++)
@@ -196,7 +201,7 @@ plot_begin(struct plot *p, const char *title, const char *summary)
 	fprintf(p->out,
 	    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
 	    "role=\"img\">\n<style>%s</style>\n<title>",
-	    WIDTH, HEIGHT, style);
+	    WIDTH, HEIGHT, plot_css);
 	plot_escape(p->out, title);
 	fputs("</title>\n<desc>", p->out);
 	plot_escape(p->out, summary);

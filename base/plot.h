@@ -1,4 +1,4 @@
-/* plot.h: one chart as SVG: a frame, two axes, curves and dots.
+/* plot.h: charts as SVG (a frame, two axes, curves and dots), and their pages.
  *
  * Static: no script, no font, no external resource; colours follow the reader's
  * light or dark setting.  Three scales: linear, logarithmic, and tail, on which
@@ -34,6 +34,9 @@ void plot_end(struct plot *p);
 double plot_x(const struct plot *p, double value);
 double plot_y(const struct plot *p, double value);
 
+/* A step of an axis: 1, 2 or 5 times a power of ten; least > 0. */
+double plot_step(double least);
+
 /* Drawing.  A class is one of the plotter's own: line, line2, line3, dot, dot2,
  * dot3, theirs (figures of others). */
 struct plot_point {
@@ -65,6 +68,11 @@ void plot_note(struct plot *p, const char *text);
 #define PLOT_RIGHT 940
 #define PLOT_TOP 36
 #define PLOT_BOTTOM 290
+
+/* A page, which needs nothing else: print what comes before and after its body.
+ * title is plain text. */
+void plot_page_begin(FILE *out, const char *title);
+void plot_page_end(FILE *out);
 
 /* Write text with &, <, >, " and ' as entities. */
 void plot_escape(FILE *out, const char *text);

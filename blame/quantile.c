@@ -8,16 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t
-blame_random(uint64_t *seed)
-{
-	uint64_t z = (*seed += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
 struct blame_draw
 blame_draw_all(const struct blame_set *s)
 {

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/instant.h"
+#include "base/random.h"
 
 #include <errno.h>
 #include <math.h>
@@ -108,7 +109,7 @@ blame_cells_draw(struct blame_cells *c, uint64_t *seed)
 		d.weight = 0;
 		memset(c->times, 0, c->cells * sizeof(*c->times));
 		for (size_t b = 0; b < c->blocks; b++) {
-			size_t at = blame_random(seed) % c->cells;
+			size_t at = splitmix64(seed) % c->cells;
 
 			for (size_t k = 0; k < c->run; k++)
 				c->times[(at + k) % c->cells] += 1;

@@ -5,6 +5,7 @@
 #include "blame/set.h"
 
 #include "base/array.h"
+#include "base/random.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -115,7 +116,7 @@ row_level(const struct blame_set *s, struct blame_account *a)
 		return true;
 	a->weight = ldexp(a->weight, (int)(s->level - a->level));
 	a->level = s->level;
-	return (blame_random(&seed) & ((UINT64_C(1) << s->level) - 1)) == 0;
+	return (splitmix64(&seed) & ((UINT64_C(1) << s->level) - 1)) == 0;
 }
 
 /* Slower requests than before become fast ones; only if that is not enough are

@@ -82,9 +82,6 @@ struct blame_number {
 };
 void blame_number_sort(struct blame_number *number, size_t n);
 
-/* A number of splitmix64. */
-uint64_t blame_random(uint64_t *seed);
-
 /* --- what may go (without.c) ---------------------------------------------- */
 
 /* For each row and each of some causes, what goes without it. */

@@ -1,11 +1,11 @@
-/* ab.c: each run is an experiment of its own; only signals and CPUs are shared.
- * What is compared is what run.json says, so that `compare` says the same of
- * the files later. */
+/* ab.c: each run is an experiment of its own; only signals and CPUs are
+ * shared. */
 #include "loadgen/ab.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "loadgen/stats/compare.h"
 #include "loadgen/check.h"
 #include "loadgen/finish.h"
@@ -16,73 +16,47 @@ complain(const char *why)
 	fprintf(stderr, "tailor-load: %s\n", why);
 }
 
-/* Write the comparison's JSON where --json says. */
+/* Write the comparison's JSON into the output directory. */
 static int
-write_json(const struct options *o, const struct run *a, const struct run *b,
-    const struct comparison *c)
+write_json(const struct options *o, const struct comparison *c)
 {
 	struct output out;
 	struct json j;
 	int err;
 
-	if (o->output.json_path == NULL && o->output.out_dir == NULL)
-		return 0;
-	err = output_open(
-	    &out, o->output.json_path, o->output.out_dir, "compare.json");
-	if (err < 0)
+	err = output_open(&out, NULL, o->output.out_dir, "compare.json");
+	if (err < 0 || !output_is_wanted(&out))
 		return err;
 	json_init(&j, true);
-	compare_json(a, b, c, &j);
+	compare_json(c, &j);
 	err = output_json(&out, &j);
 	int lost = output_close(&out);
 	return err < 0 ? err : lost;
 }
 
 static enum exit_code
-compare(const struct options *o, const struct run *a, const struct run *b)
+compare(const struct options *o, struct comparison *c)
 {
-	struct comparison c;
-	int err = compare_runs(a, b, &c);
+	int err = compare_sides(c);
 
-	if (err == -EINVAL)
-		complain("nothing to compare: no complete iteration with "
-			 "successes, or over 2000 iterations");
-	else if (err < 0)
-		complain(strerror(-err));
-	if (err < 0)
+	if (err < 0) {
+		complain(
+		    err == -ENODATA
+			? "nothing to compare: no iteration is complete and "
+			  "has successes in both"
+			: strerror(-err));
 		return EXIT_COULD_NOT_RUN;
-	if (!o->output.quiet && !o->output.on_stdout)
-		compare_text(stdout, a, b, &c);
-	err = write_json(o, a, b, &c);
+	}
+	if (!o->output.quiet)
+		compare_text(stdout, c);
+	err = write_json(o, c);
 	if (err == 0 && fflush(stdout) != 0)
 		err = -EIO;
 	if (err < 0) {
 		complain("the comparison could not be written completely");
 		return EXIT_COULD_NOT_RUN;
 	}
-	return c.usable ? EXIT_DONE : EXIT_BAD_GENERATOR;
-}
-
-enum exit_code
-ab_compare(const struct options *o)
-{
-	struct run a, b;
-	enum exit_code code;
-	char why[256];
-
-	if (run_read(&a, o->files[0], why, sizeof(why)) < 0) {
-		complain(why);
-		return EXIT_COULD_NOT_RUN;
-	}
-	if (run_read(&b, o->files[1], why, sizeof(why)) < 0) {
-		complain(why);
-		run_close(&a);
-		return EXIT_COULD_NOT_RUN;
-	}
-	code = compare(o, &a, &b);
-	run_close(&b);
-	run_close(&a);
-	return code;
+	return c->usable ? EXIT_DONE : EXIT_BAD_GENERATOR;
 }
 
 /* One side of the experiment. */
@@ -100,7 +74,6 @@ side_open(
 		return -ENOMEM;
 	s->e->options = *o;
 	s->e->options.url = url;
-	s->e->options.output.json_path = NULL;
 	if (o->output.out_dir == NULL)
 		return 0;
 	int n =
@@ -143,31 +116,22 @@ iterate(struct side sides[2], uint64_t seed)
 	return 0;
 }
 
-/* What a side has measured, as its run.json says it. */
-static int
-take_run(struct side *s, struct run *out)
+/* What a side has measured. */
+static struct compare_side
+measured(const struct side *s)
 {
-	char why[64];
-	struct json j;
-	char *text;
-	size_t length;
-	int err;
+	const struct report *r = &s->e->report;
 
-	json_init(&j, false);
-	report_json(&s->e->report, &j);
-	err = json_take(&j, &text, &length);
-	if (err < 0)
-		return err;
-	err = run_parse(out, text, length, why, sizeof(why));
-	free(text);
-	return err;
+	return (struct compare_side){.url = r->target.url,
+	    .started_ns = r->started_ns,
+	    .summary = &r->summary,
+	    .verdict = &r->verdict};
 }
 
 static enum exit_code
 conclude(const struct options *o, struct side sides[2])
 {
-	struct run runs[2];
-	enum exit_code code;
+	struct comparison c = {0};
 
 	for (size_t i = 0; i < 2; i++) {
 		int err = experiment_end(sides[i].e);
@@ -181,16 +145,9 @@ conclude(const struct options *o, struct side sides[2])
 	}
 	if (experiment_interrupted(sides[1].e))
 		return EXIT_INTERRUPTED;
-	if (take_run(&sides[0], &runs[0]) < 0)
-		return EXIT_COULD_NOT_RUN;
-	if (take_run(&sides[1], &runs[1]) < 0) {
-		run_close(&runs[0]);
-		return EXIT_COULD_NOT_RUN;
-	}
-	code = compare(o, &runs[0], &runs[1]);
-	run_close(&runs[0]);
-	run_close(&runs[1]);
-	return code;
+	c.a = measured(&sides[0]);
+	c.b = measured(&sides[1]);
+	return compare(o, &c);
 }
 
 enum exit_code
@@ -198,8 +155,13 @@ ab_run(const struct options *o)
 {
 	struct side sides[2] = {0};
 	enum exit_code code = EXIT_COULD_NOT_RUN;
-	int err = side_open(&sides[0], o, o->url_a, "a");
+	int err;
 
+	if (o->plan.iterations > SHIFT_MAX) {
+		complain("ab compares at most 2000 iterations");
+		return EXIT_USAGE;
+	}
+	err = side_open(&sides[0], o, o->url_a, "a");
 	if (err == 0)
 		err = side_open(&sides[1], o, o->url_b, "b");
 	if (err < 0) {

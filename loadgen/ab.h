@@ -11,6 +11,3 @@
  * each run, into a/ and b/.  Returns the exit status; says on stderr what went
  * wrong. */
 enum exit_code ab_run(const struct options *o);
-
-/* Compare two files: o->files.  The same. */
-enum exit_code ab_compare(const struct options *o);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/http_client.h"
 #include "base/file.h"
+#include "http/client/client.h"
 
 #define PATH_MAX_BYTES 4096
 #define TIMEOUT_NS (5 * NS_PER_S) /* between iterations: nothing waits for it */
@@ -38,9 +38,8 @@ analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
 	a->target = &r->target;
 	a->findings = &r->findings;
 	a->off = o->analyze == ANALYZE_OFF ||
-		 o->plan.arrivals == ARRIVALS_CLOSED ||
-		 o->criteria.slow_top == 0;
-	if (slow_list_init(&a->slow, o->criteria.slow_top) < 0)
+		 o->plan.arrivals == ARRIVALS_CLOSED || o->criteria.slow == 0;
+	if (slow_list_init(&a->slow, o->criteria.slow) < 0)
 		return -ENOMEM;
 	if (o->analyze == ANALYZE_URL) {
 		int err =
@@ -146,7 +145,7 @@ post_patiently(struct analyzer *a, const char *path, const char *json,
 		return true;
 	if (err == 0 && (out->status == 404 || out->status == 410))
 		a->findings->missing++;
-	else if (err < 0 || out->status != 406)
+	else
 		count_failure(a, err, out->status);
 	http_response_fini(out);
 	return false;
@@ -169,19 +168,6 @@ pin_one(struct analyzer *a, const struct request_name *name)
 	http_response_fini(&response);
 }
 
-/* The slow list holds a request that was not in it before. */
-static bool
-became_slow(struct analyzer *a, const struct slow *candidate)
-{
-	const struct options *o = a->options;
-
-	if (o->criteria.slow_rule == SLOW_PERCENTILE ||
-	    (o->criteria.slow_rule == SLOW_OVER &&
-		candidate->latency_ns <= o->criteria.slow_over_ns))
-		return false;
-	return slow_list_offer(&a->slow, candidate);
-}
-
 void
 analyzer_pin(struct analyzer *a, const struct iteration *it)
 {
@@ -196,7 +182,7 @@ analyzer_pin(struct analyzer *a, const struct iteration *it)
 		    .number = p->number[a->looked],
 		    .latency_ns = p->latency_ns[a->looked],
 		    .unpinned = true};
-		(void)became_slow(a, &candidate);
+		(void)slow_list_offer(&a->slow, &candidate);
 	}
 	for (size_t i = 0; i < a->slow.count && !a->off; i++) {
 		struct slow *slow = &a->slow.slowest[i];
@@ -273,50 +259,36 @@ read_verdict(const struct http_response *response, struct finding *out)
 	return out->code[0] != '\0';
 }
 
-/* Where the timeline of a request goes: DIR/slow/01-0412, without ending. */
+/* Put a timeline where the report's link finds it: DIR/slow/01-0412.html; the
+ * part of the id that names the run is the same in all. */
 static bool
-page_path(const struct analyzer *a, const char *id, const char *ending,
-    char *out, size_t size)
-{
-	const char *dir = a->options->output.out_dir;
-	/* The part of the id that names the run is the same in all. */
-	int n = snprintf(out, size, "%s/slow/%s.%s", dir, id + 9, ending);
-
-	return n > 0 && (size_t)n < size;
-}
-
-static void
 save(struct analyzer *a, const char *id, const char *ending,
-    const struct http_response *response, struct finding *f)
+    const struct http_response *response)
 {
 	char path[PATH_MAX_BYTES];
+	int n = snprintf(path, sizeof(path), "%s/slow/%s.%s",
+	    a->options->output.out_dir, id + 9, ending);
 
-	if (!page_path(a, id, ending, path, sizeof(path)))
-		return;
-	if (file_write(path, response->body, response->length) < 0) {
-		a->findings->failed++;
-		return;
-	}
-	snprintf(f->page, sizeof(f->page), "slow/%s.%s", id + 9, ending);
+	if (n > 0 && (size_t)n < sizeof(path) &&
+	    file_write(path, response->body, response->length) == 0)
+		return true;
+	a->findings->failed++;
+	return false;
 }
 
-/* The same request in the forms a person reads: a page, else text. */
+/* The same request as a page. */
 static void
 fetch_page(
     struct analyzer *a, const char *id, const char *body, struct finding *f)
 {
-	static const char *const forms[][2] = {
-	    {"/.talechain/analyze?format=html", "html"},
-	    {"/.talechain/analyze?format=text", "txt"}};
+	struct http_response response;
 
-	for (size_t i = 0; i < 2; i++) {
-		struct http_response response;
-		if (!post_patiently(a, forms[i][0], body, &response))
-			continue;
-		save(a, id, forms[i][1], &response, f);
-		http_response_fini(&response);
+	if (!post_patiently(
+		a, "/.talechain/analyze?format=html", body, &response))
 		return;
-	}
+	if (save(a, id, "html", &response))
+		snprintf(f->page, sizeof(f->page), "slow/%s.html", id + 9);
+	http_response_fini(&response);
 }
 
 static int
@@ -341,7 +313,7 @@ analyze_one(
 		goto done;
 	if (read_verdict(&response, &f)) {
 		if (a->options->output.out_dir != NULL) {
-			save(a, id, "json", &response, &f);
+			(void)save(a, id, "json", &response);
 			fetch_page(a, id, body, &f);
 		}
 		err = findings_add(a->findings, &f);

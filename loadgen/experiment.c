@@ -23,7 +23,7 @@
 static int
 trouble(struct experiment *e, int err, const char *what)
 {
-	snprintf(e->why, sizeof(e->why), "%s: %s", what, strerror(-err));
+	snprintf(e->why, sizeof(e->why), "%.200s: %s", what, strerror(-err));
 	return err;
 }
 
@@ -31,31 +31,21 @@ static int
 open_outputs(struct experiment *e)
 {
 	const struct options *o = &e->options;
-	const struct {
-		struct output *output;
-		const char *path;
-		const char *name;
-	} all[] = {
-	    {&e->report.json, o->output.json_path, "run.json"},
-	    {&e->report.requests, o->output.ndjson_path, "requests.ndjson"},
-	    {&e->report.csv, o->output.csv_path, NULL},
-	    {&e->report.hgrm, o->output.hgrm_path, "run.hgrm"},
-	};
+	const char *dir = o->output.out_dir;
+	struct report *r = &e->report;
 	int err;
 
-	if (o->output.out_dir != NULL) {
-		err = file_make_directory(o->output.out_dir, &e->made_dir);
+	if (dir != NULL) {
+		err = file_make_directory(dir, &e->made_dir);
 		if (err < 0)
-			return trouble(e, err, o->output.out_dir);
+			return trouble(e, err, dir);
 	}
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		err = output_open(all[i].output, all[i].path,
-		    all[i].name != NULL ? o->output.out_dir : NULL,
-		    all[i].name);
-		if (err < 0)
-			return trouble(e, err, all[i].output->failed);
-	}
-	return 0;
+	err = output_open(&r->json, o->output.json_path, dir, "run.json");
+	if (err < 0)
+		return trouble(e, err, r->json.path);
+	err = output_open(
+	    &r->requests, o->output.ndjson_path, dir, "requests.ndjson");
+	return err < 0 ? trouble(e, err, r->requests.path) : 0;
 }
 
 /* Enough file descriptors for all connections, if we may. */
@@ -215,6 +205,7 @@ experiment_close(struct experiment *e)
 		sender_close(&e->sender);
 	analyzer_close(&e->analyzer);
 	findings_fini(&e->report.findings);
+	free(e->report.points.all);
 	summary_close(&e->report.summary);
 	iteration_fini(&e->report.iteration);
 	request_texts_close(&e->report.texts);
@@ -222,8 +213,6 @@ experiment_close(struct experiment *e)
 	/* Still open only if there is no result. */
 	output_abandon(&e->report.json);
 	output_abandon(&e->report.requests);
-	output_abandon(&e->report.csv);
-	output_abandon(&e->report.hgrm);
 	if (!e->has_results && e->options.output.out_dir != NULL)
 		file_remove_directory(e->options.output.out_dir, e->made_dir);
 	free(e->trace_ns);
@@ -318,8 +307,6 @@ experiment_iterate(struct experiment *e, unsigned index)
 	}
 	if (e->prepare_err < 0 && index == 1)
 		return trouble(e, e->prepare_err, e->report.target.url);
-	if (index == 1 && output_is_wanted(&e->report.csv))
-		report_csv_head(&e->report);
 	if (e->report.interrupted &&
 	    atomic_load(&e->report.iteration.progress.sent) == 0)
 		return 0;
@@ -350,7 +337,7 @@ experiment_interrupted(const struct experiment *e)
 void
 experiment_begin(struct experiment *e)
 {
-	clock_gettime(CLOCK_REALTIME, &e->report.started);
+	e->report.started_ns = instant_wall_now_ns();
 	e->report.epoch = instant_now();
 }
 

@@ -2,20 +2,22 @@
 
 #include <errno.h>
 
-#include "base/terminal.h"
 #include "loadgen/report/page.h"
 
-/* From the files just written, as `tailor-load report` does it. */
 static int
 write_page(struct experiment *e)
 {
-	char path[4096], why[256];
+	char path[4096];
+	FILE *out;
+	int err;
 
-	snprintf(path, sizeof(path), "%s/run.json", e->options.output.out_dir);
-	int err = page_make(path, NULL, NULL, why, sizeof(why));
-	if (err < 0)
-		fprintf(stderr, "tailor-load: %s\n", why);
-	return err;
+	snprintf(
+	    path, sizeof(path), "%s/report.html", e->options.output.out_dir);
+	out = fopen(path, "we");
+	if (out == NULL)
+		return -errno;
+	err = page_write(out, &e->report);
+	return fclose(out) != 0 && err == 0 ? -EIO : err;
 }
 
 int
@@ -30,24 +32,15 @@ finish_write(struct experiment *e, bool text)
 		report_json(&e->report, &j);
 		err = output_json(&e->report.json, &j);
 	}
-	if (err == 0)
-		err = report_hgrm(&e->report);
 	if (text && !o->output.quiet && !o->output.on_stdout)
-		report_text(stdout, &e->report,
-		    o->output.color == COLOR_ALWAYS ||
-			(o->output.color == COLOR_AUTO &&
-			    terminal_has_colour(stdout)));
-	struct output *all[] = {&e->report.json, &e->report.requests,
-	    &e->report.csv, &e->report.hgrm};
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (output_close(all[i]) < 0)
-			err = -EIO;
-	}
+		report_text(stdout, &e->report);
+	if (output_close(&e->report.json) < 0)
+		err = -EIO;
+	if (output_close(&e->report.requests) < 0)
+		err = -EIO;
 	if (fflush(stdout) != 0)
 		err = -EIO;
-	return err == 0 && o->output.out_dir != NULL && o->output.page
-		   ? write_page(e)
-		   : err;
+	return err == 0 && o->output.out_dir != NULL ? write_page(e) : err;
 }
 
 static bool

@@ -109,17 +109,6 @@ choice(const struct option_row *row, const char *text)
 	return -EINVAL;
 }
 
-/* Of an enum in the order of the choices. */
-static int
-set_choice(struct options *o, const struct option_row *row, const char *text)
-{
-	int i = choice(row, text);
-
-	if (i >= 0)
-		*(unsigned *)member(o, row) = (unsigned)i;
-	return i < 0 ? i : 0;
-}
-
 /* The first choice is false, the second true. */
 static int
 set_switch(struct options *o, const struct option_row *row, const char *text)
@@ -128,13 +117,6 @@ set_switch(struct options *o, const struct option_row *row, const char *text)
 
 	*(bool *)member(o, row) = i == 1;
 	return i < 0 ? i : 0;
-}
-
-static int
-set_plot(struct options *o, const struct option_row *row, const char *text)
-{
-	o->plot = text;
-	return choice(row, text) < 0 ? -EINVAL : 0;
 }
 
 static int
@@ -253,49 +235,6 @@ set_expect_status(
 	}
 }
 
-/* 64 hexadecimal digits, as sha256sum prints them. */
-static int
-set_expect_body(
-    struct options *o, const struct option_row *row, const char *text)
-{
-	(void)row;
-	o->plan.body_sha256 = text;
-	return strlen(text) == 64 &&
-		       strspn(text, "0123456789abcdefABCDEF") == 64
-		   ? 0
-		   : -EINVAL;
-}
-
-static int
-set_slow(struct options *o, const struct option_row *row, const char *text)
-{
-	const char *value = strchr(text, ':');
-	const char *end;
-
-	(void)row;
-	if (value == NULL)
-		return -EINVAL;
-	value++;
-	if (strncmp(text, "top:", 4) == 0) {
-		o->criteria.slow_rule = SLOW_TOP;
-		return count_between(
-		    value, 0, CRITERIA_SLOW_MAX, &o->criteria.slow_top);
-	}
-	o->criteria.slow_top = CRITERIA_SLOW_MAX;
-	if (strncmp(text, "over:", 5) == 0) {
-		o->criteria.slow_rule = SLOW_OVER;
-		return quantity_duration(value, &o->criteria.slow_over_ns);
-	}
-	o->criteria.slow_rule = SLOW_PERCENTILE;
-	if (strncmp(text, "p:", 2) != 0 ||
-	    quantity_real(value, &o->criteria.slow_percent, &end) < 0 ||
-	    *end != '\0')
-		return -EINVAL;
-	return o->criteria.slow_percent > 0 && o->criteria.slow_percent < 100
-		   ? 0
-		   : -EINVAL;
-}
-
 static int
 set_analyze(struct options *o, const struct option_row *row, const char *text)
 {
@@ -405,30 +344,16 @@ const struct option_row option_rows[] = {
 	AT(plan.data)},
     {NULL, "urls", 0, "FILE", "targets or URLs, one per line, used in turn",
 	A_FILE, RUN, .set = set_text, AT(urls_path)},
-    {NULL, "urls-random", 0, NULL, "choose them at random, by the seed", NULL,
-	RUN, .set = set_true, AT(plan.urls_random)},
     {NULL, "expect-status", 0, "LIST", "statuses that count as success [2xx]",
 	"a list like 2xx,304", RUN, .set = set_expect_status,
 	GIVEN(expect_given)},
-    {NULL, "expect-body-sha256", 0, "HEX", "hash of the body of a success",
-	"64 hexadecimal digits", RUN, .set = set_expect_body},
-    {NULL, "tcp-nodelay", 0, "on|off", "TCP_NODELAY of the client [on]",
-	"on or off", RUN, .set = set_switch, AT(plan.tcp_nodelay),
-	OF("off", "on")},
-    {NULL, "quickack", 0, "on|off",
-	"TCP_QUICKACK, or kernel: leave it [kernel]", "on, off or kernel", RUN,
-	.set = set_choice, AT(plan.quickack), OF("kernel", "on", "off")},
-    {NULL, "id-header", 0, "NAME",
-	"header with the request's id [x-request-id]", A_TOKEN, RUN,
-	.set = set_token, AT(plan.id_header)},
-    {NULL, "server-timing", 0, "NAME", "metric with the server's latency [app]",
-	A_TOKEN, RUN, .set = set_token, AT(plan.server_timing)},
     {NULL, "stamps", 0, "kernel|user", "which time stamps to log [kernel]",
 	"kernel or user", RUN, .set = set_switch, AT(plan.kernel_stamps),
 	OF("user", "kernel")},
 
-    {"Slow requests", "slow", 0, "RULE", "top:K, over:T or p:Q [top:3]",
-	"top:K with K up to 1000, over:20ms or p:99", RUN, .set = set_slow},
+    {"Slow requests", "slow", 0, "K", "list the K slowest of an iteration [3]",
+	"a number up to 1000", RUN, .set = set_count, AT(criteria.slow),
+	FROM(0, CRITERIA_SLOW_MAX)},
     {NULL, "analyze", 0, "URL", "Tailor that explains them; auto, off [auto]",
 	"a URL, auto or off", RUN, .set = set_analyze},
 
@@ -436,32 +361,18 @@ const struct option_row option_rows[] = {
 	.set = set_name, AT(token_path)},
 
     {"Output", "out", 'o', "DIR", "write run.json, report.html and the rest",
-	"a directory name", "xar", .set = set_name, AT(output.out_dir)},
-    {NULL, "json", 0, "FILE|-", "summary", A_FILE, "xc", .set = set_name,
+	"a directory name", RUN, .set = set_name, AT(output.out_dir)},
+    {NULL, "json", 0, "FILE|-", "summary", A_FILE, "x", .set = set_name,
 	AT(output.json_path)},
     {NULL, "ndjson", 0, "FILE|-", "one line per request", A_FILE, "x",
 	.set = set_name, AT(output.ndjson_path)},
-    {NULL, "csv", 0, "FILE|-", "the same as a table", A_FILE, "x",
-	.set = set_name, AT(output.csv_path)},
-    {NULL, "hgrm", 0, "FILE|-", "HdrHistogram text", A_FILE, "x",
-	.set = set_name, AT(output.hgrm_path)},
     {NULL, "percentiles", 0, "LIST", "percentiles to report [50,90,99,99.9]",
 	"a list like 50,99.9 (fractions from 10 on)", RUN,
 	.set = set_percentiles, GIVEN(percentiles_given)},
-    {NULL, "no-report", 0, NULL, "no report.html", NULL, RUN, .set = set_false,
-	AT(output.page)},
-    {NULL, "plot", 0, "NAME", "for report: time, worst, iterations or tail",
-	"time, worst, iterations or tail", "r", .set = set_plot,
-	OF("time", "worst", "iterations", "tail")},
     {NULL, "fail", 0, "EXPR", "p99<20ms, errors<0.1%, lag.p99<200us (repeat)",
 	"an expression like p99<20ms", "x", .set = set_fail},
-    {NULL, "quiet", 'q', NULL, "no report, only warnings", NULL, "xac",
+    {NULL, "quiet", 'q', NULL, "no report, only warnings", NULL, RUN,
 	.set = set_true, AT(output.quiet)},
-    {NULL, "verbose", 'v', NULL, "more lines in the report", NULL, RUN,
-	.set = set_true, AT(output.verbose)},
-    {NULL, "color", 0, "WHEN", "auto, always or never [auto]",
-	"auto, always or never", "xacrk", .set = set_choice, AT(output.color),
-	OF("auto", "always", "never")},
 
     /* clang-format off */
     EXPLAINED("threads", 't', "N", "leave it out: one thread sends, up to "
@@ -484,8 +395,8 @@ const struct option_row option_rows[] = {
     EXPLAINED("keepalive", 'k', NULL,
 	"leave it out: connections are always kept"),
     /* clang-format on */
-    {NULL, "help", 'h', NULL, "this text", NULL, "xacrk", .set = NULL},
-    {NULL, "version", 'V', NULL, "the version", NULL, "xacrk", .set = NULL},
+    {NULL, "help", 'h', NULL, "this text", NULL, "xak", .set = NULL},
+    {NULL, "version", 'V', NULL, "the version", NULL, "xak", .set = NULL},
 };
 
 const unsigned option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);

@@ -13,7 +13,7 @@ struct option_row {
 	const char *help;     /* NULL: an alias or explained, not shown */
 	/* "--rate: "x" is not <wants>"; or of set_explained() what to do. */
 	const char *wants;
-	/* Which commands have it: x run, a ab, c compare, r report, k check. */
+	/* Which commands have it: x run, a ab, k check. */
 	const char *verbs;
 	/* Store the argument; 0 or negative.  NULL: --help, --version. */
 	int (*set)(struct options *o, const struct option_row *row,

@@ -30,13 +30,10 @@ options_init(struct options *o)
 	o->pin = true;
 	o->plan.timeout_ns = 10 * NS_PER_S;
 	o->plan.spin = true;
-	o->plan.id_header = "x-request-id";
 	for (unsigned status = 200; status < 300; status++)
 		o->plan.expected_status[status] = true;
-	o->plan.tcp_nodelay = true;
 	o->plan.kernel_stamps = true;
-	o->output.page = true;
-	o->criteria.slow_top = 3;
+	o->criteria.slow = 3;
 	/* The table shows these two, the verdict needs one. */
 	(void)percentiles_add(&o->criteria.percentiles, 50);
 	(void)percentiles_add(&o->criteria.percentiles, 99);
@@ -115,19 +112,19 @@ options_default_warmup(struct options *o)
 static int
 check_output(struct options *o)
 {
-	const char *path[] = {o->output.json_path, o->output.ndjson_path,
-	    o->output.csv_path, o->output.hgrm_path};
+	const char *path[] = {o->output.json_path, o->output.ndjson_path};
 	unsigned on_stdout = 0;
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+		if (path[i] != NULL && o->output.out_dir != NULL)
+			return wrong(o, "--out has --json and --ndjson in it: "
+					"give one or the others");
 		if (path[i] != NULL && strcmp(path[i], "-") == 0)
 			on_stdout++;
 	}
 	o->output.on_stdout = on_stdout > 0;
 	if (on_stdout > 1)
 		return wrong(o, "only one output can go to stdout (-)");
-	if (o->output.quiet && o->output.verbose)
-		return wrong(o, "--quiet and --verbose contradict each other");
 	return 0;
 }
 
@@ -145,8 +142,6 @@ check_combinations(struct options *o)
 	if (err < 0)
 		return err;
 	options_default_warmup(o);
-	if (o->plan.urls_random && o->urls_path == NULL)
-		return wrong(o, "--urls-random needs --urls");
 	if (o->plan.connections > o->plan.max_connections) {
 		if (o->max_connections_given)
 			return wrong(
@@ -227,8 +222,6 @@ static const struct {
 	const char *meaning;
 } verbs[] = {
     {"ab", OPTIONS_AB, 'a', 0, "", "measure two targets in turn"},
-    {"compare", OPTIONS_COMPARE, 'c', 2, "two run.json", "compare two runs"},
-    {"report", OPTIONS_REPORT, 'r', 1, "one run.json", "write report.html"},
     {"check", OPTIONS_CHECK, 'k', 0, "", "measure this machine"},
     {"completion", OPTIONS_COMPLETION, 's', 1, "one of bash, zsh and fish",
 	"print a completion script"},
@@ -389,8 +382,6 @@ options_help(FILE *out)
 {
 	fputs("Usage: tailor-load [options] URL\n"
 	      "       tailor-load ab [options] --a URL --b URL\n"
-	      "       tailor-load compare A/run.json B/run.json\n"
-	      "       tailor-load report RUN.json [-o FILE.html]\n"
 	      "       tailor-load check [-d 10s]\n"
 	      "       tailor-load completion bash|zsh|fish\n"
 	      "Measure the latency of an HTTP server under open-loop load: "

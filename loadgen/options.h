@@ -35,9 +35,7 @@ struct options {
 	/* of subcommands */
 	const char *url_a; /* ab */
 	const char *url_b;
-	const char *files[2]; /* run.json: report has one, compare two;
-				 the shell of completion */
-	const char *plot;     /* report: only this picture */
+	const char *files[1]; /* the shell of completion */
 
 	/* which options were given, to check combinations; private */
 	bool rate_given;
@@ -56,15 +54,13 @@ struct options {
 enum options_verb {
 	OPTIONS_RUN,
 	OPTIONS_AB,
-	OPTIONS_COMPARE,
-	OPTIONS_REPORT,
 	OPTIONS_CHECK,
 	OPTIONS_COMPLETION,
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };
 
-/* A first word ab, compare, report, check or completion is a subcommand, which
+/* A first word ab, check or completion is a subcommand, which
  * has only some of the options.  Fill *o, all of it, from the command line.
  * argv may be reordered and must outlive *o.  Returns 0, or -EINVAL with o->why
  * set.  Uses getopt's global state: main thread. */

@@ -7,8 +7,7 @@
  * and it exits with 4 when it was itself too slow.
  *
  *   options -> experiment -+-> sender thread -> samples -> summary -> verdict
- *                          +-> reports: text, JSON, NDJSON, CSV, hgrm
- *   run.json, requests.ndjson -> page (report), compare
+ *                          +-> reports: text, JSON, NDJSON, page
  *
  * docs/loadgen.md says what is measured, and why in this way. */
 #include <errno.h>
@@ -20,7 +19,6 @@
 #include "loadgen/check.h"
 #include "loadgen/experiment.h"
 #include "loadgen/finish.h"
-#include "loadgen/report/page.h"
 
 static void
 complain(const char *why)
@@ -49,18 +47,6 @@ run(struct experiment *e)
 		return EXIT_COULD_NOT_RUN;
 	}
 	return finish_judge(e);
-}
-
-static enum exit_code
-report(const struct options *o)
-{
-	char why[256];
-
-	if (page_make(
-		o->files[0], o->output.out_dir, o->plot, why, sizeof(why)) == 0)
-		return EXIT_DONE;
-	complain(why);
-	return EXIT_COULD_NOT_RUN;
 }
 
 int
@@ -92,12 +78,6 @@ main(int argc, char **argv)
 		break;
 	case OPTIONS_AB:
 		code = ab_run(&e->options);
-		break;
-	case OPTIONS_COMPARE:
-		code = ab_compare(&e->options);
-		break;
-	case OPTIONS_REPORT:
-		code = report(&e->options);
 		break;
 	case OPTIONS_COMPLETION:
 		if (options_completion(stdout, e->options.files[0]))

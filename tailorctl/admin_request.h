@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "base/http_client.h"
+#include "http/client/client.h"
 #include "tailorctl/options.h"
 
 /* Connect to the selected tailor (find.h) and send a request.

@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/http_client.h"
+#include "http/client/client.h"
 #include "tailorctl/plain.h"
 
 #define PLACES 16

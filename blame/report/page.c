@@ -26,37 +26,6 @@
 #define PART_SHOWN 0.01 /* of p99 - p50 */
 #define MUCH 0.1	/* of it: without a cause, this is said first */
 
-static const char head[] =
-    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-    "'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action "
-    "'none'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"
-    "<meta name=\"referrer\" content=\"no-referrer\">\n"
-    "<meta name=\"color-scheme\" content=\"light dark\">\n"
-    "<title>Tailor: blame</title>\n<style>\n"
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:1.5rem "
-    "auto;padding:0 1rem}\n"
-    "h1{font-size:1.4rem}h2{font-size:1.15rem;margin-top:2.5rem}"
-    "h3{font-size:1rem}\n"
-    "table{border-collapse:collapse;font-size:.92em;font-variant-numeric:"
-    "tabular-nums;"
-    "display:block;overflow-x:auto}\n"
-    "td,th{padding:.15rem .5rem;text-align:right;white-space:nowrap;"
-    "border-bottom:1px solid #8884}\ntd.t,th.t{text-align:left}\n"
-    ".big{font-size:1.2rem}svg{width:100%;min-width:960px;height:auto;margin-"
-    "top:.5rem}"
-    ".wide{overflow-x:auto}.dim{"
-    "opacity:.75}\n"
-    "td "
-    "svg{width:.9em;min-width:0;height:.9em;margin-top:0;vertical-align:-1px;"
-    "margin-right:."
-    "5em}\n"
-    ".c0{fill:#0072b2}.c1{fill:#d55e00}.c2{fill:#009e73}.c3{fill:#cc79a7}"
-    ".c4{fill:#e69f00}.c5{fill:#56b4e9}.c6{fill:#b8a800}.c7{fill:#8a929b}"
-    ".u{fill:#8a929b;fill-opacity:.5}\n"
-    ".few{opacity:.4}\n</style></head><body>\n<h1>What the tail consists "
-    "of</h1>\n";
-
 static const char meaning[] =
     "<h2>What the figures are</h2>\n<p class=\"dim\">A cause's excess is its "
     "share of the percentile less its share of p50; all of them add up to the "
@@ -650,7 +619,8 @@ put_routes(struct page *p)
 	unsigned at = 0;
 	int err = r == NULL ? -ENOMEM : -ENODATA;
 
-	fputs(head, p->out);
+	plot_page_begin(p->out, "Tailor: blame");
+	fputs("<h1>What the tail consists of</h1>\n", p->out);
 	p->r = r;
 	while (r != NULL && (p->route = blame_view_route(p->v, &at)) != NULL) {
 		err = blame_analyze(p->route->set, &o, r);
@@ -662,7 +632,7 @@ put_routes(struct page *p)
 	if (err == -ENODATA)
 		fputs("<p>There is no account of this time.</p>\n", p->out);
 	fputs(meaning, p->out);
-	fputs("</body></html>\n", p->out);
+	plot_page_end(p->out);
 	free(r);
 	return err;
 }

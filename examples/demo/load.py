@@ -51,7 +51,7 @@ class Generator:
                 "--urls", self.targets, "--rate", str(rate),
                 "--warmup", "0", "--cpu", "none", "--priority",
                 # explaining costs CPU time, and only where there is a Tailor
-                "--analyze", "off", "--stamps", "user", "--color", "never",
+                "--analyze", "off", "--stamps", "user",
                 "--seed", str(self.seed), *map(str, more)]
 
     def warm_up(self, port, requests, rate):

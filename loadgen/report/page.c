@@ -1,34 +1,13 @@
 #include "loadgen/report/page.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
-#include <string.h>
+#include <inttypes.h>
 
 #include "base/plot.h"
 #include "loadgen/send/quantity.h"
 
-#define PATH_MAX_BYTES 4096
 #define SLOW_ROWS_MAX 200
-
-static const char head[] =
-    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-    "'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-    "form-action 'none'\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width\">\n"
-    "<meta name=\"color-scheme\" content=\"light dark\">\n"
-    "<title>tailor-load</title>\n<style>\n"
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:1.5rem "
-    "auto;padding:0 1rem}\n"
-    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}\n"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
-    "display:block;overflow-x:auto}\n"
-    "td,th{padding:.15rem .7rem;text-align:right;border-bottom:1px solid "
-    "#8884}\ntd.t,th.t{text-align:left}\n"
-    ".big{font-size:1.25rem}.bad{border:2px solid #d55e00;padding:.5rem "
-    "1rem}\n.wide{overflow-x:auto}svg{width:100%;min-width:960px;height:auto}"
-    ".dim{opacity:.75}\n"
-    "</style></head><body>\n";
+#define CAUSES_MAX 64
 
 static const char meaning[] =
     "<h2>What the figures are</h2>\n<p class=\"dim\">Latency counts from the "
@@ -57,259 +36,242 @@ put_cell_ns(FILE *out, int64_t ns)
 static void
 put_cell_text(FILE *out, const char *text)
 {
-	fputs("<td class=\"t\">", out);
+	fputs("<td class=\"words\">", out);
 	plot_escape(out, text);
 	fputs("</td>", out);
 }
 
+/* A statistic of a distribution, if it has samples. */
 static void
-put_median(FILE *out, const char *name, const struct run_median *m)
+put_cell_of(FILE *out, const struct distribution *d, int64_t ns)
 {
-	if (m->median_ns < 0)
+	put_cell_ns(out, d->count > 0 ? ns : -1);
+}
+
+static void
+put_median(FILE *out, struct summary *s, double percent)
+{
+	struct median m =
+	    summary_median(s, SERIES_LATENCY, STATISTIC_PERCENTILE, percent);
+
+	if (m.count == 0)
 		return;
-	fprintf(out, "%s <b>", name);
-	put_ns(out, m->median_ns);
+	fprintf(out, "p%.0f <b>", percent);
+	put_ns(out, m.median_ns);
 	fputs("</b>", out);
-	if (m->bounded) {
+	if (m.bounded) {
 		fputs(" (", out);
-		put_ns(out, m->low_ns);
+		put_ns(out, m.low_ns);
 		fputs(" to ", out);
-		put_ns(out, m->high_ns);
+		put_ns(out, m.high_ns);
 		fputs(")", out);
 	}
 	fputs(" &nbsp; ", out);
 }
 
-/* An array of texts as items of a list. */
 static void
-put_texts(FILE *out, const cJSON *of, const char *key, const char *before)
+put_item(FILE *out, const char *before, const char *text)
 {
-	const cJSON *text;
-
-	cJSON_ArrayForEach(text, cJSON_GetObjectItemCaseSensitive(of, key))
-	{
-		if (!cJSON_IsString(text))
-			continue;
-		fprintf(out, "<li>%s", before);
-		plot_escape(out, text->valuestring);
-		fputs("</li>\n", out);
-	}
+	fprintf(out, "<li>%s", before);
+	plot_escape(out, text);
+	fputs("</li>\n", out);
 }
 
 static void
-put_generator(FILE *out, const struct run *r)
+put_generator(FILE *out, const struct report *r)
 {
-	const cJSON *g = cJSON_GetObjectItemCaseSensitive(r->tree, "generator");
-	bool bad = strcmp(r->verdict, "bad") == 0;
+	const struct verdict *v = &r->verdict;
+	bool bad = v->level == VERDICT_BAD;
+	char text[FIGURE_TEXT_MAX];
+	const char *why;
 
-	fprintf(out, "<div%s><p>Figures: <b>", bad ? " class=\"bad\"" : "");
-	plot_escape(out, r->verdict);
-	fprintf(out, "</b>%s</p>\n<ul>\n",
+	fprintf(out, "<div%s><p>Figures: <b>%s</b>%s</p>\n<ul>\n",
+	    bad ? " class=\"bad\"" : "", verdict_names[v->level],
 	    bad ? ". Do not use these results." : "");
-	put_texts(out, g, "reasons", "");
-	put_texts(out, g, "environment", "note: ");
+	for (unsigned at = 0;
+	     (why = verdict_reason(
+		  v, &r->summary.criteria->percentiles, &at, text)) != NULL;)
+		put_item(out, "", why);
+	for (unsigned i = 0; i < r->environment.count; i++)
+		put_item(out, "note: ", r->environment.notes[i]);
 	fputs("</ul></div>\n", out);
 }
 
 static void
-put_heading(FILE *out, const struct run *r)
+put_heading(FILE *out, struct report *r)
 {
-	int64_t slowest_ns = 0;
-	size_t sent = 0;
-	size_t ok = 0;
+	struct summary *s = &r->summary;
+	const struct plan *plan = s->plan;
+	char started[40];
 
-	for (size_t i = 0; i < r->count; i++) {
-		const struct run_iteration *it = &r->iterations[i];
-		sent += it->sent;
-		ok += it->ok;
-		if (it->any && it->max_ns > slowest_ns)
-			slowest_ns = it->max_ns;
-	}
 	fputs("<h1>", out);
-	plot_escape(out, r->url);
+	plot_escape(out, r->target.url);
 	fputs("</h1>\n<p class=\"big\">", out);
-	put_median(out, "p50", &r->p50);
-	put_median(out, "p99", &r->p99);
+	put_median(out, s, 50);
+	put_median(out, s, 99);
 	fputs("slowest <b>", out);
-	put_ns(out, slowest_ns);
-	fprintf(out, "</b> &nbsp; %zu of %zu failed</p>\n<p>", sent - ok, sent);
-	plot_escape(out, r->started);
-	fprintf(out, " &middot; %zu iterations of %zu requests, ", r->count,
-	    r->requests);
-	plot_escape(out, r->arrivals);
-	if (r->rate_per_s > 0)
-		fprintf(out, " at %.6g/s, seed %.17g", r->rate_per_s, r->seed);
+	put_ns(out, s->pooled[SERIES_LATENCY].max_ns);
+	fprintf(out,
+	    "</b> &nbsp; %zu of %zu failed</p>\n<p>%s &middot; %zu iterations "
+	    "of %" PRIu64 " requests, %s",
+	    s->sent - s->outcomes[OUTCOME_OK], s->sent,
+	    text_wall(started, r->started_ns), s->count, plan->requests,
+	    arrivals_name(plan->arrivals));
+	if (plan->arrivals != ARRIVALS_CLOSED)
+		fprintf(out, " at %.6g/s, seed %" PRIu64, plan->rate_per_s,
+		    plan->seed);
 	fputs("</p>\n", out);
 	put_generator(out, r);
 }
 
 static void
-put_iterations(FILE *out, const struct run *r)
+put_iterations(FILE *out, const struct summary *s)
 {
-	char key[PERCENTILE_KEY_MAX + 4];
+	const struct percentiles *p = &s->criteria->percentiles;
+	unsigned p99 = percentiles_index(p, 99);
+	char name[PERCENTILE_KEY_MAX];
 
 	fputs("<h2>Iterations</h2>\n<table><tr><th></th><th>rate</th>", out);
-	for (unsigned i = 0; i < r->percentiles.count; i++) {
-		snprintf(key, sizeof(key), "p%.9g", r->percentiles.at[i]);
-		fprintf(out, "<th>%s</th>", key);
-	}
+	for (unsigned i = 0; i < p->count; i++)
+		fprintf(out, "<th>%s</th>", figure_name(p->at[i], name));
 	fputs("<th>max</th><th>server p99</th><th>failed</th>"
 	      "<th>lag p99</th></tr>\n",
 	    out);
-	for (size_t i = 0; i < r->count; i++) {
-		const struct run_iteration *it = &r->iterations[i];
-		fprintf(out, "<tr><td>%u</td><td>%.0f/s</td>", it->index,
-		    it->rate_per_s);
-		for (unsigned k = 0; k < r->percentiles.count; k++)
-			put_cell_ns(out, it->any ? it->at_ns[k] : -1);
-		put_cell_ns(out, it->any ? it->max_ns : -1);
-		put_cell_ns(out, it->server_p99_ns);
-		fprintf(out, "<td>%zu</td>", it->sent - it->ok);
-		put_cell_ns(out, it->lag_p99_ns);
-		fprintf(out, "%s</tr>\n", it->partial ? "<td>cut</td>" : "");
+	for (size_t i = 0; i < s->count; i++) {
+		const struct iteration_summary *sum = &s->iterations[i];
+		const struct distribution *d = sum->series;
+		fprintf(out, "<tr><td>%u</td><td>%.0f/s</td>", sum->index,
+		    sum->rate_per_s);
+		for (unsigned k = 0; k < p->count; k++)
+			put_cell_of(out, &d[SERIES_LATENCY],
+			    d[SERIES_LATENCY].at_ns[k]);
+		put_cell_of(out, &d[SERIES_LATENCY], d[SERIES_LATENCY].max_ns);
+		put_cell_of(
+		    out, &d[SERIES_SERVER], d[SERIES_SERVER].at_ns[p99]);
+		fprintf(
+		    out, "<td>%zu</td>", sum->sent - sum->outcomes[OUTCOME_OK]);
+		put_cell_of(out, &d[SERIES_LAG], d[SERIES_LAG].at_ns[p99]);
+		fprintf(out, "%s</tr>\n", sum->partial ? "<td>cut</td>" : "");
 	}
 	fputs("</table>\n", out);
 }
 
 static void
-put_causes(FILE *out, const struct run *r)
+put_causes(FILE *out, const struct findings *f)
 {
-	const cJSON *all =
-	    cJSON_GetObjectItemCaseSensitive(r->tree, "verdicts");
-	const cJSON *one;
+	struct cause causes[CAUSES_MAX];
+	int n = findings_causes(f, causes, CAUSES_MAX);
 
-	if (cJSON_GetArraySize(all) == 0)
+	if (n <= 0)
 		return;
 	fputs("<h2>Causes of the slow requests</h2>\n<table><tr>"
 	      "<th>requests</th><th>median</th><th class=\"t\">cause</th>"
 	      "<th class=\"t\">for example</th></tr>\n",
 	    out);
-	cJSON_ArrayForEach(one, all)
-	{
-		fprintf(out, "<tr><td>%.0f</td>", run_number(one, "count", 0));
-		put_cell_ns(out, (int64_t)run_number(one, "median_ns", -1));
-		put_cell_text(out, run_text(one, "code"));
-		put_cell_text(out, run_text(one, "example"));
+	for (int i = 0; i < n; i++) {
+		fprintf(out, "<tr><td>%zu</td>", causes[i].count);
+		put_cell_ns(out, causes[i].median_ns);
+		put_cell_text(out, causes[i].code);
+		put_cell_text(out, causes[i].text);
 		fputs("</tr>\n", out);
 	}
 	fputs("</table>\n", out);
 }
 
 static void
-put_slow_row(FILE *out, const struct run_slow *slow)
+put_slow_row(FILE *out, const struct report *r, const struct slow *slow)
 {
+	const struct request_name name = {
+	    .iteration = slow->iteration, .number = slow->number};
+	const struct finding *f =
+	    findings_of(&r->findings, slow->iteration, slow->number);
+	bool linked = f != NULL && f->page[0] != '\0';
+	char id[REQUEST_ID_MAX];
+
+	(void)request_id_format(&r->texts.ids, &name, id);
 	fputs("<tr><td class=\"t\">", out);
-	if (slow->page[0] != '\0')
-		fprintf(out, "<a href=\"%s\">", slow->page);
-	plot_escape(out, slow->id);
-	fprintf(out, "%s</td><td>%u</td><td>%u</td>",
-	    slow->page[0] != '\0' ? "</a>" : "", slow->iteration, slow->number);
+	if (linked)
+		fprintf(out, "<a href=\"%s\">", f->page);
+	fprintf(out, "%s%s</td><td>%u</td><td>%u</td>", id,
+	    linked ? "</a>" : "", slow->iteration, slow->number);
 	put_cell_ns(out, slow->latency_ns);
 	put_cell_ns(out, slow->lag_ns);
 	put_cell_ns(out, slow->server_ns);
-	put_cell_text(out, slow->text);
+	put_cell_text(out, f != NULL ? f->text : "");
 	fputs("</tr>\n", out);
 }
 
 static void
-put_slow(FILE *out, const struct run *r)
+put_slow(FILE *out, const struct report *r)
 {
-	if (r->slow_count == 0)
+	size_t rows = 0;
+
+	if (r->summary.slow.count == 0)
 		return;
 	fputs("<h2>Slow requests</h2>\n<table><tr><th class=\"t\">id</th>"
 	      "<th>iteration</th><th>request</th><th>latency</th>"
 	      "<th>lag</th><th>in the server</th>"
 	      "<th class=\"t\">why</th></tr>\n",
 	    out);
-	for (size_t i = 0; i < r->slow_count && i < SLOW_ROWS_MAX; i++)
-		put_slow_row(out, &r->slow[i]);
-	fputs("</table>\n", out);
-	if (r->slow_count > SLOW_ROWS_MAX)
-		fprintf(out, "<p>and %zu more in run.json</p>\n",
-		    r->slow_count - SLOW_ROWS_MAX);
-}
-
-int
-page_write(FILE *out, const struct run *r, const struct points *points)
-{
-	static const char *const pictures[] = {
-	    "time", "worst", "iterations", "tail"};
-	int err;
-
-	fputs(head, out);
-	put_heading(out, r);
-	for (size_t i = 0; i < 4; i++) {
-		fputs("<div class=\"wide\">", out);
-		err = picture_draw(out, pictures[i], r, points);
-		if (err < 0)
-			return err;
-		fputs("</div>\n", out);
+	for (size_t i = 0; i < r->summary.count; i++) {
+		const struct slow_list *l = &r->summary.iterations[i].slow;
+		for (size_t k = 0; k < l->count; k++) {
+			if (rows++ < SLOW_ROWS_MAX)
+				put_slow_row(out, r, &l->slowest[k]);
+		}
 	}
-	put_causes(out, r);
-	put_slow(out, r);
-	put_iterations(out, r);
-	fputs(meaning, out);
-	fputs("</body></html>\n", out);
-	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+	fputs("</table>\n", out);
+	if (rows > SLOW_ROWS_MAX)
+		fprintf(out, "<p>and %zu more in run.json</p>\n",
+		    rows - SLOW_ROWS_MAX);
 }
 
-/* A file in the same directory as another. */
-static int
-beside(const char *path, const char *name, char out[PATH_MAX_BYTES])
+static unsigned
+worst_iteration(const struct summary *s)
 {
-	const char *slash = strrchr(path, '/');
-	int directory = slash != NULL ? (int)(slash - path) + 1 : 0;
-	int n = snprintf(out, PATH_MAX_BYTES, "%.*s%s", directory, path, name);
+	unsigned worst = 0;
+	int64_t most_ns = -1;
 
-	return n < 0 || n >= PATH_MAX_BYTES ? -ENAMETOOLONG : 0;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct distribution *d =
+		    &s->iterations[i].series[SERIES_LATENCY];
+		if (d->count == 0 || d->max_ns <= most_ns)
+			continue;
+		most_ns = d->max_ns;
+		worst = s->iterations[i].index;
+	}
+	return worst;
 }
 
 static int
-write_to(const char *path, const char *plot, const struct run *r,
-    const struct points *points)
+put_pictures(FILE *out, const struct report *r)
 {
-	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
 	int err;
 
-	if (out == NULL)
-		return -errno;
-	err = plot != NULL ? picture_draw(out, plot, r, points)
-			   : page_write(out, r, points);
-	if (err == 0 && (fflush(out) != 0 || ferror(out)))
-		err = -EIO;
-	if (out != stdout && fclose(out) != 0 && err == 0)
-		err = -EIO;
+	fputs("<div class=\"wide\">", out);
+	err = picture_scatter(out, r, 0);
+	if (err == 0)
+		err = picture_scatter(out, r, worst_iteration(&r->summary));
+	if (err == 0)
+		picture_tail(out, &r->summary);
+	fputs("</div>\n", out);
 	return err;
 }
 
 int
-page_make(const char *run_path, const char *out_path, const char *plot,
-    char *why, size_t why_size)
+page_write(FILE *out, struct report *r)
 {
-	char requests[PATH_MAX_BYTES], page[PATH_MAX_BYTES];
-	struct points points;
-	struct run r;
-	int err = beside(run_path, "requests.ndjson", requests);
+	int err;
 
-	if (err == 0)
-		err = beside(run_path, "report.html", page);
-	if (err < 0) {
-		snprintf(why, why_size, "%s: %s", run_path, strerror(-err));
-		return err;
-	}
-	if (out_path == NULL)
-		out_path = page;
-	err = run_read(&r, run_path, why, why_size);
+	plot_page_begin(out, "tailor-load");
+	put_heading(out, r);
+	err = put_pictures(out, r);
 	if (err < 0)
 		return err;
-	err = points_read(&points, requests, why, why_size);
-	if (err == 0) {
-		err = write_to(out_path, plot, &r, &points);
-		if (err < 0)
-			snprintf(
-			    why, why_size, "%s: %s", out_path, strerror(-err));
-		points_close(&points);
-	}
-	run_close(&r);
-	return err;
+	put_causes(out, &r->findings);
+	put_slow(out, r);
+	put_iterations(out, &r->summary);
+	fputs(meaning, out);
+	plot_page_end(out);
+	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }

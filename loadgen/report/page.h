@@ -2,31 +2,19 @@
  *
  * The generator's verdict and the figures come first, then the pictures.
  * One file: static SVG, a style sheet, no script; a content security policy
- * forbids everything else.  Timelines of slow requests are linked if they lie
- * beside it.  The pictures, each an SVG of its own:
- *
- *   time        every request: when it was due, how long it took
- *   worst       the same of the iteration with the slowest request
- *   iterations  p99 and max of each, with the medians and their intervals
- *   tail        the distribution, on an axis that shows the tail */
+ * forbids everything else.  Timelines of slow requests are linked; they lie
+ * beside it. */
 #pragma once
 
-#include <stdio.h>
+#include "loadgen/report/report.h"
 
-#include "loadgen/stats/run.h"
+/* Draw every request, or those of an iteration (0: all): when it was due, how
+ * long it took.  Slow requests with a timeline are links.  A picture without
+ * anything to show is a sentence that says so (HTML).  Returns 0 or -ENOMEM. */
+int picture_scatter(FILE *out, const struct report *r, unsigned iteration);
 
-/* Draw one.  Slow requests with a timeline are links.  A picture without
- * anything to show is a sentence that says so (HTML).  Returns 0, -EINVAL (no
- * such name) or -ENOMEM. */
-int picture_draw(FILE *out, const char *name, const struct run *r,
-    const struct points *points);
+/* Draw the distribution, on an axis that shows the tail; the same. */
+void picture_tail(FILE *out, const struct summary *s);
 
-/* Write the page.  Returns 0, or -EIO or -ENOMEM. */
-int page_write(FILE *out, const struct run *r, const struct points *points);
-
-/* From a run.json, and the requests.ndjson beside it, to a page.
- *   out_path  or NULL: report.html beside run_path; "-": stdout
- *   plot      name of one picture to write instead (above), or NULL
- * Returns 0 or a negative errno with why set. */
-int page_make(const char *run_path, const char *out_path, const char *plot,
-    char *why, size_t why_size);
+/* Write the page of a finished report.  Returns 0, or -EIO or -ENOMEM. */
+int page_write(FILE *out, struct report *r);

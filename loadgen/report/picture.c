@@ -10,7 +10,6 @@
 #include "base/instant.h"
 #include "base/plot.h"
 #include "loadgen/send/quantity.h"
-#include "loadgen/stats/statistics.h"
 
 #define CELLS 2 /* dots closer than 1/CELLS of a unit are one */
 #define COLUMNS ((size_t)(PLOT_RIGHT - PLOT_LEFT + 1) * CELLS)
@@ -106,55 +105,51 @@ draw_dots(const struct plot *plot, const struct points *points,
 	fputs("\"/>\n", out);
 }
 
-static int
-by_name(const void *a, const void *b)
-{
-	const struct point *x = a;
-	const struct point *y = b;
-
-	if (x->iteration != y->iteration)
-		return x->iteration < y->iteration ? -1 : 1;
-	return x->number == y->number ? 0 : x->number < y->number ? -1 : 1;
-}
-
-/* The point of a slow request, or NULL; they are in the order of names. */
-static const struct point *
-point_of(const struct points *points, const struct run_slow *slow)
-{
-	const struct point wanted = {
-	    .iteration = slow->iteration, .number = slow->number};
-
-	if (points->count == 0)
-		return NULL;
-	return bsearch(
-	    &wanted, points->all, points->count, sizeof(*points->all), by_name);
-}
-
+/* A slow request, whose finding there may be. */
 static void
-draw_slow_one(const struct plot *plot, const struct run_slow *slow, double x)
+draw_slow_one(const struct plot *plot, const struct slow *slow,
+    const struct finding *f, double x)
 {
 	FILE *out = plot->out;
+	bool linked = f != NULL && f->page[0] != '\0';
 	char t[QUANTITY_TEXT_MAX];
 
-	if (slow->page[0] != '\0')
-		fprintf(out, "<a href=\"%s\">", slow->page);
+	if (linked)
+		fprintf(out, "<a href=\"%s\">", f->page);
 	fprintf(out,
 	    "<circle class=\"slow\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>", x,
 	    plot_y(plot, ms_of(slow->latency_ns)));
 	fprintf(out, "iteration %u request %u, %s. ", slow->iteration,
 	    slow->number, quantity_format_ns(slow->latency_ns, t));
-	plot_escape(out, slow->text);
-	fputs("</title></circle>", out);
-	if (slow->page[0] != '\0')
-		fputs("</a>", out);
-	fputs("\n", out);
+	plot_escape(out, f != NULL ? f->text : "");
+	fprintf(out, "</title></circle>%s\n", linked ? "</a>" : "");
 }
 
-static int
-draw_scatter(FILE *out, const struct run *r, const struct points *points,
-    unsigned iteration)
+static void
+draw_slow(const struct plot *plot, const struct report *r, unsigned iteration,
+    int64_t zero_ns)
 {
-	struct span s = span_of(points, iteration);
+	for (size_t i = 0; i < r->summary.count; i++) {
+		const struct iteration_summary *sum = &r->summary.iterations[i];
+		if (iteration != 0 && sum->index != iteration)
+			continue;
+		for (size_t k = 0; k < sum->slow.count; k++) {
+			const struct slow *slow = &sum->slow.slowest[k];
+			int64_t due_ns =
+			    instant_since(slow->scheduled, r->epoch);
+			draw_slow_one(plot, slow,
+			    findings_of(
+				&r->findings, slow->iteration, slow->number),
+			    plot_x(plot,
+				(double)(due_ns - zero_ns) / (double)NS_PER_S));
+		}
+	}
+}
+
+int
+picture_scatter(FILE *out, const struct report *r, unsigned iteration)
+{
+	struct span s = span_of(&r->points, iteration);
 	char title[96], summary[96], t[QUANTITY_TEXT_MAX];
 	unsigned char *seen;
 
@@ -181,130 +176,23 @@ draw_scatter(FILE *out, const struct run *r, const struct points *points,
 	snprintf(summary, sizeof(summary), "%zu requests; the slowest took %s",
 	    s.ok, quantity_format_ns(s.high_ns, t));
 	plot_begin(&plot, title, summary);
-	draw_dots(&plot, points, iteration, s.first_ns, seen);
-	for (size_t i = 0; i < r->slow_count; i++) {
-		const struct run_slow *slow = &r->slow[i];
-		const struct point *p = point_of(points, slow);
-		if (p != NULL &&
-		    (iteration == 0 || slow->iteration == iteration))
-			draw_slow_one(&plot, slow,
-			    plot_x(
-				&plot, (double)(p->scheduled_ns - s.first_ns) /
-					   (double)NS_PER_S));
-	}
+	draw_dots(&plot, &r->points, iteration, s.first_ns, seen);
+	draw_slow(&plot, r, iteration, s.first_ns);
 	plot_end(&plot);
 	free(seen);
 	return 0;
 }
 
-static unsigned
-worst_iteration(const struct run *r)
+void
+picture_tail(FILE *out, const struct summary *s)
 {
-	unsigned worst = 0;
-	int64_t most_ns = -1;
-
-	for (size_t i = 0; i < r->count; i++) {
-		if (!r->iterations[i].any || r->iterations[i].max_ns <= most_ns)
-			continue;
-		most_ns = r->iterations[i].max_ns;
-		worst = r->iterations[i].index;
-	}
-	return worst;
-}
-
-/* The median over iterations as a line, its interval as a band. */
-static void
-draw_median(
-    const struct plot *plot, const struct run_median *m, const char *suffix)
-{
-	if (m->median_ns < 0)
-		return;
-	double y = plot_y(plot, ms_of(m->median_ns));
-	if (m->bounded) {
-		double top = plot_y(plot, ms_of(m->high_ns));
-		double bottom = plot_y(plot, ms_of(m->low_ns));
-		fprintf(plot->out,
-		    "<rect class=\"band%s\" x=\"%d\" y=\"%.1f\" width=\"%d\" "
-		    "height=\"%.1f\"/>",
-		    suffix, PLOT_LEFT, top, PLOT_RIGHT - PLOT_LEFT,
-		    bottom - top > 1 ? bottom - top : 1);
-	}
-	fprintf(plot->out, "<path class=\"line%s\" d=\"M%d %.1fH%d\"/>\n",
-	    suffix, PLOT_LEFT, y, PLOT_RIGHT);
-}
-
-static void
-draw_marks(
-    const struct plot *plot, const struct run_iteration *it, unsigned p99)
-{
-	double x = plot_x(plot, it->index);
-	double low = plot_y(plot, ms_of(it->at_ns[p99]));
-	double high = plot_y(plot, ms_of(it->max_ns));
-	char t[2][QUANTITY_TEXT_MAX];
-
-	fprintf(plot->out,
-	    "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" "
-	    "r=\"4\"><title>iteration %u: p99 %s</title></circle><rect "
-	    "class=\"dot2\" x=\"%.1f\" y=\"%.1f\" width=\"7\" "
-	    "height=\"7\"><title>iteration %u: max %s</title></rect>\n",
-	    x, low, it->index, quantity_format_ns(it->at_ns[p99], t[0]),
-	    x - 3.5, high - 3.5, it->index,
-	    quantity_format_ns(it->max_ns, t[1]));
-}
-
-static int
-draw_iterations(FILE *out, const struct run *r)
-{
-	unsigned p99 = r->percentiles.count == 0
-			   ? 0
-			   : percentiles_index(&r->percentiles, 99);
-	int64_t low_ns = INT64_MAX;
-	int64_t high_ns = 0;
-
-	for (size_t i = 0; i < r->count; i++) {
-		const struct run_iteration *it = &r->iterations[i];
-		if (!it->any)
-			continue;
-		low_ns = it->at_ns[p99] < low_ns ? it->at_ns[p99] : low_ns;
-		high_ns = it->max_ns > high_ns ? it->max_ns : high_ns;
-	}
-	if (high_ns == 0) {
-		note_nothing(out);
-		return 0;
-	}
-	struct plot plot = {.out = out,
-	    .x = {PLOT_LINEAR, 0, (double)r->count + 1, "iteration"},
-	    .y = log_axis(low_ns, high_ns, "latency, ms")};
-	plot_begin(&plot, "p99 (dots) and max (squares) of each iteration",
-	    "lines: medians; bands: their 95 % intervals");
-	draw_median(&plot, &r->p99, "");
-	draw_median(&plot, &r->max, "2");
-	for (size_t i = 0; i < r->count; i++) {
-		if (r->iterations[i].any)
-			draw_marks(&plot, &r->iterations[i], p99);
-	}
-	plot_end(&plot);
-	return 0;
-}
-
-static int
-draw_tail(FILE *out, const struct points *points)
-{
-	int64_t *sorted = calloc(points->count + 1, sizeof(*sorted));
-	size_t n = 0;
+	const int64_t *sorted = s->pool[SERIES_LATENCY].values;
+	size_t n = s->pool[SERIES_LATENCY].count;
 	double last_x = -1;
 
-	if (sorted == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < points->count; i++) {
-		if (points->all[i].latency_ns >= 0)
-			sorted[n++] = points->all[i].latency_ns;
-	}
-	samples_sort(sorted, n);
 	if (n == 0) {
 		note_nothing(out);
-		free(sorted);
-		return 0;
+		return;
 	}
 	struct plot plot = {.out = out,
 	    .x = log_axis(sorted[0], sorted[n - 1], "latency, ms"),
@@ -324,21 +212,4 @@ draw_tail(FILE *out, const struct points *points)
 	}
 	fputs("\"/>\n", out);
 	plot_end(&plot);
-	free(sorted);
-	return 0;
-}
-
-int
-picture_draw(FILE *out, const char *name, const struct run *r,
-    const struct points *points)
-{
-	if (strcmp(name, "time") == 0)
-		return draw_scatter(out, r, points, 0);
-	if (strcmp(name, "worst") == 0)
-		return draw_scatter(out, r, points, worst_iteration(r));
-	if (strcmp(name, "iterations") == 0)
-		return draw_iterations(out, r);
-	if (strcmp(name, "tail") == 0)
-		return draw_tail(out, points);
-	return -EINVAL;
 }

@@ -6,8 +6,6 @@
  *   text     a table for a person
  *   JSON     tailor.load.run/1: all of it, for a program
  *   NDJSON   one line per request, written after each iteration
- *   CSV      the same as a table
- *   hgrm     HdrHistogram's percentile table, for its plotters
  *
  * All are made from the same summary and say the same.  A key whose value was
  * not measured is left out. */
@@ -18,24 +16,26 @@
 #include "loadgen/stats/environment.h"
 #include "loadgen/stats/findings.h"
 
-enum color {
-	COLOR_AUTO,
-	COLOR_ALWAYS,
-	COLOR_NEVER,
-};
-
 /* All text is borrowed from argv; a path "-" is stdout. */
 struct output_options {
 	const char *out_dir;
 	const char *json_path;
 	const char *ndjson_path;
-	const char *csv_path;
-	const char *hgrm_path;
 	bool on_stdout; /* one of these is "-" */
-	bool page;	/* report.html into out_dir */
 	bool quiet;
-	bool verbose;
-	enum color color;
+};
+
+/* A measured request that was sent, for pictures. */
+struct point {
+	unsigned iteration;
+	int64_t scheduled_ns; /* after the run's epoch */
+	int64_t latency_ns;   /* -1: it failed */
+};
+
+struct points {
+	struct point *all; /* owned */
+	size_t count;
+	size_t capacity;
 };
 
 struct report {
@@ -48,18 +48,17 @@ struct report {
 	struct findings findings;
 	struct host host;
 	struct environment environment;
-	cpu_set_t sender_cpus;	 /* empty: not pinned */
-	struct timespec started; /* CLOCK_REALTIME */
-	struct instant epoch;	 /* the same moment */
+	cpu_set_t sender_cpus; /* empty: not pinned */
+	int64_t started_ns;    /* wall clock */
+	struct instant epoch;  /* the same moment */
 	bool interrupted;
+	struct points points; /* with out_dir */
 	struct output json;
 	struct output requests;
-	struct output csv;
-	struct output hgrm;
 };
 
-/* The table and what follows it.  color: with escape sequences. */
-void report_text(FILE *out, struct report *r, bool color);
+/* The table and what follows it, in colours if out shows them. */
+void report_text(FILE *out, struct report *r);
 
 /* Of the table: the slowest requests, and why they were slow if known. */
 void report_text_slow(FILE *out, const struct report *r);
@@ -74,11 +73,6 @@ void report_json_slowest(
 /* Of run.json: "verdicts" (causes) and "talechain" (how many were analyzed). */
 void report_json_causes(struct json *j, const struct report *r);
 
-/* The names of the columns; once, before any row. */
-void report_csv_head(struct report *r);
-
-/* Write r->iteration's requests, as far as wanted.  0 or -ENOMEM. */
+/* Write r->iteration's requests, if wanted, and keep their points, if there
+ * will be a page.  0 or -ENOMEM. */
 int report_requests(struct report *r);
-
-/* Write the percentile table, if wanted.  Returns 0 or -ENOMEM. */
-int report_hgrm(struct report *r);

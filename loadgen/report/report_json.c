@@ -5,26 +5,20 @@
 #include "loadgen/report/report.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "base/json.h"
 
 static void
 put_header(struct json *j, const struct report *r)
 {
-	char text[64], date[32];
-	struct tm tm;
+	char text[64];
 
 	json_key_string(j, "schema", "tailor.load.run/1");
 	json_key_object(j, "tool");
 	json_key_string(j, "name", "tailor-load");
 	json_key_string(j, "version", TAILOR_VERSION);
 	json_object_end(j);
-	gmtime_r(&r->started.tv_sec, &tm);
-	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(
-	    text, sizeof(text), "%s.%06ldZ", date, r->started.tv_nsec / 1000);
-	json_key_string(j, "started", text);
+	json_key_string(j, "started", text_wall(text, r->started_ns));
 	json_key_object(j, "clock");
 	json_key_string(j, "source", "CLOCK_MONOTONIC");
 	/* As text: readers that keep numbers as doubles would round it. */
@@ -300,6 +294,7 @@ put_figures(
     struct json *j, const struct verdict *v, const struct percentiles *p)
 {
 	char text[FIGURE_TEXT_MAX], name[PERCENTILE_KEY_MAX];
+	const char *why;
 
 	json_key_array(j, "figures");
 	for (unsigned i = 0; i < v->figure_count; i++) {
@@ -314,16 +309,8 @@ put_figures(
 	}
 	json_array_end(j);
 	json_key_array(j, "reasons");
-	if (v->level == VERDICT_CLOSED)
-		json_string(j, VERDICT_CLOSED_WHY);
-	if (v->level == VERDICT_NONE)
-		json_string(j, VERDICT_NONE_WHY);
-	for (unsigned i = 0; i <= p->count; i++) {
-		const struct figure *f =
-		    verdict_find(v, i < p->count ? p->at[i] : 100);
-		if (f != NULL && f->trust != TRUST_GOOD)
-			json_string(j, figure_format(f, text));
-	}
+	for (unsigned at = 0; (why = verdict_reason(v, p, &at, text)) != NULL;)
+		json_string(j, why);
 	json_array_end(j);
 }
 
@@ -363,20 +350,11 @@ put_generator(struct json *j, const struct report *r)
 static const char *
 actual_key(enum expectation_statistic statistic)
 {
-	switch (statistic) {
-	case STATISTIC_ERRORS:
-		return "actual";
-	case STATISTIC_ERRORS_PERCENT:
-		return "actual_pct";
-	case STATISTIC_RATE:
+	if (statistic_is_time(statistic))
+		return "actual_ns";
+	if (statistic == STATISTIC_RATE)
 		return "actual_per_s";
-	case STATISTIC_PERCENTILE:
-	case STATISTIC_MEAN:
-	case STATISTIC_MIN:
-	case STATISTIC_MAX:
-		break;
-	}
-	return "actual_ns";
+	return statistic == STATISTIC_ERRORS ? "actual" : "actual_pct";
 }
 
 static void

@@ -1,72 +1,38 @@
-/* report_requests.c: measured requests, as lines of JSON and rows of CSV.
+/* report_requests.c: measured requests, as lines of JSON.
  *
- * Both are made from the same cells.  Instants are ns after the run's epoch
- * (run.json has it), durations ns.  lat = last - sched = lag + svc;
- * least is explained at samples_bound().  A failed request has "err", and none
- * of these: percentiles of lat are those that tailor-load reports.  No field of
- * CSV (RFC 4180) needs quotes: ids and traces are digits and hyphens, the rest
- * are numbers and our own words. */
+ * Instants are ns after the run's epoch (run.json has it), durations ns.
+ * lat = last - sched = lag + svc; least is explained at samples_bound().  A
+ * failed request has "err", and none of these: percentiles of lat are those
+ * that tailor-load reports.  What is not known is left out. */
 #include "loadgen/report/report.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <string.h>
-
-#define CELLS_MAX 26
-#define ROW_MAX 800
-
-/* A value with its key.  Not known: left out of JSON, empty in CSV. */
-struct cell {
-	const char *key;
-	const char *text; /* NULL: a number */
-	int64_t number;
-	bool known;
-	bool flag; /* left out of JSON if 0 */
-};
-
-struct cells {
-	size_t count;
-	struct cell all[CELLS_MAX];
-	char id[REQUEST_ID_MAX];
-	char trace[REQUEST_TRACE_LENGTH + 1];
-};
+#include <errno.h>
+#include <stdlib.h>
 
 static void
-add(struct cells *c, struct cell cell)
+put_text(struct json *j, const char *key, const char *text)
 {
-	assert(c->count < CELLS_MAX);
-	c->all[c->count++] = cell;
+	if (*text != '\0')
+		json_key_string(j, key, text);
 }
 
 static void
-add_text(struct cells *c, const char *key, const char *text)
+put_number(struct json *j, const char *key, int64_t number, bool known)
 {
-	add(c, (struct cell){.key = key, .text = text, .known = *text != '\0'});
+	if (known)
+		json_key_int(j, key, number);
 }
 
 static void
-add_number(struct cells *c, const char *key, int64_t number, bool known)
+put_instant(
+    struct json *j, const char *key, struct instant at, struct instant epoch)
 {
-	add(c, (struct cell){.key = key, .number = number, .known = known});
-}
-
-static void
-add_flag(struct cells *c, const char *key, bool set)
-{
-	add(c, (struct cell){
-		   .key = key, .number = set, .known = true, .flag = true});
-}
-
-static void
-add_instant(
-    struct cells *c, const char *key, struct instant at, struct instant epoch)
-{
-	add_number(c, key, instant_since(at, epoch), instant_is_set(at));
+	put_number(j, key, instant_since(at, epoch), instant_is_set(at));
 }
 
 /* Measured request number at + 1 of r->iteration. */
 static void
-describe(const struct report *r, size_t at, bool listed, struct cells *c)
+put_request(struct json *j, const struct report *r, size_t at, bool listed)
 {
 	const struct sample *s = &iteration_measured(&r->iteration)[at];
 	const struct request_name name = {
@@ -75,97 +41,38 @@ describe(const struct report *r, size_t at, bool listed, struct cells *c)
 	    listed ? findings_of(&r->findings, name.iteration, name.number)
 		   : NULL;
 	const bool ok = sample_is_ok(s);
+	char id[REQUEST_ID_MAX], trace[REQUEST_TRACE_LENGTH + 1];
 
-	c->count = 0;
-	(void)request_id_format(&r->texts.ids, &name, c->id);
-	request_trace_format(&r->texts.ids, &name, c->trace);
-	add_number(c, "i", name.iteration, true);
-	add_number(c, "n", name.number, true);
-	add_text(c, "id", c->id);
-	add_text(c, "trace", c->trace);
-	add_number(c, "conn", s->connection, true);
-	add_number(c, "new_conn", s->new_connection, true);
-	add_number(c, "st", s->status, s->status != 0);
-	add_number(c, "bytes", (int64_t)s->body_bytes, true);
-	add_text(c, "err", ok ? "" : outcome_name((enum outcome)s->outcome));
-	add_text(c, "errno", sample_errno_name(s->error));
-	add_instant(c, "sched", s->scheduled, r->epoch);
-	add_instant(c, "send0", s->send_begin, r->epoch);
-	add_instant(c, "send1", s->send_end, r->epoch);
-	add_instant(c, "ktx", s->kernel_sent, r->epoch);
-	add_instant(c, "kack", s->kernel_acked, r->epoch);
-	add_instant(c, "krx", s->kernel_first, r->epoch);
-	add_instant(c, "first", s->first, r->epoch);
-	add_instant(c, "last", s->last, r->epoch);
-	add_number(c, "lat", sample_latency_ns(s), ok);
-	add_number(c, "least", sample_least_ns(s), ok);
-	add_number(c, "svc", sample_service_ns(s), ok);
-	add_number(c, "lag", sample_lag_ns(s), true);
-	add_number(c, "srv", s->server_ns, s->server_ns >= 0);
-	add_flag(c, "waited", s->waited);
-	add_flag(c, "slow", listed);
-	add_text(c, "verdict", f != NULL ? f->code : "");
-}
-
-static int
-write_json(struct report *r, struct json *j, const struct cells *c)
-{
+	(void)request_id_format(&r->texts.ids, &name, id);
+	request_trace_format(&r->texts.ids, &name, trace);
 	json_object_begin(j);
-	for (size_t i = 0; i < c->count; i++) {
-		const struct cell *cell = &c->all[i];
-		if (!cell->known || (cell->flag && cell->number == 0))
-			continue;
-		if (cell->text != NULL)
-			json_key_string(j, cell->key, cell->text);
-		else
-			json_key_int(j, cell->key, cell->number);
-	}
+	json_key_uint(j, "i", name.iteration);
+	json_key_uint(j, "n", name.number);
+	json_key_string(j, "id", id);
+	json_key_string(j, "trace", trace);
+	json_key_uint(j, "conn", s->connection);
+	json_key_uint(j, "new_conn", s->new_connection);
+	put_number(j, "st", s->status, s->status != 0);
+	json_key_uint(j, "bytes", s->body_bytes);
+	put_text(j, "err", ok ? "" : outcome_name((enum outcome)s->outcome));
+	put_text(j, "errno", sample_errno_name(s->error));
+	put_instant(j, "sched", s->scheduled, r->epoch);
+	put_instant(j, "send0", s->send_begin, r->epoch);
+	put_instant(j, "send1", s->send_end, r->epoch);
+	put_instant(j, "ktx", s->kernel_sent, r->epoch);
+	put_instant(j, "kack", s->kernel_acked, r->epoch);
+	put_instant(j, "krx", s->kernel_first, r->epoch);
+	put_instant(j, "first", s->first, r->epoch);
+	put_instant(j, "last", s->last, r->epoch);
+	put_number(j, "lat", sample_latency_ns(s), ok);
+	put_number(j, "least", sample_least_ns(s), ok);
+	put_number(j, "svc", sample_service_ns(s), ok);
+	json_key_int(j, "lag", sample_lag_ns(s));
+	put_number(j, "srv", s->server_ns, s->server_ns >= 0);
+	put_number(j, "waited", 1, s->waited);
+	put_number(j, "slow", 1, listed);
+	put_text(j, "verdict", f != NULL ? f->code : "");
 	json_object_end(j);
-	return output_json(&r->requests, j);
-}
-
-/* A Tailor's word is written only if it cannot be anything but a field. */
-static const char *
-csv_word(const char *text)
-{
-	static const char safe[] = "abcdefghijklmnopqrstuvwxyz"
-				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-
-	return strspn(text, safe) == strlen(text) ? text : "other";
-}
-
-/* One row; of the names of the columns, or of the values. */
-static void
-write_csv(struct report *r, const struct cells *c, bool names)
-{
-	char row[ROW_MAX], number[24];
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->count; i++) {
-		const struct cell *cell = &c->all[i];
-		const char *text = number;
-
-		snprintf(number, sizeof(number), "%" PRId64, cell->number);
-		if (names)
-			text = cell->key;
-		else if (!cell->known)
-			text = "";
-		else if (cell->text != NULL)
-			text = csv_word(cell->text);
-		n += (size_t)snprintf(row + n, sizeof(row) - n, "%s%s%s",
-		    i > 0 ? "," : "", text, i + 1 == c->count ? "\r\n" : "");
-		assert(n < sizeof(row)); /* all fields are ours and short */
-	}
-	output_write(&r->csv, row, n);
-}
-
-void
-report_csv_head(struct report *r)
-{
-	struct cells c;
-
-	describe(r, 0, false, &c);
-	write_csv(r, &c, true);
 }
 
 static bool
@@ -178,25 +85,60 @@ is_listed(const struct slow_list *l, size_t number)
 	return false;
 }
 
+/* Room for n more points. */
+static int
+reserve(struct points *p, size_t n)
+{
+	size_t capacity = 2 * p->capacity + n;
+	struct point *all;
+
+	if (p->capacity - p->count >= n)
+		return 0;
+	all = realloc(p->all, capacity * sizeof(*all));
+	if (all == NULL)
+		return -ENOMEM;
+	p->all = all;
+	p->capacity = capacity;
+	return 0;
+}
+
+static int
+keep_points(struct report *r)
+{
+	const struct iteration *it = &r->iteration;
+	int err = reserve(&r->points, it->requests);
+
+	for (size_t i = 0; i < it->requests && err == 0; i++) {
+		const struct sample *s = &iteration_measured(it)[i];
+		if (s->outcome == OUTCOME_UNSENT)
+			continue;
+		r->points.all[r->points.count++] = (struct point){
+		    .iteration = it->index,
+		    .scheduled_ns = instant_since(s->scheduled, r->epoch),
+		    .latency_ns = sample_is_ok(s) ? sample_latency_ns(s) : -1};
+	}
+	return err;
+}
+
 int
 report_requests(struct report *r)
 {
 	const struct iteration *it = &r->iteration;
 	const struct summary *sum = &r->summary;
 	const struct slow_list *slow = &sum->iterations[sum->count - 1].slow;
-	struct cells c;
 	struct json j;
 	int err = 0;
 
+	if (r->options->out_dir != NULL)
+		err = keep_points(r);
+	if (!output_is_wanted(&r->requests))
+		return err;
 	json_init(&j, false);
 	for (size_t i = 0; i < it->requests && err == 0; i++) {
 		if (iteration_measured(it)[i].outcome == OUTCOME_UNSENT)
 			continue;
-		describe(r, i, is_listed(slow, i + 1), &c);
-		if (output_is_wanted(&r->csv))
-			write_csv(r, &c, false);
-		if (output_is_wanted(&r->requests))
-			err = write_json(r, &j, &c);
+		put_request(&j, r, i, is_listed(slow, i + 1));
+		err = output_json(&r->requests, &j);
 	}
 	json_fini(&j);
 	return err;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/terminal.h"
 #include "base/topology.h"
 #include "loadgen/send/quantity.h"
 
@@ -273,6 +274,7 @@ print_figures(const struct printer *p)
 	const struct verdict *v = &p->report->verdict;
 	const struct percentiles *all = &p->criteria->percentiles;
 	char text[FIGURE_TEXT_MAX], name[PERCENTILE_KEY_MAX];
+	const char *why;
 	bool any = false;
 
 	for (unsigned i = 0; i <= all->count; i++) {
@@ -285,12 +287,9 @@ print_figures(const struct printer *p)
 		any = true;
 	}
 	fprintf(p->out, "%s", any ? "\n" : "");
-	for (unsigned i = 0; i <= all->count; i++) {
-		const struct figure *f =
-		    verdict_find(v, i < all->count ? all->at[i] : 100);
-		if (f != NULL && f->trust != TRUST_GOOD)
-			fprintf(p->out, "  %s\n", figure_format(f, text));
-	}
+	for (unsigned at = 0;
+	     (why = verdict_reason(v, all, &at, text)) != NULL;)
+		fprintf(p->out, "  %s\n", why);
 }
 
 static void
@@ -302,16 +301,14 @@ print_lag(const struct printer *p)
 
 	fprintf(p->out,
 	    "  lag p50 %s p99 %s max %s; %zu of %zu sent >1ms late\n"
-	    "  own stalls: longest %s spinning, %s in pauses\n",
+	    "  own stalls: longest %s spinning, %s in pauses\n"
+	    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
 	    format_at(lag, lag->at_ns[p->p50], t[0]),
 	    format_at(lag, lag->at_ns[p->p99], t[1]),
 	    format_at(lag, lag->max_ns, t[2]), v->over_1ms, lag->count,
 	    quantity_format_ns(v->hiccups.spin_max_ns, t[3]),
-	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]));
-	if (p->report->options->verbose)
-		fprintf(p->out,
-		    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
-		    v->cpu_pct, v->involuntary_switches);
+	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]), v->cpu_pct,
+	    v->involuntary_switches);
 }
 
 static void
@@ -377,24 +374,15 @@ format_actual(
 {
 	char t[QUANTITY_TEXT_MAX];
 
-	switch (x->statistic) {
-	case STATISTIC_ERRORS:
-		snprintf(out, size, "%.0f", actual);
-		return;
-	case STATISTIC_ERRORS_PERCENT:
-		snprintf(out, size, "%.3g%%", actual);
-		return;
-	case STATISTIC_RATE:
-		snprintf(out, size, "%.1f/s", actual);
-		return;
-	case STATISTIC_PERCENTILE:
-	case STATISTIC_MEAN:
-	case STATISTIC_MIN:
-	case STATISTIC_MAX:
+	if (statistic_is_time(x->statistic))
 		snprintf(
 		    out, size, "%s", quantity_format_ns(llround(actual), t));
-		return;
-	}
+	else if (x->statistic == STATISTIC_RATE)
+		snprintf(out, size, "%.1f/s", actual);
+	else if (x->statistic == STATISTIC_ERRORS)
+		snprintf(out, size, "%.0f", actual);
+	else
+		snprintf(out, size, "%.3g%%", actual);
 }
 
 static void
@@ -418,16 +406,17 @@ print_expectations(const struct printer *p)
 }
 
 void
-report_text(FILE *out, struct report *r, bool color)
+report_text(FILE *out, struct report *r)
 {
+	const bool colour = terminal_has_colour(out);
 	struct printer p = {.out = out,
 	    .report = r,
 	    .plan = r->summary.plan,
 	    .criteria = r->summary.criteria,
 	    .summary = &r->summary,
-	    .strong = color ? "\033[1m" : "",
-	    .bad = color ? "\033[1;31m" : "",
-	    .plain = color ? "\033[0m" : "",
+	    .strong = terminal_escape(colour, TERMINAL_BOLD),
+	    .bad = terminal_escape(colour, TERMINAL_RED),
+	    .plain = terminal_escape(colour, TERMINAL_PLAIN),
 	    .server = r->summary.pooled[SERIES_SERVER].count > 0,
 	    .p50 = percentiles_index(&r->summary.criteria->percentiles, 50),
 	    .p99 = percentiles_index(&r->summary.criteria->percentiles, 99)};

@@ -3,23 +3,8 @@
 #include "base/text.h"
 #include "loadgen/send/quantity.h"
 
-#define LIST_MAX 10 /* without --verbose */
+#define LIST_MAX 10 /* run.json has all */
 #define CAUSES_MAX 8
-
-/* A server's text on a terminal: no control characters. */
-static void
-put_text(FILE *out, const char *text)
-{
-	for (size_t left = strlen(text); left > 0;) {
-		size_t n = utf8_shown((const unsigned char *)text, left);
-		if (n > 0)
-			fwrite(text, 1, n, out);
-		else
-			fputc('?', out);
-		text += n > 0 ? n : 1;
-		left -= n > 0 ? n : 1;
-	}
-}
 
 static void
 print_one(FILE *out, const struct report *r, const struct slow *slow)
@@ -41,33 +26,20 @@ print_one(FILE *out, const struct report *r, const struct slow *slow)
 }
 
 static void
-print_list(FILE *out, const struct report *r, const struct slow_list *l)
-{
-	size_t n = l->count;
-
-	if (!r->options->verbose && n > LIST_MAX)
-		n = LIST_MAX;
-	for (size_t i = 0; i < n; i++)
-		print_one(out, r, &l->slowest[i]);
-	if (n < l->count)
-		fprintf(out, "  and %zu more\n", l->count - n);
-}
-
-static void
 print_causes(FILE *out, const struct report *r)
 {
 	const struct findings *f = &r->findings;
 	struct cause causes[CAUSES_MAX];
 	int n = findings_causes(f, causes, CAUSES_MAX);
-	char t[QUANTITY_TEXT_MAX];
+	char t[QUANTITY_TEXT_MAX], safe[4 * FINDING_CODE_MAX];
 
 	if (f->count + f->missing > 0)
 		fprintf(out,
 		    "\nSlow: %zu explained, %zu pinned, %zu no longer kept\n",
 		    f->count, f->pinned, f->missing);
 	for (int i = 0; i < n; i++) {
-		fprintf(out, "%6zu x ", causes[i].count);
-		put_text(out, causes[i].code);
+		fprintf(out, "%6zu x %s", causes[i].count,
+		    text_safe(safe, sizeof(safe), causes[i].code));
 		if (causes[i].median_ns >= 0)
 			fprintf(out, " (median %s)",
 			    quantity_format_ns(causes[i].median_ns, t));
@@ -82,6 +54,7 @@ print_causes(FILE *out, const struct report *r)
 static void
 print_worst(FILE *out, const struct report *r)
 {
+	char safe[4 * FINDING_TEXT_MAX];
 	const struct slow_list *l = &r->summary.slow;
 	const struct finding *f =
 	    l->count == 0 ? NULL
@@ -90,8 +63,7 @@ print_worst(FILE *out, const struct report *r)
 
 	if (f == NULL)
 		return;
-	fprintf(out, "Worst: ");
-	put_text(out, f->text);
+	fprintf(out, "Worst: %s", text_safe(safe, sizeof(safe), f->text));
 	if (f->page[0] != '\0')
 		fprintf(out, "\n       -> %s/%s", r->options->out_dir, f->page);
 	fprintf(out, "\n");
@@ -100,17 +72,15 @@ print_worst(FILE *out, const struct report *r)
 void
 report_text_slow(FILE *out, const struct report *r)
 {
-	const struct summary *s = &r->summary;
+	const struct slow_list *l = &r->summary.slow;
 
-	if (s->slow.count == 0)
+	if (l->count == 0)
 		return;
 	fprintf(out, "\nSlowest:\n");
-	print_list(out, r, &s->slow);
-	for (size_t i = 0; r->options->verbose && i < s->count; i++) {
-		fprintf(
-		    out, "Slowest of iteration %u:\n", s->iterations[i].index);
-		print_list(out, r, &s->iterations[i].slow);
-	}
+	for (size_t i = 0; i < l->count && i < LIST_MAX; i++)
+		print_one(out, r, &l->slowest[i]);
+	if (l->count > LIST_MAX)
+		fprintf(out, "  and %zu more\n", l->count - LIST_MAX);
 	print_causes(out, r);
 	print_worst(out, r);
 }

@@ -46,19 +46,21 @@ pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
 {
 	memset(p, 0, sizeof(*p));
 	p->slots = calloc(plan->max_connections, sizeof(*p->slots));
-	if (p->slots == NULL)
+	p->heads = calloc(plan->max_connections, RESPONSE_HEAD_MAX);
+	if (p->slots == NULL || p->heads == NULL) {
+		pool_close(p);
 		return -ENOMEM;
+	}
 	TAILQ_INIT(&p->closed.queue);
 	TAILQ_INIT(&p->idle.queue);
 	TAILQ_INIT(&p->busy.queue);
 	p->slot_count = plan->max_connections;
 	p->epoll_fd = epoll_fd;
 	p->target = t;
-	p->tcp_nodelay = plan->tcp_nodelay;
 	p->kernel_stamps = plan->kernel_stamps && !t->server.local;
-	p->quickack = plan->quickack;
 	for (size_t i = 0; i < p->slot_count; i++) {
 		p->slots[i].fd = -1;
+		p->slots[i].head = p->heads + i * RESPONSE_HEAD_MAX;
 		TAILQ_INSERT_TAIL(&p->closed.queue, &p->slots[i], link);
 	}
 	p->closed.count = p->slot_count;
@@ -73,23 +75,8 @@ pool_close(struct pool *p)
 			connection_close(p, &p->slots[i]);
 	}
 	free(p->slots);
+	free(p->heads);
 	memset(p, 0, sizeof(*p));
-}
-
-/* Neither option can make a request fail that would succeed without it, and on
- * a Unix socket neither exists: results are not looked at. */
-static void
-set_tcp_options(const struct pool *p, int fd)
-{
-	int on = p->tcp_nodelay;
-	int quick = p->quickack == QUICKACK_ON;
-
-	if (p->target->server.local)
-		return;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (p->quickack != QUICKACK_KERNEL)
-		setsockopt(
-		    fd, IPPROTO_TCP, TCP_QUICKACK, &quick, sizeof(quick));
 }
 
 /* Begin to open a closed connection; it becomes the given state. */
@@ -98,13 +85,15 @@ connection_open(
     struct pool *p, struct connection *c, enum connection_state state)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
+	const int on = 1;
 	int err;
 	int fd = socket(p->target->address.ss_family,
 	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -errno;
-	set_tcp_options(p, fd);
+	/* Not for Unix sockets, on which it fails: no harm. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(fd, (const struct sockaddr *)&p->target->address,
 		p->target->address_length) < 0 &&
 	    errno != EINPROGRESS) {
@@ -240,11 +229,4 @@ connection_want_write(struct pool *p, struct connection *c, bool want)
 	/* It is registered, and changing what for takes no memory. */
 	assert(err == 0);
 	(void)err;
-}
-
-void
-connection_has_read(const struct pool *p, const struct connection *c)
-{
-	if (p->quickack != QUICKACK_KERNEL)
-		set_tcp_options(p, c->fd);
 }

@@ -9,7 +9,8 @@
  * taken, so the first is the first to time out.  A connection carries one
  * request at a time, never two.
  *
- * All memory is taken when the pool is opened.  Opening a connection enters
+ * All memory is taken when the pool is opened; that of heads is touched only by
+ * those that come in pieces.  Opening a connection enters
  * the kernel but never waits.  One thread. */
 #pragma once
 
@@ -37,6 +38,7 @@ struct connection {
 	bool stamps;	     /* the kernel reports when bytes left and came */
 	uint32_t sent_bytes; /* ever, modulo 2^32: whose a stamp is */
 	TAILQ_ENTRY(connection) link;
+	char *head; /* borrowed from the pool; for response_init() */
 	struct response response;
 };
 
@@ -48,15 +50,14 @@ struct connection_list {
 
 struct pool {
 	struct connection *slots; /* owned */
+	char *heads;		  /* owned; RESPONSE_HEAD_MAX for each slot */
 	size_t slot_count;
 	struct connection_list closed;
 	struct connection_list idle;
 	struct connection_list busy;
 	int epoll_fd; /* borrowed from the sender */
 	const struct target *target;
-	bool tcp_nodelay;
 	bool kernel_stamps;
-	enum quickack quickack;
 	uint32_t opened; /* since pool_count_from_zero() */
 };
 
@@ -91,6 +92,3 @@ void connection_close(struct pool *p, struct connection *c);
 
 /* Have epoll report whether the connection waits for room to write. */
 void connection_want_write(struct pool *p, struct connection *c, bool want);
-
-/* After reading: set again what the kernel forgets (--quickack). */
-void connection_has_read(const struct pool *p, const struct connection *c);

@@ -40,8 +40,15 @@ iteration_fini(struct iteration *it)
 static void
 clear(struct iteration *it)
 {
+	const struct iteration made = *it;
 	size_t total = it->warmup + it->requests;
 
+	*it = (struct iteration){.warmup = made.warmup,
+	    .requests = made.requests,
+	    .offset_ns = made.offset_ns,
+	    .samples = made.samples,
+	    .progress = {.latency_ns = made.progress.latency_ns,
+		.number = made.progress.number}};
 	memset(it->samples, 0, total * sizeof(*it->samples));
 	for (size_t i = 0; i < total; i++)
 		it->samples[i].server_ns = -1;
@@ -49,21 +56,6 @@ clear(struct iteration *it)
 	    it->requests * sizeof(*it->progress.latency_ns));
 	memset(it->progress.number, 0,
 	    it->requests * sizeof(*it->progress.number));
-	atomic_store(&it->progress.sent, 0);
-	atomic_store(&it->progress.finished, 0);
-	atomic_store(&it->progress.ok, 0);
-	it->begin = INSTANT_NONE;
-	it->origin = INSTANT_NONE;
-	it->max_in_flight = 0;
-	it->opened = 0;
-	it->unsolicited = 0;
-	it->interrupted = false;
-	it->clock_stepped = false;
-	atomic_store(&it->tailor, false);
-	it->hiccups = (struct hiccups){0, 0};
-	it->cpu_ns = 0;
-	it->wall_ns = 0;
-	it->involuntary_switches = 0;
 }
 
 void

@@ -9,12 +9,6 @@
 #define PLAN_REQUESTS_MAX 100000000u
 #define PLAN_CONNECTIONS_MAX 60000u
 
-enum quickack {
-	QUICKACK_KERNEL,
-	QUICKACK_ON,
-	QUICKACK_OFF,
-};
-
 /* All text is borrowed from argv. */
 struct plan {
 	/* load */
@@ -37,13 +31,6 @@ struct plan {
 	const char *headers[PLAN_HEADERS_MAX]; /* "Name: value" */
 	unsigned header_count;
 	const char *data;
-	bool urls_random;
-	const char *id_header;
-	const char
-	    *server_timing; /* metric, or NULL: those of server_timing.h */
 	bool expected_status[600];
-	const char *body_sha256; /* hexadecimal; NULL: any body is fine */
-	bool tcp_nodelay;
 	bool kernel_stamps;
-	enum quickack quickack;
 };

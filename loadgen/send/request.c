@@ -7,6 +7,8 @@
 #include <strings.h>
 
 #include "base/file.h"
+#include "base/random.h"
+#include "http/writer.h"
 #include "loadgen/send/token.h"
 
 static int
@@ -49,13 +51,10 @@ put_decimal(char *out, uint64_t value, int n)
 }
 
 static char *
-put_hexadecimal(char *out, uint64_t value, int n)
+put_hexadecimal(char *out, uint64_t value)
 {
-	for (int i = n - 1; i >= 0; i--) {
-		out[i] = "0123456789abcdef"[value & 15];
-		value >>= 4;
-	}
-	return out + n;
+	digits_hex(out, value);
+	return out + DIGITS_HEX;
 }
 
 static char *
@@ -64,7 +63,9 @@ put_id(
 {
 	int digits = ids->number_digits;
 
-	out = put_hexadecimal(out, ids->run >> 32, 8);
+	/* The first 8 of these digits stay; no id is shorter than all. */
+	(void)put_hexadecimal(out, ids->run);
+	out += 8;
 	*out++ = '-';
 	out = put_decimal(out, name->iteration, ids->iteration_digits);
 	*out++ = '-';
@@ -98,10 +99,10 @@ put_trace(
 	uint64_t parent = splitmix64(&state) | 1;
 
 	memcpy(out, "00-", 3);
-	out = put_hexadecimal(out + 3, high, 16);
-	out = put_hexadecimal(out, low, 16);
+	out = put_hexadecimal(out + 3, high);
+	out = put_hexadecimal(out, low);
 	*out++ = '-';
-	out = put_hexadecimal(out, parent, 16);
+	out = put_hexadecimal(out, parent);
 	memcpy(out, "-01", 3);
 }
 
@@ -121,10 +122,10 @@ name_is(const char *header, size_t length, const char *name)
 
 /* What is wrong with "Name: value", or NULL. */
 static const char *
-header_wrong(const char *header, const char *id_header)
+header_wrong(const char *header)
 {
-	static const char *const ours[] = {
-	    "content-length", "transfer-encoding", "traceparent"};
+	static const char *const ours[] = {"content-length",
+	    "transfer-encoding", "traceparent", "x-request-id"};
 	size_t n = 0;
 
 	while (token_char(header[n]))
@@ -139,8 +140,6 @@ header_wrong(const char *header, const char *id_header)
 		if (name_is(header, n, ours[i]))
 			return "is written by tailor-load itself";
 	}
-	if (name_is(header, n, id_header))
-		return "carries the request's id; see --id-header";
 	return NULL;
 }
 
@@ -227,7 +226,7 @@ text_make(struct request_texts *r, const struct plan *plan,
 	request_trace_format(&r->ids, &any, trace);
 	fprintf(f, "%s %s HTTP/1.1\r\n", r->method, t->paths[which]);
 	write_headers(f, r->method, plan, t, body);
-	fprintf(f, "%s: ", plan->id_header);
+	fputs("x-request-id: ", f);
 	text->id_at = (size_t)ftell(f);
 	fprintf(f, "%s\r\ntraceparent: ", id);
 	text->trace_at = (size_t)ftell(f);
@@ -249,12 +248,9 @@ request_texts_open(struct request_texts *r, const struct plan *plan,
 	r->method = plan->method != NULL ? plan->method
 		    : plan->data != NULL ? "POST"
 					 : "GET";
-	r->random = plan->urls_random;
-	r->seed = plan->seed;
 	r->is_head = strcmp(r->method, "HEAD") == 0;
 	for (unsigned i = 0; i < plan->header_count; i++) {
-		const char *wrong =
-		    header_wrong(plan->headers[i], plan->id_header);
+		const char *wrong = header_wrong(plan->headers[i]);
 		if (wrong == NULL)
 			continue;
 		snprintf(
@@ -296,20 +292,10 @@ request_texts_close(struct request_texts *r)
 	r->count = 0;
 }
 
-static size_t
-choose_path(const struct request_texts *r, const struct request_name *name)
-{
-	uint64_t state = r->seed ^ (uint64_t)name->iteration << 33 ^
-			 (uint64_t)name->warmup << 32 ^ name->number;
-
-	/* A file of targets is short beside 2^64: the bias is nothing. */
-	return (r->random ? splitmix64(&state) : name->number - 1) % r->count;
-}
-
 const struct request_text *
 request_fill(struct request_texts *r, const struct request_name *name)
 {
-	struct request_text *text = &r->texts[choose_path(r, name)];
+	struct request_text *text = &r->texts[(name->number - 1) % r->count];
 
 	(void)put_id(&r->ids, name, text->bytes + text->id_at);
 	put_trace(&r->ids, name, text->bytes + text->trace_at);

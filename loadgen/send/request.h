@@ -57,8 +57,6 @@ struct request_texts {
 	bool is_head;
 	size_t count; /* one per path */
 	struct request_text *texts;
-	bool random;   /* which path is drawn, not taken in turn */
-	uint64_t seed; /* of drawing */
 };
 
 /* Make the texts.  Checks the headers of the command line: names must be
@@ -71,7 +69,6 @@ int request_texts_open(struct request_texts *r, const struct plan *plan,
 void request_texts_close(struct request_texts *r);
 
 /* The text of a request, with its ids in place; valid until the next call.
- * Paths are taken in turn by number, or drawn from seed, iteration and number:
- * the same in every run with that seed.  No allocation; sender thread. */
+ * Paths are taken in turn by number.  No allocation; sender thread. */
 const struct request_text *
 request_fill(struct request_texts *r, const struct request_name *name);

@@ -1,44 +1,25 @@
-/* response.h: a strict, incremental scanner of HTTP/1.x responses.
+/* response.h: one HTTP/1.x response, out of the bytes of a connection.
  *
  * Bytes go in as they arrive, in pieces of any size; out come the status, how
- * long the body was, whether the connection may be used again, and the
- * server's own latency.  The body is counted, and hashed if requested,
- * never kept.  It is a measuring
- * instrument, not a browser: what RFC 9112 calls an error is an error here,
- * since a tolerant reader would time the wrong bytes.  Refused among others:
- * bare LF, space before the colon, folded lines, control characters, two
- * lengths that differ, a length beside Transfer-Encoding, any coding but
- * "chunked", heads over 64 KiB.  Interim (1xx) responses are skipped.
+ * long the body was, whether the connection may be used again, and the server's
+ * own latency.  The body is counted, never kept.  What is a response is decided
+ * by http/, as for Tailor itself, within limits of our own (heads of 16 KiB,
+ * 100 fields, HTTP_TRAILERS_MAX of trailers); a 101 is refused, for no upgrade
+ * was requested.  Interim (1xx) responses are skipped, together as long as a
+ * head may be.
  *
- * Cost: 900 bytes per connection, no allocation, one switch per head byte,
- * nothing per body byte unless it is hashed. */
+ * Cost: 200 bytes per connection, and those of a head that comes in pieces; no
+ * allocation; a head is read three times (http/http.h), a body not at all. */
 #pragma once
 
-#include <sha2.h>
-
+#include "http/http.h"
 #include "loadgen/send/server_timing.h"
 
-#define RESPONSE_HEAD_MAX 65536
-#define RESPONSE_NAME_MAX 24
-#define RESPONSE_VALUE_MAX 512
+#define RESPONSE_HEAD_MAX 16384
 
 enum response_state {
-	RESPONSE_STATUS_LINE,
-	RESPONSE_STATUS_LINE_LF,
-	RESPONSE_HEADER_START,
-	RESPONSE_HEADER_NAME,
-	RESPONSE_HEADER_SPACE,
-	RESPONSE_HEADER_VALUE,
-	RESPONSE_HEADER_LF,
-	RESPONSE_HEAD_LF,
-	RESPONSE_BODY_LENGTH,
-	RESPONSE_BODY_CLOSE,
-	RESPONSE_CHUNK_SIZE,
-	RESPONSE_CHUNK_EXTENSION,
-	RESPONSE_CHUNK_SIZE_LF,
-	RESPONSE_CHUNK_DATA,
-	RESPONSE_CHUNK_CR,
-	RESPONSE_CHUNK_LF,
+	RESPONSE_HEAD,
+	RESPONSE_BODY,
 	RESPONSE_COMPLETE,
 	RESPONSE_MALFORMED,
 };
@@ -50,34 +31,21 @@ struct response {
 	uint64_t body_bytes;
 	bool keep_alive;
 	struct server_timing timing;
-	SHA2_CTX body_hash; /* if response_hash_body() was called */
 
 	/* Private from here. */
-	const char *metric; /* borrowed; Server-Timing name wanted or NULL */
-	bool to_head;	    /* the request was a HEAD */
-	bool hash_body;
-	bool trailer;
-	bool minor_0; /* HTTP/1.0 */
-	bool has_length;
-	bool chunked;
-	uint8_t status_line_bytes;
-	uint8_t chunk_digits;
-	uint32_t head_bytes; /* of this head, chunk line or trailer */
-	uint64_t remaining;
-	uint64_t length;
-	size_t name_length;
-	size_t value_length;
-	char name[RESPONSE_NAME_MAX];
-	char value[RESPONSE_VALUE_MAX];
+	bool to_head; /* the request was a HEAD */
+	char *kept;   /* borrowed, RESPONSE_HEAD_MAX bytes: of a head in pieces,
+		       then the trailers */
+	size_t kept_bytes;
+	size_t scanned;	      /* see http_scan() */
+	size_t interim_bytes; /* of 1xx responses */
+	struct http_body body;
 };
 
 /* Expect a new response.
- *   metric   Server-Timing metric that counts, or NULL (server_timing.h)
+ *   kept     room for RESPONSE_HEAD_MAX bytes, for as long as *r is used
  *   to_head  the request's method was HEAD: no body follows */
-void response_init(struct response *r, const char *metric, bool to_head);
-
-/* After response_init(): also hash the body, without its framing. */
-void response_hash_body(struct response *r);
+void response_init(struct response *r, char *kept, bool to_head);
 
 /* Read n more bytes, hostile.  Returns how many belong to this response: less
  * than n only when the state has become RESPONSE_COMPLETE or

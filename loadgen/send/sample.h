@@ -28,9 +28,8 @@ enum outcome {
 	OUTCOME_SHORT,	   /* the server closed before the response's end */
 	OUTCOME_MALFORMED, /* not an HTTP response, or bytes after its end */
 	OUTCOME_STATUS,	   /* complete, but not a status that was expected */
-	OUTCOME_BODY,	   /* as expected, but for its body */
 };
-#define OUTCOME_COUNT 10
+#define OUTCOME_COUNT 9
 
 struct sample {
 	struct instant scheduled;

@@ -1,11 +1,9 @@
 /* schedule.h: when each request is due, computed before the first is sent.
  *
- * The generator is xoshiro256** (D. Blackman, S. Vigna, "Scrambled Linear
- * Pseudorandom Number Generators", 2018), its state filled by splitmix64 from
- * the iteration's seed, as its authors advise.  A Poisson process has gaps
- * -log1p(-u)/rate with u = (x >> 11) * 2^-53 in [0, 1).  Each gap is rounded
- * to whole nanoseconds before it is added, so the same seed gives the same
- * instants on every machine, for ever; tests hold vectors of all three.
+ * A Poisson process has gaps -log1p(-u)/rate with u in [0, 1) of xoshiro256**
+ * (base/random.h), seeded with the iteration's seed.  Each gap is rounded to
+ * whole nanoseconds before it is added, so the same seed gives the same
+ * instants on every machine, for ever; tests hold vectors.
  *
  * Warm-up requests have a random stream of their own: changing their number
  * does not change the gaps of the measured requests. */
@@ -13,22 +11,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct prng {
-	uint64_t s[4];
-};
-
-/* One step of splitmix64: advances *state, returns 64 random bits. */
-uint64_t splitmix64(uint64_t *state);
-
-/* Fill the state from a seed; any seed is good. */
-void prng_init(struct prng *p, uint64_t seed);
-
-/* 64 random bits (xoshiro256**). */
-uint64_t prng_next(struct prng *p);
-
-/* A number in [0, 1) with 53 random bits. */
-double prng_uniform(struct prng *p);
 
 enum arrivals {
 	ARRIVALS_POISSON, /* exponential gaps */

@@ -181,10 +181,7 @@ send_one(struct sender *s, struct instant due)
 	} else {
 		sample->connection = c->number;
 		c->request = s->next - 1;
-		response_init(
-		    &c->response, s->plan->server_timing, s->texts->is_head);
-		if (s->plan->body_sha256 != NULL)
-			response_hash_body(&c->response);
+		response_init(&c->response, c->head, s->texts->is_head);
 		receiver_write(s, c);
 	}
 	count_sent(s);

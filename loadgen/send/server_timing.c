@@ -1,95 +1,70 @@
 #include "loadgen/send/server_timing.h"
 
 #include <math.h>
-#include <string.h>
-#include <strings.h>
 
 #include "loadgen/send/token.h"
 
 #define RANK_NONE 3
 #define DAY_MS 86400000.0
 
-/* A piece of the header. */
-struct text {
-	const char *at;
-	size_t length;
-};
-
-struct cursor {
-	const char *at;
-	const char *end;
-};
-
 void
 server_timing_init(struct server_timing *t)
 {
-	t->duration_ns = -1;
-	t->rank = RANK_NONE;
-	t->tailor = false;
+	*t = (struct server_timing){.duration_ns = -1, .rank = RANK_NONE};
 }
 
 static void
-skip_space(struct cursor *c)
+skip(struct slice *rest, size_t n)
 {
-	while (c->at < c->end && (*c->at == ' ' || *c->at == '\t'))
-		c->at++;
+	rest->at += n;
+	rest->length -= n;
 }
 
 /* Step over one given character and the space around it. */
 static bool
-take(struct cursor *c, char wanted)
+take(struct slice *rest, char wanted)
 {
-	skip_space(c);
-	if (c->at == c->end || *c->at != wanted)
+	*rest = slice_trim(*rest);
+	if (rest->length == 0 || *rest->at != wanted)
 		return false;
-	c->at++;
-	skip_space(c);
+	skip(rest, 1);
+	*rest = slice_trim(*rest);
 	return true;
 }
 
-static struct text
-take_token(struct cursor *c)
+static struct slice
+take_token(struct slice *rest)
 {
-	struct text t = {c->at, 0};
+	struct slice t = {rest->at, 0};
 
-	while (c->at < c->end && token_char(*c->at))
-		c->at++;
-	t.length = (size_t)(c->at - t.at);
+	while (t.length < rest->length && token_char(t.at[t.length]))
+		t.length++;
+	skip(rest, t.length);
 	return t;
 }
 
 /* A token or a quoted string; for the latter the text between the quotes. */
 static bool
-take_value(struct cursor *c, struct text *out)
+take_value(struct slice *rest, struct slice *out)
 {
-	if (!take(c, '"')) {
-		*out = take_token(c);
+	size_t n = 0;
+
+	if (!take(rest, '"')) {
+		*out = take_token(rest);
 		return out->length > 0;
 	}
-	out->at = c->at;
-	while (c->at < c->end && *c->at != '"') {
-		if (*c->at == '\\')
-			c->at++;
-		if (c->at < c->end)
-			c->at++;
-	}
-	if (c->at >= c->end)
+	while (n < rest->length && rest->at[n] != '"')
+		n += rest->at[n] == '\\' ? 2 : 1;
+	if (n >= rest->length)
 		return false;
-	out->length = (size_t)(c->at - out->at);
-	c->at++;
+	*out = (struct slice){rest->at, n};
+	skip(rest, n + 1);
 	return true;
-}
-
-static bool
-text_is(struct text t, const char *word)
-{
-	return strlen(word) == t.length &&
-	       strncasecmp(t.at, word, t.length) == 0;
 }
 
 /* Decimal milliseconds to ns; -1 if it is anything else. */
 static int64_t
-parse_milliseconds(struct text t)
+parse_milliseconds(struct slice t)
 {
 	double value = 0;
 	double scale = 0;
@@ -114,57 +89,51 @@ parse_milliseconds(struct text t)
 }
 
 static unsigned
-metric_rank(struct text name, const char *wanted)
+metric_rank(struct slice name)
 {
-	if (wanted != NULL)
-		return text_is(name, wanted) ? 0 : RANK_NONE;
-	if (text_is(name, "app"))
+	if (slice_is(name, "app"))
 		return 0;
-	return text_is(name, "upstream") ? 1 : 2;
+	return slice_is(name, "upstream") ? 1 : 2;
 }
 
 /* One metric: name *( ";" parameter [ "=" value ] ). */
 static bool
-read_metric(struct cursor *c, struct text *name, int64_t *duration_ns)
+read_metric(struct slice *rest, struct slice *name, int64_t *duration_ns)
 {
-	struct text parameter;
-	struct text value;
+	struct slice parameter, value;
 
 	*duration_ns = -1;
-	*name = take_token(c);
+	*name = take_token(rest);
 	if (name->length == 0)
 		return false;
-	while (take(c, ';')) {
-		parameter = take_token(c);
-		if (!take(c, '='))
+	while (take(rest, ';')) {
+		parameter = take_token(rest);
+		if (!take(rest, '='))
 			continue;
-		if (!take_value(c, &value))
+		if (!take_value(rest, &value))
 			return false;
 		/* The first "dur" counts, says the standard. */
-		if (text_is(parameter, "dur") && *duration_ns < 0)
+		if (slice_is(parameter, "dur") && *duration_ns < 0)
 			*duration_ns = parse_milliseconds(value);
 	}
 	return true;
 }
 
 void
-server_timing_read(struct server_timing *t, const char *wanted,
-    const char *value, size_t length)
+server_timing_read(struct server_timing *t, struct slice value)
 {
-	struct cursor c = {value, value + length};
-	struct text name;
+	struct slice rest = slice_trim(value), name;
 	int64_t duration_ns;
 
-	skip_space(&c);
 	do {
-		if (!read_metric(&c, &name, &duration_ns))
+		if (!read_metric(&rest, &name, &duration_ns))
 			return;
-		if (text_is(name, "tailor"))
+		if (slice_is(name, "tailor"))
 			t->tailor = true;
-		unsigned rank = metric_rank(name, wanted);
+		unsigned rank = metric_rank(name);
 		if (duration_ns >= 0 && rank < t->rank) {
 			t->rank = rank;
 			t->duration_ns = duration_ns;
 		}
-	} while (take(&c, ','));
+	} while (take(&rest, ','));
 }

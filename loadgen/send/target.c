@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/http_client.h"
+#include "http/client/client.h"
 
 #define TRY_NS (3 * NS_PER_S) /* for each address of a name with several */
 

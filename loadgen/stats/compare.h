@@ -1,39 +1,44 @@
-/* compare.h: two runs, and whether they differ.
+/* compare.h: two targets measured in turn, and whether they differ.
  *
- * Iterations are paired if both runs had the same schedules (arrivals, rate,
- * number and seeds); otherwise the runs are two samples.  One sentence for
- * each statistic, with an interval, or that no difference is shown. */
+ * Iterations had the same schedules and are compared in pairs.  One sentence
+ * for each statistic, with an interval, or that no difference is shown. */
 #pragma once
 
 #include "base/json.h"
-#include "loadgen/stats/run.h"
 #include "loadgen/stats/shift.h"
+#include "loadgen/stats/verdict.h"
 
 #define COMPARE_ROWS_MAX (PERCENTILES_MAX + 2)
 
 struct compare_row {
 	char name[PERCENTILE_KEY_MAX]; /* "p99", "max", "mean" */
 	struct shift shift;
-	size_t pairs; /* iterations compared; of A if unpaired */
+	size_t pairs; /* iterations compared */
+};
+
+/* What is compared; all borrowed. */
+struct compare_side {
+	const char *url;
+	int64_t started_ns; /* wall clock */
+	const struct summary *summary;
+	const struct verdict *verdict;
 };
 
 struct comparison {
-	bool paired;
-	bool usable;	   /* neither generator was bad */
-	char warning[160]; /* the plans differ, and in what; or "" */
+	struct compare_side a;
+	struct compare_side b;
+	bool usable; /* neither generator was bad */
 	struct compare_row rows[COMPARE_ROWS_MAX];
 	size_t count;
 };
 
-/* Returns 0, -EINVAL (a run without a complete iteration, or over SHIFT_MAX of
- * them) or -ENOMEM. */
-int
-compare_runs(const struct run *a, const struct run *b, struct comparison *out);
+/* Compare c->a and c->b, which have the same criteria and at most SHIFT_MAX
+ * iterations.  Returns 0, -ENODATA (no iteration is complete and has successes
+ * in both) or -ENOMEM. */
+int compare_sides(struct comparison *c);
 
 /* The sentences. */
-void compare_text(FILE *out, const struct run *a, const struct run *b,
-    const struct comparison *c);
+void compare_text(FILE *out, const struct comparison *c);
 
 /* Schema tailor.load.compare/1. */
-void compare_json(const struct run *a, const struct run *b,
-    const struct comparison *c, struct json *j);
+void compare_json(const struct comparison *c, struct json *j);

@@ -101,35 +101,24 @@ static int
 take_limit(struct expectation *e, const char *text)
 {
 	const char *rest;
-	uint64_t count;
-	int64_t ns;
+	uint64_t count = 0;
+	int64_t ns = 0;
 	int err;
 
-	switch (e->statistic) {
-	case STATISTIC_ERRORS:
-		if (quantity_real(text, &e->limit, &rest) == 0 &&
-		    strcmp(rest, "%") == 0) {
-			e->statistic = STATISTIC_ERRORS_PERCENT;
-			return 0;
-		}
-		err = quantity_count(text, &count);
-		e->limit = err < 0 ? 0 : (double)count;
-		return err;
-	case STATISTIC_RATE:
-		err = quantity_count(text, &count);
-		e->limit = err < 0 ? 0 : (double)count;
-		return err;
-	case STATISTIC_PERCENTILE:
-	case STATISTIC_MEAN:
-	case STATISTIC_MIN:
-	case STATISTIC_MAX:
+	if (statistic_is_time(e->statistic)) {
 		err = quantity_duration(text, &ns);
-		e->limit = err < 0 ? 0 : (double)ns;
+		e->limit = (double)ns;
 		return err;
-	case STATISTIC_ERRORS_PERCENT:
-		break;
 	}
-	return -EINVAL;
+	if (e->statistic == STATISTIC_ERRORS &&
+	    quantity_real(text, &e->limit, &rest) == 0 &&
+	    strcmp(rest, "%") == 0) {
+		e->statistic = STATISTIC_ERRORS_PERCENT;
+		return 0;
+	}
+	err = quantity_count(text, &count);
+	e->limit = (double)count;
+	return err;
 }
 
 int

@@ -45,6 +45,13 @@ enum expectation_statistic {
 	STATISTIC_RATE,		  /* per second, median over iterations */
 };
 
+/* Whether its values are durations, in ns. */
+static inline bool
+statistic_is_time(enum expectation_statistic statistic)
+{
+	return statistic <= STATISTIC_MAX;
+}
+
 enum expectation_op {
 	OP_LESS,
 	OP_LESS_EQUAL,

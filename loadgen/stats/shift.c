@@ -45,27 +45,6 @@ signed_rank_chances(size_t n, double *ways, size_t size)
 	}
 }
 
-/* The same for the number of pairs (one of m values, one of n) in which the
- * first is smaller: the Gaussian binomial coefficients, factor by factor.  Low
- * sums come from low sums only, so they stay exact. */
-static void
-rank_sum_chances(size_t m, size_t n, double *ways, size_t size)
-{
-	double total = 1;
-
-	memset(ways, 0, size * sizeof(*ways));
-	ways[0] = 1;
-	for (size_t i = 1; i <= m; i++) {
-		for (size_t s = size; s-- > n + i;)
-			ways[s] -= ways[s - n - i];
-		for (size_t s = i; s < size; s++)
-			ways[s] += ways[s - i];
-		total *= (double)(n + i) / (double)i;
-	}
-	for (size_t s = 0; s < size; s++)
-		ways[s] /= total;
-}
-
 /* A distribution of a sum: exact, or normal with mean and deviation. */
 struct null {
 	double *ways; /* owned; NULL: normal */
@@ -197,64 +176,6 @@ done:
 	free(null.ways);
 	free(differences);
 	free(walsh);
-	free(d);
-	return err;
-}
-
-static int
-null_rank_sum(struct null *d, size_t m, size_t n)
-{
-	double product = (double)m * (double)n;
-
-	*d = (struct null){.size = m * n + 1,
-	    .mean = product / 2,
-	    .deviation = sqrt(product * (double)(m + n + 1) / 12)};
-	if (m > SHIFT_EXACT || n > SHIFT_EXACT)
-		return 0;
-	d->ways = calloc(d->size, sizeof(*d->ways));
-	if (d->ways == NULL)
-		return -ENOMEM;
-	rank_sum_chances(m, n, d->ways, d->size);
-	return 0;
-}
-
-static int64_t
-median_ns(const int64_t *values, size_t n, int64_t *scratch)
-{
-	memcpy(scratch, values, n * sizeof(*values));
-	samples_sort(scratch, n);
-	return quantile_sorted(scratch, n, 50);
-}
-
-int
-shift_unpaired(const int64_t *a_ns, size_t na, const int64_t *b_ns, size_t nb,
-    struct shift *out)
-{
-	double *d = calloc(na * nb, sizeof(*d));
-	int64_t *scratch = calloc(na + nb, sizeof(*scratch));
-	struct null null = {0};
-	double above = 0;
-	int err = -ENOMEM;
-
-	memset(out, 0, sizeof(*out));
-	if (d == NULL || scratch == NULL || null_rank_sum(&null, na, nb) < 0)
-		goto done;
-	for (size_t i = 0; i < na; i++) {
-		for (size_t j = 0; j < nb; j++) {
-			double ratio = log((double)b_ns[j] / (double)a_ns[i]);
-			d[i * nb + j] = ratio;
-			above += ratio > 0 ? 1 : ratio < 0 ? 0 : 0.5;
-		}
-	}
-	out->p = two_sided(&null, above);
-	qsort(d, na * nb, sizeof(*d), by_value);
-	fill(out, &null, d, na * nb);
-	out->difference_ns =
-	    median_ns(b_ns, nb, scratch) - median_ns(a_ns, na, scratch);
-	err = 0;
-done:
-	free(null.ways);
-	free(scratch);
 	free(d);
 	return err;
 }

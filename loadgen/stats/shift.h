@@ -1,12 +1,11 @@
 /* shift.h: how far apart two series of measurements are, without assuming
  * anything about their distributions.
  *
- * Differences are of logarithms, so they are percentages: B / A - 1.  Paired
- * (iteration k of A and of B met the same schedule): Hodges-Lehmann estimate,
- * its interval and the p value from Wilcoxon's signed-rank distribution.
- * Unpaired: the same from Mann and Whitney's.  Distributions are exact up to
- * SHIFT_EXACT values, normal beyond.  Source: M. Hollander, D. Wolfe, E.
- * Chicken, Nonparametric Statistical Methods, 3rd ed., chapters 3 and 4. */
+ * Differences are of logarithms, so they are percentages: B / A - 1.  Iteration
+ * k of A and of B met the same schedule: Hodges-Lehmann estimate, its interval
+ * and the p value from Wilcoxon's signed-rank distribution, which is exact up
+ * to SHIFT_EXACT pairs, normal beyond.  Source: M. Hollander, D. Wolfe, E.
+ * Chicken, Nonparametric Statistical Methods, 3rd ed., chapter 3. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,15 +21,11 @@ struct shift {
 	double high;
 	bool bounded;	       /* there is an interval */
 	double p;	       /* two-sided */
-	size_t lower;	       /* pairs in which B was lower; unpaired: 0 */
-	int64_t difference_ns; /* median of B - A; unpaired: of medians */
+	size_t lower;	       /* pairs in which B was lower */
+	int64_t difference_ns; /* median of B - A */
 };
 
 /* Compare pairs.  All values > 0; 1 <= n <= SHIFT_MAX.  Returns 0 or -ENOMEM.
  * O(n^2 log n). */
 int shift_paired(
     const int64_t *a_ns, const int64_t *b_ns, size_t n, struct shift *out);
-
-/* Compare two samples; 1 <= na, nb <= SHIFT_MAX, values > 0. */
-int shift_unpaired(const int64_t *a_ns, size_t na, const int64_t *b_ns,
-    size_t nb, struct shift *out);

@@ -5,10 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/instant.h"
+
 /* One of the slowest requests. */
 struct slow {
 	unsigned iteration;
 	uint32_t number; /* from 1 */
+	struct instant scheduled;
 	int64_t latency_ns;
 	int64_t lag_ns;
 	int64_t server_ns; /* -1: not reported */

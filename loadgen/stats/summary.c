@@ -17,7 +17,7 @@ summary_open(
 	s->iterations = calloc(plan->iterations, sizeof(*s->iterations));
 	s->scratch = calloc(plan->iterations, sizeof(*s->scratch));
 	if (s->iterations != NULL && s->scratch != NULL &&
-	    slow_list_init(&s->slow, criteria->slow_top) == 0)
+	    slow_list_init(&s->slow, criteria->slow) == 0)
 		return 0;
 	summary_close(s);
 	return -ENOMEM;
@@ -147,9 +147,7 @@ count_sample(struct iteration_summary *sum, const struct sample *sample)
 	sum->sent++;
 	if (outcome_is_error(sample->outcome))
 		sum->errors++;
-	if (sample->outcome == OUTCOME_OK ||
-	    sample->outcome == OUTCOME_STATUS ||
-	    sample->outcome == OUTCOME_BODY)
+	if (sample->outcome == OUTCOME_OK || sample->outcome == OUTCOME_STATUS)
 		sum->status[sample->status]++;
 	if (sample->outcome == OUTCOME_STATUS)
 		sum->failed_status[sample->status]++;
@@ -165,32 +163,9 @@ count_sample(struct iteration_summary *sum, const struct sample *sample)
 	}
 }
 
-/* Requests above it may be listed as slow; its latencies were added last. */
-static int64_t
-slow_threshold_ns(const struct summary *s, const struct iteration_summary *sum)
-{
-	const struct criteria *c = s->criteria;
-	const struct series *all = &s->pool[SERIES_LATENCY];
-	size_t n = sum->series[SERIES_LATENCY].count;
-
-	switch (c->slow_rule) {
-	case SLOW_TOP:
-		break;
-	case SLOW_OVER:
-		return c->slow_over_ns;
-	case SLOW_PERCENTILE:
-		return quantile_sorted(
-		    all->values + all->count - n, n, c->slow_percent);
-	}
-	return -1;
-}
-
-/* What only makes sense when latencies are known. */
 static void
-list_slow(const struct summary *s, struct iteration_summary *sum,
-    const struct iteration *it)
+list_slow(struct iteration_summary *sum, const struct iteration *it)
 {
-	int64_t threshold_ns = slow_threshold_ns(s, sum);
 	const struct sample *samples = iteration_measured(it);
 
 	for (size_t i = 0; i < it->requests; i++) {
@@ -199,11 +174,11 @@ list_slow(const struct summary *s, struct iteration_summary *sum,
 			continue;
 		struct slow slow = {.iteration = it->index,
 		    .number = (uint32_t)(i + 1),
+		    .scheduled = sample->scheduled,
 		    .latency_ns = sample_latency_ns(sample),
 		    .lag_ns = sample_lag_ns(sample),
 		    .server_ns = sample->server_ns};
-		if (slow.latency_ns > threshold_ns)
-			(void)slow_list_offer(&sum->slow, &slow);
+		(void)slow_list_offer(&sum->slow, &slow);
 	}
 }
 
@@ -272,7 +247,7 @@ int
 summary_add(struct summary *s, struct iteration *it)
 {
 	struct iteration_summary *sum = &s->iterations[s->count];
-	int err = slow_list_init(&sum->slow, s->criteria->slow_top);
+	int err = slow_list_init(&sum->slow, s->criteria->slow);
 
 	if (err < 0)
 		return err;
@@ -284,8 +259,7 @@ summary_add(struct summary *s, struct iteration *it)
 		if (err < 0)
 			return err;
 	}
-	if (sum->series[SERIES_LATENCY].count > 0)
-		list_slow(s, sum, it);
+	list_slow(sum, it);
 	add_totals(s, sum);
 	count_errnos(s, it);
 	return 0;

@@ -1,9 +1,9 @@
 /* summary.h: what the samples say, per iteration and for the whole run.
  *
  * The public interface of stats/, which judges: summaries of samples
- * (summary.h), the generator (verdict.h), causes (findings.h), and runs read
- * back from their files (run.h, compare.h).  It sends nothing and reads no
- * clock.  experiment.c calls it; report/ prints what it says.
+ * (summary.h), the generator (verdict.h), causes (findings.h), and two targets
+ * (compare.h).  It sends nothing and reads no clock.  experiment.c calls it;
+ * report/ prints what it says.
  *
  * Failed requests are counted by kind and are in no distribution: a failure has
  * no latency, nor a bound of one.  Distributions are exact, from sorted

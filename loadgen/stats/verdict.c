@@ -71,6 +71,26 @@ verdict_find(const struct verdict *v, double percent)
 	return worst;
 }
 
+const char *
+verdict_reason(const struct verdict *v, const struct percentiles *p,
+    unsigned *at, char text[FIGURE_TEXT_MAX])
+{
+	if (v->level == VERDICT_CLOSED || v->level == VERDICT_NONE) {
+		if ((*at)++ > 0)
+			return NULL;
+		return v->level == VERDICT_CLOSED ? VERDICT_CLOSED_WHY
+						  : VERDICT_NONE_WHY;
+	}
+	while (*at <= p->count) {
+		unsigned i = (*at)++;
+		const struct figure *f =
+		    verdict_find(v, i < p->count ? p->at[i] : 100);
+		if (f != NULL && f->trust != TRUST_GOOD)
+			return figure_format(f, text);
+	}
+	return NULL;
+}
+
 static int64_t
 larger(int64_t a, int64_t b)
 {

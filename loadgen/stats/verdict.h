@@ -81,5 +81,10 @@ const char *figure_name(double percent, char out[PERCENTILE_KEY_MAX]);
  * several iterations is called one.  Returns out. */
 const char *figure_format(const struct figure *f, char out[FIGURE_TEXT_MAX]);
 
+/* Why figures are not good, one text at a time; NULL: no more.  *at is 0 at
+ * first. */
+const char *verdict_reason(const struct verdict *v, const struct percentiles *p,
+    unsigned *at, char text[FIGURE_TEXT_MAX]);
+
 /* The least trusted of the figures of one percentile, or NULL. */
 const struct figure *verdict_find(const struct verdict *v, double percent);

@@ -1,6 +1,8 @@
 /* budget.c: credit, and the chance of a slow request. */
 #include "proxy/analysis/budget.h"
 
+#include "base/random.h"
+
 #define COST_FIRST_NS ((double)(200 * NS_PER_US)) /* until one is known */
 #define COST_WEIGHT 0.1				  /* of the last tale */
 
@@ -25,17 +27,6 @@ void
 budget_set(struct analysis_budget *b, double cpu)
 {
 	b->cpu = cpu;
-}
-
-/* A number in [0, 1) that depends on all bits of an id (splitmix64). */
-static double
-id_lot(uint64_t id)
-{
-	id += UINT64_C(0x9e3779b97f4a7c15);
-	id = (id ^ id >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	id = (id ^ id >> 27) * UINT64_C(0x94d049bb133111eb);
-	id ^= id >> 31;
-	return (double)(id >> 11) / (double)(UINT64_C(1) << 53);
 }
 
 /* A period is over: the chance that the next one can pay for, if it is like
@@ -81,7 +72,7 @@ budget_take(
 		return true;
 	if (slowest && b->credit_ns > -credit_most(b))
 		return true;
-	return b->credit_ns > 0 && id_lot(id) < b->chance;
+	return b->credit_ns > 0 && random_unit(splitmix64(&id)) < b->chance;
 }
 
 void

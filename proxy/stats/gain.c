@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "talechain/talechain.h"
 
 #define FIRST_NS ((double)(10 * NS_PER_US))
@@ -146,15 +147,11 @@ gain_checks_suffice(
 		   there->of[GAIN_LATER].n >= GAIN_CHECKS_LEAST);
 }
 
-/* One of n, by a number that does not follow the clients' (splitmix64). */
+/* One of n, by a number that does not follow the clients'. */
 static unsigned
 draw(uint64_t number, unsigned n)
 {
-	uint64_t lot = number * UINT64_C(0x9e3779b97f4a7c15);
-
-	lot = (lot ^ lot >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	lot = (lot ^ lot >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (unsigned)((lot ^ lot >> 31) % n);
+	return (unsigned)(splitmix64(&number) % n);
 }
 
 /* How much longer the other server takes at that time of a pause of this one:

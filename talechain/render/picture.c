@@ -5,9 +5,8 @@
  * yet.  A little of it stays at both ends, so that it is seen to go on. */
 #include "talechain/render/picture.h"
 
-#include <math.h>
-
 #include "base/array.h"
+#include "base/plot.h"
 
 #define FOLD_SHARE 0.6
 #define FOLD_REST 0.1 /* of what is not folded stays on each side */
@@ -310,16 +309,7 @@ picture_touches(const struct picture *p, unsigned lane, int64_t ns)
 int64_t
 picture_tick_ns(const struct picture *p)
 {
-	double wanted_ns = PICTURE_TICK / p->scale, power_ns;
+	double wanted_ns = PICTURE_TICK / p->scale;
 
-	if (wanted_ns < 1)
-		return 1;
-	power_ns = pow(10, floor(log10(wanted_ns)));
-	if (wanted_ns <= power_ns)
-		return (int64_t)power_ns;
-	if (wanted_ns <= 2 * power_ns)
-		return (int64_t)(2 * power_ns);
-	if (wanted_ns <= 5 * power_ns)
-		return (int64_t)(5 * power_ns);
-	return (int64_t)(10 * power_ns);
+	return wanted_ns < 1 ? 1 : (int64_t)plot_step(wanted_ns);
 }

@@ -83,7 +83,7 @@ def start(o, classes):
             pin(server, cpu)
         loads.append(subprocess.Popen(
             [f"{o.build}/tailor-load", "-r", "500", "-d", "12s", "--no-spin",
-             "-q", "--no-report", "--analyze", "off",
+             "-q", "--analyze", "off",
              f"http://{server.address}/wait?ms=2"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     for load in loads:
@@ -118,7 +118,7 @@ def pair(o, directory, servers, seed):
         subprocess.run(
             [f"{o.build}/tailor-load", "-r", str(o.rate), "-i", "1", "-d",
              f"{2 * o.seconds}s", "--seed", str(seed), "--no-spin", "-q",
-             "--no-report", "--analyze", "off",
+             "--analyze", "off",
              f"http://127.0.0.1:{t.port}/wait?ms=2"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         done.set()

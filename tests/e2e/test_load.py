@@ -114,7 +114,7 @@ def test_could_not_run(load, stub, free_port, scratch):
     assert result.status == 1 and "refused" in result.err
     server = stub()
     (scratch / "file").write_text("")
-    result = load(server.url, "--json", scratch / "file" / "x")
+    result = load(server.url, "-o", scratch / "file" / "x")
     assert result.status == 1 and "Not a directory" in result.err
     assert server.requests == []
 
@@ -134,23 +134,24 @@ def test_refused_leaves_nothing(build, stub, free_port, scratch):
 
     nobody = f"http://127.0.0.1:{free_port()}/"
     (scratch / "mine").mkdir()
-    (scratch / "mine" / "run.csv").write_text("old")
+    (scratch / "mine" / "lines").write_text("old")
     before = content(scratch)
     for what in (
             [nobody, "-o", scratch / "new" / "run"],
             [nobody, "-o", scratch / "mine"],
             ["ab", "--a", nobody, "--b", nobody, "-o", scratch / "new"],
-            [nobody, "--json", scratch / "a", "--csv", scratch / "b"],
-            [nobody, "--csv", scratch / "mine" / "run.csv"]):
+            [nobody, "--json", scratch / "a", "--ndjson", scratch / "b"],
+            [nobody, "--ndjson", scratch / "mine" / "lines"]):
         result = run(*what)
         assert result.returncode == 1, result.stderr
         assert "Connection refused" in result.stderr
         assert content(scratch) == before
     # Where there is a result the old one is gone, also if that was longer.
-    (scratch / "mine" / "run.csv").write_text("old" * 10000)
-    result = run(stub().url, "--csv", scratch / "mine" / "run.csv")
-    text = (scratch / "mine" / "run.csv").read_text()
-    assert text.startswith("i,n,id,") and len(text.splitlines()) == 11
+    (scratch / "mine" / "lines").write_text("old" * 10000)
+    result = run(stub().url, "--ndjson", scratch / "mine" / "lines")
+    text = (scratch / "mine" / "lines").read_text()
+    assert [json.loads(line)["n"] for line in text.splitlines()] == \
+        list(range(1, 11))
 
 
 @pytest.mark.parametrize("options", [

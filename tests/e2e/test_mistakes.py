@@ -201,7 +201,7 @@ COMMANDS = [
     ("tailor --set hedging.mode", "write it as KEY=VALUE"),
     ("tailor shim --secnds 3", "did you mean --seconds?"),
     ("tailor-load --ratte 5 http://x/", "did you mean --rate?"),
-    ("tailor-load compar a b", "did you mean compare?"),
+    ("tailor-load chekc", "did you mean check?"),
     ("tailor-load localhost:1", "before HOST:PORT"),
     ("tailor-load https://x/", "measure behind the TLS proxy"),
     ("tailor help", "did you mean --help?"),

@@ -261,7 +261,7 @@ def test_closed_output(build, tmp_path, upstream, admin, program):
     admin.answers["GET /readyz"] = http(200, "ok\n")
     arguments = {
         "tailorctl": ["-a", admin.path, "ready"],
-        "tailor-load": ["-i", "1", "-n", "5", "-r", "100", "-v", "-o",
+        "tailor-load": ["-i", "1", "-n", "5", "-r", "100", "-o",
                         tmp_path / "out", f"http://{server.address}/"]}
     child = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh",
                               build / program, *arguments[program]])

@@ -26,7 +26,6 @@ class Result:
             self.run = json.loads(text) if text else None
             self.lines = [json.loads(line) for line in
                           (directory / "requests.ndjson").open()]
-            self.hgrm = (directory / "run.hgrm").read_text()
 
     @property
     def verdict(self):

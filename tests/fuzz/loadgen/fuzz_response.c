@@ -39,22 +39,18 @@ feed(struct response *r, const uint8_t *data, size_t size, size_t piece)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static char kept[2][RESPONSE_HEAD_MAX];
 	struct response whole, pieces;
-	char hash[2][SHA256_DIGEST_STRING_LENGTH];
 
 	if (size == 0)
 		return 0;
-	response_init(&whole, NULL, data[0] & 1);
-	response_init(&pieces, NULL, data[0] & 1);
-	response_hash_body(&whole);
-	response_hash_body(&pieces);
+	response_init(&whole, kept[0], data[0] & 1);
+	response_init(&pieces, kept[1], data[0] & 1);
 	size_t a = feed(&whole, data + 1, size - 1, size);
 	size_t b = feed(&pieces, data + 1, size - 1, 1 + (data[0] >> 1));
-	if (a != b || whole.state != pieces.state ||
-	    whole.status != pieces.status ||
+	if ((a != b && whole.state == RESPONSE_COMPLETE) ||
+	    whole.state != pieces.state || whole.status != pieces.status ||
 	    whole.body_bytes != pieces.body_bytes ||
-	    strcmp(SHA256End(&whole.body_hash, hash[0]),
-		SHA256End(&pieces.body_hash, hash[1])) != 0 ||
 	    whole.keep_alive != pieces.keep_alive ||
 	    whole.timing.duration_ns != pieces.timing.duration_ns)
 		abort();

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/busiest.h"
+#include "base/random.h"
 
 #define ENTRIES 32
 #define KEYS 5000
@@ -12,24 +13,14 @@
 
 static uint64_t seed;
 
-static uint64_t
-random64(void)
-{
-	uint64_t z = (seed += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
 /* Few keys are frequent, most are rare; each run has another mixture. */
 static uint64_t
 key_next(unsigned run)
 {
-	uint64_t at = random64() % KEYS + 1;
+	uint64_t at = splitmix64(&seed) % KEYS + 1;
 
 	for (unsigned i = 0; i < run % 8; i++)
-		at = at * (random64() % KEYS + 1) / KEYS;
+		at = at * (splitmix64(&seed) % KEYS + 1) / KEYS;
 	return at + 1;
 }
 
@@ -44,7 +35,7 @@ TEST(counts_are_true_within_their_error)
 		memset(truth, 0, sizeof(truth));
 		for (unsigned i = 0; i < STREAM; i++) {
 			uint64_t key = key_next(run),
-				 times = 1 + random64() % 3;
+				 times = 1 + splitmix64(&seed) % 3;
 
 			truth[key] += times;
 			all += times;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/histogram.h"
+#include "base/random.h"
 
 #define SAMPLES 5000
 
@@ -14,53 +15,37 @@ static struct histogram one, two, both;
 static uint64_t samples[SAMPLES];
 
 static uint64_t
-random64(uint64_t *seed)
-{
-	uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
-static double
-random_unit(uint64_t *seed)
-{
-	return ((double)(random64(seed) >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static uint64_t
 sample_small(uint64_t *seed)
 {
-	return random64(seed) % 300;
+	return splitmix64(seed) % 300;
 }
 
 static uint64_t
 sample_whole_range(uint64_t *seed)
 {
-	return random64(seed);
+	return splitmix64(seed);
 }
 
 static uint64_t
 sample_any_magnitude(uint64_t *seed)
 {
-	unsigned shift = (unsigned)(random64(seed) % 64);
+	unsigned shift = (unsigned)(splitmix64(seed) % 64);
 
-	return random64(seed) >> shift;
+	return splitmix64(seed) >> shift;
 }
 
 static uint64_t
 sample_exponential(uint64_t *seed)
 {
-	return (uint64_t)(-log(random_unit(seed)) * 2e6);
+	return (uint64_t)(-log1p(-random_unit(splitmix64(seed))) * 2e6);
 }
 
 static uint64_t
 sample_two_humps(uint64_t *seed)
 {
-	uint64_t pause = random64(seed) % 100 < 3 ? 200000000 : 0;
+	uint64_t pause = splitmix64(seed) % 100 < 3 ? 200000000 : 0;
 
-	return pause + 3000000 + random64(seed) % 1000000;
+	return pause + 3000000 + splitmix64(seed) % 1000000;
 }
 
 static uint64_t
@@ -200,7 +185,7 @@ TEST(test_count_to_against_samples)
 		histogram_record(&one, samples[i]);
 	}
 	for (unsigned round = 0; round < 300; round++) {
-		unsigned i = (unsigned)(random64(&seed) % HISTOGRAM_BUCKETS);
+		unsigned i = (unsigned)(splitmix64(&seed) % HISTOGRAM_BUCKETS);
 		uint64_t edge = histogram_bucket_edge(i);
 		uint64_t truth = 0;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/random.h"
 #include "tests/unit/base/json_valid.h"
 
 static void
@@ -146,16 +147,6 @@ TEST(test_strings_are_escaped)
 	expect(&j, "\"\"");
 }
 
-static uint64_t
-random64(uint64_t *seed)
-{
-	uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
 TEST(test_doubles_read_back_equal)
 {
 	uint64_t seed = 1;
@@ -163,7 +154,7 @@ TEST(test_doubles_read_back_equal)
 
 	json_init(&j, false);
 	for (unsigned i = 0; i < 20000; i++) {
-		uint64_t bits = random64(&seed);
+		uint64_t bits = splitmix64(&seed);
 		char *text;
 		size_t length;
 		double v;
@@ -193,23 +184,23 @@ static void
 write_random(struct json *j, uint64_t *seed, unsigned depth)
 {
 	char bytes[24];
-	unsigned kind = (unsigned)(random64(seed) % 6);
-	unsigned n = (unsigned)(random64(seed) % 5);
+	unsigned kind = (unsigned)(splitmix64(seed) % 6);
+	unsigned n = (unsigned)(splitmix64(seed) % 5);
 
 	if (depth == 0)
 		kind = kind % 4;
 	switch (kind) {
 	case 0:
-		json_uint(j, random64(seed));
+		json_uint(j, splitmix64(seed));
 		break;
 	case 1:
-		json_double(j, (double)random64(seed) / 1e9);
+		json_double(j, (double)splitmix64(seed) / 1e9);
 		break;
 	case 2:
 	case 3:
 		for (unsigned i = 0; i < sizeof(bytes); i++)
-			bytes[i] = (char)random64(seed);
-		json_string_n(j, bytes, random64(seed) % sizeof(bytes));
+			bytes[i] = (char)splitmix64(seed);
+		json_string_n(j, bytes, splitmix64(seed) % sizeof(bytes));
 		break;
 	case 4:
 		json_array_begin(j);

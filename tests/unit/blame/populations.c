@@ -1,6 +1,7 @@
 #include "tests/unit/blame/populations.h"
 
 #include "base/instant.h"
+#include "base/random.h"
 
 #include <assert.h>
 #include <math.h>
@@ -60,20 +61,10 @@ const struct population population[POPULATIONS] = {
 	    {SOURCE_EACH, P_RUNQ, .probability = 0.08, .length_ms = 2}}},
 };
 
-static uint64_t
-random64(uint64_t *seed)
-{
-	uint64_t z = (*seed += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
 double
 population_random(uint64_t *seed)
 {
-	return (double)(random64(seed) >> 11) / 9007199254740992.0;
+	return random_unit(splitmix64(seed));
 }
 
 static double
@@ -187,7 +178,7 @@ population_make(
 	    .rows_max = n + 1000};
 	double now_s = 0, whole_s = (double)n / POPULATION_PER_S;
 	struct running running[3] = {0};
-	uint64_t blind = random64(&seed);
+	uint64_t blind = splitmix64(&seed);
 	struct blame_set *s;
 
 	assert(blame_new(&s, &shape) == 0);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "hedging/hedging.h"
 
 #define FLYING_MAX 1024
@@ -67,13 +68,9 @@ static const struct hedge_view safe = {
 static int64_t
 draw_ns(struct simulation *s, double mean_ns)
 {
-	uint64_t z = (s->seed += 0x9e3779b97f4a7c15u);
-	double u;
+	double u = random_unit(splitmix64(&s->seed));
 
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	u = ((double)((z ^ (z >> 31)) >> 11) + 0.5) / 9007199254740992.0;
-	return 1 + (int64_t)(-log(u) * mean_ns);
+	return 1 + (int64_t)(-log1p(-u) * mean_ns);
 }
 
 static bool

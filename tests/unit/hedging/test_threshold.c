@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "hedging/threshold.h"
 #include "talechain/talechain.h"
 
@@ -18,11 +19,7 @@ static uint64_t seed = 2018;
 static double
 draw(void)
 {
-	uint64_t z = (seed += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+	return random_unit(splitmix64(&seed));
 }
 
 static int64_t

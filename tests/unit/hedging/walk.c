@@ -3,6 +3,7 @@
  */
 #include "tests/unit/hedging/walk.h"
 
+#include "base/random.h"
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -10,11 +11,7 @@
 unsigned
 walk_random(struct walk *w, unsigned n)
 {
-	uint64_t z = (w->seed += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (unsigned)((z ^ (z >> 31)) % n);
+	return (unsigned)(splitmix64(&w->seed) % n);
 }
 
 static bool

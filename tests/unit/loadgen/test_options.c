@@ -34,63 +34,23 @@ parse(const char *text)
 	return options_parse(&o, argc, argv, &verb);
 }
 
-/* Goal: a hash is 64 digits, in either case, and nothing else. */
-TEST(test_body_hash)
-{
-#define HASH31 "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e"
-
-	assert_int_equal(parse("--expect-body-sha256 " HASH31 "aF " URL), 0);
-	assert_string_equal(o.plan.body_sha256, HASH31 "aF");
-	assert_int_equal(parse(URL), 0);
-	assert_null(o.plan.body_sha256);
-	assert_int_equal(
-	    parse("--expect-body-sha256 " HASH31 "a " URL), -EINVAL);
-	assert_int_equal(
-	    parse("--expect-body-sha256 " HASH31 "ag " URL), -EINVAL);
-	assert_int_equal(
-	    parse("--expect-body-sha256 " HASH31 "aaa " URL), -EINVAL);
-}
-
 /* Goal: a subcommand has its own options and operands, and no others. */
 TEST(test_subcommands)
 {
-	assert_int_equal(parse("compare a.json b.json"), 0);
-	assert_int_equal(verb, OPTIONS_COMPARE);
-	assert_string_equal(o.files[1], "b.json");
-	assert_int_equal(parse("report r.json -o x.html --plot tail"), 0);
-	assert_int_equal(verb, OPTIONS_REPORT);
-	assert_string_equal(o.plot, "tail");
 	assert_int_equal(parse("check -d 2s -r 500"), 0);
 	assert_int_equal(verb, OPTIONS_CHECK);
 	assert_int_equal(parse("ab --a " URL " --b " URL " -i 6"), 0);
 	assert_int_equal(verb, OPTIONS_AB);
-	assert_int_equal(parse("compare a.json"), -EINVAL);
-	assert_int_equal(parse("compare a.json b.json --rate 7"), -EINVAL);
-	assert_string_equal(o.why, "tailor-load compare has no --rate");
-	assert_int_equal(parse("--plot tail " URL), -EINVAL);
+	assert_int_equal(parse("check --pause 7"), -EINVAL);
+	assert_string_equal(o.why, "tailor-load check has no --pause");
 	assert_int_equal(parse("--a " URL), -EINVAL);
 	assert_int_equal(parse("ab --a " URL), -EINVAL);
-	assert_int_equal(parse("report"), -EINVAL);
-	assert_int_equal(parse("report x --plot moon"), -EINVAL);
 	assert_int_equal(parse("check " URL), -EINVAL);
 }
 
-/* Goal: what is slow is said in one of three ways. */
-TEST(test_slow)
+/* Goal: instants come from a file, and nothing else then sets them. */
+TEST(test_arrivals_file)
 {
-	assert_int_equal(parse("--slow top:9 " URL), 0);
-	assert_int_equal(o.criteria.slow_rule, SLOW_TOP);
-	assert_int_equal(o.criteria.slow_top, 9);
-	assert_int_equal(parse("--slow over:20ms " URL), 0);
-	assert_int_equal(o.criteria.slow_rule, SLOW_OVER);
-	assert_int_equal(o.criteria.slow_over_ns, 20000000);
-	assert_int_equal(parse("--slow p:99.5 " URL), 0);
-	assert_int_equal(o.criteria.slow_rule, SLOW_PERCENTILE);
-	assert_true(
-	    o.criteria.slow_percent > 99.4 && o.criteria.slow_percent < 99.6);
-	assert_int_equal(parse("--slow p:100 " URL), -EINVAL);
-	assert_int_equal(parse("--slow over:20 " URL), -EINVAL);
-	assert_int_equal(parse("--slow 20 " URL), -EINVAL);
 	assert_int_equal(parse("--arrivals file:/x " URL), 0);
 	assert_int_equal(o.plan.arrivals, ARRIVALS_FILE);
 	assert_string_equal(o.arrivals_path, "/x");
@@ -115,8 +75,8 @@ TEST(test_defaults)
 	assert_int_equal(o.plan.connections, 1);
 	assert_int_equal(o.plan.max_connections, 1024);
 	assert_int_equal(o.plan.timeout_ns, INT64_C(10000000000));
-	assert_true(o.plan.spin && o.plan.tcp_nodelay && o.pin);
-	assert_int_equal(o.criteria.slow_top, 3);
+	assert_true(o.plan.spin && o.pin);
+	assert_int_equal(o.criteria.slow, 3);
 	assert_int_equal(o.criteria.percentiles.count, 4);
 	assert_true(o.plan.expected_status[200] && o.plan.expected_status[299]);
 	assert_false(
@@ -158,22 +118,19 @@ TEST(test_values)
 	assert_true(o.cpus_given && CPU_COUNT(&o.cpus) == 2);
 	assert_int_equal(o.plan.timeout_ns, 2000000000);
 	assert_false(o.plan.spin);
-	assert_int_equal(
-	    parse(
-		URL " -X PUT -H a:b -H c:d --data x --urls f "
-		    "--expect-status 404,3xx --tcp-nodelay off --quickack on "
-		    "--percentiles 75 --json - --ndjson f --hgrm g -o d -q "
-		    "--color never --slow top:9 --server-timing db --priority "
-		    "--fail p95<1ms --cpu none --id-header X-Id"),
+	assert_int_equal(parse(URL " -X PUT -H a:b -H c:d --data x --urls f "
+				   "--expect-status 404,3xx "
+				   "--percentiles 75 --json - --ndjson f -q "
+				   "--slow 9 --priority "
+				   "--fail p95<1ms --cpu none"),
 	    0);
 	assert_string_equal(o.plan.method, "PUT");
 	assert_int_equal(o.plan.header_count, 2);
 	assert_true(o.plan.expected_status[404] && o.plan.expected_status[302]);
 	assert_false(o.plan.expected_status[200]);
-	assert_false(o.plan.tcp_nodelay || o.pin);
-	assert_int_equal(o.plan.quickack, QUICKACK_ON);
+	assert_false(o.pin);
 	assert_true(o.output.quiet && o.real_time);
-	assert_int_equal(o.criteria.slow_top, 9);
+	assert_int_equal(o.criteria.slow, 9);
 	/* 50 and 99 always, 75 asked for, 95 needed by --fail */
 	assert_int_equal(o.criteria.percentiles.count, 4);
 	assert_int_equal(percentiles_index(&o.criteria.percentiles, 95), 2);
@@ -248,7 +205,7 @@ TEST(test_completion)
 	for (size_t i = 0; i < 3; i++) {
 		static const char *const shells[] = {"bash", "zsh", "fish"};
 		char *text = printed(options_completion, shells[i]);
-		assert_non_null(strstr(text, "compare"));
+		assert_non_null(strstr(text, "check"));
 		assert_non_null(strstr(text, "expect-status"));
 		assert_non_null(strstr(text, "token-file"));
 		assert_null(strstr(text, "threads"));
@@ -303,16 +260,15 @@ TEST(test_errors)
 	    {"--expect-status 6xx " URL, "--expect-status"},
 	    {"--expect-status 20 " URL, "--expect-status"},
 	    {"--expect-status 200, " URL, "--expect-status"},
-	    {"--tcp-nodelay yes " URL, "--tcp-nodelay"},
-	    {"--quickack yes " URL, "--quickack"},
+	    {"--stamps yes " URL, "--stamps"},
 	    {"--percentiles 101 " URL, "--percentiles"},
-	    {"--slow 3 " URL, "--slow"},
-	    {"--slow top:x " URL, "--slow"},
+	    {"--slow 1001 " URL, "--slow"},
+	    {"--slow x " URL, "--slow"},
 	    {"--fail p99 " URL, "--fail"},
-	    {"--color red " URL, "--color"},
 	    {"-c 6 --max-connections 5 " URL, "--max-connections"},
-	    {"-q -v " URL, "contradict"},
 	    {"--json - --ndjson - " URL, "stdout"},
+	    {"--json f -o d " URL, "--out"},
+	    {"--ndjson f -o d " URL, "--out"},
 	    {"-n 5 -d 5s " URL, "not both"},
 	    {"-d 1us " URL, "--duration"},
 	    {"--arrivals closed:1 -r 5 " URL, "--rate"},
@@ -341,7 +297,7 @@ TEST(test_help)
 {
 	static const char *const needed[] = {"--rate", "--arrivals", "--seed",
 	    "--max-connections", "--expect-status", "--fail", "--slow",
-	    "--server-timing", "--priority", "--hgrm"};
+	    "--stamps", "--priority", "--ndjson"};
 	char *text = NULL;
 	size_t length = 0;
 	FILE *f = open_memstream(&text, &length);

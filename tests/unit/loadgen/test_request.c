@@ -126,7 +126,6 @@ reset(void)
 	o.requests = 1000;
 	o.iterations = 20;
 	o.warmup = 100;
-	o.id_header = "x-request-id";
 }
 
 /* Goal: the bytes of a request, all of them. */

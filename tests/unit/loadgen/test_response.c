@@ -1,4 +1,5 @@
-/* Goal: responses are read the same in any pieces, and hostile ones refused. */
+/* Goal: responses are read the same in any pieces, and hostile ones refused.
+ * What is a response is http/'s business, and tested there. */
 #include "tests/unit/unit.h"
 
 #include <assert.h>
@@ -6,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "loadgen/send/response.h"
-#include "loadgen/send/schedule.h"
+
+static char kept[RESPONSE_HEAD_MAX];
 
 struct good {
 	const char *text;
@@ -22,7 +25,7 @@ static const struct good good[] = {
     {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, 5, true, false,
 	false},
     {"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", 200, 0, true, false, false},
-    {"HTTP/1.1 200 \r\nContent-Length:\t3 \t\r\n\r\nabc", 200, 3, true, false,
+    {"HTTP/1.1 200 \r\nContent-Length:  3 \r\n\r\nabc", 200, 3, true, false,
 	false},
     {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab", 200,
 	2, true, false, false},
@@ -35,6 +38,8 @@ static const struct good good[] = {
     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
      "A;name=\"v\"\r\n0123456789\r\n0\r\n\r\n",
 	200, 15, true, false, false},
+    {"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+	200, 1, false, false, false},
     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: CHUNKED\r\n\r\n000\r\nTrailer: "
      "x\r\nContent-Length: 9\r\n\r\n",
 	200, 0, true, false, false},
@@ -59,50 +64,15 @@ static const struct good good[] = {
 	200, 0, true, false, false},
 };
 
+/* One of each part; http/ has more. */
 static const char *const malformed[] = {
     "\r\nHTTP/1.1 200 OK\r\n\r\n",
-    "HTTP/2 200 OK\r\n\r\n",
-    "HTTP/1.2 200 OK\r\n\r\n",
-    "http/1.1 200 OK\r\n\r\n",
-    "HTTP/1.1  200 OK\r\n\r\n",
     "HTTP/1.1 2x0 OK\r\n\r\n",
-    "HTTP/1.1 020 OK\r\n\r\n",
-    "HTTP/1.1 600 OK\r\n\r\n",
-    "HTTP/1.1 2000 OK\r\n\r\n",
-    "HTTP/1.1 20 OK\r\n\r\n",
-    "HTTP/1.1 200 OK\n\r\n",
-    "HTTP/1.1 200 O\x01K\r\n\r\n",
     "HTTP/1.1 101 Switching Protocols\r\n\r\n",
-    "HTTP/1.1 100 Continue\r\nContent-Length: 1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nA: b\n\r\n",
     "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
-    "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nA: \x7f\r\n\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: 0x1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: 9999999999999999999\r\n\r\n",
-    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: "
-     "1\r\n\r\n"),
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
-     "chunked\r\n\r\n"),
-    "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ng\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n;x\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\nx",
+    "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n",
-    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
-     "chunked\r\n\r\n10000000000000000\r\n"),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nbad "
      "name: x\r\n\r\n"),
 };
@@ -151,7 +121,7 @@ TEST(test_good)
 		const struct good *g = &good[i];
 		size_t n = strlen(g->text);
 		for (size_t piece = 1; piece <= n; piece++) {
-			response_init(&r, NULL, g->to_head);
+			response_init(&r, kept, g->to_head);
 			assert_int_equal(feed(&r, g->text, n, piece,
 					     piece % 2 == 0 ? &seed : NULL),
 			    n);
@@ -171,7 +141,7 @@ TEST(test_prefixes)
 		const struct good *g = &good[i];
 		size_t n = strlen(g->text);
 		for (size_t cut = 0; cut < n && !g->by_close; cut++) {
-			response_init(&r, NULL, g->to_head);
+			response_init(&r, kept, g->to_head);
 			assert_int_equal(
 			    feed(&r, g->text, cut, 1000, NULL), cut);
 			response_end(&r);
@@ -195,38 +165,11 @@ TEST(test_surplus)
 			continue;
 		memcpy(text, g->text, n);
 		memcpy(text + n, "HTTP/1.1", 8);
-		response_init(&r, NULL, g->to_head);
+		response_init(&r, kept, g->to_head);
 		assert_int_equal(response_feed(&r, text, n + 8), n);
 		check_good(g, &r);
 		assert_int_equal(response_feed(&r, text, 1), 0);
 	}
-}
-
-/* Goal: a body's hash leaves out its framing, and is only of this response. */
-TEST(test_body_hash)
-{
-	static const char text[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
-				   "chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n"
-				   "0\r\n\r\n";
-	/* Of "abc", in FIPS 180-2. */
-	static const char expected[] = "ba7816bf8f01cfea414140de5dae2223"
-				       "b00361a396177a9cb410ff61f20015ad";
-	char found[SHA256_DIGEST_STRING_LENGTH];
-	struct response r;
-
-	for (size_t piece = 1; piece <= sizeof(text); piece++) {
-		response_init(&r, NULL, false);
-		response_hash_body(&r);
-		(void)feed(&r, text, sizeof(text) - 1, piece, NULL);
-		assert_int_equal(r.state, RESPONSE_COMPLETE);
-		(void)SHA256End(&r.body_hash, found);
-		assert_string_equal(found, expected);
-	}
-	response_hash_body(&r);
-	response_init(&r, NULL, false);
-	(void)feed(&r, text, sizeof(text) - 1, 7, NULL);
-	(void)SHA256End(&r.body_hash, found);
-	assert_string_not_equal(found, expected);
 }
 
 /* Goal: hostile responses are malformed, in any pieces, and stay so. */
@@ -237,7 +180,7 @@ TEST(test_malformed)
 	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
 		size_t n = strlen(malformed[i]);
 		for (size_t piece = 1; piece <= n; piece += n - 1) {
-			response_init(&r, NULL, false);
+			response_init(&r, kept, false);
 			(void)feed(&r, malformed[i], n, piece, NULL);
 			if (r.state != RESPONSE_MALFORMED)
 				fail_msg("accepted: %s", malformed[i]);
@@ -258,7 +201,7 @@ TEST(test_limits)
 	size_t fed;
 
 	for (size_t i = 0; i < sizeof(beginning) / sizeof(beginning[0]); i++) {
-		response_init(&r, NULL, false);
+		response_init(&r, kept, false);
 		(void)response_feed(&r, beginning[i], strlen(beginning[i]));
 		for (fed = 0; fed <= RESPONSE_HEAD_MAX; fed++) {
 			if (response_feed(&r, "x", 1) == 0)
@@ -266,11 +209,11 @@ TEST(test_limits)
 		}
 		assert_int_equal(r.state, RESPONSE_MALFORMED);
 	}
-	response_init(&r, NULL, false);
+	response_init(&r, kept, false);
 	while (!response_is_over(&r))
 		(void)response_feed(&r, "HTTP/1.1 102 Wait\r\n\r\n", 21);
 	assert_int_equal(r.state, RESPONSE_MALFORMED);
-	response_init(&r, NULL, false);
+	response_init(&r, kept, false);
 	(void)response_feed(&r, "HTTP/1.1 200 OK\r\n\r\n", 19);
 	for (fed = 0; fed < (size_t)2 * RESPONSE_HEAD_MAX; fed++)
 		assert_int_equal(response_feed(&r, "x", 1), 1);
@@ -289,7 +232,7 @@ TEST(test_mutations)
 		size_t n = strlen(g->text);
 		memcpy(text, g->text, n);
 		text[splitmix64(&seed) % n] = (char)splitmix64(&seed);
-		response_init(&r, NULL, g->to_head);
+		response_init(&r, kept, g->to_head);
 		size_t used = feed(&r, text, n, n, &seed);
 		assert_true(used <= n);
 		assert_true(r.body_bytes <= n);
@@ -297,68 +240,49 @@ TEST(test_mutations)
 }
 
 static int64_t
-timing(const char *wanted, const char *value)
+timing(const char *value)
 {
 	struct server_timing t;
 
 	server_timing_init(&t);
-	server_timing_read(&t, wanted, value, strlen(value));
+	server_timing_read(&t, (struct slice){value, strlen(value)});
 	return t.duration_ns;
 }
 
 /* Goal: the right metric of Server-Timing, in ns. */
 TEST(test_server_timing)
 {
+	assert_int_equal(timing("tailor;dur=2.31, upstream;dur=1.80"), 1800000);
 	assert_int_equal(
-	    timing(NULL, "tailor;dur=2.31, upstream;dur=1.80"), 1800000);
-	assert_int_equal(
-	    timing(NULL, "upstream;dur=1, APP;desc=\"a, b;dur=9\";dur=0.5"),
-	    500000);
-	assert_int_equal(timing(NULL, "db;dur=53, cache;dur=1"), 53000000);
-	assert_int_equal(timing("cache", "db;dur=53, cache;dur=1"), 1000000);
-	assert_int_equal(timing("none", "db;dur=53, cache;dur=1"), -1);
-	assert_int_equal(timing(NULL, "miss, db ; x ; dur = \"2\" "), 2000000);
-	assert_int_equal(timing(NULL, "app;dur=1;dur=2"), 1000000);
-	assert_int_equal(timing(NULL, "app;dur=0"), 0);
-	assert_int_equal(timing(NULL, "app;dur=1e3"), -1);
-	assert_int_equal(timing(NULL, "app;dur=-1"), -1);
-	assert_int_equal(timing(NULL, "app;dur=."), -1);
-	assert_int_equal(timing(NULL, "app;dur=1.2.3"), -1);
-	assert_int_equal(timing(NULL, "app;dur=99999999999"), -1);
-	assert_int_equal(timing(NULL, "app;dur=\"1"), -1);
-	assert_int_equal(timing(NULL, "app;desc=\"\\"), -1);
-	assert_int_equal(timing(NULL, ""), -1);
-	assert_int_equal(timing(NULL, ";;;,,,"), -1);
+	    timing("upstream;dur=1, APP;desc=\"a, b;dur=9\";dur=0.5"), 500000);
+	assert_int_equal(timing("db;dur=53, cache;dur=1"), 53000000);
+	assert_int_equal(timing("miss, db ; x ; dur = \"2\" "), 2000000);
+	assert_int_equal(timing("app;dur=1;dur=2"), 1000000);
+	assert_int_equal(timing("app;dur=0"), 0);
+	assert_int_equal(timing("app;dur=1e3"), -1);
+	assert_int_equal(timing("app;dur=-1"), -1);
+	assert_int_equal(timing("app;dur=."), -1);
+	assert_int_equal(timing("app;dur=1.2.3"), -1);
+	assert_int_equal(timing("app;dur=99999999999"), -1);
+	assert_int_equal(timing("app;dur=\"1"), -1);
+	assert_int_equal(timing("app;desc=\"\\"), -1);
+	assert_int_equal(timing(""), -1);
+	assert_int_equal(timing(";;;,,,"), -1);
 }
 
-/* Goal: headers and trailers of a response, cut ones in part, are read. */
+/* Goal: headers and trailers of a response are read. */
 TEST(test_server_timing_headers)
 {
 	static const char text[] =
 	    "HTTP/1.1 200 OK\r\nserver-timing: db;dur=5\r\n"
-	    "Transfer-Encoding: chunked\r\n\r\n0\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n"
 	    "Server-Timing: app;dur=0.25\r\n\r\n";
-	char cut[RESPONSE_VALUE_MAX + 200];
 	struct response r;
-	size_t n;
 
-	response_init(&r, NULL, false);
-	(void)feed(&r, text, strlen(text), 1, NULL);
-	assert_int_equal(r.state, RESPONSE_COMPLETE);
-	assert_int_equal(r.timing.duration_ns, 250000);
-
-	/* The digits of app are cut off: 1 must not be read for 12345. */
-	n = (size_t)snprintf(
-	    cut, sizeof(cut), "HTTP/1.1 200 OK\r\nServer-Timing: db;dur=7,");
-	size_t value = strlen("db;dur=7,");
-	while (value < RESPONSE_VALUE_MAX - strlen("app;dur=1")) {
-		cut[n++] = ' ';
-		value++;
+	for (size_t piece = 1; piece < sizeof(text); piece++) {
+		response_init(&r, kept, false);
+		(void)feed(&r, text, strlen(text), piece, NULL);
+		assert_int_equal(r.state, RESPONSE_COMPLETE);
+		assert_int_equal(r.timing.duration_ns, 250000);
 	}
-	(void)snprintf(cut + n, sizeof(cut) - n,
-	    "app;dur=12345\r\nContent-Length: 0\r\n\r\n");
-	response_init(&r, NULL, false);
-	(void)feed(&r, cut, strlen(cut), 3, NULL);
-	assert_int_equal(r.state, RESPONSE_COMPLETE);
-	assert_int_equal(r.timing.duration_ns, 7000000);
 }

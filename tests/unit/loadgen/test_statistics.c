@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "loadgen/send/schedule.h"
+#include "base/random.h"
 #include "loadgen/stats/statistics.h"
 
 /* The rank by counting: the least r with 100 r >= percent n, in thousandths

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/send/schedule.h"
+#include "base/random.h"
 #include "loadgen/stats/slow_list.h"
 #include "loadgen/stats/summary.h"
 #include "loadgen/stats/verdict.h"
@@ -28,7 +28,7 @@ begin(void)
 	plan.requests = REQUESTS;
 	plan.iterations = ITERATIONS;
 	plan.warmup = 10;
-	criteria.slow_top = 3;
+	criteria.slow = 3;
 	assert_int_equal(
 	    percentiles_parse(&criteria.percentiles, "50,90,99,99.9"), 0);
 	assert_int_equal(iteration_init(&it, &plan), 0);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/http_client.h"
+#include "http/client/client.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

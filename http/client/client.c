@@ -1,13 +1,14 @@
-/* http_client.c: sockets wait in await(), which alone knows the deadline. */
-#include "base/http_client.h"
+/* client.c: sockets wait in await(), which alone knows the deadline. */
+#include "http/client/client.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
+
+#include "http/http.h"
 
 /* Wait until the socket is ready or the deadline has passed. */
 static int
@@ -94,109 +95,44 @@ send_request(int fd, const struct http_request *q, struct instant deadline)
 	return err;
 }
 
-/* Status of "HTTP/1.x NNN ...", 0 if it is something else. */
-static unsigned
-status_of(const char *line, size_t length)
-{
-	unsigned status = 0;
-
-	if (length < 12 || memcmp(line, "HTTP/1.", 7) != 0 || line[8] != ' ')
-		return 0;
-	for (int i = 9; i < 12; i++) {
-		if (line[i] < '0' || line[i] > '9')
-			return 0;
-		status = status * 10 + (unsigned)(line[i] - '0');
-	}
-	if (length > 12 && line[12] != ' ')
-		return 0;
-	return status >= 100 && status <= 599 ? status : 0;
-}
-
-static bool
-is_digits(const char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-	return length > 0 && length <= 18;
-}
-
-/* One field line; a Content-Length goes to *out. */
 static int
-take_field(const char *line, size_t length, uint64_t *out, const char **why)
+refuse(const char *text, const char **why)
 {
-	static const char name[] = "Content-Length:", coding[] = "Transfer-";
-	const char *value = line + sizeof(name) - 1, *end = line + length;
-
-	if (length >= sizeof(coding) - 1 &&
-	    strncasecmp(line, coding, sizeof(coding) - 1) == 0) {
-		*why = "the response has a transfer coding";
-		return -EPROTO;
-	}
-	if (length < sizeof(name) - 1 ||
-	    strncasecmp(line, name, sizeof(name) - 1) != 0)
-		return 0;
-	while (value < end && *value == ' ')
-		value++;
-	if (!is_digits(value, (size_t)(end - value)) || *out != UINT64_MAX) {
-		*why = "the response's Content-Length is not one number";
-		return -EPROTO;
-	}
-	*out = 0;
-	while (value < end)
-		*out = *out * 10 + (uint64_t)(*value++ - '0');
-	return 0;
-}
-
-/* The head, which ends at head_end; *length: UINT64_MAX if it names none. */
-static int
-parse_head(const char *bytes, const char *head_end, struct http_response *out,
-    uint64_t *length, const char **why)
-{
-	size_t size = (size_t)(head_end + 2 - bytes);
-	const char *eol = memmem(bytes, size, "\r\n", 2);
-
-	out->status = status_of(bytes, (size_t)(eol - bytes));
-	if (out->status == 0) {
-		*why = "the response is not HTTP/1";
-		return -EPROTO;
-	}
-	*length = UINT64_MAX;
-	while (eol < head_end) {
-		const char *line = eol + 2;
-
-		eol = memmem(line, (size_t)(head_end + 2 - line), "\r\n", 2);
-		if (take_field(line, (size_t)(eol - line), length, why) < 0)
-			return -EPROTO;
-	}
-	return 0;
+	*why = text;
+	return -EPROTO;
 }
 
 int
 http_response_parse(const char *bytes, size_t length, bool ended,
     struct http_response *out, const char **why)
 {
-	size_t limit =
-	    length < HTTP_CLIENT_HEAD_MAX ? length : HTTP_CLIENT_HEAD_MAX;
-	const char *head_end = memmem(bytes, limit, "\r\n\r\n", 4);
-	uint64_t announced;
+	static const struct http_limits limits = {
+	    .head_max = HTTP_CLIENT_HEAD_MAX, .fields_max = HTTP_FIELDS_MAX};
+	struct http_refusal refusal;
+	struct http_head head;
+	size_t scanned = 0, n = 0;
+	enum http_scan end =
+	    http_scan(&limits, false, bytes, length, &scanned, &n, &refusal);
 
-	if (head_end == NULL) {
-		*why = "the response head is incomplete";
-		return ended || limit < length ? -EPROTO : 0;
-	}
-	if (parse_head(bytes, head_end, out, &announced, why) < 0)
-		return -EPROTO;
-	out->body = head_end + 4;
-	out->length = length - (size_t)(out->body - bytes);
-	if (announced <= out->length)
-		out->length = announced;
-	else if (!ended)
-		return 0;
-	else if (announced != UINT64_MAX) {
-		*why = "the response was cut short";
-		return -EPROTO;
-	}
+	if (end == HTTP_SCAN_MORE)
+		return ended ? refuse("the response head is incomplete", why)
+			     : 0;
+	if (end == HTTP_SCAN_BAD ||
+	    http_parse_response(
+		&limits, HTTP_METHOD_GET, bytes, n, &head, &refusal) < 0)
+		return refuse("the response is not valid HTTP/1", why);
+	if (head.framing == HTTP_FRAMING_CHUNKED)
+		return refuse("the response has a transfer coding", why);
+	out->status = head.status;
+	out->body = bytes + n;
+	out->length = length - n;
+	if (head.framing == HTTP_FRAMING_CLOSE)
+		return ended;
+	if (head.framing == HTTP_FRAMING_NONE)
+		head.content_length = 0;
+	if (head.content_length > out->length)
+		return ended ? refuse("the response was cut short", why) : 0;
+	out->length = head.content_length;
 	return 1;
 }
 

@@ -1,10 +1,12 @@
-#include "config/keys.h"
+#include "base/quantity.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct unit {
@@ -33,6 +35,13 @@ static const struct unit sizes[] = {
     {NULL, 0, false},
 };
 
+static const struct unit thousands[] = {
+    {"M", 1000000, false},
+    {"k", 1000, false},
+    {"", 1, true},
+    {NULL, 0, false},
+};
+
 static const struct unit counts[] = {
     {"", 1, true},
     {NULL, 0, false},
@@ -44,6 +53,8 @@ units_of(enum quantity q)
 	switch (q) {
 	case QUANTITY_COUNT:
 		return counts;
+	case QUANTITY_THOUSANDS:
+		return thousands;
 	case QUANTITY_BYTES:
 		return sizes;
 	case QUANTITY_DURATION:
@@ -144,5 +155,56 @@ quantity_format(enum quantity q, uint64_t v, char out[QUANTITY_TEXT_MAX])
 		u++;
 	snprintf(
 	    out, QUANTITY_TEXT_MAX, "%" PRIu64 "%s", v / u->scale, u->name);
+	return out;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+int
+quantity_real(const char *text, double *out, const char **rest)
+{
+	const char *p = text;
+
+	if (!is_digit(*p))
+		return -EINVAL;
+	while (is_digit(*p))
+		p++;
+	if (p[0] == '.' && is_digit(p[1])) {
+		p++;
+		while (is_digit(*p))
+			p++;
+	}
+	/* strtod() may not read past what was checked: "1e3", "0x10".  It has
+	 * no end argument, so such text is refused by its unit. */
+	if (*p == 'e' || *p == 'E' || *p == 'x' || *p == 'X' || *p == 'p')
+		return -EINVAL;
+	*out = strtod(text, NULL);
+	*rest = p;
+	return 0;
+}
+
+const char *
+quantity_format_ns(int64_t ns, char out[QUANTITY_TEXT_MAX])
+{
+	double v = (double)ns;
+	double size = fabs(v);
+	const char *unit = "s";
+
+	if (size < 1e6 - 500) {
+		v /= 1e3;
+		unit = "us";
+	} else if (size < 1e9 - 5e3) {
+		v /= 1e6;
+		unit = "ms";
+	} else {
+		v /= 1e9;
+	}
+	/* Tenths of a microsecond only where they are a visible part. */
+	int digits = unit[0] == 'u' ? (size < 9950 ? 1 : 0) : 2;
+	snprintf(out, QUANTITY_TEXT_MAX, "%.*f%s", digits, v, unit);
 	return out;
 }

@@ -1,9 +1,9 @@
-/* http_client.h: one HTTP request and its response, for tools that wait.
+/* client.h: one HTTP request and its response, for tools that wait.
  *
  * A connection for each, TCP or Unix, and a deadline for all of it.  Speaks
  * HTTP/1.0, so that a response has no chunks and no interim response before
- * it.  The server is not trusted: an inconsistent or too large response is
- * refused.  Any thread. */
+ * it.  The server is not trusted: what the gate (http.h) refuses, or is too
+ * large, is refused.  Any thread. */
 #pragma once
 
 #include <stddef.h>
