@@ -1,11 +1,10 @@
 /* options.h: the command line of tailor-load.
  *
- * One table holds name, letter, argument, help text and setter of every
- * option; getopt_long's arrays and --help are made from it.  Parsing prints
- * nothing and never exits: the caller does.  All values are checked, and all
- * combinations that make no sense are refused, before a request is sent. */
+ * All values are checked, and all combinations that make no sense are refused,
+ * before a request is sent. */
 #pragma once
 
+#include "base/command_line.h"
 #include "loadgen/report/report.h"
 
 /* Whether a Tailor is asked to explain slow requests. */
@@ -50,7 +49,7 @@ struct options {
 	bool percentiles_given;
 	int64_t duration_ns; /* of all iterations; 0: not given */
 
-	char why[256]; /* after an error: one line for the person */
+	char why[LINE_WHY]; /* after an error: a sentence for the person */
 };
 
 enum options_verb {
@@ -60,14 +59,14 @@ enum options_verb {
 	OPTIONS_REPORT,
 	OPTIONS_CHECK,
 	OPTIONS_COMPLETION,
-	OPTIONS_HELP,
-	OPTIONS_VERSION,
 };
 
-/* A first word ab, compare, report, check or completion is a subcommand, which
- * has only some of the options.  Fill *o, all of it, from the command line.
- * argv may be reordered and must outlive *o.  Returns 0, or -EINVAL with o->why
- * set.  Uses getopt's global state: main thread. */
+/* option_table.c: its commands are these verbs. */
+extern const struct command_line options_line;
+
+/* Fill *o, all of it, from the command line.  argv may be reordered and must
+ * outlive *o.  Returns 0; 1 after printing help or the version; or -EINVAL with
+ * o->why set. */
 int options_parse(
     struct options *o, int argc, char **argv, enum options_verb *verb);
 
@@ -75,9 +74,3 @@ int options_parse(
  * and no more than are due in 10 s: neither few requests nor a low rate make it
  * the longer part.  Call it again after changing these. */
 void options_default_warmup(struct options *o);
-
-/* Print the help text, at most 80 columns wide. */
-void options_help(FILE *out);
-
-/* Print the completion script for a shell; false: there is none. */
-bool options_completion(FILE *out, const char *shell);

@@ -1,4 +1,4 @@
-/* follow.h: the timeline stream in shared memory, for log, top and hist.
+/* follow.h: the timeline stream in shared memory, for log and top.
  *
  * Read without the observer's help: a reader that is too slow is overtaken,
  * counts the lost events, and cannot delay the observer. */

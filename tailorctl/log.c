@@ -358,7 +358,7 @@ run(struct logger *l)
 	int err = 0;
 
 	while (err == 0 && !ferror(stdout) &&
-	       (o->count == 0 || l->shown < o->count)) {
+	       (o->count == 0 || l->shown < (uint64_t)o->count)) {
 		switch (follow_next(&l->follow, &slot, &lost)) {
 		case FOLLOW_SLOT:
 			err = l->requests ? show_request(l, &slot)

@@ -260,8 +260,8 @@ command_requests(const struct options *options)
 {
 	char target[64];
 
-	snprintf(target, sizeof(target), "/requests?n=%llu",
-	    (unsigned long long)options->count);
+	snprintf(target, sizeof(target), "/requests?n=%lld",
+	    (long long)options->count);
 	return admin_report(options, "GET", target, show_requests);
 }
 
@@ -397,11 +397,12 @@ show_slow(const cJSON *tree)
 int
 command_slow(const struct options *options)
 {
-	unsigned long long n = options->count != 0 ? options->count : 20;
+	int64_t n = options->count != 0 ? options->count : 20;
 	char target[900], part[300];
 	size_t at;
 
-	at = (size_t)snprintf(target, sizeof(target), "/slow?n=%llu", n);
+	at = (size_t)snprintf(
+	    target, sizeof(target), "/slow?n=%lld", (long long)n);
 	slow_chosen = options->since_ns > 0 || options->cause != NULL ||
 		      options->path != NULL;
 	if (options->since_ns > 0)
@@ -482,31 +483,6 @@ int
 command_info(const struct options *options)
 {
 	return admin_report(options, "GET", "/info", show_info);
-}
-
-/* Print a text response. */
-static int
-pass(const struct options *options, const char *target)
-{
-	struct http_response a;
-
-	if (admin_request_ok(options, "GET", target, &a) < 0)
-		return STATUS_NO;
-	admin_response_print(&a);
-	http_response_fini(&a);
-	return STATUS_OK;
-}
-
-/* As Prometheus' text, or as JSON: name -> number. */
-int
-command_metrics(const struct options *options)
-{
-	struct options once = *options;
-
-	if (!options->json)
-		return pass(options, "/metrics");
-	once.once = once.all = true;
-	return command_stat(&once);
 }
 
 /* Write a body to a file; 0 or -1 after a message. */
