@@ -155,9 +155,6 @@ take_page(const struct view *v)
 static const char *
 options_wrong(const struct options *o)
 {
-	if (o->accounts != NULL && strcmp(o->accounts, "csv") != 0 &&
-	    strcmp(o->accounts, "ndjson") != 0)
-		return "--accounts: csv or ndjson";
 	if (o->impact && o->without != NULL)
 		return "--impact or --without, not both";
 	if (o->format != NULL && (o->impact || o->without != NULL || o->json))
@@ -186,7 +183,7 @@ command_blame(const struct options *options)
 		fprintf(stderr, "tailorctl: %s\n", wrong);
 		return STATUS_USAGE;
 	}
-	if (options->accounts != NULL)
+	if (options->accounts)
 		return blame_tables_print(options);
 	if (blame_tables_read(&v, &texts) == 0)
 		status =

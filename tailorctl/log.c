@@ -25,7 +25,7 @@
 struct logger {
 	struct follow follow;
 	struct stream_requests *table; /* owned */
-	struct query *query;	       /* owned; NULL: everything */
+	const char *query;	       /* borrowed; NULL: everything */
 	bool requests;
 	int columns;
 	uint64_t shown;
@@ -125,64 +125,57 @@ event_lookup(const char *field, void *user)
 	return number;
 }
 
-static int
-bad_query(
-    const char *query, unsigned column, const char *format, const char *word)
+static bool
+is_of_events(const char *field)
 {
-	char text[256];
-	int indent = fprintf(stderr, "tailorctl: -q, column %u: ", column);
-
-	snprintf(text, sizeof(text), format, word); /* a literal with one %s */
-	plain_wrap(stderr, text, (unsigned)indent);
-	if (strlen(query) <= 70 && column <= 70 &&
-	    strpbrk(query, "\n\t\033") == NULL)
-		fprintf(stderr, "  %s\n  %*s\n",
-		    plain_cell(text, sizeof(text), query, 70), (int)column,
-		    "^");
-	return -1;
+	return listed(event_fields, field) || is_argument(field);
 }
 
-/* Whether the query names fields that only requests have. 0, or -1 after a
- * message about a field that does not fit. */
-static int
-query_subject(struct logger *l, const char *text)
+/* A field that only requests have makes the query one about requests. */
+static struct query_value
+find_subject(const char *field, void *user)
 {
-	const char *field;
-	unsigned column;
+	struct logger *l = user;
 
-	for (unsigned n = 0;
-	     (field = query_field(l->query, n, &column)) != NULL; n++)
-		if (listed(stream_request_fields, field) &&
-		    !listed(event_fields, field) && !is_argument(field))
-			l->requests = true;
-	for (unsigned n = 0;
-	     (field = query_field(l->query, n, &column)) != NULL; n++) {
-		bool fits = l->requests ? listed(stream_request_fields, field)
-					: listed(event_fields, field) ||
-					      is_argument(field);
-
-		if (!fits)
-			return bad_query(text, column,
-			    l->requests ? "requests have no field \"%.40s\""
-					: "no event has a field \"%.40s\"",
-			    field);
-	}
-	return 0;
+	if (listed(stream_request_fields, field) && !is_of_events(field))
+		l->requests = true;
+	return (struct query_value){QUERY_MISSING, 0, NULL};
 }
 
+/* Whether the events, or requests, can have a field. */
+static struct query_value
+check_field(const char *field, void *user)
+{
+	const struct logger *l = user;
+	bool fits = l->requests ? listed(stream_request_fields, field)
+				: is_of_events(field);
+
+	return (struct query_value){fits ? QUERY_MISSING : QUERY_UNKNOWN, 0,
+	    l->requests ? "requests have" : "events have"};
+}
+
+/* Check the query.  0, or -1 after a message. */
 static int
 query_open(struct logger *l, const struct options *o)
 {
 	struct query_error error;
-	int err;
+	char text[256];
+	int indent;
 
 	l->requests = o->requests;
-	if (o->query == NULL)
+	l->query = o->query;
+	if (o->query == NULL ||
+	    (query_match(o->query, find_subject, l, &error) >= 0 &&
+		query_match(o->query, check_field, l, &error) >= 0))
 		return 0;
-	err = query_parse(&l->query, o->query, &error);
-	if (err == -EINVAL)
-		return bad_query(o->query, error.column, "%s", error.text);
-	return err < 0 ? err : query_subject(l, o->query);
+	indent = fprintf(stderr, "tailorctl: -q, column %u: ", error.column);
+	plain_wrap(stderr, error.text, (unsigned)indent);
+	if (strlen(o->query) <= 70 && error.column <= 70 &&
+	    strpbrk(o->query, "\n\t\033") == NULL)
+		fprintf(stderr, "  %s\n  %*s\n",
+		    plain_cell(text, sizeof(text), o->query, 70),
+		    (int)error.column, "^");
+	return -1;
 }
 
 /* --- showing -------------------------------------------------------------- */
@@ -292,9 +285,11 @@ static int
 show_event(struct logger *l, const struct timeline_slot *slot)
 {
 	struct asked_event asked = {.logger = l, .slot = slot};
+	struct query_error error;
 	struct json j;
 
-	if (l->query != NULL && !query_match(l->query, event_lookup, &asked))
+	if (l->query != NULL &&
+	    query_match(l->query, event_lookup, &asked, &error) <= 0)
 		return 0;
 	l->shown++;
 	if (!l->follow.options->json) {
@@ -313,11 +308,12 @@ show_request(struct logger *l, const struct timeline_slot *slot)
 {
 	struct stream_request r;
 	struct stream_request_query asked = {.table = l->table, .request = &r};
+	struct query_error error;
 	struct json j;
 
 	if (!stream_requests_take(l->table, slot, &r) ||
-	    (l->query != NULL &&
-		!query_match(l->query, stream_request_lookup, &asked)))
+	    (l->query != NULL && query_match(l->query, stream_request_lookup,
+				     &asked, &error) <= 0))
 		return 0;
 	l->shown++;
 	if (!l->follow.options->json) {
@@ -387,10 +383,10 @@ command_log(const struct options *options)
 
 	l.table = calloc(1, sizeof(*l.table));
 	if (l.table == NULL || query_open(&l, options) < 0)
-		goto free_query;
+		goto free_table;
 	status = STATUS_NO;
 	if (follow_open(&l.follow, options) < 0)
-		goto free_query;
+		goto free_table;
 	if (l.query != NULL || l.requests)
 		follow_names(options, l.table);
 	status = run(&l);
@@ -401,8 +397,7 @@ command_log(const struct options *options)
 	    l.shown == 1 ? "" : "s", (unsigned long long)l.follow.lost);
 	follow_close(&l.follow);
 
-free_query:
-	query_free(&l.query);
+free_table:
 	free(l.table);
 	return status;
 }

@@ -69,9 +69,8 @@ struct options {
 	const char *percentile; /* borrowed; NULL: 99 */
 	const char *route;	/* borrowed; NULL: those with most requests */
 	const char *without;	/* borrowed; codes with commas; NULL */
-	const char *accounts;	/* borrowed; "csv", "ndjson"; NULL */
 	const char *file;	/* borrowed; NULL: of the running tailor */
-	bool impact;
+	bool impact, accounts;
 	int64_t against_ns; /* 0: not compared */
 	int64_t until_ns;   /* 0: until now */
 	const char *format; /* static: "html", ...; NULL: text or JSON */
