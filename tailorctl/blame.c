@@ -81,17 +81,16 @@ static void
 print_all(const struct view *v)
 {
 	struct blame_spot spot;
-	char q[DURATION], text[256];
+	char q[DURATION];
 	int64_t q_ns;
 
 	if (v->of.route != NULL || !blame_all(&v->of, &q_ns, &spot))
 		return;
-	snprintf(text, sizeof(text),
+	plain_print(0,
 	    "All routes: %s %s. %s is %.1f %% of requests and %.0f %% of the "
 	    "slower ones.",
 	    v->of.name, plain_duration(q, q_ns), spot.value,
 	    100 * spot.place.requests, 100 * spot.place.tail);
-	plain_wrap(stdout, text, 0);
 	putchar('\n');
 }
 

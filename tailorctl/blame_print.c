@@ -60,7 +60,7 @@ print_exact(const struct view *v, const struct blame_latency *l,
 		       "own: see blame.classes\n",
 		    (unsigned long long)l->unnamed);
 	if (blame_view_apart(&v->of, l, r, text))
-		plain_wrap(stdout, text, 3);
+		plain_print(3, "%s", text);
 }
 
 /* --- the list of causes --------------------------------------------------- */
@@ -178,18 +178,16 @@ print_lines(const struct view *v, const struct blame_report *r)
 static void
 print_pairs(const struct view *v, const struct blame_report *r)
 {
-	char without[DURATION], text[512];
+	char without[DURATION];
 
 	for (unsigned i = 0; i < r->pairs; i++) {
 		const struct blame_pair *p = &r->pair[i];
 
-		snprintf(text, sizeof(text),
-		    "%.99s and %.99s%s without both %s is %s",
+		plain_print(0, "%.99s and %.99s%s without both %s is %s",
 		    v->of.rows.cause[p->a].code, v->of.rows.cause[p->b].code,
 		    p->interaction_ns > 0 ? " hide each other: only"
 					  : ": either is enough;",
 		    v->of.name, plain_duration(without, p->without_ns));
-		plain_wrap(stdout, text, 0);
 	}
 }
 
@@ -233,9 +231,9 @@ print_absent(const struct view *v, const struct blame_report *r)
 	char text[BLAME_ABSENT];
 
 	if (sleep != NULL)
-		plain_wrap(stdout, sleep, 0);
+		plain_print(0, "%s", sleep);
 	if (blame_view_absent(&v->of, r, text))
-		plain_wrap(stdout, text, 0);
+		plain_print(0, "%s", text);
 }
 
 static void

@@ -5,14 +5,6 @@
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
 
-static double
-number(const cJSON *object, const char *key)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	return cJSON_IsNumber(item) ? item->valuedouble : 0;
-}
-
 static long long
 count(const cJSON *object, const char *key)
 {
@@ -59,11 +51,12 @@ show_load(const char *title, const cJSON *w)
 
 	if (w == NULL)
 		return;
-	plain_seconds(latency, number(w, "mean_latency_s"));
+	plain_seconds(latency, field_double(w, "mean_latency_s", 0));
 	show_title(title);
 	printf("%.3f%% sent; predicted: %s * %.3f pauses/s = %.3f%%\n",
-	    number(w, "actual") * 100, latency, number(w, "hazards_per_s"),
-	    number(w, "predicted") * 100);
+	    field_double(w, "actual", 0) * 100, latency,
+	    field_double(w, "hazards_per_s", 0),
+	    field_double(w, "predicted", 0) * 100);
 }
 
 static void

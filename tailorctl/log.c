@@ -251,7 +251,7 @@ print_request(const struct logger *l, const struct stream_request *r)
 	char clock[FOLLOW_CLOCK], name[STREAM_NAME], cell[64];
 	char total[PLAIN_DURATION_BYTES];
 
-	printf("%s %016llx %7s %3llu %-12s %9lluB %u%s\n",
+	printf("%s %016llx %7s %3llu %-12s %9lluB %llu%s\n",
 	    follow_clock(&l->follow, r->finished_ns, clock),
 	    (unsigned long long)r->id,
 	    plain_duration(
@@ -259,7 +259,7 @@ print_request(const struct logger *l, const struct stream_request *r)
 	    (unsigned long long)r->status,
 	    plain_cell(cell, sizeof(cell),
 		stream_server_name(l->table, r->server, name), 12),
-	    (unsigned long long)r->bytes, r->attempts,
+	    (unsigned long long)r->bytes, (unsigned long long)r->attempts,
 	    r->attempts > 1 ? " hedged" : "");
 }
 

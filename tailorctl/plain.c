@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 
 #include "tailorctl/plain.h"
 
@@ -125,6 +126,19 @@ plain_wrap(FILE *out, const char *text, unsigned indent)
 		text += word;
 	}
 	fputc('\n', out);
+}
+
+void
+plain_print(unsigned indent, const char *format, ...)
+{
+	char text[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	printf("%*s", (int)indent, "");
+	plain_wrap(stdout, text, indent);
 }
 
 /* Three significant digits and a unit. */

@@ -32,6 +32,10 @@ void plain_head(const char *text);
  * first begins at column indent). */
 void plain_wrap(FILE *out, const char *text, unsigned indent);
 
+/* Print a paragraph, printf-like: indented, in lines of the output's width. */
+void plain_print(unsigned indent, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* A duration: "813us", "41.2ms", "-" if negative.  Returns out. */
 #define PLAIN_DURATION_BYTES 24
 char *plain_duration(char out[PLAIN_DURATION_BYTES], int64_t ns);

@@ -3,7 +3,11 @@
  * One in this process without servers, placed and polling as planned for this
  * machine; not beside that of a running tailor, which would lose its CPU for
  * that time (`metrics --rates tailor_profiler` has its cost).  Periods are
- * counted in powers of two, so a quantile is reported as an upper bound. */
+ * counted in powers of two, so a quantile is reported as an upper bound.
+ *
+ * What a spinning thread takes from the SMT sibling depends on the core and on
+ * the load there, so it is not estimated: the result is "none", or the command
+ * that measures it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,6 +150,48 @@ write_measured(
 	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
 		json_key_double(j, profiler_part_name(i), cycles_of(m, i));
 	json_object_end(j);
+}
+
+static int
+first_of(const cpu_set_t *set)
+{
+	int cpu = 0;
+
+	while (!CPU_ISSET((size_t)cpu, set))
+		cpu++;
+	return cpu;
+}
+
+void
+probe_neighbour(const struct topology *t, int cpu, char *text, size_t size)
+{
+	cpu_set_t beside;
+
+	if (topology_lanes(t) < 2) {
+		snprintf(text, size,
+		    "none: no core here has an SMT sibling for others. "
+		    "Where one has, the cost to a thread beside the observer "
+		    "can be measured");
+		return;
+	}
+	if (cpu < 0) {
+		snprintf(text, size,
+		    "the observer is not pinned and may run on any CPU; "
+		    "`tailor shim bench --cpu A --on B` measures what a "
+		    "thread loses beside it on an SMT sibling");
+		return;
+	}
+	if (topology_neighbours(t, cpu, &beside) == 0) {
+		snprintf(text, size,
+		    "this process may not use the SMT siblings of CPU %d; "
+		    "the cost to them cannot be measured from here",
+		    cpu);
+		return;
+	}
+	snprintf(text, size,
+	    "CPU %d, on the same core; `tailor shim bench --cpu %d --on %d` "
+	    "measures what a thread loses there",
+	    first_of(&beside), first_of(&beside), cpu);
 }
 
 int

@@ -43,8 +43,9 @@ struct top {
 	struct overview overview;
 	struct top_row row[ROWS_MAX];
 	unsigned rows;
-	bool shown;	 /* as a whole interval */
-	uint64_t others; /* without a row */
+	bool shown;	    /* as a whole interval */
+	struct instant due; /* the interval's end */
+	uint64_t others;    /* without a row */
 	struct {
 		uint32_t tid;
 		char name[17];
@@ -130,6 +131,7 @@ gather(struct top *t)
 	if (t->options->since_ns > 0)
 		snprintf(target, sizeof(target), "/slow?n=1000&since=%lld",
 		    (long long)(t->options->since_ns / NS_PER_S));
+	t->rows = 0;
 	tree = admin_json(t->options, latency ? "/live.json" : target);
 	if (tree == NULL)
 		return -1;
@@ -202,21 +204,46 @@ take_waker(struct top *t, const struct talechain_event *e)
 }
 
 static void
-take_event(void *user, const struct timeline_slot *slot)
+take_event(struct top *t, const struct talechain_event *e)
 {
-	struct top *t = user;
-
-	if (slot->event.type != TALECHAIN_THREAD && screen_paused())
+	if (e->type != TALECHAIN_THREAD && screen_paused())
 		return;
 	if (t->shown)
 		t->rows = 0; /* the next interval starts from zero */
 	t->shown = false;
-	if (slot->event.type == TALECHAIN_THREAD)
-		take_name(t, &slot->event);
+	if (e->type == TALECHAIN_THREAD)
+		take_name(t, e);
 	else if (t->options->by == TOP_CPU)
-		take_cpu(t, &slot->event);
+		take_cpu(t, e);
 	else
-		take_waker(t, &slot->event);
+		take_waker(t, e);
+}
+
+/* Take events until the interval ends, a key is pressed (*key) or there are no
+ * more: FOLLOW_END, FOLLOW_GONE. */
+static enum follow_event
+gather_events(struct top *t, struct follow *f, int *key)
+{
+	const struct options *o = t->options;
+	enum follow_event what;
+	struct timeline_slot slot;
+	uint64_t lost;
+	bool early;
+
+	if (*key == 0)
+		t->due = instant_plus(instant_now(), o->interval_ns);
+	*key = 0;
+	do {
+		what = follow_next(f, &slot, &lost);
+		if (what == FOLLOW_SLOT)
+			take_event(t, &slot.event);
+		if (what == FOLLOW_END || what == FOLLOW_GONE)
+			break;
+		early = o->dump || instant_before(instant_now(), t->due);
+		if (what == FOLLOW_IDLE || !early)
+			*key = screen_wait(0);
+	} while (*key == 0 && (early || screen_paused()));
+	return what;
 }
 
 static void
@@ -422,47 +449,35 @@ read_overview(struct top *t)
 		   : overview_read(&t->overview, t->options);
 }
 
-static void
-press(struct top *t, int key)
-{
-	if (key == 's')
-		t->order = (t->order + 1) % ORDERS;
-}
-
+/* Draw once in an interval, and after each key.  f: the stream, or NULL: the
+ * running tailor is asked. */
 static int
-show_events(void *user, int key)
-{
-	struct top *t = user;
-
-	press(t, key);
-	if (key == 0 && read_overview(t) < 0)
-		return -1;
-	name_rows(t);
-	t->shown |= key == 0;
-	return print(t);
-}
-
-static int
-run_polled(struct top *t)
+run(struct top *t, struct follow *f)
 {
 	const struct options *o = t->options;
+	enum follow_event what = FOLLOW_IDLE;
 	int key = 0;
 
-	while (key != SCREEN_QUIT) {
-		bool read = key == 0 && !screen_paused();
-
-		press(t, key);
-		if (read)
-			t->rows = 0;
-		if (read && (read_overview(t) < 0 || gather(t) < 0))
-			return STATUS_NO;
-		if (print(t) != 0)
-			return STATUS_NO;
-		if (o->once || o->dump)
+	for (;;) {
+		if (f != NULL)
+			what = gather_events(t, f, &key);
+		if (key == SCREEN_QUIT)
 			return STATUS_OK;
-		key = screen_wait(o->interval_ns);
+		if (key == 's')
+			t->order = (t->order + 1) % ORDERS;
+		if (key == 0 && !screen_paused() &&
+		    (read_overview(t) < 0 || (f == NULL && gather(t) < 0)))
+			return STATUS_NO;
+		if (f != NULL)
+			name_rows(t);
+		t->shown |= key == 0;
+		if (print(t) != 0 || what == FOLLOW_GONE)
+			return STATUS_NO;
+		if (o->once || o->dump || what == FOLLOW_END)
+			return STATUS_OK;
+		if (f == NULL)
+			key = screen_wait(o->interval_ns);
 	}
-	return STATUS_OK;
 }
 
 int
@@ -477,10 +492,10 @@ command_top(const struct options *options)
 	t->options = options;
 	if (options->by < TOP_CPU) {
 		screen_open(options);
-		status = run_polled(t);
+		status = run(t, NULL);
 	} else if (follow_open(&f, options) == 0) {
 		screen_open(options);
-		status = follow_run(&f, take_event, show_events, t);
+		status = run(t, &f);
 		follow_close(&f);
 	}
 	free(t);
