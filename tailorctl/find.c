@@ -21,19 +21,11 @@
 #include "tailorctl/plain.h"
 
 #define PLACES 16
-#define ADDRESSES 8 /* tried of a name, at most */
 #define SOCKETS_MAX 32
 #define PLACE_BYTES 96
 #define NAME_BYTES 40
 #define PREFIX "admin"
 #define SUFFIX ".sock"
-
-/* A path, or what a name stands for: localhost may be ::1 and 127.0.0.1. */
-struct address {
-	struct sockaddr_storage socket[ADDRESSES];
-	socklen_t length[ADDRESSES];
-	unsigned count;
-};
 
 struct admin_socket {
 	char path[PLACE_BYTES + NAME_BYTES + 16];
@@ -52,78 +44,53 @@ struct search {
 	struct admin_socket socket[SOCKETS_MAX];
 };
 
-/* A path as an address.  0 or -ENAMETOOLONG. */
+/* A connected socket; -EINVAL: not a path of a socket, or a negative errno. */
 static int
-address_of_path(const char *path, struct address *out)
+connect_path(const char *path, struct instant deadline)
 {
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	size_t length = strlen(path);
 
-	if (length == 0 || length >= sizeof(sun.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(sun.sun_path, path, length + 1);
-	memcpy(&out->socket[0], &sun, sizeof(sun));
-	out->length[0] = sizeof(sun);
-	out->count = 1;
-	return 0;
+	if (length == 0 || length >= sizeof(to.sun_path))
+		return -EINVAL;
+	memcpy(to.sun_path, path, length + 1);
+	return http_client_connect(
+	    (const struct sockaddr *)&to, sizeof(to), deadline);
 }
 
-/* "host:port" or "[v6]:port"; only addresses and names that need no DNS. */
+/* The same for "host:port" or "[v6]:port"; a name may stand for several
+ * addresses: localhost for ::1 and 127.0.0.1. */
 static int
-parse_tcp(const char *text, struct address *out)
+connect_tcp(const char *text, struct instant deadline)
 {
 	struct addrinfo hints = {
 	    .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	struct addrinfo *found;
 	const char *colon = strrchr(text, ':');
 	char host[256];
-	size_t length;
+	int fd = -EINVAL, length;
 
-	if (colon == NULL || colon == text)
+	if (colon == NULL || colon == text || colon - text >= 256)
 		return -EINVAL;
-	length = (size_t)(colon - text);
+	length = (int)(colon - text);
 	if (text[0] == '[' && text[length - 1] == ']') {
 		text++;
 		length -= 2;
 	}
-	if (length >= sizeof(host))
-		return -ENAMETOOLONG;
-	memcpy(host, text, length);
-	host[length] = '\0';
+	snprintf(host, sizeof(host), "%.*s", length, text);
 	if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
 		return -EINVAL;
-	out->count = 0;
-	for (const struct addrinfo *a = found;
-	     a != NULL && out->count < ADDRESSES; a = a->ai_next) {
-		memcpy(&out->socket[out->count], a->ai_addr, a->ai_addrlen);
-		out->length[out->count++] = a->ai_addrlen;
-	}
+	for (const struct addrinfo *a = found; a != NULL && fd < 0;
+	     a = a->ai_next)
+		fd = http_client_connect(a->ai_addr, a->ai_addrlen, deadline);
 	freeaddrinfo(found);
-	return 0;
-}
-
-/* "unix:PATH", a text with a slash (a path), "HOST:PORT" or "[v6]:PORT". */
-static int
-parse_address(const char *text, struct address *out)
-{
-	if (strncmp(text, "unix:", 5) == 0)
-		return address_of_path(text + 5, out);
-	if (strchr(text, '/') != NULL)
-		return address_of_path(text, out);
-	return parse_tcp(text, out);
-}
-
-static int
-connect_to(const struct address *to, const struct options *o)
-{
-	struct instant deadline = instant_plus(instant_now(), o->timeout_ns);
-	int fd = -EINVAL;
-
-	for (unsigned i = 0; i < to->count && fd < 0; i++)
-		fd =
-		    http_client_connect((const struct sockaddr *)&to->socket[i],
-			to->length[i], deadline);
 	return fd;
+}
+
+static struct instant
+deadline_of(const struct options *o)
+{
+	return instant_plus(instant_now(), o->timeout_ns);
 }
 
 /* "admin-8080.sock" belongs to 8080, "admin.sock" to a tailor without a
@@ -152,16 +119,13 @@ name_of_file(const char *file, char out[NAME_BYTES])
 static int
 connect_found(const char *path, const struct options *o)
 {
-	struct address to;
 	struct stat st;
 
-	if (address_of_path(path, &to) < 0)
-		return -ENAMETOOLONG;
 	if (lstat(path, &st) < 0)
 		return -errno;
 	if (strncmp(path, "/tmp/", 5) == 0 && st.st_uid != geteuid())
 		return -EPERM;
-	return connect_to(&to, o);
+	return connect_path(path, deadline_of(o));
 }
 
 /* Two of the directories may be the same. */
@@ -412,7 +376,6 @@ connect_only(const char *name, const struct options *o)
 static int
 connect_address(const char *text, const struct options *o)
 {
-	struct address to;
 	int fd;
 
 	if (strstr(text, "://") != NULL) {
@@ -422,15 +385,20 @@ connect_address(const char *text, const struct options *o)
 		    text);
 		return -1;
 	}
-	if (parse_address(text, &to) < 0) {
+	if (strncmp(text, "unix:", 5) == 0)
+		fd = connect_path(text + 5, deadline_of(o));
+	else if (strchr(text, '/') != NULL)
+		fd = connect_path(text, deadline_of(o));
+	else
+		fd = connect_tcp(text, deadline_of(o));
+	if (fd >= 0)
+		return fd;
+	if (fd == -EINVAL) {
 		fprintf(stderr,
 		    "tailorctl: \"%s\" is not a path, HOST:PORT or name\n",
 		    text);
 		return -1;
 	}
-	fd = connect_to(&to, o);
-	if (fd >= 0)
-		return fd;
 	fprintf(
 	    stderr, "tailorctl: no tailor at %s: %s\n", text, strerror(-fd));
 	if (fd == -EACCES)

@@ -141,9 +141,6 @@ static const struct option_row rows[] = {
 };
 /* clang-format on */
 
-#define DRAIN "did you mean drain? SIGTERM ends Tailor itself"
-#define PAGE "an HTML page of one is \"why ID -o FILE\""
-
 static const struct line_instead insteads[] = {
     {"status ps", "did you mean servers?"},
     {"list ls", "did you mean slow?"},
@@ -153,7 +150,8 @@ static const struct line_instead insteads[] = {
     {"swap failover", "did you mean switch?"},
     {"start", "did you mean restart?"},
     {"undrain", "did you mean ready?"},
-    {"stop quit kill shutdown", DRAIN},
+    {"stop quit kill shutdown",
+	"did you mean drain? SIGTERM ends Tailor itself"},
     {"config", "did you mean info? \"tailor -T\" prints all keys"},
     {"--limit --count --lines", "did you mean --number?"},
     {"--last", "did you mean --since?"},
@@ -161,7 +159,7 @@ static const struct line_instead insteads[] = {
     {"log/--force", "it follows without an option"},
     {"log/--number", "--stop-after ends it after N lines"},
     {"why/--number", "\"slow\" lists several requests"},
-    {"slow/--html slow/--output", PAGE},
+    {"slow/--html slow/--output", "an HTML page of one is \"why ID -o FILE\""},
     {"servers/--once", "it prints once"},
 };
 

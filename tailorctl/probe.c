@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "profiler/profiler.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/probe.h"
@@ -38,8 +39,8 @@ static const struct {
 #define PROBES (sizeof(probes) / sizeof(probes[0]))
 #define INDENT 17
 
-void
-probe_head(bool available, const char *name)
+static void
+print_head(bool available, const char *name)
 {
 	printf("%s%-3s%s  %-12s",
 	    plain_escape(available ? TERMINAL_GREEN : TERMINAL_YELLOW),
@@ -49,7 +50,7 @@ probe_head(bool available, const char *name)
 static void
 show(unsigned i, const struct finding *f)
 {
-	probe_head(f->available, probes[i].name);
+	print_head(f->available, probes[i].name);
 	plain_wrap(stdout, f->found, INDENT);
 	printf("     %-12s", "  gives");
 	plain_wrap(stdout, probes[i].gives, INDENT);
@@ -70,6 +71,40 @@ write_finding(struct json *j, unsigned i, const struct finding *f)
 	if (f->enable[0] != '\0')
 		json_key_string(j, "enable", f->enable);
 	json_object_end(j);
+}
+
+/* Events of the kernel: as text, or into an open JSON object. */
+static void
+show_kernel(struct json *j)
+{
+	struct profiler_signal_state state[PROFILER_SIGNALS];
+
+	profiler_signals_here(state);
+	if (j != NULL)
+		json_key_array(j, "kernel_signals");
+	else
+		printf("\nKernel events\n");
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++) {
+		enum profiler_signal signal = (enum profiler_signal)i;
+		const char *name = profiler_signal_name(signal);
+		const char *meaning = profiler_signal_meaning(signal);
+
+		if (j == NULL) {
+			print_head(state[i].on, name);
+			plain_wrap(stdout, state[i].on ? meaning : state[i].why,
+			    INDENT);
+			continue;
+		}
+		json_object_begin(j);
+		json_key_string(j, "name", name);
+		json_key_string(j, "meaning", meaning);
+		json_key_bool(j, "available", state[i].on);
+		if (!state[i].on)
+			json_key_string(j, "why", state[i].why);
+		json_object_end(j);
+	}
+	if (j != NULL)
+		json_array_end(j);
 }
 
 int
@@ -95,7 +130,7 @@ command_probe(const struct options *options)
 	json_array_end(&j);
 	if (probe_observer(options, options->json ? &j : NULL) < 0)
 		status = STATUS_NO;
-	probe_costs(options->json ? &j : NULL);
+	show_kernel(options->json ? &j : NULL);
 	json_object_end(&j);
 	if (options->json)
 		return plain_json(&j) < 0 ? STATUS_NO : status;

@@ -3,26 +3,21 @@
 import json
 import re
 
-import pytest
 
-
-def test_probe_beside_a_tailor(bare, admin):
+def test_probe_beside_a_tailor(ctl, admin):
     """Goal: the CPU of a running tailor's observer is not taken: its metrics
     have its cost."""
-    done = bare("--admin", admin.path, "probe", "--json", wide=True)
+    done = ctl("--admin", admin.path, "probe", "--json", wide=True)
     seen = json.loads(done.out)["observer"]
     assert seen["neighbour"] and "seconds" not in seen
-    text = bare("--admin", admin.path, "probe").out
+    text = ctl("--admin", admin.path, "probe").out
     assert "tailorctl metrics --rates tailor_profiler" in text
 
 
-@pytest.mark.parametrize("which", ["bare", pytest.param("ctl", marks=(
-    pytest.mark.long("what the kernel's events cost is measured for long")))])
-def test_probe(request, which):
+def test_probe(ctl):
     """Goal: each signal with what it gives; what is missing has a remedy."""
-    run = request.getfixturevalue(which)
-    text = run("probe").out
-    found = json.loads(run("probe", "--json", wide=True).out)
+    text = ctl("probe").out
+    found = json.loads(ctl("probe", "--json", wide=True).out)
     assert found["schema"] == "tailor.probe/1"
     names = [signal["name"] for signal in
              found["signals"] + found["kernel_signals"]]
