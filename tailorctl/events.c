@@ -120,8 +120,7 @@ print_json(void)
 {
 	struct json j;
 
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_string(&j, "schema", "tailor.events/1");
 	json_key_array(&j, "events");
 	for (unsigned i = 0; i < COUNT(events); i++)
@@ -131,8 +130,7 @@ print_json(void)
 	for (unsigned i = 0; i < COUNT(lists); i++)
 		write_list(&j, i);
 	json_object_end(&j);
-	json_object_end(&j);
-	return plain_json(&j) < 0 ? STATUS_NO : STATUS_OK;
+	return plain_json_end(&j) < 0 ? STATUS_NO : STATUS_OK;
 }
 
 int

@@ -21,7 +21,8 @@
 #include "tailorctl/plain.h"
 
 #define PLACES 16
-#define SOCKETS_MAX 32
+#define SOCKETS_MAX 1024
+#define LEFT_SHOWN 32 /* that killed tailors have left */
 #define PLACE_BYTES 96
 #define NAME_BYTES 40
 #define PREFIX "admin"
@@ -139,44 +140,28 @@ seen(const struct search *s, const struct stat *st)
 	return false;
 }
 
-/* Room for one more: in place of one that was left behind, if there are many,
- * and this one was not.  NULL: there is none. */
-static struct admin_socket *
-socket_place(struct search *s, bool runs)
-{
-	if (s->sockets < SOCKETS_MAX)
-		return &s->socket[s->sockets++];
-	for (unsigned i = 0; runs && i < SOCKETS_MAX; i++)
-		if (s->socket[i].err < 0)
-			return &s->socket[i];
-	return NULL;
-}
-
 static void
 add_socket(struct search *s, const char *place, const char *file,
     const struct options *o)
 {
-	struct admin_socket one, *to;
+	struct admin_socket *one = &s->socket[s->sockets];
 	struct stat st;
 	int fd;
 
-	if (!name_of_file(file, one.name))
+	if (s->sockets == SOCKETS_MAX || !name_of_file(file, one->name))
 		return;
-	snprintf(one.path, sizeof(one.path), "%s/%.*s", place, NAME_BYTES + 10,
-	    file);
-	if (lstat(one.path, &st) < 0 || !S_ISSOCK(st.st_mode) || seen(s, &st))
+	snprintf(one->path, sizeof(one->path), "%s/%.*s", place,
+	    NAME_BYTES + 10, file);
+	if (lstat(one->path, &st) < 0 || !S_ISSOCK(st.st_mode) || seen(s, &st))
 		return;
-	one.device = st.st_dev;
-	one.inode = st.st_ino;
-	fd = connect_found(one.path, o);
-	one.err = fd < 0 ? fd : 0;
+	one->device = st.st_dev;
+	one->inode = st.st_ino;
+	fd = connect_found(one->path, o);
+	one->err = fd < 0 ? fd : 0;
 	if (fd >= 0)
 		close(fd);
-	to = socket_place(s, fd >= 0);
-	if (to == NULL)
-		return;
-	*to = one;
 	s->running += fd >= 0;
+	s->sockets++;
 }
 
 /* Another user could have made the directory in /tmp first. */
@@ -244,9 +229,12 @@ add_state(struct search *s)
 		    "%.70s/.local/state/tailor", home);
 }
 
-static void
-search(struct search *s, const struct options *o)
+/* All that there are; static, until the next call. */
+static const struct search *
+search(const struct options *o)
 {
+	static struct search all;
+	struct search *s = &all;
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
 	s->places = s->sockets = s->running = 0;
@@ -261,6 +249,7 @@ search(struct search *s, const struct options *o)
 	for (unsigned i = 0; i < s->places; i++)
 		s->err[i] = search_place(s, s->place[i], o);
 	qsort(s->socket, s->sockets, sizeof(s->socket[0]), by_path);
+	return s;
 }
 
 /* The --admin argument for a socket: its name, if unique, else its path. */
@@ -278,26 +267,21 @@ handle_of(const struct search *s, const struct admin_socket *one)
 static void
 list_running(const struct search *s)
 {
-	char text[NAME_BYTES + PLACE_BYTES];
-
 	for (unsigned i = 0; i < s->sockets; i++)
 		if (s->socket[i].err == 0)
 			fprintf(stderr, "    --admin %s\n",
-			    plain_cell(text, sizeof(text),
-				handle_of(s, &s->socket[i]), 66));
+			    plain_cell(handle_of(s, &s->socket[i]), 66));
 }
 
 void
 find_print_names(const struct options *options)
 {
-	static struct search s;
-	char text[NAME_BYTES + PLACE_BYTES];
+	const struct search *s = search(options);
 
-	search(&s, options);
-	for (unsigned i = 0; i < s.sockets; i++)
-		if (s.socket[i].err == 0)
-			printf("%s\n", plain_cell(text, sizeof(text),
-					   handle_of(&s, &s.socket[i]), 100));
+	for (unsigned i = 0; i < s->sockets; i++)
+		if (s->socket[i].err == 0)
+			printf("%s\n",
+			    plain_cell(handle_of(s, &s->socket[i]), 100));
 }
 
 static const char permission[] =
@@ -315,7 +299,6 @@ complain_port(const char *name)
 static void
 complain_none(const struct search *s, const char *name)
 {
-	char text[4 * sizeof(s->socket[0].path)];
 	bool refused = false;
 
 	fprintf(stderr, "tailorctl: no running tailor was found\n");
@@ -323,10 +306,9 @@ complain_none(const struct search *s, const char *name)
 		fprintf(stderr, "    %s: %s\n", s->place[i],
 		    s->err[i] < 0 ? strerror(-s->err[i])
 				  : "no admin socket accepts a connection");
-	for (unsigned i = 0; i < s->sockets; i++)
+	for (unsigned i = 0; i < s->sockets && i < LEFT_SHOWN; i++)
 		fprintf(stderr, "    %s: %s\n",
-		    plain_cell(text, sizeof(text), s->socket[i].path,
-			sizeof(s->socket[i].path)),
+		    plain_cell(s->socket[i].path, sizeof(s->socket[i].path)),
 		    strerror(-s->socket[i].err));
 	for (unsigned i = 0; i < s->places; i++)
 		refused |= s->err[i] == -EACCES;
@@ -343,31 +325,30 @@ complain_none(const struct search *s, const char *name)
 static int
 connect_only(const char *name, const struct options *o)
 {
-	static struct search s;
+	const struct search *s = search(o);
 	const struct admin_socket *found = NULL;
 	unsigned matches = 0;
 
-	search(&s, o);
-	for (unsigned i = 0; i < s.sockets; i++) {
-		if (s.socket[i].err < 0 ||
-		    (name != NULL && strcmp(s.socket[i].name, name) != 0))
+	for (unsigned i = 0; i < s->sockets; i++) {
+		if (s->socket[i].err < 0 ||
+		    (name != NULL && strcmp(s->socket[i].name, name) != 0))
 			continue;
-		found = &s.socket[i];
+		found = &s->socket[i];
 		matches++;
 	}
 	if (matches == 1)
 		return connect_found(found->path, o);
-	if (s.running == 0) {
-		complain_none(&s, name);
+	if (s->running == 0) {
+		complain_none(s, name);
 		return -1;
 	}
 	if (matches == 0)
 		fprintf(
 		    stderr, "tailorctl: no tailor named \"%s\" runs; ", name);
 	else
-		fprintf(stderr, "tailorctl: %u tailors run; ", s.running);
+		fprintf(stderr, "tailorctl: %u tailors run; ", s->running);
 	fprintf(stderr, "choose one:\n");
-	list_running(&s);
+	list_running(s);
 	if (matches == 0)
 		complain_port(name);
 	return -1;
@@ -444,11 +425,8 @@ find_tailor(const struct options *o)
 bool
 find_any(const struct options *o)
 {
-	static struct search s;
-
 	if (o->admin != NULL || variable("TAILOR_ADMIN") != NULL ||
 	    variable("TAILOR_INSTANCE") != NULL)
 		return true;
-	search(&s, o);
-	return s.running > 0;
+	return search(o)->running > 0;
 }

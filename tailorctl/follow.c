@@ -137,8 +137,8 @@ follow_names(const struct options *options, struct stream_requests *s)
 	{
 		if (s->servers == SEEN_SERVERS)
 			break;
-		plain_cell(s->name[s->servers++], STREAM_NAME,
-		    field_text(one, "name"), 32);
+		snprintf(s->name[s->servers++], STREAM_NAME, "%.39s",
+		    plain_cell(field_text(one, "name"), 32));
 	}
 	cJSON_Delete(tree);
 }

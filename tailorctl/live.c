@@ -40,11 +40,9 @@ show(const struct options *o, const char *url)
 	if (!o->json) {
 		printf("%s\n", url);
 	} else {
-		json_init(&j, false);
-		json_object_begin(&j);
+		plain_json_begin(&j);
 		json_key_string(&j, "url", url);
-		json_object_end(&j);
-		plain_json(&j);
+		plain_json_end(&j);
 	}
 	return fflush(stdout) == 0 ? STATUS_OK : STATUS_NO;
 }

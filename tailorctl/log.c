@@ -94,35 +94,32 @@ event_lookup(const char *field, void *user)
 	struct asked_event *a = user;
 	const struct talechain_event *e = &a->slot->event;
 	const char *type = talechain_type_name(e->type);
-	struct query_value text = {QUERY_TEXT, 0, a->text};
-	struct query_value number = {QUERY_NUMBER, 0, NULL};
+	struct query_value found = {QUERY_NUMBER, 0, a->text};
 	struct talechain_value v;
 
 	for (unsigned n = 0; talechain_argument(e, n, &v); n++)
 		if (strcmp(v.name, field) == 0 && strcmp(field, "server") != 0)
 			return argument_value(&v, a->text);
 	if (strcmp(field, "event") == 0) {
-		snprintf(a->text, sizeof(a->text), "%s",
-		    type != NULL ? type : "unknown");
-		return text;
-	}
-	if (strcmp(field, "server") == 0) {
+		found.kind = QUERY_TEXT;
+		found.text = type != NULL ? type : "unknown";
+	} else if (strcmp(field, "server") == 0) {
+		found.kind = QUERY_TEXT;
 		stream_server_name(a->logger->table, a->slot->server, a->text);
-		return text;
+	} else if (strcmp(field, "pid") == 0) {
+		found.number = e->pid;
+	} else if (strcmp(field, "tid") == 0) {
+		found.number = e->tid;
+	} else if (strcmp(field, "channel") == 0) {
+		found.number = a->slot->channel;
+	} else if (strcmp(field, "late") == 0 && a->slot->read_ns >= e->ts) {
+		found.number = a->slot->read_ns - e->ts;
+	} else if (strcmp(field, "cpu") == 0 && e->cpu != UINT32_MAX) {
+		found.number = e->cpu;
+	} else {
+		found.kind = QUERY_MISSING;
 	}
-	if (strcmp(field, "pid") == 0)
-		number.number = e->pid;
-	else if (strcmp(field, "tid") == 0)
-		number.number = e->tid;
-	else if (strcmp(field, "channel") == 0)
-		number.number = a->slot->channel;
-	else if (strcmp(field, "late") == 0 && a->slot->read_ns >= e->ts)
-		number.number = a->slot->read_ns - e->ts;
-	else if (strcmp(field, "cpu") == 0 && e->cpu != UINT32_MAX)
-		number.number = e->cpu;
-	else
-		number.kind = QUERY_MISSING;
-	return number;
+	return found;
 }
 
 static bool
@@ -159,7 +156,6 @@ static int
 query_open(struct logger *l, const struct options *o)
 {
 	struct query_error error;
-	char text[256];
 	int indent;
 
 	l->requests = o->requests;
@@ -172,8 +168,7 @@ query_open(struct logger *l, const struct options *o)
 	plain_wrap(stderr, error.text, (unsigned)indent);
 	if (strlen(o->query) <= 70 && error.column <= 70 &&
 	    strpbrk(o->query, "\n\t\033") == NULL)
-		fprintf(stderr, "  %s\n  %*s\n",
-		    plain_cell(text, sizeof(text), o->query, 70),
+		fprintf(stderr, "  %s\n  %*s\n", plain_cell(o->query, 70),
 		    (int)error.column, "^");
 	return -1;
 }
@@ -248,17 +243,14 @@ write_event(struct json *j, const struct timeline_slot *slot)
 static void
 print_request(const struct logger *l, const struct stream_request *r)
 {
-	char clock[FOLLOW_CLOCK], name[STREAM_NAME], cell[64];
-	char total[PLAIN_DURATION_BYTES];
+	char clock[FOLLOW_CLOCK], name[STREAM_NAME];
 
 	printf("%s %016llx %7s %3llu %-12s %9lluB %llu%s\n",
 	    follow_clock(&l->follow, r->finished_ns, clock),
 	    (unsigned long long)r->id,
-	    plain_duration(
-		total, r->began ? (int64_t)stream_request_total_ns(r) : -1),
+	    plain_duration(r->began ? (int64_t)stream_request_total_ns(r) : -1),
 	    (unsigned long long)r->status,
-	    plain_cell(cell, sizeof(cell),
-		stream_server_name(l->table, r->server, name), 12),
+	    plain_cell(stream_server_name(l->table, r->server, name), 12),
 	    (unsigned long long)r->bytes, (unsigned long long)r->attempts,
 	    r->attempts > 1 ? " hedged" : "");
 }
@@ -296,11 +288,9 @@ show_event(struct logger *l, const struct timeline_slot *slot)
 		print_event(l, slot);
 		return 0;
 	}
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	write_event(&j, slot);
-	json_object_end(&j);
-	return plain_json(&j);
+	return plain_json_end(&j);
 }
 
 static int
@@ -320,11 +310,9 @@ show_request(struct logger *l, const struct timeline_slot *slot)
 		print_request(l, &r);
 		return 0;
 	}
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	write_request(&j, l, &r);
-	json_object_end(&j);
-	return plain_json(&j);
+	return plain_json_end(&j);
 }
 
 static int
@@ -337,11 +325,9 @@ show_lost(const struct logger *l, uint64_t lost)
 		    (unsigned long long)lost);
 		return 0;
 	}
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_uint(&j, "overtaken", lost);
-	json_object_end(&j);
-	return plain_json(&j);
+	return plain_json_end(&j);
 }
 
 /* Print until the end of the stream or a signal; returns the exit status. */

@@ -90,8 +90,7 @@ print_json(const struct reading *now, const struct reading *before,
 	struct json j;
 	struct sample s;
 
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_string(&j, "schema", "tailor.metrics/1");
 	json_key_array(&j, "samples");
 	while (next_wanted(&at, now, o, &s)) {
@@ -105,8 +104,7 @@ print_json(const struct reading *now, const struct reading *before,
 		json_object_end(&j);
 	}
 	json_array_end(&j);
-	json_object_end(&j);
-	return plain_json(&j);
+	return plain_json_end(&j);
 }
 
 /* A wide terminal has room for more labels; a pipe for all. */
@@ -121,8 +119,7 @@ name_columns(void)
 static void
 print_row(const struct sample *s, double change)
 {
-	char name[512], value[PLAIN_DURATION_BYTES];
-	char per_s[PLAIN_DURATION_BYTES];
+	char name[512];
 	unsigned n = (unsigned)(s->length < 400 ? s->length : 400);
 	unsigned columns = name_columns();
 
@@ -130,9 +127,9 @@ print_row(const struct sample *s, double change)
 	if (!isatty(STDOUT_FILENO) && columns < n)
 		columns = n;
 	plain_print_cell(name, columns, TERMINAL_PLAIN);
-	printf("%11s %s%12s%s\n", plain_count(value, s->value),
+	printf("%11s %s%12s%s\n", plain_count(s->value),
 	    plain_escape(change != 0 ? TERMINAL_BOLD : TERMINAL_PLAIN),
-	    plain_count(per_s, change), plain_escape(TERMINAL_PLAIN));
+	    plain_count(change), plain_escape(TERMINAL_PLAIN));
 }
 
 static void

@@ -146,7 +146,6 @@ static const struct line_instead insteads[] = {
     {"list ls", "did you mean slow?"},
     {"show explain trace", "did you mean why?"},
     {"tail", "did you mean log?"},
-    {"stat hist", "did you mean metrics --rates, or top --by latency?"},
     {"swap failover", "did you mean switch?"},
     {"start", "did you mean restart?"},
     {"undrain", "did you mean ready?"},

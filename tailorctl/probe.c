@@ -54,7 +54,7 @@ show(unsigned i, const struct finding *f)
 	plain_wrap(stdout, f->found, INDENT);
 	printf("     %-12s", "  gives");
 	plain_wrap(stdout, probes[i].gives, INDENT);
-	if (f->enable[0] != '\0') {
+	if (f->enable != NULL) {
 		printf("     %-12s", f->available ? "  better" : "  needs");
 		plain_wrap(stdout, f->enable, INDENT);
 	}
@@ -68,7 +68,7 @@ write_finding(struct json *j, unsigned i, const struct finding *f)
 	json_key_bool(j, "available", f->available);
 	json_key_string(j, "found", f->found);
 	json_key_string(j, "gives", probes[i].gives);
-	if (f->enable[0] != '\0')
+	if (f->enable != NULL)
 		json_key_string(j, "enable", f->enable);
 	json_object_end(j);
 }
@@ -113,8 +113,7 @@ command_probe(const struct options *options)
 	int status = STATUS_OK;
 	struct json j;
 
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_string(&j, "schema", "tailor.probe/1");
 	json_key_array(&j, "signals");
 	for (unsigned i = 0; i < PROBES; i++) {
@@ -131,9 +130,8 @@ command_probe(const struct options *options)
 	if (probe_observer(options, options->json ? &j : NULL) < 0)
 		status = STATUS_NO;
 	show_kernel(options->json ? &j : NULL);
-	json_object_end(&j);
 	if (options->json)
-		return plain_json(&j) < 0 ? STATUS_NO : status;
+		return plain_json_end(&j) < 0 ? STATUS_NO : status;
 	json_fini(&j);
 	return status;
 }

@@ -12,8 +12,9 @@
 
 struct finding {
 	bool available;
-	char found[PROBE_TEXT];	 /* what there is */
-	char enable[PROBE_TEXT]; /* how to make it available, or better */
+	/* static, or as plain_format() returns it */
+	const char *found;  /* what there is */
+	const char *enable; /* how to make it available, or better; NULL */
 };
 
 /* Each fills in a zeroed finding. */

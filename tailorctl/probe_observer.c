@@ -98,7 +98,6 @@ cycles_of(const struct measured *m, unsigned part)
 static void
 print_measured(const struct measured *m, const struct profiler_options *o)
 {
-	char text[2][PLAIN_DURATION_BYTES];
 	double sum = 0;
 
 	printf("\nThe observer, in this process, without servers (%s), over "
@@ -106,16 +105,16 @@ print_measured(const struct measured *m, const struct profiler_options *o)
 	       "     samples     %s/s\n"
 	       "     period     ",
 	    profiler_poll_name(o->poll), m->seconds,
-	    plain_count(text[0], (double)m->stats.sweeps / m->seconds));
+	    plain_count((double)m->stats.sweeps / m->seconds));
 	for (unsigned i = 0; i < QUANTILES; i++)
 		printf("%s %s <%s", i > 0 ? "," : "", quantiles[i].name,
 		    plain_duration(
-			text[0], (int64_t)period_under(m, quantiles[i].part)));
+			(int64_t)period_under(m, quantiles[i].part)));
 	printf("\n     blind       %llu times, %s in all; the longest %s\n"
 	       "     uses        %.1f %% of a CPU%s\n     a sweep     ",
 	    (unsigned long long)m->stats.blind,
-	    plain_duration(text[0], (int64_t)m->stats.blind_ns),
-	    plain_duration(text[1], (int64_t)m->stats.blind_max_ns),
+	    plain_duration((int64_t)m->stats.blind_ns),
+	    plain_duration((int64_t)m->stats.blind_max_ns),
 	    (double)m->stats.cpu_ns / 1e7 / m->seconds,
 	    o->cpu >= 0 ? " of its own" : "");
 	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++) {

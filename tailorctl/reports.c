@@ -72,7 +72,7 @@ show_steering(const cJSON *steer)
 	const char *missing = field_text(steer, "missing");
 	double used = field_double(steer, "used", -1);
 	int64_t left_ns = field_number(steer, "swap_in_ns", -1);
-	char text[64] = "", left[PLAIN_DURATION_BYTES];
+	char text[64] = "";
 
 	if (steer == NULL)
 		return;
@@ -85,7 +85,7 @@ show_steering(const cJSON *steer)
 		    fmin(999, used * 100));
 	if (left_ns >= 0)
 		text_append(text, sizeof(text), ", next swap in about %s",
-		    plain_duration(left, left_ns));
+		    plain_duration(left_ns));
 	plain_print(
 	    INDENT, "steered: %.20s%s", text_of(steer, "phase", "-"), text);
 }
@@ -113,7 +113,8 @@ show_server_details(const cJSON *s)
 	const char *health = text_of(field_list(s, "health"), "detail", "");
 	const char *name = text_of(s, "program", "");
 	int64_t processes = field_number(s, "processes", 0);
-	char program[64] = "", line[64], waits[WAITS_BYTES];
+	const char *waits = waits_text(field_list(s, "waits"));
+	char program[64] = "";
 
 	if (*name != '\0' && processes > 1)
 		snprintf(program, sizeof(program), " (%.15s, %lld processes)",
@@ -121,27 +122,24 @@ show_server_details(const cJSON *s)
 	else if (*name != '\0')
 		snprintf(program, sizeof(program), " (%.15s)", name);
 	plain_print(INDENT, "%.100s, pid %lld%s", text_of(s, "address", "-"),
-	    (long long)field_number(s, "pid", 0), program);
+	    field_number(s, "pid", 0), program);
 	show_source(s);
 	if (*health != '\0')
 		plain_print(INDENT, "health: %.480s", health);
 	show_steering(field_list(s, "steer"));
 	printf("    connections: %lld idle, %lld busy, %lld draining; "
 	       "%lld restarts, %lld errors\n",
-	    (long long)field_number(kept, "idle", 0),
-	    (long long)field_number(kept, "busy", 0),
-	    (long long)field_number(s, "draining", 0),
-	    (long long)field_number(s, "restarts", 0),
-	    (long long)field_number(s, "errors", 0));
+	    field_number(kept, "idle", 0), field_number(kept, "busy", 0),
+	    field_number(s, "draining", 0), field_number(s, "restarts", 0),
+	    field_number(s, "errors", 0));
 	if (field_number(s, "quick_ends", 0) > 1)
 		printf("    ended %lld times soon after a start: %s\n",
-		    (long long)field_number(s, "quick_ends", 0),
-		    plain_cell(
-			line, sizeof(line), field_text(s, "last_end"), 20));
+		    field_number(s, "quick_ends", 0),
+		    plain_cell(field_text(s, "last_end"), 20));
 	if (strcmp(text_of(s, "state", ""), "warming") == 0)
 		printf("    warms up with copies of requests, %lld so far\n",
-		    (long long)field_number(s, "warmups", 0));
-	if (*waits_text(waits, field_list(s, "waits")) != '\0')
+		    field_number(s, "warmups", 0));
+	if (*waits != '\0')
 		printf("    waits for %s\n", waits);
 }
 
@@ -157,8 +155,7 @@ show_server(const cJSON *s)
 {
 	const char *state = field_text(s, "state");
 	double errors_per_s = field_double(s, "errors_per_s", 0);
-	char rate[PLAIN_DURATION_BYTES], errors[PLAIN_DURATION_BYTES];
-	char p50[PLAIN_DURATION_BYTES], p95[PLAIN_DURATION_BYTES], text[512];
+	char text[512];
 
 	join(field_list(s, "hazards"), text, sizeof(text));
 	printf("%c ", field_true(s, "active") ? '*' : ' ');
@@ -167,12 +164,12 @@ show_server(const cJSON *s)
 	plain_print_cell(text, name_columns(),
 	    *text != '-' ? TERMINAL_YELLOW : TERMINAL_PLAIN);
 	printf("%8s %s%8s%s %7lld %7s %7s\n",
-	    plain_rate(rate, field_double(s, "responses_per_s", 0)),
+	    plain_rate(field_double(s, "responses_per_s", 0)),
 	    plain_escape(errors_per_s > 0 ? TERMINAL_RED : TERMINAL_PLAIN),
-	    plain_rate(errors, errors_per_s), plain_escape(TERMINAL_PLAIN),
-	    (long long)field_number(s, "inflight", 0),
-	    plain_duration(p50, latency_ns(s, "p50_ns")),
-	    plain_duration(p95, latency_ns(s, "p95_ns")));
+	    plain_rate(errors_per_s), plain_escape(TERMINAL_PLAIN),
+	    field_number(s, "inflight", 0),
+	    plain_duration(latency_ns(s, "p50_ns")),
+	    plain_duration(latency_ns(s, "p95_ns")));
 	show_server_details(s);
 }
 
@@ -181,10 +178,8 @@ show_servers(const cJSON *tree)
 {
 	int columns = (int)name_columns();
 	const cJSON *s;
-	char mode[64];
 
-	printf("mode %s\n",
-	    plain_cell(mode, sizeof(mode), field_text(tree, "mode"), 20));
+	printf("mode %s\n", plain_cell(field_text(tree, "mode"), 20));
 	printf("%s  %-*s %-10s %-*s %8s %8s %7s %7s %7s%s\n",
 	    plain_escape(TERMINAL_BOLD), columns, "SERVER", "STATE", columns,
 	    "HAZARDS", "RATE/s", "ERRORS/s", "FLIGHT", "P50", "P95",
@@ -201,18 +196,15 @@ command_servers(const struct options *options)
 static void
 show_request(const cJSON *r)
 {
-	char id[64], state[16], method[16], target[1024], age[64];
-	char servers[128], asked[64];
+	char servers[128];
 
 	join(field_list(r, "servers"), servers, sizeof(servers));
-	plain_cell(id, sizeof(id), field_text(r, "id"), 17);
-	plain_cell(state, sizeof(state), field_text(r, "state"), 9);
-	plain_cell(method, sizeof(method), field_text(r, "method"), 7);
-	plain_cell(target, sizeof(target), field_text(r, "target"),
-	    20 + plain_spare());
-	printf("%-17s %7s %-9s %-14.14s %s %s\n", id,
-	    plain_duration(age, field_number(r, "age_ns", -1)), state,
-	    plain_cell(asked, sizeof(asked), servers, 14), method, target);
+	printf("%-17s %7s %-9s %-14s %s %s\n",
+	    plain_cell(field_text(r, "id"), 17),
+	    plain_duration(field_number(r, "age_ns", -1)),
+	    plain_cell(field_text(r, "state"), 9), plain_cell(servers, 14),
+	    plain_cell(field_text(r, "method"), 7),
+	    plain_cell(field_text(r, "target"), 20 + plain_spare()));
 }
 
 static void
@@ -221,8 +213,7 @@ show_requests(const cJSON *tree)
 	const cJSON *r;
 
 	printf("%lld in flight, %lld of them wait for a server\n",
-	    (long long)field_number(tree, "inflight", 0),
-	    (long long)field_number(tree, "queued", 0));
+	    field_number(tree, "inflight", 0), field_number(tree, "queued", 0));
 	if (cJSON_GetArraySize(field_list(tree, "requests")) == 0)
 		return;
 	plain_head(
@@ -271,10 +262,10 @@ show_reason(const cJSON *one, int64_t target_ns)
 	};
 	const char *code = text_of(one, "reason", "");
 	int status = (int)field_number(one, "status", 0);
-	char target[PLAIN_DURATION_BYTES], text[200], word[32];
+	char text[200];
 
 	snprintf(text, sizeof(text), "slower than the target (now %s)",
-	    plain_duration(target, target_ns));
+	    plain_duration(target_ns));
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (strcmp(code, reasons[i][0]) == 0)
 			snprintf(text, sizeof(text), "%s", reasons[i][1]);
@@ -282,8 +273,7 @@ show_reason(const cJSON *one, int64_t target_ns)
 		text_append(text, sizeof(text), ", error %d", status);
 	if (field_number(one, "attempts", 1) > 1)
 		text_append(text, sizeof(text), ", sent again (%s)",
-		    plain_cell(
-			word, sizeof(word), field_text(one, "trigger"), 15));
+		    plain_cell(field_text(one, "trigger"), 15));
 	printf("    listed: ");
 	plain_wrap(stdout, text, 12);
 }
@@ -301,27 +291,24 @@ show_slow_one(const cJSON *one, int64_t target_ns)
 {
 	const char *verdict = text_of(one, "verdict", "");
 	const char *cause = field_text(one, "cause");
-	long long status = (long long)field_number(one, "status", 0);
-	char at[32], text[512], line[4 * 512], id[128];
-	char total[PLAIN_DURATION_BYTES];
+	long long status = field_number(one, "status", 0);
+	char at[32], text[512];
 
 	snprintf(text, sizeof(text), "%.16s %.300s",
 	    text_of(one, "method", "-"), text_of(one, "target", "-"));
 	plain_print_cell(short_time(one, at), 11, TERMINAL_PLAIN);
 	printf("%s%7s%s ", plain_escape(TERMINAL_BOLD),
-	    plain_duration(total, field_number(one, "total_ns", -1)),
+	    plain_duration(field_number(one, "total_ns", -1)),
 	    plain_escape(TERMINAL_PLAIN));
 	plain_print_cell(cause, 14, cause_colour(cause));
 	plain_print_cell(field_text(one, "winner"), 9, TERMINAL_PLAIN);
 	printf("%s%3lld%s %s\n",
 	    plain_escape(status >= 500 ? TERMINAL_RED : TERMINAL_PLAIN), status,
-	    plain_escape(TERMINAL_PLAIN),
-	    plain_cell(line, sizeof(line), text, 31 + plain_spare()));
+	    plain_escape(TERMINAL_PLAIN), plain_cell(text, 31 + plain_spare()));
 	if (verdict[0] != '\0')
 		plain_print(INDENT, "%.500s", verdict);
 	show_reason(one, target_ns);
-	printf("    why %s%s\n",
-	    plain_cell(id, sizeof(id), field_text(one, "id"), 55),
+	printf("    why %s%s\n", plain_cell(field_text(one, "id"), 55),
 	    field_true(one, "earlier_boot") ? " (earlier boot)" : "");
 }
 
@@ -335,7 +322,7 @@ show_left_out(const cJSON *tree)
 		printf("%lld of %lld slow requests were not examined: "
 		       "analysis.cpu was used up.\nRaise it, or ask for one "
 		       "with tailorctl why ID.\n",
-		    left, (long long)field_number(tree, "slow_requests", 0));
+		    left, field_number(tree, "slow_requests", 0));
 }
 
 /* Of "slow": only some of those kept were asked for. */
@@ -345,7 +332,6 @@ static void
 show_slow(const cJSON *tree)
 {
 	int64_t target_ns = field_number(tree, "target_ns", -1);
-	char target[PLAIN_DURATION_BYTES];
 	const cJSON *one;
 
 	plain_head("FINISHED      TOTAL CAUSE          SERVER        REQUEST");
@@ -355,7 +341,7 @@ show_slow(const cJSON *tree)
 		printf("%s: kept are requests over %s, and the slowest of "
 		       "each minute\n",
 		    slow_chosen ? "no kept request matches" : "none yet",
-		    plain_duration(target, target_ns));
+		    plain_duration(target_ns));
 	show_left_out(tree);
 }
 
@@ -409,7 +395,6 @@ show_members(const cJSON *tree, int indent, bool listed)
 	cJSON_ArrayForEach(item, tree)
 	{
 		bool dash = listed && item == tree->child;
-		char name[64];
 		int column;
 
 		if (cJSON_IsObject(item) && item->string == NULL) {
@@ -419,9 +404,7 @@ show_members(const cJSON *tree, int indent, bool listed)
 		}
 		column = printf("%*s%s%s", dash ? indent - 2 : indent, "",
 		    dash ? "- " : "",
-		    item->string != NULL
-			? plain_cell(name, sizeof(name), item->string, 40)
-			: "-");
+		    item->string != NULL ? plain_cell(item->string, 40) : "-");
 		if (cJSON_IsObject(item) || cJSON_IsArray(item)) {
 			putchar('\n');
 			if (indent < 16)
@@ -488,7 +471,7 @@ slowest(const struct options *options)
 {
 	int64_t since_ns =
 	    options->since_ns > 0 ? options->since_ns : SLOWEST_NS;
-	char *id = NULL, word[128];
+	char *id = NULL;
 
 	if (!slowest_of(options, since_ns, &id))
 		return NULL;
@@ -499,8 +482,8 @@ slowest(const struct options *options)
 		fprintf(stderr, "tailorctl: no slow request is kept%s\n",
 		    options->since_ns > 0 ? " from that time" : " yet");
 	else
-		fprintf(stderr, "slowest kept request: %s\n",
-		    plain_cell(word, sizeof(word), id, 57));
+		fprintf(
+		    stderr, "slowest kept request: %s\n", plain_cell(id, 57));
 	return id;
 }
 
@@ -586,10 +569,7 @@ command_ready(const struct options *options)
 static void
 show_active(const cJSON *tree)
 {
-	char name[128];
-
-	printf("active: %s\n",
-	    plain_cell(name, sizeof(name), field_text(tree, "active"), 70));
+	printf("active: %s\n", plain_cell(field_text(tree, "active"), 70));
 }
 
 int

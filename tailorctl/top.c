@@ -107,11 +107,12 @@ static void
 add_latency(struct top *t, const cJSON *one)
 {
 	int64_t edge_ns = field_number(one, "to_ns", -1);
-	char name[PLAIN_DURATION_BYTES + 1] = "<";
 	struct top_row *r;
 
-	plain_duration(name + 1, edge_ns);
-	r = row_of(t, edge_ns < 0 ? "longer" : name, t->rows);
+	r = row_of(t,
+	    edge_ns < 0 ? "longer"
+			: plain_format("<%s", plain_duration(edge_ns)),
+	    t->rows);
 	if (r == NULL)
 		return;
 	r->count = (uint64_t)field_number(one, "requests", 0);
@@ -165,7 +166,8 @@ take_name(struct top *t, const struct talechain_event *e)
 	memcpy(raw, &e->arg[2], 8);
 	memcpy(raw + 8, &e->arg[3], 8);
 	t->task[tid % TASKS].tid = tid;
-	plain_cell(t->task[tid % TASKS].name, sizeof(t->task[0].name), raw, 16);
+	snprintf(t->task[tid % TASKS].name, sizeof(t->task[0].name), "%.16s",
+	    plain_cell(raw, 16));
 }
 
 static void
@@ -322,16 +324,14 @@ print_heads(const struct top *t, unsigned columns)
 static void
 print_row(const struct top *t, const struct top_row *r, unsigned columns)
 {
-	char cost[PLAIN_DURATION_BYTES], most[PLAIN_DURATION_BYTES];
-	char extra[PLAIN_DURATION_BYTES];
 	bool times = heads[t->options->by].cost[0] != '\0';
 
 	plain_print_cell(r->name, columns, TERMINAL_PLAIN);
-	printf("%10s %9s %8llu", times ? plain_duration(cost, r->cost_ns) : "",
-	    times ? plain_duration(most, r->max_ns) : "",
+	printf("%10s %9s %8llu", times ? plain_duration(r->cost_ns) : "",
+	    times ? plain_duration(r->max_ns) : "",
 	    (unsigned long long)r->count);
 	if (t->options->by == TOP_CPU)
-		printf(" %9s", plain_duration(extra, r->extra_ns));
+		printf(" %9s", plain_duration(r->extra_ns));
 	putchar('\n');
 }
 
@@ -390,8 +390,7 @@ print_json(const struct top *t, unsigned n)
 	    "cause", "path", "latency", "cpu", "waker"};
 	struct json j;
 
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_string(&j, "schema", "tailor.top/1");
 	json_key_string(&j, "by", by[t->options->by]);
 	if (t->overview.mode[0] != '\0')
@@ -416,8 +415,7 @@ print_json(const struct top *t, unsigned n)
 	json_array_end(&j);
 	json_key_uint(&j, "not_listed", t->rows - n);
 	json_key_uint(&j, "no_room", t->others);
-	json_object_end(&j);
-	return plain_json(&j);
+	return plain_json_end(&j);
 }
 
 static int
