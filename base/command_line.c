@@ -528,13 +528,15 @@ help_options(FILE *out, const struct command_line *l, unsigned command)
 		if (row->help != NULL && n > columns && n <= LEFT_COLUMNS)
 			columns = n;
 	}
-	fprintf(out, "\noptions%s:\n",
-	    whose ? " (of the commands in parentheses, else of all)" : "");
+	if (command != LINE_ANY || l->row[0].group == NULL)
+		fprintf(out, "\noptions%s:\n",
+		    whose ? " (of the commands in parentheses, else of all)"
+			  : "");
 	for (unsigned i = 0; (row = line_row(l, i)) != NULL; i++) {
 		if (row->help == NULL || !line_takes(row, command))
 			continue;
 		if (row->group != NULL && command == LINE_ANY)
-			fprintf(out, "%s:\n", row->group);
+			fprintf(out, "\n%s:\n", row->group);
 		help_option(out, l, row, columns, whose);
 	}
 }
