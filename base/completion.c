@@ -1,43 +1,61 @@
-#include "base/completion.h"
+/* completion.c: shell completion scripts, from the same tables as --help. */
+#include "base/command_line.h"
 
 #include <string.h>
 
-/* The options of a command; NULL: of all. */
-static void
-print_options(FILE *out, const struct completion *c, const char *letters)
+/* The first command that has a name. */
+static unsigned
+named(const struct command_line *l)
 {
-	for (unsigned i = 0; i < c->options; i++)
-		if (letters == NULL ||
-		    (c->option[i].letter != '\0' &&
-			strchr(letters, c->option[i].letter) != NULL))
-			fprintf(out, "--%s ", c->option[i].name);
+	return l->command[0].name[0] == '\0';
 }
 
+/* The options of a command; LINE_ANY: those that every one takes, or the one
+ * without a name. */
 static void
-print_names(FILE *out, const struct completion *c, const char *between)
+print_options(FILE *out, const struct command_line *l, unsigned command)
 {
-	for (unsigned i = 0; i < c->commands; i++)
-		fprintf(out, "%s%s", i > 0 ? between : "", c->command[i].name);
+	const struct option_row *row;
+	bool common = command == LINE_ANY;
+
+	if (common && named(l) > 0)
+		command = 0, common = false;
+	for (unsigned i = 0; (row = line_row(l, i)) != NULL; i++)
+		if (row->help != NULL && line_takes(row, command) &&
+		    (!common || row->commands == 0))
+			fprintf(out, "--%s ", row->name);
+}
+
+/* Each command that has a name. */
+static void
+print_names(FILE *out, const struct command_line *l, const char *between)
+{
+	const char *before = "";
+
+	for (unsigned i = named(l); i < l->commands; i++) {
+		fprintf(out, "%s%s", before, l->command[i].name);
+		before = between;
+	}
 }
 
 /* bash: words as within double quotes. */
 static void
-print_values(FILE *out, const struct completion *c, const char *values)
+print_values(FILE *out, const struct command_line *l, const char *values)
 {
 	if (*values == '@')
-		fprintf(out, "$(_%s_words %s)", c->program, values + 1);
+		fprintf(out, "$(_%s_words %s)", l->program, values + 1);
 	else
 		fputs(values, out);
 }
 
 /* What may follow an option with an argument. */
 static void
-print_arguments(FILE *out, const struct completion *c)
+print_arguments(FILE *out, const struct command_line *l)
 {
-	for (unsigned i = 0; i < c->options; i++) {
-		const struct completion_word *o = &c->option[i];
+	const struct option_row *o;
 
-		if (!o->argument)
+	for (unsigned i = 0; (o = line_row(l, i)) != NULL; i++) {
+		if (o->argument == NULL || o->help == NULL)
 			continue;
 		fprintf(out, "\t");
 		if (o->letter != '\0')
@@ -48,28 +66,26 @@ print_arguments(FILE *out, const struct completion *c)
 			continue;
 		}
 		fprintf(out, "words=\"");
-		print_values(out, c, o->values);
+		print_values(out, l, o->values);
 		fprintf(out, "\" ;;\n");
 	}
 }
 
 /* Which command stands there already, and what may follow it. */
 static void
-print_commands(FILE *out, const struct completion *c)
+print_commands(FILE *out, const struct command_line *l)
 {
 	fprintf(out, "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 		     "\t\tcase ${COMP_WORDS[i]} in\n\t\t");
-	print_names(out, c, " | ");
+	print_names(out, l, " | ");
 	fprintf(out, ") command=${COMP_WORDS[i]} && break ;;\n"
 		     "\t\tesac\n\tdone\n\tcase $command in\n");
-	for (unsigned i = 0; i < c->commands; i++) {
-		const struct completion_word *w = &c->command[i];
+	for (unsigned i = named(l); i < l->commands; i++) {
+		const char *values = l->command[i].values;
 
-		fprintf(out, "\t%s) words=\"", w->name);
-		print_options(out, c, w->options);
-		if (w->options != NULL)
-			print_options(out, c, c->common);
-		print_values(out, c, w->values != NULL ? w->values : "");
+		fprintf(out, "\t%s) words=\"", l->command[i].name);
+		print_options(out, l, i);
+		print_values(out, l, values != NULL ? values : "");
 		fprintf(out, "\" ;;\n");
 	}
 	fprintf(out, "\tesac\n");
@@ -77,9 +93,11 @@ print_commands(FILE *out, const struct completion *c)
 
 /* What a running program knows, as one word on each line. */
 static void
-print_bash_words(FILE *out, const struct completion *c)
+print_bash_words(FILE *out, const struct command_line *l)
 {
-	if (c->selector == NULL)
+	const struct option_row *o = &l->row[0];
+
+	if (!l->selects)
 		return;
 	fprintf(out,
 	    "_%s_words()\n{\n"
@@ -90,28 +108,27 @@ print_bash_words(FILE *out, const struct completion *c)
 	    "\t\t\tselected=(-%c \"${COMP_WORDS[i + 1]}\")\n"
 	    "\tdone\n"
 	    "\t%s \"${selected[@]}\" completion \"$1\" 2>/dev/null\n}\n",
-	    c->program, c->selector->letter, c->selector->name,
-	    c->selector->letter, c->program);
+	    l->program, o->letter, o->name, o->letter, l->program);
 }
 
 static void
-print_bash(FILE *out, const struct completion *c)
+print_bash(FILE *out, const struct command_line *l)
 {
-	fprintf(out, "# bash completion for %s\n", c->program);
-	print_bash_words(out, c);
+	fprintf(out, "# bash completion for %s\n", l->program);
+	print_bash_words(out, l);
 	fprintf(out,
 	    "_%s()\n{\n"
 	    "\tlocal word=${COMP_WORDS[COMP_CWORD]} command='' files='' i\n"
 	    "\tlocal words='",
-	    c->program);
-	print_names(out, c, " ");
-	fputs(c->commands > 0 ? " " : "", out);
-	print_options(out, c, c->common);
+	    l->program);
+	print_names(out, l, " ");
+	fputs(l->commands > named(l) ? " " : "", out);
+	print_options(out, l, LINE_ANY);
 	fprintf(out, "'\n");
-	if (c->commands > 0)
-		print_commands(out, c);
+	if (l->commands > named(l))
+		print_commands(out, l);
 	fprintf(out, "\tcase ${COMP_WORDS[COMP_CWORD - 1]} in\n");
-	print_arguments(out, c);
+	print_arguments(out, l);
 	fprintf(out,
 	    "\tesac\n"
 	    "\tmapfile -t COMPREPLY < <(compgen ${files:+-f} -W \"$words\" "
@@ -119,7 +136,7 @@ print_bash(FILE *out, const struct completion *c)
 	    "\t[[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace\n"
 	    "}\n"
 	    "complete -F _%s %s\n",
-	    c->program, c->program);
+	    l->program, l->program);
 }
 
 /* Text within single quotes, for all shells: special characters are left
@@ -135,14 +152,14 @@ print_meaning(FILE *out, const char *text)
 /* The words of an argument, as an action of _arguments.  A blank in front: it
  * is called as it stands. */
 static void
-print_zsh_action(FILE *out, const struct completion *c, const char *values)
+print_zsh_action(FILE *out, const struct command_line *l, const char *values)
 {
 	if (values == NULL)
 		fprintf(out, "_files");
 	else if (*values == '@')
-		fprintf(out, " _%s_words %s", c->program, values + 1);
+		fprintf(out, " _%s_words %s", l->program, values + 1);
 	else if (strchr(values, '=') != NULL)
-		fprintf(out, " _%s_keys", c->program);
+		fprintf(out, " _%s_keys", l->program);
 	else if (*values != '\0')
 		fprintf(out, "(%s)", values);
 	else
@@ -151,15 +168,15 @@ print_zsh_action(FILE *out, const struct completion *c, const char *values)
 
 /* '-c[meaning]:value:action' \ */
 static void
-print_zsh_option(FILE *out, const struct completion *c,
-    const struct completion_word *o, const char *dashes, const char *name)
+print_zsh_option(FILE *out, const struct command_line *l,
+    const struct option_row *o, const char *dashes, const char *name)
 {
 	fprintf(out, "\t'%s%s[", dashes, name);
-	print_meaning(out, o->meaning);
+	print_meaning(out, o->help);
 	fprintf(out, "]");
-	if (o->argument) {
+	if (o->argument != NULL) {
 		fprintf(out, ":value:");
-		print_zsh_action(out, c, o->values);
+		print_zsh_action(out, l, o->values);
 	}
 	fprintf(out, "' \\\n");
 }
@@ -167,9 +184,11 @@ print_zsh_option(FILE *out, const struct completion *c,
 /* Functions for values: what a running program knows, and keys behind which a
  * value follows. */
 static void
-print_zsh_functions(FILE *out, const struct completion *c)
+print_zsh_functions(FILE *out, const struct command_line *l)
 {
-	if (c->selector != NULL)
+	const struct option_row *o = &l->row[0];
+
+	if (l->selects)
 		fprintf(out,
 		    "_%s_words()\n{\n"
 		    "\tlocal i\n\tlocal -a selected found\n"
@@ -180,31 +199,29 @@ print_zsh_functions(FILE *out, const struct completion *c)
 		    "\tfound=(${(f)\"$(%s $selected completion $1 "
 		    "2>/dev/null)\"})\n"
 		    "\tcompadd -a found\n}\n",
-		    c->program, c->selector->letter, c->selector->name,
-		    c->selector->letter, c->program);
-	for (unsigned i = 0; i < c->options; i++)
-		if (c->option[i].values != NULL &&
-		    strchr(c->option[i].values, '=') != NULL)
+		    l->program, o->letter, o->name, o->letter, l->program);
+	for (unsigned i = 0; (o = line_row(l, i)) != NULL; i++)
+		if (o->values != NULL && strchr(o->values, '=') != NULL)
 			fprintf(out,
 			    "_%s_keys()\n{\n\tlocal keys='%s'\n"
 			    "\tlocal -a found=(${=keys})\n"
 			    "\tcompadd -S '' -a found\n}\n",
-			    c->program, c->option[i].values);
+			    l->program, o->values);
 }
 
 /* What follows a command. */
 static void
-print_zsh_argument(FILE *out, const struct completion *c)
+print_zsh_argument(FILE *out, const struct command_line *l)
 {
-	fprintf(out, "_%s_argument()\n{\n\tcase $line[1] in\n", c->program);
-	for (unsigned i = 0; i < c->commands; i++) {
-		const struct completion_word *w = &c->command[i];
+	fprintf(out, "_%s_argument()\n{\n\tcase $line[1] in\n", l->program);
+	for (unsigned i = 0; i < l->commands; i++) {
+		const struct line_command *w = &l->command[i];
 
 		if (w->values == NULL)
 			continue;
 		if (*w->values == '@')
 			fprintf(out, "\t%s) _%s_words %s ;;\n", w->name,
-			    c->program, w->values + 1);
+			    l->program, w->values + 1);
 		else
 			fprintf(out, "\t%s) compadd -- %s ;;\n", w->name,
 			    w->values);
@@ -213,43 +230,47 @@ print_zsh_argument(FILE *out, const struct completion *c)
 }
 
 static void
-print_zsh(FILE *out, const struct completion *c)
+print_zsh(FILE *out, const struct command_line *l)
 {
-	fprintf(out, "#compdef %s\n", c->program);
-	print_zsh_functions(out, c);
-	if (c->selector != NULL)
-		print_zsh_argument(out, c);
-	fprintf(out, "_arguments \\\n");
-	for (unsigned i = 0; i < c->options; i++) {
-		const struct completion_word *o = &c->option[i];
+	const struct option_row *o;
 
-		print_zsh_option(out, c, o, "--", o->name);
+	fprintf(out, "#compdef %s\n", l->program);
+	print_zsh_functions(out, l);
+	if (l->selects)
+		print_zsh_argument(out, l);
+	fprintf(out, "_arguments \\\n");
+	for (unsigned i = 0; (o = line_row(l, i)) != NULL; i++) {
+		if (o->help == NULL)
+			continue;
+		print_zsh_option(out, l, o, "--", o->name);
 		if (o->letter != '\0')
 			print_zsh_option(
-			    out, c, o, "-", (char[]){o->letter, '\0'});
+			    out, l, o, "-", (char[]){o->letter, '\0'});
 	}
-	if (c->commands > 0) {
+	if (l->commands > named(l)) {
 		fprintf(out, "\t'1:command:((");
-		for (unsigned i = 0; i < c->commands; i++) {
-			fprintf(out, "%s%s\\:\"", i > 0 ? " " : "",
-			    c->command[i].name);
-			print_meaning(out, c->command[i].meaning);
+		for (unsigned i = named(l); i < l->commands; i++) {
+			fprintf(out, "%s%s\\:\"", i > named(l) ? " " : "",
+			    l->command[i].name);
+			print_meaning(out, l->command[i].help);
 			fprintf(out, "\"");
 		}
 		fprintf(out, "))' \\\n");
 	}
 	/* With "::" zsh would offer no options after the first word. */
-	if (c->selector != NULL)
-		fprintf(out, "\t'*: : _%s_argument'\n", c->program);
+	if (l->selects)
+		fprintf(out, "\t'*: : _%s_argument'\n", l->program);
 	else
 		fprintf(out, "\t'*: :_files'\n");
 }
 
 /* What a running program knows, as one word on each line. */
 static void
-print_fish_words(FILE *out, const struct completion *c)
+print_fish_words(FILE *out, const struct command_line *l)
 {
-	if (c->selector == NULL)
+	const struct option_row *o = &l->row[0];
+
+	if (!l->selects)
 		return;
 	fprintf(out,
 	    "complete -c %s -f\n"
@@ -261,71 +282,72 @@ print_fish_words(FILE *out, const struct completion *c)
 	    "\tend\n"
 	    "\t%s $selected completion $argv[1] 2>/dev/null\n"
 	    "end\n",
-	    c->program, c->program, c->selector->letter, c->selector->name,
-	    c->selector->letter, c->program);
+	    l->program, l->program, o->letter, o->name, o->letter, l->program);
 }
 
 /* Only these words; files for NULL. */
 static void
-print_fish_values(FILE *out, const struct completion *c, const char *values)
+print_fish_values(FILE *out, const struct command_line *l, const char *values)
 {
 	fprintf(out, values != NULL ? " -f" : " -F");
 	if (values == NULL)
 		return;
 	if (*values == '@')
-		fprintf(out, " -a '(_%s_words %s)'", c->program, values + 1);
+		fprintf(out, " -a '(_%s_words %s)'", l->program, values + 1);
 	else if (*values != '\0')
 		fprintf(out, " -a '%s'", values);
 }
 
 static void
 print_fish_command(
-    FILE *out, const struct completion *c, const struct completion_word *w)
+    FILE *out, const struct command_line *l, const struct line_command *w)
 {
 	fprintf(out, "complete -c %s -f -n __fish_use_subcommand -a %s -d '",
-	    c->program, w->name);
-	print_meaning(out, w->meaning);
+	    l->program, w->name);
+	print_meaning(out, w->help);
 	fprintf(out, "'\n");
-	if (c->selector == NULL || w->values == NULL)
+	if (!l->selects || w->values == NULL)
 		return;
 	fprintf(out, "complete -c %s -n '__fish_seen_subcommand_from %s'",
-	    c->program, w->name);
-	print_fish_values(out, c, w->values);
+	    l->program, w->name);
+	print_fish_values(out, l, w->values);
 	fputc('\n', out);
 }
 
 static void
-print_fish(FILE *out, const struct completion *c)
+print_fish(FILE *out, const struct command_line *l)
 {
-	fprintf(out, "# fish completion for %s\n", c->program);
-	print_fish_words(out, c);
-	for (unsigned i = 0; i < c->commands; i++)
-		print_fish_command(out, c, &c->command[i]);
-	for (unsigned i = 0; i < c->options; i++) {
-		const struct completion_word *o = &c->option[i];
+	const struct option_row *o;
 
-		fprintf(out, "complete -c %s -l %s", c->program, o->name);
+	fprintf(out, "# fish completion for %s\n", l->program);
+	print_fish_words(out, l);
+	for (unsigned i = named(l); i < l->commands; i++)
+		print_fish_command(out, l, &l->command[i]);
+	for (unsigned i = 0; (o = line_row(l, i)) != NULL; i++) {
+		if (o->help == NULL)
+			continue;
+		fprintf(out, "complete -c %s -l %s", l->program, o->name);
 		if (o->letter != '\0')
 			fprintf(out, " -s %c", o->letter);
-		if (o->argument) {
+		if (o->argument != NULL) {
 			fprintf(out, " -r");
-			print_fish_values(out, c, o->values);
+			print_fish_values(out, l, o->values);
 		}
 		fprintf(out, " -d '");
-		print_meaning(out, o->meaning);
+		print_meaning(out, o->help);
 		fprintf(out, "'\n");
 	}
 }
 
 bool
-completion_print(FILE *out, const char *shell, const struct completion *c)
+line_completion(FILE *out, const struct command_line *l, const char *shell)
 {
 	if (strcmp(shell, "bash") == 0)
-		print_bash(out, c);
+		print_bash(out, l);
 	else if (strcmp(shell, "zsh") == 0)
-		print_zsh(out, c);
+		print_zsh(out, l);
 	else if (strcmp(shell, "fish") == 0)
-		print_fish(out, c);
+		print_fish(out, l);
 	else
 		return false;
 	return true;

@@ -11,7 +11,8 @@
 
 struct settings {
 	const char *file; /* borrowed from argv, as are the rest; or NULL */
-	bool test, dump;
+	bool test, dump, manual, schema;
+	const char *completion; /* a shell */
 	unsigned sets;
 	struct {
 		const char *key, *value;

@@ -1,10 +1,11 @@
-#include "loadgen/option_table.h"
-
+/* option_table.c: the tables of the command line. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/topology.h"
+#include "loadgen/options.h"
 #include "loadgen/send/quantity.h"
 #include "loadgen/send/token.h"
 
@@ -20,62 +21,45 @@ count_between(const char *text, uint64_t low, uint64_t high, uint64_t *out)
 }
 
 static void *
-member(struct options *o, const struct option_row *row)
+member(void *to, const struct option_row *row)
 {
-	return (char *)o + row->at;
+	return (char *)to + row->at;
+}
+
+/* The first of the values is false, the second true. */
+static int
+set_switch(void *to, const struct option_row *row, const char *text)
+{
+	const struct option_row alone = {.values = row->values};
+	unsigned place = 0;
+	int err = option_choice(&place, &alone, text);
+
+	*(bool *)member(to, row) = place == 1;
+	return err;
 }
 
 static int
-set_true(struct options *o, const struct option_row *row, const char *text)
-{
-	(void)text;
-	*(bool *)member(o, row) = true;
-	return 0;
-}
-
-static int
-set_false(struct options *o, const struct option_row *row, const char *text)
-{
-	(void)text;
-	*(bool *)member(o, row) = false;
-	return 0;
-}
-
-static int
-set_text(struct options *o, const struct option_row *row, const char *text)
-{
-	*(const char **)member(o, row) = text;
-	return 0;
-}
-
-static int
-set_name(struct options *o, const struct option_row *row, const char *text)
-{
-	(void)set_text(o, row, text);
-	return *text != '\0' ? 0 : -EINVAL;
-}
-
-static int
-set_token(struct options *o, const struct option_row *row, const char *text)
+set_token(void *to, const struct option_row *row, const char *text)
 {
 	size_t n = 0;
 
 	while (token_char(text[n]))
 		n++;
-	(void)set_text(o, row, text);
+	*(const char **)member(to, row) = text;
 	return n >= 1 && n <= 64 && text[n] == '\0' ? 0 : -EINVAL;
 }
 
 static int
-set_count(struct options *o, const struct option_row *row, const char *text)
+set_count(void *to, const struct option_row *row, const char *text)
 {
-	return count_between(text, row->low, row->high, member(o, row));
+	return count_between(
+	    text, (uint64_t)row->low, (uint64_t)row->high, member(to, row));
 }
 
 static int
-set_duration(struct options *o, const struct option_row *row, const char *text)
+set_duration(void *to, const struct option_row *row, const char *text)
 {
-	int64_t *out_ns = member(o, row);
+	int64_t *out_ns = member(to, row);
 	int err = quantity_duration(text, out_ns);
 	const char *unit;
 	double seconds;
@@ -86,42 +70,13 @@ set_duration(struct options *o, const struct option_row *row, const char *text)
 		*out_ns = llround(seconds * (double)NS_PER_S);
 		err = 0;
 	}
-	return err < 0 || *out_ns < (int64_t)row->low ? -EINVAL : 0;
-}
-
-/* What other programs call it, or have and we have not. */
-static int
-set_explained(struct options *o, const struct option_row *row, const char *text)
-{
-	(void)text;
-	snprintf(o->why, sizeof(o->why), "--%s: %s", row->name, row->wants);
-	return -EINVAL;
-}
-
-/* The place of text among the row's choices, or -EINVAL. */
-static int
-choice(const struct option_row *row, const char *text)
-{
-	for (int i = 0; row->choices[i] != NULL; i++) {
-		if (strcmp(text, row->choices[i]) == 0)
-			return i;
-	}
-	return -EINVAL;
-}
-
-/* The first choice is false, the second true. */
-static int
-set_switch(struct options *o, const struct option_row *row, const char *text)
-{
-	int i = choice(row, text);
-
-	*(bool *)member(o, row) = i == 1;
-	return i < 0 ? i : 0;
+	return err < 0 || *out_ns < row->low ? -EINVAL : 0;
 }
 
 static int
-set_rate(struct options *o, const struct option_row *row, const char *text)
+set_rate(void *to, const struct option_row *row, const char *text)
 {
+	struct options *o = to;
 	const char *unit;
 	double rate;
 
@@ -142,8 +97,9 @@ set_rate(struct options *o, const struct option_row *row, const char *text)
 }
 
 static int
-set_arrivals(struct options *o, const struct option_row *row, const char *text)
+set_arrivals(void *to, const struct option_row *row, const char *text)
 {
+	struct options *o = to;
 	static const char closed[] = "closed:";
 	static const char file[] = "file:";
 
@@ -169,8 +125,9 @@ set_arrivals(struct options *o, const struct option_row *row, const char *text)
 }
 
 static int
-set_seed(struct options *o, const struct option_row *row, const char *text)
+set_seed(void *to, const struct option_row *row, const char *text)
 {
+	struct options *o = to;
 	char *end;
 
 	(void)row;
@@ -183,8 +140,10 @@ set_seed(struct options *o, const struct option_row *row, const char *text)
 }
 
 static int
-set_cpu(struct options *o, const struct option_row *row, const char *text)
+set_cpu(void *to, const struct option_row *row, const char *text)
 {
+	struct options *o = to;
+
 	(void)row;
 	o->pin = strcmp(text, "none") != 0;
 	if (!o->pin)
@@ -194,8 +153,10 @@ set_cpu(struct options *o, const struct option_row *row, const char *text)
 }
 
 static int
-set_header(struct options *o, const struct option_row *row, const char *text)
+set_header(void *to, const struct option_row *row, const char *text)
 {
+	struct options *o = to;
+
 	(void)row;
 	if (o->plan.header_count == PLAN_HEADERS_MAX)
 		return -EINVAL;
@@ -206,9 +167,10 @@ set_header(struct options *o, const struct option_row *row, const char *text)
 
 /* "2xx,304": the first use replaces the default. */
 static int
-set_expect_status(
-    struct options *o, const struct option_row *row, const char *text)
+set_expect_status(void *to, const struct option_row *row, const char *text)
 {
+	struct options *o = to;
+
 	(void)row;
 	if (!o->expect_given)
 		memset(o->plan.expected_status, 0,
@@ -236,8 +198,10 @@ set_expect_status(
 }
 
 static int
-set_analyze(struct options *o, const struct option_row *row, const char *text)
+set_analyze(void *to, const struct option_row *row, const char *text)
 {
+	struct options *o = to;
+
 	(void)row;
 	o->analyze_url = text;
 	if (strcmp(text, "auto") == 0)
@@ -250,16 +214,19 @@ set_analyze(struct options *o, const struct option_row *row, const char *text)
 }
 
 static int
-set_percentiles(
-    struct options *o, const struct option_row *row, const char *text)
+set_percentiles(void *to, const struct option_row *row, const char *text)
 {
+	struct options *o = to;
+
 	(void)row;
 	return percentiles_parse(&o->criteria.percentiles, text);
 }
 
 static int
-set_fail(struct options *o, const struct option_row *row, const char *text)
+set_fail(void *to, const struct option_row *row, const char *text)
 {
+	struct options *o = to;
+
 	(void)row;
 	if (o->criteria.fail_count == CRITERIA_FAILS_MAX)
 		return -EINVAL;
@@ -267,139 +234,174 @@ set_fail(struct options *o, const struct option_row *row, const char *text)
 	    &o->criteria.fails[o->criteria.fail_count++], text);
 }
 
-#define A_RATE "a rate of 0.001 to 10M per second"
-#define A_COUNT "a number in range"
-#define A_DURATION "a duration like 500ms or 10 (seconds)"
-#define A_TOKEN "an HTTP token of 1 to 64 characters"
 #define A_FILE "a file name"
-#define RUN "xa" /* commands that run an experiment */
+#define A_DURATION "a duration like 500ms or 10 (seconds)"
+#define RATE \
+	set_rate, .wants = "a rate of 0.001 to 10M per second", .values = ""
+#define NUMBER set_count, .wants = "a number in range", .values = ""
+#define DURATION set_duration, .wants = A_DURATION, .values = ""
+#define TOKEN \
+	set_token, .wants = "an HTTP token of 1 to 64 characters", .values = ""
+#define OF(verb) LINE_COMMAND(OPTIONS_##verb)
+#define RUNS OF(RUN) | OF(AB)
 #define AT(member) .at = offsetof(struct options, member)
 #define GIVEN(member) .given = offsetof(struct options, member)
 #define FROM(lowest, highest) .low = (lowest), .high = (highest)
-#define EXPLAINED(n, l, a, why)                                      \
-	{                                                            \
-		.name = n, .letter = l, .argument = a, .wants = why, \
-		.verbs = RUN, .set = set_explained                   \
-	}
+
+/* clang-format off: an option a line, or two */
+static const struct option_row rows[] = {
+    {"rate", 'r', "N", "requests per second, in total [1000]", RATE,
+	GIVEN(rate_given), .commands = RUNS | OF(CHECK), .group = "Load"},
+    {"rps", 'R', "N", NULL, RATE, GIVEN(rate_given), .commands = RUNS},
+    {"qps", 0, "N", NULL, RATE, GIVEN(rate_given), .commands = RUNS},
+    {"requests", 'n', "N", "requests per iteration [1000]", NUMBER,
+	AT(plan.requests), FROM(1, PLAN_REQUESTS_MAX), GIVEN(requests_given),
+	.commands = RUNS},
+    {"iterations", 'i', "N", "iterations [20]", NUMBER, AT(plan.iterations),
+	FROM(1, 100000), GIVEN(iterations_given), .commands = RUNS},
+    {"duration", 'd', "T", "how long to send, in all; instead of -n",
+	set_duration, AT(duration_ns), FROM(1, 0),
+	.wants = A_DURATION "; a body is --data", .commands = RUNS | OF(CHECK)},
+    {"timelimit", 'z', "T", NULL, DURATION, AT(duration_ns), FROM(1, 0),
+	.commands = RUNS},
+    {"arrivals", 0, "KIND", "poisson, uniform, file:PATH, closed:C",
+	set_arrivals, .wants = "poisson, uniform, file:PATH or closed:C",
+	.commands = RUNS},
+    {"seed", 0, "N", "seed of the schedule; iteration k uses N+k [1]", set_seed,
+	.wants = "an unsigned 64-bit number", .commands = RUNS},
+    {"warmup", 0, "N", "unmeasured requests per iteration [a tenth]", NUMBER,
+	AT(plan.warmup), FROM(0, PLAN_REQUESTS_MAX), GIVEN(warmup_given),
+	.commands = RUNS},
+    {"pause", 0, "T", "quiet time between iterations [500ms]", DURATION,
+	AT(plan.pause_ns), .commands = RUNS},
+    {"connections", 'c', "N", "connections opened in advance [1]", NUMBER,
+	AT(plan.connections), FROM(0, PLAN_CONNECTIONS_MAX),
+	GIVEN(connections_given), .commands = RUNS},
+    {"max-connections", 0, "N", "open more if all are busy, up to [1024]",
+	NUMBER, AT(plan.max_connections), FROM(1, PLAN_CONNECTIONS_MAX),
+	GIVEN(max_connections_given), .commands = RUNS},
+    {"cpu", 0, "LIST", "CPUs of the sender, or none [last allowed]", set_cpu,
+	.wants = "a CPU list like 2-3, or none", .commands = RUNS | OF(CHECK)},
+    {"timeout", 0, "T", "per request, from when it is sent [10s]", DURATION,
+	AT(plan.timeout_ns), FROM(1, 0), .commands = RUNS},
+    {"no-spin", 0, NULL, "only sleep: less CPU, more lag", option_off,
+	AT(plan.spin), .commands = RUNS},
+    {"priority", 0, NULL, "ask for real-time scheduling of the sender",
+	option_flag, AT(real_time), .commands = RUNS | OF(CHECK)},
+    {"a", 0, "URL", "for ab: the first target", option_text, AT(url_a),
+	.commands = OF(AB)},
+    {"b", 0, "URL", "for ab: the second, compared with it", option_text,
+	AT(url_b), .commands = OF(AB)},
+    {"method", 'X', "M", "method [GET, with --data POST]", TOKEN,
+	AT(plan.method), .commands = RUNS, .group = "Request"},
+    {"request", 'm', "M", NULL, TOKEN, AT(plan.method), .commands = RUNS},
+    {"header", 'H', "'K: V'", "add or replace a header (repeat)", set_header,
+	.wants = "one of at most 64 headers", .commands = RUNS},
+    {"data", 0, "STR|@FILE", "body", option_text, AT(plan.data),
+	.commands = RUNS},
+    {"urls", 0, "FILE", "targets or URLs, one per line, used in turn",
+	option_text, AT(urls_path), .wants = A_FILE, .commands = RUNS},
+    {"expect-status", 0, "LIST", "statuses that count as success [2xx]",
+	set_expect_status, GIVEN(expect_given), .wants = "a list like 2xx,304",
+	.commands = RUNS},
+    {"stamps", 0, "kernel|user", "which time stamps to log [kernel]",
+	set_switch, AT(plan.kernel_stamps), .values = "user kernel",
+	.commands = RUNS},
+    {"slow", 0, "K", "list the K slowest of an iteration [3]", NUMBER,
+	AT(criteria.slow), FROM(0, CRITERIA_SLOW_MAX), .commands = RUNS,
+	.group = "Slow requests"},
+    {"analyze", 0, "URL", "Tailor that explains them; auto, off [auto]",
+	set_analyze, .wants = "a URL, auto or off", .commands = RUNS},
+    {"token-file", 0, "FILE", "token for that Tailor", option_text,
+	AT(token_path), FROM(1, 0), .wants = A_FILE, .commands = RUNS},
+    {"out", 'o', "DIR", "write run.json, report.html and the rest", option_text,
+	AT(output.out_dir), FROM(1, 0), .wants = "a directory name",
+	.commands = RUNS, .group = "Output"},
+    {"json", 0, "FILE|-", "summary", option_text, AT(output.json_path),
+	FROM(1, 0), .wants = A_FILE, .commands = OF(RUN)},
+    {"ndjson", 0, "FILE|-", "one line per request", option_text,
+	AT(output.ndjson_path), FROM(1, 0), .wants = A_FILE,
+	.commands = OF(RUN)},
+    {"percentiles", 0, "LIST", "percentiles to report [50,90,99,99.9]",
+	set_percentiles, GIVEN(percentiles_given),
+	.wants = "a list like 50,99.9 (fractions from 10 on)",
+	.commands = RUNS},
+    {"fail", 0, "EXPR", "p99<20ms, errors<0.1%, lag.p99<200us (repeat)",
+	set_fail, .wants = "an expression like p99<20ms", .commands = OF(RUN)},
+    {"quiet", 'q', NULL, "no report, only warnings", option_flag,
+	AT(output.quiet), .commands = RUNS},
+};
+/* clang-format on */
+
+/* The order is that of enum options_verb. */
+static const struct line_command commands[] = {
+    {"", "[URL]", "measure a server", NULL},
+    {"ab", "", "measure two targets, --a and --b, in turn", NULL},
+    {"compare", "A B", "compare two run.json", NULL},
+    {"report", "RUN", "write report.html of a run.json", NULL},
+    {"check", "", "measure this machine", NULL},
+    {"completion", "SHELL", "print a script for bash, zsh or fish",
+	"bash zsh fish"},
+};
+
 #define NO_WORKERS                                                         \
 	"leave it out: requests do not wait for workers; --connections N " \
 	"opens that many in advance"
-/* clang-format off */
-#define OF(...) .choices = (const char *const[]){__VA_ARGS__, NULL}
-/* clang-format on */
 
-const struct option_row option_rows[] = {
-    {"Load", "rate", 'r', "N", "requests per second, in total [1000]", A_RATE,
-	"xak", .set = set_rate, GIVEN(rate_given)},
-    {NULL, "rps", 'R', "N", NULL, A_RATE, RUN, .set = set_rate,
-	GIVEN(rate_given)},
-    {NULL, "qps", 0, "N", NULL, A_RATE, RUN, .set = set_rate,
-	GIVEN(rate_given)},
-    {NULL, "requests", 'n', "N", "requests per iteration [1000]", A_COUNT, RUN,
-	.set = set_count, AT(plan.requests), FROM(1, PLAN_REQUESTS_MAX),
-	GIVEN(requests_given)},
-    {NULL, "iterations", 'i', "N", "iterations [20]", A_COUNT, RUN,
-	.set = set_count, AT(plan.iterations), FROM(1, 100000),
-	GIVEN(iterations_given)},
-    {NULL, "duration", 'd', "T", "how long to send, in all; instead of -n",
-	A_DURATION "; a body is --data", "xak", .set = set_duration,
-	AT(duration_ns), FROM(1, 0)},
-    {NULL, "timelimit", 'z', "T", NULL, A_DURATION, RUN, .set = set_duration,
-	AT(duration_ns), FROM(1, 0)},
-    {NULL, "arrivals", 0, "KIND", "poisson, uniform, file:PATH, closed:C",
-	"poisson, uniform, file:PATH or closed:C", RUN, .set = set_arrivals},
-    {NULL, "seed", 0, "N", "seed of the schedule; iteration k uses N+k [1]",
-	"an unsigned 64-bit number", RUN, .set = set_seed},
-    {NULL, "warmup", 0, "N", "unmeasured requests per iteration [a tenth]",
-	A_COUNT, RUN, .set = set_count, AT(plan.warmup),
-	FROM(0, PLAN_REQUESTS_MAX), GIVEN(warmup_given)},
-    {NULL, "pause", 0, "T", "quiet time between iterations [500ms]", A_DURATION,
-	RUN, .set = set_duration, AT(plan.pause_ns)},
-    {NULL, "connections", 'c', "N", "connections opened in advance [1]",
-	A_COUNT, RUN, .set = set_count, AT(plan.connections),
-	FROM(0, PLAN_CONNECTIONS_MAX), GIVEN(connections_given)},
-    {NULL, "max-connections", 0, "N", "open more if all are busy, up to [1024]",
-	A_COUNT, RUN, .set = set_count, AT(plan.max_connections),
-	FROM(1, PLAN_CONNECTIONS_MAX), GIVEN(max_connections_given)},
-    {NULL, "cpu", 0, "LIST", "CPUs of the sender, or none [last allowed]",
-	"a CPU list like 2-3, or none", "xak", .set = set_cpu},
-    {NULL, "timeout", 0, "T", "per request, from when it is sent [10s]",
-	A_DURATION, RUN, .set = set_duration, AT(plan.timeout_ns), FROM(1, 0)},
-    {NULL, "no-spin", 0, NULL, "only sleep: less CPU, more lag", NULL, RUN,
-	.set = set_false, AT(plan.spin)},
-    {NULL, "priority", 0, NULL, "ask for real-time scheduling of the sender",
-	NULL, "xak", .set = set_true, AT(real_time)},
-    {NULL, "a", 0, "URL", "for ab: the first target", NULL, "a",
-	.set = set_text, AT(url_a)},
-    {NULL, "b", 0, "URL", "for ab: the second, compared with it", NULL, "a",
-	.set = set_text, AT(url_b)},
-
-    {"Request", "method", 'X', "M", "method [GET, with --data POST]", A_TOKEN,
-	RUN, .set = set_token, AT(plan.method)},
-    {NULL, "request", 'm', "M", NULL, A_TOKEN, RUN, .set = set_token,
-	AT(plan.method)},
-    {NULL, "header", 'H', "'K: V'", "add or replace a header (repeat)",
-	"one of at most 64 headers", RUN, .set = set_header},
-    {NULL, "data", 0, "STR|@FILE", "body", NULL, RUN, .set = set_text,
-	AT(plan.data)},
-    {NULL, "urls", 0, "FILE", "targets or URLs, one per line, used in turn",
-	A_FILE, RUN, .set = set_text, AT(urls_path)},
-    {NULL, "expect-status", 0, "LIST", "statuses that count as success [2xx]",
-	"a list like 2xx,304", RUN, .set = set_expect_status,
-	GIVEN(expect_given)},
-    {NULL, "stamps", 0, "kernel|user", "which time stamps to log [kernel]",
-	"kernel or user", RUN, .set = set_switch, AT(plan.kernel_stamps),
-	OF("user", "kernel")},
-
-    {"Slow requests", "slow", 0, "K", "list the K slowest of an iteration [3]",
-	"a number up to 1000", RUN, .set = set_count, AT(criteria.slow),
-	FROM(0, CRITERIA_SLOW_MAX)},
-    {NULL, "analyze", 0, "URL", "Tailor that explains them; auto, off [auto]",
-	"a URL, auto or off", RUN, .set = set_analyze},
-
-    {NULL, "token-file", 0, "FILE", "token for that Tailor", A_FILE, RUN,
-	.set = set_name, AT(token_path)},
-
-    {"Output", "out", 'o', "DIR", "write run.json, report.html and the rest",
-	"a directory name", RUN, .set = set_name, AT(output.out_dir)},
-    {NULL, "json", 0, "FILE|-", "summary", A_FILE, "x", .set = set_name,
-	AT(output.json_path)},
-    {NULL, "ndjson", 0, "FILE|-", "one line per request", A_FILE, "x",
-	.set = set_name, AT(output.ndjson_path)},
-    {NULL, "percentiles", 0, "LIST", "percentiles to report [50,90,99,99.9]",
-	"a list like 50,99.9 (fractions from 10 on)", RUN,
-	.set = set_percentiles, GIVEN(percentiles_given)},
-    {NULL, "fail", 0, "EXPR", "p99<20ms, errors<0.1%, lag.p99<200us (repeat)",
-	"an expression like p99<20ms", "x", .set = set_fail},
-    {NULL, "quiet", 'q', NULL, "no report, only warnings", NULL, RUN,
-	.set = set_true, AT(output.quiet)},
-
-    /* clang-format off */
-    EXPLAINED("threads", 't', "N", "leave it out: one thread sends, up to "
-	"some 90k requests/s (a limit of time is --duration or --timeout)"),
-    EXPLAINED("concurrency", 0, "N", NO_WORKERS),
-    EXPLAINED("workers", 'w', "N", NO_WORKERS),
-    EXPLAINED("latency", 'L', NULL, "leave it out: it is always reported"),
-    EXPLAINED("latency-correction", 0, NULL,
-	"leave it out: latency always counts from the schedule"),
-    EXPLAINED("script", 's', "FILE",
-	"there are no scripts; see --urls, --method, --header and --data"),
-    EXPLAINED("targets", 0, "FILE", "use --urls FILE, a path or URL a line"),
-    EXPLAINED("body", 'D', "FILE", "use --data STR or --data @FILE"),
-    EXPLAINED("postfile", 'p', "FILE", "use --data @FILE"),
-    EXPLAINED("content-type", 'T', "TYPE", "use -H 'Content-Type: TYPE'"),
-    EXPLAINED("auth", 'A', "USER", "use -H 'Authorization: Basic BASE64'"),
-    EXPLAINED("http2", 0, NULL, "only HTTP/1.1 is supported"),
-    EXPLAINED("insecure", 0, NULL,
-	"TLS is not supported: measure behind the TLS proxy"),
-    EXPLAINED("keepalive", 'k', NULL,
-	"leave it out: connections are always kept"),
-    /* clang-format on */
-    {NULL, "help", 'h', NULL, "this text", NULL, "xak", .set = NULL},
-    {NULL, "version", 'V', NULL, "the version", NULL, "xak", .set = NULL},
+/* What other programs have and this one has not. */
+static const struct line_instead insteads[] = {
+    {"--threads -t",
+	"leave it out: one thread sends, up to some 90k requests/s (a limit "
+	"of time is --duration or --timeout)"},
+    {"--concurrency --workers -w", NO_WORKERS},
+    {"--latency -L", "leave it out: it is always reported"},
+    {"--latency-correction",
+	"leave it out: latency always counts from the schedule"},
+    {"--script -s",
+	"there are no scripts; see --urls, --method, --header and --data"},
+    {"--targets", "use --urls FILE, a path or URL a line"},
+    {"--body -D", "use --data STR or --data @FILE"},
+    {"--postfile -p", "use --data @FILE"},
+    {"--content-type -T", "use -H 'Content-Type: TYPE'"},
+    {"--auth -A", "use -H 'Authorization: Basic BASE64'"},
+    {"--http2", "only HTTP/1.1 is supported"},
+    {"--insecure", "TLS is not supported: measure behind the TLS proxy"},
+    {"--keepalive -k", "leave it out: connections are always kept"},
 };
 
-const unsigned option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
+/* A rate, as other programs take it; a URL of ab. */
+static bool
+explain(const struct line_command *command, const char *word, char *why)
+{
+	const char *rest;
+	double value;
 
-_Static_assert(sizeof(option_rows) / sizeof(option_rows[0]) <= OPTION_ROWS_MAX,
-    "getopt's arrays are too small");
+	if (quantity_real(word, &value, &rest) == 0 && *rest == '\0')
+		snprintf(why, LINE_WHY,
+		    "%.40s is not a URL; a rate is -r %.40s (-q is --quiet)",
+		    word, word);
+	else if (word[0] != '-' && command == &commands[OPTIONS_AB])
+		snprintf(why, LINE_WHY, "ab needs --a URL and --b URL");
+	else
+		return false;
+	return true;
+}
+
+const struct command_line options_line = {
+    .program = "tailor-load",
+    .about = "Measure the latency of an HTTP server under open-loop load: "
+	     "requests are\nsent when they are due, and timed from that "
+	     "instant, whatever the server\ndoes.  URL is "
+	     "http://host[:port]/path or http+unix://%2Fpath%2Fsocket/path.",
+    .end = "\nDurations take ns us ms s m h, or are seconds; counts take k "
+	   "and M.\nExit: 0 done, 1 could not run, 2 usage, 3 a --fail "
+	   "expression failed,\n4 the figures are mostly the generator's "
+	   "lateness, 130 interrupted.",
+    .command = commands,
+    .commands = COUNT(commands),
+    .row = rows,
+    .rows = COUNT(rows),
+    .instead = insteads,
+    .insteads = COUNT(insteads),
+    .explain = explain,
+};

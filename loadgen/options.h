@@ -1,11 +1,10 @@
 /* options.h: the command line of tailor-load.
  *
- * One table holds name, letter, argument, help text and setter of every
- * option; getopt_long's arrays and --help are made from it.  Parsing prints
- * nothing and never exits: the caller does.  All values are checked, and all
- * combinations that make no sense are refused, before a request is sent. */
+ * All values are checked, and all combinations that make no sense are refused,
+ * before a request is sent. */
 #pragma once
 
+#include "base/command_line.h"
 #include "loadgen/report/report.h"
 
 /* Whether a Tailor is asked to explain slow requests. */
@@ -35,7 +34,7 @@ struct options {
 	/* of subcommands */
 	const char *url_a; /* ab */
 	const char *url_b;
-	const char *files[1]; /* the shell of completion */
+	const char *files[1]; /* a URL, or the shell of completion */
 
 	/* which options were given, to check combinations; private */
 	bool rate_given;
@@ -48,7 +47,7 @@ struct options {
 	bool percentiles_given;
 	int64_t duration_ns; /* of all iterations; 0: not given */
 
-	char why[256]; /* after an error: one line for the person */
+	char why[LINE_WHY]; /* after an error: a sentence for the person */
 };
 
 enum options_verb {
@@ -56,14 +55,14 @@ enum options_verb {
 	OPTIONS_AB,
 	OPTIONS_CHECK,
 	OPTIONS_COMPLETION,
-	OPTIONS_HELP,
-	OPTIONS_VERSION,
 };
 
-/* A first word ab, check or completion is a subcommand, which
- * has only some of the options.  Fill *o, all of it, from the command line.
- * argv may be reordered and must outlive *o.  Returns 0, or -EINVAL with o->why
- * set.  Uses getopt's global state: main thread. */
+/* option_table.c: its commands are these verbs. */
+extern const struct command_line options_line;
+
+/* Fill *o, all of it, from the command line.  argv may be reordered and must
+ * outlive *o.  Returns 0; 1 after printing help or the version; or -EINVAL with
+ * o->why set. */
 int options_parse(
     struct options *o, int argc, char **argv, enum options_verb *verb);
 
@@ -71,9 +70,3 @@ int options_parse(
  * and no more than are due in 10 s: neither few requests nor a low rate make it
  * the longer part.  Call it again after changing these. */
 void options_default_warmup(struct options *o);
-
-/* Print the help text, at most 80 columns wide. */
-void options_help(FILE *out);
-
-/* Print the completion script for a shell; false: there is none. */
-bool options_completion(FILE *out, const char *shell);

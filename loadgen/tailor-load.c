@@ -61,26 +61,23 @@ main(int argc, char **argv)
 		complain("out of memory");
 		return EXIT_COULD_NOT_RUN;
 	}
-	if (options_parse(&e->options, argc, argv, &verb) < 0) {
-		complain(e->options.why);
-		fprintf(stderr, "Try 'tailor-load --help'.\n");
+	switch (options_parse(&e->options, argc, argv, &verb)) {
+	case 0:
+		break;
+	case 1:
+		free(e);
+		return EXIT_DONE;
+	default:
+		line_complain(&options_line, e->options.why);
 		free(e);
 		return EXIT_USAGE;
 	}
 	switch (verb) {
-	case OPTIONS_HELP:
-		options_help(stdout);
-		code = EXIT_DONE;
-		break;
-	case OPTIONS_VERSION:
-		printf("tailor-load " TAILOR_VERSION "\n");
-		code = EXIT_DONE;
-		break;
 	case OPTIONS_AB:
 		code = ab_run(&e->options);
 		break;
 	case OPTIONS_COMPLETION:
-		if (options_completion(stdout, e->options.files[0]))
+		if (line_completion(stdout, &options_line, e->options.files[0]))
 			code = EXIT_DONE;
 		else
 			complain("completion is for bash, zsh or fish");

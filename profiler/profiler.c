@@ -370,6 +370,20 @@ profiler_signals(const struct profiler *p,
 	return p->kernel != NULL;
 }
 
+void
+profiler_signals_here(struct profiler_signal_state out[PROFILER_SIGNALS])
+{
+	const struct kernel_options all = {.profile = PROFILER_KERNEL_FULL,
+	    .syscalls = true,
+	    .sums = true,
+	    .slot_log2 = 12,
+	    .first_number = 1};
+	struct kernel *k = NULL;
+
+	(void)kernel_new(&k, &all, out); /* the states say why not */
+	kernel_free(&k);
+}
+
 bool
 profiler_counts(const struct profiler *p)
 {

@@ -176,6 +176,11 @@ void profiler_watch_port(struct profiler *p, uint16_t port);
 bool profiler_signals(const struct profiler *p,
     struct profiler_signal_state out[PROFILER_SIGNALS]);
 
+/* The states that they would have here with everything enabled: attaches the
+ * kernel's programs and detaches them.  Some tenths of a second; any one
+ * thread. */
+void profiler_signals_here(struct profiler_signal_state out[PROFILER_SIGNALS]);
+
 /* Whether counters of servers' threads will be opened for new processes, which
  * needs CAP_PERFMON. */
 bool profiler_counts(const struct profiler *p);

@@ -1,8 +1,5 @@
-/* command.c: the command line of `tailor shim`.
- *
- * One table makes getopt's options and --help. */
+/* command.c: the command line of `tailor shim`. */
 #include <errno.h>
-#include <getopt.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,10 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/command_line.h"
 #include "base/file.h"
 #include "base/instant.h"
 #include "base/topology.h"
-#include "base/usage.h"
 #include "shim/shim.h"
 #include "shim/observe.h"
 
@@ -23,118 +21,86 @@
 
 struct command {
 	struct observe_options observe;
-	bool help;
-	long pid, cpu, on, period, interval_ms, top;
-	long seconds; /* 0: not given */
+	int64_t pid, cpu, on, period, interval_ms, top;
+	int64_t seconds; /* 0: not given */
 };
 
-#define AT(member) offsetof(struct command, member)
+static int
+set_signal(void *to, const struct option_row *row, const char *text)
+{
+	struct observe_options *o = &((struct command *)to)->observe;
 
-static const struct shim_option {
-	struct option option;
-	const char *argument, *meaning;
-	enum { FLAG, TEXT, NUMBER, SIGNAL } kind;
-	size_t at;	/* the member that is set */
-	long low, high; /* of a number */
-} table[] = {
-    {{"pid", required_argument, NULL, 'p'}, "PID",
-	"observe this process, all its threads", NUMBER, AT(pid), 1, INT32_MAX},
-    {{"cpu", required_argument, NULL, 'C'}, "N", "observe this CPU", NUMBER,
-	AT(cpu), 0, CPU_SETSIZE - 1},
-    {{"signal", required_argument, NULL, 's'}, "SPEC",
-	"counter:NAME, neighbour:NAME, jvm:NAME, word:FILE:OFFSET", SIGNAL, 0,
-	0, 0},
-    {{"tag", required_argument, NULL, 'g'}, "SPEC",
-	"word:FILE:OFFSET, or task: rates by its value", TEXT, AT(observe.tag),
-	0, 0},
-    {{"period", required_argument, NULL, 'P'}, "CYCLES",
-	"least distance of samples (default 0: none)", NUMBER, AT(period), 0,
-	1000000000},
-    {{"seconds", required_argument, NULL, 'd'}, "S", "how long (default 5)",
-	NUMBER, AT(seconds), 1, SECONDS_MAX},
-    {{"on", required_argument, NULL, 'o'}, "N", "sample from this CPU", NUMBER,
-	AT(on), 0, CPU_SETSIZE - 1},
-    {{"top", required_argument, NULL, 'n'}, "N", "tags shown (default 20)",
-	NUMBER, AT(top), 1, 64},
-    {{"live", no_argument, NULL, 'l'}, NULL, "update every second", FLAG,
-	AT(observe.live), 0, 0},
-    {{"csv", required_argument, NULL, 'c'}, "FILE", "rates over time", TEXT,
-	AT(observe.csv), 0, 0},
-    {{"chrome", required_argument, NULL, 'x'}, "FILE",
-	"rates over time for Perfetto (Chrome trace)", TEXT, AT(observe.chrome),
-	0, 0},
-    {{"interval", required_argument, NULL, 'i'}, "MS",
-	"of rates over time (default 10)", NUMBER, AT(interval_ms), 1, 60000},
-    {{"json", no_argument, NULL, 'j'}, NULL, "print JSON", FLAG,
-	AT(observe.json), 0, 0},
-    {{"help", no_argument, NULL, 'h'}, NULL, "print this and exit", FLAG,
-	AT(help), 0, 0},
+	(void)row;
+	if (o->signals == SAMPLER_SIGNALS)
+		return -ENOSPC;
+	o->signal[o->signals++] = text;
+	return 0;
+}
+
+static const struct line_command commands[] = {
+    {"", "[PID]", "observe a process or a CPU", NULL},
 };
 
-#define OPTIONS (sizeof(table) / sizeof(table[0]))
+#define AT(member) .at = offsetof(struct command, member)
+#define NUMBER(member, lowest, highest)                                \
+	option_number, AT(member), .low = (lowest), .high = (highest), \
+				   .values = ""
+/* clang-format off: an option a line, or two */
+enum { PID }; /* the first row */
+static const struct option_row rows[] = {
+    {"pid", 0, "PID", "observe this process, all its threads",
+	NUMBER(pid, 1, INT32_MAX)},
+    {"cpu", 0, "N", "observe this CPU", NUMBER(cpu, 0, CPU_SETSIZE - 1)},
+    {"signal", 0, "SPEC",
+	"counter:NAME, neighbour:NAME, jvm:NAME, word:FILE:OFFSET", set_signal,
+	.wants = "one of at most 8 signals", .values = ""},
+    {"tag", 0, "SPEC", "word:FILE:OFFSET, or task: rates by its value",
+	option_text, AT(observe.tag), .values = ""},
+    {"period", 0, "CYCLES", "least distance of samples (default 0: none)",
+	NUMBER(period, 0, 1000000000)},
+    {"seconds", 0, "S", "how long (default 5)",
+	NUMBER(seconds, 1, SECONDS_MAX)},
+    {"on", 0, "N", "sample from this CPU", NUMBER(on, 0, CPU_SETSIZE - 1)},
+    {"top", 0, "N", "tags shown (default 20)", NUMBER(top, 1, 64)},
+    {"live", 0, NULL, "update every second", option_flag, AT(observe.live)},
+    {"csv", 0, "FILE", "rates over time", option_text, AT(observe.csv)},
+    {"chrome", 0, "FILE", "rates over time for Perfetto (Chrome trace)",
+	option_text, AT(observe.chrome)},
+    {"interval", 0, "MS", "of rates over time (default 10)",
+	NUMBER(interval_ms, 1, 60000)},
+    {"json", 0, NULL, "print JSON", option_flag, AT(observe.json)},
+};
+/* clang-format on */
 
-static void
-help(void)
-{
-	char name[40];
+static const struct line_instead insteads[] = {
+    {"-p", "did you mean --pid?"},
+};
 
-	printf("Usage: tailor shim [PID | --pid PID | --cpu N] "
-	       "[--signal SPEC]...\n\n"
-	       "Samples counters and words of shared memory as finely as this\n"
-	       "machine allows, corrects rates for the time that reading\n"
-	       "takes, and prints them in total and by tag.\n\n");
-	for (size_t i = 0; i < OPTIONS; i++) {
-		snprintf(name, sizeof(name), "--%s%s%s", table[i].option.name,
-		    table[i].argument != NULL ? " " : "",
-		    table[i].argument != NULL ? table[i].argument : "");
-		printf("  %-18s %s\n", name, table[i].meaning);
-	}
-	printf("\nExit status: 0 success, 1 failure, 2 wrong usage.\n"
-	       "See tailor-shim(1).\n");
-}
-
-/* An option that is a number.  False after saying what is wrong. */
 static bool
-number_take(const struct shim_option *o, const char *text, long *out)
+explain(const struct line_command *command, const char *word, char *why)
 {
-	char *end;
-
-	errno = 0;
-	*out = strtol(text, &end, 10);
-	if (end != text && *end == '\0' && errno == 0 && *out >= o->low &&
-	    *out <= o->high)
-		return true;
-	fprintf(stderr, "tailor shim: --%s %s: not a number in %ld..%ld\n",
-	    o->option.name, text, o->low, o->high);
-	return false;
-}
-
-/* One option with its argument.  False after saying what is wrong. */
-static bool
-option_take(struct command *c, const struct shim_option *o, const char *text)
-{
-	void *member = (char *)c + o->at;
-
-	switch (o->kind) {
-	case FLAG:
-		*(bool *)member = true;
-		return true;
-	case TEXT:
-		*(const char **)member = text;
-		return true;
-	case NUMBER:
-		return number_take(o, text, member);
-	case SIGNAL:
-		break;
-	}
-	if (c->observe.signals == SAMPLER_SIGNALS) {
-		fprintf(stderr, "tailor shim: at most %d signals at once\n",
-		    SAMPLER_SIGNALS);
+	(void)command;
+	if (word[0] == '-')
 		return false;
-	}
-	c->observe.signal[c->observe.signals++] = text;
+	snprintf(why, LINE_WHY, "\"%.60s\" is not a process's number", word);
 	return true;
 }
+
+static const struct command_line line = {
+    .program = "tailor shim",
+    .about = "Samples counters and words of shared memory as finely as this\n"
+	     "machine allows, corrects rates for the time that reading\n"
+	     "takes, and prints them in total and by tag.",
+    .end = "\nExit status: 0 success, 1 failure, 2 wrong usage.\n"
+	   "See tailor-shim(1).",
+    .command = commands,
+    .commands = COUNT(commands),
+    .row = rows,
+    .rows = COUNT(rows),
+    .instead = insteads,
+    .insteads = COUNT(insteads),
+    .explain = explain,
+};
 
 /* The numbers, as the observation takes them. */
 static void
@@ -151,54 +117,23 @@ numbers_use(struct command *c)
 	o->length_ns = (c->seconds > 0 ? c->seconds : 5) * NS_PER_S;
 }
 
-static bool
-command_parse(struct command *c, int argc, char **argv)
+/* What the tables cannot express.  NULL, or what is wrong. */
+static const char *
+command_check(struct command *c, const struct line_words *words)
 {
-	struct option options[OPTIONS + 1] = {0};
-	char why[256];
-	int letter, row = 0;
+	static char why[LINE_WHY];
 
-	for (size_t i = 0; i < OPTIONS; i++)
-		options[i] = table[i].option;
-	opterr = 0;
-	*c =
-	    (struct command){.cpu = -1, .on = -1, .top = 20, .interval_ms = 10};
-	optind = 1;
-	while ((letter = getopt_long(argc, argv, ":", options, &row)) != -1) {
-		if (letter == '?' || letter == ':') {
-			fprintf(stderr,
-			    "tailor shim: %s\nTry 'tailor shim --help'.\n",
-			    usage_refusal(
-				options, letter, argv, why, sizeof(why)));
-			return false;
-		}
-		if (!option_take(c, &table[row], optarg))
-			return false;
+	/* The short form: tailor shim PID. */
+	if (words->count > 0 &&
+	    (c->pid != 0 || option_number(c, &rows[PID], words->word[0]) < 0)) {
+		explain(NULL, words->word[0], why);
+		return why;
 	}
-	if (optind < argc && c->pid == 0 &&
-	    strspn(argv[optind], "0123456789") == strlen(argv[optind])) {
-		/* The short form: tailor shim PID. */
-		if (!number_take(&table[0], argv[optind++], &c->pid))
-			return false;
-	}
-	if (optind < argc) {
-		fprintf(stderr,
-		    "tailor shim: \"%s\" is not a process's number\n(see "
-		    "tailor shim --help)\n",
-		    argv[optind]);
-		return false;
-	}
-	if (c->pid > 0 && c->cpu >= 0) {
-		fprintf(stderr, "tailor shim: --pid or --cpu, not both\n");
-		return false;
-	}
-	if (!c->help && c->pid == 0 && c->cpu < 0 && c->observe.signals == 0) {
-		fprintf(stderr, "tailor shim: nothing to observe; give --pid, "
-				"--cpu or --signal (see --help)\n");
-		return false;
-	}
-	numbers_use(c);
-	return true;
+	if (c->pid > 0 && c->cpu >= 0)
+		return "--pid or --cpu, not both";
+	if (c->pid == 0 && c->cpu < 0 && c->observe.signals == 0)
+		return "nothing to observe; give --pid, --cpu or --signal";
+	return NULL;
 }
 
 static int
@@ -279,14 +214,21 @@ cpu_exists(long cpu)
 int
 shim_main(int argc, char **argv)
 {
-	struct command c;
+	struct command c = {.cpu = -1, .on = -1, .top = 20, .interval_ms = 10};
+	struct line_words words;
+	char why[LINE_WHY];
+	const char *wrong = why;
+	int err = line_parse(&line, &c, argc, argv, &words, why);
 
-	if (!command_parse(&c, argc, argv))
-		return STATUS_USAGE;
-	if (c.help) {
-		help();
+	if (err > 0)
 		return 0;
+	if (err == 0)
+		wrong = command_check(&c, &words);
+	if (wrong != NULL) {
+		line_complain(&line, wrong);
+		return STATUS_USAGE;
 	}
+	numbers_use(&c);
 	if (!cpu_exists(c.cpu) || !cpu_exists(c.on))
 		return STATUS_FAILED;
 	return observe(&c.observe);

@@ -59,13 +59,14 @@ read_progress(const struct options *o, struct progress *out)
 
 		if (name == NULL || strcmp(name, o->argument) != 0)
 			continue;
-		plain_cell(out->state, sizeof(out->state),
-		    field_text(server, "state"), 20);
-		plain_cell(out->last_end, sizeof(out->last_end),
-		    field_text(server, "last_end"), 20);
+		snprintf(out->state, sizeof(out->state), "%.31s",
+		    plain_cell(field_text(server, "state"), 20));
+		snprintf(out->last_end, sizeof(out->last_end), "%.31s",
+		    plain_cell(field_text(server, "last_end"), 20));
 		out->restarting = field_true(server, "restarting");
 		out->quick_ends = field_number(server, "quick_ends", 0);
-		waits_text(out->waits, field_list(server, "waits"));
+		snprintf(out->waits, sizeof(out->waits), "%s",
+		    waits_text(field_list(server, "waits")));
 		err = 0;
 	}
 	cJSON_Delete(tree);
@@ -85,12 +86,10 @@ show_state(const struct options *o, const char *state)
 		printf("%s\n", state);
 		return;
 	}
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_string(&j, "server", o->argument);
 	json_key_string(&j, "state", state);
-	json_object_end(&j);
-	plain_json(&j);
+	plain_json_end(&j);
 }
 
 static int

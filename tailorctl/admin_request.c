@@ -85,13 +85,11 @@ complain_not_json(const struct options *options)
 {
 	const char *given = options->admin;
 	const char *port = given != NULL ? strrchr(given, ':') : NULL;
-	char cell[16];
 
 	fprintf(stderr, "tailorctl: not Tailor's JSON: -a expects a tailor's "
 			"name or admin socket");
 	if (port != NULL && port[1] != '\0' && strchr(port, '/') == NULL)
-		fprintf(stderr, ";\ntry -a %s",
-		    plain_cell(cell, sizeof(cell), port + 1, 12));
+		fprintf(stderr, ";\ntry -a %s", plain_cell(port + 1, 12));
 	fputc('\n', stderr);
 }
 

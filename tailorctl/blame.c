@@ -17,7 +17,6 @@ static int
 none_shown(const struct view *v)
 {
 	const char *wanted = v->of.route;
-	char cell[80];
 
 	if (wanted == NULL || v->of.rows.routes == 0) {
 		fprintf(stderr,
@@ -33,8 +32,7 @@ none_shown(const struct view *v)
 	    wanted);
 	for (unsigned i = 0; i < v->of.rows.routes && i < 8; i++)
 		fprintf(stderr, "    --route \"%s\"\n",
-		    plain_cell(
-			cell, sizeof(cell), v->of.rows.route[i].name, 60));
+		    plain_cell(v->of.rows.route[i].name, 60));
 	return STATUS_NO;
 }
 
@@ -81,17 +79,15 @@ static void
 print_all(const struct view *v)
 {
 	struct blame_spot spot;
-	char q[DURATION], text[256];
 	int64_t q_ns;
 
 	if (v->of.route != NULL || !blame_all(&v->of, &q_ns, &spot))
 		return;
-	snprintf(text, sizeof(text),
+	plain_print(0,
 	    "All routes: %s %s. %s is %.1f %% of requests and %.0f %% of the "
 	    "slower ones.",
-	    v->of.name, plain_duration(q, q_ns), spot.value,
+	    v->of.name, plain_duration(q_ns), spot.value,
 	    100 * spot.place.requests, 100 * spot.place.tail);
-	plain_wrap(stdout, text, 0);
 	putchar('\n');
 }
 
@@ -103,8 +99,7 @@ take_routes(struct view *v)
 	int status = STATUS_OK;
 	struct json j;
 
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	blame_json_head(&v->of, &j);
 	json_key_array(&j, "routes");
 	if (!v->options->json)
@@ -115,9 +110,8 @@ take_routes(struct view *v)
 		shown++;
 	}
 	json_array_end(&j);
-	json_object_end(&j);
 	if (status == STATUS_OK && shown > 0 && v->options->json)
-		status = plain_json(&j);
+		status = plain_json_end(&j);
 	json_fini(&j);
 	if (shown == 0)
 		return none_shown(v);
@@ -155,9 +149,6 @@ take_page(const struct view *v)
 static const char *
 options_wrong(const struct options *o)
 {
-	if (o->accounts != NULL && strcmp(o->accounts, "csv") != 0 &&
-	    strcmp(o->accounts, "ndjson") != 0)
-		return "--accounts: csv or ndjson";
 	if (o->impact && o->without != NULL)
 		return "--impact or --without, not both";
 	if (o->format != NULL && (o->impact || o->without != NULL || o->json))
@@ -186,7 +177,7 @@ command_blame(const struct options *options)
 		fprintf(stderr, "tailorctl: %s\n", wrong);
 		return STATUS_USAGE;
 	}
-	if (options->accounts != NULL)
+	if (options->accounts)
 		return blame_tables_print(options);
 	if (blame_tables_read(&v, &texts) == 0)
 		status =

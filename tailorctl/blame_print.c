@@ -10,26 +10,20 @@
 
 #define EXAMPLES 3	/* of so many causes, so many requests */
 #define PART_SHOWN 0.01 /* of p99 - p50; smaller ones are added up */
-#define DURATION PLAIN_DURATION_BYTES
 
 static void
 interval_print(struct blame_interval i, const char *after)
 {
-	char low[DURATION], high[DURATION];
-
-	printf("(%s to %s)%s", plain_duration(low, i.low_ns),
-	    plain_duration(high, i.high_ns), after);
+	printf("(%s to %s)%s", plain_duration(i.low_ns),
+	    plain_duration(i.high_ns), after);
 }
 
 /* A difference: "-1.20ms". */
 static const char *
-difference(char out[DURATION + 1], int64_t ns)
+difference(int64_t ns)
 {
-	char text[DURATION];
-
-	snprintf(out, DURATION + 1, "%s%s", ns < 0 ? "-" : "",
-	    plain_duration(text, llabs(ns)));
-	return out;
+	return plain_format(
+	    "%s%s", ns < 0 ? "-" : "", plain_duration(llabs(ns)));
 }
 
 /* --- all requests --------------------------------------------------------- */
@@ -39,7 +33,6 @@ static void
 print_exact(const struct view *v, const struct blame_latency *l,
     const struct blame_report *r)
 {
-	char p50[DURATION], q[DURATION], p999[DURATION], most[DURATION];
 	char text[BLAME_APART], a[40], b[40];
 
 	text_wall(a, l->from_ns);
@@ -47,20 +40,19 @@ print_exact(const struct view *v, const struct blame_latency *l,
 	printf("all %llu requests, %.19sZ to %.19sZ\n",
 	    (unsigned long long)l->latency.count, a, b);
 	printf("   p50 %s   %s %s",
-	    plain_duration(p50, blame_exact_quantile(l, 0.5)), v->of.name,
-	    plain_duration(q, blame_exact_quantile(l, v->of.p)));
+	    plain_duration(blame_exact_quantile(l, 0.5)), v->of.name,
+	    plain_duration(blame_exact_quantile(l, v->of.p)));
 	if (strcmp(v->of.name, "p99.9") != 0)
 		printf("   p99.9 %s",
-		    plain_duration(p999, blame_exact_quantile(l, 0.999)));
+		    plain_duration(blame_exact_quantile(l, 0.999)));
 	printf("   slowest %s   exact to %.1f %%\n",
-	    plain_duration(most, blame_exact_quantile(l, 1)),
-	    100 * BLAME_RESOLUTION);
+	    plain_duration(blame_exact_quantile(l, 1)), 100 * BLAME_RESOLUTION);
 	if (l->unnamed > 0)
 		printf("   %llu of them of classes without a place of their "
 		       "own: see blame.classes\n",
 		    (unsigned long long)l->unnamed);
 	if (blame_view_apart(&v->of, l, r, text))
-		plain_wrap(stdout, text, 3);
+		plain_print(3, "%s", text);
 }
 
 /* --- the list of causes --------------------------------------------------- */
@@ -71,18 +63,17 @@ print_head(const struct view *v, const struct blame_route *route,
 {
 	const struct blame_latency *l =
 	    blame_exact_of(&v->of.exact, route->name);
-	char a[40], b[40], q[DURATION], p50[DURATION];
-	char name[BLAME_ROUTE + 1];
+	char a[40], b[40];
 
 	printf("%s%s%s  about %.0f requests, %zu accounts\n",
 	    plain_escape(TERMINAL_BOLD),
-	    plain_cell(name, sizeof(name), route->name, BLAME_ROUTE - 1),
+	    plain_cell(route->name, BLAME_ROUTE - 1),
 	    plain_escape(TERMINAL_PLAIN), r->weight, r->rows);
 	text_wall(a, r->first_ns);
 	text_wall(b, r->last_ns);
 	printf("%.19sZ to %.19sZ\n", a, b);
-	printf("p50 %s   %s %s ", plain_duration(p50, r->p50_ns), v->of.name,
-	    plain_duration(q, r->q_ns));
+	printf("p50 %s   %s %s ", plain_duration(r->p50_ns), v->of.name,
+	    plain_duration(r->q_ns));
 	interval_print(r->q, "");
 	printf("   explained: %.0f %% of %s - p50\n", 100 * r->explained,
 	    v->of.name);
@@ -99,13 +90,12 @@ print_line(const struct view *v, const struct blame_report *r, unsigned i)
 {
 	const struct blame_line *l = &r->line[i];
 	const struct blame_cause *c = &v->of.rows.cause[l->cause];
-	char rank[16] = " ", excess[DURATION + 1], without[DURATION], cell[40];
+	char rank[16] = " ";
 
 	if (l->rank > 0)
 		snprintf(rank, sizeof(rank), "%u", l->rank);
-	printf("%2s %-26s %9s", rank,
-	    plain_cell(cell, sizeof(cell), c->label, 26),
-	    difference(excess, l->excess_ns));
+	printf("%2s %-26s %9s", rank, plain_cell(c->label, 26),
+	    difference(l->excess_ns));
 	if (l->kind == BLAME_UNEXPLAINED) {
 		printf("  no cause is known\n");
 		return;
@@ -125,7 +115,7 @@ print_line(const struct view *v, const struct blame_report *r, unsigned i)
 		    "  not examined: %d others are larger\n", BLAME_TOGETHER);
 		return;
 	}
-	printf("  %9s ", plain_duration(without, l->without_ns));
+	printf("  %9s ", plain_duration(l->without_ns));
 	interval_print(l->without, "");
 	printf("  %u\n", l->episodes);
 }
@@ -141,7 +131,6 @@ is_shown(const struct blame_report *r, unsigned i)
 static void
 print_others(const struct blame_report *r)
 {
-	char text[DURATION + 1];
 	int64_t others = 0;
 	unsigned n = 0;
 
@@ -152,18 +141,18 @@ print_others(const struct blame_report *r)
 		}
 	if (n > 0)
 		printf("   %2u %-23s %9s\n", n, n == 1 ? "other" : "others",
-		    llabs(others) < 1000 ? "0" : difference(text, others));
+		    llabs(others) < 1000 ? "0" : difference(others));
 }
 
 /* Causes, the small ones, then what has no cause. */
 static void
 print_lines(const struct view *v, const struct blame_report *r)
 {
-	char all[DURATION], whole[64];
+	char whole[64];
 	unsigned i;
 
 	snprintf(whole, sizeof(whole), "%s - p50 = %s", v->of.name,
-	    plain_duration(all, r->q_ns - r->p50_ns));
+	    plain_duration(r->q_ns - r->p50_ns));
 	printf("%-29s %9s  %s without it (95 %%)  seen\n", whole, "adds",
 	    v->of.name);
 	for (i = 0; i < r->lines && r->line[i].kind != BLAME_UNEXPLAINED; i++)
@@ -178,18 +167,14 @@ print_lines(const struct view *v, const struct blame_report *r)
 static void
 print_pairs(const struct view *v, const struct blame_report *r)
 {
-	char without[DURATION], text[512];
-
 	for (unsigned i = 0; i < r->pairs; i++) {
 		const struct blame_pair *p = &r->pair[i];
 
-		snprintf(text, sizeof(text),
-		    "%.99s and %.99s%s without both %s is %s",
+		plain_print(0, "%.99s and %.99s%s without both %s is %s",
 		    v->of.rows.cause[p->a].code, v->of.rows.cause[p->b].code,
 		    p->interaction_ns > 0 ? " hide each other: only"
 					  : ": either is enough;",
-		    v->of.name, plain_duration(without, p->without_ns));
-		plain_wrap(stdout, text, 0);
+		    v->of.name, plain_duration(p->without_ns));
 	}
 }
 
@@ -197,8 +182,6 @@ print_pairs(const struct view *v, const struct blame_report *r)
 static void
 print_queue(const struct view *v, const struct blame_report *r)
 {
-	char a[DURATION], b[DURATION];
-
 	for (unsigned i = 0; i < r->lines; i++) {
 		const struct blame_line *l = &r->line[i];
 		double more = (double)(l->without_ns - l->without_queue_ns);
@@ -208,8 +191,8 @@ print_queue(const struct view *v, const struct blame_report *r)
 			printf("without %s and the queue behind it %s is %s "
 			       "(alone %s)\n",
 			    v->of.rows.cause[l->cause].code, v->of.name,
-			    plain_duration(a, l->without_queue_ns),
-			    plain_duration(b, l->without_ns));
+			    plain_duration(l->without_queue_ns),
+			    plain_duration(l->without_ns));
 	}
 }
 
@@ -233,9 +216,9 @@ print_absent(const struct view *v, const struct blame_report *r)
 	char text[BLAME_ABSENT];
 
 	if (sleep != NULL)
-		plain_wrap(stdout, sleep, 0);
+		plain_print(0, "%s", sleep);
 	if (blame_view_absent(&v->of, r, text))
-		plain_wrap(stdout, text, 0);
+		plain_print(0, "%s", text);
 }
 
 static void
@@ -247,7 +230,6 @@ print_examples(
 	printf("Examples (tailorctl why ID):\n");
 	for (unsigned i = 0; i < r->lines && shown < EXAMPLES; i++) {
 		uint64_t id[EXAMPLES];
-		char cell[80];
 		unsigned c = r->line[i].cause, n;
 
 		if (!is_shown(r, i) || r->line[i].excess_ns <= 0)
@@ -256,8 +238,7 @@ print_examples(
 		n = blame_examples(s, v->of.p, c, id, EXAMPLES);
 		printf("   %-26s", v->of.rows.cause[c].label);
 		for (unsigned k = 0; k < n; k++)
-			printf(" %s", plain_cell(cell, sizeof(cell),
-					  v->of.rows.line[id[k]], 16));
+			printf(" %s", plain_cell(v->of.rows.line[id[k]], 16));
 		putchar('\n');
 	}
 }
@@ -268,7 +249,7 @@ print_spots(const struct view *v, const struct blame_route *route,
 {
 	struct blame_spot spot[BLAME_SPOTS];
 	unsigned n = blame_spots(&v->of, route, r->beyond, spot);
-	char q[DURATION], what[80], cell[80], part[40];
+	char what[80], part[40];
 
 	snprintf(what, sizeof(what), "Where %s is made", v->of.name);
 	if (n > 0)
@@ -280,10 +261,9 @@ print_spots(const struct view *v, const struct blame_route *route,
 		snprintf(part, sizeof(part), "%.0f %% (%.0f to %.0f)",
 		    100 * spot[i].place.tail, 100 * spot[i].place.tail_low,
 		    100 * spot[i].place.tail_high);
-		printf("   %-26s %18s  %10.0f %%  %11s\n",
-		    plain_cell(cell, sizeof(cell), what, 26), part,
-		    100 * spot[i].place.requests,
-		    plain_duration(q, spot[i].place.q_ns));
+		printf("   %-26s %18s  %10.0f %%  %11s\n", plain_cell(what, 26),
+		    part, 100 * spot[i].place.requests,
+		    plain_duration(spot[i].place.q_ns));
 	}
 }
 
@@ -296,7 +276,6 @@ show_against(const struct view *v, const struct blame_route *route,
 	const struct blame_route *then = blame_view_then(&v->of, route);
 	struct blame_change change[BLAME_CAUSES];
 	unsigned n = 0, i;
-	char text[DURATION];
 	int64_t all = 0;
 
 	if (then == NULL ||
@@ -307,7 +286,7 @@ show_against(const struct view *v, const struct blame_route *route,
 	for (i = 0; i < n; i++)
 		all += change[i].change_ns;
 	printf("Since then %s has changed by %s%s:\n", v->of.name,
-	    all < 0 ? "-" : "+", plain_duration(text, llabs(all)));
+	    all < 0 ? "-" : "+", plain_duration(llabs(all)));
 	for (i = 0; i < n && i < 5; i++) {
 		double low = (double)change[i].interval.low_ns;
 		double high = (double)change[i].interval.high_ns;
@@ -317,7 +296,7 @@ show_against(const struct view *v, const struct blame_route *route,
 		printf("   %-26s %s%-9s (%+.2f to %+.2f ms)%s\n",
 		    v->of.rows.cause[change[i].cause].label,
 		    change[i].change_ns < 0 ? "-" : "+",
-		    plain_duration(text, llabs(change[i].change_ns)), low / 1e6,
+		    plain_duration(llabs(change[i].change_ns)), low / 1e6,
 		    high / 1e6, low <= 0 && high >= 0 ? "  may be chance" : "");
 	}
 }

@@ -34,13 +34,12 @@ without_causes(const struct view *v)
 	for (;;) {
 		size_t n = strcspn(at, ",");
 		int c = blame_rows_cause(&v->of.rows, at, n);
-		char cell[40];
 
 		if (c < 0 || v->of.rows.cause[c].kind == BLAME_UNEXPLAINED) {
 			fprintf(stderr,
 			    "tailorctl: --without \"%s\": no cause has that "
 			    "code; the codes:\n    ",
-			    plain_cell(cell, sizeof(cell), at, 16));
+			    plain_cell(at, 16));
 			print_codes(v);
 			return 0;
 		}
@@ -63,15 +62,13 @@ static void
 print_without(const struct blame_route *route, const struct without *w)
 {
 	static const char *const name[] = {"p50", "p90", "p99", "p99.9", "max"};
-	char a[DURATION], b[DURATION], c[DURATION];
 
 	printf("%s\n", route->name);
 	printf("          as it was     without   and its queue\n");
 	for (unsigned i = 0; i < PERCENTILES; i++)
 		printf("%-8s %10s  %10s  %14s\n", name[i],
-		    plain_duration(a, w->was[i]),
-		    plain_duration(b, w->alone[i]),
-		    plain_duration(c, w->queue[i]));
+		    plain_duration(w->was[i]), plain_duration(w->alone[i]),
+		    plain_duration(w->queue[i]));
 	printf("if nothing else had changed\n\n");
 }
 
@@ -210,17 +207,15 @@ print_left_out(const struct view *v, const struct shown *shown, int n)
 	for (unsigned k = 0; k < r->values; k++)
 		cpu |= r->value[k].group >= BLAME_GROUP_INST;
 	if (!cpu)
-		plain_wrap(stdout,
+		plain_print(0,
 		    "No counter of the CPU is in these accounts: it needs a "
 		    "PMU, which most virtual machines lack (tailorctl probe), "
-		    "and profiler.counters.",
-		    0);
+		    "and profiler.counters.");
 	for (int k = 0; k < n; k++)
 		if (shown[k].unit != NULL) {
-			plain_wrap(stdout,
+			plain_print(0,
 			    "Counters are of the whole server in the second of "
-			    "the request, not of the request.",
-			    0);
+			    "the request, not of the request.");
 			break;
 		}
 }

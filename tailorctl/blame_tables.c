@@ -45,50 +45,6 @@ accounts_get(const struct options *options, int64_t since_ns, int64_t until_ns)
 	return text;
 }
 
-/* A number as it is, another field as a string; names are strings always. */
-static void
-print_field(struct json *j, const char *name, const char *field)
-{
-	bool number = strcmp(name, "id") != 0 && strcmp(name, "route") != 0 &&
-		      strcmp(name, "server") != 0 && *field != '\0';
-
-	if (number && field[strspn(field, "0123456789")] == '\0')
-		json_key_uint(j, name, strtoull(field, NULL, 10));
-	else if (number && field[strspn(field, "0123456789.e+-")] == '\0')
-		json_key_double(j, name, strtod(field, NULL));
-	else
-		json_key_string(j, name, field);
-}
-
-static void
-print_ndjson(char *text)
-{
-	char *head = strsep(&text, "\n"), *line;
-
-	while ((line = strsep(&text, "\n")) != NULL && *line != '\0') {
-		char *names = strdup(head), *at = names, *field;
-		struct json j;
-
-		json_init(&j, false);
-		json_object_begin(&j);
-		while (at != NULL && (field = strsep(&line, ",")) != NULL) {
-			print_field(&j, strsep(&at, ","), field);
-		}
-		json_object_end(&j);
-		json_print(&j, stdout);
-		free(names);
-	}
-}
-
-static void
-print_accounts(const struct options *options, char *text)
-{
-	if (strcmp(options->accounts, "csv") == 0)
-		plain_write(stdout, text, strlen(text));
-	else
-		print_ndjson(text);
-}
-
 /* blame_rows_read, with a message. */
 static int
 rows_read(struct blame_rows *rows, char *text, int64_t from_ns, int64_t to_ns)
@@ -223,7 +179,7 @@ blame_tables_print(const struct options *o)
 
 	if (text == NULL)
 		return STATUS_NO;
-	print_accounts(o, text);
+	plain_write(stdout, text, strlen(text));
 	free(text);
 	return STATUS_OK;
 }

@@ -5,7 +5,7 @@
 
 #include "tailorctl/options.h"
 
-#define COMMANDS_X(name, letters, argument, summary) \
+#define COMMANDS_X(name, argument, values, summary) \
 	int command_##name(const struct options *options);
 COMMANDS(COMMANDS_X)
 #undef COMMANDS_X

@@ -5,28 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/commands.h"
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
 
-#define INDENT 8
-
-/* Print a word at *column, on a new line if it does not fit. */
-static void
-print_word(size_t *column, const char *word)
-{
-	size_t n = strlen(word);
-
-	if (*column + 1 + n > terminal_columns(stdout) - 2) {
-		printf("\n%*s", INDENT - 1, "");
-		*column = INDENT - 1;
-	}
-	*column += (size_t)printf(" %s", word);
-}
-
-#define COUNT(array) (sizeof(array) / sizeof(array[0]))
+#define INDENT 7
 
 static const struct {
 	unsigned type;
@@ -71,23 +57,25 @@ print_event(unsigned i)
 {
 	struct talechain_event e = {.type = (uint16_t)events[i].type};
 	struct talechain_value v;
-	size_t column =
-	    (size_t)printf("0x%04x %s", events[i].type, events[i].name);
+	char text[256] = "";
 
+	text_append(text, sizeof(text), "%s", events[i].name);
 	for (unsigned n = 0; talechain_argument(&e, n, &v); n++)
-		print_word(&column, v.name);
-	printf("\n");
+		text_append(text, sizeof(text), " %s", v.name);
+	printf("0x%04x ", events[i].type);
+	plain_wrap(stdout, text, INDENT);
 }
 
 static void
 print_list(unsigned i)
 {
-	size_t column =
-	    (size_t)printf("%s (of %s):", lists[i].argument, lists[i].of);
+	char text[1024] = "";
 
+	text_append(
+	    text, sizeof(text), "%s (of %s):", lists[i].argument, lists[i].of);
 	for (size_t n = 0; n < lists[i].count; n++)
-		print_word(&column, lists[i].names[n]);
-	printf("\n");
+		text_append(text, sizeof(text), " %s", lists[i].names[n]);
+	plain_wrap(stdout, text, INDENT);
 }
 
 static void
@@ -132,8 +120,7 @@ print_json(void)
 {
 	struct json j;
 
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_string(&j, "schema", "tailor.events/1");
 	json_key_array(&j, "events");
 	for (unsigned i = 0; i < COUNT(events); i++)
@@ -143,8 +130,7 @@ print_json(void)
 	for (unsigned i = 0; i < COUNT(lists); i++)
 		write_list(&j, i);
 	json_object_end(&j);
-	json_object_end(&j);
-	return plain_json(&j) < 0 ? STATUS_NO : STATUS_OK;
+	return plain_json_end(&j) < 0 ? STATUS_NO : STATUS_OK;
 }
 
 int

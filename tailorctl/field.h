@@ -18,15 +18,15 @@ field_text(const cJSON *object, const char *key)
 }
 
 /* A number, or missing.  Whole numbers are exact up to 2^53. */
-static inline int64_t
-field_number(const cJSON *object, const char *key, int64_t missing)
+static inline long long
+field_number(const cJSON *object, const char *key, long long missing)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
 
 	if (!cJSON_IsNumber(item) || !(item->valuedouble > -9e15) ||
 	    !(item->valuedouble < 9e15))
 		return missing;
-	return (int64_t)item->valuedouble;
+	return (long long)item->valuedouble;
 }
 
 /* A number of any size, or missing. */

@@ -21,19 +21,12 @@
 #include "tailorctl/plain.h"
 
 #define PLACES 16
-#define ADDRESSES 8 /* tried of a name, at most */
-#define SOCKETS_MAX 32
+#define SOCKETS_MAX 1024
+#define LEFT_SHOWN 32 /* that killed tailors have left */
 #define PLACE_BYTES 96
 #define NAME_BYTES 40
 #define PREFIX "admin"
 #define SUFFIX ".sock"
-
-/* A path, or what a name stands for: localhost may be ::1 and 127.0.0.1. */
-struct address {
-	struct sockaddr_storage socket[ADDRESSES];
-	socklen_t length[ADDRESSES];
-	unsigned count;
-};
 
 struct admin_socket {
 	char path[PLACE_BYTES + NAME_BYTES + 16];
@@ -52,78 +45,53 @@ struct search {
 	struct admin_socket socket[SOCKETS_MAX];
 };
 
-/* A path as an address.  0 or -ENAMETOOLONG. */
+/* A connected socket; -EINVAL: not a path of a socket, or a negative errno. */
 static int
-address_of_path(const char *path, struct address *out)
+connect_path(const char *path, struct instant deadline)
 {
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	size_t length = strlen(path);
 
-	if (length == 0 || length >= sizeof(sun.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(sun.sun_path, path, length + 1);
-	memcpy(&out->socket[0], &sun, sizeof(sun));
-	out->length[0] = sizeof(sun);
-	out->count = 1;
-	return 0;
+	if (length == 0 || length >= sizeof(to.sun_path))
+		return -EINVAL;
+	memcpy(to.sun_path, path, length + 1);
+	return http_client_connect(
+	    (const struct sockaddr *)&to, sizeof(to), deadline);
 }
 
-/* "host:port" or "[v6]:port"; only addresses and names that need no DNS. */
+/* The same for "host:port" or "[v6]:port"; a name may stand for several
+ * addresses: localhost for ::1 and 127.0.0.1. */
 static int
-parse_tcp(const char *text, struct address *out)
+connect_tcp(const char *text, struct instant deadline)
 {
 	struct addrinfo hints = {
 	    .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	struct addrinfo *found;
 	const char *colon = strrchr(text, ':');
 	char host[256];
-	size_t length;
+	int fd = -EINVAL, length;
 
-	if (colon == NULL || colon == text)
+	if (colon == NULL || colon == text || colon - text >= 256)
 		return -EINVAL;
-	length = (size_t)(colon - text);
+	length = (int)(colon - text);
 	if (text[0] == '[' && text[length - 1] == ']') {
 		text++;
 		length -= 2;
 	}
-	if (length >= sizeof(host))
-		return -ENAMETOOLONG;
-	memcpy(host, text, length);
-	host[length] = '\0';
+	snprintf(host, sizeof(host), "%.*s", length, text);
 	if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
 		return -EINVAL;
-	out->count = 0;
-	for (const struct addrinfo *a = found;
-	     a != NULL && out->count < ADDRESSES; a = a->ai_next) {
-		memcpy(&out->socket[out->count], a->ai_addr, a->ai_addrlen);
-		out->length[out->count++] = a->ai_addrlen;
-	}
+	for (const struct addrinfo *a = found; a != NULL && fd < 0;
+	     a = a->ai_next)
+		fd = http_client_connect(a->ai_addr, a->ai_addrlen, deadline);
 	freeaddrinfo(found);
-	return 0;
-}
-
-/* "unix:PATH", a text with a slash (a path), "HOST:PORT" or "[v6]:PORT". */
-static int
-parse_address(const char *text, struct address *out)
-{
-	if (strncmp(text, "unix:", 5) == 0)
-		return address_of_path(text + 5, out);
-	if (strchr(text, '/') != NULL)
-		return address_of_path(text, out);
-	return parse_tcp(text, out);
-}
-
-static int
-connect_to(const struct address *to, const struct options *o)
-{
-	struct instant deadline = instant_plus(instant_now(), o->timeout_ns);
-	int fd = -EINVAL;
-
-	for (unsigned i = 0; i < to->count && fd < 0; i++)
-		fd =
-		    http_client_connect((const struct sockaddr *)&to->socket[i],
-			to->length[i], deadline);
 	return fd;
+}
+
+static struct instant
+deadline_of(const struct options *o)
+{
+	return instant_plus(instant_now(), o->timeout_ns);
 }
 
 /* "admin-8080.sock" belongs to 8080, "admin.sock" to a tailor without a
@@ -152,16 +120,13 @@ name_of_file(const char *file, char out[NAME_BYTES])
 static int
 connect_found(const char *path, const struct options *o)
 {
-	struct address to;
 	struct stat st;
 
-	if (address_of_path(path, &to) < 0)
-		return -ENAMETOOLONG;
 	if (lstat(path, &st) < 0)
 		return -errno;
 	if (strncmp(path, "/tmp/", 5) == 0 && st.st_uid != geteuid())
 		return -EPERM;
-	return connect_to(&to, o);
+	return connect_path(path, deadline_of(o));
 }
 
 /* Two of the directories may be the same. */
@@ -175,44 +140,28 @@ seen(const struct search *s, const struct stat *st)
 	return false;
 }
 
-/* Room for one more: in place of one that was left behind, if there are many,
- * and this one was not.  NULL: there is none. */
-static struct admin_socket *
-socket_place(struct search *s, bool runs)
-{
-	if (s->sockets < SOCKETS_MAX)
-		return &s->socket[s->sockets++];
-	for (unsigned i = 0; runs && i < SOCKETS_MAX; i++)
-		if (s->socket[i].err < 0)
-			return &s->socket[i];
-	return NULL;
-}
-
 static void
 add_socket(struct search *s, const char *place, const char *file,
     const struct options *o)
 {
-	struct admin_socket one, *to;
+	struct admin_socket *one = &s->socket[s->sockets];
 	struct stat st;
 	int fd;
 
-	if (!name_of_file(file, one.name))
+	if (s->sockets == SOCKETS_MAX || !name_of_file(file, one->name))
 		return;
-	snprintf(one.path, sizeof(one.path), "%s/%.*s", place, NAME_BYTES + 10,
-	    file);
-	if (lstat(one.path, &st) < 0 || !S_ISSOCK(st.st_mode) || seen(s, &st))
+	snprintf(one->path, sizeof(one->path), "%s/%.*s", place,
+	    NAME_BYTES + 10, file);
+	if (lstat(one->path, &st) < 0 || !S_ISSOCK(st.st_mode) || seen(s, &st))
 		return;
-	one.device = st.st_dev;
-	one.inode = st.st_ino;
-	fd = connect_found(one.path, o);
-	one.err = fd < 0 ? fd : 0;
+	one->device = st.st_dev;
+	one->inode = st.st_ino;
+	fd = connect_found(one->path, o);
+	one->err = fd < 0 ? fd : 0;
 	if (fd >= 0)
 		close(fd);
-	to = socket_place(s, fd >= 0);
-	if (to == NULL)
-		return;
-	*to = one;
 	s->running += fd >= 0;
+	s->sockets++;
 }
 
 /* Another user could have made the directory in /tmp first. */
@@ -280,9 +229,12 @@ add_state(struct search *s)
 		    "%.70s/.local/state/tailor", home);
 }
 
-static void
-search(struct search *s, const struct options *o)
+/* All that there are; static, until the next call. */
+static const struct search *
+search(const struct options *o)
 {
+	static struct search all;
+	struct search *s = &all;
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
 	s->places = s->sockets = s->running = 0;
@@ -297,6 +249,7 @@ search(struct search *s, const struct options *o)
 	for (unsigned i = 0; i < s->places; i++)
 		s->err[i] = search_place(s, s->place[i], o);
 	qsort(s->socket, s->sockets, sizeof(s->socket[0]), by_path);
+	return s;
 }
 
 /* The --admin argument for a socket: its name, if unique, else its path. */
@@ -314,26 +267,21 @@ handle_of(const struct search *s, const struct admin_socket *one)
 static void
 list_running(const struct search *s)
 {
-	char text[NAME_BYTES + PLACE_BYTES];
-
 	for (unsigned i = 0; i < s->sockets; i++)
 		if (s->socket[i].err == 0)
 			fprintf(stderr, "    --admin %s\n",
-			    plain_cell(text, sizeof(text),
-				handle_of(s, &s->socket[i]), 66));
+			    plain_cell(handle_of(s, &s->socket[i]), 66));
 }
 
 void
 find_print_names(const struct options *options)
 {
-	static struct search s;
-	char text[NAME_BYTES + PLACE_BYTES];
+	const struct search *s = search(options);
 
-	search(&s, options);
-	for (unsigned i = 0; i < s.sockets; i++)
-		if (s.socket[i].err == 0)
-			printf("%s\n", plain_cell(text, sizeof(text),
-					   handle_of(&s, &s.socket[i]), 100));
+	for (unsigned i = 0; i < s->sockets; i++)
+		if (s->socket[i].err == 0)
+			printf("%s\n",
+			    plain_cell(handle_of(s, &s->socket[i]), 100));
 }
 
 static const char permission[] =
@@ -351,7 +299,6 @@ complain_port(const char *name)
 static void
 complain_none(const struct search *s, const char *name)
 {
-	char text[4 * sizeof(s->socket[0].path)];
 	bool refused = false;
 
 	fprintf(stderr, "tailorctl: no running tailor was found\n");
@@ -359,10 +306,9 @@ complain_none(const struct search *s, const char *name)
 		fprintf(stderr, "    %s: %s\n", s->place[i],
 		    s->err[i] < 0 ? strerror(-s->err[i])
 				  : "no admin socket accepts a connection");
-	for (unsigned i = 0; i < s->sockets; i++)
+	for (unsigned i = 0; i < s->sockets && i < LEFT_SHOWN; i++)
 		fprintf(stderr, "    %s: %s\n",
-		    plain_cell(text, sizeof(text), s->socket[i].path,
-			sizeof(s->socket[i].path)),
+		    plain_cell(s->socket[i].path, sizeof(s->socket[i].path)),
 		    strerror(-s->socket[i].err));
 	for (unsigned i = 0; i < s->places; i++)
 		refused |= s->err[i] == -EACCES;
@@ -379,31 +325,30 @@ complain_none(const struct search *s, const char *name)
 static int
 connect_only(const char *name, const struct options *o)
 {
-	static struct search s;
+	const struct search *s = search(o);
 	const struct admin_socket *found = NULL;
 	unsigned matches = 0;
 
-	search(&s, o);
-	for (unsigned i = 0; i < s.sockets; i++) {
-		if (s.socket[i].err < 0 ||
-		    (name != NULL && strcmp(s.socket[i].name, name) != 0))
+	for (unsigned i = 0; i < s->sockets; i++) {
+		if (s->socket[i].err < 0 ||
+		    (name != NULL && strcmp(s->socket[i].name, name) != 0))
 			continue;
-		found = &s.socket[i];
+		found = &s->socket[i];
 		matches++;
 	}
 	if (matches == 1)
 		return connect_found(found->path, o);
-	if (s.running == 0) {
-		complain_none(&s, name);
+	if (s->running == 0) {
+		complain_none(s, name);
 		return -1;
 	}
 	if (matches == 0)
 		fprintf(
 		    stderr, "tailorctl: no tailor named \"%s\" runs; ", name);
 	else
-		fprintf(stderr, "tailorctl: %u tailors run; ", s.running);
+		fprintf(stderr, "tailorctl: %u tailors run; ", s->running);
 	fprintf(stderr, "choose one:\n");
-	list_running(&s);
+	list_running(s);
 	if (matches == 0)
 		complain_port(name);
 	return -1;
@@ -412,7 +357,6 @@ connect_only(const char *name, const struct options *o)
 static int
 connect_address(const char *text, const struct options *o)
 {
-	struct address to;
 	int fd;
 
 	if (strstr(text, "://") != NULL) {
@@ -422,15 +366,20 @@ connect_address(const char *text, const struct options *o)
 		    text);
 		return -1;
 	}
-	if (parse_address(text, &to) < 0) {
+	if (strncmp(text, "unix:", 5) == 0)
+		fd = connect_path(text + 5, deadline_of(o));
+	else if (strchr(text, '/') != NULL)
+		fd = connect_path(text, deadline_of(o));
+	else
+		fd = connect_tcp(text, deadline_of(o));
+	if (fd >= 0)
+		return fd;
+	if (fd == -EINVAL) {
 		fprintf(stderr,
 		    "tailorctl: \"%s\" is not a path, HOST:PORT or name\n",
 		    text);
 		return -1;
 	}
-	fd = connect_to(&to, o);
-	if (fd >= 0)
-		return fd;
 	fprintf(
 	    stderr, "tailorctl: no tailor at %s: %s\n", text, strerror(-fd));
 	if (fd == -EACCES)
@@ -476,11 +425,8 @@ find_tailor(const struct options *o)
 bool
 find_any(const struct options *o)
 {
-	static struct search s;
-
 	if (o->admin != NULL || variable("TAILOR_ADMIN") != NULL ||
 	    variable("TAILOR_INSTANCE") != NULL)
 		return true;
-	search(&s, o);
-	return s.running > 0;
+	return search(o)->running > 0;
 }

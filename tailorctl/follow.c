@@ -5,7 +5,6 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
-#include "tailorctl/screen.h"
 
 #define IDLE_NS (10 * NS_PER_MS)
 #define IDLE_CHECKS 100 /* idle turns between checks of the file */
@@ -125,39 +124,6 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 	return FOLLOW_IDLE;
 }
 
-int
-follow_run(struct follow *f,
-    void (*take)(void *user, const struct timeline_slot *slot),
-    int (*show)(void *user, int key), void *user)
-{
-	const struct options *o = f->options;
-	struct instant due = instant_plus(instant_now(), o->interval_ns);
-	struct timeline_slot slot;
-	uint64_t lost;
-
-	for (;;) {
-		enum follow_event what = follow_next(f, &slot, &lost);
-		bool end = what == FOLLOW_END || what == FOLLOW_GONE;
-		bool early = o->dump || instant_before(instant_now(), due);
-		int key = 0;
-
-		if (what == FOLLOW_SLOT)
-			take(user, &slot);
-		if (!end && (what == FOLLOW_IDLE || !early))
-			key = screen_wait(0);
-		if (key == SCREEN_QUIT)
-			return STATUS_OK;
-		if (!end && key == 0 && (early || screen_paused()))
-			continue;
-		if (show(user, key) != 0 || what == FOLLOW_GONE)
-			return STATUS_NO;
-		if (end || o->once)
-			return STATUS_OK;
-		if (key == 0)
-			due = instant_plus(instant_now(), o->interval_ns);
-	}
-}
-
 void
 follow_names(const struct options *options, struct stream_requests *s)
 {
@@ -171,8 +137,8 @@ follow_names(const struct options *options, struct stream_requests *s)
 	{
 		if (s->servers == SEEN_SERVERS)
 			break;
-		plain_cell(s->name[s->servers++], STREAM_NAME,
-		    field_text(one, "name"), 32);
+		snprintf(s->name[s->servers++], STREAM_NAME, "%.39s",
+		    plain_cell(field_text(one, "name"), 32));
 	}
 	cJSON_Delete(tree);
 }

@@ -1,4 +1,4 @@
-/* follow.h: the timeline stream in shared memory, for log, top and hist.
+/* follow.h: the timeline stream in shared memory, for log and top.
  *
  * Read without the observer's help: a reader that is too slow is overtaken,
  * counts the lost events, and cannot delay the observer. */
@@ -31,15 +31,6 @@ enum follow_event {
 };
 enum follow_event
 follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost);
-
-/* Give every event to take(), and call show() once in --interval, with --once
- * and --dump once; until the end of the stream, a signal or SCREEN_QUIT.
- *   show  0, or another value if it could not print.  key: why it is called
- *         between two intervals, or 0
- * Returns the exit status. */
-int follow_run(struct follow *f,
-    void (*take)(void *user, const struct timeline_slot *slot),
-    int (*show)(void *user, int key), void *user);
 
 /* Get the servers' names from the running tailor, if there is one. */
 void follow_names(const struct options *options, struct stream_requests *s);

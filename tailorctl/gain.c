@@ -183,32 +183,31 @@ quantiles(const struct gain *g, struct quantile *out)
 static void
 show_row(const char *name, int64_t was_ns, int64_t would_ns)
 {
-	char was[PLAIN_DURATION_BYTES], would[PLAIN_DURATION_BYTES];
 	bool less = (double)would_ns < LESS * (double)was_ns;
 
 	plain_print_cell(name, 10, TERMINAL_PLAIN);
-	printf("%12s %s%14s%s", plain_duration(was, was_ns),
+	printf("%12s %s%14s%s", plain_duration(was_ns),
 	    plain_escape(less ? TERMINAL_GREEN : TERMINAL_PLAIN),
-	    plain_duration(would, would_ns), plain_escape(TERMINAL_PLAIN));
+	    plain_duration(would_ns), plain_escape(TERMINAL_PLAIN));
 }
 
 static void
 show_rows(const struct gain *g, const struct quantile *q)
 {
-	char low[PLAIN_DURATION_BYTES], high[PLAIN_DURATION_BYTES];
+	const char *low;
 
 	plain_head("              as it was  Tailor acting   95 % interval");
 	for (unsigned r = 0; r < ROWS; r++) {
 		show_row(
 		    rows[r].name, (int64_t)q[r].was_ns, (int64_t)q[r].would_ns);
-		plain_duration(low, (int64_t)q[r].low_ns);
+		low = plain_duration((int64_t)q[r].low_ns);
 		if (g->met == 0 || (q[r].low_ns <= 0 && q[r].high_ns < 0))
 			printf("   -\n"); /* nothing would change, or too few */
 		else if (q[r].high_ns < 0)
 			printf("   %s or more\n", low);
 		else
 			printf("   %s to %s\n", low,
-			    plain_duration(high, (int64_t)q[r].high_ns));
+			    plain_duration((int64_t)q[r].high_ns));
 	}
 	plain_print_cell("failed", 10, TERMINAL_PLAIN);
 	printf("%12lld %s%14lld%s\n", (long long)g->failed,
@@ -261,8 +260,7 @@ write_json(const struct gain *g, const struct quantile *q)
 {
 	struct json j;
 
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_double(&j, "seconds", g->seconds);
 	json_key_int(&j, "requests", g->requests);
 	json_key_int(&j, "met", g->met);
@@ -282,8 +280,7 @@ write_json(const struct gain *g, const struct quantile *q)
 			json_key_int(&j, "high_ns", (int64_t)q[r].high_ns);
 		json_object_end(&j);
 	}
-	json_object_end(&j);
-	plain_json(&j);
+	plain_json_end(&j);
 }
 
 static int

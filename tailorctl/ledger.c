@@ -5,20 +5,6 @@
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
 
-static double
-number(const cJSON *object, const char *key)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	return cJSON_IsNumber(item) ? item->valuedouble : 0;
-}
-
-static long long
-count(const cJSON *object, const char *key)
-{
-	return (long long)field_number(object, key, 0);
-}
-
 /* A line's title, in a column of its own. */
 static void
 show_title(const char *title)
@@ -33,7 +19,6 @@ show_members(const char *title, const cJSON *object)
 	const cJSON *one;
 	/* Three keep a line within 80 columns. */
 	unsigned shown = 0, most = 3 + plain_spare() / 27;
-	char name[40];
 
 	cJSON_ArrayForEach(one, object)
 	{
@@ -43,8 +28,7 @@ show_members(const char *title, const cJSON *object)
 		if (shown % most == 0)
 			show_title(shown == 0 ? title : "");
 		printf("%s%lld %s", shown % most == 0 ? "" : ", ",
-		    (long long)one->valuedouble,
-		    plain_cell(name, sizeof(name), one->string, 18));
+		    (long long)one->valuedouble, plain_cell(one->string, 18));
 		if (++shown % most == 0)
 			putchar('\n');
 	}
@@ -55,41 +39,39 @@ show_members(const char *title, const cJSON *object)
 static void
 show_load(const char *title, const cJSON *w)
 {
-	char latency[PLAIN_DURATION_BYTES];
-
 	if (w == NULL)
 		return;
-	plain_seconds(latency, number(w, "mean_latency_s"));
 	show_title(title);
 	printf("%.3f%% sent; predicted: %s * %.3f pauses/s = %.3f%%\n",
-	    number(w, "actual") * 100, latency, number(w, "hazards_per_s"),
-	    number(w, "predicted") * 100);
+	    field_double(w, "actual", 0) * 100,
+	    plain_seconds(field_double(w, "mean_latency_s", 0)),
+	    field_double(w, "hazards_per_s", 0),
+	    field_double(w, "predicted", 0) * 100);
 }
 
 static void
 show(const cJSON *tree)
 {
 	const cJSON *saved = field_list(tree, "saved");
-	char mean[PLAIN_DURATION_BYTES], most[PLAIN_DURATION_BYTES];
-	char total[PLAIN_DURATION_BYTES];
 
 	show_title("requests");
-	printf("%lld, %lld sent a second time\n", count(tree, "requests"),
-	    count(tree, "sent"));
+	printf("%lld, %lld sent a second time\n",
+	    field_number(tree, "requests", 0), field_number(tree, "sent", 0));
 	show_title("hedges");
 	printf("%lld sent, %lld won, %lld lost, %lld cancelled, %lld wasted\n",
-	    count(tree, "sent"), count(tree, "won"), count(tree, "lost"),
-	    count(tree, "cancelled"), count(tree, "both_failed"));
+	    field_number(tree, "sent", 0), field_number(tree, "won", 0),
+	    field_number(tree, "lost", 0), field_number(tree, "cancelled", 0),
+	    field_number(tree, "both_failed", 0));
 	show_members("because", field_list(tree, "sent_by_trigger"));
 	show_members("to", field_list(tree, "sent_to"));
 	show_members("not sent", field_list(tree, "refused"));
 	show_members("losers", field_list(tree, "losers"));
 	show_title("saved");
 	printf("%s in all, in %lld requests: %s each, %s at most\n",
-	    plain_duration(total, field_number(saved, "total_ns", -1)),
-	    count(saved, "losers"),
-	    plain_duration(mean, field_number(saved, "mean_ns", -1)),
-	    plain_duration(most, field_number(saved, "max_ns", -1)));
+	    plain_duration(field_number(saved, "total_ns", -1)),
+	    field_number(saved, "losers", 0),
+	    plain_duration(field_number(saved, "mean_ns", -1)),
+	    plain_duration(field_number(saved, "max_ns", -1)));
 	show_load("extra load", field_list(tree, "extra_load"));
 	show_load("recently", field_list(tree, "extra_load_recent"));
 }

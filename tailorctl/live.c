@@ -8,14 +8,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/instant.h"
 #include "base/json.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
@@ -24,23 +23,13 @@
 
 #define GUESTS 16 /* connections at once; one more has to wait */
 #define HEAD_BYTES 4096
-#define TOKEN_BYTES 33		    /* 128 bits in hexadecimal, and the end */
-#define PATIENCE_NS (10 * NS_PER_S) /* for a guest's request */
-
-/* A browser's connection, which brings one request. */
-struct guest {
-	int fd;
-	size_t length;
-	struct instant since;
-	char head[HEAD_BYTES];
-};
+#define TOKEN_BYTES 33 /* 128 bits in hexadecimal, and the end */
+#define PATIENCE_S 10  /* for a guest's request */
 
 struct relay {
 	const struct options *options;
 	int fd; /* listens */
 	char token[TOKEN_BYTES];
-	unsigned guests;
-	struct guest guest[GUESTS];
 };
 
 static int
@@ -51,42 +40,56 @@ show(const struct options *o, const char *url)
 	if (!o->json) {
 		printf("%s\n", url);
 	} else {
-		json_init(&j, false);
-		json_object_begin(&j);
+		plain_json_begin(&j);
 		json_key_string(&j, "url", url);
-		json_object_end(&j);
-		plain_json(&j);
+		plain_json_end(&j);
 	}
 	return fflush(stdout) == 0 ? STATUS_OK : STATUS_NO;
 }
 
-/* Write all of it, or as much as the browser takes in a second. */
+/* Write all of it, or as much as the browser takes in time. */
 static void
 write_out(int fd, const char *text, size_t n)
 {
-	struct pollfd ready = {fd, POLLOUT, 0};
+	const struct timeval patience = {.tv_sec = 1};
 	ssize_t written;
 
-	while (n > 0 && poll(&ready, 1, 1000) > 0) {
-		written = send(fd, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (written <= 0)
-			return;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	while (n > 0 && (written = send(fd, text, n, MSG_NOSIGNAL)) > 0) {
 		text += written;
 		n -= (size_t)written;
 	}
 }
 
+/* Read a request's head; false: it does not come, or is too long. */
+static bool
+read_head(int fd, char head[HEAD_BYTES])
+{
+	size_t length = 0;
+
+	head[0] = '\0';
+	while (strstr(head, "\r\n\r\n") == NULL) {
+		size_t room = HEAD_BYTES - 1 - length;
+		ssize_t n = room > 0 ? recv(fd, head + length, room, 0) : 0;
+
+		if (n <= 0)
+			return false;
+		length += (size_t)n;
+		head[length] = '\0';
+	}
+	return true;
+}
+
 /* The target behind the token, terminated in place; NULL: not for us. */
 static const char *
-target_of(const struct relay *r, struct guest *g)
+target_of(const struct relay *r, char *head)
 {
 	size_t n = strlen(r->token);
-	char *at = g->head, *end;
+	char *at = head + 5 + n, *end;
 
-	if (strncmp(at, "GET /", 5) != 0 || strncmp(at + 5, r->token, n) != 0 ||
-	    at[5 + n] != '/')
+	if (strncmp(head, "GET /", 5) != 0 ||
+	    strncmp(head + 5, r->token, n) != 0 || *at != '/')
 		return NULL;
-	at += 5 + n;
 	end = at + strcspn(at, " \r\n");
 	if (*end != ' ')
 		return NULL;
@@ -94,84 +97,51 @@ target_of(const struct relay *r, struct guest *g)
 	return at;
 }
 
+/* A browser's connection, which brings one request: in a process of its own. */
 static void
-serve(struct relay *r, struct guest *g)
+serve(const struct relay *r, int fd)
 {
 	static const char missing[] = "HTTP/1.0 404 Not Found\r\n\r\n"
 				      "tailorctl live printed the address\n";
 	static const char failed[] = "HTTP/1.0 502 Bad Gateway\r\n\r\n"
 				     "no response from tailor\n";
-	const char *target = target_of(r, g);
 	struct http_response a;
+	char head[HEAD_BYTES];
+	const char *target;
 
-	if (target == NULL) {
-		write_out(g->fd, missing, sizeof(missing) - 1);
-	} else if (admin_request(r->options, "GET", target, &a) < 0) {
-		write_out(g->fd, failed, sizeof(failed) - 1);
-	} else {
-		write_out(
-		    g->fd, a.bytes, (size_t)(a.body - a.bytes) + a.length);
-		http_response_fini(&a);
-	}
-}
-
-/* Returns whether it is done with. */
-static bool
-guest_read(struct relay *r, struct guest *g)
-{
-	size_t room = sizeof(g->head) - 1 - g->length;
-	ssize_t n = recv(g->fd, g->head + g->length, room, MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	if (n <= 0)
-		return true;
-	g->length += (size_t)n;
-	g->head[g->length] = '\0';
-	if (strlen(g->head) == g->length && strstr(g->head, "\r\n\r\n") == NULL)
-		return g->length == sizeof(g->head) - 1;
-	serve(r, g);
-	return true;
-}
-
-static void
-guest_accept(struct relay *r)
-{
-	struct guest *g = &r->guest[r->guests];
-
-	g->fd = accept4(r->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (g->fd < 0)
+	alarm(PATIENCE_S);
+	if (!read_head(fd, head))
 		return;
-	g->length = 0;
-	g->since = instant_now();
-	r->guests++;
+	alarm(0);
+	target = target_of(r, head);
+	if (target == NULL)
+		write_out(fd, missing, sizeof(missing) - 1);
+	else if (admin_request(r->options, "GET", target, &a) < 0)
+		write_out(fd, failed, sizeof(failed) - 1);
+	else
+		write_out(fd, a.bytes, (size_t)(a.body - a.bytes) + a.length);
 }
 
-/* Wait for a browser, and serve all that have asked. */
+/* Wait for a browser. */
 static void
-relay_turn(struct relay *r)
+relay_turn(const struct relay *r, unsigned *guests)
 {
-	struct pollfd ready[GUESTS + 1];
-	struct instant now;
+	int fd = accept4(r->fd, NULL, NULL, SOCK_CLOEXEC);
+	pid_t child;
 
-	for (unsigned i = 0; i < r->guests; i++)
-		ready[i] = (struct pollfd){r->guest[i].fd, POLLIN, 0};
-	/* With no room for one more it waits in the kernel's queue. */
-	ready[r->guests] =
-	    (struct pollfd){r->guests < GUESTS ? r->fd : -1, POLLIN, 0};
-	poll(ready, r->guests + 1, 1000);
-	now = instant_now();
-	if (ready[r->guests].revents != 0)
-		guest_accept(r);
-	for (unsigned i = r->guests; i-- > 0;) {
-		struct guest *g = &r->guest[i];
-
-		if (!guest_read(r, g) &&
-		    instant_since(now, g->since) < PATIENCE_NS)
-			continue;
-		close(g->fd);
-		*g = r->guest[--r->guests];
+	while (*guests > 0 &&
+	       waitpid(-1, NULL, *guests < GUESTS ? WNOHANG : 0) > 0)
+		--*guests;
+	if (fd < 0)
+		return;
+	child = fork();
+	if (child == 0) {
+		close(r->fd);
+		serve(r, fd);
+		_exit(STATUS_OK);
 	}
+	*guests += child > 0;
+	close(fd);
 }
 
 /* 0, or -1 after a message. */
@@ -219,7 +189,8 @@ admin_port(const struct options *options)
 int
 command_live(const struct options *options)
 {
-	static struct relay relay;
+	struct relay relay = {.options = options};
+	unsigned guests = 0;
 	in_port_t port;
 	char url[96];
 	int direct = admin_port(options);
@@ -230,7 +201,6 @@ command_live(const struct options *options)
 		snprintf(url, sizeof(url), "http://127.0.0.1:%d/live", direct);
 		return show(options, url);
 	}
-	relay.options = options;
 	if (relay_open(&relay, &port) < 0)
 		return STATUS_NO;
 	snprintf(
@@ -242,5 +212,5 @@ command_live(const struct options *options)
 	    "From another one: ssh -L %u:127.0.0.1:%u HOST\n",
 	    port, port);
 	for (;;)
-		relay_turn(&relay);
+		relay_turn(&relay, &guests);
 }

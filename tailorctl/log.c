@@ -25,7 +25,7 @@
 struct logger {
 	struct follow follow;
 	struct stream_requests *table; /* owned */
-	struct query *query;	       /* owned; NULL: everything */
+	const char *query;	       /* borrowed; NULL: everything */
 	bool requests;
 	int columns;
 	uint64_t shown;
@@ -94,95 +94,83 @@ event_lookup(const char *field, void *user)
 	struct asked_event *a = user;
 	const struct talechain_event *e = &a->slot->event;
 	const char *type = talechain_type_name(e->type);
-	struct query_value text = {QUERY_TEXT, 0, a->text};
-	struct query_value number = {QUERY_NUMBER, 0, NULL};
+	struct query_value found = {QUERY_NUMBER, 0, a->text};
 	struct talechain_value v;
 
 	for (unsigned n = 0; talechain_argument(e, n, &v); n++)
 		if (strcmp(v.name, field) == 0 && strcmp(field, "server") != 0)
 			return argument_value(&v, a->text);
 	if (strcmp(field, "event") == 0) {
-		snprintf(a->text, sizeof(a->text), "%s",
-		    type != NULL ? type : "unknown");
-		return text;
-	}
-	if (strcmp(field, "server") == 0) {
+		found.kind = QUERY_TEXT;
+		found.text = type != NULL ? type : "unknown";
+	} else if (strcmp(field, "server") == 0) {
+		found.kind = QUERY_TEXT;
 		stream_server_name(a->logger->table, a->slot->server, a->text);
-		return text;
+	} else if (strcmp(field, "pid") == 0) {
+		found.number = e->pid;
+	} else if (strcmp(field, "tid") == 0) {
+		found.number = e->tid;
+	} else if (strcmp(field, "channel") == 0) {
+		found.number = a->slot->channel;
+	} else if (strcmp(field, "late") == 0 && a->slot->read_ns >= e->ts) {
+		found.number = a->slot->read_ns - e->ts;
+	} else if (strcmp(field, "cpu") == 0 && e->cpu != UINT32_MAX) {
+		found.number = e->cpu;
+	} else {
+		found.kind = QUERY_MISSING;
 	}
-	if (strcmp(field, "pid") == 0)
-		number.number = e->pid;
-	else if (strcmp(field, "tid") == 0)
-		number.number = e->tid;
-	else if (strcmp(field, "channel") == 0)
-		number.number = a->slot->channel;
-	else if (strcmp(field, "late") == 0 && a->slot->read_ns >= e->ts)
-		number.number = a->slot->read_ns - e->ts;
-	else if (strcmp(field, "cpu") == 0 && e->cpu != UINT32_MAX)
-		number.number = e->cpu;
-	else
-		number.kind = QUERY_MISSING;
-	return number;
+	return found;
 }
 
-static int
-bad_query(
-    const char *query, unsigned column, const char *format, const char *word)
+static bool
+is_of_events(const char *field)
 {
-	char text[256];
-	int indent = fprintf(stderr, "tailorctl: -q, column %u: ", column);
-
-	snprintf(text, sizeof(text), format, word); /* a literal with one %s */
-	plain_wrap(stderr, text, (unsigned)indent);
-	if (strlen(query) <= 70 && column <= 70 &&
-	    strpbrk(query, "\n\t\033") == NULL)
-		fprintf(stderr, "  %s\n  %*s\n",
-		    plain_cell(text, sizeof(text), query, 70), (int)column,
-		    "^");
-	return -1;
+	return listed(event_fields, field) || is_argument(field);
 }
 
-/* Whether the query names fields that only requests have. 0, or -1 after a
- * message about a field that does not fit. */
-static int
-query_subject(struct logger *l, const char *text)
+/* A field that only requests have makes the query one about requests. */
+static struct query_value
+find_subject(const char *field, void *user)
 {
-	const char *field;
-	unsigned column;
+	struct logger *l = user;
 
-	for (unsigned n = 0;
-	     (field = query_field(l->query, n, &column)) != NULL; n++)
-		if (listed(stream_request_fields, field) &&
-		    !listed(event_fields, field) && !is_argument(field))
-			l->requests = true;
-	for (unsigned n = 0;
-	     (field = query_field(l->query, n, &column)) != NULL; n++) {
-		bool fits = l->requests ? listed(stream_request_fields, field)
-					: listed(event_fields, field) ||
-					      is_argument(field);
-
-		if (!fits)
-			return bad_query(text, column,
-			    l->requests ? "requests have no field \"%.40s\""
-					: "no event has a field \"%.40s\"",
-			    field);
-	}
-	return 0;
+	if (listed(stream_request_fields, field) && !is_of_events(field))
+		l->requests = true;
+	return (struct query_value){QUERY_MISSING, 0, NULL};
 }
 
+/* Whether the events, or requests, can have a field. */
+static struct query_value
+check_field(const char *field, void *user)
+{
+	const struct logger *l = user;
+	bool fits = l->requests ? listed(stream_request_fields, field)
+				: is_of_events(field);
+
+	return (struct query_value){fits ? QUERY_MISSING : QUERY_UNKNOWN, 0,
+	    l->requests ? "requests have" : "events have"};
+}
+
+/* Check the query.  0, or -1 after a message. */
 static int
 query_open(struct logger *l, const struct options *o)
 {
 	struct query_error error;
-	int err;
+	int indent;
 
 	l->requests = o->requests;
-	if (o->query == NULL)
+	l->query = o->query;
+	if (o->query == NULL ||
+	    (query_match(o->query, find_subject, l, &error) >= 0 &&
+		query_match(o->query, check_field, l, &error) >= 0))
 		return 0;
-	err = query_parse(&l->query, o->query, &error);
-	if (err == -EINVAL)
-		return bad_query(o->query, error.column, "%s", error.text);
-	return err < 0 ? err : query_subject(l, o->query);
+	indent = fprintf(stderr, "tailorctl: -q, column %u: ", error.column);
+	plain_wrap(stderr, error.text, (unsigned)indent);
+	if (strlen(o->query) <= 70 && error.column <= 70 &&
+	    strpbrk(o->query, "\n\t\033") == NULL)
+		fprintf(stderr, "  %s\n  %*s\n", plain_cell(o->query, 70),
+		    (int)error.column, "^");
+	return -1;
 }
 
 /* --- showing -------------------------------------------------------------- */
@@ -255,18 +243,15 @@ write_event(struct json *j, const struct timeline_slot *slot)
 static void
 print_request(const struct logger *l, const struct stream_request *r)
 {
-	char clock[FOLLOW_CLOCK], name[STREAM_NAME], cell[64];
-	char total[PLAIN_DURATION_BYTES];
+	char clock[FOLLOW_CLOCK], name[STREAM_NAME];
 
-	printf("%s %016llx %7s %3llu %-12s %9lluB %u%s\n",
+	printf("%s %016llx %7s %3llu %-12s %9lluB %llu%s\n",
 	    follow_clock(&l->follow, r->finished_ns, clock),
 	    (unsigned long long)r->id,
-	    plain_duration(
-		total, r->began ? (int64_t)stream_request_total_ns(r) : -1),
+	    plain_duration(r->began ? (int64_t)stream_request_total_ns(r) : -1),
 	    (unsigned long long)r->status,
-	    plain_cell(cell, sizeof(cell),
-		stream_server_name(l->table, r->server, name), 12),
-	    (unsigned long long)r->bytes, r->attempts,
+	    plain_cell(stream_server_name(l->table, r->server, name), 12),
+	    (unsigned long long)r->bytes, (unsigned long long)r->attempts,
 	    r->attempts > 1 ? " hedged" : "");
 }
 
@@ -292,20 +277,20 @@ static int
 show_event(struct logger *l, const struct timeline_slot *slot)
 {
 	struct asked_event asked = {.logger = l, .slot = slot};
+	struct query_error error;
 	struct json j;
 
-	if (l->query != NULL && !query_match(l->query, event_lookup, &asked))
+	if (l->query != NULL &&
+	    query_match(l->query, event_lookup, &asked, &error) <= 0)
 		return 0;
 	l->shown++;
 	if (!l->follow.options->json) {
 		print_event(l, slot);
 		return 0;
 	}
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	write_event(&j, slot);
-	json_object_end(&j);
-	return plain_json(&j);
+	return plain_json_end(&j);
 }
 
 static int
@@ -313,22 +298,21 @@ show_request(struct logger *l, const struct timeline_slot *slot)
 {
 	struct stream_request r;
 	struct stream_request_query asked = {.table = l->table, .request = &r};
+	struct query_error error;
 	struct json j;
 
 	if (!stream_requests_take(l->table, slot, &r) ||
-	    (l->query != NULL &&
-		!query_match(l->query, stream_request_lookup, &asked)))
+	    (l->query != NULL && query_match(l->query, stream_request_lookup,
+				     &asked, &error) <= 0))
 		return 0;
 	l->shown++;
 	if (!l->follow.options->json) {
 		print_request(l, &r);
 		return 0;
 	}
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	write_request(&j, l, &r);
-	json_object_end(&j);
-	return plain_json(&j);
+	return plain_json_end(&j);
 }
 
 static int
@@ -341,11 +325,9 @@ show_lost(const struct logger *l, uint64_t lost)
 		    (unsigned long long)lost);
 		return 0;
 	}
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_uint(&j, "overtaken", lost);
-	json_object_end(&j);
-	return plain_json(&j);
+	return plain_json_end(&j);
 }
 
 /* Print until the end of the stream or a signal; returns the exit status. */
@@ -358,7 +340,7 @@ run(struct logger *l)
 	int err = 0;
 
 	while (err == 0 && !ferror(stdout) &&
-	       (o->count == 0 || l->shown < o->count)) {
+	       (o->count == 0 || l->shown < (uint64_t)o->count)) {
 		switch (follow_next(&l->follow, &slot, &lost)) {
 		case FOLLOW_SLOT:
 			err = l->requests ? show_request(l, &slot)
@@ -387,10 +369,10 @@ command_log(const struct options *options)
 
 	l.table = calloc(1, sizeof(*l.table));
 	if (l.table == NULL || query_open(&l, options) < 0)
-		goto free_query;
+		goto free_table;
 	status = STATUS_NO;
 	if (follow_open(&l.follow, options) < 0)
-		goto free_query;
+		goto free_table;
 	if (l.query != NULL || l.requests)
 		follow_names(options, l.table);
 	status = run(&l);
@@ -401,8 +383,7 @@ command_log(const struct options *options)
 	    l.shown == 1 ? "" : "s", (unsigned long long)l.follow.lost);
 	follow_close(&l.follow);
 
-free_query:
-	query_free(&l.query);
+free_table:
 	free(l.table);
 	return status;
 }

@@ -71,16 +71,14 @@ read_servers(struct overview *o, const cJSON *tree)
 
 	cJSON_ArrayForEach(s, field_list(tree, "servers"))
 	{
-		char name[40], state[24];
-		size_t n = strlen(o->others);
+		const char *name = plain_cell(field_text(s, "name"), 16);
+		const char *state = plain_cell(field_text(s, "state"), 10);
 
-		plain_cell(name, sizeof(name), field_text(s, "name"), 16);
-		plain_cell(state, sizeof(state), field_text(s, "state"), 10);
 		if (field_true(s, "active"))
 			snprintf(
 			    o->active, sizeof(o->active), "%s %s", name, state);
 		else
-			snprintf(o->others + n, sizeof(o->others) - n,
+			text_append(o->others, sizeof(o->others),
 			    "  standby %s %s", name, state);
 	}
 }
@@ -95,7 +93,8 @@ overview_read(struct overview *o, const struct options *options)
 	if (tree == NULL)
 		return -1;
 	count(&c, tree);
-	plain_cell(o->mode, sizeof(o->mode), field_text(tree, "mode"), 8);
+	snprintf(o->mode, sizeof(o->mode), "%s",
+	    plain_cell(field_text(tree, "mode"), 8));
 	o->uptime_ns = field_number(tree, "uptime_ns", -1);
 	o->inflight = field_number(tree, "inflight", 0);
 	o->swaps = field_number(tree, "swaps", 0);
@@ -111,15 +110,13 @@ overview_read(struct overview *o, const struct options *options)
 }
 
 static const char *
-bound(char out[PLAIN_DURATION_BYTES + 1], int64_t ns)
+bound(int64_t ns)
 {
 	if (ns == INT64_MAX)
 		return ">50s";
 	if (ns < 0)
 		return "-";
-	out[0] = '<';
-	plain_duration(out + 1, ns);
-	return out;
+	return plain_format("<%s", plain_duration(ns));
 }
 
 /* "45s", "12min", "3.2h", "9.1d" */
@@ -142,18 +139,15 @@ print_uptime(int64_t ns)
 void
 overview_print(const struct overview *o)
 {
-	char p50[PLAIN_DURATION_BYTES + 1], p99[PLAIN_DURATION_BYTES + 1];
-	char rate[PLAIN_DURATION_BYTES], again[PLAIN_DURATION_BYTES];
-
 	printf("%smode %s  up ", plain_escape(TERMINAL_BOLD), o->mode);
 	print_uptime(o->uptime_ns);
 	printf("  active %s%s%s\n", o->active, o->others,
 	    plain_escape(TERMINAL_PLAIN));
 	printf("%s/s  p50 %s  p99 %s  in flight %lld  hedges %s/s  swaps "
 	       "%lld\n\n",
-	    plain_rate(rate, o->rate_per_s), bound(p50, o->p50_ns),
-	    bound(p99, o->p99_ns), (long long)o->inflight,
-	    plain_rate(again, o->again_per_s), (long long)o->swaps);
+	    plain_rate(o->rate_per_s), bound(o->p50_ns), bound(o->p99_ns),
+	    (long long)o->inflight, plain_rate(o->again_per_s),
+	    (long long)o->swaps);
 }
 
 void

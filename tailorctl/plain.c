@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 
 #include "tailorctl/plain.h"
 
@@ -38,9 +39,34 @@ plain_write(FILE *out, const char *text, size_t length)
 	}
 }
 
-char *
-plain_cell(char *out, size_t size, const char *text, unsigned columns)
+#define TEXT_BYTES (4 * TERMINAL_COLUMNS_MAX + 4)
+
+/* Room for a text, in turn. */
+static char *
+place(void)
 {
+	static char texts[PLAIN_TEXTS][TEXT_BYTES];
+	static unsigned last;
+
+	return texts[last++ % PLAIN_TEXTS];
+}
+
+const char *
+plain_format(const char *format, ...)
+{
+	char *out = place();
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(out, TEXT_BYTES, format, arguments);
+	va_end(arguments);
+	return out;
+}
+
+const char *
+plain_cell(const char *text, unsigned columns)
+{
+	char *out = place();
 	const unsigned char *s;
 	size_t left, used = 0, cut = 0;
 	unsigned column = 0;
@@ -51,7 +77,7 @@ plain_cell(char *out, size_t size, const char *text, unsigned columns)
 
 		if (column + 3 <= columns)
 			cut = used; /* fits with the dots */
-		if (column == columns || used + take + 4 > size)
+		if (column == columns || used + take + 4 > TEXT_BYTES)
 			break;
 		if (n > 0)
 			memcpy(out + used, s, n);
@@ -74,10 +100,9 @@ void
 plain_print_cell(
     const char *text, unsigned columns, enum terminal_colour colour)
 {
-	char cell[4 * TERMINAL_COLUMNS_MAX];
+	const char *cell = plain_cell(text, columns);
 	unsigned used = 0;
 
-	plain_cell(cell, sizeof(cell), text, columns);
 	for (const char *p = cell; *p != '\0'; p++)
 		used += ((unsigned char)*p & 0xc0) != 0x80;
 	if (colour == TERMINAL_PLAIN)
@@ -127,75 +152,92 @@ plain_wrap(FILE *out, const char *text, unsigned indent)
 	fputc('\n', out);
 }
 
-/* Three significant digits and a unit. */
-static char *
-scaled(char out[PLAIN_DURATION_BYTES], double v, const char *unit)
+void
+plain_print(unsigned indent, const char *format, ...)
 {
-	int digits = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
+	char text[1024];
+	va_list arguments;
 
-	snprintf(out, PLAIN_DURATION_BYTES, "%.*f%s", digits, v, unit);
-	return out;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	printf("%*s", (int)indent, "");
+	plain_wrap(stdout, text, indent);
 }
 
-char *
-plain_duration(char out[PLAIN_DURATION_BYTES], int64_t ns)
+/* Three significant digits and a unit. */
+static const char *
+scaled(double v, const char *unit)
+{
+	return plain_format("%.*f%s",
+	    v < 9.995	? 2
+	    : v < 99.95 ? 1
+			: 0,
+	    v, unit);
+}
+
+const char *
+plain_duration(int64_t ns)
 {
 	double v = (double)ns;
 
 	if (ns < 0)
-		snprintf(out, PLAIN_DURATION_BYTES, "-");
-	else if (ns < NS_PER_US)
-		snprintf(out, PLAIN_DURATION_BYTES, "%dns", (int)ns);
-	else if (v < 999.5e3)
-		scaled(out, v / 1e3, "us");
-	else if (v < 999.5e6)
-		scaled(out, v / 1e6, "ms");
-	else
-		scaled(out, v / 1e9, "s");
-	return out;
+		return "-";
+	if (ns < NS_PER_US)
+		return plain_format("%dns", (int)ns);
+	if (v < 999.5e3)
+		return scaled(v / 1e3, "us");
+	return v < 999.5e6 ? scaled(v / 1e6, "ms") : scaled(v / 1e9, "s");
 }
 
-char *
-plain_seconds(char out[PLAIN_DURATION_BYTES], double seconds)
+const char *
+plain_seconds(double seconds)
 {
 	bool valid = seconds >= 0 && seconds < 9e9;
 
-	return plain_duration(out, valid ? (int64_t)(seconds * 1e9) : -1);
+	return plain_duration(valid ? (int64_t)(seconds * 1e9) : -1);
 }
 
-char *
-plain_count(char out[PLAIN_DURATION_BYTES], double value)
+const char *
+plain_count(double value)
 {
 	double size = value < 0 ? -value : value;
 	bool whole = size < 1e9 && value == (double)(int64_t)value;
 
 	if (whole && size < 1e7)
-		snprintf(out, PLAIN_DURATION_BYTES, "%lld", (long long)value);
-	else if (size < 1e4)
-		snprintf(out, PLAIN_DURATION_BYTES, "%.4g", value);
-	else if (size < 1e6)
-		snprintf(out, PLAIN_DURATION_BYTES, "%.4gk", value / 1e3);
-	else if (size < 1e9)
-		snprintf(out, PLAIN_DURATION_BYTES, "%.4gM", value / 1e6);
-	else
-		snprintf(out, PLAIN_DURATION_BYTES, "%.4gG", value / 1e9);
-	return out;
+		return plain_format("%lld", (long long)value);
+	if (size < 1e4)
+		return plain_format("%.4g", value);
+	if (size < 1e6)
+		return plain_format("%.4gk", value / 1e3);
+	if (size < 1e9)
+		return plain_format("%.4gM", value / 1e6);
+	return plain_format("%.4gG", value / 1e9);
 }
 
-char *
-plain_rate(char out[PLAIN_DURATION_BYTES], double per_s)
+const char *
+plain_rate(double per_s)
 {
 	if (!(per_s > 0) || per_s >= 9.95)
 		return plain_count(
-		    out, per_s > 0 && per_s < 9e15 ? floor(per_s + 0.5) : 0);
-	snprintf(out, PLAIN_DURATION_BYTES, "%.1f", per_s);
-	return out;
+		    per_s > 0 && per_s < 9e15 ? floor(per_s + 0.5) : 0);
+	return plain_format("%.1f", per_s);
+}
+
+void
+plain_json_begin(struct json *j)
+{
+	json_init(j, false);
+	json_object_begin(j);
 }
 
 int
-plain_json(struct json *j)
+plain_json_end(struct json *j)
 {
-	int err = json_print(j, stdout);
+	int err;
+
+	json_object_end(j);
+	err = json_print(j, stdout);
 
 	if (err == -ENOMEM)
 		fprintf(stderr, "tailorctl: out of memory\n");

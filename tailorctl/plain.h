@@ -18,8 +18,10 @@ const char *plain_escape(enum terminal_colour colour);
 void plain_write(FILE *out, const char *text, size_t length);
 
 /* One line's worth of text: at most that many columns (each character counts as
- * one), cut with "..." when longer.  NULL becomes "-".  Returns out. */
-char *plain_cell(char *out, size_t size, const char *text, unsigned columns);
+ * one), cut with "..." when longer.  NULL becomes "-".  Static, as all results
+ * below, until the PLAIN_TEXTS-th call of these functions after it. */
+#define PLAIN_TEXTS 16
+const char *plain_cell(const char *text, unsigned columns);
 
 /* The same in a column of a table, in a colour, and a blank. */
 void plain_print_cell(
@@ -32,19 +34,27 @@ void plain_head(const char *text);
  * first begins at column indent). */
 void plain_wrap(FILE *out, const char *text, unsigned indent);
 
-/* A duration: "813us", "41.2ms", "-" if negative.  Returns out. */
-#define PLAIN_DURATION_BYTES 24
-char *plain_duration(char out[PLAIN_DURATION_BYTES], int64_t ns);
+/* Print a paragraph, printf-like: indented, in lines of the output's width. */
+void plain_print(unsigned indent, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A text, printf-like. */
+const char *
+plain_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A duration: "813us", "41.2ms", "-" if negative. */
+const char *plain_duration(int64_t ns);
 /* The same for seconds from outside: "-" also if they are not a number, or more
  * than centuries. */
-char *plain_seconds(char out[PLAIN_DURATION_BYTES], double seconds);
+const char *plain_seconds(double seconds);
 
-/* A count: "1234", "56.7k", "1.23M".  Returns out. */
-char *plain_count(char out[PLAIN_DURATION_BYTES], double value);
+/* A count: "1234", "56.7k", "1.23M". */
+const char *plain_count(double value);
 
-/* How often something happens in a second: "0.2", "14", "1234".  Returns
- * out. */
-char *plain_rate(char out[PLAIN_DURATION_BYTES], double per_s);
+/* How often something happens in a second: "0.2", "14", "1234". */
+const char *plain_rate(double per_s);
 
-/* json_print() to standard output, with a message if memory ran out. */
-int plain_json(struct json *j);
+/* Begin a JSON object; end it and print it to standard output, with a message
+ * if memory ran out. */
+void plain_json_begin(struct json *j);
+int plain_json_end(struct json *j);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "profiler/profiler.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/probe.h"
@@ -38,8 +39,8 @@ static const struct {
 #define PROBES (sizeof(probes) / sizeof(probes[0]))
 #define INDENT 17
 
-void
-probe_head(bool available, const char *name)
+static void
+print_head(bool available, const char *name)
 {
 	printf("%s%-3s%s  %-12s",
 	    plain_escape(available ? TERMINAL_GREEN : TERMINAL_YELLOW),
@@ -49,11 +50,11 @@ probe_head(bool available, const char *name)
 static void
 show(unsigned i, const struct finding *f)
 {
-	probe_head(f->available, probes[i].name);
+	print_head(f->available, probes[i].name);
 	plain_wrap(stdout, f->found, INDENT);
 	printf("     %-12s", "  gives");
 	plain_wrap(stdout, probes[i].gives, INDENT);
-	if (f->enable[0] != '\0') {
+	if (f->enable != NULL) {
 		printf("     %-12s", f->available ? "  better" : "  needs");
 		plain_wrap(stdout, f->enable, INDENT);
 	}
@@ -67,9 +68,43 @@ write_finding(struct json *j, unsigned i, const struct finding *f)
 	json_key_bool(j, "available", f->available);
 	json_key_string(j, "found", f->found);
 	json_key_string(j, "gives", probes[i].gives);
-	if (f->enable[0] != '\0')
+	if (f->enable != NULL)
 		json_key_string(j, "enable", f->enable);
 	json_object_end(j);
+}
+
+/* Events of the kernel: as text, or into an open JSON object. */
+static void
+show_kernel(struct json *j)
+{
+	struct profiler_signal_state state[PROFILER_SIGNALS];
+
+	profiler_signals_here(state);
+	if (j != NULL)
+		json_key_array(j, "kernel_signals");
+	else
+		printf("\nKernel events\n");
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++) {
+		enum profiler_signal signal = (enum profiler_signal)i;
+		const char *name = profiler_signal_name(signal);
+		const char *meaning = profiler_signal_meaning(signal);
+
+		if (j == NULL) {
+			print_head(state[i].on, name);
+			plain_wrap(stdout, state[i].on ? meaning : state[i].why,
+			    INDENT);
+			continue;
+		}
+		json_object_begin(j);
+		json_key_string(j, "name", name);
+		json_key_string(j, "meaning", meaning);
+		json_key_bool(j, "available", state[i].on);
+		if (!state[i].on)
+			json_key_string(j, "why", state[i].why);
+		json_object_end(j);
+	}
+	if (j != NULL)
+		json_array_end(j);
 }
 
 int
@@ -78,8 +113,7 @@ command_probe(const struct options *options)
 	int status = STATUS_OK;
 	struct json j;
 
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_string(&j, "schema", "tailor.probe/1");
 	json_key_array(&j, "signals");
 	for (unsigned i = 0; i < PROBES; i++) {
@@ -95,10 +129,9 @@ command_probe(const struct options *options)
 	json_array_end(&j);
 	if (probe_observer(options, options->json ? &j : NULL) < 0)
 		status = STATUS_NO;
-	probe_costs(options->json ? &j : NULL);
-	json_object_end(&j);
+	show_kernel(options->json ? &j : NULL);
 	if (options->json)
-		return plain_json(&j) < 0 ? STATUS_NO : status;
+		return plain_json_end(&j) < 0 ? STATUS_NO : status;
 	json_fini(&j);
 	return status;
 }

@@ -12,8 +12,9 @@
 
 struct finding {
 	bool available;
-	char found[PROBE_TEXT];	 /* what there is */
-	char enable[PROBE_TEXT]; /* how to make it available, or better */
+	/* static, or as plain_format() returns it */
+	const char *found;  /* what there is */
+	const char *enable; /* how to make it available, or better; NULL */
 };
 
 /* Each fills in a zeroed finding. */
@@ -28,23 +29,16 @@ void probe_steering(struct finding *f);
 void probe_kernel(struct finding *f);
 void probe_counters(struct finding *f);
 
-/* Print the beginning of a line: "yes  name". */
-void probe_head(bool available, const char *name);
-
-/* Measure the cost of the kernel's signals here and list the available ones: as
- * text to standard output, or into an open JSON object if j is not NULL.  Takes
- * about 8 seconds where BPF is permitted, else no time. */
-struct json;
-void probe_costs(struct json *j);
-
 /* Describe which CPUs share a core with an observer on cpu (-1: not pinned) and
  * may be slowed by it, and how to measure that. */
 struct topology;
 void
 probe_neighbour(const struct topology *t, int cpu, char *text, size_t size);
 
-/* Report the cost of the running tailor's observer (selected by options), or of
- * an observer in this process; as text or JSON like probe_costs.  Takes a
- * second.  Returns 0, or -1 after a message on standard error. */
+/* Report the cost of an observer in this process, unless a tailor runs (as
+ * options select): as text to standard output, or into an open JSON object if j
+ * is not NULL.  Takes a second.  Returns 0, or -1 after a message on standard
+ * error. */
 struct options;
+struct json;
 int probe_observer(const struct options *options, struct json *j);

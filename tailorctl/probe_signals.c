@@ -1,18 +1,138 @@
+/* probe_signals.c: what each signal needs, tried. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/instant.h"
 #include "base/permission.h"
+#include "base/topology.h"
+#include "tailorctl/plain.h"
 #include "tailorctl/probe.h"
+
+#define CLOCK_READS 20000
+
+void
+probe_cpus(struct finding *f)
+{
+	struct topology_plan plan;
+	struct topology *t;
+	int err = topology_open(&t, NULL);
+
+	if (err < 0) {
+		f->found = plain_format(
+		    "hwloc cannot read this machine: %s", strerror(-err));
+		f->enable = "a readable /sys";
+		return;
+	}
+	topology_plan(t, &plan);
+	f->available = plan.poll != TOPOLOGY_POLL_SLEEP;
+	f->found = plain_format("%s", plan.why);
+	if (!f->available)
+		f->enable =
+		    "an SMT sibling that nothing else needs, or "
+		    "profiler.poll = spin and a CPU; without it a pause may "
+		    "be noticed as late as the observer sleeps";
+	topology_close(&t);
+}
+
+/* The kernel's struct sched_attr, first version; glibc has none. */
+struct scheduler_attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+_Static_assert(sizeof(struct scheduler_attributes) == 48, "kernel ABI");
+
+/* Since Linux 6.12 the runtime of an ordinary thread is its time slice; an
+ * older kernel ignores it.  Ask for one and read it back, then undo. */
+void
+probe_scheduler(struct finding *f)
+{
+	struct scheduler_attributes old = {.size = sizeof(old)};
+	struct scheduler_attributes new, seen = {.size = sizeof(seen)};
+
+	if (syscall(SYS_sched_getattr, 0, &old, sizeof(old), 0) != 0 ||
+	    old.policy != SCHED_OTHER) {
+		f->found = "not running under the ordinary scheduling policy";
+		return;
+	}
+	new = old;
+	new.runtime = 100000; /* ns, the smallest there is */
+	if (syscall(SYS_sched_setattr, 0, &new, 0) == 0) {
+		syscall(SYS_sched_getattr, 0, &seen, sizeof(seen), 0);
+		syscall(SYS_sched_setattr, 0, &old, 0);
+	}
+	f->available = seen.runtime == new.runtime;
+	if (f->available)
+		f->found = plain_format(
+		    "a thread may request a slice of 0.1 ms (this kernel's "
+		    "default: %g ms)",
+		    (double)old.runtime / 1e6);
+	else
+		f->found = "this kernel does not let a thread choose its slice";
+	if (!f->available)
+		f->enable = "Linux 6.12 or later";
+}
+
+void
+probe_clock(struct finding *f)
+{
+	char source[64];
+	struct instant begin = instant_now(), end = begin;
+
+	if (!file_read_line(source, sizeof(source),
+		"/sys/devices/system/clocksource/clocksource0/"
+		"current_clocksource"))
+		snprintf(source, sizeof(source), "unknown");
+	for (int i = 0; i < CLOCK_READS; i++)
+		end = instant_now();
+	f->available = strcmp(source, "tsc") == 0 ||
+		       strcmp(source, "arch_sys_counter") == 0;
+	f->found = plain_format("clock source %.60s; one reading costs %.0f ns",
+	    source, (double)instant_since(end, begin) / CLOCK_READS);
+	if (!f->available)
+		f->enable =
+		    "clock source tsc: with another one each reading is a "
+		    "system call, and an event costs about ten times as much";
+}
+
+void
+probe_memory(struct finding *f)
+{
+	struct statvfs fs;
+	int fd = memfd_create("probe", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	bool sealed =
+	    fd >= 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	if (statvfs("/dev/shm", &fs) < 0 || access("/dev/shm", W_OK) < 0) {
+		f->found = plain_format("/dev/shm: %s", strerror(errno));
+		f->enable =
+		    "a tmpfs on /dev/shm that this user may write to; without "
+		    "it \"tailorctl log\" has no stream to follow";
+		return;
+	}
+	f->available = sealed;
+	f->found = plain_format("%llu MiB free in /dev/shm; %s",
+	    (unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
+	    sealed ? "channels can be sealed"
+		   : "memfd with seals does not work");
+}
 
 void
 probe_exit(struct finding *f)
@@ -20,13 +140,12 @@ probe_exit(struct finding *f)
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
 	f->available = fd >= 0;
-	snprintf(f->found, sizeof(f->found), "%s",
-	    fd >= 0 ? "processes can be watched"
-		    : "this kernel has no pidfd_open");
+	f->found = fd >= 0 ? "processes can be watched"
+			   : "this kernel has no pidfd_open";
 	if (fd >= 0)
 		close(fd);
 	else
-		snprintf(f->enable, sizeof(f->enable), "Linux 5.3 or later");
+		f->enable = "Linux 5.3 or later";
 }
 
 /* Count performance pages of living JVMs in one directory. */
@@ -104,14 +223,14 @@ probe_pages(struct finding *f)
 
 	count_all_pages(&all, &readable);
 	f->available = readable > 0;
-	snprintf(f->found, sizeof(f->found),
+	f->found = plain_format(
 	    "%u process%s called java; pages of %u JVM%s found, %u readable "
 	    "by this user",
 	    java, java == 1 ? "" : "es", all, all == 1 ? "" : "s", readable);
 	if (java == 0 && all == 0)
-		snprintf(f->enable, sizeof(f->enable), "a running HotSpot JVM");
+		f->enable = "a running HotSpot JVM";
 	else if (readable < java || readable < all)
-		snprintf(f->enable, sizeof(f->enable),
+		f->enable = plain_format(
 		    "to run as the JVM's user%s, and a JVM without "
 		    "-XX:-UsePerfData or -XX:+PerfDisableSharedMem",
 		    geteuid() == 0 ? "" : " or as root");
@@ -124,14 +243,11 @@ probe_agent(struct finding *f)
 
 	f->available = file_agent(path, sizeof(path));
 	if (f->available) {
-		snprintf(f->found, sizeof(f->found), "%.159s", path);
-		snprintf(f->enable, sizeof(f->enable),
-		    "start the JVM with -agentpath:FILE, this file");
+		f->found = plain_format("%.159s", path);
+		f->enable = "start the JVM with -agentpath:FILE, this file";
 	} else {
-		snprintf(f->found, sizeof(f->found),
-		    "libtailor-jvm.so is not where make install puts it");
-		snprintf(f->enable, sizeof(f->enable),
-		    "a JDK when Tailor is built (make agent)");
+		f->found = "libtailor-jvm.so is not where make install puts it";
+		f->enable = "a JDK when Tailor is built (make agent)";
 	}
 }
 
@@ -144,22 +260,21 @@ probe_steering(struct finding *f)
 
 	count_all_pages(&all, &readable);
 	f->available = readable > 0;
-	snprintf(f->found, sizeof(f->found),
-	    "the heap%s of %u JVM%s visible; %s", readable == 1 ? "" : "s",
-	    readable, readable == 1 ? " is" : "s are",
+	f->found = plain_format("the heap%s of %u JVM%s visible; %s",
+	    readable == 1 ? "" : "s", readable, readable == 1 ? " is" : "s are",
 	    agent ? "the agent starts collections, and is loaded into a JVM "
 		    "that lacks it. One costs the collection itself and 75 us "
 		    "of CPU for each MiB of eden that is still free"
 		  : "there is no agent to start collections");
 	if (!agent)
-		snprintf(f->enable, sizeof(f->enable),
+		f->enable =
 		    "libtailor-jvm.so (make agent), or servers[].collect: "
 		    "\"periodic\" with G1 (up to a second late, and a "
-		    "marking), or \"http:/path\"");
+		    "marking), or \"http:/path\"";
 	else if (!f->available)
-		snprintf(f->enable, sizeof(f->enable),
+		f->enable =
 		    "two running HotSpot JVMs with Serial, Parallel or G1, of "
-		    "this user");
+		    "this user";
 }
 
 /* Whether the kernel lets us create a BPF map. */
@@ -184,26 +299,25 @@ void
 probe_kernel(struct finding *f)
 {
 	bool types = access("/sys/kernel/btf/vmlinux", R_OK) == 0, permitted;
+	char why[160], remedy[PROBE_TEXT];
 	struct permission p;
-	char why[160];
 
 	permission_read(&p);
 	permitted = permission_to_trace(&p) && bpf_works();
 	f->available = permitted && types;
 	if (!permitted) {
-		snprintf(f->found, sizeof(f->found), "%s",
-		    permission_why(&p, why, sizeof(why)));
-		permission_remedy(&p, f->enable, sizeof(f->enable));
+		f->found =
+		    plain_format("%s", permission_why(&p, why, sizeof(why)));
+		f->enable = plain_format(
+		    "%s", permission_remedy(&p, remedy, sizeof(remedy)));
 	} else if (!types) {
-		snprintf(f->found, sizeof(f->found),
-		    "permitted, but this kernel has no type information "
-		    "(/sys/kernel/btf/vmlinux)");
-		snprintf(f->enable, sizeof(f->enable),
+		f->found = "permitted, but this kernel has no type information "
+			   "(/sys/kernel/btf/vmlinux)";
+		f->enable =
 		    "Linux 5.12 or later, built with CONFIG_DEBUG_INFO_BTF; "
-		    "in a container, its /sys");
+		    "in a container, its /sys";
 	} else {
-		snprintf(f->found, sizeof(f->found),
-		    "permitted, with type information (BTF)");
+		f->found = "permitted, with type information (BTF)";
 	}
 }
 
@@ -225,18 +339,17 @@ probe_counters(struct finding *f)
 	f->available = fd >= 0;
 	if (fd >= 0) {
 		close(fd);
-		snprintf(
-		    f->found, sizeof(f->found), "instructions can be counted");
+		f->found = "instructions can be counted";
 		return;
 	}
-	snprintf(f->found, sizeof(f->found),
-	    "instructions cannot be counted: %s", strerror(err));
+	f->found =
+	    plain_format("instructions cannot be counted: %s", strerror(err));
 	if (err == EACCES || err == EPERM)
-		snprintf(f->enable, sizeof(f->enable),
-		    "CAP_PERFMON, or a lower kernel.perf_event_paranoid");
+		f->enable =
+		    "CAP_PERFMON, or a lower kernel.perf_event_paranoid";
 	else
-		snprintf(f->enable, sizeof(f->enable),
+		f->enable =
 		    "a machine with a PMU; most virtual ones have none; "
 		    "without "
-		    "it profiler.counters has the kernel's alone");
+		    "it profiler.counters has the kernel's alone";
 }

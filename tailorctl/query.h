@@ -21,11 +21,8 @@
 #include <stdint.h>
 
 #define QUERY_TEXT_MAX 4096 /* bytes of a query */
-#define QUERY_NODES_MAX 256
 #define QUERY_DEPTH_MAX 32
 #define QUERY_WORD 64 /* of a field's name */
-
-struct query; /* opaque */
 
 /* The first error of a query. */
 struct query_error {
@@ -33,18 +30,15 @@ struct query_error {
 	char text[160];
 };
 
-/* Returns 0, -ENOMEM, or -EINVAL with *error filled in.  Free with
- * query_free. */
-int
-query_parse(struct query **out, const char *text, struct query_error *error);
-void query_free(struct query **qp);
-
-/* The n-th field of the query (0, 1, ...) and its column; NULL: no more. */
-const char *query_field(const struct query *q, unsigned n, unsigned *column);
-
-/* The value of a field: a number, a text, or nothing. */
+/* The value of a field: a number, a text, or nothing; or there is no such
+ * field, and text says what has none. */
 struct query_value {
-	enum query_kind { QUERY_MISSING, QUERY_NUMBER, QUERY_TEXT } kind;
+	enum query_kind {
+		QUERY_MISSING,
+		QUERY_NUMBER,
+		QUERY_TEXT,
+		QUERY_UNKNOWN
+	} kind;
 	uint64_t number;
 	const char *text; /* borrowed until the lookup's next call */
 };
@@ -52,5 +46,8 @@ struct query_value {
 /* Look up a field of the event or request. */
 typedef struct query_value query_lookup(const char *field, void *user);
 
-/* Whether the event or request matches. */
-bool query_match(const struct query *q, query_lookup *lookup, void *user);
+/* Parse the query, and evaluate it on the way: it looks up each of its fields.
+ * 1: the event or request matches; 0: it does not; -EINVAL with *error filled
+ * in.  Time linear in the query's length. */
+int query_match(const char *text, query_lookup *lookup, void *user,
+    struct query_error *error);

@@ -16,6 +16,7 @@
 #include "tailorctl/plain.h"
 #include "tailorctl/waits.h"
 
+#define INDENT 4
 #define SLOWEST_NS (600 * NS_PER_S) /* "now", of why without an id */
 
 /* A latency; 0, of a server without requests, becomes -1. */
@@ -27,44 +28,32 @@ latency_ns(const cJSON *server, const char *key)
 	return ns > 0 ? ns : -1;
 }
 
-/* "gc,exit", or "-" when there is no hazard. */
-static void
-join_hazards(const cJSON *hazards, char *out, size_t size)
+/* A text, or that one if there is none. */
+static const char *
+text_of(const cJSON *object, const char *key, const char *missing)
 {
-	const cJSON *one;
-	size_t n = 0;
+	const char *text = field_text(object, key);
 
-	snprintf(out, size, "-");
-	cJSON_ArrayForEach(one, hazards)
-	{
-		const char *text = cJSON_GetStringValue(one);
-		int more;
-
-		if (text == NULL)
-			continue;
-		more =
-		    snprintf(out + n, size - n, "%s%s", n > 0 ? "," : "", text);
-		if (more < 0 || (size_t)more >= size - n)
-			return;
-		n += (size_t)more;
-	}
+	return text != NULL ? text : missing;
 }
 
-/* " (nginx, 3 processes)", as far as known. */
+/* "gc,exit", or "-" when the list is empty. */
 static void
-describe_program(const cJSON *s, char *out, size_t size)
+join(const cJSON *list, char *out, size_t size)
 {
-	const char *name = field_text(s, "program");
-	long long processes = (long long)field_number(s, "processes", 0);
+	const cJSON *one;
 
 	out[0] = '\0';
-	if (name == NULL || *name == '\0')
-		return;
-	if (processes > 1)
-		snprintf(
-		    out, size, " (%.15s, %lld processes)", name, processes);
-	else
-		snprintf(out, size, " (%.15s)", name);
+	cJSON_ArrayForEach(one, list)
+	{
+		const char *text = cJSON_GetStringValue(one);
+
+		if (text != NULL)
+			text_append(out, size, "%s%.40s",
+			    *out != '\0' ? "," : "", text);
+	}
+	if (*out == '\0')
+		text_append(out, size, "-");
 }
 
 /* Ready is good, down is bad, what lies between will pass. */
@@ -81,29 +70,39 @@ static void
 show_steering(const cJSON *steer)
 {
 	const char *missing = field_text(steer, "missing");
-	const char *phase = field_text(steer, "phase");
 	double used = field_double(steer, "used", -1);
 	int64_t left_ns = field_number(steer, "swap_in_ns", -1);
-	char text[256], left[PLAIN_DURATION_BYTES];
-	int n;
+	char text[64] = "";
 
 	if (steer == NULL)
 		return;
 	if (missing != NULL && *missing != '\0') {
-		snprintf(text, sizeof(text), "not steered: %.200s", missing);
-	} else {
-		n = snprintf(text, sizeof(text), "steered: %.20s",
-		    phase != NULL ? phase : "-");
-		if (used >= 0)
-			n += snprintf(text + n, sizeof(text) - (size_t)n,
-			    ", %.0f %% full", fmin(999, used * 100));
-		if (left_ns >= 0)
-			snprintf(text + n, sizeof(text) - (size_t)n,
-			    ", next swap in about %s",
-			    plain_duration(left, left_ns));
+		plain_print(INDENT, "not steered: %.200s", missing);
+		return;
 	}
-	printf("    ");
-	plain_wrap(stdout, text, 4);
+	if (used >= 0)
+		text_append(text, sizeof(text), ", %.0f %% full",
+		    fmin(999, used * 100));
+	if (left_ns >= 0)
+		text_append(text, sizeof(text), ", next swap in about %s",
+		    plain_duration(left_ns));
+	plain_print(
+	    INDENT, "steered: %.20s%s", text_of(steer, "phase", "-"), text);
+}
+
+/* "hsperfdata of OpenJDK 17": not the source twice. */
+static void
+show_source(const cJSON *s)
+{
+	const char *source = text_of(s, "source", "-");
+	const char *detail = text_of(s, "detail", "");
+	const char *between = *detail != '\0' ? ": " : "";
+
+	if (strcmp(source, "pidfd") == 0)
+		source = "not visible";
+	else if (strncmp(detail, source, strlen(source)) == 0)
+		source = between = "";
+	plain_print(INDENT, "pauses: %.20s%s%.400s", source, between, detail);
 }
 
 /* Lines below a server's: what it is, and how its pauses are seen. */
@@ -111,54 +110,36 @@ static void
 show_server_details(const cJSON *s)
 {
 	const cJSON *kept = field_list(s, "connections");
-	const char *address = field_text(s, "address");
-	const char *detail = field_text(s, "detail");
-	const char *source = field_text(s, "source"), *state;
-	char text[512], line[64], program[64], waits[WAITS_BYTES];
+	const char *health = text_of(field_list(s, "health"), "detail", "");
+	const char *name = text_of(s, "program", "");
+	int64_t processes = field_number(s, "processes", 0);
+	const char *waits = waits_text(field_list(s, "waits"));
+	char program[64] = "";
 
-	describe_program(s, program, sizeof(program));
-	snprintf(text, sizeof(text), "%.100s, pid %lld%s",
-	    address != NULL ? address : "-",
-	    (long long)field_number(s, "pid", 0), program);
-	printf("    ");
-	plain_wrap(stdout, text, 4);
-	source = source != NULL ? source : "-";
-	detail = detail != NULL ? detail : "";
-	/* "hsperfdata of OpenJDK 17": not the source twice. */
-	if (strcmp(source, "pidfd") == 0)
-		snprintf(text, sizeof(text), "pauses: not visible%s%.400s",
-		    *detail != '\0' ? ": " : "", detail);
-	else if (strncmp(detail, source, strlen(source)) == 0)
-		snprintf(text, sizeof(text), "pauses: %.400s", detail);
-	else
-		snprintf(text, sizeof(text), "pauses: %.20s%s%.400s", source,
-		    *detail != '\0' ? ": " : "", detail);
-	printf("    ");
-	plain_wrap(stdout, text, 4);
-	detail = field_text(field_list(s, "health"), "detail");
-	if (detail != NULL && *detail != '\0') {
-		snprintf(text, sizeof(text), "health: %.480s", detail);
-		printf("    ");
-		plain_wrap(stdout, text, 4);
-	}
+	if (*name != '\0' && processes > 1)
+		snprintf(program, sizeof(program), " (%.15s, %lld processes)",
+		    name, (long long)processes);
+	else if (*name != '\0')
+		snprintf(program, sizeof(program), " (%.15s)", name);
+	plain_print(INDENT, "%.100s, pid %lld%s", text_of(s, "address", "-"),
+	    field_number(s, "pid", 0), program);
+	show_source(s);
+	if (*health != '\0')
+		plain_print(INDENT, "health: %.480s", health);
 	show_steering(field_list(s, "steer"));
 	printf("    connections: %lld idle, %lld busy, %lld draining; "
 	       "%lld restarts, %lld errors\n",
-	    (long long)field_number(kept, "idle", 0),
-	    (long long)field_number(kept, "busy", 0),
-	    (long long)field_number(s, "draining", 0),
-	    (long long)field_number(s, "restarts", 0),
-	    (long long)field_number(s, "errors", 0));
+	    field_number(kept, "idle", 0), field_number(kept, "busy", 0),
+	    field_number(s, "draining", 0), field_number(s, "restarts", 0),
+	    field_number(s, "errors", 0));
 	if (field_number(s, "quick_ends", 0) > 1)
 		printf("    ended %lld times soon after a start: %s\n",
-		    (long long)field_number(s, "quick_ends", 0),
-		    plain_cell(
-			line, sizeof(line), field_text(s, "last_end"), 20));
-	state = field_text(s, "state");
-	if (state != NULL && strcmp(state, "warming") == 0)
+		    field_number(s, "quick_ends", 0),
+		    plain_cell(field_text(s, "last_end"), 20));
+	if (strcmp(text_of(s, "state", ""), "warming") == 0)
 		printf("    warms up with copies of requests, %lld so far\n",
-		    (long long)field_number(s, "warmups", 0));
-	if (*waits_text(waits, field_list(s, "waits")) != '\0')
+		    field_number(s, "warmups", 0));
+	if (*waits != '\0')
 		printf("    waits for %s\n", waits);
 }
 
@@ -174,22 +155,21 @@ show_server(const cJSON *s)
 {
 	const char *state = field_text(s, "state");
 	double errors_per_s = field_double(s, "errors_per_s", 0);
-	char rate[PLAIN_DURATION_BYTES], errors[PLAIN_DURATION_BYTES];
-	char p50[PLAIN_DURATION_BYTES], p95[PLAIN_DURATION_BYTES], text[512];
+	char text[512];
 
-	join_hazards(field_list(s, "hazards"), text, sizeof(text));
+	join(field_list(s, "hazards"), text, sizeof(text));
 	printf("%c ", field_true(s, "active") ? '*' : ' ');
 	plain_print_cell(field_text(s, "name"), name_columns(), TERMINAL_BOLD);
 	plain_print_cell(state, 10, state_colour(state));
 	plain_print_cell(text, name_columns(),
 	    *text != '-' ? TERMINAL_YELLOW : TERMINAL_PLAIN);
 	printf("%8s %s%8s%s %7lld %7s %7s\n",
-	    plain_rate(rate, field_double(s, "responses_per_s", 0)),
+	    plain_rate(field_double(s, "responses_per_s", 0)),
 	    plain_escape(errors_per_s > 0 ? TERMINAL_RED : TERMINAL_PLAIN),
-	    plain_rate(errors, errors_per_s), plain_escape(TERMINAL_PLAIN),
-	    (long long)field_number(s, "inflight", 0),
-	    plain_duration(p50, latency_ns(s, "p50_ns")),
-	    plain_duration(p95, latency_ns(s, "p95_ns")));
+	    plain_rate(errors_per_s), plain_escape(TERMINAL_PLAIN),
+	    field_number(s, "inflight", 0),
+	    plain_duration(latency_ns(s, "p50_ns")),
+	    plain_duration(latency_ns(s, "p95_ns")));
 	show_server_details(s);
 }
 
@@ -198,10 +178,8 @@ show_servers(const cJSON *tree)
 {
 	int columns = (int)name_columns();
 	const cJSON *s;
-	char mode[64];
 
-	printf("mode %s\n",
-	    plain_cell(mode, sizeof(mode), field_text(tree, "mode"), 20));
+	printf("mode %s\n", plain_cell(field_text(tree, "mode"), 20));
 	printf("%s  %-*s %-10s %-*s %8s %8s %7s %7s %7s%s\n",
 	    plain_escape(TERMINAL_BOLD), columns, "SERVER", "STATE", columns,
 	    "HAZARDS", "RATE/s", "ERRORS/s", "FLIGHT", "P50", "P95",
@@ -218,26 +196,15 @@ command_servers(const struct options *options)
 static void
 show_request(const cJSON *r)
 {
-	const cJSON *server;
-	char id[64], state[16], method[16], target[1024], age[64];
-	char servers[128] = "", asked[64];
+	char servers[128];
 
-	cJSON_ArrayForEach(server, field_list(r, "servers"))
-	{
-		const char *text = cJSON_GetStringValue(server);
-		size_t n = strlen(servers);
-
-		snprintf(servers + n, sizeof(servers) - n, "%s%.40s",
-		    n > 0 ? "," : "", text != NULL ? text : "?");
-	}
-	plain_cell(id, sizeof(id), field_text(r, "id"), 17);
-	plain_cell(state, sizeof(state), field_text(r, "state"), 9);
-	plain_cell(method, sizeof(method), field_text(r, "method"), 7);
-	plain_cell(target, sizeof(target), field_text(r, "target"),
-	    20 + plain_spare());
-	printf("%-17s %7s %-9s %-14.14s %s %s\n", id,
-	    plain_duration(age, field_number(r, "age_ns", -1)), state,
-	    plain_cell(asked, sizeof(asked), servers, 14), method, target);
+	join(field_list(r, "servers"), servers, sizeof(servers));
+	printf("%-17s %7s %-9s %-14s %s %s\n",
+	    plain_cell(field_text(r, "id"), 17),
+	    plain_duration(field_number(r, "age_ns", -1)),
+	    plain_cell(field_text(r, "state"), 9), plain_cell(servers, 14),
+	    plain_cell(field_text(r, "method"), 7),
+	    plain_cell(field_text(r, "target"), 20 + plain_spare()));
 }
 
 static void
@@ -246,8 +213,7 @@ show_requests(const cJSON *tree)
 	const cJSON *r;
 
 	printf("%lld in flight, %lld of them wait for a server\n",
-	    (long long)field_number(tree, "inflight", 0),
-	    (long long)field_number(tree, "queued", 0));
+	    field_number(tree, "inflight", 0), field_number(tree, "queued", 0));
 	if (cJSON_GetArraySize(field_list(tree, "requests")) == 0)
 		return;
 	plain_head(
@@ -260,8 +226,8 @@ command_requests(const struct options *options)
 {
 	char target[64];
 
-	snprintf(target, sizeof(target), "/requests?n=%llu",
-	    (unsigned long long)options->count);
+	snprintf(target, sizeof(target), "/requests?n=%lld",
+	    (long long)options->count);
 	return admin_report(options, "GET", target, show_requests);
 }
 
@@ -269,14 +235,14 @@ command_requests(const struct options *options)
 static const char *
 short_time(const cJSON *one, char out[32])
 {
-	const char *when = field_text(one, "finished");
+	const char *when = text_of(one, "finished", "");
 	time_t now = time(NULL);
 	char today[16];
 	struct tm tm;
 
 	gmtime_r(&now, &tm);
 	strftime(today, sizeof(today), "%Y-%m-%d", &tm);
-	if (when == NULL || strlen(when) < 19)
+	if (strlen(when) < 19)
 		return "-";
 	if (strncmp(when, today, 10) == 0)
 		snprintf(out, 32, "%.8s", when + 11);
@@ -294,24 +260,20 @@ show_reason(const cJSON *one, int64_t target_ns)
 	    {"pinned", "pinned"},
 	    {"asked", "its client had it analyzed"},
 	};
-	const char *code = field_text(one, "reason");
-	const char *trigger = field_text(one, "trigger");
+	const char *code = text_of(one, "reason", "");
 	int status = (int)field_number(one, "status", 0);
-	char target[PLAIN_DURATION_BYTES], text[200], word[32];
-	int n;
+	char text[200];
 
-	n = snprintf(text, sizeof(text), "slower than the target (now %s)",
-	    plain_duration(target, target_ns));
+	snprintf(text, sizeof(text), "slower than the target (now %s)",
+	    plain_duration(target_ns));
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (code != NULL && strcmp(code, reasons[i][0]) == 0)
-			n = snprintf(text, sizeof(text), "%s", reasons[i][1]);
+		if (strcmp(code, reasons[i][0]) == 0)
+			snprintf(text, sizeof(text), "%s", reasons[i][1]);
 	if (status >= 500)
-		n += snprintf(
-		    text + n, sizeof(text) - (size_t)n, ", error %d", status);
+		text_append(text, sizeof(text), ", error %d", status);
 	if (field_number(one, "attempts", 1) > 1)
-		snprintf(text + n, sizeof(text) - (size_t)n,
-		    ", sent again (%s)",
-		    plain_cell(word, sizeof(word), trigger, 15));
+		text_append(text, sizeof(text), ", sent again (%s)",
+		    plain_cell(field_text(one, "trigger"), 15));
 	printf("    listed: ");
 	plain_wrap(stdout, text, 12);
 }
@@ -327,36 +289,26 @@ cause_colour(const char *cause)
 static void
 show_slow_one(const cJSON *one, int64_t target_ns)
 {
-	const char *method = field_text(one, "method");
-	const char *target = field_text(one, "target");
-	const char *verdict = field_text(one, "verdict");
+	const char *verdict = text_of(one, "verdict", "");
 	const char *cause = field_text(one, "cause");
-	long long status = (long long)field_number(one, "status", 0);
-	char at[32], text[512], line[4 * 512], id[128];
-	char total[PLAIN_DURATION_BYTES];
+	long long status = field_number(one, "status", 0);
+	char at[32], text[512];
 
 	snprintf(text, sizeof(text), "%.16s %.300s",
-	    method != NULL ? method : "-", target != NULL ? target : "-");
+	    text_of(one, "method", "-"), text_of(one, "target", "-"));
 	plain_print_cell(short_time(one, at), 11, TERMINAL_PLAIN);
 	printf("%s%7s%s ", plain_escape(TERMINAL_BOLD),
-	    plain_duration(total, field_number(one, "total_ns", -1)),
+	    plain_duration(field_number(one, "total_ns", -1)),
 	    plain_escape(TERMINAL_PLAIN));
 	plain_print_cell(cause, 14, cause_colour(cause));
 	plain_print_cell(field_text(one, "winner"), 9, TERMINAL_PLAIN);
 	printf("%s%3lld%s %s\n",
 	    plain_escape(status >= 500 ? TERMINAL_RED : TERMINAL_PLAIN), status,
-	    plain_escape(TERMINAL_PLAIN),
-	    plain_cell(line, sizeof(line), text, 31 + plain_spare()));
-	if (verdict != NULL && verdict[0] != '\0') {
-		char inert[600];
-
-		printf("    ");
-		plain_wrap(
-		    stdout, plain_cell(inert, sizeof(inert), verdict, 500), 4);
-	}
+	    plain_escape(TERMINAL_PLAIN), plain_cell(text, 31 + plain_spare()));
+	if (verdict[0] != '\0')
+		plain_print(INDENT, "%.500s", verdict);
 	show_reason(one, target_ns);
-	printf("    why %s%s\n",
-	    plain_cell(id, sizeof(id), field_text(one, "id"), 55),
+	printf("    why %s%s\n", plain_cell(field_text(one, "id"), 55),
 	    field_true(one, "earlier_boot") ? " (earlier boot)" : "");
 }
 
@@ -370,7 +322,7 @@ show_left_out(const cJSON *tree)
 		printf("%lld of %lld slow requests were not examined: "
 		       "analysis.cpu was used up.\nRaise it, or ask for one "
 		       "with tailorctl why ID.\n",
-		    left, (long long)field_number(tree, "slow_requests", 0));
+		    left, field_number(tree, "slow_requests", 0));
 }
 
 /* Of "slow": only some of those kept were asked for. */
@@ -380,7 +332,6 @@ static void
 show_slow(const cJSON *tree)
 {
 	int64_t target_ns = field_number(tree, "target_ns", -1);
-	char target[PLAIN_DURATION_BYTES];
 	const cJSON *one;
 
 	plain_head("FINISHED      TOTAL CAUSE          SERVER        REQUEST");
@@ -390,34 +341,30 @@ show_slow(const cJSON *tree)
 		printf("%s: kept are requests over %s, and the slowest of "
 		       "each minute\n",
 		    slow_chosen ? "no kept request matches" : "none yet",
-		    plain_duration(target, target_ns));
+		    plain_duration(target_ns));
 	show_left_out(tree);
 }
 
 int
 command_slow(const struct options *options)
 {
-	unsigned long long n = options->count != 0 ? options->count : 20;
-	char target[900], part[300];
-	size_t at;
+	char target[1200], part[300];
 
-	at = (size_t)snprintf(target, sizeof(target), "/slow?n=%llu", n);
+	snprintf(target, sizeof(target), "/slow?n=%lld",
+	    (long long)(options->count != 0 ? options->count : 20));
 	slow_chosen = options->since_ns > 0 || options->cause != NULL ||
 		      options->path != NULL;
 	if (options->since_ns > 0)
-		at += (size_t)snprintf(target + at, sizeof(target) - at,
-		    "&since=%lld", (long long)(options->since_ns / NS_PER_S));
+		text_append(target, sizeof(target), "&since=%lld",
+		    (long long)(options->since_ns / NS_PER_S));
 	if (options->cause != NULL)
-		at += (size_t)snprintf(target + at, sizeof(target) - at,
-		    "&cause=%s",
+		text_append(target, sizeof(target), "&cause=%s",
 		    admin_escape(options->cause, part, sizeof(part)));
 	if (options->path != NULL)
-		at += (size_t)snprintf(target + at, sizeof(target) - at,
-		    "&path=%s",
+		text_append(target, sizeof(target), "&path=%s",
 		    admin_escape(options->path, part, sizeof(part)));
 	if (options->sort != NULL)
-		snprintf(target + at, sizeof(target) - at, "&sort=%s",
-		    admin_escape(options->sort, part, sizeof(part)));
+		text_append(target, sizeof(target), "&sort=%s", options->sort);
 	return admin_report(options, "GET", target, show_slow);
 }
 
@@ -448,7 +395,6 @@ show_members(const cJSON *tree, int indent, bool listed)
 	cJSON_ArrayForEach(item, tree)
 	{
 		bool dash = listed && item == tree->child;
-		char name[64];
 		int column;
 
 		if (cJSON_IsObject(item) && item->string == NULL) {
@@ -458,9 +404,7 @@ show_members(const cJSON *tree, int indent, bool listed)
 		}
 		column = printf("%*s%s%s", dash ? indent - 2 : indent, "",
 		    dash ? "- " : "",
-		    item->string != NULL
-			? plain_cell(name, sizeof(name), item->string, 40)
-			: "-");
+		    item->string != NULL ? plain_cell(item->string, 40) : "-");
 		if (cJSON_IsObject(item) || cJSON_IsArray(item)) {
 			putchar('\n');
 			if (indent < 16)
@@ -482,31 +426,6 @@ int
 command_info(const struct options *options)
 {
 	return admin_report(options, "GET", "/info", show_info);
-}
-
-/* Print a text response. */
-static int
-pass(const struct options *options, const char *target)
-{
-	struct http_response a;
-
-	if (admin_request_ok(options, "GET", target, &a) < 0)
-		return STATUS_NO;
-	admin_response_print(&a);
-	http_response_fini(&a);
-	return STATUS_OK;
-}
-
-/* As Prometheus' text, or as JSON: name -> number. */
-int
-command_metrics(const struct options *options)
-{
-	struct options once = *options;
-
-	if (!options->json)
-		return pass(options, "/metrics");
-	once.once = once.all = true;
-	return command_stat(&once);
 }
 
 /* Write a body to a file; 0 or -1 after a message. */
@@ -533,8 +452,7 @@ slowest_of(const struct options *options, int64_t since_ns, char **id)
 	cJSON *tree;
 
 	if (since_ns > 0)
-		snprintf(target, sizeof(target),
-		    "/slow?n=1&sort=total&since=%lld",
+		text_append(target, sizeof(target), "&since=%lld",
 		    (long long)(since_ns / NS_PER_S));
 	tree = admin_json(options, target);
 	if (tree == NULL)
@@ -553,7 +471,7 @@ slowest(const struct options *options)
 {
 	int64_t since_ns =
 	    options->since_ns > 0 ? options->since_ns : SLOWEST_NS;
-	char *id = NULL, word[128];
+	char *id = NULL;
 
 	if (!slowest_of(options, since_ns, &id))
 		return NULL;
@@ -564,8 +482,8 @@ slowest(const struct options *options)
 		fprintf(stderr, "tailorctl: no slow request is kept%s\n",
 		    options->since_ns > 0 ? " from that time" : " yet");
 	else
-		fprintf(stderr, "slowest kept request: %s\n",
-		    plain_cell(word, sizeof(word), id, 57));
+		fprintf(
+		    stderr, "slowest kept request: %s\n", plain_cell(id, 57));
 	return id;
 }
 
@@ -651,10 +569,7 @@ command_ready(const struct options *options)
 static void
 show_active(const cJSON *tree)
 {
-	char name[128];
-
-	printf("active: %s\n",
-	    plain_cell(name, sizeof(name), field_text(tree, "active"), 70));
+	printf("active: %s\n", plain_cell(field_text(tree, "active"), 70));
 }
 
 int

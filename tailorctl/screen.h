@@ -1,4 +1,5 @@
-/* screen.h: a display that is drawn again and again: top, stat, hist.
+/* screen.h: a display that is drawn again and again: top, and rates of
+ * metrics.
  *
  * On a terminal each drawing replaces the one before and keys are read.
  * Elsewhere drawings follow each other and there are no keys.  The terminal is

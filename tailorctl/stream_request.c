@@ -1,5 +1,7 @@
 #include "tailorctl/stream_request.h"
 
+#include "base/array.h"
+
 static struct stream_request *
 place(struct stream_requests *s, uint64_t id)
 {
@@ -16,7 +18,6 @@ request_of(struct stream_requests *s, uint64_t id)
 
 	if (r->id == id)
 		return r;
-	s->forgotten += r->id != 0;
 	*r = (struct stream_request){.id = id, .server = -1};
 	return r;
 }
@@ -62,9 +63,6 @@ stream_requests_take(struct stream_requests *s,
 	case TALECHAIN_PROXY_ATTEMPT:
 		take_attempt(r, e);
 		break;
-	case TALECHAIN_PROXY_HEDGE:
-		r->trigger = e->arg[2] < 64 ? (unsigned)e->arg[2] : 0;
-		break;
 	case TALECHAIN_PROXY_COMMIT:
 		take_commit(r, e);
 		break;
@@ -73,8 +71,6 @@ stream_requests_take(struct stream_requests *s,
 		r->status = e->arg[2];
 		r->bytes = e->arg[3];
 		*out = *r;
-		s->finished++;
-		s->partial += !r->began;
 		r->id = 0;
 		return true;
 	}
@@ -106,19 +102,25 @@ const char *const stream_request_fields[] = {"request", "total", "wait",
     "upstream", "send", "status", "bytes", "server", "attempts", "hedged",
     "in_flight", NULL};
 
-/* The time between two stamps, if both were seen. */
-static struct query_value
-span(uint64_t from, uint64_t to)
-{
-	if (from == 0 || to < from)
-		return (struct query_value){QUERY_MISSING, 0, NULL};
-	return (struct query_value){QUERY_NUMBER, to - from, NULL};
-}
+#define AT(member) offsetof(struct stream_request, member)
 
-static struct query_value
-number(uint64_t v)
+/* Fields that are a time between two stamps, or a number. */
+static const struct {
+	const char *name;
+	size_t from, to;
+} spans[] = {{"wait", AT(received_ns), AT(attempt_ns[0])},
+    {"upstream", AT(written_ns), AT(answered_ns)},
+    {"send", AT(answered_ns), AT(finished_ns)}};
+static const struct {
+	const char *name;
+	size_t at;
+} numbers[] = {{"status", AT(status)}, {"bytes", AT(bytes)},
+    {"attempts", AT(attempts)}, {"in_flight", AT(in_flight)}};
+
+static uint64_t
+number_at(const struct stream_request *r, size_t at)
 {
-	return (struct query_value){QUERY_NUMBER, v, NULL};
+	return *(const uint64_t *)((const char *)r + at);
 }
 
 struct query_value
@@ -126,34 +128,38 @@ stream_request_lookup(const char *field, void *user)
 {
 	struct stream_request_query *a = user;
 	const struct stream_request *r = a->request;
-	struct query_value v = {QUERY_TEXT, 0, a->text};
+	struct query_value v = {QUERY_NUMBER, 0, a->text};
 
-	if (strcmp(field, "total") == 0)
-		return r->began ? number(stream_request_total_ns(r))
-				: span(0, 0);
-	if (strcmp(field, "wait") == 0)
-		return span(r->received_ns, r->attempt_ns[0]);
-	if (strcmp(field, "upstream") == 0)
-		return span(r->written_ns, r->answered_ns);
-	if (strcmp(field, "send") == 0)
-		return span(r->answered_ns, r->finished_ns);
-	if (strcmp(field, "status") == 0)
-		return number(r->status);
-	if (strcmp(field, "bytes") == 0)
-		return number(r->bytes);
-	if (strcmp(field, "attempts") == 0)
-		return number(r->attempts);
-	if (strcmp(field, "hedged") == 0)
-		return number(r->attempts > 1);
-	if (strcmp(field, "in_flight") == 0)
-		return number(r->in_flight);
-	if (strcmp(field, "server") == 0) {
+	for (unsigned i = 0; i < COUNT(spans); i++)
+		if (strcmp(field, spans[i].name) == 0) {
+			uint64_t from = number_at(r, spans[i].from);
+			uint64_t to = number_at(r, spans[i].to);
+
+			/* If both were seen. */
+			v.kind = from == 0 || to < from ? QUERY_MISSING
+							: QUERY_NUMBER;
+			v.number = to - from;
+			return v;
+		}
+	for (unsigned i = 0; i < COUNT(numbers); i++)
+		if (strcmp(field, numbers[i].name) == 0) {
+			v.number = number_at(r, numbers[i].at);
+			return v;
+		}
+	if (strcmp(field, "total") == 0) {
+		v.kind = r->began ? QUERY_NUMBER : QUERY_MISSING;
+		v.number = stream_request_total_ns(r);
+	} else if (strcmp(field, "hedged") == 0) {
+		v.number = r->attempts > 1;
+	} else if (strcmp(field, "server") == 0) {
+		v.kind = QUERY_TEXT;
 		stream_server_name(a->table, r->server, a->text);
-		return v;
+	} else if (strcmp(field, "request") == 0) {
+		v.kind = QUERY_TEXT;
+		snprintf(a->text, sizeof(a->text), "%016llx",
+		    (unsigned long long)r->id);
+	} else {
+		v.kind = QUERY_MISSING;
 	}
-	if (strcmp(field, "request") != 0)
-		return span(0, 0);
-	snprintf(
-	    a->text, sizeof(a->text), "%016llx", (unsigned long long)r->id);
 	return v;
 }

@@ -17,15 +17,13 @@ struct stream_request {
 	uint64_t first_byte_ns, received_ns, finished_ns; /* 0: not seen */
 	uint64_t written_ns, answered_ns; /* of the attempt that won */
 	uint64_t attempt_ns[2];
-	uint64_t status, bytes, in_flight;
-	unsigned attempts, trigger;
+	uint64_t status, bytes, in_flight, attempts;
 	bool began; /* its first event was seen */
 	int server; /* of the response, -1: none */
 };
 
 struct stream_requests {
 	struct stream_request open[STREAM_REQUESTS_OPEN];
-	uint64_t finished, partial, forgotten;
 	unsigned servers;
 	char name[SEEN_SERVERS][STREAM_NAME];
 };

@@ -9,7 +9,7 @@
 #include "tailorctl/commands.h"
 
 static int (*const runs[COMMAND_COUNT])(const struct options *) = {
-#define RUNS_X(name, letters, argument, summary) \
+#define RUNS_X(name, argument, values, summary) \
 	[COMMAND_##name] = command_##name,
     COMMANDS(RUNS_X)
 #undef RUNS_X
@@ -19,19 +19,13 @@ int
 main(int argc, char **argv)
 {
 	struct options options;
-	int status = STATUS_USAGE;
+	int status;
 
 	file_open_standard();
-	switch (options_parse(&options, argc, argv)) {
-	case OPTIONS_BAD:
+	status = options_parse(&options, argc, argv);
+	if (status < 0)
 		return STATUS_USAGE;
-	case OPTIONS_DONE:
-		status = STATUS_OK;
-		break;
-	case OPTIONS_RUN:
-		status = runs[options.command](&options);
-		break;
-	}
+	status = status > 0 ? STATUS_OK : runs[options.command](&options);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		perror("tailorctl: standard output");
 		return STATUS_NO;

@@ -1,8 +1,9 @@
-/* top.c: what costs most time: causes and paths of slow requests (from the
- * daemon), CPUs and wakers (counted in the stream).
+/* top.c: what costs most time: causes and paths of slow requests, and latencies
+ * of all (from the daemon), CPUs and wakers (counted in the stream).
  *
  *	cause   time lost to each cause, of the slow requests kept
  *	path    time that slow requests of each path took
+ *	latency a histogram of the last ten minutes
  *	cpu     per CPU: switches, how long tasks waited for it, softirqs
  *	waker   per task: how often it made another one runnable */
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #define SHOWN 20
 #define FRAME_ROWS 5 /* above and below the rows of the table */
 #define TASKS 1024
+#define BAR 62 /* columns of a bar, at most */
 
 struct top_row {
 	char name[ROW_NAME];
@@ -41,41 +43,33 @@ struct top {
 	struct overview overview;
 	struct top_row row[ROWS_MAX];
 	unsigned rows;
-	bool shown;	 /* as a whole interval */
-	uint64_t others; /* without a row */
+	bool shown;	    /* as a whole interval */
+	struct instant due; /* the interval's end */
+	uint64_t others;    /* without a row */
 	struct {
 		uint32_t tid;
 		char name[17];
 	} task[TASKS]; /* by tid modulo */
 };
 
+/* The row of that name, or key; NULL: it is new and has no room. */
 static struct top_row *
-row_named(struct top *t, const char *name)
+row_of(struct top *t, const char *name, uint64_t key)
 {
-	for (unsigned i = 0; i < t->rows; i++)
-		if (strcmp(t->row[i].name, name) == 0)
-			return &t->row[i];
-	if (t->rows == ROWS_MAX) {
-		t->others++;
-		return NULL;
-	}
-	t->row[t->rows] = (struct top_row){0};
-	snprintf(t->row[t->rows].name, ROW_NAME, "%s", name);
-	return &t->row[t->rows++];
-}
+	struct top_row *r = t->row;
 
-static struct top_row *
-row_keyed(struct top *t, uint64_t key)
-{
-	for (unsigned i = 0; i < t->rows; i++)
-		if (t->row[i].key == key)
-			return &t->row[i];
+	for (; r < t->row + t->rows; r++)
+		if (r->key == key &&
+		    (*name == '\0' || strcmp(r->name, name) == 0))
+			return r;
 	if (t->rows == ROWS_MAX) {
 		t->others++;
 		return NULL;
 	}
-	t->row[t->rows] = (struct top_row){.key = key};
-	return &t->row[t->rows++];
+	t->rows++;
+	*r = (struct top_row){.key = key};
+	snprintf(r->name, ROW_NAME, "%s", name);
+	return r;
 }
 
 static void
@@ -99,32 +93,54 @@ add_slow(struct top *t, const cJSON *one)
 	char path[ROW_NAME];
 
 	if (t->options->by == TOP_CAUSE) {
-		add_cost(row_named(t, cause != NULL ? cause : "-"),
+		add_cost(row_of(t, cause != NULL ? cause : "-", 0),
 		    field_number(one, "share_ns", 0));
 		return;
 	}
 	snprintf(path, sizeof(path), "%.*s",
 	    target != NULL ? (int)strcspn(target, "?") : 1,
 	    target != NULL ? target : "-");
-	add_cost(row_named(t, path), field_number(one, "total_ns", 0));
+	add_cost(row_of(t, path, 0), field_number(one, "total_ns", 0));
+}
+
+static void
+add_latency(struct top *t, const cJSON *one)
+{
+	int64_t edge_ns = field_number(one, "to_ns", -1);
+	struct top_row *r;
+
+	r = row_of(t,
+	    edge_ns < 0 ? "longer"
+			: plain_format("<%s", plain_duration(edge_ns)),
+	    t->rows);
+	if (r == NULL)
+		return;
+	r->count = (uint64_t)field_number(one, "requests", 0);
+	r->cost_ns = edge_ns;
+	if (r->count == 0 && t->rows == 1)
+		t->rows = 0; /* shorter than all */
 }
 
 static int
-gather_slow(struct top *t)
+gather(struct top *t)
 {
-	char target[64];
+	bool latency = t->options->by == TOP_LATENCY;
+	char target[64] = "/slow?n=1000";
 	const cJSON *one;
 	cJSON *tree;
 
-	snprintf(target, sizeof(target), "/slow?n=1000");
 	if (t->options->since_ns > 0)
 		snprintf(target, sizeof(target), "/slow?n=1000&since=%lld",
 		    (long long)(t->options->since_ns / NS_PER_S));
-	tree = admin_json(t->options, target);
+	t->rows = 0;
+	tree = admin_json(t->options, latency ? "/live.json" : target);
 	if (tree == NULL)
 		return -1;
-	cJSON_ArrayForEach(one, field_list(tree, "slow")) add_slow(t, one);
+	cJSON_ArrayForEach(one, field_list(tree, latency ? "latency" : "slow"))(
+	    latency ? add_latency : add_slow)(t, one);
 	cJSON_Delete(tree);
+	while (latency && t->rows > 0 && t->row[t->rows - 1].count == 0)
+		t->rows--;
 	return 0;
 }
 
@@ -150,7 +166,8 @@ take_name(struct top *t, const struct talechain_event *e)
 	memcpy(raw, &e->arg[2], 8);
 	memcpy(raw + 8, &e->arg[3], 8);
 	t->task[tid % TASKS].tid = tid;
-	plain_cell(t->task[tid % TASKS].name, sizeof(t->task[0].name), raw, 16);
+	snprintf(t->task[tid % TASKS].name, sizeof(t->task[0].name), "%.16s",
+	    plain_cell(raw, 16));
 }
 
 static void
@@ -162,7 +179,7 @@ take_cpu(struct top *t, const struct talechain_event *e)
 	if (e->cpu == UINT32_MAX ||
 	    (e->type != TALECHAIN_SCHEDULE && e->type != TALECHAIN_SOFTIRQ))
 		return;
-	r = row_keyed(t, e->cpu);
+	r = row_of(t, "", e->cpu);
 	if (r == NULL)
 		return;
 	if (e->type == TALECHAIN_SOFTIRQ) {
@@ -183,27 +200,52 @@ take_waker(struct top *t, const struct talechain_event *e)
 	if (e->type != TALECHAIN_WAKEUP)
 		return;
 	/* An interrupt wakes in the name of the interrupted task. */
-	r = row_keyed(t, (uint64_t)e->tid << 8 | (e->arg[2] >> 32 & 0xff));
+	r = row_of(t, "", (uint64_t)e->tid << 8 | (e->arg[2] >> 32 & 0xff));
 	if (r != NULL)
 		r->count++;
 }
 
 static void
-take_event(void *user, const struct timeline_slot *slot)
+take_event(struct top *t, const struct talechain_event *e)
 {
-	struct top *t = user;
-
-	if (slot->event.type != TALECHAIN_THREAD && screen_paused())
+	if (e->type != TALECHAIN_THREAD && screen_paused())
 		return;
 	if (t->shown)
 		t->rows = 0; /* the next interval starts from zero */
 	t->shown = false;
-	if (slot->event.type == TALECHAIN_THREAD)
-		take_name(t, &slot->event);
+	if (e->type == TALECHAIN_THREAD)
+		take_name(t, e);
 	else if (t->options->by == TOP_CPU)
-		take_cpu(t, &slot->event);
+		take_cpu(t, e);
 	else
-		take_waker(t, &slot->event);
+		take_waker(t, e);
+}
+
+/* Take events until the interval ends, a key is pressed (*key) or there are no
+ * more: FOLLOW_END, FOLLOW_GONE. */
+static enum follow_event
+gather_events(struct top *t, struct follow *f, int *key)
+{
+	const struct options *o = t->options;
+	enum follow_event what;
+	struct timeline_slot slot;
+	uint64_t lost;
+	bool early;
+
+	if (*key == 0)
+		t->due = instant_plus(instant_now(), o->interval_ns);
+	*key = 0;
+	do {
+		what = follow_next(f, &slot, &lost);
+		if (what == FOLLOW_SLOT)
+			take_event(t, &slot.event);
+		if (what == FOLLOW_END || what == FOLLOW_GONE)
+			break;
+		early = o->dump || instant_before(instant_now(), t->due);
+		if (what == FOLLOW_IDLE || !early)
+			*key = screen_wait(0);
+	} while (*key == 0 && (early || screen_paused()));
+	return what;
 }
 
 static void
@@ -261,6 +303,7 @@ static const struct {
 } heads[] = {
     [TOP_CAUSE] = {"CAUSE", "TIME LOST", "LONGEST", "REQUESTS", ""},
     [TOP_PATH] = {"PATH", "TIME SPENT", "LONGEST", "REQUESTS", ""},
+    [TOP_LATENCY] = {"LATENCY", "", "", "REQUESTS", ""},
     [TOP_CPU] = {"CPU", "WAITED FOR", "LONGEST", "SWITCHES", "SOFTIRQ"},
     [TOP_WAKER] = {"WAKER", "", "", "WAKEUPS", ""},
 };
@@ -281,17 +324,29 @@ print_heads(const struct top *t, unsigned columns)
 static void
 print_row(const struct top *t, const struct top_row *r, unsigned columns)
 {
-	char cost[PLAIN_DURATION_BYTES], most[PLAIN_DURATION_BYTES];
-	char extra[PLAIN_DURATION_BYTES];
-	bool waker = t->options->by == TOP_WAKER;
+	bool times = heads[t->options->by].cost[0] != '\0';
 
 	plain_print_cell(r->name, columns, TERMINAL_PLAIN);
-	printf("%10s %9s %8llu", waker ? "" : plain_duration(cost, r->cost_ns),
-	    waker ? "" : plain_duration(most, r->max_ns),
+	printf("%10s %9s %8llu", times ? plain_duration(r->cost_ns) : "",
+	    times ? plain_duration(r->max_ns) : "",
 	    (unsigned long long)r->count);
 	if (t->options->by == TOP_CPU)
-		printf(" %9s", plain_duration(extra, r->extra_ns));
+		printf(" %9s", plain_duration(r->extra_ns));
 	putchar('\n');
+}
+
+/* A bucket of latencies, with a bar as long as its share of the fullest. */
+static void
+print_bar(const struct top *t, const struct top_row *r)
+{
+	static const char marks[BAR + 1] = "|||||||||||||||||||||||||||||||"
+					   "|||||||||||||||||||||||||||||||";
+	uint64_t most = 1;
+
+	for (unsigned i = 0; i < t->rows; i++)
+		most = t->row[i].count > most ? t->row[i].count : most;
+	printf("%-8s%8llu %.*s\n", r->name, (unsigned long long)r->count,
+	    (int)((r->count * BAR + most - 1) / most), marks);
 }
 
 /* A path may be longer than a cause: a wide terminal has room for it. */
@@ -312,26 +367,30 @@ print_table(const struct top *t, unsigned n)
 	screen_begin();
 	if (t->overview.mode[0] != '\0')
 		overview_print(&t->overview);
-	print_heads(t, top_columns());
+	if (t->options->by != TOP_LATENCY)
+		print_heads(t, top_columns());
 	for (unsigned i = 0; i < n; i++)
-		print_row(t, &t->row[i], top_columns());
+		if (t->options->by == TOP_LATENCY)
+			print_bar(t, &t->row[i]);
+		else
+			print_row(t, &t->row[i], top_columns());
 	if (n == 0)
 		printf("nothing%s\n",
 		    t->options->by >= TOP_CPU
 			? ": events of the kernel are missing (tailorctl "
 			  "probe)"
 			: "");
-	screen_hint(next[t->order]);
+	screen_hint(t->options->by == TOP_LATENCY ? "" : next[t->order]);
 }
 
 static int
 print_json(const struct top *t, unsigned n)
 {
-	static const char *const by[] = {"cause", "path", "cpu", "waker"};
+	static const char *const by[] = {
+	    "cause", "path", "latency", "cpu", "waker"};
 	struct json j;
 
-	json_init(&j, false);
-	json_object_begin(&j);
+	plain_json_begin(&j);
 	json_key_string(&j, "schema", "tailor.top/1");
 	json_key_string(&j, "by", by[t->options->by]);
 	if (t->overview.mode[0] != '\0')
@@ -343,7 +402,9 @@ print_json(const struct top *t, unsigned n)
 		json_object_begin(&j);
 		json_key_string(&j, "name", r->name);
 		json_key_uint(&j, "count", r->count);
-		if (t->options->by != TOP_WAKER) {
+		if (t->options->by == TOP_LATENCY && r->cost_ns >= 0)
+			json_key_int(&j, "under_ns", r->cost_ns);
+		if (heads[t->options->by].cost[0] != '\0') {
 			json_key_int(&j, "cost_ns", r->cost_ns);
 			json_key_int(&j, "max_ns", r->max_ns);
 		}
@@ -354,18 +415,20 @@ print_json(const struct top *t, unsigned n)
 	json_array_end(&j);
 	json_key_uint(&j, "not_listed", t->rows - n);
 	json_key_uint(&j, "no_room", t->others);
-	json_object_end(&j);
-	return plain_json(&j);
+	return plain_json_end(&j);
 }
 
 static int
 print(struct top *t)
 {
-	unsigned n =
-	    t->options->count > 0 ? (unsigned)t->options->count : SHOWN;
+	bool latency = t->options->by == TOP_LATENCY;
+	unsigned n = t->options->count > 0 ? (unsigned)t->options->count
+		     : latency		   ? t->rows
+					   : SHOWN;
 	uint32_t rows = screen_rows();
 
-	qsort_r(t->row, t->rows, sizeof(t->row[0]), first, &t->order);
+	if (!latency)
+		qsort_r(t->row, t->rows, sizeof(t->row[0]), first, &t->order);
 	if (rows < UINT32_MAX && n + FRAME_ROWS > rows)
 		n = rows > FRAME_ROWS ? rows - FRAME_ROWS : 1;
 	n = n < t->rows ? n : t->rows;
@@ -384,47 +447,35 @@ read_overview(struct top *t)
 		   : overview_read(&t->overview, t->options);
 }
 
-static void
-press(struct top *t, int key)
-{
-	if (key == 's')
-		t->order = (t->order + 1) % ORDERS;
-}
-
+/* Draw once in an interval, and after each key.  f: the stream, or NULL: the
+ * running tailor is asked. */
 static int
-show_events(void *user, int key)
-{
-	struct top *t = user;
-
-	press(t, key);
-	if (key == 0 && read_overview(t) < 0)
-		return -1;
-	name_rows(t);
-	t->shown |= key == 0;
-	return print(t);
-}
-
-static int
-run_slow(struct top *t)
+run(struct top *t, struct follow *f)
 {
 	const struct options *o = t->options;
+	enum follow_event what = FOLLOW_IDLE;
 	int key = 0;
 
-	while (key != SCREEN_QUIT) {
-		bool read = key == 0 && !screen_paused();
-
-		press(t, key);
-		if (read)
-			t->rows = 0;
-		if (read && (read_overview(t) < 0 || gather_slow(t) < 0))
-			return STATUS_NO;
-		if (print(t) != 0)
-			return STATUS_NO;
-		if (o->once || o->dump)
+	for (;;) {
+		if (f != NULL)
+			what = gather_events(t, f, &key);
+		if (key == SCREEN_QUIT)
 			return STATUS_OK;
-		key = screen_wait(o->interval_ns);
+		if (key == 's')
+			t->order = (t->order + 1) % ORDERS;
+		if (key == 0 && !screen_paused() &&
+		    (read_overview(t) < 0 || (f == NULL && gather(t) < 0)))
+			return STATUS_NO;
+		if (f != NULL)
+			name_rows(t);
+		t->shown |= key == 0;
+		if (print(t) != 0 || what == FOLLOW_GONE)
+			return STATUS_NO;
+		if (o->once || o->dump || what == FOLLOW_END)
+			return STATUS_OK;
+		if (f == NULL)
+			key = screen_wait(o->interval_ns);
 	}
-	return STATUS_OK;
 }
 
 int
@@ -437,12 +488,12 @@ command_top(const struct options *options)
 	if (t == NULL)
 		return STATUS_NO;
 	t->options = options;
-	if (options->by == TOP_CAUSE || options->by == TOP_PATH) {
+	if (options->by < TOP_CPU) {
 		screen_open(options);
-		status = run_slow(t);
+		status = run(t, NULL);
 	} else if (follow_open(&f, options) == 0) {
 		screen_open(options);
-		status = follow_run(&f, take_event, show_events, t);
+		status = run(t, &f);
 		follow_close(&f);
 	}
 	free(t);

@@ -16,8 +16,8 @@ append_count(char *out, size_t size, int64_t n, const char *what)
 		    (long long)n, what, n == 1 ? "" : "s");
 }
 
-char *
-waits_text(char out[WAITS_BYTES], const cJSON *waits)
+const char *
+waits_text(const cJSON *waits)
 {
 	int64_t oldest_ns = field_number(waits, "oldest_ns", -1);
 	int64_t cut_ns = field_number(waits, "cut_in_ns", -1);
@@ -37,5 +37,5 @@ waits_text(char out[WAITS_BYTES], const cJSON *waits)
 	if (*text != '\0' && oldest_ns >= 0 && method != NULL && target != NULL)
 		text_append(text, sizeof(text), "; oldest %llds: %s %.200s",
 		    (long long)(oldest_ns / NS_PER_S), method, target);
-	return plain_cell(out, WAITS_BYTES, text, WAITS_COLUMNS);
+	return plain_cell(text, 64);
 }

@@ -1,5 +1,5 @@
-/* rows.h: accounts from CSV, as GET /accounts and `tailorctl blame --accounts
- * csv` print them, into a struct blame_set for each route. */
+/* rows.h: accounts from CSV, as GET /accounts and `tailorctl blame --accounts`
+ * print them, into a struct blame_set for each route. */
 #pragma once
 
 #include "blame/blame.h"

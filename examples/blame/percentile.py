@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What tailorctl blame computes, in pandas; and by quantile regression.
 
-    tailorctl blame --accounts csv >a.csv
+    tailorctl blame --accounts >a.csv
     examples/blame/percentile.py a.csv "GET /search" gc [99]
 
 Prints JSON: the percentile, what each cause has more in it than in p50, and the

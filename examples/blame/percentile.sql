@@ -1,7 +1,7 @@
 -- What tailorctl blame computes, in DuckDB: p99 of one route, p99 without
 -- collections, and what each of some causes has in p99.
 --
---	tailorctl blame --accounts csv >a.csv
+--	tailorctl blame --accounts >a.csv
 --	duckdb <examples/blame/percentile.sql
 
 create table account as

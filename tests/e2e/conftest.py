@@ -322,16 +322,6 @@ def ctl(build):
 
 
 @pytest.fixture
-def bare(ctl):
-    """The same without capabilities, so that nothing is measured that needs
-    them."""
-    def run(*arguments, **more):
-        return ctl(*arguments, before=["setpriv", "--bounding-set=-all",
-                                       "--inh-caps=-all"], **more)
-    return run if os.geteuid() == 0 else ctl
-
-
-@pytest.fixture
 def ask(ctl, admin):
     """Runs tailorctl against the stub."""
     def run(*arguments, **more):

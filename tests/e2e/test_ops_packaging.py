@@ -311,7 +311,7 @@ def values(admin):
     ctl = f"tailorctl -a {admin.path}"
     return [(f"{ctl} {typed}", f"{ctl} {whole}") for typed, whole in [
         ("drain so", "drain south"), ("why ", "why req-1"),
-        ("stat tailor_x", "stat tailor_x_total"),
+        ("metrics tailor_x", "metrics tailor_x_total"),
         ("slow --cause l", "slow --cause lock"),
         ("slow --path ", "slow --path /search"),
         ("slow --sort ser", "slow --sort server"),

@@ -221,10 +221,10 @@ def test_jvm_without_page(build, jvm):
 
 @pytest.mark.parametrize("arguments, status, said", [
     ([], 2, "nothing to observe"),
-    (["--pid", "0"], 2, "not a number in 1.."),
+    (["--pid", "0"], 2, "not a whole number from 1 to"),
     (["--pid", "1", "--cpu", "0"], 2, "not both"),
     (["--pid", "1", "2"], 2, "not a process's number"),
-    (["0"], 2, "not a number in 1.."),
+    (["0"], 2, "not a process's number"),
     (["--cpu", "0", "nonsense"], 2, "not a process's"),
     (["--signal", "words:x"], 1, "a signal is"),
     (["--signal", "word:/etc/passwd"], 1, "write word:FILE:OFFSET"),

@@ -196,29 +196,29 @@ def test_info(ask, admin):
         "        - 0", "        - 1"]
 
 
-def test_stat(ask, admin):
-    """Goal: counters without zeros and histogram parts; --all has them."""
+def test_metrics(ask, admin):
+    """Goal: all as it came, or those of a name; as JSON, too."""
     admin.answers["GET /metrics"] = http(200, METRICS)
-    rows = ask("stat", "--once").out.splitlines()[1:]
-    assert [row.split()[-1] for row in rows] == ["1500", "2.5"]
-    rows = ask("stat", "-1", "--all", "swaps").out.splitlines()[1:]
-    assert [row.split() for row in rows] == [["tailor_swaps_total", "0"]]
+    assert ask("metrics", wide=True).out == METRICS
+    assert ask("metrics", "swaps").out == "tailor_swaps_total 0\n"
     samples = json.loads(ask("metrics", "--json", wide=True).out)["samples"]
     assert len(samples) == 4
     assert samples[0]["name"].endswith('path="a b}\\" c"}')
 
 
-def test_stat_in_a_pipe(ask, admin):
-    """Goal: a name is whole, and a moment is no billion."""
+def test_rates(ask, admin):
+    """Goal: without zeros and parts of histograms; in a pipe names are
+    whole."""
     name = 'hazard_seconds_total{server="' + 40 * "a" + '",kind="safepoint"}'
-    admin.answers["GET /metrics"] = http(
-        200, f"{name} 1\nprocess_start_time_seconds 86400000\n")
-    _, first, second = ask("stat", "--once", wide=True).out.splitlines()
-    assert first.split() == [name, "1"]
-    assert second.split()[1] in ("1972-09-26", "1972-09-27", "1972-09-28")
+    admin.answers["GET /metrics"] = http(200, METRICS + f"{name} 1\n")
+    rows = ask("metrics", "--rates", "-1", "-i", "0.01",
+               wide=True).out.splitlines()[1:]
+    assert [row.split()[-2:] for row in rows] == [["1500", "0"], ["2.5", "0"],
+                                                  ["1", "0"]]
+    assert rows[-1].startswith(name)
 
 
-def test_stat_rates(build, admin):
+def test_rates_of_two_readings(build, admin):
     """Goal: two readings 100 apart give a positive change per second."""
     value = [1000]
 
@@ -227,12 +227,12 @@ def test_stat_rates(build, admin):
         connection.sendall(http(200, f"a_total {value[0]}\nb 5\n"))
 
     admin.answers["GET /metrics"] = answer
-    with subprocess.Popen([build / "tailorctl", "-a", admin.path, "stat",
-                           "--json", "-i", "0.05"], text=True,
+    with subprocess.Popen([build / "tailorctl", "-a", admin.path, "metrics",
+                           "--rates", "--json", "-i", "0.05"], text=True,
                           stdout=subprocess.PIPE) as child:
         first = json.loads(child.stdout.readline())["samples"]
         second = json.loads(child.stdout.readline())["samples"]
         child.terminate()
-    assert first[0] == {"name": "a_total", "value": 1100, "per_second": 0}
+    assert first[0] == {"name": "a_total", "value": 1100}
     assert second[0]["value"] == 1200 and second[0]["per_second"] > 0
     assert second[1]["per_second"] == 0

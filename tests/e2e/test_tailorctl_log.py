@@ -170,7 +170,7 @@ def test_log_of_a_stream_that_is_cut(build, stream, scratch):
 @pytest.mark.parametrize("query, message", [
     ("total >", "column 8: expected a value here"),
     ("total > 20ms and speed", "column 18: requests have no field"),
-    ("event == x and speed == 3", "column 16: no event has a field"),
+    ("event == x and speed == 3", "column 16: events have no field"),
     ("event == gc and total > 1ms", "column 1: requests have no field"),
     ("(total", "column 1: this parenthesis is not closed"),
     ("\x1b[2J", "column 1: "),

@@ -159,9 +159,10 @@ def test_colours_and_width(ctl, screen, admin, words):
 
 def test_names_of_metrics(ctl, screen, admin):
     # Goal: they are cut to fit a terminal, and whole in a pipe.
-    plain = ctl("-a", admin.path, "stat", "-1", wide=True).out
+    plain = ctl("-a", admin.path, "metrics", "--rates", "-1", "-i",
+                "0.01", wide=True).out
     assert max(map(len, plain.splitlines())) > 80 and "..." not in plain
-    s = screen("stat", "-1")
+    s = screen("metrics", "--rates", "-1", "-i", "0.01")
     assert s.end() == 0
     text = ESCAPE.sub("", s.text.replace("\r", ""))
     assert "..." in text and max(map(len, text.splitlines())) <= 80
@@ -200,12 +201,12 @@ def test_keys_of_top(screen):
 
 def test_a_low_terminal(screen):
     # Goal: a display never scrolls; what is left out is counted.
-    s = screen("stat", rows=10)
+    s = screen("metrics", "--rates", rows=10)
     s.wait("space pause")
     s.press("q")
     assert s.end() == 0
     frame = s.text.split("\x1b[2J")[1]
-    assert frame.count("\n") <= 10 and '33 more: "tailorctl stat' in frame
+    assert frame.count("\n") <= 10 and '33 more: "tailorctl metrics' in frame
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM,
