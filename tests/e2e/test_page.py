@@ -535,6 +535,10 @@ def test_live(live, page):
                ) == 7
     assert "was active" in texts(page, "#hazards .active title")[0]
     assert len(texts(page, "#hazards a")) == 7
+    fills = page.evaluate("[...document.querySelectorAll('#key svg')]"
+                          ".map((e) => getComputedStyle(e).fill)")
+    assert len(fills) == len(texts(page, "#key li")) > 6
+    assert "rgb(0, 0, 0)" not in fills, "each kind has a colour of the page's"
     assert sum(map(int, texts(page, "#causes td:nth-child(4)"))) == 7
     assert texts(page, "#slow code") == ["GET /<b>bold"] * 7
     assert sum(map(int, texts(page, "#latency text[y]:nth-child(3n + 2)"))

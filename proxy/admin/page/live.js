@@ -156,14 +156,19 @@ function drawHazards(j) {
         svg("title", {}, `${server.name} was active`)));
     y += LANE;
   });
+  const fills = Object.fromEntries(j.kinds.map((k) =>
+    [k.kind, `var(--${k.colour})`]));
+  $("key").replaceChildren(...j.kinds.map((k) => html("li", {},
+    svg("svg", { viewBox: "0 0 1 1", fill: fills[k.kind] },
+      svg("rect", { width: 1, height: 1 })), k.words)));
   /* A collection is a safepoint too: it is drawn last. */
   for (const h of [...j.hazards].sort((a, b) =>
          (a.kind === "gc") - (b.kind === "gc"))) {
     const end = h.ended_ago_ns ?? 0, from = x(h.began_ago_ns);
     /* A pause of a millisecond is a thousandth of a pixel. */
     const width = Math.max(2, x(end) - from);
-    parts.push(svg("rect", { class: h.kind, x: from, width, height: BAR,
-                             y: lanes + h.server * LANE },
+    parts.push(svg("rect", { class: h.kind, fill: fills[h.kind], x: from,
+                             width, height: BAR, y: lanes + h.server * LANE },
       svg("title", {}, `${j.servers[h.server].name}: ${h.kind} (${h.cause}), ` +
         duration(h.began_ago_ns - end) +
         (h.ended_ago_ns === undefined ? " so far" : "") +
