@@ -257,8 +257,6 @@ function drawHeaps(j) {
 
 /* p99 of each minute as a stack; the seven largest causes have a colour, what
  * nothing explains is grey. */
-const UNEXPLAINED = ["unknown", "blind", "lost", "not_observed"];
-
 function drawTail(j) {
   const all = new Map(), high = 140, base = TOP + high;
   const wide = (WIDTH - LEFT) / 10, each = Math.ceil(LABEL / wide);
@@ -266,8 +264,8 @@ function drawTail(j) {
   for (const c of j.tail.flatMap((m) => m.causes))
     all.set(c.cause, { ...c, ns: (all.get(c.cause)?.ns ?? 0) + c.share_ns });
   const parts = [...all.values()].sort((a, b) => b.ns - a.ns)
-    .map((c, i) => ({ ...c, style: UNEXPLAINED.includes(c.cause)
-      ? "unexplained" : `part${Math.min(i, 7)}` }));
+    .map((c, i) => ({ ...c, style: c.unexplained ? "unexplained"
+                                              : `part${Math.min(i, 7)}` }));
   const drawn = j.tail.flatMap((m) => {
     const ago = Math.floor(m.ended_ago_ns / 60e9), x = WIDTH - wide * (1 + ago);
     let y = base;
