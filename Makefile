@@ -117,7 +117,7 @@ FOLDERS := $(shell printf '%s\n' $(ROOMS) | cut -d / -f 1 | uniq)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@); )
 
 .PHONY: all
-all: programs agent java	## programs, JVM agent, Java classes (default)
+all: programs agent java $(BUILD)/timeline.schema.json	## programs, JVM agent, Java classes (default)
 
 # --- objects and archives ---------------------------------------------------
 MAINS := daemon/main.c loadgen/tailor-load.c tailorctl/tailorctl.c
@@ -317,6 +317,22 @@ $(BUILD)/man/%: docs/%.scd
 $(BUILD)/man/tailor.conf.5: $(BUILD)/tailor
 	@mkdir -p $(@D)
 	$(call say,MAN)$< --manual | SOURCE_DATE_EPOCH=0 scdoc >$@
+
+# What each cause is, from its row: "gc: a stop-the-world collection".
+$(BUILD)/causes.txt: talechain/explain/cause.h $(FLAGS)
+	$(call say,NAMES)(echo '#include "$<"'; echo 'TALE_CAUSES(ROW)') | \
+	    $(CC) -I. -E -P \
+	    -D'ROW(s, code, l, k, b, m, n, y, meaning, ...)=@ code meaning' - | \
+	    sed -n 's/@ /\n/gp' | awk -F '"' 'NF > 4 { m = ""; \
+	    for (i = 4; i < NF; i += 2) m = m $$i; print $$2 ": " m }' >$@
+$(BUILD)/timeline.schema.json: docs/timeline.schema.json $(BUILD)/causes.txt
+	$(call say,JSON)sed "s/@causes@/$$(cut -d : -f 1 $(BUILD)/causes.txt | \
+	    paste -s -d '~' | sed 's/~/", "/g')/" $< >$@
+$(BUILD)/man/tailor-timeline.5: docs/tailor-timeline.5.scd $(BUILD)/causes.txt
+	@mkdir -p $(@D)
+	$(call say,MAN)sed -e 's/_/\\_/g' -e 's/^\([^:]*\):/- *\1*:/' \
+	    $(BUILD)/causes.txt | sed -e '/^@causes@$$/{r /dev/stdin' -e 'd}' $< | \
+	    SOURCE_DATE_EPOCH=0 scdoc >$@
 
 # And the table of events in the tool that reads them.
 $(BUILD)/man/tailor-ring.7: docs/tailor-ring.7.scd $(BUILD)/tailorctl

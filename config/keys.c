@@ -18,8 +18,17 @@
 	PLACE(owner, member),						\
 	.count_offset = offsetof(struct owner, counter), .max = (most)
 #define RANGE(least, most) .min = (double)(least), .max = (double)(most)
-#define CHOICES(...)							\
-	.choices = (const struct key_choice[]){__VA_ARGS__, {NULL, 0}}
+#define CHOICES(...) CHOICES_OF(__VA_ARGS__,)
+#define CHOICES_OF(...)							\
+	.choices = (const struct key_choice[]){__VA_ARGS__ {NULL, 0}}
+#define COUNTER_CHOICE(symbol, code, ...)				\
+	{code, 1U << TALECHAIN_COUNTER_##symbol},
+#define HAZARD_CHOICE(symbol, code, ...) {code, 1U << HAZARD_##symbol},
+#define HAZARD_CHOICE_WAITED(						\
+    symbol, code, words, colour, stops, acted, waited, ...)		\
+	HAZARD_IF_##waited({code, 1U << HAZARD_##symbol},)
+#define HAZARD_ACTED(symbol, code, words, colour, stops, acted, ...)	\
+	HAZARD_IF_##acted("," code)
 #define US 1e3
 #define MS 1e6
 #define S 1e9
@@ -97,12 +106,8 @@ const struct config_key config_keys[] = {
 	CHOICES({"act", CONFIG_MODE_ACT}, {"watch", CONFIG_MODE_WATCH}),
 	.fallback = "act"},
 {"hedging.triggers", KEY_FLAGS, PLACE(config, hedging.triggers),
-	CHOICES({"gc", 1U << HAZARD_GC}, {"safepoint", 1U << HAZARD_SAFEPOINT},
-	{"exit", 1U << HAZARD_EXIT},
-	{"unresponsive", 1U << HAZARD_UNRESPONSIVE},
-	{"quota", 1U << HAZARD_QUOTA}, {"stopped", 1U << HAZARD_STOPPED},
-	{"marking", 1U << HAZARD_MARKING}),
-	.fallback = "gc,exit,unresponsive,quota,stopped,marking"},
+	CHOICES_OF(HAZARD_KINDS(HAZARD_CHOICE)),
+	.fallback = &("" HAZARD_KINDS(HAZARD_ACTED))[1]},
 {"hedging.steer", KEY_BOOL, PLACE(config, hedging.steer),
 	.fallback = "false"},
 {"hedging.allow", KEY_RULES,
@@ -115,8 +120,7 @@ const struct config_key config_keys[] = {
 {"hedging.budget_burst", KEY_COUNT, PLACE(config, hedging.budget_burst),
 	RANGE(0, 1000000), .fallback = "0"},
 {"hedging.wait_out", KEY_FLAGS, PLACE(config, hedging.wait_out),
-	CHOICES({"gc", 1U << HAZARD_GC}, {"safepoint", 1U << HAZARD_SAFEPOINT},
-	{"quota", 1U << HAZARD_QUOTA}),
+	CHOICES_OF(HAZARD_KINDS(HAZARD_CHOICE_WAITED)),
 	.fallback = "safepoint,quota"},
 {"hedging.commit_delay", KEY_DURATION, PLACE(config, hedging.commit_delay_ns),
 	RANGE(0, 1 * S), .unit = "ms", .fallback = "1ms"},
@@ -224,22 +228,7 @@ const struct config_key config_keys[] = {
 	{"heap", 1U << TALECHAIN_RATE_HEAP}), .restart = true,
 	.fallback = "ipc,clock,heap"},
 {"profiler.counters", KEY_FLAGS, PLACE(config, profiler.counters),
-	CHOICES({"instructions", 1U << TALECHAIN_COUNTER_INSTRUCTIONS},
-	{"branches", 1U << TALECHAIN_COUNTER_BRANCHES},
-	{"branch_misses", 1U << TALECHAIN_COUNTER_BRANCH_MISSES},
-	{"cache_references", 1U << TALECHAIN_COUNTER_CACHE_REFERENCES},
-	{"cache_misses", 1U << TALECHAIN_COUNTER_CACHE_MISSES},
-	{"l1d_misses", 1U << TALECHAIN_COUNTER_L1D_MISSES},
-	{"l1i_misses", 1U << TALECHAIN_COUNTER_L1I_MISSES},
-	{"llc_misses", 1U << TALECHAIN_COUNTER_LLC_MISSES},
-	{"dtlb_misses", 1U << TALECHAIN_COUNTER_DTLB_MISSES},
-	{"itlb_misses", 1U << TALECHAIN_COUNTER_ITLB_MISSES},
-	{"cycles", 1U << TALECHAIN_COUNTER_CYCLES},
-	{"stalls_frontend", 1U << TALECHAIN_COUNTER_STALLS_FRONTEND},
-	{"stalls_backend", 1U << TALECHAIN_COUNTER_STALLS_BACKEND},
-	{"faults", 1U << TALECHAIN_COUNTER_FAULTS},
-	{"major_faults", 1U << TALECHAIN_COUNTER_MAJOR_FAULTS},
-	{"migrations", 1U << TALECHAIN_COUNTER_MIGRATIONS}),
+	CHOICES_OF(TALECHAIN_COUNTERS(COUNTER_CHOICE)),
 	.restart = true, .fallback = ""},
 
 {"slow.target", KEY_DURATION, PLACE(config, slow.target_ns), RANGE(0, 600 * S),

@@ -25,13 +25,11 @@ const char *
 hedge_trigger_name(enum hedge_trigger trigger)
 {
 	static const char *const names[] = {
-	    [HEDGE_FIRST] = "first",
-	    [HEDGE_GC] = "gc",
-	    [HEDGE_SAFEPOINT] = "safepoint",
-	    [HEDGE_EXIT] = "exit",
-	    [HEDGE_UNRESPONSIVE] = "unresponsive",
-	    [HEDGE_QUOTA] = "quota",
-	    [HEDGE_STOPPED] = "stopped",
+#define HEDGE_X(symbol, code, words, colour, stops, ...) \
+	HAZARD_IF_##stops([HEDGE_##symbol] = code, )
+	    HAZARD_KINDS(HEDGE_X)
+#undef HEDGE_X
+		[HEDGE_FIRST] = "first",
 	    [HEDGE_TIMER] = "timer",
 	    [HEDGE_FAILURE] = "failure",
 	};
@@ -174,21 +172,7 @@ hedging_hedge_turn(const struct hedging *h, unsigned server)
 bool
 policy_is_hedge(enum hedge_trigger trigger)
 {
-	switch (trigger) {
-	case HEDGE_GC:
-	case HEDGE_SAFEPOINT:
-	case HEDGE_EXIT:
-	case HEDGE_UNRESPONSIVE:
-	case HEDGE_QUOTA:
-	case HEDGE_STOPPED:
-	case HEDGE_TIMER:
-		return true;
-	case HEDGE_FIRST:
-	case HEDGE_FAILURE:
-	case HEDGE_TRIGGER_COUNT:
-		break;
-	}
-	return false;
+	return trigger != HEDGE_FIRST && trigger != HEDGE_FAILURE;
 }
 
 bool

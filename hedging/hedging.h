@@ -33,15 +33,13 @@ const char *server_state_name(enum server_state state);
 
 /* Why a further attempt was started. */
 enum hedge_trigger {
-	HEDGE_FIRST,	    /* not a hedge: the request's first attempt */
-	HEDGE_GC,	    /* the active server collects garbage */
-	HEDGE_SAFEPOINT,    /* the active server is stopped at a safepoint */
-	HEDGE_EXIT,	    /* the active server's process is gone */
-	HEDGE_UNRESPONSIVE, /* the active server sends nothing (silence.c) */
-	HEDGE_QUOTA,	    /* the active server's CPU quota is used up */
-	HEDGE_STOPPED,	    /* the active server is stopped or frozen */
-	HEDGE_TIMER,	    /* no signal, but the response is late (T6) */
-	HEDGE_FAILURE,	    /* the attempt failed before a response (T7) */
+	HEDGE_FIRST, /* not a hedge: the request's first attempt */
+#define HEDGE_X(symbol, code, words, colour, stops, ...) \
+	HAZARD_IF_##stops(HEDGE_##symbol, )
+	HAZARD_KINDS(HEDGE_X) /* the active server's hazard */
+#undef HEDGE_X
+	HEDGE_TIMER,   /* no signal, but the response is late (T6) */
+	HEDGE_FAILURE, /* the attempt failed before a response (T7) */
 	HEDGE_TRIGGER_COUNT
 };
 /* "gc", "first", ... */
@@ -98,11 +96,6 @@ struct hedging_limits {
 	int64_t timer_delay_ns;	   /* T6: delay; 0: use timer_percentile */
 	unsigned timer_percentile; /* T6: of latencies, 1 .. 100; 0: 99 */
 };
-
-/* T4: kinds that may be waited out.  A process that is gone, stopped or silent
- * is not waited for: how long that takes follows no pattern. */
-#define HEDGING_WAIT_KINDS \
-	(1U << HAZARD_GC | 1U << HAZARD_SAFEPOINT | 1U << HAZARD_QUOTA)
 
 /* What the policy must know of a request to judge it; built for each call. */
 struct hedge_view {
@@ -327,12 +320,12 @@ bool hedging_hedge_at_start(
     const struct hedging *h, unsigned server, struct instant now);
 
 /* The kinds of hazards that are acted upon as they begin: bits of enum
- * hazard_kind.  Neither those that are waited out (T4) nor marking (T10). */
+ * hazard_kind.  Neither those that are waited out (T4) nor those that only make
+ * the server slow (T10). */
 static inline uint32_t
 hedging_acted_on(const struct hedging *h)
 {
-	return h->limits.triggers &
-	       ~(h->limits.wait_out | 1U << HAZARD_MARKING);
+	return h->limits.triggers & HAZARDS_STOPPING & ~h->limits.wait_out;
 }
 
 /* The trigger for a server's present hazards; HEDGE_FIRST: none, or none that

@@ -216,15 +216,10 @@ policy_hazards_expire(struct hedging *h, unsigned server, struct instant now)
 		s->marking = INSTANT_NONE;
 		h->hazards_expired++;
 	}
-	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
-		/* The proxy itself sees the ends of the first two; a process
-		 * may be stopped for hours, and ends that when it runs. */
-		if (k == HAZARD_EXIT || k == HAZARD_UNRESPONSIVE ||
-		    k == HAZARD_STOPPED || (s->hazards & policy_bit(k)) == 0)
-			continue;
-		if (instant_since(now, s->kind_since[k]) >= HAZARD_MAX_NS)
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		if ((s->hazards & HAZARDS_EXPIRING & policy_bit(k)) != 0 &&
+		    instant_since(now, s->kind_since[k]) >= HAZARD_MAX_NS)
 			stale |= policy_bit(k);
-	}
 	if (stale == 0)
 		return;
 	h->hazards_expired++;

@@ -23,6 +23,12 @@
 enum hedge_trigger
 hedging_hazard_trigger(const struct hedging *h, unsigned server)
 {
+	static const enum hedge_trigger of[] = {
+#define HEDGE_X(symbol, code, words, colour, stops, ...) \
+	HAZARD_IF_##stops([HAZARD_##symbol] = HEDGE_##symbol, )
+	    HAZARD_KINDS(HEDGE_X)
+#undef HEDGE_X
+	};
 	const struct hedging_server *s;
 	uint32_t hazards;
 
@@ -30,18 +36,12 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server)
 	s = &h->server[server];
 	if (s->state == SERVER_DOWN || s->state == SERVER_CONNECTING)
 		return HEDGE_EXIT; /* T8, whatever triggers are configured */
-	hazards = s->hazards & h->limits.triggers & ~s->waiting;
-	if ((hazards & policy_bit(HAZARD_GC)) != 0)
-		return HEDGE_GC;
-	if ((hazards & policy_bit(HAZARD_SAFEPOINT)) != 0)
-		return HEDGE_SAFEPOINT;
-	if ((hazards & policy_bit(HAZARD_QUOTA)) != 0)
-		return HEDGE_QUOTA;
-	if ((hazards & policy_bit(HAZARD_STOPPED)) != 0)
-		return HEDGE_STOPPED;
-	if ((hazards & policy_bit(HAZARD_UNRESPONSIVE)) != 0)
-		return HEDGE_UNRESPONSIVE;
-	return HEDGE_FIRST;
+	hazards =
+	    s->hazards & h->limits.triggers & HAZARDS_STOPPING & ~s->waiting;
+	/* Silence says nothing beside what explains it. */
+	if (hazards != policy_bit(HAZARD_UNRESPONSIVE))
+		hazards &= ~policy_bit(HAZARD_UNRESPONSIVE);
+	return hazards == 0 ? HEDGE_FIRST : of[__builtin_ctz(hazards)];
 }
 
 /* L8: after a pause the server first works off its losers. */

@@ -82,7 +82,7 @@ policy_waited(struct hedging *h, const struct hazard *z, int64_t length_ns)
 	/* Those of a standby are shorter: steering has it collect, drained.  Of
 	 * several that were seen as one, only one has a length.  And the
 	 * safepoint of a collection counts as that. */
-	if (!w->served || length_ns <= 0 || (bit & HEDGING_WAIT_KINDS) == 0 ||
+	if (!w->served || length_ns <= 0 || (bit & HAZARDS_WAITED) == 0 ||
 	    (z->kind == HAZARD_SAFEPOINT && z->cause != 0 &&
 		z->cause != TALECHAIN_CAUSE_NOT_GC))
 		return;

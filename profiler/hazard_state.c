@@ -7,6 +7,30 @@ hazard_state_page_counts(const struct hazard_state *w)
 	return w->agents == 0 || w->page_concurrent;
 }
 
+/* Whether the sources show a hazard of a process that runs. */
+static bool
+hazard_state_in_force(const struct hazard_state *w, enum hazard_kind kind)
+{
+	switch (kind) {
+	case HAZARD_GC:
+		return w->agents_in_gc > 0 ||
+		       (w->page_gc && hazard_state_page_counts(w));
+	case HAZARD_SAFEPOINT:
+		return w->page_safepoint;
+	case HAZARD_QUOTA:
+		return w->stall == STALL_QUOTA;
+	case HAZARD_STOPPED:
+		return w->stall == STALL_STOPPED;
+	case HAZARD_MARKING:
+		return w->agents_marking > 0;
+	case HAZARD_EXIT:
+	case HAZARD_UNRESPONSIVE: /* the proxy's (silence.c) */
+	case HAZARD_KIND_COUNT:
+		break;
+	}
+	return false;
+}
+
 static uint32_t
 hazard_state_levels(const struct hazard_state *w)
 {
@@ -14,16 +38,9 @@ hazard_state_levels(const struct hazard_state *w)
 
 	if (w->exited)
 		return UINT32_C(1) << HAZARD_EXIT;
-	if (w->agents_in_gc > 0 || (w->page_gc && hazard_state_page_counts(w)))
-		levels |= UINT32_C(1) << HAZARD_GC;
-	if (w->page_safepoint)
-		levels |= UINT32_C(1) << HAZARD_SAFEPOINT;
-	if (w->agents_marking > 0)
-		levels |= UINT32_C(1) << HAZARD_MARKING;
-	if (w->stall == STALL_QUOTA)
-		levels |= UINT32_C(1) << HAZARD_QUOTA;
-	if (w->stall == STALL_STOPPED)
-		levels |= UINT32_C(1) << HAZARD_STOPPED;
+	for (unsigned kind = 0; kind < HAZARD_KIND_COUNT; kind++)
+		if (hazard_state_in_force(w, (enum hazard_kind)kind))
+			levels |= UINT32_C(1) << kind;
 	return levels;
 }
 

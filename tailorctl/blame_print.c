@@ -199,22 +199,11 @@ print_queue(const struct view *v, const struct blame_report *r)
 static void
 print_unseen(const struct view *v, const struct blame_report *r)
 {
-	double seen = blame_view_seen(&v->of, r);
-
-	if (seen < 0.995)
-		printf("Without kernel events in %.0f %% of the tail: there "
-		       "runq, preempted, quota,\nlock, sleep, disk, "
-		       "page_fault, reclaim, softirq, irq, steal and tcp_*\n"
-		       "are not observed.\n",
-		    100 * (1 - seen));
-}
-
-static void
-print_absent(const struct view *v, const struct blame_report *r)
-{
 	const char *sleep = blame_view_sleep(&v->of, r);
-	char text[BLAME_ABSENT];
+	char text[BLAME_CODES];
 
+	if (blame_view_unseen(&v->of, r, text))
+		plain_wrap(stdout, text, 0);
 	if (sleep != NULL)
 		plain_print(0, "%s", sleep);
 	if (blame_view_absent(&v->of, r, text))
@@ -312,7 +301,6 @@ blame_print_route(const struct view *v, const struct blame_route *route,
 	print_queue(v, r);
 	print_spots(v, route, r);
 	print_unseen(v, r);
-	print_absent(v, r);
 	print_examples(v, route->set, r);
 	if (v->options->against_ns > 0)
 		show_against(v, route, o);

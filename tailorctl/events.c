@@ -34,7 +34,7 @@ static const char *const rates[] = {
 #undef EVENTS_X
 };
 static const char *const hazards[] = {
-#define EVENTS_X(symbol, name) name,
+#define EVENTS_X(symbol, code, ...) code,
     HAZARD_KINDS(EVENTS_X)
 #undef EVENTS_X
 };

@@ -378,25 +378,25 @@ put_changes(const struct page *p)
 }
 
 static void
+put_paragraph(const struct page *p, const char *begin, const char *text)
+{
+	fputs(begin, p->out);
+	plot_escape(p->out, text);
+	fputs("</p>\n", p->out);
+}
+
+static void
 put_unseen(const struct page *p)
 {
-	double seen = blame_view_seen(p->v, p->r);
 	const char *sleep = blame_view_sleep(p->v, p->r);
-	char absent[BLAME_ABSENT];
+	char text[BLAME_CODES];
 
-	if (seen < 0.995)
-		fprintf(p->out,
-		    "<p>Without kernel events in %.0f %% of the tail: what "
-		    "threads waited for (CPU, lock, disk, TCP) is not observed "
-		    "there.</p>\n",
-		    100 * (1 - seen));
+	if (blame_view_unseen(p->v, p->r, text))
+		put_paragraph(p, "<p>", text);
 	if (sleep != NULL)
-		fprintf(p->out, "<p class=\"dim\">%s</p>\n", sleep);
-	if (blame_view_absent(p->v, p->r, absent)) {
-		fputs("<p class=\"dim\">", p->out);
-		plot_escape(p->out, absent);
-		fputs("</p>\n", p->out);
-	}
+		put_paragraph(p, "<p class=\"dim\">", sleep);
+	if (blame_view_absent(p->v, p->r, text))
+		put_paragraph(p, "<p class=\"dim\">", text);
 }
 
 static void

@@ -41,15 +41,16 @@ blame_view_then(const struct blame_view *v, const struct blame_route *route);
 /* The options for blame_analyze. */
 struct blame_options blame_view_options(const struct blame_view *v);
 
-/* The part of the tail with kernel events, 0 .. 1. */
-double
-blame_view_seen(const struct blame_view *v, const struct blame_report *r);
+#define BLAME_CODES 640
+/* A sentence on the part of the tail without kernel events, and what is not
+ * observed there.  False: there is none. */
+bool blame_view_unseen(const struct blame_view *v, const struct blame_report *r,
+    char out[BLAME_CODES]);
 
 /* A sentence on what needs a runtime's signals or a PMU and is in no account;
  * they do not say whether the signals were there.  False: all are in some. */
-#define BLAME_ABSENT 160
 bool blame_view_absent(const struct blame_view *v, const struct blame_report *r,
-    char out[BLAME_ABSENT]);
+    char out[BLAME_CODES]);
 
 /* A sentence, if q(p) of all requests is outside the interval of the accounts'
  * own, of which causes are found.  False: it is not. */

@@ -56,42 +56,41 @@ struct table {
 	bool others;			   /* have a route already */
 };
 
-/* What cannot go, and what is no cause; the others are hazards. */
-static enum blame_kind
-kind_of(const char *code)
-{
-	static const char *const base[] = {
-	    "client_send", "proxy", "network", "work", "low_ipc", "slow_clock"};
-	static const char *const none[] = {
-	    "unknown", "blind", "lost", "not_observed"};
-	static const char *const queue[] = {
-	    "accept_queue", "proxy_queue", "backend_queue"};
+static const enum blame_kind kinds[] = {
+#define TALE_X(symbol, code, label, kind, bar, blame, ...) \
+	[TALE_CAUSE_##symbol] = BLAME_##blame,
+    TALE_CAUSES(TALE_X)
+#undef TALE_X
+};
 
-	for (unsigned i = 0; i < COUNT(base); i++)
-		if (strcmp(code, base[i]) == 0)
-			return BLAME_BASE;
-	for (unsigned i = 0; i < COUNT(none); i++)
-		if (strcmp(code, none[i]) == 0)
-			return BLAME_UNEXPLAINED;
-	for (unsigned i = 0; i < COUNT(queue); i++)
-		if (strcmp(code, queue[i]) == 0)
-			return BLAME_QUEUE;
-	return strcmp(code, "runq") == 0 || strcmp(code, "preempted") == 0
-		   ? BLAME_CPU
-		   : BLAME_HAZARD;
+/* A column after "kernel".  A code that is not known is that of another
+ * version: it is taken for what may go as a whole, and needs nothing. */
+static void
+cause_add(struct table *t, char *code)
+{
+	struct blame_rows *r = t->r;
+	int known = tale_cause_find(code);
+
+	for (char *c = code; *c != '\0'; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?'; /* codes are printed as they are */
+	r->cause[r->causes] = (struct blame_cause){code, code, BLAME_HAZARD};
+	r->needs[r->causes] = TALE_NEEDS_NOTHING;
+	if (known >= 0) {
+		r->cause[r->causes].label = tale_causes[known].label;
+		r->cause[r->causes].kind = kinds[known];
+		r->needs[r->causes] = tale_causes[known].needs;
+	}
+	if (blame_rows_needs_kernel(r, r->causes))
+		t->kernel |= UINT64_C(1) << r->causes;
+	r->causes++;
 }
 
 bool
-blame_rows_needs_kernel(const char *code)
+blame_rows_needs_kernel(const struct blame_rows *r, unsigned cause)
 {
-	static const char *const kernel[] = {"runq", "preempted", "quota",
-	    "steal", "irq", "lock", "sleep", "page_fault", "reclaim", "disk",
-	    "softirq", "idle_wakeup", "low_ipc", "slow_clock"};
-
-	for (unsigned i = 0; i < COUNT(kernel); i++)
-		if (strcmp(code, kernel[i]) == 0)
-			return true;
-	return strncmp(code, "tcp_", 4) == 0;
+	return r->needs[cause] == TALE_NEEDS_KERNEL ||
+	       r->needs[cause] == TALE_NEEDS_RATES;
 }
 
 static int
@@ -170,7 +169,6 @@ values_find(struct table *t, char *field[COLUMNS_MAX])
 static int
 head_read(struct table *t, char *field[COLUMNS_MAX], unsigned n)
 {
-	struct blame_rows *r = t->r;
 	char what[64];
 
 	for (unsigned c = 0; c < COLUMN_COUNT; c++) {
@@ -187,19 +185,8 @@ head_read(struct table *t, char *field[COLUMNS_MAX], unsigned n)
 	    n - t->at[COLUMN_KERNEL] == 1)
 		return complain(t, "no causes, or too many, after \"kernel\"");
 	values_find(t, field);
-	for (unsigned i = t->at[COLUMN_KERNEL] + 1; i < n; i++) {
-		int known = tale_cause_find(field[i]);
-
-		for (char *c = field[i]; *c != '\0'; c++)
-			if (*c < ' ' || *c > '~')
-				*c = '?'; /* codes are printed as they are */
-		if (blame_rows_needs_kernel(field[i]))
-			t->kernel |= UINT64_C(1) << r->causes;
-		r->cause[r->causes++] = (struct blame_cause){field[i],
-		    known < 0 ? field[i]
-			      : tale_cause_label((enum tale_cause)known),
-		    kind_of(field[i])};
-	}
+	for (unsigned i = t->at[COLUMN_KERNEL] + 1; i < n; i++)
+		cause_add(t, field[i]);
 	return 0;
 }
 

@@ -21,6 +21,7 @@ struct blame_route {
 
 struct blame_rows {
 	struct blame_cause cause[BLAME_CAUSES];
+	uint8_t needs[BLAME_CAUSES]; /* enum tale_needs, of each */
 	unsigned causes;
 	struct blame_value value[BLAME_VALUES]; /* that the table has */
 	const char *unit[BLAME_VALUES];		/* static; NULL: a number */
@@ -56,4 +57,4 @@ void blame_rows_name(char *out, size_t size, const char *text);
 int blame_rows_cause(const struct blame_rows *r, const char *code, size_t n);
 
 /* Whether the kernel's events are needed to see a cause. */
-bool blame_rows_needs_kernel(const char *code);
+bool blame_rows_needs_kernel(const struct blame_rows *r, unsigned cause);

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "blame/report/report.h"
+#include "talechain/explain/story.h"
 
 #define SEED UINT64_C(0x7461696c6f72) /* the same intervals each time */
 #define PLACES 64
@@ -60,39 +61,61 @@ blame_view_options(const struct blame_view *v)
 	    .p = v->p, .resamples = v->resamples, .seed = SEED};
 }
 
-double
-blame_view_seen(const struct blame_view *v, const struct blame_report *r)
+/* Append to a sentence; what does not fit is cut. */
+static void
+append(char out[BLAME_CODES], const char *text)
+{
+	size_t at = strlen(out);
+
+	snprintf(out + at, BLAME_CODES - at, "%s", text);
+}
+
+bool
+blame_view_unseen(const struct blame_view *v, const struct blame_report *r,
+    char out[BLAME_CODES])
 {
 	double seen = 1;
+	const char *before = "there: ";
 
 	for (unsigned c = 0; c < v->rows.causes; c++)
-		if (blame_rows_needs_kernel(v->rows.cause[c].code))
+		if (blame_rows_needs_kernel(&v->rows, c))
 			seen = fmin(seen, r->seen[c]);
-	return seen;
+	if (seen >= 0.995)
+		return false;
+	snprintf(out, BLAME_CODES,
+	    "Without kernel events in %.0f %% of the tail; not observed ",
+	    100 * (1 - seen));
+	for (unsigned c = 0; c < v->rows.causes; c++) {
+		if (!blame_rows_needs_kernel(&v->rows, c))
+			continue;
+		append(out, before);
+		append(out, v->rows.cause[c].code);
+		before = ", ";
+	}
+	append(out, ".");
+	return true;
 }
 
 bool
 blame_view_absent(const struct blame_view *v, const struct blame_report *r,
-    char out[BLAME_ABSENT])
+    char out[BLAME_CODES])
 {
-	static const char *const codes[] = {
-	    "gc", "safepoint", "class_loading", "low_ipc", "slow_clock"};
-	size_t empty = (size_t)snprintf(out, BLAME_ABSENT, "In no request: ");
-	size_t at = empty;
+	unsigned n = 0, k;
 
-	for (unsigned i = 0; i < COUNT(codes); i++) {
-		int c = blame_rows_cause(&v->rows, codes[i], strlen(codes[i]));
-		unsigned k = 0;
-
-		while (k < r->lines && (int)r->line[k].cause != c)
+	snprintf(out, BLAME_CODES, "In no request: ");
+	for (unsigned c = 0; c < v->rows.causes; c++) {
+		if (v->rows.needs[c] != TALE_NEEDS_RUNTIME &&
+		    v->rows.needs[c] != TALE_NEEDS_RATES)
+			continue;
+		for (k = 0; k < r->lines && r->line[k].cause != c;)
 			k++;
-		if (c >= 0 && k == r->lines)
-			at += (size_t)snprintf(out + at, BLAME_ABSENT - at,
-			    "%s%s", at == empty ? "" : ", ", codes[i]);
+		if (k < r->lines)
+			continue;
+		append(out, n++ == 0 ? "" : ", ");
+		append(out, v->rows.cause[c].code);
 	}
-	snprintf(out + at, BLAME_ABSENT - at,
-	    ": they did not occur, or cannot be observed here.");
-	return at > empty;
+	append(out, ": they did not occur, or cannot be observed here.");
+	return n > 0;
 }
 
 bool

@@ -59,6 +59,8 @@ kind_named(const char *name)
 	return -1;
 }
 
+#define KIND_X(symbol, code, ...) " " code
+
 /* A runtime or monitor without a channel reports a pause here. */
 void
 admin_hazard(struct admin_call *call)
@@ -75,7 +77,8 @@ admin_hazard(struct admin_call *call)
 	    (number = kind_named(kind)) < 0 ||
 	    (strcmp(state, "begin") != 0 && strcmp(state, "end") != 0)) {
 		admin_reply_error(call, 400,
-		    "wants ?server=NAME&kind=gc|safepoint&state=begin|end");
+		    "wants ?server=NAME&state=begin|end&kind=KIND, one "
+		    "of" HAZARD_KINDS(KIND_X));
 		return;
 	}
 	h.server = (uint8_t)server;

@@ -140,6 +140,23 @@ write_slices(const struct live_report *l, struct json *j)
 	json_array_end(j);
 }
 
+/* How the page draws the kinds of hazards, and their words. */
+static void
+write_kinds(struct json *j)
+{
+#define HAZARD_X(symbol, code, meaning, colour, ...) \
+	json_object_begin(j);                        \
+	json_key_string(j, "kind", code);            \
+	json_key_string(j, "words", meaning);        \
+	json_key_string(j, "colour", colour);        \
+	json_object_end(j);
+
+	json_key_array(j, "kinds");
+	HAZARD_KINDS(HAZARD_X)
+	json_array_end(j);
+#undef HAZARD_X
+}
+
 /* Hazards of the window, newest first; times are ago. */
 static void
 write_hazards(const struct live_report *l, struct json *j)
@@ -252,6 +269,8 @@ write_share(enum tale_cause cause, int64_t share_ns, struct json *j)
 	json_object_begin(j);
 	json_key_string(j, "cause", tale_cause_code(cause));
 	json_key_string(j, "words", tale_cause_label(cause));
+	json_key_bool(
+	    j, "unexplained", tale_causes[cause].bar == STORY_BAR_BLIND);
 	json_key_int(j, "share_ns", share_ns);
 	json_object_end(j);
 }
@@ -294,6 +313,7 @@ live_report_write(struct analysis_report *report,
 
 	write_latency(l, j);
 	write_slices(l, j);
+	write_kinds(j);
 	write_hazards(l, j);
 	write_heaps(l, j);
 	write_causes(l, slow, n, j);

@@ -18,11 +18,11 @@ write_waits(struct proxy *p, struct exposition *e)
 
 	exposition_family(e, "tailor_pauses_waited_out_total");
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-		if ((HEDGING_WAIT_KINDS & 1U << k) != 0)
+		if ((HAZARDS_WAITED & 1U << k) != 0)
 			exposition_sample(e, KIND(k), h->waited_out[k]);
 	exposition_family(e, "tailor_pause_regret_seconds_total");
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-		if ((HEDGING_WAIT_KINDS & 1U << k) != 0)
+		if ((HAZARDS_WAITED & 1U << k) != 0)
 			exposition_sample_ns(e, KIND(k), h->regret_ns[k]);
 }
 

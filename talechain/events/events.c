@@ -38,7 +38,7 @@ static const struct talechain_rate_name rates[TALECHAIN_RATE_END] = {
 };
 
 static const char *const hazard_names[] = {
-#define HAZARD_X(symbol, name) name,
+#define HAZARD_X(symbol, code, ...) code,
     HAZARD_KINDS(HAZARD_X)
 #undef HAZARD_X
 };

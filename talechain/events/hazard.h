@@ -6,22 +6,58 @@
 
 #include "base/instant.h"
 
-/* What keeps a server from responding.  Kinds may overlap in time. */
-#define HAZARD_KINDS(X)                                                    \
-	X(GC, "gc")		  /* a stop-the-world collection */        \
-	X(SAFEPOINT, "safepoint") /* all threads stopped, for GC or not */ \
-	X(EXIT, "exit") /* the process is gone; ends with a new one */     \
-	X(UNRESPONSIVE,                                                    \
-	    "unresponsive")   /* silent for longer than it ever is */      \
-	X(QUOTA, "quota")     /* its cgroup's CPU quota is used up */      \
-	X(STOPPED, "stopped") /* by a signal, a debugger or the freezer */ \
-	X(MARKING, "marking") /* no stop: a collector works in steps */
+/* What keeps a server from responding: one row for each kind, from which all
+ * lists of kinds follow.  Kinds may overlap in time.  A row's place is its
+ * number in the stream: new ones are the last.
+ *
+ * Symbol, code, words, colour of the live page (a variable of live.css).
+ *
+ * YES or NO: the server cannot respond (NO: it is slow; the policy treats that
+ * by itself, T10); it is acted on by default (hedging.triggers); it may be
+ * waited out (T4: not if how long it takes follows no pattern); it is over
+ * after a minute without an end (not if the proxy itself sees its end, or hours
+ * are likely).
+ *
+ * The cause (cause.h) that it is for requests, and how strong that is (enum
+ * claim_rank).  UNKNOWN: it is no reason. */
+#define HAZARD_KINDS(X)                                                     \
+	X(GC, "gc", "garbage collection", "gc", YES, YES, YES, YES, GC, GC) \
+	X(SAFEPOINT, "safepoint", "safepoint", "flow", YES, NO, YES, YES,   \
+	    SAFEPOINT, SAFEPOINT)                                           \
+	X(EXIT, "exit", "not running", "ink", YES, YES, NO, NO, EXIT, EXIT) \
+	X(UNRESPONSIVE, "unresponsive", "unresponsive", "silent", YES, YES, \
+	    NO, NO, UNKNOWN, NOTHING)                                       \
+	X(QUOTA, "quota", "CPU quota used up", "bad", YES, YES, YES, YES,   \
+	    QUOTA, STOP)                                                    \
+	X(STOPPED, "stopped", "stopped", "bad", YES, YES, NO, NO, STOPPED,  \
+	    STOP)                                                           \
+	X(MARKING, "marking", "V8 marks: slow, not stopped", "marking", NO, \
+	    YES, NO, YES, UNKNOWN, NOTHING)
 
 enum hazard_kind {
-#define HAZARD_X(symbol, name) HAZARD_##symbol,
+#define HAZARD_X(symbol, ...) HAZARD_##symbol,
 	HAZARD_KINDS(HAZARD_X)
 #undef HAZARD_X
 	    HAZARD_KIND_COUNT
+};
+
+/* What follows a column's YES or NO. */
+#define HAZARD_IF_YES(...) __VA_ARGS__
+#define HAZARD_IF_NO(...)
+
+/* Sets of kinds: bit 1 << kind. */
+#define HAZARD_BIT_STOPS(symbol, code, words, colour, stops, ...) \
+	HAZARD_IF_##stops(| 1U << HAZARD_##symbol)
+#define HAZARD_BIT_WAITED(                                  \
+    symbol, code, words, colour, stops, acted, waited, ...) \
+	HAZARD_IF_##waited(| 1U << HAZARD_##symbol)
+#define HAZARD_BIT_EXPIRES(                                          \
+    symbol, code, words, colour, stops, acted, waited, expires, ...) \
+	HAZARD_IF_##expires(| 1U << HAZARD_##symbol)
+enum {
+	HAZARDS_STOPPING = 0 HAZARD_KINDS(HAZARD_BIT_STOPS),
+	HAZARDS_WAITED = 0 HAZARD_KINDS(HAZARD_BIT_WAITED),
+	HAZARDS_EXPIRING = 0 HAZARD_KINDS(HAZARD_BIT_EXPIRES),
 };
 
 /* The kind's name as in metrics and logs: "gc".  Static text. */

@@ -53,19 +53,23 @@ stop_end(const struct explainer *ex, int attempt, const struct claim *c)
 	return end_ns != NEVER && end_ns < c->end_ns ? end_ns : c->end_ns;
 }
 
+enum claim_rank
+pause_rank(enum hazard_kind kind)
+{
+	static const enum claim_rank ranks[] = {
+#define HAZARD_X(                                                            \
+    symbol, code, words, colour, stops, acted, waited, expires, cause, rank) \
+	[HAZARD_##symbol] = RANK_##rank,
+	    HAZARD_KINDS(HAZARD_X)
+#undef HAZARD_X
+	};
+
+	return ranks[kind];
+}
+
 void
 cause_pauses(struct explainer *ex, int attempt)
 {
-	static const struct {
-		enum tale_cause cause;
-		enum claim_rank rank;
-	} of[HAZARD_KIND_COUNT] = {
-	    [HAZARD_GC] = {TALE_CAUSE_GC, RANK_GC},
-	    [HAZARD_SAFEPOINT] = {TALE_CAUSE_SAFEPOINT, RANK_SAFEPOINT},
-	    [HAZARD_EXIT] = {TALE_CAUSE_EXIT, RANK_EXIT},
-	    [HAZARD_QUOTA] = {TALE_CAUSE_QUOTA, RANK_STOP},
-	    [HAZARD_STOPPED] = {TALE_CAUSE_STOPPED, RANK_STOP},
-	};
 	const struct tale *t = ex->t;
 	const struct story_attempt *a = &ex->chain.attempt[attempt];
 	const struct tale_pause *p;
@@ -76,8 +80,8 @@ cause_pauses(struct explainer *ex, int attempt)
 		if (p->server != t->request.attempt[attempt].server)
 			continue;
 		c = (struct claim){
-		    .cause = of[p->kind].cause,
-		    .rank = of[p->kind].rank,
+		    .cause = tale_cause_of(p->kind),
+		    .rank = pause_rank(p->kind),
 		    .attempt = attempt,
 		    .cpu = -1,
 		    .likely = !p->begin_seen,
@@ -242,8 +246,11 @@ cause_losses(struct explainer *ex, enum claim_rank rank)
 {
 	const struct tale *t = ex->t;
 	const struct talechain_event *v;
-	struct claim c = {
-	    .cause = TALE_CAUSE_LOST, .rank = rank, .attempt = -1, .cpu = -1};
+	struct claim c = {.cause = TALE_CAUSE_LOST,
+	    .rank = rank,
+	    .attempt = -1,
+	    .cpu = -1,
+	    .note = "events of that time were lost"};
 
 	for (size_t i = 0; i < t->entries; i++) {
 		v = &t->entry[i].slot.event;
@@ -318,7 +325,8 @@ cause_gaps(struct explainer *ex)
 	struct claim c = {.cause = TALE_CAUSE_BLIND,
 	    .rank = RANK_GAP,
 	    .attempt = -1,
-	    .cpu = -1};
+	    .cpu = -1,
+	    .note = "the observer was not looking"};
 
 	for (size_t i = 0; i < t->entries; i++) {
 		if (t->entry[i].slot.event.type != TALECHAIN_META_BLIND)

@@ -6,7 +6,7 @@
  *           story_sums.c): causes of each time
  *        -> checks (story_check.c): what contradicts itself is not observed
  *        -> segments (story_tile.c): claims become a tiling of [0, total]
- *        -> verdict (story_verdict.c, story_evidence.c, story_advice.c)
+ *        -> verdict (story_verdict.c, story_evidence.c)
  *        -> picture (story_bars.c, story_lanes.c)
  *
  * A claim gives a cause for a piece of time.  Where claims overlap, the one of
@@ -356,6 +356,8 @@ void path_add(struct explainer *ex, const struct claim *c);
 
 /* cause_*.c: claims of one kind over the present leg. */
 void cause_pauses(struct explainer *ex, int attempt);
+/* How strong the claim of a pause is. */
+enum claim_rank pause_rank(enum hazard_kind kind);
 void cause_classes(struct explainer *ex, int attempt);
 /* The time in which the process that had an attempt was stopped by a signal. */
 void cause_stops(struct explainer *ex, int attempt);
@@ -543,9 +545,6 @@ void say_timer(
 
 /* story_evidence.c: why the verdict of a cause is what it is. */
 void evidence_write(struct explainer *ex, enum tale_cause cause);
-
-/* story_advice.c: what one could do about a cause. */
-void advice_write(struct explainer *ex);
 
 /* Coverage below this and the verdict is "not explained". */
 #define COVERAGE_MIN 0.5

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "talechain/explain/story.h"
 
 /* The interval that is open for one server and kind. */
 struct open_pause {
@@ -185,7 +186,7 @@ tale_pauses_find(struct tale *t)
 		/* That a server was silent is no reason for it; while a
 		 * collector marks in steps the program runs. */
 		if (attempt < 0 || !tale_mark_of(&e->slot.event, &m) ||
-		    m.kind == HAZARD_UNRESPONSIVE || m.kind == HAZARD_MARKING)
+		    tale_cause_of(m.kind) == TALE_CAUSE_UNKNOWN)
 			continue;
 		o = &open[attempt][m.kind];
 		if (m.pid != 0)

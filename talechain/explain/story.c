@@ -4,10 +4,11 @@
 
 #include "talechain/explain/explainer.h"
 
-static const struct {
-	const char *code, *label;
-} causes[TALE_CAUSE_COUNT] = {
-#define TALE_X(symbol, code, label) [TALE_CAUSE_##symbol] = {code, label},
+const struct tale_cause_row tale_causes[TALE_CAUSE_COUNT] = {
+#define TALE_X(                                                              \
+    symbol, code, label, kind, bar, blame, needs, say, meaning, advice, ...) \
+	[TALE_CAUSE_##symbol] = {code, label, STORY_BAR_##bar,               \
+	    TALE_NEEDS_##needs, {advice, ##__VA_ARGS__}},
     TALE_CAUSES(TALE_X)
 #undef TALE_X
 };
@@ -32,22 +33,36 @@ story_lane_name(enum story_lane_kind kind)
 const char *
 tale_cause_code(enum tale_cause cause)
 {
-	return causes[cause].code;
+	return tale_causes[cause].code;
 }
 
 const char *
 tale_cause_label(enum tale_cause cause)
 {
-	return causes[cause].label;
+	return tale_causes[cause].label;
 }
 
 int
 tale_cause_find(const char *code)
 {
 	for (int i = 0; i < TALE_CAUSE_COUNT; i++)
-		if (strcmp(causes[i].code, code) == 0)
+		if (strcmp(tale_causes[i].code, code) == 0)
 			return i;
 	return -1;
+}
+
+enum tale_cause
+tale_cause_of(enum hazard_kind kind)
+{
+	static const enum tale_cause of[] = {
+#define HAZARD_X(                                                            \
+    symbol, code, words, colour, stops, acted, waited, expires, cause, rank) \
+	[HAZARD_##symbol] = TALE_CAUSE_##cause,
+	    HAZARD_KINDS(HAZARD_X)
+#undef HAZARD_X
+	};
+
+	return of[kind];
 }
 
 enum tale_cause
@@ -175,7 +190,6 @@ tale_explain(struct story **out, const struct tale *t)
 	    threads_list,
 	    requests_list,
 	    verdict_write,
-	    advice_write,
 	};
 	struct explainer ex = {.t = t};
 	int64_t total_ns = tale_total_ns(t);

@@ -8,62 +8,8 @@
  * render/ draws stories. */
 #pragma once
 
+#include "talechain/explain/cause.h"
 #include "talechain/explain/tale.h"
-
-/* Why a piece of a request's time passed: symbol, code, label.  Codes are
- * stable: they are stored and searched for. */
-#define TALE_CAUSES(X)                                                \
-	X(UNKNOWN, "unknown", "not explained")                        \
-	X(CLIENT_SEND, "client_send", "client sending")               \
-	X(CLIENT_LATE, "client_late", "client read late")             \
-	X(ACCEPT_QUEUE, "accept_queue", "waiting to be accepted")     \
-	X(PROXY, "proxy", "Tailor working")                           \
-	X(PROXY_QUEUE, "proxy_queue", "Tailor's queue")               \
-	X(NETWORK, "network", "TCP stack")                            \
-	X(BACKEND_QUEUE, "backend_queue", "server's queue")           \
-	X(WORK, "work", "server computing")                           \
-	X(LOW_IPC, "low_ipc", "computing at low IPC")                 \
-	X(SLOW_CLOCK, "slow_clock", "computing on a slow clock")      \
-	X(RUNQ, "runq", "waiting for a CPU")                          \
-	X(PREEMPTED, "preempted", "preempted")                        \
-	X(QUOTA, "quota", "CPU quota used up")                        \
-	X(STEAL, "steal", "CPU taken by the host")                    \
-	X(IRQ, "irq", "handling interrupts")                          \
-	X(STOPPED, "stopped", "stopped or frozen")                    \
-	X(LOCK, "lock", "waiting for another thread")                 \
-	X(SLEEP, "sleep", "server sleeping")                          \
-	X(PAGE_FAULT, "page_fault", "page fault")                     \
-	X(RECLAIM, "reclaim", "freeing memory")                       \
-	X(DISK, "disk", "waiting for disk")                           \
-	X(SOFTIRQ, "softirq", "softirq")                              \
-	X(IDLE_WAKEUP, "idle_wakeup", "CPU leaving idle")             \
-	X(GC, "gc", "garbage collection")                             \
-	X(SAFEPOINT, "safepoint", "JVM safepoint")                    \
-	X(CLASS_LOADING, "class_loading", "class loading and JIT")    \
-	X(EXIT, "exit", "server not running")                         \
-	X(DELAYED_ACK, "tcp_delayed_ack", "waiting for an ACK")       \
-	X(RETRANSMIT, "tcp_retransmit", "waiting for retransmission") \
-	X(WINDOW, "tcp_window", "receiver not reading")               \
-	X(CONGESTION, "tcp_congestion", "congestion window full")     \
-	X(CORK, "tcp_cork", "corked by the sender")                   \
-	X(HELD, "tcp_held", "held back by TCP")                       \
-	X(SWITCHED, "switched", "until re-sent by Tailor")            \
-	X(BLIND, "blind", "observer was away")                        \
-	X(LOST, "lost", "events lost")                                \
-	X(NOT_OBSERVED, "not_observed", "not observed")
-
-enum tale_cause {
-#define TALE_X(symbol, code, label) TALE_CAUSE_##symbol,
-	TALE_CAUSES(TALE_X)
-#undef TALE_X
-	    TALE_CAUSE_COUNT
-};
-
-/* "gc", "garbage collection"; static text. */
-const char *tale_cause_code(enum tale_cause cause);
-const char *tale_cause_label(enum tale_cause cause);
-/* The cause of a code, or -1. */
-int tale_cause_find(const char *code);
 
 /* How sure a sentence or a piece is, from the surest. */
 enum story_confidence {

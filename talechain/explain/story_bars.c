@@ -120,17 +120,10 @@ static void
 draw_pauses(struct explainer *ex)
 {
 	const struct tale *t = ex->t;
-	static const enum tale_cause cause[HAZARD_KIND_COUNT] = {
-	    [HAZARD_GC] = TALE_CAUSE_GC,
-	    [HAZARD_SAFEPOINT] = TALE_CAUSE_SAFEPOINT,
-	    [HAZARD_EXIT] = TALE_CAUSE_EXIT,
-	    [HAZARD_QUOTA] = TALE_CAUSE_QUOTA,
-	    [HAZARD_STOPPED] = TALE_CAUSE_STOPPED,
-	};
 	struct story_bar b = {.kind = STORY_BAR_DELAY, .cpu = -1};
 
 	for (size_t i = 0; i < t->pauses && i < DELAYS_MAX; i++) {
-		b.cause = cause[t->pause[i].kind];
+		b.cause = tale_cause_of(t->pause[i].kind);
 		b.lane = lane_get(ex, STORY_LANE_JVM, t->pause[i].server, 0);
 		b.begin_ns = instant_since(t->pause[i].begin, t->t0);
 		b.end_ns = instant_since(t->pause[i].end, t->t0);
@@ -139,26 +132,6 @@ draw_pauses(struct explainer *ex)
 		    talechain_cause_name(t->pause[i].cause));
 		bar_add(ex, &b);
 	}
-}
-
-/* What a piece of the path is drawn as. */
-static enum story_bar_kind
-piece_kind(enum tale_cause cause)
-{
-	switch ((int)cause) {
-	case TALE_CAUSE_WORK:
-	case TALE_CAUSE_LOW_IPC:
-	case TALE_CAUSE_SLOW_CLOCK:
-	case TALE_CAUSE_PROXY:
-	case TALE_CAUSE_NETWORK:
-		return STORY_BAR_WORK;
-	case TALE_CAUSE_UNKNOWN:
-	case TALE_CAUSE_BLIND:
-	case TALE_CAUSE_LOST:
-	case TALE_CAUSE_NOT_OBSERVED:
-		return STORY_BAR_BLIND;
-	}
-	return STORY_BAR_DELAY;
 }
 
 /* Pauses and blind times have lanes on which they are drawn; bytes under way
@@ -202,7 +175,7 @@ draw_piece(struct explainer *ex, size_t i, size_t stages)
 {
 	const struct story_segment *g = &ex->s->segment[i];
 	const struct claim *c = &ex->segment_claim[i];
-	struct story_bar b = {.kind = piece_kind(g->cause),
+	struct story_bar b = {.kind = tale_causes[g->cause].bar,
 	    .cause = g->cause,
 	    .lane = g->lane,
 	    .cpu = c->cpu,
@@ -295,8 +268,8 @@ run_kind(const struct claim *c)
 	case TALE_CAUSE_IRQ:
 		return STORY_BAR_DELAY;
 	}
-	return piece_kind(c->cause) == STORY_BAR_WORK ? STORY_BAR_WORK
-						      : STORY_BAR_OTHER;
+	return tale_causes[c->cause].bar == STORY_BAR_WORK ? STORY_BAR_WORK
+							   : STORY_BAR_OTHER;
 }
 
 /* A thread's run: parts in which it had the request, and other work. */

@@ -28,9 +28,7 @@ static bool
 is_computing(const struct claim *c)
 {
 	return (c->rank == RANK_THREAD || c->rank == RANK_THREAD_RATE) &&
-	       c->attempt >= 0 &&
-	       (c->cause == TALE_CAUSE_WORK || c->cause == TALE_CAUSE_LOW_IPC ||
-		   c->cause == TALE_CAUSE_SLOW_CLOCK);
+	       c->attempt >= 0 && tale_causes[c->cause].bar == STORY_BAR_WORK;
 }
 
 /* Claim what contradicts the first so many claims of computing. */

@@ -154,8 +154,7 @@ evidence_stack(const struct explainer *ex, const struct claim *c,
 {
 	struct line l = evidence(v);
 
-	if (c->cause == TALE_CAUSE_WORK || c->cause == TALE_CAUSE_LOW_IPC ||
-	    c->cause == TALE_CAUSE_SLOW_CLOCK)
+	if (c->attempt >= 0 && tale_causes[c->cause].bar == STORY_BAR_WORK)
 		say_samples(ex, c, &l);
 	else
 		say_stack(ex, segment, &l);

@@ -132,7 +132,8 @@ path_in(struct explainer *ex)
 	    stage(TALE_CAUSE_UNKNOWN, "on its way from the client to Tailor");
 	struct claim net =
 	    stage(TALE_CAUSE_NETWORK, "the request was on its way to Tailor");
-	struct claim queue = stage(TALE_CAUSE_ACCEPT_QUEUE, NULL);
+	struct claim queue = stage(
+	    TALE_CAUSE_ACCEPT_QUEUE, "the connection waited to be accepted");
 	struct claim unread =
 	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the request");
 	struct claim whole =
@@ -469,7 +470,8 @@ path_out(struct explainer *ex)
 	    stage(TALE_CAUSE_PROXY, "Tailor forwarded the response");
 	struct claim net = stage(
 	    TALE_CAUSE_NETWORK, "the response was on its way to the client");
-	struct claim late = stage(TALE_CAUSE_CLIENT_LATE, NULL);
+	struct claim late = stage(TALE_CAUSE_CLIENT_LATE,
+	    "the response had arrived; the client read it later");
 	struct claim way =
 	    stage(TALE_CAUSE_UNKNOWN, "on its way from Tailor to the client");
 	int64_t there = c->client_net != NEVER ? c->client_net : c->left;

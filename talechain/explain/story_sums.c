@@ -84,8 +84,7 @@ static bool
 is_pause(const struct explainer *ex, int attempt, const struct tale_pause *p)
 {
 	return p->server == ex->t->request.attempt[attempt].server &&
-	       (p->kind == HAZARD_GC || p->kind == HAZARD_SAFEPOINT ||
-		   p->kind == HAZARD_EXIT);
+	       pause_rank(p->kind) > RANK_SUM;
 }
 
 /* Where from a moment on the server is in no pause; *until: when the next one

@@ -162,17 +162,10 @@ tile_join(struct explainer *ex)
 	}
 }
 
-static bool
-is_dark(enum tale_cause cause)
-{
-	return cause == TALE_CAUSE_UNKNOWN || cause == TALE_CAUSE_BLIND ||
-	       cause == TALE_CAUSE_LOST || cause == TALE_CAUSE_NOT_OBSERVED;
-}
-
 static enum story_confidence
 claim_confidence(const struct claim *c)
 {
-	if (is_dark(c->cause))
+	if (tale_causes[c->cause].bar == STORY_BAR_BLIND)
 		return STORY_NOT_OBSERVED;
 	return c->likely ? STORY_LIKELY : STORY_OBSERVED;
 }
@@ -254,7 +247,7 @@ tile_confidence(const struct explainer *ex, enum tale_cause cause)
 	const struct story *s = ex->s;
 	int64_t likely_ns = 0;
 
-	if (is_dark(cause))
+	if (tale_causes[cause].bar == STORY_BAR_BLIND)
 		return STORY_NOT_OBSERVED;
 	for (size_t i = 0; i < s->segments; i++)
 		if (s->segment[i].cause == cause &&

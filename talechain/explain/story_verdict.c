@@ -179,6 +179,8 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		if (c->note != NULL)
 			line_add(l, " state %" PRIu64, c->value);
 		break;
+	default:
+		line_add(l, "met: %s", tale_cause_label(c->cause));
 	}
 	say_other(c, l);
 }
@@ -187,21 +189,22 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 static void
 say_tcp(const struct explainer *ex, const struct claim *c, struct line *l)
 {
-	static const char *const held[TALE_CAUSE_COUNT] = {
+	static const char *const words[TALE_CAUSE_COUNT] = {
 	    [TALE_CAUSE_DELAYED_ACK] =
 		"waited in the TCP stack for a delayed ACK",
 	    [TALE_CAUSE_RETRANSMIT] = "was lost and waited for retransmission",
 	    [TALE_CAUSE_WINDOW] = "waited for the receiver to read",
 	    [TALE_CAUSE_CONGESTION] = "waited for the congestion window",
 	    [TALE_CAUSE_CORK] = "was held back by the sender's own cork",
-	    [TALE_CAUSE_HELD] = "was held back in the TCP stack",
 	};
 	const char *what = c->note != NULL ? c->note : "the bytes";
+	const char *held = words[c->cause];
 	char name[NAME_SIZE] = "the client";
 
 	if (c->attempt >= 0)
 		attempt_name(ex, c->attempt, name);
-	line_add(l, "%s %s", what, held[c->cause]);
+	line_add(l, "%s %s", what,
+	    held != NULL ? held : "was held back in the TCP stack");
 	line_add(l, " (%s)", c->attempt >= 0 ? name : "client's connection");
 }
 
@@ -236,8 +239,7 @@ say_pause(const struct explainer *ex, const struct claim *c, struct line *l)
 	else if (c->cause == TALE_CAUSE_EXIT)
 		line_add(l, "not running");
 	else
-		line_add(l, "in a %s%s",
-		    c->cause == TALE_CAUSE_GC ? "gc" : "safepoint",
+		line_add(l, "in a %s%s", hazard_kind_name(c->pause->kind),
 		    pause_cause(c->pause, cause));
 }
 
@@ -303,8 +305,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 {
 	char who[2 * NAME_SIZE];
 
-	if (c->cause == TALE_CAUSE_WORK || c->cause == TALE_CAUSE_LOW_IPC ||
-	    c->cause == TALE_CAUSE_SLOW_CLOCK)
+	if (tale_causes[c->cause].bar == STORY_BAR_WORK)
 		line_add(l,
 		    c->rank == RANK_APP ? "%s reports that it worked on it"
 					: "%s computed",
@@ -334,6 +335,10 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 	case TALE_CAUSE_SWITCHED:
 		line_add(l, "%s had it, %s", who, unused_why(ex, c->attempt));
 		break;
+	default:
+		line_add(l, "%s: %s",
+		    tale_causes[c->cause].bar == STORY_BAR_WORK ? "" : who,
+		    tale_cause_label(c->cause));
 	}
 }
 
@@ -382,79 +387,6 @@ say_not_observed(
 		line_add(l, ": events are missing");
 }
 
-/* The sentence about a cause, without its share, from its longest piece. */
-static void
-say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
-{
-	static const struct {
-		void (*say)(const struct explainer *ex, const struct claim *c,
-		    struct line *l);
-		const char *text; /* or else the claim's note, or its label */
-	} of[TALE_CAUSE_COUNT] = {
-	    [TALE_CAUSE_UNKNOWN] = {NULL, "not explained"},
-	    [TALE_CAUSE_CLIENT_LATE] = {NULL,
-		"the response had arrived; the client read it later"},
-	    [TALE_CAUSE_ACCEPT_QUEUE] = {NULL,
-		"the connection waited to be accepted"},
-	    [TALE_CAUSE_BLIND] = {NULL, "the observer was not looking"},
-	    [TALE_CAUSE_LOST] = {NULL, "events of that time were lost"},
-	    [TALE_CAUSE_PROXY_QUEUE] = {say_queue, NULL},
-	    [TALE_CAUSE_NOT_OBSERVED] = {say_not_observed, NULL},
-	    [TALE_CAUSE_BACKEND_QUEUE] = {say_server, NULL},
-	    [TALE_CAUSE_WORK] = {say_server, NULL},
-	    [TALE_CAUSE_LOW_IPC] = {say_server, NULL},
-	    [TALE_CAUSE_SLOW_CLOCK] = {say_server, NULL},
-	    [TALE_CAUSE_CLASS_LOADING] = {say_server, NULL},
-	    [TALE_CAUSE_SWITCHED] = {say_server, NULL},
-	    [TALE_CAUSE_RUNQ] = {say_thread, NULL},
-	    [TALE_CAUSE_PREEMPTED] = {say_thread, NULL},
-	    [TALE_CAUSE_QUOTA] = {say_thread, NULL},
-	    [TALE_CAUSE_STEAL] = {say_thread, NULL},
-	    [TALE_CAUSE_IRQ] = {say_thread, NULL},
-	    [TALE_CAUSE_STOPPED] = {say_thread, NULL},
-	    [TALE_CAUSE_LOCK] = {say_thread, NULL},
-	    [TALE_CAUSE_SLEEP] = {say_thread, NULL},
-	    [TALE_CAUSE_PAGE_FAULT] = {say_thread, NULL},
-	    [TALE_CAUSE_RECLAIM] = {say_thread, NULL},
-	    [TALE_CAUSE_DISK] = {say_thread, NULL},
-	    [TALE_CAUSE_SOFTIRQ] = {say_thread, NULL},
-	    [TALE_CAUSE_IDLE_WAKEUP] = {say_thread, NULL},
-	    [TALE_CAUSE_GC] = {say_pause, NULL},
-	    [TALE_CAUSE_SAFEPOINT] = {say_pause, NULL},
-	    [TALE_CAUSE_EXIT] = {say_pause, NULL},
-	    [TALE_CAUSE_DELAYED_ACK] = {say_tcp, NULL},
-	    [TALE_CAUSE_RETRANSMIT] = {say_tcp, NULL},
-	    [TALE_CAUSE_WINDOW] = {say_tcp, NULL},
-	    [TALE_CAUSE_CONGESTION] = {say_tcp, NULL},
-	    [TALE_CAUSE_CORK] = {say_tcp, NULL},
-	    [TALE_CAUSE_HELD] = {say_tcp, NULL},
-	};
-	const char *text = of[c->cause].text;
-
-	if (c->rank == RANK_SUM) {
-		say_sums(ex, c, l);
-		return;
-	}
-	if (of[c->cause].say != NULL) {
-		of[c->cause].say(ex, c, l);
-		return;
-	}
-	if (text == NULL)
-		text = c->note != NULL ? c->note : tale_cause_label(c->cause);
-	line_add(l, "%s", text);
-}
-
-/* "38.9 of 41.2 ms: " */
-static void
-say_share(const struct line *l, int64_t share_ns, int64_t total_ns)
-{
-	char share[32], total[32];
-
-	text_ms(share, share_ns);
-	*strrchr(share, ' ') = '\0';
-	line_add(l, "%s of %s: ", share, text_ms(total, total_ns));
-}
-
 /* When an attempt's response was there: complete, else begun. */
 static struct instant
 response_at(const struct tale_attempt *a)
@@ -482,16 +414,12 @@ say_response(const struct explainer *ex, const struct line *l, int i)
 
 /* What is not known, and why. */
 static void
-say_unknown(const struct explainer *ex, const struct line *l)
+say_unknown(const struct explainer *ex, const struct claim *c, struct line *l)
 {
-	const struct story *s = ex->s;
-	const struct claim *c;
-	size_t i = 0;
+	const struct story_segment *g = &ex->s->segment[c - ex->segment_claim];
 	char b[32], e[32];
 
-	c = tile_longest(ex, TALE_CAUSE_UNKNOWN, &i);
-	if (c == NULL)
-		return;
+	line_add(l, "%s", tale_cause_label(c->cause));
 	if (c->attempt >= 0 && !ex->kernel) {
 		line_add(l, "; ");
 		say_response(ex, l, c->attempt);
@@ -502,9 +430,46 @@ say_unknown(const struct explainer *ex, const struct line *l)
 		line_add(l, "; it was %s", c->note);
 	} else {
 		line_add(l, "; no events between %s and %s",
-		    text_ms(b, s->segment[i].begin_ns),
-		    text_ms(e, s->segment[i].end_ns));
+		    text_ms(b, g->begin_ns), text_ms(e, g->end_ns));
 	}
+}
+
+/* By the claim's note, which says it all, or the cause's label. */
+static void
+say_note(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	(void)ex;
+	line_add(
+	    l, "%s", c->note != NULL ? c->note : tale_cause_label(c->cause));
+}
+
+/* The sentence about a cause, without its share, from its longest piece. */
+static void
+say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	static void (*const say[])(const struct explainer *ex,
+	    const struct claim *c, struct line *l) = {
+#define TALE_X(symbol, code, label, kind, bar, blame, needs, say, ...) \
+	[TALE_CAUSE_##symbol] = say_##say,
+	    TALE_CAUSES(TALE_X)
+#undef TALE_X
+	};
+
+	if (c->rank == RANK_SUM)
+		say_sums(ex, c, l);
+	else
+		say[c->cause](ex, c, l);
+}
+
+/* "38.9 of 41.2 ms: " */
+static void
+say_share(const struct line *l, int64_t share_ns, int64_t total_ns)
+{
+	char share[32], total[32];
+
+	text_ms(share, share_ns);
+	*strrchr(share, ' ') = '\0';
+	line_add(l, "%s of %s: ", share, text_ms(total, total_ns));
 }
 
 /* A sentence with its share. */
@@ -521,8 +486,6 @@ say_sentence(const struct explainer *ex, struct line *l, enum tale_cause cause,
 		line_add(l, " ");
 	say_share(l, share_ns, ex->s->total_ns);
 	say_cause(ex, c, l);
-	if (cause == TALE_CAUSE_UNKNOWN)
-		say_unknown(ex, l);
 	line_add(
 	    l, tile_confidence(ex, cause) == STORY_LIKELY ? " (likely)." : ".");
 }
@@ -627,6 +590,15 @@ cause_dark(const struct story *s, enum tale_cause cause)
 				     : TALE_CAUSE_NOT_OBSERVED;
 }
 
+static void
+advice_write(struct story_verdict *v)
+{
+	const char *const *advice = tale_causes[v->cause].advice;
+
+	for (int i = 0; i < TALE_ADVICE && advice[i] != NULL; i++)
+		snprintf(v->advice[i], sizeof(v->advice[i]), "%s", advice[i]);
+}
+
 void
 verdict_write(struct explainer *ex)
 {
@@ -654,6 +626,7 @@ verdict_write(struct explainer *ex)
 	if (r->attempt[0].server < 0 && r->attempt[1].server < 0)
 		line_add(&l, " It was sent to no server.");
 	evidence_write(ex, first);
+	advice_write(&s->verdict);
 	if (r->attempt[1].server >= 0 && r->attempt[0].server >= 0) {
 		line_add(&l, " ");
 		say_resent(ex, &l);

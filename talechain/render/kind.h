@@ -9,8 +9,7 @@
 #include "talechain/render/markup.h"
 
 /* Symbol, classes, words of the legend, pattern: a path in a square of 8, ""
- * none.  Waits are of the class delay and come last.  The first one is that of
- * a cause without a row in kind.c. */
+ * none.  Waits are of the class delay and come last. */
 #define KINDS(X)                                                               \
 	X(UNSEEN, "unseen", "not explained or not observed", "M1 2H3M5 6H7")   \
 	X(STAGE, "stage", "the request is there", "")                          \

@@ -98,7 +98,7 @@ render_verdict(const struct story *s, struct text *x)
 }
 
 /* The causes by their sums, which add up to the whole. */
-#define TALE_X(symbol, code, label) \
+#define TALE_X(symbol, code, label, ...) \
 	_Static_assert(sizeof(label) <= LABEL + 1, "a column is as wide");
 TALE_CAUSES(TALE_X)
 #undef TALE_X

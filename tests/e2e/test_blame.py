@@ -203,7 +203,8 @@ def test_what_is_not_observed(ctl, tmp_path):
     assert "explained: 0 % of p99 - p50" in found, found
     assert re.search(r"^   not explained +40\.0ms  no cause is known$", found,
                      re.M)
-    assert "Without kernel events in 100 % of the tail" in found
+    assert ("Without kernel events in 100 % of the tail; not observed there: "
+            "disk.") in found
     assert "In no request: gc: they did not occur, or cannot be" in found
     assert "Without kernel events in 100 % of the tail" in ctl(
         "blame", "--html", "--file", str(path), wide=True).out

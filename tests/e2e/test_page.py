@@ -534,6 +534,10 @@ def test_live(live, page):
                ) == 7
     assert "was active" in texts(page, "#hazards .active title")[0]
     assert len(texts(page, "#hazards a")) == 7
+    fills = page.evaluate("[...document.querySelectorAll('#key svg')]"
+                          ".map((e) => getComputedStyle(e).fill)")
+    assert len(fills) == len(texts(page, "#key li")) > 6
+    assert "rgb(0, 0, 0)" not in fills, "each kind has a colour of the page's"
     assert sum(map(int, texts(page, "#causes td:nth-child(4)"))) == 7
     assert texts(page, "#slow code") == ["GET /<b>bold"] * 7
     assert sum(map(int, texts(page, "#latency text[y]:nth-child(3n + 2)"))
@@ -554,7 +558,8 @@ def test_live_tail(live, page):
     # largest at the bottom, what nothing explains in grey.
     open_live(page, live.url)
     assert page.evaluate("document.getElementById('tailpart').hidden")
-    part = '{{cause: "{}", words: "<{}>", share_ns: {}}}'.format
+    part = ('{{cause: "{}", words: "<{}>", unexplained: {}, '
+            'share_ns: {}}}').format
     page.evaluate("""(() => {
         const real = fetch;
         window.fetch = async (...where) => {
@@ -564,8 +569,9 @@ def test_live_tail(live, page):
             {ended_ago_ns: 1e9, p99_ns: 8e6, few: false, causes: [%s, %s]}];
           return new Response(JSON.stringify(j));
         };
-      })()""" % (part("unknown", "none", 4e6), part("gc", "gc", 7e6),
-                 part("unknown", "none", 1e6)))
+      })()""" % (part("unknown", "none", "true", 4e6),
+                 part("gc", "gc", "false", 7e6),
+                 part("unknown", "none", "true", 1e6)))
     wait_until(lambda: not page.evaluate(
         "document.getElementById('tailpart').hidden"), "it is drawn")
     assert texts(page, "#tail title") == ["<none>: 4 ms", "<gc>: 7 ms",

@@ -156,14 +156,19 @@ function drawHazards(j) {
         svg("title", {}, `${server.name} was active`)));
     y += LANE;
   });
+  const fills = Object.fromEntries(j.kinds.map((k) =>
+    [k.kind, `var(--${k.colour})`]));
+  $("key").replaceChildren(...j.kinds.map((k) => html("li", {},
+    svg("svg", { viewBox: "0 0 1 1", fill: fills[k.kind] },
+      svg("rect", { width: 1, height: 1 })), k.words)));
   /* A collection is a safepoint too: it is drawn last. */
   for (const h of [...j.hazards].sort((a, b) =>
          (a.kind === "gc") - (b.kind === "gc"))) {
     const end = h.ended_ago_ns ?? 0, from = x(h.began_ago_ns);
     /* A pause of a millisecond is a thousandth of a pixel. */
     const width = Math.max(2, x(end) - from);
-    parts.push(svg("rect", { class: h.kind, x: from, width, height: BAR,
-                             y: lanes + h.server * LANE },
+    parts.push(svg("rect", { class: h.kind, fill: fills[h.kind], x: from,
+                             width, height: BAR, y: lanes + h.server * LANE },
       svg("title", {}, `${j.servers[h.server].name}: ${h.kind} (${h.cause}), ` +
         duration(h.began_ago_ns - end) +
         (h.ended_ago_ns === undefined ? " so far" : "") +
@@ -252,8 +257,6 @@ function drawHeaps(j) {
 
 /* p99 of each minute as a stack; the seven largest causes have a colour, what
  * nothing explains is grey. */
-const UNEXPLAINED = ["unknown", "blind", "lost", "not_observed"];
-
 function drawTail(j) {
   const all = new Map(), high = 140, base = TOP + high;
   const wide = (WIDTH - LEFT) / 10, each = Math.ceil(LABEL / wide);
@@ -261,8 +264,8 @@ function drawTail(j) {
   for (const c of j.tail.flatMap((m) => m.causes))
     all.set(c.cause, { ...c, ns: (all.get(c.cause)?.ns ?? 0) + c.share_ns });
   const parts = [...all.values()].sort((a, b) => b.ns - a.ns)
-    .map((c, i) => ({ ...c, style: UNEXPLAINED.includes(c.cause)
-      ? "unexplained" : `part${Math.min(i, 7)}` }));
+    .map((c, i) => ({ ...c, style: c.unexplained ? "unexplained"
+                                              : `part${Math.min(i, 7)}` }));
   const drawn = j.tail.flatMap((m) => {
     const ago = Math.floor(m.ended_ago_ns / 60e9), x = WIDTH - wide * (1 + ago);
     let y = base;

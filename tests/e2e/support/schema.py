@@ -7,7 +7,7 @@ checked.
 import re
 
 KNOWN = {"$schema", "$defs", "$ref", "title", "description", "type", "const",
-         "enum", "properties", "patternProperties", "additionalProperties",
+         "enum", "properties", "propertyNames", "patternProperties", "additionalProperties",
          "required", "items", "minItems", "maxItems", "minimum",
          "maximum", "pattern", "anyOf", "default"}
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool,
@@ -26,6 +26,7 @@ def _object(value, schema, root, where):
     missing = set(schema.get("required", ())) - set(value)
     assert not missing, f"{where}: without {sorted(missing)}"
     for key, member in value.items():
+        check(key, schema.get("propertyNames", {}), root, where)
         found = [schema["properties"][key]] \
             if key in schema.get("properties", {}) else []
         found += [s for pattern, s in schema.get("patternProperties",

@@ -111,6 +111,9 @@ TEST(what_can_go_is_known)
 	assert_int_equal(rows.cause[7].kind, BLAME_CPU);
 	assert_int_equal(rows.cause[8].kind, BLAME_CPU);
 	assert_int_equal(rows.cause[9].kind, BLAME_HAZARD);
+	assert_true(blame_rows_needs_kernel(&rows, 1));
+	assert_false(blame_rows_needs_kernel(&rows, 3));
+	assert_true(blame_rows_needs_kernel(&rows, 9));
 	blame_rows_fini(&rows);
 }
 

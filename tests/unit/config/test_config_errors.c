@@ -98,14 +98,12 @@ static const struct {
 	"did you mean \"watch\"?\n"},
     {"{\"hedging\": {\"mode\": 1}}",
 	"t:1:22: hedging.mode: 1 is not one of \"act\", \"watch\"\n"},
-    {"{\"hedging\": {\"triggers\": [\"gc\", \"exti\"]}}",
-	"t:1:33: hedging.triggers: \"exti\" is not one of \"gc\", "
-	"\"safepoint\", \"exit\", \"unresponsive\", \"quota\", "
-	"\"stopped\", \"marking\"; did you mean \"exit\"?\n"},
-    {"{\"hedging\": {\"triggers\": 1}}",
-	"t:1:26: hedging.triggers: 1 is not a list of \"gc\", "
-	"\"safepoint\", \"exit\", \"unresponsive\", \"quota\", "
-	"\"stopped\", \"marking\"\n"},
+    {"{\"access_log\": {\"redact\": [\"query\", \"clinet\"]}}",
+	"t:1:37: access_log.redact: \"clinet\" is not one of \"query\", "
+	"\"client\"; did you mean \"client\"?\n"},
+    {"{\"access_log\": {\"redact\": 1}}",
+	"t:1:27: access_log.redact: 1 is not a list of \"query\", "
+	"\"client\"\n"},
     {"{\"hedging\": {\"body_max\": \"17M\"}}",
 	"t:1:26: hedging.body_max: \"17M\" is not a size in 0..16M (a plain "
 	"number is in bytes)\n"},

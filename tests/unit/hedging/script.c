@@ -112,14 +112,8 @@ trigger_named(const char *name)
 static uint8_t
 kind_named(const char *name)
 {
-	static const char *const names[] = {
-#define HAZARD_X(symbol, text) text,
-	    HAZARD_KINDS(HAZARD_X)
-#undef HAZARD_X
-	};
-
 	for (unsigned i = 0; i < HAZARD_KIND_COUNT; i++)
-		if (strcmp(names[i], name) == 0)
+		if (strcmp(hazard_kind_name((enum hazard_kind)i), name) == 0)
 			return (uint8_t)i;
 	return (uint8_t)strtoul(name, NULL, 10); /* a hostile one */
 }
