@@ -417,7 +417,7 @@ account_store_stats(struct account_store *s, struct account_store_stats *out)
 	    .accounts = s->db.table[0].rows,
 	    .dropped = s->db.table[0].dropped,
 	    .latencies_dropped = s->db.table[1].dropped,
-	    .corrupt = s->db.corrupt,
-	    .last_wall_ns =
-		db_number(&s->db, "SELECT max(end_ns) FROM accounts")};
+	    .corrupt = s->db.corrupt};
+	(void)db_number(
+	    &s->db, "SELECT max(end_ns) FROM accounts", &out->last_wall_ns);
 }

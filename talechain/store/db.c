@@ -80,7 +80,7 @@ db_error(struct db *d)
 	case SQLITE_CANTOPEN:
 		system = sqlite3_system_errno(d->sqlite);
 		return system > 0 ? -system : -EIO;
-	/* No database, not ours or not whole; read-only, as the file itself is
+	/* No database, not ours or not whole; or read-only, though its file is
 	 * not: of a later version of SQLite. */
 	default:
 		d->damaged = true;
@@ -175,16 +175,15 @@ db_run(struct db *d, sqlite3_stmt *s)
 	return err;
 }
 
-int64_t
-db_number(struct db *d, const char *sql)
+int
+db_number(struct db *d, const char *sql, int64_t *out)
 {
 	sqlite3_stmt *s = db_query(d, sql, "");
-	int64_t number = 0;
+	int err = s == NULL ? db_error(d) : db_row(d, s);
 
-	if (s != NULL && db_row(d, s) == 1)
-		number = sqlite3_column_int64(s, 0);
+	*out = err == 1 ? sqlite3_column_int64(s, 0) : 0;
 	sqlite3_finalize(s);
-	return number;
+	return err < 0 ? err : 0;
 }
 
 void
@@ -319,33 +318,47 @@ settings_set(struct db *d)
 	sqlite3_wal_hook(d->sqlite, on_log, d);
 }
 
-/* An empty one gets our tables. */
+/* Whether a query's first text is what it should be. */
+static int
+first_text(struct db *d, sqlite3_stmt *s, const char *in)
+{
+	int err = s == NULL ? db_error(d) : db_row(d, s);
+	const char *text =
+	    err == 1 ? (const char *)sqlite3_column_text(s, 0) : NULL;
+
+	if (err >= 0)
+		err = text != NULL && strstr(in, text) != NULL ? 0 : -EPROTO;
+	sqlite3_finalize(s);
+	return err;
+}
+
+/* An empty one, of version 0, gets our tables. */
 static int
 schema_set(struct db *d)
 {
+	int64_t size, version, rows;
 	char sql[80];
-	int err = 0;
+	int err = db_number(d, "PRAGMA page_size", &size);
 
-	if (db_number(d, "PRAGMA page_size") != PAGE)
-		return -EPROTO;
-	/* 0 is that of an empty file. */
-	switch (db_number(d, "PRAGMA user_version")) {
-	case 0:
+	if (err == 0)
+		err = db_number(d, "PRAGMA user_version", &version);
+	if (err == 0 && version == 0)
 		err = execute(d, d->schema);
-		break;
-	case VERSION:
-		break;
-	default:
-		return -EPROTO;
-	}
+	else if (err == 0 && (size != PAGE || version != VERSION))
+		err = -EPROTO;
 	for (int i = 0; err == 0 && i < DB_TABLES; i++) {
 		struct db_table *t = &d->table[i];
 
 		if (t->name == NULL)
 			continue;
+		err = first_text(d,
+		    db_query(d, "SELECT sql FROM sqlite_schema WHERE name=?",
+			"s", t->name),
+		    d->schema);
 		snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", t->name);
-		t->rows = (uint64_t)db_number(d, sql);
-		err = db_error(d);
+		if (err == 0)
+			err = db_number(d, sql, &rows);
+		t->rows = err == 0 ? (uint64_t)rows : 0;
 	}
 	return err;
 }
@@ -356,6 +369,7 @@ try_open(struct db *d)
 	int flags =
 	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
 	char path[PATH_MAX + NAME_BYTES] = "", sql[80];
+	bool suspect = d->damaged;
 	int err = 0;
 
 	if (d->directory < 0)
@@ -374,6 +388,9 @@ try_open(struct db *d)
 	if (d->sqlite == NULL)
 		return -ENOMEM;
 	err = db_error(d);
+	/* It opens for reading alone what cannot be opened for writing. */
+	if (err == 0 && sqlite3_db_readonly(d->sqlite, "main") > 0)
+		err = -EROFS;
 	if (err < 0)
 		return err;
 	settings_set(d);
@@ -383,6 +400,9 @@ try_open(struct db *d)
 			 "PRAGMA temp_store=MEMORY;PRAGMA cache_size=-256");
 	if (err == 0)
 		err = schema_set(d);
+	if (err == 0 && suspect)
+		err = first_text(
+		    d, db_query(d, "PRAGMA quick_check(1)", ""), "ok");
 	if (err < 0)
 		return err;
 	/* The bound may have become smaller. */
@@ -424,9 +444,17 @@ db_open(struct db *d)
 {
 	int err = try_open(d);
 
+	/* After a call that failed a whole file may look damaged: look again.
+	 */
+	if (err == -EPROTO) {
+		db_close(d);
+		d->damaged = true;
+		err = try_open(d);
+	}
 	if (err == -EPROTO && d->directory >= 0) {
 		db_close(d);
 		err = put_aside(d);
+		d->damaged = false;
 		if (err == 0)
 			err = try_open(d);
 	}
@@ -447,12 +475,15 @@ db_close(struct db *d)
 uint64_t
 db_bytes(struct db *d)
 {
-	uint64_t bytes = 0;
-	struct stat st;
 	char name[NAME_BYTES];
+	uint64_t bytes = 0;
+	int64_t pages;
+	struct stat st;
 
-	if (d->directory < 0)
-		return (uint64_t)db_number(d, "PRAGMA page_count") * PAGE;
+	if (d->directory < 0) {
+		(void)db_number(d, "PRAGMA page_count", &pages);
+		return (uint64_t)pages * PAGE;
+	}
 	for (unsigned i = 0; i <= JOURNAL; i++) {
 		snprintf(name, sizeof(name), "%s%s", d->name,
 		    i < JOURNAL ? beside[i] : "");
@@ -508,13 +539,19 @@ drop_part(struct db *d)
 static int
 room_make(struct db *d, int64_t pages)
 {
-	int err = 0;
+	int64_t used, unused;
+	int err;
 
-	while (err == 0 && pages_max(d) - db_number(d, "PRAGMA page_count") +
-				   db_number(d, "PRAGMA freelist_count") <
-			       pages)
+	for (;;) {
+		err = db_number(d, "PRAGMA page_count", &used);
+		if (err == 0)
+			err = db_number(d, "PRAGMA freelist_count", &unused);
+		if (err < 0 || pages_max(d) - used + unused >= pages)
+			return err;
 		err = drop_part(d);
-	return err;
+		if (err < 0)
+			return err;
+	}
 }
 
 /* Write the log's pages into the file.  -EBUSY: another program that reads it
@@ -537,11 +574,9 @@ db_begin(struct db *d, size_t bytes)
 {
 	int err = 0;
 
-	if (d->damaged && d->directory >= 0) {
+	if (d->damaged && d->directory >= 0)
 		db_close(d);
-		err = put_aside(d);
-	}
-	if (err == 0 && d->sqlite == NULL)
+	if (d->sqlite == NULL)
 		err = db_open(d);
 	if (err == 0 && (uint64_t)d->log_pages * PAGE > log_bytes(d) / 8)
 		err = checkpoint(d);

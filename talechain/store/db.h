@@ -11,9 +11,9 @@
  * value is bounded before it is made, and what is no database of ours is put
  * aside: renamed to NAME.damaged (one is kept), logged and counted.
  *
- * Functions return 0 or a negative errno: -EPROTO is a damaged file, which the
- * next db_begin puts aside; -EBUSY another program that has the database open
- * and does not let go of it. */
+ * Functions return 0 or a negative errno: -EPROTO is a file that looks damaged,
+ * which the next db_begin puts aside if it is; -EBUSY another program that has
+ * the database open and does not let go of it. */
 #pragma once
 
 #include <sqlite3.h>
@@ -81,8 +81,8 @@ int db_again(struct db *d, sqlite3_stmt *s, const char *types, ...);
 int db_row(struct db *d, sqlite3_stmt *s);
 /* Run one that gives no rows, and close it; NULL is accepted. */
 int db_run(struct db *d, sqlite3_stmt *s);
-/* The first number that a query gives; 0: none. */
-int64_t db_number(struct db *d, const char *sql);
+/* The first number that a query gives; 0: it is NULL, or could not be read. */
+int db_number(struct db *d, const char *sql, int64_t *out);
 /* Of the last call. */
 int db_error(struct db *d);
 

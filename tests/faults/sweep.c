@@ -291,10 +291,15 @@ store_some(const char *where)
 	return err;
 }
 
+/* A call that fails is no reason to put the file aside. */
 static int
 case_store(void)
 {
-	return store_some(directory);
+	char path[64];
+	int err = store_some(directory);
+
+	snprintf(path, sizeof(path), "%s/tales.db.damaged", directory);
+	return access(path, F_OK) == 0 ? 1 : err;
 }
 
 static int

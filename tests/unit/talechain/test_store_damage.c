@@ -117,7 +117,7 @@ TEST_WITH(test_flipped_bytes, depot_setup, depot_teardown)
 		assert_int_equal(depot_add(s, i, 0, depot_dice(99)), 0);
 	tale_store_close(&s);
 	length = slurp("tales.db", whole, sizeof(whole));
-	for (unsigned turn = 0; turn < 600; turn++) {
+	for (unsigned turn = 0; turn < 200; turn++) {
 		memcpy(copy, whole, length);
 		for (unsigned i = 1 + depot_dice(4); i > 0; i--)
 			/* Half of them where the pages begin. */
