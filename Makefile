@@ -95,6 +95,7 @@ NEEDS_tailorctl := profiler http blame talechain/explain talechain/timeline \
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_talechain/symbols := -lelf
+LIBS_talechain/store := -lsqlite3
 LIBS_profiler/counters := -lpfm
 LIBS_profiler   := -lbpf
 LIBS_shim       := -lbpf

@@ -236,7 +236,7 @@ const struct config_key config_keys[] = {
 {"slow.store", KEY_PATH, PLACE(config, slow.store), .restart = true,
 	.fallback = "{state}/tales-{instance}"},
 {"slow.store_bytes", KEY_BYTES, PLACE(config, slow.store_bytes),
-	RANGE(64 * K, 64 * G), .restart = true, .fallback = "64M"},
+	RANGE(1 * M, 64 * G), .restart = true, .fallback = "64M"},
 {"slow.keep_slowest", KEY_COUNT, PLACE(config, slow.keep_slowest), RANGE(0, 64),
 	.fallback = "3"},
 {"slow.history", KEY_COUNT, PLACE(config, slow.history), RANGE(16, 1048576),
@@ -251,7 +251,7 @@ const struct config_key config_keys[] = {
 	LIST(config, blame.classes, blame.class_count, CONFIG_CLASSES),
 	.fallback = ""},
 {"blame.store_bytes", KEY_BYTES, PLACE(config, blame.store_bytes),
-	RANGE(64 * K, 64 * G), .restart = true, .fallback = "64M"},
+	RANGE(1 * M, 64 * G), .restart = true, .fallback = "192M"},
 
 {"talechain.allow", KEY_NETWORKS,
 	LIST(config, talechain.allow, talechain.networks, CONFIG_NETWORKS),

@@ -106,14 +106,15 @@ soak: programs agent	## an hour before real servers: no byte wrong, nothing grow
 
 # --- injected faults: tests/faults ---------------------------------------------
 # The programs once more, of the same objects, with a layer between them and
-# the C library that makes calls fail (layer.h); libevent is linked statically
-# so that its calls go through it too.  For sanitizer builds.
+# the C library that makes calls fail (layer.h); libevent and SQLite are linked
+# statically so that their calls go through it too.  For sanitizer builds.
 FAULTS := $(BUILD)/faults
 FAULT_CALLS := $(shell sed -n -e 's/^FAULT_CALL.\([a-z0-9_]*\),.*/\1/p' \
     -e 's/^__wrap_\([a-z0-9_]*\).*/\1/p' tests/faults/layer.c)
 FAULT_LDFLAGS := $(FAULT_CALLS:%=-Wl,--wrap=%)
 FAULT_LAYER := $(BUILD)/obj/tests/faults/layer.o
-fault_libraries = $(subst -levent_core,-l:libevent.a,$(call libraries,$(1)))
+fault_libraries = $(subst -lsqlite3,-l:libsqlite3.a,$(subst \
+    -levent_core,-l:libevent.a,$(call libraries,$(1))))
 .PHONY: faults faults-programs
 faults-programs: $(FAULTS)/tailor $(FAULTS)/sweep
 faults:	## make calls fail, one by one, and look that nothing else does

@@ -234,19 +234,19 @@ lost_first(const void *va, const void *vb)
 
 /* Causes of the window, most lost first. */
 static void
-write_causes(const struct live_report *l,
-    const struct tale_summary *const *slow, unsigned n, struct json *j)
+write_causes(const struct live_report *l, const struct tale_summary *slow,
+    unsigned n, struct json *j)
 {
 	struct cause all[TALE_CAUSE_COUNT] = {0};
 
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
 		all[i].cause = (enum tale_cause)i;
 	for (unsigned i = 0; i < n; i++) {
-		if (slow[i]->reason != TALE_REASON_TARGET ||
-		    slow[i]->finished_wall_ns < l->wall_ns - RECENT_WINDOW_NS)
+		if (slow[i].reason != TALE_REASON_TARGET ||
+		    slow[i].finished_wall_ns < l->wall_ns - RECENT_WINDOW_NS)
 			continue;
-		all[slow[i]->cause].requests++;
-		all[slow[i]->cause].lost_ns += slow[i]->share_ns;
+		all[slow[i].cause].requests++;
+		all[slow[i].cause].lost_ns += slow[i].share_ns;
 	}
 	qsort(all, TALE_CAUSE_COUNT, sizeof(all[0]), lost_first);
 	json_key_array(j, "causes");
@@ -305,7 +305,7 @@ write_tail(const struct live_report *l, const struct tail *t, struct json *j)
 
 static int
 live_report_write(struct analysis_report *report,
-    const struct tale_summary *const *slow, unsigned n, const struct tail *tail,
+    const struct tale_summary *slow, unsigned n, const struct tail *tail,
     char **text, size_t *length)
 {
 	struct live_report *l = (struct live_report *)report;

@@ -226,7 +226,6 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	exposition_sample_ns(e, NULL, s.cpu_ns);
 	exposition_gauge(e, "tailor_tales", s.store.tales);
 	exposition_gauge(e, "tailor_tales_bytes", (double)s.store.bytes);
-	exposition_gauge(e, "tailor_tales_files", s.store.files);
 	exposition_gauge(e, "tailor_tales_on_disk", s.on_disk);
 	exposition_counter(e, "tailor_tales_disk_failures_total", s.failures);
 	exposition_counter(e, "tailor_tales_told_total", s.made);

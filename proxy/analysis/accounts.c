@@ -121,7 +121,6 @@ store_publish(struct accounts *a)
 	account_store_stats(a->store, &s);
 	atomic_store(&a->bytes, s.bytes);
 	atomic_store(&a->kept, s.accounts);
-	atomic_store(&a->files, s.files);
 	atomic_store(&a->dropped, s.dropped);
 	atomic_store(&a->corrupt, s.corrupt);
 }
@@ -479,4 +478,7 @@ accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
 		text_add(text, ",%s", tale_cause_code((enum tale_cause)c));
 	text_puts(text, "\n");
 	table_rows(a, &t);
+	/* Bad rows are found as they are read. */
+	if (a->store != NULL)
+		store_publish(a);
 }

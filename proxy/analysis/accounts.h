@@ -7,8 +7,8 @@
  * account was made is carried into the next second: no request is lost.
  *
  * A ring of the latest, some 350 bytes each.  With a store those of seconds
- * that are over go into files, where the next process finds them, ten seconds
- * at a time; those of the ring that are not in a file yet are read from it.
+ * that are over go into it, where the next process finds them, ten seconds at a
+ * time; those of the ring that are not in it yet are read from the ring.
  * Analysis thread only, but for the sums. */
 #pragma once
 
@@ -55,7 +55,7 @@ struct accounts {
 	_Atomic uint64_t ended_ns[ROUTE_PLACES][TALE_CAUSE_COUNT];
 	/* Of the files; lost: overwritten in the ring before they were
 	 * written; failures: how often they could not be written any more. */
-	_Atomic uint64_t bytes, kept, files, dropped, corrupt, lost, failures;
+	_Atomic uint64_t bytes, kept, dropped, corrupt, lost, failures;
 };
 
 /* max: how many are held; routes is borrowed.  0 or -ENOMEM; fini either way.

@@ -466,7 +466,6 @@ analysis_stats(const struct analysis *a, struct analysis_stats *out)
 
 	*out = (struct analysis_stats){
 	    .store = {.tales = (unsigned)atomic_load(&w->tales),
-		.files = (unsigned)atomic_load(&w->files),
 		.bytes = atomic_load(&w->bytes),
 		.added = atomic_load(&w->added),
 		.dropped = atomic_load(&w->dropped),

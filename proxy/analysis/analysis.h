@@ -25,7 +25,7 @@ struct analysis;
  * -ENOMEM. */
 struct analysis_report {
 	int (*write)(struct analysis_report *report,
-	    const struct tale_summary *const *tale, unsigned n,
+	    const struct tale_summary *tale, unsigned n,
 	    const struct tail *tail, char **text, size_t *length);
 	void (*free)(struct analysis_report *report);
 };

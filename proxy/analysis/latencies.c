@@ -19,20 +19,6 @@ struct latency_taken {
 	uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 
-/* Buckets that are not empty. */
-struct latency_cell {
-	uint32_t bucket, count;
-};
-
-struct latency_held {
-	struct latency_held *next;
-	char route[ACCOUNT_ROUTE];
-	int64_t from_wall_ns, to_wall_ns;
-	uint64_t unnamed;
-	unsigned cells;
-	struct latency_cell cell[];
-};
-
 size_t
 latencies_bytes(void)
 {
@@ -191,79 +177,39 @@ block_taken(struct latencies *l, unsigned place)
 			was->bucket[i] += l->block->bucket[i];
 }
 
-static size_t
-held_bytes(unsigned cells)
+/* How many were dropped in memory. */
+static uint64_t
+dropped_publish(struct latencies *l)
 {
-	return sizeof(struct latency_held) +
-	       cells * sizeof(struct latency_cell);
+	struct account_store_stats s = {.latencies_dropped = 0};
+
+	if (l->spare != NULL)
+		account_store_stats(l->spare, &s);
+	atomic_store(&l->dropped, l->lost + s.latencies_dropped);
+	return l->lost + s.latencies_dropped;
 }
 
+/* Keep the block: in memory if it cannot be written. */
 static void
-held_drop(struct latencies *l)
+block_keep(struct latencies *l, struct account_store *store)
 {
-	struct latency_held *h = l->first;
-
-	l->first = h->next;
-	l->held -= held_bytes(h->cells);
-	free(h);
-}
-
-/* Keep the block in memory; the oldest makes room. */
-static void
-block_hold(struct latencies *l)
-{
-	const struct latency_block *b = l->block;
-	struct latency_held *h;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		n += b->bucket[i] > 0;
-	h = malloc(held_bytes(n));
-	if (h == NULL) {
-		atomic_fetch_add(&l->dropped, 1);
+	if (store != NULL && latency_store_add(store, l->block) == 0)
 		return;
-	}
-	*h = (struct latency_held){.from_wall_ns = b->from_wall_ns,
-	    .to_wall_ns = b->to_wall_ns,
-	    .unnamed = b->unnamed};
-	memcpy(h->route, b->route, sizeof(h->route));
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		if (b->bucket[i] > 0)
-			h->cell[h->cells++] =
-			    (struct latency_cell){i, (uint32_t)b->bucket[i]};
-	if (l->first == NULL)
-		l->first = h;
-	else
-		l->last->next = h;
-	l->last = h;
-	l->held += held_bytes(n);
-	while (l->held > LATENCIES_HELD) {
-		held_drop(l);
-		atomic_fetch_add(&l->dropped, 1);
-	}
+	if (l->spare == NULL)
+		(void)account_store_open(&l->spare, NULL, LATENCIES_HELD);
+	if (l->spare == NULL || latency_store_add(l->spare, l->block) < 0)
+		l->lost++;
+	dropped_publish(l);
 }
 
 /* Write what was kept in memory, oldest first. */
 static void
-held_write(struct latencies *l, struct account_store *store)
+spare_write(struct latencies *l, struct account_store *store)
 {
-	while (l->first != NULL) {
-		const struct latency_held *h = l->first;
-		struct latency_block *b = l->block;
-
-		memset(b, 0, sizeof(*b));
-		memcpy(b->route, h->route, sizeof(b->route));
-		b->from_wall_ns = h->from_wall_ns;
-		b->to_wall_ns = h->to_wall_ns;
-		b->unnamed = h->unnamed;
-		for (unsigned i = 0; i < h->cells; i++) {
-			b->bucket[h->cell[i].bucket] = h->cell[i].count;
-			b->count += h->cell[i].count;
-		}
-		if (latency_store_add(store, b) < 0)
-			return;
-		held_drop(l);
-	}
+	if (l->spare == NULL || latency_store_move(l->spare, store) < 0)
+		return;
+	l->lost = dropped_publish(l);
+	account_store_close(&l->spare);
 }
 
 void
@@ -272,8 +218,7 @@ latencies_end(struct latencies *l, struct account_store *store, unsigned place,
 {
 	if (!block_make(l, place, now_wall_ns))
 		return;
-	if (store == NULL || latency_store_add(store, l->block) < 0)
-		block_hold(l);
+	block_keep(l, store);
 	block_taken(l, place);
 }
 
@@ -286,7 +231,7 @@ minute_close(
 	if (now_wall_ns < l->from_wall_ns)
 		l->from_wall_ns = now_wall_ns;
 	if (store != NULL)
-		held_write(l, store);
+		spare_write(l, store);
 	for (unsigned i = 0; i < ROUTE_PLACES; i++)
 		latencies_end(l, store, i, now_wall_ns);
 	l->from_wall_ns = now_wall_ns;
@@ -307,8 +252,7 @@ latencies_fini(
 	if (l->block != NULL && l->counts != NULL && l->taken != NULL &&
 	    store != NULL)
 		minute_close(l, store, now_wall_ns);
-	while (l->first != NULL)
-		held_drop(l);
+	account_store_close(&l->spare);
 	free(l->counts);
 	free(l->taken);
 	free(l->block);
@@ -351,21 +295,6 @@ sum_find(struct sums *s, const char *name)
 	return &s->sum[i];
 }
 
-/* The sum that a block of these requests is added to. */
-static struct latency_block *
-sum_of(struct sums *s, const char *route, int64_t from_wall_ns,
-    int64_t to_wall_ns, uint64_t unnamed, uint64_t count)
-{
-	struct latency_block *sum = sum_find(s, route);
-
-	if (from_wall_ns < sum->from_wall_ns)
-		sum->from_wall_ns = from_wall_ns;
-	if (to_wall_ns > sum->to_wall_ns)
-		sum->to_wall_ns = to_wall_ns;
-	sum->unnamed += strcmp(sum->route, route) == 0 ? unnamed : count;
-	return sum;
-}
-
 static void
 block_add(void *user, const struct latency_block *b)
 {
@@ -384,30 +313,15 @@ block_add(void *user, const struct latency_block *b)
 	 * added. */
 	if (b->count > LATENCY_COUNT_MAX - sum->count)
 		return;
-	sum_of(user, b->route, b->from_wall_ns, b->to_wall_ns, b->unnamed,
-	    b->count);
+	if (b->from_wall_ns < sum->from_wall_ns)
+		sum->from_wall_ns = b->from_wall_ns;
+	if (b->to_wall_ns > sum->to_wall_ns)
+		sum->to_wall_ns = b->to_wall_ns;
+	sum->unnamed +=
+	    strcmp(sum->route, b->route) == 0 ? b->unnamed : b->count;
 	sum->count += b->count;
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
 		sum->bucket[i] += b->bucket[i];
-}
-
-static void
-held_add(struct sums *s, const struct latency_held *h)
-{
-	uint64_t count = 0;
-	struct latency_block *sum;
-
-	for (unsigned i = 0; i < h->cells; i++)
-		count += h->cell[i].count;
-	if (!s->chosen) {
-		busiest_add(s->seen, SUMS_SEEN, name_hash(h->route), count);
-		return;
-	}
-	sum = sum_of(
-	    s, h->route, h->from_wall_ns, h->to_wall_ns, h->unnamed, count);
-	sum->count += count;
-	for (unsigned i = 0; i < h->cells; i++)
-		sum->bucket[h->cell[i].bucket] += h->cell[i].count;
 }
 
 static void
@@ -434,10 +348,9 @@ blocks_take(struct latencies *l, struct account_store *store,
 	if (store != NULL)
 		err = latency_store_read(
 		    store, from_wall_ns, to_wall_ns, block_add, s);
-	for (const struct latency_held *h = l->first; h != NULL; h = h->next)
-		if (h->from_wall_ns >= from_wall_ns &&
-		    h->to_wall_ns <= to_wall_ns)
-			held_add(s, h);
+	if (err == 0 && l->spare != NULL)
+		err = latency_store_read(
+		    l->spare, from_wall_ns, to_wall_ns, block_add, s);
 	for (unsigned i = 0; i < ROUTE_PLACES; i++)
 		if (l->from_wall_ns >= from_wall_ns &&
 		    now_wall_ns <= to_wall_ns && block_make(l, i, now_wall_ns))

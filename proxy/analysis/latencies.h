@@ -4,9 +4,9 @@
  * percentile of them is exact to the width of a bucket (base/histogram.h: at
  * most 0.8 % above the true one).  The proxy thread finds a request's route and
  * adds one to a counter that only it writes.  When a minute is over, the
- * analysis thread takes what has been added since, by route, into the files of
- * accounts; without files, or while they cannot be written, into memory,
- * LATENCIES_HELD bytes at most, of which the oldest goes.
+ * analysis thread takes what has been added since, by route, into the store of
+ * accounts; without one, or while it cannot be written, into one in memory,
+ * LATENCIES_HELD bytes at most, of which the oldest go.
  *
  * Routes that have a place (routes.h) have a histogram of their own; others are
  * counted in "other", and how many those are is counted there.  A route is one
@@ -27,8 +27,6 @@ struct latency_counts {
 	_Atomic uint64_t unnamed;
 	_Atomic uint64_t bucket[HISTOGRAM_BUCKETS];
 };
-
-struct latency_held; /* a block in memory */
 
 /* What was found of a method and path: at the place of their hash. */
 struct latency_memo {
@@ -51,10 +49,9 @@ struct latencies {
 	struct latency_taken *taken; /* owned; what is in blocks, by place */
 	struct latency_block *block; /* owned; one that is made */
 	int64_t from_wall_ns;	     /* the present block's */
-	struct latency_held *first, *last; /* owned */
-	size_t held;			   /* their bytes */
-	_Atomic uint64_t dropped;	   /* blocks that memory had no room for
-					    */
+	struct account_store *spare; /* owned: in memory; NULL: none needed */
+	uint64_t lost;		     /* of earlier ones */
+	_Atomic uint64_t dropped;    /* blocks that memory had no room for */
 };
 
 /* What they take at most. */

@@ -30,17 +30,16 @@ write_one(const struct tale_summary *s, struct json *j)
 }
 
 void
-slow_report_list(
-    const struct tale_summary *const *one, unsigned n, struct json *j)
+slow_report_list(const struct tale_summary *one, unsigned n, struct json *j)
 {
 	json_array_begin(j);
 	for (unsigned i = 0; i < n; i++)
-		write_one(one[i], j);
+		write_one(&one[i], j);
 	json_array_end(j);
 }
 
 int
-slow_report(const struct tale_summary *const *one, unsigned n,
+slow_report(const struct tale_summary *one, unsigned n,
     const struct analysis_list *list, char **text, size_t *length)
 {
 	struct json j;

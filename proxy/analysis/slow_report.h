@@ -7,9 +7,9 @@
 #include "proxy/analysis/analysis.h"
 
 /* n of them, in that order; the caller frees *text.  0 or -ENOMEM. */
-int slow_report(const struct tale_summary *const *one, unsigned n,
+int slow_report(const struct tale_summary *one, unsigned n,
     const struct analysis_list *list, char **text, size_t *length);
 
 /* The array of them, as a value. */
-void slow_report_list(
-    const struct tale_summary *const *one, unsigned n, struct json *j);
+void
+slow_report_list(const struct tale_summary *one, unsigned n, struct json *j);

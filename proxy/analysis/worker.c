@@ -60,7 +60,7 @@ store_open(struct tale_work *w, const struct analysis_options *o)
 
 /* Add a store's figures. */
 static void
-stats_add(struct tale_store_stats *sum, const struct tale_store *store)
+stats_add(struct tale_store_stats *sum, struct tale_store *store)
 {
 	struct tale_store_stats s;
 
@@ -68,7 +68,6 @@ stats_add(struct tale_store_stats *sum, const struct tale_store *store)
 		return;
 	tale_store_stats(store, &s);
 	sum->tales += s.tales;
-	sum->files += s.files;
 	sum->bytes += s.bytes;
 	sum->added += s.added;
 	sum->dropped += s.dropped;
@@ -84,7 +83,6 @@ store_publish(struct tale_work *w)
 	stats_add(&s, w->store);
 	stats_add(&s, w->spare);
 	atomic_store(&w->tales, s.tales);
-	atomic_store(&w->files, s.files);
 	atomic_store(&w->bytes, s.bytes);
 	atomic_store(&w->added, s.added);
 	atomic_store(&w->dropped, s.dropped);
@@ -127,7 +125,6 @@ store_again(struct tale_work *w)
 		return;
 	if (tale_store_move(w->spare, w->store) == 0) {
 		stats_add(&w->spares, w->spare); /* counters never fall */
-		w->spares.files = 0;
 		w->spares.bytes = 0;
 		tale_store_close(&w->spare);
 		atomic_store(&w->failing, false);
@@ -299,24 +296,21 @@ static void
 requests_name(const struct tale_work *w, const struct analysis_question *q,
     struct story *s)
 {
-	const struct tale_filter all = {.cause = -1};
 	struct tale_store *store[2] = {w->store, w->spare};
-	const struct tale_summary *one;
-	unsigned at = 0;
+	struct tale_summary one;
 
 	for (unsigned i = 0; i < q->names; i++)
 		for (unsigned k = 0; k < s->requests; k++)
 			if (s->request[k].id == q->name[i].id)
 				story_request_name(s, k, q->name[i].external_id,
 				    q->name[i].method, q->name[i].target);
-	for (unsigned i = 0; i < 2 && s->requests > 0; i++, at = 0)
-		while (store[i] != NULL &&
-		       (one = tale_store_next(store[i], &all, &at)) != NULL)
-			for (unsigned k = 0; k < s->requests; k++)
-				if (s->request[k].id == one->request)
-					story_request_name(s, k,
-					    one->external_id, one->method,
-					    one->target);
+	for (unsigned k = 0; k < s->requests; k++)
+		for (unsigned i = 0; i < 2; i++)
+			if (store[i] != NULL &&
+			    tale_store_find_request(
+				store[i], s->request[k].id, &one) == 0)
+				story_request_name(s, k, one.external_id,
+				    one.method, one.target);
 }
 
 /* What the slow requests' time passed on. */
@@ -439,24 +433,22 @@ slice(struct tale_work *w, struct analysis_question *q, struct tale **out)
 	}
 }
 
-/* What is kept of a question's request already, or NULL. */
-static const struct tale_summary *
+/* What is kept of a question's request already; false: nothing. */
+static bool
 kept(struct tale_work *w, const struct analysis_question *q,
-    struct tale_store **store)
+    struct tale_store **store, struct tale_summary *said)
 {
-	const struct tale_summary *said = NULL;
+	const char *id = q->request.external_id;
+	bool found;
 
 	*store = w->spare;
-	if (w->spare != NULL)
-		said = tale_store_find(w->spare, q->request.external_id);
-	if (said == NULL && w->store != NULL) {
+	found = w->spare != NULL && tale_store_find(w->spare, id, said) == 0;
+	if (!found && w->store != NULL) {
 		*store = w->store;
-		said = tale_store_find(w->store, q->request.external_id);
+		found = tale_store_find(w->store, id, said) == 0;
 	}
 	/* Clients may use an id twice: the latest is meant. */
-	if (said != NULL && q->known && said->request != q->request.id)
-		return NULL;
-	return said;
+	return found && (!q->known || said->request == q->request.id);
 }
 
 /* A tale that was kept before a slow client had read all: again, if it has. */
@@ -483,13 +475,13 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
     struct tale_summary *said)
 {
 	struct tale_store *store;
-	const struct tale_summary *found = kept(w, q, &store);
+	struct tale_summary found;
 	int err = -ENOENT;
 
 	/* With the client's stamps it is explained again, if that is still
 	 * possible. */
-	if (found != NULL && !(q->has_client && q->known)) {
-		*said = *found;
+	if (kept(w, q, &store, &found) && !(q->has_client && q->known)) {
+		*said = found;
 		err = tale_store_load(store, q->request.external_id, out);
 		if (err == 0)
 			slice_read(w, q, out);
@@ -601,8 +593,7 @@ do_account(struct tale_work *w, struct analysis_question *q)
 static int
 summary_compare(const void *va, const void *vb, void *sort)
 {
-	const struct tale_summary *a = *(const struct tale_summary *const *)va;
-	const struct tale_summary *b = *(const struct tale_summary *const *)vb;
+	const struct tale_summary *a = va, *b = vb;
 	int order = 0;
 
 	switch (*(const enum analysis_sort *)sort) {
@@ -625,43 +616,53 @@ summary_compare(const void *va, const void *vb, void *sort)
 	return order ?: COMPARE(b->finished_wall_ns, a->finished_wall_ns);
 }
 
-/* The kept tales that are wanted, in that order; owned by the caller, each
- * borrowed from the store.  NULL: no memory. */
-static const struct tale_summary **
+/* Kept tales, so many at most. */
+struct listed {
+	struct tale_summary *one; /* owned */
+	size_t n, max;
+};
+
+static bool
+listed_add(void *user, const struct tale_summary *one)
+{
+	struct listed *l = user;
+
+	if (l->n == l->max)
+		return false;
+	l->one[l->n++] = *one;
+	return true;
+}
+
+/* The kept tales that are wanted, in that order; owned by the caller.  NULL: no
+ * memory. */
+static struct tale_summary *
 list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 {
 	struct tale_filter want = {.cause = wanted->cause,
 	    .path = wanted->path[0] != '\0' ? wanted->path : NULL};
-	size_t room = atomic_load(&w->tales) + 1;
-	const struct tale_summary **all = calloc(
-				      room, sizeof(struct tale_summary *)),
-				  *one;
+	struct listed l = {.max = atomic_load(&w->tales) + 1};
 	struct tale_store *store[2] = {w->store, w->spare};
 
-	if (all == NULL)
+	l.one = calloc(l.max, sizeof(*l.one));
+	if (l.one == NULL)
 		return NULL;
 	if (wanted->since_ns > 0)
 		want.since_wall_ns = instant_wall_now_ns() - wanted->since_ns;
-	*n = 0;
-	for (unsigned i = 0; i < 2; i++) {
-		unsigned at = 0;
-
-		while (store[i] != NULL && *n < room &&
-		       (one = tale_store_next(store[i], &want, &at)) != NULL)
-			all[(*n)++] = one;
-	}
-	qsort_r(all, *n, sizeof(struct tale_summary *), summary_compare,
+	for (unsigned i = 0; i < 2; i++)
+		if (store[i] != NULL)
+			(void)tale_store_each(store[i], &want, listed_add, &l);
+	qsort_r(l.one, l.n, sizeof(*l.one), summary_compare,
 	    (void *)(uintptr_t)&wanted->sort);
-	if (*n > wanted->n)
-		*n = wanted->n;
-	return all;
+	*n = l.n < wanted->n ? (unsigned)l.n : wanted->n;
+	store_publish(w);
+	return l.one;
 }
 
 static void
 do_list(struct tale_work *w, const struct analysis_question *q,
     struct analysis_answer *answer)
 {
-	const struct tale_summary **all;
+	struct tale_summary *all;
 	unsigned n = 0;
 	int err;
 

@@ -48,7 +48,7 @@ struct tale_work {
 	atomic_bool failing;	   /* tales are in memory meanwhile */
 	_Atomic uint64_t failures; /* how often that began */
 	_Atomic uint64_t failed, made, contradictory;
-	_Atomic uint64_t tales, files, bytes, added, dropped, corrupt;
+	_Atomic uint64_t tales, bytes, added, dropped, corrupt;
 	_Atomic uint64_t cause_requests[TALE_CAUSE_COUNT];
 	_Atomic uint64_t cause_ns[TALE_CAUSE_COUNT];
 };

@@ -1,313 +1,64 @@
-/* accounts.c: the files of accounts and their blocks.
+/* accounts.c: the tables of accounts and of latencies.
  *
- * Only the newest file is open.  Where there is no good record, reading goes on
- * at the next place that looks like one, as in store.c. */
+ * Names of causes and counters are stored, not numbers, so another version can
+ * read them.  Sums and differences of what is read cannot overflow. */
 #include "talechain/store/accounts.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "talechain/store/account_pack.h"
-#include "talechain/store/file.h"
-#include "talechain/store/record.h"
+#include "talechain/store/db.h"
 
-#define SUFFIX ".accounts"
-#define KIND "accounts 1" /* in place of a boot: files outlive those */
-#define FILES_MAX 64
-#define BYTES_MIN 4096
+#define WEIGHT_MAX 1e12 /* as blame has it */
+#define PART_MAX_NS (INT64_MAX / 64)
+#define END_MAX_NS (INT64_MAX / 4)
 
-/* A file, and when what its blocks are of ended. */
-struct account_file {
-	struct store_file file; /* fd is -1 unless it is the newest */
-	unsigned blocks;
-	int64_t first_ns, last_ns; /* if there are blocks */
-	int64_t account_ns;	   /* the last account; 0: none */
-};
+static const char schema[] =
+    "BEGIN;"
+    "CREATE TABLE accounts (number INTEGER PRIMARY KEY, end_ns INTEGER,"
+    " request INTEGER, id TEXT, route TEXT, server TEXT, total_ns INTEGER,"
+    " weight REAL, in_flight INTEGER, status INTEGER, attempts INTEGER,"
+    " stratum INTEGER, kernel INTEGER, new_connection INTEGER, causes TEXT,"
+    " counted TEXT);"
+    "CREATE INDEX accounts_end ON accounts (end_ns);"
+    "CREATE TABLE latencies (number INTEGER PRIMARY KEY, from_ns INTEGER,"
+    " to_ns INTEGER, route TEXT, unnamed INTEGER, requests INTEGER,"
+    " buckets TEXT);"
+    "CREATE INDEX latencies_from ON latencies (from_ns);"
+    "PRAGMA user_version=1;"
+    "COMMIT";
 
 struct account_store {
-	int directory; /* owned */
-	uint64_t bytes_max, bytes, accounts, next_file;
-	struct account_file file[FILES_MAX]; /* oldest first */
-	unsigned files;
-	uint64_t dropped, corrupt;
+	int directory; /* owned; -1: memory */
+	struct db db;  /* its tables are accounts and latencies */
 };
-
-/* --- reading -------------------------------------------------------------- */
-
-/* What a file's blocks are taken by. */
-struct walk {
-	int64_t from_ns, to_ns; /* others are passed over */
-	void (*block)(struct walk *w, const struct account_head *head,
-	    const uint8_t *packed, size_t length);
-	/* Of the caller: */
-	void (*take)(void *user, const struct account_named *one);
-	void *user;
-	struct account_file *file;
-	uint64_t *slow, *other;
-	uint32_t *counters;
-	void (*take_latency)(void *user, const struct latency_block *block);
-	struct latency_block *latency;
-};
-
-/* Take the blocks of a file's bytes.  How many places were no good block. */
-static unsigned
-walk_bytes(struct walk *w, const uint8_t *text, size_t length)
-{
-	size_t at = sizeof(struct store_header);
-	bool lost = false;
-	unsigned bad = 0;
-
-	while (at < length) {
-		struct account_head head;
-		struct record_header h;
-		const uint8_t *packed = text + at + sizeof(h);
-		bool good = record_at(text + at, length - at, &h) &&
-			    account_head_read(packed, h.packed, &head) == 0;
-
-		if (good && head.last_ns >= w->from_ns &&
-		    head.first_ns < w->to_ns)
-			w->block(w, &head, packed, h.packed);
-		/* One place, however many bytes of it: counted once. */
-		bad += !good && !lost;
-		lost = !good;
-		at += good ? h.bytes : 8;
-	}
-	return bad;
-}
-
-/* Walk the files that have accounts of that time. */
-static int
-walk_files(struct account_store *s, struct walk *w)
-{
-	for (unsigned i = 0; i < s->files; i++) {
-		struct account_file *f = &s->file[i];
-		struct store_file again;
-		uint8_t *text = NULL;
-		size_t length = 0;
-		int err;
-
-		if (f->blocks == 0 || f->last_ns < w->from_ns ||
-		    f->first_ns >= w->to_ns)
-			continue;
-		err = store_file_open(&again, s->directory, f->file.number,
-		    SUFFIX, s->bytes_max, KIND, &text, &length);
-		if (err == -ENOENT || err == -EPROTO)
-			continue;
-		if (err < 0)
-			return err;
-		walk_bytes(w, text, length);
-		free(text);
-		close(again.fd);
-	}
-	return 0;
-}
-
-static void
-one_take(void *user, const struct account_named *one)
-{
-	const struct walk *w = user;
-
-	if (one->account.end_wall_ns >= w->from_ns &&
-	    one->account.end_wall_ns < w->to_ns)
-		w->take(w->user, one);
-}
-
-/* A block whose checksum is good and whose accounts are not was made so on
- * purpose: those before the bad one are taken. */
-static void
-block_take(struct walk *w, const struct account_head *head,
-    const uint8_t *packed, size_t length)
-{
-	if (head->n > 0)
-		(void)account_unpack(packed, length, one_take, w);
-}
-
-int
-account_store_read(struct account_store *s, int64_t from_wall_ns,
-    int64_t to_wall_ns,
-    void (*take)(void *user, const struct account_named *one), void *user)
-{
-	struct walk w = {.from_ns = from_wall_ns,
-	    .to_ns = to_wall_ns,
-	    .block = block_take,
-	    .take = take,
-	    .user = user};
-
-	return walk_files(s, &w);
-}
-
-static void
-block_count(struct walk *w, const struct account_head *head,
-    const uint8_t *packed, size_t length)
-{
-	(void)packed;
-	(void)length;
-	*w->slow += head->slow;
-	*w->other += head->n - head->slow;
-	for (unsigned i = 0; i < head->counters; i++)
-		if (head->counter[i] >= 0)
-			*w->counters |= 1U << head->counter[i];
-}
-
-int
-account_store_count(struct account_store *s, int64_t from_wall_ns,
-    int64_t to_wall_ns, uint64_t *slow, uint64_t *other, uint32_t *counters)
-{
-	struct walk w = {.from_ns = from_wall_ns,
-	    .to_ns = to_wall_ns,
-	    .block = block_count,
-	    .slow = slow,
-	    .other = other,
-	    .counters = counters};
-
-	*slow = *other = 0;
-	*counters = 0;
-	return walk_files(s, &w);
-}
-
-static void
-block_take_latency(struct walk *w, const struct account_head *head,
-    const uint8_t *packed, size_t length)
-{
-	if (head->n == 0 && head->first_ns >= w->from_ns &&
-	    head->last_ns <= w->to_ns &&
-	    latency_unpack(packed, length, w->latency) == 0)
-		w->take_latency(w->user, w->latency);
-}
-
-int
-latency_store_read(struct account_store *s, int64_t from_wall_ns,
-    int64_t to_wall_ns,
-    void (*take)(void *user, const struct latency_block *block), void *user)
-{
-	struct walk w = {.from_ns = from_wall_ns,
-	    .to_ns = to_wall_ns,
-	    .block = block_take_latency,
-	    .latency = malloc(sizeof(struct latency_block)),
-	    .take_latency = take,
-	    .user = user};
-	int err = w.latency == NULL ? -ENOMEM : walk_files(s, &w);
-
-	free(w.latency);
-	return err;
-}
-
-/* --- opening -------------------------------------------------------------- */
-
-static void
-file_note(struct account_file *f, const struct account_head *head)
-{
-	if (f->blocks == 0 || head->first_ns < f->first_ns)
-		f->first_ns = head->first_ns;
-	if (f->blocks == 0 || head->last_ns > f->last_ns)
-		f->last_ns = head->last_ns;
-	if (head->n > 0 && head->last_ns > f->account_ns)
-		f->account_ns = head->last_ns;
-	f->file.tales += head->n;
-	f->blocks++;
-}
-
-static void
-block_note(struct walk *w, const struct account_head *head,
-    const uint8_t *packed, size_t length)
-{
-	(void)packed;
-	(void)length;
-	file_note(w->file, head);
-}
-
-static void
-file_close(struct account_file *f)
-{
-	if (f->file.fd >= 0)
-		close(f->file.fd);
-	f->file.fd = -1;
-}
-
-static void
-file_drop_oldest(struct account_store *s)
-{
-	struct account_file *f = &s->file[0];
-
-	s->dropped += f->file.tales;
-	s->accounts -= f->file.tales;
-	s->bytes -= f->file.bytes;
-	file_close(f);
-	store_file_drop(&f->file, s->directory);
-	s->files--;
-	memmove(&s->file[0], &s->file[1], s->files * sizeof(s->file[0]));
-}
-
-/* Take a file of the directory in.  0 (also if it is of no use) or errno. */
-static int
-file_read(struct account_store *s, uint64_t number)
-{
-	struct account_file *f;
-	uint8_t *text = NULL;
-	size_t length = 0;
-	struct walk w = {
-	    .from_ns = INT64_MIN, .to_ns = INT64_MAX, .block = block_note};
-	unsigned bad;
-	int err;
-
-	if (s->files == FILES_MAX)
-		file_drop_oldest(s);
-	if (s->files > 0)
-		file_close(&s->file[s->files - 1]);
-	f = &s->file[s->files];
-	*f = (struct account_file){.first_ns = 0};
-	err = store_file_open(&f->file, s->directory, number, SUFFIX,
-	    s->bytes_max, KIND, &text, &length);
-	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE)
-		return err;
-	s->corrupt += err < 0 || length == 0;
-	if (err < 0)
-		return 0;
-	s->files++;
-	w.file = f;
-	bad = walk_bytes(&w, text, length);
-	free(text);
-	f->file.clean &= bad == 0 && length == f->file.bytes;
-	s->corrupt += bad;
-	s->bytes += f->file.bytes;
-	s->accounts += f->file.tales;
-	return 0;
-}
-
-/* One more file; the bound may have become smaller. */
-static int
-take_file(void *user, uint64_t number)
-{
-	struct account_store *s = user;
-	int err = file_read(s, number);
-
-	s->next_file = number + 1;
-	while (s->bytes > s->bytes_max && s->files > 1)
-		file_drop_oldest(s);
-	return err;
-}
 
 int
 account_store_open(
     struct account_store **out, const char *directory, uint64_t bytes_max)
 {
 	struct account_store *s;
-	int err = 0;
+	int err;
 
-	if (bytes_max < BYTES_MIN)
+	if (bytes_max < DB_BYTES_MIN)
 		return -EINVAL;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return -ENOMEM;
-	s->bytes_max = bytes_max;
-	s->directory =
-	    open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (s->directory < 0)
-		err = -errno;
-	if (err == 0)
-		err = store_file_each(s->directory, SUFFIX, take_file, s);
+	s->directory = -1;
+	if (directory != NULL)
+		s->directory = open(
+		    directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	s->db = (struct db){.directory = s->directory,
+	    .path = directory,
+	    .name = "accounts.db",
+	    .schema = schema,
+	    .bytes_max = bytes_max,
+	    .table = {{.name = "accounts"}, {.name = "latencies"}}};
+	err = directory != NULL && s->directory < 0 ? -errno : db_open(&s->db);
 	if (err < 0)
 		account_store_close(&s);
 	else
@@ -323,132 +74,350 @@ account_store_close(struct account_store **sp)
 	*sp = NULL;
 	if (s == NULL)
 		return;
-	for (unsigned i = 0; i < s->files; i++)
-		file_close(&s->file[i]);
+	db_close(&s->db);
 	if (s->directory >= 0)
 		close(s->directory);
 	free(s);
 }
 
-/* --- adding --------------------------------------------------------------- */
-
-/* The file to append so many bytes to.  0 or a negative errno. */
-static int
-file_room(struct account_store *s, size_t bytes, struct account_file **out)
+/* Make a name fit for a line of CSV, and for a terminal. */
+static void
+name_plain(char *name)
 {
-	struct account_file *f = s->files > 0 ? &s->file[s->files - 1] : NULL;
-	bool more =
-	    f != NULL && f->file.fd >= 0 && f->file.clean &&
-	    (f->blocks == 0 || f->file.bytes + bytes <= s->bytes_max / 16);
-	size_t need = bytes + (more ? 0 : sizeof(struct store_header));
-	int err;
-
-	while (s->files > more &&
-	       (s->bytes + need > s->bytes_max || s->files == FILES_MAX))
-		file_drop_oldest(s);
-	if (!more) {
-		f = &s->file[s->files];
-		*f = (struct account_file){.first_ns = 0};
-		err = store_file_make(
-		    &f->file, s->directory, s->next_file, SUFFIX, KIND);
-		if (err < 0)
-			return err;
-		if (s->files > 0)
-			file_close(&s->file[s->files - 1]);
-		s->next_file++;
-		s->files++;
-		s->bytes += f->file.bytes;
-	}
-	*out = &s->file[s->files - 1];
-	return 0;
+	for (; *name != '\0'; name++)
+		if (!isprint((unsigned char)*name) || *name == ',' ||
+		    *name == '"')
+			*name = '_';
 }
 
-/* The beginning of a record, to be freed.  0 or -ENOMEM. */
-static int
-record_begin(struct packed *out)
+/* --- accounts ------------------------------------------------------------- */
+
+/* What a row takes, about. */
+static size_t
+account_bytes(const struct account_named *one)
 {
-	out->length = sizeof(struct record_header);
-	out->at = calloc(1, out->length);
-	return out->at == NULL ? -ENOMEM : 0;
+	return 96 + strlen(one->account.external_id) + strlen(one->route) +
+	       strlen(one->server) + one->account.parts * (size_t)32 +
+	       one->account.counted * (size_t)40;
 }
 
-/* A block was packed into it: make the record whole.  0 or -ENOMEM. */
 static int
-record_end(struct packed *out)
+account_insert(struct db *d, sqlite3_stmt *q, const struct account_named *one,
+    struct text *causes, struct text *counted)
 {
-	struct record_header h = {0};
-	size_t bytes;
-	uint8_t *grown;
+	const struct account *a = &one->account;
 
-	bytes = (out->length + 7) & ~(size_t)7;
-	grown = realloc(out->at, bytes);
-	if (grown == NULL)
+	causes->length = counted->length = 0;
+	for (unsigned k = 0; k < a->parts; k++)
+		db_pair_add(causes, tale_cause_code(a->cause[k]),
+		    (uint64_t)a->part_ns[k]);
+	db_pair_end(causes);
+	for (unsigned k = 0; k < a->counted; k++)
+		db_pair_add(counted,
+		    talechain_counter_kind(a->counter[k])->code, a->milli[k]);
+	db_pair_end(counted);
+	if (causes->failed || counted->failed)
 		return -ENOMEM;
-	out->at = grown;
-	memset(grown + out->length, 0, bytes - out->length);
-	record_seal((struct record_header *)(void *)grown, (uint32_t)bytes,
-	    (uint32_t)(out->length - sizeof(h)));
-	out->length = bytes;
-	return 0;
-}
-
-/* Append a block that was packed, if err is 0; the record is freed. */
-static int
-record_add(struct account_store *s, struct packed *record, int err)
-{
-	struct account_head head;
-	struct account_file *f;
-
-	if (err == 0)
-		err = record_end(record);
-	if (err == 0 && record->length > s->bytes_max / 4)
-		err = -EFBIG;
-	if (err == 0)
-		err = file_room(s, record->length, &f);
-	if (err == 0)
-		err = store_file_append(&f->file, record->at, record->length);
-	if (err == 0) {
-		account_head_read(record->at + sizeof(struct record_header),
-		    record->length - sizeof(struct record_header), &head);
-		file_note(f, &head);
-		s->bytes += record->length;
-		s->accounts += head.n;
-	}
-	free(record->at);
-	return err;
+	return db_again(d, q, "iisssidiiiiiiss", a->end_wall_ns, (int64_t)a->id,
+	    a->external_id, one->route, one->server, a->total_ns, a->weight,
+	    (int64_t)a->in_flight, (int64_t)a->status, (int64_t)a->attempts,
+	    (int64_t)a->stratum, (int64_t)a->kernel, (int64_t)a->cold,
+	    causes->at, counted->at);
 }
 
 int
 account_store_add(
     struct account_store *s, const struct account_named *one, unsigned n)
 {
-	struct packed record = {0};
-	int err = record_begin(&record);
+	struct text causes = {0}, counted = {0};
+	struct db *d = &s->db;
+	sqlite3_stmt *q;
+	size_t bytes = 0;
+	int err;
 
-	return record_add(
-	    s, &record, err == 0 ? account_pack(&record, one, n) : err);
+	for (unsigned i = 0; i < n; i++)
+		bytes += account_bytes(&one[i]);
+	err = db_begin(d, bytes);
+	if (err < 0)
+		return err;
+	q = db_query(d,
+	    "INSERT INTO accounts VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	    "");
+	if (q == NULL)
+		err = db_error(d);
+	for (unsigned i = 0; i < n && err == 0; i++)
+		err = account_insert(d, q, &one[i], &causes, &counted);
+	sqlite3_finalize(q);
+	free(causes.at);
+	free(counted.at);
+	if (err == 0)
+		d->table[0].rows += n;
+	return db_end(d, err);
 }
+
+/* Its causes; false: they do not add up to its total. */
+static bool
+causes_read(const char *text, struct account *a)
+{
+	char name[DB_PAIR_NAME];
+	int64_t sum = 0;
+	uint64_t ns;
+	int more;
+
+	while ((more = db_pair_next(&text, name, &ns)) == 1) {
+		int cause = tale_cause_find(name);
+
+		if (a->parts == ACCOUNT_PARTS || ns > PART_MAX_NS)
+			return false;
+		a->cause[a->parts] =
+		    (uint8_t)(cause >= 0 ? cause : TALE_CAUSE_UNKNOWN);
+		a->part_ns[a->parts++] = (int64_t)ns;
+		sum += (int64_t)ns;
+	}
+	return more == 0 && sum == a->total_ns;
+}
+
+/* What was counted; a counter that is not known any more is left out. */
+static bool
+counted_read(const char *text, struct account *a)
+{
+	char name[DB_PAIR_NAME];
+	uint64_t milli;
+	int more;
+
+	while ((more = db_pair_next(&text, name, &milli)) == 1) {
+		int counter = talechain_counter_find(name);
+
+		if (milli > ACCOUNT_MILLI_MAX)
+			return false;
+		if (counter < 0)
+			continue;
+		if (a->counted == ACCOUNT_COUNTERS)
+			return false;
+		a->counter[a->counted] = (uint8_t)counter;
+		a->milli[a->counted++] = milli;
+	}
+	return more == 0;
+}
+
+/* False: Tailor did not write it. */
+static bool
+account_read(sqlite3_stmt *q, struct account_named *one)
+{
+	struct account *a = &one->account;
+	char causes[1024], counted[512];
+	bool good = true;
+
+	*one = (struct account_named){.route = ""};
+	a->end_wall_ns = db_int(q, 1, 0, END_MAX_NS, &good);
+	a->id = (uint64_t)sqlite3_column_int64(q, 2);
+	db_text(q, 3, a->external_id, sizeof(a->external_id), &good);
+	db_text(q, 4, one->route, sizeof(one->route), &good);
+	db_text(q, 5, one->server, sizeof(one->server), &good);
+	a->total_ns = db_int(q, 6, 0, INT64_MAX, &good);
+	a->weight = sqlite3_column_double(q, 7);
+	a->in_flight = (uint32_t)db_int(q, 8, 0, UINT32_MAX, &good);
+	a->status = (uint16_t)db_int(q, 9, 0, 999, &good);
+	a->attempts = (uint8_t)db_int(q, 10, 0, UINT8_MAX, &good);
+	a->stratum = (uint8_t)db_int(q, 11, 0, ACCOUNT_STRATA - 1, &good);
+	a->kernel = db_int(q, 12, 0, 1, &good);
+	a->cold = db_int(q, 13, 0, 1, &good);
+	db_text(q, 14, causes, sizeof(causes), &good);
+	db_text(q, 15, counted, sizeof(counted), &good);
+	name_plain(a->external_id);
+	name_plain(one->route);
+	name_plain(one->server);
+	return good && a->weight >= 1 && a->weight <= WEIGHT_MAX &&
+	       causes_read(causes, a) && counted_read(counted, a);
+}
+
+int
+account_store_read(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns,
+    void (*take)(void *user, const struct account_named *one), void *user)
+{
+	struct db *d = &s->db;
+	sqlite3_stmt *q = db_query(d,
+	    "SELECT * FROM accounts WHERE end_ns>=? AND end_ns<?"
+	    " ORDER BY end_ns",
+	    "ii", from_wall_ns, to_wall_ns);
+	int err = q == NULL ? db_error(d) : 1;
+	struct account_named one;
+
+	while (err == 1 && (err = db_row(d, q)) == 1) {
+		if (account_read(q, &one))
+			take(user, &one);
+		else
+			db_row_bad(d, &d->table[0], sqlite3_column_int64(q, 0));
+	}
+	sqlite3_finalize(q);
+	return err;
+}
+
+int
+account_store_count(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns, uint64_t *slow, uint64_t *other, uint32_t *counters)
+{
+	struct db *d = &s->db;
+	sqlite3_stmt *q = db_query(d,
+	    "SELECT stratum, counted FROM accounts WHERE end_ns>=? AND "
+	    "end_ns<?",
+	    "ii", from_wall_ns, to_wall_ns);
+	int err = q == NULL ? db_error(d) : 1;
+
+	*slow = *other = 0;
+	*counters = 0;
+	while (err == 1 && (err = db_row(d, q)) == 1) {
+		struct account a = {.counted = 0};
+		char counted[512];
+		bool good = true;
+
+		*(sqlite3_column_int(q, 0) == ACCOUNT_OTHER ? other : slow) +=
+		    1;
+		db_text(q, 1, counted, sizeof(counted), &good);
+		if (good && counted_read(counted, &a))
+			for (unsigned k = 0; k < a.counted; k++)
+				*counters |= 1U << a.counter[k];
+	}
+	sqlite3_finalize(q);
+	return err;
+}
+
+/* --- latencies ------------------------------------------------------------ */
 
 int
 latency_store_add(struct account_store *s, const struct latency_block *block)
 {
-	struct packed record = {0};
-	int err = record_begin(&record);
+	struct text buckets = {0};
+	struct db *d = &s->db;
+	int err;
 
-	return record_add(
-	    s, &record, err == 0 ? latency_pack(&record, block) : err);
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		char edge[DB_PAIR_NAME];
+
+		if (block->bucket[i] == 0)
+			continue;
+		snprintf(edge, sizeof(edge), "%llu",
+		    (unsigned long long)histogram_bucket_edge(i));
+		db_pair_add(&buckets, edge, block->bucket[i]);
+	}
+	db_pair_end(&buckets);
+	err = buckets.failed ? -ENOMEM : db_begin(d, buckets.length + 128);
+	if (err == 0) {
+		err = db_run(
+		    d, db_query(d,
+			   "INSERT INTO latencies VALUES (NULL,?,?,?,?,?,?)",
+			   "iisiis", block->from_wall_ns, block->to_wall_ns,
+			   block->route, (int64_t)block->unnamed,
+			   (int64_t)block->count, buckets.at));
+		d->table[1].rows += err == 0;
+		err = db_end(d, err);
+	}
+	free(buckets.at);
+	return err;
+}
+
+/* Its counts; false: they are not of a histogram, or do not add up. */
+static bool
+buckets_read(const char *text, struct latency_block *b)
+{
+	char name[DB_PAIR_NAME], *end;
+	uint64_t requests, sum = 0;
+	int more;
+
+	while ((more = db_pair_next(&text, name, &requests)) == 1) {
+		uint64_t edge = strtoull(name, &end, 10);
+		unsigned i = histogram_bucket(edge);
+
+		if (end == name || *end != '\0' ||
+		    histogram_bucket_edge(i) != edge ||
+		    requests > LATENCY_COUNT_MAX - sum)
+			return false;
+		b->bucket[i] += requests;
+		sum += requests;
+	}
+	return more == 0 && sum > 0 && sum == b->count && b->unnamed <= sum;
+}
+
+static bool
+latencies_read(sqlite3_stmt *q, struct latency_block *b)
+{
+	const char *buckets = (const char *)sqlite3_column_text(q, 6);
+	bool good = true;
+
+	memset(b, 0, sizeof(*b));
+	b->from_wall_ns = db_int(q, 1, 0, END_MAX_NS, &good);
+	b->to_wall_ns = db_int(q, 2, b->from_wall_ns, END_MAX_NS, &good);
+	db_text(q, 3, b->route, sizeof(b->route), &good);
+	name_plain(b->route);
+	b->unnamed = (uint64_t)db_int(q, 4, 0, LATENCY_COUNT_MAX, &good);
+	b->count = (uint64_t)db_int(q, 5, 0, LATENCY_COUNT_MAX, &good);
+	return good && buckets != NULL && buckets_read(buckets, b);
+}
+
+int
+latency_store_read(struct account_store *s, int64_t from_wall_ns,
+    int64_t to_wall_ns,
+    void (*take)(void *user, const struct latency_block *block), void *user)
+{
+	struct latency_block *b = malloc(sizeof(*b));
+	struct db *d = &s->db;
+	sqlite3_stmt *q = db_query(d,
+	    "SELECT * FROM latencies WHERE from_ns>=? AND to_ns<=?"
+	    " ORDER BY from_ns",
+	    "ii", from_wall_ns, to_wall_ns);
+	int err = q == NULL ? db_error(d) : b == NULL ? -ENOMEM : 1;
+
+	while (err == 1 && (err = db_row(d, q)) == 1) {
+		if (latencies_read(q, b))
+			take(user, b);
+		else
+			db_row_bad(d, &d->table[1], sqlite3_column_int64(q, 0));
+	}
+	sqlite3_finalize(q);
+	free(b);
+	return err;
+}
+
+int
+latency_store_move(struct account_store *from, struct account_store *to)
+{
+	struct latency_block *b = malloc(sizeof(*b));
+	int err = b == NULL ? -ENOMEM : 1;
+
+	while (err == 1) {
+		sqlite3_stmt *q = db_query(&from->db,
+		    "SELECT * FROM latencies ORDER BY number LIMIT 1", "");
+		int64_t number = 0;
+		bool good = false;
+
+		err = q == NULL ? db_error(&from->db) : db_row(&from->db, q);
+		if (err == 1) {
+			number = sqlite3_column_int64(q, 0);
+			good = latencies_read(q, b);
+		}
+		sqlite3_finalize(q);
+		if (good) {
+			int added = latency_store_add(to, b);
+
+			err = added < 0 ? added : 1;
+		}
+		if (err == 1 &&
+		    db_row_delete(&from->db, &from->db.table[1], number) < 0)
+			err = -EIO;
+	}
+	free(b);
+	return err;
 }
 
 void
-account_store_stats(
-    const struct account_store *s, struct account_store_stats *out)
+account_store_stats(struct account_store *s, struct account_store_stats *out)
 {
-	*out = (struct account_store_stats){.bytes = s->bytes,
-	    .accounts = s->accounts,
-	    .dropped = s->dropped,
-	    .corrupt = s->corrupt,
-	    .files = s->files};
-	for (unsigned i = 0; i < s->files; i++)
-		if (s->file[i].account_ns > out->last_wall_ns)
-			out->last_wall_ns = s->file[i].account_ns;
+	*out = (struct account_store_stats){.bytes = db_bytes(&s->db),
+	    .accounts = s->db.table[0].rows,
+	    .dropped = s->db.table[0].dropped,
+	    .latencies_dropped = s->db.table[1].dropped,
+	    .corrupt = s->db.corrupt};
+	(void)db_number(
+	    &s->db, "SELECT max(end_ns) FROM accounts", &out->last_wall_ns);
 }

@@ -1,18 +1,14 @@
-/* accounts.h: what is kept of many requests, in files beside the tales.
+/* accounts.h: what is kept of many requests, in a database beside the tales.
  *
- * An account is where a request's time went, in some 60 bytes.  They are
- * appended in blocks, each a checksummed record (record.h) in a file
- * NUMBER.accounts of the tales' directory, whose lock protects them, too
- * (store.h: open that store first).  A file ends at a sixteenth of the bound;
- * at the bound the oldest goes.  Nothing is held in memory: reading goes to the
- * files, of which those of another time are left out.
+ * An account is where a request's time went, in some 200 bytes.  They are rows
+ * of accounts.db in the tales' directory, whose lock protects it, too (store.h:
+ * open that store first).  At the bound the oldest sixteenth goes.
  *
- * Between the blocks of accounts are blocks of latencies: of all requests of a
- * class that ended in a minute, a histogram, some hundreds of bytes.
+ * Another table has latencies: of all requests of a class that ended in a
+ * minute, a histogram, some 16 bytes for each bucket in use.
  *
- * What is in the files is hostile: torn, flipped or foreign bytes cost the
- * blocks they are in and nothing else.  Names of causes are stored, not
- * numbers, so another version can read them.  One thread at a time. */
+ * What is in the file is hostile (db.h): a bad row costs itself.  One thread at
+ * a time. */
 #pragma once
 
 #include "base/histogram.h"
@@ -46,7 +42,7 @@ struct account {
 	uint8_t cause[ACCOUNT_PARTS];
 	int64_t part_ns[ACCOUNT_PARTS];
 	/* What was counted of its server in the epoch of its middle. */
-	struct instant middle;			    /* not kept in files */
+	struct instant middle;			    /* not kept on disk */
 	uint8_t counted, counter[ACCOUNT_COUNTERS]; /* enum talechain_counter */
 	uint64_t milli[ACCOUNT_COUNTERS];
 };
@@ -73,13 +69,13 @@ struct latency_block {
 
 struct account_store; /* opaque */
 
-/* Open the files in a directory; each is read once.  bytes_max is of all files,
- * at least 4096.  0, -EINVAL, or a negative errno. */
+/* Open that of a directory, whose path must stay, or NULL: memory.  bytes_max
+ * is of its files, at least 1 MiB.  0, -EINVAL, or a negative errno. */
 int account_store_open(
     struct account_store **out, const char *directory, uint64_t bytes_max);
 void account_store_close(struct account_store **sp);
 
-/* How many are written as one block, at most. */
+/* How many are written at once, at most. */
 #define ACCOUNT_BLOCK 1024
 
 /* Append n accounts (1 .. ACCOUNT_BLOCK), oldest first, with weights.  0, or a
@@ -87,16 +83,14 @@ void account_store_close(struct account_store **sp);
 int account_store_add(
     struct account_store *s, const struct account_named *one, unsigned n);
 
-/* Those that ended within [from_wall_ns, to_wall_ns), oldest block first, one
- * after the other.  Names are plain: no control byte, comma or quote.  0, or a
- * negative errno. */
+/* Those that ended within [from_wall_ns, to_wall_ns), oldest first.  Names are
+ * plain: no control byte, comma or quote.  0, or a negative errno. */
 int account_store_read(struct account_store *s, int64_t from_wall_ns,
     int64_t to_wall_ns,
     void (*take)(void *user, const struct account_named *one), void *user);
 
-/* How many there are, slow and not, in blocks that have some of that time: not
- * fewer than account_store_read takes; and which counters they have.  As
- * that. */
+/* How many there are of that time, slow and not, and which counters they have:
+ * not fewer than account_store_read takes.  As that. */
 int account_store_count(struct account_store *s, int64_t from_wall_ns,
     int64_t to_wall_ns, uint64_t *slow, uint64_t *other, uint32_t *counters);
 
@@ -111,13 +105,17 @@ int latency_store_read(struct account_store *s, int64_t from_wall_ns,
     int64_t to_wall_ns,
     void (*take)(void *user, const struct latency_block *block), void *user);
 
+/* Move all of them to another store, oldest first.  0, or why one could not be
+ * written: it and newer ones stay. */
+int latency_store_move(struct account_store *from, struct account_store *to);
+
 struct account_store_stats {
 	uint64_t bytes, accounts;
-	uint64_t dropped;     /* since it was opened: accounts, at the bound */
-	uint64_t corrupt;     /* places in files that were not a good block */
+	uint64_t dropped; /* since it was opened: accounts, at the bound */
+	uint64_t latencies_dropped;
+	uint64_t corrupt;     /* rows and files that were not its */
 	int64_t last_wall_ns; /* the latest account's end; 0: none */
-	unsigned files;
 };
 /* The figures of now. */
-void account_store_stats(
-    const struct account_store *s, struct account_store_stats *out);
+void
+account_store_stats(struct account_store *s, struct account_store_stats *out);

@@ -1,17 +1,150 @@
 /* pack.c: a tale as bytes, and back.
  *
  * One function walks a tale's fields for both directions: what is written
- * and what is read cannot disagree.  The first failure sticks. */
+ * and what is read cannot disagree.  The first failure sticks; then each call
+ * does nothing, and what it would have read is zero. */
 #include "talechain/store/pack.h"
 
 #include "talechain/explain/tale_struct.h"
-#include "talechain/store/codec.h"
 
-#define PACK_VERSION 2
+#define PACK_VERSION 3
 /* No instant of a request is further from its first than this. */
 #define SPAN_MAX_NS (INT64_C(7200) * NS_PER_S)
 /* Nothing happens later: differences of two instants cannot overflow. */
 #define INSTANT_MAX_NS ((uint64_t)INT64_MAX / 2)
+
+/* --- numbers and texts ---------------------------------------------------- */
+
+struct codec {
+	bool packing;
+	int err;
+	uint8_t *out; /* packing: owned by the caller's struct packed */
+	const uint8_t *in;
+	size_t at, length; /* length: of in, or room in out */
+};
+
+static void
+put_byte(struct codec *c, uint8_t byte)
+{
+	size_t room;
+	uint8_t *grown;
+
+	if (c->at == c->length) {
+		room = c->length < 1024 ? 2048 : 2 * c->length;
+		grown = realloc(c->out, room);
+		if (grown == NULL) {
+			c->err = -ENOMEM;
+			return;
+		}
+		c->out = grown;
+		c->length = room;
+	}
+	c->out[c->at++] = byte;
+}
+
+static uint8_t
+get_byte(struct codec *c)
+{
+	if (c->at == c->length) {
+		c->err = -EPROTO;
+		return 0;
+	}
+	return c->in[c->at++];
+}
+
+static void
+code_u64(struct codec *c, uint64_t *v)
+{
+	uint64_t left = *v, value = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	if (c->packing) {
+		for (; left >= 0x80 && c->err == 0; left >>= 7)
+			put_byte(c, (uint8_t)(left | 0x80));
+		if (c->err == 0)
+			put_byte(c, (uint8_t)left);
+		return;
+	}
+	do {
+		byte = c->err == 0 ? get_byte(c) : 0;
+		if (shift == 63 && byte > 1)
+			c->err = -EPROTO;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (c->err == 0 && byte >= 0x80 && shift <= 63);
+	if (byte >= 0x80)
+		c->err = -EPROTO;
+	*v = c->err == 0 ? value : 0;
+}
+
+static void
+code_i64(struct codec *c, int64_t *v)
+{
+	uint64_t zigzag = ((uint64_t)*v << 1) ^ (uint64_t)(*v >> 63);
+
+	code_u64(c, &zigzag);
+	*v = (int64_t)(zigzag >> 1) ^ -(int64_t)(zigzag & 1);
+}
+
+/* Within [min, max], or [0, max]; what is outside is refused when read. */
+static void
+code_int(struct codec *c, int *v, int min, int max)
+{
+	int64_t wide = *v;
+
+	code_i64(c, &wide);
+	if (!c->packing && c->err == 0 && (wide < min || wide > max))
+		c->err = -EPROTO;
+	*v = c->err == 0 ? (int)wide : min;
+}
+
+static void
+code_unsigned(struct codec *c, unsigned *v, unsigned max)
+{
+	uint64_t wide = *v;
+
+	code_u64(c, &wide);
+	if (!c->packing && c->err == 0 && wide > max)
+		c->err = -EPROTO;
+	*v = c->err == 0 ? (unsigned)wide : 0;
+}
+
+static void
+code_bool(struct codec *c, bool *v)
+{
+	unsigned wide = *v;
+
+	code_unsigned(c, &wide, 1);
+	*v = wide != 0;
+}
+
+/* Terminated; what does not fit in size is refused when read. */
+static void
+code_text(struct codec *c, char *text, size_t size)
+{
+	uint64_t n = c->packing ? strnlen(text, size - 1) : 0;
+
+	code_u64(c, &n);
+	if (c->packing) {
+		for (uint64_t i = 0; i < n && c->err == 0; i++)
+			put_byte(c, (uint8_t)text[i]);
+		return;
+	}
+	text[0] = '\0';
+	if (c->err == 0 && (n >= size || n > c->length - c->at))
+		c->err = -EPROTO;
+	if (c->err < 0)
+		return;
+	memcpy(text, c->in + c->at, n);
+	text[n] = '\0';
+	/* A NUL inside would hide the bytes after it. */
+	if (strlen(text) != n)
+		c->err = -EPROTO;
+	c->at += n;
+}
+
+/* --- tales ---------------------------------------------------------------- */
 
 /* An instant, as a difference to base; none is 0, base itself 1. */
 static void
@@ -90,21 +223,6 @@ code_client(struct codec *c, struct tale_client *k)
 	    (k->scheduled.ns > INSTANT_MAX_NS || k->sent.ns > INSTANT_MAX_NS ||
 		k->received.ns > INSTANT_MAX_NS))
 		c->err = -EPROTO;
-}
-
-/* What is not in the request. */
-static void
-code_summary(struct codec *c, struct tale_summary *s)
-{
-	unsigned reason = s->reason;
-
-	code_unsigned(c, &reason, TALE_REASON_COUNT - 1);
-	s->reason = (enum tale_reason)reason;
-	code_cause(c, &s->cause);
-	code_i64(c, &s->share_ns);
-	code_i64(c, &s->timeline_ns);
-	code_i64(c, &s->finished_wall_ns);
-	code_text(c, s->verdict, sizeof(s->verdict));
 }
 
 /* One event; seen from the one before it. */
@@ -194,29 +312,20 @@ code_losses(struct codec *c, struct tale *t)
 }
 
 int
-tale_pack(
-    struct packed *out, const struct tale *t, const struct tale_summary *s)
+tale_pack(struct packed *out, const struct tale *t)
 {
-	struct codec c = {.packing = true,
-	    .out = out->at,
-	    .at = out->length,
-	    .length = out->length};
+	struct codec c = {.packing = true};
 	/* Walking changes nothing when packing. */
 	struct tale copy = *t;
-	struct tale_summary summary = *s;
 	uint64_t version = PACK_VERSION;
 
 	code_u64(&c, &version);
-	code_summary(&c, &summary);
 	code_request(&c, &copy.request);
 	code_client(&c, &copy.client);
 	code_losses(&c, &copy);
 	pack_events(&c, t);
-	out->at = c.out;
-	if (c.err < 0)
-		return c.err;
-	out->length = c.at;
-	return 0;
+	*out = (struct packed){c.out, c.at};
+	return c.err;
 }
 
 /* The rest of a tale whose events have been read. */
@@ -234,8 +343,7 @@ tale_complete(struct tale *t)
 }
 
 int
-tale_unpack(struct tale **out, struct tale_summary *s, const uint8_t *bytes,
-    size_t length)
+tale_unpack(struct tale **out, const uint8_t *bytes, size_t length)
 {
 	struct codec c = {.in = bytes, .length = length};
 	struct tale *t = calloc(1, sizeof(*t));
@@ -246,19 +354,16 @@ tale_unpack(struct tale **out, struct tale_summary *s, const uint8_t *bytes,
 	code_u64(&c, &version);
 	if (c.err == 0 && version != PACK_VERSION)
 		c.err = -EPROTO;
-	code_summary(&c, s);
 	code_request(&c, &t->request);
 	code_client(&c, &t->client);
 	code_losses(&c, t);
 	if (c.err == 0)
-		tale_summarise(s, &t->request);
-	if (out != NULL && c.err == 0)
 		unpack_events(&c, t);
-	if (out != NULL && c.err == 0 && c.at != length)
+	if (c.err == 0 && c.at != length)
 		c.err = -EPROTO;
-	if (out != NULL && c.err == 0)
+	if (c.err == 0)
 		c.err = tale_complete(t);
-	if (out == NULL || c.err < 0)
+	if (c.err < 0)
 		tale_free(&t);
 	else
 		*out = t;

@@ -17,16 +17,10 @@ struct packed {
 	size_t length;
 };
 
-/* Append the tale and its summary.  out->at may be NULL or bytes that begin the
- * same buffer (they stay).  Returns 0 or -ENOMEM (out unchanged). */
-int tale_pack(
-    struct packed *out, const struct tale *t, const struct tale_summary *s);
+/* Pack a tale.  Returns 0 or -ENOMEM; out->at is owned by the caller either
+ * way. */
+int tale_pack(struct packed *out, const struct tale *t);
 
-/*
- *   out  receives the tale, for tale_free; or NULL: only the summary is
- *        wanted, and the events are not read
- *   s    receives the summary; its times, ids and texts are in range
- * Returns 0, -ENOMEM, or -EPROTO: not a packed tale of this version.
- */
-int tale_unpack(struct tale **out, struct tale_summary *s, const uint8_t *bytes,
-    size_t length);
+/* *out receives the tale, for tale_free; its times, ids and texts are in range.
+ * Returns 0, -ENOMEM, or -EPROTO: not a packed tale of this version. */
+int tale_unpack(struct tale **out, const uint8_t *bytes, size_t length);

@@ -1,9 +1,7 @@
-/* store.c: the files of the store and their records.
+/* store.c: the table of tales.
  *
- * Files are kept open, the newest is appended to.  A file ends at a sixteenth
- * of the bound (so that dropping one costs few tales), with the machine's boot,
- * or when its end is torn.  Reading one back goes from record to record; where
- * there is no good one, it goes on at the next place that looks like one. */
+ * What a list shows of a tale has a column of its own; the tale is packed
+ * (pack.h).  "number" is the order in which they were kept. */
 #include "talechain/store/store.h"
 
 #include <fcntl.h>
@@ -11,27 +9,41 @@
 
 #include "base/file.h"
 #include "talechain/explain/tale_struct.h"
-#include "talechain/store/file.h"
-#include "talechain/store/index.h"
+#include "talechain/store/db.h"
 #include "talechain/store/pack.h"
-#include "talechain/store/record.h"
 
-#define SUFFIX ".tales"
-#define FILES_MAX 64
-#define BYTES_MIN 4096
 #define KEEP_MAX 65536
+#define BOOT_BYTES 40
+/* No time of a tale is further from 0, wall clock or not. */
+#define TIME_MAX (INT64_MAX / 4)
+
+static const char schema[] =
+    "BEGIN;"
+    "CREATE TABLE tales (number INTEGER PRIMARY KEY, request INTEGER, id TEXT,"
+    " finished_ns INTEGER, boot TEXT, reason TEXT, cause TEXT, verdict TEXT,"
+    " method TEXT, target TEXT, status INTEGER, attempts INTEGER, winner TEXT,"
+    " \"trigger\" TEXT, flags TEXT, total_ns INTEGER, upstream_ns INTEGER,"
+    " share_ns INTEGER, timeline_ns INTEGER, tale BLOB);"
+    "CREATE INDEX tales_id ON tales (id);"
+    "CREATE INDEX tales_request ON tales (request);"
+    "PRAGMA user_version=1;"
+    "COMMIT";
+
+#define SELECT                                                          \
+	"SELECT number, request, id, finished_ns, boot, reason, cause," \
+	" verdict, method, target, status, attempts, winner,"           \
+	" \"trigger\", flags, total_ns, upstream_ns, share_ns,"         \
+	" timeline_ns, tale FROM tales "
+#define TALE_COLUMN 19
 
 struct tale_store {
-	int directory; /* owned; -1: anonymous memory */
+	int directory; /* owned; -1: memory */
 	int lock;      /* owned; -1: none */
-	uint64_t bytes_max, bytes;
 	unsigned keep;
-	char boot_id[40];
-	struct store_index index;
-	struct store_file file[FILES_MAX]; /* owned; oldest first */
-	unsigned files;
-	uint64_t next_file;
-	uint64_t added, dropped, corrupt;
+	char boot_id[BOOT_BYTES];
+	struct db db; /* its first table is the tales */
+	uint64_t added;
+	uint64_t unmoved; /* that could not be read when they were moved */
 };
 
 const char *
@@ -77,130 +89,7 @@ tale_summarise(struct tale_summary *s, const struct tale_request *r)
 		s->upstream_ns = instant_since(won->complete, won->written);
 }
 
-static struct store_file *
-file_numbered(struct tale_store *s, uint64_t number)
-{
-	for (unsigned i = 0; i < s->files; i++)
-		if (s->file[i].number == number)
-			return &s->file[i];
-	return NULL;
-}
-
-/* Take an entry out of the index; its bytes stay until their file goes. */
-static void
-entry_forget(struct tale_store *s, struct store_entry *e)
-{
-	struct store_file *f = file_numbered(s, e->file);
-
-	store_index_remove(&s->index, e);
-	if (f != NULL)
-		f->tales--;
-	free(e);
-}
-
-/* Drop the oldest file and all that is in it. */
-static void
-file_drop_oldest(struct tale_store *s)
-{
-	struct store_file *f = &s->file[0];
-
-	for (unsigned i = s->index.first; f->tales > 0 && i < s->index.last;
-	     i++) {
-		struct store_entry *e = s->index.entry[i];
-
-		if (e != NULL && e->file == f->number) {
-			entry_forget(s, e);
-			s->dropped++;
-		}
-	}
-	s->bytes -= f->bytes;
-	store_file_drop(f, s->directory);
-	s->files--;
-	memmove(&s->file[0], &s->file[1], s->files * sizeof(s->file[0]));
-}
-
-/* File one read or written record.  0 or -ENOMEM. */
-static int
-entry_file(struct tale_store *s, struct store_file *f, uint64_t offset,
-    uint32_t packed, const struct tale_summary *summary)
-{
-	struct store_entry *e = calloc(1, sizeof(*e)), *old;
-
-	if (e == NULL)
-		return -ENOMEM;
-	e->file = f->number;
-	e->offset = offset;
-	e->packed = packed;
-	e->summary = *summary;
-	e->summary.earlier_boot = f->earlier_boot;
-	old = store_index_same(&s->index, summary);
-	if (old != NULL)
-		entry_forget(s, old);
-	while (s->index.count >= s->keep) {
-		entry_forget(s, store_index_oldest(&s->index));
-		s->dropped++;
-	}
-	store_index_add(&s->index, e);
-	f->tales++;
-	return 0;
-}
-
-/* The records of a file's bytes.  0 or -ENOMEM. */
-static int
-file_index(struct tale_store *s, struct store_file *f, const uint8_t *text,
-    size_t length)
-{
-	size_t at = sizeof(struct store_header);
-	bool lost = false;
-
-	while (at < length) {
-		struct tale_summary summary = {0};
-		struct record_header h;
-		const uint8_t *packed = text + at + sizeof(h);
-		int err = -EPROTO;
-
-		if (record_at(text + at, length - at, &h))
-			err = tale_unpack(NULL, &summary, packed, h.packed);
-		if (err == 0)
-			err = entry_file(
-			    s, f, at + sizeof(h), h.packed, &summary);
-		if (err == -ENOMEM)
-			return err;
-		/* One place, however many bytes of it: counted once. */
-		s->corrupt += err < 0 && !lost;
-		lost = err < 0;
-		f->clean &= err == 0;
-		at += err == 0 ? h.bytes : 8;
-	}
-	return 0;
-}
-
-/* Take a file of the directory in.  0 (also if it is of no use) or errno. */
-static int
-store_read_file(struct tale_store *s, uint64_t number)
-{
-	struct store_file *f;
-	uint8_t *text = NULL;
-	size_t length = 0;
-	int err;
-
-	if (s->files == FILES_MAX)
-		file_drop_oldest(s);
-	f = &s->file[s->files];
-	err = store_file_open(f, s->directory, number, SUFFIX, s->bytes_max,
-	    s->boot_id, &text, &length);
-	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE)
-		return err;
-	s->corrupt += err < 0 || length == 0;
-	if (err < 0)
-		return 0;
-	s->files++;
-	s->bytes += f->bytes;
-	f->clean &= length == f->bytes;
-	err = file_index(s, f, text, length);
-	free(text);
-	return err;
-}
+/* --- opening -------------------------------------------------------------- */
 
 /* Make, open and lock the directory.  0 or a negative errno. */
 static int
@@ -229,42 +118,32 @@ directory_open(struct tale_store *s, const char *path)
 	return 0;
 }
 
-/* One more file; the bound may have become smaller. */
-static int
-take_file(void *user, uint64_t number)
-{
-	struct tale_store *s = user;
-	int err = store_read_file(s, number);
-
-	s->next_file = number + 1;
-	while (s->bytes > s->bytes_max && s->files > 1)
-		file_drop_oldest(s);
-	return err;
-}
-
 int
 tale_store_open(
     struct tale_store **out, const struct tale_store_options *options)
 {
 	struct tale_store *s;
-	int err;
+	int err = 0;
 
-	if (options->bytes_max < BYTES_MIN || options->keep == 0 ||
+	if (options->bytes_max < TALE_STORE_BYTES_MIN || options->keep == 0 ||
 	    options->keep > KEEP_MAX)
 		return -EINVAL;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return -ENOMEM;
 	s->directory = s->lock = -1;
-	s->bytes_max = options->bytes_max;
 	s->keep = options->keep;
-	strncpy(s->boot_id, options->boot_id, sizeof(s->boot_id) - 1);
-	err = store_index_init(&s->index, s->keep);
-	if (err == 0 && options->directory != NULL) {
+	snprintf(s->boot_id, sizeof(s->boot_id), "%s", options->boot_id);
+	if (options->directory != NULL)
 		err = directory_open(s, options->directory);
-		if (err == 0)
-			err =
-			    store_file_each(s->directory, SUFFIX, take_file, s);
+	if (err == 0) {
+		s->db = (struct db){.directory = s->directory,
+		    .path = options->directory,
+		    .name = "tales.db",
+		    .schema = schema,
+		    .bytes_max = options->bytes_max,
+		    .table = {{.name = "tales"}}};
+		err = db_open(&s->db);
 	}
 	if (err < 0)
 		tale_store_close(&s);
@@ -281,9 +160,7 @@ tale_store_close(struct tale_store **sp)
 	*sp = NULL;
 	if (s == NULL)
 		return;
-	store_index_fini(&s->index);
-	for (unsigned i = 0; i < s->files; i++)
-		close(s->file[i].fd);
+	db_close(&s->db);
 	if (s->lock >= 0)
 		close(s->lock);
 	if (s->directory >= 0)
@@ -291,70 +168,38 @@ tale_store_close(struct tale_store **sp)
 	free(s);
 }
 
-/* The file to append so many bytes to.  0 or a negative errno. */
+/* --- adding --------------------------------------------------------------- */
+
+/* In place of one of the same request, and of the oldest above the bound. */
 static int
-store_room(struct tale_store *s, size_t bytes, struct store_file **out)
+row_insert(struct tale_store *s, const struct tale_summary *t,
+    const struct packed *packed)
 {
-	struct store_file *f = s->files > 0 ? &s->file[s->files - 1] : NULL;
-	size_t need = bytes;
-	int err;
+	struct db *d = &s->db;
+	uint64_t *rows = &d->table[0].rows;
+	int err =
+	    db_run(d, db_query(d, "DELETE FROM tales WHERE id=? AND request=?",
+			  "si", t->external_id, (int64_t)t->request));
 
-	if (f != NULL && (!f->clean || (f->bytes + bytes > s->bytes_max / 16 &&
-					   f->tales > 0)))
-		f = NULL;
-	if (f == NULL)
-		need += sizeof(struct store_header);
-	while (s->files > (f != NULL) &&
-	       (s->bytes + need > s->bytes_max ||
-		   (f == NULL && s->files == FILES_MAX))) {
-		file_drop_oldest(s);
-		if (f != NULL)
-			f--;
-	}
-	if (f == NULL) {
-		f = &s->file[s->files];
-		err = store_file_make(
-		    f, s->directory, s->next_file, SUFFIX, s->boot_id);
-		if (err < 0)
-			return err;
-		s->next_file++;
-		s->files++;
-		s->bytes += f->bytes;
-	}
-	*out = f;
-	return 0;
-}
-
-/* A whole record of a tale, to be freed.  0, -EFBIG or -ENOMEM. */
-static int
-record_make(const struct tale_store *s, const struct tale *t,
-    const struct tale_summary *summary, struct packed *out)
-{
-	struct record_header h = {0};
-	size_t bytes;
-	uint8_t *grown;
-	int err;
-
-	out->length = sizeof(h);
-	out->at = malloc(out->length);
-	if (out->at == NULL)
-		return -ENOMEM;
-	err = tale_pack(out, t, summary);
 	if (err < 0)
 		return err;
-	bytes = (out->length + 7) & ~(size_t)7;
-	if (bytes > s->bytes_max / 4)
-		return -EFBIG;
-	grown = realloc(out->at, bytes);
-	if (grown == NULL)
-		return -ENOMEM;
-	memset(grown + out->length, 0, bytes - out->length);
-	memcpy(grown, &h, sizeof(h));
-	record_seal((struct record_header *)(void *)grown, (uint32_t)bytes,
-	    (uint32_t)(out->length - sizeof(h)));
-	out->at = grown;
-	out->length = bytes;
-	return 0;
+	*rows -= (uint64_t)sqlite3_changes64(d->sqlite);
+	if (*rows >= s->keep)
+		err = db_drop_oldest(d, &d->table[0], *rows - s->keep + 1);
+	if (err == 0)
+		err = db_run(d,
+		    db_query(d,
+			"INSERT INTO tales VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,"
+			"?,?,?,?,?,?,?,?)",
+			"isissssssiisssiiiib", (int64_t)t->request,
+			t->external_id, t->finished_wall_ns, s->boot_id,
+			tale_reason_name(t->reason), tale_cause_code(t->cause),
+			t->verdict, t->method, t->target, (int64_t)t->status,
+			(int64_t)t->attempts, t->winner, t->trigger, t->flags,
+			t->total_ns, t->upstream_ns, t->share_ns,
+			t->timeline_ns, packed->at, packed->length));
+	*rows += err == 0;
+	return err;
 }
 
 int
@@ -362,139 +207,210 @@ tale_store_add(struct tale_store *s, const struct tale *t,
     const struct tale_summary *summary)
 {
 	struct tale_summary full = *summary;
-	struct packed record = {0};
-	struct record_header h;
-	struct store_file *f;
-	uint64_t offset;
-	int err;
+	struct packed packed = {0};
+	int err = tale_pack(&packed, t);
 
 	tale_summarise(&full, &t->request);
-	err = record_make(s, t, &full, &record);
+	if (err == 0 && packed.length > db_addition_max(&s->db))
+		err = -EFBIG;
 	if (err == 0)
-		err = store_room(s, record.length, &f);
-	if (err < 0)
-		goto free_record;
-	offset = f->bytes + sizeof(h);
-	memcpy(&h, record.at, sizeof(h));
-	err = store_file_append(f, record.at, record.length);
-	if (err < 0)
-		goto free_record;
-	s->bytes += record.length;
-	err = entry_file(s, f, offset, h.packed, &full);
+		err = db_begin(&s->db, packed.length + sizeof(full));
+	if (err == 0)
+		err = db_end(&s->db, row_insert(s, &full, &packed));
 	s->added += err == 0;
-
-free_record:
-	free(record.at);
+	free(packed.at);
 	return err;
 }
 
-const struct tale_summary *
-tale_store_find(const struct tale_store *s, const char *external_id)
-{
-	const struct store_entry *e = store_index_find(&s->index, external_id);
+/* --- reading -------------------------------------------------------------- */
 
-	return e != NULL ? &e->summary : NULL;
+static enum tale_reason
+reason_find(const char *name)
+{
+	unsigned i = 0;
+
+	while (i < TALE_REASON_COUNT &&
+	       strcmp(tale_reason_name((enum tale_reason)i), name) != 0)
+		i++;
+	return (enum tale_reason)i;
 }
 
-/* As tale_store_load. */
-static int
-entry_load(struct tale_store *s, const struct store_entry *e, struct tale **out)
+/* False: Tailor did not write it. */
+static bool
+summary_read(
+    const struct tale_store *s, sqlite3_stmt *q, struct tale_summary *t)
 {
-	struct store_file *f = file_numbered(s, e->file);
-	struct tale_summary stored = {0};
-	uint8_t *bytes;
-	ssize_t n;
-	int err;
+	char boot[BOOT_BYTES], reason[32], cause[32];
+	bool good = true;
+	int found;
 
-	bytes = malloc(e->packed + 1);
-	if (bytes == NULL)
-		return -ENOMEM;
-	do
-		n = pread(f->fd, bytes, e->packed, (off_t)e->offset);
-	while (n < 0 && errno == EINTR);
-	err = n < 0 ? -errno : -EPROTO;
-	if (n == (ssize_t)e->packed)
-		err = tale_unpack(out, &stored, bytes, e->packed);
-	/* The file was changed since it was indexed. */
-	if (err == 0 && stored.request != e->summary.request) {
+	*t = (struct tale_summary){
+	    .request = (uint64_t)sqlite3_column_int64(q, 1)};
+	db_text(q, 2, t->external_id, sizeof(t->external_id), &good);
+	t->finished_wall_ns = db_int(q, 3, 0, TIME_MAX, &good);
+	db_text(q, 4, boot, sizeof(boot), &good);
+	db_text(q, 5, reason, sizeof(reason), &good);
+	db_text(q, 6, cause, sizeof(cause), &good);
+	db_text(q, 7, t->verdict, sizeof(t->verdict), &good);
+	db_text(q, 8, t->method, sizeof(t->method), &good);
+	db_text(q, 9, t->target, sizeof(t->target), &good);
+	t->status = (int)db_int(q, 10, 0, 999, &good);
+	t->attempts = (unsigned)db_int(q, 11, 0, TALE_ATTEMPTS, &good);
+	db_text(q, 12, t->winner, sizeof(t->winner), &good);
+	db_text(q, 13, t->trigger, sizeof(t->trigger), &good);
+	db_text(q, 14, t->flags, sizeof(t->flags), &good);
+	t->total_ns = db_int(q, 15, -TIME_MAX, TIME_MAX, &good);
+	t->upstream_ns = db_int(q, 16, -TIME_MAX, TIME_MAX, &good);
+	t->share_ns = db_int(q, 17, -TIME_MAX, TIME_MAX, &good);
+	t->timeline_ns = db_int(q, 18, -TIME_MAX, TIME_MAX, &good);
+	t->reason = reason_find(reason);
+	/* Another version may have known other ones. */
+	found = tale_cause_find(cause);
+	t->cause = found >= 0 ? (enum tale_cause)found : TALE_CAUSE_UNKNOWN;
+	t->earlier_boot =
+	    s->boot_id[0] == '\0' || strcmp(boot, s->boot_id) != 0;
+	return good && t->reason < TALE_REASON_COUNT;
+}
+
+static int
+blob_read(sqlite3_stmt *q, const struct tale_summary *t, struct tale **out)
+{
+	const void *bytes = sqlite3_column_blob(q, TALE_COLUMN);
+	size_t n = (size_t)sqlite3_column_bytes(q, TALE_COLUMN);
+	int err = bytes == NULL ? -EPROTO : tale_unpack(out, bytes, n);
+
+	if (err == 0 && (*out)->request.id != t->request) {
 		tale_free(out);
 		err = -EPROTO;
 	}
-	free(bytes);
-	s->corrupt += err == -EPROTO;
 	return err;
+}
+
+/* The first tale that a query (closed) gives; out may be NULL.  0, -ENOENT,
+ * -EPROTO it was bad and is gone, or another negative errno. */
+static int
+first_read(struct tale_store *s, sqlite3_stmt *q, struct tale_summary *t,
+    struct tale **out, int64_t *number)
+{
+	int err = q == NULL ? db_error(&s->db) : db_row(&s->db, q);
+	bool bad = false;
+
+	if (err == 1) {
+		*number = sqlite3_column_int64(q, 0);
+		err = summary_read(s, q, t) ? 0 : -EPROTO;
+		if (err == 0 && out != NULL)
+			err = blob_read(q, t, out);
+		bad = err == -EPROTO;
+	} else if (err == 0) {
+		err = -ENOENT;
+	}
+	sqlite3_finalize(q);
+	if (bad)
+		db_row_bad(&s->db, &s->db.table[0], *number);
+	return err;
+}
+
+#define NEWEST " ORDER BY number DESC LIMIT 1"
+
+int
+tale_store_find(
+    struct tale_store *s, const char *external_id, struct tale_summary *out)
+{
+	return first_read(s,
+	    db_query(&s->db, SELECT "WHERE id=?" NEWEST, "s", external_id), out,
+	    NULL, &(int64_t){0});
+}
+
+int
+tale_store_find_request(
+    struct tale_store *s, uint64_t request, struct tale_summary *out)
+{
+	return first_read(s,
+	    db_query(
+		&s->db, SELECT "WHERE request=?" NEWEST, "i", (int64_t)request),
+	    out, NULL, &(int64_t){0});
 }
 
 int
 tale_store_load(
     struct tale_store *s, const char *external_id, struct tale **out)
 {
-	struct store_entry *e = store_index_find(&s->index, external_id);
+	struct tale_summary t;
 
-	return e == NULL ? -ENOENT : entry_load(s, e, out);
+	return first_read(s,
+	    db_query(&s->db, SELECT "WHERE id=?" NEWEST, "s", external_id), &t,
+	    out, &(int64_t){0});
 }
 
 int
 tale_store_move(struct tale_store *from, struct tale_store *to)
 {
-	struct store_entry *e;
+	struct tale_summary summary;
+	struct tale *t;
+	int64_t number;
+	int err;
 
-	while ((e = store_index_oldest(&from->index)) != NULL) {
-		struct tale *t = NULL;
-		int err = entry_load(from, e, &t);
-		bool read = t != NULL;
-
-		if (read)
-			err = tale_store_add(to, t, &e->summary);
-		tale_free(&t);
-		if (err < 0 && (read || err == -ENOMEM))
-			return err;
-		from->added -= read; /* it is the other one's now */
-		from->dropped += !read;
-		entry_forget(from, e);
-	}
-	return 0;
-}
-
-/* The target up to its query is that path. */
-static bool
-path_is(const char *target, const char *path)
-{
-	size_t n = strcspn(target, "?");
-
-	return strlen(path) == n && memcmp(target, path, n) == 0;
-}
-
-const struct tale_summary *
-tale_store_next(
-    const struct tale_store *s, const struct tale_filter *filter, unsigned *at)
-{
-	const struct store_index *x = &s->index;
-
-	while (*at < x->last - x->first) {
-		const struct store_entry *e = x->entry[x->last - 1 - (*at)++];
-
-		if (e == NULL ||
-		    e->summary.finished_wall_ns < filter->since_wall_ns ||
-		    (filter->cause >= 0 &&
-			(int)e->summary.cause != filter->cause) ||
-		    (filter->path != NULL &&
-			!path_is(e->summary.target, filter->path)))
+	for (;;) {
+		err = first_read(from,
+		    db_query(&from->db, SELECT "ORDER BY number LIMIT 1", ""),
+		    &summary, &t, &number);
+		if (err == -ENOENT)
+			return 0;
+		if (err == -EPROTO) {
+			from->unmoved++;
 			continue;
-		return &e->summary;
+		}
+		if (err < 0)
+			return err;
+		err = tale_store_add(to, t, &summary);
+		tale_free(&t);
+		if (err == 0)
+			err = db_row_delete(
+			    &from->db, &from->db.table[0], number);
+		if (err < 0)
+			return err;
+		from->added--; /* it is the other one's now */
 	}
-	return NULL;
+}
+
+int
+tale_store_each(struct tale_store *s, const struct tale_filter *filter,
+    bool (*take)(void *user, const struct tale_summary *one), void *user)
+{
+	const char *cause =
+	    filter->cause < 0 ? ""
+			      : tale_cause_code((enum tale_cause)filter->cause);
+	const char *path = filter->path != NULL ? filter->path : "";
+	struct db *d = &s->db;
+	sqlite3_stmt *q = db_query(d,
+	    SELECT "WHERE finished_ns>=?1 AND (?2='' OR cause=?2) AND (?3='' OR"
+		   " substr(target,1,instr(target||'?','?')-1)=?3)"
+		   " ORDER BY number DESC",
+	    "iss",
+	    filter->since_wall_ns > 0 ? filter->since_wall_ns : INT64_MIN,
+	    cause, path);
+	int err = q == NULL ? db_error(d) : 1;
+
+	while (err == 1 && (err = db_row(d, q)) == 1) {
+		struct tale_summary one;
+
+		if (!summary_read(s, q, &one))
+			db_row_bad(d, &d->table[0], sqlite3_column_int64(q, 0));
+		else if (!take(user, &one))
+			err = 0;
+	}
+	sqlite3_finalize(q);
+	return err;
 }
 
 void
-tale_store_stats(const struct tale_store *s, struct tale_store_stats *out)
+tale_store_stats(struct tale_store *s, struct tale_store_stats *out)
 {
 	*out = (struct tale_store_stats){
-	    .tales = s->index.count,
-	    .files = s->files,
-	    .bytes = s->bytes,
+	    .tales = (unsigned)s->db.table[0].rows,
+	    .bytes = db_bytes(&s->db),
 	    .added = s->added,
-	    .dropped = s->dropped,
-	    .corrupt = s->corrupt,
+	    .dropped = s->db.table[0].dropped + s->unmoved,
+	    .corrupt = s->db.corrupt,
 	};
 }

@@ -1,16 +1,12 @@
-/* store.h: the tales of slow requests, kept in files.
+/* store.h: the tales of slow requests, kept in a database.
  *
  * This room owns the directory of kept tales; the analysis thread calls it.
- * An append-only set of files in a directory of its own (0700, files 0600),
- * each record checksummed, so that they survive a restart or a crash of
- * Tailor; or the same in anonymous memory, which survives nothing.  Opening
- * reads every file once and rebuilds the index: by id, in order of time, with
- * cause and path.  At the bound the oldest file goes, and with it its tales.
+ * The file tales.db in a directory of its own (0700, files 0600), so that they
+ * survive a restart or a crash of Tailor; or the same in memory, which survives
+ * nothing.  At the bound the oldest sixteenth goes.  What is in the file is
+ * hostile (db.h): a bad row costs itself, a bad file is put aside.
  *
- * What is in the directory is hostile: torn, flipped or foreign bytes cost
- * the records they are in and nothing else.  It is not a database: one
- * process at a time (a lock says so), and nothing is synced, so a power cut
- * may cost the last seconds.
+ * One process at a time (a lock says so); others may read it, as sqlite3 does.
  *
  * Calls read and write files and may wait for a disk.  One thread at a time. */
 #pragma once
@@ -65,10 +61,12 @@ struct tale_summary {
 /* Fill in the members that come from the request; the rest stays. */
 void tale_summarise(struct tale_summary *s, const struct tale_request *r);
 
+#define TALE_STORE_BYTES_MIN (UINT64_C(1) << 20)
+
 struct tale_store_options {
-	const char *directory; /* NULL: anonymous memory */
+	const char *directory; /* NULL: memory; must stay */
 	const char *boot_id;   /* of now; "" not known */
-	uint64_t bytes_max;    /* of all files, at least 4096 */
+	uint64_t bytes_max;    /* of its files */
 	unsigned keep;	       /* most tales, 1 .. 65536 */
 };
 
@@ -80,9 +78,9 @@ int tale_store_open(
 void tale_store_close(struct tale_store **sp);
 
 /* Keep a tale.  One of the same request that is there already is replaced.
- * Returns 0; -EFBIG it alone is more than a quarter of the bound; -ENOMEM; or
- * the negative errno of a write that failed, after which the store is as
- * before. */
+ * Returns 0; -EFBIG it alone is more than a quarter of the bound (at 16 MiB and
+ * above: than 2.6 MiB, which no tale is); -ENOMEM; or the negative errno of a
+ * write that failed, after which the store is as before. */
 int tale_store_add(struct tale_store *s, const struct tale *t,
     const struct tale_summary *summary);
 
@@ -91,12 +89,13 @@ int tale_store_add(struct tale_store *s, const struct tale *t,
  * of a write that failed: that tale and newer ones stay. */
 int tale_store_move(struct tale_store *from, struct tale_store *to);
 
-/* The newest tale with that id, or NULL; valid until the next add. */
-const struct tale_summary *
-tale_store_find(const struct tale_store *s, const char *external_id);
-
-/* Read the newest tale with that id.  0, -ENOENT, -ENOMEM, -EPROTO its record
- * is damaged, or another negative errno.  Free with tale_free. */
+/* The newest tale with that id, or of that request.  0, -ENOENT, -EPROTO it is
+ * damaged (and gone now), or another negative errno. */
+int tale_store_find(
+    struct tale_store *s, const char *external_id, struct tale_summary *out);
+int tale_store_find_request(
+    struct tale_store *s, uint64_t request, struct tale_summary *out);
+/* Read it, for tale_free.  Also -ENOMEM. */
 int tale_store_load(
     struct tale_store *s, const char *external_id, struct tale **out);
 
@@ -107,16 +106,16 @@ struct tale_filter {
 	const char *path;      /* the target's up to "?"; NULL: any */
 };
 
-/* The next older tale that passes the filter, or NULL.  *at is 0 at first and
- * is moved on; an add in between ends the walk's validity. */
-const struct tale_summary *tale_store_next(
-    const struct tale_store *s, const struct tale_filter *filter, unsigned *at);
+/* Each tale that passes the filter, newest first, until take is false.  0 or a
+ * negative errno. */
+int tale_store_each(struct tale_store *s, const struct tale_filter *filter,
+    bool (*take)(void *user, const struct tale_summary *one), void *user);
 
 struct tale_store_stats {
-	unsigned tales, files;
+	unsigned tales;
 	uint64_t bytes;
 	uint64_t added, dropped; /* since it was opened; dropped: the bound */
-	uint64_t corrupt; /* places in files that were not a good record */
+	uint64_t corrupt;	 /* rows and files that were not a tale's */
 };
 /* The figures of now. */
-void tale_store_stats(const struct tale_store *s, struct tale_store_stats *out);
+void tale_store_stats(struct tale_store *s, struct tale_store_stats *out);

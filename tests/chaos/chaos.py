@@ -51,7 +51,7 @@ LATE_S = 0.5
 TIMERS_DEADLINE_S = 4
 WARM_SHARE = 0.2  # of the time, before memory must have stopped growing
 GROWTH_MAX_KIB = 8192
-COME_AND_GO = (":[pidfd]", ".tales (deleted)")
+COME_AND_GO = ":[pidfd]"
 COME_AND_GO_MAX = 32
 
 

@@ -210,7 +210,7 @@ def test_memory_is_held(tailor, build):
                proxy={"connections_max": 120, "request_timeout": "60s"},
                hedging={"body_max": "1M"},
                profiler={"stream_slots": 1024},
-               slow={"history": 64, "store_bytes": "64k"})
+               slow={"history": 64, "store_bytes": "1M"})
     before = t.resident_kib()
     line = t.wait_log("memory_limit")
     total = int(re.search(r"total_kib=(\d+)", line).group(1))

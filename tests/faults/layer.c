@@ -175,6 +175,8 @@ FAULT_CALL(write, WRITE, ENOSPC, ssize_t, -1,
     (int fd, const void *data, size_t n), (fd, data, n))
 FAULT_CALL(pwrite, WRITE, ENOSPC, ssize_t, -1,
     (int fd, const void *data, size_t n, off_t at), (fd, data, n, at))
+FAULT_CALL(pwrite64, WRITE, ENOSPC, ssize_t, -1,
+    (int fd, const void *data, size_t n, off_t at), (fd, data, n, at))
 FAULT_CALL(writev, WRITE, EPIPE, ssize_t, -1,
     (int fd, const struct iovec *v, int n), (fd, v, n))
 FAULT_CALL(send, WRITE, EPIPE, ssize_t, -1,
@@ -190,6 +192,8 @@ FAULT_CALL(eventfd_write, WRITE, EBADF, int, -1,
 FAULT_CALL(read, READ, EIO, ssize_t, -1,
     (int fd, void *data, size_t n), (fd, data, n))
 FAULT_CALL(pread, READ, EIO, ssize_t, -1,
+    (int fd, void *data, size_t n, off_t at), (fd, data, n, at))
+FAULT_CALL(pread64, READ, EIO, ssize_t, -1,
     (int fd, void *data, size_t n, off_t at), (fd, data, n, at))
 FAULT_CALL(readv, READ, ECONNRESET, ssize_t, -1,
     (int fd, const struct iovec *v, int n), (fd, v, n))
@@ -215,6 +219,10 @@ FAULT_CALL(opendir, OPEN, EMFILE, DIR *, NULL, (const char *path), (path))
 FAULT_CALL(mmap, OPEN, ENOMEM, void *, MAP_FAILED,
     (void *at, size_t n, int protect, int flags, int fd, off_t from),
     (at, n, protect, flags, fd, from))
+FAULT_CALL(mmap64, OPEN, ENOMEM, void *, MAP_FAILED,
+    (void *at, size_t n, int protect, int flags, int fd, off_t from),
+    (at, n, protect, flags, fd, from))
+FAULT_CALL(ftruncate64, OPEN, ENOSPC, int, -1, (int fd, off_t n), (fd, n))
 FAULT_CALL(ftruncate, OPEN, ENOSPC, int, -1, (int fd, off_t n), (fd, n))
 FAULT_CALL(listen, OPEN, EADDRINUSE, int, -1, (int fd, int n), (fd, n))
 FAULT_CALL(fork, OPEN, EAGAIN, pid_t, -1, (void), ())
@@ -228,6 +236,7 @@ int __wrap_asprintf(char **out, const char *format, ...);
 int __real_openat(int directory, const char *path, int flags, ...);
 int __wrap_openat(int directory, const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
 
 /* The kernel needs memory to begin watching, not to change its mind. */
 int __real_epoll_ctl(int fd, int what, int of, struct epoll_event *e);
@@ -279,6 +288,21 @@ __wrap_open(const char *path, int flags, ...)
 		return -1;
 	va_start(args, flags);
 	mode = (flags & O_CREAT) != 0 ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	return __real_openat(AT_FDCWD, path, flags, mode);
+}
+
+/* SQLite's, which always gives a mode. */
+int
+__wrap_open64(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	if (strikes(FAULT_OPEN, "open64", EMFILE))
+		return -1;
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
 	va_end(args);
 	return __real_openat(AT_FDCWD, path, flags, mode);
 }

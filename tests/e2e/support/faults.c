@@ -215,6 +215,13 @@ pwrite(int fd, const void *data, size_t size, off_t at)
 	return real_pwrite(fd, data, n < 0 ? size : (size_t)n, at);
 }
 
+/* The same, as SQLite calls it. */
+ssize_t
+pwrite64(int fd, const void *data, size_t size, off64_t at)
+{
+	return pwrite(fd, data, size, at);
+}
+
 ssize_t
 write(int fd, const void *data, size_t size)
 {

@@ -227,7 +227,7 @@ TEST_WITH(what_cannot_be_written_is_tried_again, setup, teardown)
 	unsigned n;
 
 	assert_non_null(mkdtemp(directory));
-	accounts_keep(a, directory, 1 << 16);
+	accounts_keep(a, directory, 1 << 20);
 	getrlimit(RLIMIT_FSIZE, &was);
 	none.rlim_max = was.rlim_max;
 	signal(SIGXFSZ, SIG_IGN);
@@ -253,7 +253,7 @@ TEST_WITH(what_cannot_be_written_is_tried_again, setup, teardown)
 	n = rows();
 	assert_int_equal(n, atomic_load(&a->kept) + a->made - a->stored);
 	accounts_fini(a);
-	snprintf(path, sizeof(path), "%s/%016x.accounts", directory, 0);
+	snprintf(path, sizeof(path), "%s/accounts.db", directory);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(directory), 0);
 }
@@ -262,25 +262,25 @@ TEST_WITH(a_directory_that_can_be_used_later, setup, teardown)
 {
 	/* goal: it is, with the accounts that are in memory */
 	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
+	char later[80];
 
 	assert_non_null(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/later", directory);
+	snprintf(later, sizeof(later), "%s/later", directory);
 	for (unsigned i = 0; i < 2; i++)
-		accounts_keep(a, path, 1 << 16);
+		accounts_keep(a, later, 1 << 20);
 	assert_int_equal(atomic_load(&a->failures), 1);
 	request(0, ACCOUNT_OTHER, 1, "/a", true);
 	request(20, ACCOUNT_OTHER, 1, "/a", true);
-	assert_int_equal(mkdir(path, 0700), 0);
-	accounts_keep(a, path, 1 << 16);
+	assert_int_equal(mkdir(later, 0700), 0);
+	accounts_keep(a, later, 1 << 20);
 	assert_false(a->failed);
 	request(40, ACCOUNT_OTHER, 1, "/a", true);
 	assert_int_equal(atomic_load(&a->kept), 2);
 	assert_int_equal(rows(), 3);
 	accounts_fini(a);
-	snprintf(path, sizeof(path), "%s/later/%016x.accounts", directory, 0);
+	snprintf(path, sizeof(path), "%s/later/accounts.db", directory);
 	assert_int_equal(unlink(path), 0);
-	snprintf(path, sizeof(path), "%s/later", directory);
-	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(later), 0);
 	assert_int_equal(rmdir(directory), 0);
 }
 
@@ -342,7 +342,7 @@ TEST_WITH(an_answer_has_a_share_that_weighs_as_much, setup, teardown)
 	assert_in_range(written[0], 400, 600);
 	assert_true(weight > 0.85 * 246000 && weight < 1.15 * 246000);
 	accounts_fini(a);
-	snprintf(path, sizeof(path), "%s/%016x.accounts", directory, 0);
+	snprintf(path, sizeof(path), "%s/accounts.db", directory);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(directory), 0);
 }

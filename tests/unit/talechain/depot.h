@@ -12,17 +12,15 @@
 #define OTHER_BOOT "99999999-2222-3333-4444-555555555555"
 
 extern char depot_directory[64];
-extern char depot_noted[400]; /* see depot_note_file */
 
 /* Of a test: make the directory, and remove it and its files. */
 int depot_setup(void **state);
 int depot_teardown(void **state);
 
-/* Call with the path of each file of the store; how many there are. */
-unsigned depot_each_file(void (*call)(const char *path));
-/* For that: remember the last one; remove it. */
-void depot_note_file(const char *path);
-void depot_remove_file(const char *path);
+/* The path of a file of the store; valid until the next call. */
+const char *depot_path(const char *name);
+/* Remove all files. */
+void depot_empty(void);
 
 struct tale_store *depot_open(uint64_t bytes_max, unsigned keep);
 
@@ -37,7 +35,7 @@ int depot_add(
 /* What the store gives back is what was put in, to the last byte. */
 void depot_assert_whole(
     struct tale_store *s, unsigned number, unsigned version, unsigned events);
-unsigned depot_count(const struct tale_store *s);
+unsigned depot_count(struct tale_store *s);
 
 /* A number below sides, the same ones in each run. */
 unsigned depot_dice(unsigned sides);
