@@ -4,7 +4,7 @@
  * manual's list (tailor-timeline(5)) and the schema follow from its row. */
 #pragma once
 
-#include "talechain/events/hazard.h"
+#include <stdint.h>
 
 /* Symbol, code, label: codes are stable, as they are stored and searched for.
  *
@@ -225,5 +225,3 @@ const char *tale_cause_code(enum tale_cause cause);
 const char *tale_cause_label(enum tale_cause cause);
 /* The cause of a code, or -1. */
 int tale_cause_find(const char *code);
-/* What a pause is for the requests that it meets; UNKNOWN: no reason. */
-enum tale_cause tale_cause_of(enum hazard_kind kind);

@@ -9,6 +9,14 @@
 /* All threads of a process stop, and go on, within this time. */
 #define STOP_EDGE_NS NS_PER_MS
 
+const struct pause_kind pause_kinds[] = {
+#define HAZARD_X(                                                            \
+    symbol, code, words, colour, stops, acted, waited, expires, cause, rank) \
+	[HAZARD_##symbol] = {TALE_CAUSE_##cause, RANK_##rank},
+    HAZARD_KINDS(HAZARD_X)
+#undef HAZARD_X
+};
+
 /* The process that had an attempt: of the thread that read the request, or of
  * all threads that took part; 0: several did. */
 static uint32_t
@@ -53,20 +61,6 @@ stop_end(const struct explainer *ex, int attempt, const struct claim *c)
 	return end_ns != NEVER && end_ns < c->end_ns ? end_ns : c->end_ns;
 }
 
-enum claim_rank
-pause_rank(enum hazard_kind kind)
-{
-	static const enum claim_rank ranks[] = {
-#define HAZARD_X(                                                            \
-    symbol, code, words, colour, stops, acted, waited, expires, cause, rank) \
-	[HAZARD_##symbol] = RANK_##rank,
-	    HAZARD_KINDS(HAZARD_X)
-#undef HAZARD_X
-	};
-
-	return ranks[kind];
-}
-
 void
 cause_pauses(struct explainer *ex, int attempt)
 {
@@ -80,8 +74,8 @@ cause_pauses(struct explainer *ex, int attempt)
 		if (p->server != t->request.attempt[attempt].server)
 			continue;
 		c = (struct claim){
-		    .cause = tale_cause_of(p->kind),
-		    .rank = pause_rank(p->kind),
+		    .cause = pause_kinds[p->kind].cause,
+		    .rank = pause_kinds[p->kind].rank,
 		    .attempt = attempt,
 		    .cpu = -1,
 		    .likely = !p->begin_seen,

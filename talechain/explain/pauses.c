@@ -7,13 +7,12 @@
  * one interval, and an end alone stands for its stated length.
  *
  * What a pause did to the request is decided in cause_pause.c. */
-#include "talechain/explain/tale_struct.h"
+#include "talechain/explain/explainer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "talechain/explain/story.h"
 
 /* The interval that is open for one server and kind. */
 struct open_pause {
@@ -186,7 +185,7 @@ tale_pauses_find(struct tale *t)
 		/* That a server was silent is no reason for it; while a
 		 * collector marks in steps the program runs. */
 		if (attempt < 0 || !tale_mark_of(&e->slot.event, &m) ||
-		    tale_cause_of(m.kind) == TALE_CAUSE_UNKNOWN)
+		    pause_kinds[m.kind].cause == TALE_CAUSE_UNKNOWN)
 			continue;
 		o = &open[attempt][m.kind];
 		if (m.pid != 0)

@@ -52,20 +52,6 @@ tale_cause_find(const char *code)
 }
 
 enum tale_cause
-tale_cause_of(enum hazard_kind kind)
-{
-	static const enum tale_cause of[] = {
-#define HAZARD_X(                                                            \
-    symbol, code, words, colour, stops, acted, waited, expires, cause, rank) \
-	[HAZARD_##symbol] = TALE_CAUSE_##cause,
-	    HAZARD_KINDS(HAZARD_X)
-#undef HAZARD_X
-	};
-
-	return of[kind];
-}
-
-enum tale_cause
 story_cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT])
 {
 	unsigned best = TALE_CAUSE_COUNT;

@@ -123,7 +123,7 @@ draw_pauses(struct explainer *ex)
 	struct story_bar b = {.kind = STORY_BAR_DELAY, .cpu = -1};
 
 	for (size_t i = 0; i < t->pauses && i < DELAYS_MAX; i++) {
-		b.cause = tale_cause_of(t->pause[i].kind);
+		b.cause = pause_kinds[t->pause[i].kind].cause;
 		b.lane = lane_get(ex, STORY_LANE_JVM, t->pause[i].server, 0);
 		b.begin_ns = instant_since(t->pause[i].begin, t->t0);
 		b.end_ns = instant_since(t->pause[i].end, t->t0);
