@@ -451,28 +451,31 @@ kept(struct tale_work *w, const struct analysis_question *q,
 	return found && (!q->known || said->request == q->request.id);
 }
 
-/* A tale that was kept before a slow client had read all: again, if it has. */
-static void
+/* A tale that was kept before a slow client had read all: again, if it has.
+ * Returns whether it is another one now. */
+static bool
 slice_read(struct tale_work *w, struct analysis_question *q, struct tale **t)
 {
 	struct tale *later = NULL;
 
 	if (!q->known || q->kind != ANALYSIS_TALE || tale_read(*t))
-		return;
+		return false;
 	if (slice(w, q, &later) == 0 && tale_read(later)) {
 		symbols_name(w->symbols, later, true);
 		tale_free(t);
 		*t = later;
-		return;
+		return true;
 	}
 	tale_free(&later);
+	return false;
 }
 
 /* A tale: from the store, else from the stream.  0, -ENOENT, -ENOMEM or
- * -EAGAIN.  *said is filled in only for one from the store. */
+ * -EAGAIN.  *said is filled in only for one from the store; *renewed: that was
+ * kept too early, and *out is not. */
 static int
 fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
-    struct tale_summary *said)
+    struct tale_summary *said, bool *renewed)
 {
 	struct tale_store *store;
 	struct tale_summary found;
@@ -484,7 +487,7 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 		*said = found;
 		err = tale_store_load(store, q->request.external_id, out);
 		if (err == 0)
-			slice_read(w, q, out);
+			*renewed = slice_read(w, q, out);
 		if (err == 0 || err == -ENOMEM)
 			return err;
 		store_publish(w);
@@ -501,21 +504,21 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 
 static void
 explain_and_keep(struct tale_work *w, const struct analysis_question *q,
-    struct tale **t, const struct tale_summary *old,
+    struct tale **t, const struct tale_summary *old, bool renewed,
     struct analysis_answer *answer)
 {
 	struct tale_summary said = *old;
 	struct story *story = NULL;
-	bool stored = old->external_id[0] != '\0', renewed;
+	bool stored = old->external_id[0] != '\0';
 
 	answer->status = 500;
 	if (tale_explain(&story, *t) < 0)
 		return;
 	if (!stored)
 		summarise(w, story, q->reason, &said);
-	/* A list and an explanation give one total: the client has read
-	 * more. */
-	renewed =
+	/* What is shown is kept, so that a list, an explanation and the next
+	 * start give the same. */
+	renewed |=
 	    stored && !said.earlier_boot && said.timeline_ns != story->total_ns;
 	if (renewed)
 		summarise(w, story, said.reason, &said);
@@ -556,6 +559,7 @@ do_tale(struct tale_work *w, struct analysis_question *q,
 	struct tale_candidate *c = candidate_find(w, q->request.external_id);
 	struct tale_summary said = {0};
 	struct tale *t = NULL;
+	bool renewed = false;
 	int err;
 
 	/* It is of use already: what its window says does not matter now. */
@@ -563,9 +567,9 @@ do_tale(struct tale_work *w, struct analysis_question *q,
 		keep(w, c->tale, &c->summary);
 		candidate_drop(w, (unsigned)(c - w->candidate));
 	}
-	err = fetch(w, q, &t, &said);
+	err = fetch(w, q, &t, &said, &renewed);
 	if (err == 0)
-		explain_and_keep(w, q, &t, &said, answer);
+		explain_and_keep(w, q, &t, &said, renewed, answer);
 	else
 		answer->status = err == -ENOENT ? 404 : 500;
 	tale_free(&t);

@@ -170,10 +170,11 @@ tale_store_close(struct tale_store **sp)
 
 /* --- adding --------------------------------------------------------------- */
 
-/* In place of one of the same request, and of the oldest above the bound. */
+/* In place of one of the same request (*replaced: there was one), and of the
+ * oldest above the bound. */
 static int
 row_insert(struct tale_store *s, const struct tale_summary *t,
-    const struct packed *packed)
+    const struct packed *packed, bool *replaced)
 {
 	struct db *d = &s->db;
 	uint64_t *rows = &d->table[0].rows;
@@ -183,6 +184,7 @@ row_insert(struct tale_store *s, const struct tale_summary *t,
 
 	if (err < 0)
 		return err;
+	*replaced = sqlite3_changes64(d->sqlite) > 0;
 	*rows -= (uint64_t)sqlite3_changes64(d->sqlite);
 	if (*rows >= s->keep)
 		err = db_drop_oldest(d, &d->table[0], *rows - s->keep + 1);
@@ -208,6 +210,7 @@ tale_store_add(struct tale_store *s, const struct tale *t,
 {
 	struct tale_summary full = *summary;
 	struct packed packed = {0};
+	bool replaced = false;
 	int err = tale_pack(&packed, t);
 
 	tale_summarise(&full, &t->request);
@@ -216,8 +219,8 @@ tale_store_add(struct tale_store *s, const struct tale *t,
 	if (err == 0)
 		err = db_begin(&s->db, packed.length + sizeof(full));
 	if (err == 0)
-		err = db_end(&s->db, row_insert(s, &full, &packed));
-	s->added += err == 0;
+		err = db_end(&s->db, row_insert(s, &full, &packed, &replaced));
+	s->added += err == 0 && !replaced;
 	free(packed.at);
 	return err;
 }
