@@ -121,7 +121,7 @@ def test_one_total_and_order(server, tailor, ctl):
     assert f"why {longest}" in listed.split("listed:")[1]
     assert "slower than the target (now " in listed
     result = ctl("-a", t.admin, "slow", "--sort", "size")
-    assert result.returncode == 1 and "sort by time, total" in result.err
+    assert result.returncode == 2 and "is not time, total" in result.err
 
 
 def test_survives_kill(server, tailor, scratch):
