@@ -146,7 +146,7 @@ $(BUILD)/obj/%.o: %.c $(FLAGS)
 
 # A page is one file with its style sheets and scripts in it, and is embedded
 # (base/embed.h).
-PAGES := $(wildcard */page/* */*/page/*)
+PAGES := $(filter-out build%,$(wildcard */page/* */*/page/*))
 $(BUILD)/%.html: %.html $(PAGES) tools/inline-page
 	@mkdir -p $(@D)
 	$(call say,PAGE)tools/inline-page $< >$@.new && mv $@.new $@

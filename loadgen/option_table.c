@@ -337,8 +337,6 @@ static const struct option_row rows[] = {
 static const struct line_command commands[] = {
     {"", "[URL]", "measure a server", NULL},
     {"ab", "", "measure two targets, --a and --b, in turn", NULL},
-    {"compare", "A B", "compare two run.json", NULL},
-    {"report", "RUN", "write report.html of a run.json", NULL},
     {"check", "", "measure this machine", NULL},
     {"completion", "SHELL", "print a script for bash, zsh or fish",
 	"bash zsh fish"},

@@ -246,8 +246,12 @@ search(const struct options *o)
 	snprintf(s->place[s->places++], PLACE_BYTES, "/tmp/tailor-%u",
 	    (unsigned)geteuid());
 	add_state(s);
-	for (unsigned i = 0; i < s->places; i++)
-		s->err[i] = search_place(s, s->place[i], o);
+	for (unsigned i = 0; i < s->places; i++) {
+		char place[PLACE_BYTES];
+
+		memcpy(place, s->place[i], sizeof(place));
+		s->err[i] = search_place(s, place, o);
+	}
 	qsort(s->socket, s->sockets, sizeof(s->socket[0]), by_path);
 	return s;
 }

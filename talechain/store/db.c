@@ -336,7 +336,7 @@ first_text(struct db *d, sqlite3_stmt *s, const char *in)
 static int
 schema_set(struct db *d)
 {
-	int64_t size, version, rows;
+	int64_t size = 0, version = 0, rows = 0;
 	char sql[80];
 	int err = db_number(d, "PRAGMA page_size", &size);
 
@@ -539,7 +539,7 @@ drop_part(struct db *d)
 static int
 room_make(struct db *d, int64_t pages)
 {
-	int64_t used, unused;
+	int64_t used = 0, unused = 0;
 	int err;
 
 	for (;;) {
