@@ -93,7 +93,8 @@ def installed_files(tmp_path_factory):
     build = pathlib.Path(os.environ["TAILOR_BUILD"]).resolve()
     copy, root = (tmp_path_factory.mktemp(n) for n in ("build", "root"))
     pages = {p.stem: p.read_text() for p in (ROOT / "docs").glob("*.scd")}
-    for name in ("tailor", "tailorctl", "tailor-load", "libtailor-jvm.so"):
+    for name in ("tailor", "tailorctl", "tailor-load", "libtailor-jvm.so",
+                 "timeline.schema.json"):
         if (build / name).exists():
             (copy / name).symlink_to(build / name)
 
@@ -101,6 +102,11 @@ def installed_files(tmp_path_factory):
         return subprocess.run([build / command[0], *command[1:]], text=True,
                               capture_output=True, check=True).stdout
 
+    causes = [line.replace("_", "\\_").partition(":") for line in
+              (build / "causes.txt").read_text().splitlines()]
+    assert len(causes) > 30
+    pages["tailor-timeline.5"] = pages["tailor-timeline.5"].replace(
+        "@causes@", "\n".join(f"- *{code}*:{is_}" for code, _, is_ in causes))
     pages["tailor.conf.5"] = say("tailor", "--manual")
     pages["tailor-ring.7"] += f"```\n{say('tailorctl', 'events')}```\n"
     (copy / "man").mkdir()
