@@ -176,8 +176,8 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size)
 	if (cpu < 0) {
 		snprintf(text, size,
 		    "the observer is not pinned and may run on any CPU; "
-		    "`tailor shim bench --cpu A --on B` measures what a "
-		    "thread loses beside it on an SMT sibling");
+		    "bench_shim (in Tailor's sources) measures what a thread "
+		    "loses beside it on an SMT sibling");
 		return;
 	}
 	if (topology_neighbours(t, cpu, &beside) == 0) {
@@ -188,8 +188,8 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size)
 		return;
 	}
 	snprintf(text, size,
-	    "CPU %d, on the same core; `tailor shim bench --cpu %d --on %d` "
-	    "measures what a thread loses there",
+	    "CPU %d, on the same core; `bench_shim 30 plots %d %d` (in "
+	    "Tailor's sources) measures what a thread loses there",
 	    first_of(&beside), first_of(&beside), cpu);
 }
 
