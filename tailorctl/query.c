@@ -255,12 +255,13 @@ match_comparison(struct parser *p)
 	snprintf(field, sizeof(field), "%.*s", (int)n, p->at);
 	p->at += n;
 	kind = take_operator(p);
-	if (kind < 0 || (kind != ALONE && take_literal(p, kind, &with) < 0))
+	if (kind < 0 || (kind != ALONE &&
+			    take_literal(p, (enum comparison)kind, &with) < 0))
 		return -EINVAL;
 	v = p->lookup(field, p->user);
 	if (v.kind == QUERY_UNKNOWN)
 		return fail(p, begin, "%s no field \"%.40s\"", v.text, field);
-	return judge(&v, kind, &with);
+	return judge(&v, (enum comparison)kind, &with);
 }
 
 static int match_or(struct parser *p);

@@ -197,8 +197,8 @@ TEST_WITH(a_bad_row_costs_itself, setup, teardown)
 	    "causes=causes||'}'", "causes=''", "causes='{\"work\":}'",
 	    "causes='{\"work\":-7,\"gc\":5}'", "causes='{\"work\":7.5}'",
 	    "causes='{work:1}'", "causes='{\"w\":99999999999999999999}'",
-	    "causes='{\"w\":9223372036854775807}', "
-	    "total_ns=9223372036854775807",
+	    ("causes='{\"w\":9223372036854775807}', "
+	     "total_ns=9223372036854775807"),
 	    "counted='{'", "counted='{\"cycles\":1000000000000001}'",
 	    "counted=zeroblob(600)"};
 
@@ -337,8 +337,8 @@ TEST_WITH(bad_latencies_cost_themselves, setup, teardown)
 	    "buckets='{\"-1\":1}'", "buckets=replace(buckets,'\"0\"','\"x\"')",
 	    "buckets=replace(buckets,'\"0\"','\"258\"')",
 	    "buckets='{\"0\":9007199254740993}', requests=9007199254740993",
-	    "buckets='{\"0\":1,\"1\":9007199254740992}', "
-	    "requests=9007199254740993"};
+	    ("buckets='{\"0\":1,\"1\":9007199254740992}', "
+	     "requests=9007199254740993")};
 
 	for (unsigned i = 0; i < COUNT(bad); i++) {
 		char text[160];
