@@ -518,7 +518,8 @@ static void
 help_options(FILE *out, const struct command_line *l, unsigned command)
 {
 	bool whose = command == LINE_ANY && l->command[0].name[0] != '\0';
-	const struct option_row *row;
+	const struct option_row *row = line_row(l, 0);
+	bool grouped = row != NULL && row->group != NULL;
 	char left[WORD_MAX];
 	int columns = 0;
 
@@ -528,7 +529,7 @@ help_options(FILE *out, const struct command_line *l, unsigned command)
 		if (row->help != NULL && n > columns && n <= LEFT_COLUMNS)
 			columns = n;
 	}
-	if (command != LINE_ANY || l->row[0].group == NULL)
+	if (command != LINE_ANY || !grouped)
 		fprintf(out, "\noptions%s:\n",
 		    whose ? " (of the commands in parentheses, else of all)"
 			  : "");

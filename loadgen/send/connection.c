@@ -70,7 +70,7 @@ pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
 void
 pool_close(struct pool *p)
 {
-	for (size_t i = 0; i < p->slot_count; i++) {
+	for (size_t i = 0; p->slots != NULL && i < p->slot_count; i++) {
 		if (p->slots[i].state != CONNECTION_CLOSED)
 			connection_close(p, &p->slots[i]);
 	}
