@@ -15,9 +15,9 @@ TEST(test_neighbour)
 	} row[] = {
 	    {"core:2 pu:1", 1, "none: no core here has an SMT sibling"},
 	    {"core:4 pu:2", 6, "CPU 7, on the same core"},
-	    {"core:4 pu:2", 7, "bench --cpu 6 --on 7`"},
+	    {"core:4 pu:2", 7, "bench_shim 30 plots 6 7`"},
 	    /* numbered as most firmware does: siblings n and n + 4 */
-	    {"core:4 pu:2(indexes=core:pu)", 7, "bench --cpu 3 --on 7`"},
+	    {"core:4 pu:2(indexes=core:pu)", 7, "bench_shim 30 plots 3 7`"},
 	    {"core:4 pu:2", -1, "the observer is not pinned"},
 	    {"core:4 pu:2", 9, "the SMT siblings of CPU 9"},
 	    {"core:2 pu:4", 6, "CPU 4, on the same core"},
