@@ -110,8 +110,7 @@ void blame_free(struct blame_set **sp);
 int blame_add(struct blame_set *s, const struct blame_account *account,
     const int64_t *cause_ns, const double *value);
 
-/* How many accounts were added, how many are held, in how many bytes. */
-uint64_t blame_added(const struct blame_set *s);
+/* How many accounts are held, in how many bytes. */
 size_t blame_rows(const struct blame_set *s);
 size_t blame_bytes(const struct blame_set *s);
 

@@ -157,7 +157,6 @@ blame_add(struct blame_set *s, const struct blame_account *account,
 	err = s->rows == s->shape.rows_max ? set_thin(s) : set_reserve(s);
 	if (err != 0)
 		return err;
-	s->added++;
 	row.level = 0;
 	if (!row_level(s, &row))
 		return 0;
@@ -173,12 +172,6 @@ blame_add(struct blame_set *s, const struct blame_account *account,
 	s->rows++;
 	s->sorted = false;
 	return 0;
-}
-
-uint64_t
-blame_added(const struct blame_set *s)
-{
-	return s->added;
 }
 
 size_t

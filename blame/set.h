@@ -13,7 +13,6 @@ struct blame_set {
 	int64_t *part;		   /* owned, shape.causes for each row */
 	double *value;		   /* owned, shape.values for each row */
 	size_t rows, room;
-	uint64_t added;
 	unsigned level;	 /* of requests that are not slower than fast_ns: */
 	int64_t fast_ns; /* one in 2^level is held */
 	bool sorted;

@@ -10,7 +10,6 @@
 #include "tailorctl/plain.h"
 
 #define RESAMPLES 200
-#define DURATION PLAIN_DURATION_BYTES
 
 /* There is nothing to show. */
 static int

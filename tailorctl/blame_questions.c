@@ -8,8 +8,6 @@
 #include "tailorctl/blame.h"
 #include "tailorctl/plain.h"
 
-#define DURATION PLAIN_DURATION_BYTES
-
 static void
 print_codes(const struct view *v)
 {

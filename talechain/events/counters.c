@@ -61,17 +61,6 @@ counted_on(struct counted_epochs *e, uint32_t counters)
 	pthread_mutex_unlock(&e->lock);
 }
 
-uint32_t
-counted_which(struct counted_epochs *e)
-{
-	uint32_t on;
-
-	pthread_mutex_lock(&e->lock);
-	on = e->on;
-	pthread_mutex_unlock(&e->lock);
-	return on;
-}
-
 void
 counted_add(struct counted_epochs *e, const struct counted_epoch *epoch)
 {

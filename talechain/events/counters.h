@@ -112,7 +112,6 @@ void counted_fini(struct counted_epochs *e);
 
 /* Which counters take turns. */
 void counted_on(struct counted_epochs *e, uint32_t counters);
-uint32_t counted_which(struct counted_epochs *e);
 
 /* One more, later than the others. */
 void counted_add(struct counted_epochs *e, const struct counted_epoch *epoch);

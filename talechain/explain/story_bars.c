@@ -19,7 +19,6 @@
 #define PIECES_MAX 300
 #define PIECE_PART 4000 /* a shorter part is only in the budget */
 #define INTERVALS_MAX 300
-#define FLOWS_MAX 40
 
 void
 bar_add(struct explainer *ex, const struct story_bar *like)

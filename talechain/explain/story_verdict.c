@@ -102,6 +102,24 @@ say_reclaim(const struct claim *c, const struct line *l)
 
 /* A thread waits for a CPU, a lock, a page. */
 static void
+say_preempted(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	char other[3 * NAME_SIZE];
+
+	thread_owned(ex, c->other, other, sizeof(other));
+	line_add(
+	    l, "was preempted on CPU %d, which then ran %s", c->cpu, other);
+	if (c->last != 0) {
+		thread_owned(ex, c->last, other, sizeof(other));
+		line_add(l, " and later %s", other);
+	}
+	if (c->note != NULL)
+		line_add(l, " and %s", c->note);
+	else
+		say_part_of_other(ex, c, l);
+}
+
+static void
 say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 {
 	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
@@ -118,16 +136,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		say_part_of_other(ex, c, l);
 		break;
 	case TALE_CAUSE_PREEMPTED:
-		line_add(l, "was preempted on CPU %d, which then ran %s",
-		    c->cpu, other);
-		if (c->last != 0) {
-			thread_owned(ex, c->last, other, sizeof(other));
-			line_add(l, " and later %s", other);
-		}
-		if (c->note != NULL)
-			line_add(l, " and %s", c->note);
-		else
-			say_part_of_other(ex, c, l);
+		say_preempted(ex, c, l);
 		break;
 	case TALE_CAUSE_QUOTA:
 		say_quota(ex, c, l);

@@ -132,16 +132,16 @@ def test_refused_leaves_nothing(build, stub, free_port, scratch):
         return {p: p.is_file() and p.read_bytes()
                 for p in folder.rglob("*")}
 
-    nobody = f"http://127.0.0.1:{free_port()}/"
+    closed = f"http://127.0.0.1:{free_port()}/"
     (scratch / "mine").mkdir()
     (scratch / "mine" / "lines").write_text("old")
     before = content(scratch)
     for what in (
-            [nobody, "-o", scratch / "new" / "run"],
-            [nobody, "-o", scratch / "mine"],
-            ["ab", "--a", nobody, "--b", nobody, "-o", scratch / "new"],
-            [nobody, "--json", scratch / "a", "--ndjson", scratch / "b"],
-            [nobody, "--ndjson", scratch / "mine" / "lines"]):
+            [closed, "-o", scratch / "new" / "run"],
+            [closed, "-o", scratch / "mine"],
+            ["ab", "--a", closed, "--b", closed, "-o", scratch / "new"],
+            [closed, "--json", scratch / "a", "--ndjson", scratch / "b"],
+            [closed, "--ndjson", scratch / "mine" / "lines"]):
         result = run(*what)
         assert result.returncode == 1, result.stderr
         assert "Connection refused" in result.stderr
