@@ -69,8 +69,7 @@ NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
 NEEDS_http/client := http base
 NEEDS_blame     := base
-NEEDS_blame/report := blame talechain/explain talechain/timeline \
-		      talechain/events base
+NEEDS_blame/report := blame talechain/events base
 NEEDS_proxy/net        := http base
 NEEDS_proxy/stats      := http hedging talechain/events base
 NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler \
@@ -90,8 +89,8 @@ NEEDS_loadgen/send   := http base
 NEEDS_loadgen/stats  := loadgen/send http base
 NEEDS_loadgen/report := loadgen/stats loadgen/send http base
 NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send http base
-NEEDS_tailorctl := profiler http blame talechain/explain talechain/timeline \
-		   talechain/events base
+NEEDS_tailorctl := profiler http blame talechain/timeline talechain/events \
+		   base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_talechain/symbols := -lelf
@@ -320,7 +319,7 @@ $(BUILD)/man/tailor.conf.5: $(BUILD)/tailor
 	$(call say,MAN)$< --manual | SOURCE_DATE_EPOCH=0 scdoc >$@
 
 # What each cause is, from its row: "gc: a stop-the-world collection".
-$(BUILD)/causes.txt: talechain/explain/cause.h $(FLAGS)
+$(BUILD)/causes.txt: talechain/events/cause.h $(FLAGS)
 	$(call say,NAMES)(echo '#include "$<"'; echo 'TALE_CAUSES(ROW)') | \
 	    $(CC) -I. -E -P \
 	    -D'ROW(s, code, l, k, b, m, n, y, meaning, ...)=@ code meaning' - | \

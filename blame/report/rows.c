@@ -11,8 +11,8 @@
 #include "base/array.h"
 #include "base/busiest.h"
 #include "base/hash.h"
+#include "talechain/events/cause.h"
 #include "talechain/events/counters.h"
-#include "talechain/explain/story.h"
 
 #define ROWS_MAX 100000 /* of a route; more are thinned */
 #define COLUMNS_MAX 128

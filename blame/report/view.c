@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "blame/report/report.h"
-#include "talechain/explain/story.h"
+#include "talechain/events/cause.h"
 
 #define SEED UINT64_C(0x7461696c6f72) /* the same intervals each time */
 #define PLACES 64

@@ -270,7 +270,7 @@ write_share(enum tale_cause cause, int64_t share_ns, struct json *j)
 	json_key_string(j, "cause", tale_cause_code(cause));
 	json_key_string(j, "words", tale_cause_label(cause));
 	json_key_bool(
-	    j, "unexplained", tale_causes[cause].bar == STORY_BAR_BLIND);
+	    j, "unexplained", tale_causes[cause].nature == TALE_NATURE_BLIND);
 	json_key_int(j, "share_ns", share_ns);
 	json_object_end(j);
 }

@@ -9,10 +9,10 @@
 /* All threads of a process stop, and go on, within this time. */
 #define STOP_EDGE_NS NS_PER_MS
 
-const struct pause_kind pause_kinds[] = {
+const enum claim_rank pause_ranks[] = {
 #define HAZARD_X(                                                            \
     symbol, code, words, colour, stops, acted, waited, expires, cause, rank) \
-	[HAZARD_##symbol] = {TALE_CAUSE_##cause, RANK_##rank},
+	[HAZARD_##symbol] = RANK_##rank,
     HAZARD_KINDS(HAZARD_X)
 #undef HAZARD_X
 };
@@ -74,8 +74,8 @@ cause_pauses(struct explainer *ex, int attempt)
 		if (p->server != t->request.attempt[attempt].server)
 			continue;
 		c = (struct claim){
-		    .cause = pause_kinds[p->kind].cause,
-		    .rank = pause_kinds[p->kind].rank,
+		    .cause = tale_cause_of_hazard(p->kind),
+		    .rank = pause_ranks[p->kind],
 		    .attempt = attempt,
 		    .cpu = -1,
 		    .likely = !p->begin_seen,

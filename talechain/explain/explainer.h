@@ -356,12 +356,8 @@ void path_add(struct explainer *ex, const struct claim *c);
 
 /* cause_*.c: claims of one kind over the present leg. */
 void cause_pauses(struct explainer *ex, int attempt);
-/* What a pause is for the requests that it meets (UNKNOWN: no reason), and how
- * strong that claim is. */
-extern const struct pause_kind {
-	enum tale_cause cause;
-	enum claim_rank rank;
-} pause_kinds[HAZARD_KIND_COUNT];
+/* How strong the claim of each kind of pause is. */
+extern const enum claim_rank pause_ranks[HAZARD_KIND_COUNT];
 void cause_classes(struct explainer *ex, int attempt);
 /* The time in which the process that had an attempt was stopped by a signal. */
 void cause_stops(struct explainer *ex, int attempt);

@@ -185,7 +185,7 @@ tale_pauses_find(struct tale *t)
 		/* That a server was silent is no reason for it; while a
 		 * collector marks in steps the program runs. */
 		if (attempt < 0 || !tale_mark_of(&e->slot.event, &m) ||
-		    pause_kinds[m.kind].cause == TALE_CAUSE_UNKNOWN)
+		    tale_cause_of_hazard(m.kind) == TALE_CAUSE_UNKNOWN)
 			continue;
 		o = &open[attempt][m.kind];
 		if (m.pid != 0)

@@ -4,15 +4,6 @@
 
 #include "talechain/explain/explainer.h"
 
-const struct tale_cause_row tale_causes[TALE_CAUSE_COUNT] = {
-#define TALE_X(                                                              \
-    symbol, code, label, kind, bar, blame, needs, say, meaning, advice, ...) \
-	[TALE_CAUSE_##symbol] = {code, label, STORY_BAR_##bar,               \
-	    TALE_NEEDS_##needs, {advice, ##__VA_ARGS__}},
-    TALE_CAUSES(TALE_X)
-#undef TALE_X
-};
-
 const char *
 story_lane_name(enum story_lane_kind kind)
 {
@@ -28,27 +19,6 @@ story_lane_name(enum story_lane_kind kind)
 	};
 
 	return name[kind];
-}
-
-const char *
-tale_cause_code(enum tale_cause cause)
-{
-	return tale_causes[cause].code;
-}
-
-const char *
-tale_cause_label(enum tale_cause cause)
-{
-	return tale_causes[cause].label;
-}
-
-int
-tale_cause_find(const char *code)
-{
-	for (int i = 0; i < TALE_CAUSE_COUNT; i++)
-		if (strcmp(tale_causes[i].code, code) == 0)
-			return i;
-	return -1;
 }
 
 enum tale_cause

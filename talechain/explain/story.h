@@ -8,7 +8,7 @@
  * render/ draws stories. */
 #pragma once
 
-#include "talechain/explain/cause.h"
+#include "talechain/events/cause.h"
 #include "talechain/explain/tale.h"
 
 /* How sure a sentence or a piece is, from the surest. */

@@ -122,7 +122,7 @@ draw_pauses(struct explainer *ex)
 	struct story_bar b = {.kind = STORY_BAR_DELAY, .cpu = -1};
 
 	for (size_t i = 0; i < t->pauses && i < DELAYS_MAX; i++) {
-		b.cause = pause_kinds[t->pause[i].kind].cause;
+		b.cause = tale_cause_of_hazard(t->pause[i].kind);
 		b.lane = lane_get(ex, STORY_LANE_JVM, t->pause[i].server, 0);
 		b.begin_ns = instant_since(t->pause[i].begin, t->t0);
 		b.end_ns = instant_since(t->pause[i].end, t->t0);
@@ -172,9 +172,14 @@ piece_add(struct explainer *ex, const struct story_bar *like, size_t stages)
 static void
 draw_piece(struct explainer *ex, size_t i, size_t stages)
 {
+	static const enum story_bar_kind kinds[] = {
+	    [TALE_NATURE_WORK] = STORY_BAR_WORK,
+	    [TALE_NATURE_DELAY] = STORY_BAR_DELAY,
+	    [TALE_NATURE_BLIND] = STORY_BAR_BLIND,
+	};
 	const struct story_segment *g = &ex->s->segment[i];
 	const struct claim *c = &ex->segment_claim[i];
-	struct story_bar b = {.kind = tale_causes[g->cause].bar,
+	struct story_bar b = {.kind = kinds[tale_causes[g->cause].nature],
 	    .cause = g->cause,
 	    .lane = g->lane,
 	    .cpu = c->cpu,
@@ -267,8 +272,9 @@ run_kind(const struct claim *c)
 	case TALE_CAUSE_IRQ:
 		return STORY_BAR_DELAY;
 	}
-	return tale_causes[c->cause].bar == STORY_BAR_WORK ? STORY_BAR_WORK
-							   : STORY_BAR_OTHER;
+	return tale_causes[c->cause].nature == TALE_NATURE_WORK
+		   ? STORY_BAR_WORK
+		   : STORY_BAR_OTHER;
 }
 
 /* A thread's run: parts in which it had the request, and other work. */

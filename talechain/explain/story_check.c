@@ -28,7 +28,8 @@ static bool
 is_computing(const struct claim *c)
 {
 	return (c->rank == RANK_THREAD || c->rank == RANK_THREAD_RATE) &&
-	       c->attempt >= 0 && tale_causes[c->cause].bar == STORY_BAR_WORK;
+	       c->attempt >= 0 &&
+	       tale_causes[c->cause].nature == TALE_NATURE_WORK;
 }
 
 /* Claim what contradicts the first so many claims of computing. */

@@ -154,7 +154,7 @@ evidence_stack(const struct explainer *ex, const struct claim *c,
 {
 	struct line l = evidence(v);
 
-	if (c->attempt >= 0 && tale_causes[c->cause].bar == STORY_BAR_WORK)
+	if (c->attempt >= 0 && tale_causes[c->cause].nature == TALE_NATURE_WORK)
 		say_samples(ex, c, &l);
 	else
 		say_stack(ex, segment, &l);

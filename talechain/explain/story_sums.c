@@ -84,7 +84,7 @@ static bool
 is_pause(const struct explainer *ex, int attempt, const struct tale_pause *p)
 {
 	return p->server == ex->t->request.attempt[attempt].server &&
-	       pause_kinds[p->kind].rank > RANK_SUM;
+	       pause_ranks[p->kind] > RANK_SUM;
 }
 
 /* Where from a moment on the server is in no pause; *until: when the next one

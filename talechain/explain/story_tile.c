@@ -165,7 +165,7 @@ tile_join(struct explainer *ex)
 static enum story_confidence
 claim_confidence(const struct claim *c)
 {
-	if (tale_causes[c->cause].bar == STORY_BAR_BLIND)
+	if (tale_causes[c->cause].nature == TALE_NATURE_BLIND)
 		return STORY_NOT_OBSERVED;
 	return c->likely ? STORY_LIKELY : STORY_OBSERVED;
 }
@@ -247,7 +247,7 @@ tile_confidence(const struct explainer *ex, enum tale_cause cause)
 	const struct story *s = ex->s;
 	int64_t likely_ns = 0;
 
-	if (tale_causes[cause].bar == STORY_BAR_BLIND)
+	if (tale_causes[cause].nature == TALE_NATURE_BLIND)
 		return STORY_NOT_OBSERVED;
 	for (size_t i = 0; i < s->segments; i++)
 		if (s->segment[i].cause == cause &&

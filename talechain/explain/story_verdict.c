@@ -314,7 +314,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 {
 	char who[2 * NAME_SIZE];
 
-	if (tale_causes[c->cause].bar == STORY_BAR_WORK)
+	if (tale_causes[c->cause].nature == TALE_NATURE_WORK)
 		line_add(l,
 		    c->rank == RANK_APP ? "%s reports that it worked on it"
 					: "%s computed",
@@ -346,7 +346,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 		break;
 	default:
 		line_add(l, "%s: %s",
-		    tale_causes[c->cause].bar == STORY_BAR_WORK ? "" : who,
+		    tale_causes[c->cause].nature == TALE_NATURE_WORK ? "" : who,
 		    tale_cause_label(c->cause));
 	}
 }

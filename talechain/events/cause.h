@@ -4,15 +4,14 @@
  * manual's list (tailor-timeline(5)) and the schema follow from its row. */
 #pragma once
 
-#include <stdint.h>
+#include "talechain/events/hazard.h"
 
 /* Symbol, code, label: codes are stable, as they are stored and searched for.
  *
- * Then: how it is drawn (enum kind, render/kind.h); WORK on the request, a
- * DELAY of it, or BLIND: nothing shows what it was; what blame may do about it
- * (enum blame_kind); what shows it (enum tale_needs); which function makes its
- * sentence (say_*, story_verdict.c): note, if its claims' note or its label
- * does.
+ * Then: how it is drawn (enum kind, render/kind.h); its enum tale_nature; what
+ * blame may do about it (enum blame_kind); what shows it (enum tale_needs);
+ * which function makes its sentence (say_*, words/verdict.c): note, if its
+ * claims' note or its label does.
  *
  * Then what it is, for the manual, and advice, two lines at most: what to
  * change first, and what to try if that cannot be changed.  NULL: it calls for
@@ -204,6 +203,12 @@ enum tale_cause {
 	    TALE_CAUSE_COUNT
 };
 
+enum tale_nature {
+	TALE_NATURE_WORK,  /* on the request */
+	TALE_NATURE_DELAY, /* of it */
+	TALE_NATURE_BLIND, /* no event shows what the time was spent on */
+};
+
 /* What shows a cause. */
 enum tale_needs {
 	TALE_NEEDS_NOTHING, /* what Tailor always has */
@@ -216,12 +221,15 @@ enum tale_needs {
 
 extern const struct tale_cause_row {
 	const char *code, *label; /* "gc", "garbage collection" */
-	uint8_t bar;		  /* enum story_bar_kind */
+	uint8_t nature;		  /* enum tale_nature */
 	uint8_t needs;		  /* enum tale_needs */
 	const char *advice[TALE_ADVICE];
 } tale_causes[TALE_CAUSE_COUNT];
 
+/* Code and label of a cause; static text. */
 const char *tale_cause_code(enum tale_cause cause);
 const char *tale_cause_label(enum tale_cause cause);
-/* The cause of a code, or -1. */
+/* The cause of a code, or -1: no cause has it. */
 int tale_cause_find(const char *code);
+/* The cause that a server's hazard is for its requests; UNKNOWN: none. */
+enum tale_cause tale_cause_of_hazard(enum hazard_kind kind);
