@@ -44,7 +44,8 @@ endif
 
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
-ROOMS := base talechain/events talechain/timeline talechain/explain \
+ROOMS := base talechain/events talechain/timeline talechain/tale \
+	 talechain/explain \
 	 talechain/symbols talechain/store talechain/render config \
 	 profiler/counters profiler shim \
 	 hedging http http/client blame blame/report \
@@ -55,12 +56,14 @@ NEEDS_base      :=
 NEEDS_config    := talechain/events base
 NEEDS_talechain/events := base
 NEEDS_talechain/timeline := talechain/events base
-NEEDS_talechain/explain := talechain/timeline talechain/events base
-NEEDS_talechain/symbols := talechain/explain talechain/timeline \
+NEEDS_talechain/tale := talechain/timeline talechain/events base
+NEEDS_talechain/explain := talechain/tale talechain/timeline talechain/events \
+	base
+NEEDS_talechain/symbols := talechain/tale talechain/timeline talechain/events \
+	base
+NEEDS_talechain/store := talechain/tale talechain/timeline \
 	talechain/events base
-NEEDS_talechain/store := talechain/explain talechain/timeline \
-	talechain/events base
-NEEDS_talechain/render := talechain/explain talechain/timeline \
+NEEDS_talechain/render := talechain/explain talechain/tale talechain/timeline \
 	talechain/events base
 NEEDS_profiler/counters := base
 NEEDS_profiler  := profiler/counters talechain/timeline talechain/events base

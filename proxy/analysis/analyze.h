@@ -4,7 +4,7 @@
 #pragma once
 
 #include "http/http.h"
-#include "talechain/explain/tale.h"
+#include "talechain/tale/tale.h"
 
 #define ANALYZE_BODY_MAX 16384
 

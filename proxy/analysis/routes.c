@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 static void
 state_set(struct routes *r, unsigned place, enum route_state state)

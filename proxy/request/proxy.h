@@ -18,7 +18,7 @@
 #include "proxy/stats/ledger.h"
 #include "proxy/stats/gain.h"
 #include "proxy/upstream/upstream.h"
-#include "talechain/explain/tale.h"
+#include "talechain/tale/tale.h"
 
 struct access_log;
 struct analysis;

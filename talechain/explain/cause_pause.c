@@ -65,7 +65,7 @@ void
 cause_pauses(struct explainer *ex, int attempt)
 {
 	const struct tale *t = ex->t;
-	const struct story_attempt *a = &ex->chain.attempt[attempt];
+	const struct chain_attempt *a = &ex->chain.attempt[attempt];
 	const struct tale_pause *p;
 	struct claim c;
 
@@ -207,7 +207,7 @@ cause_classes(struct explainer *ex, int attempt)
 		if (!cause_is_classes(ex, e, attempt))
 			continue;
 		c.value = e->slot.event.arg[0];
-		c.end_ns = moment_at(ex, e->at);
+		c.end_ns = moment_at(ex->t, e->at);
 		c.begin_ns = c.end_ns - (int64_t)e->slot.event.arg[2];
 		path_add(ex, &c);
 	}
@@ -231,7 +231,7 @@ channel_before(const struct explainer *ex, size_t i, uint64_t channel)
 	while (i > 0)
 		if (ex->t->entry[--i].slot.channel == channel &&
 		    ex->t->entry[i].slot.event.type != TALECHAIN_THREAD)
-			return moment_at(ex, ex->t->entry[i].at);
+			return moment_at(ex->t, ex->t->entry[i].at);
 	return ex->leg_begin_ns;
 }
 
@@ -251,7 +251,7 @@ cause_losses(struct explainer *ex, enum claim_rank rank)
 		if (v->type != TALECHAIN_META_LOST ||
 		    !is_kernel_channel(t, v->arg[0]))
 			continue;
-		c.end_ns = moment_at(ex, t->entry[i].at);
+		c.end_ns = moment_at(ex->t, t->entry[i].at);
 		c.begin_ns = channel_before(ex, i, v->arg[0]);
 		path_add(ex, &c);
 	}
@@ -286,9 +286,9 @@ cause_unsampled(struct explainer *ex, const struct claim *leg)
 		if (e->slot.event.type != TALECHAIN_META_UNSAMPLED)
 			continue;
 		c.value = e->slot.event.arg[1];
-		c.begin_ns = moment_at(ex, e->at);
+		c.begin_ns = moment_at(ex->t, e->at);
 		c.end_ns =
-		    moment_at(ex, (struct instant){e->slot.event.arg[0]});
+		    moment_at(ex->t, (struct instant){e->slot.event.arg[0]});
 		path_add(ex, &c);
 	}
 }
@@ -308,7 +308,7 @@ cause_unread(struct explainer *ex)
 	while (i > 0 && ex->t->entry[i - 1].slot.event.type >> 12 > 1)
 		i--;
 	if (i > 0)
-		c.begin_ns = moment_at(ex, ex->t->entry[i - 1].at);
+		c.begin_ns = moment_at(ex->t, ex->t->entry[i - 1].at);
 	path_add(ex, &c);
 }
 
@@ -325,7 +325,7 @@ cause_gaps(struct explainer *ex)
 	for (size_t i = 0; i < t->entries; i++) {
 		if (t->entry[i].slot.event.type != TALECHAIN_META_BLIND)
 			continue;
-		c.end_ns = moment_at(ex, t->entry[i].at);
+		c.end_ns = moment_at(ex->t, t->entry[i].at);
 		c.begin_ns =
 		    c.end_ns - tale_event_latency_ns(&t->entry[i].slot.event);
 		path_add(ex, &c);

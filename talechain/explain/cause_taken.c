@@ -33,7 +33,7 @@ run_read(
 	    v->arg[1] > (uint64_t)FAR)
 		return false;
 	taken = (int64_t)(v->arg[0] < v->arg[1] ? v->arg[0] : v->arg[1]);
-	*out = (struct run){.end = moment_at(ex, e->at)};
+	*out = (struct run){.end = moment_at(ex->t, e->at)};
 	out->begin = out->end - (int64_t)v->arg[1];
 	if (v->type == TALECHAIN_STEAL)
 		out->stolen = taken;
@@ -78,7 +78,7 @@ held_before(const struct explainer *ex, uint32_t tid, int64_t begin_ns,
 
 	while (*from > 0) {
 		e = &ex->t->entry[--*from];
-		if (moment_at(ex, e->at) <= begin_ns)
+		if (moment_at(ex->t, e->at) <= begin_ns)
 			return NULL;
 		if (e->slot.event.tid == tid && !e->doubtful &&
 		    (e->slot.event.type == TALECHAIN_PAGEFAULT ||
@@ -94,13 +94,13 @@ held_before(const struct explainer *ex, uint32_t tid, int64_t begin_ns,
 static void
 rest_between(struct explainer *ex, const struct claim *run, struct rest *rest)
 {
-	size_t from = entry_from(ex, run->end_ns + 1);
+	size_t from = entry_from(ex->t, run->end_ns + 1);
 	const struct tale_entry *e;
 	int64_t took_ns, end;
 
 	while (rest->ns > 0 && (e = held_before(ex, run->tid, run->begin_ns,
 				    &from, &took_ns)) != NULL) {
-		end = moment_at(ex, e->at);
+		end = moment_at(ex->t, e->at);
 		rest_claim(ex, run, rest, rest->at - end, RANK_TAKEN);
 		if (end - took_ns < rest->at)
 			rest->at = end - took_ns;
@@ -112,18 +112,18 @@ rest_between(struct explainer *ex, const struct claim *run, struct rest *rest)
 static void
 rest_within(struct explainer *ex, const struct claim *run, struct rest *rest)
 {
-	size_t from = entry_from(ex, run->end_ns + 1);
+	size_t from = entry_from(ex->t, run->end_ns + 1);
 	const struct tale_entry *e;
 	int64_t took_ns, begin;
 
 	rest->at = run->end_ns;
 	while (rest->ns > 0 && (e = held_before(ex, run->tid, run->begin_ns,
 				    &from, &took_ns)) != NULL) {
-		begin = moment_at(ex, e->at) - took_ns;
+		begin = moment_at(ex->t, e->at) - took_ns;
 		if (begin < run->begin_ns)
 			begin = run->begin_ns;
-		if (moment_at(ex, e->at) < rest->at)
-			rest->at = moment_at(ex, e->at);
+		if (moment_at(ex->t, e->at) < rest->at)
+			rest->at = moment_at(ex->t, e->at);
 		rest_claim(ex, run, rest, rest->at - begin, RANK_STOLEN);
 	}
 }
@@ -162,7 +162,7 @@ cause_taken(struct explainer *ex, const struct claim *run)
 	struct run last = {.end = INT64_MIN}, r;
 	const struct tale_entry *e;
 
-	for (size_t i = entry_from(ex, run->begin_ns); i < ex->t->entries;
+	for (size_t i = entry_from(ex->t, run->begin_ns); i < ex->t->entries;
 	     i++) {
 		e = &ex->t->entry[i];
 		if (e->slot.event.tid != run->tid)
@@ -178,7 +178,7 @@ cause_taken(struct explainer *ex, const struct claim *run)
 		}
 		/* It left the CPU: what was taken stands before that. */
 		if (e->slot.event.type == TALECHAIN_SCHEDULE &&
-		    moment_at(ex, e->at) >= run->end_ns)
+		    moment_at(ex->t, e->at) >= run->end_ns)
 			break;
 	}
 	claim_run(ex, run, &last);

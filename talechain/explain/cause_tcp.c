@@ -22,8 +22,8 @@ segment_with(const struct explainer *ex, uint64_t cookie, uint32_t sequence,
 	const struct talechain_event *v;
 	size_t i;
 
-	for (i = entry_from(ex, from);
-	     i < ex->t->entries && moment_at(ex, ex->t->entry[i].at) <= to;
+	for (i = entry_from(ex->t, from);
+	     i < ex->t->entries && moment_at(ex->t, ex->t->entry[i].at) <= to;
 	     i++) {
 		v = &ex->t->entry[i].slot.event;
 		if (v->type == TALECHAIN_TCP_XMIT && v->arg[0] == cookie &&
@@ -60,7 +60,7 @@ sent_next(const struct explainer *ex, const struct tale_entry *e)
 	while (++e < end)
 		if (e->slot.event.type == TALECHAIN_SOCK_SEND &&
 		    e->slot.event.arg[0] == cookie && !e->doubtful)
-			return moment_at(ex, e->at);
+			return moment_at(ex->t, e->at);
 	return FAR;
 }
 
@@ -75,10 +75,10 @@ claim_held(struct explainer *ex, struct claim *c, const struct tale_entry *e)
 
 	if (unsent == 0 || tale_low(v->arg[2]) == TALECHAIN_HELD_NOT)
 		return;
-	c->begin_ns = moment_at(ex, e->at);
+	c->begin_ns = moment_at(ex->t, e->at);
 	left = segment_with(
 	    ex, v->arg[0], tale_high(v->arg[1]) + bytes - 1, c->begin_ns, FAR);
-	c->end_ns = left != NULL ? moment_at(ex, left->at) : ex->leg_end_ns;
+	c->end_ns = left != NULL ? moment_at(ex->t, left->at) : ex->leg_end_ns;
 	next = sent_next(ex, e);
 	if (c->end_ns > next)
 		c->end_ns = next;
@@ -93,10 +93,11 @@ claim_lost(struct explainer *ex, struct claim *c, const struct tale_entry *e)
 	const struct talechain_event *v = &e->slot.event;
 	const struct tale_entry *sent;
 
-	c->end_ns = moment_at(ex, e->at);
+	c->end_ns = moment_at(ex->t, e->at);
 	sent =
 	    segment_with(ex, v->arg[0], tale_high(v->arg[1]), -FAR, c->end_ns);
-	c->begin_ns = sent != NULL ? moment_at(ex, sent->at) : ex->leg_begin_ns;
+	c->begin_ns =
+	    sent != NULL ? moment_at(ex->t, sent->at) : ex->leg_begin_ns;
 	c->cause = TALE_CAUSE_RETRANSMIT;
 	c->value = tale_high(v->arg[2]);
 	path_add(ex, c);

@@ -26,9 +26,9 @@ static const struct talechain_event *
 idle_before(const struct explainer *ex, int cpu, int64_t begin, int64_t end)
 {
 	const struct talechain_event *v, *found = NULL;
-	size_t i, last = entry_from(ex, end + 1);
+	size_t i, last = entry_from(ex->t, end + 1);
 
-	for (i = entry_from(ex, begin); i < last; i++) {
+	for (i = entry_from(ex->t, begin); i < last; i++) {
 		v = &ex->t->entry[i].slot.event;
 		if (v->type == TALECHAIN_IDLE && (int)v->cpu == cpu)
 			found = v;
@@ -43,7 +43,7 @@ idle_before(const struct explainer *ex, int cpu, int64_t begin, int64_t end)
 static bool
 is_full_socket(const struct walk *w, const struct thread_interval *p)
 {
-	const struct story_attempt *a = &w->ex->chain.attempt[w->like->attempt];
+	const struct chain_attempt *a = &w->ex->chain.attempt[w->like->attempt];
 
 	return a->begun != NEVER && p->begin_ns >= a->begun &&
 	       p->tid == a->sender && p->woken_ns != NEVER &&
@@ -57,7 +57,7 @@ static bool
 is_client_full(const struct explainer *ex, int64_t ns)
 {
 	uint64_t ours = ex->t->cookie[TALE_SOCKET_CLIENT];
-	size_t i = entry_from(ex, ns);
+	size_t i = entry_from(ex->t, ns);
 	size_t first = i > NEAR_MAX ? i - NEAR_MAX : 0;
 	const struct talechain_event *v;
 
@@ -164,7 +164,8 @@ claim_asleep(
 		c->peer = wait_peer(w->ex, w->like->attempt, p);
 	/* The kernel may receive one request as the program waits for what
 	 * another needs. */
-	c->likely |= p->call == SYS_io_uring_enter + 1 && w->ex->in_flight > 1;
+	c->likely |=
+	    p->call == SYS_io_uring_enter + 1 && w->ex->chain.in_flight > 1;
 	path_add(w->ex, c);
 	if (c->cause == TALE_CAUSE_SLEEP)
 		claim_until_woken(w, p, *c);
@@ -237,13 +238,13 @@ claim_faults(
 	c.note = NULL;
 	if (__builtin_add_overflow(to, ex->longest_ns + 1, &end))
 		end = INT64_MAX;
-	last = entry_from(ex, end);
-	for (i = entry_from(ex, from); i < last; i++) {
+	last = entry_from(ex->t, end);
+	for (i = entry_from(ex->t, from); i < last; i++) {
 		v = &ex->t->entry[i].slot.event;
 		c.likely = like->likely;
 		if (v->tid != like->tid || !held_up(v, &c))
 			continue;
-		end = moment_at(ex, ex->t->entry[i].at);
+		end = moment_at(ex->t, ex->t->entry[i].at);
 		begin = end - tale_event_latency_ns(v);
 		if (begin >= to || end <= from)
 			continue;
@@ -356,7 +357,7 @@ either_of(const struct walk *w, const struct thread_interval *p)
 	    p->end_ns - p->begin_ns < EITHER_NS ||
 	    (sleep = slept_before(w, p)) == NULL)
 		return NULL;
-	if ((w->ex->in_flight > 1 && call_is_loop(sleep->call)) ||
+	if ((w->ex->chain.in_flight > 1 && call_is_loop(sleep->call)) ||
 	    other_is_with(w->ex, w->like->attempt, p->tid, p->begin_ns))
 		return "for this request or for another that it had";
 	return call_is_loop(sleep->call)

@@ -1,6 +1,6 @@
 /* explainer.h: the inside of tale_explain(), shared by its parts.
  *
- *   tale -> chain (story_chain.c): where the request was, when
+ *   tale -> chain (tale/chain.h): where the request was, when
  *        -> threads (story_threads.c, story_waits.c): what each thread did
  *        -> legs and claims (story_path.c, story_walk.c, cause_*.c,
  *           story_sums.c): causes of each time
@@ -20,18 +20,7 @@
 #pragma once
 
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale_struct.h"
-
-#define NEVER (-(INT64_C(1) << 62))
-#define FAR (INT64_C(1) << 61) /* no moment lies further off */
-
-/* Fault entry, exit and tracing overhead are not recorded by any event.  The
- * time between two faults closer than EDGE counts as fault; faults shorter than
- * SMALL, in a row, become one event. */
-#define TALE_FAULT_EDGE_NS (2 * NS_PER_US)
-#define TALE_FAULT_SMALL_NS (50 * NS_PER_US)
-
-#define FLAG_FIN 1 /* of TCP's flags byte */
+#include "talechain/tale/chain.h"
 
 /* From the weakest claim to the strongest. */
 enum claim_rank {
@@ -86,55 +75,6 @@ struct claim {
 	bool unseen;	  /* of RUNQ: as of an interval */
 	const char *note; /* static text that says more, or NULL */
 	const struct tale_pause *pause; /* borrowed from the tale, or NULL */
-};
-
-/* The moments of one attempt, in the order in which they should happen. */
-struct story_attempt {
-	bool made;
-	bool send_seen;	     /* written is the kernel's stamp of the send */
-	int64_t chosen;	     /* Tailor took this server for it */
-	int64_t written;     /* Tailor gave the request to the kernel */
-	int64_t net_in;	     /* its last byte reached the server's socket */
-	int64_t taken;	     /* a thread of the server began to read it */
-	int64_t app_receive; /* the application's own events */
-	int64_t app_start;
-	int64_t app_finish;
-	int64_t begun; /* the response's first byte left the server */
-	int64_t sent;  /* the server gave the response's last byte to TCP */
-	int64_t left;  /* that byte left the server's TCP */
-	int64_t back;  /* it reached Tailor's socket */
-	/* It ended with its connection, not with its last byte; then: */
-	bool by_close;
-	int64_t read;	    /* Tailor read that byte */
-	int64_t closed;	    /* the server's FIN left its TCP */
-	int64_t fin;	    /* and reached Tailor's socket */
-	int64_t first_byte; /* Tailor had the response's first byte */
-	int64_t complete;
-	int64_t ended; /* Tailor gave the attempt up, or had it all */
-	uint32_t pid, taker, sender; /* 0: not known */
-	uint32_t closer;	     /* of closed */
-	uint32_t app_tid[3];	     /* of receive, start, finish */
-};
-
-struct story_chain {
-	int64_t scheduled, client_sent; /* the client's own stamps */
-	int64_t client_gave; /* its first byte was given to the kernel, here */
-	/* The first segment reached Tailor's machine; NEVER, too, if that was
-	 * before this request's turn on its connection. */
-	int64_t net_in;
-	int64_t net_whole; /* the last one did */
-	int64_t accepted;  /* its connection was, if it is the first there */
-	int64_t first_byte, received, committed, finished;
-	int64_t left;  /* the response's last byte left the machine's TCP */
-	int64_t acked; /* the client's ACK of it came */
-	int64_t client_net;   /* that byte reached the client's socket, here */
-	bool responded;	      /* Tailor's send of the response was seen */
-	int64_t client_began; /* the client's thread read the first of it */
-	int64_t client_read;  /* and the last */
-	int64_t client_received; /* the client's own stamp */
-	uint32_t proxy_tid, client_tid;
-	struct story_attempt attempt[TALE_ATTEMPTS];
-	int winner; /* attempt whose response is used or awaited, -1: none */
 };
 
 enum thread_state {
@@ -192,9 +132,7 @@ struct thread_process {
 struct explainer {
 	const struct tale *t;
 	struct story *s;
-	struct story_chain chain;
-	bool kernel;		    /* the scheduler's events are there */
-	uint32_t in_flight;	    /* of PROXY_RECEIVE */
+	struct tale_chain chain;
 	bool watched[TALE_THREADS]; /* all switches of that thread are */
 	struct thread_process process[TALE_THREADS];
 	int64_t leg_begin_ns, leg_end_ns; /* what claims are cut to */
@@ -212,35 +150,6 @@ struct explainer {
 	size_t lane_room, bar_room, arrow_room, series_room, thread_room;
 	bool failed; /* out of memory, once and for all */
 };
-
-/* Make room for one more element in a growing array, or set *failed.  Returns
- * the array. */
-void *
-array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size);
-
-/* A moment as ns since t0, NEVER if it did not happen; at most FAR off. */
-int64_t moment_at(const struct explainer *ex, struct instant at);
-
-/* The first of the tale's entries at a moment or later; O(log n). */
-size_t entry_from(const struct explainer *ex, int64_t ns);
-
-/* ns cut to [0, total]. */
-int64_t moment_cut(const struct explainer *ex, int64_t ns);
-
-/* Whether a <= b and both happened. */
-static inline bool
-moment_ordered(int64_t a, int64_t b)
-{
-	return a != NEVER && b != NEVER && a <= b;
-}
-
-/* story_chain.c: find where the request was. */
-void story_chain_find(struct explainer *ex);
-
-/* Widen a tale to what the kernel saw of its client's flow: from the first
- * segment to the one with the last byte, or to where a client on this machine
- * had read that, if it read the response in several pieces. */
-void story_chain_bounds(struct tale *t);
 
 /* story_threads.c */
 void threads_find(struct explainer *ex); /* fills watched, interval */

@@ -58,59 +58,6 @@ story_confidence_words(enum story_confidence confidence)
 	return words[confidence];
 }
 
-void *
-array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size)
-{
-	size_t more = *room > 0 ? 2 * *room : 32;
-	void *grown;
-
-	if (*failed || count < *room)
-		return array;
-	grown = realloc(array, more * size);
-	if (grown == NULL) {
-		*failed = true;
-		return array;
-	}
-	*room = more;
-	return grown;
-}
-
-int64_t
-moment_at(const struct explainer *ex, struct instant at)
-{
-	int64_t ns = instant_since(at, ex->t->t0);
-
-	if (!instant_is_set(at))
-		return NEVER;
-	if (ns < -FAR)
-		return -FAR;
-	return ns > FAR ? FAR : ns;
-}
-
-int64_t
-moment_cut(const struct explainer *ex, int64_t ns)
-{
-	if (ns < 0)
-		return 0;
-	return ns > ex->s->total_ns ? ex->s->total_ns : ns;
-}
-
-size_t
-entry_from(const struct explainer *ex, int64_t ns)
-{
-	size_t low = 0, high = ex->t->entries;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (moment_at(ex, ex->t->entry[middle].at) < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Each event's lane, for lists of events. */
 static void
 story_event_lanes(struct explainer *ex)
@@ -132,7 +79,6 @@ int
 tale_explain(struct story **out, const struct tale *t)
 {
 	static void (*const step[])(struct explainer * ex) = {
-	    story_chain_find,
 	    threads_find,
 	    path_claim,
 	    cause_rates,
@@ -155,11 +101,12 @@ tale_explain(struct story **out, const struct tale *t)
 		return -ENOMEM;
 	ex.s->tale = t;
 	ex.s->total_ns = total_ns > 0 ? total_ns : 0;
+	tale_chain_find(&ex.chain, t);
 	lane_get(&ex, STORY_LANE_PROXY, -1, 0);
 	for (size_t i = 0; i < sizeof(step) / sizeof(*step) && !ex.failed; i++)
 		step[i](&ex);
-	ex.s->kernel = ex.kernel;
-	ex.s->in_flight = ex.in_flight;
+	ex.s->kernel = ex.chain.kernel;
+	ex.s->in_flight = ex.chain.in_flight;
 	free(ex.claim);
 	free(ex.segment_claim);
 	free(ex.interval);

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "talechain/events/cause.h"
-#include "talechain/explain/tale.h"
+#include "talechain/tale/tale.h"
 
 /* How sure a sentence or a piece is, from the surest. */
 enum story_confidence {
@@ -25,7 +25,6 @@ const char *story_confidence_words(enum story_confidence confidence);
 
 #define STORY_THREAD_NAME 72 /* Java's are long */
 #define STORY_NAME 48	     /* bytes of a name, inert printable ASCII */
-#define STORY_TEXT 400
 #define STORY_LINES 5 /* of evidence, of advice; the last is for a request */
 /* More segments than this are joined, the shortest to the one before. */
 #define STORY_SEGMENTS_MAX 2048

@@ -28,8 +28,8 @@ bar_add(struct explainer *ex, const struct story_bar *like)
 
 	if (b.begin_ns == NEVER || b.end_ns == NEVER)
 		return;
-	b.begin_ns = moment_cut(ex, b.begin_ns);
-	b.end_ns = moment_cut(ex, b.end_ns);
+	b.begin_ns = moment_cut(ex->t, b.begin_ns);
+	b.end_ns = moment_cut(ex->t, b.end_ns);
 	if (b.begin_ns >= b.end_ns || s->bars >= STORY_BARS_MAX)
 		return;
 	s->bar = array_grow(
@@ -63,7 +63,7 @@ bar_stage(struct explainer *ex, unsigned lane, int64_t begin, int64_t end,
 static void
 draw_stages(struct explainer *ex)
 {
-	const struct story_chain *c = &ex->chain;
+	const struct tale_chain *c = &ex->chain;
 	unsigned proxy = lane_get(ex, STORY_LANE_PROXY, -1, 0);
 	int64_t given = NEVER;
 
@@ -87,7 +87,7 @@ draw_stages(struct explainer *ex)
 static void
 draw_server(struct explainer *ex, int i)
 {
-	const struct story_attempt *a = &ex->chain.attempt[i];
+	const struct chain_attempt *a = &ex->chain.attempt[i];
 	struct claim at = {.attempt = i, .tid = a->app_tid[2]};
 	int64_t end = a->complete != NEVER ? a->complete : ex->s->total_ns;
 
@@ -234,7 +234,7 @@ draw_blinds(struct explainer *ex)
 		if (t->entry[i].slot.event.type != TALECHAIN_META_BLIND)
 			continue;
 		b.lane = lane_get(ex, STORY_LANE_OBSERVER, -1, 0);
-		b.end_ns = moment_at(ex, t->entry[i].at);
+		b.end_ns = moment_at(ex->t, t->entry[i].at);
 		b.begin_ns =
 		    b.end_ns - tale_event_latency_ns(&t->entry[i].slot.event);
 		bar_add(ex, &b);
@@ -360,8 +360,8 @@ arrow_add(struct explainer *ex, const struct story_arrow *like)
 	    a.to_ns < 0 || a.from_ns > s->total_ns ||
 	    s->arrows >= STORY_ARROWS_MAX)
 		return;
-	a.from_ns = moment_cut(ex, a.from_ns);
-	a.to_ns = moment_cut(ex, a.to_ns);
+	a.from_ns = moment_cut(ex->t, a.from_ns);
+	a.to_ns = moment_cut(ex->t, a.to_ns);
 	s->arrow = array_grow(&ex->failed, s->arrow, s->arrows, &ex->arrow_room,
 	    sizeof(*s->arrow));
 	if (!ex->failed)
@@ -388,7 +388,7 @@ either(int64_t a, int64_t b)
 static void
 draw_flow_server(struct explainer *ex, int i, unsigned proxy)
 {
-	const struct story_attempt *a = &ex->chain.attempt[i];
+	const struct chain_attempt *a = &ex->chain.attempt[i];
 	struct claim taker = {.attempt = i, .tid = a->taker};
 	struct claim worker = {.attempt = i, .tid = a->app_tid[1]};
 	struct claim sender = {.attempt = i, .tid = a->sender};
@@ -417,7 +417,7 @@ draw_flow_server(struct explainer *ex, int i, unsigned proxy)
 static void
 draw_flows(struct explainer *ex)
 {
-	const struct story_chain *c = &ex->chain;
+	const struct tale_chain *c = &ex->chain;
 	unsigned proxy = lane_get(ex, STORY_LANE_PROXY, -1, 0), client;
 
 	for (int i = 0; i < TALE_ATTEMPTS; i++)
@@ -481,8 +481,8 @@ draw_wakes(struct explainer *ex)
 		ran = wake_followed(t, i);
 		if (ran == NULL || ran->slot.event.cpu > INT16_MAX)
 			continue;
-		a.from_ns = moment_at(ex, t->entry[i].at);
-		a.to_ns = moment_at(ex, ran->at);
+		a.from_ns = moment_at(ex->t, t->entry[i].at);
+		a.to_ns = moment_at(ex->t, ran->at);
 		if (!on_the_path(ex, (uint32_t)v->arg[0], a.to_ns))
 			continue;
 		a.from_lane = lane_get(ex, STORY_LANE_CPU, (int)v->cpu, 0);

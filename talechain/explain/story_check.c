@@ -184,7 +184,7 @@ check_claims(struct explainer *ex)
 
 	ex->leg_begin_ns = 0;
 	ex->leg_end_ns = ex->s->total_ns;
-	if (!ex->kernel)
+	if (!ex->chain.kernel)
 		return;
 	check_cpus(ex, claims);
 	for (int i = 0; i < TALE_ATTEMPTS && !ex->failed; i++)

@@ -164,7 +164,7 @@ evidence_stack(const struct explainer *ex, const struct claim *c,
 static void
 evidence_application(const struct explainer *ex, struct story_verdict *v)
 {
-	const struct story_attempt *a;
+	const struct chain_attempt *a;
 	char queued[32], worked[32], name[NAME_SIZE];
 	struct line l;
 

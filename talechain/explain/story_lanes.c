@@ -78,7 +78,7 @@ lane_get(
 static bool
 lane_takes_part(const struct explainer *ex, int attempt, uint32_t tid)
 {
-	const struct story_attempt *a = &ex->chain.attempt[attempt];
+	const struct chain_attempt *a = &ex->chain.attempt[attempt];
 
 	if (tid == 0)
 		return false;

@@ -79,11 +79,11 @@ uint64_t
 other_request(
     const struct explainer *ex, int attempt, uint32_t tid, int64_t came_ns)
 {
-	size_t taken = entry_from(ex, ex->chain.attempt[attempt].taken);
+	size_t taken = entry_from(ex->t, ex->chain.attempt[attempt].taken);
 	const struct talechain_event *got =
 	    call_before(ex, attempt, tid, TALECHAIN_SOCK_RECV, taken);
 	const struct talechain_event *gave = call_before(
-	    ex, attempt, tid, TALECHAIN_SOCK_SEND, entry_from(ex, came_ns));
+	    ex, attempt, tid, TALECHAIN_SOCK_SEND, entry_from(ex->t, came_ns));
 
 	if (got == NULL ||
 	    (gave != NULL && gave->arg[0] == got->arg[0] && gave->ts > got->ts))
@@ -127,7 +127,7 @@ other_is_with(const struct explainer *ex, int attempt, uint32_t tid, int64_t ns)
 {
 	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
 	uint16_t port = port_of(ex, attempt);
-	size_t before = entry_from(ex, ns);
+	size_t before = entry_from(ex->t, ns);
 	const struct talechain_event *v;
 	unsigned receipts = 0;
 
@@ -178,7 +178,7 @@ worked_until(const struct explainer *ex, uint32_t tid, size_t got)
 		    v->type == TALECHAIN_SOCK_SEND ||
 		    (v->type == TALECHAIN_SCHEDULE &&
 			v->arg[3] >> 56 == TALECHAIN_OFF_SLEEPING))
-			return moment_at(ex, ex->t->entry[i].at);
+			return moment_at(ex->t, ex->t->entry[i].at);
 	}
 	return ex->leg_end_ns;
 }
@@ -221,8 +221,8 @@ worked_since(
     const struct explainer *ex, int attempt, uint32_t tid, size_t sends)
 {
 	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
-	int64_t at = moment_at(ex, ex->t->entry[sends].at), since = NEVER;
-	size_t count, first = entry_from(ex, ex->leg_begin_ns);
+	int64_t at = moment_at(ex->t, ex->t->entry[sends].at), since = NEVER;
+	size_t count, first = entry_from(ex->t, ex->leg_begin_ns);
 	const struct thread_interval *p = threads_of(ex, tid, &count);
 	const struct talechain_event *v;
 
@@ -231,7 +231,7 @@ worked_since(
 			since = p->end_ns;
 	for (size_t i = sends; i > first; i--) {
 		v = &ex->t->entry[i - 1].slot.event;
-		at = moment_at(ex, ex->t->entry[i - 1].at);
+		at = moment_at(ex->t, ex->t->entry[i - 1].at);
 		if (at < since)
 			return since;
 		if (v->tid != tid || (v->type != TALECHAIN_SOCK_RECV &&
@@ -253,13 +253,13 @@ worked_at(const struct explainer *ex, struct claim *c, size_t i)
 	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * c->attempt];
 
 	if (is_receipt(ex, c->attempt, c->tid, e)) {
-		c->begin_ns = moment_at(ex, e->at);
+		c->begin_ns = moment_at(ex->t, e->at);
 		c->end_ns = worked_until(ex, c->tid, i);
 	} else if (e->slot.event.type == TALECHAIN_SOCK_SEND && !e->doubtful &&
 		   e->slot.event.tid == c->tid && own != 0 &&
 		   e->slot.event.arg[0] != own) {
 		c->begin_ns = worked_since(ex, c->attempt, c->tid, i);
-		c->end_ns = moment_at(ex, e->at);
+		c->end_ns = moment_at(ex->t, e->at);
 	} else {
 		return false;
 	}
@@ -270,8 +270,8 @@ worked_at(const struct explainer *ex, struct claim *c, size_t i)
 void
 cause_other(struct explainer *ex, int attempt, uint32_t tid)
 {
-	size_t i = entry_from(ex, ex->leg_begin_ns);
-	size_t last = entry_from(ex, ex->leg_end_ns);
+	size_t i = entry_from(ex->t, ex->leg_begin_ns);
+	size_t last = entry_from(ex->t, ex->leg_end_ns);
 	unsigned calls = 0;
 	struct claim c = {
 	    .cause = TALE_CAUSE_BACKEND_QUEUE,
@@ -320,13 +320,13 @@ static const struct tale_entry *
 response_next(const struct explainer *ex, int attempt, uint32_t tid,
     const struct tale_entry **last)
 {
-	const struct story_attempt *a = &ex->chain.attempt[attempt];
+	const struct chain_attempt *a = &ex->chain.attempt[attempt];
 	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
 	uint16_t port = port_of(ex, attempt);
-	size_t i = entry_from(ex, ex->leg_end_ns + 1);
+	size_t i = entry_from(ex->t, ex->leg_end_ns + 1);
 	const struct tale_entry *e, *next = NULL;
 
-	for (*last = NULL; i < entry_from(ex, a->sent) && port != 0; i++) {
+	for (*last = NULL; i < entry_from(ex->t, a->sent) && port != 0; i++) {
 		e = &ex->t->entry[i];
 		if (e->slot.event.type != TALECHAIN_SOCK_SEND ||
 		    e->slot.event.tid != tid || e->slot.event.arg[0] == own ||
@@ -343,10 +343,10 @@ response_next(const struct explainer *ex, int attempt, uint32_t tid,
 int64_t
 other_responded(const struct explainer *ex, struct claim *c)
 {
-	const struct story_attempt *a = &ex->chain.attempt[c->attempt];
+	const struct chain_attempt *a = &ex->chain.attempt[c->attempt];
 	const struct tale_entry *e, *last;
 
-	if (!ex->kernel || a->sender == 0 || a->sender == a->taker ||
+	if (!ex->chain.kernel || a->sender == 0 || a->sender == a->taker ||
 	    !thread_is_watched(ex, a->sender) ||
 	    thread_is_io_uring(ex, a->sender) ||
 	    thread_is_io_uring(ex, a->taker) ||
@@ -359,12 +359,12 @@ other_responded(const struct explainer *ex, struct claim *c)
 	c->tid = a->sender;
 	c->rank = RANK_OTHER;
 	c->value = request_of(ex, &e->slot.event);
-	if (is_idle_after(ex, a->sender, moment_at(ex, last->at))) {
+	if (is_idle_after(ex, a->sender, moment_at(ex->t, last->at))) {
 		c->cause = TALE_CAUSE_NOT_OBSERVED;
 		c->note = "had another request: which thread had this one is "
 			  "in no event";
 	}
-	return moment_at(ex, e->at);
+	return moment_at(ex->t, e->at);
 }
 
 static void

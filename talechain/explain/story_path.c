@@ -44,7 +44,7 @@ leg_to(struct explainer *ex, int64_t end, const struct claim *like)
 
 	if (end == NEVER)
 		return false;
-	end = moment_cut(ex, end);
+	end = moment_cut(ex->t, end);
 	if (end <= ex->leg_end_ns)
 		return false;
 	ex->leg_begin_ns = ex->leg_end_ns;
@@ -98,7 +98,7 @@ not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
 {
 	bool io_uring = thread_is_io_uring(ex, tid);
 
-	if (!ex->kernel || tid == 0 ||
+	if (!ex->chain.kernel || tid == 0 ||
 	    (thread_is_watched(ex, tid) && !io_uring))
 		return;
 	c->cause = TALE_CAUSE_NOT_OBSERVED;
@@ -125,7 +125,7 @@ leg_proxy(struct explainer *ex, int64_t end, const struct claim *like)
 static void
 path_in(struct explainer *ex)
 {
-	const struct story_chain *c = &ex->chain;
+	const struct tale_chain *c = &ex->chain;
 	struct claim late = stage(
 	    TALE_CAUSE_CLIENT_SEND, "the client sent it later than planned");
 	struct claim way =
@@ -190,7 +190,8 @@ leg_queue(struct explainer *ex, int64_t end)
 static void
 path_wait(struct explainer *ex, int64_t end, const struct claim *brief)
 {
-	if (end != NEVER && moment_cut(ex, end) - ex->leg_end_ns >= CHOICE_NS)
+	if (end != NEVER &&
+	    moment_cut(ex->t, end) - ex->leg_end_ns >= CHOICE_NS)
 		leg_queue(ex, end);
 	else
 		leg_proxy(ex, end, brief);
@@ -200,7 +201,7 @@ path_wait(struct explainer *ex, int64_t end, const struct claim *brief)
 static void
 path_unserved(struct explainer *ex)
 {
-	const struct story_chain *c = &ex->chain;
+	const struct tale_chain *c = &ex->chain;
 	struct claim own =
 	    stage(TALE_CAUSE_PROXY, "Tailor sent the response itself");
 	int64_t end = c->committed != NEVER ? c->committed : c->finished;
@@ -213,7 +214,7 @@ path_unserved(struct explainer *ex)
 static void
 path_queue(struct explainer *ex, int i)
 {
-	const struct story_attempt *a = &ex->chain.attempt[i];
+	const struct chain_attempt *a = &ex->chain.attempt[i];
 	struct claim choice =
 	    stage(TALE_CAUSE_PROXY, "Tailor chose a server and wrote to it");
 	struct claim connect = stage_at(
@@ -240,7 +241,7 @@ path_unwritten(struct explainer *ex)
 	if (ex->chain.finished != NEVER)
 		end = ex->chain.finished;
 	for (int i = 0; i < TALE_ATTEMPTS; i++) {
-		const struct story_attempt *a = &ex->chain.attempt[i];
+		const struct chain_attempt *a = &ex->chain.attempt[i];
 
 		if (a->chosen == NEVER || ex->t->request.attempt[i].server < 0)
 			continue;
@@ -253,19 +254,19 @@ path_unwritten(struct explainer *ex)
 static void
 claim_application(struct explainer *ex, int i)
 {
-	const struct story_attempt *a = &ex->chain.attempt[i];
+	const struct chain_attempt *a = &ex->chain.attempt[i];
 	struct claim c = stage_at(TALE_CAUSE_BACKEND_QUEUE, i, NULL);
 
 	c.rank = RANK_APP;
 	if (moment_ordered(a->app_receive, a->app_start)) {
-		c.begin_ns = moment_cut(ex, a->app_receive);
-		c.end_ns = moment_cut(ex, a->app_start);
+		c.begin_ns = moment_cut(ex->t, a->app_receive);
+		c.end_ns = moment_cut(ex->t, a->app_start);
 		path_add(ex, &c);
 	}
 	if (moment_ordered(a->app_start, a->app_finish)) {
 		c.cause = TALE_CAUSE_WORK;
-		c.begin_ns = moment_cut(ex, a->app_start);
-		c.end_ns = moment_cut(ex, a->app_finish);
+		c.begin_ns = moment_cut(ex->t, a->app_start);
+		c.end_ns = moment_cut(ex->t, a->app_finish);
 		path_add(ex, &c);
 	}
 }
@@ -285,7 +286,7 @@ claim_server(struct explainer *ex, int i)
 static void
 path_threads(struct explainer *ex, int i, const struct claim *out)
 {
-	const struct story_attempt *a = &ex->chain.attempt[i];
+	const struct chain_attempt *a = &ex->chain.attempt[i];
 	struct claim queue = stage_at(TALE_CAUSE_BACKEND_QUEUE, i, NULL);
 	struct claim work = stage_at(
 	    TALE_CAUSE_UNKNOWN, i, "what its threads did is not known");
@@ -302,7 +303,7 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 			cause_tcp(ex, out, ex->t->cookie[TALE_SOCKET_A + 2 * i],
 			    "the request");
 		leg_thread(ex, queue, a->taker);
-		if (ex->kernel)
+		if (ex->chain.kernel)
 			cause_losses(ex, RANK_LOSS);
 		claim_server(ex, i);
 	}
@@ -314,7 +315,7 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 	}
 	if (!leg_to(ex, a->sent, &work))
 		return;
-	if (ex->kernel) {
+	if (ex->chain.kernel) {
 		struct claim run = stage_at(TALE_CAUSE_WORK, i, NULL);
 
 		run.likely = thread_is_io_uring(ex, a->taker);
@@ -330,7 +331,7 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 static void
 path_close(struct explainer *ex, int i)
 {
-	struct story_attempt *a = &ex->chain.attempt[i];
+	struct chain_attempt *a = &ex->chain.attempt[i];
 	struct claim read =
 	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the response");
 	struct claim in = stage_at(TALE_CAUSE_NETWORK, i,
@@ -383,7 +384,7 @@ path_to_sums(struct explainer *ex, int i, const struct sums *sums,
 static void
 path_sums(struct explainer *ex, int i, int64_t end, const struct claim *open)
 {
-	const struct story_attempt *a = &ex->chain.attempt[i];
+	const struct chain_attempt *a = &ex->chain.attempt[i];
 	int64_t chosen = a->chosen != NEVER ? a->chosen : a->written;
 	int64_t from = chosen;
 	struct claim read =
@@ -420,13 +421,13 @@ static void
 path_attempt(struct explainer *ex, int i)
 {
 	const struct tale *t = ex->t;
-	const struct story_attempt *a = &ex->chain.attempt[i];
+	const struct chain_attempt *a = &ex->chain.attempt[i];
 	struct claim out = stage_at(
 	    TALE_CAUSE_NETWORK, i, "the request was on its way to the server");
 	struct claim in = stage_at(
 	    TALE_CAUSE_NETWORK, i, "the response was on its way to Tailor");
 	struct claim open = stage_at(TALE_CAUSE_UNKNOWN, i,
-	    ex->kernel ? NULL
+	    ex->chain.kernel ? NULL
 	    : t->stale ? "what it did is not known: events were overwritten"
 		       : "what it did is not known without kernel events");
 	struct claim read =
@@ -464,7 +465,7 @@ path_attempt(struct explainer *ex, int i)
 static void
 path_out(struct explainer *ex)
 {
-	const struct story_chain *c = &ex->chain;
+	const struct tale_chain *c = &ex->chain;
 	uint64_t ours = ex->t->cookie[TALE_SOCKET_CLIENT];
 	struct claim forward =
 	    stage(TALE_CAUSE_PROXY, "Tailor forwarded the response");
@@ -495,8 +496,8 @@ path_out(struct explainer *ex)
 void
 path_claim(struct explainer *ex)
 {
-	const struct story_chain *c = &ex->chain;
-	const struct story_attempt *a = c->attempt;
+	const struct tale_chain *c = &ex->chain;
+	const struct chain_attempt *a = c->attempt;
 	struct claim wasted = stage_at(TALE_CAUSE_SWITCHED, 0, NULL);
 
 	ex->leg_begin_ns = ex->leg_end_ns = 0;

@@ -41,7 +41,7 @@ period_of(
 	out->count = (double)v->arg[1];
 	out->base = (double)v->arg[2];
 	out->usual = (double)(v->arg[3] >> 40) / 1000;
-	out->end_ns = moment_at(ex, e->at);
+	out->end_ns = moment_at(ex->t, e->at);
 	out->begin_ns = out->end_ns - interval_ns;
 	return true;
 }
@@ -97,7 +97,7 @@ claim_slow(
 {
 	struct claim c = *work;
 	double count = 0, base = 0, usual = 0;
-	size_t i, first = entry_from(ex, work->begin_ns);
+	size_t i, first = entry_from(ex->t, work->begin_ns);
 	struct period p;
 
 	for (i = first; i < ex->t->entries; i++) {
@@ -218,8 +218,8 @@ series_point(
     struct explainer *ex, struct story_series *x, const struct period *p)
 {
 	double worth = talechain_rate_find(p->signal)->worth;
-	struct story_point at = {.begin_ns = moment_cut(ex, p->begin_ns),
-	    .end_ns = moment_cut(ex, p->end_ns),
+	struct story_point at = {.begin_ns = moment_cut(ex->t, p->begin_ns),
+	    .end_ns = moment_cut(ex->t, p->end_ns),
 	    .value = p->count / p->base * worth};
 	size_t room = x->room;
 

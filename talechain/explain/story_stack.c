@@ -33,7 +33,7 @@ is_stack_of(const struct talechain_event *v, uint32_t tid)
 size_t
 stack_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 {
-	size_t i = entry_from(ex, ns), end = i + NEAR_MAX;
+	size_t i = entry_from(ex->t, ns), end = i + NEAR_MAX;
 	const struct talechain_event *v;
 
 	for (; i < end && i < ex->t->entries; i++) {
@@ -238,7 +238,7 @@ say_samples(
 		if (!is_stack_of(v, c->tid) ||
 		    kind_of(v) != TALECHAIN_STACK_RAN ||
 		    tale_field(v->arg[0], 54, 6) != 0 ||
-		    !is_in(ex, c, moment_at(ex, ex->t->entry[i].at)))
+		    !is_in(ex, c, moment_at(ex->t, ex->t->entry[i].at)))
 			continue;
 		name_of(ex->t, (uint32_t)tale_field(v->arg[0], 32, 22),
 		    v->arg[1], name);

@@ -41,10 +41,10 @@ sums_next(const struct explainer *ex, int attempt, int64_t from_ns,
 	const struct talechain_event *v, *r;
 	int64_t end;
 
-	for (size_t i = entry_from(ex, from_ns + 1);
+	for (size_t i = entry_from(ex->t, from_ns + 1);
 	     cookie != 0 && i < ex->t->entries; i++) {
 		v = &ex->t->entry[i].slot.event;
-		end = moment_at(ex, ex->t->entry[i].at);
+		end = moment_at(ex->t, ex->t->entry[i].at);
 		if (end > to_ns + STAMP_EDGE_NS)
 			break;
 		if (v->type != TALECHAIN_EPOCH_SUM || v->arg[0] != cookie ||

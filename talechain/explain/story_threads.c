@@ -145,12 +145,13 @@ interval_waker(const struct explainer *ex, const struct track *k,
 
 	p->other = tale_low(v->arg[1]);
 	p->other_pid = tale_high(v->arg[1]);
-	p->woken_ns =
-	    v->arg[2] != 0 ? moment_at(ex, (struct instant){v->arg[2]}) : NEVER;
-	if (k->wakeup == NULL || moment_at(ex, k->wakeup->at) < k->since)
+	p->woken_ns = v->arg[2] != 0
+			  ? moment_at(ex->t, (struct instant){v->arg[2]})
+			  : NEVER;
+	if (k->wakeup == NULL || moment_at(ex->t, k->wakeup->at) < k->since)
 		return;
 	w = &k->wakeup->slot.event;
-	p->woken_ns = moment_at(ex, k->wakeup->at);
+	p->woken_ns = moment_at(ex->t, k->wakeup->at);
 	p->context = tale_high(w->arg[2]);
 	p->vector = tale_low(w->arg[2]);
 	p->futex = w->arg[3];
@@ -200,7 +201,7 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	    .tid = k->tid,
 	    .state = THREAD_RUN,
 	    .begin_ns = k->since,
-	    .end_ns = moment_at(ex, e->at),
+	    .end_ns = moment_at(ex->t, e->at),
 	    .cpu = event_cpu(v),
 	    .woken_ns = NEVER,
 	    .inferred = k->inferred,
@@ -282,9 +283,9 @@ ran_most(const struct explainer *ex, const struct thread_interval *wait,
 	int64_t since = wait->begin_ns, at;
 
 	*gap = (struct gap){0};
-	for (size_t i = entry_from(ex, since); i < ex->t->entries; i++) {
+	for (size_t i = entry_from(ex->t, since); i < ex->t->entries; i++) {
 		v = &ex->t->entry[i].slot.event;
-		at = moment_at(ex, ex->t->entry[i].at);
+		at = moment_at(ex->t, ex->t->entry[i].at);
 		if (at > wait->end_ns)
 			break;
 		if (v->type != TALECHAIN_SCHEDULE ||
@@ -329,7 +330,7 @@ static void
 track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
 	const struct talechain_event *v = &e->slot.event;
-	int64_t at = moment_at(ex, e->at);
+	int64_t at = moment_at(ex->t, e->at);
 	int64_t wait_ns =
 	    (int64_t)tale_field(v->arg[3], 0, TALECHAIN_WAIT_BITS);
 	struct thread_interval off = {
@@ -393,7 +394,7 @@ track_acts(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
 	track_was_away(ex, k);
 	k->state = TRACK_ON;
-	k->since = moment_at(ex, e->at);
+	k->since = moment_at(ex->t, e->at);
 	k->cpu = event_cpu(&e->slot.event);
 	k->wakeup = NULL;
 	k->inferred = true;
@@ -432,7 +433,7 @@ track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	    .tid = k->tid,
 	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
 	    .begin_ns = k->since,
-	    .end_ns = moment_at(ex, e->at),
+	    .end_ns = moment_at(ex->t, e->at),
 	    .cpu = k->cpu,
 	    .call = k->state == TRACK_OFF ? k->call : 0,
 	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
@@ -444,7 +445,7 @@ track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	if (k->state == TRACK_ON || k->state == TRACK_OFF)
 		interval_add(ex, &last);
 	k->state = TRACK_PAUSED;
-	k->since = moment_at(ex, (struct instant){e->slot.event.arg[0]});
+	k->since = moment_at(ex->t, (struct instant){e->slot.event.arg[0]});
 	k->wakeup = NULL;
 }
 
@@ -511,7 +512,7 @@ switches_end(struct explainer *ex)
 	    (switches >= TALE_SWITCHES_MAX || kernels >= TALE_KERNELS_MAX ||
 		t->entries >= TALE_EVENTS_MAX))
 		ex->switches_end_ns =
-		    moment_cut(ex, moment_at(ex, t->entry[last].at));
+		    moment_cut(ex->t, moment_at(ex->t, t->entry[last].at));
 }
 
 /* For thread_name(), claim_faults() and thread_moves_work(). */
@@ -543,7 +544,7 @@ void
 threads_find(struct explainer *ex)
 {
 	events_note(ex);
-	if (!ex->kernel)
+	if (!ex->chain.kernel)
 		return;
 	switches_end(ex);
 	watched_find(ex);

@@ -64,7 +64,7 @@ static void
 say_quota(const struct explainer *ex, const struct claim *c, struct line *l)
 {
 	const struct talechain_event *v, *found = NULL;
-	size_t last = entry_from(ex, c->begin_ns + 1);
+	size_t last = entry_from(ex->t, c->begin_ns + 1);
 
 	for (size_t i = 0; i < last; i++) {
 		v = &ex->t->entry[i].slot.event;
@@ -429,7 +429,7 @@ say_unknown(const struct explainer *ex, const struct claim *c, struct line *l)
 	char b[32], e[32];
 
 	line_add(l, "%s", tale_cause_label(c->cause));
-	if (c->attempt >= 0 && !ex->kernel) {
+	if (c->attempt >= 0 && !ex->chain.kernel) {
 		line_add(l, "; ");
 		say_response(ex, l, c->attempt);
 		line_add(l, ", but what it did in that time is not known%s",

@@ -62,7 +62,7 @@ is_inbound(
 static const struct talechain_event *
 call_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 {
-	size_t i = entry_from(ex, ns), end = i + NEAR_MAX;
+	size_t i = entry_from(ex->t, ns), end = i + NEAR_MAX;
 	const struct talechain_event *v;
 
 	for (; i < end && i < ex->t->entries; i++) {
@@ -82,7 +82,7 @@ call_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 static const struct talechain_event *
 call_before(const struct explainer *ex, uint32_t tid, int64_t ns)
 {
-	size_t i = entry_from(ex, ns), end = i > NEAR_MAX ? i - NEAR_MAX : 0;
+	size_t i = entry_from(ex->t, ns), end = i > NEAR_MAX ? i - NEAR_MAX : 0;
 	const struct talechain_event *v;
 
 	for (; i > end; i--) {
@@ -110,7 +110,7 @@ wait_peer(
 	v = call_after(ex, p->tid, p->end_ns);
 	if (v != NULL && v->type == TALECHAIN_SOCK_PEER) /* of the receipt */
 		v = call_after(
-		    ex, p->tid, moment_at(ex, (struct instant){v->ts}) + 1);
+		    ex, p->tid, moment_at(ex->t, (struct instant){v->ts}) + 1);
 	return v != NULL && v->type == TALECHAIN_SOCK_RECV &&
 		       !is_inbound(ex, attempt, v)
 		   ? v

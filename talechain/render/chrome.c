@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/render/chrome_tracks.h"
 
 static const char *const process_name[] = {

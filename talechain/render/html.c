@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/embed.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/render/drawing.h"
 
 EMBED(timeline_html, "talechain/render/page/timeline.html");

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "talechain/events/events.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 
 #define JSON_INTEGER_MAX (UINT64_C(1) << 53)
 

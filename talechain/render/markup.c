@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 
 static int
 is_plain(unsigned char c)

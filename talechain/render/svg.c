@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/embed.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "talechain/events/events.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 
 static void
 table_begin(struct text *x, const char *id, const char *title, size_t rows,

@@ -15,7 +15,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "talechain/events/events.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/render/markup.h"
 #include "talechain/render/waterfall.h"
 

@@ -7,7 +7,7 @@
  * only. */
 #include "talechain/render/waterfall.h"
 
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 
 #define LABEL 15
 #define BAR 62

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "talechain/explain/tale.h"
+#include "talechain/tale/tale.h"
 
 /* Append them. */
 void tale_waterfall(const struct tale *t, struct text *x);

@@ -12,8 +12,8 @@
 #pragma once
 
 #include "base/histogram.h"
+#include "talechain/events/cause.h"
 #include "talechain/events/counters.h"
-#include "talechain/explain/story.h"
 
 #define ACCOUNT_PARTS 16   /* causes of one; the smallest are not explained */
 #define ACCOUNT_COUNTERS 8 /* of an epoch, at most */

@@ -5,7 +5,7 @@
  * does nothing, and what it would have read is zero. */
 #include "talechain/store/pack.h"
 
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 
 #define PACK_VERSION 3
 /* No instant of a request is further from its first than this. */

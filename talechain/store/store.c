@@ -8,7 +8,7 @@
 #include <sys/file.h>
 
 #include "base/file.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/store/db.h"
 #include "talechain/store/pack.h"
 

@@ -11,7 +11,8 @@
  * Calls read and write files and may wait for a disk.  One thread at a time. */
 #pragma once
 
-#include "talechain/explain/story.h"
+#include "talechain/events/cause.h"
+#include "talechain/tale/tale.h"
 
 struct tale_store; /* opaque */
 

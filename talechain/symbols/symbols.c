@@ -3,7 +3,7 @@
 #include "talechain/symbols/symbols.h"
 
 #include "base/array.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/symbols/sources.h"
 
 #define REMEMBERED 4096 /* a power of two */

@@ -21,7 +21,7 @@
  * the analysis thread. */
 #pragma once
 
-#include "talechain/explain/tale.h"
+#include "talechain/tale/tale.h"
 
 struct symbols;
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale.h"
+#include "talechain/tale/tale.h"
 #include "talechain/store/store.h"
 #include "talechain/timeline/timeline.h"
 

@@ -32,7 +32,7 @@
 #include "talechain/store/pack.h"
 #include "talechain/store/store.h"
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/timeline/timeline.h"
 #include "tests/faults/layer.h"
 #include "tests/unit/talechain/samples.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/store/pack.h"
 #include "tests/fuzz/check.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/store/store.h"
 
 #define BOOT "11111111-2222-3333-4444-555555555555"

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 
 #define SAMPLE_MAX 600 /* lanes, bars, arrows, segments, events */
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "talechain/events/hazard.h"
-#include "talechain/explain/tale.h"
+#include "talechain/tale/tale.h"
 #include "talechain/timeline/timeline.h"
 
 #define SCENE_T0 UINT64_C(5000000000000)

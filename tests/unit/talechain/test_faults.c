@@ -3,7 +3,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 
 #include "tests/unit/talechain/plot.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/render/render.h"
 #include "tests/unit/talechain/plot.h"
 

@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/render/render.h"
 #include "tests/unit/talechain/scene.h"
 

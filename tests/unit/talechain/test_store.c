@@ -13,7 +13,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/store/pack.h"
 #include "talechain/store/store.h"
 #include "tests/unit/talechain/depot.h"

@@ -12,7 +12,7 @@
 
 #include "talechain/explain/explainer.h"
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/render/render.h"
 #include "tests/unit/talechain/cases.h"
 #include "tests/unit/talechain/recorded.h"

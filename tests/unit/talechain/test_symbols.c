@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "talechain/symbols/sources.h"
 #include "talechain/symbols/symbols.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 #include "tests/unit/talechain/scene.h"
 
 #define SLACK (200 * US)

@@ -5,7 +5,7 @@
  * the port of that call leads to Tailor's socket, and its last attempt before
  * to the request.  The three events become
  * part of the tale.  Requests that did not come through Tailor have none. */
-#include "talechain/explain/slice.h"
+#include "talechain/tale/slice.h"
 
 /* The attempt at whose server's port a socket of an event is, or -1. */
 static int

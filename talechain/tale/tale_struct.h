@@ -1,16 +1,26 @@
-/* tale_struct.h: the inside of a tale, shared by slicing, pauses, renderings
- * and the store.
+/* tale_struct.h: the inside of a tale, shared by the rooms of talechain/.
  *
  * A tale is filled once, by tale_slice() or tale_unpack(), and then only
  * read.  Private to talechain/. */
 #pragma once
 
 #include "talechain/events/hazard.h"
-#include "talechain/explain/tale.h"
+#include "talechain/tale/tale.h"
 
 /* What a tale holds of TALE_EVENTS_MAX. */
 #define TALE_SWITCHES_MAX ((size_t)TALE_EVENTS_MAX / 2)
 #define TALE_KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
+
+#define NEVER (-(INT64_C(1) << 62))
+#define FAR (INT64_C(1) << 61) /* no moment lies further off */
+
+/* Fault entry, exit and tracing overhead are not recorded by any event.  The
+ * time between two faults closer than EDGE counts as fault; faults shorter than
+ * SMALL, in a row, become one event. */
+#define TALE_FAULT_EDGE_NS (2 * NS_PER_US)
+#define TALE_FAULT_SMALL_NS (50 * NS_PER_US)
+
+#define FLAG_FIN 1 /* of TCP's flags byte */
 
 struct tale_entry {
 	struct timeline_slot slot;
@@ -152,3 +162,24 @@ int64_t tale_overlap_ns(struct instant begin, struct instant end,
 /* A server's name, safe to print; returns out. */
 char *
 tale_server_name(const struct tale *t, int server, char *out, size_t size);
+
+/* A moment as ns since t0, NEVER if it did not happen; at most FAR off. */
+int64_t moment_at(const struct tale *t, struct instant at);
+
+/* The first of the tale's entries at a moment or later; O(log n). */
+size_t entry_from(const struct tale *t, int64_t ns);
+
+/* ns cut to [0, total]. */
+int64_t moment_cut(const struct tale *t, int64_t ns);
+
+/* Whether a <= b and both happened. */
+static inline bool
+moment_ordered(int64_t a, int64_t b)
+{
+	return a != NEVER && b != NEVER && a <= b;
+}
+
+/* Make room for one more element in a growing array, or set *failed.  Returns
+ * the array. */
+void *
+array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size);

@@ -11,7 +11,7 @@
  * most TALE_LOOKBACK_SLOTS for one; 4.5 MiB.  Private to this room. */
 #pragma once
 
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 
 #define CHECKPOINT_SLOTS 1024
 #define CHECKPOINTS 64

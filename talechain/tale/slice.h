@@ -8,7 +8,7 @@
  * last pass takes what concerns any of these.  Private to this room. */
 #pragma once
 
-#include "talechain/explain/checkpoint.h"
+#include "talechain/tale/checkpoint.h"
 
 #define SLICE_SEQUENCES 64 /* remembered of each socket, to know its peer */
 #define SLICE_CALLERS 64   /* threads seen at possible peers */
@@ -87,15 +87,22 @@ struct slicer {
 	size_t arrivals, outbounds;
 };
 
-/* slice.c */
+/* slice_take.c: take a slot into the tale; one too many is counted as left
+ * out.  0 or -ENOMEM. */
 int slice_add(struct slicer *s, const struct timeline_slot *slot);
 /* Of a kept slot that several events may lead to. */
 int slice_add_once(struct slicer *s, struct timeline_slot *slot);
 /* Whether an event, or the time it looks back on, touches the window. */
 bool slice_touches(const struct slicer *s, const struct timeline_slot *slot);
 
+/* Whether a thread takes part. */
+static inline bool
+slice_is_thread(const struct tale *t, uint64_t tid)
+{
+	return tale_thread_find(t, tid) != NULL;
+}
+
 /* slice_kernel.c */
-bool slice_is_thread(const struct tale *t, uint64_t tid);
 /* Always 0. */
 int slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
 int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);

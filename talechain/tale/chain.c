@@ -1,4 +1,4 @@
-/* story_chain.c: where the request was at which moment.
+/* chain.c: where the request was at which moment.
  *
  * The moments come from four sources: the proxy's own record of the request,
  * the kernel's events of its flows, the client's stamps, the application's
@@ -10,9 +10,9 @@
  *
  * A moment that contradicts the ones before it is left out.  Why the request
  * spent its time there is not decided here. */
-#include <string.h>
+#include "talechain/tale/chain.h"
 
-#include "talechain/explain/explainer.h"
+#include <string.h>
 
 /* If Tailor returns from sending the response's end so much later than that was
  * sent, it had lost its CPU meanwhile.  The client did not wait for that. */
@@ -77,11 +77,11 @@ struct event_query {
 };
 
 static bool
-query_fits(const struct explainer *ex, const struct event_query *l,
+query_fits(const struct tale *t, const struct event_query *l,
     const struct tale_entry *e)
 {
 	const struct talechain_event *v = &e->slot.event;
-	int64_t at = moment_at(ex, e->at);
+	int64_t at = moment_at(t, e->at);
 
 	return l->cookie != 0 && v->type == l->type && v->arg[0] == l->cookie &&
 	       !e->doubtful && (l->from == NEVER || at >= l->from) &&
@@ -91,32 +91,32 @@ query_fits(const struct explainer *ex, const struct event_query *l,
 }
 
 static const struct tale_entry *
-query_first(const struct explainer *ex, const struct event_query *l)
+query_first(const struct tale *t, const struct event_query *l)
 {
-	for (size_t i = 0; i < ex->t->entries; i++)
-		if (query_fits(ex, l, &ex->t->entry[i]))
-			return &ex->t->entry[i];
+	for (size_t i = 0; i < t->entries; i++)
+		if (query_fits(t, l, &t->entry[i]))
+			return &t->entry[i];
 	return NULL;
 }
 
 static const struct tale_entry *
-query_last(const struct explainer *ex, const struct event_query *l)
+query_last(const struct tale *t, const struct event_query *l)
 {
-	for (size_t i = ex->t->entries; i > 0; i--)
-		if (query_fits(ex, l, &ex->t->entry[i - 1]))
-			return &ex->t->entry[i - 1];
+	for (size_t i = t->entries; i > 0; i--)
+		if (query_fits(t, l, &t->entry[i - 1]))
+			return &t->entry[i - 1];
 	return NULL;
 }
 
 static struct range
-query_range(const struct explainer *ex, const struct event_query *l)
+query_range(const struct tale *t, const struct event_query *l)
 {
 	const struct talechain_event *v;
 	struct range r = {0};
 
-	for (size_t i = 0; i < ex->t->entries; i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (query_fits(ex, l, &ex->t->entry[i]))
+	for (size_t i = 0; i < t->entries; i++) {
+		v = &t->entry[i].slot.event;
+		if (query_fits(t, l, &t->entry[i]))
 			range_add(&r, tale_high(v->arg[1]), event_bytes(v));
 	}
 	return r;
@@ -124,25 +124,23 @@ query_range(const struct explainer *ex, const struct event_query *l)
 
 /* When it was; *tid, if given: the thread. */
 static int64_t
-moment(const struct explainer *ex, const struct tale_entry *e, uint32_t *tid)
+moment(const struct tale *t, const struct tale_entry *e, uint32_t *tid)
 {
 	if (e == NULL)
 		return NEVER;
 	if (tid != NULL)
 		*tid = e->slot.event.tid;
-	return moment_at(ex, e->at);
+	return moment_at(t, e->at);
 }
 
 /* The first segment from a peer that acknowledged a byte. */
 static int64_t
-flow_acked(
-    const struct explainer *ex, uint64_t cookie, const struct range *last)
+flow_acked(const struct tale *t, uint64_t cookie, const struct range *last)
 {
 	const struct tale_entry *e;
 
-	for (size_t i = 0; cookie != 0 && last->set && i < ex->t->entries;
-	     i++) {
-		e = &ex->t->entry[i];
+	for (size_t i = 0; cookie != 0 && last->set && i < t->entries; i++) {
+		e = &t->entry[i];
 		if ((e->slot.event.type == TALECHAIN_TCP_ACK ||
 			e->slot.event.type == TALECHAIN_TCP_RECV) &&
 		    e->slot.event.arg[0] == cookie &&
@@ -150,54 +148,53 @@ flow_acked(
 			tale_low(e->slot.event.arg[1]), last->end) &&
 		    sequence_before(tale_low(e->slot.event.arg[1]),
 			last->end + (UINT32_C(1) << 30)))
-			return moment_at(ex, e->at);
+			return moment_at(t, e->at);
 	}
 	return NEVER;
 }
 
 /* The flow between the client and Tailor, and the client's end if here. */
 static void
-chain_client(struct explainer *ex)
+chain_client(struct tale_chain *c)
 {
-	const struct tale *t = ex->t;
-	struct story_chain *c = &ex->chain;
+	const struct tale *t = c->tale;
 	uint64_t ours = t->cookie[TALE_SOCKET_CLIENT];
 	uint64_t theirs = t->cookie[TALE_SOCKET_CLIENT_PEER];
 	struct event_query l = {
 	    ours, TALECHAIN_SOCK_SEND, NEVER, c->first_byte, NULL};
-	int64_t before = moment(ex, query_last(ex, &l), NULL);
+	int64_t before = moment(t, query_last(t, &l), NULL);
 	struct range request, response, last;
 
 	l = (struct event_query){
 	    ours, TALECHAIN_SOCK_RECV, before, c->received, NULL};
-	request = query_range(ex, &l);
+	request = query_range(t, &l);
 	l = (struct event_query){
 	    ours, TALECHAIN_TCP_RECV, NEVER, c->received, &request};
-	c->net_in = moment(ex, query_first(ex, &l), NULL);
-	c->net_whole = moment(ex, query_last(ex, &l), NULL);
+	c->net_in = moment(t, query_first(t, &l), NULL);
+	c->net_whole = moment(t, query_last(t, &l), NULL);
 	l = (struct event_query){
 	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &request};
-	c->client_gave = moment(ex, query_first(ex, &l), &c->client_tid);
+	c->client_gave = moment(t, query_first(t, &l), &c->client_tid);
 	/* Tailor has begun to read what came with the request before. */
 	if (c->net_in > c->first_byte && c->first_byte != NEVER)
 		c->net_in = NEVER;
 
 	l = (struct event_query){
 	    ours, TALECHAIN_SOCK_SEND, c->received, c->finished, NULL};
-	response = query_range(ex, &l);
+	response = query_range(t, &l);
 	last = range_last(&response);
 	l = (struct event_query){
 	    ours, TALECHAIN_TCP_XMIT, c->received, NEVER, &last};
-	c->left = moment(ex, query_first(ex, &l), NULL);
-	c->acked = flow_acked(ex, ours, &last);
+	c->left = moment(t, query_first(t, &l), NULL);
+	c->acked = flow_acked(t, ours, &last);
 	l = (struct event_query){
 	    theirs, TALECHAIN_TCP_RECV, c->received, NEVER, &last};
-	c->client_net = moment(ex, query_first(ex, &l), NULL);
+	c->client_net = moment(t, query_first(t, &l), NULL);
 	l.type = TALECHAIN_SOCK_RECV;
-	c->client_read = moment(ex, query_first(ex, &l), &c->client_tid);
+	c->client_read = moment(t, query_first(t, &l), &c->client_tid);
 	c->responded = response.set;
 	l.range = &response;
-	c->client_began = moment(ex, query_first(ex, &l), NULL);
+	c->client_began = moment(t, query_first(t, &l), NULL);
 }
 
 /* When the request's first bytes were given to the kernel: the call's stamp, or
@@ -205,50 +202,50 @@ chain_client(struct explainer *ex)
  * by any time if it then loses its CPU. */
 static void
 chain_written(
-    struct explainer *ex, struct story_attempt *a, struct event_query l)
+    struct tale_chain *c, struct chain_attempt *a, struct event_query l)
 {
-	const struct tale_entry *e = query_first(ex, &l);
-	struct range request = query_range(ex, &l);
+	const struct tale_entry *e = query_first(c->tale, &l);
+	struct range request = query_range(c->tale, &l);
 
 	if (e == NULL)
 		return;
 	a->send_seen = true;
-	if (moment_at(ex, e->at) < a->written)
-		a->written = moment_at(ex, e->at);
+	if (moment_at(c->tale, e->at) < a->written)
+		a->written = moment_at(c->tale, e->at);
 	l.type = TALECHAIN_TCP_XMIT;
 	l.range = &request;
-	e = query_first(ex, &l);
-	if (e != NULL && moment_at(ex, e->at) < a->written)
-		a->written = moment_at(ex, e->at);
+	e = query_first(c->tale, &l);
+	if (e != NULL && moment_at(c->tale, e->at) < a->written)
+		a->written = moment_at(c->tale, e->at);
 }
 
 /* When Tailor had read the last of another request's response on a kept
  * connection, while this one waited; else when it had received this one. */
 static int64_t
-chain_before(struct explainer *ex, const struct story_attempt *a, uint64_t ours)
+chain_before(struct tale_chain *c, const struct chain_attempt *a, uint64_t ours)
 {
 	struct event_query l = {
-	    ours, TALECHAIN_SOCK_RECV, ex->chain.received, a->written, NULL};
-	int64_t before = moment(ex, query_last(ex, &l), NULL);
+	    ours, TALECHAIN_SOCK_RECV, c->received, a->written, NULL};
+	int64_t before = moment(c->tale, query_last(c->tale, &l), NULL);
 
-	return before != NEVER ? before : ex->chain.received;
+	return before != NEVER ? before : c->received;
 }
 
 /* The first segment of a flow with FIN in [from, to], or NULL. */
 static const struct tale_entry *
-flow_fin(const struct explainer *ex, uint64_t cookie, enum talechain_type type,
+flow_fin(const struct tale *t, uint64_t cookie, enum talechain_type type,
     int64_t from, int64_t to)
 {
 	const struct talechain_event *v;
-	size_t i = entry_from(ex, from);
+	size_t i = entry_from(t, from);
 
-	for (; cookie != 0 && i < ex->t->entries; i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (moment_at(ex, ex->t->entry[i].at) > to)
+	for (; cookie != 0 && i < t->entries; i++) {
+		v = &t->entry[i].slot.event;
+		if (moment_at(t, t->entry[i].at) > to)
 			break;
 		if (v->type == type && v->arg[0] == cookie &&
-		    !ex->t->entry[i].doubtful && (v->arg[3] & FLAG_FIN) != 0)
-			return &ex->t->entry[i];
+		    !t->entry[i].doubtful && (v->arg[3] & FLAG_FIN) != 0)
+			return &t->entry[i];
 	}
 	return NULL;
 }
@@ -256,11 +253,11 @@ flow_fin(const struct explainer *ex, uint64_t cookie, enum talechain_type type,
 /* When the server closed a connection with which its response ends, and which
  * thread did. */
 static void
-chain_close(struct explainer *ex, int i, const struct range *response)
+chain_close(struct tale_chain *c, int i, const struct range *response)
 {
-	struct story_attempt *a = &ex->chain.attempt[i];
-	uint64_t ours = ex->t->cookie[TALE_SOCKET_A + 2 * i];
-	uint64_t theirs = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * i];
+	struct chain_attempt *a = &c->attempt[i];
+	uint64_t ours = c->tale->cookie[TALE_SOCKET_A + 2 * i];
+	uint64_t theirs = c->tale->cookie[TALE_SOCKET_A_PEER + 2 * i];
 	const struct range last = range_last(response);
 	const struct event_query l = {
 	    ours, TALECHAIN_SOCK_RECV, a->written, a->complete, &last};
@@ -270,49 +267,50 @@ chain_close(struct explainer *ex, int i, const struct range *response)
 	a->read = a->first_byte;
 	if (!response->set)
 		return; /* what Tailor read is in no event */
-	a->read = moment(ex, query_last(ex, &l), NULL);
+	a->read = moment(c->tale, query_last(c->tale, &l), NULL);
 	if (a->back == NEVER)
 		return;
-	e = flow_fin(ex, ours, TALECHAIN_TCP_RECV, a->back, a->complete);
-	a->fin = moment(ex, e, NULL);
+	e = flow_fin(c->tale, ours, TALECHAIN_TCP_RECV, a->back, a->complete);
+	a->fin = moment(c->tale, e, NULL);
 	if (e == NULL || a->fin == a->back)
 		return; /* not seen, or it came with the last byte */
-	e = flow_fin(ex, theirs, TALECHAIN_TCP_XMIT, a->begun, a->fin);
-	closer = e != NULL ? tale_thread_find(ex->t, e->slot.event.tid) : NULL;
+	e = flow_fin(c->tale, theirs, TALECHAIN_TCP_XMIT, a->begun, a->fin);
+	closer =
+	    e != NULL ? tale_thread_find(c->tale, e->slot.event.tid) : NULL;
 	if (closer == NULL || closer->attempt != i)
 		return;
-	a->closed = moment_at(ex, e->at);
+	a->closed = moment_at(c->tale, e->at);
 	a->closer = closer->tid;
 }
 
 /* The flow between Tailor and the server of an attempt. */
 static void
-chain_server(struct explainer *ex, int i)
+chain_server(struct tale_chain *c, int i)
 {
-	const struct tale *t = ex->t;
-	struct story_attempt *a = &ex->chain.attempt[i];
+	const struct tale *t = c->tale;
+	struct chain_attempt *a = &c->attempt[i];
 	uint64_t ours = t->cookie[TALE_SOCKET_A + 2 * i];
 	uint64_t theirs = t->cookie[TALE_SOCKET_A_PEER + 2 * i];
 	int64_t end = a->complete;
-	int64_t before = chain_before(ex, a, ours);
+	int64_t before = chain_before(c, a, ours);
 	struct event_query l = {ours, TALECHAIN_SOCK_SEND, before,
 	    a->first_byte != NEVER ? a->first_byte : end, NULL};
-	struct range request = query_range(ex, &l), response, last;
+	struct range request = query_range(t, &l), response, last;
 
-	chain_written(ex, a, l);
+	chain_written(c, a, l);
 	l = (struct event_query){
 	    theirs, TALECHAIN_TCP_RECV, NEVER, end, &request};
-	a->net_in = moment(ex, query_first(ex, &l), NULL);
+	a->net_in = moment(t, query_first(t, &l), NULL);
 	l.type = TALECHAIN_SOCK_RECV;
-	a->taken = moment(ex, query_first(ex, &l), &a->taker);
+	a->taken = moment(t, query_first(t, &l), &a->taker);
 
 	l = (struct event_query){
 	    ours, TALECHAIN_SOCK_RECV, a->written, end, NULL};
-	response = query_range(ex, &l);
+	response = query_range(t, &l);
 	last = range_last(&response);
 	l = (struct event_query){
 	    ours, TALECHAIN_TCP_RECV, a->written, end, &last};
-	a->back = moment(ex, query_first(ex, &l), NULL);
+	a->back = moment(t, query_first(t, &l), NULL);
 	l.cookie = theirs;
 	l.type = TALECHAIN_SOCK_SEND;
 	/* Written, but not read by Tailor: only time is known. */
@@ -323,23 +321,23 @@ chain_server(struct explainer *ex, int i)
 	/* The call may return only after Tailor has read what it sent. */
 	if (response.set)
 		l.to = NEVER;
-	a->sent = moment(ex, query_last(ex, &l), &a->sender);
+	a->sent = moment(t, query_last(t, &l), &a->sender);
 	l.type = TALECHAIN_TCP_XMIT;
 	l.to = end;
-	a->left = moment(ex, query_first(ex, &l), NULL);
+	a->left = moment(t, query_first(t, &l), NULL);
 	l.range = response.set ? &response : NULL;
-	a->begun = moment(ex, query_first(ex, &l), NULL);
+	a->begun = moment(t, query_first(t, &l), NULL);
 	a->by_close &= a->first_byte != NEVER && a->complete != NEVER;
 	if (a->by_close)
-		chain_close(ex, i, &response);
+		chain_close(c, i, &response);
 }
 
 /* The application's own events of the request. */
 static void
-chain_application(struct explainer *ex, int i)
+chain_application(struct tale_chain *c, int i)
 {
-	const struct tale *t = ex->t;
-	struct story_attempt *a = &ex->chain.attempt[i];
+	const struct tale *t = c->tale;
+	struct chain_attempt *a = &c->attempt[i];
 	int64_t *const when[] = {
 	    &a->app_receive, &a->app_start, &a->app_finish};
 	const struct tale_entry *e;
@@ -352,29 +350,29 @@ chain_application(struct explainer *ex, int i)
 		    e->slot.server != t->request.attempt[i].server ||
 		    *when[k] != NEVER)
 			continue;
-		*when[k] = moment_at(ex, e->at);
+		*when[k] = moment_at(t, e->at);
 		a->app_tid[k] = e->slot.event.tid;
 	}
 }
 
 /* When Tailor began and ended the attempt. */
 static void
-chain_proxy(struct explainer *ex, int i)
+chain_proxy(struct tale_chain *c, int i)
 {
-	struct story_attempt *a = &ex->chain.attempt[i];
+	struct chain_attempt *a = &c->attempt[i];
 	const struct talechain_event *v;
 	const struct tale_entry *e;
 
-	for (size_t n = 0; n < ex->t->entries; n++) {
-		e = &ex->t->entry[n];
+	for (size_t n = 0; n < c->tale->entries; n++) {
+		e = &c->tale->entry[n];
 		v = &e->slot.event;
 		if (e->doubtful || v->arg[2] != (uint64_t)i ||
-		    v->arg[0] != ex->t->request.id)
+		    v->arg[0] != c->tale->request.id)
 			continue;
 		if (v->type == TALECHAIN_PROXY_ATTEMPT && a->chosen == NEVER)
-			a->chosen = moment_at(ex, e->at);
+			a->chosen = moment_at(c->tale, e->at);
 		if (v->type == TALECHAIN_PROXY_ATTEMPT_END) {
-			a->ended = moment_at(ex, e->at);
+			a->ended = moment_at(c->tale, e->at);
 			a->by_close = v->arg[3] == TALECHAIN_OUTCOME_CLOSED ||
 				      v->arg[3] == TALECHAIN_OUTCOME_FAILED;
 		}
@@ -394,7 +392,7 @@ follow(int64_t *at, int64_t *last)
 }
 
 static void
-attempt_order(struct story_attempt *a)
+attempt_order(struct chain_attempt *a)
 {
 	/* Without the send's own stamp Tailor's is not much later. */
 	int64_t kernel = a->written - (a->send_seen ? 0 : WRITTEN_LATE_NS);
@@ -422,15 +420,15 @@ attempt_order(struct story_attempt *a)
 }
 
 static void
-attempt_find(struct explainer *ex, int i)
+attempt_find(struct tale_chain *c, int i)
 {
-	const struct tale_attempt *r = &ex->t->request.attempt[i];
-	struct story_attempt *a = &ex->chain.attempt[i];
+	const struct tale_attempt *r = &c->tale->request.attempt[i];
+	struct chain_attempt *a = &c->attempt[i];
 
-	*a = (struct story_attempt){
+	*a = (struct chain_attempt){
 	    .made = r->server >= 0 && instant_is_set(r->written),
 	    .chosen = NEVER,
-	    .written = moment_at(ex, r->written),
+	    .written = moment_at(c->tale, r->written),
 	    .net_in = NEVER,
 	    .taken = NEVER,
 	    .app_receive = NEVER,
@@ -443,94 +441,92 @@ attempt_find(struct explainer *ex, int i)
 	    .read = NEVER,
 	    .closed = NEVER,
 	    .fin = NEVER,
-	    .first_byte = moment_at(ex, r->first_byte),
-	    .complete = moment_at(ex, r->complete),
+	    .first_byte = moment_at(c->tale, r->first_byte),
+	    .complete = moment_at(c->tale, r->complete),
 	    .ended = NEVER,
 	    .pid = r->server_pid,
 	};
-	chain_proxy(ex, i);
+	chain_proxy(c, i);
 	if (!a->made)
 		return;
-	chain_server(ex, i);
-	chain_application(ex, i);
+	chain_server(c, i);
+	chain_application(c, i);
 	attempt_order(a);
 }
 
 /* The attempt whose response was used, or is still awaited. */
 static int
-chain_winner(const struct explainer *ex)
+chain_winner(const struct tale_chain *c)
 {
-	const struct tale_attempt *r = ex->t->request.attempt;
+	const struct tale_attempt *r = c->tale->request.attempt;
 
 	for (int i = 0; i < TALE_ATTEMPTS; i++)
-		if (ex->chain.attempt[i].made &&
-		    strcmp(r[i].outcome, "won") == 0)
+		if (c->attempt[i].made && strcmp(r[i].outcome, "won") == 0)
 			return i;
 	for (int i = TALE_ATTEMPTS - 1; i >= 0; i--)
-		if (ex->chain.attempt[i].made)
+		if (c->attempt[i].made)
 			return i;
 	return -1;
 }
 
 void
-story_chain_find(struct explainer *ex)
+tale_chain_find(struct tale_chain *c, const struct tale *t)
 {
-	const struct tale_request *r = &ex->t->request;
-	const struct tale_client *client = &ex->t->client;
-	struct story_chain *c = &ex->chain;
+	const struct tale_request *r = &t->request;
+	const struct tale_client *client = &t->client;
 
-	*c = (struct story_chain){
+	*c = (struct tale_chain){
+	    .tale = t,
 	    .scheduled = NEVER,
 	    .client_sent = NEVER,
 	    .client_received = NEVER,
-	    .accepted = moment_at(ex, r->accepted),
-	    .first_byte = moment_at(ex, r->first_byte),
-	    .received = moment_at(ex, r->received),
-	    .committed = moment_at(ex, r->committed),
-	    .finished = moment_at(ex, r->finished),
+	    .accepted = moment_at(t, r->accepted),
+	    .first_byte = moment_at(t, r->first_byte),
+	    .received = moment_at(t, r->received),
+	    .committed = moment_at(t, r->committed),
+	    .finished = moment_at(t, r->finished),
 	};
 	if (client->same_host) {
-		c->scheduled = moment_at(ex, client->scheduled);
-		c->client_sent = moment_at(ex, client->sent);
-		c->client_received = moment_at(ex, client->received);
+		c->scheduled = moment_at(t, client->scheduled);
+		c->client_sent = moment_at(t, client->sent);
+		c->client_received = moment_at(t, client->received);
 	}
-	for (size_t i = 0; i < ex->t->entries; i++) {
-		const struct talechain_event *v = &ex->t->entry[i].slot.event;
+	for (size_t i = 0; i < t->entries; i++) {
+		const struct talechain_event *v = &t->entry[i].slot.event;
 
-		ex->kernel |= v->type == TALECHAIN_SCHEDULE;
+		c->kernel |= v->type == TALECHAIN_SCHEDULE;
 		if (v->type == TALECHAIN_PROXY_RECEIVE && v->arg[0] == r->id)
-			ex->in_flight = (uint32_t)v->arg[1];
+			c->in_flight = (uint32_t)v->arg[1];
 		if (v->type >> 12 == 1 && c->proxy_tid == 0)
 			c->proxy_tid = v->tid;
 	}
-	chain_client(ex);
+	chain_client(c);
 	for (size_t i = 0; i < TALE_ATTEMPTS; i++)
-		attempt_find(ex, (int)i);
-	c->winner = chain_winner(ex);
+		attempt_find(c, (int)i);
+	c->winner = chain_winner(c);
 }
 
 bool
 tale_read(const struct tale *t)
 {
-	struct explainer ex = {.t = t};
-	const struct story_chain *c = &ex.chain;
+	struct tale_chain c;
 
 	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
 		return true;
-	story_chain_find(&ex);
-	if (!c->responded)
+	tale_chain_find(&c, t);
+	if (!c.responded)
 		return true;
-	return t->cookie[TALE_SOCKET_CLIENT_PEER] != 0 ? c->client_read != NEVER
-						       : c->left != NEVER;
+	return t->cookie[TALE_SOCKET_CLIENT_PEER] != 0 ? c.client_read != NEVER
+						       : c.left != NEVER;
 }
 
 /* Whether a request may end when the last byte for its client left, as all that
  * followed was Tailor's own: not if what Tailor awaited then was the end of a
  * response that ends with its server's connection. */
 static bool
-ends_with_last_byte(const struct story_chain *c)
+ends_with_last_byte(const struct tale_chain *c)
 {
-	const struct story_attempt *a;
+	const struct chain_attempt *a;
 
 	if (c->winner < 0)
 		return true;
@@ -539,28 +535,27 @@ ends_with_last_byte(const struct story_chain *c)
 }
 
 void
-story_chain_bounds(struct tale *t)
+tale_chain_bounds(struct tale *t)
 {
-	struct explainer ex = {.t = t};
-	const struct story_chain *c = &ex.chain;
+	struct tale_chain c;
 	struct instant left;
 
 	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
 		return;
-	story_chain_find(&ex);
-	if (c->left != NEVER && instant_is_set(t->request.finished)) {
-		left = instant_plus(t->t0, c->left);
+	tale_chain_find(&c, t);
+	if (c.left != NEVER && instant_is_set(t->request.finished)) {
+		left = instant_plus(t->t0, c.left);
 		if (instant_before(t->end, left) ||
-		    (!t->client.same_host && ends_with_last_byte(c) &&
+		    (!t->client.same_host && ends_with_last_byte(&c) &&
 			instant_since(t->request.finished, left) > AWAY_NS))
 			t->end = left;
 	}
 	/* It read in pieces, as it could: that is a part of the response. */
-	if (c->client_read != NEVER && c->client_began < c->client_read) {
-		left = instant_plus(t->t0, c->client_read);
+	if (c.client_read != NEVER && c.client_began < c.client_read) {
+		left = instant_plus(t->t0, c.client_read);
 		if (instant_before(t->end, left) && !t->client.same_host)
 			t->end = left;
 	}
-	if (c->net_in != NEVER && c->net_in < 0)
-		t->t0 = instant_plus(t->t0, c->net_in);
+	if (c.net_in != NEVER && c.net_in < 0)
+		t->t0 = instant_plus(t->t0, c.net_in);
 }

@@ -10,6 +10,7 @@
 /* Everything about one request that the proxy's table knows. */
 #define TALE_ATTEMPTS 2
 #define TALE_TEXT 128
+#define STORY_TEXT 400 /* bytes of a line about a tale */
 
 struct tale_attempt {
 	int server;	     /* -1: no such attempt */

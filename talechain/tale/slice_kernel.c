@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "talechain/events/events.h"
-#include "talechain/explain/explainer.h"
-#include "talechain/explain/slice.h"
+#include "talechain/tale/chain.h"
+#include "talechain/tale/slice.h"
 
 /* How long before the window a request may have lain in a socket. */
 #define FLOW_PAST_NS NS_PER_S
@@ -41,12 +41,6 @@ static int
 attempt_of_socket(enum tale_socket i)
 {
 	return i < TALE_SOCKET_A ? TAILOR : (int)(i - TALE_SOCKET_A) / 2;
-}
-
-bool
-slice_is_thread(const struct tale *t, uint64_t tid)
-{
-	return tale_thread_find(t, tid) != NULL;
 }
 
 static void
@@ -593,6 +587,6 @@ tale_relearn(struct tale *t)
 		slice_learn_second(s, &t->entry[i].slot);
 	slice_learned(s);
 	free(s);
-	story_chain_bounds(t);
+	tale_chain_bounds(t);
 	return 0;
 }

@@ -3,7 +3,7 @@
  * The calls of a server's threads on connections that do not lead to its own
  * port say whom they waited for.  Where the other end is Tailor's, Tailor's
  * receipt there and the request that it then began are part of the tale. */
-#include "talechain/explain/slice.h"
+#include "talechain/tale/slice.h"
 
 #define OUTBOUND_MAX 1000 /* calls in a tale */
 

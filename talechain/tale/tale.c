@@ -1,5 +1,5 @@
 /* tale.c: bounds and small queries of a tale and its events. */
-#include "talechain/explain/tale_struct.h"
+#include "talechain/tale/tale_struct.h"
 
 #include "base/text.h"
 #include "talechain/events/events.h"
@@ -178,4 +178,59 @@ tale_lost(const struct tale *t)
 	return __builtin_add_overflow(t->lost_stream, t->lost_channels, &sum)
 		   ? UINT64_MAX
 		   : sum;
+}
+
+void *
+array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size)
+{
+	size_t more = *room > 0 ? 2 * *room : 32;
+	void *grown;
+
+	if (*failed || count < *room)
+		return array;
+	grown = realloc(array, more * size);
+	if (grown == NULL) {
+		*failed = true;
+		return array;
+	}
+	*room = more;
+	return grown;
+}
+
+int64_t
+moment_at(const struct tale *t, struct instant at)
+{
+	int64_t ns = instant_since(at, t->t0);
+
+	if (!instant_is_set(at))
+		return NEVER;
+	if (ns < -FAR)
+		return -FAR;
+	return ns > FAR ? FAR : ns;
+}
+
+int64_t
+moment_cut(const struct tale *t, int64_t ns)
+{
+	int64_t total_ns = tale_total_ns(t);
+
+	if (ns < 0 || total_ns < 0)
+		return 0;
+	return ns > total_ns ? total_ns : ns;
+}
+
+size_t
+entry_from(const struct tale *t, int64_t ns)
+{
+	size_t low = 0, high = t->entries;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (moment_at(t, t->entry[middle].at) < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }

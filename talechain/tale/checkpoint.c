@@ -1,5 +1,5 @@
 /* checkpoint.c: following the stream's state, and finding it again. */
-#include "talechain/explain/checkpoint.h"
+#include "talechain/tale/checkpoint.h"
 
 struct tale_checkpoints {
 	struct timeline_reader *reader; /* borrowed */

@@ -6,13 +6,13 @@
  * counted per source, overlapping reports of one kind on one server become
  * one interval, and an end alone stands for its stated length.
  *
- * What a pause did to the request is decided in cause_pause.c. */
-#include "talechain/explain/explainer.h"
-
+ * What a pause did to the request is decided in talechain/claims. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "talechain/events/cause.h"
+#include "talechain/tale/tale_struct.h"
 
 /* The interval that is open for one server and kind. */
 struct open_pause {

@@ -1,0 +1,67 @@
+/* chain.h: where a request was, and when.  Private to talechain/.
+ *
+ * All times are ns since the tale's t0; NEVER: it did not happen or was not
+ * seen. */
+#pragma once
+
+#include "talechain/tale/tale_struct.h"
+
+/* The moments of one attempt, in the order in which they should happen. */
+struct chain_attempt {
+	bool made;
+	bool send_seen;	     /* written is the kernel's stamp of the send */
+	int64_t chosen;	     /* Tailor took this server for it */
+	int64_t written;     /* Tailor gave the request to the kernel */
+	int64_t net_in;	     /* its last byte reached the server's socket */
+	int64_t taken;	     /* a thread of the server began to read it */
+	int64_t app_receive; /* the application's own events */
+	int64_t app_start;
+	int64_t app_finish;
+	int64_t begun; /* the response's first byte left the server */
+	int64_t sent;  /* the server gave the response's last byte to TCP */
+	int64_t left;  /* that byte left the server's TCP */
+	int64_t back;  /* it reached Tailor's socket */
+	/* It ended with its connection, not with its last byte; then: */
+	bool by_close;
+	int64_t read;	    /* Tailor read that byte */
+	int64_t closed;	    /* the server's FIN left its TCP */
+	int64_t fin;	    /* and reached Tailor's socket */
+	int64_t first_byte; /* Tailor had the response's first byte */
+	int64_t complete;
+	int64_t ended; /* Tailor gave the attempt up, or had it all */
+	uint32_t pid, taker, sender; /* 0: not known */
+	uint32_t closer;	     /* of closed */
+	uint32_t app_tid[3];	     /* of receive, start, finish */
+};
+
+struct tale_chain {
+	const struct tale *tale;	/* borrowed */
+	bool kernel;			/* the scheduler's events are there */
+	uint32_t in_flight;		/* of PROXY_RECEIVE, 0: not known */
+	int64_t scheduled, client_sent; /* the client's own stamps */
+	int64_t client_gave; /* its first byte was given to the kernel, here */
+	/* The first segment reached Tailor's machine; NEVER, too, if that was
+	 * before this request's turn on its connection. */
+	int64_t net_in;
+	int64_t net_whole; /* the last one did */
+	int64_t accepted;  /* its connection was, if it is the first there */
+	int64_t first_byte, received, committed, finished;
+	int64_t left;  /* the response's last byte left the machine's TCP */
+	int64_t acked; /* the client's ACK of it came */
+	int64_t client_net;   /* that byte reached the client's socket, here */
+	bool responded;	      /* Tailor's send of the response was seen */
+	int64_t client_began; /* the client's thread read the first of it */
+	int64_t client_read;  /* and the last */
+	int64_t client_received; /* the client's own stamp */
+	uint32_t proxy_tid, client_tid;
+	struct chain_attempt attempt[TALE_ATTEMPTS];
+	int winner; /* attempt whose response is used or awaited, -1: none */
+};
+
+/* Find where a tale's request was; the tale must outlive *c.  O(events). */
+void tale_chain_find(struct tale_chain *c, const struct tale *t);
+
+/* Widen a tale to what the kernel saw of its client's flow: from the first
+ * segment to the one with the last byte, or to where a client on this machine
+ * had read that, if it read the response in several pieces. */
+void tale_chain_bounds(struct tale *t);
