@@ -45,7 +45,7 @@ endif
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base talechain/events talechain/timeline talechain/tale \
-	 talechain/explain \
+	 talechain/claims talechain/words \
 	 talechain/symbols talechain/store talechain/render config \
 	 profiler/counters profiler shim \
 	 hedging http http/client blame blame/report \
@@ -57,14 +57,16 @@ NEEDS_config    := talechain/events base
 NEEDS_talechain/events := base
 NEEDS_talechain/timeline := talechain/events base
 NEEDS_talechain/tale := talechain/timeline talechain/events base
-NEEDS_talechain/explain := talechain/tale talechain/timeline talechain/events \
+NEEDS_talechain/claims := talechain/tale talechain/timeline talechain/events \
 	base
+NEEDS_talechain/words := talechain/claims talechain/tale talechain/timeline \
+	talechain/events base
 NEEDS_talechain/symbols := talechain/tale talechain/timeline talechain/events \
 	base
 NEEDS_talechain/store := talechain/tale talechain/timeline \
 	talechain/events base
-NEEDS_talechain/render := talechain/explain talechain/tale talechain/timeline \
-	talechain/events base
+NEEDS_talechain/render := talechain/words talechain/claims talechain/tale \
+	talechain/timeline talechain/events base
 NEEDS_profiler/counters := base
 NEEDS_profiler  := profiler/counters talechain/timeline talechain/events base
 NEEDS_shim      := profiler talechain/timeline talechain/events base

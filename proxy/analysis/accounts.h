@@ -16,7 +16,7 @@
 
 #include "base/text.h"
 #include "proxy/analysis/routes.h"
-#include "talechain/explain/story.h"
+#include "talechain/claims/story.h"
 
 #define ACCOUNTS_KEPT 32768
 /* Names of routes that the ring may have at one time; further ones are

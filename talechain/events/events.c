@@ -203,3 +203,15 @@ talechain_event_latency(const struct talechain_event *event, uint64_t *ns)
 {
 	return known_value(latencies, event, ns);
 }
+
+const char *
+talechain_softirq_name(uint64_t vector)
+{
+	static const char *const names[] = {"softirq HI", "softirq TIMER",
+	    "softirq NET_TX", "softirq NET_RX", "softirq BLOCK",
+	    "softirq IRQ_POLL", "softirq TASKLET", "softirq SCHED",
+	    "softirq HRTIMER", "softirq RCU"};
+
+	return vector < sizeof(names) / sizeof(names[0]) ? names[vector]
+							 : "a softirq";
+}

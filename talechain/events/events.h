@@ -43,3 +43,7 @@ char *talechain_call_name(unsigned number, char out[TALECHAIN_CALL_SIZE]);
 
 /* Name of a cause ("allocation"), "unknown" if out of range. */
 const char *talechain_cause_name(unsigned cause);
+
+/* Name of a softirq by its vector, "softirq NET_RX", else "a softirq".  Static
+ * text. */
+const char *talechain_softirq_name(uint64_t vector);

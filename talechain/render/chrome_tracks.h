@@ -5,7 +5,7 @@
  * inside the innermost slice of its track at its moment. */
 #pragma once
 
-#include "talechain/explain/story.h"
+#include "talechain/claims/story.h"
 
 enum chrome_process {
 	CHROME_CLIENT = 1,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "talechain/explain/story.h"
+#include "talechain/claims/story.h"
 #include "talechain/tale/tale_struct.h"
 
 static int

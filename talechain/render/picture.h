@@ -7,7 +7,7 @@
  * hold each other lie in rows below each other. */
 #pragma once
 
-#include "talechain/explain/story.h"
+#include "talechain/claims/story.h"
 
 #define PICTURE_WIDTH 960
 #define PICTURE_LEFT 176  /* where time 0 is; lane names stand before it */

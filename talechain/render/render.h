@@ -1,13 +1,21 @@
 /* render.h: a story as text, JSON, SVG, HTML or a Chrome trace.
  *
  * This room owns how a story looks; what it means is settled before it comes
- * here (explain/story.h), so all renderings show the same facts.  Pure
- * functions from a story to text: no clock, no input or output.  The analysis
- * thread calls them. */
+ * here (claims/, words/), so all renderings show the same facts.  Pure
+ * functions: no clock, no input or output.  The analysis thread calls them. */
 #pragma once
 
 #include "base/json.h"
-#include "talechain/explain/story.h"
+#include "talechain/words/words.h"
+
+/* Find what a tale means.  The tale must outlive the story.  Returns 0 or
+ * -ENOMEM.  Free with story_free.  Cost: about the number of events times its
+ * logarithm; no clock, no input or output. */
+int tale_explain(struct story **out, const struct tale *t);
+void story_free(struct story **sp);
+
+/* "client", "proxy", ...; static. */
+const char *story_lane_name(enum story_lane_kind kind);
 
 /* Renderings; *text is the caller's to free.  Return 0 or -ENOMEM.
  *   text    80 columns for a terminal: verdict, evidence, waterfall, events

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 #include "talechain/tale/tale.h"
 #include "talechain/store/store.h"
 #include "talechain/timeline/timeline.h"

@@ -31,7 +31,6 @@
 #include "talechain/render/render.h"
 #include "talechain/store/pack.h"
 #include "talechain/store/store.h"
-#include "talechain/explain/story.h"
 #include "talechain/tale/tale_struct.h"
 #include "talechain/timeline/timeline.h"
 #include "tests/faults/layer.h"

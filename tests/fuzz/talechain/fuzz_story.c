@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/explain/story.h"
 #include "talechain/render/render.h"
 
 #define T0 UINT64_C(5000000000000)

@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "talechain/explain/story.h"
 #include "talechain/render/render.h"
 #include "talechain/timeline/timeline.h"
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/plot.h"
 
 struct cause_case {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 
 #define KERNEL_CHANNEL 9
 #define SLACK (5000 * US)

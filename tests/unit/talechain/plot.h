@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/scene.h"
 
 #define PROXY_TID 100

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 
 struct recorded_event {
 	int64_t ns;

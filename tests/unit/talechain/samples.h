@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 #include "talechain/tale/tale_struct.h"
 
 #define SAMPLE_MAX 600 /* lanes, bars, arrows, segments, events */

@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "talechain/explain/story.h"
-#include "talechain/tale/tale_struct.h"
 #include "talechain/render/render.h"
+#include "talechain/tale/tale_struct.h"
 #include "tests/unit/talechain/plot.h"
 
 #define INTERVAL(usual, us) ((uint64_t)(usual) << 40 | (uint64_t)((us)*US))

@@ -15,9 +15,8 @@
 
 #include "base/text.h"
 #include "talechain/events/events.h"
-#include "talechain/explain/story.h"
-#include "talechain/tale/tale_struct.h"
 #include "talechain/render/render.h"
+#include "talechain/tale/tale_struct.h"
 #include "tests/unit/talechain/scene.h"
 
 #define SLACK (200 * US)

@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/explain/explainer.h"
-#include "talechain/explain/story.h"
-#include "talechain/tale/tale_struct.h"
+#include "talechain/claims/explainer.h"
 #include "talechain/render/render.h"
+#include "talechain/tale/tale_struct.h"
 #include "tests/unit/talechain/cases.h"
 #include "tests/unit/talechain/recorded.h"
 

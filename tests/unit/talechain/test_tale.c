@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 #include "talechain/tale/tale_struct.h"
 #include "tests/unit/talechain/scene.h"
 

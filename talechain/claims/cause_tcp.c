@@ -1,0 +1,124 @@
+/* cause_tcp.c: what TCP did with bytes it had been given.
+ *
+ * The event of a send says how many bytes stayed in the socket and why; they
+ * left with the first segment that covers them.  Between the two they waited
+ * for what held them: an ACK the peer delays (Nagle), a cork, a window.  Bytes
+ * leave in order, so what holds those of a later call holds them, too, from
+ * then on.  A retransmitted segment was lost, so the time since it was first
+ * sent counts. */
+#include "talechain/claims/explainer.h"
+
+static bool
+covers(uint32_t begin, uint32_t bytes, uint32_t sequence)
+{
+	return sequence - begin < bytes;
+}
+
+/* The first segment of a flow with a byte, sent in [from, to], or NULL. */
+static const struct tale_entry *
+segment_with(const struct explainer *ex, uint64_t cookie, uint32_t sequence,
+    int64_t from, int64_t to)
+{
+	const struct talechain_event *v;
+	size_t i;
+
+	for (i = entry_from(ex->t, from);
+	     i < ex->t->entries && moment_at(ex->t, ex->t->entry[i].at) <= to;
+	     i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->type == TALECHAIN_TCP_XMIT && v->arg[0] == cookie &&
+		    covers(
+			tale_high(v->arg[1]), tale_high(v->arg[2]), sequence))
+			return &ex->t->entry[i];
+	}
+	return NULL;
+}
+
+static enum tale_cause
+cause_of_held(uint32_t held)
+{
+	switch (held) {
+	case TALECHAIN_HELD_NAGLE:
+		return TALE_CAUSE_DELAYED_ACK;
+	case TALECHAIN_HELD_CORK:
+		return TALE_CAUSE_CORK;
+	case TALECHAIN_HELD_CONGESTION:
+		return TALE_CAUSE_CONGESTION;
+	case TALECHAIN_HELD_WINDOW:
+		return TALE_CAUSE_WINDOW;
+	}
+	return TALE_CAUSE_HELD;
+}
+
+/* When the flow's next call that sends ended; FAR: there is none. */
+static int64_t
+sent_next(const struct explainer *ex, const struct tale_entry *e)
+{
+	const struct tale_entry *end = ex->t->entry + ex->t->entries;
+	uint64_t cookie = e->slot.event.arg[0];
+
+	while (++e < end)
+		if (e->slot.event.type == TALECHAIN_SOCK_SEND &&
+		    e->slot.event.arg[0] == cookie && !e->doubtful)
+			return moment_at(ex->t, e->at);
+	return FAR;
+}
+
+/* Bytes that one call left in the socket. */
+static void
+claim_held(struct explainer *ex, struct claim *c, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	uint32_t bytes = tale_low(v->arg[1]), unsent = tale_high(v->arg[2]);
+	const struct tale_entry *left;
+	int64_t next;
+
+	if (unsent == 0 || tale_low(v->arg[2]) == TALECHAIN_HELD_NOT)
+		return;
+	c->begin_ns = moment_at(ex->t, e->at);
+	left = segment_with(
+	    ex, v->arg[0], tale_high(v->arg[1]) + bytes - 1, c->begin_ns, FAR);
+	c->end_ns = left != NULL ? moment_at(ex->t, left->at) : ex->leg_end_ns;
+	next = sent_next(ex, e);
+	if (c->end_ns > next)
+		c->end_ns = next;
+	c->cause = cause_of_held(tale_low(v->arg[2]));
+	c->value = unsent;
+	claim_add(ex, c);
+}
+
+static void
+claim_lost(struct explainer *ex, struct claim *c, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	const struct tale_entry *sent;
+
+	c->end_ns = moment_at(ex->t, e->at);
+	sent =
+	    segment_with(ex, v->arg[0], tale_high(v->arg[1]), -FAR, c->end_ns);
+	c->begin_ns =
+	    sent != NULL ? moment_at(ex->t, sent->at) : ex->leg_begin_ns;
+	c->cause = TALE_CAUSE_RETRANSMIT;
+	c->value = tale_high(v->arg[2]);
+	claim_add(ex, c);
+}
+
+void
+cause_tcp(struct explainer *ex, const struct claim *like, uint64_t cookie,
+    const char *what)
+{
+	struct claim c = *like;
+	const struct talechain_event *v;
+
+	c.rank = RANK_TCP;
+	c.note = what;
+	for (size_t i = 0; cookie != 0 && i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->arg[0] != cookie || ex->t->entry[i].doubtful)
+			continue;
+		if (v->type == TALECHAIN_SOCK_SEND)
+			claim_held(ex, &c, &ex->t->entry[i]);
+		else if (v->type == TALECHAIN_TCP_RETRANSMIT)
+			claim_lost(ex, &c, &ex->t->entry[i]);
+	}
+}

@@ -1,0 +1,457 @@
+/* cause_thread.c: from what a thread did to why the request waited.
+ *
+ * A thread that ran was at work; one that was ready waited for a CPU.  One that
+ * slept until a thread of its process woke it waited for that thread
+ * (cause_peer.c). */
+
+#include <sys/syscall.h>
+
+#include "base/array.h"
+#include "talechain/events/events.h"
+#include "talechain/claims/explainer.h"
+
+#define SOFTIRQ_NET_RX 3
+#define SOFTIRQ_TASKLET 6
+#define SOFTIRQ_HRTIMER 8
+#define NEAR_MAX 1000 /* events looked at around a sleep */
+/* No CPU takes longer to leave idle; what has to wait longer may not run. */
+#define IDLE_LONGEST_NS (10 * NS_PER_MS)
+#define SWEEP_NS NS_PER_MS	    /* the observer has a CPU for less */
+#define EITHER_NS (200 * NS_PER_US) /* shorter runs are not looked at */
+/* The kernel ends softirqs about then.  One that seems longer may have had no
+ * CPU: not all hosts account for what they take from a virtual one. */
+#define SOFTIRQ_LONGEST_NS NS_PER_MS
+
+/* How the last idle time of a CPU ended, before a thread ran there. */
+static const struct talechain_event *
+idle_before(const struct explainer *ex, int cpu, int64_t begin, int64_t end)
+{
+	const struct talechain_event *v, *found = NULL;
+	size_t i, last = entry_from(ex->t, end + 1);
+
+	for (i = entry_from(ex->t, begin); i < last; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->type == TALECHAIN_IDLE && (int)v->cpu == cpu)
+			found = v;
+	}
+	return found;
+}
+
+/* Whether a sleep was for room in the socket, in the middle of the response:
+ * the receiver's ACKs end it, as they come in or as TCP's own timers (pacing,
+ * ACKs held back on this machine) let them.  A thread's own timers run in
+ * interrupts. */
+static bool
+is_full_socket(const struct thread_walk *w, const struct thread_interval *p)
+{
+	const struct chain_attempt *a = &w->ex->chain.attempt[w->like->attempt];
+
+	return a->begun != NEVER && p->begin_ns >= a->begun &&
+	       p->tid == a->sender && p->woken_ns != NEVER &&
+	       p->context == TALECHAIN_CONTEXT_SOFTIRQ &&
+	       (p->vector == SOFTIRQ_NET_RX || p->vector == SOFTIRQ_TASKLET ||
+		   p->vector == SOFTIRQ_HRTIMER);
+}
+
+/* Whether, at a moment, the last bytes for the client waited for it to read. */
+static bool
+is_client_full(const struct explainer *ex, int64_t ns)
+{
+	uint64_t ours = ex->t->cookie[TALE_SOCKET_CLIENT];
+	size_t i = entry_from(ex->t, ns);
+	size_t first = i > NEAR_MAX ? i - NEAR_MAX : 0;
+	const struct talechain_event *v;
+
+	for (; ours != 0 && i > first; i--) {
+		v = &ex->t->entry[i - 1].slot.event;
+		if (v->type == TALECHAIN_SOCK_SEND && v->arg[0] == ours)
+			return tale_low(v->arg[2]) == TALECHAIN_HELD_WINDOW;
+	}
+	return false;
+}
+
+/* Timers ended it, one after the other, as those of a program that sleeps do,
+ * and those of a thread that waits for a Java monitor; or the end of a wait in
+ * futex is in no event. */
+static void
+claim_either(const struct thread_walk *w, const struct thread_interval *p,
+    struct claim *c)
+{
+	c->cause = TALE_CAUSE_NOT_OBSERVED;
+	if (p->wait == WAIT_TURNS)
+		c->note = "slept until timers of 5 ms woke it: its own, or "
+			  "those of an interpreter's lock";
+	else if (p->woken_ns == NEVER)
+		c->note = "slept in futex, and what for is in no event";
+	else
+		c->note = "slept until timers woke it: its own, or those of a "
+			  "Java monitor that was then free";
+	claim_add(w->ex, c);
+}
+
+/* Whether a system call waits until a child has a program of its own: vfork,
+ * or clone, which posix_spawn calls, and which does not wait otherwise. */
+static bool
+is_vfork(unsigned call)
+{
+#ifdef SYS_vfork
+	if (call == SYS_vfork + 1)
+		return true;
+#endif
+	return call == SYS_clone + 1 || call == SYS_clone3 + 1;
+}
+
+/* Whether a wait that no signal ends was for a lock: the kernel's stack says
+ * so, or nothing says that it was not. */
+static bool
+is_kernel_lock(const struct thread_walk *w, const struct thread_interval *p)
+{
+	static const char *const locks[] = {"mutex", "rwsem", "down_read",
+	    "down_write", "__down", "percpu_down", "lock_page", "folio_wait",
+	    "wait_on_bit_lock", "lock_mm", "rtlock", "lock_sock"};
+	bool known;
+
+	if (stack_find_kernel(
+		w->ex, p->tid, p->end_ns, locks, COUNT(locks), &known))
+		return true;
+	return !known && !is_vfork(p->call) && p->call != SYS_membarrier + 1;
+}
+
+/* What ended a sleep from outside, a timer or bytes, would have ended it then
+ * if all of the process had been paused meanwhile: no pause before counts. */
+static void
+claim_until_woken(const struct thread_walk *w, const struct thread_interval *p,
+    struct claim c)
+{
+	if (p->woken_ns == NEVER || p->other != 0 ||
+	    p->context == TALECHAIN_CONTEXT_TASK)
+		return;
+	c.rank = RANK_ASLEEP;
+	if (c.end_ns > p->woken_ns)
+		c.end_ns = p->woken_ns;
+	if (c.begin_ns < c.end_ns)
+		claim_add(w->ex, &c);
+}
+
+/* A sleep that no thread of the process ended. */
+static void
+claim_asleep(const struct thread_walk *w, const struct thread_interval *p,
+    struct claim *c)
+{
+	static const char *const contexts[] = {
+	    NULL, NULL, "a timer or another interrupt"};
+
+	c->cause = TALE_CAUSE_SLEEP;
+	c->other = p->other;
+	if (p->state == THREAD_BLOCKED && is_kernel_lock(w, p)) {
+		c->cause = TALE_CAUSE_LOCK;
+		c->other = 0;
+	} else if (is_full_socket(w, p)) {
+		c->cause = TALE_CAUSE_WINDOW;
+		c->likely = true; /* what woke it is taken for an ACK */
+		c->note = "the response";
+		/* Tailor stops reading while its client does not read. */
+		if (is_client_full(w->ex, p->end_ns)) {
+			c->attempt = -1;
+			c->tid = 0;
+		}
+	} else if (p->woken_ns != NEVER &&
+		   p->context == TALECHAIN_CONTEXT_SOFTIRQ) {
+		c->note = talechain_softirq_name(p->vector);
+	} else if (p->woken_ns != NEVER && p->context < 3) {
+		c->note = contexts[p->context];
+	}
+	if (c->cause == TALE_CAUSE_SLEEP)
+		c->peer = wait_peer(w->ex, w->like->attempt, p);
+	/* The kernel may receive one request as the program waits for what
+	 * another needs. */
+	c->likely |=
+	    p->call == SYS_io_uring_enter + 1 && w->ex->chain.in_flight > 1;
+	claim_add(w->ex, c);
+	if (c->cause == TALE_CAUSE_SLEEP)
+		claim_until_woken(w, p, *c);
+}
+
+static void
+claim_sleep(const struct thread_walk *w, const struct thread_interval *p,
+    struct claim *c)
+{
+	if (w->like->attempt < 0)
+		return; /* Tailor sleeps when it has nothing to do */
+	c->cpu = -1;
+	if (w->like->cause == TALE_CAUSE_BACKEND_QUEUE) {
+		/* Whatever it did, it did for the other request. */
+		if (w->like->value != 0)
+			claim_add(w->ex, c);
+		if (w->like->value != 0 || p->begin_ns <= w->from_ns)
+			return; /* it was not woken for this one yet */
+	}
+	if (p->state == THREAD_SLEEP &&
+	    (p->wait == WAIT_EITHER || p->wait == WAIT_TURNS))
+		claim_either(w, p, c);
+	else if (p->state == THREAD_SLEEP &&
+		 (p->wait != WAIT_OTHER || thread_is_peer(w->ex, p)))
+		cause_peer(w, p, c);
+	else
+		claim_asleep(w, p, c);
+}
+
+/* What an event says that held up a thread on its CPU; false: it is none. */
+static bool
+held_up(const struct talechain_event *v, struct claim *c)
+{
+	c->cpu = -1;
+	c->value = 0;
+	switch (v->type) {
+	case TALECHAIN_PAGEFAULT:
+		c->rank = RANK_FAULT;
+		c->cause = TALE_CAUSE_PAGE_FAULT;
+		return true;
+	case TALECHAIN_RECLAIM:
+		c->rank = RANK_RECLAIM;
+		c->cause = TALE_CAUSE_RECLAIM;
+		c->value = v->arg[0];
+		return true;
+	case TALECHAIN_SOFTIRQ:
+		c->rank = RANK_SOFTIRQ;
+		c->cause = TALE_CAUSE_SOFTIRQ;
+		c->likely |= tale_event_latency_ns(v) > SOFTIRQ_LONGEST_NS;
+		c->value = v->arg[0];
+		c->cpu = v->cpu <= INT16_MAX ? (int)v->cpu : -1;
+		return true;
+	}
+	return false;
+}
+
+static void
+claim_faults(
+    struct explainer *ex, const struct claim *like, int64_t from, int64_t to)
+{
+	const struct talechain_event *v;
+	struct claim c = *like;
+	int64_t end, begin, fault_ended = NEVER;
+	size_t i, last;
+
+	c.other = 0;
+	c.last = 0;
+	c.call = 0;
+	c.peer = NULL;
+	c.note = NULL;
+	if (__builtin_add_overflow(to, ex->longest_ns + 1, &end))
+		end = INT64_MAX;
+	last = entry_from(ex->t, end);
+	for (i = entry_from(ex->t, from); i < last; i++) {
+		v = &ex->t->entry[i].slot.event;
+		c.likely = like->likely;
+		if (v->tid != like->tid || !held_up(v, &c))
+			continue;
+		end = moment_at(ex->t, ex->t->entry[i].at);
+		begin = end - tale_event_latency_ns(v);
+		if (begin >= to || end <= from)
+			continue;
+		if (v->type == TALECHAIN_PAGEFAULT) {
+			if (fault_ended != NEVER && fault_ended < begin &&
+			    begin - fault_ended < TALE_FAULT_EDGE_NS)
+				begin = fault_ended;
+			fault_ended = end;
+		}
+		c.begin_ns = begin > from ? begin : from;
+		c.end_ns = end < to ? end : to;
+		claim_add(ex, &c);
+	}
+}
+
+/* A thread was runnable while its CPU idled.  The idle task takes no CPU from
+ * another: something forbade the thread to run, which no event names. */
+static void
+claim_kept_off(struct claim *c)
+{
+	c->cause = TALE_CAUSE_NOT_OBSERVED;
+	c->note = "was runnable and its CPU idle (a CPU quota does that)";
+}
+
+/* A thread was ready, and the CPU had another, or had to leave idle. */
+static void
+claim_ready(const struct thread_walk *w, const struct thread_interval *p,
+    struct claim *c)
+{
+	const struct talechain_event *idle;
+
+	c->cause = TALE_CAUSE_RUNQ;
+	c->other = p->other;
+	c->unseen = p->unseen;
+	if (p->other != p->last)
+		c->note = p->unseen ? "ran" : "mostly ran";
+	if (p->other != 0)
+		return;
+	if (p->end_ns - p->begin_ns > IDLE_LONGEST_NS) {
+		claim_kept_off(c);
+		return;
+	}
+	c->cause = TALE_CAUSE_IDLE_WAKEUP;
+	idle = idle_before(w->ex, p->cpu, p->begin_ns - NS_PER_MS, p->end_ns);
+	if (idle != NULL) {
+		c->value = idle->arg[0];
+		c->note = "idle";
+	}
+}
+
+/* A thread could have run, and had no CPU. */
+static void
+claim_off_cpu(const struct thread_walk *w, const struct thread_interval *p,
+    struct claim *c)
+{
+	c->rank = RANK_CPU;
+	switch ((int)p->state) {
+	case THREAD_READY:
+		claim_ready(w, p, c);
+		break;
+	case THREAD_PREEMPTED:
+		c->cause = TALE_CAUSE_PREEMPTED;
+		c->other = p->other;
+		c->last = p->last;
+		if (p->other == 0)
+			claim_kept_off(c);
+		else if (c->last == 0 && p->end_ns - p->begin_ns > SWEEP_NS &&
+			 thread_is(w->ex, p->other, ROLE_OBSERVER))
+			c->note = "others that are in no event";
+		break;
+	case THREAD_THROTTLED:
+		c->cause = TALE_CAUSE_QUOTA;
+		break;
+	case THREAD_STOPPED:
+		c->cause = TALE_CAUSE_STOPPED;
+		break;
+	}
+	/* Another process's compiler is a process like any other. */
+	if (c->attempt >= 0 && thread_is(w->ex, c->other, ROLE_COMPILER) &&
+	    thread_attempt(w->ex, c->other) == c->attempt)
+		c->cause = TALE_CAUSE_CLASS_LOADING;
+	claim_add(w->ex, c);
+}
+
+/* The last sleep of a thread within the leg before an interval, or NULL. */
+static const struct thread_interval *
+slept_before(const struct thread_walk *w, const struct thread_interval *p)
+{
+	size_t count;
+	const struct thread_interval *k = threads_of(w->ex, p->tid, &count);
+	const struct thread_interval *last = NULL;
+
+	for (; count > 0 && k < p; count--, k++)
+		if (k->state == THREAD_SLEEP && k->end_ns > w->from_ns)
+			last = k;
+	return last;
+}
+
+/* What else a thread that computes after a sleep may do so for; NULL: for this
+ * request.  It took another request before that it has not responded to, or it
+ * is an event loop, whose timers and callbacks may be of anything: of others in
+ * flight, which it may have taken long before, or of none. */
+static const char *
+either_of(const struct thread_walk *w, const struct thread_interval *p)
+{
+	const struct thread_interval *sleep;
+
+	if (w->depth > 0 || w->waiter != NULL || w->like->attempt < 0 ||
+	    w->like->cause != TALE_CAUSE_WORK ||
+	    p->end_ns - p->begin_ns < EITHER_NS ||
+	    (sleep = slept_before(w, p)) == NULL)
+		return NULL;
+	if ((w->ex->chain.in_flight > 1 && call_is_loop(sleep->call)) ||
+	    other_is_with(w->ex, w->like->attempt, p->tid, p->begin_ns))
+		return "for this request or for another that it had";
+	return call_is_loop(sleep->call)
+		   ? "for this request or for other work of its loop"
+		   : NULL;
+}
+
+/* What a thread computes whose runtime moves work between threads.  It is the
+ * request's where the thread read it, or was woken and then sent the response;
+ * of others only that they computed is seen.  False: it is the request's. */
+static bool
+claim_moved(const struct thread_walk *w, const struct thread_interval *p,
+    struct claim *c)
+{
+	if (c->cause != TALE_CAUSE_WORK || !thread_moves_work(w->ex, p->tid))
+		return false;
+	if (w->waiter != NULL) {
+		c->cause = TALE_CAUSE_LOCK;
+		c->tid = w->waiter->tid;
+		c->call = w->waiter->call;
+		c->other = p->tid;
+		c->note = NULL;
+	} else if (p->tid == w->ex->chain.attempt[c->attempt].taker ||
+		   (w->depth == 0 && slept_before(w, p) != NULL)) {
+		return false;
+	} else {
+		c->cause = TALE_CAUSE_NOT_OBSERVED;
+		c->note = "computed, and Go moves work between threads: for "
+			  "which request is in no event";
+	}
+	claim_add(w->ex, c);
+	return true;
+}
+
+/* Whether a thread waits for something, not for a CPU. */
+static bool
+is_wait(enum thread_state state)
+{
+	return state == THREAD_SLEEP || state == THREAD_BLOCKED ||
+	       state == THREAD_DISK;
+}
+
+void
+cause_interval(const struct thread_walk *w, const struct thread_interval *p,
+    int64_t from_ns, int64_t to_ns)
+{
+	struct claim c = *w->like;
+	const char *either;
+
+	c.tid = p->tid;
+	c.cpu = p->state == THREAD_RUN ? -1 : p->cpu;
+	c.rank = RANK_THREAD;
+	c.begin_ns = from_ns;
+	c.end_ns = to_ns;
+	c.call = is_wait(p->state) ? p->call : 0;
+	c.likely |= p->inferred;
+	if (p->state != THREAD_RUN)
+		c.note = NULL;
+	if (p->doubt != NULL) {
+		c.rank = RANK_CONTRADICTION;
+		c.cause = TALE_CAUSE_NOT_OBSERVED;
+		c.note = p->doubt;
+		claim_add(w->ex, &c);
+		return;
+	}
+	switch (p->state) {
+	case THREAD_RUN:
+		if (claim_moved(w, p, &c))
+			return;
+		either = either_of(w, p);
+		if (either != NULL) {
+			c.likely = true;
+			c.note = either;
+		}
+		claim_add(w->ex, &c);
+		c.cpu = p->cpu;
+		cause_taken(w->ex, &c);
+		c.cpu = -1;
+		break;
+	case THREAD_SLEEP:
+	case THREAD_BLOCKED:
+		claim_sleep(w, p, &c);
+		break;
+	case THREAD_DISK:
+		c.cause = TALE_CAUSE_DISK;
+		claim_add(w->ex, &c);
+		break;
+	case THREAD_READY:
+	case THREAD_PREEMPTED:
+	case THREAD_THROTTLED:
+	case THREAD_STOPPED:
+		claim_off_cpu(w, p, &c);
+		break;
+	}
+	claim_faults(w->ex, &c, from_ns, to_ns);
+}

@@ -1,0 +1,39 @@
+/* claim.c: making a claim. */
+#include "talechain/claims/explainer.h"
+
+void
+claim_add(struct explainer *ex, const struct claim *c)
+{
+	struct claim cut = *c;
+
+	if (cut.begin_ns < ex->leg_begin_ns)
+		cut.begin_ns = ex->leg_begin_ns;
+	if (cut.end_ns > ex->leg_end_ns)
+		cut.end_ns = ex->leg_end_ns;
+	if (cut.begin_ns >= cut.end_ns)
+		return;
+	ex->claim = array_grow(&ex->failed, ex->claim, ex->claims,
+	    &ex->claim_room, sizeof(*ex->claim));
+	if (!ex->failed)
+		ex->claim[ex->claims++] = cut;
+}
+
+uint64_t
+claim_request(const struct claim *c)
+{
+	switch ((int)c->cause) {
+	case TALE_CAUSE_BACKEND_QUEUE:
+	case TALE_CAUSE_RUNQ:
+	case TALE_CAUSE_PREEMPTED:
+	case TALE_CAUSE_QUOTA:
+	case TALE_CAUSE_STEAL:
+	case TALE_CAUSE_IRQ:
+	case TALE_CAUSE_STOPPED:
+	case TALE_CAUSE_LOCK:
+	case TALE_CAUSE_SLEEP:
+	case TALE_CAUSE_DISK:
+	case TALE_CAUSE_PAGE_FAULT:
+		return c->value;
+	}
+	return 0;
+}

@@ -1,0 +1,579 @@
+/* threads.c: what the threads that took part did, from the scheduler's
+ * events.
+ *
+ * SCHEDULE events cut a thread's time into intervals: it runs, leaves the CPU
+ * for a reason, is woken, waits for a CPU, runs.  The time before its first
+ * event follows from that event (a thread that is switched out was running);
+ * after its last event its state does not change.  That holds for watched
+ * threads alone: of the others only switches to and from watched ones are
+ * recorded, so they have no intervals.  Lost events are not considered here;
+ * claims about losses win over those made from intervals. */
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "talechain/claims/explainer.h"
+
+/* Between two stamps of one switch or wake-up. */
+#define WAIT_EDGE_NS (50 * NS_PER_US)
+
+/* Where one thread is while its events are gone through. */
+struct track {
+	uint32_t tid, pid;
+	enum { TRACK_UNKNOWN, TRACK_ON, TRACK_OFF, TRACK_PAUSED } state;
+	int64_t since;
+	enum talechain_off off;
+	uint32_t by;   /* the thread that preempted it */
+	unsigned call; /* that it left its CPU in, plus 1; 0: not known */
+	int cpu;
+	bool inferred; /* that it is on, from what it did there */
+	const struct tale_entry *wakeup; /* the last of it, or NULL */
+};
+
+/* Whether an event is one that only a watched process has.  A switch between
+ * two tasks is recorded if either is watched, and the idle task never is. */
+static bool
+shows_watched(const struct tale_entry *e, uint32_t pid)
+{
+	const struct talechain_event *v = &e->slot.event;
+
+	switch (v->type) {
+	case TALECHAIN_WAKEUP:
+	case TALECHAIN_RUNNABLE:
+		return v->arg[1] == pid;
+	case TALECHAIN_SCHEDULE:
+		return (v->pid == pid && tale_low(v->arg[0]) == 0) ||
+		       (v->tid == 0 && tale_high(v->arg[0]) == pid);
+	case TALECHAIN_SOCK_SEND:
+	case TALECHAIN_SOCK_RECV:
+	case TALECHAIN_PAGEFAULT:
+	case TALECHAIN_RECLAIM:
+	case TALECHAIN_SYSCALL:
+		return v->pid == pid && e->slot.server >= 0;
+	}
+	return v->type >> 12 == 1 && v->pid == pid; /* Tailor's own */
+}
+
+static void
+watched_find(struct explainer *ex)
+{
+	const struct tale *t = ex->t;
+	const struct tale_thread *thread = t->thread;
+	unsigned k;
+
+	for (unsigned i = 0; i < t->threads; i++) {
+		for (k = 0; k < i && thread[k].pid != thread[i].pid; k++)
+			;
+		if (k < i) {
+			ex->watched[i] = ex->watched[k];
+			continue;
+		}
+		for (size_t n = 0; n < t->entries && !ex->watched[i]; n++)
+			ex->watched[i] =
+			    shows_watched(&t->entry[n], thread[i].pid);
+	}
+}
+
+bool
+thread_is_watched(const struct explainer *ex, uint32_t tid)
+{
+	const struct tale_thread *thread = tale_thread_find(ex->t, tid);
+
+	return thread != NULL && ex->watched[thread - ex->t->thread];
+}
+
+bool
+thread_moves_work(const struct explainer *ex, uint32_t tid)
+{
+	const struct tale_thread *thread = tale_thread_find(ex->t, tid);
+
+	return thread != NULL && ex->process[thread - ex->t->thread].moves;
+}
+
+/* A process's runtime moves its work between its threads. */
+static void
+moves_note(struct explainer *ex, uint32_t pid)
+{
+	for (unsigned i = 0; i < ex->t->threads; i++)
+		if (ex->t->thread[i].pid == pid)
+			ex->process[i].moves = true;
+}
+
+static void
+interval_add(struct explainer *ex, const struct thread_interval *like)
+{
+	if (like->begin_ns >= like->end_ns)
+		return;
+	ex->interval = array_grow(&ex->failed, ex->interval, ex->intervals,
+	    &ex->interval_room, sizeof(*ex->interval));
+	if (!ex->failed)
+		ex->interval[ex->intervals++] = *like;
+}
+
+static int
+event_cpu(const struct talechain_event *e)
+{
+	return e->cpu <= INT16_MAX ? (int)e->cpu : -1;
+}
+
+static enum thread_state
+state_of(enum talechain_off off)
+{
+	switch (off) {
+	case TALECHAIN_OFF_PREEMPTED:
+		return THREAD_PREEMPTED;
+	case TALECHAIN_OFF_BLOCKED:
+		return THREAD_BLOCKED;
+	case TALECHAIN_OFF_DISK:
+		return THREAD_DISK;
+	case TALECHAIN_OFF_STOPPED:
+		return THREAD_STOPPED;
+	case TALECHAIN_OFF_THROTTLED:
+		return THREAD_THROTTLED;
+	case TALECHAIN_OFF_SLEEPING:
+	case TALECHAIN_OFF_DEAD:
+		break;
+	}
+	return THREAD_SLEEP;
+}
+
+/* What made it runnable, into the interval before. */
+static void
+interval_waker(const struct explainer *ex, const struct track *k,
+    const struct talechain_event *v, struct thread_interval *p)
+{
+	const struct talechain_event *w;
+
+	p->other = tale_low(v->arg[1]);
+	p->other_pid = tale_high(v->arg[1]);
+	p->woken_ns = v->arg[2] != 0
+			  ? moment_at(ex->t, (struct instant){v->arg[2]})
+			  : NEVER;
+	if (k->wakeup == NULL || moment_at(ex->t, k->wakeup->at) < k->since)
+		return;
+	w = &k->wakeup->slot.event;
+	p->woken_ns = moment_at(ex->t, k->wakeup->at);
+	p->context = tale_high(w->arg[2]);
+	p->vector = tale_low(w->arg[2]);
+	p->futex = w->arg[3];
+	p->other = p->context == TALECHAIN_CONTEXT_TASK ? w->tid : 0;
+	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
+}
+
+/* Whether all of the kernel's events of its time are in a tale: else what they
+ * contradict is no news. */
+static bool
+is_complete(const struct tale *t)
+{
+	return t->omitted == 0 && t->lost_channels == 0 && t->lost_stream == 0;
+}
+
+/* The thread leaves a CPU, and how it came there was not recorded.  Until it
+ * was woken it slept; what it did from then on, the moment returned, is not
+ * known. */
+static int64_t
+track_was_away(struct explainer *ex, const struct track *k)
+{
+	static const struct talechain_event none = {0};
+	struct thread_interval off = {
+	    .tid = k->tid,
+	    .state = state_of(k->off),
+	    .begin_ns = k->since,
+	    .cpu = k->cpu,
+	    .call = k->call,
+	    .woken_ns = NEVER,
+	};
+
+	interval_waker(ex, k, &none, &off);
+	off.end_ns = off.woken_ns;
+	if (off.woken_ns == NEVER || off.state == THREAD_PREEMPTED ||
+	    off.state == THREAD_THROTTLED)
+		return k->since;
+	interval_add(ex, &off);
+	return off.woken_ns;
+}
+
+/* The thread leaves its CPU. */
+static void
+track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	struct thread_interval run = {
+	    .tid = k->tid,
+	    .state = THREAD_RUN,
+	    .begin_ns = k->since,
+	    .end_ns = moment_at(ex->t, e->at),
+	    .cpu = event_cpu(v),
+	    .woken_ns = NEVER,
+	    .inferred = k->inferred,
+	};
+
+	/* Short absences may be left out of a tale. */
+	if (k->state == TRACK_ON && k->cpu >= 0 && run.cpu >= 0 &&
+	    k->cpu != run.cpu && ex->t->omitted == 0)
+		run.doubt = "ran, and changed its CPU meanwhile";
+	if (k->state == TRACK_OFF) {
+		run.begin_ns = track_was_away(ex, k);
+		if (is_complete(ex->t))
+			run.doubt = "left a CPU twice";
+	}
+	if (k->state != TRACK_OFF || run.doubt != NULL)
+		interval_add(ex, &run);
+	k->wakeup = NULL;
+	k->inferred = false;
+	k->state = TRACK_OFF;
+	k->since = run.end_ns;
+	k->off = (enum talechain_off)(v->arg[3] >> 56);
+	k->call = (unsigned)tale_field(
+	    v->arg[3], TALECHAIN_WAIT_BITS, TALECHAIN_CALL_BITS);
+	k->by = tale_low(v->arg[0]);
+	k->cpu = run.cpu;
+}
+
+/* A thread that ran where another was preempted. */
+struct runner {
+	uint32_t tid;
+	int64_t ns;
+};
+
+/* A while in which one thread had a CPU first and another last.  Between them
+ * others may have had it. */
+struct gap {
+	uint32_t first, last;
+	int64_t longest_ns, sum_ns; /* of all such */
+	int64_t unseen_ns; /* at first: of that only who had it last is known */
+};
+
+#define RUNNERS 8
+#define ANY UINT32_MAX /* no thread has that number */
+
+static void
+runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
+{
+	for (size_t n = 0; n < RUNNERS; n++)
+		if (ran[n].tid == tid || ran[n].ns == 0) {
+			ran[n].tid = tid;
+			ran[n].ns += ns;
+			return;
+		}
+}
+
+static void
+gap_add(struct gap *gap, uint32_t first, uint32_t last, int64_t ns)
+{
+	gap->sum_ns += ns;
+	if (ns <= gap->longest_ns)
+		return;
+	gap->longest_ns = ns;
+	gap->first = first;
+	gap->last = last;
+}
+
+/* The thread that had a CPU most while another waited for it.  Switches between
+ * two threads of others are not recorded: where one came and another left, each
+ * is given half of the time between.  came: the thread that had it first, or
+ * ANY: whichever left it first.  gap receives the longest such while, and how
+ * long it is not known that this one had it.  Returns 0 if the waiting thread
+ * or the idle task had it most. */
+static uint32_t
+ran_most(const struct explainer *ex, const struct thread_interval *wait,
+    uint32_t came, struct gap *gap)
+{
+	struct runner ran[RUNNERS] = {{0}}, *best = ran;
+	const struct talechain_event *v;
+	int64_t since = wait->begin_ns, at;
+
+	*gap = (struct gap){0};
+	for (size_t i = entry_from(ex->t, since); i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		at = moment_at(ex->t, ex->t->entry[i].at);
+		if (at > wait->end_ns)
+			break;
+		if (v->type != TALECHAIN_SCHEDULE ||
+		    event_cpu(v) != wait->cpu || at <= since)
+			continue;
+		runner_add(ran, v->tid, (at - since + 1) / 2);
+		runner_add(
+		    ran, came != ANY ? came : v->tid, (at - since + 1) / 2);
+		if (came != ANY && came != v->tid)
+			gap_add(gap, came, v->tid, at - since);
+		/* That a watched thread came would be in an event. */
+		if (came == ANY && !thread_is_watched(ex, v->tid))
+			gap->unseen_ns = at - since;
+		came = tale_low(v->arg[0]);
+		since = at;
+	}
+	for (size_t n = 1; n < RUNNERS; n++)
+		if (ran[n].ns > best->ns)
+			best = &ran[n];
+	return best->tid != wait->tid ? best->tid : 0;
+}
+
+/* What had the CPU of a thread that was preempted.  Where most of that time is
+ * in gaps, the two threads of the longest are named. */
+static void
+preempted_for(
+    const struct explainer *ex, struct thread_interval *off, uint32_t by)
+{
+	struct gap gap;
+	uint32_t most = ran_most(ex, off, by, &gap);
+
+	off->other = most != 0 ? most : by;
+	if (gap.first == 0 || gap.last == 0 ||
+	    gap.sum_ns <= (off->end_ns - off->begin_ns) / 2)
+		return;
+	off->other = gap.first;
+	off->last = gap.last;
+}
+
+/* The thread gets a CPU: what it did since it left the last one. */
+static void
+track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	int64_t at = moment_at(ex->t, e->at);
+	int64_t wait_ns =
+	    (int64_t)tale_field(v->arg[3], 0, TALECHAIN_WAIT_BITS);
+	struct thread_interval off = {
+	    .tid = k->tid,
+	    .state = state_of(k->off),
+	    .begin_ns = k->since,
+	    .end_ns = at - wait_ns,
+	    .cpu = k->cpu,
+	    .call = k->call,
+	    .woken_ns = NEVER,
+	};
+	struct thread_interval ready = off;
+	struct gap gap;
+
+	if (k->state != TRACK_ON && k->state != TRACK_PAUSED) {
+		off.inferred = k->state == TRACK_UNKNOWN;
+		if (off.inferred)
+			off.state = THREAD_SLEEP;
+		else if (wait_ns > at - k->since + WAIT_EDGE_NS)
+			off.doubt = "waited longer than it was off its CPU";
+		interval_waker(ex, k, v, &off);
+		if (off.woken_ns != NEVER && off.woken_ns < off.end_ns)
+			off.end_ns = off.woken_ns;
+		if (off.end_ns < off.begin_ns)
+			off.end_ns = off.begin_ns;
+		ready.state = THREAD_READY;
+		ready.doubt = off.doubt;
+		ready.begin_ns = off.end_ns;
+		ready.end_ns = at;
+		ready.cpu = event_cpu(v);
+		ready.other = v->tid;
+		ready.last = v->tid;
+		if (v->tid != 0)
+			ready.other = ran_most(ex, &ready, ANY, &gap) ?: v->tid;
+		ready.unseen =
+		    v->tid != 0 && gap.unseen_ns > (at - ready.begin_ns) / 2;
+		if (off.state == THREAD_PREEMPTED ||
+		    off.state == THREAD_THROTTLED) {
+			/* Not all of it was that: events are missing. */
+			if (wait_ns != 0 && off.doubt == NULL &&
+			    wait_ns < at - k->since - WAIT_EDGE_NS)
+				off.doubt = "waited for a CPU for a part of it";
+			off.end_ns = at;
+			preempted_for(ex, &off, k->by);
+			interval_add(ex, &off);
+		} else {
+			interval_add(ex, &off);
+			interval_add(ex, &ready);
+		}
+	}
+	k->state = TRACK_ON;
+	k->since = at;
+	k->cpu = event_cpu(v);
+	k->wakeup = NULL;
+	k->inferred = false;
+}
+
+/* It was woken and acts: how it came back to a CPU was not recorded. */
+static void
+track_acts(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	track_was_away(ex, k);
+	k->state = TRACK_ON;
+	k->since = moment_at(ex->t, e->at);
+	k->cpu = event_cpu(&e->slot.event);
+	k->wakeup = NULL;
+	k->inferred = true;
+}
+
+/* The rest of its time, which had no more events. */
+static void
+track_ends(struct explainer *ex, const struct track *k, bool acted)
+{
+	struct thread_interval rest = {
+	    .tid = k->tid,
+	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
+	    .begin_ns = k->since,
+	    .end_ns = ex->switches_end_ns,
+	    .cpu = k->cpu,
+	    .inferred = k->inferred,
+	    .call = k->state == TRACK_OFF ? k->call : 0,
+	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
+			 ? k->by
+			 : 0,
+	    .woken_ns = NEVER,
+	};
+
+	/* It is watched: without any switch it kept its CPU. */
+	if (k->state != TRACK_PAUSED && (k->state != TRACK_UNKNOWN || acted))
+		interval_add(ex, &rest);
+}
+
+/* From here on its switches were not recorded for a while.  What it did until
+ * then is known, and if it leaves its CPU afterwards, that it ran since the end
+ * of the pause. */
+static void
+track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	struct thread_interval last = {
+	    .tid = k->tid,
+	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
+	    .begin_ns = k->since,
+	    .end_ns = moment_at(ex->t, e->at),
+	    .cpu = k->cpu,
+	    .call = k->state == TRACK_OFF ? k->call : 0,
+	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
+			 ? k->by
+			 : 0,
+	    .woken_ns = NEVER,
+	};
+
+	if (k->state == TRACK_ON || k->state == TRACK_OFF)
+		interval_add(ex, &last);
+	k->state = TRACK_PAUSED;
+	k->since = moment_at(ex->t, (struct instant){e->slot.event.arg[0]});
+	k->wakeup = NULL;
+}
+
+static void
+thread_intervals(struct explainer *ex, const struct tale_thread *thread)
+{
+	const struct tale *t = ex->t;
+	const struct talechain_event *v;
+	struct track k = {.tid = thread->tid, .pid = thread->pid, .cpu = -1};
+	bool acted = false;
+
+	for (size_t i = 0; i < t->entries; i++) {
+		v = &t->entry[i].slot.event;
+		if (t->entry[i].doubtful)
+			continue;
+		acted |= v->tid == k.tid && v->type >= TALECHAIN_SOCK_SEND;
+		if (k.state == TRACK_OFF && k.wakeup != NULL &&
+		    k.off == TALECHAIN_OFF_SLEEPING && v->tid == k.tid &&
+		    (v->type == TALECHAIN_SOCK_SEND ||
+			v->type == TALECHAIN_SOCK_RECV))
+			track_acts(ex, &k, &t->entry[i]);
+		if (v->type == TALECHAIN_META_UNSAMPLED)
+			track_pauses(ex, &k, &t->entry[i]);
+		if (v->type == TALECHAIN_WAKEUP && v->arg[0] == k.tid)
+			k.wakeup = &t->entry[i];
+		if (v->type != TALECHAIN_SCHEDULE)
+			continue;
+		if (v->tid == k.tid)
+			track_leaves(ex, &k, &t->entry[i]);
+		else if (tale_low(v->arg[0]) == k.tid)
+			track_enters(ex, &k, &t->entry[i]);
+	}
+	track_ends(ex, &k, acted);
+}
+
+static int
+interval_compare(const void *va, const void *vb)
+{
+	const struct thread_interval *a = va, *b = vb;
+
+	int order =
+	    COMPARE(a->tid, b->tid) ?: COMPARE(a->begin_ns, b->begin_ns);
+
+	return order ?: COMPARE(a->end_ns, b->end_ns);
+}
+
+/* A tale holds so many switches: what a thread did after the last one is known
+ * if none was left out. */
+static void
+switches_end(struct explainer *ex)
+{
+	const struct tale *t = ex->t;
+	size_t switches = 0, kernels = 0, last = 0;
+
+	ex->switches_end_ns = ex->s->total_ns;
+	for (size_t i = 0; i < t->entries; i++) {
+		kernels += t->entry[i].slot.event.type >> 12 == 0;
+		if (t->entry[i].slot.event.type != TALECHAIN_SCHEDULE)
+			continue;
+		switches++;
+		last = i;
+	}
+	if (t->omitted > 0 && switches > 0 &&
+	    (switches >= TALE_SWITCHES_MAX || kernels >= TALE_KERNELS_MAX ||
+		t->entries >= TALE_EVENTS_MAX))
+		ex->switches_end_ns =
+		    moment_cut(ex->t, moment_at(ex->t, t->entry[last].at));
+}
+
+/* For thread_name(), claim_faults() and thread_moves_work(). */
+static void
+events_note(struct explainer *ex)
+{
+	const struct tale *t = ex->t;
+	const struct talechain_event *v;
+	int64_t latency_ns;
+
+	for (size_t i = 0; i < t->entries; i++) {
+		v = &t->entry[i].slot.event;
+		latency_ns = tale_event_latency_ns(v);
+		if (latency_ns > ex->longest_ns)
+			ex->longest_ns = latency_ns;
+		if (v->type == TALECHAIN_SYMBOL && v->arg[0] == 0)
+			moves_note(ex, v->pid);
+		if (v->type != TALECHAIN_THREAD &&
+		    v->type != TALECHAIN_JVM_THREAD)
+			continue;
+		ex->name = array_grow(&ex->failed, ex->name, ex->names,
+		    &ex->name_room, sizeof(struct tale_entry *));
+		if (!ex->failed)
+			ex->name[ex->names++] = &t->entry[i];
+	}
+}
+
+void
+threads_find(struct explainer *ex)
+{
+	events_note(ex);
+	if (!ex->chain.kernel)
+		return;
+	switches_end(ex);
+	watched_find(ex);
+	for (unsigned i = 0; i < ex->t->threads; i++)
+		if (ex->watched[i])
+			thread_intervals(ex, &ex->t->thread[i]);
+	if (ex->intervals == 0)
+		return;
+	qsort(ex->interval, ex->intervals, sizeof(*ex->interval),
+	    interval_compare);
+	waits_join(ex);
+}
+
+const struct thread_interval *
+threads_of(const struct explainer *ex, uint32_t tid, size_t *count)
+{
+	size_t low = 0, high = ex->intervals, first;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (ex->interval[middle].tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	first = low;
+	while (low < ex->intervals && ex->interval[low].tid == tid)
+		low++;
+	*count = low - first;
+	return low > first ? &ex->interval[first] : NULL;
+}

@@ -1,0 +1,188 @@
+/* where.c: where a thread waited, not only for what: the system call that
+ * it left its CPU in, and the other end of the connection that it waited for.
+ *
+ * Bytes that come wake a thread in a softirq.  If its next call on a socket is
+ * a receipt, these came from there: certainly if it slept in that very call.
+ * If it slept in one that waits for many (epoll_wait), the sentence says no
+ * more than the order of events.  In connect() it waits for the end that it
+ * named. */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/text.h"
+#include "talechain/events/events.h"
+#include "talechain/claims/explainer.h"
+
+#define SOFTIRQ_NET_RX 3
+#define NEAR_MAX 1000 /* events looked at around a sleep */
+
+#ifndef SYS_epoll_wait /* some machines have the newer call alone */
+#define SYS_epoll_wait SYS_epoll_pwait
+#endif
+
+bool
+call_is_loop(unsigned call)
+{
+	return call == SYS_epoll_wait + 1 || call == SYS_epoll_pwait + 1 ||
+	       call == SYS_epoll_pwait2 + 1 || call == SYS_io_uring_enter + 1;
+}
+
+static bool
+is_call(const struct talechain_event *v)
+{
+	return v->type >= TALECHAIN_SOCK_SEND && v->type <= TALECHAIN_SOCK_PEER;
+}
+
+/* Whether a call is on a connection to the server itself: its other end is
+ * a client of the server. */
+static bool
+is_inbound(
+    const struct explainer *ex, int attempt, const struct talechain_event *v)
+{
+	const struct tale *t = ex->t;
+	uint64_t ours = t->cookie[TALE_SOCKET_A + 2 * attempt];
+	const struct talechain_event *own;
+
+	for (size_t i = 0; i < t->entries; i++) {
+		own = &t->entry[i].slot.event;
+		if ((own->type == TALECHAIN_SOCK_SEND ||
+			own->type == TALECHAIN_SOCK_RECV) &&
+		    own->arg[0] == ours)
+			return v->arg[3] >> 48 ==
+			       (own->arg[3] >> 32 & UINT16_MAX);
+	}
+	return true; /* not known */
+}
+
+/* The thread's first call on a socket after a moment, before it sleeps. */
+static const struct talechain_event *
+call_after(const struct explainer *ex, uint32_t tid, int64_t ns)
+{
+	size_t i = entry_from(ex->t, ns), end = i + NEAR_MAX;
+	const struct talechain_event *v;
+
+	for (; i < end && i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->tid != tid || ex->t->entry[i].doubtful)
+			continue;
+		if (is_call(v))
+			return v;
+		if (v->type == TALECHAIN_SCHEDULE &&
+		    v->arg[3] >> 56 == TALECHAIN_OFF_SLEEPING)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Its last one before. */
+static const struct talechain_event *
+call_before(const struct explainer *ex, uint32_t tid, int64_t ns)
+{
+	size_t i = entry_from(ex->t, ns), end = i > NEAR_MAX ? i - NEAR_MAX : 0;
+	const struct talechain_event *v;
+
+	for (; i > end; i--) {
+		v = &ex->t->entry[i - 1].slot.event;
+		if (v->tid == tid && is_call(v))
+			return v;
+	}
+	return NULL;
+}
+
+const struct talechain_event *
+wait_peer(
+    const struct explainer *ex, int attempt, const struct thread_interval *p)
+{
+	const struct talechain_event *v;
+
+	if (p->state != THREAD_SLEEP || p->woken_ns == NEVER ||
+	    p->context != TALECHAIN_CONTEXT_SOFTIRQ ||
+	    p->vector != SOFTIRQ_NET_RX)
+		return NULL;
+	if (p->call == SYS_connect + 1) {
+		v = call_before(ex, p->tid, p->begin_ns);
+		return v != NULL && v->type == TALECHAIN_SOCK_PEER ? v : NULL;
+	}
+	v = call_after(ex, p->tid, p->end_ns);
+	if (v != NULL && v->type == TALECHAIN_SOCK_PEER) /* of the receipt */
+		v = call_after(
+		    ex, p->tid, moment_at(ex->t, (struct instant){v->ts}) + 1);
+	return v != NULL && v->type == TALECHAIN_SOCK_RECV &&
+		       !is_inbound(ex, attempt, v)
+		   ? v
+		   : NULL;
+}
+
+/* An IPv6 address is in an event of its own. */
+static const struct talechain_event *
+address_of(const struct explainer *ex, const struct talechain_event *v)
+{
+	const struct talechain_event *a;
+
+	for (size_t i = 0; tale_low(v->arg[3]) == 0 && i < ex->t->entries;
+	     i++) {
+		a = &ex->t->entry[i].slot.event;
+		if (a->type == TALECHAIN_SOCK_PEER && a->arg[0] == v->arg[0])
+			return a;
+	}
+	return v;
+}
+
+/* "10.0.0.5:5432"; "" if that is not known. */
+static void
+peer_write(const struct explainer *ex, const struct talechain_event *v,
+    char out[STORY_PEER])
+{
+	const struct talechain_event *a = address_of(ex, v);
+	uint32_t ipv4 = htonl(tale_low(a->arg[3]));
+	unsigned port = a->arg[3] >> 32 & UINT16_MAX;
+	char text[INET6_ADDRSTRLEN];
+
+	out[0] = '\0';
+	if (ipv4 != 0)
+		snprintf(out, STORY_PEER, "%s:%u",
+		    inet_ntop(AF_INET, &ipv4, text, sizeof(text)), port);
+	else if (a->type == TALECHAIN_SOCK_PEER)
+		snprintf(out, STORY_PEER, "[%s]:%u",
+		    inet_ntop(AF_INET6, &a->arg[1], text, sizeof(text)), port);
+}
+
+/* The request that Tailor began for what came over a connection of ours, the
+ * last before a receipt there; 0: the other end is not Tailor's. */
+static uint64_t
+request_there(const struct explainer *ex, const struct talechain_event *v)
+{
+	uint32_t ports = tale_high(v->arg[3]);
+	uint64_t cookie = 0, request = 0;
+	const struct talechain_event *e;
+
+	for (size_t i = 0; i < ex->t->entries && cookie == 0; i++) {
+		e = &ex->t->entry[i].slot.event;
+		if (e->type == TALECHAIN_SOCK_RECV &&
+		    tale_high(e->arg[3]) == (ports << 16 | ports >> 16))
+			cookie = e->arg[0];
+	}
+	for (size_t i = 0; i < ex->t->entries && cookie != 0; i++) {
+		e = &ex->t->entry[i].slot.event;
+		if (e->type == TALECHAIN_PROXY_RECEIVE && e->ts <= v->ts &&
+		    e->arg[2] == cookie && e->arg[0] != ex->t->request.id)
+			request = e->arg[0];
+	}
+	return request;
+}
+
+void
+claim_where(
+    const struct explainer *ex, const struct claim *c, struct story_segment *g)
+{
+	g->call = c->call;
+	if (c->call != 0)
+		g->stack = stack_after(ex, c->tid, g->end_ns);
+	if (c->peer == NULL)
+		return;
+	peer_write(ex, c->peer, g->peer);
+	g->peer_request = request_there(ex, c->peer);
+}

@@ -1,0 +1,215 @@
+/* lock.c: a wait for another thread in words: for what, which threads had
+ * it, and what these did meanwhile. */
+
+#include "talechain/words/say.h"
+
+#define HOLDERS 64   /* that are counted */
+#define CHAIN_SAID 4 /* threads that are all named */
+
+/* What a holder did, as words. */
+enum doing {
+	DOING_RUN,
+	DOING_SLEEP,
+	DOING_WAIT,
+	DOING_DISK,
+	DOING_READY,
+	DOING_QUOTA,
+	DOING_STOPPED,
+	DOINGS
+};
+
+/* The threads that another waited for, and the time each thing took them. */
+struct holders {
+	uint32_t tid[HOLDERS];
+	unsigned count;
+	int64_t ns[DOINGS];
+};
+
+static enum doing
+doing_of(const struct explainer *ex, const struct thread_interval *p)
+{
+	switch (p->state) {
+	case THREAD_RUN:
+		return DOING_RUN;
+	case THREAD_DISK:
+		return DOING_DISK;
+	case THREAD_STOPPED:
+		return DOING_STOPPED;
+	case THREAD_READY:
+	case THREAD_PREEMPTED:
+		return DOING_READY;
+	case THREAD_THROTTLED:
+		return DOING_QUOTA;
+	case THREAD_SLEEP:
+	case THREAD_BLOCKED:
+		break;
+	}
+	return thread_is_peer(ex, p) ? DOING_WAIT : DOING_SLEEP;
+}
+
+static void
+holder_add(struct holders *h, uint32_t tid)
+{
+	for (unsigned i = 0; i < h->count; i++)
+		if (h->tid[i] == tid)
+			return;
+	if (h->count < HOLDERS)
+		h->tid[h->count++] = tid;
+}
+
+/* What a thread did within a piece. */
+static void
+doing_add(const struct explainer *ex, struct holders *h, uint32_t tid,
+    const struct story_segment *piece)
+{
+	size_t count;
+	const struct thread_interval *p = threads_of(ex, tid, &count);
+	int64_t from, to;
+
+	for (; count > 0; count--, p++) {
+		from = p->begin_ns > piece->begin_ns ? p->begin_ns
+						     : piece->begin_ns;
+		to = p->end_ns < piece->end_ns ? p->end_ns : piece->end_ns;
+		if (from < to && p->doubt == NULL)
+			h->ns[doing_of(ex, p)] += to - from;
+	}
+}
+
+/* All pieces in which the thread of a claim waited for the same thing. */
+static void
+holders_find(
+    const struct explainer *ex, const struct claim *c, struct holders *h)
+{
+	const struct claim *k;
+
+	for (size_t i = 0; i < ex->s->segments; i++) {
+		k = &ex->segment_claim[i];
+		if (k->cause != c->cause || k->tid != c->tid ||
+		    k->note != c->note || k->other == 0 ||
+		    (c->note == NULL && k->other != c->other))
+			continue;
+		holder_add(h, k->other);
+		doing_add(ex, h, k->other, &ex->s->segment[i]);
+	}
+}
+
+/* What the threads that were waited for did most. */
+static enum doing
+doing_most(const struct holders *h)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 1; i < DOINGS; i++)
+		if (h->ns[i] > h->ns[most])
+			most = i;
+	return (enum doing)most;
+}
+
+static void
+say_doing(const struct holders *h, const struct phrase *l)
+{
+	static const char *const words[DOINGS] = {
+	    [DOING_RUN] = "computed",
+	    [DOING_SLEEP] = "slept",
+	    [DOING_WAIT] = "waited for another thread",
+	    [DOING_DISK] = "waited for disk",
+	    [DOING_READY] = "waited for a CPU",
+	    [DOING_QUOTA] = "had used up its CPU quota",
+	    [DOING_STOPPED] = "was stopped",
+	};
+	enum doing most = doing_most(h);
+
+	if (h->ns[most] > 0)
+		phrase_add(l, ", which %s meanwhile", words[most]);
+}
+
+/* The threads of a chain but the first: each was waited for.  Of a long one
+ * the ends alone. */
+static void
+say_chain(
+    const struct explainer *ex, const struct root *r, const struct phrase *l)
+{
+	char other[NAME_SIZE];
+	unsigned between = r->count > CHAIN_SAID ? r->count - 2 : 0;
+
+	if (between > 0)
+		phrase_add(l, ", which waited through %u more threads for %s",
+		    between,
+		    thread_name(
+			ex, r->tid[r->count - 1], other, sizeof(other)));
+	for (unsigned i = 1; i < r->count && between == 0; i++)
+		phrase_add(l, ", which waited for %s",
+		    thread_name(ex, r->tid[i], other, sizeof(other)));
+}
+
+/* The one thread that was waited for waited itself: for whom. */
+static void
+say_root(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l)
+{
+	struct holders h = {.count = 0};
+	struct story_segment piece;
+	struct root r;
+
+	root_find(ex, &r, c->tid, c->other, c->begin_ns, c->end_ns);
+	say_chain(ex, &r, l);
+	piece.begin_ns = r.begin_ns;
+	piece.end_ns = r.end_ns;
+	doing_add(ex, &h, r.tid[r.count - 1], &piece);
+	if (h.ns[doing_most(&h)] == 0)
+		phrase_add(l, " (what that did is in no event)");
+	say_doing(&h, l);
+}
+
+void
+say_timer(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l)
+{
+	char other[NAME_SIZE];
+	struct root r;
+
+	root_find(ex, &r, c->tid, c->other, c->begin_ns, c->end_ns);
+	phrase_add(l, " until %s woke it",
+	    thread_name(ex, c->other, other, sizeof(other)));
+	say_chain(ex, &r, l);
+	if (c->cause == TALE_CAUSE_LOCK)
+		phrase_add(l,
+		    ", which slept until a timer woke it: with a lock "
+		    "that it held, or to keep the time for others");
+	else
+		phrase_add(l, ", which slept until timers woke it");
+}
+
+void
+say_lock(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l)
+{
+	char other[NAME_SIZE];
+	struct holders h = {.count = 0};
+
+	phrase_add(l, "waited");
+	say_call(ex, c, l);
+	if (c->other == 0) {
+		phrase_add(l, " for %s",
+		    c->note != NULL ? c->note : "a lock in the kernel");
+		return;
+	}
+	if (c->timer) {
+		say_timer(ex, c, l);
+		return;
+	}
+	holders_find(ex, c, &h);
+	thread_name(ex, c->other, other, sizeof(other));
+	if (c->note == NULL)
+		phrase_add(l, " until %s woke it", other);
+	else
+		phrase_add(l, " for %s, held by %s", c->note, other);
+	if (h.count > 1)
+		phrase_add(l, " and %u other%s in turn", h.count - 1,
+		    h.count > 2 ? "s" : "");
+	if (h.count == 1 && h.ns[doing_most(&h)] > 0 &&
+	    doing_most(&h) == DOING_WAIT)
+		say_root(ex, c, l);
+	else
+		say_doing(&h, l);
+}

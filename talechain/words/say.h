@@ -1,0 +1,70 @@
+/* say.h: the parts of a sentence.  Private to talechain/. */
+#pragma once
+
+#include "base/text.h"
+#include "talechain/claims/explainer.h"
+#include "talechain/words/words.h"
+
+/* Fill in the story's words, once its claims are made: whose each segment is,
+ * the verdict, its evidence and advice. */
+void words_write(struct explainer *ex);
+
+/* --- names.c --- */
+
+/* The name of an attempt's server; out is returned. */
+char *
+attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE]);
+/* Server and threads of a segment: "a: qtp-12 behind stress-ng". */
+void claim_who(
+    const struct explainer *ex, const struct claim *c, char *out, size_t size);
+/* "a's thread qtp-12", "Tailor"; returns out. */
+char *claim_subject(
+    const struct explainer *ex, const struct claim *c, char *out, size_t size);
+/* Owner of a thread: "a", "Tailor", "make[30]", or "" if no event shows it. */
+void
+thread_owner(const struct explainer *ex, uint32_t tid, char *out, size_t size);
+/* "a's compiler C2 CompilerThre[12]", "stress-ng[777]"; returns out. */
+char *
+thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);
+
+/* --- parts of sentences, appended to a phrase --- */
+
+/* Room for one line of text: terminated, never overrun. */
+struct phrase {
+	char *at; /* borrowed */
+	size_t size;
+};
+
+/* Append, printf-like; what does not fit is cut. */
+#define phrase_add(p, ...) text_append((p)->at, (p)->size, __VA_ARGS__)
+
+/* "a responded in 12.0 ms", of an attempt. */
+void say_response(const struct explainer *ex, const struct phrase *l, int i);
+/* " in futex" for the wait of a claim, and " (3.0 ms of it)" if only that much
+ * of its cause is. */
+void say_call(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* " (3.0 ms of it)" if only a part of its cause was behind the same thread;
+ * " (at the end of 3.0 ms of it)" if that was seen there at the end only. */
+void say_part_of_other(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* The same of whom it waited for, instead of what woke it.  False: nothing. */
+bool say_peer(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* The stack of a piece in words; false: it has none. */
+bool
+say_stack(const struct explainer *ex, size_t segment, const struct phrase *l);
+/* Where samples found the thread of a claim computing; false: there are
+ * none. */
+bool say_samples(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* What a thread waited for that another had, and what that did meanwhile;
+ * without the subject. */
+void say_lock(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* Until which thread woke it, that slept until timers did. */
+void say_timer(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+
+/* evidence.c: why the verdict of a cause is what it is. */
+void evidence_write(struct explainer *ex, enum tale_cause cause);

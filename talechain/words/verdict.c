@@ -1,0 +1,693 @@
+/* verdict.c: the verdict in one or two sentences.
+ *
+ *	<share> of <total>: <thread> <waited|ran> <where> for <what>.
+ *
+ * The verdict names the cause with the largest share of the time, and the next
+ * if it has over a fifth.  Where too little of the time is explained, it says
+ * so and what is known: nothing is guessed.  Numbers are those of events. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "talechain/events/events.h"
+#include "talechain/words/say.h"
+
+/* Coverage below this and the verdict is "not explained". */
+#define COVERAGE_MIN 0.5
+#define SECOND_PART 5 /* of the whole: worth a sentence */
+
+/* " (allocation)" for a pause whose cause is known, else nothing. */
+static const char *
+pause_cause(const struct tale_pause *p, char out[32])
+{
+	out[0] = '\0';
+	if (p->cause != TALECHAIN_CAUSE_UNKNOWN &&
+	    strcmp(talechain_cause_name(p->cause), "unknown") != 0)
+		snprintf(out, 32, " (%s)", talechain_cause_name(p->cause));
+	return out;
+}
+
+/* Whose request a thread had that kept this one waiting, if that is known. */
+static void
+say_other(const struct claim *c, const struct phrase *l)
+{
+	if (claim_request(c) != 0)
+		phrase_add(
+		    l, "; it was busy with request %016" PRIx64, c->value);
+}
+
+/* A thread's or server's quota is used up; how large it is, if that is
+ * known. */
+static void
+say_quota(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	const struct talechain_event *v, *found = NULL;
+	size_t last = entry_from(ex->t, c->begin_ns + 1);
+
+	for (size_t i = 0; i < last; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->type == TALECHAIN_QUOTA && v->tid == c->tid)
+			found = v;
+	}
+	if (c->cpu >= 0)
+		phrase_add(l, "was kept off CPU %d", c->cpu);
+	else
+		phrase_add(l, "was kept off its CPUs");
+	phrase_add(l, ": the CPU quota of its cgroup was used up");
+	if (found != NULL)
+		phrase_add(l, " (%g of each %g ms)",
+		    (double)found->arg[2] / (double)NS_PER_MS,
+		    (double)found->arg[1] / (double)NS_PER_MS);
+}
+
+/* A thread had to free memory before it got some. */
+static void
+say_reclaim(const struct claim *c, const struct phrase *l)
+{
+	switch ((enum talechain_reclaim)c->value) {
+	case TALECHAIN_RECLAIM_GROUP:
+		phrase_add(l, "freed memory, as its cgroup was at its limit");
+		return;
+	case TALECHAIN_RECLAIM_DIRECT:
+		phrase_add(l, "freed memory, as the machine had too little");
+		return;
+	case TALECHAIN_RECLAIM_COMPACTION:
+		phrase_add(l, "compacted memory for a larger block");
+		return;
+	}
+	phrase_add(l, "freed memory");
+}
+
+/* A thread waits for a CPU, a lock, a page. */
+static void
+say_preempted(
+    const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	char other[3 * NAME_SIZE];
+
+	thread_owned(ex, c->other, other, sizeof(other));
+	phrase_add(
+	    l, "was preempted on CPU %d, which then ran %s", c->cpu, other);
+	if (c->last != 0) {
+		thread_owned(ex, c->last, other, sizeof(other));
+		phrase_add(l, " and later %s", other);
+	}
+	if (c->note != NULL)
+		phrase_add(l, " and %s", c->note);
+	else
+		say_part_of_other(ex, c, l);
+}
+
+static void
+say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
+
+	claim_subject(ex, c, who, sizeof(who));
+	thread_owned(ex, c->other, other, sizeof(other));
+	phrase_add(l, "%s ", who);
+	switch ((int)c->cause) {
+	case TALE_CAUSE_RUNQ:
+		phrase_add(l, "was ready but waited for CPU %d, which %s %s",
+		    c->cpu, c->note != NULL ? c->note : "last ran", other);
+		if (c->note != NULL && c->unseen)
+			phrase_add(l, ", and perhaps others before it");
+		say_part_of_other(ex, c, l);
+		break;
+	case TALE_CAUSE_PREEMPTED:
+		say_preempted(ex, c, l);
+		break;
+	case TALE_CAUSE_QUOTA:
+		say_quota(ex, c, l);
+		break;
+	case TALE_CAUSE_STEAL:
+		phrase_add(l,
+		    "had CPU %d, but the host ran something else on it",
+		    c->cpu);
+		break;
+	case TALE_CAUSE_IRQ:
+		phrase_add(l,
+		    "had CPU %d, which handled interrupts or softirqs instead",
+		    c->cpu);
+		break;
+	case TALE_CAUSE_STOPPED:
+		phrase_add(
+		    l, "was stopped by a signal, a debugger or the freezer");
+		break;
+	case TALE_CAUSE_LOCK:
+		say_lock(ex, c, l);
+		break;
+	case TALE_CAUSE_SLEEP:
+		phrase_add(l, "slept");
+		say_call(ex, c, l);
+		if (say_peer(ex, c, l))
+			break;
+		if (c->timer)
+			say_timer(ex, c, l);
+		else if (c->note != NULL)
+			phrase_add(l, " until %s woke it", c->note);
+		else if (c->other != 0)
+			phrase_add(l, " until %s woke it", other);
+		break;
+	case TALE_CAUSE_DISK:
+		phrase_add(l, "waited for disk");
+		say_call(ex, c, l);
+		break;
+	case TALE_CAUSE_PAGE_FAULT:
+		phrase_add(l, "waited for memory in page faults");
+		break;
+	case TALE_CAUSE_RECLAIM:
+		say_reclaim(c, l);
+		break;
+	case TALE_CAUSE_SOFTIRQ:
+		phrase_add(l, "was held up by %s on CPU %d",
+		    talechain_softirq_name(c->value), c->cpu);
+		break;
+	case TALE_CAUSE_IDLE_WAKEUP:
+		phrase_add(l, "waited for CPU %d to leave idle", c->cpu);
+		if (c->note != NULL)
+			phrase_add(l, " state %" PRIu64, c->value);
+		break;
+	default:
+		phrase_add(l, "met: %s", tale_cause_label(c->cause));
+	}
+	say_other(c, l);
+}
+
+/* TCP holds the request back, or the response. */
+static void
+say_tcp(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	static const char *const words[TALE_CAUSE_COUNT] = {
+	    [TALE_CAUSE_DELAYED_ACK] =
+		"waited in the TCP stack for a delayed ACK",
+	    [TALE_CAUSE_RETRANSMIT] = "was lost and waited for retransmission",
+	    [TALE_CAUSE_WINDOW] = "waited for the receiver to read",
+	    [TALE_CAUSE_CONGESTION] = "waited for the congestion window",
+	    [TALE_CAUSE_CORK] = "was held back by the sender's own cork",
+	};
+	const char *what = c->note != NULL ? c->note : "the bytes";
+	const char *held = words[c->cause];
+	char name[NAME_SIZE] = "the client";
+
+	if (c->attempt >= 0)
+		attempt_name(ex, c->attempt, name);
+	phrase_add(l, "%s %s", what,
+	    held != NULL ? held : "was held back in the TCP stack");
+	phrase_add(l, " (%s)", c->attempt >= 0 ? name : "client's connection");
+}
+
+/* No signal of the JVM reported a pause, but its own thread ended a wait. */
+static void
+say_vm(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
+
+	thread_owned(ex, c->other, other, sizeof(other));
+	phrase_add(l,
+	    "%s waited until %s woke it, as after a collection or another "
+	    "safepoint",
+	    claim_subject(ex, c, who, sizeof(who)), other);
+}
+
+static void
+say_pause(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	char name[NAME_SIZE], cause[32];
+
+	if (c->pause == NULL) {
+		say_vm(ex, c, l);
+		return;
+	}
+	phrase_add(l, "%s was ", attempt_name(ex, c->attempt, name));
+	if (c->cause == TALE_CAUSE_GC && c->pause->cause == TALECHAIN_CAUSE_V8)
+		phrase_add(l, "in a V8 collection");
+	else if (c->cause == TALE_CAUSE_GC &&
+		 c->pause->cause == TALECHAIN_CAUSE_CPYTHON)
+		phrase_add(l, "in a CPython collection");
+	else if (c->cause == TALE_CAUSE_EXIT)
+		phrase_add(l, "not running");
+	else
+		phrase_add(l, "in a %s%s", hazard_kind_name(c->pause->kind),
+		    pause_cause(c->pause, cause));
+}
+
+/* A compiler was in the way, or many classes were prepared meanwhile. */
+static void
+say_classes(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
+
+	claim_subject(ex, c, who, sizeof(who));
+	thread_owned(ex, c->other, other, sizeof(other));
+	if (c->other == 0)
+		phrase_add(l, "%s was loading and compiling classes", who);
+	else if (c->rank == RANK_CPU)
+		phrase_add(l, "%s waited for CPU %d, on which %s ran", who,
+		    c->cpu, other);
+	else
+		phrase_add(l, "%s waited until %s woke it", who, other);
+	if (c->other != 0)
+		say_part_of_other(ex, c, l);
+}
+
+/* The server, or the thread that had to take the request, did other things. */
+static void
+say_busy(const struct explainer *ex, const struct claim *c, const char *server,
+    struct phrase *l)
+{
+	char name[NAME_SIZE];
+
+	if (c->tid == 0) {
+		phrase_add(l, "it waited in %s's queue", server);
+		return;
+	}
+	thread_name(ex, c->tid, name, sizeof(name));
+	if (c->rank == RANK_OTHER)
+		phrase_add(
+		    l, "it waited for %s's %s, which was busy", server, name);
+	else
+		phrase_add(
+		    l, "it waited in %s's socket; %s was busy", server, name);
+	if (c->value != 0)
+		phrase_add(l, " with request %016" PRIx64, c->value);
+	else
+		phrase_add(l, " with other work");
+}
+
+/* Why the response of an attempt was not used. */
+static const char *
+unused_why(const struct explainer *ex, int attempt)
+{
+	const char *outcome = ex->t->request.attempt[attempt].outcome;
+
+	if (strcmp(outcome, "unanswered") == 0)
+		return "and closed the connection without a response";
+	if (strcmp(outcome, "cut") == 0)
+		return "whose response was cut off";
+	return "whose response was not used";
+}
+
+/* What the server did with the request. */
+static void
+say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	char who[2 * NAME_SIZE];
+
+	if (tale_causes[c->cause].nature == TALE_NATURE_WORK)
+		phrase_add(l,
+		    c->rank == RANK_APP ? "%s reports that it worked on it"
+					: "%s computed",
+		    claim_subject(ex, c, who, sizeof(who)));
+	else
+		attempt_name(ex, c->attempt, who);
+	switch ((int)c->cause) {
+	case TALE_CAUSE_WORK:
+		if (c->note != NULL && c->rank != RANK_APP)
+			phrase_add(l, ", %s", c->note);
+		break;
+	case TALE_CAUSE_LOW_IPC:
+		phrase_add(l, " at IPC %.2f (usual %.2f)",
+		    (double)tale_low(c->value) / 1000,
+		    (double)tale_high(c->value) / 1000);
+		break;
+	case TALE_CAUSE_SLOW_CLOCK:
+		phrase_add(l, " on CPU %d at %.2f of its nominal clock", c->cpu,
+		    (double)tale_low(c->value) / 1000);
+		break;
+	case TALE_CAUSE_BACKEND_QUEUE:
+		say_busy(ex, c, who, l);
+		break;
+	case TALE_CAUSE_CLASS_LOADING:
+		say_classes(ex, c, l);
+		break;
+	case TALE_CAUSE_SWITCHED:
+		phrase_add(l, "%s had it, %s", who, unused_why(ex, c->attempt));
+		break;
+	default:
+		phrase_add(l, "%s: %s",
+		    tale_causes[c->cause].nature == TALE_NATURE_WORK ? "" : who,
+		    tale_cause_label(c->cause));
+	}
+}
+
+/* Tailor's own queue, whatever came of it. */
+static void
+say_queue(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	const struct tale_request *r = &ex->t->request;
+
+	(void)c;
+	phrase_add(l, "it waited in Tailor's queue");
+	if (strncmp(r->flags, "no_server", 9) == 0)
+		phrase_add(l, ": no server was ready");
+	else if (strncmp(r->flags, "queue_timeout", 13) == 0)
+		phrase_add(l, ": no server had a free slot");
+	else
+		phrase_add(l, " for a server");
+	if (ex->chain.winner < 0 && r->status != 0)
+		phrase_add(l, "; Tailor then responded with %d", r->status);
+}
+
+/* What is not known of a thread, and why. */
+static void
+say_not_observed(
+    const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	char who[2 * NAME_SIZE];
+
+	if (c->rank == RANK_UNSAMPLED) {
+		phrase_add(l,
+		    "not observed: kernel events are sampled above %llu/s, "
+		    "and were not recorded then",
+		    (unsigned long long)c->value);
+		return;
+	}
+	if (c->rank == RANK_UNREAD) {
+		phrase_add(l,
+		    "not observed: the observer was late, and had not read "
+		    "the events of that time");
+		return;
+	}
+	phrase_add(l, "not observed: %s %s",
+	    claim_subject(ex, c, who, sizeof(who)),
+	    c->note != NULL ? c->note : "was not seen");
+	if (c->rank == RANK_CONTRADICTION)
+		phrase_add(l, ": events are missing");
+}
+
+/* When an attempt's response was there: complete, else begun. */
+static struct instant
+response_at(const struct tale_attempt *a)
+{
+	return instant_is_set(a->complete) ? a->complete : a->first_byte;
+}
+
+/* "a responded in 12.0 ms". */
+void
+say_response(const struct explainer *ex, const struct phrase *l, int i)
+{
+	const struct tale_attempt *a = &ex->t->request.attempt[i];
+	struct instant end = response_at(a);
+	char name[NAME_SIZE], ms[32];
+	bool set = instant_is_set(end);
+
+	attempt_name(ex, i, name);
+	if (!set)
+		end = ex->t->end;
+	if (instant_before(end, a->written))
+		return;
+	phrase_add(l,
+	    set ? "%s responded in %s" : "%s has not responded for %s", name,
+	    text_ms(ms, instant_since(end, a->written)));
+}
+
+/* What is not known, and why. */
+static void
+say_unknown(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	const struct story_segment *g = &ex->s->segment[c - ex->segment_claim];
+	char b[32], e[32];
+
+	phrase_add(l, "%s", tale_cause_label(c->cause));
+	if (c->attempt >= 0 && !ex->chain.kernel) {
+		phrase_add(l, "; ");
+		say_response(ex, l, c->attempt);
+		phrase_add(l, ", but what it did in that time is not known%s",
+		    ex->t->stale ? ": events were overwritten"
+				 : " without kernel events");
+	} else if (c->note != NULL) {
+		phrase_add(l, "; it was %s", c->note);
+	} else {
+		phrase_add(l, "; no events between %s and %s",
+		    text_ms(b, g->begin_ns), text_ms(e, g->end_ns));
+	}
+}
+
+/* Of a claim of RANK_SUM: what it says, and how that is known. */
+static void
+say_sums(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l)
+{
+	static const char *const did[TALE_CAUSE_COUNT] = {
+	    [TALE_CAUSE_WORK] = "computed",
+	    [TALE_CAUSE_PAGE_FAULT] = "was in page faults",
+	    [TALE_CAUSE_IRQ] = "had a CPU that handled interrupts instead",
+	    [TALE_CAUSE_STEAL] = "had a CPU, but the host ran something else",
+	    [TALE_CAUSE_RUNQ] = "was ready but waited for a CPU",
+	    [TALE_CAUSE_PREEMPTED] = "was preempted",
+	    [TALE_CAUSE_LOCK] =
+		"waited in futex until other threads of its process woke it",
+	    [TALE_CAUSE_DISK] = "waited for disk",
+	    [TALE_CAUSE_SLEEP] = "slept",
+	};
+	char who[2 * NAME_SIZE];
+
+	if (c->cause == TALE_CAUSE_PROXY) {
+		phrase_add(l, "%s", c->note);
+		return;
+	}
+	if (c->cause == TALE_CAUSE_BACKEND_QUEUE) {
+		phrase_add(l, "%s had not yet received it",
+		    attempt_name(ex, c->attempt, who));
+		return;
+	}
+	phrase_add(l, "%s %s, by its sums",
+	    claim_subject(ex, c, who, sizeof(who)),
+	    did[c->cause] != NULL ? did[c->cause] : "did this");
+}
+
+/* By the claim's note, which says it all, or the cause's label. */
+static void
+say_note(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	(void)ex;
+	phrase_add(
+	    l, "%s", c->note != NULL ? c->note : tale_cause_label(c->cause));
+}
+
+/* The sentence about a cause, without its share, from its longest piece. */
+static void
+say_cause(const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	static void (*const say[])(const struct explainer *ex,
+	    const struct claim *c, struct phrase *l) = {
+#define TALE_X(symbol, code, label, kind, bar, blame, needs, say, ...) \
+	[TALE_CAUSE_##symbol] = say_##say,
+	    TALE_CAUSES(TALE_X)
+#undef TALE_X
+	};
+
+	if (c->rank == RANK_SUM)
+		say_sums(ex, c, l);
+	else
+		say[c->cause](ex, c, l);
+}
+
+/* "38.9 of 41.2 ms: " */
+static void
+say_share(const struct phrase *l, int64_t share_ns, int64_t total_ns)
+{
+	char share[32], total[32];
+
+	text_ms(share, share_ns);
+	*strrchr(share, ' ') = '\0';
+	phrase_add(l, "%s of %s: ", share, text_ms(total, total_ns));
+}
+
+/* A sentence with its share. */
+static void
+say_sentence(const struct explainer *ex, struct phrase *l,
+    enum tale_cause cause, int64_t share_ns)
+{
+	size_t i = 0;
+	const struct claim *c = tile_longest(ex, cause, &i);
+
+	if (c == NULL)
+		return;
+	if (l->at[0] != '\0')
+		phrase_add(l, " ");
+	say_share(l, share_ns, ex->s->total_ns);
+	say_cause(ex, c, l);
+	phrase_add(
+	    l, tile_confidence(ex, cause) == STORY_LIKELY ? " (likely)." : ".");
+}
+
+/* The pause of a kind on a server that began last before a moment. */
+static const struct tale_pause *
+pause_before(
+    const struct tale *t, int server, const char *kind, struct instant moment)
+{
+	const struct tale_pause *p, *found = NULL;
+
+	for (size_t i = 0; i < t->pauses; i++) {
+		p = &t->pause[i];
+		if (p->server == server && p->begin_seen &&
+		    strcmp(hazard_kind_name(p->kind), kind) == 0 &&
+		    !instant_before(moment, p->begin))
+			found = p;
+	}
+	return found;
+}
+
+/* Why the second attempt was made. */
+static void
+say_trigger(const struct explainer *ex, const struct tale_pause *p,
+    const struct phrase *l)
+{
+	const struct tale_attempt *a = ex->t->request.attempt, *b = a + 1;
+	char from[NAME_SIZE], trigger[NAME_SIZE], ms[32], cause[32];
+
+	attempt_name(ex, 0, from);
+	text_safe(trigger, sizeof(trigger), b->trigger);
+	if (p != NULL) {
+		phrase_add(l, "%s after %s ",
+		    text_ms(ms, instant_since(b->written, p->begin)), from);
+		if (p->kind == HAZARD_EXIT)
+			phrase_add(l, "exited");
+		else
+			phrase_add(
+			    l, "began a %s%s", trigger, pause_cause(p, cause));
+		return;
+	}
+	phrase_add(l, "%s after it arrived, because ",
+	    text_ms(ms, instant_since(b->written, ex->t->request.first_byte)));
+	if (strcmp(b->trigger, "failure") == 0)
+		phrase_add(l, "%s failed", from);
+	else if (strcmp(b->trigger, "timer") == 0)
+		phrase_add(l, "%s had not responded", from);
+	else
+		phrase_add(l, "of %s on %s", trigger, from);
+}
+
+/* "Re-sent to b ...; b responded in 1.90 ms, 4.97 ms before a's gc ended." */
+static void
+say_resent(const struct explainer *ex, const struct phrase *l)
+{
+	const struct tale *t = ex->t;
+	const struct tale_attempt *a = t->request.attempt, *b = a + 1;
+	int w = strcmp(a->outcome, "won") == 0	 ? 0
+		: strcmp(b->outcome, "won") == 0 ? 1
+						 : -1;
+	const struct tale_pause *p;
+	char to[NAME_SIZE], from[NAME_SIZE], ms[32];
+
+	attempt_name(ex, 0, from);
+	attempt_name(ex, 1, to);
+	if (!instant_is_set(b->written)) {
+		phrase_add(l,
+		    "It was to be sent again, to %s, but was not written "
+		    "there.",
+		    to);
+		return;
+	}
+	p = pause_before(t, a->server, b->trigger, b->written);
+	phrase_add(l, "Re-sent to %s ", to);
+	say_trigger(ex, p, l);
+	if (w < 0) {
+		phrase_add(l, "; neither response was used.");
+		return;
+	}
+	phrase_add(l, "; ");
+	say_response(ex, l, w);
+	if (w == 0)
+		phrase_add(l, ", first all the same");
+	else if (p != NULL && p->end_seen &&
+		 instant_before(response_at(b), p->end))
+		phrase_add(l, ", %s before %s's %s ended",
+		    text_ms(ms, instant_since(p->end, response_at(b))), from,
+		    hazard_kind_name(p->kind));
+	phrase_add(l, ".");
+}
+
+/* The larger of what is not known, or else a cause. */
+static enum tale_cause
+cause_dark(const struct story *s, enum tale_cause cause)
+{
+	int64_t unknown_ns = s->cause_ns[TALE_CAUSE_UNKNOWN];
+	int64_t dark_ns = s->cause_ns[TALE_CAUSE_NOT_OBSERVED];
+
+	if (unknown_ns == 0 && dark_ns == 0)
+		return cause;
+	return unknown_ns >= dark_ns ? TALE_CAUSE_UNKNOWN
+				     : TALE_CAUSE_NOT_OBSERVED;
+}
+
+static void
+advice_write(struct story_verdict *v)
+{
+	const char *const *advice = tale_causes[v->cause].advice;
+
+	for (int i = 0; i < TALE_ADVICE && advice[i] != NULL; i++)
+		snprintf(v->advice[i], sizeof(v->advice[i]), "%s", advice[i]);
+}
+
+static void
+verdict_write(struct explainer *ex)
+{
+	const struct tale_request *r = &ex->t->request;
+	struct story *s = ex->s;
+	struct phrase l = {s->verdict.text, sizeof(s->verdict.text)};
+	bool done[TALE_CAUSE_COUNT] = {false};
+	enum tale_cause first = story_cause_largest(s, done), second;
+
+	if (first == TALE_CAUSE_COUNT) {
+		phrase_add(&l, "It took no time.");
+		return;
+	}
+	if (s->known < COVERAGE_MIN)
+		first = cause_dark(s, first);
+	s->verdict.cause = first;
+	s->verdict.share_ns = s->cause_ns[first];
+	s->verdict.confidence = tile_confidence(ex, first);
+	done[first] = true;
+	second = story_cause_largest(s, done);
+	say_sentence(ex, &l, first, s->cause_ns[first]);
+	if (second != TALE_CAUSE_COUNT &&
+	    s->cause_ns[second] > s->total_ns / SECOND_PART)
+		say_sentence(ex, &l, second, s->cause_ns[second]);
+	if (r->attempt[0].server < 0 && r->attempt[1].server < 0)
+		phrase_add(&l, " It was sent to no server.");
+	evidence_write(ex, first);
+	advice_write(&s->verdict);
+	if (r->attempt[1].server >= 0 && r->attempt[0].server >= 0) {
+		phrase_add(&l, " ");
+		say_resent(ex, &l);
+	}
+}
+
+void
+words_write(struct explainer *ex)
+{
+	struct story *s = ex->s;
+
+	for (size_t i = 0; i < s->segments; i++)
+		claim_who(ex, &ex->segment_claim[i], s->segment[i].who,
+		    sizeof(s->segment[i].who));
+	verdict_write(ex);
+}
+
+const char *
+story_confidence_name(enum story_confidence confidence)
+{
+	static const char *const names[] = {
+	    [STORY_OBSERVED] = "observed",
+	    [STORY_LIKELY] = "likely",
+	    [STORY_NOT_OBSERVED] = "not_observed",
+	};
+
+	return names[confidence];
+}
+
+const char *
+story_confidence_words(enum story_confidence confidence)
+{
+	static const char *const words[] = {
+	    [STORY_OBSERVED] = "observed: events show its beginning and end",
+	    [STORY_LIKELY] = "likely: something of it is inferred",
+	    [STORY_NOT_OBSERVED] = "not observed: no event shows what it was",
+	};
+
+	return words[confidence];
+}
