@@ -113,12 +113,11 @@ static bool
 is_of_one_thread(const struct explainer *ex, const struct thread_interval *stop,
     const struct tale_thread *other, struct claim *c, unsigned *stopped)
 {
-	size_t count;
-	const struct thread_interval *p = threads_of(ex, other->tid, &count);
+	const struct thread_interval *p = NULL;
 	int64_t begin = stop->begin_ns + STOP_EDGE_NS;
 	int64_t end = stop->end_ns - STOP_EDGE_NS;
 
-	for (; count > 0; count--, p++) {
+	while ((p = threads_next(ex, other->tid, p, INT64_MAX)) != NULL) {
 		if (p->begin_ns >= end || p->end_ns <= begin) {
 			if (p->state == THREAD_RUN)
 				stop_cut(c, p, p->end_ns <= begin);
@@ -164,14 +163,14 @@ cause_stops(struct explainer *ex, int attempt)
 	const struct tale_thread *thread;
 	const struct thread_interval *p;
 	uint32_t pid = process_of(ex, attempt);
-	size_t count;
 
 	for (unsigned i = 0; i < ex->t->threads; i++) {
 		thread = &ex->t->thread[i];
 		if (thread->attempt != attempt || thread->pid != pid)
 			continue;
-		p = threads_of(ex, thread->tid, &count);
-		for (; count > 0; count--, p++)
+		p = NULL;
+		while (
+		    (p = threads_next(ex, thread->tid, p, INT64_MAX)) != NULL)
 			if (p->state == THREAD_STOPPED && p->doubt == NULL)
 				claim_stop(ex, thread, p);
 	}

@@ -16,11 +16,9 @@ static const struct thread_interval *
 turn_before(const struct explainer *ex, uint32_t holder,
     const struct thread_interval *wait, int64_t end)
 {
-	size_t count;
-	const struct thread_interval *p = threads_of(ex, holder, &count);
-	const struct thread_interval *found = NULL;
+	const struct thread_interval *p = NULL, *found = NULL;
 
-	for (; count > 0 && p->begin_ns < end; count--, p++)
+	while ((p = threads_next(ex, holder, p, end)) != NULL)
 		if (p->state == THREAD_SLEEP && thread_is_peer(ex, p) &&
 		    p->other != wait->tid && p->woken_ns > wait->begin_ns &&
 		    p->woken_ns < end && p->end_ns - p->begin_ns >= TURN_NS)
@@ -54,20 +52,17 @@ claim_turns(const struct thread_walk *w, const struct thread_interval *p,
 static const struct talechain_event *
 handed_over(const struct thread_walk *w, const struct root *r)
 {
-	const struct thread_interval *q, *found = NULL;
-	int64_t begin_ns;
-	size_t count;
+	const struct thread_interval *q = NULL, *found = NULL;
 
-	q = threads_of(w->ex, r->tid[r->count - 1], &count);
-	for (; count > 0 && q->begin_ns < r->end_ns; count--, q++)
+	while ((q = threads_next(w->ex, r->tid[r->count - 1], q, r->end_ns)) !=
+	       NULL)
 		if (q->state == THREAD_SLEEP && q->woken_ns != NEVER &&
 		    q->woken_ns > r->begin_ns && q->woken_ns <= r->end_ns)
 			found = q;
 	if (found == NULL)
 		return NULL;
-	begin_ns =
-	    found->begin_ns > r->begin_ns ? found->begin_ns : r->begin_ns;
-	if (found->woken_ns - begin_ns < (r->end_ns - r->begin_ns) / 2)
+	if (interval_within_ns(found, r->begin_ns, found->woken_ns) <
+	    (r->end_ns - r->begin_ns) / 2)
 		return NULL;
 	return wait_peer(w->ex, w->like->attempt, found);
 }

@@ -136,13 +136,8 @@ claim_run(struct explainer *ex, const struct claim *claim, const struct run *r)
 	struct rest rest;
 	int64_t other;
 
-	if (r->stolen == 0 && r->handled == 0)
-		return;
-	if (c.begin_ns < r->begin)
-		c.begin_ns = r->begin;
-	if (c.end_ns > r->end)
-		c.end_ns = r->end;
-	if (c.begin_ns >= c.end_ns)
+	if ((r->stolen == 0 && r->handled == 0) ||
+	    !claim_cut(&c, r->begin, r->end))
 		return;
 	/* The rest of the run may have been taken first. */
 	other = (r->end - r->begin) - (c.end_ns - c.begin_ns);

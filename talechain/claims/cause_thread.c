@@ -334,11 +334,9 @@ claim_off_cpu(const struct thread_walk *w, const struct thread_interval *p,
 static const struct thread_interval *
 slept_before(const struct thread_walk *w, const struct thread_interval *p)
 {
-	size_t count;
-	const struct thread_interval *k = threads_of(w->ex, p->tid, &count);
-	const struct thread_interval *last = NULL;
+	const struct thread_interval *k = NULL, *last = NULL;
 
-	for (; count > 0 && k < p; count--, k++)
+	while ((k = threads_next(w->ex, p->tid, k, p->begin_ns)) != NULL)
 		if (k->state == THREAD_SLEEP && k->end_ns > w->from_ns)
 			last = k;
 	return last;

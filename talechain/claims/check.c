@@ -44,10 +44,8 @@ contradict(struct explainer *ex, size_t claims, const struct contradiction *k)
 		if (!is_computing(&c) || (k->tid != 0 && k->tid != c.tid) ||
 		    k->attempt != c.attempt)
 			continue;
-		if (c.begin_ns < k->begin_ns)
-			c.begin_ns = k->begin_ns;
-		if (c.end_ns > k->end_ns)
-			c.end_ns = k->end_ns;
+		if (!claim_cut(&c, k->begin_ns, k->end_ns))
+			continue;
 		c.rank = RANK_CONTRADICTION;
 		c.cause = TALE_CAUSE_NOT_OBSERVED;
 		c.note = k->note;
@@ -138,20 +136,16 @@ ran_ns(const struct explainer *ex, int attempt, int64_t begin, int64_t end)
 {
 	const struct tale_thread *thread;
 	const struct thread_interval *p;
-	int64_t sum_ns = 0, from, to;
-	size_t count;
+	int64_t sum_ns = 0;
 
 	for (unsigned i = 0; i < ex->t->threads; i++) {
 		thread = &ex->t->thread[i];
 		if (thread->attempt != attempt)
 			continue;
-		p = threads_of(ex, thread->tid, &count);
-		for (; count > 0; count--, p++) {
-			from = p->begin_ns > begin ? p->begin_ns : begin;
-			to = p->end_ns < end ? p->end_ns : end;
-			if (p->state == THREAD_RUN && from < to)
-				sum_ns += to - from;
-		}
+		p = NULL;
+		while ((p = threads_next(ex, thread->tid, p, end)) != NULL)
+			if (p->state == THREAD_RUN)
+				sum_ns += interval_within_ns(p, begin, end);
 	}
 	return sum_ns;
 }

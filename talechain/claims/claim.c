@@ -1,16 +1,22 @@
 /* claim.c: making a claim. */
 #include "talechain/claims/explainer.h"
 
+bool
+claim_cut(struct claim *c, int64_t begin_ns, int64_t end_ns)
+{
+	if (c->begin_ns < begin_ns)
+		c->begin_ns = begin_ns;
+	if (c->end_ns > end_ns)
+		c->end_ns = end_ns;
+	return c->begin_ns < c->end_ns;
+}
+
 void
 claim_add(struct explainer *ex, const struct claim *c)
 {
 	struct claim cut = *c;
 
-	if (cut.begin_ns < ex->leg_begin_ns)
-		cut.begin_ns = ex->leg_begin_ns;
-	if (cut.end_ns > ex->leg_end_ns)
-		cut.end_ns = ex->leg_end_ns;
-	if (cut.begin_ns >= cut.end_ns)
+	if (!claim_cut(&cut, ex->leg_begin_ns, ex->leg_end_ns))
 		return;
 	ex->claim = array_grow(&ex->failed, ex->claim, ex->claims,
 	    &ex->claim_room, sizeof(*ex->claim));

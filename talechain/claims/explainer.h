@@ -153,6 +153,8 @@ struct explainer {
 
 /* --- claim.c --- */
 
+/* Cut a claim to [begin, end].  False: nothing is left of it. */
+bool claim_cut(struct claim *c, int64_t begin_ns, int64_t end_ns);
 /* Make a claim, cut to the present leg; an empty one is none. */
 void claim_add(struct explainer *ex, const struct claim *c);
 /* Id of the other request that a claim says a thread was busy with, or 0. */
@@ -197,9 +199,13 @@ bool thread_is_watched(const struct explainer *ex, uint32_t tid);
 /* True if what a thread computes may be for any request of its process, as the
  * runtime moves work between threads, which no event shows. */
 bool thread_moves_work(const struct explainer *ex, uint32_t tid);
-/* The intervals of a thread: *count from the returned on, or NULL. */
-const struct thread_interval *
-threads_of(const struct explainer *ex, uint32_t tid, size_t *count);
+/* The interval of a thread after p (NULL: its first), if that begins before a
+ * moment (INT64_MAX: at any); NULL: there is none. */
+const struct thread_interval *threads_next(const struct explainer *ex,
+    uint32_t tid, const struct thread_interval *p, int64_t before_ns);
+/* How long an interval is within [begin, end], ns, >= 0. */
+int64_t interval_within_ns(
+    const struct thread_interval *p, int64_t begin_ns, int64_t end_ns);
 
 /* --- waits.c: timed waits that are taken up again at once are one --- */
 
@@ -212,6 +218,9 @@ bool thread_timer_ended(const struct thread_interval *p);
 /* True if another thread of its process ended what an interval shows. */
 bool
 thread_is_peer(const struct explainer *ex, const struct thread_interval *p);
+/* What a thread did in an interval, as a cause; WORK: it ran. */
+enum tale_cause
+interval_cause(const struct explainer *ex, const struct thread_interval *p);
 
 /* --- root.c: the end of a chain of waits --- */
 

@@ -179,17 +179,13 @@ is_receipt(const struct explainer *ex, int attempt, uint32_t tid,
 static void
 claim_computed(struct explainer *ex, const struct claim *like)
 {
-	size_t count;
-	const struct thread_interval *p = threads_of(ex, like->tid, &count);
+	const struct thread_interval *p = NULL;
 	struct claim c;
 
-	for (; count > 0 && p->begin_ns < like->end_ns; count--, p++) {
+	while ((p = threads_next(ex, like->tid, p, like->end_ns)) != NULL) {
 		c = *like;
-		if (c.begin_ns < p->begin_ns)
-			c.begin_ns = p->begin_ns;
-		if (c.end_ns > p->end_ns)
-			c.end_ns = p->end_ns;
-		if (p->state == THREAD_RUN)
+		if (p->state == THREAD_RUN &&
+		    claim_cut(&c, p->begin_ns, p->end_ns))
 			claim_add(ex, &c);
 	}
 }
@@ -202,11 +198,11 @@ worked_since(
 {
 	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
 	int64_t at = moment_at(ex->t, ex->t->entry[sends].at), since = NEVER;
-	size_t count, first = entry_from(ex->t, ex->leg_begin_ns);
-	const struct thread_interval *p = threads_of(ex, tid, &count);
+	size_t first = entry_from(ex->t, ex->leg_begin_ns);
+	const struct thread_interval *p = NULL;
 	const struct talechain_event *v;
 
-	for (; count > 0 && p->begin_ns < at; count--, p++)
+	while ((p = threads_next(ex, tid, p, at)) != NULL)
 		if (p->state == THREAD_SLEEP && p->end_ns > ex->leg_begin_ns)
 			since = p->end_ns;
 	for (size_t i = sends; i > first; i--) {
@@ -278,11 +274,11 @@ cause_other(struct explainer *ex, int attempt, uint32_t tid)
 static bool
 is_idle_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 {
-	size_t count;
-	const struct thread_interval *p = threads_of(ex, tid, &count);
+	const struct thread_interval *p = NULL;
 	int64_t ran_ns = 0;
 
-	for (; count > 0 && ran_ns <= IDLE_RAN_NS; count--, p++) {
+	while (ran_ns <= IDLE_RAN_NS &&
+	       (p = threads_next(ex, tid, p, INT64_MAX)) != NULL) {
 		if (p->end_ns <= ns || p->state == THREAD_READY ||
 		    p->state == THREAD_PREEMPTED)
 			continue;

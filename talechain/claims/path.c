@@ -153,14 +153,13 @@ static void
 leg_queue(struct explainer *ex, int64_t end)
 {
 	struct claim queue = stage(TALE_CAUSE_PROXY_QUEUE, NULL);
-	const struct thread_interval *p;
+	const struct thread_interval *p = NULL;
 	int64_t ready_ns = NEVER;
-	size_t count;
 
 	if (!leg_to(ex, end, &queue))
 		return;
-	p = threads_of(ex, ex->chain.proxy_tid, &count);
-	for (; count > 0 && p->begin_ns < ex->leg_end_ns; count--, p++)
+	while ((p = threads_next(ex, ex->chain.proxy_tid, p, ex->leg_end_ns)) !=
+	       NULL)
 		if (p->state == THREAD_READY || p->state == THREAD_PREEMPTED ||
 		    p->state == THREAD_THROTTLED)
 			ready_ns = p->begin_ns;

@@ -101,19 +101,14 @@ claim_slow(
 static void
 claim_slow_clock(struct explainer *ex, const struct claim *work)
 {
-	const struct thread_interval *ran;
+	const struct thread_interval *ran = NULL;
 	struct claim piece;
-	size_t count = 0;
 
-	ran = threads_of(ex, work->tid, &count);
-	for (size_t i = 0; ran != NULL && i < count; i++) {
+	while ((ran = threads_next(ex, work->tid, ran, work->end_ns)) != NULL) {
 		piece = *work;
-		piece.cpu = ran[i].cpu;
-		if (piece.begin_ns < ran[i].begin_ns)
-			piece.begin_ns = ran[i].begin_ns;
-		if (piece.end_ns > ran[i].end_ns)
-			piece.end_ns = ran[i].end_ns;
-		if (ran[i].state == THREAD_RUN && piece.begin_ns < piece.end_ns)
+		piece.cpu = ran->cpu;
+		if (ran->state == THREAD_RUN &&
+		    claim_cut(&piece, ran->begin_ns, ran->end_ns))
 			claim_slow(ex, &piece, TALE_CAUSE_SLOW_CLOCK);
 	}
 }

@@ -14,31 +14,20 @@
 #define HALF(ns) ((ns) / 2)
 #define TICK_RUN_NS (300 * NS_PER_US) /* a tick is shorter */
 
-/* How long an interval is within a time. */
-static int64_t
-within(const struct thread_interval *p, int64_t begin_ns, int64_t end_ns)
-{
-	int64_t from = p->begin_ns > begin_ns ? p->begin_ns : begin_ns;
-	int64_t to = p->end_ns < end_ns ? p->end_ns : end_ns;
-
-	return to > from ? to - from : 0;
-}
-
 /* The wait for another thread that took at least half of a root's time, or
  * NULL. */
 static const struct thread_interval *
 waited_for(const struct explainer *ex, const struct root *r)
 {
-	size_t count;
-	const struct thread_interval *p =
-	    threads_of(ex, r->tid[r->count - 1], &count);
+	const struct thread_interval *p = NULL;
 	int64_t half_ns = HALF(r->end_ns - r->begin_ns);
 
-	for (; count > 0 && p->begin_ns < r->end_ns; count--, p++)
+	while (
+	    (p = threads_next(ex, r->tid[r->count - 1], p, r->end_ns)) != NULL)
 		if (p->state == THREAD_SLEEP && thread_is_peer(ex, p) &&
 		    p->doubt == NULL && p->woken_ns != NEVER &&
 		    p->woken_ns <= r->end_ns &&
-		    within(p, r->begin_ns, r->end_ns) > half_ns)
+		    interval_within_ns(p, r->begin_ns, r->end_ns) > half_ns)
 			return p;
 	return NULL;
 }
@@ -83,13 +72,12 @@ is_alike(int64_t a_ns, int64_t b_ns)
 enum root_timer
 root_timer(const struct explainer *ex, const struct root *r)
 {
-	size_t count;
-	const struct thread_interval *p =
-	    threads_of(ex, r->tid[r->count - 1], &count);
+	const struct thread_interval *p = NULL;
 	int64_t slept_ns = 0, ran_ns = 0, last_ns = 0, ns;
 	bool loop = false, ticks = false;
 
-	for (; count > 0 && p->begin_ns < r->end_ns; count--, p++) {
+	while ((p = threads_next(ex, r->tid[r->count - 1], p, r->end_ns)) !=
+	       NULL) {
 		ns = p->end_ns - p->begin_ns;
 		if (p->state == THREAD_RUN)
 			ran_ns += ns;
@@ -103,7 +91,7 @@ root_timer(const struct explainer *ex, const struct root *r)
 		ticks |= last_ns > 0 && ran_ns <= TICK_RUN_NS &&
 			 is_alike(ns, last_ns);
 		loop = call_is_loop(p->call);
-		slept_ns += within(p, r->begin_ns, r->end_ns);
+		slept_ns += interval_within_ns(p, r->begin_ns, r->end_ns);
 		last_ns = ns;
 		ran_ns = 0;
 	}

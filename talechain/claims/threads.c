@@ -559,21 +559,27 @@ threads_find(struct explainer *ex)
 }
 
 const struct thread_interval *
-threads_of(const struct explainer *ex, uint32_t tid, size_t *count)
+threads_next(const struct explainer *ex, uint32_t tid,
+    const struct thread_interval *p, int64_t before_ns)
 {
-	size_t low = 0, high = ex->intervals, first;
+	const struct thread_interval *all = ex->interval;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
+	if (p == NULL)
+		p = all + FIRST_WHERE(i, ex->intervals, all[i].tid >= tid);
+	else
+		p++;
+	return p < all + ex->intervals && p->tid == tid &&
+		       p->begin_ns < before_ns
+		   ? p
+		   : NULL;
+}
 
-		if (ex->interval[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	first = low;
-	while (low < ex->intervals && ex->interval[low].tid == tid)
-		low++;
-	*count = low - first;
-	return low > first ? &ex->interval[first] : NULL;
+int64_t
+interval_within_ns(
+    const struct thread_interval *p, int64_t begin_ns, int64_t end_ns)
+{
+	int64_t from = p->begin_ns > begin_ns ? p->begin_ns : begin_ns;
+	int64_t to = p->end_ns < end_ns ? p->end_ns : end_ns;
+
+	return to > from ? to - from : 0;
 }

@@ -57,18 +57,10 @@ cell_free_from(struct tiling *g, size_t cell)
 static size_t
 cell_at(const struct tiling *g, int64_t ns)
 {
-	size_t low = 0, high = g->cells;
+	size_t cell = FIRST_WHERE(i, g->cells, g->point[i] >= ns);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (g->point[middle] < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	assert(g->point[low] == ns);
-	return low;
+	assert(g->point[cell] == ns);
+	return cell;
 }
 
 static void

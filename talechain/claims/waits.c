@@ -81,6 +81,31 @@ thread_is_peer(const struct explainer *ex, const struct thread_interval *p)
 	       p->other_pid == self->pid;
 }
 
+enum tale_cause
+interval_cause(const struct explainer *ex, const struct thread_interval *p)
+{
+	switch (p->state) {
+	case THREAD_RUN:
+		return TALE_CAUSE_WORK;
+	case THREAD_SLEEP:
+		return thread_is_peer(ex, p) ? TALE_CAUSE_LOCK
+					     : TALE_CAUSE_SLEEP;
+	case THREAD_BLOCKED:
+		return TALE_CAUSE_LOCK;
+	case THREAD_DISK:
+		return TALE_CAUSE_DISK;
+	case THREAD_STOPPED:
+		return TALE_CAUSE_STOPPED;
+	case THREAD_READY:
+		return TALE_CAUSE_RUNQ;
+	case THREAD_PREEMPTED:
+		return TALE_CAUSE_PREEMPTED;
+	case THREAD_THROTTLED:
+		return TALE_CAUSE_QUOTA;
+	}
+	return TALE_CAUSE_NOT_OBSERVED;
+}
+
 /* Whether a sleep was ended by another thread of its process. */
 static bool
 is_woken_by_peer(const struct explainer *ex, const struct thread_interval *p)

@@ -33,18 +33,11 @@
 static const struct thread_interval *
 interval_before(const struct explainer *ex, uint32_t tid, int64_t ns)
 {
-	size_t count, low = 0, high;
-	const struct thread_interval *p = threads_of(ex, tid, &count);
+	const struct thread_interval *p = ex->interval;
+	size_t n = FIRST_WHERE(i, ex->intervals,
+	    p[i].tid > tid || (p[i].tid == tid && p[i].begin_ns >= ns));
 
-	for (high = count; low < high;) {
-		size_t middle = (low + high) / 2;
-
-		if (p[middle].begin_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 ? &p[low - 1] : NULL;
+	return n > 0 && p[n - 1].tid == tid ? &p[n - 1] : NULL;
 }
 
 /* Whether a thread of the same process that takes part ended a sleep. */

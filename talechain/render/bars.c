@@ -246,16 +246,7 @@ draw_blinds(struct explainer *ex)
 static size_t
 piece_from(const struct story *s, int64_t ns)
 {
-	size_t low = 0, high = s->segments, middle;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (s->segment[middle].end_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_WHERE(i, s->segments, s->segment[i].end_ns > ns);
 }
 
 /* What a thread's run was, by the piece of the path that it is in. */

@@ -43,43 +43,16 @@ holder_get(struct holder *h, uint32_t tid)
 	return NULL;
 }
 
-/* What a thread did, as a cause; WORK: it ran. */
-static enum tale_cause
-cause_of_state(const struct explainer *ex, const struct thread_interval *p)
-{
-	switch (p->state) {
-	case THREAD_RUN:
-		return TALE_CAUSE_WORK;
-	case THREAD_SLEEP:
-		return thread_is_peer(ex, p) ? TALE_CAUSE_LOCK
-					     : TALE_CAUSE_SLEEP;
-	case THREAD_BLOCKED:
-		return TALE_CAUSE_LOCK;
-	case THREAD_DISK:
-		return TALE_CAUSE_DISK;
-	case THREAD_STOPPED:
-		return TALE_CAUSE_STOPPED;
-	case THREAD_READY:
-		return TALE_CAUSE_RUNQ;
-	case THREAD_PREEMPTED:
-		return TALE_CAUSE_PREEMPTED;
-	case THREAD_THROTTLED:
-		return TALE_CAUSE_QUOTA;
-	}
-	return TALE_CAUSE_NOT_OBSERVED;
-}
-
 /* What the holder did within a piece. */
 static void
 draw_holder(struct explainer *ex, unsigned lane, uint32_t tid,
     const struct story_segment *g, unsigned *drawn)
 {
-	size_t count;
-	const struct thread_interval *p = threads_of(ex, tid, &count);
+	const struct thread_interval *p = NULL;
 	struct story_bar b = {
 	    .kind = STORY_BAR_HOLDER, .lane = lane, .tid = tid};
 
-	for (; count > 0 && p->begin_ns < g->end_ns; count--, p++) {
+	while ((p = threads_next(ex, tid, p, g->end_ns)) != NULL) {
 		b.begin_ns =
 		    p->begin_ns > g->begin_ns ? p->begin_ns : g->begin_ns;
 		b.end_ns = p->end_ns < g->end_ns ? p->end_ns : g->end_ns;
@@ -87,7 +60,7 @@ draw_holder(struct explainer *ex, unsigned lane, uint32_t tid,
 		    p->doubt != NULL || *drawn >= HOLDER_BARS)
 			continue;
 		b.cpu = p->cpu;
-		b.cause = cause_of_state(ex, p);
+		b.cause = interval_cause(ex, p);
 		snprintf(b.name, sizeof(b.name), "%s",
 		    p->state == THREAD_RUN ? "running"
 					   : tale_cause_label(b.cause));

@@ -87,7 +87,7 @@ lane_takes_part(const struct explainer *ex, int attempt, uint32_t tid)
 		if (a->app_tid[i] == tid)
 			return true;
 	return a->taker == tid || a->sender == tid ||
-	       threads_of(ex, tid, &(size_t){0}) != NULL;
+	       threads_next(ex, tid, NULL, INT64_MAX) != NULL;
 }
 
 static unsigned

@@ -222,15 +222,5 @@ moment_cut(const struct tale *t, int64_t ns)
 size_t
 entry_from(const struct tale *t, int64_t ns)
 {
-	size_t low = 0, high = t->entries;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (moment_at(t, t->entry[middle].at) < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_WHERE(i, t->entries, moment_at(t, t->entry[i].at) >= ns);
 }

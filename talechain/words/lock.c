@@ -6,45 +6,21 @@
 #define HOLDERS 64   /* that are counted */
 #define CHAIN_SAID 4 /* threads that are all named */
 
-/* What a holder did, as words. */
-enum doing {
-	DOING_RUN,
-	DOING_SLEEP,
-	DOING_WAIT,
-	DOING_DISK,
-	DOING_READY,
-	DOING_QUOTA,
-	DOING_STOPPED,
-	DOINGS
-};
-
 /* The threads that another waited for, and the time each thing took them. */
 struct holders {
 	uint32_t tid[HOLDERS];
 	unsigned count;
-	int64_t ns[DOINGS];
+	int64_t ns[TALE_CAUSE_COUNT];
 };
 
-static enum doing
+static enum tale_cause
 doing_of(const struct explainer *ex, const struct thread_interval *p)
 {
-	switch (p->state) {
-	case THREAD_RUN:
-		return DOING_RUN;
-	case THREAD_DISK:
-		return DOING_DISK;
-	case THREAD_STOPPED:
-		return DOING_STOPPED;
-	case THREAD_READY:
-	case THREAD_PREEMPTED:
-		return DOING_READY;
-	case THREAD_THROTTLED:
-		return DOING_QUOTA;
-	case THREAD_SLEEP:
-	case THREAD_BLOCKED:
-		break;
-	}
-	return thread_is_peer(ex, p) ? DOING_WAIT : DOING_SLEEP;
+	if (p->state == THREAD_PREEMPTED)
+		return TALE_CAUSE_RUNQ;
+	if (p->state == THREAD_BLOCKED && !thread_is_peer(ex, p))
+		return TALE_CAUSE_SLEEP;
+	return interval_cause(ex, p);
 }
 
 static void
@@ -62,17 +38,12 @@ static void
 doing_add(const struct explainer *ex, struct holders *h, uint32_t tid,
     const struct story_segment *piece)
 {
-	size_t count;
-	const struct thread_interval *p = threads_of(ex, tid, &count);
-	int64_t from, to;
+	const struct thread_interval *p = NULL;
 
-	for (; count > 0; count--, p++) {
-		from = p->begin_ns > piece->begin_ns ? p->begin_ns
-						     : piece->begin_ns;
-		to = p->end_ns < piece->end_ns ? p->end_ns : piece->end_ns;
-		if (from < to && p->doubt == NULL)
-			h->ns[doing_of(ex, p)] += to - from;
-	}
+	while ((p = threads_next(ex, tid, p, piece->end_ns)) != NULL)
+		if (p->doubt == NULL)
+			h->ns[doing_of(ex, p)] += interval_within_ns(
+			    p, piece->begin_ns, piece->end_ns);
 }
 
 /* All pieces in which the thread of a claim waited for the same thing. */
@@ -94,30 +65,30 @@ holders_find(
 }
 
 /* What the threads that were waited for did most. */
-static enum doing
+static enum tale_cause
 doing_most(const struct holders *h)
 {
 	unsigned most = 0;
 
-	for (unsigned i = 1; i < DOINGS; i++)
+	for (unsigned i = 1; i < TALE_CAUSE_COUNT; i++)
 		if (h->ns[i] > h->ns[most])
 			most = i;
-	return (enum doing)most;
+	return (enum tale_cause)most;
 }
 
 static void
 say_doing(const struct holders *h, const struct phrase *l)
 {
-	static const char *const words[DOINGS] = {
-	    [DOING_RUN] = "computed",
-	    [DOING_SLEEP] = "slept",
-	    [DOING_WAIT] = "waited for another thread",
-	    [DOING_DISK] = "waited for disk",
-	    [DOING_READY] = "waited for a CPU",
-	    [DOING_QUOTA] = "had used up its CPU quota",
-	    [DOING_STOPPED] = "was stopped",
+	static const char *const words[TALE_CAUSE_COUNT] = {
+	    [TALE_CAUSE_WORK] = "computed",
+	    [TALE_CAUSE_SLEEP] = "slept",
+	    [TALE_CAUSE_LOCK] = "waited for another thread",
+	    [TALE_CAUSE_DISK] = "waited for disk",
+	    [TALE_CAUSE_RUNQ] = "waited for a CPU",
+	    [TALE_CAUSE_QUOTA] = "had used up its CPU quota",
+	    [TALE_CAUSE_STOPPED] = "was stopped",
 	};
-	enum doing most = doing_most(h);
+	enum tale_cause most = doing_most(h);
 
 	if (h->ns[most] > 0)
 		phrase_add(l, ", which %s meanwhile", words[most]);
@@ -208,7 +179,7 @@ say_lock(
 		phrase_add(l, " and %u other%s in turn", h.count - 1,
 		    h.count > 2 ? "s" : "");
 	if (h.count == 1 && h.ns[doing_most(&h)] > 0 &&
-	    doing_most(&h) == DOING_WAIT)
+	    doing_most(&h) == TALE_CAUSE_LOCK)
 		say_root(ex, c, l);
 	else
 		say_doing(&h, l);
