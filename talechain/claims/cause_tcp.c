@@ -8,30 +8,19 @@
  * sent counts. */
 #include "talechain/claims/explainer.h"
 
-static bool
-covers(uint32_t begin, uint32_t bytes, uint32_t sequence)
-{
-	return sequence - begin < bytes;
-}
-
 /* The first segment of a flow with a byte, sent in [from, to], or NULL. */
 static const struct tale_entry *
 segment_with(const struct explainer *ex, uint64_t cookie, uint32_t sequence,
     int64_t from, int64_t to)
 {
-	const struct talechain_event *v;
-	size_t i;
+	const struct byte_range byte = {true, sequence, sequence + 1};
+	const struct event_query q = {.cookie = cookie,
+	    .type = TALECHAIN_TCP_XMIT,
+	    .from = from,
+	    .to = to,
+	    .range = &byte};
 
-	for (i = entry_from(ex->t, from);
-	     i < ex->t->entries && moment_at(ex->t, ex->t->entry[i].at) <= to;
-	     i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (v->type == TALECHAIN_TCP_XMIT && v->arg[0] == cookie &&
-		    covers(
-			tale_high(v->arg[1]), tale_high(v->arg[2]), sequence))
-			return &ex->t->entry[i];
-	}
-	return NULL;
+	return query_next(ex->t, &q, NULL);
 }
 
 static enum tale_cause
@@ -54,14 +43,13 @@ cause_of_held(uint32_t held)
 static int64_t
 sent_next(const struct explainer *ex, const struct tale_entry *e)
 {
-	const struct tale_entry *end = ex->t->entry + ex->t->entries;
-	uint64_t cookie = e->slot.event.arg[0];
+	const struct event_query q = {.cookie = e->slot.event.arg[0],
+	    .type = TALECHAIN_SOCK_SEND,
+	    .from = NEVER,
+	    .to = NEVER};
 
-	while (++e < end)
-		if (e->slot.event.type == TALECHAIN_SOCK_SEND &&
-		    e->slot.event.arg[0] == cookie && !e->doubtful)
-			return moment_at(ex->t, e->at);
-	return FAR;
+	e = query_next(ex->t, &q, e);
+	return e != NULL ? moment_at(ex->t, e->at) : FAR;
 }
 
 /* Bytes that one call left in the socket. */

@@ -13,7 +13,6 @@
 #define SOFTIRQ_NET_RX 3
 #define SOFTIRQ_TASKLET 6
 #define SOFTIRQ_HRTIMER 8
-#define NEAR_MAX 1000 /* events looked at around a sleep */
 /* No CPU takes longer to leave idle; what has to wait longer may not run. */
 #define IDLE_LONGEST_NS (10 * NS_PER_MS)
 #define SWEEP_NS NS_PER_MS	    /* the observer has a CPU for less */
@@ -57,17 +56,15 @@ is_full_socket(const struct thread_walk *w, const struct thread_interval *p)
 static bool
 is_client_full(const struct explainer *ex, int64_t ns)
 {
-	uint64_t ours = ex->t->cookie[TALE_SOCKET_CLIENT];
-	size_t i = entry_from(ex->t, ns);
-	size_t first = i > NEAR_MAX ? i - NEAR_MAX : 0;
-	const struct talechain_event *v;
+	const struct event_query q = {
+	    .cookie = ex->t->cookie[TALE_SOCKET_CLIENT],
+	    .type = TALECHAIN_SOCK_SEND,
+	    .from = NEVER,
+	    .to = ns - 1};
+	const struct tale_entry *e = query_last(ex->t, &q);
 
-	for (; ours != 0 && i > first; i--) {
-		v = &ex->t->entry[i - 1].slot.event;
-		if (v->type == TALECHAIN_SOCK_SEND && v->arg[0] == ours)
-			return tale_low(v->arg[2]) == TALECHAIN_HELD_WINDOW;
-	}
-	return false;
+	return e != NULL &&
+	       tale_low(e->slot.event.arg[2]) == TALECHAIN_HELD_WINDOW;
 }
 
 /* Timers ended it, one after the other, as those of a program that sleeps do,

@@ -43,3 +43,28 @@ claim_request(const struct claim *c)
 	}
 	return 0;
 }
+
+uint64_t
+request_at(const struct explainer *ex, const struct talechain_event *v,
+    enum talechain_type end, enum talechain_type type, unsigned arg)
+{
+	uint32_t ports = tale_high(v->arg[3]);
+	const struct event_query ours = {.cookie = COOKIE_ANY,
+	    .type = end,
+	    .ports = ports << 16 | ports >> 16,
+	    .from = NEVER,
+	    .to = NEVER};
+	const struct event_query begun = {
+	    .cookie = COOKIE_ANY, .type = type, .from = NEVER, .to = NEVER};
+	const struct tale_entry *at = query_next(ex->t, &ours, NULL), *e = NULL;
+	const struct talechain_event *b;
+	uint64_t request = 0;
+
+	while (at != NULL && (e = query_next(ex->t, &begun, e)) != NULL) {
+		b = &e->slot.event;
+		if (b->ts <= v->ts && b->arg[arg] == at->slot.event.arg[0] &&
+		    b->arg[0] != ex->t->request.id)
+			request = b->arg[0];
+	}
+	return request;
+}

@@ -157,6 +157,12 @@ struct explainer {
 bool claim_cut(struct claim *c, int64_t begin_ns, int64_t end_ns);
 /* Make a claim, cut to the present leg; an empty one is none. */
 void claim_add(struct explainer *ex, const struct claim *c);
+/* The request of Tailor's that was last at the other end of a call's connection
+ * as that was made, 0: none, or that end is not Tailor's.
+ *   end   the type of the event that shows Tailor's end
+ *   type  of the event that names the request, and the connection in arg */
+uint64_t request_at(const struct explainer *ex, const struct talechain_event *v,
+    enum talechain_type end, enum talechain_type type, unsigned arg);
 /* Id of the other request that a claim says a thread was busy with, or 0. */
 uint64_t claim_request(const struct claim *c);
 

@@ -19,12 +19,6 @@
 /* A thread that computes for longer has something to do. */
 #define IDLE_RAN_NS (300 * NS_PER_US)
 
-static uint32_t
-ports_of(const struct talechain_event *e)
-{
-	return (uint32_t)(e->arg[3] >> 32);
-}
-
 /* The last call of a kind on another of the server's connections, or NULL. */
 static const struct talechain_event *
 call_before(const struct explainer *ex, int attempt, uint32_t tid,
@@ -44,35 +38,12 @@ call_before(const struct explainer *ex, int attempt, uint32_t tid,
 	return NULL;
 }
 
-/* The cookie of Tailor's end of a connection to a server, or 0. */
-static uint64_t
-other_end(const struct explainer *ex, uint32_t ports)
-{
-	const struct talechain_event *v;
-
-	for (size_t i = 0; i < ex->t->entries; i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (v->type == TALECHAIN_SOCK_SEND &&
-		    ports_of(v) == (ports << 16 | ports >> 16))
-			return v->arg[0];
-	}
-	return 0;
-}
-
 /* The request that Tailor forwarded to where a call received, or 0. */
 static uint64_t
 request_of(const struct explainer *ex, const struct talechain_event *got)
 {
-	uint64_t cookie = other_end(ex, ports_of(got)), request = 0;
-	const struct talechain_event *v;
-
-	for (size_t i = 0; i < ex->t->entries && cookie != 0; i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (v->type == TALECHAIN_PROXY_ATTEMPT && v->ts <= got->ts &&
-		    v->arg[3] == cookie && v->arg[0] != ex->t->request.id)
-			request = v->arg[0];
-	}
-	return request;
+	return request_at(
+	    ex, got, TALECHAIN_SOCK_SEND, TALECHAIN_PROXY_ATTEMPT, 3);
 }
 
 uint64_t
@@ -95,31 +66,14 @@ other_request(
 static uint16_t
 port_of(const struct explainer *ex, int attempt)
 {
-	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
-	const struct talechain_event *v;
+	const struct event_query q = {
+	    .cookie = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt],
+	    .type = TALECHAIN_SOCK_RECV,
+	    .from = NEVER,
+	    .to = NEVER};
+	const struct tale_entry *e = query_next(ex->t, &q, NULL);
 
-	for (size_t i = 0; i < ex->t->entries; i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (v->type == TALECHAIN_SOCK_RECV && v->arg[0] == own)
-			return (uint16_t)(v->arg[3] >> 48);
-	}
-	return 0;
-}
-
-/* Whether a thread sends on a connection between two moments. */
-static bool
-has_sent(const struct explainer *ex, uint32_t tid, uint64_t cookie, size_t from,
-    size_t before)
-{
-	const struct talechain_event *v;
-
-	for (size_t i = from; i < before; i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (v->type == TALECHAIN_SOCK_SEND && v->tid == tid &&
-		    v->arg[0] == cookie)
-			return true;
-	}
-	return false;
+	return e != NULL ? (uint16_t)(e->slot.event.arg[3] >> 48) : 0;
 }
 
 bool
@@ -129,6 +83,8 @@ other_is_with(const struct explainer *ex, int attempt, uint32_t tid, int64_t ns)
 	uint16_t port = port_of(ex, attempt);
 	size_t before = entry_from(ex->t, ns);
 	const struct talechain_event *v;
+	struct event_query sent = {
+	    .type = TALECHAIN_SOCK_SEND, .tid = tid, .to = ns - 1};
 	unsigned receipts = 0;
 
 	for (size_t i = before; i > 0 && receipts < RECEIPTS_MAX; i--) {
@@ -138,7 +94,9 @@ other_is_with(const struct explainer *ex, int attempt, uint32_t tid, int64_t ns)
 		    ex->t->entry[i - 1].doubtful)
 			continue;
 		receipts++;
-		if (!has_sent(ex, tid, v->arg[0], i, before))
+		sent.cookie = v->arg[0];
+		sent.from = moment_at(ex->t, ex->t->entry[i - 1].at);
+		if (query_next(ex->t, &sent, NULL) == NULL)
 			return true;
 	}
 	return false;

@@ -20,17 +20,14 @@
 static const struct talechain_event *
 rest_of(const struct explainer *ex, size_t i)
 {
-	const struct talechain_event *e = &ex->t->entry[i].slot.event, *v;
-	struct instant at = ex->t->entry[i].at;
+	const struct tale_entry *e = &ex->t->entry[i];
+	const struct event_query q = {.cookie = COOKIE_ANY,
+	    .type = TALECHAIN_EPOCH_REST,
+	    .tid = e->slot.event.tid,
+	    .to = moment_at(ex->t, e->at)};
 
-	for (i++; i < ex->t->entries; i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (instant_before(at, ex->t->entry[i].at))
-			return NULL;
-		if (v->type == TALECHAIN_EPOCH_REST && v->tid == e->tid)
-			return v;
-	}
-	return NULL;
+	e = query_next(ex->t, &q, e);
+	return e != NULL ? &e->slot.event : NULL;
 }
 
 bool

@@ -7,13 +7,9 @@
  * more than the order of events.  In connect() it waits for the end that it
  * named. */
 #include <arpa/inet.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 
-#include "base/text.h"
-#include "talechain/events/events.h"
 #include "talechain/claims/explainer.h"
 
 #define SOFTIRQ_NET_RX 3
@@ -42,19 +38,16 @@ static bool
 is_inbound(
     const struct explainer *ex, int attempt, const struct talechain_event *v)
 {
-	const struct tale *t = ex->t;
-	uint64_t ours = t->cookie[TALE_SOCKET_A + 2 * attempt];
-	const struct talechain_event *own;
+	const struct event_query q = {
+	    .cookie = ex->t->cookie[TALE_SOCKET_A + 2 * attempt],
+	    .type = TALECHAIN_SOCK_SEND,
+	    .also = TALECHAIN_SOCK_RECV,
+	    .from = NEVER,
+	    .to = NEVER};
+	const struct tale_entry *own = query_next(ex->t, &q, NULL);
 
-	for (size_t i = 0; i < t->entries; i++) {
-		own = &t->entry[i].slot.event;
-		if ((own->type == TALECHAIN_SOCK_SEND ||
-			own->type == TALECHAIN_SOCK_RECV) &&
-		    own->arg[0] == ours)
-			return v->arg[3] >> 48 ==
-			       (own->arg[3] >> 32 & UINT16_MAX);
-	}
-	return true; /* not known */
+	return own == NULL || /* not known */
+	       v->arg[3] >> 48 == (own->slot.event.arg[3] >> 32 & UINT16_MAX);
 }
 
 /* The thread's first call on a socket after a moment, before it sleeps. */
@@ -120,15 +113,13 @@ wait_peer(
 static const struct talechain_event *
 address_of(const struct explainer *ex, const struct talechain_event *v)
 {
-	const struct talechain_event *a;
+	const struct event_query q = {.cookie = v->arg[0],
+	    .type = TALECHAIN_SOCK_PEER,
+	    .from = NEVER,
+	    .to = NEVER};
+	const struct tale_entry *a = query_next(ex->t, &q, NULL);
 
-	for (size_t i = 0; tale_low(v->arg[3]) == 0 && i < ex->t->entries;
-	     i++) {
-		a = &ex->t->entry[i].slot.event;
-		if (a->type == TALECHAIN_SOCK_PEER && a->arg[0] == v->arg[0])
-			return a;
-	}
-	return v;
+	return tale_low(v->arg[3]) == 0 && a != NULL ? &a->slot.event : v;
 }
 
 /* "10.0.0.5:5432"; "" if that is not known. */
@@ -150,30 +141,6 @@ peer_write(const struct explainer *ex, const struct talechain_event *v,
 		    inet_ntop(AF_INET6, &a->arg[1], text, sizeof(text)), port);
 }
 
-/* The request that Tailor began for what came over a connection of ours, the
- * last before a receipt there; 0: the other end is not Tailor's. */
-static uint64_t
-request_there(const struct explainer *ex, const struct talechain_event *v)
-{
-	uint32_t ports = tale_high(v->arg[3]);
-	uint64_t cookie = 0, request = 0;
-	const struct talechain_event *e;
-
-	for (size_t i = 0; i < ex->t->entries && cookie == 0; i++) {
-		e = &ex->t->entry[i].slot.event;
-		if (e->type == TALECHAIN_SOCK_RECV &&
-		    tale_high(e->arg[3]) == (ports << 16 | ports >> 16))
-			cookie = e->arg[0];
-	}
-	for (size_t i = 0; i < ex->t->entries && cookie != 0; i++) {
-		e = &ex->t->entry[i].slot.event;
-		if (e->type == TALECHAIN_PROXY_RECEIVE && e->ts <= v->ts &&
-		    e->arg[2] == cookie && e->arg[0] != ex->t->request.id)
-			request = e->arg[0];
-	}
-	return request;
-}
-
 void
 claim_where(
     const struct explainer *ex, const struct claim *c, struct story_segment *g)
@@ -184,5 +151,7 @@ claim_where(
 	if (c->peer == NULL)
 		return;
 	peer_write(ex, c->peer, g->peer);
-	g->peer_request = request_there(ex, c->peer);
+	/* Tailor began it for what came over a connection of ours. */
+	g->peer_request = request_at(
+	    ex, c->peer, TALECHAIN_SOCK_RECV, TALECHAIN_PROXY_RECEIVE, 2);
 }

@@ -19,31 +19,18 @@
 #define AWAY_NS NS_PER_MS
 #define WRITTEN_LATE_NS NS_PER_MS
 
-/* Bytes of a flow by TCP's numbers, which wrap: [begin, end). */
-struct range {
-	bool set;
-	uint32_t begin, end;
-};
-
-/* Whether sequence number a lies before b. */
-static bool
-sequence_before(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b) < 0;
-}
-
-static bool
-range_meets(const struct range *r, uint32_t begin, uint32_t bytes)
-{
-	return r->set && bytes > 0 && sequence_before(begin, r->end) &&
-	       sequence_before(r->begin, begin + bytes);
-}
+/* Events of a flow that carry bytes. */
+#define FLOW(flow, kind, first, last, bytes)                       \
+	{                                                          \
+		.cookie = (flow), .type = (kind), .from = (first), \
+		.to = (last), .carries = true, .range = (bytes)    \
+	}
 
 static void
-range_add(struct range *r, uint32_t begin, uint32_t bytes)
+range_add(struct byte_range *r, uint32_t begin, uint32_t bytes)
 {
 	if (!r->set)
-		*r = (struct range){true, begin, begin + bytes};
+		*r = (struct byte_range){true, begin, begin + bytes};
 	if (sequence_before(begin, r->begin))
 		r->begin = begin;
 	if (sequence_before(r->end, begin + bytes))
@@ -51,74 +38,22 @@ range_add(struct range *r, uint32_t begin, uint32_t bytes)
 }
 
 /* The last byte alone. */
-static struct range
-range_last(const struct range *r)
+static struct byte_range
+range_last(const struct byte_range *r)
 {
-	return (struct range){r->set, r->end - 1, r->end};
+	return (struct byte_range){r->set, r->end - 1, r->end};
 }
 
-static uint32_t
-event_bytes(const struct talechain_event *e)
+/* The bytes of all events of a kind. */
+static struct byte_range
+query_range(const struct tale *t, const struct event_query *q)
 {
-	switch (e->type) {
-	case TALECHAIN_SOCK_SEND:
-	case TALECHAIN_SOCK_RECV:
-		return tale_low(e->arg[1]);
-	}
-	return tale_high(e->arg[2]);
-}
+	const struct tale_entry *e = NULL;
+	struct byte_range r = {0};
 
-/* Which events of a flow. */
-struct event_query {
-	uint64_t cookie; /* 0: finds nothing */
-	enum talechain_type type;
-	int64_t from, to;	   /* NEVER: without bound */
-	const struct range *range; /* NULL: any bytes */
-};
-
-static bool
-query_fits(const struct tale *t, const struct event_query *l,
-    const struct tale_entry *e)
-{
-	const struct talechain_event *v = &e->slot.event;
-	int64_t at = moment_at(t, e->at);
-
-	return l->cookie != 0 && v->type == l->type && v->arg[0] == l->cookie &&
-	       !e->doubtful && (l->from == NEVER || at >= l->from) &&
-	       (l->to == NEVER || at <= l->to) && event_bytes(v) > 0 &&
-	       (l->range == NULL ||
-		   range_meets(l->range, tale_high(v->arg[1]), event_bytes(v)));
-}
-
-static const struct tale_entry *
-query_first(const struct tale *t, const struct event_query *l)
-{
-	for (size_t i = 0; i < t->entries; i++)
-		if (query_fits(t, l, &t->entry[i]))
-			return &t->entry[i];
-	return NULL;
-}
-
-static const struct tale_entry *
-query_last(const struct tale *t, const struct event_query *l)
-{
-	for (size_t i = t->entries; i > 0; i--)
-		if (query_fits(t, l, &t->entry[i - 1]))
-			return &t->entry[i - 1];
-	return NULL;
-}
-
-static struct range
-query_range(const struct tale *t, const struct event_query *l)
-{
-	const struct talechain_event *v;
-	struct range r = {0};
-
-	for (size_t i = 0; i < t->entries; i++) {
-		v = &t->entry[i].slot.event;
-		if (query_fits(t, l, &t->entry[i]))
-			range_add(&r, tale_high(v->arg[1]), event_bytes(v));
-	}
+	while ((e = query_next(t, q, e)) != NULL)
+		range_add(&r, tale_high(e->slot.event.arg[1]),
+		    event_bytes(&e->slot.event));
 	return r;
 }
 
@@ -135,19 +70,20 @@ moment(const struct tale *t, const struct tale_entry *e, uint32_t *tid)
 
 /* The first segment from a peer that acknowledged a byte. */
 static int64_t
-flow_acked(const struct tale *t, uint64_t cookie, const struct range *last)
+flow_acked(const struct tale *t, uint64_t cookie, const struct byte_range *last)
 {
-	const struct tale_entry *e;
+	const struct event_query q = {.cookie = last->set ? cookie : 0,
+	    .type = TALECHAIN_TCP_ACK,
+	    .also = TALECHAIN_TCP_RECV,
+	    .from = NEVER,
+	    .to = NEVER};
+	const struct tale_entry *e = NULL;
+	uint32_t acked;
 
-	for (size_t i = 0; cookie != 0 && last->set && i < t->entries; i++) {
-		e = &t->entry[i];
-		if ((e->slot.event.type == TALECHAIN_TCP_ACK ||
-			e->slot.event.type == TALECHAIN_TCP_RECV) &&
-		    e->slot.event.arg[0] == cookie &&
-		    !sequence_before(
-			tale_low(e->slot.event.arg[1]), last->end) &&
-		    sequence_before(tale_low(e->slot.event.arg[1]),
-			last->end + (UINT32_C(1) << 30)))
+	while ((e = query_next(t, &q, e)) != NULL) {
+		acked = tale_low(e->slot.event.arg[1]);
+		if (!sequence_before(acked, last->end) &&
+		    sequence_before(acked, last->end + (UINT32_C(1) << 30)))
 			return moment_at(t, e->at);
 	}
 	return NEVER;
@@ -160,41 +96,41 @@ chain_client(struct tale_chain *c)
 	const struct tale *t = c->tale;
 	uint64_t ours = t->cookie[TALE_SOCKET_CLIENT];
 	uint64_t theirs = t->cookie[TALE_SOCKET_CLIENT_PEER];
-	struct event_query l = {
-	    ours, TALECHAIN_SOCK_SEND, NEVER, c->first_byte, NULL};
+	struct event_query l =
+	    FLOW(ours, TALECHAIN_SOCK_SEND, NEVER, c->first_byte, NULL);
 	int64_t before = moment(t, query_last(t, &l), NULL);
-	struct range request, response, last;
+	struct byte_range request, response, last;
 
-	l = (struct event_query){
-	    ours, TALECHAIN_SOCK_RECV, before, c->received, NULL};
+	l = (struct event_query)FLOW(
+	    ours, TALECHAIN_SOCK_RECV, before, c->received, NULL);
 	request = query_range(t, &l);
-	l = (struct event_query){
-	    ours, TALECHAIN_TCP_RECV, NEVER, c->received, &request};
-	c->net_in = moment(t, query_first(t, &l), NULL);
+	l = (struct event_query)FLOW(
+	    ours, TALECHAIN_TCP_RECV, NEVER, c->received, &request);
+	c->net_in = moment(t, query_next(t, &l, NULL), NULL);
 	c->net_whole = moment(t, query_last(t, &l), NULL);
-	l = (struct event_query){
-	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &request};
-	c->client_gave = moment(t, query_first(t, &l), &c->client_tid);
+	l = (struct event_query)FLOW(
+	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &request);
+	c->client_gave = moment(t, query_next(t, &l, NULL), &c->client_tid);
 	/* Tailor has begun to read what came with the request before. */
 	if (c->net_in > c->first_byte && c->first_byte != NEVER)
 		c->net_in = NEVER;
 
-	l = (struct event_query){
-	    ours, TALECHAIN_SOCK_SEND, c->received, c->finished, NULL};
+	l = (struct event_query)FLOW(
+	    ours, TALECHAIN_SOCK_SEND, c->received, c->finished, NULL);
 	response = query_range(t, &l);
 	last = range_last(&response);
-	l = (struct event_query){
-	    ours, TALECHAIN_TCP_XMIT, c->received, NEVER, &last};
-	c->left = moment(t, query_first(t, &l), NULL);
+	l = (struct event_query)FLOW(
+	    ours, TALECHAIN_TCP_XMIT, c->received, NEVER, &last);
+	c->left = moment(t, query_next(t, &l, NULL), NULL);
 	c->acked = flow_acked(t, ours, &last);
-	l = (struct event_query){
-	    theirs, TALECHAIN_TCP_RECV, c->received, NEVER, &last};
-	c->client_net = moment(t, query_first(t, &l), NULL);
+	l = (struct event_query)FLOW(
+	    theirs, TALECHAIN_TCP_RECV, c->received, NEVER, &last);
+	c->client_net = moment(t, query_next(t, &l, NULL), NULL);
 	l.type = TALECHAIN_SOCK_RECV;
-	c->client_read = moment(t, query_first(t, &l), &c->client_tid);
+	c->client_read = moment(t, query_next(t, &l, NULL), &c->client_tid);
 	c->responded = response.set;
 	l.range = &response;
-	c->client_began = moment(t, query_first(t, &l), NULL);
+	c->client_began = moment(t, query_next(t, &l, NULL), NULL);
 }
 
 /* When the request's first bytes were given to the kernel: the call's stamp, or
@@ -204,8 +140,8 @@ static void
 chain_written(
     struct tale_chain *c, struct chain_attempt *a, struct event_query l)
 {
-	const struct tale_entry *e = query_first(c->tale, &l);
-	struct range request = query_range(c->tale, &l);
+	const struct tale_entry *e = query_next(c->tale, &l, NULL);
+	struct byte_range request = query_range(c->tale, &l);
 
 	if (e == NULL)
 		return;
@@ -214,7 +150,7 @@ chain_written(
 		a->written = moment_at(c->tale, e->at);
 	l.type = TALECHAIN_TCP_XMIT;
 	l.range = &request;
-	e = query_first(c->tale, &l);
+	e = query_next(c->tale, &l, NULL);
 	if (e != NULL && moment_at(c->tale, e->at) < a->written)
 		a->written = moment_at(c->tale, e->at);
 }
@@ -224,8 +160,8 @@ chain_written(
 static int64_t
 chain_before(struct tale_chain *c, const struct chain_attempt *a, uint64_t ours)
 {
-	struct event_query l = {
-	    ours, TALECHAIN_SOCK_RECV, c->received, a->written, NULL};
+	struct event_query l =
+	    FLOW(ours, TALECHAIN_SOCK_RECV, c->received, a->written, NULL);
 	int64_t before = moment(c->tale, query_last(c->tale, &l), NULL);
 
 	return before != NEVER ? before : c->received;
@@ -236,31 +172,27 @@ static const struct tale_entry *
 flow_fin(const struct tale *t, uint64_t cookie, enum talechain_type type,
     int64_t from, int64_t to)
 {
-	const struct talechain_event *v;
-	size_t i = entry_from(t, from);
+	const struct event_query q = {
+	    .cookie = cookie, .type = type, .from = from, .to = to};
+	const struct tale_entry *e = NULL;
 
-	for (; cookie != 0 && i < t->entries; i++) {
-		v = &t->entry[i].slot.event;
-		if (moment_at(t, t->entry[i].at) > to)
-			break;
-		if (v->type == type && v->arg[0] == cookie &&
-		    !t->entry[i].doubtful && (v->arg[3] & FLAG_FIN) != 0)
-			return &t->entry[i];
-	}
+	while ((e = query_next(t, &q, e)) != NULL)
+		if ((e->slot.event.arg[3] & FLAG_FIN) != 0)
+			return e;
 	return NULL;
 }
 
 /* When the server closed a connection with which its response ends, and which
  * thread did. */
 static void
-chain_close(struct tale_chain *c, int i, const struct range *response)
+chain_close(struct tale_chain *c, int i, const struct byte_range *response)
 {
 	struct chain_attempt *a = &c->attempt[i];
 	uint64_t ours = c->tale->cookie[TALE_SOCKET_A + 2 * i];
 	uint64_t theirs = c->tale->cookie[TALE_SOCKET_A_PEER + 2 * i];
-	const struct range last = range_last(response);
-	const struct event_query l = {
-	    ours, TALECHAIN_SOCK_RECV, a->written, a->complete, &last};
+	const struct byte_range last = range_last(response);
+	const struct event_query l =
+	    FLOW(ours, TALECHAIN_SOCK_RECV, a->written, a->complete, &last);
 	const struct tale_thread *closer;
 	const struct tale_entry *e;
 
@@ -293,24 +225,24 @@ chain_server(struct tale_chain *c, int i)
 	uint64_t theirs = t->cookie[TALE_SOCKET_A_PEER + 2 * i];
 	int64_t end = a->complete;
 	int64_t before = chain_before(c, a, ours);
-	struct event_query l = {ours, TALECHAIN_SOCK_SEND, before,
-	    a->first_byte != NEVER ? a->first_byte : end, NULL};
-	struct range request = query_range(t, &l), response, last;
+	struct event_query l = FLOW(ours, TALECHAIN_SOCK_SEND, before,
+	    a->first_byte != NEVER ? a->first_byte : end, NULL);
+	struct byte_range request = query_range(t, &l), response, last;
 
 	chain_written(c, a, l);
-	l = (struct event_query){
-	    theirs, TALECHAIN_TCP_RECV, NEVER, end, &request};
-	a->net_in = moment(t, query_first(t, &l), NULL);
+	l = (struct event_query)FLOW(
+	    theirs, TALECHAIN_TCP_RECV, NEVER, end, &request);
+	a->net_in = moment(t, query_next(t, &l, NULL), NULL);
 	l.type = TALECHAIN_SOCK_RECV;
-	a->taken = moment(t, query_first(t, &l), &a->taker);
+	a->taken = moment(t, query_next(t, &l, NULL), &a->taker);
 
-	l = (struct event_query){
-	    ours, TALECHAIN_SOCK_RECV, a->written, end, NULL};
+	l = (struct event_query)FLOW(
+	    ours, TALECHAIN_SOCK_RECV, a->written, end, NULL);
 	response = query_range(t, &l);
 	last = range_last(&response);
-	l = (struct event_query){
-	    ours, TALECHAIN_TCP_RECV, a->written, end, &last};
-	a->back = moment(t, query_first(t, &l), NULL);
+	l = (struct event_query)FLOW(
+	    ours, TALECHAIN_TCP_RECV, a->written, end, &last);
+	a->back = moment(t, query_next(t, &l, NULL), NULL);
 	l.cookie = theirs;
 	l.type = TALECHAIN_SOCK_SEND;
 	/* Written, but not read by Tailor: only time is known. */
@@ -324,9 +256,9 @@ chain_server(struct tale_chain *c, int i)
 	a->sent = moment(t, query_last(t, &l), &a->sender);
 	l.type = TALECHAIN_TCP_XMIT;
 	l.to = end;
-	a->left = moment(t, query_first(t, &l), NULL);
+	a->left = moment(t, query_next(t, &l, NULL), NULL);
 	l.range = response.set ? &response : NULL;
-	a->begun = moment(t, query_first(t, &l), NULL);
+	a->begun = moment(t, query_next(t, &l, NULL), NULL);
 	a->by_close &= a->first_byte != NEVER && a->complete != NEVER;
 	if (a->by_close)
 		chain_close(c, i, &response);

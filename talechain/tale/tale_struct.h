@@ -109,6 +109,41 @@ tale_earlier(struct instant a, int64_t ns)
 	    ns < 0 || a.ns > (uint64_t)ns ? a.ns - (uint64_t)ns : 0};
 }
 
+/* Bytes of a flow by TCP's numbers, which wrap: [begin, end). */
+struct byte_range {
+	bool set;
+	uint32_t begin, end;
+};
+
+#define COOKIE_ANY UINT64_MAX
+
+/* Some of a tale's events; none whose own stamp cannot be true. */
+struct event_query {
+	uint64_t cookie; /* arg[0]; 0: finds nothing */
+	enum talechain_type type;
+	enum talechain_type also;	/* another one, or 0 */
+	uint32_t tid;			/* 0: any */
+	uint32_t ports;			/* local << 16 | remote; 0: any */
+	int64_t from, to;		/* ns since t0; NEVER: without bound */
+	bool carries;			/* only those with bytes */
+	const struct byte_range *range; /* which these meet; NULL: any */
+};
+
+/* The first one after an entry (NULL: of all), or NULL; the last of all, or
+ * NULL.  O(events between from and what is found). */
+const struct tale_entry *query_next(const struct tale *t,
+    const struct event_query *q, const struct tale_entry *after);
+const struct tale_entry *
+query_last(const struct tale *t, const struct event_query *q);
+/* How many bytes an event of a flow carries. */
+uint32_t event_bytes(const struct talechain_event *e);
+/* True if sequence number a lies before b. */
+static inline bool
+sequence_before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
 /* A thread that took part, or NULL. */
 const struct tale_thread *tale_thread_find(const struct tale *t, uint64_t tid);
 

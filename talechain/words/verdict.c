@@ -42,23 +42,22 @@ say_other(const struct claim *c, const struct phrase *l)
 static void
 say_quota(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
-	const struct talechain_event *v, *found = NULL;
-	size_t last = entry_from(ex->t, c->begin_ns + 1);
+	const struct event_query q = {.cookie = COOKIE_ANY,
+	    .type = TALECHAIN_QUOTA,
+	    .tid = c->tid,
+	    .from = NEVER,
+	    .to = c->begin_ns};
+	const struct tale_entry *e = query_last(ex->t, &q);
 
-	for (size_t i = 0; i < last; i++) {
-		v = &ex->t->entry[i].slot.event;
-		if (v->type == TALECHAIN_QUOTA && v->tid == c->tid)
-			found = v;
-	}
 	if (c->cpu >= 0)
 		phrase_add(l, "was kept off CPU %d", c->cpu);
 	else
 		phrase_add(l, "was kept off its CPUs");
 	phrase_add(l, ": the CPU quota of its cgroup was used up");
-	if (found != NULL)
+	if (e != NULL)
 		phrase_add(l, " (%g of each %g ms)",
-		    (double)found->arg[2] / (double)NS_PER_MS,
-		    (double)found->arg[1] / (double)NS_PER_MS);
+		    text_ms_of((int64_t)e->slot.event.arg[2]),
+		    text_ms_of((int64_t)e->slot.event.arg[1]));
 }
 
 /* A thread had to free memory before it got some. */
