@@ -106,7 +106,7 @@ stop_cut(struct claim *c, const struct thread_interval *run, bool before)
 		c->end_ns = run->begin_ns;
 }
 
-/* Whether another thread of the process did something else than to stop: a
+/* True if another thread of the process did something else than to stop: a
  * signal that stops the process wakes those that sleep and stops them too.
  * *stopped counts threads that did stop.  c is cut to when all had. */
 static bool
@@ -212,7 +212,7 @@ cause_classes(struct explainer *ex, int attempt)
 	}
 }
 
-/* Whether events of the kernel came from a channel. */
+/* True if events of the kernel came from a channel. */
 static bool
 is_kernel_channel(const struct tale *t, uint64_t channel)
 {
@@ -261,7 +261,7 @@ cause_losses(struct explainer *ex, enum claim_rank rank)
 	claim_add(ex, &c);
 }
 
-/* Whether a leg is known from what Tailor itself recorded. */
+/* True if a leg is known from what Tailor itself recorded. */
 static bool
 is_own(const struct claim *leg)
 {

@@ -36,7 +36,7 @@ idle_before(const struct explainer *ex, int cpu, int64_t begin, int64_t end)
 	return found;
 }
 
-/* Whether a sleep was for room in the socket, in the middle of the response:
+/* True if a sleep was for room in the socket, in the middle of the response:
  * the receiver's ACKs end it, as they come in or as TCP's own timers (pacing,
  * ACKs held back on this machine) let them.  A thread's own timers run in
  * interrupts. */
@@ -86,7 +86,7 @@ claim_either(const struct thread_walk *w, const struct thread_interval *p,
 	claim_add(w->ex, c);
 }
 
-/* Whether a system call waits until a child has a program of its own: vfork,
+/* True if a system call waits until a child has a program of its own: vfork,
  * or clone, which posix_spawn calls, and which does not wait otherwise. */
 static bool
 is_vfork(unsigned call)
@@ -98,7 +98,7 @@ is_vfork(unsigned call)
 	return call == SYS_clone + 1 || call == SYS_clone3 + 1;
 }
 
-/* Whether a wait that no signal ends was for a lock: the kernel's stack says
+/* True if a wait that no signal ends was for a lock: the kernel's stack says
  * so, or nothing says that it was not. */
 static bool
 is_kernel_lock(const struct thread_walk *w, const struct thread_interval *p)
@@ -388,7 +388,7 @@ claim_moved(const struct thread_walk *w, const struct thread_interval *p,
 	return true;
 }
 
-/* Whether a thread waits for something, not for a CPU. */
+/* True if a thread waits for something, not for a CPU. */
 static bool
 is_wait(enum thread_state state)
 {

@@ -207,7 +207,7 @@ check_claims(struct explainer *ex)
 
 /* --- the tiling ----------------------------------------------------------- */
 
-/* Whether the segments follow each other from 0 to the end, and add up. */
+/* True if the segments follow each other from 0 to the end, and add up. */
 static bool
 is_tiled(const struct story *s)
 {

@@ -121,7 +121,7 @@ worked_until(const struct explainer *ex, uint32_t tid, size_t got)
 	return ex->leg_end_ns;
 }
 
-/* Whether an event is a receipt on another connection. */
+/* True if an event is a receipt on another connection. */
 static bool
 is_receipt(const struct explainer *ex, int attempt, uint32_t tid,
     const struct tale_entry *e)
@@ -227,7 +227,7 @@ cause_other(struct explainer *ex, int attempt, uint32_t tid)
 	}
 }
 
-/* Whether a thread was idle right after a moment, until another of its process
+/* True if a thread was idle right after a moment, until another of its process
  * woke it. */
 static bool
 is_idle_after(const struct explainer *ex, uint32_t tid, int64_t ns)

@@ -36,7 +36,7 @@ rate_period_of(const struct explainer *ex, const struct tale_entry *e,
 	return true;
 }
 
-/* Whether a period says that a piece of computing was slow, and why. */
+/* True if a period says that a piece of computing was slow, and why. */
 static bool
 period_slow(const struct explainer *ex, const struct rate_period *p,
     const struct claim *work, enum tale_cause cause)

@@ -62,7 +62,7 @@ root_find(const struct explainer *ex, struct root *r, uint32_t waiter,
 	r->open = !thread_is_watched(ex, r->tid[r->count - 1]);
 }
 
-/* Whether two lengths are alike. */
+/* True if two lengths are alike. */
 static bool
 is_alike(int64_t a_ns, int64_t b_ns)
 {

@@ -29,7 +29,7 @@ struct track {
 	const struct tale_entry *wakeup; /* the last of it, or NULL */
 };
 
-/* Whether an event is one that only a watched process has.  A switch between
+/* True if an event is one that only a watched process has.  A switch between
  * two tasks is recorded if either is watched, and the idle task never is. */
 static bool
 shows_watched(const struct tale_entry *e, uint32_t pid)
@@ -159,7 +159,7 @@ interval_waker(const struct explainer *ex, const struct track *k,
 	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }
 
-/* Whether all of the kernel's events of its time are in a tale: else what they
+/* True if all of the kernel's events of its time are in a tale: else what they
  * contradict is no news. */
 static bool
 is_complete(const struct tale *t)

@@ -119,7 +119,7 @@ tiling_fini(struct tiling *g)
 	free(g->order);
 }
 
-/* Whether two neighbours say the same thing. */
+/* True if two neighbours say the same thing. */
 static bool
 claim_same(const struct claim *a, const struct claim *b)
 {

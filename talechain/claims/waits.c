@@ -37,7 +37,7 @@
 #define SOFTIRQ_TIMER 1
 #define SOFTIRQ_HRTIMER 8
 
-/* Whether a sleep may be for a lock, by its system call, if that is known. */
+/* True if a sleep may be for a lock, by its system call, if that is known. */
 static bool
 may_be_lock(const struct thread_interval *p)
 {
@@ -55,14 +55,14 @@ thread_timer_ended(const struct thread_interval *p)
 			   p->vector == SOFTIRQ_HRTIMER)));
 }
 
-/* Whether it ended one that may be for a lock. */
+/* True if it ended one that may be for a lock. */
 static bool
 is_timed_out(const struct thread_interval *p)
 {
 	return may_be_lock(p) && thread_timer_ended(p);
 }
 
-/* Whether a sleep may be a wait with a certain timeout. */
+/* True if a sleep may be a wait with a certain timeout. */
 static bool
 is_timeout_of(const struct thread_interval *p, int64_t timeout_ns)
 {
@@ -106,14 +106,14 @@ interval_cause(const struct explainer *ex, const struct thread_interval *p)
 	return TALE_CAUSE_NOT_OBSERVED;
 }
 
-/* Whether a sleep was ended by another thread of its process. */
+/* True if a sleep was ended by another thread of its process. */
 static bool
 is_woken_by_peer(const struct explainer *ex, const struct thread_interval *p)
 {
 	return p->state == THREAD_SLEEP && thread_is_peer(ex, p);
 }
 
-/* Whether two sleeps may be on one lock.  A condition of pthread has two words,
+/* True if two sleeps may be on one lock.  A condition of pthread has two words,
  * side by side. */
 static bool
 is_same_lock(const struct thread_interval *a, const struct thread_interval *b)
@@ -183,14 +183,14 @@ chain_from(const struct explainer *ex, size_t i)
 	return c;
 }
 
-/* Whether a sleep is one timeout of an interpreter lock. */
+/* True if a sleep is one timeout of an interpreter lock. */
 static bool
 is_switch(const struct thread_interval *p)
 {
 	return is_timed_out(p) && is_timeout_of(p, SWITCH_NS);
 }
 
-/* Whether its timeouts are those of an interpreter lock. */
+/* True if its timeouts are those of an interpreter lock. */
 static bool
 is_of_switches(const struct explainer *ex, const struct wait_chain *c)
 {
@@ -237,7 +237,7 @@ switches_find(struct explainer *ex)
 	}
 }
 
-/* Whether the tale has anything that only a JVM reports, of a server. */
+/* True if the tale has anything that only a JVM reports, of a server. */
 static bool
 is_jvm(const struct explainer *ex, int server)
 {
@@ -312,7 +312,7 @@ wait_in_jvm(const struct explainer *ex, const struct wait_chain *c)
 	return wait;
 }
 
-/* Whether one timeout of an interpreter lock and what follows it are known to
+/* True if one timeout of an interpreter lock and what follows it are known to
  * be on one lock. */
 static bool
 is_one_turn(const struct explainer *ex, const struct wait_chain *c)

@@ -40,7 +40,7 @@ interval_before(const struct explainer *ex, uint32_t tid, int64_t ns)
 	return n > 0 && p[n - 1].tid == tid ? &p[n - 1] : NULL;
 }
 
-/* Whether a thread of the same process that takes part ended a sleep. */
+/* True if a thread of the same process that takes part ended a sleep. */
 static bool
 ended_by_peer(const struct explainer *ex, const struct thread_interval *p)
 {
@@ -64,7 +64,7 @@ idle_sleep(const struct thread_walk *w, uint32_t tid, int64_t before)
 		   : NULL;
 }
 
-/* Whether a thread got work from another: it was idle as the leg began, and was
+/* True if a thread got work from another: it was idle as the leg began, and was
  * woken then by that thread, or by one that had got work from it. */
 static bool
 got_work(
@@ -123,7 +123,7 @@ first_sleep(
 	return from;
 }
 
-/* Whether the request was with the thread that ended a sleep; *since: from when
+/* True if the request was with the thread that ended a sleep; *since: from when
  * on. */
 static bool
 was_with_waker(

@@ -32,7 +32,7 @@ is_call(const struct talechain_event *v)
 	return v->type >= TALECHAIN_SOCK_SEND && v->type <= TALECHAIN_SOCK_PEER;
 }
 
-/* Whether a call is on a connection to the server itself: its other end is
+/* True if a call is on a connection to the server itself: its other end is
  * a client of the server. */
 static bool
 is_inbound(

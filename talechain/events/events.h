@@ -9,7 +9,7 @@
 
 #include "talechain/talechain.h"
 
-/* Whether the event's type names a request, and which one. */
+/* True if the event's type names a request, and which one. */
 bool
 talechain_event_request(const struct talechain_event *event, uint64_t *request);
 

@@ -439,7 +439,7 @@ wake_followed(const struct tale *t, size_t wakeup)
 	return NULL;
 }
 
-/* Whether the request is in the hands of a thread at a moment, or about to. */
+/* True if the request is in the hands of a thread at a moment, or about to. */
 static bool
 on_the_path(const struct explainer *ex, uint32_t tid, int64_t ns)
 {

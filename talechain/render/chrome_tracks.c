@@ -75,7 +75,7 @@ request_add(struct chrome *c)
 	}
 }
 
-/* Whether a moment lies on a bar of a lane, or on its edge. */
+/* True if a moment lies on a bar of a lane, or on its edge. */
 static bool
 lane_is_busy(const struct story *s, unsigned lane, int64_t ns)
 {
@@ -133,14 +133,14 @@ lane_process(const struct story *s, size_t lane)
 }
 
 /* Open slices of a track, the outermost first. */
-struct stack {
+struct open_slices {
 	int64_t until_ns[NESTED];
 	unsigned depth;
 };
 
-/* Whether a slice fits on a track; if so it is open there from now on. */
+/* True if a slice fits on a track; if so it is open there from now on. */
 static bool
-stack_take(struct stack *k, const struct chrome_slice *x)
+stack_take(struct open_slices *k, const struct chrome_slice *x)
 {
 	while (k->depth > 0 && k->until_ns[k->depth - 1] <= x->begin_ns)
 		k->depth--;
@@ -172,7 +172,7 @@ track_add(struct chrome *c, size_t lane, bool further)
 static int
 tracks_fill(struct chrome *c)
 {
-	struct stack *k = calloc(c->slices + 1, sizeof(*k));
+	struct open_slices *k = calloc(c->slices + 1, sizeof(*k));
 	struct chrome_slice *x;
 	bool further;
 

@@ -129,7 +129,7 @@ drawing_bars(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
-/* Whether an arrow goes around a corner: to near lanes, or a short way on. */
+/* True if an arrow goes around a corner: to near lanes, or a short way on. */
 static bool
 arrow_turns(double right, double down)
 {
@@ -255,7 +255,7 @@ next_begin(const struct picture *p, size_t n)
 	return PICTURE_RIGHT + DRAWING_MARGIN;
 }
 
-/* Whether an arrow comes to the left end of a bar. */
+/* True if an arrow comes to the left end of a bar. */
 static bool
 bar_is_met(const struct picture *p, const struct story_bar *b, double left)
 {
@@ -320,7 +320,7 @@ room_find(struct drawing *d, size_t n, double taken, struct room *r)
 	}
 }
 
-/* Whether a text of so many characters fits, and where it then begins. */
+/* True if a text of so many characters fits, and where it then begins. */
 static const char *
 label_place(const struct room *r, double taken, size_t chars, double *at)
 {

@@ -82,7 +82,7 @@ is_last(double at)
 	return at > PICTURE_RIGHT - 30;
 }
 
-/* Whether a moment or its number would lie on a fold. */
+/* True if a moment or its number would lie on a fold. */
 static bool
 tick_folded(const struct picture *p, int64_t ns)
 {

@@ -19,7 +19,7 @@
 
 EMBED(timeline_html, "talechain/render/page/timeline.html");
 
-struct page {
+struct html_page {
 	struct text *x;		 /* borrowed */
 	const struct story *s;	 /* borrowed */
 	const struct picture *p; /* borrowed */
@@ -27,7 +27,7 @@ struct page {
 };
 
 static void
-put_title(struct page *g)
+put_title(struct html_page *g)
 {
 	char total[MARKUP_TIME];
 
@@ -38,14 +38,14 @@ put_title(struct page *g)
 }
 
 static void
-put_verdict(struct page *g)
+put_verdict(struct html_page *g)
 {
 	markup_text(g->x, g->s->verdict.text);
 }
 
 static void
-put_lines(
-    struct page *g, const char *lead, const char lines[STORY_LINES][STORY_TEXT])
+put_lines(struct html_page *g, const char *lead,
+    const char lines[STORY_LINES][STORY_TEXT])
 {
 	for (size_t i = 0; i < STORY_LINES && lines[i][0] != '\0'; i++) {
 		if (i == 0)
@@ -57,7 +57,7 @@ put_lines(
 }
 
 static void
-put_facts(struct page *g)
+put_facts(struct html_page *g)
 {
 	text_add(g->x, "<dt>How sure</dt><dd>%s</dd>\n",
 	    story_confidence_words(g->s->verdict.confidence));
@@ -66,7 +66,7 @@ put_facts(struct page *g)
 }
 
 static void
-put_identity(struct page *g)
+put_identity(struct html_page *g)
 {
 	const struct tale_request *r = &g->s->tale->request;
 	char origin[ORIGIN_WORDS];
@@ -89,7 +89,7 @@ put_identity(struct page *g)
 }
 
 static void
-put_picture(struct page *g)
+put_picture(struct html_page *g)
 {
 	struct text body = {0};
 	struct drawing d = {.x = &body, .p = g->p, .y = 6};
@@ -112,7 +112,7 @@ put_picture(struct page *g)
 }
 
 static void
-put_data(struct page *g)
+put_data(struct html_page *g)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -129,7 +129,7 @@ put_data(struct page *g)
 }
 
 static void
-put_tables(struct page *g)
+put_tables(struct html_page *g)
 {
 	tables_render(g->x, g->s, g->p);
 }
@@ -137,7 +137,7 @@ put_tables(struct page *g)
 /* What replaces {{NAME}}. */
 static const struct {
 	const char *name;
-	void (*put)(struct page *g);
+	void (*put)(struct html_page *g);
 } blanks[] = {
     {"TITLE", put_title},
     {"VERDICT", put_verdict},
@@ -150,7 +150,7 @@ static const struct {
 
 /* Fill in one blank; name has length bytes and is in the table. */
 static void
-blank_fill(struct page *g, const char *name, size_t length)
+blank_fill(struct html_page *g, const char *name, size_t length)
 {
 	size_t i, n = sizeof(blanks) / sizeof(blanks[0]);
 
@@ -164,7 +164,7 @@ blank_fill(struct page *g, const char *name, size_t length)
 }
 
 static void
-template_fill(struct page *g)
+template_fill(struct html_page *g)
 {
 	const char *at = timeline_html, *end = timeline_html_end, *from, *to;
 
@@ -183,7 +183,7 @@ story_render_html(const struct story *s, char **text, size_t *length)
 {
 	struct text x = {0};
 	struct picture p;
-	struct page g = {.x = &x, .s = s, .p = &p};
+	struct html_page g = {.x = &x, .s = s, .p = &p};
 	int err;
 
 	err = picture_init(&p, s);

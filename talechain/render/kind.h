@@ -44,7 +44,7 @@ enum kind kind_of_bar(const struct story_bar *b);
 const char *kind_class(enum kind kind);
 const char *kind_words(enum kind kind);
 
-/* Whether the request, or a thread, waits. */
+/* True if the request, or a thread, waits. */
 bool kind_is_wait(enum kind kind);
 
 /* The patterns of all kinds, as definitions of a picture. */

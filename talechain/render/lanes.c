@@ -75,7 +75,7 @@ lane_get(
 	return (unsigned)s->lanes++;
 }
 
-/* Whether a thread is one of the server's that had the request. */
+/* True if a thread is one of the server's that had the request. */
 static bool
 lane_takes_part(const struct explainer *ex, int attempt, uint32_t tid)
 {

@@ -277,7 +277,7 @@ picture_bar_y(const struct picture *p, size_t bar)
 	       p->row[bar] * PICTURE_ROW;
 }
 
-/* Whether an arrow at a moment on a lane touches a bar. */
+/* True if an arrow at a moment on a lane touches a bar. */
 static bool
 bar_touched(const struct story_bar *b, unsigned lane, int64_t ns)
 {

@@ -7,7 +7,7 @@
  * hold each other lie in rows below each other. */
 #pragma once
 
-#include "talechain/claims/story.h"
+#include "talechain/render/render.h"
 
 #define PICTURE_WIDTH 960
 #define PICTURE_LEFT 176  /* where time 0 is; lane names stand before it */
@@ -58,7 +58,7 @@ double picture_bar_y(const struct picture *p, size_t bar);
 /* Upper edge of what an arrow at a moment touches on a lane: the innermost bar
  * there, else the lane's first row. */
 double picture_touch_y(const struct picture *p, unsigned lane, int64_t ns);
-/* Whether there is such a bar. */
+/* True if there is such a bar. */
 bool picture_touches(const struct picture *p, unsigned lane, int64_t ns);
 
 /* Distance of the axis's numbers, ns: 1, 2 or 5 times a power of ten. */

@@ -6,6 +6,7 @@
 #include "talechain/render/drawing.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "talechain/events/events.h"
@@ -28,27 +29,30 @@ table_end(struct text *x)
 }
 
 static void
-cell_moment(struct text *x, int64_t ns)
-{
-	char out[MARKUP_TIME];
-
-	text_add(x, "<td class=\"time\">%s</td>", markup_moment(out, ns));
-}
-
-static void
-cell_span(struct text *x, int64_t ns)
-{
-	char out[MARKUP_TIME];
-
-	text_add(x, "<td class=\"time\">%s</td>", markup_span(out, ns));
-}
-
-static void
 cell_text(struct text *x, const char *s)
 {
 	text_add(x, "<td>");
 	markup_text(x, s);
 	text_add(x, "</td>");
+}
+
+/* Cells of a row, of these kinds: 'm' a moment and 's' a span (int64_t, ns),
+ * 't' a text, which is made inert. */
+static void
+cells(struct text *x, const char *kinds, ...)
+{
+	char out[MARKUP_TIME];
+	va_list args;
+
+	va_start(args, kinds);
+	for (; *kinds != '\0'; kinds++)
+		if (*kinds == 't')
+			cell_text(x, va_arg(args, const char *));
+		else
+			text_add(x, "<td class=\"time\">%s</td>",
+			    (*kinds == 'm' ? markup_moment : markup_span)(
+				out, va_arg(args, int64_t)));
+	va_end(args);
 }
 
 static void
@@ -62,11 +66,9 @@ segments_table(struct text *x, const struct story *s)
 	for (size_t i = 0; i < s->segments; i++) {
 		g = &s->segment[i];
 		text_add(x, "<tr>");
-		cell_moment(x, g->begin_ns);
-		cell_moment(x, g->end_ns);
-		cell_span(x, g->end_ns - g->begin_ns);
-		cell_text(x, tale_cause_label(g->cause));
-		cell_text(x, g->who);
+		cells(x, "mmstt", g->begin_ns, g->end_ns,
+		    g->end_ns - g->begin_ns, tale_cause_label(g->cause),
+		    g->who);
 		text_add(x, "</tr>\n");
 	}
 	table_end(x);
@@ -87,11 +89,9 @@ bar_row(struct text *x, const struct story *s, size_t i)
 	const struct story_bar *b = &s->bar[i];
 
 	text_add(x, "<tr data-i=\"%zu\">", i);
-	cell_moment(x, b->begin_ns);
-	cell_span(x, b->end_ns - b->begin_ns);
-	cell_text(x, s->lane[b->lane].name);
-	cell_text(x, kind[b->kind]);
-	cell_text(x, b->name[0] != '\0' ? b->name : tale_cause_label(b->cause));
+	cells(x, "msttt", b->begin_ns, b->end_ns - b->begin_ns,
+	    s->lane[b->lane].name, kind[b->kind],
+	    b->name[0] != '\0' ? b->name : tale_cause_label(b->cause));
 	text_add(x, "</tr>\n");
 }
 
@@ -101,15 +101,14 @@ arrow_row(struct text *x, const struct story *s, size_t i)
 	const struct story_arrow *a = &s->arrow[i];
 
 	text_add(x, "<tr>");
-	cell_moment(x, a->from_ns);
-	cell_span(x, a->to_ns - a->from_ns);
+	cells(x, "ms", a->from_ns, a->to_ns - a->from_ns);
 	text_add(x, "<td>");
 	markup_text(x, s->lane[a->from_lane].name);
 	text_add(x, " &#8594; ");
 	markup_text(x, s->lane[a->to_lane].name);
 	text_add(x, "</td>");
-	cell_text(x, a->kind == STORY_ARROW_FLOW ? "flow" : "wake-up");
-	cell_text(x, a->name);
+	cells(
+	    x, "tt", a->kind == STORY_ARROW_FLOW ? "flow" : "wake-up", a->name);
 	text_add(x, "</tr>\n");
 }
 
@@ -164,7 +163,7 @@ requests_table(struct text *x, const struct story *s)
 		const struct story_request *r = &s->request[i];
 
 		text_add(x, "<tr>");
-		cell_span(x, r->waited_ns);
+		cells(x, "s", r->waited_ns);
 		text_add(x, "<td>%016" PRIx64 "</td>", r->id);
 		cell_text(x, r->external_id);
 		text_add(x, "<td>");
@@ -201,7 +200,7 @@ event_row(struct text *x, const struct story *s, size_t i)
 	struct talechain_value v;
 
 	text_add(x, "<tr>");
-	cell_moment(x, instant_since(e->at, s->tale->t0));
+	cells(x, "m", instant_since(e->at, s->tale->t0));
 	event_place(x, s, i);
 	if (name != NULL)
 		text_add(x, "<td>%s</td>", name);

@@ -13,13 +13,13 @@
 #define BAR 62
 #define PAUSES_MAX 8 /* rows */
 
-struct row {
+struct stage_row {
 	char label[LABEL + 1];
 	char bar[BAR + 1];
 };
 
 static void
-row_init(struct row *r, const char *label)
+row_init(struct stage_row *r, const char *label)
 {
 	snprintf(r->label, sizeof(r->label), "%.*s", LABEL, label);
 	memset(r->bar, ' ', BAR);
@@ -28,7 +28,7 @@ row_init(struct row *r, const char *label)
 
 /* Fill [begin, end] with mark; parts outside the timeline are cut off. */
 static void
-row_mark(struct row *r, const struct tale *t, struct instant begin,
+row_mark(struct stage_row *r, const struct tale *t, struct instant begin,
     struct instant end, char mark)
 {
 	int64_t total_ns = tale_total_ns(t), b_ns, e_ns;
@@ -50,7 +50,7 @@ row_mark(struct row *r, const struct tale *t, struct instant begin,
 }
 
 static void
-row_write(const struct row *r, struct text *x)
+row_write(const struct stage_row *r, struct text *x)
 {
 	text_add(x, "%-*s|%s|\n", LABEL, r->label, r->bar);
 }
@@ -59,7 +59,7 @@ static void
 stage(const struct tale *t, struct text *x, const char *label,
     struct instant begin, struct instant end)
 {
-	struct row r;
+	struct stage_row r;
 
 	if (!instant_is_set(begin) || !instant_is_set(end))
 		return;
@@ -73,7 +73,7 @@ attempt(const struct tale *t, struct text *x, const struct tale_attempt *a)
 {
 	struct instant first = a->first_byte, last = a->complete;
 	char name[LABEL + 1], outcome[LABEL + 1], label[2 * LABEL + 3];
-	struct row r;
+	struct stage_row r;
 
 	if (a->server < 0 || !instant_is_set(a->written))
 		return;
@@ -101,7 +101,7 @@ pauses(const struct tale *t, struct text *x)
 	const struct tale_pause *p;
 	char label[2 * LABEL], name[LABEL + 1];
 	unsigned rows = 0;
-	struct row r;
+	struct stage_row r;
 
 	for (size_t i = 0; i < t->pauses && rows < PAUSES_MAX; i++) {
 		p = &t->pause[i];
@@ -122,7 +122,7 @@ static void
 blinds(const struct tale *t, struct text *x)
 {
 	const struct tale_entry *e;
-	struct row r;
+	struct stage_row r;
 
 	if (t->blinds == 0)
 		return;

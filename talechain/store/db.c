@@ -318,7 +318,7 @@ settings_set(struct db *d)
 	sqlite3_wal_hook(d->sqlite, on_log, d);
 }
 
-/* Whether a query's first text is what it should be. */
+/* True if a query's first text is what it should be. */
 static int
 first_text(struct db *d, sqlite3_stmt *s, const char *in)
 {

@@ -33,7 +33,7 @@ file_begin(int fd)
 	return elf_begin(fd, ELF_C_READ, NULL);
 }
 
-/* Whether a table and its names may still be read. */
+/* True if a table and its names may still be read. */
 static bool
 table_fits(Elf *elf, const GElf_Shdr *header, uint64_t *left)
 {
@@ -47,7 +47,7 @@ table_fits(Elf *elf, const GElf_Shdr *header, uint64_t *left)
 	return true;
 }
 
-/* Whether an address is in a symbol, and that begins nearer than the best. */
+/* True if an address is in a symbol, and that begins nearer than the best. */
 static bool
 is_better(const GElf_Sym *symbol, const struct symbol *of)
 {
@@ -131,7 +131,7 @@ symbols_of_file(int fd, struct symbol *const *of, size_t n)
 	elf_end(elf);
 }
 
-/* Whether a segment of notes has the one that Go's linker writes. */
+/* True if a segment of notes has the one that Go's linker writes. */
 static bool
 notes_of_go(Elf *elf, const GElf_Phdr *p)
 {

@@ -28,7 +28,7 @@ void symbols_of_kernel(int kallsyms, struct symbol *of, size_t n);
  * of its tables that have them. */
 void symbols_of_file(int fd, struct symbol *const *of, size_t n);
 
-/* Whether a program was linked by Go, also if it is stripped. */
+/* True if a program was linked by Go, also if it is stripped. */
 bool symbols_file_is_go(int fd);
 
 /* The runtime of a process's program, if that moves its work between its

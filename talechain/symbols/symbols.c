@@ -106,7 +106,7 @@ process_began(uint32_t pid)
 	return ticks;
 }
 
-/* Whether it is the same process as when the request was there: numbers are
+/* True if it is the same process as when the request was there: numbers are
  * used again. */
 static bool
 was_there(const struct tale *t, uint64_t ticks)

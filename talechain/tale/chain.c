@@ -452,7 +452,7 @@ tale_read(const struct tale *t)
 						       : c.left != NEVER;
 }
 
-/* Whether a request may end when the last byte for its client left, as all that
+/* True if a request may end when the last byte for its client left, as all that
  * followed was Tailor's own: not if what Tailor awaited then was the end of a
  * response that ends with its server's connection. */
 static bool

@@ -52,7 +52,7 @@ slice_rate(struct slicer *s, const struct timeline_slot *slot)
 	return slice_add(s, slot);
 }
 
-/* Whether a slot comes after all that is the request's, but for rates. */
+/* True if a slot comes after all that is the request's, but for rates. */
 static bool
 slice_late(const struct slicer *s, const struct timeline_slot *slot)
 {
@@ -143,7 +143,7 @@ slice_lost(struct slicer *s, uint64_t from, uint64_t to)
 		s->tale->lost_stream += to - from;
 }
 
-/* Whether nothing of a request, nor a rate, comes after a slot. */
+/* True if nothing of a request, nor a rate, comes after a slot. */
 static bool
 slice_over(const struct slicer *s, const struct timeline_slot *slot)
 {
@@ -214,7 +214,7 @@ request_copy(struct tale_request *out, const struct tale_request *in)
 	}
 }
 
-/* Whether a pause of a server was open as the window began.  What has been
+/* True if a pause of a server was open as the window began.  What has been
  * open for longer than that may have ended unseen. */
 static bool
 is_open(const struct slicer *s, const struct timeline_slot *open, int server)

@@ -92,10 +92,10 @@ struct slicer {
 int slice_add(struct slicer *s, const struct timeline_slot *slot);
 /* Of a kept slot that several events may lead to. */
 int slice_add_once(struct slicer *s, struct timeline_slot *slot);
-/* Whether an event, or the time it looks back on, touches the window. */
+/* True if an event, or the time it looks back on, touches the window. */
 bool slice_touches(const struct slicer *s, const struct timeline_slot *slot);
 
-/* Whether a thread takes part. */
+/* True if a thread takes part. */
 static inline bool
 slice_is_thread(const struct tale *t, uint64_t tid)
 {

@@ -119,7 +119,7 @@ sequence_known(const uint32_t *list, unsigned count, uint32_t sequence)
 	return false;
 }
 
-/* Whether the event's thread uses the server's end of a socket: by a call, or
+/* True if the event's thread uses the server's end of a socket: by a call, or
  * as it closes it. */
 static bool
 is_use(const struct tale *t, int i, const struct timeline_slot *slot)
@@ -133,7 +133,7 @@ is_use(const struct tale *t, int i, const struct timeline_slot *slot)
 		       attempt_of_socket((enum tale_socket)i));
 }
 
-/* Whether an event is of the other end of one of our sockets. */
+/* True if an event is of the other end of one of our sockets. */
 static void
 learn_peer(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -375,7 +375,7 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 	return err < 0 ? err : slice_add(s, slot);
 }
 
-/* Whether a small fault follows another, or others, of its size at once. */
+/* True if a small fault follows another, or others, of its size at once. */
 static bool
 fault_follows(const struct tale_entry *last, const struct talechain_event *e)
 {
@@ -434,7 +434,7 @@ take_sum(struct slicer *s, const struct timeline_slot *slot)
 	return slice_add(s, slot);
 }
 
-/* Whether a thread lost its CPU to another, which the event then names. */
+/* True if a thread lost its CPU to another, which the event then names. */
 static bool
 preempted(const struct talechain_event *e)
 {

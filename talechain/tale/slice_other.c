@@ -21,7 +21,7 @@ attempt_of_port(const struct slicer *s, uint16_t port)
 	return -1;
 }
 
-/* Whether an event is of one of the request's own sockets. */
+/* True if an event is of one of the request's own sockets. */
 static bool
 is_own(const struct slicer *s, const struct talechain_event *e)
 {

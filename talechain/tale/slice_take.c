@@ -100,7 +100,7 @@ slice_thin_switches(struct slicer *s)
 	memset(s->fault, 0, sizeof(s->fault));
 }
 
-/* Whether there is no place for a slot, after making some if that helps. */
+/* True if there is no place for a slot, after making some if that helps. */
 static bool
 slice_full(struct slicer *s, const struct timeline_slot *slot)
 {

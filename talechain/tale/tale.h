@@ -102,9 +102,9 @@ size_t tale_checkpoints_bytes(void); /* of memory */
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
 struct instant tale_begun(const struct tale *t); /* what the timeline shows */
-/* Whether the observer had read the proxy's last event of a finished request;
+/* True if the observer had read the proxy's last event of a finished request;
  * if not, it was late, and slicing again a little later finds more. */
 bool tale_whole(const struct tale *t);
-/* Whether the client had read the response, as far as events show that: if not,
+/* True if the client had read the response, as far as events show that: if not,
  * slicing again later finds more. */
 bool tale_read(const struct tale *t);

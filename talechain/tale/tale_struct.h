@@ -184,7 +184,7 @@ struct tale_mark {
 	uint32_t pid; /* of an end: it stopped this process alone, 0: all */
 };
 
-/* Whether an event is one, and which. */
+/* True if an event is one, and which. */
 bool tale_mark_of(const struct talechain_event *e, struct tale_mark *m);
 
 /* Pair the beginnings and ends of pauses in t->entry.  0 or -ENOMEM. */
@@ -223,7 +223,7 @@ size_t entry_from(const struct tale *t, int64_t ns);
 /* ns cut to [0, total]. */
 int64_t moment_cut(const struct tale *t, int64_t ns);
 
-/* Whether a <= b and both happened. */
+/* True if a <= b and both happened. */
 static inline bool
 moment_ordered(int64_t a, int64_t b)
 {

@@ -92,7 +92,7 @@ timeline_reader_is_cut(const struct timeline_reader *r)
 	return __atomic_load_n(&r->cut, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Whether the newest slot is as the head says: it is complete, or a later one
+/* True if the newest slot is as the head says: it is complete, or a later one
  * is in its place. */
 static bool
 head_is_true(const struct timeline_reader *r)

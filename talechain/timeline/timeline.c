@@ -99,7 +99,7 @@ stream_anonymous(struct timeline *t, unsigned slot_log2)
 	return err;
 }
 
-/* Whether path still is the file that fd is. */
+/* True if path still is the file that fd is. */
 static bool
 is_file(const char *path, int fd)
 {

@@ -190,7 +190,7 @@ evidence_application(const struct explainer *ex, struct story_verdict *v)
 	    text_ms(worked, a->app_finish - a->app_start));
 }
 
-/* Whether an entry is of a collection of the server that did not have it. */
+/* True if an entry is of a collection of the server that did not have it. */
 static bool
 is_others(const struct explainer *ex, const struct tale_entry *e)
 {

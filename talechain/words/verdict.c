@@ -99,6 +99,33 @@ say_preempted(
 }
 
 static void
+say_runq(const struct explainer *ex, const struct claim *c, const char *other,
+    struct phrase *l)
+{
+	phrase_add(l, "was ready but waited for CPU %d, which %s %s", c->cpu,
+	    c->note != NULL ? c->note : "last ran", other);
+	if (c->note != NULL && c->unseen)
+		phrase_add(l, ", and perhaps others before it");
+	say_part_of_other(ex, c, l);
+}
+
+static void
+say_sleep(const struct explainer *ex, const struct claim *c, const char *other,
+    struct phrase *l)
+{
+	phrase_add(l, "slept");
+	say_call(ex, c, l);
+	if (say_peer(ex, c, l))
+		return;
+	if (c->timer)
+		say_timer(ex, c, l);
+	else if (c->note != NULL)
+		phrase_add(l, " until %s woke it", c->note);
+	else if (c->other != 0)
+		phrase_add(l, " until %s woke it", other);
+}
+
+static void
 say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
 	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
@@ -108,11 +135,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	phrase_add(l, "%s ", who);
 	switch ((int)c->cause) {
 	case TALE_CAUSE_RUNQ:
-		phrase_add(l, "was ready but waited for CPU %d, which %s %s",
-		    c->cpu, c->note != NULL ? c->note : "last ran", other);
-		if (c->note != NULL && c->unseen)
-			phrase_add(l, ", and perhaps others before it");
-		say_part_of_other(ex, c, l);
+		say_runq(ex, c, other, l);
 		break;
 	case TALE_CAUSE_PREEMPTED:
 		say_preempted(ex, c, l);
@@ -138,16 +161,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		say_lock(ex, c, l);
 		break;
 	case TALE_CAUSE_SLEEP:
-		phrase_add(l, "slept");
-		say_call(ex, c, l);
-		if (say_peer(ex, c, l))
-			break;
-		if (c->timer)
-			say_timer(ex, c, l);
-		else if (c->note != NULL)
-			phrase_add(l, " until %s woke it", c->note);
-		else if (c->other != 0)
-			phrase_add(l, " until %s woke it", other);
+		say_sleep(ex, c, other, l);
 		break;
 	case TALE_CAUSE_DISK:
 		phrase_add(l, "waited for disk");

@@ -10,7 +10,7 @@
 
 #define ALL 99 /* percent: as good as all of it */
 
-/* Whether a piece was waited for where another was. */
+/* True if a piece was waited for where another was. */
 static bool
 is_same(
     const struct story_segment *a, const struct story_segment *b, bool of_peer)
@@ -74,7 +74,7 @@ say_call(
 	say_part(ex, piece_of(ex, c), false, l);
 }
 
-/* Whether a system call returns as soon as it has received. */
+/* True if a system call returns as soon as it has received. */
 static bool
 is_receive(unsigned call)
 {
