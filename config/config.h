@@ -140,7 +140,6 @@ struct config {
 		uint64_t body_max_bytes;
 		double budget_ratio;
 		unsigned budget_burst; /* 0: twice connections_max */
-		unsigned wait_out;     /* bit 1 << enum hazard_kind */
 		int64_t commit_delay_ns;
 		double timer_ratio;	   /* T6; 0: off */
 		int64_t timer_delay_ns;	   /* 0: timer_percentile's */

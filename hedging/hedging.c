@@ -81,12 +81,8 @@ hedging_init(struct hedging *h, const struct hedging_limits *limits)
 	limits_complete(&h->limits);
 	h->tokens = h->limits.budget_burst;
 	h->timer_tokens = timer_burst(&h->limits);
-	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
-		struct hedging_server *s = &h->server[i];
-
-		window_init(&s->latency, WINDOW_MAX);
-		window_init(&s->warmup_latency, WARMUP_JUDGED);
-	}
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
+		hedging_server_forget(h, i);
 }
 
 void

@@ -15,7 +15,7 @@
  * beside the state, not a state. */
 #pragma once
 
-#include "hedging/threshold.h"
+#include "hedging/window.h"
 #include "talechain/events/hazard.h"
 
 #define HEDGING_SERVERS 2
@@ -88,7 +88,6 @@ struct hedging_limits {
 	unsigned aside_max[HEDGING_SERVERS]; /* attempts without a slot */
 	double budget_ratio;	  /* B2: tokens earned per finished request */
 	unsigned budget_burst;	  /* B2: capacity, starts full */
-	uint32_t wait_out;	  /* T4: bit 1 << enum hazard_kind */
 	unsigned warmup_requests; /* 0: no warm-up */
 	int64_t warmup_max_ns;
 	double mirror_ratio;	   /* M: copies per finished request; 0: none */
@@ -139,10 +138,11 @@ struct race {
 	bool returned; /* to the first server, as the other was not reached */
 };
 
-/* T4: one pause and how long it is waited out. */
+/* T4: the latest pause of a kind, and how long it is waited out. */
 struct pause_wait {
-	struct pause_class class;
-	bool served;	  /* its server was active as it began */
+	struct window lengths; /* of those that ended while their server was
+				* active */
+	bool served;	       /* its server was active as it began */
 	int64_t after_ns; /* when to act, from its begin; INT64_MAX never */
 	int64_t price_ns; /* b; 0: not known */
 };
@@ -177,7 +177,6 @@ struct hedging_server {
 	struct window latency;
 	struct window warmup_latency;
 	struct pause_wait wait[HAZARD_KIND_COUNT]; /* T4: the latest ones */
-	struct pause_history history;
 };
 
 struct hedging {
@@ -235,8 +234,8 @@ unsigned
 hedging_server_up(struct hedging *h, unsigned server, struct instant now);
 unsigned
 hedging_server_down(struct hedging *h, unsigned server, struct instant now);
-/* Another server is in its place, and down: what is known of it is nothing.  It
- * has no attempt or copy under way. */
+/* Forget all about a server, as another one takes its place: DOWN.  Asserts
+ * that no attempt and no copy is under way there. */
 void hedging_server_forget(struct hedging *h, unsigned server);
 
 /* A hazard as posted by the profiler.  The begin of EXIT also means DOWN; its
@@ -325,7 +324,8 @@ bool hedging_hedge_at_start(
 static inline uint32_t
 hedging_acted_on(const struct hedging *h)
 {
-	return h->limits.triggers & HAZARDS_STOPPING & ~h->limits.wait_out;
+	return h->limits.triggers & HAZARDS_STOPPING &
+	       ~(uint32_t)HAZARDS_WAITED;
 }
 
 /* The trigger for a server's present hazards; HEDGE_FIRST: none, or none that

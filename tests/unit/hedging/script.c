@@ -145,7 +145,6 @@ step_set(struct stage *g)
 		unsigned *field;
 	} counts[] = {
 	    {"triggers", &l->triggers},
-	    {"wait_out", &l->wait_out},
 	    {"servers", &l->servers},
 	    {"conns0", &l->connections_max[0]},
 	    {"conns1", &l->connections_max[1]},
@@ -689,12 +688,10 @@ step_show(struct stage *g)
 	    {"storms", (double)h->storms},
 	    {"swaps_refused", (double)h->swaps_refused},
 	    {"expired", (double)h->hazards_expired},
-	    {"waited", (double)h->waited_out[HAZARD_GC] +
-			   (double)h->waited_out[HAZARD_SAFEPOINT] +
+	    {"waited", (double)h->waited_out[HAZARD_SAFEPOINT] +
 			   (double)h->waited_out[HAZARD_QUOTA]},
-	    {"regret_us", (double)(h->regret_ns[HAZARD_GC] +
-				   h->regret_ns[HAZARD_SAFEPOINT]) /
-			      (double)NS_PER_US},
+	    {"regret_us",
+		(double)h->regret_ns[HAZARD_SAFEPOINT] / (double)NS_PER_US},
 	    {"until_us",
 		!instant_is_set(hedging_wait_until(h))
 		    ? -1
