@@ -139,8 +139,7 @@ struct config {
 		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */
 		uint64_t body_max_bytes;
 		double budget_ratio;
-		unsigned budget_burst; /* 0: twice connections_max */
-		int64_t commit_delay_ns;
+		unsigned budget_burst;	   /* 0: twice connections_max */
 		double timer_ratio;	   /* T6; 0: off */
 		int64_t timer_delay_ns;	   /* 0: timer_percentile's */
 		unsigned timer_percentile; /* 50 .. 100, or 0 */

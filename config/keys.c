@@ -116,8 +116,6 @@ const struct config_key config_keys[] = {
 	RANGE(0, 1), .fallback = "0.1"},
 {"hedging.budget_burst", KEY_COUNT, PLACE(config, hedging.budget_burst),
 	RANGE(0, 1000000), .fallback = "0"},
-{"hedging.commit_delay", KEY_DURATION, PLACE(config, hedging.commit_delay_ns),
-	RANGE(0, 1 * S), .unit = "ms", .fallback = "1ms"},
 {"hedging.timer_ratio", KEY_RATIO, PLACE(config, hedging.timer_ratio),
 	RANGE(0, 1), .fallback = "0"},
 {"hedging.timer_delay", KEY_DELAY, PLACE(config, hedging.timer_delay_ns),

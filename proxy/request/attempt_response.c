@@ -17,8 +17,8 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 
-/* A response is held back until it is complete, this large or
- * hedging.commit_delay old, because until then another can still win. */
+/* A response is held back until it is complete, this large or COMMIT_DELAY_NS
+ * old, because until then another can still win. */
 #define COMMIT_BYTES ((size_t)64 * 1024)
 _Static_assert(COMMIT_BYTES <= STREAM_BUFFER_BYTES,
     "back-pressure would stop what it waits for");
@@ -29,15 +29,14 @@ _Static_assert(COMMIT_BYTES <= STREAM_BUFFER_BYTES,
 int64_t
 attempt_hold_ns(const struct attempt *a)
 {
-	const struct config *c = a->request->generation->config;
 	const struct response *response = &a->response;
 
-	if (response->at_once || c->hedging.commit_delay_ns == 0)
+	if (response->at_once)
 		return 0;
 	if (response->framing == HTTP_FRAMING_LENGTH &&
 	    response->length < COMMIT_BYTES)
 		return -1;
-	return c->hedging.commit_delay_ns;
+	return COMMIT_DELAY_NS;
 }
 
 int64_t

@@ -492,8 +492,8 @@ on_commit_due(void *user, bool forced)
 		return;
 	}
 	if (stuck)
-		timer_arm(&r->proxy->loop.timers, &r->commit_timer,
-		    r->generation->config->hedging.commit_delay_ns);
+		timer_arm(
+		    &r->proxy->loop.timers, &r->commit_timer, COMMIT_DELAY_NS);
 }
 
 /* What servers have taken of the body, and what has come of answers that are

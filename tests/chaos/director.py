@@ -40,7 +40,6 @@ OPERATOR = (
 )
 # Keys that change with reloads: section, key, values.
 CHANGES = (
-    ("hedging", "commit_delay", (0, "1ms", "10ms")),
     ("hedging", "timer_ratio", (0, 0.5)),
     ("hedging", "timer_delay", ("p99", "20ms")),
     ("proxy", "add_fields", (["server-timing"], [], ["forwarded"])),

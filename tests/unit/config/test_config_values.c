@@ -27,7 +27,6 @@ TEST(test_defaults)
 	assert_false(TRIGGERS(SAFEPOINT));
 	assert_int_equal(c->hedging.body_max_bytes, 65536);
 	assert_true(c->hedging.budget_ratio == 0.10);
-	assert_int_equal(c->hedging.commit_delay_ns, 1000000);
 	assert_int_equal(c->proxy.idle_timeout_ns, 75000000000);
 	assert_int_equal(c->proxy.body_max_bytes, 1 << 30);
 	assert_true(!(c->proxy.add_fields & CONFIG_ADD_VIA) &&
@@ -257,7 +256,7 @@ TEST(test_a_whole_file)
 	    "  {\"address\": \"localhost:65535\"}],\n"
 	    "\"hedging\": {\"triggers\": \"safepoint\",\n"
 	    "  \"allow\": [\"POST /*/_search\", \"PUT /a/**\"],\n"
-	    "  \"commit_delay\": 0.25, \"body_max\": 1000, "
+	    "  \"body_max\": 1000, "
 	    "\"timer_delay\": 0.5, "
 	    "\"budget_ratio\": 1},\n"
 	    "\"proxy\": {\"cpu\": 3, \"add_fields\": \"via\",\n"
@@ -296,7 +295,6 @@ TEST(test_a_whole_file)
 	assert_false(TRIGGERS(GC) || TRIGGERS(EXIT));
 	assert_int_equal(c->hedging.allow_rules, 2);
 	assert_string_equal(c->hedging.allow[1], "PUT /a/**");
-	assert_int_equal(c->hedging.commit_delay_ns, 250000);
 	assert_int_equal(c->hedging.body_max_bytes, 1000);
 	assert_int_equal(c->hedging.timer_delay_ns, 500000);
 	assert_int_equal(c->hedging.timer_percentile, 0);
