@@ -220,7 +220,6 @@ on_attempt_sent(struct connection *u)
 	if (!instant_is_set(a->hazard))
 		return;
 	late = instant_since(u->written_last, a->hazard);
-	histogram_record(&m->hedge_delay, late < 0 ? 0 : (uint64_t)late);
 	distribution_record(&m->hedge_send, late);
 	m->last_hedge_ns[r->race.attempt[0].server] = late;
 }
