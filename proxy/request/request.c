@@ -37,7 +37,6 @@ request_write_head(struct request *r, const struct http_head *head)
 	    .tailor_request = r->id,
 	    .via = (c->proxy.add_fields & CONFIG_ADD_VIA) != 0,
 	    .forwarded = (c->proxy.add_fields & CONFIG_ADD_FORWARDED) != 0,
-	    .framing = HTTP_FRAMING_NONE,
 	};
 	int n;
 
