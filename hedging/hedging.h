@@ -263,7 +263,7 @@ unsigned hedging_switch(struct hedging *h, struct instant now);
  * the proxy's queue). */
 #define HEDGING_UNAVAILABLE (-1)
 #define HEDGING_FULL (-2)
-int hedging_choose(const struct hedging *h, struct instant now);
+int hedging_choose(const struct hedging *h);
 
 /* For a request that has waited long for a slot of the active server: the
  * standby, if a swap to it is possible and it is less than half full (the rest
@@ -282,8 +282,7 @@ unsigned hedging_probe_done(
 
 /* As hedging_choose, for a request in the queue.  One whose first attempt
  * failed goes to the other server if that is up, warm or not. */
-int hedging_choose_for(
-    const struct hedging *h, const struct race *race, struct instant now);
+int hedging_choose_for(const struct hedging *h, const struct race *race);
 
 /* Whether one more request may be sent to a server (B1). */
 bool hedging_has_room(const struct hedging *h, unsigned server);
@@ -354,14 +353,14 @@ bool hedging_hedge_obsolete(const struct hedging *h, const struct race *race);
 int64_t hedging_timer_ns(struct hedging *h, unsigned server);
 
 /* A request left the table, with any outcome: earns budget (B2). */
-void hedging_request_end(struct hedging *h, struct instant now);
+void hedging_request_end(struct hedging *h);
 
 /* Races.  These functions also keep the servers' in-flight counts. */
 void race_init(struct race *r);
 
 /* Begin an attempt; returns its index.  Asserts started < RACE_ATTEMPTS. */
 int race_start(struct hedging *h, struct race *r, unsigned server,
-    enum hedge_trigger trigger, struct instant now);
+    enum hedge_trigger trigger);
 
 /* What to do with an attempt's bytes, or with the request. */
 enum race_step {
@@ -396,16 +395,14 @@ bool race_release_slot(struct hedging *h, struct race *r, int attempt);
 
 /* A response head arrived for an attempt.  An informational one (1xx but not
  * 101) changes nothing: RACE_WAIT. */
-enum race_step race_head(struct hedging *h, struct race *r, int attempt,
-    int status, struct instant now);
+enum race_step race_head(struct race *r, int attempt, int status);
 
 /* This attempt's response is about to be forwarded.  True: it is the winner,
  * and the other running attempt, if any, is now LOST (drain it).  False: the
  * race was already decided; discard.  At most one call ever returns true.
  * Also for a HELD attempt, after RACE_SEND_HELD.  The winner counts as in
  * flight until race_ended. */
-bool
-race_commit(struct hedging *h, struct race *r, int attempt, struct instant now);
+bool race_commit(struct hedging *h, struct race *r, int attempt);
 
 /* How an attempt ended. */
 enum attempt_end {
@@ -442,7 +439,7 @@ void race_late(struct hedging *h, const struct race *r, int attempt,
 
 /* The client left: running attempts, and a winner still being forwarded,
  * become losers.  The race can no longer be won. */
-void race_abandon(struct hedging *h, struct race *r, struct instant now);
+void race_abandon(struct hedging *h, struct race *r);
 
 /* The begin and the end of a loser's drain; between them it is not in flight
  * but counts in server[].draining (L8).  The end returns actions: the server

@@ -81,8 +81,7 @@ on_readyz(struct admin_call *call)
 
 	if (p->clients.stopping)
 		admin_reply_text(call, 503, "stopping\n");
-	else if (hedging_choose(&p->hedging, instant_now()) ==
-		 HEDGING_UNAVAILABLE)
+	else if (hedging_choose(&p->hedging) == HEDGING_UNAVAILABLE)
 		admin_reply_text(call, 503, "no server is ready\n");
 	else
 		admin_reply_text(call, 200, "ready\n");

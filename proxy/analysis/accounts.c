@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/path_pattern.h"
+#include "base/random.h"
 
 #define STORE_EACH 64	/* accounts that wait are written, */
 #define STORE_EACH_S 10 /* or after so many seconds */
@@ -345,10 +346,8 @@ struct table {
 static double
 lot(const struct account *one)
 {
-	uint64_t h =
-	    hash_number(hash_number(one->id) + (uint64_t)one->end_wall_ns);
-
-	return (double)(h >> 11) / (double)(UINT64_C(1) << 53);
+	return random_unit(
+	    hash_number(hash_number(one->id) + (uint64_t)one->end_wall_ns));
 }
 
 static void

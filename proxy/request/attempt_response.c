@@ -74,8 +74,8 @@ attempt_review(struct attempt *a)
 		return;
 	p = r->proxy;
 	now = instant_now();
-	a->response.held = race_head(&p->hedging, &r->race, a->index,
-			       a->response.status, now) == RACE_HOLD;
+	a->response.held =
+	    race_head(&r->race, a->index, a->response.status) == RACE_HOLD;
 	wait_ns = a->response.held ? -1 : attempt_wait_ns(a);
 	if (wait_ns == 0 || (wait_ns > 0 && !timer_is_set(&r->commit_timer)))
 		timer_set(&p->loop.timers, &r->commit_timer, now, wait_ns);
@@ -113,8 +113,7 @@ on_attempt_head(struct connection *u, const struct http_head *head)
 	proxy_emit_at(p, now, TALECHAIN_PROXY_FIRST_BYTE,
 	    (uint64_t[]){
 		r->id, u->server->index, (uint64_t)a->index, head->status});
-	switch (race_head(
-	    &p->hedging, &r->race, a->index, a->response.status, now)) {
+	switch (race_head(&r->race, a->index, a->response.status)) {
 	case RACE_HOLD:
 		a->response.held = true;
 		return;

@@ -185,18 +185,18 @@ request_client_left(struct client *c)
 }
 
 int
-request_choose(const struct request *r, struct instant now)
+request_choose(const struct request *r)
 {
 	const struct hedging *h = &r->proxy->hedging;
 	struct client *c = r->client;
 	unsigned own;
 
 	if (c->own == NULL || r->race.started > 0)
-		return hedging_choose_for(h, &r->race, now);
+		return hedging_choose_for(h, &r->race);
 	own = c->own->server->index;
 	if (h->server[own].state < SERVER_WARMING) { /* drained, or lost */
 		connection_close(c->own);
-		return hedging_choose_for(h, &r->race, now);
+		return hedging_choose_for(h, &r->race);
 	}
 	return hedging_has_room(h, own) ? (int)own : HEDGING_FULL;
 }
@@ -216,7 +216,7 @@ request_dispatch(struct request *r)
 		proxy_hazards(p);
 	}
 	now = instant_now();
-	server = request_choose(r, now);
+	server = request_choose(r);
 	if (server < 0)
 		queue_add(r);
 	else
@@ -332,7 +332,7 @@ request_fail(struct request *r, unsigned status, const char *reason)
 	}
 	queue_remove(r);
 	metrics_reason(&p->metrics.failures, reason);
-	race_abandon(&p->hedging, &r->race, instant_now());
+	race_abandon(&p->hedging, &r->race);
 	request_drop_attempts(r, "abandoned");
 	r->state = REQUEST_LOCAL;
 	r->note = reason;
@@ -433,7 +433,7 @@ on_client_gone(struct client *c)
 	struct proxy *p = r->proxy;
 
 	queue_remove(r);
-	race_abandon(&p->hedging, &r->race, instant_now());
+	race_abandon(&p->hedging, &r->race);
 	if (r->state == REQUEST_COMMITTED) {
 		p->metrics.aborts_response += r->note == NULL && !r->tunnel;
 		attempt_leave(&r->attempt[r->race.winner]);

@@ -315,7 +315,7 @@ step_drained(struct stage *g)
 static void
 step_choose(struct stage *g)
 {
-	int server = hedging_choose(&g->h, g->now);
+	int server = hedging_choose(&g->h);
 
 	if (server == HEDGING_FULL)
 		result_add(g, "full");
@@ -331,7 +331,7 @@ step_choose(struct stage *g)
 static void
 step_again(struct stage *g)
 {
-	int server = hedging_choose_for(&g->h, race_named(g, 1), g->now);
+	int server = hedging_choose_for(&g->h, race_named(g, 1));
 
 	if (server >= 0)
 		snprintf(g->result, sizeof(g->result), "%d", server);
@@ -406,7 +406,7 @@ static void
 step_start(struct stage *g)
 {
 	race_start(&g->h, race_named(g, 1), (unsigned)number(g, 2),
-	    g->words > 3 ? trigger_named(word(g, 3)) : HEDGE_FIRST, g->now);
+	    g->words > 3 ? trigger_named(word(g, 3)) : HEDGE_FIRST);
 }
 
 static void
@@ -464,8 +464,7 @@ step_hedge(struct stage *g)
 	int server;
 
 	if (stage_ask(g, trigger, &server))
-		race_start(
-		    &g->h, race_named(g, 1), (unsigned)server, trigger, g->now);
+		race_start(&g->h, race_named(g, 1), (unsigned)server, trigger);
 }
 
 static void
@@ -496,18 +495,16 @@ static void
 step_head(struct stage *g)
 {
 	result_step(g,
-	    race_head(&g->h, race_named(g, 1), (int)number(g, 2),
-		(int)number(g, 3), g->now),
+	    race_head(race_named(g, 1), (int)number(g, 2), (int)number(g, 3)),
 	    -1);
 }
 
 static void
 step_commit(struct stage *g)
 {
-	result_add(
-	    g, race_commit(&g->h, race_named(g, 1), (int)number(g, 2), g->now)
-		   ? "yes"
-		   : "no");
+	result_add(g, race_commit(&g->h, race_named(g, 1), (int)number(g, 2))
+			  ? "yes"
+			  : "no");
 }
 
 static void
@@ -534,7 +531,7 @@ step_ended(struct stage *g)
 static void
 step_abandon(struct stage *g)
 {
-	race_abandon(&g->h, race_named(g, 1), g->now);
+	race_abandon(&g->h, race_named(g, 1));
 }
 
 static void
@@ -565,7 +562,7 @@ static void
 step_finish(struct stage *g)
 {
 	for (long n = g->words > 1 ? number(g, 1) : 1; n > 0; n--)
-		hedging_request_end(&g->h, g->now);
+		hedging_request_end(&g->h);
 }
 
 static void
@@ -579,11 +576,10 @@ step_answer(struct stage *g)
 
 	while (n-- > 0) {
 		race_init(&r);
-		race_start(
-		    &g->h, &r, (unsigned)number(g, 1), HEDGE_FIRST, g->now);
+		race_start(&g->h, &r, (unsigned)number(g, 1), HEDGE_FIRST);
 		g->now = instant_plus(g->now, latency_ns);
-		race_head(&g->h, &r, 0, status, g->now);
-		assert_true(race_commit(&g->h, &r, 0, g->now));
+		race_head(&r, 0, status);
+		assert_true(race_commit(&g->h, &r, 0));
 		race_ended(&g->h, &r, 0, ATTEMPT_END_COMPLETE, latency_ns, true,
 		    &g->view[0], g->now, &server);
 	}
@@ -597,11 +593,10 @@ step_late(struct stage *g)
 
 	for (long n = number(g, 3); n > 0; n--) {
 		race_init(&r);
-		race_start(
-		    &g->h, &r, (unsigned)number(g, 1), HEDGE_FIRST, g->now);
+		race_start(&g->h, &r, (unsigned)number(g, 1), HEDGE_FIRST);
 		race_late(&g->h, &r, 0,
 		    instant_plus(g->now, -duration_ns(word(g, 2))), g->now);
-		race_abandon(&g->h, &r, g->now);
+		race_abandon(&g->h, &r);
 		race_ended(&g->h, &r, 0, ATTEMPT_END_FAILED, -1, true,
 		    &g->view[0], g->now, &server);
 	}

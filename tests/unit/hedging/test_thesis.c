@@ -82,7 +82,7 @@ static void
 attempt_begin(struct simulation *s, struct flight *f, unsigned server,
     enum hedge_trigger trigger)
 {
-	int i = race_start(&s->h, &f->race, server, trigger, s->now);
+	int i = race_start(&s->h, &f->race, server, trigger);
 	int64_t service_ns = draw_ns(s, (double)s->setting->service_ns);
 	uint64_t from_ns = is_paused(s, server) ? s->resume_ns : s->now.ns;
 
@@ -96,7 +96,7 @@ static void
 arrive(struct simulation *s)
 {
 	struct flight *f = s->flight;
-	int server = hedging_choose(&s->h, s->now);
+	int server = hedging_choose(&s->h);
 
 	while (f < s->end && f->live)
 		f++;
@@ -129,18 +129,18 @@ answer(struct simulation *s, struct flight *f, int i)
 		s->latency_max_ns = latency_ns;
 	if (latency_ns > 2 * f->service_max_ns)
 		s->late++;
-	assert_true(race_commit(&s->h, &f->race, i, s->now));
+	assert_true(race_commit(&s->h, &f->race, i));
 	if (f->done_ns[rival] != NEVER)
 		hedging_drain_begin(
 		    &s->h, (unsigned)f->race.attempt[rival].server);
-	hedging_request_end(&s->h, s->now);
+	hedging_request_end(&s->h);
 }
 
 static void
 complete(struct simulation *s, struct flight *f, int i)
 {
 	unsigned server = (unsigned)f->race.attempt[i].server;
-	enum race_step step = race_head(&s->h, &f->race, i, 200, s->now);
+	enum race_step step = race_head(&f->race, i, 200);
 	bool loser = f->answered;
 	int next;
 
