@@ -197,7 +197,7 @@ config_address_parse(
 /* --- comparing -------------------------------------------------------- */
 
 int
-address_port(const struct config_address *a)
+config_address_port(const struct config_address *a)
 {
 	const void *address = &a->address;
 	const struct sockaddr_in *in = address;
@@ -222,7 +222,7 @@ address_is_loopback(const struct config_address *a)
 }
 
 bool
-address_is_any(const struct config_address *a)
+config_address_is_any(const struct config_address *a)
 {
 	const void *address = &a->address;
 	const struct sockaddr_in *in = address;
@@ -235,7 +235,8 @@ address_is_any(const struct config_address *a)
 }
 
 bool
-address_equal(const struct config_address *a, const struct config_address *b)
+config_address_equal(
+    const struct config_address *a, const struct config_address *b)
 {
 	return a->length == b->length && a->length > 0 &&
 	       memcmp(&a->address, &b->address, a->length) == 0;
@@ -250,9 +251,11 @@ address_may_equal(
 	x.address = a->other;
 	y.address = b->other;
 	x.length = y.length = sizeof(struct sockaddr_in6);
-	return address_equal(a, b) ||
-	       (x.address.ss_family != AF_UNSPEC && address_equal(&x, b)) ||
-	       (y.address.ss_family != AF_UNSPEC && address_equal(a, &y));
+	return config_address_equal(a, b) ||
+	       (x.address.ss_family != AF_UNSPEC &&
+		   config_address_equal(&x, b)) ||
+	       (y.address.ss_family != AF_UNSPEC &&
+		   config_address_equal(a, &y));
 }
 
 /* --- networks --------------------------------------------------------- */

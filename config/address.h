@@ -15,16 +15,7 @@ network_parse(const char *text, struct config_network *out, const char **why);
 char *
 network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX]);
 
-/* The port, -1 for a UNIX address. */
-int address_port(const struct config_address *a);
-
 bool address_is_loopback(const struct config_address *a);
-
-/* Whether it means all addresses of this machine. */
-bool address_is_any(const struct config_address *a);
-
-bool
-address_equal(const struct config_address *a, const struct config_address *b);
 
 /* Whether they are equal, or the other address of one is the second: of
  * localhost ::1. */

@@ -35,23 +35,24 @@ check_listeners(const struct config *c, struct config_errors *errors)
 		const struct config_address *a = &c->listen[i];
 
 		for (unsigned k = i + 1; k < c->listeners; k++)
-			if (address_port(a) != 0 &&
-			    address_equal(a, &c->listen[k]))
+			if (config_address_port(a) != 0 &&
+			    config_address_equal(a, &c->listen[k]))
 				errors_add(errors, "listen: %s is given twice",
 				    a->text);
-		if (address_port(a) != 0 && address_equal(a, &c->admin))
+		if (config_address_port(a) != 0 &&
+		    config_address_equal(a, &c->admin))
 			errors_add(
 			    errors, "admin: %s is also in listen", a->text);
-		if (address_port(a) != 0 &&
-		    address_equal(a, &c->metrics.listen))
+		if (config_address_port(a) != 0 &&
+		    config_address_equal(a, &c->metrics.listen))
 			errors_add(errors,
 			    "metrics.listen: %s is also in listen", a->text);
 	}
-	if (c->admin.length > 0 && address_port(&c->admin) != 0 &&
-	    address_equal(&c->admin, &c->metrics.listen))
+	if (c->admin.length > 0 && config_address_port(&c->admin) != 0 &&
+	    config_address_equal(&c->admin, &c->metrics.listen))
 		errors_add(errors, "metrics.listen: %s is the address of admin",
 		    c->admin.text);
-	if (address_port(&c->admin) >= 0 && c->admin.length > 0 &&
+	if (config_address_port(&c->admin) >= 0 && c->admin.length > 0 &&
 	    !address_is_loopback(&c->admin))
 		errors_add(errors,
 		    "admin: %s is reachable from other machines; use a "
@@ -91,8 +92,8 @@ leads_back(
 {
 	if (address_may_equal(listener, server))
 		return true;
-	return address_is_any(listener) && address_is_loopback(server) &&
-	       address_port(listener) == address_port(server);
+	return config_address_is_any(listener) && address_is_loopback(server) &&
+	       config_address_port(listener) == config_address_port(server);
 }
 
 static void

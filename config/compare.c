@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/address.h"
 #include "config/config.h"
 #include "config/keys.h"
 #include "config/value.h"
@@ -60,13 +59,6 @@ config_server_replaces(
 			return true;
 	}
 	return (now->argc == 0) != (next->argc == 0);
-}
-
-bool
-config_server_same_address(
-    const struct config_server *a, const struct config_server *b)
-{
-	return address_equal(&a->address, &b->address);
 }
 
 static int

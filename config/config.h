@@ -139,9 +139,7 @@ struct config {
 		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */
 		uint64_t body_max_bytes;
 		double budget_ratio;
-		unsigned budget_burst; /* 0: twice connections_max */
-		unsigned wait_out;     /* bit 1 << enum hazard_kind */
-		int64_t commit_delay_ns;
+		unsigned budget_burst;	   /* 0: twice connections_max */
 		double timer_ratio;	   /* T6; 0: off */
 		int64_t timer_delay_ns;	   /* 0: timer_percentile's */
 		unsigned timer_percentile; /* 50 .. 100, or 0 */
@@ -323,9 +321,15 @@ int config_compare(const struct config *now, const struct config *next,
 bool config_server_replaces(
     const struct config_server *now, const struct config_server *next);
 
-/* Whether two servers listen at one address. */
-bool config_server_same_address(
-    const struct config_server *a, const struct config_server *b);
+/* The TCP port of an address, -1 of a Unix socket's or of none. */
+int config_address_port(const struct config_address *a);
+
+/* Whether an address means all of this machine's. */
+bool config_address_is_any(const struct config_address *a);
+
+/* Whether two addresses are the same; none is the same as none. */
+bool config_address_equal(
+    const struct config_address *a, const struct config_address *b);
 
 /* Write the effective configuration, every key, as JSON. */
 void config_write(const struct config *c, struct json *out);

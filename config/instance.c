@@ -48,7 +48,7 @@ name_of_process(char out[NAME_BYTES])
 static void
 name_of_listener(const struct config_address *a, char out[NAME_BYTES])
 {
-	int port = address_port(a);
+	int port = config_address_port(a);
 
 	if (port < 0)
 		name_of_socket(

@@ -24,9 +24,6 @@
 #define COUNTER_CHOICE(symbol, code, ...)				\
 	{code, 1U << TALECHAIN_COUNTER_##symbol},
 #define HAZARD_CHOICE(symbol, code, ...) {code, 1U << HAZARD_##symbol},
-#define HAZARD_CHOICE_WAITED(						\
-    symbol, code, words, colour, stops, acted, waited, ...)		\
-	HAZARD_IF_##waited({code, 1U << HAZARD_##symbol},)
 #define HAZARD_ACTED(symbol, code, words, colour, stops, acted, ...)	\
 	HAZARD_IF_##acted("," code)
 #define US 1e3
@@ -119,11 +116,6 @@ const struct config_key config_keys[] = {
 	RANGE(0, 1), .fallback = "0.1"},
 {"hedging.budget_burst", KEY_COUNT, PLACE(config, hedging.budget_burst),
 	RANGE(0, 1000000), .fallback = "0"},
-{"hedging.wait_out", KEY_FLAGS, PLACE(config, hedging.wait_out),
-	CHOICES_OF(HAZARD_KINDS(HAZARD_CHOICE_WAITED)),
-	.fallback = "safepoint,quota"},
-{"hedging.commit_delay", KEY_DURATION, PLACE(config, hedging.commit_delay_ns),
-	RANGE(0, 1 * S), .unit = "ms", .fallback = "1ms"},
 {"hedging.timer_ratio", KEY_RATIO, PLACE(config, hedging.timer_ratio),
 	RANGE(0, 1), .fallback = "0"},
 {"hedging.timer_delay", KEY_DELAY, PLACE(config, hedging.timer_delay_ns),

@@ -336,7 +336,7 @@ value_set_address(const struct config_key *key, void *base, const cJSON *value,
 		if (err != 0)
 			return err;
 	}
-	if (key->type == KEY_CONNECT && address_port(&parsed) == 0) {
+	if (key->type == KEY_CONNECT && config_address_port(&parsed) == 0) {
 		free(parsed.text);
 		refusal->why = "the port is not in 1..65535";
 		return -EINVAL;

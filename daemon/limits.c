@@ -33,7 +33,6 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	    .servers = c->servers,
 	    .budget_ratio = c->hedging.budget_ratio,
 	    .budget_burst = c->hedging.budget_burst,
-	    .wait_out = c->hedging.wait_out,
 	    .timer_ratio = c->hedging.timer_ratio,
 	    .timer_delay_ns = c->hedging.timer_delay_ns,
 	    .timer_percentile = c->hedging.timer_percentile,

@@ -266,6 +266,24 @@ open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 	return analysis_new(&p->analysis, &o);
 }
 
+/* With signals let through. */
+static int
+run(struct daemon *d)
+{
+	sigset_t set;
+	int err;
+
+	placement_proxy(&d->proxy);
+	sigemptyset(&set);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	err = daemon_run(d);
+	/* Nothing listens to signals any more, and what is left to do is short:
+	 * one more must not end us half-way. */
+	sigfillset(&set);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	return err;
+}
+
 /* Takes the configuration. */
 static int
 serve(struct config *c, struct settings *settings)
@@ -314,18 +332,8 @@ serve(struct config *c, struct settings *settings)
 	free(link);
 	if (err == 0)
 		err = daemon_init(d);
-	if (err == 0) {
-		sigset_t set;
-
-		placement_proxy(p);
-		sigemptyset(&set);
-		pthread_sigmask(SIG_SETMASK, &set, NULL);
-		err = daemon_run(d);
-		/* Nothing listens to signals any more, and what is left to
-		 * do is short: one more must not end us half-way. */
-		sigfillset(&set);
-		pthread_sigmask(SIG_SETMASK, &set, NULL);
-	}
+	if (err == 0)
+		err = run(d);
 	if (err < 0 && err != -ECANCELED) /* else it is reported already */
 		log_event(
 		    LOG_LEVEL_ERROR, "failed", "error=\"%s\"", strerror(-err));

@@ -5,7 +5,6 @@
  * place that is free, or that of one that leaves; which of the two is first in
  * the file matters at the start only. */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,23 +12,14 @@
 #include "daemon/daemon.h"
 #include "proxy/upstream/server.h"
 
-/* The port of a TCP address, 0 of another. */
-static uint16_t
-address_port(const struct sockaddr_storage *a)
-{
-	if (a->ss_family == AF_INET)
-		return ntohs(((const struct sockaddr_in *)a)->sin_port);
-	if (a->ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)a)->sin6_port);
-	return 0;
-}
-
 void
 servers_observed(const struct config *c, const struct config_server *s,
     struct profiler_server *out)
 {
+	int port = config_address_port(&s->address);
+
 	*out = (struct profiler_server){
-	    .port = address_port(&s->address.address),
+	    .port = port > 0 ? (uint16_t)port : 0,
 	    /* Steering reads heaps there, also beside an agent. */
 	    .hsperfdata = s->jvm == CONFIG_JVM_AUTO ||
 			  s->jvm == CONFIG_JVM_HSPERFDATA ||

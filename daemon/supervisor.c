@@ -47,6 +47,19 @@ supervisor_again(struct server *s)
 	    s->program.restart_delay_ns);
 }
 
+static void
+on_restart(void *user, bool forced)
+{
+	struct server *s = user;
+
+	(void)forced;
+	if (s->upstream->stopping)
+		return;
+	s->restarts++;
+	if (supervisor_launch(s) < 0)
+		supervisor_again(s);
+}
+
 /* The second half of a restart that was asked for. */
 static void
 child_again(struct server *s)
@@ -59,22 +72,7 @@ child_again(struct server *s)
 	}
 	s->maintenance.stage = STARTING;
 	s->program.quick_ends = 0;
-	s->restarts++;
-	if (supervisor_launch(s) < 0)
-		supervisor_again(s);
-}
-
-static void
-on_restart(void *user, bool forced)
-{
-	struct server *s = user;
-
-	(void)forced;
-	if (s->upstream->stopping)
-		return;
-	s->restarts++;
-	if (supervisor_launch(s) < 0)
-		supervisor_again(s);
+	on_restart(s, false);
 }
 
 static void

@@ -81,12 +81,8 @@ hedging_init(struct hedging *h, const struct hedging_limits *limits)
 	limits_complete(&h->limits);
 	h->tokens = h->limits.budget_burst;
 	h->timer_tokens = timer_burst(&h->limits);
-	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
-		struct hedging_server *s = &h->server[i];
-
-		window_init(&s->latency, WINDOW_MAX);
-		window_init(&s->warmup_latency, WARMUP_JUDGED);
-	}
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
+		hedging_server_forget(h, i);
 }
 
 void
@@ -124,11 +120,10 @@ hedging_has_room(const struct hedging *h, unsigned server)
 }
 
 int
-hedging_choose(const struct hedging *h, struct instant now)
+hedging_choose(const struct hedging *h)
 {
 	const struct hedging_server *s = &h->server[h->active];
 
-	(void)now; /* hazards and states are up to date */
 	if (s->state != SERVER_READY)
 		return HEDGING_UNAVAILABLE;
 	if (!hedging_has_room(h, h->active))
@@ -137,16 +132,15 @@ hedging_choose(const struct hedging *h, struct instant now)
 }
 
 int
-hedging_choose_for(
-    const struct hedging *h, const struct race *race, struct instant now)
+hedging_choose_for(const struct hedging *h, const struct race *race)
 {
 	unsigned other;
 
 	if (race->started == 0 || !policy_acts(h))
-		return hedging_choose(h, now);
+		return hedging_choose(h);
 	other = policy_other((unsigned)race->attempt[0].server);
 	if (h->server[other].state < SERVER_WARMING)
-		return hedging_choose(h, now);
+		return hedging_choose(h);
 	return hedging_has_room(h, other) ? (int)other : HEDGING_FULL;
 }
 
@@ -214,11 +208,10 @@ policy_budget_refund(struct hedging *h, enum hedge_trigger trigger)
 }
 
 void
-hedging_request_end(struct hedging *h, struct instant now)
+hedging_request_end(struct hedging *h)
 {
 	const struct hedging_limits *l = &h->limits;
 
-	(void)now; /* earned per request, not per second */
 	h->requests_finished++;
 	h->tokens = at_most(h->tokens + l->budget_ratio, l->budget_burst);
 	h->timer_tokens =

@@ -15,7 +15,7 @@
  * beside the state, not a state. */
 #pragma once
 
-#include "hedging/threshold.h"
+#include "hedging/window.h"
 #include "talechain/events/hazard.h"
 
 #define HEDGING_SERVERS 2
@@ -88,7 +88,6 @@ struct hedging_limits {
 	unsigned aside_max[HEDGING_SERVERS]; /* attempts without a slot */
 	double budget_ratio;	  /* B2: tokens earned per finished request */
 	unsigned budget_burst;	  /* B2: capacity, starts full */
-	uint32_t wait_out;	  /* T4: bit 1 << enum hazard_kind */
 	unsigned warmup_requests; /* 0: no warm-up */
 	int64_t warmup_max_ns;
 	double mirror_ratio;	   /* M: copies per finished request; 0: none */
@@ -139,10 +138,11 @@ struct race {
 	bool returned; /* to the first server, as the other was not reached */
 };
 
-/* T4: one pause and how long it is waited out. */
+/* T4: the latest pause of a kind, and how long it is waited out. */
 struct pause_wait {
-	struct pause_class class;
-	bool served;	  /* its server was active as it began */
+	struct window lengths; /* of those that ended while their server was
+				* active */
+	bool served;	       /* its server was active as it began */
 	int64_t after_ns; /* when to act, from its begin; INT64_MAX never */
 	int64_t price_ns; /* b; 0: not known */
 };
@@ -177,7 +177,6 @@ struct hedging_server {
 	struct window latency;
 	struct window warmup_latency;
 	struct pause_wait wait[HAZARD_KIND_COUNT]; /* T4: the latest ones */
-	struct pause_history history;
 };
 
 struct hedging {
@@ -235,8 +234,8 @@ unsigned
 hedging_server_up(struct hedging *h, unsigned server, struct instant now);
 unsigned
 hedging_server_down(struct hedging *h, unsigned server, struct instant now);
-/* Another server is in its place, and down: what is known of it is nothing.  It
- * has no attempt or copy under way. */
+/* Forget all about a server, as another one takes its place: DOWN.  Asserts
+ * that no attempt and no copy is under way there. */
 void hedging_server_forget(struct hedging *h, unsigned server);
 
 /* A hazard as posted by the profiler.  The begin of EXIT also means DOWN; its
@@ -264,7 +263,7 @@ unsigned hedging_switch(struct hedging *h, struct instant now);
  * the proxy's queue). */
 #define HEDGING_UNAVAILABLE (-1)
 #define HEDGING_FULL (-2)
-int hedging_choose(const struct hedging *h, struct instant now);
+int hedging_choose(const struct hedging *h);
 
 /* For a request that has waited long for a slot of the active server: the
  * standby, if a swap to it is possible and it is less than half full (the rest
@@ -283,8 +282,7 @@ unsigned hedging_probe_done(
 
 /* As hedging_choose, for a request in the queue.  One whose first attempt
  * failed goes to the other server if that is up, warm or not. */
-int hedging_choose_for(
-    const struct hedging *h, const struct race *race, struct instant now);
+int hedging_choose_for(const struct hedging *h, const struct race *race);
 
 /* Whether one more request may be sent to a server (B1). */
 bool hedging_has_room(const struct hedging *h, unsigned server);
@@ -325,7 +323,8 @@ bool hedging_hedge_at_start(
 static inline uint32_t
 hedging_acted_on(const struct hedging *h)
 {
-	return h->limits.triggers & HAZARDS_STOPPING & ~h->limits.wait_out;
+	return h->limits.triggers & HAZARDS_STOPPING &
+	       ~(uint32_t)HAZARDS_WAITED;
 }
 
 /* The trigger for a server's present hazards; HEDGE_FIRST: none, or none that
@@ -354,14 +353,14 @@ bool hedging_hedge_obsolete(const struct hedging *h, const struct race *race);
 int64_t hedging_timer_ns(struct hedging *h, unsigned server);
 
 /* A request left the table, with any outcome: earns budget (B2). */
-void hedging_request_end(struct hedging *h, struct instant now);
+void hedging_request_end(struct hedging *h);
 
 /* Races.  These functions also keep the servers' in-flight counts. */
 void race_init(struct race *r);
 
 /* Begin an attempt; returns its index.  Asserts started < RACE_ATTEMPTS. */
 int race_start(struct hedging *h, struct race *r, unsigned server,
-    enum hedge_trigger trigger, struct instant now);
+    enum hedge_trigger trigger);
 
 /* What to do with an attempt's bytes, or with the request. */
 enum race_step {
@@ -396,16 +395,14 @@ bool race_release_slot(struct hedging *h, struct race *r, int attempt);
 
 /* A response head arrived for an attempt.  An informational one (1xx but not
  * 101) changes nothing: RACE_WAIT. */
-enum race_step race_head(struct hedging *h, struct race *r, int attempt,
-    int status, struct instant now);
+enum race_step race_head(struct race *r, int attempt, int status);
 
 /* This attempt's response is about to be forwarded.  True: it is the winner,
  * and the other running attempt, if any, is now LOST (drain it).  False: the
  * race was already decided; discard.  At most one call ever returns true.
  * Also for a HELD attempt, after RACE_SEND_HELD.  The winner counts as in
  * flight until race_ended. */
-bool
-race_commit(struct hedging *h, struct race *r, int attempt, struct instant now);
+bool race_commit(struct hedging *h, struct race *r, int attempt);
 
 /* How an attempt ended. */
 enum attempt_end {
@@ -442,7 +439,7 @@ void race_late(struct hedging *h, const struct race *r, int attempt,
 
 /* The client left: running attempts, and a winner still being forwarded,
  * become losers.  The race can no longer be won. */
-void race_abandon(struct hedging *h, struct race *r, struct instant now);
+void race_abandon(struct hedging *h, struct race *r);
 
 /* The begin and the end of a loser's drain; between them it is not in flight
  * but counts in server[].draining (L8).  The end returns actions: the server

@@ -22,12 +22,11 @@ race_init(struct race *r)
 
 int
 race_start(struct hedging *h, struct race *r, unsigned server,
-    enum hedge_trigger trigger, struct instant now)
+    enum hedge_trigger trigger)
 {
 	struct race_attempt *a;
 	struct hedging_server *s;
 
-	(void)now; /* race_ended gets the latency */
 	assert(r->started < RACE_ATTEMPTS && r->winner < 0);
 	assert(server < h->limits.servers);
 	s = &h->server[server];
@@ -131,15 +130,12 @@ held_best(const struct race *r)
 }
 
 enum race_step
-race_head(struct hedging *h, struct race *r, int attempt, int status,
-    struct instant now)
+race_head(struct race *r, int attempt, int status)
 {
 	struct race_attempt *a = attempt_at(r, attempt);
 	const struct race_attempt *rival =
 	    r->started == RACE_ATTEMPTS ? &r->attempt[1 - attempt] : NULL;
 
-	(void)h;
-	(void)now; /* the order of calls decides */
 	assert(!a->ended);
 	if (status >= 100 && status < 200 && status != 101) /* W5 */
 		return a->state == ATTEMPT_LOST ? RACE_DISCARD : RACE_WAIT;
@@ -165,11 +161,10 @@ race_has_rival(const struct race *r, int attempt)
 }
 
 bool
-race_commit(struct hedging *h, struct race *r, int attempt, struct instant now)
+race_commit(struct hedging *h, struct race *r, int attempt)
 {
 	struct race_attempt *a = attempt_at(r, attempt);
 
-	(void)now;
 	/* After a commit, or without a client, no attempt is in these
 	 * states. */
 	if (a->state != ATTEMPT_RUNNING && a->state != ATTEMPT_HELD)
@@ -191,9 +186,8 @@ race_commit(struct hedging *h, struct race *r, int attempt, struct instant now)
 }
 
 void
-race_abandon(struct hedging *h, struct race *r, struct instant now)
+race_abandon(struct hedging *h, struct race *r)
 {
-	(void)now;
 	for (unsigned i = 0; i < r->started; i++) {
 		struct race_attempt *a = &r->attempt[i];
 

@@ -4,6 +4,7 @@
  * Each event changes one server here and then reviews the pair (swap.c),
  * because a swap may have waited for it. */
 #include "hedging/policy.h"
+#include "hedging/threshold.h"
 
 #include <assert.h>
 #include <string.h>
@@ -57,11 +58,12 @@ hedging_server_forget(struct hedging *h, unsigned server)
 {
 	struct hedging_server *s = &h->server[server];
 
-	assert(server < h->limits.servers);
 	assert(s->inflight == 0 && s->aside == 0 && s->draining == 0);
 	memset(s, 0, sizeof(*s));
 	window_init(&s->latency, WINDOW_MAX);
 	window_init(&s->warmup_latency, WARMUP_JUDGED);
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		window_init(&s->wait[k].lengths, THRESHOLD_KEPT);
 }
 
 unsigned

@@ -1,66 +1,7 @@
-/* threshold.c: histories of pauses, and the wait that follows from one. */
+/* threshold.c: the wait that follows from the lengths of earlier pauses. */
 #include "hedging/threshold.h"
 
 #include <assert.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-/* From the most to the least that is said of a pause. */
-enum scope { SCOPE_CLASS, SCOPE_CAUSE, SCOPE_KIND, SCOPES };
-
-static uint32_t
-key_of(const struct pause_class *c, enum scope scope)
-{
-	uint32_t key =
-	    UINT32_C(1) << 24 | (uint32_t)scope << 26 | (uint32_t)c->kind << 16;
-
-	if (scope <= SCOPE_CAUSE)
-		key |= (uint32_t)c->cause << 8;
-	return scope == SCOPE_CLASS ? key | c->eden : key;
-}
-
-static void
-add(struct pause_history *known, uint32_t key, int64_t length_ns)
-{
-	unsigned at = 0;
-
-	for (unsigned i = 0; i < THRESHOLD_PLACES; i++) {
-		if (known->place[i].key == key) {
-			at = i;
-			break;
-		}
-		if (known->place[i].used < known->place[at].used)
-			at = i;
-	}
-	if (known->place[at].key != key)
-		window_init(&known->place[at].lengths, THRESHOLD_KEPT);
-	known->place[at].key = key;
-	known->place[at].used = ++known->added;
-	window_add(&known->place[at].lengths, length_ns);
-}
-
-void
-pause_learn(struct pause_history *known, const struct pause_class *class,
-    int64_t length_ns)
-{
-	for (unsigned scope = 0; scope < SCOPES; scope++)
-		add(known, key_of(class, scope), length_ns);
-}
-
-const struct window *
-pause_lengths(
-    const struct pause_history *known, const struct pause_class *class)
-{
-	for (unsigned scope = 0; scope < SCOPES; scope++) {
-		uint32_t key = key_of(class, scope);
-
-		for (unsigned i = 0; i < THRESHOLD_PLACES; i++)
-			if (known->place[i].key == key &&
-			    known->place[i].lengths.count >= THRESHOLD_KNOWN)
-				return &known->place[i].lengths;
-	}
-	return NULL;
-}
 
 int64_t
 threshold_price_ns(int64_t response_ns)

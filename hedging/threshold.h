@@ -18,40 +18,11 @@
 #pragma once
 
 #include "hedging/window.h"
-#include "talechain/events/hazard.h"
 
-#define THRESHOLD_KEPT 64   /* lengths of a history */
-#define THRESHOLD_KNOWN 8   /* fewer say nothing */
-#define THRESHOLD_PLACES 24 /* histories of one server */
+#include <stdbool.h>
 
-/* What a pause was: its kind, its cause, and how full eden was as it began, in
- * quarters; pauses grow with it. */
-struct pause_class {
-	uint8_t kind;  /* enum hazard_kind */
-	uint8_t cause; /* enum talechain_cause, as known at the begin */
-	uint8_t eden;  /* 0 .. 3; 0 also if unknown */
-};
-
-/* Lengths of one server's pauses: by class, by kind and cause, and by kind.  A
- * class that is new takes the place of the one that was last added to longest
- * ago. */
-struct pause_history {
-	struct {
-		uint32_t key; /* 0: free */
-		uint64_t used;
-		struct window lengths;
-	} place[THRESHOLD_PLACES];
-	uint64_t added;
-};
-
-/* Add the length of a pause that ended, ns, >= 0. */
-void pause_learn(struct pause_history *known, const struct pause_class *class,
-    int64_t length_ns);
-
-/* The lengths that say most of such a pause: of its class, else its cause, else
- * its kind.  NULL if there are fewer than THRESHOLD_KNOWN of each. */
-const struct window *pause_lengths(
-    const struct pause_history *known, const struct pause_class *class);
+#define THRESHOLD_KEPT 64 /* lengths of a history */
+#define THRESHOLD_KNOWN 8 /* fewer say nothing */
 
 /* b, ns: what a hedge costs where a response usually takes so long. */
 int64_t threshold_price_ns(int64_t response_ns);

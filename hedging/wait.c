@@ -3,6 +3,7 @@
  * A hazard that is waited for is in force, so its server is no target, but it
  * triggers nothing until it has lasted as long as its threshold says. */
 #include "hedging/policy.h"
+#include "hedging/threshold.h"
 
 #include "talechain/talechain.h"
 
@@ -18,10 +19,9 @@ static int64_t
 wait_ns(const struct hedging *h, const struct hazard *z,
     const struct pause_wait *w, struct instant now)
 {
-	const struct window *lengths;
 	int64_t left_ns = (int64_t)z->left_us * NS_PER_US;
 
-	if ((h->limits.wait_out & policy_bit(z->kind)) == 0)
+	if ((HAZARDS_WAITED & policy_bit(z->kind)) == 0)
 		return 0;
 	if (z->over)
 		return WAIT_END;
@@ -32,11 +32,9 @@ wait_ns(const struct hedging *h, const struct hazard *z,
 		    instant_since(
 			now, h->server[z->server].kind_since[z->kind]),
 		    w->price_ns);
-	lengths = pause_lengths(&h->server[z->server].history, &w->class);
-	if (lengths != NULL)
-		return threshold_ns(lengths, w->price_ns);
-	/* Nothing is known.  A collection is acted upon at once, as one that is
-	 * known to be long; other safepoints are short as a rule. */
+	if (w->lengths.count >= THRESHOLD_KNOWN)
+		return threshold_ns(&w->lengths, w->price_ns);
+	/* Safepoints are short as a rule; a quota's end is not known. */
 	return z->kind == HAZARD_SAFEPOINT ? w->price_ns : 0;
 }
 
@@ -56,14 +54,8 @@ policy_wait(struct hedging *h, const struct hazard *z, struct instant now)
 
 	if (response_ns == 0) /* it has not served yet */
 		response_ns = s->latency_p50_ns;
-	*w = (struct pause_wait){
-	    .class = {z->kind, z->cause, z->eden},
-	    .served = z->server == h->active,
-	    .price_ns = threshold_price_ns(response_ns),
-	};
-	/* Known at the end only, or for one that is over. */
-	if (z->kind == HAZARD_SAFEPOINT)
-		w->class.cause = 0;
+	w->served = z->server == h->active;
+	w->price_ns = threshold_price_ns(response_ns);
 	w->after_ns = wait_ns(h, z, w, now);
 	if (acts_on(h, policy_bit(z->kind)) && w->after_ns > 0 &&
 	    (w->after_ns == WAIT_END ||
@@ -75,7 +67,7 @@ void
 policy_waited(struct hedging *h, const struct hazard *z, int64_t length_ns)
 {
 	struct hedging_server *s = &h->server[z->server];
-	const struct pause_wait *w = &s->wait[z->kind];
+	struct pause_wait *w = &s->wait[z->kind];
 	uint32_t bit = policy_bit(z->kind);
 	bool waited = (s->waiting & bit) != 0;
 
@@ -86,7 +78,7 @@ policy_waited(struct hedging *h, const struct hazard *z, int64_t length_ns)
 	    (z->kind == HAZARD_SAFEPOINT && z->cause != 0 &&
 		z->cause != TALECHAIN_CAUSE_NOT_GC))
 		return;
-	pause_learn(&s->history, &w->class, length_ns);
+	window_add(&w->lengths, length_ns);
 	/* When one that was over was acted upon, after a reload, is unknown. */
 	if (!acts_on(h, bit) || w->price_ns == 0 ||
 	    (!waited && w->after_ns == WAIT_END))
@@ -100,7 +92,7 @@ uint32_t
 policy_wait_over(struct hedging *h, unsigned server, struct instant now)
 {
 	struct hedging_server *s = &h->server[server];
-	uint32_t over = s->waiting & ~h->limits.wait_out;
+	uint32_t over = 0;
 
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
 		if ((s->waiting & policy_bit(k)) != 0 &&

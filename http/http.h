@@ -191,33 +191,22 @@ struct http_forward {
 	uint64_t tailor_request; /* value of Tailor-Request, 16 hex digits */
 	bool via;		 /* add Via: 1.1 tailor */
 	bool forwarded;		 /* add Forwarded */
-	enum http_framing framing; /* how the body will be sent */
-	uint64_t content_length;
 };
 
 /* Write the request head for a server: HTTP/1.1, one Host, no hop-by-hop
- * fields, Expect removed, our framing, Connection: keep-alive left out.  The
- * head ends before the last empty line, so that each attempt can add its own
- * fields (Tailor-Attempt, Tailor-Hedge; Host, if head->authority is empty) and
- * then CRLF.  Returns the length, or -ENOBUFS if capacity is too small. */
+ * fields, no framing, Expect removed.  The head ends before the last empty
+ * line, so that each attempt can add its own fields (framing, Tailor-Attempt,
+ * Tailor-Hedge; Host, if head->authority is empty) and then CRLF.  Returns the
+ * length, or -ENOBUFS if capacity is too small. */
 int http_write_request(const struct http_head *head,
     const struct http_forward *forward, char *out, size_t capacity);
 
-/* What a response is given on its way to a client. */
-struct http_deliver {
-	bool close;		   /* send Connection: close */
-	bool keep_alive_10;	   /* client is 1.0 and stays */
-	enum http_framing framing; /* how the body will be sent */
-	uint64_t content_length;   /* with LENGTH; or of a bodiless answer */
-	bool send_content_length;  /* LENGTH, or HEAD/304 that had one */
-	const char *request_id;
-	const char
-	    *extra; /* whole further lines, each ended by CRLF; or NULL */
-};
-
-/* Write a response head for a client, whole.  Length or -ENOBUFS. */
-int http_write_response(const struct http_head *head,
-    const struct http_deliver *answer, char *out, size_t capacity);
+/* Write a response head for a client, without framing and Connection, for which
+ * there may be more to know later, and without the last empty line.
+ *   request_id  value of X-Request-Id, unless the server gave one; or NULL
+ * Length or -ENOBUFS. */
+int http_write_response(const struct http_head *head, const char *request_id,
+    char *out, size_t capacity);
 
 /* The standard reason phrase of a status, "" if none is known. */
 const char *http_reason(unsigned status);

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-struct reading {
+struct head_reading {
 	struct http_lib_head *head;
 	bool in_value; /* the last callback was for a value */
 	bool complete;
@@ -32,7 +32,7 @@ text_extend(struct http_lib_text *text, const char *at, size_t length)
 static int
 on_target(http_parser *parser, const char *at, size_t length)
 {
-	struct reading *r = parser->data;
+	struct head_reading *r = parser->data;
 
 	return text_extend(&r->head->target, at, length) ? 0 : -1;
 }
@@ -40,7 +40,7 @@ on_target(http_parser *parser, const char *at, size_t length)
 static int
 on_reason(http_parser *parser, const char *at, size_t length)
 {
-	struct reading *r = parser->data;
+	struct head_reading *r = parser->data;
 
 	return text_extend(&r->head->reason, at, length) ? 0 : -1;
 }
@@ -48,7 +48,7 @@ on_reason(http_parser *parser, const char *at, size_t length)
 static int
 on_name(http_parser *parser, const char *at, size_t length)
 {
-	struct reading *r = parser->data;
+	struct head_reading *r = parser->data;
 	struct http_lib_head *head = r->head;
 
 	if (r->in_value || head->fields == 0) {
@@ -66,7 +66,7 @@ on_name(http_parser *parser, const char *at, size_t length)
 static int
 on_value(http_parser *parser, const char *at, size_t length)
 {
-	struct reading *r = parser->data;
+	struct head_reading *r = parser->data;
 	struct http_lib_head *head = r->head;
 
 	if (head->fields == 0)
@@ -80,7 +80,7 @@ on_value(http_parser *parser, const char *at, size_t length)
 static int
 on_complete(http_parser *parser)
 {
-	struct reading *r = parser->data;
+	struct head_reading *r = parser->data;
 	struct http_lib_head *head = r->head;
 
 	head->major = parser->http_major;
@@ -117,7 +117,7 @@ http_lib_read(bool request, const struct http_lib_text *piece, unsigned pieces,
     struct http_lib_head *out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct reading r = {.head = out};
+	struct head_reading r = {.head = out};
 	http_parser parser;
 	bool whole = true;
 

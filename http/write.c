@@ -1,8 +1,8 @@
 /* write.c: heads written again from their parsed parts.
  *
  * Nothing is copied line by line from what came in: names and values are put
- * together anew, framing is ours, and what belongs to one connection only is
- * left behind.  Values were checked when they were parsed; texts given by the
+ * together anew, framing is the caller's, and what belongs to one connection
+ * only is left behind.  Values were checked when they were parsed; texts given by the
  * caller (ids, addresses, whole lines) are taken as they are.
  *
  * Cost: one copy of the head. */
@@ -44,14 +44,6 @@ put_field_again(struct writer *w, const struct http_field *field)
 	put(w, field->name);
 	writer_text(w, ": ");
 	put(w, field->value);
-	writer_text(w, "\r\n");
-}
-
-static void
-put_content_length(struct writer *w, uint64_t length)
-{
-	writer_text(w, "Content-Length: ");
-	writer_decimal(w, length);
 	writer_text(w, "\r\n");
 }
 
@@ -189,8 +181,6 @@ http_write_request(const struct http_head *head,
 {
 	struct writer w = {.at = out, .capacity = capacity};
 
-	/* a request cannot end with its connection */
-	assert(forward->framing != HTTP_FRAMING_CLOSE);
 	put_request_line(&w, head);
 	for (unsigned i = 0; i < head->fields; i++)
 		if (!is_left_behind(forward, &head->field[i]) &&
@@ -198,17 +188,6 @@ http_write_request(const struct http_head *head,
 			put_field_again(&w, &head->field[i]);
 	put_forwarded(&w, head, forward);
 	put_ids(&w, forward);
-	switch (forward->framing) {
-	case HTTP_FRAMING_NONE:
-	case HTTP_FRAMING_CLOSE:
-		break;
-	case HTTP_FRAMING_LENGTH:
-		put_content_length(&w, forward->content_length);
-		break;
-	case HTTP_FRAMING_CHUNKED:
-		put_field_text(&w, "Transfer-Encoding", "chunked");
-		break;
-	}
 	return writer_finish(&w);
 }
 
@@ -226,22 +205,9 @@ put_status_line(struct writer *w, const struct http_head *head)
 	writer_text(w, "\r\n");
 }
 
-/* RFC 9110 8.6, RFC 9112 6.1: neither field on 1xx and 204. */
-static void
-put_answer_framing(struct writer *w, const struct http_head *head,
-    const struct http_deliver *answer)
-{
-	if (head->status < 200 || head->status == 204)
-		return;
-	if (answer->framing == HTTP_FRAMING_CHUNKED)
-		put_field_text(w, "Transfer-Encoding", "chunked");
-	else if (answer->send_content_length)
-		put_content_length(w, answer->content_length);
-}
-
 int
-http_write_response(const struct http_head *head,
-    const struct http_deliver *answer, char *out, size_t capacity)
+http_write_response(const struct http_head *head, const char *request_id,
+    char *out, size_t capacity)
 {
 	struct writer w = {.at = out, .capacity = capacity};
 
@@ -250,17 +216,9 @@ http_write_response(const struct http_head *head,
 		if (!head->field[i].drop && !head->field[i].named)
 			put_field_again(&w, &head->field[i]);
 	/* A service's own goes to its client. */
-	if (answer->request_id != NULL &&
+	if (request_id != NULL &&
 	    http_field_find(head, HTTP_FIELD_REQUEST_ID) == NULL)
-		put_field_text(&w, "X-Request-Id", answer->request_id);
-	if (answer->extra != NULL)
-		writer_text(&w, answer->extra);
-	put_answer_framing(&w, head, answer);
-	if (answer->close)
-		put_field_text(&w, "Connection", "close");
-	else if (answer->keep_alive_10)
-		put_field_text(&w, "Connection", "keep-alive");
-	writer_text(&w, "\r\n");
+		put_field_text(&w, "X-Request-Id", request_id);
 	return writer_finish(&w);
 }
 

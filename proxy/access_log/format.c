@@ -21,13 +21,13 @@
 
 /* Text being made.  The bound is known to suffice: the longest record, every
  * byte of it escaped, is tested. */
-struct line {
+struct access_text {
 	char *at;
 	size_t room;
 };
 
 static void __attribute__((format(printf, 2, 3)))
-print(struct line *l, const char *format, ...)
+print(struct access_text *l, const char *format, ...)
 {
 	va_list arguments;
 	int n;
@@ -73,7 +73,7 @@ access_redact_client(struct access_record *r)
 }
 
 static void
-print_time(struct line *l, const char *format, int64_t wall_ns)
+print_time(struct access_text *l, const char *format, int64_t wall_ns)
 {
 	time_t seconds = (time_t)(wall_ns / NS_PER_S);
 	char text[40];
@@ -85,7 +85,7 @@ print_time(struct line *l, const char *format, int64_t wall_ns)
 }
 
 static void
-print_ms(struct line *l, int64_t wall_ns)
+print_ms(struct access_text *l, int64_t wall_ns)
 {
 	print(l, ".%03d", (int)(wall_ns % NS_PER_S / NS_PER_MS));
 }
@@ -93,7 +93,7 @@ print_ms(struct line *l, int64_t wall_ns)
 /* --- JSON ---------------------------------------------------------------- */
 
 static void
-json_escape(struct line *l, const char *s, size_t n)
+json_escape(struct access_text *l, const char *s, size_t n)
 {
 	while (n > 0) {
 		size_t length = utf8_sequence((const unsigned char *)s, n);
@@ -115,7 +115,7 @@ json_escape(struct line *l, const char *s, size_t n)
 }
 
 static void
-json_member(struct line *l, const char *key, const char *s, size_t n)
+json_member(struct access_text *l, const char *key, const char *s, size_t n)
 {
 	print(l, ",\"%s\":\"", key);
 	json_escape(l, s, n);
@@ -124,21 +124,21 @@ json_member(struct line *l, const char *key, const char *s, size_t n)
 
 /* The same, of what a request need not have. */
 static void
-json_optional(struct line *l, const char *key, const char *s)
+json_optional(struct access_text *l, const char *key, const char *s)
 {
 	if (*s != '\0')
 		json_member(l, key, s, strlen(s));
 }
 
 static void
-json_us(struct line *l, const char *key, int64_t ns)
+json_us(struct access_text *l, const char *key, int64_t ns)
 {
 	print(l, ",\"%s\":%lld", key,
 	    ns < 0 ? -1LL : (long long)(ns / NS_PER_US));
 }
 
 static void
-format_json(const struct access_record *r, struct line *l)
+format_json(const struct access_record *r, struct access_text *l)
 {
 	size_t path = strcspn(r->target, "?");
 
@@ -180,7 +180,7 @@ format_json(const struct access_record *r, struct line *l)
 
 /* ends: bytes that would end the place where it stands, escaped too. */
 static void
-text_escape(struct line *l, const char *s, const char *ends)
+text_escape(struct access_text *l, const char *s, const char *ends)
 {
 	for (; *s != '\0'; s++) {
 		unsigned char c = (unsigned char)*s;
@@ -195,7 +195,7 @@ text_escape(struct line *l, const char *s, const char *ends)
 }
 
 static void
-text_time(struct line *l, int64_t ns, char separator)
+text_time(struct access_text *l, int64_t ns, char separator)
 {
 	if (ns < 0)
 		print(l, "-1%c", separator);
@@ -206,7 +206,7 @@ text_time(struct line *l, int64_t ns, char separator)
 
 /* "METHOD target HTTP/1.1", as Apache and HAProxy have it. */
 static void
-text_request(struct line *l, const struct access_record *r)
+text_request(struct access_text *l, const struct access_record *r)
 {
 	print(l, "\"");
 	text_escape(l, r->method, "");
@@ -218,7 +218,7 @@ text_request(struct line *l, const struct access_record *r)
 }
 
 static void
-format_text(const struct access_record *r, struct line *l)
+format_text(const struct access_record *r, struct access_text *l)
 {
 	print(l, "%s [", r->client);
 	print_time(l, "%d/%b/%Y:%H:%M:%S", r->wall_ns);
@@ -248,7 +248,7 @@ format_text(const struct access_record *r, struct line *l)
 
 /* "-" for what the request had not. */
 static void
-text_quoted(struct line *l, const char *s)
+text_quoted(struct access_text *l, const char *s)
 {
 	print(l, " \"");
 	text_escape(l, *s != '\0' ? s : "-", "");
@@ -256,7 +256,7 @@ text_quoted(struct line *l, const char *s)
 }
 
 static void
-format_combined(const struct access_record *r, struct line *l)
+format_combined(const struct access_record *r, struct access_text *l)
 {
 	print(l, "%s - - [", r->client);
 	print_time(l, "%d/%b/%Y:%H:%M:%S +0000", r->wall_ns);
@@ -271,7 +271,7 @@ format_combined(const struct access_record *r, struct line *l)
 size_t
 access_format(const struct access_record *r, char *out)
 {
-	struct line l = {out, ACCESS_LINE_MAX};
+	struct access_text l = {out, ACCESS_LINE_MAX};
 
 	switch ((enum config_access)r->format) {
 	case CONFIG_ACCESS_JSON:

@@ -28,7 +28,7 @@
 static void
 on_metrics(struct admin_call *call)
 {
-	struct proxy *p = call->admin->proxy;
+	struct proxy *p = call->proxy;
 	struct exposition e;
 	struct instant begun = instant_now();
 
@@ -54,7 +54,7 @@ on_requests(struct admin_call *call)
 
 	json_init(&j, false);
 	admin_write_requests(
-	    call->admin->proxy, admin_query_number(call, "n", 100, 1000), &j);
+	    call->proxy, admin_query_number(call, "n", 100, 1000), &j);
 	admin_reply_json(call, 200, &j);
 }
 
@@ -64,7 +64,7 @@ on_config(struct admin_call *call)
 	struct json j;
 
 	json_init(&j, true);
-	config_write(call->admin->proxy->config, &j);
+	config_write(call->proxy->config, &j);
 	admin_reply_json(call, 200, &j);
 }
 
@@ -77,12 +77,11 @@ on_healthz(struct admin_call *call)
 static void
 on_readyz(struct admin_call *call)
 {
-	struct proxy *p = call->admin->proxy;
+	struct proxy *p = call->proxy;
 
 	if (p->clients.stopping)
 		admin_reply_text(call, 503, "stopping\n");
-	else if (hedging_choose(&p->hedging, instant_now()) ==
-		 HEDGING_UNAVAILABLE)
+	else if (hedging_choose(&p->hedging) == HEDGING_UNAVAILABLE)
 		admin_reply_text(call, 503, "no server is ready\n");
 	else
 		admin_reply_text(call, 200, "ready\n");
@@ -111,12 +110,8 @@ on_metrics_unknown(struct admin_call *call)
 	admin_reply_error(call, 404, "GET /metrics, /healthz or /readyz");
 }
 
-/* The first that fits; "*" stands for any rest. */
-static const struct route {
-	const char *method, *path;
-	void (*handler)(struct admin_call *call);
-	void (*report)(struct proxy *p, struct json *j); /* instead */
-} routes[] = {
+/* The first that fits. */
+static const struct admin_route routes[] = {
     {"GET", "/", .handler = on_index},
     {"GET", "/metrics", .handler = on_metrics},
     {"GET", "/servers", .report = admin_write_servers},
@@ -147,7 +142,7 @@ static const struct route {
 };
 
 /* What a collector may ask for. */
-static const struct route metrics_routes[] = {
+static const struct admin_route metrics_routes[] = {
     {"GET", "/metrics", .handler = on_metrics},
     {"GET", "/healthz", .handler = on_healthz},
     {"GET", "/readyz", .handler = on_readyz},
@@ -155,7 +150,7 @@ static const struct route metrics_routes[] = {
 };
 
 static bool
-route_fits(const struct route *r, const char *path)
+route_fits(const struct admin_route *r, const char *path)
 {
 	size_t n = strcspn(r->path, "*");
 
@@ -166,22 +161,23 @@ route_fits(const struct route *r, const char *path)
 void
 admin_call_serve(struct admin_call *call)
 {
-	const struct route *r =
-	    call->admin->metrics_only ? metrics_routes : routes;
+	const struct admin_route *r = call->admin == NULL ? tale_routes
+				      : call->admin->metrics_only
+					  ? metrics_routes
+					  : routes;
 	bool post, allowed;
 
 	while (!route_fits(r, call->path))
 		r++;
-	post = strcmp(r->method, "POST") == 0;
-	allowed = post ? call->method == HTTP_METHOD_POST
-		       : call->method == HTTP_METHOD_GET ||
-			     call->method == HTTP_METHOD_HEAD;
-	if (call->foreign) {
-		admin_reply_error(call, 403, "foreign Host or Origin");
-	} else if (call->refused) {
-		call->admin->proxy->metrics.collectors_refused++;
-		admin_reply_error(
-		    call, 403, "your address is not in metrics.allow");
+	post = r->method != NULL && strcmp(r->method, "POST") == 0;
+	allowed =
+	    r->method == NULL || (post ? call->method == HTTP_METHOD_POST
+				       : call->method == HTTP_METHOD_GET ||
+					     call->method == HTTP_METHOD_HEAD);
+	if (call->refused != NULL) {
+		admin_reply_error(call, 403, call->refused);
+	} else if (call->too_large) {
+		admin_reply_error(call, 413, "the body is larger than 16 KiB");
 	} else if (!allowed) {
 		snprintf(call->extra, sizeof(call->extra), "Allow: %s\r\n",
 		    post ? "POST" : "GET, HEAD");

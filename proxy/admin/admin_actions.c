@@ -25,7 +25,7 @@ reply_servers(struct admin_call *call)
 void
 admin_switch(struct admin_call *call)
 {
-	struct proxy *p = call->admin->proxy;
+	struct proxy *p = call->proxy;
 	unsigned actions = hedging_switch(&p->hedging, instant_now());
 
 	if (actions == 0) {
@@ -65,7 +65,7 @@ kind_named(const char *name)
 void
 admin_hazard(struct admin_call *call)
 {
-	struct proxy *p = call->admin->proxy;
+	struct proxy *p = call->proxy;
 	char name[64], kind[16], state[8];
 	struct hazard h = {.cause = TALECHAIN_CAUSE_OTHER};
 	int server, number;
@@ -128,7 +128,7 @@ admin_reload(struct admin_call *call)
 static struct server *
 wanted_server(struct admin_call *call)
 {
-	struct proxy *p = call->admin->proxy;
+	struct proxy *p = call->proxy;
 	char name[64], text[256];
 	const char *joint = "";
 	int i = -1, n;

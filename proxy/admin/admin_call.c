@@ -1,10 +1,12 @@
-/* admin_call.c: requests on the admin listener, read and responded to. */
+/* admin_call.c: requests that Tailor itself serves, read and responded to. */
 #include "proxy/admin/admin_call.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 
+#include "proxy/analysis/analyze.h"
 #include "proxy/client/client.h"
+#include "proxy/request/access_fill.h"
 
 /* A response is given to its client by that much (ADMIN_CLIENT_BLOCKS). */
 #define PIECE (2 * BLOCK_BYTES)
@@ -57,6 +59,7 @@ read_accept(struct admin_call *call, struct slice accept)
 static void
 call_free(struct admin_call *call)
 {
+	chain_clear(&call->body, call->client->clients->blocks);
 	free(call->text);
 	free(call);
 }
@@ -64,9 +67,16 @@ call_free(struct admin_call *call)
 static void
 on_body(struct client *c, struct chain *data, bool whole)
 {
-	chain_clear(data, c->clients->blocks);
+	struct admin_call *call = c->user;
+
+	if (call->admin == NULL)
+		call->too_large |=
+		    call->body.bytes + data->bytes > ANALYZE_BODY_MAX;
+	if (call->admin != NULL || call->refused != NULL || call->too_large)
+		chain_clear(data, c->clients->blocks);
+	chain_merge(&call->body, data, c->clients->blocks);
 	if (whole)
-		admin_call_serve(c->user);
+		admin_call_serve(call);
 }
 
 static void
@@ -75,7 +85,7 @@ on_gone(struct client *c)
 	struct admin_call *call = c->user;
 
 	if (call->asked)
-		tale_query_cancel(call->admin->proxy, &call->question);
+		tale_query_cancel(call->proxy, &call->question);
 	call_free(call);
 }
 
@@ -112,8 +122,8 @@ static const struct client_ops writing_ops = {
     .gone = on_gone,
 };
 
-bool
-admin_call_begin(struct client *c, const struct http_head *head,
+struct admin_call *
+admin_call_new(struct client *c, struct proxy *p, const struct http_head *head,
     struct http_refusal *refusal)
 {
 	struct admin_call *call =
@@ -122,16 +132,11 @@ admin_call_begin(struct client *c, const struct http_head *head,
 
 	if (call == NULL) {
 		*refusal = (struct http_refusal){503, "overloaded"};
-		return false;
+		return NULL;
 	}
-	call->admin = c->clients->user;
+	call->proxy = p;
 	call->client = c;
 	call->method = head->method;
-	/* Collectors name this machine as they like, and only read. */
-	if (call->admin->metrics_only)
-		call->refused = !c->peer.tale_allowed;
-	else
-		call->foreign = is_foreign(c, head);
 	for (unsigned i = 0; i < head->fields; i++)
 		if (head->field[i].id == HTTP_FIELD_ACCEPT)
 			read_accept(call, head->field[i].value);
@@ -144,6 +149,26 @@ admin_call_begin(struct client *c, const struct http_head *head,
 	c->close = !head->keep_alive;
 	c->ops = &reading_ops;
 	c->user = call;
+	return call;
+}
+
+bool
+admin_call_begin(struct client *c, const struct http_head *head,
+    struct http_refusal *refusal)
+{
+	struct admin *a = c->clients->user;
+	struct admin_call *call = admin_call_new(c, a->proxy, head, refusal);
+
+	if (call == NULL)
+		return false;
+	call->admin = a;
+	/* Collectors name this machine as they like, and only read. */
+	if (a->metrics_only && !c->peer.tale_allowed) {
+		a->proxy->metrics.collectors_refused++;
+		call->refused = "your address is not in metrics.allow";
+	} else if (!a->metrics_only && is_foreign(c, head)) {
+		call->refused = "foreign Host or Origin";
+	}
 	return true;
 }
 
@@ -163,6 +188,11 @@ admin_reply(struct admin_call *call, unsigned status, const char *type,
 	    .length = length,
 	    .head_only = head_only || length > PIECE};
 
+	if (call->admin == NULL)
+		access_log_local(
+		    c, &(struct access_local){call->logged.address,
+			   call->logged.method, call->logged.target,
+			   "talechain", status});
 	snprintf(extra, sizeof(extra), "X-Content-Type-Options: nosniff\r\n%s",
 	    call->extra);
 	if (!head_only && length > PIECE) {
@@ -220,11 +250,12 @@ admin_reply_report(
 	struct json j;
 
 	json_init(&j, false);
-	write(call->admin->proxy, &j);
+	write(call->proxy, &j);
 	admin_reply_json(call, 200, &j);
 }
 
-struct slice
+/* The value of a query parameter as it stands there, or an empty slice. */
+static struct slice
 query_value(struct slice query, const char *name)
 {
 	size_t n = strlen(name);

@@ -1,11 +1,13 @@
-/* admin_call.h: a request on the admin listener, and what its handler needs:
- * parameters, responses.
+/* admin_call.h: a request that Tailor itself serves, on the admin listener or
+ * under /.talechain/ on the others, and what its handler needs: parameters,
+ * responses.
  *
  * A handler gets the call when the request is whole, and responds once: at
  * once, or when the analysis thread has its text.  A client that leaves before
  * takes the call with it.  A long response is copied, and given to its client a
- * piece at a time.  A body is read and dropped: parameters are in the query.
- * Proxy thread only. */
+ * piece at a time.  The body on the admin listener is read and dropped:
+ * parameters are in the query.  A call is not in the table of requests.  All of
+ * it is a stranger's text.  Proxy thread only. */
 #pragma once
 
 #include "proxy/admin/tale_api.h"
@@ -27,14 +29,22 @@ struct admin {
 };
 
 struct admin_call {
-	struct admin *admin;   /* borrowed */
+	struct proxy *proxy;   /* borrowed */
+	struct admin *admin;   /* borrowed; NULL: it is under /.talechain/ */
 	struct client *client; /* borrowed */
 	enum http_method method;
-	bool foreign;		   /* a web page may have made its user ask */
-	bool refused;		   /* of metrics.allow */
+	const char *refused;	   /* why it gets a 403; NULL: it is served */
 	bool openmetrics;	   /* of Accept, as is the next */
 	struct negotiation accept; /* forms of tales */
 	struct slice query;	   /* in path, behind its end */
+
+	/* of a call under /.talechain/ */
+	struct chain body; /* owned, ANALYZE_BODY_MAX bytes at most */
+	bool too_large;	   /* it had more */
+	struct {	   /* for the access log, cut */
+		char address[sizeof(((struct peer *)NULL)->address)];
+		char method[16], target[128];
+	} logged;
 
 	struct tale_query question; /* to the analysis thread */
 	bool asked;		    /* it is under way */
@@ -47,6 +57,18 @@ struct admin_call {
 
 	char path[]; /* as sent */
 };
+
+/* One path, or all that begin so if it ends in "*", and what serves it. */
+struct admin_route {
+	const char *method, *path; /* NULL: any method */
+	void (*handler)(struct admin_call *call);
+	void (*report)(struct proxy *p, struct json *j); /* instead */
+};
+
+/* Begin a call with its client's head, in place of what served the client
+ * before.  NULL with *refusal: no memory. */
+struct admin_call *admin_call_new(struct client *c, struct proxy *p,
+    const struct http_head *head, struct http_refusal *refusal);
 
 /* A head on the admin listener (struct client_events). */
 bool admin_call_begin(struct client *c, const struct http_head *head,
@@ -70,9 +92,6 @@ void admin_reply_json(struct admin_call *call, unsigned status, struct json *j);
 /* The document that write() makes. */
 void admin_reply_report(
     struct admin_call *call, void (*write)(struct proxy *p, struct json *j));
-
-/* The value of a query parameter as it stands there, or an empty slice. */
-struct slice query_value(struct slice query, const char *name);
 
 /* A number from the query, bent into [1, max]. */
 unsigned admin_query_number(const struct admin_call *call, const char *name,

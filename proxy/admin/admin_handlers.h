@@ -16,10 +16,16 @@ void admin_log(struct admin_call *call);
 /* What the analysis thread is asked for; these respond when its text arrives
  * (admin_timeline.c). */
 
+/* Under /.talechain/ on the ordinary listeners. */
+extern const struct admin_route tale_routes[];
+
 /* GET /timeline/ID: the tale of id, in the form that is wanted. */
 void admin_timeline(struct admin_call *call);
 /* POST /pin?id=ID: keep the tale of id. */
 void admin_pin(struct admin_call *call);
+/* POST analyze: keep and show the tale of the body's id, with the client's
+ * stamps; only under /.talechain/. */
+void admin_analyze(struct admin_call *call);
 /* GET /slow?n=20&since=SECONDS&cause=CODE&path=PATH: tailor.slow/1. */
 void admin_slow(struct admin_call *call);
 /* GET /blame?percentile=P&route=ROUTE&since=SECONDS&until=SECONDS: what the

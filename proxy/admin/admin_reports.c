@@ -62,9 +62,9 @@ write_health(const struct server *s, struct json *j)
 	json_object_end(j);
 }
 
-static void
-write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
-    struct json *j)
+void
+admin_write_server(struct proxy *p, unsigned i,
+    const struct profiler_stats *stats, struct json *j)
 {
 	const struct hedging_server *h = &p->hedging.server[i];
 	struct server *s = &p->upstream.server[i];
@@ -101,6 +101,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_object_end(j);
 	json_key_int(j, "p50_ns", h->latency_p50_ns);
 	json_key_int(j, "p95_ns", h->latency_p95_ns);
+	json_key_int(j, "p99_ns", h->latency_p99_ns);
 	json_key_double(j, "responses_per_s",
 	    recent_rate_per_s(&s->response_rate, now, server_responses(s)));
 	json_key_double(j, "errors_per_s",
@@ -129,7 +130,7 @@ admin_write_servers(struct proxy *p, struct json *j)
 	json_key_uint(j, "swaps", p->metrics.swaps);
 	json_key_array(j, "servers");
 	UPSTREAM_EACH(&p->upstream, i)
-	write_server(p, i, &stats, j);
+	admin_write_server(p, i, &stats, j);
 	json_array_end(j);
 	json_object_end(j);
 }

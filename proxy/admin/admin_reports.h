@@ -7,10 +7,13 @@
 #include "proxy/admin/exposition.h"
 #include "proxy/analysis/analysis.h"
 
+struct profiler_stats;
 struct proxy;
 
-/* Both servers: tailor.servers/1. */
+/* Both servers: tailor.servers/1; and one of them, as an object. */
 void admin_write_servers(struct proxy *p, struct json *j);
+void admin_write_server(struct proxy *p, unsigned i,
+    const struct profiler_stats *stats, struct json *j);
 
 /* What is in flight, the oldest max of it: tailor.requests/1. */
 void admin_write_requests(struct proxy *p, unsigned max, struct json *j);
@@ -30,13 +33,11 @@ void ledger_report(struct proxy *p, struct json *j);
  * NULL: no memory. */
 struct analysis_report *live_report_new(struct proxy *p);
 
-struct proxy;
-
+/* In watch mode, what acting would have gained (proxy/stats/gain.h):
+ * tailor.gain/1. */
 void gain_report(struct proxy *p, struct json *j);
 
 /* --- everything that is counted, for Prometheus ------------------------ */
-
-struct proxy;
 
 /* Write everything.  About 1000 lines; costs the proxy thread some 60 us
  * however many requests and connections there were (it is counted, and reported

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/embed.h"
+#include "base/file.h"
 #include "blame/report/report.h"
 #include "proxy/admin/admin_reports.h"
+#include "proxy/analysis/analyze.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/slow.h"
 
@@ -52,58 +54,93 @@ call_asks(struct admin_call *call, enum tale_format format)
 	    .done = on_answer, .user = call, .missing = 500};
 }
 
-/* By ?format=, else by Accept, else text; a negative errno: none of ours. */
+/* By ?format=, else by Accept, else preferred; a negative errno: none of
+ * ours. */
 static int
-wanted_format(const struct admin_call *call)
+wanted_format(const struct admin_call *call, enum tale_format preferred)
 {
 	char name[16];
 
 	if (admin_query_text(call, "format", name, sizeof(name)))
 		return tale_format_named(name, strlen(name));
-	return negotiate_choose(&call->accept, TALE_FORMAT_TEXT);
+	return negotiate_choose(&call->accept, preferred);
 }
 
 bool
 admin_wants_page(const struct admin_call *call)
 {
-	return wanted_format(call) == TALE_FORMAT_HTML;
+	return wanted_format(call, TALE_FORMAT_TEXT) == TALE_FORMAT_HTML;
 }
 
-void
-admin_timeline(struct admin_call *call)
+static void
+ask_tale(struct admin_call *call, const char *id, enum tale_format preferred,
+    const struct tale_client *stamps)
 {
-	const char *id = call->path + strlen("/timeline/");
-	int format = wanted_format(call);
+	int format = wanted_format(call, preferred);
 
 	if (format < 0) {
 		admin_reply_error(
 		    call, 406, "the formats are " TALE_FORMATS_TEXT);
 		return;
 	}
-	if (strlen(id) > 64 || *id == '\0') {
-		admin_reply_error(
-		    call, 404, "no request had this x-request-id");
-		return;
-	}
 	call_asks(call, (enum tale_format)format);
 	negotiate_extra(call->format, id, call->extra);
-	tale_query(
-	    call->admin->proxy, &call->question, id, call->format, NULL, false);
+	call->proxy->metrics.analyze += call->admin == NULL;
+	tale_query(call->proxy, &call->question, id, call->format, stamps,
+	    stamps != NULL);
+}
+
+void
+admin_timeline(struct admin_call *call)
+{
+	static const char path[] = "/timeline/";
+	const char *at = strstr(call->path, path) + sizeof(path) - 1;
+	char id[65];
+
+	if (analyze_id((struct slice){at, strlen(at)}, id) < 0)
+		admin_reply_error(
+		    call, 404, "no request had this x-request-id");
+	else
+		ask_tale(call, id, TALE_FORMAT_TEXT, NULL);
+}
+
+void
+admin_analyze(struct admin_call *call)
+{
+	char text[ANALYZE_BODY_MAX], boot_id[37], id[65];
+	struct tale_client stamps;
+	struct iovec iov[CHAIN_IOV];
+	size_t length = 0;
+	int n = chain_iov(&call->body, iov, CHAIN_IOV);
+
+	for (int i = 0; i < n && length + iov[i].iov_len <= sizeof(text); i++) {
+		memcpy(text + length, iov[i].iov_base, iov[i].iov_len);
+		length += iov[i].iov_len;
+	}
+	file_read_line(
+	    boot_id, sizeof(boot_id), "/proc/sys/kernel/random/boot_id");
+	if (analyze_parse(text, length, boot_id, id, &stamps) < 0)
+		admin_reply_error(call, 400,
+		    "the body must be JSON with an id: the x-request-id");
+	else
+		ask_tale(call, id, TALE_FORMAT_JSON, &stamps);
 }
 
 void
 admin_pin(struct admin_call *call)
 {
-	char id[65];
+	char text[80], id[65];
 
-	if (!admin_query_text(call, "id", id, sizeof(id))) {
+	admin_query_text(call, "id", text, sizeof(text));
+	if (analyze_id((struct slice){text, strlen(text)}, id) < 0) {
 		admin_reply_error(call, 400, "wants ?id=ID");
 		return;
 	}
 	call_asks(call, TALE_FORMAT_JSON);
 	call->question.done = on_pinned;
-	tale_query(call->admin->proxy, &call->question, id, TALE_FORMAT_JSON,
-	    NULL, true);
+	call->proxy->metrics.analyze += call->admin == NULL;
+	tale_query(
+	    call->proxy, &call->question, id, TALE_FORMAT_JSON, NULL, true);
 }
 
 /* The order with that name; false: there is none. */
@@ -159,7 +196,7 @@ void
 admin_slow(struct admin_call *call)
 {
 	struct analysis_question q = {.kind = ANALYSIS_SLOW};
-	struct proxy *p = call->admin->proxy;
+	struct proxy *p = call->proxy;
 	char cause[32], sort[16];
 
 	if (!query_ns(call, "since", &q.list.since_ns))
@@ -205,7 +242,7 @@ ask_table(struct admin_call *call, enum analysis_kind kind)
 		return;
 	call_asks(call, TALE_FORMAT_TEXT);
 	call->question.done = on_accounts;
-	tale_ask(call->admin->proxy, &call->question, &q);
+	tale_ask(call->proxy, &call->question, &q);
 }
 
 void
@@ -243,7 +280,7 @@ admin_blame(struct admin_call *call)
 	q.format = admin_wants_page(call) ? TALE_FORMAT_HTML : TALE_FORMAT_JSON;
 	call_asks(call, q.format);
 	negotiate_extra(q.format, "blame", call->extra);
-	tale_ask(call->admin->proxy, &call->question, &q);
+	tale_ask(call->proxy, &call->question, &q);
 }
 
 void
@@ -252,13 +289,13 @@ admin_live(struct admin_call *call)
 	struct analysis_question q = {
 	    .kind = ANALYSIS_REPORT, .list = {.n = SLOW_MAX, .cause = -1}};
 
-	q.report = live_report_new(call->admin->proxy);
+	q.report = live_report_new(call->proxy);
 	if (q.report == NULL) {
 		admin_reply_text(call, 500, "out of memory\n");
 		return;
 	}
 	call_asks(call, TALE_FORMAT_JSON);
-	tale_ask(call->admin->proxy, &call->question, &q);
+	tale_ask(call->proxy, &call->question, &q);
 }
 
 EMBED(live_html, "proxy/admin/page/live.html");

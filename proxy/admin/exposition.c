@@ -227,23 +227,6 @@ exposition_distribution(
 }
 
 void
-exposition_summary(
-    struct exposition *e, const char *name, const struct histogram *h)
-{
-	static const struct {
-		const char *name;
-		double q;
-	} wanted[] = {{"0.5", 0.5}, {"0.9", 0.9}, {"0.99", 0.99}, {"1", 1.0}};
-
-	exposition_family(e, name);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		exposition_sample_ns(e, LABELS({"quantile", wanted[i].name}),
-		    histogram_quantile(h, wanted[i].q));
-	exposition_part_ns(e, "_sum", NULL, h->sum);
-	exposition_part(e, "_count", NULL, h->count);
-}
-
-void
 exposition_end(struct exposition *e)
 {
 	if (e->openmetrics)

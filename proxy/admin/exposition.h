@@ -8,7 +8,6 @@
  * several requests. */
 #pragma once
 
-#include "base/histogram.h"
 #include "base/text.h"
 #include "proxy/stats/distribution.h"
 
@@ -60,11 +59,6 @@ void exposition_histogram(struct exposition *e, const struct label *labels,
 /* A family of one histogram, without labels or exemplars. */
 void exposition_distribution(
     struct exposition *e, const char *name, const struct distribution *d);
-
-/* A summary of a finer histogram: its quantiles, sum and count, in seconds,
- * with the family's head. */
-void exposition_summary(
-    struct exposition *e, const char *name, const struct histogram *h);
 
 /* The last line, where the format has one. */
 void exposition_end(struct exposition *e);

@@ -10,7 +10,6 @@
 #include "proxy/analysis/slow_report.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/slow.h"
-#include "proxy/upstream/server.h"
 #include "talechain/events/events.h"
 
 #define SLOW_LISTED 25
@@ -24,35 +23,6 @@ struct live_report {
 };
 
 /* --- proxy thread --------------------------------------------------------- */
-
-static void
-write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
-    struct json *j)
-{
-	const struct hedging_server *h = &p->hedging.server[i];
-	const struct server *s = &p->upstream.server[i];
-	const struct config_server *c = s->config;
-
-	json_object_begin(j);
-	json_key_string(j, "name", c->name);
-	json_key_string(j, "address", c->address.text);
-	json_key_string(j, "state", server_state_name(h->state));
-	json_key_string(
-	    j, "source", profiler_source_name(stats->server[i].source));
-	json_key_bool(j, "active", p->hedging.active == i);
-	json_key_array(j, "hazards");
-	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-		if (h->hazards & (1U << k))
-			json_string(j, hazard_kind_name((enum hazard_kind)k));
-	json_array_end(j);
-	json_key_uint(j, "inflight", h->inflight);
-	json_key_int(j, "p50_ns", h->latency_p50_ns);
-	json_key_int(j, "p95_ns", h->latency_p95_ns);
-	json_key_int(j, "p99_ns", h->latency_p99_ns);
-	json_key_uint(j, "restarts", s->restarts);
-	json_key_uint(j, "errors", server_errors(s));
-	json_object_end(j);
-}
 
 static void
 write_state(struct proxy *p, const struct live_report *l, struct json *j)
@@ -76,7 +46,7 @@ write_state(struct proxy *p, const struct live_report *l, struct json *j)
 	json_key_uint(j, "swaps", p->metrics.swaps);
 	json_key_array(j, "servers");
 	UPSTREAM_EACH(&p->upstream, i)
-	write_server(p, i, &stats, j);
+	admin_write_server(p, i, &stats, j);
 	json_array_end(j);
 }
 
@@ -218,7 +188,7 @@ write_heaps(const struct live_report *l, struct json *j)
 	json_array_end(j);
 }
 
-struct cause {
+struct lost_to {
 	enum tale_cause cause;
 	unsigned requests;
 	int64_t lost_ns; /* the largest parts of those requests */
@@ -227,7 +197,7 @@ struct cause {
 static int
 lost_first(const void *va, const void *vb)
 {
-	const struct cause *a = va, *b = vb;
+	const struct lost_to *a = va, *b = vb;
 
 	return (a->lost_ns < b->lost_ns) - (a->lost_ns > b->lost_ns);
 }
@@ -237,7 +207,7 @@ static void
 write_causes(const struct live_report *l, const struct tale_summary *slow,
     unsigned n, struct json *j)
 {
-	struct cause all[TALE_CAUSE_COUNT] = {0};
+	struct lost_to all[TALE_CAUSE_COUNT] = {0};
 
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
 		all[i].cause = (enum tale_cause)i;

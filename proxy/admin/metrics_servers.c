@@ -10,7 +10,7 @@
 	    {"kind", hazard_kind_name((enum hazard_kind)(k))})
 #define KIND(k) LABELS({"kind", hazard_kind_name((enum hazard_kind)(k))})
 
-/* Pauses that may be waited out (T4). */
+/* Pauses that are waited out (T4). */
 static void
 write_waits(struct proxy *p, struct exposition *e)
 {

@@ -122,12 +122,8 @@ write_hedging(struct proxy *p, struct exposition *e)
 	    e, "tailor_hedges_cancelled_total", p->hedging.hedges_cancelled);
 	exposition_distribution(
 	    e, "tailor_hedge_send_delay_seconds", &m->hedge_send);
-	exposition_summary(
-	    e, "tailor_hedge_send_delay_quantile_seconds", &m->hedge_delay);
 	exposition_distribution(
 	    e, "tailor_hazard_last_hedge_seconds", &m->hazard_sent);
-	exposition_summary(
-	    e, "tailor_hazard_last_hedge_quantile_seconds", &m->last_hedge);
 	exposition_distribution(
 	    e, "tailor_hedge_saved_seconds", &m->hedge_saved);
 	exposition_distribution(e, "tailor_loser_duration_seconds", &m->loser);

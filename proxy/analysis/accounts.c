@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/path_pattern.h"
+#include "base/random.h"
 
 #define STORE_EACH 64	/* accounts that wait are written, */
 #define STORE_EACH_S 10 /* or after so many seconds */
@@ -333,7 +334,7 @@ accounts_end(struct accounts *a, unsigned place)
 /* --- the table ------------------------------------------------------------ */
 
 /* An answer that is being written. */
-struct table {
+struct account_table {
 	struct text *text;
 	int64_t from_ns, to_ns;
 	uint64_t found[2]; /* slow, and not */
@@ -345,10 +346,8 @@ struct table {
 static double
 lot(const struct account *one)
 {
-	uint64_t h =
-	    hash_number(hash_number(one->id) + (uint64_t)one->end_wall_ns);
-
-	return (double)(h >> 11) / (double)(UINT64_C(1) << 53);
+	return random_unit(
+	    hash_number(hash_number(one->id) + (uint64_t)one->end_wall_ns));
 }
 
 static void
@@ -356,7 +355,7 @@ row_write(void *user, const struct account_named *named)
 {
 	const struct account *one = &named->account;
 	int64_t ns[TALE_CAUSE_COUNT] = {0};
-	struct table *w = user;
+	struct account_table *w = user;
 	double share = w->share[one->stratum == ACCOUNT_OTHER];
 
 	if (lot(one) >= share)
@@ -390,7 +389,7 @@ ring_first(const struct accounts *a)
 }
 
 static void
-table_count(struct accounts *a, struct table *t)
+table_count(struct accounts *a, struct account_table *t)
 {
 	if (a->store != NULL)
 		account_store_count(a->store, t->from_ns, t->to_ns,
@@ -406,7 +405,7 @@ table_count(struct accounts *a, struct table *t)
 
 /* Each account of the period, of files and then of the ring. */
 static void
-table_rows(struct accounts *a, struct table *t)
+table_rows(struct accounts *a, struct account_table *t)
 {
 	if (a->store != NULL)
 		account_store_read(
@@ -422,7 +421,7 @@ table_rows(struct accounts *a, struct table *t)
 
 /* Slow ones have three quarters of the room, if they need it. */
 static void
-table_thin(struct table *t, double room)
+table_thin(struct account_table *t, double room)
 {
 	double slow = (double)t->found[0], other = (double)t->found[1];
 
@@ -464,7 +463,7 @@ void
 accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
     size_t room, struct text *text)
 {
-	struct table t = {.text = text};
+	struct account_table t = {.text = text};
 
 	second_close(a);
 	accounts_window(a, since_ns, until_ns, &t.from_ns, &t.to_ns);

@@ -264,7 +264,7 @@ latencies_fini(
 
 /* Blocks of some time, added up by name: first how many requests each name has,
  * then those of the busiest. */
-struct sums {
+struct latency_sums {
 	struct busiest *seen;	   /* owned, SUMS_SEEN */
 	bool chosen;		   /* the first ones have a sum */
 	struct latency_block *sum; /* owned, LATENCY_NAMES; first "other" */
@@ -278,7 +278,7 @@ name_hash(const char *name)
 }
 
 static struct latency_block *
-sum_find(struct sums *s, const char *name)
+sum_find(struct latency_sums *s, const char *name)
 {
 	unsigned i = 0;
 
@@ -299,7 +299,7 @@ sum_find(struct sums *s, const char *name)
 static void
 block_add(void *user, const struct latency_block *b)
 {
-	struct sums *s = user;
+	struct latency_sums *s = user;
 	struct latency_block *sum;
 
 	if (!s->chosen) {
@@ -342,7 +342,7 @@ sum_write(const struct latency_block *b, struct text *t)
 static int
 blocks_take(struct latencies *l, struct account_store *store,
     int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
-    struct sums *s)
+    struct latency_sums *s)
 {
 	int err = 0;
 
@@ -364,7 +364,7 @@ latencies_write(struct latencies *l, struct account_store *store,
     int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
     struct text *t)
 {
-	struct sums s = {.seen = calloc(SUMS_SEEN, sizeof(*s.seen)),
+	struct latency_sums s = {.seen = calloc(SUMS_SEEN, sizeof(*s.seen)),
 	    .sum = calloc(LATENCY_NAMES, sizeof(*s.sum))};
 	int err = -ENOMEM;
 

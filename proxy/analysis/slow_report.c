@@ -1,5 +1,74 @@
-/* slow_report.c: kept tales as rows of a JSON document. */
+/* slow_report.c: kept tales in order, and as rows of a JSON document. */
 #include "proxy/analysis/slow_report.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+
+static int
+summary_compare(const void *va, const void *vb, void *sort)
+{
+	const struct tale_summary *a = va, *b = vb;
+	int order = 0;
+
+	switch (*(const enum analysis_sort *)sort) {
+	case ANALYSIS_SORT_TIME:
+		break;
+	case ANALYSIS_SORT_TOTAL:
+		order = COMPARE(b->timeline_ns, a->timeline_ns);
+		break;
+	case ANALYSIS_SORT_SERVER:
+		order = strcmp(a->winner, b->winner);
+		break;
+	case ANALYSIS_SORT_CAUSE:
+		order = strcmp(
+		    tale_cause_code(a->cause), tale_cause_code(b->cause));
+		break;
+	case ANALYSIS_SORT_STATUS:
+		order = COMPARE(b->status, a->status);
+		break;
+	}
+	return order ?: COMPARE(b->finished_wall_ns, a->finished_wall_ns);
+}
+
+/* Kept tales, so many at most. */
+struct listed {
+	struct tale_summary *one; /* owned */
+	size_t n, max;
+};
+
+static bool
+listed_add(void *user, const struct tale_summary *one)
+{
+	struct listed *l = user;
+
+	if (l->n == l->max)
+		return false;
+	l->one[l->n++] = *one;
+	return true;
+}
+
+struct tale_summary *
+slow_list(struct tale_store *const store[2], size_t most,
+    const struct analysis_list *wanted, unsigned *n)
+{
+	struct tale_filter want = {.cause = wanted->cause,
+	    .path = wanted->path[0] != '\0' ? wanted->path : NULL};
+	struct listed l = {.max = most};
+
+	l.one = calloc(l.max, sizeof(*l.one));
+	if (l.one == NULL)
+		return NULL;
+	if (wanted->since_ns > 0)
+		want.since_wall_ns = instant_wall_now_ns() - wanted->since_ns;
+	for (unsigned i = 0; i < 2; i++)
+		if (store[i] != NULL)
+			(void)tale_store_each(store[i], &want, listed_add, &l);
+	qsort_r(l.one, l.n, sizeof(*l.one), summary_compare,
+	    (void *)(uintptr_t)&wanted->sort);
+	*n = l.n < wanted->n ? (unsigned)l.n : wanted->n;
+	return l.one;
+}
 
 static void
 write_one(const struct tale_summary *s, struct json *j)

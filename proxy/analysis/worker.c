@@ -4,7 +4,6 @@
  * has certainly read the last of its events. */
 #include "proxy/analysis/worker.h"
 
-#include "base/array.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "proxy/analysis/slow_report.h"
@@ -594,74 +593,6 @@ do_account(struct tale_work *w, struct analysis_question *q)
 
 /* --- lists ---------------------------------------------------------------- */
 
-static int
-summary_compare(const void *va, const void *vb, void *sort)
-{
-	const struct tale_summary *a = va, *b = vb;
-	int order = 0;
-
-	switch (*(const enum analysis_sort *)sort) {
-	case ANALYSIS_SORT_TIME:
-		break;
-	case ANALYSIS_SORT_TOTAL:
-		order = COMPARE(b->timeline_ns, a->timeline_ns);
-		break;
-	case ANALYSIS_SORT_SERVER:
-		order = strcmp(a->winner, b->winner);
-		break;
-	case ANALYSIS_SORT_CAUSE:
-		order = strcmp(
-		    tale_cause_code(a->cause), tale_cause_code(b->cause));
-		break;
-	case ANALYSIS_SORT_STATUS:
-		order = COMPARE(b->status, a->status);
-		break;
-	}
-	return order ?: COMPARE(b->finished_wall_ns, a->finished_wall_ns);
-}
-
-/* Kept tales, so many at most. */
-struct listed {
-	struct tale_summary *one; /* owned */
-	size_t n, max;
-};
-
-static bool
-listed_add(void *user, const struct tale_summary *one)
-{
-	struct listed *l = user;
-
-	if (l->n == l->max)
-		return false;
-	l->one[l->n++] = *one;
-	return true;
-}
-
-/* The kept tales that are wanted, in that order; owned by the caller.  NULL: no
- * memory. */
-static struct tale_summary *
-list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
-{
-	struct tale_filter want = {.cause = wanted->cause,
-	    .path = wanted->path[0] != '\0' ? wanted->path : NULL};
-	struct listed l = {.max = atomic_load(&w->tales) + 1};
-	struct tale_store *store[2] = {w->store, w->spare};
-
-	l.one = calloc(l.max, sizeof(*l.one));
-	if (l.one == NULL)
-		return NULL;
-	if (wanted->since_ns > 0)
-		want.since_wall_ns = instant_wall_now_ns() - wanted->since_ns;
-	for (unsigned i = 0; i < 2; i++)
-		if (store[i] != NULL)
-			(void)tale_store_each(store[i], &want, listed_add, &l);
-	qsort_r(l.one, l.n, sizeof(*l.one), summary_compare,
-	    (void *)(uintptr_t)&wanted->sort);
-	*n = l.n < wanted->n ? (unsigned)l.n : wanted->n;
-	store_publish(w);
-	return l.one;
-}
-
 static void
 do_list(struct tale_work *w, const struct analysis_question *q,
     struct analysis_answer *answer)
@@ -670,7 +601,9 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 	unsigned n = 0;
 	int err;
 
-	all = list(w, &q->list, &n);
+	all = slow_list((struct tale_store *const[]){w->store, w->spare},
+	    atomic_load(&w->tales) + 1, &q->list, &n);
+	store_publish(w);
 	answer->status = 500;
 	if (all == NULL)
 		return;

@@ -9,7 +9,6 @@
  * only. */
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,62 +127,38 @@ activation_configure(struct config *c, struct config_errors *errors)
 	return config_set(c, "listen", list, errors) < 0 ? -EINVAL : 0;
 }
 
-static bool
-is_any(const struct sockaddr_storage *a, in_port_t *port)
+static const char *
+path_of(const struct config_address *a)
 {
-	if (a->ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const void *)a;
-
-		*port = in->sin_port;
-		return in->sin_addr.s_addr == htonl(INADDR_ANY);
-	}
-	if (a->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const void *)a;
-
-		*port = in6->sin6_port;
-		return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
-	}
-	return false;
+	return ((const struct sockaddr_un *)(const void *)&a->address)
+	    ->sun_path;
 }
 
 static bool
-same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+same_address(const struct config_address *a, const struct config_address *b)
 {
-	in_port_t pa = 0, pb = 0;
-
-	bool any = is_any(a, &pa), too = is_any(b, &pb);
-
-	if (any && too)
-		return pa == pb;
-	if (a->ss_family != b->ss_family)
+	if (config_address_is_any(a) && config_address_is_any(b))
+		return config_address_port(a) == config_address_port(b);
+	if (a->address.ss_family != b->address.ss_family)
 		return false;
-	if (a->ss_family == AF_UNIX)
-		return strncmp(((const struct sockaddr_un *)(const void *)a)
-				   ->sun_path,
-			   ((const struct sockaddr_un *)(const void *)b)
-			       ->sun_path,
+	/* The kernel may leave the end of a path out. */
+	if (a->address.ss_family == AF_UNIX)
+		return strncmp(path_of(a), path_of(b),
 			   sizeof(((struct sockaddr_un *)0)->sun_path)) == 0;
-	if (a->ss_family == AF_INET)
-		return memcmp(a, b, offsetof(struct sockaddr_in, sin_zero)) ==
-		       0;
-	return pa == pb &&
-	       memcmp(
-		   &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
-		   &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr,
-		   sizeof(struct in6_addr)) == 0;
+	return config_address_equal(a, b);
 }
 
 int
 activation_take(const struct config_address *a, bool *kept)
 {
 	for (unsigned i = 0; i < inherited.count; i++) {
-		struct sockaddr_storage bound = {0};
-		socklen_t length = sizeof(bound);
+		struct config_address bound = {.length = sizeof(bound.address)};
 		int fd = inherited.socket[i].fd;
 
 		if (fd < 0 ||
-		    getsockname(fd, (struct sockaddr *)&bound, &length) < 0 ||
-		    !same_address(&bound, &a->address))
+		    getsockname(fd, (struct sockaddr *)&bound.address,
+			&bound.length) < 0 ||
+		    !same_address(&bound, a))
 			continue;
 		inherited.socket[i].fd = -1;
 		*kept = was_kept(i);

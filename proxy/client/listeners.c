@@ -137,21 +137,6 @@ listener_name(int fd, char *out, size_t size)
 	}
 }
 
-/* Its TCP port, 0 of a UNIX socket. */
-static uint16_t
-listener_port(int fd)
-{
-	struct sockaddr_storage a = {0};
-	socklen_t length = sizeof(a);
-
-	getsockname(fd, (struct sockaddr *)&a, &length);
-	if (a.ss_family == AF_INET)
-		return ntohs(((const struct sockaddr_in *)&a)->sin_port);
-	if (a.ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)&a)->sin6_port);
-	return 0;
-}
-
 static bool
 same(const struct listener *l, const struct config_address *a)
 {
@@ -202,14 +187,18 @@ listener_open(
 static int
 service_listen(struct clients *all, const struct config_address *a)
 {
+	struct config_address bound = {.text = NULL};
 	struct listener *l;
-	int err = listener_open(all, a, &l);
+	int err = listener_open(all, a, &l), port;
 
 	if (err < 0) {
 		listener_complain("listen", a->text, err);
 		return err;
 	}
-	profiler_watch_port(all->profiler, listener_port(l->fd));
+	bound.length = sizeof(bound.address);
+	getsockname(l->fd, (struct sockaddr *)&bound.address, &bound.length);
+	port = config_address_port(&bound);
+	profiler_watch_port(all->profiler, port > 0 ? (uint16_t)port : 0);
 	log_event(LOG_LEVEL_NOTICE, "listening", "address=%s inherited=%d",
 	    l->name, listener_outlives(l));
 	return 0;

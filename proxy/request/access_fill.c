@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "http/slice.h"
+#include "http/writer.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/access_log/record.h"
-#include "proxy/request/proxy.h"
+#include "proxy/request/request.h"
 
 /* -1 unless both happened. */
 static int64_t
@@ -24,21 +24,6 @@ between(struct instant from, struct instant to)
 		return -1;
 	ns = instant_since(to, from);
 	return ns < 0 ? 0 : ns;
-}
-
-/* A longer one is cut, and ends in "...". */
-static void
-copy_cut(char *out, size_t size, struct slice s)
-{
-	size_t n = s.length;
-
-	if (n >= size) {
-		n = size - 4;
-		memcpy(out + n, "...", 4);
-	} else {
-		out[n] = '\0';
-	}
-	memcpy(out, s.at, n);
 }
 
 static void
@@ -56,14 +41,17 @@ fill_field(struct access_record *a, struct slice line)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		size_t name = strlen(wanted[i].name);
 		char *out = (char *)a + wanted[i].at;
+		struct slice value;
 
 		/* Of several the first; the first letter is nearly always
 		 * enough. */
 		if ((line.at[0] | 0x20) == wanted[i].name[0] && *out == '\0' &&
-		    slice_begins(line, wanted[i].name))
-			copy_cut(out, ACCESS_FIELD_MAX,
-			    slice_trim((struct slice){
-				line.at + name, line.length - name}));
+		    slice_begins(line, wanted[i].name)) {
+			value = slice_trim(
+			    (struct slice){line.at + name, line.length - name});
+			writer_cut(
+			    out, ACCESS_FIELD_MAX, value.at, value.length);
+		}
 	}
 }
 
@@ -75,15 +63,15 @@ fill_head(struct access_record *a, const struct request *r)
 	struct slice rest = {r->head.iov_base, r->head.iov_len}, line;
 	const char *target, *end;
 
-	copy_cut(a->target, sizeof(a->target),
-	    (struct slice){r->target, strlen(r->target)});
+	writer_cut(
+	    a->target, sizeof(a->target), r->target, strlen(r->target));
 	if (rest.length == 0 || !line_take(&rest, &line))
 		return;
 	target = memchr(line.at, ' ', line.length);
 	end = memrchr(line.at, ' ', line.length);
 	if (target != NULL && target < end)
-		copy_cut(a->target, sizeof(a->target),
-		    (struct slice){target + 1, (size_t)(end - target - 1)});
+		writer_cut(a->target, sizeof(a->target), target + 1,
+		    (size_t)(end - target - 1));
 	while (line_take(&rest, &line))
 		if (line.length > 0)
 			fill_field(a, line);
@@ -150,11 +138,7 @@ access_log_request(struct proxy *p, const struct request *r,
 	memcpy(a->trace_id, r->trace_id, sizeof(a->trace_id));
 	memcpy(a->client, r->client_address, sizeof(a->client));
 	memcpy(a->method, r->method_text, sizeof(a->method));
-	snprintf(a->flags, sizeof(a->flags), "%s%s%s",
-	    r->note != NULL ? r->note : "",
-	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
-	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
-					     : "");
+	request_flags(r, a->flags, sizeof(a->flags));
 	fill_attempt(a, r);
 	fill_head(a, r);
 	fill_ends(a, p->config);

@@ -140,7 +140,7 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
     struct instant now)
 {
 	struct proxy *p = r->proxy;
-	int i = race_start(&p->hedging, &r->race, server, trigger, now);
+	int i = race_start(&p->hedging, &r->race, server, trigger);
 	struct attempt *a = &r->attempt[i];
 	enum race_step step;
 	int next = -1, err;
@@ -252,7 +252,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	struct client *c = r->client;
 	int server = -1;
 
-	if (!race_commit(&p->hedging, &r->race, a->index, now)) {
+	if (!race_commit(&p->hedging, &r->race, a->index)) {
 		attempt_drop(a, "lost");
 		return;
 	}

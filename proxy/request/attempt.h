@@ -6,6 +6,11 @@
 
 #include "proxy/request/proxy.h"
 
+/* From a response's head to its commit, if another attempt may overtake it and
+ * it is neither short nor a stream.  Responses of a local server arrive in one
+ * burst: after a millisecond nearly all are complete. */
+#define COMMIT_DELAY_NS NS_PER_MS
+
 /* What takes "now" is part of a step whose moment is known: the channel's
  * events are in the order of their time, so nothing may have been emitted
  * since. */

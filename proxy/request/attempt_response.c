@@ -17,8 +17,8 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 
-/* A response is held back until it is complete, this large or
- * hedging.commit_delay old, because until then another can still win. */
+/* A response is held back until it is complete, this large or COMMIT_DELAY_NS
+ * old, because until then another can still win. */
 #define COMMIT_BYTES ((size_t)64 * 1024)
 _Static_assert(COMMIT_BYTES <= STREAM_BUFFER_BYTES,
     "back-pressure would stop what it waits for");
@@ -29,15 +29,14 @@ _Static_assert(COMMIT_BYTES <= STREAM_BUFFER_BYTES,
 int64_t
 attempt_hold_ns(const struct attempt *a)
 {
-	const struct config *c = a->request->generation->config;
 	const struct response *response = &a->response;
 
-	if (response->at_once || c->hedging.commit_delay_ns == 0)
+	if (response->at_once)
 		return 0;
 	if (response->framing == HTTP_FRAMING_LENGTH &&
 	    response->length < COMMIT_BYTES)
 		return -1;
-	return c->hedging.commit_delay_ns;
+	return COMMIT_DELAY_NS;
 }
 
 int64_t
@@ -75,8 +74,8 @@ attempt_review(struct attempt *a)
 		return;
 	p = r->proxy;
 	now = instant_now();
-	a->response.held = race_head(&p->hedging, &r->race, a->index,
-			       a->response.status, now) == RACE_HOLD;
+	a->response.held =
+	    race_head(&r->race, a->index, a->response.status) == RACE_HOLD;
 	wait_ns = a->response.held ? -1 : attempt_wait_ns(a);
 	if (wait_ns == 0 || (wait_ns > 0 && !timer_is_set(&r->commit_timer)))
 		timer_set(&p->loop.timers, &r->commit_timer, now, wait_ns);
@@ -114,8 +113,7 @@ on_attempt_head(struct connection *u, const struct http_head *head)
 	proxy_emit_at(p, now, TALECHAIN_PROXY_FIRST_BYTE,
 	    (uint64_t[]){
 		r->id, u->server->index, (uint64_t)a->index, head->status});
-	switch (race_head(
-	    &p->hedging, &r->race, a->index, a->response.status, now)) {
+	switch (race_head(&r->race, a->index, a->response.status)) {
 	case RACE_HOLD:
 		a->response.held = true;
 		return;
@@ -221,7 +219,6 @@ on_attempt_sent(struct connection *u)
 	if (!instant_is_set(a->hazard))
 		return;
 	late = instant_since(u->written_last, a->hazard);
-	histogram_record(&m->hedge_delay, late < 0 ? 0 : (uint64_t)late);
 	distribution_record(&m->hedge_send, late);
 	m->last_hedge_ns[r->race.attempt[0].server] = late;
 }

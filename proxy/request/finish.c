@@ -40,6 +40,18 @@ attempt_describe(const struct attempt *a, struct tale_attempt *out)
 	out->status = a->response.status;
 }
 
+void
+request_flags(const struct request *r, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (r->note == NULL && r->refusal == HEDGE_REFUSED_NONE)
+		return; /* nearly all */
+	snprintf(out, size, "%s%s%s", r->note != NULL ? r->note : "",
+	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
+	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
+					     : "");
+}
+
 /* The request as the table and the timeline show it. */
 static void
 request_describe(
@@ -61,13 +73,7 @@ request_describe(
 	out->stream_end = timeline_position(r->proxy->timeline);
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		attempt_describe(&r->attempt[i], &out->attempt[i]);
-	if (r->note == NULL && r->refusal == HEDGE_REFUSED_NONE)
-		return; /* nearly all: no flags */
-	snprintf(out->flags, sizeof(out->flags), "%s%s%s",
-	    r->note != NULL ? r->note : "",
-	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
-	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
-					     : "");
+	request_flags(r, out->flags, sizeof(out->flags));
 }
 
 static void
@@ -88,7 +94,7 @@ request_count(struct request *r, struct instant now)
 		m->hedges_lost += r->race.winner == 0;
 		m->both_failed += r->race.winner < 0 && r->client != NULL;
 	}
-	hedging_request_end(&p->hedging, now);
+	hedging_request_end(&p->hedging);
 }
 
 /* When acting would have chosen the response: a short one is held until it is

@@ -86,12 +86,9 @@ hazard_count(struct proxy *p, const struct hazard *h, struct instant now)
 		    length < 0 ? 0 : (uint64_t)length;
 		distribution_record(&m->hazard_length[h->kind], length);
 		*since = INSTANT_NONE;
-		if (m->last_hedge_ns[h->server] > 0) {
-			histogram_record(&m->last_hedge,
-			    (uint64_t)m->last_hedge_ns[h->server]);
+		if (m->last_hedge_ns[h->server] > 0)
 			distribution_record(
 			    &m->hazard_sent, m->last_hedge_ns[h->server]);
-		}
 		m->last_hedge_ns[h->server] = 0;
 	}
 }

@@ -13,7 +13,6 @@ interim_forward(struct attempt *a, const struct http_head *head)
 {
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
-	struct http_deliver deliver = {.framing = HTTP_FRAMING_NONE};
 	struct block *b;
 	int n;
 
@@ -28,13 +27,14 @@ interim_forward(struct attempt *a, const struct http_head *head)
 	b = block_take(&p->loop.blocks);
 	n = b == NULL ? -1
 		      : http_write_response(
-			    head, &deliver, b->data + b->begin, block_room(b));
+			    head, NULL, b->data + b->begin, block_room(b) - 2);
 	if (n < 0) {
 		block_give(&p->loop.blocks, b);
 		p->metrics.interims_dropped++;
 		return;
 	}
-	b->end = b->begin + (uint32_t)n;
+	memcpy(b->data + b->begin + n, "\r\n", 2);
+	b->end = b->begin + (uint32_t)n + 2;
 	chain_append(&r->client->out, b);
 	r->interims++;
 	r->interim_from = a->index;

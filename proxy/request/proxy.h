@@ -22,7 +22,7 @@
 
 struct access_log;
 struct analysis;
-struct comparison;
+struct response_diff;
 struct tale_api;
 
 /* A server's response on its way to a client (response.h). */
@@ -109,7 +109,7 @@ struct request {
 
 	struct race race;
 	struct attempt attempt[RACE_ATTEMPTS];
-	struct comparison *compared; /* owned; NULL: not hedged */
+	struct response_diff *compared; /* owned; NULL: not hedged */
 	struct timer commit_timer, deadline_timer, late_timer;
 	unsigned interims;	    /* 1xx passed on */
 	int interim_from;	    /* by this attempt */
@@ -136,7 +136,7 @@ TAILQ_HEAD(request_list, request);
 #define TABLE_IDS 32
 
 /* Requests in flight, and the last that finished (table.h). */
-struct table {
+struct request_table {
 	struct request_list inflight, unused;
 	unsigned inflight_count;
 	unsigned requests; /* structs made */
@@ -201,7 +201,7 @@ struct proxy {
 	bool hedges_wait;   /* some were refused because a server was full */
 	struct timer wait_timer; /* a pause that is waited out (T4) */
 
-	struct table table;
+	struct request_table table;
 	struct queue queue;
 	uint64_t body_kept_bytes;
 	unsigned tunnels; /* open now */

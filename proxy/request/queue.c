@@ -59,12 +59,11 @@ queue_remove(struct request *r)
 static struct request *
 queue_next(struct proxy *p)
 {
-	struct instant now = instant_now();
 	struct request *r;
 
 	TAILQ_FOREACH(r, &p->queue.waiting, queue_link)
 	{
-		if (request_choose(r, now) >= 0)
+		if (request_choose(r) >= 0)
 			return r;
 		if (r->race.started == 0 && r->client->own == NULL)
 			return NULL;
@@ -179,7 +178,7 @@ queue_tick(struct proxy *p, struct instant now)
 {
 	struct queue *q = &p->queue;
 
-	if (hedging_choose(&p->hedging, now) != HEDGING_UNAVAILABLE)
+	if (hedging_choose(&p->hedging) != HEDGING_UNAVAILABLE)
 		q->unserved = INSTANT_NONE;
 	else if (!instant_is_set(q->unserved))
 		q->unserved = now;

@@ -37,7 +37,6 @@ request_write_head(struct request *r, const struct http_head *head)
 	    .tailor_request = r->id,
 	    .via = (c->proxy.add_fields & CONFIG_ADD_VIA) != 0,
 	    .forwarded = (c->proxy.add_fields & CONFIG_ADD_FORWARDED) != 0,
-	    .framing = HTTP_FRAMING_NONE,
 	};
 	int n;
 
@@ -186,18 +185,18 @@ request_client_left(struct client *c)
 }
 
 int
-request_choose(const struct request *r, struct instant now)
+request_choose(const struct request *r)
 {
 	const struct hedging *h = &r->proxy->hedging;
 	struct client *c = r->client;
 	unsigned own;
 
 	if (c->own == NULL || r->race.started > 0)
-		return hedging_choose_for(h, &r->race, now);
+		return hedging_choose_for(h, &r->race);
 	own = c->own->server->index;
 	if (h->server[own].state < SERVER_WARMING) { /* drained, or lost */
 		connection_close(c->own);
-		return hedging_choose_for(h, &r->race, now);
+		return hedging_choose_for(h, &r->race);
 	}
 	return hedging_has_room(h, own) ? (int)own : HEDGING_FULL;
 }
@@ -217,7 +216,7 @@ request_dispatch(struct request *r)
 		proxy_hazards(p);
 	}
 	now = instant_now();
-	server = request_choose(r, now);
+	server = request_choose(r);
 	if (server < 0)
 		queue_add(r);
 	else
@@ -333,7 +332,7 @@ request_fail(struct request *r, unsigned status, const char *reason)
 	}
 	queue_remove(r);
 	metrics_reason(&p->metrics.failures, reason);
-	race_abandon(&p->hedging, &r->race, instant_now());
+	race_abandon(&p->hedging, &r->race);
 	request_drop_attempts(r, "abandoned");
 	r->state = REQUEST_LOCAL;
 	r->note = reason;
@@ -434,7 +433,7 @@ on_client_gone(struct client *c)
 	struct proxy *p = r->proxy;
 
 	queue_remove(r);
-	race_abandon(&p->hedging, &r->race, instant_now());
+	race_abandon(&p->hedging, &r->race);
 	if (r->state == REQUEST_COMMITTED) {
 		p->metrics.aborts_response += r->note == NULL && !r->tunnel;
 		attempt_leave(&r->attempt[r->race.winner]);
@@ -492,8 +491,8 @@ on_commit_due(void *user, bool forced)
 		return;
 	}
 	if (stuck)
-		timer_arm(&r->proxy->loop.timers, &r->commit_timer,
-		    r->generation->config->hedging.commit_delay_ns);
+		timer_arm(
+		    &r->proxy->loop.timers, &r->commit_timer, COMMIT_DELAY_NS);
 }
 
 /* What servers have taken of the body, and what has come of answers that are

@@ -38,7 +38,7 @@ void request_drop_message(struct request *r);
 
 /* The server for the next attempt of a request that waits, as hedging_choose:
  * that of its client's own connection, if there is one. */
-int request_choose(const struct request *r, struct instant now);
+int request_choose(const struct request *r);
 
 /* Start the first attempt now if a server may take it, else queue. */
 void request_dispatch(struct request *r);
@@ -106,5 +106,9 @@ void tunnel_pass(struct request *r, struct chain *data);
 
 /* --- the end (finish.c) ------------------------------------------------ */
 
-/* It is over. */
+/* A request is over: count it, put it into the history, the access log and, if
+ * it was slow, the analysis. */
 void request_record(struct request *r);
+
+/* Write what was unusual about a request, "truncated,budget"; "": nothing. */
+void request_flags(const struct request *r, char *out, size_t size);

@@ -13,10 +13,6 @@ int
 response_read(
     struct response *a, const struct request *r, const struct http_head *head)
 {
-	struct http_deliver deliver = {
-	    .framing = HTTP_FRAMING_NONE,
-	    .request_id = r->external_id,
-	};
 	int n;
 
 	a->status = (int)head->status;
@@ -30,12 +26,11 @@ response_read(
 	a->head = block_take(&r->proxy->loop.blocks);
 	if (a->head == NULL)
 		return -ENOMEM;
-	n = http_write_response(head, &deliver, a->head->data + a->head->begin,
-	    block_room(a->head) - LINES_MAX);
+	n = http_write_response(head, r->external_id,
+	    a->head->data + a->head->begin, block_room(a->head) - LINES_MAX);
 	if (n < 0)
 		return n;
-	/* The last, empty line is written with the framing. */
-	a->head->end = a->head->begin + (uint32_t)n - 2;
+	a->head->end = a->head->begin + (uint32_t)n;
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* slow.c: the slowest of a window, kept in a small array. */
 #include "proxy/request/slow.h"
 
+#include "base/random.h"
 #include "proxy/analysis/analysis.h"
 
 _Bool
@@ -45,21 +46,14 @@ slow_left_out(const struct proxy *p)
 	return p->metrics.slow_unexamined + s.left_out;
 }
 
-/* As budget.c, of other bits: what that leaves out is independent of this. */
-static double
-sample_lot(uint64_t id)
-{
-	id = (~id ^ ~id >> 31) * UINT64_C(0x7fb5d329728ea185);
-	id = (id ^ id >> 27) * UINT64_C(0x81dadef4bc2dd44d);
-	id ^= id >> 33;
-	return (double)(id >> 11) / (double)(UINT64_C(1) << 53);
-}
-
 _Bool
 slow_sample_take(
     struct slow_sample *s, unsigned per_s, struct instant now, uint64_t id)
 {
 	uint64_t second = now.ns / (uint64_t)NS_PER_S;
+	/* Of other bits than in budget.c: what that leaves out is independent
+	 * of this. */
+	uint64_t lot = ~id;
 
 	if (second != s->second) {
 		s->share = s->requests <= per_s
@@ -70,7 +64,8 @@ slow_sample_take(
 		s->taken = 0;
 	}
 	s->requests++;
-	if (s->taken >= SLOW_SAMPLE_BURST * per_s || sample_lot(id) >= s->share)
+	if (s->taken >= SLOW_SAMPLE_BURST * per_s ||
+	    random_unit(splitmix64(&lot)) >= s->share)
 		return false;
 	s->taken++;
 	return true;

@@ -17,11 +17,11 @@
 #define CACHE_LINE 64
 
 int
-table_init(struct table *t, unsigned history_max)
+table_init(struct request_table *t, unsigned history_max)
 {
 	unsigned buckets = 1;
 
-	*t = (struct table){.history_max = history_max};
+	*t = (struct request_table){.history_max = history_max};
 	TAILQ_INIT(&t->inflight);
 	TAILQ_INIT(&t->unused);
 	while (buckets < 2 * history_max)
@@ -42,7 +42,7 @@ table_init(struct table *t, unsigned history_max)
 }
 
 void
-table_fini(struct table *t)
+table_fini(struct request_table *t)
 {
 	struct request *r;
 
@@ -63,7 +63,7 @@ table_fini(struct table *t)
  * away another.  The kernel's call costs a microsecond, so 32 are taken at
  * once: no more than it always gives whole (getrandom(2)). */
 static uint64_t
-id_next(struct table *t)
+id_next(struct request_table *t)
 {
 	uint64_t id;
 
@@ -80,7 +80,7 @@ id_next(struct table *t)
 }
 
 struct request *
-table_add(struct table *t, unsigned inflight_max)
+table_add(struct request_table *t, unsigned inflight_max)
 {
 	struct request *r = TAILQ_FIRST(&t->unused);
 
@@ -102,7 +102,7 @@ table_add(struct table *t, unsigned inflight_max)
 }
 
 void
-table_remove(struct table *t, struct request *r)
+table_remove(struct request_table *t, struct request *r)
 {
 	TAILQ_REMOVE(&t->inflight, r, link);
 	TAILQ_INSERT_HEAD(&t->unused, r, link);
@@ -110,13 +110,13 @@ table_remove(struct table *t, struct request *r)
 }
 
 static uint64_t *
-expired_set(const struct table *t, uint64_t hash)
+expired_set(const struct request_table *t, uint64_t hash)
 {
 	return &t->expired[hash % EXPIRED_SETS * EXPIRED_WAYS];
 }
 
 static bool
-expired_has(const struct table *t, uint64_t hash)
+expired_has(const struct request_table *t, uint64_t hash)
 {
 	const uint64_t *set = expired_set(t, hash);
 
@@ -128,7 +128,7 @@ expired_has(const struct table *t, uint64_t hash)
 
 /* An id leaves the history. */
 static void
-expire(struct table *t, uint64_t hash)
+expire(struct request_table *t, uint64_t hash)
 {
 	uint64_t *set = expired_set(t, hash);
 
@@ -138,7 +138,7 @@ expire(struct table *t, uint64_t hash)
 
 /* Where the number-th request that finished is, if it is there still. */
 static bool
-kept(const struct table *t, uint64_t number, unsigned *at)
+kept(const struct request_table *t, uint64_t number, unsigned *at)
 {
 	if (number == 0 || number + t->history_max <= t->finished)
 		return false;
@@ -147,7 +147,7 @@ kept(const struct table *t, uint64_t number, unsigned *at)
 }
 
 struct tale_request *
-table_slot(struct table *t)
+table_slot(struct request_table *t)
 {
 	unsigned at = (unsigned)(t->finished % t->history_max);
 
@@ -159,7 +159,7 @@ table_slot(struct table *t)
 /* The history is far larger than the caches: fetch what the next request will
  * overwrite, while this one is being written. */
 static void
-table_expect(const struct table *t)
+table_expect(const struct request_table *t)
 {
 	unsigned at = (unsigned)(t->finished % t->history_max);
 	const char *slot = (const char *)&t->history[at];
@@ -170,7 +170,7 @@ table_expect(const struct table *t)
 }
 
 void
-table_file(struct table *t)
+table_file(struct request_table *t)
 {
 	unsigned at = (unsigned)(t->finished % t->history_max);
 	uint64_t h = hash_text(t->history[at].external_id);
@@ -183,7 +183,7 @@ table_file(struct table *t)
 }
 
 enum table_found
-table_find(const struct table *t, const char *external_id,
+table_find(const struct request_table *t, const char *external_id,
     const struct tale_request **out)
 {
 	uint64_t h = hash_text(external_id);
@@ -213,7 +213,7 @@ name_fill(struct analysis_name *out, uint64_t id, const char *external_id,
 }
 
 unsigned
-table_about(const struct table *t, const struct tale_request *found,
+table_about(const struct request_table *t, const struct tale_request *found,
     struct analysis_name *out, unsigned room)
 {
 	unsigned count = 0, index = (unsigned)(found - t->history), at;

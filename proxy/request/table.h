@@ -16,23 +16,23 @@ enum table_found {
 };
 
 /* 0, -ENOMEM, or -EIO if the kernel has no random numbers. */
-int table_init(struct table *t, unsigned history_max);
-void table_fini(struct table *t);
+int table_init(struct request_table *t, unsigned history_max);
+void table_fini(struct request_table *t);
 
 /* A blank request in the in-flight list, or NULL.  Its id has never been given
  * before, is not 0, and cannot be guessed from others. */
-struct request *table_add(struct table *t, unsigned inflight_max);
+struct request *table_add(struct request_table *t, unsigned inflight_max);
 
 /* Move a request out of flight; it may be reused at once. */
-void table_remove(struct table *t, struct request *r);
+void table_remove(struct request_table *t, struct request *r);
 
 /* The place to describe the next finished request in; then file it. */
-struct tale_request *table_slot(struct table *t);
-void table_file(struct table *t);
+struct tale_request *table_slot(struct request_table *t);
+void table_file(struct request_table *t);
 
 /* Look a finished request up; *out points into the table. */
-enum table_found table_find(const struct table *t, const char *external_id,
-    const struct tale_request **out);
+enum table_found table_find(const struct request_table *t,
+    const char *external_id, const struct tale_request **out);
 
 /*
  * table_about(t, found, out, room):
@@ -41,5 +41,5 @@ enum table_found table_find(const struct table *t, const char *external_id,
  * Cost: 10 us for 256, most of it memory that is in no cache.
  */
 struct analysis_name;
-unsigned table_about(const struct table *t, const struct tale_request *found,
-    struct analysis_name *out, unsigned room);
+unsigned table_about(const struct request_table *t,
+    const struct tale_request *found, struct analysis_name *out, unsigned room);

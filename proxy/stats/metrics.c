@@ -60,8 +60,6 @@ metrics_init(struct metrics *m)
 	distribution_init_reactions(&m->swap);
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
 		distribution_init_uptimes(&m->hazard_length[k]);
-	histogram_init(&m->hedge_delay);
-	histogram_init(&m->last_hedge);
 }
 
 void

@@ -8,7 +8,6 @@
  * Proxy thread only: plain integers. */
 #pragma once
 
-#include "base/histogram.h"
 #include "hedging/hedging.h"
 #include "http/http.h"
 #include "proxy/stats/distribution.h"
@@ -118,9 +117,7 @@ struct metrics {
 	struct distribution queue;	 /* waited for a server */
 	struct distribution swap;	 /* hazard happened -> swapped */
 	struct distribution hazard_length[HAZARD_KIND_COUNT];
-	struct distribution loop_lag; /* of the tick */
-	struct histogram hedge_delay; /* as hedge_send, for quantiles */
-	struct histogram last_hedge;  /* as hazard_sent, for quantiles */
+	struct distribution loop_lag;		/* of the tick */
 	int64_t last_hedge_ns[HEDGING_SERVERS]; /* of the present hazard */
 	int64_t render_ns; /* what metrics_write took, the last time */
 	struct metrics_reasons parse;	 /* requests the gate refused */

@@ -561,7 +561,8 @@ exchange_limit(struct connection *u, int64_t limit_ns)
 }
 
 void
-exchange_compare(struct connection *u, struct comparison *with, unsigned side)
+exchange_compare(
+    struct connection *u, struct response_diff *with, unsigned side)
 {
 	u->compared = compare_join(with, side);
 	u->side = side;

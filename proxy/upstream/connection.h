@@ -59,8 +59,8 @@ void exchange_limit(struct connection *u, int64_t limit_ns);
 
 /* The response is to be compared with another one: it is this side's.  After
  * connection_get, before any of it was read. */
-void
-exchange_compare(struct connection *u, struct comparison *with, unsigned side);
+void exchange_compare(
+    struct connection *u, struct response_diff *with, unsigned side);
 
 /* Begin an exchange; the message is written as far as possible when the turn
  * ends, at once if it is urgent. */

@@ -132,7 +132,7 @@ server_blocks(const struct server *s, const struct config_server *c)
 {
 	return c != NULL && c->argc > 0 && s->config != NULL &&
 	       s->program.state != CHILD_NONE &&
-	       config_server_same_address(c, s->config);
+	       config_address_equal(&c->address, &s->config->address);
 }
 
 /* Both are replaced, and this one serves until what comes there is ready.  The

@@ -17,7 +17,7 @@ struct print {
 	uint64_t rest; /* the bytes that are no whole word yet */
 };
 
-struct comparison {
+struct response_diff {
 	struct metrics *metrics; /* borrowed */
 	uint64_t request, limit_bytes;
 	unsigned parties;
@@ -25,12 +25,12 @@ struct comparison {
 	struct print print[RACE_ATTEMPTS];
 };
 
-_Static_assert(sizeof(struct comparison) <= COMPARISON_BYTES, "as promised");
+_Static_assert(sizeof(struct response_diff) <= COMPARISON_BYTES, "as promised");
 
-struct comparison *
+struct response_diff *
 compare_new(struct metrics *m, uint64_t request, uint64_t limit_bytes)
 {
-	struct comparison *c = calloc(1, sizeof(*c));
+	struct response_diff *c = calloc(1, sizeof(*c));
 
 	if (c == NULL)
 		return NULL;
@@ -41,8 +41,8 @@ compare_new(struct metrics *m, uint64_t request, uint64_t limit_bytes)
 	return c;
 }
 
-struct comparison *
-compare_join(struct comparison *c, unsigned side)
+struct response_diff *
+compare_join(struct response_diff *c, unsigned side)
 {
 	c->print[side] = (struct print){0};
 	c->parties++;
@@ -50,7 +50,7 @@ compare_join(struct comparison *c, unsigned side)
 }
 
 static const char *
-difference(struct comparison *c)
+difference(struct response_diff *c)
 {
 	const struct print *a = &c->print[0], *b = &c->print[1];
 	struct metrics *m = c->metrics;
@@ -72,9 +72,9 @@ difference(struct comparison *c)
 }
 
 void
-compare_leave(struct comparison **cp)
+compare_leave(struct response_diff **cp)
 {
-	struct comparison *c = *cp;
+	struct response_diff *c = *cp;
 	const char *part;
 
 	*cp = NULL;
@@ -95,7 +95,7 @@ compare_leave(struct comparison **cp)
 }
 
 void
-compare_status(struct comparison *c, unsigned side, unsigned status)
+compare_status(struct response_diff *c, unsigned side, unsigned status)
 {
 	c->print[side].status = status;
 }
@@ -131,7 +131,7 @@ print_add(struct print *p, const char *at, size_t n)
 }
 
 void
-compare_data(struct comparison *c, unsigned side, const struct chain *data)
+compare_data(struct response_diff *c, unsigned side, const struct chain *data)
 {
 	struct print *p = &c->print[side];
 
@@ -142,13 +142,13 @@ compare_data(struct comparison *c, unsigned side, const struct chain *data)
 }
 
 void
-compare_whole(struct comparison *c, unsigned side)
+compare_whole(struct response_diff *c, unsigned side)
 {
 	c->print[side].whole = c->print[side].bytes <= c->limit_bytes;
 }
 
 void
-compare_won(struct comparison *c)
+compare_won(struct response_diff *c)
 {
 	c->won = true;
 }

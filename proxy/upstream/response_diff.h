@@ -12,27 +12,27 @@
 #include "proxy/net/buffer.h"
 #include "proxy/stats/metrics.h"
 
-struct comparison;	     /* opaque */
+struct response_diff;	     /* opaque */
 #define COMPARISON_BYTES 128 /* on the heap, while it is needed */
 
 /* A comparison, with one party, the request; NULL when there is no memory.
  *   m            borrowed: what is found is counted there
  *   request      its id, for the log
  *   limit_bytes  longer responses are not compared */
-struct comparison *
+struct response_diff *
 compare_new(struct metrics *m, uint64_t request, uint64_t limit_bytes);
 
 /* One more party: the exchange of attempt side (0 or 1), from its start. */
-struct comparison *compare_join(struct comparison *c, unsigned side);
+struct response_diff *compare_join(struct response_diff *c, unsigned side);
 
 /* The party goes; the last one compares and frees. */
-void compare_leave(struct comparison **cp);
+void compare_leave(struct response_diff **cp);
 
 /* What side's response is. */
-void compare_status(struct comparison *c, unsigned side, unsigned status);
+void compare_status(struct response_diff *c, unsigned side, unsigned status);
 void
-compare_data(struct comparison *c, unsigned side, const struct chain *data);
-void compare_whole(struct comparison *c, unsigned side);
+compare_data(struct response_diff *c, unsigned side, const struct chain *data);
+void compare_whole(struct response_diff *c, unsigned side);
 
 /* The client gets a response: without a winner there is nothing to compare. */
-void compare_won(struct comparison *c);
+void compare_won(struct response_diff *c);

@@ -16,7 +16,7 @@
 #include "proxy/stats/recent.h"
 #include "proxy/upstream/replay.h"
 
-struct comparison;
+struct response_diff;
 struct server;
 struct upstream;
 struct connection;
@@ -172,8 +172,9 @@ struct connection {
 	struct block *trailers; /* owned; NULL: not wanted */
 	struct instant first_byte;
 
-	struct comparison *compared; /* owned; NULL: nothing to compare with */
-	unsigned side;		     /* in it */
+	struct response_diff
+	    *compared; /* owned; NULL: nothing to compare with */
+	unsigned side; /* in it */
 
 	/* draining */
 	uint64_t drained_bytes;

@@ -13,15 +13,16 @@
  * Symbol, code, words, colour of the live page (a variable of live.css).
  *
  * YES or NO: the server cannot respond (NO: it is slow; the policy treats that
- * by itself, T10); it is acted on by default (hedging.triggers); it may be
- * waited out (T4: not if how long it takes follows no pattern); it is over
- * after a minute without an end (not if the proxy itself sees its end, or hours
- * are likely).
+ * by itself, T10); it is acted on by default (hedging.triggers); it is waited
+ * out while that costs less than a hedge (T4; docs/decisions.md says why not
+ * collections; nor if how long it takes follows no pattern); it is over after a
+ * minute without an end (not if the proxy itself sees its end, or hours are
+ * likely).
  *
  * The cause (cause.h) that it is for requests, and how strong that is (enum
  * claim_rank).  UNKNOWN: it is no reason. */
 #define HAZARD_KINDS(X)                                                     \
-	X(GC, "gc", "garbage collection", "gc", YES, YES, YES, YES, GC, GC) \
+	X(GC, "gc", "garbage collection", "gc", YES, YES, NO, YES, GC, GC)  \
 	X(SAFEPOINT, "safepoint", "safepoint", "flow", YES, NO, YES, YES,   \
 	    SAFEPOINT, SAFEPOINT)                                           \
 	X(EXIT, "exit", "not running", "ink", YES, YES, NO, NO, EXIT, EXIT) \

@@ -40,10 +40,8 @@ OPERATOR = (
 )
 # Keys that change with reloads: section, key, values.
 CHANGES = (
-    ("hedging", "commit_delay", (0, "1ms", "10ms")),
     ("hedging", "timer_ratio", (0, 0.5)),
     ("hedging", "timer_delay", ("p99", "20ms")),
-    ("hedging", "wait_out", ("safepoint", ["gc", "safepoint"])),
     ("proxy", "add_fields", (["server-timing"], [], ["forwarded"])),
     ("warmup", "requests", (0, 20)),
 )

@@ -65,7 +65,7 @@ def leave_while_hedged(t, pair, c):
 
 
 def leave_in_the_answer(t, pair, c):
-    c.request()
+    c.request(fields=[("X-Tailor-Hedge", "off")])  # so it is not held back
     pair.a.expect().send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
     c.response_head()
     assert c.exactly(4) == b"half"
@@ -94,7 +94,7 @@ def leave_in_a_full_answer(t, pair, c):
 def test_14_client_abort_at_every_phase(pair, phase, how):
     # Goal: nothing is left behind, whenever and however a client leaves; a
     # FIN after a whole request is no abort, so then the response is given.
-    t = pair(hedging={"commit_delay": 0})
+    t = pair()
     c = t.client()
     phase(t, pair, c)
     getattr(c, how)()
@@ -313,8 +313,9 @@ BYTE_BY_BYTE = [
 
 
 def test_19_one_byte_at_a_time_both_ways(pair):
-    # Goal: every place at which a message can be cut, chunks included.
-    t = pair(hedging={"commit_delay": 0})
+    # Goal: every place at which a message can be cut, chunks included; in
+    # watch mode nothing is held back.
+    t = pair(hedging={"mode": "watch"})
     with t.client() as c:
         for request, answer in 2 * BYTE_BY_BYTE:
             for byte in request:

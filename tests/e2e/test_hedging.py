@@ -144,23 +144,23 @@ def test_watching_does_not_act(pair):
      b"3\r\naaa\r\n0\r\n\r\n"),
 ])
 def test_begun_answer_waits_in_a_pause(pair, framing, rest):
-    # Goal: commit_delay does not bind a client to a server that stands still
-    # while another attempt runs; without one, or when the pause is over, an
-    # response of unknown length goes on (W3).
-    t = pair(hedging={"commit_delay": "50ms"})
+    # Goal: the millisecond after its head does not bind a client to a server
+    # that stands still while another attempt runs; without one, or when the
+    # pause is over, a response of unknown length goes on (W3).
+    t = pair()
     with t.client() as c, Client(t.admin) as admin:
         admin.request("GET", "/healthz", host="localhost")
         assert admin.response().status == 200  # it is accepted
         c.request()
         first = pair.a.expect()
-        t.pause()  # both are read in one turn, so the delay is not over
+        t.pause()  # both are read in one turn, so that is not over
         first.send(b"HTTP/1.1 200 OK\r\n" + framing)
         admin.request("POST", "/hazard?server=a&kind=gc&state=begin",
                       host="localhost")
         t.resume()
         assert admin.response("POST").status == 200
         second = pair.b.expect()
-        assert c.silent_for(0.2)  # four times the delay
+        assert c.silent_for(0.2)
         if rest is None:
             second.reply(200, b"bbbb")
             assert c.response().body == b"bbbb"
@@ -177,12 +177,12 @@ def test_death_in_an_answer(pair):
     # Goal: a response of known length is sent when it is whole: if its server
     # dies before, however late, the client never knows (W3).  Once bytes are
     # out, the response stays with its server (W4).
-    t = pair(hedging={"commit_delay": "1ms"})
+    t = pair()
     with t.client() as c:
         c.request()
         first = pair.a.expect()
         first.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na")
-        assert c.silent_for(0.05)  # fifty times the delay
+        assert c.silent_for(0.05)
         first.reset()
         pair.b.expect().reply(200, b"bbbb")
         assert c.response().body == b"bbbb"

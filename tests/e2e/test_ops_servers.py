@@ -84,14 +84,15 @@ def test_drain_has_an_end(upstream, tailor, build):
     # sent to the other server, a POST is answered 502; all are counted.
     a, b = upstream("a").script(), upstream("b").serve()
     t = tailor({"name": "a", "address": a.address, "drain_timeout": "6s"}, b,
-               proxy={"websocket": True}, hedging={"commit_delay": 0})
+               proxy={"websocket": True})
     with t.client() as ws, t.client() as begun, t.client() as get, \
             t.client() as post_:
         ws.request(target="/chat", fields=UPGRADE)
         a.expect().send(AGREED)
         assert ws.response_head().status == 101
         begun.request(target="/stream")
-        a.expect().send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal")
+        a.expect().send(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\nhal")
         assert begun.response_head().status == 200
         get.request(target="/get")
         a.expect()

@@ -350,8 +350,7 @@ def test_nothing_is_held_back(tailor):
         return True
 
     server = Server(play)
-    t = tailor({"name": "active", "address": server.address},
-               hedging={"commit_delay": 0})
+    t = tailor({"name": "active", "address": server.address})
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
         assert read_head(sock)[1] == b""
@@ -383,8 +382,7 @@ def test_nothing_is_held_back_from_a_cut(tailor):
         return True
 
     server = Server(play)
-    t = tailor({"name": "active", "address": server.address},
-               hedging={"commit_delay": 0})
+    t = tailor({"name": "active", "address": server.address})
     with socket.create_connection(t.address) as sock:
         # HTTP/1.0: only the connection's end is the body's.
         sock.sendall(b"GET /down HTTP/1.0\r\nHost: t\r\n\r\n")

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "hedging/hedging.h"
 
 #define WORDS 10
@@ -57,6 +58,18 @@ number(const struct stage *g, unsigned i)
 	return strtol(word(g, i), NULL, 10);
 }
 
+static unsigned
+server_of(const struct stage *g)
+{
+	return (unsigned)number(g, 1);
+}
+
+static int
+attempt_of(const struct stage *g)
+{
+	return (int)number(g, 2);
+}
+
 /* "5ms" and the like. */
 static int64_t
 duration_ns(const char *text)
@@ -80,6 +93,12 @@ result_add(struct stage *g, const char *text)
 
 	snprintf(g->result + used, sizeof(g->result) - used, "%s%s",
 	    used == 0 ? "" : ",", text);
+}
+
+static void
+result_yes(struct stage *g, bool yes)
+{
+	result_add(g, yes ? "yes" : "no");
 }
 
 static void
@@ -138,69 +157,41 @@ step_set(struct stage *g)
 {
 	struct hedging_limits *l = &g->limits;
 	const char *key = word(g, 1);
-	int64_t value = duration_ns(word(g, 2));
-	double fraction = strtod(word(g, 2), NULL);
 	const struct {
 		const char *key;
-		unsigned *field;
-	} counts[] = {
-	    {"triggers", &l->triggers},
-	    {"wait_out", &l->wait_out},
-	    {"servers", &l->servers},
-	    {"conns0", &l->connections_max[0]},
-	    {"conns1", &l->connections_max[1]},
-	    {"burst", &l->budget_burst},
-	    {"aside", &l->aside_max[0]},
-	    {"warmup", &l->warmup_requests},
+		unsigned *count; /* one of the three */
+		int64_t *time;
+		double *fraction;
+	} limits[] = {
+	    {"triggers", .count = &l->triggers},
+	    {"servers", .count = &l->servers},
+	    {"conns0", .count = &l->connections_max[0]},
+	    {"conns1", .count = &l->connections_max[1]},
+	    {"burst", .count = &l->budget_burst},
+	    {"aside", .count = &l->aside_max[0]},
+	    {"warmup", .count = &l->warmup_requests},
+	    {"warmup_max", .time = &l->warmup_max_ns},
+	    {"timer_delay", .time = &l->timer_delay_ns},
+	    {"ratio", .fraction = &l->budget_ratio},
+	    {"timer", .fraction = &l->timer_ratio},
+	    {"mirror", .fraction = &l->mirror_ratio},
 	};
-	const struct {
-		const char *key;
-		int64_t *field;
-	} times[] = {
-	    {"warmup_max", &l->warmup_max_ns},
-	    {"timer_delay", &l->timer_delay_ns},
-	};
-	const struct {
-		const char *key;
-		double *field;
-	} fractions[] = {
-	    {"ratio", &l->budget_ratio},
-	    {"timer", &l->timer_ratio},
-	    {"mirror", &l->mirror_ratio},
-	};
+	size_t i = 0;
 
 	if (strcmp(key, "act") == 0) {
-		l->act = value != 0;
+		l->act = number(g, 2) != 0;
 		return;
 	}
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		if (strcmp(key, counts[i].key) == 0) {
-			*counts[i].field = (unsigned)value;
-			return;
-		}
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		if (strcmp(key, times[i].key) == 0) {
-			*times[i].field = value;
-			return;
-		}
-	for (size_t i = 0; i < sizeof(fractions) / sizeof(fractions[0]); i++)
-		if (strcmp(key, fractions[i].key) == 0) {
-			*fractions[i].field = fraction;
-			return;
-		}
-	fail_msg("no limit \"%s\"", key);
-}
-
-static void
-step_reload(struct stage *g)
-{
-	hedging_limits_set(&g->h, &g->limits);
-}
-
-static void
-step_wait(struct stage *g)
-{
-	g->now = instant_plus(g->now, duration_ns(word(g, 1)));
+	while (i < COUNT(limits) && strcmp(key, limits[i].key) != 0)
+		i++;
+	if (i == COUNT(limits))
+		fail_msg("no limit \"%s\"", key);
+	else if (limits[i].count != NULL)
+		*limits[i].count = (unsigned)number(g, 2);
+	else if (limits[i].time != NULL)
+		*limits[i].time = duration_ns(word(g, 2));
+	else
+		*limits[i].fraction = strtod(word(g, 2), NULL);
 }
 
 /* As if the configuration had no warm-up. */
@@ -225,27 +216,13 @@ step_ready(struct stage *g)
 }
 
 static void
-step_connecting(struct stage *g)
-{
-	result_actions(g,
-	    hedging_server_connecting(&g->h, (unsigned)number(g, 1), g->now));
-}
-
-static void
 step_up(struct stage *g)
 {
-	unsigned server = (unsigned)number(g, 1);
+	unsigned server = server_of(g);
 
 	result_actions(g, strcmp(word(g, 2), "cold") == 0
 			      ? up_at_once(g, server)
 			      : hedging_server_up(&g->h, server, g->now));
-}
-
-static void
-step_down(struct stage *g)
-{
-	result_actions(
-	    g, hedging_server_down(&g->h, (unsigned)number(g, 1), g->now));
 }
 
 static void
@@ -289,34 +266,9 @@ step_pause(struct stage *g)
 }
 
 static void
-step_switch(struct stage *g)
-{
-	result_actions(g, hedging_switch(&g->h, g->now));
-}
-
-static void
-step_tick(struct stage *g)
-{
-	result_actions(g, hedging_tick(&g->h, g->now));
-}
-
-static void
-step_drain(struct stage *g)
-{
-	hedging_drain_begin(&g->h, (unsigned)number(g, 1));
-}
-
-static void
-step_drained(struct stage *g)
-{
-	result_actions(
-	    g, hedging_drain_end(&g->h, (unsigned)number(g, 1), g->now));
-}
-
-static void
 step_choose(struct stage *g)
 {
-	int server = hedging_choose(&g->h, g->now);
+	int server = hedging_choose(&g->h);
 
 	if (server == HEDGING_FULL)
 		result_add(g, "full");
@@ -332,21 +284,12 @@ step_choose(struct stage *g)
 static void
 step_again(struct stage *g)
 {
-	int server = hedging_choose_for(&g->h, race_named(g, 1), g->now);
+	int server = hedging_choose_for(&g->h, race_named(g, 1));
 
 	if (server >= 0)
 		snprintf(g->result, sizeof(g->result), "%d", server);
 	else
 		result_add(g, server == HEDGING_FULL ? "full" : "unavailable");
-}
-
-static void
-step_other(struct stage *g)
-{
-	result_add(
-	    g, hedging_has_other(&g->h, race_named(g, 1), view_named(g, 1))
-		   ? "yes"
-		   : "no");
 }
 
 static void
@@ -363,7 +306,7 @@ step_overflow(struct stage *g)
 static void
 step_probed(struct stage *g)
 {
-	unsigned server = (unsigned)number(g, 1);
+	unsigned server = server_of(g);
 
 	if (!hedging_probe_wanted(&g->h, server))
 		result_add(g, "unwanted");
@@ -374,40 +317,13 @@ step_probed(struct stage *g)
 }
 
 static void
-step_aside(struct stage *g)
-{
-	result_add(
-	    g, race_release_slot(&g->h, race_named(g, 1), (int)number(g, 2))
-		   ? "yes"
-		   : "no");
-}
-
-static void
 step_rewrite(struct stage *g)
 {
 	bool may = race_may_rewrite(race_named(g, 1), view_named(g, 1));
 
 	if (may)
 		race_rewrite(race_named(g, 1));
-	result_add(g, may ? "yes" : "no");
-}
-
-static void
-step_due(struct stage *g)
-{
-	struct instant since = instant_plus(g->now, -duration_ns(word(g, 2)));
-
-	result_add(
-	    g, hedging_collection_due(&g->h, (unsigned)number(g, 1), since)
-		   ? "yes"
-		   : "no");
-}
-
-static void
-step_start(struct stage *g)
-{
-	race_start(&g->h, race_named(g, 1), (unsigned)number(g, 2),
-	    g->words > 3 ? trigger_named(word(g, 3)) : HEDGE_FIRST, g->now);
+	result_yes(g, may);
 }
 
 static void
@@ -465,8 +381,7 @@ step_hedge(struct stage *g)
 	int server;
 
 	if (stage_ask(g, trigger, &server))
-		race_start(
-		    &g->h, race_named(g, 1), (unsigned)server, trigger, g->now);
+		race_start(&g->h, race_named(g, 1), (unsigned)server, trigger);
 }
 
 static void
@@ -494,24 +409,6 @@ result_step(struct stage *g, enum race_step step, int server)
 }
 
 static void
-step_head(struct stage *g)
-{
-	result_step(g,
-	    race_head(&g->h, race_named(g, 1), (int)number(g, 2),
-		(int)number(g, 3), g->now),
-	    -1);
-}
-
-static void
-step_commit(struct stage *g)
-{
-	result_add(
-	    g, race_commit(&g->h, race_named(g, 1), (int)number(g, 2), g->now)
-		   ? "yes"
-		   : "no");
-}
-
-static void
 step_ended(struct stage *g)
 {
 	const char *how = word(g, 3);
@@ -526,47 +423,17 @@ step_ended(struct stage *g)
 
 	if (g->words > (unwritten ? 5 : 4))
 		latency_ns = duration_ns(word(g, 4));
-	step = race_ended(&g->h, race_named(g, 1), (int)number(g, 2), end,
+	step = race_ended(&g->h, race_named(g, 1), attempt_of(g), end,
 	    latency_ns, !unwritten && end != ATTEMPT_END_UNSENT,
 	    view_named(g, 1), g->now, &server);
 	result_step(g, step, server);
 }
 
 static void
-step_abandon(struct stage *g)
-{
-	race_abandon(&g->h, race_named(g, 1), g->now);
-}
-
-static void
-step_idle(struct stage *g)
-{
-	result_add(
-	    g, hedging_hedge_obsolete(&g->h, race_named(g, 1)) ? "yes" : "no");
-}
-
-static void
-step_overtake(struct stage *g)
-{
-	bool yes = hedging_may_overtake(
-	    &g->h, race_named(g, 1), (int)number(g, 2), view_named(g, 1));
-
-	result_add(g, yes ? "yes" : "no");
-}
-
-static void
-step_rival(struct stage *g)
-{
-	bool yes = race_has_rival(race_named(g, 1), (int)number(g, 2));
-
-	result_add(g, yes ? "yes" : "no");
-}
-
-static void
 step_finish(struct stage *g)
 {
 	for (long n = g->words > 1 ? number(g, 1) : 1; n > 0; n--)
-		hedging_request_end(&g->h, g->now);
+		hedging_request_end(&g->h);
 }
 
 static void
@@ -580,11 +447,10 @@ step_answer(struct stage *g)
 
 	while (n-- > 0) {
 		race_init(&r);
-		race_start(
-		    &g->h, &r, (unsigned)number(g, 1), HEDGE_FIRST, g->now);
+		race_start(&g->h, &r, server_of(g), HEDGE_FIRST);
 		g->now = instant_plus(g->now, latency_ns);
-		race_head(&g->h, &r, 0, status, g->now);
-		assert_true(race_commit(&g->h, &r, 0, g->now));
+		race_head(&r, 0, status);
+		assert_true(race_commit(&g->h, &r, 0));
 		race_ended(&g->h, &r, 0, ATTEMPT_END_COMPLETE, latency_ns, true,
 		    &g->view[0], g->now, &server);
 	}
@@ -598,11 +464,10 @@ step_late(struct stage *g)
 
 	for (long n = number(g, 3); n > 0; n--) {
 		race_init(&r);
-		race_start(
-		    &g->h, &r, (unsigned)number(g, 1), HEDGE_FIRST, g->now);
+		race_start(&g->h, &r, server_of(g), HEDGE_FIRST);
 		race_late(&g->h, &r, 0,
 		    instant_plus(g->now, -duration_ns(word(g, 2))), g->now);
-		race_abandon(&g->h, &r, g->now);
+		race_abandon(&g->h, &r);
 		race_ended(&g->h, &r, 0, ATTEMPT_END_FAILED, -1, true,
 		    &g->view[0], g->now, &server);
 	}
@@ -612,8 +477,7 @@ static void
 step_warm(struct stage *g)
 {
 	struct instant next;
-	unsigned due =
-	    hedging_warmup_due(&g->h, (unsigned)number(g, 1), g->now, &next);
+	unsigned due = hedging_warmup_due(&g->h, server_of(g), g->now, &next);
 	int64_t in_ms = instant_since(next, g->now) / NS_PER_MS;
 
 	if (instant_is_set(next))
@@ -624,16 +488,10 @@ step_warm(struct stage *g)
 }
 
 static void
-step_warmsent(struct stage *g)
-{
-	hedging_warmup_sent(&g->h, (unsigned)number(g, 1));
-}
-
-static void
 step_warmed(struct stage *g)
 {
 	bool ok = strcmp(word(g, 0), "warmed") == 0;
-	unsigned server = (unsigned)number(g, 1);
+	unsigned server = server_of(g);
 	unsigned actions = 0;
 
 	for (long n = number(g, 2); n > 0; n--) {
@@ -645,30 +503,15 @@ step_warmed(struct stage *g)
 }
 
 static void
-step_pushback(struct stage *g)
-{
-	hedging_pushback(
-	    &g->h, (unsigned)number(g, 1), duration_ns(word(g, 2)), g->now);
-}
-
-static void
 step_timer(struct stage *g)
 {
-	int64_t ns = hedging_timer_ns(&g->h, (unsigned)number(g, 1));
+	int64_t ns = hedging_timer_ns(&g->h, server_of(g));
 
 	if (ns < 0)
 		result_add(g, "off");
 	else
 		snprintf(g->result, sizeof(g->result), "%lld",
 		    (long long)(ns / NS_PER_US));
-}
-
-static void
-step_turn(struct stage *g)
-{
-	result_add(g, hedging_hedge_turn(&g->h, (unsigned)number(g, 1))
-			  ? "hedge"
-			  : "new");
 }
 
 /* Fields that are numbers. */
@@ -689,12 +532,10 @@ step_show(struct stage *g)
 	    {"storms", (double)h->storms},
 	    {"swaps_refused", (double)h->swaps_refused},
 	    {"expired", (double)h->hazards_expired},
-	    {"waited", (double)h->waited_out[HAZARD_GC] +
-			   (double)h->waited_out[HAZARD_SAFEPOINT] +
+	    {"waited", (double)h->waited_out[HAZARD_SAFEPOINT] +
 			   (double)h->waited_out[HAZARD_QUOTA]},
-	    {"regret_us", (double)(h->regret_ns[HAZARD_GC] +
-				   h->regret_ns[HAZARD_SAFEPOINT]) /
-			      (double)NS_PER_US},
+	    {"regret_us",
+		(double)h->regret_ns[HAZARD_SAFEPOINT] / (double)NS_PER_US},
 	    {"until_us",
 		!instant_is_set(hedging_wait_until(h))
 		    ? -1
@@ -734,52 +575,85 @@ step_show(struct stage *g)
 	fail_msg("no field \"%s\"", word(g, 1));
 }
 
+/* Steps that are one call each. */
+#define STEPS(X)                                                               \
+	X(reload, hedging_limits_set(&g->h, &g->limits))                       \
+	X(wait, g->now = instant_plus(g->now, duration_ns(word(g, 1))))        \
+	X(connecting, result_actions(g, hedging_server_connecting(             \
+					    &g->h, server_of(g), g->now)))     \
+	X(down, result_actions(                                                \
+		    g, hedging_server_down(&g->h, server_of(g), g->now)))      \
+	X(switch, result_actions(g, hedging_switch(&g->h, g->now)))            \
+	X(tick, result_actions(g, hedging_tick(&g->h, g->now)))                \
+	X(drain, hedging_drain_begin(&g->h, server_of(g)))                     \
+	X(drained,                                                             \
+	    result_actions(g, hedging_drain_end(&g->h, server_of(g), g->now))) \
+	X(other, result_yes(g, hedging_has_other(&g->h, race_named(g, 1),      \
+				   view_named(g, 1))))                         \
+	X(aside, result_yes(g, race_release_slot(                              \
+				   &g->h, race_named(g, 1), attempt_of(g))))   \
+	X(due, result_yes(                                                     \
+		   g, hedging_collection_due(&g->h, server_of(g),              \
+			  instant_plus(g->now, -duration_ns(word(g, 2))))))    \
+	X(start, race_start(&g->h, race_named(g, 1), (unsigned)number(g, 2),   \
+		     g->words > 3 ? trigger_named(word(g, 3)) : HEDGE_FIRST))  \
+	X(head,                                                                \
+	    result_step(g,                                                     \
+		race_head(race_named(g, 1), attempt_of(g), (int)number(g, 3)), \
+		-1))                                                           \
+	X(commit, result_yes(                                                  \
+		      g, race_commit(&g->h, race_named(g, 1), attempt_of(g)))) \
+	X(abandon, race_abandon(&g->h, race_named(g, 1)))                      \
+	X(idle,                                                                \
+	    result_yes(g, hedging_hedge_obsolete(&g->h, race_named(g, 1))))    \
+	X(overtake,                                                            \
+	    result_yes(g, hedging_may_overtake(&g->h, race_named(g, 1),        \
+			      attempt_of(g), view_named(g, 1))))               \
+	X(rival,                                                               \
+	    result_yes(g, race_has_rival(race_named(g, 1), attempt_of(g))))    \
+	X(warmsent, hedging_warmup_sent(&g->h, server_of(g)))                  \
+	X(pushback, hedging_pushback(                                          \
+			&g->h, server_of(g), duration_ns(word(g, 2)), g->now)) \
+	X(turn,                                                                \
+	    result_add(                                                        \
+		g, hedging_hedge_turn(&g->h, server_of(g)) ? "hedge" : "new"))
+
+#define STEP_X(name, call)                       \
+	static void step_##name(struct stage *g) \
+	{                                        \
+		call;                            \
+	}
+STEPS(STEP_X)
+#undef STEP_X
+
 static const struct {
 	const char *name;
 	void (*run)(struct stage *g);
 } steps[] = {
-    {"reload", step_reload},
-    {"wait", step_wait},
-    {"ready", step_ready},
-    {"connecting", step_connecting},
+#define STEP_X(name, call) {#name, step_##name},
+    STEPS(STEP_X)
+#undef STEP_X
+	{"ready", step_ready},
     {"up", step_up},
-    {"down", step_down},
     {"begin", step_hazard},
     {"end", step_hazard},
     {"pause", step_pause},
-    {"switch", step_switch},
-    {"tick", step_tick},
-    {"drain", step_drain},
-    {"drained", step_drained},
     {"choose", step_choose},
     {"again", step_again},
-    {"other", step_other},
     {"overflow", step_overflow},
     {"probed", step_probed},
-    {"aside", step_aside},
     {"rewrite", step_rewrite},
-    {"due", step_due},
-    {"start", step_start},
     {"view", step_view},
     {"ask", step_ask},
     {"hedge", step_hedge},
-    {"head", step_head},
-    {"commit", step_commit},
     {"ended", step_ended},
-    {"abandon", step_abandon},
-    {"idle", step_idle},
-    {"overtake", step_overtake},
-    {"rival", step_rival},
     {"finish", step_finish},
     {"answer", step_answer},
     {"late", step_late},
     {"warm", step_warm},
-    {"warmsent", step_warmsent},
     {"warmed", step_warmed},
     {"warmfail", step_warmed},
-    {"pushback", step_pushback},
     {"timer", step_timer},
-    {"turn", step_turn},
     {"?", step_show},
 };
 

@@ -104,85 +104,73 @@ static const struct scenario triggers[] = {
     {"T3 not while another kind of hazard lasts",
 	STOPPED "hedge a gc; begin 0 safepoint; end 0 gc => sweep\n"
 		"idle a => no; end 0 safepoint => cancel; idle a => yes"},
-    {"T4 off: at once, however short they were",
-	"ready; answer 1 1ms; pause 0 gc 300us 20; ? waited => 0\n"
-	"start a 0; begin 0 gc => swap,sweep; ask a gc => yes 1"},
-    {"T4 nothing is known: a collection is acted upon at once",
-	"set wait_out 1; ready; answer 1 1ms; pause 0 gc 300us 7\n"
-	"? waited => 0; begin 0 gc => swap,sweep"},
     {"T4 nothing is known: other safepoints wait for the price of a hedge",
-	"set wait_out 2; ready; answer 1 1ms; start a 0\n"
+	"ready; answer 1 1ms; start a 0\n"
 	"begin 0 safepoint => nothing; ? until_us => 2000; choose => 0\n"
 	"? trigger 0 => first; ask a safepoint => hazard_over; wait 1999us\n"
 	"tick => nothing; wait 1us; tick => swap,sweep; ? until_us => -1\n"
 	"ask a safepoint => yes 1; choose => 1; wait 1ms; end 0 safepoint\n"
 	"? waited => 0; ? regret_us => 2000"},
     {"T4 no response is known: at once",
-	"set wait_out 2; ready; begin 0 safepoint => swap,sweep"},
+	"ready; begin 0 safepoint => swap,sweep"},
     {"T4 the other has not served yet: the paused one's responses count",
-	"set wait_out 2; ready; answer 0 1ms; begin 0 safepoint => nothing\n"
+	"ready; answer 0 1ms; begin 0 safepoint => nothing\n"
 	"? until_us => 2000"},
     {"T4 known to be short: half the price",
-	"set wait_out 3; ready; answer 1 1ms; pause 0 gc 300us 8\n"
-	"pause 0 gc 300us 2; ? swaps => 16; ? waited => 2\n"
-	"? regret_us => 13600; begin 0 gc => nothing; ? until_us => 1000"},
+	"ready; answer 1 1ms; pause 0 safepoint 300us 8\n"
+	"? waited => 8; begin 0 safepoint => nothing; ? until_us => 1000"},
+    {"T4 a collection is acted upon at once, however short they were",
+	"ready; answer 1 1ms; pause 0 gc 300us 20; ? waited => 0\n"
+	"start a 0; begin 0 gc => swap,sweep; ask a gc => yes 1"},
     {"T4 known to be long: at once, and nothing is lost",
-	"set wait_out 3; ready; answer 1 1ms; pause 0 gc 60ms 64\n"
-	"? regret_us => 0; begin 0 gc => swap,sweep"},
+	"ready; answer 1 1ms; pause 0 safepoint 60ms 64\n"
+	"begin 0 safepoint => swap,sweep"},
     {"T4 one of them was not: half the price",
-	"set wait_out 3; ready; answer 1 1ms; pause 0 gc 60ms 63\n"
-	"pause 0 gc 3ms; begin 0 gc => nothing; ? until_us => 1000"},
+	"ready; answer 1 1ms; pause 0 safepoint 60ms 63\n"
+	"pause 0 safepoint 3ms; begin 0 safepoint => nothing\n"
+	"? until_us => 1000"},
     {"T4 seen late: what is left of the wait, or none",
-	"set wait_out 2; ready; answer 1 1ms; begin 0 safepoint 500us\n"
+	"ready; answer 1 1ms; begin 0 safepoint 500us\n"
 	"? until_us => 1500; end 0 safepoint => nothing\n"
 	"begin 0 safepoint 2ms => swap,sweep"},
     {"T4 one that is over is not acted upon",
-	"set wait_out 2; ready; answer 1 1ms; begin 0 safepoint over\n"
+	"ready; answer 1 1ms; begin 0 safepoint over\n"
 	"? until_us => -1; wait 5ms; tick => nothing; ? hazards => 2\n"
 	"end 0 safepoint => nothing; ? swaps => 0; ? waited => 1\n"
 	"? regret_us => 3000"},
     {"T4 a collection in a safepoint is acted upon",
-	"set wait_out 2; ready; answer 1 1ms; start a 0; begin 0 safepoint\n"
+	"ready; answer 1 1ms; start a 0; begin 0 safepoint\n"
 	"begin 0 gc => swap,sweep; ask a gc => yes 1"},
     {"T4 a server that is waited for is no target",
-	"set wait_out 2; ready; answer 0 1ms; answer 1 1ms\n"
+	"ready; answer 0 1ms; answer 1 1ms\n"
 	"begin 1 safepoint => nothing; begin 0 gc => nothing\n"
 	"? swaps_refused => 1; end 1 safepoint => swap,sweep"},
     {"T2 T4 no target when the wait is over",
-	"set wait_out 2; ready; answer 1 1ms; begin 1 gc => nothing\n"
+	"ready; answer 1 1ms; begin 1 gc => nothing\n"
 	"begin 0 safepoint; ? swaps_refused => 0; wait 2ms; tick => nothing\n"
 	"? swaps_refused => 1; end 1 gc => swap,sweep"},
     {"T4 pauses of the standby are kept out",
-	"set wait_out 2; ready; answer 0 1ms; pause 1 safepoint 300us 20\n"
+	"ready; answer 0 1ms; pause 1 safepoint 300us 20\n"
 	"switch; begin 1 safepoint => nothing; ? until_us => 2000"},
     {"T4 the end is near: not acted upon",
-	"set wait_out 16; ready; answer 1 2ms; start a 0\n"
+	"ready; answer 1 2ms; start a 0\n"
 	"begin 0 quota left 3ms => nothing; ask a quota => hazard_over\n"
 	"choose => 0; wait 3ms; tick => nothing; end 0 quota => nothing\n"
 	"? waited => 1; ? swaps => 0"},
     {"T4 the end is far: at once",
-	"set wait_out 16; ready; answer 1 2ms; start a 0\n"
+	"ready; answer 1 2ms; start a 0\n"
 	"begin 0 quota left 80ms => swap,sweep; ask a quota => yes 1"},
     {"T4 no nearer than a hedge costs: at once",
-	"set wait_out 16; ready; answer 1 2ms; begin 0 quota left 4ms\n"
+	"ready; answer 1 2ms; begin 0 quota left 4ms\n"
 	"? swaps => 0; end 0 quota; begin 0 quota left 4001us => swap,sweep"},
     {"T4 it goes on after its end: half the price longer",
-	"set wait_out 16; ready; answer 1 2ms; begin 0 quota left 3ms\n"
+	"ready; answer 1 2ms; begin 0 quota left 3ms\n"
 	"? until_us => 5000; wait 4999us; tick => nothing; wait 1us\n"
 	"tick => swap,sweep"},
-    {"T4 the end is known, and nothing is waited for",
-	"ready; answer 1 2ms; begin 0 quota left 1ms => swap,sweep"},
     {"T4 an end is not waited for",
-	"set wait_out 63; ready; answer 1 1ms; begin 0 exit => swap,sweep"},
-    {"T4 switched off by a reload, it is acted upon",
-	"set wait_out 2; ready; answer 1 1ms; begin 0 safepoint => nothing\n"
-	"set wait_out 0; reload; tick => swap,sweep"},
-    {"T4 switched off by a reload, one that is over has no regret",
-	"set wait_out 2; ready; answer 1 1ms; begin 0 safepoint over\n"
-	"set wait_out 0; reload; tick => swap,sweep; wait 1ms\n"
-	"end 0 safepoint; ? waited => 0; ? regret_us => 0"},
+	"ready; answer 1 1ms; begin 0 exit => swap,sweep"},
     {"B3 T4 short safepoints make no storm, where they are not waited for one",
-	"set wait_out 2; ready; answer 1 1ms; pause 0 safepoint 300us 60\n"
+	"ready; answer 1 1ms; pause 0 safepoint 300us 60\n"
 	"? swaps => 0; ? waited => 60; ? regret_us => 0"},
     {"T6 off by default", "ready; answer 0 5ms 100; timer 0 => off\n"
 			  "start a 0; ask a timer => budget"},

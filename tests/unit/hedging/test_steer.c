@@ -90,7 +90,7 @@ request_begin(struct model *m, unsigned server)
 	struct model_server *s = &m->server[server];
 
 	race_init(&s->request);
-	race_start(&m->h, &s->request, server, HEDGE_FIRST, m->now);
+	race_start(&m->h, &s->request, server, HEDGE_FIRST);
 	s->flies = true;
 }
 
@@ -102,11 +102,11 @@ request_end(struct model *m, unsigned server)
 
 	if (!s->flies)
 		return;
-	race_head(&m->h, &s->request, 0, 200, m->now);
-	race_commit(&m->h, &s->request, 0, m->now);
+	race_head(&s->request, 0, 200);
+	race_commit(&m->h, &s->request, 0);
 	race_ended(&m->h, &s->request, 0, ATTEMPT_END_COMPLETE, m->latency_ns,
 	    true, &safe, m->now, &other);
-	hedging_request_end(&m->h, m->now);
+	hedging_request_end(&m->h);
 	s->flies = false;
 }
 

@@ -5,14 +5,12 @@
 #include "tests/unit/unit.h"
 
 #include <math.h>
-#include <string.h>
 
+#include "base/instant.h"
 #include "base/random.h"
 #include "hedging/threshold.h"
-#include "talechain/talechain.h"
 
 #define US NS_PER_US
-#define PRICE (3 * NS_PER_MS)
 
 static uint64_t seed = 2018;
 
@@ -160,118 +158,4 @@ TEST(test_adversary)
 	}
 	print_message("worst factor %.3f\n", worst);
 	assert_true(worst > 2.9); /* it was looked for where it is */
-}
-
-/* --- mixtures: mean cost of a pause --------------------------------------- */
-
-static int64_t
-young_and_safepoints(unsigned i, struct pause_class *class)
-{
-	class->kind = i % 20 == 0 ? HAZARD_GC : HAZARD_SAFEPOINT;
-	return i % 20 == 0 ? 60 * NS_PER_MS : 300 * US;
-}
-
-static int64_t
-young_and_remark(unsigned i, struct pause_class *class)
-{
-	class->cause = i % 10 < 3 ? TALECHAIN_CAUSE_CONCURRENT
-				  : TALECHAIN_CAUSE_ALLOCATION;
-	return i % 10 < 3 ? between(500 * US, 4 * NS_PER_MS)
-			  : between(8 * NS_PER_MS, 18 * NS_PER_MS);
-}
-
-static int64_t
-drift(unsigned i, struct pause_class *class)
-{
-	(void)class;
-	return i < 5000 ? 300 * US : 60 * NS_PER_MS;
-}
-
-static int64_t
-by_chance(unsigned i, struct pause_class *class)
-{
-	(void)i;
-	(void)class;
-	return draw() < 0.5 ? 2 * NS_PER_MS : 30 * NS_PER_MS;
-}
-
-/* Goal: on mixtures it costs hardly more than if each length were known; the
- * price of the bound shows where one class has two lengths by chance. */
-TEST(test_mixtures)
-{
-	static const struct {
-		const char *name;
-		int64_t (*length_ns)(unsigned i, struct pause_class *class);
-		double most; /* of the least possible mean cost */
-	} mixtures[] = {
-	    {"young among safepoints", young_and_safepoints, 1.05},
-	    {"young and remark", young_and_remark, 1.05},
-	    {"drift in the middle", drift, 1.02},
-	    {"2 or 30 ms by chance", by_chance, 1.45},
-	};
-	static struct pause_history known;
-
-	for (size_t m = 0; m < sizeof(mixtures) / sizeof(mixtures[0]); m++) {
-		double once = 0, always = 0, learnt = 0, least = 0;
-		double regret[2] = {0, 0};
-
-		memset(&known, 0, sizeof(known));
-		for (unsigned i = 0; i < 10000; i++) {
-			struct pause_class class = {.kind = HAZARD_GC};
-			int64_t length_ns = mixtures[m].length_ns(i, &class);
-			const struct window *w = pause_lengths(&known, &class);
-			int64_t wait_ns =
-			    w == NULL ? PRICE : threshold_ns(w, PRICE);
-			int64_t cost = cost_ns(length_ns, wait_ns, PRICE);
-			int64_t best_ns = least_ns(length_ns, PRICE);
-
-			pause_learn(&known, &class, length_ns);
-			once += (double)PRICE;
-			always += (double)cost_ns(length_ns, PRICE, PRICE);
-			learnt += (double)cost;
-			least += (double)best_ns;
-			regret[i >= 5000] += (double)(cost - best_ns);
-		}
-		print_message("%-22s at once %.2f, always b %.2f, learnt %.2f, "
-			      "least %.2f ms; regret %.3f, %.3f\n",
-		    mixtures[m].name, once / 1e10, always / 1e10, learnt / 1e10,
-		    least / 1e10, regret[0] / 5e9, regret[1] / 5e9);
-		assert_true(learnt <= mixtures[m].most * least);
-	}
-}
-
-/* Goal: a pause is judged by its class, else its cause, else its kind, else not
- * at all; what was not added to for long makes room. */
-TEST(test_classes)
-{
-	static struct pause_history known;
-	struct pause_class young = {HAZARD_GC, TALECHAIN_CAUSE_ALLOCATION, 3};
-	struct pause_class small = {HAZARD_GC, TALECHAIN_CAUSE_ALLOCATION, 0};
-	struct pause_class remark = {HAZARD_GC, TALECHAIN_CAUSE_CONCURRENT, 3};
-	struct pause_class stop = {.kind = HAZARD_SAFEPOINT};
-
-	memset(&known, 0, sizeof(known));
-	for (unsigned i = 1; i < THRESHOLD_KNOWN; i++)
-		pause_learn(&known, &young, 60 * NS_PER_MS);
-	assert_null(pause_lengths(&known, &young));
-	pause_learn(&known, &young, 60 * NS_PER_MS);
-	assert_int_equal(pause_lengths(&known, &young)->count, 8);
-	assert_int_equal(pause_lengths(&known, &small)->count, 8);
-	assert_int_equal(pause_lengths(&known, &remark)->count, 8);
-	assert_null(pause_lengths(&known, &stop));
-	for (unsigned i = 0; i < THRESHOLD_KNOWN; i++)
-		pause_learn(&known, &remark, NS_PER_MS);
-	assert_int_equal(
-	    pause_lengths(&known, &remark)->sorted_ns[7], NS_PER_MS);
-	assert_int_equal(
-	    pause_lengths(&known, &small)->sorted_ns[0], 60 * NS_PER_MS);
-	for (unsigned i = 0; i < 200; i++) {
-		struct pause_class other = {HAZARD_QUOTA, (uint8_t)i, 0};
-
-		pause_learn(&known, &other, NS_PER_MS);
-		pause_learn(&known, &remark, NS_PER_MS);
-	}
-	assert_int_equal(pause_lengths(&known, &remark)->count, THRESHOLD_KEPT);
-	assert_int_equal(/* its kind's */
-	    pause_lengths(&known, &young)->sorted_ns[0], NS_PER_MS);
 }

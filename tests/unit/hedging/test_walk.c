@@ -176,7 +176,6 @@ limits_random(uint64_t seed)
 	    .aside_max = {walk_random(&dice, 6), walk_random(&dice, 6)},
 	    .budget_ratio = ratios[walk_random(&dice, 4)],
 	    .budget_burst = 1 + walk_random(&dice, 100),
-	    .wait_out = walk_random(&dice, 4),
 	    .warmup_requests = walk_random(&dice, 40),
 	    .warmup_max_ns = (int64_t)walk_random(&dice, 500) * NS_PER_MS,
 	    .mirror_ratio = ratios[walk_random(&dice, 4)],
@@ -196,8 +195,7 @@ TEST(test_acting)
 		hedges += walk.hedges - walk.cancelled;
 		swaps += walk.h.swaps;
 		mirrors += walk.mirrors;
-		waited += walk.h.waited_out[HAZARD_GC] +
-			  walk.h.waited_out[HAZARD_SAFEPOINT];
+		waited += walk.h.waited_out[HAZARD_SAFEPOINT];
 		for (unsigned i = 0; i <= WALK_ABORTED; i++)
 			ended[i] += walk.ended[i];
 	}

@@ -47,7 +47,7 @@ request_finish(
 	}
 	w->finished++;
 	w->ended[outcome]++;
-	hedging_request_end(&w->h, w->now);
+	hedging_request_end(&w->h);
 	r->live = false;
 }
 
@@ -60,7 +60,7 @@ request_start(struct walk *w, struct walk_request *r, int server,
 
 	assert_in_range(server, 0, HEDGING_SERVERS - 1);
 	assert_true(r->attempts < RACE_ATTEMPTS);
-	i = race_start(&w->h, &r->race, (unsigned)server, trigger, w->now);
+	i = race_start(&w->h, &r->race, (unsigned)server, trigger);
 	assert_int_equal(i, r->attempts);
 	a = &r->attempt[r->attempts++];
 	*a = (struct walk_attempt){.phase = WALK_UNWRITTEN,
@@ -108,7 +108,7 @@ attempt_lose(struct walk *w, struct walk_request *r, unsigned i)
 static void
 request_commit(struct walk *w, struct walk_request *r, unsigned i)
 {
-	if (!race_commit(&w->h, &r->race, (int)i, w->now))
+	if (!race_commit(&w->h, &r->race, (int)i))
 		return;
 	r->commits++;
 	r->attempt[i].won = true;
@@ -122,7 +122,7 @@ request_abandon(
     struct walk *w, struct walk_request *r, enum walk_outcome outcome)
 {
 	r->view.client_gone = outcome == WALK_ABORTED;
-	race_abandon(&w->h, &r->race, w->now);
+	race_abandon(&w->h, &r->race);
 	for (unsigned i = 0; i < r->attempts; i++)
 		if (is_flying(&r->attempt[i]))
 			attempt_lose(w, r, i);
@@ -224,7 +224,7 @@ attempt_head(struct walk *w, struct walk_request *r, unsigned i)
 
 	a->phase = WALK_HEAD;
 	a->status = status_random(w);
-	step = race_head(&w->h, &r->race, (int)i, a->status, w->now);
+	step = race_head(&r->race, (int)i, a->status);
 	assert_in_range(step, RACE_COLLECT, RACE_HOLD);
 	if (step == RACE_HOLD)
 		assert_int_equal(r->attempts, RACE_ATTEMPTS);
@@ -349,7 +349,7 @@ queues_serve(struct walk *w)
 {
 	for (unsigned i = 0; i < WALK_REQUESTS; i++) {
 		struct walk_request *r = &w->request[i];
-		int server = hedging_choose(&w->h, w->now);
+		int server = hedging_choose(&w->h);
 
 		if (!r->live)
 			continue;
@@ -362,7 +362,7 @@ queues_serve(struct walk *w)
 			r->queued = true; /* one may return */
 		else if (server == HEDGING_UNAVAILABLE)
 			request_abandon(w, r, WALK_LOCAL);
-		else if (hedging_choose(&w->h, w->now) == server)
+		else if (hedging_choose(&w->h) == server)
 			request_first(w, r, (unsigned)server);
 		else
 			r->queued = true;

@@ -16,7 +16,7 @@ static struct metrics metrics;
 
 /* n bytes in pieces of random length, as they are read. */
 static void
-feed(struct comparison *c, unsigned side, const char *body, size_t n)
+feed(struct response_diff *c, unsigned side, const char *body, size_t n)
 {
 	while (n > 0) {
 		size_t piece = 1 + unit_draw(unit_draw(2) == 0 ? 9 : 700);
@@ -36,7 +36,7 @@ feed(struct comparison *c, unsigned side, const char *body, size_t n)
 static void
 race(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
-	struct comparison *party[3];
+	struct response_diff *party[3];
 	unsigned left = 3;
 
 	party[0] = compare_new(&metrics, 1, LIMIT);
@@ -93,7 +93,7 @@ TEST(test_parties)
 {
 	/* goal: not compared without a winner, or if one is not whole; a side
 	 * that begins anew is as new */
-	struct comparison *request, *first, *second;
+	struct response_diff *request, *first, *second;
 
 	memset(&metrics, 0, sizeof(metrics));
 	for (unsigned missing = 0; missing < 4; missing++) {

@@ -9,7 +9,7 @@
 #include "proxy/request/table.h"
 
 static void
-file(struct table *t, const char *id)
+file(struct request_table *t, const char *id)
 {
 	struct tale_request *r = table_slot(t);
 
@@ -21,7 +21,7 @@ file(struct table *t, const char *id)
 /* Goal: the last N are found, older ones are expired, others unknown. */
 TEST(test_history)
 {
-	struct table t;
+	struct request_table t;
 	const struct tale_request *found;
 	char id[32];
 
@@ -46,7 +46,7 @@ TEST(test_history)
  * trap when both leave. */
 TEST(test_same_id_twice)
 {
-	struct table t;
+	struct request_table t;
 	const struct tale_request *found, *newer;
 
 	assert_int_equal(table_init(&t, 4), 0);
@@ -64,7 +64,7 @@ TEST(test_same_id_twice)
 /* Goal: requests in flight are oldest first, limited, and reused. */
 TEST(test_inflight)
 {
-	struct table t;
+	struct request_table t;
 	struct request *a, *b;
 	const struct tale_request *found;
 
@@ -92,7 +92,7 @@ TEST(test_inflight)
  * request of the same bucket, too. */
 TEST(test_chain_ends)
 {
-	struct table t;
+	struct request_table t;
 	const struct tale_request *found;
 	char id[32];
 
@@ -114,7 +114,7 @@ TEST(test_ids_are_unpredictable)
 {
 	enum { IDS = 4000 };
 	static uint64_t seen[2][IDS];
-	struct table t;
+	struct request_table t;
 	unsigned bits[2] = {0, 0};
 
 	for (int run = 0; run < 2; run++) {
@@ -144,7 +144,7 @@ TEST(test_ids_are_unpredictable)
  * the history has it; nothing twice, and not the request itself. */
 TEST(test_about)
 {
-	struct table t;
+	struct request_table t;
 	const struct tale_request *found;
 	struct analysis_name name[16];
 	char id[32];

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define RUN_WRITTEN_MAX 24576 /* the largest head and what we add */
+#define RUN_END_MAX 128	      /* of that: framing, Connection */
 
 struct run_input {
 	struct http_limits limits;
@@ -43,36 +44,42 @@ run_free(struct run **r)
 	*r = NULL;
 }
 
+/* Framing, as the proxy adds it, and the lines after it. */
+static inline void
+run_write_end(struct run *r, const char *last)
+{
+	char length[64] = "";
+
+	if (r->written_length < 0)
+		return;
+	if (r->head.framing == HTTP_FRAMING_CHUNKED)
+		strcpy(length, "Transfer-Encoding: chunked\r\n");
+	else if (r->head.has_content_length)
+		snprintf(length, sizeof(length), "Content-Length: %llu\r\n",
+		    (unsigned long long)r->head.content_length);
+	r->written_length +=
+	    sprintf(r->written + r->written_length, "%s%s\r\n", length, last);
+}
+
 static inline void
 run_write_request(struct run *r)
 {
 	struct http_forward forward = {
 	    .client = "192.0.2.1",
 	    .tailor_request = 42,
-	    .framing = r->head.framing,
-	    .content_length = r->head.content_length,
 	};
 
 	r->written_length = http_write_request(
-	    &r->head, &forward, r->written, sizeof(r->written) - 2);
-	if (r->written_length < 0)
-		return;
-	memcpy(r->written + r->written_length, "\r\n", 2);
-	r->written_length += 2;
+	    &r->head, &forward, r->written, sizeof(r->written) - RUN_END_MAX);
+	run_write_end(r, "");
 }
 
 static inline void
 run_write_response(struct run *r)
 {
-	struct http_deliver answer = {
-	    .close = !r->head.keep_alive,
-	    .framing = r->head.framing,
-	    .content_length = r->head.content_length,
-	    .send_content_length = r->head.has_content_length,
-	};
-
 	r->written_length = http_write_response(
-	    &r->head, &answer, r->written, sizeof(r->written));
+	    &r->head, NULL, r->written, sizeof(r->written) - RUN_END_MAX);
+	run_write_end(r, r->head.keep_alive ? "" : "Connection: close\r\n");
 }
 
 static inline void
