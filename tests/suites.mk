@@ -27,11 +27,13 @@ steering: all agent	## steering under traffic that it cannot foresee; PIECE=20
 	    PYTEST_ARGS="-n 0 -m '' -k steering $(PYTEST_ARGS)"
 
 # --- injected hazards: tests/hazards -------------------------------------------
-# HAZARDS_ARGS="--times 5 fifo" and the like are passed on.
+# HAZARDS_ARGS="--times 5 'c/*'" and the like are passed on.
 HAZARDS := $(BUILD)/hazards
+GO := $(shell command -v go)
 .PHONY: hazards hazards-programs
 hazards-programs: $(HAZARDS)/server $(HAZARDS)/disturb \
-    $(HAZARDS)/noquickack.so $(if $(JAVAC),$(HAZARDS)/classes/.made)
+    $(HAZARDS)/noquickack.so $(if $(JAVAC),$(HAZARDS)/classes/.made) \
+    $(if $(GO),$(HAZARDS)/service-go)
 hazards: all hazards-programs	## inject hazards, compare them with the verdicts
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
 	    --build $(abspath $(BUILD)) $(HAZARDS_ARGS)
@@ -44,43 +46,34 @@ $(HAZARDS)/server $(HAZARDS)/disturb:
 $(HAZARDS)/noquickack.so: $(BUILD)/obj/tests/hazards/noquickack.o
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
-$(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
-	@mkdir -p $(@D)
-	$(call say,JAVAC)$(JAVAC) -Xlint:all $(ERROR) --release 17 -d $(@D) $<
-	@touch $@
 
-# --- foreign services: tests/hazards/services ---------------------------------
-# FOREIGN_ARGS="--times 5 python/gil" and the like are passed on.  What cannot
-# be built here, as the jars or Go are missing, is skipped by the suite.
-FOREIGN := $(BUILD)/foreign
-FOREIGN_SOURCE := tests/hazards/services
+# Services that others wrote: FOREIGN_ARGS="--times 5 python/gil" and the like are
+# passed on.  What cannot be built here, as the jars or Go are missing, is
+# skipped by the suite.
+SERVICES := tests/hazards/services
 JARS := /usr/share/java
 JETTY_JARS := $(addprefix $(JARS)/,jetty9-server.jar jetty9-util.jar \
     jetty9-http.jar jetty9-io.jar servlet-api.jar)
 TOMCAT_JARS := $(addprefix $(JARS)/,tomcat10-embed-core.jar \
     tomcat10-annotations-api.jar)
 # The service of a server whose jars are all here, or nothing.
-foreign-java = $(if $(filter-out $(wildcard $(2)),$(2)),,$(FOREIGN_SOURCE)/$(1))
-FOREIGN_JAVA := $(if $(JAVAC),\
-    $(call foreign-java,JettyService.java,$(JETTY_JARS)) \
-    $(call foreign-java,TomcatService.java,$(TOMCAT_JARS)))
-GO := $(shell command -v go)
+with-jars = $(if $(filter-out $(wildcard $(2)),$(2)),,$(SERVICES)/$(1))
 empty :=
 space := $(empty) $(empty)
-.PHONY: foreign foreign-programs
-foreign-programs: $(if $(strip $(FOREIGN_JAVA)),$(FOREIGN)/classes/.made) \
-    $(if $(GO),$(FOREIGN)/service-go)
-foreign: all hazards-programs foreign-programs	## inject them into services that others wrote
+.PHONY: foreign
+foreign: all hazards-programs	## inject them into services that others wrote
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
 	    --build $(abspath $(BUILD)) --foreign --calm 1000 $(FOREIGN_ARGS)
-$(FOREIGN)/classes/.made: $(FOREIGN_JAVA) $(FOREIGN_SOURCE)/Kinds.java
+$(HAZARDS)/classes/.made: $(SERVICES)/Kinds.java $(SERVICES)/JdkService.java \
+    $(call with-jars,JettyService.java,$(JETTY_JARS)) \
+    $(call with-jars,TomcatService.java,$(TOMCAT_JARS))
 	@mkdir -p $(@D)
 	$(call say,JAVAC)$(JAVAC) -Xlint:all $(ERROR) --release 17 -d $(@D) \
-	    -cp $(subst $(space),:,$(wildcard $(JETTY_JARS) $(TOMCAT_JARS))) $^
+	    -cp "$(subst $(space),:,$(wildcard $(JETTY_JARS) $(TOMCAT_JARS)))" $^
 	@touch $@
-$(FOREIGN)/service-go: $(FOREIGN_SOURCE)/service.go
+$(HAZARDS)/service-go: $(SERVICES)/service.go
 	@mkdir -p $(@D)
-	$(call say,GO)GO111MODULE=off GOCACHE=$(abspath $(FOREIGN))/cache \
+	$(call say,GO)GO111MODULE=off GOCACHE=$(abspath $(HAZARDS))/cache \
 	    $(GO) build -o $@ $<
 
 # --- chaos: tests/chaos, tests/pauses ---------------------------------------------

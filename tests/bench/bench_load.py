@@ -15,9 +15,8 @@ highest  The highest open-loop rate at which one sender thread keeps its lag's
          that the others get out of the same server.
 
 They take 20 seconds, four minutes and 70 seconds; a tool that hangs is ended.
-Prints figures, judges nothing.  Tools that are not installed are left out:
-nginx-light wrk apache2-utils nghttp2-client hey siege.  hey prints tenths of
-milliseconds and siege means only, so they have no median where it is short.
+Prints figures, judges nothing.  Needs nginx-light; of wrk and apache2-utils
+what is not installed is left out.
 With --priority the server and every generator run with real-time priority
 (SCHED_FIFO; it has to be permitted), so that other work disturbs them less;
 what else runs there meanwhile hardly does.
@@ -46,15 +45,7 @@ from rig.wait import wait_until  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 FINE_NS = 200_000
 PATIENCE_S = 120  # with one run of a tool
-OTHERS = ("wrk", "ab", "h2load", "hey", "siege")
-HEY_STEPS_US = 1000  # from here on its steps of 100 us are a tenth
-SIEGE = """connection = keep-alive
-parser = false
-limit = 255
-quiet = true
-logging = false
-json_output = true
-"""
+OTHERS = ("wrk", "ab")
 NGINX = """
     access_log off; keepalive_requests 100000000; keepalive_timeout 1h;
     server {{ listen 127.0.0.1:{port} backlog=4096;
@@ -84,29 +75,18 @@ def place(where, real_time):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
 
-def call(argv, where, real_time=False, home=None):
+def call(argv, where, real_time=False):
     """Run on a set of CPUs; standard output."""
     try:
         done = subprocess.run(
             [str(a) for a in argv], capture_output=True, text=True,
             check=False, timeout=PATIENCE_S,
-            env={**os.environ, "HOME": str(home)} if home else None,
             preexec_fn=lambda: place(where, real_time))
     except subprocess.TimeoutExpired:
         sys.exit(f"{argv[0]} did not end in {PATIENCE_S} s")
     if done.returncode not in (0, 4):
         sys.exit(f"{argv[0]} failed: {done.stderr or done.stdout}")
     return done.stdout
-
-
-def middle_of(values):
-    """The median of what is known, or None."""
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
-
-
-def shown(value, width, digits):
-    return f"{'-':>{width}}" if value is None else f"{value:{width}.{digits}f}"
 
 
 class Bench:
@@ -125,8 +105,7 @@ class Bench:
     def close(self):
         self.server.terminate()
 
-    # each: (requests/s, median in us or None) of a closed loop of c
-    # connections
+    # each: (requests/s, median in us) of a closed loop of c connections
 
     def tailor_load(self, c, requests):
         out = json.loads(call(
@@ -138,8 +117,7 @@ class Bench:
         return it["achieved_rate_per_s"], it["latency"]["p50_ns"] / 1e3
 
     def other(self, argv):
-        return call(argv, self.client_cpu, self.options.priority,
-                    self.directory)
+        return call(argv, self.client_cpu, self.options.priority)
 
     def wrk(self, c, _requests):
         out = self.other(["wrk", "-t1", f"-c{c}", "--latency",
@@ -157,31 +135,6 @@ class Bench:
             rows = dict(list(csv.reader(file))[1:])
         return (float(re.search(r"Requests per second:\s+([\d.]+)", out)[1]),
                 float(rows["50"]) * 1e3)
-
-    def h2load(self, c, requests):
-        log = self.directory / "h2load.tsv"
-        log.unlink(missing_ok=True)
-        out = self.other(["h2load", "--h1", f"-c{c}", "-t1", f"-n{requests}",
-                          f"--log-file={log}", self.url])
-        took = [int(line.split("\t")[2]) for line in
-                log.read_text().splitlines()]
-        return (float(re.search(r"([\d.]+) req/s", out)[1]),
-                statistics.median_low(took))
-
-    def hey(self, c, requests):
-        # it wants as many for each worker
-        out = self.other(["hey", "-n", requests // c * c, "-c", c,
-                          "-disable-compression", self.url])
-        median_us = float(re.search(r"50% in ([\d.]+) secs", out)[1]) * 1e6
-        return (float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]),
-                median_us if median_us >= HEY_STEPS_US else None)
-
-    def siege(self, c, requests):
-        config = self.directory / "siegerc"
-        config.write_text(SIEGE)
-        out = self.other(["siege", "-R", config, "-b", "-c", c, "-r",
-                          max(1, requests // c), self.url])
-        return json.loads(out[out.index("{"):])["transaction_rate"], None
 
     def priority(self):
         return ["--priority"] if self.options.priority else []
@@ -210,13 +163,13 @@ class Bench:
               f"\n{'':14}{'':>10}{'us':>10}{'req/s':>13}{'median':>13}")
         base = results["tailor-load"]
         for name, found in results.items():
-            ratios = [middle_of(one[i] and one[i] / own[i]
-                                for one, own in zip(found, base))
+            ratios = [statistics.median(one[i] / own[i]
+                                        for one, own in zip(found, base))
                       for i in (0, 1)]
-            middle = [middle_of(one[i] for one in found) for i in (0, 1)]
-            print(f"{name:14}{shown(middle[0], 10, 0)}"
-                  f"{shown(middle[1], 10, 1)}{shown(ratios[0], 13, 2)}"
-                  f"{shown(ratios[1], 13, 2)}", flush=True)
+            rate, us = (statistics.median(one[i] for one in found)
+                        for i in (0, 1))
+            print(f"{name:14}{rate:10.0f}{us:10.1f}{ratios[0]:13.2f}"
+                  f"{ratios[1]:13.2f}", flush=True)
 
     def check(self):
         """What the generator says of itself at the usual rate."""

@@ -3,8 +3,7 @@
 each response must be, and a running Tailor in between.
 
     tests/chaos/chaos.py --build build [--minutes 30 | --seconds 15]
-                         [--seed N] [--visitors 48] [--tap] [--lies]
-                         [--timers]
+                         [--seed N] [--visitors 48] [--lies] [--timers]
 
 content.py says what each response is, origin.py is the server, faults.py its
 bad responses, client.py and manners.py the clients, director.py what goes
@@ -20,13 +19,11 @@ one in place of another, and each must be found.
 Exit status 0 if nothing was wrong.
 """
 
-import argparse
 import os
 import pathlib
 import re
-import shutil
 import sys
-import tempfile
+import textwrap
 import threading
 import time
 
@@ -39,6 +36,7 @@ from client import Book  # noqa: E402
 from director import LANES, Director, Trouble  # noqa: E402
 from judge import CONNECT_S, Judge, Ledger  # noqa: E402
 from manners import Guest  # noqa: E402
+from rig import suite  # noqa: E402
 from rig.ports import free_port  # noqa: E402
 from rig.process import MemoryGauge  # noqa: E402
 from rig.tailor import Tailor, configuration  # noqa: E402
@@ -56,26 +54,16 @@ COME_AND_GO_MAX = 32
 
 
 def options():
-    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    p.add_argument("--build", default=str(HERE.parents[1] / "build"))
+    p = suite.parser(__doc__)
     p.add_argument("--minutes", type=float, default=0)
     p.add_argument("--seconds", type=float, default=15)
-    p.add_argument("--seed", type=int,
-                   default=int(time.time()) % 1_000_000)
     p.add_argument("--visitors", type=int, default=48)
-    p.add_argument("--tap", action="store_true", help="results as TAP")
     p.add_argument("--lies", action="store_true", help="check the checker")
     p.add_argument("--timers", action="store_true",
                    help="hedges by the clock; no request may be late")
     p.add_argument("--no-memory", action="store_true",
                    help="do not judge memory: a sanitizer's grows")
-    p.add_argument("--keep", metavar="DIRECTORY", help="work here, and leave "
-                   "the ledger and both logs")
     return p.parse_args()
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 CONFIG = {
@@ -152,7 +140,7 @@ class Run:
         self.given, self.directory = given, directory
         self.seconds, self.lie = seconds, lie
         self.stop = threading.Event()
-        self.book = Book(say if lie is None else lambda _: None)
+        self.book = Book(suite.say if lie is None else lambda _: None)
         self.kib, self.director, self.ledger = [], None, None
         self.metrics, self.fds, self.lateness = {}, ({}, {}), None
 
@@ -186,10 +174,11 @@ class Run:
         before = steady(lambda: descriptors(tailor.pid))
         gauge = MemoryGauge(tailor, 0.5)
         guests = self.guests(tailor)
+        lanes = dict(LANES)
+        if self.given.timers:
+            del lanes["servers"]
         self.director = Director(tailor, self.directory, self.given.seed,
-                                 self.book, self.stop,
-                                 ("modes", "operator")
-                                 if self.given.timers else LANES)
+                                 self.book, self.stop, lanes)
         self.lateness = Lateness(self.director, self.stop)
         self.lateness.start()
         for guest in guests:
@@ -223,9 +212,9 @@ class Run:
                 return
             if time.monotonic() > due:
                 due += 60
-                say(f"# {until - time.monotonic():.0f} s to go, "
-                    f"{sum(self.book.count.values())} outcomes, "
-                    f"{len(self.book.violations)} violations")
+                suite.say(f"# {until - time.monotonic():.0f} s to go, "
+                          f"{sum(self.book.count.values())} outcomes, "
+                          f"{len(self.book.violations)} violations")
 
     def run(self):
         at, more = self.directory, {}
@@ -300,8 +289,9 @@ def table(run):
                              v for k, v in run.metrics.items()
                              if k.split("{")[0] == name))})):
         lines += ["", f"{title}:"]
-        text = ", ".join(f"{k} {v}" for k, v in sorted(values.items()))
-        lines += wrap(text)
+        lines += textwrap.wrap(
+            ", ".join(f"{k} {v}" for k, v in sorted(values.items())), 76,
+            initial_indent="    ", subsequent_indent="    ")
     if run.kib:
         fifth = max(1, len(run.kib) // 5)
         lines += ["", "memory, KiB, greatest of each fifth of the time: "
@@ -317,60 +307,27 @@ def table(run):
     return lines
 
 
-def wrap(text, width=76):
-    lines, line = [], "   "
-    for word in text.split(", "):
-        if len(line) + len(word) > width:
-            lines.append(line)
-            line = "   "
-        line += f" {word},"
-    return lines + [line.rstrip(",")]
-
-
 def perform(given, seconds, lie=None):
-    directory = given.keep or tempfile.mkdtemp(prefix="chaos-")
-    os.makedirs(directory, exist_ok=True)
-    pathlib.Path(directory, "ledger").unlink(missing_ok=True)
-    try:
+    with suite.workplace(given, "chaos") as directory:
+        pathlib.Path(directory, "ledger").unlink(missing_ok=True)
         return Run(given, directory, seconds, lie).run()
-    finally:
-        if not given.keep:
-            shutil.rmtree(directory, ignore_errors=True)
-
-
-def check_lies(given):
-    """Each lie must be found."""
-    print(f"1..{len(faults.LIES)}")
-    failed = 0
-    for number, lie in enumerate(faults.LIES, 1):
-        run = perform(given, given.seconds, lie)
-        good = len(run.book.violations) > 0
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {number} - finds {lie}")
-        for text in run.book.violations[:2]:
-            print(f"# {text[:300]}", flush=True)
-    return failed
 
 
 def main():
     given = options()
     seconds = given.minutes * 60 or given.seconds
-    say(f"# seed {given.seed}")
-    if given.lies:
-        return 1 if check_lies(given) else 0
+    suite.say(f"# seed {given.seed}")
+    results = suite.Results(given.tap)
+    if given.lies:  # each must be found
+        for lie in faults.LIES:
+            found = perform(given, seconds, lie).book.violations
+            results.add(f"finds {lie}", () if found else ["nothing was found"])
+        return results.end()
     run = perform(given, seconds)
-    lines = table(run)
     bad = run.book.violations
-    if given.tap:
-        print("1..1")
-        for text in bad[:8]:
-            print(f"# {text[:600]}")
-        print(f"# seed {given.seed}")
-        print(f"{'not ok' if bad else 'ok'} 1 - {seconds:g} s of chaos")
-    print("\n".join(("# " if given.tap else "") + x for x in lines))
-    if bad and not given.tap:
-        print("\n" + "\n".join(bad[:50]))
-    return 1 if bad else 0
+    results.add(f"{seconds:g} s of chaos",
+                [f"seed {given.seed}", *bad] if bad else ())
+    return results.end(table(run))
 
 
 if __name__ == "__main__":

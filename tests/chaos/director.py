@@ -1,8 +1,9 @@
 """Draws faults from a seed and puts them upon servers, proxy and operator.
 
-Three lanes run side by side, each with dice of its own: what happens to the
+Lanes run side by side, each with dice of its own: what happens to the
 servers' processes, what they send, and what the operator does.  What is
 drawn depends on the seed alone; when it hits what, on the machine as well.
+tests/soak uses it too, with lanes of its own.
 
 While a server has a trouble, and until Tailor says that it is ready again,
 some errors are allowed (judge.py).  A server that does not come back within
@@ -21,7 +22,6 @@ import time
 import faults
 
 RECOVERY_S = 40
-LANES = ("servers", "modes", "operator")
 # What happens, and how often: (kind, weight, shortest, longest in seconds).
 SERVERS = (
     ("known-pause", 9, 0.005, 0.6), ("blind-pause", 4, 0.005, 0.5),
@@ -38,6 +38,9 @@ OPERATOR = (
     ("listener", 2, 0, 0), ("watch", 1, 0.3, 1), ("switch", 4, 0, 0),
     ("freeze", 3, 0.01, 0.15), ("look", 6, 0, 0),
 )
+# Lanes: what happens, and the shortest and longest time between.
+LANES = {"servers": (SERVERS, 0.2, 1.2), "modes": (MODES, 0.2, 1.5),
+         "operator": (OPERATOR, 0.05, 0.8)}
 # Keys that change with reloads: section, key, values.
 CHANGES = (
     ("hedging", "timer_ratio", (0, 0.5)),
@@ -58,11 +61,11 @@ class Trouble:
 
 
 class Director:
-    """tailor: the process; directory: the origins' control sockets; lanes:
-    those of LANES that are run."""
+    """tailor: the process; directory: the origins' control sockets; lanes: as
+    LANES."""
 
-    def __init__(self, tailor, directory, seed, book, stop, lanes=LANES):
-        self.tailor, self.directory, self.seed = tailor, directory, seed
+    def __init__(self, tailor, directory, seed, book, stop, lanes):
+        self.tailor, self.directory = tailor, directory
         self.book, self.stop = book, stop
         self.troubles, self.counts = [], {}
         self.config = json.loads(json.dumps(tailor.config))
@@ -70,12 +73,9 @@ class Director:
         self.control = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.control.setblocking(False)
         self.lanes = [
-            threading.Thread(target=self.lane, args=(*lane, f"{lane[0]} "
-                                                     f"{seed}"), daemon=True)
-            for lane in (("servers", SERVERS, 0.2, 1.2),
-                         ("modes", MODES, 0.2, 1.5),
-                         ("operator", OPERATOR, 0.05, 0.8))
-            if lane[0] in lanes]
+            threading.Thread(target=self.lane, daemon=True,
+                             args=(*lane, f"{name} {seed}"))
+            for name, lane in lanes.items()]
 
     def start(self):
         for lane in self.lanes:
@@ -88,7 +88,7 @@ class Director:
             self.write(self.tailor.config)
         self.post("/reload")
 
-    def lane(self, _name, kinds, least, most, salt):
+    def lane(self, kinds, least, most, salt):
         dice = random.Random(salt)
         weights = [k[1] for k in kinds]
         while not self.stop.wait(dice.uniform(least, most)):

@@ -9,11 +9,10 @@ nothing is done to; the timelines of all the former and of some of the latter
 are fetched and judged (rig/verdicts.py says how), and a table comes out: how
 often the right cause was reported, and how far its time is off.
 
-NAME, a shell pattern, is a hazard of our own servers (fifo), or of a service
-that others wrote (python/gil); without any, all of our own servers are done,
-or with --foreign all of the others.  With --calm each of these services also
-gets so many requests that nothing is done to, of which those at p50 and p99
-are judged.
+NAME, a shell pattern, is a hazard of a service (c/rt-hog, python/gil); without
+any, all of our own services are done, or with --foreign all that others wrote.
+With --calm each of these also gets so many requests that nothing is done to, of
+which those at p50 and p99 are judged.
 
 It needs root for the kernel's events, for real-time scheduling and for control
 groups, two CPUs, a JDK for the JVM's part, and the packages of
@@ -22,13 +21,11 @@ skipped with its reason.  Exit status 0 if at least 19 of 20 of each were named
 right, and no request was given a cause it did not have.
 """
 
-import argparse
 import fnmatch
 import math
 import os
 import pathlib
 import random as randoms
-import shutil
 import signal
 import sys
 import textwrap
@@ -36,22 +33,21 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import foreign_outside  # noqa: E402
-import foreign_own  # noqa: E402
-import foreign_requests  # noqa: E402
-import scenarios_jvm  # noqa: E402
-import scenarios_net  # noqa: E402
-import scenarios_server  # noqa: E402
-from foreign_services import SERVICES, World  # noqa: E402
-from rig import stage  # noqa: E402
-from rig.injector import Missed, Runner, say  # noqa: E402
-from rig.process import ROOT  # noqa: E402
+import hazards_jvm  # noqa: E402
+import hazards_network  # noqa: E402
+import hazards_outside  # noqa: E402
+import hazards_own  # noqa: E402
+import hazards_requests  # noqa: E402
+from hazard import Hazard  # noqa: E402
+from rig import stage, suite  # noqa: E402
+from rig.injector import Missed, Runner  # noqa: E402
+from rig.suite import say  # noqa: E402
 from rig.verdicts import CALM, middle  # noqa: E402
+from services import OURS, SERVICES, World  # noqa: E402
 
-OWN = {kind.name: kind for kind in (
-    *scenarios_server.HAZARDS, *scenarios_net.HAZARDS, *scenarios_jvm.HAZARDS)}
-FOREIGN = {f"{service}/{kind.kind}": kind for service in SERVICES for kind in (
-    *foreign_own.HAZARDS, *foreign_requests.HAZARDS, *foreign_outside.HAZARDS)
+HAZARDS = {f"{service}/{kind.kind}": kind for service in SERVICES for kind in (
+    *hazards_own.HAZARDS, *hazards_requests.HAZARDS, *hazards_outside.HAZARDS,
+    *hazards_network.HAZARDS, *hazards_jvm.HAZARDS)
     if service in kind.services}
 # For `make check-all`: a few that hold on a busy machine.
 SHORT = [f"{service}/{hazard}" for service, row in {
@@ -70,28 +66,21 @@ WARM = 200
 
 
 def options():
-    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    p.add_argument("--build", default=str(ROOT / "build"))
+    p = suite.parser(__doc__)
     p.add_argument("--times", type=int, default=20)
     p.add_argument("--most", type=int, default=0, metavar="N",
                    help="go on to N times where one was not right")
     p.add_argument("--calm", type=int, default=0, metavar="N",
                    help="undisturbed requests of each foreign service, "
                    f"in steps of {BLOCK}")
-    p.add_argument("--seed", type=int,
-                   default=int(time.time()) % 1_000_000)
     p.add_argument("--ordinary", action="store_true",
                    help="share the CPUs with other processes; "
                    "else all of the stage is scheduled before them")
-    p.add_argument("--tales", metavar="DIRECTORY",
-                   help="keep each timeline that is not right")
     p.add_argument("--foreign", action="store_true",
                    help="services that others wrote")
     p.add_argument("--short", action="store_true",
                    help="a few hazards of these, twice each, twenty times "
                    "where one is not right")
-    p.add_argument("--tap", action="store_true",
-                   help="one line of TAP for each hazard")
     p.add_argument("name", nargs="*")
     given = p.parse_args()
     given.build = os.path.abspath(given.build)
@@ -103,17 +92,17 @@ def options():
 def chosen(given):
     """The names of all that is to be done, in order."""
     found = []
-    for name in given.name or (SHORT if given.short else
-                               FOREIGN if given.foreign else OWN):
-        some = fnmatch.filter([*OWN, *FOREIGN], name)
+    for name in given.name or (SHORT if given.short else [
+            f"{service}/*" for service in SERVICES
+            if (service in OURS) != given.foreign]):
+        some = fnmatch.filter(HAZARDS, name)
         if not some:
-            sys.exit(f"no hazard {name!r}; there are {', '.join(OWN)}; and "
-                     f"'SERVICE/*' of {', '.join(SERVICES)}")
+            sys.exit(f"no hazard {name!r}; there are {', '.join(HAZARDS)}")
         found += [one for one in some if one not in found]
     return found
 
 
-class Results:
+class Table:
     """All that was judged, by what was injected."""
 
     def __init__(self):
@@ -130,9 +119,12 @@ class Results:
         wrong = sum(not f.right for f in row)
         if name == CALM:
             return wrong > 0
-        edge = name in OWN and OWN[name].edge
         return (not row or name in self.broken
-                or wrong > len(row) // (EDGE if edge else 20))
+                or wrong > len(row) // (EDGE if HAZARDS[name].edge else 20))
+
+    def share(self, name):
+        row = self.rows.get(name, ())
+        return f"{sum(f.right for f in row)} of {len(row)} right"
 
     def wrong(self, name):
         """One line for each of a row that is not right."""
@@ -166,47 +158,53 @@ class Results:
         for name, why in self.skipped.items():
             lines += textwrap.wrap(f"{name:22}skipped: {why}", 80,
                                    subsequent_indent=22 * " ")
-        return "\n".join(lines)
+        return lines
 
 
 class House:
-    """A foreign service behind a tailor."""
+    """A service behind a tailor, or as many of it as a hazard needs."""
 
-    def __init__(self, given, world, name):
-        self.service = SERVICES[name](world)
-        self.stage = stage.Stage(given.build)
+    def __init__(self, given, world, name, kind):
+        self.name, self.services = name, []
+        self.own = kind if kind.own_stage else None  # for that hazard alone
+        self.stage = stage.Stage(given.build, kind.preload, **kind.sections())
+        world.channels = self.stage.channels
         try:
-            self.stage.start(self.service)
+            for _ in range(kind.servers):
+                self.services.append(SERVICES[name](world))
+            self.stage.start(*self.services)
             for _ in range(WARM):
                 self.stage.client.get("/work?kind=none")
-            self.service.before_most()
+            for service in self.services:
+                service.before_most()
         except BaseException:
             self.stop()
             raise
 
     def stop(self):
         self.stage.stop()
-        self.service.end()
+        for service in self.services:
+            service.end()
 
 
 class Town:
-    """The foreign service that runs now: one at a time, made anew when a hazard
-    broke it."""
+    """The service that runs now: one at a time, made anew when a hazard broke
+    it or needs a tailor of its own."""
 
     def __init__(self, given, names, runner):
         self.given, self.runner = given, runner
-        self.database = any(FOREIGN[name].database for name in names
-                            if name in FOREIGN)
+        self.database = any(HAZARDS[name].database for name in names)
         self.world = self.house = None
         self.unable = {}  # service -> why it cannot run here
 
-    def scenario(self, name):
-        """A hazard of a service that runs; or PermissionError."""
-        service, kind = name.partition("/")[0], FOREIGN[name]
-        if self.house is None or self.house.service.name != service:
+    def hazard(self, name):
+        """One of a service that runs; or PermissionError."""
+        service, kind = name.partition("/")[0], HAZARDS[name]
+        if (self.house is None or self.house.name != service
+                or self.house.own != (kind if kind.own_stage else None)):
             self.leave()
             try:
-                self.enter(service)
+                self.enter(service, kind)
             except PermissionError as error:
                 self.unable[service] = str(error)
             except (AssertionError, OSError) as error:
@@ -216,11 +214,11 @@ class Town:
             raise PermissionError(self.unable[service])
         if kind.database and not self.world.database:
             raise PermissionError(self.world.no_database)
-        made = kind(self.house.service, self.house.stage)
+        made = kind(self.house.services[0], self.house.stage)
         made.start()
         return made
 
-    def enter(self, service):
+    def enter(self, service, kind):
         if service in self.unable:
             return
         why = SERVICES[service].unable()
@@ -234,13 +232,13 @@ class Town:
                 world.stop()
                 raise
             self.world = world
-        self.house = House(self.given, self.world, service)
-        if self.given.calm:
+        self.house = House(self.given, self.world, service, kind)
+        if self.given.calm and not kind.own_stage:
             self.undisturbed()
 
     def undisturbed(self):
         """Requests that nothing is done to; judges those at p50 and at p99."""
-        calm = foreign_own.Sleep(self.house.service, self.house.stage)
+        calm = Hazard(self.house.services[0], self.house.stage)
         random = randoms.Random(f"{self.given.seed} {calm.service.name}")
         times = []
         for _ in range(math.ceil(self.given.calm / BLOCK)):
@@ -269,51 +267,24 @@ class Town:
             self.world.stop()
 
 
-def own(name, given):
-    """A hazard of our own servers, on a stage of its own; or
-    PermissionError."""
-    if issubclass(OWN[name], scenarios_jvm.Java) and not (
-            shutil.which("javac") and shutil.which("taskset")):
-        raise PermissionError("no JDK or no taskset")
-    return OWN[name](given.build)
-
-
-def one_row(name, given, town, runner):
+def one_row(name, town, table):
     """All injections of one hazard."""
-    results, began = runner.results, time.monotonic()
+    began, why = time.monotonic(), ""
     try:
         if os.cpu_count() < 2:
             raise PermissionError("one CPU cannot be shared out")
-        scenario = own(name, given) if name in OWN else town.scenario(name)
+        hazard = town.hazard(name)
         try:
-            runner.row(scenario)
+            town.runner.row(hazard)
         finally:
-            scenario.stop()
+            hazard.stop()
     except (PermissionError, Missed) as error:
-        results.skipped[name] = str(error)
+        why = table.skipped[name] = str(error)
     except (AssertionError, OSError) as error:
-        results.broken[name] = str(error)
+        why = table.broken[name] = str(error)
         town.leave()
-    row = results.rows.get(name, [])
-    say(f"{name:22}{sum(f.right for f in row):3}/{len(row)}"
-        f"  {time.monotonic() - began:5.1f} s  "
-        f"{results.skipped.get(name, results.broken.get(name, ''))}")
-
-
-def tap(results, names):
-    """The result as tools/check reads it."""
-    print(f"1..{len(names)}")
-    for number, name in enumerate(names, 1):
-        if name in results.skipped or (name == CALM and
-                                       len(results.skipped) == len(names) - 1):
-            print(results.skipped.get(name, "every hazard was skipped"))
-            print(f"ok {number} # SKIP {name}")
-            continue
-        row = results.rows.get(name, [])
-        for line in results.wrong(name):
-            print(f"# {line}")
-        print(f"# {sum(f.right for f in row)} of {len(row)} right")
-        print(f"{'not ' * results.bad(name)}ok {number} - {name}")
+    say(f"{name:22} {table.share(name)}, {time.monotonic() - began:.1f} s"
+        f"  {why}")
 
 
 def main():
@@ -323,27 +294,24 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end the stage, too
     alone = not given.ordinary and stage.before_others()
     say(f"seed {given.seed}{'' if alone else ', sharing the CPUs'}")
-    results = Results()
-    runner = Runner(given, results)
+    table = Table()
+    runner = Runner(given, table)
     town = Town(given, names, runner)
     try:
         for name in names:
-            one_row(name, given, town, runner)
+            one_row(name, town, table)
     finally:
         town.end()
-    if given.calm or any(name in OWN for name in names):
+    if len(table.skipped) == len(names):
+        table.skipped[CALM] = "every hazard was skipped"
+    if given.calm or any(name.partition("/")[0] in OURS for name in names):
         names.append(CALM)
-    bad = [name for name in names
-           if name not in results.skipped and results.bad(name)]
-    if given.tap:
-        tap(results, names)
-    else:
-        print(results.text())
-        for name in results.rows:
-            for line in results.wrong(name):
-                print(f"{name}: {line}")
-        print(f"\nshort of the goal: {', '.join(bad) or 'none'}")
-    return 1 if bad and len(results.skipped) < len(names) - 1 else 0
+    results = suite.Results(given.tap)
+    for name in names:
+        bad = name not in table.skipped and table.bad(name)
+        results.add(name, [*table.wrong(name), table.share(name)] * bad,
+                    table.skipped.get(name, ""))
+    return results.end(table.text())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@
 static int
 parse(const char *head, struct request *r)
 {
-	const char *field;
 	char target[192], *mark;
 
 	memset(r, 0, sizeof(*r));
@@ -22,9 +21,6 @@ parse(const char *head, struct request *r)
 		snprintf(r->query, sizeof(r->query), "%.127s", mark + 1);
 	}
 	snprintf(r->path, sizeof(r->path), "%.63s", target);
-	field = strcasestr(head, "\nTailor-Request:");
-	if (field != NULL)
-		r->id = strtoull(strchr(field, ':') + 1, NULL, 16);
 	return 0;
 }
 
@@ -59,20 +55,28 @@ http_read(struct connection *c, struct request *r)
 	return err;
 }
 
-long
-http_number(const struct request *r, const char *name, long fallback)
+const char *
+http_value(const struct request *r, const char *name)
 {
 	size_t n = strlen(name);
 	const char *at = r->query;
 
 	while (at != NULL && *at != '\0') {
 		if (strncmp(at, name, n) == 0 && at[n] == '=')
-			return strtol(at + n + 1, NULL, 10);
+			return at + n + 1;
 		at = strchr(at, '&');
 		if (at != NULL)
 			at++;
 	}
-	return fallback;
+	return NULL;
+}
+
+long
+http_number(const struct request *r, const char *name, long fallback)
+{
+	const char *value = http_value(r, name);
+
+	return value == NULL ? fallback : strtol(value, NULL, 10);
 }
 
 int
@@ -94,20 +98,10 @@ http_write(int fd, const void *bytes, size_t length)
 }
 
 size_t
-http_head(char *out, size_t size, int status, size_t length)
+http_head(char *out, size_t size, int status, const char *truth, size_t length)
 {
 	return (size_t)snprintf(out, size,
 	    "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\n"
-	    "Content-Length: %zu\r\n\r\n",
-	    status, status == 200 ? "OK" : "Not Found", length);
-}
-
-int
-http_respond(int fd, int status, const char *text)
-{
-	char out[512];
-	size_t n = http_head(out, sizeof(out), status, strlen(text));
-
-	n += (size_t)snprintf(out + n, sizeof(out) - n, "%s", text);
-	return http_write(fd, out, n);
+	    "Truth: %s\r\nContent-Length: %zu\r\n\r\n",
+	    status, status == 200 ? "OK" : "Not Found", truth, length);
 }

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 
 #define HTTP_HEAD_BYTES 8192
 
@@ -19,9 +18,8 @@ struct connection {
 };
 
 struct request {
-	uint64_t id;	 /* of the field Tailor-Request, 0: none */
-	char path[64];	 /* "/compute" */
-	char query[128]; /* "us=300" */
+	char path[64];	 /* "/work" */
+	char query[128]; /* "kind=compute&us=300" */
 };
 
 /*
@@ -31,14 +29,18 @@ struct request {
  */
 int http_read(struct connection *c, struct request *r);
 
+/* Value of a name in the query, up to its '&' or end; NULL if it has none. */
+const char *http_value(const struct request *r, const char *name);
+
 /* A number of the query, or fallback. */
 long http_number(const struct request *r, const char *name, long fallback);
 
 /* Write everything.  0 or a negative errno. */
 int http_write(int fd, const void *bytes, size_t length);
 
-/* The head of a response of that length into out; returns its bytes. */
-size_t http_head(char *out, size_t size, int status, size_t length);
-
-/* A whole small response in one write. */
-int http_respond(int fd, int status, const char *text);
+/*
+ * Head of a response with that status, that field "Truth", and a body of that
+ * length, into out; returns its bytes.
+ */
+size_t
+http_head(char *out, size_t size, int status, const char *truth, size_t length);

@@ -1,19 +1,18 @@
 /*
- * injections.c: see injections.h.
+ * injections.c: see injections.h.  /work?kind=, as services/kinds.py has them:
  *
- *	/			nothing at all
- *	/compute?us=N		nothing but N us of computing
- *	/nagle?us=N		answers in two writes without TCP_NODELAY
- *	/fault-huge?n=N		first touch of N huge pages
- *	/fault-small?n=N	first touch of N pages of 4 KiB
- *	/hold?us=N		another thread takes a lock for N us; answers
+ *	none			nothing at all
+ *	compute&us=N		nothing but N us of computing
+ *	sleep&ms=N		sleeps
+ *	hold&ms=N[&how=compute]	another thread takes a lock for N ms; responds
  *				when it has it
- *	/lock			takes that lock
- *	/disk?n=N		reads N MiB past the page cache
- *	/big?bytes=N		a response of N bytes
- *	/storm?us=N		system calls on every CPU for N us; answers how
- *				many on each
- *	/drop-next		the request after this one is lost once
+ *	take			takes that lock
+ *	cold&n=N		N reads at random places of the file "cold"
+ *	touch&n=N, huge&n=N	first touch of N pages of 4 KiB, of 2 MiB
+ *	big&bytes=N		a response of N bytes
+ *	nagle&us=N		responds in two writes without TCP_NODELAY
+ *	last			its truth is that of the last of these
+ *	drop			the request after this one is lost once
  */
 #include "tests/hazards/injections.h"
 
@@ -21,38 +20,29 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/sock_diag.h>
-#include <linux/sockios.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define HUGE_BYTES (2UL << 20)
 #define SMALL_BYTES 4096UL
-#define LOOK_NS 20000 /* between two looks at a socket's queue */
-#define BIG_CHUNK 65536
-#define STORM_CPUS 64
-#define DISK_CHUNK (1UL << 20)
-#define DISK_CHUNKS 32 /* in the file; it is read round and round */
+#define COLD_BLOCK (1L << 18)
 
 static struct {
 	pthread_mutex_t lock;
 	sem_t asked, held;
-	long us; /* how long to keep it; written before asked */
+	long us;       /* how long to keep it; written before asked */
+	bool computes; /* or it sleeps; likewise */
 } holder = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int64_t
+int64_t
 cpu_time_ns(void)
 {
 	struct timespec t;
@@ -61,7 +51,7 @@ cpu_time_ns(void)
 	return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-static void
+void
 sleep_ns(int64_t ns)
 {
 	struct timespec t = {ns / NS_PER_S, ns % NS_PER_S};
@@ -70,7 +60,7 @@ sleep_ns(int64_t ns)
 		continue;
 }
 
-void
+static void
 burn_us(long us)
 {
 	int64_t end_ns = cpu_time_ns() + us * NS_PER_US;
@@ -82,34 +72,36 @@ burn_us(long us)
 }
 
 static int
-nothing(struct connection *c, const struct request *r, struct harm *h)
+none(struct connection *c, const struct request *r, struct harm *h)
 {
-	(void)r, (void)h;
-	return http_respond(c->fd, 200, "nothing\n");
+	(void)c, (void)r, (void)h;
+	return 0;
+}
+
+/* Time that a request asks for, in us or ms; in us. */
+static long
+time_us(const struct request *r)
+{
+	return http_number(r, "us", 1000 * http_number(r, "ms", 0));
 }
 
 static int
 compute(struct connection *c, const struct request *r, struct harm *h)
 {
+	(void)c;
 	h->begin = instant_now();
-	burn_us(http_number(r, "us", 0));
+	burn_us(time_us(r));
 	h->end = instant_now();
-	return http_respond(c->fd, 200, "computed\n");
+	return 0;
 }
 
-/* Sleep until the last byte has left the socket. */
 static int
-wait_sent(int fd, struct harm *h)
+nap(struct connection *c, const struct request *r, struct harm *h)
 {
-	int unsent;
-
-	do {
-		if (ioctl(fd, SIOCOUTQNSD, &unsent) < 0)
-			return -errno;
-		h->end = instant_now();
-		if (unsent > 0)
-			sleep_ns(LOOK_NS);
-	} while (unsent > 0);
+	(void)c;
+	h->begin = instant_now();
+	sleep_ns(time_us(r) * NS_PER_US);
+	h->end = instant_now();
 	return 0;
 }
 
@@ -120,24 +112,13 @@ wait_sent(int fd, struct harm *h)
 static int
 nagle(struct connection *c, const struct request *r, struct harm *h)
 {
-	static const char body[] = "in two pieces\n";
-	int off = 0, on = 1, err;
-	char head[256];
-	size_t n = http_head(head, sizeof(head), 200, sizeof(body) - 1);
-
-	burn_us(http_number(r, "us", 0));
-	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &off, sizeof(off));
-	err = http_write(c->fd, head, n);
-	if (err == 0)
-		err = http_write(c->fd, body, sizeof(body) - 1);
-	h->begin = instant_now();
-	if (err == 0)
-		err = wait_sent(c->fd, h);
-	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	return err;
+	(void)c;
+	burn_us(time_us(r));
+	h->in_pieces = true;
+	return 0;
 }
 
-/* Touch n fresh pages of that size once each. */
+/* Touch n fresh pages of that size once each, and once more. */
 static int
 touch(long n, size_t page_bytes, int advice, struct harm *h)
 {
@@ -154,25 +135,25 @@ touch(long n, size_t page_bytes, int advice, struct harm *h)
 	for (i = 0; i < bytes; i += page_bytes)
 		*(volatile char *)(at + i) = 1;
 	h->end = instant_now();
+	for (i = 0; i < bytes; i += page_bytes)
+		*(volatile char *)(at + i) = 1;
+	h->cpu_ns = instant_since(instant_now(), h->end);
 	munmap(map, bytes + HUGE_BYTES);
 	return 0;
 }
 
 static int
-fault_huge(struct connection *c, const struct request *r, struct harm *h)
+touch_huge(struct connection *c, const struct request *r, struct harm *h)
 {
-	int err = touch(http_number(r, "n", 1), HUGE_BYTES, MADV_HUGEPAGE, h);
-
-	return err < 0 ? err : http_respond(c->fd, 200, "touched\n");
+	(void)c;
+	return touch(http_number(r, "n", 1), HUGE_BYTES, MADV_HUGEPAGE, h);
 }
 
 static int
-fault_small(struct connection *c, const struct request *r, struct harm *h)
+touch_small(struct connection *c, const struct request *r, struct harm *h)
 {
-	int err =
-	    touch(http_number(r, "n", 1), SMALL_BYTES, MADV_NOHUGEPAGE, h);
-
-	return err < 0 ? err : http_respond(c->fd, 200, "touched\n");
+	(void)c;
+	return touch(http_number(r, "n", 1), SMALL_BYTES, MADV_NOHUGEPAGE, h);
 }
 
 static void *
@@ -185,7 +166,10 @@ holder_main(void *unused)
 			continue;
 		pthread_mutex_lock(&holder.lock);
 		sem_post(&holder.held);
-		sleep_ns(holder.us * NS_PER_US);
+		if (holder.computes)
+			burn_us(holder.us);
+		else
+			sleep_ns(holder.us * NS_PER_US);
 		pthread_mutex_unlock(&holder.lock);
 	}
 	return NULL;
@@ -204,138 +188,78 @@ holder_start(void)
 static int
 hold(struct connection *c, const struct request *r, struct harm *h)
 {
-	(void)h; /* the harm is that of the next thread that wants the lock */
-	holder.us = http_number(r, "us", 0);
+	const char *how = http_value(r, "how");
+
+	(void)c, (void)h; /* the harm is that of the next one to take it */
+	holder.us = time_us(r);
+	holder.computes = how != NULL && strncmp(how, "compute", 7) == 0;
 	sem_post(&holder.asked);
 	while (sem_wait(&holder.held) < 0)
 		continue;
-	return http_respond(c->fd, 200, "held\n");
+	return 0;
 }
 
 static int
-lock(struct connection *c, const struct request *r, struct harm *h)
+take(struct connection *c, const struct request *r, struct harm *h)
 {
-	(void)r;
+	(void)c, (void)r;
 	h->begin = instant_now();
 	pthread_mutex_lock(&holder.lock);
 	h->end = instant_now();
 	pthread_mutex_unlock(&holder.lock);
-	return http_respond(c->fd, 200, "locked\n");
+	return 0;
 }
 
-/* A file that is on the disk and nowhere else, without a name; or an errno. */
 static int
-disk_open(void *chunk)
+cold(struct connection *c, const struct request *r, struct harm *h)
 {
-	int fd = open("/var/tmp", O_TMPFILE | O_RDWR | O_DIRECT, 0600), i;
+	static char block[COLD_BLOCK]; /* one thread at a time reads */
+	const char *folder = getenv("FOREIGN_DATA");
+	long n = http_number(r, "n", 0), blocks;
+	char path[256];
+	int fd, err = 0;
 
+	(void)c;
+	snprintf(path, sizeof(path), "%s/cold", folder == NULL ? "" : folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	for (i = 0; i < DISK_CHUNKS; i++)
-		if (write(fd, chunk, DISK_CHUNK) != (ssize_t)DISK_CHUNK) {
-			close(fd);
-			return -EIO;
-		}
-	fsync(fd);
-	return fd;
-}
-
-static int
-disk(struct connection *c, const struct request *r, struct harm *h)
-{
-	static _Alignas(4096) char chunk[DISK_CHUNK];
-	static int fd = -1; /* one thread serves /disk */
-	long n = http_number(r, "n", 0), i;
-
-	if (fd < 0)
-		fd = disk_open(chunk);
-	if (fd < 0)
-		return http_respond(c->fd, 503, "no direct I/O there\n");
+	blocks = lseek(fd, 0, SEEK_END) / COLD_BLOCK;
 	h->begin = instant_now();
-	for (i = 0; i < n; i++)
-		if (pread(fd, chunk, DISK_CHUNK,
-			(off_t)(i % DISK_CHUNKS) * (off_t)DISK_CHUNK) < 0)
-			return -errno;
+	while (n-- > 0 && err == 0)
+		if (pread(fd, block, sizeof(block),
+			random() % blocks * COLD_BLOCK) < 0)
+			err = -errno;
 	h->end = instant_now();
-	return http_respond(c->fd, 200, "read\n");
+	close(fd);
+	return err;
 }
 
 static int
 big(struct connection *c, const struct request *r, struct harm *h)
 {
-	static const char chunk[BIG_CHUNK];
-	size_t left = (size_t)http_number(r, "bytes", 0), n;
-	char head[256];
-	int err;
-
-	(void)h; /* the harm is the client's */
-	n = http_head(head, sizeof(head), 200, left);
-	err = http_write(c->fd, head, n);
-	for (; err == 0 && left > 0; left -= n) {
-		n = left < sizeof(chunk) ? left : sizeof(chunk);
-		err = http_write(c->fd, chunk, n);
-	}
-	return err;
+	(void)c; /* the harm is the client's */
+	h->bytes = (size_t)http_number(r, "bytes", 0);
+	return 0;
 }
 
-/* One CPU's part of a storm. */
-struct storm {
-	pthread_t thread;
-	int cpu;
-	int64_t ns;
-	uint64_t calls;
-};
+struct harm last_in_pieces;
 
-static void *
-storm_main(void *arg)
+static int
+last(struct connection *c, const struct request *r, struct harm *h)
 {
-	struct storm *s = arg;
-	struct instant begin;
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET((size_t)s->cpu, &set);
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-	begin = instant_now();
-	do {
-		for (int i = 0; i < 1000; i++)
-			syscall(SYS_getppid);
-		s->calls += 1000;
-	} while (instant_since(instant_now(), begin) < s->ns);
-	return NULL;
+	(void)c, (void)r;
+	*h = last_in_pieces;
+	h->in_pieces = false;
+	return 0;
 }
 
 static int
-storm(struct connection *c, const struct request *r, struct harm *h)
-{
-	struct storm s[STORM_CPUS];
-	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN), i, n = 0;
-	char text[32 * STORM_CPUS];
-
-	if (cpus > STORM_CPUS)
-		cpus = STORM_CPUS;
-	h->begin = instant_now();
-	for (i = 0; i < cpus; i++) {
-		s[i] = (struct storm){
-		    .cpu = i, .ns = http_number(r, "us", 0) * NS_PER_US};
-		if (pthread_create(&s[i].thread, NULL, storm_main, &s[i]) != 0)
-			return -EAGAIN;
-	}
-	for (i = 0; i < cpus; i++) {
-		pthread_join(s[i].thread, NULL);
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%llu\n",
-		    (unsigned long long)s[i].calls);
-	}
-	h->end = instant_now();
-	return http_respond(c->fd, 200, text);
-}
-
-static int
-drop_next(struct connection *c, const struct request *r, struct harm *h)
+drop(struct connection *c, const struct request *r, struct harm *h)
 {
 	(void)r, (void)h; /* the harm is the next one's */
 	c->drop_next = 1;
-	return http_respond(c->fd, 200, "dropping the next\n");
+	return 0;
 }
 
 /* Segments that the kernel has dropped at this socket. */
@@ -385,29 +309,33 @@ lose_next(struct connection *c, struct harm *h)
 	return 0;
 }
 
-injection *
-injection_find(const char *path)
+int
+inject(struct connection *c, const struct request *r, struct harm *h)
 {
 	static const struct {
-		const char *path;
-		injection *inject;
+		const char *name;
+		int (*act)(struct connection *c, const struct request *r,
+		    struct harm *h);
 	} all[] = {
-	    {"/", nothing},
-	    {"/compute", compute},
-	    {"/nagle", nagle},
-	    {"/fault-huge", fault_huge},
-	    {"/fault-small", fault_small},
-	    {"/hold", hold},
-	    {"/lock", lock},
-	    {"/disk", disk},
-	    {"/big", big},
-	    {"/drop-next", drop_next},
-	    {"/storm", storm},
+	    {"none", none},
+	    {"compute", compute},
+	    {"sleep", nap},
+	    {"hold", hold},
+	    {"take", take},
+	    {"cold", cold},
+	    {"touch", touch_small},
+	    {"huge", touch_huge},
+	    {"big", big},
+	    {"nagle", nagle},
+	    {"last", last},
+	    {"drop", drop},
 	};
-	size_t i;
+	const char *kind = http_value(r, "kind");
+	size_t length = kind == NULL ? 0 : strcspn(kind, "&");
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (strcmp(path, all[i].path) == 0)
-			return all[i].inject;
-	return NULL;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (strlen(all[i].name) == length &&
+		    strncmp(kind, all[i].name, length) == 0)
+			return all[i].act(c, r, h);
+	return -ENOENT;
 }

@@ -1,36 +1,29 @@
 /*
  * server.c: an uninstrumented server that misbehaves on request.
  *
- *	server PORT CPU [single]
+ *	server PORT [single]
  *
- * Listens on 127.0.0.1:PORT.  A thread per connection, pinned to that CPU; with
- * "single" one thread, pinned there, serves them all, one request after the
- * other.  Paths: see injections.c.
+ * Listens on 127.0.0.1:PORT.  A thread per connection; with "single" one thread
+ * serves them all, one request after the other.  What a request can ask for is
+ * in injections.c.
  *
- * After each response it writes one line of JSON to its standard output, to
- * compare with: the request's id, when its handling began and ended, when
- * the injected harm did, and what the kernel did to the thread meanwhile,
- * as the thread's own accounting has it:
- *
- *	{"request":"00c0ffee","begin":1,"end":9,"harm":[2,8],
- *	 "off_cpu":3,"faults":1}
- *
- * All in nanoseconds of CLOCK_MONOTONIC.  It includes nothing of TaleChain:
- * Tailor has to find out by itself.
+ * Each response has a field Truth, to compare with: when the harm began and
+ * ended, ns of CLOCK_MONOTONIC, how much CPU time is no harm, process and
+ * thread.  It includes nothing of TaleChain: Tailor has to find out by itself.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,55 +31,82 @@
 #include "tests/hazards/injections.h"
 
 #define CONNECTIONS 64 /* with "single" */
+#define BIG_CHUNK 65536
 
-/* What the kernel says it did to a thread. */
-struct account {
-	uint64_t ran_ns;
-	long faults;
-};
-
-static int cpu; /* where requests are served */
-
-static struct account
-account_now(void)
+/* A body of so many bytes. */
+static int
+write_body(int fd, size_t left)
 {
-	struct account a;
-	struct timespec ran;
-	struct rusage used;
+	static const char chunk[BIG_CHUNK];
+	size_t n;
+	int err = 0;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
-	a.ran_ns = (uint64_t)(ran.tv_sec * NS_PER_S + ran.tv_nsec);
-	getrusage(RUSAGE_THREAD, &used);
-	a.faults = used.ru_minflt + used.ru_majflt;
-	return a;
+	for (; err == 0 && left > 0; left -= n) {
+		n = left < sizeof(chunk) ? left : sizeof(chunk);
+		err = http_write(fd, chunk, n);
+	}
+	return err;
+}
+
+/* Sleep until the last byte has left the socket. */
+static int
+wait_sent(int fd, struct harm *h)
+{
+	int unsent;
+
+	do {
+		if (ioctl(fd, SIOCOUTQNSD, &unsent) < 0)
+			return -errno;
+		h->end = instant_now();
+		if (unsent > 0)
+			sleep_ns(LOOK_NS);
+	} while (unsent > 0);
+	return 0;
 }
 
 static void
-report(uint64_t id, struct instant begin, const struct harm *h,
-    const struct account *before)
+set_nodelay(int fd, int on)
 {
-	struct instant end = instant_now();
-	struct account after = account_now();
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
 
-	printf("{\"request\":\"%016" PRIx64 "\",\"begin\":%" PRIu64
-	       ",\"end\":%" PRIu64 ",\"harm\":[%" PRIu64 ",%" PRIu64
-	       "],\"off_cpu\":%" PRId64 ",\"faults\":%ld}\n",
-	    id, begin.ns, end.ns, h->begin.ns, h->end.ns,
-	    instant_since(end, begin) -
-		(int64_t)(after.ran_ns - before->ran_ns),
-	    after.faults - before->faults);
-	fflush(stdout);
+static int
+respond(int fd, int status, const struct harm *h)
+{
+	size_t length = h->bytes > 0 ? h->bytes : sizeof("done\n") - 1, n;
+	char truth[128], head[512];
+	int err;
+
+	snprintf(truth, sizeof(truth),
+	    "%" PRIu64 " %" PRIu64 " %" PRId64 " %d %d", h->begin.ns, h->end.ns,
+	    h->cpu_ns, getpid(), gettid());
+	n = http_head(head, sizeof(head), status, truth, length);
+	if (h->in_pieces)
+		set_nodelay(fd, 0);
+	else if (h->bytes == 0)
+		n += (size_t)snprintf(head + n, sizeof(head) - n, "done\n");
+	err = http_write(fd, head, n);
+	if (err == 0 && h->bytes > 0)
+		err = write_body(fd, h->bytes);
+	if (err < 0 || !h->in_pieces)
+		return err;
+	err = http_write(fd, "done\n", length);
+	last_in_pieces = *h;
+	last_in_pieces.begin = instant_now();
+	if (err == 0)
+		err = wait_sent(fd, &last_in_pieces);
+	set_nodelay(fd, 1);
+	return err;
 }
 
 /* Serve the next request of a connection; an error ends the connection. */
 static int
 serve_one(struct connection *c)
 {
-	struct harm h = {INSTANT_NONE, INSTANT_NONE};
-	struct account before;
+	struct harm h = {.cpu_ns = -1};
 	struct instant begin;
 	struct request r;
-	injection *inject;
+	int64_t ran_ns;
 	int err;
 
 	if (c->drop_next && lose_next(c, &h) < 0)
@@ -95,30 +115,23 @@ serve_one(struct connection *c)
 	if (err < 0)
 		return err;
 	begin = instant_now();
-	before = account_now();
-	inject = injection_find(r.path);
-	err = inject != NULL ? inject(c, &r, &h)
-			     : http_respond(c->fd, 404, "no such harm\n");
-	report(r.id, begin, &h, &before);
-	return err;
-}
-
-static void
-pin(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET((size_t)cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		perror("server: sched_setaffinity");
+	ran_ns = cpu_time_ns();
+	err = inject(c, &r, &h);
+	if (err < 0 && err != -ENOENT)
+		return err;
+	if (h.begin.ns == 0) {
+		h.begin = begin;
+		h.end = instant_now();
+	}
+	if (h.cpu_ns < 0)
+		h.cpu_ns = cpu_time_ns() - ran_ns;
+	return respond(c->fd, err == 0 ? 200 : 404, &h);
 }
 
 static struct connection *
 connection_new(int listener)
 {
 	struct connection *c = calloc(1, sizeof(*c));
-	int on = 1;
 
 	if (c == NULL)
 		return NULL;
@@ -127,7 +140,7 @@ connection_new(int listener)
 		free(c);
 		return NULL;
 	}
-	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	set_nodelay(c->fd, 1);
 	return c;
 }
 
@@ -144,7 +157,6 @@ worker_main(void *arg)
 	struct connection *c = arg;
 
 	pthread_setname_np(pthread_self(), "worker");
-	pin();
 	while (serve_one(c) == 0)
 		continue;
 	connection_free(c);
@@ -175,7 +187,6 @@ serve_single(int listener)
 	struct pollfd p[CONNECTIONS + 1];
 	unsigned n = 0, i;
 
-	pin();
 	for (;;) {
 		p[n] = (struct pollfd){listener, POLLIN, 0};
 		if (poll(p, n + 1, -1) < 0)
@@ -227,22 +238,20 @@ main(int argc, char **argv)
 {
 	int listener, err;
 
-	if (argc < 3) {
-		fprintf(stderr, "usage: server PORT CPU [single]\n");
+	if (argc < 2) {
+		fprintf(stderr, "usage: server PORT [single]\n");
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	cpu = atoi(argv[2]);
 	err = holder_start();
 	listener = err < 0 ? err : listen_on(atoi(argv[1]));
 	if (listener < 0) {
 		fprintf(stderr, "server: %s\n", strerror(-listener));
 		return 1;
 	}
-	fprintf(stderr, "server: listening\n");
-	if (argc > 3)
+	if (argc > 2)
 		serve_single(listener);
 	else
 		serve_threads(listener);

@@ -4,8 +4,7 @@ slow clients: no request that nginx or HAProxy answer at their defaults may be
 failed by Tailor.
 
     tests/pauses/pauses.py --build build [--minutes 30] [--seed N]
-                           [--only NUMBER] [--plot NAME] [--short] [--tap]
-                           [--lanes 2] [--keep DIRECTORY]
+                           [--only NUMBER] [--plot NAME] [--short] [--lanes 2]
 
 scenes.py says what is played, servers.py and proxies.py are the programs,
 client.py the clients, verdict.py what counts as a fault.  Each scene has
@@ -13,13 +12,11 @@ servers and proxies of its own.  The seed is printed; with --only a scene is
 played again.  Exit status 0 if there was no fault.
 """
 
-import argparse
 import asyncio
 import itertools
 import pathlib
 import shutil
 import sys
-import tempfile
 import threading
 import time
 
@@ -29,6 +26,7 @@ sys.path.insert(0, str(HERE.parent))
 import scenes  # noqa: E402
 from client import Clients  # noqa: E402
 from proxies import NAMES, REFERENCES  # noqa: E402
+from rig import suite  # noqa: E402
 from rig.process import end_all  # noqa: E402
 from servers import compile_java, missing, prepare  # noqa: E402
 from stage import Stage  # noqa: E402
@@ -39,10 +37,8 @@ FULL_TEXTS = 3  # faults of a scene that are printed in full
 
 
 def options():
-    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    p.add_argument("--build", default=str(HERE.parents[1] / "build"))
+    p = suite.parser(__doc__)
     p.add_argument("--minutes", type=float, default=1)
-    p.add_argument("--seed", type=int, default=int(time.time()) % 1_000_000)
     p.add_argument("--only", type=int, metavar="NUMBER",
                    help="play this scene alone")
     p.add_argument("--plot", choices=list(scenes.PLOTS),
@@ -51,14 +47,7 @@ def options():
                    help="scenes at one time")
     p.add_argument("--short", action="store_true",
                    help="a fixed set, for make check-all")
-    p.add_argument("--tap", action="store_true", help="results as TAP")
-    p.add_argument("--keep", metavar="DIRECTORY", help="work here, and leave "
-                   "all files and logs")
     return p.parse_args()
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 class Played:
@@ -68,14 +57,9 @@ class Played:
         self.scene = scene
         self.outcomes, self.faults, self.notes = {}, [], []
         self.excused, self.late_s = 0, 0.0
-        self.alarms = self.false_alarms = 0
 
     def ok(self, proxy):
         return sum(out.ok for out in self.outcomes.get(proxy, {}).values())
-
-    def times(self, proxy):
-        return [out.ms for out in self.outcomes.get(proxy, {}).values()
-                if out.ok]
 
 
 async def send_all(scene, clients, start, played):
@@ -137,18 +121,15 @@ def judge(stage, played):
                     cookies=stage.cookies_since(), hung=scene.plot == "hung")
     played.faults += verdict.faults()
     played.excused = verdict.excused()
-    played.alarms, played.false_alarms = stage.alarms()
     if played.faults:
-        if ours.running():
-            played.notes = ["metrics: " + ", ".join(
-                f"{k.removeprefix('tailor_')} {v}"
-                for k, v in sorted(stage.metrics().items()))]
         played.notes += ["the end of Tailor's log:",
                          *("  " + line for line in stage.end_of_log())]
 
 
 def report(played):
     """The faults of a scene: some in full, the others counted."""
+    if not played.faults:
+        return []
     lines = [f"FAULTS: {len(played.faults)} in {played.scene}"]
     alike = {}
     for fault in played.faults:
@@ -205,9 +186,8 @@ class Run:
             played = await play(scene, self.given, directory, self.names,
                                 self.classes)
             self.played.append(played)
-            say(f"# {scene} ({time.monotonic() - began:.0f} s)"
-                + ("".join("\n# " + x for x in report(played))
-                   if played.faults else ""))
+            suite.say(f"# {scene} ({time.monotonic() - began:.0f} s)"
+                      + "".join("\n# " + x for x in report(played)))
 
     async def all(self):
         if "jdk" in self.kinds:
@@ -217,11 +197,6 @@ class Run:
             for _ in range(self.given.lanes):
                 group.create_task(self.lane(source))
         return self
-
-
-def quantile(values, q):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(q * len(values)))] if values else 0
 
 
 def table(run):
@@ -240,33 +215,8 @@ def table(run):
             + "".join(f"{c:9}" for c in cells)
             + f"{sum(p.excused for p in some):9}"
             f"{sum(len(p.faults) for p in some):8}")
-    lines += ["", f"{'answered, ms':16}{'p50':>9}{'p99':>9}{'max':>9}"]
-    for name in run.names:
-        times = [ms for p in run.played for ms in p.times(name)]
-        lines.append(f"{name:16}" + "".join(
-            f"{quantile(times, q):9.1f}" for q in (0.5, 0.99, 1)))
-    lines += ["hazards \"unresponsive\": "
-              f"{sum(p.alarms for p in run.played)}, "
-              f"{sum(p.false_alarms for p in run.played)} of them false"]
     late = max((p.late_s for p in run.played), default=0)
     return lines + [f"requests were sent {late:.2f} s late at most"]
-
-
-def tap(run, lacking):
-    """One test for each scene; reasons come before what is skipped."""
-    number = 0
-    for played in sorted(run.played, key=lambda p: str(p.scene)):
-        number += 1
-        for line in report(played)[:12] if played.faults else ():
-            print("# " + line[:600])
-        scene = played.scene
-        print(f"{'not ok' if played.faults else 'ok'} {number} - "
-              f"{scene.plot}, {scene.kind}, scene {scene.number}")
-    for name in lacking:
-        number += 1
-        print(f"{name} is not installed")
-        print(f"ok {number} - scenes with {name} # SKIP")
-    print(f"1..{number}")
 
 
 def main():
@@ -274,27 +224,24 @@ def main():
     if given.short:
         given.seed, given.lanes = scenes.SHORT_SEED, 3
     lacking = missing(("nginx", "haproxy", "java", "javac"))
-    say(f"# seed {given.seed}")
+    suite.say(f"# seed {given.seed}")
+    results = suite.Results(given.tap)
     for name in lacking:
-        say(f"# {name} is not installed: scenes with it are left out")
+        results.add(f"scenes with {name}", skip=f"{name} is not installed")
     if set(REFERENCES) <= set(lacking):
-        print("neither nginx nor haproxy is installed\n"
-              "ok 1 - pauses # SKIP\n1..1")
-        return 0
+        return results.end()
     prepare()
-    directory = given.keep or tempfile.mkdtemp(prefix="pauses-")
-    try:
-        run = Run(given, directory, lacking)
-        asyncio.run(run.all())
-    finally:
-        end_all()
-        if not given.keep:
-            shutil.rmtree(directory, ignore_errors=True)
-    if given.tap:
-        tap(run, lacking)
-    print("\n".join(("# " if given.tap else "") + line
-                    for line in table(run)))
-    return 1 if any(p.faults for p in run.played) else 0
+    with suite.workplace(given, "pauses") as directory:
+        try:
+            run = Run(given, directory, lacking)
+            asyncio.run(run.all())
+        finally:
+            end_all()
+    for played in sorted(run.played, key=lambda p: str(p.scene)):
+        scene = played.scene
+        results.add(f"{scene.plot}, {scene.kind}, scene {scene.number}",
+                    report(played))
+    return results.end(table(run))
 
 
 if __name__ == "__main__":

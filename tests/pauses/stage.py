@@ -7,14 +7,6 @@ import time
 from proxies import JudgedTailor, Reference
 from servers import Server
 
-METRICS = (
-    "tailor_local_replies_total", "tailor_request_failures_total",
-    "tailor_server_errors_total", "tailor_hedges_sent_total",
-    "tailor_hedges_won_total", "tailor_hedges_refused_total",
-    "tailor_swaps_by_reason_total", "tailor_hazards_total",
-    "tailor_stale_connections_total", "tailor_requests_queued",
-)
-
 
 def cookies_sent():
     """How many SYN cookies this machine has sent."""
@@ -166,24 +158,6 @@ class Stage:
                 for name, proxy in self.proxies.items()
                 if name != "tailor"}
 
-    def alarms(self):
-        """How often Tailor took a server for unresponsive, and how often it
-        was not stopped, as far as Tailor could not know otherwise."""
-        count = false = 0
-        for name in "ab":
-            seen = sum(f" server_unresponsive server={name} " in line for line
-                       in self.proxies["tailor"].lines[self.lines:])
-            stops = sum(h.what != "kill" and h.server == name
-                        for h in self.scene.hazards)
-            count += seen
-            false += max(0, seen - stops)
-        return count, false
-
     def end_of_log(self, lines=14):
         """What Tailor logged since the scene began, or the end of that."""
         return self.proxies["tailor"].lines[self.lines:][-lines:]
-
-    def metrics(self):
-        values = self.proxies["tailor"].metrics()
-        return {key: int(value) for key, value in values.items()
-                if value and key.split("{")[0] in METRICS}

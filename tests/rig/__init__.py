@@ -8,6 +8,7 @@ message        HTTP/1.1 messages and a strict reader of them
 client         a connection that sends any bytes and reads responses strictly
 crowd          clients that ask all the while something happens to a tailor
 origin         a scripted server: it does what the test says, when it says it
+suite          what the programs of suites have: options, a directory, TAP
 stub           a server that does one thing at a time, for tailor-load
 other_proxies  nginx and HAProxy
 cgroup         a control group: CPU quota and freezer
@@ -16,6 +17,6 @@ injector       injects a hazard many times, and judges each
 verdicts       what a tale reports against what was injected
 safepoints     a JVM's own log of them
 
-tests/e2e, chaos, pauses, hazards, foreign, faults and bench import it as `rig`; a
+tests/e2e, chaos, pauses, hazards, soak, faults and bench import it as `rig`; a
 program of theirs puts tests/ on its path for that.
 """

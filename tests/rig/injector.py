@@ -4,55 +4,14 @@
 import json
 import os
 import random as randoms
-import sys
 
 from . import stage, verdicts
+from .suite import say
 from .verdicts import MS
 from .wait import Late
 
 HIT_NS = MS // 2  # less harm than this has missed its request
 STRIKES = 16  # an injection that misses its request is tried again
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-class Scenario:
-    """One hazard, of one server.
-
-    It has a stage.  calm() makes one request that nothing is done to;
-    inject() makes one that something is done to, and returns an Injection.
-    Where two codes are both true, both are accepted, and the reason stands
-    with the scenario.
-    """
-    name = ""
-    accept = ()           # codes that name it right; None: whichever is
-    reported = None       # codes whose time it is; None: those of accept
-    naming = ""           # a word that the verdict must contain
-    plain = ()            # codes that are true and say less
-    may_miss = ""         # why there may be no harm at all on some machines
-    harm_ns = None        # of a tale, if inject() does not measure it
-
-    def calm(self, random):
-        """(x-request-id, an account that witness() understands)."""
-        raise NotImplementedError
-
-    def witness(self, tale, account):
-        """What others than Tailor say of a calm request: a Witness."""
-        raise NotImplementedError
-
-    def inject(self, random):
-        raise NotImplementedError
-
-    def is_witnessed(self, tale):
-        """Whether another account than Tailor's has what the verdict names,
-        though it was not injected."""
-        return False
-
-    def hit(self, tale, harm_ns):
-        """Whether the harm struck the request, by the injector's account."""
-        return harm_ns > HIT_NS
 
 
 class Missed(Exception):
@@ -62,7 +21,7 @@ class Missed(Exception):
 class Runner:
     """Runs scenarios and judges what comes of them.
 
-    given    options: seed, times, most, tales
+    given    options: seed, times, most, keep
     results  has rows: scenario -> [Finding]; and add(finding)
     """
 
@@ -77,10 +36,10 @@ class Runner:
             f"{finding.reported_ns / 1e6:.2f} ms of "
             f"{(finding.harm_ns or 0) / 1e6:.2f} {finding.false or ''} "
             f"{finding.text}")
-        if self.given.tales:
-            os.makedirs(self.given.tales, exist_ok=True)
+        if self.given.keep:
+            os.makedirs(self.given.keep, exist_ok=True)
             name = finding.injected.replace("/", "-")
-            path = os.path.join(self.given.tales,
+            path = os.path.join(self.given.keep,
                                 f"{name}-{finding.request}.json")
             with open(path, "w", encoding="utf-8") as file:
                 json.dump({**tale, "harm_ns": finding.harm_ns}, file, indent=1)
@@ -100,15 +59,12 @@ class Runner:
         self.keep(finding, tale)
 
     def strike(self, scenario, random):
-        """Inject until it hits; (injection, tale, ns)."""
+        """Inject until it hits; (injection, tale)."""
         for _ in range(STRIKES):
             injection = scenario.inject(random)
             tale = scenario.stage.tale(injection.request, injection.stamps)
-            harm_ns = injection.harm_ns
-            if harm_ns is None and scenario.harm_ns:
-                harm_ns = scenario.harm_ns(tale)
-            if scenario.hit(tale, harm_ns):
-                return injection, tale, harm_ns
+            if scenario.hit(tale, injection.harm_ns):
+                return injection, tale
         if scenario.may_miss:
             raise Missed(f"{scenario.may_miss}, {STRIKES} times in a row")
         raise Late("the injection keeps missing its request")
@@ -126,8 +82,7 @@ class Runner:
             for _ in range(random.randint(1, 4)):
                 self.calm(scenario, random, random.random() < 0.3)
                 stage.sleep_us(random.randint(0, 3000))
-            injection, tale, harm_ns = self.strike(scenario, random)
-            finding = verdicts.judge_injected(
-                scenario, injection, harm_ns, tale)
+            injection, tale = self.strike(scenario, random)
+            finding = verdicts.judge_injected(scenario, injection, tale)
             self.results.add(finding)
             self.keep(finding, tale)

@@ -136,10 +136,10 @@ def stolen(tale, account, tailor):
                for tid, ns in by_thread(tale, "steal", tailor).items())
 
 
-def names_both(injection, harm_ns, tale, codes):
+def names_both(injection, tale, codes):
     """Whether the verdict's first cause took at least about as long as what
     was injected, and that is its second: by the injector's clocks."""
-    first = tale["verdict"]["code"]
+    first, harm_ns = tale["verdict"]["code"], injection.harm_ns
     true_ns = (injection.beside or {}).get(first, 0)
     rest = {code: ns for code, ns in tale["causes"].items() if code != first}
     second = max(rest, key=rest.get, default=None)
@@ -149,7 +149,7 @@ def names_both(injection, harm_ns, tale, codes):
             and is_exact(spent(tale, codes, injection.window), harm_ns))
 
 
-def judge_injected(scenario, injection, harm_ns, tale):
+def judge_injected(scenario, injection, tale):
     """Whether a tale names what was done, and its time."""
     verdict = tale["verdict"]
     accept = scenario.accept or (verdict["code"],)
@@ -160,9 +160,10 @@ def judge_injected(scenario, injection, harm_ns, tale):
         injected=scenario.name, request=injection.request,
         code=verdict["code"], right=named or scenario.is_witnessed(tale),
         reported_ns=spent(tale, reported, injection.window),
-        harm_ns=harm_ns, text=verdict["text"], causes=tale["causes"],
+        harm_ns=injection.harm_ns, text=verdict["text"],
+        causes=tale["causes"],
         plain=verdict["code"] in ("unknown", *scenario.plain),
-        both=names_both(injection, harm_ns, tale, reported))
+        both=names_both(injection, tale, reported))
 
 
 def judge_calm(scenario, request, tale, witness):

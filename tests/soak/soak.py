@@ -5,7 +5,7 @@ byte may be wrong.
     tests/soak/soak.py --build build [--minutes 60] [--seed N] [--keep DIR]
 
 The two servers are Tomcat, then nginx, Node and the JDK's own server, by a
-reload each five minutes.  Meanwhile they are stopped, killed, restarted,
+reload each five minutes or so.  Meanwhile they are stopped, killed, restarted,
 drained and swapped, the configuration is read again, the access log is rotated;
 files, posts and streams come from clients that know each byte, some of which
 leave early, beside crowds of idle connections.  Only POSTs, streams, and what
@@ -15,27 +15,25 @@ After a sixth of the time Tailor's memory, descriptors, threads and disk must be
 flat.  Exit status 0 if all that held.
 """
 
-import argparse
 import hashlib
-import http.client
-import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "chaos")]
 
+from director import Director  # noqa: E402
+from rig import suite  # noqa: E402
+from rig.message import Closed, Cut, Malformed  # noqa: E402
 from rig.other_proxies import find, nginx  # noqa: E402
 from rig.ports import free_port  # noqa: E402
 from rig.process import Process  # noqa: E402
@@ -43,12 +41,17 @@ from rig.tailor import Tailor, configuration  # noqa: E402
 from rig.wait import Late  # noqa: E402
 
 KINDS = ("tomcat", "nginx", "node", "jdk")
-KIND_S = 300
-EVENT_S = (4, 16)
 FILES = 40
 CROWD = 150
 LOGS_KEPT = 3
 SHARE_WARM = 1 / 6
+# What happens, how often, and for how long (s); then the time between.
+LANES = {
+    "servers": ((("blind-pause", 9, 0.05, 3), ("crash", 5, 0, 0),
+                 ("restart", 5, 0, 0), ("drain", 5, 2, 2),
+                 ("next-servers", 1, 0, 0)), 4, 16),
+    "operator": ((("switch", 1, 0, 0), ("reload", 1, 0, 0), ("hup", 1, 0, 0),
+                  ("rotate", 1, 0, 0), ("crowd", 1, 3, 3)), 4, 16)}
 JARS = ":".join(f"/usr/share/java/{name}.jar" for name in (
     "tomcat10-embed-core", "tomcat10-annotations-api"))
 NGINX = """
@@ -71,19 +74,11 @@ MAY_GROW = {"memory, KiB": 8192, "descriptors": 32, "threads": 0,
             "disk, KiB": 8192}
 
 
-def say(text):
-    print(time.strftime("%H:%M:%S"), text, flush=True)
-
-
-class Wrong(Exception):
-    """A response that is not what its server sent."""
-
-
 class Book:
     """What came of the requests; safe for all threads."""
 
     def __init__(self):
-        self.count, self.bad = Counter(), []
+        self.count, self.violations = Counter(), []
         self._lock = threading.Lock()
 
     def note(self, sort, outcome):
@@ -92,8 +87,8 @@ class Book:
 
     def violation(self, text):
         with self._lock:
-            self.bad.append(text)
-        say(f"VIOLATION {text}")
+            self.violations.append(text)
+        suite.say(f"VIOLATION {text}")
 
 
 class Guest(threading.Thread):
@@ -101,7 +96,7 @@ class Guest(threading.Thread):
 
     def __init__(self, soak, number):
         super().__init__(daemon=True)
-        self.soak, self.connection = soak, None
+        self.soak, self.client = soak, None
         self.draw = random.Random(f"{soak.given.seed}/{number}")
 
     def run(self):
@@ -109,76 +104,97 @@ class Guest(threading.Thread):
             sort = self.draw.choices(("file", "echo", "stream"),
                                      (80, 15, 5))[0]
             try:
-                outcome = getattr(self, sort)()
-            except Wrong as wrong:
-                outcome = "wrong"
-                self.soak.book.violation(f"{sort}: {wrong}")
-            except (OSError, http.client.HTTPException) as error:
+                self.client = self.client or self.soak.tailor.client()
+                outcome = self.ask(*getattr(self, sort)())
+            except (Closed, OSError) as error:
                 outcome = type(error).__name__
-            if not isinstance(outcome, str) or outcome != "good":
-                self.soak.failed(sort, outcome)
+            if outcome != "good":
                 self.leave()
             self.soak.book.note(sort, outcome)
 
     def leave(self):
-        if self.connection:
-            self.connection.close()
-        self.connection = None
-
-    def ask(self, method, target, body=None, chunked=False):
-        if not self.connection:
-            self.connection = http.client.HTTPConnection(
-                *self.soak.tailor.address, timeout=90)
-        self.connection.request(method, target, body,
-                                encode_chunked=chunked, headers={
-                                    "Transfer-Encoding": "chunked"}
-                                if chunked else {})
-        return self.connection.getresponse()
+        if self.client:
+            self.client.close()
+        self.client = None
 
     def file(self):
-        name = self.draw.choice(self.soak.files)
-        response = self.ask("GET", f"/{name}")
-        body = response.read()
-        if response.status != 200:
-            return response.status
-        if hashlib.sha256(body).hexdigest() != name:
-            raise Wrong(f"{len(body)} bytes for {name}")
-        return "good"
+        name, body = self.draw.choice(self.soak.files)
+        return b"GET /%b HTTP/1.1\r\nHost: soak\r\n\r\n" % name, body
 
     def echo(self):
         body = self.draw.randbytes(int(2 ** self.draw.uniform(0, 17)))
+        framing, sent = b"Content-Length: %d" % len(body), body
         if self.draw.random() < 0.3:
-            response = self.ask("POST", "/echo", iter(
-                [body[:99], body[99:] or b"."]), chunked=True)
-            body = body[:99] + (body[99:] or b".")
-        else:
-            response = self.ask("POST", "/echo", body)
-        got = response.read()
-        if response.status != 200:
-            return response.status
-        if got != body:
-            raise Wrong(f"{len(got)} of {len(body)} bytes")
-        return "good"
+            framing = b"Transfer-Encoding: chunked"
+            sent = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in
+                            (body[:99], body[99:]) if part) + b"0\r\n\r\n"
+        return (b"POST /echo HTTP/1.1\r\nHost: soak\r\n%b\r\n\r\n%b"
+                % (framing, sent), body)
 
     def stream(self):
         count = self.draw.randint(1, 100)
-        leaves = self.draw.random() < 0.3
-        response = self.ask("GET", f"/stream?{count}")
-        if response.status != 200:
-            response.read()
-            return response.status
-        for number in range(count):
-            line = response.readline() + response.readline()
-            if not line:
-                return "cut"
-            if line != f"data: {number}\n\n".encode():
-                raise Wrong(f"{line} as event {number}")
-            if leaves and number > count / 2:
+        return (b"GET /stream?%d HTTP/1.1\r\nHost: soak\r\n\r\n" % count,
+                b"".join(b"data: %d\n\n" % i for i in range(count)),
+                self.draw.random() < 0.3)
+
+    def ask(self, request, expected, leaves=False):
+        """Send it, and look at each byte that comes."""
+        try:
+            self.client.send(request)
+            response = self.client.response_head()
+            if leaves:
+                self.soak.over.wait(self.draw.random() * 5)
                 self.leave()
                 return "good"
-        if response.read():
-            raise Wrong("more than the events")
-        return "good"
+            body, cut = self.client.response_body(response), False
+        except Cut as error:
+            body, cut = error.body if error.head else b"", True
+        except Malformed as error:
+            self.soak.book.violation(f"{request[:60]}: {error}")
+            return "malformed"
+        if not cut and response.status != 200:
+            return response.status
+        if body != expected[:len(body) if cut else None]:
+            self.soak.book.violation(f"{request[:60]}: {len(body)} bytes, not "
+                                     f"{len(expected)}, or others")
+            return "wrong"
+        return "cut" if cut else "good"
+
+
+class Events(Director):
+    """What happens to servers and Tailor."""
+
+    def __init__(self, soak):
+        super().__init__(soak.tailor, soak.folder, soak.given.seed, soak.book,
+                         soak.over, LANES)
+        self.soak = soak
+
+    def do_next_servers(self, *_):
+        self.config["servers"] = self.soak.next_servers()
+        self.tailor.config["servers"] = self.config["servers"]
+        self.reload()
+        self.wait_ready(*"ab")
+
+    def do_rotate(self, *_):
+        logs = self.soak.logs
+        old = [logs / f"access.log.{i}" for i in range(LOGS_KEPT)]
+        for a, b in zip(old[-2::-1], old[::-1]):
+            if a.exists():
+                a.replace(b)
+        (logs / "access.log").replace(old[0])
+        self.tailor.signal(signal.SIGUSR1)
+
+    def do_crowd(self, _kind, _server, length, _dice):
+        """Idle connections: some never say a word, some have asked once."""
+        idle = []
+        for number in range(CROWD):
+            one = socket.create_connection(self.tailor.address, 30)
+            if number % 2:
+                one.sendall(b"GET /stream?1 HTTP/1.1\r\nHost: idle\r\n\r\n")
+            idle.append(one)
+        self.stop.wait(length)
+        for one in idle:
+            one.close()
 
 
 class Soak:
@@ -188,8 +204,7 @@ class Soak:
         self.given, self.folder = given, folder
         self.draw = random.Random(given.seed)
         self.over, self.book = threading.Event(), Book()
-        self.serial, self.kind, self.gauges = 0, KINDS[0], []
-        self.events, self.events_count = [], Counter()
+        self.serial, self.gauges = -1, []
         self.docs = pathlib.Path(folder, "docs")
         self.logs = pathlib.Path(folder, "logs")
         self.store = pathlib.Path(folder, "store")
@@ -198,143 +213,46 @@ class Soak:
         self.files = [self._file() for _ in range(FILES)]
         subprocess.run([find("javac"), "-cp", JARS, "-d", folder,
                         HERE / "Service.java"], check=True)
-        others = free_port()
-        self.others = Process([find("node"), HERE / "service.js", others,
-                               self.docs])
-        self.others_port = others
-        self.tailor = None
+        self.others_port = free_port()
+        self.others = Process([find("node"), HERE / "service.js",
+                               self.others_port, self.docs])
+        self.tailor = Tailor(given.build, folder, configuration(
+            folder, self.next_servers(),
+            {"hedging": {"mode": "act"},
+             "slow": {"store": str(self.store), "store_bytes": "4M"},
+             "blame": {"store_bytes": "1M"},
+             "access_log": {"path": str(self.logs / "access.log")}}))
 
     def _file(self):
+        """(name, contents)"""
         data = self.draw.randbytes(int(2 ** self.draw.uniform(0, 19)))
         name = hashlib.sha256(data).hexdigest()
         (self.docs / name).write_bytes(data)
-        return name
-
-    # --- servers ----------------------------------------------------------
+        return name.encode(), data
 
     def command(self, kind, port):
         if kind == "node":
-            return ["node", HERE / "service.js", port, self.docs]
+            return [find("node"), HERE / "service.js", port, self.docs]
         if kind == "nginx":
             at = pathlib.Path(self.folder, f"nginx-{port}")
             at.mkdir()
             return nginx(at, NGINX.format(port=port, folder=self.docs,
                                           others=self.others_port))
-        return ["java", "-Xms64m", "-Xmx64m", "-cp",
+        return [find("java"), "-Xms64m", "-Xmx64m", "-cp",
                 f"{self.folder}:{JARS}", f"-Djava.io.tmpdir={self.folder}",
                 "Service", kind, port, self.docs]
 
-    def server(self, name):
-        port = free_port()
-        command = [str(x) for x in self.command(self.kind, port)]
-        return {"name": name, "address": f"127.0.0.1:{port}",
-                "launch": {"command": [find(command[0]), *command[1:]],
-                           "output": f"{self.folder}/servers.log"}}
-
-    def configuration(self):
-        return configuration(
-            self.folder, [self.server(name) for name in "ab"],
-            {"hedging": {"mode": "act"},
-             "slow": {"store": str(self.store), "store_bytes": "4M"},
-             "blame": {"store_bytes": "1M"},
-             "access_log": {"path": str(self.logs / "access.log")}})
-
-    # --- what happens -----------------------------------------------------
-
-    def rewrite(self, config):
-        path = pathlib.Path(self.folder, "tailor.json")
-        path.write_text(json.dumps(config), encoding="utf-8")
-        response = self.tailor.ask("/reload", "POST")
-        if response.status != 200:
-            self.book.violation(f"reload: {response.body}")
-
-    def post(self, target):
-        """An order; 409 where it cannot be followed now."""
-        response = self.tailor.ask(target, "POST")
-        if response.status not in (200, 202, 409):
-            self.book.violation(f"{target}: {response.status}")
-
-    def next_kind(self):
+    def next_servers(self):
+        """Configuration of both, of the next kind."""
         self.serial += 1
-        self.kind = KINDS[self.serial % len(KINDS)]
-        self.tailor.config["servers"] = [self.server(x) for x in "ab"]
-        self.rewrite(self.tailor.config)
-
-    def program(self, name):
-        """The process that Tailor launched as this server; None if none."""
-        return self.tailor.server(name).get("pid") or None
-
-    def pause(self, name):
-        if pid := self.program(name):
-            os.kill(pid, signal.SIGSTOP)
-            self.over.wait(self.draw.choice((0.05, 0.3, 1, 3)))
-            os.kill(pid, signal.SIGCONT)
-
-    def kill(self, name):
-        if pid := self.program(name):
-            os.kill(pid, signal.SIGKILL)
-
-    def restart(self, name):
-        self.post(f"/restart?server={name}")
-
-    def drain(self, name):
-        self.post(f"/drain?server={name}")
-        self.over.wait(2)
-        self.post(f"/ready?server={name}")
-
-    def switch(self, _):
-        self.post("/switch")
-
-    def reload(self, _):
-        self.tailor.config["proxy"]["request_timeout"] = (
-            f"{self.draw.randint(30, 60)}s")
-        self.rewrite(self.tailor.config)
-
-    def rotate(self, _):
-        old = [self.logs / f"access.log.{i}" for i in range(LOGS_KEPT)]
-        for a, b in zip(old[-2::-1], old[::-1]):
-            if a.exists():
-                a.replace(b)
-        (self.logs / "access.log").replace(old[0])
-        os.kill(self.tailor.pid, signal.SIGUSR1)
-
-    def crowd(self, _):
-        """Idle connections: some never say a word, some have asked once."""
-        idle = []
-        for number in range(CROWD):
-            one = socket.create_connection(self.tailor.address, 30)
-            if number % 2:
-                one.sendall(b"GET /stream?1 HTTP/1.1\r\nHost: idle\r\n\r\n")
-            idle.append(one)
-        self.over.wait(3)
-        for one in idle:
-            one.close()
-
-    def failed(self, sort, outcome):
-        now = time.monotonic()
-        last = [f"{what} {now - when:.1f} s ago"
-                for when, what in self.events[-2:]]
-        say(f"{sort} {outcome}: {', '.join(last)}")
-
-    def direct(self):
-        """Things happen until the time is over."""
-        due = time.monotonic() + KIND_S
-        what = ("pause", "pause", "kill", "restart", "drain", "switch",
-                "reload", "rotate", "crowd")
-        while not self.over.wait(self.draw.uniform(*EVENT_S)):
-            event, name = self.draw.choice(what), self.draw.choice("ab")
-            if time.monotonic() > due:
-                due += KIND_S
-                event = "next_kind"
-            self.events.append((time.monotonic(), f"{event} {name}"))
-            self.events_count[event] += 1
-            try:
-                if event == "next_kind":
-                    self.next_kind()
-                else:
-                    getattr(self, event)(name)
-            except (OSError, StopIteration) as error:
-                say(f"{event}: {error!r}")
+        kind, made = KINDS[self.serial % len(KINDS)], []
+        for name in "ab":
+            port = free_port()
+            made.append({
+                "name": name, "address": f"127.0.0.1:{port}", "launch": {
+                    "command": [str(x) for x in self.command(kind, port)],
+                    "output": f"{self.folder}/servers.log"}})
+        return made
 
     # --- what it costs ----------------------------------------------------
 
@@ -347,26 +265,25 @@ class Soak:
                 "disk, KiB": disk // 2}
 
     def judge(self):
-        """The median of the last sixth beside that of the second one."""
+        """The median of the last sixth beside that of the second one; lines."""
         sixth = int(len(self.gauges) * SHARE_WARM)
         for what, more in MAY_GROW.items():
             part = [[g[what] for g in self.gauges[i:i + sixth]]
                     for i in range(0, sixth * 6, sixth)]
             middle = [statistics.median(one) for one in part]
-            say(f"{what}, median of each sixth: {middle}, greatest: "
-                f"{[max(one) for one in part]}")
+            yield (f"{what}, median of each sixth: {middle}, greatest: "
+                   f"{[max(one) for one in part]}")
             if middle[5] > middle[1] + more:
                 self.book.violation(f"{what} grew")
 
     def run(self):
-        self.tailor = Tailor(self.given.build, self.folder,
-                             self.configuration()).wait_serving()
+        """Until the time is over; the lines of a table."""
+        self.tailor.wait_serving()
         for name in "ab":
             self.tailor.wait_server(name, state="ready")
-        guests = [Guest(self, i) for i in range(16)]
-        director = threading.Thread(target=self.direct)
-        for thread in (*guests, director):
-            thread.start()
+        guests, events = [Guest(self, i) for i in range(16)], Events(self)
+        for one in (*guests, events):
+            one.start()
         until = time.monotonic() + 60 * self.given.minutes
         while time.monotonic() < until and self.tailor.running():
             try:
@@ -375,47 +292,37 @@ class Soak:
                 pass  # a file has just been replaced
             self.over.wait(2)
             if len(self.gauges) % 30 == 0:
-                say(f"{self.kind} {self.gauges[-1]} "
-                    f"{dict(self.events_count)} {sum(self.book.count.values())}")
+                suite.say(f"{self.gauges[-1]} {events.counts} "
+                          f"{sum(self.book.count.values())}")
         self.over.set()
-        for thread in (*guests, director):
-            thread.join(120)
+        for one in guests:
+            one.join(120)
         try:
+            events.join()
             self.tailor.wait_settled()
             self.tailor.stop()
         except (AssertionError, Late, OSError) as error:
             self.book.violation(f"end: {error}")
-        self.judge()
-        for key, number in sorted(self.book.count.items(), key=str):
-            say(f"{key[0]:8} {key[1]!s:24} {number}")
-        say(f"{dict(self.events_count)}")
-        return len(self.book.bad)
-
-
-def options():
-    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    p.add_argument("--build", default=str(HERE.parents[1] / "build"))
-    p.add_argument("--minutes", type=float, default=60)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--keep", metavar="DIR", help="work here and leave it")
-    return p.parse_args()
+        return [*self.judge(), str(events.counts), *(
+            f"{sort:8} {outcome!s:24} {number}" for (sort, outcome), number
+            in sorted(self.book.count.items(), key=str))]
 
 
 def main():
-    given = options()
-    folder = given.keep or tempfile.mkdtemp(prefix="soak-", dir="/var/tmp")
-    os.makedirs(folder, exist_ok=True)
-    try:
+    p = suite.parser(__doc__)
+    p.add_argument("--minutes", type=float, default=60)
+    given = p.parse_args()
+    results = suite.Results(given.tap)
+    with suite.workplace(given, "soak", "/var/tmp") as folder:
         soak = Soak(given, folder)
-        bad = soak.run()
-        pathlib.Path(folder, "tailor.log").write_text(
-            soak.tailor.log, encoding="utf-8")
-        soak.others.kill()
-    finally:
-        if not given.keep:
-            shutil.rmtree(folder, ignore_errors=True)
-    say(f"{bad} violations")
-    return 1 if bad else 0
+        try:
+            lines = soak.run()
+        finally:
+            pathlib.Path(folder, "tailor.log").write_text(
+                soak.tailor.log, encoding="utf-8")
+            soak.others.kill()
+    results.add(f"{given.minutes:g} minutes", soak.book.violations)
+    return results.end(lines)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,17 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * What a Java service does to a request; see kinds.py.  TomcatService and
- * JettyService serve it.
+ * What a Java service does to a request; see kinds.py.  TomcatService,
+ * JettyService and JdkService serve it.  Besides: classes&amp;n=N loads and
+ * initialises N classes never seen before; dump asks for all threads' stacks, a
+ * safepoint without a collection.
  */
 final class Kinds {
 	private static final int PAGE = 4096;
 	private static final int BLOCK = 1 << 18;
+	private static final int SLEEPERS = 150;
+	private static final int DEPTH = 200;
+	private static final String TEMPLATE = "Kinds$Template";
 	private static final ByteBuffer PIECE =
 	    ByteBuffer.allocateDirect(1 << 16);
 	private static final String DATA = System.getenv("FOREIGN_DATA");
@@ -32,6 +37,7 @@ final class Kinds {
 	private static final Object LOCK = new Object();
 	private static volatile Object[] heap = new Object[0];
 	private static byte sink;
+	private static CountDownLatch sleepers;
 	/** Begin and end of what faulted; the time of the same when nothing does. */
 	private static final ThreadLocal<long[]> TWICE = new ThreadLocal<>();
 
@@ -61,7 +67,9 @@ final class Kinds {
 	    Map.entry("fsync", Kinds::fsync),
 	    Map.entry("upstream", Kinds::upstream),
 	    Map.entry("udp", Kinds::udp), Map.entry("collect", Kinds::collect),
-	    Map.entry("young", Kinds::young), Map.entry("touch", Kinds::touch));
+	    Map.entry("young", Kinds::young), Map.entry("touch", Kinds::touch),
+	    Map.entry("classes", Kinds::classes),
+	    Map.entry("dump", Kinds::dump));
 
 	private static int number(Map<String, String[]> q, String name) {
 		String[] value = q.get(name);
@@ -213,6 +221,74 @@ final class Kinds {
 		for (int i = 0; i < n; i++)
 			memory.put(i * PAGE, page);
 		TWICE.set(new long[] {begin, end, System.nanoTime() - end});
+	}
+
+	/** A class worth loading; defined again and again by new loaders. */
+	public static final class Template {
+		static final String[] TABLE = new String[64];
+
+		static {
+			for (int i = 0; i < TABLE.length; i++)
+				TABLE[i] = "entry " + i;
+		}
+
+		private Template() {
+		}
+	}
+
+	private static final class Loader extends ClassLoader {
+		private final byte[] template;
+
+		private Loader(byte[] template) {
+			this.template = template;
+		}
+
+		@Override
+		protected Class<?> loadClass(String name, boolean resolve)
+		    throws ClassNotFoundException {
+			return name.equals(TEMPLATE)
+			    ? defineClass(name, template, 0, template.length)
+			    : super.loadClass(name, resolve);
+		}
+	}
+
+	private static void classes(Map<String, String[]> q) throws Exception {
+		try (InputStream in = Kinds.class.getResourceAsStream(
+		    TEMPLATE + ".class")) {
+			byte[] template = in.readAllBytes();
+			for (int i = number(q, "n"); i > 0; i--)
+				Class.forName(
+				    TEMPLATE, true, new Loader(template));
+		}
+	}
+
+	private static void sleeper(int depth, CountDownLatch ready) {
+		if (depth > 0) {
+			sleeper(depth - 1, ready);
+			return;
+		}
+		ready.countDown();
+		try {
+			new CountDownLatch(1).await();
+		} catch (InterruptedException e) {
+			Thread.currentThread().interrupt();
+		}
+	}
+
+	/** Deep stacks, so that it takes a while. */
+	private static synchronized void dump(Map<String, String[]> q)
+	    throws InterruptedException {
+		if (sleepers == null) {
+			sleepers = new CountDownLatch(SLEEPERS);
+			for (int i = 0; i < SLEEPERS; i++) {
+				Thread t = new Thread(
+				    () -> sleeper(DEPTH, sleepers));
+				t.setDaemon(true);
+				t.start();
+			}
+			sleepers.await();
+		}
+		THREADS.dumpAllThreads(true, true);
 	}
 
 	/** Do what a query asks for. */

@@ -11,129 +11,122 @@ import struct
 import subprocess
 import time
 
+from hazard import C, Hazard, truth_of
 from rig.client import Client
 from rig.ports import free_port
 from rig.stage import sleep_us
 from rig.verdicts import Injection
-from scenario import Own, Scenario
-from servers import CServer
 
 
-class DelayedAck(Own):
+class DelayedAck(Hazard):
     # Against a Tailor that does not acknowledge at once, as it else would.
-    name = "nagle"
+    kind = "nagle"
+    services = C
     accept = ("tcp_delayed_ack",)
+    own_stage = True
     preload = "noquickack.so"
 
     def target(self, random):
-        return f"/nagle?us={random.randint(100, 1500)}"
+        return f"/work?kind=nagle&us={random.randint(100, 1500)}"
+
+    def measured(self):
+        """Its own time is over before the kernel has sent the response."""
+        truth = truth_of(self.stage.client.get("/work?kind=last"))
+        return truth.end - truth.begin
+
+    def window(self):
+        return None
 
 
-class ClientLate(Scenario):
+class Received(Hazard):
+    """A request whose client tells when it read the response."""
+    services = C
+
+    def injection(self, response, harm_ns):
+        """Of a response that has just been read."""
+        self.got = time.monotonic_ns()
+        return Injection(self.learn(response), harm_ns,
+                         {"sched_ns": self.sent, "send_ns": self.sent,
+                          "last_ns": self.got})
+
+
+class ClientLate(Received):
     # The response is there and the client's thread does something else.  Its
     # own stamps say when it read: it asks with them (analyze).
-    name = "client-late"
+    kind = "client-late"
     accept = ("client_late",)
 
     def inject(self, random):
-        client, sock = self.stage.client, self.stage.client.socket
-        sent_ns = time.monotonic_ns()
-        client.request("GET", "/compute?us=300")
-        select.select([sock], [], [])
+        client = self.stage.client
+        self.sent = time.monotonic_ns()
+        client.request("GET", "/work?kind=compute&us=300")
+        select.select([client.socket], [], [])
         arrived_ns = time.monotonic_ns()
         sleep_us(random.randint(5_000, 40_000))
-        read_ns = time.monotonic_ns()
-        response = client.response()
-        return Injection(response.get("x-request-id"), read_ns - arrived_ns,
-                         {"sched_ns": sent_ns, "send_ns": sent_ns,
-                          "last_ns": time.monotonic_ns()})
+        late_ns = time.monotonic_ns() - arrived_ns
+        return self.injection(client.response(), late_ns)
 
 
-class Unaccepted(Scenario):
+class Unaccepted(Hazard):
     # A new Tailor, whose server is not there yet: who connects waits in the
     # kernel's queue.  How long: from sending until the server has it.
-    name = "accept"
+    kind = "accept"
+    services = C
     accept = ("accept_queue",)
 
     def inject(self, random):
         self.stage.client.close()
         self.stage.tailor.stop()
-        self.server.kill()
+        self.service.kill()
         self.stage.restart()
         self.stage.connect()
-        self.sent_ns = time.monotonic_ns()
-        self.stage.client.request("GET", "/compute?us=500")
+        self.sent = time.monotonic_ns()
+        self.stage.client.request("GET", "/work?kind=compute&us=500")
         sleep_us(random.randint(20_000, 200_000))
-        self.server = CServer(self.stage.build, port=self.server.port)
-        self.stage.servers = [self.server]
+        self.service.launch()
         response = self.stage.client.response()
-        return Injection(response.get("x-request-id"))
-
-    def harm_ns(self, tale):
-        record = self.server.record(tale["request"]["id"])
-        return record["begin"] - self.sent_ns
-
-
-class Window(Scenario):
-    # The server's copying of so much is a part of the time.
-    name = "slow-reader"
-    accept = ("tcp_window",)
-    reported = ("tcp_window", "work", "softirq")
-    BYTES = 16 << 20
-
-    def inject(self, random):
-        return self.stage.read_late(f"/big?bytes={self.BYTES}",
-                                    random.randint(50_000, 150_000))
+        self.got = time.monotonic_ns()
+        self.service.pin(*self.service.cpus)
+        self.service.before_most()
+        return Injection(self.learn(response), self.begin - self.sent)
 
 
-class Retransmit(Scenario):
+class Retransmit(Received):
     # A segment with data is dropped by a filter at the receiving socket, as
     # a lossy link would: the request at the server, or the response at the
     # client, in turn.
-    name = "retransmit"
+    kind = "retransmit"
     accept = ("tcp_retransmit",)
+    accounted = False
     turn = 0
 
     def inject(self, random):
         self.turn += 1
-        if self.turn % 2:
-            return self.lose_request()
-        return self.lose_answer()
-
-    def lose_request(self):
-        self.stage.get("/drop-next")
-        self.lost_ns = None
-        return Injection(self.stage.get("/"))
-
-    def harm_ns(self, tale):
-        if self.lost_ns is not None:
-            return self.lost_ns
-        begin, end = self.server.record(tale["request"]["id"])["harm"]
-        return end - begin
+        if self.turn % 2 == 0:
+            return self.lose_response()
+        self.stage.client.get("/work?kind=drop")
+        return Injection(self.ask("/work?kind=none"), self.wall())
 
     # SO_MEMINFO's ninth word counts what the socket dropped.
     SO_MEMINFO, DROPS = 55, 8
 
-    def lose_answer(self):
+    def lose_response(self):
         client, sock = self.stage.client, self.stage.client.socket
 
         def drops():
             return struct.unpack("9I", sock.getsockopt(
                 socket.SOL_SOCKET, self.SO_MEMINFO, 36))[self.DROPS]
 
-        before, sent_ns = drops(), time.monotonic_ns()
+        before, self.sent = drops(), time.monotonic_ns()
         attach_filter(sock)
-        client.request("GET", "/compute?us=2000")
+        client.request("GET", "/work?kind=compute&us=2000")
         while drops() == before:
             sleep_us(20)
         lost_ns = time.monotonic_ns()
         sock.setsockopt(socket.SOL_SOCKET, 27, 0)  # SO_DETACH_FILTER
         select.select([sock], [], [])
-        self.lost_ns = time.monotonic_ns() - lost_ns
-        response = client.response()
-        return Injection(response.get("x-request-id"), self.lost_ns,
-                         {"sched_ns": sent_ns, "send_ns": sent_ns,
-                          "last_ns": time.monotonic_ns()})
+        lost_ns = time.monotonic_ns() - lost_ns
+        return self.injection(client.response(), lost_ns)
 
 
 def attach_filter(sock):
@@ -201,49 +194,41 @@ class Namespace:
         subprocess.run(["ip", "netns", "del", self.name], check=False)
 
 
-class Loss(Scenario):
+class Loss(Received):
     # The first segment of the response is lost on its way into another network
     # namespace, as a container has one.  How long: from the server's response
     # until it came.  The client asks with its stamps: it alone knows.
-    name = "loss"
+    kind = "loss"
     accept = ("tcp_retransmit",)
+    own_stage = True
 
-    def __init__(self, build):
-        self.host = Namespace()
-        port = free_port()
-        self.listen = (Namespace.HERE, port)
-        self.sections = {
-            "listen": [f"127.0.0.1:{free_port()}",
-                       f"{Namespace.HERE}:{port}"],
-            "proxy": {"trust": ["127.0.0.1/32", "198.51.100.0/30"]}}
-        try:
-            super().__init__(build)
-        except BaseException:
-            self.host.end()
-            raise
+    @classmethod
+    def sections(cls):
+        cls.listen = (Namespace.HERE, free_port())
+        cls.host = Namespace()
+        return {"listen": [f"127.0.0.1:{free_port()}",
+                           f"{Namespace.HERE}:{cls.listen[1]}"],
+                "proxy": {"trust": ["127.0.0.1/32", "198.51.100.0/30"]}}
 
-    def warm(self):
-        super().warm()
+    def start(self):
+        super().start()
         with self.host.inside():
             self.far = Client(self.listen)
-        self.far.get("/compute?us=50")
+        self.far.get("/work?kind=compute&us=50")
 
     def stop(self):
         super().stop()
+        self.far.close()
         self.host.end()
 
     def inject(self, random):
         self.host.lose_one()
-        sent_ns = time.monotonic_ns()
-        response = self.far.get(f"/compute?us={random.randint(500, 2000)}")
-        self.got_ns = time.monotonic_ns()
-        return Injection(response.get("x-request-id"), None,
-                         {"sched_ns": sent_ns, "send_ns": sent_ns,
-                          "last_ns": self.got_ns})
-
-    def harm_ns(self, tale):
-        record = self.server.record(tale["request"]["id"])
-        return self.got_ns - record["end"]
+        self.sent = time.monotonic_ns()
+        response = self.far.get(
+            f"/work?kind=compute&us={random.randint(500, 2000)}")
+        injection = self.injection(response, None)
+        injection.harm_ns = self.got - self.end
+        return injection
 
 
-HAZARDS = (DelayedAck, Unaccepted, ClientLate, Window, Retransmit, Loss)
+HAZARDS = (DelayedAck, Unaccepted, ClientLate, Retransmit, Loss)

@@ -4,9 +4,9 @@
 import threading
 import time
 
-from foreign import FORKING, OWN, Busy, overlap
+from hazard import ALL, C, FORKING, OWN, Busy, overlap
 from rig.stage import SERVER_CPU, Disturber, may_schedule, sleep_us
-from rig.verdicts import Injection
+from rig.verdicts import MS, Injection
 
 
 class Disturbed(Busy):
@@ -45,6 +45,7 @@ class Disturbed(Busy):
 
 class Fifo(Disturbed):
     kind = "rt-hog"
+    services = (*ALL, *C)
     accept = ("preempted",)
     crowded = True
     naming = "fifo"
@@ -55,7 +56,7 @@ class Hog(Disturbed):
     # Scheduled as the service is, and there first: the service's thread is
     # woken and waits until the hog's turn is over.
     kind = "cpu-hog"
-    services = OWN
+    services = (*OWN, *C)
     accept = ("runq",)
     crowded = True
     naming = "peer"
@@ -71,8 +72,33 @@ class Hog(Disturbed):
         return Injection(request, self.begin - self.sent)
 
 
+class FairHog(Disturbed):
+    # Both are ordinary: the service's thread loses the CPU to it (preempted),
+    # or finds it taken when it is woken (runq), and so do both to any
+    # other process that computes: on a machine in use there are some.
+    # How long: what it took from the client's sending to the end of the
+    # computing, but for its CPU time.
+    kind = "cpu-hog-fair"
+    services = C
+    edge = True  # the hog and the computing
+    accept = ("preempted", "runq")
+    order = "hog"
+    ordinary = True
+
+    def measured(self):
+        return self.end - self.sent - self.cpu
+
+    def window(self):
+        return None
+
+    def hit(self, tale, harm_ns):
+        # With less than the computing it is not what made it slow.
+        return harm_ns > self.cpu + MS
+
+
 class StopAll(Disturbed):
     kind = "stop-all"
+    services = (*ALL, *C)
     ordinary = True
     accept = ("stopped",)
     order = "stop"
@@ -167,4 +193,4 @@ class Quota(Busy):
         return Injection(request, group.throttled_ns() - before)
 
 
-HAZARDS = (Fifo, Hog, StopAll, StopWorker, Freeze, Quota)
+HAZARDS = (Fifo, Hog, FairHog, StopAll, StopWorker, Freeze, Quota)

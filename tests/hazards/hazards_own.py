@@ -5,7 +5,8 @@ import contextlib
 import os
 import time
 
-from foreign import JVM, NODE, OWN, POOL, PYTHON, Busy, Hazard
+from hazard import (ALL, C, JVM, NODE, OWN, POOL, PYTHON, Busy,
+                    Hazard)
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import MS
 
@@ -33,6 +34,7 @@ class Backoff(Sleep):
 
 class Compute(Busy):
     kind = "compute"
+    services = (*ALL, *C)
     accept = ("work",)
 
     def target(self, random):
@@ -69,9 +71,14 @@ class Amid(Compute):
 
 class LockSleep(Hazard):
     kind = "lock-sleep"
-    services = (*JVM, "python", "puma", "go")
+    services = (*JVM, "python", "puma", "go", *C)
     accept = ("lock",)
     how = "sleep"
+
+    @property
+    def naming(self):
+        """What our server calls its thread."""
+        return "holder" if self.service.name == "c" else ""
 
     @property
     def plain(self):
@@ -161,6 +168,7 @@ class Disk(Hazard):
 
 class Cold(Disk):
     kind = "cold-file"
+    services = (*ALL, *C)
     accept = ("disk",)
     reported = ("disk", "idle_wakeup", "runq")
     plain = ("lock", "sleep")  # Node waits for a thread that waits for the disk
@@ -253,7 +261,7 @@ class Udp(Sleep):
 class Faults(Hazard):
     kind = "page-faults"
     share = 0.45
-    services = (*JVM, *PYTHON, *NODE, "go")
+    services = (*JVM, *PYTHON, *NODE, "go", *C)
     accept = ("page_fault",)
 
     def target(self, random):
@@ -264,6 +272,19 @@ class Faults(Hazard):
 
     def window(self):
         return None  # as of mapped-file
+
+
+class HugeFaults(Faults):
+    kind = "page-faults-huge"
+    services = C
+
+    def prepare(self, random):
+        # A virtual machine may have given free memory back to its host.  Then
+        # the first touch waits for the host, which is no fault of this kernel.
+        self.stage.client.get("/work?kind=huge&n=48")
+
+    def target(self, random):
+        return f"/work?kind=huge&n={random.randint(8, 48)}"
 
 
 class Collect(Hazard):
@@ -280,4 +301,5 @@ class Collect(Hazard):
 
 
 HAZARDS = (Sleep, Backoff, Compute, Amid, LockSleep, LockCompute, Gil, Cold,
-           Mapped, Fsync, Outbound, Database, Udp, Faults, Collect)
+           Mapped, Fsync, Outbound, Database, Udp, Faults, HugeFaults,
+           Collect)

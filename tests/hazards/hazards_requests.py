@@ -5,7 +5,8 @@ import os
 import select
 import time
 
-from foreign import JVM, NODE, POOL, Hazard, overlap, truth_of, within
+from hazard import (ALL, C, JDK, JVM, NODE, POOL, Hazard, overlap, truth_of,
+                    within)
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import MS, Injection, by_thread
 
@@ -13,7 +14,7 @@ from rig.verdicts import MS, Injection, by_thread
 class Full(Hazard):
     """A collection that another request has caused."""
     kind = "gc-full"
-    services = JVM
+    services = (*JVM, *JDK)
     accept = ("gc",)
     reported = ("gc", "safepoint")
     order = "/work?kind=collect&n=600000"
@@ -57,7 +58,7 @@ class Young(Full):
 class OneThread(Hazard):
     kind = "busy"
     cpus = (PROXY_CPU, SERVER_CPU)  # or its workers would wait for one
-    services = ("gunicorn", *NODE)
+    services = ("gunicorn", *NODE, "single")
     accept = ("backend_queue", "accept_queue")
 
     def inject(self, random):
@@ -118,6 +119,7 @@ class Overload(Hazard):
 
 class SlowReader(Hazard):
     kind = "slow-reader"
+    services = (*ALL, *C)
     crowded = True  # no account is taken of it
     accept = ("tcp_window", "client_late")
     plain = ("tcp_held",)  # the client's socket has it; why is not in it

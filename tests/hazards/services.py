@@ -1,4 +1,5 @@
-"""Services that Tailor's authors did not write, each as a set of processes.
+"""Services, each as a set of processes: ours, and those that Tailor's authors
+did not write.
 
 Every one responds to /work?kind=..., as services/kinds.py has it, except nginx,
 which passes that on to a Python service that Tailor does not watch.
@@ -55,6 +56,7 @@ class World:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         self.database = self.upstream = None
+        self.channels = None  # the socket of the Tailor before a service
 
     def _text(self):
         """Files that take some 10 and 40 ms to compress."""
@@ -103,10 +105,14 @@ class Service(Process):
         self.address = f"127.0.0.1:{self.port}"
         self.keys = {"connections_max": CONNECTIONS, **self.keys}
         self.group = Group(f"tailor-{self.name}-{os.getpid()}-{self.port}")
-        argv = [str(a) for a in self.argv()]
+        self.launch()
+
+    def launch(self):
+        """Start it, again after kill(); it listens on return."""
+        argv = [str(a) for a in self.command()]
         super().__init__([*NICER * may_schedule(), *self.group.command(argv)],
-                         env=world.environment, group=True,
-                         cwd=world.folder, stdout=subprocess.DEVNULL)
+                         env=self.world.environment, group=True,
+                         cwd=self.world.folder, stdout=subprocess.DEVNULL)
         try:
             wait_until(lambda: listens(self.address) or not self.running(),
                        lambda: f"{self.name} listens:\n{self.log}", 60)
@@ -115,13 +121,17 @@ class Service(Process):
             self.end()
             raise
 
-    def argv(self):
+    def command(self):
         raise NotImplementedError
 
     @classmethod
     def unable(cls):
         """Why it cannot run here; None if it can."""
         return None
+
+    def calm(self, random):
+        """A request that nothing is done to."""
+        return "/work?kind=none"
 
     def client(self):
         """A connection past Tailor."""
@@ -178,6 +188,26 @@ class Service(Process):
         self.group.remove()
 
 
+class C(Service):
+    """server.c, a thread for each connection."""
+    name = "c"
+
+    def command(self):
+        return [self.world.build / "hazards" / "server", self.port]
+
+    def calm(self, random):
+        return f"/work?kind=compute&us={random.randint(100, 1500)}"
+
+
+class Single(C):
+    """One thread serves all its connections."""
+    name = "single"
+    threads = False
+
+    def command(self):
+        return [*super().command(), "single"]
+
+
 CPYTHON = {"jvm": "usdt"}  # its probes, which are not used unasked
 
 
@@ -185,7 +215,7 @@ class Python(Service):
     name = "python"
     keys = CPYTHON
 
-    def argv(self):
+    def command(self):
         return [sys.executable, HERE / "threads.py", self.port]
 
 
@@ -199,7 +229,7 @@ class Gunicorn(Service):
     def unable(cls):
         return None if find("gunicorn") else "gunicorn is not installed"
 
-    def argv(self):
+    def command(self):
         return [find("gunicorn"), "--workers", self.workers, "--bind",
                 self.address, "--chdir", HERE, "--log-level", "warning",
                 "--timeout", 600, "wsgi:application"]
@@ -215,7 +245,7 @@ class Waitress(Service):
         return (None if find("waitress-serve")
                 else "python3-waitress is not installed")
 
-    def argv(self):
+    def command(self):
         return ["env", f"PYTHONPATH={HERE}", find("waitress-serve"),
                 f"--listen={self.address}", "--threads=2", "wsgi:application"]
 
@@ -228,7 +258,7 @@ class Puma(Service):
     def unable(cls):
         return None if find("puma") else "puma is not installed"
 
-    def argv(self):
+    def command(self):
         return [find("puma"), "--bind", f"tcp://{self.address}", "--threads",
                 "8:8", "--environment", "production", HERE / "puma.ru"]
 
@@ -276,7 +306,7 @@ class Apache(Service):
             return "apache2-bin is not installed"
         return None if cls.php() else "libapache2-mod-php is not installed"
 
-    def argv(self):
+    def command(self):
         modules = "\n".join(
             f"LoadModule {name}_module {self.MODULES}/mod_{name}.so"
             for name in ("mpm_prefork", "authz_core", "alias"))
@@ -296,7 +326,7 @@ class Node(Service):
     def unable(cls):
         return None if find("node") else "nodejs is not installed"
 
-    def argv(self):
+    def command(self):
         return [find("node"), "--expose-gc", HERE / "node.js", self.port,
                 *([self.workers] if self.workers else [])]
 
@@ -313,8 +343,8 @@ class Go(Service):
     def unable(cls):
         return None if find("go") else "golang-go is not installed"
 
-    def argv(self):
-        return [self.world.build / "foreign" / "service-go", self.port]
+    def command(self):
+        return [self.world.build / "hazards" / "service-go", self.port]
 
 
 class Jetty(Service, Safepoints):
@@ -326,6 +356,10 @@ class Jetty(Service, Safepoints):
     package = "libjetty9-java"
     collector = "Parallel"
 
+    def options(self):
+        """More of the JVM's."""
+        return ()
+
     @classmethod
     def unable(cls):
         if not find("java") or not find("javac"):
@@ -334,13 +368,39 @@ class Jetty(Service, Safepoints):
             return f"{cls.package} is not installed"
         return None
 
-    def argv(self):
-        path = [self.world.build / "foreign" / "classes",
+    def command(self):
+        path = [self.world.build / "hazards" / "classes",
                 *(JARS / f"{jar}.jar" for jar in self.jars)]
         return [find("java"), "-Xms256m", "-Xmx256m", "-Xmn64m",
                 f"-XX:+Use{self.collector}GC", self.SAFEPOINT_LOG,
-                "-cp", ":".join(map(str, path)), self.main, self.port,
+                *self.options(), "-cp", ":".join(map(str, path)), self.main, self.port,
                 self.world.folder]
+
+
+class Jdk(Jetty):
+    """The JDK's HTTP server with Tailor's agent in it."""
+    name = "jdk-serial"
+    main = "JdkService"
+    jars = ()
+    collector = "Serial"
+
+    def options(self):
+        agent = self.world.build / "libtailor-jvm.so"
+        return ["-Dsun.net.httpserver.nodelay=true",
+                f"-agentpath:{agent}=socket={self.world.channels}"]
+
+    def calm(self, random):
+        return "/work?kind=compute&ms=1"
+
+
+class JdkG1(Jdk):
+    name = "jdk-g1"
+    collector = "G1"
+
+
+class JdkParallel(Jdk):
+    name = "jdk-parallel"
+    collector = "Parallel"
 
 
 class Tomcat(Jetty):
@@ -387,7 +447,7 @@ class Nginx(Service):
     def unable(cls):
         return None if find("nginx") else "nginx is not installed"
 
-    def argv(self):
+    def command(self):
         return nginx(self.world.folder, NGINX.format(
             upstream=self.world.upstream.port, address=self.address,
             folder=self.world.folder), main="worker_processes 2;")
@@ -434,6 +494,7 @@ class Database(Process):
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+OURS = ("c", "single", "jdk-serial", "jdk-g1", "jdk-parallel")
 SERVICES = {kind.name: kind for kind in (
-    Tomcat, Jetty, Nginx, Apache, Gunicorn, Python, Waitress, Puma, Node,
+    C, Single, Jdk, JdkG1, JdkParallel, Tomcat, Jetty, Nginx, Apache, Gunicorn, Python, Waitress, Puma, Node,
     Cluster, Go)}
