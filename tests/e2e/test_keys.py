@@ -72,7 +72,7 @@ def test_lingering(later, one, begin, status):
         return t.metrics()["tailor_connections_current"]
 
     def stays_open():
-        later(1)
+        later(2)
         if now_open():
             c.send(b"x" * 1000)
         return now_open()
@@ -80,7 +80,7 @@ def test_lingering(later, one, begin, status):
     with t.client() as c:
         c.send(begin)
         assert c.response().status == status
-        assert all(stays_open() for _ in range(20))
+        assert all(stays_open() for _ in range(5))
         while stays_open():
             pass
         assert t.metrics()[linger] == 1

@@ -160,13 +160,15 @@ def test_who_waits_at_a_listener_is_served(upstream, tailor):
     t.reload(listen=[f"127.0.0.1:{t.port}", f"127.0.0.1:{port}"])
     t.signal(signal.SIGSTOP)
     waiting = [Client(("127.0.0.1", port)) for _ in range(500)]
+    for c in waiting:
+        c.request()
     t.rewrite(listen=[f"127.0.0.1:{t.port}"])
     t.signal(signal.SIGHUP)
     t.signal(signal.SIGCONT)
     t.wait_metric('tailor_config_reload_total{result="done"}', 2)
     for c in waiting:
         with c:
-            assert c.get().body == b"active"
+            assert c.response().body == b"active"
 
 
 def test_rules_are_in_force(upstream, tailor):
