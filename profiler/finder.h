@@ -18,7 +18,7 @@
 
 #include <dirent.h>
 
-#include "profiler/profiler.h"
+#include "profiler/options/options.h"
 
 #define FINDER_STEP 32	    /* processes examined in one step */
 #define FINDER_STEP_KNOWN 4 /* in one for more of a known server */

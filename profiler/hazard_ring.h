@@ -12,7 +12,8 @@
  * Cost: about 5 ns to find it empty.  256 records of 32 bytes. */
 #pragma once
 
-#include "profiler/profiler.h"
+#include "profiler/options/options.h"
+#include "talechain/events/hazard.h"
 
 #define HAZARD_RING_SLOTS 256
 

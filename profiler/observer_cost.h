@@ -9,8 +9,9 @@
  * cycles, for each piece and each ring. */
 #pragma once
 
-#include "profiler/output.h"
 #include "profiler/counters/cycles.h"
+#include "profiler/options/stats.h"
+#include "profiler/output.h"
 
 #define OBSERVER_COST_EVERY 1024
 

@@ -20,7 +20,7 @@
 #pragma once
 
 #include "base/instant.h"
-#include "profiler/profiler.h"
+#include "profiler/options/options.h"
 
 /* The first rest and the longest one.  The rings must hold what a busy machine
  * writes in that time. */

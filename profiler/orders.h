@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "profiler/jvm/load.h"
-#include "profiler/profiler.h"
+#include "profiler/options/options.h"
 
 struct attach;
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "profiler/hazard_ring.h"
+#include "talechain/timeline/timeline.h"
 
 #define OUTPUT_CHANNEL 0 /* the observer's own number in the stream */
 

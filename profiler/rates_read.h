@@ -9,7 +9,7 @@
 #pragma once
 
 #include "profiler/observer_command.h"
-#include "profiler/profiler.h"
+#include "profiler/options/options.h"
 #include "profiler/counters/dte.h"
 
 #define MEDIAN_OCTAVES 24 /* values from 1 to 2^24 - 1 */

@@ -19,7 +19,7 @@
 #include "profiler/activity.h"
 #include "profiler/jvm/pause.h"
 #include "profiler/jvm/vm_thread.h"
-#include "profiler/profiler.h"
+#include "profiler/options/stats.h"
 
 #define PAGE_TEXT 120
 #define HSPERF_REST 3 /* both survivors' spaces, and the old generation */
