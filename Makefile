@@ -46,7 +46,7 @@ endif
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base talechain/events talechain/timeline talechain/explain \
 	 talechain/symbols talechain/store talechain/render config \
-	 profiler/counters profiler/options profiler shim \
+	 profiler/counters profiler/options profiler/processes profiler shim \
 	 hedging http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
@@ -64,7 +64,9 @@ NEEDS_talechain/render := talechain/explain talechain/timeline \
 	talechain/events base
 NEEDS_profiler/counters := base
 NEEDS_profiler/options := base
-NEEDS_profiler  := profiler/options profiler/counters talechain/timeline \
+NEEDS_profiler/processes := profiler/options base
+NEEDS_profiler  := profiler/processes profiler/options profiler/counters \
+		   talechain/timeline \
 		   talechain/events base
 NEEDS_shim      := profiler talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base

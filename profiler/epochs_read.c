@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "profiler/finder.h"
+#include "profiler/processes/finder.h"
 #include "profiler/counters/counter.h"
 
 #define BIT(source) (UINT32_C(1) << (source))

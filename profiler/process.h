@@ -21,10 +21,10 @@
  * All of it runs on the attach thread. */
 #pragma once
 
-#include "profiler/finder.h"
+#include "profiler/processes/finder.h"
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/observer_command.h"
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 
 struct attach;
 

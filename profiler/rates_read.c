@@ -7,8 +7,8 @@
 #include "profiler/rates_read.h"
 
 #include "base/log.h"
-#include "profiler/finder.h"
-#include "profiler/proc.h"
+#include "profiler/processes/finder.h"
+#include "profiler/processes/proc.h"
 #include "profiler/counters/counter.h"
 #include "profiler/counters/cycles.h"
 #include "talechain/events/events.h"

@@ -11,7 +11,7 @@
 
 #include "base/sigbus_guard.h"
 #include "profiler/jvm/hsperf_page.h"
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 
 #define PATH_BYTES 512
 

@@ -7,7 +7,7 @@
 
 #include "base/permission.h"
 #include "profiler/kernel/programs.h"
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 #include "profiler/kernel/sampling.h"
 
 /* Inode of /proc/self/ns/pid in the initial pid namespace. */

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "profiler/attach.h"
-#include "profiler/finder.h"
-#include "profiler/proc.h"
+#include "profiler/processes/finder.h"
+#include "profiler/processes/proc.h"
 #include "profiler/process.h"
 
 /* A child that lives until it is killed. */

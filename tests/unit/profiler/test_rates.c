@@ -13,7 +13,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "profiler/finder.h"
+#include "profiler/processes/finder.h"
 #include "profiler/rates.h"
 #include "profiler/rates_read.h"
 #include "talechain/events/events.h"

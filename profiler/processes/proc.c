@@ -1,4 +1,4 @@
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 
 #include <dirent.h>
 #include <errno.h>

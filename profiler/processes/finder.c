@@ -1,11 +1,11 @@
-#include "profiler/finder.h"
+#include "profiler/processes/finder.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
 
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 
 #define TCP_STATE_LISTEN 0x0a
 #define UNIX_FLAG_LISTEN 0x10000u
