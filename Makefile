@@ -46,7 +46,8 @@ endif
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base talechain/events talechain/timeline talechain/explain \
 	 talechain/symbols talechain/store talechain/render config \
-	 profiler/counters profiler/options profiler/processes profiler shim \
+	 profiler/counters profiler/options profiler/processes \
+	 profiler/channels profiler shim \
 	 hedging http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
@@ -65,9 +66,10 @@ NEEDS_talechain/render := talechain/explain talechain/timeline \
 NEEDS_profiler/counters := base
 NEEDS_profiler/options := base
 NEEDS_profiler/processes := profiler/options base
-NEEDS_profiler  := profiler/processes profiler/options profiler/counters \
-		   talechain/timeline \
-		   talechain/events base
+NEEDS_profiler/channels := profiler/options talechain/timeline \
+			   talechain/events base
+NEEDS_profiler  := profiler/channels profiler/processes profiler/options \
+		   profiler/counters talechain/timeline talechain/events base
 NEEDS_shim      := profiler talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
 NEEDS_http      :=

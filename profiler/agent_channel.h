@@ -6,8 +6,8 @@
  * events in the channel's ring. */
 #pragma once
 
-#include "profiler/channel.h"
-#include "profiler/hazard_state.h"
+#include "profiler/channels/channel.h"
+#include "profiler/channels/hazard_state.h"
 
 /* Read the state word and post changes.  The observer only. */
 void agent_channel_sweep(

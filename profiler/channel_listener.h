@@ -13,7 +13,7 @@
 
 #include <poll.h>
 
-#include "profiler/channel.h"
+#include "profiler/channels/channel.h"
 
 /* Connections without a complete request, at most. */
 #define PENDING_MAX 16

@@ -459,7 +459,7 @@ observer_sweep_hazards(struct observer *o, struct instant now)
 	observer_cost_mark(&o->cost, PROFILER_PART_PAGES);
 	for (unsigned i = 0; i < o->agents; i++)
 		agent_channel_sweep(o->agent[i], o->hazards, now);
-	stalls_sweep(&o->stalls, o->kernel, now);
+	stalls_sweep(&o->stalls, now);
 }
 
 void

@@ -15,8 +15,9 @@
 
 #include <pthread.h>
 
+#include "profiler/kernel/kernel.h"
 #include "profiler/rates.h"
-#include "profiler/stall.h"
+#include "profiler/channels/stall.h"
 #include "profiler/observer_cost.h"
 #include "profiler/observer_rest.h"
 

@@ -11,7 +11,7 @@
 
 #include "profiler/counters/cycles.h"
 #include "profiler/options/stats.h"
-#include "profiler/output.h"
+#include "profiler/channels/output.h"
 
 #define OBSERVER_COST_EVERY 1024
 

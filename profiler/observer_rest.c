@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "profiler/output.h"
+#include "profiler/channels/output.h"
 
 /* What ends a rest: the eventfd, and the sources. */
 #define ENDS (1 + PROFILER_SERVERS)

@@ -23,7 +23,7 @@
 
 #include "profiler/processes/finder.h"
 #include "profiler/jvm/hsperf_page.h"
-#include "profiler/observer_command.h"
+#include "profiler/channels/command.h"
 #include "profiler/processes/proc.h"
 
 struct attach;

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/permission.h"
 #include "profiler/attach.h"
-#include "profiler/hazard_ring.h"
+#include "profiler/channels/hazard_ring.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer.h"
 #include "profiler/rates.h"
@@ -174,6 +174,7 @@ profiler_open_kernel(struct profiler *p)
 	for (unsigned i = 0; i < options->servers; i++)
 		kernel_server_port(p->kernel, i, options->server[i].port);
 	p->observer.stalls.hazards = p->observer.hazards;
+	p->observer.stalls.owners = kernel_channel(p->kernel, 0)->owners;
 	for (unsigned i = 0; i < kernel_channels(p->kernel); i++) {
 		kernel_channel(p->kernel, i)->stalls = &p->observer.stalls;
 		observer_add_channel(

@@ -14,9 +14,9 @@
  * of a server. */
 #pragma once
 
-#include "profiler/channel.h"
+#include "profiler/channels/channel.h"
 #include "profiler/jvm/hsperf_page.h"
-#include "profiler/observer_command.h"
+#include "profiler/channels/command.h"
 #include "profiler/counters/dte.h"
 
 /* Append it to the stream.  The observer only. */

@@ -8,7 +8,7 @@
  * one of a running thread interrupts its CPU. */
 #pragma once
 
-#include "profiler/observer_command.h"
+#include "profiler/channels/command.h"
 #include "profiler/options/options.h"
 #include "profiler/counters/dte.h"
 

@@ -11,7 +11,7 @@
  * Cost: one read of /proc/stat, about 0.1 ms on two CPUs. */
 #pragma once
 
-#include "profiler/observer_command.h"
+#include "profiler/channels/command.h"
 
 #define STEAL_CPUS 512 /* CPUs with a number below this are read */
 

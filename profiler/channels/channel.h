@@ -8,8 +8,8 @@
  * channel it came from. */
 #pragma once
 
-#include "profiler/activity.h"
-#include "profiler/output.h"
+#include "profiler/channels/activity.h"
+#include "profiler/channels/output.h"
 #include "talechain/timeline/cursor.h"
 
 #define HANDSHAKE_BYTES 128 /* a longer first line is refused */

@@ -11,7 +11,7 @@
  * lost report can leave a hazard in force. */
 #pragma once
 
-#include "profiler/output.h"
+#include "profiler/channels/output.h"
 
 /* Why no thread of a server may run (stall.h). */
 enum stall {

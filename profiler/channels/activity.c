@@ -1,6 +1,6 @@
-#include "profiler/activity.h"
+#include "profiler/channels/activity.h"
 
-#include "profiler/output.h"
+#include "profiler/channels/output.h"
 
 /* The growth of a counter; 0 if it decreased. */
 static uint64_t

@@ -8,7 +8,7 @@
  * The reader never disarms, so an unarmed ring means that the writer has
  * disarmed it, which it announces in wakes: "drained == wakes" is all that the
  * quick path must check besides the ring itself. */
-#include "profiler/hazard_ring.h"
+#include "profiler/channels/hazard_ring.h"
 
 #include <sys/eventfd.h>
 

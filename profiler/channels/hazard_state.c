@@ -1,5 +1,5 @@
 /* hazard_state.c: the observer thread only; no system call. */
-#include "profiler/hazard_state.h"
+#include "profiler/channels/hazard_state.h"
 
 bool
 hazard_state_page_counts(const struct hazard_state *w)

@@ -1,6 +1,6 @@
 /* output.c: no allocation, no lock; the only system call is the hazard ring's
  * wake-up. */
-#include "profiler/output.h"
+#include "profiler/channels/output.h"
 
 void
 output_emit(struct output *o, const struct observer_event *n)

@@ -5,7 +5,7 @@
  * not a consistent snapshot. */
 #pragma once
 
-#include "profiler/hazard_ring.h"
+#include "profiler/channels/hazard_ring.h"
 #include "talechain/timeline/timeline.h"
 
 #define OUTPUT_CHANNEL 0 /* the observer's own number in the stream */

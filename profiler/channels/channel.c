@@ -1,9 +1,8 @@
-#include "profiler/channel.h"
+#include "profiler/channels/channel.h"
 
 #include <fcntl.h>
 
-#include "profiler/kernel/kernel.h"
-#include "profiler/stall.h"
+#include "profiler/channels/stall.h"
 
 /* A time stamp this far ahead of our own clock is rejected. */
 #define CHANNEL_FUTURE_NS (1 * NS_PER_MS)
@@ -237,7 +236,7 @@ channel_pass(const struct channel *c, struct output *o,
     const struct talechain_event *e, int server, struct instant now)
 {
 	if (c->stalls != NULL)
-		stalls_event(c->stalls, c->owners, e);
+		stalls_event(c->stalls, e);
 	output_event(o, e, c->number,
 	    c->owners == NULL ? server : kernel_owner(c->owners, e), now);
 }

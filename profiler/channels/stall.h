@@ -17,8 +17,8 @@
  * server and sweep.  All of it is the observer's. */
 #pragma once
 
-#include "profiler/hazard_state.h"
-#include "profiler/kernel/kernel.h"
+#include "profiler/channels/hazard_state.h"
+#include "profiler/channels/owner.h"
 
 #define STALL_LEAST_NS (500 * NS_PER_US)
 
@@ -34,13 +34,13 @@ struct stalls {
 		struct instant entered, noticed;
 		uint32_t pid; /* of the process that left its CPU so */
 	} server[PROFILER_SERVERS];
-	/* borrowed: of each server; NULL: without the kernel's events */
-	struct hazard_state *hazards;
+	struct hazard_state *hazards; /* borrowed: of each server */
+	/* borrowed; NULL: there are no events of the kernel */
+	const struct kernel_owners *owners;
 };
 
 /* An event of the kernel that was read now. */
-void stalls_event(struct stalls *s, const struct kernel_owners *owners,
-    const struct talechain_event *e);
+void stalls_event(struct stalls *s, const struct talechain_event *e);
 
 /* The server has another process, or none. */
 void stalls_forget(struct stalls *s, unsigned server);
@@ -48,8 +48,8 @@ void stalls_forget(struct stalls *s, unsigned server);
 /* Events of a CPU were lost: what runs there is not known. */
 void stalls_lost(struct stalls *s);
 
-/* Begin the hazards of stalls that last.  k may be NULL: nothing is known. */
-void stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now);
+/* Begin the hazards of stalls that last. */
+void stalls_sweep(struct stalls *s, struct instant now);
 
 /* Whether one begins, or may begin, at a sweep that no event precedes. */
 bool stalls_pending(const struct stalls *s);

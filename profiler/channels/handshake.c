@@ -5,7 +5,7 @@
  * A pure function over bytes from outside: exactly one space between fields,
  * decimal numbers without sign or leading zero, a name of [A-Za-z0-9._-].  No
  * byte is read twice, none past length. */
-#include "profiler/channel.h"
+#include "profiler/channels/channel.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,8 +1,6 @@
-/* owner.c: which server a kernel event belongs to.
- *
- * On the observer's path for every such event: the load of a byte or two, or
- * some comparisons. */
-#include "profiler/kernel/kernel.h"
+/* owner.c: on the observer's path for every kernel event: the load of a byte or
+ * two, or some comparisons. */
+#include "profiler/channels/owner.h"
 
 int
 kernel_owner_of(const struct kernel_owners *o, uint32_t tgid)
@@ -14,6 +12,17 @@ kernel_owner_of(const struct kernel_owners *o, uint32_t tgid)
 	mark = __atomic_load_n(&o->mark[tgid], __ATOMIC_RELAXED) &
 	       KERNEL_MARK_WHOSE;
 	return mark >= KERNEL_MARK_SERVER ? mark - KERNEL_MARK_SERVER : -1;
+}
+
+bool
+kernel_is_alone(const struct kernel_owners *o, unsigned server)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < KERNEL_PROCESSES; i++)
+		n += __atomic_load_n(&o->member[server][i], __ATOMIC_RELAXED) !=
+		     0;
+	return n == 1;
 }
 
 /* For "to" and "from": the first that belongs to a server. */

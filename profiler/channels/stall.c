@@ -1,4 +1,4 @@
-#include "profiler/stall.h"
+#include "profiler/channels/stall.h"
 
 #define PERIOD_MAX_NS NS_PER_S /* the kernel allows no longer one */
 
@@ -94,8 +94,7 @@ stall_quota(struct stalls *s, int server, const struct talechain_event *e)
 }
 
 void
-stalls_event(struct stalls *s, const struct kernel_owners *owners,
-    const struct talechain_event *e)
+stalls_event(struct stalls *s, const struct talechain_event *e)
 {
 	uint32_t next = (uint32_t)(e->arg[0] >> 32);
 	struct instant at = {e->ts};
@@ -104,13 +103,13 @@ stalls_event(struct stalls *s, const struct kernel_owners *owners,
 	if ((e->type != TALECHAIN_SCHEDULE && e->type != TALECHAIN_QUOTA) ||
 	    e->cpu >= KERNEL_CPUS)
 		return;
-	left = kernel_owner_of(owners, e->pid);
+	left = kernel_owner_of(s->owners, e->pid);
 	if (e->type == TALECHAIN_QUOTA) {
 		if (left >= 0)
 			stall_quota(s, left, e);
 		return;
 	}
-	entered = kernel_owner_of(owners, next);
+	entered = kernel_owner_of(s->owners, next);
 	s->runs[e->cpu] = (uint8_t)(entered + 1);
 	if (left >= 0)
 		stall_leaves(
@@ -137,16 +136,16 @@ runs_somewhere(const struct stalls *s, unsigned server)
 /* A quota is that of all processes of a cgroup; a signal stops one of them, and
  * others may serve. */
 static bool
-stops_all(const struct stalls *s, const struct kernel *k, unsigned server)
+stops_all(const struct stalls *s, unsigned server)
 {
 	return s->server[server].kind != STALL_STOPPED ||
-	       kernel_is_alone(k, server);
+	       kernel_is_alone(s->owners, server);
 }
 
 void
-stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now)
+stalls_sweep(struct stalls *s, struct instant now)
 {
-	if (s->hazards == NULL || k == NULL)
+	if (s->owners == NULL)
 		return;
 	for (unsigned i = 0; i < PROFILER_SERVERS; i++) {
 		if (instant_is_set(s->server[i].entered) &&
@@ -154,7 +153,7 @@ stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now)
 			stall_over(s, i, s->server[i].entered);
 		if (s->server[i].kind == s->hazards[i].stall ||
 		    instant_since(now, s->server[i].since) < STALL_LEAST_NS ||
-		    runs_somewhere(s, i) || !stops_all(s, k, i))
+		    runs_somewhere(s, i) || !stops_all(s, i))
 			continue;
 		stall_post(&s->hazards[i], s->server[i].kind,
 		    s->server[i].since, s->server[i].until);
@@ -164,7 +163,7 @@ stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now)
 bool
 stalls_pending(const struct stalls *s)
 {
-	for (unsigned i = 0; s->hazards != NULL && i < PROFILER_SERVERS; i++)
+	for (unsigned i = 0; s->owners != NULL && i < PROFILER_SERVERS; i++)
 		if (s->server[i].kind != s->hazards[i].stall ||
 		    instant_is_set(s->server[i].entered))
 			return true;
