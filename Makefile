@@ -47,7 +47,8 @@ endif
 ROOMS := base talechain/events talechain/timeline talechain/explain \
 	 talechain/symbols talechain/store talechain/render config \
 	 profiler/counters profiler/options profiler/processes \
-	 profiler/channels profiler shim \
+	 profiler/channels profiler/jvm profiler/kernel profiler/runtimes \
+	 profiler shim \
 	 hedging http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
@@ -68,7 +69,15 @@ NEEDS_profiler/options := base
 NEEDS_profiler/processes := profiler/options base
 NEEDS_profiler/channels := profiler/options talechain/timeline \
 			   talechain/events base
-NEEDS_profiler  := profiler/channels profiler/processes profiler/options \
+NEEDS_profiler/jvm := profiler/channels profiler/processes profiler/options \
+		      talechain/timeline talechain/events base
+NEEDS_profiler/kernel := profiler/channels profiler/processes profiler/options \
+			 talechain/timeline talechain/events base
+NEEDS_profiler/runtimes := profiler/jvm profiler/channels profiler/processes \
+			   profiler/options talechain/timeline \
+			   talechain/events base
+NEEDS_profiler  := profiler/runtimes profiler/kernel profiler/jvm \
+		   profiler/channels profiler/processes profiler/options \
 		   profiler/counters talechain/timeline talechain/events base
 NEEDS_shim      := profiler talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
@@ -103,7 +112,8 @@ LIBS_config     := -lcjson
 LIBS_talechain/symbols := -lelf
 LIBS_talechain/store := -lsqlite3
 LIBS_profiler/counters := -lpfm
-LIBS_profiler   := -lbpf
+LIBS_profiler/kernel := -lbpf
+LIBS_profiler/runtimes := -lbpf
 LIBS_shim       := -lbpf
 LIBS_http       := -lhttp_parser
 LIBS_loadgen    := -lcjson

@@ -18,7 +18,7 @@
 #include "fixture.h"
 #include "kernel_events.h"
 #include "base/permission.h"
-#include "profiler/kernel/capability.h"
+#include "profiler/privileges.h"
 #include "profiler/kernel/programs.h"
 
 #define STRESS_CALLS 100000
@@ -336,6 +336,15 @@ in_child(int (*what)(void))
 	return WEXITSTATUS(status);
 }
 
+static uint64_t
+capabilities(void)
+{
+	struct permission p;
+
+	permission_read(&p);
+	return p.effective;
+}
+
 static int
 without_capabilities(void)
 {
@@ -345,7 +354,7 @@ without_capabilities(void)
 	struct kernel *k;
 	unsigned i;
 
-	if (capability_keep(0) < 0 || capability_get() != 0)
+	if (capability_keep(0) < 0 || capabilities() != 0)
 		return 1;
 	if (kernel_new(&k, &o, state) != -EPERM || k != NULL)
 		return 2;
@@ -374,7 +383,7 @@ after_dropping(void)
 	if (kernel_new(&r.kernel, &r.options, r.state) < 0)
 		return 77;
 	r.event = calloc(RECORDING_MAX, sizeof(*r.event));
-	if (r.event == NULL || capability_keep(0) < 0 || capability_get() != 0)
+	if (r.event == NULL || capability_keep(0) < 0 || capabilities() != 0)
 		return 1;
 	if (pipe(go) < 0)
 		return 1;
