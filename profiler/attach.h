@@ -18,10 +18,10 @@
 #include "profiler/observer_rest.h"
 #include "profiler/orders.h"
 #include "profiler/process.h"
-#include "profiler/epochs_read.h"
-#include "profiler/rates_read.h"
+#include "profiler/rates/epochs_read.h"
+#include "profiler/rates/rates_read.h"
 #include "profiler/runtimes/follow.h"
-#include "profiler/steal.h"
+#include "profiler/rates/steal.h"
 
 struct attach {
 	struct channel_listener listener;

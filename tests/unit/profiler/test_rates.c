@@ -15,7 +15,7 @@
 
 #include "profiler/processes/finder.h"
 #include "profiler/rates.h"
-#include "profiler/rates_read.h"
+#include "profiler/rates/rates_read.h"
 #include "talechain/events/events.h"
 
 #define MS NS_PER_MS

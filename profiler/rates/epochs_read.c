@@ -1,5 +1,5 @@
 /* epochs_read.c: opening counters of a server's threads, and switching them. */
-#include "profiler/epochs_read.h"
+#include "profiler/rates/epochs_read.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "profiler/steal.h"
+#include "profiler/rates/steal.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

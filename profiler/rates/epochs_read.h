@@ -9,8 +9,8 @@
  * switches its counters. */
 #pragma once
 
-#include "profiler/epochs.h"
-#include "profiler/rates_read.h"
+#include "profiler/rates/epochs.h"
+#include "profiler/rates/rates_read.h"
 
 struct counter;
 

@@ -1,5 +1,5 @@
 /* epochs.c: which set counts in which epoch, and what it counted. */
-#include "profiler/epochs.h"
+#include "profiler/rates/epochs.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  *
  * Fixed size, no allocation; adding a value costs some ns, reading some
  * hundreds. */
-#include "profiler/rates_read.h"
+#include "profiler/rates/rates_read.h"
 
 _Static_assert(MEDIAN_MOST <= UINT16_MAX, "a bucket may hold them all");
 

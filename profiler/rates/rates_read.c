@@ -4,7 +4,7 @@
  * threads it starts inherit.  (A process has a CPU clock, but that of others
  * advances in steps of some ms.)  The usual value of a ratio is its running
  * median over periods in which enough happened for a ratio. */
-#include "profiler/rates_read.h"
+#include "profiler/rates/rates_read.h"
 
 #include "base/log.h"
 #include "profiler/processes/finder.h"
