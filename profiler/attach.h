@@ -15,7 +15,7 @@
 #include "profiler/channel_listener.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observed.h"
-#include "profiler/observer_rest.h"
+#include "profiler/observer/observer_rest.h"
 #include "profiler/orders.h"
 #include "profiler/process.h"
 #include "profiler/rates/epochs_read.h"

@@ -10,8 +10,8 @@
 #include "profiler/attach.h"
 #include "profiler/channels/hazard_ring.h"
 #include "profiler/kernel/kernel.h"
-#include "profiler/observer.h"
-#include "profiler/rates.h"
+#include "profiler/observer/observer.h"
+#include "profiler/observer/rates.h"
 
 #define INSIDE_MAX 8 /* channels of our own threads */
 

@@ -58,7 +58,7 @@ cycles_relax(void)
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("yield");
+	__asm__ volatile("isb" ::: "memory"); /* many cores ignore yield */
 #endif
 }
 

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/observer.h"
+#include "profiler/observer/observer.h"
 
 #define ROUNDS 31
 #define SWEEPS 20000

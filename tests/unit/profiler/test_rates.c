@@ -14,7 +14,7 @@
 #include "tests/unit/unit.h"
 
 #include "profiler/processes/finder.h"
-#include "profiler/rates.h"
+#include "profiler/observer/rates.h"
 #include "profiler/rates/rates_read.h"
 #include "talechain/events/events.h"
 

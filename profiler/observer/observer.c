@@ -3,7 +3,7 @@
  * In the loop: no allocation, no lock, no log, and no system calls except the
  * rest while there is nothing to poll, the sleep (in that poll mode) and the
  * hazard ring's wake-up. */
-#include "profiler/observer.h"
+#include "profiler/observer/observer.h"
 
 #include <assert.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 
 #include "base/log.h"
-#include "profiler/agent_channel.h"
+#include "profiler/observer/agent_channel.h"
 
 #define CALIBRATION_NS (100 * NS_PER_MS)
 /* Pauses between two sweeps on an SMT sibling of the proxy. */
@@ -21,32 +21,6 @@
 #define ALERT_SLEEP_NS (40 * NS_PER_US)
 /* A time slice short enough to be scheduled soon after a wake-up. */
 #define SLICE_NS (100 * NS_PER_US)
-
-static inline void
-cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("isb" ::: "memory");
-#endif
-}
-
-/* The CPU's cycle counter, 0 where none is known. */
-static inline uint64_t
-cpu_cycles(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	uint64_t v;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
-	return v;
-#else
-	return 0;
-#endif
-}
 
 /* --- pages -------------------------------------------------------------- */
 
@@ -347,9 +321,9 @@ observer_calibrate(struct observer *o, struct instant now)
 	struct instant t;
 
 	for (int i = 0; i < 3; i++) {
-		before = cpu_cycles();
+		before = cycles_now();
 		t = instant_now();
-		after = cpu_cycles();
+		after = cycles_now();
 		if (after - before >= width)
 			continue;
 		width = after - before;
@@ -638,7 +612,7 @@ observer_pause(struct observer *o)
 		break;
 	case PROFILER_POLL_RELAX:
 		for (int i = 0; i < RELAX_PAUSES; i++)
-			cpu_relax();
+			cycles_relax();
 		break;
 	case PROFILER_POLL_SLEEP:
 		observer_sleep(o);

@@ -16,10 +16,10 @@
 #include <pthread.h>
 
 #include "profiler/kernel/kernel.h"
-#include "profiler/rates.h"
+#include "profiler/observer/rates.h"
 #include "profiler/channels/stall.h"
-#include "profiler/observer_cost.h"
-#include "profiler/observer_rest.h"
+#include "profiler/observer/observer_cost.h"
+#include "profiler/observer/observer_rest.h"
 
 /* From outside, our own, and the kernel's. */
 #define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)

@@ -1,4 +1,4 @@
-#include "profiler/agent_channel.h"
+#include "profiler/observer/agent_channel.h"
 
 #define PULSES_MAX 16
 

@@ -3,7 +3,7 @@
  * A server has a channel for each of its threads; their queues and their
  * agents' counts are added up.  Without an agent, the JVM's performance page
  * counts classes and compilations; it alone has the heap. */
-#include "profiler/rates.h"
+#include "profiler/observer/rates.h"
 
 #include "profiler/counters/cycles.h"
 

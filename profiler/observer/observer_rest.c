@@ -13,7 +13,7 @@
  * Either the observer sees the request and does not rest long, or the proxy
  * thread sees how long it rests.  So it loads idle if it is not calm, too: the
  * proxy thread may have seen the soon_ns of a calm rest before. */
-#include "profiler/observer_rest.h"
+#include "profiler/observer/observer_rest.h"
 
 #include <errno.h>
 #include <poll.h>
