@@ -48,7 +48,7 @@ ROOMS := base talechain/events talechain/timeline talechain/explain \
 	 talechain/symbols talechain/store talechain/render config \
 	 profiler/counters profiler/options profiler/processes \
 	 profiler/channels profiler/jvm profiler/kernel profiler/runtimes \
-	 profiler/rates profiler/observer profiler shim \
+	 profiler/rates profiler/observer profiler/attach profiler shim \
 	 hedging http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
@@ -83,10 +83,14 @@ NEEDS_profiler/observer := profiler/kernel profiler/jvm profiler/channels \
 			   profiler/processes profiler/options \
 			   profiler/counters talechain/timeline \
 			   talechain/events base
-NEEDS_profiler  := profiler/observer profiler/rates profiler/runtimes \
-		   profiler/kernel profiler/jvm profiler/channels \
-		   profiler/processes profiler/options profiler/counters \
-		   talechain/timeline talechain/events base
+NEEDS_profiler/attach := profiler/observer profiler/rates profiler/runtimes \
+			 profiler/kernel profiler/jvm profiler/channels \
+			 profiler/processes profiler/options profiler/counters \
+			 talechain/timeline talechain/events base
+NEEDS_profiler  := profiler/attach profiler/observer profiler/rates \
+		   profiler/runtimes profiler/kernel profiler/jvm \
+		   profiler/channels profiler/processes profiler/options \
+		   profiler/counters talechain/timeline talechain/events base
 NEEDS_shim      := profiler talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
 NEEDS_http      :=

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/permission.h"
-#include "profiler/attach.h"
+#include "profiler/attach/attach.h"
 #include "profiler/channels/hazard_ring.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer/observer.h"
@@ -181,7 +181,8 @@ profiler_open_kernel(struct profiler *p)
 		    &p->observer, kernel_channel(p->kernel, i), instant_now());
 	}
 	p->attach.listener.next_number += kernel_channels(p->kernel);
-	p->observer.kernel = p->attach.kernel = p->kernel;
+	p->observer.kernel = p->kernel;
+	attach_set_kernel(&p->attach, p->kernel);
 }
 
 /* Before the observer runs; later by a command. */
@@ -193,7 +194,7 @@ profiler_add_channel(void *user, struct channel *c)
 	    .kind = COMMAND_CHANNEL, .at = instant_now(), .source = c};
 
 	if (p->observer.running)
-		attach_command(&p->attach, &o);
+		sender_send(&p->attach.sender, &o);
 	else
 		observer_add_channel(&p->observer, c, instant_now());
 }
@@ -232,8 +233,8 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	err = attach_init(&p->attach, &p->options, OUTPUT_CHANNEL + 1);
 	if (err < 0)
 		goto fail_rest;
-	p->attach.commands = &p->commands;
-	p->attach.rest = &p->observer.rest;
+	p->attach.sender.commands = &p->commands;
+	p->attach.sender.rest = &p->observer.rest;
 	p->attach.released = &p->released;
 	profiler_init_observer(p);
 	profiler_open_kernel(p);

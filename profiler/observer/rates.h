@@ -5,7 +5,7 @@
  * need a system call are sampled by the attach thread (rates_read.h), which
  * sends each rate to the observer as a command.  Both emit at most one event
  * for each signal and period, and only of periods that were not distorted
- * (shim/dte.h); the others are counted.
+ * (counters/dte.h); the others are counted.
  *
  * Not here: what a rate means for a request (talechain/), and sampling at the
  * highest rate (shim/).

@@ -20,10 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/attach.h"
+#include "profiler/attach/attach.h"
 #include "profiler/processes/finder.h"
 #include "profiler/processes/proc.h"
-#include "profiler/process.h"
+#include "profiler/attach/process.h"
 
 /* A child that lives until it is killed. */
 static pid_t
@@ -416,8 +416,8 @@ attach_one(struct attach *a, bool page)
 	memset(&commands, 0, sizeof(commands));
 	memset(&rest, 0, sizeof(rest));
 	assert_int_equal(attach_init(a, &one, 1), 0);
-	a->commands = &commands;
-	a->rest = &rest;
+	a->sender.commands = &commands;
+	a->sender.rest = &rest;
 	return &a->process[0];
 }
 
@@ -605,20 +605,20 @@ TEST(test_a_helper)
 	turns(p, &now);
 	assert_true(process_owns(p, worker.pid));
 	assert_null(p->page);
-	assert_int_equal(attach_server_of(&a, &worker), -1);
+	assert_int_equal(channel_listener_server_of(&a.listener, &worker), -1);
 	/* Nothing listens yet: the main one may be it. */
 	page_name(path, directory, agent.pid);
 	turns(p, &now);
 	page = p->page;
 	assert_non_null(page);
-	a.unsure = false;
-	assert_int_equal(attach_server_of(&a, &agent), 0);
-	assert_true(a.unsure); /* it is looked at again */
+	a.listener.unsure = false;
+	assert_int_equal(channel_listener_server_of(&a.listener, &agent), 0);
+	assert_true(a.listener.unsure); /* it is looked at again */
 	assert_int_equal(listen(hold, 5), 0);
 	turns(p, &now);
 	assert_null(p->page);
 	assert_non_null(strstr(p->why, "the process that listens"));
-	assert_int_equal(attach_server_of(&a, &agent), -1);
+	assert_int_equal(channel_listener_server_of(&a.listener, &agent), -1);
 	hsperf_page_free(&page);
 	kill(worker.pid, SIGKILL);
 	child_kill(agent.pid);
@@ -637,7 +637,7 @@ TEST(test_who_serves)
 	struct process p;
 	pid_t listener;
 
-	process_init(&p, NULL, 0, &server);
+	process_init(&p, 0, &server);
 	assert_int_equal(process_serves(&p, getpid()), SERVING_PERHAPS);
 	listener = listener_new(&address);
 	p.server.listens = address;
@@ -675,24 +675,27 @@ starter_new(int begin, int done)
 TEST(test_name_after_exec)
 {
 	struct instant now = instant_now();
+	const struct observed_facts facts = {.kernel_why = "off",
+	    .kernel_fix = "off",
+	    .detail = "",
+	    .collections = true};
 	int begin[2], done[2], log[2], old = dup(STDERR_FILENO);
 	char line[1024] = "", byte;
+	struct observed seen = {0};
 	struct attach a;
 	struct process *p;
 	pid_t pid;
 
 	assert_int_equal(pipe(begin) + pipe(done) + pipe(log), 0);
 	p = attach_one(&a, false);
-	a.kernel_why = a.kernel_fix = "off";
 	pid = starter_new(begin[0], done[1]);
 	process_assign(p, pid);
 	process_turn(p, false, false, now);
 	assert_string_equal(p->name, "test_process");
 	assert_int_equal(write(begin[1], "x", 1), 1);
 	assert_int_equal(read(done[0], &byte, 1), 1);
-	a.shown.server[0].source = PROFILER_SOURCE_HSPERFDATA;
 	dup2(log[1], STDERR_FILENO);
-	assert_int_equal(observed_turn(&a, 0, now), -1);
+	assert_int_equal(observed_turn(&seen, p, &facts, now), -1);
 	dup2(old, STDERR_FILENO);
 	assert_true(read(log[0], line, sizeof(line) - 1) > 0);
 	assert_non_null(strstr(line, "program=\"served\""));
@@ -762,7 +765,7 @@ TEST(test_container)
 	char detail[PAGE_TEXT];
 	struct process p;
 
-	process_init(&p, NULL, 0, &server);
+	process_init(&p, 0, &server);
 	p.pid = child_new();
 	prctl(PR_SET_NAME, "docker-proxy");
 	proc_name(getpid(), p.name);
@@ -1087,7 +1090,7 @@ TEST(test_hidden)
 	server.address = loopback();
 	held = port_hold(&server.address);
 	s = listen_on(&server.address, SO_REUSEADDR);
-	process_init(&p, NULL, 0, &server);
+	process_init(&p, 0, &server);
 	search_once(&p, &now);
 	assert_string_equal(p.where, "its process is not known yet");
 	search_once(&p, &now);

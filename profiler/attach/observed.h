@@ -10,14 +10,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
+#include "profiler/attach/process.h"
 
 #define OBSERVED_PATIENCE_NS NS_PER_S
-
-struct attach;
 
 struct observed {
 	unsigned generation; /* of its process, as last seen here */
@@ -25,8 +20,16 @@ struct observed {
 	bool reported, collections; /* what the line said */
 };
 
-/*
- * observed_turn(a, server, now):
- * Log the line if it is due.  Returns the time until then, ns; -1: never.
- */
-int64_t observed_turn(struct attach *a, unsigned server, struct instant now);
+/* What the line is made of, besides the process; all borrowed. */
+struct observed_facts {
+	const char *socket; /* of channels; NULL: none */
+	/* The kernel's events: why there are none, and what changes that. */
+	const char *kernel_why, *kernel_fix;
+	const char *detail; /* by what collections are seen */
+	bool collections;   /* they are */
+};
+
+/* Log the line of a server's process if it is due.  Returns the time until
+ * then, ns; -1: never. */
+int64_t observed_turn(struct observed *o, const struct process *p,
+    const struct observed_facts *facts, struct instant now);

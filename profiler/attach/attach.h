@@ -1,6 +1,6 @@
 /* attach.h: the thread that does everything that may block.
  *
- * It accepts writers of channels (channel_listener.h), watches the servers'
+ * It accepts writers of channels (listener.h), watches the servers'
  * processes, finds their performance pages (process.h), and hands finished
  * sources to the observer through a ring of commands.  The observer releases a
  * source through a second ring; only then is it unmapped.
@@ -12,12 +12,12 @@
 
 #include <pthread.h>
 
-#include "profiler/channel_listener.h"
+#include "profiler/attach/listener.h"
 #include "profiler/kernel/kernel.h"
-#include "profiler/observed.h"
+#include "profiler/attach/observed.h"
 #include "profiler/observer/observer_rest.h"
-#include "profiler/orders.h"
-#include "profiler/process.h"
+#include "profiler/attach/orders.h"
+#include "profiler/attach/process.h"
 #include "profiler/rates/epochs_read.h"
 #include "profiler/rates/rates_read.h"
 #include "profiler/runtimes/follow.h"
@@ -30,25 +30,15 @@ struct attach {
 	struct observed observed[PROFILER_SERVERS];
 	struct kernel *kernel;		     /* borrowed; NULL: none */
 	const char *kernel_why, *kernel_fix; /* borrowed; of none */
-	struct {
-		unsigned generation;
-		pid_t jvm;
-	} watched[PROFILER_SERVERS]; /* as set in the kernel's programs */
-	struct instant count_at;     /* when to read its losses */
-	struct instant counted;	     /* when they were read at rest */
-	/* A JVM of a server has a channel, and is not known to serve: when to
-	 * assign it anew. */
-	bool unsure;
-	struct instant assign_at;
+	struct instant count_at;	     /* when to read its losses */
+	struct instant counted;		     /* when they were read at rest */
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct epochs_reader epochs;
 	struct steal steal;
 	struct orders orders;
-	struct command_ring *commands; /* borrowed; this thread writes */
+	struct sender sender;
 	struct command_ring *released; /* borrowed; this thread reads */
-	struct observer_rest *rest;    /* borrowed; to wake the observer */
-	unsigned out;		       /* sources ending, not yet released */
 	struct pollfd *polled;	       /* owned */
 	int wake;		       /* owned eventfd; any thread writes */
 	/* any thread, under lock */
@@ -61,8 +51,11 @@ struct attach {
 	/* the thread that started it */
 	pthread_t thread;
 	bool running;
-	uint32_t stop; /* relaxed atomic */
 };
+
+/* From now on processes are followed by the kernel's programs.  Before it
+ * starts. */
+void attach_set_kernel(struct attach *a, struct kernel *kernel);
 
 /* Initialize, without the thread.  Options are borrowed for its life. */
 int attach_init(struct attach *a, const struct profiler_options *options,
@@ -85,26 +78,3 @@ attach_set(struct attach *a, unsigned server, const struct profiler_server *is);
 
 /* Any thread: copy this thread's part of the statistics. */
 void attach_stats(struct attach *a, struct profiler_stats *out);
-
-/* For the listener and process, on this thread: send a command to the
- * observer. */
-void attach_command(struct attach *a, const struct observer_command *o);
-
-/* For the listener: the server a channel belongs to, -1 if none (yet).  That
- * of a JVM is none of a server's if the JVM does not serve. */
-int attach_server_of(struct attach *a, const struct channel *c);
-
-/* For process: bring its family up to date with what the kernel followed. */
-void attach_family(struct attach *a, struct process *p);
-
-/* For process: servers' processes changed; reassign all channels. */
-void attach_assign(struct attach *a);
-
-/* The shorter of two waits, ns; -1: never. */
-static inline int64_t
-sooner_ns(int64_t a_ns, int64_t b_ns)
-{
-	if (a_ns < 0 || (b_ns >= 0 && b_ns < a_ns))
-		return b_ns;
-	return a_ns;
-}

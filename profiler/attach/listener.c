@@ -1,24 +1,20 @@
-#include "profiler/channel_listener.h"
+#include "profiler/attach/listener.h"
 
 #include "base/log.h"
 #include "base/file.h"
-#include "profiler/attach.h"
 
 #define ASK_TIMEOUT_NS (1 * NS_PER_S)
 #define LISTENER_BACKLOG 64
 #define ACCEPT_BATCH 16
+/* How often a JVM that does not listen, or not yet, is looked at again. */
+#define ASSIGN_PERIOD_NS NS_PER_S
 
 int
-channel_listener_init(struct channel_listener *d, struct attach *a,
-    unsigned channels_max, uint32_t first_number)
+channel_listener_init(struct channel_listener *d)
 {
-	memset(d, 0, sizeof(*d));
-	d->attach = a;
 	d->fd = -1;
-	d->channels_max = channels_max;
-	d->next_number = first_number;
 	d->connection =
-	    calloc(channels_max + PENDING_MAX, sizeof(*d->connection));
+	    calloc(d->channels_max + PENDING_MAX, sizeof(*d->connection));
 	return d->connection == NULL ? -ENOMEM : 0;
 }
 
@@ -188,6 +184,81 @@ channel_listener_fini(struct channel_listener *d)
 	d->fd = -1;
 }
 
+/* --- whose channels they are ---------------------------------------------- */
+
+int
+channel_listener_server_of(struct channel_listener *d, const struct channel *c)
+{
+	const struct process *p;
+	enum serving serving;
+
+	for (unsigned i = 0; i < d->servers; i++) {
+		p = &d->process[i];
+		if (!process_owns(p, c->pid))
+			continue;
+		if (c->kind != TALECHAIN_KIND_JVM)
+			return (int)i;
+		if (!p->server.agent)
+			return -1;
+		serving = process_serves(p, c->pid);
+		d->unsure |= serving != SERVING;
+		return serving != SERVING_NOT ? (int)i : -1;
+	}
+	return -1;
+}
+
+void
+channel_listener_assign(struct channel_listener *d)
+{
+	struct connection *c;
+
+	d->unsure = false;
+	for (unsigned i = 0; i < d->count; i++) {
+		c = &d->connection[i];
+		if (c->state == CONNECTION_OPEN)
+			__atomic_store_n(&c->channel->server,
+			    channel_listener_server_of(d, c->channel),
+			    __ATOMIC_RELAXED);
+	}
+}
+
+/* A JVM has its agent before it listens. */
+static int64_t
+channel_listener_turn_assign(struct channel_listener *d, struct instant now)
+{
+	if (!d->unsure)
+		return -1;
+	if (!instant_before(now, d->assign_at)) {
+		channel_listener_assign(d);
+		d->assign_at = instant_plus(now, ASSIGN_PERIOD_NS);
+	}
+	return instant_since(d->assign_at, now);
+}
+
+unsigned
+channel_listener_agents(
+    const struct channel_listener *d, unsigned server, int *fd)
+{
+	const struct connection *c;
+	unsigned agents = 0;
+
+	*fd = -1;
+	for (unsigned i = 0; i < d->count; i++) {
+		c = &d->connection[i];
+		if (c->state != CONNECTION_OPEN ||
+		    c->channel->kind != TALECHAIN_KIND_JVM ||
+		    c->channel->server != (int)server)
+			continue;
+		agents++;
+		if (*fd < 0 &&
+		    __atomic_load_n(
+			&c->channel->memory->word[TALECHAIN_WORD_ORDERS],
+			__ATOMIC_ACQUIRE) > 0)
+			*fd = c->fd;
+	}
+	return agents;
+}
+
 /* --- one connection ------------------------------------------------------- */
 
 /* Drop a connection without a channel.  The last one moves to its place. */
@@ -285,7 +356,7 @@ connection_grant(struct channel_listener *d, struct connection *c,
 		connection_refuse(d, c, strerror(-err));
 		return;
 	}
-	channel->server = attach_server_of(d->attach, channel);
+	channel->server = channel_listener_server_of(d, channel);
 	if (connection_reply(c, channel) < 0) {
 		channel_free(&channel);
 		connection_drop(d, c);
@@ -302,7 +373,7 @@ connection_grant(struct channel_listener *d, struct connection *c,
 	    "channel=%u name=%s pid=%d server=%d slots=%u", channel->number,
 	    hello->name, (int)c->pid, channel->server, 1u << hello->slot_log2);
 	o.source = channel;
-	attach_command(d->attach, &o);
+	sender_send(d->sender, &o);
 }
 
 /* Bytes arrived from a pending connection.  It may be freed on return. */
@@ -351,7 +422,7 @@ connection_end(struct channel_listener *d, struct connection *c)
 	close(c->fd);
 	c->fd = -1;
 	c->state = CONNECTION_ENDING;
-	attach_command(d->attach, &o);
+	sender_send(d->sender, &o);
 }
 
 void
@@ -440,5 +511,5 @@ channel_listener_turn(
 		channel_listener_accept(d, now);
 	if (due_ns < 0 && d->pending > 0)
 		due_ns = ASK_TIMEOUT_NS;
-	return due_ns;
+	return sooner_ns(due_ns, channel_listener_turn_assign(d, now));
 }

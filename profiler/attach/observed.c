@@ -1,4 +1,4 @@
-#include "profiler/observed.h"
+#include "profiler/attach/observed.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/permission.h"
-#include "profiler/attach.h"
 
 #define WHY_BYTES PERMISSION_TEXT
 #define FIX_BYTES PERMISSION_TEXT
@@ -56,9 +55,9 @@ page_option(pid_t pid)
 
 /* A JVM that keeps no page. */
 static void
-miss_page(const struct attach *a, const struct process *p, struct missing *m)
+miss_page(const char *path, const struct process *p, struct missing *m)
 {
-	const char *option = page_option(p->jvm), *path = a->listener.path;
+	const char *option = page_option(p->jvm);
 	char agent[160], why[WHY_BYTES], fix[FIX_BYTES];
 
 	if (option == NULL && p->why[0] != '\0')
@@ -68,8 +67,7 @@ miss_page(const struct attach *a, const struct process *p, struct missing *m)
 		snprintf(why, sizeof(why), "its JVM has %s",
 		    option != NULL ? option : "no hsperfdata");
 	if (!p->server.agent)
-		snprintf(fix, sizeof(fix), "servers[%u].jvm=auto",
-		    (unsigned)(p - a->process));
+		snprintf(fix, sizeof(fix), "servers[%u].jvm=auto", p->index);
 	else if (path != NULL && file_agent(agent, sizeof(agent)) &&
 		 proc_has_argument(p->jvm, "-XX:+DisableAttachMechanism"))
 		/* jcmd would make it print its threads. */
@@ -103,10 +101,9 @@ miss_user(const struct process *p, struct missing *m)
 }
 
 static void
-miss_collections(const struct attach *a, unsigned server, struct missing *m)
+miss_collections(const char *socket, const struct process *p, struct missing *m)
 {
-	const struct process *p = &a->process[server];
-	const struct runtimes_server *r = &a->runtimes.server[server];
+	const struct runtimes_server *r = &p->runtimes->server[p->index];
 	const struct runtime *runtime;
 	char file[PATH_MAX], why[WHY_BYTES], fix[FIX_BYTES];
 
@@ -117,12 +114,12 @@ miss_collections(const struct attach *a, unsigned server, struct missing *m)
 	if (strstr(p->why, "belongs to user") != NULL) {
 		miss_user(p, m);
 	} else if (runtime != NULL && runtime->page) {
-		miss_page(a, p, m);
+		miss_page(socket, p, m);
 	} else if (runtime != NULL && runtime->asked &&
 		   p->server.probes != PROFILER_PROBES_ON) {
 		snprintf(why, sizeof(why), "%s is probed only on request",
 		    runtime->name);
-		snprintf(fix, sizeof(fix), "servers[%u].jvm=usdt", server);
+		snprintf(fix, sizeof(fix), "servers[%u].jvm=usdt", p->index);
 		miss(m, "collections", why, fix);
 	} else if (runtime != NULL) {
 		snprintf(why, sizeof(why), "no probes of %s: %s", runtime->name,
@@ -134,7 +131,7 @@ miss_collections(const struct attach *a, unsigned server, struct missing *m)
 		    "CPython)",
 		    p->name);
 		snprintf(fix, sizeof(fix),
-		    "servers[%u].jvm=none if it has none", server);
+		    "servers[%u].jvm=none if it has none", p->index);
 		miss(m, "collections", why, fix);
 	}
 }
@@ -142,9 +139,8 @@ miss_collections(const struct attach *a, unsigned server, struct missing *m)
 /* --- the line ------------------------------------------------------------- */
 
 static void
-report(const struct attach *a, unsigned server, bool collections)
+report(const struct process *p, const struct observed_facts *facts)
 {
-	const struct process *p = &a->process[server];
 	struct missing m = {"", ""};
 	char sees[2 * WHY_BYTES] = "", text[WHY_BYTES], name[PROC_NAME_BYTES];
 
@@ -153,16 +149,15 @@ report(const struct attach *a, unsigned server, bool collections)
 
 	if (p->pidfd >= 0)
 		add(sees, sizeof(sees), ", ", "end, restart");
-	snprintf(text, sizeof(text), "collections (%s)",
-	    a->shown.server[server].detail);
-	if (collections)
+	snprintf(text, sizeof(text), "collections (%s)", facts->detail);
+	if (facts->collections)
 		add(sees, sizeof(sees), ", ", text);
 	else
-		miss_collections(a, server, &m);
-	if (a->kernel != NULL)
+		miss_collections(facts->socket, p, &m);
+	if (p->kernel != NULL)
 		add(sees, sizeof(sees), ", ", KERNEL_PARTS);
 	else
-		miss(&m, KERNEL_PARTS, a->kernel_why, a->kernel_fix);
+		miss(&m, KERNEL_PARTS, facts->kernel_why, facts->kernel_fix);
 	if (m.what[0] == '\0')
 		log_event(LOG_LEVEL_NOTICE, "server_observed",
 		    "server=%s pid=%d program=\"%s\" sees=\"%s\"",
@@ -175,24 +170,22 @@ report(const struct attach *a, unsigned server, bool collections)
 }
 
 int64_t
-observed_turn(struct attach *a, unsigned server, struct instant now)
+observed_turn(struct observed *o, const struct process *p,
+    const struct observed_facts *facts, struct instant now)
 {
-	const struct process *p = &a->process[server];
-	struct observed *o = &a->observed[server];
-	bool collections =
-	    a->shown.server[server].source > PROFILER_SOURCE_PIDFD;
 	int64_t age_ns;
 
 	if (o->generation != p->generation)
 		*o = (struct observed){
 		    .generation = p->generation, .found = now};
-	if (p->pid == 0 || (o->reported && o->collections >= collections))
+	if (p->pid == 0 ||
+	    (o->reported && o->collections >= facts->collections))
 		return -1;
 	age_ns = instant_since(now, o->found);
-	if (!collections && age_ns < OBSERVED_PATIENCE_NS)
+	if (!facts->collections && age_ns < OBSERVED_PATIENCE_NS)
 		return OBSERVED_PATIENCE_NS - age_ns;
-	report(a, server, collections);
+	report(p, facts);
 	o->reported = true;
-	o->collections = collections;
+	o->collections = facts->collections;
 	return -1;
 }

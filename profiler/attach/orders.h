@@ -15,10 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "profiler/attach/listener.h"
 #include "profiler/jvm/load.h"
-#include "profiler/options/options.h"
-
-struct attach;
 
 /* G1PeriodicGCInterval of one JVM; the attach thread's own. */
 struct orders_periodic {
@@ -56,4 +54,5 @@ void orders_leave(struct orders *o, unsigned server, uint64_t order);
 
 /* Pass orders on, and load agents.  Returns the time until something is due,
  * ns; -1: never.  The attach thread. */
-int64_t orders_turn(struct orders *o, struct attach *a, struct instant now);
+int64_t orders_turn(
+    struct orders *o, const struct channel_listener *d, struct instant now);

@@ -1,4 +1,4 @@
-/* channel_listener.h: the socket where writers request channels.
+/* listener.h: the socket where writers request channels.
  *
  * A listening Unix stream socket and its connections.  A client sends one line
  * (handshake.c) and gets one line and a memfd.  The connection then stays open
@@ -13,6 +13,7 @@
 
 #include <poll.h>
 
+#include "profiler/attach/process.h"
 #include "profiler/channels/channel.h"
 
 /* Connections without a complete request, at most. */
@@ -20,8 +21,6 @@
 /* All rings of all channels together. */
 #define CHANNEL_BYTES_MAX (UINT64_C(256) << 20)
 #define REASON_MAX 80
-
-struct attach;
 
 enum connection_state {
 	CONNECTION_ASKING, /* its request is not complete */
@@ -41,23 +40,31 @@ struct connection {
 };
 
 struct channel_listener {
-	struct attach *attach; /* borrowed: receives our commands */
-	int fd;		       /* owned listening socket, -1: closed */
-	char *path;	       /* owned */
-	char *link; /* owned; the link to path that we made, or NULL */
-	uint64_t device, inode; /* identifies ours for unlink */
+	/* set by the caller before channel_listener_init */
+	struct sender *sender;	 /* borrowed */
+	struct process *process; /* borrowed: whose channels they are */
+	unsigned servers;	 /* so many */
 	unsigned channels_max;
-	uint64_t bytes; /* of all channels */
 	uint32_t next_number;
+	/* its own */
+	int fd;	    /* owned listening socket, -1: closed */
+	char *path; /* owned */
+	char *link; /* owned; the link to path that we made, or NULL */
+	uint64_t device, inode;	       /* identifies ours for unlink */
+	uint64_t bytes;		       /* of all channels */
 	unsigned channels;	       /* OPEN or ENDING */
 	unsigned pending;	       /* ASKING */
 	struct connection *connection; /* owned array, count of them used */
 	unsigned count;
 	uint64_t opened, refused;
+	/* A JVM of a server has a channel, and is not known to serve: when to
+	 * assign it anew. */
+	bool unsure;
+	struct instant assign_at;
 };
 
 /*
- * channel_listener_init(d, a, channels_max, first_number):
+ * channel_listener_init(d):
  * Initialize, closed.
  * channel_listener_open(d, path):
  * Listen.  Makes the directory (0750) if it is missing and its parent exists;
@@ -65,8 +72,7 @@ struct channel_listener {
  * Return 0, -ENOMEM, -EADDRINUSE (another process listens there),
  * -ENAMETOOLONG or a negative errno of socket, bind or listen.
  */
-int channel_listener_init(struct channel_listener *d, struct attach *a,
-    unsigned channels_max, uint32_t first_number);
+int channel_listener_init(struct channel_listener *d);
 int channel_listener_open(struct channel_listener *d, const char *path);
 void channel_listener_fini(struct channel_listener *d);
 
@@ -85,6 +91,19 @@ channel_listener_poll(const struct channel_listener *d, struct pollfd *out);
  * is due, ns; -1 for never. */
 int64_t channel_listener_turn(struct channel_listener *d,
     const struct pollfd *polled, struct instant now);
+
+/* The server a channel belongs to, -1 if none (yet).  That of a JVM is none of a
+ * server's if the JVM does not serve. */
+int
+channel_listener_server_of(struct channel_listener *d, const struct channel *c);
+
+/* Servers' processes changed: assign all channels anew. */
+void channel_listener_assign(struct channel_listener *d);
+
+/* How many agents of a server have a channel.  *fd gets the connection of one
+ * that understands orders, -1: none does. */
+unsigned channel_listener_agents(
+    const struct channel_listener *d, unsigned server, int *fd);
 
 /* The observer has drained and released a channel. */
 void channel_listener_release(struct channel_listener *d, struct channel *c);

@@ -1,4 +1,4 @@
-#include "profiler/attach.h"
+#include "profiler/attach/attach.h"
 
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -9,8 +9,6 @@
 /* How often the kernel's losses are read. */
 #define COUNT_PERIOD_NS NS_PER_S
 #define COUNT_REST_NS (4 * NS_PER_S) /* without requests in flight */
-/* How often a JVM that does not listen, or not yet, is looked at again. */
-#define ASSIGN_PERIOD_NS NS_PER_S
 /* Per server: its pidfd and those of threads. */
 #define POLL_SERVER (1 + PROC_THREADS)
 #define POLL_OTHERS (1 + PROFILER_SERVERS * POLL_SERVER)
@@ -23,14 +21,21 @@ attach_init(struct attach *a, const struct profiler_options *options,
 
 	memset(a, 0, sizeof(*a));
 	a->servers = options->servers;
-	for (unsigned i = 0; i < a->servers; i++)
-		process_init(&a->process[i], a, i, &options->server[i]);
+	for (unsigned i = 0; i < a->servers; i++) {
+		process_init(&a->process[i], i, &options->server[i]);
+		a->process[i].sender = &a->sender;
+		a->process[i].runtimes = &a->runtimes;
+	}
+	a->listener = (struct channel_listener){.sender = &a->sender,
+	    .process = a->process,
+	    .servers = a->servers,
+	    .channels_max = options->channels_max,
+	    .next_number = first_number};
 	orders_init(&a->orders);
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		return -errno;
-	err = channel_listener_init(
-	    &a->listener, a, options->channels_max, first_number);
+	err = channel_listener_init(&a->listener);
 	if (err < 0)
 		goto fail_wake;
 	a->polled =
@@ -38,12 +43,12 @@ attach_init(struct attach *a, const struct profiler_options *options,
 		sizeof(*a->polled));
 	if (a->polled == NULL) {
 		err = -ENOMEM;
-		goto fail_door;
+		goto fail_listener;
 	}
 	pthread_mutex_init(&a->lock, NULL);
 	return 0;
 
-fail_door:
+fail_listener:
 	channel_listener_fini(&a->listener);
 fail_wake:
 	close(a->wake);
@@ -57,8 +62,8 @@ attach_collect(struct attach *a)
 	struct hsperf_page *page;
 
 	while (command_pop(a->released, &o)) {
-		if (a->out > 0)
-			a->out--;
+		if (a->sender.out > 0)
+			a->sender.out--;
 		if (o.kind == COMMAND_CHANNEL_END) {
 			channel_listener_release(&a->listener, o.source);
 			continue;
@@ -80,117 +85,12 @@ attach_fini(struct attach *a)
 	close(a->wake);
 }
 
-/* Have the kernel's programs follow a server's processes. */
-static void
-attach_watch_server(struct attach *a, unsigned server)
-{
-	const struct process *p = &a->process[server];
-	pid_t pid;
-
-	if (a->watched[server].generation != p->generation)
-		kernel_unwatch(a->kernel, server);
-	a->watched[server].generation = p->generation;
-	for (unsigned i = 0; i < p->family.count; i++) {
-		pid = p->family.pid[i];
-		if (!kernel_watches(a->kernel, pid))
-			kernel_watch(a->kernel, server, pid, finder_alone(pid));
-	}
-}
-
-/* Pass changed server processes on to the kernel's programs. */
-static void
-attach_watch(struct attach *a)
-{
-	const struct process *p;
-
-	for (unsigned i = 0; i < a->servers; i++) {
-		p = &a->process[i];
-		if (a->kernel != NULL)
-			attach_watch_server(a, i);
-		if (a->watched[i].jvm != p->jvm)
-			runtimes_process(&a->runtimes, i, p->jvm);
-		a->watched[i].jvm = p->jvm;
-		runtimes_workers(
-		    &a->runtimes, i, p->family.pid, p->family.count);
-	}
-}
-
 void
-attach_family(struct attach *a, struct process *p)
+attach_set_kernel(struct attach *a, struct kernel *kernel)
 {
-	pid_t pid[KERNEL_PROCESSES];
-
-	if (a->kernel != NULL && kernel_follows(a->kernel))
-		process_follow(
-		    p, pid, kernel_members(a->kernel, p->index, pid));
-}
-
-void
-attach_command(struct attach *a, const struct observer_command *o)
-{
-	struct timespec wait = {.tv_nsec = 100 * NS_PER_US};
-
-	/* Watch a new process before announcing it. */
-	if (o->kind == COMMAND_SERVER_START)
-		attach_watch(a);
-	a->out += o->releases;
-	while (!command_push(a->commands, o)) {
-		observer_rest_wake(a->rest);
-		/* The ring is full: wait for the observer to catch up. */
-		if (__atomic_load_n(&a->stop, __ATOMIC_RELAXED) != 0)
-			return;
-		nanosleep(&wait, NULL);
-	}
-	if (o->kind != COMMAND_RATE) /* which is of the past */
-		observer_rest_wake(a->rest);
-}
-
-int
-attach_server_of(struct attach *a, const struct channel *c)
-{
-	const struct process *p;
-	enum serving serving;
-
-	for (unsigned i = 0; i < a->servers; i++) {
-		p = &a->process[i];
-		if (!process_owns(p, c->pid))
-			continue;
-		if (c->kind != TALECHAIN_KIND_JVM)
-			return (int)i;
-		if (!p->server.agent)
-			return -1;
-		serving = process_serves(p, c->pid);
-		a->unsure |= serving != SERVING;
-		return serving != SERVING_NOT ? (int)i : -1;
-	}
-	return -1;
-}
-
-void
-attach_assign(struct attach *a)
-{
-	struct connection *c;
-
-	a->unsure = false;
-	for (unsigned i = 0; i < a->listener.count; i++) {
-		c = &a->listener.connection[i];
-		if (c->state == CONNECTION_OPEN)
-			__atomic_store_n(&c->channel->server,
-			    attach_server_of(a, c->channel), __ATOMIC_RELAXED);
-	}
-}
-
-/* A JVM has its agent before it listens. */
-static int64_t
-attach_turn_assign(struct attach *a, struct instant now)
-{
-	if (!a->unsure)
-		return -1;
-	if (!instant_before(now, a->assign_at)) {
-		attach_assign(a);
-		a->assign_at = instant_plus(now, ASSIGN_PERIOD_NS);
-	}
-	return instant_since(a->assign_at, now);
+	a->kernel = kernel;
+	for (unsigned i = 0; i < a->servers; i++)
+		a->process[i].kernel = kernel;
 }
 
 /* Update the copy that attach_stats() reads. */
@@ -200,18 +100,14 @@ attach_publish(struct attach *a)
 	const struct channel_listener *d = &a->listener;
 	unsigned agents;
 	const char *probes;
+	int fd;
 
 	pthread_mutex_lock(&a->lock);
 	a->shown.channels = d->channels;
 	a->shown.channels_opened = d->opened;
 	a->shown.channels_refused = d->refused;
 	for (unsigned i = 0; i < a->servers; i++) {
-		agents = 0;
-		for (unsigned k = 0; k < d->count; k++)
-			agents += d->connection[k].state == CONNECTION_OPEN &&
-				  d->connection[k].channel->kind ==
-				      TALECHAIN_KIND_JVM &&
-				  d->connection[k].channel->server == (int)i;
+		agents = channel_listener_agents(d, i, &fd);
 		a->shown.server[i].pid = a->process[i].pid;
 		a->shown.server[i].processes = a->process[i].family.count;
 		a->shown.server[i].left_out = a->process[i].left_out;
@@ -278,7 +174,7 @@ attach_turn_set(struct attach *a, struct instant now)
 			continue;
 		process_set(&a->process[i], &is, now);
 		runtimes_set(&a->runtimes, i, &is);
-		a->watched[i].jvm = 0;
+		a->process[i].watched_jvm = 0;
 	}
 }
 
@@ -310,7 +206,7 @@ attach_turn_server(
 static void
 attach_count(struct attach *a, struct instant now)
 {
-	bool idle = observer_rest_idle(a->rest);
+	bool idle = observer_rest_idle(a->sender.rest);
 
 	if (idle && instant_is_set(a->counted) &&
 	    instant_since(now, a->counted) < COUNT_REST_NS)
@@ -325,11 +221,10 @@ attach_turn_kernel(struct attach *a, struct instant now)
 {
 	if (a->kernel == NULL)
 		return -1;
-	attach_watch(a);
 	if (!instant_before(now, a->count_at)) {
 		attach_count(a, now);
 		for (unsigned i = 0; i < a->servers; i++)
-			attach_family(a, &a->process[i]);
+			process_refresh(&a->process[i]);
 		a->count_at = instant_plus(now, COUNT_PERIOD_NS);
 	}
 	return sooner_ns(COUNT_PERIOD_NS, kernel_park(a->kernel, now));
@@ -341,8 +236,8 @@ attach_turn_runtimes(struct attach *a, struct instant now)
 {
 	int64_t due_ns = -1;
 
-	attach_watch(a);
 	for (unsigned i = 0; i < a->servers; i++) {
+		process_watch(&a->process[i]);
 		due_ns =
 		    sooner_ns(due_ns, runtimes_turn(&a->runtimes, i,
 					  a->process[i].page != NULL, now));
@@ -363,8 +258,24 @@ attach_turn_rates(struct attach *a, struct instant now)
 		epochs_server(
 		    &a->epochs, i, &p->family, p->searched, p->server.name);
 	}
-	return sooner_ns(rates_turn(&a->rates, a->commands, now),
+	return sooner_ns(rates_turn(&a->rates, a->sender.commands, now),
 	    epochs_reader_turn(&a->epochs, now));
+}
+
+static int64_t
+attach_turn_observed(struct attach *a, unsigned server, struct instant now)
+{
+	const struct observed_facts facts = {
+	    .socket = a->listener.path,
+	    .kernel_why = a->kernel_why,
+	    .kernel_fix = a->kernel_fix,
+	    .detail = a->shown.server[server].detail,
+	    .collections =
+		a->shown.server[server].source > PROFILER_SOURCE_PIDFD,
+	};
+
+	return observed_turn(
+	    &a->observed[server], &a->process[server], &facts, now);
 }
 
 /* One turn; wait_ns is how long to sleep, -1: until something happens. */
@@ -395,20 +306,26 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	for (unsigned i = 0; i < a->servers; i++)
 		due_ns = sooner_ns(due_ns, attach_turn_server(&a->process[i],
 					       &p[1 + i * POLL_SERVER], now));
-	due_ns = sooner_ns(due_ns, orders_turn(&a->orders, a, now));
+	for (unsigned i = 0; i < a->servers; i++) {
+		if (a->process[i].changed)
+			channel_listener_assign(&a->listener);
+		a->process[i].changed = false;
+		process_watch(&a->process[i]);
+	}
+	due_ns = sooner_ns(due_ns, orders_turn(&a->orders, &a->listener, now));
 	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_runtimes(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));
-	due_ns = sooner_ns(due_ns, steal_turn(&a->steal, a->commands,
-				       observer_rest_idle(a->rest), now));
+	due_ns =
+	    sooner_ns(due_ns, steal_turn(&a->steal, a->sender.commands,
+				  observer_rest_idle(a->sender.rest), now));
 	due_ns = sooner_ns(
 	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
-	due_ns = sooner_ns(due_ns, attach_turn_assign(a, now));
 	attach_collect(a);
 	attach_publish(a);
 	for (unsigned i = 0; i < a->servers; i++)
-		due_ns = sooner_ns(due_ns, observed_turn(a, i, now));
-	return a->out > 0 ? sooner_ns(due_ns, RETURN_PERIOD_NS) : due_ns;
+		due_ns = sooner_ns(due_ns, attach_turn_observed(a, i, now));
+	return a->sender.out > 0 ? sooner_ns(due_ns, RETURN_PERIOD_NS) : due_ns;
 }
 
 static void *
@@ -418,7 +335,7 @@ attach_run(void *arg)
 	int64_t wait_ns = 0;
 
 	prctl(PR_SET_NAME, "attach");
-	while (__atomic_load_n(&a->stop, __ATOMIC_RELAXED) == 0)
+	while (__atomic_load_n(&a->sender.stop, __ATOMIC_RELAXED) == 0)
 		wait_ns = attach_turn(a, wait_ns);
 	return NULL;
 }
@@ -443,7 +360,7 @@ attach_stop(struct attach *a)
 {
 	if (!a->running)
 		return;
-	__atomic_store_n(&a->stop, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&a->sender.stop, 1, __ATOMIC_RELAXED);
 	attach_wake(a);
 	pthread_join(a->thread, NULL);
 	a->running = false;

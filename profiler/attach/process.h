@@ -21,21 +21,25 @@
  * All of it runs on the attach thread. */
 #pragma once
 
+#include "profiler/attach/sender.h"
 #include "profiler/processes/finder.h"
 #include "profiler/jvm/hsperf_page.h"
-#include "profiler/channels/command.h"
+#include "profiler/kernel/kernel.h"
 #include "profiler/processes/proc.h"
-
-struct attach;
+#include "profiler/runtimes/follow.h"
 
 struct process {
-	struct attach *attach; /* borrowed: receives our commands */
+	/* borrowed, set by the caller: who is informed of the processes */
+	struct sender *sender;
+	struct kernel *kernel; /* NULL: none */
+	struct runtimes *runtimes;
 	struct profiler_server server;
 	unsigned index;
 	struct family family;	    /* with pid; empty: UNKNOWN */
 	unsigned generation;	    /* counts servers: ends and begins */
 	unsigned searched;	    /* counts searches that found more */
 	unsigned left_out;	    /* most processes without room, so far */
+	bool changed;		    /* there are others: who owns a channel? */
 	bool followed;		    /* the kernel keeps the set up to date */
 	bool settled;		    /* the last search found nothing new */
 	pid_t pid;		    /* the main one; 0: UNKNOWN */
@@ -61,12 +65,16 @@ struct process {
 	struct instant sockets_at; /* when to compare the address's sockets */
 	struct instant doubt_end;  /* a thread ended: check until then */
 	uint64_t assigned_seen;	   /* last value of assigned handled */
+	/* as set in the kernel's programs and the probes of runtimes */
+	unsigned watched_generation;
+	pid_t watched_jvm;
 	/* any thread writes: generation << 32 | pid */
 	uint64_t assigned;
 };
 
-void process_init(struct process *p, struct attach *a, unsigned index,
-    const struct profiler_server *server);
+/* Initialize; then set what is borrowed. */
+void process_init(
+    struct process *p, unsigned index, const struct profiler_server *server);
 void process_fini(struct process *p);
 
 /* Another server is in this place: forget the one before, which is no end of
@@ -85,7 +93,12 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now);
 /* The observer has released a page. */
 void process_page_returned(struct process *p, struct hsperf_page *page);
 
-/* Its processes, as the kernel follows them; none: no news. */
+/* Have the kernel's programs and the probes of runtimes follow the set. */
+void process_watch(struct process *p);
+
+/* Bring the set up to date with what the kernel followed. */
+void process_refresh(struct process *p);
+/* The same with these; none: no news.  For process_refresh and tests. */
 void process_follow(struct process *p, const pid_t *pid, unsigned count);
 
 /* Whether pid is one of this server's processes, or below its main one. */

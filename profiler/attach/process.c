@@ -1,11 +1,10 @@
-#include "profiler/process.h"
+#include "profiler/attach/process.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "base/log.h"
 #include "base/permission.h"
-#include "profiler/attach.h"
 
 #define FIND_PERIOD_NS (200 * NS_PER_MS)
 #define FIND_STEP_NS (1 * NS_PER_MS)
@@ -27,11 +26,10 @@
 #define DOUBT_NS (50 * NS_PER_MS)
 
 void
-process_init(struct process *p, struct attach *a, unsigned index,
-    const struct profiler_server *server)
+process_init(
+    struct process *p, unsigned index, const struct profiler_server *server)
 {
 	memset(p, 0, sizeof(*p));
-	p->attach = a;
 	p->index = index;
 	p->server = *server;
 	p->pidfd = -1;
@@ -79,6 +77,26 @@ process_assign(struct process *p, pid_t pid)
 	    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
+void
+process_watch(struct process *p)
+{
+	pid_t pid;
+
+	if (p->kernel != NULL && p->watched_generation != p->generation)
+		kernel_unwatch(p->kernel, p->index);
+	p->watched_generation = p->generation;
+	for (unsigned i = 0; p->kernel != NULL && i < p->family.count; i++) {
+		pid = p->family.pid[i];
+		if (!kernel_watches(p->kernel, pid))
+			kernel_watch(
+			    p->kernel, p->index, pid, finder_alone(pid));
+	}
+	if (p->watched_jvm != p->jvm)
+		runtimes_process(p->runtimes, p->index, p->jvm);
+	p->watched_jvm = p->jvm;
+	runtimes_workers(p->runtimes, p->index, p->family.pid, p->family.count);
+}
+
 static void
 process_command(struct process *p, enum command_kind kind, void *source)
 {
@@ -91,7 +109,10 @@ process_command(struct process *p, enum command_kind kind, void *source)
 	/* A page is released when it ends and when another replaces it. */
 	o.releases = p->page != NULL &&
 		     (kind == COMMAND_PAGE || kind == COMMAND_PAGE_END);
-	attach_command(p->attach, &o);
+	/* Watch a new process before announcing it. */
+	if (kind == COMMAND_SERVER_START)
+		process_watch(p);
+	sender_send(p->sender, &o);
 }
 
 /* Where it is searched. */
@@ -154,7 +175,7 @@ process_gone(struct process *p, struct instant now)
 
 	o.status = process_status(p);
 	/* Post the hazard first: the rest can wait. */
-	attach_command(p->attach, &o);
+	sender_send(p->sender, &o);
 	/* The supervisor logs the end of a process that it launched. */
 	if (p->server.address.ss_family != AF_UNSPEC)
 		log_event(LOG_LEVEL_NOTICE, "server_exited", "server=%s pid=%d",
@@ -223,7 +244,7 @@ process_found(struct process *p, const struct family *found, const char *how,
 		    "server=%s error=\"%s\" costs=\"its end is not noticed "
 		    "at once\"",
 		    p->server.name, strerror(-pidfd));
-	attach_assign(p->attach);
+	p->changed = true;
 }
 
 static void
@@ -398,7 +419,7 @@ process_find_family(struct process *p, const struct family *found)
 	if (p->settled)
 		return;
 	p->searched++;
-	attach_assign(p->attach);
+	p->changed = true;
 }
 
 /* Whether it is time for a search; else *due_ns is how long until then, -1:
@@ -584,7 +605,7 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 	int64_t due_ns = -1;
 
 	if (p->pid != 0 && process_is_over(p, readable, thread, now)) {
-		attach_family(p->attach, p);
+		process_refresh(p);
 		if (!process_hand_over(p, now))
 			process_gone(p, now);
 	}
@@ -619,6 +640,16 @@ process_follow(struct process *p, const pid_t *pid, unsigned count)
 		family_add(&now, pid[i]);
 	p->family = now;
 	p->followed = true;
+}
+
+void
+process_refresh(struct process *p)
+{
+	pid_t pid[KERNEL_PROCESSES];
+
+	if (p->kernel != NULL && kernel_follows(p->kernel))
+		process_follow(
+		    p, pid, kernel_members(p->kernel, p->index, pid));
 }
 
 bool

@@ -1,5 +1,5 @@
 /* orders.c: orders on their way to the JVMs. */
-#include "profiler/orders.h"
+#include "profiler/attach/orders.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "profiler/attach.h"
 
 /* An agent that the JVM was started with has connected by then. */
 #define LOAD_AGE_NS (3 * NS_PER_S)
@@ -30,28 +29,6 @@ orders_leave(struct orders *o, unsigned server, uint64_t order)
 	__atomic_store_n(&o->wanted[server], order, __ATOMIC_RELEASE);
 }
 
-/* The connection of the server's agent, if it understands orders; else -1. */
-static int
-agent_of(const struct channel_listener *d, unsigned server, bool *connected)
-{
-	const struct connection *c;
-
-	*connected = false;
-	for (unsigned i = 0; i < d->count; i++) {
-		c = &d->connection[i];
-		if (c->state != CONNECTION_OPEN ||
-		    c->channel->kind != TALECHAIN_KIND_JVM ||
-		    c->channel->server != (int)server)
-			continue;
-		*connected = true;
-		if (__atomic_load_n(
-			&c->channel->memory->word[TALECHAIN_WORD_ORDERS],
-			__ATOMIC_ACQUIRE) > 0)
-			return c->fd;
-	}
-	return -1;
-}
-
 static void
 order_send(int fd, uint64_t order)
 {
@@ -71,24 +48,23 @@ order_send(int fd, uint64_t order)
 
 /* Load our agent into this process, unless that was tried before. */
 static int64_t
-agent_load(
-    struct orders *o, struct attach *a, unsigned server, struct instant now)
+agent_load(struct orders *o, const struct channel_listener *d, unsigned server,
+    struct instant now)
 {
-	const struct process *p = &a->process[server];
+	const struct process *p = &d->process[server];
 	struct load *l = &o->load[server];
 	char library[400];
 
 	if (__atomic_load_n(&o->load_agents, __ATOMIC_RELAXED) == 0 ||
 	    p->server.collect != PROFILER_COLLECT_LOAD || !p->server.agent ||
-	    p->page == NULL || a->listener.path == NULL ||
-	    o->tried[server] == p->jvm)
+	    p->page == NULL || d->path == NULL || o->tried[server] == p->jvm)
 		return -1;
 	if (proc_age_ns(p->jvm) < LOAD_AGE_NS)
 		return LOAD_LOOK_NS;
 	o->tried[server] = p->jvm;
 	o->logged[server] = false;
 	if (file_agent(library, sizeof(library))) {
-		load_begin(l, p->jvm, library, a->listener.path, now);
+		load_begin(l, p->jvm, library, d->path, now);
 	} else {
 		l->state = LOAD_FAILED;
 		snprintf(l->why, sizeof(l->why),
@@ -98,9 +74,9 @@ agent_load(
 }
 
 static int64_t
-load_watch(
-    struct orders *o, struct attach *a, unsigned server, struct instant now)
+load_watch(struct orders *o, const struct process *p, struct instant now)
 {
+	unsigned server = p->index;
 	struct load *l = &o->load[server];
 	int64_t due_ns = load_turn(l, now);
 
@@ -108,13 +84,13 @@ load_watch(
 		return due_ns;
 	if (l->state == LOAD_DONE)
 		log_event(LOG_LEVEL_NOTICE, "agent_loaded",
-		    "server=%s pid=%d why=\"hedging.steer\"",
-		    a->process[server].server.name, (int)l->pid);
+		    "server=%s pid=%d why=\"hedging.steer\"", p->server.name,
+		    (int)l->pid);
 	else if (l->state == LOAD_FAILED)
 		log_event(LOG_LEVEL_WARNING, "agent_not_loaded",
 		    "server=%s why=\"%s\" costs=\"no steering\" do=\"start "
 		    "it with -agentpath:.../libtailor-jvm.so\"",
-		    a->process[server].server.name, l->why);
+		    p->server.name, l->why);
 	o->logged[server] = l->state == LOAD_DONE || l->state == LOAD_FAILED;
 	return due_ns;
 }
@@ -214,11 +190,10 @@ periodic_usable(const struct orders_periodic *f, struct instant now)
 }
 
 static int64_t
-periodic_turn(struct orders *o, struct attach *a, unsigned server,
-    uint64_t order, struct instant now)
+periodic_turn(struct orders *o, const struct process *p, uint64_t order,
+    struct instant now)
 {
-	const struct process *p = &a->process[server];
-	struct orders_periodic *f = &o->periodic[server];
+	struct orders_periodic *f = &o->periodic[p->index];
 	bool on = __atomic_load_n(&o->load_agents, __ATOMIC_RELAXED) != 0;
 	int64_t due_ns;
 
@@ -229,7 +204,7 @@ periodic_turn(struct orders *o, struct attach *a, unsigned server,
 		/* Before that it may not handle the signal. */
 		if (proc_age_ns(p->jvm) < LOAD_AGE_NS)
 			return LOAD_LOOK_NS;
-		load_fini(&o->load[server]);
+		load_fini(&o->load[p->index]);
 		*f = (struct orders_periodic){
 		    .pid = p->jvm, .own = p->page->periodic_ms};
 	}
@@ -239,7 +214,7 @@ periodic_turn(struct orders *o, struct attach *a, unsigned server,
 		f->ordered = order != ORDERS_STOP;
 	f->ordered = f->ordered && on && !f->failed;
 	f->want = f->ordered ? PERIODIC_MS : on ? 0 : f->own;
-	due_ns = flag_turn(f, &o->load[server], p->server.name, now);
+	due_ns = flag_turn(f, &o->load[p->index], p->server.name, now);
 	if (instant_before(now, f->usable))
 		due_ns = sooner_ns(due_ns, instant_since(f->usable, now));
 	return due_ns;
@@ -274,38 +249,39 @@ orders_fini(struct orders *o)
 }
 
 int64_t
-orders_turn(struct orders *o, struct attach *a, struct instant now)
+orders_turn(
+    struct orders *o, const struct channel_listener *d, struct instant now)
 {
 	int64_t due_ns = -1;
-	enum profiler_collect collect;
+	const struct process *p;
 	uint64_t order;
-	bool connected;
+	unsigned agents;
 	int fd;
 
-	for (unsigned i = 0; i < a->servers; i++) {
-		if (a->process[i].page != NULL) {
-			o->load[i].java = a->process[i].page->java;
-			o->load[i].no_attach = a->process[i].page->no_attach;
+	for (unsigned i = 0; i < d->servers; i++) {
+		p = &d->process[i];
+		if (p->page != NULL) {
+			o->load[i].java = p->page->java;
+			o->load[i].no_attach = p->page->no_attach;
 		}
 		order = __atomic_exchange_n(&o->wanted[i], 0, __ATOMIC_ACQUIRE);
-		collect = a->process[i].server.collect;
-		if (collect == PROFILER_COLLECT_PERIODIC) {
-			due_ns = sooner_ns(
-			    due_ns, periodic_turn(o, a, i, order, now));
+		if (p->server.collect == PROFILER_COLLECT_PERIODIC) {
+			due_ns =
+			    sooner_ns(due_ns, periodic_turn(o, p, order, now));
 			__atomic_store_n(&o->understood[i],
 			    periodic_usable(&o->periodic[i], now),
 			    __ATOMIC_RELAXED);
 		}
-		if (collect != PROFILER_COLLECT_AGENT &&
-		    collect != PROFILER_COLLECT_LOAD)
+		if (p->server.collect != PROFILER_COLLECT_AGENT &&
+		    p->server.collect != PROFILER_COLLECT_LOAD)
 			continue;
-		fd = agent_of(&a->listener, i, &connected);
+		agents = channel_listener_agents(d, i, &fd);
 		__atomic_store_n(&o->understood[i], fd >= 0, __ATOMIC_RELAXED);
 		if (order != 0 && fd >= 0)
 			order_send(fd, order);
-		if (!connected)
-			due_ns = sooner_ns(due_ns, agent_load(o, a, i, now));
-		due_ns = sooner_ns(due_ns, load_watch(o, a, i, now));
+		if (agents == 0)
+			due_ns = sooner_ns(due_ns, agent_load(o, d, i, now));
+		due_ns = sooner_ns(due_ns, load_watch(o, p, now));
 	}
 	return due_ns;
 }
