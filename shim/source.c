@@ -16,7 +16,7 @@
 #define PATH_BYTES 512
 
 void
-sources_init(struct sources *s, const struct target *target)
+sources_init(struct sources *s, const struct shim_target *target)
 {
 	memset(s, 0, sizeof(*s));
 	s->target = *target;

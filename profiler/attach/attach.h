@@ -37,7 +37,7 @@ struct attach {
 	struct epochs_reader epochs;
 	struct steal steal;
 	struct orders orders;
-	struct sender sender;
+	struct command_sender sender;
 	struct command_ring *released; /* borrowed; this thread reads */
 	struct pollfd *polled;	       /* owned */
 	int wake;		       /* owned eventfd; any thread writes */

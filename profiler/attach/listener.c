@@ -210,7 +210,7 @@ channel_listener_server_of(struct channel_listener *d, const struct channel *c)
 void
 channel_listener_assign(struct channel_listener *d)
 {
-	struct connection *c;
+	struct channel_connection *c;
 
 	d->unsure = false;
 	for (unsigned i = 0; i < d->count; i++) {
@@ -239,7 +239,7 @@ unsigned
 channel_listener_agents(
     const struct channel_listener *d, unsigned server, int *fd)
 {
-	const struct connection *c;
+	const struct channel_connection *c;
 	unsigned agents = 0;
 
 	*fd = -1;
@@ -263,7 +263,7 @@ channel_listener_agents(
 
 /* Drop a connection without a channel.  The last one moves to its place. */
 static void
-connection_drop(struct channel_listener *d, struct connection *c)
+connection_drop(struct channel_listener *d, struct channel_connection *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -274,7 +274,7 @@ connection_drop(struct channel_listener *d, struct connection *c)
 
 static void
 connection_refuse(
-    struct channel_listener *d, struct connection *c, const char *why)
+    struct channel_listener *d, struct channel_connection *c, const char *why)
 {
 	char line[REASON_MAX + 8];
 	int n = snprintf(line, sizeof(line), "NO %.*s\n", REASON_MAX, why);
@@ -288,7 +288,7 @@ connection_refuse(
 
 /* Read the peer's credentials; false if the kernel gives none. */
 static bool
-connection_identify(struct connection *c)
+connection_identify(struct channel_connection *c)
 {
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
@@ -302,7 +302,7 @@ connection_identify(struct connection *c)
 
 /* Send the reply and the descriptor of the channel's memory. */
 static int
-connection_reply(struct connection *c, const struct channel *channel)
+connection_reply(struct channel_connection *c, const struct channel *channel)
 {
 	union {
 		struct cmsghdr header;
@@ -334,7 +334,7 @@ connection_reply(struct connection *c, const struct channel *channel)
 
 /* Handle a valid request: make the channel and send it. */
 static void
-connection_grant(struct channel_listener *d, struct connection *c,
+connection_grant(struct channel_listener *d, struct channel_connection *c,
     const struct handshake *hello)
 {
 	size_t bytes = talechain_bytes(hello->slot_log2);
@@ -378,7 +378,7 @@ connection_grant(struct channel_listener *d, struct connection *c,
 
 /* Bytes arrived from a pending connection.  It may be freed on return. */
 static void
-connection_ask(struct channel_listener *d, struct connection *c)
+connection_ask(struct channel_listener *d, struct channel_connection *c)
 {
 	struct handshake hello;
 	const char *why;
@@ -412,7 +412,7 @@ connection_ask(struct channel_listener *d, struct connection *c)
 
 /* Its writer is gone, or sent unexpected bytes. */
 static void
-connection_end(struct channel_listener *d, struct connection *c)
+connection_end(struct channel_listener *d, struct channel_connection *c)
 {
 	struct observer_command o = {.kind = COMMAND_CHANNEL_END,
 	    .releases = true,
@@ -448,7 +448,7 @@ channel_listener_release(struct channel_listener *d, struct channel *channel)
 static void
 channel_listener_accept(struct channel_listener *d, struct instant now)
 {
-	struct connection *c;
+	struct channel_connection *c;
 	int fd;
 
 	for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
@@ -487,7 +487,7 @@ int64_t
 channel_listener_turn(
     struct channel_listener *d, const struct pollfd *polled, struct instant now)
 {
-	struct connection *c;
+	struct channel_connection *c;
 	int64_t due_ns = -1, left_ns;
 
 	/* Backwards: a dropped one is replaced by one already handled. */

@@ -22,14 +22,14 @@
 #define CHANNEL_BYTES_MAX (UINT64_C(256) << 20)
 #define REASON_MAX 80
 
-enum connection_state {
+enum channel_connection_state {
 	CONNECTION_ASKING, /* its request is not complete */
 	CONNECTION_OPEN,   /* it has a channel */
 	CONNECTION_ENDING, /* its writer is gone, the observer still drains */
 };
 
-struct connection {
-	enum connection_state state;
+struct channel_connection {
+	enum channel_connection_state state;
 	int fd; /* owned; -1 when ENDING */
 	pid_t pid;
 	uid_t uid;
@@ -41,20 +41,21 @@ struct connection {
 
 struct channel_listener {
 	/* set by the caller before channel_listener_init */
-	struct sender *sender;	 /* borrowed */
-	struct process *process; /* borrowed: whose channels they are */
-	unsigned servers;	 /* so many */
+	struct command_sender *sender; /* borrowed */
+	struct process *process;       /* borrowed: whose channels they are */
+	unsigned servers;	       /* so many */
 	unsigned channels_max;
 	uint32_t next_number;
 	/* its own */
 	int fd;	    /* owned listening socket, -1: closed */
 	char *path; /* owned */
 	char *link; /* owned; the link to path that we made, or NULL */
-	uint64_t device, inode;	       /* identifies ours for unlink */
-	uint64_t bytes;		       /* of all channels */
-	unsigned channels;	       /* OPEN or ENDING */
-	unsigned pending;	       /* ASKING */
-	struct connection *connection; /* owned array, count of them used */
+	uint64_t device, inode; /* identifies ours for unlink */
+	uint64_t bytes;		/* of all channels */
+	unsigned channels;	/* OPEN or ENDING */
+	unsigned pending;	/* ASKING */
+	struct channel_connection
+	    *connection; /* owned array, count of them used */
 	unsigned count;
 	uint64_t opened, refused;
 	/* A JVM of a server has a channel, and is not known to serve: when to
@@ -92,8 +93,8 @@ channel_listener_poll(const struct channel_listener *d, struct pollfd *out);
 int64_t channel_listener_turn(struct channel_listener *d,
     const struct pollfd *polled, struct instant now);
 
-/* The server a channel belongs to, -1 if none (yet).  That of a JVM is none of a
- * server's if the JVM does not serve. */
+/* The server a channel belongs to, -1: none, as yet.  A JVM's channel belongs
+ * to a server only if the JVM serves, or may. */
 int
 channel_listener_server_of(struct channel_listener *d, const struct channel *c);
 

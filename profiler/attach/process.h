@@ -30,7 +30,7 @@
 
 struct process {
 	/* borrowed, set by the caller: who is informed of the processes */
-	struct sender *sender;
+	struct command_sender *sender;
 	struct kernel *kernel; /* NULL: none */
 	struct runtimes *runtimes;
 	struct profiler_server server;

@@ -3,7 +3,7 @@
 #include <time.h>
 
 void
-sender_send(struct sender *s, const struct observer_command *o)
+sender_send(struct command_sender *s, const struct observer_command *o)
 {
 	struct timespec wait = {.tv_nsec = 100 * NS_PER_US};
 

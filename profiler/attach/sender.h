@@ -7,7 +7,7 @@
 #include "profiler/channels/command.h"
 #include "profiler/observer/observer_rest.h"
 
-struct sender {
+struct command_sender {
 	struct command_ring *commands; /* borrowed; this thread writes */
 	struct observer_rest *rest;    /* borrowed; to wake the observer */
 	unsigned out;		       /* sources ending, not yet released */
@@ -16,7 +16,7 @@ struct sender {
 
 /* Send a command; waits while the ring is full, unless stop is set.  Ownership
  * of the command's source moves.  The attach thread. */
-void sender_send(struct sender *s, const struct observer_command *o);
+void sender_send(struct command_sender *s, const struct observer_command *o);
 
 /* The shorter of two waits, ns; -1: never. */
 static inline int64_t

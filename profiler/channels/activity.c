@@ -14,7 +14,7 @@ grown(uint64_t *last, uint64_t value)
 
 void
 activity_sample(struct activity *a, uint64_t classes, uint64_t compiled,
-    int server, struct output *o, struct instant now)
+    int server, struct observer_output *o, struct instant now)
 {
 	struct instant begin = a->sampled;
 	uint64_t more = grown(&a->classes, classes);

@@ -11,7 +11,7 @@
 
 #include "base/instant.h"
 
-struct output;
+struct observer_output;
 
 #define ACTIVITY_PERIOD_NS (2 * NS_PER_MS)
 #define ACTIVITY_COMPILE_PERIOD_NS (50 * NS_PER_MS)
@@ -32,4 +32,4 @@ activity_due(const struct activity *a, struct instant now)
 /* Sample the counters of a server (-1: unknown) and emit events that are
  * due. */
 void activity_sample(struct activity *a, uint64_t classes, uint64_t compiled,
-    int server, struct output *o, struct instant now);
+    int server, struct observer_output *o, struct instant now);

@@ -213,7 +213,8 @@ channel_accept(
 
 /* Report the losses that the cursor counted. */
 static void
-channel_report_losses(struct channel *c, struct output *o, struct instant now)
+channel_report_losses(
+    struct channel *c, struct observer_output *o, struct instant now)
 {
 	uint64_t n = c->cursor.abandoned - c->abandoned_reported;
 
@@ -232,7 +233,7 @@ channel_report_losses(struct channel *c, struct output *o, struct instant now)
 
 /* Into the stream; what a switch of the kernel means before that. */
 static void
-channel_pass(const struct channel *c, struct output *o,
+channel_pass(const struct channel *c, struct observer_output *o,
     const struct talechain_event *e, int server, struct instant now)
 {
 	if (c->stalls != NULL)
@@ -242,8 +243,8 @@ channel_pass(const struct channel *c, struct output *o,
 }
 
 unsigned
-channel_drain(
-    struct channel *c, struct output *o, unsigned limit, struct instant now)
+channel_drain(struct channel *c, struct observer_output *o, unsigned limit,
+    struct instant now)
 {
 	int server = __atomic_load_n(&c->server, __ATOMIC_RELAXED);
 	struct talechain_event e;
@@ -275,7 +276,8 @@ channel_drain(
 }
 
 bool
-channel_drained(struct channel *c, struct output *o, struct instant now)
+channel_drained(
+    struct channel *c, struct observer_output *o, struct instant now)
 {
 	unsigned limit = c->end_budget < 64 ? (unsigned)c->end_budget : 64;
 	unsigned n = channel_drain(c, o, limit, now);

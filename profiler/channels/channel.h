@@ -93,9 +93,10 @@ int channel_new_kernel(struct channel **out, uint32_t number,
 /* Copy up to limit waiting events into the stream.  Returns how many slots were
  * handled; fewer than limit means that it is empty for now.  The observer
  * only. */
-unsigned channel_drain(
-    struct channel *c, struct output *o, unsigned limit, struct instant now);
+unsigned channel_drain(struct channel *c, struct observer_output *o,
+    unsigned limit, struct instant now);
 
 /* For an ending channel: whether it is drained.  What its dead writer left
  * half-written is then counted as abandoned. */
-bool channel_drained(struct channel *c, struct output *o, struct instant now);
+bool channel_drained(
+    struct channel *c, struct observer_output *o, struct instant now);

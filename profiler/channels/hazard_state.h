@@ -21,7 +21,7 @@ enum stall {
 };
 
 struct hazard_state {
-	struct output *output; /* borrowed */
+	struct observer_output *output; /* borrowed */
 	unsigned server;
 	pid_t pid; /* 0: not known */
 	/* present state of the sources */

@@ -3,13 +3,14 @@
 #include "profiler/channels/output.h"
 
 void
-output_emit(struct output *o, const struct observer_event *n)
+output_emit(struct observer_output *o, const struct observer_event *n)
 {
 	output_emit_on(o, n, -1);
 }
 
 void
-output_emit_on(struct output *o, const struct observer_event *n, int cpu)
+output_emit_on(
+    struct observer_output *o, const struct observer_event *n, int cpu)
 {
 	struct talechain_event e;
 
@@ -27,7 +28,7 @@ output_emit_on(struct output *o, const struct observer_event *n, int cpu)
 }
 
 void
-output_event(struct output *o, const struct talechain_event *e,
+output_event(struct observer_output *o, const struct talechain_event *e,
     uint32_t channel, int server, struct instant seen)
 {
 	timeline_append(o->timeline, e, channel, server, seen);
@@ -35,7 +36,7 @@ output_event(struct output *o, const struct talechain_event *e,
 }
 
 void
-output_lost(struct output *o, uint32_t channel, uint64_t events,
+output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
     enum output_loss why, struct instant seen)
 {
 	struct observer_event n = {.type = TALECHAIN_META_LOST,
@@ -62,7 +63,8 @@ output_lost(struct output *o, uint32_t channel, uint64_t events,
 }
 
 void
-output_hazard(struct output *o, const struct hazard *h, int64_t latency_ns)
+output_hazard(
+    struct observer_output *o, const struct hazard *h, int64_t latency_ns)
 {
 	struct observer_event n = {
 	    .type = h->begin ? TALECHAIN_HAZARD_BEGIN : TALECHAIN_HAZARD_END,

@@ -40,7 +40,7 @@ counter_read(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-struct output {
+struct observer_output {
 	struct timeline *timeline;   /* borrowed */
 	struct hazard_ring *hazards; /* borrowed */
 	struct counters counters;
@@ -58,19 +58,20 @@ struct observer_event {
 };
 
 /* Append it to the stream.  The observer only. */
-void output_emit(struct output *o, const struct observer_event *n);
+void output_emit(struct observer_output *o, const struct observer_event *n);
 
 /* The same for an event of a CPU, -1: none. */
-void output_emit_on(struct output *o, const struct observer_event *n, int cpu);
+void output_emit_on(
+    struct observer_output *o, const struct observer_event *n, int cpu);
 
 /* Append an event taken from a channel.  The observer only. */
-void output_event(struct output *o, const struct talechain_event *e,
+void output_event(struct observer_output *o, const struct talechain_event *e,
     uint32_t channel, int server, struct instant seen);
 
 /* Count lost events of a channel and emit META_LOST. */
-void output_lost(struct output *o, uint32_t channel, uint64_t events,
+void output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
     enum output_loss why, struct instant seen);
 
 /* Post a hazard to the proxy and append it to the stream. */
-void
-output_hazard(struct output *o, const struct hazard *h, int64_t latency_ns);
+void output_hazard(
+    struct observer_output *o, const struct hazard *h, int64_t latency_ns);

@@ -64,7 +64,3 @@ cycles_relax(void)
 
 /* Ticks per second: measured once over 20 ms, then kept. */
 double cycles_hz(void);
-
-/* The clock's step: all differences are multiples of it.  Many clocks count in
- * steps of more than one tick (26 of 2596 MHz: one of 100 MHz). */
-uint64_t cycles_step(void);

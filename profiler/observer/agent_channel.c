@@ -52,8 +52,8 @@ agent_change(const struct channel *c, uint64_t cause, struct instant now)
 }
 
 static void
-agent_note(const struct channel *c, struct output *o, enum talechain_type type,
-    const struct hazard_change *when)
+agent_note(const struct channel *c, struct observer_output *o,
+    enum talechain_type type, const struct hazard_change *when)
 {
 	struct observer_event n = {.type = type,
 	    .server = c->joined,
@@ -135,7 +135,8 @@ agent_channel_sweep(
 }
 
 void
-agent_channel_rates(struct channel *c, struct output *o, struct instant now)
+agent_channel_rates(
+    struct channel *c, struct observer_output *o, struct instant now)
 {
 	if (activity_due(&c->activity, now))
 		activity_sample(&c->activity,

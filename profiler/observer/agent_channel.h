@@ -14,8 +14,8 @@ void agent_channel_sweep(
     struct channel *c, struct hazard_state *hazards, struct instant now);
 
 /* Read the counters when due, and emit JVM_RATES. */
-void
-agent_channel_rates(struct channel *c, struct output *o, struct instant now);
+void agent_channel_rates(
+    struct channel *c, struct observer_output *o, struct instant now);
 
 /* Its writer is gone: remove it from its server's hazard state. */
 void agent_channel_leave(

@@ -37,7 +37,7 @@ struct observer {
 	unsigned servers;
 	struct kernel *kernel; /* borrowed; NULL: none */
 	/* its own */
-	struct output output;
+	struct observer_output output;
 	struct hazard_state hazards[PROFILER_SERVERS];
 	struct stalls stalls;
 	struct hsperf_page *page[PROFILER_SERVERS];

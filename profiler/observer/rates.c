@@ -23,7 +23,7 @@ static const struct {
 };
 
 void
-rate_note(struct output *o, const struct rate *r, struct instant at,
+rate_note(struct observer_output *o, const struct rate *r, struct instant at,
     struct instant seen)
 {
 	uint64_t usual =
@@ -85,7 +85,8 @@ words_take(struct rate_words *w, const struct rates_sources *s, unsigned server)
 /* Rates of one server's words since the last sample. */
 static void
 words_rate(const struct rates_watch *w, unsigned server,
-    const struct rate_words *was, const struct rate_words *is, struct output *o)
+    const struct rate_words *was, const struct rate_words *is,
+    struct observer_output *o)
 {
 	struct rate r = {.server = (int)server,
 	    .cpu = -1,
@@ -110,7 +111,7 @@ words_rate(const struct rates_watch *w, unsigned server,
 
 void
 rates_sweep(struct rates_watch *w, const struct rates_sources *s,
-    struct output *o, struct instant now)
+    struct observer_output *o, struct instant now)
 {
 	struct rate_words is;
 

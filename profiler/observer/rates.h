@@ -20,8 +20,8 @@
 #include "profiler/counters/dte.h"
 
 /* Append it to the stream.  The observer only. */
-void rate_note(struct output *o, const struct rate *r, struct instant at,
-    struct instant seen);
+void rate_note(struct observer_output *o, const struct rate *r,
+    struct instant at, struct instant seen);
 
 #define RATES_IN_MEMORY                                              \
 	(1U << TALECHAIN_RATE_QUEUE | 1U << TALECHAIN_RATE_CLASSES | \
@@ -56,4 +56,4 @@ struct rates_sources {
 
 /* Sample the words when due.  The observer only. */
 void rates_sweep(struct rates_watch *w, const struct rates_sources *s,
-    struct output *o, struct instant now);
+    struct observer_output *o, struct instant now);

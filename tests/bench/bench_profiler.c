@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "profiler/observer/observer.h"
+#include "profiler/profiler.h"
 
 #define ROUNDS 31
 #define SWEEPS 20000

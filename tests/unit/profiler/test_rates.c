@@ -24,7 +24,7 @@
 
 /* An observer's pen, two channels of server 0, one of server 1. */
 struct bench {
-	struct output output;
+	struct observer_output output;
 	struct timeline *timeline;
 	struct timeline_reader *reader;
 	struct rates_watch watch;
