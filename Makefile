@@ -47,7 +47,9 @@ endif
 ROOMS := base talechain/events talechain/timeline talechain/tale \
 	 talechain/claims talechain/words \
 	 talechain/symbols talechain/store talechain/render config \
-	 profiler/counters profiler shim \
+	 profiler/counters profiler/options profiler/processes \
+	 profiler/channels profiler/jvm profiler/kernel profiler/runtimes \
+	 profiler/rates profiler/observer profiler/attach profiler shim \
 	 hedging http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
@@ -68,7 +70,32 @@ NEEDS_talechain/store := talechain/tale talechain/timeline \
 NEEDS_talechain/render := talechain/words talechain/claims talechain/tale \
 	talechain/timeline talechain/events base
 NEEDS_profiler/counters := base
-NEEDS_profiler  := profiler/counters talechain/timeline talechain/events base
+NEEDS_profiler/options := base
+NEEDS_profiler/processes := profiler/options base
+NEEDS_profiler/channels := profiler/options talechain/timeline \
+			   talechain/events base
+NEEDS_profiler/jvm := profiler/channels profiler/processes profiler/options \
+		      talechain/timeline talechain/events base
+NEEDS_profiler/kernel := profiler/channels profiler/processes profiler/options \
+			 talechain/timeline talechain/events base
+NEEDS_profiler/runtimes := profiler/jvm profiler/channels profiler/processes \
+			   profiler/options talechain/timeline \
+			   talechain/events base
+NEEDS_profiler/rates := profiler/channels profiler/processes profiler/options \
+			profiler/counters talechain/timeline talechain/events \
+			base
+NEEDS_profiler/observer := profiler/kernel profiler/jvm profiler/channels \
+			   profiler/processes profiler/options \
+			   profiler/counters talechain/timeline \
+			   talechain/events base
+NEEDS_profiler/attach := profiler/observer profiler/rates profiler/runtimes \
+			 profiler/kernel profiler/jvm profiler/channels \
+			 profiler/processes profiler/options profiler/counters \
+			 talechain/timeline talechain/events base
+NEEDS_profiler  := profiler/attach profiler/observer profiler/rates \
+		   profiler/runtimes profiler/kernel profiler/jvm \
+		   profiler/channels profiler/processes profiler/options \
+		   profiler/counters talechain/timeline talechain/events base
 NEEDS_shim      := profiler talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
@@ -101,7 +128,8 @@ LIBS_config     := -lcjson
 LIBS_talechain/symbols := -lelf
 LIBS_talechain/store := -lsqlite3
 LIBS_profiler/counters := -lpfm
-LIBS_profiler   := -lbpf
+LIBS_profiler/kernel := -lbpf
+LIBS_profiler/runtimes := -lbpf -lelf
 LIBS_shim       := -lbpf
 LIBS_http       := -lhttp_parser
 LIBS_loadgen    := -lcjson

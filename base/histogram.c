@@ -77,17 +77,6 @@ histogram_add(struct histogram *h, uint64_t value, uint64_t n)
 	h->bucket[histogram_bucket(value)] += n;
 }
 
-void
-histogram_merge(struct histogram *into, const struct histogram *from)
-{
-	into->count += from->count;
-	into->sum = add_saturating(into->sum, from->sum);
-	into->min = from->min < into->min ? from->min : into->min;
-	into->max = from->max > into->max ? from->max : into->max;
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		into->bucket[i] += from->bucket[i];
-}
-
 /* ceil(q * count), except that a product within rounding error of a whole
  * number is that number: 0.07 is stored a little above 7/100, and of a hundred
  * values the 7th is meant, not the 8th. */
@@ -125,20 +114,4 @@ histogram_quantile(const struct histogram *h, double q)
 		return edge < h->max ? edge : h->max;
 	}
 	return h->max;
-}
-
-uint64_t
-histogram_count_to(const struct histogram *h, uint64_t value)
-{
-	unsigned last = histogram_bucket(value);
-	uint64_t seen = 0;
-
-	if (value >= h->max)
-		return h->count;
-	for (unsigned i = 0; i < last; i++)
-		seen += h->bucket[i];
-	/* Part of a bucket cannot be counted. */
-	if (histogram_bucket_edge(last) == value)
-		seen += h->bucket[last];
-	return seen;
 }

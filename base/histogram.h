@@ -2,7 +2,7 @@
  *
  * Each power of two is cut into 128 equal buckets, so a reported quantile is
  * at most 1/128 = 0.79 % above the true sample.  Values below 128 are exact.
- * Two histograms add up bucket by bucket.  One writer; a reader on another
+ * One writer; a reader on another
  * thread must work on a copy.
  *
  * Cost: 59 KiB each; recording is a shift, an add and no branch to mispredict.
@@ -32,17 +32,10 @@ void histogram_record(struct histogram *h, uint64_t value);
 /* Count n equal values; the sum of all n is the caller's to keep below 2^64. */
 void histogram_add(struct histogram *h, uint64_t value, uint64_t n);
 
-/* Add all of from to into. */
-void histogram_merge(struct histogram *into, const struct histogram *from);
-
 /* The value at rank ceil(q * count) (nearest rank), 0 <= q <= 1; the upper edge
  * of its bucket, but never above the recorded maximum.  0 when empty.  q *
  * count within rounding error of a whole number is that number.  O(buckets). */
 uint64_t histogram_quantile(const struct histogram *h, double q);
-
-/* How many values are <= value: exact at bucket edges and from the maximum on,
- * elsewhere without those in value's own bucket.  O(buckets). */
-uint64_t histogram_count_to(const struct histogram *h, uint64_t value);
 
 /* The largest value that lands in bucket i, 0 <= i < HISTOGRAM_BUCKETS. */
 uint64_t histogram_bucket_edge(unsigned i);

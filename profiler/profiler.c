@@ -7,11 +7,11 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/permission.h"
-#include "profiler/attach.h"
-#include "profiler/hazard_ring.h"
+#include "profiler/attach/attach.h"
+#include "profiler/channels/hazard_ring.h"
 #include "profiler/kernel/kernel.h"
-#include "profiler/observer.h"
-#include "profiler/rates.h"
+#include "profiler/observer/observer.h"
+#include "profiler/observer/rates.h"
 
 #define INSIDE_MAX 8 /* channels of our own threads */
 
@@ -174,13 +174,15 @@ profiler_open_kernel(struct profiler *p)
 	for (unsigned i = 0; i < options->servers; i++)
 		kernel_server_port(p->kernel, i, options->server[i].port);
 	p->observer.stalls.hazards = p->observer.hazards;
+	p->observer.stalls.owners = kernel_channel(p->kernel, 0)->owners;
 	for (unsigned i = 0; i < kernel_channels(p->kernel); i++) {
 		kernel_channel(p->kernel, i)->stalls = &p->observer.stalls;
 		observer_add_channel(
 		    &p->observer, kernel_channel(p->kernel, i), instant_now());
 	}
 	p->attach.listener.next_number += kernel_channels(p->kernel);
-	p->observer.kernel = p->attach.kernel = p->kernel;
+	p->observer.kernel = p->kernel;
+	attach_set_kernel(&p->attach, p->kernel);
 }
 
 /* Before the observer runs; later by a command. */
@@ -192,7 +194,7 @@ profiler_add_channel(void *user, struct channel *c)
 	    .kind = COMMAND_CHANNEL, .at = instant_now(), .source = c};
 
 	if (p->observer.running)
-		attach_command(&p->attach, &o);
+		sender_send(&p->attach.sender, &o);
 	else
 		observer_add_channel(&p->observer, c, instant_now());
 }
@@ -231,8 +233,8 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	err = attach_init(&p->attach, &p->options, OUTPUT_CHANNEL + 1);
 	if (err < 0)
 		goto fail_rest;
-	p->attach.commands = &p->commands;
-	p->attach.rest = &p->observer.rest;
+	p->attach.sender.commands = &p->commands;
+	p->attach.sender.rest = &p->observer.rest;
 	p->attach.released = &p->released;
 	profiler_init_observer(p);
 	profiler_open_kernel(p);
@@ -521,56 +523,4 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->kernel_stackless = losses.stackless;
 	out->kernel_unsummed = losses.unsummed;
 	out->kernel_unsampled_ns = counter_read(&c->unsampled_ns);
-}
-
-/* Names and meanings, in the order of their numbers. */
-#define PROFILER_X(symbol, name, meaning) {name, meaning},
-static const struct {
-	const char *name, *meaning;
-} parts[] = {PROFILER_PARTS(PROFILER_X)},
-  signals[] = {PROFILER_KERNEL_SIGNALS(PROFILER_X)};
-#undef PROFILER_X
-
-const char *
-profiler_part_name(enum profiler_part part)
-{
-	return parts[part].name;
-}
-
-const char *
-profiler_signal_name(enum profiler_signal signal)
-{
-	return signals[signal].name;
-}
-
-const char *
-profiler_signal_meaning(enum profiler_signal signal)
-{
-	return signals[signal].meaning;
-}
-
-const char *
-profiler_poll_name(enum profiler_poll poll)
-{
-	static const char *const names[] = {
-	    [PROFILER_POLL_SPIN] = "spin",
-	    [PROFILER_POLL_RELAX] = "relax",
-	    [PROFILER_POLL_SLEEP] = "sleep",
-	};
-
-	return NAME_IN(names, poll);
-}
-
-const char *
-profiler_source_name(enum profiler_source source)
-{
-	static const char *const names[] = {
-	    [PROFILER_SOURCE_NONE] = "none",
-	    [PROFILER_SOURCE_PIDFD] = "pidfd",
-	    [PROFILER_SOURCE_HSPERFDATA] = "hsperfdata",
-	    [PROFILER_SOURCE_PROBES] = "probes",
-	    [PROFILER_SOURCE_AGENT] = "agent",
-	};
-
-	return NAME_IN(names, source);
 }

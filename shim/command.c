@@ -19,7 +19,7 @@
 #define STATUS_FAILED 1
 #define STATUS_USAGE 2
 
-struct command {
+struct shim_command {
 	struct observe_options observe;
 	int64_t pid, cpu, on, period, interval_ms, top;
 	int64_t seconds; /* 0: not given */
@@ -28,7 +28,7 @@ struct command {
 static int
 set_signal(void *to, const struct option_row *row, const char *text)
 {
-	struct observe_options *o = &((struct command *)to)->observe;
+	struct observe_options *o = &((struct shim_command *)to)->observe;
 
 	(void)row;
 	if (o->signals == SAMPLER_SIGNALS)
@@ -41,7 +41,7 @@ static const struct line_command commands[] = {
     {"", "[PID]", "observe a process or a CPU", NULL},
 };
 
-#define AT(member) .at = offsetof(struct command, member)
+#define AT(member) .at = offsetof(struct shim_command, member)
 #define NUMBER(member, lowest, highest)                                \
 	option_number, AT(member), .low = (lowest), .high = (highest), \
 				   .values = ""
@@ -104,7 +104,7 @@ static const struct command_line line = {
 
 /* The numbers, as the observation takes them. */
 static void
-numbers_use(struct command *c)
+numbers_use(struct shim_command *c)
 {
 	struct observe_options *o = &c->observe;
 
@@ -119,7 +119,7 @@ numbers_use(struct command *c)
 
 /* What the tables cannot express.  NULL, or what is wrong. */
 static const char *
-command_check(struct command *c, const struct line_words *words)
+command_check(struct shim_command *c, const struct line_words *words)
 {
 	static char why[LINE_WHY];
 
@@ -214,7 +214,8 @@ cpu_exists(long cpu)
 int
 shim_main(int argc, char **argv)
 {
-	struct command c = {.cpu = -1, .on = -1, .top = 20, .interval_ms = 10};
+	struct shim_command c = {
+	    .cpu = -1, .on = -1, .top = 20, .interval_ms = 10};
 	struct line_words words;
 	char why[LINE_WHY];
 	const char *wrong = why;

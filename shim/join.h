@@ -22,10 +22,10 @@
 struct join {
 	bool begun;
 	/* Running averages, cycles, times JOIN_MEMORY; 0: unknown. */
-	uint64_t typical;   /* duration of a sample */
-	uint64_t distant;   /* distance of samples */
-	uint64_t last;	    /* clock of the last one */
-	struct sample base; /* begin of the running period */
+	uint64_t typical;	 /* duration of a sample */
+	uint64_t distant;	 /* distance of samples */
+	uint64_t last;		 /* clock of the last one */
+	struct shim_sample base; /* begin of the running period */
 };
 
 /* Begin anew: time before the next sample belongs to no period. */
@@ -53,7 +53,7 @@ join_untypical(uint64_t *typical, uint64_t value, unsigned times)
 
 /* Whether a signal fell since the period began: it was reset. */
 static inline bool
-join_fell(const struct join *j, const struct sample *now, unsigned signals)
+join_fell(const struct join *j, const struct shim_sample *now, unsigned signals)
 {
 	for (unsigned i = 0; i < signals; i++)
 		if ((int64_t)(now->value[i] - j->base.value[i]) < 0)
@@ -64,8 +64,8 @@ join_fell(const struct join *j, const struct sample *now, unsigned signals)
 /* Whether a sample of so many signals ends a period.  If so *begin is the
  * sample that began it; it lasted from one clock.end to the other. */
 static inline bool
-join_end(struct join *j, const struct sample *now, unsigned signals,
-    struct sample *begin)
+join_end(struct join *j, const struct shim_sample *now, unsigned signals,
+    struct shim_sample *begin)
 {
 	uint64_t distance = now->clock.begin - j->last;
 	bool known = j->last != 0, ends;

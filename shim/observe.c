@@ -157,7 +157,7 @@ static void
 sample_until(struct observation *o, uint64_t until)
 {
 	struct sampler *sampler = &o->sources.sampler;
-	struct sample now;
+	struct shim_sample now;
 	bool kept;
 
 	do {

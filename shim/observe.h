@@ -5,7 +5,7 @@
 #include "shim/source.h"
 
 struct observe_options {
-	struct target target;
+	struct shim_target target;
 	const char *signal[SAMPLER_SIGNALS];
 	unsigned signals; /* 0: the default */
 	const char *tag;  /* NULL: none */
@@ -21,9 +21,9 @@ struct observe_options {
 struct observation {
 	const struct observe_options *options; /* borrowed */
 	struct sources sources;
-	struct scope *scope; /* owned */
-	struct series series;
-	struct sample first, last;
+	struct shim_scope *scope; /* owned */
+	struct shim_series series;
+	struct shim_sample first, last;
 	double hz;
 	uint64_t taken_ns;     /* actual duration */
 	int cpu;	       /* our CPU */

@@ -106,7 +106,7 @@ print_signals(const struct observation *o)
 void
 observe_print(const struct observation *o, bool live)
 {
-	const struct scope *s = o->scope;
+	const struct shim_scope *s = o->scope;
 
 	if (live)
 		printf("\033[H\033[2J");
@@ -166,7 +166,7 @@ void
 observe_json(const struct observation *o, struct json *j)
 {
 	const struct sampler *sampler = &o->sources.sampler;
-	const struct scope *s = o->scope;
+	const struct shim_scope *s = o->scope;
 
 	json_object_begin(j);
 	json_key_string(j, "schema", "tailor.shim/1");

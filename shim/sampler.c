@@ -40,7 +40,7 @@ sampler_begin_ahead(const struct sampler *s)
 }
 
 void
-sampler_take(struct sampler *s, struct sample *out)
+sampler_take(struct sampler *s, struct shim_sample *out)
 {
 	const struct signal *g;
 

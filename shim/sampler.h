@@ -37,7 +37,7 @@ struct signal {
 	struct counter *minus; /* subtracted: our own share; or NULL */
 };
 
-struct sample {
+struct shim_sample {
 	struct dte_clock clock;
 	uint64_t value[SAMPLER_SIGNALS];
 	uint64_t tag;
@@ -52,7 +52,7 @@ struct sampler {
 };
 
 /* Take one sample.  The thread that opened the counters. */
-void sampler_take(struct sampler *s, struct sample *out);
+void sampler_take(struct sampler *s, struct shim_sample *out);
 
 /* Pause until about s->period cycles after from.  The end of the wait is
  * deliberately irregular, because regular samples are biased samples. */

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct scope *
+struct shim_scope *
 scope_new(unsigned signals, uint32_t margin_ppm)
 {
-	struct scope *s = malloc(sizeof(*s));
+	struct shim_scope *s = malloc(sizeof(*s));
 
 	if (s != NULL)
 		scope_init(s, signals, margin_ppm);
@@ -14,9 +14,9 @@ scope_new(unsigned signals, uint32_t margin_ppm)
 }
 
 void
-scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm)
+scope_init(struct shim_scope *s, unsigned signals, uint32_t margin_ppm)
 {
-	memset(s, 0, offsetof(struct scope, period));
+	memset(s, 0, offsetof(struct shim_scope, period));
 	s->signals = signals;
 	s->margin_ppm = margin_ppm;
 	histogram_init(&s->period);
@@ -31,24 +31,6 @@ scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm)
 	tags_init(&s->tags);
 }
 
-void
-scope_merge(struct scope *into, const struct scope *from)
-{
-	into->periods += from->periods;
-	into->kept += from->kept;
-	into->straddling += from->straddling;
-	into->backwards += from->backwards;
-	histogram_merge(&into->period, &from->period);
-	histogram_merge(&into->period_kept, &from->period_kept);
-	histogram_merge(&into->gap, &from->gap);
-	histogram_merge(&into->cpc, &from->cpc);
-	for (unsigned i = 0; i < into->signals; i++) {
-		histogram_merge(&into->raw[i], &from->raw[i]);
-		histogram_merge(&into->rate[i], &from->rate[i]);
-	}
-	tags_merge(&into->tags, &from->tags);
-}
-
 /* Counts per SCOPE_RATE cycles, rounded. */
 static uint64_t
 rate_of(uint64_t count, uint64_t cycles)
@@ -60,7 +42,7 @@ rate_of(uint64_t count, uint64_t cycles)
 
 /* Add the kept period that now ends to the histograms of kept ones. */
 static void
-scope_keep(struct scope *s, const struct sample *now, uint64_t cycles,
+scope_keep(struct shim_scope *s, const struct shim_sample *now, uint64_t cycles,
     const uint64_t *count)
 {
 	s->kept++;
@@ -75,10 +57,10 @@ scope_keep(struct scope *s, const struct sample *now, uint64_t cycles,
 /* Add the sample to its tag.  A tag is read after the signals, so the first
  * sample that shows it may have been taken before it was set. */
 static void
-scope_tag(struct scope *s, const struct sample *now, bool first)
+scope_tag(struct shim_scope *s, const struct shim_sample *now, bool first)
 {
 	struct tag_row *r = tags_row(&s->tags, now->tag);
-	struct sample begin;
+	struct shim_sample begin;
 
 	r->samples++;
 	if (first || now->tag != s->last.tag) {
@@ -96,7 +78,8 @@ scope_tag(struct scope *s, const struct sample *now, bool first)
 
 /* Each signal's growth; false if one fell. */
 static bool
-scope_count(const struct scope *s, const struct sample *now, uint64_t *count)
+scope_count(
+    const struct shim_scope *s, const struct shim_sample *now, uint64_t *count)
 {
 	bool grew = true;
 
@@ -111,7 +94,7 @@ scope_count(const struct scope *s, const struct sample *now, uint64_t *count)
 }
 
 bool
-scope_add(struct scope *s, const struct sample *sample)
+scope_add(struct shim_scope *s, const struct shim_sample *sample)
 {
 	uint64_t cycles = sample->clock.begin - s->last.clock.begin;
 	uint64_t count[SAMPLER_SIGNALS] = {0};

@@ -20,11 +20,11 @@
 /* Rates are kept as counts per SCOPE_RATE cycles: whole numbers. */
 #define SCOPE_RATE 100000
 
-struct scope {
+struct shim_scope {
 	uint32_t margin_ppm;
 	unsigned signals;
 	bool begun;
-	struct sample last;
+	struct shim_sample last;
 	uint64_t last_kept; /* clock of the last kept period's end */
 
 	uint64_t periods, kept;
@@ -41,21 +41,18 @@ struct scope {
 };
 
 /* A new scope, about 1 MB; NULL without memory.  Free with free(). */
-struct scope *scope_new(unsigned signals, uint32_t margin_ppm);
+struct shim_scope *scope_new(unsigned signals, uint32_t margin_ppm);
 
 /* Make it empty and new. */
-void scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm);
-
-/* Add one to another of the same signals. */
-void scope_merge(struct scope *into, const struct scope *from);
+void scope_init(struct shim_scope *s, unsigned signals, uint32_t margin_ppm);
 
 /* Add the next sample.  Returns whether the period that it ends was kept (the
  * first sample ends none). */
-bool scope_add(struct scope *s, const struct sample *sample);
+bool scope_add(struct shim_scope *s, const struct shim_sample *sample);
 
 /* Share of periods kept, 0 .. 1. */
 static inline double
-scope_kept(const struct scope *s)
+scope_kept(const struct shim_scope *s)
 {
 	return s->periods > 0 ? (double)s->kept / (double)s->periods : 0;
 }

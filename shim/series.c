@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 int
-series_init(struct series *s, const struct sampler *sampler, size_t intervals)
+series_init(
+    struct shim_series *s, const struct sampler *sampler, size_t intervals)
 {
 	memset(s, 0, sizeof(*s));
 	s->sampler = sampler;
@@ -15,16 +16,16 @@ series_init(struct series *s, const struct sampler *sampler, size_t intervals)
 }
 
 void
-series_fini(struct series *s)
+series_fini(struct shim_series *s)
 {
 	free(s->row);
 	s->row = NULL;
 }
 
 void
-series_add(struct series *s, const struct sample *now, bool kept)
+series_add(struct shim_series *s, const struct shim_sample *now, bool kept)
 {
-	struct sample begin;
+	struct shim_sample begin;
 
 	s->samples++;
 	s->kept += kept;
@@ -36,7 +37,7 @@ series_add(struct series *s, const struct sample *now, bool kept)
 }
 
 void
-series_close(struct series *s, uint64_t at_ns)
+series_close(struct shim_series *s, uint64_t at_ns)
 {
 	struct series_row *r;
 
@@ -57,7 +58,7 @@ series_close(struct series *s, uint64_t at_ns)
 }
 
 void
-series_csv(const struct series *s, FILE *out)
+series_csv(const struct shim_series *s, FILE *out)
 {
 	const struct series_row *r;
 
@@ -84,7 +85,7 @@ series_csv(const struct series *s, FILE *out)
 }
 
 void
-series_chrome(const struct series *s, struct json *j)
+series_chrome(const struct shim_series *s, struct json *j)
 {
 	const struct series_row *r;
 

@@ -13,7 +13,7 @@ struct series_row {
 	double rate[SAMPLER_SIGNALS]; /* per cycle, of joined periods */
 };
 
-struct series {
+struct shim_series {
 	const struct sampler *sampler; /* borrowed: names */
 	struct series_row *row;	       /* owned */
 	size_t rows, room;
@@ -25,16 +25,17 @@ struct series {
 };
 
 /* Allocate room for so many intervals, 1 or more.  0 or -ENOMEM. */
-int
-series_init(struct series *s, const struct sampler *sampler, size_t intervals);
-void series_fini(struct series *s);
+int series_init(
+    struct shim_series *s, const struct sampler *sampler, size_t intervals);
+void series_fini(struct shim_series *s);
 
 /* Add a sample, and whether its period was kept, to the interval. */
-void series_add(struct series *s, const struct sample *now, bool kept);
+void
+series_add(struct shim_series *s, const struct shim_sample *now, bool kept);
 
 /* End the running interval. */
-void series_close(struct series *s, uint64_t at_ns);
+void series_close(struct shim_series *s, uint64_t at_ns);
 
 /* As CSV with a head line; as counters of a Chrome trace. */
-void series_csv(const struct series *s, FILE *out);
-void series_chrome(const struct series *s, struct json *out);
+void series_csv(const struct shim_series *s, FILE *out);
+void series_chrome(const struct shim_series *s, struct json *out);

@@ -11,12 +11,12 @@
 
 #include "base/sigbus_guard.h"
 #include "profiler/jvm/hsperf_page.h"
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 
 #define PATH_BYTES 512
 
 void
-sources_init(struct sources *s, const struct target *target)
+sources_init(struct sources *s, const struct shim_target *target)
 {
 	memset(s, 0, sizeof(*s));
 	s->target = *target;

@@ -15,7 +15,7 @@ struct hsperf_page;
 struct task_map;
 
 /* The observed process or CPU. */
-struct target {
+struct shim_target {
 	pid_t pid; /* 0: none */
 	int cpu;   /* -1: none */
 	int on;	   /* our CPU; -1: not decided */
@@ -31,7 +31,7 @@ struct source_map {
 
 /* Everything that signals refer to. */
 struct sources {
-	struct target target;
+	struct shim_target target;
 	struct sampler sampler;
 	struct counter counter[SOURCE_COUNTERS]; /* owned */
 	unsigned counters;
@@ -43,7 +43,7 @@ struct sources {
 
 #define SOURCE_WHY 640
 
-void sources_init(struct sources *s, const struct target *target);
+void sources_init(struct sources *s, const struct shim_target *target);
 void sources_fini(struct sources *s);
 
 /* Whether a file of words was cut since it was mapped. */

@@ -32,27 +32,6 @@ tags_row(struct tags *t, uint64_t tag)
 	return r;
 }
 
-static void
-row_add(struct tag_row *into, const struct tag_row *from)
-{
-	into->samples += from->samples;
-	into->kept += from->kept;
-	into->cycles += from->cycles;
-	for (unsigned i = 0; i < SAMPLER_SIGNALS; i++)
-		into->count[i] += from->count[i];
-}
-
-void
-tags_merge(struct tags *into, const struct tags *from)
-{
-	const struct tag_row *r;
-
-	for (r = from->row; r < from->row + TAGS; r++)
-		if (r->samples > 0)
-			row_add(tags_row(into, r->tag), r);
-	row_add(&into->others, &from->others);
-}
-
 static int
 row_compare(const void *va, const void *vb)
 {

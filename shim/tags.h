@@ -30,9 +30,6 @@ void tags_init(struct tags *t);
 /* The row of a tag; that of all others when there is no room. */
 struct tag_row *tags_row(struct tags *t, uint64_t tag);
 
-/* Add the rows of one table to another. */
-void tags_merge(struct tags *into, const struct tags *from);
-
 /* Pointers to the rows in use, most samples first, the one of all others last
  * if it has any.  Returns how many, at most max. */
 size_t

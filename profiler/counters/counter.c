@@ -16,7 +16,7 @@
 #include "profiler/counters/counter_page.h"
 
 /* The result of read(2) in our read_format. */
-struct reading {
+struct counter_reading {
 	uint64_t value, enabled, running;
 };
 
@@ -186,7 +186,7 @@ counter_switch(struct counter *c, bool on)
 bool
 counter_read(struct counter *c, uint64_t *value)
 {
-	struct reading r;
+	struct counter_reading r;
 
 	if (c->way == COUNTER_RDPMC && counter_page_read(c->page, rdpmc, value))
 		return true;

@@ -1,4 +1,4 @@
-/* cycles.c: the frequency and step of the clock of cycles.h.
+/* cycles.c: the frequency of the clock of cycles.h.
  *
  * Measured against CLOCK_MONOTONIC, because in virtual machines neither CPUID
  * nor the perf page is reliable. */
@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 
 #define MEASURE_NS (20 * NS_PER_MS)
-#define STEP_READINGS 100000
 
 double
 cycles_hz(void)
@@ -28,23 +27,4 @@ cycles_hz(void)
 	known = (double)(end - begin) * (double)NS_PER_S /
 		(double)instant_since(to, from);
 	return known;
-}
-
-uint64_t
-cycles_step(void)
-{
-	uint64_t last = cycles_in_order(), step = 0, now, apart, rest;
-
-	for (unsigned i = 0; i < STEP_READINGS; i++) {
-		now = cycles_in_order();
-		apart = now - last;
-		last = now;
-		/* Euclid: the greatest common divisor so far. */
-		while (apart != 0) {
-			rest = step % apart;
-			step = apart;
-			apart = rest;
-		}
-	}
-	return step;
 }

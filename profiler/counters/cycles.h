@@ -58,13 +58,9 @@ cycles_relax(void)
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("yield");
+	__asm__ volatile("isb" ::: "memory"); /* many cores ignore yield */
 #endif
 }
 
 /* Ticks per second: measured once over 20 ms, then kept. */
 double cycles_hz(void);
-
-/* The clock's step: all differences are multiples of it.  Many clocks count in
- * steps of more than one tick (26 of 2596 MHz: one of 100 MHz). */
-uint64_t cycles_step(void);

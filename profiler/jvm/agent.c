@@ -17,82 +17,10 @@
 
 #include <jvmti.h>
 
-#define RING_TRIES 1000 /* some 20 us */
-
 struct agent agent;
 
 static bool loaded;
 static char *socket_path; /* owned; NULL: the default */
-
-struct talechain *
-agent_enter(void)
-{
-	/* Sequentially consistent, as in agent_link.c: see there. */
-	__atomic_fetch_add(&agent.inside, 1, __ATOMIC_SEQ_CST);
-	return __atomic_load_n(&agent.link, __ATOMIC_SEQ_CST);
-}
-
-void
-agent_leave(void)
-{
-	__atomic_fetch_sub(&agent.inside, 1, __ATOMIC_RELEASE);
-}
-
-void
-agent_state_show(struct talechain *tc)
-{
-	uint64_t state = __atomic_load_n(&agent.state, __ATOMIC_SEQ_CST);
-	uint64_t shown = __atomic_load_n(&tc->channel->state, __ATOMIC_RELAXED);
-
-	talechain_word_set(tc, TALECHAIN_WORD_CAUSE,
-	    __atomic_load_n(&agent.cause, __ATOMIC_RELAXED));
-	talechain_word_set(tc, TALECHAIN_WORD_SINCE,
-	    __atomic_load_n(&agent.since_ns, __ATOMIC_RELAXED));
-	/* Never go back: another thread may have stored a newer one. */
-	while (shown < state &&
-	       !__atomic_compare_exchange_n(&tc->channel->state, &shown, state,
-		   false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		continue;
-}
-
-void
-agent_state_set(enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause)
-{
-	uint64_t old = __atomic_load_n(&agent.state, __ATOMIC_RELAXED), new;
-
-	__atomic_store_n(&agent.since_ns, now_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&agent.cause, cause, __ATOMIC_RELAXED);
-	do {
-		if ((old & 0xff) == TALECHAIN_JVM_DEAD)
-			return;
-		new = ((old >> 8) + 1) << 8 | (uint64_t)state;
-	} while (!__atomic_compare_exchange_n(&agent.state, &old, new, false,
-	    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-}
-
-/* Whether the ring is the caller's now. */
-static bool
-ring_take(void)
-{
-	for (unsigned i = 0; i < RING_TRIES; i++)
-		if (__atomic_exchange_n(
-			&agent.ring_busy, 1, __ATOMIC_ACQUIRE) == 0)
-			return true;
-	return false;
-}
-
-void
-agent_emit(struct talechain *tc, uint32_t tid, uint64_t now_ns,
-    enum talechain_type type, const uint64_t arg[4])
-{
-	if (!ring_take()) {
-		__atomic_fetch_add(&tc->channel->dropped, 1, __ATOMIC_RELAXED);
-		return;
-	}
-	tc->tid = tid;
-	talechain_emit_at(tc, now_ns, type, arg[0], arg[1], arg[2], arg[3]);
-	__atomic_store_n(&agent.ring_busy, 0, __ATOMIC_RELEASE);
-}
 
 /* On the VM thread. */
 static void

@@ -16,10 +16,10 @@
 
 #include <sys/types.h>
 
-#include "profiler/activity.h"
+#include "profiler/channels/activity.h"
 #include "profiler/jvm/pause.h"
 #include "profiler/jvm/vm_thread.h"
-#include "profiler/profiler.h"
+#include "profiler/options/stats.h"
 
 #define PAGE_TEXT 120
 #define HSPERF_REST 3 /* both survivors' spaces, and the old generation */

@@ -20,7 +20,7 @@
 #include "base/sigbus_guard.h"
 #include "base/text.h"
 #include "profiler/jvm/hsperf_owner.h"
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 
 /* A longer text of the page is cut (PerfMaxStringConstLength is 1024). */
 #define ARGUMENTS_MAX 1023

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 
 #define LOAD_MAX_NS (10 * NS_PER_S)
 #define LOAD_PERIOD_NS (20 * NS_PER_MS)

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 
 /* Linux 4.17; before it, who is preempted looks asleep until it runs on. */
 #ifndef PERF_RECORD_MISC_SWITCH_OUT_PREEMPT

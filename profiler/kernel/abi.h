@@ -13,12 +13,9 @@
  * Both sides are built together, so there is no version here. */
 #pragma once
 
-#include <stdint.h>
+#include "profiler/channels/owner.h"
 
-#define KERNEL_CPUS 512	     /* CPUs with a number below this are seen */
-#define KERNEL_SERVERS 2     /* as PROFILER_SERVERS */
 #define KERNEL_THREADS 16384 /* threads of watched processes, all together */
-#define KERNEL_PROCESSES 256 /* of one server; more are not watched */
 #define KERNEL_PAGE 4096     /* bytes of the table of processes in a value */
 #define KERNEL_FLOWS 4096    /* connections known by cookie */
 #define KERNEL_NAMES 4096    /* tasks named recently; a power of two */
@@ -36,16 +33,6 @@
 
 #define KERNEL_SUMS_LEAST 2500 /* of each CPU a second may be written */
 #define KERNEL_SUM_LONG 4      /* an epoch so often the mean's length is long */
-
-/* What the byte of a process holds: 0, or whose it is and how it is watched.
- * It outlives the process, because events of it may be unread; the fork that
- * gives its number to another process sets it anew. */
-enum kernel_mark {
-	KERNEL_MARK_SELF = 1,
-	KERNEL_MARK_SERVER, /* of the first server; the others follow */
-	KERNEL_MARK_WHOSE = 0x0f,
-	KERNEL_MARK_ALONE = 0x40, /* what it forks is not its server's */
-};
 
 struct kernel_config {
 	uint64_t slot_mask;   /* slots of a channel - 1 */

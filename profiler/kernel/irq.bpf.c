@@ -161,7 +161,7 @@ static __always_inline void
 stack_sample(void *ctx, struct cpu *cpu)
 {
 	__u64 now, task;
-	struct stack s = {0};
+	struct stack_frames s = {0};
 	struct thread *t;
 
 	if (cpu->runs == 0 || !since_resumed(cpu->began_ns))

@@ -7,7 +7,7 @@
 
 #include "base/permission.h"
 #include "profiler/kernel/programs.h"
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 #include "profiler/kernel/sampling.h"
 
 /* Inode of /proc/self/ns/pid in the initial pid namespace. */
@@ -316,6 +316,7 @@ kernel_set_up(struct kernel *k, const struct kernel_options *o,
 		return -ENOMEM;
 	k->owners.mark = k->mark;
 	k->owners.marks = k->marks;
+	k->owners.member = k->watch->member;
 	err = kernel_make_channels(k, o);
 	if (err < 0)
 		return err;
@@ -480,18 +481,6 @@ kernel_unwatch(struct kernel *k, unsigned server)
 			left++;
 		}
 	}
-}
-
-bool
-kernel_is_alone(const struct kernel *k, unsigned server)
-{
-	unsigned n = 0;
-
-	assert(server < KERNEL_SERVERS);
-	for (unsigned i = 0; i < KERNEL_PROCESSES; i++)
-		n += __atomic_load_n(
-			 &k->watch->member[server][i], __ATOMIC_RELAXED) != 0;
-	return n == 1;
 }
 
 unsigned

@@ -18,19 +18,10 @@
  * docs/signals.md says what it costs the machine. */
 #pragma once
 
-#include "profiler/channel.h"
+#include "profiler/channels/channel.h"
 #include "profiler/kernel/abi.h"
 
 struct kernel;
-
-/* Maps events to servers; any thread reads, relaxed. */
-struct kernel_owners {
-	/* borrowed; enum kernel_mark of each process, which the kernel writes,
-	 * too */
-	const uint8_t *mark;
-	size_t marks;
-	uint16_t port[KERNEL_SERVERS]; /* where servers listen; 0: not TCP */
-};
 
 struct kernel_options {
 	enum profiler_kernel profile; /* not PROFILER_KERNEL_OFF */
@@ -74,10 +65,6 @@ bool kernel_watches(const struct kernel *k, pid_t pid);
 /* No process that lives is the server's any more; what the others left unread
  * stays its own.  The same thread. */
 void kernel_unwatch(struct kernel *k, unsigned server);
-
-/* Whether a server has one process only, as the kernel's programs know.  Any
- * thread; no system call. */
-bool kernel_is_alone(const struct kernel *k, unsigned server);
 
 /* Its processes now, at most KERNEL_PROCESSES, in any order; those that have
  * ended unseen are taken out.  Returns how many.  Some microseconds; the same
@@ -140,11 +127,3 @@ struct kernel_losses {
  * time), kernel_losses copies the result.  Any thread. */
 void kernel_count(struct kernel *k);
 void kernel_losses(const struct kernel *k, struct kernel_losses *out);
-
-/* The server of a kernel event: that of the task in its arguments or of the
- * task that ran, for segments that of the port.  -1: none. */
-int kernel_owner(
-    const struct kernel_owners *owners, const struct talechain_event *e);
-
-/* The server of a process, -1: none.  Any thread. */
-int kernel_owner_of(const struct kernel_owners *owners, uint32_t tgid);

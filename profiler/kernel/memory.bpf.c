@@ -15,5 +15,5 @@ struct cpu cpus[KERNEL_CPUS] SEC(".bss.cpus");
 struct channels channels SEC(".maps");
 struct threads threads SEC(".maps");
 struct processes processes SEC(".maps");
-struct epochs epochs SEC(".maps");
+struct epoch_storage epochs SEC(".maps");
 struct stacks stacks SEC(".maps");

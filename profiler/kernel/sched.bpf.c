@@ -185,7 +185,7 @@ taken(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
 /* The program's stack of a thread that sleeps in futex, where that keeps no
  * frame pointer.  Returns whether it was found. */
 static __always_inline bool
-stack_of_lock(struct task_struct *p, struct stack *s)
+stack_of_lock(struct task_struct *p, struct stack_frames *s)
 {
 #if defined(__TARGET_ARCH_x86)
 	struct pt_regs *regs = regs_of(p);
@@ -204,7 +204,7 @@ stack_take(
 {
 	__u32 tid = prev->pid;
 	struct thread *t = thread_find(tid);
-	struct stack s = {0};
+	struct stack_frames s = {0};
 
 	if (t == NULL || t->busy == 0)
 		return;
@@ -223,7 +223,7 @@ stack_give(
     struct cpu *cpu, struct task_struct *next, struct thread *t, __u64 now)
 {
 	__u32 tid = next->pid;
-	struct stack *s, kernel = {0};
+	struct stack_frames *s, kernel = {0};
 	__u64 asleep_ns = t->asleep_ns;
 
 	t->asleep_ns = 0;

@@ -18,7 +18,7 @@
 #define STACK_FRAME 0x10000 /* bytes; no frame is larger */
 #define STACK_CODE 0x10000  /* no code lies below */
 
-struct stack {
+struct stack_frames {
 	__u64 frame[KERNEL_STACK_FRAMES];
 };
 
@@ -27,7 +27,7 @@ struct stacks {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, STACK_PLACES);
 	__type(key, __u32);
-	__type(value, struct stack);
+	__type(value, struct stack_frames);
 };
 extern struct stacks stacks SEC(".maps");
 
@@ -48,7 +48,7 @@ frame_read(struct frame *f, __u64 bp)
  * pointer: from the first word of its stack on that leads to two frames.  The
  * function whose frame that is, is left out.  Returns whether one was found. */
 static __noinline __attribute__((unused)) int
-stack_search(struct stack *s, __u64 ip, __u64 sp)
+stack_search(struct stack_frames *s, __u64 ip, __u64 sp)
 {
 	struct frame f, above;
 	__u64 bp = 0;
@@ -87,7 +87,7 @@ stack_allowed(struct cpu *cpu, __u32 *count, __u32 most, __u64 now)
 }
 
 static __noinline __attribute__((unused)) int
-stack_emit(const struct stack *s, __u32 kind, __u32 pid, __u32 tid)
+stack_emit(const struct stack_frames *s, __u32 kind, __u32 pid, __u32 tid)
 {
 	__u64 of = (__u64)kind << 60 | (__u64)pid << 32 | tid;
 

@@ -46,13 +46,13 @@ struct epoch {
 	__u32 switches, migrations, faults, cpu;
 };
 
-struct epochs {
+struct epoch_storage {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct epoch);
 };
-extern struct epochs epochs SEC(".maps");
+extern struct epoch_storage epochs SEC(".maps");
 
 /* The open epoch of a task, or NULL. */
 static __always_inline struct epoch *

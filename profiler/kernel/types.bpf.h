@@ -13,16 +13,16 @@
 #pragma clang attribute push( \
     __attribute__((preserve_access_index)), apply_to = record)
 
-struct counter {
+struct atomic_counter {
 	int counter;
 };
 
-struct counter64 {
+struct atomic_counter64 {
 	__s64 counter;
 };
 
 struct signal_struct {
-	struct counter live;
+	struct atomic_counter live;
 	int group_exit_code;
 };
 
@@ -102,7 +102,7 @@ struct sock_common {
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
-	struct counter64 skc_cookie;
+	struct atomic_counter64 skc_cookie;
 };
 
 struct sock {

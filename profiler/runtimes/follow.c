@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "profiler/finder.h"
+#include "profiler/processes/finder.h"
 #include "profiler/jvm/hsperf_page.h"
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 #include "profiler/runtimes/probes.h"
 
 #define TRY_NS (100 * NS_PER_MS)

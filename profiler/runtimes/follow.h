@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #include "base/instant.h"
-#include "profiler/profiler.h"
+#include "profiler/options/options.h"
 #include "profiler/runtimes/abi.h"
 #include "profiler/runtimes/probes.h"
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "profiler/channel.h"
+#include "profiler/channels/channel.h"
 #include "profiler/runtimes/table.h"
 
 #define PROBES_WHY 240

@@ -31,13 +31,13 @@ struct {
 } channels SEC(".maps");
 
 /* State of a process between two probes. */
-struct process {
+struct runtime_process {
 	__u64 collections, safepoints;
 	__u64 collection_ns, safepoint_ns; /* when it began; 0: none */
 	__u64 cause;			   /* of the operation that runs */
 	__u64 collected;		   /* in this safepoint */
 };
-struct process processes[RUNTIME_SERVERS] SEC(".bss.processes");
+struct runtime_process processes[RUNTIME_SERVERS] SEC(".bss.processes");
 
 /* The server whose process hit the probe, or -1. */
 static __always_inline int
@@ -62,7 +62,7 @@ channel_of(int server)
 }
 
 /* The arguments of a pause's event. */
-struct pause {
+struct runtime_pause {
 	__u32 type;
 	__u64 cause, count;
 	__u64 begin_ns; /* 0: it begins now, or unknown */
@@ -71,7 +71,7 @@ struct pause {
 
 /* Write one event, as talechain_emit_at does. */
 static __always_inline void
-emit(char *memory, __u64 ts, const struct pause *p)
+emit(char *memory, __u64 ts, const struct runtime_pause *p)
 {
 	struct talechain_channel *channel = (struct talechain_channel *)memory;
 	__u64 i = __sync_fetch_and_add(&channel->head, 1);
@@ -160,7 +160,7 @@ BPF_USDT(on_operation, const char *text, long length)
 
 /* The process that hit the probe and its channel; false if not a server's. */
 static __always_inline bool
-process_here(struct process **j, char **memory)
+process_here(struct runtime_process **j, char **memory)
 {
 	int server = server_here();
 
@@ -209,7 +209,7 @@ static __noinline int
 worker_end(__u64 cause)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct pause p = {.type = TALECHAIN_JVM_GC_END};
+	struct runtime_pause p = {.type = TALECHAIN_JVM_GC_END};
 	int server = server_of_worker();
 	__u64 *begin_ns;
 	char *memory;
@@ -233,8 +233,8 @@ static __always_inline int
 collection_begin(__u64 cause)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct pause p = {.type = TALECHAIN_JVM_GC_BEGIN};
-	struct process *j;
+	struct runtime_pause p = {.type = TALECHAIN_JVM_GC_BEGIN};
+	struct runtime_process *j;
 	char *memory;
 
 	if (!process_here(&j, &memory))
@@ -255,8 +255,8 @@ static __always_inline int
 collection_end(void)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct pause p = {.type = TALECHAIN_JVM_GC_END};
-	struct process *j;
+	struct runtime_pause p = {.type = TALECHAIN_JVM_GC_END};
+	struct runtime_process *j;
 	char *memory;
 
 	if (!process_here(&j, &memory) || j->collection_ns == 0)
@@ -323,7 +323,7 @@ marking(__u64 flag)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct talechain_channel *channel;
-	struct process *j;
+	struct runtime_process *j;
 	char *memory;
 	__u64 old;
 
@@ -382,8 +382,8 @@ int
 BPF_USDT(on_safepoint_begin)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct pause p = {.type = TALECHAIN_JVM_SAFEPOINT_BEGIN};
-	struct process *j;
+	struct runtime_pause p = {.type = TALECHAIN_JVM_SAFEPOINT_BEGIN};
+	struct runtime_process *j;
 	char *memory;
 
 	if (!process_here(&j, &memory))
@@ -402,8 +402,8 @@ int
 BPF_USDT(on_safepoint_end)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct pause p = {.type = TALECHAIN_JVM_SAFEPOINT_END};
-	struct process *j;
+	struct runtime_pause p = {.type = TALECHAIN_JVM_SAFEPOINT_END};
+	struct runtime_process *j;
 	char *memory;
 
 	if (!process_here(&j, &memory))

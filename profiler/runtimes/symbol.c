@@ -1,173 +1,125 @@
 /* symbol.c: the dynamic symbols of an ELF file, then all others.
  *
- * The file is another user's: every number in it is checked against its size,
- * and what is read of it is bounded in all, because its parts may overlap and
- * it may be mostly holes.
+ * The file is another user's: libelf reads it, and what is read is bounded in
+ * all, because its parts may overlap and it may be mostly holes.
  *
  * Probes attach at an offset of a file.  libbpf finds a function by its whole
  * name; that of a C++ function ends in its arguments, which change between
  * versions, so here the beginning of the name is enough.  64 bit ELF only. */
 #include "profiler/runtimes/probes.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
+#include <gelf.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MAX ((uint64_t)1 << 30)   /* bytes; larger files have no symbols */
+#define FILE_MAX ((off_t)1 << 30)      /* bytes; larger files have no symbols */
 #define READ_MAX ((uint64_t)128 << 20) /* of one, in all */
 #define NOTES_MAX ((uint64_t)4 << 20)  /* of a section of notes, or of names */
 #define SECTIONS_MAX 4096
 
-struct elf {
+struct elf_file {
 	int fd;
-	uint64_t bytes, left; /* of READ_MAX */
-	Elf64_Shdr *section;  /* owned */
-	unsigned sections, names;
+	Elf *elf;      /* owned; libelf keeps what it has read */
+	uint64_t left; /* of READ_MAX */
 };
 
-/* A part of the file, in memory to be freed; NULL with errno. */
-static void *
-elf_part(struct elf *e, uint64_t offset, uint64_t bytes)
-{
-	uint64_t done = 0;
-	ssize_t n;
-	char *part;
-
-	if (offset > e->bytes || bytes > e->bytes - offset || bytes == 0 ||
-	    bytes > e->left) {
-		errno = EINVAL;
-		return NULL;
-	}
-	e->left -= bytes;
-	part = malloc(bytes);
-	while (part != NULL && done < bytes) {
-		n = pread(
-		    e->fd, part + done, bytes - done, (off_t)(offset + done));
-		if (n <= 0) {
-			free(part);
-			errno = n < 0 ? errno : EINVAL;
-			return NULL;
-		}
-		done += (uint64_t)n;
-	}
-	return part;
-}
-
-static int
-elf_open(struct elf *e, const char *path)
-{
-	Elf64_Ehdr *head;
-	struct stat st;
-
-	/* A pipe in its place must not stop us. */
-	*e = (struct elf){
-	    .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
-	    .left = READ_MAX};
-	if (e->fd < 0 || fstat(e->fd, &st) < 0)
-		return -errno;
-	e->bytes = (uint64_t)st.st_size;
-	if (!S_ISREG(st.st_mode) || e->bytes > FILE_MAX)
-		return -EINVAL;
-	head = elf_part(e, 0, sizeof(*head));
-	if (head == NULL)
-		return -errno;
-	if (memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
-	    head->e_ident[EI_CLASS] == ELFCLASS64 &&
-	    head->e_shentsize == sizeof(Elf64_Shdr) &&
-	    head->e_shnum <= SECTIONS_MAX) {
-		e->sections = head->e_shnum;
-		e->names = head->e_shstrndx;
-		e->section = elf_part(
-		    e, head->e_shoff, e->sections * sizeof(*e->section));
-	}
-	free(head);
-	return e->section != NULL ? 0 : -EINVAL;
-}
-
 static void
-elf_close(struct elf *e)
+elf_close(struct elf_file *e)
 {
-	free(e->section);
+	elf_end(e->elf);
 	if (e->fd >= 0)
 		close(e->fd);
 }
 
-/* A function's place in memory as a place in the file; 0: none. */
-static uint64_t
-elf_offset(const struct elf *e, const Elf64_Sym *s)
+/* 0 or a negative errno; elf_close in either case. */
+static int
+elf_open(struct elf_file *e, const char *path)
 {
-	const Elf64_Shdr *h;
+	Elf64_Ehdr head = {0};
+	struct stat st;
 
-	if (s->st_shndx >= e->sections)
-		return 0;
-	h = &e->section[s->st_shndx];
-	if (s->st_value < h->sh_addr || s->st_value - h->sh_addr >= h->sh_size)
-		return 0;
-	return s->st_value - h->sh_addr + h->sh_offset;
+	/* A pipe in its place must not stop us. */
+	*e = (struct elf_file){
+	    .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+	    .left = READ_MAX};
+	if (e->fd < 0 || fstat(e->fd, &st) < 0)
+		return -errno;
+	/* libelf keeps something for each section that the head speaks of, and
+	 * takes 0 for "more than fit here". */
+	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX ||
+	    pread(e->fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_shnum == 0 ||
+	    head.e_shnum > SECTIONS_MAX || elf_version(EV_CURRENT) == EV_NONE)
+		return -EINVAL;
+	e->elf = elf_begin(e->fd, ELF_C_READ, NULL);
+	return elf_kind(e->elf) == ELF_K_ELF &&
+		       elf_nextscn(e->elf, NULL) != NULL
+		   ? 0
+		   : -EINVAL;
 }
 
+/* A function's place in memory as a place in the file; 0: none. */
 static uint64_t
-symbols_search(const struct elf *e, const Elf64_Sym *symbol, uint64_t symbols,
-    const char *names, uint64_t names_bytes, const char *prefix)
+symbol_offset(const struct elf_file *e, const GElf_Sym *s)
 {
-	size_t length = strlen(prefix);
-	uint64_t offset;
+	GElf_Shdr h;
 
-	for (uint64_t i = 0; i < symbols; i++) {
-		if (ELF64_ST_TYPE(symbol[i].st_info) != STT_FUNC ||
-		    symbol[i].st_name >= names_bytes ||
-		    names_bytes - symbol[i].st_name <= length ||
-		    strncmp(names + symbol[i].st_name, prefix, length) != 0)
-			continue;
-		offset = elf_offset(e, &symbol[i]);
-		if (offset != 0)
-			return offset;
-	}
-	return 0;
+	if (gelf_getshdr(elf_getscn(e->elf, s->st_shndx), &h) == NULL ||
+	    s->st_value < h.sh_addr || s->st_value - h.sh_addr >= h.sh_size)
+		return 0;
+	return s->st_value - h.sh_addr + h.sh_offset;
 }
 
 /* One table of symbols.  0, -ENOENT or another negative errno. */
 static int
-table_search(struct elf *e, const Elf64_Shdr *table, const char *prefix,
-    uint64_t *offset)
+table_search(struct elf_file *e, Elf_Scn *section, const GElf_Shdr *table,
+    const char *prefix, uint64_t *offset)
 {
-	const Elf64_Shdr *names;
-	Elf64_Sym *symbol;
-	char *text;
-	int err = -ENOENT;
+	Elf_Data *data;
+	const char *name;
+	GElf_Shdr names;
+	GElf_Sym symbol;
 
-	if (table->sh_link >= e->sections ||
-	    table->sh_entsize != sizeof(*symbol))
+	if (gelf_getshdr(elf_getscn(e->elf, table->sh_link), &names) == NULL ||
+	    table->sh_size > e->left ||
+	    names.sh_size > e->left - table->sh_size)
 		return -EINVAL;
-	names = &e->section[table->sh_link];
-	symbol = elf_part(e, table->sh_offset, table->sh_size);
-	text = elf_part(e, names->sh_offset, names->sh_size);
-	if (symbol == NULL || text == NULL) {
-		err = -errno;
-	} else {
-		*offset =
-		    symbols_search(e, symbol, table->sh_size / sizeof(*symbol),
-			text, names->sh_size, prefix);
-		err = *offset != 0 ? 0 : -ENOENT;
+	e->left -= table->sh_size + names.sh_size;
+	data = elf_getdata(section, NULL);
+	if (data == NULL)
+		return -EINVAL;
+	for (int i = 0; gelf_getsym(data, i, &symbol) != NULL; i++) {
+		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+			continue;
+		name = elf_strptr(e->elf, table->sh_link, symbol.st_name);
+		if (name == NULL || strncmp(name, prefix, strlen(prefix)) != 0)
+			continue;
+		*offset = symbol_offset(e, &symbol);
+		if (*offset != 0)
+			return 0;
 	}
-	free(symbol);
-	free(text);
-	return err;
+	return -ENOENT;
 }
 
 int
 symbol_file_check(const char *path)
 {
-	struct elf e;
+	struct elf_file e;
+	Elf_Scn *section = NULL;
+	size_t names = 0;
+	GElf_Shdr h;
 	int err = elf_open(&e, path);
 
-	for (unsigned i = 0; i < e.sections && err == 0; i++)
-		if (e.section[i].sh_size > NOTES_MAX &&
-		    (e.section[i].sh_type == SHT_NOTE || i == e.names))
+	if (err == 0 && elf_getshdrstrndx(e.elf, &names) != 0)
+		err = -EINVAL;
+	while (err == 0 && (section = elf_nextscn(e.elf, section)) != NULL)
+		if (gelf_getshdr(section, &h) == NULL ||
+		    (h.sh_size > NOTES_MAX &&
+			(h.sh_type == SHT_NOTE ||
+			    elf_ndxscn(section) == names)))
 			err = -EINVAL;
 	elf_close(&e);
 	return err;
@@ -177,16 +129,20 @@ int
 symbol_find(const char *path, const char *prefix, uint64_t *offset)
 {
 	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
-	struct elf e;
+	struct elf_file e;
+	Elf_Scn *section = NULL;
+	GElf_Shdr h;
 	int err = elf_open(&e, path);
 
 	if (err == 0)
 		err = -ENOENT;
-	for (unsigned k = 0; k < 2 && err == -ENOENT; k++)
-		for (unsigned i = 0; i < e.sections && err == -ENOENT; i++)
-			if (e.section[i].sh_type == types[k])
+	for (unsigned k = 0; k < 2 && err == -ENOENT; k++, section = NULL)
+		while (err == -ENOENT &&
+		       (section = elf_nextscn(e.elf, section)) != NULL)
+			if (gelf_getshdr(section, &h) != NULL &&
+			    h.sh_type == types[k])
 				err = table_search(
-				    &e, &e.section[i], prefix, offset);
+				    &e, section, &h, prefix, offset);
 	elf_close(&e);
 	return err;
 }

@@ -21,7 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/observer.h"
+#include "profiler/observer/observer.h"
+#include "profiler/profiler.h"
 
 #define ROUNDS 31
 #define SWEEPS 20000

@@ -12,6 +12,28 @@
 #include "profiler/counters/cycles.h"
 
 #define WHOLE 0.9 /* least share of a window on the CPU */
+#define STEP_READINGS 100000
+
+/* The clock's step: all differences are multiples of it.  Many clocks count in
+ * steps of more than one tick (26 of 2596 MHz: one of 100 MHz). */
+static uint64_t
+cycles_step(void)
+{
+	uint64_t last = cycles_in_order(), step = 0, now, apart, rest;
+
+	for (unsigned i = 0; i < STEP_READINGS; i++) {
+		now = cycles_in_order();
+		apart = now - last;
+		last = now;
+		/* Euclid: the greatest common divisor so far. */
+		while (apart != 0) {
+			rest = step % apart;
+			step = apart;
+			apart = rest;
+		}
+	}
+	return step;
+}
 
 static int
 double_compare(const void *a, const void *b)
@@ -32,6 +54,22 @@ bench_median(double *value, unsigned n)
 {
 	bench_sort(value, n);
 	return value[n / 2];
+}
+
+uint64_t
+histogram_count_to(const struct histogram *h, uint64_t value)
+{
+	unsigned last = histogram_bucket(value);
+	uint64_t seen = 0;
+
+	if (value >= h->max)
+		return h->count;
+	for (unsigned i = 0; i < last; i++)
+		seen += h->bucket[i];
+	/* Part of a bucket cannot be counted. */
+	if (histogram_bucket_edge(last) == value)
+		seen += h->bucket[last];
+	return seen;
 }
 
 void

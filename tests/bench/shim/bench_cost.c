@@ -41,7 +41,7 @@ struct window {
 static void
 look_once(const struct bench *b, const struct look *l, uint64_t *seen)
 {
-	struct sample s;
+	struct shim_sample s;
 
 	if (l->sampler == NULL) {
 		*seen = __atomic_load_n(&b->w->signal, __ATOMIC_RELAXED);

@@ -35,6 +35,10 @@ void bench_window_end(const struct bench *b, struct bench_window *w);
 void bench_sort(double *value, unsigned n);
 double bench_median(double *value, unsigned n);
 
+/* How many values are <= value: exact at bucket edges and from the maximum on,
+ * elsewhere without those in value's own bucket.  O(buckets). */
+uint64_t histogram_count_to(const struct histogram *h, uint64_t value);
+
 /* The travel time of a line from one CPU to the other: half a round trip. */
 int bench_line(struct bench *b, double *out);
 

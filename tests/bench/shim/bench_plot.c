@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/plot.h"
-#include "tests/bench/shim/bench.h"
+#include "tests/bench/shim/bench_parts.h"
 #include "shim/scope.h"
 
 #define STEPS 400 /* of a distribution */

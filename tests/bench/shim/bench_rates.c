@@ -24,7 +24,7 @@
 struct subsample {
 	uint64_t every, due; /* cycles */
 	bool begun;
-	struct sample last;
+	struct shim_sample last;
 	struct tag_row row[WORKLOAD_LOOPS];
 };
 
@@ -32,13 +32,64 @@ struct subsample {
  * workload or we had less than a whole CPU measures preemption, not sampling:
  * it is dropped and counted. */
 struct sampling_run {
-	uint64_t period;	  /* between samples, cycles; 0 at once */
-	int64_t least_ns;	  /* duration */
-	const uint64_t *word;	  /* borrowed; what is sampled */
-	struct scope *all, *part; /* owned: all whole windows; this one */
-	struct subsample *sub;	  /* borrowed; some of the samples; or NULL */
+	uint64_t period;	       /* between samples, cycles; 0 at once */
+	int64_t least_ns;	       /* duration */
+	const uint64_t *word;	       /* borrowed; what is sampled */
+	struct shim_scope *all, *part; /* owned: all whole windows; this one */
+	struct subsample *sub; /* borrowed; some of the samples; or NULL */
 	struct workload_truth truth[WORKLOAD_LOOPS];
 };
+
+static void
+histogram_merge(struct histogram *into, const struct histogram *from)
+{
+	into->count += from->count;
+	into->sum = into->sum + from->sum;
+	into->min = from->min < into->min ? from->min : into->min;
+	into->max = from->max > into->max ? from->max : into->max;
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		into->bucket[i] += from->bucket[i];
+}
+
+static void
+row_add(struct tag_row *into, const struct tag_row *from)
+{
+	into->samples += from->samples;
+	into->kept += from->kept;
+	into->cycles += from->cycles;
+	for (unsigned i = 0; i < SAMPLER_SIGNALS; i++)
+		into->count[i] += from->count[i];
+}
+
+static void
+tags_merge(struct tags *into, const struct tags *from)
+{
+	const struct tag_row *r;
+
+	for (r = from->row; r < from->row + TAGS; r++)
+		if (r->samples > 0)
+			row_add(tags_row(into, r->tag), r);
+	row_add(&into->others, &from->others);
+}
+
+/* Add one to another of the same signals. */
+static void
+scope_merge(struct shim_scope *into, const struct shim_scope *from)
+{
+	into->periods += from->periods;
+	into->kept += from->kept;
+	into->straddling += from->straddling;
+	into->backwards += from->backwards;
+	histogram_merge(&into->period, &from->period);
+	histogram_merge(&into->period_kept, &from->period_kept);
+	histogram_merge(&into->gap, &from->gap);
+	histogram_merge(&into->cpc, &from->cpc);
+	for (unsigned i = 0; i < into->signals; i++) {
+		histogram_merge(&into->raw[i], &from->raw[i]);
+		histogram_merge(&into->rate[i], &from->rate[i]);
+	}
+	tags_merge(&into->tags, &from->tags);
+}
 
 static void
 sampling_fini(struct sampling_run *x)
@@ -59,7 +110,7 @@ sampling_init(struct sampling_run *x)
 }
 
 static void
-subsample_add(struct subsample *u, const struct sample *now)
+subsample_add(struct subsample *u, const struct shim_sample *now)
 {
 	struct tag_row *r;
 
@@ -81,7 +132,7 @@ sampling_sample(struct bench *b, struct sampling_run *x, uint64_t until)
 {
 	struct sampler sampler = {
 	    .signals = 1, .tag = &b->w->tag, .period = x->period};
-	struct sample sample;
+	struct shim_sample sample;
 
 	sampler.signal[0].word = x->word;
 	do {
@@ -215,7 +266,7 @@ fastest_rate(struct bench *b, double *out)
 
 /* The distributions behind figures 3.4 and 3.5. */
 static void
-shortest_keep(const struct scope *s, struct bench_result *r)
+shortest_keep(const struct shim_scope *s, struct bench_result *r)
 {
 	r->period = s->period_kept;
 	r->gap = s->gap;
@@ -232,7 +283,7 @@ fidelity_at(struct bench *b, uint64_t period, struct bench_fidelity *out)
 	    .least_ns = b->o->piece_ns,
 	    .word = &b->w->signal};
 	double bound = IMPOSSIBLE * b->r->fastest;
-	const struct scope *s;
+	const struct shim_scope *s;
 	int err = sampling_init(&x);
 
 	if (err < 0)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/channel.h"
+#include "profiler/channels/channel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 
 #define SAMPLES 5000
 
-static struct histogram one, two, both;
+static struct histogram one;
 static uint64_t samples[SAMPLES];
 
 static uint64_t
@@ -123,26 +123,6 @@ TEST(test_nearest_rank)
 	assert_int_equal(histogram_quantile(&one, 0.0), 1);
 }
 
-TEST(test_merge_equals_recording_all)
-{
-	uint64_t seed = 2;
-
-	histogram_init(&one);
-	histogram_init(&two);
-	histogram_init(&both);
-	for (unsigned i = 0; i < SAMPLES; i++) {
-		uint64_t v = sample_any_magnitude(&seed) >> 16;
-
-		histogram_record(i % 3 == 0 ? &one : &two, v);
-		histogram_record(&both, v);
-	}
-	histogram_merge(&one, &two);
-	assert_memory_equal(&one, &both, sizeof(both));
-	histogram_init(&two);
-	histogram_merge(&one, &two);
-	assert_memory_equal(&one, &both, sizeof(both));
-}
-
 TEST(test_empty_and_edges)
 {
 	static const uint64_t edges[] = {
@@ -150,7 +130,6 @@ TEST(test_empty_and_edges)
 
 	histogram_init(&one);
 	assert_int_equal(histogram_quantile(&one, 0.5), 0);
-	assert_int_equal(histogram_count_to(&one, UINT64_MAX), 0);
 	for (unsigned i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
 		histogram_init(&one);
 		histogram_record(&one, edges[i]);
@@ -173,31 +152,4 @@ TEST(test_bucket_edges_tile_the_range)
 		assert_int_equal(one.bucket[i + 1], 1);
 	}
 	assert_true(histogram_bucket_edge(HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
-}
-
-TEST(test_count_to_against_samples)
-{
-	uint64_t seed = 3;
-
-	histogram_init(&one);
-	for (unsigned i = 0; i < SAMPLES; i++) {
-		samples[i] = sample_any_magnitude(&seed);
-		histogram_record(&one, samples[i]);
-	}
-	for (unsigned round = 0; round < 300; round++) {
-		unsigned i = (unsigned)(splitmix64(&seed) % HISTOGRAM_BUCKETS);
-		uint64_t edge = histogram_bucket_edge(i);
-		uint64_t truth = 0;
-
-		for (unsigned s = 0; s < SAMPLES; s++)
-			truth += samples[s] <= edge;
-		assert_int_equal(histogram_count_to(&one, edge), truth);
-	}
-	/* Inside a bucket it must not count what may lie above. */
-	histogram_init(&one);
-	histogram_record(&one, 1000);
-	histogram_record(&one, 5000);
-	assert_int_equal(histogram_count_to(&one, 1000), 0);
-	assert_int_equal(histogram_count_to(&one, 1008), 1);
-	assert_int_equal(histogram_count_to(&one, 5000), 2);
 }

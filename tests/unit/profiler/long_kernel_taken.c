@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "kernel_events.h"
-#include "profiler/steal.h"
+#include "profiler/rates/steal.h"
 
 #define RUNS 20
 #define RUN_NS (15 * NS_PER_MS)

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/proc.h"
+#include "profiler/processes/proc.h"
 
 #define MEMORY (UINT64_C(1) << 30)
 

@@ -6,7 +6,7 @@
 
 #include "fixture.h"
 
-#include "profiler/observer.h"
+#include "profiler/observer/observer.h"
 
 #define FOREVER_NS (3600 * NS_PER_S)
 

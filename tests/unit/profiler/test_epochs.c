@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "profiler/epochs.h"
+#include "profiler/rates/epochs.h"
 #include "profiler/counters/counter.h"
 
 #define BIT(n) (UINT32_C(1) << (n))

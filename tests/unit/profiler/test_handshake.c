@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/channel.h"
+#include "profiler/channels/channel.h"
 
 static int
 parse(const char *text, struct handshake *h)

@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "profiler/hazard_ring.h"
+#include "profiler/channels/hazard_ring.h"
 
 static struct hazard
 make(unsigned server, enum hazard_kind kind, bool begin, uint64_t at)

@@ -18,7 +18,6 @@
 
 #include "cgroup.h"
 #include "kernel_events.h"
-#include "profiler/kernel/capability.h"
 
 #define ROUNDS 200
 #define HUGE_BYTES ((size_t)2 << 20)

@@ -15,10 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "fixture.h"
 #include "kernel_events.h"
 #include "base/permission.h"
-#include "profiler/kernel/capability.h"
+#include "profiler/privileges.h"
 #include "profiler/kernel/programs.h"
 
 #define STRESS_CALLS 100000
@@ -242,33 +243,6 @@ TEST(test_burst)
 	recording_close(&r);
 }
 
-/* Wait for a signal; not longer than the test lives. */
-static void
-wait_for_end(void)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
-		pause();
-}
-
-static pid_t
-child_that_waits(void)
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0)
-		wait_for_end();
-	return pid;
-}
-
-static void
-child_end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 /* A child of this number, or -1. */
 static pid_t
 child_numbered(pid_t number)
@@ -278,8 +252,11 @@ child_numbered(pid_t number)
 	    .set_tid_size = 1};
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 
-	if (pid == 0)
-		wait_for_end();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
 	return (pid_t)pid;
 }
 
@@ -295,7 +272,7 @@ TEST(test_owner)
 
 	recording_open_usual(&r);
 	owners = kernel_channel(r.kernel, 0)->owners;
-	pid = child_that_waits();
+	pid = child_new();
 	e.pid = (uint32_t)pid;
 	assert_int_equal(kernel_owner(owners, &e), -1);
 	assert_int_equal(kernel_watch(r.kernel, 1, pid, false), 0);
@@ -306,7 +283,7 @@ TEST(test_owner)
 	assert_int_equal(kernel_watch(r.kernel, 0, pid, false), 0);
 	assert_int_equal(kernel_watch(r.kernel, 1, pid, false), 0);
 	assert_int_equal(kernel_owner(owners, &e), 0);
-	child_end(pid);
+	child_kill(pid);
 	kernel_unwatch(r.kernel, 0);
 	assert_int_equal(kernel_owner(owners, &e), 0);
 	again = child_numbered(pid);
@@ -314,7 +291,7 @@ TEST(test_owner)
 		assert_int_equal(again, pid);
 		assert_int_equal(kernel_owner(owners, &e), -1);
 		assert_false(kernel_watches(r.kernel, pid));
-		child_end(again);
+		child_kill(again);
 	}
 	recording_close(&r);
 }
@@ -336,6 +313,15 @@ in_child(int (*what)(void))
 	return WEXITSTATUS(status);
 }
 
+static uint64_t
+capabilities(void)
+{
+	struct permission p;
+
+	permission_read(&p);
+	return p.effective;
+}
+
 static int
 without_capabilities(void)
 {
@@ -345,7 +331,7 @@ without_capabilities(void)
 	struct kernel *k;
 	unsigned i;
 
-	if (capability_keep(0) < 0 || capability_get() != 0)
+	if (capability_keep(0) < 0 || capabilities() != 0)
 		return 1;
 	if (kernel_new(&k, &o, state) != -EPERM || k != NULL)
 		return 2;
@@ -374,7 +360,7 @@ after_dropping(void)
 	if (kernel_new(&r.kernel, &r.options, r.state) < 0)
 		return 77;
 	r.event = calloc(RECORDING_MAX, sizeof(*r.event));
-	if (r.event == NULL || capability_keep(0) < 0 || capability_get() != 0)
+	if (r.event == NULL || capability_keep(0) < 0 || capabilities() != 0)
 		return 1;
 	if (pipe(go) < 0)
 		return 1;

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/attach.h"
+#include "profiler/attach/attach.h"
 #include "profiler/jvm/load.h"
 
 #define LIBRARY "/proc/self/exe" /* any file that is there */
@@ -400,8 +400,8 @@ flag_asked(const char *command, const char *reply, struct instant now)
 	    strlen("1") + strlen(command) + 2 + sizeof("G1PeriodicGCInterval");
 	int fd;
 
-	orders_turn(&orders, &attach, now);
-	orders_turn(&orders, &attach, now);
+	orders_turn(&orders, &attach.listener, now);
+	orders_turn(&orders, &attach.listener, now);
 	assert_int_equal(l->state, LOAD_REPLY);
 	fd = accept(listener, NULL, NULL);
 	assert_true(fd >= 0);
@@ -416,7 +416,7 @@ flag_asked(const char *command, const char *reply, struct instant now)
 		now = instant_plus(now, 11 * NS_PER_S);
 	}
 	for (int i = 0; i < 10 && l->state == LOAD_REPLY; i++)
-		orders_turn(&orders, &attach, now);
+		orders_turn(&orders, &attach.listener, now);
 	if (reply == NULL)
 		close(fd);
 	/* The next one may have begun. */
@@ -437,7 +437,8 @@ flag_begin(bool read, uint64_t own_ms)
 
 	listen_now();
 	memset(&attach, 0, sizeof(attach));
-	attach.servers = 1;
+	attach.listener.process = attach.process;
+	attach.listener.servers = 1;
 	attach.process[0].server = server;
 	attach.process[0].page = &page;
 	attach.process[0].jvm = getpid();
@@ -477,13 +478,14 @@ TEST_WITH(test_a_flag_is_taken_back, setup, teardown)
 		}
 		assert_int_equal(orders.understood[0], 0);
 		now = instant_plus(now, 11 * NS_PER_S);
-		assert_in_range(orders_turn(&orders, &attach, now), 1,
+		assert_in_range(orders_turn(&orders, &attach.listener, now), 1,
 		    20 * NS_PER_S); /* it tries again, and not at once */
 		assert_int_equal(orders.load[0].state, LOAD_FAILED);
 		now = instant_plus(now, 20 * NS_PER_S);
 		assert_string_equal(flag_asked("setflag", "0\n", now), "0");
 		assert_int_equal(orders.understood[0], 1);
-		assert_int_equal(orders_turn(&orders, &attach, now), -1);
+		assert_int_equal(
+		    orders_turn(&orders, &attach.listener, now), -1);
 		flag_end();
 	}
 }
@@ -515,16 +517,19 @@ TEST_WITH(test_an_own_interval, setup, teardown)
 			    flag_asked("setflag", "0\n", now), "0");
 		assert_int_equal(orders.understood[0], !cases[i].passes);
 		if (cases[i].passes)
-			assert_in_range(orders_turn(&orders, &attach, now), 1,
+			assert_in_range(
+			    orders_turn(&orders, &attach.listener, now), 1,
 			    7 * NS_PER_S);
 		now = instant_plus(now, 7 * NS_PER_S);
-		assert_int_equal(orders_turn(&orders, &attach, now), -1);
+		assert_int_equal(
+		    orders_turn(&orders, &attach.listener, now), -1);
 		assert_int_equal(orders.understood[0], 1);
 		orders.load_agents = 0;
 		if (cases[i].back != NULL)
 			assert_string_equal(
 			    flag_asked("setflag", "0\n", now), cases[i].back);
-		assert_int_equal(orders_turn(&orders, &attach, now), -1);
+		assert_int_equal(
+		    orders_turn(&orders, &attach.listener, now), -1);
 		flag_end();
 	}
 }
@@ -539,6 +544,6 @@ TEST_WITH(test_no_flag, setup, teardown)
 	    "printflag", "0\nno such flag 'G1PeriodicGCInterval'\n", now);
 	assert_int_equal(orders.understood[0], 0);
 	now = instant_plus(now, 60 * NS_PER_S);
-	assert_int_equal(orders_turn(&orders, &attach, now), -1);
+	assert_int_equal(orders_turn(&orders, &attach.listener, now), -1);
 	flag_end();
 }

@@ -11,7 +11,7 @@
 
 #include "fake_page.h"
 
-#include "profiler/observer.h"
+#include "profiler/observer/observer.h"
 #include "talechain/events/events.h"
 
 /* An observer that sweeps only when told. */

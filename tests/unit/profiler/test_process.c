@@ -2,105 +2,21 @@
  * Goal: the end and the beginning of a server's process are hazards, whether
  * a supervisor tells of it or it is found by its listening address.
  */
+#include "children.h"
 #include "fake_page.h"
 #include "fixture.h"
 
-#include <arpa/inet.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/attach.h"
-#include "profiler/finder.h"
-#include "profiler/proc.h"
-#include "profiler/process.h"
-
-/* A child that lives until it is killed. */
-static pid_t
-child_new(void)
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0)
-		for (;;)
-			pause();
-	return pid;
-}
-
-/* A socket on an address, whose port *address gets, with this option. */
-static int
-socket_on(struct sockaddr_storage *address, int option)
-{
-	socklen_t length = address->ss_family == AF_UNIX
-			       ? sizeof(struct sockaddr_un)
-			       : sizeof(struct sockaddr_in);
-	int s = socket(address->ss_family, SOCK_STREAM, 0), one = 1;
-
-	setsockopt(s, SOL_SOCKET, option, &one, sizeof(one));
-	assert_int_equal(bind(s, (void *)address, length), 0);
-	assert_int_equal(getsockname(s, (void *)address, &length), 0);
-	return s;
-}
-
-/* Have a port, which *address gets, to ourselves: who sets SO_REUSEADDR may
- * listen on it, and nobody else gets it by chance in between. */
-static int
-port_hold(struct sockaddr_storage *address)
-{
-	return socket_on(address, SO_REUSEADDR);
-}
-
-static int
-listen_on(struct sockaddr_storage *address, int option)
-{
-	int s = socket_on(address, option);
-
-	assert_int_equal(listen(s, 5), 0);
-	return s;
-}
-
-/* A child that listens on an address; *address gets its port. */
-static pid_t
-listener_new(struct sockaddr_storage *address)
-{
-	int s = listen_on(address, SO_REUSEADDR), ready[2];
-	char byte;
-	pid_t pid;
-
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		if (write(ready[1], "x", 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	/* Only the child holds it from here on. */
-	close(s);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return pid;
-}
-
-static void
-child_kill(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
+#include "profiler/attach/attach.h"
 
 static unsigned
 child_threads(pid_t pid)
@@ -175,23 +91,12 @@ TEST(test_told_late)
 	fixture_free(f);
 }
 
-static struct sockaddr_storage
-loopback(void)
-{
-	struct sockaddr_storage a = {0};
-	struct sockaddr_in *four = (void *)&a;
-
-	four->sin_family = AF_INET;
-	four->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	return a;
-}
-
 /* Goal: a listener is found by its address, its end is seen, and the next
  * one on the same address ends the hazard. */
 TEST(test_found)
 {
 	struct fixture *f = fixture_new();
-	struct sockaddr_storage a = loopback();
+	struct sockaddr_storage a = loopback_address();
 	struct profiler_stats s;
 	int held = port_hold(&a);
 	pid_t pid;
@@ -216,102 +121,6 @@ TEST(test_found)
 }
 
 /* --- servers of several processes ----------------------------------------- */
-
-/*
- * A master that listens, two workers that share its socket, and a child that
- * has closed it, in this order, each of which lives until it is killed.
- */
-struct team {
-	struct sockaddr_storage address;
-	pid_t pid[4];
-};
-
-static void
-team_forks(int ready, int s)
-{
-	pid_t pid[3];
-
-	for (unsigned i = 0; i < 3; i++) {
-		pid[i] = fork();
-		if (pid[i] != 0)
-			continue;
-		if (i == 2)
-			close(s);
-		for (;;)
-			pause();
-	}
-	if (write(ready, pid, sizeof(pid)) != sizeof(pid))
-		_exit(1);
-	for (;;)
-		pause();
-}
-
-static void
-team_start(struct team *t)
-{
-	int s, ready[2];
-
-	t->address = loopback();
-	s = listen_on(&t->address, SO_REUSEADDR);
-	assert_int_equal(pipe(ready), 0);
-	t->pid[0] = fork();
-	if (t->pid[0] == 0)
-		team_forks(ready[1], s);
-	close(s);
-	assert_int_equal(
-	    read(ready[0], &t->pid[1], 3 * sizeof(pid_t)), 3 * sizeof(pid_t));
-	close(ready[0]);
-	close(ready[1]);
-}
-
-static enum finder_result
-search_with(struct finder *f, const struct sockaddr_storage *address,
-    pid_t root, struct family *out)
-{
-	enum finder_result r;
-
-	do
-		r = finder_step(f, address, root, out);
-	while (r == FINDER_MORE);
-	return r;
-}
-
-static enum finder_result
-search(const struct sockaddr_storage *address, pid_t root, struct family *out)
-{
-	enum finder_result r;
-	struct finder f;
-
-	finder_init(&f);
-	r = search_with(&f, address, root, out);
-	assert_false(finder_changed(&f, address));
-	finder_fini(&f);
-	return r;
-}
-
-/* Goal: a server is all that hold its socket, and all below; the one above the
- * others is first. */
-TEST(test_family)
-{
-	struct sockaddr_storage nothing = {0};
-	struct family found;
-	struct team t;
-	unsigned i;
-
-	team_start(&t);
-	assert_int_equal(search(&t.address, 0, &found), FINDER_FOUND);
-	assert_int_equal(found.count, 4);
-	assert_int_equal(found.pid[0], t.pid[0]);
-	for (i = 0; i < 4; i++)
-		assert_true(family_has(&found, t.pid[i]));
-	assert_int_equal(search(&nothing, t.pid[0], &found), FINDER_FOUND);
-	assert_int_equal(found.count, 4);
-	assert_int_equal(search(&nothing, t.pid[1], &found), FINDER_FOUND);
-	assert_int_equal(found.count, 1);
-	for (i = 1; i < 4; i++)
-		kill(t.pid[i], SIGKILL);
-	child_kill(t.pid[0]);
-}
 
 static bool
 has_processes(void *arg)
@@ -416,8 +225,8 @@ attach_one(struct attach *a, bool page)
 	memset(&commands, 0, sizeof(commands));
 	memset(&rest, 0, sizeof(rest));
 	assert_int_equal(attach_init(a, &one, 1), 0);
-	a->commands = &commands;
-	a->rest = &rest;
+	a->sender.commands = &commands;
+	a->sender.rest = &rest;
 	return &a->process[0];
 }
 
@@ -578,7 +387,7 @@ TEST(test_page_below)
  * the main one, once another listens. */
 TEST(test_a_helper)
 {
-	struct sockaddr_storage address = loopback();
+	struct sockaddr_storage address = loopback_address();
 	struct instant now = instant_now();
 	char directory[] = "/tmp/hsperfdata_tailor-XXXXXX", path[64];
 	struct channel agent = {.kind = TALECHAIN_KIND_JVM}, worker = agent;
@@ -605,20 +414,20 @@ TEST(test_a_helper)
 	turns(p, &now);
 	assert_true(process_owns(p, worker.pid));
 	assert_null(p->page);
-	assert_int_equal(attach_server_of(&a, &worker), -1);
+	assert_int_equal(channel_listener_server_of(&a.listener, &worker), -1);
 	/* Nothing listens yet: the main one may be it. */
 	page_name(path, directory, agent.pid);
 	turns(p, &now);
 	page = p->page;
 	assert_non_null(page);
-	a.unsure = false;
-	assert_int_equal(attach_server_of(&a, &agent), 0);
-	assert_true(a.unsure); /* it is looked at again */
+	a.listener.unsure = false;
+	assert_int_equal(channel_listener_server_of(&a.listener, &agent), 0);
+	assert_true(a.listener.unsure); /* it is looked at again */
 	assert_int_equal(listen(hold, 5), 0);
 	turns(p, &now);
 	assert_null(p->page);
 	assert_non_null(strstr(p->why, "the process that listens"));
-	assert_int_equal(attach_server_of(&a, &agent), -1);
+	assert_int_equal(channel_listener_server_of(&a.listener, &agent), -1);
 	hsperf_page_free(&page);
 	kill(worker.pid, SIGKILL);
 	child_kill(agent.pid);
@@ -632,12 +441,12 @@ TEST(test_a_helper)
 /* Goal: a process that shares the listener serves, as prefork workers do. */
 TEST(test_who_serves)
 {
-	struct sockaddr_storage address = loopback();
+	struct sockaddr_storage address = loopback_address();
 	struct profiler_server server = {.name = "s0"};
 	struct process p;
 	pid_t listener;
 
-	process_init(&p, NULL, 0, &server);
+	process_init(&p, 0, &server);
 	assert_int_equal(process_serves(&p, getpid()), SERVING_PERHAPS);
 	listener = listener_new(&address);
 	p.server.listens = address;
@@ -675,83 +484,33 @@ starter_new(int begin, int done)
 TEST(test_name_after_exec)
 {
 	struct instant now = instant_now();
+	const struct observed_facts facts = {.kernel_why = "off",
+	    .kernel_fix = "off",
+	    .detail = "",
+	    .collections = true};
 	int begin[2], done[2], log[2], old = dup(STDERR_FILENO);
 	char line[1024] = "", byte;
+	struct observed seen = {0};
 	struct attach a;
 	struct process *p;
 	pid_t pid;
 
 	assert_int_equal(pipe(begin) + pipe(done) + pipe(log), 0);
 	p = attach_one(&a, false);
-	a.kernel_why = a.kernel_fix = "off";
 	pid = starter_new(begin[0], done[1]);
 	process_assign(p, pid);
 	process_turn(p, false, false, now);
 	assert_string_equal(p->name, "test_process");
 	assert_int_equal(write(begin[1], "x", 1), 1);
 	assert_int_equal(read(done[0], &byte, 1), 1);
-	a.shown.server[0].source = PROFILER_SOURCE_HSPERFDATA;
 	dup2(log[1], STDERR_FILENO);
-	assert_int_equal(observed_turn(&a, 0, now), -1);
+	assert_int_equal(observed_turn(&seen, p, &facts, now), -1);
 	dup2(old, STDERR_FILENO);
 	assert_true(read(log[0], line, sizeof(line) - 1) > 0);
 	assert_non_null(strstr(line, "program=\"served\""));
 	child_kill(pid);
 	attach_fini(&a);
 	close(old);
-}
-
-/* Goal: processes that each have a socket of their own on one address are one
- * server, also if one of them comes later. */
-TEST(test_reuseport)
-{
-	struct sockaddr_storage a = loopback();
-	struct family found;
-	struct finder f;
-	int s, i;
-	pid_t pid[2];
-
-	finder_init(&f);
-	for (i = 0; i < 2; i++) {
-		s = listen_on(&a, SO_REUSEPORT);
-		pid[i] = child_new();
-		close(s);
-		assert_true(i == 0 || finder_changed(&f, &a));
-		assert_int_equal(search_with(&f, &a, 0, &found), FINDER_FOUND);
-		assert_int_equal(found.count, i + 1);
-		assert_true(family_has(&found, pid[i]));
-		assert_true(finder_holds(pid[i], &a));
-	}
-	assert_false(finder_holds(getpid(), &a));
-	for (i = 0; i < 2; i++)
-		child_kill(pid[i]);
-	finder_fini(&f);
-}
-
-/* Goal: systemd, which holds the socket of a unit that it will start, is not
- * taken for the server. */
-TEST(test_activator)
-{
-	struct sockaddr_storage a = loopback();
-	struct family found;
-	int s = listen_on(&a, SO_REUSEADDR);
-	char name[PROC_NAME_BYTES];
-	pid_t pid[2];
-
-	prctl(PR_SET_NAME, "systemd");
-	pid[0] = child_new();
-	prctl(PR_SET_NAME, "test_process");
-	proc_name(pid[0], name);
-	assert_string_equal(name, "systemd");
-	/* Our own process holds it, too, and is not taken. */
-	assert_int_equal(search(&a, 0, &found), FINDER_ASLEEP);
-	pid[1] = child_new();
-	assert_int_equal(search(&a, 0, &found), FINDER_FOUND);
-	assert_int_equal(found.count, 1);
-	assert_int_equal(found.pid[0], pid[1]);
-	close(s);
-	child_kill(pid[0]);
-	child_kill(pid[1]);
 }
 
 /* Goal: a port that docker forwards is said to be a container's. */
@@ -762,7 +521,7 @@ TEST(test_container)
 	char detail[PAGE_TEXT];
 	struct process p;
 
-	process_init(&p, NULL, 0, &server);
+	process_init(&p, 0, &server);
 	p.pid = child_new();
 	prctl(PR_SET_NAME, "docker-proxy");
 	proc_name(getpid(), p.name);
@@ -773,102 +532,11 @@ TEST(test_container)
 	process_fini(&p);
 }
 
-/* As a container: a child that listens on all addresses of a network namespace
- * of its own, with that address there; 0: we may not. */
-static pid_t
-container_new(struct sockaddr_in *address)
-{
-	struct ifreq lo = {.ifr_name = "lo"}, alias = {.ifr_name = "lo:1"};
-	struct sockaddr_in any = {.sin_family = AF_INET};
-	socklen_t length = sizeof(any);
-	int ready[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	if (pid == 0) {
-		int s;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(ready[0]);
-		if (unshare(CLONE_NEWNET) < 0 &&
-		    unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-			_exit(0);
-		s = socket(AF_INET, SOCK_STREAM, 0);
-		lo.ifr_flags = IFF_UP;
-		memcpy(&alias.ifr_addr, address, sizeof(*address));
-		if (ioctl(s, SIOCSIFFLAGS, &lo) < 0 ||
-		    ioctl(s, SIOCSIFADDR, &alias) < 0 ||
-		    bind(s, (void *)&any, length) < 0 || listen(s, 5) < 0 ||
-		    getsockname(s, (void *)&any, &length) < 0 ||
-		    write(ready[1], &any.sin_port, 2) != 2)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(ready[1]);
-	if (read(ready[0], &address->sin_port, 2) != 2) {
-		waitpid(pid, NULL, 0);
-		pid = 0;
-	}
-	close(ready[0]);
-	return pid;
-}
-
-/* Goal: a server in a container is found by the container's address, and not
- * by a port that is the same; none that is there is found after its end. */
-TEST(test_network_namespace)
-{
-	struct sockaddr_storage a = {0};
-	struct sockaddr_in *in = (void *)&a;
-	struct family found;
-	uint32_t own;
-	pid_t pid;
-
-	in->sin_family = AF_INET;
-	/* Of 10.64.0.0/10: another such test may run, too. */
-	own = 0x0a400000 | ((uint32_t)getpid() << 2 & 0x3ffffc);
-	in->sin_addr.s_addr = htonl(own + 2);
-	pid = container_new(in);
-	if (pid == 0)
-		skip(); /* no network namespaces here */
-	assert_int_equal(search(&a, 0, &found), FINDER_FOUND);
-	assert_int_equal(found.count, 1);
-	assert_int_equal(found.pid[0], pid);
-	assert_true(finder_holds(pid, &a));
-	in->sin_addr.s_addr = htonl(own + 3);
-	assert_int_equal(search(&a, 0, &found), FINDER_NONE);
-	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(search(&a, 0, &found), FINDER_NONE);
-	in->sin_addr.s_addr = htonl(own + 2);
-	child_kill(pid);
-	assert_int_equal(search(&a, 0, &found), FINDER_NONE);
-}
-
-/* Goal: of a process that we run below only itself is taken. */
-TEST(test_above_us)
-{
-	struct sockaddr_storage nothing = {0};
-	struct family found;
-	pid_t pid = child_new(), watcher;
-	int status;
-
-	watcher = fork();
-	if (watcher == 0)
-		_exit(search(&nothing, getppid(), &found) == FINDER_FOUND &&
-			      found.count == 1 && found.pid[0] == getppid()
-			  ? 0
-			  : 1);
-	assert_int_equal(waitpid(watcher, &status, 0), watcher);
-	assert_int_equal(status, 0);
-	child_kill(pid);
-}
-
 /* Goal: what is not there is said not to be. */
 TEST(test_not_found)
 {
 	struct fixture *f = fixture_new();
-	struct sockaddr_storage a = loopback();
+	struct sockaddr_storage a = loopback_address();
 	struct profiler_stats s;
 	int held = port_hold(&a);
 
@@ -883,119 +551,6 @@ TEST(test_not_found)
 	    s.server[0].detail, "nothing listens on its address here");
 	close(held);
 	fixture_free(f);
-}
-
-/* Goal: a Unix listener is found, too. */
-TEST(test_found_unix)
-{
-	struct sockaddr_storage a = {0};
-	struct sockaddr_un *un = (void *)&a;
-	struct family found;
-	pid_t pid;
-
-	un->sun_family = AF_UNIX;
-	snprintf(un->sun_path, sizeof(un->sun_path), "/tmp/tailor-test-%d.sock",
-	    (int)getpid());
-	pid = listener_new(&a);
-	assert_int_equal(search(&a, 0, &found), FINDER_FOUND);
-	assert_int_equal(found.count, 1);
-	assert_int_equal(found.pid[0], pid);
-	child_kill(pid);
-	unlink(un->sun_path);
-}
-
-/* Goal: to another user the process is hidden, and whose it is is told. */
-TEST(test_foreign)
-{
-	struct sockaddr_storage a = loopback();
-	enum finder_result r;
-	struct finder f;
-	struct family found;
-	pid_t pid, other;
-	int status;
-
-	if (geteuid() != 0) {
-		print_message("skipped: only root can become another user\n");
-		skip();
-	}
-	pid = listener_new(&a);
-	other = fork();
-	if (other == 0) {
-		if (setuid(65534) < 0)
-			_exit(1);
-		finder_init(&f);
-		r = search_with(&f, &a, 0, &found);
-		_exit(r == FINDER_FOREIGN && f.sockets.uid == 0 ? 0 : 2);
-	}
-	assert_int_equal(waitpid(other, &status, 0), other);
-	assert_int_equal(status, 0);
-	child_kill(pid);
-}
-
-static int
-match(const char *line, const char *text, uint16_t port)
-{
-	struct sockaddr_storage a = {0};
-	struct sockaddr_in *four = (void *)&a;
-	struct sockaddr_in6 *six = (void *)&a;
-	uint64_t inode = 0;
-	uid_t uid;
-	int r;
-
-	if (inet_pton(AF_INET, text, &four->sin_addr) == 1) {
-		a.ss_family = AF_INET;
-		four->sin_port = htons(port);
-	} else {
-		assert_int_equal(inet_pton(AF_INET6, text, &six->sin6_addr), 1);
-		a.ss_family = AF_INET6;
-		six->sin6_port = htons(port);
-	}
-	r = finder_match(line, &a, &inode, &uid);
-	if (r > 0) {
-		assert_int_equal(inode, 52341);
-		assert_int_equal(uid, 1000);
-	}
-	return r;
-}
-
-#define TCP4(address, state)                                              \
-	"   1: " address " 00000000:0000 " state                          \
-	" 00000000:00000000 00:00000000 00000000  1000        0 52341 1 " \
-	"ffff 100 0 0 10 0"
-#define TCP6(address, state)                                              \
-	"   1: " address " 00000000000000000000000000000000:0000 " state  \
-	" 00000000:00000000 00:00000000 00000000  1000        0 52341 1 " \
-	"ffff 100 0 0 10 0"
-
-/* Goal: lines of the kernel's tables, wildcards and mapped addresses. */
-TEST(test_match)
-{
-	assert_int_equal(
-	    match(TCP4("0100007F:1F90", "0A"), "127.0.0.1", 8080), 2);
-	assert_int_equal(
-	    match(TCP4("0100007F:1F90", "0A"), "127.0.0.1", 8081), 0);
-	assert_int_equal(
-	    match(TCP4("0100007F:1F90", "0A"), "127.0.0.2", 8080), 0);
-	assert_int_equal(
-	    match(TCP4("00000000:1F90", "0A"), "127.0.0.1", 8080), 1);
-	assert_int_equal(
-	    match(TCP4("0100007F:1F90", "01"), "127.0.0.1", 8080), -1);
-	assert_int_equal(
-	    match(TCP6("00000000000000000000000001000000:1F90", "0A"), "::1",
-		8080),
-	    2);
-	assert_int_equal(
-	    match(TCP6("00000000000000000000000000000000:1F90", "0A"),
-		"127.0.0.1", 8080),
-	    1);
-	assert_int_equal(
-	    match(TCP6("0000000000000000FFFF00000100007F:1F90", "0A"),
-		"127.0.0.1", 8080),
-	    2);
-	assert_int_equal(
-	    match("  sl  local_address rem_address   st", "127.0.0.1", 8080),
-	    0);
-	assert_int_equal(match("", "::1", 1), 0);
 }
 
 /* Goal: a channel belongs to a server if its writer is the server's process
@@ -1039,29 +594,6 @@ TEST(test_assignment)
 	fixture_free(f);
 }
 
-/* Goal: the answers of /proc, about ourselves. */
-TEST(test_proc)
-{
-	pid_t pid = child_new();
-	uid_t uid;
-
-	assert_int_equal(proc_uid(pid, &uid), 0);
-	assert_int_equal(uid, geteuid());
-	assert_int_equal(proc_parent(pid), getpid());
-	assert_true(proc_descends(pid, getpid()));
-	assert_true(proc_descends(pid, pid));
-	assert_false(proc_descends(getpid(), pid));
-	assert_true(proc_age_ns(pid) >= -NS_PER_S / 50);
-	assert_true(proc_age_ns(pid) < 60 * NS_PER_S);
-	assert_true(proc_inner_pid(pid) > 0);
-	assert_true(proc_maps(getpid(), "test_process", false));
-	assert_false(proc_maps(getpid(), "libjvm.so", false));
-	child_kill(pid);
-	assert_true(proc_uid(pid, &uid) < 0);
-	assert_true(proc_pidfd(pid) < 0);
-	assert_int_equal(proc_parent(pid), 0);
-}
-
 /* One whole search for the process that listens. */
 static void
 search_once(struct process *p, struct instant *now)
@@ -1084,10 +616,10 @@ TEST(test_hidden)
 	struct process p;
 	int s, held;
 
-	server.address = loopback();
+	server.address = loopback_address();
 	held = port_hold(&server.address);
 	s = listen_on(&server.address, SO_REUSEADDR);
-	process_init(&p, NULL, 0, &server);
+	process_init(&p, 0, &server);
 	search_once(&p, &now);
 	assert_string_equal(p.where, "its process is not known yet");
 	search_once(&p, &now);

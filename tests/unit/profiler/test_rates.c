@@ -13,9 +13,9 @@
 
 #include "tests/unit/unit.h"
 
-#include "profiler/finder.h"
-#include "profiler/rates.h"
-#include "profiler/rates_read.h"
+#include "profiler/processes/finder.h"
+#include "profiler/observer/rates.h"
+#include "profiler/rates/rates_read.h"
 #include "talechain/events/events.h"
 
 #define MS NS_PER_MS
@@ -24,7 +24,7 @@
 
 /* An observer's pen, two channels of server 0, one of server 1. */
 struct bench {
-	struct output output;
+	struct observer_output output;
 	struct timeline *timeline;
 	struct timeline_reader *reader;
 	struct rates_watch watch;

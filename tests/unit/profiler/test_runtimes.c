@@ -186,11 +186,13 @@ hollow_file(int fd, unsigned tables, uint64_t bytes, uint64_t notes)
 	Elf64_Ehdr head = {.e_ident = ELFMAG,
 	    .e_shoff = sizeof(head),
 	    .e_shentsize = sizeof(Elf64_Shdr),
-	    .e_shnum = (Elf64_Half)(tables + 1)};
+	    .e_shnum = (Elf64_Half)(tables + 2)};
 	Elf64_Shdr section = {.sh_type = SHT_NOTE, .sh_size = notes};
-	off_t at = (off_t)sizeof(head);
+	off_t at = (off_t)(sizeof(head) + sizeof(section)); /* after none */
 
 	head.e_ident[EI_CLASS] = ELFCLASS64;
+	head.e_ident[EI_DATA] = ELFDATA2LSB;
+	head.e_ident[EI_VERSION] = EV_CURRENT;
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(ftruncate(fd, (off_t)256 << 20), 0);
 	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
@@ -198,9 +200,9 @@ hollow_file(int fd, unsigned tables, uint64_t bytes, uint64_t notes)
 	    pwrite(fd, &section, sizeof(section), at), sizeof(section));
 	section = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
 	    .sh_offset = 1 << 20,
-	    .sh_size = bytes,
+	    .sh_size = bytes - bytes % sizeof(Elf64_Sym),
 	    .sh_entsize = sizeof(Elf64_Sym),
-	    .sh_link = 1};
+	    .sh_link = 2};
 	for (unsigned i = 0; i < tables; i++) {
 		at += (off_t)sizeof(section);
 		assert_int_equal(

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/steal.h"
+#include "profiler/rates/steal.h"
 
 #define TICK_NS (10 * NS_PER_MS)
 

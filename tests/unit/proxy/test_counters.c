@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "blame/report/rows.h"
-#include "profiler/epochs.h"
+#include "profiler/rates/epochs.h"
 #include "proxy/analysis/accounts.h"
 #include "talechain/timeline/timeline.h"
 

@@ -35,8 +35,8 @@ TEST(test_margin)
 /* Goal: a slow read makes an impossible rate in raw and none in kept. */
 TEST(test_impossible)
 {
-	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
-	struct sample p = {{0, 30}, {0}, 7};
+	struct shim_scope *s = scope_new(1, DTE_MARGIN_PPM);
+	struct shim_sample p = {{0, 30}, {0}, 7};
 	unsigned i;
 
 	assert_non_null(s);
@@ -68,8 +68,8 @@ TEST(test_impossible)
  * the first sample of a tag, and that before its second. */
 TEST(test_straddling)
 {
-	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
-	struct sample p = {{0, 30}, {0}, 1};
+	struct shim_scope *s = scope_new(1, DTE_MARGIN_PPM);
+	struct shim_sample p = {{0, 30}, {0}, 1};
 	unsigned i;
 
 	assert_non_null(s);
@@ -95,9 +95,9 @@ TEST(test_straddling)
  * where the reader is pushed off before it reads the clock again. */
 TEST(test_joined)
 {
-	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
+	struct shim_scope *s = scope_new(1, DTE_MARGIN_PPM);
 	const struct tag_row *r;
-	struct sample p = {0};
+	struct shim_sample p = {0};
 	uint64_t clock = 1, pushed = 0;
 	double kept;
 	unsigned i;
@@ -129,8 +129,8 @@ TEST(test_joined)
  * what happened meanwhile is not that tag's. */
 TEST(test_away)
 {
-	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
-	struct sample p = {{1, 31}, {0}, 1};
+	struct shim_scope *s = scope_new(1, DTE_MARGIN_PPM);
+	struct shim_sample p = {{1, 31}, {0}, 1};
 	unsigned i;
 
 	assert_non_null(s);
@@ -147,49 +147,11 @@ TEST(test_away)
 	free(s);
 }
 
-/* Goal: two scopes merged are one that saw both. */
-TEST(test_merge)
-{
-	struct scope *s[3];
-	struct sample p = {{0, 30}, {0}, 1};
-	unsigned i, k;
-
-	for (k = 0; k < 3; k++) {
-		s[k] = scope_new(1, DTE_MARGIN_PPM);
-		assert_non_null(s[k]);
-	}
-	srandom(6);
-	for (i = 0; i < 2000; i++) {
-		p.clock.begin += 900 + (uint64_t)random() % 200;
-		p.clock.end = p.clock.begin + 30 + (uint64_t)random() % 20;
-		p.tag = i / 7 % 3;
-		p.value[0] += (uint64_t)random() % 500;
-		if (i == 1000)
-			s[2]->begun = false;
-		scope_add(s[i / 1000], &p);
-		scope_add(s[2], &p);
-	}
-	s[2]->gap = s[0]->gap; /* one more: from one half to the other */
-	histogram_merge(&s[2]->gap, &s[1]->gap);
-	scope_merge(s[0], s[1]);
-	assert_int_equal(s[0]->periods, s[2]->periods);
-	assert_int_equal(s[0]->kept, s[2]->kept);
-	assert_int_equal(s[0]->straddling, s[2]->straddling);
-	assert_memory_equal(&s[0]->period, &s[2]->period, sizeof(s[0]->period));
-	assert_memory_equal(
-	    &s[0]->rate[0], &s[2]->rate[0], sizeof(s[0]->rate[0]));
-	for (k = 0; k < 3; k++)
-		assert_memory_equal(tags_row(&s[0]->tags, k),
-		    tags_row(&s[2]->tags, k), sizeof(struct tag_row));
-	for (k = 0; k < 3; k++)
-		free(s[k]);
-}
-
 /* Goal: a signal that falls (a restarted server) gives no rate. */
 TEST(test_fall)
 {
-	struct scope *s = scope_new(2, DTE_MARGIN_PPM);
-	struct sample p = {{1000, 1030}, {500, 500}, 0};
+	struct shim_scope *s = scope_new(2, DTE_MARGIN_PPM);
+	struct shim_sample p = {{1000, 1030}, {500, 500}, 0};
 
 	assert_non_null(s);
 	scope_add(s, &p);

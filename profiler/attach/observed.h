@@ -1,0 +1,35 @@
+/*
+ * observed.h: one log line for each process of a server: what of it is
+ * observed, and for what is not, why, and what changes that.
+ *
+ * The line comes when its collections are seen, or OBSERVED_PATIENCE_NS after
+ * the process was found: a JVM makes its page in its first tenths of a second.
+ * Collections seen later (an agent was loaded) are a second line.
+ *
+ * All of it runs on the attach thread.
+ */
+#pragma once
+
+#include "profiler/attach/process.h"
+
+#define OBSERVED_PATIENCE_NS NS_PER_S
+
+struct observed {
+	unsigned generation; /* of its process, as last seen here */
+	struct instant found;
+	bool reported, collections; /* what the line said */
+};
+
+/* What the line is made of, besides the process; all borrowed. */
+struct observed_facts {
+	const char *socket; /* of channels; NULL: none */
+	/* The kernel's events: why there are none, and what changes that. */
+	const char *kernel_why, *kernel_fix;
+	const char *detail; /* by what collections are seen */
+	bool collections;   /* they are */
+};
+
+/* Log the line of a server's process if it is due.  Returns the time until
+ * then, ns; -1: never. */
+int64_t observed_turn(struct observed *o, const struct process *p,
+    const struct observed_facts *facts, struct instant now);

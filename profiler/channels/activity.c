@@ -1,0 +1,44 @@
+#include "profiler/channels/activity.h"
+
+#include "profiler/channels/output.h"
+
+/* The growth of a counter; 0 if it decreased. */
+static uint64_t
+grown(uint64_t *last, uint64_t value)
+{
+	uint64_t more = value - *last;
+
+	*last = value;
+	return more < UINT32_MAX ? more : 0;
+}
+
+void
+activity_sample(struct activity *a, uint64_t classes, uint64_t compiled,
+    int server, struct observer_output *o, struct instant now)
+{
+	struct instant begin = a->sampled;
+	uint64_t more = grown(&a->classes, classes);
+	struct observer_event n = {.type = TALECHAIN_JVM_RATES,
+	    .server = server,
+	    .at = now,
+	    .seen = now};
+
+	a->unreported += grown(&a->compiled, compiled);
+	a->sampled = now;
+	/* The first sample only sets the starting point. */
+	if (!instant_is_set(begin)) {
+		a->unreported = 0;
+		a->reported = now;
+		return;
+	}
+	if (more == 0 &&
+	    (a->unreported == 0 ||
+		instant_since(now, a->reported) < ACTIVITY_COMPILE_PERIOD_NS))
+		return;
+	n.arg[0] = more;
+	n.arg[1] = a->unreported;
+	n.arg[2] = (uint64_t)instant_since(now, more > 0 ? begin : a->reported);
+	a->unreported = 0;
+	a->reported = now;
+	output_emit(o, &n);
+}

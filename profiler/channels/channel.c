@@ -1,0 +1,293 @@
+#include "profiler/channels/channel.h"
+
+#include <fcntl.h>
+
+#include "profiler/channels/stall.h"
+
+/* A time stamp this far ahead of our own clock is rejected. */
+#define CHANNEL_FUTURE_NS (1 * NS_PER_MS)
+
+static int
+channel_new(struct channel **out, uint32_t number, size_t bytes)
+{
+	struct channel *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return -ENOMEM;
+	c->number = number;
+	c->bytes = bytes;
+	c->memfd = -1;
+	c->server = -1;
+	c->joined = -1;
+	*out = c;
+	return 0;
+}
+
+/* Set the cursor and the constants that every kind of channel has. */
+static int
+channel_ready(struct channel *c, enum talechain_kind kind, pid_t pid)
+{
+	c->kind = kind;
+	c->pid = pid;
+	return talechain_cursor_init(&c->cursor, c->memory, c->bytes);
+}
+
+/* Map memory that another writes, read only. */
+static int
+channel_map(struct channel *c, int fd, off_t offset, enum talechain_kind kind,
+    pid_t pid)
+{
+	void *map = mmap(
+	    NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	c->memory = map;
+	return channel_ready(c, kind, pid);
+}
+
+int
+channel_new_inside(struct channel **out, uint32_t number,
+    enum talechain_kind kind, const char *name, unsigned slot_log2)
+{
+	struct channel *c;
+	void *map;
+	int err;
+
+	if (slot_log2 < TALECHAIN_SLOT_LOG2_MIN ||
+	    slot_log2 > TALECHAIN_SLOT_LOG2_MAX)
+		return -EINVAL;
+	err = channel_new(&c, number, talechain_bytes(slot_log2));
+	if (err < 0)
+		return err;
+	map = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (map == MAP_FAILED) {
+		err = -errno;
+		goto fail;
+	}
+	c->memory = map;
+	talechain_init(c->memory, slot_log2, kind, name, (uint32_t)getpid(),
+	    (uint32_t)gettid(), number);
+	err = channel_ready(c, kind, getpid());
+	if (err < 0)
+		goto fail;
+	*out = c;
+	return 0;
+
+fail:
+	channel_free(&c);
+	return err;
+}
+
+/* Write the header through a temporary mapping. */
+static int
+channel_lay_out(const struct channel *c, const struct handshake *h, pid_t pid)
+{
+	void *map;
+
+	map = mmap(
+	    NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c->memfd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	talechain_init(map, h->slot_log2, h->kind, h->name, (uint32_t)pid,
+	    h->tid, c->number);
+	munmap(map, c->bytes);
+	return 0;
+}
+
+int
+channel_new_kernel(struct channel **out, uint32_t number,
+    const struct channel_place *place, const struct kernel_owners *owners)
+{
+	struct channel *c;
+	void *map;
+	int err;
+
+	err = channel_new(&c, number, place->bytes);
+	if (err < 0)
+		return err;
+	c->owners = owners;
+	c->from_kernel = true;
+	map = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    place->fd, place->offset);
+	if (map == MAP_FAILED) {
+		err = -errno;
+		goto fail;
+	}
+	talechain_init(
+	    map, place->slot_log2, place->kind, place->name, 0, 0, number);
+	munmap(map, c->bytes);
+	err = channel_map(c, place->fd, place->offset, place->kind, 0);
+	if (err < 0)
+		goto fail;
+	*out = c;
+	return 0;
+
+fail:
+	channel_free(&c);
+	return err;
+}
+
+int
+channel_new_outside(struct channel **out, uint32_t number,
+    const struct handshake *hello, pid_t pid)
+{
+	struct channel *c;
+	int err;
+
+	err = channel_new(&c, number, talechain_bytes(hello->slot_log2));
+	if (err < 0)
+		return err;
+	c->memfd =
+	    memfd_create("tailor-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (c->memfd < 0 || fallocate(c->memfd, 0, 0, (off_t)c->bytes) < 0 ||
+	    fcntl(c->memfd, F_ADD_SEALS,
+		F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+		err = -errno;
+		goto fail;
+	}
+	err = channel_lay_out(c, hello, pid);
+	if (err < 0)
+		goto fail;
+	err = channel_map(c, c->memfd, 0, hello->kind, pid);
+	if (err < 0)
+		goto fail;
+	*out = c;
+	return 0;
+
+fail:
+	channel_free(&c);
+	return err;
+}
+
+void
+channel_free(struct channel **cp)
+{
+	struct channel *c = *cp;
+
+	*cp = NULL;
+	if (c == NULL)
+		return;
+	if (c->memory != NULL)
+		munmap(c->memory, c->bytes);
+	if (c->memfd >= 0)
+		close(c->memfd);
+	free(c);
+}
+
+/* Which events a kind of channel may contain. */
+static bool
+channel_may_emit(enum talechain_kind kind, unsigned type)
+{
+	switch (kind) {
+	case TALECHAIN_KIND_APP:
+		return type >> 12 == 2;
+	case TALECHAIN_KIND_JVM:
+		return type >> 12 == 3;
+	case TALECHAIN_KIND_PROXY:
+		return type >> 12 == 1;
+	case TALECHAIN_KIND_KERNEL:
+		return type >> 12 == 0 && type != 0;
+	}
+	return false;
+}
+
+/* Validate one copied event; overwrite its process with the kernel's word. */
+static bool
+channel_accept(
+    const struct channel *c, struct talechain_event *e, struct instant *now)
+{
+	if (!channel_may_emit(c->kind, e->type) || e->ts == 0)
+		return false;
+	/* It may have been written after the sweep began: read the clock
+	 * again. */
+	if (e->ts > now->ns)
+		*now = instant_now();
+	if (e->ts > now->ns + (uint64_t)CHANNEL_FUTURE_NS)
+		return false;
+	if (!c->from_kernel)
+		e->pid = (uint32_t)c->pid;
+	return true;
+}
+
+/* Report the losses that the cursor counted. */
+static void
+channel_report_losses(
+    struct channel *c, struct observer_output *o, struct instant now)
+{
+	uint64_t n = c->cursor.abandoned - c->abandoned_reported;
+
+	if (n > 0)
+		output_lost(o, c->number, n, OUTPUT_LOSS_ABANDONED, now);
+	c->abandoned_reported = c->cursor.abandoned;
+	n = c->cursor.rejected - c->rejected_reported;
+	if (n > 0)
+		output_lost(o, c->number, n, OUTPUT_LOSS_REJECTED, now);
+	c->rejected_reported = c->cursor.rejected;
+	n = c->cursor.torn - c->torn_reported;
+	if (n > 0)
+		counter_add(&o->counters.torn, n);
+	c->torn_reported = c->cursor.torn;
+}
+
+/* Into the stream; what a switch of the kernel means before that. */
+static void
+channel_pass(const struct channel *c, struct observer_output *o,
+    const struct talechain_event *e, int server, struct instant now)
+{
+	if (c->stalls != NULL)
+		stalls_event(c->stalls, e);
+	output_event(o, e, c->number,
+	    c->owners == NULL ? server : kernel_owner(c->owners, e), now);
+}
+
+unsigned
+channel_drain(struct channel *c, struct observer_output *o, unsigned limit,
+    struct instant now)
+{
+	int server = __atomic_load_n(&c->server, __ATOMIC_RELAXED);
+	struct talechain_event e;
+	uint64_t lost;
+	unsigned n;
+
+	for (n = 0; n < limit; n++) {
+		switch (talechain_take(&c->cursor, &e, &lost, now)) {
+		case TALECHAIN_TAKE_NONE:
+			channel_report_losses(c, o, now);
+			return n;
+		case TALECHAIN_TAKE_LOST:
+			output_lost(
+			    o, c->number, lost, OUTPUT_LOSS_OVERWRITTEN, now);
+			if (c->stalls != NULL)
+				stalls_lost(c->stalls);
+			break;
+		case TALECHAIN_TAKE_OK:
+			if (channel_accept(c, &e, &now))
+				channel_pass(c, o, &e, server, now);
+			else
+				output_lost(
+				    o, c->number, 1, OUTPUT_LOSS_REJECTED, now);
+			break;
+		}
+	}
+	channel_report_losses(c, o, now);
+	return n;
+}
+
+bool
+channel_drained(
+    struct channel *c, struct observer_output *o, struct instant now)
+{
+	unsigned limit = c->end_budget < 64 ? (unsigned)c->end_budget : 64;
+	unsigned n = channel_drain(c, o, limit, now);
+
+	c->end_budget -= n;
+	/* Stop at the budget even if another holder of the memfd keeps
+	 * writing. */
+	if (n == limit && c->end_budget > 0)
+		return false;
+	talechain_cursor_end(&c->cursor);
+	channel_report_losses(c, o, now);
+	return true;
+}

@@ -1,0 +1,102 @@
+/* channel.h: one channel as the observer polls it.
+ *
+ * Made by the attach thread (or before the start, for the proxy), handed to the
+ * observer, released when its writer is gone and it has been drained, then
+ * freed by the side that made it.  A channel from outside is a sealed memfd
+ * that we map read-only: its writer can neither shrink it nor make us write.
+ * Its content is untrusted: each event is copied, then validated by the kind of
+ * channel it came from. */
+#pragma once
+
+#include "profiler/channels/activity.h"
+#include "profiler/channels/output.h"
+#include "talechain/timeline/cursor.h"
+
+#define HANDSHAKE_BYTES 128 /* a longer first line is refused */
+
+struct handshake {
+	enum talechain_kind kind;
+	unsigned slot_log2;
+	uint32_t tid;
+	char name[TALECHAIN_NAME_BYTES]; /* terminated */
+};
+
+/* Read the line with which a writer requests a channel.  Returns 0; -EAGAIN
+ * when it is not complete and may still become one; -EPROTO with *why set to a
+ * short static reason. */
+int handshake_parse(
+    struct handshake *out, const char *text, size_t length, const char **why);
+
+struct kernel_owners;
+struct stalls;
+
+struct channel {
+	/* constant once made */
+	struct talechain_channel *memory; /* owned mapping */
+	size_t bytes;
+	int memfd; /* owned; -1 for a channel inside this process */
+	uint32_t number;
+	enum talechain_kind kind;
+	bool from_kernel; /* events carry their own pid */
+	pid_t pid;	  /* its writer, from SO_PEERCRED */
+	/* borrowed; of kernel channels: maps events to servers; else NULL */
+	const struct kernel_owners *owners;
+	struct stalls *stalls; /* borrowed; of kernel channels, or NULL */
+	/* the attach thread writes, the observer reads: relaxed atomic */
+	int server; /* -1: not a server's */
+	/* the observer's own */
+	struct talechain_cursor cursor;
+	uint64_t abandoned_reported; /* part of cursor.abandoned */
+	uint64_t rejected_reported;
+	uint64_t torn_reported;
+	bool ending;
+	uint64_t end_budget; /* events still read from an ending channel */
+	/* of an agent's channel, the observer's own too */
+	int joined; /* the server it is counted for, -1: none */
+	bool in_gc;
+	bool marking;
+	bool dead;
+	uint64_t state; /* last state word */
+	struct activity activity;
+};
+
+/*
+ * channel_new_inside(out, number, kind, name, slot_log2):
+ * Make a channel whose writer is a thread of ours.
+ * channel_new_outside(out, number, hello, pid):
+ * Make one for another process; memfd is what it will be sent.
+ * Both touch all pages.  Return 0, -EINVAL, -ENOMEM or another negative errno.
+ */
+int channel_new_inside(struct channel **out, uint32_t number,
+    enum talechain_kind kind, const char *name, unsigned slot_log2);
+int channel_new_outside(struct channel **out, uint32_t number,
+    const struct handshake *hello, pid_t pid);
+void channel_free(struct channel **cp);
+
+/* A channel that BPF programs write: its purpose and place. */
+struct channel_place {
+	int fd; /* borrowed: a map of the kernel */
+	off_t offset;
+	size_t bytes;
+	unsigned slot_log2;
+	enum talechain_kind kind;
+	char name[TALECHAIN_NAME_BYTES];
+};
+
+/* Make one that BPF programs write: lay it out, map it read only.
+ *   owners  maps events to servers, must outlive it; NULL: all are of the
+ *           server that c->server names
+ * Returns as the others. */
+int channel_new_kernel(struct channel **out, uint32_t number,
+    const struct channel_place *place, const struct kernel_owners *owners);
+
+/* Copy up to limit waiting events into the stream.  Returns how many slots were
+ * handled; fewer than limit means that it is empty for now.  The observer
+ * only. */
+unsigned channel_drain(struct channel *c, struct observer_output *o,
+    unsigned limit, struct instant now);
+
+/* For an ending channel: whether it is drained.  What its dead writer left
+ * half-written is then counted as abandoned. */
+bool channel_drained(
+    struct channel *c, struct observer_output *o, struct instant now);

@@ -1,0 +1,82 @@
+/* output.c: no allocation, no lock; the only system call is the hazard ring's
+ * wake-up. */
+#include "profiler/channels/output.h"
+
+void
+output_emit(struct observer_output *o, const struct observer_event *n)
+{
+	output_emit_on(o, n, -1);
+}
+
+void
+output_emit_on(
+    struct observer_output *o, const struct observer_event *n, int cpu)
+{
+	struct talechain_event e;
+
+	memset(&e, 0, sizeof(e));
+	e.seq = 2 * o->sequence++ + 2;
+	e.ts = n->at.ns;
+	e.tid = o->tid;
+	e.pid = o->pid;
+	e.type = (uint16_t)n->type;
+	e.version = 1;
+	e.cpu = cpu >= 0 ? (uint32_t)cpu : UINT32_MAX;
+	for (unsigned i = 0; i < 4; i++)
+		e.arg[i] = n->arg[i];
+	timeline_append(o->timeline, &e, OUTPUT_CHANNEL, n->server, n->seen);
+}
+
+void
+output_event(struct observer_output *o, const struct talechain_event *e,
+    uint32_t channel, int server, struct instant seen)
+{
+	timeline_append(o->timeline, e, channel, server, seen);
+	counter_add(&o->counters.events, 1);
+}
+
+void
+output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
+    enum output_loss why, struct instant seen)
+{
+	struct observer_event n = {.type = TALECHAIN_META_LOST,
+	    .server = -1,
+	    .at = seen,
+	    .seen = seen,
+	    .arg = {channel, events, (uint64_t)why}};
+
+	switch (why) {
+	case OUTPUT_LOSS_OVERWRITTEN:
+		counter_add(&o->counters.lost, events);
+		break;
+	case OUTPUT_LOSS_ABANDONED:
+		counter_add(&o->counters.abandoned, events);
+		break;
+	case OUTPUT_LOSS_REJECTED:
+		counter_add(&o->counters.rejected, events);
+		break;
+	case OUTPUT_LOSS_MISSED:
+		counter_add(&o->counters.missed, events);
+		break;
+	}
+	output_emit(o, &n);
+}
+
+void
+output_hazard(
+    struct observer_output *o, const struct hazard *h, int64_t latency_ns)
+{
+	struct observer_event n = {
+	    .type = h->begin ? TALECHAIN_HAZARD_BEGIN : TALECHAIN_HAZARD_END,
+	    .server = h->server,
+	    .at = h->at,
+	    .seen = h->seen,
+	    .arg = {h->server, h->kind, h->cause, (uint64_t)latency_ns}};
+
+	/* The proxy first: the stream can wait a hundred nanoseconds. */
+	if (hazard_ring_post(o->hazards, h))
+		counter_add(&o->counters.hazards, 1);
+	else
+		counter_add(&o->counters.hazards_lost, 1);
+	output_emit(o, &n);
+}

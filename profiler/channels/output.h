@@ -1,0 +1,77 @@
+/* output.h: what the observer writes: events of its own, and counters.
+ *
+ * The observer is channel 0 of the stream.  Its counters are plain words with
+ * one writer that any thread may read: relaxed atomics, each exact, together
+ * not a consistent snapshot. */
+#pragma once
+
+#include "profiler/channels/hazard_ring.h"
+#include "talechain/timeline/timeline.h"
+
+#define OUTPUT_CHANNEL 0 /* the observer's own number in the stream */
+
+/* Why events were lost, as carried in META_LOST. */
+enum output_loss {
+	OUTPUT_LOSS_OVERWRITTEN = 1, /* the writer overtook the observer */
+	OUTPUT_LOSS_ABANDONED = 2,   /* left half-written by a dead writer */
+	OUTPUT_LOSS_REJECTED = 3,    /* invalid values */
+	OUTPUT_LOSS_MISSED = 4,	     /* the kernel did not write them */
+};
+
+struct counters {
+	uint64_t sweeps, events;
+	uint64_t lost, torn, abandoned, rejected, missed;
+	uint64_t hazards, hazards_lost;
+	uint64_t rates, rates_dropped;
+	uint64_t blind, blind_ns, blind_max_ns;
+	uint64_t unsampled_ns;
+};
+
+/* Add to a counter.  Its writer only. */
+static inline void
+counter_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t
+counter_read(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+struct observer_output {
+	struct timeline *timeline;   /* borrowed */
+	struct hazard_ring *hazards; /* borrowed */
+	struct counters counters;
+	uint64_t sequence; /* events of our own so far */
+	uint32_t pid, tid;
+};
+
+/* One event of the observer's own. */
+struct observer_event {
+	enum talechain_type type;
+	int server; /* -1: none */
+	struct instant at;
+	struct instant seen;
+	uint64_t arg[4];
+};
+
+/* Append it to the stream.  The observer only. */
+void output_emit(struct observer_output *o, const struct observer_event *n);
+
+/* The same for an event of a CPU, -1: none. */
+void output_emit_on(
+    struct observer_output *o, const struct observer_event *n, int cpu);
+
+/* Append an event taken from a channel.  The observer only. */
+void output_event(struct observer_output *o, const struct talechain_event *e,
+    uint32_t channel, int server, struct instant seen);
+
+/* Count lost events of a channel and emit META_LOST. */
+void output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
+    enum output_loss why, struct instant seen);
+
+/* Post a hazard to the proxy and append it to the stream. */
+void output_hazard(
+    struct observer_output *o, const struct hazard *h, int64_t latency_ns);

@@ -1,0 +1,46 @@
+/* owner.h: which server a kernel event belongs to.
+ *
+ * By the table that the BPF programs keep of the watched processes
+ * (kernel/abi.h), which is mapped.  The programs include this header, too. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "talechain/talechain.h"
+
+#define KERNEL_CPUS 512	     /* CPUs with a number below this are seen */
+#define KERNEL_SERVERS 2     /* as PROFILER_SERVERS */
+#define KERNEL_PROCESSES 256 /* of one server; more are not watched */
+
+/* What the byte of a process holds: 0, or whose it is and how it is watched.
+ * It outlives the process, because events of it may be unread; the fork that
+ * gives its number to another process sets it anew. */
+enum kernel_mark {
+	KERNEL_MARK_SELF = 1,
+	KERNEL_MARK_SERVER, /* of the first server; the others follow */
+	KERNEL_MARK_WHOSE = 0x0f,
+	KERNEL_MARK_ALONE = 0x40, /* what it forks is not its server's */
+};
+
+/* Maps events to servers.  The programs write the borrowed tables while any
+ * thread reads: relaxed. */
+struct kernel_owners {
+	const uint8_t *mark; /* borrowed; enum kernel_mark of each process */
+	size_t marks;
+	/* borrowed; the processes of each server, 0: a free place */
+	const uint32_t (*member)[KERNEL_PROCESSES];
+	uint16_t port[KERNEL_SERVERS]; /* where servers listen; 0: not TCP */
+};
+
+/* The server of a kernel event: that of the task in its arguments or of the
+ * task that ran, for segments that of the port.  -1: none.  Any thread. */
+int kernel_owner(
+    const struct kernel_owners *owners, const struct talechain_event *e);
+
+/* The server of a process, -1: none.  Any thread. */
+int kernel_owner_of(const struct kernel_owners *owners, uint32_t tgid);
+
+/* True if a server (below KERNEL_SERVERS) has one process only, as the programs
+ * know.  Any thread; no system call. */
+bool kernel_is_alone(const struct kernel_owners *owners, unsigned server);

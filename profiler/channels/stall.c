@@ -1,0 +1,171 @@
+#include "profiler/channels/stall.h"
+
+#define PERIOD_MAX_NS NS_PER_S /* the kernel allows no longer one */
+
+/* It began, or ended (STALL_NONE), at a moment; a quota: until another. */
+static void
+stall_post(struct hazard_state *w, enum stall kind, struct instant at,
+    struct instant until)
+{
+	struct hazard_change change = {.at = at, .seen = instant_now()};
+
+	if (kind == STALL_QUOTA && instant_before(at, until))
+		change.quota_left_us =
+		    (uint32_t)(instant_since(until, at) / NS_PER_US);
+	w->stall = kind;
+	hazard_state_update(w, &change);
+}
+
+/* Whether a thread only left a system call meanwhile, or may yet do so. */
+static bool
+is_visit(const struct stalls *s, int server, enum talechain_off off,
+    struct instant at)
+{
+	struct instant entered = s->server[server].entered;
+
+	return instant_is_set(entered) &&
+	       instant_since(at, entered) < STALL_LEAST_NS &&
+	       (off == TALECHAIN_OFF_THROTTLED ||
+		   off == TALECHAIN_OFF_PREEMPTED);
+}
+
+static void
+stall_leaves(struct stalls *s, int server, enum talechain_off off, uint32_t pid,
+    struct instant at)
+{
+	if (is_visit(s, server, off, at)) {
+		s->server[server].entered = INSTANT_NONE;
+		return;
+	}
+	if (off != TALECHAIN_OFF_THROTTLED && off != TALECHAIN_OFF_STOPPED)
+		return;
+	s->server[server].entered = INSTANT_NONE;
+	s->server[server].kind =
+	    off == TALECHAIN_OFF_STOPPED ? STALL_STOPPED : STALL_QUOTA;
+	s->server[server].since = at;
+	s->server[server].pid = pid;
+}
+
+/* A thread of the server runs, from a moment on. */
+static void
+stall_over(struct stalls *s, unsigned server, struct instant at)
+{
+	s->server[server].kind = STALL_NONE;
+	s->server[server].entered = INSTANT_NONE;
+	if (s->hazards[server].stall != STALL_NONE)
+		stall_post(&s->hazards[server], STALL_NONE, at, INSTANT_NONE);
+}
+
+/* What a stopped process has forked may run on: to its end, perhaps.  Within a
+ * system call a thread runs even if the quota is used up, until the call would
+ * return: each one that is woken meanwhile. */
+static void
+stall_enters(struct stalls *s, int server, uint32_t pid, struct instant at)
+{
+	if (s->server[server].kind == STALL_STOPPED &&
+	    s->server[server].pid != pid)
+		return;
+	/* Another CPU's events may be read later than what followed them. */
+	if (s->server[server].kind == STALL_NONE ||
+	    instant_before(at, s->server[server].since))
+		return;
+	if (s->server[server].kind == STALL_STOPPED ||
+	    !instant_before(at, s->server[server].until)) {
+		stall_over(s, (unsigned)server, at);
+	} else if (!instant_is_set(s->server[server].entered)) {
+		s->server[server].entered = at;
+		s->server[server].noticed = instant_now();
+	}
+}
+
+void
+stalls_forget(struct stalls *s, unsigned server)
+{
+	s->server[server].kind = STALL_NONE;
+	s->server[server].entered = INSTANT_NONE;
+}
+
+/* Of the thread that then leaves its CPU for that. */
+static void
+stall_quota(struct stalls *s, int server, const struct talechain_event *e)
+{
+	if (e->arg[0] > e->ts && e->arg[0] - e->ts <= PERIOD_MAX_NS)
+		s->server[server].until = (struct instant){e->arg[0]};
+}
+
+void
+stalls_event(struct stalls *s, const struct talechain_event *e)
+{
+	uint32_t next = (uint32_t)(e->arg[0] >> 32);
+	struct instant at = {e->ts};
+	int left, entered;
+
+	if ((e->type != TALECHAIN_SCHEDULE && e->type != TALECHAIN_QUOTA) ||
+	    e->cpu >= KERNEL_CPUS)
+		return;
+	left = kernel_owner_of(s->owners, e->pid);
+	if (e->type == TALECHAIN_QUOTA) {
+		if (left >= 0)
+			stall_quota(s, left, e);
+		return;
+	}
+	entered = kernel_owner_of(s->owners, next);
+	s->runs[e->cpu] = (uint8_t)(entered + 1);
+	if (left >= 0)
+		stall_leaves(
+		    s, left, (enum talechain_off)(e->arg[3] >> 56), e->pid, at);
+	if (entered >= 0)
+		stall_enters(s, entered, next, at);
+}
+
+void
+stalls_lost(struct stalls *s)
+{
+	memset(s->runs, 0, sizeof(s->runs));
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+		if (s->hazards[i].stall == STALL_NONE)
+			s->server[i].kind = STALL_NONE;
+}
+
+static bool
+runs_somewhere(const struct stalls *s, unsigned server)
+{
+	return memchr(s->runs, (int)server + 1, sizeof(s->runs)) != NULL;
+}
+
+/* A quota is that of all processes of a cgroup; a signal stops one of them, and
+ * others may serve. */
+static bool
+stops_all(const struct stalls *s, unsigned server)
+{
+	return s->server[server].kind != STALL_STOPPED ||
+	       kernel_is_alone(s->owners, server);
+}
+
+void
+stalls_sweep(struct stalls *s, struct instant now)
+{
+	if (s->owners == NULL)
+		return;
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++) {
+		if (instant_is_set(s->server[i].entered) &&
+		    instant_since(now, s->server[i].noticed) >= STALL_LEAST_NS)
+			stall_over(s, i, s->server[i].entered);
+		if (s->server[i].kind == s->hazards[i].stall ||
+		    instant_since(now, s->server[i].since) < STALL_LEAST_NS ||
+		    runs_somewhere(s, i) || !stops_all(s, i))
+			continue;
+		stall_post(&s->hazards[i], s->server[i].kind,
+		    s->server[i].since, s->server[i].until);
+	}
+}
+
+bool
+stalls_pending(const struct stalls *s)
+{
+	for (unsigned i = 0; s->owners != NULL && i < PROFILER_SERVERS; i++)
+		if (s->server[i].kind != s->hazards[i].stall ||
+		    instant_is_set(s->server[i].entered))
+			return true;
+	return false;
+}

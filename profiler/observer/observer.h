@@ -1,0 +1,97 @@
+/* observer.h: the polling thread.
+ *
+ * One sweep: commands from the attach thread, every hsperfdata page, every
+ * agent's state word, then a batch of events from the rings in turn.  The
+ * sources of hazards are read in every sweep; rings share a budget of 64 events
+ * and 8 checks per sweep, so no busy ring can delay a hazard.
+ *
+ * While no request is in flight, or it has nothing but rings to read, the
+ * observer rests between sweeps, unless its poll mode is to spin; see
+ * observer_rest.h.
+ *
+ * After observer_start everything here belongs to that thread, except what is
+ * marked otherwise. */
+#pragma once
+
+#include <pthread.h>
+
+#include "profiler/kernel/kernel.h"
+#include "profiler/observer/rates.h"
+#include "profiler/channels/stall.h"
+#include "profiler/observer/observer_cost.h"
+#include "profiler/observer/observer_rest.h"
+
+/* From outside, our own, and the kernel's. */
+#define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)
+#define OBSERVER_BATCH 64
+#define OBSERVER_LOOKS 8
+
+struct observer {
+	/* constant while it runs */
+	enum profiler_poll poll;
+	int64_t sleep_ns;
+	int64_t rest_ns;  /* the longest */
+	int64_t quiet_ns; /* the same if little is written; >= rest_ns */
+	int64_t blind_ns;
+	int cpu;
+	unsigned servers;
+	struct kernel *kernel; /* borrowed; NULL: none */
+	/* its own */
+	struct observer_output output;
+	struct hazard_state hazards[PROFILER_SERVERS];
+	struct stalls stalls;
+	struct hsperf_page *page[PROFILER_SERVERS];
+	struct hsperf_heap heap[PROFILER_SERVERS]; /* any thread reads */
+	struct channel *agent[OBSERVER_CHANNELS];  /* those of kind JVM */
+	unsigned agents;
+	struct channel *channel[OBSERVER_CHANNELS];
+	unsigned channels;
+	unsigned apps;		  /* channels of services among them */
+	unsigned turn;		  /* the ring to check next */
+	unsigned looked;	  /* rings checked since the last rest */
+	unsigned read;		  /* events read since the last rest */
+	bool behind;		  /* more is waiting: no time to pause */
+	uint64_t missed_reported; /* of the kernel's losses */
+	struct instant calibrated;
+	uint64_t calibrated_cycles;
+	struct instant swept; /* when the last sweep began */
+	struct instant alert; /* until then it sleeps shortly */
+	struct pause_edges edges;
+	struct rates_watch rates;
+	struct observer_cost cost; /* seen: any thread reads */
+	/* shared: rings with one writer and one reader each */
+	struct command_ring *commands; /* attach thread -> observer */
+	struct command_ring *released; /* observer -> attach thread */
+	struct observer_rest rest;     /* the proxy thread's, too */
+	/* shared: relaxed, or as stated where used */
+	uint32_t stop;
+	/* the thread that started it */
+	pthread_t thread;
+	bool running;
+};
+
+/* Where events go, and that there are the channels so far.  Before it runs. */
+void observer_set_timeline(
+    struct observer *o, struct timeline *timeline, struct instant now);
+
+/* Run.  Returns 0 or a negative errno.  The thread that made the profiler. */
+int observer_start(struct observer *o);
+
+/* Stop it after a last drain of every ring. */
+void observer_stop(struct observer *o);
+
+/* One sweep, for observer_start's loop and for tests. */
+void observer_sweep(struct observer *o, struct instant now);
+
+/* How long the next rest may be at most; calm_ns as in observer_rest.h.  The
+ * observer thread. */
+int64_t observer_longest_ns(const struct observer *o, int64_t calm_ns);
+
+/* The sweep's part that finds hazards, if the observer rests; false if it does
+ * not.  The proxy thread. */
+bool observer_look(struct observer *o);
+
+/* Add a source.  The observer thread, or before it starts.  False: there is no
+ * room. */
+bool
+observer_add_channel(struct observer *o, struct channel *c, struct instant now);

@@ -1,0 +1,159 @@
+/* observer_rest.c: resting, waking, lending.
+ *
+ * Why no wake-up is lost: the observer stores state, then loads wakes; a waker
+ * adds to wakes, then loads state; all four are sequentially consistent.
+ * Either the observer sees the addition and does not wait, or the waker sees
+ * that it rests and makes the eventfd readable, which ends a wait that begins
+ * later, too.  seen is loaded before the sweep, so an addition during the sweep
+ * ends the next rest.  An eventfd that is readable for a wake-up seen already
+ * ends one rest too many.
+ *
+ * A first request that ends no rest is not late either: the observer stores
+ * soon_ns, then loads idle; the proxy thread stores idle, then loads soon_ns.
+ * Either the observer sees the request and does not rest long, or the proxy
+ * thread sees how long it rests.  So it loads idle if it is not calm, too: the
+ * proxy thread may have seen the soon_ns of a calm rest before. */
+#include "profiler/observer/observer_rest.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "profiler/channels/output.h"
+
+/* What ends a rest: the eventfd, and the sources. */
+#define ENDS (1 + PROFILER_SERVERS)
+
+int
+observer_rest_init(struct observer_rest *r)
+{
+	*r = (struct observer_rest){
+	    .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	for (unsigned i = 0; i < COUNT(r->source); i++)
+		r->source[i] = -1;
+	return r->event < 0 ? -errno : 0;
+}
+
+void
+observer_rest_fini(struct observer_rest *r)
+{
+	close(r->event);
+	r->event = -1;
+}
+
+void
+observer_rest_set(struct observer_rest *r, bool in_flight, struct instant now)
+{
+	if (in_flight)
+		__atomic_store_n(&r->busy_ns, now.ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->idle, !in_flight, __ATOMIC_SEQ_CST);
+	if (in_flight &&
+	    now.ns < __atomic_load_n(&r->soon_ns, __ATOMIC_SEQ_CST))
+		observer_rest_wake(r);
+}
+
+void
+observer_rest_wake(struct observer_rest *r)
+{
+	__atomic_fetch_add(&r->wakes, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&r->state, __ATOMIC_SEQ_CST) != OBSERVER_SWEEPS)
+		eventfd_write(r->event, 1);
+}
+
+/* Which ends a rest has: the observer's, so before it may be borrowed. */
+static void
+rest_ends(const struct observer_rest *r, bool calm, struct pollfd end[ENDS])
+{
+	end[0] = (struct pollfd){.fd = r->event, .events = POLLIN};
+	for (unsigned i = 1; i < ENDS; i++)
+		end[i] = (struct pollfd){
+		    .fd = calm ? r->source[i - 1] : -1, .events = POLLIN};
+}
+
+/* Wait until wakes has moved, or a source has something.  False if the time has
+ * passed first. */
+static bool
+rest_wait(struct observer_rest *r, int64_t wait_ns, struct pollfd end[ENDS])
+{
+	struct timespec t = {
+	    .tv_sec = wait_ns / NS_PER_S, .tv_nsec = wait_ns % NS_PER_S};
+	eventfd_t wakes;
+
+	if (__atomic_load_n(&r->wakes, __ATOMIC_SEQ_CST) == r->seen &&
+	    ppoll(end, ENDS, &t, NULL) > 0 && end[0].revents != 0)
+		eventfd_read(r->event, &wakes);
+	r->stirred = false;
+	for (unsigned i = 1; i < ENDS; i++)
+		r->stirred |= end[i].revents != 0;
+	return r->stirred ||
+	       __atomic_load_n(&r->wakes, __ATOMIC_SEQ_CST) != r->seen;
+}
+
+/* After a rest, or after its loan. */
+static void
+rest_take_back(struct observer_rest *r)
+{
+	uint32_t rests = OBSERVER_RESTS;
+
+	while (!__atomic_compare_exchange_n(&r->state, &rests, OBSERVER_SWEEPS,
+	    false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		rests = OBSERVER_RESTS;
+		sched_yield();
+	}
+}
+
+/* How long the next rest is. */
+static void
+rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
+{
+	int64_t busy_ns = calm_ns > 0 ? calm_ns : OBSERVER_CALM_NS;
+	struct instant now = instant_now();
+	uint64_t soon_ns = UINT64_MAX;
+
+	r->wait_ns = r->wait_ns == 0 ? OBSERVER_REST_FIRST_NS : 2 * r->wait_ns;
+	if (r->wait_ns > longest_ns)
+		r->wait_ns = longest_ns;
+	if (calm_ns > 0)
+		soon_ns = now.ns + (uint64_t)(r->wait_ns - calm_ns);
+	__atomic_store_n(&r->soon_ns, soon_ns, __ATOMIC_SEQ_CST);
+	if (r->wait_ns > busy_ns &&
+	    __atomic_load_n(&r->idle, __ATOMIC_SEQ_CST) == 0)
+		r->wait_ns = busy_ns;
+	r->until = instant_plus(now, r->wait_ns);
+}
+
+void
+observer_rest(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
+{
+	struct pollfd end[ENDS];
+	bool woken;
+
+	rest_plan(r, longest_ns, calm_ns);
+	rest_ends(r, calm_ns > 0, end);
+	__atomic_store_n(&r->state, OBSERVER_RESTS, __ATOMIC_SEQ_CST);
+	woken = rest_wait(r, r->wait_ns, end);
+	rest_take_back(r);
+	if (woken)
+		r->wait_ns = 0;
+	counter_add(&r->woken, woken);
+	r->seen = __atomic_load_n(&r->wakes, __ATOMIC_SEQ_CST);
+	counter_add(&r->rests, 1);
+}
+
+bool
+observer_rest_borrow(struct observer_rest *r)
+{
+	uint32_t rests = OBSERVER_RESTS;
+
+	return __atomic_compare_exchange_n(&r->state, &rests, OBSERVER_LENT,
+	    false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+void
+observer_rest_return(struct observer_rest *r)
+{
+	__atomic_store_n(&r->state, OBSERVER_RESTS, __ATOMIC_SEQ_CST);
+}

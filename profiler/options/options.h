@@ -1,0 +1,133 @@
+/* options.h: what a profiler is to observe, and the names of that. */
+#pragma once
+
+#include "base/instant.h"
+#include "talechain/talechain.h"
+
+struct counted_epochs;
+
+#define PROFILER_SERVERS 2
+#define PROFILER_PROCESSES 256 /* of a server; more are not watched */
+
+/* Channels open at once: one for each thread of two servers with 200 threads,
+ * as Tomcat has.  A sweep looks at those that are open; each has a descriptor,
+ * and as many are kept back for them. */
+#define PROFILER_CHANNELS_MAX 512
+/* A longer gap between two sweeps is recorded: shorter ones hide no pause that
+ * is worth a second copy. */
+#define PROFILER_BLIND_NS (1 * NS_PER_MS)
+
+/* Descriptors that the counters of one server may take. */
+#define PROFILER_RATE_DESCRIPTORS 640
+/* And with counters that take turns. */
+#define PROFILER_COUNTER_DESCRIPTORS 2176
+
+enum profiler_poll {
+	PROFILER_POLL_SPIN,  /* sweep without a pause */
+	PROFILER_POLL_RELAX, /* a few pause instructions between sweeps */
+	PROFILER_POLL_SLEEP, /* sleep between sweeps */
+};
+
+/* Which kernel events are recorded. */
+enum profiler_kernel {
+	PROFILER_KERNEL_OFF,
+	PROFILER_KERNEL_LITE, /* cheap events that explain requests */
+	PROFILER_KERNEL_SUMS, /* and sums of each, where these are too many */
+	PROFILER_KERNEL_FULL, /* also idling and every softirq */
+};
+
+/* Kinds of kernel events that are on or off together: symbol, name, and what
+ * they are.  Each needs tracepoints that a kernel may lack. */
+#define PROFILER_KERNEL_SIGNALS(X)                                       \
+	X(SCHEDULER, "scheduler", "wakeups, run queues, thread names")   \
+	X(PROCESS, "process", "programs started, processes ended")       \
+	X(SOFTIRQ, "softirq", "softirqs, and wakeups out of them")       \
+	X(INTERRUPT, "interrupt", "time in interrupts")                  \
+	X(TCP, "tcp", "segments in and out, acknowledgements")           \
+	X(SOCKET, "socket", "bytes sent, received and held back")        \
+	X(PAGEFAULT, "pagefault", "page faults, and how long they took") \
+	X(RECLAIM, "reclaim", "memory freed or compacted by a thread")   \
+	X(IDLE, "idle", "how long and how deep a CPU slept")             \
+	X(SYSCALL, "syscall", "system calls")                            \
+	X(SUMS, "sums", "what threads did with each request, as sums")
+
+enum profiler_signal {
+#define PROFILER_X(symbol, name, meaning) PROFILER_SIGNAL_##symbol,
+	PROFILER_KERNEL_SIGNALS(PROFILER_X)
+#undef PROFILER_X
+	    PROFILER_SIGNALS
+};
+
+struct profiler_signal_state {
+	bool on;
+	char why[160]; /* why it is off: what is missing */
+};
+
+/* Probes in a language runtime (runtimes/table.h). */
+enum profiler_probes {
+	PROFILER_PROBES_OFF,
+	PROFILER_PROBES_ON,
+	PROFILER_PROBES_AUTO, /* where nothing better shows its collections */
+};
+
+/* How a server's JVM is made to collect. */
+enum profiler_collect {
+	PROFILER_COLLECT_NOT, /* not by the profiler */
+	PROFILER_COLLECT_AGENT,
+	PROFILER_COLLECT_LOAD, /* the agent, loaded where there is none */
+	PROFILER_COLLECT_PERIODIC,
+};
+/* As bytes of profiler_collect: the old generation, too. */
+#define PROFILER_COLLECT_FULL UINT64_MAX
+
+struct profiler_server {
+	char name[32]; /* "": there is none */
+	/* Its address, to find its process; family 0: do not search. */
+	struct sockaddr_storage address;
+	/* Where it may listen instead; family 0: nowhere. */
+	struct sockaddr_storage other;
+	/* The address that it listens on, also if its process is assigned;
+	 * family 0: not known. */
+	struct sockaddr_storage listens;
+	uint16_t port; /* its TCP port, to identify its connections; 0: none */
+	bool hsperfdata; /* read the JVM's performance page */
+	bool agent;	 /* accept its JVMTI agent's channel */
+	enum profiler_collect collect;
+	enum profiler_probes probes;
+	/* What the probes are of: a runtime's file, or a program that has one
+	 * or is beside it; with AUTO the program that will be started.  NULL:
+	 * not known.  Borrowed for profiler_new. */
+	const char *program;
+};
+
+struct profiler_options {
+	enum profiler_poll poll;
+	int64_t sleep_ns; /* for PROFILER_POLL_SLEEP, > 0 */
+	int cpu;	  /* pin the observer; -1: do not */
+	/* Path, or NULL: no channels from outside; and a symbolic link to make
+	 * to it, if no other tailor has it, or NULL.  Both borrowed until
+	 * profiler_start has returned. */
+	const char *channel_socket, *channel_link;
+	unsigned channels_max; /* open at once, 1 .. PROFILER_CHANNELS_MAX */
+	int64_t blind_ns;      /* a longer gap between sweeps is recorded */
+	enum profiler_kernel kernel; /* events of the kernel */
+	bool syscalls;		     /* system calls, too */
+	bool stacks;		     /* of waits and computing */
+	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
+	unsigned kernel_events;	     /* each CPU's per second; 0: default */
+	const char *proc_stat;	     /* to read steal time; NULL: /proc/stat */
+	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms,
+			  * or 100 ms where nothing is polled */
+	uint32_t rates;	 /* which signals: bit 1 << enum talechain_rate */
+	int64_t rates_period_ns; /* at most one event of each per period */
+	uint32_t counters;	 /* that take turns: bit 1 << counter */
+	struct counted_epochs *counted; /* borrowed; or NULL: none do */
+	unsigned servers;		/* 0 .. PROFILER_SERVERS */
+	struct profiler_server server[PROFILER_SERVERS];
+};
+
+/* "spin", "relax", "sleep". */
+const char *profiler_poll_name(enum profiler_poll poll);
+/* "scheduler", "tcp" and so on; its meaning. */
+const char *profiler_signal_name(enum profiler_signal signal);
+const char *profiler_signal_meaning(enum profiler_signal signal);

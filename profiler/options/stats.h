@@ -1,0 +1,118 @@
+/* stats.h: what a profiler reports of itself and of the servers. */
+#pragma once
+
+#include "profiler/options/options.h"
+
+/* The heap of a server's JVM, as its performance page has it: symbol, counter.
+ * Its generations' sizes in bytes, and how many young and full collections
+ * there have been; one in progress may be counted. */
+#define PROFILER_HEAP(X)                                         \
+	X(EDEN_USED, "sun.gc.generation.0.space.0.used")         \
+	X(EDEN_CAPACITY, "sun.gc.generation.0.space.0.capacity") \
+	X(OLD_USED, "sun.gc.generation.1.space.0.used")          \
+	X(OLD_CAPACITY, "sun.gc.generation.1.maxCapacity")       \
+	X(YOUNG, "sun.gc.collector.0.invocations")               \
+	X(FULL, "sun.gc.collector.1.invocations")
+
+enum profiler_heap_word {
+#define PROFILER_X(symbol, counter) PROFILER_HEAP_##symbol,
+	PROFILER_HEAP(PROFILER_X)
+#undef PROFILER_X
+	    PROFILER_HEAP_COUNTERS
+};
+
+struct profiler_heap {
+	bool known;
+	bool concurrent; /* it has no pauses that are worth a swap */
+	bool exact;	 /* it collects when eden is full, not before */
+	bool ordered;	 /* it can carry out profiler_collect */
+	enum talechain_cause cause;	       /* of the last collection */
+	uint64_t word[PROFILER_HEAP_COUNTERS]; /* bytes, or collections */
+};
+
+/* Source of a server's hazards. */
+enum profiler_source {
+	PROFILER_SOURCE_NONE,
+	PROFILER_SOURCE_PIDFD,
+	PROFILER_SOURCE_HSPERFDATA,
+	PROFILER_SOURCE_PROBES,
+	PROFILER_SOURCE_AGENT,
+};
+
+/* Parts of a sweep of the observer: symbol, name, meaning. */
+#define PROFILER_PARTS(X)                                           \
+	X(ORDERS, "orders", "commands of the attach thread")        \
+	X(PAGES, "pages", "performance pages of JVMs")              \
+	X(AGENTS, "agents", "words of JVMs' agents")                \
+	X(CHANNELS, "channels", "rings of applications and Tailor") \
+	X(KERNEL, "kernel", "rings of the kernel")                  \
+	X(RATES, "rates", "sampling of rates")                      \
+	X(OWN, "own", "its own calibration and accounts")
+
+enum profiler_part {
+#define PROFILER_X(symbol, name, meaning) PROFILER_PART_##symbol,
+	PROFILER_PARTS(PROFILER_X)
+#undef PROFILER_X
+	    PROFILER_PART_COUNT
+};
+
+#define PROFILER_PERIODS 36 /* the last one holds all from 17 s on */
+
+/* Cost of the observer. */
+struct profiler_cost {
+	uint64_t timed;			      /* sweeps: one in 1024 */
+	uint64_t cycles[PROFILER_PART_COUNT]; /* of all of these */
+	/* Sweeps that began less than 2^i ns after the last one, and not less
+	 * than half of that. */
+	uint64_t period[PROFILER_PERIODS];
+	uint64_t periods_ns; /* their sum */
+};
+
+/* A copy of the counters; each is exact, together not a snapshot. */
+struct profiler_stats {
+	uint64_t sweeps;    /* turns of the loop */
+	uint64_t events;    /* copied into the stream */
+	uint64_t lost;	    /* overwritten before they were read */
+	uint64_t torn;	    /* read again because the writer overwrote them */
+	uint64_t abandoned; /* left half-written by a dead writer */
+	uint64_t rejected;  /* values out of range in a channel */
+	uint64_t hazards;   /* posted */
+	uint64_t hazards_lost; /* hazard ring full: must stay 0 */
+	uint64_t blind;	       /* intervals longer than blind_ns */
+	uint64_t blind_ns;     /* their sum */
+	uint64_t blind_max_ns;
+	struct profiler_cost cost;
+	uint64_t cpu_ns; /* CPU time of the observer thread; 0: unknown */
+	bool resting;	 /* the observer rests now */
+	uint64_t rests;	 /* so far */
+	uint64_t wakes;	 /* of these ended by a wake-up */
+	uint64_t rates;	 /* RATE events */
+	uint64_t rates_dropped; /* periods that were distorted */
+	uint64_t stolen_ns;	/* of all CPUs by the host, in ticks */
+	unsigned channels;	/* open now */
+	uint64_t channels_opened, channels_refused;
+	uint64_t kernel_unsampled_ns; /* pauses, sampling.h; planned ones too */
+	uint64_t kernel_missed;	      /* events not written: the program was
+				  * running, or no ring for the CPU */
+	uint64_t kernel_stackless;    /* waits and samples: too many stacks */
+	uint64_t kernel_unsummed;     /* epochs whose sums were left out */
+	uint64_t kernel_crowded;      /* threads without room in its table */
+	uint64_t kernel_unseen;	      /* switches that it did not report */
+	/* Processes of servers that are not watched: without room. */
+	uint64_t processes_refused;
+	struct {
+		pid_t pid;	    /* its main process; 0: not found */
+		unsigned processes; /* with those it forked */
+		unsigned left_out;  /* found beyond PROFILER_PROCESSES */
+		char program[16];   /* name of the main one */
+		bool reported;	    /* what is observed of it is in the log */
+		enum profiler_source source;
+		char
+		    detail[120]; /* "hsperfdata of OpenJDK 17, G1" or why not */
+	} server[PROFILER_SERVERS];
+};
+
+/* "pages" and so on. */
+const char *profiler_part_name(enum profiler_part part);
+/* "none", "pidfd", "hsperfdata", "probes", "agent". */
+const char *profiler_source_name(enum profiler_source source);

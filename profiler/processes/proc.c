@@ -1,0 +1,333 @@
+#include "profiler/processes/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/instant.h"
+
+#define PROC_DEPTH 32
+#define PROC_PIDFD_THREAD O_EXCL /* PIDFD_THREAD, Linux 6.9 */
+#define PROC_FLAG_EXITING 0x4	 /* PF_EXITING in field 9 of stat */
+
+int
+proc_pidfd(pid_t pid)
+{
+	long fd = syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int
+proc_uid(pid_t pid, uid_t *out)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (stat(path, &st) < 0)
+		return -errno;
+	*out = st.st_uid;
+	return 0;
+}
+
+void
+proc_user_name(uid_t uid, char out[PROC_USER_BYTES])
+{
+	struct passwd pw, *found = NULL;
+	char buffer[2048];
+
+	if (getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) == 0 &&
+	    found != NULL && strlen(pw.pw_name) < PROC_USER_BYTES)
+		strcpy(out, pw.pw_name);
+	else
+		snprintf(out, PROC_USER_BYTES, "%u", (unsigned)uid);
+}
+
+/* Read the beginning of /proc/<pid>/<file>; "" on failure. */
+static void
+proc_read(pid_t pid, const char *file, char *out, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, out, size - 1);
+		close(fd);
+	}
+	out[n > 0 ? n : 0] = '\0';
+}
+
+void
+proc_name(pid_t pid, char out[PROC_NAME_BYTES])
+{
+	char *p;
+
+	proc_read(pid, "comm", out, PROC_NAME_BYTES);
+	for (p = out; *p != '\0' && *p != '\n'; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	*p = '\0';
+}
+
+/* The directory of a process's threads, or NULL with errno. */
+static DIR *
+proc_tasks(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return opendir(path);
+}
+
+/* The lowest thread ids but the first: they tend to live longest. */
+static unsigned
+proc_other_threads(pid_t pid, pid_t out[PROC_THREADS])
+{
+	DIR *d = proc_tasks(pid);
+	struct dirent *e;
+	unsigned n = 0, i;
+
+	if (d == NULL)
+		return 0;
+	/* The kernel lists them in order of their creation. */
+	while (n < PROC_THREADS && (e = readdir(d)) != NULL) {
+		i = (unsigned)atoi(e->d_name);
+		if (i != 0 && (pid_t)i != pid)
+			out[n++] = (pid_t)i;
+	}
+	closedir(d);
+	return n;
+}
+
+int
+proc_thread_pidfds(pid_t pid, int out[PROC_THREADS])
+{
+	pid_t tid[PROC_THREADS];
+	unsigned n = proc_other_threads(pid, tid), i;
+	int opened = 0, err = 0;
+	long fd;
+
+	for (i = 0; i < PROC_THREADS; i++) {
+		out[i] = -1;
+		if (i >= n)
+			continue;
+		fd = syscall(SYS_pidfd_open, tid[i], PROC_PIDFD_THREAD);
+		if (fd < 0) {
+			err = -errno;
+			continue;
+		}
+		out[i] = (int)fd;
+		opened++;
+	}
+	return opened > 0 ? opened : err;
+}
+
+pid_t
+proc_inner_pid(pid_t pid)
+{
+	char text[4096], *line, *end;
+
+	proc_read(pid, "status", text, sizeof(text));
+	line = strstr(text, "\nNSpid:");
+	if (line == NULL)
+		return pid;
+	line++;
+	end = line + strcspn(line, "\n");
+	*end = '\0';
+	/* One number per namespace, ours first, its own last. */
+	line = strrchr(line, '\t');
+	return line != NULL && atoi(line) > 0 ? (pid_t)atoi(line) : pid;
+}
+
+/* The fields of stat after the name, which may hold anything. */
+static const char *
+proc_stat(pid_t pid, char *buffer, size_t size)
+{
+	const char *after;
+
+	proc_read(pid, "stat", buffer, size);
+	after = strrchr(buffer, ')');
+	return after != NULL ? after + 1 : "";
+}
+
+/* Whether a thread still has its memory, by its exe link.  Do not read other
+ * files for this: reading /proc/<pid>/stat or status borrows the memory of the
+ * process, and if it ends meanwhile, the reader frees that memory, a tenth of a
+ * second per gigabyte.  Returns 1, 0 or a negative errno. */
+static int
+thread_has_memory(pid_t pid, pid_t tid)
+{
+	char path[64], target[1];
+
+	snprintf(
+	    path, sizeof(path), "/proc/%d/task/%d/exe", (int)pid, (int)tid);
+	if (readlink(path, target, sizeof(target)) >= 0)
+		return 1;
+	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+}
+
+/* Without permission to read exe: by a flag in stat. */
+static bool
+proc_is_exiting(pid_t pid)
+{
+	char text[1024], state;
+	unsigned flags;
+
+	if (sscanf(proc_stat(pid, text, sizeof(text)),
+		" %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		return true;
+	return state == 'Z' || state == 'X' || (flags & PROC_FLAG_EXITING) != 0;
+}
+
+bool
+proc_is_ending(pid_t pid)
+{
+	DIR *d = proc_tasks(pid);
+	struct dirent *e;
+	int has = 0;
+
+	if (d == NULL)
+		return true;
+	/* The first thread may have ended while others run. */
+	while (has == 0 && (e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.')
+			has = thread_has_memory(pid, atoi(e->d_name));
+	closedir(d);
+	return has < 0 ? proc_is_exiting(pid) : has == 0;
+}
+
+pid_t
+proc_parent(pid_t pid)
+{
+	char buffer[1024];
+	int parent = 0;
+
+	if (sscanf(proc_stat(pid, buffer, sizeof(buffer)), " %*c %d",
+		&parent) != 1)
+		return 0;
+	return (pid_t)parent;
+}
+
+bool
+proc_descends(pid_t pid, pid_t ancestor)
+{
+	unsigned depth;
+
+	for (depth = 0; depth < PROC_DEPTH && pid > 1; depth++) {
+		if (pid == ancestor)
+			return true;
+		pid = proc_parent(pid);
+	}
+	return false;
+}
+
+int64_t
+proc_age_ns(pid_t pid)
+{
+	char buffer[1024];
+	unsigned long long start;
+	struct timespec now;
+	long hz = sysconf(_SC_CLK_TCK);
+
+	/* Field 22 of proc(5); the name was field 2. */
+	if (hz <= 0 ||
+	    sscanf(proc_stat(pid, buffer, sizeof(buffer)),
+		" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
+		" %*d %*d %*d %*d %llu",
+		&start) != 1)
+		return -ESRCH;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec -
+	       (int64_t)(start * (unsigned long long)NS_PER_S /
+			 (unsigned long long)hz);
+}
+
+bool
+proc_has_argument(pid_t pid, const char *text)
+{
+	char path[32], *argument = NULL;
+	bool found = false;
+	size_t size = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	while (!found && getdelim(&argument, &size, '\0', f) > 0)
+		found = strcmp(argument, text) == 0;
+	free(argument);
+	fclose(f);
+	return found;
+}
+
+bool
+proc_maps(pid_t pid, const char *text, bool deleted)
+{
+	char path[32], line[512];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), f) != NULL)
+		found = strstr(line, text) != NULL &&
+			(!deleted || strstr(line, " (deleted)") != NULL);
+	fclose(f);
+	return found;
+}
+
+int
+proc_threads(pid_t pid, pid_t *tid, int max)
+{
+	DIR *d = proc_tasks(pid);
+	struct dirent *e;
+	int n = 0;
+
+	if (d == NULL)
+		return -errno;
+	while (n >= 0 && (e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.')
+			continue;
+		if (n == max)
+			n = -E2BIG;
+		else
+			tid[n++] = (pid_t)atoi(e->d_name);
+	}
+	closedir(d);
+	return n;
+}
+
+pid_t
+proc_thread_named(pid_t pid, const char *name)
+{
+	DIR *d = proc_tasks(pid);
+	char found[PROC_NAME_BYTES];
+	struct dirent *e;
+	pid_t tid = 0;
+
+	while (d != NULL && tid == 0 && (e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.')
+			continue;
+		proc_name((pid_t)atoi(e->d_name), found);
+		if (strcmp(found, name) == 0)
+			tid = (pid_t)atoi(e->d_name);
+	}
+	if (d != NULL)
+		closedir(d);
+	return tid;
+}

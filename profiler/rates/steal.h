@@ -1,0 +1,42 @@
+/* steal.h: what the host of this virtual machine takes of its CPUs.
+ *
+ * /proc/stat has the sum for each CPU in clock ticks: hundredths of a second,
+ * so a growth may be off by almost one tick either way.  The attach thread
+ * reads it ten times a second while requests are in flight, once a second
+ * otherwise (up to an eighth of that sooner, with other work), and sends what
+ * has grown to the observer as a rate of that CPU: a curve and a metric.  What
+ * of a request's own time was taken is reported by the kernel's programs,
+ * exactly and at the switch (TALECHAIN_STEAL).
+ *
+ * Cost: one read of /proc/stat, about 0.1 ms on two CPUs. */
+#pragma once
+
+#include "profiler/channels/command.h"
+
+#define STEAL_CPUS 512 /* CPUs with a number below this are read */
+
+struct steal {
+	int fd;	    /* owned; -1: /proc/stat cannot be read */
+	bool known; /* ticks is valid */
+	struct instant at, due;
+	uint64_t tick_ns;
+	uint64_t ticks[STEAL_CPUS];
+	/* any thread reads: relaxed */
+	uint64_t total_ns; /* of all CPUs, since steal_open */
+};
+
+/* Open the file; NULL: /proc/stat.  Never fails: without it nothing is
+ * observed. */
+void steal_open(struct steal *s, const char *path);
+void steal_close(struct steal *s);
+
+/* Read if it is due, and send a rate of each CPU whose account has grown.
+ *   idle  no request is in flight
+ * Returns the time until the next read, ns; -1: never.  The attach thread. */
+int64_t steal_turn(struct steal *s, struct command_ring *commands, bool idle,
+    struct instant now);
+
+/* The stolen ticks of each CPU in the text of /proc/stat.
+ *   ticks  room for STEAL_CPUS; CPUs that are not in the text keep theirs
+ * Returns how many CPUs have one; 0: this kernel does not account for it. */
+unsigned steal_parse(const char *text, uint64_t ticks[STEAL_CPUS]);
