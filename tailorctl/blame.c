@@ -166,7 +166,6 @@ command_blame(const struct options *options)
 	    .of = {.resamples = RESAMPLES, .route = options->route}};
 	const char *wrong = options_wrong(options);
 	int status = STATUS_NO;
-	struct blame_texts texts;
 
 	if (wrong == NULL &&
 	    blame_view_percentile(&v.of, options->percentile) < 0)
@@ -178,9 +177,11 @@ command_blame(const struct options *options)
 	}
 	if (options->accounts)
 		return blame_tables_print(options);
-	if (blame_tables_read(&v, &texts) == 0)
+	if (blame_tables_read(&v) == 0)
 		status =
 		    options->format != NULL ? take_page(&v) : take_routes(&v);
-	blame_tables_fini(&v, &texts);
+	blame_rows_fini(&v.of.rows);
+	blame_rows_fini(&v.of.then);
+	blame_exact_fini(&v.of.exact);
 	return status;
 }

@@ -227,7 +227,7 @@ print_examples(
 		n = blame_examples(s, v->of.p, c, id, EXAMPLES);
 		printf("   %-26s", v->of.rows.cause[c].label);
 		for (unsigned k = 0; k < n; k++)
-			printf(" %s", plain_cell(v->of.rows.line[id[k]], 16));
+			printf(" %s", plain_cell(v->of.rows.id[id[k]], 16));
 		putchar('\n');
 	}
 }

@@ -88,28 +88,27 @@ period_ns(const struct options *o)
 	return hour_ns;
 }
 
-/* Read a period that ended until_ns before the latest account.  *text receives
- * the table, which the caller frees after the rows, and *copy, if wanted, the
- * same as it was. */
+/* Read a period that ended until_ns before the latest account. */
 static int
-period_read(const struct options *o, struct blame_rows *rows, char **text,
-    int64_t length_ns, int64_t until_ns, char **copy)
+period_read(const struct options *o, struct blame_rows *rows, int64_t length_ns,
+    int64_t until_ns)
 {
 	int64_t newest_ns = 0, from_ns = 0, to_ns = 0;
 	int err = 0;
-
-	*text =
+	char *text =
 	    accounts_get(o, length_ns > 0 ? until_ns + length_ns : 0, until_ns);
-	if (*text == NULL)
+
+	if (text == NULL)
 		return -EIO;
-	if (copy != NULL && (*copy = strdup(*text)) == NULL)
-		return -ENOMEM;
 	if (o->file != NULL && (length_ns > 0 || until_ns > 0)) {
-		err = newest_find(*text, &newest_ns);
+		err = newest_find(text, &newest_ns);
 		from_ns = length_ns > 0 ? newest_ns - until_ns - length_ns : 0;
 		to_ns = until_ns > 0 ? newest_ns - until_ns : 0;
 	}
-	return err != 0 ? err : rows_read(rows, *text, from_ns, to_ns);
+	if (err == 0)
+		err = rows_read(rows, text, from_ns, to_ns);
+	free(text);
+	return err;
 }
 
 /* How long all requests took, if the running tailor knows. */
@@ -140,34 +139,20 @@ exact_get(struct view *v, int64_t length_ns)
 }
 
 int
-blame_tables_read(struct view *v, struct blame_texts *texts)
+blame_tables_read(struct view *v)
 {
 	const struct options *o = v->options;
 	int64_t length_ns = period_ns(o);
 	int err = 0;
 
-	*texts = (struct blame_texts){0};
 	if (o->against_ns > 0)
-		err = period_read(o, &v->of.then, &texts->then, length_ns,
-		    o->until_ns + o->against_ns, NULL);
+		err = period_read(
+		    o, &v->of.then, length_ns, o->until_ns + o->against_ns);
 	if (err == 0)
-		err = period_read(o, &v->of.rows, &texts->rows, length_ns,
-		    o->until_ns, o->format != NULL ? &texts->table : NULL);
-	v->of.table = texts->table;
+		err = period_read(o, &v->of.rows, length_ns, o->until_ns);
 	if (err == 0)
 		exact_get(v, length_ns);
 	return err;
-}
-
-void
-blame_tables_fini(struct view *v, struct blame_texts *texts)
-{
-	blame_rows_fini(&v->of.rows);
-	blame_rows_fini(&v->of.then);
-	blame_exact_fini(&v->of.exact);
-	free(texts->rows);
-	free(texts->then);
-	free(texts->table);
 }
 
 int

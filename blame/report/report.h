@@ -12,8 +12,6 @@
 
 /* What is asked of a table. */
 struct blame_view {
-	const char *table; /* borrowed: what rows were read from, as it
-				       * was; only a page needs it */
 	struct blame_rows rows, then; /* owned by the caller; then: compared
 				       * with, or empty */
 	struct blame_exact exact;     /* owned by the caller; may be empty */
