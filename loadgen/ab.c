@@ -18,9 +18,9 @@ complain(const char *why)
 
 /* Write the comparison's JSON into the output directory. */
 static int
-write_json(const struct options *o, const struct comparison *c)
+write_json(const struct load_options *o, const struct ab_comparison *c)
 {
-	struct output out;
+	struct report_output out;
 	struct json j;
 	int err;
 
@@ -35,7 +35,7 @@ write_json(const struct options *o, const struct comparison *c)
 }
 
 static enum exit_code
-compare(const struct options *o, struct comparison *c)
+compare(const struct load_options *o, struct ab_comparison *c)
 {
 	int err = compare_sides(c);
 
@@ -66,8 +66,8 @@ struct side {
 };
 
 static int
-side_open(
-    struct side *s, const struct options *o, const char *url, const char *name)
+side_open(struct side *s, const struct load_options *o, const char *url,
+    const char *name)
 {
 	s->e = calloc(1, sizeof(*s->e));
 	if (s->e == NULL)
@@ -129,9 +129,9 @@ measured(const struct side *s)
 }
 
 static enum exit_code
-conclude(const struct options *o, struct side sides[2])
+conclude(const struct load_options *o, struct side sides[2])
 {
-	struct comparison c = {0};
+	struct ab_comparison c = {0};
 
 	for (size_t i = 0; i < 2; i++) {
 		int err = experiment_end(sides[i].e);
@@ -151,7 +151,7 @@ conclude(const struct options *o, struct side sides[2])
 }
 
 enum exit_code
-ab_run(const struct options *o)
+ab_run(const struct load_options *o)
 {
 	struct side sides[2] = {0};
 	enum exit_code code = EXIT_COULD_NOT_RUN;

@@ -10,4 +10,4 @@
 /* Measure o->url_a and o->url_b, print and write the comparison, and with -o
  * each run, into a/ and b/.  Returns the exit status; says on stderr what went
  * wrong. */
-enum exit_code ab_run(const struct options *o);
+enum exit_code ab_run(const struct load_options *o);

@@ -13,7 +13,7 @@
 #define MOST 10000000
 
 struct check {
-	const struct options *options; /* borrowed */
+	const struct load_options *options; /* borrowed */
 	cpu_set_t cpus;
 	int64_t *ns; /* owned; when each is due, then how late it was */
 	size_t n;
@@ -105,7 +105,7 @@ judge(const struct check *c, FILE *out)
 }
 
 enum exit_code
-check_machine(const struct options *o, FILE *out)
+check_machine(const struct load_options *o, FILE *out)
 {
 	struct check c = {.options = o};
 	enum exit_code code = EXIT_COULD_NOT_RUN;
@@ -127,7 +127,7 @@ check_machine(const struct options *o, FILE *out)
 }
 
 void
-check_before(const struct options *o, const cpu_set_t *cpus)
+check_before(const struct load_options *o, const cpu_set_t *cpus)
 {
 	struct check c = {.options = o, .cpus = *cpus};
 

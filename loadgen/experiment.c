@@ -30,7 +30,7 @@ trouble(struct experiment *e, int err, const char *what)
 static int
 open_outputs(struct experiment *e)
 {
-	const struct options *o = &e->options;
+	const struct load_options *o = &e->options;
 	const char *dir = o->output.out_dir;
 	struct report *r = &e->report;
 	int err;
@@ -95,7 +95,7 @@ open_signals(struct experiment *e)
 static int
 choose_cpus(struct experiment *e)
 {
-	const struct options *o = &e->options;
+	const struct load_options *o = &e->options;
 	int err;
 
 	if (e->shared != NULL) {
@@ -129,7 +129,7 @@ first_cpu(const cpu_set_t *set)
 static int
 read_trace(struct experiment *e)
 {
-	struct options *o = &e->options;
+	struct load_options *o = &e->options;
 	size_t n;
 	int err = trace_read(
 	    o->arrivals_path, &e->trace_ns, &n, e->why, sizeof(e->why));
@@ -147,7 +147,7 @@ read_trace(struct experiment *e)
 int
 experiment_open(struct experiment *e)
 {
-	const struct options *o = &e->options;
+	const struct load_options *o = &e->options;
 	const struct plan *plan = &o->plan;
 	struct report *r = &e->report;
 	uint64_t run;

@@ -21,7 +21,7 @@ enum exit_code {
 };
 
 struct experiment {
-	struct options options;
+	struct load_options options;
 	struct report report;
 	struct sender sender;
 	struct analyzer analyzer;

@@ -23,7 +23,7 @@ write_page(struct experiment *e)
 int
 finish_write(struct experiment *e, bool text)
 {
-	const struct options *o = &e->options;
+	const struct load_options *o = &e->options;
 	struct json j;
 	int err = 0;
 

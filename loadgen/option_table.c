@@ -76,7 +76,7 @@ set_duration(void *to, const struct option_row *row, const char *text)
 static int
 set_rate(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 	const char *unit;
 	double rate;
 
@@ -99,7 +99,7 @@ set_rate(void *to, const struct option_row *row, const char *text)
 static int
 set_arrivals(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 	static const char closed[] = "closed:";
 	static const char file[] = "file:";
 
@@ -127,7 +127,7 @@ set_arrivals(void *to, const struct option_row *row, const char *text)
 static int
 set_seed(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 	char *end;
 
 	(void)row;
@@ -142,7 +142,7 @@ set_seed(void *to, const struct option_row *row, const char *text)
 static int
 set_cpu(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	o->pin = strcmp(text, "none") != 0;
@@ -155,7 +155,7 @@ set_cpu(void *to, const struct option_row *row, const char *text)
 static int
 set_header(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	if (o->plan.header_count == PLAN_HEADERS_MAX)
@@ -169,7 +169,7 @@ set_header(void *to, const struct option_row *row, const char *text)
 static int
 set_expect_status(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	if (!o->expect_given)
@@ -200,7 +200,7 @@ set_expect_status(void *to, const struct option_row *row, const char *text)
 static int
 set_analyze(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	o->analyze_url = text;
@@ -216,7 +216,7 @@ set_analyze(void *to, const struct option_row *row, const char *text)
 static int
 set_percentiles(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	return percentiles_parse(&o->criteria.percentiles, text);
@@ -225,7 +225,7 @@ set_percentiles(void *to, const struct option_row *row, const char *text)
 static int
 set_fail(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	if (o->criteria.fail_count == CRITERIA_FAILS_MAX)
@@ -244,8 +244,8 @@ set_fail(void *to, const struct option_row *row, const char *text)
 	set_token, .wants = "an HTTP token of 1 to 64 characters", .values = ""
 #define OF(verb) LINE_COMMAND(OPTIONS_##verb)
 #define RUNS OF(RUN) | OF(AB)
-#define AT(member) .at = offsetof(struct options, member)
-#define GIVEN(member) .given = offsetof(struct options, member)
+#define AT(member) .at = offsetof(struct load_options, member)
+#define GIVEN(member) .given = offsetof(struct load_options, member)
 #define FROM(lowest, highest) .low = (lowest), .high = (highest)
 
 /* clang-format off: an option a line, or two */

@@ -146,7 +146,7 @@ take_page(const struct view *v)
 
 /* What is wrong with the options, or NULL. */
 static const char *
-options_wrong(const struct options *o)
+options_wrong(const struct ctl_options *o)
 {
 	if (o->impact && o->without != NULL)
 		return "--impact or --without, not both";
@@ -160,7 +160,7 @@ options_wrong(const struct options *o)
 }
 
 int
-command_blame(const struct options *options)
+command_blame(const struct ctl_options *options)
 {
 	struct view v = {.options = options,
 	    .of = {.resamples = RESAMPLES, .route = options->route}};

@@ -7,7 +7,7 @@
 
 /* What is asked, and the tables that it is asked of. */
 struct view {
-	const struct options *options;
+	const struct ctl_options *options;
 	struct blame_view of;
 };
 
@@ -16,7 +16,7 @@ struct view {
  * after a message. */
 int blame_tables_read(struct view *v);
 /* --accounts: print them as they are.  Returns the exit status. */
-int blame_tables_print(const struct options *options);
+int blame_tables_print(const struct ctl_options *options);
 
 /* blame_print.c: print what the percentile of a route consists of. */
 void blame_print_route(const struct view *v, const struct blame_route *route,

@@ -14,7 +14,8 @@
  * or a file's, which has what it has.  The caller frees it; NULL after a
  * message. */
 static char *
-accounts_get(const struct options *options, int64_t since_ns, int64_t until_ns)
+accounts_get(
+    const struct ctl_options *options, int64_t since_ns, int64_t until_ns)
 {
 	struct http_response response;
 	char *text = NULL, path[64];
@@ -76,7 +77,7 @@ newest_find(const char *text, int64_t *newest_ns)
 /* The length of the period; of a running tailor an hour, or less if it is
  * compared with less than an hour ago. */
 static int64_t
-period_ns(const struct options *o)
+period_ns(const struct ctl_options *o)
 {
 	int64_t hour_ns = o->file == NULL ? 3600 * NS_PER_S : 0;
 
@@ -90,8 +91,8 @@ period_ns(const struct options *o)
 
 /* Read a period that ended until_ns before the latest account. */
 static int
-period_read(const struct options *o, struct blame_rows *rows, int64_t length_ns,
-    int64_t until_ns)
+period_read(const struct ctl_options *o, struct blame_rows *rows,
+    int64_t length_ns, int64_t until_ns)
 {
 	int64_t newest_ns = 0, from_ns = 0, to_ns = 0;
 	int err = 0;
@@ -115,7 +116,7 @@ period_read(const struct options *o, struct blame_rows *rows, int64_t length_ns,
 static void
 exact_get(struct view *v, int64_t length_ns)
 {
-	const struct options *o = v->options;
+	const struct ctl_options *o = v->options;
 	int64_t since_ns = length_ns > 0 ? o->until_ns + length_ns : 0;
 	struct http_response response;
 	char *text, path[80];
@@ -141,7 +142,7 @@ exact_get(struct view *v, int64_t length_ns)
 int
 blame_tables_read(struct view *v)
 {
-	const struct options *o = v->options;
+	const struct ctl_options *o = v->options;
 	int64_t length_ns = period_ns(o);
 	int err = 0;
 
@@ -156,7 +157,7 @@ blame_tables_read(struct view *v)
 }
 
 int
-blame_tables_print(const struct options *o)
+blame_tables_print(const struct ctl_options *o)
 {
 	int64_t length_ns = period_ns(o);
 	char *text = accounts_get(

@@ -134,7 +134,7 @@ print_json(void)
 }
 
 int
-command_events(const struct options *options)
+command_events(const struct ctl_options *options)
 {
 	if (options->json)
 		return print_json();

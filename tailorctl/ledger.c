@@ -77,7 +77,7 @@ show(const cJSON *tree)
 }
 
 int
-command_ledger(const struct options *options)
+command_ledger(const struct ctl_options *options)
 {
 	return admin_report(options, "GET", "/ledger", show);
 }

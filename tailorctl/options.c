@@ -63,11 +63,11 @@ static int
 set_form(void *to, const struct option_row *row, const char *text)
 {
 	(void)text;
-	((struct options *)to)->format = row->name;
+	((struct ctl_options *)to)->format = row->name;
 	return 0;
 }
 
-#define AT(member) .at = offsetof(struct options, member)
+#define AT(member) .at = offsetof(struct ctl_options, member)
 #define OF(name) LINE_COMMAND(COMMAND_##name)
 #define WHY_BLAME OF(why) | OF(blame)
 #define NUMBER .set = option_number, AT(count), .low = 1, .high = COUNT_MAX
@@ -212,7 +212,7 @@ options_completion(const char *shell)
 
 /* The file's ending gives the form; to a terminal a page is no use. */
 static int
-choose_form(struct options *o, char why[LINE_WHY])
+choose_form(struct ctl_options *o, char why[LINE_WHY])
 {
 	const char *end = o->output != NULL ? strrchr(o->output, '.') : NULL;
 
@@ -230,16 +230,16 @@ choose_form(struct options *o, char why[LINE_WHY])
 }
 
 int
-options_parse(struct options *out, int argc, char **argv)
+options_parse(struct ctl_options *out, int argc, char **argv)
 {
 	struct line_words words;
 	char why[LINE_WHY];
 	int err;
 
-	*out = (struct options){
+	*out = (struct ctl_options){
 	    .interval_ns = NS_PER_S, .timeout_ns = 5 * NS_PER_S};
 	err = line_parse(&line, out, argc, argv, &words, why);
-	out->command = (enum command)words.command;
+	out->command = (enum ctl_command)words.command;
 	out->argument = words.count > 0 ? words.word[0] : NULL;
 	if (err == 0)
 		err = choose_form(out, why);

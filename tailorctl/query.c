@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum comparison {
+enum query_operator {
 	EQUAL,
 	UNEQUAL,
 	LESS_EQUAL,
@@ -173,7 +173,7 @@ number_of(const char *word, size_t length, uint64_t *out)
 }
 
 static int
-take_literal(struct parser *p, enum comparison kind, struct literal *out)
+take_literal(struct parser *p, enum query_operator kind, struct literal *out)
 {
 	bool of_text = kind == CONTAINS || kind == LACKS;
 	const char *end;
@@ -205,7 +205,7 @@ take_literal(struct parser *p, enum comparison kind, struct literal *out)
 }
 
 static bool
-judge(const struct query_value *v, enum comparison kind,
+judge(const struct query_value *v, enum query_operator kind,
     const struct literal *with)
 {
 	char digits[24];
@@ -255,13 +255,14 @@ match_comparison(struct parser *p)
 	snprintf(field, sizeof(field), "%.*s", (int)n, p->at);
 	p->at += n;
 	kind = take_operator(p);
-	if (kind < 0 || (kind != ALONE &&
-			    take_literal(p, (enum comparison)kind, &with) < 0))
+	if (kind < 0 ||
+	    (kind != ALONE &&
+		take_literal(p, (enum query_operator)kind, &with) < 0))
 		return -EINVAL;
 	v = p->lookup(field, p->user);
 	if (v.kind == QUERY_UNKNOWN)
 		return fail(p, begin, "%s no field \"%.40s\"", v.text, field);
-	return judge(&v, (enum comparison)kind, &with);
+	return judge(&v, (enum query_operator)kind, &with);
 }
 
 static int match_or(struct parser *p);

@@ -43,7 +43,7 @@ put_cell_text(FILE *out, const char *text)
 
 /* A statistic of a distribution, if it has samples. */
 static void
-put_cell_of(FILE *out, const struct distribution *d, int64_t ns)
+put_cell_of(FILE *out, const struct latency_summary *d, int64_t ns)
 {
 	put_cell_ns(out, d->count > 0 ? ns : -1);
 }
@@ -139,7 +139,7 @@ put_iterations(FILE *out, const struct summary *s)
 	    out);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct iteration_summary *sum = &s->iterations[i];
-		const struct distribution *d = sum->series;
+		const struct latency_summary *d = sum->series;
 		fprintf(out, "<tr><td>%u</td><td>%.0f/s</td>", sum->index,
 		    sum->rate_per_s);
 		for (unsigned k = 0; k < p->count; k++)
@@ -159,7 +159,7 @@ put_iterations(FILE *out, const struct summary *s)
 static void
 put_causes(FILE *out, const struct findings *f)
 {
-	struct cause causes[CAUSES_MAX];
+	struct slow_cause causes[CAUSES_MAX];
 	int n = findings_causes(f, causes, CAUSES_MAX);
 
 	if (n <= 0)
@@ -233,7 +233,7 @@ worst_iteration(const struct summary *s)
 	int64_t most_ns = -1;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct distribution *d =
+		const struct latency_summary *d =
 		    &s->iterations[i].series[SERIES_LATENCY];
 		if (d->count == 0 || d->max_ns <= most_ns)
 			continue;

@@ -53,8 +53,8 @@ struct report {
 	struct instant epoch;  /* the same moment */
 	bool interrupted;
 	struct points points; /* with out_dir */
-	struct output json;
-	struct output requests;
+	struct report_output json;
+	struct report_output requests;
 };
 
 /* The table and what follows it, in colours if out shows them. */

@@ -83,8 +83,8 @@ put_plan(struct json *j, const struct report *r)
 }
 
 static void
-put_distribution(struct json *j, const char *key, const struct distribution *d,
-    const struct percentiles *p)
+put_distribution(struct json *j, const char *key,
+    const struct latency_summary *d, const struct percentiles *p)
 {
 	char name[PERCENTILE_KEY_MAX + 4];
 	char percentile[PERCENTILE_KEY_MAX];
@@ -230,8 +230,8 @@ static void
 put_pooled(struct json *j, const struct summary *s)
 {
 	const struct percentiles *p = &s->criteria->percentiles;
-	const struct series *all = &s->pool[SERIES_LATENCY];
-	const struct distribution *d = &s->pooled[SERIES_LATENCY];
+	const struct sample_series *all = &s->pool[SERIES_LATENCY];
+	const struct latency_summary *d = &s->pooled[SERIES_LATENCY];
 	char key[PERCENTILE_KEY_MAX + 10], name[PERCENTILE_KEY_MAX];
 	struct rank_interval r;
 
@@ -319,7 +319,7 @@ put_generator(struct json *j, const struct report *r)
 {
 	const struct verdict *v = &r->verdict;
 	const struct percentiles *p = &r->summary.criteria->percentiles;
-	const struct distribution *lag = &r->summary.pooled[SERIES_LAG];
+	const struct latency_summary *lag = &r->summary.pooled[SERIES_LAG];
 
 	json_key_object(j, "generator");
 	json_key_string(j, "verdict", verdict_names[v->level]);

@@ -46,7 +46,7 @@ void
 report_json_causes(struct json *j, const struct report *r)
 {
 	const struct findings *f = &r->findings;
-	struct cause causes[CAUSES_MAX];
+	struct slow_cause causes[CAUSES_MAX];
 	int n = findings_causes(f, causes, CAUSES_MAX);
 
 	if (f->count + f->pinned + f->missing + f->failed == 0)

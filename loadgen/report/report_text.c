@@ -25,7 +25,7 @@ struct printer {
 };
 
 static const char *
-format_at(const struct distribution *d, int64_t ns, char *out)
+format_at(const struct latency_summary *d, int64_t ns, char *out)
 {
 	if (d->count == 0)
 		return NO_VALUE;
@@ -82,9 +82,9 @@ print_heading(const struct printer *p)
 static void
 print_row(const struct printer *p, const struct iteration_summary *sum)
 {
-	const struct distribution *l = &sum->series[SERIES_LATENCY];
-	const struct distribution *s = &sum->series[SERIES_SERVER];
-	const struct distribution *lag = &sum->series[SERIES_LAG];
+	const struct latency_summary *l = &sum->series[SERIES_LATENCY];
+	const struct latency_summary *s = &sum->series[SERIES_SERVER];
+	const struct latency_summary *lag = &sum->series[SERIES_LAG];
 	char t[6][QUANTITY_TEXT_MAX];
 
 	fprintf(p->out, "%4u %7.0f/s %8s %8s %8s", sum->index, sum->rate_per_s,
@@ -165,7 +165,7 @@ print_medians(const struct printer *p)
 static void
 print_pooled_percentile(const struct printer *p, unsigned i)
 {
-	const struct series *all = &p->summary->pool[SERIES_LATENCY];
+	const struct sample_series *all = &p->summary->pool[SERIES_LATENCY];
 	double percent = p->criteria->percentiles.at[i];
 	struct rank_interval r;
 	char name[PERCENTILE_KEY_MAX], t[3][QUANTITY_TEXT_MAX];
@@ -185,7 +185,7 @@ print_pooled_percentile(const struct printer *p, unsigned i)
 static void
 print_pooled(const struct printer *p)
 {
-	const struct distribution *d = &p->summary->pooled[SERIES_LATENCY];
+	const struct latency_summary *d = &p->summary->pooled[SERIES_LATENCY];
 	char t[QUANTITY_TEXT_MAX];
 
 	if (d->count == 0)
@@ -296,7 +296,7 @@ static void
 print_lag(const struct printer *p)
 {
 	const struct verdict *v = &p->report->verdict;
-	const struct distribution *lag = &p->summary->pooled[SERIES_LAG];
+	const struct latency_summary *lag = &p->summary->pooled[SERIES_LAG];
 	char t[5][QUANTITY_TEXT_MAX];
 
 	fprintf(p->out,

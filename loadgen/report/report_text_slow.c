@@ -29,7 +29,7 @@ static void
 print_causes(FILE *out, const struct report *r)
 {
 	const struct findings *f = &r->findings;
-	struct cause causes[CAUSES_MAX];
+	struct slow_cause causes[CAUSES_MAX];
 	int n = findings_causes(f, causes, CAUSES_MAX);
 	char t[QUANTITY_TEXT_MAX], safe[4 * FINDING_CODE_MAX];
 

@@ -29,10 +29,10 @@ struct hiccups {
 struct iteration {
 	unsigned index; /* from 1 */
 	uint64_t seed;
-	size_t warmup;		/* how many samples, the first, do not count */
-	size_t requests;	/* samples after them */
-	int64_t *offset_ns;	/* owned; due times, warm-up and measured */
-	struct sample *samples; /* owned; warmup + requests of them */
+	size_t warmup;	    /* how many samples, the first, do not count */
+	size_t requests;    /* samples after them */
+	int64_t *offset_ns; /* owned; due times, warm-up and measured */
+	struct request_sample *samples; /* owned; warmup + requests of them */
 
 	/* filled in by the sender */
 	struct instant begin;  /* the schedule's zero */
@@ -59,7 +59,7 @@ void
 iteration_plan(struct iteration *it, const struct plan *plan, unsigned index);
 
 /* The measured samples, it->requests of them. */
-static inline struct sample *
+static inline struct request_sample *
 iteration_measured(const struct iteration *it)
 {
 	return it->samples + it->warmup;

@@ -7,14 +7,14 @@ static const struct http_limits limits = {.head_max = RESPONSE_HEAD_MAX,
     .body_max = UINT64_MAX};
 
 void
-response_init(struct response *r, char *kept, bool to_head)
+response_init(struct load_response *r, char *kept, bool to_head)
 {
-	*r = (struct response){.to_head = to_head, .kept = kept};
+	*r = (struct load_response){.to_head = to_head, .kept = kept};
 	server_timing_init(&r->timing);
 }
 
 static void
-read_field(struct response *r, struct slice name, struct slice value)
+read_field(struct load_response *r, struct slice name, struct slice value)
 {
 	if (slice_is(name, "server-timing"))
 		server_timing_read(&r->timing, value);
@@ -22,7 +22,7 @@ read_field(struct response *r, struct slice name, struct slice value)
 
 /* Metrics that the server knew only after the body. */
 static void
-read_trailers(struct response *r)
+read_trailers(struct load_response *r)
 {
 	struct slice rest = {r->kept, r->body.kept}, line;
 
@@ -36,7 +36,7 @@ read_trailers(struct response *r)
 }
 
 static void
-complete(struct response *r)
+complete(struct load_response *r)
 {
 	r->body_bytes = r->body.total;
 	r->state = RESPONSE_COMPLETE;
@@ -45,7 +45,7 @@ complete(struct response *r)
 
 /* A whole head: what follows?  False: it is malformed. */
 static bool
-take_head(struct response *r, const char *bytes, size_t length)
+take_head(struct load_response *r, const char *bytes, size_t length)
 {
 	struct http_head head;
 	struct http_refusal refusal;
@@ -76,7 +76,7 @@ take_head(struct response *r, const char *bytes, size_t length)
 /* Bytes of a head; returns how many belong to it.  Most heads come whole and
  * are read where they are. */
 static size_t
-feed_head(struct response *r, const char *bytes, size_t n)
+feed_head(struct load_response *r, const char *bytes, size_t n)
 {
 	const size_t before = r->kept_bytes;
 	struct http_refusal refusal;
@@ -109,7 +109,7 @@ feed_head(struct response *r, const char *bytes, size_t n)
 }
 
 static size_t
-feed_body(struct response *r, const char *bytes, size_t n)
+feed_body(struct load_response *r, const char *bytes, size_t n)
 {
 	struct http_refusal refusal;
 	struct slice data;
@@ -125,7 +125,7 @@ feed_body(struct response *r, const char *bytes, size_t n)
 }
 
 size_t
-response_feed(struct response *r, const char *bytes, size_t n)
+response_feed(struct load_response *r, const char *bytes, size_t n)
 {
 	size_t used = 0;
 
@@ -137,7 +137,7 @@ response_feed(struct response *r, const char *bytes, size_t n)
 }
 
 void
-response_end(struct response *r)
+response_end(struct load_response *r)
 {
 	if (r->state == RESPONSE_BODY && http_body_eof(&r->body))
 		complete(r);

@@ -24,7 +24,7 @@ enum response_state {
 	RESPONSE_MALFORMED,
 };
 
-struct response {
+struct load_response {
 	enum response_state state;
 	/* What is known once the state is past the head. */
 	uint16_t status;
@@ -45,20 +45,20 @@ struct response {
 /* Expect a new response.
  *   kept     room for RESPONSE_HEAD_MAX bytes, for as long as *r is used
  *   to_head  the request's method was HEAD: no body follows */
-void response_init(struct response *r, char *kept, bool to_head);
+void response_init(struct load_response *r, char *kept, bool to_head);
 
 /* Read n more bytes, hostile.  Returns how many belong to this response: less
  * than n only when the state has become RESPONSE_COMPLETE or
  * RESPONSE_MALFORMED, 0 once it is. */
-size_t response_feed(struct response *r, const char *bytes, size_t n);
+size_t response_feed(struct load_response *r, const char *bytes, size_t n);
 
 /* The server closed its side.  A body that lasts until then becomes complete;
  * any other unfinished response stays as it is. */
-void response_end(struct response *r);
+void response_end(struct load_response *r);
 
 /* No more bytes are needed, for better or worse. */
 static inline bool
-response_is_over(const struct response *r)
+response_is_over(const struct load_response *r)
 {
 	return r->state == RESPONSE_COMPLETE || r->state == RESPONSE_MALFORMED;
 }

@@ -33,7 +33,7 @@ sample_errno_name(unsigned error)
 
 /* How long a response waited to be read, beyond what waking up costs. */
 static int64_t
-unread_ns(const struct sample *s)
+unread_ns(const struct request_sample *s)
 {
 	int64_t ns = instant_since(s->last, s->kernel_read) - WAKING_NS;
 
@@ -41,14 +41,14 @@ unread_ns(const struct sample *s)
 }
 
 void
-samples_bound(struct sample *samples, size_t n)
+samples_bound(struct request_sample *samples, size_t n)
 {
 	struct instant idle = INSTANT_NONE; /* all sent so far were over */
 	struct instant before = INSTANT_NONE;
 	int64_t behind_ns = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct sample *s = &samples[i];
+		struct request_sample *s = &samples[i];
 		if (s->outcome == OUTCOME_UNSENT)
 			continue;
 		if (instant_before(s->scheduled, idle))

@@ -31,7 +31,7 @@ enum outcome {
 };
 #define OUTCOME_COUNT 9
 
-struct sample {
+struct request_sample {
 	struct instant scheduled;
 	struct instant send_begin;
 	struct instant send_end; /* unset if it was never sent whole */
@@ -71,28 +71,28 @@ outcome_is_error(enum outcome outcome)
 
 /* Whether it has latencies. */
 static inline bool
-sample_is_ok(const struct sample *s)
+sample_is_ok(const struct request_sample *s)
 {
 	return s->outcome == OUTCOME_OK;
 }
 
 /* Valid once send_begin is set. */
 static inline int64_t
-sample_lag_ns(const struct sample *s)
+sample_lag_ns(const struct request_sample *s)
 {
 	return instant_since(s->send_begin, s->scheduled);
 }
 
 /* From the due time to the last byte; valid if the sample is OK. */
 static inline int64_t
-sample_latency_ns(const struct sample *s)
+sample_latency_ns(const struct request_sample *s)
 {
 	return instant_since(s->last, s->scheduled);
 }
 
 /* From the first system call to the last byte; valid if the sample is OK. */
 static inline int64_t
-sample_service_ns(const struct sample *s)
+sample_service_ns(const struct request_sample *s)
 {
 	return instant_since(s->last, s->send_begin);
 }
@@ -117,11 +117,11 @@ sample_service_ns(const struct sample *s)
  * a request's due time and its sending; a stall within a system call that
  * sends.
  * O(n), any thread, after the sender has ended. */
-void samples_bound(struct sample *samples, size_t n);
+void samples_bound(struct request_sample *samples, size_t n);
 
 /* See samples_bound(); valid if the sample is OK. */
 static inline int64_t
-sample_least_ns(const struct sample *s)
+sample_least_ns(const struct request_sample *s)
 {
 	int64_t ns = sample_latency_ns(s) - s->generator_ns;
 
@@ -131,7 +131,7 @@ sample_least_ns(const struct sample *s)
 /* Time outside the server; negative if it claims more than there was.
    Valid if the server reported. */
 static inline int64_t
-sample_gap_ns(const struct sample *s)
+sample_gap_ns(const struct request_sample *s)
 {
 	return sample_service_ns(s) - s->server_ns;
 }

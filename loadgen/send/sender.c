@@ -157,8 +157,8 @@ static bool
 send_one(struct sender *s, struct instant due)
 {
 	struct iteration *it = s->it;
-	struct sample *sample = &it->samples[s->next];
-	struct connection *c = NULL;
+	struct request_sample *sample = &it->samples[s->next];
+	struct load_connection *c = NULL;
 	uint32_t opened = s->pool.opened;
 	int err;
 
@@ -203,7 +203,7 @@ send_due(struct sender *s, struct instant now)
 static struct instant
 oldest_deadline(const struct sender *s)
 {
-	const struct connection *c = TAILQ_FIRST(&s->pool.busy.queue);
+	const struct load_connection *c = TAILQ_FIRST(&s->pool.busy.queue);
 
 	if (c == NULL)
 		return (struct instant){UINT64_MAX};
@@ -215,7 +215,7 @@ static void
 fail_late(struct sender *s, struct instant now)
 {
 	while (!instant_before(now, oldest_deadline(s))) {
-		struct connection *c = TAILQ_FIRST(&s->pool.busy.queue);
+		struct load_connection *c = TAILQ_FIRST(&s->pool.busy.queue);
 		receiver_fail(s, c, c->request, OUTCOME_TIMEOUT);
 	}
 }
@@ -335,7 +335,7 @@ finish(struct sender *s, struct usage before)
 	check_clock(s);
 	it->interrupted = s->finished < it->warmup + it->requests;
 	while (TAILQ_FIRST(&s->pool.busy.queue) != NULL) {
-		struct connection *c = TAILQ_FIRST(&s->pool.busy.queue);
+		struct load_connection *c = TAILQ_FIRST(&s->pool.busy.queue);
 		it->samples[c->request].last = instant_now();
 		connection_close(&s->pool, c);
 	}

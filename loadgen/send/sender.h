@@ -28,7 +28,7 @@
 struct sender {
 	const struct plan *plan; /* borrowed, as the next */
 	struct request_texts *texts;
-	struct pool pool;
+	struct load_pool pool;
 	int epoll_fd;
 	int timer_fd;		 /* sleeping until an instant */
 	int stop_fd;		 /* eventfd: wakes a sleeping sender */

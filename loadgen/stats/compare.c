@@ -15,7 +15,7 @@
 static int64_t
 value_of(const struct iteration_summary *sum, int column)
 {
-	const struct distribution *d = &sum->series[SERIES_LATENCY];
+	const struct latency_summary *d = &sum->series[SERIES_LATENCY];
 
 	if (d->count == 0 || sum->partial)
 		return -1;
@@ -26,7 +26,7 @@ value_of(const struct iteration_summary *sum, int column)
 
 /* values: room for one of each iteration of both. */
 static int
-add_row(struct comparison *c, const char *name, int column, int64_t *values)
+add_row(struct ab_comparison *c, const char *name, int column, int64_t *values)
 {
 	const struct summary *a = c->a.summary;
 	const struct summary *b = c->b.summary;
@@ -48,7 +48,7 @@ add_row(struct comparison *c, const char *name, int column, int64_t *values)
 }
 
 int
-compare_sides(struct comparison *c)
+compare_sides(struct ab_comparison *c)
 {
 	const struct percentiles *p = &c->a.summary->criteria->percentiles;
 	size_t n = c->a.summary->count + c->b.summary->count;
@@ -123,7 +123,7 @@ print_reasons(FILE *out, const char *name, const struct compare_side *s)
 }
 
 void
-compare_text(FILE *out, const struct comparison *c)
+compare_text(FILE *out, const struct ab_comparison *c)
 {
 	print_side(out, "A", &c->a);
 	print_side(out, "B", &c->b);
@@ -170,7 +170,7 @@ put_side(struct json *j, const char *key, const struct compare_side *s)
 }
 
 void
-compare_json(const struct comparison *c, struct json *j)
+compare_json(const struct ab_comparison *c, struct json *j)
 {
 	json_object_begin(j);
 	json_key_string(j, "schema", "tailor.load.compare/1");

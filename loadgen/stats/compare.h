@@ -24,7 +24,7 @@ struct compare_side {
 	const struct verdict *verdict;
 };
 
-struct comparison {
+struct ab_comparison {
 	struct compare_side a;
 	struct compare_side b;
 	bool usable; /* neither generator was bad */
@@ -35,10 +35,10 @@ struct comparison {
 /* Compare c->a and c->b, which have the same criteria and at most SHIFT_MAX
  * iterations.  Returns 0, -ENODATA (no iteration is complete and has successes
  * in both) or -ENOMEM. */
-int compare_sides(struct comparison *c);
+int compare_sides(struct ab_comparison *c);
 
 /* The sentences. */
-void compare_text(FILE *out, const struct comparison *c);
+void compare_text(FILE *out, const struct ab_comparison *c);
 
 /* Schema tailor.load.compare/1. */
-void compare_json(const struct comparison *c, struct json *j);
+void compare_json(const struct ab_comparison *c, struct json *j);

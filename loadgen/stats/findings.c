@@ -43,8 +43,8 @@ findings_of(const struct findings *f, unsigned iteration, uint32_t number)
 static int
 by_count(const void *a, const void *b)
 {
-	const struct cause *x = a;
-	const struct cause *y = b;
+	const struct slow_cause *x = a;
+	const struct slow_cause *y = b;
 
 	if (x->count != y->count)
 		return x->count < y->count ? 1 : -1;
@@ -68,7 +68,7 @@ median_share(const struct findings *f, const char *code, int64_t *scratch)
 }
 
 int
-findings_causes(const struct findings *f, struct cause *out, int max)
+findings_causes(const struct findings *f, struct slow_cause *out, int max)
 {
 	int64_t *scratch = calloc(f->count + 1, sizeof(*scratch));
 	int n = 0;
@@ -82,7 +82,7 @@ findings_causes(const struct findings *f, struct cause *out, int max)
 		if (k == max)
 			continue;
 		if (k == n)
-			out[n++] = (struct cause){
+			out[n++] = (struct slow_cause){
 			    .code = f->all[i].code, .text = f->all[i].text};
 		out[k].count++;
 	}

@@ -32,7 +32,7 @@ struct findings {
 };
 
 /* The findings with one code. */
-struct cause {
+struct slow_cause {
 	const char *code; /* borrowed from the first of them */
 	const char *text; /* likewise */
 	size_t count;
@@ -49,4 +49,4 @@ findings_of(const struct findings *f, unsigned iteration, uint32_t number);
 
 /* Group them by code, the most frequent first; at most max groups.  Returns how
  * many, or -ENOMEM. */
-int findings_causes(const struct findings *f, struct cause *out, int max);
+int findings_causes(const struct findings *f, struct slow_cause *out, int max);

@@ -153,8 +153,8 @@ void
 verdict_reach(struct verdict *v, struct summary *s)
 {
 	const struct percentiles *p = &s->criteria->percentiles;
-	const struct distribution *least = &s->pooled[SERIES_LEAST];
-	const struct distribution *most = &s->pooled[SERIES_LATENCY];
+	const struct latency_summary *least = &s->pooled[SERIES_LEAST];
+	const struct latency_summary *most = &s->pooled[SERIES_LATENCY];
 
 	memset(v, 0, sizeof(*v));
 	collect(v, s);
