@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define DURATION_NS (10 * NS_PER_S)
 #define BEFORE_NS (200 * NS_PER_MS)

@@ -1,24 +1,12 @@
 /* option_table.c: the tables of the command line. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "base/topology.h"
 #include "loadgen/options.h"
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 #include "loadgen/send/token.h"
-
-static int
-count_between(const char *text, uint64_t low, uint64_t high, uint64_t *out)
-{
-	uint64_t n;
-
-	if (quantity_count(text, &n) < 0 || n < low || n > high)
-		return -EINVAL;
-	*out = n;
-	return 0;
-}
 
 static void *
 member(void *to, const struct option_row *row)
@@ -47,30 +35,6 @@ set_token(void *to, const struct option_row *row, const char *text)
 		n++;
 	*(const char **)member(to, row) = text;
 	return n >= 1 && n <= 64 && text[n] == '\0' ? 0 : -EINVAL;
-}
-
-static int
-set_count(void *to, const struct option_row *row, const char *text)
-{
-	return count_between(
-	    text, (uint64_t)row->low, (uint64_t)row->high, member(to, row));
-}
-
-static int
-set_duration(void *to, const struct option_row *row, const char *text)
-{
-	int64_t *out_ns = member(to, row);
-	int err = quantity_duration(text, out_ns);
-	const char *unit;
-	double seconds;
-
-	/* As other generators have it: 10 is 10s. */
-	if (err < 0 && quantity_real(text, &seconds, &unit) == 0 &&
-	    *unit == '\0' && seconds < 9e9) {
-		*out_ns = llround(seconds * (double)NS_PER_S);
-		err = 0;
-	}
-	return err < 0 || *out_ns < row->low ? -EINVAL : 0;
 }
 
 static int
@@ -120,8 +84,12 @@ set_arrivals(void *to, const struct option_row *row, const char *text)
 	if (strncmp(text, closed, strlen(closed)) != 0)
 		return -EINVAL;
 	o->plan.arrivals = ARRIVALS_CLOSED;
-	return count_between(text + strlen(closed), 1, PLAN_CONNECTIONS_MAX,
-	    &o->plan.closed_clients);
+	return quantity_parse(QUANTITY_THOUSANDS, text + strlen(closed), 1,
+		   &o->plan.closed_clients) == 0 &&
+		       o->plan.closed_clients >= 1 &&
+		       o->plan.closed_clients <= PLAN_CONNECTIONS_MAX
+		   ? 0
+		   : -EINVAL;
 }
 
 static int
@@ -238,8 +206,8 @@ set_fail(void *to, const struct option_row *row, const char *text)
 #define A_DURATION "a duration like 500ms or 10 (seconds)"
 #define RATE \
 	set_rate, .wants = "a rate of 0.001 to 10M per second", .values = ""
-#define NUMBER set_count, .wants = "a number in range", .values = ""
-#define DURATION set_duration, .wants = A_DURATION, .values = ""
+#define NUMBER option_number, .wants = "a number in range", .values = ""
+#define DURATION option_duration, .wants = A_DURATION, .values = ""
 #define TOKEN \
 	set_token, .wants = "an HTTP token of 1 to 64 characters", .values = ""
 #define OF(verb) LINE_COMMAND(OPTIONS_##verb)
@@ -260,7 +228,7 @@ static const struct option_row rows[] = {
     {"iterations", 'i', "N", "iterations [20]", NUMBER, AT(plan.iterations),
 	FROM(1, 100000), GIVEN(iterations_given), .commands = RUNS},
     {"duration", 'd', "T", "how long to send, in all; instead of -n",
-	set_duration, AT(duration_ns), FROM(1, 0),
+	option_duration, AT(duration_ns), FROM(1, 0),
 	.wants = A_DURATION "; a body is --data", .commands = RUNS | OF(CHECK)},
     {"timelimit", 'z', "T", NULL, DURATION, AT(duration_ns), FROM(1, 0),
 	.commands = RUNS},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/quantity.h"
 #include "tailorctl/blame.h"
 #include "tailorctl/plain.h"
 
@@ -22,8 +23,9 @@ interval_print(struct blame_interval i, const char *after)
 static const char *
 difference(int64_t ns)
 {
-	return plain_format(
-	    "%s%s", ns < 0 ? "-" : "", plain_duration(llabs(ns)));
+	char text[QUANTITY_TEXT_MAX];
+
+	return plain_format("%s", quantity_format_ns(ns, text));
 }
 
 /* --- all requests --------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/quantity.h"
 #include "tailorctl/plain.h"
 
 #define WORD_MAX 20 /* on a narrow terminal a longer word is cut there */
@@ -165,29 +166,10 @@ plain_print(unsigned indent, const char *format, ...)
 	plain_wrap(stdout, text, indent);
 }
 
-/* Three significant digits and a unit. */
-static const char *
-scaled(double v, const char *unit)
-{
-	return plain_format("%.*f%s",
-	    v < 9.995	? 2
-	    : v < 99.95 ? 1
-			: 0,
-	    v, unit);
-}
-
 const char *
 plain_duration(int64_t ns)
 {
-	double v = (double)ns;
-
-	if (ns < 0)
-		return "-";
-	if (ns < NS_PER_US)
-		return plain_format("%dns", (int)ns);
-	if (v < 999.5e3)
-		return scaled(v / 1e3, "us");
-	return v < 999.5e6 ? scaled(v / 1e6, "ms") : scaled(v / 1e9, "s");
+	return ns < 0 ? "-" : quantity_format_ns(ns, place());
 }
 
 const char *

@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/quantity.h"
 
 enum query_operator {
 	EQUAL,
@@ -129,47 +130,18 @@ take_operator(struct parser *p)
 	return ALONE;
 }
 
-static const struct {
-	char text[3];
-	uint64_t factor;
-} units[] = {
-    {"", 1},
-    {"ns", 1},
-    {"us", 1000},
-    {"ms", 1000000},
-    {"s", 1000000000},
-    {"m", 60000000000},
-    {"k", 1024},
-    {"M", 1048576},
-};
-
-/* "0.5ms" as a number; false if it is none. */
+/* "0.5ms" or "64k" as a number; false if it is none. */
 static bool
 number_of(const char *word, size_t length, uint64_t *out)
 {
-	char text[QUERY_WORD], *end;
-	uint64_t factor = 0;
-	double value;
+	char text[QUERY_WORD];
 
-	if (length >= sizeof(text) || !isdigit((unsigned char)word[0]))
+	if (length >= sizeof(text))
 		return false;
 	memcpy(text, word, length);
 	text[length] = '\0';
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	if (*end == '\0')
-		return errno == 0; /* integers stay exact */
-	if (strspn(text, "0123456789.") != strcspn(text, "numskM"))
-		return false; /* not 1e9, 0x1p3 or inf */
-	value = strtod(text, &end);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(end, units[i].text) == 0)
-			factor = units[i].factor;
-	value *= (double)factor;
-	if (factor == 0 || !(value < 18e18))
-		return false;
-	*out = (uint64_t)(value + 0.5);
-	return true;
+	return quantity_parse(QUANTITY_BYTES, text, 1, out) == 0 ||
+	       quantity_parse(QUANTITY_DURATION, text, 1, out) == 0;
 }
 
 static int
@@ -198,7 +170,7 @@ take_literal(struct parser *p, enum query_operator kind, struct literal *out)
 	if (!out->is_number && isdigit((unsigned char)*p->at) && !of_text &&
 	    kind != EQUAL && kind != UNEQUAL)
 		return fail(p, p->at,
-		    "%s is not a number; units are ns us ms s m, k M",
+		    "%s is not a number; units are ns us ms s m h, k M G",
 		    here(p, word));
 	p->at += out->length;
 	return 0;

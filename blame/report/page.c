@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/plot.h"
+#include "base/quantity.h"
 #include "blame/report/report.h"
 
 #define BINS 12		  /* of time, at most */
@@ -45,43 +46,21 @@ struct blame_page {
 	FILE *out;
 };
 
-/* The unit that a time is written in. */
-static const char *
-unit_of(int64_t ns)
-{
-	if (llabs(ns) < 1000000)
-		return "us";
-	return llabs(ns) < 1000000000 ? "ms" : "s";
-}
-
-static void
-put_number(FILE *out, int64_t ns)
-{
-	double x = fabs((double)ns);
-
-	fputs(ns <= -500 ? "-" : "", out);
-	if (x < 1e6)
-		fprintf(out, "%.0f", x / 1e3);
-	else
-		fprintf(out, "%.3g", x < 1e9 ? x / 1e6 : x / 1e9);
-}
-
-/* "813 us", "41.2 ms", "3.10 s"; a difference may be negative. */
+/* "813us", "41.2ms"; a difference may be negative. */
 static void
 put_ns(FILE *out, int64_t ns)
 {
-	put_number(out, ns);
-	fprintf(out, " %s", unit_of(ns));
+	char text[QUANTITY_TEXT_MAX];
+
+	fputs(quantity_format_ns(ns, text), out);
 }
 
-/* "(37.1 to 48.2 ms)" */
+/* "(37.1ms to 48.2ms)" */
 static void
 put_interval(FILE *out, struct blame_interval i)
 {
-	bool same = strcmp(unit_of(i.low_ns), unit_of(i.high_ns)) == 0;
-
 	fputs(" <span class=\"dim\">(", out);
-	(same ? put_number : put_ns)(out, i.low_ns);
+	put_ns(out, i.low_ns);
 	fputs(" to ", out);
 	put_ns(out, i.high_ns);
 	fputs(")</span>", out);

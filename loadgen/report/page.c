@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/plot.h"
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define SLOW_ROWS_MAX 200
 #define CAUSES_MAX 64

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 #include "loadgen/stats/statistics.h"
 
 /* " p99 so far 9.4ms", from what the sender has published. */

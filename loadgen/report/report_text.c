@@ -5,7 +5,7 @@
 
 #include "base/terminal.h"
 #include "base/topology.h"
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define NO_VALUE "-"
 

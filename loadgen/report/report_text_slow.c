@@ -1,7 +1,7 @@
 #include "loadgen/report/report.h"
 
 #include "base/text.h"
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define LIST_MAX 10 /* run.json has all */
 #define CAUSES_MAX 8

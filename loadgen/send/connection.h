@@ -62,7 +62,7 @@ struct load_pool {
 };
 
 /* Make room for plan->max_connections connections; opens none.  Each one's
- * epoll data is its struct load_connection *.  plan and t must outlive the pool.
+ * epoll data is its struct load_connection *.  plan and t must outlive it.
  * Returns 0 or -ENOMEM. */
 int pool_open(struct load_pool *p, int epoll_fd, const struct plan *plan,
     const struct target *t);

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "loadgen/send/plan.h"
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define INSTANT_MAX_MS 86400e3 /* a day */
 

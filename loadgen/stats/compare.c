@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define SHOWN 0.05
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 static const char *const series_name[SERIES_COUNT] = {
     [SERIES_LATENCY] = "latency",
@@ -100,24 +100,20 @@ take_op(struct expectation *e, const char **text)
 static int
 take_limit(struct expectation *e, const char *text)
 {
+	bool time = statistic_is_time(e->statistic);
 	const char *rest;
-	uint64_t count = 0;
-	int64_t ns = 0;
+	uint64_t n = 0;
 	int err;
-
-	if (statistic_is_time(e->statistic)) {
-		err = quantity_duration(text, &ns);
-		e->limit = (double)ns;
-		return err;
-	}
 	if (e->statistic == STATISTIC_ERRORS &&
 	    quantity_real(text, &e->limit, &rest) == 0 &&
 	    strcmp(rest, "%") == 0) {
 		e->statistic = STATISTIC_ERRORS_PERCENT;
 		return 0;
 	}
-	err = quantity_count(text, &count);
-	e->limit = (double)count;
+	/* Of times only "0" may stand without a unit. */
+	err = quantity_parse(time ? QUANTITY_DURATION : QUANTITY_THOUSANDS,
+	    text, !time || strcmp(text, "0") == 0, &n);
+	e->limit = (double)n;
 	return err;
 }
 

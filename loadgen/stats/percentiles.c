@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 /* Percentiles are distinct to a millionth. */
 static bool

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define FINE_NS (50 * NS_PER_US)
 #define FINE_SHARE 20 /* 5 % */
