@@ -12,7 +12,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/waits.h"
 
 #define CHECK_PERIOD_NS (100 * NS_PER_MS)

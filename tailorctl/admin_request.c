@@ -8,7 +8,7 @@
 
 #include "tailorctl/field.h"
 #include "tailorctl/find.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 int
 admin_request(const struct ctl_options *options, const char *method,

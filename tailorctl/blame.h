@@ -18,10 +18,6 @@ int blame_tables_read(struct view *v);
 /* --accounts: print them as they are.  Returns the exit status. */
 int blame_tables_print(const struct ctl_options *options);
 
-/* blame_print.c: print what the percentile of a route consists of. */
-void blame_print_route(const struct view *v, const struct blame_route *route,
-    const struct blame_options *o, const struct blame_report *r);
-
 /* blame_questions.c: --without and --impact, printed or into j. */
 int blame_show_without(
     const struct view *v, const struct blame_route *route, struct json *j);

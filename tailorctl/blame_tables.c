@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/blame.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 /* A table of what ended within since_ns .. until_ns before the latest account,
  * or a file's, which has what it has.  The caller frees it; NULL after a

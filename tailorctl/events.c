@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/json.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/commands.h"
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"

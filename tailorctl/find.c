@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "http/client/client.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define PLACES 16
 #define SOCKETS_MAX 1024

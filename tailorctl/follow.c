@@ -4,7 +4,7 @@
 
 #include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define IDLE_NS (10 * NS_PER_MS)
 #define IDLE_CHECKS 100 /* idle turns between checks of the file */

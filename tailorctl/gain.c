@@ -13,7 +13,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define BLOCKS_MAX 96
 #define BUCKETS_MAX 320

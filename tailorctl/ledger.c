@@ -3,7 +3,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 /* A line's title, in a column of its own. */
 static void

@@ -19,7 +19,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/find.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define GUESTS 16 /* connections at once; one more has to wait */
 #define HEAD_BYTES 4096

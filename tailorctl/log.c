@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/follow.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/query.h"
 #include "talechain/events/events.h"
 

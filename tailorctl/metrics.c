@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/samples.h"
 #include "tailorctl/screen.h"
 

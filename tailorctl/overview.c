@@ -3,7 +3,6 @@
 #include "base/terminal.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
 
 #define SLICES 2
 #define BUCKETS_MAX 64

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "profiler/profiler.h"
 #include "tailorctl/commands.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/probe.h"
 
 static const struct {

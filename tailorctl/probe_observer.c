@@ -18,7 +18,7 @@
 #include "base/topology.h"
 #include "profiler/profiler.h"
 #include "tailorctl/find.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/probe.h"
 #include "talechain/timeline/timeline.h"
 

@@ -18,7 +18,7 @@
 #include "base/instant.h"
 #include "base/permission.h"
 #include "base/topology.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/probe.h"
 
 #define CLOCK_READS 20000

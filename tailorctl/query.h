@@ -9,7 +9,7 @@
  * 	text  = '"' ... '"' | "'" ... "'" | WORD
  *
  * A number with a unit of time is nanoseconds, like all times here; k is 1024,
- * M 1024 k (base/quantity.h).  "~" is "contains".  A field alone is true if it is present and
+ * M 1024 k.  "~" is "contains".  A field alone is true if it is present and
  * neither 0 nor "".  A comparison with a missing field is false.  Texts have no
  * escapes: use the other quotes.
  *

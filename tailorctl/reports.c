@@ -13,7 +13,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/waits.h"
 
 #define INDENT 4

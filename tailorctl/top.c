@@ -16,7 +16,7 @@
 #include "tailorctl/field.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/overview.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/screen.h"
 #include "talechain/events/events.h"
 

@@ -22,10 +22,8 @@
 #define NO_CAUSE (STACKED + 1)
 #define CURVE 60 /* points of a distribution */
 #define CURVES 2 /* largest causes of which one is drawn */
-#define EXAMPLES 3
 #define CHANGES 5
-#define PART_SHOWN 0.01 /* of p99 - p50 */
-#define MUCH 0.1	/* of it: without a cause, this is said first */
+#define MUCH 0.1 /* of it: without a cause, this is said first */
 
 static const char meaning[] =
     "<h2>What the figures are</h2>\n<p class=\"dim\">A cause's excess is its "
@@ -70,13 +68,6 @@ static const struct blame_cause *
 cause_of(const struct blame_page *p, unsigned line)
 {
 	return &p->v->rows.cause[p->r->line[line].cause];
-}
-
-static bool
-is_shown(const struct blame_page *p, unsigned line)
-{
-	return fabs((double)p->r->line[line].excess_ns) >=
-	       PART_SHOWN * (double)(p->r->q_ns - p->r->p50_ns);
 }
 
 /* Of the difference: its largest cause, and what has none, if that is much. */
@@ -323,7 +314,7 @@ put_lines(const struct blame_page *p)
 	    "queue</th><th>seen</th></tr>\n",
 	    name, name, name);
 	for (unsigned i = 0; i < p->r->lines; i++)
-		if (i < STACKED || is_shown(p, i) ||
+		if (i < STACKED || blame_view_shows(p->r, i) ||
 		    (p->r->line[i].kind == BLAME_UNEXPLAINED &&
 			p->r->line[i].share_ns > 0))
 			put_line(p, i);
@@ -453,12 +444,13 @@ put_examples(const struct blame_page *p)
 	unsigned shown = 0;
 
 	fputs("<h3>Examples</h3>\n<table>\n", p->out);
-	for (unsigned i = 0; i < p->r->lines && shown < EXAMPLES; i++) {
-		uint64_t id[EXAMPLES];
-		unsigned n = blame_examples(
-		    p->route->set, p->v->p, p->r->line[i].cause, id, EXAMPLES);
+	for (unsigned i = 0; i < p->r->lines && shown < BLAME_EXAMPLES_SHOWN;
+	     i++) {
+		uint64_t id[BLAME_EXAMPLES_SHOWN];
+		unsigned n = blame_examples(p->route->set, p->v->p,
+		    p->r->line[i].cause, id, BLAME_EXAMPLES_SHOWN);
 
-		if (!is_shown(p, i) || p->r->line[i].excess_ns <= 0)
+		if (!blame_view_shows(p->r, i) || p->r->line[i].excess_ns <= 0)
 			continue;
 		shown++;
 		fputs("<tr><td class=\"t\">", p->out);

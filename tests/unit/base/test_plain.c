@@ -8,7 +8,7 @@
 
 #include "base/instant.h"
 #include "base/text.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define ROUNDS 20000
 
