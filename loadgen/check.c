@@ -1,4 +1,8 @@
-#include "loadgen/check.h"
+/* check.c: how well this machine lets a sender keep its schedule.
+ *
+ * Sends nothing.  A thread placed like the sender wakes at the instants of a
+ * Poisson schedule, sleeping and spinning as the sender does. */
+#include "loadgen/experiment.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "base/topology.h"
 #include "loadgen/options.h"
 #include "base/quantity.h"
-#include "loadgen/send/token.h"
+#include "loadgen/send/request.h"
 
 static void *
 member(void *to, const struct option_row *row)

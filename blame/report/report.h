@@ -1,7 +1,8 @@
 /* report.h: what is found of routes, as text, as JSON and as a page.
  *
- * The same for tailorctl and for the admin listener.  Nothing is read or written
- * but memory and a stream: the given one, or standard output for text.  One thread at a time. */
+ * The same for tailorctl and for the admin listener.  Nothing is read, and
+ * nothing written but a stream: the given one, or standard output for text.
+ * One thread at a time. */
 #pragma once
 
 #include <stdio.h>

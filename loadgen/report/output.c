@@ -1,4 +1,4 @@
-#include "loadgen/report/output.h"
+#include "loadgen/report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,10 @@
-#include "loadgen/report/page.h"
+/* page.c: report.html, a run on one page.
+ *
+ * The generator's verdict and the figures come first, then the pictures.
+ * One file: static SVG, a style sheet, no script; a content security policy
+ * forbids everything else.  Timelines of slow requests are linked; they lie
+ * beside it. */
+#include "loadgen/report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* picture.c: a dot is drawn once for each place, so that the size of a picture
  * does not grow with the number of requests. */
-#include "loadgen/report/page.h"
+#include "loadgen/report/report.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "loadgen/send/receiver.h"
+#include "loadgen/send/sender.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

@@ -12,7 +12,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "loadgen/send/receiver.h"
 #include "loadgen/send/stamps.h"
 
 #define LEAD_NS (10 * NS_PER_MS) /* from the plan to the schedule's zero */

@@ -92,3 +92,45 @@ findings_causes(const struct findings *f, struct slow_cause *out, int max)
 	qsort(out, (size_t)n, sizeof(*out), by_count);
 	return n;
 }
+
+/* --- the slowest ---------------------------------------------------------- */
+
+int
+slow_list_init(struct slow_list *l, size_t capacity)
+{
+	*l = (struct slow_list){.capacity = capacity};
+	if (capacity == 0)
+		return 0;
+	l->slowest = calloc(capacity, sizeof(*l->slowest));
+	return l->slowest == NULL ? -ENOMEM : 0;
+}
+
+void
+slow_list_fini(struct slow_list *l)
+{
+	free(l->slowest);
+	*l = (struct slow_list){0};
+}
+
+bool
+slow_list_offer(struct slow_list *l, const struct slow *candidate)
+{
+	size_t at = l->count;
+
+	if (l->capacity == 0)
+		return false;
+	if (l->count == l->capacity) {
+		at--;
+		if (l->slowest[at].latency_ns >= candidate->latency_ns)
+			return false;
+	} else {
+		l->count++;
+	}
+	while (
+	    at > 0 && l->slowest[at - 1].latency_ns < candidate->latency_ns) {
+		l->slowest[at] = l->slowest[at - 1];
+		at--;
+	}
+	l->slowest[at] = *candidate;
+	return true;
+}

@@ -17,7 +17,7 @@
 
 #include "loadgen/send/iteration.h"
 #include "loadgen/stats/criteria.h"
-#include "loadgen/stats/slow_list.h"
+#include "loadgen/stats/findings.h"
 #include "loadgen/stats/statistics.h"
 
 #define INTERVAL_LEVEL 0.95

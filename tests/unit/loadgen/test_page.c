@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/report/page.h"
+#include "loadgen/report/report.h"
 
 static struct plan plan = {
     .requests = 3, .iterations = 1, .rate_per_s = 1000, .method = "GET"};

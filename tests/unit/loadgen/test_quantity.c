@@ -7,8 +7,7 @@
 
 #include "base/array.h"
 #include "base/quantity.h"
-#include "loadgen/stats/expectation.h"
-#include "loadgen/stats/percentiles.h"
+#include "loadgen/stats/criteria.h"
 
 static int
 check(enum quantity q, const char *text, uint64_t wanted)

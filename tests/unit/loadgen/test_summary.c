@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "loadgen/stats/slow_list.h"
+#include "loadgen/stats/findings.h"
 #include "loadgen/stats/summary.h"
 #include "loadgen/stats/verdict.h"
 
