@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/nearest.h"
+#include "base/quantity.h"
 #include "base/text.h"
 
 #define WORD_MAX 64	/* of a word in a sentence */
@@ -91,15 +92,25 @@ option_text(void *to, const struct option_row *row, const char *text)
 int
 option_number(void *to, const struct option_row *row, const char *text)
 {
-	int64_t *out = member(to, row);
-	char *end;
+	uint64_t n;
 
-	errno = 0;
-	*out = strtoll(text, &end, 10);
-	/* strtoll() would take "+1" and " 1". */
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
-	    *out < row->low || *out > row->high)
+	if (quantity_parse(QUANTITY_THOUSANDS, text, 1, &n) != 0 ||
+	    n > INT64_MAX || (int64_t)n < row->low || (int64_t)n > row->high)
 		return -EINVAL;
+	*(int64_t *)member(to, row) = (int64_t)n;
+	return 0;
+}
+
+int
+option_duration(void *to, const struct option_row *row, const char *text)
+{
+	uint64_t ns;
+
+	if (quantity_parse(QUANTITY_DURATION, text, NS_PER_S, &ns) != 0 ||
+	    ns > INT64_MAX || (int64_t)ns < row->low ||
+	    (row->high != 0 && (int64_t)ns > row->high))
+		return -EINVAL;
+	*(int64_t *)member(to, row) = (int64_t)ns;
 	return 0;
 }
 

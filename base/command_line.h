@@ -46,7 +46,9 @@ struct option_row {
 
 option_set option_flag, option_off;	 /* bool: true, false */
 option_set option_text;			 /* const char *, borrowed */
-option_set option_number;		 /* int64_t, low .. high */
+option_set option_number;		 /* int64_t, low .. high, also "20k" */
+option_set option_duration;		 /* int64_t, ns, low .. high (0: none);
+					    without a unit it is seconds */
 option_set option_choice, option_chosen; /* unsigned: a place in values, from 0;
 					    const char *: the word */
 

@@ -183,7 +183,7 @@ file_remove_directory(const char *path, size_t made)
 #define LINKS_MAX 16
 
 /* A path being walked, so that no other user's link is followed. */
-struct walk {
+struct path_walk {
 	int at; /* owned; where it has come to */
 	unsigned links;
 	char rest[PATH_MAX]; /* what is left of it */
@@ -204,7 +204,7 @@ open_to_others(const struct stat *st)
 }
 
 static int
-walk_from(struct walk *w, const char *path)
+walk_from(struct path_walk *w, const char *path)
 {
 	w->at =
 	    open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -212,9 +212,9 @@ walk_from(struct walk *w, const char *path)
 }
 
 static int
-walk_begin(struct walk *w, const char *path)
+walk_begin(struct path_walk *w, const char *path)
 {
-	*w = (struct walk){.at = -1};
+	*w = (struct path_walk){.at = -1};
 	if (strlen(path) >= sizeof(w->rest))
 		return -ENAMETOOLONG;
 	strcpy(w->rest, path);
@@ -222,7 +222,7 @@ walk_begin(struct walk *w, const char *path)
 }
 
 static void
-walk_end(struct walk *w)
+walk_end(struct path_walk *w)
 {
 	if (w->at >= 0)
 		close(w->at);
@@ -231,7 +231,7 @@ walk_end(struct walk *w)
 
 /* Take the next name.  1, 0 at the end, or a negative errno. */
 static int
-walk_name(struct walk *w)
+walk_name(struct path_walk *w)
 {
 	const char *begin = w->rest + strspn(w->rest, "/");
 	size_t n = strcspn(begin, "/");
@@ -247,7 +247,7 @@ walk_name(struct walk *w)
 }
 
 static void
-walk_enter(struct walk *w, int fd)
+walk_enter(struct path_walk *w, int fd)
 {
 	close(w->at);
 	w->at = fd;
@@ -256,7 +256,7 @@ walk_enter(struct walk *w, int fd)
 /* Put where a link leads (owned by us or root) before what is left.  Those of
  * /proc/PID/fd lead where no path does. */
 static int
-walk_link(struct walk *w, int link)
+walk_link(struct path_walk *w, int link)
 {
 	char target[PATH_MAX], rest[PATH_MAX];
 	struct statfs fs;
@@ -291,7 +291,7 @@ walk_link(struct walk *w, int link)
 /* Go to the name.  0, -EPERM for another user's link, or another negative
  * errno. */
 static int
-walk_step(struct walk *w)
+walk_step(struct path_walk *w)
 {
 	int fd = openat(w->at, w->name, O_PATH | O_NOFOLLOW | O_CLOEXEC), err;
 	struct stat st;
@@ -321,7 +321,7 @@ static int
 walk_directory(
     const char *path, enum walk_make make, mode_t mode, struct stat *st)
 {
-	struct walk w;
+	struct path_walk w;
 	int err = walk_begin(&w, path), more;
 
 	while (err == 0 && (more = walk_name(&w)) != 0) {
@@ -374,7 +374,7 @@ rundir_make(const char *path, mode_t mode)
 
 /* Make the name for the user, in a directory that only root may write to. */
 static int
-walk_make_for(struct walk *w, uid_t uid, gid_t gid)
+walk_make_for(struct path_walk *w, uid_t uid, gid_t gid)
 {
 	int fd, err = 0;
 
@@ -393,7 +393,7 @@ walk_make_for(struct walk *w, uid_t uid, gid_t gid)
 int
 rundir_make_for(const char *path, uid_t uid, gid_t gid)
 {
-	struct walk w;
+	struct path_walk w;
 	struct stat st;
 	int err = walk_begin(&w, path), more;
 
@@ -438,7 +438,7 @@ file_append(const char *path, mode_t mode)
 	const int flags =
 	    O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	char reached[40];
-	struct walk w;
+	struct path_walk w;
 	struct stat st = {0};
 	int err = walk_begin(&w, path), fd = -1, more;
 

@@ -19,7 +19,7 @@ static const char *const level_names[] = {
 
 /* --- formatting ------------------------------------------------------- */
 
-struct writer {
+struct line_writer {
 	struct log_line *line;
 	bool cut;
 	bool quoted; /* between two quotes of the format */
@@ -28,7 +28,7 @@ struct writer {
 
 /* Append all or nothing, so that no escape is cut. */
 static void
-put(struct writer *w, const char *s, size_t n)
+put(struct line_writer *w, const char *s, size_t n)
 {
 	struct log_line *line = w->line;
 
@@ -41,7 +41,7 @@ put(struct writer *w, const char *s, size_t n)
 }
 
 static void
-put_escaped(struct writer *w, char c)
+put_escaped(struct line_writer *w, char c)
 {
 	unsigned char byte = (unsigned char)c;
 	char escape[8];
@@ -57,7 +57,7 @@ put_escaped(struct writer *w, char c)
 }
 
 static void
-put_value(struct writer *w, const char *s, int precision)
+put_value(struct line_writer *w, const char *s, int precision)
 {
 	if (s == NULL)
 		s = "(null)";
@@ -66,7 +66,7 @@ put_value(struct writer *w, const char *s, int precision)
 }
 
 static void
-put_literal(struct writer *w, char c)
+put_literal(struct line_writer *w, char c)
 {
 	if (c == '"')
 		w->quoted = !w->quoted;
@@ -78,7 +78,8 @@ put_literal(struct writer *w, char c)
 
 /* The next argument, an integer. */
 static int
-format_integer(struct writer *w, const char *spec, const char *size, char *out)
+format_integer(
+    struct line_writer *w, const char *spec, const char *size, char *out)
 {
 	if (strncmp(size, "ll", 2) == 0)
 		return sprintf(out, spec, va_arg(w->arguments, long long));
@@ -90,7 +91,7 @@ format_integer(struct writer *w, const char *spec, const char *size, char *out)
 /* A conversion, such as "%08.3f", behind its "%"; returns what follows it.  One
  * that is not supported cuts the line: what its argument is, is not known. */
 static const char *
-put_conversion(struct writer *w, const char *p, int error)
+put_conversion(struct line_writer *w, const char *p, int error)
 {
 	char spec[16], out[400]; /* %f of the largest double takes 317 */
 	const char *point = strchr(p, '.'),
@@ -134,7 +135,7 @@ void
 log_line_format(struct log_line *line, const char *event, const char *format,
     va_list arguments)
 {
-	struct writer w = {.line = line};
+	struct line_writer w = {.line = line};
 	int error = errno;
 
 	line->length = 0;

@@ -190,21 +190,23 @@ quantity_real(const char *text, double *out, const char **rest)
 const char *
 quantity_format_ns(int64_t ns, char out[QUANTITY_TEXT_MAX])
 {
-	double v = (double)ns;
-	double size = fabs(v);
+	double v = fabs((double)ns);
 	const char *unit = "s";
 
-	if (size < 1e6 - 500) {
-		v /= 1e3;
-		unit = "us";
-	} else if (size < 1e9 - 5e3) {
-		v /= 1e6;
-		unit = "ms";
-	} else {
-		v /= 1e9;
+	if (v < 1e3) {
+		snprintf(out, QUANTITY_TEXT_MAX, "%dns", (int)ns);
+		return out;
 	}
-	/* Tenths of a microsecond only where they are a visible part. */
-	int digits = unit[0] == 'u' ? (size < 9950 ? 1 : 0) : 2;
-	snprintf(out, QUANTITY_TEXT_MAX, "%.*f%s", digits, v, unit);
+	if (v < 999.5e3)
+		v /= 1e3, unit = "us";
+	else if (v < 999.5e6)
+		v /= 1e6, unit = "ms";
+	else
+		v /= 1e9;
+	snprintf(out, QUANTITY_TEXT_MAX, "%s%.*f%s", ns < 0 ? "-" : "",
+	    v < 9.995	? 2
+	    : v < 99.95 ? 1
+			: 0,
+	    v, unit);
 	return out;
 }

@@ -34,5 +34,6 @@ char *quantity_format(enum quantity q, uint64_t v, char out[QUANTITY_TEXT_MAX]);
  * Returns 0, or -EINVAL if text does not start with a digit. */
 int quantity_real(const char *text, double *out, const char **rest);
 
-/* Write ns as "0.1us", "4us", "1.21ms", "2.50s" into out; returns out. */
+/* Write a duration for people, in three digits: "67ns", "1.21ms", "-41.2ms",
+ * "813s".  Returns out. */
 const char *quantity_format_ns(int64_t ns, char out[QUANTITY_TEXT_MAX]);

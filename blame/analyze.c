@@ -18,14 +18,14 @@
 #define SUBSETS (1U << BLAME_TOGETHER)
 
 /* One resample's statistics. */
-struct sample {
+struct resample {
 	double q;
 	double share[BLAME_CAUSES], excess[BLAME_CAUSES];
 	double without[BLAME_TOGETHER];
 	double interaction[BLAME_PAIRS];
 };
 
-struct work {
+struct blame_work {
 	struct blame_set *s;
 	const struct blame_options *o;
 	struct blame_report *out;
@@ -35,7 +35,7 @@ struct work {
 	struct blame_order single[BLAME_TOGETHER];
 	struct blame_order both[BLAME_PAIRS];
 	struct blame_removable removable;
-	struct sample *sample; /* owned, resamples of them */
+	struct resample *sample; /* owned, resamples of them */
 };
 
 static int
@@ -51,7 +51,7 @@ line_compare(const void *a, const void *b)
 }
 
 static void
-report_head(struct work *w)
+report_head(struct blame_work *w)
 {
 	struct blame_report *r = w->out;
 	const struct blame_set *s = w->s;
@@ -90,7 +90,7 @@ seen_of(const struct blame_set *s, unsigned cause, size_t from)
 }
 
 static void
-report_lines(struct work *w)
+report_lines(struct blame_work *w)
 {
 	int64_t share[BLAME_CAUSES], usual[BLAME_CAUSES], beyond[BLAME_CAUSES];
 	struct blame_report *r = w->out;
@@ -122,7 +122,7 @@ report_lines(struct work *w)
 }
 
 static int
-report_episodes(struct work *w)
+report_episodes(struct blame_work *w)
 {
 	struct blame_report *r = w->out;
 	/* From the band's lower edge on: what the shares are made of. */
@@ -143,7 +143,7 @@ report_episodes(struct work *w)
 
 /* Bit k of a subset is the cause of line line_of[k]. */
 static void
-together_choose(struct work *w)
+together_choose(struct blame_work *w)
 {
 	struct blame_report *r = w->out;
 	unsigned n = 0;
@@ -165,7 +165,7 @@ together_choose(struct work *w)
 
 /* q(p) without a subset; the order is kept in *keep, if that is given. */
 static int
-subset_quantile(struct work *w, const struct blame_removable *rm,
+subset_quantile(struct blame_work *w, const struct blame_removable *rm,
     unsigned subset, size_t from, struct blame_order *keep, double *q)
 {
 	struct blame_order o;
@@ -189,7 +189,7 @@ pair_index(unsigned a, unsigned b)
 
 /* Where the order of a subset is kept: of one cause, or of two. */
 static struct blame_order *
-order_of(struct work *w, unsigned subset)
+order_of(struct blame_work *w, unsigned subset)
 {
 	unsigned a = (unsigned)__builtin_ctz(subset);
 	unsigned b = 31 - (unsigned)__builtin_clz(subset);
@@ -205,7 +205,7 @@ order_of(struct work *w, unsigned subset)
 }
 
 static int
-subsets_examine(struct work *w, const struct blame_removable *rm)
+subsets_examine(struct blame_work *w, const struct blame_removable *rm)
 {
 	struct blame_report *r = w->out;
 	double shapley[BLAME_TOGETHER], q = 0;
@@ -230,7 +230,7 @@ subsets_examine(struct work *w, const struct blame_removable *rm)
 }
 
 static int
-report_together(struct work *w)
+report_together(struct blame_work *w)
 {
 	int err;
 
@@ -240,7 +240,7 @@ report_together(struct work *w)
 }
 
 static int
-report_queue(struct work *w)
+report_queue(struct blame_work *w)
 {
 	struct blame_report *r = w->out;
 	struct blame_removable rm;
@@ -264,7 +264,8 @@ report_queue(struct work *w)
 
 /* A draw has another median, which is what a BASE keeps. */
 static double
-sample_without(const struct work *w, const struct blame_draw *d, unsigned k)
+sample_without(
+    const struct blame_work *w, const struct blame_draw *d, unsigned k)
 {
 	uint32_t row;
 	double left = blame_order_at(&w->single[k], w->s, d, w->out->p, &row);
@@ -275,7 +276,8 @@ sample_without(const struct work *w, const struct blame_draw *d, unsigned k)
 }
 
 static void
-sample_take(struct work *w, const struct blame_draw *d, struct sample *to)
+sample_take(
+    struct blame_work *w, const struct blame_draw *d, struct resample *to)
 {
 	double usual[BLAME_CAUSES];
 	double p = w->out->p;
@@ -296,7 +298,7 @@ sample_take(struct work *w, const struct blame_draw *d, struct sample *to)
 }
 
 static int
-samples_take(struct work *w)
+samples_take(struct blame_work *w)
 {
 	struct blame_cells cells;
 	uint64_t seed = w->o->seed;
@@ -316,9 +318,9 @@ samples_take(struct work *w)
 	return w->sample == NULL ? -ENOMEM : 0;
 }
 
-/* The interval of a statistic, by its place in struct sample. */
+/* The interval of a statistic, by its place in struct resample. */
 static struct blame_interval
-interval_at(const struct work *w, size_t offset)
+interval_at(const struct blame_work *w, size_t offset)
 {
 	double x[BLAME_RESAMPLES];
 
@@ -328,7 +330,7 @@ interval_at(const struct work *w, size_t offset)
 	return blame_interval_of(x, w->o->resamples, w->out->blocks);
 }
 #define INTERVAL(w, field, i) \
-	interval_at(w, offsetof(struct sample, field) + (i) * sizeof(double))
+	interval_at(w, offsetof(struct resample, field) + (i) * sizeof(double))
 
 /* Causes whose excess cannot be separated share a rank; one whose excess may be
  * zero has none, and what is not explained is no cause. */
@@ -356,7 +358,7 @@ report_ranks(struct blame_report *r)
 }
 
 static void
-report_intervals(struct work *w)
+report_intervals(struct blame_work *w)
 {
 	struct blame_report *r = w->out;
 
@@ -372,7 +374,7 @@ report_intervals(struct work *w)
 
 /* Without intervals a pair counts by its size alone. */
 static bool
-pair_certain(const struct work *w, const struct blame_pair *p)
+pair_certain(const struct blame_work *w, const struct blame_pair *p)
 {
 	double least = PAIR_PART * (double)(w->out->q_ns - w->out->p50_ns);
 
@@ -383,7 +385,7 @@ pair_certain(const struct work *w, const struct blame_pair *p)
 }
 
 static void
-report_pairs(struct work *w)
+report_pairs(struct blame_work *w)
 {
 	struct blame_report *r = w->out;
 
@@ -405,7 +407,7 @@ report_pairs(struct work *w)
 }
 
 static void
-work_fini(struct work *w)
+work_fini(struct blame_work *w)
 {
 	for (unsigned i = 0; i < BLAME_TOGETHER; i++)
 		blame_order_fini(&w->single[i]);
@@ -416,8 +418,8 @@ work_fini(struct work *w)
 }
 
 static int
-work_begin(struct work *w, struct blame_set *s, const struct blame_options *o,
-    struct blame_report *out)
+work_begin(struct blame_work *w, struct blame_set *s,
+    const struct blame_options *o, struct blame_report *out)
 {
 	int err;
 
@@ -442,7 +444,7 @@ int
 blame_analyze(struct blame_set *s, const struct blame_options *o,
     struct blame_report *out)
 {
-	struct work w;
+	struct blame_work w;
 	int err = work_begin(&w, s, o, out);
 
 	if (err != 0)
@@ -472,7 +474,7 @@ change_compare(const void *a, const void *b)
 }
 
 static void
-changes_fill(const struct work *now, const struct work *then,
+changes_fill(const struct blame_work *now, const struct blame_work *then,
     struct blame_change *out, unsigned *n)
 {
 	int64_t new[BLAME_CAUSES], old[BLAME_CAUSES];
@@ -505,7 +507,7 @@ blame_against(struct blame_set *now, struct blame_set *then,
 {
 	struct blame_options other = *o;
 	struct blame_report report[2];
-	struct work a, b;
+	struct blame_work a, b;
 	int err;
 
 	other.seed++; /* the two times are drawn independently */

@@ -110,6 +110,11 @@ void blame_free(struct blame_set **sp);
 int blame_add(struct blame_set *s, const struct blame_account *account,
     const int64_t *cause_ns, const double *value);
 
+/* A set of those held of s that ended within [from_ns, to_ns), with the weights
+ * they have there.  0, -EINVAL or -ENOMEM; free with blame_free. */
+int blame_select(const struct blame_set *s, int64_t from_ns, int64_t to_ns,
+    struct blame_set **out);
+
 /* How many accounts are held, in how many bytes. */
 size_t blame_rows(const struct blame_set *s);
 size_t blame_bytes(const struct blame_set *s);

@@ -18,12 +18,12 @@
 #define RANGE_ROWS 100 /* in a range, at least: a line through 10 is noise */
 
 /* Sums of points of a line y(x): x a percentile, y a value. */
-struct line {
+struct fit_line {
 	double n, x, y, xx, xy, yy;
 };
 
 static void
-line_add(struct line *l, const struct line *more)
+line_add(struct fit_line *l, const struct fit_line *more)
 {
 	l->n += more->n;
 	l->x += more->x;
@@ -35,7 +35,7 @@ line_add(struct line *l, const struct line *more)
 
 /* Slope and intercept by least squares. */
 static void
-line_fit(const struct line *l, double *slope, double *at)
+line_fit(const struct fit_line *l, double *slope, double *at)
 {
 	double spread = l->xx - l->x * l->x / l->n;
 
@@ -45,7 +45,7 @@ line_fit(const struct line *l, double *slope, double *at)
 
 /* R^2 of these points under the line slope * x + at. */
 static double
-line_r2(const struct line *l, double slope, double at)
+line_r2(const struct fit_line *l, double slope, double at)
 {
 	double residual = l->yy - 2 * slope * l->xy - 2 * at * l->y +
 			  slope * slope * l->xx + 2 * slope * at * l->x +
@@ -59,9 +59,9 @@ line_r2(const struct line *l, double slope, double at)
 }
 
 static bool
-line_join(struct line *a, const struct line *b)
+line_join(struct fit_line *a, const struct fit_line *b)
 {
-	struct line joint = *a;
+	struct fit_line joint = *a;
 	double slope, at;
 
 	line_add(&joint, b);
@@ -75,8 +75,8 @@ line_join(struct line *a, const struct line *b)
 
 /* Values are scaled to 0 .. 1, so that the limits above mean something. */
 static unsigned
-ranges_fill(
-    const double *x, const double *w, size_t n, struct line *range, double *end)
+ranges_fill(const double *x, const double *w, size_t n, struct fit_line *range,
+    double *end)
 {
 	unsigned ranges = n / RANGE_ROWS < BLAME_RANGES
 			      ? (unsigned)(n / RANGE_ROWS)
@@ -93,7 +93,7 @@ ranges_fill(
 
 		below += w[i];
 		line_add(
-		    &range[k], &(struct line){w[i], w[i] * p, w[i] * y,
+		    &range[k], &(struct fit_line){w[i], w[i] * p, w[i] * y,
 				   w[i] * p * p, w[i] * p * y, w[i] * y * y});
 		end[k] = below / all;
 		if (below / all >= (double)(k + 1) / ranges && k + 1 < ranges)
@@ -107,7 +107,7 @@ ranges_fill(
 unsigned
 blame_steps(const double *x, const double *w, size_t n, double *step)
 {
-	struct line *range = malloc(BLAME_RANGES * sizeof(*range));
+	struct fit_line *range = malloc(BLAME_RANGES * sizeof(*range));
 	double end[BLAME_RANGES];
 	unsigned ranges, kept;
 	bool joined = true;
@@ -137,7 +137,7 @@ blame_steps(const double *x, const double *w, size_t n, double *step)
 }
 
 /* A column: of values, or of one cause's times.  NaN: not recorded. */
-struct column {
+struct value_column {
 	double *x;     /* owned; of each row */
 	bool *high;    /* owned */
 	double weight; /* of the rows that recorded it */
@@ -145,14 +145,14 @@ struct column {
 };
 
 static void
-column_fini(struct column *c)
+column_fini(struct value_column *c)
 {
 	free(c->x);
 	free(c->high);
 }
 
 static int
-column_init(struct column *c, const struct blame_set *s)
+column_init(struct value_column *c, const struct blame_set *s)
 {
 	c->weight = 0;
 	c->shared = false;
@@ -166,8 +166,8 @@ column_init(struct column *c, const struct blame_set *s)
 
 /* q(p) of rows that recorded the column; without those with high values. */
 static double
-column_quantile(
-    const struct blame_set *s, const struct column *c, double p, bool without)
+column_quantile(const struct blame_set *s, const struct value_column *c,
+    double p, bool without)
 {
 	double all = 0, above = 0, at = 0;
 
@@ -250,8 +250,8 @@ second_compare(const void *a, const void *b)
 /* Different seconds in which rows ended that recorded a (and b, if not NULL);
  * 0, too, if memory ran out. */
 static unsigned
-column_seconds(const struct blame_set *s, const struct column *a,
-    const struct column *b, bool high)
+column_seconds(const struct blame_set *s, const struct value_column *a,
+    const struct value_column *b, bool high)
 {
 	int64_t *second = malloc((s->rows + 1) * sizeof(*second));
 	unsigned found = 0;
@@ -272,7 +272,7 @@ column_seconds(const struct blame_set *s, const struct column *a,
 
 /* Fill in all of out but the rules. */
 static int
-column_impact(const struct blame_set *s, struct column *c, double p,
+column_impact(const struct blame_set *s, struct value_column *c, double p,
     struct blame_impact *out)
 {
 	struct blame_number *n = malloc((s->rows + 1) * sizeof(*n));
@@ -307,8 +307,8 @@ column_impact(const struct blame_set *s, struct column *c, double p,
 
 /* |H(a) and H(b)| / |H(a) or H(b)| of the requests that recorded both. */
 static double
-column_overlap(
-    const struct blame_set *s, const struct column *a, const struct column *b)
+column_overlap(const struct blame_set *s, const struct value_column *a,
+    const struct value_column *b)
 {
 	double both = 0, either = 0;
 
@@ -325,17 +325,17 @@ column_overlap(
 
 /* Rule 2: R^2 of a = k * b. */
 static bool
-column_included(
-    const struct blame_set *s, const struct column *a, const struct column *b)
+column_included(const struct blame_set *s, const struct value_column *a,
+    const struct value_column *b)
 {
-	struct line l = {0}; /* x: of b, y: of a */
+	struct fit_line l = {0}; /* x: of b, y: of a */
 
 	for (size_t i = 0; i < s->rows; i++) {
 		double w = s->row[i].weight, x = b->x[i], y = a->x[i];
 
 		if (!isnan(x) && !isnan(y))
-			line_add(&l, &(struct line){w, w * x, w * y, w * x * x,
-					 w * x * y, w * y * y});
+			line_add(&l, &(struct fit_line){w, w * x, w * y,
+					 w * x * x, w * x * y, w * y * y});
 	}
 	/* Values of one second may be equal. */
 	if (column_seconds(s, a, b, false) < BLAME_EPISODES)
@@ -345,7 +345,7 @@ column_included(
 }
 
 static void
-rules_apply(const struct blame_set *s, const struct column *column,
+rules_apply(const struct blame_set *s, const struct value_column *column,
     struct blame_impact *out)
 {
 	const struct blame_value *value = s->shape.value;
@@ -376,7 +376,7 @@ rules_apply(const struct blame_set *s, const struct column *column,
 int
 blame_impacts(struct blame_set *s, double p, struct blame_impact *out)
 {
-	struct column column[BLAME_VALUES];
+	struct value_column column[BLAME_VALUES];
 	unsigned n = 0;
 	int err = blame_sort(s);
 
@@ -401,7 +401,7 @@ int
 blame_cause_impact(
     struct blame_set *s, double p, unsigned cause, struct blame_impact *out)
 {
-	struct column c;
+	struct value_column c;
 	int err = blame_sort(s);
 
 	if (err == 0)

@@ -174,6 +174,20 @@ blame_add(struct blame_set *s, const struct blame_account *account,
 	return 0;
 }
 
+int
+blame_select(const struct blame_set *s, int64_t from_ns, int64_t to_ns,
+    struct blame_set **out)
+{
+	int err = blame_new(out, &s->shape);
+
+	for (size_t i = 0; err == 0 && i < s->rows; i++)
+		if (s->row[i].end_ns >= from_ns && s->row[i].end_ns < to_ns)
+			err = blame_add(*out, &s->row[i],
+			    s->part + i * s->shape.causes,
+			    s->value + i * s->shape.values);
+	return err;
+}
+
 size_t
 blame_rows(const struct blame_set *s)
 {

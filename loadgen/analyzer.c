@@ -29,8 +29,8 @@ token_read(struct analyzer *a, const char *path)
 }
 
 int
-analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
-    char *why, size_t why_size)
+analyzer_open(struct analyzer *a, const struct load_options *o,
+    struct report *r, char *why, size_t why_size)
 {
 	memset(a, 0, sizeof(*a));
 	a->options = o;
@@ -208,7 +208,8 @@ put_stamp(struct json *j, const char *key, struct instant at)
 
 /* The body of an analyze request; the caller frees it.  NULL: no memory. */
 static char *
-make_body(const struct analyzer *a, const char *id, const struct sample *s)
+make_body(
+    const struct analyzer *a, const char *id, const struct request_sample *s)
 {
 	struct json j;
 	char *text;
@@ -297,7 +298,8 @@ analyze_one(
 {
 	const struct request_name name = {
 	    .iteration = slow->iteration, .number = slow->number};
-	const struct sample *sample = &iteration_measured(it)[slow->number - 1];
+	const struct request_sample *sample =
+	    &iteration_measured(it)[slow->number - 1];
 	struct finding f = {.iteration = name.iteration, .number = name.number};
 	char id[REQUEST_ID_MAX];
 	struct http_response response;

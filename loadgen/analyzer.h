@@ -16,7 +16,7 @@
 #define TOKEN_MAX 256 /* characters, as the Tailor takes them */
 
 struct analyzer {
-	const struct options *options; /* borrowed, as the next two */
+	const struct load_options *options; /* borrowed, as the next two */
 	const struct request_ids *ids;
 	const struct target *target; /* the Tailor */
 	struct target own;	     /* of --analyze URL; else zero */
@@ -31,8 +31,8 @@ struct analyzer {
 /* Prepare to add to r->findings; sends nothing yet.  o and r must outlive *a.
  * Returns 0, -EINVAL (--analyze is no URL, --token-file has no token; why says
  * so) or -ENOMEM. */
-int analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
-    char *why, size_t why_size);
+int analyzer_open(struct analyzer *a, const struct load_options *o,
+    struct report *r, char *why, size_t why_size);
 void analyzer_close(struct analyzer *a);
 
 /* An iteration begins. */

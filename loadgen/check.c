@@ -1,11 +1,15 @@
-#include "loadgen/check.h"
+/* check.c: how well this machine lets a sender keep its schedule.
+ *
+ * Sends nothing.  A thread placed like the sender wakes at the instants of a
+ * Poisson schedule, sleeping and spinning as the sender does. */
+#include "loadgen/experiment.h"
 
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define DURATION_NS (10 * NS_PER_S)
 #define BEFORE_NS (200 * NS_PER_MS)
@@ -13,7 +17,7 @@
 #define MOST 10000000
 
 struct check {
-	const struct options *options; /* borrowed */
+	const struct load_options *options; /* borrowed */
 	cpu_set_t cpus;
 	int64_t *ns; /* owned; when each is due, then how late it was */
 	size_t n;
@@ -105,7 +109,7 @@ judge(const struct check *c, FILE *out)
 }
 
 enum exit_code
-check_machine(const struct options *o, FILE *out)
+check_machine(const struct load_options *o, FILE *out)
 {
 	struct check c = {.options = o};
 	enum exit_code code = EXIT_COULD_NOT_RUN;
@@ -127,7 +131,7 @@ check_machine(const struct options *o, FILE *out)
 }
 
 void
-check_before(const struct options *o, const cpu_set_t *cpus)
+check_before(const struct load_options *o, const cpu_set_t *cpus)
 {
 	struct check c = {.options = o, .cpus = *cpus};
 

@@ -8,8 +8,8 @@
  * one ends the program at once. */
 #pragma once
 
-#include "loadgen/send/sender.h"
 #include "loadgen/analyzer.h"
+#include "loadgen/send/sender.h"
 
 enum exit_code {
 	EXIT_DONE = 0,
@@ -21,7 +21,7 @@ enum exit_code {
 };
 
 struct experiment {
-	struct options options;
+	struct load_options options;
 	struct report report;
 	struct sender sender;
 	struct analyzer analyzer;
@@ -59,3 +59,28 @@ int experiment_end(struct experiment *e);
 
 /* Whether SIGINT or SIGTERM came, to this one or the shared one. */
 bool experiment_interrupted(const struct experiment *e);
+
+/* Write every output that is wanted and close it, then report.html.
+ *   text  also print the report for a person, if stdout is free
+ * Returns 0 or a negative errno. */
+int finish_write(struct experiment *e, bool text);
+
+/* Of a run that ended, well or early: the exit status.  Prints on stderr why it
+ * is not 0, unless the report says so. */
+enum exit_code finish_judge(struct experiment *e);
+
+/* Measure o->url_a and o->url_b, print and write the comparison, and with -o
+ * each run, into a/ and b/.  Returns the exit status; says on stderr what went
+ * wrong. */
+enum exit_code ab_run(const struct load_options *o);
+
+/* Check for o->duration_ns (10 s if it is 0) at o->rate_per_s and print what
+ * was found.  Returns EXIT_DONE, EXIT_BAD_GENERATOR (a lateness of 1 ms or more
+ * at p99) or EXIT_COULD_NOT_RUN. */
+enum exit_code check_machine(const struct load_options *o, FILE *out);
+
+/* The same before a run, of a sender on these CPUs (none: anywhere), for 0.2 s:
+ * print on stderr if figures of o cannot be good here, and what to change.
+ * Prints nothing if they can, and of a closed loop.  Sending is not part of it,
+ * so it may miss what the verdict finds. */
+void check_before(const struct load_options *o, const cpu_set_t *cpus);

@@ -1,24 +1,12 @@
 /* option_table.c: the tables of the command line. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "base/topology.h"
 #include "loadgen/options.h"
-#include "loadgen/send/quantity.h"
-#include "loadgen/send/token.h"
-
-static int
-count_between(const char *text, uint64_t low, uint64_t high, uint64_t *out)
-{
-	uint64_t n;
-
-	if (quantity_count(text, &n) < 0 || n < low || n > high)
-		return -EINVAL;
-	*out = n;
-	return 0;
-}
+#include "base/quantity.h"
+#include "loadgen/send/request.h"
 
 static void *
 member(void *to, const struct option_row *row)
@@ -50,33 +38,9 @@ set_token(void *to, const struct option_row *row, const char *text)
 }
 
 static int
-set_count(void *to, const struct option_row *row, const char *text)
-{
-	return count_between(
-	    text, (uint64_t)row->low, (uint64_t)row->high, member(to, row));
-}
-
-static int
-set_duration(void *to, const struct option_row *row, const char *text)
-{
-	int64_t *out_ns = member(to, row);
-	int err = quantity_duration(text, out_ns);
-	const char *unit;
-	double seconds;
-
-	/* As other generators have it: 10 is 10s. */
-	if (err < 0 && quantity_real(text, &seconds, &unit) == 0 &&
-	    *unit == '\0' && seconds < 9e9) {
-		*out_ns = llround(seconds * (double)NS_PER_S);
-		err = 0;
-	}
-	return err < 0 || *out_ns < row->low ? -EINVAL : 0;
-}
-
-static int
 set_rate(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 	const char *unit;
 	double rate;
 
@@ -99,7 +63,7 @@ set_rate(void *to, const struct option_row *row, const char *text)
 static int
 set_arrivals(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 	static const char closed[] = "closed:";
 	static const char file[] = "file:";
 
@@ -120,14 +84,18 @@ set_arrivals(void *to, const struct option_row *row, const char *text)
 	if (strncmp(text, closed, strlen(closed)) != 0)
 		return -EINVAL;
 	o->plan.arrivals = ARRIVALS_CLOSED;
-	return count_between(text + strlen(closed), 1, PLAN_CONNECTIONS_MAX,
-	    &o->plan.closed_clients);
+	return quantity_parse(QUANTITY_THOUSANDS, text + strlen(closed), 1,
+		   &o->plan.closed_clients) == 0 &&
+		       o->plan.closed_clients >= 1 &&
+		       o->plan.closed_clients <= PLAN_CONNECTIONS_MAX
+		   ? 0
+		   : -EINVAL;
 }
 
 static int
 set_seed(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 	char *end;
 
 	(void)row;
@@ -142,7 +110,7 @@ set_seed(void *to, const struct option_row *row, const char *text)
 static int
 set_cpu(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	o->pin = strcmp(text, "none") != 0;
@@ -155,7 +123,7 @@ set_cpu(void *to, const struct option_row *row, const char *text)
 static int
 set_header(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	if (o->plan.header_count == PLAN_HEADERS_MAX)
@@ -169,7 +137,7 @@ set_header(void *to, const struct option_row *row, const char *text)
 static int
 set_expect_status(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	if (!o->expect_given)
@@ -200,7 +168,7 @@ set_expect_status(void *to, const struct option_row *row, const char *text)
 static int
 set_analyze(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	o->analyze_url = text;
@@ -216,7 +184,7 @@ set_analyze(void *to, const struct option_row *row, const char *text)
 static int
 set_percentiles(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	return percentiles_parse(&o->criteria.percentiles, text);
@@ -225,7 +193,7 @@ set_percentiles(void *to, const struct option_row *row, const char *text)
 static int
 set_fail(void *to, const struct option_row *row, const char *text)
 {
-	struct options *o = to;
+	struct load_options *o = to;
 
 	(void)row;
 	if (o->criteria.fail_count == CRITERIA_FAILS_MAX)
@@ -238,14 +206,14 @@ set_fail(void *to, const struct option_row *row, const char *text)
 #define A_DURATION "a duration like 500ms or 10 (seconds)"
 #define RATE \
 	set_rate, .wants = "a rate of 0.001 to 10M per second", .values = ""
-#define NUMBER set_count, .wants = "a number in range", .values = ""
-#define DURATION set_duration, .wants = A_DURATION, .values = ""
+#define NUMBER option_number, .wants = "a number in range", .values = ""
+#define DURATION option_duration, .wants = A_DURATION, .values = ""
 #define TOKEN \
 	set_token, .wants = "an HTTP token of 1 to 64 characters", .values = ""
 #define OF(verb) LINE_COMMAND(OPTIONS_##verb)
 #define RUNS OF(RUN) | OF(AB)
-#define AT(member) .at = offsetof(struct options, member)
-#define GIVEN(member) .given = offsetof(struct options, member)
+#define AT(member) .at = offsetof(struct load_options, member)
+#define GIVEN(member) .given = offsetof(struct load_options, member)
 #define FROM(lowest, highest) .low = (lowest), .high = (highest)
 
 /* clang-format off: an option a line, or two */
@@ -260,7 +228,7 @@ static const struct option_row rows[] = {
     {"iterations", 'i', "N", "iterations [20]", NUMBER, AT(plan.iterations),
 	FROM(1, 100000), GIVEN(iterations_given), .commands = RUNS},
     {"duration", 'd', "T", "how long to send, in all; instead of -n",
-	set_duration, AT(duration_ns), FROM(1, 0),
+	option_duration, AT(duration_ns), FROM(1, 0),
 	.wants = A_DURATION "; a body is --data", .commands = RUNS | OF(CHECK)},
     {"timelimit", 'z', "T", NULL, DURATION, AT(duration_ns), FROM(1, 0),
 	.commands = RUNS},

@@ -9,7 +9,7 @@
 #define WARMUP_S 10
 
 static void
-options_init(struct options *o)
+options_init(struct load_options *o)
 {
 	memset(o, 0, sizeof(*o));
 	o->plan.rate_per_s = 1000;
@@ -32,14 +32,14 @@ options_init(struct options *o)
 }
 
 static int
-wrong(struct options *o, const char *text)
+wrong(struct load_options *o, const char *text)
 {
 	snprintf(o->why, sizeof(o->why), "%s", text);
 	return -EINVAL;
 }
 
 static int
-check_closed(struct options *o)
+check_closed(struct load_options *o)
 {
 	if (o->rate_given)
 		return wrong(o,
@@ -55,7 +55,7 @@ check_closed(struct options *o)
 }
 
 static int
-check_trace(struct options *o)
+check_trace(struct load_options *o)
 {
 	if (o->rate_given || o->requests_given || o->duration_ns > 0)
 		return wrong(o, "--arrivals file:PATH sets rate and number of "
@@ -64,7 +64,7 @@ check_trace(struct options *o)
 }
 
 static int
-check_duration(struct options *o)
+check_duration(struct load_options *o)
 {
 	if (o->requests_given)
 		return wrong(o, "give --requests or --duration, not both");
@@ -86,7 +86,7 @@ check_duration(struct options *o)
 }
 
 void
-options_default_warmup(struct options *o)
+options_default_warmup(struct load_options *o)
 {
 	struct plan *plan = &o->plan;
 	uint64_t n = (plan->requests + WARMUP_SHARE - 1) / WARMUP_SHARE;
@@ -102,7 +102,7 @@ options_default_warmup(struct options *o)
 }
 
 static int
-check_output(struct options *o)
+check_output(struct load_options *o)
 {
 	const char *path[] = {o->output.json_path, o->output.ndjson_path};
 	unsigned on_stdout = 0;
@@ -121,7 +121,7 @@ check_output(struct options *o)
 }
 
 static int
-check_combinations(struct options *o)
+check_combinations(struct load_options *o)
 {
 	int err = 0;
 
@@ -154,7 +154,7 @@ check_combinations(struct options *o)
 
 /* What a verb needs beyond its own options. */
 static int
-check_verb(struct options *o, enum options_verb verb)
+check_verb(struct load_options *o, enum options_verb verb)
 {
 	if (verb == OPTIONS_RUN && o->url != NULL &&
 	    options_line.explain(options_line.command, o->url, o->why))
@@ -171,7 +171,8 @@ check_verb(struct options *o, enum options_verb verb)
 }
 
 int
-options_parse(struct options *o, int argc, char **argv, enum options_verb *verb)
+options_parse(
+    struct load_options *o, int argc, char **argv, enum options_verb *verb)
 {
 	struct line_words words;
 	int err;

@@ -15,7 +15,7 @@ enum analyze {
 };
 
 /* All text is borrowed from argv. */
-struct options {
+struct load_options {
 	struct plan plan;
 	struct criteria criteria;
 	struct output_options output;
@@ -64,9 +64,9 @@ extern const struct command_line options_line;
  * outlive *o.  Returns 0; 1 after printing help or the version; or -EINVAL with
  * o->why set. */
 int options_parse(
-    struct options *o, int argc, char **argv, enum options_verb *verb);
+    struct load_options *o, int argc, char **argv, enum options_verb *verb);
 
 /* Unless --warmup was given, make it a tenth of plan.requests, but at most 100,
  * and no more than are due in 10 s: neither few requests nor a low rate make it
  * the longer part.  Call it again after changing these. */
-void options_default_warmup(struct options *o);
+void options_default_warmup(struct load_options *o);

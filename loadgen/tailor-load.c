@@ -15,10 +15,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "loadgen/ab.h"
-#include "loadgen/check.h"
 #include "loadgen/experiment.h"
-#include "loadgen/finish.h"
 
 static void
 complain(const char *why)

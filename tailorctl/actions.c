@@ -12,7 +12,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/waits.h"
 
 #define CHECK_PERIOD_NS (100 * NS_PER_MS)
@@ -22,7 +22,7 @@
 
 /* POST it.  0, or -1 after a message. */
 static int
-post(const struct options *o, const char *path)
+post(const struct ctl_options *o, const char *path)
 {
 	char name[300], target[400];
 	struct http_response a;
@@ -36,7 +36,7 @@ post(const struct options *o, const char *path)
 	return 0;
 }
 
-struct progress {
+struct server_progress {
 	char state[32], last_end[32];
 	bool restarting;
 	int64_t quick_ends;
@@ -45,7 +45,7 @@ struct progress {
 
 /* The server's part of /servers.  0, or -1 after a message. */
 static int
-read_progress(const struct options *o, struct progress *out)
+read_progress(const struct ctl_options *o, struct server_progress *out)
 {
 	cJSON *tree = admin_json(o, "/servers");
 	const cJSON *server;
@@ -78,7 +78,7 @@ read_progress(const struct options *o, struct progress *out)
 
 /* Print a new state: a word, or a JSON object. */
 static void
-show_state(const struct options *o, const char *state)
+show_state(const struct ctl_options *o, const char *state)
 {
 	struct json j;
 
@@ -93,7 +93,7 @@ show_state(const struct options *o, const char *state)
 }
 
 static int
-does_not_start(const struct options *o, const struct progress *now)
+does_not_start(const struct ctl_options *o, const struct server_progress *now)
 {
 	fprintf(stderr,
 	    "tailorctl: %s does not start: it ended %lld times (%s);\n"
@@ -105,10 +105,10 @@ does_not_start(const struct options *o, const struct progress *now)
 /* Print each new state until it is the wanted one, and from time to time what
  * delays it. */
 static int
-wait_for(const struct options *o, const char *wanted)
+wait_for(const struct ctl_options *o, const char *wanted)
 {
 	struct timespec pause = {0, CHECK_PERIOD_NS};
-	struct progress now, before = {.state = ""};
+	struct server_progress now, before = {.state = ""};
 	int64_t said = -REMIND_NS;
 
 	for (int64_t waited = 0; waited < PATIENCE_NS;
@@ -140,7 +140,7 @@ wait_for(const struct options *o, const char *wanted)
 }
 
 int
-command_drain(const struct options *options)
+command_drain(const struct ctl_options *options)
 {
 	if (post(options, "/drain") < 0)
 		return STATUS_NO;
@@ -148,7 +148,7 @@ command_drain(const struct options *options)
 }
 
 int
-command_restart(const struct options *options)
+command_restart(const struct ctl_options *options)
 {
 	if (post(options, "/restart") < 0)
 		return STATUS_NO;
@@ -156,7 +156,7 @@ command_restart(const struct options *options)
 }
 
 int
-action_return(const struct options *options)
+action_return(const struct ctl_options *options)
 {
 	if (post(options, "/ready") < 0)
 		return STATUS_NO;
@@ -184,7 +184,7 @@ show_lines(FILE *out, const cJSON *list, const char *before)
 }
 
 int
-command_reload(const struct options *options)
+command_reload(const struct ctl_options *options)
 {
 	struct http_response a;
 	cJSON *tree;

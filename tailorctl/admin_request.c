@@ -8,10 +8,10 @@
 
 #include "tailorctl/field.h"
 #include "tailorctl/find.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 int
-admin_request(const struct options *options, const char *method,
+admin_request(const struct ctl_options *options, const char *method,
     const char *target, struct http_response *out)
 {
 	const struct http_request q = {
@@ -81,7 +81,7 @@ admin_response_complain(const struct http_response *a)
 /* What -a expects.  A tailor's name comes from its listener: "8080" for
  * 127.0.0.1:8080. */
 static void
-complain_not_json(const struct options *options)
+complain_not_json(const struct ctl_options *options)
 {
 	const char *given = options->admin;
 	const char *port = given != NULL ? strrchr(given, ':') : NULL;
@@ -94,7 +94,7 @@ complain_not_json(const struct options *options)
 }
 
 int
-admin_request_ok(const struct options *options, const char *method,
+admin_request_ok(const struct ctl_options *options, const char *method,
     const char *target, struct http_response *out)
 {
 	if (admin_request(options, method, target, out) < 0)
@@ -116,7 +116,7 @@ admin_response_print(const struct http_response *a)
 
 /* Request JSON; *out is released by the caller if the result is not NULL. */
 static cJSON *
-request_tree(const struct options *options, const char *method,
+request_tree(const struct ctl_options *options, const char *method,
     const char *target, struct http_response *out)
 {
 	cJSON *tree;
@@ -132,7 +132,7 @@ request_tree(const struct options *options, const char *method,
 }
 
 cJSON *
-admin_json(const struct options *options, const char *target)
+admin_json(const struct ctl_options *options, const char *target)
 {
 	struct http_response a;
 	cJSON *tree = request_tree(options, "GET", target, &a);
@@ -145,7 +145,7 @@ admin_json(const struct options *options, const char *target)
 /* Whether the service responded: -a had the port of clients. */
 static bool
 is_of_clients(
-    const struct options *options, const char *method, const cJSON *tree)
+    const struct ctl_options *options, const char *method, const cJSON *tree)
 {
 	return options->admin != NULL && strchr(options->admin, ':') != NULL &&
 	       strchr(options->admin, '/') == NULL &&
@@ -153,7 +153,7 @@ is_of_clients(
 }
 
 int
-admin_report(const struct options *options, const char *method,
+admin_report(const struct ctl_options *options, const char *method,
     const char *target, void (*show)(const cJSON *tree))
 {
 	struct http_response a;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tailorctl/blame.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define RESAMPLES 200
 
@@ -35,88 +35,64 @@ none_shown(const struct view *v)
 	return STATUS_NO;
 }
 
+/* The same of each route that is asked for: --without or --impact. */
 static int
-take_report(
-    const struct view *v, const struct blame_route *route, struct json *j)
-{
-	struct blame_options o = blame_view_options(&v->of);
-	static struct blame_report r;
-	int err = blame_analyze(route->set, &o, &r);
-
-	if (err != 0) {
-		fprintf(
-		    stderr, "tailorctl: %s: %s\n", route->name, strerror(-err));
-		return STATUS_NO;
-	}
-	if (v->options->json)
-		blame_json_route(&v->of, route, &r, j);
-	else
-		blame_print_route(v, route, &o, &r);
-	return STATUS_OK;
-}
-
-static int
-take_route(
-    const struct view *v, const struct blame_route *route, struct json *j)
-{
-	int status;
-
-	json_object_begin(j);
-	json_key_string(j, "route", route->name);
-	if (v->options->without == NULL && !v->options->impact)
-		status = take_report(v, route, j);
-	else if (v->options->impact)
-		status = blame_show_impact(v, route, j);
-	else
-		status = blame_show_without(v, route, j);
-	json_object_end(j);
-	return status;
-}
-
-/* Of all routes, if one of them has much of the tail. */
-static void
-print_all(const struct view *v)
-{
-	struct blame_spot spot;
-	int64_t q_ns;
-
-	if (v->of.route != NULL || !blame_all(&v->of, &q_ns, &spot))
-		return;
-	plain_print(0,
-	    "All routes: %s %s. %s is %.1f %% of requests and %.0f %% of the "
-	    "slower ones.",
-	    v->of.name, plain_duration(q_ns), spot.value,
-	    100 * spot.place.requests, 100 * spot.place.tail);
-	putchar('\n');
-}
-
-static int
-take_routes(struct view *v)
+take_questions(const struct view *v)
 {
 	const struct blame_route *route;
-	unsigned at = 0, shown = 0;
 	int status = STATUS_OK;
+	unsigned at = 0;
 	struct json j;
 
 	plain_json_begin(&j);
 	blame_json_head(&v->of, &j);
 	json_key_array(&j, "routes");
-	if (!v->options->json)
-		print_all(v);
 	while (status == STATUS_OK &&
 	       (route = blame_view_route(&v->of, &at)) != NULL) {
-		status = take_route(v, route, &j);
-		shown++;
+		json_object_begin(&j);
+		json_key_string(&j, "route", route->name);
+		status = v->options->impact ? blame_show_impact(v, route, &j)
+					    : blame_show_without(v, route, &j);
+		json_object_end(&j);
 	}
 	json_array_end(&j);
-	if (status == STATUS_OK && shown > 0 && v->options->json)
+	if (status == STATUS_OK && v->options->json)
 		status = plain_json_end(&j);
 	json_fini(&j);
-	if (shown == 0)
+	return status;
+}
+
+static int
+take_report(const struct view *v)
+{
+	struct json j;
+	int err;
+
+	json_init(&j, false);
+	err = v->options->json ? blame_json(&v->of, &j) : blame_text(&v->of);
+	if (err == 0 && v->options->json)
+		err = json_print(&j, stdout);
+	json_fini(&j);
+	if (err != 0)
+		fprintf(stderr, "tailorctl: %s\n", strerror(-err));
+	return err == 0 ? STATUS_OK : STATUS_NO;
+}
+
+static int
+take_routes(const struct view *v)
+{
+	const struct ctl_options *o = v->options;
+	unsigned at = 0;
+	int status;
+
+	if (blame_view_route(&v->of, &at) == NULL)
 		return none_shown(v);
-	if (status == STATUS_OK && shown < v->of.rows.routes &&
-	    v->of.route == NULL && !v->options->json)
-		printf("%u more: see --route\n", v->of.rows.routes - shown);
+	status = o->impact || o->without != NULL ? take_questions(v)
+						 : take_report(v);
+	if (status == STATUS_OK && !o->json && v->of.route == NULL &&
+	    v->of.rows.routes > BLAME_ROUTES_SHOWN)
+		printf("%u more: see --route\n",
+		    v->of.rows.routes - BLAME_ROUTES_SHOWN);
 	return status;
 }
 
@@ -146,7 +122,7 @@ take_page(const struct view *v)
 
 /* What is wrong with the options, or NULL. */
 static const char *
-options_wrong(const struct options *o)
+options_wrong(const struct ctl_options *o)
 {
 	if (o->impact && o->without != NULL)
 		return "--impact or --without, not both";
@@ -160,13 +136,12 @@ options_wrong(const struct options *o)
 }
 
 int
-command_blame(const struct options *options)
+command_blame(const struct ctl_options *options)
 {
 	struct view v = {.options = options,
 	    .of = {.resamples = RESAMPLES, .route = options->route}};
 	const char *wrong = options_wrong(options);
 	int status = STATUS_NO;
-	struct blame_texts texts;
 
 	if (wrong == NULL &&
 	    blame_view_percentile(&v.of, options->percentile) < 0)
@@ -178,9 +153,11 @@ command_blame(const struct options *options)
 	}
 	if (options->accounts)
 		return blame_tables_print(options);
-	if (blame_tables_read(&v, &texts) == 0)
+	if (blame_tables_read(&v) == 0)
 		status =
 		    options->format != NULL ? take_page(&v) : take_routes(&v);
-	blame_tables_fini(&v, &texts);
+	blame_rows_fini(&v.of.rows);
+	blame_rows_fini(&v.of.then);
+	blame_exact_fini(&v.of.exact);
 	return status;
 }

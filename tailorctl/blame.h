@@ -7,26 +7,16 @@
 
 /* What is asked, and the tables that it is asked of. */
 struct view {
-	const struct options *options;
+	const struct ctl_options *options;
 	struct blame_view of;
-};
-
-/* What the rows of a view point into, and the table as it came. */
-struct blame_texts {
-	char *rows, *then, *table; /* owned */
 };
 
 /* blame_tables.c: read the accounts that are asked for, and how long all
  * requests took, from the running tailor or a file.  0, or a negative errno
- * after a message; call fini either way. */
-int blame_tables_read(struct view *v, struct blame_texts *texts);
-void blame_tables_fini(struct view *v, struct blame_texts *texts);
+ * after a message. */
+int blame_tables_read(struct view *v);
 /* --accounts: print them as they are.  Returns the exit status. */
-int blame_tables_print(const struct options *options);
-
-/* blame_print.c: print what the percentile of a route consists of. */
-void blame_print_route(const struct view *v, const struct blame_route *route,
-    const struct blame_options *o, const struct blame_report *r);
+int blame_tables_print(const struct ctl_options *options);
 
 /* blame_questions.c: --without and --impact, printed or into j. */
 int blame_show_without(

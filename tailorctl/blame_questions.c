@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "tailorctl/blame.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 static void
 print_codes(const struct view *v)

@@ -8,13 +8,14 @@
 #include "base/file.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/blame.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 /* A table of what ended within since_ns .. until_ns before the latest account,
  * or a file's, which has what it has.  The caller frees it; NULL after a
  * message. */
 static char *
-accounts_get(const struct options *options, int64_t since_ns, int64_t until_ns)
+accounts_get(
+    const struct ctl_options *options, int64_t since_ns, int64_t until_ns)
 {
 	struct http_response response;
 	char *text = NULL, path[64];
@@ -76,7 +77,7 @@ newest_find(const char *text, int64_t *newest_ns)
 /* The length of the period; of a running tailor an hour, or less if it is
  * compared with less than an hour ago. */
 static int64_t
-period_ns(const struct options *o)
+period_ns(const struct ctl_options *o)
 {
 	int64_t hour_ns = o->file == NULL ? 3600 * NS_PER_S : 0;
 
@@ -88,35 +89,34 @@ period_ns(const struct options *o)
 	return hour_ns;
 }
 
-/* Read a period that ended until_ns before the latest account.  *text receives
- * the table, which the caller frees after the rows, and *copy, if wanted, the
- * same as it was. */
+/* Read a period that ended until_ns before the latest account. */
 static int
-period_read(const struct options *o, struct blame_rows *rows, char **text,
-    int64_t length_ns, int64_t until_ns, char **copy)
+period_read(const struct ctl_options *o, struct blame_rows *rows,
+    int64_t length_ns, int64_t until_ns)
 {
 	int64_t newest_ns = 0, from_ns = 0, to_ns = 0;
 	int err = 0;
-
-	*text =
+	char *text =
 	    accounts_get(o, length_ns > 0 ? until_ns + length_ns : 0, until_ns);
-	if (*text == NULL)
+
+	if (text == NULL)
 		return -EIO;
-	if (copy != NULL && (*copy = strdup(*text)) == NULL)
-		return -ENOMEM;
 	if (o->file != NULL && (length_ns > 0 || until_ns > 0)) {
-		err = newest_find(*text, &newest_ns);
+		err = newest_find(text, &newest_ns);
 		from_ns = length_ns > 0 ? newest_ns - until_ns - length_ns : 0;
 		to_ns = until_ns > 0 ? newest_ns - until_ns : 0;
 	}
-	return err != 0 ? err : rows_read(rows, *text, from_ns, to_ns);
+	if (err == 0)
+		err = rows_read(rows, text, from_ns, to_ns);
+	free(text);
+	return err;
 }
 
 /* How long all requests took, if the running tailor knows. */
 static void
 exact_get(struct view *v, int64_t length_ns)
 {
-	const struct options *o = v->options;
+	const struct ctl_options *o = v->options;
 	int64_t since_ns = length_ns > 0 ? o->until_ns + length_ns : 0;
 	struct http_response response;
 	char *text, path[80];
@@ -140,38 +140,24 @@ exact_get(struct view *v, int64_t length_ns)
 }
 
 int
-blame_tables_read(struct view *v, struct blame_texts *texts)
+blame_tables_read(struct view *v)
 {
-	const struct options *o = v->options;
+	const struct ctl_options *o = v->options;
 	int64_t length_ns = period_ns(o);
 	int err = 0;
 
-	*texts = (struct blame_texts){0};
 	if (o->against_ns > 0)
-		err = period_read(o, &v->of.then, &texts->then, length_ns,
-		    o->until_ns + o->against_ns, NULL);
+		err = period_read(
+		    o, &v->of.then, length_ns, o->until_ns + o->against_ns);
 	if (err == 0)
-		err = period_read(o, &v->of.rows, &texts->rows, length_ns,
-		    o->until_ns, o->format != NULL ? &texts->table : NULL);
-	v->of.table = texts->table;
+		err = period_read(o, &v->of.rows, length_ns, o->until_ns);
 	if (err == 0)
 		exact_get(v, length_ns);
 	return err;
 }
 
-void
-blame_tables_fini(struct view *v, struct blame_texts *texts)
-{
-	blame_rows_fini(&v->of.rows);
-	blame_rows_fini(&v->of.then);
-	blame_exact_fini(&v->of.exact);
-	free(texts->rows);
-	free(texts->then);
-	free(texts->table);
-}
-
 int
-blame_tables_print(const struct options *o)
+blame_tables_print(const struct ctl_options *o)
 {
 	int64_t length_ns = period_ns(o);
 	char *text = accounts_get(

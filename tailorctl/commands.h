@@ -6,9 +6,9 @@
 #include "tailorctl/options.h"
 
 #define COMMANDS_X(name, argument, values, summary) \
-	int command_##name(const struct options *options);
+	int command_##name(const struct ctl_options *options);
 COMMANDS(COMMANDS_X)
 #undef COMMANDS_X
 
 /* "ready SERVER": return a drained server to service, and wait for it. */
-int action_return(const struct options *options);
+int action_return(const struct ctl_options *options);

@@ -19,7 +19,7 @@
 	"0123456789._/:,~%+-"
 
 /* Where an argument's words are: a member of each object in a list. */
-static const struct source {
+static const struct word_source {
 	const char *argument, *target, *list, *member;
 } sources[] = {
     {"SERVER", "/servers", "servers", "name"},
@@ -62,7 +62,7 @@ print_members(const cJSON *list, const char *member)
 }
 
 static int
-print_list(const struct options *options, const struct source *s)
+print_list(const struct ctl_options *options, const struct word_source *s)
 {
 	cJSON *tree = admin_json(options, s->target);
 
@@ -75,11 +75,11 @@ print_list(const struct options *options, const struct source *s)
 
 /* The names of counters. */
 static int
-print_samples(const struct options *options)
+print_samples(const struct ctl_options *options)
 {
 	char word[128], last[128] = "";
 	struct http_response a;
-	struct sample s;
+	struct metric_sample s;
 	const char *at;
 
 	if (admin_request_ok(options, "GET", "/metrics", &a) < 0)
@@ -97,9 +97,9 @@ print_samples(const struct options *options)
 }
 
 int
-command_completion(const struct options *options)
+command_completion(const struct ctl_options *options)
 {
-	struct options soon = *options;
+	struct ctl_options soon = *options;
 
 	if (options_completion(options->argument))
 		return STATUS_OK;

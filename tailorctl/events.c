@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/json.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/commands.h"
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
@@ -134,7 +134,7 @@ print_json(void)
 }
 
 int
-command_events(const struct options *options)
+command_events(const struct ctl_options *options)
 {
 	if (options->json)
 		return print_json();

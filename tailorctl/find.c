@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "http/client/client.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define PLACES 16
 #define SOCKETS_MAX 1024
@@ -89,7 +89,7 @@ connect_tcp(const char *text, struct instant deadline)
 }
 
 static struct instant
-deadline_of(const struct options *o)
+deadline_of(const struct ctl_options *o)
 {
 	return instant_plus(instant_now(), o->timeout_ns);
 }
@@ -118,7 +118,7 @@ name_of_file(const char *file, char out[NAME_BYTES])
 /* Connect to a socket in a default directory.  /tmp is writable by all: a
  * socket of another user there is not used. */
 static int
-connect_found(const char *path, const struct options *o)
+connect_found(const char *path, const struct ctl_options *o)
 {
 	struct stat st;
 
@@ -142,7 +142,7 @@ seen(const struct search *s, const struct stat *st)
 
 static void
 add_socket(struct search *s, const char *place, const char *file,
-    const struct options *o)
+    const struct ctl_options *o)
 {
 	struct admin_socket *one = &s->socket[s->sockets];
 	struct stat st;
@@ -175,7 +175,7 @@ may_look_into(DIR *d, const char *place)
 }
 
 static int
-search_place(struct search *s, const char *place, const struct options *o)
+search_place(struct search *s, const char *place, const struct ctl_options *o)
 {
 	DIR *d = opendir(place);
 	const struct dirent *e;
@@ -231,7 +231,7 @@ add_state(struct search *s)
 
 /* All that there are; static, until the next call. */
 static const struct search *
-search(const struct options *o)
+search(const struct ctl_options *o)
 {
 	static struct search all;
 	struct search *s = &all;
@@ -278,7 +278,7 @@ list_running(const struct search *s)
 }
 
 void
-find_print_names(const struct options *options)
+find_print_names(const struct ctl_options *options)
 {
 	const struct search *s = search(options);
 
@@ -327,7 +327,7 @@ complain_none(const struct search *s, const char *name)
 
 /* Connect to the only running tailor of that name, or of any (NULL). */
 static int
-connect_only(const char *name, const struct options *o)
+connect_only(const char *name, const struct ctl_options *o)
 {
 	const struct search *s = search(o);
 	const struct admin_socket *found = NULL;
@@ -359,7 +359,7 @@ connect_only(const char *name, const struct options *o)
 }
 
 static int
-connect_address(const char *text, const struct options *o)
+connect_address(const char *text, const struct ctl_options *o)
 {
 	int fd;
 
@@ -413,7 +413,7 @@ variable(const char *name)
 }
 
 int
-find_tailor(const struct options *o)
+find_tailor(const struct ctl_options *o)
 {
 	const char *address = variable("TAILOR_ADMIN");
 
@@ -427,7 +427,7 @@ find_tailor(const struct options *o)
 }
 
 bool
-find_any(const struct options *o)
+find_any(const struct ctl_options *o)
 {
 	if (o->admin != NULL || variable("TAILOR_ADMIN") != NULL ||
 	    variable("TAILOR_INSTANCE") != NULL)

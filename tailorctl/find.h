@@ -10,11 +10,11 @@
 /* Returns a connected, non-blocking socket of its admin listener; the caller
  * closes it.  Or -1 after one message on standard error that says what to
  * do. */
-int find_tailor(const struct options *options);
+int find_tailor(const struct ctl_options *options);
 
 /* Whether find_tailor would succeed, or fail for another reason than that none
  * runs: one was named, or several run.  Prints nothing. */
-bool find_any(const struct options *options);
+bool find_any(const struct ctl_options *options);
 
 /* Print the names of those that run, one on each line. */
-void find_print_names(const struct options *options);
+void find_print_names(const struct ctl_options *options);

@@ -4,7 +4,7 @@
 
 #include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define IDLE_NS (10 * NS_PER_MS)
 #define IDLE_CHECKS 100 /* idle turns between checks of the file */
@@ -29,7 +29,7 @@ catch_signals(void)
 
 /* The path of the stream's file, owned by the caller; NULL after a message. */
 static char *
-find_stream(const struct options *o)
+find_stream(const struct ctl_options *o)
 {
 	const char *path;
 	char *copy;
@@ -50,7 +50,7 @@ find_stream(const struct options *o)
 }
 
 int
-follow_open(struct follow *f, const struct options *options)
+follow_open(struct follow *f, const struct ctl_options *options)
 {
 	int err;
 
@@ -125,7 +125,7 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 }
 
 void
-follow_names(const struct options *options, struct stream_requests *s)
+follow_names(const struct ctl_options *options, struct stream_requests *s)
 {
 	const cJSON *one;
 	cJSON *tree;

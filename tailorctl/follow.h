@@ -8,18 +8,18 @@
 #include "tailorctl/stream_request.h"
 
 struct follow {
-	const struct options *options;	/* borrowed */
-	char *path;			/* owned */
-	struct timeline_reader *reader; /* owned */
-	int64_t wall_ns;		/* CLOCK_REALTIME - CLOCK_MONOTONIC */
-	uint64_t end;			/* --dump: stop here */
+	const struct ctl_options *options; /* borrowed */
+	char *path;			   /* owned */
+	struct timeline_reader *reader;	   /* owned */
+	int64_t wall_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	uint64_t end;	 /* --dump: stop here */
 	uint64_t lost;
 	unsigned idle;
 };
 
 /* Find the stream and open it: at its end, or with --dump at its beginning.
  * Signals INT and TERM then end follow_next.  0, or -1 after a message. */
-int follow_open(struct follow *f, const struct options *options);
+int follow_open(struct follow *f, const struct ctl_options *options);
 void follow_close(struct follow *f);
 
 enum follow_event {
@@ -33,7 +33,7 @@ enum follow_event
 follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost);
 
 /* Get the servers' names from the running tailor, if there is one. */
-void follow_names(const struct options *options, struct stream_requests *s);
+void follow_names(const struct ctl_options *options, struct stream_requests *s);
 
 /* "15:04:05.123456789" of a stamp; out is returned. */
 #define FOLLOW_CLOCK 32

@@ -13,29 +13,29 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define BLOCKS_MAX 96
 #define BUCKETS_MAX 320
 #define Z 1.96	 /* 95 % */
 #define LESS 0.9 /* part of what it was that counts as less */
 
-struct block {
+struct gain_counts {
 	double was[BUCKETS_MAX], would[BUCKETS_MAX];
 };
 
-struct gain {
+struct gain_read {
 	unsigned blocks, buckets;
 	double draws; /* in would, for each request */
 	bool checked; /* health checks say how the other server fares */
 	double edge_ns[BUCKETS_MAX];
-	struct block block[BLOCKS_MAX];
+	struct gain_counts block[BLOCKS_MAX];
 	int64_t requests, met, again, failed, saved, unknown, full, full_once;
 	int64_t was_max_ns, would_max_ns;
 	double seconds;
 };
 
-static const struct row {
+static const struct gain_row {
 	const char *name;
 	double part;
 } rows[] = {{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}, {"slowest", 1}};
@@ -66,11 +66,11 @@ read_counts(const cJSON *list, double *out, unsigned buckets)
 }
 
 static void
-read_block(struct gain *g, const cJSON *b)
+read_block(struct gain_read *g, const cJSON *b)
 {
 	int64_t was = field_number(b, "was_max_ns", 0);
 	int64_t would = field_number(b, "would_max_ns", 0);
-	struct block *out = &g->block[g->blocks++];
+	struct gain_counts *out = &g->block[g->blocks++];
 
 	read_counts(field_list(b, "was"), out->was, g->buckets);
 	read_counts(field_list(b, "would"), out->would, g->buckets);
@@ -89,7 +89,7 @@ read_block(struct gain *g, const cJSON *b)
 }
 
 static void
-read_gain(struct gain *g, const cJSON *tree)
+read_gain(struct gain_read *g, const cJSON *tree)
 {
 	const cJSON *one;
 
@@ -116,7 +116,8 @@ read_gain(struct gain *g, const cJSON *tree)
 
 /* Above which so many lie: the middle of that bucket. */
 static double
-value_at(const struct gain *g, const double *count, double above, double max)
+value_at(
+    const struct gain_read *g, const double *count, double above, double max)
 {
 	double seen = 0;
 
@@ -140,7 +141,8 @@ expected_above(double k, double z)
 }
 
 static struct quantile
-quantile_of(const struct gain *g, const struct block *all, double part)
+quantile_of(
+    const struct gain_read *g, const struct gain_counts *all, double part)
 {
 	double n = (double)g->requests;
 	double k = fmax(n - ceil(part * n) + 1, 1);
@@ -158,9 +160,9 @@ quantile_of(const struct gain *g, const struct block *all, double part)
 }
 
 static void
-quantiles(const struct gain *g, struct quantile *out)
+quantiles(const struct gain_read *g, struct quantile *out)
 {
-	struct block all = {0};
+	struct gain_counts all = {0};
 
 	for (unsigned i = 0; i < g->buckets; i++) {
 		for (unsigned b = 0; b < g->blocks; b++) {
@@ -192,7 +194,7 @@ show_row(const char *name, int64_t was_ns, int64_t would_ns)
 }
 
 static void
-show_rows(const struct gain *g, const struct quantile *q)
+show_rows(const struct gain_read *g, const struct quantile *q)
 {
 	const char *low;
 
@@ -216,7 +218,7 @@ show_rows(const struct gain *g, const struct quantile *q)
 }
 
 static void
-show(const struct gain *g, const struct quantile *q)
+show(const struct gain_read *g, const struct quantile *q)
 {
 	double all = g->requests > 0 ? (double)g->requests : 1;
 	bool hours = g->seconds > 2 * 3600, minutes = g->seconds > 120;
@@ -256,7 +258,7 @@ show(const struct gain *g, const struct quantile *q)
 }
 
 static void
-write_json(const struct gain *g, const struct quantile *q)
+write_json(const struct gain_read *g, const struct quantile *q)
 {
 	struct json j;
 
@@ -284,9 +286,9 @@ write_json(const struct gain *g, const struct quantile *q)
 }
 
 static int
-show_tree(const struct options *options, const cJSON *tree)
+show_tree(const struct ctl_options *options, const cJSON *tree)
 {
-	static struct gain gain;
+	static struct gain_read gain;
 	struct quantile q[ROWS];
 
 	read_gain(&gain, tree);
@@ -305,7 +307,7 @@ show_tree(const struct options *options, const cJSON *tree)
 }
 
 int
-command_gain(const struct options *options)
+command_gain(const struct ctl_options *options)
 {
 	cJSON *tree = admin_json(options, "/gain");
 	int status = tree != NULL ? show_tree(options, tree) : STATUS_NO;

@@ -3,7 +3,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 /* A line's title, in a column of its own. */
 static void
@@ -77,7 +77,7 @@ show(const cJSON *tree)
 }
 
 int
-command_ledger(const struct options *options)
+command_ledger(const struct ctl_options *options)
 {
 	return admin_report(options, "GET", "/ledger", show);
 }

@@ -19,7 +19,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/find.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 #define GUESTS 16 /* connections at once; one more has to wait */
 #define HEAD_BYTES 4096
@@ -27,13 +27,13 @@
 #define PATIENCE_S 10  /* for a guest's request */
 
 struct relay {
-	const struct options *options;
+	const struct ctl_options *options;
 	int fd; /* listens */
 	char token[TOKEN_BYTES];
 };
 
 static int
-show(const struct options *o, const char *url)
+show(const struct ctl_options *o, const char *url)
 {
 	struct json j;
 
@@ -171,7 +171,7 @@ relay_open(struct relay *r, in_port_t *port)
 /* The port of the admin listener if it is on TCP, else 0; -1 after a
  * message. */
 static int
-admin_port(const struct options *options)
+admin_port(const struct ctl_options *options)
 {
 	struct sockaddr_storage at = {0};
 	socklen_t length = sizeof(at);
@@ -187,7 +187,7 @@ admin_port(const struct options *options)
 }
 
 int
-command_live(const struct options *options)
+command_live(const struct ctl_options *options)
 {
 	struct relay relay = {.options = options};
 	unsigned guests = 0;

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/follow.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/query.h"
 #include "talechain/events/events.h"
 
@@ -153,7 +153,7 @@ check_field(const char *field, void *user)
 
 /* Check the query.  0, or -1 after a message. */
 static int
-query_open(struct logger *l, const struct options *o)
+query_open(struct logger *l, const struct ctl_options *o)
 {
 	struct query_error error;
 	int indent;
@@ -334,7 +334,7 @@ show_lost(const struct logger *l, uint64_t lost)
 static int
 run(struct logger *l)
 {
-	const struct options *o = l->follow.options;
+	const struct ctl_options *o = l->follow.options;
 	struct timeline_slot slot;
 	uint64_t lost;
 	int err = 0;
@@ -362,7 +362,7 @@ run(struct logger *l)
 }
 
 int
-command_log(const struct options *options)
+command_log(const struct ctl_options *options)
 {
 	struct logger l = {.columns = (int)terminal_columns(stdout)};
 	int status = STATUS_USAGE;

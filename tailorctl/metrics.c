@@ -10,25 +10,25 @@
 #include "base/json.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/samples.h"
 #include "tailorctl/screen.h"
 
 #define FRAME_ROWS 3 /* a head, and below one line and a hint */
 
 /* One reading: the text and the time of the request. */
-struct reading {
+struct metrics_reading {
 	struct http_response response;
 	struct instant at; /* not set: no reading yet */
 };
 
 /* The value of the same sample in an earlier reading, or 0. */
 static double
-value_in(const struct reading *in, const struct sample *like)
+value_in(const struct metrics_reading *in, const struct metric_sample *like)
 {
 	const char *at = in->response.body;
 	const char *end = at + in->response.length;
-	struct sample s;
+	struct metric_sample s;
 
 	while (samples_next(&at, end, &s))
 		if (s.length == like->length &&
@@ -38,8 +38,8 @@ value_in(const struct reading *in, const struct sample *like)
 }
 
 static double
-change_per_s(const struct sample *s, const struct reading *now,
-    const struct reading *before)
+change_per_s(const struct metric_sample *s, const struct metrics_reading *now,
+    const struct metrics_reading *before)
 {
 	int64_t gap_ns = instant_since(now->at, before->at);
 	double old = value_in(before, s);
@@ -51,8 +51,8 @@ change_per_s(const struct sample *s, const struct reading *now,
 /* The next sample with the wanted name; of a table of rates those that are
  * zero, and parts of histograms, are left out. */
 static bool
-next_wanted(const char **at, const struct reading *now, const struct options *o,
-    struct sample *s)
+next_wanted(const char **at, const struct metrics_reading *now,
+    const struct ctl_options *o, struct metric_sample *s)
 {
 	const char *end = now->response.body + now->response.length;
 	const char *part = o->argument != NULL ? o->argument : "";
@@ -66,11 +66,11 @@ next_wanted(const char **at, const struct reading *now, const struct options *o,
 }
 
 static void
-print_lines(const struct reading *now, const struct options *o)
+print_lines(const struct metrics_reading *now, const struct ctl_options *o)
 {
 	const char *at = now->response.body;
 	const char *end = at + now->response.length;
-	struct sample s;
+	struct metric_sample s;
 
 	if (o->argument == NULL)
 		admin_response_print(&now->response);
@@ -83,12 +83,12 @@ print_lines(const struct reading *now, const struct options *o)
 }
 
 static int
-print_json(const struct reading *now, const struct reading *before,
-    const struct options *o)
+print_json(const struct metrics_reading *now,
+    const struct metrics_reading *before, const struct ctl_options *o)
 {
 	const char *at = now->response.body;
 	struct json j;
-	struct sample s;
+	struct metric_sample s;
 
 	plain_json_begin(&j);
 	json_key_string(&j, "schema", "tailor.metrics/1");
@@ -117,7 +117,7 @@ name_columns(void)
 }
 
 static void
-print_row(const struct sample *s, double change)
+print_row(const struct metric_sample *s, double change)
 {
 	char name[512];
 	unsigned n = (unsigned)(s->length < 400 ? s->length : 400);
@@ -133,12 +133,12 @@ print_row(const struct sample *s, double change)
 }
 
 static void
-print_rates(const struct reading *now, const struct reading *before,
-    const struct options *o)
+print_rates(const struct metrics_reading *now,
+    const struct metrics_reading *before, const struct ctl_options *o)
 {
 	const char *at = now->response.body;
 	uint32_t shown = 0;
-	struct sample s;
+	struct metric_sample s;
 
 	screen_begin();
 	printf("%s%-*s %11s   PER SECOND%s\n", plain_escape(TERMINAL_BOLD),
@@ -158,8 +158,8 @@ print_rates(const struct reading *now, const struct reading *before,
 }
 
 static int
-print(const struct reading *now, const struct reading *before,
-    const struct options *o)
+print(const struct metrics_reading *now, const struct metrics_reading *before,
+    const struct ctl_options *o)
 {
 	if (o->json && print_json(now, before, o) < 0)
 		return STATUS_NO;
@@ -171,9 +171,9 @@ print(const struct reading *now, const struct reading *before,
 }
 
 int
-command_metrics(const struct options *options)
+command_metrics(const struct ctl_options *options)
 {
-	struct reading now, before = {{0}, INSTANT_NONE};
+	struct metrics_reading now, before = {{0}, INSTANT_NONE};
 	int status = STATUS_NO, key = 0;
 
 	if (options->rates)

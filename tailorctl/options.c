@@ -9,7 +9,6 @@
 #include "tailorctl/options.h"
 
 #define COUNT_MAX 1000000000
-#define SECONDS_MAX 3600.0
 #define SINCE "a time from 1s to 3650d: 90s, 10m, 2h, 1d"
 
 static const struct line_command commands[COMMAND_COUNT] = {
@@ -18,19 +17,6 @@ static const struct line_command commands[COMMAND_COUNT] = {
     COMMANDS(OPTIONS_X)
 #undef OPTIONS_X
 };
-
-/* Seconds, with or without a fraction: "0.5". */
-static int
-set_seconds(void *to, const struct option_row *row, const char *text)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end != '\0' || !(v >= 0.001) || v > SECONDS_MAX)
-		return -EINVAL;
-	*(int64_t *)((char *)to + row->at) = (int64_t)(v * (double)NS_PER_S);
-	return 0;
-}
 
 /* A length of time: "90s", "10m", "2h", "1d". */
 static int
@@ -63,22 +49,24 @@ static int
 set_form(void *to, const struct option_row *row, const char *text)
 {
 	(void)text;
-	((struct options *)to)->format = row->name;
+	((struct ctl_options *)to)->format = row->name;
 	return 0;
 }
 
-#define AT(member) .at = offsetof(struct options, member)
+#define AT(member) .at = offsetof(struct ctl_options, member)
 #define OF(name) LINE_COMMAND(COMMAND_##name)
 #define WHY_BLAME OF(why) | OF(blame)
 #define NUMBER .set = option_number, AT(count), .low = 1, .high = COUNT_MAX
+#define SECONDS                                                            \
+	.set = option_duration, .low = NS_PER_MS, .high = 3600 * NS_PER_S, \
+	.values = "", .wants = "a number of seconds from 0.001 to 3600"
 /* clang-format off: an option a line, or two */
 static const struct option_row rows[] = {
     {"admin", 'a', "WHICH", "a tailor's name or port, or its admin socket",
 	option_text, AT(admin), .values = "@WHICH"},
     {"json", 'j', NULL, "print JSON", option_flag, AT(json)},
-    {"timeout", 't', "SECONDS", "time limit for a response, default 5",
-	set_seconds, AT(timeout_ns), .values = "",
-	.wants = "a number of seconds from 0.001 to 3600"},
+    {"timeout", 't', "SECONDS", "time limit for a response, default 5", SECONDS,
+	AT(timeout_ns)},
     {"number", 'n', "N", "limit, default 20", NUMBER, .values = "",
 	.commands = OF(requests) | OF(slow) | OF(top)},
     {"since", 'w', "TIME", "finished within: 90s, 2h, 1d", set_since,
@@ -126,10 +114,8 @@ static const struct option_row rows[] = {
 	AT(rates), .commands = OF(metrics)},
     {"once", '1', NULL, "print once and exit", option_flag, AT(once),
 	.commands = OF(top) | OF(metrics)},
-    {"interval", 'i', "SECONDS", "time between updates, default 1", set_seconds,
-	AT(interval_ns), .values = "",
-	.wants = "a number of seconds from 0.001 to 3600",
-	.commands = OF(top) | OF(metrics)},
+    {"interval", 'i', "SECONDS", "time between updates, default 1", SECONDS,
+	AT(interval_ns), .commands = OF(top) | OF(metrics)},
     {"stop-after", 'k', "N", "exit after N lines", NUMBER, .values = "",
 	.commands = OF(log)},
     {"dump", 'd', NULL, "print what the stream holds and exit", option_flag,
@@ -212,7 +198,7 @@ options_completion(const char *shell)
 
 /* The file's ending gives the form; to a terminal a page is no use. */
 static int
-choose_form(struct options *o, char why[LINE_WHY])
+choose_form(struct ctl_options *o, char why[LINE_WHY])
 {
 	const char *end = o->output != NULL ? strrchr(o->output, '.') : NULL;
 
@@ -230,16 +216,16 @@ choose_form(struct options *o, char why[LINE_WHY])
 }
 
 int
-options_parse(struct options *out, int argc, char **argv)
+options_parse(struct ctl_options *out, int argc, char **argv)
 {
 	struct line_words words;
 	char why[LINE_WHY];
 	int err;
 
-	*out = (struct options){
+	*out = (struct ctl_options){
 	    .interval_ns = NS_PER_S, .timeout_ns = 5 * NS_PER_S};
 	err = line_parse(&line, out, argc, argv, &words, why);
-	out->command = (enum command)words.command;
+	out->command = (enum ctl_command)words.command;
 	out->argument = words.count > 0 ? words.word[0] : NULL;
 	if (err == 0)
 		err = choose_form(out, why);

@@ -38,7 +38,7 @@ enum {
 	X(completion, "SHELL", "bash zsh fish",                              \
 	    "print a script for bash, zsh or fish")
 
-enum command {
+enum ctl_command {
 #define OPTIONS_X(name, argument, values, summary) COMMAND_##name,
 	COMMANDS(OPTIONS_X)
 #undef OPTIONS_X
@@ -49,8 +49,8 @@ enum command {
 enum top_kind { TOP_CAUSE, TOP_PATH, TOP_LATENCY, TOP_CPU, TOP_WAKER };
 #define TOP_KINDS "cause path latency cpu waker"
 
-struct options {
-	enum command command;
+struct ctl_options {
+	enum ctl_command command;
 	const char *argument; /* borrowed from argv; NULL: not given */
 	const char *admin;    /* borrowed; NULL: see find.h */
 	const char *stream;   /* borrowed; NULL: ask the daemon */
@@ -82,7 +82,7 @@ struct options {
 
 /* Parse.  0; 1 after printing help or the version; or -EINVAL after a message.
  * *out borrows from argv. */
-int options_parse(struct options *out, int argc, char **argv);
+int options_parse(struct ctl_options *out, int argc, char **argv);
 
 /* Print the completion script for that shell; false: there is none. */
 bool options_completion(const char *shell);

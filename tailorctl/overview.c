@@ -3,19 +3,18 @@
 #include "base/terminal.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
 
 #define SLICES 2
 #define BUCKETS_MAX 64
 
-struct counted {
+struct overview_counts {
 	int64_t requests, again, over_ns; /* that long */
 	int64_t bucket[BUCKETS_MAX];
 };
 
 /* The last slices of the list, as far as they are recent. */
 static void
-count(struct counted *c, const cJSON *tree)
+count(struct overview_counts *c, const cJSON *tree)
 {
 	const cJSON *slices = field_list(tree, "slices"), *one;
 	int64_t slice_ns = field_number(tree, "slice_ns", 10 * NS_PER_S);
@@ -47,7 +46,7 @@ count(struct counted *c, const cJSON *tree)
 
 /* The edge that this part of the requests is under. */
 static int64_t
-under(const struct counted *c, const cJSON *tree, double part)
+under(const struct overview_counts *c, const cJSON *tree, double part)
 {
 	const cJSON *one;
 	int64_t below = 0;
@@ -84,10 +83,10 @@ read_servers(struct overview *o, const cJSON *tree)
 }
 
 int
-overview_read(struct overview *o, const struct options *options)
+overview_read(struct overview *o, const struct ctl_options *options)
 {
 	cJSON *tree = admin_json(options, "/live.json");
-	struct counted c = {0};
+	struct overview_counts c = {0};
 
 	*o = (struct overview){.active = "-"};
 	if (tree == NULL)

@@ -17,7 +17,7 @@ struct overview {
 };
 
 /* 0, or -1 after a message. */
-int overview_read(struct overview *o, const struct options *options);
+int overview_read(struct overview *o, const struct ctl_options *options);
 
 void overview_print(const struct overview *o);
 void overview_write(const struct overview *o, struct json *j);

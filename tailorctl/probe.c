@@ -4,13 +4,13 @@
 #include "base/json.h"
 #include "profiler/profiler.h"
 #include "tailorctl/commands.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/probe.h"
 
 static const struct {
 	const char *name;
 	const char *gives;
-	void (*probe)(struct finding *f);
+	void (*probe)(struct probe_finding *f);
 } probes[] = {
     {"lane",
 	"a CPU for the observer alone: pauses are seen within microseconds",
@@ -48,7 +48,7 @@ print_head(bool available, const char *name)
 }
 
 static void
-show(unsigned i, const struct finding *f)
+show(unsigned i, const struct probe_finding *f)
 {
 	print_head(f->available, probes[i].name);
 	plain_wrap(stdout, f->found, INDENT);
@@ -61,7 +61,7 @@ show(unsigned i, const struct finding *f)
 }
 
 static void
-write_finding(struct json *j, unsigned i, const struct finding *f)
+write_finding(struct json *j, unsigned i, const struct probe_finding *f)
 {
 	json_object_begin(j);
 	json_key_string(j, "name", probes[i].name);
@@ -108,7 +108,7 @@ show_kernel(struct json *j)
 }
 
 int
-command_probe(const struct options *options)
+command_probe(const struct ctl_options *options)
 {
 	int status = STATUS_OK;
 	struct json j;
@@ -117,7 +117,7 @@ command_probe(const struct options *options)
 	json_key_string(&j, "schema", "tailor.probe/1");
 	json_key_array(&j, "signals");
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct finding f;
+		struct probe_finding f;
 
 		memset(&f, 0, sizeof(f));
 		probes[i].probe(&f);

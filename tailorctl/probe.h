@@ -10,7 +10,7 @@
 
 #define PROBE_TEXT 320
 
-struct finding {
+struct probe_finding {
 	bool available;
 	/* static, or as plain_format() returns it */
 	const char *found;  /* what there is */
@@ -18,16 +18,16 @@ struct finding {
 };
 
 /* Each fills in a zeroed finding. */
-void probe_cpus(struct finding *f);
-void probe_scheduler(struct finding *f);
-void probe_clock(struct finding *f);
-void probe_memory(struct finding *f);
-void probe_exit(struct finding *f);
-void probe_pages(struct finding *f);
-void probe_agent(struct finding *f);
-void probe_steering(struct finding *f);
-void probe_kernel(struct finding *f);
-void probe_counters(struct finding *f);
+void probe_cpus(struct probe_finding *f);
+void probe_scheduler(struct probe_finding *f);
+void probe_clock(struct probe_finding *f);
+void probe_memory(struct probe_finding *f);
+void probe_exit(struct probe_finding *f);
+void probe_pages(struct probe_finding *f);
+void probe_agent(struct probe_finding *f);
+void probe_steering(struct probe_finding *f);
+void probe_kernel(struct probe_finding *f);
+void probe_counters(struct probe_finding *f);
 
 /* Describe which CPUs share a core with an observer on cpu (-1: not pinned) and
  * may be slowed by it, and how to measure that. */
@@ -39,6 +39,6 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size);
  * options select): as text to standard output, or into an open JSON object if j
  * is not NULL.  Takes a second.  Returns 0, or -1 after a message on standard
  * error. */
-struct options;
+struct ctl_options;
 struct json;
-int probe_observer(const struct options *options, struct json *j);
+int probe_observer(const struct ctl_options *options, struct json *j);

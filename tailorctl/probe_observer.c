@@ -18,7 +18,7 @@
 #include "base/topology.h"
 #include "profiler/profiler.h"
 #include "tailorctl/find.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/probe.h"
 #include "talechain/timeline/timeline.h"
 
@@ -194,7 +194,7 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size)
 }
 
 int
-probe_observer(const struct options *o, struct json *j)
+probe_observer(const struct ctl_options *o, struct json *j)
 {
 	struct profiler_options options = {.cpu = -1,
 	    .poll = PROFILER_POLL_SLEEP,

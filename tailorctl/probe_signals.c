@@ -18,13 +18,13 @@
 #include "base/instant.h"
 #include "base/permission.h"
 #include "base/topology.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/probe.h"
 
 #define CLOCK_READS 20000
 
 void
-probe_cpus(struct finding *f)
+probe_cpus(struct probe_finding *f)
 {
 	struct topology_plan plan;
 	struct topology *t;
@@ -60,7 +60,7 @@ _Static_assert(sizeof(struct scheduler_attributes) == 48, "kernel ABI");
 /* Since Linux 6.12 the runtime of an ordinary thread is its time slice; an
  * older kernel ignores it.  Ask for one and read it back, then undo. */
 void
-probe_scheduler(struct finding *f)
+probe_scheduler(struct probe_finding *f)
 {
 	struct scheduler_attributes old = {.size = sizeof(old)};
 	struct scheduler_attributes new, seen = {.size = sizeof(seen)};
@@ -89,7 +89,7 @@ probe_scheduler(struct finding *f)
 }
 
 void
-probe_clock(struct finding *f)
+probe_clock(struct probe_finding *f)
 {
 	char source[64];
 	struct instant begin = instant_now(), end = begin;
@@ -111,7 +111,7 @@ probe_clock(struct finding *f)
 }
 
 void
-probe_memory(struct finding *f)
+probe_memory(struct probe_finding *f)
 {
 	struct statvfs fs;
 	int fd = memfd_create("probe", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -135,7 +135,7 @@ probe_memory(struct finding *f)
 }
 
 void
-probe_exit(struct finding *f)
+probe_exit(struct probe_finding *f)
 {
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
@@ -217,7 +217,7 @@ count_all_pages(unsigned *all, unsigned *readable)
 }
 
 void
-probe_pages(struct finding *f)
+probe_pages(struct probe_finding *f)
 {
 	unsigned all = 0, readable = 0, java = count_java();
 
@@ -237,7 +237,7 @@ probe_pages(struct finding *f)
 }
 
 void
-probe_agent(struct finding *f)
+probe_agent(struct probe_finding *f)
 {
 	char path[160];
 
@@ -252,7 +252,7 @@ probe_agent(struct finding *f)
 }
 
 void
-probe_steering(struct finding *f)
+probe_steering(struct probe_finding *f)
 {
 	unsigned all = 0, readable = 0;
 	char path[160];
@@ -296,7 +296,7 @@ bpf_works(void)
 }
 
 void
-probe_kernel(struct finding *f)
+probe_kernel(struct probe_finding *f)
 {
 	bool types = access("/sys/kernel/btf/vmlinux", R_OK) == 0, permitted;
 	char why[160], remedy[PROBE_TEXT];
@@ -322,7 +322,7 @@ probe_kernel(struct finding *f)
 }
 
 void
-probe_counters(struct finding *f)
+probe_counters(struct probe_finding *f)
 {
 	struct perf_event_attr attribute;
 	int fd, err;

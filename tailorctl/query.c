@@ -6,10 +6,11 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum comparison {
+#include "base/quantity.h"
+
+enum query_operator {
 	EQUAL,
 	UNEQUAL,
 	LESS_EQUAL,
@@ -129,51 +130,22 @@ take_operator(struct parser *p)
 	return ALONE;
 }
 
-static const struct {
-	char text[3];
-	uint64_t factor;
-} units[] = {
-    {"", 1},
-    {"ns", 1},
-    {"us", 1000},
-    {"ms", 1000000},
-    {"s", 1000000000},
-    {"m", 60000000000},
-    {"k", 1024},
-    {"M", 1048576},
-};
-
-/* "0.5ms" as a number; false if it is none. */
+/* "0.5ms" or "64k" as a number; false if it is none. */
 static bool
 number_of(const char *word, size_t length, uint64_t *out)
 {
-	char text[QUERY_WORD], *end;
-	uint64_t factor = 0;
-	double value;
+	char text[QUERY_WORD];
 
-	if (length >= sizeof(text) || !isdigit((unsigned char)word[0]))
+	if (length >= sizeof(text))
 		return false;
 	memcpy(text, word, length);
 	text[length] = '\0';
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	if (*end == '\0')
-		return errno == 0; /* integers stay exact */
-	if (strspn(text, "0123456789.") != strcspn(text, "numskM"))
-		return false; /* not 1e9, 0x1p3 or inf */
-	value = strtod(text, &end);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(end, units[i].text) == 0)
-			factor = units[i].factor;
-	value *= (double)factor;
-	if (factor == 0 || !(value < 18e18))
-		return false;
-	*out = (uint64_t)(value + 0.5);
-	return true;
+	return quantity_parse(QUANTITY_BYTES, text, 1, out) == 0 ||
+	       quantity_parse(QUANTITY_DURATION, text, 1, out) == 0;
 }
 
 static int
-take_literal(struct parser *p, enum comparison kind, struct literal *out)
+take_literal(struct parser *p, enum query_operator kind, struct literal *out)
 {
 	bool of_text = kind == CONTAINS || kind == LACKS;
 	const char *end;
@@ -198,14 +170,14 @@ take_literal(struct parser *p, enum comparison kind, struct literal *out)
 	if (!out->is_number && isdigit((unsigned char)*p->at) && !of_text &&
 	    kind != EQUAL && kind != UNEQUAL)
 		return fail(p, p->at,
-		    "%s is not a number; units are ns us ms s m, k M",
+		    "%s is not a number; units are ns us ms s m h, k M G",
 		    here(p, word));
 	p->at += out->length;
 	return 0;
 }
 
 static bool
-judge(const struct query_value *v, enum comparison kind,
+judge(const struct query_value *v, enum query_operator kind,
     const struct literal *with)
 {
 	char digits[24];
@@ -255,13 +227,14 @@ match_comparison(struct parser *p)
 	snprintf(field, sizeof(field), "%.*s", (int)n, p->at);
 	p->at += n;
 	kind = take_operator(p);
-	if (kind < 0 || (kind != ALONE &&
-			    take_literal(p, (enum comparison)kind, &with) < 0))
+	if (kind < 0 ||
+	    (kind != ALONE &&
+		take_literal(p, (enum query_operator)kind, &with) < 0))
 		return -EINVAL;
 	v = p->lookup(field, p->user);
 	if (v.kind == QUERY_UNKNOWN)
 		return fail(p, begin, "%s no field \"%.40s\"", v.text, field);
-	return judge(&v, (enum comparison)kind, &with);
+	return judge(&v, (enum query_operator)kind, &with);
 }
 
 static int match_or(struct parser *p);

@@ -5,7 +5,7 @@
  * 	one        = "not" one | "(" query ")" | FIELD [ comparison ]
  * 	comparison = ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) value
  * 	           | ( "~" | "!~" ) text
- * 	value  = number [ "ns" | "us" | "ms" | "s" | "m" | "k" | "M" ] | text
+ * 	value  = number [ "ns" ... "h" | "k" | "M" | "G" ] | text
  * 	text  = '"' ... '"' | "'" ... "'" | WORD
  *
  * A number with a unit of time is nanoseconds, like all times here; k is 1024,

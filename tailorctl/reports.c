@@ -13,7 +13,7 @@
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/waits.h"
 
 #define INDENT 4
@@ -188,7 +188,7 @@ show_servers(const cJSON *tree)
 }
 
 int
-command_servers(const struct options *options)
+command_servers(const struct ctl_options *options)
 {
 	return admin_report(options, "GET", "/servers", show_servers);
 }
@@ -222,7 +222,7 @@ show_requests(const cJSON *tree)
 }
 
 int
-command_requests(const struct options *options)
+command_requests(const struct ctl_options *options)
 {
 	char target[64];
 
@@ -346,7 +346,7 @@ show_slow(const cJSON *tree)
 }
 
 int
-command_slow(const struct options *options)
+command_slow(const struct ctl_options *options)
 {
 	char target[1200], part[300];
 
@@ -423,7 +423,7 @@ show_info(const cJSON *tree)
 }
 
 int
-command_info(const struct options *options)
+command_info(const struct ctl_options *options)
 {
 	return admin_report(options, "GET", "/info", show_info);
 }
@@ -445,7 +445,7 @@ save(const struct http_response *a, const char *path)
 /* The id of the slowest kept request that finished within a time (0: any), a
  * string that the caller frees; NULL: there is none.  False: no response. */
 static bool
-slowest_of(const struct options *options, int64_t since_ns, char **id)
+slowest_of(const struct ctl_options *options, int64_t since_ns, char **id)
 {
 	char target[64] = "/slow?n=1&sort=total";
 	const char *found;
@@ -467,7 +467,7 @@ slowest_of(const struct options *options, int64_t since_ns, char **id)
 /* Which request is explained if the command names none; the caller frees it,
  * NULL after a message. */
 static char *
-slowest(const struct options *options)
+slowest(const struct ctl_options *options)
 {
 	int64_t since_ns =
 	    options->since_ns > 0 ? options->since_ns : SLOWEST_NS;
@@ -488,7 +488,7 @@ slowest(const struct options *options)
 }
 
 int
-command_why(const struct options *options)
+command_why(const struct ctl_options *options)
 {
 	const char *format = options->format;
 	char id[512], target[600], *found = NULL;
@@ -535,7 +535,7 @@ show_pinned(const cJSON *tree)
 }
 
 int
-command_pin(const struct options *options)
+command_pin(const struct ctl_options *options)
 {
 	char id[512], target[600];
 
@@ -545,7 +545,7 @@ command_pin(const struct options *options)
 }
 
 int
-command_ready(const struct options *options)
+command_ready(const struct ctl_options *options)
 {
 	struct http_response a;
 	bool ready;
@@ -573,7 +573,7 @@ show_active(const cJSON *tree)
 }
 
 int
-command_switch(const struct options *options)
+command_switch(const struct ctl_options *options)
 {
 	return admin_report(options, "POST", "/switch", show_active);
 }

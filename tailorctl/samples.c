@@ -28,7 +28,7 @@ name_length(const char *line, size_t length)
 
 /* One line without its end. */
 static bool
-parse(const char *line, size_t length, struct sample *out)
+parse(const char *line, size_t length, struct metric_sample *out)
 {
 	char number[NUMBER_MAX], *end;
 	size_t digits;
@@ -49,7 +49,7 @@ parse(const char *line, size_t length, struct sample *out)
 }
 
 bool
-samples_next(const char **at, const char *end, struct sample *out)
+samples_next(const char **at, const char *end, struct metric_sample *out)
 {
 	while (*at < end) {
 		const char *line = *at;
@@ -66,7 +66,7 @@ samples_next(const char **at, const char *end, struct sample *out)
 }
 
 bool
-sample_is_part(const struct sample *s)
+sample_is_part(const struct metric_sample *s)
 {
 	static const char *const endings[] = {"_bucket", "_sum", "_count"};
 	const char *brace = memchr(s->name, '{', s->length);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct sample {
+struct metric_sample {
 	const char *name; /* with its labels; borrowed, not terminated */
 	size_t length;
 	double value;
@@ -15,7 +15,7 @@ struct sample {
 
 /* The next sample from *at on; *at moves after it.  False at the end.  Lines
  * may end in LF or CRLF, labels may contain any quoted text. */
-bool samples_next(const char **at, const char *end, struct sample *out);
+bool samples_next(const char **at, const char *end, struct metric_sample *out);
 
 /* Whether a sample is a part of a histogram: _bucket, _sum or _count. */
-bool sample_is_part(const struct sample *s);
+bool sample_is_part(const struct metric_sample *s);

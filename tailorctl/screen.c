@@ -67,7 +67,7 @@ on_signal(int number)
 }
 
 void
-screen_open(const struct options *o)
+screen_open(const struct ctl_options *o)
 {
 	static const int number[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP,
 	    SIGABRT, SIGSEGV, SIGBUS};

@@ -11,7 +11,7 @@
 #define SCREEN_QUIT 'q'
 
 /* Begin, unless the output is for a program or is drawn once. */
-void screen_open(const struct options *o);
+void screen_open(const struct ctl_options *o);
 
 /* Begin a drawing: clear the terminal. */
 void screen_begin(void);

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "tailorctl/commands.h"
 
-static int (*const runs[COMMAND_COUNT])(const struct options *) = {
+static int (*const runs[COMMAND_COUNT])(const struct ctl_options *) = {
 #define RUNS_X(name, argument, values, summary) \
 	[COMMAND_##name] = command_##name,
     COMMANDS(RUNS_X)
@@ -18,7 +18,7 @@ static int (*const runs[COMMAND_COUNT])(const struct options *) = {
 int
 main(int argc, char **argv)
 {
-	struct options options;
+	struct ctl_options options;
 	int status;
 
 	file_open_standard();

@@ -16,7 +16,7 @@
 #include "tailorctl/field.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/overview.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 #include "tailorctl/screen.h"
 #include "talechain/events/events.h"
 
@@ -38,7 +38,7 @@ struct top_row {
 enum order { BY_COST, BY_LONGEST, BY_COUNT, ORDERS };
 
 struct top {
-	const struct options *options;
+	const struct ctl_options *options;
 	enum order order;
 	struct overview overview;
 	struct top_row row[ROWS_MAX];
@@ -226,7 +226,7 @@ take_event(struct top *t, const struct talechain_event *e)
 static enum follow_event
 gather_events(struct top *t, struct follow *f, int *key)
 {
-	const struct options *o = t->options;
+	const struct ctl_options *o = t->options;
 	enum follow_event what;
 	struct timeline_slot slot;
 	uint64_t lost;
@@ -452,7 +452,7 @@ read_overview(struct top *t)
 static int
 run(struct top *t, struct follow *f)
 {
-	const struct options *o = t->options;
+	const struct ctl_options *o = t->options;
 	enum follow_event what = FOLLOW_IDLE;
 	int key = 0;
 
@@ -479,7 +479,7 @@ run(struct top *t, struct follow *f)
 }
 
 int
-command_top(const struct options *options)
+command_top(const struct ctl_options *options)
 {
 	struct top *t = calloc(1, sizeof(*t));
 	struct follow f;

@@ -6,7 +6,7 @@
 #include "base/instant.h"
 #include "base/text.h"
 #include "tailorctl/field.h"
-#include "tailorctl/plain.h"
+#include "base/terminal.h"
 
 static void
 append_count(char *out, size_t size, int64_t n, const char *what)

@@ -24,13 +24,16 @@ number_of(const char *text)
 	return *end != '\0' || errno != 0 ? -1 : v;
 }
 
-/* The route with that name, new if there is room; or NULL. */
-static struct blame_latency *
-route_of(struct blame_exact *e, const char *text)
+struct blame_latency *
+blame_exact_route(struct blame_exact *e, const char *text)
 {
 	struct blame_latency *l;
 	char name[BLAME_ROUTE];
 
+	if (e->route == NULL)
+		e->route = calloc(BLAME_ROUTES, sizeof(*e->route));
+	if (e->route == NULL)
+		return NULL;
 	blame_rows_name(name, sizeof(name), text);
 	for (unsigned i = 0; i < e->routes; i++)
 		if (strcmp(e->route[i].name, name) == 0)
@@ -60,7 +63,7 @@ line_read(struct blame_exact *e, char *line)
 		if (number[i] < 0)
 			return -EINVAL;
 	}
-	l = route_of(e, field[0]);
+	l = blame_exact_route(e, field[0]);
 	if ((uint64_t)number[5] > COUNT_MAX - e->left_out)
 		return -EINVAL;
 	if (l == NULL) {
@@ -83,10 +86,6 @@ blame_exact_read(struct blame_exact *e, char *text)
 	int err = strcmp(line, head) == 0 ? 0 : -EINVAL;
 
 	*e = (struct blame_exact){.routes = 0};
-	if (err == 0) {
-		e->route = calloc(BLAME_ROUTES, sizeof(*e->route));
-		err = e->route == NULL ? -ENOMEM : 0;
-	}
 	while (err == 0 && (line = strsep(&text, "\n")) != NULL)
 		if (*line != '\0')
 			err = line_read(e, line);

@@ -25,6 +25,12 @@ struct blame_exact {
 	uint64_t left_out; /* requests of more routes than that */
 };
 
+/* The route with that name, for the caller to count its requests; new if there
+ * is room.  NULL: there is none, or no memory.  e is zero at first; free with
+ * blame_exact_fini. */
+struct blame_latency *
+blame_exact_route(struct blame_exact *e, const char *name);
+
 /* text is modified.  0, -EINVAL (not such a table: nothing is in e then) or
  * -ENOMEM.  Free with blame_exact_fini either way. */
 int blame_exact_read(struct blame_exact *e, char *text);

@@ -4,8 +4,8 @@
 
 #include "blame/report/report.h"
 
-void
-blame_json_interval(struct json *j, const char *key, struct blame_interval i)
+static void
+json_interval(struct json *j, const char *key, struct blame_interval i)
 {
 	json_key_array(j, key);
 	json_int(j, i.low_ns);
@@ -23,9 +23,9 @@ json_line(const struct blame_view *v, const struct blame_report *r, unsigned i,
 	json_key_string(j, "cause", v->rows.cause[l->cause].code);
 	json_key_uint(j, "rank", l->rank);
 	json_key_int(j, "excess_ns", l->excess_ns);
-	blame_json_interval(j, "excess_interval_ns", l->excess);
+	json_interval(j, "excess_interval_ns", l->excess);
 	json_key_int(j, "share_ns", l->share_ns);
-	blame_json_interval(j, "share_interval_ns", l->share);
+	json_interval(j, "share_interval_ns", l->share);
 	json_key_int(j, "usual_ns", l->usual_ns);
 	json_key_int(j, "beyond_ns", l->beyond_ns);
 	json_key_uint(j, "episodes", l->episodes);
@@ -33,7 +33,7 @@ json_line(const struct blame_view *v, const struct blame_report *r, unsigned i,
 	json_key_double(j, "observed", r->seen[l->cause]);
 	if (l->removable) {
 		json_key_int(j, "without_ns", l->without_ns);
-		blame_json_interval(j, "without_interval_ns", l->without);
+		json_interval(j, "without_interval_ns", l->without);
 		json_key_int(j, "without_queue_ns", l->without_queue_ns);
 		json_key_double(j, "shapley_ns", l->shapley_ns);
 	}
@@ -58,8 +58,7 @@ json_against(
 		json_key_string(
 		    j, "cause", v->rows.cause[change[i].cause].code);
 		json_key_int(j, "change_ns", change[i].change_ns);
-		blame_json_interval(
-		    j, "change_interval_ns", change[i].interval);
+		json_interval(j, "change_interval_ns", change[i].interval);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -116,8 +115,8 @@ json_exact(
 	json_object_end(j);
 }
 
-void
-blame_json_route(const struct blame_view *v, const struct blame_route *route,
+static void
+json_route(const struct blame_view *v, const struct blame_route *route,
     const struct blame_report *r, struct json *j)
 {
 	json_key_double(j, "requests", r->weight);
@@ -128,7 +127,7 @@ blame_json_route(const struct blame_view *v, const struct blame_route *route,
 	json_key_int(j, "last_ns", r->last_ns);
 	json_key_int(j, "p50_ns", r->p50_ns);
 	json_key_int(j, "q_ns", r->q_ns);
-	blame_json_interval(j, "q_interval_ns", r->q);
+	json_interval(j, "q_interval_ns", r->q);
 	json_key_double(j, "explained", r->explained);
 	json_key_uint(j, "beyond", r->beyond);
 	json_key_int(j, "block_ns", r->block_ns);
@@ -143,13 +142,13 @@ blame_json_route(const struct blame_view *v, const struct blame_route *route,
 		json_key_string(j, "b", v->rows.cause[r->pair[i].b].code);
 		json_key_int(j, "without_ns", r->pair[i].without_ns);
 		json_key_int(j, "interaction_ns", r->pair[i].interaction_ns);
-		blame_json_interval(
+		json_interval(
 		    j, "interaction_interval_ns", r->pair[i].interaction);
 		json_object_end(j);
 	}
 	json_array_end(j);
 	json_spots(v, route, r, j);
-	if (v->then.routes > 0 || v->then.all != NULL)
+	if (blame_view_compares(v))
 		json_against(v, route, j);
 }
 
@@ -189,7 +188,7 @@ blame_json(const struct blame_view *v, struct json *j)
 			break;
 		json_object_begin(j);
 		json_key_string(j, "route", route->name);
-		blame_json_route(v, route, r, j);
+		json_route(v, route, r, j);
 		json_object_end(j);
 	}
 	free(r);

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/plot.h"
+#include "base/quantity.h"
 #include "blame/report/report.h"
 
 #define BINS 12		  /* of time, at most */
@@ -21,10 +22,8 @@
 #define NO_CAUSE (STACKED + 1)
 #define CURVE 60 /* points of a distribution */
 #define CURVES 2 /* largest causes of which one is drawn */
-#define EXAMPLES 3
 #define CHANGES 5
-#define PART_SHOWN 0.01 /* of p99 - p50 */
-#define MUCH 0.1	/* of it: without a cause, this is said first */
+#define MUCH 0.1 /* of it: without a cause, this is said first */
 
 static const char meaning[] =
     "<h2>What the figures are</h2>\n<p class=\"dim\">A cause's excess is its "
@@ -36,75 +35,44 @@ static const char meaning[] =
     "with fewer than 10 a cause is not ranked.</p>\n";
 
 /* A route that is being written. */
-struct page {
+struct blame_page {
 	const struct blame_view *v;
 	const struct blame_route *route;
 	const struct blame_report *r;
-	const struct blame_rows *bin; /* BINS of them, bins in use */
-	unsigned bins;
-	int64_t from_ns, bin_ns;
+	unsigned bins; /* of time */
 	bool links;
 	FILE *out;
 };
 
-/* The unit that a time is written in. */
-static const char *
-unit_of(int64_t ns)
-{
-	if (llabs(ns) < 1000000)
-		return "us";
-	return llabs(ns) < 1000000000 ? "ms" : "s";
-}
-
-static void
-put_number(FILE *out, int64_t ns)
-{
-	double x = fabs((double)ns);
-
-	fputs(ns <= -500 ? "-" : "", out);
-	if (x < 1e6)
-		fprintf(out, "%.0f", x / 1e3);
-	else
-		fprintf(out, "%.3g", x < 1e9 ? x / 1e6 : x / 1e9);
-}
-
-/* "813 us", "41.2 ms", "3.10 s"; a difference may be negative. */
+/* "813us", "41.2ms"; a difference may be negative. */
 static void
 put_ns(FILE *out, int64_t ns)
 {
-	put_number(out, ns);
-	fprintf(out, " %s", unit_of(ns));
+	char text[QUANTITY_TEXT_MAX];
+
+	fputs(quantity_format_ns(ns, text), out);
 }
 
-/* "(37.1 to 48.2 ms)" */
+/* "(37.1ms to 48.2ms)" */
 static void
 put_interval(FILE *out, struct blame_interval i)
 {
-	bool same = strcmp(unit_of(i.low_ns), unit_of(i.high_ns)) == 0;
-
 	fputs(" <span class=\"dim\">(", out);
-	(same ? put_number : put_ns)(out, i.low_ns);
+	put_ns(out, i.low_ns);
 	fputs(" to ", out);
 	put_ns(out, i.high_ns);
 	fputs(")</span>", out);
 }
 
 static const struct blame_cause *
-cause_of(const struct page *p, unsigned line)
+cause_of(const struct blame_page *p, unsigned line)
 {
 	return &p->v->rows.cause[p->r->line[line].cause];
 }
 
-static bool
-is_shown(const struct page *p, unsigned line)
-{
-	return fabs((double)p->r->line[line].excess_ns) >=
-	       PART_SHOWN * (double)(p->r->q_ns - p->r->p50_ns);
-}
-
 /* Of the difference: its largest cause, and what has none, if that is much. */
 static void
-put_parts(const struct page *p)
+put_parts(const struct blame_page *p)
 {
 	const struct blame_report *r = p->r;
 	int64_t none_ns = 0;
@@ -128,7 +96,7 @@ put_parts(const struct page *p)
 
 /* Percentiles of all requests, if they are known. */
 static void
-put_exact(const struct page *p)
+put_exact(const struct blame_page *p)
 {
 	const struct blame_latency *l =
 	    blame_exact_of(&p->v->exact, p->route->name);
@@ -164,7 +132,7 @@ put_exact(const struct page *p)
 }
 
 static void
-put_sentence(const struct page *p)
+put_sentence(const struct blame_page *p)
 {
 	const struct blame_report *r = p->r;
 	char from[40], to[40];
@@ -189,18 +157,9 @@ put_sentence(const struct page *p)
 
 /* --- the stack ------------------------------------------------------------ */
 
-static const struct blame_route *
-route_in(const struct blame_rows *rows, const char *name)
-{
-	for (unsigned i = 0; i < rows->routes; i++)
-		if (strcmp(rows->route[i].name, name) == 0)
-			return &rows->route[i];
-	return NULL;
-}
-
 /* Causes of the largest lines have a colour of their own. */
 static unsigned
-colour_of(const struct page *p, const struct blame_line *l)
+colour_of(const struct blame_page *p, const struct blame_line *l)
 {
 	if (l->kind == BLAME_UNEXPLAINED)
 		return NO_CAUSE;
@@ -213,7 +172,7 @@ static const char *const colours[] = {
     "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "u"};
 
 static const char *
-colour_label(const struct page *p, unsigned colour)
+colour_label(const struct blame_page *p, unsigned colour)
 {
 	if (colour == NO_CAUSE)
 		return "no cause is known";
@@ -222,7 +181,7 @@ colour_label(const struct page *p, unsigned colour)
 
 /* A column: what q(p) of a bin consists of, from the bottom up. */
 static void
-put_column(const struct page *p, const struct plot *plot, unsigned bin,
+put_column(const struct blame_page *p, const struct plot *plot, unsigned bin,
     const struct blame_report *r)
 {
 	double ns[NO_CAUSE + 1] = {0}, below = 0;
@@ -251,12 +210,27 @@ put_column(const struct page *p, const struct plot *plot, unsigned bin,
 	}
 }
 
-static int
-put_stack(const struct page *p)
+/* The report on a bin; of none that can be made it has no lines. */
+static void
+bin_analyze(const struct blame_page *p, int64_t from_ns, int64_t to_ns,
+    struct blame_report *r)
 {
 	struct blame_options o = {.p = p->v->p};
+	struct blame_set *s = NULL;
+
+	if (blame_select(p->route->set, from_ns, to_ns, &s) != 0 ||
+	    blame_analyze(s, &o, r) != 0)
+		r->lines = 0;
+	blame_free(&s);
+}
+
+static int
+put_stack(const struct blame_page *p)
+{
+	const struct blame_rows *rows = &p->v->rows;
+	int64_t bin_ns = (rows->newest_ns - rows->oldest_ns + 1) / p->bins + 1;
 	struct blame_report *r = calloc(BINS, sizeof(*r));
-	double span_s = (double)p->bins * (double)p->bin_ns / 1e9, most = 0;
+	double span_s = (double)p->bins * (double)bin_ns / 1e9, most = 0;
 	bool is_short = span_s < SECONDS_SHOWN;
 	struct plot plot = {.out = p->out};
 	char title[80];
@@ -264,11 +238,9 @@ put_stack(const struct page *p)
 	if (r == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < p->bins; i++) {
-		const struct blame_route *route =
-		    route_in(&p->bin[i], p->route->name);
+		int64_t from_ns = rows->oldest_ns + i * bin_ns;
 
-		if (route == NULL || blame_analyze(route->set, &o, &r[i]) != 0)
-			r[i].lines = 0;
+		bin_analyze(p, from_ns, from_ns + bin_ns, &r[i]);
 		most = fmax(most, (double)r[i].q_ns / 1e6);
 	}
 	if (most <= 0 || span_s <= 0) { /* its axes would be empty */
@@ -296,7 +268,7 @@ put_stack(const struct page *p)
 /* --- tables --------------------------------------------------------------- */
 
 static void
-put_line(const struct page *p, unsigned i)
+put_line(const struct blame_page *p, unsigned i)
 {
 	const struct blame_line *l = &p->r->line[i];
 	const struct blame_cause *c = cause_of(p, i);
@@ -332,7 +304,7 @@ put_line(const struct page *p, unsigned i)
 }
 
 static void
-put_lines(const struct page *p)
+put_lines(const struct blame_page *p)
 {
 	const char *name = p->v->name;
 
@@ -342,7 +314,7 @@ put_lines(const struct page *p)
 	    "queue</th><th>seen</th></tr>\n",
 	    name, name, name);
 	for (unsigned i = 0; i < p->r->lines; i++)
-		if (i < STACKED || is_shown(p, i) ||
+		if (i < STACKED || blame_view_shows(p->r, i) ||
 		    (p->r->line[i].kind == BLAME_UNEXPLAINED &&
 			p->r->line[i].share_ns > 0))
 			put_line(p, i);
@@ -351,7 +323,7 @@ put_lines(const struct page *p)
 
 /* What has changed since the other time, if there is one. */
 static void
-put_changes(const struct page *p)
+put_changes(const struct blame_page *p)
 {
 	const struct blame_route *then = blame_view_then(p->v, p->route);
 	struct blame_options o = blame_view_options(p->v);
@@ -378,7 +350,7 @@ put_changes(const struct page *p)
 }
 
 static void
-put_paragraph(const struct page *p, const char *begin, const char *text)
+put_paragraph(const struct blame_page *p, const char *begin, const char *text)
 {
 	fputs(begin, p->out);
 	plot_escape(p->out, text);
@@ -386,7 +358,7 @@ put_paragraph(const struct page *p, const char *begin, const char *text)
 }
 
 static void
-put_unseen(const struct page *p)
+put_unseen(const struct blame_page *p)
 {
 	const char *sleep = blame_view_sleep(p->v, p->r);
 	char text[BLAME_CODES];
@@ -400,7 +372,7 @@ put_unseen(const struct page *p)
 }
 
 static void
-put_pairs(const struct page *p)
+put_pairs(const struct blame_page *p)
 {
 	for (unsigned i = 0; i < p->r->pairs; i++) {
 		const struct blame_pair *pair = &p->r->pair[i];
@@ -419,7 +391,7 @@ put_pairs(const struct page *p)
 }
 
 static void
-put_spots(const struct page *p)
+put_spots(const struct blame_page *p)
 {
 	struct blame_spot spot[BLAME_SPOTS];
 	unsigned n = blame_spots(p->v, p->route, p->r->beyond, spot);
@@ -449,7 +421,7 @@ put_spots(const struct page *p)
 
 /* Ids are a client's: a link has only what stands for itself in a path. */
 static void
-put_example(const struct page *p, const char *id)
+put_example(const struct blame_page *p, const char *id)
 {
 	bool link = p->links && *id != '\0';
 
@@ -467,24 +439,25 @@ put_example(const struct page *p, const char *id)
 }
 
 static void
-put_examples(const struct page *p)
+put_examples(const struct blame_page *p)
 {
 	unsigned shown = 0;
 
 	fputs("<h3>Examples</h3>\n<table>\n", p->out);
-	for (unsigned i = 0; i < p->r->lines && shown < EXAMPLES; i++) {
-		uint64_t id[EXAMPLES];
-		unsigned n = blame_examples(
-		    p->route->set, p->v->p, p->r->line[i].cause, id, EXAMPLES);
+	for (unsigned i = 0; i < p->r->lines && shown < BLAME_EXAMPLES_SHOWN;
+	     i++) {
+		uint64_t id[BLAME_EXAMPLES_SHOWN];
+		unsigned n = blame_examples(p->route->set, p->v->p,
+		    p->r->line[i].cause, id, BLAME_EXAMPLES_SHOWN);
 
-		if (!is_shown(p, i) || p->r->line[i].excess_ns <= 0)
+		if (!blame_view_shows(p->r, i) || p->r->line[i].excess_ns <= 0)
 			continue;
 		shown++;
 		fputs("<tr><td class=\"t\">", p->out);
 		plot_escape(p->out, cause_of(p, i)->label);
 		fputs("</td><td class=\"t\">", p->out);
 		for (unsigned k = 0; k < n; k++)
-			put_example(p, p->v->rows.line[id[k]]);
+			put_example(p, p->v->rows.id[id[k]]);
 		fputs("</td></tr>\n", p->out);
 	}
 	fputs("</table>\n", p->out);
@@ -519,7 +492,7 @@ put_curve(const struct plot *plot, const char *class, const double *q,
 }
 
 static int
-put_curves(const struct page *p)
+put_curves(const struct blame_page *p)
 {
 	static const char *const class[] = {"line2", "line3"};
 	struct plot plot = {.out = p->out};
@@ -568,7 +541,7 @@ put_curves(const struct page *p)
 /* --- the page ------------------------------------------------------------- */
 
 static int
-put_route(struct page *p)
+put_route(struct blame_page *p)
 {
 	int err;
 
@@ -586,33 +559,8 @@ put_route(struct page *p)
 	return err;
 }
 
-/* The table once more for each slice of time.  0 or a negative errno. */
 static int
-bins_read(struct page *p, struct blame_rows *bin, char **copy)
-{
-	const struct blame_rows *rows = &p->v->rows;
-	int64_t span_ns = rows->newest_ns - rows->oldest_ns + 1;
-	size_t n = rows->lines / BIN_ROWS;
-	int err = 0;
-
-	p->bins = n < BINS ? (unsigned)n : BINS;
-	p->from_ns = rows->oldest_ns;
-	if (p->bins < 2)
-		return 0;
-	p->bin_ns = span_ns / p->bins + 1;
-	for (unsigned i = 0; i < p->bins && err == 0; i++) {
-		int64_t from_ns = p->from_ns + i * p->bin_ns;
-
-		copy[i] = strdup(p->v->table);
-		err = copy[i] == NULL ? -ENOMEM
-				      : blame_rows_read(&bin[i], copy[i],
-					    from_ns, from_ns + p->bin_ns);
-	}
-	return err;
-}
-
-static int
-put_routes(struct page *p)
+put_routes(struct blame_page *p)
 {
 	struct blame_options o = blame_view_options(p->v);
 	struct blame_report *r = malloc(sizeof(*r));
@@ -640,17 +588,11 @@ put_routes(struct page *p)
 int
 blame_page(const struct blame_view *v, bool links, FILE *out)
 {
-	struct blame_rows *bin = calloc(BINS, sizeof(*bin));
-	char *copy[BINS] = {NULL};
-	struct page p = {.v = v, .bin = bin, .links = links, .out = out};
-	int err = bin == NULL ? -ENOMEM : bins_read(&p, bin, copy);
+	size_t bins = v->rows.lines / BIN_ROWS;
+	struct blame_page p = {.v = v,
+	    .bins = bins < BINS ? (unsigned)bins : BINS,
+	    .links = links,
+	    .out = out};
 
-	if (err == 0)
-		err = put_routes(&p);
-	for (unsigned i = 0; bin != NULL && i < BINS; i++) {
-		blame_rows_fini(&bin[i]);
-		free(copy[i]);
-	}
-	free(bin);
-	return err;
+	return put_routes(&p);
 }

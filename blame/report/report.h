@@ -1,7 +1,8 @@
-/* report.h: what is found of routes, as JSON and as a page.
+/* report.h: what is found of routes, as text, as JSON and as a page.
  *
- * The same for tailorctl and for the admin listener; nothing is read or written
- * but memory and the given stream.  One thread at a time. */
+ * The same for tailorctl and for the admin listener.  Nothing is read, and
+ * nothing written but a stream: the given one, or standard output for text.
+ * One thread at a time. */
 #pragma once
 
 #include <stdio.h>
@@ -12,8 +13,6 @@
 
 /* What is asked of a table. */
 struct blame_view {
-	const char *table; /* borrowed: what rows were read from, as it
-				       * was; only a page needs it */
 	struct blame_rows rows, then; /* owned by the caller; then: compared
 				       * with, or empty */
 	struct blame_exact exact;     /* owned by the caller; may be empty */
@@ -37,6 +36,14 @@ blame_view_route(const struct blame_view *v, unsigned *at);
 /* The route of that time with the same name, or NULL. */
 const struct blame_route *
 blame_view_then(const struct blame_view *v, const struct blame_route *route);
+
+/* True if there is another time to compare with. */
+bool blame_view_compares(const struct blame_view *v);
+
+/* True if a line of the report is worth printing: 1 % of q(p) - q(0.5). */
+bool blame_view_shows(const struct blame_report *r, unsigned line);
+/* Causes of which examples are printed, and requests of each. */
+#define BLAME_EXAMPLES_SHOWN 3
 
 /* The options for blame_analyze. */
 struct blame_options blame_view_options(const struct blame_view *v);
@@ -90,19 +97,16 @@ unsigned blame_spots(const struct blame_view *v,
 bool
 blame_all(const struct blame_view *v, int64_t *q_ns, struct blame_spot *out);
 
-/* The members of a route's report into an object that is open. */
-void
-blame_json_route(const struct blame_view *v, const struct blame_route *route,
-    const struct blame_report *r, struct json *j);
-
 /* Schema tailor.blame/1: all routes that are asked for, of none an empty array.
  * 0, or what blame_analyze returns; j is incomplete then. */
 int blame_json(const struct blame_view *v, struct json *j);
 
-/* An interval, as an array; and the head of a document: schema and p. */
-void
-blame_json_interval(struct json *j, const char *key, struct blame_interval i);
+/* The head of a document, into an object that is open: schema and p. */
 void blame_json_head(const struct blame_view *v, struct json *j);
+
+/* Print the same to standard output, as wide as that is.  0, or what
+ * blame_analyze returns. */
+int blame_text(const struct blame_view *v);
 
 /* One HTML file: works without scripts, loads nothing.
  *   links  examples are links to timelines of the admin listener

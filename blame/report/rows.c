@@ -1,5 +1,5 @@
-/* rows.c: the table's head says where everything is; columns that are
- * not known are causes if they follow "kernel". */
+/* rows.c: rows into sets.  Of a table the head says where everything is;
+ * columns that are not known are causes if they follow "kernel". */
 #include "blame/report/rows.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/busiest.h"
 #include "base/hash.h"
 #include "talechain/events/cause.h"
 #include "talechain/events/counters.h"
@@ -17,8 +16,7 @@
 #define ROWS_MAX 100000 /* of a route; more are thinned */
 #define COLUMNS_MAX 128
 #define COUNTED_MAX 1e15
-#define ROUTES_SEEN 512 /* to find the busiest */
-#define OTHER "other"	/* of the others */
+#define OTHER "other" /* of the others */
 
 /* That each table has; counters follow. */
 static const struct blame_value values[] = {
@@ -27,7 +25,278 @@ static const struct blame_value values[] = {
     {"new_connection", BLAME_GROUP_NONE, -1, false},
 };
 
-enum column {
+static const enum blame_kind kinds[] = {
+#define TALE_X(symbol, code, label, kind, bar, blame, ...) \
+	[TALE_CAUSE_##symbol] = BLAME_##blame,
+    TALE_CAUSES(TALE_X)
+#undef TALE_X
+};
+
+/* --- what rows consist of ------------------------------------------------- */
+
+/* A code that is not known is that of another version: it is taken for what may
+ * go as a whole, and needs nothing. */
+static void
+cause_add(struct blame_rows *r, const char *code)
+{
+	int known = tale_cause_find(code);
+	unsigned c = r->causes++;
+
+	if (known >= 0) {
+		r->cause[c] = (struct blame_cause){tale_causes[known].code,
+		    tale_causes[known].label, kinds[known]};
+		r->needs[c] = tale_causes[known].needs;
+	} else {
+		blame_rows_name(r->code[c], sizeof(r->code[c]), code);
+		r->cause[c] =
+		    (struct blame_cause){r->code[c], r->code[c], BLAME_HAZARD};
+		r->needs[c] = TALE_NEEDS_NOTHING;
+	}
+	if (blame_rows_needs_kernel(r, c))
+		r->kernel |= UINT64_C(1) << c;
+}
+
+bool
+blame_rows_needs_kernel(const struct blame_rows *r, unsigned cause)
+{
+	return r->needs[cause] == TALE_NEEDS_KERNEL ||
+	       r->needs[cause] == TALE_NEEDS_RATES;
+}
+
+static enum blame_group
+group_of(enum talechain_counter_group group)
+{
+	static const enum blame_group groups[] = {
+	    [TALECHAIN_GROUP_NONE] = BLAME_GROUP_NONE,
+	    [TALECHAIN_GROUP_INST] = BLAME_GROUP_INST,
+	    [TALECHAIN_GROUP_CACHE] = BLAME_GROUP_CACHE,
+	    [TALECHAIN_GROUP_CYCLE] = BLAME_GROUP_CYCLE,
+	};
+
+	return groups[group];
+}
+
+static int
+begin(struct blame_rows *r, uint32_t counters)
+{
+	static const struct blame_cause total = {"total", "total", BLAME_BASE};
+	static const struct blame_shape totals = {
+	    .cause = &total, .causes = 1, .rows_max = ROWS_MAX};
+
+	memset(r, 0, sizeof(*r));
+	memcpy(r->value, values, sizeof(values));
+	r->values = COUNT(values);
+	for (unsigned i = 0; i < TALECHAIN_COUNTER_COUNT; i++) {
+		const struct talechain_counter_kind *k =
+		    talechain_counter_kind(i);
+
+		r->place[i] = -1;
+		if ((counters >> i & 1) == 0)
+			continue;
+		r->place[i] = (int)r->values;
+		r->unit[r->values] = talechain_counter_unit(i);
+		r->value[r->values++] =
+		    (struct blame_value){k->code, group_of(k->group),
+			k->parent < 0 ? -1 : r->place[k->parent], true};
+	}
+	return blame_new(&r->all, &totals);
+}
+
+int
+blame_rows_begin(struct blame_rows *r, uint32_t counters)
+{
+	int err = begin(r, counters);
+
+	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
+		cause_add(r, tale_causes[c].code);
+	return err;
+}
+
+void
+blame_rows_name(char *out, size_t size, const char *text)
+{
+	size_t n = strnlen(text, size);
+
+	snprintf(out, size, "%s", text);
+	if (n == size)
+		memcpy(out + size - 4, "...", 4);
+	for (; *out != '\0'; out++)
+		if (*out < ' ' || *out > '~')
+			*out = '?';
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static uint16_t
+server_of(struct blame_rows *r, const char *text)
+{
+	char name[sizeof(r->server[0])];
+	unsigned i = 0;
+
+	blame_rows_name(name, sizeof(name), text);
+	while (i < r->servers && strcmp(r->server[i], name) != 0)
+		i++;
+	if (i == r->servers && i < BLAME_SERVERS - 1)
+		memcpy(r->server[r->servers++], name, sizeof(name));
+	return (uint16_t)i;
+}
+
+static uint64_t
+route_hash(const char *text, size_t n)
+{
+	return hash_bytes(text, n) | 1;
+}
+
+void
+blame_rows_offer(
+    struct blame_rows *r, const char *route, size_t n, double weight)
+{
+	if (weight >= 1 && weight <= BLAME_WEIGHT_MAX)
+		busiest_add(r->busiest, COUNT(r->busiest), route_hash(route, n),
+		    (uint64_t)weight);
+}
+
+/* The route with that name, new if needed, or that of the others; NULL: no
+ * memory. */
+static struct blame_route *
+route_of(struct blame_rows *r, const char *text)
+{
+	struct blame_shape shape = {.cause = r->cause,
+	    .causes = r->causes,
+	    .value = r->value,
+	    .values = r->values,
+	    .rows_max = ROWS_MAX};
+	struct blame_route *route;
+	char name[sizeof(route->name)];
+
+	if (busiest_find(r->busiest, BLAME_ROUTES - 1,
+		route_hash(text, strlen(text))) == NULL)
+		text = OTHER;
+	blame_rows_name(name, BLAME_ROUTE, text);
+	for (unsigned i = 0; i < r->routes; i++)
+		if (strcmp(r->route[i].name, name) == 0)
+			return &r->route[i];
+	/* There is no room if names from outside have the same hash. */
+	if (strcmp(name, OTHER) == 0)
+		r->others = true;
+	else if (r->routes + (r->others ? 0u : 1u) == BLAME_ROUTES)
+		return route_of(r, OTHER);
+	route = &r->route[r->routes];
+	if (blame_new(&route->set, &shape) != 0)
+		return NULL;
+	memcpy(route->name, name, sizeof(name));
+	route->number = r->routes++;
+	return route;
+}
+
+/* Remember an id; its number, or -ENOMEM. */
+static int64_t
+id_keep(struct blame_rows *r, const char *id)
+{
+	if (r->lines == r->room) {
+		size_t room = r->room == 0 ? 1024 : 2 * r->room;
+		void *grown = reallocarray(r->id, room, sizeof(*r->id));
+
+		if (grown == NULL)
+			return -ENOMEM;
+		r->id = grown;
+		r->room = room;
+	}
+	snprintf(r->id[r->lines], sizeof(r->id[0]), "%s", id);
+	return (int64_t)r->lines++;
+}
+
+/* Values that are not times, as blame has them. */
+static double
+value_of(int64_t number)
+{
+	return number < 0 ? (double)NAN : (double)number;
+}
+
+static void
+time_see(struct blame_rows *r, int64_t end_ns)
+{
+	if (r->oldest_ns == 0 || end_ns < r->oldest_ns)
+		r->oldest_ns = end_ns;
+	if (end_ns > r->newest_ns)
+		r->newest_ns = end_ns;
+}
+
+int
+blame_rows_add(struct blame_rows *r, struct blame_row *row)
+{
+	int64_t others = row->in_flight > INT32_MAX ? -1 : row->in_flight - 1;
+	struct blame_account a = {.end_ns = row->end_ns,
+	    .total_ns = row->total_ns,
+	    .weight = row->weight,
+	    .seen = row->kernel ? UINT64_MAX : ~r->kernel,
+	    .in_flight = others < 0 ? -1 : (int32_t)others,
+	    .server = server_of(r, row->server),
+	    .flags =
+		(row->attempts < 0 ? 0
+				   : (uint32_t)row->attempts & BLAME_ATTEMPTS) |
+		(row->new_connection == 1 ? BLAME_NEW : 0)};
+	int64_t id = id_keep(r, row->id);
+	struct blame_route *route;
+	int err;
+
+	if (!r->chosen)
+		busiest_keep(r->busiest, COUNT(r->busiest), BLAME_ROUTES - 1);
+	r->chosen = true;
+	route = route_of(r, row->route);
+	if (id < 0 || route == NULL)
+		return -ENOMEM;
+	a.id = (uint64_t)id;
+	time_see(r, a.end_ns);
+	row->value[0] = value_of(a.in_flight);
+	row->value[1] = value_of(row->attempts);
+	row->value[2] = value_of(row->new_connection);
+	err = blame_add(route->set, &a, row->cause_ns, row->value);
+	a.route = (uint16_t)route->number;
+	if (err == 0)
+		err = blame_add(r->all, &a, &a.total_ns, NULL);
+	if (err == 0)
+		route->weight += a.weight;
+	return err;
+}
+
+static int
+route_compare(const void *a, const void *b)
+{
+	const struct blame_route *x = a, *y = b;
+
+	return COMPARE(y->weight, x->weight) ?: strcmp(x->name, y->name);
+}
+
+void
+blame_rows_end(struct blame_rows *r)
+{
+	qsort(r->route, r->routes, sizeof(r->route[0]), route_compare);
+}
+
+void
+blame_rows_fini(struct blame_rows *r)
+{
+	for (unsigned i = 0; i < r->routes; i++)
+		blame_free(&r->route[i].set);
+	blame_free(&r->all);
+	free(r->id);
+	*r = (struct blame_rows){0};
+}
+
+int
+blame_rows_cause(const struct blame_rows *r, const char *code, size_t n)
+{
+	for (unsigned c = 0; c < r->causes; c++)
+		if (strlen(r->cause[c].code) == n &&
+		    strncmp(r->cause[c].code, code, n) == 0)
+			return (int)c;
+	return -1;
+}
+
+/* --- a table -------------------------------------------------------------- */
+
+enum csv_column {
 	COLUMN_ID,
 	COLUMN_END,
 	COLUMN_TOTAL,
@@ -45,56 +314,16 @@ static const char *const names[COLUMN_COUNT] = {"id", "end_ns", "total_ns",
     "kernel"};
 
 /* A table that is being read. */
-struct table {
+struct csv_table {
 	struct blame_rows *r;
 	unsigned number; /* of the line */
 	unsigned at[COLUMN_COUNT];
 	unsigned columns;
 	unsigned counter[TALECHAIN_COUNTER_COUNT]; /* columns */
-	uint64_t kernel; /* causes that need the kernel's events */
-	struct busiest route[ROUTES_SEEN]; /* those that are kept are first */
-	bool others;			   /* have a route already */
 };
-
-static const enum blame_kind kinds[] = {
-#define TALE_X(symbol, code, label, kind, bar, blame, ...) \
-	[TALE_CAUSE_##symbol] = BLAME_##blame,
-    TALE_CAUSES(TALE_X)
-#undef TALE_X
-};
-
-/* A column after "kernel".  A code that is not known is that of another
- * version: it is taken for what may go as a whole, and needs nothing. */
-static void
-cause_add(struct table *t, char *code)
-{
-	struct blame_rows *r = t->r;
-	int known = tale_cause_find(code);
-
-	for (char *c = code; *c != '\0'; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?'; /* codes are printed as they are */
-	r->cause[r->causes] = (struct blame_cause){code, code, BLAME_HAZARD};
-	r->needs[r->causes] = TALE_NEEDS_NOTHING;
-	if (known >= 0) {
-		r->cause[r->causes].label = tale_causes[known].label;
-		r->cause[r->causes].kind = kinds[known];
-		r->needs[r->causes] = tale_causes[known].needs;
-	}
-	if (blame_rows_needs_kernel(r, r->causes))
-		t->kernel |= UINT64_C(1) << r->causes;
-	r->causes++;
-}
-
-bool
-blame_rows_needs_kernel(const struct blame_rows *r, unsigned cause)
-{
-	return r->needs[cause] == TALE_NEEDS_KERNEL ||
-	       r->needs[cause] == TALE_NEEDS_RATES;
-}
 
 static int
-complain(const struct table *t, const char *what)
+complain(const struct csv_table *t, const char *what)
 {
 	snprintf(t->r->error, sizeof(t->r->error), "accounts, line %u: %s",
 	    t->number, what);
@@ -104,7 +333,7 @@ complain(const struct table *t, const char *what)
 /* Cut the next line that is not empty out of *text, and that into fields.  How
  * many; 0: the end; COLUMNS_MAX + 1: more than that. */
 static unsigned
-line_split(struct table *t, char **text, char *field[COLUMNS_MAX])
+line_split(struct csv_table *t, char **text, char *field[COLUMNS_MAX])
 {
 	char *line, *one;
 	unsigned n = 0;
@@ -124,77 +353,46 @@ line_split(struct table *t, char **text, char *field[COLUMNS_MAX])
 	return n;
 }
 
-static enum blame_group
-group_of(enum talechain_counter_group group)
+/* The first of n columns with that name; COLUMNS_MAX: none. */
+static unsigned
+column_find(char *field[COLUMNS_MAX], unsigned n, const char *name)
 {
-	static const enum blame_group groups[] = {
-	    [TALECHAIN_GROUP_NONE] = BLAME_GROUP_NONE,
-	    [TALECHAIN_GROUP_INST] = BLAME_GROUP_INST,
-	    [TALECHAIN_GROUP_CACHE] = BLAME_GROUP_CACHE,
-	    [TALECHAIN_GROUP_CYCLE] = BLAME_GROUP_CYCLE,
-	};
-
-	return groups[group];
-}
-
-/* The values that the table has: counters stand before "kernel", if at all. */
-static void
-values_find(struct table *t, char *field[COLUMNS_MAX])
-{
-	int at[TALECHAIN_COUNTER_COUNT];
-	struct blame_rows *r = t->r;
-
-	memcpy(r->value, values, sizeof(values));
-	r->values = COUNT(values);
-	for (unsigned i = 0; i < TALECHAIN_COUNTER_COUNT; i++) {
-		const struct talechain_counter_kind *k =
-		    talechain_counter_kind(i);
-		unsigned column = 0;
-
-		at[i] = -1;
-		while (column < t->at[COLUMN_KERNEL] &&
-		       strcmp(field[column], k->code) != 0)
-			column++;
-		if (column == t->at[COLUMN_KERNEL])
-			continue;
-		at[i] = (int)r->values;
-		t->counter[r->values - COUNT(values)] = column;
-		r->unit[r->values] = talechain_counter_unit(i);
-		r->value[r->values++] =
-		    (struct blame_value){k->code, group_of(k->group),
-			k->parent < 0 ? -1 : at[k->parent], true};
-	}
+	for (unsigned i = 0; i < n && i < COLUMNS_MAX; i++)
+		if (strcmp(field[i], name) == 0)
+			return i;
+	return COLUMNS_MAX;
 }
 
 static int
-head_read(struct table *t, char *field[COLUMNS_MAX], unsigned n)
+head_read(struct csv_table *t, char *field[COLUMNS_MAX], unsigned n)
 {
+	uint32_t counters = 0;
 	char what[64];
+	unsigned kernel;
 
+	memset(t->r, 0, sizeof(*t->r));
 	for (unsigned c = 0; c < COLUMN_COUNT; c++) {
-		t->at[c] = COLUMNS_MAX;
-		for (unsigned i = 0; i < n && i < COLUMNS_MAX; i++)
-			if (strcmp(field[i], names[c]) == 0)
-				t->at[c] = i;
+		t->at[c] = column_find(field, n, names[c]);
 		snprintf(what, sizeof(what), "no column \"%s\"", names[c]);
 		if (t->at[c] == COLUMNS_MAX)
 			return complain(t, what);
 	}
 	t->columns = n;
-	if (n > COLUMNS_MAX || n - t->at[COLUMN_KERNEL] - 1 > BLAME_CAUSES ||
-	    n - t->at[COLUMN_KERNEL] == 1)
+	kernel = t->at[COLUMN_KERNEL];
+	if (n > COLUMNS_MAX || n - kernel - 1 > BLAME_CAUSES || n - kernel == 1)
 		return complain(t, "no causes, or too many, after \"kernel\"");
-	values_find(t, field);
-	for (unsigned i = t->at[COLUMN_KERNEL] + 1; i < n; i++)
-		cause_add(t, field[i]);
+	/* Counters stand before "kernel", if at all. */
+	for (unsigned i = 0; i < TALECHAIN_COUNTER_COUNT; i++) {
+		t->counter[i] =
+		    column_find(field, kernel, talechain_counter_kind(i)->code);
+		if (t->counter[i] < COLUMNS_MAX)
+			counters |= UINT32_C(1) << i;
+	}
+	if (begin(t->r, counters) != 0)
+		return complain(t, "out of memory");
+	for (unsigned i = kernel + 1; i < n; i++)
+		cause_add(t->r, field[i]);
 	return 0;
-}
-
-/* Values that are not times, as blame has them. */
-static double
-value_of(int64_t number)
-{
-	return number < 0 ? (double)NAN : (double)number;
 }
 
 /* A whole number of at least 0, or -1. */
@@ -231,52 +429,10 @@ counted_of(const char *text)
 		   : v;
 }
 
-/* The column counts the request itself, 0: not known; blame, the others. */
-static int32_t
-others_of(const char *text)
-{
-	int64_t n = number_of(text);
-
-	return n < 0 || n > INT32_MAX ? -1 : (int32_t)n - 1;
-}
-
-void
-blame_rows_name(char *out, size_t size, const char *text)
-{
-	size_t n = strnlen(text, size);
-
-	snprintf(out, size, "%s", text);
-	if (n == size)
-		memcpy(out + size - 4, "...", 4);
-	for (; *out != '\0'; out++)
-		if (*out < ' ' || *out > '~')
-			*out = '?';
-}
-
-static uint16_t
-server_of(struct blame_rows *r, const char *text)
-{
-	char name[sizeof(r->server[0])];
-	unsigned i = 0;
-
-	blame_rows_name(name, sizeof(name), text);
-	while (i < r->servers && strcmp(r->server[i], name) != 0)
-		i++;
-	if (i == r->servers && i < BLAME_SERVERS - 1)
-		memcpy(r->server[r->servers++], name, sizeof(name));
-	return (uint16_t)i;
-}
-
-static uint64_t
-route_hash(const char *text, size_t n)
-{
-	return hash_bytes(text, n) | 1;
-}
-
-/* Find the routes with most requests: the others are one.  The text is that of
- * the lines; a line that is no account is complained of later. */
+/* Offer the routes of all lines.  A line that is no account is complained of
+ * later. */
 static void
-routes_choose(struct table *t, const char *text)
+routes_offer(struct csv_table *t, const char *text)
 {
 	while (*text != '\0') {
 		const char *field = text, *route = NULL;
@@ -296,178 +452,64 @@ routes_choose(struct table *t, const char *text)
 				break;
 			field += length + 1;
 		}
-		if (route != NULL && weight >= 1 && weight <= BLAME_WEIGHT_MAX)
-			busiest_add(t->route, ROUTES_SEEN, route_hash(route, n),
-			    (uint64_t)weight);
+		if (route != NULL)
+			blame_rows_offer(t->r, route, n, weight);
 		text += line + (text[line] == '\n');
 	}
-	busiest_keep(t->route, ROUTES_SEEN, BLAME_ROUTES - 1);
-}
-
-/* The route with that name, new if needed, or that of the others; NULL: no
- * memory. */
-static struct blame_route *
-route_of(struct table *t, const char *text)
-{
-	struct blame_rows *r = t->r;
-	struct blame_shape shape = {.cause = r->cause,
-	    .causes = r->causes,
-	    .value = r->value,
-	    .values = r->values,
-	    .rows_max = ROWS_MAX};
-	struct blame_route *route;
-	char name[sizeof(route->name)];
-
-	if (busiest_find(t->route, BLAME_ROUTES - 1,
-		route_hash(text, strlen(text))) == NULL)
-		text = OTHER;
-	blame_rows_name(name, BLAME_ROUTE, text);
-	for (unsigned i = 0; i < r->routes; i++)
-		if (strcmp(r->route[i].name, name) == 0)
-			return &r->route[i];
-	/* There is no room if names from outside have the same hash. */
-	if (strcmp(name, OTHER) == 0)
-		t->others = true;
-	else if (r->routes + (t->others ? 0u : 1u) == BLAME_ROUTES)
-		return route_of(t, OTHER);
-	route = &r->route[r->routes];
-	if (blame_new(&route->set, &shape) != 0)
-		return NULL;
-	memcpy(route->name, name, sizeof(name));
-	route->number = r->routes++;
-	return route;
-}
-
-/* Remember the id of a line; its number, or -ENOMEM. */
-static int64_t
-id_keep(struct blame_rows *r, char *id)
-{
-	if (r->lines == r->room) {
-		size_t room = r->room == 0 ? 1024 : 2 * r->room;
-		char **grown = reallocarray(r->line, room, sizeof(*grown));
-
-		if (grown == NULL)
-			return -ENOMEM;
-		r->line = grown;
-		r->room = room;
-	}
-	r->line[r->lines] = id;
-	return (int64_t)r->lines++;
 }
 
 static int
-account_add(struct table *t, struct blame_account *a, char **field)
+line_read(struct csv_table *t, char **field, int64_t from_ns, int64_t to_ns)
 {
-	int64_t cause_ns[BLAME_CAUSES];
+	const unsigned *at = t->at;
 	struct blame_rows *r = t->r;
-	double value[BLAME_VALUES];
-	struct blame_route *route;
+	struct blame_row row = {.id = field[at[COLUMN_ID]],
+	    .route = field[at[COLUMN_ROUTE]],
+	    .server = field[at[COLUMN_SERVER]],
+	    .end_ns = number_of(field[at[COLUMN_END]]),
+	    .total_ns = number_of(field[at[COLUMN_TOTAL]]),
+	    .weight = weight_of(field[at[COLUMN_WEIGHT]]),
+	    .in_flight = number_of(field[at[COLUMN_IN_FLIGHT]]),
+	    .attempts = number_of(field[at[COLUMN_ATTEMPTS]]),
+	    .new_connection = number_of(field[at[COLUMN_NEW]]),
+	    .kernel = strcmp(field[at[COLUMN_KERNEL]], "1") == 0};
 	int err;
 
-	for (unsigned c = 0; c < r->causes; c++)
-		cause_ns[c] = number_of(field[t->at[COLUMN_KERNEL] + 1 + c]);
-	value[0] = value_of(a->in_flight);
-	value[1] = value_of(number_of(field[t->at[COLUMN_ATTEMPTS]]));
-	value[2] = value_of(number_of(field[t->at[COLUMN_NEW]]));
-	for (unsigned i = COUNT(values); i < r->values; i++)
-		value[i] = counted_of(field[t->counter[i - COUNT(values)]]);
-	route = route_of(t, field[t->at[COLUMN_ROUTE]]);
-	if (route == NULL)
-		return complain(t, "out of memory");
-	err = blame_add(route->set, a, cause_ns, value);
-	if (err == -EINVAL)
-		return complain(
-		    t, "times do not add up, or a number is out of range");
-	a->route = (uint16_t)route->number;
-	if (err == 0 && r->all != NULL)
-		err = blame_add(r->all, a, &a->total_ns, NULL);
-	if (err != 0)
-		return complain(t, "out of memory");
-	route->weight += a->weight;
-	return 0;
-}
-
-static int
-line_read(struct table *t, char **field, int64_t from_ns, int64_t to_ns)
-{
-	struct blame_rows *r = t->r;
-	struct blame_account a = {.end_ns = number_of(field[t->at[COLUMN_END]]),
-	    .total_ns = number_of(field[t->at[COLUMN_TOTAL]]),
-	    .weight = weight_of(field[t->at[COLUMN_WEIGHT]]),
-	    .seen = strcmp(field[t->at[COLUMN_KERNEL]], "1") == 0 ? UINT64_MAX
-								  : ~t->kernel,
-	    .in_flight = others_of(field[t->at[COLUMN_IN_FLIGHT]]),
-	    .server = server_of(r, field[t->at[COLUMN_SERVER]])};
-	int64_t id, attempts = number_of(field[t->at[COLUMN_ATTEMPTS]]);
-
-	if (a.end_ns < 0)
+	if (row.end_ns < 0)
 		return complain(t, "end_ns is no time");
-	if (r->oldest_ns == 0 || a.end_ns < r->oldest_ns)
-		r->oldest_ns = a.end_ns;
-	if (a.end_ns > r->newest_ns)
-		r->newest_ns = a.end_ns;
-	if (a.end_ns < from_ns || (to_ns != 0 && a.end_ns >= to_ns))
+	time_see(r, row.end_ns);
+	if (row.end_ns < from_ns || (to_ns != 0 && row.end_ns >= to_ns))
 		return 0;
-	id = id_keep(r, field[t->at[COLUMN_ID]]);
-	if (id < 0)
-		return complain(t, "out of memory");
-	a.id = (uint64_t)id;
-	a.flags = (uint32_t)(attempts < 0 ? 0 : attempts) & BLAME_ATTEMPTS;
-	if (number_of(field[t->at[COLUMN_NEW]]) == 1)
-		a.flags |= BLAME_NEW;
-	return account_add(t, &a, field);
-}
-
-static int
-route_compare(const void *a, const void *b)
-{
-	const struct blame_route *x = a, *y = b;
-
-	return COMPARE(y->weight, x->weight) ?: strcmp(x->name, y->name);
+	for (unsigned c = 0; c < r->causes; c++)
+		row.cause_ns[c] = number_of(field[at[COLUMN_KERNEL] + 1 + c]);
+	for (unsigned i = 0; i < TALECHAIN_COUNTER_COUNT; i++)
+		if (r->place[i] >= 0)
+			row.value[r->place[i]] =
+			    counted_of(field[t->counter[i]]);
+	err = blame_rows_add(r, &row);
+	if (err == 0)
+		return 0;
+	return complain(
+	    t, err == -ENOMEM
+		   ? "out of memory"
+		   : "times do not add up, or a number is out of range");
 }
 
 int
 blame_rows_read(
     struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns)
 {
-	struct table t = {.r = r};
+	struct csv_table t = {.r = r};
 	char *field[COLUMNS_MAX];
 	unsigned n = line_split(&t, &text, field);
-	static const struct blame_cause total = {"total", "total", BLAME_BASE};
-	static const struct blame_shape totals = {
-	    .cause = &total, .causes = 1, .rows_max = ROWS_MAX};
-	int err;
+	int err = head_read(&t, field, n);
 
-	memset(r, 0, sizeof(*r));
-	err = head_read(&t, field, n);
-	if (err == 0 && blame_new(&r->all, &totals) != 0)
-		err = complain(&t, "out of memory");
 	if (err == 0 && text != NULL)
-		routes_choose(&t, text);
+		routes_offer(&t, text);
 	while (err == 0 && (n = line_split(&t, &text, field)) > 0)
 		err = n == t.columns ? line_read(&t, field, from_ns, to_ns)
 				     : complain(&t, "not as many fields as "
 						    "the first line");
-	qsort(r->route, r->routes, sizeof(r->route[0]), route_compare);
+	blame_rows_end(r);
 	return err;
-}
-
-void
-blame_rows_fini(struct blame_rows *r)
-{
-	for (unsigned i = 0; i < r->routes; i++)
-		blame_free(&r->route[i].set);
-	blame_free(&r->all);
-	free(r->line);
-	*r = (struct blame_rows){0};
-}
-
-int
-blame_rows_cause(const struct blame_rows *r, const char *code, size_t n)
-{
-	for (unsigned c = 0; c < r->causes; c++)
-		if (strlen(r->cause[c].code) == n &&
-		    strncmp(r->cause[c].code, code, n) == 0)
-			return (int)c;
-	return -1;
 }

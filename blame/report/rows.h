@@ -1,12 +1,17 @@
-/* rows.h: accounts from CSV, as GET /accounts and `tailorctl blame --accounts`
- * print them, into a struct blame_set for each route. */
+/* rows.h: accounts into a struct blame_set for each route: the daemon's own,
+ * one by one, or from CSV as GET /accounts and `tailorctl blame --accounts`
+ * print them. */
 #pragma once
 
+#include "base/busiest.h"
 #include "blame/blame.h"
+#include "talechain/events/counters.h"
 
 #define BLAME_ROUTES 64
 #define BLAME_ROUTE 48
-#define BLAME_SERVERS 17 /* the last one: others */
+#define BLAME_ROUTES_SEEN 512 /* to find the busiest */
+#define BLAME_ID 65	      /* bytes of a request's id; longer ones are cut */
+#define BLAME_SERVERS 17      /* the last one: others */
 
 /* blame_account's flags: attempts, and whether the connection was new. */
 #define BLAME_ATTEMPTS 0xffu
@@ -21,30 +26,69 @@ struct blame_route {
 
 struct blame_rows {
 	struct blame_cause cause[BLAME_CAUSES];
-	uint8_t needs[BLAME_CAUSES]; /* enum tale_needs, of each */
+	char code[BLAME_CAUSES][BLAME_ROUTE]; /* of causes not known here */
+	uint8_t needs[BLAME_CAUSES];	      /* enum tale_needs, of each */
+	uint64_t kernel; /* bits of causes that need the kernel's events */
 	unsigned causes;
 	struct blame_value value[BLAME_VALUES]; /* that the table has */
 	const char *unit[BLAME_VALUES];		/* static; NULL: a number */
 	unsigned values;
+	int place[TALECHAIN_COUNTER_COUNT];	/* values of counters; or -1 */
 	struct blame_route route[BLAME_ROUTES]; /* most requests first */
 	unsigned routes;
 	struct blame_set
 	    *all; /* owned: totals of each, of all routes; or NULL */
 	char server[BLAME_SERVERS][32]; /* by blame_account's number */
 	unsigned servers;
-	char error[128]; /* why it could not be read */
-	char **line; /* owned; a line's id: blame_account's id is its number */
+	char error[128];      /* why it could not be read */
+	char (*id)[BLAME_ID]; /* owned; by blame_account's id */
 	size_t lines, room;
 	int64_t oldest_ns, newest_ns; /* of all lines; 0: there is none */
+
+	/* Private: routes that were offered; those that are kept are first. */
+	struct busiest busiest[BLAME_ROUTES_SEEN];
+	bool chosen, others; /* they are; the others have a route already */
 };
+
+/* One account on its way into rows.  Negative numbers: not known. */
+struct blame_row {
+	const char *id, *route, *server; /* borrowed; from outside */
+	int64_t end_ns, total_ns;	 /* wall clock; as blame_account */
+	double weight;
+	int64_t in_flight; /* on its arrival, itself included; 0: not known */
+	int64_t attempts, new_connection;
+	bool kernel;			/* the kernel's events were on */
+	int64_t cause_ns[BLAME_CAUSES]; /* by blame_rows' cause */
+	/* By blame_rows' value; the first three are of the above and are filled
+	 * in by blame_rows_add.  NaN: not counted. */
+	double value[BLAME_VALUES];
+};
+
+/* Begin rows whose causes are this version's, in the order of enum tale_cause.
+ *   counters  bits 1 << enum talechain_counter: those that some row has
+ * 0 or -ENOMEM; free with blame_rows_fini either way. */
+int blame_rows_begin(struct blame_rows *r, uint32_t counters);
+
+/* Before the first row: a row of that route (n bytes) and weight will come.
+ * The BLAME_ROUTES - 1 with most requests keep their names; the rest is
+ * "other". */
+void blame_rows_offer(
+    struct blame_rows *r, const char *route, size_t n, double weight);
+
+/* Add a row, of which nothing is kept but copies.  0, -ENOMEM, or -EINVAL as
+ * blame_add returns it. */
+int blame_rows_add(struct blame_rows *r, struct blame_row *row);
+
+/* After the last row: bring the routes into their order. */
+void blame_rows_end(struct blame_rows *r);
 
 /*
  * blame_rows_read(r, text, from_ns, to_ns):
- * Read a table.
- *   text  terminated; modified, and must outlive r, which borrows names
+ * All of that with the lines of a table in CSV.
+ *   text  terminated; modified, not kept
  *   from_ns, to_ns  only what ended between them, wall clock; 0: no limit
- * Returns 0, -EINVAL or -ENOMEM; r->error says why, and names the line.  Free
- * with blame_rows_fini either way.
+ * Returns 0 or -EINVAL; r->error says why, and names the line.  Free with
+ * blame_rows_fini either way.
  */
 int blame_rows_read(
     struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns);

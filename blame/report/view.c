@@ -11,6 +11,7 @@
 
 #define SEED UINT64_C(0x7461696c6f72) /* the same intervals each time */
 #define PLACES 64
+#define PART_SHOWN 0.01 /* of q(p) - q(0.5) */
 /* What is worth a line: more of the tail than of all requests. */
 #define SPOT_MORE 0.1
 #define SPOT_TIMES 1.25
@@ -59,6 +60,19 @@ blame_view_options(const struct blame_view *v)
 {
 	return (struct blame_options){
 	    .p = v->p, .resamples = v->resamples, .seed = SEED};
+}
+
+bool
+blame_view_compares(const struct blame_view *v)
+{
+	return v->then.routes > 0 || v->then.all != NULL;
+}
+
+bool
+blame_view_shows(const struct blame_report *r, unsigned line)
+{
+	return fabs((double)r->line[line].excess_ns) >=
+	       PART_SHOWN * (double)(r->q_ns - r->p50_ns);
 }
 
 /* Append to a sentence; what does not fit is cut. */
@@ -143,7 +157,7 @@ blame_view_sleep(const struct blame_view *v, const struct blame_report *r)
 	for (unsigned i = 0; i < r->lines; i++)
 		if ((int)r->line[i].cause == sleep &&
 		    (double)r->line[i].excess_ns >=
-			0.01 * (double)(r->q_ns - r->p50_ns))
+			PART_SHOWN * (double)(r->q_ns - r->p50_ns))
 			return "A server sleeps until a timer, another service "
 			       "or a pool wakes it: the examples say which.";
 	return NULL;

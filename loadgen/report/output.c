@@ -1,4 +1,4 @@
-#include "loadgen/report/output.h"
+#include "loadgen/report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@ open_file(const char *path, bool *made)
 }
 
 int
-output_open(
-    struct output *o, const char *path, const char *dir, const char *name)
+output_open(struct report_output *o, const char *path, const char *dir,
+    const char *name)
 {
 	int n = 0;
 
@@ -46,7 +46,7 @@ output_open(
 
 /* The first result: truncate what the file held before. */
 static void
-begin(struct output *o)
+begin(struct report_output *o)
 {
 	/* Only a file can be cut, and only a file needs it. */
 	if (!o->written && o->file != NULL && o->file != stdout) {
@@ -57,7 +57,7 @@ begin(struct output *o)
 }
 
 int
-output_json(struct output *o, struct json *j)
+output_json(struct report_output *o, struct json *j)
 {
 	begin(o);
 	/* Errors stick to the stream; output_close() sees them. */
@@ -65,7 +65,7 @@ output_json(struct output *o, struct json *j)
 }
 
 static int
-close_file(struct output *o)
+close_file(struct report_output *o)
 {
 	FILE *f = o->file;
 	int err = 0;
@@ -81,14 +81,14 @@ close_file(struct output *o)
 }
 
 int
-output_close(struct output *o)
+output_close(struct report_output *o)
 {
 	begin(o);
 	return close_file(o);
 }
 
 void
-output_abandon(struct output *o)
+output_abandon(struct report_output *o)
 {
 	if (o->file != NULL && o->made && !o->written)
 		unlink(o->path);

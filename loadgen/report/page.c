@@ -1,10 +1,16 @@
-#include "loadgen/report/page.h"
+/* page.c: report.html, a run on one page.
+ *
+ * The generator's verdict and the figures come first, then the pictures.
+ * One file: static SVG, a style sheet, no script; a content security policy
+ * forbids everything else.  Timelines of slow requests are linked; they lie
+ * beside it. */
+#include "loadgen/report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 #include "base/plot.h"
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define SLOW_ROWS_MAX 200
 #define CAUSES_MAX 64
@@ -43,7 +49,7 @@ put_cell_text(FILE *out, const char *text)
 
 /* A statistic of a distribution, if it has samples. */
 static void
-put_cell_of(FILE *out, const struct distribution *d, int64_t ns)
+put_cell_of(FILE *out, const struct latency_summary *d, int64_t ns)
 {
 	put_cell_ns(out, d->count > 0 ? ns : -1);
 }
@@ -139,7 +145,7 @@ put_iterations(FILE *out, const struct summary *s)
 	    out);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct iteration_summary *sum = &s->iterations[i];
-		const struct distribution *d = sum->series;
+		const struct latency_summary *d = sum->series;
 		fprintf(out, "<tr><td>%u</td><td>%.0f/s</td>", sum->index,
 		    sum->rate_per_s);
 		for (unsigned k = 0; k < p->count; k++)
@@ -159,7 +165,7 @@ put_iterations(FILE *out, const struct summary *s)
 static void
 put_causes(FILE *out, const struct findings *f)
 {
-	struct cause causes[CAUSES_MAX];
+	struct slow_cause causes[CAUSES_MAX];
 	int n = findings_causes(f, causes, CAUSES_MAX);
 
 	if (n <= 0)
@@ -233,7 +239,7 @@ worst_iteration(const struct summary *s)
 	int64_t most_ns = -1;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct distribution *d =
+		const struct latency_summary *d =
 		    &s->iterations[i].series[SERIES_LATENCY];
 		if (d->count == 0 || d->max_ns <= most_ns)
 			continue;

@@ -1,6 +1,6 @@
 /* picture.c: a dot is drawn once for each place, so that the size of a picture
  * does not grow with the number of requests. */
-#include "loadgen/report/page.h"
+#include "loadgen/report/report.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "base/instant.h"
 #include "base/plot.h"
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define CELLS 2 /* dots closer than 1/CELLS of a unit are one */
 #define COLUMNS ((size_t)(PLOT_RIGHT - PLOT_LEFT + 1) * CELLS)

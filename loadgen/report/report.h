@@ -1,7 +1,7 @@
 /* report.h: what is known of a run, and the forms in which it is reported.
  *
- * Owns struct report, the files it goes to (output.h), report.html (page.h)
- * and the progress line.  experiment.c fills it in; ab.c and finish.c write it.
+ * Owns struct report, the files it goes to, report.html and the progress line.
+ * experiment.c fills it in and writes it.
  *
  *   text     a table for a person
  *   JSON     tailor.load.run/1: all of it, for a program
@@ -11,10 +11,44 @@
  * not measured is left out. */
 #pragma once
 
-#include "loadgen/report/output.h"
+#include "base/json.h"
+#include "loadgen/send/iteration.h"
 #include "loadgen/send/request.h"
 #include "loadgen/stats/environment.h"
 #include "loadgen/stats/findings.h"
+
+/* A result's file.
+ *
+ * It is opened before the run, so that a missing directory is reported at once,
+ * and truncated when the first result is written. */
+struct report_output {
+	FILE *file;	 /* owned, or NULL: not wanted; stdout is not closed */
+	bool made;	 /* there was no such file */
+	bool written;	 /* anything */
+	char path[4096]; /* of the file, also if it could not be opened */
+};
+
+/* Open path ("-": stdout), or if it is NULL dir/name; nothing if dir is, too.
+ * Returns 0 or a negative errno. */
+int output_open(struct report_output *o, const char *path, const char *dir,
+    const char *name);
+
+/* Whether anything written will be kept. */
+static inline bool
+output_is_wanted(const struct report_output *o)
+{
+	return o->file != NULL;
+}
+
+/* Write a finished document and a newline.  0 or -ENOMEM; j is empty then. */
+int output_json(struct report_output *o, struct json *j);
+
+/* Flush and close.  Returns 0, or -EIO if anything was lost. */
+int output_close(struct report_output *o);
+
+/* Close without a result, if still open.  A file to which nothing was written
+ * stays as it was; a new one is removed. */
+void output_abandon(struct report_output *o);
 
 /* All text is borrowed from argv; a path "-" is stdout. */
 struct output_options {
@@ -53,26 +87,33 @@ struct report {
 	struct instant epoch;  /* the same moment */
 	bool interrupted;
 	struct points points; /* with out_dir */
-	struct output json;
-	struct output requests;
+	struct report_output json;
+	struct report_output requests;
 };
 
 /* The table and what follows it, in colours if out shows them. */
 void report_text(FILE *out, struct report *r);
 
-/* Of the table: the slowest requests, and why they were slow if known. */
-void report_text_slow(FILE *out, const struct report *r);
-
 /* All of run.json. */
 void report_json(struct report *r, struct json *j);
-
-/* Of run.json: "slowest", a list of requests and what is known of why. */
-void report_json_slowest(
-    struct json *j, const struct report *r, const struct slow_list *l);
-
-/* Of run.json: "verdicts" (causes) and "talechain" (how many were analyzed). */
-void report_json_causes(struct json *j, const struct report *r);
 
 /* Write r->iteration's requests, if wanted, and keep their points, if there
  * will be a page.  0 or -ENOMEM. */
 int report_requests(struct report *r);
+
+/* Draw every request, or those of an iteration (0: all): when it was due, how
+ * long it took.  Slow requests with a timeline are links.  A picture without
+ * anything to show is a sentence that says so (HTML).  Returns 0 or -ENOMEM. */
+int picture_scatter(FILE *out, const struct report *r, unsigned iteration);
+
+/* Draw the distribution, on an axis that shows the tail; the same. */
+void picture_tail(FILE *out, const struct summary *s);
+
+/* Write the page of a finished report.  Returns 0, or -EIO or -ENOMEM. */
+int page_write(FILE *out, struct report *r);
+
+/* Rewrite the line on stderr.  Not the sender thread. */
+void progress_show(const struct iteration *it, uint64_t iterations);
+
+/* Remove it. */
+void progress_clear(void);

@@ -83,8 +83,8 @@ put_plan(struct json *j, const struct report *r)
 }
 
 static void
-put_distribution(struct json *j, const char *key, const struct distribution *d,
-    const struct percentiles *p)
+put_distribution(struct json *j, const char *key,
+    const struct latency_summary *d, const struct percentiles *p)
 {
 	char name[PERCENTILE_KEY_MAX + 4];
 	char percentile[PERCENTILE_KEY_MAX];
@@ -182,6 +182,77 @@ put_counts(struct json *j, const struct iteration_summary *sum, bool seeded)
 		json_key_bool(j, "clock_stepped", true);
 }
 
+#define CAUSES_MAX 64
+
+static void
+put_finding(struct json *j, const struct finding *f)
+{
+	if (f == NULL)
+		return;
+	json_key_string(j, "verdict", f->code);
+	if (f->share_ns >= 0)
+		json_key_int(j, "share_ns", f->share_ns);
+	json_key_string(j, "text", f->text);
+	if (f->page[0] != '\0')
+		json_key_string(j, "timeline", f->page);
+}
+
+static void
+put_slowest(struct json *j, const struct report *r, const struct slow_list *l)
+{
+	char id[REQUEST_ID_MAX];
+
+	json_key_array(j, "slowest");
+	for (size_t i = 0; i < l->count; i++) {
+		const struct slow *slow = &l->slowest[i];
+		const struct request_name name = {
+		    .iteration = slow->iteration, .number = slow->number};
+		(void)request_id_format(&r->texts.ids, &name, id);
+		json_object_begin(j);
+		json_key_uint(j, "iteration", slow->iteration);
+		json_key_uint(j, "seq", slow->number);
+		json_key_string(j, "id", id);
+		json_key_int(j, "latency_ns", slow->latency_ns);
+		json_key_int(j, "lag_ns", slow->lag_ns);
+		if (slow->server_ns >= 0)
+			json_key_int(j, "server_ns", slow->server_ns);
+		put_finding(
+		    j, findings_of(&r->findings, name.iteration, name.number));
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void
+put_causes(struct json *j, const struct report *r)
+{
+	const struct findings *f = &r->findings;
+	struct slow_cause causes[CAUSES_MAX];
+	int n = findings_causes(f, causes, CAUSES_MAX);
+
+	if (f->count + f->pinned + f->missing + f->failed == 0)
+		return;
+	json_key_array(j, "verdicts");
+	for (int i = 0; i < n; i++) {
+		json_object_begin(j);
+		json_key_string(j, "code", causes[i].code);
+		json_key_uint(j, "count", causes[i].count);
+		if (causes[i].median_ns >= 0)
+			json_key_int(j, "median_ns", causes[i].median_ns);
+		json_key_string(j, "example", causes[i].text);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_key_object(j, "talechain");
+	json_key_uint(j, "pinned", f->pinned);
+	json_key_uint(j, "analyzed", f->count);
+	json_key_uint(j, "missing", f->missing);
+	json_key_uint(j, "failed", f->failed);
+	if (f->why[0] != '\0')
+		json_key_string(j, "given_up", f->why);
+	json_object_end(j);
+}
+
 static void
 put_iteration(
     struct json *j, const struct report *r, const struct iteration_summary *sum)
@@ -199,7 +270,7 @@ put_iteration(
 	json_key_uint(j, "count", sum->waited);
 	json_key_int(j, "max_ns", sum->waited_max_ns);
 	json_object_end(j);
-	report_json_slowest(j, r, &sum->slow);
+	put_slowest(j, r, &sum->slow);
 	json_object_end(j);
 }
 
@@ -230,8 +301,8 @@ static void
 put_pooled(struct json *j, const struct summary *s)
 {
 	const struct percentiles *p = &s->criteria->percentiles;
-	const struct series *all = &s->pool[SERIES_LATENCY];
-	const struct distribution *d = &s->pooled[SERIES_LATENCY];
+	const struct sample_series *all = &s->pool[SERIES_LATENCY];
+	const struct latency_summary *d = &s->pooled[SERIES_LATENCY];
 	char key[PERCENTILE_KEY_MAX + 10], name[PERCENTILE_KEY_MAX];
 	struct rank_interval r;
 
@@ -284,7 +355,7 @@ put_summary(struct json *j, struct report *r)
 	    summary_median(s, SERIES_SERVER, STATISTIC_PERCENTILE, 99));
 	put_median(j, "gap_at_p99", summary_gap_at_p99(s));
 	put_pooled(j, s);
-	report_json_slowest(j, r, &s->slow);
+	put_slowest(j, r, &s->slow);
 	json_object_end(j);
 }
 
@@ -319,7 +390,7 @@ put_generator(struct json *j, const struct report *r)
 {
 	const struct verdict *v = &r->verdict;
 	const struct percentiles *p = &r->summary.criteria->percentiles;
-	const struct distribution *lag = &r->summary.pooled[SERIES_LAG];
+	const struct latency_summary *lag = &r->summary.pooled[SERIES_LAG];
 
 	json_key_object(j, "generator");
 	json_key_string(j, "verdict", verdict_names[v->level]);
@@ -390,7 +461,7 @@ report_json(struct report *r, struct json *j)
 	json_array_end(j);
 	put_summary(j, r);
 	put_generator(j, r);
-	report_json_causes(j, r);
+	put_causes(j, r);
 	put_expectations(j, r);
 	json_object_end(j);
 }

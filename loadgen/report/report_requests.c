@@ -34,7 +34,7 @@ put_instant(
 static void
 put_request(struct json *j, const struct report *r, size_t at, bool listed)
 {
-	const struct sample *s = &iteration_measured(&r->iteration)[at];
+	const struct request_sample *s = &iteration_measured(&r->iteration)[at];
 	const struct request_name name = {
 	    .iteration = r->iteration.index, .number = (uint32_t)(at + 1)};
 	const struct finding *f =
@@ -109,7 +109,7 @@ keep_points(struct report *r)
 	int err = reserve(&r->points, it->requests);
 
 	for (size_t i = 0; i < it->requests && err == 0; i++) {
-		const struct sample *s = &iteration_measured(it)[i];
+		const struct request_sample *s = &iteration_measured(it)[i];
 		if (s->outcome == OUTCOME_UNSENT)
 			continue;
 		r->points.all[r->points.count++] = (struct point){

@@ -2,10 +2,15 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/quantity.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/topology.h"
-#include "loadgen/send/quantity.h"
+#include "loadgen/stats/statistics.h"
 
 #define NO_VALUE "-"
 
@@ -25,7 +30,7 @@ struct printer {
 };
 
 static const char *
-format_at(const struct distribution *d, int64_t ns, char *out)
+format_at(const struct latency_summary *d, int64_t ns, char *out)
 {
 	if (d->count == 0)
 		return NO_VALUE;
@@ -82,9 +87,9 @@ print_heading(const struct printer *p)
 static void
 print_row(const struct printer *p, const struct iteration_summary *sum)
 {
-	const struct distribution *l = &sum->series[SERIES_LATENCY];
-	const struct distribution *s = &sum->series[SERIES_SERVER];
-	const struct distribution *lag = &sum->series[SERIES_LAG];
+	const struct latency_summary *l = &sum->series[SERIES_LATENCY];
+	const struct latency_summary *s = &sum->series[SERIES_SERVER];
+	const struct latency_summary *lag = &sum->series[SERIES_LAG];
 	char t[6][QUANTITY_TEXT_MAX];
 
 	fprintf(p->out, "%4u %7.0f/s %8s %8s %8s", sum->index, sum->rate_per_s,
@@ -165,7 +170,7 @@ print_medians(const struct printer *p)
 static void
 print_pooled_percentile(const struct printer *p, unsigned i)
 {
-	const struct series *all = &p->summary->pool[SERIES_LATENCY];
+	const struct sample_series *all = &p->summary->pool[SERIES_LATENCY];
 	double percent = p->criteria->percentiles.at[i];
 	struct rank_interval r;
 	char name[PERCENTILE_KEY_MAX], t[3][QUANTITY_TEXT_MAX];
@@ -185,7 +190,7 @@ print_pooled_percentile(const struct printer *p, unsigned i)
 static void
 print_pooled(const struct printer *p)
 {
-	const struct distribution *d = &p->summary->pooled[SERIES_LATENCY];
+	const struct latency_summary *d = &p->summary->pooled[SERIES_LATENCY];
 	char t[QUANTITY_TEXT_MAX];
 
 	if (d->count == 0)
@@ -296,7 +301,7 @@ static void
 print_lag(const struct printer *p)
 {
 	const struct verdict *v = &p->report->verdict;
-	const struct distribution *lag = &p->summary->pooled[SERIES_LAG];
+	const struct latency_summary *lag = &p->summary->pooled[SERIES_LAG];
 	char t[5][QUANTITY_TEXT_MAX];
 
 	fprintf(p->out,
@@ -405,6 +410,88 @@ print_expectations(const struct printer *p)
 	}
 }
 
+#define LIST_MAX 10 /* run.json has all */
+#define CAUSES_MAX 8
+
+static void
+print_one(FILE *out, const struct report *r, const struct slow *slow)
+{
+	const struct request_name name = {
+	    .iteration = slow->iteration, .number = slow->number};
+	char id[REQUEST_ID_MAX];
+	char t[3][QUANTITY_TEXT_MAX];
+
+	(void)request_id_format(&r->texts.ids, &name, id);
+	fprintf(out, "  %-20s iteration %u request %u  %8s  lag %s", id,
+	    slow->iteration, slow->number,
+	    quantity_format_ns(slow->latency_ns, t[0]),
+	    quantity_format_ns(slow->lag_ns, t[1]));
+	if (slow->server_ns >= 0)
+		fprintf(out, "  in the server %s",
+		    quantity_format_ns(slow->server_ns, t[2]));
+	fprintf(out, "\n");
+}
+
+static void
+print_causes(FILE *out, const struct report *r)
+{
+	const struct findings *f = &r->findings;
+	struct slow_cause causes[CAUSES_MAX];
+	int n = findings_causes(f, causes, CAUSES_MAX);
+	char t[QUANTITY_TEXT_MAX], safe[4 * FINDING_CODE_MAX];
+
+	if (f->count + f->missing > 0)
+		fprintf(out,
+		    "\nSlow: %zu explained, %zu pinned, %zu no longer kept\n",
+		    f->count, f->pinned, f->missing);
+	for (int i = 0; i < n; i++) {
+		fprintf(out, "%6zu x %s", causes[i].count,
+		    text_safe(safe, sizeof(safe), causes[i].code));
+		if (causes[i].median_ns >= 0)
+			fprintf(out, " (median %s)",
+			    quantity_format_ns(causes[i].median_ns, t));
+		fprintf(out, "\n");
+	}
+	if (f->why[0] != '\0')
+		fprintf(out, "\nSlow requests are no longer analyzed: %s\n",
+		    f->why);
+}
+
+/* The slowest of all: in words, and where to look. */
+static void
+print_worst(FILE *out, const struct report *r)
+{
+	char safe[4 * FINDING_TEXT_MAX];
+	const struct slow_list *l = &r->summary.slow;
+	const struct finding *f =
+	    l->count == 0 ? NULL
+			  : findings_of(&r->findings, l->slowest[0].iteration,
+				l->slowest[0].number);
+
+	if (f == NULL)
+		return;
+	fprintf(out, "Worst: %s", text_safe(safe, sizeof(safe), f->text));
+	if (f->page[0] != '\0')
+		fprintf(out, "\n       -> %s/%s", r->options->out_dir, f->page);
+	fprintf(out, "\n");
+}
+
+static void
+print_slow(FILE *out, const struct report *r)
+{
+	const struct slow_list *l = &r->summary.slow;
+
+	if (l->count == 0)
+		return;
+	fprintf(out, "\nSlowest:\n");
+	for (size_t i = 0; i < l->count && i < LIST_MAX; i++)
+		print_one(out, r, &l->slowest[i]);
+	if (l->count > LIST_MAX)
+		fprintf(out, "  and %zu more\n", l->count - LIST_MAX);
+	print_causes(out, r);
+	print_worst(out, r);
+}
+
 void
 report_text(FILE *out, struct report *r)
 {
@@ -428,8 +515,56 @@ report_text(FILE *out, struct report *r)
 	print_errors(&p);
 	print_verdict(&p);
 	print_connections(&p);
-	report_text_slow(out, r);
+	print_slow(out, r);
 	print_expectations(&p);
 	if (r->interrupted)
 		fprintf(out, "\nInterrupted: these are partial results.\n");
+}
+
+/* --- progress ------------------------------------------------------------- */
+
+/* " p99 so far 9.4ms", from what the sender has published. */
+static void
+format_p99(const struct progress *p, char *out, size_t size)
+{
+	char text[QUANTITY_TEXT_MAX];
+	size_t n = atomic_load_explicit(&p->ok, memory_order_acquire);
+	int64_t *copy;
+
+	out[0] = '\0';
+	if (n == 0)
+		return;
+	copy = malloc(n * sizeof(*copy));
+	if (copy == NULL)
+		return;
+	memcpy(copy, p->latency_ns, n * sizeof(*copy));
+	samples_sort(copy, n);
+	snprintf(out, size, "  p99 so far %s",
+	    quantity_format_ns(quantile_sorted(copy, n, 99), text));
+	free(copy);
+}
+
+void
+progress_show(const struct iteration *it, uint64_t iterations)
+{
+	const struct progress *p = &it->progress;
+	char p99[64];
+	/* In this order, so that no more are finished than sent. */
+	size_t finished =
+	    atomic_load_explicit(&p->finished, memory_order_relaxed);
+	size_t sent = atomic_load_explicit(&p->sent, memory_order_relaxed);
+
+	format_p99(p, p99, sizeof(p99));
+	fprintf(stderr,
+	    "\r\033[Kiteration %u/%" PRIu64 "  %zu/%zu sent  %zu in flight%s",
+	    it->index, iterations, sent, it->requests,
+	    sent > finished ? sent - finished : 0, p99);
+	fflush(stderr);
+}
+
+void
+progress_clear(void)
+{
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
 }

@@ -13,7 +13,7 @@
 #include "loadgen/send/stamps.h"
 
 static struct connection_list *
-list_of(struct pool *p, enum connection_state state)
+list_of(struct load_pool *p, enum load_connection_state state)
 {
 	switch (state) {
 	case CONNECTION_CLOSED:
@@ -27,8 +27,8 @@ list_of(struct pool *p, enum connection_state state)
 }
 
 static void
-connection_move(
-    struct pool *p, struct connection *c, enum connection_state state)
+connection_move(struct load_pool *p, struct load_connection *c,
+    enum load_connection_state state)
 {
 	struct connection_list *from = list_of(p, c->state);
 	struct connection_list *to = list_of(p, state);
@@ -41,7 +41,7 @@ connection_move(
 }
 
 int
-pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
+pool_open(struct load_pool *p, int epoll_fd, const struct plan *plan,
     const struct target *t)
 {
 	memset(p, 0, sizeof(*p));
@@ -68,7 +68,7 @@ pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
 }
 
 void
-pool_close(struct pool *p)
+pool_close(struct load_pool *p)
 {
 	for (size_t i = 0; p->slots != NULL && i < p->slot_count; i++) {
 		if (p->slots[i].state != CONNECTION_CLOSED)
@@ -81,8 +81,8 @@ pool_close(struct pool *p)
 
 /* Begin to open a closed connection; it becomes the given state. */
 static int
-connection_open(
-    struct pool *p, struct connection *c, enum connection_state state)
+connection_open(struct load_pool *p, struct load_connection *c,
+    enum load_connection_state state)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
 	const int on = 1;
@@ -120,7 +120,7 @@ fail_socket:
 
 /* Wait until the server has accepted the connection. */
 static int
-connection_settle(struct connection *c, struct instant deadline)
+connection_settle(struct load_connection *c, struct instant deadline)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLOUT};
 	int err = 0;
@@ -140,13 +140,13 @@ connection_settle(struct connection *c, struct instant deadline)
 }
 
 int
-pool_fill(struct pool *p, size_t count, int64_t timeout_ns)
+pool_fill(struct load_pool *p, size_t count, int64_t timeout_ns)
 {
 	struct instant deadline = instant_plus(instant_now(), timeout_ns);
 	int err;
 
 	while (p->idle.count < count && TAILQ_FIRST(&p->closed.queue) != NULL) {
-		struct connection *c = TAILQ_FIRST(&p->closed.queue);
+		struct load_connection *c = TAILQ_FIRST(&p->closed.queue);
 		err = connection_open(p, c, CONNECTION_IDLE);
 		if (err < 0)
 			return err;
@@ -160,16 +160,16 @@ pool_fill(struct pool *p, size_t count, int64_t timeout_ns)
 }
 
 void
-pool_trim(struct pool *p, size_t count)
+pool_trim(struct load_pool *p, size_t count)
 {
 	while (p->idle.count > count)
 		connection_close(p, TAILQ_FIRST(&p->idle.queue));
 }
 
 void
-pool_count_from_zero(struct pool *p)
+pool_count_from_zero(struct load_pool *p)
 {
-	struct connection *c;
+	struct load_connection *c;
 
 	p->opened = 0;
 	TAILQ_FOREACH(c, &p->idle.queue, link)
@@ -179,9 +179,10 @@ pool_count_from_zero(struct pool *p)
 }
 
 int
-pool_take(struct pool *p, struct connection **out)
+pool_take(struct load_pool *p, struct load_connection **out)
 {
-	struct connection *c = TAILQ_LAST(&p->idle.queue, connection_queue);
+	struct load_connection *c =
+	    TAILQ_LAST(&p->idle.queue, connection_queue);
 	int err;
 
 	if (c != NULL) {
@@ -200,7 +201,7 @@ pool_take(struct pool *p, struct connection **out)
 }
 
 void
-connection_release(struct pool *p, struct connection *c)
+connection_release(struct load_pool *p, struct load_connection *c)
 {
 	assert(c->state == CONNECTION_BUSY);
 	c->connecting = false;
@@ -208,7 +209,7 @@ connection_release(struct pool *p, struct connection *c)
 }
 
 void
-connection_close(struct pool *p, struct connection *c)
+connection_close(struct load_pool *p, struct load_connection *c)
 {
 	assert(c->state != CONNECTION_CLOSED);
 	close(c->fd); /* takes it out of epoll, too */
@@ -217,7 +218,7 @@ connection_close(struct pool *p, struct connection *c)
 }
 
 void
-connection_want_write(struct pool *p, struct connection *c, bool want)
+connection_want_write(struct load_pool *p, struct load_connection *c, bool want)
 {
 	struct epoll_event event = {
 	    .events = want ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = c};

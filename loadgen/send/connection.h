@@ -21,14 +21,14 @@
 #include "loadgen/send/response.h"
 #include "loadgen/send/target.h"
 
-enum connection_state {
+enum load_connection_state {
 	CONNECTION_CLOSED,
 	CONNECTION_IDLE,
 	CONNECTION_BUSY,
 };
 
-struct connection {
-	enum connection_state state;
+struct load_connection {
+	enum load_connection_state state;
 	int fd; /* owned; -1 if closed */
 	uint32_t number;
 	bool connecting;     /* not known yet whether the server took it */
@@ -37,20 +37,20 @@ struct connection {
 	size_t written;	     /* of the request's bytes */
 	bool stamps;	     /* the kernel reports when bytes left and came */
 	uint32_t sent_bytes; /* ever, modulo 2^32: whose a stamp is */
-	TAILQ_ENTRY(connection) link;
+	TAILQ_ENTRY(load_connection) link;
 	char *head; /* borrowed from the pool; for response_init() */
-	struct response response;
+	struct load_response response;
 };
 
 /* In the order in which they came into their state. */
 struct connection_list {
-	TAILQ_HEAD(connection_queue, connection) queue;
+	TAILQ_HEAD(connection_queue, load_connection) queue;
 	size_t count;
 };
 
-struct pool {
-	struct connection *slots; /* owned */
-	char *heads;		  /* owned; RESPONSE_HEAD_MAX for each slot */
+struct load_pool {
+	struct load_connection *slots; /* owned */
+	char *heads; /* owned; RESPONSE_HEAD_MAX for each slot */
 	size_t slot_count;
 	struct connection_list closed;
 	struct connection_list idle;
@@ -62,33 +62,34 @@ struct pool {
 };
 
 /* Make room for plan->max_connections connections; opens none.  Each one's
- * epoll data is its struct connection *.  plan and t must outlive the pool.
+ * epoll data is its struct load_connection *.  plan and t must outlive it.
  * Returns 0 or -ENOMEM. */
-int pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
+int pool_open(struct load_pool *p, int epoll_fd, const struct plan *plan,
     const struct target *t);
-void pool_close(struct pool *p);
+void pool_close(struct load_pool *p);
 
 /* Open connections until count are idle, waiting for each; closes none.
  * Returns 0, or the negative errno of the first that failed. */
-int pool_fill(struct pool *p, size_t count, int64_t timeout_ns);
+int pool_fill(struct load_pool *p, size_t count, int64_t timeout_ns);
 
 /* Close idle connections until at most count are left. */
-void pool_trim(struct pool *p, size_t count);
+void pool_trim(struct load_pool *p, size_t count);
 
 /* Number connections from 0 again, those that are open too. */
-void pool_count_from_zero(struct pool *p);
+void pool_count_from_zero(struct load_pool *p);
 
 /* Take an idle connection, or begin to open one (out->connecting).  It is busy,
  * last in its queue.  Returns 0, -EBUSY (max_connections are busy) or the
  * negative errno of a connection that could not even be begun (none is
  * taken). */
-int pool_take(struct pool *p, struct connection **out);
+int pool_take(struct load_pool *p, struct load_connection **out);
 
 /* A busy connection's request is over and it can serve another. */
-void connection_release(struct pool *p, struct connection *c);
+void connection_release(struct load_pool *p, struct load_connection *c);
 
 /* Close an idle or busy connection. */
-void connection_close(struct pool *p, struct connection *c);
+void connection_close(struct load_pool *p, struct load_connection *c);
 
 /* Have epoll report whether the connection waits for room to write. */
-void connection_want_write(struct pool *p, struct connection *c, bool want);
+void connection_want_write(
+    struct load_pool *p, struct load_connection *c, bool want);

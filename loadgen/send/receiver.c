@@ -1,4 +1,4 @@
-#include "loadgen/send/receiver.h"
+#include "loadgen/send/sender.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -11,7 +11,7 @@ conclude(struct sender *s, size_t request, enum outcome outcome)
 {
 	struct iteration *it = s->it;
 	struct progress *p = &it->progress;
-	struct sample *sample = &it->samples[request];
+	struct request_sample *sample = &it->samples[request];
 
 	sample->outcome = (uint8_t)outcome;
 	s->finished++;
@@ -27,10 +27,10 @@ conclude(struct sender *s, size_t request, enum outcome outcome)
 }
 
 void
-receiver_fail(struct sender *s, struct connection *c, size_t request,
+receiver_fail(struct sender *s, struct load_connection *c, size_t request,
     enum outcome outcome)
 {
-	struct sample *sample = &s->it->samples[request];
+	struct request_sample *sample = &s->it->samples[request];
 
 	sample->last = instant_now();
 	if (c != NULL) {
@@ -43,7 +43,7 @@ receiver_fail(struct sender *s, struct connection *c, size_t request,
 
 /* A call for the request that it carries has failed. */
 static void
-fail_by(struct sender *s, struct connection *c, int error)
+fail_by(struct sender *s, struct load_connection *c, int error)
 {
 	s->it->samples[c->request].error = (uint16_t)error;
 	receiver_fail(
@@ -63,9 +63,9 @@ name_of(const struct iteration *it, size_t request)
 }
 
 void
-receiver_write(struct sender *s, struct connection *c)
+receiver_write(struct sender *s, struct load_connection *c)
 {
-	struct sample *sample = &s->it->samples[c->request];
+	struct request_sample *sample = &s->it->samples[c->request];
 	const struct request_name name = name_of(s->it, c->request);
 	const struct request_text *text = request_fill(s->texts, &name);
 
@@ -95,9 +95,9 @@ receiver_write(struct sender *s, struct connection *c)
  * later than the response.  The number of the last byte says of which
  * request. */
 static void
-take_stamps(struct sender *s, struct connection *c)
+take_stamps(struct sender *s, struct load_connection *c)
 {
-	struct sample *sample = &s->it->samples[c->request];
+	struct request_sample *sample = &s->it->samples[c->request];
 	struct stamp stamp;
 
 	while (
@@ -113,11 +113,11 @@ take_stamps(struct sender *s, struct connection *c)
 }
 
 static void
-complete(struct sender *s, struct connection *c)
+complete(struct sender *s, struct load_connection *c)
 {
-	const struct response *r = &c->response;
+	const struct load_response *r = &c->response;
 	size_t request = c->request;
-	struct sample *sample = &s->it->samples[request];
+	struct request_sample *sample = &s->it->samples[request];
 
 	sample->status = r->status;
 	sample->body_bytes = r->body_bytes;
@@ -138,10 +138,10 @@ complete(struct sender *s, struct connection *c)
 
 /* Bytes, or the end of them, of a busy connection. */
 static void
-read_response(struct sender *s, struct connection *c, size_t n)
+read_response(struct sender *s, struct load_connection *c, size_t n)
 {
-	struct sample *sample = &s->it->samples[c->request];
-	struct response *r = &c->response;
+	struct request_sample *sample = &s->it->samples[c->request];
+	struct load_response *r = &c->response;
 	size_t used = 0;
 
 	sample->last = instant_now();
@@ -161,7 +161,7 @@ read_response(struct sender *s, struct connection *c, size_t n)
 }
 
 static void
-on_readable(struct sender *s, struct connection *c)
+on_readable(struct sender *s, struct load_connection *c)
 {
 	struct instant arrived;
 	ssize_t n = stamps_receive(c->fd, s->buffer, RECEIVER_BUFFER_BYTES,
@@ -181,7 +181,7 @@ on_readable(struct sender *s, struct connection *c)
 		return;
 	}
 	if (n > 0) {
-		struct sample *sample = &s->it->samples[c->request];
+		struct request_sample *sample = &s->it->samples[c->request];
 		sample->kernel_read = arrived;
 		if (c->stamps && !instant_is_set(sample->first))
 			sample->kernel_first = arrived;
@@ -190,7 +190,7 @@ on_readable(struct sender *s, struct connection *c)
 }
 
 void
-receiver_event(struct sender *s, struct connection *c, uint32_t events)
+receiver_event(struct sender *s, struct load_connection *c, uint32_t events)
 {
 	/* An event of this batch may have closed or reused it. */
 	if (c->state == CONNECTION_CLOSED)

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "http/writer.h"
-#include "loadgen/send/token.h"
 
 static int
 digits_of(uint64_t n)

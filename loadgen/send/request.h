@@ -12,6 +12,7 @@
  * Warm-up requests have a "w" in place of the number's first digit. */
 #pragma once
 
+#include "http/slice.h"
 #include "loadgen/send/plan.h"
 #include "loadgen/send/target.h"
 
@@ -72,3 +73,10 @@ void request_texts_close(struct request_texts *r);
  * Paths are taken in turn by number.  No allocation; sender thread. */
 const struct request_text *
 request_fill(struct request_texts *r, const struct request_name *name);
+
+/* Whether c may stand in a method, a header name or another token. */
+static inline bool
+token_char(char c)
+{
+	return (http_chars[(unsigned char)c] & HTTP_CHAR_TOKEN) != 0;
+}

@@ -1,20 +1,23 @@
 #include "loadgen/send/response.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "loadgen/send/request.h"
 
 static const struct http_limits limits = {.head_max = RESPONSE_HEAD_MAX,
     .fields_max = HTTP_FIELDS_MAX,
     .body_max = UINT64_MAX};
 
 void
-response_init(struct response *r, char *kept, bool to_head)
+response_init(struct load_response *r, char *kept, bool to_head)
 {
-	*r = (struct response){.to_head = to_head, .kept = kept};
+	*r = (struct load_response){.to_head = to_head, .kept = kept};
 	server_timing_init(&r->timing);
 }
 
 static void
-read_field(struct response *r, struct slice name, struct slice value)
+read_field(struct load_response *r, struct slice name, struct slice value)
 {
 	if (slice_is(name, "server-timing"))
 		server_timing_read(&r->timing, value);
@@ -22,7 +25,7 @@ read_field(struct response *r, struct slice name, struct slice value)
 
 /* Metrics that the server knew only after the body. */
 static void
-read_trailers(struct response *r)
+read_trailers(struct load_response *r)
 {
 	struct slice rest = {r->kept, r->body.kept}, line;
 
@@ -36,7 +39,7 @@ read_trailers(struct response *r)
 }
 
 static void
-complete(struct response *r)
+complete(struct load_response *r)
 {
 	r->body_bytes = r->body.total;
 	r->state = RESPONSE_COMPLETE;
@@ -45,7 +48,7 @@ complete(struct response *r)
 
 /* A whole head: what follows?  False: it is malformed. */
 static bool
-take_head(struct response *r, const char *bytes, size_t length)
+take_head(struct load_response *r, const char *bytes, size_t length)
 {
 	struct http_head head;
 	struct http_refusal refusal;
@@ -76,7 +79,7 @@ take_head(struct response *r, const char *bytes, size_t length)
 /* Bytes of a head; returns how many belong to it.  Most heads come whole and
  * are read where they are. */
 static size_t
-feed_head(struct response *r, const char *bytes, size_t n)
+feed_head(struct load_response *r, const char *bytes, size_t n)
 {
 	const size_t before = r->kept_bytes;
 	struct http_refusal refusal;
@@ -109,7 +112,7 @@ feed_head(struct response *r, const char *bytes, size_t n)
 }
 
 static size_t
-feed_body(struct response *r, const char *bytes, size_t n)
+feed_body(struct load_response *r, const char *bytes, size_t n)
 {
 	struct http_refusal refusal;
 	struct slice data;
@@ -125,7 +128,7 @@ feed_body(struct response *r, const char *bytes, size_t n)
 }
 
 size_t
-response_feed(struct response *r, const char *bytes, size_t n)
+response_feed(struct load_response *r, const char *bytes, size_t n)
 {
 	size_t used = 0;
 
@@ -137,8 +140,144 @@ response_feed(struct response *r, const char *bytes, size_t n)
 }
 
 void
-response_end(struct response *r)
+response_end(struct load_response *r)
 {
 	if (r->state == RESPONSE_BODY && http_body_eof(&r->body))
 		complete(r);
+}
+
+/* --- Server-Timing -------------------------------------------------------- */
+
+#define RANK_NONE 3
+#define DAY_MS 86400000.0
+
+void
+server_timing_init(struct server_timing *t)
+{
+	*t = (struct server_timing){.duration_ns = -1, .rank = RANK_NONE};
+}
+
+static void
+skip(struct slice *rest, size_t n)
+{
+	rest->at += n;
+	rest->length -= n;
+}
+
+/* Step over one given character and the space around it. */
+static bool
+take(struct slice *rest, char wanted)
+{
+	*rest = slice_trim(*rest);
+	if (rest->length == 0 || *rest->at != wanted)
+		return false;
+	skip(rest, 1);
+	*rest = slice_trim(*rest);
+	return true;
+}
+
+static struct slice
+take_token(struct slice *rest)
+{
+	struct slice t = {rest->at, 0};
+
+	while (t.length < rest->length && token_char(t.at[t.length]))
+		t.length++;
+	skip(rest, t.length);
+	return t;
+}
+
+/* A token or a quoted string; for the latter the text between the quotes. */
+static bool
+take_value(struct slice *rest, struct slice *out)
+{
+	size_t n = 0;
+
+	if (!take(rest, '"')) {
+		*out = take_token(rest);
+		return out->length > 0;
+	}
+	while (n < rest->length && rest->at[n] != '"')
+		n += rest->at[n] == '\\' ? 2 : 1;
+	if (n >= rest->length)
+		return false;
+	*out = (struct slice){rest->at, n};
+	skip(rest, n + 1);
+	return true;
+}
+
+/* Decimal milliseconds to ns; -1 if it is anything else. */
+static int64_t
+parse_milliseconds(struct slice t)
+{
+	double value = 0;
+	double scale = 0;
+	size_t digits = 0;
+
+	for (size_t i = 0; i < t.length; i++) {
+		if (t.at[i] == '.' && scale == 0.0) {
+			scale = 1;
+		} else if (t.at[i] >= '0' && t.at[i] <= '9') {
+			value = value * 10 + (t.at[i] - '0');
+			scale *= 10;
+			digits++;
+		} else {
+			return -1;
+		}
+	}
+	if (digits == 0 || digits > 18)
+		return -1;
+	if (scale > 0)
+		value /= scale;
+	return value > DAY_MS ? -1 : llround(value * 1e6);
+}
+
+static unsigned
+metric_rank(struct slice name)
+{
+	if (slice_is(name, "app"))
+		return 0;
+	return slice_is(name, "upstream") ? 1 : 2;
+}
+
+/* One metric: name *( ";" parameter [ "=" value ] ). */
+static bool
+read_metric(struct slice *rest, struct slice *name, int64_t *duration_ns)
+{
+	struct slice parameter, value;
+
+	*duration_ns = -1;
+	*name = take_token(rest);
+	if (name->length == 0)
+		return false;
+	while (take(rest, ';')) {
+		parameter = take_token(rest);
+		if (!take(rest, '='))
+			continue;
+		if (!take_value(rest, &value))
+			return false;
+		/* The first "dur" counts, says the standard. */
+		if (slice_is(parameter, "dur") && *duration_ns < 0)
+			*duration_ns = parse_milliseconds(value);
+	}
+	return true;
+}
+
+void
+server_timing_read(struct server_timing *t, struct slice value)
+{
+	struct slice rest = slice_trim(value), name;
+	int64_t duration_ns;
+
+	do {
+		if (!read_metric(&rest, &name, &duration_ns))
+			return;
+		if (slice_is(name, "tailor"))
+			t->tailor = true;
+		unsigned rank = metric_rank(name);
+		if (duration_ns >= 0 && rank < t->rank) {
+			t->rank = rank;
+			t->duration_ns = duration_ns;
+		}
+	} while (take(&rest, ','));
 }

@@ -12,10 +12,32 @@
  * allocation; a head is read three times (http/http.h), a body not at all. */
 #pragma once
 
+#include <stdint.h>
+
 #include "http/http.h"
-#include "loadgen/send/server_timing.h"
 
 #define RESPONSE_HEAD_MAX 16384
+
+/* The server's own latency, from Server-Timing headers.
+ *
+ * A value is a list like `tailor;dur=2.31, upstream;dur=1.80;desc="a, b"` (W3C
+ * Server Timing).  Which metric counts: the first "app", else the first
+ * "upstream", else the first with a duration.
+ * Anything that does not follow the grammar ends the reading of that header,
+ * what was read before it stays.  Allocates nothing. */
+struct server_timing {
+	int64_t duration_ns; /* -1: none found yet */
+	unsigned rank;	     /* of the metric found; smaller is better */
+	bool tailor;	     /* there is a metric of that name */
+};
+
+/* Nothing found yet. */
+void server_timing_init(struct server_timing *t);
+
+/* Read one header's value, keeping the best metric of this and earlier ones.
+ *   value  hostile bytes
+ * Durations are decimal milliseconds; above one day they are ignored. */
+void server_timing_read(struct server_timing *t, struct slice value);
 
 enum response_state {
 	RESPONSE_HEAD,
@@ -24,7 +46,7 @@ enum response_state {
 	RESPONSE_MALFORMED,
 };
 
-struct response {
+struct load_response {
 	enum response_state state;
 	/* What is known once the state is past the head. */
 	uint16_t status;
@@ -45,20 +67,20 @@ struct response {
 /* Expect a new response.
  *   kept     room for RESPONSE_HEAD_MAX bytes, for as long as *r is used
  *   to_head  the request's method was HEAD: no body follows */
-void response_init(struct response *r, char *kept, bool to_head);
+void response_init(struct load_response *r, char *kept, bool to_head);
 
 /* Read n more bytes, hostile.  Returns how many belong to this response: less
  * than n only when the state has become RESPONSE_COMPLETE or
  * RESPONSE_MALFORMED, 0 once it is. */
-size_t response_feed(struct response *r, const char *bytes, size_t n);
+size_t response_feed(struct load_response *r, const char *bytes, size_t n);
 
 /* The server closed its side.  A body that lasts until then becomes complete;
  * any other unfinished response stays as it is. */
-void response_end(struct response *r);
+void response_end(struct load_response *r);
 
 /* No more bytes are needed, for better or worse. */
 static inline bool
-response_is_over(const struct response *r)
+response_is_over(const struct load_response *r)
 {
 	return r->state == RESPONSE_COMPLETE || r->state == RESPONSE_MALFORMED;
 }

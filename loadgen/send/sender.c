@@ -12,7 +12,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "loadgen/send/receiver.h"
 #include "loadgen/send/stamps.h"
 
 #define LEAD_NS (10 * NS_PER_MS) /* from the plan to the schedule's zero */
@@ -157,8 +156,8 @@ static bool
 send_one(struct sender *s, struct instant due)
 {
 	struct iteration *it = s->it;
-	struct sample *sample = &it->samples[s->next];
-	struct connection *c = NULL;
+	struct request_sample *sample = &it->samples[s->next];
+	struct load_connection *c = NULL;
 	uint32_t opened = s->pool.opened;
 	int err;
 
@@ -203,7 +202,7 @@ send_due(struct sender *s, struct instant now)
 static struct instant
 oldest_deadline(const struct sender *s)
 {
-	const struct connection *c = TAILQ_FIRST(&s->pool.busy.queue);
+	const struct load_connection *c = TAILQ_FIRST(&s->pool.busy.queue);
 
 	if (c == NULL)
 		return (struct instant){UINT64_MAX};
@@ -215,7 +214,7 @@ static void
 fail_late(struct sender *s, struct instant now)
 {
 	while (!instant_before(now, oldest_deadline(s))) {
-		struct connection *c = TAILQ_FIRST(&s->pool.busy.queue);
+		struct load_connection *c = TAILQ_FIRST(&s->pool.busy.queue);
 		receiver_fail(s, c, c->request, OUTCOME_TIMEOUT);
 	}
 }
@@ -335,7 +334,7 @@ finish(struct sender *s, struct usage before)
 	check_clock(s);
 	it->interrupted = s->finished < it->warmup + it->requests;
 	while (TAILQ_FIRST(&s->pool.busy.queue) != NULL) {
-		struct connection *c = TAILQ_FIRST(&s->pool.busy.queue);
+		struct load_connection *c = TAILQ_FIRST(&s->pool.busy.queue);
 		it->samples[c->request].last = instant_now();
 		connection_close(&s->pool, c);
 	}

@@ -28,7 +28,7 @@
 struct sender {
 	const struct plan *plan; /* borrowed, as the next */
 	struct request_texts *texts;
-	struct pool pool;
+	struct load_pool pool;
 	int epoll_fd;
 	int timer_fd;		 /* sleeping until an instant */
 	int stop_fd;		 /* eventfd: wakes a sleeping sender */
@@ -64,3 +64,16 @@ void sender_run(struct sender *s, struct iteration *it);
 
 /* End the iteration now.  Any thread, any time, more than once. */
 void sender_stop(struct sender *s);
+
+#define RECEIVER_BUFFER_BYTES 65536
+
+/* Write as much of a busy connection's request as there is room for. */
+void receiver_write(struct sender *s, struct load_connection *c);
+
+/* Act on an epoll event of a connection. */
+void
+receiver_event(struct sender *s, struct load_connection *c, uint32_t events);
+
+/* A request has failed; its connection, unless NULL, is closed. */
+void receiver_fail(struct sender *s, struct load_connection *c, size_t request,
+    enum outcome outcome);

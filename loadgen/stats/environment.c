@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/topology.h"
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define CPU_FULL_PCT 90
 

@@ -43,8 +43,8 @@ findings_of(const struct findings *f, unsigned iteration, uint32_t number)
 static int
 by_count(const void *a, const void *b)
 {
-	const struct cause *x = a;
-	const struct cause *y = b;
+	const struct slow_cause *x = a;
+	const struct slow_cause *y = b;
 
 	if (x->count != y->count)
 		return x->count < y->count ? 1 : -1;
@@ -68,7 +68,7 @@ median_share(const struct findings *f, const char *code, int64_t *scratch)
 }
 
 int
-findings_causes(const struct findings *f, struct cause *out, int max)
+findings_causes(const struct findings *f, struct slow_cause *out, int max)
 {
 	int64_t *scratch = calloc(f->count + 1, sizeof(*scratch));
 	int n = 0;
@@ -82,7 +82,7 @@ findings_causes(const struct findings *f, struct cause *out, int max)
 		if (k == max)
 			continue;
 		if (k == n)
-			out[n++] = (struct cause){
+			out[n++] = (struct slow_cause){
 			    .code = f->all[i].code, .text = f->all[i].text};
 		out[k].count++;
 	}
@@ -91,4 +91,46 @@ findings_causes(const struct findings *f, struct cause *out, int max)
 	free(scratch);
 	qsort(out, (size_t)n, sizeof(*out), by_count);
 	return n;
+}
+
+/* --- the slowest ---------------------------------------------------------- */
+
+int
+slow_list_init(struct slow_list *l, size_t capacity)
+{
+	*l = (struct slow_list){.capacity = capacity};
+	if (capacity == 0)
+		return 0;
+	l->slowest = calloc(capacity, sizeof(*l->slowest));
+	return l->slowest == NULL ? -ENOMEM : 0;
+}
+
+void
+slow_list_fini(struct slow_list *l)
+{
+	free(l->slowest);
+	*l = (struct slow_list){0};
+}
+
+bool
+slow_list_offer(struct slow_list *l, const struct slow *candidate)
+{
+	size_t at = l->count;
+
+	if (l->capacity == 0)
+		return false;
+	if (l->count == l->capacity) {
+		at--;
+		if (l->slowest[at].latency_ns >= candidate->latency_ns)
+			return false;
+	} else {
+		l->count++;
+	}
+	while (
+	    at > 0 && l->slowest[at - 1].latency_ns < candidate->latency_ns) {
+		l->slowest[at] = l->slowest[at - 1];
+		at--;
+	}
+	l->slowest[at] = *candidate;
+	return true;
 }

@@ -1,12 +1,40 @@
-/* findings.h: what TaleChain said of slow requests.
+/* findings.h: the slowest requests, and what TaleChain said of them.
  *
  * One finding for each request that was explained; grouped, they are the
  * table of causes.  Texts come from a server: bounded, and escaped where they
  * are written. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/instant.h"
+
+/* One of the slowest requests. */
+struct slow {
+	unsigned iteration;
+	uint32_t number; /* from 1 */
+	struct instant scheduled;
+	int64_t latency_ns;
+	int64_t lag_ns;
+	int64_t server_ns; /* -1: not reported */
+	bool unpinned;	   /* of analyzer.c: to be pinned */
+};
+
+struct slow_list {
+	struct slow *slowest; /* owned; slowest first */
+	size_t count;
+	size_t capacity;
+};
+
+/* Room for capacity entries, possibly 0.  Returns 0 or -ENOMEM. */
+int slow_list_init(struct slow_list *l, size_t capacity);
+void slow_list_fini(struct slow_list *l);
+
+/* Keep *candidate if it is among the slowest so far; of equals the first.
+   Returns whether it is. */
+bool slow_list_offer(struct slow_list *l, const struct slow *candidate);
 
 #define FINDING_CODE_MAX 32
 #define FINDING_TEXT_MAX 400
@@ -32,7 +60,7 @@ struct findings {
 };
 
 /* The findings with one code. */
-struct cause {
+struct slow_cause {
 	const char *code; /* borrowed from the first of them */
 	const char *text; /* likewise */
 	size_t count;
@@ -49,4 +77,4 @@ findings_of(const struct findings *f, unsigned iteration, uint32_t number);
 
 /* Group them by code, the most frequent first; at most max groups.  Returns how
  * many, or -ENOMEM. */
-int findings_causes(const struct findings *f, struct cause *out, int max);
+int findings_causes(const struct findings *f, struct slow_cause *out, int max);

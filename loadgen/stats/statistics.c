@@ -1,8 +1,10 @@
 #include "loadgen/stats/statistics.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int
 compare_values(const void *a, const void *b)
@@ -84,4 +86,179 @@ rank_interval(size_t n, double percent, double level, struct rank_interval *out)
 	}
 	out->coverage = 1 - below - above;
 	return out->low >= 1 && out->high <= n;
+}
+
+/* --- paired differences --------------------------------------------------- */
+
+#define TAIL 0.025
+
+static int
+by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a;
+	double y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double
+median_of(const double *sorted, size_t n)
+{
+	return n % 2 != 0 ? sorted[n / 2]
+			  : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+static double
+normal_tail(double z)
+{
+	return 0.5 * erfc(z / sqrt(2));
+}
+
+/* The chance of a sum of at most w, if each of n ranks counts with chance one
+ * half.  ways[s] becomes the share of the outcomes whose sum is s. */
+static void
+signed_rank_chances(size_t n, double *ways, size_t size)
+{
+	memset(ways, 0, size * sizeof(*ways));
+	ways[0] = 1;
+	for (size_t rank = 1; rank <= n; rank++) {
+		for (size_t s = size; s-- > 0;)
+			ways[s] =
+			    (ways[s] + (s >= rank ? ways[s - rank] : 0)) / 2;
+	}
+}
+
+/* A distribution of a sum: exact, or normal with mean and deviation. */
+struct null {
+	double *ways; /* owned; NULL: normal */
+	size_t size;
+	double mean;
+	double deviation;
+};
+
+/* The chance of a sum of at most w. */
+static double
+null_below(const struct null *d, double w)
+{
+	double chance = 0;
+
+	if (w < 0)
+		return 0;
+	if (d->ways == NULL)
+		return normal_tail((d->mean - w - 0.5) / d->deviation);
+	for (size_t s = 0; s < d->size && (double)s <= w; s++)
+		chance += d->ways[s];
+	return chance;
+}
+
+/* How many of the ordered estimates lie outside the interval, each side. */
+static size_t
+null_cut(const struct null *d, size_t estimates)
+{
+	size_t cut = 0;
+
+	while (cut < estimates / 2 && null_below(d, (double)cut) <= TAIL)
+		cut++;
+	return cut;
+}
+
+static double
+two_sided(const struct null *d, double w)
+{
+	double mirrored = 2 * d->mean - w;
+	double p = 2 * null_below(d, ceil(w < mirrored ? w : mirrored));
+
+	return p > 1 ? 1 : p;
+}
+
+/* From sorted estimates of the log ratio to percentages. */
+static void
+fill(struct shift *out, const struct null *d, const double *estimates, size_t n)
+{
+	size_t cut = null_cut(d, n);
+
+	out->change = expm1(median_of(estimates, n));
+	out->bounded = cut > 0;
+	if (!out->bounded)
+		return;
+	out->low = expm1(estimates[cut - 1]);
+	out->high = expm1(estimates[n - cut]);
+}
+
+/* The sum of the ranks, by distance from 0, of those above 0. */
+static double
+positive_ranks(const double *d, size_t n, double *scratch)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		scratch[i] = fabs(d[i]);
+	qsort(scratch, n, sizeof(*scratch), by_value);
+	for (size_t i = 0; i < n; i++) {
+		size_t first = 0, last;
+		while (scratch[first] < fabs(d[i]))
+			first++;
+		for (last = first; last < n && scratch[last] <= fabs(d[i]);)
+			last++;
+		/* Equal ones share the mean of their ranks; 0 is neither. */
+		double rank = (double)(first + 1 + last) / 2;
+		sum += d[i] > 0 ? rank : d[i] < 0 ? 0 : rank / 2;
+	}
+	return sum;
+}
+
+static int
+null_signed_rank(struct null *d, size_t n)
+{
+	double count = (double)n;
+
+	*d = (struct null){.size = n * (n + 1) / 2 + 1,
+	    .mean = count * (count + 1) / 4,
+	    .deviation = sqrt(count * (count + 1) * (2 * count + 1) / 24)};
+	if (n > SHIFT_EXACT)
+		return 0;
+	d->ways = calloc(d->size, sizeof(*d->ways));
+	if (d->ways == NULL)
+		return -ENOMEM;
+	signed_rank_chances(n, d->ways, d->size);
+	return 0;
+}
+
+int
+shift_paired(
+    const int64_t *a_ns, const int64_t *b_ns, size_t n, struct shift *out)
+{
+	size_t pairs = n * (n + 1) / 2;
+	double *d = calloc(n, sizeof(*d));
+	double *walsh = calloc(pairs, sizeof(*walsh));
+	int64_t *differences = calloc(n, sizeof(*differences));
+	struct null null = {0};
+	size_t k = 0;
+	int err = -ENOMEM;
+
+	memset(out, 0, sizeof(*out));
+	if (d == NULL || walsh == NULL || differences == NULL ||
+	    null_signed_rank(&null, n) < 0)
+		goto done;
+	for (size_t i = 0; i < n; i++) {
+		d[i] = log((double)b_ns[i] / (double)a_ns[i]);
+		differences[i] = b_ns[i] - a_ns[i];
+		out->lower += b_ns[i] < a_ns[i];
+	}
+	out->p = two_sided(&null, positive_ranks(d, n, walsh));
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = i; j < n; j++)
+			walsh[k++] = (d[i] + d[j]) / 2;
+	}
+	qsort(walsh, pairs, sizeof(*walsh), by_value);
+	fill(out, &null, walsh, pairs);
+	samples_sort(differences, n);
+	out->difference_ns = quantile_sorted(differences, n, 50);
+	err = 0;
+done:
+	free(null.ways);
+	free(differences);
+	free(walsh);
+	free(d);
+	return err;
 }

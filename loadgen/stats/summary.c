@@ -38,7 +38,7 @@ summary_close(struct summary *s)
 
 /* Room for more values; what is there stays. */
 static int
-series_reserve(struct series *p, size_t more)
+series_reserve(struct sample_series *p, size_t more)
 {
 	size_t need = p->count + more;
 	size_t capacity = p->capacity < 1024 ? 1024 : p->capacity;
@@ -58,8 +58,8 @@ series_reserve(struct series *p, size_t more)
 
 /* Whether a sample has a value in a series, and which. */
 static bool
-sample_value(
-    const struct sample *sample, enum expectation_series series, int64_t *out)
+sample_value(const struct request_sample *sample,
+    enum expectation_series series, int64_t *out)
 {
 	bool ok = sample_is_ok(sample);
 	bool reported = ok && sample->server_ns >= 0;
@@ -97,7 +97,7 @@ sample_value(
 }
 
 static void
-distribution_fill(struct distribution *d, const int64_t *sorted, size_t n,
+distribution_fill(struct latency_summary *d, const int64_t *sorted, size_t n,
     const struct percentiles *p)
 {
 	double sum = 0;
@@ -119,8 +119,8 @@ static int
 add_series(struct summary *s, struct iteration_summary *sum,
     const struct iteration *it, enum expectation_series series)
 {
-	const struct sample *samples = iteration_measured(it);
-	struct series *pool = &s->pool[series];
+	const struct request_sample *samples = iteration_measured(it);
+	struct sample_series *pool = &s->pool[series];
 	int err = series_reserve(pool, it->requests);
 
 	if (err < 0)
@@ -139,7 +139,7 @@ add_series(struct summary *s, struct iteration_summary *sum,
 }
 
 static void
-count_sample(struct iteration_summary *sum, const struct sample *sample)
+count_sample(struct iteration_summary *sum, const struct request_sample *sample)
 {
 	sum->outcomes[sample->outcome]++;
 	if (sample->outcome == OUTCOME_UNSENT)
@@ -166,10 +166,10 @@ count_sample(struct iteration_summary *sum, const struct sample *sample)
 static void
 list_slow(struct iteration_summary *sum, const struct iteration *it)
 {
-	const struct sample *samples = iteration_measured(it);
+	const struct request_sample *samples = iteration_measured(it);
 
 	for (size_t i = 0; i < it->requests; i++) {
-		const struct sample *sample = &samples[i];
+		const struct request_sample *sample = &samples[i];
 		if (!sample_is_ok(sample))
 			continue;
 		struct slow slow = {.iteration = it->index,
@@ -186,7 +186,7 @@ list_slow(struct iteration_summary *sum, const struct iteration *it)
 static double
 sending_rate(const struct iteration *it, size_t sent)
 {
-	const struct sample *samples = iteration_measured(it);
+	const struct request_sample *samples = iteration_measured(it);
 
 	if (sent < 2)
 		return 0;
@@ -236,7 +236,8 @@ static void
 count_errnos(struct summary *s, const struct iteration *it)
 {
 	for (size_t i = 0; i < it->requests; i++) {
-		const struct sample *sample = &iteration_measured(it)[i];
+		const struct request_sample *sample =
+		    &iteration_measured(it)[i];
 		if (sample->error > 0)
 			s->failed_errno[sample->outcome]
 				       [sample->error % SAMPLE_ERRNOS]++;

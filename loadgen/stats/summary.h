@@ -17,13 +17,13 @@
 
 #include "loadgen/send/iteration.h"
 #include "loadgen/stats/criteria.h"
-#include "loadgen/stats/slow_list.h"
+#include "loadgen/stats/findings.h"
 #include "loadgen/stats/statistics.h"
 
 #define INTERVAL_LEVEL 0.95
 #define STATUS_CODES 600
 
-struct distribution {
+struct latency_summary {
 	size_t count; /* 0: the rest means nothing */
 	int64_t min_ns;
 	int64_t max_ns;
@@ -46,7 +46,7 @@ struct iteration_summary {
 	size_t new_connections; /* requests that needed one */
 	uint32_t unsolicited;
 	bool clock_stepped; /* no kernel stamps */
-	struct distribution series[SERIES_COUNT];
+	struct latency_summary series[SERIES_COUNT];
 	size_t lag_over_1ms;
 	size_t waited; /* for a connection */
 	int64_t waited_max_ns;
@@ -68,7 +68,7 @@ struct median {
 	int64_t high_ns;
 };
 
-struct series {
+struct sample_series {
 	int64_t *values; /* owned */
 	size_t count;
 	size_t capacity;
@@ -80,8 +80,8 @@ struct summary {
 	struct iteration_summary *iterations; /* owned */
 	size_t count;
 	size_t complete; /* of those, not partial */
-	struct series pool[SERIES_COUNT];
-	struct distribution pooled[SERIES_COUNT];
+	struct sample_series pool[SERIES_COUNT];
+	struct latency_summary pooled[SERIES_COUNT];
 	size_t sent;
 	size_t outcomes[OUTCOME_COUNT];
 	size_t errors;

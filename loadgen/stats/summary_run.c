@@ -5,7 +5,7 @@
 
 /* One statistic of a distribution that has samples. */
 static int64_t
-statistic_of(const struct distribution *d, const struct percentiles *p,
+statistic_of(const struct latency_summary *d, const struct percentiles *p,
     enum expectation_statistic statistic, double percent)
 {
 	if (statistic == STATISTIC_PERCENTILE)
@@ -42,7 +42,7 @@ summary_median(struct summary *s, enum expectation_series series,
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct iteration_summary *sum = &s->iterations[i];
-		const struct distribution *d = &sum->series[series];
+		const struct latency_summary *d = &sum->series[series];
 		if (sum->partial || d->count == 0)
 			continue;
 		s->scratch[n++] = statistic_of(
@@ -59,7 +59,8 @@ summary_gap_at_p99(struct summary *s)
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct iteration_summary *sum = &s->iterations[i];
-		const struct distribution *server = &sum->series[SERIES_SERVER];
+		const struct latency_summary *server =
+		    &sum->series[SERIES_SERVER];
 		if (sum->partial || server->count == 0)
 			continue;
 		s->scratch[n++] =
@@ -71,7 +72,7 @@ summary_gap_at_p99(struct summary *s)
 bool
 summary_p99_with_errors(const struct summary *s, int64_t *out_ns)
 {
-	const struct series *latency = &s->pool[SERIES_LATENCY];
+	const struct sample_series *latency = &s->pool[SERIES_LATENCY];
 	size_t n = latency->count + s->errors;
 
 	if (n == 0)
@@ -102,7 +103,7 @@ median_rate(struct summary *s, double *out)
 static bool
 latency_actual(struct summary *s, const struct expectation *e, double *out)
 {
-	const struct distribution *all = &s->pooled[e->series];
+	const struct latency_summary *all = &s->pooled[e->series];
 	bool extreme =
 	    e->statistic == STATISTIC_MIN || e->statistic == STATISTIC_MAX;
 

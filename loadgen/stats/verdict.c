@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loadgen/send/quantity.h"
+#include "base/quantity.h"
 
 #define FINE_NS (50 * NS_PER_US)
 #define FINE_SHARE 20 /* 5 % */
@@ -153,8 +153,8 @@ void
 verdict_reach(struct verdict *v, struct summary *s)
 {
 	const struct percentiles *p = &s->criteria->percentiles;
-	const struct distribution *least = &s->pooled[SERIES_LEAST];
-	const struct distribution *most = &s->pooled[SERIES_LATENCY];
+	const struct latency_summary *least = &s->pooled[SERIES_LEAST];
+	const struct latency_summary *most = &s->pooled[SERIES_LATENCY];
 
 	memset(v, 0, sizeof(*v));
 	collect(v, s);

@@ -261,7 +261,7 @@ void
 admin_blame(struct admin_call *call)
 {
 	struct analysis_question q = {.kind = ANALYSIS_BLAME};
-	struct blame_view v = {.table = NULL};
+	struct blame_view v = {.route = NULL};
 	char *percentile = q.list.percentile;
 
 	if (!query_ns(call, "since", &q.list.since_ns) ||

@@ -331,15 +331,15 @@ accounts_end(struct accounts *a, unsigned place)
 		    atomic_load(&a->cause_ns[place][c]));
 }
 
-/* --- the table ------------------------------------------------------------ */
+/* --- reading them --------------------------------------------------------- */
 
-/* An answer that is being written. */
-struct account_table {
-	struct text *text;
+/* Accounts that are being read. */
+struct account_walk {
 	int64_t from_ns, to_ns;
 	uint64_t found[2]; /* slow, and not */
-	double share[2];   /* that is written */
-	uint32_t counters; /* that some have */
+	double share[2];   /* that is taken */
+	account_take *take;
+	void *user;
 };
 
 /* A number in [0, 1) that depends on nothing that chose the account. */
@@ -351,32 +351,13 @@ lot(const struct account *one)
 }
 
 static void
-row_write(void *user, const struct account_named *named)
+walk_take(void *user, const struct account_named *named)
 {
-	const struct account *one = &named->account;
-	int64_t ns[TALE_CAUSE_COUNT] = {0};
-	struct account_table *w = user;
-	double share = w->share[one->stratum == ACCOUNT_OTHER];
+	struct account_walk *w = user;
+	double share = w->share[named->account.stratum == ACCOUNT_OTHER];
 
-	if (lot(one) >= share)
-		return;
-	for (unsigned k = 0; k < one->parts; k++)
-		ns[one->cause[k]] += one->part_ns[k];
-	text_add(w->text, "%llu,%s,%lld,%lld,%.6g,%s,%s,%u,%u,%u,%d,%d",
-	    (unsigned long long)one->id, one->external_id,
-	    (long long)one->end_wall_ns, (long long)one->total_ns,
-	    one->weight / share, named->route, named->server, one->in_flight,
-	    one->status, one->attempts, one->cold,
-	    one->stratum != ACCOUNT_OTHER);
-	account_counted_write(one, w->counters, w->text);
-	text_add(w->text, ",%d", one->kernel);
-	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
-		if (ns[c] == 0)
-			text_puts(w->text, ",0");
-		else
-			text_add(w->text, ",%lld", (long long)ns[c]);
-	}
-	text_puts(w->text, "\n");
+	if (lot(&named->account) < share)
+		w->take(w->user, named, named->account.weight / share);
 }
 
 /* The first account of the ring that is in no file. */
@@ -388,49 +369,37 @@ ring_first(const struct accounts *a)
 	return a->store != NULL && first < a->stored ? a->stored : first;
 }
 
-static void
-table_count(struct accounts *a, struct account_table *t)
+/* Counts them; returns the counters that some have. */
+static uint32_t
+walk_count(struct accounts *a, struct account_walk *w)
 {
+	uint32_t counters = 0;
+
 	if (a->store != NULL)
-		account_store_count(a->store, t->from_ns, t->to_ns,
-		    &t->found[0], &t->found[1], &t->counters);
+		account_store_count(a->store, w->from_ns, w->to_ns,
+		    &w->found[0], &w->found[1], &counters);
 	for (size_t i = ring_first(a); i < a->made; i++) {
 		const struct account *one = account_at(a, i);
 
-		t->found[one->stratum == ACCOUNT_OTHER]++;
+		w->found[one->stratum == ACCOUNT_OTHER]++;
 		for (unsigned k = 0; k < one->counted; k++)
-			t->counters |= 1U << one->counter[k];
+			counters |= 1U << one->counter[k];
 	}
-}
-
-/* Each account of the period, of files and then of the ring. */
-static void
-table_rows(struct accounts *a, struct account_table *t)
-{
-	if (a->store != NULL)
-		account_store_read(
-		    a->store, t->from_ns, t->to_ns, row_write, t);
-	for (size_t i = ring_first(a); i < a->made; i++) {
-		struct account_named one = account_name(a, account_at(a, i));
-
-		if (one.account.end_wall_ns >= t->from_ns &&
-		    one.account.end_wall_ns < t->to_ns)
-			row_write(t, &one);
-	}
+	return counters;
 }
 
 /* Slow ones have three quarters of the room, if they need it. */
 static void
-table_thin(struct account_table *t, double room)
+walk_thin(struct account_walk *w, double room)
 {
-	double slow = (double)t->found[0], other = (double)t->found[1];
+	double slow = (double)w->found[0], other = (double)w->found[1];
 
-	t->share[0] = t->share[1] = 1;
+	w->share[0] = w->share[1] = 1;
 	if (slow + other <= room)
 		return;
 	if (slow > room * 3 / 4 && slow > room - other)
-		t->share[0] = fmax(room * 3 / 4, room - other) / slow;
-	t->share[1] = fmin(1, (room - t->share[0] * slow) / fmax(other, 1));
+		w->share[0] = fmax(room * 3 / 4, room - other) / slow;
+	w->share[1] = fmin(1, (room - w->share[0] * slow) / fmax(other, 1));
 }
 
 /* When the latest account ended; not later than now, also if the clock once was
@@ -460,24 +429,81 @@ accounts_window(struct accounts *a, int64_t since_ns, int64_t until_ns,
 }
 
 void
-accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
-    size_t room, struct text *text)
+accounts_read(struct accounts *a, int64_t since_ns, int64_t until_ns,
+    size_t room, account_begin *begin, account_take *take, void *user)
 {
-	struct account_table t = {.text = text};
+	struct account_walk w = {.take = take, .user = user};
 
 	second_close(a);
-	accounts_window(a, since_ns, until_ns, &t.from_ns, &t.to_ns);
-	table_count(a, &t);
-	table_thin(&t, (double)room);
-	text_puts(text, "number,id,end_ns,total_ns,weight,route,server,"
-			"in_flight,status,attempts,new_connection,slow");
-	account_counted_head(t.counters, text);
-	text_puts(text, ",kernel");
-	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
-		text_add(text, ",%s", tale_cause_code((enum tale_cause)c));
-	text_puts(text, "\n");
-	table_rows(a, &t);
+	accounts_window(a, since_ns, until_ns, &w.from_ns, &w.to_ns);
+	begin(user, walk_count(a, &w));
+	walk_thin(&w, (double)room);
+	if (a->store != NULL)
+		account_store_read(a->store, w.from_ns, w.to_ns, walk_take, &w);
+	for (size_t i = ring_first(a); i < a->made; i++) {
+		struct account_named one = account_name(a, account_at(a, i));
+
+		if (one.account.end_wall_ns >= w.from_ns &&
+		    one.account.end_wall_ns < w.to_ns)
+			walk_take(&w, &one);
+	}
 	/* Bad rows are found as they are read. */
 	if (a->store != NULL)
 		store_publish(a);
+}
+
+/* --- CSV ------------------------------------------------------------------ */
+
+struct account_csv {
+	struct text *text;
+	uint32_t counters; /* that have a column */
+};
+
+static void
+csv_head(void *user, uint32_t counters)
+{
+	struct account_csv *w = user;
+
+	w->counters = counters;
+	text_puts(w->text, "number,id,end_ns,total_ns,weight,route,server,"
+			   "in_flight,status,attempts,new_connection,slow");
+	account_counted_head(counters, w->text);
+	text_puts(w->text, ",kernel");
+	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
+		text_add(w->text, ",%s", tale_cause_code((enum tale_cause)c));
+	text_puts(w->text, "\n");
+}
+
+static void
+csv_row(void *user, const struct account_named *named, double weight)
+{
+	const struct account *one = &named->account;
+	int64_t ns[TALE_CAUSE_COUNT] = {0};
+	struct account_csv *w = user;
+
+	for (unsigned k = 0; k < one->parts; k++)
+		ns[one->cause[k]] += one->part_ns[k];
+	text_add(w->text, "%llu,%s,%lld,%lld,%.6g,%s,%s,%u,%u,%u,%d,%d",
+	    (unsigned long long)one->id, one->external_id,
+	    (long long)one->end_wall_ns, (long long)one->total_ns, weight,
+	    named->route, named->server, one->in_flight, one->status,
+	    one->attempts, one->cold, one->stratum != ACCOUNT_OTHER);
+	account_counted_write(one, w->counters, w->text);
+	text_add(w->text, ",%d", one->kernel);
+	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
+		if (ns[c] == 0)
+			text_puts(w->text, ",0");
+		else
+			text_add(w->text, ",%lld", (long long)ns[c]);
+	}
+	text_puts(w->text, "\n");
+}
+
+void
+accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
+    size_t room, struct text *text)
+{
+	struct account_csv w = {.text = text};
+
+	accounts_read(a, since_ns, until_ns, room, csv_head, csv_row, &w);
 }

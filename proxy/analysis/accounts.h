@@ -102,12 +102,21 @@ void account_counted_write(
 void accounts_window(struct accounts *a, int64_t since_ns, int64_t until_ns,
     int64_t *from_ns, int64_t *to_ns);
 
-/* Append them as CSV, with a line of names, oldest first, the present second's
- * too: those that ended within [latest - since_ns, latest - until_ns], of files
- * and of memory.
+/* First which counters some have, bits 1 << enum talechain_counter; then each
+ * account with its weight. */
+typedef void account_begin(void *user, uint32_t counters);
+typedef void
+account_take(void *user, const struct account_named *one, double weight);
+
+/* Read those that ended within [latest - since_ns, latest - until_ns], of files
+ * and then of memory, each oldest first, the present second's too.
  *   since_ns, until_ns  counted back from the latest account; since_ns 0: all
  *   room                about so many; of more a share of those that were not
- *                       slow is written, then of slow ones, which weigh more */
+ *                       slow is taken, then of slow ones, which weigh more */
+void accounts_read(struct accounts *a, int64_t since_ns, int64_t until_ns,
+    size_t room, account_begin *begin, account_take *take, void *user);
+
+/* Append them as CSV, with a line of names. */
 void accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
     size_t room, struct text *t);
 

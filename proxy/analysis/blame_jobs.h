@@ -9,13 +9,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "blame/report/report.h"
+#include "proxy/analysis/accounts.h"
 #include "proxy/analysis/analysis.h"
 
 #define BLAME_JOBS 4 /* at once, with that which is computed */
 
 struct blame_job {
-	char *table;	 /* owned: accounts as CSV, 3 MB at most */
-	char *latencies; /* owned: of all requests, as CSV; or NULL */
+	struct account_named *account; /* owned, 9 MB at most */
+	size_t accounts, room;
+	uint32_t counters;	  /* that some of them have */
+	struct blame_exact exact; /* owned; of all requests, or empty */
+	bool failed;		  /* memory ran out */
 	enum tale_format format;
 	char route[ACCOUNT_ROUTE], percentile[16]; /* "": all; 99 */
 	struct analysis_answer answer;
@@ -30,11 +35,19 @@ struct blame_jobs {
 	atomic_bool done; /* the first has its answer */
 };
 
-/* Compute what q (BLAME) asks of both tables, which become the job's; latencies
- * may be NULL.  False: as many as may be are waiting, and the tables stay the
- * caller's. */
-bool blame_jobs_put(struct blame_jobs *b, const struct analysis_question *q,
-    char *table, char *latencies);
+/* A job for q (BLAME), to be filled by the next three and then started; NULL:
+ * as many as may be are waiting. */
+struct blame_job *
+blame_jobs_new(struct blame_jobs *b, const struct analysis_question *q);
+
+/* For accounts_read and latencies_read: copy accounts and latencies into a
+ * struct blame_job. */
+account_begin blame_job_begin;
+account_take blame_job_take;
+void blame_job_latency(void *user, const struct latency_block *sum);
+
+/* Compute it as soon as those before it are done. */
+void blame_jobs_start(struct blame_jobs *b);
 
 /* Take an answer; false: none is there.  Its text is the caller's. */
 bool blame_jobs_take(struct blame_jobs *b, struct analysis_answer *out);

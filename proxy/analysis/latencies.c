@@ -325,19 +325,6 @@ block_add(void *user, const struct latency_block *b)
 		sum->bucket[i] += b->bucket[i];
 }
 
-static void
-sum_write(const struct latency_block *b, struct text *t)
-{
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		if (b->bucket[i] > 0)
-			text_add(t, "%s,%lld,%lld,%llu,%llu,%llu\n", b->route,
-			    (long long)b->from_wall_ns,
-			    (long long)b->to_wall_ns,
-			    (unsigned long long)b->unnamed,
-			    (unsigned long long)histogram_bucket_edge(i),
-			    (unsigned long long)b->bucket[i]);
-}
-
 /* Each block of the time. */
 static int
 blocks_take(struct latencies *l, struct account_store *store,
@@ -360,9 +347,9 @@ blocks_take(struct latencies *l, struct account_store *store,
 }
 
 int
-latencies_write(struct latencies *l, struct account_store *store,
+latencies_read(struct latencies *l, struct account_store *store,
     int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
-    struct text *t)
+    void (*take)(void *user, const struct latency_block *sum), void *user)
 {
 	struct latency_sums s = {.seen = calloc(SUMS_SEEN, sizeof(*s.seen)),
 	    .sum = calloc(LATENCY_NAMES, sizeof(*s.sum))};
@@ -377,11 +364,37 @@ latencies_write(struct latencies *l, struct account_store *store,
 	snprintf(s.sum[0].route, sizeof(s.sum[0].route), ROUTE_OTHER_NAME);
 	s.sum[0].from_wall_ns = INT64_MAX;
 	err = blocks_take(l, store, from_wall_ns, to_wall_ns, now_wall_ns, &s);
-	text_puts(t, "route,from_ns,to_ns,unnamed,le_ns,requests\n");
 	for (unsigned i = 0; i < s.n; i++)
-		sum_write(&s.sum[i], t);
+		if (s.sum[i].count > 0)
+			take(user, &s.sum[i]);
 done:
 	free(s.seen);
 	free(s.sum);
 	return err;
+}
+
+/* Append the lines of a route. */
+static void
+sum_write(void *user, const struct latency_block *b)
+{
+	struct text *t = user;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		if (b->bucket[i] > 0)
+			text_add(t, "%s,%lld,%lld,%llu,%llu,%llu\n", b->route,
+			    (long long)b->from_wall_ns,
+			    (long long)b->to_wall_ns,
+			    (unsigned long long)b->unnamed,
+			    (unsigned long long)histogram_bucket_edge(i),
+			    (unsigned long long)b->bucket[i]);
+}
+
+int
+latencies_write(struct latencies *l, struct account_store *store,
+    int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
+    struct text *t)
+{
+	text_puts(t, "route,from_ns,to_ns,unnamed,le_ns,requests\n");
+	return latencies_read(
+	    l, store, from_wall_ns, to_wall_ns, now_wall_ns, sum_write, t);
 }

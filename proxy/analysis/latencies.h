@@ -91,15 +91,21 @@ void latencies_end(struct latencies *l, struct account_store *store,
 void latencies_tick(
     struct latencies *l, struct account_store *store, int64_t now_wall_ns);
 
-/* Append, as CSV with a line of names, the histogram of each route over the
- * blocks that lie within [from_wall_ns, to_wall_ns], files' and memory's, and
- * over what has been counted since the last one, up to now_wall_ns, for the
- * LATENCY_NAMES - 1 routes with most requests then; the rest is "other":
+/* Take the sum of each route over the blocks that lie within [from_wall_ns,
+ * to_wall_ns], files' and memory's, and over what has been counted since the
+ * last one, up to now_wall_ns, for the LATENCY_NAMES - 1 routes with most
+ * requests then; the rest is "other", the first.
+ * 0, -ENOMEM or another negative errno.  Analysis thread. */
+int latencies_read(struct latencies *l, struct account_store *store,
+    int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
+    void (*take)(void *user, const struct latency_block *sum), void *user);
+
+/* Append these as CSV with a line of names:
  *   route, from_ns, to_ns  which block is the first and the last one
  *   unnamed  of all: requests of routes without a place ("other")
  *   le_ns    the largest value of the bucket
  *   requests how many are in it
- * 0, -ENOMEM or another negative errno.  Analysis thread. */
+ * As latencies_read. */
 int latencies_write(struct latencies *l, struct account_store *store,
     int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
     struct text *t);

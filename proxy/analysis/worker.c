@@ -630,31 +630,31 @@ do_accounts(struct tale_work *w, const struct analysis_question *q,
 	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
 }
 
-/* Latencies of the time that a question is about.  0 or a negative errno. */
-static int
-latencies_table(struct tale_work *w, const struct analysis_question *q,
-    char **table, size_t *length)
+/* The time whose latencies a question is about. */
+static void
+latencies_window(struct tale_work *w, const struct analysis_question *q,
+    int64_t *from_ns, int64_t *to_ns)
 {
-	struct text t = {0};
-	int64_t from_ns, to_ns;
-	int err;
-
 	accounts_window(
-	    &w->accounts, q->list.since_ns, q->list.until_ns, &from_ns, &to_ns);
+	    &w->accounts, q->list.since_ns, q->list.until_ns, from_ns, to_ns);
 	/* Up to now: the latest account is not the latest request. */
 	if (q->list.until_ns == 0)
-		to_ns = INT64_MAX;
-	err = latencies_write(&w->latencies, w->accounts.store, from_ns, to_ns,
-	    instant_wall_now_ns(), &t);
-	return text_take(&t, table, length) < 0 ? -ENOMEM : err;
+		*to_ns = INT64_MAX;
 }
 
 static void
 do_latencies(struct tale_work *w, const struct analysis_question *q,
     struct analysis_answer *answer)
 {
-	int err = latencies_table(w, q, &answer->text, &answer->length);
+	struct text t = {0};
+	int64_t from_ns, to_ns;
+	int err;
 
+	latencies_window(w, q, &from_ns, &to_ns);
+	err = latencies_write(&w->latencies, w->accounts.store, from_ns, to_ns,
+	    instant_wall_now_ns(), &t);
+	if (text_take(&t, &answer->text, &answer->length) < 0)
+		err = -ENOMEM;
 	answer->status = err == 0 ? 200 : 500;
 	if (err == 0)
 		return;
@@ -662,28 +662,25 @@ do_latencies(struct tale_work *w, const struct analysis_question *q,
 	answer->text = NULL;
 }
 
-/* The table is made here, the rest by a thread of its own. */
+/* Accounts are read here, the rest is done by a thread of its own. */
 static enum tale_work_result
 do_blame(struct tale_work *w, const struct analysis_question *q,
     struct analysis_answer *answer)
 {
-	struct text t = {0};
-	char *table = NULL, *latencies = NULL;
-	size_t length;
+	struct blame_job *job = blame_jobs_new(&w->blame, q);
+	int64_t from_ns, to_ns;
 
-	accounts_write(&w->accounts, q->list.since_ns, q->list.until_ns,
-	    ACCOUNTS_REPORT, &t);
-	answer->status = 500;
-	if (text_take(&t, &table, &length) < 0)
-		return TALE_WORK_ANSWER;
-	/* Without it percentiles are of accounts. */
-	(void)latencies_table(w, q, &latencies, &length);
-	if (blame_jobs_put(&w->blame, q, table, latencies))
-		return TALE_WORK_DONE;
-	free(table);
-	free(latencies);
 	answer->status = 429;
-	return TALE_WORK_ANSWER;
+	if (job == NULL)
+		return TALE_WORK_ANSWER;
+	accounts_read(&w->accounts, q->list.since_ns, q->list.until_ns,
+	    ACCOUNTS_REPORT, blame_job_begin, blame_job_take, job);
+	latencies_window(w, q, &from_ns, &to_ns);
+	/* Without them percentiles are of accounts. */
+	(void)latencies_read(&w->latencies, w->accounts.store, from_ns, to_ns,
+	    instant_wall_now_ns(), blame_job_latency, job);
+	blame_jobs_start(&w->blame);
+	return TALE_WORK_DONE;
 }
 
 static bool

@@ -120,7 +120,7 @@ def test_page(ctl, paused, tmp_path):
     text = path.read_text()
     assert re.search(r"<h2>GET /search</h2>\n<p class=\"big\">p99 is <b>3\d",
                      text)
-    assert re.search(r"of the difference <b>3\d\.\d ms</b> is garbage", text)
+    assert re.search(r"of the difference <b>3\d\.\dms</b> is garbage", text)
     assert text.count("<svg xmlns") == 2
     assert text.count('<rect class="c0') > 10
     assert "without garbage collection" in text
@@ -177,7 +177,7 @@ def test_no_cause_is_no_rank(ctl, tmp_path):
     assert [(c["cause"], c["rank"]) for c in route["causes"]][-1] == (
         "unknown", 0)
     page = ctl("blame", "--html", "--file", str(path), wide=True).out
-    assert re.search(r"is garbage collection, <b>3\d\.\d ms</b> is not "
+    assert re.search(r"is garbage collection, <b>3\d\.\dms</b> is not "
                      r"explained\.</p>", page)
     assert '<rect class="u"' in page and "<td>no cause is known</td>" in page
 

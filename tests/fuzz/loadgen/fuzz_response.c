@@ -15,7 +15,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t
-feed(struct response *r, const uint8_t *data, size_t size, size_t piece)
+feed(struct load_response *r, const uint8_t *data, size_t size, size_t piece)
 {
 	size_t at = 0;
 
@@ -40,7 +40,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char kept[2][RESPONSE_HEAD_MAX];
-	struct response whole, pieces;
+	struct load_response whole, pieces;
 
 	if (size == 0)
 		return 0;

@@ -13,7 +13,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text;
 	const char *at, *end;
-	struct sample s;
+	struct metric_sample s;
 
 	if (size == 0)
 		return 0;

@@ -76,7 +76,6 @@ report(bool page, bool exact)
 		assert_int_equal(blame_exact_read(&v.exact, latencies), 0);
 	if (page) {
 		out = open_memstream(&text, &length);
-		v.table = ACCOUNTS;
 		assert_int_equal(blame_page(&v, false, out), 0);
 		fclose(out);
 	} else {

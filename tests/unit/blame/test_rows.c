@@ -46,7 +46,7 @@ TEST(lines_may_be_empty_or_end_as_on_windows)
 				   "b,9,5,1,r,s,1,1,0,1,5,0\n\n"),
 	    0);
 	assert_int_equal(rows.lines, 2);
-	assert_string_equal(rows.line[1], "b");
+	assert_string_equal(rows.id[1], "b");
 	blame_rows_fini(&rows);
 }
 

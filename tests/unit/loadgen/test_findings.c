@@ -39,7 +39,7 @@ TEST(test_lookup)
 TEST(test_causes)
 {
 	struct findings f = {0};
-	struct cause causes[3];
+	struct slow_cause causes[3];
 
 	assert_int_equal(findings_causes(&f, causes, 3), 0);
 	add(&f, 1, 1, "gc", 10);

@@ -11,7 +11,7 @@
 #define WORDS_MAX 64
 #define URL "http://127.0.0.1:1/"
 
-static struct options o;
+static struct load_options o;
 static enum options_verb verb;
 static char line[512];
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/report/page.h"
+#include "loadgen/report/report.h"
 
 static struct plan plan = {
     .requests = 3, .iterations = 1, .rate_per_s = 1000, .method = "GET"};
@@ -31,7 +31,7 @@ report_make(struct report *r, const char *url, const char *words)
 	iteration_plan(&r->iteration, &plan, 1);
 	r->epoch = (struct instant){NS_PER_S};
 	for (size_t i = 0; i < 3; i++) {
-		struct sample *s = &r->iteration.samples[i];
+		struct request_sample *s = &r->iteration.samples[i];
 		s->scheduled = s->send_begin =
 		    instant_plus(r->epoch, (int64_t)i * 1000);
 		s->last =

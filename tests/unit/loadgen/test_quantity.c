@@ -5,53 +5,45 @@
 #include <errno.h>
 #include <math.h>
 
-#include "loadgen/stats/expectation.h"
-#include "loadgen/stats/percentiles.h"
-#include "loadgen/send/quantity.h"
+#include "base/array.h"
+#include "base/quantity.h"
+#include "loadgen/stats/criteria.h"
 
-static void
-check_duration(const char *text, int64_t ns)
+static int
+check(enum quantity q, const char *text, uint64_t wanted)
 {
-	int64_t got = -1;
+	uint64_t n = 0;
+	int err = quantity_parse(q, text, q == QUANTITY_THOUSANDS, &n);
 
-	assert_int_equal(quantity_duration(text, &got), 0);
-	assert_int_equal(got, ns);
+	assert_true(err != 0 || n == wanted);
+	return err;
 }
 
-/* Goal: durations with their units, and nothing else. */
-TEST(test_duration)
+/* Goal: durations and counts with their units, and nothing else. */
+TEST(test_units)
 {
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = {{"0s", 0}, {"7ns", 7}, {"200us", 200000},
+	    {"500ms", 500000000}, {"1.5s", 1500000000}, {"2m", 120000000000},
+	    {"1h", 3600000000000}};
 	static const char *const wrong[] = {"", "5", "ms", "-1s", "+1s", "1e3s",
 	    "0x1s", "1 s", "1s ", "1d", "inf", "nans", "1.s", ".5s", "1,5s",
-	    "1S", "99999999999m"};
-	int64_t ns;
-
-	check_duration("0", 0);
-	check_duration("0s", 0);
-	check_duration("7ns", 7);
-	check_duration("200us", 200000);
-	check_duration("500ms", 500000000);
-	check_duration("1.5s", 1500000000);
-	check_duration("2m", INT64_C(120000000000));
-	check_duration("1h", INT64_C(3600000000000));
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_true(quantity_duration(wrong[i], &ns) < 0);
-}
-
-/* Goal: counts are whole, scaled by k and M. */
-TEST(test_count)
-{
-	static const char *const wrong[] = {
+	    "1S", "9999999999999m"};
+	static const char *const no_count[] = {
 	    "", "1.5", "-1", "1K", "1G", "1e3", "k", "100000000000000000000"};
-	uint64_t n;
 
-	assert_int_equal(quantity_count("1.5k", &n), 0);
-	assert_int_equal(n, 1500);
-	assert_int_equal(quantity_count("2M", &n), 0);
-	assert_int_equal(n, 2000000);
-	assert_int_equal(quantity_count("0", &n), 0);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_true(quantity_count(wrong[i], &n) < 0);
+	for (size_t i = 0; i < COUNT(good); i++)
+		assert_int_equal(
+		    check(QUANTITY_DURATION, good[i].text, good[i].ns), 0);
+	for (size_t i = 0; i < COUNT(wrong); i++)
+		assert_true(check(QUANTITY_DURATION, wrong[i], 0) < 0);
+	assert_int_equal(check(QUANTITY_THOUSANDS, "1.5k", 1500), 0);
+	assert_int_equal(check(QUANTITY_THOUSANDS, "2M", 2000000), 0);
+	assert_int_equal(check(QUANTITY_THOUSANDS, "0", 0), 0);
+	for (size_t i = 0; i < COUNT(no_count); i++)
+		assert_true(check(QUANTITY_THOUSANDS, no_count[i], 0) < 0);
 }
 
 /* Goal: durations are written with the digits a person wants. */
@@ -60,11 +52,12 @@ TEST(test_format)
 	static const struct {
 		int64_t ns;
 		const char *text;
-	} cases[] = {{0, "0.0us"}, {67, "0.1us"}, {4040, "4.0us"},
-	    {9949, "9.9us"}, {9950, "10us"}, {39000, "39us"}, {999499, "999us"},
-	    {999500, "1.00ms"}, {1210000, "1.21ms"}, {41240000, "41.24ms"},
-	    {999994999, "999.99ms"}, {999995000, "1.00s"},
-	    {INT64_C(2500000000), "2.50s"}, {-1210000, "-1.21ms"}};
+	} cases[] = {{0, "0ns"}, {67, "67ns"}, {-999, "-999ns"},
+	    {4040, "4.04us"}, {9994, "9.99us"}, {9995, "10.0us"},
+	    {39000, "39.0us"}, {813400, "813us"}, {999499, "999us"},
+	    {999500, "1.00ms"}, {1210000, "1.21ms"}, {41240000, "41.2ms"},
+	    {999499999, "999ms"}, {999500000, "1.00s"}, {90000000000, "90.0s"},
+	    {-1210000, "-1.21ms"}};
 	char text[QUANTITY_TEXT_MAX];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -78,7 +78,7 @@ static const char *const malformed[] = {
 };
 
 static void
-check_good(const struct good *g, const struct response *r)
+check_good(const struct good *g, const struct load_response *r)
 {
 	if (r->state != RESPONSE_COMPLETE)
 		fail_msg("not complete: %s", g->text);
@@ -89,7 +89,7 @@ check_good(const struct good *g, const struct response *r)
 
 /* Feed in pieces of at most piece bytes (random sizes if seed is given). */
 static size_t
-feed(struct response *r, const char *text, size_t n, size_t piece,
+feed(struct load_response *r, const char *text, size_t n, size_t piece,
     uint64_t *seed)
 {
 	size_t at = 0;
@@ -114,7 +114,7 @@ feed(struct response *r, const char *text, size_t n, size_t piece,
 /* Goal: whole, byte by byte and in random pieces: the same result. */
 TEST(test_good)
 {
-	struct response r;
+	struct load_response r;
 	uint64_t seed = 5;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -135,7 +135,7 @@ TEST(test_good)
 /* Goal: no response is complete before its last byte. */
 TEST(test_prefixes)
 {
-	struct response r;
+	struct load_response r;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		const struct good *g = &good[i];
@@ -155,7 +155,7 @@ TEST(test_prefixes)
 /* Goal: bytes after the end are not the response's. */
 TEST(test_surplus)
 {
-	struct response r;
+	struct load_response r;
 	char text[1024];
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -175,7 +175,7 @@ TEST(test_surplus)
 /* Goal: hostile responses are malformed, in any pieces, and stay so. */
 TEST(test_malformed)
 {
-	struct response r;
+	struct load_response r;
 
 	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
 		size_t n = strlen(malformed[i]);
@@ -197,7 +197,7 @@ TEST(test_limits)
 	    "HTTP/1.1 200 OK\r\nX: ",
 	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
 	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: "};
-	struct response r;
+	struct load_response r;
 	size_t fed;
 
 	for (size_t i = 0; i < sizeof(beginning) / sizeof(beginning[0]); i++) {
@@ -222,7 +222,7 @@ TEST(test_limits)
 /* Goal: random damage never makes a response longer than its bytes. */
 TEST(test_mutations)
 {
-	struct response r;
+	struct load_response r;
 	char text[512];
 	uint64_t seed = 9;
 
@@ -277,7 +277,7 @@ TEST(test_server_timing_headers)
 	    "HTTP/1.1 200 OK\r\nserver-timing: db;dur=5\r\n"
 	    "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n"
 	    "Server-Timing: app;dur=0.25\r\n\r\n";
-	struct response r;
+	struct load_response r;
 
 	for (size_t piece = 1; piece < sizeof(text); piece++) {
 		response_init(&r, kept, false);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "loadgen/send/schedule.h"
+#include "loadgen/send/plan.h"
 #include "loadgen/stats/statistics.h"
 
 #define N 20000

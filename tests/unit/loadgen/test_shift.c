@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "loadgen/stats/shift.h"
+#include "loadgen/stats/statistics.h"
 
 #define N_MAX 64
 

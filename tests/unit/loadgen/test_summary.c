@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "loadgen/stats/slow_list.h"
+#include "loadgen/stats/findings.h"
 #include "loadgen/stats/summary.h"
 #include "loadgen/stats/verdict.h"
 
@@ -51,7 +51,7 @@ simulate(unsigned index)
 	it.begin = it.origin = (struct instant){1000000000};
 	it.origin = instant_plus(it.begin, it.offset_ns[it.warmup - 1]);
 	for (size_t i = 0; i < it.warmup + it.requests; i++) {
-		struct sample *p = &it.samples[i];
+		struct request_sample *p = &it.samples[i];
 		p->scheduled = instant_plus(it.begin, it.offset_ns[i]);
 		p->send_begin = p->scheduled;
 		p->send_end = instant_plus(p->send_begin, 1000);
@@ -74,7 +74,7 @@ TEST(test_against_naive)
 		size_t errors = 0, ok = 0, late = 0;
 		simulate(k);
 		for (size_t i = 0; i < REQUESTS; i++) {
-			struct sample *p = &iteration_measured(&it)[i];
+			struct request_sample *p = &iteration_measured(&it)[i];
 			p->send_begin = instant_plus(p->scheduled,
 			    (int64_t)(splitmix64(&seed) % 1100000));
 			p->last = instant_plus(p->send_begin,
@@ -92,7 +92,7 @@ TEST(test_against_naive)
 		}
 		assert_int_equal(summary_add(&s, &it), 0);
 		const struct iteration_summary *sum = &s.iterations[k - 1];
-		const struct distribution *d = &sum->series[SERIES_LATENCY];
+		const struct latency_summary *d = &sum->series[SERIES_LATENCY];
 		samples_sort(values, ok);
 		assert_int_equal(sum->sent, REQUESTS);
 		assert_int_equal(sum->errors, errors);
@@ -124,7 +124,7 @@ TEST(test_medians)
 	for (unsigned k = 1; k <= ITERATIONS; k++) {
 		simulate(k);
 		/* the max of iteration k is k * 10 ms; the last is partial */
-		struct sample *p = &iteration_measured(&it)[7];
+		struct request_sample *p = &iteration_measured(&it)[7];
 		p->last = instant_plus(p->scheduled, NS_PER_MS * 10 * k);
 		p->server_ns = 3 * NS_PER_MS;
 		it.interrupted = k == ITERATIONS;
@@ -167,7 +167,7 @@ TEST(test_actual)
 	begin();
 	for (unsigned k = 1; k <= 3; k++) {
 		simulate(k);
-		struct sample *first = iteration_measured(&it);
+		struct request_sample *first = iteration_measured(&it);
 		first->last =
 		    instant_plus(first->scheduled, NS_PER_MS * 50 * k);
 		if (k == 2)
@@ -223,7 +223,7 @@ judge(size_t nth, int64_t late_ns)
 	simulate(1);
 	struct instant before = INSTANT_NONE;
 	for (size_t i = 0; i < REQUESTS; i++) {
-		struct sample *p = &iteration_measured(&it)[i];
+		struct request_sample *p = &iteration_measured(&it)[i];
 		if ((i + 1) % nth == 0)
 			p->send_begin = instant_plus(p->scheduled, late_ns);
 		if (instant_before(p->send_begin, before))
@@ -313,7 +313,7 @@ serve(const int64_t *work_ns, struct instant *over, bool on_time)
 	struct instant idle = INSTANT_NONE;
 
 	for (size_t i = 0; i < it.warmup + it.requests; i++) {
-		const struct sample *p = &it.samples[i];
+		const struct request_sample *p = &it.samples[i];
 		struct instant at = on_time ? p->scheduled : p->send_begin;
 		if (instant_before(idle, at))
 			idle = at;
@@ -329,7 +329,7 @@ send_late(size_t stalls)
 	struct instant free_at = INSTANT_NONE;
 
 	for (size_t i = 0; i < n; i++) {
-		struct sample *p = &it.samples[i];
+		struct request_sample *p = &it.samples[i];
 		p->send_begin = instant_plus(
 		    p->scheduled, (int64_t)(splitmix64(&seed) % 90000));
 		if (instant_before(p->send_begin, free_at))
@@ -394,7 +394,7 @@ TEST(test_bounds)
    to be read is the generator's. */
 TEST(test_bounds_without_response)
 {
-	struct sample *p;
+	struct request_sample *p;
 
 	begin();
 	simulate(1);
@@ -406,7 +406,7 @@ TEST(test_bounds_without_response)
 	p[60].kernel_read = instant_plus(p[60].last, -40000);
 	p[REQUESTS - 2].outcome = OUTCOME_UNANSWERED;
 	p[REQUESTS - 2].last = INSTANT_NONE;
-	p[REQUESTS - 1] = (struct sample){.outcome = OUTCOME_UNSENT};
+	p[REQUESTS - 1] = (struct request_sample){.outcome = OUTCOME_UNSENT};
 	it.interrupted = true;
 	assert_int_equal(summary_add(&s, &it), 0);
 	summary_finish(&s);

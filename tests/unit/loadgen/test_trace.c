@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loadgen/send/trace.h"
+#include "loadgen/send/plan.h"
 
 static char path[] = "/tmp/tailor-trace-XXXXXX";
 static int64_t *offset_ns;

@@ -31,7 +31,7 @@ TEST(test_all)
 	    {"last", 7},
 	};
 	const char *at = text, *end = text + strlen(text);
-	struct sample s;
+	struct metric_sample s;
 
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		assert_true(samples_next(&at, end, &s));
@@ -50,7 +50,7 @@ TEST(test_prefixes)
 	for (size_t n = 0; n <= strlen(text); n++) {
 		char *copy = test_malloc(n + 1);
 		const char *at = copy;
-		struct sample s;
+		struct metric_sample s;
 
 		memcpy(copy, text, n);
 		while (samples_next(&at, copy + n, &s))

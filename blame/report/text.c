@@ -1,15 +1,14 @@
-/* blame_print.c: what a percentile of a route consists of, as text. */
+/* text.c: a report as text for a terminal. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "tailorctl/blame.h"
-#include "tailorctl/plain.h"
-
-#define EXAMPLES 3	/* of so many causes, so many requests */
-#define PART_SHOWN 0.01 /* of p99 - p50; smaller ones are added up */
+#include "base/quantity.h"
+#include "base/terminal.h"
+#include "blame/report/report.h"
 
 static void
 interval_print(struct blame_interval i, const char *after)
@@ -22,15 +21,16 @@ interval_print(struct blame_interval i, const char *after)
 static const char *
 difference(int64_t ns)
 {
-	return plain_format(
-	    "%s%s", ns < 0 ? "-" : "", plain_duration(llabs(ns)));
+	char text[QUANTITY_TEXT_MAX];
+
+	return plain_format("%s", quantity_format_ns(ns, text));
 }
 
 /* --- all requests --------------------------------------------------------- */
 
 /* Percentiles of all requests, which accounts only estimate. */
 static void
-print_exact(const struct view *v, const struct blame_latency *l,
+print_exact(const struct blame_view *v, const struct blame_latency *l,
     const struct blame_report *r)
 {
 	char text[BLAME_APART], a[40], b[40];
@@ -40,9 +40,9 @@ print_exact(const struct view *v, const struct blame_latency *l,
 	printf("all %llu requests, %.19sZ to %.19sZ\n",
 	    (unsigned long long)l->latency.count, a, b);
 	printf("   p50 %s   %s %s",
-	    plain_duration(blame_exact_quantile(l, 0.5)), v->of.name,
-	    plain_duration(blame_exact_quantile(l, v->of.p)));
-	if (strcmp(v->of.name, "p99.9") != 0)
+	    plain_duration(blame_exact_quantile(l, 0.5)), v->name,
+	    plain_duration(blame_exact_quantile(l, v->p)));
+	if (strcmp(v->name, "p99.9") != 0)
 		printf("   p99.9 %s",
 		    plain_duration(blame_exact_quantile(l, 0.999)));
 	printf("   slowest %s   exact to %.1f %%\n",
@@ -51,18 +51,17 @@ print_exact(const struct view *v, const struct blame_latency *l,
 		printf("   %llu of them of classes without a place of their "
 		       "own: see blame.classes\n",
 		    (unsigned long long)l->unnamed);
-	if (blame_view_apart(&v->of, l, r, text))
+	if (blame_view_apart(v, l, r, text))
 		plain_print(3, "%s", text);
 }
 
 /* --- the list of causes --------------------------------------------------- */
 
 static void
-print_head(const struct view *v, const struct blame_route *route,
+print_head(const struct blame_view *v, const struct blame_route *route,
     const struct blame_report *r)
 {
-	const struct blame_latency *l =
-	    blame_exact_of(&v->of.exact, route->name);
+	const struct blame_latency *l = blame_exact_of(&v->exact, route->name);
 	char a[40], b[40];
 
 	printf("%s%s%s  about %.0f requests, %zu accounts\n",
@@ -72,11 +71,11 @@ print_head(const struct view *v, const struct blame_route *route,
 	text_wall(a, r->first_ns);
 	text_wall(b, r->last_ns);
 	printf("%.19sZ to %.19sZ\n", a, b);
-	printf("p50 %s   %s %s ", plain_duration(r->p50_ns), v->of.name,
+	printf("p50 %s   %s %s ", plain_duration(r->p50_ns), v->name,
 	    plain_duration(r->q_ns));
 	interval_print(r->q, "");
-	printf("   explained: %.0f %% of %s - p50\n", 100 * r->explained,
-	    v->of.name);
+	printf(
+	    "   explained: %.0f %% of %s - p50\n", 100 * r->explained, v->name);
 	if (l != NULL)
 		print_exact(v, l, r);
 	else
@@ -86,10 +85,10 @@ print_head(const struct view *v, const struct blame_route *route,
 }
 
 static void
-print_line(const struct view *v, const struct blame_report *r, unsigned i)
+print_line(const struct blame_view *v, const struct blame_report *r, unsigned i)
 {
 	const struct blame_line *l = &r->line[i];
-	const struct blame_cause *c = &v->of.rows.cause[l->cause];
+	const struct blame_cause *c = &v->rows.cause[l->cause];
 	char rank[16] = " ";
 
 	if (l->rank > 0)
@@ -107,7 +106,7 @@ print_line(const struct view *v, const struct blame_report *r, unsigned i)
 	}
 	if (!l->enough) {
 		printf("  %zu slower than %s: too few to rank\n", r->beyond,
-		    v->of.name);
+		    v->name);
 		return;
 	}
 	if (!l->removable) {
@@ -120,13 +119,6 @@ print_line(const struct view *v, const struct blame_report *r, unsigned i)
 	printf("  %u\n", l->episodes);
 }
 
-static bool
-is_shown(const struct blame_report *r, unsigned i)
-{
-	return fabs((double)r->line[i].excess_ns) >=
-	       PART_SHOWN * (double)(r->q_ns - r->p50_ns);
-}
-
 /* What is too small for a line. */
 static void
 print_others(const struct blame_report *r)
@@ -135,7 +127,7 @@ print_others(const struct blame_report *r)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < r->lines; i++)
-		if (!is_shown(r, i)) {
+		if (!blame_view_shows(r, i)) {
 			others += r->line[i].excess_ns;
 			n++;
 		}
@@ -146,41 +138,41 @@ print_others(const struct blame_report *r)
 
 /* Causes, the small ones, then what has no cause. */
 static void
-print_lines(const struct view *v, const struct blame_report *r)
+print_lines(const struct blame_view *v, const struct blame_report *r)
 {
 	char whole[64];
 	unsigned i;
 
-	snprintf(whole, sizeof(whole), "%s - p50 = %s", v->of.name,
+	snprintf(whole, sizeof(whole), "%s - p50 = %s", v->name,
 	    plain_duration(r->q_ns - r->p50_ns));
-	printf("%-29s %9s  %s without it (95 %%)  seen\n", whole, "adds",
-	    v->of.name);
+	printf(
+	    "%-29s %9s  %s without it (95 %%)  seen\n", whole, "adds", v->name);
 	for (i = 0; i < r->lines && r->line[i].kind != BLAME_UNEXPLAINED; i++)
-		if (is_shown(r, i))
+		if (blame_view_shows(r, i))
 			print_line(v, r, i);
 	print_others(r);
 	for (; i < r->lines; i++)
-		if (is_shown(r, i))
+		if (blame_view_shows(r, i))
 			print_line(v, r, i);
 }
 
 static void
-print_pairs(const struct view *v, const struct blame_report *r)
+print_pairs(const struct blame_view *v, const struct blame_report *r)
 {
 	for (unsigned i = 0; i < r->pairs; i++) {
 		const struct blame_pair *p = &r->pair[i];
 
 		plain_print(0, "%.99s and %.99s%s without both %s is %s",
-		    v->of.rows.cause[p->a].code, v->of.rows.cause[p->b].code,
+		    v->rows.cause[p->a].code, v->rows.cause[p->b].code,
 		    p->interaction_ns > 0 ? " hide each other: only"
 					  : ": either is enough;",
-		    v->of.name, plain_duration(p->without_ns));
+		    v->name, plain_duration(p->without_ns));
 	}
 }
 
 /* Causes of which the queue behind them is worth a word. */
 static void
-print_queue(const struct view *v, const struct blame_report *r)
+print_queue(const struct blame_view *v, const struct blame_report *r)
 {
 	for (unsigned i = 0; i < r->lines; i++) {
 		const struct blame_line *l = &r->line[i];
@@ -190,60 +182,61 @@ print_queue(const struct view *v, const struct blame_report *r)
 		    more > 0.1 * (double)(r->q_ns - r->p50_ns))
 			printf("without %s and the queue behind it %s is %s "
 			       "(alone %s)\n",
-			    v->of.rows.cause[l->cause].code, v->of.name,
+			    v->rows.cause[l->cause].code, v->name,
 			    plain_duration(l->without_queue_ns),
 			    plain_duration(l->without_ns));
 	}
 }
 
 static void
-print_unseen(const struct view *v, const struct blame_report *r)
+print_unseen(const struct blame_view *v, const struct blame_report *r)
 {
-	const char *sleep = blame_view_sleep(&v->of, r);
+	const char *sleep = blame_view_sleep(v, r);
 	char text[BLAME_CODES];
 
-	if (blame_view_unseen(&v->of, r, text))
+	if (blame_view_unseen(v, r, text))
 		plain_wrap(stdout, text, 0);
 	if (sleep != NULL)
 		plain_print(0, "%s", sleep);
-	if (blame_view_absent(&v->of, r, text))
+	if (blame_view_absent(v, r, text))
 		plain_print(0, "%s", text);
 }
 
 static void
-print_examples(
-    const struct view *v, struct blame_set *s, const struct blame_report *r)
+print_examples(const struct blame_view *v, struct blame_set *s,
+    const struct blame_report *r)
 {
 	unsigned shown = 0;
 
 	printf("Examples (tailorctl why ID):\n");
-	for (unsigned i = 0; i < r->lines && shown < EXAMPLES; i++) {
-		uint64_t id[EXAMPLES];
+	for (unsigned i = 0; i < r->lines && shown < BLAME_EXAMPLES_SHOWN;
+	     i++) {
+		uint64_t id[BLAME_EXAMPLES_SHOWN];
 		unsigned c = r->line[i].cause, n;
 
-		if (!is_shown(r, i) || r->line[i].excess_ns <= 0)
+		if (!blame_view_shows(r, i) || r->line[i].excess_ns <= 0)
 			continue;
 		shown++;
-		n = blame_examples(s, v->of.p, c, id, EXAMPLES);
-		printf("   %-26s", v->of.rows.cause[c].label);
+		n = blame_examples(s, v->p, c, id, BLAME_EXAMPLES_SHOWN);
+		printf("   %-26s", v->rows.cause[c].label);
 		for (unsigned k = 0; k < n; k++)
-			printf(" %s", plain_cell(v->of.rows.line[id[k]], 16));
+			printf(" %s", plain_cell(v->rows.id[id[k]], 16));
 		putchar('\n');
 	}
 }
 
 static void
-print_spots(const struct view *v, const struct blame_route *route,
+print_spots(const struct blame_view *v, const struct blame_route *route,
     const struct blame_report *r)
 {
 	struct blame_spot spot[BLAME_SPOTS];
-	unsigned n = blame_spots(&v->of, route, r->beyond, spot);
+	unsigned n = blame_spots(v, route, r->beyond, spot);
 	char what[80], part[40];
 
-	snprintf(what, sizeof(what), "Where %s is made", v->of.name);
+	snprintf(what, sizeof(what), "Where %s is made", v->name);
 	if (n > 0)
 		printf("%-29s slower ones (95 %%)  all requests  its own %s\n",
-		    what, v->of.name);
+		    what, v->name);
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(
 		    what, sizeof(what), "%s %s", spot[i].field, spot[i].value);
@@ -259,10 +252,10 @@ print_spots(const struct view *v, const struct blame_route *route,
 /* --- another time --------------------------------------------------------- */
 
 static void
-show_against(const struct view *v, const struct blame_route *route,
+show_against(const struct blame_view *v, const struct blame_route *route,
     const struct blame_options *o)
 {
-	const struct blame_route *then = blame_view_then(&v->of, route);
+	const struct blame_route *then = blame_view_then(v, route);
 	struct blame_change change[BLAME_CAUSES];
 	unsigned n = 0, i;
 	int64_t all = 0;
@@ -274,7 +267,7 @@ show_against(const struct view *v, const struct blame_route *route,
 	}
 	for (i = 0; i < n; i++)
 		all += change[i].change_ns;
-	printf("Since then %s has changed by %s%s:\n", v->of.name,
+	printf("Since then %s has changed by %s%s:\n", v->name,
 	    all < 0 ? "-" : "+", plain_duration(llabs(all)));
 	for (i = 0; i < n && i < 5; i++) {
 		double low = (double)change[i].interval.low_ns;
@@ -283,15 +276,15 @@ show_against(const struct view *v, const struct blame_route *route,
 		if (llabs(change[i].change_ns) < 1000)
 			break;
 		printf("   %-26s %s%-9s (%+.2f to %+.2f ms)%s\n",
-		    v->of.rows.cause[change[i].cause].label,
+		    v->rows.cause[change[i].cause].label,
 		    change[i].change_ns < 0 ? "-" : "+",
 		    plain_duration(llabs(change[i].change_ns)), low / 1e6,
 		    high / 1e6, low <= 0 && high >= 0 ? "  may be chance" : "");
 	}
 }
 
-void
-blame_print_route(const struct view *v, const struct blame_route *route,
+static void
+print_route(const struct blame_view *v, const struct blame_route *route,
     const struct blame_options *o, const struct blame_report *r)
 {
 	print_head(v, route, r);
@@ -302,7 +295,44 @@ blame_print_route(const struct view *v, const struct blame_route *route,
 	print_spots(v, route, r);
 	print_unseen(v, r);
 	print_examples(v, route->set, r);
-	if (v->options->against_ns > 0)
+	if (blame_view_compares(v))
 		show_against(v, route, o);
 	putchar('\n');
+}
+
+/* Of all routes, if one of them has much of the tail. */
+static void
+print_all(const struct blame_view *v)
+{
+	struct blame_spot spot;
+	int64_t q_ns;
+
+	if (v->route != NULL || !blame_all(v, &q_ns, &spot))
+		return;
+	plain_print(0,
+	    "All routes: %s %s. %s is %.1f %% of requests and %.0f %% of the "
+	    "slower ones.",
+	    v->name, plain_duration(q_ns), spot.value,
+	    100 * spot.place.requests, 100 * spot.place.tail);
+	putchar('\n');
+}
+
+int
+blame_text(const struct blame_view *v)
+{
+	struct blame_options o = blame_view_options(v);
+	const struct blame_route *route;
+	struct blame_report *r = malloc(sizeof(*r));
+	unsigned at = 0;
+	int err = r == NULL ? -ENOMEM : 0;
+
+	if (err == 0)
+		print_all(v);
+	while (err == 0 && (route = blame_view_route(v, &at)) != NULL) {
+		err = blame_analyze(route->set, &o, r);
+		if (err == 0)
+			print_route(v, route, &o, r);
+	}
+	free(r);
+	return err;
 }
