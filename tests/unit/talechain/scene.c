@@ -49,6 +49,25 @@ scene_event(struct scene *s, int64_t ns, int server, enum talechain_type type,
 }
 
 void
+scene_kernel(struct scene *s, int64_t ns, uint32_t tid, uint32_t pid,
+    enum talechain_type type, const uint64_t arg[4])
+{
+	struct talechain_event e = {
+	    .seq = 2,
+	    .ts = scene_at(ns).ns,
+	    .tid = tid,
+	    .pid = pid,
+	    .type = (uint16_t)type,
+	    .version = 1,
+	    .cpu = 1,
+	};
+
+	memcpy(e.arg, arg, sizeof(e.arg));
+	timeline_append(
+	    s->timeline, &e, 9, pid == A_PID ? 0 : -1, scene_at(ns + 1000));
+}
+
+void
 scene_request(struct tale_request *r)
 {
 	*r = (struct tale_request){
