@@ -49,6 +49,3 @@ void scene_kernel(struct scene *s, int64_t ns, uint32_t tid, uint32_t pid,
 
 /* A GET of /search?q=tail with id 0x2a; no attempts, no stream positions. */
 void scene_request(struct tale_request *r);
-
-/* The same that was sent to A (0), whose gc made it go to B (1) as well. */
-void scene_hedged(struct scene *s, struct tale_request *r);
