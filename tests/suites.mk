@@ -114,7 +114,7 @@ faults:	## make calls fail, one by one, and look that nothing else does
 	@tools/check --build $(BUILD) --faults-seconds 0 faults
 $(FAULTS)/tailor: $(BUILD)/obj/daemon/main.o
 $(FAULTS)/sweep: $(patsubst %,$(BUILD)/obj/tests/%.o,faults/sweep \
-    unit/talechain/samples unit/talechain/scene)
+    $(addprefix unit/talechain/,samples scenario scene))
 $(FAULTS)/tailor $(FAULTS)/sweep: $(FAULT_LAYER) $(call archives,daemon)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) $(FAULT_LDFLAGS) -o $@ \

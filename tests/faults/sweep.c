@@ -35,7 +35,7 @@
 #include "talechain/timeline/timeline.h"
 #include "tests/faults/layer.h"
 #include "tests/unit/talechain/samples.h"
-#include "tests/unit/talechain/scene.h"
+#include "tests/unit/talechain/scenario.h"
 
 #pragma weak __lsan_do_recoverable_leak_check
 int __lsan_do_recoverable_leak_check(void);
@@ -47,10 +47,8 @@ int __lsan_do_recoverable_leak_check(void);
 	    UINT64_C(1) << FAULT_OPEN)
 #define EACH_MAX 20000 /* calls of a case; more is a loop without end */
 
-static const char *root;
 static char directory[] = "/dev/shm/tailor-sweep-XXXXXX";
-static struct scene scene;
-static struct tale *tale; /* of the scene */
+static struct scenario hedged;
 
 static const char launching[] =
     "{\"listen\": [\"127.0.0.1:1\"], \"servers\": [{\"name\": \"a\","
@@ -89,11 +87,9 @@ case_config(void)
 	struct config_errors errors = {0};
 	struct config *c = NULL, *other = NULL;
 	unsigned differences = 0;
-	char path[4096];
 	int err;
 
-	snprintf(path, sizeof(path), "%s/examples/tailor.json", root);
-	err = config_load(&c, path, true, &errors);
+	err = config_load(&c, "examples/tailor.json", true, &errors);
 	if (err == 0)
 		err = config_set(c, "servers[0].name", "other", &errors);
 	if (err == 0)
@@ -172,14 +168,11 @@ case_manual(void)
 static int
 case_tale(void)
 {
-	struct tale_request request;
 	struct tale *t = NULL, *copy = NULL;
 	struct packed packed = {0};
 	int err;
 
-	scene_request(&request);
-	request.stream_end = timeline_reader_head(scene.reader);
-	err = tale_slice(&t, scene.reader, &request, NULL, 1000);
+	err = tale_slice(&t, hedged.scene.reader, &hedged.request, NULL, 1000);
 	if (err == 0)
 		err = tale_pack(&packed, t);
 	if (err == 0)
@@ -237,7 +230,7 @@ static int
 case_explained(void)
 {
 	struct story *s = NULL;
-	int err = tale_explain(&s, tale);
+	int err = tale_explain(&s, hedged.tale);
 
 	if (err == 0)
 		err = render_all(s);
@@ -276,12 +269,12 @@ store_some(const char *where)
 
 	if (err < 0)
 		return err;
-	tale_summarise(&summary, tale_request(tale));
+	tale_summarise(&summary, tale_request(hedged.tale));
 	for (int i = 0; err == 0 && i < 12; i++)
-		err = tale_store_add(s, tale, &summary);
+		err = tale_store_add(s, hedged.tale, &summary);
 	if (err == 0)
 		err = tale_store_load(
-		    s, tale_request(tale)->external_id, &loaded);
+		    s, tale_request(hedged.tale)->external_id, &loaded);
 	tale_free(&loaded);
 	if (err == 0)
 		err = tale_store_each(
@@ -431,18 +424,16 @@ int
 main(int argc, char **argv)
 {
 	unsigned n = sizeof(cases) / sizeof(cases[0]), calls, failed = 0;
-	struct tale_request request;
 
 	if (argc != 2 || mkdtemp(directory) == NULL) {
 		fprintf(stderr, "usage: sweep ROOT\n");
 		return 2;
 	}
-	root = argv[1];
-	scene_open(&scene, 10);
-	scene_hedged(&scene, &request);
-	request.stream_end = timeline_reader_head(scene.reader);
-	if (tale_slice(&tale, scene.reader, &request, NULL, 1000) < 0)
+	if (chdir(argv[1]) < 0) {
+		perror(argv[1]);
 		return 2;
+	}
+	scenario_told(&hedged, "hedged");
 	printf("1..%u\n", n);
 	for (unsigned i = 0; i < n; i++) {
 		const char *wrong =
@@ -459,8 +450,7 @@ main(int argc, char **argv)
 		fflush(stdout);
 		failed += wrong != NULL;
 	}
-	tale_free(&tale);
-	scene_close(&scene);
+	scenario_close(&hedged);
 	directory_clear();
 	rmdir(directory);
 	return failed > 0;

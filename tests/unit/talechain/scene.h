@@ -32,8 +32,20 @@ void scene_event(struct scene *s, int64_t ns, int server,
 #define SCENE(s, ns, server, type, ...) \
 	scene_event(s, ns, server, type, (const uint64_t[4]){__VA_ARGS__})
 
+/* Append an event of the kernel on CPU 1, of A's (0) if pid is A_PID. */
+void scene_kernel(struct scene *s, int64_t ns, uint32_t tid, uint32_t pid,
+    enum talechain_type type, const uint64_t arg[4]);
+#define KERNEL(s, ns, tid, pid, type, ...) \
+	scene_kernel(s, ns, tid, pid, type, (const uint64_t[4]){__VA_ARGS__})
+
+#define PROXY_TID 100 /* Tailor's thread */
+#define A_PID 500
+#define A_TID 501 /* threads of A's */
+#define B_TID 502
+
+#define PACK(high, low) ((uint64_t)(high) << 32 | (uint32_t)(low))
+#define PORTS(local, remote) \
+	((uint64_t)(local) << 48 | (uint64_t)(remote) << 32)
+
 /* A GET of /search?q=tail with id 0x2a; no attempts, no stream positions. */
 void scene_request(struct tale_request *r);
-
-/* The same that was sent to A (0), whose gc made it go to B (1) as well. */
-void scene_hedged(struct scene *s, struct tale_request *r);

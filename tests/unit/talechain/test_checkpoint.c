@@ -20,7 +20,7 @@
 
 static struct tale_request request[TALES];
 
-/* One event of the kernel, of a thread of server 0. */
+/* One event of the kernel on one of two CPUs, of a thread of server 0. */
 static void
 kernel_event(struct scene *s, int64_t ns, uint32_t tid,
     enum talechain_type type, const uint64_t arg[4])
@@ -29,7 +29,7 @@ kernel_event(struct scene *s, int64_t ns, uint32_t tid,
 	    .seq = 2,
 	    .ts = scene_at(ns).ns,
 	    .tid = tid,
-	    .pid = 500,
+	    .pid = A_PID,
 	    .type = (uint16_t)type,
 	    .version = 1,
 	    .cpu = tid % 2,
@@ -38,14 +38,8 @@ kernel_event(struct scene *s, int64_t ns, uint32_t tid,
 	memcpy(e.arg, arg, sizeof(e.arg));
 	timeline_append(s->timeline, &e, 9, 0, scene_at(ns + 1000));
 }
-#define KERNEL(s, ns, tid, type, ...) \
+#define ON_A_CPU(s, ns, tid, type, ...) \
 	kernel_event(s, ns, tid, type, (const uint64_t[4]){__VA_ARGS__})
-
-static uint64_t
-pair(uint64_t high, uint32_t low)
-{
-	return high << 32 | low;
-}
 
 static uint64_t
 dice(uint64_t sides)
@@ -60,28 +54,28 @@ event_any(struct scene *s, int64_t ns)
 	uint32_t tid = FIRST_TID + (uint32_t)dice(THREADS);
 	uint32_t next = FIRST_TID + (uint32_t)dice(THREADS);
 	uint64_t flow = dice(8);
-	uint64_t ports = pair((8080 << 16) | (40000 + flow), 0);
-	uint64_t back = pair(((40000 + flow) << 16) | 8080, 0);
+	uint64_t ports = PACK((8080 << 16) | (40000 + flow), 0);
+	uint64_t back = PACK(((40000 + flow) << 16) | 8080, 0);
 
 	switch (dice(12)) {
 	case 0:
-		KERNEL(s, ns, 0, TALECHAIN_TCP_RECV, 71 + flow,
-		    pair((uint64_t)ns, 1), pair(100, 5), ports);
+		ON_A_CPU(s, ns, 0, TALECHAIN_TCP_RECV, 71 + flow,
+		    PACK((uint64_t)ns, 1), PACK(100, 5), ports);
 		break;
 	case 1:
-		KERNEL(s, ns, tid, TALECHAIN_SOCK_SEND, 71 + flow,
-		    pair((uint64_t)ns, 100), 0, ports);
+		ON_A_CPU(s, ns, tid, TALECHAIN_SOCK_SEND, 71 + flow,
+		    PACK((uint64_t)ns, 100), 0, ports);
 		break;
 	case 2:
-		KERNEL(s, ns, tid, TALECHAIN_SOCK_SEND, 171 + flow,
-		    pair((uint64_t)ns, 100), 0, back);
+		ON_A_CPU(s, ns, tid, TALECHAIN_SOCK_SEND, 171 + flow,
+		    PACK((uint64_t)ns, 100), 0, back);
 		break;
 	case 3:
-		KERNEL(s, ns, tid, TALECHAIN_SOCK_RECV, 71 + flow,
-		    pair((uint64_t)ns, 100), 0, ports);
+		ON_A_CPU(s, ns, tid, TALECHAIN_SOCK_RECV, 71 + flow,
+		    PACK((uint64_t)ns, 100), 0, ports);
 		break;
 	case 4:
-		KERNEL(s, ns, 0, TALECHAIN_THREAD, tid, 500, (uint64_t)ns);
+		ON_A_CPU(s, ns, 0, TALECHAIN_THREAD, tid, 500, (uint64_t)ns);
 		break;
 	case 5:
 		SCENE(s, ns, (int)dice(2),
@@ -89,10 +83,10 @@ event_any(struct scene *s, int64_t ns)
 		    TALECHAIN_CAUSE_ALLOCATION, 12, US);
 		break;
 	case 6:
-		KERNEL(s, ns, tid, TALECHAIN_WAKEUP, next, 500);
+		ON_A_CPU(s, ns, tid, TALECHAIN_WAKEUP, next, 500);
 		break;
 	default:
-		KERNEL(s, ns, tid, TALECHAIN_SCHEDULE, pair(500, next), 0, 0,
+		ON_A_CPU(s, ns, tid, TALECHAIN_SCHEDULE, PACK(500, next), 0, 0,
 		    dice(2) << 56);
 	}
 }
@@ -110,7 +104,7 @@ request_begin(struct scene *s, unsigned k, int64_t ns)
 	r->stream_begin = timeline_position(s->timeline);
 	r->attempt[0].server = k % 2;
 	SCENE(s, ns, -1, TALECHAIN_PROXY_RECEIVE, r->id, 1, r->cookie);
-	KERNEL(s, ns, FIRST_TID + k % THREADS, TALECHAIN_APP_START, r->id);
+	ON_A_CPU(s, ns, FIRST_TID + k % THREADS, TALECHAIN_APP_START, r->id);
 }
 
 static void
@@ -217,7 +211,7 @@ TEST(test_long_ago)
 
 		scene_open(&s, 17);
 		assert_int_equal(tale_checkpoints_new(&c, s.reader), 0);
-		KERNEL(&s, ns, FIRST_TID, TALECHAIN_SCHEDULE, 0, 0, 0,
+		ON_A_CPU(&s, ns, FIRST_TID, TALECHAIN_SCHEDULE, 0, 0, 0,
 		    (uint64_t)TALECHAIN_OFF_SLEEPING << 56);
 		SCENE(&s, ns, 0, TALECHAIN_JVM_GC_BEGIN,
 		    TALECHAIN_CAUSE_ALLOCATION, 12);
@@ -244,21 +238,22 @@ TEST(test_long_ago)
 /* Goal: what the client had sent long before Tailor read it is in the tale. */
 TEST(test_in_socket)
 {
-	const uint64_t here = pair((8080 << 16) | 40000, 0);
-	const uint64_t there = pair((UINT64_C(40000) << 16) | 8080, 0);
+	const uint64_t here = PACK((8080 << 16) | 40000, 0);
+	const uint64_t there = PACK((UINT64_C(40000) << 16) | 8080, 0);
 	struct scene s;
 	struct tale *t;
 	int64_t ns = 0;
 
 	scene_open(&s, 14);
 	/* The response before, and then the request. */
-	KERNEL(&s, ns, 1, TALECHAIN_SOCK_SEND, 71, pair(1, 1), 0, here);
+	ON_A_CPU(&s, ns, 1, TALECHAIN_SOCK_SEND, 71, PACK(1, 1), 0, here);
 	ns += STEP_NS;
-	KERNEL(&s, ns, 2, TALECHAIN_SOCK_SEND, 171, pair(9, 1), 0, there);
-	KERNEL(&s, ns, 3, TALECHAIN_TCP_RECV, 71, pair(9, 1), pair(1, 1), here);
+	ON_A_CPU(&s, ns, 2, TALECHAIN_SOCK_SEND, 171, PACK(9, 1), 0, there);
+	ON_A_CPU(
+	    &s, ns, 3, TALECHAIN_TCP_RECV, 71, PACK(9, 1), PACK(1, 1), here);
 	others(&s, &ns, 3000);
 	request_begin(&s, 0, ns);
-	KERNEL(&s, ns, 4, TALECHAIN_SOCK_RECV, 71, pair(9, 1), 0, here);
+	ON_A_CPU(&s, ns, 4, TALECHAIN_SOCK_RECV, 71, PACK(9, 1), 0, here);
 	ns += US;
 	request_end(&s, 0, ns);
 	assert_int_equal(tale_slice(&t, s.reader, &request[0], NULL, SLACK), 0);
