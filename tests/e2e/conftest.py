@@ -78,10 +78,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from rig import ports  # noqa: E402
 from rig.origin import Origin  # noqa: E402
-from rig.process import ROOT  # noqa: E402
+from rig.process import ROOT, ran  # noqa: E402
 from rig.stub import Stub  # noqa: E402
 from rig.tailor import Tailor, configuration  # noqa: E402
-from rig.wait import PATIENCE_S  # noqa: E402
 from support import jvm as jvms  # noqa: E402
 from support import lucene as search  # noqa: E402
 from support.admin import Admin  # noqa: E402
@@ -308,12 +307,8 @@ def admin(scratch):
 def ctl(build):
     """Runs tailorctl; no output may be wider than 80 columns."""
     def run(*arguments, env=None, wide=False, before=()):
-        result = subprocess.run(
-            [*before, build / "tailorctl", *arguments],
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S,
-            check=False, env={**os.environ, "TZ": "UTC", **(env or {})})
-        result.out = result.stdout.decode()
-        result.err = result.stderr.decode()
+        result = ran(*before, build / "tailorctl", *arguments,
+                     env={**os.environ, "TZ": "UTC", **(env or {})})
         if not wide:
             for line in (result.out + result.err).splitlines():
                 assert len(line) <= 80, line

@@ -5,16 +5,15 @@ import decimal
 import importlib.util
 import json
 import math
-import pathlib
 import re
 import sqlite3
-import subprocess
 import sys
 import time
 
 import pytest
 
 from rig.message import response
+from rig.process import ROOT, output
 from rig.wait import wait_until
 
 CAUSES = ["unknown", "work", "gc", "disk"]
@@ -99,11 +98,9 @@ def test_pandas_and_regression_agree(ctl, paused):
     route, = json.loads(ctl("-j", "blame", "--file", str(paused),
                             wide=True).out)["routes"]
     gc, = (c for c in route["causes"] if c["cause"] == "gc")
-    program = (pathlib.Path(__file__).parents[2]
-               / "examples" / "blame" / "percentile.py")
-    found = json.loads(subprocess.run(
-        [sys.executable, program, paused, "GET /search", "gc"],
-        stdout=subprocess.PIPE, check=True).stdout)
+    program = ROOT / "examples" / "blame" / "percentile.py"
+    found = json.loads(output(sys.executable, program, paused, "GET /search",
+                              "gc"))
     assert found["was"] * MS == pytest.approx(route["q_ns"])
     assert found["without"] * MS == pytest.approx(gc["without_ns"])
     assert found["excess"]["gc"] * MS == pytest.approx(gc["excess_ns"], abs=2)
@@ -453,55 +450,22 @@ def test_percentiles_are_of_all_requests(ctl, pair, scratch, by_client):
         "known)" in ctl("blame", "--file", str(path)).out
 
 
-def test_more_classes_than_places(ctl, pair):
-    """Goal: requests of classes without a histogram of their own are counted
-    in "other", which says so; so do the metrics."""
-    pair.a.serve(lambda r: response(200))
-    t = pair(analysis={"cpu": 1, "accounts": 1000},
-             slow={"target": "1us", "keep_slowest": 0})
-    with t.client() as c:
-        for k in range(36):
-            assert c.get(f"/{k}").status == 200
-    wait_until(lambda: len(accounts(t)) == 37, "36 accounts")
-    assert t.metrics()["tailor_latencies_unnamed_total"] == 4
-    found, = json.loads(ctl("-a", t.admin, "-j", "blame", "-R", "other",
-                            wide=True).out)["routes"]
-    assert (found["exact"]["requests"], found["exact"]["unnamed"]) == (4, 4)
-    assert "4 of them of classes without a place" in ctl(
-        "-a", t.admin, "blame", "-R", "other").out
-
-
-SERIES = re.compile(r'^tailor_request_cause_seconds_total'
-                    r'{class="(.*)",cause=".*"} (.*)$', re.M)
-
-
 def by_class(t):
     """The time of each class in the metrics; the sum is exact."""
     found = {}
-    for name, value in SERIES.findall(t.ask("/metrics").body.decode()):
+    for name, value in re.findall(
+            r'^tailor_request_cause_seconds_total{class="(.*)",cause=".*"} '
+            r'(.*)$', t.ask("/metrics").body.decode(), re.M):
         found[name] = found.get(name, 0) + decimal.Decimal(value)
     return found
 
 
-def test_a_scanner_makes_no_route(pair):
-    """Goal: paths that are not found take no place, however many come first."""
-    pair.a.serve(lambda r: response(200 if r.target == "/real" else 404))
-    t = pair(analysis={"cpu": 1, "accounts": 1000},
-             slow={"target": "1us", "keep_slowest": 0})
-    with t.client() as c:
-        for k in range(68):
-            assert c.get(f"/scan{k}").status == 404
-        assert c.get("/real").status == 200
-    wait_until(lambda: len(accounts(t)) == 70, "69 accounts")
-    wait_until(lambda: len(by_class(t)) == 2, "the metric")
-    assert set(by_class(t)) == {"GET /real", "other"}
-    assert t.metrics()["tailor_latencies_unnamed_total"] == 68
-
-
-def test_a_place_is_lost_to_a_busier_route(pair):
-    """Goal: where a client's paths have taken all places a route that is used
-    gets one of them; the series of the other ends, and no sum ever falls."""
-    pair.a.serve(lambda r: response(200))
+def test_places_of_routes(ctl, pair):
+    """Goal: paths that are not found take no place, however many come first;
+    requests of classes without one are counted in "other", which says so.
+    Where all places are taken a route that is used gets one of them: the series
+    of the other ends, and no sum ever falls."""
+    pair.a.serve(lambda r: response(404 if "scan" in r.target else 200))
     t = pair(analysis={"cpu": 1, "accounts": 1000},
              slow={"target": "1us", "keep_slowest": 0})
     sums = []
@@ -513,8 +477,16 @@ def test_a_place_is_lost_to_a_busier_route(pair):
 
     with t.client() as c:
         for k in range(68):
-            assert c.get(f"/scan{k}").status == 200
-        wait_until(lambda: len(accounts(t)) == 69, "68 accounts")
+            assert c.get(f"/scan{k}").status == 404
+        for k in range(36):
+            assert c.get(f"/{k}").status == 200
+        wait_until(lambda: len(accounts(t)) == 105, "104 accounts")
+        assert t.metrics()["tailor_latencies_unnamed_total"] == 72
+        found, = json.loads(ctl("-a", t.admin, "-j", "blame", "-R", "other",
+                                wide=True).out)["routes"]
+        assert found["exact"]["requests"] == found["exact"]["unnamed"] == 72
+        assert "72 of them of classes without a place" in ctl(
+            "-a", t.admin, "blame", "-R", "other").out
         wait_until(lambda: len(by_class(t)) == 33, "all places are taken")
         first = set(by_class(t))
         wait_until(named, "a series of its own")

@@ -5,161 +5,18 @@ import json
 import os
 import pathlib
 import socket
-import subprocess
 
 import pytest
 
 from rig.ports import free_port
+from rig.process import ran
 from rig.tailor import merged
-from rig.wait import PATIENCE_S, wait_until
+from rig.wait import wait_until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0,
                                 reason="only root can be another user")
 NOBODY = 65534
 QUICK = {"kernel": "off"}  # the start is quicker without
-WIDE = 160  # of a complaint about a file: two lines of a terminal
-
-# --- the configuration file -----------------------------------------------------
-# What is in the file (%: a good beginning), where, and parts of the complaint.
-GOOD = '"listen": ":0", "servers": [{"address": "127.0.0.1:1"}]'
-SERVER = '{"listen": ":8080", "servers": [%s]}'
-FILES = {
-    "section": ('{%, "hedgin": {}}', "1:59", "hedgin: unknown key",
-                "did you mean hedging?"),
-    "key": ('{%, "hedging": {"mod": 1}}', "1:", "hedging.mod: unknown key",
-            "did you mean hedging.mode?"),
-    "choice": ('{%, "hedging": {"mode": "wach"}}', "1:", "hedging.mode",
-               'one of "act", "watch"', 'did you mean "watch"?'),
-    "a bool as text": ('{%, "proxy": {"websocket": "yes"}}', "1:",
-                       'proxy.websocket: "yes" is not true or false'),
-    "unit of time": ('{%, "proxy": {"header_timeout": "10sec"}}', "1:",
-                     "proxy.header_timeout", "h, m, s, ms, us and ns"),
-    "unit of size": ('{%, "proxy": {"body_max": "10MB"}}', "1:",
-                     "proxy.body_max", "k, M and G"),
-    "out of range": ('{%, "proxy": {"connections_max": 0}}', "1:",
-                     "0 is not a whole number in 1..1000000"),
-    "percent": ('{%, "hedging": {"budget_ratio": "5%%"}}', "1:",
-                "hedging.budget_ratio", "a number in 0..1"),
-    "missing value": ('{%, "proxy": {"body_max": null}}', "1:",
-                      "null is not a size in 0..1024G"),
-    "given twice": ('{%, "listen": ":1"}', "1:59", "listen: given twice",
-                    "first at 1:2"),
-    "relative path": ('{%, "access_log": {"path": "a.log"}}', "1:",
-                      '"a.log" is not "" or an absolute path'),
-    "relative store": ('{%, "slow": {"store": "tales"}}', "1:",
-                       "slow.store", "an absolute path"),
-    "expression": ('{%, "hedging": {"allow": ["POST ^/a.*$"]}}', "1:",
-                   "regular expressions are not supported",
-                   'POST /*/_search'),
-    "network": ('{%, "proxy": {"trust": ["10.0.0.1/8"]}}', "1:",
-                "proxy.trust", 'write "10.0.0.0/8"'),
-    "CPU": ('{%, "proxy": {"cpu": "0-"}}', "1:", '"auto", "none" or the '
-            "number of a CPU"),
-    "admin for all": ('{%, "admin": "0.0.0.0:9000"}', "admin:",
-                      "reachable from other machines", "unix:/path"),
-    "relative socket": ('{%, "admin": "unix:a.sock"}', "1:",
-                        "unix: needs an absolute path"),
-    "token file": ('{%, "talechain": {"token_file": "/no/such"}}',
-                   "talechain.token_file", "No such file", "readable for"),
-    # Addresses and servers.
-    "no port": ('{"listen": "127.0.0.1"}', "1:12", "the port is missing",
-                '"HOST:PORT"'),
-    "port alone": ('{"listen": "8080"}', "1:12", "needs a colon before it",
-                   '":PORT"'),
-    "port as a number": ('{"listen": 8080}', "1:12", 'like "127.0.0.1:8080", '
-                         '":8080"'),
-    "port too large": ('{"listen": ":99999"}', "1:12", "not in 1..65535"),
-    "star": ('{"listen": "*:8080"}', "1:12", 'write ":PORT" for all'),
-    "URL": (SERVER % '{"address": "http://127.0.0.1:1/"}', "servers[0].address",
-            'write host:port alone: "127.0.0.1:1"'),
-    "path": (SERVER % '{"address": "127.0.0.1:1/price"}',
-             "servers[0].address", "a path does not belong here"),
-    "TLS": (SERVER % '{"address": "https://127.0.0.1:1"}',
-            "servers[0].address", "TLS is not supported"),
-    "name": (SERVER % '{"address": "db.example:80"}', "servers[0].address",
-             "names are not resolved; write the address"),
-    "IPv6": (SERVER % '{"address": "::1:80"}', "servers[0].address",
-             "IPv6 addresses need [brackets]"),
-    "IPv6 without port": (SERVER % '{"address": "[::1]"}',
-                          "servers[0].address", "the port is missing after ]"),
-    "two addresses": (SERVER % '{"address": "127.0.0.1:1,127.0.0.1:2"}',
-                      "servers[0].address", "only one address"),
-    "itself": (SERVER % '{"address": "127.0.0.1:8080"}', "servers[0].address",
-               "is where Tailor itself listens"),
-    "one address": (SERVER % ('{"address": "127.0.0.1:1"}, '
-                              '{"address": "localhost:1"}'),
-                    "servers[1].address", "the address of servers[0] too"),
-    "one name": (SERVER % ('{"address": "127.0.0.1:1", "name": "a"}, '
-                           '{"address": "127.0.0.1:2", "name": "a"}'),
-                 "servers[1].name", "the name of servers[0] too"),
-    "name with a blank": (SERVER % '{"address": "127.0.0.1:1", "name": "a b"}',
-                          "servers[0].name", "32 letters, digits"),
-    "three servers": (SERVER % ", ".join(
-        f'{{"address": "127.0.0.1:{n}"}}' for n in (1, 2, 3)),
-        "servers: at most 2 are allowed"),
-    "one server": ('{"servers": {"address": "127.0.0.1:1"}}', "1:2",
-                   "a list [] of objects, even for one"),
-    "server as text": ('{"servers": ["127.0.0.1:1"]}', "1:14", "servers[0]",
-                       '{"address": "127.0.0.1:9001"}'),
-    "launch as text": (SERVER % '{"launch": "java -jar a.jar"}',
-                       "servers[0].launch", '{"command": ["program"'),
-    "no address": (SERVER % '{"name": "a"}', "servers[0].address: missing"),
-    "no listener": ('{"servers": [{"address": "127.0.0.1:1"}]}',
-                    "listen: no address", '":8080"'),
-    "no servers": ('{"listen": ":0"}', "servers: none given; name one or two"),
-    "listens twice": ('{"listen": [":80", ":80"], "servers": '
-                      '[{"address": "127.0.0.1:1"}]}',
-                      "listen: :80 is given twice"),
-    # JSON.
-    "comma": ('{\n"listen": ":0"\n"admin": ""}', "3:1:", "a comma or colon is "
-              "missing before this text"),
-    "open quote": ('{\r\n"listen": ":0,\r\n"admin": ""}', "2:11:",
-                   "this quote is not closed"),
-    "first quote": ('{\n"listen": :0",\n"admin": ""}', "2:13:", "no partner"),
-    "open list": ('{\n"listen": [":0",\n"admin": ""}', "2:11:",
-                  "this [ is not closed"),
-    "open object": ('{\n"log": {"level": "info",\n"admin": ""}', "1:1:",
-                    "this { is not closed"),
-    "bracket": ('{%}}', "1:58:", "unexpected '}'"),
-    "single quotes": ("{'listen': ':0'}", "1:2:", "need double quotes"),
-    "Python": ('{%, "proxy": {"websocket": True}}', "1:", "unexpected True"),
-    "YAML": ('listen: ":8080"\n', "1:1:", "not JSON", "begins with {"),
-    "empty": ("", "1:1:", "the file is empty"),
-}
-
-
-def run(build, *arguments, **more):
-    done = subprocess.run([build / arguments[0], *arguments[1:]], text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=PATIENCE_S, check=False, **more)
-    return done.returncode, done.stdout, done.stderr
-
-
-@pytest.mark.parametrize("what", FILES)
-def test_in_the_file(build, tmp_path, what):
-    # Goal: tailor -t names the place and what is right, and nothing else.
-    text, *parts = FILES[what]
-    file = tmp_path / "t.json"
-    file.write_bytes(text.replace("%%", "\0").replace("%", GOOD)
-                     .replace("\0", "%").encode())
-    status, out, err = run(build, "tailor", "-t", "-c", "t.json", cwd=tmp_path)
-    assert (status, out) == (1, "")
-    assert err.startswith("tailor: ") and len(err.splitlines()[0]) <= WIDE
-    for part in parts:
-        assert part in err
-    if "listen" in text and "servers" in text or what == "empty":
-        assert err.count("\n") == 1, err
-
-
-def test_files_that_cannot_be_read(build, tmp_path):
-    # Goal: no file, a directory, and one of another user.
-    (tmp_path / "secret.json").touch(0o600)
-    tmp_path.chmod(0o755)
-    cases = [("none.json", "No such file"), (".", "directory")]
-    for name, why in cases:
-        status, _, err = run(build, "tailor", "-t", "-c", tmp_path / name)
-        assert status == 1 and why in err and err.count("\n") == 1, err
-
 
 # --- command lines ----------------------------------------------------------------
 COMMANDS = [
@@ -236,32 +93,17 @@ COMMANDS = [
 @pytest.mark.parametrize("command, sentence", COMMANDS)
 def test_on_the_command_line(build, command, sentence):
     # Goal: status 2 and the nearest word, or the range, in 80 columns.
-    status, out, err = run(build, *command.split())
+    program, *words = command.split()
+    status, out, err = ran(build / program, *words)
     assert (status, out) == (2, "")
     assert sentence in err
     assert max(map(len, err.splitlines())) <= 80
 
 
-# Keys on the command line: status 1, as for a wrong file.
-KEYS = [
-    ("", "For example: tailor --listen :8080 --active 127.0.0.1:9001"),
-    ("--set servers[2].name=c", "at most 2 servers"),
-    ("--set servers[].jvm=usdt", "did you mean servers[0].jvm?"),
-    ("--set servers.0.address=:1", "did you mean servers[0].address?"),
-]
-
-
-@pytest.mark.parametrize("arguments, sentence", KEYS)
-def test_keys_on_the_command_line(build, arguments, sentence):
-    # Goal: the key that is meant, or an example.
-    status, out, err = run(build, "tailor", *arguments.split())
-    assert (status, out) == (1, "") and sentence in err
-
-
 def test_help_of_one_command(build):
     # Goal: with a command's name the help is of that command.
     for words in ("why --help", "--help why", "help why"):
-        status, out, err = run(build, "tailorctl", *words.split())
+        status, out, err = ran(build / "tailorctl", *words.split())
         assert (status, err) == (0, "")
         assert out.startswith("usage: tailorctl why [ID] [OPTION]...\n")
         assert "--output FILE" in out and "--cause" not in out
@@ -270,7 +112,7 @@ def test_help_of_one_command(build):
 def test_options_of_another_command(build):
     # Goal: no option is suggested that the command does not take.
     for command in ("servers --watch", "live --port 9"):
-        _, _, err = run(build, "tailorctl", *command.split())
+        _, _, err = ran(build / "tailorctl", *command.split())
         assert "did you mean" not in err, err
 
 
@@ -300,17 +142,15 @@ NO_START = {
 }
 
 
-def set_keys(keys, scratch, port):
-    return [word for key, value in keys.items() for word in
+def set_keys(keys, scratch, port=0):
+    """The words of a command line for them, and for what else it needs."""
+    return [word for key, value in {
+        "listen": "127.0.0.1:0", "servers[0].address": "127.0.0.1:1",
+        "admin": "unix:%s/a.sock", "profiler.stream": "",
+        "profiler.channel_socket": "%s/c.sock", "profiler.kernel": "off",
+        **keys}.items() for word in
             ("--set", f"{key}={value}".replace("%s", str(scratch))
              .replace("%p", str(port)))]
-
-
-def keys_of(scratch):
-    return {"listen": "127.0.0.1:0", "servers[0].address": "127.0.0.1:1",
-            "admin": f"unix:{scratch}/a.sock", "profiler.stream": "",
-            "profiler.channel_socket": f"{scratch}/c.sock",
-            "profiler.kernel": "off"}
 
 
 @pytest.mark.parametrize("what", NO_START)
@@ -323,9 +163,8 @@ def test_at_the_start(build, scratch, what):
         unix.listen()
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        status, _, err = run(
-            build, "tailor", *set_keys({**keys_of(scratch), **keys}, scratch,
-                                       taken.getsockname()[1]))
+        status, _, err = ran(build / "tailor", *set_keys(
+            keys, scratch, taken.getsockname()[1]))
     assert status == 1
     line = next(x for x in err.splitlines() if f" {event} " in x)
     for part in parts:
@@ -341,14 +180,17 @@ def test_at_the_start(build, scratch, what):
      ["start as root", "process.user"]),
     ({"admin": "unix:/run/a.sock"}, NOBODY, "listen_failed",
      ["Permission denied", "to which Tailor's user may write"]),
+    ({"admin": "unix:%s/theirs/a.sock"}, 0, "listen_failed",
+     ["what=admin", "another user"]),  # who could replace it
 ])
 def test_as_the_wrong_user(public, scratch, keys, user, event, parts):
     # Goal: what the user may not do, and which key it comes from; rather no
     # tailor than one with privileges that were to go.
     scratch.chmod(0o777 | 0o1000)
-    status, _, err = run(public, "tailor", *set_keys(
-        {**keys_of(scratch), **keys}, scratch, 0), user=user, group=user,
-        extra_groups=[])
+    (scratch / "theirs").mkdir()
+    os.chown(scratch / "theirs", 12345, 12345)
+    status, _, err = ran(public / "tailor", *set_keys(keys, scratch),
+                         user=user, group=user, extra_groups=[])
     assert status == 1
     line = next(x for x in err.splitlines() if f" {event} " in x)
     for part in parts:
@@ -459,7 +301,7 @@ def test_socket_of_another_user(public, upstream, tailor, scratch):
     t = tailor(upstream("a").serve(), profiler=QUICK)
     for place in (scratch, pathlib.Path(t.admin).parent):
         place.chmod(0o755)
-    status, out, err = run(public, "tailorctl", "-a", t.admin, "servers",
+    status, out, err = ran(public / "tailorctl", "-a", t.admin, "servers",
                            user=NOBODY, group=NOBODY, extra_groups=[])
     assert (status, out) == (1, "")
     assert "Permission denied" in err and "Run it as root" in err
@@ -517,11 +359,8 @@ def test_socket_unit_for_datagrams(build, scratch):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wrong:
         wrong.bind(("127.0.0.1", 0))
         os.set_inheritable(wrong.fileno(), True)
-        keys = {**keys_of(scratch), "listen": ""}
-        done = subprocess.run(
-            ["bash", "-c", f"exec 3<&{wrong.fileno()}; LISTEN_PID=$$ "
-             "LISTEN_FDS=1 exec \"$@\"", "bash", build / "tailor",
-             *set_keys(keys, scratch, 0)], text=True, capture_output=True,
-            timeout=PATIENCE_S, check=False, pass_fds=[wrong.fileno()])
-    assert done.returncode == 1
-    assert "ListenStream=" in done.stderr
+        status, _, err = ran(
+            "bash", "-c", f"exec 3<&{wrong.fileno()}; LISTEN_PID=$$ "
+            'LISTEN_FDS=1 exec "$@"', "bash", build / "tailor",
+            *set_keys({"listen": ""}, scratch), pass_fds=[wrong.fileno()])
+    assert status == 1 and "ListenStream=" in err

@@ -9,20 +9,19 @@ import json
 import os
 import pathlib
 import pwd
-import re
 import resource
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 
 import pytest
 
 from rig.client import Client
 from rig.ports import free_port
-from rig.process import SANITIZER, Process
-from rig.wait import PATIENCE_S, wait_until
+from rig.process import SANITIZER, Process, ran
+from rig.wait import wait_until
+from support.launched import child_of, fields_of
 
 KERNEL_EVENTS = "off"
 OTHER = "daemon"
@@ -75,9 +74,7 @@ class House:
 
     def run(self, *argv, user=None, **more):
         """Run a program there to its end."""
-        return subprocess.run(
-            [*self._inside(user), *map(str, argv)], text=True,
-            capture_output=True, timeout=PATIENCE_S, check=False, **more)
+        return ran(*self._inside(user), *argv, **more)
 
     def _inside(self, user):
         drop = ["setpriv", f"--reuid={user}", f"--regid={user}",
@@ -137,13 +134,6 @@ def stop(t, how):
     assert status == (0 if how == signal.SIGTERM else -how), t.log
 
 
-def status_of(pid, thread):
-    """The fields of its status."""
-    text = pathlib.Path(f"/proc/{pid}/task/{thread}/status").read_text()
-    return dict(line.split(":\t", 1) for line in text.splitlines()
-                if ":\t" in line)
-
-
 # --- one start after the other ------------------------------------------------
 
 ROOT, BECOMES, AS_USER = ((), None), ((f"process.user={OTHER}",), None), \
@@ -165,7 +155,7 @@ def test_each_start_after_each(house, how):
         assert not worries(t)
         info = house.run(house.public / "tailorctl", "-a", str(house.port),
                          "--json", "info", user=user, env=users)
-        assert info.returncode == 0, info.stderr
+        assert info.returncode == 0, info.err
         owner = UID if sets or user else 0
         mark = f"-{UID}" if owner else ""
         stream = house.path(f"/dev/shm/tailor{mark}-{house.port}.stream")
@@ -189,7 +179,7 @@ def test_a_reload_as_the_user(house):
     os.chown(file, 0, pwd.getpwnam(OTHER).pw_gid)
     tailor = [house.public / "tailor", "-c", "/var/lib/tailor.json"]
     done = house.run(*tailor, "-t")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.err) == (0, "")
     t = house.up(argv=tailor)
     text["log"] = {"level": "info"}
     file.write_text(json.dumps(text))
@@ -210,7 +200,7 @@ def test_a_configuration_that_only_root_reads(house):
         done = house.run(house.public / "tailor", "-c",
                          "/var/lib/tailor.json", *more)
         assert done.returncode == 1
-        line = next(x for x in done.stderr.splitlines()
+        line = next(x for x in done.err.splitlines()
                     if "config_unreadable" in x)
         assert f"user={OTHER} " in line and "chmod g+r" in line
 
@@ -342,7 +332,7 @@ def test_the_streams_name_is_taken(house, user, what):
         assert client.get("/").status == 200
     log = house.run(house.public / "tailorctl", "-a", str(house.port), "log",
                     "--dump", user=user, env={**os.environ, **env})
-    assert log.returncode == 0 and log.stdout, log.stderr
+    assert log.returncode == 0 and log.out, log.err
     stop(t, signal.SIGTERM)
     assert list(house.path("/dev/shm").iterdir()) == [path]
 
@@ -368,7 +358,7 @@ def test_the_directory_in_tmp_is_taken(house):
     # Goal: without a session's directory, a directory that another user has
     # made in /tmp is not used and does not stop it; tailorctl finds it.
     tmp = house.run("mount", "-t", "tmpfs", "-o", "mode=1777", "none", "/tmp")
-    assert tmp.returncode == 0, tmp.stderr
+    assert tmp.returncode == 0, tmp.err
     there = house.path(SUPPRESSIONS)
     if not there.exists():  # this tree is in /tmp
         there.parent.mkdir(parents=True)
@@ -386,7 +376,7 @@ def test_the_directory_in_tmp_is_taken(house):
     assert not worries(t) and not list(taken.iterdir())
     info = house.run("/var/bin/tailorctl", "info", user=OTHER,
                      env={**os.environ, **env})
-    assert info.returncode == 0, info.stderr + t.log
+    assert info.returncode == 0, info.err + t.log
     # What decided is of the start: a reload finds the same.
     taken.rmdir()
     t.signal(signal.SIGHUP)
@@ -415,8 +405,8 @@ def test_every_thread_has_the_same_rights(house, sets):
     # one by executing something.
     t = house.up("access_log.path=/dev/stderr", *sets)
     all_of_it = {}
-    for thread in os.listdir(f"/proc/{t.pid}/task"):
-        fields = status_of(t.pid, thread)
+    for thread in pathlib.Path(f"/proc/{t.pid}/task").iterdir():
+        fields = fields_of(thread)
         all_of_it[fields["Name"]] = tuple(fields[x].strip() for x in (
             "CapEff", "CapPrm", "CapInh", "CapBnd", "NoNewPrivs"))
     assert {"log", "access"} <= set(all_of_it)
@@ -439,7 +429,7 @@ def test_a_low_port(house):
         with Client((low, port)) as client:
             assert client.get(path).status == 200
     assert house.path(f"/run/tailor-{OTHER}/a.sock").stat().st_uid == UID
-    assert status_of(t.pid, t.pid)["CapPrm"].strip() == "0" * 16
+    assert fields_of(pathlib.Path(f"/proc/{t.pid}"))["CapPrm"].strip() == "0" * 16
 
 
 def test_what_a_launched_program_inherits(house):
@@ -449,16 +439,13 @@ def test_what_a_launched_program_inherits(house):
         t = house.start(
             "servers[0].launch.command=/bin/sleep 600", close_fds=False,
             before=["prlimit", "--nofile=1000:4096", "--"])
-        line = t.wait_log(" server_launched ")
-    pid = re.search(r"pid=(\d+)", line)[1]
-    proc = pathlib.Path(f"/proc/{pid}")
-    wait_until(lambda: (proc / "comm").read_text() == "sleep\n", "it runs")
+        proc = child_of(t)
     # Its dynamic linker has one more for a moment.
     wait_until(lambda: sorted(os.listdir(proc / "fd")) == ["0", "1", "2"],
                "it has three descriptors")
-    assert resource.prlimit(int(pid), resource.RLIMIT_NOFILE) == (1000, 4096)
-    nice = 13  # RLIMIT_NICE
-    assert resource.prlimit(int(pid), nice) == resource.prlimit(0, nice)
+    pid, nice = int(proc.name), 13  # RLIMIT_NICE
+    assert resource.prlimit(pid, resource.RLIMIT_NOFILE) == (1000, 4096)
+    assert resource.prlimit(pid, nice) == resource.prlimit(0, nice)
 
 
 def test_a_launched_program_has_no_capability_of_ours(house):
@@ -468,13 +455,9 @@ def test_a_launched_program_has_no_capability_of_ours(house):
         before=["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}",
                 "--clear-groups", "--inh-caps=+sys_ptrace",
                 "--ambient-caps=+sys_ptrace"])
-    line = t.wait_log(" server_launched ")
-    pid = re.search(r"pid=(\d+)", line)[1]
-    wait_until(lambda: pathlib.Path(f"/proc/{pid}/comm").read_text()
-               == "sleep\n", "it runs")
-    none = "0" * 16
-    assert status_of(t.pid, t.pid)["CapAmb"].strip() != none
-    theirs = status_of(pid, pid)
+    theirs, none = fields_of(child_of(t)), "0" * 16
+    ours = fields_of(pathlib.Path(f"/proc/{t.pid}"))
+    assert ours["CapAmb"].strip() != none
     assert {theirs[x].strip() for x in ("CapAmb", "CapEff", "CapPrm")} \
         == {none}
 
@@ -499,7 +482,3 @@ def test_without_standard_descriptors(house, closed):
             assert link == "/dev/null"
     assert b" notice " not in stream.read_bytes()
     stop(t, signal.SIGTERM)
-
-
-if __name__ == "__main__":
-    sys.exit(pytest.main([__file__]))

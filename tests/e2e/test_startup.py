@@ -11,18 +11,12 @@ import pytest
 from rig.client import Client
 from rig.origin import Origin
 from rig.ports import free_port
+from rig.process import ran
 from rig.wait import PATIENCE_S
 from support import schema
 from support.admin import http
 
 KERNEL_EVENTS = "off"
-
-
-def run(build, *arguments):
-    done = subprocess.run([build / "tailor", *arguments], text=True,
-                          capture_output=True, timeout=PATIENCE_S,
-                          check=False)
-    return done.returncode, done.stdout, done.stderr
 
 
 def test_all_errors_at_once(build, tmp_path):
@@ -34,13 +28,14 @@ def test_all_errors_at_once(build, tmp_path):
   "hedgin": {"mode": "act"},
   "proxy": {"header_timeout": "-1s",},
 }""")
-    status, out, err = run(build, "-t", "-c", str(file))
+    status, out, err = ran(build / "tailor", "-t", "-c", str(file))
     assert status == 1 and out == ""
     assert "bad.json:2:13" in err and "1..65535" in err
     assert "hsperfdata" in err
     assert 'did you mean hedging?' in err
     assert "proxy.header_timeout" in err
     assert len(err.splitlines()) == 4
+    assert all(line.startswith("tailor: ") for line in err.splitlines())
 
 
 def test_good_configuration(build, tmp_path):
@@ -48,17 +43,17 @@ def test_good_configuration(build, tmp_path):
     file = tmp_path / "good.json"
     file.write_text('{"listen": ":0", "servers": '
                     '[{"address": "127.0.0.1:1"}]}')
-    assert run(build, "-t", "-c", str(file)) == (
+    assert ran(build / "tailor", "-t", "-c", str(file)) == (
         0, f"configuration {file} is ok: 1 server, listens on :0\n", "")
-    assert run(build, "-t", "--listen", ":0,127.0.0.1:7", "--active",
+    assert ran(build / "tailor", "-t", "--listen", ":0,127.0.0.1:7", "--active",
                "127.0.0.1:1", "--backup", "127.0.0.1:2")[1] == (
         "configuration (no file) is ok: 2 servers, listens on :0, "
         "127.0.0.1:7\n")
-    status, out, _ = run(build, "-T", "-c", str(file))
+    status, out, _ = ran(build / "tailor", "-T", "-c", str(file))
     assert status == 0
     again = tmp_path / "again.json"
     again.write_text(out)
-    assert run(build, "-T", "-c", str(again))[1] == out
+    assert ran(build / "tailor", "-T", "-c", str(again))[1] == out
     assert json.loads(out)["hedging"]["mode"] == "act"
 
 
@@ -70,7 +65,7 @@ def test_a_token_that_cannot_be_used(build, tmp_path):
         "talechain": {"token_file": str(token)}}))
 
     def judged():
-        status, out, err = run(build, "-t", "-c", str(file))
+        status, out, err = ran(build / "tailor", "-t", "-c", str(file))
         return status if out else (status, err)
 
     assert judged() == (
@@ -95,11 +90,8 @@ def test_environment(build, tmp_path):
            "TAILOR_HEDGING_TRIGGERS": "gc,exit"}
 
     def dump(**more):
-        done = subprocess.run(
-            [build / "tailor", "-T", "-c", str(file),
-             "--set", "proxy.connections_max=70"], text=True, env={**env, **more},
-            capture_output=True, timeout=PATIENCE_S, check=False)
-        return done.stdout, done.stderr
+        return ran(build / "tailor", "-T", "-c", file, "--set",
+                   "proxy.connections_max=70", env={**env, **more})[1:]
 
     out = json.loads(dump()[0])
     assert out["proxy"]["body_max"] == "12k"
@@ -143,7 +135,7 @@ def described(one, path=""):
 def test_schema(build, tmp_path):
     # Goal: the schema has every key and no other, takes what tailor takes
     # and refuses wrong names, types and ranges.
-    status, out, _ = run(build, "--schema")
+    status, out, _ = ran(build / "tailor", "--schema")
     assert status == 0
     ours = json.loads(out)
     file = tmp_path / "good.json"
@@ -156,7 +148,7 @@ def test_schema(build, tmp_path):
         "hedging": {"triggers": "gc", "budget_ratio": 0.5}}
     file.write_text(json.dumps(text))
     schema.check(text, ours)
-    status, out, _ = run(build, "-T", "-c", str(file))
+    status, out, _ = ran(build / "tailor", "-T", "-c", str(file))
     assert status == 0
     schema.check(json.loads(out), ours)
     assert described(ours) == members(json.loads(out))
@@ -170,19 +162,21 @@ def test_schema(build, tmp_path):
         with pytest.raises(AssertionError):
             schema.check(bad, ours)
         file.write_text(json.dumps(bad))
-        assert run(build, "-t", "-c", str(file))[0] == 1, (key, value)
+        assert ran(build / "tailor", "-t", "-c", str(file))[0] == 1, (key, value)
 
 
 def test_nothing_to_do(build):
-    # Goal: without a server or listener the first step is shown.
-    status, _, err = run(build)
-    assert status == 1
-    assert "listen" in err and "servers" in err
+    # Goal: without a server or listener the first step is shown; a key of the
+    # command line that is none has the one that is meant.
+    for arguments, said in ((), "tailor --listen :8080 --active 127.0.0.1:"), (
+            ("--set", "servers.0.address=:1"), "did you mean servers[0].addr"):
+        status, _, err = ran(build / "tailor", *arguments)
+        assert status == 1 and said in err
 
 
 def test_help_fits_a_terminal(build):
     # Goal: --help is 80 columns at most and names every option.
-    status, out, _ = run(build, "--help")
+    status, out, _ = ran(build / "tailor", "--help")
     assert status == 0
     assert all(len(line) <= 80 for line in out.splitlines())
     for option in ("--listen", "--active", "--backup", "--admin", "--test"):

@@ -18,7 +18,6 @@ import pytest
 from rig.wait import wait_until
 
 
-
 def slow(t, query="n=1000"):
     """What /slow lists."""
     return t.ask_json(f"/slow?{query}")["slow"]
@@ -177,17 +176,6 @@ def test_earlier_boot(server, tailor, scratch):
         assert b"EARLIER BOOT" in body, form
 
 
-def test_directory_that_cannot_be(server, tailor, scratch):
-    """Goal: no directory: said once, kept in memory."""
-    (scratch / "file").write_text("")
-    t = tailor(server, slow={"target": "0",
-                             "store": str(scratch / "file" / "tales")})
-    t.wait_log("store_in_memory")
-    ask_many(t, 2)
-    wait_until(lambda: len(slow(t)) == 2, "they are kept in memory")
-    assert t.metrics()["tailor_tales_on_disk"] == 0
-
-
 def test_a_disk_that_is_full_for_a_while(server, tailor, scratch, faults):
     """Goal: tales are in memory meanwhile, and on the disk afterwards, with
     no other tale; each change is logged and counted."""
@@ -232,33 +220,6 @@ def test_a_directory_that_can_be_made_later(server, tailor, scratch):
     t.wait_log("store_on_disk")
     assert (store / "tales.db").exists()
     assert len(slow(t)) == 2
-
-
-def test_directories_above_it(server, tailor, scratch):
-    """Goal: they are made; what is in the store is its owner's only."""
-    t = tailor(server, slow={"store": str(scratch / "a" / "b" / "c")})
-    assert t.metrics()["tailor_tales_on_disk"] == 1
-    modes = [(scratch / p).stat().st_mode & 0o777 for p in
-             ("a", "a/b", "a/b/c")]
-    assert modes[2] == 0o700 and all(m & 0o027 == 0 for m in modes[:2])
-
-
-def test_bounds(server, tailor, scratch):
-    """Goal: at the bound the oldest go and are counted."""
-    small = tailor(server, slow={"target": "0", "store_bytes": "1M",
-                                 "store": str(scratch / "small")})
-    asked = 0  # as many as it takes: with the kernel's events few are enough
-    while not small.metrics()["tailor_tales_dropped_total"]:
-        ask_many(small, 20, prefix=f"s{asked}")
-        asked += 20
-        small.wait_metric("tailor_tales_kept_total", asked)
-        assert asked < 1000
-    size = sum(f.stat().st_size for f in (scratch / "small").glob("tales.*"))
-    assert size <= 1 << 20
-    metrics = small.metrics()
-    assert metrics["tailor_tales_bytes"] == size
-    assert metrics["tailor_tales"] + metrics["tailor_tales_dropped_total"] \
-        == asked
 
 
 def test_slowest_of_a_window(upstream, tailor, scratch):
@@ -338,36 +299,6 @@ BROWSER = ("text/html,application/xhtml+xml,application/xml;q=0.9,"
            "image/avif,image/webp,*/*;q=0.8")
 
 
-ACCEPTED = [
-    (None, "text"), ("*/*", "text"), ("", "text"),
-    ("application/json", "json"), ("text/html", "html"), (BROWSER, "html"),
-    ("image/svg+xml", "svg"), ("image/*", "svg"), ("text/*", "text"),
-    ("application/vnd.tailor.chrome+json", "chrome"),
-    ("text/html;q=0.5, application/json;q=0.9", "json"),
-    ("text/html;q=0.9, application/json;q=0.5, */*;q=0.1", "html"),
-    ("text/plain;q=0, */*", "json"), ("TEXT/HTML", "html"),
-    ("image/png", None), ("text/plain;q=0", None),
-    ("nonsense", "text"), ("text/html;q=2, text/plain", "text"),
-]
-
-
-def test_negotiation(server, tailor):
-    """Goal: Accept with its weights decides; none of ours is 406."""
-    t = tailor(server, slow={"target": "0"})
-    ask_many(t, 1, prefix="n")
-    for accept, expected in ACCEPTED:
-        fields = [] if accept is None else [("Accept", accept)]
-        answers = [t.get("/.talechain/timeline/n-0", fields=fields)]
-        answers.append(t.ask("/timeline/n-0", fields=fields))
-        for answer in answers:
-            assert answer.status == (200 if expected else 406), (
-                accept, answer.body)
-            if expected:
-                assert answer.get("Content-Type") == TYPES[expected], accept
-                assert answer.get("X-Content-Type-Options") == "nosniff"
-                assert len(answer.all("Cache-Control")) == 1
-
-
 def hashes_of(page):
     """How many style sheets and scripts a page's policy lets in by hash."""
     inline = re.findall(rb"<(?:style|script)>(.*?)</(?:style|script)>", page,
@@ -407,6 +338,14 @@ def test_formats(server, tailor):
                     if name == "chrome" else name_it is None)
     assert json.loads(t.ask("/timeline/f-0?format=chrome").body)[
         "traceEvents"]
+    # Accept decides where nothing else does (unit test_negotiate).
+    for accept, kind in ((BROWSER, TYPES["html"]), ("image/png", None)):
+        for answer in (t.ask("/timeline/f-0", fields=[("Accept", accept)]),
+                       t.get("/.talechain/timeline/f-0",
+                             fields=[("Accept", accept)])):
+            assert answer.status == (200 if kind else 406)
+            assert kind is None or answer.get("Content-Type") == kind
+            assert len(answer.all("Cache-Control")) == 1
     assert t.ask("/timeline/f-0?format=gif").status == 406
     assert b"text, json, html, svg" in t.ask("/timeline/f-0?format=gif").body
 
@@ -440,26 +379,6 @@ def test_live(upstream, tailor):
     # The front page is that page to a browser, and a list to others.
     assert t.ask("/", fields=[("Accept", BROWSER)]).body == page.body
     assert b"POST /switch" in t.ask("/").body
-
-
-def test_hostile_store(server, tailor, scratch):
-    """Goal: a store full of rubbish costs nothing but the rubbish."""
-    store = scratch / "tales"
-    store.mkdir(mode=0o700)
-    (store / "tales.db").write_bytes(os.urandom(5000))
-    os.mkfifo(store / "accounts.db")
-    (store / "tales.db-wal").symlink_to(scratch / "elsewhere")
-    t = tailor(server, slow={"target": "0", "store": str(store)})
-    t.wait_log("store_put_aside file=.*tales.db")
-    t.wait_log("store_put_aside file=.*accounts.db")
-    ask_many(t, 3)
-    wait_until(lambda: len(slow(t)) == 3, "they are kept")
-    assert t.metrics()["tailor_tales_on_disk"] == 1
-    metrics = t.metrics()
-    assert metrics["tailor_tales_corrupt_total"] == 1
-    assert metrics["tailor_accounts_corrupt_total"] == 1
-    assert not (scratch / "elsewhere").exists()
-    assert (store / "tales.db.damaged").stat().st_size == 5000
 
 
 def test_overload(server, tailor, ctl):

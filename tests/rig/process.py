@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import threading
+import typing
 
 from .wait import PATIENCE_S, Late, wait_until
 
@@ -53,6 +54,29 @@ def children(pid):
     """The processes that a process has started and not outlived."""
     return [int(pid) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
             for pid in (task / "children").read_text().split()]
+
+
+class Ran(typing.NamedTuple):
+    """How a program ended, and what it said."""
+    returncode: int
+    out: str
+    err: str
+
+
+def ran(*argv, **more):
+    """Run a program to its end; more is for subprocess.run."""
+    done = subprocess.run([str(a) for a in argv], **{
+        "text": True, "stdin": subprocess.DEVNULL, "capture_output": True,
+        "timeout": PATIENCE_S, "check": False, **more})
+    assert not SANITIZER.search(done.stderr or ""), done.stderr
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def output(*argv, **more):
+    """What a program prints that ends well."""
+    done = ran(*argv, **more)
+    assert done.returncode == 0, (argv, done.err)
+    return done.out
 
 
 class Process:

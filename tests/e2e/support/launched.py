@@ -1,10 +1,14 @@
-"""Python programs that Tailor starts as its servers."""
+"""Python programs that Tailor starts as its servers; a tailor by its command
+line."""
 
+import pathlib
+import re
 import sys
 
 import pytest
 
 from rig.ports import free_port
+from rig.wait import wait_until
 
 HTTP = """
 import http.server, sys
@@ -46,3 +50,26 @@ def need_kernel(t):
     """Skip the rest of a test where the kernel's events are not permitted."""
     if " kernel_off " in t.wait_log(" kernel_o"):
         pytest.skip("BPF is not permitted")
+
+
+def words(scratch, server, *keys):
+    """The words of a command line for a tailor before a server, with files of
+    its own and without the kernel's events; keys as KEY=VALUE."""
+    return ["--active", server.address, *(word for key in (
+        f"admin=unix:{scratch}/a.sock", "profiler.stream=",
+        f"profiler.channel_socket={scratch}/c.sock", "profiler.kernel=off",
+        *keys) for word in ("--set", key))]
+
+
+def child_of(t, name="sleep"):
+    """/proc/PID of the program that Tailor has launched, once it is that."""
+    proc = pathlib.Path("/proc", re.search(
+        r"pid=(\d+)", t.wait_log(" server_launched "))[1])
+    wait_until(lambda: (proc / "comm").read_text() == f"{name}\n", "it runs")
+    return proc
+
+
+def fields_of(proc):
+    """The fields of a process's or a thread's status."""
+    return dict(line.split(":\t", 1) for line in
+                (proc / "status").read_text().splitlines() if ":\t" in line)
