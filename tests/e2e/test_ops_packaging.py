@@ -116,6 +116,8 @@ def installed_files(tmp_path_factory):
             text=True, capture_output=True, check=True).stdout
         assert "\n@options@\n" in pages[name]
         pages[name] = pages[name].replace("@options@", options)
+    pages["tailor.8"] = pages["tailor.8"].replace("@requests@", (
+        ROOT / "proxy/admin/page/index.txt").read_text().rstrip("\n"))
     pages["tailor-ring.7"] += f"```\n{say('tailorctl', 'events')}```\n"
     (copy / "man").mkdir()
     for name, text in pages.items():
