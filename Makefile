@@ -367,6 +367,18 @@ $(BUILD)/man/tailor-timeline.5: docs/tailor-timeline.5.scd $(BUILD)/causes.txt
 	    $(BUILD)/causes.txt | sed -e '/^@causes@$$/{r /dev/stdin' -e 'd}' $< | \
 	    SOURCE_DATE_EPOCH=0 scdoc >$@
 
+# What --help says of the options, and GET / of requests, is not said twice.
+$(BUILD)/man/tailor.8: proxy/admin/page/index.txt
+HELPED := tailor.8 tailorctl.1 tailor-load.1 tailor-shim.1
+$(BUILD)/man/tailor-shim.1: HELP := tailor shim
+$(HELPED:%=$(BUILD)/man/%): $(BUILD)/man/%: docs/%.scd tools/help-options \
+    $(BUILD)/tailor $(BUILD)/tailorctl $(BUILD)/tailor-load
+	@mkdir -p $(@D)
+	$(call say,MAN)$(BUILD)/$(or $(HELP),$(basename $(@F))) --help | \
+	    tools/help-options | sed -e '/^@options@$$/{r /dev/stdin' -e 'd}' \
+	    -e '/^@requests@$$/{r proxy/admin/page/index.txt' -e 'd}' $< | \
+	    SOURCE_DATE_EPOCH=0 scdoc >$@
+
 # And the table of events in the tool that reads them.
 $(BUILD)/man/tailor-ring.7: docs/tailor-ring.7.scd $(BUILD)/tailorctl
 	@mkdir -p $(@D)

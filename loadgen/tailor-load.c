@@ -9,7 +9,7 @@
  *   options -> experiment -+-> sender thread -> samples -> summary -> verdict
  *                          +-> reports: text, JSON, NDJSON, page
  *
- * docs/loadgen.md says what is measured, and why in this way. */
+ * docs/lab/loadgen.md says why it measures in this way. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 Prints JSON: the percentile, what each cause has more in it than in p50, and the
 percentile without one cause, computed twice, ms.  Needs python3-pandas and
-python3-statsmodels.  docs/blame.md explains the rules.
+python3-statsmodels.  docs/lab/blame.md explains the rules.
 """
 
 import json

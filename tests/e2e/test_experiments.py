@@ -238,7 +238,7 @@ def test_known_figures(scratch):
 
 
 def test_intervals_are_those_of_tailor_load():
-    """Goal: the ranks that docs/loadgen.md names."""
+    """Goal: the ranks that docs/lab/loadgen.md names."""
     assert measure.rank_interval(20, 50) == (6, 15)
     assert measure.rank_interval(10, 50) == (2, 9)
     assert measure.rank_interval(6, 50) == (1, 6)

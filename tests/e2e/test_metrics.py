@@ -56,7 +56,7 @@ def busy(upstream, tailor):
 def test_every_family_is_described():
     """Also those that are written only now and then."""
     folder = pathlib.Path(__file__).resolve().parents[2] / "proxy"
-    described = re.findall(r"^(\w+) (?:counter|gauge|histogram|summary)$",
+    described = re.findall(r"^(\w+) (?:counter|gauge|histogram)$",
                            (folder / "admin/metrics.txt").read_text(), re.M)
     text = "".join(p.read_text() for p in [
         *folder.glob("admin/metrics_*.c"), folder / "stats/metrics.h"])
@@ -295,8 +295,8 @@ def test_loser_that_ends_before_the_winner(upstream, tailor):
     # Goal: the same when the winner's response streams on after the loser's
     # end, and when half of the loser's had been kept before it lost.
     active, backup = upstream("active").script(), upstream("backup").script()
-    t = tailor(active, backup, hedging={"commit_delay": "1s"})
-    body = b"0123456789" * 20_000
+    t = tailor(active, backup)
+    body = b"0123456789" * 2000
     for k in range(2):
         with t.client() as c:
             c.request()
@@ -305,14 +305,15 @@ def test_loser_that_ends_before_the_winner(upstream, tailor):
             a.send(answer[:300])
             t.hazard("active", "begin")
             b = backup.expect()
-            b.send(answer[:-5])  # commits, and goes on
-            assert c.response_head().status == 200
-            assert c.exactly(1000) == body[:1000]
+            whole = chunked(body)
+            b.send(whole[:-5])  # commits, and goes on
+            head = c.response_head()
+            assert head.status == 200
             a.send(answer[300:-1] + (answer[-1:] if k == 0 else b"!"))
             t.wait_metric(DRAINED, k + 1)
             assert differences(t) == [k, 0, 0, 0]
-            b.send(answer[-5:])
-            assert c.exactly(199_000) == body[1000:]
+            b.send(whole[-5:])
+            assert c.response_body(head) == body
         wait_until(lambda k=k: differences(t) == [k + 1, 0, 0, k], "compared")
         t.hazard("active", "end")
         t.ask("/switch", "POST")

@@ -108,6 +108,16 @@ def installed_files(tmp_path_factory):
     pages["tailor-timeline.5"] = pages["tailor-timeline.5"].replace(
         "@causes@", "\n".join(f"- *{code}*:{is_}" for code, _, is_ in causes))
     pages["tailor.conf.5"] = say("tailor", "--manual")
+    for name, *command in (("tailor.8", "tailor"), ("tailorctl.1", "tailorctl"),
+                           ("tailor-load.1", "tailor-load"),
+                           ("tailor-shim.1", "tailor", "shim")):
+        options = subprocess.run(
+            ["tools/help-options"], input=say(*command, "--help"), cwd=ROOT,
+            text=True, capture_output=True, check=True).stdout
+        assert "\n@options@\n" in pages[name]
+        pages[name] = pages[name].replace("@options@", options)
+    pages["tailor.8"] = pages["tailor.8"].replace("@requests@", (
+        ROOT / "proxy/admin/page/index.txt").read_text().rstrip("\n"))
     pages["tailor-ring.7"] += f"```\n{say('tailorctl', 'events')}```\n"
     (copy / "man").mkdir()
     for name, text in pages.items():
