@@ -370,9 +370,10 @@ TEST_WITH(counters_survive_a_restart, setup, teardown)
 
 	add(0, 10);
 	for (unsigned i = 0; i < 4; i++) {
-		struct account *one = &block[i].account;
+		struct account *one;
 
 		block[i] = account(10 + i);
+		one = &block[i].account;
 		one->counted = (uint8_t)i;
 		for (unsigned k = 0; k < i; k++) {
 			one->counter[k] =

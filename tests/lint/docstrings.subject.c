@@ -1,2 +1,0 @@
-/* Whether the file may be used at all. */
-static int usable;
