@@ -48,10 +48,9 @@ uint64_t
 request_at(const struct explainer *ex, const struct talechain_event *v,
     enum talechain_type end, enum talechain_type type, unsigned arg)
 {
-	uint32_t ports = tale_high(v->arg[3]);
 	const struct event_query ours = {.cookie = COOKIE_ANY,
 	    .type = end,
-	    .ports = ports << 16 | ports >> 16,
+	    .ports = ports_other_end(event_ports(v)),
 	    .from = NEVER,
 	    .to = NEVER};
 	const struct event_query begun = {

@@ -317,8 +317,6 @@ slice_all(struct slicer *s)
 	if (err == 0)
 		err = slice_others(s);
 	if (err == 0)
-		err = slice_inward(s);
-	if (err == 0)
 		err = slice_names(s);
 	if (t->entries > 0)
 		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);

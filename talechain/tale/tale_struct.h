@@ -94,6 +94,32 @@ tale_field(uint64_t packed, unsigned low, unsigned bits)
 	return packed >> low & ((UINT64_C(1) << bits) - 1);
 }
 
+/* The two ports of an event of a flow: local << 16 | remote. */
+static inline uint32_t
+event_ports(const struct talechain_event *e)
+{
+	return tale_high(e->arg[3]);
+}
+
+static inline uint16_t
+event_local(const struct talechain_event *e)
+{
+	return (uint16_t)(e->arg[3] >> 48);
+}
+
+static inline uint16_t
+event_remote(const struct talechain_event *e)
+{
+	return (uint16_t)(e->arg[3] >> 32);
+}
+
+/* The same ports, seen from the other end. */
+static inline uint32_t
+ports_other_end(uint32_t ports)
+{
+	return ports << 16 | ports >> 16;
+}
+
 /* Length of what the timeline shows, ns, >= 0. */
 static inline int64_t
 tale_total_ns(const struct tale *t)
