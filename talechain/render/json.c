@@ -302,9 +302,11 @@ write_curve(const struct story *s, size_t i, struct json *j)
 		json_key_double(j, "usual", x->usual);
 	json_key_array(j, "points");
 	for (size_t k = 0; k < x->points; k++) {
+		json_object_begin(j);
 		json_key_int(j, "b", x->point[k].begin_ns);
 		json_key_int(j, "e", x->point[k].end_ns);
 		json_key_double(j, "v", x->point[k].value);
+		json_object_end(j);
 	}
 	json_array_end(j);
 }
