@@ -260,13 +260,10 @@ enum root_timer root_timer(const struct explainer *ex, const struct root *r);
  * a moment; 0: none. */
 size_t stack_after(const struct explainer *ex, uint32_t tid, int64_t ns);
 /* The first of some functions, by a part of its name, that is in the program's
- * stack of the wait that a thread ended at a moment; -1: none. */
+ * stack, or the kernel's, of the wait that a thread ended at a moment; -1:
+ * none.  *known: whether there is such a stack, with names. */
 int stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
-    const char *const part[], int parts);
-/* True if one of some functions is in the kernel's stack of that wait.  *known:
- * whether there is such a stack, with names. */
-bool stack_find_kernel(const struct explainer *ex, uint32_t tid, int64_t ns,
-    const char *const part[], int parts, bool *known);
+    bool of_kernel, const char *const part[], int parts, bool *known);
 /* True if an entry is a sample of a thread that computed; out receives the
  * innermost function, "?" if it has no name. */
 bool stack_sample(const struct explainer *ex, size_t entry, uint32_t tid,

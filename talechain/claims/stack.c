@@ -115,22 +115,7 @@ story_frame(const struct story *s, size_t segment, unsigned n,
 }
 
 int
-stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
-    const char *const part[], int parts)
-{
-	size_t i = stack_after(ex, tid, ns);
-	char name[STORY_FRAME];
-	bool kernel;
-
-	for (unsigned n = 0; frame_of(ex->t, i, n, name, &kernel); n++)
-		for (int k = 0; k < parts && !kernel; k++)
-			if (strstr(name, part[k]) != NULL)
-				return k;
-	return -1;
-}
-
-bool
-stack_find_kernel(const struct explainer *ex, uint32_t tid, int64_t ns,
+stack_find(const struct explainer *ex, uint32_t tid, int64_t ns, bool of_kernel,
     const char *const part[], int parts, bool *known)
 {
 	size_t i = stack_after(ex, tid, ns);
@@ -139,14 +124,14 @@ stack_find_kernel(const struct explainer *ex, uint32_t tid, int64_t ns,
 
 	*known = false;
 	for (unsigned n = 0; frame_of(ex->t, i, n, name, &kernel); n++) {
-		if (!kernel || strcmp(name, "?") == 0)
+		if (kernel != of_kernel || strcmp(name, "?") == 0)
 			continue;
 		*known = true;
 		for (int k = 0; k < parts; k++)
 			if (strstr(name, part[k]) != NULL)
-				return true;
+				return k;
 	}
-	return false;
+	return -1;
 }
 
 bool

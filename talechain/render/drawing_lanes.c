@@ -44,16 +44,6 @@ bar_edges(const struct picture *p, const struct story_bar *b, double *left,
 		*right = PICTURE_RIGHT + BAR_LEAST;
 }
 
-/* What a bar is called: its name, else its cause. */
-static const char *
-bar_name(const struct story_bar *b)
-{
-	if (b->name[0] != '\0')
-		return b->name;
-	return b->kind == STORY_BAR_BLIND ? tale_cause_label(TALE_CAUSE_BLIND)
-					  : tale_cause_label(b->cause);
-}
-
 /* " of a", as far as known. */
 static void
 owner_words(struct drawing *d, uint32_t tid)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "talechain/events/events.h"
+#include "talechain/render/markup.h"
 #include "talechain/tale/tale_struct.h"
 
 #define JSON_INTEGER_MAX (UINT64_C(1) << 53)
@@ -116,9 +117,9 @@ write_client(const struct tale *t, struct json *j)
 	json_object_end(j);
 }
 
-static void
-write_lines(
-    const char *key, const char line[STORY_LINES][STORY_TEXT], struct json *j)
+void
+json_key_lines(
+    struct json *j, const char *key, const char line[STORY_LINES][STORY_TEXT])
 {
 	json_key_array(j, key);
 	for (int i = 0; i < STORY_LINES && line[i][0] != '\0'; i++)
@@ -136,8 +137,8 @@ write_verdict(const struct story *s, struct json *j)
 	json_key_int(j, "share", v->share_ns);
 	json_key_string(j, "confidence", story_confidence_name(v->confidence));
 	json_key_string(j, "text", v->text);
-	write_lines("evidence", v->evidence, j);
-	write_lines("advice", v->advice, j);
+	json_key_lines(j, "evidence", v->evidence);
+	json_key_lines(j, "advice", v->advice);
 	json_object_end(j);
 }
 

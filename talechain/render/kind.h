@@ -40,6 +40,9 @@ enum kind {
 enum kind kind_of_cause(enum tale_cause cause);
 enum kind kind_of_bar(const struct story_bar *b);
 
+/* Title of a bar: its own name, else its cause's label; not inert. */
+const char *bar_name(const struct story_bar *b);
+
 /* "delay k-lock", "for another thread"; static text. */
 const char *kind_class(enum kind kind);
 const char *kind_words(enum kind kind);
