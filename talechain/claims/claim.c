@@ -16,12 +16,8 @@ claim_add(struct explainer *ex, const struct claim *c)
 {
 	struct claim cut = *c;
 
-	if (!claim_cut(&cut, ex->leg_begin_ns, ex->leg_end_ns))
-		return;
-	ex->claim = array_grow(&ex->failed, ex->claim, ex->claims,
-	    &ex->claim_room, sizeof(*ex->claim));
-	if (!ex->failed)
-		ex->claim[ex->claims++] = cut;
+	if (claim_cut(&cut, ex->leg_begin_ns, ex->leg_end_ns))
+		ARRAY_ADD(&ex->failed, ex->claim, ex->claims, cut);
 }
 
 uint64_t

@@ -137,18 +137,17 @@ struct explainer {
 	struct thread_process process[TALE_THREADS];
 	int64_t leg_begin_ns, leg_end_ns; /* what claims are cut to */
 	struct claim *claim;		  /* owned */
-	size_t claims, claim_room;
+	size_t claims;
 	struct claim *segment_claim; /* owned; of each segment */
 	int64_t switches_end_ns;     /* no switch after it is in the tale */
 	/* By tid, then time; no overlap in a tid; owned. */
 	struct thread_interval *interval;
-	size_t intervals, interval_room;
+	size_t intervals;
 	/* The tale's THREAD events, the last of each thread last; owned. */
 	const struct tale_entry **name;
-	size_t names, name_room;
+	size_t names;
 	int64_t longest_ns; /* the longest latency_ns of an event */
-	size_t lane_room, bar_room, arrow_room, series_room, thread_room;
-	bool failed; /* out of memory, once and for all */
+	bool failed;	    /* out of memory, once and for all */
 };
 
 /* --- claim.c --- */

@@ -101,12 +101,8 @@ moves_note(struct explainer *ex, uint32_t pid)
 static void
 interval_add(struct explainer *ex, const struct thread_interval *like)
 {
-	if (like->begin_ns >= like->end_ns)
-		return;
-	ex->interval = array_grow(&ex->failed, ex->interval, ex->intervals,
-	    &ex->interval_room, sizeof(*ex->interval));
-	if (!ex->failed)
-		ex->interval[ex->intervals++] = *like;
+	if (like->begin_ns < like->end_ns)
+		ARRAY_ADD(&ex->failed, ex->interval, ex->intervals, *like);
 }
 
 static int
@@ -524,10 +520,7 @@ events_note(struct explainer *ex)
 		if (v->type != TALECHAIN_THREAD &&
 		    v->type != TALECHAIN_JVM_THREAD)
 			continue;
-		ex->name = array_grow(&ex->failed, ex->name, ex->names,
-		    &ex->name_room, sizeof(struct tale_entry *));
-		if (!ex->failed)
-			ex->name[ex->names++] = &t->entry[i];
+		ARRAY_ADD(&ex->failed, ex->name, ex->names, &t->entry[i]);
 	}
 }
 

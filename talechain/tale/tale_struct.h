@@ -177,6 +177,10 @@ const struct tale_thread *tale_thread_find(const struct tale *t, uint64_t tid);
  * Tailor started; 0: not known. */
 uint32_t tale_attempt_pid(const struct tale *t, int attempt);
 
+/* Add an entry, which the caller fills in and puts in order.  NULL: out of
+ * memory. */
+struct tale_entry *tale_entry_push(struct tale *t);
+
 /* Which attempt's server (0 or 1) a server is, or -1. */
 int tale_attempt_of(const struct tale *t, int server);
 
@@ -256,7 +260,14 @@ moment_ordered(int64_t a, int64_t b)
 	return a != NEVER && b != NEVER && a <= b;
 }
 
-/* Make room for one more element in a growing array, or set *failed.  Returns
- * the array. */
-void *
-array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size);
+/* A growing array has room for a power of two, and at least for these. */
+#define ARRAY_LEAST 32
+/* The array with room for one more than count, or *failed is set. */
+void *array_grow(bool *failed, void *array, size_t count, size_t size);
+/* Append to a growing array that begins as NULL; not if *failed. */
+#define ARRAY_ADD(failed, array, count, ...)                                  \
+	do {                                                                  \
+		(array) = array_grow(failed, array, count, sizeof(*(array))); \
+		if (!*(failed))                                               \
+			(array)[(count)++] = __VA_ARGS__;                     \
+	} while (0)
