@@ -42,7 +42,7 @@ struct slot_ring {
 	size_t puts;
 };
 
-/* What the passes over the stream know. */
+/* One tale being cut out of the stream: all that its passes share. */
 struct slicer {
 	struct tale *tale;
 	struct timeline_reader *reader;
@@ -109,7 +109,8 @@ slice_is_thread(const struct tale *t, uint64_t tid)
 }
 
 /* slice_kernel.c */
-/* Always 0. */
+/* Learn from a slot: sockets and threads of the request (first), other ends
+ * and further threads (second).  0. */
 int slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
 int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
 /* After the first: where the request's bytes came to its client's socket, if

@@ -7,7 +7,7 @@
 #include "talechain/events/hazard.h"
 #include "talechain/tale/tale.h"
 
-/* What a tale holds of TALE_EVENTS_MAX. */
+/* Most switches, and most events of the kernel, of TALE_EVENTS_MAX. */
 #define TALE_SWITCHES_MAX ((size_t)TALE_EVENTS_MAX / 2)
 #define TALE_KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
 
@@ -201,7 +201,7 @@ int tale_relearn(struct tale *t);
 /* Add up the blind intervals within the request. */
 void tale_blinds_sum(struct tale *t);
 
-/* What reports a pause. */
+/* Sources of the beginnings and ends of pauses. */
 enum pause_source { SOURCE_JVM, SOURCE_HAZARD, SOURCE_PROCESS, SOURCES };
 
 /* The beginning or end of a pause. */
@@ -214,7 +214,7 @@ struct tale_mark {
 	uint32_t pid; /* of an end: it stopped this process alone, 0: all */
 };
 
-/* True if an event is one, and which. */
+/* True if an event is the beginning or end of a pause, which *m describes. */
 bool tale_mark_of(const struct talechain_event *e, struct tale_mark *m);
 
 /* Pair the beginnings and ends of pauses in t->entry.  0 or -ENOMEM. */
@@ -253,7 +253,7 @@ size_t entry_from(const struct tale *t, int64_t ns);
 /* ns cut to [0, total]. */
 int64_t moment_cut(const struct tale *t, int64_t ns);
 
-/* True if a <= b and both happened. */
+/* True if both moments happened, and a is not after b. */
 static inline bool
 moment_ordered(int64_t a, int64_t b)
 {
