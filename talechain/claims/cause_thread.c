@@ -4,11 +4,9 @@
  * slept until a thread of its process woke it waited for that thread
  * (cause_peer.c). */
 
-#include <sys/syscall.h>
-
 #include "base/array.h"
-#include "talechain/events/events.h"
 #include "talechain/claims/explainer.h"
+#include "talechain/events/events.h"
 
 #define SOFTIRQ_NET_RX 3
 #define SOFTIRQ_TASKLET 6

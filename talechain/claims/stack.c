@@ -3,8 +3,6 @@
  * The stack of a wait comes right after the switch that ends it, those of
  * computing at the timer's interrupts.  Names were added as the tale was sliced
  * (talechain/symbols/), after all else: an address without one is "?". */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/demangle.h"
 #include "talechain/claims/explainer.h"

@@ -8,7 +8,6 @@
  * threads alone: of the others only switches to and from watched ones are
  * recorded, so they have no intervals.  Lost events are not considered here;
  * claims about losses win over those made from intervals. */
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "talechain/claims/explainer.h"

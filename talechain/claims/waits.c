@@ -22,8 +22,6 @@
 
 #include "talechain/claims/explainer.h"
 
-#include <sys/syscall.h>
-
 /* A thread that looks whether a lock is free, and waits on, runs no longer. */
 #define RETAKEN_NS (300 * NS_PER_US)
 #define MONITOR_FIRST_NS NS_PER_MS /* a Java monitor's first timeout */

@@ -5,11 +5,8 @@
  * those of CPUs; arrows for the request's bytes and for wake-ups.  All are
  * bounded: a picture of thousands of bars shows nothing. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/array.h"
-#include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/render/scene.h"
 

@@ -13,11 +13,10 @@
 #include "talechain/render/render.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
-#include "talechain/tale/tale_struct.h"
 #include "talechain/render/chrome_tracks.h"
 #include "talechain/render/markup.h"
+#include "talechain/tale/tale_struct.h"
 
 static const char *const process_name[] = {
     [CHROME_CLIENT] = "client",

@@ -4,11 +4,7 @@
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define BAR_LEAST 2.5  /* pixels */
 #define CUT_LEAST 6    /* characters of a name that is cut */

@@ -5,10 +5,7 @@
  * event arguments above 2^53.  The writer of base escapes every string. */
 #include "talechain/render/render.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "talechain/events/events.h"
 #include "talechain/render/markup.h"

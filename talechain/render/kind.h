@@ -5,7 +5,6 @@
  * does not see it.  Private to this room. */
 #pragma once
 
-#include "talechain/claims/story.h"
 #include "talechain/render/markup.h"
 
 /* Symbol, classes, words of the legend, pattern: a path in a square of 8, ""

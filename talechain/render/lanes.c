@@ -2,11 +2,8 @@
  *
  * A lane's number is the order of first use until lanes_sort(), once, at the
  * end, puts them into the order of the picture. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/array.h"
-#include "base/text.h"
 #include "talechain/render/scene.h"
 
 #define LANES_MAX 64

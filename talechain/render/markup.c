@@ -2,10 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "talechain/claims/story.h"
 #include "talechain/tale/tale_struct.h"
 
 static int

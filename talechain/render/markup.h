@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/json.h"
-#include "base/text.h"
 #include "talechain/claims/story.h"
 
 #define MARKUP_TIME 32

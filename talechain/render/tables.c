@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "talechain/events/events.h"
 #include "talechain/render/kind.h"

@@ -17,9 +17,6 @@
 #pragma once
 
 #include <sqlite3.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/text.h"
 

@@ -8,9 +8,9 @@
 #include <sys/file.h>
 
 #include "base/file.h"
-#include "talechain/tale/tale_struct.h"
 #include "talechain/store/db.h"
 #include "talechain/store/pack.h"
+#include "talechain/tale/tale_struct.h"
 
 #define KEEP_MAX 65536
 #define BOOT_BYTES 40

@@ -3,8 +3,8 @@
 #include "talechain/symbols/symbols.h"
 
 #include "base/array.h"
-#include "talechain/tale/tale_struct.h"
 #include "talechain/symbols/sources.h"
+#include "talechain/tale/tale_struct.h"
 
 #define REMEMBERED 4096 /* a power of two */
 #define START_EDGE_NS (20 * NS_PER_MS)

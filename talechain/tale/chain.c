@@ -12,8 +12,6 @@
  * spent its time there is not decided here. */
 #include "talechain/tale/chain.h"
 
-#include <string.h>
-
 /* If Tailor returns from sending the response's end so much later than that was
  * sent, it had lost its CPU meanwhile.  The client did not wait for that. */
 #define AWAY_NS NS_PER_MS

@@ -6,9 +6,6 @@
  * them).  Threads are Tailor's own, those that used one of the servers'
  * sockets, those that reported the request, and those of a server that woke
  * one of these, or that one of these woke, while it had the request. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "talechain/events/events.h"
 #include "talechain/tale/chain.h"

@@ -3,8 +3,6 @@
 #include "talechain/words/say.h"
 
 #include <inttypes.h>
-#include <string.h>
-#include <sys/syscall.h>
 
 #include "talechain/events/events.h"
 
