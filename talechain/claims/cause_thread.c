@@ -4,11 +4,9 @@
  * slept until a thread of its process woke it waited for that thread
  * (cause_peer.c). */
 
-#include <sys/syscall.h>
-
 #include "base/array.h"
-#include "talechain/events/events.h"
 #include "talechain/claims/explainer.h"
+#include "talechain/events/events.h"
 
 #define SOFTIRQ_NET_RX 3
 #define SOFTIRQ_TASKLET 6
@@ -108,8 +106,8 @@ is_kernel_lock(const struct thread_walk *w, const struct thread_interval *p)
 	    "wait_on_bit_lock", "lock_mm", "rtlock", "lock_sock"};
 	bool known;
 
-	if (stack_find_kernel(
-		w->ex, p->tid, p->end_ns, locks, COUNT(locks), &known))
+	if (stack_find(w->ex, p->tid, p->end_ns, true, locks, COUNT(locks),
+		&known) >= 0)
 		return true;
 	return !known && !is_vfork(p->call) && p->call != SYS_membarrier + 1;
 }

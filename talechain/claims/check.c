@@ -5,7 +5,6 @@
  * longer than its process's CPU clock went.  Such time counts as not observed,
  * and lowers what is explained.  Contradictions within the events of one thread
  * are found where its intervals are made (threads.c). */
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "talechain/claims/explainer.h"

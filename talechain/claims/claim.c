@@ -16,12 +16,8 @@ claim_add(struct explainer *ex, const struct claim *c)
 {
 	struct claim cut = *c;
 
-	if (!claim_cut(&cut, ex->leg_begin_ns, ex->leg_end_ns))
-		return;
-	ex->claim = array_grow(&ex->failed, ex->claim, ex->claims,
-	    &ex->claim_room, sizeof(*ex->claim));
-	if (!ex->failed)
-		ex->claim[ex->claims++] = cut;
+	if (claim_cut(&cut, ex->leg_begin_ns, ex->leg_end_ns))
+		ARRAY_ADD(&ex->failed, ex->claim, ex->claims, cut);
 }
 
 uint64_t
@@ -48,10 +44,9 @@ uint64_t
 request_at(const struct explainer *ex, const struct talechain_event *v,
     enum talechain_type end, enum talechain_type type, unsigned arg)
 {
-	uint32_t ports = tale_high(v->arg[3]);
 	const struct event_query ours = {.cookie = COOKIE_ANY,
 	    .type = end,
-	    .ports = ports << 16 | ports >> 16,
+	    .ports = ports_other_end(event_ports(v)),
 	    .from = NEVER,
 	    .to = NEVER};
 	const struct event_query begun = {

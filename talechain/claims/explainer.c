@@ -1,8 +1,6 @@
 /* explainer.c: the order of the steps from a tale to its claims. */
 #include "talechain/claims/explainer.h"
 
-#include <stdlib.h>
-
 #include "base/array.h"
 
 void

@@ -88,7 +88,7 @@ enum thread_state {
 	THREAD_THROTTLED,
 };
 
-/* What a sleep was for, as far as the sleeps around it show. */
+/* Reason for a sleep, as far as the sleeps around it show. */
 enum thread_wait {
 	WAIT_OTHER,
 	WAIT_LOCK,	  /* it was taken up again after each timeout */
@@ -98,7 +98,8 @@ enum thread_wait {
 	WAIT_TURNS,	  /* the same, of an interpreter lock's timers */
 };
 
-/* What a thread did from one moment to another, as the scheduler saw it. */
+/* One state of a thread, from one moment to another, as the scheduler saw
+ * it. */
 struct thread_interval {
 	uint32_t tid;
 	enum thread_state state;
@@ -137,18 +138,17 @@ struct explainer {
 	struct thread_process process[TALE_THREADS];
 	int64_t leg_begin_ns, leg_end_ns; /* what claims are cut to */
 	struct claim *claim;		  /* owned */
-	size_t claims, claim_room;
+	size_t claims;
 	struct claim *segment_claim; /* owned; of each segment */
 	int64_t switches_end_ns;     /* no switch after it is in the tale */
 	/* By tid, then time; no overlap in a tid; owned. */
 	struct thread_interval *interval;
-	size_t intervals, interval_room;
+	size_t intervals;
 	/* The tale's THREAD events, the last of each thread last; owned. */
 	const struct tale_entry **name;
-	size_t names, name_room;
+	size_t names;
 	int64_t longest_ns; /* the longest latency_ns of an event */
-	size_t lane_room, bar_room, arrow_room, series_room, thread_room;
-	bool failed; /* out of memory, once and for all */
+	bool failed;	    /* out of memory, once and for all */
 };
 
 /* --- claim.c --- */
@@ -198,7 +198,8 @@ bool thread_is(const struct explainer *ex, uint32_t tid, enum thread_role role);
 
 /* --- threads.c: what each thread did --- */
 
-void threads_find(struct explainer *ex); /* fills watched, interval */
+/* Fill in ex->watched, interval, name, process. */
+void threads_find(struct explainer *ex);
 /* True if the kernel records all that a thread does: only then is what it did
  * between two events known. */
 bool thread_is_watched(const struct explainer *ex, uint32_t tid);
@@ -215,6 +216,7 @@ int64_t interval_within_ns(
 
 /* --- waits.c: timed waits that are taken up again at once are one --- */
 
+/* Join such waits in ex->interval, and say what each sleep was for. */
 void waits_join(struct explainer *ex);
 /* The reason for a sleep, by the functions in its stack; EITHER: not known. */
 enum thread_wait
@@ -224,7 +226,7 @@ bool thread_timer_ended(const struct thread_interval *p);
 /* True if another thread of its process ended what an interval shows. */
 bool
 thread_is_peer(const struct explainer *ex, const struct thread_interval *p);
-/* What a thread did in an interval, as a cause; WORK: it ran. */
+/* A thread's state in an interval, as a cause; WORK: it ran. */
 enum tale_cause
 interval_cause(const struct explainer *ex, const struct thread_interval *p);
 
@@ -260,13 +262,10 @@ enum root_timer root_timer(const struct explainer *ex, const struct root *r);
  * a moment; 0: none. */
 size_t stack_after(const struct explainer *ex, uint32_t tid, int64_t ns);
 /* The first of some functions, by a part of its name, that is in the program's
- * stack of the wait that a thread ended at a moment; -1: none. */
+ * stack, or the kernel's, of the wait that a thread ended at a moment; -1:
+ * none.  *known: whether there is such a stack, with names. */
 int stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
-    const char *const part[], int parts);
-/* True if one of some functions is in the kernel's stack of that wait.  *known:
- * whether there is such a stack, with names. */
-bool stack_find_kernel(const struct explainer *ex, uint32_t tid, int64_t ns,
-    const char *const part[], int parts, bool *known);
+    bool of_kernel, const char *const part[], int parts, bool *known);
 /* True if an entry is a sample of a thread that computed; out receives the
  * innermost function, "?" if it has no name. */
 bool stack_sample(const struct explainer *ex, size_t entry, uint32_t tid,
@@ -342,25 +341,26 @@ void cause_taken(struct explainer *ex, const struct claim *run);
 
 /* How strong the claim of each kind of pause is. */
 extern const enum claim_rank pause_ranks[HAZARD_KIND_COUNT];
-/* The pauses of an attempt's server. */
+/* Claim the pauses of an attempt's server. */
 void cause_pauses(struct explainer *ex, int attempt);
-/* The time in which the server loaded and compiled many classes. */
+/* Claim the time in which the server loaded and compiled many classes. */
 void cause_classes(struct explainer *ex, int attempt);
 /* True if an event says that a server was busy with classes. */
 bool cause_is_classes(
     const struct explainer *ex, const struct tale_entry *e, int attempt);
-/* The time in which the process that had an attempt was stopped by a signal. */
+/* Claim the time in which a signal stopped the process that had an attempt. */
 void cause_stops(struct explainer *ex, int attempt);
-/* Times in which the observer did not look, or events were lost. */
+/* Claim times in which the observer did not look, or events were lost. */
 void cause_gaps(struct explainer *ex);
-/* Times without the kernel's events, of a leg that would need them. */
+/* Claim times without the kernel's events, of a leg that would need them. */
 void cause_unsampled(struct explainer *ex, const struct claim *leg);
-/* The time from the last event on, if the observer was late and the events of
+/* Claim the time from the last event on, if the observer was late and events of
  * the request's end are missing: what Tailor did is not known, either. */
 void cause_unread(struct explainer *ex);
-/* Times of lost events; RANK_LOSS where threads' claims would be wrong. */
+/* Claim times of lost events; RANK_LOSS where threads' claims would be
+ * wrong. */
 void cause_losses(struct explainer *ex, enum claim_rank rank);
-/* What held back bytes sent on a flow; like: attempt and thread. */
+/* Claim what held back bytes sent on a flow; like: attempt and thread. */
 void cause_tcp(struct explainer *ex, const struct claim *like, uint64_t cookie,
     const char *what);
 
@@ -385,6 +385,7 @@ sums_claim(struct explainer *ex, int attempt, const struct epoch_sums *sums);
 
 /* --- path.c: legs and their claims --- */
 
+/* Claim each leg of the request's way, and what explains it. */
 void path_claim(struct explainer *ex);
 
 /* --- rates.c: which computing was slow, once all claims are made --- */
@@ -397,6 +398,7 @@ struct rate_period {
 	int64_t begin_ns, end_ns;
 };
 
+/* Claim computing at low IPC, or on a slow clock. */
 void cause_rates(struct explainer *ex);
 /* Read an entry's rate.  False: it is none, or cannot be true. */
 bool rate_period_of(const struct explainer *ex, const struct tale_entry *e,
@@ -415,6 +417,8 @@ void check_tiles(struct explainer *ex);
 
 /* --- tile.c: segments and their claims, cause_ns and coverage --- */
 
+/* Give each moment to the strongest claim about it: ex->segment_claim, and the
+ * story's segments, cause_ns, coverage, known. */
 void tile_make(struct explainer *ex);
 /* How sure most of a cause's time is. */
 enum story_confidence

@@ -2,14 +2,11 @@
  *
  * A thread has the name of its last THREAD event. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/text.h"
-#include "talechain/events/events.h"
 #include "talechain/claims/explainer.h"
+#include "talechain/events/events.h"
 
 #define JAVA_PART ((size_t)24) /* bytes of a name in one event */
 #define JAVA_NAME 72

@@ -10,7 +10,6 @@
  * program's, no event shows that another takes one out, if that was busy.  Its
  * response to the other request does: until then it did not have this one. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/text.h"
 #include "talechain/claims/explainer.h"

@@ -41,7 +41,7 @@ leg_to(struct explainer *ex, int64_t end, const struct claim *like)
 	return true;
 }
 
-/* What a thread did within the leg. */
+/* Claim what a thread did within the leg. */
 static void
 leg_thread(struct explainer *ex, struct claim like, uint32_t tid)
 {
@@ -232,7 +232,7 @@ path_unwritten(struct explainer *ex)
 	}
 }
 
-/* What the application's events say about the leg at its server. */
+/* Claim what the application's events say about the leg at its server. */
 static void
 claim_application(struct explainer *ex, int i)
 {

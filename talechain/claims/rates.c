@@ -8,8 +8,8 @@
  * clock.  Without a usual value nothing is claimed.  A period is longer than
  * many pieces, and of all threads: the evidence says so. */
 
-#include "talechain/events/events.h"
 #include "talechain/claims/explainer.h"
+#include "talechain/events/events.h"
 
 #define PERIOD_MAX_NS (60 * NS_PER_S) /* no longer one is believed */
 #define LOW 2			      /* so many times less than usual is low */

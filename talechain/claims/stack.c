@@ -3,8 +3,6 @@
  * The stack of a wait comes right after the switch that ends it, those of
  * computing at the timer's interrupts.  Names were added as the tale was sliced
  * (talechain/symbols/), after all else: an address without one is "?". */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/demangle.h"
 #include "talechain/claims/explainer.h"
@@ -115,22 +113,7 @@ story_frame(const struct story *s, size_t segment, unsigned n,
 }
 
 int
-stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
-    const char *const part[], int parts)
-{
-	size_t i = stack_after(ex, tid, ns);
-	char name[STORY_FRAME];
-	bool kernel;
-
-	for (unsigned n = 0; frame_of(ex->t, i, n, name, &kernel); n++)
-		for (int k = 0; k < parts && !kernel; k++)
-			if (strstr(name, part[k]) != NULL)
-				return k;
-	return -1;
-}
-
-bool
-stack_find_kernel(const struct explainer *ex, uint32_t tid, int64_t ns,
+stack_find(const struct explainer *ex, uint32_t tid, int64_t ns, bool of_kernel,
     const char *const part[], int parts, bool *known)
 {
 	size_t i = stack_after(ex, tid, ns);
@@ -139,14 +122,14 @@ stack_find_kernel(const struct explainer *ex, uint32_t tid, int64_t ns,
 
 	*known = false;
 	for (unsigned n = 0; frame_of(ex->t, i, n, name, &kernel); n++) {
-		if (!kernel || strcmp(name, "?") == 0)
+		if (kernel != of_kernel || strcmp(name, "?") == 0)
 			continue;
 		*known = true;
 		for (int k = 0; k < parts; k++)
 			if (strstr(name, part[k]) != NULL)
-				return true;
+				return k;
 	}
-	return false;
+	return -1;
 }
 
 bool

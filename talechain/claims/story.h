@@ -127,7 +127,7 @@ struct story_series {
 	double most;		   /* of the values */
 	double usual;		   /* 0: not known */
 	struct story_point *point; /* owned */
-	size_t points, room;
+	size_t points;
 };
 
 /* The sentences that come before the picture. */

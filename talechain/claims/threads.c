@@ -8,7 +8,6 @@
  * threads alone: of the others only switches to and from watched ones are
  * recorded, so they have no intervals.  Lost events are not considered here;
  * claims about losses win over those made from intervals. */
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "talechain/claims/explainer.h"
@@ -101,12 +100,8 @@ moves_note(struct explainer *ex, uint32_t pid)
 static void
 interval_add(struct explainer *ex, const struct thread_interval *like)
 {
-	if (like->begin_ns >= like->end_ns)
-		return;
-	ex->interval = array_grow(&ex->failed, ex->interval, ex->intervals,
-	    &ex->interval_room, sizeof(*ex->interval));
-	if (!ex->failed)
-		ex->interval[ex->intervals++] = *like;
+	if (like->begin_ns < like->end_ns)
+		ARRAY_ADD(&ex->failed, ex->interval, ex->intervals, *like);
 }
 
 static int
@@ -167,6 +162,25 @@ is_complete(const struct tale *t)
 	return t->omitted == 0 && t->lost_channels == 0 && t->lost_stream == 0;
 }
 
+/* What a thread does since its last event, until another moment. */
+static struct thread_interval
+track_interval(const struct track *k, int64_t end_ns)
+{
+	bool off = k->state == TRACK_OFF;
+
+	return (struct thread_interval){
+	    .tid = k->tid,
+	    .state = off ? state_of(k->off) : THREAD_RUN,
+	    .begin_ns = k->since,
+	    .end_ns = end_ns,
+	    .cpu = k->cpu,
+	    .inferred = k->inferred,
+	    .call = off ? k->call : 0,
+	    .other = off && k->off == TALECHAIN_OFF_PREEMPTED ? k->by : 0,
+	    .woken_ns = NEVER,
+	};
+}
+
 /* The thread leaves a CPU, and how it came there was not recorded.  Until it
  * was woken it slept; what it did from then on, the moment returned, is not
  * known. */
@@ -174,14 +188,7 @@ static int64_t
 track_was_away(struct explainer *ex, const struct track *k)
 {
 	static const struct talechain_event none = {0};
-	struct thread_interval off = {
-	    .tid = k->tid,
-	    .state = state_of(k->off),
-	    .begin_ns = k->since,
-	    .cpu = k->cpu,
-	    .call = k->call,
-	    .woken_ns = NEVER,
-	};
+	struct thread_interval off = track_interval(k, NEVER);
 
 	interval_waker(ex, k, &none, &off);
 	off.end_ns = off.woken_ns;
@@ -404,19 +411,7 @@ track_acts(struct explainer *ex, struct track *k, const struct tale_entry *e)
 static void
 track_ends(struct explainer *ex, const struct track *k, bool acted)
 {
-	struct thread_interval rest = {
-	    .tid = k->tid,
-	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
-	    .begin_ns = k->since,
-	    .end_ns = ex->switches_end_ns,
-	    .cpu = k->cpu,
-	    .inferred = k->inferred,
-	    .call = k->state == TRACK_OFF ? k->call : 0,
-	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
-			 ? k->by
-			 : 0,
-	    .woken_ns = NEVER,
-	};
+	struct thread_interval rest = track_interval(k, ex->switches_end_ns);
 
 	/* It is watched: without any switch it kept its CPU. */
 	if (k->state != TRACK_PAUSED && (k->state != TRACK_UNKNOWN || acted))
@@ -429,19 +424,10 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 static void
 track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
-	struct thread_interval last = {
-	    .tid = k->tid,
-	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
-	    .begin_ns = k->since,
-	    .end_ns = moment_at(ex->t, e->at),
-	    .cpu = k->cpu,
-	    .call = k->state == TRACK_OFF ? k->call : 0,
-	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
-			 ? k->by
-			 : 0,
-	    .woken_ns = NEVER,
-	};
+	struct thread_interval last =
+	    track_interval(k, moment_at(ex->t, e->at));
 
+	last.inferred = false;
 	if (k->state == TRACK_ON || k->state == TRACK_OFF)
 		interval_add(ex, &last);
 	k->state = TRACK_PAUSED;
@@ -533,10 +519,7 @@ events_note(struct explainer *ex)
 		if (v->type != TALECHAIN_THREAD &&
 		    v->type != TALECHAIN_JVM_THREAD)
 			continue;
-		ex->name = array_grow(&ex->failed, ex->name, ex->names,
-		    &ex->name_room, sizeof(struct tale_entry *));
-		if (!ex->failed)
-			ex->name[ex->names++] = &t->entry[i];
+		ARRAY_ADD(&ex->failed, ex->name, ex->names, &t->entry[i]);
 	}
 }
 

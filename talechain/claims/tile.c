@@ -5,7 +5,6 @@
  * free; a cell's "next free" pointer skips what is taken, so the whole costs
  * n log n.  Whatever the claims were, the result is a tiling. */
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "talechain/claims/explainer.h"

@@ -22,8 +22,6 @@
 
 #include "talechain/claims/explainer.h"
 
-#include <sys/syscall.h>
-
 /* A thread that looks whether a lock is free, and waits on, runs no longer. */
 #define RETAKEN_NS (300 * NS_PER_US)
 #define MONITOR_FIRST_NS NS_PER_MS /* a Java monitor's first timeout */
@@ -198,30 +196,31 @@ is_of_switches(const struct explainer *ex, const struct wait_chain *c)
 	       is_timeout_of(&ex->interval[c->first], SWITCH_NS);
 }
 
-static struct thread_process *
-process_of(struct explainer *ex, uint32_t tid)
+/* How the threads of a thread's process wait; one of no process: not. */
+static const struct thread_process *
+process_of(const struct explainer *ex, uint32_t tid)
 {
+	static const struct thread_process none = {.lock = false};
 	const struct tale_thread *thread = tale_thread_find(ex->t, tid);
 
-	return thread != NULL ? &ex->process[thread - ex->t->thread] : NULL;
+	return thread != NULL ? &ex->process[thread - ex->t->thread] : &none;
 }
 
 /* Which processes' threads wait for each other in turns of 5 ms. */
 static void
 switches_find(struct explainer *ex)
 {
-	const struct tale_thread *thread = ex->t->thread;
-	struct thread_process *of;
+	const struct tale_thread *thread = ex->t->thread, *self;
 	struct wait_chain c;
 
 	for (size_t i = 0; i < ex->intervals; i = c.last + 1) {
 		c = chain_from(ex, i);
-		of = process_of(ex, ex->interval[i].tid);
-		if (of == NULL || !is_of_switches(ex, &c) ||
+		self = tale_thread_find(ex->t, ex->interval[i].tid);
+		if (self == NULL || !is_of_switches(ex, &c) ||
 		    !is_woken_by_peer(ex, &ex->interval[c.last]))
 			continue;
-		of->switches += c.timeouts;
-		of->switched = true;
+		ex->process[self - thread].switches += c.timeouts;
+		ex->process[self - thread].switched = true;
 	}
 	for (unsigned i = 0; i < ex->t->threads; i++) {
 		unsigned switches = 0, threads = 0;
@@ -286,7 +285,10 @@ static const char *const waitings[WAITINGS] = {
 enum thread_wait
 waits_by_stack(const struct explainer *ex, const struct thread_interval *p)
 {
-	switch (stack_find(ex, p->tid, p->end_ns, waitings, WAITINGS)) {
+	bool known;
+
+	switch (stack_find(
+	    ex, p->tid, p->end_ns, false, waitings, WAITINGS, &known)) {
 	case WAITING_ENTER:
 	case WAITING_ENTER_SLOWLY:
 		return WAIT_MONITOR;
@@ -328,14 +330,10 @@ static enum thread_wait
 wait_of(const struct explainer *ex, const struct wait_chain *c)
 {
 	const struct thread_interval *p = ex->interval;
-	const struct tale_thread *self =
-	    tale_thread_find(ex->t, p[c->first].tid);
-	const struct thread_process *of = NULL;
-	bool ended = is_woken_by_peer(ex, &p[c->last]), turns;
+	const struct thread_process *of = process_of(ex, p[c->first].tid);
+	bool ended = is_woken_by_peer(ex, &p[c->last]);
+	bool turns = of->lock && is_of_switches(ex, c);
 
-	if (self != NULL)
-		of = &ex->process[self - ex->t->thread];
-	turns = of != NULL && of->lock && is_of_switches(ex, c);
 	if (turns && (ended || is_switch(&p[c->last])))
 		return of->interpreter ? WAIT_INTERPRETER : WAIT_LOCK;
 	if (!ended && c->timeouts >= SWITCHES_MIN && is_of_switches(ex, c) &&
@@ -355,9 +353,7 @@ wait_of(const struct explainer *ex, const struct wait_chain *c)
 static enum thread_wait
 wait_between(const struct explainer *ex, const struct thread_interval *p)
 {
-	const struct tale_thread *self = tale_thread_find(ex->t, p->tid);
-
-	if (self == NULL || !ex->process[self - ex->t->thread].interpreter)
+	if (!process_of(ex, p->tid)->interpreter)
 		return WAIT_OTHER;
 	if (is_switch(p) || (is_woken_by_peer(ex, p) &&
 				p->end_ns - p->begin_ns < SWITCH_NS + LATE_NS))

@@ -7,8 +7,6 @@
  * more than the order of events.  In connect() it waits for the end that it
  * named. */
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <sys/syscall.h>
 
 #include "talechain/claims/explainer.h"
 

@@ -209,7 +209,7 @@ enum tale_nature {
 	TALE_NATURE_BLIND, /* no event shows what the time was spent on */
 };
 
-/* What shows a cause. */
+/* Signals that show a cause. */
 enum tale_needs {
 	TALE_NEEDS_NOTHING, /* what Tailor always has */
 	TALE_NEEDS_KERNEL,  /* the kernel's events */

@@ -14,7 +14,7 @@
 
 #include <pthread.h>
 
-/* What a count is divided by. */
+/* The divisor of a count. */
 enum talechain_per {
 	TALECHAIN_PER_SECOND,	    /* of time, in millions */
 	TALECHAIN_PER_CPU_SECOND,   /* of the server's CPU time */

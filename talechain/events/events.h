@@ -9,11 +9,12 @@
 
 #include "talechain/talechain.h"
 
-/* True if the event's type names a request, and which one. */
+/* True if the event's type names a request, whose id *request receives. */
 bool
 talechain_event_request(const struct talechain_event *event, uint64_t *request);
 
-/* The same of its latency_ns: how long it took, ending at its stamp. */
+/* True if the type has a latency: *ns receives how long it took, ending at the
+ * event's stamp. */
 bool talechain_event_latency(const struct talechain_event *event, uint64_t *ns);
 
 /* The n-th named value of an event, n = 0, 1, ...; packed arguments ("a:8/b")

@@ -6,7 +6,7 @@
 
 #include "base/instant.h"
 
-/* What keeps a server from responding: one row for each kind, from which all
+/* Reasons why a server cannot respond: one row for each kind, from which all
  * lists of kinds follow.  Kinds may overlap in time.  A row's place is its
  * number in the stream: new ones are the last.
  *
@@ -42,7 +42,7 @@ enum hazard_kind {
 	    HAZARD_KIND_COUNT
 };
 
-/* What follows a column's YES or NO. */
+/* Its arguments if a column is YES, or NO; else nothing. */
 #define HAZARD_IF_YES(...) __VA_ARGS__
 #define HAZARD_IF_NO(...)
 

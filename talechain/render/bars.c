@@ -5,11 +5,8 @@
  * those of CPUs; arrows for the request's bytes and for wake-ups.  All are
  * bounded: a picture of thousands of bars shows nothing. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/array.h"
-#include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/render/scene.h"
 
@@ -32,10 +29,7 @@ bar_add(struct explainer *ex, const struct story_bar *like)
 	b.end_ns = moment_cut(ex->t, b.end_ns);
 	if (b.begin_ns >= b.end_ns || s->bars >= STORY_BARS_MAX)
 		return;
-	s->bar = array_grow(
-	    &ex->failed, s->bar, s->bars, &ex->bar_room, sizeof(*s->bar));
-	if (!ex->failed)
-		s->bar[s->bars++] = b;
+	ARRAY_ADD(&ex->failed, s->bar, s->bars, b);
 }
 
 static void
@@ -353,10 +347,7 @@ arrow_add(struct explainer *ex, const struct story_arrow *like)
 		return;
 	a.from_ns = moment_cut(ex->t, a.from_ns);
 	a.to_ns = moment_cut(ex->t, a.to_ns);
-	s->arrow = array_grow(&ex->failed, s->arrow, s->arrows, &ex->arrow_room,
-	    sizeof(*s->arrow));
-	if (!ex->failed)
-		s->arrow[s->arrows++] = a;
+	ARRAY_ADD(&ex->failed, s->arrow, s->arrows, a);
 }
 
 static void

@@ -13,10 +13,10 @@
 #include "talechain/render/render.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
-#include "talechain/tale/tale_struct.h"
 #include "talechain/render/chrome_tracks.h"
+#include "talechain/render/markup.h"
+#include "talechain/tale/tale_struct.h"
 
 static const char *const process_name[] = {
     [CHROME_CLIENT] = "client",
@@ -75,16 +75,6 @@ write_tracks(const struct chrome *c, struct json *j)
 	}
 }
 
-static void
-write_lines(
-    struct json *j, const char *key, const char lines[STORY_LINES][STORY_TEXT])
-{
-	json_key_array(j, key);
-	for (size_t i = 0; i < STORY_LINES && lines[i][0] != '\0'; i++)
-		json_string(j, lines[i]);
-	json_array_end(j);
-}
-
 /* The verdict, as arguments of the request's own slice. */
 static void
 write_verdict(const struct story *s, struct json *j)
@@ -95,8 +85,8 @@ write_verdict(const struct story *s, struct json *j)
 	json_key_string(j, "code", tale_cause_code(s->verdict.cause));
 	json_key_string(
 	    j, "confidence", story_confidence_name(s->verdict.confidence));
-	write_lines(j, "evidence", s->verdict.evidence);
-	write_lines(j, "advice", s->verdict.advice);
+	json_key_lines(j, "evidence", s->verdict.evidence);
+	json_key_lines(j, "advice", s->verdict.advice);
 	json_key_string(j, "method", r->method);
 	json_key_string(j, "target", r->target);
 	json_key_int(j, "status", r->status);

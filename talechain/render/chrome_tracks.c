@@ -7,6 +7,7 @@
 #include "talechain/render/chrome_tracks.h"
 
 #include "base/array.h"
+#include "talechain/render/kind.h"
 
 #define ANCHOR_NS 1000 /* length of a slice made for an arrow */
 #define INSIDE_NS 2    /* a slice shorter than this has no inside */
@@ -49,10 +50,7 @@ bars_add(struct chrome *c)
 		x = slice_add(c, b->lane, b->begin_ns, b->end_ns);
 		x->bar = b;
 		x->category = category[b->kind];
-		x->name = b->name[0] != '\0' ? b->name
-			  : b->kind == STORY_BAR_BLIND
-			      ? tale_cause_label(TALE_CAUSE_BLIND)
-			      : tale_cause_label(b->cause);
+		x->name = bar_name(b);
 	}
 }
 

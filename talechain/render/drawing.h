@@ -39,15 +39,15 @@ void drawing_budget(struct drawing *d);
 void drawing_overview(struct drawing *d);
 /* Numbers of the axis, lanes with their names, lines of the grid. */
 void drawing_lanes(struct drawing *d);
-/* How fast things went, under the lanes' bars. */
+/* Curves of rates, under the lanes' bars. */
 void drawing_curves(struct drawing *d);
-/* What lies on the lanes, back to front. */
+/* Bars, folds and arrows on the lanes: called in this order, back to front. */
 void drawing_bars(struct drawing *d);
 void drawing_folds(struct drawing *d);
 void drawing_arrows(struct drawing *d);
 /* 0 or -ENOMEM; decides where there is room for them. */
 int drawing_labels(struct drawing *d);
-/* What the marks mean. */
+/* The legend of kinds and arrows. */
 void drawing_key(struct drawing *d);
 
 /* The whole picture without a heading; 0 or -ENOMEM. */

@@ -5,10 +5,6 @@
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define BUDGET_HEIGHT 28
 #define PIECES_MAX 200
 #define BUDGET_LEAST 2.0 /* pixels, so that no segment is hidden */

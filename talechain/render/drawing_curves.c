@@ -7,8 +7,6 @@
 #include "talechain/render/drawing.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #define CURVE_HEIGHT (PICTURE_CURVE - 3)
 #define STEP_LEAST 1.0 /* pixels that a step is wide or high */

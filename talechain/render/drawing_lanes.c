@@ -4,11 +4,7 @@
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define BAR_LEAST 2.5  /* pixels */
 #define CUT_LEAST 6    /* characters of a name that is cut */
@@ -42,16 +38,6 @@ bar_edges(const struct picture *p, const struct story_bar *b, double *left,
 		*right = *left + BAR_LEAST;
 	if (*right > PICTURE_RIGHT + BAR_LEAST)
 		*right = PICTURE_RIGHT + BAR_LEAST;
-}
-
-/* What a bar is called: its name, else its cause. */
-static const char *
-bar_name(const struct story_bar *b)
-{
-	if (b->name[0] != '\0')
-		return b->name;
-	return b->kind == STORY_BAR_BLIND ? tale_cause_label(TALE_CAUSE_BLIND)
-					  : tale_cause_label(b->cause);
 }
 
 /* " of a", as far as known. */

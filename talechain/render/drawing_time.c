@@ -3,9 +3,6 @@
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define STRIP 5 /* height of a lane in the overview */
 #define AXIS_HEIGHT 26
 #define NAME_CHARS 22  /* of a lane's name */

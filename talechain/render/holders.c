@@ -3,7 +3,6 @@
  * A thread that held a lock, or woke the thread that slept, has a lane of what
  * it did in those waits, as far as the scheduler's events show it.  An arrow
  * leads from it to the thread that it woke. */
-#include <stdio.h>
 
 #include "talechain/render/scene.h"
 

@@ -5,17 +5,13 @@
  * lets exactly these scripts and style sheets be used, and nothing be
  * fetched.  Strings from outside are escaped on the way out (markup_text,
  * and the JSON writer's for the data), never trusted before. */
-#include "talechain/render/render.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/embed.h"
-#include "talechain/tale/tale_struct.h"
 #include "talechain/render/drawing.h"
+#include "talechain/tale/tale_struct.h"
 
 EMBED(timeline_html, "talechain/render/page/timeline.html");
 

@@ -5,12 +5,10 @@
  * event arguments above 2^53.  The writer of base escapes every string. */
 #include "talechain/render/render.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "talechain/events/events.h"
+#include "talechain/render/markup.h"
 #include "talechain/tale/tale_struct.h"
 
 #define JSON_INTEGER_MAX (UINT64_C(1) << 53)
@@ -31,6 +29,36 @@ key_hex(struct json *j, const char *key, uint64_t v)
 
 	snprintf(text, sizeof(text), "%016" PRIx64, v);
 	json_key_string(j, key, text);
+}
+
+/* An array of objects, one for each of count parts of a story. */
+static void
+write_list(const struct story *s, const char *key, size_t count,
+    void (*write)(const struct story *s, size_t i, struct json *j),
+    struct json *j)
+{
+	json_key_array(j, key);
+	for (size_t i = 0; i < count; i++) {
+		json_object_begin(j);
+		write(s, i, j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* A number, or a text, unless it is 0 or empty. */
+static void
+key_known(struct json *j, const char *key, uint64_t v)
+{
+	if (v != 0)
+		json_key_uint(j, key, v);
+}
+
+static void
+key_given(struct json *j, const char *key, const char *v)
+{
+	if (v[0] != '\0')
+		json_key_string(j, key, v);
 }
 
 static void
@@ -66,8 +94,7 @@ write_origin(const struct story *s, struct json *j)
 		snprintf(text, sizeof(text), "%" PRId64, o->begun_wall_ns);
 		json_key_string(j, "begun_unix_ns", text);
 	}
-	if (o->host[0] != '\0')
-		json_key_string(j, "host", o->host);
+	key_given(j, "host", o->host);
 	if (o->version != NULL)
 		json_key_string(j, "version", o->version);
 	json_object_end(j);
@@ -87,9 +114,9 @@ write_client(const struct tale *t, struct json *j)
 	json_object_end(j);
 }
 
-static void
-write_lines(
-    const char *key, const char line[STORY_LINES][STORY_TEXT], struct json *j)
+void
+json_key_lines(
+    struct json *j, const char *key, const char line[STORY_LINES][STORY_TEXT])
 {
 	json_key_array(j, key);
 	for (int i = 0; i < STORY_LINES && line[i][0] != '\0'; i++)
@@ -107,8 +134,8 @@ write_verdict(const struct story *s, struct json *j)
 	json_key_int(j, "share", v->share_ns);
 	json_key_string(j, "confidence", story_confidence_name(v->confidence));
 	json_key_string(j, "text", v->text);
-	write_lines("evidence", v->evidence, j);
-	write_lines("advice", v->advice, j);
+	json_key_lines(j, "evidence", v->evidence);
+	json_key_lines(j, "advice", v->advice);
 	json_object_end(j);
 }
 
@@ -125,65 +152,40 @@ write_causes(const struct story *s, struct json *j)
 }
 
 static void
-write_lanes(const struct story *s, struct json *j)
+write_lane(const struct story *s, size_t i, struct json *j)
 {
-	json_key_array(j, "lanes");
-	for (size_t i = 0; i < s->lanes; i++) {
-		json_object_begin(j);
-		json_key_string(j, "k", story_lane_name(s->lane[i].kind));
-		if (s->lane[i].number >= 0)
-			json_key_int(j, "n", s->lane[i].number);
-		if (s->lane[i].tid != 0)
-			json_key_uint(j, "tid", s->lane[i].tid);
-		json_key_string(j, "name", s->lane[i].name);
-		if (s->lane[i].owner[0] != '\0')
-			json_key_string(j, "owner", s->lane[i].owner);
-		json_object_end(j);
-	}
-	json_array_end(j);
+	json_key_string(j, "k", story_lane_name(s->lane[i].kind));
+	if (s->lane[i].number >= 0)
+		json_key_int(j, "n", s->lane[i].number);
+	key_known(j, "tid", s->lane[i].tid);
+	json_key_string(j, "name", s->lane[i].name);
+	key_given(j, "owner", s->lane[i].owner);
 }
 
 static void
-write_threads(const struct story *s, struct json *j)
+write_thread(const struct story *s, size_t i, struct json *j)
 {
-	const struct story_thread *h;
+	const struct story_thread *h = &s->thread[i];
 
-	json_key_array(j, "threads");
-	for (size_t i = 0; i < s->threads; i++) {
-		h = &s->thread[i];
-		json_object_begin(j);
-		json_key_uint(j, "tid", h->tid);
-		if (h->pid != 0)
-			json_key_uint(j, "pid", h->pid);
-		if (h->name[0] != '\0')
-			json_key_string(j, "name", h->name);
-		if (h->owner[0] != '\0')
-			json_key_string(j, "owner", h->owner);
-		json_object_end(j);
-	}
-	json_array_end(j);
+	json_key_uint(j, "tid", h->tid);
+	key_known(j, "pid", h->pid);
+	key_given(j, "name", h->name);
+	key_given(j, "owner", h->owner);
 }
 
 /* Other requests that a server's thread had meanwhile. */
 static void
-write_requests(const struct story *s, struct json *j)
+write_other(const struct story *s, size_t i, struct json *j)
 {
-	const struct story_request *r;
+	const struct story_request *r = &s->request[i];
 
-	json_key_array(j, "requests");
-	for (unsigned i = 0; i < s->requests; i++) {
-		r = &s->request[i];
-		json_object_begin(j);
-		key_hex(j, "id", r->id);
-		json_key_int(j, "waited", r->waited_ns);
-		if (r->external_id[0] != '\0') {
-			json_key_string(j, "external_id", r->external_id);
-			json_key_string(j, "method", r->method);
-			json_key_string(j, "target", r->target);
-		}
-		json_object_end(j);
+	key_hex(j, "id", r->id);
+	json_key_int(j, "waited", r->waited_ns);
+	if (r->external_id[0] != '\0') {
+		json_key_string(j, "external_id", r->external_id);
+		json_key_string(j, "method", r->method);
+		json_key_string(j, "target", r->target);
 	}
-	json_array_end(j);
 }
 
 /* The bars of some kinds, as an array of their own. */
@@ -207,8 +209,7 @@ write_bars(const struct story *s, const char *key, enum story_bar_kind one,
 			json_key_string(j, "code", tale_cause_code(b->cause));
 		if (b->cpu >= 0)
 			json_key_int(j, "cpu", b->cpu);
-		if (b->tid != 0)
-			json_key_uint(j, "tid", b->tid);
+		key_known(j, "tid", b->tid);
 		if (b->request != 0)
 			key_hex(j, "request", b->request);
 		json_object_end(j);
@@ -266,60 +267,43 @@ write_stack(const struct story *s, size_t segment, struct json *j)
 
 /* The critical path: pieces that tile [0, total]. */
 static void
-write_path(const struct story *s, struct json *j)
+write_segment(const struct story *s, size_t i, struct json *j)
 {
-	const struct story_segment *g;
+	const struct story_segment *g = &s->segment[i];
 	char call[TALECHAIN_CALL_SIZE];
 
-	json_key_array(j, "path");
-	for (size_t i = 0; i < s->segments; i++) {
-		g = &s->segment[i];
-		json_object_begin(j);
-		json_key_int(j, "b", g->begin_ns);
-		json_key_int(j, "e", g->end_ns);
-		json_key_string(j, "code", tale_cause_code(g->cause));
+	json_key_int(j, "b", g->begin_ns);
+	json_key_int(j, "e", g->end_ns);
+	json_key_string(j, "code", tale_cause_code(g->cause));
+	json_key_string(j, "confidence", story_confidence_name(g->confidence));
+	json_key_uint(j, "l", g->lane);
+	key_given(j, "who", g->who);
+	if (g->call != 0)
 		json_key_string(
-		    j, "confidence", story_confidence_name(g->confidence));
-		json_key_uint(j, "l", g->lane);
-		if (g->who[0] != '\0')
-			json_key_string(j, "who", g->who);
-		if (g->call != 0)
-			json_key_string(
-			    j, "call", talechain_call_name(g->call - 1, call));
-		write_stack(s, i, j);
-		if (g->peer[0] != '\0')
-			json_key_string(j, "peer", g->peer);
-		if (g->peer_request != 0)
-			key_hex(j, "peer_request", g->peer_request);
-		json_object_end(j);
-	}
-	json_array_end(j);
+		    j, "call", talechain_call_name(g->call - 1, call));
+	write_stack(s, i, j);
+	key_given(j, "peer", g->peer);
+	if (g->peer_request != 0)
+		key_hex(j, "peer_request", g->peer_request);
 }
 
 /* How fast things went: for each lane and signal, periods and values. */
 static void
-write_series(const struct story *s, struct json *j)
+write_curve(const struct story *s, size_t i, struct json *j)
 {
-	const struct story_series *x;
+	const struct story_series *x = &s->series[i];
 
-	json_key_array(j, "series");
-	for (size_t i = 0; i < s->curves; i++) {
-		x = &s->series[i];
+	json_key_uint(j, "l", x->lane);
+	json_key_string(j, "n", x->name);
+	json_key_string(j, "unit", x->unit);
+	if (x->usual > 0)
+		json_key_double(j, "usual", x->usual);
+	json_key_array(j, "points");
+	for (size_t k = 0; k < x->points; k++) {
 		json_object_begin(j);
-		json_key_uint(j, "l", x->lane);
-		json_key_string(j, "n", x->name);
-		json_key_string(j, "unit", x->unit);
-		if (x->usual > 0)
-			json_key_double(j, "usual", x->usual);
-		json_key_array(j, "points");
-		for (size_t k = 0; k < x->points; k++) {
-			json_object_begin(j);
-			json_key_int(j, "b", x->point[k].begin_ns);
-			json_key_int(j, "e", x->point[k].end_ns);
-			json_key_double(j, "v", x->point[k].value);
-			json_object_end(j);
-		}
-		json_array_end(j);
+		json_key_int(j, "b", x->point[k].begin_ns);
+		json_key_int(j, "e", x->point[k].end_ns);
+		json_key_double(j, "v", x->point[k].value);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -338,8 +322,7 @@ write_attempts(const struct tale *t, struct json *j)
 		json_object_begin(j);
 		json_key_int(j, "server", a->server);
 		json_key_string(j, "name", a->server_name);
-		if (tale_attempt_pid(t, i) != 0)
-			json_key_uint(j, "pid", tale_attempt_pid(t, i));
+		key_known(j, "pid", tale_attempt_pid(t, i));
 		json_key_string(j, "trigger", a->trigger);
 		json_key_string(j, "outcome", a->outcome);
 		json_key_int(j, "status", a->status);
@@ -352,24 +335,18 @@ write_attempts(const struct tale *t, struct json *j)
 }
 
 static void
-write_hazards(const struct tale *t, struct json *j)
+write_hazard(const struct story *s, size_t i, struct json *j)
 {
-	const struct tale_pause *p;
+	const struct tale *t = s->tale;
+	const struct tale_pause *p = &t->pause[i];
 
-	json_key_array(j, "hazards");
-	for (size_t i = 0; i < t->pauses; i++) {
-		p = &t->pause[i];
-		json_object_begin(j);
-		json_key_int(j, "server", p->server);
-		json_key_string(j, "kind", hazard_kind_name(p->kind));
-		json_key_string(j, "cause", talechain_cause_name(p->cause));
-		json_key_int(j, "b", instant_since(p->begin, t->t0));
-		json_key_int(j, "e", instant_since(p->end, t->t0));
-		json_key_bool(j, "begin_seen", p->begin_seen);
-		json_key_bool(j, "end_seen", p->end_seen);
-		json_object_end(j);
-	}
-	json_array_end(j);
+	json_key_int(j, "server", p->server);
+	json_key_string(j, "kind", hazard_kind_name(p->kind));
+	json_key_string(j, "cause", talechain_cause_name(p->cause));
+	json_key_int(j, "b", instant_since(p->begin, t->t0));
+	json_key_int(j, "e", instant_since(p->end, t->t0));
+	json_key_bool(j, "begin_seen", p->begin_seen);
+	json_key_bool(j, "end_seen", p->end_seen);
 }
 
 static void
@@ -392,35 +369,27 @@ write_arguments(const struct talechain_event *e, struct json *j)
 }
 
 static void
-write_events(const struct story *s, struct json *j)
+write_event(const struct story *s, size_t i, struct json *j)
 {
 	const struct tale *t = s->tale;
-	const struct tale_entry *e;
+	const struct tale_entry *e = &t->entry[i];
 	const char *name;
 	char number[16];
 
-	json_key_array(j, "events");
-	for (size_t i = 0; i < t->entries; i++) {
-		e = &t->entry[i];
-		name = talechain_type_name(e->slot.event.type);
-		snprintf(
-		    number, sizeof(number), "type_%04x", e->slot.event.type);
-		json_object_begin(j);
-		json_key_uint(j, "l", s->event_lane[i]);
-		json_key_int(j, "t", instant_since(e->at, t->t0));
-		if (e->doubtful)
-			json_key_bool(j, "doubtful", true);
-		json_key_int(j, "read",
-		    instant_since((struct instant){e->slot.read_ns}, t->t0));
-		json_key_string(j, "type", name != NULL ? name : number);
-		json_key_int(j, "server", e->slot.server);
-		json_key_uint(j, "channel", e->slot.channel);
-		json_key_uint(j, "tid", e->slot.event.tid);
-		json_key_uint(j, "pid", e->slot.event.pid);
-		write_arguments(&e->slot.event, j);
-		json_object_end(j);
-	}
-	json_array_end(j);
+	name = talechain_type_name(e->slot.event.type);
+	snprintf(number, sizeof(number), "type_%04x", e->slot.event.type);
+	json_key_uint(j, "l", s->event_lane[i]);
+	json_key_int(j, "t", instant_since(e->at, t->t0));
+	if (e->doubtful)
+		json_key_bool(j, "doubtful", true);
+	json_key_int(
+	    j, "read", instant_since((struct instant){e->slot.read_ns}, t->t0));
+	json_key_string(j, "type", name != NULL ? name : number);
+	json_key_int(j, "server", e->slot.server);
+	json_key_uint(j, "channel", e->slot.channel);
+	json_key_uint(j, "tid", e->slot.event.tid);
+	json_key_uint(j, "pid", e->slot.event.pid);
+	write_arguments(&e->slot.event, j);
 }
 
 /* What is known to be missing. */
@@ -458,11 +427,11 @@ story_render_json(const struct story *s, struct json *j)
 	write_verdict(s, j);
 	write_causes(s, j);
 	write_client(t, j);
-	write_lanes(s, j);
+	write_list(s, "lanes", s->lanes, write_lane, j);
 	write_attempts(t, j);
-	write_hazards(t, j);
-	write_threads(s, j);
-	write_requests(s, j);
+	write_list(s, "hazards", t->pauses, write_hazard, j);
+	write_list(s, "threads", s->threads, write_thread, j);
+	write_list(s, "requests", s->requests, write_other, j);
 	write_bars(s, "stages", STORY_BAR_STAGE, STORY_BAR_STAGE, j);
 	write_bars(s, "work", STORY_BAR_WORK, STORY_BAR_WORK, j);
 	write_arrows(s, "flows", STORY_ARROW_FLOW, j);
@@ -470,9 +439,9 @@ story_render_json(const struct story *s, struct json *j)
 	write_bars(s, "delays", STORY_BAR_DELAY, STORY_BAR_BLIND, j);
 	write_bars(s, "others", STORY_BAR_OTHER, STORY_BAR_REQUEST, j);
 	write_bars(s, "holders", STORY_BAR_HOLDER, STORY_BAR_HOLDER, j);
-	write_path(s, j);
-	write_series(s, j);
-	write_events(s, j);
+	write_list(s, "path", s->segments, write_segment, j);
+	write_list(s, "series", s->curves, write_curve, j);
+	write_list(s, "events", t->entries, write_event, j);
 	json_object_end(j);
 	return j->text.failed ? -ENOMEM : 0;
 }

@@ -47,6 +47,15 @@ kind_of_bar(const struct story_bar *b)
 }
 
 const char *
+bar_name(const struct story_bar *b)
+{
+	if (b->name[0] != '\0')
+		return b->name;
+	return b->kind == STORY_BAR_BLIND ? tale_cause_label(TALE_CAUSE_BLIND)
+					  : tale_cause_label(b->cause);
+}
+
+const char *
 kind_class(enum kind kind)
 {
 	return rows[kind].classes;

@@ -5,7 +5,6 @@
  * does not see it.  Private to this room. */
 #pragma once
 
-#include "talechain/claims/story.h"
 #include "talechain/render/markup.h"
 
 /* Symbol, classes, words of the legend, pattern: a path in a square of 8, ""
@@ -39,6 +38,9 @@ enum kind {
 
 enum kind kind_of_cause(enum tale_cause cause);
 enum kind kind_of_bar(const struct story_bar *b);
+
+/* Title of a bar: its own name, else its cause's label; not inert. */
+const char *bar_name(const struct story_bar *b);
 
 /* "delay k-lock", "for another thread"; static text. */
 const char *kind_class(enum kind kind);

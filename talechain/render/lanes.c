@@ -2,11 +2,8 @@
  *
  * A lane's number is the order of first use until lanes_sort(), once, at the
  * end, puts them into the order of the picture. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/array.h"
-#include "base/text.h"
 #include "talechain/render/scene.h"
 
 #define LANES_MAX 64
@@ -49,7 +46,7 @@ lane_get(
     struct explainer *ex, enum story_lane_kind kind, int number, uint32_t tid)
 {
 	struct story *s = ex->s;
-	struct story_lane *l;
+	struct story_lane l = {.kind = kind, .number = number, .tid = tid};
 
 	for (size_t i = 0; i < s->lanes; i++)
 		if (s->lane[i].kind == kind && s->lane[i].number == number &&
@@ -64,15 +61,10 @@ lane_get(
 				return (unsigned)i;
 		return 0;
 	}
-	s->lane = array_grow(
-	    &ex->failed, s->lane, s->lanes, &ex->lane_room, sizeof(*s->lane));
-	if (ex->failed)
-		return 0;
-	l = &s->lane[s->lanes];
-	*l = (struct story_lane){.kind = kind, .number = number, .tid = tid};
-	lane_name(ex, l);
-	thread_owner(ex, tid, l->owner, sizeof(l->owner));
-	return (unsigned)s->lanes++;
+	lane_name(ex, &l);
+	thread_owner(ex, tid, l.owner, sizeof(l.owner));
+	ARRAY_ADD(&ex->failed, s->lane, s->lanes, l);
+	return ex->failed ? 0 : (unsigned)s->lanes - 1;
 }
 
 /* True if a thread is one of the server's that had the request. */
@@ -235,21 +227,17 @@ static void
 thread_list(struct explainer *ex, uint32_t tid)
 {
 	struct story *s = ex->s;
-	struct story_thread *h;
+	struct story_thread h = {.tid = tid};
 
 	for (size_t i = 0; i < s->threads; i++)
 		if (s->thread[i].tid == tid)
 			return;
 	if (tid == 0 || s->threads >= THREADS_MAX)
 		return;
-	s->thread = array_grow(&ex->failed, s->thread, s->threads,
-	    &ex->thread_room, sizeof(*s->thread));
-	if (ex->failed)
-		return;
-	h = &s->thread[s->threads++];
-	*h = (struct story_thread){.tid = tid, .pid = thread_pid(ex, tid)};
-	thread_text(ex, tid, h->name, sizeof(h->name));
-	thread_owner(ex, tid, h->owner, sizeof(h->owner));
+	h.pid = thread_pid(ex, tid);
+	thread_text(ex, tid, h.name, sizeof(h.name));
+	thread_owner(ex, tid, h.owner, sizeof(h.owner));
+	ARRAY_ADD(&ex->failed, s->thread, s->threads, h);
 }
 
 static int

@@ -2,10 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "talechain/claims/story.h"
 #include "talechain/tale/tale_struct.h"
 
 static int
@@ -108,24 +105,24 @@ origin_words(const struct story *s, char out[ORIGIN_WORDS])
 	const struct story_origin *o = &s->origin;
 	const struct tale_attempt *a = s->tale->request.attempt;
 	char begun[40], host[80], name[40];
-	int n = 0;
 
 	out[0] = '\0';
 	if (o->begun_wall_ns > 0)
-		n += snprintf(out, ORIGIN_WORDS, "begun %s",
+		text_append(out, ORIGIN_WORDS, "begun %s",
 		    text_wall(begun, o->begun_wall_ns));
 	if (o->host[0] != '\0')
-		n += snprintf(out + n, ORIGIN_WORDS - (size_t)n, "%son %s",
-		    n > 0 ? " " : "", text_safe(host, sizeof(host), o->host));
+		text_append(out, ORIGIN_WORDS, "%son %s",
+		    out[0] != '\0' ? " " : "",
+		    text_safe(host, sizeof(host), o->host));
 	for (int i = 0; i < TALE_ATTEMPTS; i++)
 		if (a[i].server >= 0 && tale_attempt_pid(s->tale, i) != 0)
-			n += snprintf(out + n, ORIGIN_WORDS - (size_t)n,
-			    "%sserver %s pid %u", n > 0 ? ", " : "",
+			text_append(out, ORIGIN_WORDS, "%sserver %s pid %u",
+			    out[0] != '\0' ? ", " : "",
 			    tale_server_name(
 				s->tale, a[i].server, name, sizeof(name)),
 			    tale_attempt_pid(s->tale, i));
 	if (o->version != NULL)
-		snprintf(out + n, ORIGIN_WORDS - (size_t)n, "%sTailor %s",
-		    n > 0 ? ", " : "", o->version);
+		text_append(out, ORIGIN_WORDS, "%sTailor %s",
+		    out[0] != '\0' ? ", " : "", o->version);
 	return out;
 }

@@ -1,11 +1,12 @@
-/* markup.h: text and lengths of time for XML and HTML.  Private.
+/* markup.h: text and lengths of time for XML, HTML and JSON.  Private.
  *
  * Everything that came from outside goes through markup_text(), after which it
  * is printable ASCII without a character that ends an element or an attribute:
  * other bytes and backslashes appear as \xNN, as in the text rendering. */
 #pragma once
 
-#include "base/text.h"
+#include "base/json.h"
+#include "talechain/claims/story.h"
 
 #define MARKUP_TIME 32
 
@@ -18,6 +19,10 @@ void markup_cut(struct text *x, const char *s, size_t width);
 /* How many characters s is long as it is seen. */
 size_t markup_width(const char *s);
 
+/* An array of lines of evidence or advice, up to the first empty one. */
+void json_key_lines(
+    struct json *j, const char *key, const char line[STORY_LINES][STORY_TEXT]);
+
 /* A length for people, three digits, in ns, us (with the micro sign), ms or s:
  * "312 ns", "41.2 ms".  Returns out. */
 char *markup_span(char out[MARKUP_TIME], int64_t ns);
@@ -29,8 +34,6 @@ char *markup_moment(char out[MARKUP_TIME], int64_t ns);
  * server a pid 501, Tailor 1.0"; "" if nothing is known.  Returns out, which is
  * inert. */
 #define ORIGIN_WORDS 320
-struct story;
-struct tale_request;
 char *origin_words(const struct story *s, char out[ORIGIN_WORDS]);
 /* The client's x-request-id; "" if it gave none, and got Tailor's. */
 const char *client_id(const struct tale_request *r);

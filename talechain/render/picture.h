@@ -58,7 +58,7 @@ double picture_bar_y(const struct picture *p, size_t bar);
 /* Upper edge of what an arrow at a moment touches on a lane: the innermost bar
  * there, else the lane's first row. */
 double picture_touch_y(const struct picture *p, unsigned lane, int64_t ns);
-/* True if there is such a bar. */
+/* True if an arrow at a moment on a lane touches a bar. */
 bool picture_touches(const struct picture *p, unsigned lane, int64_t ns);
 
 /* Distance of the axis's numbers, ns: 1, 2 or 5 times a power of ten. */

@@ -31,23 +31,19 @@ static struct story_series *
 series_get(struct explainer *ex, uint64_t signal, unsigned lane)
 {
 	struct story *s = ex->s;
-	struct story_series *x;
+	const struct talechain_rate_name *name = talechain_rate_find(signal);
 
 	for (size_t i = 0; i < s->curves; i++)
 		if (s->series[i].signal == signal && s->series[i].lane == lane)
 			return &s->series[i];
 	if (s->curves == STORY_SERIES_MAX)
 		return NULL;
-	s->series = array_grow(&ex->failed, s->series, s->curves,
-	    &ex->series_room, sizeof(*s->series));
-	if (ex->failed)
-		return NULL;
-	x = &s->series[s->curves++];
-	*x = (struct story_series){.signal = (unsigned)signal,
-	    .lane = lane,
-	    .name = talechain_rate_find(signal)->name,
-	    .unit = talechain_rate_find(signal)->unit};
-	return x;
+	ARRAY_ADD(&ex->failed, s->series, s->curves,
+	    (struct story_series){.signal = (unsigned)signal,
+		.lane = lane,
+		.name = name->name,
+		.unit = name->unit});
+	return ex->failed ? NULL : &s->series[s->curves - 1];
 }
 
 static void
@@ -58,19 +54,13 @@ series_point(
 	struct story_point at = {.begin_ns = moment_cut(ex->t, p->begin_ns),
 	    .end_ns = moment_cut(ex->t, p->end_ns),
 	    .value = p->count / p->base * worth};
-	size_t room = x->room;
 
 	/* Periods of one signal do not overlap, but for hostile ones. */
 	if (x->points > 0 && at.begin_ns < x->point[x->points - 1].end_ns)
 		at.begin_ns = x->point[x->points - 1].end_ns;
 	if (at.begin_ns >= at.end_ns)
 		return;
-	x->point = array_grow(
-	    &ex->failed, x->point, x->points, &room, sizeof(*x->point));
-	if (ex->failed)
-		return;
-	x->room = room;
-	x->point[x->points++] = at;
+	ARRAY_ADD(&ex->failed, x->point, x->points, at);
 	if (at.value > x->most)
 		x->most = at.value;
 	if (p->usual > 0)

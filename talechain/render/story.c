@@ -1,5 +1,4 @@
 /* story.c: from a tale to a story: its claims, their words, what is drawn. */
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "talechain/render/scene.h"

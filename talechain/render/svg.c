@@ -4,17 +4,13 @@
  * request it was.  Then where the time went, then the lanes.
  * Light or dark as the viewer prefers.  There is no script and nothing is
  * fetched; every bar and arrow has a title, which viewers show and read out. */
-#include "talechain/render/render.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/embed.h"
-#include "talechain/tale/tale_struct.h"
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
+#include "talechain/tale/tale_struct.h"
 
 EMBED(picture_css, "talechain/render/page/picture.css");
 

@@ -7,9 +7,9 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "talechain/events/events.h"
+#include "talechain/render/kind.h"
 #include "talechain/tale/tale_struct.h"
 
 static void
@@ -90,8 +90,7 @@ bar_row(struct text *x, const struct story *s, size_t i)
 
 	text_add(x, "<tr data-i=\"%zu\">", i);
 	cells(x, "msttt", b->begin_ns, b->end_ns - b->begin_ns,
-	    s->lane[b->lane].name, kind[b->kind],
-	    b->name[0] != '\0' ? b->name : tale_cause_label(b->cause));
+	    s->lane[b->lane].name, kind[b->kind], bar_name(b));
 	text_add(x, "</tr>\n");
 }
 

@@ -8,16 +8,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/text.h"
 #include "talechain/events/events.h"
-#include "talechain/tale/tale_struct.h"
 #include "talechain/render/markup.h"
 #include "talechain/render/waterfall.h"
+#include "talechain/tale/tale_struct.h"
 
 /* Blind intervals below this part of the request are not listed. */
 #define BLIND_PART 20

@@ -4,5 +4,6 @@
 #include "base/text.h"
 #include "talechain/tale/tale.h"
 
-/* Append them. */
+/* Append the waterfall of a tale, in lines of 80 columns; nothing if the tale
+ * took no time. */
 void tale_waterfall(const struct tale *t, struct text *x);

@@ -144,8 +144,7 @@ account_store_add(
 	q = db_query(d,
 	    "INSERT INTO accounts VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	    "");
-	if (q == NULL)
-		err = db_error(d);
+	err = q == NULL ? db_error(d) : 0;
 	for (unsigned i = 0; i < n && err == 0; i++)
 		err = account_insert(d, q, &one[i], &causes, &counted);
 	sqlite3_finalize(q);
@@ -242,15 +241,14 @@ account_store_read(struct account_store *s, int64_t from_wall_ns,
 	    "SELECT * FROM accounts WHERE end_ns>=? AND end_ns<?"
 	    " ORDER BY end_ns",
 	    "ii", from_wall_ns, to_wall_ns);
-	int err = q == NULL ? db_error(d) : 1;
 	struct account_named one;
+	int err;
 
-	while (err == 1 && (err = db_row(d, q)) == 1) {
+	while ((err = db_row(d, q)) == 1)
 		if (account_read(q, &one))
 			take(user, &one);
 		else
 			db_row_bad(d, &d->table[0], sqlite3_column_int64(q, 0));
-	}
 	sqlite3_finalize(q);
 	return err;
 }
@@ -264,11 +262,11 @@ account_store_count(struct account_store *s, int64_t from_wall_ns,
 	    "SELECT stratum, counted FROM accounts WHERE end_ns>=? AND "
 	    "end_ns<?",
 	    "ii", from_wall_ns, to_wall_ns);
-	int err = q == NULL ? db_error(d) : 1;
+	int err;
 
 	*slow = *other = 0;
 	*counters = 0;
-	while (err == 1 && (err = db_row(d, q)) == 1) {
+	while ((err = db_row(d, q)) == 1) {
 		struct account a = {.counted = 0};
 		char counted[512];
 		bool good = true;
@@ -367,7 +365,7 @@ latency_store_read(struct account_store *s, int64_t from_wall_ns,
 	    "SELECT * FROM latencies WHERE from_ns>=? AND to_ns<=?"
 	    " ORDER BY from_ns",
 	    "ii", from_wall_ns, to_wall_ns);
-	int err = q == NULL ? db_error(d) : b == NULL ? -ENOMEM : 1;
+	int err = b == NULL ? -ENOMEM : 1;
 
 	while (err == 1 && (err = db_row(d, q)) == 1) {
 		if (latencies_read(q, b))
@@ -392,7 +390,7 @@ latency_store_move(struct account_store *from, struct account_store *to)
 		int64_t number = 0;
 		bool good = false;
 
-		err = q == NULL ? db_error(&from->db) : db_row(&from->db, q);
+		err = db_row(&from->db, q);
 		if (err == 1) {
 			number = sqlite3_column_int64(q, 0);
 			good = latencies_read(q, b);

@@ -41,7 +41,7 @@ struct account {
 	bool cold;     /* the first of its connection */
 	uint8_t cause[ACCOUNT_PARTS];
 	int64_t part_ns[ACCOUNT_PARTS];
-	/* What was counted of its server in the epoch of its middle. */
+	/* Counts of its server in the epoch of its middle. */
 	struct instant middle;			    /* not kept on disk */
 	uint8_t counted, counter[ACCOUNT_COUNTERS]; /* enum talechain_counter */
 	uint64_t milli[ACCOUNT_COUNTERS];
@@ -53,7 +53,7 @@ struct account_named {
 	char route[ACCOUNT_ROUTE], server[ACCOUNT_SERVER]; /* "": none */
 };
 
-/* What the counts of a histogram add up to, at most. */
+/* Most requests of a histogram, the sum of its counts. */
 #define LATENCY_COUNT_MAX (UINT64_C(1) << 53)
 
 /* Latencies of all requests of a class that ended in some time, about a

@@ -13,7 +13,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -156,6 +155,8 @@ db_again(struct db *d, sqlite3_stmt *s, const char *types, ...)
 int
 db_row(struct db *d, sqlite3_stmt *s)
 {
+	if (s == NULL)
+		return db_error(d);
 	switch (sqlite3_step(s)) {
 	case SQLITE_ROW:
 		return 1;
@@ -169,7 +170,7 @@ db_row(struct db *d, sqlite3_stmt *s)
 int
 db_run(struct db *d, sqlite3_stmt *s)
 {
-	int err = s == NULL ? db_error(d) : db_row(d, s);
+	int err = db_row(d, s);
 
 	sqlite3_finalize(s);
 	return err;
@@ -179,7 +180,7 @@ int
 db_number(struct db *d, const char *sql, int64_t *out)
 {
 	sqlite3_stmt *s = db_query(d, sql, "");
-	int err = s == NULL ? db_error(d) : db_row(d, s);
+	int err = db_row(d, s);
 
 	*out = err == 1 ? sqlite3_column_int64(s, 0) : 0;
 	sqlite3_finalize(s);
@@ -322,7 +323,7 @@ settings_set(struct db *d)
 static int
 first_text(struct db *d, sqlite3_stmt *s, const char *in)
 {
-	int err = s == NULL ? db_error(d) : db_row(d, s);
+	int err = db_row(d, s);
 	const char *text =
 	    err == 1 ? (const char *)sqlite3_column_text(s, 0) : NULL;
 

@@ -17,9 +17,6 @@
 #pragma once
 
 #include <sqlite3.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/text.h"
 
@@ -77,9 +74,9 @@ void db_row_bad(struct db *d, struct db_table *t, int64_t number);
 sqlite3_stmt *db_query(struct db *d, const char *sql, const char *types, ...);
 /* Run one that gives no rows with these parameters; it stays open. */
 int db_again(struct db *d, sqlite3_stmt *s, const char *types, ...);
-/* The next row: 1, 0 none, or a negative errno. */
+/* The next row: 1, 0 none, or a negative errno; of NULL that of db_query. */
 int db_row(struct db *d, sqlite3_stmt *s);
-/* Run one that gives no rows, and close it; NULL is accepted. */
+/* Run one that gives no rows, and close it; NULL is accepted, as in db_row. */
 int db_run(struct db *d, sqlite3_stmt *s);
 /* The first number that a query gives; 0: it is NULL, or could not be read. */
 int db_number(struct db *d, const char *sql, int64_t *out);

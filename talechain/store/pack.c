@@ -78,13 +78,26 @@ code_u64(struct codec *c, uint64_t *v)
 	*v = c->err == 0 ? value : 0;
 }
 
+/* Small numbers of either sign as small ones without. */
+static uint64_t
+zigzag(int64_t v)
+{
+	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+
+static int64_t
+unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
 static void
 code_i64(struct codec *c, int64_t *v)
 {
-	uint64_t zigzag = ((uint64_t)*v << 1) ^ (uint64_t)(*v >> 63);
+	uint64_t coded = zigzag(*v);
 
-	code_u64(c, &zigzag);
-	*v = (int64_t)(zigzag >> 1) ^ -(int64_t)(zigzag & 1);
+	code_u64(c, &coded);
+	*v = unzigzag(coded);
 }
 
 /* Within [min, max], or [0, max]; what is outside is refused when read. */
@@ -151,7 +164,7 @@ static void
 code_instant(struct codec *c, struct instant *v, struct instant base)
 {
 	int64_t since = instant_since(*v, base);
-	uint64_t coded = ((uint64_t)since << 1 ^ (uint64_t)(since >> 63)) + 1;
+	uint64_t coded = zigzag(since) + 1;
 
 	if (!instant_is_set(*v))
 		coded = 0;
@@ -161,8 +174,7 @@ code_instant(struct codec *c, struct instant *v, struct instant base)
 	*v = INSTANT_NONE;
 	if (coded == 0 || c->err < 0)
 		return;
-	coded--;
-	since = (int64_t)(coded >> 1) ^ -(int64_t)(coded & 1);
+	since = unzigzag(coded - 1);
 	if (since > SPAN_MAX_NS || since < -SPAN_MAX_NS ||
 	    (since < 0 && (uint64_t)-since >= base.ns))
 		c->err = -EPROTO;

@@ -8,9 +8,9 @@
 #include <sys/file.h>
 
 #include "base/file.h"
-#include "talechain/tale/tale_struct.h"
 #include "talechain/store/db.h"
 #include "talechain/store/pack.h"
+#include "talechain/tale/tale_struct.h"
 
 #define KEEP_MAX 65536
 #define BOOT_BYTES 40
@@ -295,7 +295,7 @@ static int
 first_read(struct tale_store *s, sqlite3_stmt *q, struct tale_summary *t,
     struct tale **out, int64_t *number)
 {
-	int err = q == NULL ? db_error(&s->db) : db_row(&s->db, q);
+	int err = db_row(&s->db, q);
 	bool bad = false;
 
 	if (err == 1) {
@@ -392,18 +392,17 @@ tale_store_each(struct tale_store *s, const struct tale_filter *filter,
 	    "iss",
 	    filter->since_wall_ns > 0 ? filter->since_wall_ns : INT64_MIN,
 	    cause, path);
-	int err = q == NULL ? db_error(d) : 1;
+	struct tale_summary one;
+	bool more = true;
+	int err = 0;
 
-	while (err == 1 && (err = db_row(d, q)) == 1) {
-		struct tale_summary one;
-
-		if (!summary_read(s, q, &one))
+	while (more && (err = db_row(d, q)) == 1)
+		if (summary_read(s, q, &one))
+			more = take(user, &one);
+		else
 			db_row_bad(d, &d->table[0], sqlite3_column_int64(q, 0));
-		else if (!take(user, &one))
-			err = 0;
-	}
 	sqlite3_finalize(q);
-	return err;
+	return err < 0 ? err : 0;
 }
 
 void

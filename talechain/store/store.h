@@ -33,7 +33,7 @@ enum tale_reason {
 /* "target"; static text. */
 const char *tale_reason_name(enum tale_reason reason);
 
-/* What is known of a kept tale without explaining it again. */
+/* The row of a kept tale, without its events. */
 struct tale_summary {
 	uint64_t request; /* Tailor's own id */
 	char external_id[65];

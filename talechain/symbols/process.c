@@ -2,7 +2,6 @@
  * that belongs to no file the map that its runtime wrote. */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "talechain/symbols/symbols.h"
 
 #include "base/array.h"
-#include "talechain/tale/tale_struct.h"
 #include "talechain/symbols/sources.h"
+#include "talechain/tale/tale_struct.h"
 
 #define REMEMBERED 4096 /* a power of two */
 #define START_EDGE_NS (20 * NS_PER_MS)
@@ -170,20 +170,13 @@ find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
 static bool
 entry_add(struct tale *t, const struct symbol *of, unsigned piece)
 {
-	struct tale_entry *grown, *e;
+	struct tale_entry *e = tale_entry_push(t);
 	struct talechain_event *v;
 	size_t length = strnlen(of->name, sizeof(of->name));
 
-	if (t->entries == t->capacity) {
-		grown = realloc(t->entry, (t->capacity + 64) * sizeof(*grown));
-		if (grown == NULL)
-			return false;
-		t->entry = grown;
-		t->capacity += 64;
-	}
-	e = &t->entry[t->entries];
-	*e = t->entry[t->entries - 1];
-	t->entries++;
+	if (e == NULL)
+		return false;
+	*e = e[-1];
 	e->doubtful = false;
 	e->slot.server = -1;
 	v = &e->slot.event;

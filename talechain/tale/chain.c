@@ -12,8 +12,6 @@
  * spent its time there is not decided here. */
 #include "talechain/tale/chain.h"
 
-#include <string.h>
-
 /* If Tailor returns from sending the response's end so much later than that was
  * sent, it had lost its CPU meanwhile.  The client did not wait for that. */
 #define AWAY_NS NS_PER_MS
@@ -68,27 +66,6 @@ moment(const struct tale *t, const struct tale_entry *e, uint32_t *tid)
 	return moment_at(t, e->at);
 }
 
-/* The first segment from a peer that acknowledged a byte. */
-static int64_t
-flow_acked(const struct tale *t, uint64_t cookie, const struct byte_range *last)
-{
-	const struct event_query q = {.cookie = last->set ? cookie : 0,
-	    .type = TALECHAIN_TCP_ACK,
-	    .also = TALECHAIN_TCP_RECV,
-	    .from = NEVER,
-	    .to = NEVER};
-	const struct tale_entry *e = NULL;
-	uint32_t acked;
-
-	while ((e = query_next(t, &q, e)) != NULL) {
-		acked = tale_low(e->slot.event.arg[1]);
-		if (!sequence_before(acked, last->end) &&
-		    sequence_before(acked, last->end + (UINT32_C(1) << 30)))
-			return moment_at(t, e->at);
-	}
-	return NEVER;
-}
-
 /* The flow between the client and Tailor, and the client's end if here. */
 static void
 chain_client(struct tale_chain *c)
@@ -122,7 +99,6 @@ chain_client(struct tale_chain *c)
 	l = (struct event_query)FLOW(
 	    ours, TALECHAIN_TCP_XMIT, c->received, NEVER, &last);
 	c->left = moment(t, query_next(t, &l, NULL), NULL);
-	c->acked = flow_acked(t, ours, &last);
 	l = (struct event_query)FLOW(
 	    theirs, TALECHAIN_TCP_RECV, c->received, NEVER, &last);
 	c->client_net = moment(t, query_next(t, &l, NULL), NULL);

@@ -46,8 +46,7 @@ struct tale_chain {
 	int64_t net_whole; /* the last one did */
 	int64_t accepted;  /* its connection was, if it is the first there */
 	int64_t first_byte, received, committed, finished;
-	int64_t left;  /* the response's last byte left the machine's TCP */
-	int64_t acked; /* the client's ACK of it came */
+	int64_t left; /* the response's last byte left the machine's TCP */
 	int64_t client_net;   /* that byte reached the client's socket, here */
 	bool responded;	      /* Tailor's send of the response was seen */
 	int64_t client_began; /* the client's thread read the first of it */

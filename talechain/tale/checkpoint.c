@@ -39,6 +39,13 @@ tale_checkpoints_free(struct tale_checkpoints **cp)
 
 /* --- one slot ------------------------------------------------------------- */
 
+static void
+place_set(struct state_thread *places, uint32_t key, uint64_t position)
+{
+	places[key % STATE_PLACES] =
+	    (struct state_thread){key, (uint32_t)position};
+}
+
 void
 stream_state_switch(
     struct stream_state *s, uint64_t position, const struct timeline_slot *slot)
@@ -49,8 +56,7 @@ stream_state_switch(
 	if (place->tid == in)
 		place->tid = 0;
 	if (out != 0)
-		s->left[out % STATE_PLACES] =
-		    (struct state_thread){out, (uint32_t)position};
+		place_set(s->left, out, position);
 }
 
 struct state_thread *
@@ -81,10 +87,9 @@ stream_state_java(
     struct stream_state *s, uint64_t position, const struct timeline_slot *slot)
 {
 	uint64_t arg = slot->event.arg[0];
-	uint32_t key = state_java_key(arg >> 32, (unsigned)(arg & 3));
 
-	s->java[key % STATE_PLACES] =
-	    (struct state_thread){key, (uint32_t)position};
+	place_set(
+	    s->java, state_java_key(arg >> 32, (unsigned)(arg & 3)), position);
 }
 
 void
@@ -129,8 +134,8 @@ static void
 state_flow(
     struct stream_state *s, uint64_t position, const struct talechain_event *e)
 {
-	uint16_t local = (uint16_t)(e->arg[3] >> 48);
-	uint16_t remote = (uint16_t)(e->arg[3] >> 32);
+	uint16_t local = event_local(e);
+	uint16_t remote = event_remote(e);
 	uint32_t ports = port_pair(local, remote);
 	struct state_flow *f = flow_place(s, ports);
 	unsigned end = local > remote;
@@ -150,13 +155,9 @@ static void
 state_call(
     struct stream_state *s, uint64_t position, const struct talechain_event *e)
 {
-	uint32_t port = (uint16_t)(e->arg[3] >> 48);
-
-	s->call[e->tid % STATE_PLACES] =
-	    (struct state_thread){e->tid, (uint32_t)position};
+	place_set(s->call, e->tid, position);
 	if (e->type == TALECHAIN_SOCK_SEND)
-		s->forward[port % STATE_PLACES] =
-		    (struct state_thread){port, (uint32_t)position};
+		place_set(s->forward, event_local(e), position);
 }
 
 void
@@ -185,9 +186,7 @@ stream_state_step(
 		state_flow(s, position, &slot->event);
 		break;
 	case TALECHAIN_PROXY_ATTEMPT:
-		s->attempt[slot->event.arg[3] % STATE_PLACES] =
-		    (struct state_thread){
-			(uint32_t)slot->event.arg[3], (uint32_t)position};
+		place_set(s->attempt, tale_low(slot->event.arg[3]), position);
 		break;
 	case TALECHAIN_RATE:
 		s->rate_ns = slot->read_ns;

@@ -51,18 +51,19 @@ struct stream_state {
 	struct timeline_slot open[STATE_SERVERS][SOURCES][HAZARD_KIND_COUNT];
 };
 
-/* What stands for a part of a thread's name instead of the thread. */
+/* Key of a part of a Java thread's name, in stream_state.java. */
 static inline uint32_t
 state_java_key(uint64_t tid, unsigned part)
 {
 	return (uint32_t)tid << 2 | part;
 }
 
-/* Go on by one slot, which has this position. */
+/* Follow the stream by one slot, which has this position. */
 void stream_state_step(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
 
-/* The parts of that. */
+/* What stream_state_step does for a switch, a name, a part of a Java name, and
+ * a beginning or end of a pause. */
 void stream_state_switch(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
 void stream_state_name(struct stream_state *s, uint64_t position,
@@ -86,8 +87,8 @@ stream_state_fetch(struct timeline_reader *reader, const struct stream_state *s,
 uint64_t stream_state_flow(
     const struct stream_state *s, uint16_t local, uint16_t remote);
 
-/* What the slots before a position say; out->position is later if they have
- * been overwritten.
+/* The stream's state after all slots before a position; out->position is later
+ * if they have been overwritten.
  *   c  NULL: from TALE_LOOKBACK_SLOTS before */
 void
 checkpoints_find(struct tale_checkpoints *c, struct timeline_reader *reader,

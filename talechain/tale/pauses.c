@@ -7,8 +7,6 @@
  * one interval, and an end alone stands for its stated length.
  *
  * What a pause did to the request is decided in talechain/claims. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "talechain/events/cause.h"

@@ -317,8 +317,6 @@ slice_all(struct slicer *s)
 	if (err == 0)
 		err = slice_others(s);
 	if (err == 0)
-		err = slice_inward(s);
-	if (err == 0)
 		err = slice_names(s);
 	if (t->entries > 0)
 		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
@@ -344,16 +342,18 @@ slice_client(struct slicer *s)
 }
 
 static int
-slice_request(struct tale **out, struct slicer *s,
-    const struct tale_request *request, const struct tale_client *client,
-    int64_t slack_ns)
+slice_request(struct tale **out, struct timeline_reader *reader,
+    struct tale_checkpoints *checkpoints, const struct tale_request *request,
+    const struct tale_client *client, int64_t slack_ns)
 {
-	struct tale *t;
+	struct slicer *s = calloc(1, sizeof(*s));
+	struct tale *t = calloc(1, sizeof(*t));
 	int err = -ENOMEM;
 
-	t = calloc(1, sizeof(*t));
-	if (t == NULL)
+	if (s == NULL || t == NULL)
 		goto free_tale;
+	s->reader = reader;
+	s->checkpoints = checkpoints;
 	request_copy(&t->request, request);
 	if (client != NULL)
 		t->client = *client;
@@ -377,9 +377,11 @@ slice_request(struct tale **out, struct slicer *s,
 	if (err < 0)
 		goto free_tale;
 	*out = t;
+	free(s);
 	return t->stale ? -ESTALE : 0;
 
 free_tale:
+	free(s);
 	tale_free(&t);
 	return err;
 }
@@ -389,15 +391,7 @@ tale_slice(struct tale **out, struct timeline_reader *reader,
     const struct tale_request *request, const struct tale_client *client,
     int64_t slack_ns)
 {
-	struct slicer *s = calloc(1, sizeof(*s));
-	int err = -ENOMEM;
-
-	if (s != NULL) {
-		s->reader = reader;
-		err = slice_request(out, s, request, client, slack_ns);
-	}
-	free(s);
-	return err;
+	return slice_request(out, reader, NULL, request, client, slack_ns);
 }
 
 int
@@ -405,14 +399,6 @@ tale_slice_next(struct tale **out, struct tale_checkpoints *checkpoints,
     const struct tale_request *request, const struct tale_client *client,
     int64_t slack_ns)
 {
-	struct slicer *s = calloc(1, sizeof(*s));
-	int err = -ENOMEM;
-
-	if (s != NULL) {
-		s->reader = checkpoints_reader(checkpoints);
-		s->checkpoints = checkpoints;
-		err = slice_request(out, s, request, client, slack_ns);
-	}
-	free(s);
-	return err;
+	return slice_request(out, checkpoints_reader(checkpoints), checkpoints,
+	    request, client, slack_ns);
 }

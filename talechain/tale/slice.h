@@ -36,7 +36,13 @@ struct slice_wake {
 	uint32_t from, to, pid; /* within one process */
 };
 
-/* What the passes over the stream know. */
+/* The last ones of some slots. */
+struct slot_ring {
+	struct timeline_slot slot[SLICE_ATTEMPTS];
+	size_t puts;
+};
+
+/* One tale being cut out of the stream: all that its passes share. */
 struct slicer {
 	struct tale *tale;
 	struct timeline_reader *reader;
@@ -77,14 +83,14 @@ struct slicer {
 	struct stream_state state;
 	/* Others' attempts; by port, what Tailor last sent from it; by thread,
 	 * how it last used another connection before the window. */
-	struct timeline_slot attempt[SLICE_ATTEMPTS];
-	size_t attempts;
+	struct slot_ring attempts;
 	struct timeline_slot forward[STATE_PLACES], got[STATE_PLACES];
 	/* Others' begins, the last ones; by the other end's port, what Tailor
 	 * last received there; calls taken on connections that lead
 	 * elsewhere. */
-	struct timeline_slot arrival[SLICE_ATTEMPTS], inward[STATE_PLACES];
-	size_t arrivals, outbounds;
+	struct slot_ring arrivals;
+	struct timeline_slot inward[STATE_PLACES];
+	size_t outbounds;
 };
 
 /* slice_take.c: take a slot into the tale; one too many is counted as left
@@ -103,7 +109,8 @@ slice_is_thread(const struct tale *t, uint64_t tid)
 }
 
 /* slice_kernel.c */
-/* Always 0. */
+/* Learn from a slot: sockets and threads of the request (first), other ends
+ * and further threads (second).  0. */
 int slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
 int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
 /* After the first: where the request's bytes came to its client's socket, if
@@ -118,19 +125,15 @@ int slice_kernel(struct slicer *s, const struct timeline_slot *slot);
 int slice_rest(struct slicer *s, const struct timeline_slot *slot);
 /* Take how the tale's threads left their CPUs before it.  0 or -ENOMEM. */
 int slice_left(struct slicer *s);
-/* slice_other.c: what leads to the request that a thread was busy with. */
+/* slice_other.c: what leads to the request that a thread was busy with, and
+ * whom the threads of a server asked. */
 void slice_other_learn(struct slicer *s, const struct timeline_slot *slot);
-/* Take a call on another connection of the server's.  0 or -ENOMEM. */
+/* Take a call on another connection of the server's, or on one that leads
+ * elsewhere.  0 or -ENOMEM. */
 int slice_other_take(struct slicer *s, const struct timeline_slot *slot);
-/* After the last pass: what leads from those to requests.  0 or -ENOMEM. */
+/* After the last pass: what leads from those to requests of Tailor's.  0 or
+ * -ENOMEM. */
 int slice_others(struct slicer *s);
-
-/* slice_outbound.c: whom the threads of a server asked. */
-void slice_outbound_learn(struct slicer *s, const struct timeline_slot *slot);
-/* Take a call on a connection that leads elsewhere.  0 or -ENOMEM. */
-int slice_outbound_take(struct slicer *s, const struct timeline_slot *slot);
-/* After the last pass: what Tailor received of that.  0 or -ENOMEM. */
-int slice_inward(struct slicer *s);
 
 /* slice_kernel.c */
 /* Take the names of all threads in the tale.  0 or -ENOMEM. */

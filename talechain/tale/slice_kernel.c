@@ -6,9 +6,6 @@
  * them).  Threads are Tailor's own, those that used one of the servers'
  * sockets, those that reported the request, and those of a server that woke
  * one of these, or that one of these woke, while it had the request. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "talechain/events/events.h"
 #include "talechain/tale/chain.h"
@@ -94,8 +91,8 @@ slice_learn_first(struct slicer *s, const struct timeline_slot *slot)
 		return 0;
 	k = &s->socket[i];
 	k->seen = true;
-	k->local = (uint16_t)(e->arg[3] >> 48);
-	k->remote = (uint16_t)(e->arg[3] >> 32);
+	k->local = event_local(e);
+	k->remote = event_remote(e);
 	if (i == TALE_SOCKET_CLIENT && e->type == TALECHAIN_SOCK_SEND &&
 	    e->ts < t->request.first_byte.ns && e->ts > s->flow_from.ns)
 		s->flow_from.ns = e->ts;
@@ -140,8 +137,8 @@ learn_peer(struct slicer *s, const struct timeline_slot *slot)
 	const struct talechain_event *e = &slot->event;
 	const struct slice_socket *k;
 	struct tale *t = s->tale;
-	uint16_t local = (uint16_t)(e->arg[3] >> 48);
-	uint16_t remote = (uint16_t)(e->arg[3] >> 32);
+	uint16_t local = event_local(e);
+	uint16_t remote = event_remote(e);
 	uint32_t sequence = tale_high(e->arg[1]);
 	bool came;
 
@@ -196,7 +193,6 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 	const struct talechain_event *e = &slot->event;
 
 	slice_other_learn(s, slot);
-	slice_outbound_learn(s, slot);
 	if (!slice_touches(s, slot))
 		return 0;
 	if (is_flow(e->type) && e->arg[0] != 0)
@@ -498,7 +494,7 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 			   ? slice_add(s, slot)
 			   : 0;
 	case TALECHAIN_SOCK_PEER:
-		return slice_outbound_take(s, slot);
+		return slice_other_take(s, slot);
 	case TALECHAIN_PAGEFAULT:
 		return take_fault(s, slot);
 	case TALECHAIN_EPOCH_SUM:

@@ -1,11 +1,33 @@
-/* slice_other.c: which other request a server's thread had.
+/* slice_other.c: which other request a server's thread had, and what it asked
+ * of others.
  *
  * A thread that reads a request too late had another one, as has one that
  * responds to another before it works on this.  Tailor forwarded that as well:
  * the port of that call leads to Tailor's socket, and its last attempt before
- * to the request.  The three events become
- * part of the tale.  Requests that did not come through Tailor have none. */
+ * to the request.  The three events become part of the tale.  Requests that did
+ * not come through Tailor have none.
+ *
+ * Calls on connections that do not lead to the server's own port say whom it
+ * waited for.  Where the other end is Tailor's, Tailor's receipt there and the
+ * request that it then began are part of the tale. */
 #include "talechain/tale/slice.h"
+
+#define OUTBOUND_MAX 1000 /* calls in a tale */
+
+static struct timeline_slot *
+ring_put(struct slot_ring *r, const struct timeline_slot *slot)
+{
+	struct timeline_slot *place = &r->slot[r->puts++ % SLICE_ATTEMPTS];
+
+	*place = *slot;
+	return place;
+}
+
+static size_t
+ring_count(const struct slot_ring *r)
+{
+	return r->puts < SLICE_ATTEMPTS ? r->puts : SLICE_ATTEMPTS;
+}
 
 /* The attempt at whose server's port a socket of an event is, or -1. */
 static int
@@ -35,32 +57,58 @@ void
 slice_other_learn(struct slicer *s, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
-	uint16_t local = (uint16_t)(e->arg[3] >> 48);
-	uint16_t remote = (uint16_t)(e->arg[3] >> 32);
+	bool other = e->arg[0] != s->tale->request.id;
+	const struct tale_thread *thread;
 
 	if (e->ts > s->to.ns)
 		return;
-	if (e->type == TALECHAIN_PROXY_ATTEMPT && e->arg[3] != 0 &&
-	    e->arg[0] != s->tale->request.id)
-		s->attempt[s->attempts++ % SLICE_ATTEMPTS] = *slot;
-	else if (e->type == TALECHAIN_SOCK_SEND && !is_own(s, e) &&
-		 attempt_of_port(s, remote) >= 0)
-		s->forward[local % STATE_PLACES] = *slot;
+	switch (e->type) {
+	case TALECHAIN_PROXY_ATTEMPT:
+		if (e->arg[3] != 0 && other)
+			ring_put(&s->attempts, slot);
+		break;
+	case TALECHAIN_PROXY_RECEIVE:
+		if (e->arg[2] != 0 && other)
+			ring_put(&s->arrivals, slot);
+		break;
+	case TALECHAIN_SOCK_SEND:
+		if (!is_own(s, e) && attempt_of_port(s, event_remote(e)) >= 0)
+			s->forward[event_local(e) % STATE_PLACES] = *slot;
+		break;
+	case TALECHAIN_SOCK_RECV:
+		thread = tale_thread_find(s->tale, e->tid);
+		if (thread != NULL && thread->attempt < 0)
+			s->inward[event_remote(e) % STATE_PLACES] = *slot;
+		break;
+	}
+}
+
+/* Take a call on a connection that leads elsewhere. */
+static int
+outbound_take(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	const struct tale_thread *thread = tale_thread_find(s->tale, e->tid);
+
+	return thread == NULL || thread->attempt < 0 || e->ts < s->from.ns ||
+		       e->ts > s->to.ns || s->outbounds++ >= OUTBOUND_MAX
+		   ? 0
+		   : slice_add(s, slot);
 }
 
 int
 slice_other_take(struct slicer *s, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
-	uint16_t local = (uint16_t)(e->arg[3] >> 48);
-	int attempt = attempt_of_port(s, local);
 
+	if (e->type == TALECHAIN_SOCK_PEER)
+		return outbound_take(s, slot);
 	if ((e->type != TALECHAIN_SOCK_RECV &&
 		e->type != TALECHAIN_SOCK_SEND) ||
 	    e->arg[0] == 0)
 		return 0;
-	if (attempt < 0)
-		return slice_outbound_take(s, slot);
+	if (attempt_of_port(s, event_local(e)) < 0)
+		return outbound_take(s, slot);
 	if (e->ts >= s->from.ns)
 		return slice_is_thread(s->tale, e->tid) && e->ts <= s->to.ns
 			   ? slice_add(s, slot)
@@ -82,11 +130,9 @@ static struct timeline_slot *
 attempt_before(struct slicer *s, uint64_t cookie, uint64_t ts)
 {
 	struct timeline_slot *found = NULL, *a, before;
-	size_t count =
-	    s->attempts < SLICE_ATTEMPTS ? s->attempts : SLICE_ATTEMPTS;
 
-	for (size_t i = 0; i < count; i++) {
-		a = &s->attempt[i];
+	for (size_t i = 0; i < ring_count(&s->attempts); i++) {
+		a = &s->attempts.slot[i];
 		if (a->event.arg[3] == cookie && a->event.ts <= ts &&
 		    (found == NULL || found->event.ts < a->event.ts))
 			found = a;
@@ -97,32 +143,48 @@ attempt_before(struct slicer *s, uint64_t cookie, uint64_t ts)
 	    before.event.arg[3] != cookie || before.event.ts > ts ||
 	    before.event.arg[0] == s->tale->request.id)
 		return found;
-	found = &s->attempt[s->attempts++ % SLICE_ATTEMPTS];
-	*found = before;
-	return found;
+	return ring_put(&s->attempts, &before);
 }
 
 /* Take what leads from one call to the request. */
 static int
 other_add(struct slicer *s, const struct talechain_event *e)
 {
-	uint32_t ports = (uint32_t)(e->arg[3] >> 32);
-	struct timeline_slot *forward =
-	    &s->forward[(ports & UINT16_MAX) % STATE_PLACES];
+	uint16_t port = event_remote(e);
+	struct timeline_slot *forward = &s->forward[port % STATE_PLACES];
 	struct timeline_slot *attempt;
 	int err;
 
 	if (forward->seq == 0)
-		fetch(s, &s->state.forward[(ports & UINT16_MAX) % STATE_PLACES],
-		    ports & UINT16_MAX, forward);
+		fetch(s, &s->state.forward[port % STATE_PLACES], port, forward);
 	if (forward->seq == 0 ||
-	    forward->event.arg[3] >> 32 != (ports << 16 | ports >> 16))
+	    event_ports(&forward->event) != ports_other_end(event_ports(e)))
 		return 0;
 	attempt = attempt_before(s, forward->event.arg[0], e->ts);
 	if (attempt == NULL)
 		return 0;
 	err = slice_add_once(s, attempt);
 	return err < 0 ? err : slice_add_once(s, forward);
+}
+
+/* Take what Tailor received of what a call sent, if it did. */
+static int
+inward_add(struct slicer *s, const struct talechain_event *e)
+{
+	struct timeline_slot *in = &s->inward[event_local(e) % STATE_PLACES],
+			     *a;
+	int err;
+
+	if (in->seq == 0 ||
+	    event_ports(&in->event) != ports_other_end(event_ports(e)))
+		return 0;
+	err = slice_add_once(s, in);
+	for (size_t i = 0; i < ring_count(&s->arrivals) && err == 0; i++) {
+		a = &s->arrivals.slot[i];
+		if (a->event.arg[2] == in->event.arg[0])
+			err = slice_add_once(s, a);
+	}
+	return err;
 }
 
 int
@@ -142,19 +204,22 @@ slice_others(struct slicer *s)
 		if (got->seq != 0 && got->event.tid == t->thread[i].tid &&
 		    got->event.type == TALECHAIN_SOCK_RECV &&
 		    !is_own(s, &got->event) &&
-		    attempt_of_port(s, (uint16_t)(got->event.arg[3] >> 48)) >=
-			0)
+		    attempt_of_port(s, event_local(&got->event)) >= 0)
 			err = slice_add(s, got);
 	}
 	entries = t->entries;
 	for (size_t i = 0; i < entries && err == 0; i++) {
 		const struct talechain_event e = t->entry[i].slot.event;
+		const struct tale_thread *thread = tale_thread_find(t, e.tid);
 
-		if ((e.type == TALECHAIN_SOCK_RECV ||
-			e.type == TALECHAIN_SOCK_SEND) &&
-		    !is_own(s, &e) &&
-		    attempt_of_port(s, (uint16_t)(e.arg[3] >> 48)) >= 0)
+		if (e.type != TALECHAIN_SOCK_RECV &&
+		    e.type != TALECHAIN_SOCK_SEND)
+			continue;
+		if (!is_own(s, &e) && attempt_of_port(s, event_local(&e)) >= 0)
 			err = other_add(s, &e);
+		if (err == 0 && e.type == TALECHAIN_SOCK_SEND &&
+		    thread != NULL && thread->attempt >= 0)
+			err = inward_add(s, &e);
 	}
 	return err;
 }

@@ -129,23 +129,16 @@ int
 slice_add(struct slicer *s, const struct timeline_slot *slot)
 {
 	struct tale *t = s->tale;
-	struct tale_entry *grown, *e;
+	struct tale_entry *e;
 	struct instant ts = {slot->event.ts}, read = {slot->read_ns};
-	size_t capacity;
 
 	if (slice_full(s, slot)) {
 		t->omitted++;
 		return 0;
 	}
-	if (t->entries == t->capacity) {
-		capacity = t->capacity > 0 ? 2 * t->capacity : 64;
-		grown = realloc(t->entry, capacity * sizeof(*grown));
-		if (grown == NULL)
-			return -ENOMEM;
-		t->entry = grown;
-		t->capacity = capacity;
-	}
-	e = &t->entry[t->entries++];
+	e = tale_entry_push(t);
+	if (e == NULL)
+		return -ENOMEM;
 	e->slot = *slot;
 	e->doubtful = instant_before(instant_plus(read, DOUBT_FUTURE_NS), ts) ||
 		      instant_before(ts, tale_earlier(read, DOUBT_PAST_NS));

@@ -181,20 +181,32 @@ tale_lost(const struct tale *t)
 }
 
 void *
-array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size)
+array_grow(bool *failed, void *array, size_t count, size_t size)
 {
-	size_t more = *room > 0 ? 2 * *room : 32;
 	void *grown;
 
-	if (*failed || count < *room)
+	if (*failed || (count & (count - 1)) != 0 ||
+	    (count > 0 && count < ARRAY_LEAST))
 		return array;
-	grown = realloc(array, more * size);
-	if (grown == NULL) {
-		*failed = true;
-		return array;
+	grown = realloc(array, (count > 0 ? 2 * count : ARRAY_LEAST) * size);
+	*failed = grown == NULL;
+	return *failed ? array : grown;
+}
+
+struct tale_entry *
+tale_entry_push(struct tale *t)
+{
+	size_t capacity = t->capacity > 0 ? 2 * t->capacity : 64;
+	struct tale_entry *grown;
+
+	if (t->entries == t->capacity) {
+		grown = realloc(t->entry, capacity * sizeof(*grown));
+		if (grown == NULL)
+			return NULL;
+		t->entry = grown;
+		t->capacity = capacity;
 	}
-	*room = more;
-	return grown;
+	return &t->entry[t->entries++];
 }
 
 int64_t

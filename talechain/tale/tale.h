@@ -98,7 +98,7 @@ int tale_checkpoints_new(
 void tale_checkpoints_free(struct tale_checkpoints **cp);
 size_t tale_checkpoints_bytes(void); /* of memory */
 
-/* What the tale holds. */
+/* Of a tale; what is returned lives as long as the tale does. */
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
 struct instant tale_begun(const struct tale *t); /* what the timeline shows */

@@ -7,7 +7,7 @@
 #include "talechain/events/hazard.h"
 #include "talechain/tale/tale.h"
 
-/* What a tale holds of TALE_EVENTS_MAX. */
+/* Most switches, and most events of the kernel, of TALE_EVENTS_MAX. */
 #define TALE_SWITCHES_MAX ((size_t)TALE_EVENTS_MAX / 2)
 #define TALE_KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
 
@@ -94,6 +94,32 @@ tale_field(uint64_t packed, unsigned low, unsigned bits)
 	return packed >> low & ((UINT64_C(1) << bits) - 1);
 }
 
+/* The two ports of an event of a flow: local << 16 | remote. */
+static inline uint32_t
+event_ports(const struct talechain_event *e)
+{
+	return tale_high(e->arg[3]);
+}
+
+static inline uint16_t
+event_local(const struct talechain_event *e)
+{
+	return (uint16_t)(e->arg[3] >> 48);
+}
+
+static inline uint16_t
+event_remote(const struct talechain_event *e)
+{
+	return (uint16_t)(e->arg[3] >> 32);
+}
+
+/* The same ports, seen from the other end. */
+static inline uint32_t
+ports_other_end(uint32_t ports)
+{
+	return ports << 16 | ports >> 16;
+}
+
 /* Length of what the timeline shows, ns, >= 0. */
 static inline int64_t
 tale_total_ns(const struct tale *t)
@@ -151,6 +177,10 @@ const struct tale_thread *tale_thread_find(const struct tale *t, uint64_t tid);
  * Tailor started; 0: not known. */
 uint32_t tale_attempt_pid(const struct tale *t, int attempt);
 
+/* Add an entry, which the caller fills in and puts in order.  NULL: out of
+ * memory. */
+struct tale_entry *tale_entry_push(struct tale *t);
+
 /* Which attempt's server (0 or 1) a server is, or -1. */
 int tale_attempt_of(const struct tale *t, int server);
 
@@ -171,7 +201,7 @@ int tale_relearn(struct tale *t);
 /* Add up the blind intervals within the request. */
 void tale_blinds_sum(struct tale *t);
 
-/* What reports a pause. */
+/* Sources of the beginnings and ends of pauses. */
 enum pause_source { SOURCE_JVM, SOURCE_HAZARD, SOURCE_PROCESS, SOURCES };
 
 /* The beginning or end of a pause. */
@@ -184,7 +214,7 @@ struct tale_mark {
 	uint32_t pid; /* of an end: it stopped this process alone, 0: all */
 };
 
-/* True if an event is one, and which. */
+/* True if an event is the beginning or end of a pause, which *m describes. */
 bool tale_mark_of(const struct talechain_event *e, struct tale_mark *m);
 
 /* Pair the beginnings and ends of pauses in t->entry.  0 or -ENOMEM. */
@@ -223,14 +253,21 @@ size_t entry_from(const struct tale *t, int64_t ns);
 /* ns cut to [0, total]. */
 int64_t moment_cut(const struct tale *t, int64_t ns);
 
-/* True if a <= b and both happened. */
+/* True if both moments happened, and a is not after b. */
 static inline bool
 moment_ordered(int64_t a, int64_t b)
 {
 	return a != NEVER && b != NEVER && a <= b;
 }
 
-/* Make room for one more element in a growing array, or set *failed.  Returns
- * the array. */
-void *
-array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size);
+/* A growing array has room for a power of two, and at least for these. */
+#define ARRAY_LEAST 32
+/* The array with room for one more than count, or *failed is set. */
+void *array_grow(bool *failed, void *array, size_t count, size_t size);
+/* Append to a growing array that begins as NULL; not if *failed. */
+#define ARRAY_ADD(failed, array, count, ...)                                  \
+	do {                                                                  \
+		(array) = array_grow(failed, array, count, sizeof(*(array))); \
+		if (!*(failed))                                               \
+			(array)[(count)++] = __VA_ARGS__;                     \
+	} while (0)

@@ -43,7 +43,7 @@ enum ring_state {
 	RING_ABSURD, /* no correct writer stores this here */
 };
 
-/* What the sequence number in next's slot means.  slots: a power of two. */
+/* Meaning of the sequence number in next's slot.  slots: a power of two. */
 static inline enum ring_state
 ring_judge(uint64_t seq, uint64_t next, uint64_t slots)
 {

@@ -5,7 +5,6 @@
  * covered.  Every number is one of an event. */
 #include <inttypes.h>
 
-#include "base/text.h"
 #include "talechain/words/say.h"
 
 /* The next free line of evidence; the last one when there is none.  One stays

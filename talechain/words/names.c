@@ -5,10 +5,7 @@
 #include "talechain/words/say.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/text.h"
 #include "talechain/events/events.h"
 
 void

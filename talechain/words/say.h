@@ -58,11 +58,11 @@ say_stack(const struct explainer *ex, size_t segment, const struct phrase *l);
  * none. */
 bool say_samples(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
-/* What a thread waited for that another had, and what that did meanwhile;
- * without the subject. */
+/* "waited in futex for a lock, held by x, ...": for what another thread had,
+ * and what that did meanwhile. */
 void say_lock(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
-/* Until which thread woke it, that slept until timers did. */
+/* " until x woke it": of a thread that itself slept until timers did. */
 void say_timer(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
 

@@ -2,13 +2,8 @@
  * stacks, in words. */
 #include "talechain/words/say.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "base/demangle.h"
-#include "base/text.h"
 
 #define FRAMES_TEXT 6 /* in a sentence */
 #define TOPS 64	      /* functions that are counted */

@@ -6,10 +6,7 @@
  * if it has over a fifth.  Where too little of the time is explained, it says
  * so and what is known: nothing is guessed.  Numbers are those of events. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/words/say.h"
 

@@ -3,38 +3,10 @@
 #include "talechain/words/say.h"
 
 #include <inttypes.h>
-#include <string.h>
-#include <sys/syscall.h>
 
 #include "talechain/events/events.h"
 
 #define ALL 99 /* percent: as good as all of it */
-
-/* True if a piece was waited for where another was. */
-static bool
-is_same(
-    const struct story_segment *a, const struct story_segment *b, bool of_peer)
-{
-	return of_peer ? strcmp(a->peer, b->peer) == 0 : a->call == b->call;
-}
-
-/* " (3.0 ms of it)" if a part only of a cause was waited for where a piece
- * was. */
-static void
-say_part(const struct explainer *ex, const struct story_segment *g,
-    bool of_peer, const struct phrase *l)
-{
-	const struct story *s = ex->s;
-	int64_t ns = 0;
-	char ms[32];
-
-	for (size_t i = 0; i < s->segments; i++)
-		if (s->segment[i].cause == g->cause &&
-		    is_same(&s->segment[i], g, of_peer))
-			ns += s->segment[i].end_ns - s->segment[i].begin_ns;
-	if (ns < s->cause_ns[g->cause] / 100 * ALL)
-		phrase_add(l, " (%s of it)", text_ms(ms, ns));
-}
 
 /* The piece of a claim that one of them was copied from. */
 static const struct story_segment *
@@ -43,23 +15,44 @@ piece_of(const struct explainer *ex, const struct claim *c)
 	return &ex->s->segment[c - ex->segment_claim];
 }
 
+/* What pieces of a cause may have in common. */
+enum common { COMMON_CALL, COMMON_PEER, COMMON_OTHER };
+
+static bool
+is_same(const struct explainer *ex, const struct claim *a,
+    const struct claim *b, enum common by)
+{
+	if (by == COMMON_PEER)
+		return strcmp(piece_of(ex, a)->peer, piece_of(ex, b)->peer) ==
+		       0;
+	return by == COMMON_CALL ? a->call == b->call : a->other == b->other;
+}
+
+/* " (3.0 ms of it)" if only a part of a cause has this in common with a
+ * claim. */
+static void
+say_part(const struct explainer *ex, const struct claim *c, enum common by,
+    const struct phrase *l)
+{
+	const struct story *s = ex->s;
+	int64_t ns = 0;
+	char ms[32];
+
+	for (size_t i = 0; i < s->segments; i++)
+		if (s->segment[i].cause == c->cause &&
+		    is_same(ex, &ex->segment_claim[i], c, by))
+			ns += s->segment[i].end_ns - s->segment[i].begin_ns;
+	if (ns < s->cause_ns[c->cause] / 100 * ALL)
+		phrase_add(l, " (%s%s of it)",
+		    by == COMMON_OTHER && c->unseen ? "at the end of " : "",
+		    text_ms(ms, ns));
+}
+
 void
 say_part_of_other(
     const struct explainer *ex, const struct claim *c, const struct phrase *l)
 {
-	const struct story *s = ex->s;
-	const struct claim *k;
-	int64_t ns = 0;
-	char ms[32];
-
-	for (size_t i = 0; i < s->segments; i++) {
-		k = &ex->segment_claim[i];
-		if (k->cause == c->cause && k->other == c->other)
-			ns += s->segment[i].end_ns - s->segment[i].begin_ns;
-	}
-	if (ns < s->cause_ns[c->cause] / 100 * ALL)
-		phrase_add(l, " (%s%s of it)",
-		    c->unseen ? "at the end of " : "", text_ms(ms, ns));
+	say_part(ex, c, COMMON_OTHER, l);
 }
 
 void
@@ -71,7 +64,7 @@ say_call(
 	if (c->call == 0)
 		return;
 	phrase_add(l, " in %s", talechain_call_name(c->call - 1, name));
-	say_part(ex, piece_of(ex, c), false, l);
+	say_part(ex, c, COMMON_CALL, l);
 }
 
 /* True if a system call returns as soon as it has received. */
@@ -113,7 +106,7 @@ say_peer(
 	else
 		phrase_add(
 		    l, " until bytes came, and then received from %s", g->peer);
-	say_part(ex, g, true, l);
+	say_part(ex, c, COMMON_PEER, l);
 	if (g->peer_request != 0)
 		phrase_add(
 		    l, ": Tailor's request %016" PRIx64, g->peer_request);

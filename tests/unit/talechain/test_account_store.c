@@ -364,7 +364,7 @@ TEST_WITH(bad_latencies_cost_themselves, setup, teardown)
 /* Accounts of two epochs, which counted different things. */
 TEST_WITH(counters_survive_a_restart, setup, teardown)
 {
-	struct account_named block[4];
+	struct account_named block[4] = {0};
 	uint64_t slow, other;
 	uint32_t counters;
 
