@@ -46,7 +46,7 @@ struct sources {
 void sources_init(struct sources *s, const struct shim_target *target);
 void sources_fini(struct sources *s);
 
-/* Whether a file of words was cut since it was mapped. */
+/* True once a file of words was cut since it was mapped. */
 bool sources_are_cut(const struct sources *s);
 
 /* Add a signal.  Returns 0, or a negative errno with a sentence in why

@@ -22,7 +22,7 @@ struct activity {
 	struct instant sampled, reported;
 };
 
-/* Whether a sample is due.  The observer only. */
+/* True when a sample is due.  The observer only. */
 static inline bool
 activity_due(const struct activity *a, struct instant now)
 {

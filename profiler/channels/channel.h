@@ -96,7 +96,7 @@ int channel_new_kernel(struct channel **out, uint32_t number,
 unsigned channel_drain(struct channel *c, struct observer_output *o,
     unsigned limit, struct instant now);
 
-/* For an ending channel: whether it is drained.  What its dead writer left
- * half-written is then counted as abandoned. */
+/* True once an ending channel is drained.  Events that its dead writer left
+ * half-written are then counted as abandoned.  The observer only. */
 bool channel_drained(
     struct channel *c, struct observer_output *o, struct instant now);

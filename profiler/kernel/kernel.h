@@ -55,11 +55,11 @@ struct channel *kernel_channel(const struct kernel *k, unsigned i);
  * number).  One thread at a time. */
 int kernel_watch(struct kernel *k, unsigned server, pid_t pid, bool alone);
 
-/* Whether what a watched process forks is watched: that may be refused.  Any
+/* True if what a watched process forks is watched: that may be refused.  Any
  * thread. */
 bool kernel_follows(const struct kernel *k);
 
-/* Whether a process is watched as a server's, or is our own.  Any thread. */
+/* True if a process is watched as a server's, or is our own.  Any thread. */
 bool kernel_watches(const struct kernel *k, pid_t pid);
 
 /* No process that lives is the server's any more; what the others left unread
@@ -97,7 +97,7 @@ struct kernel_pause {
 bool
 kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out);
 
-/* Whether they are paused.  The observer. */
+/* True while the programs are paused.  The observer. */
 bool kernel_is_paused(const struct kernel *k);
 
 /* Pause the programs until a moment, or have them go on (INSTANT_NONE).  The
