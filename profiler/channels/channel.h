@@ -78,9 +78,7 @@ struct channel_place {
 	int fd; /* borrowed: a map of the kernel */
 	off_t offset;
 	size_t bytes;
-	unsigned slot_log2;
-	enum talechain_kind kind;
-	char name[TALECHAIN_NAME_BYTES];
+	struct handshake is; /* tid 0 */
 };
 
 /* Make one that BPF programs write: lay it out, map it read only.

@@ -174,17 +174,6 @@ link_read_orders(void)
 	return true;
 }
 
-static void
-link_wake(void)
-{
-	uint64_t one = 1;
-	ssize_t n;
-
-	do
-		n = write(link_state.wake, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
-}
-
 /* Whether there is another socket now. */
 static bool
 link_moved(void)
@@ -287,7 +276,7 @@ agent_link_move(const char *path)
 		return;
 	next = strdup(path != NULL ? path : "");
 	free(__atomic_exchange_n(&link_state.next, next, __ATOMIC_ACQ_REL));
-	link_wake();
+	eventfd_write(link_state.wake, 1);
 }
 
 void
@@ -296,7 +285,7 @@ agent_link_stop(void)
 	if (!link_state.running)
 		return;
 	__atomic_store_n(&link_state.stop, 1, __ATOMIC_RELEASE);
-	link_wake();
+	eventfd_write(link_state.wake, 1);
 	pthread_join(link_state.thread, NULL);
 	link_state.running = false;
 	close(link_state.wake);

@@ -135,13 +135,12 @@ kernel_make_channels(struct kernel *k, const struct kernel_options *o)
 	size_t bytes = programs_channel_bytes(o->slot_log2);
 	struct channel_place place = {.fd = map,
 	    .bytes = bytes,
-	    .slot_log2 = o->slot_log2,
-	    .kind = TALECHAIN_KIND_KERNEL};
+	    .is = {.slot_log2 = o->slot_log2, .kind = TALECHAIN_KIND_KERNEL}};
 	int err;
 
 	for (unsigned i = 0; i < k->cpus; i++) {
 		place.offset = (off_t)(i * bytes);
-		snprintf(place.name, sizeof(place.name), "cpu%u", i);
+		snprintf(place.is.name, sizeof(place.is.name), "cpu%u", i);
 		err = channel_new_kernel(
 		    &k->channel[i], o->first_number + i, &place, &k->owners);
 		if (err < 0)

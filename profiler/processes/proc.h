@@ -30,8 +30,8 @@ int proc_thread_pidfds(pid_t pid, int out[PROC_THREADS]);
  * an idle machine.  Costs a few microseconds while the process lives. */
 bool proc_is_ending(pid_t pid);
 
-/* The process's threads, up to max of them; returns how many, or a negative
- * errno (-E2BIG: more). */
+/* The process's threads, in the order of their creation.  Returns how many, or
+ * a negative errno; -E2BIG: there are more than max, which were filled in. */
 int proc_threads(pid_t pid, pid_t *tid, int max);
 
 /* The process's first thread of that name; 0: there is none, or none is

@@ -98,10 +98,10 @@ play(struct stage *s, const char *script, const char *cause, const char *seen)
 	assert_string_equal(sweep(s), seen);
 }
 
-/* Goal: each step of a collection shows at its own sweep, in all collectors that
- * stop the world, with the cause; what begins and ends between two sweeps is
- * seen; a young collection that turns into a full one in the same safepoint is
- * one pause; G1's remark, which sets no cause, is a collection. */
+/* Goal: each step of a collection shows at its own sweep, in all collectors
+ * that stop the world, with the cause; what begins and ends between two sweeps
+ * is seen; a young collection that turns into a full one in the same safepoint
+ * is one pause; G1's remark, which sets no cause, is a collection. */
 TEST(test_steps)
 {
 	static const struct {
