@@ -19,7 +19,6 @@ TEST(test_page)
 	const char *options[] = {"-XX:+UseSerialGC", NULL};
 	struct fixture *f = fixture_new();
 	struct profiler_stats s;
-	unsigned explicit = 0;
 	struct jvm j;
 
 	f->options.server[0].agent = false;
@@ -37,12 +36,7 @@ TEST(test_page)
 	assert_true(fixture_count(f, HAZARD_SAFEPOINT, true) > 0);
 	jvm_stop(&j);
 	fixture_end_exit(f);
-	for (unsigned i = 0; i < f->slots; i++)
-		explicit += f->slot[i].event.type == TALECHAIN_JVM_GC_END &&
-			    f->slot[i].event.arg[0] == TALECHAIN_CAUSE_EXPLICIT;
-	assert_true(explicit >= 2);
-	assert_int_equal(fixture_events(f, TALECHAIN_JVM_GC_BEGIN),
-	    fixture_events(f, TALECHAIN_JVM_GC_END));
+	jvm_check_events(f, 0);
 	fixture_free(f);
 }
 
@@ -75,12 +69,6 @@ TEST(test_probes_restart)
 	fixture_wait_hazards(f, HAZARD_EXIT, false, 2);
 	fixture_check_balance(f);
 	fixture_free(f);
-}
-
-/* Goal: probes of libjvm, Serial: hazards equal the JVM's own count. */
-TEST(test_probes_serial)
-{
-	jvm_follow_with_probes("-XX:+UseSerialGC");
 }
 
 /* Goal: a libjvm that is not there costs the probes and nothing else. */
