@@ -486,7 +486,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 {
 	const struct counters *c = &p->observer.output.counters;
 	const struct observer_rest *r = &p->observer.rest;
-	struct kernel_losses losses;
+	const struct kernel_tally *tally;
 
 	attach_stats(&p->attach, out);
 	out->sweeps = counter_read(&c->sweeps);
@@ -515,12 +515,12 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 		out->processes_refused += out->server[i].left_out;
 	if (p->kernel == NULL)
 		return;
-	kernel_losses(p->kernel, &losses);
-	out->processes_refused += losses.refused;
-	out->kernel_missed = losses.missed + losses.ringless;
-	out->kernel_crowded = losses.crowded;
-	out->kernel_unseen = losses.unseen;
-	out->kernel_stackless = losses.stackless;
-	out->kernel_unsummed = losses.unsummed;
+	tally = kernel_tally(p->kernel);
+	out->processes_refused += counter_read(&tally->refused);
+	out->kernel_missed = kernel_missed(p->kernel);
+	out->kernel_crowded = counter_read(&tally->crowded);
+	out->kernel_unseen = counter_read(&tally->unseen);
+	out->kernel_stackless = counter_read(&tally->stackless);
+	out->kernel_unsummed = counter_read(&tally->unsummed);
 	out->kernel_unsampled_ns = counter_read(&c->unsampled_ns);
 }

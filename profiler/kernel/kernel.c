@@ -690,15 +690,14 @@ kernel_count(struct kernel *k)
 		__atomic_store_n(&k->missed, missed, __ATOMIC_RELAXED);
 }
 
-void
-kernel_losses(const struct kernel *k, struct kernel_losses *out)
+uint64_t
+kernel_missed(const struct kernel *k)
 {
-	out->missed = __atomic_load_n(&k->missed, __ATOMIC_RELAXED);
-	out->ringless = __atomic_load_n(&k->tally->ringless, __ATOMIC_RELAXED);
-	out->crowded = __atomic_load_n(&k->tally->crowded, __ATOMIC_RELAXED);
-	out->refused = __atomic_load_n(&k->tally->refused, __ATOMIC_RELAXED);
-	out->unseen = __atomic_load_n(&k->tally->unseen, __ATOMIC_RELAXED);
-	out->stackless =
-	    __atomic_load_n(&k->tally->stackless, __ATOMIC_RELAXED);
-	out->unsummed = __atomic_load_n(&k->tally->unsummed, __ATOMIC_RELAXED);
+	return counter_read(&k->missed) + counter_read(&k->tally->ringless);
+}
+
+const struct kernel_tally *
+kernel_tally(const struct kernel *k)
+{
+	return k->tally;
 }

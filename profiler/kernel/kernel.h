@@ -112,18 +112,14 @@ void kernel_gate(struct kernel *k, struct instant until);
  * either. */
 int64_t kernel_park(struct kernel *k, struct instant now);
 
-/* Events and threads lost so far. */
-struct kernel_losses {
-	uint64_t missed;   /* the program was running already on that CPU */
-	uint64_t ringless; /* on a CPU without a channel */
-	uint64_t crowded;  /* threads without room: their waits are unknown */
-	uint64_t refused;  /* processes that could not be watched */
-	uint64_t unseen;   /* switches that the kernel reported to no program */
-	uint64_t stackless; /* waits and samples beyond the most per second */
-	uint64_t unsummed;  /* epochs beyond the most per second, or 4.3 s */
-};
-
-/* kernel_count reads the kernel's counters (some microseconds; one thread at a
- * time), kernel_losses copies the result.  Any thread. */
+/* Read the kernel's counters of events that it did not write.  Some
+ * microseconds; one thread at a time. */
 void kernel_count(struct kernel *k);
-void kernel_losses(const struct kernel *k, struct kernel_losses *out);
+
+/* Events that were not written by the last kernel_count: their program was
+ * running already on that CPU, or the CPU has no channel.  Any thread. */
+uint64_t kernel_missed(const struct kernel *k);
+
+/* Losses so far, which the programs count.  Borrowed; any thread reads words of
+ * it, relaxed (counter_read). */
+const struct kernel_tally *kernel_tally(const struct kernel *k);

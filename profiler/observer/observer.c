@@ -346,13 +346,11 @@ observer_calibrate(struct observer *o, struct instant now)
 static void
 observer_missed(struct observer *o, struct instant now)
 {
-	struct kernel_losses losses;
 	uint64_t missed;
 
 	if (o->kernel == NULL)
 		return;
-	kernel_losses(o->kernel, &losses);
-	missed = losses.missed + losses.ringless;
+	missed = kernel_missed(o->kernel);
 	if (missed > o->missed_reported)
 		output_lost(&o->output, kernel_channel(o->kernel, 0)->number,
 		    missed - o->missed_reported, OUTPUT_LOSS_MISSED, now);
