@@ -8,7 +8,6 @@
  * channel it came from. */
 #pragma once
 
-#include "profiler/channels/activity.h"
 #include "profiler/channels/output.h"
 #include "talechain/timeline/cursor.h"
 

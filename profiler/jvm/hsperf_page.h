@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-#include "profiler/channels/activity.h"
+#include "profiler/channels/output.h"
 #include "profiler/jvm/pause.h"
 #include "profiler/jvm/vm_thread.h"
 #include "profiler/options/stats.h"

@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 
 #include "base/log.h"
-#include "profiler/observer/agent_channel.h"
+#include "profiler/counters/cycles.h"
 
 #define CALIBRATION_NS (100 * NS_PER_MS)
 /* Pauses between two sweeps on an SMT sibling of the proxy. */
@@ -21,6 +21,43 @@
 #define ALERT_SLEEP_NS (40 * NS_PER_US)
 /* A time slice short enough to be scheduled soon after a wake-up. */
 #define SLICE_NS (100 * NS_PER_US)
+
+/* --- cost ---------------------------------------------------------------- */
+
+/* A sweep begins, period_ns after the one before (0: there was none). */
+static void
+observer_cost_begin(struct observer_cost *s, int64_t period_ns)
+{
+	unsigned bucket;
+
+	if (period_ns > 0) {
+		bucket = 64 - (unsigned)__builtin_clzll((uint64_t)period_ns);
+		if (bucket >= PROFILER_PERIODS)
+			bucket = PROFILER_PERIODS - 1;
+		counter_add(&s->seen.period[bucket], 1);
+		counter_add(&s->seen.periods_ns, (uint64_t)period_ns);
+	}
+	s->timing = s->sweep++ % OBSERVER_COST_EVERY == 0;
+	if (!s->timing)
+		return;
+	counter_add(&s->seen.timed, 1);
+	s->mark = cycles_in_order();
+}
+
+/* Add the time since the last mark to a part. */
+static void
+observer_cost_mark(struct observer_cost *s, enum profiler_part part)
+{
+	uint64_t now;
+
+	if (!s->timing)
+		return;
+	now = cycles_in_order();
+	/* Another CPU's clock may be behind: skip. */
+	if ((int64_t)(now - s->mark) > 0)
+		counter_add(&s->seen.cycles[part], now - s->mark);
+	s->mark = now;
+}
 
 /* --- pages -------------------------------------------------------------- */
 
