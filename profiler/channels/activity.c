@@ -1,5 +1,5 @@
-/* activity.c: when a JVM loads classes and compiles methods, out of two counters
- * that only grow.
+/* activity.c: when a JVM loads classes and compiles methods, out of two
+ * counters that only grow.
  *
  * One JVM_RATES event for each interval in which classes were loaded, so a
  * timeline shows within two milliseconds when a JVM was busy with them.

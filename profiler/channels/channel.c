@@ -202,7 +202,7 @@ channel_report_losses(
 	c->rejected_reported = c->cursor.rejected;
 	n = c->cursor.torn - c->torn_reported;
 	if (n > 0)
-		counter_add(&o->counters.torn, n);
+		count_add(&o->counters.torn, n);
 	c->torn_reported = c->cursor.torn;
 }
 

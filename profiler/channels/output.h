@@ -29,13 +29,13 @@ struct counters {
 
 /* Add to a counter.  Its writer only. */
 static inline void
-counter_add(uint64_t *counter, uint64_t n)
+count_add(uint64_t *counter, uint64_t n)
 {
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t
-counter_read(const uint64_t *counter)
+count_read(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
@@ -76,7 +76,8 @@ void output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
 void output_hazard(
     struct observer_output *o, const struct hazard *h, int64_t latency_ns);
 
-/* --- activity.c: classes and methods of a JVM ------------------------------- */
+/* --- activity.c: classes and methods of a JVM
+ * ------------------------------- */
 
 #define ACTIVITY_PERIOD_NS (2 * NS_PER_MS)
 #define ACTIVITY_COMPILE_PERIOD_NS (50 * NS_PER_MS)

@@ -693,7 +693,7 @@ kernel_count(struct kernel *k)
 uint64_t
 kernel_missed(const struct kernel *k)
 {
-	return counter_read(&k->missed) + counter_read(&k->tally->ringless);
+	return count_read(&k->missed) + count_read(&k->tally->ringless);
 }
 
 const struct kernel_tally *

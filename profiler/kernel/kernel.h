@@ -121,5 +121,5 @@ void kernel_count(struct kernel *k);
 uint64_t kernel_missed(const struct kernel *k);
 
 /* Losses so far, which the programs count.  Borrowed; any thread reads words of
- * it, relaxed (counter_read). */
+ * it, relaxed (count_read). */
 const struct kernel_tally *kernel_tally(const struct kernel *k);

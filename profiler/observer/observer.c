@@ -34,13 +34,13 @@ observer_cost_begin(struct observer_cost *s, int64_t period_ns)
 		bucket = 64 - (unsigned)__builtin_clzll((uint64_t)period_ns);
 		if (bucket >= PROFILER_PERIODS)
 			bucket = PROFILER_PERIODS - 1;
-		counter_add(&s->seen.period[bucket], 1);
-		counter_add(&s->seen.periods_ns, (uint64_t)period_ns);
+		count_add(&s->seen.period[bucket], 1);
+		count_add(&s->seen.periods_ns, (uint64_t)period_ns);
 	}
 	s->timing = s->sweep++ % OBSERVER_COST_EVERY == 0;
 	if (!s->timing)
 		return;
-	counter_add(&s->seen.timed, 1);
+	count_add(&s->seen.timed, 1);
 	s->mark = cycles_in_order();
 }
 
@@ -55,7 +55,7 @@ observer_cost_mark(struct observer_cost *s, enum profiler_part part)
 	now = cycles_in_order();
 	/* Another CPU's clock may be behind: skip. */
 	if ((int64_t)(now - s->mark) > 0)
-		counter_add(&s->seen.cycles[part], now - s->mark);
+		count_add(&s->seen.cycles[part], now - s->mark);
 	s->mark = now;
 }
 
@@ -407,7 +407,7 @@ observer_sample(struct observer *o, struct instant now)
 	n.at = pause.from;
 	n.arg[0] = pause.until.ns;
 	n.arg[1] = pause.most_per_s;
-	counter_add(&o->output.counters.unsampled_ns,
+	count_add(&o->output.counters.unsampled_ns,
 	    (uint64_t)instant_since(pause.until, pause.from));
 	output_emit(&o->output, &n);
 	stalls_lost(&o->stalls); /* what runs is not seen meanwhile */
@@ -434,14 +434,13 @@ observer_account(struct observer *o, struct instant now)
 
 	observer_cost_begin(&o->cost,
 	    instant_is_set(o->swept) && o->rest.wait_ns == 0 ? gap_ns : 0);
-	counter_add(&c->sweeps, 1);
+	count_add(&c->sweeps, 1);
 	if (!instant_is_set(o->swept) || gap_ns <= o->blind_ns)
 		return;
-	counter_add(&c->blind, 1);
-	counter_add(&c->blind_ns, (uint64_t)gap_ns);
+	count_add(&c->blind, 1);
+	count_add(&c->blind_ns, (uint64_t)gap_ns);
 	if ((uint64_t)gap_ns > c->blind_max_ns)
-		counter_add(
-		    &c->blind_max_ns, (uint64_t)gap_ns - c->blind_max_ns);
+		count_add(&c->blind_max_ns, (uint64_t)gap_ns - c->blind_max_ns);
 	n.arg[0] = (uint64_t)gap_ns;
 	output_emit(&o->output, &n);
 }
