@@ -76,8 +76,7 @@ void output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
 void output_hazard(
     struct observer_output *o, const struct hazard *h, int64_t latency_ns);
 
-/* --- activity.c: classes and methods of a JVM
- * ------------------------------- */
+/* --- activity.c: classes and methods of a JVM --- */
 
 #define ACTIVITY_PERIOD_NS (2 * NS_PER_MS)
 #define ACTIVITY_COMPILE_PERIOD_NS (50 * NS_PER_MS)

@@ -110,8 +110,7 @@ bool observer_look(struct observer *o);
 bool
 observer_add_channel(struct observer *o, struct channel *c, struct instant now);
 
-/* --- agent_channel.c, for the observer
- * ------------------------------------- */
+/* --- agent_channel.c, for the observer --- */
 
 /* Read the state word and post changes.  The observer only. */
 void agent_channel_sweep(
