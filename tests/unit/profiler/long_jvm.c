@@ -105,12 +105,6 @@ TEST(test_probes_g1)
 	jvm_follow_with_probes("-XX:+UseG1GC");
 }
 
-/* Goal: the same where it is not in a file. */
-TEST(test_auto_no_shared_page)
-{
-	jvm_follow_without_page("-XX:+PerfDisableSharedMem");
-}
-
 /* Goal: the agent counts each collection; Serial: test_jvm_agent.c. */
 TEST(test_agent)
 {

@@ -71,6 +71,12 @@ TEST(test_probes_restart)
 	fixture_free(f);
 }
 
+/* Goal: probes of libjvm, Serial: hazards equal the JVM's own count. */
+TEST(test_probes_serial)
+{
+	jvm_follow_with_probes("-XX:+UseSerialGC");
+}
+
 /* Goal: a libjvm that is not there costs the probes and nothing else. */
 TEST(test_probes_missing)
 {
@@ -84,31 +90,6 @@ TEST(test_probes_missing)
 	assert_true(eventually(jvm_has_source, f));
 	profiler_stats(f->profiler, &s);
 	assert_int_not_equal(s.server[0].source, PROFILER_SOURCE_PROBES);
-	fixture_free(f);
-}
-
-/* Goal: auto uses the probes where hsperfdata is off. */
-TEST(test_auto_no_perf_data)
-{
-	jvm_follow_without_page("-XX:-UsePerfData");
-}
-
-/* Goal: a JVM without a page is said to be one, and what to do. */
-TEST(test_no_page)
-{
-	const char *options[] = {"-XX:+UseSerialGC", "-XX:-UsePerfData", NULL};
-	struct fixture *f = fixture_new();
-	struct profiler_stats s;
-	struct jvm j;
-
-	assert_true(jvm_start(&j, f, options));
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, j.pid);
-	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
-	profiler_stats(f->profiler, &s);
-	assert_non_null(strstr(s.server[0].detail, "-UsePerfData"));
-	jvm_stop(&j);
-	fixture_end_exit(f);
 	fixture_free(f);
 }
 
