@@ -20,7 +20,7 @@ channel_listener_init(struct channel_listener *d)
 
 /* --- the socket ----------------------------------------------------------- */
 
-/* Whether no process listens at that address or the target of a link there. */
+/* True if no process listens at that address or the target of a link there. */
 static bool
 channel_listener_is_dead(const struct sockaddr_un *address)
 {
@@ -35,7 +35,7 @@ channel_listener_is_dead(const struct sockaddr_un *address)
 	return dead;
 }
 
-/* Whether a socket file is left there without a listener. */
+/* True if a socket file is left there without a listener. */
 static bool
 channel_listener_is_stale(const struct sockaddr_un *address)
 {
@@ -45,7 +45,7 @@ channel_listener_is_stale(const struct sockaddr_un *address)
 	       channel_listener_is_dead(address);
 }
 
-/* Whether another user has put something there. */
+/* True if another user has put something there. */
 static bool
 channel_listener_is_foreign(const char *path)
 {
@@ -114,7 +114,7 @@ fail:
 	return err;
 }
 
-/* Whether the link points to the open socket. */
+/* True if the link points to the open socket. */
 static bool
 leads_here(const struct channel_listener *d, const char *link)
 {

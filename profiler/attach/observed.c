@@ -12,7 +12,7 @@
 #define FIX_BYTES PERMISSION_TEXT
 #define KERNEL_PARTS "stops, quota, kernel events"
 
-/* What is not observed, why, and what to do: parts of one line. */
+/* Parts of one line: signals that are missing and why, and what to do. */
 struct missing {
 	char what[2 * WHY_BYTES];
 	char fix[2 * FIX_BYTES];
@@ -40,7 +40,7 @@ miss(struct missing *m, const char *part, const char *why, const char *fix)
 
 /* --- collections ---------------------------------------------------------- */
 
-/* What switches a JVM's page off; NULL: it is not on its command line. */
+/* The option that switches a JVM's page off; NULL: none on its command line. */
 static const char *
 page_option(pid_t pid)
 {

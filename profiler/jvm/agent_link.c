@@ -80,7 +80,7 @@ agent_state_set(enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause)
 	    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-/* Whether the ring is the caller's now. */
+/* True if the ring is the caller's now. */
 static bool
 ring_take(void)
 {
@@ -174,7 +174,7 @@ link_read_orders(void)
 	return true;
 }
 
-/* Whether there is another socket now. */
+/* True if there is another socket now. */
 static bool
 link_moved(void)
 {

@@ -554,7 +554,7 @@ kernel_gate(struct kernel *k, struct instant until)
 	__atomic_store_n(&k->phase, PHASE_PAUSED, __ATOMIC_RELEASE);
 }
 
-/* Whether it may go on where a pause is to end: not while parked. */
+/* True if the programs may go on where a pause is to end: not while parked. */
 static bool
 may_resume(struct kernel *k, struct instant now)
 {
@@ -599,8 +599,8 @@ kernel_is_paused(const struct kernel *k)
 
 /* --- parking -------------------------------------------------------------- */
 
-/* What sets a mark goes before what clears it, the other way about than they
- * are attached. */
+/* A program that sets a mark goes before the one that clears it, the other way
+ * about than they are attached. */
 static void
 park(struct kernel *k)
 {

@@ -282,7 +282,8 @@ observer_page_classes(
 	    (int)p->server, &o->output, now);
 }
 
-/* What the agent of the page's JVM reports of its heap; 0: nothing. */
+/* The heap in use, as the agent of the page's JVM reports it; 0: it does
+ * not. */
 static uint64_t
 observer_agent_heap(const struct observer *o, const struct hsperf_page *p)
 {
@@ -534,7 +535,7 @@ observer_settle(struct observer *o)
 		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
-/* Whether an agent's collections begin on the VM thread that a page follows. */
+/* True if an agent's collections begin on the VM thread that a page follows. */
 static bool
 agent_has_page(const struct observer *o, const struct channel *c, int server)
 {
@@ -543,7 +544,7 @@ agent_has_page(const struct observer *o, const struct channel *c, int server)
 	return p != NULL && p->vm.fd >= 0 && p->pid == c->pid;
 }
 
-/* Whether a hazard can begin where only polling finds it soon enough: in a
+/* True if a hazard can begin where only polling finds it soon enough: in a
  * page, in the state word of a server's agent or runtime; or a stall may be
  * one. */
 static bool

@@ -24,7 +24,7 @@
 #include "base/array.h"
 #include "profiler/channels/output.h"
 
-/* What ends a rest: the eventfd, and the sources. */
+/* Descriptors that end a rest: the eventfd, and the sources. */
 #define ENDS (1 + PROFILER_SERVERS)
 
 int

@@ -314,7 +314,8 @@ space_has(pid_t space, const struct sockaddr_storage *address)
 		   : space_has_6(space, (const void *)address);
 }
 
-/* Whether it may be another namespace's: each has a loopback of its own. */
+/* True if the address may be another namespace's: each has a loopback of its
+ * own. */
 static bool
 is_of_network(const struct sockaddr_storage *address)
 {
@@ -403,7 +404,7 @@ finder_changed(const struct finder *f, const struct sockaddr_storage *address)
 
 /* --- processes ------------------------------------------------------------ */
 
-/* Whether a process has one of the sockets open. */
+/* True if a process has one of the sockets open. */
 static bool
 process_holds(pid_t pid, const struct finder_sockets *s)
 {
@@ -524,7 +525,7 @@ has_holder_above(const struct finder *f, const struct finder_process *p)
 	return false;
 }
 
-/* Whether Tailor runs below it. */
+/* True if Tailor runs below the process. */
 static bool
 is_above_us(const struct finder *f, pid_t pid)
 {

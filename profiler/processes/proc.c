@@ -142,7 +142,7 @@ proc_stat(pid_t pid, char *buffer, size_t size)
 	return after != NULL ? after + 1 : "";
 }
 
-/* Whether a thread still has its memory, by its exe link.  Do not read other
+/* True if a thread still has its memory, by its exe link.  Do not read other
  * files for this: reading /proc/<pid>/stat or status borrows the memory of the
  * process, and if it ends meanwhile, the reader frees that memory, a tenth of a
  * second per gigabyte.  Returns 1, 0 or a negative errno. */

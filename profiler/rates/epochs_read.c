@@ -143,7 +143,7 @@ source_read(void *user, unsigned server, unsigned source, uint64_t *sum)
 	return s->threads > 0;
 }
 
-/* Whether this machine counts it; else why not. */
+/* True if this machine counts the source; else why gets the reason. */
 static bool
 source_probe(unsigned source, char *why)
 {

@@ -157,7 +157,8 @@ clocks_open(struct rates_reader *r, char *why)
 	return r->clocks > 0 ? 0 : err;
 }
 
-/* Whether this machine has the counters of a kind; else why not. */
+/* 0 if this machine has the counters of a kind; else a negative errno and
+ * why. */
 static int
 kind_probe(unsigned kind, char *why)
 {
