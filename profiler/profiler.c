@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/permission.h"
+#include "base/text.h"
 #include "profiler/attach/attach.h"
 #include "profiler/channels/hazard_ring.h"
 #include "profiler/kernel/kernel.h"
@@ -117,7 +118,6 @@ profiler_log_kernel(struct profiler *p, int err)
 	const struct profiler_signal_state *s = p->signal;
 	struct permission permission;
 	char off[400] = "";
-	size_t n = 0;
 
 	if (p->kernel == NULL) {
 		permission_read(&permission);
@@ -134,10 +134,10 @@ profiler_log_kernel(struct profiler *p, int err)
 		return;
 	}
 	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
-		if (!s[i].on && n < sizeof(off))
-			n += (size_t)snprintf(off + n, sizeof(off) - n,
-			    "%s%s: %s", n > 0 ? "; " : "",
-			    profiler_signal_name(i), s[i].why);
+		if (!s[i].on)
+			text_append(off, sizeof(off), "%s%s: %s",
+			    off[0] != '\0' ? "; " : "", profiler_signal_name(i),
+			    s[i].why);
 	log_event(LOG_LEVEL_NOTICE, "kernel_on",
 	    "profile=%s cpus=%u ring=%u off=\"%s\"",
 	    kernel_name(p->options.kernel), kernel_channels(p->kernel),

@@ -62,9 +62,9 @@ int sources_add_default(struct sources *s, char *why);
 
 struct task_map;
 
-/* Load and attach.  Returns 0, or a negative errno with a sentence in why.
- * Blocks for some tenths of a second. */
-int task_map_open(struct task_map **out, char *why, size_t size);
+/* Load and attach.  Returns 0, or a negative errno with a sentence in why
+ * (SOURCE_WHY bytes).  Blocks for some tenths of a second. */
+int task_map_open(struct task_map **out, char *why);
 void task_map_close(struct task_map **mp);
 
 /* The word of a CPU, for as long as the map is open; NULL: no such CPU. */

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/permission.h"
+#include "base/text.h"
 
 #define WHY_BYTES PERMISSION_TEXT
 #define FIX_BYTES PERMISSION_TEXT
@@ -21,11 +22,9 @@ struct missing {
 static void
 add(char *out, size_t size, const char *separator, const char *text)
 {
-	size_t n = strlen(out);
-
 	if (*text != '\0')
-		snprintf(
-		    out + n, size - n, "%s%s", n > 0 ? separator : "", text);
+		text_append(
+		    out, size, "%s%s", *out != '\0' ? separator : "", text);
 }
 
 static void

@@ -17,11 +17,10 @@ struct vm_thread {
 	void *ring; /* owned mapping of two pages, read only */
 };
 
-/* Find and follow the thread of a process; by its number for tests.  Returns 0,
- * or a negative errno and *out has none (-ESRCH: there is no such thread,
- * perhaps not yet).  Blocks: not the observer. */
+/* Find and follow the thread of a process.  Returns 0, or a negative errno and
+ * *out has none (-ESRCH: there is no such thread, perhaps not yet).  Blocks: not
+ * the observer. */
 int vm_thread_open(struct vm_thread *out, pid_t pid);
-int vm_thread_open_tid(struct vm_thread *out, pid_t tid);
 void vm_thread_close(struct vm_thread *v);
 
 /* True if the thread has a CPU or waits for one, or if that is not known:

@@ -63,9 +63,8 @@ finder_init(struct finder *f)
 	f->sockets.uid = (uid_t)-1;
 }
 
-/* The search is over; its sockets remain known. */
-static void
-finder_end(struct finder *f)
+void
+finder_fini(struct finder *f)
 {
 	if (f->proc != NULL)
 		closedir(f->proc);
@@ -73,12 +72,6 @@ finder_end(struct finder *f)
 	free(f->seen);
 	f->seen = NULL;
 	f->count = f->room = 0;
-}
-
-void
-finder_fini(struct finder *f)
-{
-	finder_end(f);
 }
 
 /* --- sockets -------------------------------------------------------------- */
@@ -570,7 +563,7 @@ finder_result(struct finder *f, struct family *out)
 	enum finder_result r = FINDER_FOREIGN;
 
 	if (f->failed) {
-		finder_end(f);
+		finder_fini(f);
 		return FINDER_NONE;
 	}
 	finder_family(f, out);
@@ -578,7 +571,7 @@ finder_result(struct finder *f, struct family *out)
 		r = FINDER_FOUND;
 	else if (f->activator)
 		r = FINDER_ASLEEP;
-	finder_end(f);
+	finder_fini(f);
 	return r;
 }
 

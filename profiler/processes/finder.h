@@ -70,6 +70,7 @@ enum finder_result {
 
 /* Initialize without a search; zeroed memory is valid, too. */
 void finder_init(struct finder *f);
+/* End the search, if there is one; its sockets remain known. */
 void finder_fini(struct finder *f);
 
 /* True if packets to an IPv4 address go to a gateway: it is on no network of
