@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/permission.h"
+#include "base/text.h"
 #include "profiler/attach/attach.h"
 #include "profiler/channels/hazard_ring.h"
 #include "profiler/kernel/kernel.h"
@@ -117,7 +118,6 @@ profiler_log_kernel(struct profiler *p, int err)
 	const struct profiler_signal_state *s = p->signal;
 	struct permission permission;
 	char off[400] = "";
-	size_t n = 0;
 
 	if (p->kernel == NULL) {
 		permission_read(&permission);
@@ -134,10 +134,10 @@ profiler_log_kernel(struct profiler *p, int err)
 		return;
 	}
 	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
-		if (!s[i].on && n < sizeof(off))
-			n += (size_t)snprintf(off + n, sizeof(off) - n,
-			    "%s%s: %s", n > 0 ? "; " : "",
-			    profiler_signal_name(i), s[i].why);
+		if (!s[i].on)
+			text_append(off, sizeof(off), "%s%s: %s",
+			    off[0] != '\0' ? "; " : "", profiler_signal_name(i),
+			    s[i].why);
 	log_event(LOG_LEVEL_NOTICE, "kernel_on",
 	    "profile=%s cpus=%u ring=%u off=\"%s\"",
 	    kernel_name(p->options.kernel), kernel_channels(p->kernel),
@@ -428,7 +428,7 @@ profiler_heap(
     const struct profiler *p, unsigned server, struct profiler_heap *out)
 {
 	const struct hsperf_heap *h = &p->observer.heap[server];
-	uint64_t collector = counter_read(&h->collector);
+	uint64_t collector = count_read(&h->collector);
 
 	memset(out, 0, sizeof(*out));
 	if (collector == 0)
@@ -438,9 +438,9 @@ profiler_heap(
 	out->exact = collector - 1 != COLLECTOR_G1;
 	out->ordered = __atomic_load_n(&p->attach.orders.understood[server],
 			   __ATOMIC_RELAXED) != 0;
-	out->cause = (enum talechain_cause)counter_read(&h->cause);
+	out->cause = (enum talechain_cause)count_read(&h->cause);
 	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
-		out->word[i] = counter_read(&h->word[i]);
+		out->word[i] = count_read(&h->word[i]);
 }
 
 void
@@ -467,12 +467,12 @@ profiler_copy_cost(const struct profiler *p, struct profiler_stats *out)
 	struct timespec t;
 	clockid_t clock;
 
-	out->cost.timed = counter_read(&s->timed);
+	out->cost.timed = count_read(&s->timed);
 	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
-		out->cost.cycles[i] = counter_read(&s->cycles[i]);
+		out->cost.cycles[i] = count_read(&s->cycles[i]);
 	for (unsigned i = 0; i < PROFILER_PERIODS; i++)
-		out->cost.period[i] = counter_read(&s->period[i]);
-	out->cost.periods_ns = counter_read(&s->periods_ns);
+		out->cost.period[i] = count_read(&s->period[i]);
+	out->cost.periods_ns = count_read(&s->periods_ns);
 	out->cpu_ns = 0;
 	if (p->observer.running &&
 	    pthread_getcpuclockid(p->observer.thread, &clock) == 0 &&
@@ -486,41 +486,41 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 {
 	const struct counters *c = &p->observer.output.counters;
 	const struct observer_rest *r = &p->observer.rest;
-	struct kernel_losses losses;
+	const struct kernel_tally *tally;
 
 	attach_stats(&p->attach, out);
-	out->sweeps = counter_read(&c->sweeps);
-	out->events = counter_read(&c->events);
-	out->lost = counter_read(&c->lost);
-	out->torn = counter_read(&c->torn);
-	out->abandoned = counter_read(&c->abandoned);
-	out->rejected = counter_read(&c->rejected);
-	out->hazards = counter_read(&c->hazards);
-	out->hazards_lost = counter_read(&c->hazards_lost);
-	out->blind = counter_read(&c->blind);
-	out->blind_ns = counter_read(&c->blind_ns);
-	out->blind_max_ns = counter_read(&c->blind_max_ns);
+	out->sweeps = count_read(&c->sweeps);
+	out->events = count_read(&c->events);
+	out->lost = count_read(&c->lost);
+	out->torn = count_read(&c->torn);
+	out->abandoned = count_read(&c->abandoned);
+	out->rejected = count_read(&c->rejected);
+	out->hazards = count_read(&c->hazards);
+	out->hazards_lost = count_read(&c->hazards_lost);
+	out->blind = count_read(&c->blind);
+	out->blind_ns = count_read(&c->blind_ns);
+	out->blind_max_ns = count_read(&c->blind_max_ns);
 	profiler_copy_cost(p, out);
 	out->resting =
 	    __atomic_load_n(&r->state, __ATOMIC_RELAXED) != OBSERVER_SWEEPS;
-	out->rests = counter_read(&r->rests);
-	out->wakes = counter_read(&r->woken);
-	out->rates = counter_read(&c->rates);
-	out->rates_dropped = counter_read(&c->rates_dropped) +
-			     counter_read(&p->attach.rates.dropped);
-	out->stolen_ns = counter_read(&p->attach.steal.total_ns);
+	out->rests = count_read(&r->rests);
+	out->wakes = count_read(&r->woken);
+	out->rates = count_read(&c->rates);
+	out->rates_dropped = count_read(&c->rates_dropped) +
+			     count_read(&p->attach.rates.dropped);
+	out->stolen_ns = count_read(&p->attach.steal.total_ns);
 	out->channels += p->insides;
 	out->channels_opened += p->insides;
 	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
 		out->processes_refused += out->server[i].left_out;
 	if (p->kernel == NULL)
 		return;
-	kernel_losses(p->kernel, &losses);
-	out->processes_refused += losses.refused;
-	out->kernel_missed = losses.missed + losses.ringless;
-	out->kernel_crowded = losses.crowded;
-	out->kernel_unseen = losses.unseen;
-	out->kernel_stackless = losses.stackless;
-	out->kernel_unsummed = losses.unsummed;
-	out->kernel_unsampled_ns = counter_read(&c->unsampled_ns);
+	tally = kernel_tally(p->kernel);
+	out->processes_refused += count_read(&tally->refused);
+	out->kernel_missed = kernel_missed(p->kernel);
+	out->kernel_crowded = count_read(&tally->crowded);
+	out->kernel_unseen = count_read(&tally->unseen);
+	out->kernel_stackless = count_read(&tally->stackless);
+	out->kernel_unsummed = count_read(&tally->unsummed);
+	out->kernel_unsampled_ns = count_read(&c->unsampled_ns);
 }

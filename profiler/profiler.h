@@ -68,7 +68,7 @@ bool profiler_signals(const struct profiler *p,
  * thread. */
 void profiler_signals_here(struct profiler_signal_state out[PROFILER_SIGNALS]);
 
-/* Whether counters of servers' threads will be opened for new processes, which
+/* True if counters of servers' threads will be opened for new processes, which
  * needs CAP_PERFMON. */
 bool profiler_counts(const struct profiler *p);
 
@@ -86,15 +86,15 @@ int profiler_hazard_fd(const struct profiler *p);
  * has been emptied.  The proxy thread only.  About 5 ns when empty. */
 bool profiler_hazard_take(struct profiler *p, struct hazard *out);
 
-/* Whether requests are in flight.  While none is, the observer rests, unless
- * it spins; until the first call it polls.  With the first one this thread
- * looks at the sources of hazards itself (estimated: 100 ns), so that what has
- * begun by now is there to be taken, and wakes the observer, one system call.
- * Free if nothing has changed; never waits.  The proxy thread. */
+/* Set whether requests are in flight.  While none is, the observer rests,
+ * unless it spins; until the first call it polls.  With the first one this
+ * thread looks at the sources of hazards itself (estimated: 100 ns), so that
+ * what has begun by now is there to be taken, and wakes the observer, one
+ * system call.  Free if nothing has changed; never waits.  The proxy thread. */
 void profiler_in_flight(struct profiler *p, bool any);
 
-/* Have the observer read what there is, if it rests: something is about to ask
- * for it.  Proxy thread. */
+/* Have the observer read what was written, if it rests: before events are
+ * read.  One system call then.  The proxy thread. */
 void profiler_wake(struct profiler *p);
 
 /* profiler_heap(p, server, out):
@@ -111,7 +111,7 @@ void profiler_heap(
  * proxy thread; never blocks, a system call.
  *
  * profiler_load_agents(p, on):
- * Whether our agent may be loaded into JVMs that run without it.  Any
+ * Set whether our agent may be loaded into JVMs that run without it.  Any
  * thread. */
 void profiler_collect(struct profiler *p, unsigned server, uint64_t bytes);
 void profiler_load_agents(struct profiler *p, bool on);

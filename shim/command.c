@@ -117,7 +117,7 @@ numbers_use(struct shim_command *c)
 	o->length_ns = (c->seconds > 0 ? c->seconds : 5) * NS_PER_S;
 }
 
-/* What the tables cannot express.  NULL, or what is wrong. */
+/* Check what the tables cannot express.  NULL, or what is wrong. */
 static const char *
 command_check(struct shim_command *c, const struct line_words *words)
 {
@@ -191,7 +191,7 @@ out:
 	return err < 0 ? STATUS_FAILED : 0;
 }
 
-/* Whether the machine has that CPU, -1: none is meant.  False after saying
+/* True if the machine has that CPU; -1: none is meant.  False after saying
  * which there are. */
 static bool
 cpu_exists(long cpu)

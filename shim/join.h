@@ -35,7 +35,7 @@ join_reset(struct join *j)
 	j->begun = false;
 }
 
-/* Whether a value is more than so many times the typical one, plus JOIN_CYCLES.
+/* True if a value is more than so many times the typical one, plus JOIN_CYCLES.
  * Updates the average: an untypical value counts a little, as it may last. */
 static inline bool
 join_untypical(uint64_t *typical, uint64_t value, unsigned times)
@@ -51,7 +51,7 @@ join_untypical(uint64_t *typical, uint64_t value, unsigned times)
 	return value > most;
 }
 
-/* Whether a signal fell since the period began: it was reset. */
+/* True if a signal fell since the period began: it was reset. */
 static inline bool
 join_fell(const struct join *j, const struct shim_sample *now, unsigned signals)
 {
@@ -61,7 +61,7 @@ join_fell(const struct join *j, const struct shim_sample *now, unsigned signals)
 	return false;
 }
 
-/* Whether a sample of so many signals ends a period.  If so *begin is the
+/* True if a sample of so many signals ends a period.  If so *begin is the
  * sample that began it; it lasted from one clock.end to the other. */
 static inline bool
 join_end(struct join *j, const struct shim_sample *now, unsigned signals,

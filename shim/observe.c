@@ -54,7 +54,7 @@ choose_cpu(const struct observe_options *o)
 	return last >= 0 ? last : o->target.cpu;
 }
 
-/* Whether there is a process to observe.  0, or -ESRCH with why. */
+/* Check that there is a process to observe.  0, or -ESRCH with why. */
 static int
 prepare_target(struct observation *o, char *why)
 {
@@ -128,7 +128,7 @@ prepare(struct observation *o, char *why)
 	return err;
 }
 
-/* Whether the observation is over. */
+/* True if the observation is over. */
 static bool
 target_gone(struct observation *o)
 {

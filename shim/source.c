@@ -334,7 +334,7 @@ sources_tag(struct sources *s, const char *spec, char *why)
 			    "the tag task is what runs on a CPU: needs --cpu");
 			return -EINVAL;
 		}
-		err = task_map_open(&s->tasks, why, SOURCE_WHY);
+		err = task_map_open(&s->tasks, why);
 		if (err < 0)
 			return err;
 		s->sampler.tag = task_map_word(s->tasks, s->target.cpu);

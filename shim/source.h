@@ -46,7 +46,7 @@ struct sources {
 void sources_init(struct sources *s, const struct shim_target *target);
 void sources_fini(struct sources *s);
 
-/* Whether a file of words was cut since it was mapped. */
+/* True once a file of words was cut since it was mapped. */
 bool sources_are_cut(const struct sources *s);
 
 /* Add a signal.  Returns 0, or a negative errno with a sentence in why
@@ -62,9 +62,9 @@ int sources_add_default(struct sources *s, char *why);
 
 struct task_map;
 
-/* Load and attach.  Returns 0, or a negative errno with a sentence in why.
- * Blocks for some tenths of a second. */
-int task_map_open(struct task_map **out, char *why, size_t size);
+/* Load and attach.  Returns 0, or a negative errno with a sentence in why
+ * (SOURCE_WHY bytes).  Blocks for some tenths of a second. */
+int task_map_open(struct task_map **out, char *why);
 void task_map_close(struct task_map **mp);
 
 /* The word of a CPU, for as long as the map is open; NULL: no such CPU. */

@@ -30,18 +30,19 @@ struct task_map {
 EMBED(task_map_object, "task_map.bpf");
 
 static int
-complain(int err, char *why, size_t size)
+complain(int err, char *why)
 {
 	struct permission permission;
 	char reason[160], remedy[PERMISSION_TEXT];
 
 	permission_read(&permission);
 	if (err == -EPERM || !permission_to_trace(&permission))
-		snprintf(why, size, "the running task cannot be seen: %s; %s",
+		snprintf(why, SOURCE_WHY,
+		    "the running task cannot be seen: %s; %s",
 		    permission_why(&permission, reason, sizeof(reason)),
 		    permission_remedy(&permission, remedy, sizeof(remedy)));
 	else
-		snprintf(why, size,
+		snprintf(why, SOURCE_WHY,
 		    "the running task cannot be seen: this kernel does not "
 		    "load the program (%s); it needs 5.8 and BTF",
 		    strerror(-err));
@@ -49,7 +50,7 @@ complain(int err, char *why, size_t size)
 }
 
 int
-task_map_open(struct task_map **out, char *why, size_t size)
+task_map_open(struct task_map **out, char *why)
 {
 	struct task_map *m = calloc(1, sizeof(*m));
 	struct bpf_program *program;
@@ -89,7 +90,7 @@ task_map_open(struct task_map **out, char *why, size_t size)
 
 fail:
 	task_map_close(&m);
-	return complain(err, why, size);
+	return complain(err, why);
 }
 
 void

@@ -139,12 +139,7 @@ attach_stats(struct attach *a, struct profiler_stats *out)
 void
 attach_wake(struct attach *a)
 {
-	uint64_t one = 1;
-	ssize_t n;
-
-	do
-		n = write(a->wake, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
+	eventfd_write(a->wake, 1);
 }
 
 void

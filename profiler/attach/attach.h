@@ -62,6 +62,7 @@ int attach_init(struct attach *a, const struct profiler_options *options,
     uint32_t first_number);
 void attach_fini(struct attach *a);
 
+/* Run and end the thread.  0 or a negative errno.  The thread that made it. */
 int attach_start(struct attach *a);
 void attach_stop(struct attach *a);
 
@@ -69,7 +70,7 @@ void attach_stop(struct attach *a);
  * have stopped. */
 void attach_collect(struct attach *a);
 
-/* Any thread: wake it to handle changes. */
+/* Have the attach thread handle changes.  Any thread; one system call. */
 void attach_wake(struct attach *a);
 
 /* Watch another server in this place from the next turn on.  Any thread. */

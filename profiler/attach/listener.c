@@ -20,7 +20,7 @@ channel_listener_init(struct channel_listener *d)
 
 /* --- the socket ----------------------------------------------------------- */
 
-/* Whether no process listens at that address or the target of a link there. */
+/* True if no process listens at that address or the target of a link there. */
 static bool
 channel_listener_is_dead(const struct sockaddr_un *address)
 {
@@ -35,36 +35,21 @@ channel_listener_is_dead(const struct sockaddr_un *address)
 	return dead;
 }
 
-/* Whether a socket file is left there without a listener. */
-static bool
-channel_listener_is_stale(const struct sockaddr_un *address)
-{
-	struct stat st;
-
-	return lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	       channel_listener_is_dead(address);
-}
-
-/* Whether another user has put something there. */
-static bool
-channel_listener_is_foreign(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && st.st_uid != geteuid() &&
-	       st.st_uid != 0;
-}
-
+/* Replaces a socket file that is left there without a listener. */
 static int
 channel_listener_bind(int fd, const struct sockaddr_un *address)
 {
+	struct stat st;
+
 	if (bind(fd, (const void *)address, sizeof(*address)) == 0)
 		return 0;
 	if (errno != EADDRINUSE)
 		return -errno;
-	if (channel_listener_is_foreign(address->sun_path))
+	if (lstat(address->sun_path, &st) < 0)
+		return -EADDRINUSE;
+	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return -EPERM;
-	if (!channel_listener_is_stale(address))
+	if (!S_ISSOCK(st.st_mode) || !channel_listener_is_dead(address))
 		return -EADDRINUSE;
 	(void)unlink(address->sun_path);
 	return bind(fd, (const void *)address, sizeof(*address)) < 0 ? -errno
@@ -114,7 +99,7 @@ fail:
 	return err;
 }
 
-/* Whether the link points to the open socket. */
+/* True if the link points to the open socket. */
 static bool
 leads_here(const struct channel_listener *d, const char *link)
 {

@@ -7,12 +7,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/permission.h"
+#include "base/text.h"
 
 #define WHY_BYTES PERMISSION_TEXT
 #define FIX_BYTES PERMISSION_TEXT
 #define KERNEL_PARTS "stops, quota, kernel events"
 
-/* What is not observed, why, and what to do: parts of one line. */
+/* Parts of one line: signals that are missing and why, and what to do. */
 struct missing {
 	char what[2 * WHY_BYTES];
 	char fix[2 * FIX_BYTES];
@@ -21,11 +22,9 @@ struct missing {
 static void
 add(char *out, size_t size, const char *separator, const char *text)
 {
-	size_t n = strlen(out);
-
 	if (*text != '\0')
-		snprintf(
-		    out + n, size - n, "%s%s", n > 0 ? separator : "", text);
+		text_append(
+		    out, size, "%s%s", *out != '\0' ? separator : "", text);
 }
 
 static void
@@ -40,7 +39,7 @@ miss(struct missing *m, const char *part, const char *why, const char *fix)
 
 /* --- collections ---------------------------------------------------------- */
 
-/* What switches a JVM's page off; NULL: it is not on its command line. */
+/* The option that switches a JVM's page off; NULL: none on its command line. */
 static const char *
 page_option(pid_t pid)
 {

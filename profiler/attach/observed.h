@@ -20,13 +20,13 @@ struct observed {
 	bool reported, collections; /* what the line said */
 };
 
-/* What the line is made of, besides the process; all borrowed. */
+/* Facts of the line, besides those of the process; all borrowed. */
 struct observed_facts {
 	const char *socket; /* of channels; NULL: none */
 	/* The kernel's events: why there are none, and what changes that. */
 	const char *kernel_why, *kernel_fix;
-	const char *detail; /* by what collections are seen */
-	bool collections;   /* they are */
+	const char *detail; /* the source of its collections */
+	bool collections;   /* collections are seen */
 };
 
 /* Log the line of a server's process if it is due.  Returns the time until

@@ -105,7 +105,7 @@ load_busy(const struct load *l)
 	return l->state == LOAD_CONNECT || l->state == LOAD_REPLY;
 }
 
-/* What an earlier tailor may have left is not the user's. */
+/* A value that an earlier tailor may have left is not the user's. */
 static bool
 flag_read(struct orders_periodic *f, const struct load *l)
 {

@@ -367,7 +367,7 @@ process_lost(struct process *p, enum finder_result why)
 	    p->server.name, text, fix);
 }
 
-/* Whether the previous process is still ending. */
+/* True if the previous process is still ending. */
 static bool
 process_lingers(const struct process *p)
 {
@@ -388,7 +388,7 @@ process_hidden(struct process *p)
 		process_lost(p, FINDER_FOREIGN);
 }
 
-/* What a search for the server has found. */
+/* Take the result of a search for the server. */
 static void
 process_find_server(struct process *p, const struct family *found,
     enum finder_result r, struct instant now)
@@ -401,7 +401,7 @@ process_find_server(struct process *p, const struct family *found,
 		process_found(p, found, "listens", now);
 }
 
-/* What a search for more of its processes has found. */
+/* Take the result of a search for more of its processes. */
 static void
 process_find_family(struct process *p, const struct family *found)
 {
@@ -422,7 +422,7 @@ process_find_family(struct process *p, const struct family *found)
 	p->changed = true;
 }
 
-/* Whether it is time for a search; else *due_ns is how long until then, -1:
+/* True if a search is due; else *due_ns is how long until then, -1:
  * none is due.  A set that is known is searched anew if its address has other
  * sockets, and at long intervals if the kernel does not follow it. */
 static bool
@@ -496,7 +496,7 @@ process_page_owner(const struct process *p)
 	return p->family.pid[turn / 2];
 }
 
-/* Whether its page is one that counts: the JVM serves, as far as is known. */
+/* True if its page is one that counts: the JVM serves, as far as is known. */
 static bool
 process_page_counts(struct process *p, pid_t owner)
 {
@@ -564,7 +564,7 @@ process_turn_page(struct process *p, struct instant now)
 	return next_ns;
 }
 
-/* Whether the process has ended, by its handle or, sooner, by its threads. */
+/* True if the process has ended, by its handle or, sooner, by its threads. */
 static bool
 process_is_over(
     struct process *p, bool readable, bool thread, struct instant now)

@@ -101,10 +101,11 @@ void process_refresh(struct process *p);
 /* The same with these; none: no news.  For process_refresh and tests. */
 void process_follow(struct process *p, const pid_t *pid, unsigned count);
 
-/* Whether pid is one of this server's processes, or below its main one. */
+/* True if pid is one of the server's processes, or below its main one.  Reads
+ * /proc. */
 bool process_owns(const struct process *p, pid_t pid);
 
-/* Whether one of its processes serves: it holds a socket that listens on the
+/* Does one of the server's processes serve: hold a socket that listens on the
  * server's address, as workers do that share it.  Others are helpers, whose
  * pauses stop no request.  Until something listens there it may be the main
  * one; where the address is not known, any.  Reads /proc. */

@@ -1,5 +1,12 @@
-#include "profiler/channels/activity.h"
-
+/* activity.c: when a JVM loads classes and compiles methods, out of two
+ * counters that only grow.
+ *
+ * One JVM_RATES event for each interval in which classes were loaded, so a
+ * timeline shows within two milliseconds when a JVM was busy with them.
+ * Compiled methods without classes, which occur all the time, are reported at
+ * most every 50 ms.  A counter that decreases is ignored.
+ *
+ * Cost: one comparison a sweep, and two loads each 2 ms. */
 #include "profiler/channels/output.h"
 
 /* The growth of a counter; 0 if it decreased. */

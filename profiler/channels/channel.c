@@ -32,18 +32,26 @@ channel_ready(struct channel *c, enum talechain_kind kind, pid_t pid)
 	return talechain_cursor_init(&c->cursor, c->memory, c->bytes);
 }
 
-/* Map memory that another writes, read only. */
+/* Write the header through a temporary mapping; then map the memory, which
+ * another writes, read only. */
 static int
-channel_map(struct channel *c, int fd, off_t offset, enum talechain_kind kind,
+channel_map(struct channel *c, int fd, off_t offset, const struct handshake *h,
     pid_t pid)
 {
 	void *map = mmap(
-	    NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
+	    NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
 
 	if (map == MAP_FAILED)
 		return -errno;
+	talechain_init(map, h->slot_log2, h->kind, h->name, (uint32_t)pid,
+	    h->tid, c->number);
+	munmap(map, c->bytes);
+	map = mmap(
+	    NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
+	if (map == MAP_FAILED)
+		return -errno;
 	c->memory = map;
-	return channel_ready(c, kind, pid);
+	return channel_ready(c, h->kind, pid);
 }
 
 int
@@ -80,52 +88,22 @@ fail:
 	return err;
 }
 
-/* Write the header through a temporary mapping. */
-static int
-channel_lay_out(const struct channel *c, const struct handshake *h, pid_t pid)
-{
-	void *map;
-
-	map = mmap(
-	    NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c->memfd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
-	talechain_init(map, h->slot_log2, h->kind, h->name, (uint32_t)pid,
-	    h->tid, c->number);
-	munmap(map, c->bytes);
-	return 0;
-}
-
 int
 channel_new_kernel(struct channel **out, uint32_t number,
     const struct channel_place *place, const struct kernel_owners *owners)
 {
 	struct channel *c;
-	void *map;
-	int err;
+	int err = channel_new(&c, number, place->bytes);
 
-	err = channel_new(&c, number, place->bytes);
 	if (err < 0)
 		return err;
 	c->owners = owners;
 	c->from_kernel = true;
-	map = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-	    place->fd, place->offset);
-	if (map == MAP_FAILED) {
-		err = -errno;
-		goto fail;
-	}
-	talechain_init(
-	    map, place->slot_log2, place->kind, place->name, 0, 0, number);
-	munmap(map, c->bytes);
-	err = channel_map(c, place->fd, place->offset, place->kind, 0);
+	err = channel_map(c, place->fd, place->offset, &place->is, 0);
 	if (err < 0)
-		goto fail;
-	*out = c;
-	return 0;
-
-fail:
-	channel_free(&c);
+		channel_free(&c);
+	else
+		*out = c;
 	return err;
 }
 
@@ -147,10 +125,7 @@ channel_new_outside(struct channel **out, uint32_t number,
 		err = -errno;
 		goto fail;
 	}
-	err = channel_lay_out(c, hello, pid);
-	if (err < 0)
-		goto fail;
-	err = channel_map(c, c->memfd, 0, hello->kind, pid);
+	err = channel_map(c, c->memfd, 0, hello, pid);
 	if (err < 0)
 		goto fail;
 	*out = c;
@@ -227,7 +202,7 @@ channel_report_losses(
 	c->rejected_reported = c->cursor.rejected;
 	n = c->cursor.torn - c->torn_reported;
 	if (n > 0)
-		counter_add(&o->counters.torn, n);
+		count_add(&o->counters.torn, n);
 	c->torn_reported = c->cursor.torn;
 }
 

@@ -8,7 +8,6 @@
  * channel it came from. */
 #pragma once
 
-#include "profiler/channels/activity.h"
 #include "profiler/channels/output.h"
 #include "talechain/timeline/cursor.h"
 
@@ -78,9 +77,7 @@ struct channel_place {
 	int fd; /* borrowed: a map of the kernel */
 	off_t offset;
 	size_t bytes;
-	unsigned slot_log2;
-	enum talechain_kind kind;
-	char name[TALECHAIN_NAME_BYTES];
+	struct handshake is; /* tid 0 */
 };
 
 /* Make one that BPF programs write: lay it out, map it read only.
@@ -96,7 +93,7 @@ int channel_new_kernel(struct channel **out, uint32_t number,
 unsigned channel_drain(struct channel *c, struct observer_output *o,
     unsigned limit, struct instant now);
 
-/* For an ending channel: whether it is drained.  What its dead writer left
- * half-written is then counted as abandoned. */
+/* True once an ending channel is drained.  Events that its dead writer left
+ * half-written are then counted as abandoned.  The observer only. */
 bool channel_drained(
     struct channel *c, struct observer_output *o, struct instant now);

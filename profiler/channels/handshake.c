@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether these bytes are exactly this request. */
+/* True if these bytes are exactly this request. */
 static bool
 is_spelt(const struct handshake *h, const char *text, size_t length)
 {

@@ -32,16 +32,11 @@ hazard_ring_fini(struct hazard_ring *r)
 static void
 ring_wake(struct hazard_ring *r)
 {
-	uint64_t one = 1;
-	ssize_t n;
-
 	if (__atomic_load_n(&r->armed, __ATOMIC_SEQ_CST) == 0 ||
 	    __atomic_exchange_n(&r->armed, 0, __ATOMIC_SEQ_CST) == 0)
 		return;
 	__atomic_store_n(&r->wakes, r->wakes + 1, __ATOMIC_RELEASE);
-	do
-		n = write(r->fd, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
+	eventfd_write(r->fd, 1);
 }
 
 bool
@@ -116,10 +111,11 @@ ring_make_up(struct hazard_ring *r, struct hazard *out)
 static bool
 ring_take_slow(struct hazard_ring *r, struct hazard *out)
 {
-	uint64_t count, lost;
+	eventfd_t count;
+	uint64_t lost;
 
 	if (r->drained != __atomic_load_n(&r->wakes, __ATOMIC_ACQUIRE) &&
-	    read(r->fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+	    eventfd_read(r->fd, &count) == 0)
 		r->drained += count;
 	__atomic_store_n(&r->armed, 1, __ATOMIC_SEQ_CST);
 	if (ring_pop(r, out))

@@ -7,7 +7,7 @@ hazard_state_page_counts(const struct hazard_state *w)
 	return w->agents == 0 || w->page_concurrent;
 }
 
-/* Whether the sources show a hazard of a process that runs. */
+/* True if the sources show a hazard of a process that runs. */
 static bool
 hazard_state_in_force(const struct hazard_state *w, enum hazard_kind kind)
 {

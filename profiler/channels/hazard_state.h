@@ -13,7 +13,7 @@
 
 #include "profiler/channels/output.h"
 
-/* Why no thread of a server may run (stall.h). */
+/* Reason why no thread of a server may run (stall.h). */
 enum stall {
 	STALL_NONE,
 	STALL_QUOTA,
@@ -47,7 +47,7 @@ struct hazard_change {
 	struct instant seen;
 };
 
-/* Whether the page's collections count; else an agent's do. */
+/* True if the page's collections count; else an agent's do. */
 bool hazard_state_page_counts(const struct hazard_state *w);
 
 /* Post the differences between the sources' state and what was posted. */

@@ -32,7 +32,7 @@ output_event(struct observer_output *o, const struct talechain_event *e,
     uint32_t channel, int server, struct instant seen)
 {
 	timeline_append(o->timeline, e, channel, server, seen);
-	counter_add(&o->counters.events, 1);
+	count_add(&o->counters.events, 1);
 }
 
 void
@@ -47,16 +47,16 @@ output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
 
 	switch (why) {
 	case OUTPUT_LOSS_OVERWRITTEN:
-		counter_add(&o->counters.lost, events);
+		count_add(&o->counters.lost, events);
 		break;
 	case OUTPUT_LOSS_ABANDONED:
-		counter_add(&o->counters.abandoned, events);
+		count_add(&o->counters.abandoned, events);
 		break;
 	case OUTPUT_LOSS_REJECTED:
-		counter_add(&o->counters.rejected, events);
+		count_add(&o->counters.rejected, events);
 		break;
 	case OUTPUT_LOSS_MISSED:
-		counter_add(&o->counters.missed, events);
+		count_add(&o->counters.missed, events);
 		break;
 	}
 	output_emit(o, &n);
@@ -75,8 +75,8 @@ output_hazard(
 
 	/* The proxy first: the stream can wait a hundred nanoseconds. */
 	if (hazard_ring_post(o->hazards, h))
-		counter_add(&o->counters.hazards, 1);
+		count_add(&o->counters.hazards, 1);
 	else
-		counter_add(&o->counters.hazards_lost, 1);
+		count_add(&o->counters.hazards_lost, 1);
 	output_emit(o, &n);
 }

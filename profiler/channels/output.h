@@ -29,13 +29,13 @@ struct counters {
 
 /* Add to a counter.  Its writer only. */
 static inline void
-counter_add(uint64_t *counter, uint64_t n)
+count_add(uint64_t *counter, uint64_t n)
 {
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t
-counter_read(const uint64_t *counter)
+count_read(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
@@ -75,3 +75,26 @@ void output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
 /* Post a hazard to the proxy and append it to the stream. */
 void output_hazard(
     struct observer_output *o, const struct hazard *h, int64_t latency_ns);
+
+/* --- activity.c: classes and methods of a JVM --- */
+
+#define ACTIVITY_PERIOD_NS (2 * NS_PER_MS)
+#define ACTIVITY_COMPILE_PERIOD_NS (50 * NS_PER_MS)
+
+struct activity {
+	uint64_t classes, compiled; /* as last sampled at */
+	uint64_t unreported;	    /* methods compiled, not yet reported */
+	struct instant sampled, reported;
+};
+
+/* True when a sample is due.  The observer only. */
+static inline bool
+activity_due(const struct activity *a, struct instant now)
+{
+	return instant_since(now, a->sampled) >= ACTIVITY_PERIOD_NS;
+}
+
+/* Sample the counters of a server (-1: unknown) and emit events that are
+ * due. */
+void activity_sample(struct activity *a, uint64_t classes, uint64_t compiled,
+    int server, struct observer_output *o, struct instant now);

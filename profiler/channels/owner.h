@@ -13,9 +13,9 @@
 #define KERNEL_SERVERS 2     /* as PROFILER_SERVERS */
 #define KERNEL_PROCESSES 256 /* of one server; more are not watched */
 
-/* What the byte of a process holds: 0, or whose it is and how it is watched.
- * It outlives the process, because events of it may be unread; the fork that
- * gives its number to another process sets it anew. */
+/* Content of a process's byte: 0, or which server's it is and how it is
+ * watched.  The byte outlives the process, because events of it may be unread;
+ * the fork that gives its number to another process sets it anew. */
 enum kernel_mark {
 	KERNEL_MARK_SELF = 1,
 	KERNEL_MARK_SERVER, /* of the first server; the others follow */

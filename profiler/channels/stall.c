@@ -16,7 +16,7 @@ stall_post(struct hazard_state *w, enum stall kind, struct instant at,
 	hazard_state_update(w, &change);
 }
 
-/* Whether a thread only left a system call meanwhile, or may yet do so. */
+/* True if a thread only left a system call meanwhile, or may yet do so. */
 static bool
 is_visit(const struct stalls *s, int server, enum talechain_off off,
     struct instant at)
@@ -56,9 +56,9 @@ stall_over(struct stalls *s, unsigned server, struct instant at)
 		stall_post(&s->hazards[server], STALL_NONE, at, INSTANT_NONE);
 }
 
-/* What a stopped process has forked may run on: to its end, perhaps.  Within a
- * system call a thread runs even if the quota is used up, until the call would
- * return: each one that is woken meanwhile. */
+/* Processes that a stopped process has forked may run on: to its end, perhaps.
+ * Within a system call a thread runs even if the quota is used up, until the
+ * call would return: each one that is woken meanwhile. */
 static void
 stall_enters(struct stalls *s, int server, uint32_t pid, struct instant at)
 {

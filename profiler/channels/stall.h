@@ -51,5 +51,5 @@ void stalls_lost(struct stalls *s);
 /* Begin the hazards of stalls that last. */
 void stalls_sweep(struct stalls *s, struct instant now);
 
-/* Whether one begins, or may begin, at a sweep that no event precedes. */
+/* True if a stall begins, or may begin, at a sweep that no event precedes. */
 bool stalls_pending(const struct stalls *s);

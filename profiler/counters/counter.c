@@ -79,7 +79,7 @@ complain(int err, const char *name, pid_t pid, char *why, size_t size)
 	return err;
 }
 
-/* Whether the event can be read without the kernel. */
+/* True if the event can be read without the kernel. */
 static enum counter_way
 way_of(struct counter *c)
 {

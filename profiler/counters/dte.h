@@ -25,7 +25,7 @@ struct dte_clock {
 	uint64_t end;	/* after the last */
 };
 
-/* Whether rates of the period between two samples can be trusted.
+/* True if rates of the period between two samples can be trusted.
  *   margin_ppm  0 .. 1000000
  * A period in which the clock stood still or ran backwards is never kept. */
 static inline bool

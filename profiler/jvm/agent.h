@@ -91,7 +91,7 @@ void agent_collect_init(void *vm, void *env);
 #define AGENT_COLLECT_FULL UINT64_MAX
 void agent_collect(uint64_t bytes);
 
-/* Whether an order is being carried out.  Any thread. */
+/* True while an order is being carried out.  Any thread. */
 bool agent_collecting(void);
 
 /* Start the thread that reports what is in use of the heap, if the JVM's page
@@ -102,8 +102,8 @@ void agent_heap_start(void);
 void agent_page_open(void);
 void agent_page_close(void);
 
-/* Whether it shows what is in use only at collections: with Serial and Parallel
- * of a JDK that does not sample it (25). */
+/* True if the page shows what is in use only at collections: with Serial and
+ * Parallel of a JDK that does not sample it (25). */
 bool agent_page_lacks_heap(void);
 
 /* The cause of the current collection or (ended) the last.  No system call. */

@@ -110,7 +110,6 @@ void
 agent_collect(uint64_t bytes)
 {
 	static char name[] = "tailor-collect";
-	uint64_t one = 1;
 	pthread_t thread;
 
 	__atomic_store_n(&collect.bytes, bytes, __ATOMIC_RELAXED);
@@ -128,6 +127,6 @@ agent_collect(uint64_t bytes)
 		}
 		pthread_detach(thread);
 	}
-	if (write(collect.wake, &one, sizeof(one)) < 0)
+	if (eventfd_write(collect.wake, 1) < 0)
 		__atomic_store_n(&collect.bytes, 0, __ATOMIC_RELAXED);
 }

@@ -80,7 +80,7 @@ agent_state_set(enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause)
 	    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-/* Whether the ring is the caller's now. */
+/* True if the ring is the caller's now. */
 static bool
 ring_take(void)
 {
@@ -174,18 +174,7 @@ link_read_orders(void)
 	return true;
 }
 
-static void
-link_wake(void)
-{
-	uint64_t one = 1;
-	ssize_t n;
-
-	do
-		n = write(link_state.wake, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
-}
-
-/* Whether there is another socket now. */
+/* True if there is another socket now. */
 static bool
 link_moved(void)
 {
@@ -287,7 +276,7 @@ agent_link_move(const char *path)
 		return;
 	next = strdup(path != NULL ? path : "");
 	free(__atomic_exchange_n(&link_state.next, next, __ATOMIC_ACQ_REL));
-	link_wake();
+	eventfd_write(link_state.wake, 1);
 }
 
 void
@@ -296,7 +285,7 @@ agent_link_stop(void)
 	if (!link_state.running)
 		return;
 	__atomic_store_n(&link_state.stop, 1, __ATOMIC_RELEASE);
-	link_wake();
+	eventfd_write(link_state.wake, 1);
 	pthread_join(link_state.thread, NULL);
 	link_state.running = false;
 	close(link_state.wake);

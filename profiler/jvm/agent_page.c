@@ -21,7 +21,7 @@ static struct {
 	bool concurrent;
 } own;
 
-/* Whether the page's collector is concurrent. */
+/* True if the page's collector is concurrent. */
 static bool
 page_is_concurrent(void)
 {

@@ -10,7 +10,7 @@
 /* Bytes of a cause's text that are read at most. */
 #define CAUSE_BYTES 40
 
-/* Whether text (terminated) is the JVM's "no collection". */
+/* True if text (terminated) is the JVM's "no collection". */
 static inline bool
 cause_is_none(const char *text)
 {

@@ -25,7 +25,7 @@ struct hsperf_file {
 	unsigned long long inode;
 };
 
-/* Whether a line of maps is a file's mapping that holds an address, or with 0
+/* True if a line of maps is a file's mapping that holds an address, or with 0
  * one that is shared and written to. */
 static inline bool
 hsperf_line(const char *line, uintptr_t address, struct hsperf_file *out)

@@ -82,7 +82,7 @@ page_cause_moved(const struct hsperf_page *p)
 			      page_word(p, at + 8) != p->cause_word[1]);
 }
 
-/* Whether a counter that begins or ends a pause changed. */
+/* True if a counter that begins or ends a pause changed. */
 static bool
 page_moved(const struct hsperf_page *p)
 {
@@ -194,7 +194,7 @@ heap_is_live(struct hsperf_page *p, struct instant now)
 	       instant_since(now, p->sampled) < HEAP_SAMPLED_NS;
 }
 
-/* What eden has of it: the rest moves only at a collection. */
+/* The part of bytes that is eden's: the rest moves only at a collection. */
 static uint64_t
 heap_without_rest(const struct hsperf_page *p, uint64_t bytes)
 {

@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-#include "profiler/channels/activity.h"
+#include "profiler/channels/output.h"
 #include "profiler/jvm/pause.h"
 #include "profiler/jvm/vm_thread.h"
 #include "profiler/options/stats.h"
@@ -85,7 +85,7 @@ int hsperf_page_open_fd(
  * reach past their end.  For hsperf_page_open_fd and fuzzing. */
 void hsperf_page_trim(struct hsperf_page *p);
 
-/* Whether the JVM has added counters since: then open it again. */
+/* True if the JVM has added counters since: then open the page again. */
 bool hsperf_page_is_stale(const struct hsperf_page *p);
 
 /* Read the page once.  False when nothing happened; true with edges in *out
@@ -104,11 +104,11 @@ void hsperf_page_heap(struct hsperf_page *p, struct instant now,
 /* Continue from an older page of the same JVM.  The observer only. */
 void hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old);
 
-/* Whether the page must be read again soon: a pause is in force, or can begin
+/* True if the page must be read again soon: a pause is in force, or can begin
  * before page->vm.fd is readable.  The observer only. */
 bool hsperf_page_polls(const struct hsperf_page *p);
 
-/* Whether the file was truncated under the mapping.  Any thread. */
+/* True once the file was truncated under the mapping.  Any thread. */
 static inline bool
 hsperf_page_is_dead(const struct hsperf_page *p)
 {

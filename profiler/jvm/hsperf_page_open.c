@@ -123,7 +123,7 @@ page_string(const struct hsperf_page *p, enum hsperf_counter c,
 	return text;
 }
 
-/* Whether a JVM may have options that its arguments and environment do not
+/* True if a JVM may have options that its arguments and environment do not
  * have, or has this flag there. */
 static bool
 options_are_hidden(pid_t pid, const char *flag)

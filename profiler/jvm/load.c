@@ -84,7 +84,7 @@ load_fail(struct load *l, const char *what, int err)
 	    err != 0 ? strerror(err) : "");
 }
 
-/* Whether it sees the same file there as we do. */
+/* True if the process sees the same file there as we do. */
 static bool
 sees(pid_t pid, const char *path)
 {
@@ -96,7 +96,7 @@ sees(pid_t pid, const char *path)
 	       ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
 }
 
-/* Whether a process handles SIGQUIT; it ends by it else. */
+/* True if a process handles SIGQUIT, which else ends the process. */
 static bool
 handles_quit(pid_t pid)
 {
@@ -126,8 +126,8 @@ same_users(pid_t pid)
 	       stat(path, &its) == 0 && ours.st_ino == its.st_ino;
 }
 
-/* Whether the JVM takes its file there as a knock: 1; 0: not; -ENOENT: there is
- * none. */
+/* Does the JVM take its file there as a knock?  1: yes; 0: no; -ENOENT: there
+ * is none. */
 static int
 knock_is_taken(const struct load *l, int directory)
 {
@@ -161,7 +161,7 @@ knock_make(const struct load *l, int tmp)
 	return fd >= 0 || errno == EEXIST;
 }
 
-/* Whether the JVM will find a file that it takes.  Else l has failed. */
+/* True if the JVM will find a file that it takes.  Else l has failed. */
 static bool
 knock_prepare(struct load *l)
 {
@@ -336,7 +336,7 @@ load_connect(struct load *l)
 		l->state = LOAD_REPLY;
 }
 
-/* Whether it is "0" and then, of an agent, that it has returned 0. */
+/* True if the reply is "0", and of an agent, too, that it has returned 0. */
 static bool
 is_good(const struct load *l)
 {

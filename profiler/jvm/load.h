@@ -51,6 +51,7 @@ struct load {
 	char why[LOAD_TEXT]; /* of LOAD_FAILED */
 };
 
+/* load_fini closes the connection and removes the knock.  The attach thread. */
 void load_init(struct load *l);
 void load_fini(struct load *l);
 
@@ -64,8 +65,8 @@ void load_begin(struct load *l, pid_t pid, const char *library,
  * read it. */
 void load_flag(struct load *l, pid_t pid, const char *flag, const char *value,
     struct instant now);
-/* What was read, once the state is LOAD_DONE.  False: there is no such flag, or
- * it is no number. */
+/* The flag's value, once the state is LOAD_DONE.  False: there is no such flag,
+ * or its value is no number. */
 bool load_flag_value(const struct load *l, uint64_t *value);
 
 /* Do what can be done now.  Returns when to call again, ns; -1: never. */

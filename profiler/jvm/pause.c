@@ -2,7 +2,7 @@
 
 #include "base/array.h"
 
-/* What one step found for collections or safepoints. */
+/* Findings of one step, for collections or safepoints. */
 struct turn {
 	bool end;	 /* the one in force ended */
 	unsigned pulses; /* whole ones between two samples */

@@ -98,7 +98,7 @@ struct pause_edges {
  * for counters, but a pause in force in it is reported. */
 void pause_init(struct pause *p, enum collector kind, uint64_t frequency);
 
-/* Whether a sample can be skipped when neither counter nor cause moved. */
+/* True if a sample can be skipped when neither counter nor cause moved. */
 bool pause_idle(const struct pause *p);
 
 /* Compare with the last sample.

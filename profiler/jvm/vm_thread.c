@@ -16,8 +16,9 @@
 #endif
 
 int
-vm_thread_open_tid(struct vm_thread *out, pid_t tid)
+vm_thread_open(struct vm_thread *out, pid_t pid)
 {
+	pid_t tid = proc_thread_named(pid, "VM Thread");
 	struct perf_event_attr attr = {.size = sizeof(attr),
 	    .type = PERF_TYPE_SOFTWARE,
 	    .config = PERF_COUNT_SW_DUMMY,
@@ -30,6 +31,8 @@ vm_thread_open_tid(struct vm_thread *out, pid_t tid)
 	int err;
 
 	*out = (struct vm_thread){.fd = -1};
+	if (tid <= 0)
+		return -ESRCH;
 	out->fd = (int)syscall(
 	    SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (out->fd < 0)
@@ -43,15 +46,6 @@ vm_thread_open_tid(struct vm_thread *out, pid_t tid)
 		return err;
 	}
 	return 0;
-}
-
-int
-vm_thread_open(struct vm_thread *out, pid_t pid)
-{
-	pid_t tid = proc_thread_named(pid, "VM Thread");
-
-	*out = (struct vm_thread){.fd = -1};
-	return tid <= 0 ? -ESRCH : vm_thread_open_tid(out, tid);
 }
 
 void

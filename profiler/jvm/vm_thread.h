@@ -17,14 +17,13 @@ struct vm_thread {
 	void *ring; /* owned mapping of two pages, read only */
 };
 
-/* Find and follow the thread of a process; by its number for tests.  Returns 0,
- * or a negative errno and *out has none (-ESRCH: there is no such thread,
- * perhaps not yet).  Blocks: not the observer. */
+/* Find and follow the thread of a process.  Returns 0, or a negative errno and
+ * *out has none (-ESRCH: there is no such thread, perhaps not yet).  Blocks: not
+ * the observer. */
 int vm_thread_open(struct vm_thread *out, pid_t pid);
-int vm_thread_open_tid(struct vm_thread *out, pid_t tid);
 void vm_thread_close(struct vm_thread *v);
 
-/* Whether it has a CPU or waits for one.  True if that is not known: before its
- * first switch.  If false, its next switch makes the descriptor readable, once;
+/* True if the thread has a CPU or waits for one, or if that is not known:
+ * before its first switch.  If false, its next switch makes fd readable, once;
  * poll(2) takes that back.  Two loads; any thread. */
 bool vm_thread_runs(const struct vm_thread *v);

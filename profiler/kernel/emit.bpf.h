@@ -63,7 +63,7 @@ struct threads {
 };
 extern struct threads threads SEC(".maps");
 
-/* What may interrupt a thread on its CPU, each a bit of cpu.inside. */
+/* Interruptions of a thread on its CPU, each a bit of cpu.inside. */
 enum handler {
 	HANDLER_SOFTIRQ = 1,
 	HANDLER_DEVICE = 2,
@@ -138,14 +138,14 @@ process_mark(__u32 tgid)
 	return mark != NULL ? &mark[tgid % KERNEL_PAGE] : NULL;
 }
 
-/* Whether events are written now. */
+/* True while events are written. */
 static __always_inline bool
 sampled(void)
 {
 	return gate.paused == 0;
 }
 
-/* Whether a moment that was stored is still of use: no event is missing since
+/* True if a moment that was stored is still of use: no event is missing since
  * then. */
 static __always_inline bool
 since_resumed(__u64 ns)
@@ -153,7 +153,7 @@ since_resumed(__u64 ns)
 	return ns >= gate.resumed_ns;
 }
 
-/* Whether a task, pid << 32 | tid, is watched. */
+/* True if a task, pid << 32 | tid, is watched. */
 static __always_inline bool
 watched(__u64 task)
 {

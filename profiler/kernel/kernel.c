@@ -135,13 +135,12 @@ kernel_make_channels(struct kernel *k, const struct kernel_options *o)
 	size_t bytes = programs_channel_bytes(o->slot_log2);
 	struct channel_place place = {.fd = map,
 	    .bytes = bytes,
-	    .slot_log2 = o->slot_log2,
-	    .kind = TALECHAIN_KIND_KERNEL};
+	    .is = {.slot_log2 = o->slot_log2, .kind = TALECHAIN_KIND_KERNEL}};
 	int err;
 
 	for (unsigned i = 0; i < k->cpus; i++) {
 		place.offset = (off_t)(i * bytes);
-		snprintf(place.name, sizeof(place.name), "cpu%u", i);
+		snprintf(place.is.name, sizeof(place.is.name), "cpu%u", i);
 		err = channel_new_kernel(
 		    &k->channel[i], o->first_number + i, &place, &k->owners);
 		if (err < 0)
@@ -555,7 +554,7 @@ kernel_gate(struct kernel *k, struct instant until)
 	__atomic_store_n(&k->phase, PHASE_PAUSED, __ATOMIC_RELEASE);
 }
 
-/* Whether it may go on where a pause is to end: not while parked. */
+/* True if the programs may go on where a pause is to end: not while parked. */
 static bool
 may_resume(struct kernel *k, struct instant now)
 {
@@ -600,8 +599,8 @@ kernel_is_paused(const struct kernel *k)
 
 /* --- parking -------------------------------------------------------------- */
 
-/* What sets a mark goes before what clears it, the other way about than they
- * are attached. */
+/* A program that sets a mark goes before the one that clears it, the other way
+ * about than they are attached. */
 static void
 park(struct kernel *k)
 {
@@ -691,15 +690,14 @@ kernel_count(struct kernel *k)
 		__atomic_store_n(&k->missed, missed, __ATOMIC_RELAXED);
 }
 
-void
-kernel_losses(const struct kernel *k, struct kernel_losses *out)
+uint64_t
+kernel_missed(const struct kernel *k)
 {
-	out->missed = __atomic_load_n(&k->missed, __ATOMIC_RELAXED);
-	out->ringless = __atomic_load_n(&k->tally->ringless, __ATOMIC_RELAXED);
-	out->crowded = __atomic_load_n(&k->tally->crowded, __ATOMIC_RELAXED);
-	out->refused = __atomic_load_n(&k->tally->refused, __ATOMIC_RELAXED);
-	out->unseen = __atomic_load_n(&k->tally->unseen, __ATOMIC_RELAXED);
-	out->stackless =
-	    __atomic_load_n(&k->tally->stackless, __ATOMIC_RELAXED);
-	out->unsummed = __atomic_load_n(&k->tally->unsummed, __ATOMIC_RELAXED);
+	return count_read(&k->missed) + count_read(&k->tally->ringless);
+}
+
+const struct kernel_tally *
+kernel_tally(const struct kernel *k)
+{
+	return k->tally;
 }

@@ -55,11 +55,11 @@ struct channel *kernel_channel(const struct kernel *k, unsigned i);
  * number).  One thread at a time. */
 int kernel_watch(struct kernel *k, unsigned server, pid_t pid, bool alone);
 
-/* Whether what a watched process forks is watched: that may be refused.  Any
+/* True if what a watched process forks is watched: that may be refused.  Any
  * thread. */
 bool kernel_follows(const struct kernel *k);
 
-/* Whether a process is watched as a server's, or is our own.  Any thread. */
+/* True if a process is watched as a server's, or is our own.  Any thread. */
 bool kernel_watches(const struct kernel *k, pid_t pid);
 
 /* No process that lives is the server's any more; what the others left unread
@@ -97,7 +97,7 @@ struct kernel_pause {
 bool
 kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out);
 
-/* Whether they are paused.  The observer. */
+/* True while the programs are paused.  The observer. */
 bool kernel_is_paused(const struct kernel *k);
 
 /* Pause the programs until a moment, or have them go on (INSTANT_NONE).  The
@@ -112,18 +112,14 @@ void kernel_gate(struct kernel *k, struct instant until);
  * either. */
 int64_t kernel_park(struct kernel *k, struct instant now);
 
-/* Events and threads lost so far. */
-struct kernel_losses {
-	uint64_t missed;   /* the program was running already on that CPU */
-	uint64_t ringless; /* on a CPU without a channel */
-	uint64_t crowded;  /* threads without room: their waits are unknown */
-	uint64_t refused;  /* processes that could not be watched */
-	uint64_t unseen;   /* switches that the kernel reported to no program */
-	uint64_t stackless; /* waits and samples beyond the most per second */
-	uint64_t unsummed;  /* epochs beyond the most per second, or 4.3 s */
-};
-
-/* kernel_count reads the kernel's counters (some microseconds; one thread at a
- * time), kernel_losses copies the result.  Any thread. */
+/* Read the kernel's counters of events that it did not write.  Some
+ * microseconds; one thread at a time. */
 void kernel_count(struct kernel *k);
-void kernel_losses(const struct kernel *k, struct kernel_losses *out);
+
+/* Events that were not written by the last kernel_count: their program was
+ * running already on that CPU, or the CPU has no channel.  Any thread. */
+uint64_t kernel_missed(const struct kernel *k);
+
+/* Losses so far, which the programs count.  Borrowed; any thread reads words of
+ * it, relaxed (count_read). */
+const struct kernel_tally *kernel_tally(const struct kernel *k);

@@ -123,7 +123,7 @@ signal_off(struct profiler_signal_state *state, const char *format, ...)
 	va_end(args);
 }
 
-/* Whether the kernel has a tracepoint; arguments: how many it has. */
+/* True if the kernel has a tracepoint; arguments: how many it has. */
 static bool
 tracepoint_exists(const struct btf *btf, const char *name, unsigned *arguments)
 {
@@ -144,7 +144,7 @@ tracepoint_exists(const struct btf *btf, const char *name, unsigned *arguments)
 	return true;
 }
 
-/* Whether the kernel can keep something with its tasks. */
+/* True if the kernel can keep something with its tasks. */
 static bool
 task_storage_exists(const struct btf *btf)
 {

@@ -27,7 +27,7 @@ credit_update(struct sampling *s, struct instant now, uint64_t written)
 	s->at = now;
 }
 
-/* What was written beyond the credit is paid back by a longer pause. */
+/* All that was written beyond the credit is paid back by a longer pause. */
 static int64_t
 pause_ns(const struct sampling *s)
 {

@@ -42,14 +42,14 @@ struct sampling {
 void sampling_init(
     struct sampling *s, unsigned cpus, unsigned each, struct instant now);
 
-/* Whether it is time for a step. */
+/* True when a step is due. */
 static inline bool
 sampling_due(const struct sampling *s, struct instant now)
 {
 	return instant_since(now, s->at) >= SAMPLING_PERIOD_NS;
 }
 
-/* What to do, when so many events had been written in all. */
+/* The step to take, when so many events had been written in all. */
 enum sampling_step
 sampling_step(struct sampling *s, struct instant now, uint64_t written);
 

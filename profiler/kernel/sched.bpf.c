@@ -157,8 +157,8 @@ left(__u32 tid, enum talechain_off off, __u64 now, bool ready, __u64 futex)
 	t->futex_ns = now;
 }
 
-/* What the host and interrupts took of prev's run, if its begin on this CPU was
- * seen; the run of next begins. */
+/* Time that the host and interrupts took of prev's run, if its begin on this
+ * CPU was seen; the run of next begins. */
 static __always_inline void
 taken(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
     __u64 now)

@@ -31,7 +31,7 @@ struct stacks {
 };
 extern struct stacks stacks SEC(".maps");
 
-/* What a saved frame pointer leads to. */
+/* The frame that a saved frame pointer leads to. */
 struct frame {
 	__u64 next, back; /* the caller's frame, and where it goes on */
 };

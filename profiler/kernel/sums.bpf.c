@@ -201,7 +201,7 @@ woken(struct epoch *e, bool peer, __u64 now)
 	e->since_ns = now;
 }
 
-/* Whether an epoch's thread may go on with another's.  What it was asked to
+/* True if an epoch's thread may go on with another's.  What it was asked to
  * help with is its own already. */
 static __always_inline bool
 may_inherit(const struct epoch *e, const struct epoch *from)
@@ -285,7 +285,7 @@ epoch_open(struct epoch *e, struct cpu *cpu, __u64 cookie, __u64 now)
 	run_begin(e, cpu, (__u32)bpf_get_current_pid_tgid(), now);
 }
 
-/* What a CPU counts is of the present second. */
+/* Have a CPU's counts be of the present second. */
 static __always_inline void
 second_begins(struct cpu *cpu, __u64 now)
 {
@@ -301,7 +301,7 @@ second_begins(struct cpu *cpu, __u64 now)
 	cpu->length_ns = 0;
 }
 
-/* Whether an epoch of that length is to be written. */
+/* True if an epoch of that length is to be written. */
 static __always_inline bool
 chosen(struct cpu *cpu, __u64 length_ns, __u64 now)
 {

@@ -16,7 +16,7 @@
 #define ARM64_PSTATE_32BIT 0x10 /* a program of 32 bits */
 #define CALLS ((1 << TALECHAIN_CALL_BITS) - 1)
 
-/* Whether the freezer of version 2 has a task; it seems to sleep.  A task that
+/* True if the freezer of version 2 has a task; it seems to sleep.  A task that
  * waits for the child of its vfork is marked, too, but not interruptible. */
 static __always_inline bool
 is_frozen(struct task_struct *p, __u64 state)
@@ -55,7 +55,7 @@ task_state(struct task_struct *p)
 	return BPF_CORE_READ(old, state);
 }
 
-/* Whether the CPU quota of a task's cgroup is used up.  False where the kernel
+/* True if the CPU quota of a task's cgroup is used up.  False where the kernel
  * has none, or keeps that elsewhere. */
 static __always_inline bool
 is_throttled(struct task_struct *p)
@@ -73,9 +73,9 @@ is_throttled(struct task_struct *p)
 	return queue != NULL && BPF_CORE_READ(queue, throttle_count) > 0;
 }
 
-/* What the host has taken so far, ns, of the CPU that a task has or leaves.  0
- * where it is no virtual one, or the kernel does not account for that at each
- * switch. */
+/* Time that the host has taken so far, ns, of the CPU that a task has or
+ * leaves.  0 where it is no virtual one, or the kernel does not account for
+ * that at each switch. */
 static __always_inline __u64
 stolen_by_now(struct task_struct *p)
 {

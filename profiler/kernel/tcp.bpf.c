@@ -58,7 +58,7 @@ port_watched(__u16 port)
 	return watch.port[port >> 6] >> (port & 63) & 1;
 }
 
-/* Whether both ends of a connection have addresses of this machine: the same
+/* True if both ends of a connection have addresses of this machine: the same
  * one, or any of the loopback network. */
 static __always_inline bool
 peer_is_here(const struct sock_common *c)
@@ -100,7 +100,7 @@ flow_listed(const struct sock_common *c)
 	return cookie != 0 && bpf_map_lookup_elem(&flows, &cookie) != NULL;
 }
 
-/* Whether a watched process uses it. */
+/* True if a watched process uses the socket. */
 static __always_inline bool
 flow_known(const struct sock_common *c)
 {

@@ -1,4 +1,10 @@
-#include "profiler/observer/agent_channel.h"
+/* agent_channel.c: the state word and the counters of a JVM agent's channel.
+ *
+ * The state word is epoch << 8 | state.  Each change of state is one epoch, so
+ * collections that begin and end between two sweeps are counted, not missed.
+ * The hazard is posted from the state word; the exact times follow with the
+ * events in the channel's ring. */
+#include "profiler/observer/observer.h"
 
 #define PULSES_MAX 16
 

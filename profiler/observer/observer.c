@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 
 #include "base/log.h"
-#include "profiler/observer/agent_channel.h"
+#include "profiler/counters/cycles.h"
 
 #define CALIBRATION_NS (100 * NS_PER_MS)
 /* Pauses between two sweeps on an SMT sibling of the proxy. */
@@ -21,6 +21,43 @@
 #define ALERT_SLEEP_NS (40 * NS_PER_US)
 /* A time slice short enough to be scheduled soon after a wake-up. */
 #define SLICE_NS (100 * NS_PER_US)
+
+/* --- cost ---------------------------------------------------------------- */
+
+/* A sweep begins, period_ns after the one before (0: there was none). */
+static void
+observer_cost_begin(struct observer_cost *s, int64_t period_ns)
+{
+	unsigned bucket;
+
+	if (period_ns > 0) {
+		bucket = 64 - (unsigned)__builtin_clzll((uint64_t)period_ns);
+		if (bucket >= PROFILER_PERIODS)
+			bucket = PROFILER_PERIODS - 1;
+		count_add(&s->seen.period[bucket], 1);
+		count_add(&s->seen.periods_ns, (uint64_t)period_ns);
+	}
+	s->timing = s->sweep++ % OBSERVER_COST_EVERY == 0;
+	if (!s->timing)
+		return;
+	count_add(&s->seen.timed, 1);
+	s->mark = cycles_in_order();
+}
+
+/* Add the time since the last mark to a part. */
+static void
+observer_cost_mark(struct observer_cost *s, enum profiler_part part)
+{
+	uint64_t now;
+
+	if (!s->timing)
+		return;
+	now = cycles_in_order();
+	/* Another CPU's clock may be behind: skip. */
+	if ((int64_t)(now - s->mark) > 0)
+		count_add(&s->seen.cycles[part], now - s->mark);
+	s->mark = now;
+}
 
 /* --- pages -------------------------------------------------------------- */
 
@@ -245,7 +282,8 @@ observer_page_classes(
 	    (int)p->server, &o->output, now);
 }
 
-/* What the agent of the page's JVM reports of its heap; 0: nothing. */
+/* The heap in use, as the agent of the page's JVM reports it; 0: it does
+ * not. */
 static uint64_t
 observer_agent_heap(const struct observer *o, const struct hsperf_page *p)
 {
@@ -346,13 +384,11 @@ observer_calibrate(struct observer *o, struct instant now)
 static void
 observer_missed(struct observer *o, struct instant now)
 {
-	struct kernel_losses losses;
 	uint64_t missed;
 
 	if (o->kernel == NULL)
 		return;
-	kernel_losses(o->kernel, &losses);
-	missed = losses.missed + losses.ringless;
+	missed = kernel_missed(o->kernel);
 	if (missed > o->missed_reported)
 		output_lost(&o->output, kernel_channel(o->kernel, 0)->number,
 		    missed - o->missed_reported, OUTPUT_LOSS_MISSED, now);
@@ -372,7 +408,7 @@ observer_sample(struct observer *o, struct instant now)
 	n.at = pause.from;
 	n.arg[0] = pause.until.ns;
 	n.arg[1] = pause.most_per_s;
-	counter_add(&o->output.counters.unsampled_ns,
+	count_add(&o->output.counters.unsampled_ns,
 	    (uint64_t)instant_since(pause.until, pause.from));
 	output_emit(&o->output, &n);
 	stalls_lost(&o->stalls); /* what runs is not seen meanwhile */
@@ -399,14 +435,13 @@ observer_account(struct observer *o, struct instant now)
 
 	observer_cost_begin(&o->cost,
 	    instant_is_set(o->swept) && o->rest.wait_ns == 0 ? gap_ns : 0);
-	counter_add(&c->sweeps, 1);
+	count_add(&c->sweeps, 1);
 	if (!instant_is_set(o->swept) || gap_ns <= o->blind_ns)
 		return;
-	counter_add(&c->blind, 1);
-	counter_add(&c->blind_ns, (uint64_t)gap_ns);
+	count_add(&c->blind, 1);
+	count_add(&c->blind_ns, (uint64_t)gap_ns);
 	if ((uint64_t)gap_ns > c->blind_max_ns)
-		counter_add(
-		    &c->blind_max_ns, (uint64_t)gap_ns - c->blind_max_ns);
+		count_add(&c->blind_max_ns, (uint64_t)gap_ns - c->blind_max_ns);
 	n.arg[0] = (uint64_t)gap_ns;
 	output_emit(&o->output, &n);
 }
@@ -500,7 +535,7 @@ observer_settle(struct observer *o)
 		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
-/* Whether an agent's collections begin on the VM thread that a page follows. */
+/* True if an agent's collections begin on the VM thread that a page follows. */
 static bool
 agent_has_page(const struct observer *o, const struct channel *c, int server)
 {
@@ -509,7 +544,7 @@ agent_has_page(const struct observer *o, const struct channel *c, int server)
 	return p != NULL && p->vm.fd >= 0 && p->pid == c->pid;
 }
 
-/* Whether a hazard can begin where only polling finds it soon enough: in a
+/* True if a hazard can begin where only polling finds it soon enough: in a
  * page, in the state word of a server's agent or runtime; or a stall may be
  * one. */
 static bool

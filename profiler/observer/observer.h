@@ -18,13 +18,27 @@
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer/rates.h"
 #include "profiler/channels/stall.h"
-#include "profiler/observer/observer_cost.h"
+#include "profiler/options/stats.h"
 #include "profiler/observer/observer_rest.h"
 
 /* From outside, our own, and the kernel's. */
 #define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)
 #define OBSERVER_BATCH 64
 #define OBSERVER_LOOKS 8
+
+#define OBSERVER_COST_EVERY 1024
+
+/* The cost of sweeps, by source.  One sweep in OBSERVER_COST_EVERY is timed
+ * piece by piece with the CPU's clock; the others pay one branch for each
+ * piece.  Periods are counted in buckets of powers of two.  The times include
+ * the timing itself: one reading of the clock, 20 to 40 cycles, for each piece
+ * and each ring. */
+struct observer_cost {
+	bool timing; /* the present sweep is timed */
+	uint32_t sweep;
+	uint64_t mark;
+	struct profiler_cost seen; /* relaxed atomics: any thread reads */
+};
 
 struct observer {
 	/* constant while it runs */
@@ -95,3 +109,17 @@ bool observer_look(struct observer *o);
  * room. */
 bool
 observer_add_channel(struct observer *o, struct channel *c, struct instant now);
+
+/* --- agent_channel.c, for the observer --- */
+
+/* Read the state word and post changes.  The observer only. */
+void agent_channel_sweep(
+    struct channel *c, struct hazard_state *hazards, struct instant now);
+
+/* Read the counters when due, and emit JVM_RATES. */
+void agent_channel_rates(
+    struct channel *c, struct observer_output *o, struct instant now);
+
+/* Its writer is gone: remove it from its server's hazard state. */
+void agent_channel_leave(
+    struct channel *c, struct hazard_state *hazards, struct instant now);

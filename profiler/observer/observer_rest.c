@@ -24,7 +24,7 @@
 #include "base/array.h"
 #include "profiler/channels/output.h"
 
-/* What ends a rest: the eventfd, and the sources. */
+/* Descriptors that end a rest: the eventfd, and the sources. */
 #define ENDS (1 + PROFILER_SERVERS)
 
 int
@@ -138,9 +138,9 @@ observer_rest(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 	rest_take_back(r);
 	if (woken)
 		r->wait_ns = 0;
-	counter_add(&r->woken, woken);
+	count_add(&r->woken, woken);
 	r->seen = __atomic_load_n(&r->wakes, __ATOMIC_SEQ_CST);
-	counter_add(&r->rests, 1);
+	count_add(&r->rests, 1);
 }
 
 bool

@@ -37,7 +37,7 @@
 #define OBSERVER_CALM_PAGE_NS (2 * NS_PER_MS)
 #define OBSERVER_CALM_RINGS_NS (4 * NS_PER_MS)
 
-/* Who may touch the observer's structures. */
+/* The thread that may touch the observer's structures. */
 enum observer_rest_state {
 	OBSERVER_SWEEPS, /* the observer */
 	OBSERVER_RESTS,	 /* no thread: it may be borrowed, or woken */
@@ -69,7 +69,7 @@ struct observer_rest {
 int observer_rest_init(struct observer_rest *r);
 void observer_rest_fini(struct observer_rest *r);
 
-/* Whether no request is in flight.  Any thread. */
+/* True while no request is in flight.  Any thread. */
 static inline bool
 observer_rest_idle(const struct observer_rest *r)
 {

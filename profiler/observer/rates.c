@@ -38,7 +38,7 @@ rate_note(struct observer_output *o, const struct rate *r, struct instant at,
 		usual << 40 | (uint64_t)interval_ns}};
 
 	output_emit_on(o, &n, r->cpu);
-	counter_add(&o->counters.rates, 1);
+	count_add(&o->counters.rates, 1);
 }
 
 static void
@@ -128,7 +128,7 @@ rates_sweep(struct rates_watch *w, const struct rates_sources *s,
 		    instant_before(w->server[i].at, now))
 			words_rate(w, i, &w->server[i], &is, o);
 		else if (w->server[i].known)
-			counter_add(&o->counters.rates_dropped, 1);
+			count_add(&o->counters.rates_dropped, 1);
 		w->server[i] = is;
 	}
 }

@@ -94,7 +94,7 @@ struct profiler_server {
 	bool agent;	 /* accept its JVMTI agent's channel */
 	enum profiler_collect collect;
 	enum profiler_probes probes;
-	/* What the probes are of: a runtime's file, or a program that has one
+	/* File of the probes: a runtime's, or a program that has one
 	 * or is beside it; with AUTO the program that will be started.  NULL:
 	 * not known.  Borrowed for profiler_new. */
 	const char *program;

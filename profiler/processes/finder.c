@@ -63,9 +63,8 @@ finder_init(struct finder *f)
 	f->sockets.uid = (uid_t)-1;
 }
 
-/* The search is over; its sockets remain known. */
-static void
-finder_end(struct finder *f)
+void
+finder_fini(struct finder *f)
 {
 	if (f->proc != NULL)
 		closedir(f->proc);
@@ -73,12 +72,6 @@ finder_end(struct finder *f)
 	free(f->seen);
 	f->seen = NULL;
 	f->count = f->room = 0;
-}
-
-void
-finder_fini(struct finder *f)
-{
-	finder_end(f);
 }
 
 /* --- sockets -------------------------------------------------------------- */
@@ -314,7 +307,8 @@ space_has(pid_t space, const struct sockaddr_storage *address)
 		   : space_has_6(space, (const void *)address);
 }
 
-/* Whether it may be another namespace's: each has a loopback of its own. */
+/* True if the address may be another namespace's: each has a loopback of its
+ * own. */
 static bool
 is_of_network(const struct sockaddr_storage *address)
 {
@@ -403,7 +397,7 @@ finder_changed(const struct finder *f, const struct sockaddr_storage *address)
 
 /* --- processes ------------------------------------------------------------ */
 
-/* Whether a process has one of the sockets open. */
+/* True if a process has one of the sockets open. */
 static bool
 process_holds(pid_t pid, const struct finder_sockets *s)
 {
@@ -524,7 +518,7 @@ has_holder_above(const struct finder *f, const struct finder_process *p)
 	return false;
 }
 
-/* Whether Tailor runs below it. */
+/* True if Tailor runs below the process. */
 static bool
 is_above_us(const struct finder *f, pid_t pid)
 {
@@ -569,7 +563,7 @@ finder_result(struct finder *f, struct family *out)
 	enum finder_result r = FINDER_FOREIGN;
 
 	if (f->failed) {
-		finder_end(f);
+		finder_fini(f);
 		return FINDER_NONE;
 	}
 	finder_family(f, out);
@@ -577,7 +571,7 @@ finder_result(struct finder *f, struct family *out)
 		r = FINDER_FOUND;
 	else if (f->activator)
 		r = FINDER_ASLEEP;
-	finder_end(f);
+	finder_fini(f);
 	return r;
 }
 

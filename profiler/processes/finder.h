@@ -33,9 +33,9 @@ struct family {
 	unsigned left_out; /* processes beyond FAMILY_MAX */
 };
 
-/* Whether a process is one of them. */
+/* True if a process is one of the family. */
 bool family_has(const struct family *f, pid_t pid);
-/* Add one, if it is not there and there is room; whether it is new. */
+/* Add a process, if it is not there and there is room; true if it is new. */
 bool family_add(struct family *f, pid_t pid);
 
 struct finder_sockets {
@@ -70,9 +70,10 @@ enum finder_result {
 
 /* Initialize without a search; zeroed memory is valid, too. */
 void finder_init(struct finder *f);
+/* End the search, if there is one; its sockets remain known. */
 void finder_fini(struct finder *f);
 
-/* Whether packets to an IPv4 address go to a gateway: it is on no network of
+/* True if packets to an IPv4 address go to a gateway: it is on no network of
  * this machine.  False if unknown.  Two system calls that do not wait. */
 bool finder_address_is_routed(const struct sockaddr_storage *address);
 
@@ -83,24 +84,25 @@ bool finder_address_is_routed(const struct sockaddr_storage *address);
 enum finder_result finder_step(struct finder *f,
     const struct sockaddr_storage *address, pid_t root, struct family *out);
 
-/* Whether the sockets of an address are others than in the last search.  Some
+/* True if the sockets of an address are others than in the last search.  Some
  * tens of microseconds. */
 bool
 finder_changed(const struct finder *f, const struct sockaddr_storage *address);
 
-/* Whether a process holds a socket that listens on an address, in our network
+/* True if a process holds a socket that listens on an address, in our network
  * namespace or its own.  Some tens of microseconds, and one for each of its
  * descriptors. */
 bool finder_holds(pid_t pid, const struct sockaddr_storage *address);
 
-/* Whether any process does, in our network namespace or that of pid. */
+/* True if any socket listens on an address, in our network namespace or that of
+ * pid.  Some tens of microseconds. */
 bool finder_listens(pid_t pid, const struct sockaddr_storage *address);
 
-/* Whether what a process forks is no part of the server: Tailor, too, runs
+/* True if what a process forks is no part of the server: Tailor, too, runs
  * below it. */
 bool finder_alone(pid_t pid);
 
-/* Whether a line of /proc/net/tcp or tcp6 is a listener for an address: 2
+/* Match a line of /proc/net/tcp or tcp6 with an address: it is a listener for 2
  * exactly this one, 1 a wildcard, 0 not; -1 no listeners follow.  For
  * finder_step and tests. */
 int finder_match(const char *line, const struct sockaddr_storage *address,

@@ -91,45 +91,25 @@ proc_tasks(pid_t pid)
 	return opendir(path);
 }
 
-/* The lowest thread ids but the first: they tend to live longest. */
-static unsigned
-proc_other_threads(pid_t pid, pid_t out[PROC_THREADS])
-{
-	DIR *d = proc_tasks(pid);
-	struct dirent *e;
-	unsigned n = 0, i;
-
-	if (d == NULL)
-		return 0;
-	/* The kernel lists them in order of their creation. */
-	while (n < PROC_THREADS && (e = readdir(d)) != NULL) {
-		i = (unsigned)atoi(e->d_name);
-		if (i != 0 && (pid_t)i != pid)
-			out[n++] = (pid_t)i;
-	}
-	closedir(d);
-	return n;
-}
-
 int
 proc_thread_pidfds(pid_t pid, int out[PROC_THREADS])
 {
-	pid_t tid[PROC_THREADS];
-	unsigned n = proc_other_threads(pid, tid), i;
-	int opened = 0, err = 0;
+	pid_t tid[PROC_THREADS + 1]; /* the lowest: they tend to live longest */
+	int n = proc_threads(pid, tid, PROC_THREADS + 1), opened = 0, err = 0;
 	long fd;
 
-	for (i = 0; i < PROC_THREADS; i++) {
+	for (unsigned i = 0; i < PROC_THREADS; i++)
 		out[i] = -1;
-		if (i >= n)
+	if (n == -E2BIG)
+		n = PROC_THREADS + 1;
+	for (int i = 0; i < n && opened < PROC_THREADS; i++) {
+		if (tid[i] == pid)
 			continue;
 		fd = syscall(SYS_pidfd_open, tid[i], PROC_PIDFD_THREAD);
-		if (fd < 0) {
+		if (fd < 0)
 			err = -errno;
-			continue;
-		}
-		out[i] = (int)fd;
-		opened++;
+		else
+			out[opened++] = (int)fd;
 	}
 	return opened > 0 ? opened : err;
 }
@@ -162,7 +142,7 @@ proc_stat(pid_t pid, char *buffer, size_t size)
 	return after != NULL ? after + 1 : "";
 }
 
-/* Whether a thread still has its memory, by its exe link.  Do not read other
+/* True if a thread still has its memory, by its exe link.  Do not read other
  * files for this: reading /proc/<pid>/stat or status borrows the memory of the
  * process, and if it ends meanwhile, the reader frees that memory, a tenth of a
  * second per gigabyte.  Returns 1, 0 or a negative errno. */

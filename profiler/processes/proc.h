@@ -25,43 +25,45 @@ int proc_pidfd(pid_t pid);
  * Returns how many, or a negative errno (-EINVAL: Linux before 6.9). */
 int proc_thread_pidfds(pid_t pid, int out[PROC_THREADS]);
 
-/* Whether the process has freed its memory, or is gone.  After a kill that
+/* True once the process has freed its memory, or has ended.  After a kill that
  * takes until each of its threads has run once, some tenths of a millisecond on
  * an idle machine.  Costs a few microseconds while the process lives. */
 bool proc_is_ending(pid_t pid);
 
-/* Its threads, up to max of them; returns how many, or a negative errno
- * (-E2BIG: more). */
+/* The process's threads, in the order of their creation.  Returns how many, or
+ * a negative errno; -E2BIG: there are more than max, which were filled in. */
 int proc_threads(pid_t pid, pid_t *tid, int max);
 
-/* Its first thread of that name; 0: there is none, or it is not known. */
+/* The process's first thread of that name; 0: there is none, or none is
+ * known. */
 pid_t proc_thread_named(pid_t pid, const char *name);
 
-/* Its user.  0 or a negative errno (-ENOENT: no such process). */
+/* The process's user.  0 or a negative errno (-ENOENT: no such process). */
 int proc_uid(pid_t pid, uid_t *out);
 
 /* The user's name, or its number if it has none. */
 void proc_user_name(uid_t uid, char out[PROC_USER_BYTES]);
 
-/* The name of its first thread, "" if unknown; bytes that are not printable
- * become '?'. */
+/* The name of the process's first thread, "" if unknown; bytes that are not
+ * printable become '?'. */
 void proc_name(pid_t pid, char out[PROC_NAME_BYTES]);
 
-/* Its number in its own, innermost pid namespace; pid itself if unknown. */
+/* The process's number in its innermost pid namespace; pid itself if
+ * unknown. */
 pid_t proc_inner_pid(pid_t pid);
 
-/* Its parent, 0 if unknown. */
+/* The process's parent, 0 if unknown. */
 pid_t proc_parent(pid_t pid);
 
-/* Whether pid is ancestor, or descends from it by at most 32 steps. */
+/* True if pid is ancestor, or descends from it by at most 32 steps. */
 bool proc_descends(pid_t pid, pid_t ancestor);
 
-/* How long it has been running, ns; negative errno. */
+/* Time since the process began, ns, in clock ticks; negative errno. */
 int64_t proc_age_ns(pid_t pid);
 
-/* Whether one of its arguments is this text. */
+/* True if one of the process's arguments is this text. */
 bool proc_has_argument(pid_t pid, const char *text);
 
-/* Whether a file whose name contains text is mapped into it; deleted: one that
- * was deleted, or replaced, since. */
+/* True if a file whose name contains text is mapped into the process; deleted:
+ * one that was deleted, or replaced, since. */
 bool proc_maps(pid_t pid, const char *text, bool deleted);

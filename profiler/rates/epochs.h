@@ -24,7 +24,8 @@
 #define EPOCH_INSTRUCTIONS_LEAST 1000000
 #define EPOCH_CPU_LEAST_NS NS_PER_MS
 
-/* What counts; sums only grow while a source is on. */
+/* Counters as they are switched and read; sums only grow while a source is
+ * on. */
 struct epoch_hardware {
 	void *user;
 	/* Sources that are on from now on, bit 1 << source. */
@@ -53,7 +54,7 @@ struct epochs {
 void epochs_init(struct epochs *e, uint32_t counters,
     const struct epoch_hardware *hardware, struct counted_epochs *out);
 
-/* How many epochs it takes until each counter had its turn; 0: none has. */
+/* Number of epochs until each counter has had its turn; 0: nothing counts. */
 unsigned epochs_sets(const struct epochs *e);
 
 /* An epoch ends and the next begins, if it is time.

@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "profiler/processes/finder.h"
-#include "profiler/counters/counter.h"
+#include "base/text.h"
 
 #define BIT(source) (UINT32_C(1) << (source))
 
@@ -23,70 +22,20 @@ source_event(unsigned source)
 					: talechain_counter_kind(source)->event;
 }
 
-static struct counter *
-counter_at(const struct epochs_server *s, unsigned thread, unsigned source)
-{
-	return &s->counter[thread * EPOCH_SOURCES + source];
-}
-
-static void
-server_close(struct epochs_server *s)
-{
-	for (unsigned i = 0; i < s->threads; i++)
-		for (unsigned k = 0; k < EPOCH_SOURCES; k++)
-			counter_close(counter_at(s, i, k));
-	free(s->counter);
-	s->counter = NULL;
-	s->threads = 0;
-}
-
-/* All sources of a thread, those of the present set on. */
 static int
-thread_open(const struct epochs_reader *r, struct epochs_server *s,
-    unsigned thread, pid_t tid, char *why)
-{
-	int err = 0;
-
-	for (unsigned k = 0; k < EPOCH_SOURCES; k++)
-		*counter_at(s, thread, k) = (struct counter){.fd = -1};
-	for (unsigned k = 0; k < EPOCH_SOURCES && err == 0; k++) {
-		if ((r->sources & BIT(k)) == 0)
-			continue;
-		err = counter_open_family(counter_at(s, thread, k),
-		    source_event(k), tid, why, RATE_WHY);
-		if (err == 0 && (r->set & BIT(k)) == 0)
-			counter_switch(counter_at(s, thread, k), false);
-	}
-	return err;
-}
-
-static int
-server_open(const struct epochs_reader *r, struct epochs_server *s,
+server_open(const struct epochs_reader *r, struct counter_set *s,
     const struct family *family, char *why)
 {
-	pid_t tid[RATE_THREADS] = {0};
-	int err = 0, n = rates_threads(family, tid, why);
+	const char *event[EPOCH_SOURCES] = {NULL};
+	int err;
 
-	if (n < 0)
-		return n;
-	s->counter = calloc((size_t)n * EPOCH_SOURCES, sizeof(*s->counter));
-	if (s->counter == NULL) {
-		snprintf(why, RATE_WHY, "%s", strerror(ENOMEM));
-		return -ENOMEM;
-	}
-	for (int i = 0; i < n && err == 0; i++) {
-		err = thread_open(r, s, s->threads, tid[i], why);
-		s->threads++;
-		if (err != -ESRCH)
-			continue;
-		/* It has ended, which is no failure. */
-		for (unsigned k = 0; k < EPOCH_SOURCES; k++)
-			counter_close(counter_at(s, s->threads - 1, k));
-		s->threads--;
-		err = 0;
-	}
-	if (err < 0)
-		server_close(s);
+	for (unsigned k = 0; k < EPOCH_SOURCES; k++)
+		if ((r->sources & BIT(k)) != 0)
+			event[k] = source_event(k);
+	err = counter_set_open(s, family, event, EPOCH_SOURCES, why);
+	for (unsigned k = 0; k < EPOCH_SOURCES; k++)
+		if ((r->set & BIT(k)) == 0)
+			counter_set_switch(s, k, false);
 	return err;
 }
 
@@ -99,9 +48,9 @@ epochs_server(struct epochs_reader *r, unsigned server,
 
 	if (r->sources == 0 || s->searched == searched)
 		return;
-	server_close(s);
+	counter_set_close(&s->set);
 	s->searched = searched;
-	if (family->count == 0 || server_open(r, s, family, why) == 0 ||
+	if (family->count == 0 || server_open(r, &s->set, family, why) == 0 ||
 	    s->off_logged)
 		return;
 	s->off_logged = true;
@@ -119,31 +68,21 @@ sources_set(void *user, uint32_t sources)
 
 	r->set = sources;
 	for (unsigned i = 0; i < r->servers; i++)
-		for (unsigned t = 0; t < r->server[i].threads; t++)
-			for (unsigned k = 0; k < EPOCH_SOURCES; k++)
-				if ((changed & r->sources & BIT(k)) != 0)
-					counter_switch(
-					    counter_at(&r->server[i], t, k),
-					    (sources & BIT(k)) != 0);
+		for (unsigned k = 0; k < EPOCH_SOURCES; k++)
+			if ((changed & r->sources & BIT(k)) != 0)
+				counter_set_switch(&r->server[i].set, k,
+				    (sources & BIT(k)) != 0);
 }
 
 static bool
 source_read(void *user, unsigned server, unsigned source, uint64_t *sum)
 {
 	const struct epochs_reader *r = user;
-	const struct epochs_server *s = &r->server[server];
-	uint64_t value;
 
-	*sum = 0;
-	for (unsigned t = 0; t < s->threads; t++) {
-		if (!counter_read(counter_at(s, t, source), &value))
-			return false;
-		*sum += value;
-	}
-	return s->threads > 0;
+	return counter_set_sum(&r->server[server].set, source, sum);
 }
 
-/* Whether this machine counts it; else why not. */
+/* True if this machine counts the source; else why gets the reason. */
 static bool
 source_probe(unsigned source, char *why)
 {
@@ -156,14 +95,6 @@ source_probe(unsigned source, char *why)
 	return err == 0;
 }
 
-static void
-say(char *text, size_t size, const char *code)
-{
-	size_t n = strlen(text);
-
-	snprintf(text + n, size - n, "%s%s", n > 0 ? "," : "", code);
-}
-
 void
 epochs_open(struct epochs_reader *r, uint32_t counters, unsigned servers,
     struct counted_epochs *out)
@@ -171,6 +102,7 @@ epochs_open(struct epochs_reader *r, uint32_t counters, unsigned servers,
 	const struct epoch_hardware hardware = {r, sources_set, source_read};
 	char on[300] = "", off[300] = "", why[RATE_WHY] = "", one[RATE_WHY];
 	uint32_t have = 0;
+	char *list;
 
 	memset(r, 0, sizeof(*r));
 	r->servers = servers;
@@ -193,7 +125,8 @@ epochs_open(struct epochs_reader *r, uint32_t counters, unsigned servers,
 			continue;
 		if ((have & BIT(base)) == 0)
 			have &= ~BIT(i);
-		say((have & BIT(i)) != 0 ? on : off, sizeof(on),
+		list = (have & BIT(i)) != 0 ? on : off;
+		text_append(list, sizeof(on), "%s%s", *list != '\0' ? "," : "",
 		    talechain_counter_kind(i)->code);
 	}
 	epochs_init(&r->epochs, counters & have, &hardware, out);
@@ -207,7 +140,7 @@ void
 epochs_close(struct epochs_reader *r)
 {
 	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
-		server_close(&r->server[i]);
+		counter_set_close(&r->server[i].set);
 	r->sources = 0;
 }
 

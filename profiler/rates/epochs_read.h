@@ -12,13 +12,10 @@
 #include "profiler/rates/epochs.h"
 #include "profiler/rates/rates_read.h"
 
-struct counter;
-
 /* The sources of one server. */
 struct epochs_server {
 	unsigned searched; /* as rates_server's */
-	unsigned threads;
-	struct counter *counter; /* owned: of each thread all sources */
+	struct counter_set set;
 	bool off_logged;
 };
 

@@ -1,30 +1,30 @@
 /* rates_read.c: rates from counters that need system calls.
  *
- * Counters belong to threads, not processes: each thread found gets one that
- * threads it starts inherit.  (A process has a CPU clock, but that of others
- * advances in steps of some ms.)  The usual value of a ratio is its running
- * median over periods in which enough happened for a ratio. */
+ * A server's CPU time is that of its threads' counters: a process has a CPU
+ * clock, but that of others advances in steps of some ms.  The usual value of a
+ * ratio is its running median over periods in which enough happened for a
+ * ratio. */
 #include "profiler/rates/rates_read.h"
 
 #include "base/log.h"
-#include "profiler/processes/finder.h"
-#include "profiler/processes/proc.h"
-#include "profiler/counters/counter.h"
+#include "base/text.h"
 #include "profiler/counters/cycles.h"
 #include "talechain/events/events.h"
 
 /* A ratio over less is noise: about 30 us of a CPU. */
 #define BASE_LEAST 100000
 
-/* Counters of each thread of a server; base NULL: rate over time. */
+/* Counters of each thread of a server, and of the base; without one the rate is
+ * over time. */
 static const struct {
 	enum talechain_rate signal;
-	const char *count, *base;
+	unsigned sources;
+	const char *event[2];
 } kinds[RATE_COUNTERS] = {
-    {TALECHAIN_RATE_IPC, "instructions", "cycles"},
-    {TALECHAIN_RATE_CPU, "task-clock", NULL},
-    {TALECHAIN_RATE_PAGE_FAULTS, "page-faults", NULL},
-    {TALECHAIN_RATE_SWITCHES, "context-switches", NULL},
+    {TALECHAIN_RATE_IPC, 2, {"instructions", "cycles"}},
+    {TALECHAIN_RATE_CPU, 1, {"task-clock"}},
+    {TALECHAIN_RATE_PAGE_FAULTS, 1, {"page-faults"}},
+    {TALECHAIN_RATE_SWITCHES, 1, {"context-switches"}},
 };
 
 #define KERNEL_ASKED                                                      \
@@ -43,86 +43,36 @@ wanted(const struct rates_reader *r, enum talechain_rate signal)
 static void
 pair_close(struct rate_pair *p)
 {
-	for (unsigned i = 0; i < p->counters; i++) {
-		counter_close(&p->count[i]);
-		if (p->base != NULL)
-			counter_close(&p->base[i]);
-	}
-	free(p->count);
-	free(p->base);
+	counter_set_close(&p->set);
 	*p = (struct rate_pair){0};
 }
 
-static int
-pair_room(struct rate_pair *p, unsigned counters, bool based)
-{
-	*p = (struct rate_pair){0};
-	p->count = calloc(counters, sizeof(*p->count));
-	if (based)
-		p->base = calloc(counters, sizeof(*p->base));
-	if (p->count != NULL && (p->base != NULL || !based))
-		return 0;
-	pair_close(p);
-	return -ENOMEM;
-}
-
-/* Open one thread's counters; a thread that has ended is no failure. */
-static int
-pair_thread(struct rate_pair *p, unsigned kind, pid_t tid, char *why)
-{
-	unsigned i = p->counters;
-	int err = counter_open_family(
-	    &p->count[i], kinds[kind].count, tid, why, RATE_WHY);
-
-	if (err == 0 && p->base != NULL) {
-		err = counter_open_family(
-		    &p->base[i], kinds[kind].base, tid, why, RATE_WHY);
-		if (err < 0)
-			counter_close(&p->count[i]);
-	}
-	p->counters += err == 0;
-	return err == -ESRCH ? 0 : err;
-}
-
-int
-rates_threads(const struct family *f, pid_t tid[RATE_THREADS], char *why)
-{
-	int n = 0, more = 0;
-
-	for (unsigned i = 0; i < f->count && more != -E2BIG; i++) {
-		more = proc_threads(f->pid[i], tid + n, RATE_THREADS - n);
-		if (more > 0)
-			n += more;
-	}
-	if (more == -E2BIG) {
-		snprintf(why, RATE_WHY, "it has over %d threads", RATE_THREADS);
-		return more;
-	}
-	if (n > 0)
-		return n;
-	more = more < 0 ? more : -ESRCH; /* it is ending */
-	snprintf(why, RATE_WHY, "%s", strerror(-more));
-	return more;
-}
-
-/* Counters of all threads of some processes; 0, or a negative errno with why.
- */
 static int
 pair_open(
     struct rate_pair *p, unsigned kind, const struct family *family, char *why)
 {
-	pid_t tid[RATE_THREADS] = {0};
-	int i, err, n = rates_threads(family, tid, why);
+	*p = (struct rate_pair){0};
+	return counter_set_open(
+	    &p->set, family, kinds[kind].event, kinds[kind].sources, why);
+}
 
-	if (n < 0)
-		return n;
-	err = pair_room(p, (unsigned)n, kinds[kind].base != NULL);
+/* The clock of one CPU: its cycles over those that it would have at its nominal
+ * frequency.  0 or a negative errno. */
+static int
+clock_open(struct counter_set *s, int cpu, char *why)
+{
+	static const char *const event[] = {"msr/aperf/", "msr/mperf/"};
+	int err = 0;
+
+	s->counter = calloc(2, sizeof(*s->counter));
+	if (s->counter == NULL)
+		return -ENOMEM;
+	s->threads = 1;
+	for (s->sources = 0; s->sources < 2 && err == 0; s->sources++)
+		err = counter_open(&s->counter[s->sources], event[s->sources],
+		    -1, cpu, why, RATE_WHY);
 	if (err < 0)
-		snprintf(why, RATE_WHY, "%s", strerror(-err));
-	for (i = 0; i < n && err == 0; i++)
-		err = pair_thread(p, kind, tid[i], why);
-	if (err < 0)
-		pair_close(p);
+		counter_set_close(s);
 	return err;
 }
 
@@ -131,41 +81,25 @@ static int
 clocks_open(struct rates_reader *r, char *why)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF), i;
-	struct rate_pair *p;
 	int err = 0;
 
 	for (i = 0; i < cpus && i < RATE_CPUS && err == 0; i++) {
-		p = &r->clock[i];
-		err = pair_room(p, 1, true);
-		if (err == 0)
-			err = counter_open(&p->count[0], "msr/aperf/", -1,
-			    (int)i, why, RATE_WHY);
-		if (err == 0) {
-			err = counter_open(&p->base[0], "msr/mperf/", -1,
-			    (int)i, why, RATE_WHY);
-			if (err < 0)
-				counter_close(&p->count[0]);
-		}
-		if (err == 0) {
-			p->counters = 1;
-			r->clocks++;
-		} else {
-			pair_close(p);
-		}
+		err = clock_open(&r->clock[i].set, (int)i, why);
+		r->clocks += err == 0;
 	}
 	/* Some CPUs may be offline. */
 	return r->clocks > 0 ? 0 : err;
 }
 
-/* Whether this machine has the counters of a kind; else why not. */
+/* 0 if this machine has the counters of a kind; else a negative errno and
+ * why. */
 static int
 kind_probe(unsigned kind, char *why)
 {
+	const struct family own = {.pid = {getpid()}, .count = 1};
 	struct rate_pair p;
-	int err = pair_room(&p, 1, kinds[kind].base != NULL);
+	int err = pair_open(&p, kind, &own, why);
 
-	if (err == 0)
-		err = pair_thread(&p, kind, (pid_t)getpid(), why);
 	pair_close(&p);
 	return err;
 }
@@ -173,9 +107,7 @@ kind_probe(unsigned kind, char *why)
 static void
 say(char *text, size_t size, const char *signal, const char *why)
 {
-	size_t n = strlen(text);
-
-	snprintf(text + n, size - n, "%s%s%s%s", n > 0 ? "; " : "", signal,
+	text_append(text, size, "%s%s%s%s", *text != '\0' ? "; " : "", signal,
 	    *why != '\0' ? ": " : "", why);
 }
 
@@ -271,33 +203,13 @@ rate_command(struct rates_reader *r, struct command_ring *commands,
 		reader_drop(r);
 }
 
-/* All counters of a pair, added up.  False: one of them cannot be read. */
-static bool
-pair_read(struct rate_pair *p, uint64_t sum[2])
-{
-	uint64_t value;
-
-	sum[0] = sum[1] = 0;
-	for (unsigned i = 0; i < p->counters; i++) {
-		if (!counter_read(&p->count[i], &value))
-			return false;
-		sum[0] += value;
-		if (p->base == NULL)
-			continue;
-		if (!counter_read(&p->base[i], &value))
-			return false;
-		sum[1] += value;
-	}
-	return true;
-}
-
 /* The usual ratio without this one, thousandths. */
 static uint64_t
 pair_usual(struct rate_pair *p, const struct rate *rate)
 {
 	uint64_t usual = running_median_value(&p->usual);
 
-	if (p->base != NULL && rate->base >= BASE_LEAST)
+	if (p->set.sources == 2 && rate->base >= BASE_LEAST)
 		running_median_add(&p->usual,
 		    (uint64_t)((double)rate->count * 1000 / (double)rate->base +
 			       0.5));
@@ -311,17 +223,19 @@ pair_turn(struct rates_reader *r, struct rate_pair *p, struct rate *rate,
 {
 	struct dte_clock clock, before = p->clock;
 	struct instant at = instant_now(), since = p->at;
-	uint64_t sum[2];
+	uint64_t sum[2] = {0};
 	bool known = p->known;
 
-	if (p->counters == 0)
+	if (p->set.threads == 0)
 		return;
 	clock.begin = cycles_in_order();
-	p->known = pair_read(p, sum);
+	p->known =
+	    counter_set_sum(&p->set, 0, &sum[0]) &&
+	    (p->set.sources == 1 || counter_set_sum(&p->set, 1, &sum[1]));
 	clock.end = cycles_in_order();
 	rate->count = sum[0] - p->last[0];
-	rate->base = p->base != NULL ? sum[1] - p->last[1]
-				     : (uint64_t)instant_since(at, since);
+	rate->base = p->set.sources == 2 ? sum[1] - p->last[1]
+					 : (uint64_t)instant_since(at, since);
 	rate->interval_ns = instant_since(at, since);
 	/* A scaled counter may decrease a little; then there is no rate. */
 	known &= p->known && sum[0] >= p->last[0] && sum[1] >= p->last[1];

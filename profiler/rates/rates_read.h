@@ -11,6 +11,7 @@
 #include "profiler/channels/command.h"
 #include "profiler/options/options.h"
 #include "profiler/counters/dte.h"
+#include "profiler/rates/counter_set.h"
 
 #define MEDIAN_OCTAVES 24 /* values from 1 to 2^24 - 1 */
 #define MEDIAN_STEPS 16	  /* buckets of an octave */
@@ -29,13 +30,8 @@ void running_median_add(struct running_median *u, uint64_t value);
 /* The median, within 1/32 of it; 0 with fewer than MEDIAN_LEAST values. */
 uint64_t running_median_value(const struct running_median *u);
 
-struct counter;
-struct family;
-
-#define RATE_COUNTERS 4	 /* kinds counted for a server */
-#define RATE_THREADS 128 /* of a server; with more, counters are off */
-#define RATE_CPUS 64	 /* CPUs whose clocks are read */
-#define RATE_WHY 200
+#define RATE_COUNTERS 4 /* kinds counted for a server */
+#define RATE_CPUS 64	/* CPUs whose clocks are read */
 #define RATE_READ_LEAST_NS \
 	(5 * NS_PER_MS) /* shortest period with system calls */
 
@@ -45,9 +41,8 @@ _Static_assert(PROFILER_RATE_DESCRIPTORS >= (RATE_COUNTERS + 1) * RATE_THREADS,
 
 /* A sum of counters over a sum of others, or over time. */
 struct rate_pair {
-	struct counter *count, *base; /* owned arrays; base NULL: time */
-	unsigned counters;
-	bool known; /* last is valid */
+	struct counter_set set; /* counters, then those of the base, if any */
+	bool known;		/* last is valid */
 	struct dte_clock clock;
 	struct instant at;
 	uint64_t last[2];
@@ -77,10 +72,6 @@ struct rates_reader {
  * off. */
 void rates_open(struct rates_reader *r, const struct profiler_options *options);
 void rates_close(struct rates_reader *r);
-
-/* All threads of some processes, RATE_THREADS at most; one that has ended is no
- * failure.  Returns how many, or a negative errno with why (RATE_WHY). */
-int rates_threads(const struct family *f, pid_t tid[RATE_THREADS], char *why);
 
 /* Count these processes, and what they fork.
  *   searched  another number if there are others that none of them forked;

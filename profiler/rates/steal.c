@@ -67,7 +67,7 @@ steal_read(const struct steal *s, uint64_t ticks[STEAL_CPUS])
 	return steal_parse(text, ticks) > 0;
 }
 
-/* What one CPU lost in the period that ends now. */
+/* Report what one CPU lost in the period that ends now. */
 static void
 steal_report(struct steal *s, struct command_ring *commands, unsigned cpu,
     uint64_t ticks, struct instant now)

@@ -127,7 +127,7 @@ listener_now(const struct profiler_server *options)
 	return pid != 0 ? pid : listener_at(&options->other);
 }
 
-/* Whether a process has the page that its runtime may have. */
+/* True if a process has the page that its runtime may have. */
 static bool
 has_page(const struct runtime *runtime, pid_t pid)
 {
@@ -171,7 +171,7 @@ start_on(struct runtimes *r, unsigned server)
 	    options->name, file);
 }
 
-/* What can be recognised before the server is followed. */
+/* Probe what can be recognised before the server is followed. */
 static void
 start_auto(struct runtimes *r, unsigned server)
 {
@@ -271,7 +271,7 @@ runtimes_workers(
 		probes_workers(r->probes, server, s->worker, s->workers);
 }
 
-/* What its process has mapped by now, and whether that is to be probed. */
+/* Examine what its process has mapped by now, and probe it if that is due. */
 static void
 server_examine(struct runtimes *r, unsigned server)
 {

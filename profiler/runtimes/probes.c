@@ -69,14 +69,13 @@ probes_make_channels(struct probes *p, uint32_t first_number)
 	struct channel_place place = {
 	    .fd = bpf_object__find_map_fd_by_name(p->object, "channels"),
 	    .bytes = talechain_bytes(RUNTIME_SLOT_LOG2),
-	    .slot_log2 = RUNTIME_SLOT_LOG2,
-	    .kind = TALECHAIN_KIND_JVM,
+	    .is = {.slot_log2 = RUNTIME_SLOT_LOG2, .kind = TALECHAIN_KIND_JVM},
 	};
 	int err;
 
 	for (unsigned i = 0; i < RUNTIME_SERVERS; i++) {
 		place.offset = (off_t)(i * place.bytes);
-		snprintf(place.name, sizeof(place.name), "probes%u", i);
+		snprintf(place.is.name, sizeof(place.is.name), "probes%u", i);
 		err = channel_new_kernel(
 		    &p->channel[i], first_number + i, &place, NULL);
 		if (err < 0)

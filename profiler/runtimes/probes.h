@@ -51,6 +51,6 @@ void probes_workers(
  * allocates and frees. */
 int symbol_find(const char *path, const char *prefix, uint64_t *offset);
 
-/* Whether libbpf, which reads a file's notes whole, may look at it: 0, or a
+/* May libbpf, which reads a file's notes whole, read this file?  0, or a
  * negative errno as above.  At most 4 MiB of notes. */
 int symbol_file_check(const char *path);

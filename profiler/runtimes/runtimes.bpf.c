@@ -284,7 +284,7 @@ BPF_USDT(on_gc_end)
 	return collection_end();
 }
 
-/* Whether this is the process's first thread.  In Node the others have heaps
+/* True if this is the process's first thread.  In Node the others have heaps
  * of their own, and stop nothing but themselves. */
 static __always_inline bool
 is_first_thread(void)

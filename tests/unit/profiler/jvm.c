@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/permission.h"
-
 static char classes[64];
 char jvm_agent_path[512];
 
@@ -300,34 +298,6 @@ jvm_follow_with_probes(const char *collector)
 	jvm_start_with_probes(&j, f, collector);
 	jvm_check_counts(f, &j, 3);
 	assert_true(fixture_events(f, TALECHAIN_JVM_SAFEPOINT_BEGIN) > 0);
-	fixture_end_exit(f);
-	jvm_check_events(f, 1);
-	fixture_free(f);
-}
-
-void
-jvm_follow_without_page(const char *option)
-{
-	const char *options[] = {"-XX:+UseSerialGC", option, NULL};
-	struct fixture *f = fixture_new();
-	struct permission permission;
-	struct profiler_stats s;
-	struct jvm j;
-
-	permission_read(&permission);
-	if (!permission_to_trace(&permission)) {
-		fixture_free(f);
-		jvm_skip("BPF is not permitted");
-	}
-	f->options.server[0].agent = false;
-	f->options.server[0].probes = PROFILER_PROBES_AUTO;
-	fixture_start(f);
-	assert_true(jvm_start(&j, f, options));
-	profiler_server_process(f->profiler, 0, j.pid);
-	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
-	profiler_stats(f->profiler, &s);
-	assert_non_null(strstr(s.server[0].detail, "HotSpot"));
-	jvm_check_counts(f, &j, 3);
 	fixture_end_exit(f);
 	jvm_check_events(f, 1);
 	fixture_free(f);

@@ -63,8 +63,6 @@ bool jvm_has_source(void *fixture);
 bool jvm_has_both(void *fixture);
 
 /* Follow one from its start to its end and compare counts: with the probes
- * alone; without a page, by an option, so that probes are found while it runs;
- * with the agent, and its page, too, or not. */
+ * alone; with the agent, and its page, too, or not. */
 void jvm_follow_with_probes(const char *collector);
-void jvm_follow_without_page(const char *option);
 void jvm_follow_with_agent(const char *collector, bool page);

@@ -105,34 +105,6 @@ TEST(test_probes_g1)
 	jvm_follow_with_probes("-XX:+UseG1GC");
 }
 
-/* Goal: the same where it is not in a file. */
-TEST(test_auto_no_shared_page)
-{
-	jvm_follow_without_page("-XX:+PerfDisableSharedMem");
-}
-
-/* Goal: auto leaves libjvm alone where there is a page. */
-TEST(test_auto_page)
-{
-	const char *options[] = {"-XX:+UseSerialGC", NULL};
-	struct fixture *f = fixture_new();
-	struct profiler_stats s;
-	struct jvm j;
-
-	f->options.server[0].agent = false;
-	f->options.server[0].probes = PROFILER_PROBES_AUTO;
-	assert_true(jvm_start(&j, f, options));
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, j.pid);
-	fixture_wait_source(f, 0, PROFILER_SOURCE_HSPERFDATA);
-	jvm_check_counts(f, &j, 3);
-	profiler_stats(f->profiler, &s);
-	assert_null(strstr(s.server[0].detail, "probes"));
-	fixture_end_exit(f);
-	jvm_check_events(f, 0);
-	fixture_free(f);
-}
-
 /* Goal: the agent counts each collection; Serial: test_jvm_agent.c. */
 TEST(test_agent)
 {

@@ -22,7 +22,6 @@ end_at_once(void *arg)
 /* Goal: threads that have ended take no room, however many there were. */
 TEST(test_ended_threads)
 {
-	struct kernel_losses losses;
 	struct recording r;
 	pthread_t thread;
 
@@ -32,8 +31,7 @@ TEST(test_ended_threads)
 		    pthread_create(&thread, NULL, end_at_once, NULL), 0);
 		pthread_join(thread, NULL);
 	}
-	kernel_losses(r.kernel, &losses);
-	assert_int_equal(losses.crowded, 0);
+	assert_int_equal(kernel_tally(r.kernel)->crowded, 0);
 	recording_close(&r);
 }
 
@@ -42,7 +40,6 @@ TEST(test_ended_threads)
 TEST(test_fork_limit)
 {
 	pid_t child[KERNEL_PROCESSES + 3], member[KERNEL_PROCESSES];
-	struct kernel_losses losses;
 	struct recording r;
 	int ready[2], stop[2], status;
 	pid_t pid;
@@ -79,8 +76,8 @@ TEST(test_fork_limit)
 	assert_int_equal(write(stop[1], "x", 1), 1);
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	assert_int_equal(kernel_members(r.kernel, 0, member), KERNEL_PROCESSES);
-	kernel_losses(r.kernel, &losses);
-	assert_int_equal(losses.refused, 4); /* the parent has a place, too */
+	assert_int_equal(kernel_tally(r.kernel)->refused,
+	    4); /* the parent has a place, too */
 	assert_int_equal(kernel_watch(r.kernel, 0, getppid(), true), -ENOSPC);
 	assert_int_equal(kernel_watch(r.kernel, 0, 1 << 30, false), -ERANGE);
 	close(stop[1]);

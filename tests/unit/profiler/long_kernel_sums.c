@@ -33,8 +33,7 @@ sums_of(struct rig *g, char order, struct measure *m)
 			print_message("its end was not seen\n");
 			continue;
 		}
-		if (order != 'm')
-			assert_false(epoch_find(g, 1, &more));
+		assert_false(epoch_find(g, 1, &more));
 		sum = t.ran + t.ready + t.preempted + t.slept + t.lock +
 		      t.disk + t.blocked;
 		assert_true(sum <= t.length);
@@ -63,8 +62,6 @@ sums_of(struct rig *g, char order, struct measure *m)
 	assert_true(t.stolen <= t.ran && t.handled <= t.ran);
 	assert_true(t.fault <= t.ran);
 	assert_true(t.way > 0);
-	if (order == 'h' || order == 'm')
-		return t;
 	assert_true(t.length >= m->wall_ns);
 	edge = t.length - m->wall_ns + m->wall_ns / 20 + EDGE_NS;
 	assert_near(t.ran - t.stolen, m->cpu_ns, edge);
@@ -103,31 +100,5 @@ TEST(test_sums)
 	kernel_gate(g.r.kernel, INSTANT_NONE);
 	ask(&g, 'c');
 	assert_false(epoch_find(&g, 0, &t));
-	rig_close(&g);
-}
-
-/* Goal: what another thread goes on with is one account; what is sent in pieces
- * is counted from each to the next. */
-TEST(test_parts)
-{
-	struct measure m;
-	struct summed t;
-	struct rig g;
-
-	rig_open(&g);
-	pause_events(&g);
-	ask(&g, 's');
-	for (unsigned i = 0; i < 3; i++) {
-		t = sums_of(&g, 'h', &m);
-		assert_int_equal(t.marks, TALECHAIN_EPOCH_HEIR);
-		assert_true(t.ran >= SUMS_LENGTH_NS - EDGE_NS);
-		t = sums_of(&g, 'c', &m);
-		assert_int_equal(t.marks, 0);
-	}
-	t = sums_of(&g, 'm', &m);
-	assert_int_equal(t.marks, 0);
-	assert_true(epoch_find(&g, 1, &t));
-	assert_int_equal(t.marks, TALECHAIN_EPOCH_MORE);
-	assert_true(t.ran >= SUMS_LENGTH_NS - EDGE_NS);
 	rig_close(&g);
 }

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "fake_page.h"
 #include "profiler/jvm/cause.h"
 #include "profiler/jvm/hsperf_page.h"
@@ -22,6 +23,7 @@ struct stage {
 	struct hsperf_page *page;
 	struct pause_edges edges;
 	char why[PAGE_TEXT];
+	uint64_t ticks; /* of the JVM */
 };
 
 /* What came out, as "S" safepoint begin, "s" its end, "G", "g" collection. */
@@ -66,146 +68,86 @@ edge(const struct stage *s, unsigned i)
 	return &s->edges.edge[i];
 }
 
-/* Goal: each step of a collection shows at its own sweep, in all three
- * collectors that stop the world, with the cause and the length. */
+/* What a JVM does, and after each "=" what a sweep then sees: "S" a safepoint
+ * begins, "s" it ends; "G0" a collection of the first collector begins, "g0"
+ * ends; "x0" that collector is left, but not the collection. */
+static void
+play(struct stage *s, const char *script, const char *cause, const char *seen)
+{
+	const char *at = script;
+
+	for (; *at != '\0'; at++, s->ticks += 1000000)
+		switch (*at) {
+		case 'S':
+			fake_safepoint_begin(&s->fake);
+			break;
+		case 's':
+			fake_safepoint_end(&s->fake, 2000500);
+			break;
+		case 'G':
+			fake_gc_begin(&s->fake, *++at - '0', cause, s->ticks);
+			break;
+		case 'g':
+			fake_gc_end(&s->fake, *++at - '0', s->ticks);
+			break;
+		case 'x':
+			fake_set(&s->fake,
+			    HSPERF_OF_COLLECTOR(*++at - '0', EXIT), s->ticks);
+			break;
+		}
+	assert_string_equal(sweep(s), seen);
+}
+
+/* Goal: each step of a collection shows at its own sweep, in all collectors
+ * that stop the world, with the cause; what begins and ends between two sweeps
+ * is seen; a young collection that turns into a full one in the same safepoint
+ * is one pause; G1's remark, which sets no cause, is a collection. */
 TEST(test_steps)
 {
 	static const struct {
 		const char *collector, *cause;
 		enum talechain_cause want;
-	} run[] = {
-	    {"Serial", "Allocation Failure", TALECHAIN_CAUSE_ALLOCATION},
-	    {"Parallel", "System.gc()", TALECHAIN_CAUSE_EXPLICIT},
-	    {"G1", "G1 Evacuation Pause", TALECHAIN_CAUSE_ALLOCATION},
+		struct {
+			const char *does, *seen;
+		} step[8];
+	} plays[] = {
+	    {"Serial", "Allocation Failure", TALECHAIN_CAUSE_ALLOCATION,
+		{{"S", "S"}, {"", ""}, {"G0", "G"}, {"", ""}, {"g0", "g"},
+		    {"s", "s"}, {"", ""}}},
+	    {"Parallel", "System.gc()", TALECHAIN_CAUSE_EXPLICIT,
+		{{"S", "S"}, {"G0", "G"}, {"g0", "g"}, {"s", "s"}}},
+	    {"G1", "G1 Evacuation Pause", TALECHAIN_CAUSE_ALLOCATION,
+		{{"S", "S"}, {"G0", "G"}, {"g0", "g"}, {"s", "s"}}},
+	    {"G1", NULL, TALECHAIN_CAUSE_NOT_GC, {{"S", "S"}, {"s", "s"}}},
+	    {"Serial", "Allocation Failure", TALECHAIN_CAUSE_ALLOCATION,
+		{{"SG0g0s", "SGgs"}, {"SG0g0sSG0g0sSG0g0s", "SGgsSGgsSGgs"},
+		    {"SG0", "SG"}, {"g0sSG1g1sSG0", "gsSGgsSG"},
+		    {"g0s", "gs"}}},
+	    {"Parallel", "Allocation Failure", TALECHAIN_CAUSE_ALLOCATION,
+		{{"SG0", "SG"}, {"x0", ""}, {"G1", ""}, {"g1s", "gs"},
+		    {"SG0x0G1g1s", "SGgs"}}},
+	    {"G1", NULL, TALECHAIN_CAUSE_CONCURRENT,
+		{{"S", "S"}, {"G2", "G"}, {"g2", "g"}, {"s", "s"}}},
 	};
-	char text[64];
 	struct stage s;
-	unsigned i;
+	char text[64];
 
-	for (i = 0; i < 3; i++) {
-		stage_init(&s, run[i].collector);
+	for (size_t i = 0; i < COUNT(plays); i++) {
+		stage_init(&s, plays[i].collector);
 		snprintf(text, sizeof(text), "hsperfdata of OpenJDK 17, %s",
-		    run[i].collector);
+		    plays[i].collector);
 		assert_string_equal(s.page->text, text);
 		assert_int_equal(s.page->periodic_ms, 7000);
-		fake_safepoint_begin(&s.fake);
-		assert_string_equal(sweep(&s), "S");
-		assert_string_equal(sweep(&s), "");
-		fake_gc_begin(&s.fake, 0, run[i].cause, 1000000);
-		assert_string_equal(sweep(&s), "G");
-		assert_int_equal(edge(&s, 0)->cause, run[i].want);
-		assert_int_equal(edge(&s, 0)->count, 1);
-		assert_string_equal(sweep(&s), "");
-		fake_gc_end(&s.fake, 0, 3000000);
-		assert_string_equal(sweep(&s), "g");
-		assert_int_equal(edge(&s, 0)->cause, run[i].want);
-		fake_safepoint_end(&s.fake, 2000500);
-		assert_string_equal(sweep(&s), "s");
-		assert_int_equal(edge(&s, 0)->cause, run[i].want);
-		assert_string_equal(sweep(&s), "");
+		for (unsigned k = 0; plays[i].step[k].does != NULL; k++) {
+			play(&s, plays[i].step[k].does, plays[i].cause,
+			    plays[i].step[k].seen);
+			if (strlen(plays[i].step[k].seen) == 1 &&
+			    strcmp(plays[i].step[k].seen, "S") != 0)
+				assert_int_equal(
+				    edge(&s, 0)->cause, plays[i].want);
+		}
 		stage_fini(&s);
 	}
-}
-
-/* Goal: a safepoint without a collection is told from one with. */
-TEST(test_safepoint_only)
-{
-	struct stage s;
-
-	stage_init(&s, "G1");
-	fake_safepoint_begin(&s.fake);
-	assert_string_equal(sweep(&s), "S");
-	fake_safepoint_end(&s.fake, 77);
-	assert_string_equal(sweep(&s), "s");
-	assert_int_equal(edge(&s, 0)->cause, TALECHAIN_CAUSE_NOT_GC);
-	stage_fini(&s);
-}
-
-/* Goal: what begins and ends between two sweeps is seen, with its length. */
-TEST(test_between_sweeps)
-{
-	const uint64_t ms = 1000000;
-	struct stage s;
-	unsigned i;
-
-	stage_init(&s, "Serial");
-	/* One in sight teaches where the JVM's time begins. */
-	fake_safepoint_begin(&s.fake);
-	fake_gc_begin(&s.fake, 0, "Allocation Failure", 10 * ms);
-	fake_gc_end(&s.fake, 0, 10 * ms + 1);
-	fake_safepoint_end(&s.fake, 2);
-	assert_string_equal(sweep(&s), "SGgs");
-	assert_int_equal(edge(&s, 3)->cause, TALECHAIN_CAUSE_ALLOCATION);
-	for (i = 0; i < 3; i++) {
-		fake_safepoint_begin(&s.fake);
-		fake_gc_begin(&s.fake, 0, "Allocation Failure", 20 * ms);
-		fake_gc_end(&s.fake, 0, 20 * ms + 1);
-		fake_safepoint_end(&s.fake, 2);
-	}
-	assert_string_equal(sweep(&s), "SGgsSGgsSGgs");
-	assert_true(edge(&s, 0)->pulse);
-	/* One over, one whole, one begun. */
-	fake_safepoint_begin(&s.fake);
-	fake_gc_begin(&s.fake, 0, "Allocation Failure", 30 * ms);
-	assert_string_equal(sweep(&s), "SG");
-	fake_gc_end(&s.fake, 0, 31 * ms);
-	fake_safepoint_end(&s.fake, ms);
-	fake_safepoint_begin(&s.fake);
-	fake_gc_begin(&s.fake, 1, "System.gc()", 32 * ms);
-	fake_gc_end(&s.fake, 1, 33 * ms);
-	fake_safepoint_end(&s.fake, ms);
-	fake_safepoint_begin(&s.fake);
-	fake_gc_begin(&s.fake, 0, "Allocation Failure", 34 * ms);
-	assert_string_equal(sweep(&s), "gsSGgsSG");
-	fake_gc_end(&s.fake, 0, 35 * ms);
-	fake_safepoint_end(&s.fake, ms);
-	assert_string_equal(sweep(&s), "gs");
-	stage_fini(&s);
-}
-
-/* Goal: a young collection that turns into a full one in the same safepoint
- * is one pause, seen or unseen. */
-TEST(test_young_then_full)
-{
-	struct stage s;
-
-	stage_init(&s, "Parallel");
-	fake_safepoint_begin(&s.fake);
-	fake_gc_begin(&s.fake, 0, "Allocation Failure", 100);
-	assert_string_equal(sweep(&s), "SG");
-	fake_set(&s.fake, HSPERF_COLLECTOR_0_EXIT, 200);
-	assert_string_equal(sweep(&s), "");
-	fake_gc_begin(&s.fake, 1, "Ergonomics", 300);
-	assert_string_equal(sweep(&s), "");
-	fake_gc_end(&s.fake, 1, 400);
-	fake_safepoint_end(&s.fake, 400);
-	assert_string_equal(sweep(&s), "gs");
-	fake_safepoint_begin(&s.fake);
-	fake_gc_begin(&s.fake, 0, "Allocation Failure", 500);
-	fake_set(&s.fake, HSPERF_COLLECTOR_0_EXIT, 600);
-	fake_gc_begin(&s.fake, 1, "Ergonomics", 700);
-	fake_gc_end(&s.fake, 1, 800);
-	fake_safepoint_end(&s.fake, 400);
-	assert_string_equal(sweep(&s), "SGgs");
-	stage_fini(&s);
-}
-
-/* Goal: G1's remark and cleanup, which set no cause, are collections. */
-TEST(test_g1_remark)
-{
-	struct stage s;
-
-	stage_init(&s, "G1");
-	fake_safepoint_begin(&s.fake);
-	assert_string_equal(sweep(&s), "S");
-	fake_gc_begin(&s.fake, 2, NULL, 100);
-	assert_string_equal(sweep(&s), "G");
-	assert_int_equal(edge(&s, 0)->cause, TALECHAIN_CAUSE_CONCURRENT);
-	fake_gc_end(&s.fake, 2, 200);
-	assert_string_equal(sweep(&s), "g");
-	fake_safepoint_end(&s.fake, 200);
-	assert_string_equal(sweep(&s), "s");
-	stage_fini(&s);
 }
 
 /* Goal: ZGC's and Shenandoah's cycles are none, their stalls are; and their

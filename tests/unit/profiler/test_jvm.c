@@ -19,7 +19,6 @@ TEST(test_page)
 	const char *options[] = {"-XX:+UseSerialGC", NULL};
 	struct fixture *f = fixture_new();
 	struct profiler_stats s;
-	unsigned explicit = 0;
 	struct jvm j;
 
 	f->options.server[0].agent = false;
@@ -37,12 +36,7 @@ TEST(test_page)
 	assert_true(fixture_count(f, HAZARD_SAFEPOINT, true) > 0);
 	jvm_stop(&j);
 	fixture_end_exit(f);
-	for (unsigned i = 0; i < f->slots; i++)
-		explicit += f->slot[i].event.type == TALECHAIN_JVM_GC_END &&
-			    f->slot[i].event.arg[0] == TALECHAIN_CAUSE_EXPLICIT;
-	assert_true(explicit >= 2);
-	assert_int_equal(fixture_events(f, TALECHAIN_JVM_GC_BEGIN),
-	    fixture_events(f, TALECHAIN_JVM_GC_END));
+	jvm_check_events(f, 0);
 	fixture_free(f);
 }
 
@@ -96,31 +90,6 @@ TEST(test_probes_missing)
 	assert_true(eventually(jvm_has_source, f));
 	profiler_stats(f->profiler, &s);
 	assert_int_not_equal(s.server[0].source, PROFILER_SOURCE_PROBES);
-	fixture_free(f);
-}
-
-/* Goal: auto uses the probes where hsperfdata is off. */
-TEST(test_auto_no_perf_data)
-{
-	jvm_follow_without_page("-XX:-UsePerfData");
-}
-
-/* Goal: a JVM without a page is said to be one, and what to do. */
-TEST(test_no_page)
-{
-	const char *options[] = {"-XX:+UseSerialGC", "-XX:-UsePerfData", NULL};
-	struct fixture *f = fixture_new();
-	struct profiler_stats s;
-	struct jvm j;
-
-	assert_true(jvm_start(&j, f, options));
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, j.pid);
-	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
-	profiler_stats(f->profiler, &s);
-	assert_non_null(strstr(s.server[0].detail, "-UsePerfData"));
-	jvm_stop(&j);
-	fixture_end_exit(f);
 	fixture_free(f);
 }
 

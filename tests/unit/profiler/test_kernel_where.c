@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/instant.h"
+#include "loopback.h"
 
 #define NAP_NS (2 * NS_PER_MS)
 static uint32_t word;
@@ -312,28 +313,21 @@ is_within(const struct talechain_event *e, const void *function)
 static uint32_t
 request_one(struct recording *r)
 {
-	struct sockaddr_storage address;
-	socklen_t length = address_make(&address, AF_INET, "127.0.0.1");
-	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, status;
+	struct pair p;
+	int fd, status;
 	pid_t pid;
-	char c = 'x';
 
-	assert_int_equal(bind(listener, (void *)&address, length), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (void *)&address, &length), 0);
-	kernel_watch_port(
-	    r->kernel, ntohs(((struct sockaddr_in *)&address)->sin_port));
+	pair_listen(&p, r->kernel, AF_INET);
 	pid = fork();
 	if (pid == 0)
-		serve_one(listener);
+		serve_one(p.listener);
 	assert_int_equal(kernel_watch(r->kernel, 0, pid, true), 0);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
 	recording_begin(r);
-	assert_int_equal(connect(fd, (void *)&address, length), 0);
-	assert_int_equal(send(fd, &c, 1, 0), 1);
-	assert_int_equal(recv(fd, &c, 1, 0), 1);
+	fd = pair_connect(&p, AF_INET);
+	send_all(fd, "x", 1);
+	receive_all(fd, 1);
 	close(fd);
-	close(listener);
+	close(p.listener);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	recording_end(r);

@@ -267,7 +267,7 @@ TEST(test_only_rings)
 	assert_true(eventually(rest_rig_has_hazard, r));
 	collect(2, false);
 	assert_true(eventually(rest_rig_has_hazard, r));
-	assert_int_equal(counter_read(&r->o.rest.rests), 0);
+	assert_int_equal(count_read(&r->o.rest.rests), 0);
 	observer_stop(&r->o);
 
 	agent->server = -1;
@@ -291,7 +291,7 @@ TEST(test_spin)
 	collect(1, true);
 	assert_true(eventually(rest_rig_has_hazard, r));
 	assert_false(observer_look(&r->o));
-	assert_int_equal(counter_read(&r->o.rest.rests), 0);
+	assert_int_equal(count_read(&r->o.rest.rests), 0);
 	rig_with_agent_free(r);
 }
 
@@ -300,7 +300,7 @@ has_all_events(void *arg)
 {
 	struct rest_rig *r = arg;
 
-	return counter_read(&r->o.output.counters.events) == RINGS;
+	return count_read(&r->o.output.counters.events) == RINGS;
 }
 
 /* Goal: the longest rests are where nothing is polled, little was written, and

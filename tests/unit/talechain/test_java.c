@@ -162,15 +162,51 @@ grant(struct drive *d, struct stub_client *c)
 	}
 }
 
+/* Two bursts of events, the second of several laps; all that is not lost is
+ * right. */
+static void
+check_bursts(struct drive *d, struct stub_client *c, uint64_t *number)
+{
+	struct talechain_cursor cursor;
+	unsigned long long from, to;
+	uint64_t before, after;
+	char line[128], task[64];
+
+	order(d, "emit 500");
+	before = talechain_now();
+	grant(d, c);
+	assert_int_equal(
+	    talechain_cursor_init(&cursor, c->channel, c->bytes), 0);
+	assert_int_equal(c->kind, TALECHAIN_KIND_APP);
+	assert_int_equal(c->slot_log2, 10);
+	assert_string_equal(c->name, "drive");
+	snprintf(
+	    task, sizeof(task), "/proc/%ld/task/%ld", (long)d->pid, c->tid);
+	assert_int_equal(access(task, F_OK), 0);
+	hear(d, line);
+	after = talechain_now();
+	assert_int_equal(sscanf(line, "emitted %llu %llu", &from, &to), 2);
+	/* One clock: Java's instants lie between ours. */
+	assert_in_range(from, before, to);
+	assert_in_range(to, from, after);
+	assert_int_equal(take_all(&cursor, d, c, number, from, to), 500);
+
+	order(d, "emit 5000");
+	hear(d, line);
+	after = talechain_now();
+	assert_int_equal(
+	    take_all(&cursor, d, c, number, to, after) + cursor.lost, 5000);
+	assert_true(cursor.lost > 0);
+	assert_int_equal(cursor.taken + cursor.lost, c->channel->head);
+}
+
 TEST(test_java)
 {
 	struct drive *d = *state;
 	struct stub_client c;
-	struct talechain_cursor cursor;
-	unsigned long long from, to;
-	uint64_t before, after, number = 0;
-	char line[128], task[64];
-	int round;
+	unsigned long long bytes;
+	uint64_t number = 0;
+	char line[128];
 
 	if (d == NULL) {
 		print_message("skipped: no JDK (javac, java) found\n");
@@ -180,37 +216,8 @@ TEST(test_java)
 	hear(d, line);
 	assert_string_equal(line, "ready");
 	/* The second round is a Tailor that was restarted. */
-	for (round = 0; round < 2; round++) {
-		order(d, "emit 500");
-		before = talechain_now();
-		grant(d, &c);
-		assert_int_equal(
-		    talechain_cursor_init(&cursor, c.channel, c.bytes), 0);
-		assert_int_equal(c.kind, TALECHAIN_KIND_APP);
-		assert_int_equal(c.slot_log2, 10);
-		assert_string_equal(c.name, "drive");
-		snprintf(task, sizeof(task), "/proc/%ld/task/%ld", (long)d->pid,
-		    c.tid);
-		assert_int_equal(access(task, F_OK), 0);
-		hear(d, line);
-		after = talechain_now();
-		assert_int_equal(
-		    sscanf(line, "emitted %llu %llu", &from, &to), 2);
-		/* One clock: Java's instants lie between ours. */
-		assert_in_range(from, before, to);
-		assert_in_range(to, from, after);
-		assert_int_equal(
-		    take_all(&cursor, d, &c, &number, from, to), 500);
-
-		order(d, "emit 5000"); /* several laps */
-		hear(d, line);
-		after = talechain_now();
-		assert_int_equal(
-		    take_all(&cursor, d, &c, &number, to, after) + cursor.lost,
-		    5000);
-		assert_true(cursor.lost > 0);
-		assert_int_equal(cursor.taken + cursor.lost, c.channel->head);
-
+	for (int round = 0; round < 2; round++) {
+		check_bursts(d, &c, &number);
 		order(d, "words");
 		hear(d, line);
 		assert_string_equal(line, "words 0 0 0 -1");
@@ -221,13 +228,11 @@ TEST(test_java)
 		if (round == 0) {
 			order(d, "allocation 200000");
 			hear(d, line);
-			/*
-			 * The JVM's own odds and ends are hundreds of bytes;
-			 * an object per event would be 3 MB.
-			 */
+			/* The JVM's own odds and ends are hundreds of bytes; an
+			 * object per event would be 3 MB. */
 			assert_int_equal(
-			    sscanf(line, "allocated %llu", &from), 1);
-			assert_in_range(from, 0, 100000);
+			    sscanf(line, "allocated %llu", &bytes), 1);
+			assert_in_range(bytes, 0, 100000);
 			number += 400000;
 		}
 		stub_release(&c); /* the end of Tailor */
