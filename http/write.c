@@ -2,8 +2,8 @@
  *
  * Nothing is copied line by line from what came in: names and values are put
  * together anew, framing is the caller's, and what belongs to one connection
- * only is left behind.  Values were checked when they were parsed; texts given by the
- * caller (ids, addresses, whole lines) are taken as they are.
+ * only is left behind.  Values were checked when they were parsed; texts given
+ * by the caller (ids, addresses, whole lines) are taken as they are.
  *
  * Cost: one copy of the head. */
 #include "http/http.h"

@@ -30,7 +30,7 @@ struct analysis_report {
 	void (*free)(struct analysis_report *report);
 };
 
-/* What a request is called. */
+/* The names of a request. */
 struct analysis_name {
 	uint64_t id;
 	char external_id[65], method[16], target[TALE_TEXT];
@@ -165,7 +165,7 @@ void analysis_classes(struct analysis *a);
 int analysis_fd(const struct analysis *a);
 bool analysis_take(struct analysis *a, struct analysis_answer *out);
 
-/* What the thread has counted.  Any thread. */
+/* Counters of the analysis.  Any thread. */
 struct analysis_stats {
 	struct tale_store_stats store;
 	uint64_t failed;	/* tales that could not be written */
@@ -191,5 +191,5 @@ const struct accounts *analysis_accounts(const struct analysis *a);
 /* The latencies of all requests: its atomics. */
 const struct latencies *analysis_latencies(const struct analysis *a);
 
-/* What their tail consists of: its atomics. */
+/* Parts of the tail: its atomics. */
 const struct tail *analysis_tail(const struct analysis *a);

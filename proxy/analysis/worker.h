@@ -63,11 +63,12 @@ enum tale_work_result {
 	TALE_WORK_LATER,  /* a KEEP question that is to be done once more */
 };
 
-/* Do what is asked. */
+/* Do what a question asks; *answer is complete if the result is ANSWER. */
 enum tale_work_result tale_work_do(struct tale_work *w,
     struct analysis_question *q, struct analysis_answer *answer);
 
-/* What is due at times: call it once a second, or more often. */
+/* Keep candidates, accounts and latencies that are due: call it once a second,
+ * or more often. */
 void tale_work_tick(struct tale_work *w);
 
 /* Keep the candidates of a window that is over; all of them if forced. */

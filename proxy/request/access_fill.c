@@ -63,8 +63,7 @@ fill_head(struct access_record *a, const struct request *r)
 	struct slice rest = {r->head.iov_base, r->head.iov_len}, line;
 	const char *target, *end;
 
-	writer_cut(
-	    a->target, sizeof(a->target), r->target, strlen(r->target));
+	writer_cut(a->target, sizeof(a->target), r->target, strlen(r->target));
 	if (rest.length == 0 || !line_take(&rest, &line))
 		return;
 	target = memchr(line.at, ' ', line.length);
