@@ -10,7 +10,7 @@
 static unsigned
 roll(unsigned n)
 {
-	return (unsigned)random() % n;
+	return (unsigned)unit_draw(n);
 }
 
 /* A number in the key's range, often one of its ends. */
@@ -18,7 +18,8 @@ static void
 random_quantity(const struct config_key *key, char *out, size_t size)
 {
 	double span = key->max - key->min;
-	double v = key->min + span * ((double)random() / 2147483647.0);
+	double v =
+	    key->min + span * ((double)unit_draw(UINT32_MAX) / UINT32_MAX);
 
 	if (roll(4) == 0)
 		v = roll(2) ? key->min : key->max;
@@ -136,7 +137,6 @@ assert_reads_back(const struct config *c)
 
 TEST(test_any_value_of_any_key)
 {
-	srandom(1);
 	for (unsigned round = 0; round < 200; round++) {
 		struct config *c;
 
@@ -152,7 +152,6 @@ TEST(test_any_value_of_any_key)
 /* That the above cannot pass by writing the default everywhere. */
 TEST(test_every_key_shows_its_value)
 {
-	srandom(2);
 	for (unsigned k = 0; k < config_keys_count; k++) {
 		struct config *c;
 		char *before, *after;
@@ -316,7 +315,6 @@ TEST(test_damaged_files)
 {
 	unsigned good = 0, wrong = 0;
 
-	srandom(3);
 	for (unsigned round = 0; round < 5000; round++) {
 		struct config_errors errors = {0};
 		char text[sizeof(healthy) + 64];

@@ -4,7 +4,6 @@
  */
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "proxy/net/loop.h"
@@ -214,12 +213,11 @@ TEST_WITH(test_random, set_up, NULL)
 	struct fifo model[LOOP_STAGES] = {0};
 	unsigned n;
 
-	srand(7);
 	for (unsigned step = 0; step < 20000; step++) {
-		unsigned stage = (unsigned)rand() % LOOP_STAGES;
-		unsigned place = (unsigned)rand() % EACH;
+		unsigned stage = (unsigned)unit_draw(LOOP_STAGES);
+		unsigned place = (unsigned)unit_draw(EACH);
 
-		switch (rand() % 16) {
+		switch (unit_draw(16)) {
 		case 0:
 			dones = n = 0;
 			loop_turn_end(&loop);
