@@ -162,7 +162,7 @@ struct hedging_server {
 	unsigned hedges;      /* of those, hedges */
 	unsigned aside;	      /* attempts without a slot */
 	unsigned draining;    /* losers still being read */
-	unsigned warmup_sent, warmup_done, warmup_failed, warmup_inflight;
+	unsigned warmup_done, warmup_inflight;
 	struct instant warmup_since;
 	/* Of the latest 128 responses without a hazard; 0: none yet. */
 	int64_t latency_p50_ns, latency_p95_ns, latency_p99_ns;
@@ -185,8 +185,8 @@ struct hedging {
 	unsigned active;
 	double tokens; /* B2 */
 	struct instant storm_until;
-	uint64_t swaps, hedges_sent, storms;
-	uint64_t hedges_cancelled; /* of those sent: never written, refunded */
+	uint64_t swaps, storms;
+	uint64_t hedges_cancelled; /* never written, refunded */
 	uint64_t swaps_refused;	   /* T2: no server could take over */
 	uint64_t hazards_expired;  /* no end within a minute */
 	uint64_t hazards_active;   /* acted upon, of the active server */

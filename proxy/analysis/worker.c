@@ -157,8 +157,9 @@ candidate_drop(struct tale_work *w, unsigned i)
 	w->candidate[i] = w->candidate[--w->candidates];
 }
 
-void
-tale_work_flush(struct tale_work *w, bool forced)
+/* Keep the candidates of a window that is over; all of them if forced. */
+static void
+candidates_keep(struct tale_work *w, bool forced)
 {
 	if (w->candidates == 0 ||
 	    (!forced && instant_before(instant_now(), w->window_end)))
@@ -179,7 +180,7 @@ candidate_add(struct tale_work *w, const struct analysis_question *q,
 	unsigned fastest = 0;
 
 	if (w->window_end.ns != q->window_end.ns)
-		tale_work_flush(w, true);
+		candidates_keep(w, true);
 	w->window_end = q->window_end;
 	for (unsigned i = 1; i < w->candidates; i++)
 		if (w->candidate[i].summary.total_ns <
@@ -235,7 +236,7 @@ tale_work_tick(struct tale_work *w)
 	int64_t now_wall_ns = instant_wall_now_ns();
 
 	routes_end(w, now_wall_ns);
-	tale_work_flush(w, false);
+	candidates_keep(w, false);
 	store_again(w);
 	keep_accounts(w);
 	tail_update(&w->tail, &w->accounts, now_wall_ns);
@@ -759,7 +760,7 @@ tale_work_fini(struct tale_work *w)
 {
 	blame_jobs_fini(&w->blame);
 	if (w->store != NULL || w->spare != NULL)
-		tale_work_flush(w, true);
+		candidates_keep(w, true);
 	latencies_fini(&w->latencies, w->accounts.store, instant_wall_now_ns());
 	accounts_fini(&w->accounts); /* while the directory is locked */
 	tale_store_close(&w->store);

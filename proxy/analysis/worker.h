@@ -70,6 +70,3 @@ enum tale_work_result tale_work_do(struct tale_work *w,
 /* Keep candidates, accounts and latencies that are due: call it once a second,
  * or more often. */
 void tale_work_tick(struct tale_work *w);
-
-/* Keep the candidates of a window that is over; all of them if forced. */
-void tale_work_flush(struct tale_work *w, bool forced);

@@ -186,10 +186,8 @@ connection_close(struct connection *u)
 	struct server *s = u->server;
 
 	connection_discard(u);
-	if (draining) {
-		s->losers_closed++;
+	if (draining)
 		connection_drained(s);
-	}
 }
 
 void
@@ -385,10 +383,6 @@ exchange_over(struct connection *u, enum exchange_end end, const char *why)
 	if (u->compared != NULL && end == EXCHANGE_COMPLETE)
 		compare_whole(u->compared, u->side);
 	if (u->state == CONNECTION_DRAINING) {
-		if (end == EXCHANGE_COMPLETE)
-			s->losers_drained++;
-		else
-			s->losers_closed++;
 		up->events.drained(up->user, u, end);
 		connection_settle(u, end);
 		connection_drained(s);
@@ -593,8 +587,6 @@ exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * without an end: the connection is of no more use. */
-		if (exchange_written(u))
-			s->losers_closed++;
 		connection_discard(u);
 		return;
 	}

@@ -376,8 +376,7 @@ struct server {
 	uint64_t unread_bodies;	    /* connections not used again for .last */
 	uint64_t privates;	    /* connections that became one client's */
 	uint64_t privates_given_up; /* closed though their client stays */
-	uint64_t losers_drained, losers_closed;
-	uint64_t drain_cuts; /* exchanges cut at drain_timeout */
+	uint64_t drain_cuts;	    /* exchanges cut at drain_timeout */
 	uint64_t warmups_ok, warmups_failed;
 	uint64_t mirrors_ok, mirrors_failed; /* the same to a standby */
 	uint64_t probes_ok, probes_failed;   /* asked whether it responds */
