@@ -55,14 +55,12 @@ write_self(struct exposition *e, const struct profiler_stats *s)
 		    "tailor_profiler_sweep_mean_cycles{source=\"%s\"} %.1f\n",
 		    profiler_part_name(i), (double)s->cost.cycles[i] / timed);
 	exposition_family(e, "tailor_profiler_cpu_seconds_total");
-	text_add(&e->text, "tailor_profiler_cpu_seconds_total %.6f\n",
-	    (double)s->cpu_ns / 1e9);
+	exposition_sample_ns(e, NULL, s->cpu_ns);
 	exposition_gauge(e, "tailor_profiler_resting", s->resting);
 	exposition_counter(e, "tailor_profiler_rests_total", s->rests);
 	exposition_counter(e, "tailor_profiler_wakes_total", s->wakes);
 	exposition_family(e, "tailor_profiler_blind_seconds_total");
-	text_add(&e->text, "tailor_profiler_blind_seconds_total %.9f\n",
-	    (double)s->blind_ns / 1e9);
+	exposition_sample_ns(e, NULL, s->blind_ns);
 }
 
 void
@@ -387,13 +385,9 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	write_spools(&p->loop.spools, e);
 	access_log_stats(p->access_log, &access);
 	exposition_family(e, "tailor_access_log_lines_total");
-	text_add(&e->text,
-	    "tailor_access_log_lines_total{result=\"written\"} %llu\n"
-	    "tailor_access_log_lines_total{result=\"dropped\"} %llu\n"
-	    "tailor_access_log_lines_total{result=\"failed\"} %llu\n",
-	    (unsigned long long)access.written,
-	    (unsigned long long)access.dropped,
-	    (unsigned long long)access.failed);
+	exposition_sample(e, LABELS({"result", "written"}), access.written);
+	exposition_sample(e, LABELS({"result", "dropped"}), access.dropped);
+	exposition_sample(e, LABELS({"result", "failed"}), access.failed);
 	exposition_counter(e, "tailor_log_dropped_total", log_dropped());
 	exposition_distribution(
 	    e, "tailor_loop_lag_seconds", &p->metrics.loop_lag);
