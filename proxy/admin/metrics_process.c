@@ -110,8 +110,8 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 
 /* Counters by cause, of any that there may be. */
 static void
-by_cause(
-    struct exposition *e, const char *name, const uint64_t *value, double unit)
+by_cause(struct exposition *e, const char *name, const _Atomic uint64_t *value,
+    double unit)
 {
 	exposition_family(e, name);
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
@@ -211,28 +211,27 @@ write_accounts(struct proxy *p, struct exposition *e)
 void
 metrics_write_tales(struct proxy *p, struct exposition *e)
 {
-	struct analysis_stats s;
+	const struct analysis_stats *s = analysis_stats(p->analysis);
 
-	analysis_stats(p->analysis, &s);
-	by_cause(e, "tailor_slow_requests_total", s.cause_requests, 1);
-	by_cause(e, "tailor_slow_seconds_total", s.cause_ns, 1e9);
+	by_cause(e, "tailor_slow_requests_total", s->cause_requests, 1);
+	by_cause(e, "tailor_slow_seconds_total", s->cause_ns, 1e9);
 	by_class(p, e);
 	write_tail(p, e);
 	write_accounts(p, e);
-	exposition_counter(e, "tailor_slow_left_out_total", s.left_out);
+	exposition_counter(e, "tailor_slow_left_out_total", s->left_out);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total");
-	exposition_sample_ns(e, NULL, s.cpu_ns);
-	exposition_gauge(e, "tailor_tales", s.store.tales);
-	exposition_gauge(e, "tailor_tales_bytes", (double)s.store.bytes);
-	exposition_gauge(e, "tailor_tales_on_disk", s.on_disk);
-	exposition_counter(e, "tailor_tales_disk_failures_total", s.failures);
-	exposition_counter(e, "tailor_tales_told_total", s.made);
+	exposition_sample_ns(e, NULL, s->cpu_ns);
+	exposition_gauge(e, "tailor_tales", (double)s->tales);
+	exposition_gauge(e, "tailor_tales_bytes", (double)s->bytes);
+	exposition_gauge(e, "tailor_tales_on_disk", s->on_disk);
+	exposition_counter(e, "tailor_tales_disk_failures_total", s->failures);
+	exposition_counter(e, "tailor_tales_told_total", s->made);
 	exposition_counter(
-	    e, "tailor_tales_contradictory_total", s.contradictory);
-	exposition_counter(e, "tailor_tales_kept_total", s.store.added);
-	exposition_counter(e, "tailor_tales_dropped_total", s.store.dropped);
-	exposition_counter(e, "tailor_tales_failed_total", s.failed);
-	exposition_counter(e, "tailor_tales_corrupt_total", s.store.corrupt);
+	    e, "tailor_tales_contradictory_total", s->contradictory);
+	exposition_counter(e, "tailor_tales_kept_total", s->added);
+	exposition_counter(e, "tailor_tales_dropped_total", s->dropped);
+	exposition_counter(e, "tailor_tales_failed_total", s->failed);
+	exposition_counter(e, "tailor_tales_corrupt_total", s->corrupt);
 }
 
 /* Resident and virtual size, bytes. */

@@ -23,8 +23,8 @@ static int
 store_fail(struct tale_work *w, int err)
 {
 	w->tried = instant_now();
-	atomic_store(&w->failing, true);
-	atomic_fetch_add(&w->failures, 1);
+	atomic_store(&w->stats.on_disk, false);
+	atomic_fetch_add(&w->stats.failures, 1);
 	log_event(LOG_LEVEL_WARNING, "store_in_memory",
 	    "directory=\"%s\" error=\"%s\" advice=\"tales of slow "
 	    "requests will not survive a restart: let Tailor's user make or "
@@ -54,6 +54,7 @@ store_open(struct tale_work *w, const struct analysis_options *o)
 		    "keeps its tales there: stop it, or give this one a "
 		    "directory of its own (slow.store)\"",
 		    o->store);
+	atomic_store(&w->stats.on_disk, err == 0);
 	return err == 0 || err == -EBUSY ? err : store_fail(w, err);
 }
 
@@ -81,11 +82,11 @@ store_publish(struct tale_work *w)
 
 	stats_add(&s, w->store);
 	stats_add(&s, w->spare);
-	atomic_store(&w->tales, s.tales);
-	atomic_store(&w->bytes, s.bytes);
-	atomic_store(&w->added, s.added);
-	atomic_store(&w->dropped, s.dropped);
-	atomic_store(&w->corrupt, s.corrupt);
+	atomic_store(&w->stats.tales, s.tales);
+	atomic_store(&w->stats.bytes, s.bytes);
+	atomic_store(&w->stats.added, s.added);
+	atomic_store(&w->stats.dropped, s.dropped);
+	atomic_store(&w->stats.corrupt, s.corrupt);
 }
 
 /* Whether the disk will not take other tales either. */
@@ -126,7 +127,7 @@ store_again(struct tale_work *w)
 		stats_add(&w->spares, w->spare); /* counters never fall */
 		w->spares.bytes = 0;
 		tale_store_close(&w->spare);
-		atomic_store(&w->failing, false);
+		atomic_store(&w->stats.on_disk, true);
 		log_event(LOG_LEVEL_NOTICE, "store_on_disk", "directory=\"%s\"",
 		    w->directory);
 	}
@@ -139,7 +140,7 @@ keep(struct tale_work *w, const struct tale *t, const struct tale_summary *said)
 	int err = store_add(w, t, said);
 
 	if (err < 0) {
-		atomic_fetch_add(&w->failed, 1);
+		atomic_fetch_add(&w->stats.failed, 1);
 		log_event(LOG_LEVEL_INFO, "tale_not_kept",
 		    "request=%s error=\"%s\"", said->external_id,
 		    err == -EFBIG ? "larger than a quarter of slow.store_bytes"
@@ -274,7 +275,7 @@ summarise(struct tale_work *w, const struct story *story,
 	    .finished_wall_ns = instant_wall_ns(r->finished)};
 	memcpy(said->verdict, story->verdict.text, sizeof(story->verdict.text));
 	tale_summarise(said, r);
-	atomic_fetch_add(&w->made, 1);
+	atomic_fetch_add(&w->stats.made, 1);
 }
 
 /* What a rendering says of when and where. */
@@ -317,13 +318,13 @@ requests_name(const struct tale_work *w, const struct analysis_question *q,
 static void
 count_causes(struct tale_work *w, const struct story *story)
 {
-	atomic_fetch_add(&w->cause_requests[story->verdict.cause], 1);
+	atomic_fetch_add(&w->stats.cause_requests[story->verdict.cause], 1);
 	if (story->contradictions > 0)
-		atomic_fetch_add(&w->contradictory, 1);
+		atomic_fetch_add(&w->stats.contradictory, 1);
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
 		if (story->cause_ns[i] > 0)
-			atomic_fetch_add(
-			    &w->cause_ns[i], (uint64_t)story->cause_ns[i]);
+			atomic_fetch_add(&w->stats.cause_ns[i],
+			    (uint64_t)story->cause_ns[i]);
 }
 
 static void
@@ -603,7 +604,7 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 	int err;
 
 	all = slow_list((struct tale_store *const[]){w->store, w->spare},
-	    atomic_load(&w->tales) + 1, &q->list, &n);
+	    atomic_load(&w->stats.tales) + 1, &q->list, &n);
 	store_publish(w);
 	answer->status = 500;
 	if (all == NULL)

@@ -44,13 +44,7 @@ struct tale_work {
 	bool (*wait)(void *user, int64_t ns);
 	void *user;
 
-	/* Written by the analysis thread, read by any. */
-	atomic_bool failing;	   /* tales are in memory meanwhile */
-	_Atomic uint64_t failures; /* how often that began */
-	_Atomic uint64_t failed, made, contradictory;
-	_Atomic uint64_t tales, bytes, added, dropped, corrupt;
-	_Atomic uint64_t cause_requests[TALE_CAUSE_COUNT];
-	_Atomic uint64_t cause_ns[TALE_CAUSE_COUNT];
+	struct analysis_stats stats;
 };
 
 /* 0 or a negative errno; the caller calls fini either way. */

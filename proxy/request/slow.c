@@ -40,10 +40,8 @@ slow_target_ns(const struct proxy *p)
 uint64_t
 slow_left_out(const struct proxy *p)
 {
-	struct analysis_stats s;
-
-	analysis_stats(p->analysis, &s);
-	return p->metrics.slow_unexamined + s.left_out;
+	return p->metrics.slow_unexamined +
+	       atomic_load(&analysis_stats(p->analysis)->left_out);
 }
 
 /* True if a request that was not slow is one of the share of which accounts are
