@@ -353,27 +353,16 @@ static void
 render(const struct story *s, enum tale_format format,
     struct analysis_answer *answer)
 {
-	int err = -EINVAL;
+	static int (*const as[TALE_FORMAT_COUNT])(
+	    const struct story *, char **, size_t *) = {
+	    [TALE_FORMAT_TEXT] = story_render_text,
+	    [TALE_FORMAT_JSON] = render_json,
+	    [TALE_FORMAT_HTML] = story_render_html,
+	    [TALE_FORMAT_SVG] = story_render_svg,
+	    [TALE_FORMAT_CHROME] = story_render_chrome,
+	};
+	int err = as[format](s, &answer->text, &answer->length);
 
-	switch (format) {
-	case TALE_FORMAT_TEXT:
-		err = story_render_text(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_JSON:
-		err = render_json(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_HTML:
-		err = story_render_html(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_SVG:
-		err = story_render_svg(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_CHROME:
-		err = story_render_chrome(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_COUNT:
-		break;
-	}
 	answer->status = err == 0 ? 200 : 500;
 }
 

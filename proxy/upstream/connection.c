@@ -344,23 +344,17 @@ connection_settle(struct connection *u, enum exchange_end end)
 const char *
 exchange_end_name(enum exchange_end end)
 {
-	switch (end) {
-	case EXCHANGE_COMPLETE:
-		return "complete";
-	case EXCHANGE_LIMITED:
-		return "limited";
-	case EXCHANGE_REFUSED:
-		return "refused";
-	case EXCHANGE_UNANSWERED:
-		return "unanswered";
-	case EXCHANGE_CUT:
-		return "cut";
-	case EXCHANGE_MALFORMED:
-		return "malformed";
-	case EXCHANGE_TIMEOUT:
-		return "timeout";
-	}
-	return "";
+	static const char *const names[] = {
+	    [EXCHANGE_COMPLETE] = "complete",
+	    [EXCHANGE_LIMITED] = "limited",
+	    [EXCHANGE_REFUSED] = "refused",
+	    [EXCHANGE_UNANSWERED] = "unanswered",
+	    [EXCHANGE_CUT] = "cut",
+	    [EXCHANGE_MALFORMED] = "malformed",
+	    [EXCHANGE_TIMEOUT] = "timeout",
+	};
+
+	return names[end];
 }
 
 /* The exchange is over: release the connection, then call the user. */
