@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "config/keys.h"
-#include "config/source.h"
 #include "tests/unit/config/helper.h"
 
 static unsigned
@@ -337,34 +336,6 @@ TEST(test_damaged_files)
 	}
 	/* Both must happen often, or nothing was tested. */
 	assert_true(good > 100 && wrong > 1000);
-}
-
-TEST(test_positions_match_the_tree)
-{
-	static const char text[] =
-	    "/*\n*/ {\"a\": [1, {\"b\": null,}, \"c\",], // [\n"
-	    " \"d\": {\"e\": {}, \"f\": \"\\\"]\"}}";
-	struct source_error error;
-	struct source s;
-	const cJSON *a, *d;
-	struct source_place place;
-
-	assert_int_equal(
-	    source_open(&s, "t", text, sizeof(text) - 1, &error), 0);
-	assert_int_equal(s.count, 9);
-	a = cJSON_GetObjectItem(s.root, "a");
-	d = cJSON_GetObjectItem(s.root, "d");
-	place = source_place(&s, s.root);
-	assert_int_equal(place.value, strchr(text, '{') - text);
-	place = source_place(&s, a);
-	assert_int_equal(place.name, strstr(text, "\"a\"") - text);
-	assert_int_equal(place.value, strstr(text, "[1") - text);
-	place = source_place(&s, cJSON_GetArrayItem(a, 2));
-	assert_int_equal(place.value, strstr(text, "\"c\"") - text);
-	assert_int_equal(place.name, place.value);
-	place = source_place(&s, cJSON_GetObjectItem(d, "f"));
-	assert_int_equal(place.value, strstr(text, "\"\\\"") - text);
-	source_close(&s);
 }
 
 /* Paths that differ, those that want a restart marked. */
