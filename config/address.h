@@ -17,7 +17,7 @@ network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX]);
 
 bool address_is_loopback(const struct config_address *a);
 
-/* Whether they are equal, or the other address of one is the second: of
- * localhost ::1. */
+/* True if two addresses are equal, or the other address of one is the second:
+ * of localhost ::1. */
 bool address_may_equal(
     const struct config_address *a, const struct config_address *b);

@@ -316,8 +316,8 @@ typedef void config_difference(void *user, const char *path, bool restart);
 int config_compare(const struct config *now, const struct config *next,
     config_difference *each, void *user);
 
-/* Whether a server must be drained to become this one: its address or how it is
- * observed or launched is another. */
+/* True if a server must be drained to become another: the address, or how it is
+ * observed or launched, differs. */
 bool config_server_replaces(
     const struct config_server *now, const struct config_server *next);
 

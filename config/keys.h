@@ -93,8 +93,8 @@ bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
 /* Whether there is a section of this path ("hedging", "servers[]"). */
 bool key_section_exists(const char *path);
 
-/* What keys.txt says of a key or section, in one line; "" if nothing.  Returns
- * out. */
+/* The text of keys.txt about a key or section, in one line; "" if none.
+ * Returns out. */
 #define KEY_TEXT_MAX 2048
 char *key_text(const char *path, char out[KEY_TEXT_MAX]);
 
@@ -104,7 +104,7 @@ char *key_text(const char *path, char out[KEY_TEXT_MAX]);
 bool key_member(unsigned k, const char *section, char name[KEY_PATH_MAX],
     char inner[KEY_PATH_MAX]);
 
-/* Whether it is a member of struct config_server. */
+/* True if a key is a member of struct config_server. */
 bool key_of_server(const struct config_key *key);
 
 /* Whether ":" and an argument may follow this choice. */
@@ -125,8 +125,8 @@ char *key_default(
 
 struct config;
 
-/* What a name in braces stands for in a path (places.c), for the user that a
- * tailor with this configuration runs as.  False: it is no such name.
+/* Find the place that a name in braces stands for (places.c), for the user that
+ * a tailor with this configuration runs as.  False: it is no such name.
  *   {instance}  its name
  *   {run}       the first of $RUNTIME_DIRECTORY, /run/tailor (root),
  *               $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>, {state} if that

@@ -34,7 +34,7 @@ void value_release(const struct config_key *key, void *base);
 void *value_at(const struct config_key *key, void *base);
 void *value_beside(const struct config_key *key, void *base);
 
-/* What the key is a member of: c, or its server of this index. */
+/* The struct that has the key as a member: c, or its server of this index. */
 void *
 value_base(struct config *c, const struct config_key *key, unsigned index);
 
@@ -55,7 +55,8 @@ struct value_type {
 	const char *(*judge)(const char *text);
 	/* Lists: what separates elements on the command line. */
 	const char *separator;
-	/* Its values, after "is not"; NULL: the key has a range or choices. */
+	/* Words for its values, after "is not"; NULL: the key has a range or
+	 * choices. */
 	const char *description;
 	/* Texts: a regular expression for the schema; NULL: any. */
 	const char *pattern;
@@ -85,7 +86,7 @@ bool value_is_host(const char *s);
 bool value_is_cpu(const char *s);
 bool value_is_cpus(const char *s);
 
-/* Whether it has no control bytes; no text may. */
+/* True if a text has no control bytes; no text may. */
 bool value_is_plain(const char *s);
 
 /* Why it is no "NAME=value", or NULL. */

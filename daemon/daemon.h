@@ -47,7 +47,7 @@ int daemon_run(struct daemon *d);
 /* Begin a graceful stop: no new connections, requests in flight finish.  The
  * second time: cut what is left and end (stop.c). */
 void daemon_stop(struct daemon *d, const char *why);
-/* Go on with it.  Every tick. */
+/* Go on with a stop.  Every tick. */
 void daemon_stop_tick(struct daemon *d, struct instant now);
 
 /* Read the configuration again and change to it.  Everything is logged and
@@ -70,17 +70,17 @@ void limits_apply(struct proxy *p);
 /* How many channels may be open: fewer where descriptors are few. */
 unsigned limits_channels(void);
 
-/* Whether enough clients may connect to begin at all: 0 or -ECANCELED
+/* See that enough clients may connect to begin at all: 0 or -ECANCELED
  * (logged). */
 int limits_check(const struct proxy *p);
 
 /* --- which servers there are (servers.c) --------------------------------- */
 
-/* What the profiler needs to know of a server; program is left to others. */
+/* Describe a server for the profiler; program is left to others. */
 void servers_observed(const struct config *c, const struct config_server *s,
     struct profiler_server *out);
 
-/* Begin to look for all, or launch them.  0 or -ECHILD (logged). */
+/* Begin to look for all servers, or launch them.  0 or -ECHILD (logged). */
 int servers_start(struct proxy *p);
 
 /* Come to those of p->config, and put its limits in force.  A server of
@@ -93,7 +93,7 @@ void servers_replaced(void *user, struct server *s, bool renamed);
 
 /* --- servers that are started with a program --------------------------- */
 
-/* Once, before all else. */
+/* Set up the program of a server, before all else. */
 void supervisor_init(struct server *s);
 
 /* Reap the orphans that have ended: as process 1, or of launched programs. */
@@ -102,12 +102,12 @@ void supervisor_reap(struct proxy *p);
 /* Start the configured program.  0 or a negative errno (logged). */
 int supervisor_launch(struct server *s);
 
-/* That failed: try again later. */
+/* Launch the program again later: a start has failed. */
 void supervisor_again(struct server *s);
 
 /* Ask the program to end (SIGTERM, and SIGKILL after launch.stop_timeout); no
  * restart follows, unless the server is being restarted. */
 void supervisor_stop(struct server *s);
 
-/* End it at once (SIGKILL) and reap it. */
+/* End the program at once (SIGKILL) and reap it. */
 void supervisor_kill(struct server *s);

@@ -155,22 +155,13 @@ open_timeline(struct proxy *p, const struct config *c)
 	return err;
 }
 
-static enum profiler_kernel
-kernel_wish(enum config_kernel wish)
-{
-	switch (wish) {
-	case CONFIG_KERNEL_OFF:
-		return PROFILER_KERNEL_OFF;
-	case CONFIG_KERNEL_LITE:
-		return PROFILER_KERNEL_LITE;
-	case CONFIG_KERNEL_SUMS:
-		return PROFILER_KERNEL_SUMS;
-	case CONFIG_KERNEL_FULL:
-	case CONFIG_KERNEL_ALL:
-		return PROFILER_KERNEL_FULL;
-	}
-	return PROFILER_KERNEL_OFF;
-}
+static const enum profiler_kernel kernel_events[] = {
+    [CONFIG_KERNEL_OFF] = PROFILER_KERNEL_OFF,
+    [CONFIG_KERNEL_LITE] = PROFILER_KERNEL_LITE,
+    [CONFIG_KERNEL_SUMS] = PROFILER_KERNEL_SUMS,
+    [CONFIG_KERNEL_FULL] = PROFILER_KERNEL_FULL,
+    [CONFIG_KERNEL_ALL] = PROFILER_KERNEL_FULL,
+};
 
 /* A period of a rate ends, and is read, after the request that it is of. */
 static int64_t
@@ -203,7 +194,7 @@ open_profiler(struct proxy *p, const struct config *c, const char *link)
 	struct profiler_options o = {
 	    .channels_max = limits_channels(),
 	    .blind_ns = PROFILER_BLIND_NS,
-	    .kernel = kernel_wish(c->profiler.kernel),
+	    .kernel = kernel_events[c->profiler.kernel],
 	    .syscalls = c->profiler.kernel == CONFIG_KERNEL_ALL,
 	    .stacks = c->profiler.stacks,
 	    .kernel_slot_log2 = KERNEL_SLOTS_LOG2,

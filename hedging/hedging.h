@@ -96,7 +96,7 @@ struct hedging_limits {
 	unsigned timer_percentile; /* T6: of latencies, 1 .. 100; 0: 99 */
 };
 
-/* What the policy must know of a request to judge it; built for each call. */
+/* A request as the policy must know it to judge it; built for each call. */
 struct hedge_view {
 	bool method_allowed; /* safe method, or allowed by a rule */
 	bool body_complete;
@@ -162,7 +162,7 @@ struct hedging_server {
 	unsigned hedges;      /* of those, hedges */
 	unsigned aside;	      /* attempts without a slot */
 	unsigned draining;    /* losers still being read */
-	unsigned warmup_sent, warmup_done, warmup_failed, warmup_inflight;
+	unsigned warmup_done, warmup_inflight;
 	struct instant warmup_since;
 	/* Of the latest 128 responses without a hazard; 0: none yet. */
 	int64_t latency_p50_ns, latency_p95_ns, latency_p99_ns;
@@ -185,8 +185,8 @@ struct hedging {
 	unsigned active;
 	double tokens; /* B2 */
 	struct instant storm_until;
-	uint64_t swaps, hedges_sent, storms;
-	uint64_t hedges_cancelled; /* of those sent: never written, refunded */
+	uint64_t swaps, storms;
+	uint64_t hedges_cancelled; /* never written, refunded */
 	uint64_t swaps_refused;	   /* T2: no server could take over */
 	uint64_t hazards_expired;  /* no end within a minute */
 	uint64_t hazards_active;   /* acted upon, of the active server */
@@ -205,7 +205,7 @@ struct hedging {
 	struct instant sweep_after;
 };
 
-/* What the proxy must do after an event; a set. */
+/* Actions of the proxy after an event; a set. */
 enum hedging_action {
 	HEDGING_SWAPPED = 1, /* the active changed: new requests go there */
 	HEDGING_SWEEP = 2,  /* hedging_decide for all in flight, oldest first */
@@ -226,9 +226,9 @@ void hedging_limits_set(struct hedging *h, const struct hedging_limits *limits);
  * changes nothing (up when READY, down when DOWN) is harmless. */
 unsigned hedging_server_connecting(
     struct hedging *h, unsigned server, struct instant now);
-/* It responded to a probe.  It warms up; or it is READY at once, if there is no
- * warm-up, in watch mode, or if the other server is not READY (then it is the
- * only one; for the same reason a warm-up ends when the other server leaves
+/* A server responded to a probe.  It warms up; or it is READY at once, if there
+ * is no warm-up, in watch mode, or if the other server is not READY (then it is
+ * the only one; for the same reason a warm-up ends when the other server leaves
  * READY). */
 unsigned
 hedging_server_up(struct hedging *h, unsigned server, struct instant now);
@@ -248,7 +248,7 @@ unsigned hedging_hazard(
  * be acted upon; INSTANT_NONE: none is waited out.  It changes with hazards. */
 struct instant hedging_wait_until(const struct hedging *h);
 
-/* Whether a server that has collected garbage before has not collected, from
+/* True if a server that has collected garbage before has not collected, from
  * begin to end, since then; not if steering knows that it need not. */
 bool hedging_collection_due(
     const struct hedging *h, unsigned server, struct instant since);
@@ -362,7 +362,7 @@ void race_init(struct race *r);
 int race_start(struct hedging *h, struct race *r, unsigned server,
     enum hedge_trigger trigger);
 
-/* What to do with an attempt's bytes, or with the request. */
+/* The next step with an attempt's bytes, or with the request. */
 enum race_step {
 	RACE_COLLECT,	/* acceptable: keep its bytes, commit in time */
 	RACE_HOLD,	/* not acceptable: keep, wait for the other */

@@ -88,7 +88,8 @@ bool policy_budget_has(const struct hedging *h, enum hedge_trigger trigger);
 void policy_budget_spend(struct hedging *h, enum hedge_trigger trigger);
 void policy_budget_refund(struct hedging *h, enum hedge_trigger trigger);
 
-/* Whether it starts beside a running attempt: adds load, so it is charged. */
+/* True if an attempt of this trigger starts beside a running one: it adds load,
+ * so it is charged. */
 bool policy_is_hedge(enum hedge_trigger trigger);
 
 /* T1: whether this server may get a second attempt: NONE, or STANDBY_NOT_READY
@@ -96,7 +97,7 @@ bool policy_is_hedge(enum hedge_trigger trigger);
 enum hedge_refusal policy_target(const struct hedging *h, unsigned server,
     enum server_state least, struct instant now);
 
-/* Whether it may be swapped to. */
+/* True if a server may be swapped to. */
 bool policy_can_take_over(
     const struct hedging *h, unsigned server, struct instant now);
 

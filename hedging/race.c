@@ -37,10 +37,7 @@ race_start(struct hedging *h, struct race *r, unsigned server,
 	r->writes++;
 	s->inflight++;
 	s->hedged_last = policy_is_hedge(trigger);
-	if (policy_is_hedge(trigger)) {
-		s->hedges++;
-		h->hedges_sent++;
-	}
+	s->hedges += policy_is_hedge(trigger);
 	return (int)r->started++;
 }
 

@@ -34,7 +34,7 @@ enum steer_phase {
 /* "fresh".  Static text. */
 const char *steer_phase_name(enum steer_phase phase);
 
-/* What a server lacks to be steered. */
+/* Conditions of steering that a server lacks. */
 #define STEER_MISSING(X)                                         \
 	X(NOTHING, "")                                           \
 	X(SWITCHED_OFF, "hedging.steer is off")                  \
@@ -69,7 +69,7 @@ enum steer_miss {
 /* "forecast".  Static text. */
 const char *steer_miss_name(enum steer_miss miss);
 
-/* What is known of a server's heap now; from the profiler. */
+/* The heap of a server now, as far as known; from the profiler. */
 struct steer_heap {
 	bool known;
 	bool concurrent; /* ZGC, Shenandoah: nothing to steer around */

@@ -42,7 +42,7 @@ int64_t threshold_ns(const struct window *lengths, int64_t price_ns);
  */
 int64_t threshold_known_ns(int64_t left_ns, int64_t age_ns, int64_t price_ns);
 
-/* What a pause cost beyond the least that was possible, ns, >= 0.
+/* The cost of a pause beyond the least that was possible, ns, >= 0.
  *   waited    true: it ended before the threshold; else acted on after_ns */
 int64_t threshold_regret_ns(
     int64_t length_ns, bool waited, int64_t after_ns, int64_t price_ns);

@@ -16,9 +16,7 @@ policy_warmup_begin(struct hedging_server *s, struct instant now)
 	s->state = SERVER_WARMING;
 	s->warmup_since = now;
 	s->warmup_next = now;
-	s->warmup_sent = 0;
 	s->warmup_done = 0;
-	s->warmup_failed = 0;
 	window_init(&s->warmup_latency, WARMUP_JUDGED);
 }
 
@@ -130,7 +128,6 @@ hedging_warmup_sent(struct hedging *h, unsigned server)
 		h->mirror_tokens -= h->mirror_tokens < 1 ? h->mirror_tokens : 1;
 		return;
 	}
-	s->warmup_sent++;
 	s->warmup_next = instant_plus(s->warmup_next,
 	    s->failing ? WARMUP_FAILING_NS : WARMUP_INTERVAL_NS);
 }
@@ -162,8 +159,6 @@ hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
 		s->warmup_done++;
 		if (latency_ns >= 0)
 			window_add(&s->warmup_latency, latency_ns);
-	} else {
-		s->warmup_failed++;
 	}
 	actions = policy_review(h, now);
 	return s->state == SERVER_WARMING ? actions | HEDGING_WARMUP : actions;

@@ -38,7 +38,7 @@ enum http_method {
 	HTTP_METHOD_OTHER, /* known to http-parser, forwarded as written */
 };
 
-/* What a 405 says that is allowed; less usual ones pass too. */
+/* Methods that a 405 names as allowed; less usual ones pass too. */
 #define HTTP_METHODS_ALLOWED "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
 enum http_framing {
@@ -170,7 +170,7 @@ http_field_tailor(const struct http_head *h, const char *name);
  * it holds that what comes later on the connection is that user's. */
 bool http_field_binds(struct slice name, struct slice value);
 
-/* Whether any does. */
+/* True if a field of the head authenticates its connection. */
 bool http_binds_connection(const struct http_head *head);
 
 /* How many fields have that id. */
@@ -183,7 +183,7 @@ bool http_method_is_safe(enum http_method method);
  * read that of another method (RFC 9110 9.3.1), and some do not. */
 bool http_method_has_body(enum http_method method);
 
-/* What a request is given on its way to a server. */
+/* Fields that a request is given on its way to a server. */
 struct http_forward {
 	const char *client;	 /* its address, for X-Forwarded-For; or NULL */
 	bool trusted;		 /* client: its X-Forwarded-* are kept */
@@ -281,7 +281,7 @@ bool http_body_eof(struct http_body *b);
  * body, exactly "Upgrade: websocket", one Sec-WebSocket-Key. */
 bool http_upgrade_wanted(const struct http_head *head);
 
-/* Whether a 101 agrees to exactly that. */
+/* True if a 101 agrees to exactly such an upgrade. */
 bool http_upgrade_agreed(const struct http_head *head);
 
 /* --- the PROXY protocol ------------------------------------------------ */

@@ -12,7 +12,8 @@ struct slice {
 	size_t length;
 };
 
-/* What a byte may be part of; see RFC 9110 5.6.2, 5.5 and RFC 3986 2. */
+/* Classes of bytes, by what they may be part of; see RFC 9110 5.6.2, 5.5 and
+ * RFC 3986 2. */
 enum {
 	HTTP_CHAR_TOKEN = 1,
 	HTTP_CHAR_VALUE = 2,  /* a field value or reason: no controls */

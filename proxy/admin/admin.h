@@ -19,8 +19,8 @@ struct admin;
 struct proxy;
 struct reload_result;
 
-/* Open it and accept.  0 also when none is configured, or -errno, which is
- * logged if the address cannot be bound.
+/* Open the listener and accept.  0 also when none is configured, or -errno,
+ * which is logged if the address cannot be bound.
  *   reload  does what POST /reload asks for: 0 or -errno */
 int admin_new(struct admin **out, struct proxy *p,
     int (*reload)(void *user, struct reload_result *out), void *user);
@@ -30,5 +30,6 @@ int admin_new(struct admin **out, struct proxy *p,
 int admin_new_metrics(struct admin **out, struct proxy *p);
 void admin_free(struct admin **ap);
 
-/* What time brings; a may be NULL.  Every tick. */
+/* Accept again after a pause, and reuse closed clients.  a may be NULL.  Every
+ * tick. */
 void admin_tick(struct admin *a, struct instant now);

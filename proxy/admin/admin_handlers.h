@@ -4,7 +4,7 @@
 
 #include "proxy/admin/admin_call.h"
 
-/* What changes something; all of it wants POST (admin_actions.c). */
+/* Handlers that change something, by POST (admin_actions.c). */
 void admin_switch(struct admin_call *call);
 void admin_hazard(struct admin_call *call);
 void admin_reload(struct admin_call *call);
@@ -13,7 +13,7 @@ void admin_ready(struct admin_call *call);
 void admin_restart(struct admin_call *call);
 void admin_log(struct admin_call *call);
 
-/* What the analysis thread is asked for; these respond when its text arrives
+/* Handlers that ask the analysis thread, and respond when its text arrives
  * (admin_timeline.c). */
 
 /* Under /.talechain/ on the ordinary listeners. */
@@ -41,5 +41,5 @@ void admin_live(struct admin_call *call);
 /* GET /live: the page that draws it.  Does not wait. */
 void admin_live_page(struct admin_call *call);
 
-/* Whether the asker would rather see a page than plain text. */
+/* True if a client would rather see a page than plain text. */
 bool admin_wants_page(const struct admin_call *call);

@@ -127,7 +127,7 @@ admin_write_servers(struct proxy *p, struct json *j)
 	    j, "mode", c->hedging.mode == CONFIG_MODE_ACT ? "act" : "watch");
 	json_key_string(
 	    j, "active", p->upstream.server[p->hedging.active].config->name);
-	json_key_uint(j, "swaps", p->metrics.swaps);
+	json_key_uint(j, "swaps", p->hedging.swaps);
 	json_key_array(j, "servers");
 	UPSTREAM_EACH(&p->upstream, i)
 	admin_write_server(p, i, &stats, j);

@@ -15,7 +15,7 @@ void admin_write_servers(struct proxy *p, struct json *j);
 void admin_write_server(struct proxy *p, unsigned i,
     const struct profiler_stats *stats, struct json *j);
 
-/* What is in flight, the oldest max of it: tailor.requests/1. */
+/* Requests in flight, the oldest max of them: tailor.requests/1. */
 void admin_write_requests(struct proxy *p, unsigned max, struct json *j);
 
 /* Where the timeline stream is. */
@@ -24,8 +24,7 @@ void admin_write_stream(struct proxy *p, struct json *j);
 /* Version, placement, listeners: tailor.info/1. */
 void admin_write_info(struct proxy *p, struct json *j);
 
-/* What hedging cost and what it was worth (proxy/stats/ledger.h):
- * tailor.ledger/1. */
+/* Cost and worth of hedging (proxy/stats/ledger.h): tailor.ledger/1. */
 void ledger_report(struct proxy *p, struct json *j);
 
 /* The last ten minutes, tailor.live/1, which page/live.js draws: begun with the
@@ -39,12 +38,12 @@ void gain_report(struct proxy *p, struct json *j);
 
 /* --- everything that is counted, for Prometheus ------------------------ */
 
-/* Write everything.  About 1000 lines; costs the proxy thread some 60 us
+/* Write all metrics.  About 1000 lines; costs the proxy thread some 60 us
  * however many requests and connections there were (it is counted, and reported
  * the next time). */
 void metrics_write(struct proxy *p, struct exposition *e);
 
-/* Its parts in other files. */
+/* Parts of metrics_write. */
 void metrics_write_hazards(struct proxy *p, struct exposition *e);
 void metrics_write_steering(struct proxy *p, struct exposition *e);
 void metrics_write_servers(struct proxy *p, struct exposition *e);

@@ -43,7 +43,7 @@ write_state(struct proxy *p, const struct live_report *l, struct json *j)
 	json_key_uint(j, "unexamined", slow_left_out(p));
 	json_key_uint(j, "inflight", p->table.inflight_count);
 	json_key_uint(j, "clients", p->clients.count);
-	json_key_uint(j, "swaps", p->metrics.swaps);
+	json_key_uint(j, "swaps", p->hedging.swaps);
 	json_key_array(j, "servers");
 	UPSTREAM_EACH(&p->upstream, i)
 	admin_write_server(p, i, &stats, j);

@@ -55,14 +55,12 @@ write_self(struct exposition *e, const struct profiler_stats *s)
 		    "tailor_profiler_sweep_mean_cycles{source=\"%s\"} %.1f\n",
 		    profiler_part_name(i), (double)s->cost.cycles[i] / timed);
 	exposition_family(e, "tailor_profiler_cpu_seconds_total");
-	text_add(&e->text, "tailor_profiler_cpu_seconds_total %.6f\n",
-	    (double)s->cpu_ns / 1e9);
+	exposition_sample_ns(e, NULL, s->cpu_ns);
 	exposition_gauge(e, "tailor_profiler_resting", s->resting);
 	exposition_counter(e, "tailor_profiler_rests_total", s->rests);
 	exposition_counter(e, "tailor_profiler_wakes_total", s->wakes);
 	exposition_family(e, "tailor_profiler_blind_seconds_total");
-	text_add(&e->text, "tailor_profiler_blind_seconds_total %.9f\n",
-	    (double)s->blind_ns / 1e9);
+	exposition_sample_ns(e, NULL, s->blind_ns);
 }
 
 void
@@ -112,8 +110,8 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 
 /* Counters by cause, of any that there may be. */
 static void
-by_cause(
-    struct exposition *e, const char *name, const uint64_t *value, double unit)
+by_cause(struct exposition *e, const char *name, const _Atomic uint64_t *value,
+    double unit)
 {
 	exposition_family(e, name);
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
@@ -213,28 +211,27 @@ write_accounts(struct proxy *p, struct exposition *e)
 void
 metrics_write_tales(struct proxy *p, struct exposition *e)
 {
-	struct analysis_stats s;
+	const struct analysis_stats *s = analysis_stats(p->analysis);
 
-	analysis_stats(p->analysis, &s);
-	by_cause(e, "tailor_slow_requests_total", s.cause_requests, 1);
-	by_cause(e, "tailor_slow_seconds_total", s.cause_ns, 1e9);
+	by_cause(e, "tailor_slow_requests_total", s->cause_requests, 1);
+	by_cause(e, "tailor_slow_seconds_total", s->cause_ns, 1e9);
 	by_class(p, e);
 	write_tail(p, e);
 	write_accounts(p, e);
-	exposition_counter(e, "tailor_slow_left_out_total", s.left_out);
+	exposition_counter(e, "tailor_slow_left_out_total", s->left_out);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total");
-	exposition_sample_ns(e, NULL, s.cpu_ns);
-	exposition_gauge(e, "tailor_tales", s.store.tales);
-	exposition_gauge(e, "tailor_tales_bytes", (double)s.store.bytes);
-	exposition_gauge(e, "tailor_tales_on_disk", s.on_disk);
-	exposition_counter(e, "tailor_tales_disk_failures_total", s.failures);
-	exposition_counter(e, "tailor_tales_told_total", s.made);
+	exposition_sample_ns(e, NULL, s->cpu_ns);
+	exposition_gauge(e, "tailor_tales", (double)s->tales);
+	exposition_gauge(e, "tailor_tales_bytes", (double)s->bytes);
+	exposition_gauge(e, "tailor_tales_on_disk", s->on_disk);
+	exposition_counter(e, "tailor_tales_disk_failures_total", s->failures);
+	exposition_counter(e, "tailor_tales_told_total", s->made);
 	exposition_counter(
-	    e, "tailor_tales_contradictory_total", s.contradictory);
-	exposition_counter(e, "tailor_tales_kept_total", s.store.added);
-	exposition_counter(e, "tailor_tales_dropped_total", s.store.dropped);
-	exposition_counter(e, "tailor_tales_failed_total", s.failed);
-	exposition_counter(e, "tailor_tales_corrupt_total", s.store.corrupt);
+	    e, "tailor_tales_contradictory_total", s->contradictory);
+	exposition_counter(e, "tailor_tales_kept_total", s->added);
+	exposition_counter(e, "tailor_tales_dropped_total", s->dropped);
+	exposition_counter(e, "tailor_tales_failed_total", s->failed);
+	exposition_counter(e, "tailor_tales_corrupt_total", s->corrupt);
 }
 
 /* Resident and virtual size, bytes. */
@@ -387,13 +384,9 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	write_spools(&p->loop.spools, e);
 	access_log_stats(p->access_log, &access);
 	exposition_family(e, "tailor_access_log_lines_total");
-	text_add(&e->text,
-	    "tailor_access_log_lines_total{result=\"written\"} %llu\n"
-	    "tailor_access_log_lines_total{result=\"dropped\"} %llu\n"
-	    "tailor_access_log_lines_total{result=\"failed\"} %llu\n",
-	    (unsigned long long)access.written,
-	    (unsigned long long)access.dropped,
-	    (unsigned long long)access.failed);
+	exposition_sample(e, LABELS({"result", "written"}), access.written);
+	exposition_sample(e, LABELS({"result", "dropped"}), access.dropped);
+	exposition_sample(e, LABELS({"result", "failed"}), access.failed);
 	exposition_counter(e, "tailor_log_dropped_total", log_dropped());
 	exposition_distribution(
 	    e, "tailor_loop_lag_seconds", &p->metrics.loop_lag);

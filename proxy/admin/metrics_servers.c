@@ -64,6 +64,8 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	exposition_sample(e, LABELS({"reason", "steer"}), m->swaps_steered);
 	exposition_sample(
 	    e, LABELS({"reason", "marking"}), p->hedging.swaps_marking);
+	exposition_counter(e, "tailor_swaps_total", p->hedging.swaps);
+	exposition_counter(e, "tailor_storms_total", p->hedging.storms);
 	exposition_family(e, "tailor_swap_refused_total");
 	exposition_sample(e, LABELS({"reason", "standby_not_ready"}),
 	    p->hedging.swaps_refused);

@@ -48,7 +48,7 @@ void tale_query(struct proxy *p, struct tale_query *q, const char *id,
 void tale_ask(
     struct proxy *p, struct tale_query *q, struct analysis_question *question);
 
-/* Its asker has gone. */
+/* Forget a question under way: its client has gone. */
 void tale_query_cancel(struct proxy *p, struct tale_query *q);
 
 /* Take answers; the analysis' eventfd is readable. */
@@ -56,9 +56,9 @@ void tale_answers(struct proxy *p);
 
 /* --- on the listeners ---------------------------------------------------- */
 
-/* Whether a request is for Tailor itself. */
+/* True if a request is for Tailor itself. */
 bool tale_call_wanted(const struct http_head *head);
 
-/* Serve it (struct client_events). */
+/* Begin to serve such a request (struct client_events). */
 bool tale_call_begin(struct client *c, const struct http_head *head,
     struct http_refusal *refusal);

@@ -21,6 +21,6 @@ struct token {
  * *out is unchanged then, and why says what to do. */
 int token_read(const char *path, struct token *out, char why[TOKEN_WHY]);
 
-/* Whether a request has it: "Authorization: Bearer TOKEN".  The time that the
- * comparison takes depends on the lengths only. */
+/* True if a request has the token: "Authorization: Bearer TOKEN".  The time
+ * that the comparison takes depends on the lengths only. */
 bool token_is_in(const struct token *t, const struct http_head *head);

@@ -47,7 +47,6 @@ struct analysis {
 	atomic_bool low; /* the thread's priority */
 	_Atomic double cpu;
 	_Atomic uint64_t rest_ns; /* a server pauses: rest until then */
-	_Atomic uint64_t left_out, cpu_ns;
 
 	/* analysis -> proxy: the other way round */
 	struct analysis_answer answer[ANSWERS];
@@ -257,7 +256,7 @@ keep_is_taken(struct analysis *a, struct analysis_question *q)
 	q->taken = budget_take(&a->budget, q->request.id,
 	    q->slowest || (!slow && q->keep), instant_now());
 	if (!q->taken && slow)
-		atomic_fetch_add(&a->left_out, 1);
+		atomic_fetch_add(&a->work.stats.left_out, 1);
 	return q->taken;
 }
 
@@ -446,7 +445,7 @@ analysis_main(void *user)
 	background_become();
 	while (!atomic_load(&a->stop)) {
 		tale_work_tick(&a->work);
-		atomic_store(&a->cpu_ns, (uint64_t)thread_cpu_ns());
+		atomic_store(&a->work.stats.cpu_ns, (uint64_t)thread_cpu_ns());
 		blame_answer(a);
 		if (answer_next(a))
 			continue;
@@ -459,29 +458,10 @@ analysis_main(void *user)
 	return NULL;
 }
 
-void
-analysis_stats(const struct analysis *a, struct analysis_stats *out)
+const struct analysis_stats *
+analysis_stats(const struct analysis *a)
 {
-	const struct tale_work *w = &a->work;
-
-	*out = (struct analysis_stats){
-	    .store = {.tales = (unsigned)atomic_load(&w->tales),
-		.bytes = atomic_load(&w->bytes),
-		.added = atomic_load(&w->added),
-		.dropped = atomic_load(&w->dropped),
-		.corrupt = atomic_load(&w->corrupt)},
-	    .failed = atomic_load(&w->failed),
-	    .made = atomic_load(&w->made),
-	    .contradictory = atomic_load(&w->contradictory),
-	    .left_out = atomic_load(&a->left_out),
-	    .cpu_ns = atomic_load(&a->cpu_ns),
-	    .on_disk = w->directory[0] != '\0' && !atomic_load(&w->failing),
-	    .failures = atomic_load(&w->failures),
-	};
-	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++) {
-		out->cause_requests[i] = atomic_load(&w->cause_requests[i]);
-		out->cause_ns[i] = atomic_load(&w->cause_ns[i]);
-	}
+	return &a->work.stats;
 }
 
 int

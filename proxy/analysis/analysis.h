@@ -30,7 +30,7 @@ struct analysis_report {
 	void (*free)(struct analysis_report *report);
 };
 
-/* What a request is called. */
+/* The names of a request. */
 struct analysis_name {
 	uint64_t id;
 	char external_id[65], method[16], target[TALE_TEXT];
@@ -165,22 +165,23 @@ void analysis_classes(struct analysis *a);
 int analysis_fd(const struct analysis *a);
 bool analysis_take(struct analysis *a, struct analysis_answer *out);
 
-/* What the thread has counted.  Any thread. */
+/* Counters of the analysis, which its thread writes and any may read. */
 struct analysis_stats {
-	struct tale_store_stats store;
-	uint64_t failed;	/* tales that could not be written */
-	uint64_t made;		/* tales made */
-	uint64_t contradictory; /* of slow requests, by their own events */
-	uint64_t left_out;	/* slow requests beyond the budget */
-	uint64_t cpu_ns;	/* the thread's */
-	bool on_disk;		/* what is new */
-	uint64_t failures;	/* how often it was so no more */
+	/* Of the store. */
+	_Atomic uint64_t tales, bytes, added, dropped, corrupt;
+	_Atomic uint64_t failed;	/* tales that could not be written */
+	_Atomic uint64_t made;		/* tales made */
+	_Atomic uint64_t contradictory; /* of slow requests, by their events */
+	_Atomic uint64_t left_out;	/* slow requests beyond the budget */
+	_Atomic uint64_t cpu_ns;	/* the thread's */
+	atomic_bool on_disk;		/* what is new */
+	_Atomic uint64_t failures;	/* how often it was so no more */
 	/* Of requests over the target, by the cause of the largest part and
 	 * by what their time passed on. */
-	uint64_t cause_requests[TALE_CAUSE_COUNT];
-	uint64_t cause_ns[TALE_CAUSE_COUNT];
+	_Atomic uint64_t cause_requests[TALE_CAUSE_COUNT];
+	_Atomic uint64_t cause_ns[TALE_CAUSE_COUNT];
 };
-void analysis_stats(const struct analysis *a, struct analysis_stats *out);
+const struct analysis_stats *analysis_stats(const struct analysis *a);
 
 /* The routes that have a place.  Proxy thread. */
 const struct routes *analysis_routes(const struct analysis *a);
@@ -191,5 +192,5 @@ const struct accounts *analysis_accounts(const struct analysis *a);
 /* The latencies of all requests: its atomics. */
 const struct latencies *analysis_latencies(const struct analysis *a);
 
-/* What their tail consists of: its atomics. */
+/* Parts of the tail: its atomics. */
 const struct tail *analysis_tail(const struct analysis *a);

@@ -27,14 +27,14 @@ struct analysis_budget {
 /* 0 <= cpu <= 1.  Begins with half of the most credit there can be. */
 void budget_init(struct analysis_budget *b, double cpu, struct instant now);
 
-/* Another limit from now on. */
+/* Change the limit: 0 <= cpu <= 1. */
 void budget_set(struct analysis_budget *b, double cpu);
 
-/* Whether the tale of a slow request is to be made.
+/* Decide whether the tale of a slow request is made.
  *   slowest  it is among the slowest of its window: left out only if the credit
  *            is as far below zero as it can be above */
 bool budget_take(
     struct analysis_budget *b, uint64_t id, bool slowest, struct instant now);
 
-/* A tale took so much CPU time. */
+/* Take the CPU time of a tale, ns, off the credit. */
 void budget_spend(struct analysis_budget *b, int64_t cpu_ns);

@@ -28,7 +28,7 @@ struct latency_counts {
 	_Atomic uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 
-/* What was found of a method and path: at the place of their hash. */
+/* The route of a method and path, at the place of their hash. */
 struct latency_memo {
 	uint64_t hash;	/* 0: nothing */
 	uint64_t route; /* the hash of its route */
@@ -54,7 +54,7 @@ struct latencies {
 	_Atomic uint64_t dropped;    /* blocks that memory had no room for */
 };
 
-/* What they take at most. */
+/* Bytes that all latencies take at most. */
 size_t latencies_bytes(void);
 
 /* 0 or -ENOMEM; fini either way. */
@@ -64,7 +64,7 @@ latencies_init(struct latencies *l, struct routes *routes, int64_t now_wall_ns);
 void latencies_fini(
     struct latencies *l, struct account_store *store, int64_t now_wall_ns);
 
-/* What the route of a request depends on. */
+/* All that the route of a request depends on. */
 struct latency_key {
 	char *const *class; /* blame.classes, n of them */
 	unsigned n;

@@ -31,7 +31,7 @@ const char *tale_format_type(enum tale_format format);
 /* The format with that name, or -EINVAL. */
 int tale_format_named(const char *name, size_t length);
 
-/* What all Accept fields of a request say together. */
+/* The sum of all Accept fields of a request. */
 struct negotiation {
 	struct {
 		unsigned weight;    /* 0 .. 1000 */

@@ -23,8 +23,8 @@ static int
 store_fail(struct tale_work *w, int err)
 {
 	w->tried = instant_now();
-	atomic_store(&w->failing, true);
-	atomic_fetch_add(&w->failures, 1);
+	atomic_store(&w->stats.on_disk, false);
+	atomic_fetch_add(&w->stats.failures, 1);
 	log_event(LOG_LEVEL_WARNING, "store_in_memory",
 	    "directory=\"%s\" error=\"%s\" advice=\"tales of slow "
 	    "requests will not survive a restart: let Tailor's user make or "
@@ -54,6 +54,7 @@ store_open(struct tale_work *w, const struct analysis_options *o)
 		    "keeps its tales there: stop it, or give this one a "
 		    "directory of its own (slow.store)\"",
 		    o->store);
+	atomic_store(&w->stats.on_disk, err == 0);
 	return err == 0 || err == -EBUSY ? err : store_fail(w, err);
 }
 
@@ -81,11 +82,11 @@ store_publish(struct tale_work *w)
 
 	stats_add(&s, w->store);
 	stats_add(&s, w->spare);
-	atomic_store(&w->tales, s.tales);
-	atomic_store(&w->bytes, s.bytes);
-	atomic_store(&w->added, s.added);
-	atomic_store(&w->dropped, s.dropped);
-	atomic_store(&w->corrupt, s.corrupt);
+	atomic_store(&w->stats.tales, s.tales);
+	atomic_store(&w->stats.bytes, s.bytes);
+	atomic_store(&w->stats.added, s.added);
+	atomic_store(&w->stats.dropped, s.dropped);
+	atomic_store(&w->stats.corrupt, s.corrupt);
 }
 
 /* Whether the disk will not take other tales either. */
@@ -126,7 +127,7 @@ store_again(struct tale_work *w)
 		stats_add(&w->spares, w->spare); /* counters never fall */
 		w->spares.bytes = 0;
 		tale_store_close(&w->spare);
-		atomic_store(&w->failing, false);
+		atomic_store(&w->stats.on_disk, true);
 		log_event(LOG_LEVEL_NOTICE, "store_on_disk", "directory=\"%s\"",
 		    w->directory);
 	}
@@ -139,7 +140,7 @@ keep(struct tale_work *w, const struct tale *t, const struct tale_summary *said)
 	int err = store_add(w, t, said);
 
 	if (err < 0) {
-		atomic_fetch_add(&w->failed, 1);
+		atomic_fetch_add(&w->stats.failed, 1);
 		log_event(LOG_LEVEL_INFO, "tale_not_kept",
 		    "request=%s error=\"%s\"", said->external_id,
 		    err == -EFBIG ? "larger than a quarter of slow.store_bytes"
@@ -157,8 +158,9 @@ candidate_drop(struct tale_work *w, unsigned i)
 	w->candidate[i] = w->candidate[--w->candidates];
 }
 
-void
-tale_work_flush(struct tale_work *w, bool forced)
+/* Keep the candidates of a window that is over; all of them if forced. */
+static void
+candidates_keep(struct tale_work *w, bool forced)
 {
 	if (w->candidates == 0 ||
 	    (!forced && instant_before(instant_now(), w->window_end)))
@@ -179,7 +181,7 @@ candidate_add(struct tale_work *w, const struct analysis_question *q,
 	unsigned fastest = 0;
 
 	if (w->window_end.ns != q->window_end.ns)
-		tale_work_flush(w, true);
+		candidates_keep(w, true);
 	w->window_end = q->window_end;
 	for (unsigned i = 1; i < w->candidates; i++)
 		if (w->candidate[i].summary.total_ns <
@@ -235,7 +237,7 @@ tale_work_tick(struct tale_work *w)
 	int64_t now_wall_ns = instant_wall_now_ns();
 
 	routes_end(w, now_wall_ns);
-	tale_work_flush(w, false);
+	candidates_keep(w, false);
 	store_again(w);
 	keep_accounts(w);
 	tail_update(&w->tail, &w->accounts, now_wall_ns);
@@ -273,7 +275,7 @@ summarise(struct tale_work *w, const struct story *story,
 	    .finished_wall_ns = instant_wall_ns(r->finished)};
 	memcpy(said->verdict, story->verdict.text, sizeof(story->verdict.text));
 	tale_summarise(said, r);
-	atomic_fetch_add(&w->made, 1);
+	atomic_fetch_add(&w->stats.made, 1);
 }
 
 /* What a rendering says of when and where. */
@@ -316,13 +318,13 @@ requests_name(const struct tale_work *w, const struct analysis_question *q,
 static void
 count_causes(struct tale_work *w, const struct story *story)
 {
-	atomic_fetch_add(&w->cause_requests[story->verdict.cause], 1);
+	atomic_fetch_add(&w->stats.cause_requests[story->verdict.cause], 1);
 	if (story->contradictions > 0)
-		atomic_fetch_add(&w->contradictory, 1);
+		atomic_fetch_add(&w->stats.contradictory, 1);
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
 		if (story->cause_ns[i] > 0)
-			atomic_fetch_add(
-			    &w->cause_ns[i], (uint64_t)story->cause_ns[i]);
+			atomic_fetch_add(&w->stats.cause_ns[i],
+			    (uint64_t)story->cause_ns[i]);
 }
 
 static void
@@ -351,27 +353,16 @@ static void
 render(const struct story *s, enum tale_format format,
     struct analysis_answer *answer)
 {
-	int err = -EINVAL;
+	static int (*const as[TALE_FORMAT_COUNT])(
+	    const struct story *, char **, size_t *) = {
+	    [TALE_FORMAT_TEXT] = story_render_text,
+	    [TALE_FORMAT_JSON] = render_json,
+	    [TALE_FORMAT_HTML] = story_render_html,
+	    [TALE_FORMAT_SVG] = story_render_svg,
+	    [TALE_FORMAT_CHROME] = story_render_chrome,
+	};
+	int err = as[format](s, &answer->text, &answer->length);
 
-	switch (format) {
-	case TALE_FORMAT_TEXT:
-		err = story_render_text(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_JSON:
-		err = render_json(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_HTML:
-		err = story_render_html(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_SVG:
-		err = story_render_svg(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_CHROME:
-		err = story_render_chrome(s, &answer->text, &answer->length);
-		break;
-	case TALE_FORMAT_COUNT:
-		break;
-	}
 	answer->status = err == 0 ? 200 : 500;
 }
 
@@ -602,7 +593,7 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 	int err;
 
 	all = slow_list((struct tale_store *const[]){w->store, w->spare},
-	    atomic_load(&w->tales) + 1, &q->list, &n);
+	    atomic_load(&w->stats.tales) + 1, &q->list, &n);
 	store_publish(w);
 	answer->status = 500;
 	if (all == NULL)
@@ -756,7 +747,7 @@ tale_work_fini(struct tale_work *w)
 {
 	blame_jobs_fini(&w->blame);
 	if (w->store != NULL || w->spare != NULL)
-		tale_work_flush(w, true);
+		candidates_keep(w, true);
 	latencies_fini(&w->latencies, w->accounts.store, instant_wall_now_ns());
 	accounts_fini(&w->accounts); /* while the directory is locked */
 	tale_store_close(&w->store);

@@ -44,13 +44,7 @@ struct tale_work {
 	bool (*wait)(void *user, int64_t ns);
 	void *user;
 
-	/* Written by the analysis thread, read by any. */
-	atomic_bool failing;	   /* tales are in memory meanwhile */
-	_Atomic uint64_t failures; /* how often that began */
-	_Atomic uint64_t failed, made, contradictory;
-	_Atomic uint64_t tales, bytes, added, dropped, corrupt;
-	_Atomic uint64_t cause_requests[TALE_CAUSE_COUNT];
-	_Atomic uint64_t cause_ns[TALE_CAUSE_COUNT];
+	struct analysis_stats stats;
 };
 
 /* 0 or a negative errno; the caller calls fini either way. */
@@ -63,12 +57,10 @@ enum tale_work_result {
 	TALE_WORK_LATER,  /* a KEEP question that is to be done once more */
 };
 
-/* Do what is asked. */
+/* Do what a question asks; *answer is complete if the result is ANSWER. */
 enum tale_work_result tale_work_do(struct tale_work *w,
     struct analysis_question *q, struct analysis_answer *answer);
 
-/* What is due at times: call it once a second, or more often. */
+/* Keep candidates, accounts and latencies that are due: call it once a second,
+ * or more often. */
 void tale_work_tick(struct tale_work *w);
-
-/* Keep the candidates of a window that is over; all of them if forced. */
-void tale_work_flush(struct tale_work *w, bool forced);

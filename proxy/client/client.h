@@ -36,11 +36,11 @@ void client_flush_later(struct client *c);
 /* The same when its socket takes more, in a later turn. */
 void client_write_later(struct client *c);
 
-/* From now on its bytes go to ops->stream. */
+/* From now on a client's bytes go to ops->stream. */
 void client_tunnel(struct client *c);
 
-/* What the kernel has, it shall send.  Where a flush with c->more was followed
- * by none. */
+/* Have the kernel send what it holds of a client, where a flush with c->more
+ * was followed by none. */
 void client_push(struct client *c);
 
 /* The present request is over: go on with the next, or close. */
@@ -50,11 +50,11 @@ void client_next(struct client *c);
 void client_pause(struct client *c);
 void client_resume(struct client *c);
 
-/* Close at once.  c may be gone on return. */
+/* Close a client at once.  c may be gone on return. */
 void client_close(struct client *c);
 
-/* Whether its client has all of its last response, and nothing of it came
- * since: it may be closed without a reset that overtakes the response. */
+/* True if a client has all of its last response, and nothing of it came since:
+ * it may be closed without a reset that overtakes the response. */
 bool client_has_all(const struct client *c);
 
 /* So many bytes have been dropped of what came after its last response.  c may
@@ -65,7 +65,7 @@ void client_linger(struct client *c, uint64_t bytes);
  * for another.  False: all have one.  O(1). */
 bool client_shed(struct clients *all);
 
-/* Its request begins: it may not be closed to make room any more. */
+/* A client's request begins: it may not be closed to make room any more. */
 void client_is_needed(struct client *c);
 
 /* A response of Tailor's own. */

@@ -5,10 +5,10 @@
 
 #include "proxy/client/client.h"
 
-/* Register or drop the event; does nothing if it is so. */
+/* Register or drop a client's reading event; does nothing if it is so. */
 void client_want_read(struct client *c, bool want);
 
-/* Start the timer anew. */
+/* Start a client's timer anew. */
 void client_arm(struct client *c, int64_t timeout_ns);
 
 /* The socket is readable.  c may be closed on return. */

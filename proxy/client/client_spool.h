@@ -11,34 +11,35 @@
 
 #include "proxy/client/client.h"
 
-/* Where the next bytes for it are to be appended. */
+/* The chain to append the next bytes for a client to. */
 static inline struct chain *
 client_tail(struct client *c)
 {
 	return c->slow ? &c->behind : &c->out;
 }
 
-/* It has been given more.
+/* Account for bytes that were appended for a client.
  *   file  what it does not take may be written to a file: not the bytes of
  *         an event stream or a tunnel, which end with no request
  * Returns whether there is room for more; if not, who sends must wait until
  * all has been taken. */
 bool client_takes(struct client *c, bool file);
 
-/* Whether there is anything to be written. */
+/* True if anything is to be written to a client. */
 bool client_has_more(struct client *c);
 
-/* Write some of it: as send(2), or EIO if the file cannot be read.  flags: 0
- * or MSG_MORE, which does not hold for the file; c->corked says whether the
- * kernel may keep what was written last. */
+/* Write some of the bytes for a client: as send(2), or EIO if the file cannot
+ * be read.  flags: 0 or MSG_MORE, which does not hold for the file; c->corked
+ * says whether the kernel may keep what was written last. */
 ssize_t client_write(struct client *c, int flags);
 
-/* Whether what comes next is in a file: others should have their turn. */
+/* True if the next bytes for a client are in a file: others should have their
+ * turn. */
 static inline bool
 client_in_file(const struct client *c)
 {
 	return c->spool_sent > 0 && c->spool_sent < c->spool.bytes;
 }
 
-/* Forget all of it. */
+/* Forget all that is to be written to a client. */
 void client_drop_output(struct client *c);

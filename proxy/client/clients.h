@@ -34,7 +34,7 @@ enum client_response {
 	CLIENT_RESPONSE_WHOLE,
 };
 
-/* What serves a request, called by its client's connection.  Any of these may
+/* Callbacks of what serves a request, for its client's connection.  Any may
  * close the connection. */
 struct client_ops {
 	/* More of the body (taken over; may be empty); whole: its end. */
@@ -44,11 +44,11 @@ struct client_ops {
 	void (*refuse)(struct client *c, const struct http_refusal *refusal);
 	/* All that it has been given is written.  May be NULL. */
 	void (*written)(struct client *c);
-	/* What it sends through a tunnel (taken over); NULL: the end of it.
+	/* Bytes that came through a tunnel (taken over); NULL: their end.
 	 * May be NULL if there is never a tunnel. */
 	void (*stream)(struct client *c, struct chain *data);
-	/* It has ended its side while its response is awaited.  May be NULL,
-	 * and may come again. */
+	/* A client has ended its side while it awaits its response.  May be
+	 * NULL, and may come again. */
 	void (*ended)(struct client *c);
 	/* The connection is closed and must be forgotten. */
 	void (*gone)(struct client *c);
@@ -133,7 +133,7 @@ struct client_events {
 	 * be NULL. */
 	void (*refused)(
 	    const struct client *c, const struct http_refusal *refusal);
-	/* It is closed and has .own: that is to be let go of.  Who sets .own
+	/* A client that is closed has .own, to be let go of.  Who sets .own
 	 * must have this. */
 	void (*left)(struct client *c);
 };
@@ -156,7 +156,7 @@ struct clients {
 	struct client_list open;
 	struct client_list closed; /* in this turn */
 	struct client_list unused;
-	/* Those that may be closed to make room, the longest so first. */
+	/* Clients that may be closed to make room, the longest so first. */
 	TAILQ_HEAD(, client) spare;
 	unsigned count;
 	unsigned half_open; /* with a request that is not whole */

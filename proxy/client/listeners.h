@@ -14,7 +14,7 @@ int listener_open(
     struct clients *all, const struct config_address *a, struct listener **out);
 void listener_complain(const char *what, const char *address, int err);
 
-/* The address as bound. */
+/* Write the address that a socket is bound to. */
 void listener_name(int fd, char *out, size_t size);
 
 /* Accept what waits in the queue, a batch at most (accept.c). */
@@ -23,7 +23,7 @@ void listener_accept(evutil_socket_t fd, short what, void *listener);
 /* Accept all that wait: it is about to be closed. */
 void listener_empty(struct listener *l);
 
-/* No listener yet. */
+/* Begin without a listener. */
 void listeners_init(struct clients *all);
 
 /* Listen where next says, and only there.  0, or -errno after saying what to
@@ -34,7 +34,7 @@ int listeners_change(
 /* Stop and resume accepting. */
 void listeners_pause(struct clients *all, bool pause);
 
-/* Whether a socket outlives the process: clients that connect to it wait for
+/* True if a socket outlives the process: clients that connect to it wait for
  * the next one. */
 bool listener_outlives(const struct listener *l);
 
@@ -45,10 +45,10 @@ void listeners_close(struct clients *all, bool end);
 /* Close all, at once. */
 void listeners_fini(struct clients *all);
 
-/* Begin to accept. */
+/* Begin to accept clients on all listeners. */
 void clients_accept(struct clients *all);
 
-/* Accept again after a pause.  Every tick. */
+/* Accept clients again after a pause.  Every tick. */
 void clients_tick(struct clients *all, struct instant now);
 
 /* --- sockets that systemd opened for us -------------------------------- */
@@ -61,7 +61,7 @@ void activation_init(void);
  * -EINVAL, -ENOMEM with errors added. */
 int activation_configure(struct config *c, struct config_errors *errors);
 
-/* Those that the manager kept for us (sd_notify(3), FDSTORE) have this name. */
+/* The name of sockets that the manager kept for us (sd_notify(3), FDSTORE). */
 #define LISTENER_KEPT "tailor-listen"
 
 /* The socket bound to this address, listening and non-blocking; the caller

@@ -20,7 +20,7 @@
  * to it, and one that is larger is seen to be. */
 #define BLOCK_BYTES ((size_t)16384)
 #define BLOCK_SPARE 1024
-/* What may wait in memory for one slow peer: more than most responses. */
+/* Bytes that may wait in memory for one slow peer: more than most responses. */
 #define STREAM_BUFFER_BYTES (16 * BLOCK_BYTES)
 /* When all blocks take more, a slow client's response has two of them. */
 #define BUFFERS_BYTES_MAX ((size_t)256 << 20)
@@ -75,8 +75,8 @@ block_room(const struct block *b)
 /* Move what is held to the block's start, so that more fits behind it. */
 void block_compact(struct block *b);
 
-/* What a chain keeps from others: a block that is not full costs as much as
- * a full one, and a peer that sends 3 KB at a time fills none. */
+/* Bytes that a chain keeps from others: a block that is not full costs as much
+ * as a full one, and a peer that sends 3 KB at a time fills none. */
 static inline size_t
 chain_held(const struct chain *c)
 {

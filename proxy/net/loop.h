@@ -62,15 +62,15 @@ void loop_fini(struct loop *l);
  * fires when this turn is over, with forced set. */
 bool loop_watch(struct loop *l, struct event *e, struct timer *timer);
 
-/* Before anything else is done with it. */
+/* Set up a piece of work, before anything else is done with it. */
 void work_init(
     struct work *w, enum loop_stage stage, void (*run)(void *user), void *user);
 
-/* Have it done once, after what waits in its stage.  Nothing to do if it
- * waits. */
+/* Have a piece of work done once, after what waits in its stage.  Does nothing
+ * if it waits. */
 void loop_put_off(struct loop *l, struct work *w);
 
-/* It waits no more, if it did. */
+/* Forget a piece of work that waits, if it does. */
 void loop_drop(struct loop *l, struct work *w);
 
 /* An event's callback is over: do what it put off, but for writing, unless much

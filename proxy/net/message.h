@@ -35,7 +35,8 @@ struct message {
  * file cannot be read. */
 ssize_t message_write(struct message *o, int fd, struct block_pool *pool);
 
-/* Whether what comes next is in a file: others should have their turn. */
+/* True if the next bytes of a message are in a file: others should have their
+ * turn. */
 static inline bool
 message_in_file(const struct message *o)
 {
@@ -43,7 +44,7 @@ message_in_file(const struct message *o)
 	       o->file_sent < o->file->bytes;
 }
 
-/* Whether it has a body (that is not empty). */
+/* True if a message has a body that is not empty. */
 static inline bool
 message_has_body(const struct message *o)
 {
@@ -51,7 +52,7 @@ message_has_body(const struct message *o)
 	       o->head[OUTGOING_HEADS - 1].iov_len > 0;
 }
 
-/* Whether nothing more will have to be written. */
+/* True if nothing more of a message will have to be written. */
 bool message_done(const struct message *o);
 
 /* Copy what is left, so that its owner may go, and refer to nothing of the
@@ -59,5 +60,5 @@ bool message_done(const struct message *o);
  * no memory: o is unchanged then. */
 bool message_keep_rest(struct message *o);
 
-/* Forget it; frees the copy. */
+/* Forget a message; frees the copy. */
 void message_fini(struct message *o);

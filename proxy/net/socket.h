@@ -30,16 +30,16 @@ socket_cookie(int fd)
 	return cookie;
 }
 
-/* Whether a connect() that was to take a while is done: 0, EINPROGRESS, or the
+/* The state of a connect() that was to take a while: 0, EINPROGRESS, or the
  * errno with which it failed.  On one machine it is done when connect()
  * returns, unless the peer's backlog is full. */
 int socket_connected(int fd);
 
-/* Whether a TCP socket is connected to itself: connect() to a port of this
+/* True if a TCP socket is connected to itself: connect() to a port of this
  * machine on which no process listens may choose it as its own. */
 bool socket_is_own_peer(int fd);
 
-/* Whether the peer is known to have left: neither reads nor writes any more. */
+/* True if the peer of a socket is known to neither read nor write any more. */
 bool socket_is_gone(int fd);
 
 /* Let close() send a reset: the peer must not take the end for a good one. */

@@ -74,6 +74,6 @@ ssize_t spool_send(const struct spool *s, uint64_t at, int fd);
 /* Close its file, if there is one. */
 void spool_close(struct spools *all, struct spool *s);
 
-/* Whether files can be made in that directory; makes it, and those above it,
- * if need be (rundir_make).  0 or -errno. */
+/* Try to make a file in a directory; makes that, and those above it, if need be
+ * (rundir_make).  0 or -errno. */
 int spool_try(const char *directory);

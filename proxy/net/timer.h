@@ -51,11 +51,12 @@ struct timers {
 int timers_init(struct timers *ts, struct event_base *base);
 void timers_fini(struct timers *ts);
 
-/* Before anything else is done with it; a timer of zeros is one not set. */
+/* Set up a timer, before anything else is done with it; one of zeros is not
+ * set. */
 void
 timer_init(struct timer *t, void (*fire)(void *user, bool forced), void *user);
 
-/* Ring once, after_ns (at least 0) from now; what was set before is
+/* Fire once, after_ns (at least 0) from now; what was set before is
  * forgotten.  now may be a little old. */
 void timer_set(
     struct timers *ts, struct timer *t, struct instant now, int64_t after_ns);
@@ -82,7 +83,7 @@ timer_is_set(const struct timer *t)
 /* When the earliest one is due; none: none is set. */
 struct instant timers_next(const struct timers *ts);
 
-/* Ring all that are due at now, earliest first within a list. */
+/* Fire all timers that are due at now, earliest first within a list. */
 void timers_fire(struct timers *ts, struct instant now);
 
 /* At the end of each turn: fire if the kernel says that it is time. */

@@ -3,13 +3,13 @@
 
 #include "proxy/request/proxy.h"
 
-/* A request that is over; a head that was refused. */
+/* Log a request that is over; a head that was refused. */
 void access_log_request(struct proxy *p, const struct request *r,
     const struct client *c, struct instant now);
 void
 access_log_refusal(const struct client *c, const struct http_refusal *refusal);
 
-/* What Tailor itself responded to, without a request in the table. */
+/* A call that Tailor itself responded to, which is in no table. */
 struct access_local {
 	const char *client, *method, *target;
 	const char *flag; /* or the reason for the refusal */
@@ -17,5 +17,5 @@ struct access_local {
 };
 void access_log_local(const struct client *c, const struct access_local *l);
 
-/* Open the file again (SIGUSR1). */
+/* Open the access log's file again (SIGUSR1). */
 void access_log_reopen(struct proxy *p);

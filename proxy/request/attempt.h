@@ -11,15 +11,15 @@
  * burst: after a millisecond nearly all are complete. */
 #define COMMIT_DELAY_NS NS_PER_MS
 
-/* What takes "now" is part of a step whose moment is known: the channel's
- * events are in the order of their time, so nothing may have been emitted
- * since. */
+/* A function that takes "now" is part of a step whose moment is known: the
+ * channel's events are in the order of their time, so nothing may have been
+ * emitted since. */
 
 /* Start an attempt on a server; may end the request before it returns. */
 void attempt_start(struct request *r, unsigned server,
     enum hedge_trigger trigger, struct instant now);
 
-/* What an attempt's connection calls (attempt_response.c). */
+/* The callbacks of an attempt's connection (attempt_response.c). */
 extern const struct exchange_ops attempt_ops;
 
 /* Put the attempt's message on a connection, a fresh one if the last turned
@@ -48,15 +48,15 @@ void attempt_review(struct attempt *a);
 /* Forward this attempt's response from now on, if it wins. */
 void attempt_commit(struct attempt *a, struct instant now);
 
-/* An attempt that has not won is of no more interest: drain or cancel. */
+/* Drain or cancel an attempt that has not won; outcome is static. */
 void attempt_drop(struct attempt *a, const char *outcome);
 
 /* Undo an attempt of which nothing was written: a hedge whose hazard is over
  * (T3), or the only attempt, whose race then is as after race_init. */
 void attempt_cancel(struct attempt *a);
 
-/* The winner's client is gone: let its connection drain. */
+/* The client is gone: let the winner's connection drain. */
 void attempt_leave(struct attempt *a);
 
-/* Release what it holds. */
+/* Release what an attempt holds. */
 void attempt_fini(struct attempt *a);

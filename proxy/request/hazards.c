@@ -22,7 +22,6 @@ swap_count(struct proxy *p)
 
 	if (why == HEDGE_FIRST && p->hedging.server[left].failing)
 		why = HEDGE_FAILURE; /* B4 */
-	m->swaps++;
 	m->swap_reason[why]++;
 	if (why != HEDGE_FIRST && instant_is_set(since))
 		distribution_record(
@@ -56,7 +55,6 @@ proxy_want(struct proxy *p, unsigned actions)
 		    p->upstream.server[p->hedging.active].config->name);
 	}
 	if (actions & HEDGING_STORM) {
-		p->metrics.storms++;
 		log_event(LOG_LEVEL_WARNING, "storm",
 		    "advice=\"both servers pause too often: hedging stops "
 		    "for a second\"");

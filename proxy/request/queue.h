@@ -13,11 +13,12 @@
 
 #define QUEUE_LONG_NS NS_PER_S /* neither work nor a wait takes that long */
 
-/* Wait, in the place that it had if it comes back.  Each request that waits has
- * a connection, so proxy.connections_max limits the queue, too. */
+/* Have a request wait, in the place that it had if it comes back.  Each request
+ * that waits has a connection, so proxy.connections_max limits the queue,
+ * too. */
 void queue_add(struct request *r);
 
-/* It waits no more.  Nothing to do if it did not. */
+/* Take a request out of the queue, if it waits there. */
 void queue_remove(struct request *r);
 
 /* Servers may have room: have the queue run when this event is over. */
@@ -27,5 +28,5 @@ void queue_wake(struct proxy *p);
  * request is being dealt with: from proxy_carry_out and the tick. */
 void queue_run(struct proxy *p);
 
-/* What time brings: room at the standby, the end of a wait.  Every tick. */
+/* Start or end requests that have waited long.  Every tick. */
 void queue_tick(struct proxy *p, struct instant now);

@@ -29,11 +29,12 @@ void request_client_left(struct client *client);
 /* More of the body (taken over; may be empty); whole: the end of it. */
 void request_body(struct request *r, struct chain *data, bool whole);
 
-/* It will wait, for the rest of its body or for a server, and no attempt is
- * under way: keep what is to be sent in as little memory as it takes. */
+/* Keep what is to be sent of a request that will wait, for the rest of its body
+ * or for a server, and of which no attempt is under way, in as little memory as
+ * it takes. */
 void request_pack(struct request *r);
 
-/* Release its body and head (upload.c). */
+/* Release a request's body and head (upload.c). */
 void request_drop_message(struct request *r);
 
 /* The server for the next attempt of a request that waits, as hedging_choose:
@@ -57,11 +58,12 @@ void request_start(struct request *r, unsigned server, struct instant now);
 void request_seek(struct request *r);
 bool request_is_left(const struct request *r);
 
-/* No server knows of it: it waits for one again, with no attempt begun. */
+/* Have a request that no server knows wait for one again, with no attempt
+ * begun. */
 void request_restart(struct request *r);
 
-/* Take it back from a server that has not been sent a byte of it, as
- * request_restart.  False if it has no such attempt. */
+/* Take a request back from a server that has not been sent a byte of it, as
+ * request_restart.  False if the request has no such attempt. */
 bool request_move(struct request *r);
 
 /* Ask for one more attempt because of trigger; starts it if allowed. */
@@ -73,7 +75,7 @@ void request_watch(struct request *r, unsigned server);
 /* Answer from Tailor itself, unless committed (then the client is cut). */
 void request_fail(struct request *r, unsigned status, const char *reason);
 
-/* What the policy needs to know of it. */
+/* Describe a request for the policy. */
 void request_view(const struct request *r, struct hedge_view *out);
 
 /* Whether a request may be sent twice (E1), and whether its client asked that
@@ -101,7 +103,7 @@ void pushback_note(
 /* The 101 of this attempt has been committed: bytes flow from now on. */
 void tunnel_begin(struct attempt *a);
 
-/* What the client has sent (taken over); NULL: it will send no more. */
+/* Pass on bytes of the client (taken over); NULL: it will send no more. */
 void tunnel_pass(struct request *r, struct chain *data);
 
 /* --- the end (finish.c) ------------------------------------------------ */

@@ -14,13 +14,14 @@ int proxy_init(struct proxy *p, const struct hedging_limits *limits,
     void (*replaced)(void *user, struct server *s, bool renamed));
 void proxy_fini(struct proxy *p);
 
-/* What time brings.  Every tick. */
+/* Have hazards, policy, clients, servers and queue go on with time.  Every
+ * tick. */
 void proxy_tick(struct proxy *p, struct instant now);
 
 /* Close the connections of clients whose responses have no end of their own,
  * event streams and tunnels.  Returns how many. */
 unsigned proxy_cut_streams(struct proxy *p);
 
-/* Whether ticks may be rare: no request is under way and no server is about to
+/* True if ticks may be rare: no request is under way and no server is about to
  * change.  Some 5 ns. */
 bool proxy_is_at_rest(const struct proxy *p);

@@ -40,14 +40,15 @@ slow_target_ns(const struct proxy *p)
 uint64_t
 slow_left_out(const struct proxy *p)
 {
-	struct analysis_stats s;
-
-	analysis_stats(p->analysis, &s);
-	return p->metrics.slow_unexamined + s.left_out;
+	return p->metrics.slow_unexamined +
+	       atomic_load(&analysis_stats(p->analysis)->left_out);
 }
 
-_Bool
-slow_sample_take(
+/* True if a request that was not slow is one of the share of which accounts are
+ * made, so that there are per_s of them each second if it is like the one
+ * before.  The share never changes within a second; its number decides. */
+static bool
+sample_take(
     struct slow_sample *s, unsigned per_s, struct instant now, uint64_t id)
 {
 	uint64_t second = now.ns / (uint64_t)NS_PER_S;
@@ -93,8 +94,8 @@ slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
 		q->window_end = p->slow_window.end;
 		q->window_keep = keep;
 		q->account = c->analysis.accounts > 0 &&
-			     slow_sample_take(&p->slow_sample,
-				 c->analysis.accounts, t->finished, t->id);
+			     sample_take(&p->slow_sample, c->analysis.accounts,
+				 t->finished, t->id);
 	}
 	q->stratum = !slow	  ? ACCOUNT_OTHER
 		     : q->slowest ? ACCOUNT_SLOWEST

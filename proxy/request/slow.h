@@ -31,16 +31,10 @@ slow_tales_max(uint64_t store_bytes)
 	return tales < 65536 ? (unsigned)tales : 65536;
 }
 
-/* Whether a request is among the keep (0 .. SLOW_WINDOW_KEEP) slowest of its
- * window so far; if it is, it has taken its place.  O(keep). */
+/* Enter a request that took total_ns if it is among the keep (0 ..
+ * SLOW_WINDOW_KEEP) slowest of its window so far; true if so.  O(keep). */
 _Bool slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
     struct instant now, int64_t total_ns);
-
-/* Whether a request that was not slow is one of the share of which accounts are
- * made, so that there are per_s of them each second if it is like the one
- * before.  The share never changes within a second; its number decides. */
-_Bool slow_sample_take(
-    struct slow_sample *s, unsigned per_s, struct instant now, uint64_t id);
 
 /* The time above which a request is slow, now. */
 int64_t slow_target_ns(const struct proxy *p);

@@ -69,10 +69,10 @@ struct gain_checks {
 	} of[GAIN_WHENS];
 };
 
-/* Add one.  ns >= 0. */
+/* Add the length of a check.  ns >= 0. */
 void gain_check(struct gain_checks *c, enum gain_when when, int64_t ns);
 
-/* Whether they say how much slower the server there is while this one
+/* True if checks say how much slower the server there is while this one
  * pauses. */
 bool gain_checks_suffice(
     const struct gain_checks *here, const struct gain_checks *there);
@@ -96,8 +96,8 @@ struct gain_request {
 	struct instant finished;
 };
 
-/* What was seen of the servers.  triggers: bits of enum hazard_kind, without
- * those that are waited out.  checks: by server; borrowed. */
+/* Pauses and checks of the servers.  triggers: bits of enum hazard_kind,
+ * without those that are waited out.  checks: by server; borrowed. */
 struct gain_seen {
 	const struct recent *hazards;
 	uint32_t triggers;

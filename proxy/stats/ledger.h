@@ -24,7 +24,7 @@ struct ledger {
 	struct ledger_mark start, older, newer;
 };
 
-/* What happened between a mark and now. */
+/* Load between a mark and now. */
 struct ledger_window {
 	double seconds;
 	double mean_latency_s; /* W */
@@ -35,10 +35,10 @@ struct ledger_window {
 
 void ledger_init(struct ledger *l, const struct metrics *m);
 
-/* Every tick. */
+/* Set a mark if a minute is over.  Every tick. */
 void ledger_tick(struct ledger *l, const struct metrics *m, struct instant now);
 
-/* From a mark until now. */
+/* Find the load from a mark until now. */
 void ledger_window(const struct ledger_mark *from, const struct metrics *m,
     struct ledger_window *out);
 

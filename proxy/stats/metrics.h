@@ -64,8 +64,6 @@
 	X(interims_dropped, "tailor_interim_responses_total", "result",        \
 	    "dropped")                                                         \
 	X(pushbacks, "tailor_pushbacks_total", "", "")                         \
-	X(swaps, "tailor_swaps_total", "", "")                                 \
-	X(storms, "tailor_storms_total", "", "")                               \
 	X(losers_complete, "tailor_losers_total", "result", "drained")         \
 	X(losers_failed, "tailor_losers_total", "result", "failed")            \
 	X(losers_timeout, "tailor_losers_total", "result", "timeout")          \

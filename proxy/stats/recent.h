@@ -77,8 +77,8 @@ struct recent_rate {
 void
 recent_rate_read(struct recent_rate *r, struct instant now, uint64_t total);
 
-/* Its growth per second over the last 10 to 20 s, or since the first reading;
- * 0 before that. */
+/* The growth of a counter per second over the last 10 to 20 s, or since the
+ * first reading; 0 before that. */
 double recent_rate_per_s(
     const struct recent_rate *r, struct instant now, uint64_t total);
 

@@ -186,10 +186,8 @@ connection_close(struct connection *u)
 	struct server *s = u->server;
 
 	connection_discard(u);
-	if (draining) {
-		s->losers_closed++;
+	if (draining)
 		connection_drained(s);
-	}
 }
 
 void
@@ -346,23 +344,17 @@ connection_settle(struct connection *u, enum exchange_end end)
 const char *
 exchange_end_name(enum exchange_end end)
 {
-	switch (end) {
-	case EXCHANGE_COMPLETE:
-		return "complete";
-	case EXCHANGE_LIMITED:
-		return "limited";
-	case EXCHANGE_REFUSED:
-		return "refused";
-	case EXCHANGE_UNANSWERED:
-		return "unanswered";
-	case EXCHANGE_CUT:
-		return "cut";
-	case EXCHANGE_MALFORMED:
-		return "malformed";
-	case EXCHANGE_TIMEOUT:
-		return "timeout";
-	}
-	return "";
+	static const char *const names[] = {
+	    [EXCHANGE_COMPLETE] = "complete",
+	    [EXCHANGE_LIMITED] = "limited",
+	    [EXCHANGE_REFUSED] = "refused",
+	    [EXCHANGE_UNANSWERED] = "unanswered",
+	    [EXCHANGE_CUT] = "cut",
+	    [EXCHANGE_MALFORMED] = "malformed",
+	    [EXCHANGE_TIMEOUT] = "timeout",
+	};
+
+	return names[end];
 }
 
 /* The exchange is over: release the connection, then call the user. */
@@ -385,10 +377,6 @@ exchange_over(struct connection *u, enum exchange_end end, const char *why)
 	if (u->compared != NULL && end == EXCHANGE_COMPLETE)
 		compare_whole(u->compared, u->side);
 	if (u->state == CONNECTION_DRAINING) {
-		if (end == EXCHANGE_COMPLETE)
-			s->losers_drained++;
-		else
-			s->losers_closed++;
 		up->events.drained(up->user, u, end);
 		connection_settle(u, end);
 		connection_drained(s);
@@ -593,8 +581,6 @@ exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * without an end: the connection is of no more use. */
-		if (exchange_written(u))
-			s->losers_closed++;
 		connection_discard(u);
 		return;
 	}

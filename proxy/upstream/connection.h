@@ -77,14 +77,14 @@ void exchange_more(struct connection *u, bool ended);
 void connection_pause(struct connection *u);
 void connection_resume(struct connection *u);
 
-/* Whether a client waits for the exchange. */
+/* True if a client waits for the exchange. */
 static inline bool
 exchange_is_awaited(const struct connection *u)
 {
 	return u->ops != NULL && u->ops->awaited;
 }
 
-/* Whether more of the body is about to be handed over, in this same event. */
+/* True if more of the body is about to be handed over, in this same event. */
 static inline bool
 exchange_reads_on(const struct connection *u)
 {
@@ -98,7 +98,7 @@ uint64_t exchange_taken_bytes(const struct connection *u);
 /* "timeout", ...  Static. */
 const char *exchange_end_name(enum exchange_end end);
 
-/* Whether any byte of the request was handed to the kernel. */
+/* True if any byte of the request was handed to the kernel. */
 bool exchange_written(const struct connection *u);
 
 /* The user has no more interest.  Drains what was written, drops what was not;
@@ -121,7 +121,7 @@ unsigned connection_cut_all(struct server *server, const char *why);
 void
 connection_prove(struct server *s, struct instant steady, struct instant now);
 
-/* Whether a server has lately left a new connection waiting while it had idle
+/* True if a server has lately left a new connection waiting while it had idle
  * ones: it has a worker for each, and few of them.  It keeps none then. */
 bool connection_starves(const struct server *s, struct instant now);
 

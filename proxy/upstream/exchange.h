@@ -33,25 +33,25 @@ void exchange_read(struct connection *u);
 /* Whether a server lately closed a connection that was hardly idle. */
 bool reuse_closes_early(const struct server *s, struct instant now);
 
-/* REUSE_PROVEN, but that it was checked. */
+/* True if u is as REUSE_PROVEN wants, but for a look at its socket. */
 bool reuse_is_proven(const struct connection *u, struct instant now);
 
-/* The server was seen to have closed u, which had rested, or would have, until
- * then: what that says of how long it keeps others. */
+/* Learn how long a server keeps idle connections from one, u, that it was seen
+ * to have closed; u had rested, or would have, until then. */
 void reuse_closed(const struct connection *u, struct instant then);
 
-/* How many idle connections a server is left with that has more to show: one,
- * or none if it needs the worker that waits on it. */
+/* How many idle connections a server is left with, to show how long it keeps
+ * them: one, or none if the server needs the worker that waits on it. */
 unsigned reuse_may_rest(const struct server *s, struct instant now);
 
 /* --- making a connection (connect.c) ----------------------------------- */
 
-/* Try once.  0: connected (BUSY), or to be tried again; else the errno with
- * which it was refused. */
+/* Try once to connect u.  0: connected (BUSY), or to be tried again; else the
+ * errno with which the server refused. */
 int connect_try(struct connection *u);
 
-/* What a connection in state CONNECTING does when its socket is writable, and
- * when its timer fires.  Calls its user; it may be gone afterwards. */
+/* Go on with a connection in state CONNECTING whose socket is writable, or
+ * whose timer fires.  Calls its user; u may be gone afterwards. */
 void connect_writable(struct connection *u);
 void connect_timer(struct connection *u, bool forced);
 
@@ -65,10 +65,10 @@ void connection_shut(struct connection *u);
 void connection_watch(struct connection *u);
 void connection_arm(struct connection *u, int64_t timeout_ns);
 
-/* It authenticates its user: nothing of another user may be sent on it. */
+/* From now on u carries requests of one user only, whom it authenticates. */
 void connection_make_private(struct connection *u);
 
-/* Whether no exchange is under way on it. */
+/* True if no exchange is under way on u. */
 static inline bool
 connection_rests(const struct connection *u)
 {

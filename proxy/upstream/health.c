@@ -64,23 +64,18 @@ is_last(const struct server *s)
 enum health_result
 health_judge(const struct server *s, enum exchange_end end, unsigned status)
 {
-	switch (end) {
-	case EXCHANGE_COMPLETE:
-	case EXCHANGE_LIMITED:
-		return config_status_expected(s->config, status)
-			   ? HEALTH_OK
-			   : HEALTH_STATUS;
-	case EXCHANGE_REFUSED:
-		return HEALTH_REFUSED;
-	case EXCHANGE_UNANSWERED:
-	case EXCHANGE_CUT:
-		return HEALTH_CLOSED;
-	case EXCHANGE_MALFORMED:
-		return HEALTH_MALFORMED;
-	case EXCHANGE_TIMEOUT:
-		return HEALTH_TIMEOUT;
-	}
-	return HEALTH_NONE;
+	static const enum health_result failed[] = {
+	    [EXCHANGE_REFUSED] = HEALTH_REFUSED,
+	    [EXCHANGE_UNANSWERED] = HEALTH_CLOSED,
+	    [EXCHANGE_CUT] = HEALTH_CLOSED,
+	    [EXCHANGE_MALFORMED] = HEALTH_MALFORMED,
+	    [EXCHANGE_TIMEOUT] = HEALTH_TIMEOUT,
+	};
+
+	if (!exchange_answered(end))
+		return failed[end];
+	return config_status_expected(s->config, status) ? HEALTH_OK
+							 : HEALTH_STATUS;
 }
 
 void

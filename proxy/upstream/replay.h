@@ -21,7 +21,7 @@
 #define REPLAY_MAX 512	       /* places */
 #define REPLAY_HEAD_BYTES 2048 /* longer copies are not kept */
 
-/* What it has to be known of a finished request. */
+/* A finished request, as far as a copy of it is concerned. */
 struct replay_source {
 	enum http_method method;
 	bool has_body, hostless, opted_out;

@@ -22,13 +22,13 @@ struct response_diff;	     /* opaque */
 struct response_diff *
 compare_new(struct metrics *m, uint64_t request, uint64_t limit_bytes);
 
-/* One more party: the exchange of attempt side (0 or 1), from its start. */
+/* Add a party: the exchange of attempt side (0 or 1), from its start. */
 struct response_diff *compare_join(struct response_diff *c, unsigned side);
 
-/* The party goes; the last one compares and frees. */
+/* Take a party away, and leave NULL; the last one compares and frees. */
 void compare_leave(struct response_diff **cp);
 
-/* What side's response is. */
+/* Add the status, payload or end of the response of a side. */
 void compare_status(struct response_diff *c, unsigned side, unsigned status);
 void
 compare_data(struct response_diff *c, unsigned side, const struct chain *data);

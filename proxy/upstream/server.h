@@ -18,29 +18,29 @@ void server_configure(struct server *s, const struct config_server *c);
  * does. */
 void server_replace(struct server *s, const struct config_server *c);
 
-/* The server that has been there stays after all. */
+/* Undo server_replace: the server stays in its place. */
 void server_stay(struct server *s);
 
-/* Whether c, one to come, is a program that cannot begin before the one that
- * runs here has ended: both would listen at one address. */
+/* True if the program of c, a server to come, cannot begin before that of s has
+ * ended: both would listen at one address. */
 bool server_blocks(const struct server *s, const struct config_server *c);
 
-/* Whether nothing of the one that was there is under way, nor of the other one
- * if that is in its way; and do it. */
+/* True if the next server may take the place of s: nothing of s is under way,
+ * nor a program of the other server that is in its way.  Then have it. */
 bool server_next_may_begin(const struct server *s);
 void server_take_next(struct server *s);
 
-/* What Host says in requests that name none: servers[].host, or the server's
- * own address, or "localhost" if that is a Unix socket. */
+/* The Host of requests that name none: servers[].host, or the server's own
+ * address, or "localhost" if that is a Unix socket. */
 const char *server_host(const struct config_server *c);
 
-/* What it does, for people: "ready", "draining", ...  Static. */
+/* The state of a server, for people: "ready", "draining", ...  Static. */
 const char *server_state_shown(const struct server *s);
 
 /* Close everything.  A running child is killed: see server_stop. */
 void server_fini(struct server *s);
 
-/* The process is gone or refuses: start probing. */
+/* The process of a server is gone, or refuses: start probing. */
 void server_lost(struct server *s);
 
 /* Ask whether warm-up requests are due, and send them. */
@@ -54,7 +54,7 @@ bool server_ask(struct server *s);
  * was never used would keep a server from stopping, or hold a worker of it. */
 void server_keep(struct server *s);
 
-/* An attempt was answered. */
+/* Count the response of an attempt; latency_ns >= 0. */
 void server_responded(struct server *s, unsigned status, int64_t latency_ns);
 
 /* How many attempts were answered; how many exchanges failed. */
@@ -91,7 +91,7 @@ void standby_tick(struct server *s, struct instant now);
 
 /* --- asking one in service whether it is well -------------------------- */
 
-/* What an exchange that asked for the health target came to. */
+/* The result of an exchange that asked for the health target. */
 enum health_result
 health_judge(const struct server *s, enum exchange_end end, unsigned status);
 
@@ -147,7 +147,7 @@ size_t server_write_get(
  * questions must not hold them. */
 void server_send_get(struct connection *u, const char *text, size_t length);
 
-/* Whether one more request of Tailor's own may be sent to the server now:
+/* True if one more request of Tailor's own may be sent to the server now:
  * OWN_MAX together, whatever they are for. */
 #define OWN_MAX 3
 bool server_may_ask(const struct server *s);
@@ -161,7 +161,7 @@ void silence_tick(struct server *s, struct instant now);
 
 /*
  * server_drain(s, force), server_restart(s, force):
- * Take it out of service once the other one is active, and wait for its
+ * Take a server out of service once the other one is active, and wait for its
  * requests; restart: then end its program, start it, and serve again.
  *   force  also if there is no other server that is ready, and without
  *          waiting for the other one's next collection
@@ -171,18 +171,18 @@ void silence_tick(struct server *s, struct instant now);
 int server_drain(struct server *s, bool force);
 int server_restart(struct server *s, bool force);
 
-/* Its next one is due: drain it, as far as there is another to stand in; if
- * both are replaced, one after the other.  A server whose address alone
+/* Drain a server that is to be replaced, as far as there is another to stand
+ * in; if both are replaced, one after the other.  A server whose address alone
  * changes, which was not launched and which no other one can stand in for is
  * replaced at once: its requests in flight finish where they are. */
 void maintenance_replace(struct server *s);
 
-/* Back into service.  0, or -EALREADY; -EBUSY in the middle of a restart, or if
- * another is to take its place. */
+/* Take a server back into service.  0, or -EALREADY; -EBUSY in the middle of a
+ * restart, or if another is to take its place. */
 int server_return(struct server *s);
 
-/* Go on as far as possible.  Every tick. */
+/* Go on with a drain, restart or return as far as possible.  Every tick. */
 void maintenance_tick(struct server *s, struct instant now);
 
-/* What a server still has to do. */
+/* Describe the requests that a server still has. */
 void server_rest(const struct server *s, struct server_rest *out);

@@ -59,7 +59,7 @@ enum connection_reuse {
 	REUSE_NONE,
 };
 
-/* Whether there was a response, for users that take none of its body: its head
+/* True if there was a response, for users that take none of its body: its head
  * is what counts. */
 static inline bool
 exchange_answered(enum exchange_end end)
@@ -67,7 +67,7 @@ exchange_answered(enum exchange_end end)
 	return end == EXCHANGE_COMPLETE || end == EXCHANGE_LIMITED;
 }
 
-/* What the user of an exchange learns at its end. */
+/* The end of an exchange, for its user. */
 struct exchange_result {
 	void *user;
 	struct server *server;
@@ -79,7 +79,7 @@ struct exchange_result {
 	struct instant written_first;
 };
 
-/* What a probe or health check came to. */
+/* The result of a probe or health check. */
 enum health_result {
 	HEALTH_NONE, /* there was none yet */
 	HEALTH_OK,
@@ -105,7 +105,7 @@ struct exchange_ops {
 	/* Payload; what is left in *data afterwards is dropped.  The callee
 	 * may detach or close u. */
 	void (*data)(struct connection *u, struct chain *data);
-	/* What was read in a row has been handed over.  May be NULL. */
+	/* All that was read in a row has been handed over.  May be NULL. */
 	void (*rest)(struct connection *u);
 	/* The trailer lines of a body that is whole now, if there are any and
 	 * the message asked for them.  May be NULL. */
@@ -185,7 +185,7 @@ struct connection {
 
 TAILQ_HEAD(connection_list, connection);
 
-/* Whether it sends anything (silence.c). */
+/* When a server sent something last (silence.c). */
 struct silence {
 	uint64_t reads;	       /* seen at the last look */
 	struct instant since;  /* when the present silence began */
@@ -209,7 +209,7 @@ enum child_state {
 	CHILD_WAITING,	/* ended; restarted when restart_timer fires */
 };
 
-/* What an operator wants of a server (maintenance.c):
+/* A server out of service and back, as an operator wants (maintenance.c):
  *
  *   IN_SERVICE --drain--> DRAIN_PENDING --other active--> DRAINING
  *     ^   ^                    |                            |   |
@@ -376,8 +376,7 @@ struct server {
 	uint64_t unread_bodies;	    /* connections not used again for .last */
 	uint64_t privates;	    /* connections that became one client's */
 	uint64_t privates_given_up; /* closed though their client stays */
-	uint64_t losers_drained, losers_closed;
-	uint64_t drain_cuts; /* exchanges cut at drain_timeout */
+	uint64_t drain_cuts;	    /* exchanges cut at drain_timeout */
 	uint64_t warmups_ok, warmups_failed;
 	uint64_t mirrors_ok, mirrors_failed; /* the same to a standby */
 	uint64_t probes_ok, probes_failed;   /* asked whether it responds */
@@ -390,7 +389,7 @@ struct server {
 	struct distribution connect_length;
 };
 
-/* What a server still has to do for requests. */
+/* The requests that a server still has. */
 struct server_rest {
 	unsigned requests; /* tunnels left out */
 	unsigned tunnels;  /* open WebSockets */
@@ -414,8 +413,8 @@ struct upstream_events {
 	/* Add what requests a server has (all but .losers). */
 	void (*rest)(
 	    void *user, const struct server *s, struct server_rest *out);
-	/* Its program is to end; started again if its maintenance is
-	 * STOPPING. */
+	/* The program of a server is to end; it is started again if the
+	 * server's maintenance is STOPPING. */
 	void (*stop)(struct server *s);
 	/* Another server, or none, is in this place: watch it, and begin to
 	 * look for it or to launch it.  renamed: what is counted of the one
@@ -466,7 +465,7 @@ upstream_servers(const struct upstream *up)
 	return n;
 }
 
-/* What the policy wants. */
+/* Have a set of enum hedging_action carried out. */
 static inline void
 upstream_want(struct upstream *up, unsigned actions)
 {
@@ -474,14 +473,14 @@ upstream_want(struct upstream *up, unsigned actions)
 		up->events.wanted(up->user, actions);
 }
 
-/* What the policy knows of a server. */
+/* The policy's view of a server. */
 static inline const struct hedging_server *
 server_policy(const struct server *s)
 {
 	return &s->upstream->hedging->server[s->index];
 }
 
-/* Whether it may be probed and used. */
+/* True if a server may be probed and used. */
 static inline bool
 server_may_serve(const struct server *s)
 {

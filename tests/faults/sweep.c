@@ -320,7 +320,7 @@ case_timeline(void)
 static int
 case_tables(void)
 {
-	struct table table = {0};
+	struct request_table table = {0};
 	struct peer_table peers = {0};
 	struct peer peer = {.key = {1, 2}};
 	struct request *r;

@@ -490,15 +490,14 @@ naive_distance(const char *a, size_t m, const char *b, size_t n)
 
 TEST(test_distance_against_the_definition)
 {
-	srandom(1);
 	for (unsigned round = 0; round < 2000; round++) {
 		char a[8] = "", b[8] = "";
-		size_t m = (size_t)random() % 7, n = (size_t)random() % 7;
+		size_t m = unit_draw(7), n = unit_draw(7);
 
 		for (size_t i = 0; i < m; i++)
-			a[i] = (char)('a' + random() % 3);
+			a[i] = (char)('a' + unit_draw(3));
 		for (size_t i = 0; i < n; i++)
-			b[i] = (char)('a' + random() % 3);
+			b[i] = (char)('a' + unit_draw(3));
 		assert_int_equal(
 		    nearest_distance(a, b), naive_distance(a, m, b, n));
 	}

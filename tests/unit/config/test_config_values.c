@@ -16,6 +16,7 @@
 
 #define TRIGGERS(kind) ((c->hedging.triggers & 1U << HAZARD_##kind) != 0)
 
+/* Goal: a default of each type arrives as one that is written. */
 TEST(test_defaults)
 {
 	struct config *c;
@@ -23,37 +24,26 @@ TEST(test_defaults)
 	assert_int_equal(config_new(&c), 0);
 	assert_int_equal(c->listeners, 0);
 	assert_int_equal(c->servers, 0);
-	assert_int_equal(c->hedging.mode, CONFIG_MODE_ACT);
 	assert_true(TRIGGERS(GC) && TRIGGERS(EXIT) && TRIGGERS(QUOTA));
 	assert_false(TRIGGERS(SAFEPOINT));
 	assert_int_equal(c->hedging.body_max_bytes, 65536);
 	assert_true(c->hedging.budget_ratio == 0.10);
 	assert_int_equal(c->proxy.idle_timeout_ns, 75000000000);
-	assert_int_equal(c->proxy.body_max_bytes, 1 << 30);
 	assert_true(!(c->proxy.add_fields & CONFIG_ADD_VIA) &&
 		    (c->proxy.add_fields & CONFIG_ADD_SERVER_TIMING));
-	assert_false((c->proxy.add_fields & CONFIG_ADD_FORWARDED) ||
-		     (c->proxy.pass_fields & CONFIG_PASS_UNDERSCORED));
 	assert_int_equal(c->hedging.timer_percentile, 99);
 	assert_int_equal(c->hedging.timer_delay_ns, 0);
 	assert_string_equal(c->proxy.cpu, "auto");
 	assert_int_equal(c->proxy.networks, 0);
 	assert_int_equal(c->profiler.poll, CONFIG_POLL_AUTO);
 	assert_int_equal(c->profiler.sleep_ns, 200000);
-	assert_int_equal(c->profiler.stream_slots, 262144);
 	assert_int_equal(c->slow.target_ns, CONFIG_DURATION_AUTO);
-	assert_true(c->analysis.cpu == 0.02);
-	assert_int_equal(c->analysis.accounts, 4);
 	assert_int_equal(c->log.level, LOG_LEVEL_NOTICE);
-	assert_int_equal(c->talechain.networks, 0);
-	assert_string_equal(c->talechain.token_file, "");
 	for (unsigned i = 0; i < CONFIG_SERVERS; i++) {
 		assert_string_equal(c->server[i].name, i == 0 ? "a" : "b");
 		assert_int_equal(c->server[i].address.length, 0);
 		assert_int_equal(c->server[i].connections_max, 64);
-		assert_string_equal(c->server[i].cpus, "auto");
 		assert_int_equal(c->server[i].argc, 0);
-		assert_int_equal(c->server[i].stop_timeout_ns, 10000000000);
 	}
 	config_free(&c);
 	assert_null(c);
@@ -592,8 +582,6 @@ TEST(test_quantities)
 
 TEST(test_quantities_read_back)
 {
-	uint64_t z = 1;
-
 	for (unsigned round = 0; round < 30000; round++) {
 		static const enum quantity kinds[] = {
 		    QUANTITY_COUNT, QUANTITY_BYTES, QUANTITY_DURATION};
@@ -601,8 +589,7 @@ TEST(test_quantities_read_back)
 		uint64_t v, back;
 		char text[QUANTITY_TEXT_MAX];
 
-		z = z * 6364136223846793005u + 1442695040888963407u;
-		v = z >> z % 64;
+		v = unit_draw(UINT64_MAX) >> unit_draw(64);
 		/* Make round numbers common, they are what has a unit. */
 		if (round % 2 == 0)
 			v = v % 1000 *

@@ -4,13 +4,12 @@
 #include <errno.h>
 
 #include "config/keys.h"
-#include "config/source.h"
 #include "tests/unit/config/helper.h"
 
 static unsigned
 roll(unsigned n)
 {
-	return (unsigned)random() % n;
+	return (unsigned)unit_draw(n);
 }
 
 /* A number in the key's range, often one of its ends. */
@@ -18,7 +17,8 @@ static void
 random_quantity(const struct config_key *key, char *out, size_t size)
 {
 	double span = key->max - key->min;
-	double v = key->min + span * ((double)random() / 2147483647.0);
+	double v =
+	    key->min + span * ((double)unit_draw(UINT32_MAX) / UINT32_MAX);
 
 	if (roll(4) == 0)
 		v = roll(2) ? key->min : key->max;
@@ -136,7 +136,6 @@ assert_reads_back(const struct config *c)
 
 TEST(test_any_value_of_any_key)
 {
-	srandom(1);
 	for (unsigned round = 0; round < 200; round++) {
 		struct config *c;
 
@@ -152,7 +151,6 @@ TEST(test_any_value_of_any_key)
 /* That the above cannot pass by writing the default everywhere. */
 TEST(test_every_key_shows_its_value)
 {
-	srandom(2);
 	for (unsigned k = 0; k < config_keys_count; k++) {
 		struct config *c;
 		char *before, *after;
@@ -316,7 +314,6 @@ TEST(test_damaged_files)
 {
 	unsigned good = 0, wrong = 0;
 
-	srandom(3);
 	for (unsigned round = 0; round < 5000; round++) {
 		struct config_errors errors = {0};
 		char text[sizeof(healthy) + 64];
@@ -339,34 +336,6 @@ TEST(test_damaged_files)
 	}
 	/* Both must happen often, or nothing was tested. */
 	assert_true(good > 100 && wrong > 1000);
-}
-
-TEST(test_positions_match_the_tree)
-{
-	static const char text[] =
-	    "/*\n*/ {\"a\": [1, {\"b\": null,}, \"c\",], // [\n"
-	    " \"d\": {\"e\": {}, \"f\": \"\\\"]\"}}";
-	struct source_error error;
-	struct source s;
-	const cJSON *a, *d;
-	struct source_place place;
-
-	assert_int_equal(
-	    source_open(&s, "t", text, sizeof(text) - 1, &error), 0);
-	assert_int_equal(s.count, 9);
-	a = cJSON_GetObjectItem(s.root, "a");
-	d = cJSON_GetObjectItem(s.root, "d");
-	place = source_place(&s, s.root);
-	assert_int_equal(place.value, strchr(text, '{') - text);
-	place = source_place(&s, a);
-	assert_int_equal(place.name, strstr(text, "\"a\"") - text);
-	assert_int_equal(place.value, strstr(text, "[1") - text);
-	place = source_place(&s, cJSON_GetArrayItem(a, 2));
-	assert_int_equal(place.value, strstr(text, "\"c\"") - text);
-	assert_int_equal(place.name, place.value);
-	place = source_place(&s, cJSON_GetObjectItem(d, "f"));
-	assert_int_equal(place.value, strstr(text, "\"\\\"") - text);
-	source_close(&s);
 }
 
 /* Paths that differ, those that want a restart marked. */

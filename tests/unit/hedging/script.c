@@ -527,7 +527,6 @@ step_show(struct stage *g)
 	    {"active", h->active},
 	    {"tokens", h->tokens},
 	    {"swaps", (double)h->swaps},
-	    {"sent", (double)h->hedges_sent},
 	    {"cancelled", (double)h->hedges_cancelled},
 	    {"storms", (double)h->storms},
 	    {"swaps_refused", (double)h->swaps_refused},

@@ -81,7 +81,7 @@ static const struct scenario triggers[] = {
     {"T1 gc, safepoint and exit",
 	"ready; start a 0; start b 0; start c 0; begin 0 safepoint\n"
 	"hedge a safepoint => yes 1; begin 0 gc; hedge b gc => yes 1\n"
-	"begin 0 exit; hedge c exit => yes 1; ? sent => 3; ? hedges 1 => 3"},
+	"begin 0 exit; hedge c exit => yes 1; ? hedges 1 => 3"},
     {"T1 a request without an attempt needs no hedge",
 	"ready; begin 0 gc; ask a gc => hazard_over"},
     {"T1 a request that runs on the good server needs no hedge",
@@ -199,7 +199,7 @@ static const struct scenario triggers[] = {
 	"ask b timer => yes 1"},
     {"T7 by hand: the other server, uncharged",
 	"ready; start a 0; ask a failure => attempts; ended a 0 failed\n"
-	"hedge a failure => yes 1; ? tokens => 20; ? sent => 0"},
+	"hedge a failure => yes 1; ? tokens => 20"},
     {"T7 by hand: not for an unsafe one",
 	"ready; start a 0; ended a 0 failed; view a unsafe\n"
 	"ask a failure => method"},
@@ -247,7 +247,7 @@ static const struct scenario budgets[] = {
 	"ask b gc => budget; finish; ask b gc => yes 1; ask b gc => budget"},
     {"B2 never more than the burst", "ready; finish; finish; ? tokens => 20"},
     {"B2 a refusal costs nothing", "ready; start a 0; ask a gc => hazard_over;"
-				   "? tokens => 20; ? sent => 0"},
+				   "? tokens => 20"},
     {"B2 a smaller burst after a reload",
 	"ready; set burst 5; reload\n"
 	"? tokens => 5; set burst 20; reload; ? tokens => 5"},

@@ -37,13 +37,13 @@ TEST(test_against_sorting)
 	static int64_t all[3000];
 	struct window w;
 
-	srandom(42);
 	for (size_t c = 0; c < sizeof(capacities) / sizeof(*capacities); c++) {
 		window_init(&w, capacities[c]);
 		assert_int_equal(window_percentile(&w, 95), 0);
 		for (size_t n = 0; n < 3000; n++) {
 			/* few distinct values: ties are where it goes wrong */
-			all[n] = random() % (n % 500 < 250 ? 7 : 1000000);
+			all[n] =
+			    (int64_t)unit_draw(n % 500 < 250 ? 7 : 1000000);
 			window_add(&w, all[n]);
 			for (unsigned p = 1; p <= 100; p += 7)
 				assert_int_equal(window_percentile(&w, p),

@@ -42,21 +42,6 @@ parse_response(
 }
 
 static void
-expect_request(
-    const char *in, const struct http_forward *forward, const char *expected)
-{
-	struct http_head head;
-	char out[4096];
-	int length;
-
-	parse_request(in, &head);
-	length = http_write_request(&head, forward, out, sizeof(out) - 1);
-	assert_true(length > 0);
-	out[length] = '\0';
-	assert_string_equal(out, expected);
-}
-
-static void
 expect_response(enum http_method method, const char *in, const char *request_id,
     const char *expected)
 {
@@ -81,159 +66,102 @@ expect_response(enum http_method method, const char *in, const char *request_id,
 	"Forwarded: for=10.0.0.1\r\n"             \
 	"Accept: */*\r\n\r\n"
 
-TEST(test_forwarded_replace)
+/* Ends of what is written for a server. */
+#define TO_A "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
+#define NO_ID "Tailor-Request: 0000000000000000\r\n"
+
+/* Client's fields that a trusted proxy may have named in Connection. */
+#define NAMED                                                   \
+	"GET / HTTP/1.1\r\nHost: a\r\n"                         \
+	"Connection: X-Auth-User, X-Real-IP, TE\r\n"            \
+	"X-Auth-User: u\r\nX-Real-IP: 10.0.0.1\r\nTE: trailers" \
+	"\r\n\r\n"
+
+#define FROM_1 "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n"
+
+#define IDS                                                  \
+	"GET / HTTP/1.1\r\nHost: a\r\n"                      \
+	"x-request-id: theirs\r\ntraceparent: 00-t-p-01\r\n" \
+	"tracestate: s\r\nTailor-Request: 1\r\n\r\n"
+
+static const struct {
+	const char *in;
+	struct http_forward forward;
+	const char *expected;
+} requests[] = {
+    /* A stranger's word about where it comes from is not passed on. */
+    {"GET / HTTP/1.1\r\nHost: a\r\n" TOLD, {.client = "192.0.2.9"},
+	"GET / HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n"
+	"X-Forwarded-For: 192.0.2.9\r\n" TO_A NO_ID},
+    /* A trusted proxy's is, and itself added. */
+    {"GET / HTTP/1.1\r\nHost: a\r\n" TOLD,
+	{.client = "2001:db8::9", .trusted = true},
+	"GET / HTTP/1.1\r\nHost: a\r\n"
+	"X-Forwarded-Proto: https\r\n"
+	"X-Forwarded-Host: outside.example\r\n"
+	"X-Forwarded-Port: 443\r\n"
+	"Forwarded: for=10.0.0.1\r\n"
+	"Accept: */*\r\n"
+	"X-Forwarded-For: 10.0.0.1, 10.0.0.2, 10.0.0.3, 2001:db8::9\r\n" NO_ID},
+    {"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+	{.client = "2001:db8::9", .trusted = true},
+	"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 2001:db8::9\r\n" TO_A
+	    NO_ID},
+    /* Connection does not remove what a trusted proxy told, */
+    {"GET / HTTP/1.1\r\nHost: a\r\n"
+     "Connection: X-Forwarded-For, X-Forwarded-Port, Forwarded\r\n"
+     "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Port: 443\r\n"
+     "Forwarded: for=10.0.0.1\r\n\r\n",
+	{.trusted = true},
+	"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-Port: 443\r\n"
+	"Forwarded: for=10.0.0.1\r\nX-Forwarded-For: 10.0.0.1\r\n" TO_A NO_ID},
+    /* nor any field that it may have added, but fields of a stranger's own;
+     * hop-by-hop fields go in any case. */
+    {NAMED, {.trusted = true},
+	"GET / HTTP/1.1\r\nHost: a\r\n"
+	"X-Auth-User: u\r\nX-Real-IP: 10.0.0.1\r\n" TO_A NO_ID},
+    {NAMED, {.trusted = false},
+	"GET / HTTP/1.1\r\nHost: a\r\nX-Real-IP: 10.0.0.1\r\n" TO_A NO_ID},
+    /* Of a request that names no host, no head is written that names an empty
+     * one: the attempt adds its server's. */
+    {"GET / HTTP/1.0\r\n\r\n", {.client = NULL},
+	"GET / HTTP/1.1\r\nX-Forwarded-Proto: http\r\n" NO_ID},
+    /* A client without address (a Unix socket) adds no empty field. */
+    {FROM_1, {.client = NULL}, "GET / HTTP/1.1\r\nHost: a\r\n" TO_A NO_ID},
+    {FROM_1, {.trusted = true},
+	"GET / HTTP/1.1\r\nHost: a\r\n"
+	"X-Forwarded-For: 10.0.0.1\r\n" TO_A NO_ID},
+    /* Ids we give replace the client's, those we do not are kept. */
+    {IDS, {.tailor_request = 0xfedcba9876543210u},
+	"GET / HTTP/1.1\r\nHost: a\r\n"
+	"x-request-id: theirs\r\ntraceparent: 00-t-p-01\r\n"
+	"tracestate: s\r\n" TO_A "Tailor-Request: fedcba9876543210\r\n"},
+    {IDS, {.tailor_request = 0xfedcba9876543210u, .request_id = "ours"},
+	"GET / HTTP/1.1\r\nHost: a\r\n"
+	"traceparent: 00-t-p-01\r\ntracestate: s\r\n" TO_A
+	"X-Request-Id: ours\r\nTailor-Request: fedcba9876543210\r\n"},
+    /* Via names the version that was received, after others. */
+    {"GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 p\r\n\r\n", {.via = true},
+	"GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 p\r\n" TO_A
+	"Via: 1.1 tailor\r\n" NO_ID},
+    {"GET / HTTP/1.0\r\nHost: a\r\n\r\n", {.via = true},
+	"GET / HTTP/1.1\r\nHost: a\r\n" TO_A "Via: 1.0 tailor\r\n" NO_ID},
+};
+
+TEST(test_requests)
 {
-	/* goal: a stranger's word about where it comes from is not passed on */
-	struct http_forward forward = {.client = "192.0.2.9"};
+	struct http_head head;
+	char out[4096];
+	int length;
 
-	expect_request("GET / HTTP/1.1\r\nHost: a\r\n" TOLD, &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n"
-	    "X-Forwarded-For: 192.0.2.9\r\n"
-	    "X-Forwarded-Proto: http\r\n"
-	    "X-Forwarded-Host: a\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-}
-
-TEST(test_trusted)
-{
-	/* goal: a trusted proxy's word is passed on, and itself added */
-	struct http_forward forward = {
-	    .client = "2001:db8::9", .trusted = true};
-
-	expect_request("GET / HTTP/1.1\r\nHost: a\r\n" TOLD, &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "X-Forwarded-Proto: https\r\n"
-	    "X-Forwarded-Host: outside.example\r\n"
-	    "X-Forwarded-Port: 443\r\n"
-	    "Forwarded: for=10.0.0.1\r\n"
-	    "Accept: */*\r\n"
-	    "X-Forwarded-For: 10.0.0.1, 10.0.0.2, 10.0.0.3, 2001:db8::9\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-	expect_request("GET / HTTP/1.1\r\nHost: a\r\n\r\n", &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "X-Forwarded-For: 2001:db8::9\r\n"
-	    "X-Forwarded-Proto: http\r\n"
-	    "X-Forwarded-Host: a\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-}
-
-TEST(test_forwarded_cannot_be_named)
-{
-	/* goal: Connection does not remove what a trusted proxy told */
-	struct http_forward forward = {.trusted = true};
-
-	expect_request("GET / HTTP/1.1\r\nHost: a\r\n"
-		       "Connection: X-Forwarded-For, X-Forwarded-Port, "
-		       "Forwarded\r\n"
-		       "X-Forwarded-For: 10.0.0.1\r\n"
-		       "X-Forwarded-Port: 443\r\n"
-		       "Forwarded: for=10.0.0.1\r\n\r\n",
-	    &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "X-Forwarded-Port: 443\r\n"
-	    "Forwarded: for=10.0.0.1\r\n"
-	    "X-Forwarded-For: 10.0.0.1\r\n"
-	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-}
-
-/* Goal: Connection removes no field that a trusted proxy may have added, but
- * fields of a stranger's own; hop-by-hop fields go in any case. */
-TEST(test_trusted_fields_cannot_be_named)
-{
-	const char *in = "GET / HTTP/1.1\r\nHost: a\r\n"
-			 "Connection: X-Auth-User, X-Real-IP, TE\r\n"
-			 "X-Auth-User: u\r\nX-Real-IP: 10.0.0.1\r\n"
-			 "TE: trailers\r\n\r\n";
-	struct http_forward forward = {.trusted = true};
-
-	expect_request(in, &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "X-Auth-User: u\r\nX-Real-IP: 10.0.0.1\r\n"
-	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-	forward.trusted = false;
-	expect_request(in, &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "X-Real-IP: 10.0.0.1\r\n"
-	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-}
-
-/* Goal: of a request that names no host, no head is written that names an
- * empty one: the attempt adds its server's. */
-TEST(test_no_empty_host)
-{
-	struct http_forward forward = {.client = NULL};
-
-	expect_request("GET / HTTP/1.0\r\n\r\n", &forward,
-	    "GET / HTTP/1.1\r\n"
-	    "X-Forwarded-Proto: http\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-}
-
-TEST(test_forwarded_without_address)
-{
-	/* goal: a client without address (a Unix socket) adds no empty field */
-	struct http_forward forward = {.client = NULL};
-
-	expect_request(
-	    "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n",
-	    &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "X-Forwarded-Proto: http\r\n"
-	    "X-Forwarded-Host: a\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-	forward.trusted = true;
-	expect_request(
-	    "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n",
-	    &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "X-Forwarded-For: 10.0.0.1\r\n"
-	    "X-Forwarded-Proto: http\r\n"
-	    "X-Forwarded-Host: a\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-}
-
-TEST(test_ids)
-{
-	/* goal: ids we give replace the client's, those we do not are kept */
-	const char *in = "GET / HTTP/1.1\r\nHost: a\r\n"
-			 "x-request-id: theirs\r\ntraceparent: 00-t-p-01\r\n"
-			 "tracestate: s\r\nTailor-Request: 1\r\n\r\n";
-	struct http_forward forward = {.tailor_request = 0xfedcba9876543210u};
-
-	expect_request(in, &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "x-request-id: theirs\r\ntraceparent: 00-t-p-01\r\n"
-	    "tracestate: s\r\n"
-	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
-	    "Tailor-Request: fedcba9876543210\r\n");
-	forward.request_id = "ours";
-	expect_request(in, &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "traceparent: 00-t-p-01\r\ntracestate: s\r\n"
-	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
-	    "X-Request-Id: ours\r\n"
-	    "Tailor-Request: fedcba9876543210\r\n");
-}
-
-TEST(test_via)
-{
-	/* goal: Via names the version that was received, after others */
-	struct http_forward forward = {.via = true};
-
-	expect_request("GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 p\r\n\r\n",
-	    &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 p\r\n"
-	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
-	    "Via: 1.1 tailor\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
-	expect_request("GET / HTTP/1.0\r\nHost: a\r\n\r\n", &forward,
-	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
-	    "Via: 1.0 tailor\r\n"
-	    "Tailor-Request: 0000000000000000\r\n");
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		parse_request(requests[i].in, &head);
+		length = http_write_request(
+		    &head, &requests[i].forward, out, sizeof(out) - 1);
+		assert_true(length > 0);
+		out[length] = '\0';
+		assert_string_equal(out, requests[i].expected);
+	}
 }
 
 TEST(test_capacity)

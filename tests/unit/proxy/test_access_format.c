@@ -4,7 +4,6 @@
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
@@ -43,7 +42,7 @@ worst_byte(void)
 static int
 any_byte(void)
 {
-	int c = (int)(random() & 0xff);
+	int c = (int)unit_draw(256);
 
 	return c == 0 ? '"' : c;
 }
@@ -78,17 +77,16 @@ TEST(test_any_bytes)
 {
 	/* Goal: random bytes: the JSON parses and gives the path back (bytes
 	 * that are no UTF-8 become code points); the others are printable. */
-	srandom(1);
 	for (int i = 0; i < 20000; i++) {
 		struct access_record r = {.status = 200};
 		cJSON *tree;
 
-		fill(r.target, 1 + (size_t)(random() % 200), any_byte);
-		fill(r.method, 1 + (size_t)(random() % 15), any_byte);
-		fill(r.id, 1 + (size_t)(random() % 64), any_byte);
-		fill(r.host, 1 + (size_t)(random() % 64), any_byte);
-		fill(r.referer, 1 + (size_t)(random() % 64), any_byte);
-		fill(r.user_agent, 1 + (size_t)(random() % 64), any_byte);
+		fill(r.target, 1 + unit_draw(200), any_byte);
+		fill(r.method, 1 + unit_draw(15), any_byte);
+		fill(r.id, 1 + unit_draw(64), any_byte);
+		fill(r.host, 1 + unit_draw(64), any_byte);
+		fill(r.referer, 1 + unit_draw(64), any_byte);
+		fill(r.user_agent, 1 + unit_draw(64), any_byte);
 		tree = cJSON_Parse(format(&r));
 		assert_non_null(tree);
 		assert_non_null(cJSON_GetObjectItem(tree, "path"));

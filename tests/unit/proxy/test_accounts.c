@@ -19,10 +19,15 @@ static struct timeline_reader *reader;
 static struct accounts *a;
 static struct routes routes;
 
+/* For files, if a test has some kept there. */
+static char directory[] = "/dev/shm/tailor-accounts-XXXXXX";
+
 static int
 setup(void **state)
 {
 	(void)state;
+	memcpy(strchr(directory, '\0') - 6, "XXXXXX", 6);
+	assert_non_null(mkdtemp(directory));
 	assert_int_equal(timeline_new(&stream, NULL, 10), 0);
 	assert_int_equal(timeline_reader_from(&reader, stream), 0);
 	a = calloc(1, sizeof(*a));
@@ -35,12 +40,16 @@ setup(void **state)
 static int
 teardown(void **state)
 {
+	char path[sizeof(directory) + 12];
+
 	(void)state;
 	accounts_fini(a);
 	free(a);
 	timeline_reader_close(&reader);
 	timeline_free(&stream);
-	return 0;
+	snprintf(path, sizeof(path), "%s/accounts.db", directory);
+	unlink(path);
+	return rmdir(directory);
 }
 
 /* Some requests finished in a second; an account is made of the last one. */
@@ -222,11 +231,9 @@ rows(void)
 
 TEST_WITH(what_cannot_be_written_is_tried_again, setup, teardown)
 {
-	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
 	struct rlimit was, none = {.rlim_cur = 0};
 	unsigned n;
 
-	assert_non_null(mkdtemp(directory));
 	accounts_keep(a, directory, 1 << 20);
 	getrlimit(RLIMIT_FSIZE, &was);
 	none.rlim_max = was.rlim_max;
@@ -252,36 +259,23 @@ TEST_WITH(what_cannot_be_written_is_tried_again, setup, teardown)
 	assert_int_equal(atomic_load(&a->failures), 1);
 	n = rows();
 	assert_int_equal(n, atomic_load(&a->kept) + a->made - a->stored);
-	accounts_fini(a);
-	snprintf(path, sizeof(path), "%s/accounts.db", directory);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(directory), 0);
 }
 
 TEST_WITH(a_directory_that_can_be_used_later, setup, teardown)
 {
 	/* goal: it is, with the accounts that are in memory */
-	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
-	char later[80];
-
-	assert_non_null(mkdtemp(directory));
-	snprintf(later, sizeof(later), "%s/later", directory);
+	assert_int_equal(rmdir(directory), 0);
 	for (unsigned i = 0; i < 2; i++)
-		accounts_keep(a, later, 1 << 20);
+		accounts_keep(a, directory, 1 << 20);
 	assert_int_equal(atomic_load(&a->failures), 1);
 	request(0, ACCOUNT_OTHER, 1, "/a", true);
 	request(20, ACCOUNT_OTHER, 1, "/a", true);
-	assert_int_equal(mkdir(later, 0700), 0);
-	accounts_keep(a, later, 1 << 20);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	accounts_keep(a, directory, 1 << 20);
 	assert_false(a->failed);
 	request(40, ACCOUNT_OTHER, 1, "/a", true);
 	assert_int_equal(atomic_load(&a->kept), 2);
 	assert_int_equal(rows(), 3);
-	accounts_fini(a);
-	snprintf(path, sizeof(path), "%s/later/accounts.db", directory);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(later), 0);
-	assert_int_equal(rmdir(directory), 0);
 }
 
 /* Of 30,000 accounts in files, every tenth slow: how many of which are written,
@@ -312,11 +306,9 @@ thinned(size_t room, unsigned written[2], double *weight)
 TEST_WITH(an_answer_has_a_share_that_weighs_as_much, setup, teardown)
 {
 	static struct account_named block[1000];
-	char directory[] = "/dev/shm/tailor-accounts-XXXXXX", path[80];
 	unsigned written[2];
 	double weight;
 
-	assert_non_null(mkdtemp(directory));
 	accounts_keep(a, directory, 64 << 20);
 	for (unsigned i = 0; i < 30000; i++) {
 		struct account *one = &block[i % 1000].account;
@@ -341,10 +333,6 @@ TEST_WITH(an_answer_has_a_share_that_weighs_as_much, setup, teardown)
 	assert_in_range(written[1], 1400, 1600);
 	assert_in_range(written[0], 400, 600);
 	assert_true(weight > 0.85 * 246000 && weight < 1.15 * 246000);
-	accounts_fini(a);
-	snprintf(path, sizeof(path), "%s/accounts.db", directory);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(directory), 0);
 }
 
 TEST(the_first_class_that_matches_counts)

@@ -9,15 +9,6 @@
 
 #define MODEL_MAX (1 << 20)
 
-static uint64_t seed = 42;
-
-static uint32_t
-random_below(uint32_t n)
-{
-	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407U;
-	return (uint32_t)(seed >> 33) % n;
-}
-
 static size_t
 chain_read(const struct chain *c, char *out)
 {
@@ -34,7 +25,7 @@ static void
 fill(char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		text[i] = (char)random_below(256);
+		text[i] = (char)unit_draw(256);
 }
 
 /* Goal: random adds, merges and consumes agree with a plain string. */
@@ -49,11 +40,11 @@ TEST(test_chain_against_model)
 	block_pool_init(&pool, 200);
 	for (int step = 0; step < 20000; step++) {
 		struct chain more = {0};
-		size_t n = random_below(random_below(8) ? 600 : 50000);
+		size_t n = unit_draw(unit_draw(8) ? 600 : 50000);
 
-		if (random_below(2) && length + n < 500000) {
+		if (unit_draw(2) && length + n < 500000) {
 			fill(piece, n);
-			if (random_below(2)) {
+			if (unit_draw(2)) {
 				assert_int_equal(
 				    chain_add(&c, &pool, piece, n), 0);
 			} else {
@@ -64,7 +55,7 @@ TEST(test_chain_against_model)
 			memcpy(model + length, piece, n);
 			length += n;
 		} else {
-			n = random_below((uint32_t)length + 1);
+			n = unit_draw(length + 1);
 			chain_consume(&c, &pool, n);
 			memmove(model, model + n, length - n);
 			length -= n;
@@ -92,8 +83,8 @@ TEST(test_cursor)
 
 	block_pool_init(&pool, 100);
 	while (length < 150000 || seen < length) {
-		if (length < 150000 && random_below(2)) {
-			size_t n = random_below(3000);
+		if (length < 150000 && unit_draw(2)) {
+			size_t n = unit_draw(3000);
 
 			fill(piece, n);
 			chain_add(&c, &pool, piece, n);
@@ -105,7 +96,7 @@ TEST(test_cursor)
 
 		if (n == 0)
 			continue;
-		take = 1 + random_below((uint32_t)iov[0].iov_len);
+		take = 1 + unit_draw(iov[0].iov_len);
 		assert_memory_equal(iov[0].iov_base, all + seen, take);
 		cursor_advance(&c, &at, take);
 		seen += take;
@@ -148,7 +139,7 @@ TEST(test_frame_and_pull)
 		struct http_body decoder;
 		struct http_refusal refusal = {0};
 		struct block *in = NULL;
-		size_t n = random_below(120000), sent = 0, total;
+		size_t n = unit_draw(120000), sent = 0, total;
 		enum http_body_event e = HTTP_BODY_MORE;
 
 		fill(body, n);
@@ -165,7 +156,7 @@ TEST(test_frame_and_pull)
 
 			if (in == NULL)
 				in = block_take(&pool);
-			part = 1 + random_below((uint32_t)block_room(in));
+			part = 1 + unit_draw(block_room(in));
 			if (part > total - sent)
 				part = total - sent;
 			memcpy(in->data + in->end, wire + sent, part);

@@ -13,7 +13,7 @@
 static struct recent recent;
 static struct gain gain;
 static struct gain_checks checks[2];
-static const struct gain_seen seen = {&recent, GC, {&checks[0], &checks[1]}};
+static struct gain_seen seen = {&recent, GC, {&checks[0], &checks[1]}};
 
 static struct instant
 at(int64_t ms)
@@ -61,6 +61,7 @@ begin(void)
 	memset(&recent, 0, sizeof(recent));
 	memset(&gain, 0, sizeof(gain));
 	memset(checks, 0, sizeof(checks));
+	seen.triggers = GC;
 	for (int i = 0; i < 100; i++)
 		note((struct gain_request){.repeatable = true}, 10L * i,
 		    10L * i + 5);
@@ -112,32 +113,62 @@ TEST(test_a_pause_that_was_noticed_late)
 	assert_int_equal(b->would_max_ns, 30 * MS);
 }
 
-TEST(test_one_that_must_not_be_repeated_waits)
+/* One request, and a pause of its server from begin to end. */
+static const struct {
+	const char *name;
+	int64_t begin, end, from, to, would_max;
+	struct gain_block block; /* only what is counted, not how long */
+	enum { AS_USUAL, ONCE, FAILS, BOTH_PAUSE, NONE_KNOWN, NO_TRIGGER } but;
+} single[] = {
+    {"one that must not be repeated waits; steering would help it", 2003, 2203,
+	2000, 2206, 206, {.full = 1, .full_once = 1}, ONCE},
+    {"one that comes in the pause goes elsewhere", 2003, 2203, 2100, 2206, 5,
+	{.met = 1, .full = 1}, ONCE},
+    {"an honestly slow one stays slow", 1500, 1600, 2000, 2400, 400, {0},
+	AS_USUAL},
+    {"the first of two responses counts: it was shorter than a request takes",
+	2003, 2005, 2000, 2007, 7, {.met = 1, .again = 1, .full = 1}, AS_USUAL},
+    {"both in a pause", 2003, 2203, 2000, 2206, 206,
+	{.met = 1, .unknown = 1, .full = 1}, BOTH_PAUSE},
+    {"nothing to estimate from", 2003, 2203, 2000, 2206, 206,
+	{.met = 1, .unknown = 1, .full = 1}, NONE_KNOWN},
+    {"one that failed in a pause is saved", 2003, 2203, 2000, 2010, 0,
+	{.met = 1, .again = 1, .full = 1, .failed = 1, .saved = 1}, FAILS},
+    {"not one that failed later", 2003, 2203, 3000, 3010, 0, {.failed = 1},
+	FAILS},
+    {"a kind that does not trigger", 2003, 2203, 2000, 2206, 206, {.full = 1},
+	NO_TRIGGER},
+};
+
+TEST(test_single)
 {
-	const struct gain_block *b;
+	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
+		const struct gain_block *b, *e = &single[i].block;
 
-	begin();
-	pause_of(0, 2003, 2203);
-	b = note((struct gain_request){.repeatable = false}, 2000, 2206);
-	assert_int_equal(b->met + b->again, 0);
-	assert_int_equal(b->would_max_ns, 206 * MS);
-	/* Steering would help it. */
-	assert_int_equal(b->full, 1);
-	assert_int_equal(b->full_once, 1);
-}
-
-TEST(test_one_that_comes_in_the_pause_goes_elsewhere)
-{
-	const struct gain_block *b;
-
-	begin();
-	pause_of(0, 2003, 2203);
-	b = note((struct gain_request){.repeatable = false}, 2100, 2206);
-	assert_int_equal(b->met, 1);
-	assert_int_equal(b->again, 0);
-	assert_int_equal(b->would_max_ns, 5 * MS);
-	assert_int_equal(b->full, 1);
-	assert_int_equal(b->full_once, 0);
+		print_message("%s\n", single[i].name);
+		begin();
+		if (single[i].but == NONE_KNOWN)
+			memset(&gain, 0, sizeof(gain));
+		if (single[i].but == NO_TRIGGER)
+			seen.triggers = 1u << HAZARD_EXIT;
+		if (single[i].but == BOTH_PAUSE)
+			pause_of(1, single[i].begin - 2, single[i].end - 2);
+		pause_of(0, single[i].begin, single[i].end);
+		b = note(
+		    (struct gain_request){.repeatable = single[i].but != ONCE,
+			.failed = single[i].but == FAILS},
+		    single[i].from, single[i].to);
+		assert_int_equal(b->met, e->met);
+		assert_int_equal(b->again, e->again);
+		assert_int_equal(b->unknown, e->unknown);
+		assert_int_equal(b->failed, e->failed);
+		assert_int_equal(b->saved, e->saved);
+		assert_int_equal(b->full, e->full);
+		assert_int_equal(b->full_once, e->full_once);
+		if (single[i].but != FAILS)
+			assert_int_equal(
+			    b->would_max_ns, single[i].would_max * MS);
+	}
 }
 
 TEST(test_the_queue_behind_a_pause)
@@ -171,28 +202,6 @@ TEST(test_the_queue_of_those_that_came_in_the_pause)
 	assert_int_equal(b->again, 0);
 	assert_int_equal(b->would_max_ns, 5 * MS);
 	assert_int_equal(gain.samples, samples);
-}
-
-TEST(test_an_honestly_slow_one_stays_slow)
-{
-	const struct gain_block *b;
-
-	begin();
-	pause_of(0, 1500, 1600);
-	b = note((struct gain_request){.repeatable = true}, 2000, 2400);
-	assert_int_equal(b->met, 0);
-	assert_int_equal(b->would_max_ns, 400 * MS);
-}
-
-TEST(test_the_first_of_two_responses)
-{
-	const struct gain_block *b;
-
-	begin();
-	pause_of(0, 2003, 2005); /* shorter than a request takes */
-	b = note((struct gain_request){.repeatable = true}, 2000, 2007);
-	assert_int_equal(b->again, 1);
-	assert_int_equal(b->would_max_ns, 7 * MS);
 }
 
 TEST(test_the_other_server_is_slower_meanwhile)
@@ -273,66 +282,6 @@ TEST(test_draws)
 	for (unsigned i = 0; i < GAIN_BUCKETS; i++)
 		n += gain_bucket_ns(i) > 50 * MS ? b->would[i] : 0;
 	assert_in_range(n, 700, 900);
-}
-
-TEST(test_both_in_a_pause)
-{
-	const struct gain_block *b;
-
-	begin();
-	pause_of(1, 2001, 2201);
-	pause_of(0, 2003, 2203);
-	b = note((struct gain_request){.repeatable = true}, 2000, 2206);
-	assert_int_equal(b->met, 1);
-	assert_int_equal(b->unknown, 1);
-	assert_int_equal(b->would_max_ns, 206 * MS);
-}
-
-TEST(test_what_failed)
-{
-	const struct gain_block *b;
-
-	begin();
-	pause_of(0, 2003, 2203);
-	b = note((struct gain_request){.repeatable = true, .failed = true},
-	    2000, 2010);
-	assert_int_equal(b->failed, 1);
-	assert_int_equal(b->saved, 1);
-	b = note((struct gain_request){.repeatable = true, .failed = true},
-	    3000, 3010);
-	assert_int_equal(b->failed, 2);
-	assert_int_equal(b->saved, 1);
-}
-
-TEST(test_nothing_to_estimate_from)
-{
-	const struct gain_block *b;
-
-	memset(&recent, 0, sizeof(recent));
-	memset(&gain, 0, sizeof(gain));
-	pause_of(0, 2003, 2203);
-	b = note((struct gain_request){.repeatable = true}, 2000, 2206);
-	assert_int_equal(b->unknown, 1);
-	assert_int_equal(b->would_max_ns, 206 * MS);
-}
-
-TEST(test_kinds_that_do_not_trigger)
-{
-	const struct gain_block *b;
-	struct gain_request r = {.repeatable = true,
-	    .first_byte = at(2000),
-	    .written = at(2000),
-	    .committed = at(2206),
-	    .finished = at(2206)};
-
-	begin();
-	pause_of(0, 2003, 2203);
-	gain_note(&gain,
-	    &(struct gain_seen){
-		&recent, 1u << HAZARD_EXIT, {&checks[0], &checks[1]}},
-	    &r);
-	b = &gain.block[r.finished.ns / (uint64_t)GAIN_BLOCK_NS % GAIN_BLOCKS];
-	assert_int_equal(b->met, 0);
 }
 
 TEST(test_buckets)

@@ -17,10 +17,15 @@ static struct routes routes;
 static struct latencies l;
 static struct instant now = {NS_PER_S};
 
+/* For files, if a test opens a store there. */
+static char directory[] = "/dev/shm/tailor-latencies-XXXXXX";
+
 static int
 setup(void **state)
 {
 	(void)state;
+	memcpy(strchr(directory, '\0') - 6, "XXXXXX", 6);
+	assert_non_null(mkdtemp(directory));
 	routes_init(&routes);
 	return latencies_init(&l, &routes, BEGIN);
 }
@@ -28,9 +33,13 @@ setup(void **state)
 static int
 teardown(void **state)
 {
+	char path[sizeof(directory) + 12];
+
 	(void)state;
 	latencies_fini(&l, NULL, BEGIN);
-	return 0;
+	snprintf(path, sizeof(path), "%s/accounts.db", directory);
+	unlink(path);
+	return rmdir(directory);
 }
 
 /* What a table says of a class. */
@@ -197,11 +206,10 @@ TEST_WITH(a_place_is_lost, setup, teardown)
 TEST_WITH(an_answer_has_the_busiest, setup, teardown)
 {
 	struct account_store *store;
-	char directory[] = "/dev/shm/tailor-latencies-XXXXXX", path[80];
+	char path[20];
 	static struct latency_block b = {
 	    .from_wall_ns = BEGIN, .to_wall_ns = BEGIN + 1};
 
-	assert_non_null(mkdtemp(directory));
 	assert_int_equal(account_store_open(&store, directory, 8 << 20), 0);
 	for (unsigned i = 0; i < 300; i++) {
 		snprintf(b.route, sizeof(b.route), "GET /%u", i);
@@ -218,9 +226,6 @@ TEST_WITH(an_answer_has_the_busiest, setup, teardown)
 	assert_int_equal(
 	    find(store, "other", 0, INT64_MAX, BEGIN).unnamed, 240 - 3);
 	account_store_close(&store);
-	snprintf(path, sizeof(path), "%s/accounts.db", directory);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(directory), 0);
 }
 
 /* As those of account_class, also if a path is remembered. */
@@ -276,11 +281,9 @@ TEST_WITH(memory_has_a_bound, setup, teardown)
 
 TEST_WITH(files_survive_a_restart, setup, teardown)
 {
-	char directory[] = "/dev/shm/tailor-latencies-XXXXXX", path[80];
 	struct account_store *store;
 	struct found f;
 
-	assert_non_null(mkdtemp(directory));
 	assert_int_equal(account_store_open(&store, directory, 1 << 20), 0);
 	count("GET /a", 10, 5);
 	latencies_tick(&l, store, BEGIN + MINUTE);
@@ -302,19 +305,14 @@ TEST_WITH(files_survive_a_restart, setup, teardown)
 	    BEGIN + 2 * MINUTE + 1);
 	assert_int_equal(f.requests, 4);
 	account_store_close(&store);
-	snprintf(path, sizeof(path), "%s/accounts.db", directory);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(directory), 0);
 }
 
 TEST_WITH(memory_goes_into_files_that_can_be_written, setup, teardown)
 {
 	/* goal: what could not be written is, once something can be */
-	char directory[] = "/dev/shm/tailor-latencies-XXXXXX", path[80];
 	struct account_store *store;
 	struct found f;
 
-	assert_non_null(mkdtemp(directory));
 	assert_int_equal(account_store_open(&store, directory, 1 << 20), 0);
 	count("GET /a", 10, 5);
 	latencies_tick(&l, NULL, BEGIN + MINUTE);
@@ -329,9 +327,6 @@ TEST_WITH(memory_goes_into_files_that_can_be_written, setup, teardown)
 	assert_int_equal(f.requests, 14);
 	assert_int_equal(f.from_ns, BEGIN);
 	account_store_close(&store);
-	snprintf(path, sizeof(path), "%s/accounts.db", directory);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(directory), 0);
 }
 
 #define COUNTED 200000

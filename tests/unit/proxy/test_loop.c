@@ -4,7 +4,6 @@
  */
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "proxy/net/loop.h"
@@ -110,47 +109,6 @@ TEST_WITH(test_order, set_up, NULL)
 	assert_int_equal(dones, 7);
 }
 
-/* Goal: what is put off twice keeps its place and is done once. */
-TEST_WITH(test_once, set_up, NULL)
-{
-	static const unsigned what[] = {OF(LOOP_SERVERS, 1),
-	    OF(LOOP_SERVERS, 0), OF(LOOP_CLIENTS, 1), OF(LOOP_CLIENTS, 0)};
-
-	for (unsigned i = 0; i < 3; i++) {
-		put_off(LOOP_CLIENTS, 1);
-		put_off(LOOP_SERVERS, 1);
-		put_off(LOOP_CLIENTS, 0);
-		put_off(LOOP_SERVERS, 0);
-	}
-	assert_int_equal(loop.writes, 4);
-	loop_turn_end(&loop);
-	assert_done(what, 4);
-	assert_nothing_waits();
-}
-
-/* Goal: what is dropped is not done, and the others are; dropping what does not
- * wait changes nothing. */
-TEST_WITH(test_dropped, set_up, NULL)
-{
-	static const unsigned what[] = {OF(LOOP_SERVERS, 0),
-	    OF(LOOP_SERVERS, 2), OF(LOOP_CLIENTS, 0), OF(LOOP_CLIENTS, 2)};
-
-	for (unsigned i = 0; i < 3; i++) {
-		put_off(LOOP_CLIENTS, i);
-		put_off(LOOP_SERVERS, i);
-	}
-	for (unsigned i = 0; i < 2; i++) {
-		drop(LOOP_CLIENTS, 1);
-		drop(LOOP_SERVERS, 1);
-		drop(LOOP_CLIENTS, 9);
-		drop(LOOP_SERVERS, 9);
-	}
-	assert_int_equal(loop.writes, 4);
-	loop_turn_end(&loop);
-	assert_done(what, 4);
-	assert_nothing_waits();
-}
-
 /* A response that is out brings its client's next request; a failure is the
  * policy's. */
 static void
@@ -248,19 +206,18 @@ fifo_drop(struct fifo *q, unsigned what)
 	q->n = kept;
 }
 
-/* Goal: whatever comes and goes, in any order, what is done is what the model
- * says. */
+/* Goal: whatever is put off, again and again, and dropped, waiting or not: what
+ * is done is what the model says. */
 TEST_WITH(test_random, set_up, NULL)
 {
 	struct fifo model[LOOP_STAGES] = {0};
 	unsigned n;
 
-	srand(7);
 	for (unsigned step = 0; step < 20000; step++) {
-		unsigned stage = (unsigned)rand() % LOOP_STAGES;
-		unsigned place = (unsigned)rand() % EACH;
+		unsigned stage = (unsigned)unit_draw(LOOP_STAGES);
+		unsigned place = (unsigned)unit_draw(EACH);
 
-		switch (rand() % 16) {
+		switch (unit_draw(16)) {
 		case 0:
 			dones = n = 0;
 			loop_turn_end(&loop);

@@ -78,15 +78,14 @@ TEST(test_random)
 {
 	static const char letter[] = "tex/html*;q=0.15, \t\"";
 
-	srand(7);
 	for (unsigned turn = 0; turn < 100000; turn++) {
 		struct negotiation n = {0};
-		size_t length = (size_t)rand() % 24;
+		size_t length = unit_draw(24);
 		char *text = malloc(length + 1);
 		int got;
 
 		for (size_t i = 0; i < length; i++)
-			text[i] = letter[(size_t)rand() % (sizeof(letter) - 1)];
+			text[i] = letter[unit_draw(sizeof(letter) - 1)];
 		negotiate_accept(&n, (struct slice){text, length});
 		got = negotiate_choose(&n, TALE_FORMAT_TEXT);
 		assert_true(
@@ -116,10 +115,9 @@ TEST(test_window)
 	struct instant now = {1000};
 	int64_t kept[5] = {0}, all[400];
 
-	srand(11);
 	for (unsigned turn = 0; turn < 50; turn++) {
 		for (unsigned i = 0; i < 400; i++) {
-			all[i] = 1 + rand();
+			all[i] = 1 + (int64_t)unit_draw(INT32_MAX);
 			/* As the analysis does: the fastest makes room. */
 			if (slow_window_take(&w, 5, 1000, now, all[i])) {
 				unsigned least = 0;

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "proxy/client/peer.h"
@@ -141,17 +140,16 @@ TEST(test_against_an_array)
 	struct peer_table t;
 	unsigned present = 0;
 
-	srandom(7);
 	/* few buckets, so that chains form */
 	assert_int_equal(peer_table_init(&t, 1), 0);
 	for (int step = 0; step < STEPS; step++) {
-		unsigned i = (unsigned)random() % ADDRESSES;
+		unsigned i = (unsigned)unit_draw(ADDRESSES);
 		char text[32];
 		struct peer p;
 
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 200, i % 200);
 		p = peer_of(text);
-		if (random() % 2 == 0) {
+		if (unit_draw(2) == 0) {
 			present += truth[i]++ == 0;
 			held[i] = peer_enter(&t, &p);
 			assert_int_equal(held[i]->connections, truth[i]);

@@ -91,7 +91,7 @@ TEST(test_sent_as_added)
 	begin(BYTES, 1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	while (at < BYTES) {
-		size_t n = 1 + (size_t)rand() % 70000;
+		size_t n = 1 + unit_draw(70000);
 
 		n = n < BYTES - at ? n : BYTES - at;
 		assert_int_equal(add(&s, at, n, SPOOL_REQUEST), SPOOL_OK);
@@ -100,7 +100,7 @@ TEST(test_sent_as_added)
 	assert_int_equal(all.now.bytes, BYTES);
 	assert_int_equal(all.use[SPOOL_REQUEST].bytes, BYTES);
 	for (int i = 0; i < 100; i++) {
-		size_t from = (size_t)rand() % BYTES, n;
+		size_t from = unit_draw(BYTES), n;
 		ssize_t sent;
 
 		n = BYTES - from < 9000 ? BYTES - from : 9000;

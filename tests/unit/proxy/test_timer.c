@@ -95,21 +95,6 @@ TEST_WITH(test_when_due, begin, end)
 	assert_false(instant_is_set(timers_next(&timers)));
 }
 
-TEST_WITH(test_set_again_and_cleared, begin, end)
-{
-	set(0, 10);
-	set(0, 20);
-	set(1, 10);
-	set(2, 10);
-	assert_true(timer_is_set(&timer[1]));
-	timer_clear(&timers, &timer[1]);
-	timer_clear(&timers, &timer[1]);
-	assert_false(timer_is_set(&timer[1]));
-	assert_string_equal(pass(10), "c");
-	assert_string_equal(pass(9), "");
-	assert_string_equal(pass(1), "a");
-}
-
 /* A little old: rings in order all the same. */
 TEST_WITH(test_old_now, begin, end)
 {
@@ -156,24 +141,8 @@ TEST_WITH(test_forced, begin, end)
 	assert_string_equal(pass(1), "a");
 }
 
-/* More durations than lists; lists that were left are used again. */
-TEST_WITH(test_many_durations, begin, end)
-{
-	char expected[EACH + 1] = "";
-
-	for (int turn = 0; turn < 3; turn++) {
-		for (unsigned i = 0; i < EACH; i++)
-			set(EACH - 1 - i, 10 + (int64_t)(EACH - 1 - i));
-		assert_string_equal(pass(9), "");
-		for (unsigned i = 0; i < EACH; i++) {
-			expected[0] = (char)('a' + i % 26);
-			expected[1] = '\0';
-			assert_string_equal(pass(1), expected);
-		}
-	}
-}
-
-/* Against a naive one: an array of instants. */
+/* Against a naive one, an array of instants: timers that are set again, cleared
+ * though they are not set, and of more durations than there are lists. */
 TEST_WITH(test_against_the_definition, begin, end)
 {
 	int64_t due_ms[EACH], at_ms = 0;
