@@ -38,9 +38,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from rig import other_proxies  # noqa: E402
-from rig.ports import free_port, listens  # noqa: E402
+from rig.ports import free_port  # noqa: E402
 from rig.process import Process  # noqa: E402
-from rig.wait import wait_until  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 FINE_NS = 200_000
@@ -57,8 +56,7 @@ def nginx(directory, port, **more):
     process = Process(other_proxies.nginx(
         directory, NGINX.format(port=port), connections=4096,
         main="master_process off;", level="crit"), **more)
-    wait_until(lambda: listens(f"127.0.0.1:{port}"),
-               lambda: f"nginx listens: {process.log}")
+    process.wait_listens(f"127.0.0.1:{port}")
     return process
 
 
