@@ -155,7 +155,7 @@ class Service(Process):
 
     def before_most(self):
         """What the rest of the machine does shall not disturb it."""
-        self._schedule(os.SCHED_RR, int(SERVER_PRIORITY))
+        self._schedule(os.SCHED_RR, SERVER_PRIORITY)
 
     def ordinary(self):
         """Its threads share the CPU with others, with the larger share."""

@@ -6,7 +6,6 @@ says what came of the request; an end or a reset inside a response, or before
 one, is a message.Cut with what there was of it; and it can read slowly.
 """
 
-import socket
 import time
 
 from .client import Client
@@ -99,16 +98,10 @@ class Wire(Client):
 
     def rests(self):
         """True if it is open, and nothing has come on it."""
-        self.socket.setblocking(False)
         try:
-            self.socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return True
+            return self.silent_for(1e-6)
         except OSError:
-            pass
-        finally:
-            self.socket.settimeout(self._patience_s)
-        return False
+            return False
 
     def shutdown(self):
         try:
