@@ -13,8 +13,8 @@ prints one line for each, and ends with "N of M found".  What is in FILE already
 is not tried again.
 
 Some faults change nothing that can be seen.  So the share says little by
-itself; what counts is that the same faults (the same seed) are still found after
-tests were changed.
+itself; what counts is that the same faults (the same seed) are still found
+after tests were changed.
 """
 
 import argparse

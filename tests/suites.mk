@@ -78,22 +78,20 @@ $(HAZARDS)/service-go: $(SERVICES)/service.go
 
 # --- chaos: tests/chaos, tests/pauses ---------------------------------------------
 # MINUTES=30 SEED=n; more with CHAOS_ARGS.  SAN= for a build with sanitizers.
-# PAUSES=1: beside nginx and HAProxy, request by request.  SWAPS=1: bursts at
-# swaps.
+# PAUSES=1: beside nginx and HAProxy, request by request.
 MINUTES ?= 1
 CHAOS_TIME = --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 .PHONY: chaos
 chaos: programs	## servers fail in every way, clients check each response
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) \
-	    $(if $(SWAPS),tests/pauses/swaps.py,$(if $(PAUSES),\
-	    tests/pauses/pauses.py $(CHAOS_TIME),\
-	    tests/chaos/chaos.py $(CHAOS_TIME) $(if $(SAN),--no-memory))) \
+	    $(if $(PAUSES),tests/pauses/pauses.py $(CHAOS_TIME),\
+	    tests/chaos/chaos.py $(CHAOS_TIME) $(if $(SAN),--no-memory)) \
 	    --build $(abspath $(BUILD)) $(CHAOS_ARGS)
 
 # --- a soak: tests/soak -------------------------------------------------------------
 # An hour before Tomcat, nginx, Node and the JDK's server; SOAK_ARGS="--minutes 5".
 .PHONY: soak
-soak: programs agent	## an hour before real servers: no byte wrong, nothing grows
+soak: programs agent hazards-programs	## an hour before real servers: no byte wrong, nothing grows
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/soak/soak.py \
 	    --build $(abspath $(BUILD)) $(SOAK_ARGS)
 
@@ -131,8 +129,7 @@ fuzz:	## fuzz each parser for SECONDS (10) with clang
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-fuzz CC=clang \
 	    SAN=fuzzer-no-link,address,undefined fuzz-programs
 	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/fuzz/fuzz.py \
-	    --build $(BUILD)-fuzz --seconds $(SECONDS) \
-	    --json $(BUILD)-fuzz/fuzz.json $(FUZZ_ARGS)
+	    --build $(BUILD)-fuzz --seconds $(SECONDS) $(FUZZ_ARGS)
 ifneq ($(findstring fuzzer,$(SAN)),)
 FUZZ_MAIN :=
 FUZZ_LD = clang -fsanitize=fuzzer,address,undefined

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """What `tailorctl gain` predicts in watch mode beside what acting does.
 
-    tests/bench/bench_gain.py [--pairs N] [--first I] [--seconds S] [--until T]
-                              [--shared] [BUILD]
+    tests/bench/bench_gain.py [--pairs N] [--first I] [--seconds S] [--shared]
+                              [BUILD]
 
 Two JVM servers that hold 150 MB and collect whole heaps, on command, at random
 times, under Poisson load.  In each pair Tailor watches and acts by turns, for
@@ -54,11 +54,7 @@ def turns(t, servers, seed, done, spans):
             continue
         spans.append((begun, time.time(), mode))
         mode = "watch" if mode == "act" else "act"
-        t.config["hedging"]["mode"] = mode
-        with open(f"{t.directory}/tailor.json", "w",
-                  encoding="utf-8") as file:
-            json.dump(t.config, file)
-        assert t.ask("/reload", "POST").status == 200
+        t.reload(hedging={"mode": mode})
         begun = time.time()
     spans.append((begun, time.time(), mode))
 
@@ -149,7 +145,6 @@ def main():
     p.add_argument("--pairs", type=int, default=10)
     p.add_argument("--first", type=int, default=0, help="number of a pair")
     p.add_argument("--seconds", type=int, default=22)
-    p.add_argument("--until", default="", help="begin no pair after HH:MM")
     p.add_argument("--shared", action="store_true")
     p.add_argument("--rate", type=int, default=200)
     o = p.parse_args()
@@ -161,8 +156,6 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tailor-") as base:
         servers = start(o, jvm.compile_server(base))
         for i in range(o.pairs):
-            if o.until and time.strftime("%H:%M") >= o.until:
-                break
             was, would, ends, did, halves = pair(
                 o, f"{base}/{i}", servers, 100 + o.first + i)
             fits = [near(a, b) for a, b in zip(would, did)]

@@ -3,8 +3,6 @@
 
     tests/bench/bench_load.py [--rounds N] [--seconds S] [--only PART]
 
-check    1000 requests/s, Poisson: the p99 of its own lag, the share of requests
-         sent over 1 ms late, and its verdict.
 compare  Closed loops of 1, 8 and 64 connections against an nginx that answers
          from memory: throughput and median of each tool, in rounds in which
          the tools take turns, and the median over rounds of each tool's ratio
@@ -14,7 +12,8 @@ highest  The highest open-loop rate at which one sender thread keeps its lag's
          p99 below 200 us and sends what was planned, and beside it the most
          that the others get out of the same server.
 
-They take 20 seconds, four minutes and 70 seconds; a tool that hangs is ended.
+They take four minutes and 70 seconds; a tool that hangs is ended.  How late it
+is at the usual rate tailor-load says itself, after each run.
 Prints figures, judges nothing.  Needs nginx-light; of wrk and apache2-utils
 what is not installed is left out.
 With --priority the server and every generator run with real-time priority
@@ -38,9 +37,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from rig import other_proxies  # noqa: E402
-from rig.ports import free_port, listens  # noqa: E402
+from rig.ports import free_port  # noqa: E402
 from rig.process import Process  # noqa: E402
-from rig.wait import wait_until  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 FINE_NS = 200_000
@@ -57,8 +55,7 @@ def nginx(directory, port, **more):
     process = Process(other_proxies.nginx(
         directory, NGINX.format(port=port), connections=4096,
         main="master_process off;", level="crit"), **more)
-    wait_until(lambda: listens(f"127.0.0.1:{port}"),
-               lambda: f"nginx listens: {process.log}")
+    process.wait_listens(f"127.0.0.1:{port}")
     return process
 
 
@@ -171,20 +168,6 @@ class Bench:
             print(f"{name:14}{rate:10.0f}{us:10.1f}{ratios[0]:13.2f}"
                   f"{ratios[1]:13.2f}", flush=True)
 
-    def check(self):
-        """What the generator says of itself at the usual rate."""
-        out = json.loads(call(
-            [BUILD / "tailor-load", "-i", 10, "--cpu", min(self.client_cpu),
-             "--json", "-", *self.priority(), self.url],
-            os.sched_getaffinity(0)))
-        own, sent = out["generator"], out["summary"]["sent"]
-        print(f"1000/s, Poisson, {sent} requests: lag p99 "
-              f"{own['lag_p99_ns'] / 1e3:.1f} us, "
-              f"{100 * own['lag_over_1ms'] / sent:.3f} % sent over 1 ms late, "
-              f"generator {own['verdict']}")
-        for text in own["reasons"] + own["environment"]:
-            print(f"  {text}")
-
     def holds(self, rate):
         """Whether a rate is kept; what disturbs may do so once."""
         return self._kept(rate) or self._kept(rate)
@@ -230,7 +213,7 @@ def main():
     p.add_argument("--seconds", type=int, default=1,
                    help="of each tool in each round [1]")
     p.add_argument("--priority", action="store_true")
-    p.add_argument("--only", choices=("check", "compare", "highest"))
+    p.add_argument("--only", choices=("compare", "highest"))
     options = p.parse_args()
     if not shutil.which("nginx"):
         print("bench_load: left out, there is no nginx (apt-get install "
@@ -239,8 +222,6 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tailor-bench-") as directory:
         bench = Bench(options, directory)
         try:
-            if options.only in (None, "check"):
-                bench.check()
             for c in (1, 8, 64) if options.only in (None, "compare") else ():
                 bench.compare(c)
             if options.only in (None, "highest"):

@@ -17,9 +17,10 @@ Targets: haproxy (one thread, http-reuse always), nginx (one worker, kept
 upstream connections), off (Tailor whose observer looks ten times a second
 and reads no kernel events), on (the observer as by default, without kernel
 events) and kernel (with them, the default, which needs root; it is measured for
-some seconds, after those in which saved credit of sampling is used up).  Of Tailor is
-shown what its proxy thread takes, and under "+" the whole process; last its other threads, us.  HAProxy
-and nginx are configured to do nothing but forward: no logs, no fields added.
+some seconds, after those in which saved credit of sampling is used up).  Of
+Tailor is shown what its proxy thread takes, and under "+" the whole process;
+last its other threads, us.  HAProxy and nginx are configured to do nothing but
+forward: no logs, no fields added.
 --also measures another build's proxy in the same run (name.off, name.on, ...).
 
 Prints figures, judges nothing.  Needs wrk, haproxy and nginx-light; which of

@@ -6,14 +6,16 @@ Outcome; what is wrong whatever happened to the servers is a violation at
 once, what may be right is left to the judge.
 """
 
+import collections
 import dataclasses
 import os
 import random
 import threading
 import time
 
-import wire
 from content import EARLY, Spec
+from rig.message import Cut
+from rig.wire import Silence
 
 # Marks the manner of a client of the listener that comes and goes.
 LAST = " at the last listener"
@@ -43,12 +45,12 @@ class Wrong(Exception):
 
 
 class Book:
-    """What all visitors found.  Thread-safe."""
+    """What all visitors found, of tests/soak too.  Thread-safe."""
 
     def __init__(self, say):
         self.say = say
         self.lock = threading.Lock()
-        self.count = {}       # (kind of request, outcome) -> number
+        self.count = collections.Counter()  # (kind of request, outcome)
         self.odd = []         # outcomes that are for the judge
         self.violations = []  # texts
         self.nonces = {}      # process -> numbers seen
@@ -63,17 +65,14 @@ class Book:
         shown = outcome.kind
         if outcome.kind == "error":
             shown += f" {outcome.text.split(' ')[0]}"
-        sort = f"{outcome.spec.rule} {outcome.spec.method}"
-        with self.lock:
-            key = (sort, shown)
-            self.count[key] = self.count.get(key, 0) + 1
-            if outcome.kind not in ("response", "left"):
-                self.odd.append(outcome)
+        self.note(f"{outcome.spec.rule} {outcome.spec.method}", shown)
+        if outcome.kind not in ("response", "left"):
+            self.odd.append(outcome)
 
-    def manner(self, name):
+    def note(self, sort, outcome):
+        """Count one of a sort that came out like that."""
         with self.lock:
-            key = ("connections", name)
-            self.count[key] = self.count.get(key, 0) + 1
+            self.count[sort, outcome] += 1
 
     def nonce_is_new(self, nonce):
         process, _, number = nonce.rpartition(".")
@@ -167,9 +166,17 @@ class Visitor:
             kind, text = self.judge(spec, head, body)
             if kind == "short":
                 kind = self.short(w, spec, head, body, version)
-        except wire.Cut as cut:
-            kind, text, over = self.cut(spec, cut)
-        except wire.Silence as error:
+        except Cut as cut:
+            over = True
+            try:
+                self.check_cut(spec, cut)
+                kind, text = "cut", w.ending(cut)
+                if cut.head is not None:
+                    text += f" {cut.head.get('x-nonce')}"
+            except Wrong as error:
+                self.book.violation(f"{manner} {spec}: {error}")
+                kind, text = "wrong", str(error)
+        except Silence as error:
             self.book.violation(f"{manner} {spec}: {error}")
             kind, text, over = "wrong", "silence", True
         except (Wrong, AssertionError) as error:
@@ -243,16 +250,14 @@ class Visitor:
                         f"{at}: {body[at:at + 32]!r}")
         return False
 
-    def cut(self, spec, cut):
+    def check_cut(self, spec, cut):
         """What there was of the response must be right."""
         if cut.head is None:
             if cut.body and not b"HTTP/1.1 ".startswith(
                     cut.body[:9]) and not cut.body.startswith(b"HTTP/1.1 "):
                 raise Wrong(f"begins with {cut.body[:80]!r}")
-            return "cut", str(cut), True
-        seen = cut.head.get("x-digest")
+            return
         if cut.head.get("x-target") != spec.target:
             raise Wrong(f"cut, and for {cut.head.get('x-target')}")
         self.book.nonce_is_new(cut.head.get("x-nonce"))
-        self.compare(spec, seen, cut.body)
-        return "cut", f"{cut} {cut.head.get('x-nonce')}", True
+        self.compare(spec, cut.head.get("x-digest"), cut.body)

@@ -3,9 +3,10 @@
 import threading
 import time
 
-import wire
 from client import LAST, Outcome, Visitor
 from content import Spec
+from rig.message import Cut
+from rig.wire import PIECE, Wire
 
 MANNERS = {  # and how often
     "steady": 30, "pipelined": 18, "trickling": 8, "sipping": 6,
@@ -60,14 +61,14 @@ class Guest(threading.Thread, Visitor):
     def visit(self, manner):
         at = self.dice.randrange(len(self.addresses))
         try:
-            w = wire.Wire(self.addresses[at])
+            w = Wire(self.addresses[at])
         except OSError as error:
             # The last address comes and goes with reloads.
             if (at != len(self.addresses) - 1 or not isinstance(
                     error, (ConnectionRefusedError, ConnectionResetError))):
                 self.book.violation(f"connect {self.addresses[at]}: {error}")
             return
-        self.book.manner(manner)
+        self.book.note("connections", manner)
         name = manner + (LAST if at == len(self.addresses) - 1 else "")
         try:
             getattr(self, "be_" + manner.replace("-", "_"))(w, name)
@@ -95,7 +96,7 @@ class Guest(threading.Thread, Visitor):
             return
         try:
             head = w.head()
-        except wire.Cut as cut:
+        except Cut as cut:
             if cut.body:
                 self.book.violation(f"{what}: behind the last response "
                                     f"{cut.body[:200]!r}")
@@ -152,7 +153,7 @@ class Guest(threading.Thread, Visitor):
         def sip():
             """Slowly, but not for so long that a server cannot be drained."""
             if time.monotonic() > begun + SIPPING_S:
-                w.piece = wire.PIECE
+                w.piece = PIECE
             else:
                 time.sleep(self.dice.random() * 0.01)
 
@@ -173,8 +174,8 @@ class Guest(threading.Thread, Visitor):
         w.send(head)
         try:
             first = w.head()
-        except wire.Cut as cut:
-            self.book.outcome(Outcome(spec, manner, "cut", str(cut), begun,
+        except Cut as cut:
+            self.book.outcome(Outcome(spec, manner, "cut", w.ending(cut), begun,
                                       time.monotonic()))
             return
         if first.status == 100:
@@ -245,7 +246,7 @@ class Guest(threading.Thread, Visitor):
         w.send(b"".join(self.request(spec)))
         try:
             w.head()
-        except wire.Cut:
+        except Cut:
             pass
         self.leave(w)
         self.left(spec, manner, begun)
@@ -257,8 +258,8 @@ class Guest(threading.Thread, Visitor):
         try:
             head = w.head()
             w.body(head, False)
-        except wire.Cut as cut:
-            self.book.outcome(Outcome(SMUGGLED, manner, "cut", str(cut),
+        except Cut as cut:
+            self.book.outcome(Outcome(SMUGGLED, manner, "cut", w.ending(cut),
                                       begun, time.monotonic()))
             return
         if head.status != status:

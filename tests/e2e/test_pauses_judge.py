@@ -1,6 +1,7 @@
 """Goal: the judge of tests/pauses finds what it must, and excuses only what
 the rules excuse."""
 
+import dataclasses
 import pathlib
 import sys
 
@@ -10,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "pauses"))
 
 import scenes  # noqa: E402
 from client import Outcome  # noqa: E402
-from verdict import Judge  # noqa: E402
+from verdict import Judge, swapped  # noqa: E402
 
 NEVER = {"a": [], "b": []}
 GET = scenes.Plan(1.0, "1-1", "jdk")
@@ -128,3 +129,24 @@ def test_what_another_sent_twice():
     assert judged(POST, failed, "ok", "status", **twice) == []
     assert judged(POST, failed, "ok", "ok", **twice) == ["answered"]
     assert judged(GET, failed, "ok", "status", **twice) == ["answered"]
+
+
+def test_swap():
+    # Goal: at a swap a request is answered by the other server before the one
+    # that stands still goes on, and nothing is refused.
+    def rules(out, metrics=None, log=""):
+        found = swapped([GET], {"tailor": {"1-1": out}}, pauses,
+                        metrics or {}, log)
+        return [fault.rule for fault in found]
+
+    pauses = [(scenes.Hazard(0.5, "pause", "a", 1), 5, 9),
+              (scenes.Hazard(2, "pause", "b", 1), 10.2, 11)]
+    good = Outcome("ok", "", 10.0, 10.8, server="a")
+    assert rules(good) == []
+    assert rules(outcome("status")) == ["standby"]
+    for other in ({"server": "b"}, {"over": 11.5}, {"over": 10.1}):
+        assert rules(dataclasses.replace(good, **other)) == ["standby"]
+    key = 'tailor_hedges_refused_total{reason="breaker",trigger="gc"}'
+    assert rules(good, {key: 0}) == []
+    assert rules(good, {key: 1}) == rules(good, {}, " server_lost ") == [
+        "standby"]

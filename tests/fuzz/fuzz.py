@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 """Runs every fuzz target for some CPU time and sums up.
 
-    tests/fuzz/fuzz.py --build build-fuzz [--seconds 10] [--hang 25]
-        [--json FILE] [NAME...]
+    tests/fuzz/fuzz.py --build build-fuzz [--seconds 10] [NAME...]
     tests/fuzz/fuzz.py --build build-asan --kept --tap
 
 A target is tests/fuzz/FOLDER/fuzz_*.c, its seeds are in corpus/ (of the HTTP
@@ -22,7 +21,6 @@ sanitizers (there a target is linked with replay.c in place of libFuzzer).
 
 import argparse
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
@@ -34,6 +32,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/fuzz"
+sys.path.insert(0, str(ROOT / "tests"))
+
+from rig import suite  # noqa: E402
+
+HANG_S = 25   # of the clock, that an input may take
 SLACK_S = 120  # for reading the corpus, on a slow machine
 STARVED = 20  # times as long as asked for is given up as an error
 LOOK_S = 0.2  # how often a target is asked for its CPU time
@@ -49,10 +52,6 @@ def options():
     p.add_argument("--seconds", type=int, default=10,
                    help="of CPU time, for each [10]")
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    p.add_argument("--hang", type=int, default=25, metavar="SECONDS",
-                   help="of the clock that an input may take; more where "
-                        "others leave no CPU time [25]")
-    p.add_argument("--json", metavar="FILE", help="results, '-' for stdout")
     p.add_argument("--tap", action="store_true")
     p.add_argument("--kept", action="store_true",
                    help="each kept input once; no fuzzing, no clock")
@@ -140,6 +139,11 @@ def fuzzed(argv, seconds):
         return status, said.read(), used
 
 
+# What may come out of a target.
+NOTHING = {"cpu_seconds": None, "coverage": None, "features": None,
+           "new_units": 0, "findings": [], "uncovered": ()}
+
+
 def run(source, given):
     """One target; what came out of it."""
     folder, name = source.parent.name, source.stem
@@ -148,9 +152,8 @@ def run(source, given):
     found.mkdir(exist_ok=True)
     before = set(found.iterdir())
     words, seeds = words_of(source, program), seeds_of(source, program)
-    argv = ["nice", "-n", "19", program,
-            f"-timeout={given.hang}",
-            f"-report_slow_units={given.hang}", "-rss_limit_mb=1024",
+    argv = ["nice", "-n", "19", program, f"-timeout={HANG_S}",
+            f"-report_slow_units={HANG_S}", "-rss_limit_mb=1024",
             "-print_final_stats=1",
             f"-artifact_prefix={found}/",
             *([f"-dict={words}"] if words else []),
@@ -160,14 +163,13 @@ def run(source, given):
     new = set(found.iterdir()) - before
     bad = sorted(str(p) for p in new if p.name.startswith(FINDINGS))
     return {
-        "name": f"{folder}/{name}", "status": status,
+        **NOTHING, "name": f"{folder}/{name}", "status": status,
         "cpu_seconds": round(used, 1),
-        "seeds": len(list(seeds.iterdir())) if seeds.is_dir() else 0,
         "executions": number(r"number_of_executed_units: (\d+)", text),
         "coverage": number(r"cov: (\d+)", text),
         "features": number(r"ft: (\d+)", text),
         "new_units": len(new) - len(bad), "findings": bad,
-        "uncovered": uncovered(folder, text) if given.uncovered else None,
+        "uncovered": uncovered(folder, text) if given.uncovered else (),
         "said": text[-3000:] if status != 0 else "",
     }
 
@@ -184,17 +186,15 @@ def replay(source, given):
     tried = number(r"tried (\d+) inputs", child.stdout)
     good = child.returncode == 0 and inputs and tried == len(inputs)
     return {
-        "name": f"{folder}/{name}", "status": 0 if good else 1,
-        "cpu_seconds": None, "seeds": len(inputs), "executions": tried,
-        "coverage": None, "features": None, "new_units": 0, "findings": [],
-        "uncovered": None,
+        **NOTHING, "name": f"{folder}/{name}", "status": 0 if good else 1,
+        "executions": tried,
         "said": "" if good else child.stdout[-3000:] or "no kept inputs",
     }
 
 
 def row(one):
-    cells = [one["name"], one["cpu_seconds"], one["executions"], one["coverage"],
-             one["features"], one["new_units"],
+    cells = [one["name"], one["cpu_seconds"], one["executions"],
+             one["coverage"], one["features"], one["new_units"],
              len(one["findings"]) or ("" if one["status"] == 0 else "failed")]
     return "{:26}{:>7}{:>12}{:>9}{:>9}{:>6}  {}".format(
         *("?" if cell is None else cell for cell in cells))
@@ -205,39 +205,25 @@ HEADER = "{:26}{:>7}{:>12}{:>9}{:>9}{:>6}  {}".format(
     "findings")
 
 
-def results(sources, given):
+def performed(sources, given):
     """Each as it is done, with a line about it."""
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         do = replay if given.kept else run
         waiting = [pool.submit(do, source, given) for source in sources]
         done = concurrent.futures.as_completed(waiting)
         for count, one in enumerate((f.result() for f in done), 1):
-            if given.tap:
-                for line in one["said"].splitlines():
-                    print(f"# {line}")
-                print(f"{'not ok' if one['status'] else 'ok'} {count} - "
-                      f"{one['name']}\n# {row(one)}", flush=True)
-            else:
-                print(f"[{count}/{len(sources)}] {row(one)}",
-                      file=sys.stderr, flush=True)
+            suite.say(f"[{count}/{len(sources)}] {row(one)}")
             yield one
 
 
-def report(all_, took_s):
-    """The table, and what was wrong."""
-    print(HEADER)
-    for one in all_:
-        print(row(one))
-    print(f"{sum(one['executions'] or 0 for one in all_)} inputs in "
-          f"{took_s:.0f} s, {sum(len(one['findings']) for one in all_)} "
-          "findings")
-    for one in all_:
-        for path in one["findings"]:
-            print(f"found by {one['name']}: {path}")
-        if one["said"]:
-            print(f"{one['name']}: status {one['status']}\n{one['said']}")
-        for function in one["uncovered"] or ():
-            print(f"not reached by {one['name']}: {function}")
+def table(all_, took_s):
+    """Lines of it."""
+    return [HEADER, *map(row, all_),
+            f"{sum(one['executions'] or 0 for one in all_)} inputs in "
+            f"{took_s:.0f} s, {sum(len(one['findings']) for one in all_)} "
+            "findings", *(
+                f"not reached by {one['name']}: {function}" for one in all_
+                for function in one["uncovered"])]
 
 
 def main():
@@ -247,21 +233,15 @@ def main():
                or f"{s.parent.name}/{s.stem}" in given.name]
     if not sources:
         sys.exit(f"no target {' '.join(given.name)}")
-    began = time.monotonic()
-    if given.tap:
-        print(f"1..{len(sources)}", flush=True)
-    all_ = sorted(results(sources, given), key=lambda one: one["name"])
-    if given.json:
-        text = json.dumps({"schema": "tailor.fuzz/2",
-                           "seconds": given.seconds, "targets": all_},
-                          indent=1)
-        if given.json == "-":
-            print(text)
-        else:
-            pathlib.Path(given.json).write_text(text + "\n")
-    if not given.tap and given.json != "-":
-        report(all_, time.monotonic() - began)
-    return 1 if any(one["status"] for one in all_) else 0
+    began, all_ = time.monotonic(), []
+    results = suite.Results(given.tap)
+    for one in performed(sources, given):
+        all_.append(one)
+        bad = [*(f"found: {path}" for path in one["findings"]),
+               f"status {one['status']}", *one["said"].splitlines()]
+        results.add(one["name"], bad if one["status"] else ())
+    all_.sort(key=lambda one: one["name"])
+    return results.end(table(all_, time.monotonic() - began))
 
 
 if __name__ == "__main__":

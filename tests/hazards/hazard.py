@@ -244,7 +244,7 @@ class Hazard:
             if {"gc", "safepoint"} & tale["causes"].keys():
                 sleep_us(50_000)  # the JVM logs it at its end
             paused = self.service.paused_ns(sent, got)
-        return Witness(kernel.delay_ns, kernel.compiled_ns, 0, faults, paused,
+        return Witness(kernel.delay_ns, kernel.compiled_ns, faults, paused,
                        stolen(tale, kernel, self.stage.tailor.pid))
 
 

@@ -16,7 +16,7 @@ class Disturbed(Busy):
 
     def start(self):
         super().start()
-        self.disturber = Disturber(self.service.world.build, -20)
+        self.disturber = Disturber(self.service.world.build)
 
     def stop(self):
         self.disturber.stop()

@@ -16,12 +16,11 @@ import tempfile
 from rig.cgroup import Group
 from rig.client import Client
 from rig.other_proxies import find, nginx
-from rig.ports import free_port, listens
+from rig.ports import free_port
 from rig.process import Process
 from rig.safepoints import Safepoints
 from rig.stage import (NICER, PROXY_CPU, SERVER_CPU, SERVER_PRIORITY,
                        may_schedule)
-from rig.wait import wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent / "services"
 JARS = pathlib.Path("/usr/share/java")
@@ -98,6 +97,8 @@ class Service(Process):
     cpus = (SERVER_CPU,)
     threads = True  # it serves several requests at one time
     keys = {}       # of the server in Tailor's configuration
+    program = None  # what it needs, and the package that has it
+    package = None
 
     def __init__(self, world):
         self.world = world
@@ -114,9 +115,7 @@ class Service(Process):
                          env=self.world.environment, group=True,
                          cwd=self.world.folder, stdout=subprocess.DEVNULL)
         try:
-            wait_until(lambda: listens(self.address) or not self.running(),
-                       lambda: f"{self.name} listens:\n{self.log}", 60)
-            assert self.running(), f"{self.name} ended:\n{self.log}"
+            self.wait_listens(self.address, 60)
         except BaseException:
             self.end()
             raise
@@ -127,7 +126,9 @@ class Service(Process):
     @classmethod
     def unable(cls):
         """Why it cannot run here; None if it can."""
-        return None
+        if cls.program is None or find(cls.program):
+            return None
+        return f"{cls.package or cls.program} is not installed"
 
     def calm(self, random):
         """A request that nothing is done to."""
@@ -154,7 +155,7 @@ class Service(Process):
 
     def before_most(self):
         """What the rest of the machine does shall not disturb it."""
-        self._schedule(os.SCHED_RR, int(SERVER_PRIORITY))
+        self._schedule(os.SCHED_RR, SERVER_PRIORITY)
 
     def ordinary(self):
         """Its threads share the CPU with others, with the larger share."""
@@ -221,13 +222,10 @@ class Python(Service):
 
 class Gunicorn(Service):
     name = "gunicorn"
+    program = "gunicorn"
     keys = CPYTHON
     workers = 2
     threads = False
-
-    @classmethod
-    def unable(cls):
-        return None if find("gunicorn") else "gunicorn is not installed"
 
     def command(self):
         return [find("gunicorn"), "--workers", self.workers, "--bind",
@@ -238,12 +236,9 @@ class Gunicorn(Service):
 class Waitress(Service):
     """One thread receives all requests, and two work on them later."""
     name = "waitress"
+    program = "waitress-serve"
+    package = "python3-waitress"
     keys = CPYTHON
-
-    @classmethod
-    def unable(cls):
-        return (None if find("waitress-serve")
-                else "python3-waitress is not installed")
 
     def command(self):
         return ["env", f"PYTHONPATH={HERE}", find("waitress-serve"),
@@ -253,10 +248,7 @@ class Waitress(Service):
 class Puma(Service):
     """Threads of Ruby; one more waits for requests on idle connections."""
     name = "puma"
-
-    @classmethod
-    def unable(cls):
-        return None if find("puma") else "puma is not installed"
+    program = "puma"
 
     def command(self):
         return [find("puma"), "--bind", f"tcp://{self.address}", "--threads",
@@ -320,11 +312,9 @@ class Apache(Service):
 
 class Node(Service):
     name = "node"
+    program = "node"
+    package = "nodejs"
     threads = False
-
-    @classmethod
-    def unable(cls):
-        return None if find("node") else "nodejs is not installed"
 
     def command(self):
         return [find("node"), "--expose-gc", HERE / "node.js", self.port,
@@ -338,10 +328,8 @@ class Cluster(Node):
 
 class Go(Service):
     name = "go"
-
-    @classmethod
-    def unable(cls):
-        return None if find("go") else "golang-go is not installed"
+    program = "go"
+    package = "golang-go"
 
     def command(self):
         return [self.world.build / "hazards" / "service-go", self.port]
@@ -373,8 +361,8 @@ class Jetty(Service, Safepoints):
                 *(JARS / f"{jar}.jar" for jar in self.jars)]
         return [find("java"), "-Xms256m", "-Xmx256m", "-Xmn64m",
                 f"-XX:+Use{self.collector}GC", self.SAFEPOINT_LOG,
-                *self.options(), "-cp", ":".join(map(str, path)), self.main, self.port,
-                self.world.folder]
+                *self.options(), "-cp", ":".join(map(str, path)), self.main,
+                self.port, self.world.folder]
 
 
 class Jdk(Jetty):
@@ -440,12 +428,9 @@ NGINX = """
 
 class Nginx(Service):
     name = "nginx"
+    program = "nginx"
     workers = 2
     last_signal = "TERM"
-
-    @classmethod
-    def unable(cls):
-        return None if find("nginx") else "nginx is not installed"
 
     def command(self):
         return nginx(self.world.folder, NGINX.format(
@@ -496,5 +481,5 @@ class Database(Process):
 
 OURS = ("c", "single", "jdk-serial", "jdk-g1", "jdk-parallel")
 SERVICES = {kind.name: kind for kind in (
-    C, Single, Jdk, JdkG1, JdkParallel, Tomcat, Jetty, Nginx, Apache, Gunicorn, Python, Waitress, Puma, Node,
-    Cluster, Go)}
+    C, Single, Jdk, JdkG1, JdkParallel, Tomcat, Jetty, Nginx, Apache, Gunicorn,
+    Python, Waitress, Puma, Node, Cluster, Go)}

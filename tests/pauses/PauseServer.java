@@ -1,18 +1,13 @@
 // The JDK's own HTTP server, as plain as its manual has it.
 //	PauseServer NAME PORT BACKLOG THREADS LOG
 // BACKLOG 0 is the JDK's default (50), THREADS 0 a pool without a limit.  What
-// the paths mean is in upstream.py.  Commands on standard input, one a line:
-//	hang		no handler returns from now on
-//	hold		handlers wait from now on, before their delay
-//	release		and go on
-//	held		print how many wait
+// the paths mean is in upstream.py.  From the first line on standard input on no
+// handler returns.
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
-import java.io.BufferedReader;
 import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -23,9 +18,7 @@ import java.util.zip.CRC32;
 public final class PauseServer {
 	private final String name;
 	private final FileOutputStream log;
-	private boolean hanging;
-	private boolean holding;
-	private int held;
+	private volatile boolean hanging;
 
 	private PauseServer(String name, String log) throws IOException {
 		this.name = name;
@@ -39,24 +32,6 @@ public final class PauseServer {
 					return Integer.parseInt(
 					    part.substring(key.length() + 1));
 		return fallback;
-	}
-
-	private synchronized void gate() throws InterruptedException {
-		held++;
-		while (hanging || holding)
-			wait();
-		held--;
-	}
-
-	private synchronized void obey(String command) {
-		switch (command) {
-		case "hang" -> hanging = true;
-		case "hold" -> holding = true;
-		case "release" -> holding = false;
-		case "held" -> System.out.println(held);
-		default -> System.out.println("what is " + command + "?");
-		}
-		notifyAll();
 	}
 
 	private void handle(HttpExchange exchange) throws IOException {
@@ -81,8 +56,9 @@ public final class PauseServer {
 		log.write((method + " " + path[2] + " "
 		    + (copy == null ? "-" : copy) + "\n").getBytes(
 		    StandardCharsets.ISO_8859_1));
-		gate();
 		Thread.sleep(number(query, "d", 0));
+		while (hanging)
+			Thread.sleep(1000);
 		exchange.getResponseHeaders().set("X-Server", name);
 		if (path[1].equals("s")) {
 			stream(exchange, path[2], Integer.parseInt(path[3]),
@@ -130,11 +106,6 @@ public final class PauseServer {
 		    : Executors.newFixedThreadPool(threads));
 		server.createContext("/", self::handle);
 		server.start();
-		System.out.println("ready");
-		BufferedReader in = new BufferedReader(
-		    new InputStreamReader(System.in));
-		for (String line; (line = in.readLine()) != null; )
-			self.obey(line);
-		System.exit(0);
+		self.hanging = System.in.read() >= 0;
 	}
 }

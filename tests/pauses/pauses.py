@@ -12,7 +12,7 @@ servers and proxies of its own.  The seed is printed; with --only a scene is
 played again.  Exit status 0 if there was no fault.
 """
 
-import asyncio
+import concurrent.futures
 import itertools
 import pathlib
 import shutil
@@ -30,7 +30,7 @@ from rig import suite  # noqa: E402
 from rig.process import end_all  # noqa: E402
 from servers import compile_java, missing, prepare  # noqa: E402
 from stage import Stage  # noqa: E402
-from verdict import Fault, Judge  # noqa: E402
+from verdict import Fault, Judge, swapped  # noqa: E402
 
 SETTLE_S = 0.3
 FULL_TEXTS = 3  # faults of a scene that are printed in full
@@ -62,46 +62,47 @@ class Played:
         return sum(out.ok for out in self.outcomes.get(proxy, {}).values())
 
 
-async def send_all(scene, clients, start, played):
+def send_all(scene, clients, start, played):
     """All requests to all proxies, each when it is due."""
-    tasks = []
+    futures = []
     for plan in scene.plans:
         wait_s = start + plan.at_s - time.monotonic()
         if wait_s > 0:
-            await asyncio.sleep(wait_s)
+            time.sleep(wait_s)
         else:
             played.late_s = max(played.late_s, -wait_s)
         for proxy, of in clients.items():
-            tasks.append((proxy, plan.ident,
-                          asyncio.create_task(of.perform(plan))))
-    for proxy, ident, task in tasks:
-        played.outcomes.setdefault(proxy, {})[ident] = await task
+            futures.append((proxy, plan.ident, of.start(plan)))
+    for proxy, ident, future in futures:
+        played.outcomes.setdefault(proxy, {})[ident] = future.result()
 
 
-async def play(scene, given, directory, names, classes):
+def play(scene, given, directory, names, classes):
     """One scene, from its processes' start to the verdict."""
     played = Played(scene)
     stage = Stage(scene, directory, names, classes, given.build)
     stop = threading.Event()
+    # The kernel ends what a thread has started when the thread ends.
+    starter = concurrent.futures.ThreadPoolExecutor(1)
     try:
-        await asyncio.to_thread(stage.open)
+        stage.open()
         clients = {name: Clients(stage.address(name)) for name in names}
         start = time.monotonic() + SETTLE_S
-        hazards = asyncio.create_task(
-            asyncio.to_thread(stage.hazards, start, stop))
-        await send_all(scene, clients, start, played)
+        hazards = starter.submit(stage.hazards, start, stop)
+        send_all(scene, clients, start, played)
         stop.set()
-        await hazards
+        hazards.result()
         for of in clients.values():
             of.close()
-        await asyncio.sleep(SETTLE_S)
-        await asyncio.to_thread(judge, stage, played)
+        time.sleep(SETTLE_S)
+        judge(stage, played)
     except (AssertionError, OSError) as error:
         played.faults.append(Fault("broken", "-",
                                    f"{type(error).__name__}: {error}"))
     finally:
         stop.set()
-        await asyncio.to_thread(stage.close)
+        stage.close()
+        starter.shutdown()
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)
     return played
@@ -120,6 +121,9 @@ def judge(stage, played):
                     logs=scene.kind != "nginx" or not any(away.values()),
                     cookies=stage.cookies_since(), hung=scene.plot == "hung")
     played.faults += verdict.faults()
+    if scene.plot == "swap" and ours.running():
+        played.faults += swapped(scene.plans, played.outcomes, stage.pauses,
+                                 ours.metrics(), ours.log)
     played.excused = verdict.excused()
     if played.faults:
         played.notes += ["the end of Tailor's log:",
@@ -154,7 +158,7 @@ class Run:
             ("jdk", ("java", "javac")), ("nginx", ("nginx",)),
             ("python", ())) if not set(needs) & set(lacking)]
         self.classes = f"{directory}/classes"
-        self.played, self.begun = [], 0
+        self.played, self.begun, self.lock = [], 0, threading.Lock()
 
     def scene(self, number, plot=None, kinds=None):
         fronts = [name for name in REFERENCES if name in self.names]
@@ -178,25 +182,30 @@ class Run:
             if kind in self.kinds:
                 yield self.scene(number, plot, [kind])
 
-    async def lane(self, source):
-        for scene in source:
-            self.begun += 1
-            directory = f"{self.directory}/{self.begun}"
+    def lane(self, source):
+        """Scenes one after the other, until there are no more."""
+        while True:
+            with self.lock:
+                scene = next(source, None)
+                self.begun += 1
+                directory = f"{self.directory}/{self.begun}"
+            if scene is None:
+                return
             began = time.monotonic()
-            played = await play(scene, self.given, directory, self.names,
-                                self.classes)
+            played = play(scene, self.given, directory, self.names,
+                          self.classes)
             self.played.append(played)
             suite.say(f"# {scene} ({time.monotonic() - began:.0f} s)"
                       + "".join("\n# " + x for x in report(played)))
 
-    async def all(self):
+    def all(self):
         if "jdk" in self.kinds:
             compile_java(self.classes)
         source = self.short() if self.given.short else self.numbered()
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self.given.lanes):
-                group.create_task(self.lane(source))
-        return self
+        with concurrent.futures.ThreadPoolExecutor() as lanes:
+            for lane in [lanes.submit(self.lane, source)
+                         for _ in range(self.given.lanes)]:
+                lane.result()
 
 
 def table(run):
@@ -234,7 +243,7 @@ def main():
     with suite.workplace(given, "pauses") as directory:
         try:
             run = Run(given, directory, lacking)
-            asyncio.run(run.all())
+            run.all()
         finally:
             end_all()
     for played in sorted(run.played, key=lambda p: str(p.scene)):

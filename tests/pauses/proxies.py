@@ -13,10 +13,9 @@ import re
 import subprocess
 
 from rig import other_proxies
-from rig.ports import free_port, listens
+from rig.ports import free_port
 from rig.process import Process
 from rig.tailor import Tailor, configuration
-from rig.wait import wait_until
 
 NAMES = ("tailor", "nginx", "haproxy")
 REFERENCES = ("nginx", "haproxy")
@@ -78,14 +77,7 @@ class Reference(Process):
                          stdout=subprocess.DEVNULL)
 
     def wait_ready(self):
-        wait_until(lambda: self.alive() and listens(self.listen),
-                   f"{self.kind} listens ({self.directory})", 60)
-
-    def alive(self):
-        if not self.running():
-            raise AssertionError(f"{self.kind} ended: "
-                                 + "\n".join(self.lines[-6:]))
-        return True
+        self.wait_listens(self.listen, 60)
 
     def sent_twice(self):
         """Ids of requests of which nginx wrote something to two servers, as

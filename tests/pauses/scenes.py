@@ -23,7 +23,13 @@ PLOTS = {
     "burst": 4,         # up to 1500 at once, no server paused
     "burst, pause": 4,  # the same while the active server stands still
     "slow clients": 3,  # readers, uploads, event streams; others meanwhile
+    "swap": 1,          # many wait at each server in turn when it stands still
 }
+# Of a swap: the requests that wait at a server are sent within a time, so that
+# no backlog is full, and take longer than until it stands still; it does so
+# until the other one has served them, by far.
+SWAP_SIZES = (64, 200, 1000)
+SWAP_RAMP_S, SWAP_DELAY_MS, SWAP_PAUSE_S = 2, 4000, 14
 HUNG_LOAD_S = 4
 # Of a request in two segments Linux resets the connection, by chance, when
 # the backlog is full and SYN cookies are on: the second one is not the
@@ -36,7 +42,7 @@ SAFE = ("GET", "HEAD")
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """One request.  at_s is after the start of the scene; manner is plain,
-    burst, slow reader, trickle (the upload) or events."""
+    burst, held (of a swap), slow reader, trickle (the upload) or events."""
     at_s: float
     ident: str
     kind: str
@@ -125,12 +131,17 @@ class Author:
         self.plot = plot or drawn
         if self.plot == "slow clients":  # nginx has no delay and no streams
             kinds = [k for k in kinds if k != "nginx"] or kinds
+        if self.plot == "swap":
+            kinds = ["jdk"]
         self.kind = self.dice.choice(kinds)
         self.front = self.dice.choice(fronts) if (
             fronts and self.dice.random() < 0.2) else ""
-        if self.plot == "hung":  # a front's own minute would be over first
+        # A front's own minute would be over first, or it has too little room.
+        if self.plot in ("hung", "swap"):
             self.front = ""
         self.backlog = self.dice.choice(BACKLOGS)
+        if self.plot == "swap":
+            self.backlog = 0  # the JDK's default, 50
         self.count, self.plans, self.hazards = 0, [], []
 
     def scene(self):
@@ -152,7 +163,7 @@ class Author:
     def more(self):
         more = {}
         if self.kind == "jdk":
-            streams = self.plot in ("slow clients", "hung")
+            streams = self.plot in ("slow clients", "hung", "swap")
             more["threads"] = 0 if streams else self.dice.choice((0, 32, 200))
         elif self.dice.random() < 0.3:
             more["unix"] = True
@@ -262,6 +273,19 @@ class Author:
             self.burst(end + d.choice((-0.1, 0.0, 0.1)), 1000)
         return end + 1
 
+    def draw_swap(self):
+        """First to a standby that has served nothing, then back; no load
+        besides."""
+        count, at = self.dice.choice(SWAP_SIZES), 1.0
+        for server in "ab":
+            for i in range(count):
+                self.plans.append(Plan(
+                    at + SWAP_RAMP_S * i / count, self.ident(), self.kind,
+                    delay_ms=SWAP_DELAY_MS, manner="held"))
+            at = 3 + self.hazard(at + SWAP_RAMP_S + 0.5, "pause", server,
+                                 SWAP_PAUSE_S, True)
+        return 0
+
     def draw_slow_clients(self):
         d = self.dice
         if d.random() < 0.4:
@@ -295,4 +319,5 @@ SHORT = ((2, "hung", "jdk"), (2, "slow clients", "python"),
          (6, "pause", "jdk"), (4, "pause", "jdk"), (5, "both paused", "jdk"),
          (1, "both paused", "nginx"), (6, "burst, pause", "jdk"),
          (9, "burst, pause", "nginx"), (3, "killed", "python"),
-         (8, "killed, paused", "jdk"), (2, "burst", "jdk"))
+         (8, "killed, paused", "jdk"), (2, "burst", "jdk"),
+         (1, "swap", "jdk"), (6, "swap", "jdk"))

@@ -13,9 +13,8 @@ import sys
 import time
 
 from rig import other_proxies
-from rig.ports import free_port, listens
+from rig.ports import free_port
 from rig.process import Process
-from rig.wait import wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = (1_000, 20_000, 300_000, 2_000_000)  # sizes of nginx's responses
@@ -58,8 +57,8 @@ def compile_java(directory):
                     str(HERE / "PauseServer.java")], check=True)
 
 
-class Server:
-    """One server.
+class Server(Process):
+    """One server, again after each kill().
 
     kind        jdk, nginx or python
     name        a or b
@@ -73,22 +72,23 @@ class Server:
         self.kind, self.name, self.directory = kind, name, str(directory)
         self.backlog, self.more = backlog, more
         os.makedirs(self.directory, exist_ok=True)
-        self.log = f"{self.directory}/executed"
+        self.ledger = f"{self.directory}/executed"
         self.address = (f"unix:{self.directory}/{name}.sock"
                         if more.get("unix") else f"127.0.0.1:{free_port()}")
-        self.process, self.kills = None, []
+        self.kills = []
+        self.launch()
 
-    def argv(self):
+    def command(self):
         port = self.address.rpartition(":")[2]
         if self.kind == "jdk":
             return [shutil.which("java"), "-Xmx768m", "-Xss256k",
                     "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
                     self.more["classes"], "PauseServer", self.name, port,
-                    self.backlog, self.more.get("threads", 0), self.log]
+                    self.backlog, self.more.get("threads", 0), self.ledger]
         if self.kind == "python":
             return ["/usr/bin/python3", "-I", "-S", str(HERE / "upstream.py"),
                     json.dumps({"name": self.name, "address": self.address,
-                                "backlog": self.backlog, "log": self.log,
+                                "backlog": self.backlog, "log": self.ledger,
                                 "requests": self.more.get("requests", 0),
                                 "idle_s": self.more.get("idle_s", 60)})]
         return self.nginx()
@@ -101,61 +101,34 @@ class Server:
         if self.more.get("unix"):
             pathlib.Path(self.address[5:]).unlink(missing_ok=True)
         return other_proxies.nginx(self.directory, NGINX.format(
-            directory=self.directory, log=self.log, listen=self.address,
+            directory=self.directory, log=self.ledger, listen=self.address,
             backlog=self.backlog, name=self.name), connections=8192)
 
     def launch(self):
-        self.process = Process(
-            self.argv(), {"PYTHONDONTWRITEBYTECODE": "1"},
+        super().__init__(
+            self.command(), {"PYTHONDONTWRITEBYTECODE": "1"},
             f"{self.directory}/output", group=True, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE)
+            stdout=subprocess.DEVNULL)
 
     def wait_listening(self):
-        wait_until(lambda: self.alive() and listens(self.address),
-                   f"{self.kind} {self.name} listens ({self.directory})",
-                   START_S)
-        return self
+        self.wait_listens(self.address, START_S)
 
-    def alive(self):
-        if not self.process.running():
-            raise AssertionError(f"{self.kind} {self.name} ended: "
-                                 f"{self.process.log[-600:]}")
-        return True
-
-    def command(self, text):
-        """Pass a command; nothing is waited for."""
-        self.process.stdin.write(f"{text}\n")
-        self.process.stdin.flush()
-
-    def ask(self, text):
-        """Pass a command that prints one line; the line."""
-        self.command(text)
-        while (line := self.process.stdout.readline()) == "ready\n":
-            pass
-        return line.strip()
-
-    def pause(self):
-        self.process.signal(signal.SIGSTOP)
-
-    def resume(self):
-        self.process.signal(signal.SIGCONT)
+    def hang(self):
+        """Have no handler return from now on."""
+        self.stdin.write("hang\n")
+        self.stdin.flush()
 
     def kill(self):
         """kill -9; notes from when to when it was dying."""
         begin = time.monotonic()
-        self.process.kill()
+        super().kill()
         self.kills.append((begin, time.monotonic()))
-
-    def close(self):
-        if self.process is not None:
-            self.process.kill()
-            self.process.stdin.close()
-            self.process.stdout.close()
+        self.stdin.close()
 
     def executed(self):
         """[(method, id, is a copy)] of all that it has executed."""
         try:
-            text = pathlib.Path(self.log).read_text(encoding="latin-1")
+            text = pathlib.Path(self.ledger).read_text(encoding="latin-1")
         except FileNotFoundError:
             return []
         lines = [line.split(" ") for line in text.splitlines()]

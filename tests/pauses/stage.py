@@ -1,6 +1,7 @@
 """A scene's processes, and what happens to them."""
 
 import os
+import signal
 import threading
 import time
 
@@ -26,6 +27,7 @@ class Stage:
         self.names, self.classes, self.build = names, classes, build
         self.servers, self.proxies, self.fronts = {}, {}, {}
         self.away = {"a": [], "b": []}
+        self.pauses = []  # [hazard, begin, end]
         self.errors, self.lines = [], 0
         self.cookies = cookies_sent()
 
@@ -41,8 +43,6 @@ class Stage:
         os.makedirs(self.directory, exist_ok=True)
         for proxy in self.names:
             self.servers[proxy] = self.pair(proxy)
-            for server in self.servers[proxy].values():
-                server.launch()
         for pair in self.servers.values():
             for server in pair.values():
                 server.wait_listening()
@@ -50,7 +50,8 @@ class Stage:
             pair = list(self.servers[proxy].values())
             folder = f"{self.directory}/{proxy}"
             self.proxies[proxy] = (
-                JudgedTailor(self.build, folder, pair) if proxy == "tailor" else
+                JudgedTailor(self.build, folder, pair, **self.limits())
+                if proxy == "tailor" else
                 Reference(proxy, folder, [server.address for server in pair]))
         for proxy in self.proxies.values():
             proxy.wait_ready()
@@ -63,6 +64,13 @@ class Stage:
         self.lines = len(self.proxies["tailor"].lines)
         return self
 
+    def limits(self):
+        """At a swap all of its requests may be hedged."""
+        if self.scene.plot != "swap":
+            return {}
+        return {"more": {"connections_max": len(self.scene.plans)},
+                "hedging": {"budget_ratio": 1}, "warmup": {"requests": 0}}
+
     def address(self, proxy):
         return self.fronts.get(proxy, self.proxies[proxy]).listen
 
@@ -71,7 +79,7 @@ class Stage:
             proxy.kill()
         for pair in self.servers.values():
             for server in pair.values():
-                server.close()
+                server.kill()
 
     # --- hazards ---
 
@@ -79,12 +87,14 @@ class Stage:
         return [self.servers[proxy][name] for proxy in self.names]
 
     def pause(self, hazard):
+        self.pauses.append([hazard, time.monotonic(), float("inf")])
         for server in self.each(hazard.server):
-            server.pause()
+            server.signal(signal.SIGSTOP)
         if hazard.known:
             self.proxies["tailor"].hazard(hazard.server, "begin")
 
     def resume(self, hazard):
+        self.pauses[-1][2] = time.monotonic()
         for server in self.each(hazard.server):
             server.resume()
         if hazard.known:
@@ -92,7 +102,7 @@ class Stage:
 
     def hang(self, hazard):
         for server in self.each(hazard.server):
-            server.command("hang")
+            server.hang()
 
     def kill(self, hazard):
         """Not before those killed earlier are back."""

@@ -21,15 +21,21 @@ not read bodies: see body().
 
 One line, "METHOD ID -", goes to the log for each request that is executed,
 before its response; the third word is the field Tailor-Warmup, if any.
-Commands on standard input are those of PauseServer.java.
+From the first line on standard input on no handler returns.
 """
 
-import asyncio
 import json
 import os
+import pathlib
 import socket
 import sys
+import threading
+import time
 import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.message import Closed, Stream, response  # noqa: E402
 
 
 def body(kind, method, ident, size, upload):
@@ -56,116 +62,84 @@ class Server:
         self.given = given
         self.log = os.open(given["log"],
                            os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self.free = asyncio.Event()
-        self.free.set()
-        self.hanging, self.held = False, 0
-
-    async def serve(self):
-        address, backlog = self.given["address"], self.given["backlog"]
+        address = given["address"]
         if address.startswith("unix:"):
             path = address.removeprefix("unix:")
             if os.path.exists(path):
                 os.unlink(path)
-            sock = socket.socket(socket.AF_UNIX)
-            sock.bind(path)
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(path)
         else:
-            sock = socket.socket()
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind(("127.0.0.1", int(address.rpartition(":")[2])))
-        # No start_server(): it would listen again, and accept `backlog` of
-        # them at a time.
-        sock.listen(backlog)
-        sock.setblocking(False)
-        loop = asyncio.get_running_loop()
-        loop.add_reader(sys.stdin.fileno(), self.obey)
-        print("ready", flush=True)
-        tasks = set()
+            self.listener = socket.socket()
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.listener.bind(("127.0.0.1",
+                                int(address.rpartition(":")[2])))
+        self.listener.listen(given["backlog"])
+        self.hanging = False
+
+    def serve(self):
+        threading.Thread(target=self.wait_hang, daemon=True).start()
         while True:
-            connection, _ = await loop.sock_accept(sock)
-            reader, writer = await asyncio.open_connection(sock=connection)
-            task = asyncio.create_task(self.connection(reader, writer))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
+            sock, _ = self.listener.accept()
+            threading.Thread(target=self.connection, args=(sock,),
+                             daemon=True).start()
 
-    def obey(self):
-        for command in os.read(0, 4096).decode().split("\n"):
-            if command == "hang":
-                self.hanging = True
-                self.free.clear()
-            elif command == "hold":
-                self.free.clear()
-            elif command == "release" and not self.hanging:
-                self.free.set()
-            elif command == "held":
-                print(self.held, flush=True)
+    def wait_hang(self):
+        sys.stdin.readline()
+        self.hanging = True
 
-    async def connection(self, reader, writer):
-        left = self.given["requests"]
-        try:
-            while await self.exchange(reader, writer):
-                left -= 1
-                if left == 0:
-                    break
-        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
-            pass
-        writer.close()
+    def connection(self, sock):
+        stream, left = Stream(lambda: sock.recv(65536)), self.given["requests"]
+        with sock:
+            try:
+                while self.exchange(sock, stream):
+                    left -= 1
+                    if left == 0:
+                        return
+            except (OSError, AssertionError, Closed):
+                pass
 
-    async def exchange(self, reader, writer):
+    def exchange(self, sock, stream):
         """One request; True if the connection may carry another."""
-        async with asyncio.timeout(self.given["idle_s"]):
-            head = await reader.readuntil(b"\r\n\r\n")
-        lines = head.decode("latin-1").split("\r\n")
-        method, target, version = lines[0].split(" ")
-        fields = {name.lower(): value for name, _, value in
-                  (line.partition(": ") for line in lines[1:] if line)}
-        upload = await receive(reader, fields)
-        path, _, query = target.partition("?")
+        sock.settimeout(self.given["idle_s"])
+        request = stream.head()
+        sock.settimeout(None)
+        stream.body(request)
+        path, _, query = request.target.partition("?")
         _, what, ident, number = path.split("/")
         asked = dict(part.split("=") for part in query.split("&") if part)
-        copy = fields.get("tailor-warmup", "-")
-        os.write(self.log, f"{method} {ident} {copy}\n".encode())
-        self.held += 1
-        await self.free.wait()
-        self.held -= 1
-        await asyncio.sleep(int(asked.get("d", 0)) / 1000)
-        keep = (version == "HTTP/1.1"
-                and fields.get("connection", "").lower() != "close")
+        os.write(self.log, f"{request.method} {ident} "
+                 f"{request.get('tailor-warmup') or '-'}\n".encode())
+        time.sleep(int(asked.get("d", 0)) / 1000)
+        while self.hanging:
+            time.sleep(60)
+        fields = [("X-Server", self.given["name"])]
         if what == "s":
-            await self.events(writer, ident, int(number),
-                              int(asked.get("i", 100)) / 1000)
+            self.events(sock, ident, int(number), int(asked["i"]) / 1000)
             return False
-        size = len(body("python", "GET", ident, int(number), upload)
-                   ) if method == "HEAD" else 0
-        response = body("python", method, ident, int(number), upload)
-        writer.write(
-            f"HTTP/1.1 {asked.get('s', 200)} Because\r\n"
-            f"X-Server: {self.given['name']}\r\n"
-            f"Content-Length: {size or len(response)}\r\n"
-            f"{'' if keep else 'Connection: close'}{'' if keep else chr(13)}"
-            f"{'' if keep else chr(10)}\r\n".encode() + response)
-        await writer.drain()
+        keep = (request.start.endswith("1.1") and
+                (request.get("connection") or "").lower() != "close")
+        if not keep:
+            fields.append(("Connection", "close"))
+        # The head of a response to HEAD has the length of GET's body.
+        method = request.method.replace("HEAD", "GET")
+        whole = response(asked.get("s", 200), body(
+            "python", method, ident, int(number), request.body), fields,
+            "Because")
+        if method != request.method:
+            whole = whole[:whole.index(b"\r\n\r\n") + 4]
+        sock.sendall(whole)
         return keep
 
-    async def events(self, writer, ident, events, period_s):
-        writer.write(f"HTTP/1.1 200 OK\r\nX-Server: {self.given['name']}\r\n"
+    def events(self, sock, ident, events, period_s):
+        sock.sendall(f"HTTP/1.1 200 OK\r\nX-Server: {self.given['name']}\r\n"
                      "Content-Type: text/event-stream\r\n"
                      "Connection: close\r\n\r\n".encode())
         for i in range(events):
-            writer.write(f"data: {ident} {i}\n\n".encode())
-            await writer.drain()
-            await asyncio.sleep(period_s)
-
-
-async def receive(reader, fields):
-    """A request's body."""
-    if "chunked" not in fields.get("transfer-encoding", ""):
-        return await reader.readexactly(int(fields.get("content-length", 0)))
-    data = b""
-    while (size := int(await reader.readuntil(b"\r\n"), 16)) > 0:
-        data += (await reader.readexactly(size + 2))[:-2]
-    await reader.readuntil(b"\r\n")
-    return data
+            sock.sendall(f"data: {ident} {i}\n\n".encode())
+            time.sleep(period_s)
 
 
 if __name__ == "__main__":
-    asyncio.run(Server(json.loads(sys.argv[1])).serve())
+    threading.stack_size(256 * 1024)
+    Server(json.loads(sys.argv[1])).serve()

@@ -25,6 +25,9 @@ wrong     A response in a server's name with another body, or one that is
 executed  A safe request is executed twice at most, any other once; a copy
           for warm-up or mirror is a safe request's.
 lost      Tailor answered, but no server has executed it.
+standby   Of a swap, whatever the others did: each request that was at a server
+          when it stopped is answered by the other one before it goes on; no
+          swap and no hedge was refused, and no server declared lost.
 """
 
 import dataclasses
@@ -137,6 +140,34 @@ class Judge:
             if not self.outcomes["tailor"][plan.ident].ok
             and self.better(plan)
             and self.excuse(plan, self.outcomes["tailor"][plan.ident]))
+
+
+# What must not be at a swap: metrics, and a word of the log.
+REFUSALS = ("tailor_swap_refused_total",
+            'tailor_hedges_refused_total{reason="breaker"')
+LOST = " server_lost "
+
+
+def swapped(plans, outcomes, pauses, metrics, log):
+    """Faults of a swap; pauses: [(hazard, begin, end)], one after the other;
+    metrics, log: Tailor's."""
+    waited = 0
+    for plan in plans:
+        out = outcomes["tailor"][plan.ident]
+        hazard, begin, end = next(pause for pause in pauses
+                                  if pause[0].at_s > plan.at_s)
+        waited += out.begun < begin < out.over
+        if not out.ok or (out.over > begin and (
+                out.server == hazard.server or out.over > end)):
+            yield Fault("standby", plan.ident, f"{hazard.server} stood still "
+                        f"for {end - begin:.1f} s: {describe(plan, outcomes)}")
+    if waited < len(plans) / 2:
+        yield Fault("standby", "-", f"only {waited} were under way then")
+    refused = {key: value for key, value in metrics.items()
+               if value and key.startswith(REFUSALS)}
+    if refused or LOST in log:
+        yield Fault("standby", "-", f"refused {refused}, declared lost "
+                    f"{log.count(LOST)} times")
 
 
 def describe(plan, outcomes):

@@ -6,6 +6,7 @@ process        a program that runs under watch and is ended by its process id
 tailor         a running tailor and its configuration
 message        HTTP/1.1 messages and a strict reader of them
 client         a connection that sends any bytes and reads responses strictly
+wire           a client's connection that misbehaves, and notices how it ended
 crowd          clients that ask all the while something happens to a tailor
 origin         a scripted server: it does what the test says, when it says it
 suite          what the programs of suites have: options, a directory, TAP

@@ -12,6 +12,7 @@ import subprocess
 import threading
 import typing
 
+from .ports import listens
 from .wait import PATIENCE_S, Late, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -157,6 +158,16 @@ class Process:
             if not self._changed.wait_for(found, timeout_s):
                 raise Late(f"no {pattern!r} in the log:\n{self.log}")
             return found()
+
+    def wait_listens(self, address, timeout_s=PATIENCE_S):
+        """Wait until it accepts connections there (HOST:PORT, unix:PATH);
+        AssertionError if it ends instead."""
+        def there():
+            assert self.running(), (f"{self.argv[0]} ended:\n"
+                                    f"{self.log[-3000:]}")
+            return listens(address)
+        wait_until(there, lambda: f"{self.argv[0]} listens at {address}:\n"
+                   f"{self.log[-3000:]}", timeout_s)
 
     def signal(self, number):
         """Send a signal to it, or to its group."""

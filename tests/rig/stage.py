@@ -23,7 +23,7 @@ from .wait import wait_until
 
 PROXY_CPU, SERVER_CPU = 0, 1
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-SERVER_PRIORITY = "10"
+SERVER_PRIORITY = 10
 NICER = ["nice", "-n", "-18", "chrt", "-o", "0"]  # ordinary, yet before most
 
 CONFIG = {
@@ -59,9 +59,9 @@ def may_schedule():
 class Disturber(Process):
     """disturb.c: begin() an order, end() it and learn when it was."""
 
-    def __init__(self, build, nice=-20):
+    def __init__(self, build):
         super().__init__(
-            [os.path.join(build, "hazards", "disturb"), SERVER_CPU, nice],
+            [os.path.join(build, "hazards", "disturb"), SERVER_CPU, -20],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def begin(self, what, after_us, us, pid=0):
@@ -85,13 +85,13 @@ class Disturber(Process):
 class Account:
     """The kernel's own account of the threads of processes, ns.
 
-    ran_ns: on a CPU; delay_ns: runnable without one; compiled_ns: the JVM's
-    compilers' time on one.  ran, delay: the same of each thread.
+    delay_ns: runnable without a CPU; compiled_ns: the JVM's compilers' time on
+    one.  ran, delay: of each thread, on a CPU and without one.
     """
 
     def __init__(self, *pids):
         self._pids = pids
-        self.ran_ns = self.delay_ns = self.compiled_ns = 0
+        self.delay_ns = self.compiled_ns = 0
         self.ran, self.delay = {}, {}
         self._before = dict(self._threads())
 
@@ -114,7 +114,6 @@ class Account:
             before = self._before.get(tid, (0, 0))
             self.ran[int(tid)] = ran_ns - before[0]
             self.delay[int(tid)] = delay_ns - before[1]
-            self.ran_ns += ran_ns - before[0]
             self.delay_ns += delay_ns - before[1]
             if name.startswith(("C1 Compiler", "C2 Compiler")):
                 self.compiled_ns += ran_ns - before[0]
@@ -195,13 +194,6 @@ class Stage:
                 if process:
                     process.kill()
             shutil.rmtree(self._directory, ignore_errors=True)
-
-    def get(self, target):
-        """A GET over the client's connection; its x-request-id."""
-        response = self.client.get(target)
-        if response.status != 200:
-            raise AssertionError(f"{target}: {response.start}")
-        return response.get("x-request-id")
 
     def read_late(self, target, us):
         """A client that does nothing for so long after the first byte of a

@@ -41,7 +41,7 @@ def workplace(given, name, parent=None):
 
 class Results:
     """A suite's tests, as TAP if that is asked for."""
-    MOST = 12  # lines of each that are shown, in 600 columns
+    MOST = 40  # lines of each that are shown, in 600 columns
 
     def __init__(self, tap):
         self._tap, self._count, self.failed = tap, 0, 0

@@ -18,11 +18,10 @@ false cause   in a request that nothing was done to: a code not in HONEST to
               really happen by another account than Tailor's: the
               run delays of the server and of Tailor (runq, preempted,
               idle_wakeup, and backend_queue for a thread that came late), the
-              time its threads had a CPU beyond what they ran (steal), the
-              time the server's thread was not on a CPU (lock), its page
-              faults, the CPU time of the JVM's compilers (class_loading),
-              the JVM's own log of safepoints.  Half of what is
-              reported must be witnessed.
+              time its threads had a CPU beyond what they ran (steal), its page
+              faults, the CPU time of the JVM's compilers (class_loading), the
+              JVM's own log of safepoints.  Half of what is reported must be
+              witnessed.
 exact         the time reported is within 5 % or 100 us of the injector's
 """
 
@@ -57,7 +56,6 @@ class Witness:
     """What others than Tailor say happened to a request, ns."""
     run_delay_ns: int = 0         # server and Tailor, without a CPU
     compiled_ns: int = 0          # the JVM's compilers, on one
-    off_cpu_ns: int = 0           # server's thread, for whatever reason
     faults: int = 0
     paused_ns: int = 0            # the JVM in safepoints
     stolen_ns: int = 0            # by the host, of threads that had a CPU
@@ -172,7 +170,6 @@ def judge_calm(scenario, request, tale, witness):
     seen = {"runq": witness.run_delay_ns, "preempted": witness.run_delay_ns,
             "backend_queue": witness.run_delay_ns,
             "idle_wakeup": witness.run_delay_ns,
-            "lock": witness.off_cpu_ns,
             "steal": witness.stolen_ns,
             "class_loading": witness.compiled_ns,
             "gc": witness.paused_ns, "safepoint": witness.paused_ns}

@@ -22,15 +22,15 @@ import random
 import signal
 import socket
 import statistics
-import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "chaos")]
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+SERVICES = TESTS / "hazards" / "services"
+sys.path[:0] = [str(TESTS), str(TESTS / "chaos")]
 
+from client import Book  # noqa: E402
 from director import Director  # noqa: E402
 from rig import suite  # noqa: E402
 from rig.message import Closed, Cut, Malformed  # noqa: E402
@@ -59,36 +59,21 @@ NGINX = """
 	upstream others {{ server 127.0.0.1:{others}; keepalive 16; }}
 	server {{
 		listen 127.0.0.1:{port};
-		root {folder};
 		client_max_body_size 1m;
 		proxy_http_version 1.1;
 		proxy_set_header Connection "";
 		proxy_buffering off;
-		location = /echo {{ proxy_pass http://others; }}
-		location = /stream {{ proxy_pass http://others; }}
+		location /docs/ {{ root {folder}; }}
+		location = /work {{
+			if ($arg_kind = file) {{ rewrite ^ /docs/$arg_name? last; }}
+			proxy_pass http://others;
+		}}
 	}}
 """
 # What the median of a sixth may grow by after the warm-up: crowds come and go,
 # files are rotated.
 MAY_GROW = {"memory, KiB": 8192, "descriptors": 32, "threads": 0,
             "disk, KiB": 8192}
-
-
-class Book:
-    """What came of the requests; safe for all threads."""
-
-    def __init__(self):
-        self.count, self.violations = Counter(), []
-        self._lock = threading.Lock()
-
-    def note(self, sort, outcome):
-        with self._lock:
-            self.count[sort, outcome] += 1
-
-    def violation(self, text):
-        with self._lock:
-            self.violations.append(text)
-        suite.say(f"VIOLATION {text}")
 
 
 class Guest(threading.Thread):
@@ -119,7 +104,8 @@ class Guest(threading.Thread):
 
     def file(self):
         name, body = self.draw.choice(self.soak.files)
-        return b"GET /%b HTTP/1.1\r\nHost: soak\r\n\r\n" % name, body
+        return (b"GET /work?kind=file&name=%b HTTP/1.1\r\nHost: soak\r\n\r\n"
+                % name, body)
 
     def echo(self):
         body = self.draw.randbytes(int(2 ** self.draw.uniform(0, 17)))
@@ -128,12 +114,13 @@ class Guest(threading.Thread):
             framing = b"Transfer-Encoding: chunked"
             sent = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in
                             (body[:99], body[99:]) if part) + b"0\r\n\r\n"
-        return (b"POST /echo HTTP/1.1\r\nHost: soak\r\n%b\r\n\r\n%b"
+        return (b"POST /work?kind=echo HTTP/1.1\r\nHost: soak\r\n%b\r\n\r\n%b"
                 % (framing, sent), body)
 
     def stream(self):
         count = self.draw.randint(1, 100)
-        return (b"GET /stream?%d HTTP/1.1\r\nHost: soak\r\n\r\n" % count,
+        return (b"GET /work?kind=stream&n=%d HTTP/1.1\r\nHost: soak\r\n\r\n"
+                % count,
                 b"".join(b"data: %d\n\n" % i for i in range(count)),
                 self.draw.random() < 0.3)
 
@@ -190,7 +177,8 @@ class Events(Director):
         for number in range(CROWD):
             one = socket.create_connection(self.tailor.address, 30)
             if number % 2:
-                one.sendall(b"GET /stream?1 HTTP/1.1\r\nHost: idle\r\n\r\n")
+                one.sendall(b"GET /work?kind=stream&n=1 HTTP/1.1\r\n"
+                            b"Host: idle\r\n\r\n")
             idle.append(one)
         self.stop.wait(length)
         for one in idle:
@@ -203,7 +191,7 @@ class Soak:
     def __init__(self, given, folder):
         self.given, self.folder = given, folder
         self.draw = random.Random(given.seed)
-        self.over, self.book = threading.Event(), Book()
+        self.over, self.book = threading.Event(), Book(suite.say)
         self.serial, self.gauges = -1, []
         self.docs = pathlib.Path(folder, "docs")
         self.logs = pathlib.Path(folder, "logs")
@@ -211,11 +199,10 @@ class Soak:
         for path in (self.docs, self.logs):
             path.mkdir()
         self.files = [self._file() for _ in range(FILES)]
-        subprocess.run([find("javac"), "-cp", JARS, "-d", folder,
-                        HERE / "Service.java"], check=True)
+        self.environment = {"FOREIGN_DATA": str(self.docs)}
         self.others_port = free_port()
-        self.others = Process([find("node"), HERE / "service.js",
-                               self.others_port, self.docs])
+        self.others = Process(self.command("node", self.others_port),
+                              self.environment)
         self.tailor = Tailor(given.build, folder, configuration(
             folder, self.next_servers(),
             {"hedging": {"mode": "act"},
@@ -232,15 +219,16 @@ class Soak:
 
     def command(self, kind, port):
         if kind == "node":
-            return [find("node"), HERE / "service.js", port, self.docs]
+            return [find("node"), "--expose-gc", SERVICES / "node.js", port]
         if kind == "nginx":
             at = pathlib.Path(self.folder, f"nginx-{port}")
             at.mkdir()
-            return nginx(at, NGINX.format(port=port, folder=self.docs,
+            return nginx(at, NGINX.format(port=port, folder=self.folder,
                                           others=self.others_port))
         return [find("java"), "-Xms64m", "-Xmx64m", "-cp",
-                f"{self.folder}:{JARS}", f"-Djava.io.tmpdir={self.folder}",
-                "Service", kind, port, self.docs]
+                f"{self.given.build}/hazards/classes:{JARS}",
+                f"-Djava.io.tmpdir={self.folder}",
+                f"{kind.capitalize()}Service", port, self.folder]
 
     def next_servers(self):
         """Configuration of both, of the next kind."""
@@ -251,6 +239,7 @@ class Soak:
             made.append({
                 "name": name, "address": f"127.0.0.1:{port}", "launch": {
                     "command": [str(x) for x in self.command(kind, port)],
+                    "environment": self.environment,
                     "output": f"{self.folder}/servers.log"}})
         return made
 

@@ -13,22 +13,24 @@ public final class JdkService {
 
 	private static void handle(HttpExchange exchange) throws IOException {
 		Map<String, String[]> query = new HashMap<>();
-		for (String part :
-		    exchange.getRequestURI().getQuery().split("&")) {
-			String[] pair = part.split("=");
-			query.put(pair[0], new String[] {pair[1]});
-		}
+		String text = exchange.getRequestURI().getQuery();
+		if (text != null)
+			for (String part : text.split("&")) {
+				String[] pair = part.split("=");
+				query.put(pair[0], new String[] {pair[1]});
+			}
 		Kinds.Response r = Kinds.work(query, exchange.getRequestBody());
 		exchange.getResponseHeaders().set("Truth", r.truth);
-		exchange.sendResponseHeaders(200, r.body.length);
-		exchange.getResponseBody().write(r.body);
+		exchange.sendResponseHeaders(200, r.events > 0 ? 0
+		    : r.body.length > 0 ? r.body.length : -1);
+		r.write(exchange.getResponseBody());
 		exchange.close();
 	}
 
 	public static void main(String[] args) throws IOException {
 		HttpServer server = HttpServer.create(new InetSocketAddress(
 		    "127.0.0.1", Integer.parseInt(args[0])), 128);
-		server.setExecutor(Executors.newFixedThreadPool(8));
+		server.setExecutor(Executors.newCachedThreadPool());
 		server.createContext("/", JdkService::handle);
 		server.start();
 	}

@@ -16,8 +16,9 @@ public final class JettyService extends AbstractHandler {
 		Kinds.Response r = Kinds.work(
 		    request.getParameterMap(), request.getInputStream());
 		response.setHeader("Truth", r.truth);
-		response.setContentLength(r.body.length);
-		response.getOutputStream().write(r.body);
+		if (r.events == 0)
+			response.setContentLength(r.body.length);
+		r.write(response.getOutputStream());
 	}
 
 	public static void main(String[] args) throws Exception {

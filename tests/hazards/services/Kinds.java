@@ -1,5 +1,6 @@
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.RandomAccessFile;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
@@ -21,12 +22,16 @@ import java.util.concurrent.ThreadLocalRandom;
  * What a Java service does to a request; see kinds.py.  TomcatService,
  * JettyService and JdkService serve it.  Besides: classes&amp;n=N loads and
  * initialises N classes never seen before; dump asks for all threads' stacks, a
- * safepoint without a collection.
+ * safepoint without a collection.  For tests/soak: file&amp;name=NAME, echo, and
+ * stream&amp;n=N events.
  */
 final class Kinds {
 	private static final int PAGE = 4096;
 	private static final int BLOCK = 1 << 18;
 	private static final int SLEEPERS = 150;
+	private static final int EVENT_MS = 100;
+	private static final int LITTER = 2000;
+	private static final byte[][] KEPT = new byte[512][];
 	private static final int DEPTH = 200;
 	private static final String TEMPLATE = "Kinds$Template";
 	private static final ByteBuffer PIECE =
@@ -48,10 +53,24 @@ final class Kinds {
 		void act(Map<String, String[]> q) throws Exception;
 	}
 
-	/** What a request gets. */
+	/** What a request gets: a body, or so many events. */
 	static final class Response {
 		String truth;
 		byte[] body;
+		int events;
+
+		void write(OutputStream out) throws IOException {
+			out.write(body);
+			for (int i = 0; i < events; i++) {
+				out.write(("data: " + i + "\n\n").getBytes());
+				out.flush();
+				try {
+					Thread.sleep(EVENT_MS);
+				} catch (InterruptedException e) {
+					throw new IOException(e);
+				}
+			}
+		}
 	}
 
 	private static final Map<String, Kind> KINDS = Map.ofEntries(
@@ -291,22 +310,36 @@ final class Kinds {
 		THREADS.dumpAllThreads(true, true);
 	}
 
+	/** Some of it lives for a while, so that collections have work. */
+	private static byte[] file(String name) throws IOException {
+		for (int i = 0; i < LITTER; i++)
+			KEPT[i % KEPT.length] = new byte[1024];
+		return Files.readAllBytes(Path.of(DATA, name));
+	}
+
 	/** Do what a query asks for. */
 	static Response work(Map<String, String[]> q, InputStream in)
 	    throws IOException {
 		Response r = new Response();
-		String kind = q.get("kind")[0];
-		int length = in.readAllBytes().length;
+		String kind = q.containsKey("kind") ? q.get("kind")[0] : "none";
+		byte[] posted = in.readAllBytes();
 		long begin = System.nanoTime();
 		long ran = THREADS.getCurrentThreadCpuTime();
 		try {
-			if (kind.equals("big"))
-				r.body = new byte[number(q, "bytes")];
-			else if (kind.equals("upload"))
-				r.body = Integer.toString(length).getBytes();
-			else {
+			switch (kind) {
+			case "big" -> r.body = new byte[number(q, "bytes")];
+			case "upload" -> r.body = Integer.toString(
+			    posted.length).getBytes();
+			case "echo" -> r.body = posted;
+			case "file" -> r.body = file(q.get("name")[0]);
+			case "stream" -> {
+				r.body = new byte[0];
+				r.events = number(q, "n");
+			}
+			default -> {
 				KINDS.get(kind).act(q);
 				r.body = "done\n".getBytes();
+			}
 			}
 		} catch (Exception e) {
 			throw new IOException(e);

@@ -85,24 +85,45 @@ const kinds = {
 	},
 };
 
-async function work(q, length) {
+async function work(q, posted) {
 	if (q.kind === 'big')
 		return { body: Buffer.alloc(q.bytes, 'x') };
 	if (q.kind === 'upload')
-		return { body: `${length}` };
+		return { body: `${posted.length}` };
+	if (q.kind === 'echo')
+		return { body: posted };
+	if (q.kind === 'file')
+		return { body: await fs.promises.readFile(
+		    `${FOREIGN_DATA}/${q.name}`) };
 	return { body: 'done\n', twice: await kinds[q.kind](q) };
+}
+
+function stream(response, count) {
+	let i = 0;
+	const timer = setInterval(() => {
+		if (i < count)
+			response.write(`data: ${i++}\n\n`);
+		else
+			response.end();
+	}, 100);
+	response.on('close', () => clearInterval(timer));
 }
 
 async function serve(request, response) {
 	const url = new URL(request.url, 'http://host');
-	const q = { kind: url.searchParams.get('kind') };
-	let length = 0;
+	const q = { kind: url.searchParams.get('kind') || 'none',
+		name: url.searchParams.get('name') };
+	const pieces = [];
 	for (const name of ['ms', 'n', 'bytes'])
 		q[name] = Number(url.searchParams.get(name) || 1);
 	for await (const piece of request)
-		length += piece.length;
+		pieces.push(piece);
+	if (q.kind === 'stream') {
+		stream(response, q.n);
+		return;
+	}
 	let begin = process.hrtime.bigint(), ran = ranUs();
-	const { body, twice } = await work(q, length);
+	const { body, twice } = await work(q, Buffer.concat(pieces));
 	let end = process.hrtime.bigint(), cpu = (ranUs() - ran) * 1000;
 	if (twice)
 		[begin, end, cpu] = twice;

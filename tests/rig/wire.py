@@ -1,45 +1,32 @@
 """A client's connection that misbehaves when asked to, and notices how a
 response ended.
 
-It is rig.client.Client, but: an error in sending is no error here, because
-the response says what came of the request; an end or a reset inside a response
-is a Cut with what there was of it; and it can read slowly.
+It is a Client, but: an error in sending is no error here, because the response
+says what came of the request; an end or a reset inside a response, or before
+one, is a message.Cut with what there was of it; and it can read slowly.
 """
 
 import time
 
-from rig import message
-from rig.client import Client
+from .client import Client
+from .message import Closed, Cut, Malformed
 
 # Longer than any response may take: no response is a violation then.
 PATIENCE_S = 30
 PIECE = 16384
 
 
-class Cut(Exception):
-    """The connection ended inside a response, or before one.
-
-    head    the response's, if it was whole
-    body    what came of its body
-    rude    it was reset
-    """
-
-    def __init__(self, head=None, body=b"", rude=False):
-        super().__init__(f"{'reset' if rude else 'ended'} after "
-                         f"{'a head and ' if head else ''}{len(body)} bytes")
-        self.head, self.body, self.rude = head, body, rude
-
-
 class Silence(Exception):
-    """Nothing came for PATIENCE_S."""
+    """Nothing came for as long as there is patience."""
 
 
 class Wire(Client):
     """One connection.  pace(), if any, is called after each piece that is
     read, and pieces are of that many bytes at most."""
 
-    def __init__(self, address):
-        super().__init__(address, patience_s=PATIENCE_S)
+    def __init__(self, address, patience_s=PATIENCE_S, receive_buffer=None):
+        super().__init__(address, patience_s=patience_s,
+                         receive_buffer=receive_buffer)
         self.unix = isinstance(address, str)
         self.pace, self.piece = None, PIECE
         self.was_reset = False
@@ -58,7 +45,7 @@ class Wire(Client):
         try:
             data = self.socket.recv(self.piece)
         except TimeoutError:
-            raise Silence(f"no byte for {PATIENCE_S} s") from None
+            raise Silence(f"no byte for {self._patience_s} s") from None
         except OSError:
             data = b""
             self.was_reset = True
@@ -70,12 +57,10 @@ class Wire(Client):
         """The next head; Cut if there is none."""
         try:
             head = self._stream.head()
-        except message.Closed:
-            raise Cut(None, b"", self.was_reset) from None
-        except message.Cut as cut:
-            raise Cut(None, cut.body, self.was_reset) from None
+        except Closed:
+            raise Cut("ended before a response") from None
         if not head.is_response:
-            raise message.Malformed(f"not a response: {head.raw[:80]!r}")
+            raise Malformed(f"not a response: {head.raw[:80]!r}")
         return head
 
     def unread(self, head):
@@ -86,15 +71,19 @@ class Wire(Client):
         """The body that goes with a head."""
         coded = head.get("transfer-encoding") is not None
         if coded and head.status in (204, 304):
-            raise message.Malformed("a coding without a body")
-        try:
-            self._stream.body(head, "HEAD" if bodiless else "GET")
-        except message.Cut as cut:
-            raise Cut(head, cut.body, self.was_reset) from None
+            raise Malformed("a coding without a body")
+        self._stream.body(head, "HEAD" if bodiless else "GET")
         framed = bodiless or coded or head.get("content-length") is not None
         if self.was_reset and not framed:
-            raise Cut(head, head.body, True)
+            cut = Cut("reset", head.body)
+            cut.head = head
+            raise cut
         return head.body
+
+    def ending(self, cut):
+        """How it ended, in words."""
+        return (f"{'reset' if self.was_reset else 'ended'} after "
+                f"{'a head and ' if cut.head else ''}{len(cut.body)} bytes")
 
     def leftover(self):
         """What came behind the last response so far (never waits)."""
@@ -106,6 +95,13 @@ class Wire(Client):
             except OSError:
                 pass
         return data
+
+    def rests(self):
+        """True if it is open, and nothing has come on it."""
+        try:
+            return self.silent_for(1e-6)
+        except OSError:
+            return False
 
     def shutdown(self):
         try:
