@@ -116,7 +116,9 @@ def read_junit(path):
     """The results in pytest's report."""
     result = Result()
     for case in xml.etree.ElementTree.parse(path).iter("testcase"):
-        name = f"{case.get('classname').split('.')[-1]}: {case.get('name')}"
+        # Without a class: pytest itself, which was interrupted.
+        file = (case.get("classname") or "pytest").split(".")[-1]
+        name = f"{file}: {case.get('name')}"
         bad = [*case.findall("failure"), *case.findall("error")]
         skipped = case.find("skipped")
         if bad:
