@@ -83,11 +83,15 @@ type_find(const char *name)
 #undef TALECHAIN_X
 	};
 
+	static struct event_type unknown = {
+	    .name = "?", .argument = {"", "", "", ""}};
+
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (strcmp(types[i].name, name) == 0)
 			return &types[i];
-	fail_msg("no type of event: %s", name);
-	return NULL;
+	if (sscanf(name, "type_%hx", &unknown.number) != 1)
+		fail_msg("no type of event: %s", name);
+	return &unknown;
 }
 
 /* Put a named value where a type has it. */
@@ -170,8 +174,8 @@ cpu_of(const struct scenario *s, const cJSON *v, uint16_t type)
 	return (uint32_t)key_number(v, "cpu", type >> 12 == 0 ? 1 : UINT32_MAX);
 }
 
-static struct timeline_slot
-slot_read(const struct scenario *s, const cJSON *v)
+struct timeline_slot
+scenario_slot(const struct scenario *s, const cJSON *v)
 {
 	const struct event_type *type = type_find(get(v, "type")->valuestring);
 	struct timeline_slot x = {.event = {.seq = 2, .version = 1}};
@@ -231,7 +235,7 @@ events_append(struct scenario *s)
 	assert_non_null(slot);
 	cJSON_ArrayForEach(v, events)
 	{
-		slot[n] = slot_read(s, v);
+		slot[n] = scenario_slot(s, v);
 		slot[n].seq = n;
 		cookies_learn(s, &slot[n].event);
 		/* It is in no stream, but added to a tale later. */
@@ -254,7 +258,7 @@ symbols_add(struct scenario *s)
 
 	cJSON_ArrayForEach(v, get(s->file, "events"))
 	{
-		slot = slot_read(s, v);
+		slot = scenario_slot(s, v);
 		if (slot.event.type != TALECHAIN_SYMBOL)
 			continue;
 		t->entry =
@@ -391,16 +395,14 @@ scenario_list_free(struct dirent **file, int n)
 	free(file);
 }
 
-cJSON *
-scenario_read(const char *name)
+static cJSON *
+file_parse(const char *path)
 {
-	char path[256], *text = NULL;
-	cJSON *file, *from;
+	FILE *f = fopen(path, "r");
+	char *text = NULL;
 	size_t size = 0;
-	FILE *f;
+	cJSON *file;
 
-	snprintf(path, sizeof(path), SCENARIOS "%s" SUFFIX, name);
-	f = fopen(path, "r");
 	if (f == NULL || getdelim(&text, &size, '\0', f) < 0)
 		fail_msg("%s cannot be read", path);
 	fclose(f);
@@ -409,12 +411,30 @@ scenario_read(const char *name)
 		fail_msg("%s: no JSON from here on: %.60s", path,
 		    cJSON_GetErrorPtr());
 	free(text);
+	return file;
+}
+
+cJSON *
+scenario_read(const char *name)
+{
+	cJSON *file, *from;
+	char path[256];
+
+	snprintf(path, sizeof(path), SCENARIOS "%s" SUFFIX, name);
+	file = file_parse(path);
 	if (get(file, "like") != NULL) {
 		from = scenario_read(get(file, "like")->valuestring);
 		inherit(file, from, true);
 		cJSON_Delete(from);
 	}
 	return file;
+}
+
+void
+scenario_parse(struct scenario *s, const char *path)
+{
+	*s = (struct scenario){.file = file_parse(path)};
+	request_read(s);
 }
 
 void

@@ -1,6 +1,6 @@
 /*
- * Goal: marked requests in, exactly their timelines out; what is overwritten, of
- * a flood, or has a false stamp is in a tale as far as it goes.
+ * Goal: marked requests in, exactly their timelines out; what is overwritten,
+ * of a flood, or has a false stamp is in a tale as far as it goes.
  */
 #include "tests/unit/unit.h"
 
