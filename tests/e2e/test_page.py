@@ -218,7 +218,7 @@ def test_folds(pages, page):
     page.open((pages / "ack.html").as_uri())
     ratio = """(() => { const w = (i) => document.querySelector(
         `.bar[data-i="${i}"] .body`).getBoundingClientRect().width;
-        return w(8) / w(3); })()"""
+        return w(11) / w(8); })()"""
     assert len(texts(page, ".fold")) == 2
     assert texts(page, ".scale") == ["not to scale: folded"]
     folded = page.evaluate(ratio)

@@ -111,7 +111,7 @@ until(struct sample *s, double to_us, enum tale_cause cause, unsigned in,
 	s->story.total_ns = g->end_ns;
 }
 
-/* --- out of a file, which is as JSON renders a story ----------------------- */
+/* --- out of a file, which is as JSON renders a story ------------------- */
 
 static cJSON *
 get(const cJSON *o, const char *key)
