@@ -431,3 +431,15 @@ samples_each(void (*check)(const struct story *s), unsigned seeds)
 		free(s);
 	}
 }
+
+char *
+sample_rendered(int (*render)(const struct story *, char **, size_t *),
+    const struct story *s)
+{
+	char *text;
+	size_t n;
+
+	assert_int_equal(render(s, &text, &n), 0);
+	assert_int_equal(strlen(text), n);
+	return text;
+}

@@ -40,3 +40,7 @@ struct sample *sample_random(unsigned seed);
 
 /* Have every sample checked, and so many made by chance. */
 void samples_each(void (*check)(const struct story *s), unsigned seeds);
+
+/* A rendering of a story; free with free(). */
+char *sample_rendered(int (*render)(const struct story *, char **, size_t *),
+    const struct story *s);

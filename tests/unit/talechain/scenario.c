@@ -11,7 +11,7 @@
 
 #include "talechain/events/events.h"
 #include "talechain/explain/tale_struct.h"
-#include "talechain/render/render.h"
+#include "tests/fuzz/talechain/story_check.h"
 
 #define SLACK (5000 * US)
 #define SLOT_LOG2_MIN 10
@@ -452,49 +452,6 @@ scenario_close(struct scenario *s)
 	cJSON_Delete(s->file);
 }
 
-/* What must hold of every story: pieces tile it, all else lies within. */
-static void
-whole(const struct story *s)
-{
-	int64_t at = 0, sum = 0;
-	size_t i, k;
-
-	for (i = 0; i < s->segments; i++) {
-		assert_true(s->segment[i].begin_ns == at);
-		assert_true(s->segment[i].end_ns > at);
-		assert_true(s->segment[i].lane < s->lanes);
-		assert_non_null(memchr(s->segment[i].who, '\0', 96));
-		at = s->segment[i].end_ns;
-	}
-	assert_true(at == s->total_ns);
-	for (i = 0; i < TALE_CAUSE_COUNT; i++)
-		sum += s->cause_ns[i];
-	assert_true(sum == s->total_ns);
-	assert_true(s->coverage >= 0 && s->coverage <= 1);
-	assert_true(s->known >= s->coverage);
-	assert_true(s->bars <= STORY_BARS_MAX);
-	assert_true(s->arrows <= STORY_ARROWS_MAX);
-	for (i = 0; i < s->bars; i++) {
-		const struct story_bar *a = &s->bar[i], *b;
-
-		assert_true(a->begin_ns >= 0 && a->begin_ns < a->end_ns);
-		assert_true(a->end_ns <= s->total_ns && a->lane < s->lanes);
-		for (k = i + 1; k < s->bars && s->bar[k].lane == a->lane; k++) {
-			b = &s->bar[k];
-			assert_true(b->begin_ns >= a->end_ns ||
-				    (b->begin_ns >= a->begin_ns &&
-					b->end_ns <= a->end_ns));
-		}
-	}
-	for (i = 0; i < s->arrows; i++) {
-		assert_true(s->arrow[i].from_lane < s->lanes);
-		assert_true(s->arrow[i].to_lane < s->lanes);
-		assert_true(s->arrow[i].from_ns >= 0);
-		assert_true(s->arrow[i].from_ns <= s->arrow[i].to_ns);
-		assert_true(s->arrow[i].to_ns <= s->total_ns);
-	}
-}
-
 struct story *
 scenario_tell(struct scenario *s)
 {
@@ -505,7 +462,7 @@ scenario_tell(struct scenario *s)
 	    0);
 	symbols_add(s);
 	assert_int_equal(tale_explain(&s->story, s->tale), 0);
-	whole(s->story);
+	story_check(s->story);
 	return s->story;
 }
 

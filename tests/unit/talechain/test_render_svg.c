@@ -19,17 +19,6 @@
 #define SEEDS 120
 #define WIDTH (PICTURE_RIGHT - PICTURE_LEFT)
 
-static char *
-svg_of(const struct story *s)
-{
-	char *text;
-	size_t n;
-
-	assert_int_equal(story_render_svg(s, &text, &n), 0);
-	assert_int_equal(strlen(text), n);
-	return text;
-}
-
 /* Lanes on which something lies or an arrow ends. */
 static size_t
 lanes_used(const struct story *s)
@@ -55,7 +44,7 @@ lanes_used(const struct story *s)
 static void
 whole(const struct story *s)
 {
-	char *text = svg_of(s), mark[64];
+	char *text = sample_rendered(story_render_svg, s), mark[64];
 	const char *fault;
 	unsigned depth;
 	size_t i, points;
@@ -102,7 +91,7 @@ TEST(test_many_pieces)
 	}
 	s->story.segment = segment;
 	s->story.segments = PIECES;
-	text = svg_of(&s->story);
+	text = sample_rendered(story_render_svg, &s->story);
 	for (at = text; (at = strstr(at, "<g class=\"segment ")) != NULL;
 	     at++) {
 		assert_int_equal(
@@ -132,7 +121,7 @@ TEST(test_whole)
 TEST(test_hostile)
 {
 	struct sample *s = sample_new("hostile");
-	char *text = svg_of(&s->story);
+	char *text = sample_rendered(story_render_svg, &s->story);
 	size_t i;
 
 	assert_null(strstr(text, "<img"));
@@ -151,7 +140,7 @@ TEST(test_places)
 {
 	struct sample *s = sample_new("gc");
 	struct picture p;
-	char *text = svg_of(&s->story), mark[160];
+	char *text = sample_rendered(story_render_svg, &s->story), mark[160];
 
 	assert_int_equal(picture_init(&p, &s->story), 0);
 	assert_int_equal(p.folds, 0);
@@ -235,7 +224,7 @@ TEST(test_mapping)
 TEST(test_fold)
 {
 	struct sample *s = sample_new("ack");
-	char *text = svg_of(&s->story);
+	char *text = sample_rendered(story_render_svg, &s->story);
 	struct picture p;
 
 	assert_int_equal(picture_init(&p, &s->story), 0);
