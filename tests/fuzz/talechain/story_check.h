@@ -32,6 +32,28 @@ story_bars_check(const struct story *s)
 	}
 }
 
+/* A curve's points are in order, within the request. */
+static inline void
+story_curves_check(const struct story *s)
+{
+	check(s->curves <= STORY_SERIES_MAX, "curves");
+	for (size_t i = 0; i < s->curves; i++) {
+		const struct story_series *x = &s->series[i];
+		int64_t at = 0;
+
+		check(x->points > 0 && x->lane < s->lanes, "curve");
+		for (size_t k = 0; k < x->points; k++) {
+			const struct story_point *v = &x->point[k];
+
+			check(v->begin_ns >= at && v->begin_ns < v->end_ns &&
+				  v->end_ns <= s->total_ns &&
+				  v->value <= x->most,
+			    "point");
+			at = v->end_ns;
+		}
+	}
+}
+
 /* Segments tile the request's time; everything lies within it. */
 static inline void
 story_check(const struct story *s)
@@ -52,6 +74,7 @@ story_check(const struct story *s)
 	check(s->coverage >= 0 && s->coverage <= s->known && s->known <= 1,
 	    "coverage");
 	story_bars_check(s);
+	story_curves_check(s);
 	check(s->arrows <= STORY_ARROWS_MAX, "arrows");
 	for (size_t i = 0; i < s->arrows; i++) {
 		const struct story_arrow *a = &s->arrow[i];

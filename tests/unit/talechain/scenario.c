@@ -17,6 +17,7 @@
 #define SLOT_LOG2_MIN 10
 #define KERNEL_CHANNEL 9
 #define SUFFIX ".json"
+#define LIKE_LANES "like_lanes"
 
 static cJSON *
 get(const cJSON *o, const char *key)
@@ -161,11 +162,13 @@ arguments_read(
 static uint32_t
 cpu_of(const struct scenario *s, const cJSON *v, uint16_t type)
 {
-	const cJSON *lane = get(v, "l");
+	const cJSON *lane = get(v, "l"), *lanes = get(s->file, LIKE_LANES);
 
 	if (lane != NULL) {
-		lane =
-		    cJSON_GetArrayItem(get(s->file, "lanes"), lane->valueint);
+		lane = cJSON_GetArrayItem(
+		    lanes != NULL ? lanes : get(s->file, "lanes"),
+		    lane->valueint);
+		assert_non_null(lane);
 		if (strcmp(get(lane, "k")->valuestring, "cpu") != 0)
 			lane = NULL;
 		return (uint32_t)key_number(
@@ -341,7 +344,8 @@ scenario_take(struct scenario *s, cJSON *file, size_t more)
 static void
 inherit(cJSON *file, cJSON *from, bool top)
 {
-	static const char tale[] = " t0 request attempts client lanes events ";
+	static const char tale[] =
+	    " t0 request attempts client events " LIKE_LANES " ";
 	cJSON *v, *next, *own;
 	char key[32];
 
@@ -424,6 +428,10 @@ scenario_read(const char *name)
 	file = file_parse(path);
 	if (get(file, "like") != NULL) {
 		from = scenario_read(get(file, "like")->valuestring);
+		/* A file's own lanes are what is expected of it. */
+		if (get(from, LIKE_LANES) == NULL && get(from, "lanes") != NULL)
+			cJSON_AddItemToObject(from, LIKE_LANES,
+			    cJSON_DetachItemFromObject(from, "lanes"));
 		inherit(file, from, true);
 		cJSON_Delete(from);
 	}

@@ -79,7 +79,8 @@ static bool
 compare_all(const char *name, const cJSON *file, const cJSON *got)
 {
 	static const char tale[] =
-	    " goal like lossy origin t0 request attempts client lanes events ";
+	    " goal like like_lanes lossy origin t0 request attempts client "
+	    "events ";
 	bool equal = true;
 	char key[64];
 	const cJSON *v;

@@ -260,6 +260,19 @@ shaken(struct dirent **file, uint64_t files)
 	return o;
 }
 
+/* Many rates, of any numbers. */
+static void
+rates_random(struct scenario *p)
+{
+	for (int i = 0; i < 400; i++)
+		KERNEL(&p->scene, ((int64_t)unit_draw(40000) - 15000) * US, 0,
+		    unit_draw(2) ? A_PID : 0, TALECHAIN_RATE, unit_draw(12),
+		    unit_draw(UINT32_MAX) << unit_draw(40),
+		    unit_draw(UINT32_MAX) << unit_draw(40),
+		    unit_draw(UINT32_MAX) << 40 |
+			unit_draw(20000) * (uint64_t)US);
+}
+
 /* Goal: whatever the events, the story is whole and can be rendered. */
 TEST(test_any_events)
 {
@@ -268,7 +281,7 @@ TEST(test_any_events)
 	int files = scenario_list(&file);
 
 	for (int round = 0; round < 1000; round++) {
-		scenario_take(&p, shaken(file, (uint64_t)files), 300);
+		scenario_take(&p, shaken(file, (uint64_t)files), 700);
 		if (unit_draw(3) == 0)
 			p.client = (struct tale_client){
 			    .scheduled = {unit_draw(2) * SCENE_T0 -
@@ -282,50 +295,13 @@ TEST(test_any_events)
 			request_random(&p.request);
 		for (uint64_t n = unit_draw(200); n > 0; n--)
 			event_random(&p);
+		if (unit_draw(25) == 0)
+			rates_random(&p);
 		scenario_tell(&p);
 		rendered(&p);
 		scenario_close(&p);
 	}
 	scenario_list_free(file, files);
-}
-
-/* Goal: whatever numbers rates carry, the curves stay in order, inside the
- * request. */
-TEST(test_any_rates)
-{
-	const struct story_series *x;
-	struct scenario p;
-	struct story *s;
-
-	for (int round = 0; round < 40; round++) {
-		scenario_open(&p, "work", 400);
-		for (int i = 0; i < 400; i++)
-			KERNEL(&p.scene,
-			    ((int64_t)unit_draw(40000) - 15000) * US, 0,
-			    unit_draw(2) ? A_PID : 0, TALECHAIN_RATE,
-			    unit_draw(12),
-			    unit_draw(UINT32_MAX) << unit_draw(40),
-			    unit_draw(UINT32_MAX) << unit_draw(40),
-			    unit_draw(UINT32_MAX) << 40 |
-				unit_draw(20000) * (uint64_t)US);
-		s = scenario_tell(&p);
-		assert_true(s->curves <= STORY_SERIES_MAX);
-		for (size_t i = 0; i < s->curves; i++) {
-			x = &s->series[i];
-			assert_true(x->points > 0 && x->lane < s->lanes);
-			for (size_t k = 0; k < x->points; k++) {
-				const struct story_point *v = &x->point[k];
-
-				assert_true(
-				    v->begin_ns >= (k > 0 ? v[-1].end_ns : 0));
-				assert_true(v->begin_ns < v->end_ns);
-				assert_true(v->end_ns <= s->total_ns);
-				assert_true(v->value <= x->most);
-			}
-		}
-		rendered(&p);
-		scenario_close(&p);
-	}
 }
 
 /* Goal: codes are unique, stable and found again. */
