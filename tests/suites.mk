@@ -9,10 +9,13 @@ E2E_PROGRAMS := $(patsubst tests/e2e/%.c,$(BUILD)/e2e/%,\
     $(wildcard tests/e2e/*.c))
 $(BUILD)/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call archives,talechain)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,talechain)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+	    $(filter %.a,$^) $(call libraries,talechain) -lcmocka -lcjson
 
 # Its stories are those of the unit tests.
-$(BUILD)/e2e/talechain_pages: $(BUILD)/obj/tests/unit/talechain/samples.o
+SAMPLES := $(patsubst %,$(BUILD)/obj/tests/unit/talechain/%.o,\
+    samples scenario scene)
+$(BUILD)/e2e/talechain_pages: $(SAMPLES)
 
 .PHONY: e2e e2e-programs
 e2e-programs: $(E2E_PROGRAMS)
@@ -111,8 +114,7 @@ faults-programs: $(FAULTS)/tailor $(FAULTS)/sweep
 faults:	## make calls fail, one by one, and look that nothing else does
 	@tools/check --build $(BUILD) --faults-seconds 0 faults
 $(FAULTS)/tailor: $(BUILD)/obj/daemon/main.o
-$(FAULTS)/sweep: $(patsubst %,$(BUILD)/obj/tests/%.o,faults/sweep \
-    $(addprefix unit/talechain/,samples scenario scene))
+$(FAULTS)/sweep: $(BUILD)/obj/tests/faults/sweep.o $(SAMPLES)
 $(FAULTS)/tailor $(FAULTS)/sweep: $(FAULT_LAYER) $(call archives,daemon)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) $(FAULT_LDFLAGS) -o $@ \

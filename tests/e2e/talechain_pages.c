@@ -57,7 +57,7 @@ main(int argc, char **argv)
 		sample_write(argv[1], sample_names[i], &s->story);
 		free(s);
 	}
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < 120; i++) {
 		s = sample_random(i);
 		snprintf(name, sizeof(name), "random-%u", i);
 		sample_write(argv[1], name, &s->story);

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from rig.process import ROOT
 from rig.wait import PATIENCE_S
 from support import chrome_trace
 
@@ -15,7 +16,7 @@ def traces(build, tmp_path_factory):
     """{name: document} of every sample."""
     folder = tmp_path_factory.mktemp("traces")
     subprocess.run([build / "e2e" / "talechain_pages", folder], check=True,
-                   timeout=PATIENCE_S)
+                   cwd=ROOT, timeout=PATIENCE_S)
     return {path.name.split(".")[0]: chrome_trace.read(path)
             for path in folder.glob("*.trace.json")}
 

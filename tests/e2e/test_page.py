@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from rig.process import ROOT
 from rig.wait import PATIENCE_S, wait_until
 from support import browser as browsers
 
@@ -50,7 +51,7 @@ def pages(build, tmp_path_factory):
     """A folder with every rendering of every sample."""
     folder = tmp_path_factory.mktemp("pages")
     subprocess.run([build / "e2e" / "talechain_pages", folder], check=True,
-                   timeout=PATIENCE_S)
+                   cwd=ROOT, timeout=PATIENCE_S)
     return folder
 
 
@@ -217,7 +218,7 @@ def test_folds(pages, page):
     page.open((pages / "ack.html").as_uri())
     ratio = """(() => { const w = (i) => document.querySelector(
         `.bar[data-i="${i}"] .body`).getBoundingClientRect().width;
-        return w(8) / w(3); })()"""
+        return w(11) / w(8); })()"""
     assert len(texts(page, ".fold")) == 2
     assert texts(page, ".scale") == ["not to scale: folded"]
     folded = page.evaluate(ratio)
@@ -418,7 +419,7 @@ def test_layers(pages, page):
 
 def test_the_address_keeps_the_view(pages, page):
     # Goal: a link to a moment shows that moment.
-    page.open((pages / "ack.html").as_uri() + "#v=100000,400000&sel=4&gaps=0")
+    page.open((pages / "ack.html").as_uri() + "#v=100000,400000&sel=9&gaps=0")
     assert view(page) == (100000, 400000)
     assert selected(page) == "parse"
     assert texts(page, ".axis text")[0] == "0.10 ms"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/render/render.h"
+#include "tests/fuzz/talechain/story_check.h"
 
 #define T0 UINT64_C(5000000000000)
 #define EVENT_BYTES 12
@@ -19,8 +19,6 @@
 #define PAIR(high, low) ((uint64_t)(high) << 32 | (uint32_t)(low))
 #define PORTS(local, remote) \
 	((uint64_t)(local) << 48 | (uint64_t)(remote) << 32)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint16_t types[] = {
 #define TALECHAIN_X(symbol, number, name, a0, a1, a2, a3) number,
@@ -90,57 +88,6 @@ append(struct timeline *t, const uint8_t *at)
 	    (struct instant){e.ts + 1000});
 }
 
-/* Segments tile the request's time; everything lies within it. */
-static void
-whole(const struct story *s)
-{
-	int64_t at = 0, sum = 0;
-	size_t i;
-
-	for (i = 0; i < s->segments; i++) {
-		if (s->segment[i].begin_ns != at ||
-		    s->segment[i].end_ns <= at ||
-		    s->segment[i].lane >= s->lanes)
-			abort();
-		at = s->segment[i].end_ns;
-	}
-	for (i = 0; i < TALE_CAUSE_COUNT; i++)
-		sum += s->cause_ns[i];
-	if (at != s->total_ns || sum != at || !(s->coverage >= 0) ||
-	    s->coverage > 1)
-		abort();
-	for (i = 0; i < s->bars; i++)
-		if (s->bar[i].begin_ns < 0 || s->bar[i].end_ns > at ||
-		    s->bar[i].end_ns <= s->bar[i].begin_ns ||
-		    s->bar[i].lane >= s->lanes)
-			abort();
-}
-
-static void
-render(const struct story *s)
-{
-	struct json j;
-	char *text;
-	size_t n;
-
-	if (story_render_text(s, &text, &n) < 0)
-		abort();
-	free(text);
-	if (story_render_svg(s, &text, &n) < 0)
-		abort();
-	free(text);
-	if (story_render_html(s, &text, &n) < 0)
-		abort();
-	free(text);
-	if (story_render_chrome(s, &text, &n) < 0)
-		abort();
-	free(text);
-	json_init(&j, false);
-	if (story_render_json(s, &j) < 0)
-		abort();
-	json_fini(&j);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -172,8 +119,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (tale_explain(&s, t) < 0)
 		abort();
-	whole(s);
-	render(s);
+	story_check(s);
+	story_render_check(s);
 	story_free(&s);
 	tale_free(&t);
 	timeline_reader_close(&reader);

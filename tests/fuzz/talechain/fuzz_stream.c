@@ -14,14 +14,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "talechain/render/render.h"
-#include "talechain/timeline/timeline.h"
+#include "tests/fuzz/talechain/story_check.h"
 
 #define LOG2 10
 #define HEADER_BYTES 136 /* up to head */
 #define SLOT_BYTES 96
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct tale_request request = {
     .id = 1,
@@ -84,56 +81,19 @@ lay(char *path, size_t path_size, const uint8_t *data, size_t size)
 	return fd;
 }
 
-/* Segments tile the request's time; everything lies within it. */
 static void
-whole(const struct story *s)
+explain(struct timeline_reader *r)
 {
-	int64_t at = 0;
-	size_t i;
-
-	for (i = 0; i < s->segments; i++) {
-		if (s->segment[i].begin_ns != at ||
-		    s->segment[i].end_ns <= at ||
-		    s->segment[i].lane >= s->lanes)
-			abort();
-		at = s->segment[i].end_ns;
-	}
-	if (at != s->total_ns || !(s->coverage >= 0) || s->coverage > 1)
-		abort();
-	for (i = 0; i < s->bars; i++)
-		if (s->bar[i].begin_ns < 0 ||
-		    s->bar[i].end_ns <= s->bar[i].begin_ns ||
-		    s->bar[i].end_ns > at || s->bar[i].lane >= s->lanes)
-			abort();
-}
-
-/* Text, picture, page or trace, as which says, and JSON. */
-static void
-explain(struct timeline_reader *r, size_t which)
-{
-	static int (*const render[])(
-	    const struct story *, char **, size_t *) = {story_render_text,
-	    story_render_svg, story_render_html, story_render_chrome};
 	struct tale *t;
 	struct story *s;
-	struct json j;
-	char *text;
-	size_t n;
 	int err = tale_slice(&t, r, &request, NULL, 200000);
 
 	if (err < 0 && t == NULL)
 		abort();
 	if (tale_explain(&s, t) < 0)
 		abort();
-	whole(s);
-	if (render[which % 4](s, &text, &n) < 0 || strlen(text) != n)
-		abort();
-	free(text);
-	json_init(&j, false);
-	if (story_render_json(s, &j) < 0 || json_take(&j, &text, &n) < 0)
-		abort();
-	free(text);
-	json_fini(&j);
+	story_check(s);
+	story_render_check(s);
 	story_free(&s);
 	tale_free(&t);
 }
@@ -157,7 +117,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (timeline_reader_position(r) <= before)
 				abort();
 		}
-		explain(r, size);
+		explain(r);
 		timeline_reader_close(&r);
 	}
 	close(fd);

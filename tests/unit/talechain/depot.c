@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "tests/unit/unit.h"
 
 #include "talechain/tale/tale_struct.h"
@@ -43,6 +45,17 @@ depot_empty(void)
 		if (e->d_name[0] != '.')
 			assert_int_equal(remove(depot_path(e->d_name)), 0);
 	closedir(d);
+}
+
+void
+depot_sql(const char *name, const char *statements)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(depot_path(name), &db), SQLITE_OK);
+	assert_int_equal(
+	    sqlite3_exec(db, statements, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
 }
 
 int
@@ -179,15 +192,4 @@ depot_count(struct tale_store *s)
 
 	tale_store_stats(s, &stats);
 	return stats.tales;
-}
-
-unsigned
-depot_dice(unsigned sides)
-{
-	static uint64_t x = 88172645463325252;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return (unsigned)(x % sides);
 }

@@ -21,6 +21,8 @@ int depot_teardown(void **state);
 const char *depot_path(const char *name);
 /* Remove all files. */
 void depot_empty(void);
+/* Have SQLite run statements on one of them. */
+void depot_sql(const char *name, const char *statements);
 
 struct tale_store *depot_open(uint64_t bytes_max, unsigned keep);
 
@@ -36,6 +38,3 @@ int depot_add(
 void depot_assert_whole(
     struct tale_store *s, unsigned number, unsigned version, unsigned events);
 unsigned depot_count(struct tale_store *s);
-
-/* A number below sides, the same ones in each run. */
-unsigned depot_dice(unsigned sides);

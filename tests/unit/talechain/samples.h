@@ -26,19 +26,10 @@ struct sample {
 	struct story_series series[SAMPLE_CURVES];
 	struct story_point point[SAMPLE_CURVES][SAMPLE_POINTS];
 	struct story_thread thread[4];
+	char version[32];
 };
 
-#define SAMPLES(X)                                                    \
-	X(ack)	   /* 41.2 ms: Nagle and a delayed acknowledgement */ \
-	X(gc)	   /* sent again to the backup: a collection */       \
-	X(classes) /* a server that has just been started */          \
-	X(plain)   /* nothing from the kernel */                      \
-	X(empty)   /* no lane, no bar, no time */                     \
-	X(held)	   /* a lock's holder, and another request */         \
-	X(hostile) /* every string wants out */                       \
-	X(many)	   /* 14 lanes */
-
-/* The names of all samples, ended by NULL. */
+/* The names of all samples, the files in samples/, ended by NULL. */
 extern const char *const sample_names[];
 
 /* A sample by its name; abort without memory.  Free with free(). */
@@ -49,3 +40,7 @@ struct sample *sample_random(unsigned seed);
 
 /* Have every sample checked, and so many made by chance. */
 void samples_each(void (*check)(const struct story *s), unsigned seeds);
+
+/* A rendering of a story; free with free(). */
+char *sample_rendered(int (*render)(const struct story *, char **, size_t *),
+    const struct story *s);

@@ -51,6 +51,13 @@ void scenario_open(struct scenario *s, const char *name, size_t more);
 void scenario_take(struct scenario *s, cJSON *file, size_t more);
 void scenario_close(struct scenario *s);
 
+/* For files that are no scenarios: a file's JSON, which the caller frees, and
+ * the request in it; without a stream. */
+void scenario_parse(struct scenario *s, const char *path);
+/* An event of it. */
+struct timeline_slot
+scenario_slot(const struct scenario *s, const cJSON *event);
+
 /* Append its events, slice and explain; the story is whole.  Once. */
 struct story *scenario_tell(struct scenario *s);
 

@@ -10,7 +10,7 @@
 void
 scene_open(struct scene *s, unsigned slot_log2)
 {
-	*s = (struct scene){0};
+	*s = (struct scene){.cpu = 1};
 	assert_int_equal(timeline_new(&s->timeline, NULL, slot_log2), 0);
 	assert_int_equal(timeline_reader_from(&s->reader, s->timeline), 0);
 }
@@ -59,7 +59,7 @@ scene_kernel(struct scene *s, int64_t ns, uint32_t tid, uint32_t pid,
 	    .pid = pid,
 	    .type = (uint16_t)type,
 	    .version = 1,
-	    .cpu = 1,
+	    .cpu = s->cpu,
 	};
 
 	memcpy(e.arg, arg, sizeof(e.arg));

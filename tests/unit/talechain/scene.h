@@ -18,6 +18,7 @@ struct scene {
 	struct timeline *timeline;
 	struct timeline_reader *reader;
 	uint64_t written; /* events so far, over all channels */
+	uint32_t cpu;	  /* of the kernel's events; 1 at first */
 };
 
 void scene_open(struct scene *s, unsigned slot_log2);
@@ -32,7 +33,7 @@ void scene_event(struct scene *s, int64_t ns, int server,
 #define SCENE(s, ns, server, type, ...) \
 	scene_event(s, ns, server, type, (const uint64_t[4]){__VA_ARGS__})
 
-/* Append an event of the kernel on CPU 1, of A's (0) if pid is A_PID. */
+/* Append an event of the kernel, of A's (0) if pid is A_PID. */
 void scene_kernel(struct scene *s, int64_t ns, uint32_t tid, uint32_t pid,
     enum talechain_type type, const uint64_t arg[4]);
 #define KERNEL(s, ns, tid, pid, type, ...) \

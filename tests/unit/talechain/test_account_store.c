@@ -3,21 +3,17 @@
  * counted.  What happens to a file: test_store_damage.c. */
 #include "tests/unit/unit.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <sqlite3.h>
 
 #include "base/array.h"
 #include "talechain/store/accounts.h"
+#include "tests/unit/talechain/depot.h"
 
 #define BOUND (1 << 20)
 
-static char directory[64];
 static struct account_store *s;
 static struct account_named found[2000];
 static unsigned n;
@@ -25,25 +21,15 @@ static unsigned n;
 static int
 setup(void **state)
 {
-	(void)state;
-	strcpy(directory, "/dev/shm/tailor-accounts-XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	assert_int_equal(account_store_open(&s, directory, BOUND), 0);
-	return 0;
+	return depot_setup(state) |
+	       account_store_open(&s, depot_directory, BOUND);
 }
 
 static int
 teardown(void **state)
 {
-	DIR *d = opendir(directory);
-	struct dirent *e;
-
-	(void)state;
 	account_store_close(&s);
-	while ((e = readdir(d)) != NULL)
-		unlinkat(dirfd(d), e->d_name, 0);
-	closedir(d);
-	return rmdir(directory);
+	return depot_teardown(state);
 }
 
 static struct account_named
@@ -100,7 +86,7 @@ static void
 reopen(uint64_t bound)
 {
 	account_store_close(&s);
-	assert_int_equal(account_store_open(&s, directory, bound), 0);
+	assert_int_equal(account_store_open(&s, depot_directory, bound), 0);
 }
 
 static struct account_store_stats
@@ -170,21 +156,8 @@ TEST_WITH(the_bound_holds, setup, teardown)
 	read_all(0, (i - was) * INT64_C(1000));
 	assert_int_equal(n, 0);
 	assert_int_equal(account_store_open(&(struct account_store *){NULL},
-			     directory, BOUND - 1),
+			     depot_directory, BOUND - 1),
 	    -EINVAL);
-}
-
-static void
-sql(const char *statements)
-{
-	char path[96];
-	sqlite3 *db;
-
-	snprintf(path, sizeof(path), "%s/accounts.db", directory);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(
-	    sqlite3_exec(db, statements, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
 }
 
 TEST_WITH(a_bad_row_costs_itself, setup, teardown)
@@ -209,7 +182,7 @@ TEST_WITH(a_bad_row_costs_itself, setup, teardown)
 		account_store_close(&s);
 		snprintf(text, sizeof(text),
 		    "UPDATE accounts SET %s WHERE id='id-1'", bad[i]);
-		sql(text);
+		depot_sql("accounts.db", text);
 		reopen(BOUND);
 		for (unsigned k = 0; k < 2; k++) {
 			read_all(0, INT64_MAX);
@@ -220,7 +193,7 @@ TEST_WITH(a_bad_row_costs_itself, setup, teardown)
 		assert_int_equal(stats().corrupt, 1);
 		assert_int_equal(stats().accounts, 2);
 		account_store_close(&s);
-		sql("DELETE FROM accounts");
+		depot_sql("accounts.db", "DELETE FROM accounts");
 		reopen(BOUND);
 	}
 }
@@ -230,7 +203,8 @@ TEST_WITH(rows_of_other_versions_are_read, setup, teardown)
 {
 	add(7, 8);
 	account_store_close(&s);
-	sql("UPDATE accounts SET causes=replace(causes,'\"gc\"','\"gone\"'),"
+	depot_sql("accounts.db",
+	    "UPDATE accounts SET causes=replace(causes,'\"gc\"','\"gone\"'),"
 	    " counted='{\"gone\":1,\"cycles\":2}',"
 	    " route='a,'||char(10)||'\"b'");
 	reopen(BOUND);
@@ -348,7 +322,7 @@ TEST_WITH(bad_latencies_cost_themselves, setup, teardown)
 		account_store_close(&s);
 		snprintf(text, sizeof(text),
 		    "UPDATE latencies SET %s WHERE route='GET /1'", bad[i]);
-		sql(text);
+		depot_sql("accounts.db", text);
 		reopen(BOUND);
 		for (unsigned k = 0; k < 2; k++) {
 			read_latencies(INT64_MIN, INT64_MAX);
@@ -356,7 +330,7 @@ TEST_WITH(bad_latencies_cost_themselves, setup, teardown)
 		}
 		assert_int_equal(stats().corrupt, 1);
 		account_store_close(&s);
-		sql("DELETE FROM latencies");
+		depot_sql("accounts.db", "DELETE FROM latencies");
 		reopen(BOUND);
 	}
 }

@@ -5,7 +5,6 @@
  */
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "talechain/tale/tale_struct.h"
@@ -20,74 +19,50 @@
 
 static struct tale_request request[TALES];
 
-/* One event of the kernel on one of two CPUs, of a thread of server 0. */
-static void
-kernel_event(struct scene *s, int64_t ns, uint32_t tid,
-    enum talechain_type type, const uint64_t arg[4])
-{
-	struct talechain_event e = {
-	    .seq = 2,
-	    .ts = scene_at(ns).ns,
-	    .tid = tid,
-	    .pid = A_PID,
-	    .type = (uint16_t)type,
-	    .version = 1,
-	    .cpu = tid % 2,
-	};
-
-	memcpy(e.arg, arg, sizeof(e.arg));
-	timeline_append(s->timeline, &e, 9, 0, scene_at(ns + 1000));
-}
-#define ON_A_CPU(s, ns, tid, type, ...) \
-	kernel_event(s, ns, tid, type, (const uint64_t[4]){__VA_ARGS__})
-
-static uint64_t
-dice(uint64_t sides)
-{
-	return (uint64_t)rand() % sides;
-}
-
 /* Something that happens on the machine. */
 static void
 event_any(struct scene *s, int64_t ns)
 {
-	uint32_t tid = FIRST_TID + (uint32_t)dice(THREADS);
-	uint32_t next = FIRST_TID + (uint32_t)dice(THREADS);
-	uint64_t flow = dice(8);
+	uint32_t tid = FIRST_TID + (uint32_t)unit_draw(THREADS);
+	uint32_t next = FIRST_TID + (uint32_t)unit_draw(THREADS);
+	uint64_t flow = unit_draw(8);
 	uint64_t ports = PACK((8080 << 16) | (40000 + flow), 0);
 	uint64_t back = PACK(((40000 + flow) << 16) | 8080, 0);
 
-	switch (dice(12)) {
+	s->cpu = tid % 2;
+	switch (unit_draw(12)) {
 	case 0:
-		ON_A_CPU(s, ns, 0, TALECHAIN_TCP_RECV, 71 + flow,
+		KERNEL(s, ns, 0, A_PID, TALECHAIN_TCP_RECV, 71 + flow,
 		    PACK((uint64_t)ns, 1), PACK(100, 5), ports);
 		break;
 	case 1:
-		ON_A_CPU(s, ns, tid, TALECHAIN_SOCK_SEND, 71 + flow,
+		KERNEL(s, ns, tid, A_PID, TALECHAIN_SOCK_SEND, 71 + flow,
 		    PACK((uint64_t)ns, 100), 0, ports);
 		break;
 	case 2:
-		ON_A_CPU(s, ns, tid, TALECHAIN_SOCK_SEND, 171 + flow,
+		KERNEL(s, ns, tid, A_PID, TALECHAIN_SOCK_SEND, 171 + flow,
 		    PACK((uint64_t)ns, 100), 0, back);
 		break;
 	case 3:
-		ON_A_CPU(s, ns, tid, TALECHAIN_SOCK_RECV, 71 + flow,
+		KERNEL(s, ns, tid, A_PID, TALECHAIN_SOCK_RECV, 71 + flow,
 		    PACK((uint64_t)ns, 100), 0, ports);
 		break;
 	case 4:
-		ON_A_CPU(s, ns, 0, TALECHAIN_THREAD, tid, 500, (uint64_t)ns);
+		KERNEL(
+		    s, ns, 0, A_PID, TALECHAIN_THREAD, tid, 500, (uint64_t)ns);
 		break;
 	case 5:
-		SCENE(s, ns, (int)dice(2),
-		    dice(2) ? TALECHAIN_JVM_GC_BEGIN : TALECHAIN_JVM_GC_END,
+		SCENE(s, ns, (int)unit_draw(2),
+		    unit_draw(2) ? TALECHAIN_JVM_GC_BEGIN
+				 : TALECHAIN_JVM_GC_END,
 		    TALECHAIN_CAUSE_ALLOCATION, 12, US);
 		break;
 	case 6:
-		ON_A_CPU(s, ns, tid, TALECHAIN_WAKEUP, next, 500);
+		KERNEL(s, ns, tid, A_PID, TALECHAIN_WAKEUP, next, 500);
 		break;
 	default:
-		ON_A_CPU(s, ns, tid, TALECHAIN_SCHEDULE, PACK(500, next), 0, 0,
-		    dice(2) << 56);
+		KERNEL(s, ns, tid, A_PID, TALECHAIN_SCHEDULE, PACK(500, next),
+		    0, 0, unit_draw(2) << 56);
 	}
 }
 
@@ -104,7 +79,8 @@ request_begin(struct scene *s, unsigned k, int64_t ns)
 	r->stream_begin = timeline_position(s->timeline);
 	r->attempt[0].server = k % 2;
 	SCENE(s, ns, -1, TALECHAIN_PROXY_RECEIVE, r->id, 1, r->cookie);
-	ON_A_CPU(s, ns, FIRST_TID + k % THREADS, TALECHAIN_APP_START, r->id);
+	KERNEL(
+	    s, ns, FIRST_TID + k % THREADS, A_PID, TALECHAIN_APP_START, r->id);
 }
 
 static void
@@ -128,7 +104,7 @@ stream_fill(struct scene *s)
 
 		event_any(s, ns);
 		if (begun < TALES && i > begun * (EVENTS - 3000) / TALES) {
-			end[begun] = i + 10 + (unsigned)dice(2000);
+			end[begun] = i + 10 + (unsigned)unit_draw(2000);
 			request_begin(s, begun++, ns);
 		}
 		for (unsigned k = 0; k < begun; k++)
@@ -158,12 +134,11 @@ TEST(test_shared)
 	struct scene s;
 	size_t entries = 0;
 
-	srand(7);
 	scene_open(&s, 16);
 	stream_fill(&s);
 	assert_int_equal(tale_checkpoints_new(&c, s.reader), 0);
 	for (unsigned i = 0; i < 3 * TALES; i++) {
-		unsigned k = i < TALES ? i : (unsigned)dice(TALES);
+		unsigned k = i < TALES ? i : (unsigned)unit_draw(TALES);
 
 		assert_int_equal(
 		    tale_slice(&alone, s.reader, &request[k], NULL, SLACK), 0);
@@ -211,7 +186,7 @@ TEST(test_long_ago)
 
 		scene_open(&s, 17);
 		assert_int_equal(tale_checkpoints_new(&c, s.reader), 0);
-		ON_A_CPU(&s, ns, FIRST_TID, TALECHAIN_SCHEDULE, 0, 0, 0,
+		KERNEL(&s, ns, FIRST_TID, A_PID, TALECHAIN_SCHEDULE, 0, 0, 0,
 		    (uint64_t)TALECHAIN_OFF_SLEEPING << 56);
 		SCENE(&s, ns, 0, TALECHAIN_JVM_GC_BEGIN,
 		    TALECHAIN_CAUSE_ALLOCATION, 12);
@@ -233,33 +208,4 @@ TEST(test_long_ago)
 		tale_checkpoints_free(&c);
 		scene_close(&s);
 	}
-}
-
-/* Goal: what the client had sent long before Tailor read it is in the tale. */
-TEST(test_in_socket)
-{
-	const uint64_t here = PACK((8080 << 16) | 40000, 0);
-	const uint64_t there = PACK((UINT64_C(40000) << 16) | 8080, 0);
-	struct scene s;
-	struct tale *t;
-	int64_t ns = 0;
-
-	scene_open(&s, 14);
-	/* The response before, and then the request. */
-	ON_A_CPU(&s, ns, 1, TALECHAIN_SOCK_SEND, 71, PACK(1, 1), 0, here);
-	ns += STEP_NS;
-	ON_A_CPU(&s, ns, 2, TALECHAIN_SOCK_SEND, 171, PACK(9, 1), 0, there);
-	ON_A_CPU(
-	    &s, ns, 3, TALECHAIN_TCP_RECV, 71, PACK(9, 1), PACK(1, 1), here);
-	others(&s, &ns, 3000);
-	request_begin(&s, 0, ns);
-	ON_A_CPU(&s, ns, 4, TALECHAIN_SOCK_RECV, 71, PACK(9, 1), 0, here);
-	ns += US;
-	request_end(&s, 0, ns);
-	assert_int_equal(tale_slice(&t, s.reader, &request[0], NULL, SLACK), 0);
-	assert_true(has(t, TALECHAIN_TCP_RECV, 3));
-	assert_false(has(t, TALECHAIN_SOCK_SEND, 1));
-	assert_true(has(t, TALECHAIN_SOCK_RECV, 4));
-	tale_free(&t);
-	scene_close(&s);
 }

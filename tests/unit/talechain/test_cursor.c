@@ -320,13 +320,6 @@ TEST_WITH(test_rejected, setup, teardown)
 	invariant(&f->cursor);
 }
 
-static uint64_t
-random64(void)
-{
-	return ((uint64_t)(unsigned)rand() << 33) ^
-	       ((uint64_t)(unsigned)rand() << 16) ^ (uint64_t)rand();
-}
-
 /* Goal: random bytes everywhere; the invariant holds and calls return. */
 TEST_WITH(test_hostile, setup, teardown)
 {
@@ -341,7 +334,7 @@ TEST_WITH(test_hostile, setup, teardown)
 		k = (unsigned)rand() % (SLOTS * 8);
 		switch (rand() % 4) {
 		case 0:
-			word[k] = random64();
+			word[k] = unit_draw(UINT64_MAX);
 			break;
 		case 1: /* near the truth */
 			word[k & ~7u] = 2 * (f->cursor.next +
@@ -355,7 +348,7 @@ TEST_WITH(test_hostile, setup, teardown)
 			break;
 		default:
 			f->channel->head =
-			    rand() % 2 ? random64()
+			    rand() % 2 ? unit_draw(UINT64_MAX)
 				       : f->cursor.next + (uint64_t)rand() % 9;
 		}
 		f->now.ns += (uint64_t)rand() % 2000000;

@@ -33,6 +33,13 @@ jdk_present(void)
 	       system("java -version >/dev/null 2>&1") == 0;
 }
 
+static void
+no_jdk(void)
+{
+	print_message("skipped: no JDK (javac, java) found\n");
+	skip();
+}
+
 static int
 setup(void **state)
 {
@@ -208,11 +215,8 @@ TEST(test_java)
 	uint64_t number = 0;
 	char line[128];
 
-	if (d == NULL) {
-		print_message("skipped: no JDK (javac, java) found\n");
-		skip();
-		return;
-	}
+	if (d == NULL)
+		no_jdk();
 	hear(d, line);
 	assert_string_equal(line, "ready");
 	/* The second round is a Tailor that was restarted. */
@@ -252,11 +256,8 @@ TEST(test_refused)
 	char line[128];
 	size_t i;
 
-	if (d == NULL) {
-		print_message("skipped: no JDK (javac, java) found\n");
-		skip();
-		return;
-	}
+	if (d == NULL)
+		no_jdk();
 	order(d, "emit 1");
 	for (i = 0; i < 3; i++) {
 		stub_accept(&d->stub, &c, replies[i]);
@@ -278,11 +279,8 @@ TEST(test_threads)
 	char line[128];
 	int i, granted = 0;
 
-	if (d == NULL) {
-		print_message("skipped: no JDK (javac, java) found\n");
-		skip();
-		return;
-	}
+	if (d == NULL)
+		no_jdk();
 	order(d, "threads 3");
 	while (!speaks(d)) {
 		stub_accept(&d->stub, &again, STUB_GRANT);

@@ -17,17 +17,6 @@
 
 #define SEEDS 40
 
-static char *
-html_of(const struct story *s)
-{
-	char *text;
-	size_t n;
-
-	assert_int_equal(story_render_html(s, &text, &n), 0);
-	assert_int_equal(strlen(text), n);
-	return text;
-}
-
 /* The rows of the table in the element with this id. */
 static size_t
 rows(const char *text, const char *id)
@@ -52,7 +41,7 @@ rows(const char *text, const char *id)
 static void
 whole(const struct story *s)
 {
-	char *text = html_of(s);
+	char *text = sample_rendered(story_render_html, s);
 	const char *fault;
 	unsigned depth;
 
@@ -79,7 +68,7 @@ TEST(test_whole)
 TEST(test_policy)
 {
 	struct sample *s = sample_new("ack");
-	char *text = html_of(&s->story);
+	char *text = sample_rendered(story_render_html, &s->story);
 	const char *policy = strstr(text, "Content-Security-Policy"), *hash;
 	unsigned hashes = 0;
 
@@ -107,7 +96,7 @@ TEST(test_policy)
 TEST(test_blanks)
 {
 	struct sample *s = sample_new("gc");
-	char *text = html_of(&s->story);
+	char *text = sample_rendered(story_render_html, &s->story);
 	const char *at;
 	size_t n;
 
@@ -127,7 +116,7 @@ TEST(test_blanks)
 TEST(test_kinds)
 {
 	struct sample *s = sample_new("held");
-	char *text = html_of(&s->story), mark[64];
+	char *text = sample_rendered(story_render_html, &s->story), mark[64];
 	struct text patterns = {0};
 
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)
@@ -155,7 +144,8 @@ TEST(test_kinds)
 TEST(test_origin)
 {
 	struct sample *s = sample_new("held");
-	char *text = html_of(&s->story), *svg, *plain;
+	char *text = sample_rendered(story_render_html, &s->story), *svg,
+	     *plain;
 	static const char origin[] =
 	    "begun 2026-09-21T14:13:20.412312Z on db-7, server A pid 800, "
 	    "Tailor 0.9-test";
@@ -188,7 +178,7 @@ TEST(test_origin)
 TEST(test_hostile)
 {
 	struct sample *s = sample_new("hostile");
-	char *text = html_of(&s->story);
+	char *text = sample_rendered(story_render_html, &s->story);
 	const char *data = strstr(text, "id=\"data\">"), *end;
 
 	assert_null(strstr(text, "<img"));
@@ -209,7 +199,7 @@ TEST(test_hostile)
 TEST(test_moments)
 {
 	struct sample *s = sample_new("ack");
-	char *text = html_of(&s->story);
+	char *text = sample_rendered(story_render_html, &s->story);
 
 	assert_non_null(strstr(text,
 	    "<td class=\"time\">0.340 ms</td><td class=\"time\">90.0 \xc2\xb5s"

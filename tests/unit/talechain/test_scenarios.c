@@ -68,6 +68,7 @@ compare(const char *name, const cJSON *expected, const cJSON *got)
 	/* In full, as print_message() would not. */
 	printf("%s: expected\n\"%s\": %s,\ngot\n\"%s\": %s,\n", name, key,
 	    text[0], key, text[1] != NULL ? text[1] : "nothing");
+	fflush(stdout);
 	free(text[0]);
 	free(text[1]);
 	return false;
@@ -78,8 +79,8 @@ static bool
 compare_all(const char *name, const cJSON *file, const cJSON *got)
 {
 	static const char tale[] =
-	    " goal like lossy schema origin t0 unit request "
-	    "attempts client lanes events ";
+	    " goal like like_lanes lossy origin t0 request attempts client "
+	    "events ";
 	bool equal = true;
 	char key[64];
 	const cJSON *v;
@@ -112,9 +113,29 @@ compare_text(const char *name, const struct story *story)
 	equal = strcmp(expected, got) == 0;
 	if (!equal)
 		printf("%s: expected\n%sgot\n%s", path, expected, got);
+	fflush(stdout);
 	free(expected);
 	free(got);
 	return equal;
+}
+
+/* Slicing takes Tailor's receipt of a response twice (slice_outbound.c), and
+ * what it joins or adds was not read after it happened. */
+static void
+events_tidy(const cJSON *tale)
+{
+	cJSON *events = cJSON_GetObjectItemCaseSensitive(tale, "events"), *v;
+	cJSON *read, *at;
+
+	for (v = events->child; v != NULL; v = v->next) {
+		while (same(v, v->next))
+			cJSON_Delete(
+			    cJSON_DetachItemViaPointer(events, v->next));
+		read = cJSON_GetObjectItemCaseSensitive(v, "read");
+		at = cJSON_GetObjectItemCaseSensitive(v, "t");
+		if (read->valuedouble < at->valuedouble)
+			cJSON_SetNumberValue(read, at->valuedouble);
+	}
 }
 
 /* What Tailor prints of a tale has all that explains it. */
@@ -122,12 +143,16 @@ static void
 printed_again(const char *name, const struct scenario *s)
 {
 	struct scenario again;
-	cJSON *printed;
+	bool equal = true;
+	cJSON *printed, *v;
 
 	scenario_take(&again, scenario_render(s), 0);
 	scenario_tell(&again);
 	printed = scenario_render(&again);
-	if (!compare_all(name, again.file, printed))
+	events_tidy(again.file);
+	events_tidy(printed);
+	cJSON_ArrayForEach(v, again.file) equal &= compare(name, v, printed);
+	if (!equal)
 		fail_msg("what Tailor prints of it is explained otherwise");
 	cJSON_Delete(printed);
 	scenario_close(&again);

@@ -93,12 +93,13 @@ TEST_WITH(test_against_model, depot_setup, depot_teardown)
 	struct tale_store_stats before, after;
 
 	for (unsigned turn = 0; turn < 1500; turn++) {
-		unsigned number = depot_dice(60), events = depot_dice(60);
+		unsigned number = (unsigned)unit_draw(60);
+		unsigned events = (unsigned)unit_draw(60);
 
 		/* Some are so large that the bytes are the bound. */
 		if (turn % 500 > 400)
 			events *= 50;
-		if (depot_dice(25) == 0) {
+		if (unit_draw(25) == 0) {
 			tale_store_close(&s);
 			s = depot_open(1 << 20, keep);
 			assert_same(s, &m);

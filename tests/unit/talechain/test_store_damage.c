@@ -114,18 +114,18 @@ TEST_WITH(test_flipped_bytes, depot_setup, depot_teardown)
 	size_t length;
 
 	for (unsigned i = 0; i < 20; i++)
-		assert_int_equal(depot_add(s, i, 0, depot_dice(99)), 0);
+		assert_int_equal(
+		    depot_add(s, i, 0, (unsigned)unit_draw(99)), 0);
 	tale_store_close(&s);
 	length = slurp("tales.db", whole, sizeof(whole));
 	for (unsigned turn = 0; turn < 200; turn++) {
 		memcpy(copy, whole, length);
-		for (unsigned i = 1 + depot_dice(4); i > 0; i--)
+		for (uint64_t i = 1 + unit_draw(4); i > 0; i--)
 			/* Half of them where the pages begin. */
-			copy[depot_dice(2)
-				 ? depot_dice((unsigned)length)
-				 : depot_dice((unsigned)length) / 4096 * 4096 +
-				       depot_dice(100)] ^=
-			    (uint8_t)(1 + depot_dice(255));
+			copy[unit_draw(2) ? unit_draw(length)
+					  : unit_draw(length) / 4096 * 4096 +
+						unit_draw(100)] ^=
+			    (uint8_t)(1 + unit_draw(255));
 		depot_empty();
 		spill("tales.db", copy, length);
 		s = depot_open(1 << 20, 100);
@@ -133,17 +133,6 @@ TEST_WITH(test_flipped_bytes, depot_setup, depot_teardown)
 		    s, &(struct tale_filter){.cause = -1}, load, s);
 		assert_goes_on(s);
 	}
-}
-
-static void
-sql(const char *statements)
-{
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(depot_path("tales.db"), &db), SQLITE_OK);
-	assert_int_equal(
-	    sqlite3_exec(db, statements, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
 }
 
 static bool
@@ -183,7 +172,7 @@ TEST_WITH(test_a_bad_row_costs_itself, depot_setup, depot_teardown)
 		snprintf(text, sizeof(text),
 		    "UPDATE tales SET %s WHERE id='id-1'",
 		    of_tale ? bad_tale[i - COUNT(bad)] : bad[i]);
-		sql(text);
+		depot_sql("tales.db", text);
 		s = depot_open(1 << 20, 100);
 		if (of_tale)
 			assert_int_equal(
@@ -210,8 +199,8 @@ TEST_WITH(test_nothing_of_a_file_runs, depot_setup, depot_teardown)
 
 	assert_int_equal(depot_add(s, 1, 0, 3), 0);
 	tale_store_close(&s);
-	sql("CREATE TRIGGER t AFTER INSERT ON tales BEGIN"
-	    " DELETE FROM tales; END");
+	depot_sql("tales.db", "CREATE TRIGGER t AFTER INSERT ON tales BEGIN"
+			      " DELETE FROM tales; END");
 	s = depot_open(1 << 20, 100);
 	assert_int_equal(depot_add(s, 2, 0, 3), 0);
 	assert_int_equal(depot_count(s), 2);
@@ -306,15 +295,17 @@ TEST_WITH(test_foreign_files, depot_setup, depot_teardown)
 			spill("tales.db", text, sizeof(text));
 			break;
 		case 5:
-			sql("CREATE TABLE tales (number); PRAGMA "
+			depot_sql("tales.db",
+			    "CREATE TABLE tales (number); PRAGMA "
 			    "user_version=1");
 			break;
 		case 6:
-			sql("CREATE VIEW tales AS SELECT 1; PRAGMA "
+			depot_sql("tales.db",
+			    "CREATE VIEW tales AS SELECT 1; PRAGMA "
 			    "user_version=1");
 			break;
 		case 7:
-			sql("PRAGMA user_version=2");
+			depot_sql("tales.db", "PRAGMA user_version=2");
 			break;
 		default:
 			assert_int_equal(
@@ -345,14 +336,12 @@ TEST_WITH(test_hostile_packed, depot_setup, depot_teardown)
 	assert_int_equal(tale_pack(&p, t), 0);
 	copy = malloc(p.length);
 	for (unsigned turn = 0; turn < 20000; turn++) {
-		size_t length = depot_dice(4) == 0
-				    ? depot_dice((unsigned)p.length + 1)
-				    : p.length;
+		size_t length =
+		    unit_draw(4) == 0 ? unit_draw(p.length + 1) : p.length;
 
 		memcpy(copy, p.at, p.length);
-		for (unsigned i = depot_dice(4); i > 0; i--)
-			copy[depot_dice((unsigned)p.length)] =
-			    (uint8_t)depot_dice(256);
+		for (uint64_t i = unit_draw(4); i > 0; i--)
+			copy[unit_draw(p.length)] = (uint8_t)unit_draw(256);
 		got = NULL;
 		if (tale_unpack(&got, copy, length) == 0) {
 			assert_true(tale_total_ns(got) >= 0);

@@ -1,18 +1,17 @@
 /*
  * Goal: what a scenario cannot say: events by the thousand, pieces that
- * overlap, another request's names; and a story of any events, however hostile,
- * is whole and can be rendered.
+ * overlap, another request's names; and a story of any events and names,
+ * however hostile, is whole, and its renderings are inert and fit.
  */
 #include "tests/unit/unit.h"
 
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "talechain/claims/explainer.h"
 #include "talechain/tale/tale_struct.h"
-#include "talechain/render/render.h"
+#include "tests/fuzz/talechain/story_check.h"
+#include "tests/unit/talechain/samples.h"
 #include "tests/unit/talechain/scenario.h"
 
 #define PAGE 4096
@@ -138,12 +137,6 @@ TEST(test_other_request)
 	scenario_close(&p);
 }
 
-static uint64_t
-dice(uint64_t sides)
-{
-	return (uint64_t)rand() % sides;
-}
-
 /* Any event, half of them of a kind and with values that fit somewhere. */
 static void
 event_random(struct scenario *p)
@@ -159,66 +152,125 @@ event_random(struct scenario *p)
 	    PORTS(9000, 50000), PORTS(8080, 40000), SCENE_ID, UINT64_MAX,
 	    INT64_MAX, 1000000, 9000000, UINT64_C(1) << 63};
 	struct talechain_event e = {
-	    .seq = 2, .version = 1, .cpu = (uint32_t)dice(3)};
+	    .seq = 2, .version = 1, .cpu = (uint32_t)unit_draw(3)};
 	int k;
 
-	e.type = types[dice(sizeof(types) / sizeof(types[0]))];
-	e.tid = (uint32_t)values[dice(13)];
-	e.pid = dice(2) ? A_PID : (uint32_t)dice(600);
-	e.ts = scene_at((int64_t)dice(12000) * US - 1000 * US).ns;
-	if (dice(50) == 0)
-		e.ts = values[dice(sizeof(values) / sizeof(values[0]))];
+	e.type = unit_draw(10) == 0
+		     ? (uint16_t)unit_draw(1 << 16)
+		     : types[unit_draw(sizeof(types) / sizeof(types[0]))];
+	e.tid = (uint32_t)values[unit_draw(13)];
+	e.pid = unit_draw(2) ? A_PID : (uint32_t)unit_draw(600);
+	e.ts = scene_at((int64_t)unit_draw(12000) * US - 1000 * US).ns;
+	if (unit_draw(50) == 0)
+		e.ts = values[unit_draw(sizeof(values) / sizeof(values[0]))];
 	for (k = 0; k < 4; k++)
 		e.arg[k] =
-		    dice(20) == 0
-			? ((uint64_t)rand() << 33) ^ (uint64_t)rand()
-			: values[dice(sizeof(values) / sizeof(values[0]))];
-	timeline_append(p->scene.timeline, &e, (uint32_t)dice(3),
-	    (int)dice(3) - 1,
-	    dice(50) == 0 ? (struct instant){values[dice(24)]}
-			  : (struct instant){e.ts + dice(2000)});
+		    unit_draw(20) == 0
+			? unit_draw(UINT64_MAX)
+			: values[unit_draw(sizeof(values) / sizeof(values[0]))];
+	timeline_append(p->scene.timeline, &e, (uint32_t)unit_draw(3),
+	    (int)unit_draw(3) - 1,
+	    unit_draw(50) == 0 ? (struct instant){values[unit_draw(24)]}
+			       : (struct instant){e.ts + unit_draw(2000)});
 }
 
+/* Fill with bytes that are not text, and no terminator. */
 static void
-rendered(const struct story *s)
+garbage(char *s, size_t size)
 {
-	int (*const render[])(const struct story *, char **, size_t *) = {
-	    story_render_text, story_render_html, story_render_chrome};
-	struct json j;
-	char *text;
-	size_t n;
+	static const char spice[] = "\x1b[2J\n\r\"\\<\xff\x80\x01 ";
 
-	for (size_t i = 0; i < sizeof(render) / sizeof(render[0]); i++) {
-		assert_int_equal(render[i](s, &text, &n), 0);
-		free(text);
+	for (size_t i = 0; i < size; i++)
+		s[i] = unit_draw(3) > 0 ? spice[unit_draw(sizeof(spice))]
+					: (char)(1 + unit_draw(255));
+}
+
+/* What comes from outside and from Tailor's table, all of it. */
+static void
+request_random(struct tale_request *r)
+{
+	garbage(r->external_id, sizeof(r->external_id));
+	garbage(r->method, sizeof(r->method));
+	garbage(r->target, sizeof(r->target));
+	garbage(r->flags, sizeof(r->flags));
+	for (int i = 0; i < TALE_ATTEMPTS; i++) {
+		struct tale_attempt *a = &r->attempt[i];
+
+		garbage(a->server_name, sizeof(a->server_name));
+		if (unit_draw(2))
+			garbage(a->trigger, sizeof(a->trigger));
+		if (unit_draw(2))
+			garbage(a->outcome, sizeof(a->outcome));
 	}
-	json_init(&j, false);
-	assert_int_equal(story_render_json(s, &j), 0);
-	json_fini(&j);
+	if (unit_draw(4) == 0)
+		r->finished = INSTANT_NONE;
+}
+
+/* Every line fits a terminal and can do nothing to it. */
+static void
+inert(const char *text)
+{
+	size_t column = 0, i;
+
+	for (i = 0; text[i] != '\0'; i++) {
+		if (text[i] == '\n') {
+			column = 0;
+			continue;
+		}
+		if (text[i] < 0x20 || text[i] > 0x7e || ++column > 80)
+			fail_msg("column %zu of: %.*s", column, 120,
+			    text + i - column);
+	}
+	assert_int_equal(column, 0); /* ends with a whole line */
+}
+
+/* In all forms; cJSON reads the JSON. */
+static void
+rendered(const struct scenario *s)
+{
+	char *text = sample_rendered(story_render_text, s->story);
+
+	inert(text);
+	free(text);
+	story_render_check(s->story);
+	cJSON_Delete(scenario_render(s));
 }
 
 /* A scenario with another one's events, and some of its times shaken. */
 static cJSON *
 shaken(struct dirent **file, uint64_t files)
 {
-	cJSON *o = scenario_read(file[dice(files)]->d_name), *v, *events;
-	cJSON *other = scenario_read(file[dice(files)]->d_name);
+	cJSON *o = scenario_read(file[unit_draw(files)]->d_name), *v, *events;
+	cJSON *other = scenario_read(file[unit_draw(files)]->d_name);
 	int n;
 
 	events = cJSON_GetObjectItemCaseSensitive(o, "events");
-	if (dice(4) == 0)
+	if (unit_draw(4) == 0)
 		cJSON_ArrayForEach(
 		    v, cJSON_GetObjectItemCaseSensitive(other, "events"))
 		    cJSON_AddItemToArray(events, cJSON_Duplicate(v, true));
 	cJSON_Delete(other);
 	n = cJSON_GetArraySize(events);
-	for (uint64_t i = dice(10); i > 0; i--)
+	for (uint64_t i = unit_draw(10); i > 0; i--)
 		cJSON_SetNumberValue(
 		    cJSON_GetObjectItemCaseSensitive(
-			cJSON_GetArrayItem(events, (int)dice((uint64_t)n)),
+			cJSON_GetArrayItem(events, (int)unit_draw((uint64_t)n)),
 			"t"),
-		    (double)((int64_t)dice(12000) * US));
+		    (double)((int64_t)unit_draw(12000) * US));
 	return o;
+}
+
+/* Many rates, of any numbers. */
+static void
+rates_random(struct scenario *p)
+{
+	for (int i = 0; i < 400; i++)
+		KERNEL(&p->scene, ((int64_t)unit_draw(40000) - 15000) * US, 0,
+		    unit_draw(2) ? A_PID : 0, TALECHAIN_RATE, unit_draw(12),
+		    unit_draw(UINT32_MAX) << unit_draw(40),
+		    unit_draw(UINT32_MAX) << unit_draw(40),
+		    unit_draw(UINT32_MAX) << 40 |
+			unit_draw(20000) * (uint64_t)US);
 }
 
 /* Goal: whatever the events, the story is whole and can be rendered. */
@@ -228,61 +280,28 @@ TEST(test_any_events)
 	struct scenario p;
 	int files = scenario_list(&file);
 
-	srand(11);
 	for (int round = 0; round < 1000; round++) {
-		scenario_take(&p, shaken(file, (uint64_t)files), 300);
-		if (dice(3) == 0)
+		scenario_take(&p, shaken(file, (uint64_t)files), 700);
+		if (unit_draw(3) == 0)
 			p.client = (struct tale_client){
-			    .scheduled = {dice(2) * SCENE_T0 - dice(9000000)},
-			    .sent = {SCENE_T0 + dice(9000000)},
-			    .received = {dice(2) * SCENE_T0 + dice(90000000)},
-			    .same_host = dice(2),
+			    .scheduled = {unit_draw(2) * SCENE_T0 -
+					  unit_draw(9000000)},
+			    .sent = {SCENE_T0 + unit_draw(9000000)},
+			    .received = {unit_draw(2) * SCENE_T0 +
+					 unit_draw(90000000)},
+			    .same_host = unit_draw(2),
 			};
-		for (uint64_t n = dice(200); n > 0; n--)
+		if (unit_draw(3) == 0)
+			request_random(&p.request);
+		for (uint64_t n = unit_draw(200); n > 0; n--)
 			event_random(&p);
-		rendered(scenario_tell(&p));
+		if (unit_draw(25) == 0)
+			rates_random(&p);
+		scenario_tell(&p);
+		rendered(&p);
 		scenario_close(&p);
 	}
 	scenario_list_free(file, files);
-}
-
-/* Goal: whatever numbers rates carry, the curves stay in order, inside the
- * request. */
-TEST(test_any_rates)
-{
-	const struct story_series *x;
-	struct scenario p;
-	struct story *s;
-
-	srand(11);
-	for (int round = 0; round < 40; round++) {
-		scenario_open(&p, "work", 400);
-		for (int i = 0; i < 400; i++)
-			KERNEL(&p.scene, (rand() % 40000 - 15000) * US, 0,
-			    rand() % 2 ? A_PID : 0, TALECHAIN_RATE,
-			    (uint64_t)(rand() % 12),
-			    (uint64_t)rand() << rand() % 40,
-			    (uint64_t)rand() << rand() % 40,
-			    (uint64_t)rand() << 40 |
-				(uint64_t)(rand() % 20000 * US));
-		s = scenario_tell(&p);
-		assert_true(s->curves <= STORY_SERIES_MAX);
-		for (size_t i = 0; i < s->curves; i++) {
-			x = &s->series[i];
-			assert_true(x->points > 0 && x->lane < s->lanes);
-			for (size_t k = 0; k < x->points; k++) {
-				const struct story_point *v = &x->point[k];
-
-				assert_true(
-				    v->begin_ns >= (k > 0 ? v[-1].end_ns : 0));
-				assert_true(v->begin_ns < v->end_ns);
-				assert_true(v->end_ns <= s->total_ns);
-				assert_true(v->value <= x->most);
-			}
-		}
-		rendered(s);
-		scenario_close(&p);
-	}
 }
 
 /* Goal: codes are unique, stable and found again. */
