@@ -337,14 +337,13 @@ options_take(struct parse *p, int *count)
 
 /* --- commands ------------------------------------------------------------- */
 
-/* The first of the words that is a command. */
-static unsigned
-command_among(const struct command_line *l, int argc, char *const *argv)
+unsigned
+line_command_of(const struct command_line *l, int count, char *const *word)
 {
-	for (int i = 1; i < argc; i++)
+	for (int i = 0; i < count; i++)
 		for (unsigned c = 0; c < l->commands; c++)
 			if (l->command[c].name[0] != '\0' &&
-			    strcmp(argv[i], l->command[c].name) == 0)
+			    strcmp(word[i], l->command[c].name) == 0)
 				return c;
 	return LINE_ANY;
 }
@@ -447,11 +446,15 @@ line_parse(const struct command_line *l, void *to, int argc, char **argv,
 	    .why = why,
 	    .argc = argc,
 	    .argv = argv,
-	    .command = command_among(l, argc, argv)};
+	    .command = line_command_of(l, argc - 1, argv + 1)};
 	int err;
 
 	assert(l->rows <= LINE_ROWS_MAX);
 	*out = (struct line_words){.word = argv + 1};
+	if (argc > 2 && strcmp(argv[1], "__complete") == 0) {
+		line_complete(l, argc - 2, argv + 2);
+		return 1;
+	}
 	err = options_take(&p, &out->count);
 	if (err != 0)
 		return err;
@@ -462,7 +465,7 @@ line_parse(const struct command_line *l, void *to, int argc, char **argv,
 		return 1;
 	}
 	if (out->count > 0) {
-		out->command = command_among(l, 2, argv);
+		out->command = line_command_of(l, 1, out->word);
 		if (out->command != LINE_ANY) {
 			out->word++;
 			out->count--;

@@ -10,5 +10,10 @@
 COMMANDS(COMMANDS_X)
 #undef COMMANDS_X
 
+/* Print the words that the running tailor knows for "@WHAT" (completion.c).
+ *   selected  of --admin, or NULL */
+void
+completion_words(const char *what, const char *selected, const char *typed);
+
 /* "ready SERVER": return a drained server to service, and wait for it. */
 int action_return(const struct ctl_options *options);

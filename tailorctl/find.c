@@ -278,14 +278,14 @@ list_running(const struct search *s)
 }
 
 void
-find_print_names(const struct ctl_options *options)
+find_print_names(const struct ctl_options *options, const char *typed)
 {
 	const struct search *s = search(options);
 
 	for (unsigned i = 0; i < s->sockets; i++)
 		if (s->socket[i].err == 0)
-			printf("%s\n",
-			    plain_cell(handle_of(s, &s->socket[i]), 100));
+			line_offer(plain_cell(handle_of(s, &s->socket[i]), 100),
+			    typed);
 }
 
 static const char permission[] =

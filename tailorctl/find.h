@@ -16,5 +16,5 @@ int find_tailor(const struct ctl_options *options);
  * runs: one was named, or several run.  Prints nothing. */
 bool find_any(const struct ctl_options *options);
 
-/* Print the names of those that run, one on each line. */
-void find_print_names(const struct ctl_options *options);
+/* Print the names of those that run and that begin as was typed, for shells. */
+void find_print_names(const struct ctl_options *options, const char *typed);

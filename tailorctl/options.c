@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/instant.h"
-#include "tailorctl/options.h"
+#include "tailorctl/commands.h"
 
 #define COUNT_MAX 1000000000
 #define SINCE "a time from 1s to 3650d: 90s, 10m, 2h, 1d"
@@ -186,8 +186,8 @@ static const struct command_line line = {
     .rows = COUNT(rows),
     .instead = insteads,
     .insteads = COUNT(insteads),
-    .selects = true,
     .explain = explain,
+    .complete = completion_words,
 };
 
 bool

@@ -180,42 +180,6 @@ TEST(test_duration)
 	assert_int_equal(o.duration_ns, INT64_C(10000000000));
 }
 
-/* The help, or the script for a shell. */
-static char *
-printed(const char *shell)
-{
-	char *text = NULL;
-	size_t length = 0;
-	FILE *f = open_memstream(&text, &length);
-
-	assert_non_null(f);
-	if (shell != NULL)
-		assert_true(line_completion(f, &options_line, shell));
-	else
-		line_help(f, &options_line, LINE_ANY);
-	assert_int_equal(fclose(f), 0);
-	return text;
-}
-
-/* Goal: a shell is offered what --help has, not what is explained. */
-TEST(test_completion)
-{
-	assert_int_equal(parse("completion bash"), 0);
-	assert_int_equal(verb, OPTIONS_COMPLETION);
-	assert_string_equal(o.files[0], "bash");
-	assert_int_equal(parse("completion"), -EINVAL);
-	assert_false(line_completion(stdout, &options_line, "csh"));
-	for (size_t i = 0; i < 3; i++) {
-		static const char *const shells[] = {"bash", "zsh", "fish"};
-		char *text = printed(shells[i]);
-		assert_non_null(strstr(text, "check"));
-		assert_non_null(strstr(text, "expect-status"));
-		assert_non_null(strstr(text, "token-file"));
-		assert_null(strstr(text, "timelimit"));
-		free(text);
-	}
-}
-
 /* Goal: every error is an error before any request, and says what it is. */
 TEST(test_errors)
 {
@@ -288,8 +252,13 @@ TEST(test_help)
 	static const char *const needed[] = {"--rate", "--arrivals", "--seed",
 	    "--max-connections", "--expect-status", "--fail", "--slow",
 	    "--stamps", "--priority", "--ndjson"};
-	char *text = printed(NULL);
+	char *text = NULL;
+	size_t length;
+	FILE *f = open_memstream(&text, &length);
 
+	assert_non_null(f);
+	line_help(f, &options_line, LINE_ANY);
+	assert_int_equal(fclose(f), 0);
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		assert_non_null(strstr(text, needed[i]));
 	assert_null(strstr(text, "--qps"));
