@@ -78,24 +78,13 @@ TEST(test_integers_are_exact)
 	json_uint(&j, UINT64_MAX);
 	json_int(&j, INT64_MIN);
 	json_uint(&j, (UINT64_C(1) << 53) + 1);
-	json_array_end(&j);
-	expect(
-	    &j, "[18446744073709551615,-9223372036854775808,9007199254740993]");
-}
-
-TEST(test_thousandths_are_exact)
-{
-	struct json j;
-
-	json_init(&j, false);
-	json_array_begin(&j);
-	json_thousandths(&j, 0);
 	json_thousandths(&j, 2310000);
 	json_thousandths(&j, -5);
 	json_thousandths(&j, INT64_MIN);
 	json_array_end(&j);
-	expect(&j, "[0.000,2310.000,-0.005,-9223372036854775.808]");
-	json_fini(&j);
+	expect(&j,
+	    "[18446744073709551615,-9223372036854775808,9007199254740993,"
+	    "2310.000,-0.005,-9223372036854775.808]");
 }
 
 TEST(test_strings_are_escaped)
@@ -220,7 +209,6 @@ write_random(struct json *j, uint64_t *seed, unsigned depth)
 
 TEST(test_random_documents_are_valid)
 {
-	const char *show = getenv("SHOW_JSON");
 	uint64_t seed = 7;
 	struct json j;
 
@@ -233,8 +221,6 @@ TEST(test_random_documents_are_valid)
 		assert_int_equal(json_take(&j, &text, &length), 0);
 		assert_int_equal(strlen(text), length);
 		assert_true(json_valid(text));
-		if (show != NULL && !j.pretty)
-			printf("JSON %s\n", text);
 		free(text);
 	}
 }

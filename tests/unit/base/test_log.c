@@ -316,35 +316,6 @@ close_and_drain(struct drain *d, uint64_t lines)
 	close(d->fd);
 }
 
-static uint64_t
-reported_losses(void)
-{
-	uint64_t lines = 0;
-
-	for (const char *p = captured;
-	     (p = strstr(p, "log_lines_dropped lines=")) != NULL; p++)
-		lines += strtoull(strchr(p, '=') + 1, NULL, 10);
-	return lines;
-}
-
-TEST(test_overflow_is_counted)
-{
-	uint64_t before = log_dropped(), dropped;
-	struct drain d = pipe_begin();
-
-	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
-	log_open();
-	/* Nobody reads: this returns although nothing can be written. */
-	for (int i = 0; i < FLOOD; i++)
-		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
-	dropped = log_dropped() - before;
-	assert_true(dropped > 0);
-	close_and_drain(&d, FLOOD - dropped);
-	assert_int_equal(log_dropped() - before, dropped);
-	assert_int_equal(reported_losses(), dropped);
-	assert_int_equal(count_of(captured, " flood i=") + dropped, FLOOD);
-}
-
 /* Log lines number first to last - 1; which of them were dropped is known. */
 static void
 flood(bool *dropped, int first, int last)

@@ -82,22 +82,6 @@ TEST(test_distribution)
 	assert_in_range(refused, 2, 22);
 }
 
-/* Goal: the test that guards arrivals refuses other distributions. */
-TEST(test_ks_refuses)
-{
-	schedule_fill(ARRIVALS_UNIFORM, 1000, 0, offset_ns, 1000);
-	for (size_t i = 999; i > 0; i--)
-		offset_ns[i] -= offset_ns[i - 1];
-	samples_sort(offset_ns, 1000);
-	assert_true(ks_exponential(offset_ns, 1000, 1e6) > 0.5);
-	schedule_fill(ARRIVALS_POISSON, 800, 1, offset_ns, 1000);
-	for (size_t i = 999; i > 0; i--)
-		offset_ns[i] -= offset_ns[i - 1];
-	samples_sort(offset_ns, 1000);
-	assert_true(
-	    ks_exponential(offset_ns, 1000, 1e6) > ks_critical_5pct(1000));
-}
-
 /* Goal: equal gaps do not drift, at a rate that is no whole number of ns. */
 TEST(test_uniform)
 {
