@@ -126,19 +126,3 @@ histogram_quantile(const struct histogram *h, double q)
 	}
 	return h->max;
 }
-
-uint64_t
-histogram_count_to(const struct histogram *h, uint64_t value)
-{
-	unsigned last = histogram_bucket(value);
-	uint64_t seen = 0;
-
-	if (value >= h->max)
-		return h->count;
-	for (unsigned i = 0; i < last; i++)
-		seen += h->bucket[i];
-	/* Part of a bucket cannot be counted. */
-	if (histogram_bucket_edge(last) == value)
-		seen += h->bucket[last];
-	return seen;
-}

@@ -40,10 +40,6 @@ void histogram_merge(struct histogram *into, const struct histogram *from);
  * count within rounding error of a whole number is that number.  O(buckets). */
 uint64_t histogram_quantile(const struct histogram *h, double q);
 
-/* How many values are <= value: exact at bucket edges and from the maximum on,
- * elsewhere without those in value's own bucket.  O(buckets). */
-uint64_t histogram_count_to(const struct histogram *h, uint64_t value);
-
 /* The largest value that lands in bucket i, 0 <= i < HISTOGRAM_BUCKETS. */
 uint64_t histogram_bucket_edge(unsigned i);
 

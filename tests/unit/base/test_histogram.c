@@ -127,7 +127,6 @@ TEST(test_empty_and_edges)
 
 	histogram_init(&one);
 	assert_int_equal(histogram_quantile(&one, 0.5), 0);
-	assert_int_equal(histogram_count_to(&one, UINT64_MAX), 0);
 	for (unsigned i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
 		histogram_init(&one);
 		histogram_record(&one, edges[i]);
@@ -150,31 +149,4 @@ TEST(test_bucket_edges_tile_the_range)
 		assert_int_equal(one.bucket[i + 1], 1);
 	}
 	assert_true(histogram_bucket_edge(HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
-}
-
-TEST(test_count_to_against_samples)
-{
-	uint64_t seed = 3;
-
-	histogram_init(&one);
-	for (unsigned i = 0; i < SAMPLES; i++) {
-		samples[i] = sample_any_magnitude(&seed);
-		histogram_record(&one, samples[i]);
-	}
-	for (unsigned round = 0; round < 300; round++) {
-		unsigned i = (unsigned)(splitmix64(&seed) % HISTOGRAM_BUCKETS);
-		uint64_t edge = histogram_bucket_edge(i);
-		uint64_t truth = 0;
-
-		for (unsigned s = 0; s < SAMPLES; s++)
-			truth += samples[s] <= edge;
-		assert_int_equal(histogram_count_to(&one, edge), truth);
-	}
-	/* Inside a bucket it must not count what may lie above. */
-	histogram_init(&one);
-	histogram_record(&one, 1000);
-	histogram_record(&one, 5000);
-	assert_int_equal(histogram_count_to(&one, 1000), 0);
-	assert_int_equal(histogram_count_to(&one, 1008), 1);
-	assert_int_equal(histogram_count_to(&one, 5000), 2);
 }
