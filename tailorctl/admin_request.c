@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tailorctl/field.h"
-#include "tailorctl/find.h"
 #include "base/terminal.h"
 
 int

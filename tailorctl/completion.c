@@ -9,9 +9,7 @@
 #include "base/array.h"
 #include "base/instant.h"
 #include "tailorctl/admin_request.h"
-#include "tailorctl/commands.h"
-#include "tailorctl/field.h"
-#include "tailorctl/find.h"
+#include "tailorctl/options.h"
 #include "tailorctl/samples.h"
 
 #define HARMLESS                     \

@@ -4,7 +4,7 @@
  * (config/places.c).  One counts if it accepts a
  * connection: a file alone may be left from a tailor that was killed, or be
  * another user's. */
-#include "tailorctl/find.h"
+#include "tailorctl/admin_request.h"
 
 #include <dirent.h>
 #include <errno.h>

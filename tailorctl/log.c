@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tailorctl/commands.h"
+#include "tailorctl/options.h"
 #include "tailorctl/follow.h"
 #include "base/terminal.h"
 #include "tailorctl/query.h"

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/instant.h"
-#include "tailorctl/commands.h"
+#include "tailorctl/options.h"
 
 #define COUNT_MAX 1000000000
 #define SINCE "a time from 1s to 3650d: 90s, 10m, 2h, 1d"
