@@ -1,7 +1,7 @@
 /* background.h: a thread that gives way to servers. */
 #pragma once
 
-/* What the kernel lets a timer be late by default. */
+/* How late a timer may be by the kernel's default, ns. */
 #define BACKGROUND_SLACK_NS 50000UL
 
 /* Schedule the calling thread as work in the background: SCHED_BATCH with the

@@ -146,7 +146,7 @@ option_chosen(void *to, const struct option_row *row, const char *text)
 	return place_of(row->values, text, strlen(text)) < 0 ? -EINVAL : 0;
 }
 
-/* What an argument must be: "on, off or kernel". */
+/* The values of an argument, in words: "on, off or kernel". */
 static const char *
 wanted(const struct option_row *row, char out[LINE_WHY])
 {
@@ -174,7 +174,7 @@ wanted(const struct option_row *row, char out[LINE_WHY])
 
 /* --- options -------------------------------------------------------------- */
 
-/* What a word of another program means here; NULL: not known. */
+/* Our word for that of another program; NULL: not known. */
 static const char *
 meant_by(const struct command_line *l, const char *word)
 {
@@ -390,7 +390,7 @@ command_unknown(struct parse *p, const char *word)
 	return refuse(p, "no command \"%.32s\"", word);
 }
 
-/* Whether the command takes so many words. */
+/* Refuse more or fewer words than the command takes. */
 static int
 words_check(struct parse *p, const struct line_words *w)
 {
@@ -416,7 +416,7 @@ words_check(struct parse *p, const struct line_words *w)
 	    usage(p->l, w->command, use));
 }
 
-/* Whether the command takes the options that were given. */
+/* Refuse options that the command does not take. */
 static int
 given_check(struct parse *p, unsigned command)
 {

@@ -59,7 +59,7 @@ struct line_command {
 	const char *values; /* of the argument, as in option_row; NULL: none */
 };
 
-/* What stands for something else here. */
+/* Words of other programs, and their meaning here. */
 struct line_instead {
 	/* Words with a blank between: "ps status", "-f --file" or, of an option
 	 * that a command does not take, "log/--force". */
@@ -109,7 +109,7 @@ void line_help_commands(FILE *out, const struct command_line *l);
 /* Row i, and after those of the program --help and --version; then NULL. */
 const struct option_row *line_row(const struct command_line *l, unsigned i);
 
-/* Whether a command takes an option; LINE_ANY takes each. */
+/* True if a command takes an option; LINE_ANY takes each. */
 bool line_takes(const struct option_row *row, unsigned command);
 
 /* The first of the words that is a command's name; LINE_ANY: none is. */

@@ -30,7 +30,7 @@ struct blame_draw {
  * does not matter.  -ENOMEM. */
 int blame_sort(struct blame_set *s);
 
-/* What row i weighs in a draw. */
+/* The weight of row i in a draw. */
 static inline double
 blame_weight(const struct blame_set *s, const struct blame_draw *d, size_t i)
 {
@@ -49,7 +49,7 @@ blame_band(double p)
 	return (1 - p) / 4;
 }
 
-/* Whether a walk down from the top that left so much weight above has passed
+/* True if a walk down from the top that left so much weight above has passed
  * q(p): nearest rank, up to rounding errors. */
 static inline bool
 blame_passed(double above, double p, double weight)

@@ -69,7 +69,7 @@ run(struct check *c, int64_t duration_ns)
 	return err;
 }
 
-/* What a lateness of so much costs, and what would help. */
+/* Say the cost of such a lateness, and the remedy. */
 static void
 explain(const struct check *c, int64_t p99_ns, FILE *out)
 {

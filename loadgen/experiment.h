@@ -57,7 +57,7 @@ void experiment_begin(struct experiment *e);
 int experiment_iterate(struct experiment *e, unsigned index);
 int experiment_end(struct experiment *e);
 
-/* Whether SIGINT or SIGTERM came, to this one or the shared one. */
+/* True after SIGINT or SIGTERM, to this experiment or the shared one. */
 bool experiment_interrupted(const struct experiment *e);
 
 /* Write every output that is wanted and close it, then report.html.

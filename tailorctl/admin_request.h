@@ -1,8 +1,9 @@
 /* admin_request.h: which tailor is meant, requests to its admin socket, and
  * members of the JSON that it returns.
  *
- * http/client/client.h with this program's messages: errors are printed on standard
- * error before a function returns. */
+ * http/client/client.h with this program's messages: errors are printed on
+ * standard error before a function returns.  Tailor may be of another version:
+ * a member that is missing, or of another type, reads as unknown. */
 #pragma once
 
 #include <cjson/cJSON.h>
@@ -70,7 +71,7 @@ field_double(const cJSON *object, const char *key, double missing)
 	return cJSON_IsNumber(item) ? item->valuedouble : missing;
 }
 
-/* Whether it is there and true. */
+/* True if the member is true; false if it is missing. */
 static inline bool
 field_true(const cJSON *object, const char *key)
 {
@@ -84,12 +85,15 @@ field_list(const cJSON *object, const char *key)
 	return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-/* Returns a connected, non-blocking socket of its admin listener; the caller
- * closes it.  Or -1 after one message on standard error that says what to
- * do. */
+/* Select the running tailor: the one that --admin names; else the environment
+ * ($TAILOR_ADMIN its admin socket, $TAILOR_INSTANCE its name); else the only
+ * one that runs.  Names are those of the key "instance" and part of the names
+ * of admin sockets.  Returns a connected, non-blocking socket of its admin
+ * listener, which the caller closes; or -1 after one message on standard error
+ * that says what to do. */
 int find_tailor(const struct ctl_options *options);
 
-/* Whether find_tailor would succeed, or fail for another reason than that none
+/* True if find_tailor would succeed, or fail for another reason than that none
  * runs: one was named, or several run.  Prints nothing. */
 bool find_any(const struct ctl_options *options);
 

@@ -286,7 +286,7 @@ take_page(const struct view *v)
 	return err == 0 ? STATUS_OK : STATUS_NO;
 }
 
-/* What is wrong with the options, or NULL. */
+/* The fault of the options in words, or NULL. */
 static const char *
 options_wrong(const struct ctl_options *o)
 {

@@ -5,7 +5,7 @@
 #include "blame/report/report.h"
 #include "tailorctl/options.h"
 
-/* What is asked, and the tables that it is asked of. */
+/* The options of the command, and its question. */
 struct view {
 	const struct ctl_options *options;
 	struct blame_view of;

@@ -76,6 +76,7 @@ enum follow_event {
 	FOLLOW_END,  /* --dump is done, or a signal came */
 	FOLLOW_GONE, /* the tailor has stopped; printed */
 };
+/* Take the next event of the stream; waits 10 ms at most. */
 enum follow_event
 follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost);
 

@@ -277,7 +277,7 @@ probe_steering(struct probe_finding *f)
 		    "this user";
 }
 
-/* Whether the kernel lets us create a BPF map. */
+/* True if the kernel lets us create a BPF map. */
 static bool
 bpf_works(void)
 {

@@ -311,7 +311,7 @@ show_slow_one(const cJSON *one, int64_t target_ns)
 	    field_true(one, "earlier_boot") ? " (earlier boot)" : "");
 }
 
-/* What the list does not hold. */
+/* Say how much the list leaves out. */
 static void
 show_left_out(const cJSON *tree)
 {

@@ -212,7 +212,7 @@ struct top_row {
 	int64_t cost_ns, extra_ns, max_ns;
 };
 
-/* What the rows are sorted by. */
+/* The columns that rows are sorted by. */
 enum order { BY_COST, BY_LONGEST, BY_COUNT, ORDERS };
 
 struct top {

@@ -321,7 +321,7 @@ put_lines(const struct blame_page *p)
 	fputs("</table>\n", p->out);
 }
 
-/* What has changed since the other time, if there is one. */
+/* Changes since the other time, if there is one. */
 static void
 put_changes(const struct blame_page *p)
 {

@@ -11,7 +11,7 @@
 #include "blame/report/exact.h"
 #include "blame/report/rows.h"
 
-/* What is asked of a table. */
+/* A question to accounts, and the accounts. */
 struct blame_view {
 	struct blame_rows rows, then; /* owned by the caller; then: compared
 				       * with, or empty */
@@ -83,8 +83,8 @@ struct blame_spot {
 unsigned blame_spots(const struct blame_view *v,
     const struct blame_route *route, size_t beyond, struct blame_spot *out);
 
-/* The same of all requests by route: whether there is one; *q_ns receives their
- * q(p). */
+/* The route that has clearly more of the tail of all requests; false: there is
+ * none.  *q_ns receives the q(p) of all. */
 bool
 blame_all(const struct blame_view *v, int64_t *q_ns, struct blame_spot *out);
 

@@ -119,7 +119,7 @@ print_line(const struct blame_view *v, const struct blame_report *r, unsigned i)
 	printf("  %u\n", l->episodes);
 }
 
-/* What is too small for a line. */
+/* The sum of waits that are too small for a line. */
 static void
 print_others(const struct blame_report *r)
 {

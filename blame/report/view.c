@@ -12,7 +12,7 @@
 #define SEED UINT64_C(0x7461696c6f72) /* the same intervals each time */
 #define PLACES 64
 #define PART_SHOWN 0.01 /* of q(p) - q(0.5) */
-/* What is worth a line: more of the tail than of all requests. */
+/* A wait is worth a line if it is more of the tail than of all requests. */
 #define SPOT_MORE 0.1
 #define SPOT_TIMES 1.25
 
@@ -153,7 +153,7 @@ blame_view_apart(const struct blame_view *v, const struct blame_latency *l,
 	return true;
 }
 
-/* What a server that sleeps waits for, if sleep is worth a line; else NULL. */
+/* Note on a server that sleeps, if sleep is worth a line; else NULL. */
 static const char *
 sleep_note(const struct blame_view *v, const struct blame_report *r)
 {

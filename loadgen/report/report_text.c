@@ -14,7 +14,7 @@
 
 #define NO_VALUE "-"
 
-/* What all parts of the report need. */
+/* Passed to all parts of the report. */
 struct printer {
 	FILE *out;
 	struct report *report;

@@ -56,7 +56,7 @@ series_reserve(struct sample_series *p, size_t more)
 	return 0;
 }
 
-/* Whether a sample has a value in a series, and which. */
+/* Value of a sample in a series; false if it has none. */
 static bool
 sample_value(const struct request_sample *sample,
     enum expectation_series series, int64_t *out)

@@ -67,7 +67,7 @@ struct verdict {
 /* Judge a finished summary. */
 void verdict_reach(struct verdict *v, struct summary *s);
 
-/* Their names in every output, by enum. */
+/* Names of verdicts and of trust in every output, by enum. */
 extern const char *const verdict_names[];
 extern const char *const trust_names[];
 
