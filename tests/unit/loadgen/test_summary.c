@@ -419,28 +419,3 @@ TEST(test_bounds_without_response)
 	assert_int_equal(p[60].generator_ns, 0);
 	end();
 }
-
-/* Goal: the K slowest of random streams, ties and short ones included. */
-TEST(test_slow_list)
-{
-	struct slow_list l;
-	int64_t all[100];
-	uint64_t random = 4;
-
-	for (int round = 0; round < 500; round++) {
-		size_t n = splitmix64(&random) % 100;
-		size_t k = splitmix64(&random) % 10;
-		assert_int_equal(slow_list_init(&l, k), 0);
-		for (size_t i = 0; i < n; i++) {
-			all[i] = (int64_t)(splitmix64(&random) % 30);
-			slow_list_offer(
-			    &l, &(struct slow){.latency_ns = all[i]});
-		}
-		samples_sort(all, n);
-		assert_int_equal(l.count, n < k ? n : k);
-		for (size_t i = 0; i < l.count; i++)
-			assert_int_equal(
-			    l.slowest[i].latency_ns, all[n - 1 - i]);
-		slow_list_fini(&l);
-	}
-}
