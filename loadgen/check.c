@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/quantity.h"
 
 #define DURATION_NS (10 * NS_PER_S)
@@ -65,7 +66,7 @@ run(struct check *c, int64_t duration_ns)
 	err = -pthread_create(&thread, NULL, check_main, c);
 	if (err == 0)
 		pthread_join(thread, NULL);
-	samples_sort(c->ns, c->n);
+	array_sort_int64(c->ns, c->n);
 	return err;
 }
 

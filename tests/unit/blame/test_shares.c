@@ -245,9 +245,10 @@ TEST(bad_input_is_refused)
 	blame_free(&s);
 }
 
+/* What has a share has been seen, too, however small a part it is. */
 TEST(shapley_values_add_up_to_the_gain_of_all)
 {
-	struct blame_options o = {.p = 0.99};
+	struct blame_options o = {.p = 0.99, .resamples = 50};
 	static struct blame_report r;
 
 	for (unsigned k = 0; k < POPULATIONS; k++) {
@@ -261,6 +262,8 @@ TEST(shapley_values_add_up_to_the_gain_of_all)
 			if (!isnan(r.line[i].shapley_ns))
 				sum += r.line[i].shapley_ns;
 			excess += r.line[i].excess_ns;
+			if (r.line[i].share_ns > 0)
+				assert_true(r.line[i].episodes > 0);
 		}
 		assert_true(fabs(sum - r.all_ns) < 1);
 		assert_int_equal(excess, r.q_ns - r.p50_ns);

@@ -153,6 +153,9 @@ TEST(test_aliases)
 	assert_int_equal(parse("--arrivals closed:8 " URL), 0);
 	assert_int_equal(o.plan.connections, 8);
 	assert_int_equal(o.plan.closed_clients, 8);
+	/* More connections than the default limit raise the limit. */
+	assert_int_equal(parse("-c 2k " URL), 0);
+	assert_int_equal(o.plan.max_connections, 2000);
 }
 
 /* Goal: a duration is that of the whole run, whatever other programs call it,
@@ -237,32 +240,4 @@ TEST(test_errors)
 			fail_msg("\"%s\": \"%s\" does not name %s", wrong[i][0],
 			    o.why, wrong[i][1]);
 	}
-}
-
-/* Goal: more connections than the default limit raise the limit. */
-TEST(test_connections)
-{
-	assert_int_equal(parse("-c 2k " URL), 0);
-	assert_int_equal(o.plan.max_connections, 2000);
-}
-
-/* Goal: the help text fits 80 columns and has every option. */
-TEST(test_help)
-{
-	static const char *const needed[] = {"--rate", "--arrivals", "--seed",
-	    "--max-connections", "--expect-status", "--fail", "--slow",
-	    "--stamps", "--priority", "--ndjson"};
-	char *text = NULL;
-	size_t length;
-	FILE *f = open_memstream(&text, &length);
-
-	assert_non_null(f);
-	line_help(f, &options_line, LINE_ANY);
-	assert_int_equal(fclose(f), 0);
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		assert_non_null(strstr(text, needed[i]));
-	assert_null(strstr(text, "--qps"));
-	for (char *rest = text, *row; (row = strsep(&rest, "\n")) != NULL;)
-		assert_true(strlen(row) <= 80);
-	free(text);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "loadgen/send/plan.h"
 #include "loadgen/stats/statistics.h"
 
@@ -73,7 +74,7 @@ TEST(test_distribution)
 			assert_true(offset_ns[i] >= offset_ns[i - 1]);
 			offset_ns[i] -= offset_ns[i - 1];
 		}
-		samples_sort(offset_ns, 1000);
+		array_sort_int64(offset_ns, 1000);
 		if (ks_exponential(offset_ns, 1000, 1e6) >
 		    ks_critical_5pct(1000))
 			refused++;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "loadgen/stats/statistics.h"
 
@@ -59,7 +60,7 @@ TEST(test_quantile)
 		for (size_t i = 0; i < n; i++)
 			values[i] = sorted[i] =
 			    (int64_t)(splitmix64(&seed) % 100) - 50;
-		samples_sort(sorted, n);
+		array_sort_int64(sorted, n);
 		for (unsigned percent = 1; percent <= 100; percent++) {
 			int64_t v = quantile_sorted(sorted, n, percent);
 			assert_true(

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "loadgen/stats/findings.h"
 #include "loadgen/stats/summary.h"
@@ -93,7 +94,7 @@ TEST(test_against_naive)
 		assert_int_equal(summary_add(&s, &it), 0);
 		const struct iteration_summary *sum = &s.iterations[k - 1];
 		const struct latency_summary *d = &sum->series[SERIES_LATENCY];
-		samples_sort(values, ok);
+		array_sort_int64(values, ok);
 		assert_int_equal(sum->sent, REQUESTS);
 		assert_int_equal(sum->errors, errors);
 		assert_int_equal(sum->outcomes[OUTCOME_RESET], errors);
@@ -369,7 +370,7 @@ TEST(test_bounds)
 		for (size_t i = 0; i < REQUESTS; i++)
 			truth_ns[i] = instant_since(perfect[10 + i],
 			    iteration_measured(&it)[i].scheduled);
-		samples_sort(truth_ns, REQUESTS);
+		array_sort_int64(truth_ns, REQUESTS);
 		assert_int_equal(summary_add(&s, &it), 0);
 		summary_finish(&s);
 		for (size_t k = 0; k < sizeof(at) / sizeof(at[0]); k++) {
