@@ -69,6 +69,9 @@ int finish_write(struct experiment *e, bool text);
  * is not 0, unless the report says so. */
 enum exit_code finish_judge(struct experiment *e);
 
+/* Print a line on stderr that begins with the program's name. */
+void complain(const char *why);
+
 /* Measure o->url_a and o->url_b, print and write the comparison, and with -o
  * each run, into a/ and b/.  Returns the exit status; says on stderr what went
  * wrong. */
