@@ -78,6 +78,13 @@ event_text(const char *event)
 	return p;
 }
 
+static void
+text_open(void)
+{
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_open();
+}
+
 /* --- tests -------------------------------------------------------------- */
 
 TEST(test_text_line)
@@ -207,8 +214,7 @@ TEST(test_level_filters)
 {
 	int fd = capture_begin();
 
-	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
-	log_open();
+	text_open();
 	log_event(LOG_LEVEL_INFO, "hidden", "");
 	log_event(LOG_LEVEL_NOTICE, "shown", "");
 	log_level_set(LOG_LEVEL_DEBUG);
@@ -232,15 +238,13 @@ TEST(test_journal_prefix)
 	snprintf(stream, sizeof(stream), "%llu:%llu",
 	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 	setenv("JOURNAL_STREAM", stream, 1);
-	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
-	log_open();
+	text_open();
 	log_event(LOG_LEVEL_ERROR, "bad", "");
 	log_event(LOG_LEVEL_NOTICE, "good", "a=1");
 	log_close();
 	/* A journal that is not our stderr is not our concern. */
 	setenv("JOURNAL_STREAM", "1:1", 1);
-	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
-	log_open();
+	text_open();
 	log_event(LOG_LEVEL_NOTICE, "elsewhere", "");
 	log_close();
 	unsetenv("JOURNAL_STREAM");
@@ -255,8 +259,7 @@ TEST(test_direct_before_open_and_after_close)
 
 	log_event(LOG_LEVEL_ERROR, "early", "");
 	assert_int_not_equal(lseek(fd, 0, SEEK_END), 0);
-	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
-	log_open();
+	text_open();
 	log_close();
 	log_event(LOG_LEVEL_ERROR, "late", "");
 	capture_end(fd);
@@ -340,8 +343,7 @@ TEST(test_loss_is_reported_where_it_was)
 	int next = 0;
 	char *rest;
 
-	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
-	log_open();
+	text_open();
 	flood(dropped, 0, FLOOD);
 	/* Now and then the writer may go on. */
 	for (int i = FLOOD; i < 2 * FLOOD; i += 100) {
@@ -378,8 +380,7 @@ TEST(test_close_gives_up_on_a_stuck_reader)
 	uint64_t before = log_dropped();
 	struct drain d = pipe_begin();
 
-	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
-	log_open();
+	text_open();
 	for (int i = 0; i < FLOOD; i++)
 		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
 	log_close(); /* a hang here is the failure */
@@ -409,8 +410,7 @@ TEST(test_threads_share_it)
 	pthread_t threads[THREADS];
 	int fd = capture_begin();
 
-	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
-	log_open();
+	text_open();
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, log_many, names[i]);
 	for (int i = 0; i < THREADS; i++)
