@@ -1,5 +1,8 @@
-/* array.h: lengths of arrays, names from them, order in them. */
+/* array.h: lengths of arrays, names from them, order in them, their growth. */
 #pragma once
+
+#include <stddef.h>
+#include <stdint.h>
 
 /* How many elements an array has. */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -13,3 +16,12 @@
 /* -1, 0 or 1: a is less than, equal to or greater than b, for qsort() and
  * bsearch().  Chain keys with "?:". */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Sort n values, the smallest first; no value may be NaN. */
+void array_sort_int64(int64_t *values, size_t n);
+void array_sort_double(double *values, size_t n);
+
+/* Make room in a malloc()ed array, or NULL, for need elements of size bytes, by
+ * doubling *capacity.  Returns the array, which may have moved; NULL: no
+ * memory, and the array is as before. */
+void *array_reserve(void *array, size_t *capacity, size_t need, size_t size);

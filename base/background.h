@@ -1,7 +1,27 @@
-/* background.h: a thread that gives way to servers. */
+/* background.h: how a thread is scheduled, and how it gives way to servers. */
 #pragma once
 
-/* What the kernel lets a timer be late by default. */
+#include <stdint.h>
+
+/* The kernel's struct sched_attr, first version.  linux/sched/types.h cannot be
+ * included beside sched.h. */
+struct scheduling {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns; /* a slice, from Linux 6.12 on; 0: the usual one */
+	uint64_t deadline_ns, period_ns;
+};
+#define SCHEDULING_RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
+
+/* Read, or set, how the calling thread is scheduled; size is filled in.
+ * Returns 0 or a negative errno.  Setting is not sched_setscheduler(), which a
+ * unit's filter of system calls refuses. */
+int scheduling_read(struct scheduling *out);
+int scheduling_set(struct scheduling s);
+
+/* How late a timer may be by the kernel's default, ns. */
 #define BACKGROUND_SLACK_NS 50000UL
 
 /* Schedule the calling thread as work in the background: SCHED_BATCH with the

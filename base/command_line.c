@@ -146,7 +146,7 @@ option_chosen(void *to, const struct option_row *row, const char *text)
 	return place_of(row->values, text, strlen(text)) < 0 ? -EINVAL : 0;
 }
 
-/* What an argument must be: "on, off or kernel". */
+/* The values of an argument, in words: "on, off or kernel". */
 static const char *
 wanted(const struct option_row *row, char out[LINE_WHY])
 {
@@ -174,7 +174,7 @@ wanted(const struct option_row *row, char out[LINE_WHY])
 
 /* --- options -------------------------------------------------------------- */
 
-/* What a word of another program means here; NULL: not known. */
+/* Our word for that of another program; NULL: not known. */
 static const char *
 meant_by(const struct command_line *l, const char *word)
 {
@@ -337,14 +337,13 @@ options_take(struct parse *p, int *count)
 
 /* --- commands ------------------------------------------------------------- */
 
-/* The first of the words that is a command. */
-static unsigned
-command_among(const struct command_line *l, int argc, char *const *argv)
+unsigned
+line_command_of(const struct command_line *l, int count, char *const *word)
 {
-	for (int i = 1; i < argc; i++)
+	for (int i = 0; i < count; i++)
 		for (unsigned c = 0; c < l->commands; c++)
 			if (l->command[c].name[0] != '\0' &&
-			    strcmp(argv[i], l->command[c].name) == 0)
+			    strcmp(word[i], l->command[c].name) == 0)
 				return c;
 	return LINE_ANY;
 }
@@ -391,7 +390,7 @@ command_unknown(struct parse *p, const char *word)
 	return refuse(p, "no command \"%.32s\"", word);
 }
 
-/* Whether the command takes so many words. */
+/* Refuse more or fewer words than the command takes. */
 static int
 words_check(struct parse *p, const struct line_words *w)
 {
@@ -417,7 +416,7 @@ words_check(struct parse *p, const struct line_words *w)
 	    usage(p->l, w->command, use));
 }
 
-/* Whether the command takes the options that were given. */
+/* Refuse options that the command does not take. */
 static int
 given_check(struct parse *p, unsigned command)
 {
@@ -447,11 +446,15 @@ line_parse(const struct command_line *l, void *to, int argc, char **argv,
 	    .why = why,
 	    .argc = argc,
 	    .argv = argv,
-	    .command = command_among(l, argc, argv)};
+	    .command = line_command_of(l, argc - 1, argv + 1)};
 	int err;
 
 	assert(l->rows <= LINE_ROWS_MAX);
 	*out = (struct line_words){.word = argv + 1};
+	if (argc > 2 && strcmp(argv[1], "__complete") == 0) {
+		line_complete(l, argc - 2, argv + 2);
+		return 1;
+	}
 	err = options_take(&p, &out->count);
 	if (err != 0)
 		return err;
@@ -462,7 +465,7 @@ line_parse(const struct command_line *l, void *to, int argc, char **argv,
 		return 1;
 	}
 	if (out->count > 0) {
-		out->command = command_among(l, 2, argv);
+		out->command = line_command_of(l, 1, out->word);
 		if (out->command != LINE_ANY) {
 			out->word++;
 			out->count--;

@@ -38,7 +38,7 @@ struct option_row {
 	/* "a list like 2xx,304"; NULL: from values, else from low and high */
 	const char *wants;
 	/* Completion: words that the argument may be, "" if they are not known;
-	 * "@ID": the lines that "PROGRAM completion ID" prints; NULL: files. */
+	 * "@ID": what complete prints; NULL: files. */
 	const char *values;
 	const char *group; /* heading before this row of --help, or NULL */
 	uint32_t commands; /* LINE_COMMAND of those that take it; 0: all */
@@ -59,7 +59,7 @@ struct line_command {
 	const char *values; /* of the argument, as in option_row; NULL: none */
 };
 
-/* What stands for something else here. */
+/* Words of other programs, and their meaning here. */
 struct line_instead {
 	/* Words with a blank between: "ps status", "-f --file" or, of an option
 	 * that a command does not take, "log/--force". */
@@ -71,10 +71,13 @@ struct command_line {
 	const char *program;
 	const char *about, *end; /* in --help, below the usage and at the end */
 	const struct line_command *command; /* at least one */
-	const struct option_row *row;	    /* of the first see selects */
+	const struct option_row *row;
 	const struct line_instead *instead;
 	unsigned commands, rows, insteads;
-	bool selects; /* "PROGRAM completion ID" gets row[0] as it was typed */
+	/* Print, by line_offer, words that only the program knows: those of
+	 * "@WHAT" in values.  selected: the argument of row[0], or NULL. */
+	void (*complete)(
+	    const char *what, const char *selected, const char *typed);
 	/* Explain in why an option that is unknown, or a word too many; false:
 	 * not known either.  NULL: none is. */
 	bool (*explain)(const struct line_command *command, const char *word,
@@ -106,10 +109,21 @@ void line_help_commands(FILE *out, const struct command_line *l);
 /* Row i, and after those of the program --help and --version; then NULL. */
 const struct option_row *line_row(const struct command_line *l, unsigned i);
 
-/* Whether a command takes an option; LINE_ANY takes each. */
+/* True if a command takes an option; LINE_ANY takes each. */
 bool line_takes(const struct option_row *row, unsigned command);
 
-/* completion.c: print the script for "bash", "zsh" or "fish".  False for
- * another shell. */
+/* The first of the words that is a command's name; LINE_ANY: none is. */
+unsigned
+line_command_of(const struct command_line *l, int count, char *const *word);
+
+/* completion.c: print the words that may stand in place of the last of count
+ * words (at least one), which was typed in part.  line_parse does so for
+ * "__complete". */
+void line_complete(const struct command_line *l, int count, char *const *word);
+
+/* Print those words of a list, with blanks between, that begin so. */
+void line_offer(const char *list, const char *typed);
+
+/* Print the script for "bash", "zsh" or "fish".  False for another shell. */
 bool
 line_completion(FILE *out, const struct command_line *l, const char *shell);

@@ -416,7 +416,7 @@ rundir_make_for(const char *path, uid_t uid, gid_t gid)
 	return err;
 }
 
-/* What was opened in a directory is not what another user has put there. */
+/* Refuse a file that another user may have put into the directory. */
 static int
 append_check(int fd, const struct stat *directory)
 {

@@ -52,16 +52,6 @@ histogram_init(struct histogram *h)
 }
 
 void
-histogram_record(struct histogram *h, uint64_t value)
-{
-	h->count++;
-	h->sum = add_saturating(h->sum, value);
-	h->min = value < h->min ? value : h->min;
-	h->max = value > h->max ? value : h->max;
-	h->bucket[histogram_bucket(value)]++;
-}
-
-void
 histogram_add(struct histogram *h, uint64_t value, uint64_t n)
 {
 	uint64_t sum;
@@ -77,11 +67,14 @@ histogram_add(struct histogram *h, uint64_t value, uint64_t n)
 	h->bucket[histogram_bucket(value)] += n;
 }
 
-/* ceil(q * count), except that a product within rounding error of a whole
- * number is that number: 0.07 is stored a little above 7/100, and of a hundred
- * values the 7th is meant, not the 8th. */
-static uint64_t
-rank_of(double q, uint64_t count)
+void
+histogram_record(struct histogram *h, uint64_t value)
+{
+	histogram_add(h, value, 1);
+}
+
+uint64_t
+histogram_rank(double q, uint64_t count)
 {
 	double exact = q * (double)count;
 	double whole = nearbyint(exact);
@@ -103,7 +96,7 @@ histogram_quantile(const struct histogram *h, double q)
 	assert(q >= 0 && q <= 1);
 	if (h->count == 0)
 		return 0;
-	rank = rank_of(q, h->count);
+	rank = histogram_rank(q, h->count);
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		uint64_t edge;
 

@@ -36,7 +36,7 @@ instant_now(void)
 	    (uint64_t)t.tv_sec * (uint64_t)NS_PER_S + (uint64_t)t.tv_nsec};
 }
 
-/* Whether a is set. */
+/* True if a has happened: it is not INSTANT_NONE. */
 static inline bool
 instant_is_set(struct instant a)
 {
@@ -74,7 +74,7 @@ instant_wall_ns(struct instant a)
 	return instant_wall_now_ns() - instant_since(instant_now(), a);
 }
 
-/* Whether a lies strictly before b. */
+/* True if a lies strictly before b. */
 static inline bool
 instant_before(struct instant a, struct instant b)
 {

@@ -219,7 +219,7 @@ slot_put(const struct log_line *line)
 
 /* --- public ----------------------------------------------------------- */
 
-/* Whether stderr itself is the journal's socket, not just a parent's. */
+/* True if stderr itself is the journal's socket, not just a parent's. */
 static bool
 stderr_is_journal(void)
 {

@@ -11,7 +11,7 @@
  * twice ("optimal string alignment"). */
 unsigned nearest_distance(const char *a, const char *b);
 
-/* Whether a word at that distance may be a typing error for word: at most a
+/* True if a word at that distance may be a typing error for word: at most a
  * third of its letters differ. */
 bool nearest_is_slip(unsigned distance, const char *word);
 

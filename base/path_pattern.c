@@ -159,7 +159,7 @@ path_segment_end(const char *at, const char *end)
 	return slash != NULL ? slash : end;
 }
 
-/* Whether a segment of the pattern that is not "**" matches one of the path;
+/* True if a segment of the pattern that is not "**" matches one of the path;
  * each from after its "/" to its end. */
 static bool
 segment_matches(

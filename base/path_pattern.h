@@ -40,5 +40,5 @@ const char *path_pattern_judge(const char *text);
  * Dots and the rest are looked for in the decoded path. */
 bool path_read(const char *target, size_t length, struct path *out);
 
-/* Whether a pattern that path_pattern_judge has accepted matches. */
+/* True if a pattern that path_pattern_judge has accepted matches the path. */
 bool path_pattern_matches(const char *pattern, struct path path);

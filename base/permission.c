@@ -96,7 +96,7 @@ permission_read(struct permission *p)
 	read_unit(p);
 }
 
-/* What tailor is called by in a command. */
+/* Path of tailor, for a command to copy. */
 static char *
 program(char *out, size_t size)
 {

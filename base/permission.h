@@ -31,7 +31,7 @@ struct permission {
 /* Read this process's permissions from /proc and /sys. */
 void permission_read(struct permission *p);
 
-/* Whether it has the capabilities that tracing the kernel needs. */
+/* True if the process has the capabilities that tracing the kernel needs. */
 bool permission_to_trace(const struct permission *p);
 
 /* Tracing the kernel was refused (EPERM): the reason, as part of a sentence,

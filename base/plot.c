@@ -241,38 +241,12 @@ plot_line(
 }
 
 void
-plot_dot(
-    struct plot *p, const char *class, struct plot_point at, const char *label)
-{
-	double x = plot_x(p, at.x), y = plot_y(p, at.y);
-	bool left = x > (PLOT_LEFT + PLOT_RIGHT) / 2.0;
-
-	fprintf(p->out,
-	    "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", class,
-	    x, y);
-	if (label[0] == '\0')
-		return;
-	fprintf(p->out, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\"%s>",
-	    x + (left ? -8 : 8), y - 6, left ? " text-anchor=\"end\"" : "");
-	plot_escape(p->out, label);
-	fputs("</text>\n", p->out);
-}
-
-void
 plot_note(struct plot *p, const char *text)
 {
 	fprintf(
 	    p->out, "<text x=\"%d\" y=\"%d\">", PLOT_LEFT, PLOT_BOTTOM + 34);
 	plot_escape(p->out, text);
 	fputs("</text>\n", p->out);
-}
-
-void
-plot_spread(
-    struct plot *p, const char *class, double x, double low, double high)
-{
-	fprintf(p->out, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class,
-	    plot_x(p, x), plot_y(p, low), plot_y(p, high));
 }
 
 void

@@ -47,14 +47,6 @@ struct plot_point {
 void plot_line(struct plot *p, const char *class,
     const struct plot_point *point, size_t n);
 
-/* A dot with a label beside it; "": none. */
-void plot_dot(
-    struct plot *p, const char *class, struct plot_point at, const char *label);
-
-/* A vertical stroke through a point, from low to high. */
-void plot_spread(
-    struct plot *p, const char *class, double x, double low, double high);
-
 /* Legend of a class, in line 0, 1, ... of the upper right corner; of the left
  * one in a PLOT_TAIL, whose curves end at the right. */
 void

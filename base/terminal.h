@@ -25,7 +25,7 @@ enum terminal_colour {
  * if it is no terminal, or does not say. */
 unsigned terminal_columns(FILE *out);
 
-/* Whether colours are allowed: out is a terminal, TERM is neither "dumb" nor
+/* True if colours are allowed: out is a terminal, TERM is neither "dumb" nor
  * missing, and NO_COLOR is missing or empty (no-color.org). */
 bool terminal_has_colour(FILE *out);
 

@@ -20,7 +20,7 @@ struct text {
 	bool failed;
 };
 
-/* Whether n more bytes and a terminator have room; if not, t has failed. */
+/* Make room for n more bytes and a terminator.  False: t has failed. */
 bool text_reserve(struct text *t, size_t n);
 
 /* Append n bytes; or a text. */

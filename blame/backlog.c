@@ -45,7 +45,7 @@ begin_compare(const void *a, const void *b, void *row)
 	return order != 0 ? order : COMPARE(x->id, y->id);
 }
 
-/* Whether this request found the server empty, or may have: of those between
+/* True if this request found the server empty, or may have: of those between
  * it and the latest one there may be no account. */
 static bool
 busy_over(const struct busy *b, const struct blame_account *a)
@@ -60,8 +60,8 @@ parts_add(double *sum, const struct blame_set *s, size_t i)
 		sum[c] += (double)s->part[i * s->shape.causes + c];
 }
 
-/* Whether it can have left such a wait behind: requests that waited for a CPU
- * keep a queue waiting, and not the other way round. */
+/* True if work of that kind can have left such a wait behind: requests that
+ * waited for a CPU keep a queue waiting, and not the other way round. */
 static bool
 leaves(enum blame_kind kind, enum blame_kind wait)
 {

@@ -31,7 +31,7 @@
 #define BLAME_TIME_MAX (INT64_MAX / 3) /* 97 years */
 #define BLAME_WEIGHT_MAX 1e12
 
-/* What can be done about a cause. */
+/* How much of a cause's time may go. */
 enum blame_kind {
 	BLAME_HAZARD,	   /* may go as a whole: a collection, a lock */
 	BLAME_QUEUE,	   /* the same, and it may be what others left behind */
@@ -83,7 +83,7 @@ struct blame_account {
 
 struct blame_set;
 
-/* What a set is made of; the tables must outlive it. */
+/* The causes, values and size of a set; the tables must outlive it. */
 struct blame_shape {
 	const struct blame_cause *cause;
 	const struct blame_value *value;

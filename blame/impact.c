@@ -239,14 +239,6 @@ column_auc(const struct blame_set *s, const struct blame_number *n, size_t rows,
 	return body == 0 || tail == 0 ? 0.5 : wins / (body * tail);
 }
 
-static int
-second_compare(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-
-	return COMPARE(*x, *y);
-}
-
 /* Different seconds in which rows ended that recorded a (and b, if not NULL);
  * 0, too, if memory ran out. */
 static unsigned
@@ -263,7 +255,7 @@ column_seconds(const struct blame_set *s, const struct value_column *a,
 		if (!isnan(a->x[i]) && (b == NULL || !isnan(b->x[i])) &&
 		    (!high || a->high[i]))
 			second[n++] = s->row[i].end_ns / SECOND_NS;
-	qsort(second, n, sizeof(*second), second_compare);
+	array_sort_int64(second, n);
 	for (size_t i = 0; i < n; i++)
 		found += i == 0 || second[i] != second[i - 1];
 	free(second);

@@ -50,7 +50,8 @@ mean_add(
 	}
 }
 
-void
+/* Mean of each cause over ranks low .. high; set sorted. */
+static void
 blame_mean(const struct blame_set *s, const struct blame_draw *d, double low,
     double high, double *mean)
 {
@@ -88,8 +89,9 @@ blame_share(const struct blame_set *s, const struct blame_draw *d, double p,
 	return q;
 }
 
-/* Each is rounded so that the running sums are: no error adds up. */
-void
+/* Whole ns that add up to the rounded sum of n values: each is rounded so that
+ * the running sums are. */
+static void
 blame_round(const double *value, unsigned n, int64_t *out)
 {
 	double sum = 0;

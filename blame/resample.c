@@ -120,12 +120,6 @@ blame_cells_draw(struct blame_cells *c, uint64_t *seed)
 	return d;
 }
 
-static int
-double_compare(const void *a, const void *b)
-{
-	return COMPARE(*(const double *)a, *(const double *)b);
-}
-
 /* The part of resamples to leave out at each end.  Resamples of b blocks differ
  * less than samples do: by sqrt((b - 1) / b), and as a normal variable where
  * Student's t is due, which is approximated (Hesterberg 2015).  Of a tail,
@@ -150,7 +144,7 @@ blame_interval_of(double *x, size_t n, size_t blocks)
 		return (struct blame_interval){0, 0};
 	if (out > 0)
 		out--;
-	qsort(x, n, sizeof(*x), double_compare);
+	array_sort_double(x, n);
 	return (struct blame_interval){
 	    llround(x[out]), llround(x[n - 1 - out])};
 }

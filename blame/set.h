@@ -30,7 +30,7 @@ struct blame_draw {
  * does not matter.  -ENOMEM. */
 int blame_sort(struct blame_set *s);
 
-/* What row i weighs in a draw. */
+/* The weight of row i in a draw. */
 static inline double
 blame_weight(const struct blame_set *s, const struct blame_draw *d, size_t i)
 {
@@ -49,7 +49,7 @@ blame_band(double p)
 	return (1 - p) / 4;
 }
 
-/* Whether a walk down from the top that left so much weight above has passed
+/* True if a walk down from the top that left so much weight above has passed
  * q(p): nearest rank, up to rounding errors. */
 static inline bool
 blame_passed(double above, double p, double weight)
@@ -57,19 +57,13 @@ blame_passed(double above, double p, double weight)
 	return above > (1 - p + 1e-12) * weight;
 }
 
-/* Row of q(p), and mean of each cause over ranks low .. high; set sorted.
- * mean may be NULL.  Rows that do not exist: 0. */
+/* Row of q(p); set sorted.  0 if there is no row. */
 size_t
 blame_rank(const struct blame_set *s, const struct blame_draw *d, double p);
-void blame_mean(const struct blame_set *s, const struct blame_draw *d,
-    double low, double high, double *mean);
 
 /* share(c, p) of a draw, not rounded; returns q(p). */
 double blame_share(const struct blame_set *s, const struct blame_draw *d,
     double p, double *share);
-
-/* Whole ns that add up to the rounded sum of n values. */
-void blame_round(const double *value, unsigned n, int64_t *out);
 
 /* The x at which weight p of the total is reached; x ascends.  n > 0. */
 double blame_weighted(const double *x, const double *w, size_t n, double p);

@@ -8,24 +8,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/background.h"
 #include "base/log.h"
 #include "profiler/profiler.h"
 #include "proxy/request/proxy.h"
 
-/* linux/sched/types.h cannot be included beside sched.h here. */
-struct slice_attr {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime_ns, deadline_ns, period_ns;
-};
-
 #define SLICE_NS (100 * NS_PER_US)
-#define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
 
 /* "auto" keeps the proposal, "none" pins nothing, else a CPU's number. */
 static int
@@ -101,10 +91,9 @@ placement_proxy(struct proxy *p)
 	 * before 6.12 ignore it.  Who started us under another policy (a
 	 * real-time one) knows why: then it stays.  Later threads, and the
 	 * servers we start, are scheduled like any other. */
-	struct slice_attr attr = {
-	    .size = sizeof(attr),
+	struct scheduling attr = {
 	    .policy = SCHED_OTHER,
-	    .flags = RESET_ON_FORK,
+	    .flags = SCHEDULING_RESET_ON_FORK,
 	    .nice = getpriority(PRIO_PROCESS, 0),
 	    .runtime_ns = (uint64_t)SLICE_NS,
 	};
@@ -112,7 +101,7 @@ placement_proxy(struct proxy *p)
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	if (sched_getscheduler(0) == SCHED_OTHER)
-		syscall(SYS_sched_setattr, 0, &attr, 0);
+		scheduling_set(attr);
 	if (p->plan.proxy_cpu < 0)
 		return;
 	CPU_ZERO(&set);

@@ -61,7 +61,6 @@ static const struct line_command command = {.name = "", .argument = ""};
 #define ONE "the first: one server is --active, one --backup"
 #define AT(member) .at = offsetof(struct settings, member)
 
-enum { SET = 5 }; /* its row */
 static const struct option_row rows[] = {
     {"config", 'c', "FILE", "read the configuration from FILE", option_text,
 	AT(file)},
@@ -73,8 +72,9 @@ static const struct option_row rows[] = {
 	.low = 1, .wants = ONE, .values = ""},
     {"admin", 0, "ADDR", "listen for tailorctl there (unix:/path)",
 	.set = set_key, .wants = MOST, .values = ""},
-    [SET] = {"set", 0, "KEY=VALUE", "set a key: hedging.mode=watch (repeat)",
-	.set = set_any, .wants = "KEY=VALUE, or more than 64"},
+    {"set", 0, "KEY=VALUE", "set a key: hedging.mode=watch (repeat)",
+	.set = set_any, .wants = "KEY=VALUE, or more than 64",
+	.values = "@KEY"},
     {"test", 't', NULL, "check the configuration; exit 0: it is good",
 	option_flag, AT(test)},
     {"dump", 'T', NULL, "print the effective configuration", option_flag,
@@ -137,6 +137,18 @@ explain(const struct line_command *of, const char *word, char *why)
 	return true;
 }
 
+static void
+complete_key(const char *what, const char *selected, const char *typed)
+{
+	char *keys = config_list_keys();
+
+	(void)what;
+	(void)selected;
+	if (keys != NULL)
+		line_offer(keys, typed);
+	free(keys);
+}
+
 static const struct command_line line = {
     .program = "tailor",
     .about =
@@ -156,22 +168,8 @@ static const struct command_line line = {
     .instead = insteads,
     .insteads = COUNT(insteads),
     .explain = explain,
+    .complete = complete_key,
 };
-
-/* The keys are the values of --set. */
-static void
-print_completion(const char *shell)
-{
-	struct option_row with_keys[COUNT(rows)];
-	struct command_line l = line;
-	char *keys = config_list_keys();
-
-	memcpy(with_keys, rows, sizeof(rows));
-	with_keys[SET].values = keys;
-	l.row = with_keys;
-	line_completion(stdout, &l, shell);
-	free(keys);
-}
 
 static void
 print_schema(void)
@@ -214,7 +212,7 @@ settings_parse(struct settings *s, int argc, char **argv)
 	if (s->schema)
 		print_schema();
 	if (s->completion != NULL) {
-		print_completion(s->completion);
+		line_completion(stdout, &line, s->completion);
 		exit(0);
 	}
 }

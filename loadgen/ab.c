@@ -212,12 +212,6 @@ compare_json(const struct ab_comparison *c, struct json *j)
 
 /* --- running both ------------------------------------------------------- */
 
-static void
-complain(const char *why)
-{
-	fprintf(stderr, "tailor-load: %s\n", why);
-}
-
 /* Write the comparison's JSON into the output directory. */
 static int
 write_json(const struct load_options *o, const struct ab_comparison *c)

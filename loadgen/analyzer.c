@@ -74,7 +74,7 @@ analyzer_begin(struct analyzer *a)
 	a->slow.count = 0;
 }
 
-/* Whether there is a Tailor to send requests to. */
+/* True if there is a Tailor to send requests to. */
 static bool
 is_there(const struct analyzer *a, const struct iteration *it)
 {

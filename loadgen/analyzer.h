@@ -35,14 +35,15 @@ int analyzer_open(struct analyzer *a, const struct load_options *o,
     struct report *r, char *why, size_t why_size);
 void analyzer_close(struct analyzer *a);
 
-/* An iteration begins. */
+/* Before an iteration: forget the slow requests of the last one. */
 void analyzer_begin(struct analyzer *a);
 
-/* While it runs: pin what has become slow since the last call. */
+/* During an iteration: have the Tailor keep the events of requests that have
+ * become slow since the last call. */
 void analyzer_pin(struct analyzer *a, const struct iteration *it);
 
-/* It is over: have its slow requests explained, adding to the findings, and
- * write their timelines below the output directory.  Returns 0 or -ENOMEM; what
- * the other side does wrong is counted, not returned. */
+/* After an iteration: have its slow requests explained, adding to the findings,
+ * and write their timelines below the output directory.  Returns 0 or -ENOMEM;
+ * faults of the other side are counted, not returned. */
 int analyzer_explain(struct analyzer *a, const struct iteration *it,
     const struct slow_list *slow);

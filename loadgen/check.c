@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/quantity.h"
 
 #define DURATION_NS (10 * NS_PER_S)
@@ -65,11 +66,11 @@ run(struct check *c, int64_t duration_ns)
 	err = -pthread_create(&thread, NULL, check_main, c);
 	if (err == 0)
 		pthread_join(thread, NULL);
-	samples_sort(c->ns, c->n);
+	array_sort_int64(c->ns, c->n);
 	return err;
 }
 
-/* What a lateness of so much costs, and what would help. */
+/* Say the cost of such a lateness, and the remedy. */
 static void
 explain(const struct check *c, int64_t p99_ns, FILE *out)
 {

@@ -382,6 +382,12 @@ experiment_run(struct experiment *e)
 	return experiment_end(e);
 }
 
+void
+complain(const char *why)
+{
+	fprintf(stderr, "tailor-load: %s\n", why);
+}
+
 /* --- the end -------------------------------------------------------------- */
 
 static int
@@ -449,8 +455,8 @@ finish_judge(struct experiment *e)
 	if (e->report.interrupted)
 		return EXIT_INTERRUPTED;
 	if (e->report.verdict.level == VERDICT_BAD) {
-		fprintf(stderr, "tailor-load: the figures are mostly the "
-				"generator's own lateness; do not use them\n");
+		complain("the figures are mostly the generator's own "
+			 "lateness; do not use them");
 		return EXIT_BAD_GENERATOR;
 	}
 	return hold ? EXIT_DONE : EXIT_EXPECTATION_FAILED;

@@ -57,7 +57,7 @@ void experiment_begin(struct experiment *e);
 int experiment_iterate(struct experiment *e, unsigned index);
 int experiment_end(struct experiment *e);
 
-/* Whether SIGINT or SIGTERM came, to this one or the shared one. */
+/* True after SIGINT or SIGTERM, to this experiment or the shared one. */
 bool experiment_interrupted(const struct experiment *e);
 
 /* Write every output that is wanted and close it, then report.html.
@@ -68,6 +68,9 @@ int finish_write(struct experiment *e, bool text);
 /* Of a run that ended, well or early: the exit status.  Prints on stderr why it
  * is not 0, unless the report says so. */
 enum exit_code finish_judge(struct experiment *e);
+
+/* Print a line on stderr that begins with the program's name. */
+void complain(const char *why);
 
 /* Measure o->url_a and o->url_b, print and write the comparison, and with -o
  * each run, into a/ and b/.  Returns the exit status; says on stderr what went

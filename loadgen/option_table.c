@@ -314,7 +314,7 @@ static const struct line_command commands[] = {
 	"leave it out: requests do not wait for workers; --connections N " \
 	"opens that many in advance"
 
-/* What other programs have and this one has not. */
+/* Options of other programs that this one has not. */
 static const struct line_instead insteads[] = {
     {"--threads -t",
 	"leave it out: one thread sends, up to some 90k requests/s (a limit "

@@ -152,7 +152,7 @@ check_combinations(struct load_options *o)
 	return check_output(o);
 }
 
-/* What a verb needs beyond its own options. */
+/* Refuse a verb without the options that it needs. */
 static int
 check_verb(struct load_options *o, enum options_verb verb)
 {

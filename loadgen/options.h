@@ -7,7 +7,7 @@
 #include "base/command_line.h"
 #include "loadgen/report/report.h"
 
-/* Whether a Tailor is asked to explain slow requests. */
+/* Which Tailor explains slow requests. */
 enum analyze {
 	ANALYZE_AUTO, /* if the responses come from a Tailor */
 	ANALYZE_URL,  /* at o->analyze_url */

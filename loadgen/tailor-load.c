@@ -17,12 +17,6 @@
 #include "base/file.h"
 #include "loadgen/experiment.h"
 
-static void
-complain(const char *why)
-{
-	fprintf(stderr, "tailor-load: %s\n", why);
-}
-
 static enum exit_code
 run(struct experiment *e)
 {

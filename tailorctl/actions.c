@@ -10,10 +10,8 @@
 #include "base/instant.h"
 #include "base/json.h"
 #include "tailorctl/admin_request.h"
-#include "tailorctl/commands.h"
-#include "tailorctl/field.h"
+#include "tailorctl/options.h"
 #include "base/terminal.h"
-#include "tailorctl/waits.h"
 
 #define CHECK_PERIOD_NS (100 * NS_PER_MS)
 #define REMIND_NS (5 * NS_PER_S)

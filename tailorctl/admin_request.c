@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tailorctl/field.h"
-#include "tailorctl/find.h"
 #include "base/terminal.h"
 
 int
@@ -78,7 +76,7 @@ admin_response_complain(const struct http_response *a)
 	cJSON_Delete(tree);
 }
 
-/* What -a expects.  A tailor's name comes from its listener: "8080" for
+/* Explain -a.  A tailor's name comes from its listener: "8080" for
  * 127.0.0.1:8080. */
 static void
 complain_not_json(const struct ctl_options *options)
@@ -142,7 +140,7 @@ admin_json(const struct ctl_options *options, const char *target)
 	return tree;
 }
 
-/* Whether the service responded: -a had the port of clients. */
+/* True if the service responded: -a had the port of clients. */
 static bool
 is_of_clients(
     const struct ctl_options *options, const char *method, const cJSON *tree)

@@ -1,15 +1,19 @@
-/* admin_request.h: requests to the admin socket of the running Tailor.
+/* admin_request.h: which tailor is meant, requests to its admin socket, and
+ * members of the JSON that it returns.
  *
- * http_client.h with this program's messages: errors are printed on standard
- * error before a function returns. */
+ * http/client/client.h with this program's messages: errors are printed on
+ * standard error before a function returns.  Tailor may be of another version:
+ * a member that is missing, or of another type, reads as unknown. */
 #pragma once
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "http/client/client.h"
 #include "tailorctl/options.h"
 
-/* Connect to the selected tailor (find.h) and send a request.
+/* Connect to the selected tailor (find_tailor) and send a request.
  *   target  as sent; see admin_escape for parts from outside
  * Returns 0 with *out filled (any status), release with http_response_fini;
  * or -1 after one message that says what to do. */
@@ -37,3 +41,61 @@ int admin_report(const struct ctl_options *options, const char *method,
 
 /* Percent-encode text for a target, cut to fit.  Returns out. */
 char *admin_escape(const char *text, char *out, size_t size);
+
+/* A text, borrowed from the tree, or NULL. */
+static inline const char *
+field_text(const cJSON *object, const char *key)
+{
+	return cJSON_GetStringValue(
+	    cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+/* A number, or missing.  Whole numbers are exact up to 2^53. */
+static inline long long
+field_number(const cJSON *object, const char *key, long long missing)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	if (!cJSON_IsNumber(item) || !(item->valuedouble > -9e15) ||
+	    !(item->valuedouble < 9e15))
+		return missing;
+	return (long long)item->valuedouble;
+}
+
+/* A number of any size, or missing. */
+static inline double
+field_double(const cJSON *object, const char *key, double missing)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : missing;
+}
+
+/* True if the member is true; false if it is missing. */
+static inline bool
+field_true(const cJSON *object, const char *key)
+{
+	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+/* An array or object, or NULL; cJSON_ArrayForEach accepts NULL. */
+static inline const cJSON *
+field_list(const cJSON *object, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+/* Select the running tailor: the one that --admin names; else the environment
+ * ($TAILOR_ADMIN its admin socket, $TAILOR_INSTANCE its name); else the only
+ * one that runs.  Names are those of the key "instance" and part of the names
+ * of admin sockets.  Returns a connected, non-blocking socket of its admin
+ * listener, which the caller closes; or -1 after one message on standard error
+ * that says what to do. */
+int find_tailor(const struct ctl_options *options);
+
+/* True if find_tailor would succeed, or fail for another reason than that none
+ * runs: one was named, or several run.  Prints nothing. */
+bool find_any(const struct ctl_options *options);
+
+/* Print the names of those that run and that begin as was typed, for shells. */
+void find_print_names(const struct ctl_options *options, const char *typed);

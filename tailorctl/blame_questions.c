@@ -191,7 +191,7 @@ values_take(
 	return (int)r->values;
 }
 
-/* What no table has: values that are in another, and counters. */
+/* Values that no table has: values that are in another, and counters. */
 static void
 print_left_out(const struct view *v, const struct shown *shown, int n)
 {

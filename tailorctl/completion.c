@@ -1,16 +1,15 @@
-/* completion.c: completion scripts, and the words that these get from the
- * running tailor.
+/* completion.c: completion scripts, and the words for them that the running
+ * tailor knows.
  *
  * Clients choose paths and ids, and bash would expand "$(...)" in them: only
  * words of harmless characters are printed. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/instant.h"
 #include "tailorctl/admin_request.h"
-#include "tailorctl/commands.h"
-#include "tailorctl/field.h"
-#include "tailorctl/find.h"
+#include "tailorctl/options.h"
 #include "tailorctl/samples.h"
 
 #define HARMLESS                     \
@@ -28,19 +27,20 @@ static const struct word_source {
     {"PATH", "/slow?n=20", "slow", "target"},
 };
 
-/* A word up to its query or labels. */
+/* A word up to its query or labels, if it begins as was typed. */
 static void
-print_word(const char *text)
+print_word(const char *text, const char *typed)
 {
 	size_t n = strcspn(text, "?{");
 
-	if (n > 0 && strspn(text, HARMLESS) >= n)
+	if (n > 0 && strspn(text, HARMLESS) >= n &&
+	    strncmp(text, typed, strlen(typed)) == 0)
 		printf("%.*s\n", (int)n, text);
 }
 
 /* Each once: the lists are short. */
 static void
-print_members(const cJSON *list, const char *member)
+print_members(const cJSON *list, const char *member, const char *typed)
 {
 	const cJSON *one, *before;
 
@@ -57,25 +57,23 @@ print_members(const cJSON *list, const char *member)
 				break;
 		}
 		if (before == one && text != NULL)
-			print_word(text);
+			print_word(text, typed);
 	}
 }
 
-static int
-print_list(const struct ctl_options *options, const struct word_source *s)
+static void
+print_list(const struct ctl_options *options, const struct word_source *s,
+    const char *typed)
 {
 	cJSON *tree = admin_json(options, s->target);
 
-	if (tree == NULL)
-		return STATUS_NO;
-	print_members(field_list(tree, s->list), s->member);
+	print_members(field_list(tree, s->list), s->member, typed);
 	cJSON_Delete(tree);
-	return STATUS_OK;
 }
 
 /* The names of counters. */
-static int
-print_samples(const struct ctl_options *options)
+static void
+print_samples(const struct ctl_options *options, const char *typed)
 {
 	char word[128], last[128] = "";
 	struct http_response a;
@@ -83,37 +81,39 @@ print_samples(const struct ctl_options *options)
 	const char *at;
 
 	if (admin_request_ok(options, "GET", "/metrics", &a) < 0)
-		return STATUS_NO;
+		return;
 	at = a.body;
 	while (samples_next(&at, a.body + a.length, &s)) {
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(s.name, " {"),
 		    s.name);
 		if (strcmp(word, last) != 0 && !sample_is_part(&s))
-			print_word(word);
+			print_word(word, typed);
 		memcpy(last, word, sizeof(last));
 	}
 	http_response_fini(&a);
-	return STATUS_OK;
+}
+
+void
+completion_words(const char *what, const char *selected, const char *typed)
+{
+	/* A user waits for the next key. */
+	const struct ctl_options o = {
+	    .admin = selected, .timeout_ns = NS_PER_S};
+
+	if (strcmp(what, "WHICH") == 0)
+		find_print_names(&o, typed);
+	if (strcmp(what, "NAME") == 0)
+		print_samples(&o, typed);
+	for (size_t i = 0; i < COUNT(sources); i++)
+		if (strcmp(what, sources[i].argument) == 0)
+			print_list(&o, &sources[i], typed);
 }
 
 int
 command_completion(const struct ctl_options *options)
 {
-	struct ctl_options soon = *options;
-
 	if (options_completion(options->argument))
 		return STATUS_OK;
-	if (soon.timeout_ns > NS_PER_S)
-		soon.timeout_ns = NS_PER_S; /* a user waits for the next key */
-	if (strcmp(options->argument, "WHICH") == 0) {
-		find_print_names(&soon);
-		return STATUS_OK;
-	}
-	if (strcmp(options->argument, "NAME") == 0)
-		return print_samples(&soon);
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
-		if (strcmp(options->argument, sources[i].argument) == 0)
-			return print_list(&soon, &sources[i]);
 	fprintf(stderr, "tailorctl: completion is for bash, zsh or fish\n");
 	return STATUS_USAGE;
 }

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "base/terminal.h"
-#include "tailorctl/commands.h"
+#include "tailorctl/options.h"
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
 

@@ -4,7 +4,7 @@
  * (config/places.c).  One counts if it accepts a
  * connection: a file alone may be left from a tailor that was killed, or be
  * another user's. */
-#include "tailorctl/find.h"
+#include "tailorctl/admin_request.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -278,14 +278,14 @@ list_running(const struct search *s)
 }
 
 void
-find_print_names(const struct ctl_options *options)
+find_print_names(const struct ctl_options *options, const char *typed)
 {
 	const struct search *s = search(options);
 
 	for (unsigned i = 0; i < s->sockets; i++)
 		if (s->socket[i].err == 0)
-			printf("%s\n",
-			    plain_cell(handle_of(s, &s->socket[i]), 100));
+			line_offer(plain_cell(handle_of(s, &s->socket[i]), 100),
+			    typed);
 }
 
 static const char permission[] =

@@ -11,8 +11,7 @@
 
 #include "base/json.h"
 #include "tailorctl/admin_request.h"
-#include "tailorctl/commands.h"
-#include "tailorctl/field.h"
+#include "tailorctl/options.h"
 #include "base/terminal.h"
 
 #define BLOCKS_MAX 96

@@ -1,8 +1,7 @@
 #include <stdio.h>
 
 #include "tailorctl/admin_request.h"
-#include "tailorctl/commands.h"
-#include "tailorctl/field.h"
+#include "tailorctl/options.h"
 #include "base/terminal.h"
 
 /* A line's title, in a column of its own. */

@@ -17,8 +17,7 @@
 
 #include "base/json.h"
 #include "tailorctl/admin_request.h"
-#include "tailorctl/commands.h"
-#include "tailorctl/find.h"
+#include "tailorctl/options.h"
 #include "base/terminal.h"
 
 #define GUESTS 16 /* connections at once; one more has to wait */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tailorctl/commands.h"
+#include "tailorctl/options.h"
 #include "tailorctl/follow.h"
 #include "base/terminal.h"
 #include "tailorctl/query.h"
@@ -51,7 +51,7 @@ static const uint16_t types[] = {
 #undef TYPES_X
 };
 
-/* Whether some kind of event has an argument of that name. */
+/* True if some kind of event has an argument of that name. */
 static bool
 is_argument(const char *name)
 {
@@ -139,7 +139,7 @@ find_subject(const char *field, void *user)
 	return (struct query_value){QUERY_MISSING, 0, NULL};
 }
 
-/* Whether the events, or requests, can have a field. */
+/* Refuse a field that events, or requests, cannot have. */
 static struct query_value
 check_field(const char *field, void *user)
 {

@@ -9,7 +9,7 @@
 #include "base/instant.h"
 #include "base/json.h"
 #include "tailorctl/admin_request.h"
-#include "tailorctl/commands.h"
+#include "tailorctl/options.h"
 #include "base/terminal.h"
 #include "tailorctl/samples.h"
 #include "tailorctl/screen.h"

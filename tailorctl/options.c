@@ -186,8 +186,8 @@ static const struct command_line line = {
     .rows = COUNT(rows),
     .instead = insteads,
     .insteads = COUNT(insteads),
-    .selects = true,
     .explain = explain,
+    .complete = completion_words,
 };
 
 bool

@@ -52,7 +52,7 @@ enum top_kind { TOP_CAUSE, TOP_PATH, TOP_LATENCY, TOP_CPU, TOP_WAKER };
 struct ctl_options {
 	enum ctl_command command;
 	const char *argument; /* borrowed from argv; NULL: not given */
-	const char *admin;    /* borrowed; NULL: see find.h */
+	const char *admin;    /* borrowed; NULL: see find_tailor */
 	const char *stream;   /* borrowed; NULL: ask the daemon */
 	bool json;
 	bool once;
@@ -86,3 +86,27 @@ int options_parse(struct ctl_options *out, int argc, char **argv);
 
 /* Print the completion script for that shell; false: there is none. */
 bool options_completion(const char *shell);
+
+/* Each runs one command and returns its exit status; output goes to standard
+ * output, errors to standard error, and both keep within 80 columns. */
+#define COMMANDS_X(name, argument, values, summary) \
+	int command_##name(const struct ctl_options *options);
+COMMANDS(COMMANDS_X)
+#undef COMMANDS_X
+
+/* Print the words that the running tailor knows for "@WHAT" (completion.c).
+ *   selected  of --admin, or NULL */
+void
+completion_words(const char *what, const char *selected, const char *typed);
+
+/* "ready SERVER": return a drained server to service, and wait for it. */
+int action_return(const struct ctl_options *options);
+
+/* reports.c: what a drain or restart waits for: "3 requests, 1 WebSocket, cut
+ * in 48s; oldest 12s: GET /x", without control characters and cut to fit a
+ * line; "" if it waits for nothing.
+ *   waits  the object of /servers, or NULL
+ * As plain_cell() returns it, less than WAITS_BYTES long. */
+#define WAITS_BYTES 260
+struct cJSON;
+const char *waits_text(const struct cJSON *waits);

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "profiler/profiler.h"
-#include "tailorctl/commands.h"
+#include "tailorctl/options.h"
 #include "base/terminal.h"
 #include "tailorctl/probe.h"
 

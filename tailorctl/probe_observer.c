@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "base/topology.h"
 #include "profiler/profiler.h"
-#include "tailorctl/find.h"
+#include "tailorctl/admin_request.h"
 #include "base/terminal.h"
 #include "tailorctl/probe.h"
 #include "talechain/timeline/timeline.h"

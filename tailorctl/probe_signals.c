@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/background.h"
 #include "base/file.h"
 #include "base/instant.h"
 #include "base/permission.h"
@@ -47,41 +48,29 @@ probe_cpus(struct probe_finding *f)
 	topology_close(&t);
 }
 
-/* The kernel's struct sched_attr, first version; glibc has none. */
-struct scheduler_attributes {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-_Static_assert(sizeof(struct scheduler_attributes) == 48, "kernel ABI");
-
 /* Since Linux 6.12 the runtime of an ordinary thread is its time slice; an
  * older kernel ignores it.  Ask for one and read it back, then undo. */
 void
 probe_scheduler(struct probe_finding *f)
 {
-	struct scheduler_attributes old = {.size = sizeof(old)};
-	struct scheduler_attributes new, seen = {.size = sizeof(seen)};
+	struct scheduling old, new, seen = {0};
 
-	if (syscall(SYS_sched_getattr, 0, &old, sizeof(old), 0) != 0 ||
-	    old.policy != SCHED_OTHER) {
+	if (scheduling_read(&old) < 0 || old.policy != SCHED_OTHER) {
 		f->found = "not running under the ordinary scheduling policy";
 		return;
 	}
 	new = old;
-	new.runtime = 100000; /* ns, the smallest there is */
-	if (syscall(SYS_sched_setattr, 0, &new, 0) == 0) {
-		syscall(SYS_sched_getattr, 0, &seen, sizeof(seen), 0);
-		syscall(SYS_sched_setattr, 0, &old, 0);
+	new.runtime_ns = 100000; /* the smallest there is */
+	if (scheduling_set(new) == 0) {
+		scheduling_read(&seen);
+		scheduling_set(old);
 	}
-	f->available = seen.runtime == new.runtime;
+	f->available = seen.runtime_ns == new.runtime_ns;
 	if (f->available)
 		f->found = plain_format(
 		    "a thread may request a slice of 0.1 ms (this kernel's "
 		    "default: %g ms)",
-		    (double)old.runtime / 1e6);
+		    (double)old.runtime_ns / 1e6);
 	else
 		f->found = "this kernel does not let a thread choose its slice";
 	if (!f->available)
@@ -277,7 +266,7 @@ probe_steering(struct probe_finding *f)
 		    "this user";
 }
 
-/* Whether the kernel lets us create a BPF map. */
+/* True if the kernel lets us create a BPF map. */
 static bool
 bpf_works(void)
 {

@@ -34,7 +34,7 @@ static const char operators[][3] = {
 };
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
 
-/* What a field is compared with: a part of the query. */
+/* The right side of a comparison: a part of the query. */
 struct literal {
 	const char *text;
 	size_t length;

@@ -17,5 +17,5 @@ struct metric_sample {
  * may end in LF or CRLF, labels may contain any quoted text. */
 bool samples_next(const char **at, const char *end, struct metric_sample *out);
 
-/* Whether a sample is a part of a histogram: _bucket, _sum or _count. */
+/* True if a sample is a part of a histogram: _bucket, _sum or _count. */
 bool sample_is_part(const struct metric_sample *s);

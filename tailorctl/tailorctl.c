@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "tailorctl/commands.h"
+#include "tailorctl/options.h"
 
 static int (*const runs[COMMAND_COUNT])(const struct ctl_options *) = {
 #define RUNS_X(name, argument, values, summary) \

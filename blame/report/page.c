@@ -321,7 +321,7 @@ put_lines(const struct blame_page *p)
 	fputs("</table>\n", p->out);
 }
 
-/* What has changed since the other time, if there is one. */
+/* Changes since the other time, if there is one. */
 static void
 put_changes(const struct blame_page *p)
 {
@@ -350,25 +350,15 @@ put_changes(const struct blame_page *p)
 }
 
 static void
-put_paragraph(const struct blame_page *p, const char *begin, const char *text)
-{
-	fputs(begin, p->out);
-	plot_escape(p->out, text);
-	fputs("</p>\n", p->out);
-}
-
-static void
 put_unseen(const struct blame_page *p)
 {
-	const char *sleep = blame_view_sleep(p->v, p->r);
 	char text[BLAME_CODES];
 
-	if (blame_view_unseen(p->v, p->r, text))
-		put_paragraph(p, "<p>", text);
-	if (sleep != NULL)
-		put_paragraph(p, "<p class=\"dim\">", sleep);
-	if (blame_view_absent(p->v, p->r, text))
-		put_paragraph(p, "<p class=\"dim\">", text);
+	for (unsigned at = 0; blame_view_note(p->v, p->r, &at, text);) {
+		fputs("<p class=\"dim\">", p->out);
+		plot_escape(p->out, text);
+		fputs("</p>\n", p->out);
+	}
 }
 
 static void

@@ -11,7 +11,7 @@
 #include "blame/report/exact.h"
 #include "blame/report/rows.h"
 
-/* What is asked of a table. */
+/* A question to accounts, and the accounts. */
 struct blame_view {
 	struct blame_rows rows, then; /* owned by the caller; then: compared
 				       * with, or empty */
@@ -49,26 +49,17 @@ bool blame_view_shows(const struct blame_report *r, unsigned line);
 struct blame_options blame_view_options(const struct blame_view *v);
 
 #define BLAME_CODES 640
-/* A sentence on the part of the tail without kernel events, and what is not
- * observed there.  False: there is none. */
-bool blame_view_unseen(const struct blame_view *v, const struct blame_report *r,
-    char out[BLAME_CODES]);
-
-/* A sentence on what needs a runtime's signals or a PMU and is in no account;
- * they do not say whether the signals were there.  False: all are in some. */
-bool blame_view_absent(const struct blame_view *v, const struct blame_report *r,
-    char out[BLAME_CODES]);
+/* The next sentence on what was not observed, from *at (0 at first) on: without
+ * kernel events, what a sleeping server waits for, what occurs in no account.
+ * False: there is no other. */
+bool blame_view_note(const struct blame_view *v, const struct blame_report *r,
+    unsigned *at, char out[BLAME_CODES]);
 
 /* A sentence, if q(p) of all requests is outside the interval of the accounts'
  * own, of which causes are found.  False: it is not. */
 #define BLAME_APART 160
 bool blame_view_apart(const struct blame_view *v, const struct blame_latency *l,
     const struct blame_report *r, char out[BLAME_APART]);
-
-/* What a server that sleeps waits for, if 1 % of q(p) - q(0.5) or more is
- * sleep; else NULL.  Static text. */
-const char *
-blame_view_sleep(const struct blame_view *v, const struct blame_report *r);
 
 /* Where the tail is: the value of a field that most of it has. */
 struct blame_spot {
@@ -92,8 +83,8 @@ struct blame_spot {
 unsigned blame_spots(const struct blame_view *v,
     const struct blame_route *route, size_t beyond, struct blame_spot *out);
 
-/* The same of all requests by route: whether there is one; *q_ns receives their
- * q(p). */
+/* The route that has clearly more of the tail of all requests; false: there is
+ * none.  *q_ns receives the q(p) of all. */
 bool
 blame_all(const struct blame_view *v, int64_t *q_ns, struct blame_spot *out);
 

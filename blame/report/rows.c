@@ -193,15 +193,12 @@ route_of(struct blame_rows *r, const char *text)
 static int64_t
 id_keep(struct blame_rows *r, const char *id)
 {
-	if (r->lines == r->room) {
-		size_t room = r->room == 0 ? 1024 : 2 * r->room;
-		void *grown = reallocarray(r->id, room, sizeof(*r->id));
+	void *grown =
+	    array_reserve(r->id, &r->room, r->lines + 1, sizeof(*r->id));
 
-		if (grown == NULL)
-			return -ENOMEM;
-		r->id = grown;
-		r->room = room;
-	}
+	if (grown == NULL)
+		return -ENOMEM;
+	r->id = grown;
 	snprintf(r->id[r->lines], sizeof(r->id[0]), "%s", id);
 	return (int64_t)r->lines++;
 }

@@ -100,5 +100,5 @@ void blame_rows_name(char *out, size_t size, const char *text);
 /* The cause with that code, or -1. */
 int blame_rows_cause(const struct blame_rows *r, const char *code, size_t n);
 
-/* Whether the kernel's events are needed to see a cause. */
+/* True if the kernel's events are needed to see a cause. */
 bool blame_rows_needs_kernel(const struct blame_rows *r, unsigned cause);

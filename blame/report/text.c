@@ -119,7 +119,7 @@ print_line(const struct blame_view *v, const struct blame_report *r, unsigned i)
 	printf("  %u\n", l->episodes);
 }
 
-/* What is too small for a line. */
+/* The sum of waits that are too small for a line. */
 static void
 print_others(const struct blame_report *r)
 {
@@ -191,15 +191,10 @@ print_queue(const struct blame_view *v, const struct blame_report *r)
 static void
 print_unseen(const struct blame_view *v, const struct blame_report *r)
 {
-	const char *sleep = blame_view_sleep(v, r);
 	char text[BLAME_CODES];
 
-	if (blame_view_unseen(v, r, text))
+	for (unsigned at = 0; blame_view_note(v, r, &at, text);)
 		plain_wrap(stdout, text, 0);
-	if (sleep != NULL)
-		plain_print(0, "%s", sleep);
-	if (blame_view_absent(v, r, text))
-		plain_print(0, "%s", text);
 }
 
 static void

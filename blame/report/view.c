@@ -12,7 +12,7 @@
 #define SEED UINT64_C(0x7461696c6f72) /* the same intervals each time */
 #define PLACES 64
 #define PART_SHOWN 0.01 /* of q(p) - q(0.5) */
-/* What is worth a line: more of the tail than of all requests. */
+/* A wait is worth a line if it is more of the tail than of all requests. */
 #define SPOT_MORE 0.1
 #define SPOT_TIMES 1.25
 
@@ -84,8 +84,10 @@ append(char out[BLAME_CODES], const char *text)
 	snprintf(out + at, BLAME_CODES - at, "%s", text);
 }
 
-bool
-blame_view_unseen(const struct blame_view *v, const struct blame_report *r,
+/* A sentence on the part of the tail without kernel events, and what is not
+ * observed there.  False: there is none. */
+static bool
+unseen(const struct blame_view *v, const struct blame_report *r,
     char out[BLAME_CODES])
 {
 	double seen = 1;
@@ -110,8 +112,10 @@ blame_view_unseen(const struct blame_view *v, const struct blame_report *r,
 	return true;
 }
 
-bool
-blame_view_absent(const struct blame_view *v, const struct blame_report *r,
+/* A sentence on what needs a runtime's signals or a PMU and is in no account;
+ * they do not say whether the signals were there.  False: all are in some. */
+static bool
+absent(const struct blame_view *v, const struct blame_report *r,
     char out[BLAME_CODES])
 {
 	unsigned n = 0, k;
@@ -149,8 +153,9 @@ blame_view_apart(const struct blame_view *v, const struct blame_latency *l,
 	return true;
 }
 
-const char *
-blame_view_sleep(const struct blame_view *v, const struct blame_report *r)
+/* Note on a server that sleeps, if sleep is worth a line; else NULL. */
+static const char *
+sleep_note(const struct blame_view *v, const struct blame_report *r)
 {
 	int sleep = blame_rows_cause(&v->rows, "sleep", strlen("sleep"));
 
@@ -161,6 +166,27 @@ blame_view_sleep(const struct blame_view *v, const struct blame_report *r)
 			return "A server sleeps until a timer, another service "
 			       "or a pool wakes it: the examples say which.";
 	return NULL;
+}
+
+bool
+blame_view_note(const struct blame_view *v, const struct blame_report *r,
+    unsigned *at, char out[BLAME_CODES])
+{
+	const char *text;
+
+	switch ((*at)++) {
+	case 0:
+		return unseen(v, r, out) || blame_view_note(v, r, at, out);
+	case 1:
+		text = sleep_note(v, r);
+		if (text == NULL)
+			return blame_view_note(v, r, at, out);
+		snprintf(out, BLAME_CODES, "%s", text);
+		return true;
+	case 2:
+		return absent(v, r, out);
+	}
+	return false;
 }
 
 /* --- where ---------------------------------------------------------------- */
@@ -176,107 +202,81 @@ time_slice_s(const struct blame_rows *rows)
 	return span_s < INT64_C(3) * 86400 ? 3600 : 86400;
 }
 
-static uint32_t
-key_route(const struct blame_account *a, void *user)
-{
-	(void)user;
-	return a->route;
-}
+/* Fields of a request; the first of all requests, the others of a route's. */
+enum spot_field { BY_ROUTE, BY_SERVER, BY_ATTEMPTS, BY_CONNECTION, BY_TIME };
+static const char *const field_names[] = {
+    "route", "server", "attempts", "connection", "time"};
+_Static_assert(BY_TIME == BLAME_SPOTS, "the fields of blame_spots");
+
+struct spot_key {
+	enum spot_field field;
+	uint32_t slice_s;
+};
 
 static uint32_t
-key_server(const struct blame_account *a, void *user)
+key_of(const struct blame_account *a, void *user)
 {
-	(void)user;
-	return a->server;
+	const struct spot_key *k = user;
+
+	switch (k->field) {
+	case BY_ROUTE:
+		return a->route;
+	case BY_SERVER:
+		return a->server;
+	case BY_ATTEMPTS:
+		return a->flags & BLAME_ATTEMPTS;
+	case BY_CONNECTION:
+		return a->flags & BLAME_NEW;
+	case BY_TIME:
+		break;
+	}
+	return (uint32_t)(a->end_ns / NS_PER_S / k->slice_s);
 }
 
-static uint32_t
-key_attempts(const struct blame_account *a, void *user)
-{
-	(void)user;
-	return a->flags & BLAME_ATTEMPTS;
-}
-
-static uint32_t
-key_new(const struct blame_account *a, void *user)
-{
-	(void)user;
-	return a->flags & BLAME_NEW;
-}
-
-static uint32_t
-key_time(const struct blame_account *a, void *user)
-{
-	const uint32_t *slice_s = user;
-
-	return (uint32_t)(a->end_ns / NS_PER_S / *slice_s);
-}
-
+/* The value that a key stands for. */
 static void
-value_route(const struct blame_rows *rows, uint32_t key, char *out, size_t n)
+value_write(const struct blame_rows *rows, const struct spot_key *k,
+    uint32_t key, char out[BLAME_ROUTE])
 {
-	for (unsigned i = 0; i < rows->routes; i++)
-		if (rows->route[i].number == key)
-			snprintf(out, n, "%.*s", BLAME_ROUTE - 1,
-			    rows->route[i].name);
-}
-
-static void
-value_server(const struct blame_rows *rows, uint32_t key, char *out, size_t n)
-{
-	if (key >= rows->servers)
-		snprintf(out, n, "others");
-	else
-		snprintf(out, n, "%s",
-		    rows->server[key][0] != '\0' ? rows->server[key] : "none");
-}
-
-static void
-value_attempts(const struct blame_rows *rows, uint32_t key, char *out, size_t n)
-{
-	(void)rows;
-	snprintf(out, n, "%u", key);
-}
-
-static void
-value_new(const struct blame_rows *rows, uint32_t key, char *out, size_t n)
-{
-	(void)rows;
-	snprintf(out, n, "%s", key != 0 ? "new" : "kept");
-}
-
-static void
-value_time(const struct blame_rows *rows, uint32_t key, char *out, size_t n)
-{
-	time_t at = (time_t)key * time_slice_s(rows);
+	time_t at = (time_t)key * k->slice_s;
+	const char *text = "others";
 	struct tm tm;
 
-	if (gmtime_r(&at, &tm) == NULL ||
-	    strftime(out, n, "from %m-%d %H:%MZ", &tm) == 0)
-		snprintf(out, n, "?");
+	switch (k->field) {
+	case BY_ROUTE:
+		for (unsigned i = 0; i < rows->routes; i++)
+			if (rows->route[i].number == key)
+				text = rows->route[i].name;
+		break;
+	case BY_SERVER:
+		if (key < rows->servers)
+			text = rows->server[key][0] != '\0' ? rows->server[key]
+							    : "none";
+		break;
+	case BY_ATTEMPTS:
+		snprintf(out, BLAME_ROUTE, "%u", key);
+		return;
+	case BY_CONNECTION:
+		text = key != 0 ? "new" : "kept";
+		break;
+	case BY_TIME:
+		if (gmtime_r(&at, &tm) != NULL &&
+		    strftime(out, BLAME_ROUTE, "from %m-%d %H:%MZ", &tm) != 0)
+			return;
+		text = "?";
+		break;
+	}
+	snprintf(out, BLAME_ROUTE, "%.*s", BLAME_ROUTE - 1, text);
 }
-
-static const struct field {
-	const char *name;
-	uint32_t (*key)(const struct blame_account *a, void *user);
-	void (*value)(
-	    const struct blame_rows *rows, uint32_t key, char *out, size_t n);
-} by_route = {"route", key_route, value_route},
-  fields[BLAME_SPOTS] = {
-      {"server", key_server, value_server},
-      {"attempts", key_attempts, value_attempts},
-      {"connection", key_new, value_new},
-      {"time", key_time, value_time},
-};
 
 static bool
 spot_find(const struct blame_view *v, struct blame_set *set,
-    const struct field *f, struct blame_spot *out)
+    enum spot_field field, struct blame_spot *out)
 {
 	struct blame_options o = blame_view_options(v);
 	struct blame_place place[PLACES];
-	uint32_t slice_s = time_slice_s(&v->rows);
-	int n = (int)blame_where(set, v->p, f->key, &slice_s, place, PLACES);
+	struct spot_key k = {field, time_slice_s(&v->rows)};
+	int n = blame_where(set, v->p, key_of, &k, place, PLACES);
 	int most = 0;
 
 	for (int i = 1; i < n && i < PLACES; i++)
@@ -286,12 +286,12 @@ spot_find(const struct blame_view *v, struct blame_set *set,
 	if (n < 2 || place[most].tail < place[most].requests + SPOT_MORE ||
 	    place[most].tail < place[most].requests * SPOT_TIMES)
 		return false;
-	if (blame_where_interval(set, &o, f->key, &slice_s, &place[most]) !=
-		0 ||
+	if (blame_where_interval(set, &o, key_of, &k, &place[most]) != 0 ||
 	    place[most].tail_low <= place[most].requests)
 		return false;
-	*out = (struct blame_spot){.field = f->name, .place = place[most]};
-	f->value(&v->rows, place[most].key, out->value, sizeof(out->value));
+	*out = (struct blame_spot){
+	    .field = field_names[field], .place = place[most]};
+	value_write(&v->rows, &k, place[most].key, out->value);
 	return true;
 }
 
@@ -303,8 +303,8 @@ blame_spots(const struct blame_view *v, const struct blame_route *route,
 
 	if (beyond < BLAME_BEYOND)
 		return 0;
-	for (unsigned i = 0; i < BLAME_SPOTS; i++)
-		n += spot_find(v, route->set, &fields[i], &out[n]);
+	for (enum spot_field f = BY_SERVER; f <= BY_TIME; f++)
+		n += spot_find(v, route->set, f, &out[n]);
 	return n;
 }
 
@@ -318,7 +318,7 @@ blame_all(const struct blame_view *v, int64_t *q_ns, struct blame_spot *out)
 	if (r != NULL && blame_analyze(v->rows.all, &o, r) == 0) {
 		*q_ns = r->q_ns;
 		found = r->beyond >= BLAME_BEYOND &&
-			spot_find(v, v->rows.all, &by_route, out);
+			spot_find(v, v->rows.all, BY_ROUTE, out);
 	}
 	free(r);
 	return found;

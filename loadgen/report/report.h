@@ -33,7 +33,7 @@ struct report_output {
 int output_open(struct report_output *o, const char *path, const char *dir,
     const char *name);
 
-/* Whether anything written will be kept. */
+/* True if the output has a file, or stdout. */
 static inline bool
 output_is_wanted(const struct report_output *o)
 {
@@ -115,5 +115,5 @@ int page_write(FILE *out, struct report *r);
 /* Rewrite the line on stderr.  Not the sender thread. */
 void progress_show(const struct iteration *it, uint64_t iterations);
 
-/* Remove it. */
+/* Remove the line. */
 void progress_clear(void);

@@ -359,7 +359,7 @@ put_summary(struct json *j, struct report *r)
 	json_object_end(j);
 }
 
-/* What each figure is worth, and the same in words where it is not good. */
+/* The grade of each figure, and the reason where it is not good. */
 static void
 put_figures(
     struct json *j, const struct verdict *v, const struct percentiles *p)

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 static void
 put_text(struct json *j, const char *key, const char *text)
 {
@@ -89,16 +91,12 @@ is_listed(const struct slow_list *l, size_t number)
 static int
 reserve(struct points *p, size_t n)
 {
-	size_t capacity = 2 * p->capacity + n;
-	struct point *all;
+	struct point *all =
+	    array_reserve(p->all, &p->capacity, p->count + n, sizeof(*all));
 
-	if (p->capacity - p->count >= n)
-		return 0;
-	all = realloc(p->all, capacity * sizeof(*all));
 	if (all == NULL)
 		return -ENOMEM;
 	p->all = all;
-	p->capacity = capacity;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/quantity.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -14,7 +15,7 @@
 
 #define NO_VALUE "-"
 
-/* What all parts of the report need. */
+/* Passed to all parts of the report. */
 struct printer {
 	FILE *out;
 	struct report *report;
@@ -538,7 +539,7 @@ format_p99(const struct progress *p, char *out, size_t size)
 	if (copy == NULL)
 		return;
 	memcpy(copy, p->latency_ns, n * sizeof(*copy));
-	samples_sort(copy, n);
+	array_sort_int64(copy, n);
 	snprintf(out, size, "  p99 so far %s",
 	    quantity_format_ns(quantile_sorted(copy, n, 99), text));
 	free(copy);

@@ -84,7 +84,7 @@ void pool_count_from_zero(struct load_pool *p);
  * taken). */
 int pool_take(struct load_pool *p, struct load_connection **out);
 
-/* A busy connection's request is over and it can serve another. */
+/* Return a busy connection, whose request has ended, to the idle ones. */
 void connection_release(struct load_pool *p, struct load_connection *c);
 
 /* Close an idle or busy connection. */

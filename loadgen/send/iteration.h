@@ -11,7 +11,7 @@
 #include "base/instant.h"
 #include "loadgen/send/plan.h"
 
-/* What is known about one request when it is over.
+/* The record of one request.
  *
  *   scheduled      send_begin    send_end        first          last
  *   ----|--------------|-------------|-------------|--------------|---->
@@ -69,21 +69,22 @@ const char *outcome_name(enum outcome outcome);
 /* "ECONNREFUSED" and so on; constant text, "" for 0. */
 const char *sample_errno_name(unsigned error);
 
-/* Whether the request was sent and has failed. */
+/* True if the request was sent and has failed. */
 static inline bool
 outcome_is_error(enum outcome outcome)
 {
 	return outcome >= OUTCOME_CONNECT;
 }
 
-/* Whether it has latencies. */
+/* True if the request succeeded, and so has latencies. */
 static inline bool
 sample_is_ok(const struct request_sample *s)
 {
 	return s->outcome == OUTCOME_OK;
 }
 
-/* Valid once send_begin is set. */
+/* From the due time to the first system call, ns; valid once send_begin is
+ * set. */
 static inline int64_t
 sample_lag_ns(const struct request_sample *s)
 {
@@ -126,7 +127,8 @@ sample_service_ns(const struct request_sample *s)
  * O(n), any thread, after the sender has ended. */
 void samples_bound(struct request_sample *samples, size_t n);
 
-/* See samples_bound(); valid if the sample is OK. */
+/* The least latency that a generator which is never late would have found, ns
+ * (samples_bound()); valid if the sample is OK. */
 static inline int64_t
 sample_least_ns(const struct request_sample *s)
 {

@@ -90,7 +90,7 @@ receiver_write(struct sender *s, struct load_connection *c)
 	connection_want_write(&s->pool, c, false);
 }
 
-/* What the kernel reports of the request that a connection carries.  Such
+/* Take the kernel's stamps of the request that a connection carries.  Such
  * messages also come for requests that are over: an acknowledgement may be
  * later than the response.  The number of the last byte says of which
  * request. */

@@ -119,7 +119,7 @@ name_is(const char *header, size_t length, const char *name)
 	return strlen(name) == length && strncasecmp(header, name, length) == 0;
 }
 
-/* What is wrong with "Name: value", or NULL. */
+/* The fault of "Name: value" in words, or NULL. */
 static const char *
 header_wrong(const char *header)
 {

@@ -74,7 +74,7 @@ void request_texts_close(struct request_texts *r);
 const struct request_text *
 request_fill(struct request_texts *r, const struct request_name *name);
 
-/* Whether c may stand in a method, a header name or another token. */
+/* True if c may stand in a method, a header name or another token. */
 static inline bool
 token_char(char c)
 {

@@ -48,7 +48,7 @@ enum response_state {
 
 struct load_response {
 	enum response_state state;
-	/* What is known once the state is past the head. */
+	/* Set once the state is past the head. */
 	uint16_t status;
 	uint64_t body_bytes;
 	bool keep_alive;
@@ -78,7 +78,7 @@ size_t response_feed(struct load_response *r, const char *bytes, size_t n);
  * any other unfinished response stays as it is. */
 void response_end(struct load_response *r);
 
-/* No more bytes are needed, for better or worse. */
+/* True if the response is complete or malformed: no more bytes are needed. */
 static inline bool
 response_is_over(const struct load_response *r)
 {

@@ -123,7 +123,7 @@ sender_pause(struct sender *s, struct iteration *it, int64_t pause_ns)
 	}
 }
 
-/* Whether the next request may be sent, and when it was due. */
+/* True if the next request may be sent; out: when it was due. */
 static bool
 is_due(struct sender *s, struct instant now, struct instant *due)
 {

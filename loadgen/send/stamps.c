@@ -44,7 +44,7 @@ is_stamp(const struct cmsghdr *message)
 	       message->cmsg_len >= CMSG_LEN(sizeof(struct scm_timestamping));
 }
 
-/* What the stamp is of; false if the message is another. */
+/* Read the origin of a stamp; false if the message is another. */
 static bool
 read_origin(const struct cmsghdr *message, struct stamp *out)
 {

@@ -49,5 +49,5 @@ int target_open(struct target *t, const char *url, const char *urls_path,
     char *why, size_t why_size);
 void target_close(struct target *t);
 
-/* Whether the address is a loopback one or a Unix socket. */
+/* True if the server's address is a loopback one or a Unix socket. */
 bool target_is_local(const struct target *t);

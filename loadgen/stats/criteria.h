@@ -74,7 +74,7 @@ enum expectation_statistic {
 	STATISTIC_RATE,		  /* per second, median over iterations */
 };
 
-/* Whether its values are durations, in ns. */
+/* True if values of the statistic are durations, in ns. */
 static inline bool
 statistic_is_time(enum expectation_statistic statistic)
 {
@@ -101,7 +101,7 @@ struct expectation {
 /* Fill e from text (kept).  Returns 0 or -EINVAL.  Allocates nothing. */
 int expectation_parse(struct expectation *e, const char *text);
 
-/* Whether actual, in the unit of the limit, meets the expectation. */
+/* True if actual, in the unit of the limit, meets the expectation. */
 bool expectation_holds(const struct expectation *e, double actual);
 
 /* "latency", "service", ...: the series' name, also its key in run.json. */

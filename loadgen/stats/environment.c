@@ -26,7 +26,7 @@ note(struct environment *e, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Whether the kernel keeps all else off these CPUs. */
+/* True if the kernel keeps all else off these CPUs. */
 static bool
 isolated(const struct host *h, const cpu_set_t *cpus)
 {

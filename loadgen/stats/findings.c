@@ -5,19 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "loadgen/stats/statistics.h"
 
 int
 findings_add(struct findings *f, const struct finding *one)
 {
-	if (f->count == f->capacity) {
-		size_t capacity = 2 * f->capacity + 16;
-		struct finding *all = realloc(f->all, capacity * sizeof(*all));
-		if (all == NULL)
-			return -ENOMEM;
-		f->all = all;
-		f->capacity = capacity;
-	}
+	struct finding *all =
+	    array_reserve(f->all, &f->capacity, f->count + 1, sizeof(*all));
+
+	if (all == NULL)
+		return -ENOMEM;
+	f->all = all;
 	f->all[f->count++] = *one;
 	return 0;
 }
@@ -63,7 +62,7 @@ median_share(const struct findings *f, const char *code, int64_t *scratch)
 	}
 	if (n == 0)
 		return -1;
-	samples_sort(scratch, n);
+	array_sort_int64(scratch, n);
 	return quantile_sorted(scratch, n, 50);
 }
 

@@ -1,41 +1,19 @@
 #include "loadgen/stats/statistics.h"
 
+#include "base/array.h"
+#include "base/histogram.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int
-compare_values(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a;
-	int64_t y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-void
-samples_sort(int64_t *values, size_t n)
-{
-	if (n > 1)
-		qsort(values, n, sizeof(*values), compare_values);
-}
-
 size_t
 quantile_rank(double percent, size_t n)
 {
 	assert(n >= 1 && percent > 0 && percent <= 100);
-	double exact = percent * (double)n / 100;
-	double whole = nearbyint(exact);
-
-	/* 99.9 has no exact binary form; 99.9 % of 1000 is still rank 999. */
-	if (fabs(exact - whole) < 1e-9 * exact)
-		exact = whole;
-	size_t rank = (size_t)ceil(exact);
-	if (rank < 1)
-		rank = 1;
-	return rank > n ? n : rank;
+	return histogram_rank(percent / 100, n);
 }
 
 int64_t
@@ -91,15 +69,6 @@ rank_interval(size_t n, double percent, double level, struct rank_interval *out)
 /* --- paired differences --------------------------------------------------- */
 
 #define TAIL 0.025
-
-static int
-by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a;
-	double y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 static double
 median_of(const double *sorted, size_t n)
@@ -193,7 +162,7 @@ positive_ranks(const double *d, size_t n, double *scratch)
 
 	for (size_t i = 0; i < n; i++)
 		scratch[i] = fabs(d[i]);
-	qsort(scratch, n, sizeof(*scratch), by_value);
+	array_sort_double(scratch, n);
 	for (size_t i = 0; i < n; i++) {
 		size_t first = 0, last;
 		while (scratch[first] < fabs(d[i]))
@@ -250,9 +219,9 @@ shift_paired(
 		for (size_t j = i; j < n; j++)
 			walsh[k++] = (d[i] + d[j]) / 2;
 	}
-	qsort(walsh, pairs, sizeof(*walsh), by_value);
+	array_sort_double(walsh, pairs);
 	fill(out, &null, walsh, pairs);
-	samples_sort(differences, n);
+	array_sort_int64(differences, n);
 	out->difference_ns = quantile_sorted(differences, n, 50);
 	err = 0;
 done:

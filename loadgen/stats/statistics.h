@@ -11,9 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sort n values upwards, in place. */
-void samples_sort(int64_t *values, size_t n);
-
 /* The nearest rank, 1 .. n, of a percentile: p99 of 1000 is 990, exactly,
  * whatever the binary form of 0.99 is.  0 < percent <= 100, n >= 1. */
 size_t quantile_rank(double percent, size_t n);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 int
 summary_open(
     struct summary *s, const struct plan *plan, const struct criteria *criteria)
@@ -40,23 +42,16 @@ summary_close(struct summary *s)
 static int
 series_reserve(struct sample_series *p, size_t more)
 {
-	size_t need = p->count + more;
-	size_t capacity = p->capacity < 1024 ? 1024 : p->capacity;
-	int64_t *values;
+	int64_t *values = array_reserve(
+	    p->values, &p->capacity, p->count + more, sizeof(*values));
 
-	while (capacity < need)
-		capacity *= 2;
-	if (capacity == p->capacity)
-		return 0;
-	values = realloc(p->values, capacity * sizeof(*values));
 	if (values == NULL)
 		return -ENOMEM;
 	p->values = values;
-	p->capacity = capacity;
 	return 0;
 }
 
-/* Whether a sample has a value in a series, and which. */
+/* Value of a sample in a series; false if it has none. */
 static bool
 sample_value(const struct request_sample *sample,
     enum expectation_series series, int64_t *out)
@@ -132,7 +127,7 @@ add_series(struct summary *s, struct iteration_summary *sum,
 			n++;
 	}
 	pool->count += n;
-	samples_sort(values, n);
+	array_sort_int64(values, n);
 	distribution_fill(
 	    &sum->series[series], values, n, &s->criteria->percentiles);
 	return 0;
@@ -270,7 +265,7 @@ void
 summary_finish(struct summary *s)
 {
 	for (unsigned i = 0; i < SERIES_COUNT; i++) {
-		samples_sort(s->pool[i].values, s->pool[i].count);
+		array_sort_int64(s->pool[i].values, s->pool[i].count);
 		distribution_fill(&s->pooled[i], s->pool[i].values,
 		    s->pool[i].count, &s->criteria->percentiles);
 	}

@@ -93,7 +93,8 @@ struct summary {
 	int64_t *scratch; /* owned; a value per iteration */
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Make room for the iterations of a plan; plan and criteria must outlive *s.
+ * Returns 0 or -ENOMEM. */
 int summary_open(struct summary *s, const struct plan *plan,
     const struct criteria *criteria);
 void summary_close(struct summary *s);
@@ -102,7 +103,7 @@ void summary_close(struct summary *s);
    Returns 0 or -ENOMEM. */
 int summary_add(struct summary *s, struct iteration *it);
 
-/* All iterations are in: compute what is pooled.  Call once. */
+/* After the last iteration: compute what is pooled.  Call once. */
 void summary_finish(struct summary *s);
 
 /* The median over complete iterations of one statistic of one series; percent

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/array.h"
+
 /* One statistic of a distribution that has samples. */
 static int64_t
 statistic_of(const struct latency_summary *d, const struct percentiles *p,
@@ -23,7 +25,7 @@ median_of(int64_t *values, size_t n)
 
 	if (n == 0)
 		return m;
-	samples_sort(values, n);
+	array_sort_int64(values, n);
 	m.median_ns = quantile_sorted(values, n, 50);
 	m.largest_ns = values[n - 1];
 	m.bounded = rank_interval(n, 50, INTERVAL_LEVEL, &m.ranks);

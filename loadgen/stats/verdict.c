@@ -42,7 +42,7 @@ figure_name(double percent, char out[PERCENTILE_KEY_MAX])
 	return out;
 }
 
-const char *
+static const char *
 figure_format(const struct figure *f, char out[FIGURE_TEXT_MAX])
 {
 	char name[PERCENTILE_KEY_MAX], t[2][QUANTITY_TEXT_MAX];

@@ -67,7 +67,7 @@ struct verdict {
 /* Judge a finished summary. */
 void verdict_reach(struct verdict *v, struct summary *s);
 
-/* Their names in every output, by enum. */
+/* Names of verdicts and of trust in every output, by enum. */
 extern const char *const verdict_names[];
 extern const char *const trust_names[];
 
@@ -77,12 +77,8 @@ enum trust trust_of(int64_t least_ns, int64_t reported_ns);
 /* "p99.9" or "max", in out. */
 const char *figure_name(double percent, char out[PERCENTILE_KEY_MAX]);
 
-/* "p99.9 within 1.20ms - 1.50ms", of a figure that is not good; a median over
- * several iterations is called one.  Returns out. */
-const char *figure_format(const struct figure *f, char out[FIGURE_TEXT_MAX]);
-
-/* Why figures are not good, one text at a time; NULL: no more.  *at is 0 at
- * first. */
+/* Why figures are not good, one text at a time: "p99.9 within 1.20ms - 1.50ms".
+ * NULL: no more.  *at is 0 at first. */
 const char *verdict_reason(const struct verdict *v, const struct percentiles *p,
     unsigned *at, char text[FIGURE_TEXT_MAX]);
 

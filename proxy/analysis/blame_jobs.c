@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/background.h"
 
 #define LOW_NICE 10   /* rather late than in the way of a request */
@@ -156,17 +157,13 @@ blame_job_take(void *user, const struct account_named *one, double weight)
 {
 	struct blame_job *job = user;
 
-	if (job->accounts == job->room) {
-		size_t room = 2 * job->room + 1024;
-		void *grown =
-		    reallocarray(job->account, room, sizeof(*job->account));
+	void *grown = array_reserve(
+	    job->account, &job->room, job->accounts + 1, sizeof(*job->account));
 
-		job->failed |= grown == NULL;
-		if (grown == NULL)
-			return;
-		job->account = grown;
-		job->room = room;
-	}
+	job->failed |= grown == NULL;
+	if (grown == NULL)
+		return;
+	job->account = grown;
 	job->account[job->accounts] = *one;
 	job->account[job->accounts++].account.weight = weight;
 }

@@ -167,9 +167,11 @@ def test_usage(stub, load, options):
 
 
 def test_help_and_version(load):
-    """Goal: both exit 0 and print to stdout."""
+    """Goal: both exit 0 and print to stdout; the help has no alias."""
     result = load("x", "--help")
     assert result.status == 0 and "--arrivals KIND" in result.out
+    assert "--qps" not in result.out
+    assert max(map(len, result.out.splitlines())) <= 80
     result = load("x", "-V")
     assert result.status == 0
     assert re.match(r"tailor-load \d+\.\d+", result.out)

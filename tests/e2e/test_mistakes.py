@@ -25,7 +25,7 @@ COMMANDS = [
     ("tailorctl servers --cause x", "servers does not take --cause"),
     ("tailorctl slow -n 0", '"0" is not a whole number from 1 to 1000000'),
     ("tailorctl servers -t 0", "a number of seconds from 0.001 to 3600"),
-    ("tailorctl top -i 1s", "a number of seconds from 0.001 to 3600"),
+    ("tailorctl top -i 1x", "a number of seconds from 0.001 to 3600"),
     ("tailorctl slow --since yesterday", "a time from 1s to 3650d: 90s, 10m, 2h"),
     ("tailorctl top --by memory", "cause, path, latency, cpu or waker"),
     ("tailorctl pin", "ID is missing: tailorctl pin ID"),

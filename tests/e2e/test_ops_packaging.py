@@ -290,14 +290,18 @@ def test_logrotate_signals_by_any_systemd():
                                      ["tailorctl", "completion"],
                                      ["tailor-load", "completion"]])
 def test_completion(build, tmp_path, shell, command):
-    # Goal: a script for each shell that names every option, and that the
-    # shell itself can parse.
+    # Goal: a script for each shell, which it can parse, and every option of
+    # --help is offered, but no alias.
     run = subprocess.run([build / command[0], command[1], shell], text=True,
                          capture_output=True, check=True)
     listed = subprocess.run([build / command[0], "--help"], text=True,
                             capture_output=True, check=True).stdout
-    for option in re.findall(r"^ .*?--([a-z0-9-]+)", listed, re.M):
-        assert re.search(rf"(--|-l ){option}\b", run.stdout), option
+    offered = subprocess.run([build / command[0], "__complete", "--"],
+                             text=True, capture_output=True, check=True).stdout
+    for line in re.findall(r"^  (?:-.,|   ) (--[a-z0-9-]+.*)", listed, re.M):
+        if not re.search(r"\)$|for ab:", line):  # of some commands
+            assert f"\n{line.split()[0]}\t" in "\n" + offered, line
+    assert "--qps" not in offered
     script = tmp_path / "script"
     script.write_text(run.stdout)
     if shutil.which(shell):

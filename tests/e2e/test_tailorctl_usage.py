@@ -210,7 +210,8 @@ def test_completion(ctl, build):
         done = subprocess.run(
             ["bash", "-c", script + "COMP_WORDS=(\"$@\"); COMP_CWORD=$(("
              "$# - 1)); _tailorctl; echo \"${COMPREPLY[*]}\"", "bash", *words],
-            capture_output=True, text=True, check=True)
+            capture_output=True, text=True, check=True, env={
+                **os.environ, "PATH": f"{build}:{os.environ['PATH']}"})
         assert not done.stderr
         return done.stdout.split()
 

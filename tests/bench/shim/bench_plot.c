@@ -16,6 +16,34 @@
 #define BATCH_WORK 12	   /* the faster of the two programs of bench_cost.c */
 #define CALM_WORK 140	   /* the slower */
 
+/* A dot with a label beside it; "": none. */
+static void
+plot_dot(const struct plot *p, const char *class, struct plot_point at,
+    const char *label)
+{
+	double x = plot_x(p, at.x), y = plot_y(p, at.y);
+	bool left = x > (PLOT_LEFT + PLOT_RIGHT) / 2.0;
+
+	fprintf(p->out,
+	    "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", class,
+	    x, y);
+	if (label[0] == '\0')
+		return;
+	fprintf(p->out, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\"%s>",
+	    x + (left ? -8 : 8), y - 6, left ? " text-anchor=\"end\"" : "");
+	plot_escape(p->out, label);
+	fputs("</text>\n", p->out);
+}
+
+/* A vertical stroke through a point, from low to high. */
+static void
+plot_spread(
+    struct plot *p, const char *class, double x, double low, double high)
+{
+	fprintf(p->out, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class,
+	    plot_x(p, x), plot_y(p, low), plot_y(p, high));
+}
+
 /* Begin a picture with a visible summary. */
 static void
 begin(struct plot *p, const char *title, const char *summary)

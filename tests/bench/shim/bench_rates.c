@@ -228,6 +228,22 @@ mean(const struct histogram *h)
 	return h->count > 0 ? (double)h->sum / (double)h->count : 0;
 }
 
+uint64_t
+histogram_count_to(const struct histogram *h, uint64_t value)
+{
+	unsigned last = histogram_bucket(value);
+	uint64_t seen = 0;
+
+	if (value >= h->max)
+		return h->count;
+	for (unsigned i = 0; i < last; i++)
+		seen += h->bucket[i];
+	/* Part of a bucket cannot be counted. */
+	if (histogram_bucket_edge(last) == value)
+		seen += h->bucket[last];
+	return seen;
+}
+
 /* Rates above a bound, in a histogram of rates. */
 static uint64_t
 count_above(const struct histogram *h, double rate)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/path_pattern.h"
-#include "tests/unit/base/path_reference.h"
+#include "tests/fuzz/base/path_reference.h"
 
 /* What the reference tries grows with a power of these. */
 #define DEEP_MAX 3

@@ -7,19 +7,9 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/background.h"
-
-/* As the kernel has it; the header is at odds with sched.h. */
-struct attr {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime_ns, deadline_ns, period_ns;
-};
 
 /* A thread's way into the background, and what it finds there. */
 struct way {
@@ -28,7 +18,7 @@ struct way {
 	uint64_t slice_ns;
 	int result, after;
 	int slack_ns;
-	struct attr attr;
+	struct scheduling attr;
 	int child_policy; /* of a thread that it starts */
 };
 
@@ -46,15 +36,14 @@ static int
 thread_prepare(const struct way *w)
 {
 	int policy = w->policy & ~SCHED_RESET_ON_FORK;
-	struct attr a = {.size = sizeof(a),
-	    .policy = (uint32_t)policy,
+	struct scheduling a = {.policy = (uint32_t)policy,
 	    .flags = (w->policy & SCHED_RESET_ON_FORK) != 0,
 	    .nice = w->nice,
 	    .runtime_ns = w->slice_ns,
 	    .priority = policy == SCHED_FIFO || policy == SCHED_RR};
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	return syscall(SYS_sched_setattr, 0, &a, 0) < 0 ? -errno : 0;
+	return scheduling_set(a);
 }
 
 static void *
@@ -69,7 +58,7 @@ way_main(void *user)
 	w->result = background_become();
 	w->after = sched_getscheduler(0);
 	w->slack_ns = prctl(PR_GET_TIMERSLACK);
-	syscall(SYS_sched_getattr, 0, &w->attr, sizeof(w->attr), 0);
+	scheduling_read(&w->attr);
 	if (pthread_create(&child, NULL, child_main, w) == 0)
 		pthread_join(child, NULL);
 	return NULL;

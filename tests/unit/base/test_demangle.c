@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/demangle.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 TEST(test_names)
 {

