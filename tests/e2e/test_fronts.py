@@ -208,21 +208,6 @@ def test_without_configuration_nothing_is_open(upstream, tailor, scratch,
         front.stop()
 
 
-def test_ids_cannot_be_guessed(upstream, tailor):
-    # Goal: the ids near to one's own are no requests'.
-    server = upstream("active").serve()
-    t = tailor(server)
-    with t.client() as c:
-        names = [c.get().get("x-request-id") for _ in range(3)]
-        c.get(SECRET)
-        c.get()
-        numbers = [int(name, 16) for name in names]
-        steps = {b - a for a, b in zip(numbers, numbers[1:])}
-        for step in {1, -1, *steps}:
-            guess = (numbers[-1] + step) % 2**64
-            assert c.get(f"/.talechain/timeline/{guess:016x}").status == 404
-
-
 def test_a_bad_token_file(upstream, tailor, scratch):
     # Goal: a reload with a token that others can read changes nothing.
     server = upstream("active").serve()
