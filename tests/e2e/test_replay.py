@@ -80,10 +80,11 @@ def test_what_may_be_hedged_is_not_done_again(pair):
 
 
 def test_a_mirror_changes_nothing(pair):
-    # Goal: the same for the copies that a warm standby gets.
+    # Goal: the same for the copies that a warm standby gets, which are marked,
+    # and none while it stands still.
     seen = []
-    pair.b.serve(lambda r: seen.append((r.method, r.target))
-                 or response(200, b""))
+    pair.b.serve(lambda r: seen.append(
+        (r.method, r.target, r.get("tailor-warmup"))) or response(200, b""))
     pair.b.listen()
     t = pair({"requests": 0, "mirror": 1},
              hedging={"allow": ["DELETE /item/*", "POST /orders/*/confirm"]})
@@ -92,7 +93,14 @@ def test_a_mirror_changes_nothing(pair):
         finish(t, ("DELETE", "/item/7"), ("POST", "/orders/5/confirm"),
                ("GET", "/plain"))
         t.wait_metric('tailor_mirror_requests_total{server="b"}', round_)
-    assert set(seen) == {("GET", "/plain")}
+        if round_ == 4:
+            t.hazard("b", "begin")
+            finish(t, ("GET", "/meanwhile"))
+            assert len(seen) == 4
+            t.hazard("b", "end")
+            t.wait_metric('tailor_mirror_requests_total{server="b"}', 5)
+    assert {x[:1] + x[2:] for x in seen} == {("GET", "1")}
+    assert {x[1] for x in seen} == {"/plain", "/meanwhile"}
 
 
 @pytest.mark.parametrize("added", [[], ["X-Tenant", "X-Forwarded-Proto"]])
