@@ -7,6 +7,7 @@ the test and not by luck.
 
 import json
 import threading
+import time
 
 import pytest
 
@@ -189,6 +190,22 @@ def test_death_in_an_answer(pair):
         first.send(b"3\r\naaa\r\n0\r\n\r\n")
         assert c.exactly(6) == b"1\r\na\r\n"
     assert len(pair.b.requests) == 1
+
+
+@pytest.mark.long("the verdict is about the largest part of the time")
+def test_the_verdict_names_a_server_that_died(pair):
+    # Goal: a request of which a server kept half a second, and then died.
+    t = pair(profiler={"kernel": "lite"})
+    with t.client() as c:
+        c.request("GET", "/", [("x-request-id", "died")])
+        pair.a.expect()
+        time.sleep(0.5)  # the largest part of the request's time
+        pair.a.stop()
+        pair.b.expect().reply(200, b"saved")
+        assert c.response().body == b"saved"
+        why = c.get("/.talechain/timeline/died").body.decode()
+        assert ("a had it, and closed the connection without a response" in
+                " ".join(why.split()))
 
 
 def test_client_that_leaves_is_not_hedged(pair):
