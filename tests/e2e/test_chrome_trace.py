@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from rig.process import output
+from rig.process import ROOT, output
 
 PROCESSES = {1, 2, 3}
 
@@ -24,7 +24,7 @@ def read(path):
 def traces(build, tmp_path_factory):
     """{name: document} of every sample."""
     folder = tmp_path_factory.mktemp("traces")
-    output(build / "e2e" / "talechain_pages", folder)
+    output(build / "e2e" / "talechain_pages", folder, cwd=ROOT)
     return {path.name.split(".")[0]: read(path)
             for path in folder.glob("*.trace.json")}
 

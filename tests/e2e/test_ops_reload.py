@@ -123,13 +123,15 @@ def test_listeners(upstream, tailor):
             assert other.get().body == b"active"
         t.pause()
         waiting = [t.client() for _ in range(500)]
+        for one in waiting:
+            one.request()
         t.rewrite(listen=[f"127.0.0.1:{port}"])
         t.signal(signal.SIGHUP)
         t.resume()
         t.wait_metric('tailor_config_reload_total{result="done"}', 2)
         for one in waiting:
             with one:
-                assert one.get().body == b"active"
+                assert one.response().body == b"active"
         assert c.get().status == 200
     with pytest.raises(ConnectionRefusedError):
         t.client()

@@ -56,7 +56,6 @@ IN_TURN = {"a": [(9, 10.1)], "b": [(10.2, 12)]}
 ONE = {"a": [(9, 12)], "b": []}
 KILLED = {"a": [(10.2, 10.25)], "b": []}
 CUT = {"a": [], "b": [(10.3, 10.31)]}
-TWICE = {"nginx": {"1-1"}}
 LATE = outcome("status", over=71.0)
 
 
@@ -81,13 +80,6 @@ LATE = outcome("status", over=71.0)
     (POST, LATE, {"cookies": True}, False),
     (GET, LATE, {"executed": 0, "cookies": True}, False),
     (POST, outcome("status"), {"executed": 0, "cookies": True}, False),
-    # an unsafe request that nginx wrote to two servers is no example; a safe
-    # one is, and so is what HAProxy did
-    (POST, outcome("status"), {"haproxy": "status", "sent_twice": TWICE},
-     True),
-    (POST, outcome("status"), {"sent_twice": TWICE}, False),
-    (GET, outcome("status"), {"haproxy": "status", "sent_twice": TWICE},
-     False),
 ])
 def test_excuses(plan, tailor, more, excused):
     # Goal: a failure is excused by what the rules name, and by nothing else.
@@ -108,3 +100,13 @@ def test_executions():
     assert judged(GET, outcome(), copies=copies) == []
     copies.append(("DELETE", "1-1", True))
     assert judged(GET, outcome(), copies=copies) == ["executed"]
+
+
+def test_what_another_sent_twice():
+    # Goal: an unsafe request that nginx wrote to two servers is no example;
+    # a safe one is, and so is what HAProxy did.
+    failed = outcome("status")
+    twice = {"sent_twice": {"nginx": {"1-1"}}}
+    assert judged(POST, failed, "ok", "status", **twice) == []
+    assert judged(POST, failed, "ok", "ok", **twice) == ["answered"]
+    assert judged(GET, failed, "ok", "status", **twice) == ["answered"]
