@@ -251,6 +251,7 @@ class Fault:
             first.reply(200, b"two")
         t.wait_metric_is(
             'tailor_hedge_response_mismatch_total{part="body"}', 1)
+        t.wait_log("responses_differ request=[0-9a-f]{16} part=body")
         return t, before
 
     def both_paused(self):
