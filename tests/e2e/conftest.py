@@ -5,54 +5,14 @@ tree), so the same tests run against sanitizer builds:
 
     TAILOR_BUILD=build-asan /usr/bin/python3 -m pytest tests/e2e
 
-What a test can ask for:
+Each fixture says below what a test gets of it; by hand a server's response is
 
-  upstream(name)      a scripted server (rig/origin.py), on a Unix socket
-                      if a path is given, with a backlog if one is.
-                      By hand:
-                          request = active.expect()
-                          request.send(b"HTTP/1.1 200 OK\\r\\nContent-")
-                          request.send(b"Length: 2\\r\\n\\r\\nhi")
-                      or by itself:  active.serve()
-                      It records every byte, and what is not strictly
-                      HTTP/1.1 fails the test when it ends.
-  tailor(*servers, **sections)
-                      a tailor in front of those servers, ready to serve;
-                      sections are merged over the defaults below:
-                          t = tailor(active, backup,
-                                     hedging={"mode": "watch"})
-                      All of them are ready then; ready="one" waits for one,
-                      False for none, None not even for the admin socket.
-                      t.client() connects to it, t.get("/") makes one request,
-                      t.reload(**sections) changes its configuration,
-                      t.timeline(id) explains, t.ask("/servers") asks its
-                      admin socket, t.metrics(), t.wait_log(pattern),
-                      t.wait_server("backup", state="ready").  When the test
-                      ends it is stopped by SIGTERM and must end cleanly, with
-                      status 0 and without a sanitizer's report.
-                      KERNEL_EVENTS = "off" in a test file leaves the kernel's
-                      events out where nothing needs them: to load and unload
-                      them is most of the work of a start and an end.
-  faults(**names)     makes calls fail in the tailors started after it
-                      (support/faults.c)
-  jvm(*options)       a small Java server (support/Server.java) whose
-                      collections happen on command: j.collect().  The test
-                      is skipped where there is no JDK.
-  lucene              the classes and the index of the search service
-                      (support/lucene.py starts it)
-  one, pair           one scripted server, or two, and one(**sections) puts a
-                      tailor before them
-  stub(handler)       a scripted server for tailor-load (rig/stub.py): one
-                      thread, handler(request) gives the bytes
-  load(url, *options) runs tailor-load and gives its Result; start=True does
-                      not wait for its end
-  ctl(*arguments)     runs tailorctl; ask(...) asks the stub admin (support/
-                      admin.py), whose responses the test writes, with it
-  build               pathlib.Path of the programs under test
-  public              the same, where any user may run tailor and tailorctl
-  scratch             a short-named temporary directory (Unix sockets' paths
-                      are limited to 107 bytes)
-  free_port()         a free TCP port
+    request = active.expect()
+    request.send(b"HTTP/1.1 200 OK\\r\\nContent-")
+    request.send(b"Length: 2\\r\\n\\r\\nhi")
+
+KERNEL_EVENTS = "off" in a test file leaves the kernel's events out where nothing
+needs them: to load and unload them is most of the work of a start and an end.
 
 Nothing waits without a limit and nothing sleeps for luck: waiting is for a
 condition (rig/wait.py), ordering is by events and by what the scripted
@@ -67,7 +27,6 @@ that takes long, with the reason: `make check` leaves it to `make check-all`.
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -78,7 +37,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from rig import ports  # noqa: E402
 from rig.origin import Origin  # noqa: E402
-from rig.process import ROOT, ran  # noqa: E402
+from rig.process import ROOT, output, ran  # noqa: E402
 from rig.stub import Stub  # noqa: E402
 from rig.tailor import Tailor, configuration  # noqa: E402
 from support import jvm as jvms  # noqa: E402
@@ -146,7 +105,8 @@ def free_port():
 
 @pytest.fixture
 def upstream():
-    """Makes scripted servers; they must have seen only well-formed input."""
+    """upstream(name) is a scripted server (rig/origin.py), on a Unix socket if
+    a path is given; it must have seen only well-formed input."""
     made = []
 
     def make(name="active", path=None, **more):
@@ -161,8 +121,27 @@ def upstream():
 
 
 @pytest.fixture
+def localhosts(scratch, upstream):
+    """A scripted server at each address of localhost, and what precedes a
+    command for which it has both."""
+    hosts = scratch / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n::1 localhost\n")
+    inside = ["unshare", "--mount", "sh", "-c",
+              f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
+    if ran(*inside, "true").returncode != 0:
+        pytest.skip("unshare --mount is refused")
+    try:
+        return inside, [upstream("a", host=h) for h in ("127.0.0.1", "::1")]
+    except OSError:
+        pytest.skip("this machine has no ::1")
+
+
+@pytest.fixture
 def tailor(request, build, scratch):
-    """Starts tailors; each must end cleanly."""
+    """tailor(*servers, **sections) is a tailor (rig/tailor.py) in front of
+    them; sections are merged over the defaults above.  All servers are ready
+    then; ready="one" waits for one, False for none, None not even for the admin
+    socket.  When the test ends it must end cleanly by SIGTERM."""
     made = []
     kernel = getattr(request.module, "KERNEL_EVENTS", "lite")
 
@@ -220,12 +199,13 @@ def pair(upstream, tailor):
 
 @pytest.fixture
 def faults(build, tmp_path, monkeypatch):
-    """A library that makes system calls and malloc fail in a tailor."""
+    """faults(**names) makes calls fail in what is started after it
+    (support/faults.c)."""
     if "san" in build.name:
         pytest.skip("a sanitizer does not let its calls be replaced")
     library = tmp_path / "faults.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library,
-                    ROOT / "tests/e2e/support/faults.c", "-ldl"], check=True)
+    output("gcc", "-shared", "-fPIC", "-O1", "-o", library,
+           ROOT / "tests/e2e/support/faults.c", "-ldl")
 
     def inject(**names):
         monkeypatch.setenv("LD_PRELOAD", str(library))
@@ -245,7 +225,8 @@ def java_classes(tmp_path_factory):
 
 @pytest.fixture
 def jvm(java_classes):
-    """Starts Java servers."""
+    """jvm(*options) is a Java server (support/Server.java) whose collections
+    happen on command: j.collect()."""
     made = []
 
     def start(*options, **more):
@@ -272,7 +253,7 @@ def lucene(build):
 
 @pytest.fixture
 def stub():
-    """Makes scripted servers for tailor-load."""
+    """stub(handler) is a server for tailor-load (rig/stub.py)."""
     made = []
 
     def make(*arguments, **more):
@@ -288,7 +269,7 @@ def stub():
 
 @pytest.fixture
 def load(build, scratch):
-    """Runs tailor-load."""
+    """load(url, *options) runs tailor-load and gives its Result."""
     return Load(build, scratch)
 
 

@@ -1,14 +1,11 @@
 """Goal: after warm-up a forwarded request allocates no memory."""
 
-import pathlib
 import signal
-import subprocess
 
 import pytest
 
 from rig.message import response
-
-HERE = pathlib.Path(__file__).parent
+from rig.process import ROOT, output
 
 
 def test_no_allocation_per_request(build, upstream, tailor, tmp_path,
@@ -20,8 +17,8 @@ def test_no_allocation_per_request(build, upstream, tailor, tmp_path,
     if "san" in build.name:
         pytest.skip("a sanitizer brings its own allocator")
     library = tmp_path / "countmalloc.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library,
-                    HERE / "support" / "countmalloc.c"], check=True)
+    output("gcc", "-shared", "-fPIC", "-O1", "-o", library,
+           ROOT / "tests/e2e/support/countmalloc.c")
     server = upstream("active")
     server.serve(lambda r: response(200, b"x" * int(r.target[1:])))
     with monkeypatch.context() as patch:

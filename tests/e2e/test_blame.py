@@ -275,24 +275,6 @@ def test_a_running_tailor_keeps_accounts(ctl, pair):
                              wide=True).out.splitlines()[1]
 
 
-def test_classes(pair):
-    """Goal: requests are of the first class that matches, or of none; a reload
-    changes the classes of what comes later."""
-    pair.a.serve(lambda r: response(200))
-    t = pair(analysis={"cpu": 1, "accounts": 1000},
-             slow={"target": "1us", "keep_slowest": 0},
-             blame={"classes": ["GET /a/*", "* /a/**"]})
-    with t.client() as c:
-        for k, path in enumerate(("/a/b", "/a/b/c", "/b")):
-            assert c.get(path).status == 200
-            wait_until(lambda n=k: len(accounts(t)) == n + 2, "an account")
-        t.reload(blame={"classes": ["* /b"]})
-        assert c.get("/b").status == 200
-    wait_until(lambda: len(accounts(t)) == 5, "4 accounts")
-    assert [line.split(",")[5] for line in accounts(t)[1:]] == [
-        "GET /a/*", "* /a/**", "other", "* /b"]
-
-
 def test_accounts_stand_for_no_earlier_requests(pair):
     """Goal: analysis.accounts = 0 keeps none, of slow requests neither; those
     that are wanted from now on do not weigh as much as all requests since the

@@ -1,7 +1,6 @@
 """Goal: connections to servers are few, are believed only for what they have
 shown, and what ends one of them keeps no other request waiting."""
 
-import itertools
 import os
 import resource
 import threading
@@ -11,7 +10,7 @@ import pytest
 
 from rig.message import response
 from rig.wait import PATIENCE_S, wait_until
-from support.pair import is_proven, prove, two_rest
+from support.pair import Workers, entry, is_proven, two_rest
 
 CONNECTS = 'tailor_server_connects_total{server="%s"}'
 TOKENS = "tailor_hedge_budget_tokens"
@@ -24,8 +23,7 @@ def idle(t, server):
 
 
 def inflight(t, count):
-    wait_until(lambda: t.metrics()["tailor_requests_inflight"] == count,
-               f"{count} requests are in flight")
+    t.wait_metric_is("tailor_requests_inflight", count)
 
 
 def switch(t):
@@ -41,33 +39,7 @@ def post(t, target="/", status=200):
         assert c.response().status == status
 
 
-def get_all(t, clients, target="/"):
-    """One GET of each; all are responded to."""
-    for c in clients:
-        c.request("GET", target)
-    return [c.response().status for c in clients]
-
-
 # --- how many -----------------------------------------------------------------
-
-def test_unsafe_requests_leave_one_connection(upstream, tailor):
-    # Goal: requests that may not be sent twice, one after the other, use one
-    # connection again instead of leaving an idle one behind each.
-    a = upstream("a")
-    t = tailor(a)
-    prove(a, t)
-    a.serve()
-    with t.client() as c:
-        def twenty_on_one():
-            before = len(a.connections)
-            for _ in range(20):
-                c.request("POST", "/", body=b"q")
-                assert c.response().status == 200
-            assert idle(t, "a") <= 2
-            return len(a.connections) == before
-
-        # A pause of a second in between makes the next go out on a new one.
-        wait_until(twenty_on_one, "twenty on one connection")
 
 
 @pytest.mark.long("a response that is 100 ms late is taken for a lack of "
@@ -112,70 +84,6 @@ def test_a_connection_that_rests_since_before_a_silence(upstream, tailor):
         wait_until(proven, "an idle connection was kept for a second")
 
 
-def test_service_in_pieces_shows_what_a_server_keeps(upstream, tailor):
-    # Goal: of two servers that take turns, none of which serves for a second
-    # without a gap, both show that they keep idle connections.
-    a, b = upstream("a"), upstream("b")
-    t = tailor(a, b, proxy={"upstream_idle_timeout": "600s"})
-    for name in "ab":
-        t.wait_server(name, state="ready")
-    with t.client() as c, t.client() as d:
-        turn = itertools.cycle((a, b))
-
-        def both():
-            server = next(turn)
-            if idle(t, server.name) < 2:  # one of them rests from now
-                two_rest(server, t, c, d)
-            server.serve()
-            end = time.monotonic() + 0.6
-            while time.monotonic() < end:
-                assert c.get().status == 200
-            switch(t)
-            return is_proven(t, "a") and is_proven(t, "b")
-
-        wait_until(both, "both are known to keep idle connections")
-
-
-@pytest.mark.long("an idle connection must be kept for ten seconds")
-def test_a_post_after_a_time_as_standby(upstream, tailor):
-    # Goal: of a server that was seen to keep an idle connection for ten
-    # seconds, one that rested for more than a second is used again; one that
-    # it has closed meanwhile is not, and then one that rested is not.
-    a = upstream("a").serve()
-    t = tailor(a)
-    with t.client() as c, t.client() as d:
-        get_all(t, [c, d])
-        begun = time.monotonic()
-
-        def kept_long():
-            for _ in range(20):
-                assert c.get().status == 200
-            return time.monotonic() - begun > 12 and is_proven(t, "a")
-
-        wait_until(kept_long, "one was kept for ten seconds")
-        posts = 0
-
-        def used_again():
-            nonlocal posts
-            before = len(a.connections)
-            time.sleep(1.5)
-            post(t)
-            posts += 1
-            return len(a.connections) == before
-
-        wait_until(used_again, "a POST uses one that rested")
-        before = len(a.connections)
-        for connection in a.connections:
-            connection.close()
-        wait_until(lambda: idle(t, "a") == 0, "their end is known")
-        post(t)
-        time.sleep(1.5)
-        post(t)
-        assert len(a.connections) == before + 2
-    assert [r.method for r in a.requests].count("POST") == posts + 2
-    assert t.metrics()["tailor_stale_connections_total"] == 0
-
-
 def test_posts_at_a_server_that_says_how_long(upstream, tailor):
     # Goal: where a server says for how long it keeps a connection, POSTs are
     # sent on one without any other sign that it does.
@@ -188,36 +96,12 @@ def test_posts_at_a_server_that_says_how_long(upstream, tailor):
     assert t.metrics()[CONNECTS % "a"] - before == 1
 
 
-def test_a_server_that_closes_sooner_than_it_said(upstream, tailor):
-    # Goal: it is not believed any more, and each POST has a new connection.
-    a = upstream("a").serve(lambda r: response(
-        200, b"done", [("Keep-Alive", "timeout=75")]))
-    t = tailor(a)
-    post(t)
-    a.connections[-1].close()
-    wait_until(lambda: idle(t, "a") == 0, "its end is seen")
-    before = t.metrics()[CONNECTS % "a"]
-    for _ in range(5):
-        post(t)
-    assert t.metrics()[CONNECTS % "a"] - before == 5
-    assert t.metrics()["tailor_stale_connections_total"] == 0
-
-
 def test_unsafe_requests_and_few_workers(upstream, tailor):
     # Goal: a server whose few workers each stay with a connection until it
     # ends responds to unsafe requests, also where each needs a connection of
     # its own because the server has closed one early.
-    workers, at_work = 3, set()
-    a = upstream("a")
-
-    def answer(request):
-        if request.connection not in at_work:
-            wait_until(lambda: sum(not c.ended for c in at_work) < workers,
-                       "a worker is free")
-            at_work.add(request.connection)
-        return response(200, b"done")
-
-    a.serve(answer)
+    workers = 3
+    a = upstream("a").serve(Workers(workers, lambda _: response(200)))
     t = tailor(a)
     with t.client() as c:
         assert c.get().status == 200
@@ -341,7 +225,7 @@ def test_exchanges_of_late_connections(upstream, tailor):
         c.close()
 
 
-def test_nothing_to_ask_an_unresponsive_server_with(pair, tailor):
+def test_nothing_to_ask_an_unresponsive_server_with(pair):
     # Goal: a server taken for unresponsive that cannot be asked, since all its
     # requests are unsafe, is believed again, and can take over.
     hangs = threading.Event()
@@ -353,8 +237,7 @@ def test_nothing_to_ask_an_unresponsive_server_with(pair, tailor):
 
     pair.a.serve(answer)
     pair.b.serve(answer)
-    t = tailor(pair.a, pair.b)
-    t.wait_server("b", state="ready")
+    t = pair()
     with t.client() as c:
         for _ in range(110):  # its usual response time is known
             c.request("POST", "/", body=b"q")
@@ -379,10 +262,7 @@ def test_first_of_the_queue_waits_for_the_other_server(upstream, tailor):
     # Goal: a request that waits for a slot of the other server, since this one
     # has failed it, lets those behind it pass.
     a, b = upstream("a"), upstream("b")
-    t = tailor(*({"name": s.name, "address": s.address, "connections_max": 1,
-                  "streams_max": 0} for s in (a, b)))
-    t.wait_server("a", state="ready")
-    t.wait_server("b", state="ready")
+    t = tailor(*(entry(s, connections_max=1, streams_max=0) for s in (a, b)))
     with t.client() as full, t.client() as failed, t.client() as slow, \
             t.client() as behind:
         switch(t)
@@ -410,8 +290,6 @@ def test_hedges_that_were_not_written_cost_nothing(upstream, tailor):
     # Goal: a hedge that lost while it was connecting gives its token back.
     a, b = upstream("a"), upstream("b", backlog=0)
     t = tailor(a, b, hedging={"budget_ratio": 0, "budget_burst": 10})
-    t.wait_server("a", state="ready")
-    t.wait_server("b", state="ready")
     wait_until(lambda: all(c.ended for c in b.connections), "none is kept")
     b.fill_backlog()
     clients = [t.client() for _ in range(6)]
@@ -464,8 +342,7 @@ def test_questions_hold_no_worker(upstream, tailor):
         return response(503 if len(seen) < 5 else 200, b"x")
 
     server = upstream("active", handler=handler)
-    t = tailor({"name": "active", "address": server.address,
-                "health": "/health", "health_interval": "10ms"})
+    t = tailor(entry(server, health="/health", health_interval="10ms"))
     t.wait_metric('tailor_health_checks_total{server="active"}', 5)
     asked = seen[:10]
     assert {r.get("connection") for r in asked} == {"close"}

@@ -11,7 +11,8 @@ import xml.etree.ElementTree
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from rig.process import ROOT, output, ran, state_of
+
 DEMO = ROOT / "examples" / "demo"
 sys.path.insert(0, str(DEMO))
 
@@ -25,7 +26,7 @@ import result_page  # noqa: E402
 import stories  # noqa: E402
 import web  # noqa: E402
 from processes import Trouble  # noqa: E402
-from rig.wait import PATIENCE_S, wait_until  # noqa: E402
+from rig.wait import wait_until  # noqa: E402
 from support.launched import http_server  # noqa: E402
 
 
@@ -116,32 +117,22 @@ def test_a_server_that_never_collects(scratch):
     assert warmer.sent["b"] == 500 + 2 * heating.GENERATION
 
 
-def test_table_fits_a_terminal():
-    """Goal: no figure makes the table wider than 80 columns or runs two
-    columns into one."""
-    row = report.table([one_way("observe", [9999.4], errors=12345)])[-1]
-    assert len(row) <= 80
-    assert len(row.split()) == 3 + 2 * 3
-
-
-def test_figures_have_their_span():
-    """Goal: the value of all requests, and the least and most of an
-    iteration."""
+def test_figures():
+    """Goal: the value of all requests, and the least and most of an iteration;
+    the ratio of all, within what its iterations allow, certain where they agree
+    and missing where a set-up is.  No figure makes the table wider than 80
+    columns or runs two of its columns into one."""
     found = report.figures([[1.0] * 99 + [7.0], [2.0] * 98 + [5.0, 9.0]])
     assert found["p50"] == (2.0, 1.0, 2.0)
     assert found["p99"] == (5.0, 1.0, 5.0)
     assert found["max"] == 9.0
     assert report.span((64.82, 6.5, 111.4)) == "64.8 (6.50-111)"
-
-
-def test_ratio_has_its_interval():
-    """Goal: the ratio of all, within what its iterations allow; it is certain
-    where all iterations agree, and missing where a set-up is."""
     slow, quick = [10.0, 100.0], [10.0, 20.0]
     assert report.ratio([slow] * 5, [quick] * 5) == (5, 5, 5)
-    value, low, high = report.ratio([slow] + [quick] * 3, [quick] * 4)
-    assert value == 5 and low == 1 and high == 5
+    assert report.ratio([slow] + [quick] * 3, [quick] * 4) == (5, 1, 5)
     assert report.ratio([slow], None) is None
+    row = report.table([one_way("observe", [9999.4], errors=12345)])[-1]
+    assert len(row) <= 80 and len(row.split()) == 3 + 2 * 3
 
 
 MS = 1_000_000
@@ -210,20 +201,16 @@ def test_cause_from_a_timeline(code, killed, cause):
     assert "    +2.00 ms  a: gc begins" in found["moments"]
 
 
-def test_picture_is_whole():
-    """Goal: the SVG is well-formed, refers to nothing outside, and has a
-    point for every value."""
-    setups = [one_way(key, [1.0], [50.0], [0.0]) for key in demo.SETUPS]
-    text = chart.svg(setups, "a < b & c", [1])
-    root = xml.etree.ElementTree.fromstring(text)
-    circles = root.iter("{http://www.w3.org/2000/svg}circle")
+def test_page_has_its_parts():
+    """Goal: the chart, well-formed, with a point for every value and nothing
+    from outside; the figures and each set-up's story, whose words cannot become
+    markup; the timeline is linked where there is one."""
+    text = chart.svg([one_way(key, [1.0], [50.0], [0.0])
+                      for key in demo.SETUPS], "a < b & c", [1])
+    circles = xml.etree.ElementTree.fromstring(text).iter(
+        "{http://www.w3.org/2000/svg}circle")
     assert len(list(circles)) == 3 * len(demo.SETUPS)
     assert "href" not in text and "url(" not in text
-
-
-def test_page_has_its_parts():
-    """Goal: the chart, the figures and each set-up's story, whose words
-    cannot become markup; the timeline is linked where there is one."""
     story = {"ms": 45.0, "cause": "<b>&", "lines": ["<i>"],
              "moments": ["one"], "link": "active/worst.html"}
     setups = [one_way("direct", [1.0, 9.0]),
@@ -238,11 +225,9 @@ def test_page_has_its_parts():
 
 def test_ports_are_safe():
     """Goal: a port of ours cannot be given to an outgoing connection."""
-    with open("/proc/sys/net/ipv4/ip_local_port_range",
-              encoding="ascii") as file:
-        first, last = map(int, file.read().split())
-    for _ in range(20):
-        assert not first <= web.free_port() <= last
+    first, last = map(int, pathlib.Path(
+        "/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    assert not any(first <= web.free_port() <= last for _ in range(20))
 
 
 LEAVER = """
@@ -271,23 +256,16 @@ def test_leaves_no_process(scratch, misses):
     """Goal: even orphaned, deaf and late-born descendants are ended."""
     script = LEAVER.format(demo=str(DEMO), out=str(scratch / "out"),
                            misses=misses)
-    subprocess.run([sys.executable, "-c", script], check=True,
-                   timeout=PATIENCE_S)
-    pid = int((scratch / "out").read_text())
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    output(sys.executable, "-c", script)
+    assert state_of(int((scratch / "out").read_text())) is None
 
 
 def test_says_what_is_missing(scratch):
     """Goal: without programs it names the missing one and the command."""
-    done = subprocess.run(
-        [sys.executable, DEMO / "demo.py", "--build", scratch],
-        capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    done = ran(sys.executable, "-B", DEMO / "demo.py", "--build", scratch)
     assert done.returncode == 1
-    assert done.stderr.startswith("demo: ")
-    assert "is missing: make" in done.stderr \
-        or "apt-get install" in done.stderr
+    assert done.err.startswith("demo: ")
+    assert "is missing: make" in done.err or "apt-get install" in done.err
 
 
 SERVER = http_server("def respond(path, headers):\n    return b'ok'\n")
@@ -326,23 +304,13 @@ LONG_S = 100  # what takes seconds may take this on a busy machine
 
 def run_whole(build, scratch, **environment):
     """The lines printed by a demonstration with that service."""
-    done = subprocess.run(
-        [sys.executable, "-c", WHOLE, "--build", build, "--out",
-         scratch / "out"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, check=False, timeout=3 * LONG_S,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment})
-    assert done.returncode == 0, done.stdout
-    lines = done.stdout.splitlines()
-    assert lines[-1] == str(scratch / "out" / "index.html"), done.stdout
+    text = output(
+        sys.executable, "-B", "-c", WHOLE, "--build", build, "--out",
+        scratch / "out", timeout=3 * LONG_S, env={**os.environ, **environment},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, capture_output=False)
+    lines = text.splitlines()
+    assert lines[-1] == str(scratch / "out" / "index.html"), text
     return lines
-
-
-def ended(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
 
 
 def command(pid):
@@ -369,8 +337,8 @@ def test_whole(build, scratch):
         kept, port = look_at_kept(scratch / "out", lines, keeper)
     finally:
         os.kill(keeper, signal.SIGTERM)
-        wait_until(lambda: ended(keeper), "the keeper's end", LONG_S)
-    assert len(kept) >= 5 and all(map(ended, kept))
+        wait_until(lambda: not state_of(keeper), "the keeper's end", LONG_S)
+    assert len(kept) >= 5 and not any(map(state_of, kept))
     assert web.get(port, "/") == (0, "")
 
 
@@ -411,11 +379,9 @@ def install(scratch, simulated, **environment):
          *) echo much; echo "$*" >>{scratch}/calls ;;
          esac""")
     (scratch / "calls").write_text("")
-    done = subprocess.run(
-        [ROOT / "tools" / "install-deps", "node"], capture_output=True,
-        text=True, check=False, timeout=60,
-        env={**os.environ, "PATH": f"{scratch}:{os.environ['PATH']}",
-             **environment})
+    done = ran(ROOT / "tools" / "install-deps", "node",
+               env={**os.environ, "PATH": f"{scratch}:{os.environ['PATH']}",
+                    **environment})
     calls = (scratch / "calls").read_text().splitlines()
     return done, [line for line in calls if " install " in line]
 
@@ -423,8 +389,8 @@ def install(scratch, simulated, **environment):
 def test_installs_quietly(scratch):
     """Goal: only what is missing is installed, in a line of output."""
     done, calls = install(scratch, "Inst nodejs (18.19)", UPGRADE="no")
-    assert done.returncode == 0 and done.stdout.count("\n") == 1
-    assert "nodejs" in done.stdout and "much" not in done.stdout
+    assert done.returncode == 0 and done.out.count("\n") == 1
+    assert "nodejs" in done.out and "much" not in done.out
     assert len(calls) == 1 and calls[0].split()[-1] == "nodejs"
     assert "python3" not in calls[0]
 
@@ -435,6 +401,6 @@ def test_upgrades_nothing(scratch):
     change = "Inst libc6 [2.36-9] (2.36-10)\nInst nodejs (18.19)"
     done, calls = install(scratch, change, UPGRADE="no")
     assert done.returncode == 1 and not calls
-    assert "upgrade libc6." in done.stderr and "nodejs" in done.stderr
+    assert "upgrade libc6." in done.err and "nodejs" in done.err
     done, calls = install(scratch, change)
     assert done.returncode == 0 and len(calls) == 1

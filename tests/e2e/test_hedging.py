@@ -21,7 +21,8 @@ KERNEL_EVENTS = "off"
 
 def test_in_flight_request_is_sent_again(pair):
     # Goal: the thesis's mechanism: swap, re-send, first response wins, the
-    # late one is read and thrown away and its connection kept.
+    # late one is read and thrown away and its connection kept.  If the pause
+    # ends soon, the original response is taken.
     t = pair()
     with t.client() as c:
         c.request("GET", "/q", fields=[("X-Request-Id", "hedged")])
@@ -48,25 +49,19 @@ def test_in_flight_request_is_sent_again(pair):
 
         wait_until(lambda: attempts() == [("a", "first", "lost"),
                                           ("b", "gc", "won")], attempts)
-    m = t.metrics()
-    assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] == 1
-    assert m["tailor_hedges_won_total"] == 1
-    assert m["tailor_swaps_total"] == 1
-    assert m["tailor_hedge_saved_seconds_count"] == 1
-
-
-def test_first_attempt_may_still_win(pair):
-    # Goal: if the pause ends soon, the original response is taken.
-    t = pair()
-    with t.client() as c:
+        m = t.metrics()
+        assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] == 1
+        assert m["tailor_hedges_won_total"] == m["tailor_swaps_total"] == 1
+        t.hazard("a", "end")
+        assert t.ask("/switch", "POST").status == 200
         first, second = hedged(t, pair, c)
         first.reply(200, b"from a")
         assert c.response().body == b"from a"
         second.reply(200, b"late")
-        t.wait_metric(DRAINED, 1)
+        t.wait_metric(DRAINED, 2)
     m = t.metrics()
     assert m["tailor_hedges_lost_total"] == 1
-    assert m["tailor_hedge_saved_seconds_count"] == 0
+    assert m["tailor_hedge_saved_seconds_count"] == 1
 
 
 def test_new_requests_go_to_the_other_server(pair):
@@ -197,23 +192,6 @@ def test_death_in_an_answer(pair):
     assert len(pair.b.requests) == 1
 
 
-def test_server_that_dies_with_requests_in_flight(pair):
-    # Goal: safe requests go to the other server, others get 502.
-    t = pair()
-    with t.client() as safe, t.client() as unsafe:
-        safe.request("GET", "/")
-        pair.a.expect()
-        unsafe.request("POST", "/", body=b"x")
-        pair.a.expect()
-        pair.a.stop()
-        second = pair.b.expect()
-        assert second.method == "GET"
-        second.reply(200, b"saved")
-        assert safe.response().body == b"saved"
-        assert unsafe.response().status == 502
-    assert [r.method for r in pair.b.requests] == ["GET"]
-
-
 @pytest.mark.long("the verdict is about the largest part of the time")
 def test_the_verdict_names_a_server_that_died(pair):
     # Goal: a request of which a server kept half a second, and then died.
@@ -228,16 +206,6 @@ def test_the_verdict_names_a_server_that_died(pair):
         why = c.get("/.talechain/timeline/died").body.decode()
         assert ("a had it, and closed the connection without a response" in
                 " ".join(why.split()))
-
-
-def test_refused_connection_moves_any_request(pair):
-    # Goal: what was never written may go elsewhere, even a POST (T7).
-    t = pair()
-    pair.b.serve()
-    pair.a.stop()
-    with t.client() as c:
-        c.request("POST", "/", body=b"x")
-        assert c.response().body == b"b"
 
 
 def test_client_that_leaves_is_not_hedged(pair):
@@ -261,48 +229,6 @@ def test_client_that_leaves_is_not_hedged(pair):
         assert again.connection is first.connection
         again.reply(200, b"next")
         assert c.response().body == b"next"
-
-
-def test_many_requests_one_pause(pair):
-    # Goal: everything in flight is sent again in one turn; each client gets
-    # its own response, once.
-    t = pair()
-    clients = [t.client() for _ in range(40)]
-    for i, c in enumerate(clients):
-        c.request("GET", f"/{i}")
-    held = [pair.a.expect() for _ in clients]
-    pair.b.serve(lambda r: response(200, r.target.encode()))
-    t.hazard("a", "begin")
-    for i, c in enumerate(clients):
-        assert c.response().body == f"/{i}".encode()
-    for r in held:
-        r.reply(200, b"late")
-    t.wait_metric(DRAINED, 40)
-    for i, c in enumerate(clients):
-        c.request("GET", f"/again/{i}")
-        assert c.response().body == f"/again/{i}".encode()
-        c.close()
-    assert t.metrics()["tailor_hedges_won_total"] == 40
-
-
-def test_budget_is_never_exceeded(pair):
-    # Goal: extra requests stay within burst, however servers flap (B2).
-    t = pair(hedging={"budget_burst": 5, "budget_ratio": 0})
-    clients = [t.client() for _ in range(10)]
-    for c in clients:
-        c.request()
-    held = [pair.a.expect() for _ in clients]
-    pair.b.serve()
-    t.hazard("a", "begin")
-    for r in held:
-        r.reply(200, b"a")
-    answers = sorted(c.response().body for c in clients)
-    for c in clients:
-        c.close()
-    m = t.metrics()
-    assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] == 5
-    assert m['tailor_hedges_refused_total{reason="budget"}'] >= 5
-    assert len(answers) == 10
 
 
 def test_a_server_that_warms_up_helps(pair, tailor):

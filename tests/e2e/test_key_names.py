@@ -1,11 +1,10 @@
 """Goal: every key that a message, an advice or a document names is one."""
 
 import json
-import pathlib
 import re
-import subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from rig.process import ROOT, output
+
 FOLDERS = ["base", "config", "talechain", "profiler", "hedging", "proxy",
            "loadgen", "tailorctl"]
 FILES = ("h", "c", "md", "html", "json", "sock")  # "talechain.h" is no key
@@ -29,9 +28,7 @@ def literals(text):
 
 
 def test_names(build):
-    schema = json.loads(subprocess.run(
-        [build / "tailor", "--schema"], text=True, capture_output=True,
-        check=True).stdout)
+    schema = json.loads(output(build / "tailor", "--schema"))
     keys = set(keys_of(schema))
     sections = {k.split(".")[0] for k in keys if "." in k}
     assert len(keys) > 80 and "servers" in sections

@@ -6,10 +6,10 @@ import socket
 import pytest
 
 from rig.client import Client
+from support.pair import entry
+from support.wire import STREAM
 
 KERNEL_EVENTS = "off"
-STREAM = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-          b"Transfer-Encoding: chunked\r\n\r\n4\r\n:hi\n\r\n")
 ENDLESS = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"4\r\nmore\r\n")
 LEFT = 'tailor_client_aborts_total{phase="response"}'
@@ -21,8 +21,7 @@ def test_what_has_no_end_is_not_read_on(upstream, tailor, response):
     # Goal: the server learns at once that its client has left, and the slot
     # is free.
     server = upstream("active")
-    t = tailor({"name": "active", "address": server.address,
-                "connections_max": 2})
+    t = tailor(entry(server, connections_max=2))
     for left in range(1, 4):
         with t.client() as c:
             c.request()
@@ -40,10 +39,10 @@ def test_what_has_no_end_is_not_read_on(upstream, tailor, response):
         assert c.response().status == 200
 
 
-def test_a_silent_stream(upstream, tailor):
-    # Goal: the end of a stream's client is seen though nothing is sent to it.
-    server = upstream("active")
-    t = tailor(server)
+def test_a_silent_stream(one):
+    # Goal: the end of a stream's client is seen though nothing is sent to it;
+    # nor is one read on whose client left before its head came.
+    server, t = one.server, one()
     with t.client() as c:
         c.request()
         request = server.expect()
@@ -51,12 +50,6 @@ def test_a_silent_stream(upstream, tailor):
         assert c.response_head().status == 200
         assert c.exactly(9)
     request.connection.wait_end()
-
-
-def test_a_stream_that_begins_too_late(upstream, tailor):
-    # Goal: nor is one read whose client left before its head came.
-    server = upstream("active")
-    t = tailor(server)
     with t.client() as c:
         c.request()
         request = server.expect()
@@ -72,8 +65,7 @@ def test_queued_requests_of_clients_that_left(
     # Goal: no server gets them; a client that has only ended its side gets its
     # response.
     server = upstream("active")
-    t = tailor({"name": "active", "address": server.address,
-                "connections_max": 1},
+    t = tailor(entry(server, connections_max=1),
                listen=[f"127.0.0.1:{free_port()}", f"unix:{scratch}/front"])
     connect = ((lambda: Client(str(scratch / "front"))) if path == "unix"
                else t.client)

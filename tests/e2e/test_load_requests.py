@@ -5,15 +5,15 @@ import json
 import re
 import signal
 import socket
-import subprocess
 import threading
 import time
 
 import pytest
 
 from rig.stub import OK
+from rig.process import ran
 from rig.wait import wait_until
-from support.load import RUN_S, Result
+from support.load import Result
 
 
 def test_what_is_sent(stub, load, scratch):
@@ -95,35 +95,15 @@ def test_blocking_workers(load):
         assert "39 requests opened one" in result.out
 
 
-def test_all_addresses(build, scratch):
+def test_all_addresses(build, localhosts):
     """Goal: a server on one of a name's addresses is reached, whichever."""
-    hosts = scratch / "hosts"
-    inside = ["unshare", "--mount", "sh", "-c",
-              f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
-    hosts.write_text("127.0.0.1 localhost\n::1 localhost\n")
-    if subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL,
-                      check=False).returncode != 0:
-        pytest.skip("unshare --mount is refused")
-    for host in ("127.0.0.1", "::1"):
-        accepted = []
-        try:
-            listener = socket.create_server(
-                (host, 0), family=socket.AF_INET6 if ":" in host
-                else socket.AF_INET)
-        except OSError:
-            pytest.skip(f"this machine has no {host}")
-        with listener:
-            thread = threading.Thread(target=serve_one_by_one,
-                                      args=(listener, accepted))
-            thread.start()
-            port = listener.getsockname()[1]
-            done = subprocess.run(
-                [*inside, build / "tailor-load", "-i", "1", "-n", "5", "-r",
-                 "500", "--json", "-", f"http://localhost:{port}/"],
-                capture_output=True, text=True, check=False, timeout=RUN_S)
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
-        assert json.loads(done.stdout)["summary"]["ok"] == 5, done.stderr
+    inside, servers = localhosts
+    for server in servers:
+        server.serve()
+        done = ran(
+            *inside, build / "tailor-load", "-i", "1", "-n", "5", "-r", "500",
+            "--json", "-", f"http://localhost:{server.port}/")
+        assert json.loads(done.out)["summary"]["ok"] == 5, done.err
 
 
 def test_urls_in_order(stub, load, scratch):
@@ -164,18 +144,6 @@ def test_unix_socket(stub, load, scratch):
     assert result.run["summary"]["ok"] == 20
 
 
-def test_connection_close(stub, load):
-    """Goal: a server that closes after each response is no error."""
-    server = stub(lambda request: b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
-                  b"Content-Length: 2\r\n\r\nok")
-    result = load(server.url, "-i", 1, "-n", 30, "-r", 200, "-c", 2,
-                  "--warmup", 0)
-    result.assert_done()
-    assert result.run["summary"]["ok"] == 30
-    assert len({line["conn"] for line in result.lines}) == 30
-    assert sum(line["new_conn"] for line in result.lines) == 28
-
-
 def test_never_waits(stub, load):
     """Goal: a server that never answers does not hold back one request, nor
     the end of an interrupted run."""
@@ -203,6 +171,7 @@ ENDINGS = {
                  b"3\r\nabc\r\n0\r\n\r\n", None),
     "/close": (b"HTTP/1.1 200 OK\r\n\r\nabc", None),
     "/status": (b"HTTP/1.1 503 No\r\nContent-Length: 3\r\n\r\nabc", "status"),
+    "/missing": (b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "status"),
     "/short": (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", "short"),
     "/nothing": (b"", "short"),
     "/malformed": (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
@@ -215,7 +184,8 @@ ENDINGS = {
 
 
 def test_every_ending(stub, load, scratch):
-    """Goal: each way a response can end is distinguished."""
+    """Goal: each way a response can end is distinguished, each status has its
+    count, and other kinds of errors their names."""
     def answer(request):
         data, _ = ENDINGS[request.target]
         sock = request.socket
@@ -230,7 +200,7 @@ def test_every_ending(stub, load, scratch):
     server = stub(answer)
     urls = scratch / "urls"
     urls.write_text("".join(path + "\n" for path in ENDINGS))
-    result = load(server.url, "-i", 1, "-n", 30, "-r", 100, "--warmup", 0,
+    result = load(server.url, "-i", 1, "-n", 33, "-r", 100, "--warmup", 0,
                   "--urls", urls, "--timeout", "5s")
     result.assert_done()
     targets = list(ENDINGS)
@@ -240,8 +210,14 @@ def test_every_ending(stub, load, scratch):
         if "err" not in line:
             assert line["bytes"] == 3
     assert result.run["summary"]["errors"] == {
-        "reset": 3, "timeout": 3, "short": 6, "malformed": 6, "status": 3}
-    assert result.run["iterations"][0]["status"] == {"200": 9, "503": 3}
+        "reset": 3, "timeout": 3, "short": 6, "malformed": 6, "status": 6}
+    assert result.run["iterations"][0]["status"] == {
+        "200": 9, "404": 3, "503": 3}
+    assert result.run["summary"]["failed_status"] == {"404": 3, "503": 3}
+    said = " ".join(result.out.split())
+    for part in ("24 of 33 failed:", "HTTP 404 x 3", "HTTP 503 x 3",
+                 "malformed x 6", "short x 6"):
+        assert part in said, said
     assert server.pipelined == 0
 
 
@@ -261,23 +237,6 @@ def test_every_request_fails(stub, load):
     assert "Errors: 50 of 50 failed: HTTP 404 x 50\n" in result.out
     assert "Figures: none: no request succeeded\n" in result.out
     assert "GOOD" not in result.out
-
-
-def test_some_requests_fail(stub, load, scratch):
-    """Goal: each status has its count, other kinds of errors their names."""
-    def answer(request):
-        if request.target == "/malformed":
-            return b"HTTP/9\r\n\r\n"
-        return (f"HTTP/1.1 {request.target[1:]} X\r\n"
-                "Content-Length: 0\r\n\r\n").encode()
-    urls = scratch / "urls"
-    urls.write_text("/200\n/404\n/503\n/200\n/malformed\n")
-    result = load(stub(answer).url, "-i", 1, "-n", 50, "-r", 500,
-                  "--urls", urls, "--warmup", 0)
-    result.assert_done()
-    assert result.run["summary"]["failed_status"] == {"404": 10, "503": 10}
-    assert "Errors: 30 of 50 failed: HTTP 404 x 10, HTTP 503 x 10, " \
-        "malformed x 10\n" in result.out
 
 
 def test_errors_have_their_errno(stub, load, faults, free_port):

@@ -3,15 +3,14 @@
 import json
 import pathlib
 import re
-import subprocess
 import urllib.parse
 
 import pytest
 
+from rig.process import ROOT, ran
 from rig.wait import wait_until
 from support.lucene import Service, java
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUERIES = ROOT / "examples" / "lucene" / "queries.txt"
 
 
@@ -45,8 +44,11 @@ def shared(lucene):
     s.kill()
 
 
-def test_finds_synset(shared):
-    """Goal: a known query answers with the synset it is known to mean."""
+def test_search(shared):
+    """Goal: a known query answers with the synset it is known to mean, n and
+    from cut out what they say, hits come best first; asked for events without
+    TaleChain's classes, it says so and serves."""
+    shared.wait_log(r"without TaleChain on the class path: no events")
     with shared.client() as client:
         response, found = search(client, '"domestic dog"')
         best = found["hits"][0]
@@ -54,11 +56,6 @@ def test_finds_synset(shared):
         assert best["lemma"] == "dog, domestic dog, Canis familiaris"
         assert best["gloss"].startswith("a member of the genus Canis")
         assert int(response.get("Content-Length")) == len(response.body)
-
-
-def test_pages_and_limits(shared):
-    """Goal: n and from cut out what they say, hits come best first."""
-    with shared.client() as client:
         _, whole = search(client, "water", n=40)
         scores = [hit["score"] for hit in whole["hits"]]
         assert len(scores) == 40 and whole["total"] > 40
@@ -67,16 +64,30 @@ def test_pages_and_limits(shared):
         assert page["hits"] == whole["hits"][7:12]
 
 
-def test_session_history(shared):
-    """Goal: a session remembers its latest queries, and only its own."""
+def test_what_it_remembers(shared):
+    """Goal: a session's latest queries, and only its own; each POST counts once,
+    by key; looking does not count.  Every response has Server-Timing and the
+    server's name."""
     with shared.client() as client:
         for user, query in (("a", "one"), ("a", "two"), ("b", "other"),
                             ("a", "three")):
             client.get(f"/search?q={query}", fields=[("X-Session", user)])
         response = client.get("/history", fields=[("X-Session", "a")])
-        assert [entry["query"]
-                for entry in json.loads(response.body)["history"]] \
-            == ["two", "three"]
+        assert [entry["query"] for entry in
+                json.loads(response.body)["history"]] == ["two", "three"]
+        for expected in (1, 2, 3):
+            client.request("POST", "/visit?key=k", body=b"x=1")
+            response = client.response("POST")
+            assert json.loads(response.body) == {"key": "k",
+                                                 "visits": expected}
+        for key, count in (("k", 3), ("k", 3), ("other", 0)):
+            response = client.get(f"/visits?key={key}")
+            assert json.loads(response.body)["visits"] == count
+        for target in ("/search?q=dog", "/health", "/nothing"):
+            response = client.get(target)
+            assert response.get("X-Server") == "left"
+            assert re.fullmatch(r"app;dur=\d+\.\d{3}",
+                                response.get("Server-Timing"))
 
 
 @pytest.mark.parametrize("target, status", [
@@ -91,37 +102,6 @@ def test_refusals(shared, target, status):
         assert client.get(target).status == status
     with shared.client() as client:
         assert client.get("/health").status == 200
-
-
-def test_counts_visits(shared):
-    """Goal: each POST counts once, by key; looking does not count."""
-    with shared.client() as client:
-        for expected in (1, 2, 3):
-            client.request("POST", "/visit?key=k", body=b"x=1")
-            response = client.response("POST")
-            assert json.loads(response.body) == {"key": "k",
-                                                 "visits": expected}
-        for key, count in (("k", 3), ("k", 3), ("other", 0)):
-            response = client.get(f"/visits?key={key}")
-            assert json.loads(response.body)["visits"] == count
-
-
-def test_says_time_and_name(shared):
-    """Goal: every response has Server-Timing and the server's name."""
-    with shared.client() as client:
-        for target in ("/search?q=dog", "/health", "/nothing"):
-            response = client.get(target)
-            assert response.get("X-Server") == "left"
-            assert re.fullmatch(r"app;dur=\d+\.\d{3}",
-                                response.get("Server-Timing"))
-
-
-def test_runs_without_talechain(shared):
-    """Goal: asked for events without TaleChain's classes, it says so and
-    serves."""
-    shared.wait_log(r"without TaleChain on the class path: no events")
-    with shared.client() as client:
-        assert search(client, "dog")[1]["total"] > 0
 
 
 def test_events_without_tailor(service, lucene, build):
@@ -144,10 +124,8 @@ def test_index_is_built_once(lucene, scratch):
     index = pathlib.Path(scratch) / "index"
 
     def ensure():
-        done = subprocess.run(
-            java(lucene.path, "--index", index, "--build"), check=True,
-            capture_output=True, text=True)
-        return done.stderr.split()[-1]
+        return ran(*java(lucene.path, "--index", index,
+                         "--build")).err.split()[-1]
 
     assert ensure() == "built"
     before = sorted((p.name, p.stat().st_mtime_ns, p.stat().st_ino)
@@ -159,27 +137,6 @@ def test_index_is_built_once(lucene, scratch):
     assert ensure() == "built"
     assert sorted(p.name for p in pathlib.Path(scratch).glob("index*")) \
         == ["index", "index.lock"]
-
-
-@pytest.mark.long("2000 queries take seconds of CPU time")
-def test_query_list(service):
-    """Goal: all 1000 queries of the list find something; says how long they
-    take (reported, not judged)."""
-    queries = QUERIES.read_text(encoding="utf-8").splitlines()
-    assert len(queries) == len(set(queries)) == 1000
-    durations = []
-    with service("--answers", "0").client() as client:
-        for _ in range(2):
-            durations.clear()
-            for query in queries:
-                response, found = search(client, query)
-                assert found["total"] > 0, query
-                durations.append(float(
-                    response.get("Server-Timing").partition("dur=")[2]))
-    durations.sort()
-    print(f"server time of the list, ms: mean {sum(durations) / 1000:.3f} "
-          f"p50 {durations[499]:.3f} p99 {durations[989]:.3f} "
-          f"max {durations[-1]:.3f}")
 
 
 def test_stops_on_sigterm(service):

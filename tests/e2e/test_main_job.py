@@ -1,19 +1,16 @@
 """The main job, small: two real search servers, real collections, hidden."""
 
 import json
-import pathlib
-import shutil
-import subprocess
 import threading
 import urllib.parse
 
 import pytest
 
 from rig.crowd import Together
+from rig.process import ROOT, output
 from rig.wait import wait_until
 from support.lucene import Service
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUERIES = (ROOT / "examples/lucene/queries.txt").read_text(
     encoding="utf-8").splitlines()[:50]
 CLIENTS = 4
@@ -55,12 +52,6 @@ def hits(response):
     return json.loads(response.body)["hits"]
 
 
-def timeline(t, name):
-    response = t.ask(f"/timeline/{name}?format=json")
-    assert response.status == 200, response.body
-    return json.loads(response.body)
-
-
 @pytest.fixture
 def servers(lucene):
     """Both are on this machine and have no agent."""
@@ -97,9 +88,7 @@ def test_a_collection_is_hidden(servers, tailor):
             before = len(searches.served)
 
             def swapped():
-                subprocess.run(
-                    [shutil.which("jcmd"), str(active.pid), "GC.run"],
-                    check=True, capture_output=True)
+                output("jcmd", active.pid, "GC.run")
                 return t.active() != active.name
 
             wait_until(swapped, "a collection swaps the servers")
@@ -109,7 +98,7 @@ def test_a_collection_is_hidden(servers, tailor):
                       in list(searches.served.items())[before:]
                       if response.get("X-Server") != active.name]
             for name in others[:2 * CLIENTS]:
-                tale = timeline(t, name)
+                tale = t.timeline(name)
                 if len(tale["attempts"]) == 2:
                     return tale
             return None

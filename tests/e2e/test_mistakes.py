@@ -11,7 +11,6 @@ import pytest
 from rig.ports import free_port
 from rig.process import ran
 from rig.tailor import merged
-from rig.wait import wait_until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0,
                                 reason="only root can be another user")
@@ -332,24 +331,6 @@ def test_reload_of_an_error(ctl, upstream, tailor):
         assert (result.returncode, result.out, result.err) == (0, said, "")
     with t.client() as c:
         assert c.get().status == 200
-
-
-def test_a_timeline_without_rights(upstream, tailor, scratch):
-    # Goal: the client learns which keys give rights, the operator who asked.
-    log = scratch / "access.log"
-    t = tailor(upstream("a").serve(), talechain={"allow": []},
-               profiler=QUICK, access_log={"path": str(log)})
-    with t.client() as client:
-        response = client.get("/.talechain/timeline/abc?format=html")
-        assert response.status == 403
-        assert b"talechain.allow" in response.body
-        assert b"talechain.token_file" in response.body
-    wait_until(lambda: log.exists() and log.read_text().count("\n") == 1,
-               "the line")
-    line = json.loads(log.read_text())
-    assert (line["status"], line["flags"]) == (403, "talechain")
-    assert (line["method"], line["path"]) == ("GET",
-                                              "/.talechain/timeline/abc")
 
 
 # --- systemd ----------------------------------------------------------------------------

@@ -19,8 +19,8 @@ import pytest
 from rig.client import Client
 from rig.message import Closed, response
 from rig.ports import free_port
-from rig.process import ROOT
-from rig.wait import PATIENCE_S, wait_until
+from rig.process import ROOT, ran
+from rig.wait import wait_until
 
 KERNEL_EVENTS = "off"
 
@@ -82,10 +82,8 @@ def test_a_collector_at_the_wrong_address(build, tmp_path):
         file.write_text(json.dumps({
             "servers": [{"address": "127.0.0.1:1"}],
             "metrics": {"listen": ":9464"}, **other}))
-        run = subprocess.run([build / "tailor", "-t", "-c", file], text=True,
-                             capture_output=True, timeout=PATIENCE_S,
-                             check=False)
-        assert run.returncode == 1 and "metrics.listen" in run.stderr
+        run = ran(build / "tailor", "-t", "-c", file)
+        assert run.returncode == 1 and "metrics.listen" in run.err
 
 
 # --- alerts -----------------------------------------------------------------------
@@ -114,7 +112,6 @@ def fired(tmp_path, before, after, up=True, lasting=False):
         more = f"+{value - first!r}" if lasting and value > first else ""
         series.append({"series": labelled(key), "values":
                        f"{first!r}x{BEFORE} {value!r}{more}x{AFTER}"})
-    found = set()
     names = re.findall(r"- alert: (\w+)", RULES.read_text())
     file = tmp_path / "test.json"  # JSON is YAML
     # promtool compares with what is expected: expect none, and read which
@@ -127,12 +124,10 @@ def fired(tmp_path, before, after, up=True, lasting=False):
                         "exp_alerts": []}
                        for name in names
                        for at in range(0, STEP_S * (BEFORE + AFTER), 60)]}]}))
-    run = subprocess.run(["promtool", "test", "rules", file], text=True,
-                         capture_output=True, timeout=120, check=False)
-    text = run.stdout + run.stderr
-    for name in names:
-        if re.search(rf"alertname: {name}\b", text):
-            found.add(name)
+    run = ran("promtool", "test", "rules", file)
+    text = run.out + run.err
+    found = {name for name in names
+             if re.search(rf"alertname: {name}\b", text)}
     assert run.returncode == bool(found), text
     return found
 
@@ -256,6 +251,7 @@ class Fault:
             first.reply(200, b"two")
         t.wait_metric_is(
             'tailor_hedge_response_mismatch_total{part="body"}', 1)
+        t.wait_log("responses_differ request=[0-9a-f]{16} part=body")
         return t, before
 
     def both_paused(self):
@@ -349,17 +345,14 @@ class Namespace:
                 f"-n {self.name} addr add {self.there}/30 dev eth0",
                 f"-n {self.name} link set eth0 up",
                 f"-n {self.name} link set lo up"):
-            done = subprocess.run(["ip", *command.split()], text=True,
-                                  capture_output=True, check=False)
+            done = ran("ip", *command.split())
             if done.returncode != 0:
                 self.__exit__()
-                pytest.skip(f"no network namespace: ip {command}: "
-                            f"{done.stderr.strip()}")
+                pytest.skip(f"no network namespace: ip {command}: {done.err}")
         return self
 
     def __exit__(self, *_):
-        subprocess.run(["ip", "netns", "del", self.name], check=False,
-                       capture_output=True)
+        ran("ip", "netns", "del", self.name)
 
     def run(self, *command):
         return ["ip", "netns", "exec", self.name, *command]

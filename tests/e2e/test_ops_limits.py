@@ -1,7 +1,6 @@
 """Goal: a tailor takes no more than it says, and does not run as more than
 it must."""
 
-import itertools
 import os
 import pathlib
 import re
@@ -13,7 +12,6 @@ import pytest
 from rig.client import Client
 from rig.ports import free_port
 from rig.process import Process
-from rig.wait import wait_until
 from support.launched import child_of, fields_of, words
 
 KERNEL_EVENTS = "off"
@@ -45,60 +43,6 @@ def test_privileges_are_dropped(tailor, scratch):
     t.stop()
     # Its own directory was given to it, so it could tidy up.
     assert not os.path.exists(t.admin)
-
-
-@needs_root
-def test_spool_of_another_user(upstream, tailor, scratch):
-    # Goal: where only root can make the spool's directory, the user has it.
-    os.chmod(scratch, 0o755)
-    server = upstream("active").serve()
-    t = tailor(server, process={"user": "nobody:nogroup"},
-               admin=f"unix:{scratch}/run/admin.sock",
-               proxy={"spool_directory": f"{scratch}/state/tailor/spool"})
-    with t.client() as client:
-        client.send(b"POST /up HTTP/1.1\r\nHost: t\r\n"
-                    b"Content-Length: 100000\r\n\r\n" + b"x" * 100_000)
-        assert client.response().status == 200
-    for place in ("state", "state/tailor", "state/tailor/spool"):
-        assert (scratch / place).stat().st_uid == 65534
-
-
-@needs_root
-def test_store_of_another_user(upstream, tailor, scratch):
-    # Goal: tales and accounts survive a restart of a tailor that root starts
-    # and that becomes another user; no other user's directory is taken.
-    os.chmod(scratch, 0o755)
-    server = upstream("active").serve()
-    store = scratch / "state" / "tales"
-    runs = itertools.count()
-
-    def run(requests, user="nobody:nogroup"):
-        t = tailor(server, process={"user": user}, slow={
-            "target": "0", "store": str(store)}, analysis={
-                "accounts": 1000, "cpu": 1},
-                   admin=f"unix:{scratch}/{next(runs)}/admin.sock")
-        before = t.metrics()["tailor_tales"]
-        with t.client() as client:
-            for _ in range(requests):
-                assert client.get("/").status == 200
-        t.wait_metric("tailor_tales", before + requests)
-        return t
-
-    run(3).stop()
-    assert {f.stat().st_uid for f in store.glob("*.*")} == {65534}
-    t = run(0)
-    metrics = t.metrics()
-    assert metrics["tailor_tales_on_disk"] == 1
-    assert metrics["tailor_tales"] == metrics["tailor_accounts"] == 3
-    assert len(t.ask("/accounts").body.splitlines()) == 4
-    t.stop()
-    run(2).stop()
-    t = run(0)
-    assert t.metrics()["tailor_accounts"] == 5
-    t.stop()
-    t = run(0, user="daemon")
-    assert t.metrics()["tailor_tales_on_disk"] == 0
-    t.stop()
 
 
 def limited(build, scratch, server, port, limit):
@@ -174,8 +118,7 @@ def test_memory_is_held(tailor, build):
         size = 600_000 if i % 2 else 1_000_000
         client.send(b"POST /x HTTP/1.1\r\nHost: t\r\nContent-Length: %d\r\n"
                     b"\r\n" % size + b"x" * 600_000)
-    wait_until(lambda: t.metrics()["tailor_requests_inflight"] >= 20,
-               "requests are in flight")
+    t.wait_metric("tailor_requests_inflight", 20)
     assert t.resident_kib() - before <= total
     assert t.metrics()["tailor_memory_limit_bytes"] == total * 1024
     for client in clients:

@@ -9,14 +9,12 @@ import pty
 import re
 import select
 import shutil
-import subprocess
 
 import pytest
 
+from rig.process import ROOT, output, ran
 from rig.wait import PATIENCE_S, wait_until
 from support.admin import http
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 UNITS = ["tailor.service", "tailor@.service"]
@@ -36,12 +34,10 @@ def unit(tmp_path, name):
 def test_exposure_of_the_unit(tmp_path, name, most):
     # Goal: systemd's own score is low; the one that launches nothing needs
     # less.
-    run = subprocess.run(
-        ["systemd-analyze", "security", "--offline=yes", "--no-pager",
-         str(unit(tmp_path, name))], text=True, capture_output=True,
-        check=False)
-    found = re.search(r"exposure level for \S+: ([\d.]+)", run.stdout)
-    assert found, run.stdout + run.stderr
+    run = ran("systemd-analyze", "security", "--offline=yes", "--no-pager",
+              unit(tmp_path, name))
+    found = re.search(r"exposure level for \S+: ([\d.]+)", run.out)
+    assert found, run
     assert float(found.group(1)) <= most
 
 
@@ -58,20 +54,16 @@ def test_systemd_reads_the_unit(build, tmp_path, name):
     folder = tmp_path / f"{path.name}.d"
     folder.mkdir()
     shutil.copy(ROOT / "packaging/kernel.conf", folder)
-    run = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(path)], text=True,
-        capture_output=True, check=False,
-        env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"})
-    assert str(tmp_path) not in run.stderr and run.returncode == 0, run.stderr
+    run = ran("systemd-analyze", "verify", "--man=no", path,
+              env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"})
+    assert str(tmp_path) not in run.err and run.returncode == 0, run.err
 
 
 def test_example_for_attaching(build):
     # Goal: the configuration that is to be copied is good, and launches
     # nothing.
-    path = ROOT / "examples/attach.json"
-    run = subprocess.run([build / "tailor", "-T", "-c", path], text=True,
-                         capture_output=True, check=True)
-    config = json.loads(run.stdout)
+    config = json.loads(output(build / "tailor", "-T", "-c",
+                               ROOT / "examples/attach.json"))
     assert [s["launch"]["command"] for s in config["servers"]] == [[], []]
     assert config["hedging"]["mode"] == "watch"
 
@@ -97,36 +89,31 @@ def installed_files(tmp_path_factory):
                  "timeline.schema.json"):
         if (build / name).exists():
             (copy / name).symlink_to(build / name)
-
-    def say(*command):
-        return subprocess.run([build / command[0], *command[1:]], text=True,
-                              capture_output=True, check=True).stdout
-
     causes = [line.replace("_", "\\_").partition(":") for line in
               (build / "causes.txt").read_text().splitlines()]
     assert len(causes) > 30
     pages["tailor-timeline.5"] = pages["tailor-timeline.5"].replace(
         "@causes@", "\n".join(f"- *{code}*:{is_}" for code, _, is_ in causes))
-    pages["tailor.conf.5"] = say("tailor", "--manual")
+    pages["tailor.conf.5"] = output(build / "tailor", "--manual")
     for name, *command in (("tailor.8", "tailor"), ("tailorctl.1", "tailorctl"),
                            ("tailor-load.1", "tailor-load"),
                            ("tailor-shim.1", "tailor", "shim")):
-        options = subprocess.run(
-            ["tools/help-options"], input=say(*command, "--help"), cwd=ROOT,
-            text=True, capture_output=True, check=True).stdout
+        options = output("tools/help-options", cwd=ROOT, stdin=None,
+                         input=output(build / command[0], *command[1:],
+                                      "--help"))
         assert "\n@options@\n" in pages[name]
         pages[name] = pages[name].replace("@options@", options)
     pages["tailor.8"] = pages["tailor.8"].replace("@requests@", (
         ROOT / "proxy/admin/page/index.txt").read_text().rstrip("\n"))
-    pages["tailor-ring.7"] += f"```\n{say('tailorctl', 'events')}```\n"
+    pages["tailor-ring.7"] += \
+        f"```\n{output(build / 'tailorctl', 'events')}```\n"
     (copy / "man").mkdir()
     for name, text in pages.items():
-        made = subprocess.run(["scdoc"], input=text, text=True,
-                              capture_output=True, check=True).stdout
-        (copy / "man" / name).write_text(made)
-    subprocess.run(["tools/install-files"], cwd=ROOT, check=True,
-                   env={**os.environ, "DESTDIR": str(root), "PREFIX": "/usr",
-                        "BUILD": str(copy)})
+        (copy / "man" / name).write_text(
+            output("scdoc", input=text, stdin=None))
+    output("tools/install-files", cwd=ROOT,
+           env={**os.environ, "DESTDIR": str(root), "PREFIX": "/usr",
+                "BUILD": str(copy)})
     return root
 
 
@@ -178,10 +165,9 @@ def test_every_program_and_file_has_its_page(installed):
             ("man1/tailor-shim.1", "usr/sbin/tailor", "shim", "--help")):
         text = (man / page).read_text().replace("\\-", "-").replace(
             "\\fB", "").replace("\\fR", "").replace("\\fI", "")
-        run = subprocess.run([installed / command[0], *command[1:]],
-                             text=True, capture_output=True, check=True)
-        options = set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]+)", run.stdout))
-        assert len(options) > 4, run.stdout
+        options = set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]+)", output(
+            installed / command[0], *command[1:])))
+        assert len(options) > 4
         missing = [o for o in options if o not in text]
         assert not missing, (page, missing)
     for page in ("man5/tailor.conf.5", "man5/tailor-timeline.5",
@@ -196,9 +182,8 @@ def test_pages_are_clean(installed):
     # puts before and after each block; a tab that a page shows is found.
     pages = sorted((installed / "usr/share/man").rglob("tailor*.?"))
     assert len(pages) >= 7
-    run = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages],
-                         text=True, capture_output=True, check=False)
-    found = [line for line in (run.stdout + run.stderr).splitlines()
+    run = ran("mandoc", "-T", "lint", "-W", "warning", *pages)
+    found = [line for line in (run.out + run.err).splitlines()
              if "skipping paragraph macro: PP" not in line]
     assert not found
 
@@ -233,8 +218,8 @@ def maintained(tmp_path, script, *arguments):
     invoke = tmp_path / "deb-systemd-invoke"
     invoke.write_text(f'#!/bin/sh\necho "$@" >>{calls}\n')
     invoke.chmod(0o755)
-    subprocess.run(["sh", copy, *arguments], check=True, cwd=tmp_path,
-                   env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    output("sh", copy, *arguments, cwd=tmp_path,
+           env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     return [line.split() for line in calls.read_text().splitlines()]
 
 
@@ -266,7 +251,7 @@ def test_purge_leaves_nothing(tmp_path):
     (tmp_path / "etc/tailor/tomcat.json").touch()
     for word in ("remove", "purge"):
         assert all((tmp_path / path).exists() for path in ours)
-        subprocess.run(["sh", script, word], check=True, cwd=tmp_path)
+        output("sh", script, word, cwd=tmp_path)
     assert not [path for path in ours if (tmp_path / path).exists()]
     assert (tmp_path / "var/log/other/file").exists()
 
@@ -281,8 +266,7 @@ def test_logrotate_signals_by_any_systemd():
     assert len(commands) == 2
     for command in commands:
         assert "--kill-who=main" in command.split()
-        subprocess.run(f"systemctl kill --help {command}", shell=True,
-                       check=True, stdout=subprocess.DEVNULL)
+        output("sh", "-c", f"systemctl kill --help {command}")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -292,21 +276,17 @@ def test_logrotate_signals_by_any_systemd():
 def test_completion(build, tmp_path, shell, command):
     # Goal: a script for each shell, which it can parse, and every option of
     # --help is offered, but no alias.
-    run = subprocess.run([build / command[0], command[1], shell], text=True,
-                         capture_output=True, check=True)
-    listed = subprocess.run([build / command[0], "--help"], text=True,
-                            capture_output=True, check=True).stdout
-    offered = subprocess.run([build / command[0], "__complete", "--"],
-                             text=True, capture_output=True, check=True).stdout
-    for line in re.findall(r"^  (?:-.,|   ) (--[a-z0-9-]+.*)", listed, re.M):
+    text = output(build / command[0], command[1], shell)
+    offered = output(build / command[0], "__complete", "--")
+    for line in re.findall(r"^  (?:-.,|   ) (--[a-z0-9-]+.*)",
+                           output(build / command[0], "--help"), re.M):
         if not re.search(r"\)$|for ab:", line):  # of some commands
             assert f"\n{line.split()[0]}\t" in "\n" + offered, line
     assert "--qps" not in offered
     script = tmp_path / "script"
-    script.write_text(run.stdout)
+    script.write_text(text)
     if shutil.which(shell):
-        check = "--no-execute" if shell == "fish" else "-n"
-        subprocess.run([shell, check, str(script)], check=True)
+        output(shell, "--no-execute" if shell == "fish" else "-n", script)
 
 
 COMPLETED = [("tailor --compl", "tailor --completion"),
@@ -343,10 +323,9 @@ def scripts(build, directory, shell, suffix=""):
     """All scripts, named as the shell wants them."""
     for command in (["tailor", "--completion"], ["tailorctl", "completion"],
                     ["tailor-load", "completion"]):
-        run = subprocess.run([build / command[0], command[1], shell],
-                             text=True, capture_output=True, check=True)
         name = f"{command[0]}{suffix}" if suffix else f"_{command[0]}"
-        (directory / name).write_text(run.stdout)
+        (directory / name).write_text(
+            output(build / command[0], command[1], shell))
 
 
 class Zsh:
@@ -387,44 +366,52 @@ class Zsh:
         os.close(self._fd)
 
 
-def wait_completed(complete, typed, whole):
-    """Wait until a line is completed: tailorctl waits for a running tailor no
-    longer than a second, which is not long for a busy machine."""
-    wait_until(lambda: complete(typed) == whole, f"{typed!r} gives {whole!r}")
+def fish(build, directory):
+    """It prints what it would complete, with a description."""
+    return lambda typed: [line.split("\t")[0] for line in output(
+        "fish", "--no-config", "-c",
+        f"source {directory / typed.split()[0]}.fish; complete -C '{typed}'",
+        env={**os.environ, "PATH": f"{build}:{os.environ['PATH']}"}
+    ).splitlines()]
 
 
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh")
-def test_zsh_completes(build, tmp_path, admin):
-    # Goal: in a real zsh, TAB completes commands and options, also those
-    # behind a command, and values, some from the running tailor.
-    scripts(build, tmp_path, "zsh")
-    served(admin)
-    shell = Zsh(tmp_path, build)
-    try:
-        for typed, whole in COMPLETED:
-            assert shell.complete(typed) == whole
-        for typed, whole in values(admin):
-            wait_completed(shell.complete, typed, whole)
-    finally:
-        shell.close()
-
-
-@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
-def test_fish_completes(build, tmp_path, admin):
-    # Goal: the same of fish, which prints what it would complete.
-    scripts(build, tmp_path, "fish", ".fish")
-    served(admin)
-
+def bash(build, directory):
+    """Its function leaves what it would complete in COMPREPLY."""
     def complete(typed):
-        script = tmp_path / f"{typed.split()[0]}.fish"
-        run = subprocess.run(
-            ["fish", "--no-config", "-c",
-             f"source {script}; complete -C '{typed}'"],
-            text=True, capture_output=True, check=True,
-            env={**os.environ, "PATH": f"{build}:{os.environ['PATH']}"})
-        return re.split(r"[\t\n]", run.stdout)[0]
+        program = typed.split()[0]
+        return output(
+            "bash", "-c", f". '{directory}/_{program}'; COMP_WORDS=(\"$@\"); "
+            f"COMP_CWORD=$(($# - 1)); _{program}; echo \"${{COMPREPLY[*]}}\"",
+            "bash", *typed.split(" "), cwd=directory,
+            env={**os.environ, "PATH": f"{build}:{os.environ['PATH']}"}).split()
+    return complete
 
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes(build, tmp_path, admin, shell):
+    # Goal: in a real shell TAB completes commands and options, also those
+    # behind a command, and values, some from the running tailor: it waits for
+    # that no longer than a second, which is not long for a busy machine.  What
+    # a client wrote into its path is never run.
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell}")
+    scripts(build, tmp_path, shell, ".fish" if shell == "fish" else "")
+    served(admin)
+    if shell == "zsh":
+        zsh = Zsh(tmp_path, build)
+
+        def complete(typed):
+            return [zsh.complete(typed).split()[-1]]
+    else:
+        complete = {"bash": bash, "fish": fish}[shell](build, tmp_path)
     for typed, whole in COMPLETED:
-        assert complete(typed) == whole.split()[-1]
+        assert complete(typed) == [whole.split()[-1]]
     for typed, whole in values(admin):
-        wait_completed(complete, typed, whole.split()[-1])
+        wait_until(lambda typed=typed, whole=whole:
+                   whole.split()[-1] in complete(typed), f"{typed} is {whole}")
+    if shell == "zsh":
+        zsh.close()
+    if shell == "bash":
+        for typed in ("servers --nu", "why $", "slow --path /`"):
+            assert complete(f"tailorctl -a {admin.path} {typed}") == []
+    assert not (tmp_path / "req-2").exists()

@@ -8,6 +8,7 @@ from rig.ports import free_port
 from rig.process import Process
 from rig.wait import wait_until
 from support.launched import http_server
+from support.pair import entry
 
 KERNEL_EVENTS = "off"
 SERVER = http_server("""
@@ -15,10 +16,6 @@ import sys
 def respond(path, headers):
     return sys.argv[2].encode()
 """)
-
-
-def entry(server, name=None, **more):
-    return {"name": name or server.name, "address": server.address, **more}
 
 
 def reload(t, *servers):

@@ -20,6 +20,7 @@ from rig.message import response
 from rig.ports import free_port
 from rig.process import children, state_of
 from rig.wait import PATIENCE_S, wait_until
+from support.wire import AGREED, UPGRADE
 
 KERNEL_EVENTS = "off"
 
@@ -71,14 +72,7 @@ def test_drain_and_return(upstream, tailor):
                if k.startswith("tailor_hedges_sent_total")) == 0
 
 
-UPGRADE = [("Connection", "Upgrade"), ("Upgrade", "websocket"),
-           ("Sec-WebSocket-Key", "MDEyMzQ1Njc4OWFiY2RlZg=="),
-           ("Sec-WebSocket-Version", "13")]
-AGREED = (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
-          b"Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n")
-
-
-def test_drain_has_an_end(upstream, tailor, build):
+def test_drain_has_an_end(upstream, tailor, build, ctl):
     # Goal: a drain says what it waits for, and ends: at drain_timeout a
     # tunnel and a response under way are cut, a GET without a response is
     # sent to the other server, a POST is answered 502; all are counted.
@@ -106,9 +100,7 @@ def test_drain_has_an_end(upstream, tailor, build):
         assert (waits["requests"], waits["tunnels"]) == (3, 1)
         assert (waits["method"], waits["target"]) == ("GET", "/chat")
         assert 0 < waits["cut_in_ns"] <= 6_000_000_000
-        shown = subprocess.run([build / "tailorctl", "-a", t.admin, "servers"],
-                               capture_output=True, text=True,
-                               timeout=PATIENCE_S, check=True).stdout
+        shown = ctl("-a", t.admin, "servers").out
         assert re.search(r"waits for 3 requests, 1 WebSocket, cut in [0-6]s; "
                          r"oldest \d+s: GET /chat", shown), shown
         ws.expect_end()
@@ -183,7 +175,7 @@ def test_drained_server_that_dies_stays_out(tailor, scratch):
     t.wait_server("a", state="ready")
 
 
-def test_a_restart_that_fails_is_reported(tailor, build, scratch):
+def test_a_restart_that_fails_is_reported(tailor, ctl, scratch):
     # Goal: a program that ends after each start is named with its status;
     # tailorctl does not wait for it.
     server = launched("a", scratch)
@@ -194,24 +186,17 @@ def test_a_restart_that_fails_is_reported(tailor, build, scratch):
     server["launch"]["command"] = [str(program), *command]
     t = tailor(server, launched("b", scratch))
     program.write_text("#!/bin/sh\nexit 3\n", encoding="ascii")
-    run = subprocess.run(
-        [build / "tailorctl", "-a", t.admin, "restart", "a"],
-        text=True, capture_output=True, timeout=PATIENCE_S, check=False)
+    run = ctl("-a", t.admin, "restart", "a")
     assert run.returncode == 1
     assert re.search(r"a does not start: it ended \d times \(status 3\);",
-                     run.stderr)
-    assert all(len(line) <= 80 for line in run.stderr.splitlines())
-    shown = subprocess.run(
-        [build / "tailorctl", "-a", t.admin, "servers"],
-        text=True, capture_output=True, timeout=PATIENCE_S,
-        check=True).stdout
+                     run.err)
     assert re.search(r"^    ended \d+ times soon after a start: status 3$",
-                     shown, re.M)
+                     ctl("-a", t.admin, "servers").out, re.M)
     program.write_text("#!/bin/sh\nexec \"$@\"\n", encoding="ascii")
     t.wait_server("a", state="ready")
 
 
-def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
+def test_rolling_restart_without_a_failed_request(tailor, ctl, scratch):
     # Goal: both servers are restarted, one after the other and twice, under
     # load: each gets a new process, and every response is a 200.
     t = tailor(launched("a", scratch), launched("b", scratch),
@@ -220,12 +205,9 @@ def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
     with Crowd(t, 3, lambda me, _: f"/{me}") as crowd:
         for name in ("a", "b", "a", "b"):
             before = t.server(name)["pid"]
-            run = subprocess.run(
-                [build / "tailorctl", "-a", t.admin, "restart", name],
-                text=True, capture_output=True, timeout=PATIENCE_S,
-                check=False)
-            assert run.returncode == 0, run.stderr
-            assert run.stdout.splitlines()[-1] == "ready"
+            run = ctl("-a", t.admin, "restart", name)
+            assert run.returncode == 0, run.err
+            assert run.out.splitlines()[-1] == "ready"
             after = t.server(name)["pid"]
             assert after not in (0, before)
             seen.append(before)
@@ -563,13 +545,3 @@ def test_what_makes_a_server_up_and_down(upstream, tailor):
                       r".*in_a_row=(\d)", t.log) == [
         ("info", "500", "1"), ("info", "200", "1"), ("warning", "503", "2")]
     a.serve(lambda r: response(204))
-
-
-def test_tailorctl_acts(upstream, tailor, ctl):
-    # Goal: tailorctl takes a server out and brings it back; with no name, all.
-    active, backup = upstream("active").serve(), upstream("backup").serve()
-    t = tailor(active, backup)
-    assert ctl("-a", t.admin, "drain", "backup").returncode == 0
-    done = ctl("-a", t.admin, "ready", "backup")
-    assert done.out.splitlines()[-1] == "ready"
-    assert ctl("-a", t.admin, "ready").returncode == 0

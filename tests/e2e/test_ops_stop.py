@@ -15,6 +15,8 @@ from rig.client import Client
 from rig.ports import free_port
 from rig.process import Process
 from rig.wait import PATIENCE_S, wait_until
+from support.launched import words
+from support.wire import AGREED, STREAM, UPGRADE
 
 KERNEL_EVENTS = "off"
 
@@ -110,10 +112,12 @@ def test_clients_that_do_not_close(upstream, tailor):
     assert cut(t) == (0, 0)
 
 
-def test_second_signal_cuts(upstream, tailor):
-    # Goal: the second SIGTERM does not wait; what it cost is counted.
+@pytest.mark.parametrize("timeout", ["600s", "100ms"])
+def test_what_cuts(upstream, tailor, timeout):
+    # Goal: the second SIGTERM does not wait, and stop_timeout ends what does not
+    # finish; what it cost is counted.
     server = upstream("active").script()
-    t = tailor(server, proxy={"stop_timeout": "600s"})
+    t = tailor(server, proxy={"stop_timeout": timeout})
     with t.client() as c, t.client() as d:
         c.request()
         d.request()
@@ -121,24 +125,12 @@ def test_second_signal_cuts(upstream, tailor):
         server.expect()
         t.signal(signal.SIGTERM)
         t.wait_log("stopping")
-        t.signal(signal.SIGTERM)
+        if timeout == "600s":
+            t.signal(signal.SIGTERM)
         assert t.wait() == 0
         c.expect_end()
         d.expect_end()
     assert cut(t) == (2, 2)
-
-
-def test_stop_timeout_cuts(upstream, tailor):
-    # Goal: stop_timeout ends what does not finish.
-    server = upstream("active").script()
-    t = tailor(server, proxy={"stop_timeout": "100ms"})
-    with t.client() as c:
-        c.request()
-        server.expect()
-        t.signal(signal.SIGTERM)
-        assert t.wait() == 0
-        c.expect_end()
-    assert cut(t) == (1, 1)
 
 
 def test_queued_connections_are_served(upstream, tailor):
@@ -211,10 +203,7 @@ def notifying(build, server, scratch, manager, port=0, **env):
     the test has not done so."""
     process = Process(
         [build / "tailor", "--listen", f"127.0.0.1:{port or free_port()}",
-         "--active", server.serve().address, "--admin",
-         f"unix:{scratch}/a.sock", "--set", "profiler.stream=", "--set",
-         "profiler.kernel=off", "--set",
-         f"profiler.channel_socket={scratch}/c.sock"],
+         *words(scratch, server.serve())],
         env={"NOTIFY_SOCKET": manager.path, **env})
     try:
         yield process
@@ -256,7 +245,8 @@ def test_notify(build, upstream, scratch, begin):
 
 
 def test_watchdog_bites_a_hung_loop(build, upstream, scratch, manager):
-    # Goal: the watchdog is fed by the loop itself: stopped, nothing comes.
+    # Goal: the watchdog is fed by the loop itself: stopped, nothing comes; and
+    # where WATCHDOG_PID is another's.
     with notifying(build, upstream("active"), scratch, manager,
                    WATCHDOG_USEC="60000") as process:
         manager.expect("WATCHDOG=1")
@@ -264,11 +254,7 @@ def test_watchdog_bites_a_hung_loop(build, upstream, scratch, manager):
         silent(manager, "no such line")
         process.signal(signal.SIGCONT)
         manager.expect("WATCHDOG=1")
-
-
-def test_watchdog_of_another_process(build, upstream, scratch, manager):
-    # Goal: a WATCHDOG_PID that is not ours asks nothing of us.
-    with notifying(build, upstream("active"), scratch, manager,
+    with notifying(build, upstream("b"), scratch, manager,
                    WATCHDOG_USEC="1000", WATCHDOG_PID="1"):
         manager.expect("STATUS=a ready (active)")
         silent(manager, "WATCHDOG=1")
@@ -311,13 +297,10 @@ def test_sockets_outlive_the_process(build, upstream, scratch):
     admin = socket.socket(socket.AF_UNIX)
     admin.bind(f"{scratch}/handed.sock")
     admin.listen()
-    arguments = ["--active", server.address, "--set", "profiler.stream=",
-                 "--set", "profiler.kernel=off",
-                 "--set", f"profiler.channel_socket={scratch}/c.sock"]
     waiting = None
     for _ in range(2):
         process = activated(build, [listening, admin], "http:admin",
-                            *arguments)
+                            *words(scratch, server, "admin="))
         try:
             process.wait_log("listening .*inherited=1")
             process.wait_log(" server_up ")
@@ -340,10 +323,6 @@ def test_sockets_outlive_the_process(build, upstream, scratch):
             waiting.request()
 
 
-STREAM = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-          b"Transfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
-
-
 def test_restart_with_a_stream_open(build, upstream, scratch, manager):
     # Goal: a manager that keeps descriptors gets the listeners.  While a stream
     # of before the stop goes on, new clients are served; after its end they
@@ -351,18 +330,12 @@ def test_restart_with_a_stream_open(build, upstream, scratch, manager):
     server = upstream("active").script()
     ports = [free_port(), free_port()]
     env = {"NOTIFY_SOCKET": manager.path, "FDSTORE": "8"}
-
-    def arguments(listen):
-        return ["--listen", listen, "--active", server.address,
-                "--admin", f"unix:{scratch}/a.sock",
-                "--set", "profiler.stream=", "--set", "profiler.kernel=off",
-                "--set", f"profiler.channel_socket={scratch}/c.sock",
-                "--set", "proxy.stop_timeout=120s",
-                "--set", "proxy.stop_streams=600s"]
-
+    arguments = words(scratch, server, "proxy.stop_timeout=120s",
+                      "proxy.stop_streams=600s")
     address = ("127.0.0.1", ports[0])
-    first = Process([build / "tailor", *arguments(
-        f"127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}")], env=env)
+    first = Process([
+        build / "tailor", "--listen",
+        f"127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}", *arguments], env=env)
     try:
         manager.expect("STATUS=a ready")
         assert len(manager.kept["tailor-listen"]) == 2
@@ -391,7 +364,7 @@ def test_restart_with_a_stream_open(build, upstream, scratch, manager):
         waiting.request()
         second = activated(
             build, manager.kept["tailor-listen"], "tailor-listen:tailor-listen",
-            *arguments(f"127.0.0.1:{ports[0]}"), env=env)
+            "--listen", f"127.0.0.1:{ports[0]}", *arguments, env=env)
         try:
             second.wait_log(f"listening address=127.0.0.1:{ports[0]} inherited=1")
             server.expect().reply(200, b"next")
@@ -438,13 +411,8 @@ def test_streams_have_a_limit_of_their_own(upstream, tailor):
         stream.request()
         server.expect().send(STREAM)
         stream.response_head()
-        tunnel.request(fields=[("Connection", "upgrade"),
-                               ("Upgrade", "websocket"),
-                               ("Sec-WebSocket-Key", "MDEyMzQ1Njc4OWFiY2RlZg=="),
-                               ("Sec-WebSocket-Version", "13")])
-        server.expect().send(
-            b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n"
-            b"Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n")
+        tunnel.request(fields=UPGRADE)
+        server.expect().send(AGREED)
         assert tunnel.response_head().status == 101
         c.request()
         request = server.expect()
@@ -466,10 +434,8 @@ def test_socket_that_is_not_configured(build, upstream, scratch):
         s.listen()
     ports = [s.getsockname()[1] for s in sockets]
     process = activated(
-        build, sockets, "x:y", "--active", server.address,
-        "--listen", f"127.0.0.1:{ports[1]}", "--admin",
-        f"unix:{scratch}/a.sock", "--set", "profiler.stream=",
-        "--set", "profiler.kernel=off", "--set", f"profiler.channel_socket={scratch}/c.sock")
+        build, sockets, "x:y", "--listen", f"127.0.0.1:{ports[1]}",
+        *words(scratch, server))
     try:
         line = process.wait_log("socket_unused")
         assert f":{ports[0]}" in line

@@ -2,18 +2,18 @@
 server, with a script and without, for hands on a keyboard, for eyes in the
 dark; whatever the strings in it are.  So does the live page."""
 
-import functools
 import http.server
 import json
+import pathlib
 import re
-import subprocess
 import threading
 
 import pytest
 
-from rig.process import ROOT
-from rig.wait import PATIENCE_S, wait_until
+from rig.process import ROOT, output, ran
+from rig.wait import wait_until
 from support import browser as browsers
+from test_blame import line, table
 
 KERNEL_EVENTS = "off"
 
@@ -41,17 +41,11 @@ BAD_LABELS = """(() => {
 })()"""
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture(scope="module")
 def pages(build, tmp_path_factory):
     """A folder with every rendering of every sample."""
     folder = tmp_path_factory.mktemp("pages")
-    subprocess.run([build / "e2e" / "talechain_pages", folder], check=True,
-                   cwd=ROOT, timeout=PATIENCE_S)
+    output(build / "e2e" / "talechain_pages", folder, cwd=ROOT)
     return folder
 
 
@@ -96,17 +90,6 @@ def test_opens_from_a_file(pages, page, name):
                          ".contains('live')")
     assert page.evaluate(BAD_LABELS) == []
     assert page.errors == []
-
-
-def test_opens_from_a_server(pages, page):
-    # Goal: the same over http.
-    handler = functools.partial(Quiet, directory=str(pages))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        page.open(f"http://127.0.0.1:{server.server_port}/gc.html#sel=0")
-        assert selected(page) == "send"
-        assert page.errors == []
-        server.shutdown()
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -478,8 +461,11 @@ def test_copies_the_answer(pages, page):
 
 # --- the live page ------------------------------------------------------------
 
-class Relay(Quiet):
+class Relay(http.server.SimpleHTTPRequestHandler):
     """Passes a browser's requests on to an admin socket, server.admin."""
+
+    def log_message(self, *_):
+        pass
 
     def do_GET(self):
         try:
@@ -517,6 +503,20 @@ def open_live(page, url):
     page.open(url)
     wait_until(lambda: not page.evaluate("document.querySelector('main')"
                                          ".hidden"), "it is drawn")
+
+
+def with_tail(page, change):
+    """Change what live.json says (j), and wait until its tail is drawn."""
+    page.evaluate("""(() => {
+        const real = fetch;
+        window.fetch = async (...where) => {
+          const j = await (await real(...where)).json();
+          %s
+          return new Response(JSON.stringify(j));
+        };
+      })()""" % change)
+    wait_until(lambda: not page.evaluate(
+        "document.getElementById('tailpart').hidden"), "it is drawn")
 
 
 def test_live(live, page):
@@ -561,20 +561,13 @@ def test_live_tail(live, page):
     assert page.evaluate("document.getElementById('tailpart').hidden")
     part = ('{{cause: "{}", words: "<{}>", unexplained: {}, '
             'share_ns: {}}}').format
-    page.evaluate("""(() => {
-        const real = fetch;
-        window.fetch = async (...where) => {
-          const j = await (await real(...where)).json();
-          j.tail = [
-            {ended_ago_ns: 61e9, p99_ns: 4e6, few: true, causes: [%s]},
-            {ended_ago_ns: 1e9, p99_ns: 8e6, few: false, causes: [%s, %s]}];
-          return new Response(JSON.stringify(j));
-        };
-      })()""" % (part("unknown", "none", "true", 4e6),
-                 part("gc", "gc", "false", 7e6),
-                 part("unknown", "none", "true", 1e6)))
-    wait_until(lambda: not page.evaluate(
-        "document.getElementById('tailpart').hidden"), "it is drawn")
+    with_tail(page, """
+        j.tail = [
+          {ended_ago_ns: 61e9, p99_ns: 4e6, few: true, causes: [%s]},
+          {ended_ago_ns: 1e9, p99_ns: 8e6, few: false, causes: [%s, %s]}];""" % (
+            part("unknown", "none", "true", 4e6),
+            part("gc", "gc", "false", 7e6),
+            part("unknown", "none", "true", 1e6)))
     assert texts(page, "#tail title") == ["<none>: 4 ms", "<gc>: 7 ms",
                                           "<none>: 1 ms"]
     assert texts(page, "#tail .unexplained.few title") == ["<none>: 4 ms"]
@@ -624,3 +617,112 @@ def test_live_without_its_script(live, page):
     assert page.evaluate("document.querySelector('main')"
                          ".getBoundingClientRect().height") == 0
     assert page.errors == []
+
+
+# --- in a window of 1280, of 800 and of 400 pixels -------------------------------
+# No page is wider than the window, no word is smaller than 12 pixels, is cut off
+# or lies on another.
+
+WIDTHS = [1280, 800, 400]
+SMALLEST = 12
+
+# A picture may be wider than the window, in a box of its own that scrolls.
+LOOK = """(() => {
+  const root = document.documentElement, small = [], cut = [], on = [];
+  const box = (e) => e.getBoundingClientRect(), words = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement, svg = e.closest("svg");
+    const text = walk.currentNode.data.trim();
+    if (text === "" || box(e).width === 0 ||
+        e.closest("script, style, title, desc")) continue;
+    const m = svg ? e.getScreenCTM() : { a: 1, b: 0 };
+    const size = parseFloat(getComputedStyle(e).fontSize) *
+      Math.hypot(m.a, m.b);
+    if (size < %s - 0.05) small.push(`${size.toFixed(1)}: ${text}`);
+    if (!svg) continue;
+    const l = box(e.closest("text")), s = box(svg);
+    if (l.left < s.left - 1 || l.right > s.right + 1 ||
+        l.top < s.top - 1 || l.bottom > s.bottom + 1) cut.push(text);
+    for (const other of words)
+      if (other.svg === svg && other.e !== e.closest("text") &&
+          Math.min(l.right, other.l.right) -
+            Math.max(l.left, other.l.left) > 2 &&
+          Math.min(l.bottom, other.l.bottom) -
+            Math.max(l.top, other.l.top) > 4)
+        on.push(`${text} on ${other.text}`);
+    words.push({ e: e.closest("text"), svg, text, l });
+  }
+  /* A box that scrolls only for lack of a scroll bar's width is a mistake. */
+  const almost = [...document.querySelectorAll("*")].filter((e) => {
+    const more = e.scrollWidth - e.clientWidth;
+    return getComputedStyle(e).overflowX === "auto" && more > 0 && more < 24;
+  }).map((e) => `${e.id || e.className}: ${e.scrollWidth - e.clientWidth}`);
+  return { wider: Math.max(0, root.scrollWidth - root.clientWidth),
+           small, cut, on, almost };
+})()""" % SMALLEST
+
+GOOD = {"wider": 0, "small": [], "cut": [], "on": [], "almost": []}
+
+
+def look(page, width, url, open_it=None):
+    """What is wrong with a page in a window of that width."""
+    page.resize(width, 900)
+    (open_it or (lambda p, u: p.open(u)))(page, url)
+    page.frame()
+    return page.evaluate(LOOK)
+
+
+@pytest.mark.parametrize("name", ["ack", "gc", "classes", "held", "many",
+                                  "hostile"])
+def test_width_of_a_timeline(pages, page, name):
+    # Goal: the page of `why --html`.
+    for width in WIDTHS:
+        assert look(page, width, (pages / f"{name}.html").as_uri()) == GOOD
+        assert page.errors == []
+
+
+def test_width_of_blame(ctl, page, tmp_path):
+    # Goal: the page of `blame --html`, with every part of it.
+    file = table(tmp_path, *(
+        line(n, n / 50, 1 + n % 7 / 10, gc=30 + n % 9 if n % 50 < 2 else 0,
+             disk=17 if n % 67 == 0 else 0, unknown=11 if n % 80 == 0 else 0,
+             kernel=n % 9 > 0) for n in range(5000)))
+    out = tmp_path / "page.html"
+    found = ctl("blame", "--html", "-o", str(out), "--file", str(file),
+                "--since", "40s", "--against", "50s")
+    assert found.returncode == 0, found.err
+    for width in WIDTHS:
+        assert look(page, width, out.as_uri()) == GOOD
+        assert page.evaluate(
+            "document.querySelectorAll('.wide > svg').length") == 2
+
+
+def test_width_of_the_live_page(live, page):
+    # Goal: the live page, with a tail; and as it is after the window changed.
+    page.resize(WIDTHS[-1], 900)
+    open_live(page, live.url)
+    with_tail(page, """
+        j.tail = [...Array(10).keys()].map((n) => ({
+          ended_ago_ns: 1e9 + n * 60e9, p99_ns: 84.4e6, few: false,
+          causes: [{cause: "gc", words: "garbage collection",
+                    share_ns: 84.4e6}]}));
+        j.latency.forEach((b) => { b.requests = 123456; });
+        j.servers[0].name = "a-server-of-a-long-name";""")
+    assert page.evaluate(LOOK) == GOOD
+    for other in WIDTHS:
+        page.resize(other, 900)
+        page.frame()
+        assert page.evaluate(LOOK) == GOOD
+    assert page.errors == []
+
+
+@pytest.mark.long("its figures are measured, and how wide they are with them")
+def test_width_of_a_load_report(build, page, stub, tmp_path):
+    # Goal: the page of tailor-load.
+    server = stub(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    out = pathlib.Path(tmp_path) / "out"
+    ran(build / "tailor-load", "-r", "200", "-d", "1s", "--iterations", "2",
+        "--out", out, server.url)
+    for width in WIDTHS:
+        assert look(page, width, (out / "report.html").as_uri()) == GOOD

@@ -2,13 +2,11 @@
 defaults would have answered, and none is done more often than it may be.
 """
 
-import http.server
 import pathlib
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -16,10 +14,10 @@ import pytest
 from rig.client import Client
 from rig.message import response
 from rig.process import Process
-from rig.wait import PATIENCE_S, wait_until
+from rig.wait import PATIENCE_S
+from support.pair import Workers, entry
+from support.wire import STREAM
 
-STREAM = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-          b"Transfer-Encoding: chunked\r\n\r\n4\r\n:hi\n\r\n")
 UNRESPONSIVE = 'tailor_hazards_total{server="a",kind="unresponsive"}'
 
 
@@ -71,12 +69,8 @@ def test_a_stopped_server_with_a_small_backlog(small_server, tailor):
 
 def test_both_servers_pause_for_longer_than_a_second(upstream, tailor):
     # Goal: what finds no slot waits too.
-    servers = []
-    for name in "ab":
-        one = upstream(name)
-        servers.append(one)
-    t = tailor(*({"name": s.name, "address": s.address, "connections_max": 2}
-                 for s in servers))
+    servers = [upstream(name) for name in "ab"]
+    t = tailor(*(entry(s, connections_max=2) for s in servers))
     t.hazard("b", "begin")
     t.hazard("a", "begin")
     clients = [t.client() for _ in range(6)]
@@ -114,9 +108,8 @@ def test_a_full_backlog_of_a_unix_socket(tailor, scratch):
             others[-1].connect_ex(path)
         with t.client() as c:
             c.request("POST", "/", body=b"x")
-            wait_until(lambda: t.metrics()[
-                'tailor_server_connect_retries_total{server="a"}'] >= 3,
-                       "it is tried again")
+            t.wait_metric(
+                'tailor_server_connect_retries_total{server="a"}', 3)
             for one in others:
                 one.close()
             while True:
@@ -149,6 +142,9 @@ def test_no_server_is_up_for_a_while(upstream, tailor):
         d.request()
         r = d.response()
         assert r.status == 503 and b"no_server" in r.body
+        assert r.get("retry-after") == "1"
+        t.wait_log("warning no_server")
+        assert t.ask("/readyz").status == 503
     t.wait_settled()
 
 
@@ -159,7 +155,7 @@ def test_writes_in_all(pair, method, writes):
     # Goal: stale connections and failover together write a request twice at
     # most, and once if it may not be repeated.
     def handler(request):
-        if request.target == b"/x" or request.target == "/x":
+        if request.target == "/x":
             request.reset()
             return b""
         return response(200, b"ok")
@@ -175,7 +171,7 @@ def test_writes_in_all(pair, method, writes):
         d.request(method, "/x", body=b"1" if method == "POST" else b"")
         assert d.response().status == 502
     seen = [r for s in (pair.a, pair.b) for r in s.requests
-            if r.target in ("/x", b"/x")]
+            if r.target == "/x"]
     assert len(seen) == writes
     t.wait_settled()
 
@@ -186,7 +182,7 @@ def test_a_write_is_left_for_the_first_server(pair):
     def handler(request):
         if len(pair.a.requests) > 2:
             return response(200, b"again")
-        if request.target in ("/x", b"/x"):
+        if request.target == "/x":
             pair.b.refuse()
             request.reset()
             return b""
@@ -236,7 +232,7 @@ def test_bytes_on_an_idle_connection_are_no_response(pair):
 def test_event_streams_hold_no_slot(upstream, tailor):
     # Goal: with more streams open than slots, others are served at once.
     a = upstream("a")
-    t = tailor({"name": "a", "address": a.address, "connections_max": 2})
+    t = tailor(entry(a, connections_max=2))
     streams, begun = [t.client() for _ in range(6)], []
     for c in streams:
         c.request("GET", "/events")
@@ -258,7 +254,7 @@ def test_requests_older_than_a_second_give_their_slots_back(upstream, tailor):
     # Goal: two that wait for something else than the server do not keep a
     # third one out.
     a = upstream("a")
-    t = tailor({"name": "a", "address": a.address, "connections_max": 2})
+    t = tailor(entry(a, connections_max=2))
     with t.client() as c, t.client() as d, t.client() as e:
         c.request("GET", "/poll/1")
         d.request("GET", "/poll/2")
@@ -278,9 +274,8 @@ def test_overflow_to_the_standby(upstream, tailor):
     # Goal: where slots are not given back, a standby with room takes what
     # has waited for a second.
     a, b = upstream("a"), upstream("b")
-    t = tailor({"name": "a", "address": a.address, "connections_max": 2,
-                "streams_max": 0},
-               {"name": "b", "address": b.address, "connections_max": 4})
+    t = tailor(entry(a, connections_max=2, streams_max=0),
+               entry(b, connections_max=4))
     with t.client() as c, t.client() as d, t.client() as e:
         c.request()
         d.request()
@@ -297,8 +292,7 @@ def test_overflow_to_the_standby(upstream, tailor):
 
 def checked_pair(tailor, a, b, health="/health"):
     """A tailor before a, which is active, and b, both with a health target."""
-    t = tailor(*({"name": s.name, "address": s.address, "health": health,
-                  "health_interval": 0} for s in (a, b)))
+    t = tailor(*(entry(s, health=health, health_interval=0) for s in (a, b)))
     if t.metrics()['tailor_server_active{server="a"}'] == 0:
         assert t.ask("/switch", "POST").status == 200
     return t
@@ -316,10 +310,7 @@ def known(t, count=110):
 def answers_but(*hung):
     """A handler that leaves some targets to the test."""
     def handler(request):
-        target = request.target
-        if isinstance(target, bytes):
-            target = target.decode()
-        return None if target in hung else response(
+        return None if request.target in hung else response(
             200, request.connection.origin.name.encode())
     return handler
 
@@ -328,9 +319,7 @@ def answers_but(*hung):
 def test_a_hung_server_is_left(upstream, tailor, health):
     # Goal: several requests wait and not a byte comes, nor the response to
     # a probe where there is one: swap, and send again what may be.
-    a, b = upstream("a"), upstream("b")
-    a.serve(answers_but("/x"))
-    b.serve()
+    a, b = upstream("a").serve(answers_but("/x")), upstream("b").serve()
     t = checked_pair(tailor, a, b, health)
     known(t)
     a.script()  # hangs
@@ -352,16 +341,13 @@ def test_a_hung_server_is_left(upstream, tailor, health):
 @pytest.mark.long("a probe must be answered within half a second")
 def test_a_server_that_answers_a_probe_is_not_left(upstream, tailor):
     # Goal: three requests that wait for something are no hung server.
-    a, b = upstream("a"), upstream("b")
-    a.serve(answers_but("/x"))
-    b.serve()
+    a, b = upstream("a").serve(answers_but("/x")), upstream("b").serve()
     t = checked_pair(tailor, a, b)
     known(t)
     clients = [t.client() for _ in range(3)]
     for c in clients:
         c.request("GET", "/x")
-    wait_until(lambda: t.metrics()[
-        'tailor_server_probes_total{server="a"}'] >= 1, "it was asked")
+    t.wait_metric('tailor_server_probes_total{server="a"}', 1)
     assert t.metrics()[UNRESPONSIVE] == 0
     for c in clients:
         a.expect().reply(200, b"a")
@@ -376,8 +362,7 @@ def test_a_standby_that_is_gone(pair, used):
     # is known: by the end of an idle connection, or by looking.
     pair.a.serve()
     pair.b.serve()
-    t = pair(servers=[{"name": s.name, "address": s.address, "jvm": "none"}
-                      for s in (pair.a, pair.b)])
+    t = pair(servers=[entry(s, jvm="none") for s in (pair.a, pair.b)])
     if used:
         with t.client() as c:
             for _ in range(2):
@@ -418,9 +403,7 @@ def test_a_failing_standby_is_asked(upstream, tailor):
 def test_connections_are_kept_for_a_swap(upstream, tailor):
     # Goal: the standby has as many connections as there were requests in
     # flight, each used once.
-    a, b = upstream("a"), upstream("b")
-    a.serve(answers_but("/x"))
-    b.serve()
+    a, b = upstream("a").serve(answers_but("/x")), upstream("b").serve()
     t = checked_pair(tailor, a, b)
     clients = [t.client() for _ in range(8)]
     for c in clients:
@@ -456,33 +439,14 @@ def test_the_deadline_of_a_request_that_was_sent_whole(upstream, tailor):
         assert c.response().status == 504
 
 
-def test_a_server_with_one_worker(tailor):
+def test_a_server_with_one_worker(upstream, tailor):
     # Goal: a server that serves one connection at a time is not kept from the
     # next one by an idle one.
-    class OneByOne(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self):
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.send_header("Content-Length", "1")
-            self.end_headers()
-            self.wfile.write(b"a")
-
-        def log_message(self, *_):  # pylint: disable=arguments-differ
-            pass
-
-    with http.server.HTTPServer(("127.0.0.1", 0), OneByOne) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        t = tailor({"name": "a", "address":
-                    f"127.0.0.1:{server.server_address[1]}"})
-        clients = [t.client() for _ in range(5)]
-        for c in clients:
-            c.request("POST", "/", body=b"x")
-        for c in clients:
-            assert c.response().status == 200
-            c.close()
-        assert t.metrics()[
-            'tailor_server_idle_given_up_total{server="a"}'] >= 1
-        t.stop()
-        server.shutdown()
+    t = tailor(upstream("a").serve(Workers(1, lambda _: response(200))))
+    clients = [t.client() for _ in range(5)]
+    for c in clients:
+        c.request("POST", "/", body=b"x")
+    for c in clients:
+        assert c.response().status == 200
+        c.close()
+    assert t.metrics()['tailor_server_idle_given_up_total{server="a"}'] >= 1

@@ -4,32 +4,44 @@ rest."""
 import ctypes
 import json
 import os
+import re
 import struct
-import subprocess
 
 import pytest
 
+from rig.process import output
+
 
 def probe(build, **options):
-    done = subprocess.run([build / "tailorctl", "probe", "--json"], text=True,
-                          capture_output=True, timeout=120, check=False,
-                          **options)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(output(build / "tailorctl", "probe", "--json",
+                             **options))
 
 
-def test_signals(build):
-    # Goal: each signal is there or has a reason.
+def test_signals(build, ctl):
+    # Goal: each signal is there or has a reason, and says what it gives.
     found = probe(build)
-    names = {s["name"] for s in found["signals"]}
-    assert {"clock", "pidfd", "hsperfdata", "agent", "bpf", "pmu"} <= names
+    assert found["schema"] == "tailor.probe/1"
+    names = [s["name"] for s in found["signals"]]
+    assert {"clock", "pidfd", "hsperfdata", "agent", "bpf", "pmu"} <= {*names}
     for signal in found["signals"]:
+        assert signal["found"] and signal["gives"]
         assert signal["available"] or signal["enable"]
-    kernel = found["kernel_signals"]
-    assert {"scheduler", "tcp", "socket", "pagefault"} <= \
-        {s["name"] for s in kernel}
-    for signal in kernel:
+    kernel = [s["name"] for s in found["kernel_signals"]]
+    assert {"scheduler", "tcp", "socket", "pagefault"} <= {*kernel}
+    for signal in found["kernel_signals"]:
         assert signal["available"] or signal["why"]
+    assert names + kernel == re.findall(r"^(?:yes|no ) +(\S+)",
+                                        ctl("probe").out, re.M)
+
+
+def test_probe_beside_a_tailor(ctl, admin):
+    # Goal: the CPU of a running tailor's observer is not taken: its metrics
+    # have its cost.
+    done = ctl("--admin", admin.path, "probe", "--json", wide=True)
+    seen = json.loads(done.out)["observer"]
+    assert seen["neighbour"] and "seconds" not in seen
+    text = ctl("--admin", admin.path, "probe").out
+    assert "tailorctl metrics --rates tailor_profiler" in text
 
 
 BPF_CALL = {"x86_64": 321, "aarch64": 280}.get(os.uname().machine)
@@ -62,11 +74,9 @@ def test_root_that_is_refused(build, name, before, why, remedy):
     if name == "seccomp" and BPF_CALL is None:
         pytest.skip("no number of bpf() for this machine")
     before_exec = refuse_bpf if name == "seccomp" else None
-    done = subprocess.run(
-        [*before, build / "tailorctl", "--json", "probe"], text=True,
-        capture_output=True, check=False, timeout=120, preexec_fn=before_exec,
-        env={**os.environ, "TAILOR_ADMIN": ""})
-    found = json.loads(done.stdout)
+    found = json.loads(output(
+        *before, build / "tailorctl", "--json", "probe",
+        preexec_fn=before_exec, env={**os.environ, "TAILOR_ADMIN": ""}))
     bpf, = [s for s in found["signals"] if s["name"] == "bpf"]
     assert not bpf["available"]
     assert why in bpf["found"] and remedy in bpf["enable"]

@@ -5,6 +5,7 @@ says so; hedging.allow permits what it names and nothing else."""
 import pytest
 
 from rig.message import response
+from rig.wait import steady, wait_until
 
 KERNEL_EVENTS = "off"
 # A server is warm after so many requests when it is about as fast as the active
@@ -80,10 +81,11 @@ def test_what_may_be_hedged_is_not_done_again(pair):
 
 
 def test_a_mirror_changes_nothing(pair):
-    # Goal: the same for the copies that a warm standby gets.
+    # Goal: the same for the copies that a warm standby gets, which are marked,
+    # and none while it stands still.
     seen = []
-    pair.b.serve(lambda r: seen.append((r.method, r.target))
-                 or response(200, b""))
+    pair.b.serve(lambda r: seen.append(
+        (r.method, r.target, r.get("tailor-warmup"))) or response(200, b""))
     pair.b.listen()
     t = pair({"requests": 0, "mirror": 1},
              hedging={"allow": ["DELETE /item/*", "POST /orders/*/confirm"]})
@@ -92,14 +94,25 @@ def test_a_mirror_changes_nothing(pair):
         finish(t, ("DELETE", "/item/7"), ("POST", "/orders/5/confirm"),
                ("GET", "/plain"))
         t.wait_metric('tailor_mirror_requests_total{server="b"}', round_)
-    assert set(seen) == {("GET", "/plain")}
+        if round_ == 4:
+            t.hazard("b", "begin")
+            before = steady(lambda: len(seen))
+            finish(t, ("GET", "/meanwhile"))
+            assert steady(lambda: len(seen)) == before
+            t.hazard("b", "end")
+            wait_until(lambda: finish(t, ("GET", "/meanwhile"))
+                       or ("GET", "/meanwhile", "1") in seen, "it goes on")
+    assert {x[:1] + x[2:] for x in seen} == {("GET", "1")}
+    assert {x[1] for x in seen} == {"/plain", "/meanwhile"}
 
 
 @pytest.mark.parametrize("added", [[], ["X-Tenant", "X-Forwarded-Proto"]])
 def test_fields_of_a_copy(pair, added):
     # Goal: a copy says what is asked for and not who asks: a few fields, and
-    # those of warmup.fields.
-    t = pair({"fields": added}, proxy={"add_fields": ["forwarded", "via"]})
+    # those of warmup.fields; what carries a cookie, or is excluded, is not
+    # copied.  (Which are: unit test_replay.)
+    t = pair({"fields": added, "exclude": ["/admin/**"]},
+             proxy={"add_fields": ["forwarded", "via"]})
     kept = [("Accept", "text/html"), ("accept-language", "de"),
             ("Accept-Encoding", "br"), ("Accept-Charset", "utf-8"),
             ("User-Agent", "browser"), ("Range", "bytes=0-1")]
@@ -108,7 +121,10 @@ def test_fields_of_a_copy(pair, added):
         ("X-Request-Id", "s3cr3t"), ("X-Forwarded-For", "192.0.2.7"),
         ("If-None-Match", '"x"'), ("Proxy-Authorization", "s3cr3t"),
         ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-"
-                        "b7ad6b7169203331-01")]))
+                        "b7ad6b7169203331-01")]),
+           ("GET", "/mine", [("Cookie", "s=1")]), ("GET", "/%61dmin/run"),
+           ("GET", "/x/../admin/run"), ("GET", "/body", (), b"x"),
+           ("GET", "/" + "x" * 2048))
     copies = pair.copies(t)
     assert targets(copies) == {("GET", "/page?q=1")}
     assert names(copies) == ALWAYS | {
@@ -119,43 +135,8 @@ def test_fields_of_a_copy(pair, added):
         assert r.get("x-forwarded-proto") == "http"
         assert all(r.get(name) == value for name, value in kept)
         assert b"s3cr3t" not in r.raw
-
-
-@pytest.mark.parametrize("added", [[], ["cookie"],
-                                   ["Authorization", "Cookie"]])
-def test_credentials(pair, added):
-    # Goal: what carries a cookie or a password is not copied, nor sent
-    # without it, unless the field is named; both, if there are both.
-    t = pair({"fields": added})
-    cookie, password = ("Cookie", "s=1"), ("Authorization", "Basic eDp5")
-    finish(t, ("GET", "/c", [cookie]), ("GET", "/a", [password]),
-           ("GET", "/ca", [cookie, password]), ("GET", "/plain"))
-    wanted = {"/plain"} | {t for t, need in (("/c", 1), ("/a", 2), ("/ca", 2))
-                           if len(added) >= need}
-    copies = pair.copies(t)
-    assert {r.target for r in copies} == wanted
-    for r in copies:
-        assert (r.get("cookie") == "s=1") == ("c" in r.target)
-        assert (r.get("authorization") is not None) == (
-            "a" in r.target.replace("/plain", ""))
-    assert t.metrics()[REFUSED % "credentials"] == 4 - len(wanted)
-
-
-def test_excluded(pair):
-    # Goal: warmup.exclude is for paths, however a client writes them; what it
-    # cannot judge, a request with a body and a long one are not copied.
-    t = pair({"exclude": ["/admin/**", "/*/token"]})
-    finish(t, ("GET", "/admin/jobs/run?now"), ("GET", "/%61dmin/%6Aobs"),
-           ("GET", "/u/token?x=/page"), ("GET", "/admin"),
-           ("GET", "/x/../admin/run"), ("GET", "//admin/run"),
-           ("GET", "/x;jsessionid=1"), ("GET", "/x%2fadmin"),
-           ("GET", "/body", (), b"x"), ("GET", "/" + "x" * 2048),
-           ("GET", "/u/token/x"), ("GET", "/page?x=/admin/"))
-    assert targets(pair.copies(t)) == {
-        ("GET", "/u/token/x"), ("GET", "/page?x=/admin/")}
-    m = t.metrics()
-    assert [m[REFUSED % why] for why in (
-        "excluded", "path", "body", "size", "credentials")] == [4, 4, 1, 1, 0]
+    assert [t.metrics()[REFUSED % why] for why in (
+        "credentials", "excluded", "path", "body", "size")] == [1] * 5
 
 
 def test_a_reload_forgets(pair):

@@ -10,7 +10,7 @@ import pytest
 
 from rig.message import response
 from rig.wait import PATIENCE_S, wait_until
-from support.pair import DRAINED
+from support.pair import DRAINED, Workers, entry, hedged
 from test_streaming import Server
 
 KERNEL_EVENTS = "off"
@@ -178,15 +178,13 @@ def test_a_response_that_begins_before_the_body_is_read(tailor):
     # have read the body, although it takes all of it in the end.
     begun, body, after = threading.Event(), b"x" * (8 << 20), []
 
-    def play(sock, head, rest):
-        if head.startswith(b"GET"):
+    def play(sock, request, stream):
+        if request.method == "GET":
             sock.sendall(response(200, b"mine"))
             return
         sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh")
         assert begun.wait(PATIENCE_S)
-        left = len(body) - len(rest)
-        while left > 0:
-            left -= len(sock.recv(65536)) or left
+        stream.exactly(len(body))
         sock.sendall(b"i")
         after.append(sock.recv(9))
 
@@ -363,10 +361,7 @@ def test_a_hedge_that_is_challenged(pair):
     # and the handshake that follows is on one.
     t = pair()
     with t.client() as c:
-        c.request()
-        first = pair.a.expect()
-        t.hazard("a", "begin")
-        second = pair.b.expect()
+        first, second = hedged(t, pair, c)
         first.send(response(401, b"who?", CHALLENGES["NTLM"])[:-1])
         t.wait_metric(PRIVATE % "a", 1)
         second.reply(401, b"who?", CHALLENGES["NTLM"])
@@ -419,7 +414,7 @@ def test_how_many_there_are(upstream, tailor):
     # Goal: those that rest are counted in connections_max: with more, the one
     # that has rested longest is closed.
     a = upstream("a").serve(Guard())
-    t = tailor({"name": "a", "address": a.address, "connections_max": 2})
+    t = tailor(entry(a, connections_max=2))
     clients = [t.client() for _ in range(3)]
     for i, c in enumerate(clients):
         authenticate(c, str(i))
@@ -438,17 +433,8 @@ def test_how_many_there_are(upstream, tailor):
 def test_its_worker_is_needed(upstream, tailor):
     # Goal: a server whose one worker stays with a connection until it ends is
     # not kept from other clients by one that rests for its owner.
-    guard, at_work = Guard(steps=1), set()
-
-    def answer(request):
-        if request.connection not in at_work:
-            wait_until(lambda: all(c.ended for c in at_work),
-                       "the worker is free")
-            at_work.add(request.connection)
-        return guard(request)
-
-    a = upstream("a").serve(answer)
-    t = tailor({"name": "a", "address": a.address, "connections_max": 1})
+    a = upstream("a").serve(Workers(1, Guard(steps=1)))
+    t = tailor(entry(a, connections_max=1))
     with t.client() as alice:
         assert alice.get(fields=[("Authorization", "Negotiate alice")]) \
             .status == 200

@@ -104,6 +104,11 @@ class House:
         t.wait_log(" server_ready ")
         return t
 
+    def get(self, target):
+        """The status of one request through it."""
+        with Client(("127.0.0.1", self.port)) as client:
+            return client.get(target).status
+
     def end(self):
         """Kill what runs."""
         for process in self._made:
@@ -224,25 +229,19 @@ def test_a_link_in_place_of_the_access_log(house, sets, link):
     target = secret / "access.log"
     target.write_text("root's\n")
     target.chmod(0o600)
-    if link == "folder":
-        logs = logs_of(house, UID)
-        (logs / "sub").symlink_to("/var/lib/secret")
-        path = "/var/log/tailor/sub/access.log"
+    logs = logs_of(house, UID)
+    path = "sub/access.log" if link == "folder" else "access.log"
+    if link == "hard":
+        os.link(target, logs / path)
     else:
-        logs = logs_of(house, UID)
-        if link == "file":
-            (logs / "access.log").symlink_to("/var/lib/secret/access.log")
-        else:
-            os.link(target, logs / "access.log")
-        path = "/var/log/tailor/access.log"
-    for each in logs.iterdir():
-        if link != "hard":
+        (logs / path.split("/")[0]).symlink_to(
+            "/var/lib/secret" + ("" if link == "folder" else "/access.log"))
+        for each in logs.iterdir():
             os.lchown(each, UID, UID)
-    t = house.start(f"access_log.path={path}", *sets)
+    t = house.start(f"access_log.path=/var/log/tailor/{path}", *sets)
     line = t.wait_log(" (access_log_unusable|server_ready) ")
     if "server_ready" in line:
-        with Client(("127.0.0.1", house.port)) as client:
-            assert client.get("/").status == 200
+        assert house.get("/") == 200
         stop(t, signal.SIGTERM)
     else:
         assert t.wait() == 1
@@ -257,15 +256,13 @@ def test_a_link_of_roots_is_followed(house, sets):
     logs = logs_of(house, UID)
     (house.path("/var/log") / "t").symlink_to("tailor")
     t = house.up("access_log.path=/var/log/t/access.log", *sets)
-    with Client(("127.0.0.1", house.port)) as client:
-        assert client.get("/seen").status == 200
+    assert house.get("/seen") == 200
     wait_until(lambda: "/seen" in (logs / "access.log").read_text(),
                "the line is written")
     assert (logs / "access.log").stat().st_uid == (UID if sets else 0)
     stop(t, signal.SIGTERM)
     t = house.up("access_log.path=/dev/stderr", *sets)
-    with Client(("127.0.0.1", house.port)) as client:
-        assert client.get("/there").status == 200
+    assert house.get("/there") == 200
     t.wait_log("/there")
     stop(t, signal.SIGTERM)
 
@@ -328,8 +325,7 @@ def test_the_streams_name_is_taken(house, user, what):
         assert os.stat(path).st_size == 0
         held.close()
     env = {"XDG_RUNTIME_DIR": "", "TAILOR_ADMIN": ""}
-    with Client(("127.0.0.1", house.port)) as client:
-        assert client.get("/").status == 200
+    assert house.get("/") == 200
     log = house.run(house.public / "tailorctl", "-a", str(house.port), "log",
                     "--dump", user=user, env={**os.environ, **env})
     assert log.returncode == 0 and log.out, log.err
@@ -471,8 +467,7 @@ def test_without_standard_descriptors(house, closed):
 
     def served():
         try:
-            with Client(("127.0.0.1", house.port)) as client:
-                return client.get("/").status == 200
+            return house.get("/") == 200
         except OSError:
             return False
     wait_until(served, "it serves")

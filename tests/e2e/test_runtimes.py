@@ -3,14 +3,13 @@
 
 import os
 import shutil
-import subprocess
 
 import pytest
 
-from rig.client import Client
 from rig.ports import free_port
+from rig.process import output
 from rig.wait import wait_until
-from support.launched import need_kernel
+from support.launched import need_kernel, past
 
 # /gc collects a heap of so many objects that it takes some milliseconds.
 SERVICE = """
@@ -27,6 +26,9 @@ CLUSTER = ("const cluster = require('cluster'); if (cluster.isPrimary) "
            "{ cluster.fork(); cluster.fork(); } else {" + SERVICE + "}")
 
 
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="probes need root")
+
+
 @pytest.fixture(name="node")
 def node_fixture():
     if shutil.which("node") is None:
@@ -40,18 +42,9 @@ def node_fixture():
     return launched
 
 
-def collect(server):
-    """Make a server collect, past Tailor."""
-    port = int(server["address"].rpartition(":")[2])
-    with Client(("127.0.0.1", port)) as client:
-        assert client.get("/gc").status == 200
-
-
 def test_collections_are_seen(node, tailor):
     # Goal: each is a hazard with begin and end and moves the active server, in
     # a server that is started again, too.
-    if os.geteuid() != 0:
-        pytest.skip("probes need root")
     a, b = node("a"), node("b")
     t = tailor(a, b)
     need_kernel(t)
@@ -61,7 +54,7 @@ def test_collections_are_seen(node, tailor):
     for _ in range(2):
         for _ in range(3):
             before = t.metrics()[key]
-            collect(a)
+            past(a, "/gc")
             t.wait_metric(key, before + 1)
             wait_until(lambda: not t.server("a")["hazards"], "a is calm")
         pid = t.server("a")["pid"]
@@ -84,24 +77,9 @@ def named(t):
     return wait_until(tale, "a collection is what held a request up")
 
 
-def test_a_collection_is_named(node, tailor):
-    # Goal: the timeline of a request that one held up names it.
-    if os.geteuid() != 0:
-        pytest.skip("probes need root")
-    a = node("a")
-    t = tailor(a, slow={"target": "1ms"})
-    need_kernel(t)
-    t.wait_server("a", state="ready", source="probes")
-    tale = named(t)
-    assert "V8 collection" in tale["verdict"]["text"]
-    assert tale["hazards"][0]["cause"] == "v8"
-
-
 def test_a_collection_of_a_worker_is_named(node, tailor):
     # Goal: it is named in the timeline of the request that it held up, and is
     # no hazard: the other worker serves.
-    if os.geteuid() != 0:
-        pytest.skip("probes need root")
     t = tailor(node("a", CLUSTER), slow={"target": "1ms"})
     need_kernel(t)
     t.wait_server("a", state="ready", source="probes")
@@ -158,20 +136,16 @@ void _ZN2v88internal8GCTracer19StopObservablePauseE(void) { }
 def test_a_runtime_that_is_mapped_late(scratch, tailor):
     # Goal: that its program cannot be probed is not the last word, and workers
     # that are known by then are workers.
-    if os.geteuid() != 0:
-        pytest.skip("probes need root")
     program, library = scratch / "node", scratch / "libnode.so.1"
     shutil.copy(os.path.realpath("/usr/bin/python3"), program)
     (scratch / "late.py").write_text(LATE)
     (scratch / "runtime.c").write_text(LIBRARY)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library,
-                    scratch / "runtime.c"], check=True)
+    output("gcc", "-shared", "-fPIC", "-o", library, scratch / "runtime.c")
     port = free_port()
     t = tailor({"name": "a", "address": f"127.0.0.1:{port}", "launch": {
         "command": [str(program), str(scratch / "late.py"), str(library),
                     str(scratch / "wanted"), str(port)]}})
-    if " kernel_off " in t.wait_log(" kernel_o"):
-        pytest.skip("BPF is not permitted")
+    need_kernel(t)
     t.wait_server("a", state="ready", processes=2)
     assert "has no symbol" in t.wait_log(" server_observed server=a ")
     (scratch / "wanted").touch()

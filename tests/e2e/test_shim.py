@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from rig.process import Process
-from rig.wait import PATIENCE_S, wait_until
+from rig.process import Process, ran
+from rig.wait import wait_until
 
 # Changes the word at 0 by +1, and the tag at 64 between 1 and 2, until the
 # parent closes its standard input.
@@ -31,10 +31,7 @@ while not select.select([0], [], [], 0)[0]:
 
 
 def shim(build, *arguments, **options):
-    done = subprocess.run([build / "tailor", "shim", *arguments], text=True,
-                          capture_output=True, timeout=PATIENCE_S,
-                          check=False, **options)
-    return done.returncode, done.stdout, done.stderr
+    return ran(build / "tailor", "shim", *arguments, **options)
 
 
 @pytest.fixture(name="writer")
@@ -94,30 +91,15 @@ def test_what_was_taken_is_reported(build, writer, scratch):
     assert events == sorted(events, key=lambda e: e["ts"])
 
 
-@pytest.mark.parametrize("how", ["INT", "TERM", "cut"])
-def test_ends_early(build, scratch, how):
-    # Goal: a signal, and the end of a file of words, end the observation,
-    # which shows what it had.
-    file = scratch / "words"
-    file.write_bytes(bytes(4096))
-    observer = Process(
-        [build / "tailor", "shim", "--signal", f"word:{file}:0", "--seconds",
-         "300", "--json"], stdout=subprocess.PIPE)
-    wait_until(lambda: observer.cpu_s() > 0.5, "it looks")
-    if how == "cut":
-        os.truncate(file, 0)
-    else:
-        observer.signal(getattr(signal, f"SIG{how}"))
-    seen = json.load(observer.stdout)
-    assert observer.wait() == 0
-    assert seen["ended"] == ("the file of a word was cut: the last samples "
-                             "are 0" if how == "cut" else "interrupted")
-    assert seen["periods"] > 0
+ENDS = {"INT": "interrupted", "TERM": "interrupted",
+        "cut": "the file of a word was cut: the last samples are 0",
+        "gone": "the process has ended"}
 
 
-def test_ends_with_its_process(build, writer):
-    # Goal: a process that vanishes ends the observation, which says so and
-    # shows what it had.
+@pytest.mark.parametrize("how", ENDS)
+def test_ends_early(build, writer, how):
+    # Goal: a signal, the end of a file of words, and of the process, end the
+    # observation, which says so and shows what it had.
     process, file = writer
     observer = Process(
         [build / "tailor", "shim", "--pid", str(process.pid), "--signal",
@@ -125,10 +107,17 @@ def test_ends_with_its_process(build, writer):
         stdout=subprocess.PIPE)
     # It starts in less.
     wait_until(lambda: observer.cpu_s() > 0.5, "it looks")
-    process.kill()
+    if how == "gone":
+        process.kill()
+    elif how == "cut":
+        process.send_signal(signal.SIGSTOP)  # it would write behind the end
+        os.truncate(file, 0)
+    else:
+        observer.signal(getattr(signal, f"SIG{how}"))
     seen = json.load(observer.stdout)
+    process.send_signal(signal.SIGKILL)
     assert observer.wait() == 0
-    assert seen["ended"] == "the process has ended"
+    assert seen["ended"] == ENDS[how]
     assert seen["periods"] > 0 and seen["taken_ns"] < 250e9
 
 
@@ -198,7 +187,8 @@ def test_default_signals(build):
 
 
 def test_jvm(build, jvm):
-    # Goal: a number out of a JVM's performance page; a wrong name is reported.
+    # Goal: a number out of a JVM's performance page; a wrong name is reported,
+    # and a JVM that hides its page.
     server = jvm()
     pid = str(server.pid)
     status, out, err = shim(build, "--pid", pid, "--signal",
@@ -208,20 +198,15 @@ def test_jvm(build, jvm):
     assert json.loads(out)["signals"][0]["name"] == "sun.rt.safepoints"
     status, _, err = shim(build, "--pid", pid, "--signal", "jvm:no.such")
     assert status == 1 and "PerfCounter.print" in err
-
-
-def test_jvm_without_page(build, jvm):
-    # Goal: a JVM that hides its page is reported as that.
-    server = jvm("-XX:-UsePerfData")
-    status, _, err = shim(build, "--pid", str(server.pid), "--signal",
-                          "jvm:sun.rt.safepoints")
-    assert status == 1
-    assert "hsperfdata" in err
+    status, _, err = shim(build, "--pid", jvm("-XX:-UsePerfData").pid,
+                          "--signal", "jvm:sun.rt.safepoints")
+    assert status == 1 and "hsperfdata" in err
 
 
 @pytest.mark.parametrize("arguments, status, said", [
     ([], 2, "nothing to observe"),
     (["--pid", "0"], 2, "not a whole number from 1 to"),
+    (["--pid", "4194304"], 1, "there is no process 4194304"),
     (["--pid", "1", "--cpu", "0"], 2, "not both"),
     (["--pid", "1", "2"], 2, "not a process's number"),
     (["0"], 2, "not a process's number"),
@@ -288,11 +273,3 @@ def test_others_process(public, jvm, signal_spec, said):
                             signal_spec, "--seconds", "1", user=65534)
     assert (status, out) == (1, "")
     assert said in err
-
-
-def test_vanished(build):
-    # Goal: a pid that is no more.
-    with subprocess.Popen(["true"]) as gone:
-        gone.wait()
-    status, _, err = shim(build, "--pid", str(gone.pid))
-    assert status == 1 and f"there is no process {gone.pid}" in err

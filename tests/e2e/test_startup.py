@@ -3,13 +3,11 @@ whatever can still be served is served."""
 
 import json
 import os
-import socket
 import subprocess
 
 import pytest
 
 from rig.client import Client
-from rig.origin import Origin
 from rig.ports import free_port
 from rig.process import ran
 from rig.wait import PATIENCE_S
@@ -270,16 +268,6 @@ def test_closed_output(build, tmp_path, upstream, admin, program):
         assert json.loads((tmp_path / "out" / "run.json").read_text())
 
 
-class OriginOn6(Origin):
-    """A scripted server on ::1."""
-
-    def _bound(self):
-        sock = socket.socket(socket.AF_INET6)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(("::1", self.port))
-        return sock
-
-
 def at_localhost(server, **more):
     return {"name": server.name, "address": f"localhost:{server.port}", **more}
 
@@ -289,7 +277,7 @@ def test_either_address_of_localhost(upstream, tailor):
     # listens, 127.0.0.1 or ::1, also when that changes.
     port = free_port()
     try:
-        six = OriginOn6("six", port=port)
+        six = upstream("six", port=port, host="::1")
     except OSError:
         pytest.skip("this machine has no ::1")
     t = tailor(at_localhost(six.serve()))
@@ -299,10 +287,8 @@ def test_either_address_of_localhost(upstream, tailor):
     four = upstream("four", port=port).serve()
     assert t.client().get("/").body == b"four"
     four.close()
-    six = OriginOn6("six", port=port).serve()
+    six = upstream("six", port=port, host="::1").serve()
     assert t.client().get("/").body == b"six"
-    six.close()
-    assert not six.errors
 
 
 def test_without_ipv6(upstream, tailor, faults):

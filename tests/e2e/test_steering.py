@@ -4,35 +4,25 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import time
 
 import pytest
 
 from rig.client import Client
 from rig.ports import free_port
+from rig.process import output
 from rig.wait import wait_until
 from support import jvm as jvms
+from test_jvm import find_agent
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROVOKED = "tailor_steer_collections_provoked_total"
 KB_PER_S = 70_000
 OWN_MS = 4000
 YOUNG = ("-Xms300m", "-Xmx300m", "-Xmn200m")
 
 
-def agent_file(build):
-    # A JVM cannot load a sanitizer's build: then the plain one is used.
-    found = next((d / "libtailor-jvm.so" for d in (build, ROOT / "build")
-                  if (d / "libtailor-jvm.so").exists()), None)
-    if found is None:
-        pytest.skip("no libtailor-jvm.so: make agent")
-    return found
-
-
 def jcmd(jvm, *words):
-    return subprocess.run(["jcmd", str(jvm.pid), *words], capture_output=True,
-                          text=True, check=True).stdout
+    return output("jcmd", str(jvm.pid), *words)
 
 
 def misses(metrics):
@@ -52,7 +42,7 @@ def steered(java_classes, tailor, scratch, build):
     running = []
 
     def start(collector, attached, java=None, **server):
-        agent = agent_file(build)
+        agent = find_agent(build)
         options = [*YOUNG, collector]
         if server.get("collect") == "periodic":
             options.append(f"-XX:G1PeriodicGCInterval={OWN_MS}")
@@ -140,7 +130,7 @@ def test_a_heap_between_collections(jvm, tailor, scratch, build, collector,
     # Goal: what is used of eden grows as the server allocates, by the page or
     # by the agent; where neither shows it, it is said not to be visible.
     java = jvms.java_of(version)
-    agent = f"-agentpath:{agent_file(build)}=socket={scratch}/t0/channels.sock"
+    agent = f"-agentpath:{find_agent(build)}=socket={scratch}/t0/channels.sock"
     a = jvm(*YOUNG, collector, agent, java=java)
     b = jvm(*YOUNG, collector, java=java)
     t = tailor({"name": "a", "address": a.address, "jvm": "auto"},
@@ -173,7 +163,7 @@ def test_no_thread_dump_by_an_attach(jvm, tailor, build, version):
     # taken for what says what the signal is for.
     if "san" in build.name:
         pytest.skip("a JVM cannot load a sanitizer's agent")
-    agent_file(build)
+    find_agent(build)
     java = jvms.java_of(version)
     options = [*YOUNG, "-XX:+UseSerialGC", "-XX:+DisplayVMOutputToStderr"]
     a = jvm(*options, "-XX:+DisableAttachMechanism", java=java)
@@ -189,23 +179,3 @@ def test_no_thread_dump_by_an_attach(jvm, tailor, build, version):
     t.wait_log("agent_loaded server=b")
     wait_until(lambda: not left.exists(), "nothing is left behind")
     assert "thread dump" not in a.log + b.log
-
-
-def test_what_is_missing_is_said(java_classes, tailor, scratch):
-    # Goal: a pair that cannot be steered is served as before, and why it
-    # cannot is shown.
-    running = [jvms.Jvm(java_classes, ("-Xmx64m", "-XX:+UseSerialGC"),
-                        free_port()) for _ in "ab"]
-    t = tailor({"name": "a", "address": running[0].address,
-                "jvm": "hsperfdata"},
-               {"name": "b", "address": running[1].address, "jvm": "none"},
-               hedging={"steer": True}, warmup={"requests": 0})
-    t.wait_server("a", state="ready", source="hsperfdata")
-    wait_until(lambda: "no agent" in t.server("a")["steer"]["missing"],
-               "a lacks an agent")
-    assert "heap" in t.server("b")["steer"]["missing"]
-    with Client(("127.0.0.1", t.port)) as c:
-        assert c.get("/").status == 200
-    assert t.metrics()['tailor_swaps_by_reason_total{reason="steer"}'] == 0
-    for jvm in running:
-        jvm.kill()

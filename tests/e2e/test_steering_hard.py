@@ -10,11 +10,11 @@ import time
 
 import pytest
 
-from rig.client import Client
 from rig.crowd import Together
 from rig.wait import wait_until
-from test_jvm import launched
-from test_steering import PROVOKED, agent_file, misses
+from support.launched import past
+from test_jvm import find_agent, launched
+from test_steering import PROVOKED, misses
 
 pytestmark = pytest.mark.long(
     "real JVMs under traffic for seconds; when they collect is not ours")
@@ -75,12 +75,8 @@ class Traffic(Together):
         self.check()
 
 
-def counted(addresses):
-    total = 0
-    for address in addresses:
-        with Client(("127.0.0.1", int(address.rpartition(":")[2]))) as c:
-            total += int(c.get("/counted").body)
-    return total
+def counted(servers):
+    return sum(int(past(server, "/counted")) for server in servers)
 
 
 def settled(t):
@@ -96,7 +92,7 @@ def pair(java_classes, tailor, scratch, build):
     def start(*options, **more):
         if "san" in build.name and "-XX:+UseSerialGC" not in options:
             pytest.skip("Tailor is the same with each collector")
-        agent = f"-agentpath:{agent_file(build)}=socket={scratch}/t0/"
+        agent = f"-agentpath:{find_agent(build)}=socket={scratch}/t0/"
         servers = [launched(java_classes, name,
                             [*options, agent + "channels.sock"])
                    for name in "ab"]
@@ -105,14 +101,14 @@ def pair(java_classes, tailor, scratch, build):
         for name in "ab":
             t.wait_server(name, state="ready", source="agent")
         settled(t)
-        return t, [s["address"] for s in servers]
+        return t, servers
 
     return start
 
 
 @pytest.mark.parametrize("collector", ["-XX:+UseSerialGC", "-XX:+UseG1GC"])
 def test_ramp_burst_large_arrays_streams(pair, collector):
-    t, addresses = pair("-Xms400m", "-Xmx400m", "-Xmn150m", collector)
+    t, servers = pair("-Xms400m", "-Xmx400m", "-Xmn150m", collector)
     events = t.client()
     events.request("GET", "/events?ms=100")
     events.response_head()
@@ -132,29 +128,11 @@ def test_ramp_burst_large_arrays_streams(pair, collector):
         traffic.until(lambda: t.metrics()[PROVOKED] > before,
                       "steering goes on")
     traffic.check()
-    assert counted(addresses) == traffic.counted
+    assert counted(servers) == traffic.counted
     assert events.line() is not None
     events.close()
     m = t.metrics()
     assert m["tailor_steer_collections_unmet_total"] >= m[PROVOKED] >= 2
-
-
-def test_a_full_old_generation(pair):
-    # Goal: it is collected while standing by, once, and the full collection
-    # is not repeated when it has freed nothing.
-    t, addresses = pair("-Xms400m", "-Xmx400m", "-Xmn150m",
-                        "-XX:+UseParallelGC")
-    for address in addresses:
-        with Client(("127.0.0.1", int(address.rpartition(":")[2]))) as c:
-            assert c.get("/fill?mb=190").status == 200
-    key = "tailor_steer_collections_full_total"
-    with Traffic(t) as traffic:
-        traffic.until(lambda: t.metrics()[key] >= 1, "a full one")
-        before = t.metrics()[PROVOKED]
-        traffic.until(lambda: t.metrics()[PROVOKED] > before, "and others")
-    traffic.check()
-    assert counted(addresses) == traffic.counted
-    assert t.metrics()[key] <= 2
 
 
 def test_restart_of_either(pair):

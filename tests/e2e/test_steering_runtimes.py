@@ -3,14 +3,15 @@ them (Tailor-Heap) and by an order over HTTP: Go, Node."""
 
 import os
 import shutil
-import subprocess
 import time
 
 import pytest
 
 from rig.message import response
 from rig.ports import free_port
+from rig.process import output
 from rig.wait import wait_until
+from support.pair import entry
 from test_steering import PROVOKED, misses
 
 LONG_S = 120  # for what is slow on a busy machine
@@ -103,10 +104,9 @@ def go_fixture(tmp_path_factory, build):
         pytest.skip("compiled once, in the plain build")
     directory = tmp_path_factory.mktemp("go")
     (directory / "server.go").write_text(GO)
-    subprocess.run(
-        ["go", "build", "-o", directory / "server", directory / "server.go"],
-        check=True, env={**os.environ, "GO111MODULE": "off", "GOFLAGS": "",
-                         "GOCACHE": str(directory / "cache")})
+    output("go", "build", "-o", directory / "server", directory / "server.go",
+           env={**os.environ, "GO111MODULE": "off", "GOFLAGS": "",
+                "GOCACHE": str(directory / "cache")})
     return [str(directory / "server")], {"GOGC": "off"}
 
 
@@ -158,25 +158,38 @@ def test_is_steered_by_what_it_says(request, tailor, runtime):
     assert m["tailor_steer_collections_unmet_total"] >= m[PROVOKED]
 
 
-def test_a_scripted_heap(upstream, tailor):
+@pytest.fixture
+def filling(upstream, tailor):
+    """filling(status, **server): a tailor that steers two servers whose heaps
+    fill, as they say themselves, and how often each has collected; status(request)
+    is that of an order to collect, which 200 carries out."""
+    def start(status, **more):
+        full, used, collected = 64 << 20, [0, 0], [0, 0]
+
+        def heap(i):
+            def respond(request):
+                ordered = request.target == "/gc"
+                used[i] = min(full, used[i] + (full >> 10))
+                code = status(request) if ordered else 200
+                if ordered and code == 200:
+                    used[i] = 0
+                    collected[i] += 1
+                return response(code, b"x", [
+                    ("Tailor-Heap", f"{used[i]} {full} {collected[i]}")])
+            return respond
+
+        servers = [upstream(name).serve(heap(i))
+                   for i, name in enumerate("ab")]
+        return tailor(*(entry(o, jvm="none", health="/", collect="http:/gc",
+                              **more) for o in servers),
+                      hedging={"steer": True}), collected
+    return start
+
+
+def test_a_scripted_heap(filling):
     # Goal: a server whose heap is nearly full, as it says itself, is ordered to
     # collect by a request; each one has its turn.
-    full, used, collected = 64 << 20, [0, 0], [0, 0]
-
-    def heap(i):
-        def respond(request):
-            used[i] += full >> 10
-            if request.target == "/gc":
-                used[i] = 0
-                collected[i] += 1
-            return response(200, b"x", [
-                ("Tailor-Heap", f"{used[i]} {full} {collected[i]}")])
-        return respond
-
-    servers = [upstream(name).serve(heap(i)) for i, name in enumerate("ab")]
-    t = tailor(*({"name": o.name, "address": o.address, "jvm": "none",
-                  "health": "/", "collect": "http:/gc"} for o in servers),
-               hedging={"steer": True})
+    t, collected = filling(lambda _: 200)
     with t.client() as c:
         def turns():
             for _ in range(20):
@@ -188,57 +201,11 @@ def test_a_scripted_heap(upstream, tailor):
     assert t.metrics()['tailor_swaps_by_reason_total{reason="steer"}'] >= 1
 
 
-def test_an_order_that_is_not_carried_out(upstream, tailor):
+def test_an_order_that_is_not_carried_out(filling):
     # Goal: the log has the status of the response to an order to collect, which
     # has the server's Host.
-    full, used = 64 << 20, [0, 0]
-
-    def heap(i):
-        def respond(request):
-            used[i] = min(full, used[i] + (full >> 10))
-            good = request.target != "/gc"
-            status = 200 if good else 404 if request.get("Host") == "h:1" else 500
-            return response(status, b"x", [
-                ("Tailor-Heap", f"{used[i]} {full} 0")])
-        return respond
-
-    servers = [upstream(name).serve(heap(i)) for i, name in enumerate("ab")]
-    t = tailor(*({"name": o.name, "address": o.address, "jvm": "none",
-                  "host": "h:1", "health": "/", "collect": "http:/gc"}
-                 for o in servers), hedging={"steer": True})
+    t, _ = filling(lambda r: 404 if r.get("Host") == "h:1" else 500, host="h:1")
     with t.client() as c:
         wait_until(lambda: c.get("/").status == 200
                    and " collect_failed " in t.log, "an order failed")
     assert "target=/gc why=status status=404" in t.wait_log(" collect_failed ")
-
-
-def test_malformed_heap(upstream, tailor):
-    # Goal: a server that says nonsense of its heap is not believed; it is
-    # counted each time and logged once, and clients never see the field.
-    a, b = upstream("a").serve(), upstream("b").serve()
-    t = tailor(*({"name": o.name, "address": o.address, "jvm": "none",
-                  "collect": "http:/gc"} for o in (a, b)),
-               hedging={"steer": True})
-    name = t.active()
-    active = {"a": a, "b": b}[name].script()
-    malformed = f'tailor_server_heap_malformed_total{{server="{name}"}}'
-
-    def missing(*values):
-        client.request()
-        active.expect().reply(200, b"x", [("Tailor-Heap", v) for v in values])
-        assert client.response().get("tailor-heap") is None
-        return t.server(name)["steer"]["missing"]
-
-    with t.client() as client:
-        for i, values in enumerate([
-                ["-1 64 3"], ["1 18446744073709551617 3"], ['a" b=c'],
-                ["1 64 3", "1 64 3"]]):
-            assert missing(*values) == "its heap is not visible"
-            assert t.metrics()[malformed] == i + 1
-        wait_until(lambda: missing("1 64 3") == "", "one is believed")
-        assert t.metrics()[malformed] == 4
-        wait_until(lambda: missing("1 64") != "", "it is believed for long")
-    t.stop()
-    lines = [s for s in t.lines if " heap_malformed " in s]
-    assert len(lines) == 1
-    assert f'server={name} value="-1 64 3" total=1 ' in lines[0]

@@ -93,9 +93,21 @@ def test_sums_of_all(server, tailor):
 
 def test_one_total_and_order(server, tailor, ctl):
     """Goal: the total of a list is that of each timeline; a list has the order
-    that is asked for; why without an id takes the first by total."""
+    that is asked for, is narrowed by path, cause and age, and refuses nonsense;
+    why without an id takes the first by total."""
     t = tailor(server, slow={"target": "0"})
-    keep_many(t, 12)
+    ask_many(t, 12)
+    ask_many(t, 3, target="/a", prefix="a")
+    wait_until(lambda: len(slow(t)) == 15, "all are kept")
+    keep_many(t, 0)
+    assert len(slow(t, "path=/a")) == 3
+    assert len(slow(t, "n=1&path=/a")) == 1
+    assert slow(t, "path=/c") == []
+    assert len(slow(t, "since=3600")) == 15
+    cause = slow(t)[0]["cause"]
+    same = [x for x in slow(t) if x["cause"] == cause]
+    assert slow(t, f"cause={cause}") == same
+    assert t.ask("/slow?cause=bad").status == 400
     for one in slow(t):
         tale = t.ask_json(f"/timeline/{one['id']}?format=json")
         assert tale["total"] == one["total_ns"], one["id"]
@@ -146,17 +158,20 @@ def test_survives_kill(server, tailor, scratch):
     t.stop = lambda: None
     t = tailor(server, slow={"target": "0", "store": str(store)})
     left = slow(t)
-    # The last that was written, which need not be the last request's.
-    (lost,) = before.keys() - {x["id"] for x in left}
-    assert left == [x for x in listed if x["id"] != lost]
+    # What was written last: one tale, not always the last request's, or what
+    # one of them was renewed with.
+    lost = before.keys() - {x["id"] for x in left}
+    assert len(lost) <= 1
+    assert left == [x for x in listed if x["id"] not in lost]
     for one in left:
         assert t.ask(f"/timeline/{one['id']}?format=json").body == \
             before[one["id"]]
-    assert t.ask(f"/timeline/{lost}").status == 404
+    for name in lost:
+        assert t.ask(f"/timeline/{name}").status == 404
     assert t.get(
         f"/.talechain/timeline/{left[0]['id']}").status == 200
     ask_many(t, 1, prefix="new")
-    wait_until(lambda: len(slow(t)) == 5, "the new one is kept too")
+    wait_until(lambda: len(slow(t)) == len(left) + 1, "a new one is kept too")
 
 
 def test_earlier_boot(server, tailor, scratch):
@@ -209,19 +224,6 @@ def test_a_disk_that_is_full_for_a_while(server, tailor, scratch, faults):
     assert slow(t) == listed
 
 
-def test_a_directory_that_can_be_made_later(server, tailor, scratch):
-    """Goal: one that could not be made at the start is tried again."""
-    (scratch / "file").write_text("")
-    store = scratch / "file" / "tales"
-    t = tailor(server, slow={"target": "0", "store": str(store)})
-    ask_many(t, 2)
-    t.wait_metric("tailor_tales_kept_total", 2)
-    (scratch / "file").unlink()
-    t.wait_log("store_on_disk")
-    assert (store / "tales.db").exists()
-    assert len(slow(t)) == 2
-
-
 def test_slowest_of_a_window(upstream, tailor, scratch):
     """Goal: the slowest of a window are kept although none was slow; a stop
     ends the window."""
@@ -252,22 +254,6 @@ def test_slowest_of_a_window(upstream, tailor, scratch):
     t = tailor(server, slow=keep)
     assert "held" in [x["id"] for x in slow(t)] and len(slow(t)) == 2
     assert {x["reason"] for x in slow(t)} == {"slowest"}
-
-
-def test_filters(server, tailor):
-    """Goal: /slow narrows by path, cause and age, and refuses nonsense."""
-    t = tailor(server, slow={"target": "0"})
-    ask_many(t, 3, target="/a", prefix="a")
-    ask_many(t, 2, target="/b", prefix="b")
-    wait_until(lambda: len(slow(t)) == 5, "all are kept")
-    assert len(slow(t, "path=/a")) == 3
-    assert len(slow(t, "n=1&path=/a")) == 1
-    assert slow(t, "path=/c") == []
-    assert len(slow(t, "since=3600")) == 5
-    cause = slow(t)[0]["cause"]
-    same = [x for x in slow(t) if x["cause"] == cause]
-    assert slow(t, f"cause={cause}") == same
-    assert t.ask("/slow?cause=bad").status == 400
 
 
 def test_pin(server, tailor):

@@ -1,6 +1,7 @@
 """Goal: what is too large for memory passes, in constant memory, and a client
 that stops reading stops its server in the end."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -13,9 +14,10 @@ import time
 
 import pytest
 
-from rig.message import Stream
+from rig.message import Closed, Stream
 from rig.process import MemoryGauge
 from rig.wait import PATIENCE_S, wait_until
+from support.pair import entry
 
 PIECE = 256 * 1024
 MOST = 64 * 1024 * 1024  # that four sockets' buffers and a file may hold
@@ -55,39 +57,19 @@ def send_body(sock, size, chunked, sent=None):
         sock.sendall(b"0\r\n\r\n")
 
 
-def read_body(sock, begun, size, chunked):
-    """The digest of a body of which begun has been read already."""
-    running = hashlib.sha256()
-    stream = Stream(lambda: sock.recv(PIECE))
-    stream.unread(begun)
-    if chunked:
-        total = 0
-        while (length := int(stream.line(), 16)) > 0:
-            running.update(stream.exactly(length))
+def read_body(stream, size, chunked):
+    """The digest of a body; stream: a Client or a Stream."""
+    running, left = hashlib.sha256(), size
+    while chunked or left:
+        count = int(stream.line(), 16) if chunked else min(left, PIECE)
+        running.update(stream.exactly(count))
+        left -= count
+        if chunked:
             assert stream.line() == b""
-            total += length
-        assert total == size and stream.line() == b""
-        return running.hexdigest()
-    running.update(begun)
-    left = size - len(begun)
-    buffer = memoryview(bytearray(PIECE))
-    while left:
-        n = sock.recv_into(buffer, min(left, PIECE))
-        assert n > 0, f"{left} bytes are missing"
-        running.update(buffer[:n])
-        left -= n
+            if count == 0:
+                break
+    assert left == 0
     return running.hexdigest()
-
-
-def read_head(sock):
-    """(head, what came behind it)"""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        more = sock.recv(65536)
-        assert more, data
-        data += more
-    head, _, rest = data.partition(b"\r\n\r\n")
-    return head, rest
 
 
 def framing(size, chunked):
@@ -96,13 +78,13 @@ def framing(size, chunked):
 
 
 class Server:
-    """Takes connections; play(sock, head, rest) has the one with a request.
-    A connection without one is a probe.
+    """Takes connections; play(sock, request, stream) has the one with a
+    request, of which stream reads on.  A connection without one is a probe.
 
     It is no rig.origin.Origin, which keeps every byte."""
 
-    def __init__(self, play):
-        self.result = None
+    def __init__(self, play, name="active"):
+        self.name, self.result = name, None
         self._play = play
         self._done = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -119,13 +101,14 @@ class Server:
                              daemon=True).start()
 
     def _serve(self, sock):
+        stream = Stream(lambda: sock.recv(PIECE))
         try:
-            head, rest = read_head(sock)
-        except (AssertionError, OSError):
+            request = stream.head()
+        except (AssertionError, Closed, OSError):
             return
         try:
-            self.result = self._play(sock, head, rest)
-        except (AssertionError, OSError, ValueError) as error:
+            self.result = self._play(sock, request, stream)
+        except (AssertionError, Closed, OSError, ValueError) as error:
             self.result = error
         self._done.set()
 
@@ -156,75 +139,69 @@ SIZES = pytest.mark.parametrize("chunked, long", [
                  marks=pytest.mark.long("1 GiB takes long"))])
 
 
-def front(tailor, server):
-    return tailor({"name": "active", "address": server.address},
-                  proxy={"body_max": "2G", "spool_max": "1G",
-                         "request_timeout": "600s", "client_timeout": "600s"},
-                  slow={"target": "600s"})  # explaining one takes memory too
-
-
-def in_bounds(build, memory, size):
-    """Constant: two buffers of 256 KiB, and what the first use of anything
-    takes.  A sanitizer keeps bytes for each of ours, and what was freed or
-    happened; a body that is kept must still be seen.  With ASan memory grew
-    by a sixteenth of a body at most, and one that is kept takes more than
-    itself; with TSan by a half, and one takes five times itself."""
-    most = 2 * 1024
-    if sanitized(build):
-        most = size >> (10 if "tsan" in str(build) else 11)
-    kib = memory.stop()
-    grown = max(kib) - kib[0]
-    print(f"grown by {grown} KiB")
-    assert grown < most
+@pytest.fixture
+def bounded(build, tailor):
+    """bounded(size, play): a client of a tailor before such a server, which
+    plays well.  At the end the memory was constant: two buffers of 256 KiB, and
+    what the first use of anything takes.  A sanitizer keeps bytes for each of
+    ours, and what was freed or happened; a body that is kept must still be
+    seen.  With ASan memory grew by a sixteenth of a body at most, and one that
+    is kept takes more than itself; with TSan by a half, and one takes five
+    times itself."""
+    @contextlib.contextmanager
+    def start(size, play):
+        server = Server(play)
+        t = tailor(entry(server), proxy={
+            "body_max": "2G", "spool_max": "1G", "request_timeout": "600s",
+            "client_timeout": "600s"},
+            slow={"target": "600s"})  # explaining one takes memory too
+        memory = MemoryGauge(t, 0.02)
+        with t.client() as c:
+            c.metrics = t.metrics
+            yield c
+        assert server.wait() is True
+        kib = memory.stop()
+        grown = max(kib) - kib[0]
+        print(f"grown by {grown} KiB")
+        assert grown < (2 * 1024 if not sanitized(build) else
+                        size >> (10 if "tsan" in str(build) else 11))
+        server.close()
+    return start
 
 
 @SIZES
-def test_large_upload(build, tailor, chunked, long):
+def test_large_upload(build, bounded, chunked, long):
     # Goal: a large body from client to server arrives as it was sent, with
     # its length, and tailor's memory stays what it was.
     size = size_for(build, long)
 
-    def play(sock, head, rest):
-        assert b"Content-Length: %d\r\n" % size in head
-        found = read_body(sock, rest, size, False)
+    def play(sock, request, stream):
+        assert request.get("content-length") == str(size)
+        found = read_body(stream, size, False)
         sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-        return found
+        return found == digest(size)
 
-    server = Server(play)
-    t = front(tailor, server)
-    memory = MemoryGauge(t, 0.02)
-    with socket.create_connection(t.address) as sock:
-        sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
-                     + framing(size, chunked))
-        send_body(sock, size, chunked)
-        head, _ = read_head(sock)
-        assert head.startswith(b"HTTP/1.1 200 ")
-    assert server.wait() == digest(size)
-    in_bounds(build, memory, size)
-    server.close()
+    with bounded(size, play) as c:
+        c.send(b"PUT /up HTTP/1.1\r\nHost: t\r\n" + framing(size, chunked))
+        send_body(c.socket, size, chunked)
+        assert c.response().status == 200
 
 
 @SIZES
-def test_large_download(build, tailor, chunked, long):
+def test_large_download(build, bounded, chunked, long):
     # Goal: a large body from server to client, likewise.
     size = size_for(build, long)
 
-    def play(sock, _head, _rest):
+    def play(sock, _request, _stream):
         sock.sendall(b"HTTP/1.1 200 OK\r\n" + framing(size, chunked))
         send_body(sock, size, chunked)
         return True
 
-    server = Server(play)
-    t = front(tailor, server)
-    memory = MemoryGauge(t, 0.02)
-    with socket.create_connection(t.address) as sock:
-        sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
-        head, rest = read_head(sock)
-        assert (b"chunked" in head) == chunked
-        assert read_body(sock, rest, size, chunked) == digest(size)
-    assert server.wait() is True
-    in_bounds(build, memory, size)
-    server.close()
+    with bounded(size, play) as c:
+        c.request()
+        head = c.response_head()
+        assert (head.get("transfer-encoding") == "chunked") == chunked
+        assert read_body(c, size, chunked) == digest(size)
 
 
 def unsent(sock):
@@ -247,123 +224,51 @@ def wait_stuck(sock, sent):
     return sent[0]
 
 
-def test_client_stops_reading(build, tailor):
+def test_client_stops_reading(bounded):
     # Goal: a client that stops reading stops its server, which then has sent
     # no more than sockets, memory and its file hold; as it reads on, it
     # gets everything.
     size = 256 << 20
     sent, connection = [0], []
 
-    def play(sock, _head, _rest):
+    def play(sock, _request, _stream):
         connection.append(sock)
         sock.sendall(b"HTTP/1.1 200 OK\r\n" + framing(size, False))
         send_body(sock, size, False, sent)
         return True
 
-    server = Server(play)
-    t = front(tailor, server)
-    memory = MemoryGauge(t, 0.02)
-    with socket.create_connection(t.address) as sock:
-        sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
-        head, rest = read_head(sock)
-        assert head.startswith(b"HTTP/1.1 200 ")
+    with bounded(size, play) as c:
+        c.request()
+        assert c.response_head().status == 200
         at = wait_stuck(connection[0], sent)
         print(f"the server got {at >> 10} KiB off")
         assert at < MOST
-        assert read_body(sock, rest, size, False) == digest(size)
-    assert server.wait() is True
-    in_bounds(build, memory, size)
-    server.close()
+        assert read_body(c, size, False) == digest(size)
 
 
-def test_server_stops_reading(build, tailor):
+def test_server_stops_reading(bounded):
     # Goal: a server that does not read stops no other: its client is done,
     # memory stays what it was, and the body is there when it reads on.
     size = 256 << 20
     go_on, reached = threading.Event(), threading.Event()
 
-    def play(sock, _head, rest):
+    def play(sock, _request, stream):
         reached.set()
         assert go_on.wait(PATIENCE_S)
-        found = read_body(sock, rest, size, False)
+        found = read_body(stream, size, False)
         sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-        return found
+        return found == digest(size)
 
-    server = Server(play)
-    t = front(tailor, server)
-    memory = MemoryGauge(t, 0.02)
-    with socket.create_connection(t.address) as sock:
-        sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
-                     + framing(size, False))
-        send_body(sock, size, False)
+    with bounded(size, play) as c:
+        c.send(b"PUT /up HTTP/1.1\r\nHost: t\r\n" + framing(size, False))
+        send_body(c.socket, size, False)
         assert reached.wait(PATIENCE_S)
-        assert t.metrics()["tailor_spool_bytes"] == size
+        assert c.metrics()["tailor_spool_bytes"] == size
         go_on.set()
-        head, _ = read_head(sock)
-        assert head.startswith(b"HTTP/1.1 200 ")
-    assert server.wait() == digest(size)
-    in_bounds(build, memory, size)
-    server.close()
-
-
-def test_small_pieces_are_counted_as_blocks(upstream, tailor):
-    # Goal: what waits of a body is bounded in memory, not in bytes: pieces
-    # that fill no block are not let in by the hundred.
-    t = tailor(upstream("active"),
-               hedging={"body_max": "16M"})
-    most, clients = 0, []
-    for _ in range(16):
-        clients.append(socket.create_connection(t.address))
-        clients[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        clients[-1].sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
-                            + framing(1 << 24, False) + b"x" * 100_000)
-    for _ in range(300):
-        for sock in clients:
-            sock.sendall(b"x" * 3000)
-        metrics = t.metrics()  # a turn of its loop: the pieces were read
-        most = max(most, metrics["tailor_memory_blocks"]
-                   - metrics["tailor_memory_blocks_free"])
-    for sock in clients:
-        sock.close()
-    assert 3000 <= most <= 4300  # 64 MiB, and what is in passing
-    assert metrics["tailor_spool_bytes"] > 0
+        assert c.response().status == 200
 
 
 BLOCK = 16384 + 512  # as much as is read at once (proxy/net/buffer.h)
-
-
-@pytest.mark.long("measures how long a piece was held back")
-def test_nothing_is_held_back(tailor):
-    # Goal: a piece as large as what is read at once, after which nothing
-    # comes, goes on as soon as one that is not: the kernel must not wait for
-    # more because we said that there would be some.
-    pieces_sent = 30
-    wanted = threading.Semaphore(0)
-
-    def play(sock, _head, _rest):
-        sock.sendall(b"HTTP/1.1 200 OK\r\n"
-                     + framing(pieces_sent * BLOCK + 1, False))
-        for _ in range(pieces_sent):
-            assert wanted.acquire(timeout=PATIENCE_S)
-            sock.sendall(b"x" * BLOCK)
-        sock.sendall(b"y")
-        return True
-
-    server = Server(play)
-    t = tailor({"name": "active", "address": server.address})
-    with socket.create_connection(t.address) as sock:
-        sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
-        assert read_head(sock)[1] == b""
-        waits = []
-        for _ in range(pieces_sent):
-            begin = time.monotonic()
-            wanted.release()
-            assert len(sock.recv(BLOCK, socket.MSG_WAITALL)) == BLOCK
-            waits.append(time.monotonic() - begin)
-    assert server.wait() is True
-    # The kernel would wait 0.2 s.
-    assert sorted(waits)[pieces_sent // 2] < 0.1, waits
-    server.close()
 
 
 def test_nothing_is_held_back_from_a_cut(tailor):
@@ -371,7 +276,7 @@ def test_nothing_is_held_back_from_a_cut(tailor):
     # who notices the break by a reset.
     begun, broken = threading.Event(), threading.Event()
 
-    def play(sock, _head, _rest):
+    def play(sock, _request, _stream):
         sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
         assert begun.wait(PATIENCE_S)
         sock.sendall(b"x" * BLOCK)
@@ -386,7 +291,7 @@ def test_nothing_is_held_back_from_a_cut(tailor):
     with socket.create_connection(t.address) as sock:
         # HTTP/1.0: only the connection's end is the body's.
         sock.sendall(b"GET /down HTTP/1.0\r\nHost: t\r\n\r\n")
-        assert read_head(sock)[1] == b""
+        assert Stream(lambda: sock.recv(BLOCK)).head().status == 200
         os.kill(t.pid, signal.SIGSTOP)
         begun.set()
         try:

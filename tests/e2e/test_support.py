@@ -1,15 +1,14 @@
 """Goal: show that the test tools themselves notice what they must notice."""
 
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
 from rig.client import Client
 from rig.message import Malformed
-from rig.process import state_of
-from rig.wait import PATIENCE_S, wait_until
+from rig.process import ran, state_of
+from rig.wait import wait_until
 
 
 @pytest.mark.parametrize("bad", [
@@ -59,9 +58,7 @@ if sys.argv[3] == "killed":
                                  "group killed"])
 def test_no_process_is_left(how):
     """Goal: what a program of the tests has started ends with it."""
-    done = subprocess.run(
-        [sys.executable, "-c", STARTER, pathlib.Path(__file__).parents[1],
-         *how.split()], text=True, stdout=subprocess.PIPE,
-        timeout=PATIENCE_S, check=False)
-    wait_until(lambda: state_of(int(done.stdout)) in ("Z", None),
+    done = ran(sys.executable, "-c", STARTER, pathlib.Path(__file__).parents[1],
+               *how.split())
+    wait_until(lambda: state_of(int(done.out)) in ("Z", None),
                "it is gone")

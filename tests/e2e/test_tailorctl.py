@@ -45,13 +45,6 @@ def test_servers_table(ask, admin):
                                 "-", "-"]
 
 
-def test_json_is_passed_on(ask, admin):
-    """Goal: --json gives the tailor's own JSON, unchanged."""
-    admin.answers["GET /servers"] = http(200, json.dumps(SERVERS))
-    result = ask("servers", "--json", wide=True)
-    assert result.returncode == 0 and json.loads(result.out) == SERVERS
-
-
 def test_slow_table(ask, admin):
     """Goal: a slow request, its cause and verdict, the id that "why" takes."""
     admin.answers["GET /slow?n=5"] = http(200, json.dumps(SLOW))
@@ -106,21 +99,6 @@ def test_why_formats(ask, admin, scratch):
     assert result.returncode == 1 and "No such file" in result.err
 
 
-def test_pin(ask, admin):
-    """Goal: pinning is a POST, and says whether it worked."""
-    admin.answers["POST /pin?id=a%2Fb"] = http(200, '{"pinned":true}')
-    assert ask("pin", "a/b").out == "pinned\n"
-    assert ask("pin", "none").returncode == 1
-
-
-def test_why(ask, admin):
-    """Goal: the timeline as text, or as JSON; the id is escaped."""
-    admin.answers["GET /timeline/a%20b%2Fc"] = http(200, "38 ms: GC\n│▇▇│\n")
-    admin.answers["GET /timeline/7?format=json"] = http(200, '{"a":1}')
-    assert ask("why", "a b/c").out == "38 ms: GC\n│▇▇│\n"
-    assert ask("why", "7", "--json").out == '{"a":1}\n'
-
-
 def test_why_the_slowest(ask, admin):
     """Goal: without an id the slowest of ten minutes, else of all; none: it
     says so."""
@@ -170,30 +148,32 @@ def test_advice_is_said(ask, admin):
         "same\n")
 
 
-def test_ready_and_switch(ask, admin):
-    """Goal: exit status and words show whether it worked."""
-    admin.answers["GET /readyz"] = http(200, "ok\n")
-    assert (ask("ready").returncode, ask("ready").out) == (0, "ok\n")
-    admin.answers["GET /readyz"] = http(503, "no server is ready\n")
-    assert ask("ready").returncode == 1
-    assert ask("ready").err == "tailorctl: no server is ready\n"
-    assert json.loads(ask("ready", "-j").out) == {"ready": False,
-                                                  "status": 503}
-    admin.answers["POST /switch"] = http(409, '{"error":"standby is down"}')
-    assert ask("switch").returncode == 1
-    admin.answers["POST /switch"] = http(200, '{"active":"south"}')
-    assert ask("switch").out == "active: south\n"
-    assert ask("switch", "--json").out == '{"active":"south"}\n'
-    assert "POST /switch" in admin.asked and "GET /switch" not in admin.asked
-
-
-def test_info(ask, admin):
-    """Goal: nested members as indented lines."""
-    admin.answers["GET /info"] = http(200, json.dumps(
-        {"version": "0.1.0", "placement": {"why": "2 CPUs", "cpus": [0, 1]}}))
-    assert ask("info").out.splitlines() == [
-        "version: 0.1.0", "placement", "    why: 2 CPUs", "    cpus",
-        "        - 0", "        - 1"]
+@pytest.mark.parametrize("asked, reply, words, status, said", [
+    ("GET /readyz", http(200, "ok\n"), "ready", 0, "ok\n"),
+    ("GET /readyz", http(503, "no server is ready\n"), "ready", 1,
+     "tailorctl: no server is ready\n"),
+    ("GET /readyz", http(503, "no\n"), "ready -j", 1,
+     '{"ready":false,"status":503}\ntailorctl: no\n'),
+    ("POST /switch", http(200, '{"active":"south"}'), "switch", 0,
+     "active: south\n"),
+    ("POST /switch", http(200, '{"active":"south"}'), "switch --json", 0,
+     '{"active":"south"}\n'),
+    ("POST /switch", http(409, '{"error":"standby is down"}'), "switch", 1,
+     "tailorctl: standby is down\n"),
+    ("GET /timeline/a%20b%2Fc", http(200, "38 ms: GC\n│▇▇│\n"), "why a%b/c", 0,
+     "38 ms: GC\n│▇▇│\n"),
+    ("GET /timeline/7?format=json", http(200, '{"a":1}'), "why 7 --json", 0,
+     '{"a":1}\n'),
+    ("GET /info", http(200, '{"version":"0.1","placement":{"cpus":[0,1]}}'),
+     "info", 0, "version: 0.1\nplacement\n    cpus\n        - 0\n        - 1\n"),
+])
+def test_what_is_said(ask, admin, asked, reply, words, status, said):
+    """Goal: exit status and words show whether it worked; ids are escaped,
+    nested members are indented lines."""
+    admin.answers[asked] = reply
+    result = ask(*(word.replace("%", " ") for word in words.split()))
+    assert (result.returncode, result.out + result.err) == (status, said)
+    assert admin.asked == [asked]
 
 
 def test_metrics(ask, admin):

@@ -2,10 +2,10 @@
 
 import json
 import re
-import subprocess
 
 import pytest
 
+from rig.process import ran
 from support.admin import SERVERS, http
 
 
@@ -77,7 +77,5 @@ def test_closed_pipe_is_an_error(build, admin):
     """Goal: output that cannot be written is not a success."""
     admin.answers["GET /servers"] = http(200, json.dumps(SERVERS))
     with open("/dev/full", "w", encoding="utf-8") as full:
-        status = subprocess.run([build / "tailorctl", "-a", admin.path,
-                                 "servers"], stdout=full, check=False,
-                                stderr=subprocess.DEVNULL).returncode
-    assert status == 1
+        assert ran(build / "tailorctl", "-a", admin.path, "servers",
+                   capture_output=False, stdout=full)[0] == 1

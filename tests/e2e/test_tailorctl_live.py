@@ -11,7 +11,8 @@ from rig.wait import wait_until
 
 
 def test_known_traffic(ctl, upstream, tailor):
-    """Goal: log -q and top count what was really asked."""
+    """Goal: every command understands what a tailor really answers; log -q and
+    top count what was really asked."""
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup, slow={"target": "0"})
     t.wait_server("backup", state="ready")
@@ -28,7 +29,9 @@ def test_known_traffic(ctl, upstream, tailor):
     with t.client() as client:
         for i in range(7):
             client.get(f"/a?{i}")
-    t.ask("/switch", method="POST")
+    assert re.search(r"^\* active +ready", ask("servers"), re.M)
+    assert re.search(r"^  backup +ready", ask("servers"), re.M)
+    assert ask("switch") == "active: backup\n"
     t.wait_server("backup", active=True)
     with t.client() as client:
         for i in range(4):
@@ -53,7 +56,7 @@ def test_known_traffic(ctl, upstream, tailor):
     assert rows[0]["count"] > 0 and rows[-1]["count"] > 0
     assert "|" in ask("top", "-1", "--by", "latency")
 
-    wait_until(lambda: t.metrics()["tailor_tales"] >= 11, "they are kept")
+    t.wait_metric("tailor_tales", 11)
     rows = json.loads(ask("top", "-1", "-j", "--by", "path"))["rows"]
     paths = {row["name"]: row["count"] for row in rows}
     assert (paths["/a"], paths["/b"]) == (7, 4)
@@ -68,35 +71,14 @@ def test_known_traffic(ctl, upstream, tailor):
     assert one["target"].startswith("/b")
     assert "<svg " in ask("why", one["id"], "--svg")
     assert ask("pin", one["id"]) == "pinned\n"
-
-
-def test_with_a_real_tailor(ctl, upstream, tailor):
-    """Goal: every command understands what a tailor really answers."""
-    active, backup = upstream("active").serve(), upstream("backup").serve()
-    t = tailor(active, backup, slow={"target": "0"})
-    t.wait_server("backup", state="ready")
-
-    def ask(*arguments, **more):
-        result = ctl("-a", t.admin, *arguments, **more)
-        assert result.returncode == 0, result.err
-        return result.out
-
-    with t.client() as client:
-        request_id = client.get("/some?q=1").get("x-request-id")
-    assert re.search(r"^\* active +ready", ask("servers"), re.M)
-    assert re.search(r"^  backup +ready", ask("servers"), re.M)
-    wait_until(lambda: "GET /some?q=1" in ask("slow"), "it is listed")
-    assert f"why {request_id}" in ask("slow")
-    assert "/some?q=1" in ask("why", request_id)
-    json.loads(ask("why", request_id, "--json", wide=True))
-    assert "tailor_connections_total" in ask(
-        "metrics", "tailor_conn", wide=True)
-    assert f"pid: {t.pid}" in ask("info", wide=True)
+    assert f"why {one['id']}" in ask("slow", "--path", "/b")
+    assert "GET /b" in ask("why", one["id"])
+    json.loads(ask("why", one["id"], "--json"))
+    assert "tailor_connections_total" in ask("metrics", "tailor_conn")
+    assert f"pid: {t.pid}" in ask("info")
     assert ask("ready")
     events = ask("log", "--dump")
     assert "proxy_receive" in events and "proxy_finish" in events
-    assert ask("switch") == "active: backup\n"
-    t.wait_server("backup", active=True)
     result = ctl("-a", t.admin, "why", "no-such-request")
     assert result.returncode == 1
     assert '"tailorctl slow" lists the requests' in result.err
@@ -110,7 +92,7 @@ def test_a_page_for_a_browser(build, upstream, tailor):
     t = tailor(upstream("active").serve(), slow={"target": "0"})
     with t.client() as client:
         client.get("/a", fields=[("X-Request-Id", "one")])
-    wait_until(lambda: t.metrics()["tailor_tales"] == 1, "it is kept")
+    t.wait_metric_is("tailor_tales", 1)
     with subprocess.Popen([build / "tailorctl", "-a", t.admin, "live"],
                           text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as relay:

@@ -4,7 +4,6 @@ purpose, or merely slow."""
 import json
 import socket
 import struct
-import subprocess
 import threading
 import time
 
@@ -12,7 +11,10 @@ import pytest
 
 from rig.message import Closed, response
 from rig.ports import free_port
+from rig.process import output
 from rig.wait import PATIENCE_S, wait_until
+from support.pair import entry
+from test_streaming import Server
 
 KERNEL_EVENTS = "off"
 
@@ -81,32 +83,18 @@ def test_proxy_header_must_be_there(behind):
         ] == len(NO_HEADERS)
 
 
-def test_proxy_header_from_a_stranger(behind):
-    # Goal: who is not trusted cannot say who he is.
-    server, t = behind(trust=["10.0.0.0/8"])
+def test_proxy_header_of_whom_and_when(behind):
+    # Goal: who is not trusted cannot say who he is; a connection that says
+    # nothing does not stay.
+    _, t = behind(trust=["10.0.0.0/8"])
     with t.client() as c:
         c.expect_end()
     assert t.metrics()[
         'tailor_connections_rejected_total{reason="untrusted"}'] == 1
-
-
-def test_proxy_header_in_time(behind):
-    # Goal: a connection that says nothing does not stay.
-    server, t = behind(header_timeout="100ms")
+    t.reload(proxy={"trust": ["127.0.0.0/8"], "header_timeout": "100ms"})
     with t.client() as c:
         c.send(b"PROXY ")
         c.expect_end()
-
-
-def test_permissions_follow_the_proxy_header(behind):
-    # Goal: loopback's rights are not those of all clients behind loopback.
-    server, t = behind()
-    with t.client() as c:
-        c.send(b"PROXY TCP4 192.0.2.7 192.0.2.1 1 2\r\n")
-        assert c.get("/.talechain/timeline/x").status == 403
-    with t.client() as c:
-        c.send(v2(0, 0, b""))
-        assert c.get("/.talechain/timeline/x").status == 404
 
 
 UNNAMED = {"unknown": b"PROXY UNKNOWN\r\n", "unspecified": v2(1, 0, b""),
@@ -114,8 +102,14 @@ UNNAMED = {"unknown": b"PROXY UNKNOWN\r\n", "unspecified": v2(1, 0, b""),
 
 
 def test_an_unnamed_client_has_no_rights(behind):
-    # Goal: a client that the front does not name has not the front's trust.
+    # Goal: a client that the front does not name has not the front's trust, nor
+    # has one of another address; the front itself has it.
     server, t = behind()
+    for header, status in ((v2(0, 0, b""), 404), (
+            b"PROXY TCP4 192.0.2.7 192.0.2.1 1 2\r\n", 403)):
+        with t.client() as c:
+            c.send(header)
+            assert c.get("/.talechain/timeline/x").status == status
     for what, header in UNNAMED.items():
         with t.client() as c:
             c.send(header + b"GET /.talechain/timeline/x HTTP/1.1\r\n"
@@ -129,20 +123,23 @@ def test_an_unnamed_client_has_no_rights(behind):
 
 # --- caps and slow clients --------------------------------------------------
 
-def from_afar(t):
+def from_afar(t, address=b"192.0.2.9"):
     """A client of another machine: those of this one have no such limits."""
     client = t.client()
-    client.send(b"PROXY TCP4 192.0.2.9 192.0.2.1 1 2\r\n")
+    client.send(b"PROXY TCP4 %s 192.0.2.1 1 2\r\n" % address)
     return client
 
 
 def test_connections_of_one_address(behind):
-    # Goal: one address cannot have them all, and gets them back.
+    # Goal: one address cannot have them all, and gets them back; behind a proxy
+    # addresses are counted apart.
     _, t = behind(connections_per_address_max=2)
     a, b = from_afar(t), from_afar(t)
     assert a.get().status == 200 and b.get().status == 200
     with pytest.raises((Closed, ConnectionResetError, BrokenPipeError)):
         from_afar(t).get()
+    with from_afar(t, b"192.0.2.8") as other:
+        assert other.get().status == 200
     b.close()
     t.wait_metric_is("tailor_connections_current", 1)
     with from_afar(t) as d:
@@ -153,47 +150,14 @@ def test_connections_of_one_address(behind):
         'tailor_connections_rejected_total{reason="per_address"}'] == 1
 
 
-def test_behind_a_proxy_addresses_are_counted_apart(behind):
-    # Goal: the limit is the client's, not the balancer's.
-    server, t = behind(connections_per_address_max=1)
-    clients = [t.client() for _ in range(3)]
-    for i, c in enumerate(clients):
-        c.send(b"PROXY TCP4 192.0.2.%d 192.0.2.1 1 2\r\n" % (i + 1))
-        assert c.get().status == 200
-    with t.client() as c:
-        c.send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\n")
-        c.expect_end()
-    for c in clients:
-        c.close()
-
-
-def test_limits_by_address_by_default(build, behind):
-    # Goal: unless it is said otherwise, they are for other machines' addresses
-    # and not for this one's; their defaults are in force.
-    server, t = behind(connections_per_address_max=16)
+def test_half_open_requests_of_one_address(build, behind):
+    # Goal: slow senders are capped; requests that come whole still pass.  Unless
+    # it is said otherwise, that is for other machines' addresses and not for
+    # this one's.
+    _, t = behind(connections_per_address_max=16)
     here = [t.client() for _ in range(4)]
     for c in here:
         c.send(v2(0, 0, b"") + b"GET / HTTP/1.1\r\n")
-    there = [t.client() for _ in range(3)]
-    for c in there[:2]:
-        c.send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\nGET / HT")
-    t.wait_metric_is("tailor_connections_half_open", 2)
-    there[2].send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\nGET / HT")
-    assert there[2].response().status == 429
-    for c in here:
-        c.send(b"Host: a\r\n\r\n")
-        assert c.response().status == 200
-    for c in here + there:
-        c.close()
-    shown = json.loads(subprocess.run(
-        [build / "tailor", "-T", "--listen", ":1", "--active", ":2"],
-        capture_output=True, timeout=PATIENCE_S, check=True).stdout)["proxy"]
-    assert shown["connections_per_address_max"] == 8192
-
-
-def test_half_open_requests_of_one_address(behind):
-    # Goal: slow senders are capped; requests that come whole still pass.
-    _, t = behind(connections_per_address_max=16)
     slow = [from_afar(t) for _ in range(2)]
     for c in slow:
         c.send(b"GET / HTTP/1.1\r\n")
@@ -201,14 +165,16 @@ def test_half_open_requests_of_one_address(behind):
     with from_afar(t) as c:
         assert c.get().status == 200  # whole at once
         c.send(b"GET / HT")
-        answer = c.response()
-        assert answer.status == 429
+        assert c.response().status == 429
         c.expect_end()
-    for c in slow:
+    for c in here + slow:
         c.send(b"Host: a\r\n\r\n")
         assert c.response().status == 200
         c.close()
     t.wait_metric_is("tailor_connections_half_open", 0)
+    assert json.loads(output(build / "tailor", "-T", "--listen", ":1",
+                             "--active", ":2"))["proxy"][
+        "connections_per_address_max"] == 8192
 
 
 def test_heads_without_their_bodies_are_half_open(behind):
@@ -265,30 +231,25 @@ def test_a_body_that_trickles(one):
         'tailor_client_timeouts_total{phase="body_rate"}'] == 1
 
 
-def test_a_client_is_not_late_while_it_is_not_read(one):
+def test_a_client_is_not_late_while_it_is_not_read(tailor):
     # Goal: a server that does not take an upload is not the client's fault:
     # the body's timeout rests as long as we do not read.
-    t = one(proxy={"client_timeout": "3s"}, hedging={"body_max": 0})
-    body = b"x" * 20_000_000
-    stop, go = threading.Event(), threading.Event()
-    server = one.server
+    body, go = b"x" * 20_000_000, threading.Event()
 
-    original = server._arrived
+    def play(sock, _, stream):
+        assert go.wait(PATIENCE_S)
+        stream.exactly(len(body))
+        sock.sendall(response(201))
 
-    def arrived(request):
-        original(request)
-        if request.method == "PUT":
-            stop.set()
-            assert go.wait(PATIENCE_S)
-    server._arrived = arrived
+    server = Server(play)
+    t = tailor(entry(server), proxy={"client_timeout": "3s"},
+               hedging={"body_max": 0})
     with t.client() as c:
         sender = threading.Thread(target=c.send, args=(
             b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n"
             % len(body) + body,))
         sender.start()
-        assert stop.wait(PATIENCE_S)
-        wait_until(lambda: t.metrics()["tailor_request_bytes_total"] > 0,
-                   "some of the body is there")
+        t.wait_metric("tailor_request_bytes_total", 1)
         seen, since = -1, time.monotonic()
 
         def still():
@@ -300,10 +261,8 @@ def test_a_client_is_not_late_while_it_is_not_read(one):
         wait_until(still, "nothing moves for longer than client_timeout")
         go.set()
         sender.join()
-        r = server.expect()
-        assert len(r.wait_body()) == len(body)
-        r.reply(201)
         assert c.response().status == 201
+    server.close()
 
 
 @pytest.mark.long("a server that is late for a second is cut")
@@ -376,26 +335,6 @@ def test_who_does_not_read_cannot_ask_for_ever(one):
                 c.send(ask * 100)
         assert t.metrics()["tailor_memory_blocks"] < 16
         c.socket.settimeout(20)
-
-
-def test_servers_on_unix_sockets(upstream, tailor, scratch):
-    # Goal: a Unix socket is a server's address like any other, hedges too.
-    a = upstream("a", f"{scratch}/a.sock")
-    b = upstream("b", f"{scratch}/b.sock")
-    t = tailor(a, b)
-    with t.client() as c:
-        c.request()
-        first = a.expect()
-        t.hazard("a", "begin")
-        b.expect().reply(200, b"b")
-        assert c.response().body == b"b"
-        first.reply()
-        t.wait_metric('tailor_losers_total{result="drained"}', 1)
-        c.request("POST", body=b"x" * 100_000)
-        r = b.expect()
-        assert len(r.wait_body()) == 100_000
-        r.reply()
-        assert c.response().status == 200
 
 
 # --- what begins a request, and what ends it -----------------------------------

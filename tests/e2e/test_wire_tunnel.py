@@ -7,31 +7,25 @@ import pytest
 
 from rig.message import Closed, response
 from rig.wait import PATIENCE_S, wait_until
+from support.wire import AGREED
 
 KERNEL_EVENTS = "off"
 ASK = (b"GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\n"
        b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
-AGREE = (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
-         b"Upgrade: websocket\r\n"
-         b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
 
 
 @pytest.fixture
-def tunnels(upstream, tailor):
+def tunnels(pair):
     """Two scripted servers, and a tailor that lets WebSocket pass."""
-    a, b = upstream("a"), upstream("b")
+    def start(**proxy):
+        return pair(proxy={"websocket": True, **proxy})
 
-    def start(**sections):
-        sections.setdefault("proxy", {}).setdefault("websocket", True)
-        t = tailor(a, b, **sections)
-        return t
-
-    start.a, start.b = a, b
+    start.a, start.b = pair.a, pair.b
     return start
 
 
-def agree_and(talk, answer=AGREE):
+def agree_and(talk, answer=AGREED):
     """A handler that agrees to the upgrade and then talks raw."""
     def handler(request):
         request.send(answer)
@@ -47,10 +41,6 @@ def echo(connection):
             connection.close()
             return
         connection.send(data)
-
-
-def current(t):
-    return t.metrics()["tailor_tunnels_current"]
 
 
 def test_bytes_go_both_ways(tunnels):
@@ -69,13 +59,13 @@ def test_bytes_go_both_ways(tunnels):
                      b"GET / HTTP/1.1\r\n\r\n", b"\0"):
             c.send(data)
             assert c.exactly(len(data)) == data
-        assert current(t) == 1
+        assert t.metrics()["tailor_tunnels_current"] == 1
         c.shutdown()
         c.expect_end()
     r = tunnels.a.requests[0]
     assert r.get("upgrade") == "websocket" and r.get("connection") == "upgrade"
     assert r.get("sec-websocket-key") == "dGhlIHNhbXBsZSBub25jZQ=="
-    wait_until(lambda: current(t) == 0, "the tunnel is over")
+    t.wait_metric_is("tailor_tunnels_current", 0)
     m = t.metrics()
     assert m["tailor_tunnels_total"] == 1
     assert not [k for k, v in m.items()
@@ -164,15 +154,15 @@ def test_the_client_leaves(tunnels):
     connection = tunnels.a.requests[0].connection
     c.reset()
     connection.wait_end()
-    wait_until(lambda: current(t) == 0, "the tunnel is over")
+    t.wait_metric_is("tailor_tunnels_current", 0)
     assert t.metrics()['tailor_losers_total{result="drained"}'] == 0
 
 
 def test_an_idle_tunnel_ends(tunnels):
     # Goal: tunnel_timeout, and not those of requests, applies.
     tunnels.a.serve(agree_and(echo))
-    t = tunnels(proxy={"tunnel_timeout": "4s", "request_timeout": "3s",
-                       "idle_timeout": "3s", "client_timeout": "3s"})
+    t = tunnels(tunnel_timeout="4s", request_timeout="3s", idle_timeout="3s",
+                client_timeout="3s")
     with t.client() as c:
         c.send(ASK)
         assert c.response(interim=True).status == 101
@@ -192,25 +182,13 @@ def test_a_server_that_only_talks_keeps_its_tunnel(tunnels):
         connection.close()
 
     tunnels.a.serve(agree_and(talk))
-    t = tunnels(proxy={"tunnel_timeout": "3s"})
+    t = tunnels(tunnel_timeout="3s")
     with t.client() as c:
         c.send(ASK)
         assert c.response(interim=True).status == 101
         assert c.exactly(20) == b"x" * 20
         c.expect_end()
     assert t.metrics()['tailor_client_timeouts_total{phase="tunnel"}'] == 0
-
-
-def test_a_server_that_does_not_agree(tunnels):
-    # Goal: any other response is an ordinary one; the connection goes on.
-    tunnels.a.serve(lambda r: response(426, b"no")
-                    if r.get("upgrade") else response(200, b"plain"))
-    t = tunnels()
-    with t.client() as c:
-        c.send(ASK)
-        answer = c.response()
-        assert answer.status == 426 and answer.body == b"no"
-        assert c.get().body == b"plain"
 
 
 CHANGES = [
@@ -225,9 +203,17 @@ CHANGES = [
 
 def test_only_websocket_is_asked_for(tunnels):
     # Goal: everything else arrives as an ordinary request, h2c above all; what
-    # can be no handshake (RFC 6455 4.2.1) is refused.
-    tunnels.a.serve()
+    # can be no handshake (RFC 6455 4.2.1) is refused.  A server's response that
+    # does not agree is an ordinary one; the connection goes on.
     t = tunnels()
+    tunnels.a.serve(lambda r: response(426, b"no"))
+    with t.client() as c:
+        c.send(ASK)
+        answer = c.response()
+        assert answer.status == 426 and answer.body == b"no"
+        tunnels.a.serve()
+        assert c.get().body == b"a"
+    tunnels.a.requests.clear()
     for change, upgraded in CHANGES:
         with t.client() as c:
             c.send(ASK.replace(*change))
@@ -242,11 +228,11 @@ def test_only_websocket_is_asked_for(tunnels):
 
 
 DISAGREE = [
-    AGREE.replace(b"websocket", b"h2c"),
-    AGREE.replace(b"Upgrade: websocket\r\n", b""),
-    AGREE.replace(b"Sec-WebSocket-Accept", b"X"),
-    AGREE.replace(b"Connection: Upgrade\r\n", b""),
-    AGREE.replace(b"\r\n\r\n", b"\r\nContent-Length: x\r\n\r\n"),
+    AGREED.replace(b"websocket", b"h2c"),
+    AGREED.replace(b"Upgrade: websocket\r\n", b""),
+    AGREED.replace(b"Sec-WebSocket-Accept", b"X"),
+    AGREED.replace(b"Connection: Upgrade\r\n", b""),
+    AGREED.replace(b"\r\n\r\n", b"\r\nContent-Length: x\r\n\r\n"),
 ]
 
 
@@ -268,7 +254,7 @@ def test_a_bad_agreement_is_a_502(tunnels):
 def test_framing_beside_an_agreement(tunnels, field):
     # Goal: a 101 has no body, whatever it says (RFC 9110 8.6, 15.2): the
     # field goes no further, and what comes next is the tunnel's.
-    answer = AGREE[:-2] + field + b"\r\n\r\n" + b"0\r\n\r\n"
+    answer = AGREED[:-2] + field + b"\r\n\r\n" + b"0\r\n\r\n"
     tunnels.a.serve(agree_and(echo, answer))
     t = tunnels()
     with t.client() as c:

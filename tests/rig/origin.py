@@ -150,8 +150,9 @@ class Origin:
     """A listening scripted server: on that port, 0 for one of the kernel's
     choice, or on a Unix socket at path.  handler: as for serve()."""
 
-    def __init__(self, name, path=None, backlog=128, port=0, handler=None):
-        self.name = name
+    def __init__(self, name, path=None, backlog=128, port=0, handler=None,
+                 host="127.0.0.1"):
+        self.name, self.host = name, host
         self.path = path
         self.backlog = backlog
         self.connections = []
@@ -186,9 +187,10 @@ class Origin:
                          daemon=True).start()
 
     def _bound(self):
-        sock = socket.socket()
+        sock = socket.socket(
+            socket.AF_INET6 if ":" in self.host else socket.AF_INET)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(("127.0.0.1", self.port))
+        sock.bind((self.host, self.port))
         return sock
 
     def _accept(self, listener):
@@ -297,8 +299,11 @@ class Origin:
         self._listener.close()
 
     def close(self):
-        """The end: stop, and give the port away."""
+        """The end: stop, and give the port away; once."""
+        if self._listener is None:
+            return
         self.stop()
+        self._listener = None
         if self._kept is not None:
             self._kept.close()
             self._kept = None

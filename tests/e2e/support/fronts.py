@@ -11,8 +11,8 @@ import pytest
 from rig import other_proxies
 from rig.client import Client
 from rig.ports import free_port, listens
-from rig.process import ROOT, Process
-from rig.wait import PATIENCE_S, wait_until
+from rig.process import ROOT, Process, output
+from rig.wait import wait_until
 
 SOCKET = "/run/tailor/http.sock"  # of Tailor, in the recipes
 
@@ -114,10 +114,9 @@ def stunnel(directory, tailor):
     """stunnel before the tailor at that address."""
     path, port = program("stunnel4", "stunnel"), free_port()
     pem = pathlib.Path(directory, "service.pem")
-    subprocess.run(
-        [program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes",
-         "-keyout", pem, "-out", f"{pem}.crt", "-subj", "/CN=test", "-days",
-         "2"], check=True, capture_output=True, timeout=PATIENCE_S)
+    output(program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes",
+           "-keyout", pem, "-out", f"{pem}.crt", "-subj", "/CN=test", "-days",
+           "2")
     with open(pem, "a", encoding="ascii") as file:
         file.write(pathlib.Path(f"{pem}.crt").read_text(encoding="ascii"))
     text = recipe("stunnel").replace("= 443", f"= 127.0.0.1:{port}")

@@ -1,19 +1,15 @@
 """A small Java server whose garbage collections the test commands."""
 
-import os
 import pathlib
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from rig.client import Client
 from rig.ports import free_port
-from rig.process import Process
+from rig.process import ROOT, Process, output
 from rig.wait import wait_until
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def jdks():
@@ -48,8 +44,7 @@ def missing():
 
 def compile_server(directory):
     """Compile Server.java; returns the class path."""
-    subprocess.run(["javac", "-d", directory,
-                    os.path.join(HERE, "Server.java")], check=True)
+    output("javac", "-d", directory, ROOT / "tests/e2e/support/Server.java")
     return directory
 
 

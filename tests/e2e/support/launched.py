@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from rig.client import Client
 from rig.ports import free_port
 from rig.wait import wait_until
 
@@ -44,6 +45,15 @@ def script(directory, text, *arguments, name="server"):
     path.chmod(0o644)
     return {"name": name, "address": f"127.0.0.1:{port}", "launch": {
         "command": [sys.executable, str(path), str(port), *arguments]}}
+
+
+def past(server, target):
+    """What a server responds itself, past Tailor; server: its configuration."""
+    host, _, port = server["address"].rpartition(":")
+    with Client((host, int(port))) as c:
+        response = c.get(target)
+        assert response.status == 200, response
+        return response.body
 
 
 def need_kernel(t):

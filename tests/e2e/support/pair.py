@@ -54,3 +54,23 @@ def prove(server, t):
             return is_proven(t, server.name)
 
         wait_until(proven, "an idle connection was kept for a second")
+
+
+class Workers:
+    """The handler of a server with few workers, each of which stays with a
+    connection until that ends."""
+
+    def __init__(self, count, handler):
+        self._count, self._handler, self._at_work = count, handler, set()
+
+    def __call__(self, request):
+        if request.connection not in self._at_work:
+            wait_until(lambda: sum(not c.ended for c in self._at_work)
+                       < self._count, "a worker is free")
+            self._at_work.add(request.connection)
+        return self._handler(request)
+
+
+def entry(server, name=None, **more):
+    """The configuration of a scripted server, with other keys."""
+    return {"name": name or server.name, "address": server.address, **more}
