@@ -82,28 +82,23 @@ static void
 draw_server(struct explainer *ex, int i)
 {
 	const struct chain_attempt *a = &ex->chain.attempt[i];
-	struct claim at = {.attempt = i, .tid = a->app_tid[2]};
 	int64_t end = a->complete != NEVER ? a->complete : ex->s->total_ns;
 
 	if (!a->made)
 		return;
 	if (a->app_finish != NEVER && a->app_start != NEVER) {
-		bar_stage(ex, lane_of_claim(ex, &at), a->app_start,
-		    a->app_finish, "request");
-		at.tid = a->app_tid[0];
-		bar_stage(ex, lane_of_claim(ex, &at), a->app_receive,
-		    a->app_start, "queued");
+		bar_stage(ex, lane_of_server(ex, i, a->app_tid[2]),
+		    a->app_start, a->app_finish, "request");
+		bar_stage(ex, lane_of_server(ex, i, a->app_tid[0]),
+		    a->app_receive, a->app_start, "queued");
 	} else if (a->taken != NEVER && a->sent != NEVER) {
-		at.tid = a->sender;
-		bar_stage(
-		    ex, lane_of_claim(ex, &at), a->taken, a->sent, "request");
-		at.tid = a->closer;
+		bar_stage(ex, lane_of_server(ex, i, a->sender), a->taken,
+		    a->sent, "request");
 		if (a->closed != NEVER)
-			bar_stage(ex, lane_of_claim(ex, &at), a->sent,
+			bar_stage(ex, lane_of_server(ex, i, a->closer), a->sent,
 			    a->closed, "until it closed");
 	} else {
-		at.tid = 0;
-		bar_stage(ex, lane_of_claim(ex, &at), a->written, end,
+		bar_stage(ex, lane_of_server(ex, i, 0), a->written, end,
 		    a->first_byte != NEVER ? "until the response"
 					   : "no response yet");
 	}
@@ -371,23 +366,16 @@ static void
 draw_flow_server(struct explainer *ex, int i, unsigned proxy)
 {
 	const struct chain_attempt *a = &ex->chain.attempt[i];
-	struct claim taker = {.attempt = i, .tid = a->taker};
-	struct claim worker = {.attempt = i, .tid = a->app_tid[1]};
-	struct claim sender = {.attempt = i, .tid = a->sender};
 	unsigned in, at, out;
 
 	if (!a->made)
 		return;
-	if (taker.tid == 0)
-		taker.tid = a->app_tid[0];
-	if (sender.tid == 0)
-		sender.tid = a->app_tid[2];
-	in = lane_of_claim(ex, &taker);
-	out = lane_of_claim(ex, &sender);
+	in = lane_of_server(ex, i, a->taker != 0 ? a->taker : a->app_tid[0]);
+	out = lane_of_server(ex, i, a->sender != 0 ? a->sender : a->app_tid[2]);
 	flow(ex, proxy, a->written, in, either(a->taken, a->app_receive),
 	    "request");
-	if (worker.tid != 0) {
-		at = lane_of_claim(ex, &worker);
+	if (a->app_tid[1] != 0) {
+		at = lane_of_server(ex, i, a->app_tid[1]);
 		if (at != in)
 			flow(ex, in, either(a->app_receive, a->taken), at,
 			    a->app_start, "handed over");

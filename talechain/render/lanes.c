@@ -82,7 +82,7 @@ lane_takes_part(const struct explainer *ex, int attempt, uint32_t tid)
 	       threads_next(ex, tid, NULL, INT64_MAX) != NULL;
 }
 
-static unsigned
+unsigned
 lane_of_server(struct explainer *ex, int attempt, uint32_t tid)
 {
 	int server = ex->t->request.attempt[attempt].server;

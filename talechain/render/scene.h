@@ -11,6 +11,8 @@
 unsigned lane_get(
     struct explainer *ex, enum story_lane_kind kind, int number, uint32_t tid);
 unsigned lane_of_claim(struct explainer *ex, const struct claim *c);
+/* The lane of an attempt's server, or of a thread of it that took part. */
+unsigned lane_of_server(struct explainer *ex, int attempt, uint32_t tid);
 /* Put the lanes in the order of the picture, once all that lies on them is
  * there. */
 void lanes_sort(struct explainer *ex);
