@@ -6,11 +6,18 @@
 #pragma once
 
 #include "daemon/ready.h"
-#include "daemon/reload.h"
+#include "proxy/admin/admin.h"
 #include "proxy/admin/tale_api.h"
 #include "proxy/request/proxy.h"
 
 #define DAEMON_SIGNALS 4
+
+/* Where configurations come from: 0 and *out, or -errno with errors. */
+struct config_source {
+	int (*read)(
+	    void *user, struct config **out, struct config_errors *errors);
+	void *user; /* borrowed */
+};
 
 struct daemon {
 	struct proxy proxy;
@@ -50,8 +57,12 @@ void daemon_stop(struct daemon *d, const char *why);
 /* Go on with a stop.  Every tick. */
 void daemon_stop_tick(struct daemon *d, struct instant now);
 
-/* Read the configuration again and change to it.  Everything is logged and
- * counted; out may be NULL.  Returns 0, -EBUSY when stopping, or -EINVAL. */
+/* Read the configuration again and change to it.  It is read and judged whole
+ * before anything changes; if any of it is wrong, or wants a restart, the one
+ * in force stays.  A request keeps the configuration that it began under, so
+ * there may be several generations for a while.  Everything is logged and
+ * counted; out may be NULL.  Returns 0, -EBUSY when stopping, or -EINVAL.
+ * About 1 ms. */
 int daemon_reload(struct daemon *d, const char *why, struct reload_result *out);
 
 /* --- what a configuration means in numbers (limits.c) ------------------ */

@@ -17,7 +17,16 @@
 
 struct admin;
 struct proxy;
-struct reload_result;
+
+/* The response to POST /reload, in numbers and texts. */
+#define RELOAD_TEXT 4096
+
+struct reload_result {
+	unsigned changed;	   /* keys that have a new value */
+	unsigned errors;	   /* > 0: nothing was changed */
+	char changes[RELOAD_TEXT]; /* their paths, a line each */
+	char complaints[RELOAD_TEXT];
+};
 
 /* Open the listener and accept.  0 also when none is configured, or -errno,
  * which is logged if the address cannot be bound.

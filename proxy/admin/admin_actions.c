@@ -10,8 +10,8 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "proxy/admin/admin.h"
 #include "proxy/admin/admin_reports.h"
-#include "proxy/admin/reload_result.h"
 #include "proxy/request/hazards.h"
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/server.h"

@@ -16,6 +16,10 @@ void proxy_hazard(struct proxy *p, const struct hazard *h);
 /* Set the timer for a pause that is waited out (T4), as the policy has it. */
 void hazards_wait(struct proxy *p);
 
+/* Look at the servers' heaps: swap, or have one collect, if that is due
+ * (steering.c). */
+void steering_tick(struct proxy *p, struct instant now);
+
 /* Keep the time in which every server was in a hazard.  Every tick. */
 void hazards_tick(struct proxy *p, struct instant now);
 

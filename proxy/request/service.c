@@ -6,7 +6,6 @@
 #include "proxy/client/listeners.h"
 #include "proxy/request/hazards.h"
 #include "proxy/request/queue.h"
-#include "proxy/request/steering.h"
 #include "proxy/request/table.h"
 #include "proxy/upstream/server.h"
 

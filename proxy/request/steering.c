@@ -1,8 +1,7 @@
 /* steering.c: heaps from the profiler into the policy, its orders back. */
-#include "proxy/request/steering.h"
+#include "proxy/request/hazards.h"
 
 #include "base/log.h"
-#include "proxy/request/hazards.h"
 #include "proxy/upstream/server.h"
 
 /* Room for what is copied and for regions that are not full: what an order may
