@@ -210,3 +210,19 @@ quantity_format_ns(int64_t ns, char out[QUANTITY_TEXT_MAX])
 	    v, unit);
 	return out;
 }
+
+const char *
+quantity_format_interval(
+    int64_t low_ns, int64_t high_ns, char out[QUANTITY_INTERVAL_MAX])
+{
+	char low[QUANTITY_TEXT_MAX], high[QUANTITY_TEXT_MAX];
+	char *unit;
+
+	quantity_format_ns(low_ns, low);
+	quantity_format_ns(high_ns, high);
+	unit = low + strspn(low, "-.0123456789");
+	if (strcmp(unit, high + strspn(high, "-.0123456789")) == 0)
+		*unit = '\0';
+	snprintf(out, QUANTITY_INTERVAL_MAX, "%s to %s", low, high);
+	return out;
+}

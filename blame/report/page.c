@@ -53,15 +53,14 @@ put_ns(FILE *out, int64_t ns)
 	fputs(quantity_format_ns(ns, text), out);
 }
 
-/* "(37.1ms to 48.2ms)" */
+/* "(37.1 to 48.2ms)" */
 static void
 put_interval(FILE *out, struct blame_interval i)
 {
-	fputs(" <span class=\"dim\">(", out);
-	put_ns(out, i.low_ns);
-	fputs(" to ", out);
-	put_ns(out, i.high_ns);
-	fputs(")</span>", out);
+	char text[QUANTITY_INTERVAL_MAX];
+
+	fprintf(out, " <span class=\"dim\">(%s)</span>",
+	    quantity_format_interval(i.low_ns, i.high_ns, text));
 }
 
 static const struct blame_cause *

@@ -13,8 +13,10 @@
 static void
 interval_print(struct blame_interval i, const char *after)
 {
-	printf("(%s to %s)%s", plain_duration(i.low_ns),
-	    plain_duration(i.high_ns), after);
+	char text[QUANTITY_INTERVAL_MAX];
+
+	printf("(%s)%s", quantity_format_interval(i.low_ns, i.high_ns, text),
+	    after);
 }
 
 /* A difference: "-1.20ms". */

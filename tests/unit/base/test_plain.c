@@ -7,6 +7,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/instant.h"
+#include "base/quantity.h"
 #include "base/text.h"
 #include "base/terminal.h"
 
@@ -112,8 +113,14 @@ TEST(test_wrap)
 
 TEST(test_numbers)
 {
+	char text[QUANTITY_INTERVAL_MAX];
+
 	assert_string_equal(plain_duration(-1), "-");
 	assert_string_equal(plain_duration(813400), "813us");
+	assert_string_equal(quantity_format_interval(37100000, 48200000, text),
+	    "37.1 to 48.2ms");
+	assert_string_equal(quantity_format_interval(-813000, 1200000, text),
+	    "-813us to 1.20ms");
 	assert_string_equal(plain_seconds(0.0412), "41.2ms");
 	assert_string_equal(plain_seconds(0), "0ns");
 	assert_string_equal(plain_seconds(-1), "-");
