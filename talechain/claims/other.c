@@ -329,7 +329,6 @@ requests_list(struct explainer *ex)
 	for (size_t i = 0; i < s->segments; i++) {
 		id = claim_request(&ex->segment_claim[i]);
 		if (id != 0)
-			request_count(s, id,
-			    s->segment[i].end_ns - s->segment[i].begin_ns);
+			request_count(s, id, segment_ns(&s->segment[i]));
 	}
 }

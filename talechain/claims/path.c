@@ -232,32 +232,29 @@ path_unwritten(struct explainer *ex)
 	}
 }
 
-/* Claim what the application's events say about the leg at its server. */
+/* Claim the time between two of the application's events. */
 static void
-claim_application(struct explainer *ex, int i)
+claim_application(struct explainer *ex, int i, enum tale_cause cause,
+    int64_t begin, int64_t end)
 {
-	const struct chain_attempt *a = &ex->chain.attempt[i];
-	struct claim c = stage_at(TALE_CAUSE_BACKEND_QUEUE, i, NULL);
+	struct claim c = stage_at(cause, i, NULL);
 
 	c.rank = RANK_APP;
-	if (moment_ordered(a->app_receive, a->app_start)) {
-		c.begin_ns = moment_cut(ex->t, a->app_receive);
-		c.end_ns = moment_cut(ex->t, a->app_start);
+	c.begin_ns = moment_cut(ex->t, begin);
+	c.end_ns = moment_cut(ex->t, end);
+	if (moment_ordered(begin, end))
 		claim_add(ex, &c);
-	}
-	if (moment_ordered(a->app_start, a->app_finish)) {
-		c.cause = TALE_CAUSE_WORK;
-		c.begin_ns = moment_cut(ex->t, a->app_start);
-		c.end_ns = moment_cut(ex->t, a->app_finish);
-		claim_add(ex, &c);
-	}
 }
 
 /* All claims about the present leg at a server. */
 static void
 claim_server(struct explainer *ex, int i)
 {
-	claim_application(ex, i);
+	const struct chain_attempt *a = &ex->chain.attempt[i];
+
+	claim_application(
+	    ex, i, TALE_CAUSE_BACKEND_QUEUE, a->app_receive, a->app_start);
+	claim_application(ex, i, TALE_CAUSE_WORK, a->app_start, a->app_finish);
 	cause_classes(ex, i);
 	cause_stops(ex, i);
 	cause_pauses(ex, i);

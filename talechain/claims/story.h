@@ -95,6 +95,13 @@ struct story_segment {
 	size_t stack;	       /* of a wait: the tale's entry + 1; 0: none */
 };
 
+/* Length of a piece, ns, > 0. */
+static inline int64_t
+segment_ns(const struct story_segment *g)
+{
+	return g->end_ns - g->begin_ns;
+}
+
 /* A thread that the story names. */
 struct story_thread {
 	uint32_t tid, pid;	      /* 0: not known */

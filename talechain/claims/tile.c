@@ -141,8 +141,7 @@ tile_join(struct explainer *ex)
 
 	for (; s->segments > STORY_SEGMENTS_MAX; least_ns *= 2) {
 		for (i = 1, k = 1; i < s->segments; i++) {
-			if (s->segment[i].end_ns - s->segment[i].begin_ns <
-			    least_ns) {
+			if (segment_ns(&s->segment[i]) < least_ns) {
 				s->segment[k - 1].end_ns = s->segment[i].end_ns;
 				continue;
 			}
@@ -168,8 +167,7 @@ tile_coverage(struct story *s)
 	int64_t ns[STORY_NOT_OBSERVED + 1] = {0};
 
 	for (size_t i = 0; i < s->segments; i++)
-		ns[s->segment[i].confidence] +=
-		    s->segment[i].end_ns - s->segment[i].begin_ns;
+		ns[s->segment[i].confidence] += segment_ns(&s->segment[i]);
 	ns[STORY_LIKELY] += ns[STORY_NOT_OBSERVED];
 	s->coverage = 1 - (double)ns[STORY_LIKELY] / (double)s->total_ns;
 	s->known = 1 - (double)ns[STORY_NOT_OBSERVED] / (double)s->total_ns;
@@ -241,8 +239,7 @@ tile_confidence(const struct explainer *ex, enum tale_cause cause)
 	for (size_t i = 0; i < s->segments; i++)
 		if (s->segment[i].cause == cause &&
 		    s->segment[i].confidence == STORY_LIKELY)
-			likely_ns +=
-			    s->segment[i].end_ns - s->segment[i].begin_ns;
+			likely_ns += segment_ns(&s->segment[i]);
 	return likely_ns > s->cause_ns[cause] / 2 ? STORY_LIKELY
 						  : STORY_OBSERVED;
 }
@@ -287,7 +284,7 @@ tile_longest(const struct explainer *ex, enum tale_cause cause, size_t *segment)
 		h = share_of(shares, &count, &ex->segment_claim[i]);
 		if (h == NULL)
 			continue;
-		length_ns = s->segment[i].end_ns - s->segment[i].begin_ns;
+		length_ns = segment_ns(&s->segment[i]);
 		h->sum_ns += length_ns;
 		if (length_ns > h->longest_ns) {
 			h->longest_ns = length_ns;

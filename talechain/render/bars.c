@@ -197,14 +197,13 @@ draw_pieces(struct explainer *ex)
 	do {
 		for (i = 0, count = 0; i < s->segments; i++)
 			count += piece_is_drawn(s, i) &&
-				 s->segment[i].end_ns - s->segment[i].begin_ns >
-				     least_ns;
+				 segment_ns(&s->segment[i]) > least_ns;
 		if (count > PIECES_MAX)
 			least_ns = least_ns > 0 ? 2 * least_ns : 1000;
 	} while (count > PIECES_MAX);
 	for (i = 0; i < s->segments; i++)
 		if (piece_is_drawn(s, i) &&
-		    s->segment[i].end_ns - s->segment[i].begin_ns > least_ns)
+		    segment_ns(&s->segment[i]) > least_ns)
 			draw_piece(ex, i, stages);
 }
 

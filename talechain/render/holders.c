@@ -81,8 +81,7 @@ draw_lane(struct explainer *ex, uint32_t tid, unsigned *drawn)
 	    thread_name(ex, tid, name, sizeof(name)));
 	for (size_t i = 0; i < s->segments; i++) {
 		if (holder_of(&ex->segment_claim[i]) != tid ||
-		    s->segment[i].end_ns - s->segment[i].begin_ns <=
-			s->total_ns / SEEN_PART)
+		    segment_ns(&s->segment[i]) <= s->total_ns / SEEN_PART)
 			continue;
 		draw_holder(ex, lane, tid, &s->segment[i], drawn);
 		a.from_ns = a.to_ns = s->segment[i].end_ns;
@@ -103,8 +102,7 @@ draw_holders(struct explainer *ex)
 
 		h = tid != 0 ? holder_get(all, tid) : NULL;
 		if (h != NULL)
-			h->waited_ns +=
-			    s->segment[i].end_ns - s->segment[i].begin_ns;
+			h->waited_ns += segment_ns(&s->segment[i]);
 	}
 	for (unsigned n = 0; n < HOLDERS_MAX; n++) {
 		h = all;

@@ -41,7 +41,7 @@ say_part(const struct explainer *ex, const struct claim *c, enum common by,
 	for (size_t i = 0; i < s->segments; i++)
 		if (s->segment[i].cause == c->cause &&
 		    is_same(ex, &ex->segment_claim[i], c, by))
-			ns += s->segment[i].end_ns - s->segment[i].begin_ns;
+			ns += segment_ns(&s->segment[i]);
 	if (ns < s->cause_ns[c->cause] / 100 * ALL)
 		phrase_add(l, " (%s%s of it)",
 		    by == COMMON_OTHER && c->unseen ? "at the end of " : "",
