@@ -18,8 +18,8 @@ struct vm_thread {
 };
 
 /* Find and follow the thread of a process.  Returns 0, or a negative errno and
- * *out has none (-ESRCH: there is no such thread, perhaps not yet).  Blocks: not
- * the observer. */
+ * *out has none (-ESRCH: there is no such thread, perhaps not yet).  Blocks:
+ * not the observer. */
 int vm_thread_open(struct vm_thread *out, pid_t pid);
 void vm_thread_close(struct vm_thread *v);
 
