@@ -52,12 +52,6 @@ histogram_init(struct histogram *h)
 }
 
 void
-histogram_record(struct histogram *h, uint64_t value)
-{
-	histogram_add(h, value, 1);
-}
-
-void
 histogram_add(struct histogram *h, uint64_t value, uint64_t n)
 {
 	uint64_t sum;
@@ -74,6 +68,12 @@ histogram_add(struct histogram *h, uint64_t value, uint64_t n)
 }
 
 void
+histogram_record(struct histogram *h, uint64_t value)
+{
+	histogram_add(h, value, 1);
+}
+
+void
 histogram_merge(struct histogram *into, const struct histogram *from)
 {
 	into->count += from->count;
@@ -84,9 +84,6 @@ histogram_merge(struct histogram *into, const struct histogram *from)
 		into->bucket[i] += from->bucket[i];
 }
 
-/* ceil(q * count), except that a product within rounding error of a whole
- * number is that number: 0.07 is stored a little above 7/100, and of a hundred
- * values the 7th is meant, not the 8th. */
 uint64_t
 histogram_rank(double q, uint64_t count)
 {

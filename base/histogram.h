@@ -29,22 +29,24 @@ void histogram_init(struct histogram *h);
 /* Count one value. */
 void histogram_record(struct histogram *h, uint64_t value);
 
-/* Count n equal values; the sum of all n is the caller's to keep below 2^64. */
+/* Count n equal values. */
 void histogram_add(struct histogram *h, uint64_t value, uint64_t n);
 
 /* Add all of from to into. */
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
-/* The value at rank ceil(q * count) (nearest rank), 0 <= q <= 1; the upper edge
- * of its bucket, but never above the recorded maximum.  0 when empty.  q *
- * count within rounding error of a whole number is that number.  O(buckets). */
+/* The nearest rank, 1 .. count, of quantile 0 <= q <= 1: ceil(q * count), but
+ * for a product within rounding error of a whole number, which is that number:
+ * 0.07 is stored a little above 7/100, and of a hundred values the 7th is
+ * meant. */
+uint64_t histogram_rank(double q, uint64_t count);
+
+/* The value at that rank; the upper edge of its bucket, but never above the
+ * recorded maximum.  0 when empty.  O(buckets). */
 uint64_t histogram_quantile(const struct histogram *h, double q);
 
 /* The largest value that lands in bucket i, 0 <= i < HISTOGRAM_BUCKETS. */
 uint64_t histogram_bucket_edge(unsigned i);
-
-/* The nearest rank, 1 .. count, of a quantile, as above. */
-uint64_t histogram_rank(double q, uint64_t count);
 
 /* The bucket that a value lands in. */
 unsigned histogram_bucket(uint64_t value);
