@@ -299,8 +299,7 @@ SUPPORT_$(1) := $$(patsubst %.c,$(BUILD)/obj/%.o,\
 $(BUILD)/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o \
     $(BUILD)/obj/tests/unit/unit.o $$(SUPPORT_$(1)) $(call archives,$(1))
 	@mkdir -p $$(@D)
-	$$(call say,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(1)) \
-	    -lcmocka -lcjson
+	$$(call say,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(1)) -lcmocka -lcjson
 unit-$(1): $$(TESTS_$(1))
 	@set -e; for t in $$^; do echo "== $$$$t"; $$$$t; done
 unit-programs: $$(TESTS_$(1))
