@@ -188,13 +188,12 @@ def test_every_ending(stub, load, scratch):
     count, and other kinds of errors their names."""
     def answer(request):
         data, _ = ENDINGS[request.target]
-        sock = request.socket
         if request.target in ("/close", "/short", "/nothing", "/reset"):
-            sock.sendall(data)
+            request.send(data)
             if request.target == "/reset":
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
-                                b"\1\0\0\0\0\0\0\0")
-            server.drop(sock)
+                request.reset()
+            else:
+                request.close()
             return None
         return data
     server = stub(answer)

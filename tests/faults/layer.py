@@ -25,7 +25,7 @@ class Page:
     def record(self):
         self._set(40, 1)
 
-    def arm(self, kinds=0, path=0, skip=0, left=1):
+    def arm(self, kinds=(1 << len(KINDS)) - 1, path=0, skip=0, left=1):
         """Of the matching calls, skip go well and the next `left` fail."""
         self._set(24, 0)
         self._set(0, kinds)
@@ -39,10 +39,6 @@ class Page:
     @property
     def failed(self):
         return self._get(32)
-
-    @property
-    def calls(self):
-        return dict(zip(KINDS, struct.unpack_from("<7Q", self._map, 48)))
 
     def paths(self):
         """{key: (kind, calls, failed, what, return addresses)}"""

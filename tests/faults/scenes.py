@@ -34,7 +34,6 @@ CONFIG = {
 class Plain:
     """Servers without a JVM, no kernel events, everything in its place."""
 
-    name = "plain"
     acts = TRAFFIC
     environment = {}
 
@@ -74,7 +73,6 @@ class Watched(Plain):
     which has a JVM's page; b, whose threads come and go, has its probes read
     if there is a libjvm."""
 
-    name = "watched"
     acts = TRAFFIC + [open_channels, cut_page]
 
     def __init__(self, stage):
@@ -110,8 +108,6 @@ class Left(Plain):
     """After one that was killed: sockets and tales are still there.  Unix
     sockets on all sides, a service manager, an output file, a stream without
     a path."""
-
-    name = "left"
 
     def __init__(self, stage):
         super().__init__(stage)
@@ -152,4 +148,4 @@ class Left(Plain):
         self.manager.close()
 
 
-SCENES = {scene.name: scene for scene in (Plain, Watched, Left)}
+SCENES = (Plain, Watched, Left)

@@ -7,7 +7,6 @@ crash, a sanitizer's report, and a process that does not serve afterwards.
 
 import os
 import pathlib
-import re
 import shutil
 import tempfile
 import threading
@@ -32,6 +31,11 @@ FORMATS = ("text", "json", "html", "svg", "chrome")
 # of RCU: at 15 runnable threads a CPU an end was asleep in there for 30 s, and
 # starts took up to 20.  The search for leaks takes its time then, too.
 LIFE_S = 3 * PATIENCE_S
+# Metrics that are zero when nothing is under way.
+GAUGES = tuple(f"tailor_{name}" for name in (
+    "requests_inflight", "requests_queued", "connections_half_open",
+    "client_connections", "connections_current", "tunnels_current",
+    "server_connections_busy", "draining_connections"))
 SILENCE_S = 12.0  # longer than any timeout in the configuration below
 
 
@@ -123,25 +127,18 @@ class FaultyTailor(Tailor):
         wait_until(lambda: self.ask("/servers").body.count(b'"ready"') >= 2,
                    "both servers are ready")
 
-    def gauges(self):
-        text = self.ask("/metrics").body.decode()
-        return {key: float(value) for key, value in re.findall(
-            r"^(tailor_(?:requests_inflight|requests_queued"
-            r"|connections_half_open|client_connections|connections_current"
-            r"|tunnels_current|server_connections_busy\{[^}]*\}"
-            r"|draining_connections\{[^}]*\})) (\S+)$", text, re.M)}
+    def left_over(self):
+        """What is still under way, as far as it can be asked."""
+        try:
+            return {key: value for key, value in self.metrics().items()
+                    if value and key.startswith(GAUGES)}
+        except (OSError, ValueError) as error:  # it may be an error's page
+            return error
 
     def settle(self):
         """Wait until nothing is left of what it was asked."""
-        wait_until(self.at_rest,
-                   lambda: f"nothing is left over: {self.gauges()}", 30)
-
-    def at_rest(self):
-        """Whether nothing is under way, as far as it can be asked."""
-        try:
-            return not any(self.gauges().values())
-        except OSError:
-            return False
+        wait_until(lambda: self.left_over() == {},
+                   lambda: f"nothing is left over: {self.left_over()}", 30)
 
 
 class Stage:

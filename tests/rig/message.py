@@ -95,6 +95,10 @@ class Stream:
         """What has arrived and was not read (never waits)."""
         return self._take(len(self._buffer))
 
+    def pending(self):
+        """The same, and it is still to be read."""
+        return bytes(self._buffer)
+
     def unread(self, data):
         """Put back what is to be read again."""
         self._buffer[:0] = data

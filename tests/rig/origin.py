@@ -116,6 +116,10 @@ class Connection:
         except OSError:
             self._ended.set()  # the peer left: tests look at wait_end()
 
+    def pending(self):
+        """What has arrived behind the request that is read."""
+        return self._stream.pending()
+
     def nagle(self):
         """Hold small segments back until the last one is acknowledged."""
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
