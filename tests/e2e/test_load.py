@@ -109,6 +109,15 @@ def test_refused_leaves_nothing(build, stub, free_port, scratch):
         list(range(1, 11))
 
 
+def test_help_and_version(load):
+    """Goal: both exit 0 and print to stdout."""
+    result = load("x", "--help")
+    assert result.status == 0 and "--arrivals KIND" in result.out
+    result = load("x", "-V")
+    assert result.status == 0
+    assert re.match(r"tailor-load \d+\.\d+", result.out)
+
+
 def test_expectations(stub, load):
     """Goal: exit 3 names what was not met; met ones alone exit 0."""
     server = stub()

@@ -9,6 +9,7 @@ import pty
 import re
 import select
 import shutil
+import subprocess
 
 import pytest
 
@@ -89,14 +90,17 @@ def installed_files(tmp_path_factory):
                  "timeline.schema.json"):
         if (build / name).exists():
             (copy / name).symlink_to(build / name)
+    def say(*command):
+        return subprocess.run([build / command[0], *command[1:]], text=True,
+                              capture_output=True, check=True).stdout
+
     causes = [line.replace("_", "\\_").partition(":") for line in
               (build / "causes.txt").read_text().splitlines()]
     assert len(causes) > 30
     pages["tailor-timeline.5"] = pages["tailor-timeline.5"].replace(
         "@causes@", "\n".join(f"- *{code}*:{is_}" for code, _, is_ in causes))
-    pages["tailor.conf.5"] = output(build / "tailor", "--manual")
-    pages["tailor-ring.7"] += \
-        f"```\n{output(build / 'tailorctl', 'events')}```\n"
+    pages["tailor.conf.5"] = say("tailor", "--manual")
+    pages["tailor-ring.7"] += f"```\n{say('tailorctl', 'events')}```\n"
     (copy / "man").mkdir()
     for name, text in pages.items():
         (copy / "man" / name).write_text(
@@ -266,14 +270,17 @@ def test_logrotate_signals_by_any_systemd():
 def test_completion(build, tmp_path, shell, command):
     # Goal: a script for each shell that names every option, and that the
     # shell itself can parse.
-    text = output(build / command[0], command[1], shell)
-    for option in re.findall(r"^ .*?--([a-z0-9-]+)",
-                             output(build / command[0], "--help"), re.M):
-        assert re.search(rf"(--|-l ){option}\b", text), option
+    run = subprocess.run([build / command[0], command[1], shell], text=True,
+                         capture_output=True, check=True)
+    listed = subprocess.run([build / command[0], "--help"], text=True,
+                            capture_output=True, check=True).stdout
+    for option in re.findall(r"^ .*?--([a-z0-9-]+)", listed, re.M):
+        assert re.search(rf"(--|-l ){option}\b", run.stdout), option
     script = tmp_path / "script"
-    script.write_text(text)
+    script.write_text(run.stdout)
     if shutil.which(shell):
-        output(shell, "--no-execute" if shell == "fish" else "-n", script)
+        check = "--no-execute" if shell == "fish" else "-n"
+        subprocess.run([shell, check, str(script)], check=True)
 
 
 COMPLETED = [("tailor --compl", "tailor --completion"),
@@ -368,7 +375,8 @@ def bash(build, directory):
         program = typed.split()[0]
         return output(
             "bash", "-c", f". '{directory}/_{program}'; COMP_WORDS=(\"$@\"); "
-            f"COMP_CWORD=$(($# - 1)); _{program}; echo \"${{COMPREPLY[*]}}\"",
+            f"COMP_CWORD=$(($# - 1)); f=$(complete -p {program}); f=${{f#*-F }};"
+            " ${f%% *}; echo \"${COMPREPLY[*]}\"",
             "bash", *typed.split(" "), cwd=directory,
             env={**os.environ, "PATH": f"{build}:{os.environ['PATH']}"}).split()
     return complete
