@@ -38,8 +38,8 @@ int quantity_real(const char *text, double *out, const char **rest);
  * "813s".  Returns out. */
 const char *quantity_format_ns(int64_t ns, char out[QUANTITY_TEXT_MAX]);
 
-/* Write an interval of durations likewise, a common unit once: "37.1 to 48.2ms",
- * "-813us to 1.20ms".  Returns out. */
+/* Write an interval of durations likewise, a common unit once: "37.1 to
+ * 48.2ms", "-813us to 1.20ms".  Returns out. */
 #define QUANTITY_INTERVAL_MAX (2 * QUANTITY_TEXT_MAX + 4)
 const char *quantity_format_interval(
     int64_t low_ns, int64_t high_ns, char out[QUANTITY_INTERVAL_MAX]);
