@@ -46,7 +46,7 @@ TEST(test_seconds)
 
 TEST(test_every_family_is_described)
 {
-	/* goal: each has a meaning; several lines of it become one */
+	/* goal: each has a meaning; several lines become one */
 	struct exposition e;
 
 	exposition_init(&e, false);
@@ -60,7 +60,7 @@ TEST(test_every_family_is_described)
 	exposition_family(&e, "tailor_hedge_response_mismatch_total");
 	assert_text(&e,
 	    "# HELP tailor_hedge_response_mismatch_total Of those, different "
-	    "ones, by the first part that differed: status, length or body. "
+	    "ones, by the first part that differed: status, length or body.  "
 	    "Servers may be out of step.\n"
 	    "# TYPE tailor_hedge_response_mismatch_total counter\n");
 	exposition_fini(&e);
