@@ -196,6 +196,21 @@ entry_compare(const void *va, const void *vb)
 	return COMPARE(a->at.ns, b->at.ns) ?: COMPARE(a->slot.seq, b->slot.seq);
 }
 
+/* Bring entries into their order, each slot once: two rules may take one. */
+static void
+entries_sort(struct tale *t)
+{
+	size_t kept = 0;
+
+	if (t->entries > 0)
+		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
+	for (size_t i = 0; i < t->entries; i++)
+		if (kept == 0 ||
+		    t->entry[i].slot.seq != t->entry[kept - 1].slot.seq)
+			t->entry[kept++] = t->entry[i];
+	t->entries = kept;
+}
+
 /* The caller's strings, terminated whatever they were. */
 static void
 request_copy(struct tale_request *out, const struct tale_request *in)
@@ -318,8 +333,7 @@ slice_all(struct slicer *s)
 		err = slice_others(s);
 	if (err == 0)
 		err = slice_names(s);
-	if (t->entries > 0)
-		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
+	entries_sort(t);
 	return err;
 }
 
@@ -336,8 +350,7 @@ slice_client(struct slicer *s)
 	s->rest_from = s->to;
 	s->to = instant_plus(s->to, REST_NS);
 	err = slice_run(s, s->begin, s->stop, slice_rest);
-	if (t->entries > 0)
-		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
+	entries_sort(t);
 	return err;
 }
 
