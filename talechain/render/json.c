@@ -389,6 +389,8 @@ write_event(const struct story *s, size_t i, struct json *j)
 	json_key_uint(j, "channel", e->slot.channel);
 	json_key_uint(j, "tid", e->slot.event.tid);
 	json_key_uint(j, "pid", e->slot.event.pid);
+	if (e->slot.event.cpu != UINT32_MAX)
+		json_key_uint(j, "cpu", e->slot.event.cpu);
 	write_arguments(&e->slot.event, j);
 }
 

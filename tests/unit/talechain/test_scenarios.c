@@ -128,9 +128,6 @@ events_tidy(const cJSON *tale)
 	cJSON *read, *at;
 
 	for (v = events->child; v != NULL; v = v->next) {
-		while (same(v, v->next))
-			cJSON_Delete(
-			    cJSON_DetachItemViaPointer(events, v->next));
 		read = cJSON_GetObjectItemCaseSensitive(v, "read");
 		at = cJSON_GetObjectItemCaseSensitive(v, "t");
 		if (read->valuedouble < at->valuedouble)
