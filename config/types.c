@@ -88,6 +88,10 @@ value_set(const struct config_key *key, void *base, const cJSON *value,
 	if (type->separator != NULL && !object && !cJSON_IsArray(value) &&
 	    !cJSON_IsString(value))
 		return -EINVAL;
+	if (type->fits != NULL && cJSON_IsString(value) &&
+	    (!value_is_plain(value->valuestring) ||
+		!type->fits(value->valuestring)))
+		return -EINVAL;
 	return type->set(key, base, value, refusal);
 }
 

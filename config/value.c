@@ -309,12 +309,12 @@ value_set_text(const struct config_key *key, void *base, const cJSON *value,
 	if (key->type == KEY_CPU && cJSON_IsNumber(value) &&
 	    value->valuedouble >= 0 && value->valuedouble < CPU_SETSIZE) {
 		snprintf(number, sizeof(number), "%g", value->valuedouble);
+		if (!value_is_cpu(number))
+			return -EINVAL;
 		s = number;
 	} else if (!cJSON_IsString(value)) {
 		return -EINVAL;
 	}
-	if (!value_is_plain(s) || !value_types[key->type].fits(s))
-		return -EINVAL;
 	return replace_text(value_at(key, base), s);
 }
 

@@ -149,47 +149,6 @@ static const struct admin_route metrics_routes[] = {
     {"GET", "*", .handler = on_metrics_unknown},
 };
 
-static bool
-route_fits(const struct admin_route *r, const char *path)
-{
-	size_t n = strcspn(r->path, "*");
-
-	return strncmp(path, r->path, n) == 0 &&
-	       (r->path[n] == '*' || path[n] == '\0');
-}
-
-void
-admin_call_serve(struct admin_call *call)
-{
-	const struct admin_route *r = call->admin == NULL ? tale_routes
-				      : call->admin->metrics_only
-					  ? metrics_routes
-					  : routes;
-	bool post, allowed;
-
-	while (!route_fits(r, call->path))
-		r++;
-	post = r->method != NULL && strcmp(r->method, "POST") == 0;
-	allowed =
-	    r->method == NULL || (post ? call->method == HTTP_METHOD_POST
-				       : call->method == HTTP_METHOD_GET ||
-					     call->method == HTTP_METHOD_HEAD);
-	if (call->refused != NULL) {
-		admin_reply_error(call, 403, call->refused);
-	} else if (call->too_large) {
-		admin_reply_error(call, 413, "the body is larger than 16 KiB");
-	} else if (!allowed) {
-		snprintf(call->extra, sizeof(call->extra), "Allow: %s\r\n",
-		    post ? "POST" : "GET, HEAD");
-		admin_reply_error(
-		    call, 405, post ? "this wants POST" : "this wants GET");
-	} else if (r->report != NULL) {
-		admin_reply_report(call, r->report);
-	} else {
-		r->handler(call);
-	}
-}
-
 static int
 admin_listen(
     struct admin *a, const char *name, const struct config_address *address)
@@ -240,6 +199,7 @@ admin_make(struct proxy *p)
 	if (a == NULL)
 		return NULL;
 	a->proxy = p;
+	a->routes = routes;
 	a->config.proxy.connections_max = ADMIN_CLIENTS_MAX;
 	a->config.proxy.header_timeout_ns = TIMEOUT_NS;
 	a->config.proxy.client_timeout_ns = TIMEOUT_NS;
@@ -307,6 +267,7 @@ admin_new_metrics(struct admin **out, struct proxy *p)
 	if (a == NULL)
 		return -ENOMEM;
 	a->metrics_only = a->clients.known_only = true;
+	a->routes = metrics_routes;
 	/* Whom its clients' list of networks lets in. */
 	a->config.talechain.networks = c->metrics.networks;
 	memcpy(a->config.talechain.allow, c->metrics.allow,

@@ -64,6 +64,45 @@ call_free(struct admin_call *call)
 	free(call);
 }
 
+static bool
+route_fits(const struct admin_route *r, const char *path)
+{
+	size_t n = strcspn(r->path, "*");
+
+	return strncmp(path, r->path, n) == 0 &&
+	       (r->path[n] == '*' || path[n] == '\0');
+}
+
+/* The request is whole: have its handler respond. */
+static void
+call_serve(struct admin_call *call)
+{
+	const struct admin_route *r = call->routes;
+	bool post, allowed;
+
+	while (!route_fits(r, call->path))
+		r++;
+	post = r->method != NULL && strcmp(r->method, "POST") == 0;
+	allowed =
+	    r->method == NULL || (post ? call->method == HTTP_METHOD_POST
+				       : call->method == HTTP_METHOD_GET ||
+					     call->method == HTTP_METHOD_HEAD);
+	if (call->refused != NULL) {
+		admin_reply_error(call, 403, call->refused);
+	} else if (call->too_large) {
+		admin_reply_error(call, 413, "the body is larger than 16 KiB");
+	} else if (!allowed) {
+		snprintf(call->extra, sizeof(call->extra), "Allow: %s\r\n",
+		    post ? "POST" : "GET, HEAD");
+		admin_reply_error(
+		    call, 405, post ? "this wants POST" : "this wants GET");
+	} else if (r->report != NULL) {
+		admin_reply_report(call, r->report);
+	} else {
+		r->handler(call);
+	}
+}
+
 static void
 on_body(struct client *c, struct chain *data, bool whole)
 {
@@ -76,7 +115,7 @@ on_body(struct client *c, struct chain *data, bool whole)
 		chain_clear(data, c->clients->blocks);
 	chain_merge(&call->body, data, c->clients->blocks);
 	if (whole)
-		admin_call_serve(call);
+		call_serve(call);
 }
 
 static void
@@ -123,7 +162,8 @@ static const struct client_ops writing_ops = {
 };
 
 struct admin_call *
-admin_call_new(struct client *c, struct proxy *p, const struct http_head *head,
+admin_call_new(struct client *c, struct proxy *p,
+    const struct admin_route *routes, const struct http_head *head,
     struct http_refusal *refusal)
 {
 	struct admin_call *call =
@@ -135,6 +175,7 @@ admin_call_new(struct client *c, struct proxy *p, const struct http_head *head,
 		return NULL;
 	}
 	call->proxy = p;
+	call->routes = routes;
 	call->client = c;
 	call->method = head->method;
 	for (unsigned i = 0; i < head->fields; i++)
@@ -157,7 +198,8 @@ admin_call_begin(struct client *c, const struct http_head *head,
     struct http_refusal *refusal)
 {
 	struct admin *a = c->clients->user;
-	struct admin_call *call = admin_call_new(c, a->proxy, head, refusal);
+	struct admin_call *call =
+	    admin_call_new(c, a->proxy, a->routes, head, refusal);
 
 	if (call == NULL)
 		return false;

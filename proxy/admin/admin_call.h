@@ -13,12 +13,14 @@
 #include "proxy/admin/tale_api.h"
 #include "proxy/client/clients.h"
 
+struct admin_route;
 struct proxy;
 struct reload_result;
 
 /* The admin listener, or the one for metrics alone. */
 struct admin {
 	bool metrics_only;
+	const struct admin_route *routes; /* static */
 	int (*reload)(void *user, struct reload_result *out);
 	void *user;	     /* of reload */
 	struct proxy *proxy; /* borrowed */
@@ -32,6 +34,7 @@ struct admin_call {
 	struct proxy *proxy;   /* borrowed */
 	struct admin *admin;   /* borrowed; NULL: it is under /.talechain/ */
 	struct client *client; /* borrowed */
+	const struct admin_route *routes; /* static; the last one fits all */
 	enum http_method method;
 	const char *refused;	   /* why it gets a 403; NULL: it is served */
 	bool openmetrics;	   /* of Accept, as is the next */
@@ -68,14 +71,12 @@ struct admin_route {
 /* Begin a call with its client's head, in place of what served the client
  * before.  NULL with *refusal: no memory. */
 struct admin_call *admin_call_new(struct client *c, struct proxy *p,
-    const struct http_head *head, struct http_refusal *refusal);
+    const struct admin_route *routes, const struct http_head *head,
+    struct http_refusal *refusal);
 
 /* A head on the admin listener (struct client_events). */
 bool admin_call_begin(struct client *c, const struct http_head *head,
     struct http_refusal *refusal);
-
-/* The request is whole: have its handler respond (admin.c). */
-void admin_call_serve(struct admin_call *call);
 
 /* Respond, with call->extra; never cached.  The call is gone on return, or will
  * be without the handler's doing. */

@@ -16,9 +16,6 @@ void admin_log(struct admin_call *call);
 /* Handlers that ask the analysis thread, and respond when its text arrives
  * (admin_timeline.c). */
 
-/* Under /.talechain/ on the ordinary listeners. */
-extern const struct admin_route tale_routes[];
-
 /* GET /timeline/ID: the tale of id, in the form that is wanted. */
 void admin_timeline(struct admin_call *call);
 /* POST /pin?id=ID: keep the tale of id. */

@@ -147,7 +147,8 @@ on_tale_unknown(struct admin_call *call)
 	    call, 404, "try GET timeline/ID, POST pin?id=ID, POST analyze");
 }
 
-const struct admin_route tale_routes[] = {
+/* Under /.talechain/ on the ordinary listeners. */
+static const struct admin_route tale_routes[] = {
     {"GET", PREFIX "timeline/*", .handler = admin_timeline},
     {"POST", PREFIX "pin", .handler = admin_pin},
     {"POST", PREFIX "analyze", .handler = admin_analyze},
@@ -159,7 +160,8 @@ tale_call_begin(struct client *c, const struct http_head *head,
     struct http_refusal *refusal)
 {
 	struct proxy *p = client_proxy(c);
-	struct admin_call *call = admin_call_new(c, p, head, refusal);
+	struct admin_call *call =
+	    admin_call_new(c, p, tale_routes, head, refusal);
 	struct peer origin;
 
 	if (call == NULL)

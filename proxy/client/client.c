@@ -493,37 +493,8 @@ client_open(
 	return 0;
 }
 
-int
-clients_init(struct clients *all)
-{
-	TAILQ_INIT(&all->open);
-	TAILQ_INIT(&all->closed);
-	TAILQ_INIT(&all->unused);
-	TAILQ_INIT(&all->spare);
-	listeners_init(all);
-	return peer_table_init(&all->peers, all->config->proxy.connections_max);
-}
-
 void
 clients_reap(struct clients *all)
 {
 	TAILQ_CONCAT(&all->unused, &all->closed, link);
-}
-
-void
-clients_fini(struct clients *all)
-{
-	struct client *c;
-
-	if (all->loop == NULL)
-		return;
-	listeners_fini(all);
-	while ((c = TAILQ_FIRST(&all->open)) != NULL)
-		client_close(c);
-	clients_reap(all);
-	while ((c = TAILQ_FIRST(&all->unused)) != NULL) {
-		TAILQ_REMOVE(&all->unused, c, link);
-		free(c);
-	}
-	peer_table_fini(&all->peers);
 }

@@ -10,11 +10,6 @@
 
 #include "proxy/client/clients.h"
 
-/* No clients, no listeners.  The borrowed members are set.  0 or -errno;
- * clients_fini also after that: it closes all and frees all. */
-int clients_init(struct clients *all);
-void clients_fini(struct clients *all);
-
 /* The structs of clients that were closed in this turn may be used again. */
 void clients_reap(struct clients *all);
 

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 
 #include "base/log.h"
+#include "proxy/client/client.h"
 
 /* A socket file left by a process that is gone may be replaced; one that
  * a process listens on may not. */
@@ -228,13 +229,6 @@ listener_close(struct listener *l, bool outlives)
 			   ->sun_path);
 }
 
-void
-listeners_init(struct clients *all)
-{
-	for (unsigned i = 0; i < LISTENERS; i++)
-		all->listener[i].fd = -1;
-}
-
 /* If the kernel cannot watch it now, all are tried again in a moment. */
 static void
 listener_watch(struct listener *l)
@@ -316,12 +310,36 @@ listeners_close(struct clients *all, bool end)
 	}
 }
 
-void
-listeners_fini(struct clients *all)
+int
+clients_init(struct clients *all)
 {
+	TAILQ_INIT(&all->open);
+	TAILQ_INIT(&all->closed);
+	TAILQ_INIT(&all->unused);
+	TAILQ_INIT(&all->spare);
+	for (unsigned i = 0; i < LISTENERS; i++)
+		all->listener[i].fd = -1;
+	return peer_table_init(&all->peers, all->config->proxy.connections_max);
+}
+
+void
+clients_fini(struct clients *all)
+{
+	struct client *c;
+
+	if (all->loop == NULL)
+		return;
 	for (unsigned i = 0; i < LISTENERS; i++)
 		listener_close(
 		    &all->listener[i], listener_outlives(&all->listener[i]));
+	while ((c = TAILQ_FIRST(&all->open)) != NULL)
+		client_close(c);
+	clients_reap(all);
+	while ((c = TAILQ_FIRST(&all->unused)) != NULL) {
+		TAILQ_REMOVE(&all->unused, c, link);
+		free(c);
+	}
+	peer_table_fini(&all->peers);
 }
 
 void

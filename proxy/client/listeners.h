@@ -23,9 +23,6 @@ void listener_accept(evutil_socket_t fd, short what, void *listener);
 /* Accept all that wait: it is about to be closed. */
 void listener_empty(struct listener *l);
 
-/* Begin without a listener. */
-void listeners_init(struct clients *all);
-
 /* Listen where next says, and only there.  0, or -errno after saying what to
  * do, with nothing changed and *failed the address (borrowed from next). */
 int listeners_change(
@@ -42,8 +39,10 @@ bool listener_outlives(const struct listener *l);
  * queues are left alone; the connections that wait in others are accepted. */
 void listeners_close(struct clients *all, bool end);
 
-/* Close all, at once. */
-void listeners_fini(struct clients *all);
+/* Begin without clients and listeners.  The borrowed members are set.  0 or
+ * -errno; clients_fini also after that: it closes all and frees all. */
+int clients_init(struct clients *all);
+void clients_fini(struct clients *all);
 
 /* Begin to accept clients on all listeners. */
 void clients_accept(struct clients *all);
