@@ -43,6 +43,8 @@ struct sources {
 
 #define SOURCE_WHY 640
 
+/* Begin without signals; target is copied.  sources_fini closes all signals and
+ * leaves the struct as sources_init does. */
 void sources_init(struct sources *s, const struct shim_target *target);
 void sources_fini(struct sources *s);
 

@@ -25,6 +25,7 @@ struct tags {
 	unsigned used;
 };
 
+/* Begin without tags. */
 void tags_init(struct tags *t);
 
 /* The row of a tag; that of all others when there is no room. */

@@ -299,7 +299,7 @@ enum talechain_cause {
 #undef TALECHAIN_X
 };
 
-/* What a RATE is of: symbol, number, name, what one unit of count / base is
+/* Quantities of RATE: symbol, number, name, what one unit of count / base is
  * worth, and the unit of the product.  A number keeps its meaning for ever. */
 #define TALECHAIN_RATES(X)                                             \
 	X(IPC, 1, "ipc", 1, "instructions per cycle")                  \
@@ -343,7 +343,7 @@ enum talechain_off {
 	TALECHAIN_OFF_THROTTLED = 6, /* runnable; its CPU quota is used up */
 };
 
-/* What a stack is of: "kind" of STACK. */
+/* Stacks: "kind" of STACK. */
 enum talechain_stack {
 	TALECHAIN_STACK_WAITED = 1, /* the program's, as it went to sleep */
 	TALECHAIN_STACK_KERNEL = 2, /* the kernel's, below that */
@@ -760,7 +760,7 @@ talechain_map_(struct talechain *tc, int fd, size_t bytes, unsigned log2)
 	return 0;
 }
 
-/* Whether a name is fit for the one line of the handshake. */
+/* True if a name is fit for the one line of the handshake. */
 static inline int
 talechain_name_ok_(const char *name)
 {

@@ -395,7 +395,7 @@ connection_ask(struct channel_listener *d, struct channel_connection *c)
 		connection_grant(d, c, &hello);
 }
 
-/* Its writer is gone, or sent unexpected bytes. */
+/* Close a connection whose writer is gone, or sent unexpected bytes. */
 static void
 connection_end(struct channel_listener *d, struct channel_connection *c)
 {

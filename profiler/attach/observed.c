@@ -82,7 +82,7 @@ miss_page(const char *path, const struct process *p, struct missing *m)
 	miss(m, "collections", why, fix);
 }
 
-/* Its page belongs to another user. */
+/* The JVM's page belongs to another user. */
 static void
 miss_user(const struct process *p, struct missing *m)
 {

@@ -117,7 +117,8 @@ flag_read(struct orders_periodic *f, const struct load *l)
 	return true;
 }
 
-/* It is as asked.  G1 looks at it when its old value has passed. */
+/* The flag is as requested.  G1 reads it when the interval of its old value has
+ * passed. */
 static void
 flag_set(struct orders_periodic *f, struct instant now)
 {

@@ -45,8 +45,9 @@ struct orders {
 
 #define ORDERS_STOP 1
 
+/* Begin without orders.  orders_fini may wait for 300 ms, to take back what is
+ * in force. */
 void orders_init(struct orders *o);
-/* May wait for 300 ms, to take back what is in force. */
 void orders_fini(struct orders *o);
 
 /* Any thread: leave an order; attach_wake must follow. */

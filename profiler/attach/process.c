@@ -148,7 +148,7 @@ process_status(const struct process *p)
 					  : info.si_status & 0x7f;
 }
 
-/* It has no process now. */
+/* Forget the server's process: none is known now; where explains why. */
 static void
 process_forget(struct process *p, struct instant now, const char *where)
 {
@@ -195,7 +195,7 @@ process_set(
 	p->server = *server;
 }
 
-/* Its main process is this one; proc_pidfd's result. */
+/* Make a process the server's main one; proc_pidfd's result. */
 static int
 process_main(struct process *p, pid_t pid, struct instant now)
 {
@@ -226,8 +226,8 @@ process_found(struct process *p, const struct family *found, const char *how,
 	p->jvm_serves = false;
 	p->family = *found;
 	p->page_at = p->sockets_at = now;
-	/* What it has forked by now is searched a little later: a search
-	 * delays what else is to be noticed at its start. */
+	/* Children of the process are searched a little later: a search delays
+	 * what else is to be noticed at the server's start. */
 	p->find_at = instant_plus(now, FIND_PERIOD_NS);
 	p->settled = p->followed = false;
 	p->generation++;
@@ -265,8 +265,8 @@ process_check_assigned(struct process *p, struct instant now)
 		process_found(p, &alone, "assigned", now);
 }
 
-/* Its main process has ended: another of the set that listens takes its place,
- * one above the others first.  Whether there is one. */
+/* Replace the main process, which has ended, by another of the set that
+ * listens, one above the others first.  True if there is one. */
 static bool
 process_hand_over(struct process *p, struct instant now)
 {
@@ -293,7 +293,8 @@ process_hand_over(struct process *p, struct instant now)
 	return true;
 }
 
-/* Its process is another user's, or one of ours with more privileges. */
+/* Explain a process that may not be examined: another user's, or one of ours
+ * with more privileges. */
 static void
 process_foreign(
     const struct process *p, char text[PAGE_TEXT], char fix[PERMISSION_TEXT])
@@ -434,7 +435,7 @@ process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 	if (p->pid == 0 && !listens)
 		return false;
 	*due_ns = instant_since(p->find_at, now);
-	/* Its end is more urgent, if this is one. */
+	/* A check whether the process ends is more urgent than a search. */
 	if (p->pid != 0 && instant_before(now, p->doubt_end)) {
 		*due_ns = instant_since(p->doubt_end, now);
 		return false;

@@ -175,7 +175,7 @@ channel_accept(
 {
 	if (!channel_may_emit(c->kind, e->type) || e->ts == 0)
 		return false;
-	/* It may have been written after the sweep began: read the clock
+	/* The event may have been written after the sweep began: read the clock
 	 * again. */
 	if (e->ts > now->ns)
 		*now = instant_now();

@@ -34,6 +34,7 @@ count_add(uint64_t *counter, uint64_t n)
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
+/* The value of a counter.  Any thread. */
 static inline uint64_t
 count_read(const uint64_t *counter)
 {

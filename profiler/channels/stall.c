@@ -2,7 +2,8 @@
 
 #define PERIOD_MAX_NS NS_PER_S /* the kernel allows no longer one */
 
-/* It began, or ended (STALL_NONE), at a moment; a quota: until another. */
+/* Post that a stall began, or ended (STALL_NONE), at a moment; until is used
+ * for a quota alone: when the quota is renewed. */
 static void
 stall_post(struct hazard_state *w, enum stall kind, struct instant at,
     struct instant until)

@@ -42,7 +42,8 @@ void counter_close(struct counter *c);
 /* Stop counting, or go on; also for the threads that inherited it. */
 void counter_switch(struct counter *c, bool on);
 
-/* Its value, scaled if it shared a hardware counter.  False: gone. */
+/* Read a counter, scaled if it shared a hardware counter.  False: it cannot be
+ * read any more. */
 bool counter_read(struct counter *c, uint64_t *value);
 
 /* "rdpmc", "read". */

@@ -78,6 +78,7 @@ struct hsperf_layout {
 	uint64_t modified; /* mod_timestamp; grows when counters are added */
 };
 
+/* The 4 bytes at p, in the byte order of the machine; p may be unaligned. */
 static inline uint32_t
 hsperf_u32(const unsigned char *p)
 {

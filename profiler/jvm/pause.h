@@ -40,7 +40,7 @@ enum collector {
 const char *collector_name(enum collector c);
 /* A concurrent collector: its cause alone is no pause. */
 bool collector_concurrent(enum collector c);
-/* Its collections are pauses, each within a safepoint. */
+/* True if collections are pauses, each within a safepoint. */
 bool collector_stops_world(enum collector c);
 
 /* Counters read in one sweep, all within one value of safepoints. */

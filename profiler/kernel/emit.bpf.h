@@ -55,6 +55,7 @@ struct thread {
 	__u64 reclaim_ns;   /* since when it frees memory; 0: it does not */
 };
 
+/* State of each thread of a watched process, by tid. */
 struct threads {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, KERNEL_THREADS);
@@ -162,6 +163,7 @@ watched(__u64 task)
 	return mark != NULL && *mark != 0 && (__u32)task != watch.ignored;
 }
 
+/* A task as pid << 32 | tid. */
 static __always_inline __u64
 task_pair(const struct task_struct *p)
 {

@@ -21,7 +21,7 @@ handler_enter(struct cpu *cpu, enum handler kind)
 	cpu->inside |= kind;
 }
 
-/* It ends; counts: its time has no event of its own. */
+/* A handler ends; counts: its time has no event of its own. */
 static __always_inline void
 handler_leave(struct cpu *cpu, enum handler kind, bool counts)
 {

@@ -14,8 +14,8 @@
 #define FIRST_PID_NAMESPACE 0xeffffffcU
 
 #define PARK_PERIOD_NS (50 * NS_PER_MS)
-/* They are attached again so long before a pause ends; a shorter one is not
- * worth it. */
+/* Programs are attached again PARK_SPARE_NS before a pause ends; they stay
+ * attached if less than PARK_LEAST_NS of it is left. */
 #define PARK_SPARE_NS (50 * NS_PER_MS)
 #define PARK_LEAST_NS (300 * NS_PER_MS)
 #define PARK_IDLE_NS (10 * NS_PER_S) /* so long after a pause none is near */

@@ -45,7 +45,7 @@ int kernel_new(struct kernel **out, const struct kernel_options *options,
 /* Detach everything.  None of its channels may be in use. */
 void kernel_free(struct kernel **kp);
 
-/* Its channels, one for each CPU; borrowed. */
+/* Channels of the kernel's programs, one for each CPU; borrowed. */
 unsigned kernel_channels(const struct kernel *k);
 struct channel *kernel_channel(const struct kernel *k, unsigned i);
 
@@ -66,9 +66,9 @@ bool kernel_watches(const struct kernel *k, pid_t pid);
  * stays its own.  The same thread. */
 void kernel_unwatch(struct kernel *k, unsigned server);
 
-/* Its processes now, at most KERNEL_PROCESSES, in any order; those that have
- * ended unseen are taken out.  Returns how many.  Some microseconds; the same
- * thread. */
+/* Processes of a server now, at most KERNEL_PROCESSES, in any order; those that
+ * have ended unseen are taken out.  Returns how many.  Some microseconds; the
+ * same thread. */
 unsigned
 kernel_members(struct kernel *k, unsigned server, pid_t out[KERNEL_PROCESSES]);
 

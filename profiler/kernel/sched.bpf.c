@@ -217,7 +217,8 @@ stack_take(
 	bpf_map_update_elem(&stacks, &tid, &s, BPF_ANY);
 }
 
-/* It has its CPU again: write it, with that of the kernel. */
+/* A thread has its CPU again: write the stack taken as it went to sleep, with
+ * that of the kernel. */
 static __always_inline void
 stack_give(
     struct cpu *cpu, struct task_struct *next, struct thread *t, __u64 now)

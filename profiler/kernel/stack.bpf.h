@@ -86,6 +86,8 @@ stack_allowed(struct cpu *cpu, __u32 *count, __u32 most, __u64 now)
 	return false;
 }
 
+/* Write a stack of a thread as STACK events, three frames each; kind is an enum
+ * talechain_stack.  Returns 0. */
 static __noinline __attribute__((unused)) int
 stack_emit(const struct stack_frames *s, __u32 kind, __u32 pid, __u32 tid)
 {

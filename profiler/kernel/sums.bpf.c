@@ -57,7 +57,7 @@ whose(void)
 
 /* --- what a thread does --------------------------------------------------- */
 
-/* Its present run begins, or what is counted of it. */
+/* The thread's present run begins, or the part of it that is counted. */
 static __always_inline void
 run_begin(struct epoch *e, struct cpu *cpu, __u32 tid, __u64 now)
 {
@@ -68,8 +68,8 @@ run_begin(struct epoch *e, struct cpu *cpu, __u32 tid, __u64 now)
 	e->run_before_ns = now - cpu->turn_ns;
 }
 
-/* It ends.  What the host took may have been before the epoch: as much of it is
- * counted as cannot have been. */
+/* The run ends.  What the host took may have been before the epoch: as much of
+ * it is counted as cannot have been. */
 static __always_inline void
 run_end(struct epoch *e, const struct cpu *cpu, struct task_struct *p)
 {

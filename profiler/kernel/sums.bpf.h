@@ -46,6 +46,7 @@ struct epoch {
 	__u32 switches, migrations, faults, cpu;
 };
 
+/* Epoch of each task that has, or had, one. */
 struct epoch_storage {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -80,8 +81,7 @@ epoch_ran(const struct epoch *e, __u64 now)
 	return e->sum_ns[EPOCH_RUNS] + (now - e->since_ns);
 }
 
-/* A page fault begins, and ends.  A wait for disk in it is not its own: that is
- * in the sums already. */
+/* A page fault of this CPU's thread begins. */
 static __always_inline void
 epoch_fault_begin(void)
 {
@@ -91,6 +91,8 @@ epoch_fault_begin(void)
 		e->fault_from_ns = epoch_ran(e, bpf_ktime_get_ns()) + 1;
 }
 
+/* The page fault ends.  Its wait for disk is not counted for it: that is in the
+ * sums already. */
 static __always_inline void
 epoch_fault_end(void)
 {

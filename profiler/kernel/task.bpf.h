@@ -30,6 +30,7 @@ is_frozen(struct task_struct *p, __u64 state)
 	return BPF_CORE_READ_BITFIELD(task, frozen) != 0;
 }
 
+/* Why a task leaves its CPU in a state that is not runnable. */
 static __always_inline enum talechain_off
 off_reason(struct task_struct *prev, __u64 state)
 {
@@ -45,6 +46,8 @@ off_reason(struct task_struct *prev, __u64 state)
 		   : TALECHAIN_OFF_BLOCKED;
 }
 
+/* A task's state, STATE_ bits; the field's name depends on the kernel's
+ * version. */
 static __always_inline __u64
 task_state(struct task_struct *p)
 {

@@ -217,7 +217,7 @@ observer_handle_command(
 	struct hazard_change change = {.at = r->at, .seen = now};
 	struct channel *c = r->source;
 
-	/* It may be newer than the begin of this sweep. */
+	/* The command may be newer than the begin of this sweep. */
 	if (instant_before(now, r->at))
 		change.seen = instant_now();
 
@@ -631,7 +631,8 @@ observer_pause(struct observer *o)
 
 	if (o->behind)
 		return;
-	/* What stirred it goes on first: it may be on this CPU. */
+	/* The JVM's thread that ended the rest goes on first: it may be on this
+	 * CPU. */
 	if (o->rest.stirred) {
 		o->alert = instant_plus(o->swept, ALERT_NS);
 	} else if (calm_ns > 0 || (observer_rest_idle(&o->rest) &&

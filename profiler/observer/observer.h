@@ -120,6 +120,6 @@ void agent_channel_sweep(
 void agent_channel_rates(
     struct channel *c, struct observer_output *o, struct instant now);
 
-/* Its writer is gone: remove it from its server's hazard state. */
+/* Remove a channel whose writer is gone from its server's hazard state. */
 void agent_channel_leave(
     struct channel *c, struct hazard_state *hazards, struct instant now);

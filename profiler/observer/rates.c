@@ -99,7 +99,8 @@ words_rate(const struct rates_watch *w, unsigned server,
 		r.count = is->value[i];
 		r.base = 1;
 		if (!words[i].level) {
-			/* It decreased: another JVM or another source. */
+			/* A value that decreased is of another JVM or another
+			 * source. */
 			if (!was->has[i] || is->value[i] < was->value[i])
 				continue;
 			r.count -= was->value[i];

@@ -82,7 +82,8 @@ enum profiler_collect {
 
 struct profiler_server {
 	char name[32]; /* "": there is none */
-	/* Its address, to find its process; family 0: do not search. */
+	/* Address of the server, to find its process; family 0: do not
+	 * search. */
 	struct sockaddr_storage address;
 	/* Where it may listen instead; family 0: nowhere. */
 	struct sockaddr_storage other;

@@ -18,7 +18,8 @@
 #define MEDIAN_LEAST 64	  /* values needed for a median */
 #define MEDIAN_MOST 4096
 
-/* It forgets slowly (running_median.c). */
+/* Median of the values added so far; old ones count less and less
+ * (running_median.c). */
 struct running_median {
 	uint32_t count;
 	uint16_t bucket[MEDIAN_OCTAVES * MEDIAN_STEPS];

@@ -182,7 +182,7 @@ start_auto(struct runtimes *r, unsigned server)
 
 	if (options->program != NULL) {
 		runtime = runtime_of_program(options->program, file);
-		/* Whether there will be a page is not known yet. */
+		/* A page may still appear, and would be better than probes. */
 		if (runtime != NULL && runtime->page &&
 		    runtime_of_file(options->program) != runtime)
 			return;
@@ -255,7 +255,8 @@ runtimes_process(struct runtimes *r, unsigned server, pid_t pid)
 	s->tries = 0;
 	s->refused[0] = '\0';
 	s->due = INSTANT_NONE;
-	/* Its file is probed: nothing of it is missed. */
+	/* Where the runtime's file is probed, nothing of the process is
+	 * missed. */
 	server_watch(r, server, known ? pid : 0);
 }
 

@@ -250,7 +250,7 @@ collection_begin(__u64 cause)
 	return 0;
 }
 
-/* It ends; of one whose begin was not seen nothing is reported. */
+/* A collection ends; one whose begin was not seen is not reported. */
 static __always_inline int
 collection_end(void)
 {

@@ -23,7 +23,8 @@ struct runtime_probe {
 struct runtime {
 	const char *name;    /* "V8" */
 	const char *file[3]; /* patterns of its file's name, best first */
-	/* It has a page in memory (hsperfdata), which is better if it is on. */
+	/* The runtime has a page in memory (hsperfdata), which is better if it
+	 * is on. */
 	bool page;
 	/* Probed only if asked for: its file is that of many other processes,
 	 * which would pay, and its collections seldom matter. */

@@ -47,8 +47,9 @@ claim_turns(const struct thread_walk *w, const struct thread_interval *p,
 	claim_add(w->ex, &c);
 }
 
-/* What the thread at the end of a chain received from elsewhere before it ended
- * a wait, if it waited for that most of the time; NULL: it did not. */
+/* The call by which the thread at the end of a chain received from elsewhere
+ * before it ended a wait, if that thread slept for this most of the time; NULL:
+ * it did not. */
 static const struct talechain_event *
 handed_over(const struct thread_walk *w, const struct root *r)
 {

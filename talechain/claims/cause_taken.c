@@ -19,8 +19,8 @@ struct run {
 	int64_t stolen, handled;
 };
 
-/* What an event says was taken of the run that ends with it; false: nothing, or
- * it cannot be true. */
+/* Read from an event how much was taken of the run that ends with it; false:
+ * nothing, or the figures cannot be true. */
 static bool
 run_read(
     const struct explainer *ex, const struct tale_entry *e, struct run *out)
@@ -42,7 +42,7 @@ run_read(
 	return true;
 }
 
-/* What is still to be claimed, from where backwards. */
+/* Time that is still to be claimed, backwards from at. */
 struct rest {
 	int64_t at, ns;
 	enum tale_cause cause;
@@ -171,7 +171,8 @@ cause_taken(struct explainer *ex, const struct claim *run)
 			}
 			last = r;
 		}
-		/* It left the CPU: what was taken stands before that. */
+		/* The thread left the CPU: events of what was taken stand
+		 * before that. */
 		if (e->slot.event.type == TALECHAIN_SCHEDULE &&
 		    moment_at(ex->t, e->at) >= run->end_ns)
 			break;

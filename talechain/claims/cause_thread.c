@@ -50,7 +50,8 @@ is_full_socket(const struct thread_walk *w, const struct thread_interval *p)
 		   p->vector == SOFTIRQ_HRTIMER);
 }
 
-/* Whether, at a moment, the last bytes for the client waited for it to read. */
+/* True if, at a moment, the last bytes for the client waited for the client to
+ * read. */
 static bool
 is_client_full(const struct explainer *ex, int64_t ns)
 {
@@ -112,8 +113,9 @@ is_kernel_lock(const struct thread_walk *w, const struct thread_interval *p)
 	return !known && !is_vfork(p->call) && p->call != SYS_membarrier + 1;
 }
 
-/* What ended a sleep from outside, a timer or bytes, would have ended it then
- * if all of the process had been paused meanwhile: no pause before counts. */
+/* Claim a sleep that a timer, or bytes, ended from outside: they would have
+ * ended it then even if all of the process had been paused meanwhile, so no
+ * pause before counts. */
 static void
 claim_until_woken(const struct thread_walk *w, const struct thread_interval *p,
     struct claim c)
@@ -191,7 +193,8 @@ claim_sleep(const struct thread_walk *w, const struct thread_interval *p,
 		claim_asleep(w, p, c);
 }
 
-/* What an event says that held up a thread on its CPU; false: it is none. */
+/* Set in a claim what an event reports to have held up a thread on its CPU;
+ * false: nothing. */
 static bool
 held_up(const struct talechain_event *v, struct claim *c)
 {
@@ -337,10 +340,11 @@ slept_before(const struct thread_walk *w, const struct thread_interval *p)
 	return last;
 }
 
-/* What else a thread that computes after a sleep may do so for; NULL: for this
- * request.  It took another request before that it has not responded to, or it
- * is an event loop, whose timers and callbacks may be of anything: of others in
- * flight, which it may have taken long before, or of none. */
+/* Other work for which a thread may compute after a sleep; NULL: only for this
+ * request.  Either the thread took another request before and has not responded
+ * to it, or the thread is an event loop, whose timers and callbacks may be of
+ * anything: of other requests in flight, which the loop may have taken long
+ * before, or of none. */
 static const char *
 either_of(const struct thread_walk *w, const struct thread_interval *p)
 {
@@ -359,9 +363,10 @@ either_of(const struct thread_walk *w, const struct thread_interval *p)
 		   : NULL;
 }
 
-/* What a thread computes whose runtime moves work between threads.  It is the
- * request's where the thread read it, or was woken and then sent the response;
- * of others only that they computed is seen.  False: it is the request's. */
+/* Change the claim of a thread that computes, and whose runtime moves work
+ * between threads.  The work is the request's where the thread read the
+ * request, or was woken and then sent the response; other threads are only seen
+ * to compute.  False: the work is the request's. */
 static bool
 claim_moved(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)

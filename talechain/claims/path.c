@@ -375,7 +375,8 @@ path_sums(struct explainer *ex, int i, int64_t end, const struct claim *open)
 			sums_next(ex, i, from, end, &sums);
 	     n++) {
 		from = sums.end_ns;
-		/* What is sent in pieces follows the first. */
+		/* Later pieces of a response are claimed only after its
+		 * first. */
 		if (legs == 0 && (sums.marks & TALECHAIN_EPOCH_MORE) != 0)
 			continue;
 		if (legs == 0)
@@ -467,7 +468,8 @@ path_out(struct explainer *ex)
 		    c->client_received != NEVER ? c->client_received
 						: c->client_read,
 		    &late);
-	/* Its end of the connection is not here; what we sent again is. */
+	/* The client's end of the connection is not observed, but what Tailor
+	 * sent again is. */
 	if (leg_to(ex, ex->s->total_ns, &way) && c->client_net == NEVER)
 		cause_tcp(ex, &net, ours, "the response");
 }

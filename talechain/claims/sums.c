@@ -170,7 +170,7 @@ sums_claim(struct explainer *ex, int attempt, const struct epoch_sums *sums)
 	    .cpu = -1,
 	    .likely = true};
 
-	/* What it did for others is in the sums, too. */
+	/* The sums include what the thread did for other connections. */
 	if ((s.marks & TALECHAIN_EPOCH_OTHER) != 0 || rest < 0)
 		return;
 	paused = take(&s.slept_ns, take(&s.lock_ns, paused));

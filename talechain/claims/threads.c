@@ -131,7 +131,7 @@ state_of(enum talechain_off off)
 	return THREAD_SLEEP;
 }
 
-/* What made it runnable, into the interval before. */
+/* Set, in the interval before a switch, what made the thread runnable. */
 static void
 interval_waker(const struct explainer *ex, const struct track *k,
     const struct talechain_event *v, struct thread_interval *p)
@@ -162,7 +162,7 @@ is_complete(const struct tale *t)
 	return t->omitted == 0 && t->lost_channels == 0 && t->lost_stream == 0;
 }
 
-/* What a thread does since its last event, until another moment. */
+/* The interval of a thread from its last event until another moment. */
 static struct thread_interval
 track_interval(const struct track *k, int64_t end_ns)
 {
@@ -315,8 +315,8 @@ ran_most(const struct explainer *ex, const struct thread_interval *wait,
 	return best->tid != wait->tid ? best->tid : 0;
 }
 
-/* What had the CPU of a thread that was preempted.  Where most of that time is
- * in gaps, the two threads of the longest are named. */
+/* Set which thread had the CPU of a thread that was preempted.  Where most of
+ * that time is in gaps, the two threads of the longest are named. */
 static void
 preempted_for(
     const struct explainer *ex, struct thread_interval *off, uint32_t by)
@@ -395,7 +395,7 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	k->inferred = false;
 }
 
-/* It was woken and acts: how it came back to a CPU was not recorded. */
+/* The thread was woken and acts: its return to a CPU was not recorded. */
 static void
 track_acts(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
@@ -413,7 +413,7 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 {
 	struct thread_interval rest = track_interval(k, ex->switches_end_ns);
 
-	/* It is watched: without any switch it kept its CPU. */
+	/* The thread is watched: without any switch it kept its CPU. */
 	if (k->state != TRACK_PAUSED && (k->state != TRACK_UNKNOWN || acted))
 		interval_add(ex, &rest);
 }

@@ -244,7 +244,7 @@ tile_confidence(const struct explainer *ex, enum tale_cause cause)
 						  : STORY_OBSERVED;
 }
 
-/* What one thread did to another over all pieces of a cause. */
+/* Sum of the pieces of a cause in which one thread delayed another. */
 struct share {
 	uint32_t tid, other;
 	int attempt;

@@ -301,7 +301,7 @@ waits_by_stack(const struct explainer *ex, const struct thread_interval *p)
 	return WAIT_EITHER;
 }
 
-/* What a chain of timeouts in a JVM was for, by the stack of one of them. */
+/* Kind of wait of a chain of timeouts in a JVM, by the stack of one of them. */
 static enum thread_wait
 wait_in_jvm(const struct explainer *ex, const struct wait_chain *c)
 {
@@ -325,7 +325,7 @@ is_one_turn(const struct explainer *ex, const struct wait_chain *c)
 	       p[c->last].futex != 0;
 }
 
-/* What a chain of waits is for, if it is one wait. */
+/* Kind of wait of a chain of waits, if the chain is one wait. */
 static enum thread_wait
 wait_of(const struct explainer *ex, const struct wait_chain *c)
 {

@@ -133,7 +133,7 @@ was_with_waker(
 	    w->depth >= DEPTH_MAX)
 		return false;
 	*since = w->from_ns;
-	/* It was idle: the waker brought the request. */
+	/* The thread was idle: the waker brought the request. */
 	if (p->begin_ns <= w->from_ns)
 		return true;
 	if (!got_work(w, p->other, p->tid, p->woken_ns))

@@ -68,7 +68,7 @@ call_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 	return NULL;
 }
 
-/* Its last one before. */
+/* The thread's last call on a socket before a moment. */
 static const struct talechain_event *
 call_before(const struct explainer *ex, uint32_t tid, int64_t ns)
 {

@@ -87,7 +87,7 @@ int talechain_counter_find(const char *code);
 #define COUNTED_SERVERS 2
 #define COUNTED_EPOCHS 64 /* that are kept: about a minute */
 
-/* What was counted of a server in an epoch, in thousandths of the unit. */
+/* Counts of one server in one epoch, in thousandths of the unit. */
 struct counted {
 	uint32_t counters; /* bit 1 << counter: it was counted */
 	uint64_t milli[TALECHAIN_COUNTER_COUNT];
@@ -116,7 +116,7 @@ void counted_on(struct counted_epochs *e, uint32_t counters);
 /* One more, later than the others. */
 void counted_add(struct counted_epochs *e, const struct counted_epoch *epoch);
 
-/* What was counted of a server in the epoch of an instant; nothing if that is
- * not known.  False: the epoch may not be over, so ask later. */
+/* Copy the counts of a server in the epoch of an instant; none if they are not
+ * known.  False: the epoch may not be over, so try again later. */
 bool counted_find(struct counted_epochs *e, struct instant at, int server,
     struct counted *out);

@@ -42,7 +42,7 @@ enum hazard_kind {
 	    HAZARD_KIND_COUNT
 };
 
-/* Its arguments if a column is YES, or NO; else nothing. */
+/* Expand to the arguments if a column is YES, or NO; else to nothing. */
 #define HAZARD_IF_YES(...) __VA_ARGS__
 #define HAZARD_IF_NO(...)
 

@@ -10,7 +10,7 @@
 #include "talechain/events/events.h"
 #include "talechain/render/scene.h"
 
-/* What one kind of thing may take of the bounds in story.h. */
+/* Limits of one kind of bar or arrow, within the bounds in story.h. */
 #define WAKE_NEAR_NS (20 * NS_PER_US) /* of what it leads to */
 #define DELAYS_MAX 100
 #define PIECES_MAX 300
@@ -77,7 +77,7 @@ draw_stages(struct explainer *ex)
 	    "response unread");
 }
 
-/* What a server did with the request, as far as is known. */
+/* Draw what a server did with the request, as far as is known. */
 static void
 draw_server(struct explainer *ex, int i)
 {
@@ -237,7 +237,7 @@ piece_from(const struct story *s, int64_t ns)
 	return FIRST_WHERE(i, s->segments, s->segment[i].end_ns > ns);
 }
 
-/* What a thread's run was, by the piece of the path that it is in. */
+/* Kind of a thread's run, by the piece of the path that the run is in. */
 static enum story_bar_kind
 run_kind(const struct claim *c)
 {
@@ -287,7 +287,8 @@ draw_run(struct explainer *ex, const struct story_bar *run)
 	bar_add(ex, &b);
 }
 
-/* What the threads that took part did on their CPUs, the longest first. */
+/* Draw what the threads that took part did on their CPUs; of too many intervals
+ * the longest. */
 static void
 draw_intervals(struct explainer *ex)
 {

@@ -24,7 +24,7 @@ static const char *const process_name[] = {
     [CHROME_REQUEST] = "request",
 };
 
-/* What every event begins with. */
+/* Begin an event with the members that every event has. */
 static void
 event_begin(struct json *j, const char *phase, const struct chrome_track *t,
     const char *name)

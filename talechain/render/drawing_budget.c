@@ -81,7 +81,7 @@ segment_draw(
 	text_add(x, "</g>\n");
 }
 
-/* What the segments add up to, largest first, in as many lines as needed. */
+/* Draw the sum of each cause, largest first, in as many lines as needed. */
 static void
 sums_draw(struct drawing *d)
 {

@@ -72,7 +72,8 @@ tick_text(
 				   : "\xc2\xb5s");
 }
 
-/* Its number would be cut at the right edge: it ends there. */
+/* True if the number of a tick would be cut at the right edge, so that it must
+ * end at the tick. */
 static bool
 is_last(double at)
 {

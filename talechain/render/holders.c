@@ -42,7 +42,7 @@ holder_get(struct holder *h, uint32_t tid)
 	return NULL;
 }
 
-/* What the holder did within a piece. */
+/* Draw what the holder did within a piece. */
 static void
 draw_holder(struct explainer *ex, unsigned lane, uint32_t tid,
     const struct story_segment *g, unsigned *drawn)

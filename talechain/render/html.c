@@ -130,7 +130,7 @@ put_tables(struct html_page *g)
 	tables_render(g->x, g->s, g->p);
 }
 
-/* What replaces {{NAME}}. */
+/* Writers of the text that replaces {{NAME}}. */
 static const struct {
 	const char *name;
 	void (*put)(struct html_page *g);

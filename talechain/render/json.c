@@ -139,7 +139,7 @@ write_verdict(const struct story *s, struct json *j)
 	json_object_end(j);
 }
 
-/* What each cause sums up to; those of nothing are left out. */
+/* Write the sum of each cause; causes without time are left out. */
 static void
 write_causes(const struct story *s, struct json *j)
 {
@@ -394,7 +394,7 @@ write_event(const struct story *s, size_t i, struct json *j)
 	write_arguments(&e->slot.event, j);
 }
 
-/* What is known to be missing. */
+/* Write what is known to be missing. */
 static void
 write_loss(const struct tale *t, struct json *j)
 {

@@ -36,6 +36,7 @@ enum kind {
 	    KIND_COUNT
 };
 
+/* How a cause, or a bar, is drawn. */
 enum kind kind_of_cause(enum tale_cause cause);
 enum kind kind_of_bar(const struct story_bar *b);
 

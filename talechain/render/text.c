@@ -317,7 +317,7 @@ render_pauses(const struct tale *t, struct text *x)
 	}
 }
 
-/* What is missing, also if nothing is. */
+/* Print what is missing, also if nothing is. */
 static void
 render_missing(const struct tale *t, struct text *x)
 {

@@ -93,7 +93,7 @@ name_plain(char *name)
 
 /* --- accounts ------------------------------------------------------------- */
 
-/* What a row takes, about. */
+/* Approximate size of an account's row, bytes. */
 static size_t
 account_bytes(const struct account_named *one)
 {
@@ -155,7 +155,7 @@ account_store_add(
 	return db_end(d, err);
 }
 
-/* Its causes; false: they do not add up to its total. */
+/* Read an account's causes; false: they do not add up to its total. */
 static bool
 causes_read(const char *text, struct account *a)
 {
@@ -177,7 +177,8 @@ causes_read(const char *text, struct account *a)
 	return more == 0 && sum == a->total_ns;
 }
 
-/* What was counted; a counter that is not known any more is left out. */
+/* Read what was counted; a counter that is not known any more is left out.
+ * False: malformed, or beyond the bounds. */
 static bool
 counted_read(const char *text, struct account *a)
 {
@@ -316,7 +317,8 @@ latency_store_add(struct account_store *s, const struct latency_block *block)
 	return err;
 }
 
-/* Its counts; false: they are not of a histogram, or do not add up. */
+/* Read the counts of a block; false: they are not of a histogram, or do not add
+ * up. */
 static bool
 buckets_read(const char *text, struct latency_block *b)
 {

@@ -389,7 +389,7 @@ try_open(struct db *d)
 	if (d->sqlite == NULL)
 		return -ENOMEM;
 	err = db_error(d);
-	/* It opens for reading alone what cannot be opened for writing. */
+	/* SQLite opens a file for reading alone if it cannot be written. */
 	if (err == 0 && sqlite3_db_readonly(d->sqlite, "main") > 0)
 		err = -EROFS;
 	if (err < 0)

@@ -45,6 +45,9 @@ struct db {
 	struct db_table before[DB_TABLES]; /* the transaction */
 };
 
+/* Open the database whose fields above are set; a damaged file is put aside and
+ * a new one begun.  -EROFS: the file cannot be written.  After an error the
+ * database is closed; closing it again does nothing. */
 int db_open(struct db *d);
 void db_close(struct db *d);
 
@@ -64,6 +67,7 @@ int db_end(struct db *d, int err);
 /* Delete the oldest rows of a table, which count as dropped. */
 int db_drop_oldest(struct db *d, struct db_table *t, uint64_t rows);
 
+/* Delete the row of a table with this number, if there is one. */
 int db_row_delete(struct db *d, struct db_table *t, int64_t number);
 /* A row cannot be what Tailor wrote: count it and delete it. */
 void db_row_bad(struct db *d, struct db_table *t, int64_t number);

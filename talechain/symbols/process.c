@@ -85,7 +85,8 @@ name_file(const struct mapping *m, struct symbol *of, size_t n)
 	}
 }
 
-/* Its number where it runs, and its user; false: it is gone. */
+/* Read a process's number in its own namespace, and its user; false: the
+ * process is gone. */
 static bool
 process_read(uint32_t pid, unsigned *inside, int64_t *user)
 {

@@ -58,7 +58,8 @@ want(struct wanted *w, uint32_t pid, uint64_t address, bool innermost)
 			return;
 	if (w->count == SYMBOLS_TALE || address == 0)
 		return;
-	/* What is called from an address has it as where it returns to. */
+	/* A caller's frame holds the address to return to, which is after the
+	 * call. */
 	w->of[w->count++] = (struct symbol){.pid = pid,
 	    .address = address,
 	    .at = innermost ? address : address - 1};

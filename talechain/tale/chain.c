@@ -458,7 +458,8 @@ tale_chain_bounds(struct tale *t)
 			instant_since(t->request.finished, left) > AWAY_NS))
 			t->end = left;
 	}
-	/* It read in pieces, as it could: that is a part of the response. */
+	/* The client read the response in pieces: the response lasts until the
+	 * last piece is read. */
 	if (c.client_read != NEVER && c.client_began < c.client_read) {
 		left = instant_plus(t->t0, c.client_read);
 		if (instant_before(t->end, left) && !t->client.same_host)

@@ -21,7 +21,8 @@ struct chain_attempt {
 	int64_t sent;  /* the server gave the response's last byte to TCP */
 	int64_t left;  /* that byte left the server's TCP */
 	int64_t back;  /* it reached Tailor's socket */
-	/* It ended with its connection, not with its last byte; then: */
+	/* The response ended with its connection, not with its last byte;
+	 * then: */
 	bool by_close;
 	int64_t read;	    /* Tailor read that byte */
 	int64_t closed;	    /* the server's FIN left its TCP */

@@ -129,7 +129,8 @@ flow_begins(struct state_flow *f, unsigned end, uint64_t position)
 	f->begun[end] = (uint32_t)position;
 }
 
-/* What an end sends responds to all that it had been sent. */
+/* Follow a connection's flow: the bytes that an end sends respond to all that
+ * this end had been sent. */
 static void
 state_flow(
     struct stream_state *s, uint64_t position, const struct talechain_event *e)

@@ -62,7 +62,7 @@ state_java_key(uint64_t tid, unsigned part)
 void stream_state_step(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
 
-/* What stream_state_step does for a switch, a name, a part of a Java name, and
+/* Parts of stream_state_step: for a switch, a name, a part of a Java name, and
  * a beginning or end of a pause. */
 void stream_state_switch(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);

@@ -327,7 +327,8 @@ take_softirq(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* What had the CPU while a thread, which gets it now, was ready for so long. */
+/* Take the last switches of a CPU while the thread that gets it now was ready,
+ * if that took long. */
 static int
 take_passed(struct slicer *s, const struct talechain_event *e)
 {
@@ -362,7 +363,8 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 		memset(s->passed[cpu], 0, sizeof(s->passed[cpu]));
 		s->waited[cpu] = false;
 	} else if (slice_is_thread(s->tale, e->tid)) {
-		/* It waits for what runs there until it comes back. */
+		/* A preempted thread waits for the threads that run there until
+		 * it comes back. */
 		s->waited[cpu] = e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED;
 	} else if (!s->waited[cpu]) {
 		s->passed[cpu][s->passes[cpu]++ % SLICE_PASSED] = *slot;
@@ -416,7 +418,7 @@ take_fault(struct slicer *s, const struct timeline_slot *slot)
 	return err;
 }
 
-/* What a server's thread did with our request, as sums: the first half. */
+/* Take the sums of a server's thread for our request: the first half. */
 static int
 take_sum(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -451,7 +453,8 @@ slice_left(struct slicer *s)
 			thread[i].tid, &slot) ||
 		    preempted(&slot.event))
 			continue;
-		/* What ran next would seem to run until the window. */
+		/* The thread that ran next would seem to run until the
+		 * window. */
 		slot.event.arg[0] =
 		    (uint64_t)slot.event.pid << 32 | slot.event.tid;
 		slot.event.arg[1] = slot.event.arg[2] = 0;

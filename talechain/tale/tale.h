@@ -91,8 +91,8 @@ int tale_slice_next(struct tale **out, struct tale_checkpoints *checkpoints,
     int64_t slack_ns);
 void tale_free(struct tale **tp);
 
-/* What tale_slice_next remembers of a stream; the reader is borrowed and is
- * for this alone.  0 or -ENOMEM; 4.5 MiB.  One thread. */
+/* Memory of tale_slice_next about a stream.  The reader is borrowed, and no
+ * other code may use it.  0 or -ENOMEM; 4.5 MiB.  One thread. */
 int tale_checkpoints_new(
     struct tale_checkpoints **out, struct timeline_reader *reader);
 void tale_checkpoints_free(struct tale_checkpoints **cp);

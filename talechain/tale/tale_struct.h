@@ -74,20 +74,21 @@ struct tale {
 	unsigned threads;
 };
 
-/* The numbers packed into the kernel's events of flows. */
+/* Upper one of two 32-bit numbers packed into an argument. */
 static inline uint32_t
 tale_high(uint64_t packed)
 {
 	return (uint32_t)(packed >> 32);
 }
 
+/* Lower one of them. */
 static inline uint32_t
 tale_low(uint64_t packed)
 {
 	return (uint32_t)packed;
 }
 
-/* Some of its bits, from the lowest on. */
+/* Some bits of an argument: so many, from bit low on. */
 static inline uint64_t
 tale_field(uint64_t packed, unsigned low, unsigned bits)
 {
@@ -101,12 +102,14 @@ event_ports(const struct talechain_event *e)
 	return tale_high(e->arg[3]);
 }
 
+/* Port of the end that an event of a flow is of. */
 static inline uint16_t
 event_local(const struct talechain_event *e)
 {
 	return (uint16_t)(e->arg[3] >> 48);
 }
 
+/* Port of the other end. */
 static inline uint16_t
 event_remote(const struct talechain_event *e)
 {

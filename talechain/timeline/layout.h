@@ -50,6 +50,7 @@ struct timeline {
 	int fd;	      /* owned, holds the lock; -1: anonymous */
 };
 
+/* Size of a stream of 2^slot_log2 slots with its header, bytes. */
 static inline size_t
 timeline_bytes(unsigned slot_log2)
 {

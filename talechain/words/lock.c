@@ -33,7 +33,7 @@ holder_add(struct holders *h, uint32_t tid)
 		h->tid[h->count++] = tid;
 }
 
-/* What a thread did within a piece. */
+/* Add what a thread did within a piece. */
 static void
 doing_add(const struct explainer *ex, struct holders *h, uint32_t tid,
     const struct story_segment *piece)
@@ -64,7 +64,7 @@ holders_find(
 	}
 }
 
-/* What the threads that were waited for did most. */
+/* The cause that took most of the time of the threads that were waited for. */
 static enum tale_cause
 doing_most(const struct holders *h)
 {

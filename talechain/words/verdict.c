@@ -299,7 +299,7 @@ unused_why(const struct explainer *ex, int attempt)
 	return "whose response was not used";
 }
 
-/* What the server did with the request. */
+/* Explain what the server did with the request. */
 static void
 say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -360,7 +360,7 @@ say_queue(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		phrase_add(l, "; Tailor then responded with %d", r->status);
 }
 
-/* What is not known of a thread, and why. */
+/* Explain what is not known of a thread, and why. */
 static void
 say_not_observed(
     const struct explainer *ex, const struct claim *c, struct phrase *l)
@@ -413,7 +413,7 @@ say_response(const struct explainer *ex, const struct phrase *l, int i)
 	    text_ms(ms, instant_since(end, a->written)));
 }
 
-/* What is not known, and why. */
+/* Explain what is not known, and why. */
 static void
 say_unknown(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {

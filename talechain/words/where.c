@@ -15,7 +15,7 @@ piece_of(const struct explainer *ex, const struct claim *c)
 	return &ex->s->segment[c - ex->segment_claim];
 }
 
-/* What pieces of a cause may have in common. */
+/* Properties that pieces of a cause may have in common. */
 enum common { COMMON_CALL, COMMON_PEER, COMMON_OTHER };
 
 static bool
