@@ -402,7 +402,8 @@ rundir_make_for(const char *path, uid_t uid, gid_t gid)
 			err = more < 0 ? more : -errno;
 			break;
 		}
-		/* What is below is for the user to make. */
+		/* Directories below one that another user may change are left
+		 * for the user to make. */
 		if (st.st_uid != 0 ||
 		    (open_to_others(&st) && (st.st_mode & S_ISVTX) == 0))
 			break;

@@ -260,7 +260,7 @@ address_may_equal(
 
 /* --- networks --------------------------------------------------------- */
 
-/* Whether all bits after the network's are zero. */
+/* True if all bits after the network's are zero. */
 static bool
 is_masked(const struct config_network *n)
 {

@@ -12,9 +12,11 @@ network_parse(const char *text, struct config_network *out, const char **why);
 
 #define NETWORK_TEXT_MAX (INET6_ADDRSTRLEN + 4)
 
+/* A network as text: "10.0.0.0/8", or "unix" for Unix sockets.  Returns out. */
 char *
 network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX]);
 
+/* True for 127.0.0.0/8 and ::1; false for a Unix socket. */
 bool address_is_loopback(const struct config_address *a);
 
 /* True if two addresses are equal, or the other address of one is the second:

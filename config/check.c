@@ -60,7 +60,8 @@ check_listeners(const struct config *c, struct config_errors *errors)
 		    c->admin.text);
 }
 
-/* Whether proxy.trust has peers on Unix sockets (local) or others. */
+/* True if proxy.trust has peers on Unix sockets (local), or others (not
+ * local). */
 static bool
 trusts_any(const struct config *c, bool local)
 {
@@ -85,7 +86,7 @@ check_proxied(const struct config *c, struct config_errors *errors)
 	}
 }
 
-/* Whether a server's address is the listener's own. */
+/* True if a server's address is the listener's own. */
 static bool
 leads_back(
     const struct config_address *listener, const struct config_address *server)

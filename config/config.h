@@ -302,7 +302,7 @@ int config_name(
  * contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
 
-/* Whether a response to a health check with this status is a good one. */
+/* True if a response with this status passes a server's health check. */
 bool config_status_expected(const struct config_server *s, unsigned status);
 
 /* Called with a key that differs.
@@ -324,10 +324,10 @@ bool config_server_replaces(
 /* The TCP port of an address, -1 of a Unix socket's or of none. */
 int config_address_port(const struct config_address *a);
 
-/* Whether an address means all of this machine's. */
+/* True if an address means all addresses of this machine: 0.0.0.0 or ::. */
 bool config_address_is_any(const struct config_address *a);
 
-/* Whether two addresses are the same; none is the same as none. */
+/* True if two addresses are set and the same; an unset one equals none. */
 bool config_address_equal(
     const struct config_address *a, const struct config_address *b);
 

@@ -61,7 +61,7 @@ name_of_listener(const struct config_address *a, char out[NAME_BYTES])
 		name_of_process(out);
 }
 
-/* Whether the name is the same after a restart. */
+/* True if the name stays the same after a restart. */
 static bool
 lasts(const char *name)
 {

@@ -31,7 +31,7 @@ last_name(const char *path)
 	return dot != NULL ? dot + 1 : path;
 }
 
-/* Whether both paths name members of the same section. */
+/* True if both paths name members of the same section. */
 static bool
 same_section(const char *a, const char *b)
 {
@@ -159,7 +159,7 @@ report_value(struct judge *j, const struct config_key *key, const char *path,
 		return;
 	}
 	key_describe(key, refusal->at != NULL, expected, sizeof(expected));
-	/* What follows a colon is an argument, no slip of a name. */
+	/* Text after a colon is an argument, not a misspelt choice. */
 	if (key->choices != NULL && cJSON_IsString(at) &&
 	    strchr(at->valuestring, ':') == NULL)
 		nearest = suggest_choice(key->choices, at->valuestring);
@@ -309,7 +309,7 @@ find_twin(const cJSON *object, const cJSON *member)
 	return e != member ? e : NULL;
 }
 
-/* What an object there looks like. */
+/* Example of the object that a path needs, to follow "must be an object". */
 static const char *
 object_like(const char *path)
 {

@@ -27,6 +27,8 @@ void judge_unknown(
 void errors_add(struct config_errors *errors, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* True once more than ERRORS_MAX errors were added: errors_add drops the
+ * rest. */
 bool errors_full(const struct config_errors *errors);
 
 /* Room for any text of errors_quote. */

@@ -90,7 +90,7 @@ char *key_path(const char *path, unsigned index, char out[KEY_PATH_MAX]);
  * has no index of one digit: it is only copied, and *index is 0. */
 bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
 
-/* Whether there is a section of this path ("hedging", "servers[]"). */
+/* True if there is a section of this path ("hedging", "servers[]"). */
 bool key_section_exists(const char *path);
 
 /* The text of keys.txt about a key or section, in one line; "" if none.
@@ -98,16 +98,16 @@ bool key_section_exists(const char *path);
 #define KEY_TEXT_MAX 2048
 char *key_text(const char *path, char out[KEY_TEXT_MAX]);
 
-/* Whether key number k is in the section, or in one inside it.  Then name is
+/* True if key number k is in the section, or in one inside it.  Then name is
  * that of the section's member ("via", "servers") and inner the path of the
- * section that the member is, "" if it is the key itself. */
+ * section that the member is, "" if the member is the key itself. */
 bool key_member(unsigned k, const char *section, char name[KEY_PATH_MAX],
     char inner[KEY_PATH_MAX]);
 
 /* True if a key is a member of struct config_server. */
 bool key_of_server(const struct config_key *key);
 
-/* Whether ":" and an argument may follow this choice. */
+/* True if ":" and an argument may follow this choice. */
 bool key_takes_argument(
     const struct config_key *key, const struct key_choice *choice);
 
@@ -139,7 +139,8 @@ struct config;
 bool
 place_find(const struct config *c, const char *name, char *out, size_t size);
 
-/* Whether a path begins with one that stands for a whole directory. */
+/* True if a path begins with a place that is a whole directory: {run}/ or
+ * {state}/. */
 bool place_begins(const char *path);
 
 /* Describe the values of a key, or of an element of its list, as words after

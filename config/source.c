@@ -131,7 +131,7 @@ count_digits(const char *p)
 	return strspn(p, "0123456789");
 }
 
-/* Whether n bytes at p are a number of RFC 8259. */
+/* True if the n bytes at p are a number of RFC 8259. */
 static bool
 is_number(const char *p, size_t n)
 {

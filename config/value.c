@@ -191,7 +191,8 @@ replace_text(char **out, const char *text)
 	return 0;
 }
 
-/* What follows "sleep:" or "usdt:". */
+/* Store the argument of a choice, the text after "sleep:" or "usdt:".  0 or a
+ * negative errno. */
 static int
 set_argument(const struct config_key *key, void *base, const char *text)
 {

@@ -78,6 +78,10 @@ value_write_function value_write_flags, value_write_listen,
 value_release_function value_release_choice, value_release_text,
     value_release_address, value_release_listen, value_release_texts;
 
+/* True if s is what its name states: an absolute path, one that begins with
+ * {run} or {state}, or ""; 1 to 32 letters, digits, ".", "_" and "-" (or "");
+ * the target of a request, or ""; a value for Host, or ""; "auto", "none" or
+ * one CPU; "auto", a list of CPUs, or "". */
 bool value_is_path(const char *s);
 bool value_is_name(const char *s);
 bool value_is_name_or_none(const char *s);

@@ -120,7 +120,7 @@ print_key(FILE *f, const struct config_key *key)
 	}
 }
 
-/* Whether key is a member of the section and of none inside it. */
+/* True if key is a member of the section, and of none inside it. */
 static bool
 is_member(const struct config_key *key, const char *section)
 {

@@ -69,6 +69,7 @@ int daemon_reload(struct daemon *d, const char *why, struct reload_result *out);
 
 struct proxy;
 
+/* Fill in the limits of the hedging policy from a configuration. */
 void limits_hedging(const struct config *c, struct hedging_limits *l);
 
 /* Make the directory for spools, and warn if it cannot be used.  After

@@ -113,7 +113,8 @@ blocks_needed(const struct config *c)
 	return blocks;
 }
 
-/* What of our own making has a size for each unit of configuration. */
+/* Bytes, by use, of Tailor's own structures whose number or size the
+ * configuration sets. */
 static void
 memory_plan_make(const struct proxy *p, struct memory_plan *out)
 {

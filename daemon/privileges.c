@@ -29,8 +29,8 @@
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
-/* What a start needs as another user: ports below 1024, and more descriptors.
- * Nothing that opens a file. */
+/* Capabilities that a start as another user needs: for ports below 1024, and
+ * for more descriptors.  None that opens a file. */
 static const uint64_t for_the_start =
     BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_RESOURCE);
 
@@ -131,7 +131,8 @@ make_directories(const struct config *c, const struct user *u)
 	make_for(c->slow.store, u);
 }
 
-/* What an executed program could get back. */
+/* Drop the capabilities that an executed program could get back.  0 or
+ * -errno. */
 static int
 bounding_clear(void)
 {
@@ -176,8 +177,8 @@ identity_change(const struct user *u)
 	return capabilities_keep(for_the_start);
 }
 
-/* What is read again at a reload.  Nothing may come of a file that only root
- * can read: the next reload would fail. */
+/* Refuse a file that a reload will read again but the user cannot read: what
+ * only root can read must not count, or the next reload would fail. */
 static int
 config_check_readable(const char *file, const struct user *u)
 {
@@ -199,7 +200,8 @@ config_check_readable(const char *file, const struct user *u)
 	return -ECANCELED; /* this line says all */
 }
 
-/* What a launched program finds as it was before our start. */
+/* Resource limits that a launched program gets as they were before our
+ * start. */
 static struct {
 	int resource;
 	struct rlimit before;

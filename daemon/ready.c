@@ -14,7 +14,7 @@
 #define PATIENCE_NS (5 * NS_PER_S)
 #define ROUTE_BYTES 800
 
-/* What is known of it now, and no more. */
+/* How far a server's process is known now, as text. */
 static const char *
 sight(const struct profiler_stats *stats, unsigned i)
 {
@@ -83,8 +83,8 @@ all_reported(const struct proxy *p, const struct profiler_stats *stats)
 	return true;
 }
 
-/* Whether each server's process has been looked for, and what it responds: at
- * the start of a busy machine that comes late. */
+/* True once each server's process has been looked for and each server was
+ * probed, which takes long at the start of a busy machine. */
 static bool
 all_sought(const struct proxy *p, const struct profiler_stats *stats)
 {
@@ -115,7 +115,7 @@ add_wait(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
 					      : stats->server[i].detail);
 }
 
-/* What each server lacks: its process, or a good response. */
+/* Log what each server lacks: its process, or a good response. */
 static void
 report_waiting(struct proxy *p, const struct profiler_stats *stats)
 {

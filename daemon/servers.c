@@ -123,8 +123,8 @@ seats_find(const struct proxy *p, struct seats *out)
 			out->of[seat_for(p, out, &c->server[k])] = (int)k;
 }
 
-/* What can be done at once: configure one that stays, or begin one in a place
- * that is free.  Whether it has begun. */
+/* Do what can be done at once for a place: configure a server that stays, or
+ * begin one if the place is free.  True if one has begun. */
 static bool
 seat_take(struct proxy *p, unsigned place, const struct config_server *c)
 {

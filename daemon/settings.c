@@ -26,7 +26,7 @@ set_key(void *to, const struct option_row *row, const char *text)
 	return setting_add(to, row->name, text);
 }
 
-/* What is one server's: the last of two would win silently. */
+/* An option for one server, given once: the last of two would win silently. */
 static int
 set_server(void *to, const struct option_row *row, const char *text)
 {
@@ -87,7 +87,8 @@ static const struct option_row rows[] = {
 	option_chosen, AT(completion), .values = "bash zsh fish"},
 };
 
-/* What is no option but can be had, and commands of other daemons. */
+/* Words that are no options, with advice: misnamed options, and commands of
+ * other daemons. */
 static const struct line_instead insteads[] = {
     {"--standby", "did you mean --backup?"},
     {"--upstream --backend --server --target", "did you mean --active?"},

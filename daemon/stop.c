@@ -83,7 +83,7 @@ any_outlives(const struct clients *all)
 	return false;
 }
 
-/* Whether a client keeps a connection of before the stop, by a response that
+/* True if a client keeps a connection from before the stop, by a response that
  * did not say close. */
 static bool
 any_kept(const struct clients *all)
@@ -111,7 +111,7 @@ has_served(const struct daemon *d, struct instant now)
 		   p->config->proxy.stop_timeout_ns / IDLE_SHARE;
 }
 
-/* What comes from now on waits for the next process. */
+/* Close the listeners: connections from now on wait for the next process. */
 static void
 accept_no_more(struct daemon *d)
 {

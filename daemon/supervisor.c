@@ -84,7 +84,8 @@ child_describe(int status, char *out, size_t size)
 		snprintf(out, size, "status %d", WEXITSTATUS(status));
 }
 
-/* What a person can do about an end after a start; NULL: nothing. */
+/* Advice to the operator about a program that ended after its start; NULL:
+ * none. */
 static const char *
 child_advice(const struct server *s, int status)
 {
@@ -128,7 +129,7 @@ child_reap(struct server *s)
 	s->program.pid = 0;
 }
 
-/* It and all that it started have ended. */
+/* The program and all processes that it started have ended. */
 static void
 child_over(struct server *s, bool stopping)
 {
@@ -152,8 +153,8 @@ child_over(struct server *s, bool stopping)
 	supervisor_again(s);
 }
 
-/* Whether any of its group is left.  Those that have become another user are
- * not ours to end. */
+/* True if a process is left in the program's group.  Processes that have become
+ * another user cannot be ended and do not count. */
 static bool
 group_lives(const struct server *s)
 {
@@ -283,7 +284,8 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* ours is 1 ns */
 	privileges_limits_restore();
-	/* What a unit gives Tailor (AmbientCapabilities) is for Tailor. */
+	/* Capabilities that a unit gives Tailor (AmbientCapabilities) are not
+	 * for the program. */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (cpus != NULL)
 		sched_setaffinity(0, sizeof(*cpus), cpus);
@@ -293,7 +295,8 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 		dup2(output, 1);
 		dup2(output, 2);
 	}
-	/* What we were started with is not the program's either. */
+	/* Descriptors that Tailor was started with are not for the program
+	 * either. */
 	syscall(SYS_close_range, 3U, ~0U, 0U);
 	if (c->directory != NULL && *c->directory != '\0' &&
 	    chdir(c->directory) < 0)

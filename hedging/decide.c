@@ -123,7 +123,7 @@ refusal_load(const struct hedging *h, unsigned target,
 	return HEDGE_REFUSED_NONE;
 }
 
-/* Whether the reason is temporary. */
+/* True if the reason is temporary. */
 static bool
 refusal_passes(enum hedge_refusal refusal)
 {

@@ -272,9 +272,9 @@ int hedging_overflow(const struct hedging *h, struct instant now);
 
 /*
  * hedging_probe_wanted(h, server), hedging_probe_done(h, server, ok, now):
- * Whether only a probe can show that a server has recovered: it gets no
- * requests and its latest outcomes are errors (B4), or it is UNRESPONSIVE.  A
- * probe is an outcome.  Returns actions.
+ * True if only a probe can show that a server has recovered: that server gets
+ * no requests and its latest outcomes are errors (B4), or it is UNRESPONSIVE.
+ * A probe is an outcome.  Returns actions.
  */
 bool hedging_probe_wanted(const struct hedging *h, unsigned server);
 unsigned hedging_probe_done(
@@ -284,15 +284,16 @@ unsigned hedging_probe_done(
  * failed goes to the other server if that is up, warm or not. */
 int hedging_choose_for(const struct hedging *h, const struct race *race);
 
-/* Whether one more request may be sent to a server (B1). */
+/* True if one more request may be sent to a server (B1). */
 bool hedging_has_room(const struct hedging *h, unsigned server);
 
-/* Whether the server that the latest attempt did not use could take a request
- * that was written once, now: up, without a hazard, with room. */
+/* True if the server that the latest attempt did not use could now take a
+ * request that was written once: that server is up, without a hazard, with
+ * room. */
 bool hedging_has_other(const struct hedging *h, const struct race *race,
     const struct hedge_view *view);
 
-/* Whether a request may be hedged at all (E1, E2, E3, E7, E9). */
+/* True if a request may be hedged at all (E1, E2, E3, E7, E9). */
 bool hedging_may_repeat(const struct hedge_view *view);
 
 /* B1: a slot of this server is free while new requests are queued and hedges
@@ -310,10 +311,10 @@ enum hedge_refusal hedging_decide(struct hedging *h, const struct race *race,
     const struct hedge_view *view, enum hedge_trigger trigger,
     struct instant now, int *server);
 
-/* Whether to call hedging_decide at once, with the server's trigger, for a
- * first attempt just started on it: the server is in a hazard and the other
- * one is still warming up, so new requests stay, but the other may respond
- * sooner. */
+/* True if hedging_decide is to be called at once, with the server's trigger,
+ * for a first attempt just started on that server: the server is in a hazard
+ * and the other one is still warming up, so new requests stay, but the other
+ * may respond sooner. */
 bool hedging_hedge_at_start(
     const struct hedging *h, unsigned server, struct instant now);
 
@@ -332,7 +333,7 @@ hedging_acted_on(const struct hedging *h)
 enum hedge_trigger
 hedging_hazard_trigger(const struct hedging *h, unsigned server);
 
-/* Whether an attempt other than this running one may still give the response:
+/* True if an attempt other than this running one may still give the response:
  * one runs, is held, or may yet be started.  Only what cannot change for this
  * request counts against that: the mode, a single server, the request itself,
  * attempts used up.  False: holding back the response of this attempt gains
@@ -340,8 +341,8 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server);
 bool hedging_may_overtake(const struct hedging *h, const struct race *race,
     int attempt, const struct hedge_view *view);
 
-/* Whether the latest attempt is a hedge whose hazard is over while the first
- * attempt still runs.  If nothing of it was written yet, end it with
+/* True if the latest attempt is a hedge whose hazard is over while the first
+ * attempt still runs.  If nothing of the hedge was written yet, end it with
  * ATTEMPT_END_UNSENT: its token comes back and the request may be hedged again
  * (T3). */
 bool hedging_hedge_obsolete(const struct hedging *h, const struct race *race);
@@ -428,7 +429,7 @@ enum race_step race_ended(struct hedging *h, struct race *r, int attempt,
     enum attempt_end end, int64_t latency_ns, bool written,
     const struct hedge_view *view, struct instant now, int *server);
 
-/* Whether another attempt is running beside this one. */
+/* True if another attempt is running beside this one. */
 bool race_has_rival(const struct race *r, int attempt);
 
 /* The request's deadline passes, and this attempt, written since an instant,

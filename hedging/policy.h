@@ -47,13 +47,14 @@ policy_other(unsigned server)
 	return 1 - server;
 }
 
+/* The bit of a kind in a set of hazards. */
 static inline uint32_t
 policy_bit(enum hazard_kind kind)
 {
 	return UINT32_C(1) << kind;
 }
 
-/* Whether a status says "not here" or "not now", of the server that it comes
+/* True if a status means "not here" or "not now", of the server that it comes
  * from and not of the request: Request Timeout, Misdirected Request, Too Early,
  * Too Many Requests. */
 static inline bool
@@ -62,14 +63,14 @@ policy_is_elsewhere(int status)
 	return status == 408 || status == 421 || status == 425 || status == 429;
 }
 
-/* W1: whether a response with this status may win at once. */
+/* W1: true if a response with this status may win at once. */
 static inline bool
 policy_acceptable(int status)
 {
 	return status >= 100 && status < 500 && !policy_is_elsewhere(status);
 }
 
-/* B4: whether a status is an error of the server.  501 and 505 speak of the
+/* B4: true if a status is an error of the server.  501 and 505 concern the
  * request. */
 static inline bool
 policy_is_error(int status)
@@ -77,7 +78,7 @@ policy_is_error(int status)
 	return status >= 500 && status != 501 && status != 505;
 }
 
-/* Whether swapping, hedging and failing over are possible at all. */
+/* True if swapping, hedging and failing over are possible at all. */
 bool policy_acts(const struct hedging *h);
 
 /* Connections in use for any purpose. */

@@ -108,7 +108,8 @@ hedging_server_up(struct hedging *h, unsigned server, struct instant now)
 	s = &h->server[server];
 	if (s->state == SERVER_WARMING || s->state == SERVER_READY)
 		return 0;
-	/* It answered, so it is alive, even if EXIT's end has not arrived. */
+	/* The server responded, so it is alive, even if EXIT's end has not
+	 * arrived. */
 	hazards_set(s, s->hazards & ~policy_bit(HAZARD_EXIT), now);
 	/* policy_review ends it at once if the other server is not READY. */
 	if (policy_acts(h) && h->limits.warmup_requests > 0)

@@ -26,7 +26,7 @@
 #define DRAIN_MAX_NS (2 * NS_PER_S)   /* S3 */
 #define COLLECT_MAX_NS (3 * NS_PER_S) /* S3: then it is TIRED */
 #define AGAIN_NS (10 * NS_PER_S)
-/* What is used is seen so long after a collection's end, at the latest. */
+/* Heap use after a collection is seen so long after its end, at the latest. */
 #define STALE_NS NS_PER_S
 #define FULL_AT 0.7   /* S5: of the old generation */
 #define FULL_STEP 0.1 /* what must have come since the last full one */
@@ -73,8 +73,7 @@ full_bytes(const struct steer_server *s)
 	return part * (double)s->heap.capacity;
 }
 
-/* What is used, bytes: nothing, while what is seen is from before its last
- * collection. */
+/* Heap in use, bytes: 0 while the figure is from before the last collection. */
 static uint64_t
 used_bytes(const struct steer_server *s)
 {
@@ -139,7 +138,7 @@ steer_left_ns(const struct steer *st)
 						       : 3600 * NS_PER_S;
 }
 
-/* Whether the active one is not near full for so long. */
+/* True if the active server will not be near full for ns. */
 static bool
 has_time(const struct steer *st, int64_t ns)
 {
@@ -148,7 +147,7 @@ has_time(const struct steer *st, int64_t ns)
 	return left_ns < 0 || left_ns > ns;
 }
 
-/* S7: whether another swap would be too soon. */
+/* S7: true if another swap would be too soon. */
 static bool
 is_soon(const struct steer *st, struct instant now)
 {
@@ -230,7 +229,8 @@ missed(struct steer *st, const struct hedging *h, unsigned server,
 		st->part = PART_MIN;
 }
 
-/* What was used when it collected by itself, because it was full. */
+/* Learn how full the heap was when the server collected by itself, because the
+ * heap was full. */
 static void
 full_learn(struct steer_server *s, enum talechain_cause cause)
 {
@@ -253,7 +253,7 @@ collected(struct steer *st, const struct hedging *h, unsigned server,
 	struct steer_server *s = &st->server[server];
 	bool ordered = s->phase == STEER_COLLECTING;
 
-	/* It may have come by itself before the order has arrived. */
+	/* The collection may have begun by itself before the order arrived. */
 	if (ordered)
 		*order = (struct steer_order){STEER_ORDER_DONE, server};
 	else
@@ -280,7 +280,7 @@ collected(struct steer *st, const struct hedging *h, unsigned server,
 	phase_set(s, STEER_FRESH, now);
 }
 
-/* Whether it is another process, or the first one. */
+/* True if the figures are of another process, or of the first one. */
 static bool
 is_new(const struct steer_server *s, const struct steer_heap *heap)
 {
@@ -335,7 +335,7 @@ look(struct steer *st, const struct hedging *h, unsigned server,
 	}
 	if (heap->used > s->heap.used)
 		grown(st, server, heap->used - s->heap.used);
-	/* It may have been counted before it was over. */
+	/* A collection may have been counted before it was over. */
 	if (heap->used > s->peak || heap->used < s->heap.used)
 		s->peak = heap->used;
 	s->heap = *heap;
@@ -540,8 +540,8 @@ swap_if_due(struct steer *st, struct hedging *h, struct instant now)
 	return actions;
 }
 
-/* It is not steered now.  What is known of its process stays known: the other
- * one may be restarted. */
+/* A server is not steered now.  What is known of its process stays known: the
+ * other server may be restarted. */
 static void
 rest(struct steer *st, struct hedging *h, unsigned server,
     const struct steer_heap *heap, struct steer_order *order)

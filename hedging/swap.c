@@ -80,7 +80,8 @@ policy_can_take_over(
 {
 	const struct hedging_server *s = &h->server[server];
 
-	/* Its last word was an error: only if the other one is worse. */
+	/* The server's latest outcome was an error: only if the other one is
+	 * worse. */
 	if (instant_is_set(s->erred) &&
 	    instant_since(now, s->erred) < ERRED_NS &&
 	    !h->server[policy_other(server)].failing)
@@ -217,7 +218,7 @@ policy_review(struct hedging *h, struct instant now)
 	return swap(h, now) | HEDGING_SWEEP;
 }
 
-/* Whether a second attempt could go to the other server, warm or not. */
+/* True if a second attempt could go to the other server, warm or not. */
 static bool
 other_can_help(const struct hedging *h, unsigned server, struct instant now)
 {

@@ -150,7 +150,7 @@ hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
 	policy_outcome(h, server, !ok, now);
 	if (ok)
 		policy_latency(s, latency_ns, now);
-	/* What it learnt while it failed is not what it will do. */
+	/* Warm-up while the server failed does not count: begin again. */
 	if (s->state == SERVER_WARMING && failed && !s->failing)
 		policy_warmup_begin(s, now);
 	if (s->state != SERVER_WARMING)

@@ -145,7 +145,7 @@ field_read(struct slice line, struct http_field *field)
 	return NULL;
 }
 
-/* Whether the newest field, of which there may be one, has come before. */
+/* True if the newest field, of which there may be one, has come before. */
 static bool
 is_second(const struct http_head *head)
 {

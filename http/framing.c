@@ -70,7 +70,7 @@ transfer_encoding_read(bool request, const struct http_head *head)
 	return coding_check(te->value);
 }
 
-/* Whether all lengths are written alike. */
+/* True if all Content-Length fields are written alike. */
 static bool
 lengths_same(const struct http_head *head, struct slice first)
 {
@@ -182,7 +182,8 @@ framing_same(const struct http_head *head, const struct http_lib_head *lib)
 		   lib->content_length == head->content_length);
 }
 
-/* Whether a field is a length that came before: it takes none twice. */
+/* True if a field is a length that came before: http-parser takes none
+ * twice. */
 static bool
 is_again(const struct http_head *head, unsigned i)
 {
@@ -212,7 +213,7 @@ pieces_cut(struct slice text, const struct http_head *head,
 	return n + 1;
 }
 
-/* Whether it found the same fields. */
+/* True if http-parser found the same fields. */
 static bool
 fields_same(const struct http_head *head, const struct http_lib_head *lib)
 {

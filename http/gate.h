@@ -27,7 +27,7 @@ struct http_refusal fields_read(const struct http_limits *limits, bool request,
 const char *fields_drop(
     const struct http_limits *limits, bool request, struct http_head *head);
 
-/* Whether a field of that name may be a trailer. */
+/* True if a field of that name may be a trailer. */
 bool field_may_trail(struct slice name);
 
 /* X-Forwarded-* and Forwarded: what a client must not say of itself. */

@@ -165,9 +165,9 @@ http_field_find(const struct http_head *h, enum http_field_id id);
 const struct http_field *
 http_field_tailor(const struct http_head *h, const char *name);
 
-/* Whether a field authenticates its connection, not its request: credentials of
- * NTLM or Negotiate (RFC 4559), or a challenge to send such.  Of both schemes
- * it holds that what comes later on the connection is that user's. */
+/* True if a field authenticates its connection, not its request: credentials of
+ * NTLM or Negotiate (RFC 4559), or a challenge to send such.  With both
+ * schemes, all that comes later on the connection is that user's. */
 bool http_field_binds(struct slice name, struct slice value);
 
 /* True if a field of the head authenticates its connection. */
@@ -252,10 +252,10 @@ void http_body_keep_trailers(struct http_body *b, char *text);
  * 6.5.1).  Length or -ENOBUFS. */
 int http_write_trailers(struct slice lines, char *out, size_t capacity);
 
-/* Whether a client takes trailers: TE: trailers. */
+/* True if a client takes trailers: TE: trailers. */
 bool http_takes_trailers(const struct http_head *head);
 
-/* Whether a response is made as things happen, and has no end of its own: its
+/* True if a response is made as things happen, and has no end of its own: its
  * client wants each piece at once (event streams, X-Accel-Buffering: no). */
 bool http_is_stream(const struct http_head *head);
 
@@ -277,7 +277,7 @@ bool http_body_eof(struct http_body *b);
 /* Lines that ask a server for it, or agree to it. */
 #define HTTP_UPGRADE_LINES "Connection: upgrade\r\nUpgrade: websocket\r\n"
 
-/* Whether a request asks for an upgrade that may be passed on: GET without a
+/* True if a request asks for an upgrade that may be passed on: GET without a
  * body, exactly "Upgrade: websocket", one Sec-WebSocket-Key. */
 bool http_upgrade_wanted(const struct http_head *head);
 

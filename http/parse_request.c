@@ -31,7 +31,7 @@ text_equals(struct slice s, const char *word)
 	return strlen(word) == s.length && memcmp(s.at, word, s.length) == 0;
 }
 
-/* Whether http-parser knows the method is found out later. */
+/* Methods that http-parser does not know are refused later. */
 static struct http_refusal
 method_read(struct http_head *head)
 {

@@ -77,7 +77,7 @@ source_set(struct sockaddr_storage *out, int family, const void *address,
 	}
 }
 
-/* What follows "PROXY "; text is ours to cut up. */
+/* Read the text after "PROXY ", which is cut up.  False if it is malformed. */
 static bool
 line_read(char *text, struct sockaddr_storage *source)
 {

@@ -71,9 +71,9 @@ put_request_line(struct writer *w, const struct http_head *head)
 		put_field(w, "Host", head->authority);
 }
 
-/* What is for this connection only, and what the client wants to be taken for
- * that.  A trusted peer is a proxy that may pass its client's Connection on:
- * that must not remove what the proxy added. */
+/* True for a field that is for this connection only, or that the client wants
+ * to be taken for one.  A trusted peer is a proxy that may pass its client's
+ * Connection on: that must not remove what the proxy added. */
 static bool
 is_left_behind(
     const struct http_forward *forward, const struct http_field *field)
@@ -143,7 +143,7 @@ put_rfc7239(struct writer *w, const struct http_head *head,
 	writer_text(w, ";proto=http\r\n");
 }
 
-/* What the server learns about the client and the way here. */
+/* Write the fields that describe the client and its way here to the server. */
 static void
 put_forwarded(struct writer *w, const struct http_head *head,
     const struct http_forward *forward)

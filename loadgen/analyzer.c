@@ -159,7 +159,7 @@ pin_one(struct analyzer *a, const struct request_name *name)
 
 	(void)request_id_format(a->ids, name, id);
 	snprintf(path, sizeof(path), "/.talechain/pin?id=%s", id);
-	/* Whether it was kept shows when it is analyzed. */
+	/* A tale that was not kept is missed when its request is analyzed. */
 	int err = post(a, path, NULL, &response);
 	if (err == 0 && response.status == 200)
 		a->findings->pinned++;

@@ -105,7 +105,7 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 		fprintf(stderr, "tailorctl: %s: the stream was cut\n", f->path);
 		return FOLLOW_GONE;
 	}
-	/* What was there at the start is whole, or overtaken. */
+	/* Events from before the start are whole, or overtaken. */
 	if (f->options->dump && f->idle >= IDLE_CHECKS) {
 		fprintf(stderr,
 		    "tailorctl: %s: damaged: event %llu of %llu is missing\n",

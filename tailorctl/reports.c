@@ -64,7 +64,8 @@ state_colour(const char *state)
 	return strcmp(state, "down") == 0 ? TERMINAL_RED : TERMINAL_YELLOW;
 }
 
-/* Its phase, how full it is and when the next swap is due; or what it lacks. */
+/* A server's phase, how full its heap is and when the next swap is due; or what
+ * steering lacks. */
 static void
 show_steering(const cJSON *steer)
 {

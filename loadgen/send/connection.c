@@ -227,7 +227,8 @@ connection_want_write(struct load_pool *p, struct load_connection *c, bool want)
 		return;
 	c->wants_write = want;
 	int err = epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, c->fd, &event);
-	/* It is registered, and changing what for takes no memory. */
+	/* The socket is registered, and a change of its events takes no
+	 * memory. */
 	assert(err == 0);
 	(void)err;
 }

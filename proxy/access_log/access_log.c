@@ -102,7 +102,8 @@ write_all(struct access_log *l, const char *bytes, size_t length, size_t *done)
 	return 0;
 }
 
-/* What waits, on a line of its own.  As write_all. */
+/* Write the lines that wait, on a line of their own.  Result as of
+ * write_all. */
 static int
 write_lines(struct access_log *l, size_t *done)
 {
@@ -127,7 +128,7 @@ lines_in(const struct access_log *l, size_t bytes)
 	return n;
 }
 
-/* Whether a file ends in the middle of a line, as a full disk leaves it. */
+/* True if a file ends in the middle of a line, as a full disk leaves it. */
 static bool
 ends_cut(int fd)
 {

@@ -38,6 +38,7 @@ int access_log_switch(struct access_log **lp, int fd);
 struct access_record *access_log_begin(struct access_log *l);
 void access_log_commit(struct access_log *l);
 
+/* The counters of l, all 0 if l is NULL; the bytes that an open log takes. */
 void access_log_stats(const struct access_log *l, struct access_log_stats *out);
 size_t access_log_bytes(void);
 

@@ -141,7 +141,7 @@ static const struct admin_route routes[] = {
     {"GET", "*", .handler = on_unknown},
 };
 
-/* What a collector may ask for. */
+/* Requests that a collector may send. */
 static const struct admin_route metrics_routes[] = {
     {"GET", "/metrics", .handler = on_metrics},
     {"GET", "/healthz", .handler = on_healthz},

@@ -11,7 +11,7 @@
 /* A response is given to its client by that much (ADMIN_CLIENT_BLOCKS). */
 #define PIECE (2 * BLOCK_BYTES)
 
-/* Whether a Host, which is valid, names this machine, and is not merely a name
+/* True if a Host, which is valid, names this machine, and is not merely a name
  * that begins so: 127.0.0.1.example.com leads wherever its owner likes. */
 static bool
 is_local(struct slice host)

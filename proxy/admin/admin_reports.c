@@ -30,7 +30,8 @@ write_waits(const struct server *s, struct json *j)
 	json_object_end(j);
 }
 
-/* Its phase and how full its young generation is, or what it lacks. */
+/* A server's phase and how full its young generation is, or what steering
+ * lacks. */
 static void
 write_steer(const struct proxy *p, unsigned server, struct json *j)
 {
@@ -49,7 +50,7 @@ write_steer(const struct proxy *p, unsigned server, struct json *j)
 	json_object_end(j);
 }
 
-/* What the latest probe or health check came to. */
+/* The result of the latest probe or health check. */
 static void
 write_health(const struct server *s, struct json *j)
 {

@@ -25,6 +25,8 @@ struct label {
 /* Some of them, or none: NULL. */
 #define LABELS(...) ((const struct label[]){__VA_ARGS__, {NULL, NULL}})
 
+/* Begin an empty text, in OpenMetrics or Prometheus' format; fini frees the
+ * text. */
 void exposition_init(struct exposition *e, bool openmetrics);
 void exposition_fini(struct exposition *e);
 

@@ -245,7 +245,8 @@ write_share(enum tale_cause cause, int64_t share_ns, struct json *j)
 	json_object_end(j);
 }
 
-/* What p99 of each of the last ten minutes consists of, oldest first. */
+/* The causes that p99 of each of the last ten minutes consists of, oldest
+ * first. */
 static void
 write_tail(const struct live_report *l, const struct tail *t, struct json *j)
 {

@@ -36,7 +36,7 @@ write_periods(struct exposition *e, const struct profiler_stats *s)
 	exposition_part(e, "_count", NULL, sum);
 }
 
-/* What the observer's sweeps cost, and what they are spent on. */
+/* The cost of the observer's sweeps, in all and by source. */
 static void
 write_self(struct exposition *e, const struct profiler_stats *s)
 {
@@ -133,9 +133,9 @@ class_write(
 		    ns);
 }
 
-/* What was counted for routes that lost their place is of "other".  Of a place
- * that is given up at this moment a sample may be missing; what all of them add
- * up to never falls. */
+/* Time by class and cause; that of routes that lost their place is of "other".
+ * Of a place that is given up at this moment a sample may be missing; the sum
+ * of all samples never falls. */
 static void
 by_class(struct proxy *p, struct exposition *e)
 {

@@ -39,7 +39,7 @@ write_requests(struct proxy *p, struct exposition *e)
 	    "aborted", "1xx", "2xx", "3xx", "4xx", "5xx"};
 	static const char *const method[] = {"GET", "HEAD", "OPTIONS", "POST",
 	    "PUT", "DELETE", "PATCH", "other"};
-	/* What Tailor responds with; others would be counted, too. */
+	/* Statuses that Tailor itself sends; others would be counted, too. */
 	static const unsigned short code[] = {200, 400, 403, 404, 405, 406, 408,
 	    413, 414, 417, 429, 431, 500, 501, 502, 503, 504, 505};
 	const struct metrics *m = &p->metrics;

@@ -96,7 +96,8 @@ tale_query(struct proxy *p, struct tale_query *q, const char *id,
 	if (!question.known)
 		snprintf(question.request.external_id,
 		    sizeof(question.request.external_id), "%s", id);
-	/* Its kernel sent some of it when nothing was in flight any more. */
+	/* Kernel events of a request may come when none is in flight any more
+	 * and the observer rests. */
 	profiler_wake(p->profiler);
 	if (client != NULL) {
 		question.has_client = true;

@@ -26,6 +26,7 @@ struct tale_query {
 	void *user;
 };
 
+/* Questions, linked by tale_query.link. */
 TAILQ_HEAD(tale_query_list, tale_query);
 
 struct tale_api {
@@ -34,6 +35,7 @@ struct tale_api {
 	struct token token;		/* of talechain.token_file */
 };
 
+/* Begin without questions or a token.  There is nothing to free. */
 void tale_api_init(struct tale_api *t);
 
 /* Ask for the tale of a request by the id that its client saw.  q->done may

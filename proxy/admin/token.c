@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is wrong with a line; NULL: nothing. */
+/* The reason why a line is no token; NULL: it is one. */
 static const char *
 line_judge(struct slice line)
 {

@@ -31,7 +31,8 @@ struct analysis {
 	bool started;
 	atomic_bool stop;
 
-	/* What clients ask does not wait for tales that none asked for. */
+	/* Questions of clients do not wait for tales that no client asked
+	 * for. */
 	struct questions asked, keeps;
 	int asked_fd, keeps_fd; /* owned; readable: there may be one */
 
@@ -244,7 +245,7 @@ thread_cpu_ns(void)
 	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* Whether a KEEP question is in the budget; asked once. */
+/* True if a KEEP question is in the budget, which is charged once for it. */
 static bool
 keep_is_taken(struct analysis *a, struct analysis_question *q)
 {
@@ -265,7 +266,8 @@ static bool
 wait_until(struct analysis *a, struct instant due)
 {
 	struct pollfd p = {.fd = a->asked_fd, .events = POLLIN};
-	/* What comes while a client waits already is next in any case. */
+	/* A question that comes while a client waits already is next in any
+	 * case. */
 	nfds_t fds = instant_is_set(a->until) ? 0 : 1;
 	int64_t left_ns;
 	struct timespec t;
@@ -274,7 +276,8 @@ wait_until(struct analysis *a, struct instant due)
 		t = (struct timespec){left_ns / NS_PER_S, left_ns % NS_PER_S};
 		if (ppoll(&p, fds, &t, NULL) <= 0)
 			continue;
-		/* It may be of a question that was answered already. */
+		/* The wake-up may be of a question that was answered
+		 * already. */
 		fd_drain(a->asked_fd);
 		if (question_next(&a->asked) != NULL || atomic_load(&a->stop))
 			return false;
@@ -379,7 +382,7 @@ answer_next(struct analysis *a)
 	return true;
 }
 
-/* What another thread has computed meanwhile. */
+/* Send the replies that another thread has computed meanwhile. */
 static void
 blame_answer(struct analysis *a)
 {
@@ -413,8 +416,8 @@ question_wait(struct analysis *a)
 		fd_drain(a->keeps_fd);
 }
 
-/* What was asked to be kept is kept, as far as a second goes; no client waits
- * for the rest. */
+/* Keep the tales that are still to be kept, as far as a second goes; no client
+ * waits for the rest. */
 static void
 keep_last(struct analysis *a)
 {

@@ -14,7 +14,7 @@
 
 #define SUMS_SEEN 512 /* of routes, to find the busiest */
 
-/* What of a place is in blocks. */
+/* Counts of a place that are in blocks already. */
 struct latency_taken {
 	uint64_t unnamed;
 	uint64_t bucket[HISTOGRAM_BUCKETS];
@@ -54,9 +54,9 @@ add_one(_Atomic uint64_t *counter)
 	    memory_order_relaxed);
 }
 
-/* What the route of a request depends on.  Not keyed: a client could give its
- * requests another route by chosen paths, which it may name as it likes in any
- * case. */
+/* Hash of what the route of a request depends on.  Not keyed: a client could
+ * give its requests another route by chosen paths, which it may name as it
+ * likes in any case. */
 static uint64_t
 hash_of(const struct latency_key *key)
 {
@@ -86,8 +86,8 @@ memo_of(struct latencies *l, const struct latency_key *key)
 	return memo;
 }
 
-/* Whether it shows that there is such a route.  A class is the operator's word,
- * a path the client's. */
+/* True if a request shows that there is such a route.  A class is the
+ * operator's word, a path the client's. */
 static bool
 is_evidence(const struct latency_key *key)
 {
@@ -138,7 +138,8 @@ latencies_forget(struct latencies *l)
 
 /* --- blocks --------------------------------------------------------------- */
 
-/* What a place has counted that is in no block; true if there is some. */
+/* Fill in l->block with counts of a place that are in no block; true if there
+ * are some. */
 static bool
 block_make(struct latencies *l, unsigned place, int64_t now_wall_ns)
 {
@@ -166,7 +167,7 @@ block_make(struct latencies *l, unsigned place, int64_t now_wall_ns)
 	return b->count > 0;
 }
 
-/* It is in a block now. */
+/* The counts in l->block are stored now. */
 static void
 block_taken(struct latencies *l, unsigned place)
 {

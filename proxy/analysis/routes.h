@@ -45,11 +45,15 @@ struct routes {
 	unsigned changes; /* of what routes_find says */
 };
 
+/* All places are free but the first, which is "other".  Before the threads
+ * start. */
 void routes_init(struct routes *r);
 
 /* The place of a route, or ROUTE_OTHER.  Proxy or analysis thread. */
 unsigned routes_find(const struct routes *r, const char *name);
 
+/* The state of a place.  Any thread; the name of a place that is not FREE may
+ * then be read. */
 static inline enum route_state
 routes_state(const struct routes *r, unsigned place)
 {

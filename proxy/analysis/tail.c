@@ -33,11 +33,11 @@ set_add(struct blame_set *s, const struct account *one)
 
 	for (unsigned k = 0; k < one->parts; k++)
 		ns[one->cause[k]] += one->part_ns[k];
-	/* What cannot be added is left out: figures, not books. */
+	/* An account that cannot be added is left out: figures, not books. */
 	(void)blame_add(s, &a, ns, NULL);
 }
 
-/* Whether an account of a route (ALL: of any) ended in [from, to). */
+/* True if an account of a route (ALL: of any) ended in [from, to). */
 static bool
 is_of(const struct accounts *a, const struct account *one, const char *route,
     int64_t from_ns, int64_t to_ns)

@@ -17,7 +17,7 @@
 
 /* --- the store ------------------------------------------------------------ */
 
-/* What is new goes into memory, until the disk takes it again.  0 or a negative
+/* Keep new tales in memory, until the disk takes them again.  0 or a negative
  * errno. */
 static int
 store_fail(struct tale_work *w, int err)
@@ -89,7 +89,7 @@ store_publish(struct tale_work *w)
 	atomic_store(&w->stats.corrupt, s.corrupt);
 }
 
-/* Whether the disk will not take other tales either. */
+/* True if the disk will not take other tales either. */
 static bool
 is_failure(const struct tale_work *w, int err)
 {
@@ -278,7 +278,7 @@ summarise(struct tale_work *w, const struct story *story,
 	atomic_fetch_add(&w->stats.made, 1);
 }
 
-/* What a rendering says of when and where. */
+/* Set the version, host and start time that a rendering shows. */
 static void
 origin_set(const struct tale_work *w, struct story *s, int64_t finished_wall_ns)
 {
@@ -314,7 +314,7 @@ requests_name(const struct tale_work *w, const struct analysis_question *q,
 				    one.method, one.target);
 }
 
-/* What the slow requests' time passed on. */
+/* Count the causes that a slow request's time passed on. */
 static void
 count_causes(struct tale_work *w, const struct story *story)
 {
@@ -423,7 +423,7 @@ slice(struct tale_work *w, struct analysis_question *q, struct tale **out)
 	}
 }
 
-/* What is kept of a question's request already; false: nothing. */
+/* Find the tale that is kept of a question's request; false: there is none. */
 static bool
 kept(struct tale_work *w, const struct analysis_question *q,
     struct tale_store **store, struct tale_summary *said)
@@ -506,8 +506,8 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 		return;
 	if (!stored)
 		summarise(w, story, q->reason, &said);
-	/* What is shown is kept, so that a list, an explanation and the next
-	 * start give the same. */
+	/* The tale that is shown is kept, so that a list, an explanation and
+	 * the next start give the same. */
 	renewed |=
 	    stored && !said.earlier_boot && said.timeline_ns != story->total_ns;
 	if (renewed)
@@ -552,7 +552,8 @@ do_tale(struct tale_work *w, struct analysis_question *q,
 	bool renewed = false;
 	int err;
 
-	/* It is of use already: what its window says does not matter now. */
+	/* The candidate is of use already: the choice of its window does not
+	 * matter now. */
 	if (c != NULL && (q->kind == ANALYSIS_TALE || q->keep)) {
 		keep(w, c->tale, &c->summary);
 		candidate_drop(w, (unsigned)(c - w->candidate));

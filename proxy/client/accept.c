@@ -17,7 +17,7 @@
 #define ACCEPT_BATCH 64
 #define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
 
-/* Whether its connections begin with a PROXY header. */
+/* True if a listener's connections begin with a PROXY header. */
 static bool
 awaits_proxy_header(const struct config *c, const struct listener *l)
 {

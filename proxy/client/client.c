@@ -19,7 +19,7 @@
 #define LINGER_MAX_NS (30 * NS_PER_S)
 #define LINGER_MAX_BYTES ((uint64_t)1 << 30)
 #define SHED_LOOKS 16 /* at clients whose request has just come */
-/* What one address may have at most, of all connections. */
+/* Connections that one address may have, of all that there may be. */
 #define ADDRESS_SHARE(all) (((all)*3 + 3) / 4)
 
 void
@@ -106,7 +106,7 @@ client_shed(struct clients *all)
 			client_close(c);
 			return true;
 		}
-		/* Its request has come, and is about to be read. */
+		/* This client's request has come, and is about to be read. */
 		TAILQ_REMOVE(&all->spare, c, spare_link);
 		TAILQ_INSERT_TAIL(&all->spare, c, spare_link);
 	}
@@ -237,7 +237,8 @@ client_next(struct client *c)
 	client_rest(c);
 }
 
-/* What has left for the client so far; only differences mean something. */
+/* Bytes that have left for the client so far; only differences mean
+ * something. */
 static uint64_t
 taken_bytes(const struct client *c)
 {
@@ -394,8 +395,8 @@ on_client_timer(void *user, bool forced)
 	(void)forced;
 	if (c->write.waits ||
 	    (client_has_more(c) && taken_bytes(c) != c->taken_bytes)) {
-		/* It reads, though not enough for us to write; or we have not
-		 * tried yet. */
+		/* The client reads, though not enough for us to write; or we
+		 * have not tried yet. */
 		c->taken_bytes = taken_bytes(c);
 		client_arm(c, c->clients->config->proxy.client_timeout_ns);
 		return;

@@ -30,7 +30,8 @@ client_is_whole(struct client *c)
 	c->clients->half_open--;
 }
 
-/* Its request is begun and not whole.  False: its address has too many. */
+/* Count a client whose request is begun and not whole.  False: the client's
+ * address has too many. */
 static bool
 may_be_half_open(struct client *c)
 {
@@ -120,7 +121,7 @@ take_head(struct client *c, size_t length)
 	return true;
 }
 
-/* Whether a body comes too slowly, now that it has had its time.  Not one whose
+/* True if a body comes too slowly, now that it has had its time.  Not one whose
  * response has begun: its client need not send the rest. */
 static bool
 is_trickling(const struct client *c)
@@ -202,8 +203,8 @@ step_proxy_header(struct client *c)
 	return true;
 }
 
-/* Whether nothing is there but (the beginning of) the one CRLF that may stand
- * before a request, and that old clients send behind a body. */
+/* True if a block holds nothing but (the beginning of) the one CRLF that may
+ * stand before a request, and that old clients send behind a body. */
 static bool
 is_only_crlf(const struct block *b)
 {

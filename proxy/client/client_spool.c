@@ -57,7 +57,7 @@ client_has_more(struct client *c)
 		return false;
 	if (c->spool_sent < c->spool.bytes)
 		return true;
-	/* It has caught up. */
+	/* The client has caught up. */
 	c->slow = false;
 	spool_close(&all->loop->spools, &c->spool);
 	c->spool_sent = 0;

@@ -105,6 +105,7 @@ struct client {
 	bool delimited; /* only the connection's end shows the response's */
 };
 
+/* Clients, linked by client.link. */
 TAILQ_HEAD(client_list, client);
 
 /* Twice the configured most: in a change there are old and new ones. */

@@ -28,7 +28,7 @@ address_bytes(const struct sockaddr_storage *address, int *family)
 	return NULL;
 }
 
-/* Whether an address lies in one of the networks. */
+/* True if an address lies in one of the networks. */
 static bool
 network_holds(const struct config_network *networks, unsigned n, int family,
     const uint8_t *bytes)

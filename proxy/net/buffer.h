@@ -53,6 +53,7 @@ struct chain_cursor {
 	uint32_t offset;	   /* bytes of the block already passed */
 };
 
+/* An empty pool, of at most blocks_max blocks; fini frees those given back. */
 void block_pool_init(struct block_pool *pool, size_t blocks_max);
 void block_pool_fini(struct block_pool *pool);
 

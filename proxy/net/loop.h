@@ -42,6 +42,7 @@ struct work {
 	bool waits;
 };
 
+/* Pieces of work, linked by work.link. */
 TAILQ_HEAD(work_list, work);
 
 struct loop {

@@ -8,7 +8,8 @@
 
 #define REST_MAX 65536 /* L2: finish writing if no more is left */
 
-/* What lies in memory and comes next; how many places of iov (CHAIN_IOV). */
+/* Set iov, CHAIN_IOV places, to the bytes in memory that come next.  Returns
+ * how many places are used. */
 static int
 memory_iov(const struct message *o, struct iovec *iov)
 {

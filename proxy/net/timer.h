@@ -23,6 +23,7 @@
 #define TIMER_LISTS 32 /* durations in use; more share one list */
 
 struct timer;
+/* Timers that are set, linked by timer.link. */
 TAILQ_HEAD(timer_list, timer);
 
 struct timer {
@@ -72,8 +73,10 @@ void timer_arm(struct timers *ts, struct timer *t, int64_t after_ns);
  * until then; only clearing undoes it. */
 void timer_force(struct timers *ts, struct timer *t);
 
+/* Clear a timer, set, forced or neither: it does not fire. */
 void timer_clear(struct timers *ts, struct timer *t);
 
+/* True while a timer is set or forced. */
 static inline bool
 timer_is_set(const struct timer *t)
 {

@@ -55,8 +55,8 @@ fill_field(struct access_record *a, struct slice line)
 	}
 }
 
-/* What is in the head for the servers, if that was made: the whole target, and
- * fields. */
+/* Copy the whole target, and fields, from the head for the servers, if that was
+ * made. */
 static void
 fill_head(struct access_record *a, const struct request *r)
 {

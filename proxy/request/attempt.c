@@ -72,8 +72,9 @@ attempt_message(struct attempt *a)
 	};
 }
 
-/* What may be written once only must not be lost with a connection that its
- * server closes meanwhile, as one does that resumes after a pause. */
+/* Which idle connections an attempt may use.  A request that may be written
+ * once only must not be lost with a connection that its server closes
+ * meanwhile, as a server does that resumes after a pause. */
 static enum connection_reuse
 attempt_reuse(const struct attempt *a, unsigned server)
 {
@@ -357,7 +358,7 @@ attempt_leave(struct attempt *a)
 	if (a->link == NULL)
 		return;
 	a->outcome = "client_gone";
-	/* What has no length may have no end. */
+	/* A response without a length may have no end. */
 	if (r->tunnel || a->response.framing != HTTP_FRAMING_LENGTH)
 		connection_close(a->link);
 	else

@@ -263,7 +263,7 @@ attempt_resend(struct attempt *a, const struct exchange_result *result)
 	return true;
 }
 
-/* It ended without a whole response. */
+/* An attempt ended without a whole response. */
 static void
 attempt_failed(
     struct attempt *a, const struct exchange_result *result, int64_t latency_ns)

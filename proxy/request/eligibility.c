@@ -7,7 +7,7 @@
 #include "base/path_pattern.h"
 #include "proxy/request/proxy.h"
 
-/* Whether a rule of hedging.allow, "METHOD /path", is for this request. */
+/* True if a rule of hedging.allow, "METHOD /path", is for this request. */
 static bool
 rule_matches(const char *rule, struct slice method, struct path path)
 {

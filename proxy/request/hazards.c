@@ -115,8 +115,9 @@ hazards_wait(struct proxy *p)
 	    instant_before(now, until) ? instant_since(until, now) : 0);
 }
 
-/* What is done while a server pauses: the CPU that it leaves is for requests.
- * The length is not known; most pauses are shorter. */
+/* Act on a pause of a server: the CPU that the server leaves is for requests,
+ * and not for the analysis.  The pause's length is not known; most are shorter
+ * than PAUSE_NS. */
 static void
 other_waits_for(struct proxy *p, const struct hazard *h, struct instant now)
 {

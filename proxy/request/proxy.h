@@ -127,6 +127,7 @@ struct request {
 	uint64_t stream_begin;
 };
 
+/* Requests, linked by request.link or request.queue_link. */
 TAILQ_HEAD(request_list, request);
 
 /* Memory for the bodies of all requests: a thousand of hedging.body_max.

@@ -126,7 +126,7 @@ queue_first_free(const struct queue *q)
 	return r;
 }
 
-/* What has waited long may go to a standby with much room. */
+/* Send requests that have waited long to a standby with much room. */
 static void
 queue_overflow(struct proxy *p, struct instant now)
 {
@@ -145,7 +145,6 @@ queue_overflow(struct proxy *p, struct instant now)
 	}
 }
 
-/* Whether a request has waited as long as it may. */
 static bool
 is_overdue(const struct request *r, struct instant now)
 {

@@ -266,7 +266,8 @@ request_hedge(struct request *r, enum hedge_trigger trigger)
 	r->refusal =
 	    hedging_decide(&p->hedging, &r->race, &view, trigger, now, &server);
 	if (r->refusal != HEDGE_REFUSED_NONE) {
-		/* It is decided again at each hazard, and sweep. */
+		/* Hedging is decided again at each hazard and sweep: count a
+		 * reason once. */
 		p->metrics.refused[r->refusal] +=
 		    (r->refusals >> r->refusal & 1) == 0;
 		r->refusals |= UINT32_C(1) << r->refusal;
@@ -347,7 +348,6 @@ request_fail(struct request *r, unsigned status, const char *reason)
 	client_respond(c, &reply);
 }
 
-/* It is over. */
 static void
 request_finish(struct request *r)
 {
@@ -425,7 +425,6 @@ on_client_ended(struct client *c)
 		request_seek(r);
 }
 
-/* Its connection is closed. */
 static void
 on_client_gone(struct client *c)
 {
@@ -459,7 +458,7 @@ static const struct client_ops request_ops = {
     .gone = on_client_gone,
 };
 
-/* Whether a response begun stands still while another attempt may overtake. */
+/* True if a response begun stands still while another attempt may overtake. */
 static bool
 attempt_is_stuck(const struct attempt *a)
 {
@@ -495,8 +494,8 @@ on_commit_due(void *user, bool forced)
 		    &r->proxy->loop.timers, &r->commit_timer, COMMIT_DELAY_NS);
 }
 
-/* What servers have taken of the body, and what has come of answers that are
- * not whole enough to be sent. */
+/* Bytes of the body that servers have taken, and of responses that are not
+ * whole enough to be sent. */
 static uint64_t
 request_begun_bytes(const struct request *r)
 {

@@ -78,8 +78,9 @@ void request_fail(struct request *r, unsigned status, const char *reason);
 /* Describe a request for the policy. */
 void request_view(const struct request *r, struct hedge_view *out);
 
-/* Whether a request may be sent twice (E1), and whether its client asked that
- * it be not (E7).  Costs a look at each rule of hedging.allow. */
+/* True if a request may be sent twice (E1).  Sets *opted_out if its client
+ * forbids that (E7), and clears it if not.  Costs a look at each rule of
+ * hedging.allow. */
 bool proxy_may_repeat(
     struct proxy *p, const struct http_head *head, bool *opted_out);
 

@@ -9,7 +9,7 @@
 #include "proxy/request/table.h"
 #include "proxy/upstream/server.h"
 
-/* What requests a server has. */
+/* Count the requests that a server has, and find the oldest. */
 static void
 fill_rest(void *user, const struct server *s, struct server_rest *out)
 {
@@ -115,8 +115,8 @@ proxy_fini(struct proxy *p)
 void
 proxy_tick(struct proxy *p, struct instant now)
 {
-	/* It has an eventfd of its own; if writing to that fails, it waits for
-	 * this at most. */
+	/* Hazards have an eventfd of their own; if writing to that fails, they
+	 * wait for this tick at most. */
 	proxy_hazards(p);
 	proxy_want(p, hedging_tick(&p->hedging, now));
 	steering_tick(p, now);

@@ -72,7 +72,7 @@ sample_take(
 	return true;
 }
 
-/* Whether the request is examined, and why. */
+/* True if the request is examined; q gets the reason. */
 static bool
 slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
     struct analysis_question *q)

@@ -88,7 +88,7 @@ order_give(struct proxy *p, const struct steer_order *o)
 	    p->upstream.server[o->server].config->name, what[o->kind]);
 }
 
-/* Whether it was carried out or not: G1 would go on. */
+/* End an order, whether or not it was carried out: G1 would go on. */
 static void
 order_over(struct proxy *p, unsigned server)
 {
@@ -97,7 +97,7 @@ order_over(struct proxy *p, unsigned server)
 		profiler_collect(p->profiler, server, 0);
 }
 
-/* What an operator should know, once each time. */
+/* Log what an operator should know, once each time. */
 static void
 say(struct proxy *p, uint64_t rests, uint64_t unanswered)
 {

@@ -21,7 +21,7 @@ request_charge(struct request *r, uint64_t bytes)
 	r->body_kept = bytes;
 }
 
-/* Whether what there is of a body may stay in memory. */
+/* True if the part of a body that has arrived may stay in memory. */
 static bool
 request_may_keep(const struct request *r)
 {

@@ -190,7 +190,7 @@ would_count(struct gain_block *b, int64_t ns, uint32_t draws)
 		b->would_max_ns = ns;
 }
 
-/* What the request would have taken; b counts it. */
+/* Count in b how long the request would have taken. */
 static void
 estimate(const struct gain *g, const struct gain_seen *seen,
     const struct gain_request *r, const struct move *m, struct gain_block *b)
@@ -218,7 +218,7 @@ estimate(const struct gain *g, const struct gain_seen *seen,
 	}
 }
 
-/* What steering would have been for: a part of the pauses. */
+/* Count a request that met a pause of the kind that steering is for. */
 static void
 full_count(struct gain_block *b, const struct recent *all,
     const struct gain_request *r)

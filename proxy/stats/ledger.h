@@ -33,6 +33,7 @@ struct ledger_window {
 	double actual;	       /* hedges per request */
 };
 
+/* Set all marks to the counters as they are now. */
 void ledger_init(struct ledger *l, const struct metrics *m);
 
 /* Set a mark if a minute is over.  Every tick. */

@@ -69,7 +69,8 @@ is_doubled(const struct http_head *head, const struct http_field *f)
 	return false;
 }
 
-/* What it said before is true for a moment longer. */
+/* Count a malformed value, and log it.  The value before it is true for a
+ * moment longer. */
 static void
 heap_malformed(struct server *s, struct slice text, struct instant now)
 {

@@ -17,8 +17,8 @@
 #define AGAIN_NS NS_PER_MS /* doubled for each try, up to */
 #define AGAIN_MAX_NS (64 * NS_PER_MS)
 
-/* Whether connect() failed for a reason that passes: a full backlog, or none
- * of ours left of what a socket needs. */
+/* True if connect() failed for a reason that passes: a full backlog, or too few
+ * descriptors, ports or memory for a socket here. */
 static bool
 error_passes(int err)
 {
@@ -142,7 +142,7 @@ connect_try(struct connection *u)
 	return 0;
 }
 
-/* It is connected: do what waited for that. */
+/* The connection is established: do what waited for that. */
 static void
 go_on(struct connection *u)
 {

@@ -394,7 +394,8 @@ connection_cut_all(struct server *s, const char *why)
 			       s->busy.count + s->draining.count;
 	struct connection *u;
 
-	/* What follows may begin another here, which is not waited for. */
+	/* The end of an exchange may begin another here, which is not waited
+	 * for. */
 	while (n < most && ((u = TAILQ_FIRST(&s->waiting.list)) != NULL ||
 			       (u = TAILQ_FIRST(&s->connecting.list)) != NULL ||
 			       (u = TAILQ_FIRST(&s->busy.list)) != NULL ||
@@ -405,7 +406,7 @@ connection_cut_all(struct server *s, const char *why)
 	return n;
 }
 
-/* Whether neither a byte nor the end has arrived on an idle connection. */
+/* True if neither a byte nor the end has arrived on an idle connection. */
 static bool
 is_quiet(const struct connection *u)
 {

@@ -24,7 +24,7 @@
 #define BATCH_BLOCKS 4
 #define READ_BATCHES_MAX 8 /* in a row, before others have their turn */
 
-/* What one read brought: u->in and the blocks after it. */
+/* Bytes that one read brought: u->in and the blocks after it. */
 struct read_batch {
 	struct block *block[BATCH_BLOCKS];
 	unsigned blocks;
@@ -148,9 +148,9 @@ exchange_deliver(struct connection *u, struct chain *data)
 		u->drained_bytes += data->bytes;
 }
 
-/* Whether the server must have read the request's body, now that its response
- * begins.  One that refuses, or sends elsewhere, may do so by the head alone,
- * and what the kernel still has was not read for sure. */
+/* True if the server must have read the request's body, now that the response
+ * begins.  A server that refuses, or sends elsewhere, may do so by the head
+ * alone, and what the kernel still has was not read for sure. */
 static bool
 body_was_read(const struct connection *u, unsigned status)
 {
@@ -250,7 +250,7 @@ exchange_take_head(struct connection *u)
 	return true;
 }
 
-/* What a read brought of a body.  False as above. */
+/* Take the part of a body that a read brought.  False as above. */
 static bool
 exchange_take_body(struct connection *u, struct read_batch *h)
 {
@@ -274,8 +274,8 @@ exchange_take_body(struct connection *u, struct read_batch *h)
 			block_give(&u->upstream->loop->blocks, h->block[i]);
 	}
 	h->blocks = 1;
-	/* What stands before an error is of no use, and must not decide
-	 * anything any more. */
+	/* Bytes before an error are of no use, and must not decide anything any
+	 * more. */
 	if (event != HTTP_BODY_BAD)
 		exchange_deliver(u, &data);
 	chain_clear(&data, &u->upstream->loop->blocks);

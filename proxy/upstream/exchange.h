@@ -30,7 +30,7 @@ void exchange_read(struct connection *u);
 
 /* --- which idle ones may be used again (reuse.c) ----------------------- */
 
-/* Whether a server lately closed a connection that was hardly idle. */
+/* True if a server lately closed a connection that was hardly idle. */
 bool reuse_closes_early(const struct server *s, struct instant now);
 
 /* True if u is as REUSE_PROVEN wants, but for a look at its socket. */

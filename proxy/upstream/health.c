@@ -43,7 +43,7 @@ paused_since(const struct server *s, struct instant begin)
 		   !instant_before(h->hazard_over, begin));
 }
 
-/* Whether acting would use this server in place of the other one. */
+/* True if acting would use this server in place of the other one. */
 static bool
 other_pauses(const struct server *s)
 {

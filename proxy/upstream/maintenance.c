@@ -30,7 +30,7 @@ other_ready(const struct server *s)
 	       server_may_serve(&up->server[1 - s->index]);
 }
 
-/* It is not the active one any more, or no other server could be. */
+/* Drain a server that is not active any more, or that no other can replace. */
 static void
 take_down(struct server *s)
 {
@@ -54,7 +54,7 @@ take_down(struct server *s)
 	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
 }
 
-/* Whether the other one is to collect first. */
+/* True if the other server is to collect first. */
 static bool
 waits(const struct server *s, struct instant now)
 {
@@ -119,7 +119,7 @@ server_rest(const struct server *s, struct server_rest *out)
 	up->events.rest(up->user, s, out);
 }
 
-/* Whether the one that takes its place is the same at another address. */
+/* True if the successor in this place is the same server at another address. */
 static bool
 moves(const struct server *s)
 {
@@ -170,7 +170,7 @@ server_next_may_begin(const struct server *s)
 	return at_rest(s) && rest.known == 0;
 }
 
-/* It has had its time. */
+/* A server has had its time to drain: cut what it still has. */
 static void
 cut(struct server *s, struct instant now)
 {
@@ -203,7 +203,7 @@ come_to_rest(struct server *s, struct instant now)
 			: !s->maintenance.restarting)
 		return;
 	s->maintenance.stage = STOPPING;
-	/* It may have ended by itself meanwhile and be started already. */
+	/* The program may have ended by itself and be started again already. */
 	s->upstream->events.stop(s);
 }
 

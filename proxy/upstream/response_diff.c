@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 
-/* What was read of one response. */
+/* Status, length and hash of the bytes read of one response. */
 struct print {
 	unsigned status;
 	bool whole;

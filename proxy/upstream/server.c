@@ -21,7 +21,7 @@
 #define KEEP_AGAIN_NS (30 * NS_PER_S)
 #define REFUSALS_MAX 2 /* in a row: no process listens there */
 
-/* What a request of Tailor's own is for. */
+/* Purpose of a request of Tailor's own. */
 enum warmup_kind {
 	WARMUP_WARM,   /* a restarted server */
 	WARMUP_MIRROR, /* a standby that is warm */
@@ -176,8 +176,9 @@ server_lost(struct server *s)
 
 	s->refusals = 0;
 	s->standby.keep_again = INSTANT_NONE;
-	/* What a process closed by its end says nothing about the next, and
-	 * of what it kept before only closed_ns is a guess that is safe. */
+	/* Connections closed by a process's end prove nothing about the next
+	 * process, and of the times learnt before only closed_ns is a guess
+	 * that is safe. */
 	if (instant_since(now, s->reuse.closed_early) < NS_PER_S)
 		s->reuse.closed_early = INSTANT_NONE;
 	if (instant_since(now, s->reuse.closed_soon) < NS_PER_S)

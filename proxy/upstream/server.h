@@ -109,6 +109,7 @@ const char *health_result_name(enum health_result result);
 #define HEALTH_TEXT 768
 char *health_text(const struct server *s, char out[HEALTH_TEXT]);
 
+/* Prepare the timer; no check is due until health_arm. */
 void health_init(struct server *s);
 /* Check again after the configured interval. */
 void health_arm(struct server *s);
@@ -119,6 +120,7 @@ void health_other_pauses(struct server *s);
 
 /* --- having it collect, by a request (servers[].collect) ---------------- */
 
+/* Prepare the timer; nothing is sent until collect_begin. */
 void collect_init(struct server *s);
 /* Send the request; one that still runs is closed.  A failure is logged. */
 void collect_begin(struct server *s);

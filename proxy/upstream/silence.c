@@ -145,8 +145,8 @@ silence_over(struct server *s, bool heard, struct instant now)
 	}
 }
 
-/* It has been silent for longer than it should: ask, and if there is no
- * response to that either, act. */
+/* A server has been silent for longer than it should: send a probe, and if
+ * there is no response to that either, act. */
 static void
 silence_doubt(struct server *s, const struct awaited *a, int64_t silent_ns,
     struct instant now)

@@ -72,7 +72,7 @@ wants_connection(const struct server *s, unsigned peak, struct instant now)
 		       CLOSED_EARLY_NS);
 }
 
-/* Whether a process listens there: a full backlog is one, too. */
+/* Connect to see that a process listens; a full backlog shows one, too. */
 static void
 standby_knock(struct server *s, struct instant now)
 {

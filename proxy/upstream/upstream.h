@@ -183,6 +183,7 @@ struct connection {
 	bool unawaited;	      /* see exchange_detach() */
 };
 
+/* Connections, linked by connection.link. */
 TAILQ_HEAD(connection_list, connection);
 
 /* When a server sent something last (silence.c). */
@@ -455,6 +456,7 @@ upstream_from(const struct upstream *up, unsigned place)
 	for (unsigned place = upstream_from(up, 0); place < CONFIG_SERVERS; \
 	     place = upstream_from(up, place + 1))
 
+/* How many places have a server. */
 static inline unsigned
 upstream_servers(const struct upstream *up)
 {
