@@ -17,6 +17,7 @@ class Stub(Origin):
     def __init__(self, handler=lambda request: OK, path=None):
         self.handler, self.pipelined = handler, 0
         self._turn = threading.Lock()
+        self._end = threading.Lock()
         super().__init__("stub", path and str(path), 4096,
                          handler=self._served)
         self.url = f"http://{self.address}/"
@@ -33,13 +34,14 @@ class Stub(Origin):
     def kill(self):
         """Close everything at once, as the end of a process does; clients
         that left inside a request were no mistake."""
-        self.errors = [e for e in self.errors if " ended " not in e]
-        if self._listener.fileno() < 0:
-            return  # it was killed before
-        self.refuse()
-        for connection in self.connections:
-            connection.close()
-        self.close()
+        with self._end:  # a test may kill it while its fixture does
+            self.errors = [e for e in self.errors if " ended " not in e]
+            if self._listener is None or self._listener.fileno() < 0:
+                return  # it was killed before
+            self.refuse()
+            for connection in self.connections:
+                connection.close()
+            self.close()
 
     def measured(self):
         """The requests that were no warm-up."""

@@ -1,0 +1,2 @@
+/* Whether the file may be used at all. */
+static int usable;
