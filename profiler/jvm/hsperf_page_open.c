@@ -153,8 +153,8 @@ options_are_hidden(pid_t pid, const char *flag)
 	return hidden;
 }
 
-/* The page has what the JVM was started with, wherever that was written, but
- * cuts it at 1024 bytes. */
+/* The page has the options of its JVM, wherever they were written, but cuts them
+ * at 1024 bytes; and not yet while the JVM starts. */
 static const char *
 page_no_attach(
     const struct hsperf_page *p, const unsigned char *copy, pid_t pid)
@@ -165,11 +165,13 @@ page_no_attach(
 	const char *more = page_string(p, HSPERF_FLAGS, copy, &flags);
 
 	if (memmem(text, length, flag, strlen(flag)) != NULL ||
-	    memmem(more, flags, flag, strlen(flag)) != NULL)
+	    memmem(more, flags, flag, strlen(flag)) != NULL ||
+	    proc_has_argument(pid, "-XX:+DisableAttachMechanism"))
 		return "it has -XX:+DisableAttachMechanism";
-	if (length >= ARGUMENTS_MAX && options_are_hidden(pid, flag))
+	if ((length == 0 || length >= ARGUMENTS_MAX) &&
+	    options_are_hidden(pid, flag))
 		return "it may have -XX:+DisableAttachMechanism, its options "
-		       "are long";
+		       "are not all in its performance page";
 	return NULL;
 }
 

@@ -6,10 +6,12 @@
 #include "fixture.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -315,6 +317,32 @@ TEST(test_heap)
 		*eden = 500;
 		heap(&s, &now, 10, &used);
 		assert_int_equal(used, i == 2 ? 500 : 0);
+		stage_fini(&s);
+	}
+}
+
+/* Goal: while a JVM starts its page has no arguments: its command line has. */
+TEST(test_attach_to_one_that_starts)
+{
+	struct stage s;
+	pid_t pid;
+
+	for (int i = 0; i < 2; i++) {
+		pid = fork();
+		if (pid == 0) {
+			execl("/bin/sh", "sh", "-c", "kill -STOP $$",
+			    i ? "-Xmx1g" : "-XX:+DisableAttachMechanism", NULL);
+			_exit(1);
+		}
+		assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+		memset(&s, 0, sizeof(s));
+		fake_init(&s.fake, NULL);
+		assert_int_equal(hsperf_page_open_fd(
+				     &s.page, s.fake.fd, geteuid(), pid, s.why),
+		    0);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		assert_int_equal(s.page->no_attach == NULL, i);
 		stage_fini(&s);
 	}
 }
