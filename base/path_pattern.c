@@ -120,8 +120,8 @@ judge_bytes(const char *text)
 		return "a pattern is compared with the path alone: leave out "
 		       "the query";
 	if (strpbrk(text, "%") != NULL)
-		return "a pattern is written without escapes, as they are "
-		       "decoded first";
+		return "a pattern has no % escapes: those of a request's path "
+		       "are decoded before it is compared";
 	if (strpbrk(text, " ") != NULL)
 		return "a pattern has no spaces: * matches a segment with one";
 	if (strpbrk(text, "\\;") != NULL)

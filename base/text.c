@@ -103,7 +103,7 @@ text_safe(char *out, size_t size, const char *s)
 			out[n + 3] = hex[c & 15];
 		}
 		n += step;
-		/* Where a cut would have to happen for the dots to fit. */
+		/* The last place where a cut leaves room for the dots. */
 		if (n + 4 <= size)
 			fits = n;
 	}

@@ -165,7 +165,8 @@ config_load(struct config **out, const char *path, bool may_wait,
 		err = config_parse(out, text, length, path, errors);
 	else if (err == -ESPIPE)
 		errors_add(errors,
-		    "%s: not a plain file: only a start waits for it", path);
+		    "%s: not a plain file: a running tailor cannot reload it",
+		    path);
 	else
 		errors_add(errors,
 		    "%s: cannot be read: %s; name another file with -c", path,

@@ -100,11 +100,13 @@ class_judge(const char *text)
 	if (method == 0 || method > METHOD_MAX || text[method] != ' ')
 		return form;
 	if (strlen(text) > CLASS_MAX)
-		return "a class has 47 bytes at most: it is a name, too";
+		return "a class has 47 bytes at most, as reports show it as a "
+		       "name";
 	for (const char *c = text; *c != '\0'; c++)
 		if (*c < ' ' || *c > '~' || strchr(",\"\\", *c) != NULL)
 			return "a class has no comma, quote or backslash, and "
-			       "only printable ASCII: it is a name, too";
+			       "only printable ASCII, as reports show it as "
+			       "a name";
 	return path_pattern_judge(text + method + 1);
 }
 

@@ -192,8 +192,8 @@ on_child(evutil_socket_t fd, short what, void *user)
 		return;
 	}
 	log_event(LOG_LEVEL_WARNING, "server_left_processes",
-	    "server=%s group=%d advice=\"what its command started outlives it, "
-	    "and is ended before it is started again: let the command exec the "
+	    "server=%s group=%d advice=\"processes that its command started "
+	    "outlived the command, and are ended now: let the command exec the "
 	    "server\"",
 	    s->config->name, (int)s->program.group);
 	s->program.state = CHILD_STOPPING;

@@ -156,7 +156,7 @@ struct hedging_server {
 	struct instant hazard_over;    /* when the last of them ended */
 	struct instant pushback_until; /* B5 */
 	double errors; /* B4: the share among its latest outcomes, 0 .. 1 */
-	struct instant erred; /* B4: the latest outcome, if it was an error */
+	struct instant erred; /* B4: time of latest outcome, if an error */
 	bool failing;	      /* B4: errs much more often than the other one */
 	unsigned inflight;    /* attempts that may win or have won */
 	unsigned hedges;      /* of those, hedges */

@@ -498,7 +498,7 @@ stand_by(struct steer *st, const struct hedging *h, unsigned server,
 	}
 }
 
-/* S7: whether swaps come too fast to be of use; it rests then. */
+/* S7: whether swaps come too fast to be of use; if so, steering rests. */
 static bool
 too_fast(struct steer *st, struct instant now)
 {

@@ -135,8 +135,8 @@ hedging_switch(struct hedging *h, struct instant now)
 	return swap(h, now);
 }
 
-/* End warm-ups that are complete, not needed or would delay service.  A server
- * that fails is not warm, but better than none. */
+/* End warm-ups that are complete, that are not needed or that would delay
+ * service.  A failing server stays in warm-up unless the other cannot serve. */
 static void
 warmups_review(struct hedging *h, struct instant now)
 {

@@ -325,7 +325,7 @@ static const struct line_instead insteads[] = {
 	"leave it out: latency always counts from the schedule"},
     {"--script -s",
 	"there are no scripts; see --urls, --method, --header and --data"},
-    {"--targets", "use --urls FILE, a path or URL a line"},
+    {"--targets", "use --urls FILE, with one path or URL per line"},
     {"--body -D", "use --data STR or --data @FILE"},
     {"--postfile -p", "use --data @FILE"},
     {"--content-type -T", "use -H 'Content-Type: TYPE'"},

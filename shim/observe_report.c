@@ -98,8 +98,8 @@ print_signals(const struct observation *o)
 	for (unsigned k = 0; k < sampler->signals; k++)
 		if (strcmp(sampler->signal[k].name, "task-clock") == 0 ||
 		    strcmp(sampler->signal[k].name, "cpu-clock") == 0)
-			printf("  %s counts ns: %.3f per cycle, or 1e9 a "
-			       "second, is one CPU.\n",
+			printf("  %s counts ns: one busy CPU gives %.3f per "
+			       "cycle, 1e9 a second.\n",
 			    sampler->signal[k].name, 1e9 / o->hz);
 }
 

@@ -229,7 +229,7 @@ add_process(struct sources *s, const char *name, char *why)
 	if (threads == -E2BIG) {
 		snprintf(why, SOURCE_WHY,
 		    "%s: process %ld has more threads than can be counted at "
-		    "once (%d counters in all); --cpu counts a CPU",
+		    "once (%d counters in all); count a CPU, with --cpu",
 		    name, (long)pid, SOURCE_COUNTERS);
 		return threads;
 	}

@@ -67,7 +67,8 @@ print_without(const struct blame_route *route, const struct without *w)
 		printf("%-8s %10s  %10s  %14s\n", name[i],
 		    plain_duration(w->was[i]), plain_duration(w->alone[i]),
 		    plain_duration(w->queue[i]));
-	printf("if nothing else had changed\n\n");
+	printf("if nothing else had changed; its queue: what requests waited "
+	       "behind it\n\n");
 }
 
 static void

@@ -251,9 +251,10 @@ show(const struct gain_read *g, const struct quantile *q)
 		       "estimate from,\nor both servers paused.\n",
 		    (long long)g->unknown, g->unknown == 1 ? "s" : "");
 	if (!g->checked)
-		printf("The other server counts as fast as this one: how fast "
-		       "it is while this one\npauses is not known without "
-		       "health checks (servers.health), or a few pauses.\n");
+		printf("The estimate takes the other server to be as fast as "
+		       "this one: how fast it\nis while this one pauses is "
+		       "known only with health checks (servers.health),\nor "
+		       "after a few pauses.\n");
 }
 
 static void

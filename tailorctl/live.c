@@ -101,7 +101,8 @@ static void
 serve(const struct relay *r, int fd)
 {
 	static const char missing[] = "HTTP/1.0 404 Not Found\r\n\r\n"
-				      "tailorctl live printed the address\n";
+				      "use the address that tailorctl live "
+				      "printed\n";
 	static const char failed[] = "HTTP/1.0 502 Bad Gateway\r\n\r\n"
 				     "no response from tailor\n";
 	struct http_response a;

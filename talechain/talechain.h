@@ -427,8 +427,8 @@ enum talechain_word {
 	TALECHAIN_WORD_COMPILED = 4, /* methods compiled so far */
 	TALECHAIN_WORD_CAUSE = 5,    /* enum talechain_cause of the state */
 	TALECHAIN_WORD_SINCE = 6,  /* when the state began, ns; set before it */
-	TALECHAIN_WORD_ORDERS = 7, /* JVM: orders to collect carried out, and
-				    * one; 0: it understands none */
+	TALECHAIN_WORD_ORDERS = 7, /* JVM: 1 + the number of orders to collect
+				    * carried out; 0: it understands none */
 };
 
 /* States of a JVM in the low byte of its state word. */

@@ -103,8 +103,8 @@ put_exact(const struct blame_page *p)
 
 	if (l == NULL) {
 		fprintf(p->out,
-		    "<p>p50 and %s are estimates from accounts: how long all "
-		    "requests took is not known.</p>\n",
+		    "<p>p50 and %s are estimates from accounts: the latencies "
+		    "of the other requests are not known.</p>\n",
 		    p->v->name);
 		return;
 	}
@@ -567,7 +567,8 @@ put_routes(struct blame_page *p)
 			break;
 	}
 	if (err == -ENODATA)
-		fputs("<p>There is no account of this time.</p>\n", p->out);
+		fputs(
+		    "<p>No request of this time has an account.</p>\n", p->out);
 	fputs(meaning, p->out);
 	plot_page_end(p->out);
 	free(r);

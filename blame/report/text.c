@@ -81,8 +81,8 @@ print_head(const struct blame_view *v, const struct blame_route *route,
 	if (l != NULL)
 		print_exact(v, l, r);
 	else
-		printf("(estimates from accounts: how long all requests took "
-		       "is not known)\n");
+		printf("(estimates from accounts: the latencies of the other "
+		       "requests are not known)\n");
 	putchar('\n');
 }
 
@@ -182,8 +182,8 @@ print_queue(const struct blame_view *v, const struct blame_report *r)
 
 		if (l->removable && l->enough &&
 		    more > 0.1 * (double)(r->q_ns - r->p50_ns))
-			printf("without %s and the queue behind it %s is %s "
-			       "(alone %s)\n",
+			printf("without %s and the queue behind it, %s is %s "
+			       "(with that queue, %s)\n",
 			    v->rows.cause[l->cause].code, v->name,
 			    plain_duration(l->without_queue_ns),
 			    plain_duration(l->without_ns));

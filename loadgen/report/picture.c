@@ -163,7 +163,7 @@ picture_scatter(FILE *out, const struct report *r, unsigned iteration)
 	double seconds = (double)(s.last_ns - s.first_ns) / (double)NS_PER_S;
 	struct plot plot = {.out = out,
 	    .x = {PLOT_LINEAR, 0, seconds > 0 ? seconds : 1,
-		"due, s from the first request"},
+		"due time, s after the first request"},
 	    .y = log_axis(s.low_ns, s.high_ns, "latency, ms")};
 	if (iteration == 0) {
 		snprintf(title, sizeof(title), "Latency of every request");
@@ -197,7 +197,8 @@ picture_tail(FILE *out, const struct summary *s)
 	struct plot plot = {.out = out,
 	    .x = log_axis(sorted[0], sorted[n - 1], "latency, ms"),
 	    .y = {PLOT_TAIL, 0, 1 - 0.5 / (double)n, "not above"}};
-	plot_begin(&plot, "Distribution of latency, with room for the tail",
+	plot_begin(&plot,
+	    "Distribution of latency; the axis stretches the tail",
 	    "all successful requests of all iterations");
 	fprintf(out, "<path class=\"line\" d=\"M%.1f %d",
 	    plot_x(&plot, ms_of(sorted[0])), PLOT_BOTTOM);

@@ -265,12 +265,13 @@ print_errors(const struct printer *p)
 	print_error_kinds(p);
 	if (summary_p99_with_errors(s, &p99_ns))
 		fprintf(p->out,
-		    "\n        counted as slowest, they would put the pooled "
-		    "p99 at %s\n",
+		    "\n        if they count as slowest, the pooled p99 is "
+		    "%s\n",
 		    quantity_format_ns(p99_ns, t));
 	else
-		fprintf(p->out, "\n        counted as slowest, the pooled p99 "
-				"would be a failed request\n");
+		fprintf(p->out,
+		    "\n        if they count as slowest, the pooled "
+		    "p99 is a failed request\n");
 }
 
 /* Each percentile, and the max, by how far it can be trusted. */

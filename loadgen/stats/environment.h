@@ -15,8 +15,8 @@
 
 #define PORTS_USED_UP                                                          \
 	"EADDRNOTAVAIL: this machine's own ports are used up, as each closed " \
-	"connection holds one for a minute: a lower --rate, a server that "    \
-	"keeps connections, or a wider net.ipv4.ip_local_port_range"
+	"connection holds one for a minute: lower --rate, let the server "     \
+	"keep connections, or widen net.ipv4.ip_local_port_range"
 
 struct environment {
 	unsigned count;

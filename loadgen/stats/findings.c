@@ -1,4 +1,5 @@
-/* findings.c: tens, seldom thousands; searched from the end. */
+/* findings.c: an array searched from its end: there are tens of findings,
+ * seldom thousands. */
 #include "loadgen/stats/findings.h"
 
 #include <errno.h>

@@ -99,8 +99,8 @@ int summary_open(struct summary *s, const struct plan *plan,
     const struct criteria *criteria);
 void summary_close(struct summary *s);
 
-/* Add a finished iteration, calling samples_bound(); *it is not kept.
-   Returns 0 or -ENOMEM. */
+/* Add a finished iteration; calls samples_bound() on its samples.  The caller
+ * may reuse or free *it afterwards.  Returns 0 or -ENOMEM. */
 int summary_add(struct summary *s, struct iteration *it);
 
 /* After the last iteration: compute what is pooled.  Call once. */

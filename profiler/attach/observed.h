@@ -25,7 +25,7 @@ struct observed_facts {
 	const char *socket; /* of channels; NULL: none */
 	/* The kernel's events: why there are none, and what changes that. */
 	const char *kernel_why, *kernel_fix;
-	const char *detail; /* the source of its collections */
+	const char *detail; /* how the server's collections are seen */
 	bool collections;   /* collections are seen */
 };
 

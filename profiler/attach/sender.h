@@ -14,8 +14,8 @@ struct command_sender {
 	uint32_t stop; /* the attach thread is to end; relaxed atomic */
 };
 
-/* Send a command; waits while the ring is full, unless stop is set.  Ownership
- * of the command's source moves.  The attach thread. */
+/* Send a command; waits while the ring is full, unless stop is set.  The
+ * observer owns the command's source afterwards.  Attach thread only. */
 void sender_send(struct command_sender *s, const struct observer_command *o);
 
 /* The shorter of two waits, ns; -1: never. */

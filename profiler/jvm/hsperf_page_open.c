@@ -153,8 +153,8 @@ options_are_hidden(pid_t pid, const char *flag)
 	return hidden;
 }
 
-/* The page has the options of its JVM, wherever they were written, but cuts them
- * at 1024 bytes; and not yet while the JVM starts. */
+/* The page has the options of its JVM, wherever they were written, but cuts
+ * them at 1024 bytes; while the JVM starts it has none. */
 static const char *
 page_no_attach(
     const struct hsperf_page *p, const unsigned char *copy, pid_t pid)

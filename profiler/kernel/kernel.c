@@ -79,13 +79,13 @@ signals_want(
 		state[i] = (struct profiler_signal_state){.on = true};
 	if (!options->syscalls)
 		signal_off(&state[PROFILER_SIGNAL_SYSCALL],
-		    "not configured: profiler.kernel is not all");
+		    "not configured: needs profiler.kernel=all");
 	if (options->profile != PROFILER_KERNEL_FULL)
 		signal_off(&state[PROFILER_SIGNAL_IDLE],
-		    "not configured: profiler.kernel is not full");
+		    "not configured: needs profiler.kernel=full");
 	if (!wants_sums(options))
 		signal_off(&state[PROFILER_SIGNAL_SUMS],
-		    "not configured: profiler.kernel is not sums");
+		    "not configured: needs profiler.kernel=sums");
 }
 
 /* The kernel returned EPERM, or would. */

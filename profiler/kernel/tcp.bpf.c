@@ -323,8 +323,8 @@ held_reason(struct tcp_sock *tp, __u32 unsent)
 	return TALECHAIN_HELD_OTHER;
 }
 
-/* A thread of a server receives a request or sends its response: from the one
- * to the other its stacks are of interest. */
+/* Note that a server's thread received a request (busy = 1) or sent a response
+ * (0): in between, the thread's stacks are of interest. */
 static __always_inline void
 note_busy(const struct sock_common *c, __u32 busy)
 {

@@ -69,7 +69,7 @@ struct observer {
 	struct instant calibrated;
 	uint64_t calibrated_cycles;
 	struct instant swept; /* when the last sweep began */
-	struct instant alert; /* until then it sleeps shortly */
+	struct instant alert; /* until then its sleeps are short */
 	struct pause_edges edges;
 	struct rates_watch rates;
 	struct observer_cost cost; /* seen: any thread reads */

@@ -74,7 +74,7 @@ struct admin_call *admin_call_new(struct client *c, struct proxy *p,
     const struct admin_route *routes, const struct http_head *head,
     struct http_refusal *refusal);
 
-/* A head on the admin listener (struct client_events). */
+/* Callback begin of struct client_events, for clients of the admin listener. */
 bool admin_call_begin(struct client *c, const struct http_head *head,
     struct http_refusal *refusal);
 

@@ -416,8 +416,8 @@ question_wait(struct analysis *a)
 		fd_drain(a->keeps_fd);
 }
 
-/* Keep the tales that are still to be kept, as far as a second goes; no client
- * waits for the rest. */
+/* At the end, keep the tales that still wait for it, for a second at most; the
+ * rest are lost, and no client waits for them. */
 static void
 keep_last(struct analysis *a)
 {

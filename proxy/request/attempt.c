@@ -125,7 +125,7 @@ attempt_compare(struct request *r)
 {
 	struct attempt *first = &r->attempt[0];
 
-	/* Again, if an earlier hedge was undone (T3). */
+	/* compared is set already if an earlier hedge was undone (T3). */
 	if (first->link == NULL || r->compared != NULL)
 		return;
 	r->compared = compare_new(&r->proxy->metrics, r->id, DRAIN_BYTES_MAX);

@@ -141,7 +141,7 @@ struct request_table {
 	struct request_list inflight, unused;
 	unsigned inflight_count;
 	unsigned requests; /* structs made */
-	unsigned ids;	   /* that are left of these */
+	unsigned ids;	   /* entries of id[] not used yet */
 	uint64_t id[TABLE_IDS];
 
 	struct tale_request *history; /* owned, history_max */

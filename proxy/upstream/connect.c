@@ -157,7 +157,7 @@ go_on(struct connection *u)
 		exchange_write(u);
 }
 
-/* Try, with the user waiting for what comes of it. */
+/* Try to connect for an exchange; its callbacks get the result. */
 static void
 try_on(struct connection *u)
 {

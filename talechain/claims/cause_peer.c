@@ -8,7 +8,8 @@
 #include "talechain/claims/explainer.h"
 
 #define TURNS_MAX 200 /* holders of a lock, one after the other */
-/* A holder that another woke after a longer sleep had waited for the lock. */
+/* A holder had waited for the lock if another thread ended a sleep of at least
+ * this length. */
 #define TURN_NS (100 * NS_PER_US)
 
 /* The last sleep of a holder, within a wait, that another thread ended. */

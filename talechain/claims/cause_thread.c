@@ -321,7 +321,7 @@ claim_off_cpu(const struct thread_walk *w, const struct thread_interval *p,
 		c->cause = TALE_CAUSE_STOPPED;
 		break;
 	}
-	/* Another process's compiler is a process like any other. */
+	/* A compiler thread of another process is like any other thread. */
 	if (c->attempt >= 0 && thread_is(w->ex, c->other, ROLE_COMPILER) &&
 	    thread_attempt(w->ex, c->other) == c->attempt)
 		c->cause = TALE_CAUSE_CLASS_LOADING;

@@ -91,7 +91,7 @@ enum thread_state {
 /* Reason for a sleep, as far as the sleeps around it show. */
 enum thread_wait {
 	WAIT_OTHER,
-	WAIT_LOCK,	  /* it was taken up again after each timeout */
+	WAIT_LOCK,	  /* the thread waited again after each timeout */
 	WAIT_INTERPRETER, /* and the threads of its process take turns so */
 	WAIT_MONITOR,	  /* its stack has HotSpot's monitors */
 	WAIT_EITHER,	  /* for a lock, or until its own timers */
@@ -124,7 +124,7 @@ struct thread_interval {
 /* How the threads of a thread's process wait for each other. */
 struct thread_process {
 	unsigned switches; /* timeouts of 5 ms within waits of that thread */
-	bool switched;	   /* it waited so */
+	bool switched;	   /* that thread had such waits */
 	bool lock;	   /* timeouts of 5 ms in its process are for a lock */
 	bool interpreter;  /* which more than one thread waited for */
 	bool moves;	   /* its runtime moves work between its threads */
@@ -313,7 +313,7 @@ struct thread_walk {
 	struct explainer *ex;
 	const struct claim *like;
 	int64_t from_ns; /* the leg's begin */
-	unsigned depth;	 /* of threads that had the request from another */
+	unsigned depth;	 /* hand-overs to another thread, nested */
 	/* The sleep that another thread's part explains, or NULL; only where
 	 * the runtime moves work. */
 	const struct thread_interval *waiter;

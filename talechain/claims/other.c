@@ -6,8 +6,8 @@
  * last attempt there says which it was.  A thread that serves all connections
  * may receive more of them after it took this request.
  *
- * Where one thread receives all requests and puts them into a queue of the
- * program's, no event shows that another takes one out, if that was busy.  Its
+ * Where one thread receives all requests and queues them in the program, no
+ * event shows when a busy worker thread takes this one out.  The worker's
  * response to the other request does: until then it did not have this one. */
 #include <inttypes.h>
 

@@ -348,8 +348,8 @@ wait_of(const struct explainer *ex, const struct wait_chain *c)
 	return WAIT_LOCK;
 }
 
-/* A short wait among those in turns, which no timeout ended; or a timeout after
- * which the lock was free. */
+/* Kind of a single wait: it is for an interpreter lock if that is what its
+ * process has, and the sleep was a timeout or a peer ended it sooner. */
 static enum thread_wait
 wait_between(const struct explainer *ex, const struct thread_interval *p)
 {

@@ -60,7 +60,7 @@
 	    server,                                                            \
 	    "the server's threads ran, at under half of their usual "          \
 	    "instructions per cycle",                                          \
-	    "look at what else ran then: on the same core's other lane, or "   \
+	    "look at what else ran then: on the core's other hyperthread, or " \
 	    "with the same caches and memory",                                 \
 	    "pin the server to cores of its own (cpuset, nosmt)")              \
 	X(SLOW_CLOCK, "slow_clock", "computing on a slow clock", WORK, WORK,   \
@@ -104,7 +104,7 @@
 	    "a thread waited for another one of its process, or for a lock "   \
 	    "in the kernel",                                                   \
 	    "look at what the named thread does while others wait; if it "     \
-	    "holds a lock, split that, or hold it shorter")                    \
+	    "holds a lock, split that, or hold it for less time")              \
 	X(SLEEP, "sleep", "server sleeping", SLEEP, DELAY, HAZARD, KERNEL,     \
 	    thread,                                                            \
 	    "a thread waited for something else: a timer, another service",    \

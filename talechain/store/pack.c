@@ -327,7 +327,7 @@ int
 tale_pack(struct packed *out, const struct tale *t)
 {
 	struct codec c = {.packing = true};
-	/* Walking changes nothing when packing. */
+	/* code_ functions only read when packing: a shallow copy will do. */
 	struct tale copy = *t;
 	uint64_t version = PACK_VERSION;
 

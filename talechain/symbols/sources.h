@@ -1,5 +1,5 @@
 /* sources.h: where names are: in files' symbol tables, in maps of generated
- * code, in the kernel.  Private to this room. */
+ * code, in the kernel.  Private to this folder. */
 #pragma once
 
 #include <stdbool.h>

@@ -611,7 +611,8 @@ say_resent(const struct explainer *ex, const struct phrase *l)
 	phrase_add(l, ".");
 }
 
-/* The larger of what is not known, or else a cause. */
+/* Of "unknown" and "not observed" the one with more time; cause if neither has
+ * any. */
 static enum tale_cause
 cause_dark(const struct story *s, enum tale_cause cause)
 {

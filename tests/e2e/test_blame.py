@@ -268,7 +268,7 @@ def test_a_running_tailor_keeps_accounts(ctl, pair):
     page = t.ask("/blame?format=html")
     assert page.get("content-type") == "text/html; charset=utf-8"
     assert b"<h2>GET /a</h2>" in page.body and b'href="timeline/' in page.body
-    assert b"no account of this time" in t.ask(
+    assert b"No request of this time has an account" in t.ask(
         "/blame?format=html&until=3600").body
     assert t.ask("/blame?percentile=40").status == 400
     assert ",GET /a," in ctl("-a", t.admin, "blame", "--accounts",
@@ -428,8 +428,8 @@ def test_percentiles_are_of_all_requests(ctl, pair, scratch, by_client):
         "route,from_ns,to_ns,unnamed,le_ns,requests\n"
     path = scratch / "accounts.csv"
     path.write_bytes(t.ask("/accounts").body)
-    assert "(estimates from accounts: how long all requests took is not " \
-        "known)" in ctl("blame", "--file", str(path)).out
+    assert "(estimates from accounts: the latencies of the other requests are " \
+        "not known)" in ctl("blame", "--file", str(path)).out
 
 
 def by_class(t):

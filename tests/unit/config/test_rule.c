@@ -34,8 +34,8 @@ TEST(test_classes)
 	"a class is a method or *, a space and a path pattern, like \"GET " \
 	"/search/**\""
 #define CLASS_NAME                                                             \
-	"a class has no comma, quote or backslash, and only printable ASCII: " \
-	"it is a name, too"
+	"a class has no comma, quote or backslash, and only printable ASCII, " \
+	"as reports show it as a name"
 	static const struct {
 		const char *class, *why;
 	} cases[] = {
@@ -51,7 +51,8 @@ TEST(test_classes)
 	    {"GET /\xc3\xa4", CLASS_NAME},
 	    {"GET /a23456789012345678901234567890123456789012", NULL},
 	    {"GET /a234567890123456789012345678901234567890123",
-		"a class has 47 bytes at most: it is a name, too"},
+		"a class has 47 bytes at most, as reports show it as a "
+		"name"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
