@@ -443,43 +443,6 @@ TEST(test_refused)
 	fake_fini(&s.fake);
 }
 
-/* Goal: no damage to a page makes the parser or a sweep read outside it. */
-TEST(test_random_damage)
-{
-	unsigned char good[FAKE_BYTES];
-	struct hsperf_page *page;
-	struct stage s;
-	uint32_t v;
-	unsigned round, i, opened = 0;
-
-	srand(7);
-	stage_init(&s, "G1");
-	hsperf_page_free(&s.page);
-	memcpy(good, s.fake.map, sizeof(good));
-	for (round = 0; round < 3000; round++) {
-		memcpy(s.fake.map, good, sizeof(good));
-		for (i = 0; i < 1 + (unsigned)rand() % 4; i++) {
-			v = (uint32_t)rand() % 3 == 0 ? (uint32_t)rand()
-						      : (uint32_t)rand() % 64;
-			memcpy(
-			    s.fake.map + (unsigned)rand() % s.fake.used / 4 * 4,
-			    &v, 4);
-		}
-		if (hsperf_page_open_fd(
-			&page, s.fake.fd, geteuid(), 42, s.why) < 0)
-			continue;
-		opened++;
-		for (i = 0; i < 4; i++) {
-			hsperf_page_sweep(page, instant_now(), &s.edges);
-			memset(s.fake.map + s.fake.used / 4, rand() & 0xff,
-			    s.fake.used / 2);
-		}
-		hsperf_page_free(&page);
-	}
-	assert_true(opened > 100);
-	fake_fini(&s.fake);
-}
-
 /* Goal: the words HotSpot has for causes. */
 TEST(test_causes)
 {

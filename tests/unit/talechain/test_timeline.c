@@ -308,47 +308,6 @@ TEST(test_hostile_file)
 	timeline_free(&t);
 }
 
-/* Goal: random bytes in head and slots never stop or derail a reader. */
-TEST(test_hostile_slots)
-{
-	struct timeline *t;
-	struct timeline_reader *r;
-	struct timeline_slot s;
-	uint64_t lost, before, value;
-	unsigned round, k;
-	char copy[80];
-	int fd;
-
-	snprintf(copy, sizeof(copy), "%s.copy", path);
-	assert_int_equal(timeline_new(&t, path, LOG2), 0);
-	fd = file_copy(copy, 4096 + 96 * (size_t)SLOTS);
-	assert_int_equal(timeline_reader_open(&r, copy), 0);
-	srand(4);
-	for (round = 0; round < 100000; round++) {
-		k = (unsigned)(timeline_reader_position(r) % SLOTS);
-		value = 2 * (timeline_reader_position(r) +
-				(uint64_t)rand() % 3 * SLOTS) +
-			(uint64_t)rand() % 4;
-		if (rand() % 4 == 0)
-			value ^= (uint64_t)rand() << (rand() % 40);
-		assert_int_equal(
-		    pwrite(fd, &value, 8, 4096 + 96 * (off_t)k), 8);
-		value = (uint64_t)rand() << (rand() % 40);
-		assert_int_equal(pwrite(fd, &value, 8, 128), 8);
-		before = timeline_reader_position(r);
-		if (timeline_read(r, &s, &lost) == TIMELINE_READ_LOST)
-			assert_int_equal(
-			    timeline_reader_position(r), before + lost);
-		assert_true(timeline_reader_position(r) >= before);
-		if (round % 64 == 0)
-			timeline_seek(r, value);
-	}
-	timeline_reader_close(&r);
-	close(fd);
-	unlink(copy);
-	timeline_free(&t);
-}
-
 int
 main(void)
 {
