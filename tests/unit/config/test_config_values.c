@@ -107,10 +107,8 @@ TEST(test_places_of_the_user)
 	char stream[64];
 	struct config *c;
 
-	if (geteuid() != 0) {
-		print_message("skipped: only root becomes another user\n");
-		return;
-	}
+	if (geteuid() != 0)
+		unit_skip("only root becomes another user");
 	unsetenv("STATE_DIRECTORY");
 	c = placed("daemon:nogroup");
 	assert_string_equal(

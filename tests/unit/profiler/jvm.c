@@ -36,18 +36,11 @@ jvm_run(const char *const argv[], bool quiet)
 }
 
 void
-jvm_skip(const char *why)
-{
-	print_message("skipped: %s\n", why);
-	skip();
-}
-
-void
 jvm_need_agent(void)
 {
 	if (access(jvm_agent_path, R_OK) < 0)
-		jvm_skip("no libtailor-jvm.so in the build directory "
-			 "(make agent)");
+		unit_skip("no libtailor-jvm.so in the build directory "
+			  "(make agent)");
 }
 
 void
@@ -123,7 +116,7 @@ jvm_start_with_probes(struct jvm *j, struct fixture *f, const char *collector)
 	}
 	jvm_stop(j);
 	fixture_free(f);
-	jvm_skip("BPF is not permitted, or libjvm has no probes");
+	unit_skip("BPF is not permitted, or libjvm has no probes");
 }
 
 void

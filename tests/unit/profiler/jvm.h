@@ -27,8 +27,7 @@ int jvm_unit_run(void);
 /* Run a program to its end; its exit status, -1 if it cannot be run. */
 int jvm_run(const char *const argv[], bool quiet);
 
-/* Skip this test and say why; the same if there is no agent. */
-void jvm_skip(const char *why);
+/* Skip this test if there is no agent. */
 void jvm_need_agent(void);
 
 /* Start one; false if this JVM does not know the collector. */

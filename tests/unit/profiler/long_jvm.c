@@ -66,7 +66,7 @@ follow_concurrent(const char *collector)
 	if (!jvm_start(&j, f, options)) {
 		fixture_start(f);
 		fixture_free(f);
-		jvm_skip("this JVM does not have that collector");
+		unit_skip("this JVM does not have that collector");
 	}
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, j.pid);

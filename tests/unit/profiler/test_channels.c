@@ -263,10 +263,8 @@ TEST(test_other_user)
 	int status;
 	pid_t pid;
 
-	if (geteuid() != 0) {
-		print_message("skipped: only root can become another user\n");
-		skip();
-	}
+	if (geteuid() != 0)
+		unit_skip("only root can become another user");
 	f = fixture_new();
 	fixture_start(f);
 	snprintf(run, sizeof(run), "%s/run", f->directory);

@@ -394,10 +394,8 @@ TEST(test_dropped)
 {
 	int result = in_child(after_dropping);
 
-	if (result == 77) {
-		print_message("skipped, because nothing can be attached\n");
-		skip();
-	}
+	if (result == 77)
+		unit_skip("nothing can be attached");
 	assert_int_equal(result, 0);
 }
 
@@ -434,10 +432,8 @@ TEST(test_refused)
 	int err;
 
 	permission_read(&permission);
-	if (!permission_to_trace(&permission)) {
-		print_message("skipped, because we may not trace\n");
-		skip();
-	}
+	if (!permission_to_trace(&permission))
+		unit_skip("we may not trace");
 	for (i = 0; i < PROFILER_SIGNALS; i++)
 		states[i] = (struct profiler_signal_state){.on = true};
 	err = programs_load(&object, &config, &o, 1, states);
@@ -468,9 +464,8 @@ TEST(test_stream)
 	f.options.kernel_slot_log2 = 13;
 	fixture_start(&f);
 	if (!profiler_signals(f.profiler, signal)) {
-		print_message("skipped, because %s\n", signal[0].why);
 		fixture_fini(&f);
-		skip();
+		unit_skip("%s", signal[0].why);
 	}
 	assert_int_equal(pipe(go), 0);
 	pid = fork();

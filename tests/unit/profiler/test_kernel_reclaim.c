@@ -78,9 +78,8 @@ TEST(test_group)
 		skip();
 	if (!cgroup_write(&group,
 		group.old ? "memory.limit_in_bytes" : "memory.max", limit)) {
-		print_message("skipped: no memory can be limited here\n");
 		cgroup_remove(&group);
-		skip();
+		unit_skip("no memory can be limited here");
 	}
 	file = mkstemp(name);
 	assert_true(file >= 0);

@@ -47,9 +47,8 @@ TEST(test_interrupted)
 	recording_open_usual(&r);
 	fd = interrupts_open();
 	if (fd < 0) {
-		print_message("skipped, because there is no timer of perf\n");
 		recording_close(&r);
-		skip();
+		unit_skip("there is no timer of perf");
 	}
 	while (told == 0) {
 		assert_int_not_equal(++runs, RUNS);

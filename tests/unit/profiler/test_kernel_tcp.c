@@ -167,10 +167,8 @@ TEST(test_message_six)
 
 	if (fd >= 0)
 		close(fd);
-	if (!there) {
-		print_message("skipped, because there is no IPv6 here\n");
-		skip();
-	}
+	if (!there)
+		unit_skip("there is no IPv6 here");
 	check_messages(AF_INET6);
 }
 

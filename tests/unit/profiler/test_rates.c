@@ -365,9 +365,8 @@ TEST(test_reader)
 	assert_int_equal(r.period_ns, RATE_READ_LEAST_NS);
 	assert_false(r.signals >> TALECHAIN_RATE_QUEUE & 1); /* not ours */
 	if ((r.signals >> TALECHAIN_RATE_CPU & 1) == 0) {
-		print_message("skipped: perf_event_open is not permitted\n");
 		rates_close(&r);
-		skip();
+		unit_skip("perf_event_open is not permitted");
 	}
 	pid = toucher();
 	assert_true(pid > 0);
@@ -402,9 +401,8 @@ TEST(test_reader_without)
 
 	rates_open(&r, &options);
 	if (r.signals != 0) {
-		print_message("skipped: this machine has counters\n");
 		rates_close(&r);
-		skip();
+		unit_skip("this machine has counters");
 	}
 	rates_server(&r, 0, &(struct family){{getpid()}, 1, 0}, 1, "s0");
 	assert_int_equal(r.server[0].searched, 0);

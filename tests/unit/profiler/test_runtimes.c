@@ -23,13 +23,6 @@
 #define NOBODY 65534
 #define COLLECTIONS 20
 
-static void
-skip_because(const char *why)
-{
-	print_message("skipped: %s\n", why);
-	skip();
-}
-
 /* --- the table ------------------------------------------------------------ */
 
 TEST(test_table)
@@ -245,7 +238,7 @@ TEST(test_refused)
 	pid_t pid;
 
 	if (getuid() != 0)
-		skip_because("only root can give up what is needed");
+		unit_skip("only root can give up what is needed");
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -368,14 +361,14 @@ need_probes(void)
 
 	permission_read(&permission);
 	if (!permission_to_trace(&permission))
-		skip_because("BPF is not permitted");
+		unit_skip("BPF is not permitted");
 }
 
 static void
 need_node(void)
 {
 	if (system("node --version > /dev/null 2>&1") != 0)
-		skip_because("no node in $PATH");
+		unit_skip("no node in $PATH");
 }
 
 static void
@@ -483,7 +476,7 @@ TEST(test_node_marking)
 TEST(test_python)
 {
 	if (!program_has("/usr/bin/python3", "gc__start"))
-		skip_because("/usr/bin/python3 has no probes");
+		unit_skip("/usr/bin/python3 has no probes");
 	follow(python_argv, "/usr/bin/python3", TALECHAIN_CAUSE_CPYTHON,
 	    "CPython");
 }
@@ -498,7 +491,7 @@ TEST(test_not_asked)
 	struct program p;
 
 	if (access("/usr/bin/python3", X_OK) < 0)
-		skip_because("no /usr/bin/python3");
+		unit_skip("no /usr/bin/python3");
 	f = followed(&p, python_argv, NULL);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
 	program_collect(&p, 1, &count, &length_ms);
@@ -519,7 +512,7 @@ TEST(test_stripped)
 	int err;
 
 	if (probes_new(&p, 1, why) < 0)
-		skip_because(why);
+		unit_skip("%s", why);
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/node", directory);
 	snprintf(command, sizeof(command), "cp /bin/true %s", path);

@@ -114,8 +114,7 @@ player_start(struct player *p)
 	err = vm_thread_open(&p->vm, getpid());
 	if (err < 0) {
 		player_stop(p);
-		print_message("skipped: perf_event_open: %s\n", strerror(-err));
-		skip();
+		unit_skip("perf_event_open: %s", strerror(-err));
 	}
 	player_do(p, DO_NOTHING);
 	assert_true(eventually(asleep, p));

@@ -193,11 +193,8 @@ TEST(test_arguments)
 		assert_int_equal(timeline_new(&t, file, LOG2), -EMEDIUMTYPE);
 	rmdir(disk);
 	assert_int_equal(access(disk, F_OK), -1); /* so it was empty */
-	if (!is_disk) {
-		print_message(
-		    "skipped: /var/tmp is no disk file system here\n");
-		skip();
-	}
+	if (!is_disk)
+		unit_skip("/var/tmp is no disk file system here");
 }
 
 /* Goal: a stream whose writer lives stays, in this process or another; what a
