@@ -5,12 +5,10 @@
  * The input is laid over a good small stream: the header from its beginning,
  * then slots of 96 bytes from slot 0 on.
  */
-#include <assert.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "hedging/hedging.h"
 
@@ -400,20 +401,12 @@ TEST(test_watching_shows_the_pause)
 	assert_true(s->late * 20 > s->requests);
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static double
 p99_ms(struct simulation *s)
 {
 	size_t rank = s->answers * 99 / 100;
 
-	qsort(s->latency_ns, s->answers, sizeof(*s->latency_ns), compare);
+	array_sort_int64(s->latency_ns, s->answers);
 	return (double)s->latency_ns[rank] / (double)NS_PER_MS;
 }
 

@@ -1,9 +1,7 @@
 /* Goal: a seed gives the same schedule for ever, and a Poisson process. */
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "loadgen/send/plan.h"

@@ -1,7 +1,6 @@
 /* jvm.c: see the header. */
 #include "jvm.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>

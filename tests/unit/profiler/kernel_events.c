@@ -127,6 +127,15 @@ run_on(unsigned cpu)
 	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
 }
 
+void
+spin(int64_t ns)
+{
+	struct instant begin = instant_now();
+
+	while (instant_since(instant_now(), begin) < ns)
+		;
+}
+
 unsigned
 usable_cpus(unsigned *cpu, unsigned n)
 {

@@ -8,13 +8,6 @@
  */
 #include "jvm.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 static void
 follow_with_page(const char *collector)
 {

@@ -6,10 +6,7 @@
 #include "jvm.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Goal: collections are hazards that begin and end, known by the page alone,

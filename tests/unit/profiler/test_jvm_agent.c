@@ -6,8 +6,6 @@
 #include "jvm.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Goal: the agent alone. */
 TEST(test_agent)

@@ -2,7 +2,6 @@
  * test_kernel.c: threads and memory of this process, as the kernel tells of
  * them: who woke whom, who was preempted by whom, page faults, exec and exit.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,15 +34,6 @@ struct partner {
 	int64_t spin_ns; /* works so long before it answers */
 	uint32_t tid;
 };
-
-static void
-spin(int64_t ns)
-{
-	struct instant begin = instant_now();
-
-	while (instant_since(instant_now(), begin) < ns)
-		;
-}
 
 static void *
 partner_run(void *arg)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <linux/sched.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

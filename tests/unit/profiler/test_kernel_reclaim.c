@@ -2,7 +2,6 @@
  * test_kernel_reclaim.c: memory that this process frees as its control group is
  * at its limit, in events of the kernel.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

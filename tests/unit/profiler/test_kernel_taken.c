@@ -9,15 +9,6 @@
 #define RUN_NS (15 * NS_PER_MS)
 #define RUNS 2000 /* at most: a minute */
 
-static void
-spin(int64_t ns)
-{
-	struct instant begin = instant_now();
-
-	while (instant_since(instant_now(), begin) < ns)
-		;
-}
-
 /* How many of this thread's interrupts are told of; each must be possible. */
 static unsigned
 interrupts_check(const struct recording *r)

@@ -10,7 +10,6 @@
 
 #include "tests/unit/unit.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>

@@ -3,7 +3,6 @@
  * it happened to, and the store goes on.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
