@@ -401,21 +401,6 @@ TEST(test_limits_of_lists)
 	config_free(&c);
 }
 
-TEST(test_check_accepts)
-{
-	/* The same port on different addresses, and the kernel's choice
-	 * twice, are no contradiction. */
-	struct config *c = parse_good(
-	    "{\"listen\": [\"127.0.0.1:0\", \"127.0.0.1:0\", \"[::1]:80\"], "
-	    "\"admin\": \"127.0.0.1:0\", \"servers\": [{\"address\": "
-	    "\"127.0.0.1:80\"}, {\"address\": \"127.0.0.1:81\"}]}");
-	struct config_errors errors = {0};
-
-	assert_int_equal(config_check(c, &errors), 0);
-	assert_int_equal(errors.count, 0);
-	config_free(&c);
-}
-
 /* --- addresses ------------------------------------------------------------ */
 
 static void

@@ -30,21 +30,12 @@ follow_with_page(const char *collector)
 	fixture_free(f);
 }
 
-/* Goal: hsperfdata alone, Serial: hazards equal the JVM's own count. */
-TEST(test_page_serial)
+/* Goal: hsperfdata alone: hazards equal the JVM's own count, G1's remark and
+ * cleanup pauses included. */
+TEST(test_page)
 {
 	follow_with_page("-XX:+UseSerialGC");
-}
-
-/* Goal: the same for Parallel. */
-TEST(test_page_parallel)
-{
 	follow_with_page("-XX:+UseParallelGC");
-}
-
-/* Goal: the same for G1, its remark and cleanup pauses included. */
-TEST(test_page_g1)
-{
 	follow_with_page("-XX:+UseG1GC");
 }
 
@@ -86,15 +77,10 @@ TEST(test_page_shenandoah)
 	follow_concurrent("-XX:+UseShenandoahGC");
 }
 
-/* Goal: the same for Parallel. */
-TEST(test_probes_parallel)
+/* Goal: the same by the probes; Serial: test_jvm.c. */
+TEST(test_probes)
 {
 	jvm_follow_with_probes("-XX:+UseParallelGC");
-}
-
-/* Goal: the same for G1. */
-TEST(test_probes_g1)
-{
 	jvm_follow_with_probes("-XX:+UseG1GC");
 }
 

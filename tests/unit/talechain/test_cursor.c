@@ -85,27 +85,6 @@ invariant(const struct talechain_cursor *c)
 	assert_int_equal(c->taken + c->lost + c->abandoned, c->next);
 }
 
-TEST_WITH(test_in_order, setup, teardown)
-{
-	struct fixture *f = *state;
-	struct talechain_event e;
-	uint64_t lost, i, n = 0;
-
-	assert_int_equal(
-	    talechain_take(&f->cursor, &e, &lost, f->now), TALECHAIN_TAKE_NONE);
-	for (i = 0; i < 1000; i++) {
-		emit(f, (unsigned)(i % SLOTS));
-		while (talechain_take(&f->cursor, &e, &lost, f->now) ==
-		       TALECHAIN_TAKE_OK)
-			check(&e, n++);
-		assert_int_equal(n, f->writer.head);
-	}
-	assert_int_equal(f->cursor.taken, n);
-	assert_int_equal(f->cursor.lost, 0);
-	assert_int_equal(f->cursor.torn, 0);
-	invariant(&f->cursor);
-}
-
 /* Goal: against a naive count, random bursts and random reading. */
 TEST_WITH(test_overtaken, setup, teardown)
 {
