@@ -5,7 +5,8 @@
  * Long: it is a race with the kernel, which frees a gigabyte meanwhile; on a
  * busy machine we are late.
  */
-#include "doomed.h"
+#include "children.h"
+#include "fixture.h"
 
 #include <sched.h>
 #include <signal.h>

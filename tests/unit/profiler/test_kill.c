@@ -1,6 +1,7 @@
 /* Goal: the end of a mere thread is no death of its process.  How early a death
  * is known: long_kill.c. */
-#include "doomed.h"
+#include "children.h"
+#include "fixture.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -408,9 +408,6 @@ follow(const char *const argv[], const char *program, unsigned cause,
 	fixture_wait_sweeps(f);
 	fixture_drain(f);
 	seen_ms += lengths_ms(f, cause);
-	print_message("%s: %u collections of %.2f ms, seen %u of %.2f ms\n",
-	    name, after - before, after_ms - before_ms,
-	    fixture_count(f, HAZARD_GC, true) - first, seen_ms);
 	assert_true(after - before >= COLLECTIONS);
 	assert_in_range(fixture_count(f, HAZARD_GC, true) - first,
 	    after - before - 1, after - before + 1);
@@ -466,9 +463,6 @@ TEST(test_node_marking)
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
 	program_collect(&p, 1, &steps, &none_ms);
 	fixture_wait_hazards(f, HAZARD_MARKING, false, 1);
-	print_message("V8 marked %u times, and collected %u times\n",
-	    fixture_count(f, HAZARD_MARKING, true),
-	    fixture_count(f, HAZARD_GC, true));
 	unfollow(f, &p);
 }
 
