@@ -56,10 +56,11 @@ void jvm_check_counts(struct fixture *f, struct jvm *j, unsigned rounds);
  */
 void jvm_check_events(const struct fixture *f, unsigned last);
 
-/* For eventually(): of a fixture's first server anything is known; agent and
- * page both. */
-bool jvm_has_source(void *fixture);
-bool jvm_has_both(void *fixture);
+/* Of its first server anything is known; agent and page both. */
+#define JVM_HAS_SOURCE(f, s) \
+	STATS_ARE(f, s, (s).server[0].source != PROFILER_SOURCE_NONE)
+#define JVM_HAS_BOTH(f, s) \
+	STATS_ARE(f, s, strstr((s).server[0].detail, "safepoints from") != NULL)
 
 /* Follow one from its start to its end and compare counts: with the probes
  * alone; with the agent, and its page, too, or not. */

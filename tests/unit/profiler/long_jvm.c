@@ -18,8 +18,7 @@ follow_with_page(const char *collector)
 
 	f->options.server[0].agent = false;
 	assert_true(jvm_start(&j, f, options));
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_follow(f, j.pid);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_HSPERFDATA);
 	profiler_stats(f->profiler, &s);
 	print_message("%s\n", s.server[0].detail);
@@ -52,8 +51,7 @@ follow_concurrent(const char *collector)
 		fixture_free(f);
 		unit_skip("this JVM does not have that collector");
 	}
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_follow(f, j.pid);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_HSPERFDATA);
 	jvm_ask(&j, "alloc 5");
 	jvm_ask(&j, "gc 2");
@@ -84,7 +82,7 @@ TEST(test_probes)
 	jvm_follow_with_probes("-XX:+UseG1GC");
 }
 
-/* Goal: the agent counts each collection; Serial: test_jvm_agent.c. */
+/* Goal: the agent counts each collection; Serial: test_jvm.c. */
 TEST(test_agent)
 {
 	jvm_need_agent();

@@ -73,8 +73,7 @@ kill_is_early(bool threads_first)
 	unsigned threads = doomed_threads(pid);
 	bool early;
 
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, pid);
+	fixture_follow(f, pid);
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
 	assert_false(proc_is_ending(pid));
 	if (threads_first) {

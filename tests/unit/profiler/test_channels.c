@@ -85,8 +85,7 @@ TEST(test_contents)
 	struct talechain tc;
 	unsigned i, n = 0;
 
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, getpid());
+	fixture_follow(f, getpid());
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
 	assert_int_equal(talechain_open(&tc, f->socket, "w", 12), 0);
 	for (i = 0; i < 1000; i++)

@@ -15,8 +15,7 @@ TEST(test_thread_ends_alone)
 	pid_t pid = doomed_new(&end, 0);
 	unsigned threads = doomed_threads(pid);
 
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, pid);
+	fixture_follow(f, pid);
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
 	close(end);
 	doomed_wait(pid, threads - DOOMED_THREADS);

@@ -349,8 +349,7 @@ followed(struct program *p, const char *const argv[], const char *program)
 	    program != NULL ? PROFILER_PROBES_ON : PROFILER_PROBES_AUTO;
 	f->options.server[0].program = program;
 	program_start(p, argv);
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, p->pid);
+	fixture_follow(f, p->pid);
 	return f;
 }
 
