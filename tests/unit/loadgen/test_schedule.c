@@ -1,5 +1,5 @@
-/* Goal: a seed gives the same schedule for ever, and a Poisson process; arrivals
- * come from a file as written there, or not at all. */
+/* Goal: a seed gives the same schedule for ever, and a Poisson process;
+ * arrivals come from a file as written there, or not at all. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -114,7 +114,7 @@ TEST(test_seeds)
 	    offset_ns, other_ns, 100 * sizeof(offset_ns[0]));
 }
 
-/* --- a file of arrivals ----------------------------------------------------- */
+/* --- a file of arrivals ------------------------------------------------- */
 
 static char path[] = "/tmp/tailor-trace-XXXXXX";
 static int64_t *trace_ns;

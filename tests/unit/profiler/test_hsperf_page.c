@@ -403,6 +403,14 @@ TEST(test_cut_short)
 /* Goal: what is not to be trusted is refused with the right error. */
 TEST(test_refused)
 {
+	static const struct {
+		unsigned at;
+		unsigned char byte;
+		int err;
+	} rows[] = {{7, 0, -EAGAIN}, /* not accessible */
+	    {5, 3, -EPROTO},	     /* version */
+	    {4, 0, -EPROTO},	     /* byte order */
+	    {0, 0, -EPROTO}};	     /* magic */
 	struct hsperf_page *page;
 	struct stage s;
 	uint32_t v;
@@ -413,18 +421,13 @@ TEST(test_refused)
 	assert_int_equal(
 	    hsperf_page_open_fd(&page, s.fake.fd, geteuid() + 1, 42, s.why),
 	    -EACCES);
-	s.fake.map[7] = 0; /* not accessible */
-	assert_int_equal(TRY(), -EAGAIN);
-	s.fake.map[7] = 1;
-	s.fake.map[5] = 3; /* version */
-	assert_int_equal(TRY(), -EPROTO);
-	s.fake.map[5] = 2;
-	s.fake.map[4] ^= 1; /* byte order */
-	assert_int_equal(TRY(), -EPROTO);
-	s.fake.map[4] ^= 1;
-	s.fake.map[0] = 0; /* magic */
-	assert_int_equal(TRY(), -EPROTO);
-	s.fake.map[0] = 0xca;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		unsigned char was = s.fake.map[rows[i].at];
+
+		s.fake.map[rows[i].at] = rows[i].byte;
+		assert_int_equal(TRY(), rows[i].err);
+		s.fake.map[rows[i].at] = was;
+	}
 	v = 1000000; /* more entries than there are */
 	memcpy(s.fake.map + 28, &v, 4);
 	assert_int_equal(TRY(), -EBADMSG);
