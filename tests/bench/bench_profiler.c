@@ -17,10 +17,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "profiler/observer/observer.h"
 #include "profiler/profiler.h"
 
@@ -39,18 +39,10 @@ struct kind {
 	double ns[ROUNDS];
 };
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double
 median(double *v, size_t n)
 {
-	qsort(v, n, sizeof(*v), compare_doubles);
+	array_sort_double(v, n);
 	return v[n / 2];
 }
 
@@ -271,7 +263,7 @@ print_delays(const char *source, struct delays *d)
 {
 	size_t n = d->count;
 
-	qsort(d->ns, n, sizeof(d->ns[0]), compare_doubles);
+	array_sort_double(d->ns, n);
 	printf("  %-24s %10.1f %10.1f %10.1f %8zu\n", source,
 	    d->ns[n / 2] / 1e3, d->ns[n * 9 / 10] / 1e3,
 	    d->ns[n * 99 / 100] / 1e3, n);

@@ -7,7 +7,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "talechain/render/render.h"
 #include "tests/unit/talechain/samples.h"

@@ -6,7 +6,6 @@
  */
 #include "tests/faults/layer.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <execinfo.h>

@@ -12,7 +12,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

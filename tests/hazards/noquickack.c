@@ -11,7 +11,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
-#include <sys/socket.h>
 
 int
 setsockopt(int fd, int level, int name, const void *value, socklen_t size)

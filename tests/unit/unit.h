@@ -24,6 +24,14 @@ int unit_run(CMFixtureFunction setup, CMFixtureFunction teardown);
 /* A number below this one, drawn by xorshift64: the same ones in every run. */
 uint64_t unit_draw(uint64_t below);
 
+/* Skip this test, because of what is said as by printf(). */
+#define unit_skip(...)                                          \
+	do {                                                    \
+		print_message("skipped, because " __VA_ARGS__); \
+		print_message("\n");                            \
+		skip();                                         \
+	} while (0)
+
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
 /* A test with a setup and a teardown of its own; either may be NULL. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/instant.h"
 #include "base/topology.h"
 #include "tests/bench/shim/bench_parts.h"
@@ -35,41 +36,11 @@ cycles_step(void)
 	return step;
 }
 
-static int
-double_compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-void
-bench_sort(double *value, unsigned n)
-{
-	qsort(value, n, sizeof(value[0]), double_compare);
-}
-
 double
 bench_median(double *value, unsigned n)
 {
-	bench_sort(value, n);
+	array_sort_double(value, n);
 	return value[n / 2];
-}
-
-uint64_t
-histogram_count_to(const struct histogram *h, uint64_t value)
-{
-	unsigned last = histogram_bucket(value);
-	uint64_t seen = 0;
-
-	if (value >= h->max)
-		return h->count;
-	for (unsigned i = 0; i < last; i++)
-		seen += h->bucket[i];
-	/* Part of a bucket cannot be counted. */
-	if (histogram_bucket_edge(last) == value)
-		seen += h->bucket[last];
-	return seen;
 }
 
 void

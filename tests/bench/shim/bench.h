@@ -100,7 +100,3 @@ void bench_print(const struct bench_result *r);
  * file. */
 int bench_plots(const struct bench_result *r, const char *directory, char *why,
     size_t size);
-
-/* bench_rates.c: how many values are <= value: exact at bucket edges and from
- * the maximum on, elsewhere without those in value's own bucket. */
-uint64_t histogram_count_to(const struct histogram *h, uint64_t value);

@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 
+#include "base/array.h"
 #include "tests/bench/shim/bench.h"
 #include "tests/bench/shim/bench_parts.h"
 #include "profiler/counters/cycles.h"
@@ -136,7 +137,7 @@ cost_report(struct columns *c, struct bench_cost *out)
 	out->dropped = c->dropped;
 	if (n == 0)
 		return;
-	bench_sort(c->ratio, n);
+	array_sort_double(c->ratio, n);
 	out->overhead = c->ratio[n / 2];
 	out->low = c->ratio[n / 4];
 	out->high = c->ratio[n - 1 - n / 4];

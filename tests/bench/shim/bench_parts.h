@@ -31,8 +31,7 @@ int bench_writer_start(struct bench *b);
 void bench_window_begin(const struct bench *b, struct bench_window *w);
 void bench_window_end(const struct bench *b, struct bench_window *w);
 
-/* Sort ascending; sort and return the middle one, n > 0. */
-void bench_sort(double *value, unsigned n);
+/* Sort ascending and return the middle one, n > 0. */
 double bench_median(double *value, unsigned n);
 
 /* How many values are <= value: exact at bucket edges and from the maximum on,

@@ -13,7 +13,6 @@
 #include "http/http.h"
 #include "tests/fuzz/check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define BODY_MAX 4096

@@ -3,7 +3,7 @@
  *
  * Whatever the parser finds lies within the page, numbers where they can be
  * read in one piece; and sweeping such a page, while it changes, reads
- * nothing else and reports no more than it may.
+ * nothing else and reports no more than it may, of the time between.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -49,8 +49,16 @@ sweep(const struct hsperf_layout *l, const uint8_t *data, size_t size)
 	p.kind = (enum collector)(data[size - 1] % (COLLECTOR_EPSILON + 1));
 	pause_init(&p.pause, p.kind, data[size - 2]);
 	for (i = 0; i < 8; i++) {
-		hsperf_page_sweep(&p, (struct instant){1000 * (i + 1)}, &edges);
+		struct instant now = {1000 * (i + 1)};
+		struct instant before = i > 0 ? p.swept : now;
+
+		if (!hsperf_page_sweep(&p, now, &edges))
+			edges.count = 0;
 		assert(edges.count <= PAUSE_EDGES);
+		now = instant_now();
+		for (unsigned k = 0; k < edges.count; k++)
+			assert(!instant_before(edges.edge[k].at, before) &&
+			       !instant_before(now, edges.edge[k].at));
 		memmove(map + size / 3, map + size / 2, size / 3);
 	}
 	free(map);

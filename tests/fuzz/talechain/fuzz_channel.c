@@ -49,7 +49,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct talechain_cursor c;
 	struct talechain_event e;
 	struct instant now = {1};
-	uint64_t lost, value, before;
+	uint64_t lost, value, before, skipped;
 
 	if (size < HEAD_BYTES)
 		return 0;
@@ -69,7 +69,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		spoil(channel, &c, data[0], value);
 		now.ns += (uint64_t)(data[0] >> 2) * 100000;
 		before = c.next;
-		talechain_take(&c, &e, &lost, now);
+		skipped = c.lost;
+		if (talechain_take(&c, &e, &lost, now) == TALECHAIN_TAKE_LOST)
+			assert(c.lost == skipped + lost);
 		assert(c.next >= before);
 		assert(c.taken + c.lost + c.abandoned == c.next);
 		if (data[0] == 0xff)

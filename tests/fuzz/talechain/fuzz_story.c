@@ -9,7 +9,6 @@
  */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/fuzz/talechain/story_check.h"
 

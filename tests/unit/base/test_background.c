@@ -107,11 +107,8 @@ TEST(test_real_time)
 
 	for (unsigned i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
 		way[i].nice = nice;
-		if (way_take(&way[i]) == -EPERM) {
-			print_message(
-			    "skipped, because real time is not allowed\n");
-			skip();
-		}
+		if (way_take(&way[i]) == -EPERM)
+			unit_skip("real time is not allowed");
 		assert_int_equal(
 		    way[i].after & ~SCHED_RESET_ON_FORK, SCHED_BATCH);
 		assert_int_equal(way[i].child_policy, SCHED_BATCH);

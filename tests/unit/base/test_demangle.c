@@ -2,9 +2,6 @@
  * or was cut off, stays as it is. */
 #include "tests/unit/unit.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "base/demangle.h"
 

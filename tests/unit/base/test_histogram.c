@@ -1,7 +1,6 @@
 /* Goal: quantiles are within 1/128 of the sorted samples, on any shape. */
 #include "tests/unit/unit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

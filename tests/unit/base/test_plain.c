@@ -6,7 +6,6 @@
 
 #include "tests/unit/unit.h"
 
-#include "base/instant.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "base/terminal.h"

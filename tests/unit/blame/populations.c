@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 const struct blame_cause population_cause[P_CAUSES] = {
     [P_WORK] = {"work", "computing", BLAME_BASE},

@@ -3,7 +3,6 @@
 #include "tests/unit/unit.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/instant.h"

@@ -3,9 +3,6 @@
  * `make populations` is the long form. */
 #include "tests/unit/unit.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/array.h"
 #include "base/instant.h"
 #include "tests/unit/blame/populations.h"

@@ -211,14 +211,6 @@ static const struct {
 	"t:1:24: hedging.allow: \"PUT\": a rule is a method, a space and a "
 	"path pattern: write it like \"POST /*/_search\": * is one "
 	"segment, ** any number\n"},
-    {"{\"hedging\": {\"allow\": [\"POST ^/[^ ]*/_search$\"]}}",
-	"t:1:24: hedging.allow: \"POST ^/[^ ]*/_search$\": regular "
-	"expressions are not supported: write it like \"POST "
-	"/*/_search\": * is one segment, ** any number\n"},
-    {"{\"hedging\": {\"allow\": [\"POST /idx-*/_search\"]}}",
-	"t:1:24: hedging.allow: \"POST /idx-*/_search\": * is a whole "
-	"segment and ** any number of them: write /*/_search, not "
-	"/index-*/_search\n"},
     {"{\"warmup\": {\"exclude\": [\"GET /admin\"]}}",
 	"t:1:25: warmup.exclude: \"GET /admin\": a path pattern begins "
 	"with /\n"},
@@ -403,6 +395,13 @@ TEST(test_check_messages)
 	static const struct {
 		const char *text, *errors;
 	} cases[] = {
+	    /* No contradiction: the same port on different addresses, and the
+	     * kernel's choice twice. */
+	    {"{\"listen\": [\"127.0.0.1:0\", \"127.0.0.1:0\", "
+	     "\"[::1]:80\"], \"admin\": \"127.0.0.1:0\", \"servers\": ["
+	     "{\"address\": \"127.0.0.1:80\"}, "
+	     "{\"address\": \"127.0.0.1:81\"}]}",
+		""},
 	    {"{}", "listen: no address; name one for clients, for example "
 		   "\":8080\"\n"
 		   "servers: none given; name one or two, each with an "
@@ -459,7 +458,8 @@ TEST(test_check_messages)
 		struct config *c = parse_good(cases[i].text);
 		char *text;
 
-		assert_int_equal(config_check(c, &errors), -EINVAL);
+		assert_int_equal(config_check(c, &errors),
+		    cases[i].errors[0] == '\0' ? 0 : -EINVAL);
 		text = errors_joined(&errors);
 		assert_string_equal(text, cases[i].errors);
 		free(text);

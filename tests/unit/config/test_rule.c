@@ -2,8 +2,6 @@
  * and a path pattern; an old one, a regular expression, is explained. */
 #include "tests/unit/unit.h"
 
-#include <string.h>
-
 #include "config/rule.h"
 
 #define LIKE \

@@ -1,5 +1,4 @@
 /* Goal: every reason to refuse a hedge, and each one's absence. */
-#include <string.h>
 
 #include "hedging/hedging.h"
 #include "tests/unit/hedging/script.h"

@@ -472,37 +472,30 @@ TEST(test_short_requests_are_no_idle_moment)
 	assert_int_equal(m->st.swaps, 0);
 }
 
+/* Goal: an order is withdrawn where its server has to serve, also one that was
+ * not carried out in time. */
 TEST(test_help_is_needed)
 {
-	struct model *m = model_new();
+	static const struct {
+		unsigned after_ms;
+		enum steer_phase phase;
+	} rows[] = {{100, STEER_COLLECTING}, {3200, STEER_TIRED}};
 
-	m->deaf = true;
-	m->server[1].heap.used = 200 * MB;
-	run(m, 100);
-	assert_int_equal(m->st.server[1].phase, STEER_COLLECTING);
-	hazard(m, 0, true);
-	run(m, 20);
-	/* The hazard has swapped; the other serves and must not collect. */
-	assert_int_equal(m->h.active, 1);
-	assert_int_equal(m->stopped, 1);
-}
+	for (unsigned i = 0; i < 2; i++) {
+		struct model *m = model_new();
 
-/* Goal: an order that was not carried out in time does not wait until its
- * server serves. */
-TEST(test_help_is_needed_of_a_tired_one)
-{
-	struct model *m = model_new();
-
-	m->deaf = true;
-	m->rate = MB / 10;
-	m->server[1].heap.used = 200 * MB;
-	run(m, 3200);
-	assert_int_equal(m->st.server[1].phase, STEER_TIRED);
-	assert_int_equal(m->stopped, 0);
-	hazard(m, 0, true);
-	run(m, 20);
-	assert_int_equal(m->h.active, 1);
-	assert_int_equal(m->stopped, 1);
+		m->deaf = true;
+		m->rate = MB / 10;
+		m->server[1].heap.used = 200 * MB;
+		run(m, rows[i].after_ms);
+		assert_int_equal(m->st.server[1].phase, rows[i].phase);
+		assert_int_equal(m->stopped, 0);
+		hazard(m, 0, true);
+		run(m, 20);
+		/* The hazard has swapped; the other must not collect. */
+		assert_int_equal(m->h.active, 1);
+		assert_int_equal(m->stopped, 1);
+	}
 }
 
 TEST(test_a_new_process_is_not_the_old_one)

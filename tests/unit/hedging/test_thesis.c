@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "hedging/hedging.h"
 
@@ -366,14 +367,6 @@ TEST(test_extra_load_is_w_f)
 		extra = (double)s->hedges / (double)s->requests;
 		/* hedges are Poisson: four standard deviations */
 		slack = 4 * sqrt((double)s->hedges) / (double)s->requests;
-		print_message("W %lld ms, f %.1f/s: %llu requests, %.1f hedges "
-			      "a pause, extra %.3f %% (W f %.3f %%), slowest "
-			      "%.1f ms\n",
-		    (long long)(t->service_ns / NS_PER_MS),
-		    (double)NS_PER_S / (double)t->period_ns,
-		    (unsigned long long)s->requests,
-		    (double)s->hedges / (double)s->pauses, 100 * extra,
-		    100 * wf, (double)s->latency_max_ns / (double)NS_PER_MS);
 		assert_int_equal(s->pauses, t->pauses);
 		assert_int_equal(s->answers, s->requests);
 		assert_int_equal(s->h.swaps, s->pauses);
@@ -400,20 +393,12 @@ TEST(test_watching_shows_the_pause)
 	assert_true(s->late * 20 > s->requests);
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static double
 p99_ms(struct simulation *s)
 {
 	size_t rank = s->answers * 99 / 100;
 
-	qsort(s->latency_ns, s->answers, sizeof(*s->latency_ns), compare);
+	array_sort_int64(s->latency_ns, s->answers);
 	return (double)s->latency_ns[rank] / (double)NS_PER_MS;
 }
 
@@ -436,11 +421,6 @@ TEST(test_short_safepoints)
 	simulation_init(s, &setting);
 	simulate(s);
 	waiting_ms = p99_ms(s);
-	print_message("p99 %.2f ms without, %.2f ms with short safepoints; "
-		      "%llu swaps, %llu waited out, slowest %.1f ms\n",
-	    none_ms, waiting_ms, (unsigned long long)s->h.swaps,
-	    (unsigned long long)s->h.waited_out[HAZARD_SAFEPOINT],
-	    (double)s->latency_max_ns / (double)NS_PER_MS);
 	assert_int_equal(s->answers, s->requests);
 	assert_true(fabs(waiting_ms - none_ms) < 0.5);
 	assert_int_equal(s->h.storms, 0);

@@ -198,14 +198,6 @@ TEST(test_acting)
 		for (unsigned i = 0; i <= WALK_ABORTED; i++)
 			ended[i] += walk.ended[i];
 	}
-	print_message("%d steps: %llu swaps, %llu hedges; requests forwarded "
-		      "%llu, cut %llu, refused %llu, left %llu\n",
-	    SEEDS * STEPS, (unsigned long long)swaps,
-	    (unsigned long long)hedges,
-	    (unsigned long long)ended[WALK_FORWARDED],
-	    (unsigned long long)ended[WALK_TRUNCATED],
-	    (unsigned long long)ended[WALK_LOCAL],
-	    (unsigned long long)ended[WALK_ABORTED]);
 	/* the walk went where it hurts */
 	assert_true(swaps > 1000 && hedges > 1000 && mirrors > 1000);
 	assert_true(waited > 100);

@@ -1,20 +1,10 @@
 /* Goal: quantiles of a sliding window equal those of the sorted last values. */
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "hedging/window.h"
-
-static int
-compare(const void *a, const void *b)
-{
-	int64_t x, y;
-
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
-	return (x > y) - (x < y);
-}
 
 /* The definition, word for word: sort, take the ceil(p * n)-th. */
 static int64_t
@@ -27,7 +17,7 @@ naive(const int64_t *all, size_t n, unsigned capacity, unsigned percent)
 	if (kept == 0)
 		return 0;
 	memcpy(last, all + n - kept, kept * sizeof(*all));
-	qsort(last, kept, sizeof(*last), compare);
+	array_sort_int64(last, kept);
 	return last[rank - 1];
 }
 

@@ -210,47 +210,6 @@ TEST(test_field_find)
 	assert_true(slice_is(field->value, "off"));
 }
 
-TEST(test_binds_connection)
-{
-	/* goal: NTLM and Negotiate, in any case and place, and nothing else */
-	static const struct {
-		const char *line;
-		bool binds;
-	} rows[] = {
-	    {"Authorization: NTLM TlRMTVNTUAAB", true},
-	    {"authorization: negotiate YIIJvwY=", true},
-	    {"Proxy-Authorization: Negotiate YIIJvwY=", true},
-	    {"WWW-Authenticate: NTLM", true},
-	    {"www-authenticate: Basic realm=\"a\" , ntlm", true},
-	    {"WWW-Authenticate: Digest nonce=\"a\",Negotiate,NTLM", true},
-	    {"Proxy-Authenticate: Negotiate\tYII=", true},
-	    {"Authorization: Basic TlRMTTpOVExN", false},
-	    {"Authorization: Bearer NTLM", false},
-	    {"Authorization: NTLMv3 a", false},
-	    {"Authorization:", false},
-	    {"WWW-Authenticate: Basic realm=\"NTLM\"", false},
-	    {"WWW-Authenticate: Negotiator", false},
-	    {"X-Authenticate: NTLM", false},
-	    {"Authorisation: NTLM a", false},
-	};
-	struct http_limits limits = {.head_max = 1000, .fields_max = 10};
-	struct http_refusal refusal;
-	struct http_head head;
-	char text[128];
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		snprintf(text, sizeof(text),
-		    "HTTP/1.1 401 x\r\nContent-Length: 0\r\nDate: x\r\n%s"
-		    "\r\n\r\n",
-		    rows[i].line);
-		assert_int_equal(http_parse_response(&limits, HTTP_METHOD_GET,
-				     text, strlen(text), &head, &refusal),
-		    0);
-		if (http_binds_connection(&head) != rows[i].binds)
-			fail_msg("%s", rows[i].line);
-	}
-}
-
 TEST(test_limits_without_scan)
 {
 	/* goal: the parser refuses by itself, before a byte of body is read */
@@ -275,6 +234,69 @@ TEST(test_limits_without_scan)
 	    0);
 }
 
+/* A response of that status with those lines. */
+static void
+read_response(enum http_method method, const char *status, const char *lines,
+    struct http_head *head)
+{
+	struct http_limits limits = {.head_max = 1000, .fields_max = 10};
+	struct http_refusal refusal;
+	static char text[256];
+
+	snprintf(
+	    text, sizeof(text), "HTTP/1.1 %s x\r\n%s\r\n\r\n", status, lines);
+	if (http_parse_response(
+		&limits, method, text, strlen(text), head, &refusal) != 0)
+		fail_msg("%s: %s", lines, refusal.reason);
+}
+
+TEST(test_what_is_said_of_a_connection)
+{
+	/* goal: NTLM and Negotiate bind it, in any case and place, and nothing
+	 * else does; it is kept as long as Keep-Alive says, and not known for
+	 * how long where that says something else */
+	static const struct {
+		const char *line;
+		bool binds;
+		unsigned seconds;
+	} rows[] = {
+	    {"Authorization: NTLM TlRMTVNTUAAB", true, 0},
+	    {"authorization: negotiate YIIJvwY=", true, 0},
+	    {"Proxy-Authorization: Negotiate YIIJvwY=", true, 0},
+	    {"WWW-Authenticate: NTLM", true, 0},
+	    {"www-authenticate: Basic realm=\"a\" , ntlm", true, 0},
+	    {"WWW-Authenticate: Digest nonce=\"a\",Negotiate,NTLM", true, 0},
+	    {"Proxy-Authenticate: Negotiate\tYII=", true, 0},
+	    {"Authorization: Basic TlRMTTpOVExN", false, 0},
+	    {"Authorization: Bearer NTLM", false, 0},
+	    {"Authorization: NTLMv3 a", false, 0},
+	    {"Authorization:", false, 0},
+	    {"WWW-Authenticate: Basic realm=\"NTLM\"", false, 0},
+	    {"WWW-Authenticate: Negotiator", false, 0},
+	    {"X-Authenticate: NTLM", false, 0},
+	    {"Authorisation: NTLM a", false, 0},
+	    {"Keep-Alive: timeout=5", false, 5},
+	    {"keep-alive: max=100, Timeout=15", false, 15},
+	    {"Keep-Alive: timeout=99999999999999", false,
+		HTTP_KEEP_ALIVE_S_MAX},
+	    {"Keep-Alive: timeout=0", false, 0},
+	    {"Keep-Alive: timeout=", false, 0},
+	    {"Keep-Alive: timeout=-5", false, 0},
+	    {"Keep-Alive: timeout=5s", false, 0},
+	    {"Keep-Alive: max=100", false, 0},
+	    {"Keep-Alive: 5", false, 0},
+	    {"X: timeout=5", false, 0},
+	};
+	struct http_head head;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		read_response(HTTP_METHOD_GET, "401", rows[i].line, &head);
+		if (http_binds_connection(&head) != rows[i].binds ||
+		    head.keep_alive_s != rows[i].seconds)
+			fail_msg("%s: %u", rows[i].line, head.keep_alive_s);
+	}
+}
+
 TEST(test_bodiless_lengths)
 {
 	/* goal: HEAD and 304 tell a length; 1xx and 204 cannot have one */
@@ -289,63 +311,16 @@ TEST(test_bodiless_lengths)
 	    {HTTP_METHOD_HEAD, "204", false},
 	    {HTTP_METHOD_GET, "103", false},
 	};
-	struct http_limits limits = {
-	    .head_max = 1000,
-	    .fields_max = 10,
-	    .body_max = 10,
-	};
-	struct http_refusal refusal;
 	struct http_head head;
-	char text[64];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		snprintf(text, sizeof(text),
-		    "HTTP/1.1 %s x\r\nContent-Length: 7\r\n\r\n",
-		    rows[i].status);
-		assert_int_equal(http_parse_response(&limits, rows[i].method,
-				     text, strlen(text), &head, &refusal),
-		    0);
+		read_response(
+		    rows[i].method, rows[i].status, "Content-Length: 7", &head);
 		assert_int_equal(head.framing, HTTP_FRAMING_NONE);
 		assert_true(head.keep_alive);
 		assert_int_equal(head.has_content_length, rows[i].told);
 		if (rows[i].told)
 			assert_int_equal(head.content_length, 7);
-	}
-}
-
-TEST(test_how_long_a_connection_is_kept)
-{
-	/* goal: what Keep-Alive says, and nothing where it says something
-	 * else */
-	static const struct {
-		const char *line;
-		unsigned seconds;
-	} rows[] = {
-	    {"Keep-Alive: timeout=5", 5},
-	    {"keep-alive: max=100, Timeout=15", 15},
-	    {"Keep-Alive: timeout=99999999999999", HTTP_KEEP_ALIVE_S_MAX},
-	    {"Keep-Alive: timeout=0", 0},
-	    {"Keep-Alive: timeout=", 0},
-	    {"Keep-Alive: timeout=-5", 0},
-	    {"Keep-Alive: timeout=5s", 0},
-	    {"Keep-Alive: max=100", 0},
-	    {"Keep-Alive: 5", 0},
-	    {"X: timeout=5", 0},
-	};
-	struct http_limits limits = {.head_max = 1000, .fields_max = 10};
-	struct http_refusal refusal;
-	struct http_head head;
-	char text[128];
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		snprintf(text, sizeof(text),
-		    "HTTP/1.1 200 x\r\nContent-Length: 0\r\n%s\r\n\r\n",
-		    rows[i].line);
-		assert_int_equal(http_parse_response(&limits, HTTP_METHOD_GET,
-				     text, strlen(text), &head, &refusal),
-		    0);
-		if (head.keep_alive_s != rows[i].seconds)
-			fail_msg("%s: %u", rows[i].line, head.keep_alive_s);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "loadgen/stats/statistics.h"
 
@@ -63,14 +64,6 @@ TEST(test_paired_naive)
 	}
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Goal: intervals are cut where the printed tables of Wilcoxon cut them. */
 TEST(test_paired_interval)
 {
@@ -91,7 +84,7 @@ TEST(test_paired_interval)
 					log((double)b_ns[y] /
 					    (double)a_ns[y])) /
 				    2;
-		qsort(walsh, k, sizeof(walsh[0]), by_value);
+		array_sort_double(walsh, k);
 		assert_true(s.bounded);
 		assert_true(fabs(s.low - expm1(walsh[table[i][1]])) < 1e-9);
 		assert_true(

@@ -1,5 +1,5 @@
-/* children.h: processes for tests: some that wait, listen, or are a server of
- * several. */
+/* children.h: processes for tests: some that wait, listen, are a server of
+ * several, or have threads and memory. */
 #pragma once
 
 #include "tests/unit/unit.h"
@@ -34,3 +34,13 @@ struct team {
 	pid_t pid[4];
 };
 void team_start(struct team *t);
+
+#define DOOMED_THREADS 4
+
+/* One with so many further threads, which end when *end is closed, and so much
+ * memory, which is slow to give back. */
+pid_t doomed_new(int *end, size_t bytes);
+
+/* How many threads a process has; wait until there are no more than that. */
+unsigned doomed_threads(pid_t pid);
+void doomed_wait(pid_t pid, unsigned most);

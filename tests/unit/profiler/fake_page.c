@@ -117,21 +117,17 @@ fake_add_text(
 static void
 fake_add_collector(struct fake_page *f, int n, const char *name)
 {
+	static const char *const numbers[] = {
+	    "invocations", "time", "lastEntryTime", "lastExitTime"};
 	char counter[64];
 
 	snprintf(counter, sizeof(counter), "sun.gc.collector.%d.name", n);
 	fake_add_text(f, counter, name, (uint32_t)strlen(name) + 1);
-	snprintf(
-	    counter, sizeof(counter), "sun.gc.collector.%d.invocations", n);
-	fake_add_long(f, counter, 0);
-	snprintf(counter, sizeof(counter), "sun.gc.collector.%d.time", n);
-	fake_add_long(f, counter, 0);
-	snprintf(
-	    counter, sizeof(counter), "sun.gc.collector.%d.lastEntryTime", n);
-	fake_add_long(f, counter, 0);
-	snprintf(
-	    counter, sizeof(counter), "sun.gc.collector.%d.lastExitTime", n);
-	fake_add_long(f, counter, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(counter, sizeof(counter), "sun.gc.collector.%d.%s", n,
+		    numbers[i]);
+		fake_add_long(f, counter, 0);
+	}
 }
 
 void

@@ -70,6 +70,13 @@ fixture_start(struct fixture *f)
 }
 
 void
+fixture_follow(struct fixture *f, pid_t pid)
+{
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, pid);
+}
+
+void
 fixture_spawn(const char *const argv[], pid_t *pid, FILE **in, FILE **out)
 {
 	int to[2], from[2];
@@ -199,7 +206,7 @@ eventually(bool (*is)(void *), void *arg)
 
 struct wanted {
 	struct fixture *f;
-	unsigned a, b;
+	unsigned type, count;
 };
 
 static bool
@@ -208,7 +215,7 @@ has_events(void *arg)
 	struct wanted *w = arg;
 
 	fixture_drain(w->f);
-	return fixture_events(w->f, w->a) >= w->b;
+	return fixture_events(w->f, w->type) >= w->count;
 }
 
 void
@@ -219,34 +226,15 @@ fixture_wait_events(struct fixture *f, unsigned type, unsigned count)
 		    talechain_type_name(type));
 }
 
-static bool
-has_source(void *arg)
-{
-	struct wanted *w = arg;
-	struct profiler_stats s;
-
-	profiler_stats(w->f->profiler, &s);
-	return s.server[w->a].source == (enum profiler_source)w->b;
-}
-
-static bool
-has_swept(void *arg)
-{
-	struct wanted *w = arg;
-	struct profiler_stats s;
-
-	profiler_stats(w->f->profiler, &s);
-	return (unsigned)s.sweeps - w->a >= 3;
-}
-
 void
 fixture_wait_sweeps(struct fixture *f)
 {
 	struct profiler_stats s;
+	uint64_t before;
 
 	profiler_stats(f->profiler, &s);
-	assert_true(
-	    eventually(has_swept, &(struct wanted){f, (unsigned)s.sweeps, 0}));
+	before = s.sweeps;
+	assert_true(STATS_ARE(f, s, s.sweeps - before >= 3));
 }
 
 void
@@ -255,47 +243,31 @@ fixture_wait_source(
 {
 	struct profiler_stats s;
 
-	if (eventually(has_source, &(struct wanted){f, server, source})) {
+	if (STATS_ARE(f, s, s.server[server].source == source)) {
 		/* It is the other thread that says so. */
 		fixture_wait_sweeps(f);
 		return;
 	}
-	profiler_stats(f->profiler, &s);
 	fail_msg("source of server %u is %s (%s), not %s", server,
 	    profiler_source_name(s.server[server].source),
 	    s.server[server].detail, profiler_source_name(source));
 }
 
-static bool
-has_channels(void *arg)
-{
-	struct wanted *w = arg;
-	struct profiler_stats s;
-
-	profiler_stats(w->f->profiler, &s);
-	return s.channels == w->a;
-}
-
 void
 fixture_wait_channels(struct fixture *f, unsigned channels)
 {
-	assert_true(eventually(has_channels, &(struct wanted){f, channels, 0}));
-}
-
-static bool
-has_closed(void *arg)
-{
-	struct wanted *w = arg;
 	struct profiler_stats s;
 
-	profiler_stats(w->f->profiler, &s);
-	return s.channels_opened == w->a && s.channels == 0;
+	assert_true(STATS_ARE(f, s, s.channels == channels));
 }
 
 void
 fixture_wait_closed(struct fixture *f, unsigned opened)
 {
-	assert_true(eventually(has_closed, &(struct wanted){f, opened, 0}));
+	struct profiler_stats s;
+
+	assert_true(
+	    STATS_ARE(f, s, s.channels_opened == opened && s.channels == 0));
 }
 
 void

@@ -9,6 +9,7 @@
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "profiler/profiler.h"
 #include "talechain/timeline/timeline.h"
@@ -35,6 +36,9 @@ struct fixture {
 void fixture_init(struct fixture *f);
 void fixture_start(struct fixture *f);
 void fixture_fini(struct fixture *f);
+
+/* Start it, and tell it the process of its first server. */
+void fixture_follow(struct fixture *f, pid_t pid);
 
 /* The same on the heap: it is large. */
 struct fixture *fixture_new(void);
@@ -80,3 +84,17 @@ void fixture_wait_closed(struct fixture *f, unsigned opened);
 
 /* Call until it is true, at most to the limit; false then. */
 bool eventually(bool (*is)(void *), void *arg);
+
+/* Look at the profiler's figures until something is true of them, s; at most to
+ * the limit: false then. */
+#define STATS_ARE(f, s, is)                                                    \
+	({                                                                     \
+		struct instant limit =                                         \
+		    instant_plus(instant_now(), FIXTURE_LIMIT_NS);             \
+		bool so;                                                       \
+		do                                                             \
+			profiler_stats((f)->profiler, &(s));                   \
+		while (!(so = (is)) && instant_before(instant_now(), limit) && \
+		       usleep(1000) == 0);                                     \
+		so;                                                            \
+	})

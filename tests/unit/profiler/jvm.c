@@ -1,7 +1,6 @@
 /* jvm.c: see the header. */
 #include "jvm.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
@@ -36,18 +35,11 @@ jvm_run(const char *const argv[], bool quiet)
 }
 
 void
-jvm_skip(const char *why)
-{
-	print_message("skipped: %s\n", why);
-	skip();
-}
-
-void
 jvm_need_agent(void)
 {
 	if (access(jvm_agent_path, R_OK) < 0)
-		jvm_skip("no libtailor-jvm.so in the build directory "
-			 "(make agent)");
+		unit_skip("no libtailor-jvm.so in the build directory "
+			  "(make agent)");
 }
 
 void
@@ -115,15 +107,14 @@ jvm_start_with_probes(struct jvm *j, struct fixture *f, const char *collector)
 	fixture_start(f);
 	assert_true(jvm_start(j, f, options));
 	profiler_server_process(f->profiler, 0, j->pid);
-	assert_true(eventually(jvm_has_source, f));
-	profiler_stats(f->profiler, &s);
+	assert_true(JVM_HAS_SOURCE(f, s));
 	if (s.server[0].source == PROFILER_SOURCE_PROBES) {
 		fixture_wait_sweeps(f);
 		return;
 	}
 	jvm_stop(j);
 	fixture_free(f);
-	jvm_skip("BPF is not permitted, or libjvm has no probes");
+	unit_skip("BPF is not permitted, or libjvm has no probes");
 }
 
 void
@@ -219,26 +210,6 @@ jvm_check_events(const struct fixture *f, unsigned last)
 	assert_true(explicit >= 2);
 }
 
-bool
-jvm_has_source(void *arg)
-{
-	struct fixture *f = arg;
-	struct profiler_stats s;
-
-	profiler_stats(f->profiler, &s);
-	return s.server[0].source != PROFILER_SOURCE_NONE;
-}
-
-bool
-jvm_has_both(void *arg)
-{
-	struct fixture *f = arg;
-	struct profiler_stats s;
-
-	profiler_stats(f->profiler, &s);
-	return strstr(s.server[0].detail, "safepoints from") != NULL;
-}
-
 static int
 group_setup(void)
 {
@@ -307,13 +278,14 @@ void
 jvm_follow_with_agent(const char *collector, bool page)
 {
 	struct fixture *f = fixture_new();
+	struct profiler_stats s;
 	struct jvm j;
 
 	f->options.server[0].hsperfdata = page;
 	jvm_start_with_agent(&j, f, collector);
 	fixture_wait_events(f, TALECHAIN_JVM_START, 1);
 	if (page) {
-		assert_true(eventually(jvm_has_both, f));
+		assert_true(JVM_HAS_BOTH(f, s));
 		fixture_wait_sweeps(f); /* it has been handed over, too */
 	}
 	jvm_check_counts(f, &j, 3);

@@ -27,8 +27,7 @@ int jvm_unit_run(void);
 /* Run a program to its end; its exit status, -1 if it cannot be run. */
 int jvm_run(const char *const argv[], bool quiet);
 
-/* Skip this test and say why; the same if there is no agent. */
-void jvm_skip(const char *why);
+/* Skip this test if there is no agent. */
 void jvm_need_agent(void);
 
 /* Start one; false if this JVM does not know the collector. */
@@ -57,10 +56,11 @@ void jvm_check_counts(struct fixture *f, struct jvm *j, unsigned rounds);
  */
 void jvm_check_events(const struct fixture *f, unsigned last);
 
-/* For eventually(): of a fixture's first server anything is known; agent and
- * page both. */
-bool jvm_has_source(void *fixture);
-bool jvm_has_both(void *fixture);
+/* Of its first server anything is known; agent and page both. */
+#define JVM_HAS_SOURCE(f, s) \
+	STATS_ARE(f, s, (s).server[0].source != PROFILER_SOURCE_NONE)
+#define JVM_HAS_BOTH(f, s) \
+	STATS_ARE(f, s, strstr((s).server[0].detail, "safepoints from") != NULL)
 
 /* Follow one from its start to its end and compare counts: with the probes
  * alone; with the agent, and its page, too, or not. */

@@ -22,10 +22,8 @@ recording_open(struct recording *r)
 {
 	int err = kernel_new(&r->kernel, &r->options, r->state);
 
-	if (err < 0) {
-		print_message("skipped, because %s\n", r->state[0].why);
-		skip();
-	}
+	if (err < 0)
+		unit_skip("%s", r->state[0].why);
 	r->event = calloc(RECORDING_MAX, sizeof(*r->event));
 	assert_non_null(r->event);
 }
@@ -129,6 +127,15 @@ run_on(unsigned cpu)
 	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
 }
 
+void
+spin(int64_t ns)
+{
+	struct instant begin = instant_now();
+
+	while (instant_since(instant_now(), begin) < ns)
+		;
+}
+
 unsigned
 usable_cpus(unsigned *cpu, unsigned n)
 {
@@ -168,7 +175,6 @@ recording_need(struct recording *r, enum profiler_signal signal)
 {
 	if (r->state[signal].on)
 		return;
-	print_message("skipped, because %s\n", r->state[signal].why);
 	recording_close(r);
-	skip();
+	unit_skip("%s", r->state[signal].why);
 }

@@ -83,6 +83,9 @@ schedule_call(const struct talechain_event *e)
 /* Run this thread on that CPU only. */
 void run_on(unsigned cpu);
 
+/* Compute for so long. */
+void spin(int64_t ns);
+
 /* CPUs this process may use, at most n; how many there are. */
 unsigned usable_cpus(unsigned *cpu, unsigned n);
 

@@ -8,13 +8,6 @@
  */
 #include "jvm.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 static void
 follow_with_page(const char *collector)
 {
@@ -25,8 +18,7 @@ follow_with_page(const char *collector)
 
 	f->options.server[0].agent = false;
 	assert_true(jvm_start(&j, f, options));
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_follow(f, j.pid);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_HSPERFDATA);
 	profiler_stats(f->profiler, &s);
 	print_message("%s\n", s.server[0].detail);
@@ -37,21 +29,12 @@ follow_with_page(const char *collector)
 	fixture_free(f);
 }
 
-/* Goal: hsperfdata alone, Serial: hazards equal the JVM's own count. */
-TEST(test_page_serial)
+/* Goal: hsperfdata alone: hazards equal the JVM's own count, G1's remark and
+ * cleanup pauses included. */
+TEST(test_page)
 {
 	follow_with_page("-XX:+UseSerialGC");
-}
-
-/* Goal: the same for Parallel. */
-TEST(test_page_parallel)
-{
 	follow_with_page("-XX:+UseParallelGC");
-}
-
-/* Goal: the same for G1, its remark and cleanup pauses included. */
-TEST(test_page_g1)
-{
 	follow_with_page("-XX:+UseG1GC");
 }
 
@@ -66,10 +49,9 @@ follow_concurrent(const char *collector)
 	if (!jvm_start(&j, f, options)) {
 		fixture_start(f);
 		fixture_free(f);
-		jvm_skip("this JVM does not have that collector");
+		unit_skip("this JVM does not have that collector");
 	}
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_follow(f, j.pid);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_HSPERFDATA);
 	jvm_ask(&j, "alloc 5");
 	jvm_ask(&j, "gc 2");
@@ -93,19 +75,14 @@ TEST(test_page_shenandoah)
 	follow_concurrent("-XX:+UseShenandoahGC");
 }
 
-/* Goal: the same for Parallel. */
-TEST(test_probes_parallel)
+/* Goal: the same by the probes; Serial: test_jvm.c. */
+TEST(test_probes)
 {
 	jvm_follow_with_probes("-XX:+UseParallelGC");
-}
-
-/* Goal: the same for G1. */
-TEST(test_probes_g1)
-{
 	jvm_follow_with_probes("-XX:+UseG1GC");
 }
 
-/* Goal: the agent counts each collection; Serial: test_jvm_agent.c. */
+/* Goal: the agent counts each collection; Serial: test_jvm.c. */
 TEST(test_agent)
 {
 	jvm_need_agent();

@@ -8,8 +8,6 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "kernel_events.h"
@@ -34,7 +32,7 @@ waited_by_now(void)
 
 /* Look at the clock for so long; the sum of all that took long. */
 static int64_t
-spin(int64_t ns)
+spin_gaps(int64_t ns)
 {
 	struct instant begin = instant_now(), last = begin, now;
 	int64_t gaps = 0, gap;
@@ -137,7 +135,7 @@ TEST(test_interrupted)
 	usleep(500);
 	for (unsigned i = 0; i < RUNS; i++) {
 		waited_ns -= waited_by_now();
-		gaps_ns += spin(RUN_NS);
+		gaps_ns += spin_gaps(RUN_NS);
 		waited_ns += waited_by_now();
 		usleep(500);
 	}

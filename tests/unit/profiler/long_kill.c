@@ -5,12 +5,12 @@
  * Long: it is a race with the kernel, which frees a gigabyte meanwhile; on a
  * busy machine we are late.
  */
-#include "doomed.h"
+#include "children.h"
+#include "fixture.h"
 
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,8 +73,7 @@ kill_is_early(bool threads_first)
 	unsigned threads = doomed_threads(pid);
 	bool early;
 
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, pid);
+	fixture_follow(f, pid);
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
 	assert_false(proc_is_ending(pid));
 	if (threads_first) {

@@ -7,8 +7,6 @@
  */
 #include "stalled.h"
 
-#include <stdlib.h>
-
 /* The sum of a kind's hazards, by their stamps, ms. */
 static double
 lengths_ms(const struct fixture *f, enum hazard_kind kind)

@@ -1,15 +1,11 @@
 /* stalled.c: see the header. */
 #include "stalled.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,12 +130,10 @@ follow(pid_t pid)
 	fixture_start(f);
 	profiler_signals(f->profiler, state);
 	if (!state[PROFILER_SIGNAL_SCHEDULER].on) {
-		print_message(
-		    "skipped: %s\n", state[PROFILER_SIGNAL_SCHEDULER].why);
 		server_end(pid);
 		input_close();
 		fixture_free(f);
-		skip();
+		unit_skip("%s", state[PROFILER_SIGNAL_SCHEDULER].why);
 	}
 	profiler_server_process(f->profiler, 0, pid);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);

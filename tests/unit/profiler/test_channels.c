@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -86,8 +85,7 @@ TEST(test_contents)
 	struct talechain tc;
 	unsigned i, n = 0;
 
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, getpid());
+	fixture_follow(f, getpid());
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
 	assert_int_equal(talechain_open(&tc, f->socket, "w", 12), 0);
 	for (i = 0; i < 1000; i++)
@@ -263,10 +261,8 @@ TEST(test_other_user)
 	int status;
 	pid_t pid;
 
-	if (geteuid() != 0) {
-		print_message("skipped: only root can become another user\n");
-		skip();
-	}
+	if (geteuid() != 0)
+		unit_skip("only root can become another user");
 	f = fixture_new();
 	fixture_start(f);
 	snprintf(run, sizeof(run), "%s/run", f->directory);

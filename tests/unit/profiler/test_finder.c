@@ -240,10 +240,8 @@ TEST(test_foreign)
 	pid_t pid, other;
 	int status;
 
-	if (geteuid() != 0) {
-		print_message("skipped: only root can become another user\n");
-		skip();
-	}
+	if (geteuid() != 0)
+		unit_skip("only root can become another user");
 	pid = listener_new(&a);
 	other = fork();
 	if (other == 0) {

@@ -5,7 +5,6 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/channels/channel.h"
@@ -96,34 +95,4 @@ TEST(test_incomplete)
 	    handshake_parse(&h, text, sizeof(text) - 1, &why), -EAGAIN);
 	assert_int_equal(
 	    handshake_parse(&h, text, sizeof(text), &why), -EPROTO);
-}
-
-/* Goal: bytes at random never pass for a request, nor read out of bounds. */
-TEST(test_random)
-{
-	static const char line[] = "TALECHAIN 1 1 12 4711 worker\n";
-	struct handshake h;
-	const char *why;
-	char *text;
-	size_t n;
-	int i, passed = 0;
-
-	srand(1);
-	for (i = 0; i < 200000; i++) {
-		n = (size_t)rand() % (HANDSHAKE_BYTES + 1);
-		if (n > sizeof(line) - 1 && rand() % 2)
-			n = sizeof(line) - 1;
-		/* On the heap, so that a sanitizer sees its end. */
-		text = malloc(n + 1);
-		assert_non_null(text);
-		memset(text, 'x', n);
-		memcpy(text, line, n < sizeof(line) - 1 ? n : sizeof(line) - 1);
-		if (n > 0)
-			text[(size_t)rand() % n] = (char)rand();
-		text = realloc(text, n > 0 ? n : 1);
-		passed += handshake_parse(&h, text, n, &why) == 0;
-		free(text);
-	}
-	/* A changed digit or letter of the name may still be a request. */
-	assert_true(passed > 0 && passed < 100000);
 }

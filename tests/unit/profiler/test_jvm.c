@@ -1,15 +1,14 @@
 /*
  * Goal: with a real JVM, a collection becomes a hazard that begins and ends,
- * learnt from outside of it: from hsperfdata, or from libjvm's probes, and
- * these count as the JVM does.  More collectors: long_jvm.c.
+ * learnt from outside of it, by hsperfdata or libjvm's probes, or from the
+ * agent (at start or attached later), which count as the JVM does.  More
+ * collectors: long_jvm.c.
  */
 #include "jvm.h"
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Goal: collections are hazards that begin and end, known by the page alone,
@@ -24,8 +23,7 @@ TEST(test_page)
 	f->options.server[0].agent = false;
 	f->options.server[0].probes = PROFILER_PROBES_AUTO;
 	assert_true(jvm_start(&j, f, options));
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_follow(f, j.pid);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_HSPERFDATA);
 	profiler_stats(f->profiler, &s);
 	assert_null(strstr(s.server[0].detail, "probes"));
@@ -85,11 +83,88 @@ TEST(test_probes_missing)
 
 	f->options.server[0].probes = PROFILER_PROBES_ON;
 	f->options.server[0].program = "/no/such/libjvm.so";
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, getpid());
-	assert_true(eventually(jvm_has_source, f));
-	profiler_stats(f->profiler, &s);
+	fixture_follow(f, getpid());
+	assert_true(JVM_HAS_SOURCE(f, s));
 	assert_int_not_equal(s.server[0].source, PROFILER_SOURCE_PROBES);
+	fixture_free(f);
+}
+
+/* --- with the agent ------------------------------------------------------- */
+
+/* Goal: the agent alone. */
+TEST(test_agent)
+{
+	jvm_need_agent();
+	jvm_follow_with_agent("-XX:+UseSerialGC", false);
+}
+
+/* Goal: agent and page together are known to be both, and collections are
+ * hazards that begin and end; how many exactly: long_jvm.c. */
+TEST(test_both)
+{
+	struct profiler_stats s;
+	struct fixture *f;
+	struct jvm j;
+
+	jvm_need_agent();
+	f = fixture_new();
+	jvm_start_with_agent(&j, f, "-XX:+UseSerialGC");
+	assert_true(JVM_HAS_BOTH(f, s));
+	fixture_wait_sweeps(f); /* it has been handed over, too */
+	jvm_ask(&j, "gc 3");
+	fixture_wait_hazards(f, HAZARD_GC, false, 3);
+	jvm_stop(&j);
+	fixture_end_exit(f);
+	fixture_free(f);
+}
+
+/* Goal: an agent attached to a running JVM counts from then on; and it finds
+ * a Tailor that was not there when it was loaded. */
+TEST(test_attach)
+{
+	const char *options[] = {
+	    "-XX:+UseSerialGC", "-XX:+PerfDisableSharedMem", NULL};
+	struct fixture *f;
+	char pid[16], option[160];
+	const char *jcmd[] = {
+	    "jcmd", pid, "JVMTI.agent_load", jvm_agent_path, option, NULL};
+	struct profiler_stats s;
+	struct jvm j;
+
+	jvm_need_agent();
+	f = fixture_new();
+	assert_true(jvm_start(&j, f, options));
+	snprintf(pid, sizeof(pid), "%d", (int)j.pid);
+	snprintf(option, sizeof(option), "%s", f->socket);
+	assert_int_equal(jvm_run(jcmd, true), 0);
+	jvm_ask(&j, "gc 1"); /* while nobody listens */
+	fixture_follow(f, j.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
+	profiler_stats(f->profiler, &s);
+	assert_string_equal(s.server[0].detail, "agent, no safepoints");
+	assert_int_equal(fixture_count(f, HAZARD_GC, true), 0);
+	jvm_check_counts(f, &j, 2);
+	assert_int_equal(fixture_events(f, TALECHAIN_JVM_START), 0);
+	fixture_end_exit(f);
+	fixture_free(f);
+}
+
+/* Goal: when Tailor goes and comes again, the agent does too. */
+TEST(test_reconnect)
+{
+	struct fixture *f;
+	struct jvm j;
+
+	jvm_need_agent();
+	f = fixture_new();
+	f->options.server[0].hsperfdata = false;
+	jvm_start_with_agent(&j, f, "-XX:+UseSerialGC");
+	profiler_free(&f->profiler);
+	jvm_ask(&j, "gc 3"); /* writes into nowhere */
+	fixture_follow(f, j.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
+	jvm_check_counts(f, &j, 1);
+	fixture_end_exit(f);
 	fixture_free(f);
 }
 

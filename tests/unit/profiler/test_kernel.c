@@ -2,7 +2,6 @@
  * test_kernel.c: threads and memory of this process, as the kernel tells of
  * them: who woke whom, who was preempted by whom, page faults, exec and exit.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,15 +34,6 @@ struct partner {
 	int64_t spin_ns; /* works so long before it answers */
 	uint32_t tid;
 };
-
-static void
-spin(int64_t ns)
-{
-	struct instant begin = instant_now();
-
-	while (instant_since(instant_now(), begin) < ns)
-		;
-}
 
 static void *
 partner_run(void *arg)
@@ -148,10 +137,8 @@ TEST(test_waker)
 	uint32_t me = (uint32_t)gettid();
 	struct instant begin;
 
-	if (usable_cpus(cpu, 2) < 2) {
-		print_message("skipped, because there is one CPU only\n");
-		skip();
-	}
+	if (usable_cpus(cpu, 2) < 2)
+		unit_skip("there is one CPU only");
 	recording_open_usual(&r);
 	run_on(cpu[0]);
 	p.cpu = cpu[1];
@@ -292,10 +279,9 @@ TEST(test_preemption)
 	run_on(p.cpu);
 	partner_start(&p);
 	if (!p.privileged) {
-		print_message("skipped, because SCHED_FIFO is not allowed\n");
 		partner_stop(&p);
 		recording_close(&r);
-		skip();
+		unit_skip("SCHED_FIFO is not allowed");
 	}
 	s = (struct switching){me, p.tid};
 	/* Some kernels do not report each switch. */
@@ -418,10 +404,9 @@ TEST(test_huge_fault)
 	recording_end(&r);
 	if (huge_kib() - before < 2048 ||
 	    !r.state[PROFILER_SIGNAL_PAGEFAULT].on) {
-		print_message("skipped, because there was no huge page\n");
 		munmap(p, 2 * HUGE_BYTES);
 		recording_close(&r);
-		skip();
+		unit_skip("there was no huge page");
 	}
 	range = (struct range){(uint64_t)(uintptr_t)aligned, HUGE_BYTES};
 	assert_int_equal(
@@ -692,11 +677,9 @@ TEST(test_throttled)
 	cgroup_write(&root, g.old ? "tasks" : "cgroup.procs", "0");
 	cgroup_remove(&g);
 	if (truly == 0) {
-		print_message("skipped, because %s\n",
-		    joined ? "it was not given so much CPU time"
-			   : "no cgroup may be made");
 		recording_close(&r);
-		skip();
+		unit_skip("%s", joined ? "it was not given so much CPU time"
+				       : "no cgroup may be made");
 	}
 	assert_true(t.seen >= 1 && t.seen <= truly + 1);
 	assert_true(t.longest_ns > 20 * NS_PER_MS);

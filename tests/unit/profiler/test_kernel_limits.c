@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <linux/sched.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +183,7 @@ TEST(test_burst)
 {
 	pthread_t thread[STRESS_THREADS];
 	uint64_t missed;
-	uint64_t written = 0, seen = 0, taken = 0, lost = 0, calls;
+	uint64_t written = 0, seen = 0, calls;
 	struct recording r;
 	unsigned i, working = STRESS_THREADS;
 
@@ -227,15 +226,10 @@ TEST(test_burst)
 		/* A softirq of anybody may still have come in between. */
 		assert_true(c->cursor.next >= head);
 		written += c->cursor.next;
-		taken += c->cursor.taken;
-		lost += c->cursor.lost;
 		seen += c->cursor.taken + c->cursor.lost + c->cursor.abandoned;
 		assert_int_equal(c->cursor.rejected, 0);
 	}
 	calls = (uint64_t)STRESS_CALLS * STRESS_THREADS;
-	print_message("%llu events: %llu taken, %llu lost, %llu not run\n",
-	    (unsigned long long)written, (unsigned long long)taken,
-	    (unsigned long long)lost, (unsigned long long)missed);
 	assert_int_equal(seen, written);
 	assert_true(written + missed >= calls);
 	assert_int_equal(kernel_tally(r.kernel)->ringless, 0);
@@ -394,10 +388,8 @@ TEST(test_dropped)
 {
 	int result = in_child(after_dropping);
 
-	if (result == 77) {
-		print_message("skipped, because nothing can be attached\n");
-		skip();
-	}
+	if (result == 77)
+		unit_skip("nothing can be attached");
 	assert_int_equal(result, 0);
 }
 
@@ -434,10 +426,8 @@ TEST(test_refused)
 	int err;
 
 	permission_read(&permission);
-	if (!permission_to_trace(&permission)) {
-		print_message("skipped, because we may not trace\n");
-		skip();
-	}
+	if (!permission_to_trace(&permission))
+		unit_skip("we may not trace");
 	for (i = 0; i < PROFILER_SIGNALS; i++)
 		states[i] = (struct profiler_signal_state){.on = true};
 	err = programs_load(&object, &config, &o, 1, states);
@@ -468,9 +458,8 @@ TEST(test_stream)
 	f.options.kernel_slot_log2 = 13;
 	fixture_start(&f);
 	if (!profiler_signals(f.profiler, signal)) {
-		print_message("skipped, because %s\n", signal[0].why);
 		fixture_fini(&f);
-		skip();
+		unit_skip("%s", signal[0].why);
 	}
 	assert_int_equal(pipe(go), 0);
 	pid = fork();

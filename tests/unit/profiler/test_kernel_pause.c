@@ -3,8 +3,6 @@
  * threads; afterwards all again, and nothing of the pause.  In a long one they
  * are detached, and attached again before it ends.
  */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

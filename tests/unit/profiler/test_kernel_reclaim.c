@@ -2,7 +2,6 @@
  * test_kernel_reclaim.c: memory that this process frees as its control group is
  * at its limit, in events of the kernel.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,9 +77,8 @@ TEST(test_group)
 		skip();
 	if (!cgroup_write(&group,
 		group.old ? "memory.limit_in_bytes" : "memory.max", limit)) {
-		print_message("skipped: no memory can be limited here\n");
 		cgroup_remove(&group);
-		skip();
+		unit_skip("no memory can be limited here");
 	}
 	file = mkstemp(name);
 	assert_true(file >= 0);

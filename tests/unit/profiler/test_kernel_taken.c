@@ -9,15 +9,6 @@
 #define RUN_NS (15 * NS_PER_MS)
 #define RUNS 2000 /* at most: a minute */
 
-static void
-spin(int64_t ns)
-{
-	struct instant begin = instant_now();
-
-	while (instant_since(instant_now(), begin) < ns)
-		;
-}
-
 /* How many of this thread's interrupts are told of; each must be possible. */
 static unsigned
 interrupts_check(const struct recording *r)
@@ -47,9 +38,8 @@ TEST(test_interrupted)
 	recording_open_usual(&r);
 	fd = interrupts_open();
 	if (fd < 0) {
-		print_message("skipped, because there is no timer of perf\n");
 		recording_close(&r);
-		skip();
+		unit_skip("there is no timer of perf");
 	}
 	while (told == 0) {
 		assert_int_not_equal(++runs, RUNS);

@@ -8,7 +8,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -167,10 +166,8 @@ TEST(test_message_six)
 
 	if (fd >= 0)
 		close(fd);
-	if (!there) {
-		print_message("skipped, because there is no IPv6 here\n");
-		skip();
-	}
+	if (!there)
+		unit_skip("there is no IPv6 here");
 	check_messages(AF_INET6);
 }
 

@@ -1,9 +1,9 @@
 /* Goal: the end of a mere thread is no death of its process.  How early a death
  * is known: long_kill.c. */
-#include "doomed.h"
+#include "children.h"
+#include "fixture.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,8 +15,7 @@ TEST(test_thread_ends_alone)
 	pid_t pid = doomed_new(&end, 0);
 	unsigned threads = doomed_threads(pid);
 
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, pid);
+	fixture_follow(f, pid);
 	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
 	close(end);
 	doomed_wait(pid, threads - DOOMED_THREADS);

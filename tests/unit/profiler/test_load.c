@@ -10,7 +10,6 @@
 
 #include "tests/unit/unit.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -244,10 +243,8 @@ TEST_WITH(test_a_knock_stays_in_its_root, setup, teardown)
 	struct load l;
 	pid_t pid;
 
-	if (geteuid() != 0) {
-		print_message("skipped: only root can make a root\n");
-		return;
-	}
+	if (geteuid() != 0)
+		unit_skip("only root can make a root");
 	assert_non_null(mkdtemp(root));
 	assert_non_null(mkdtemp(ours));
 	pid = confined(root, ours);
@@ -349,10 +346,8 @@ TEST_WITH(test_a_stale_knock, setup, teardown)
 	struct load l;
 	struct stat st;
 
-	if (geteuid() != 0) {
-		print_message("skipped: only root can give a file away\n");
-		return;
-	}
+	if (geteuid() != 0)
+		unit_skip("only root can give a file away");
 	signal(SIGQUIT, on_quit);
 	assert_non_null(mkdtemp(here));
 	assert_int_equal(chdir(here), 0);

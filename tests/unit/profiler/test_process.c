@@ -38,8 +38,7 @@ TEST(test_told)
 	struct profiler_stats s;
 	unsigned i, threads, status;
 
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, first);
+	fixture_follow(f, first);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
 	profiler_stats(f->profiler, &s);
 	assert_int_equal(s.server[0].pid, first);
@@ -76,8 +75,7 @@ TEST(test_told_late)
 	pid_t gone = child_new(), alive = child_new();
 
 	child_kill(gone);
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, gone);
+	fixture_follow(f, gone);
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
 	profiler_server_process(f->profiler, 0, alive);
 	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
@@ -122,16 +120,6 @@ TEST(test_found)
 
 /* --- servers of several processes ----------------------------------------- */
 
-static bool
-has_processes(void *arg)
-{
-	struct fixture *f = arg;
-	struct profiler_stats s;
-
-	profiler_stats(f->profiler, &s);
-	return s.server[0].processes == 4;
-}
-
 /* Goal: as long as one of its processes listens a server has not ended; the
  * end of the last one that does is its end, though another process lives. */
 TEST(test_hand_over)
@@ -144,8 +132,7 @@ TEST(test_hand_over)
 	team_start(&t);
 	f->options.server[0].address = t.address;
 	fixture_start(f);
-	assert_true(eventually(has_processes, f));
-	profiler_stats(f->profiler, &s);
+	assert_true(STATS_ARE(f, s, s.server[0].processes == 4));
 	assert_int_equal(s.server[0].pid, t.pid[0]);
 	assert_true(strncmp(s.server[0].program, "test_process", 12) == 0);
 	for (i = 0; i < 2; i++) {

@@ -13,6 +13,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "base/array.h"
 #include "profiler/processes/finder.h"
 #include "profiler/observer/rates.h"
 #include "profiler/rates/rates_read.h"
@@ -256,19 +257,11 @@ TEST(test_note)
 	bench_fini(&b);
 }
 
-static int
-number_compare(const void *va, const void *vb)
-{
-	const uint64_t *a = va, *b = vb;
-
-	return (*a > *b) - (*a < *b);
-}
-
 /* Goal: the running median is that of the values, within its promise; it is
  * not known of few, and follows when the values change. */
 TEST(test_usual)
 {
-	static uint64_t value[MEDIAN_MOST - 1];
+	static int64_t value[MEDIAN_MOST - 1];
 	struct running_median u = {0};
 	uint64_t median;
 	unsigned i, round;
@@ -290,11 +283,11 @@ TEST(test_usual)
 
 		memset(&u, 0, sizeof(u));
 		for (i = 0; i < n; i++) {
-			value[i] = ((uint64_t)rand() % 4000 + 16) << shift;
-			running_median_add(&u, value[i]);
+			value[i] = ((int64_t)rand() % 4000 + 16) << shift;
+			running_median_add(&u, (uint64_t)value[i]);
 		}
-		qsort(value, n, sizeof(value[0]), number_compare);
-		median = value[(n + 1) / 2 - 1];
+		array_sort_int64(value, n);
+		median = (uint64_t)value[(n + 1) / 2 - 1];
 		assert_in_range(running_median_value(&u), median - median / 30,
 		    median + median / 30);
 	}
@@ -365,9 +358,8 @@ TEST(test_reader)
 	assert_int_equal(r.period_ns, RATE_READ_LEAST_NS);
 	assert_false(r.signals >> TALECHAIN_RATE_QUEUE & 1); /* not ours */
 	if ((r.signals >> TALECHAIN_RATE_CPU & 1) == 0) {
-		print_message("skipped: perf_event_open is not permitted\n");
 		rates_close(&r);
-		skip();
+		unit_skip("perf_event_open is not permitted");
 	}
 	pid = toucher();
 	assert_true(pid > 0);
@@ -402,9 +394,8 @@ TEST(test_reader_without)
 
 	rates_open(&r, &options);
 	if (r.signals != 0) {
-		print_message("skipped: this machine has counters\n");
 		rates_close(&r);
-		skip();
+		unit_skip("this machine has counters");
 	}
 	rates_server(&r, 0, &(struct family){{getpid()}, 1, 0}, 1, "s0");
 	assert_int_equal(r.server[0].searched, 0);

@@ -23,13 +23,6 @@
 #define NOBODY 65534
 #define COLLECTIONS 20
 
-static void
-skip_because(const char *why)
-{
-	print_message("skipped: %s\n", why);
-	skip();
-}
-
 /* --- the table ------------------------------------------------------------ */
 
 TEST(test_table)
@@ -245,7 +238,7 @@ TEST(test_refused)
 	pid_t pid;
 
 	if (getuid() != 0)
-		skip_because("only root can give up what is needed");
+		unit_skip("only root can give up what is needed");
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -356,8 +349,7 @@ followed(struct program *p, const char *const argv[], const char *program)
 	    program != NULL ? PROFILER_PROBES_ON : PROFILER_PROBES_AUTO;
 	f->options.server[0].program = program;
 	program_start(p, argv);
-	fixture_start(f);
-	profiler_server_process(f->profiler, 0, p->pid);
+	fixture_follow(f, p->pid);
 	return f;
 }
 
@@ -368,14 +360,14 @@ need_probes(void)
 
 	permission_read(&permission);
 	if (!permission_to_trace(&permission))
-		skip_because("BPF is not permitted");
+		unit_skip("BPF is not permitted");
 }
 
 static void
 need_node(void)
 {
 	if (system("node --version > /dev/null 2>&1") != 0)
-		skip_because("no node in $PATH");
+		unit_skip("no node in $PATH");
 }
 
 static void
@@ -415,9 +407,6 @@ follow(const char *const argv[], const char *program, unsigned cause,
 	fixture_wait_sweeps(f);
 	fixture_drain(f);
 	seen_ms += lengths_ms(f, cause);
-	print_message("%s: %u collections of %.2f ms, seen %u of %.2f ms\n",
-	    name, after - before, after_ms - before_ms,
-	    fixture_count(f, HAZARD_GC, true) - first, seen_ms);
 	assert_true(after - before >= COLLECTIONS);
 	assert_in_range(fixture_count(f, HAZARD_GC, true) - first,
 	    after - before - 1, after - before + 1);
@@ -473,9 +462,6 @@ TEST(test_node_marking)
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
 	program_collect(&p, 1, &steps, &none_ms);
 	fixture_wait_hazards(f, HAZARD_MARKING, false, 1);
-	print_message("V8 marked %u times, and collected %u times\n",
-	    fixture_count(f, HAZARD_MARKING, true),
-	    fixture_count(f, HAZARD_GC, true));
 	unfollow(f, &p);
 }
 
@@ -483,7 +469,7 @@ TEST(test_node_marking)
 TEST(test_python)
 {
 	if (!program_has("/usr/bin/python3", "gc__start"))
-		skip_because("/usr/bin/python3 has no probes");
+		unit_skip("/usr/bin/python3 has no probes");
 	follow(python_argv, "/usr/bin/python3", TALECHAIN_CAUSE_CPYTHON,
 	    "CPython");
 }
@@ -498,7 +484,7 @@ TEST(test_not_asked)
 	struct program p;
 
 	if (access("/usr/bin/python3", X_OK) < 0)
-		skip_because("no /usr/bin/python3");
+		unit_skip("no /usr/bin/python3");
 	f = followed(&p, python_argv, NULL);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
 	program_collect(&p, 1, &count, &length_ms);
@@ -519,7 +505,7 @@ TEST(test_stripped)
 	int err;
 
 	if (probes_new(&p, 1, why) < 0)
-		skip_because(why);
+		unit_skip("%s", why);
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/node", directory);
 	snprintf(command, sizeof(command), "cp /bin/true %s", path);

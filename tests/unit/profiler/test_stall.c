@@ -6,7 +6,6 @@
 #include "stalled.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 /* Goal: SIGSTOP begins the hazard, SIGCONT ends it, each time. */
 TEST(test_stopped)

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -114,8 +113,7 @@ player_start(struct player *p)
 	err = vm_thread_open(&p->vm, getpid());
 	if (err < 0) {
 		player_stop(p);
-		print_message("skipped: perf_event_open: %s\n", strerror(-err));
-		skip();
+		unit_skip("perf_event_open: %s", strerror(-err));
 	}
 	player_do(p, DO_NOTHING);
 	assert_true(eventually(asleep, p));

@@ -1,7 +1,6 @@
 /* Goal: chains keep every byte, in order, whatever is done to them. */
 #include "tests/unit/unit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -45,19 +45,7 @@ TEST(test_heap)
 {
 	static const char *const nonsense[] = {
 	    "Tailor-Heap:\r\n",
-	    "Tailor-Heap: 1 2\r\n",
-	    "Tailor-Heap: 1 2 3 4\r\n",
-	    "Tailor-Heap: 1  2 3\r\n",
-	    "Tailor-Heap: 1 0 3\r\n",
-	    "Tailor-Heap: 1,2,3\r\n",
-	    "Tailor-Heap: -1 2 3\r\n",
-	    "Tailor-Heap: 1 2 3MB\r\n",
-	    "Tailor-Heap: 1 1000000000000000000000 3\r\n",
-	    "Tailor-Heap: 1125899906842625 64 3\r\n",
-	    "Tailor-Heap: 1 64 18446744073709551617\r\n",
-	    "Tailor-Heap: 0x1 64 3\r\n",
-	    "Tailor-Heap: +1 64 3\r\n",
-	    "Tailor-Heap: 1\t64\t3\r\n",
+	    "Tailor-Heap: 1 2\r\n", /* more: fuzz_heap */
 	    "Tailor-Heap: 1 64 3, 1 64 3\r\n",
 	    "Tailor-Heap: 1 64 3\r\nTailor-Heap: 1 64 3\r\n",
 	    "Tailor-Heap: 1 64 3\r\nX-Tailor-A: b\r\ntailor-heap: \r\n",

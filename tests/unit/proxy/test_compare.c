@@ -3,7 +3,6 @@
  */
 #include "proxy/upstream/response_diff.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/unit.h"

@@ -3,7 +3,6 @@
  * the slowest of a window are found as they come.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/unit.h"
@@ -72,26 +71,6 @@ TEST(test_two_fields)
 	negotiate_accept(&n, (struct slice){"text/html;q=0.3", 15});
 	assert_int_equal(
 	    negotiate_choose(&n, TALE_FORMAT_TEXT), TALE_FORMAT_HTML);
-}
-
-TEST(test_random)
-{
-	static const char letter[] = "tex/html*;q=0.15, \t\"";
-
-	for (unsigned turn = 0; turn < 100000; turn++) {
-		struct negotiation n = {0};
-		size_t length = unit_draw(24);
-		char *text = malloc(length + 1);
-		int got;
-
-		for (size_t i = 0; i < length; i++)
-			text[i] = letter[unit_draw(sizeof(letter) - 1)];
-		negotiate_accept(&n, (struct slice){text, length});
-		got = negotiate_choose(&n, TALE_FORMAT_TEXT);
-		assert_true(
-		    got == NONE || (got >= 0 && got < TALE_FORMAT_COUNT));
-		free(text);
-	}
 }
 
 TEST(test_names)

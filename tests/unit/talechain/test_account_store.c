@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "talechain/store/accounts.h"
@@ -160,6 +159,32 @@ TEST_WITH(the_bound_holds, setup, teardown)
 	    -EINVAL);
 }
 
+/* Set something else in that row of a table. */
+static void
+spoil(const char *table, const char *row, const char *set)
+{
+	char text[160];
+
+	account_store_close(&s);
+	snprintf(
+	    text, sizeof(text), "UPDATE %s SET %s WHERE %s", table, set, row);
+	depot_sql("accounts.db", text);
+	reopen(BOUND);
+}
+
+/* One row was found bad; now there are none. */
+static void
+cleared(const char *table)
+{
+	char text[40];
+
+	assert_int_equal(stats().corrupt, 1);
+	account_store_close(&s);
+	snprintf(text, sizeof(text), "DELETE FROM %s", table);
+	depot_sql("accounts.db", text);
+	reopen(BOUND);
+}
+
 TEST_WITH(a_bad_row_costs_itself, setup, teardown)
 {
 	static const char *const bad[] = {"id=NULL",
@@ -176,25 +201,16 @@ TEST_WITH(a_bad_row_costs_itself, setup, teardown)
 	    "counted=zeroblob(600)"};
 
 	for (unsigned i = 0; i < COUNT(bad); i++) {
-		char text[160];
-
 		add(0, 3);
-		account_store_close(&s);
-		snprintf(text, sizeof(text),
-		    "UPDATE accounts SET %s WHERE id='id-1'", bad[i]);
-		depot_sql("accounts.db", text);
-		reopen(BOUND);
+		spoil("accounts", "id='id-1'", bad[i]);
 		for (unsigned k = 0; k < 2; k++) {
 			read_all(0, INT64_MAX);
 			assert_int_equal(n, 2);
 			assert_is(&found[0], 0);
 			assert_is(&found[1], 2);
 		}
-		assert_int_equal(stats().corrupt, 1);
 		assert_int_equal(stats().accounts, 2);
-		account_store_close(&s);
-		depot_sql("accounts.db", "DELETE FROM accounts");
-		reopen(BOUND);
+		cleared("accounts");
 	}
 }
 
@@ -315,23 +331,14 @@ TEST_WITH(bad_latencies_cost_themselves, setup, teardown)
 	     "requests=9007199254740993")};
 
 	for (unsigned i = 0; i < COUNT(bad); i++) {
-		char text[160];
-
 		for (unsigned k = 0; k < 3; k++)
 			add_latencies(k);
-		account_store_close(&s);
-		snprintf(text, sizeof(text),
-		    "UPDATE latencies SET %s WHERE route='GET /1'", bad[i]);
-		depot_sql("accounts.db", text);
-		reopen(BOUND);
+		spoil("latencies", "route='GET /1'", bad[i]);
 		for (unsigned k = 0; k < 2; k++) {
 			read_latencies(INT64_MIN, INT64_MAX);
 			assert_int_equal(blocks, 2);
 		}
-		assert_int_equal(stats().corrupt, 1);
-		account_store_close(&s);
-		depot_sql("accounts.db", "DELETE FROM latencies");
-		reopen(BOUND);
+		cleared("latencies");
 	}
 }
 

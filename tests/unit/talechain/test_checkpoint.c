@@ -5,8 +5,6 @@
  */
 #include "tests/unit/unit.h"
 
-#include <string.h>
-
 #include "talechain/tale/tale_struct.h"
 #include "tests/unit/talechain/scene.h"
 

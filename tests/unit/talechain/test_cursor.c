@@ -6,7 +6,6 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,27 +83,6 @@ static void
 invariant(const struct talechain_cursor *c)
 {
 	assert_int_equal(c->taken + c->lost + c->abandoned, c->next);
-}
-
-TEST_WITH(test_in_order, setup, teardown)
-{
-	struct fixture *f = *state;
-	struct talechain_event e;
-	uint64_t lost, i, n = 0;
-
-	assert_int_equal(
-	    talechain_take(&f->cursor, &e, &lost, f->now), TALECHAIN_TAKE_NONE);
-	for (i = 0; i < 1000; i++) {
-		emit(f, (unsigned)(i % SLOTS));
-		while (talechain_take(&f->cursor, &e, &lost, f->now) ==
-		       TALECHAIN_TAKE_OK)
-			check(&e, n++);
-		assert_int_equal(n, f->writer.head);
-	}
-	assert_int_equal(f->cursor.taken, n);
-	assert_int_equal(f->cursor.lost, 0);
-	assert_int_equal(f->cursor.torn, 0);
-	invariant(&f->cursor);
 }
 
 /* Goal: against a naive count, random bursts and random reading. */
@@ -318,50 +296,4 @@ TEST_WITH(test_rejected, setup, teardown)
 	f->channel->head = 1;
 	assert_int_equal(talechain_cursor_end(&f->cursor), 0);
 	invariant(&f->cursor);
-}
-
-/* Goal: random bytes everywhere; the invariant holds and calls return. */
-TEST_WITH(test_hostile, setup, teardown)
-{
-	struct fixture *f = *state;
-	struct talechain_event e;
-	uint64_t lost, before, skipped,
-	    *word = (uint64_t *)(void *)f->writer.slot;
-	unsigned round, k;
-
-	srand(2);
-	for (round = 0; round < 200000; round++) {
-		k = (unsigned)rand() % (SLOTS * 8);
-		switch (rand() % 4) {
-		case 0:
-			word[k] = unit_draw(UINT64_MAX);
-			break;
-		case 1: /* near the truth */
-			word[k & ~7u] = 2 * (f->cursor.next +
-						(uint64_t)rand() % 3 * SLOTS) +
-					(uint64_t)rand() % 4;
-			break;
-		case 2:
-			f->writer.slot[f->cursor.next % SLOTS].seq =
-			    2 * f->cursor.next + 1 +
-			    (uint64_t)rand() % 2 * (uint64_t)rand();
-			break;
-		default:
-			f->channel->head =
-			    rand() % 2 ? unit_draw(UINT64_MAX)
-				       : f->cursor.next + (uint64_t)rand() % 9;
-		}
-		f->now.ns += (uint64_t)rand() % 2000000;
-		before = f->cursor.next;
-		skipped = f->cursor.lost;
-		if (talechain_take(&f->cursor, &e, &lost, f->now) ==
-		    TALECHAIN_TAKE_LOST)
-			assert_int_equal(f->cursor.lost, skipped + lost);
-		assert_true(f->cursor.next >= before);
-		invariant(&f->cursor);
-	}
-	assert_true(f->cursor.rejected > 0);
-	assert_true(f->cursor.abandoned > 0);
-	assert_true(f->cursor.lost > 0);
-	assert_true(f->cursor.taken > 0);
 }

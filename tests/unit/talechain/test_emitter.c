@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "talechain/timeline/cursor.h"
 #include "tests/unit/talechain/stub.h"
 
@@ -122,6 +123,8 @@ TEST(test_refused)
 
 TEST(test_absent)
 {
+	static const char *const bad[] = {
+	    "", "a b", "a\n", "12345678901234567890123456789012"};
 	struct talechain tc, zero = {0};
 	char path[200];
 	struct stub stub;
@@ -140,12 +143,8 @@ TEST(test_absent)
 	assert_int_equal(talechain_open(&tc, NULL, "a", 8), -ECONNREFUSED);
 	assert_int_equal(talechain_open(&tc, NULL, "a", 5), -EINVAL);
 	assert_int_equal(talechain_open(&tc, NULL, "a", 21), -EINVAL);
-	assert_int_equal(talechain_open(&tc, NULL, "", 8), -EINVAL);
-	assert_int_equal(talechain_open(&tc, NULL, "a b", 8), -EINVAL);
-	assert_int_equal(talechain_open(&tc, NULL, "a\n", 8), -EINVAL);
-	assert_int_equal(
-	    talechain_open(&tc, NULL, "12345678901234567890123456789012", 8),
-	    -EINVAL);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(talechain_open(&tc, NULL, bad[i], 8), -EINVAL);
 	memset(path, 'x', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	assert_int_equal(talechain_open(&tc, path, "a", 8), -EINVAL);

@@ -33,13 +33,6 @@ jdk_present(void)
 	       system("java -version >/dev/null 2>&1") == 0;
 }
 
-static void
-no_jdk(void)
-{
-	print_message("skipped: no JDK (javac, java) found\n");
-	skip();
-}
-
 static int
 setup(void **state)
 {
@@ -216,7 +209,7 @@ TEST(test_java)
 	char line[128];
 
 	if (d == NULL)
-		no_jdk();
+		unit_skip("no JDK (javac, java) found");
 	hear(d, line);
 	assert_string_equal(line, "ready");
 	/* The second round is a Tailor that was restarted. */
@@ -257,7 +250,7 @@ TEST(test_refused)
 	size_t i;
 
 	if (d == NULL)
-		no_jdk();
+		unit_skip("no JDK (javac, java) found");
 	order(d, "emit 1");
 	for (i = 0; i < 3; i++) {
 		stub_accept(&d->stub, &c, replies[i]);
@@ -280,7 +273,7 @@ TEST(test_threads)
 	int i, granted = 0;
 
 	if (d == NULL)
-		no_jdk();
+		unit_skip("no JDK (javac, java) found");
 	order(d, "threads 3");
 	while (!speaks(d)) {
 		stub_accept(&d->stub, &again, STUB_GRANT);

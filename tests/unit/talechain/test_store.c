@@ -3,13 +3,10 @@
  * What happens to its file: test_store_damage.c.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/unit/unit.h"
 

@@ -3,7 +3,6 @@
  * it happened to, and the store goes on.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,34 +324,4 @@ TEST_WITH(test_foreign_files, depot_setup, depot_teardown)
 	assert_int_equal(st.st_size, 0);
 	close(fd);
 	unlink(outside);
-}
-
-TEST_WITH(test_hostile_packed, depot_setup, depot_teardown)
-{
-	struct tale *t = depot_tale(1, 0, 12), *got;
-	struct packed p = {0};
-	uint8_t *copy;
-
-	assert_int_equal(tale_pack(&p, t), 0);
-	copy = malloc(p.length);
-	for (unsigned turn = 0; turn < 20000; turn++) {
-		size_t length =
-		    unit_draw(4) == 0 ? unit_draw(p.length + 1) : p.length;
-
-		memcpy(copy, p.at, p.length);
-		for (uint64_t i = unit_draw(4); i > 0; i--)
-			copy[unit_draw(p.length)] = (uint8_t)unit_draw(256);
-		got = NULL;
-		if (tale_unpack(&got, copy, length) == 0) {
-			assert_true(tale_total_ns(got) >= 0);
-			for (size_t i = 1; i < got->entries; i++)
-				assert_false(instant_before(
-				    got->entry[i].at, got->entry[i - 1].at));
-			tale_free(&got);
-		}
-		assert_null(got);
-	}
-	free(copy);
-	free(p.at);
-	tale_free(&t);
 }

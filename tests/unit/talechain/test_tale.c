@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "talechain/render/render.h"
 #include "talechain/tale/tale_struct.h"

@@ -193,11 +193,8 @@ TEST(test_arguments)
 		assert_int_equal(timeline_new(&t, file, LOG2), -EMEDIUMTYPE);
 	rmdir(disk);
 	assert_int_equal(access(disk, F_OK), -1); /* so it was empty */
-	if (!is_disk) {
-		print_message(
-		    "skipped: /var/tmp is no disk file system here\n");
-		skip();
-	}
+	if (!is_disk)
+		unit_skip("/var/tmp is no disk file system here");
 }
 
 /* Goal: a stream whose writer lives stays, in this process or another; what a
@@ -304,47 +301,6 @@ TEST(test_hostile_file)
 	unlink(copy);
 	assert_int_equal(mkfifo(copy, 0600), 0);
 	assert_int_equal(timeline_reader_open(&r, copy), -EPROTO);
-	unlink(copy);
-	timeline_free(&t);
-}
-
-/* Goal: random bytes in head and slots never stop or derail a reader. */
-TEST(test_hostile_slots)
-{
-	struct timeline *t;
-	struct timeline_reader *r;
-	struct timeline_slot s;
-	uint64_t lost, before, value;
-	unsigned round, k;
-	char copy[80];
-	int fd;
-
-	snprintf(copy, sizeof(copy), "%s.copy", path);
-	assert_int_equal(timeline_new(&t, path, LOG2), 0);
-	fd = file_copy(copy, 4096 + 96 * (size_t)SLOTS);
-	assert_int_equal(timeline_reader_open(&r, copy), 0);
-	srand(4);
-	for (round = 0; round < 100000; round++) {
-		k = (unsigned)(timeline_reader_position(r) % SLOTS);
-		value = 2 * (timeline_reader_position(r) +
-				(uint64_t)rand() % 3 * SLOTS) +
-			(uint64_t)rand() % 4;
-		if (rand() % 4 == 0)
-			value ^= (uint64_t)rand() << (rand() % 40);
-		assert_int_equal(
-		    pwrite(fd, &value, 8, 4096 + 96 * (off_t)k), 8);
-		value = (uint64_t)rand() << (rand() % 40);
-		assert_int_equal(pwrite(fd, &value, 8, 128), 8);
-		before = timeline_reader_position(r);
-		if (timeline_read(r, &s, &lost) == TIMELINE_READ_LOST)
-			assert_int_equal(
-			    timeline_reader_position(r), before + lost);
-		assert_true(timeline_reader_position(r) >= before);
-		if (round % 64 == 0)
-			timeline_seek(r, value);
-	}
-	timeline_reader_close(&r);
-	close(fd);
 	unlink(copy);
 	timeline_free(&t);
 }
