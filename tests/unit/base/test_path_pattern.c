@@ -111,7 +111,7 @@ TEST(test_judge)
 	    {"/.", "a path with . or .."},
 	    {"/a?b", "a pattern is compared with the path alone"},
 	    {"/a#b", "a pattern is compared with the path alone"},
-	    {"/a%20", "a pattern is written without escapes"},
+	    {"/a%20", "a pattern has no % escapes"},
 	    {"/a b", "a pattern has no spaces"},
 	    {"/a;b", "a path with ; or \\"},
 	    {"/a\\b", "a path with ; or \\"},
