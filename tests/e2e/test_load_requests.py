@@ -260,7 +260,7 @@ def test_errors_have_their_errno(stub, load, faults, free_port):
     assert "connect EADDRNOTAVAIL x 9\n" in result.out
     assert any("own ports are used up" in text for text in
                result.run["generator"]["environment"])
-    assert re.search(r"wider\s+net.ipv4.ip_local_port_range", result.out)
+    assert re.search(r"widen\s+net.ipv4.ip_local_port_range", result.out)
 
 
 def test_server_dies(stub, load):
