@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define BLOCK_PAUSES 5 /* times the longest request */
-#define BLOCKS_MAX 100 /* longer blocks see what lasts longer */
+#define BLOCKS_MAX 100 /* longer blocks show longer effects */
 
 static void
 time_span(const struct blame_set *s, int64_t *first, int64_t *last)
@@ -120,11 +120,11 @@ blame_cells_draw(struct blame_cells *c, uint64_t *seed)
 	return d;
 }
 
-/* The part of resamples to leave out at each end.  Resamples of b blocks differ
- * less than samples do: by sqrt((b - 1) / b), and as a normal variable where
- * Student's t is due, which is approximated (Hesterberg 2015).  Of a tail,
- * which is in some blocks only, a third of the blocks count: so intervals hold
- * the truth of known populations (docs/lab/blame.md). */
+/* The part of resamples to leave out at each end.  Resamples of b blocks spread
+ * less than samples do, by the factor sqrt((b - 1) / b), and like a normal
+ * variable instead of Student's t, which is approximated (Hesterberg 2015).  A
+ * tail is in some blocks only, so b is a third of the blocks: intervals then
+ * contain the truth of known populations (docs/lab/blame.md). */
 static double
 interval_outside(size_t blocks)
 {

@@ -1,4 +1,4 @@
-/* where.c: which requests the tail consists of, by a field of theirs. */
+/* where.c: which requests the tail consists of, by one of their fields. */
 #include "blame/set.h"
 
 #include "base/array.h"
@@ -88,7 +88,7 @@ blame_where(struct blame_set *s, double p,
 	return err != 0 ? err : (int)n;
 }
 
-/* The part of a draw's tail that a key has. */
+/* The part of a draw's tail in rows with has[] set. */
 static double
 tail_part(const struct blame_set *s, const struct blame_draw *d, double p,
     const bool *has)

@@ -16,7 +16,7 @@
 
 /* --- life --------------------------------------------------------------- */
 
-/* The owners of a key's value: the configuration, or each server. */
+/* The number of structs that have a key: the configuration, or each server. */
 static unsigned
 owners(const struct config_key *key)
 {
@@ -115,7 +115,7 @@ fail:
 	return err;
 }
 
-/* Read at most SOURCE_BYTES_MAX + 1 bytes; the last one shows that the file is
+/* Read at most SOURCE_BYTES_MAX + 1 bytes; if there are that many, the file is
  * too large.  The caller frees *text, also after an error. */
 static int
 read_file(const char *path, bool may_wait, char **text, size_t *length)

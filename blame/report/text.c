@@ -121,7 +121,7 @@ print_line(const struct blame_view *v, const struct blame_report *r, unsigned i)
 	printf("  %u\n", l->episodes);
 }
 
-/* The sum of waits that are too small for a line. */
+/* Print the sum of the causes that are too small for a line. */
 static void
 print_others(const struct blame_report *r)
 {
@@ -172,7 +172,7 @@ print_pairs(const struct blame_view *v, const struct blame_report *r)
 	}
 }
 
-/* Causes of which the queue behind them is worth a word. */
+/* Print q(p) without a cause and its queue, where that queue matters. */
 static void
 print_queue(const struct blame_view *v, const struct blame_report *r)
 {
@@ -297,7 +297,7 @@ print_route(const struct blame_view *v, const struct blame_route *route,
 	putchar('\n');
 }
 
-/* Of all routes, if one of them has much of the tail. */
+/* Print which route has much of the tail of all requests, if one has. */
 static void
 print_all(const struct blame_view *v)
 {
