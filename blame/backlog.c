@@ -5,7 +5,7 @@
  * far.  Its time for a CPU is divided in the proportions of all causes of the
  * requests that overlap with it, because a pause gathers requests, which then
  * run at once.  Each hazard gets its part; the part of computing stays where it
- * is, because that is load and not a hazard. The accounts show a part of all
+ * is, because that is load and not a hazard.  The accounts show a part of all
  * requests; a gap between them ends a period, so that too little is moved
  * rather than too much. */
 #include "blame/set.h"

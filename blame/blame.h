@@ -147,7 +147,7 @@ void blame_beyond(struct blame_set *s, double p, int64_t *beyond_ns);
  * else had changed".  Of a BASE only what exceeds its median is subtracted; of
  * UNEXPLAINED nothing.
  *   causes  bit 1 << cause
- *   queue   time in a QUEUE or for a CPU is taken, too, as far as it is what
+ *   queue   subtract, too, the part of the time in a QUEUE or for a CPU that
  *           these causes left behind (blame/backlog.c)
  *   p       n of them, ascending, each 0 < p <= 1
  * Returns 0 or -ENOMEM.
@@ -160,8 +160,8 @@ int blame_without(struct blame_set *s, uint64_t causes, bool queue,
 /* The result for one value, over the requests that recorded it. */
 struct blame_impact {
 	double recorded;  /* weight of these requests / W, 0 .. 1 */
-	unsigned seconds; /* distinct seconds in which they ended */
-	unsigned high;	  /* seconds in which ones with high values did */
+	unsigned seconds; /* distinct seconds in which these ended */
+	unsigned high;	  /* distinct seconds with high values */
 	double threshold; /* pThreshold; 0: no step below p */
 	double impact;	  /* (q(S) - q(S without high)) / q(S) */
 	double adjusted;  /* by rule 1 */
@@ -193,10 +193,10 @@ int blame_cause_impact(
 
 /*
  * blame_steps(x, w, n, step):
- * Where the CDF of x bends.
+ * Find the percentiles where the CDF of x bends.
  *   x, w  n values, ascending, and their weights
  *   step  receives the percentiles, ascending, BLAME_RANGES - 1 at most
- * Returns how many.
+ * Returns the number of steps.
  */
 #define BLAME_RANGES 1000
 unsigned blame_steps(const double *x, const double *w, size_t n, double *step);
@@ -304,7 +304,7 @@ unsigned blame_examples(
 struct blame_place {
 	uint32_t key;
 	double requests;	    /* share of all weight */
-	double tail;		    /* share of all weight beyond q(p) */
+	double tail;		    /* share of the tail, beyond q(p) of all */
 	double tail_low, tail_high; /* its interval, by blame_where_interval */
 	int64_t q_ns;		    /* their own q(p) */
 	size_t rows;

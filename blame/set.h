@@ -9,12 +9,12 @@
 
 struct blame_set {
 	struct blame_shape shape;
-	struct blame_account *row; /* owned, room of them */
+	struct blame_account *row; /* owned; room is its capacity */
 	int64_t *part;		   /* owned, shape.causes for each row */
 	double *value;		   /* owned, shape.values for each row */
 	size_t rows, room;
-	unsigned level;	 /* of requests that are not slower than fast_ns: */
-	int64_t fast_ns; /* one in 2^level is held */
+	unsigned level;	 /* of fast rows one in 2^level is held */
+	int64_t fast_ns; /* rows up to this total are fast */
 	bool sorted;
 	uint64_t present; /* causes that occur */
 };

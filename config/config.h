@@ -61,7 +61,7 @@ enum config_poll {
 enum config_kernel {
 	CONFIG_KERNEL_OFF,
 	CONFIG_KERNEL_LITE,
-	CONFIG_KERNEL_SUMS, /* lite, and sums while that is paused */
+	CONFIG_KERNEL_SUMS, /* lite; sums while lite is paused */
 	CONFIG_KERNEL_FULL,
 	CONFIG_KERNEL_ALL, /* also system calls */
 };
@@ -185,7 +185,7 @@ struct config {
 	struct {
 		enum config_poll poll;
 		int64_t sleep_ns;
-		char *cpu;	      /* owned; as above */
+		char *cpu;	      /* owned; as proxy.cpu */
 		char *channel_socket; /* owned; "" = off */
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
@@ -207,7 +207,7 @@ struct config {
 	} slow;
 
 	struct {
-		double cpu;	   /* of one CPU, if no client waits */
+		double cpu;	   /* share of a CPU, if no client waits */
 		unsigned accounts; /* per second, of requests not slow */
 	} analysis;
 

@@ -6,8 +6,8 @@
  * the kept periods are wrong by half.  So for a rate over a longer time nothing
  * is dropped: a sample that took much longer than usual to read does not end
  * the period, which goes on to the next sample.  A sample's time is that of its
- * end, because the line has arrived then. Only time without any samples is left
- * out: a tag may have changed and changed back in it.
+ * end, because the line has arrived then.  Only time without any samples is
+ * left out: a tag may have changed and changed back in it.
  *
  * Cost: some comparisons. */
 #pragma once
@@ -15,7 +15,7 @@
 #include "shim/sampler.h"
 
 #define JOIN_TIMES 4   /* a sample this many times as long is distorted */
-#define JOIN_CYCLES 50 /* added to such a limit, cycles */
+#define JOIN_CYCLES 50 /* added to both limits, cycles */
 #define JOIN_AWAY 8    /* a distance this many times as long: preempted */
 #define JOIN_MEMORY 16 /* weight of the average, samples */
 

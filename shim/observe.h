@@ -27,7 +27,7 @@ struct observation {
 	double hz;
 	uint64_t taken_ns;     /* actual duration */
 	int cpu;	       /* our CPU */
-	char note[SOURCE_WHY]; /* why it is less than asked for, or "" */
+	char note[SOURCE_WHY]; /* caveat on what is observed, or "" */
 	const char *ended;     /* why it ended early, else NULL */
 };
 

@@ -33,11 +33,11 @@ struct blame_rows {
 	struct blame_value value[BLAME_VALUES]; /* those of the table */
 	const char *unit[BLAME_VALUES];		/* static; NULL: a number */
 	unsigned values;
-	int place[TALECHAIN_COUNTER_COUNT];	/* of a counter in value; -1 */
+	int place[TALECHAIN_COUNTER_COUNT];	/* a counter's value, or -1 */
 	struct blame_route route[BLAME_ROUTES]; /* most requests first */
 	unsigned routes;
 	struct blame_set *all; /* owned: totals of all accounts; or NULL */
-	char server[BLAME_SERVERS][32]; /* by blame_account's number */
+	char server[BLAME_SERVERS][32]; /* by blame_account's server */
 	unsigned servers;
 	char error[128];      /* why it could not be read */
 	char (*id)[BLAME_ID]; /* owned; by blame_account's id */
@@ -68,8 +68,8 @@ struct blame_row {
  * 0 or -ENOMEM; free with blame_rows_fini either way. */
 int blame_rows_begin(struct blame_rows *r, uint32_t counters);
 
-/* Announce, before the first row, a row of this route (n bytes) and weight. The
- * BLAME_ROUTES - 1 routes with most requests keep their names; the rest is
+/* Announce, before the first row, a row of this route (n bytes) and weight.
+ * The BLAME_ROUTES - 1 routes with most requests keep their names; the rest is
  * "other". */
 void blame_rows_offer(
     struct blame_rows *r, const char *route, size_t n, double weight);

@@ -1,8 +1,8 @@
 /* chrome_tracks.c: bars become slices, arrows become hops of flows.
  *
  * Each hop of a flow must be later than the one before.  An arrow that does not
- * go forward in time after its ends were moved inside slices is left out. If an
- * arrow of the request's bytes begins on the lane where another ended, and
+ * go forward in time after its ends were moved inside slices is left out.  If
+ * an arrow of the request's bytes begins on the lane where another ended, and
  * later, both are in one flow; each wake-up is a flow of its own. */
 #include "talechain/render/chrome_tracks.h"
 

@@ -17,7 +17,7 @@ enum chrome_process {
 struct chrome_track {
 	enum chrome_process process;
 	unsigned thread;  /* number in the trace, which orders the tracks */
-	size_t lane;	  /* of the story; LANE_... of chrome_tracks.c */
+	size_t lane;	  /* a lane of the story, or of chrome_tracks.c */
 	const char *name; /* borrowed from the story, or static */
 	bool further;	  /* a further track of its lane */
 };
@@ -25,11 +25,10 @@ struct chrome_track {
 struct chrome_slice {
 	int64_t begin_ns, end_ns;
 	size_t lane, track;
-	const char *name, *category; /* borrowed, or static */
-	const struct story_bar *bar; /* borrowed, or NULL */
-	const struct story_segment
-	    *segment; /* borrowed, or NULL; not with bar */
-	bool root;    /* the request itself */
+	const char *name, *category;	     /* borrowed, or static */
+	const struct story_bar *bar;	     /* borrowed, or NULL */
+	const struct story_segment *segment; /* borrowed, or NULL */
+	bool root;			     /* the request itself */
 };
 
 enum chrome_phase { CHROME_START, CHROME_STEP, CHROME_END };

@@ -32,8 +32,8 @@ struct drawing {
  * or "". */
 void
 drawing_name(struct drawing *d, const char *name, const char *below, double y);
-/* Begin a smaller line in the column of names; a line of more characters than
- * have room is set narrower.  The caller adds its text and "</text>". */
+/* Begin a smaller line in the column of names, so many characters long; it is
+ * set narrower if it is too long.  The caller adds its text and "</text>". */
 void drawing_note(struct drawing *d, double x, double y, size_t chars);
 /* Where the time went: segments to scale, and their sums. */
 void drawing_budget(struct drawing *d);

@@ -1,11 +1,11 @@
 /* db.h: one SQLite database of the store: opened, bounded, written to.  Private
  * to this folder.
  *
- * A file in a directory that the caller has locked, or memory.  Its pages and
- * its write-ahead log together stay below a bound: before something is added,
- * the oldest rows of each table make room, in the same transaction.  A power
- * cut costs what was added since the last checkpoint (half a megabyte at most),
- * a crash of Tailor nothing.
+ * The database is a file in a directory that the caller has locked, or in
+ * memory.  Its pages and its write-ahead log together stay below a bound:
+ * before something is added, the oldest rows of each table make room, in the
+ * same transaction.  A power cut costs what was added since the last checkpoint
+ * (half a megabyte at most), a crash of Tailor nothing.
  *
  * What is in the files is hostile: triggers and views are off, SQLite refuses
  * texts and values that are too long, and a file that is no database of ours is

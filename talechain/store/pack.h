@@ -7,7 +7,7 @@
  *
  * Unpacking is safe on hostile input: whatever the bytes are, it ends, reads
  * only inside them, and returns an error or a tale that slicing could have
- * made. Private to this folder. */
+ * made.  Private to this folder. */
 #pragma once
 
 #include "talechain/store/store.h"

@@ -27,7 +27,7 @@ struct symbols;
 
 /*
  *   kallsyms  a descriptor of /proc/kallsyms, opened with the privilege to see
- *   addresses; *out owns it; -1: the kernel has no names
+ *             addresses; *out owns it; -1: the kernel has no names
  * Returns 0 or -ENOMEM, and then kallsyms is closed, too.
  */
 int symbols_new(struct symbols **out, int kallsyms);

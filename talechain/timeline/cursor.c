@@ -3,10 +3,9 @@
  * A call reads only the next slot: one load from one cache line while there is
  * nothing new.  head is read only after the reader was overtaken, or when a
  * slot stays half-written.  The channel's memory belongs to another process
- * that
- * may be broken or malicious: its header is judged from one copy, slots are
- * copied before they are used, and no value from it is used as an address or a
- * loop bound.  ring.h has the rules of the ring. */
+ * that may be broken or malicious: its header is judged from one copy, slots
+ * are copied before they are used, and no value from it is used as an address
+ * or a loop bound.  ring.h has the rules of the ring. */
 #include "talechain/timeline/cursor.h"
 
 #include "talechain/timeline/ring.h"

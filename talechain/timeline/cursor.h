@@ -14,7 +14,7 @@ struct talechain_cursor {
 	const struct talechain_event *slot;
 	uint64_t next, mask;
 	uint64_t taken, lost, torn, abandoned; /* counters */
-	uint64_t busy_since_ns; /* slot next half-written; or 0 */
+	uint64_t busy_since_ns; /* slot next first seen half-written */
 	uint64_t rejected;	/* impossible sequence numbers or heads seen */
 	uint64_t refused;	/* value of the last of them */
 };

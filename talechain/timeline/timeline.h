@@ -37,10 +37,10 @@ struct timeline;	/* the writer's end, opaque */
 struct timeline_reader; /* a reader's end, opaque */
 
 /* Make a stream of 1 << slot_log2 slots (10 .. 24).
- *   path  a file in a memory file system (tmpfs, ramfs, hugetlbfs) to make it
- *         under (mode 0640; one that a writer left that is gone is replaced),
- *         or NULL for an anonymous one.  Where another user has put a file,
- *         it is made beside it (timeline_path).
+ *   path  of the file to make (mode 0640), in a memory file system (tmpfs,
+ *         ramfs, hugetlbfs); NULL: anonymous.  A file of a writer that is
+ *         gone is replaced; beside a file of another user the stream is made
+ *         under another name (timeline_path).
  * Returns 0, -EINVAL, -ENOMEM, -EBUSY (the stream at path has a writer that
  * runs: see timeline_owner), -EMEDIUMTYPE (path is on a disk file system:
  * a store to such a mapping can block for hundreds of milliseconds) or
