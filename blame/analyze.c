@@ -157,7 +157,8 @@ together_choose(struct blame_work *w)
 		r->causes |= UINT64_C(1) << r->line[i].cause;
 		r->together++;
 	}
-	/* blame_removable_init has the causes in order of their numbers. */
+	/* Bits have the order of blame_removable_init: by number of the
+	 * cause. */
 	for (unsigned c = 0; c < w->s->shape.causes; c++)
 		for (unsigned i = 0; i < r->lines; i++)
 			if (r->line[i].cause == c && r->line[i].removable)

@@ -1,8 +1,9 @@
-/* resample.c: drawing blocks of time again, and intervals of what follows.
+/* resample.c: draw blocks of time for resamples, and make intervals of their
+ * results.
  *
- * Time is cut into cells, a block is BLAME_CELLS neighbouring ones, and blocks
- * may begin at any cell, around the end as well (Politis and Romano).  A draw
- * says how often each cell was drawn. */
+ * Time is cut into cells, a block is BLAME_CELLS neighbouring ones, and a block
+ * may begin at any cell and wraps around at the end (Politis and Romano).  A
+ * draw has the number of times that each cell was drawn. */
 #include "blame/set.h"
 
 #include "base/array.h"

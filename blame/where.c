@@ -110,7 +110,7 @@ blame_where_interval(struct blame_set *s, const struct blame_options *o,
     uint32_t (*key)(const struct blame_account *account, void *user),
     void *user, struct blame_place *place)
 {
-	const double unit = 1e9; /* intervals are of whole numbers */
+	const double unit = 1e9; /* intervals are rounded to integers */
 	bool *has = malloc(s->rows + 1);
 	struct blame_interval found;
 	struct blame_cells cells;

@@ -31,7 +31,7 @@ set_default(struct config *c, const struct config_key *key, unsigned index)
 	int err;
 
 	err = judge_text(c, key, index, key_default(key, index, text), &errors);
-	assert(err != -EINVAL); /* our own table */
+	assert(err != -EINVAL); /* our own defaults are valid */
 	config_errors_fini(&errors);
 	return err;
 }

@@ -58,8 +58,8 @@ struct config_key {
 	const char *unit;    /* durations: the unit of a plain number */
 	const struct key_choice *choices;
 	/* Choices: the argument of the last name if none is given.  After ":"
-	 * it may have a duration (keys with a unit, int64_t) or a path (char
-	 * *). NULL: no name takes an argument. */
+	 * it may have a duration (keys with a unit, int64_t) or a path (text).
+	 * NULL: no name takes an argument. */
 	const char *argument;
 	bool power_of_two;
 	bool or_auto;	      /* a duration, or CONFIG_DURATION_AUTO */

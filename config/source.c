@@ -38,7 +38,7 @@ struct scan {
 	size_t capacity;  /* entries that s->places can hold */
 	char last;	  /* last token's first byte, 0 at the start */
 	size_t comma;	  /* offset of the last comma */
-	bool after_value; /* that comma follows a value */
+	bool after_value; /* the last comma follows a value */
 	bool named;	  /* a name was read, its value not yet */
 	size_t name;
 	unsigned depth;

@@ -257,7 +257,7 @@ value_is_name_or_none(const char *s)
 	return *s == '\0' || value_is_name(s);
 }
 
-/* Origin form, the target of a request line. */
+/* The origin form of a request target. */
 bool
 value_is_target(const char *s)
 {

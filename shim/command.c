@@ -46,7 +46,7 @@ static const struct line_command commands[] = {
 	option_number, AT(member), .low = (lowest), .high = (highest), \
 				   .values = ""
 /* clang-format off: an option a line, or two */
-enum { PID }; /* the first row */
+enum { PID }; /* index of --pid in rows */
 static const struct option_row rows[] = {
     {"pid", 0, "PID", "observe this process, all its threads",
 	NUMBER(pid, 1, INT32_MAX)},

@@ -95,7 +95,7 @@ put_parts(const struct blame_page *p)
 	fputs("</b> is not explained", p->out);
 }
 
-/* Percentiles of all requests, if they are known. */
+/* Write percentiles of all requests, if they are known. */
 static void
 put_exact(const struct blame_page *p)
 {
@@ -322,7 +322,7 @@ put_lines(const struct blame_page *p)
 	fputs("</table>\n", p->out);
 }
 
-/* Changes since the other time, if there is one. */
+/* Write the changes since the other time, if there is one. */
 static void
 put_changes(const struct blame_page *p)
 {

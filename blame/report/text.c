@@ -30,7 +30,7 @@ difference(int64_t ns)
 
 /* --- all requests --------------------------------------------------------- */
 
-/* Percentiles of all requests, which accounts only estimate. */
+/* Print percentiles of all requests, which accounts only estimate. */
 static void
 print_exact(const struct blame_view *v, const struct blame_latency *l,
     const struct blame_report *r)
@@ -138,7 +138,7 @@ print_others(const struct blame_report *r)
 		    llabs(others) < 1000 ? "0" : difference(others));
 }
 
-/* Causes, the small ones, then what has no cause. */
+/* Print causes, the sum of the small ones, then the time without a cause. */
 static void
 print_lines(const struct blame_view *v, const struct blame_report *r)
 {

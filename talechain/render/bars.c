@@ -133,7 +133,7 @@ piece_is_drawn(const struct story *s, size_t i)
 	       lane != STORY_LANE_JVM && lane != STORY_LANE_OBSERVER;
 }
 
-/* Draw a piece, cut at the edges of the stages (the first bars) of its lane. */
+/* Draw a piece, cut at the edges of its lane's stages (the first bars). */
 static void
 piece_add(struct explainer *ex, const struct story_bar *like, size_t stages)
 {

@@ -7,10 +7,10 @@
 #include <math.h>
 
 #define BAR_LEAST 2.5  /* pixels */
-#define CUT_LEAST 6    /* characters of a name that is cut */
+#define CUT_LEAST 6    /* fewest characters of a cut name */
 #define HEAD 9.0       /* length of an arrow's head */
-#define ARROW_LEAST 12 /* pixels to the right for an arrow that turns */
-#define ARROW_SHORT 60 /* longest arrow that always turns */
+#define ARROW_LEAST 12 /* least way to the right for a corner, pixels */
+#define ARROW_SHORT 60 /* up to this way there is always a corner */
 #define ARROW_LINE 160
 
 /* Where an arrow ends, and in which direction. */
@@ -194,7 +194,8 @@ arrow_draw(struct drawing *d, size_t i)
 	double y2 = d->lanes_y + picture_touch_y(d->p, a->to_lane, a->to_ns);
 	char from[MARKUP_TIME], span[MARKUP_TIME];
 
-	/* Down: from a lower edge to an upper one; up: the other way. */
+	/* An arrow down goes from a lower edge to an upper one, an arrow up the
+	 * other way. */
 	if (a->from_lane < a->to_lane)
 		y1 += PICTURE_BAR;
 	else if (a->from_lane > a->to_lane)

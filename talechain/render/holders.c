@@ -8,7 +8,7 @@
 
 #define HOLDERS_MAX 4	/* lanes: threads waited for longest */
 #define CANDIDATES 64	/* most threads compared */
-#define HOLDER_BARS 200 /* of all lanes */
+#define HOLDER_BARS 200 /* most bars of all these lanes */
 #define SEEN_PART 4000	/* request / this: shorter bars are not drawn */
 
 struct holder {

@@ -17,7 +17,7 @@ void markup_text(struct text *x, const char *s);
  * it there, with "..." at the end. */
 void markup_cut(struct text *x, const char *s, size_t width);
 
-/* The number of characters that are seen of s. */
+/* The number of visible characters of s, where \xNN counts as four. */
 size_t markup_width(const char *s);
 
 /* An array of lines of evidence or advice, up to the first empty one. */

@@ -379,7 +379,7 @@ try_open(struct db *d)
 		flags |= SQLITE_OPEN_MEMORY;
 	else
 		err = file_prepare(d);
-	/* SQLite follows links nowhere in a path. */
+	/* SQLite refuses links anywhere in a path: resolve them first. */
 	if (err == 0 && d->directory >= 0 && realpath(d->path, path) == NULL)
 		err = -errno;
 	if (err < 0)
@@ -408,7 +408,7 @@ try_open(struct db *d)
 		    d, db_query(d, "PRAGMA quick_check(1)", ""), "ok");
 	if (err < 0)
 		return err;
-	/* The bound may have become smaller. */
+	/* Delete rows if the bound has become smaller. */
 	err = db_begin(d, 0);
 	if (err == 0)
 		err = db_end(d, 0);
@@ -557,8 +557,8 @@ room_make(struct db *d, int64_t pages)
 	}
 }
 
-/* Write the log's pages into the file.  -EBUSY: another program that reads it
- * keeps the log from being begun anew. */
+/* Write the log's pages into the file.  -EBUSY: another program reads the log,
+ * so it cannot be reused from its start. */
 static int
 checkpoint(struct db *d)
 {

@@ -13,7 +13,7 @@
 
 #define TABLES_BYTES (UINT64_C(128) << 20) /* all tables and names of a file */
 #define NOTES_BYTES (UINT64_C(256) << 10)  /* all notes of a file */
-#define SECTIONS_MAX 4096 /* no program that was linked has so many */
+#define SECTIONS_MAX 4096 /* more than any linked program has */
 #define GO_BUILD_ID 4	  /* a note's type; its owner is "Go" */
 
 /* Begin to read a file; NULL if it is no 64-bit ELF file. */

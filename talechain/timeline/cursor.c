@@ -99,7 +99,8 @@ cursor_abandon(struct talechain_cursor *c, struct instant now)
 	return true;
 }
 
-/* Overtaken: go on where the ring is safe again. */
+/* Go on where the ring is safe again after the reader was overtaken.  Returns
+ * the number of events lost. */
 static uint64_t
 cursor_skip(struct talechain_cursor *c, uint64_t seq)
 {

@@ -99,7 +99,7 @@ stream_anonymous(struct timeline *t, unsigned slot_log2)
 	return err;
 }
 
-/* True if path still is the file that fd is. */
+/* True if path still names the file of fd. */
 static bool
 is_file(const char *path, int fd)
 {
