@@ -1,11 +1,11 @@
 /* backlog.c: move waits to the hazards that left them behind.
  *
  * A server's busy period begins when a request finds it empty.  A request's
- * time in a QUEUE is divided in the proportions of all causes in the period so
- * far.  Its time for a CPU is divided in the proportions of all causes of the
- * requests that overlap with it, because a pause gathers requests, which then
- * run at once.  Each hazard gets its part; the part of computing stays where it
- * is, because that is load and not a hazard.  The accounts show a part of all
+ * time in a QUEUE is divided in proportion to the causes of the period so far.
+ * Its time for a CPU is divided in proportion to the causes of the requests
+ * that overlap with it, because a pause gathers requests, which then run at
+ * once.  Each hazard gets its part; the part of computing stays where it is,
+ * because that is load and not a hazard.  The accounts show a part of all
  * requests; a gap between them ends a period, so that too little is moved
  * rather than too much. */
 #include "blame/set.h"
@@ -71,7 +71,7 @@ leaves(enum blame_kind kind, enum blame_kind wait)
 }
 
 /* Add to extra the waits of one kind in row i, without those in gone, divided
- * among causes in the proportions of sum. */
+ * in proportion to the causes of sum. */
 static void
 wait_move(const double *sum, const struct blame_set *s, size_t i,
     enum blame_kind wait, uint64_t gone, double *extra)

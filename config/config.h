@@ -271,8 +271,8 @@ void config_errors_fini(struct config_errors *errors);
 
 /* Set one key by its path ("hedging.mode", "servers[0].address"), as the
  * command line and the environment do.  Lists are split at commas, commands
- * and environments at spaces; text that begins like a JSON list or object is
- * parsed as JSON.  A key of servers[1] makes the number of servers 2.
+ * and environments at spaces; text that is a JSON list or object is parsed as
+ * one.  A key of servers[1] makes the number of servers 2.
  * Returns 0, or -EINVAL or -ENOMEM with an error added and nothing changed. */
 int config_set(struct config *c, const char *path, const char *text,
     struct config_errors *errors);

@@ -60,7 +60,7 @@ int sources_add(struct sources *s, const char *spec, char *why);
 int sources_tag(struct sources *s, const char *spec, char *why);
 
 /* Add the default signals: instructions and cycles with a PMU, else the
- * target's CPU time.  why receives the reason if cycles are missing, else
+ * target's CPU time.  why receives the reason if a counter is missing, else
  * "". */
 int sources_add_default(struct sources *s, char *why);
 

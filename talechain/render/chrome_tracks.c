@@ -231,8 +231,9 @@ slice_at(const struct chrome *c, unsigned lane, int64_t ns)
 	return best;
 }
 
-/* Place one end of an arrow strictly inside a slice.  The moment that is moved
- * there may lie in a slice within the first one. */
+/* Place one end of an arrow strictly inside a slice, also if the moment that is
+ * moved there lies in a slice within the first one.  False: no slice has
+ * room. */
 static bool
 hop_place(
     const struct chrome *c, unsigned lane, int64_t ns, struct chrome_hop *h)

@@ -1,8 +1,8 @@
 /* drawing.h: the parts of a picture as SVG elements.  Private.
  *
  * Elements carry classes, which page/picture.css styles, and data- attributes,
- * which the page's script reads: it moves these elements and creates no new
- * ones.  Attributes of time are ns:
+ * which the page's script reads: it moves these elements instead of making them
+ * again.  Attributes of time are ns:
  *   .segment  data-b data-e            .fold   data-b data-e
  *   .bar      data-b data-e data-l data-n, data-y upper edge, data-i index
  *   .curve .point data-b data-e
