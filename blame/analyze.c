@@ -1,8 +1,8 @@
 /* analyze.c: the report on one percentile.
  *
- * Shares and gains of the set as it is, then of resamples, whose statistics are
- * kept in columns: q(p), each cause's share and excess, q(p) without each of
- * the largest causes, and the interaction of each pair of them. */
+ * It computes shares and gains of the set, then these statistics of each
+ * resample: q(p), each cause's share and excess, q(p) without each of the
+ * largest causes, and the interaction of each pair of them. */
 #include "blame/set.h"
 
 #include "base/array.h"
@@ -31,11 +31,11 @@ struct blame_work {
 	struct blame_report *out;
 	struct blame_draw all;
 	double gain[SUBSETS];
-	unsigned line_of[BLAME_TOGETHER]; /* of a bit of a subset */
+	unsigned line_of[BLAME_TOGETHER]; /* line index of each bit */
 	struct blame_order single[BLAME_TOGETHER];
 	struct blame_order both[BLAME_PAIRS];
 	struct blame_removable removable;
-	struct resample *sample; /* owned, resamples of them */
+	struct resample *sample; /* owned, one per resample */
 };
 
 static int
@@ -75,7 +75,7 @@ report_head(struct blame_work *w)
 	}
 }
 
-/* The weight of the tail's requests of which the signals were on. */
+/* The share of the tail's weight whose requests had the cause's signals on. */
 static double
 seen_of(const struct blame_set *s, unsigned cause, size_t from)
 {
@@ -117,7 +117,7 @@ report_lines(struct blame_work *w)
 	if (r->q_ns > r->p50_ns)
 		r->explained -=
 		    (double)unexplained / (double)(r->q_ns - r->p50_ns);
-	/* A part of either may be larger than the difference. */
+	/* Negative excesses may make the unexplained one larger. */
 	r->explained = fmin(1, fmax(0, r->explained));
 }
 
@@ -125,7 +125,7 @@ static int
 report_episodes(struct blame_work *w)
 {
 	struct blame_report *r = w->out;
-	/* From the band's lower edge on: what the shares are made of. */
+	/* Start at the lower edge of the band that the shares are means of. */
 	size_t from = blame_rank(w->s, &w->all, r->p - blame_band(r->p));
 	int err = 0;
 
@@ -141,7 +141,8 @@ report_episodes(struct blame_work *w)
 	return err;
 }
 
-/* Bit k of a subset is the cause of line line_of[k]. */
+/* Choose the causes to examine in subsets.  Bit k of a subset is the cause of
+ * line line_of[k]. */
 static void
 together_choose(struct blame_work *w)
 {
@@ -156,14 +157,16 @@ together_choose(struct blame_work *w)
 		r->causes |= UINT64_C(1) << r->line[i].cause;
 		r->together++;
 	}
-	/* blame_removable_init has the causes in order of their numbers. */
+	/* Bits have the order of blame_removable_init: by number of the
+	 * cause. */
 	for (unsigned c = 0; c < w->s->shape.causes; c++)
 		for (unsigned i = 0; i < r->lines; i++)
 			if (r->line[i].cause == c && r->line[i].removable)
 				w->line_of[n++] = i;
 }
 
-/* q(p) without a subset; the order is kept in *keep, if that is given. */
+/* q(p) without a subset of causes; *keep receives the order if it is not
+ * NULL. */
 static int
 subset_quantile(struct blame_work *w, const struct blame_removable *rm,
     unsigned subset, size_t from, struct blame_order *keep, double *q)
@@ -187,7 +190,8 @@ pair_index(unsigned a, unsigned b)
 	return b * (b - 1) / 2 + a; /* a < b */
 }
 
-/* Where the order of a subset is kept: of one cause, or of two. */
+/* The place that keeps the order of a subset of one or two causes; NULL for
+ * larger ones. */
 static struct blame_order *
 order_of(struct blame_work *w, unsigned subset)
 {
@@ -262,7 +266,8 @@ report_queue(struct blame_work *w)
 	return err;
 }
 
-/* A draw has another median, which is what a BASE keeps. */
+/* q(p) without a cause in a draw.  A BASE keeps its median, which is the draw's
+ * own. */
 static double
 sample_without(
     const struct blame_work *w, const struct blame_draw *d, unsigned k)
@@ -332,8 +337,8 @@ interval_at(const struct blame_work *w, size_t offset)
 #define INTERVAL(w, field, i) \
 	interval_at(w, offsetof(struct resample, field) + (i) * sizeof(double))
 
-/* Causes whose excess cannot be separated share a rank; one whose excess may be
- * zero has none, and what is not explained is no cause. */
+/* True if a line gets a rank: it is a cause, with enough observations, and the
+ * interval of its excess is above zero. */
 static bool
 is_ranked(const struct blame_line *l)
 {
@@ -372,7 +377,8 @@ report_intervals(struct blame_work *w)
 	report_ranks(r);
 }
 
-/* Without intervals a pair counts by its size alone. */
+/* True if a pair's interaction is large enough and its interval excludes zero;
+ * without intervals only its size counts. */
 static bool
 pair_certain(const struct blame_work *w, const struct blame_pair *p)
 {

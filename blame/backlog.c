@@ -1,12 +1,13 @@
-/* backlog.c: waits that a hazard left behind are moved to it.
+/* backlog.c: move waits to the hazards that left them behind.
  *
  * A server's busy period begins when a request finds it empty.  A request's
- * time in a QUEUE is divided as the time of the period so far was.  Time for a
- * CPU is divided as the time of the requests that were there with it, because a
- * pause gathers requests, which then run at once.  A cause has its part; what
- * was spent computing stays where it is, because it is load and not a hazard.
- * The accounts show a part of all requests; a gap between them ends a period,
- * so that too little is moved rather than too much. */
+ * time in a QUEUE is divided in proportion to the causes of the period so far.
+ * Its time for a CPU is divided in proportion to the causes of the requests
+ * that overlap with it, because a pause gathers requests, which then run at
+ * once.  Each hazard gets its part; the part of computing stays where it is,
+ * because that is load and not a hazard.  The accounts show a part of all
+ * requests; a gap between them ends a period, so that too little is moved
+ * rather than too much. */
 #include "blame/set.h"
 
 #include "base/array.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Requests on each side, by their begin, that may be there with one. */
+/* Neighbours on each side, by begin, that may overlap with a request. */
 #define BESIDE 64
 
 struct busy {
@@ -45,8 +46,8 @@ begin_compare(const void *a, const void *b, void *row)
 	return order != 0 ? order : COMPARE(x->id, y->id);
 }
 
-/* True if this request found the server empty, or may have: of those between
- * it and the latest one there may be no account. */
+/* True if no account shows the server busy when this request came.  Requests
+ * without an account may have kept it busy. */
 static bool
 busy_over(const struct busy *b, const struct blame_account *a)
 {
@@ -60,8 +61,8 @@ parts_add(double *sum, const struct blame_set *s, size_t i)
 		sum[c] += (double)s->part[i * s->shape.causes + c];
 }
 
-/* True if work of that kind can have left such a wait behind: requests that
- * waited for a CPU keep a queue waiting, and not the other way round. */
+/* True if time of this kind can leave such a wait behind: requests that wait
+ * for a CPU hold up a queue, but a queue holds up no CPU. */
 static bool
 leaves(enum blame_kind kind, enum blame_kind wait)
 {
@@ -69,7 +70,8 @@ leaves(enum blame_kind kind, enum blame_kind wait)
 	       (kind == BLAME_CPU && wait == BLAME_QUEUE);
 }
 
-/* Divide a row's waits of a kind, but for those that are gone, as sum was. */
+/* Add to extra the waits of one kind in row i, without those in gone, divided
+ * in proportion to the causes of sum. */
 static void
 wait_move(const double *sum, const struct blame_set *s, size_t i,
     enum blame_kind wait, uint64_t gone, double *extra)
@@ -92,7 +94,7 @@ wait_move(const double *sum, const struct blame_set *s, size_t i,
 			extra[i * s->shape.causes + c] += waited * sum[c] / all;
 }
 
-/* Row at[k] and those that were there with it. */
+/* Sum the parts of row at[k] and of the rows that overlap with it. */
 static void
 beside_add(double *sum, const struct blame_set *s, const uint32_t *at, size_t k)
 {

@@ -1,9 +1,11 @@
 /* blame.h: which causes a percentile of latency consists of, over all requests
- * of a time, how sure that is, and what it would be without some of them.
+ * of a time, how sure that is, and what the percentile would be without some of
+ * them.
  *
  * An account is a request's time divided among causes; the parts add up to the
  * total.  Accounts are collected in a struct blame_set, then analyzed as one
- * class of requests.  A request that was sampled weighs 1 / its probability.
+ * class of requests.  A sampled request weighs 1 / the probability of its
+ * selection.
  *
  * Pure: values in, numbers out; no clock, no input or output, a seeded
  * generator of its own.  A set belongs to one thread at a time.  docs/blame.md
@@ -19,28 +21,28 @@
 
 #define BLAME_CAUSES 64	     /* at most */
 #define BLAME_VALUES 32	     /* at most */
-#define BLAME_TOGETHER 8     /* causes of which all subsets are examined */
-#define BLAME_EPISODES 10    /* fewer: too few to rank a cause */
-#define BLAME_BEYOND 30	     /* fewer requests beyond q(p): too few, too */
+#define BLAME_TOGETHER 8     /* most causes examined in all subsets */
+#define BLAME_EPISODES 10    /* fewest episodes to rank a cause */
+#define BLAME_BEYOND 30	     /* fewest requests beyond q(p) to rank any */
 #define BLAME_BLOCKS 30	     /* blocks of time, at least */
-#define BLAME_EXAMPLES 16    /* of a cause, at most */
+#define BLAME_EXAMPLES 16    /* examples of a cause, at most */
 #define BLAME_RESAMPLES 1000 /* at most */
 
-/* Of an account; differences of such times, and sums of such weights, are
- * numbers. */
+/* Limits of an account: differences of such times and sums of such weights do
+ * not overflow. */
 #define BLAME_TIME_MAX (INT64_MAX / 3) /* 97 years */
 #define BLAME_WEIGHT_MAX 1e12
 
-/* How much of a cause's time may go. */
+/* The part of a cause's time that "without the cause" removes. */
 enum blame_kind {
-	BLAME_HAZARD,	   /* may go as a whole: a collection, a lock */
-	BLAME_QUEUE,	   /* the same, and it may be what others left behind */
-	BLAME_CPU,	   /* the same: others wanted the CPU, too */
-	BLAME_BASE,	   /* never goes; only what exceeds its median may */
-	BLAME_UNEXPLAINED, /* not a cause: nothing shows what it was */
+	BLAME_HAZARD,	   /* all of it: a collection, a lock */
+	BLAME_QUEUE,	   /* all of it; other causes may be behind it */
+	BLAME_CPU,	   /* all of it; other threads wanted the CPU */
+	BLAME_BASE,	   /* only what exceeds the cause's median */
+	BLAME_UNEXPLAINED, /* none: no event shows what the time was */
 };
 
-/* A column of times.  Static text. */
+/* One cause: a column of times.  The texts outlive the set. */
 struct blame_cause {
 	const char *code, *label; /* "gc", "garbage collection" */
 	enum blame_kind kind;
@@ -60,8 +62,8 @@ struct blame_value {
 	const char *code; /* static: "queue_length" */
 	enum blame_group group;
 	int parent;  /* rule 2: the value that includes it; -1: none */
-	bool shared; /* by all requests of some time, as what was counted
-		      * in a second: one observation, however many share it */
+	bool shared; /* all requests of a period have it, as a count per
+		      * second: one observation, however many requests */
 };
 
 /* One request. */
@@ -72,13 +74,13 @@ struct blame_account {
 	int64_t total_ns;  /* 0 .. BLAME_TIME_MAX */
 	double weight;	   /* 1 / probability of its selection: 1 ..
 			    * BLAME_WEIGHT_MAX */
-	uint64_t seen;	   /* bit 1 << cause: its signals were recorded */
-	int32_t in_flight; /* others on its arrival, at its server or at
-			    * all; -1: not known */
+	uint64_t seen;	   /* 1 << cause: signals of that cause were on */
+	int32_t in_flight; /* other requests on its arrival, at its server or
+			    * in all; -1: not known */
 	uint16_t server;
 	uint16_t route; /* a number of the caller's */
 	uint32_t flags; /* the caller's */
-	uint32_t level; /* the set's own: 2^level of its kind were added */
+	uint32_t level; /* private to the set: the row stands for 2^level */
 };
 
 struct blame_set;
@@ -89,7 +91,7 @@ struct blame_shape {
 	const struct blame_value *value;
 	unsigned causes; /* 1 .. BLAME_CAUSES */
 	unsigned values; /* 0 .. BLAME_VALUES */
-	size_t rows_max; /* accounts that are held, at least 1000 */
+	size_t rows_max; /* most accounts held, at least 1000 */
 };
 
 /* An empty set.  0, -EINVAL (shape) or -ENOMEM.  Free with blame_free. */
@@ -101,21 +103,22 @@ void blame_free(struct blame_set **sp);
  * Copy one account into the set.
  *   cause_ns  of each cause, >= 0; they add up to total_ns
  *   value     of each value; NULL: none is recorded
- * When rows_max are held, every second one of the three quarters that are
- * fastest is left out, by its id, and the others of them weigh twice as much;
- * so it is with as fast ones that come later.
+ * When rows_max are held, half of the fastest three quarters are dropped,
+ * chosen by their ids, and the weights of the other half are doubled.  Accounts
+ * as fast that are added later are thinned in the same way.
  * Returns 0, -EINVAL (a time or weight out of its range, parts that do not add
  * up) or -ENOMEM; the set is unchanged then.
  */
 int blame_add(struct blame_set *s, const struct blame_account *account,
     const int64_t *cause_ns, const double *value);
 
-/* A set of those held of s that ended within [from_ns, to_ns), with the weights
- * they have there.  0, -EINVAL or -ENOMEM; free with blame_free. */
+/* *out receives a new set: the accounts of s that ended within [from_ns,
+ * to_ns), with their weights in s.  0, -EINVAL or -ENOMEM; free with
+ * blame_free. */
 int blame_select(const struct blame_set *s, int64_t from_ns, int64_t to_ns,
     struct blame_set **out);
 
-/* How many accounts are held, in how many bytes. */
+/* The number of accounts held, and the bytes that they take. */
 size_t blame_rows(const struct blame_set *s);
 size_t blame_bytes(const struct blame_set *s);
 
@@ -125,7 +128,7 @@ int64_t blame_quantile(struct blame_set *s, double p);
 /*
  * blame_shares(s, p, share_ns):
  * share(c, p) = mean of x[c] over ranks p - h .. p + h, h = (1 - p) / 4,
- * scaled so that the shares add up to q(p), which they do to 1 ns.
+ * scaled so that the shares add up to q(p), to 1 ns.
  *   p         0 < p < 1
  *   share_ns  of each cause
  * Source: Euler's allocation of a quantile, Tasche, "Capital allocation to
@@ -134,17 +137,17 @@ int64_t blame_quantile(struct blame_set *s, double p);
  */
 void blame_shares(struct blame_set *s, double p, int64_t *share_ns);
 
-/* beyond(c, p): mean of x[c] over ranks p .. 1; they add up to the mean of T
- * there, to 1 ns. */
+/* beyond(c, p): mean of x[c] over ranks p .. 1.  The parts add up to the mean
+ * of T over these ranks, to 1 ns. */
 void blame_beyond(struct blame_set *s, double p, int64_t *beyond_ns);
 
 /*
  * blame_without(s, causes, queue, p, n, out_ns):
- * q(p) of T - x[c], summed over a set of causes, over the same requests: "if
- * nothing else had changed".  Of a BASE only what exceeds its median is taken;
- * of UNEXPLAINED nothing.
+ * q(p) over the same requests of T less x[c] of each of the causes: "if nothing
+ * else had changed".  Of a BASE only what exceeds its median is subtracted; of
+ * UNEXPLAINED nothing.
  *   causes  bit 1 << cause
- *   queue   time in a QUEUE or for a CPU is taken, too, as far as it is what
+ *   queue   subtract, too, the part of the time in a QUEUE or for a CPU that
  *           these causes left behind (blame/backlog.c)
  *   p       n of them, ascending, each 0 < p <= 1
  * Returns 0 or -ENOMEM.
@@ -154,12 +157,12 @@ int blame_without(struct blame_set *s, uint64_t causes, bool queue,
 
 /* --- values that are not times: the VarMRI paper ------------------------- */
 
-/* Of one value, over the requests that have recorded it. */
+/* The result for one value, over the requests that recorded it. */
 struct blame_impact {
-	double recorded;  /* share of the weight, 0 .. 1 */
-	unsigned seconds; /* in which some that recorded it ended */
-	unsigned high;	  /* and some with high values */
-	double threshold; /* pThreshold, 0: there is no step below p */
+	double recorded;  /* weight of these requests / W, 0 .. 1 */
+	unsigned seconds; /* distinct seconds in which these ended */
+	unsigned high;	  /* distinct seconds with high values */
+	double threshold; /* pThreshold; 0: no step below p */
 	double impact;	  /* (q(S) - q(S without high)) / q(S) */
 	double adjusted;  /* by rule 1 */
 	int because;	  /* the value that rule 1 deducted; -1: none */
@@ -172,7 +175,8 @@ struct blame_impact {
  * The paper's analysis of each value.  A step is where two of the lines that
  * fit the value's CDF meet; high values are those above the largest step below
  * p.  Rule 1 deducts the largest overlap(H(a), H(b)) * impact(a) of the earlier
- * groups; rule 2 takes a value that is k * its parent with R^2 >= 0.99.
+ * groups; rule 2 marks a value as included if it is k * its parent with R^2 >=
+ * 0.99.
  *   out  one for each value
  * Returns 0 or -ENOMEM.  O(n log n) for each value.
  * Source: "VarMRI", sections 5.1 and 5.2.  We differ: requests have weights,
@@ -182,16 +186,17 @@ struct blame_impact {
  */
 int blame_impacts(struct blame_set *s, double p, struct blame_impact *out);
 
-/* The same of one cause's times, without rules: what the paper would say. */
+/* blame_impacts() for one cause's times, without the rules: the paper's
+ * result. */
 int blame_cause_impact(
     struct blame_set *s, double p, unsigned cause, struct blame_impact *out);
 
 /*
  * blame_steps(x, w, n, step):
- * Where the CDF of x bends.
+ * Find the percentiles where the CDF of x bends.
  *   x, w  n values, ascending, and their weights
  *   step  receives the percentiles, ascending, BLAME_RANGES - 1 at most
- * Returns how many.
+ * Returns the number of steps.
  */
 #define BLAME_RANGES 1000
 unsigned blame_steps(const double *x, const double *w, size_t n, double *step);
@@ -210,38 +215,39 @@ struct blame_interval {
 	int64_t low_ns, high_ns;
 };
 
-/* One cause, or time of which none is known. */
+/* A line of the report: a cause, or time without a known cause. */
 struct blame_line {
 	unsigned cause;
 	enum blame_kind kind;
-	int64_t share_ns, usual_ns;   /* of q(p), of q(0.5) */
+	int64_t share_ns, usual_ns;   /* parts of q(p) and of q(0.5) */
 	int64_t excess_ns, beyond_ns; /* share - usual; mean beyond q(p) */
 	struct blame_interval share, excess;
-	bool removable;	    /* among the BLAME_TOGETHER that may go, and
-			     * without_ns and so on are known */
+	bool removable;	    /* true: the members from without_ns to shapley_ns
+			     * are known; at most BLAME_TOGETHER lines */
 	int64_t without_ns; /* q(p) without it */
 	struct blame_interval without;
-	int64_t without_queue_ns; /* and without the queue behind it */
-	double shapley_ns;	  /* of the largest causes; else NaN */
-	unsigned episodes;	  /* distinct ones in the tail */
-	bool enough;		  /* episodes and requests to rank it */
-	unsigned rank; /* 1 ...; shared by overlapping intervals; 0: not
-			* enough, the excess may be zero, or UNEXPLAINED */
+	int64_t without_queue_ns; /* q(p) without it and its queue */
+	double shapley_ns;	  /* NaN unless removable */
+	unsigned episodes;	  /* distinct episodes in the tail */
+	bool enough;		  /* enough episodes and requests to rank it */
+	unsigned rank; /* from 1; overlapping intervals share one; 0: not
+		        * enough, the excess may be zero, or UNEXPLAINED */
 };
 
-/* Two causes that are more, or less, together than one by one. */
+/* Two causes whose joint gain differs from the sum of their single gains. */
 struct blame_pair {
 	unsigned a, b;
 	int64_t without_ns;	/* q(p) without both */
 	int64_t interaction_ns; /* gain(ab) - gain(a) - gain(b) */
 	struct blame_interval interaction;
-	/* > 0: each hides the other, only both help; < 0: either is enough. */
+	/* interaction_ns > 0: each hides the other, so only removing both
+	 * helps; < 0: removing either one is enough. */
 };
 
 #define BLAME_PAIRS (BLAME_TOGETHER * (BLAME_TOGETHER - 1) / 2)
 
 struct blame_report {
-	double p, weight; /* of all requests */
+	double p, weight; /* weight: W */
 	size_t rows, bytes;
 	int64_t first_ns, last_ns; /* ends of the first and last request */
 	int64_t q_ns, p50_ns;
@@ -251,24 +257,24 @@ struct blame_report {
 	size_t blocks;
 	int64_t block_ns;
 	unsigned resamples;
-	unsigned lines; /* those that occur: causes by excess, largest first,
-			 * then UNEXPLAINED */
+	unsigned lines; /* causes that occur, largest excess first, then
+			 * UNEXPLAINED */
 	struct blame_line line[BLAME_CAUSES];
 	/* Share of the tail's weight with a cause's signals on, 0 .. 1. */
 	double seen[BLAME_CAUSES];
-	unsigned together; /* of lines, which were examined in subsets */
-	uint64_t causes;   /* them, as bits */
-	double all_ns;	   /* gain without all of them: Shapley's sum */
+	unsigned together; /* causes examined in subsets */
+	uint64_t causes;   /* 1 << cause of each of these */
+	double all_ns;	   /* gain without all of these; sum of shapley_ns */
 	unsigned pairs;
 	struct blame_pair pair[BLAME_PAIRS];
 };
 
 /*
  * blame_analyze(s, o, out):
- * All of the above for one percentile.  Blocks of time are drawn, not requests:
- * one pause hits many requests at once.  A block is five times the longest
- * request, at least 1 s, and longer if there would be more than 100 of them;
- * but there are BLAME_BLOCKS of them or more.
+ * Fill in the report for one percentile.  Resamples draw blocks of time, not
+ * requests: one pause hits many requests at once.  A block is five times the
+ * longest request, at least 1 s, and longer if the time has more than 100 such
+ * blocks, but never so long that it has fewer than BLAME_BLOCKS.
  * Returns 0, -EINVAL (options), -ENODATA (no account) or -ENOMEM.
  * Cost: 100,000 accounts with 200 resamples take about a second.
  * Source: Politis & Romano, "A circular block-resampling procedure", 1992.
@@ -283,22 +289,22 @@ struct blame_change {
 	struct blame_interval interval;
 };
 
-/* The changes of all causes that occur, largest first; they add up to
- * q(p; now) - q(p; then).  Both sets have the same shape.  *n receives how
- * many.  As blame_analyze. */
+/* The changes of all causes that occur, largest first; they add up to q(p; now)
+ * - q(p; then).  Both sets have the same shape.  *n receives the number of
+ * changes.  Returns as blame_analyze. */
 int blame_against(struct blame_set *now, struct blame_set *then,
     const struct blame_options *o, struct blame_change *out, unsigned *n);
 
-/* Requests of the tail (ranks from p on) with the most of a cause: their ids,
- * max of them at most.  Returns how many. */
+/* Requests of the tail (ranks from p on) with the most time of a cause: writes
+ * at most max ids.  Returns their number. */
 unsigned blame_examples(
     struct blame_set *s, double p, unsigned cause, uint64_t *id, unsigned max);
 
-/* Requests of one value of a field. */
+/* The requests that share one value of a field. */
 struct blame_place {
 	uint32_t key;
 	double requests;	    /* share of all weight */
-	double tail;		    /* share of the weight beyond q(p) of all */
+	double tail;		    /* share of the tail, beyond q(p) of all */
 	double tail_low, tail_high; /* its interval, by blame_where_interval */
 	int64_t q_ns;		    /* their own q(p) */
 	size_t rows;
@@ -306,9 +312,9 @@ struct blame_place {
 
 /*
  * blame_where(s, p, key, user, out, max):
- * In which requests the tail is.
- *   key  the field's value of an account
- *   out  those with the most of the tail first, max of them at most
+ * Divide the tail among the values of a field.
+ *   key  returns an account's value of the field
+ *   out  the values with the most of the tail first, at most max
  * Returns how many values there are (only max are written), or -ENOMEM.
  */
 int blame_where(struct blame_set *s, double p,

@@ -1,10 +1,10 @@
 /* episodes.c: how many times a cause was seen, which is the size of the sample.
  *
- * A pause hits many requests at once and is one observation.  Of the tail's
- * requests with a tenth of their time in the cause, or half of its share, those
- * that overlap on one server are one episode; one that is longer than a block
- * counts as often as it has blocks.  What a request does itself (a BASE) is its
- * own. */
+ * A pause hits many requests at once and is one observation.  A request of the
+ * tail counts if its time in the cause is a tenth of its total, or half of the
+ * cause's share.  Such requests that overlap on one server are one episode,
+ * which counts once more for each block that it lasts.  A BASE is the request's
+ * own work: each request is an episode. */
 #include "blame/set.h"
 
 #include "base/array.h"

@@ -1,8 +1,8 @@
 /* impact.c: the VarMRI paper's impact of values that are not times, and AUC.
  *
  * A value's CDF is fitted by lines; where two lines meet is a step, and values
- * above the largest step below p are high.  The impact is what q(p) loses if
- * the requests with high values are left out. */
+ * above the largest step below p are high.  The impact is the part of q(p) that
+ * goes if the requests with high values are left out. */
 #include "blame/set.h"
 
 #include "base/array.h"
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP_FIT 0.95	  /* R^2 of both parts under the joint line */
+#define STEP_FIT 0.95	  /* ranges join if both have a larger R^2 */
 #define INCLUDED_FIT 0.99 /* R^2 of a value that is k times its parent */
 #define SECOND_NS INT64_C(1000000000)
-#define RANGE_ROWS 100 /* in a range, at least: a line through 10 is noise */
+#define RANGE_ROWS 100 /* fewest rows of a range; fewer are noise */
 
 /* Sums of points of a line y(x): x a percentile, y a value. */
 struct fit_line {
@@ -52,7 +52,8 @@ line_r2(const struct fit_line *l, double slope, double at)
 			  at * at * l->n;
 	double spread = l->yy - l->y * l->y / l->n;
 
-	/* Of equal values R^2 is not defined: they fit, or they do not. */
+	/* R^2 of equal values is not defined: 1 if the line fits them, else
+	 * 0. */
 	if (spread <= 1e-12 * l->n)
 		return residual <= 1e-9 * l->n ? 1 : 0;
 	return 1 - residual / spread;
@@ -73,7 +74,8 @@ line_join(struct fit_line *a, const struct fit_line *b)
 	return true;
 }
 
-/* Values are scaled to 0 .. 1, so that the limits above mean something. */
+/* Sum the points of each range of the CDF and return the number of ranges.
+ * Values are scaled to 0 .. 1, so that the limits in line_r2() fit. */
 static unsigned
 ranges_fill(const double *x, const double *w, size_t n, struct fit_line *range,
     double *end)
@@ -164,7 +166,8 @@ column_init(struct value_column *c, const struct blame_set *s)
 	return -ENOMEM;
 }
 
-/* q(p) of rows that recorded the column; without those with high values. */
+/* q(p) of the rows that recorded the column; if without, less those with high
+ * values. */
 static double
 column_quantile(const struct blame_set *s, const struct value_column *c,
     double p, bool without)
@@ -183,7 +186,7 @@ column_quantile(const struct blame_set *s, const struct value_column *c,
 	return at;
 }
 
-/* The largest step below p, and the value there. */
+/* The largest step below p, 0 if there is none, and the value at it. */
 static void
 column_threshold(const struct blame_number *n, size_t rows, bool shared,
     double p, double *threshold, double *value)
@@ -214,8 +217,8 @@ column_threshold(const struct blame_number *n, size_t rows, bool shared,
 	free(w);
 }
 
-/* Probability that the value of a tail request is above that of another, ties
- * half (Mann and Whitney). */
+/* Probability that the value of a tail request is above that of another, where
+ * ties count half (Mann and Whitney). */
 static double
 column_auc(const struct blame_set *s, const struct blame_number *n, size_t rows,
     double q)
@@ -239,8 +242,8 @@ column_auc(const struct blame_set *s, const struct blame_number *n, size_t rows,
 	return body == 0 || tail == 0 ? 0.5 : wins / (body * tail);
 }
 
-/* Different seconds in which rows ended that recorded a (and b, if not NULL);
- * 0, too, if memory ran out. */
+/* Number of seconds in which rows ended that recorded a (and b, if not NULL;
+ * with a high a, if high).  0, too, if memory ran out. */
 static unsigned
 column_seconds(const struct blame_set *s, const struct value_column *a,
     const struct value_column *b, bool high)
@@ -262,7 +265,7 @@ column_seconds(const struct blame_set *s, const struct value_column *a,
 	return found;
 }
 
-/* Fill in all of out but the rules. */
+/* Fill in *out, except what the rules set. */
 static int
 column_impact(const struct blame_set *s, struct value_column *c, double p,
     struct blame_impact *out)
@@ -329,7 +332,7 @@ column_included(const struct blame_set *s, const struct value_column *a,
 			line_add(&l, &(struct fit_line){w, w * x, w * y,
 					 w * x * x, w * x * y, w * y * y});
 	}
-	/* Values of one second may be equal. */
+	/* Rows of one second may share a value: require enough seconds. */
 	if (column_seconds(s, a, b, false) < BLAME_EPISODES)
 		return false;
 	return l.n > 0 && l.xx > 0 && l.yy > l.y * l.y / l.n &&

@@ -61,7 +61,7 @@ blame_mean(const struct blame_set *s, const struct blame_draw *d, double low,
 	memset(mean, 0, s->shape.causes * sizeof(*mean));
 	for (size_t i = s->rows; i-- > 0 && above < to;) {
 		double next = above + blame_weight(s, d, i);
-		/* A row on an edge counts as far as it is inside. */
+		/* Of a row across an edge only the weight inside counts. */
 		double w = fmin(next, to) - fmax(above, from);
 
 		above = next;
@@ -89,8 +89,8 @@ blame_share(const struct blame_set *s, const struct blame_draw *d, double p,
 	return q;
 }
 
-/* Whole ns that add up to the rounded sum of n values: each is rounded so that
- * the running sums are. */
+/* Round n values to whole ns so that each running sum is the rounded sum of the
+ * values. */
 static void
 blame_round(const double *value, unsigned n, int64_t *out)
 {

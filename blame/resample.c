@@ -1,8 +1,9 @@
-/* resample.c: drawing blocks of time again, and intervals of what follows.
+/* resample.c: draw blocks of time for resamples, and make intervals of their
+ * results.
  *
- * Time is cut into cells, a block is BLAME_CELLS neighbouring ones, and blocks
- * may begin at any cell, around the end as well (Politis and Romano).  A draw
- * says how often each cell was drawn. */
+ * Time is cut into cells, a block is BLAME_CELLS neighbouring ones, and a block
+ * may begin at any cell and wraps around at the end (Politis and Romano).  A
+ * draw has the number of times that each cell was drawn. */
 #include "blame/set.h"
 
 #include "base/array.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 #define BLOCK_PAUSES 5 /* times the longest request */
-#define BLOCKS_MAX 100 /* longer blocks see what lasts longer */
+#define BLOCKS_MAX 100 /* longer blocks show longer effects */
 
 static void
 time_span(const struct blame_set *s, int64_t *first, int64_t *last)
@@ -120,11 +121,11 @@ blame_cells_draw(struct blame_cells *c, uint64_t *seed)
 	return d;
 }
 
-/* The part of resamples to leave out at each end.  Resamples of b blocks differ
- * less than samples do: by sqrt((b - 1) / b), and as a normal variable where
- * Student's t is due, which is approximated (Hesterberg 2015).  Of a tail,
- * which is in some blocks only, a third of the blocks count: so intervals hold
- * the truth of known populations (docs/lab/blame.md). */
+/* The part of resamples to leave out at each end.  Resamples of b blocks spread
+ * less than samples do, by the factor sqrt((b - 1) / b), and like a normal
+ * variable instead of Student's t, which is approximated (Hesterberg 2015).  A
+ * tail is in some blocks only, so b is a third of the blocks: intervals then
+ * contain the truth of known populations (docs/lab/blame.md). */
 static double
 interval_outside(size_t blocks)
 {

@@ -105,12 +105,12 @@ row_move(struct blame_set *s, size_t to, size_t from)
 		    values * sizeof(*s->value));
 }
 
-/* Bring a fast row to the set's level.  By its id, so that it depends on
- * nothing that the request did; false: it is left out. */
+/* Weight a fast row for the set's level; false: leave it out.  Its id decides,
+ * so that nothing that the request did has an influence. */
 static bool
 row_level(const struct blame_set *s, struct blame_account *a)
 {
-	uint64_t seed = ~a->id; /* not the hash that may have selected it */
+	uint64_t seed = ~a->id; /* not the hash that selected it */
 
 	if (s->level == 0 || a->total_ns > s->fast_ns)
 		return true;
@@ -119,8 +119,8 @@ row_level(const struct blame_set *s, struct blame_account *a)
 	return (splitmix64(&seed) & ((UINT64_C(1) << s->level) - 1)) == 0;
 }
 
-/* Slower requests than before become fast ones; only if that is not enough are
- * fewer of them held. */
+/* Make room: count slower requests as fast ones, too; if that is not enough,
+ * hold fewer of the fast ones. */
 static int
 set_thin(struct blame_set *s)
 {
@@ -217,11 +217,11 @@ row_compare(const void *a, const void *b, void *row)
 	return order != 0 ? order : COMPARE(x->id, y->id);
 }
 
-/* Bring the rows into the order of at: row i is to be row at[i]. */
+/* Reorder the rows: row at[i] becomes row i. */
 static void
 set_permute(struct blame_set *s, uint32_t *at)
 {
-	/* The slot past the last row is the one for swapping. */
+	/* The place after the last row holds the row that is moved last. */
 	for (size_t i = 0; i < s->rows; i++) {
 		size_t to = i;
 

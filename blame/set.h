@@ -9,25 +9,25 @@
 
 struct blame_set {
 	struct blame_shape shape;
-	struct blame_account *row; /* owned, room of them */
+	struct blame_account *row; /* owned; room is its capacity */
 	int64_t *part;		   /* owned, shape.causes for each row */
 	double *value;		   /* owned, shape.values for each row */
 	size_t rows, room;
-	unsigned level;	 /* of requests that are not slower than fast_ns: */
-	int64_t fast_ns; /* one in 2^level is held */
+	unsigned level;	 /* of fast rows one in 2^level is held */
+	int64_t fast_ns; /* rows up to this total are fast */
 	bool sorted;
 	uint64_t present; /* causes that occur */
 };
 
-/* Times that rows count: their weights, or a resample of them. */
+/* How often each row counts: once, or as often as a resample drew it. */
 struct blame_draw {
-	const uint32_t *cell; /* of each row; NULL: each counts once */
-	const double *times;  /* of each cell */
+	const uint32_t *cell; /* cell of each row; NULL: each row counts once */
+	const double *times;  /* how often each cell was drawn */
 	double weight;	      /* W of the draw */
 };
 
-/* Ascend by total; equal totals by time and id, so that the order of adding
- * does not matter.  -ENOMEM. */
+/* Sort the rows by total, ascending; equal totals by time and id, so that the
+ * order of adding does not matter.  0 or -ENOMEM. */
 int blame_sort(struct blame_set *s);
 
 /* The weight of row i in a draw. */
@@ -39,7 +39,7 @@ blame_weight(const struct blame_set *s, const struct blame_draw *d, size_t i)
 	return d->cell == NULL ? w : w * d->times[d->cell[i]];
 }
 
-/* Every row once. */
+/* The draw that counts every row once. */
 struct blame_draw blame_draw_all(const struct blame_set *s);
 
 /* Half of the band of ranks around p. */
@@ -57,7 +57,7 @@ blame_passed(double above, double p, double weight)
 	return above > (1 - p + 1e-12) * weight;
 }
 
-/* Row of q(p); set sorted.  0 if there is no row. */
+/* The row of q(p); the set must be sorted.  0 if it has no rows. */
 size_t
 blame_rank(const struct blame_set *s, const struct blame_draw *d, double p);
 
@@ -77,52 +77,56 @@ void blame_number_sort(struct blame_number *number, size_t n);
 
 /* --- what may go (without.c) ---------------------------------------------- */
 
-/* For each row and each of some causes, what goes without it. */
+/* For each row and each of some causes, the time that goes with the cause. */
 struct blame_removable {
 	unsigned cause[BLAME_CAUSES];
 	unsigned causes;
 	double *part; /* owned; causes for each row */
 	struct blame_number *base[BLAME_CAUSES]; /* owned: times of a BASE,
-						  * ascending; NULL: others */
-	double keeps[BLAME_CAUSES];		 /* its median */
+						  * ascending; NULL: other
+						  * kinds */
+	double keeps[BLAME_CAUSES];		 /* median of a BASE, else 0 */
 };
 int blame_removable_init(
     struct blame_removable *r, struct blame_set *s, uint64_t causes);
-/* Add the waits that they left behind; of causes that are gone there are none
- * left.  -ENOMEM. */
+/* Add the waits that these causes left behind.  Waits in the causes of gone do
+ * not count: they are removed already.  0 or -ENOMEM. */
 int blame_removable_queue(
     struct blame_removable *r, struct blame_set *s, uint64_t gone);
 void blame_removable_fini(struct blame_removable *r);
 
-/* How much more than that a draw's median of a BASE is; 0 for others. */
+/* A draw's median of the cause with index k less keeps[k], if it is a BASE; 0
+ * for other kinds. */
 double blame_removable_shift(const struct blame_removable *r,
     const struct blame_set *s, const struct blame_draw *d, unsigned k);
 
-/* Rows that may be in the tail, by what is left of them, largest first. */
+/* Rows that may be in the tail, in ascending order of the time left of them. */
 struct blame_order {
 	struct blame_number *left; /* owned */
 	size_t n;
 };
-/* from: the first row to regard; subset: bits of r's causes. */
+/* from: the first row of the order; subset: bits 1 << index of r's causes. */
 int blame_order_init(struct blame_order *o, const struct blame_set *s,
     const struct blame_removable *r, unsigned subset, size_t from);
 void blame_order_fini(struct blame_order *o);
-/* q(p) of what is left, at row *row. */
+/* q(p) of the times left; *row receives the row that has it. */
 double blame_order_at(const struct blame_order *o, const struct blame_set *s,
     const struct blame_draw *d, double p, uint32_t *row);
 double blame_order_quantile(const struct blame_order *o,
     const struct blame_set *s, const struct blame_draw *d, double p);
 
-/* The first row that can be in the tail whatever goes. */
+/* *from receives the first row that is in the tail of any subset.  0 or
+ * -ENOMEM. */
 int blame_tail_begin(const struct blame_set *s, const struct blame_removable *r,
     double p, size_t *from);
 
-/* Shapley's value of each of n players; gain has 1 << n, gain[0] is 0. */
+/* The Shapley values of n players; gain has one number for each subset, 1 << n
+ * of them, and gain[0] is 0. */
 void blame_shapley(const double *gain, unsigned n, double *value);
 
-/* Time in queues and for a CPU, but for causes that are gone, that is due to
- * each cause: adds to extra, which has shape.causes for each row
- * (backlog.c). */
+/* Add to extra, for each row and cause (shape.causes for each row), the time in
+ * queues and for a CPU that is due to the cause.  Waits in the causes of gone
+ * do not count.  0 or -ENOMEM (backlog.c). */
 int blame_backlog(struct blame_set *s, uint64_t gone, double *extra);
 
 /* --- resampling (resample.c) ---------------------------------------------- */
@@ -130,9 +134,9 @@ int blame_backlog(struct blame_set *s, uint64_t gone, double *extra);
 /* Cells of time; a block is BLAME_CELLS of them. */
 #define BLAME_CELLS 4
 struct blame_cells {
-	uint32_t *cell;	   /* owned; of each row */
+	uint32_t *cell;	   /* owned; cell of each row */
 	double *weight;	   /* owned; of each cell */
-	double *times;	   /* owned; of the draw */
+	double *times;	   /* owned; how often each cell was drawn */
 	size_t cells, run; /* cells of a block */
 	int64_t block_ns;
 	size_t blocks;
@@ -144,12 +148,12 @@ void blame_cells_fini(struct blame_cells *c);
 struct blame_draw blame_cells_draw(struct blame_cells *c, uint64_t *seed);
 
 /* The 95 % interval of a statistic from n resamples of so many blocks: a little
- * more than the middle 95 %.  x is sorted.
+ * more than the middle 95 %.  Sorts x.
  * Source: Hesterberg, "What Teachers Should Know About the Bootstrap", The
  * American Statistician 69, 2015 (expanded percentile interval). */
 struct blame_interval blame_interval_of(double *x, size_t n, size_t blocks);
 
-/* Distinct episodes of a line's cause among the rows from from on
- * (episodes.c). */
+/* Count the distinct episodes of a line's cause among the rows from number from
+ * on.  0 or -ENOMEM (episodes.c). */
 int blame_episodes(const struct blame_set *s, const struct blame_line *l,
     size_t from, int64_t block_ns, unsigned *out);

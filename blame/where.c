@@ -1,4 +1,4 @@
-/* where.c: which requests the tail consists of, by a field of theirs. */
+/* where.c: which requests the tail consists of, by one of their fields. */
 #include "blame/set.h"
 
 #include "base/array.h"
@@ -88,7 +88,7 @@ blame_where(struct blame_set *s, double p,
 	return err != 0 ? err : (int)n;
 }
 
-/* The part of a draw's tail that a key has. */
+/* The part of a draw's tail in rows with has[] set. */
 static double
 tail_part(const struct blame_set *s, const struct blame_draw *d, double p,
     const bool *has)
@@ -110,7 +110,7 @@ blame_where_interval(struct blame_set *s, const struct blame_options *o,
     uint32_t (*key)(const struct blame_account *account, void *user),
     void *user, struct blame_place *place)
 {
-	const double unit = 1e9; /* intervals are of whole numbers */
+	const double unit = 1e9; /* intervals are rounded to integers */
 	bool *has = malloc(s->rows + 1);
 	struct blame_interval found;
 	struct blame_cells cells;

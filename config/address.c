@@ -143,7 +143,8 @@ parse_inet(const char *text, struct config_address *out, const char **why)
 	return set_host(out, host, bracketed, port, why);
 }
 
-/* Refuse a URL, with the likely address: [::1]:80 for "http://[::1]:80/x". */
+/* Refuse a URL; *why suggests the likely address: [::1]:80 for
+ * "http://[::1]:80/x". */
 static int
 refuse_url(const char *text, const char **why)
 {
@@ -284,7 +285,7 @@ network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX])
 	return out;
 }
 
-/* Refuse "10.0.0.1/8", with what is likely meant. */
+/* Refuse "10.0.0.1/8"; *why suggests the network that is likely meant. */
 static int
 refuse_unmasked(const struct config_network *n, const char **why)
 {

@@ -19,7 +19,7 @@ network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX]);
 /* True for 127.0.0.0/8 and ::1; false for a Unix socket. */
 bool address_is_loopback(const struct config_address *a);
 
-/* True if two addresses are equal, or the other address of one is the second:
- * of localhost ::1. */
+/* True if two addresses are equal, or if the "other" address of one (::1 of
+ * localhost) equals the second. */
 bool address_may_equal(
     const struct config_address *a, const struct config_address *b);

@@ -7,7 +7,7 @@
 #include "config/judge.h"
 #include "config/value.h"
 
-#define HEALTH_TARGET_MAX 256 /* and of collect */
+#define HEALTH_TARGET_MAX 256 /* also of a collect target */
 
 static void
 check_presence(const struct config *c, struct config_errors *errors)
@@ -86,7 +86,7 @@ check_proxied(const struct config *c, struct config_errors *errors)
 	}
 }
 
-/* True if a server's address is the listener's own. */
+/* True if a server's address leads to the listener itself. */
 static bool
 leads_back(
     const struct config_address *listener, const struct config_address *server)

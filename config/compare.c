@@ -72,7 +72,7 @@ key_compare(const struct config_key *key, const char *path, const void *now,
 	return differ < 0 ? differ : 0;
 }
 
-/* Those of the same name; others come or leave. */
+/* Compare servers of the same name; others were added or removed. */
 static int
 servers_compare(const struct config *now, const struct config *next,
     config_difference *each, void *user)

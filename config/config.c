@@ -16,7 +16,7 @@
 
 /* --- life --------------------------------------------------------------- */
 
-/* The owners of a key's value: the configuration, or each server. */
+/* The number of structs that have a key: the configuration, or each server. */
 static unsigned
 owners(const struct config_key *key)
 {
@@ -31,7 +31,7 @@ set_default(struct config *c, const struct config_key *key, unsigned index)
 	int err;
 
 	err = judge_text(c, key, index, key_default(key, index, text), &errors);
-	assert(err != -EINVAL); /* our own table */
+	assert(err != -EINVAL); /* our own defaults are valid */
 	config_errors_fini(&errors);
 	return err;
 }
@@ -115,7 +115,7 @@ fail:
 	return err;
 }
 
-/* Read at most SOURCE_BYTES_MAX + 1 bytes; the last one shows that the file is
+/* Read at most SOURCE_BYTES_MAX + 1 bytes; if there are that many, the file is
  * too large.  The caller frees *text, also after an error. */
 static int
 read_file(const char *path, bool may_wait, char **text, size_t *length)

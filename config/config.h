@@ -6,8 +6,8 @@
  * too.  All errors are reported at once, each with file:line:column or key
  * path, the allowed range, and the nearest known key for an unknown one.
  *
- * Text is "host:port", "[v6]:port" or "unix:/path" for addresses; a number
- * of the key's unit, or text with a unit ("250us", "64k"), for quantities. */
+ * An address is "host:port", "[v6]:port" or "unix:/path"; a quantity is a
+ * number in the key's unit, or text with a unit ("250us", "64k"). */
 #pragma once
 
 #include <sys/socket.h>
@@ -24,7 +24,7 @@
 #define CONFIG_STATUSES 16
 #define CONFIG_HEAD_MAX 16384 /* bytes: heads are read into one block */
 #define CONFIG_FIELDS_MAX 100
-#define CONFIG_DURATION_AUTO (-1) /* of a duration that follows something */
+#define CONFIG_DURATION_AUTO (-1) /* a duration that follows another value */
 
 #define CONFIG_PROXY_PROTOCOL " proxy_protocol" /* after an address of listen */
 
@@ -32,9 +32,10 @@ struct config_address {
 	char *text; /* owned, as written */
 	struct sockaddr_storage address;
 	socklen_t length; /* 0: not set */
-	/* Of localhost ::1 and of ":PORT" 0.0.0.0, where address is 127.0.0.1
-	 * and ::; else family 0.  A server is connected to at either; a
-	 * listener uses it where the kernel has no such family as address. */
+	/* A second address, or family 0.  For localhost address is 127.0.0.1
+	 * and other ::1; for ":PORT" they are :: and 0.0.0.0.  Connections to a
+	 * server use either; a listener uses other where the kernel lacks the
+	 * family of address. */
 	struct sockaddr_storage other;
 	bool proxied; /* listen: a PROXY header comes first */
 };
@@ -60,7 +61,7 @@ enum config_poll {
 enum config_kernel {
 	CONFIG_KERNEL_OFF,
 	CONFIG_KERNEL_LITE,
-	CONFIG_KERNEL_SUMS, /* lite, and sums while that is paused */
+	CONFIG_KERNEL_SUMS, /* lite; sums while lite is paused */
 	CONFIG_KERNEL_FULL,
 	CONFIG_KERNEL_ALL, /* also system calls */
 };
@@ -74,9 +75,9 @@ enum config_jvm {
 
 enum config_collect {
 	CONFIG_COLLECT_AUTO,	 /* the agent, loaded if there is none */
-	CONFIG_COLLECT_AGENT,	 /* the agent that it was started with */
+	CONFIG_COLLECT_AGENT,	 /* the agent in the server's command */
 	CONFIG_COLLECT_PERIODIC, /* a flag of G1, by the attach protocol */
-	CONFIG_COLLECT_HTTP,	 /* a request of its own */
+	CONFIG_COLLECT_HTTP,	 /* an HTTP request to the server */
 	CONFIG_COLLECT_NONE,
 };
 
@@ -99,7 +100,7 @@ struct config_server {
 	char *name; /* owned */
 	struct config_address address;
 	enum config_jvm jvm;
-	char *libjvm; /* owned; of usdt, "" = beside the java program */
+	char *libjvm; /* owned; for usdt; "" = beside java */
 	enum config_collect collect;
 	char *collect_target; /* owned; of http */
 	unsigned connections_max;
@@ -162,14 +163,14 @@ struct config {
 		int64_t queue_timeout_ns;
 		int64_t server_wait_ns;
 		int64_t header_timeout_ns; /* whole request head */
-		int64_t client_timeout_ns; /* it neither sends nor reads */
+		int64_t client_timeout_ns; /* client neither sends nor reads */
 		int64_t idle_timeout_ns;   /* of kept connections */
 		int64_t connect_timeout_ns;
 		int64_t request_timeout_ns; /* the deadline, all attempts */
 		int64_t upstream_idle_timeout_ns;
 		int64_t stop_timeout_ns;   /* graceful stop */
-		int64_t stop_streams_ns;   /* of endless responses in it */
-		int64_t tunnel_timeout_ns; /* nothing in either direction */
+		int64_t stop_streams_ns;   /* endless responses in a stop */
+		int64_t tunnel_timeout_ns; /* no data in either direction */
 		uint64_t body_max_bytes;
 		char *spool_directory; /* owned; "" = no files */
 		uint64_t spool_max_bytes;
@@ -184,12 +185,12 @@ struct config {
 	struct {
 		enum config_poll poll;
 		int64_t sleep_ns;
-		char *cpu;	      /* owned; as above */
+		char *cpu;	      /* owned; as proxy.cpu */
 		char *channel_socket; /* owned; "" = off */
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
 		enum config_kernel kernel;
-		unsigned kernel_events; /* each CPU's per second */
+		unsigned kernel_events; /* limit per CPU and second */
 		bool stacks;
 		/* Sampled and written into the stream: bit 1 << enum
 		 * talechain_rate. */
@@ -201,13 +202,13 @@ struct config {
 		int64_t target_ns; /* slower than this is slow, or AUTO */
 		char *store;	   /* owned; directory, "" = memory */
 		uint64_t store_bytes;
-		unsigned keep_slowest; /* of a minute, also below target */
+		unsigned keep_slowest; /* per minute, even if below target */
 		unsigned history;      /* last N finished requests */
 	} slow;
 
 	struct {
-		double cpu;	   /* of one CPU, for what no client asks */
-		unsigned accounts; /* a second, of requests not slow */
+		double cpu;	   /* share of a CPU, if no client waits */
+		unsigned accounts; /* per second, of requests not slow */
 	} analysis;
 
 	struct {
@@ -252,7 +253,7 @@ struct config_errors {
 };
 
 /* Read a file of at most 1 MiB.
- *   may_wait  for what comes through a pipe; else it must be a plain file
+ *   may_wait  path may be a pipe; else it must be a plain file
  * Returns 0, or -EINVAL with *errors filled (at least one, at most about 100),
  * or another negative errno with one error saying what to do.  On failure *out
  * is NULL.  Free with config_free, errors with config_errors_fini. */
@@ -270,8 +271,8 @@ void config_errors_fini(struct config_errors *errors);
 
 /* Set one key by its path ("hedging.mode", "servers[0].address"), as the
  * command line and the environment do.  Lists are split at commas, commands
- * and environments at spaces; text that is a JSON list or object is taken as
- * that.  A key of servers[1] makes two servers of none or one.
+ * and environments at spaces; text that is a JSON list or object is parsed as
+ * one.  A key of servers[1] makes the number of servers 2.
  * Returns 0, or -EINVAL or -ENOMEM with an error added and nothing changed. */
 int config_set(struct config *c, const char *path, const char *text,
     struct config_errors *errors);
@@ -290,11 +291,12 @@ void config_doubt_environment(struct config_errors *doubts);
  * admin, and {run}, {state} and {user} by the places of the user that the
  * tailor runs as (places.c).  Call it when all keys are set, before
  * config_check().
- *   running  the name that the running tailor has, for a reload: it stays
+ *   running  for a reload: the name of the running tailor, which stays
  *            unless c names another; NULL at the start: the first listener
- *            decides
- * A name made of the process's number does not last: a slow.store with
- * {instance} is then emptied.  0, or -EINVAL or -ENOMEM with errors added. */
+ *            gives the name
+ * A name made from the process's number does not last: a slow.store with
+ * {instance} then becomes "" (memory).  0, or -EINVAL or -ENOMEM with errors
+ * added. */
 int config_name(
     struct config *c, const char *running, struct config_errors *errors);
 
@@ -311,8 +313,8 @@ bool config_status_expected(const struct config_server *s, unsigned status);
 typedef void config_difference(void *user, const char *path, bool restart);
 
 /* Report each key whose values differ, in the order of the table, servers
- * first.  Servers are the same by their names; "servers" differs if one comes
- * or leaves.  0 or -ENOMEM. */
+ * first.  Servers are matched by name; "servers" differs if one was added or
+ * removed.  0 or -ENOMEM. */
 int config_compare(const struct config *now, const struct config *next,
     config_difference *each, void *user);
 
@@ -347,9 +349,9 @@ char *config_list_keys(void);
 /* Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1 or ::1), ":80"
  * (all addresses; an IPv6 socket that takes IPv4 as well, or, without IPv6,
  * 0.0.0.0), "unix:/path" or "/path".
- * Port 0 is accepted here; whether it makes sense is the caller's to know.
+ * Port 0 is accepted; the caller decides whether it makes sense.
  * Returns 0 with out->text for the caller to free, or -EINVAL or -ENOMEM with
  * *why set to a sentence, valid until this thread's next call, and *out
- * unchanged.  Asks no name service. */
+ * unchanged.  Uses no name service. */
 int config_address_parse(
     const char *text, struct config_address *out, const char **why);

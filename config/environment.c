@@ -2,8 +2,8 @@
  *
  * Each key has one: TAILOR_ and its path in upper case, with "_" between names:
  * TAILOR_HEDGING_MODE and TAILOR_SERVERS_0_ADDRESS.  Other programs may use the
- * prefix too, so a variable that is no key's is reported only if its name
- * nearly matches one, and never refused. */
+ * prefix too, so a variable that no key has is reported only if its name is
+ * near to a key's, and never refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,8 @@ config_set_environment(struct config *c, struct config_errors *errors)
 	return err;
 }
 
-/* The key's variable nearest to a name; *distance 0: equal. */
+/* Find the variable of a key that is nearest to a name; *distance is 0 if they
+ * are equal. */
 static void
 variable_nearest(
     const char *name, char best[NAME_MAX_BYTES], unsigned *distance)

@@ -1,4 +1,4 @@
-/* generation.c: being in force is a use like any other. */
+/* generation.c: being in force counts as one user. */
 #include "config/generation.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ generation_add(struct generation_list *all, struct config *config)
 		return -ENOMEM;
 	}
 	*g = (struct generation){.config = config, .users = 1};
-	/* The observer refers to the first one. */
+	/* The observer uses the first generation to the end. */
 	g->users += TAILQ_EMPTY(all);
 	TAILQ_INSERT_HEAD(all, g, link);
 	return 0;

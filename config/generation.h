@@ -17,14 +17,15 @@ struct generation {
 /* All generations, the newest first. */
 TAILQ_HEAD(generation_list, generation);
 
-/* Put config in force and take it, also on failure.  The first one stays to the
- * end.  0 or -ENOMEM. */
+/* Put config in force; takes ownership of it, even on failure.  The first
+ * generation stays until generations_fini.  0 or -ENOMEM. */
 int generation_add(struct generation_list *all, struct config *config);
 
-/* The one in force, for as long as the caller needs it. */
+/* Take a reference to the generation in force; generation_drop releases it. */
 struct generation *generation_hold(struct generation_list *all);
 
-/* The caller, or being in force, needs it no more; the last use frees it. */
+/* Release a reference; the last one frees the generation.  One reference is for
+ * being in force. */
 void generation_drop(struct generation_list *all, struct generation *g);
 
 /* Free all, used or not. */

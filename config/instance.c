@@ -17,10 +17,10 @@
 #include "config/value.h"
 
 #define INSTANCE "{instance}"
-#define NAME_BYTES 33 /* as KEY_NAME allows */
+#define NAME_BYTES 33 /* bytes of a KEY_NAME, with NUL */
 #define PATH_BYTES 4096
 
-/* "/run/app/front.sock" is front. */
+/* The name of a socket: "front" for "/run/app/front.sock". */
 static void
 name_of_socket(const char *path, char out[NAME_BYTES])
 {
@@ -38,7 +38,7 @@ name_of_socket(const char *path, char out[NAME_BYTES])
 			*p = '_';
 }
 
-/* The name while the port is unknown. */
+/* The name of a tailor whose port is not known yet. */
 static void
 name_of_process(char out[NAME_BYTES])
 {
@@ -80,7 +80,8 @@ text_of(const struct config_key *key, struct config *c)
 				     : ((struct config_address *)at)->text;
 }
 
-/* Put the name or a place into one value, once; 1: the value has none. */
+/* Replace one {place} in a value.  0; 1: the value has none; or a negative
+ * errno. */
 static int
 fill_in(struct config *c, const struct config_key *key,
     struct config_errors *errors)

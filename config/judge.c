@@ -1,6 +1,6 @@
 /* judge.c: walk the tree and check it against the table of keys.
  *
- * An error does not end the walk. */
+ * The walk goes on after an error, so that all are reported. */
 #include "config/judge.h"
 
 #include <errno.h>
@@ -48,8 +48,8 @@ consider(struct candidate *best, const char *path, const char *known)
 
 	if (!nearest_is_slip(distance, word))
 		return;
-	/* A typing error is likelier than a wrong section, unless the name
-	 * matches exactly. */
+	/* Prefer a typing error to a wrong section, unless the name matches
+	 * exactly. */
 	distance *= 2;
 	if (!same_section(path, known))
 		distance += 1;
@@ -70,7 +70,7 @@ suggest_key(const char *path, char out[KEY_PATH_MAX])
 	key_split(path, lookup, &index);
 	for (unsigned i = 0; i < config_keys_count; i++)
 		consider(&best, lookup, config_keys[i].path);
-	/* Sections last; "" and "servers[]" are not written in files. */
+	/* Sections come last; "" and "servers[]" are not written in files. */
 	for (unsigned i = 0; i < key_sections_count; i++)
 		if (strpbrk(key_sections[i], "[") == NULL &&
 		    *key_sections[i] != '\0')
@@ -116,7 +116,7 @@ where_is(
 	return out;
 }
 
-/* The value as in a file, for display. */
+/* Format a value as it is in a file, for display. */
 static void
 show_value(const cJSON *value, char *out, size_t size)
 {
@@ -202,7 +202,7 @@ judge_unknown(struct config_errors *errors, const char *where, const char *path)
 
 /* --- values ----------------------------------------------------------- */
 
-/* path is the key's with the index of a server, for messages. */
+/* path: the key's, with the index of a server, for messages. */
 static void
 judge_value(struct judge *j, const struct config_key *key, unsigned index,
     const char *path, const cJSON *value)
@@ -239,7 +239,7 @@ judge_text(struct config *c, const struct config_key *key, unsigned index,
 static void
 judge_object(struct judge *j, const char *path, const cJSON *object);
 
-/* The path of a member; its name is made displayable. */
+/* Make the path of a member, with its name made displayable. */
 static void
 path_enter(char out[KEY_PATH_MAX], const char *path, const char *name)
 {
@@ -248,7 +248,7 @@ path_enter(char out[KEY_PATH_MAX], const char *path, const char *name)
 	const char *dot = *path != '\0' ? "." : "", *mark = odd ? "\"" : "";
 	char quoted[QUOTE_MAX];
 
-	/* Sections nest two deep; what is deeper is cut. */
+	/* Sections nest two deep; deeper paths are cut. */
 	snprintf(out, KEY_PATH_MAX, "%.60s%s%s%s%s", path, dot, mark,
 	    errors_quote(name, quoted), mark);
 }
@@ -309,7 +309,8 @@ find_twin(const cJSON *object, const cJSON *member)
 	return e != member ? e : NULL;
 }
 
-/* Example of the object that a path needs, to follow "must be an object". */
+/* An example of the object that a path needs, as text after "must be an
+ * object". */
 static const char *
 object_like(const char *path)
 {

@@ -20,10 +20,10 @@ int judge_text(struct config *c, const struct config_key *key, unsigned index,
 void judge_unknown(
     struct config_errors *errors, const char *where, const char *path);
 
-/* Limit; the last one then says that more follow. */
+/* Most errors; after these a last one says that more follow. */
 #define ERRORS_MAX 100
 
-/* Append one sentence; dropped out of memory or over the limit. */
+/* Append one sentence; it is dropped without memory or over the limit. */
 void errors_add(struct config_errors *errors, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,7 +1,7 @@
 /* keys.h: the table of keys; private to config/.
  *
- * One entry per key has its place in struct config, its values, its default (as
- * text in a file); its meaning is in keys.txt.  Reading, checking, writing,
+ * The entry of a key has its place in struct config, its values and its default
+ * (as text in a file); keys.txt has its meaning.  Reading, checking, writing,
  * freeing and the manual page all use this table.  Keys of one section are
  * adjacent. */
 #pragma once
@@ -14,14 +14,14 @@
 
 enum key_type {
 	KEY_BOOL,     /* bool */
-	KEY_CHOICE,   /* an enum, and what the last name is followed by */
-	KEY_FLAGS,    /* a list of names: an unsigned, their set */
+	KEY_CHOICE,   /* an enum; its last name may take an argument */
+	KEY_FLAGS,    /* a list of names: an unsigned, a set of bits */
 	KEY_COUNT,    /* unsigned */
 	KEY_BYTES,    /* uint64_t */
 	KEY_DURATION, /* int64_t */
 	KEY_RATIO,    /* double */
 	KEY_DELAY,    /* int64_t, or 0 and an unsigned percentile */
-	KEY_NAME,     /* char *, all the following */
+	KEY_NAME,     /* char *, as all below to KEY_CPUS */
 	KEY_NAME_OR_NONE,
 	KEY_TARGET,
 	KEY_HOST,
@@ -33,7 +33,7 @@ enum key_type {
 	KEY_CONNECT, /* struct config_address that is connected to */
 	KEY_LISTEN,  /* array of struct config_address */
 	KEY_NETWORKS,
-	KEY_RULES, /* arrays of char *, all the following */
+	KEY_RULES, /* arrays of char *, as all below */
 	KEY_PATTERNS,
 	KEY_CLASSES,
 	KEY_FIELDS,
@@ -52,19 +52,19 @@ struct config_key {
 	enum key_type type;
 	unsigned size;	     /* of the member, bytes */
 	size_t offset;	     /* in struct config, or struct config_server */
-	size_t count_offset; /* of the unsigned that counts a list, the
-				percentile of a delay, a choice's argument */
+	size_t count_offset; /* of a second member: a list's count, a delay's
+			      * percentile, a choice's argument */
 	double min, max;     /* in base units: 1, bytes, ns */
-	const char *unit;    /* durations: of a plain number */
+	const char *unit;    /* durations: the unit of a plain number */
 	const struct key_choice *choices;
-	/* Of a choice whose last name may be followed by ":" and a duration
-	 * (keys with a unit, int64_t) or a path (char *): what it is without;
-	 * NULL: no name takes one. */
+	/* Choices: the argument of the last name if none is given.  After ":"
+	 * it may have a duration (keys with a unit, int64_t) or a path (text).
+	 * NULL: no name takes an argument. */
 	const char *argument;
 	bool power_of_two;
-	bool or_auto; /* a duration, or CONFIG_DURATION_AUTO */
-	bool restart; /* a reload cannot change it; of a server: a reload drains
-		       * the server for it */
+	bool or_auto;	      /* a duration, or CONFIG_DURATION_AUTO */
+	bool restart;	      /* a reload cannot change it; a server's key: a
+		       * reload drains the server for it */
 	const char *fallback; /* the default */
 };
 
@@ -87,7 +87,7 @@ const struct config_key *key_find(const char *path);
 char *key_path(const char *path, unsigned index, char out[KEY_PATH_MAX]);
 
 /* The reverse: "servers[1].name" as "servers[].name" and 1.  False if the path
- * has no index of one digit: it is only copied, and *index is 0. */
+ * has no index of one digit: path is then only copied, and *index is 0. */
 bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
 
 /* True if there is a section of this path ("hedging", "servers[]"). */
@@ -98,9 +98,9 @@ bool key_section_exists(const char *path);
 #define KEY_TEXT_MAX 2048
 char *key_text(const char *path, char out[KEY_TEXT_MAX]);
 
-/* True if key number k is in the section, or in one inside it.  Then name is
- * that of the section's member ("via", "servers") and inner the path of the
- * section that the member is, "" if the member is the key itself. */
+/* True if key number k is in the section, or in one inside it.  Then name
+ * receives the section's member that leads to the key ("via", "servers"), and
+ * inner the path of that member if it is a section, "" if it is the key. */
 bool key_member(unsigned k, const char *section, char name[KEY_PATH_MAX],
     char inner[KEY_PATH_MAX]);
 
@@ -118,24 +118,24 @@ uint64_t key_scale(const struct config_key *key);
 #define KEY_DEFAULT_MAX 256
 
 /* The default of server number index (0 for keys without one), "a" or "b" for
- * {server}; returns out.  What else is in braces stays: config_name expands it
- * after reading. */
+ * {server}; returns out.  Other names in braces stay: config_name expands them
+ * later. */
 char *key_default(
     const struct config_key *key, unsigned index, char out[KEY_DEFAULT_MAX]);
 
 struct config;
 
 /* Find the place that a name in braces stands for (places.c), for the user that
- * a tailor with this configuration runs as.  False: it is no such name.
+ * a tailor with this configuration runs as.  False: there is no such place.
  *   {instance}  its name
  *   {run}       the first of $RUNTIME_DIRECTORY, /run/tailor (root),
- *               $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>, {state} if that
- *               is another user's
+ *               $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>, {state} if
+ *               /tmp/tailor-<uid> is another user's
  *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root),
  *               $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}      "" for root, "-<uid>" for others
- * As root with process.user: a directory in those two that has the user's name,
- * or /run/tailor-<name> and /var/lib/tailor-<name>. */
+ * As root with process.user: the directory <name> in $RUNTIME_DIRECTORY and
+ * $STATE_DIRECTORY, or else /run/tailor-<name> and /var/lib/tailor-<name>. */
 bool
 place_find(const struct config *c, const char *name, char *out, size_t size);
 

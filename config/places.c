@@ -1,9 +1,10 @@
-/* places.c: where a tailor's files are by default: of the user that it runs as,
- * so that another user's tailor, or root's, does not meet them.
+/* places.c: where a tailor's files are by default: in places of the user that
+ * it runs as, apart from those of other users' tailors and root's.
  *
  * Directories in /run and /var/lib are named after process.user, as those of
- * tailor@USER.service are.  A reload comes after root has become that user and
- * must find the same places: what was so at the start stays. */
+ * tailor@USER.service are.  A reload, after root has become that user, must
+ * find the same places: so root_at_start() and tmp_is_foreign() keep their
+ * first results. */
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ root_at_start(void)
 	return root != 0;
 }
 
-/* The user that root becomes, without a group; "": none. */
+/* The user that root becomes, without its group; "": no other user. */
 static const char *
 user_of(const struct config *c, char out[64])
 {
@@ -36,7 +37,8 @@ user_of(const struct config *c, char out[64])
 	return out;
 }
 
-/* Below a directory of a service manager, or in one of the system's. */
+/* Make a user's directory: below the service manager's, or else beside the
+ * system's. */
 static void
 root_directory(const char *service, const char *system, const char *user,
     char *out, size_t size)
@@ -49,7 +51,8 @@ root_directory(const char *service, const char *system, const char *user,
 	    user);
 }
 
-/* Of several directories, separated by colons, the first; or NULL. */
+/* The first directory in a variable that may list several with colons; or
+ * NULL. */
 static const char *
 service_directory(const char *name, size_t max)
 {
@@ -60,7 +63,7 @@ service_directory(const char *name, size_t max)
 		   : NULL;
 }
 
-/* Directories that survive a restart. */
+/* {state}: a directory that survives a restart. */
 static void
 state_directory(const char *user, char *out, size_t size)
 {
@@ -78,7 +81,7 @@ state_directory(const char *user, char *out, size_t size)
 		snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
 }
 
-/* Another user could have made it first. */
+/* True if another user made the directory first. */
 static bool
 tmp_is_foreign(const char *path)
 {
@@ -90,7 +93,7 @@ tmp_is_foreign(const char *path)
 	return foreign != 0;
 }
 
-/* Directories of sockets. */
+/* {run}: a directory of sockets. */
 static void
 run_directory(const char *user, char *out, size_t size)
 {

@@ -24,8 +24,9 @@ is_method(const char *rule, size_t length, const char *const *methods)
 	return false;
 }
 
-/* Rules once were regular expressions.  No path has these bytes unescaped,
- * except "$", which rarely ends a path; no segment ends in ".*". */
+/* True if a rule is a regular expression, as rules once were.  No path has
+ * these bytes unescaped, except "$", which rarely ends a path; no segment ends
+ * in ".*". */
 static bool
 is_expression(const char *text)
 {
@@ -39,7 +40,8 @@ is_expression(const char *text)
 #define LIKE \
 	"write it like \"POST /*/_search\": * is one segment, ** any number"
 
-/* A typing error in a method: PSOT, post. */
+/* A sentence on a mistyped method (PSOT, post) that names the likely one; NULL:
+ * none is near. */
 static const char *
 method_doubt(const char *rule, size_t length)
 {
@@ -117,7 +119,7 @@ struct group {
 	const char *why;
 };
 
-/* Fields of one message or connection; Tailor writes its own. */
+/* Fields that belong to one message or connection; Tailor writes its own. */
 static const char *const framing[] = {"host", "connection", "content-length",
     "transfer-encoding", "keep-alive", "proxy-connection", "te", "trailer",
     "upgrade", "http2-settings", "expect", "content-type", "content-encoding",
@@ -151,7 +153,7 @@ field_judge(const char *name)
 	return NULL;
 }
 
-/* "404" or "200-399". */
+/* Parse "404" or "200-399".  False: it is neither. */
 static bool
 status_range(const char *text, unsigned *first, unsigned *last)
 {

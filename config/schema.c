@@ -1,8 +1,8 @@
 /* schema.c: the table of keys as a JSON schema; see config.h.
  *
- * For editors, to complete and check a file while it is written.  It has the
- * types and ranges of each key.  What a schema cannot express (an address, a
- * list of CPUs, limits that contradict) is found by `tailor -t`. */
+ * Editors use it to complete and check a file while it is written.  It has the
+ * types and ranges of each key.  `tailor -t` finds the errors that a schema
+ * cannot express (an address, a list of CPUs, limits that contradict). */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +31,8 @@ write_choices(const struct config_key *key, struct json *out)
 	json_array_end(out);
 }
 
-/* A choice that something may follow: "sleep", "sleep:50us". */
+/* Write the choices of a key whose last one may have an argument: "sleep",
+ * "sleep:50us". */
 static void
 write_open_choices(const struct config_key *key, struct json *out)
 {
@@ -51,7 +52,7 @@ write_open_choices(const struct config_key *key, struct json *out)
 	json_array_end(out);
 }
 
-/* Text with a unit. */
+/* The regular expression of a quantity with a unit. */
 static const char *
 quantity_pattern(const struct config_key *key)
 {
@@ -69,7 +70,7 @@ quantity_pattern(const struct config_key *key)
 	}
 }
 
-/* A number of plain units, or text. */
+/* Write a quantity: a number in the key's unit, or text with a unit. */
 static void
 write_quantity(const struct config_key *key, struct json *out)
 {
@@ -89,7 +90,7 @@ write_quantity(const struct config_key *key, struct json *out)
 	json_array_end(out);
 }
 
-/* A single value, or an element of a list. */
+/* Write a single value, or an element of a list. */
 static void
 write_element(const struct config_key *key, struct json *out)
 {
@@ -174,8 +175,8 @@ write_key(const struct config_key *key, struct json *out)
 	json_object_end(out);
 }
 
-/* The section, from key number k on; returns the number of the first key after
- * it. */
+/* Write the section, from key number k on; returns the number of the first key
+ * after it. */
 static unsigned
 write_section(unsigned k, const char *section, struct json *out)
 {

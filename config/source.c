@@ -1,6 +1,6 @@
 /* One pass over the tokens of the copy blanks comments and trailing commas,
- * checks what cJSON would accept, and notes where values begin.  Other errors
- * (a missing comma, say) are left to cJSON. */
+ * refuses the errors that cJSON accepts, and records where values begin.  Other
+ * errors (a missing comma, say) are left to cJSON. */
 #include "config/source.h"
 
 #include <errno.h>
@@ -35,11 +35,11 @@ is_space(char c)
 struct scan {
 	struct source *s;
 	size_t i;
-	size_t capacity;  /* of places */
+	size_t capacity;  /* entries that s->places can hold */
 	char last;	  /* last token's first byte, 0 at the start */
 	size_t comma;	  /* offset of the last comma */
-	bool after_value; /* that comma follows a value */
-	bool named;	  /* a name waits for its value */
+	bool after_value; /* the last comma follows a value */
+	bool named;	  /* a name was read, its value not yet */
 	size_t name;
 	unsigned depth;
 	size_t open[SOURCE_DEPTH_MAX]; /* offsets of the open brackets */
@@ -68,7 +68,7 @@ add_place(struct scan *t)
 	return 0;
 }
 
-/* The string at t->i: a value, unless a colon follows. */
+/* Scan the string at t->i: a value, or a name if a colon follows. */
 static int
 scan_string(struct scan *t, struct source_error *error)
 {
@@ -166,7 +166,7 @@ is_word(const char *p, size_t n, const char *word)
 	return strlen(word) == n && memcmp(p, word, n) == 0;
 }
 
-/* A number, true, false, null, or text without quotes. */
+/* Scan a number, true, false, null, or text without quotes. */
 static int
 scan_bare(struct scan *t, struct source_error *error)
 {
@@ -195,7 +195,7 @@ scan_bare(struct scan *t, struct source_error *error)
 	return err;
 }
 
-/* The innermost bracket has no other half. */
+/* Report that the innermost bracket is not closed. */
 static int
 fail_open(const struct scan *t, struct source_error *error)
 {
@@ -204,7 +204,7 @@ fail_open(const struct scan *t, struct source_error *error)
 	return fail(error, at, "this %c is not closed", t->s->text[at]);
 }
 
-/* Brackets, commas and colons. */
+/* Scan a bracket, comma or colon. */
 static int
 scan_mark(struct scan *t, char c, struct source_error *error)
 {
@@ -272,7 +272,7 @@ scan(struct source *s, struct source_error *error)
 
 /* --- cJSON ------------------------------------------------------------ */
 
-/* Explain the byte where cJSON stopped. */
+/* Report the error at the byte where cJSON stopped. */
 static int
 fail_at(const struct source *s, size_t offset, struct source_error *error)
 {
@@ -294,7 +294,7 @@ parse(struct source *s, struct source_error *error)
 	const char *end = NULL;
 	size_t offset;
 
-	/* The terminator is part of the length: nothing may follow. */
+	/* Parse the NUL as well, so that nothing may follow the value. */
 	s->root = cJSON_ParseWithLengthOpts(s->text, s->length + 1, &end, 1);
 	if (s->root != NULL)
 		return 0;
@@ -349,7 +349,7 @@ source_position(const char *text, size_t length, size_t offset)
 	return at;
 }
 
-/* Number nodes in order of appearance until node is found. */
+/* Count nodes in order of appearance until node; false: it is not there. */
 static bool
 find(const cJSON *from, const cJSON *node, size_t *index)
 {

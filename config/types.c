@@ -1,4 +1,4 @@
-/* types.c: the table of types, and what is done with it; see value.h. */
+/* types.c: the table of types, and the functions that use it; see value.h. */
 #include "config/value.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "base/topology.h"
 #include "config/address.h"
 
-#define HOST_MAX 255 /* a name of DNS, and a port */
+#define HOST_MAX 255 /* a DNS name and a port */
 
 void *
 value_at(const struct config_key *key, void *base)
@@ -51,7 +51,7 @@ value_set_bool(const struct config_key *key, void *base, const cJSON *value,
 
 /* --- quantities ------------------------------------------------------- */
 
-/* A JSON number of plain units as whole base units. */
+/* Convert a JSON number in the key's unit to whole base units. */
 static int
 scale_number(double number, uint64_t scale, uint64_t *out)
 {
@@ -79,7 +79,8 @@ parse_quantity(const struct config_key *key, const char *text, uint64_t *out)
 	return 0;
 }
 
-/* A number with a unit that there is not: "10sec", "5 s", "10MB". */
+/* Why a text like "10sec", "5 s" or "10MB" has no valid unit; NULL: its unit is
+ * not the error. */
 static const char *
 unit_doubt(enum quantity q, const char *text)
 {
@@ -153,7 +154,7 @@ value_set_ratio(const struct config_key *key, void *base, const cJSON *value,
 	return 0;
 }
 
-/* A duration, or "p99": a percentile of what was measured. */
+/* Store a duration, or "p99": a percentile of measured times. */
 int
 value_set_delay(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal)
@@ -256,7 +257,7 @@ value_is_name_or_none(const char *s)
 	return *s == '\0' || value_is_name(s);
 }
 
-/* Origin form, the target of a request line. */
+/* The origin form of a request target. */
 bool
 value_is_target(const char *s)
 {

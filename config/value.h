@@ -13,7 +13,7 @@ struct refusal {
 };
 
 /* Store a value; base is the struct config or struct config_server that the key
- * is a member of.  What was there is released.  Returns 0, -ENOMEM, or -EINVAL
+ * is a member of.  The old value is released.  Returns 0, -ENOMEM, or -EINVAL
  * with *refusal filled; on failure nothing is changed. */
 int value_set(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal);
@@ -30,7 +30,7 @@ value_write(const struct config_key *key, const void *base, struct json *out);
 /* Release what the value owns. */
 void value_release(const struct config_key *key, void *base);
 
-/* The member itself, and the one at count_offset. */
+/* Pointers to the key's member, and to the one at count_offset. */
 void *value_at(const struct config_key *key, void *base);
 void *value_beside(const struct config_key *key, void *base);
 
@@ -49,7 +49,7 @@ struct value_type {
 	value_set_function *set;
 	value_write_function *write;
 	value_release_function *release; /* NULL: it owns nothing */
-	/* Texts: whether it is one of them. */
+	/* Texts: true if text is a valid value. */
 	bool (*fits)(const char *text);
 	/* Lists of texts: why an element is refused, or NULL. */
 	const char *(*judge)(const char *text);
@@ -78,10 +78,12 @@ value_write_function value_write_flags, value_write_listen,
 value_release_function value_release_choice, value_release_text,
     value_release_address, value_release_listen, value_release_texts;
 
-/* True if s is what its name states: an absolute path, one that begins with
- * {run} or {state}, or ""; 1 to 32 letters, digits, ".", "_" and "-" (or "");
- * the target of a request, or ""; a value for Host, or ""; "auto", "none" or
- * one CPU; "auto", a list of CPUs, or "". */
+/* True if s is valid:
+ *   path    absolute, or begins with {run} or {state}, or ""
+ *   name    1 to 32 letters, digits, ".", "_" and "-"; or_none: also ""
+ *   target  the target of a request, or ""
+ *   host    a value for Host, or ""
+ *   cpu     "auto", "none" or one CPU; cpus: "auto", a list of CPUs, or "" */
 bool value_is_path(const char *s);
 bool value_is_name(const char *s);
 bool value_is_name_or_none(const char *s);

@@ -21,7 +21,8 @@ refuse(struct refusal *refusal, const cJSON *at, const char *why)
 	return -EINVAL;
 }
 
-/* The first and the next element of a list or of a single value. */
+/* The first element of a list, or a single value itself; after() has the
+ * next. */
 static const cJSON *
 first(const cJSON *value)
 {
@@ -160,7 +161,7 @@ judge_text(const struct config_key *key, unsigned index, const char *text)
 					   : NULL;
 }
 
-/* One element as the text that is kept; -EINVAL with *why. */
+/* Make the text of an element.  0, -ENOMEM, or -EINVAL with *why. */
 static int
 make_text(const struct config_key *key, const cJSON *element, unsigned index,
     char **out, const char **why)
@@ -201,7 +202,7 @@ free_texts(char **list, unsigned n)
 		free(list[i]);
 }
 
-/* All elements; *n says how many are made, also on failure. */
+/* Make the texts of all elements; *n is their number, also on failure. */
 static int
 make_texts(const struct config_key *key, const cJSON *value, char **list,
     unsigned *n, struct refusal *refusal)
@@ -284,7 +285,7 @@ value_from_text(const struct config_key *key, const char *text)
 		return cJSON_CreateBool(text[0] == 't');
 	if (separator == NULL)
 		return cJSON_CreateString(text);
-	/* "[::1]:80" is an address and no JSON. */
+	/* "[::1]:80" begins like JSON, but is an address. */
 	if (text[0] == '[' || text[0] == '{')
 		parsed = cJSON_ParseWithOpts(text, NULL, 1);
 	return parsed != NULL ? parsed : split(text, separator);

@@ -1,6 +1,6 @@
 /* value_write.c: write values as JSON, and release them; see value.h.
  *
- * Written values read back as the same. */
+ * A written value reads back as the same value. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define AT(type) \
 	(*(type const *)(const void *)((const char *)base + key->offset))
 #define BESIDE(type) (*(type const *)((const char *)base + key->count_offset))
-/* The elements of a list. */
+/* The first element of a list. */
 #define LIST(type) ((type const *)((const char *)base + key->offset))
 
 static void
@@ -184,7 +184,7 @@ value_release_text(const struct config_key *key, void *base)
 	free_text(value_at(key, base));
 }
 
-/* The path beside a choice; a duration is not owned. */
+/* Free a choice's argument if it is a path; a duration is not owned. */
 void
 value_release_choice(const struct config_key *key, void *base)
 {

@@ -12,7 +12,7 @@
 /* --- JSON --------------------------------------------------------------- */
 
 /* Write the members of the section from key number k on; returns the number of
- * the first key after it.  base is what its keys are members of. */
+ * the first key after it.  base: the struct that has its keys as members. */
 static unsigned
 write_members(unsigned k, const char *section, const struct config *c,
     const void *base, struct json *out)
@@ -53,7 +53,7 @@ config_write(const struct config *c, struct json *out)
 
 /* --- the manual page ------------------------------------------------------ */
 
-/* tailor.conf(5); "@KEYS@" stands for what the table of keys makes. */
+/* tailor.conf(5), with "@KEYS@" where the text of the table of keys goes. */
 EMBED(manual_text, "config/manual.txt");
 
 #define KEYS_MARK "@KEYS@\n"
@@ -69,7 +69,8 @@ print_escaped(FILE *f, const char *text)
 	}
 }
 
-/* The same in lines of at most 76 bytes, each after a tab. */
+/* Print text as print_escaped does, in lines of at most 76 bytes, each after a
+ * tab. */
 static void
 print_filled(FILE *f, const char *text)
 {

@@ -46,7 +46,7 @@ static const struct line_command commands[] = {
 	option_number, AT(member), .low = (lowest), .high = (highest), \
 				   .values = ""
 /* clang-format off: an option a line, or two */
-enum { PID }; /* the first row */
+enum { PID }; /* index of --pid in rows */
 static const struct option_row rows[] = {
     {"pid", 0, "PID", "observe this process, all its threads",
 	NUMBER(pid, 1, INT32_MAX)},
@@ -102,7 +102,7 @@ static const struct command_line line = {
     .explain = explain,
 };
 
-/* The numbers, as the observation takes them. */
+/* Copy the numbers of the options into the observation's options. */
 static void
 numbers_use(struct shim_command *c)
 {
@@ -191,8 +191,8 @@ out:
 	return err < 0 ? STATUS_FAILED : 0;
 }
 
-/* True if the machine has that CPU; -1: none is meant.  False after saying
- * which there are. */
+/* True if the machine has that CPU, or if cpu is -1 (none).  If false, the CPUs
+ * that there are were printed. */
 static bool
 cpu_exists(long cpu)
 {

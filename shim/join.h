@@ -2,21 +2,21 @@
  *
  * Error correction drops periods whose two ends took different times to read.
  * A word takes longer to read when it has just changed, so the drop depends on
- * what happened in the period, and where a line travels slowly the rates of
- * those kept are wrong by half.  So for a rate over a longer time nothing is
- * dropped: a sample that took much longer than usual to read ends no period,
- * which is joined with the next.  A sample's time is that of its end, because
- * the line has arrived then.  Only time without any samples is left out: a tag
- * may have changed and changed back.
+ * what happened in the period.  Where cache lines travel slowly, the rates of
+ * the kept periods are wrong by half.  So for a rate over a longer time nothing
+ * is dropped: a sample that took much longer than usual to read does not end
+ * the period, which goes on to the next sample.  A sample's time is that of its
+ * end, because the line has arrived then.  Only time without any samples is
+ * left out: a tag may have changed and changed back in it.
  *
  * Cost: some comparisons. */
 #pragma once
 
 #include "shim/sampler.h"
 
-#define JOIN_TIMES 4   /* longer than usual, */
-#define JOIN_CYCLES 50 /* and this many cycles: distorted */
-#define JOIN_AWAY 8    /* times the usual distance: preempted */
+#define JOIN_TIMES 4   /* a sample this many times as long is distorted */
+#define JOIN_CYCLES 50 /* added to both limits, cycles */
+#define JOIN_AWAY 8    /* a distance this many times as long: preempted */
 #define JOIN_MEMORY 16 /* weight of the average, samples */
 
 struct join {
@@ -24,7 +24,7 @@ struct join {
 	/* Running averages, cycles, times JOIN_MEMORY; 0: unknown. */
 	uint64_t typical;	 /* duration of a sample */
 	uint64_t distant;	 /* distance of samples */
-	uint64_t last;		 /* clock of the last one */
+	uint64_t last;		 /* clock.begin of the last sample */
 	struct shim_sample base; /* begin of the running period */
 };
 
@@ -61,8 +61,9 @@ join_fell(const struct join *j, const struct shim_sample *now, unsigned signals)
 	return false;
 }
 
-/* True if a sample of so many signals ends a period.  If so *begin is the
- * sample that began it; it lasted from one clock.end to the other. */
+/* True if a sample of so many signals ends a period.  If so, *begin receives
+ * the sample that began the period, which lasted from one's clock.end to the
+ * other's. */
 static inline bool
 join_end(struct join *j, const struct shim_sample *now, unsigned signals,
     struct shim_sample *begin)

@@ -37,7 +37,8 @@ process_state(pid_t pid)
 	return after != NULL && after[1] == ' ' ? after[2] : 0;
 }
 
-/* A CPU of ours other than the target's, if there is one. */
+/* The CPU to run on: the one given, else one of ours that is not the
+ * target's. */
 static int
 choose_cpu(const struct observe_options *o)
 {
@@ -128,7 +129,8 @@ prepare(struct observation *o, char *why)
 	return err;
 }
 
-/* True if the observation is over. */
+/* True if the observation must end: interrupted, a file of words was cut, or
+ * the process has ended. */
 static bool
 target_gone(struct observation *o)
 {
@@ -201,7 +203,7 @@ observe_run(
 			o->taken_ns = (uint64_t)instant_since(now, begin);
 			observe_print(o, true);
 			shown = now;
-			/* The time of printing belongs to no period. */
+			/* No period may contain the time of printing. */
 			o->scope->begun = false;
 		}
 	} while (

@@ -27,7 +27,7 @@ struct observation {
 	double hz;
 	uint64_t taken_ns;     /* actual duration */
 	int cpu;	       /* our CPU */
-	char note[SOURCE_WHY]; /* why it is less than requested, or "" */
+	char note[SOURCE_WHY]; /* caveat on what is observed, or "" */
 	const char *ended;     /* why it ended early, else NULL */
 };
 
@@ -37,7 +37,7 @@ int observe_run(
     struct observation *out, const struct observe_options *options, char *why);
 void observe_fini(struct observation *o);
 
-/* Print the result as text; with live, over the last one. */
+/* Print the result as text; if live, overwrite the previous result. */
 void observe_print(const struct observation *o, bool live);
 void observe_json(const struct observation *o, struct json *out);
 

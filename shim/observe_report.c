@@ -13,7 +13,8 @@ part(uint64_t n, uint64_t of)
 	return of > 0 ? 100.0 * (double)n / (double)of : 0;
 }
 
-/* A tag as text: a task's name where tags are tasks. */
+/* Write a tag as text: the thread's number and name if tags are tasks, else
+ * hexadecimal. */
 static void
 tag_name(const struct observation *o, uint64_t tag, char *out, size_t size)
 {
@@ -200,7 +201,7 @@ observe_json(const struct observation *o, struct json *j)
 	json_object_end(j);
 }
 
-#define COLUMNS 79 /* of text, and its full stop */
+#define COLUMNS 79 /* text and its full stop */
 
 void
 sentence_print(const char *lead, const char *text)

@@ -1,12 +1,13 @@
 /* sampler.c: taking one sample.
  *
- * A clock reading that waits for everything before it stands between reads, so
- * no signal is read before the window begins or after it ends. */
+ * Between reads there is a clock reading that waits for all instructions before
+ * it, so no signal is read before the window begins or after it ends. */
 #include "shim/sampler.h"
 
 #include "profiler/counters/cycles.h"
 
-/* The sum of counters, less our own share.  False: one is unreadable. */
+/* Sum a signal's counters, less our own share.  False: one could not be
+ * read. */
 static bool
 signal_count(const struct signal *g, uint64_t *out)
 {
@@ -34,8 +35,8 @@ sampler_begin_ahead(const struct sampler *s)
 		if (s->signal[i].word != NULL)
 			(void)__atomic_load_n(
 			    s->signal[i].word, __ATOMIC_RELAXED);
-	/* A fast writer takes a nearby line back within a hundred cycles, so
-	 * the word must be read right after this clock, within its step. */
+	/* A fast writer takes the line of a nearby CPU back within a hundred
+	 * cycles, so the word must be read right after this clock reading. */
 	return cycles_beside();
 }
 

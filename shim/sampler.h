@@ -11,14 +11,14 @@
  * The loop of figure 3.2 of the thesis.  It does not allocate, lock or call the
  * kernel, except for counters that need read(2).
  *
- * A word that has changed takes as long to read as its line takes to travel
- * from the other CPU, which varies, and error correction drops a period whose
- * ends differ in that: many, and all those of a word that changes about once a
- * period.  So if samples are far enough apart, words are read ahead, before the
- * clock: the line is fetched then, and the read between the two clock readings
- * is local.  The value is as true: a word whose line we hold cannot change.  At
- * shorter periods this would distort the rate: the writer is blocked while the
- * line is here and catches up when it is not.
+ * Reading a word that has changed takes as long as its line travels from the
+ * other CPU.  This time varies, and error correction drops periods whose ends
+ * differ in it: many, and all periods of a word that changes about once in
+ * each.  So if samples are far enough apart, words are also read before the
+ * first clock reading: that fetches the line, and the read between the two
+ * clock readings is local.  The value is as good: a word whose line we hold
+ * cannot change.  At shorter periods reading ahead distorts the rate: the
+ * writer is blocked while the line is here, and catches up later.
  *
  * Cost: two clock readings, and one with each signal. */
 #pragma once
@@ -27,12 +27,12 @@
 #include "profiler/counters/dte.h"
 
 #define SAMPLER_SIGNALS 8
-#define SAMPLER_AHEAD 2000 /* cycles apart: some times a line's travel */
+#define SAMPLER_AHEAD 2000 /* least period to read ahead, cycles */
 
 struct signal {
 	char name[48];
 	const uint64_t *word;	 /* in memory that outlives the sampler */
-	struct counter *counter; /* or counters, added up; borrowed */
+	struct counter *counter; /* or an array, summed; borrowed */
 	unsigned counters;
 	struct counter *minus; /* subtracted: our own share; or NULL */
 };

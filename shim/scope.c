@@ -54,8 +54,8 @@ scope_keep(struct shim_scope *s, const struct shim_sample *now, uint64_t cycles,
 		histogram_record(&s->rate[i], rate_of(count[i], cycles));
 }
 
-/* Add the sample to its tag.  A tag is read after the signals, so the first
- * sample that shows it may have been taken before it was set. */
+/* Add the sample to its tag.  A tag is read after the signals, so the signals
+ * of the first sample with a tag may be from before it was set. */
 static void
 scope_tag(struct shim_scope *s, const struct shim_sample *now, bool first)
 {
@@ -76,7 +76,7 @@ scope_tag(struct shim_scope *s, const struct shim_sample *now, bool first)
 		r->count[i] += now->value[i] - begin.value[i];
 }
 
-/* Each signal's growth; false if one fell. */
+/* Set count[] to each signal's growth; false if a signal fell. */
 static bool
 scope_count(
     const struct shim_scope *s, const struct shim_sample *now, uint64_t *count)

@@ -4,11 +4,11 @@
  * double-time error correction, rates of each signal raw and kept, and
  * everything by tag.  Samples are not stored.
  *
- * Rates by tag cover the time from the second sample that shows a tag to the
- * last one in a row, so the tag was set throughout; their periods are joined,
- * not dropped (join.h).  (The paper gives each period to the tag that was read
- * in it and drops what is not kept, which blurs the rates of tags that change
- * within a few periods.)
+ * Rates by tag cover a run of samples with one tag, from the second to the
+ * last, so the tag was set throughout; periods are joined, not dropped
+ * (join.h).  (The paper gives each period to the tag that was read in it and
+ * drops what is not kept, which blurs the rates of tags that change within a
+ * few periods.)
  *
  * Cost: about 30 ns a sample; 60 KiB for each histogram. */
 #pragma once
@@ -17,7 +17,7 @@
 #include "shim/join.h"
 #include "shim/tags.h"
 
-/* Rates are kept as counts per SCOPE_RATE cycles: whole numbers. */
+/* Rates are stored as counts per SCOPE_RATE cycles: whole numbers. */
 #define SCOPE_RATE 100000
 
 struct shim_scope {
@@ -33,7 +33,7 @@ struct shim_scope {
 	struct histogram period;      /* cycles, all */
 	struct histogram period_kept; /* cycles, of kept ones */
 	struct histogram gap;	      /* cycles from one kept to the next */
-	struct histogram cpc;	      /* SCOPE_RATE = 1.0, all */
+	struct histogram cpc;	      /* end to end / begin to begin, all */
 	struct histogram raw[SAMPLER_SIGNALS];	/* rates, all */
 	struct histogram rate[SAMPLER_SIGNALS]; /* rates, kept */
 	struct join join; /* the running period of the last sample's tag */
@@ -43,7 +43,7 @@ struct shim_scope {
 /* A new scope, about 1 MB; NULL without memory.  Free with free(). */
 struct shim_scope *scope_new(unsigned signals, uint32_t margin_ppm);
 
-/* Make it empty and new. */
+/* Initialize a scope in place, as scope_new does. */
 void scope_init(struct shim_scope *s, unsigned signals, uint32_t margin_ppm);
 
 /* Add the next sample.  Returns whether the period that it ends was kept (the

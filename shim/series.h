@@ -36,6 +36,6 @@ series_add(struct shim_series *s, const struct shim_sample *now, bool kept);
 /* End the running interval. */
 void series_close(struct shim_series *s, uint64_t at_ns);
 
-/* As CSV with a head line; as counters of a Chrome trace. */
+/* Write the rows as CSV with a head line, or as counters of a Chrome trace. */
 void series_csv(const struct shim_series *s, FILE *out);
 void series_chrome(const struct shim_series *s, struct json *out);

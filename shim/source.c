@@ -45,7 +45,7 @@ sources_are_cut(const struct sources *s)
 	return false;
 }
 
-/* The parts of the text after "word:".  Name may be empty. */
+/* The parts of a text after "word:"; name may be "". */
 struct word_spec {
 	char path[PATH_BYTES];
 	uint64_t offset;
@@ -75,7 +75,7 @@ word_parse(const char *text, struct word_spec *out)
 	return true;
 }
 
-/* Map the page of a file in which a word lies.  NULL with a reason in why. */
+/* Map the page of a file that has the word.  NULL with a reason in why. */
 static const uint64_t *
 word_map(struct sources *s, const struct word_spec *w, char *why)
 {
@@ -180,7 +180,7 @@ add_jvm(struct sources *s, const char *name, char *why)
 	return 0;
 }
 
-/* Make the next count counters, which are open, a signal. */
+/* Make a signal of the next count counters, which are open. */
 static void
 counters_take(struct sources *s, const char *name, unsigned count)
 {
@@ -192,7 +192,7 @@ counters_take(struct sources *s, const char *name, unsigned count)
 	s->counters += count;
 }
 
-/* Open counters of all threads of a process and of those they start. */
+/* Open counters of all threads of a process, which also count new threads. */
 static int
 add_family(struct sources *s, const char *name, const pid_t *tid, int threads,
     char *why)
@@ -261,8 +261,8 @@ add_counter(struct sources *s, const char *name, char *why)
 	return err;
 }
 
-/* The SMT siblings' events: those of the whole core (the any-thread bit of its
- * counters), less our own. */
+/* Add a signal of the SMT siblings' events: those of the whole core (the
+ * any-thread bit of its counters), less our own. */
 static int
 add_neighbour(struct sources *s, const char *name, char *why)
 {

@@ -2,7 +2,7 @@
  *
  *	counter:NAME             a counter of --pid, of all its threads, or of
  *	                         --cpu (counter.h)
- *	neighbour:NAME           the core's, less ours: the SMT sibling's
+ *	neighbour:NAME           the core's, less our CPU's: the SMT sibling's
  *	word:FILE:OFFSET[:NAME]  64 bits of a file, mapped: shared memory
  *	jvm:NAME                 a number in a JVM's performance page
  *
@@ -24,7 +24,7 @@ struct shim_target {
 struct source_map {
 	void *at; /* owned mapping, guarded */
 	size_t bytes;
-	uint32_t cut; /* the file is shorter than it was: zeros are read */
+	uint32_t cut; /* not 0: the file was cut; reads give zeros */
 };
 
 #define SOURCE_COUNTERS 256 /* of all threads together */
@@ -55,11 +55,13 @@ bool sources_are_cut(const struct sources *s);
  * (SOURCE_WHY bytes): what is wrong, and what to do. */
 int sources_add(struct sources *s, const char *spec, char *why);
 
-/* The same for the tag: a word, or "task": what runs on the target's CPU. */
+/* Set the tag: a word, or "task": the task on the target's CPU.  Returns as
+ * sources_add. */
 int sources_tag(struct sources *s, const char *spec, char *why);
 
 /* Add the default signals: instructions and cycles with a PMU, else the
- * target's CPU time.  why gets the reason if it is less, else it is empty. */
+ * target's CPU time.  why receives the reason if a counter is missing, else
+ * "". */
 int sources_add_default(struct sources *s, char *why);
 
 struct task_map;
@@ -69,5 +71,5 @@ struct task_map;
 int task_map_open(struct task_map **out, char *why);
 void task_map_close(struct task_map **mp);
 
-/* The word of a CPU, for as long as the map is open; NULL: no such CPU. */
+/* The word of a CPU, valid while the map is open; NULL: no such CPU. */
 const uint64_t *task_map_word(const struct task_map *m, int cpu);

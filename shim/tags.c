@@ -28,7 +28,7 @@ tags_row(struct tags *t, uint64_t tag)
 		return &t->others;
 	t->used++;
 	r->tag = tag;
-	/* Taken once the caller counts its sample. */
+	/* The row is in use when the caller has counted its sample. */
 	return r;
 }
 

@@ -1,6 +1,6 @@
 /* tags.h: counts by tag.
  *
- * A fixed table, tag -> samples, cycles and counts.  A tag without room is
+ * A fixed table, tag -> samples, cycles and counts.  A tag without a place is
  * counted in the row of all others, so nothing is lost silently.
  *
  * Cost: 12 KiB per signal; one hash and mostly one comparison per sample. */
@@ -9,13 +9,13 @@
 #include "shim/sampler.h"
 
 #define TAGS 1024	    /* places; a power of two */
-#define TAGS_MAX (TAGS / 2) /* of them used at most: short searches */
+#define TAGS_MAX (TAGS / 2) /* most places in use: keeps searches short */
 
 struct tag_row {
 	uint64_t tag;
 	uint64_t samples; /* with this tag; 0: a free place */
 	uint64_t kept;	  /* periods of its rates; a joined one counts once */
-	uint64_t cycles;  /* their length */
+	uint64_t cycles;  /* length of these periods */
 	uint64_t count[SAMPLER_SIGNALS];
 };
 

@@ -1,9 +1,9 @@
 /* task_map.c: the task that runs on each CPU, as words for polling.
  *
- * The thesis patched the kernel to write that into shared memory at each task
- * switch; a BPF program on sched_switch does the same on a stock kernel.  Each
- * CPU's word is (process << 32 | thread), 0 while idle, in a cache line of its
- * own.
+ * The thesis patched the kernel to write the task into shared memory at each
+ * task switch; a BPF program on sched_switch does the same on a stock kernel.
+ * Each CPU's word is (process << 32 | thread), 0 while idle, in a cache line of
+ * its own.
  *
  * Needs CAP_BPF and CAP_PERFMON.  Costs every task switch of the machine some
  * 100 ns while it is open. */

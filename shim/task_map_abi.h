@@ -3,7 +3,7 @@
 
 #define TASK_MAP_CPUS 1024 /* a power of two */
 
-/* One CPU's word in lines of its own: 128, for prefetchers that fetch two. */
+/* One CPU's word, in 128 bytes of its own: some prefetchers fetch two lines. */
 struct task_map_cpu {
 	unsigned long long running;
 	unsigned long long unused[15];

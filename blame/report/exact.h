@@ -1,10 +1,10 @@
 /* exact.h: latencies of all requests of each route, from CSV as GET /latencies
  * prints it.
  *
- * Percentiles of accounts are estimates: accounts are a sample.  These are of
- * all requests: a percentile is the upper edge of the bucket that it is in, at
- * most BLAME_RESOLUTION above the true one.  A table from outside is checked:
- * its counts add up to a number, its names are printable. */
+ * Percentiles of accounts are estimates: accounts are a sample.  The
+ * percentiles here are of all requests: each is the upper edge of its bucket,
+ * at most BLAME_RESOLUTION above the true value.  A table from outside is
+ * checked: sums of its counts cannot overflow, and names are made printable. */
 #pragma once
 
 #include "base/histogram.h"
@@ -15,24 +15,24 @@
 struct blame_latency {
 	char name[BLAME_ROUTE + 4];
 	int64_t from_ns, to_ns; /* when counting began and ended */
-	uint64_t unnamed; /* of them: of routes without a place of their own */
+	uint64_t unnamed;	/* requests of routes that had no place */
 	struct histogram latency;
 };
 
 struct blame_exact {
 	struct blame_latency *route; /* owned, BLAME_ROUTES */
 	unsigned routes;
-	uint64_t left_out; /* requests of more routes than that */
+	uint64_t left_out; /* requests of routes beyond BLAME_ROUTES */
 };
 
-/* The route with that name, for the caller to count its requests; new if there
- * is room.  NULL: there is none, or no memory.  e is zero at first; free with
+/* Find or add the route of this name, for the caller to count its requests.
+ * NULL: no room or no memory.  *e must be zero before the first call; free with
  * blame_exact_fini. */
 struct blame_latency *
 blame_exact_route(struct blame_exact *e, const char *name);
 
-/* text is modified.  0, -EINVAL (not such a table: nothing is in e then) or
- * -ENOMEM.  Free with blame_exact_fini either way. */
+/* Read a table; text is modified.  0, -EINVAL (not such a table: e is then
+ * empty) or -ENOMEM.  Free with blame_exact_fini either way. */
 int blame_exact_read(struct blame_exact *e, char *text);
 void blame_exact_fini(struct blame_exact *e);
 

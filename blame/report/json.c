@@ -93,7 +93,7 @@ json_spots(const struct blame_view *v, const struct blame_route *route,
 	json_array_end(j);
 }
 
-/* Of all requests; absent: not known. */
+/* Write percentiles of all requests; nothing if they are not known. */
 static void
 json_exact(
     const struct blame_view *v, const struct blame_route *route, struct json *j)

@@ -1,8 +1,9 @@
 /* page.c: a report as one HTML file.
  *
- * Of each route: a sentence, p99 over time as a stack of causes (shares add up,
+ * Each route has a sentence, p99 over time as a stack of causes (shares add up,
  * so a stack is honest), the ranked table, the distribution with and without
- * the largest causes, which hide each other, where, examples. */
+ * the largest causes, pairs of causes that hide each other, the values of
+ * fields that the tail is in, and examples. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,17 +14,17 @@
 #include "base/quantity.h"
 #include "blame/report/report.h"
 
-#define BINS 12		  /* of time, at most */
-#define BIN_ROWS 50	  /* accounts of a route that a bin has, about */
-#define BIN_BEYOND 10	  /* fewer slower ones: pale */
+#define BINS 12		  /* most bins of time */
+#define BIN_ROWS 50	  /* accounts of a route in a bin, about */
+#define BIN_BEYOND 10	  /* a bin with fewer slower ones is pale */
 #define SECONDS_SHOWN 180 /* a longer time is shown in minutes */
-#define STACKED 7	  /* causes with a colour, then */
+#define STACKED 7	  /* causes with their own colour */
 #define OTHERS STACKED
 #define NO_CAUSE (STACKED + 1)
 #define CURVE 60 /* points of a distribution */
-#define CURVES 2 /* largest causes of which one is drawn */
+#define CURVES 2 /* curves that leave out a cause */
 #define CHANGES 5
-#define MUCH 0.1 /* of it: without a cause, this is said first */
+#define MUCH 0.1 /* unexplained part that the sentence names */
 
 static const char meaning[] =
     "<h2>What the figures are</h2>\n<p class=\"dim\">A cause's excess is its "
@@ -69,7 +70,8 @@ cause_of(const struct blame_page *p, unsigned line)
 	return &p->v->rows.cause[p->r->line[line].cause];
 }
 
-/* Of the difference: its largest cause, and what has none, if that is much. */
+/* Write the largest cause of the difference, and the part without a cause if
+ * that is more than MUCH of it. */
 static void
 put_parts(const struct blame_page *p)
 {
@@ -93,7 +95,7 @@ put_parts(const struct blame_page *p)
 	fputs("</b> is not explained", p->out);
 }
 
-/* Percentiles of all requests, if they are known. */
+/* Write percentiles of all requests, if they are known. */
 static void
 put_exact(const struct blame_page *p)
 {
@@ -156,7 +158,7 @@ put_sentence(const struct blame_page *p)
 
 /* --- the stack ------------------------------------------------------------ */
 
-/* Causes of the largest lines have a colour of their own. */
+/* Index of a line's colour: the largest causes have their own. */
 static unsigned
 colour_of(const struct blame_page *p, const struct blame_line *l)
 {
@@ -178,7 +180,7 @@ colour_label(const struct blame_page *p, unsigned colour)
 	return colour == OTHERS ? "other causes" : cause_of(p, colour)->label;
 }
 
-/* A column: what q(p) of a bin consists of, from the bottom up. */
+/* Draw a bin's column: the causes of its q(p), from the bottom up. */
 static void
 put_column(const struct blame_page *p, const struct plot *plot, unsigned bin,
     const struct blame_report *r)
@@ -209,7 +211,7 @@ put_column(const struct blame_page *p, const struct plot *plot, unsigned bin,
 	}
 }
 
-/* The report on a bin; of none that can be made it has no lines. */
+/* The report on a bin; it has no lines if it could not be made. */
 static void
 bin_analyze(const struct blame_page *p, int64_t from_ns, int64_t to_ns,
     struct blame_report *r)
@@ -320,7 +322,7 @@ put_lines(const struct blame_page *p)
 	fputs("</table>\n", p->out);
 }
 
-/* Changes since the other time, if there is one. */
+/* Write the changes since the other time, if there is one. */
 static void
 put_changes(const struct blame_page *p)
 {
@@ -408,7 +410,8 @@ put_spots(const struct blame_page *p)
 	fputs("</table>\n", p->out);
 }
 
-/* Ids are a client's: a link has only what stands for itself in a path. */
+/* Write an example.  Its id comes from a client, so it is a link only if no
+ * character needs an escape in a path. */
 static void
 put_example(const struct blame_page *p, const char *id)
 {

@@ -1,5 +1,5 @@
-/* rows.c: rows into sets.  Of a table the head says where everything is;
- * columns that are not known are causes if they follow "kernel". */
+/* rows.c: rows into sets.  The head of a table names its columns; unknown ones
+ * are causes if they follow "kernel". */
 #include "blame/report/rows.h"
 
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include "talechain/events/cause.h"
 #include "talechain/events/counters.h"
 
-#define ROWS_MAX 100000 /* of a route; more are thinned */
+#define ROWS_MAX 100000 /* accounts of a route; more are thinned */
 #define COLUMNS_MAX 128
 #define COUNTED_MAX 1e15
-#define OTHER "other" /* of the others */
+#define OTHER "other" /* the route of all others */
 
-/* That each table has; counters follow. */
+/* Values that each table has; those of counters follow. */
 static const struct blame_value values[] = {
     {"in_flight", BLAME_GROUP_LOAD, -1, false},
     {"attempts", BLAME_GROUP_NONE, -1, false},
@@ -34,8 +34,8 @@ static const enum blame_kind kinds[] = {
 
 /* --- what rows consist of ------------------------------------------------- */
 
-/* A code that is not known is that of another version: it is taken for what may
- * go as a whole, and needs nothing. */
+/* Add a cause.  An unknown code comes from another version: it is added as a
+ * hazard that needs no signals. */
 static void
 cause_add(struct blame_rows *r, const char *code)
 {
@@ -156,8 +156,8 @@ blame_rows_offer(
 		    (uint64_t)weight);
 }
 
-/* The route with that name, new if needed, or that of the others; NULL: no
- * memory. */
+/* The route with that name, added if it is new and has room, else "other".
+ * NULL: no memory. */
 static struct blame_route *
 route_of(struct blame_rows *r, const char *text)
 {
@@ -176,7 +176,7 @@ route_of(struct blame_rows *r, const char *text)
 	for (unsigned i = 0; i < r->routes; i++)
 		if (strcmp(r->route[i].name, name) == 0)
 			return &r->route[i];
-	/* There is no room if names from outside have the same hash. */
+	/* Only names with equal hashes can exceed BLAME_ROUTES. */
 	if (strcmp(name, OTHER) == 0)
 		r->others = true;
 	else if (r->routes + (r->others ? 0u : 1u) == BLAME_ROUTES)
@@ -189,7 +189,7 @@ route_of(struct blame_rows *r, const char *text)
 	return route;
 }
 
-/* Remember an id; its number, or -ENOMEM. */
+/* Keep an id.  Returns its number, or -ENOMEM. */
 static int64_t
 id_keep(struct blame_rows *r, const char *id)
 {
@@ -203,7 +203,7 @@ id_keep(struct blame_rows *r, const char *id)
 	return (int64_t)r->lines++;
 }
 
-/* Values that are not times, as blame has them. */
+/* A number as a value of an account: NaN if it is not known. */
 static double
 value_of(int64_t number)
 {
@@ -313,10 +313,10 @@ static const char *const names[COLUMN_COUNT] = {"id", "end_ns", "total_ns",
 /* A table that is being read. */
 struct csv_table {
 	struct blame_rows *r;
-	unsigned number; /* of the line */
+	unsigned number; /* of the current line */
 	unsigned at[COLUMN_COUNT];
 	unsigned columns;
-	unsigned counter[TALECHAIN_COUNTER_COUNT]; /* columns */
+	unsigned counter[TALECHAIN_COUNTER_COUNT]; /* column of each */
 };
 
 static int
@@ -327,8 +327,8 @@ complain(const struct csv_table *t, const char *what)
 	return -EINVAL;
 }
 
-/* Cut the next line that is not empty out of *text, and that into fields.  How
- * many; 0: the end; COLUMNS_MAX + 1: more than that. */
+/* Split the next non-empty line of *text into fields.  Returns their number; 0:
+ * no more lines; COLUMNS_MAX + 1: too many fields. */
 static unsigned
 line_split(struct csv_table *t, char **text, char *field[COLUMNS_MAX])
 {
@@ -404,7 +404,7 @@ number_of(const char *text)
 	return end == text || *end != '\0' || errno != 0 ? -1 : v;
 }
 
-/* 0, which is none: what is not a number. */
+/* Read a weight; 0, which is refused, if it is not a number. */
 static double
 weight_of(const char *text)
 {
@@ -426,8 +426,8 @@ counted_of(const char *text)
 		   : v;
 }
 
-/* Offer the routes of all lines.  A line that is no account is complained of
- * later. */
+/* Offer the routes of all lines.  A line that is no account is reported when it
+ * is read. */
 static void
 routes_offer(struct csv_table *t, const char *text)
 {

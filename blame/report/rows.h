@@ -1,6 +1,6 @@
-/* rows.h: accounts into a struct blame_set for each route: the daemon's own,
- * one by one, or from CSV as GET /accounts and `tailorctl blame --accounts`
- * print them. */
+/* rows.h: collect accounts in one struct blame_set per route.  The daemon adds
+ * its own one by one; others come from CSV, as GET /accounts and `tailorctl
+ * blame --accounts` print it. */
 #pragma once
 
 #include "base/busiest.h"
@@ -9,7 +9,7 @@
 
 #define BLAME_ROUTES 64
 #define BLAME_ROUTE 48
-#define BLAME_ROUTES_SEEN 512 /* to find the busiest */
+#define BLAME_ROUTES_SEEN 512 /* candidates for the busiest */
 #define BLAME_ID 65	      /* bytes of a request's id; longer ones are cut */
 #define BLAME_SERVERS 17      /* the last one: others */
 
@@ -30,15 +30,14 @@ struct blame_rows {
 	uint8_t needs[BLAME_CAUSES];	      /* enum tale_needs, of each */
 	uint64_t kernel; /* bits of causes that need the kernel's events */
 	unsigned causes;
-	struct blame_value value[BLAME_VALUES]; /* that the table has */
+	struct blame_value value[BLAME_VALUES]; /* those of the table */
 	const char *unit[BLAME_VALUES];		/* static; NULL: a number */
 	unsigned values;
-	int place[TALECHAIN_COUNTER_COUNT];	/* values of counters; or -1 */
+	int place[TALECHAIN_COUNTER_COUNT];	/* a counter's value, or -1 */
 	struct blame_route route[BLAME_ROUTES]; /* most requests first */
 	unsigned routes;
-	struct blame_set
-	    *all; /* owned: totals of each, of all routes; or NULL */
-	char server[BLAME_SERVERS][32]; /* by blame_account's number */
+	struct blame_set *all; /* owned: totals of all accounts; or NULL */
+	char server[BLAME_SERVERS][32]; /* by blame_account's server */
 	unsigned servers;
 	char error[128];      /* why it could not be read */
 	char (*id)[BLAME_ID]; /* owned; by blame_account's id */
@@ -47,7 +46,7 @@ struct blame_rows {
 
 	/* Private: routes that were offered; those that are kept are first. */
 	struct busiest busiest[BLAME_ROUTES_SEEN];
-	bool chosen, others; /* they are; the others have a route already */
+	bool chosen, others; /* routes are; "other" is one of them */
 };
 
 /* One account on its way into rows.  Negative numbers: not known. */
@@ -59,8 +58,8 @@ struct blame_row {
 	int64_t attempts, new_connection;
 	bool kernel;			/* the kernel's events were on */
 	int64_t cause_ns[BLAME_CAUSES]; /* by blame_rows' cause */
-	/* By blame_rows' value; the first three are of the above and are filled
-	 * in by blame_rows_add.  NaN: not counted. */
+	/* By blame_rows' value; NaN: not counted.  blame_rows_add fills in the
+	 * first three from the members above. */
 	double value[BLAME_VALUES];
 };
 
@@ -69,14 +68,13 @@ struct blame_row {
  * 0 or -ENOMEM; free with blame_rows_fini either way. */
 int blame_rows_begin(struct blame_rows *r, uint32_t counters);
 
-/* Before the first row: a row of that route (n bytes) and weight will come.
- * The BLAME_ROUTES - 1 with most requests keep their names; the rest is
+/* Announce, before the first row, a row of this route (n bytes) and weight.
+ * The BLAME_ROUTES - 1 routes with most requests keep their names; the rest is
  * "other". */
 void blame_rows_offer(
     struct blame_rows *r, const char *route, size_t n, double weight);
 
-/* Add a row, of which nothing is kept but copies.  0, -ENOMEM, or -EINVAL as
- * blame_add returns it. */
+/* Add a copy of a row.  Returns 0, -ENOMEM, or -EINVAL as blame_add does. */
 int blame_rows_add(struct blame_rows *r, struct blame_row *row);
 
 /* After the last row: bring the routes into their order. */
@@ -84,7 +82,7 @@ void blame_rows_end(struct blame_rows *r);
 
 /*
  * blame_rows_read(r, text, from_ns, to_ns):
- * All of that with the lines of a table in CSV.
+ * Begin, add and end rows with the lines of a table in CSV.
  *   text  terminated; modified, not kept
  *   from_ns, to_ns  only what ended between them, wall clock; 0: no limit
  * Returns 0 or -EINVAL; r->error says why, and names the line.  Free with

@@ -30,7 +30,7 @@ difference(int64_t ns)
 
 /* --- all requests --------------------------------------------------------- */
 
-/* Percentiles of all requests, which accounts only estimate. */
+/* Print percentiles of all requests, which accounts only estimate. */
 static void
 print_exact(const struct blame_view *v, const struct blame_latency *l,
     const struct blame_report *r)
@@ -121,7 +121,7 @@ print_line(const struct blame_view *v, const struct blame_report *r, unsigned i)
 	printf("  %u\n", l->episodes);
 }
 
-/* The sum of waits that are too small for a line. */
+/* Print the sum of the causes that are too small for a line. */
 static void
 print_others(const struct blame_report *r)
 {
@@ -138,7 +138,7 @@ print_others(const struct blame_report *r)
 		    llabs(others) < 1000 ? "0" : difference(others));
 }
 
-/* Causes, the small ones, then what has no cause. */
+/* Print causes, the sum of the small ones, then the time without a cause. */
 static void
 print_lines(const struct blame_view *v, const struct blame_report *r)
 {
@@ -172,7 +172,7 @@ print_pairs(const struct blame_view *v, const struct blame_report *r)
 	}
 }
 
-/* Causes of which the queue behind them is worth a word. */
+/* Print q(p) without a cause and its queue, where that queue matters. */
 static void
 print_queue(const struct blame_view *v, const struct blame_report *r)
 {
@@ -297,7 +297,7 @@ print_route(const struct blame_view *v, const struct blame_route *route,
 	putchar('\n');
 }
 
-/* Of all routes, if one of them has much of the tail. */
+/* Print which route has much of the tail of all requests, if one has. */
 static void
 print_all(const struct blame_view *v)
 {

@@ -9,10 +9,11 @@
 #include "blame/report/report.h"
 #include "talechain/events/cause.h"
 
-#define SEED UINT64_C(0x7461696c6f72) /* the same intervals each time */
+#define SEED UINT64_C(0x7461696c6f72) /* fixed: the same intervals each time */
 #define PLACES 64
 #define PART_SHOWN 0.01 /* of q(p) - q(0.5) */
-/* A wait is worth a line if it is more of the tail than of all requests. */
+/* A value of a field is reported if its share of the tail exceeds its share of
+ * all requests by SPOT_MORE and by the factor SPOT_TIMES. */
 #define SPOT_MORE 0.1
 #define SPOT_TIMES 1.25
 
@@ -84,8 +85,8 @@ append(char out[BLAME_CODES], const char *text)
 	snprintf(out + at, BLAME_CODES - at, "%s", text);
 }
 
-/* A sentence on the part of the tail without kernel events, and what is not
- * observed there.  False: there is none. */
+/* Write a sentence on the part of the tail without kernel events and the causes
+ * not observed there.  False: all of the tail has them. */
 static bool
 unseen(const struct blame_view *v, const struct blame_report *r,
     char out[BLAME_CODES])
@@ -112,8 +113,9 @@ unseen(const struct blame_view *v, const struct blame_report *r,
 	return true;
 }
 
-/* A sentence on what needs a runtime's signals or a PMU and is in no account;
- * they do not say whether the signals were there.  False: all are in some. */
+/* Write a sentence on causes that need a runtime's signals or a PMU and are in
+ * no account; accounts do not record whether those signals were on.  False: all
+ * such causes are in some account. */
 static bool
 absent(const struct blame_view *v, const struct blame_report *r,
     char out[BLAME_CODES])
@@ -191,7 +193,8 @@ blame_view_note(const struct blame_view *v, const struct blame_report *r,
 
 /* --- where ---------------------------------------------------------------- */
 
-/* Slices of time, so that there are some of them: ten minutes, hours, days. */
+/* Length of a slice of time, so that there are some: ten minutes, an hour or a
+ * day. */
 static uint32_t
 time_slice_s(const struct blame_rows *rows)
 {
@@ -202,7 +205,8 @@ time_slice_s(const struct blame_rows *rows)
 	return span_s < INT64_C(3) * 86400 ? 3600 : 86400;
 }
 
-/* Fields of a request; the first of all requests, the others of a route's. */
+/* Fields of a request: BY_ROUTE over all requests, the others over those of a
+ * route. */
 enum spot_field { BY_ROUTE, BY_SERVER, BY_ATTEMPTS, BY_CONNECTION, BY_TIME };
 static const char *const field_names[] = {
     "route", "server", "attempts", "connection", "time"};

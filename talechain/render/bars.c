@@ -1,9 +1,9 @@
-/* bars.c: what of a story is drawn where.
+/* bars.c: the bars and arrows of a story's picture.
  *
- * Stages on the lanes of Tailor, the client and the servers, and in them the
- * pieces of the path, work or waits; pauses on the lanes of JVMs, threads on
- * those of CPUs; arrows for the request's bytes and for wake-ups.  All are
- * bounded: a picture of thousands of bars shows nothing. */
+ * The lanes of Tailor, the client and the servers have the stages, and in them
+ * the pieces of the path, work or waits; lanes of JVMs have pauses, those of
+ * CPUs threads; arrows show the request's bytes and wake-ups.  The number of
+ * each is bounded: a picture of thousands of bars shows nothing. */
 #include <inttypes.h>
 
 #include "base/array.h"
@@ -11,10 +11,10 @@
 #include "talechain/render/scene.h"
 
 /* Limits of one kind of bar or arrow, within the bounds in story.h. */
-#define WAKE_NEAR_NS (20 * NS_PER_US) /* of what it leads to */
+#define WAKE_NEAR_NS (20 * NS_PER_US) /* from a wake-up to its piece, at most */
 #define DELAYS_MAX 100
 #define PIECES_MAX 300
-#define PIECE_PART 4000 /* a shorter part is only in the budget */
+#define PIECE_PART 4000 /* request / this: shorter pieces are not drawn */
 #define INTERVALS_MAX 300
 
 void
@@ -122,8 +122,8 @@ draw_pauses(struct explainer *ex)
 	}
 }
 
-/* Pauses and blind times have lanes on which they are drawn; bytes under way
- * are an arrow. */
+/* True if a piece is drawn as such.  Pauses and blind times have lanes of their
+ * own, and bytes under way are an arrow. */
 static bool
 piece_is_drawn(const struct story *s, size_t i)
 {
@@ -133,7 +133,7 @@ piece_is_drawn(const struct story *s, size_t i)
 	       lane != STORY_LANE_JVM && lane != STORY_LANE_OBSERVER;
 }
 
-/* Draw a piece, cut at the edges of the stages (the first bars) of its lane. */
+/* Draw a piece, cut at the edges of its lane's stages (the first bars). */
 static void
 piece_add(struct explainer *ex, const struct story_bar *like, size_t stages)
 {
@@ -157,7 +157,8 @@ piece_add(struct explainer *ex, const struct story_bar *like, size_t stages)
 	}
 }
 
-/* A piece of the path on its lane, and within it the request it waited for. */
+/* Draw a piece of the path on its lane, and within it the request that it
+ * waited for. */
 static void
 draw_piece(struct explainer *ex, size_t i, size_t stages)
 {
@@ -186,7 +187,7 @@ draw_piece(struct explainer *ex, size_t i, size_t stages)
 	piece_add(ex, &b, stages);
 }
 
-/* The path, its longest pieces if there are too many. */
+/* Draw the path; only its longest pieces if there are too many. */
 static void
 draw_pieces(struct explainer *ex)
 {
@@ -207,7 +208,7 @@ draw_pieces(struct explainer *ex)
 			draw_piece(ex, i, stages);
 }
 
-/* When the observer was not looking. */
+/* Draw the blind intervals of the observer. */
 static void
 draw_blinds(struct explainer *ex)
 {
@@ -256,7 +257,8 @@ run_kind(const struct claim *c)
 		   : STORY_BAR_OTHER;
 }
 
-/* A thread's run: parts in which it had the request, and other work. */
+/* Draw a thread's run: the parts in which it had the request, and other
+ * work. */
 static void
 draw_run(struct explainer *ex, const struct story_bar *run)
 {
@@ -287,8 +289,8 @@ draw_run(struct explainer *ex, const struct story_bar *run)
 	bar_add(ex, &b);
 }
 
-/* Draw what the threads that took part did on their CPUs; of too many intervals
- * the longest. */
+/* Draw what the threads that took part did on their CPUs; only the longest
+ * intervals if there are too many. */
 static void
 draw_intervals(struct explainer *ex)
 {
@@ -355,7 +357,7 @@ flow(struct explainer *ex, unsigned from, int64_t from_ns, unsigned to,
 	arrow_add(ex, &a);
 }
 
-/* The first of two that happened. */
+/* a, or b if a did not happen. */
 static int64_t
 either(int64_t a, int64_t b)
 {
@@ -402,7 +404,8 @@ draw_flows(struct explainer *ex)
 	    either(c->client_read, c->client_received), "response");
 }
 
-/* The event by which a woken thread ran, if it is near; or NULL. */
+/* The event with which a woken thread ran, if it is near the wake-up; or
+ * NULL. */
 static const struct tale_entry *
 wake_followed(const struct tale *t, size_t wakeup)
 {
@@ -418,14 +421,14 @@ wake_followed(const struct tale *t, size_t wakeup)
 	return NULL;
 }
 
-/* True if the request is in the hands of a thread at a moment, or about to. */
+/* True if a thread has the request at a moment, or just before or after it. */
 static bool
 on_the_path(const struct explainer *ex, uint32_t tid, int64_t ns)
 {
 	const struct story *s = ex->s;
 	size_t i, low = piece_from(s, ns - 1);
 
-	/* The wake-up ends a wait and begins what follows it at once. */
+	/* A wake-up lies on the edge between two pieces of the path. */
 	for (i = low > 0 ? low - 1 : 0; i < s->segments && i <= low + 2; i++)
 		if (ex->segment_claim[i].tid == tid &&
 		    s->segment[i].begin_ns <= ns + WAKE_NEAR_NS &&
@@ -434,7 +437,8 @@ on_the_path(const struct explainer *ex, uint32_t tid, int64_t ns)
 	return false;
 }
 
-/* From what made a thread of the request runnable to where it ran. */
+/* Draw an arrow from each wake-up of a thread of the request to where the
+ * thread ran. */
 static void
 draw_wakes(struct explainer *ex)
 {
@@ -480,7 +484,8 @@ bar_compare(const void *va, const void *vb)
 	return order ?: COMPARE(a->kind, b->kind);
 }
 
-/* Bars of a lane hold each other or are apart: what overhangs is cut. */
+/* Cut bars so that two bars of a lane do not overlap, or one contains the
+ * other. */
 static void
 bars_nest(struct story *s)
 {
@@ -500,7 +505,7 @@ bars_nest(struct story *s)
 		if (depth > 0 && b->end_ns > s->bar[stack[depth - 1]].end_ns)
 			b->end_ns = s->bar[stack[depth - 1]].end_ns;
 		if (depth == sizeof(stack) / sizeof(stack[0]))
-			continue; /* too deep to be seen */
+			continue; /* too deep to be visible */
 		stack[depth++] = kept++;
 	}
 	s->bars = kept;

@@ -1,11 +1,12 @@
-/* chrome.c: a story as Chrome trace events, for Perfetto and its kin.
+/* chrome.c: a story as Chrome trace events, for Perfetto and similar viewers.
  *
- * Every bar is a slice (ph X) on a track.  Slices of a track must hold each
- * other or be apart; one that does neither goes to a further track of its
- * lane.  An arrow (ph s, t, f) belongs to the slice that is open on its track
- * at its moment when the file is read in order, so everything is written in
- * order of time, slices before arrows, and an arrow's moment lies strictly
- * inside its slice.  Where an arrow touches no slice it gets one of its own.
+ * Every bar is a slice (ph X) on a track.  Two slices of a track must not
+ * overlap, unless one contains the other; a slice that breaks this goes to a
+ * further track of its lane.  An arrow (ph s, t, f) belongs to the slice that
+ * is open on its track at its moment when the file is read in order, so
+ * everything is written in order of time, slices before arrows, and an arrow's
+ * moment lies strictly inside its slice.  Where an arrow touches no slice it
+ * gets one of its own.
  *
  * Process 1 is the client, 2 the CPUs, 3 the request with everything else.
  * Times are microseconds with three decimals since the story's beginning, so
@@ -36,7 +37,7 @@ event_begin(struct json *j, const char *phase, const struct chrome_track *t,
 	json_key_string(j, "name", name);
 }
 
-/* A name or a place in the order; about a process or a thread. */
+/* Write the name, or the place in the order, of a process or a thread. */
 static void
 metadata(struct json *j, const char *what, const struct chrome_track *t,
     const char *name, unsigned index)
@@ -155,7 +156,7 @@ write_hop(const struct chrome *c, const struct chrome_hop *h, struct json *j)
 	json_object_end(j);
 }
 
-/* Both lists are in order of time; a slice comes before a hop in it. */
+/* Write slices and hops in order of time, a slice before the hops in it. */
 static void
 write_events(const struct chrome *c, struct json *j)
 {
@@ -170,7 +171,8 @@ write_events(const struct chrome *c, struct json *j)
 	}
 }
 
-/* A counter's track is of a process: the lane is part of its name. */
+/* Write a value of a counter.  Counters belong to a process, so the lane is
+ * part of their name. */
 static void
 write_counter(const struct story *s, const struct story_series *x, int64_t ns,
     double value, struct json *j)
@@ -191,7 +193,8 @@ write_counter(const struct story *s, const struct story_series *x, int64_t ns,
 	json_object_end(j);
 }
 
-/* A viewer draws a value until the next one: nothing known is nothing. */
+/* Write the curves.  A viewer draws a value until the next one, so a 0 follows
+ * where nothing is known. */
 static void
 write_series(const struct story *s, struct json *j)
 {

@@ -1,9 +1,9 @@
 /* chrome_tracks.c: bars become slices, arrows become hops of flows.
  *
- * A flow's hops must be later the further they are along it; an arrow that
- * does not go forward in time once its ends lie inside slices is left out.
- * Arrows of the request's bytes of which one begins on the lane where another
- * ended, and later, are hops of one flow; each wake-up is a flow of its own. */
+ * Each hop of a flow must be later than the one before.  An arrow that does not
+ * go forward in time after its ends were moved inside slices is left out.  If
+ * an arrow of the request's bytes begins on the lane where another ended, and
+ * later, both are in one flow; each wake-up is a flow of its own. */
 #include "talechain/render/chrome_tracks.h"
 
 #include "base/array.h"
@@ -11,10 +11,10 @@
 
 #define ANCHOR_NS 1000 /* length of a slice made for an arrow */
 #define INSIDE_NS 2    /* a slice shorter than this has no inside */
-#define NESTED 32      /* slices holding each other on one track */
+#define NESTED 32      /* most slices in each other on one track */
 #define NONE SIZE_MAX
 
-/* Lanes beside the story's. */
+/* Lanes after those of the story. */
 #define LANE_ROOT(s) ((s)->lanes)
 #define LANE_SEGMENTS(s) ((s)->lanes + 1)
 #define LANES(s) ((s)->lanes + 2)
@@ -73,7 +73,8 @@ request_add(struct chrome *c)
 	}
 }
 
-/* True if a moment lies on a bar of a lane, or on its edge. */
+/* True if a moment lies in a bar of a lane, edges included, that is INSIDE_NS
+ * or longer. */
 static bool
 lane_is_busy(const struct story *s, unsigned lane, int64_t ns)
 {
@@ -136,7 +137,7 @@ struct open_slices {
 	unsigned depth;
 };
 
-/* True if a slice fits on a track; if so it is open there from now on. */
+/* True if a slice fits on a track, where it is then open. */
 static bool
 stack_take(struct open_slices *k, const struct chrome_slice *x)
 {
@@ -145,7 +146,7 @@ stack_take(struct open_slices *k, const struct chrome_slice *x)
 	if (k->depth == NESTED ||
 	    (k->depth > 0 && k->until_ns[k->depth - 1] < x->end_ns))
 		return false;
-	/* One without length is over as it begins. */
+	/* A slice without length is never open. */
 	if (x->end_ns > x->begin_ns)
 		k->until_ns[k->depth++] = x->end_ns;
 	return true;
@@ -166,7 +167,7 @@ track_add(struct chrome *c, size_t lane, bool further)
 	return c->tracks++;
 }
 
-/* Every slice, in order, onto the first track of its lane that takes it. */
+/* Put every slice, in order, on the first track of its lane where it fits. */
 static int
 tracks_fill(struct chrome *c)
 {
@@ -196,8 +197,8 @@ tracks_fill(struct chrome *c)
 	return 0;
 }
 
-/* Threads get their numbers, and so their order in a viewer: the request and
- * where its time went first, then the lanes in the story's order. */
+/* Number the threads, which is their order in a viewer: the request and where
+ * its time went first, then the lanes in the story's order. */
 static void
 tracks_number(struct chrome *c)
 {
@@ -212,7 +213,7 @@ tracks_number(struct chrome *c)
 	}
 }
 
-/* The innermost slice around a moment that has an inside, or NONE. */
+/* The innermost slice of a lane at a moment, if it has an inside; or NONE. */
 static size_t
 slice_at(const struct chrome *c, unsigned lane, int64_t ns)
 {
@@ -230,8 +231,9 @@ slice_at(const struct chrome *c, unsigned lane, int64_t ns)
 	return best;
 }
 
-/* One end of an arrow: which slice, and when, strictly inside it.  Moved
- * inside, it may have come into a slice that the first one holds. */
+/* Place one end of an arrow strictly inside a slice, also if the moment that is
+ * moved there lies in a slice within the first one.  False: no slice has
+ * room. */
 static bool
 hop_place(
     const struct chrome *c, unsigned lane, int64_t ns, struct chrome_hop *h)
@@ -261,7 +263,7 @@ hop_place(
 	return x->begin_ns < h->at_ns && h->at_ns < x->end_ns;
 }
 
-/* The last hop of a flow that goes on with this arrow, or NONE. */
+/* The last hop of a flow that this arrow continues, or NONE. */
 static size_t
 flow_before(const struct chrome *c, const struct chrome_hop *from)
 {
@@ -298,7 +300,7 @@ arrow_add(struct chrome *c, const struct story_arrow *a, unsigned *id)
 	}
 	to.id = from.id;
 	to.phase = CHROME_END;
-	/* On from the very place where the bytes came to: one hop is enough. */
+	/* An arrow that begins where the bytes came to needs one hop only. */
 	if (before == NONE || c->hop[before].slice != from.slice)
 		c->hop[c->hops++] = from;
 	c->hop[c->hops++] = to;

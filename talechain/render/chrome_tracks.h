@@ -1,8 +1,9 @@
 /* chrome_tracks.h: a story as tracks, slices and hops of flows.  Private.
  *
- * They meet what a trace viewer demands: slices of a track are apart or hold
- * each other, slices and hops are in order of time, and every hop lies strictly
- * inside the innermost slice of its track at its moment. */
+ * The result meets the demands of a trace viewer: two slices of a track do not
+ * overlap, or one contains the other; slices and hops are in order of time, and
+ * every hop lies strictly inside the innermost slice of its track at its
+ * moment. */
 #pragma once
 
 #include "talechain/claims/story.h"
@@ -15,18 +16,18 @@ enum chrome_process {
 
 struct chrome_track {
 	enum chrome_process process;
-	unsigned thread; /* its number in the trace, and its place */
-	size_t lane;	 /* index, or beyond the story's: see chrome_tracks.c */
+	unsigned thread;  /* number in the trace, which orders the tracks */
+	size_t lane;	  /* a lane of the story, or of chrome_tracks.c */
 	const char *name; /* borrowed from the story, or static */
-	bool further;	  /* of a lane whose first track was taken */
+	bool further;	  /* a further track of its lane */
 };
 
 struct chrome_slice {
 	int64_t begin_ns, end_ns;
 	size_t lane, track;
 	const char *name, *category;	     /* borrowed, or static */
-	const struct story_bar *bar;	     /* at most one of these, */
-	const struct story_segment *segment; /* borrowed */
+	const struct story_bar *bar;	     /* borrowed, or NULL */
+	const struct story_segment *segment; /* borrowed, or NULL */
 	bool root;			     /* the request itself */
 };
 
@@ -34,7 +35,7 @@ enum chrome_phase { CHROME_START, CHROME_STEP, CHROME_END };
 
 struct chrome_hop {
 	int64_t at_ns;
-	size_t slice; /* index of the one it lies in */
+	size_t slice; /* index of the slice that contains it */
 	enum chrome_phase phase;
 	unsigned id;
 	bool wakeup;
@@ -42,9 +43,9 @@ struct chrome_hop {
 
 struct chrome {
 	const struct story *story;  /* borrowed */
-	struct chrome_track *track; /* owned, all of them */
-	struct chrome_slice *slice; /* in order of begin, longer first */
-	struct chrome_hop *hop;	    /* in order of time */
+	struct chrome_track *track; /* owned */
+	struct chrome_slice *slice; /* owned, by begin, longer first */
+	struct chrome_hop *hop;	    /* owned, by time */
 	size_t tracks, slices, hops;
 };
 

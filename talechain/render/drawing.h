@@ -1,8 +1,8 @@
 /* drawing.h: the parts of a picture as SVG elements.  Private.
  *
  * Elements carry classes, which page/picture.css styles, and data- attributes,
- * which the page's script reads: it moves the elements that are there and makes
- * none of them again.  Attributes of time are ns:
+ * which the page's script reads: it moves these elements instead of making them
+ * again.  Attributes of time are ns:
  *   .segment  data-b data-e            .fold   data-b data-e
  *   .bar      data-b data-e data-l data-n, data-y upper edge, data-i index
  *   .curve .point data-b data-e
@@ -15,9 +15,10 @@
 
 #define DRAWING_MARGIN 16
 #define DRAWING_CHAR 7.0     /* width of a character of 12 px, with some room */
-#define DRAWING_KEY_CHAR 6.5 /* the same, with none */
+#define DRAWING_KEY_CHAR 6.5 /* such a character, without extra room */
 
-/* Lists of words end here: the script makes a picture no narrower than 640. */
+/* Right edge of lists of words: the script never makes a picture narrower than
+ * 640. */
 #define DRAWING_LIST_RIGHT 624
 
 struct drawing {
@@ -27,15 +28,16 @@ struct drawing {
 	double lanes_y;		 /* where the first lane begins */
 };
 
-/* A heading in the column of names, its middle at y; below may be "". */
+/* A heading in the column of names, centred at y, with a smaller line below it,
+ * or "". */
 void
 drawing_name(struct drawing *d, const char *name, const char *below, double y);
-/* Begin a smaller line of that column, so many characters long: one that has no
- * room is set narrower.  Its text and "</text>" follow. */
+/* Begin a smaller line in the column of names, so many characters long; it is
+ * set narrower if it is too long.  The caller adds its text and "</text>". */
 void drawing_note(struct drawing *d, double x, double y, size_t chars);
-/* Where the time went: segments to scale and what they add up to. */
+/* Where the time went: segments to scale, and their sums. */
 void drawing_budget(struct drawing *d);
-/* Everything small, to scale, without folds. */
+/* The overview: all bars, small, to scale, without folds. */
 void drawing_overview(struct drawing *d);
 /* Numbers of the axis, lanes with their names, lines of the grid. */
 void drawing_lanes(struct drawing *d);
@@ -45,7 +47,7 @@ void drawing_curves(struct drawing *d);
 void drawing_bars(struct drawing *d);
 void drawing_folds(struct drawing *d);
 void drawing_arrows(struct drawing *d);
-/* 0 or -ENOMEM; decides where there is room for them. */
+/* Labels of bars, where there is room for them.  0 or -ENOMEM. */
 int drawing_labels(struct drawing *d);
 /* The legend of kinds and arrows. */
 void drawing_key(struct drawing *d);

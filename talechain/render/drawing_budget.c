@@ -1,7 +1,7 @@
 /* drawing_budget.c: where the time went: the pieces of a story's time side by
  * side, and under them what they add up to.
  *
- * Pieces are to scale but for two pixels that each gets in any case. */
+ * Pieces are to scale, except that each is at least two pixels wide. */
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
@@ -33,7 +33,7 @@ drawing_note(struct drawing *d, double x, double y, size_t chars)
 	text_add(d->x, ">");
 }
 
-/* The label of a segment as far as there is room for it. */
+/* Write the label of a segment, cut to the room there is. */
 static void
 segment_words(
     struct drawing *d, const struct story_segment *g, double left, double width)
@@ -127,9 +127,9 @@ sum_largest(const int64_t sum_ns[TALE_CAUSE_COUNT])
 	return (enum tale_cause)best;
 }
 
-/* The pieces to draw; the caller frees them.  Where there are more than fit,
- * short neighbours become one piece of what most of it is; sums below and the
- * tables have them all. */
+/* The pieces to draw; the caller frees them.  If there are more than fit, short
+ * neighbours become one piece, of the cause that most of it has; the sums below
+ * and the tables have all pieces. */
 static struct story_segment *
 pieces_merge(const struct story *s, size_t *count)
 {

@@ -1,7 +1,7 @@
 /* drawing_curves.c: how fast things went, as strips under the lanes.
  *
- * A strip is as high as the largest of its values; a period is a step of it,
- * and where nothing is known there is none.  A dashed line is what is usual.
+ * The largest value of a strip has its full height.  Each period is a step, and
+ * there is no step where nothing is known.  A dashed line is the usual value.
  * The steps carry their times, so that the page's script can move them, and a
  * title with their value; the strip as a whole has an ARIA label. */
 #include "talechain/render/drawing.h"
@@ -9,9 +9,9 @@
 #include <ctype.h>
 
 #define CURVE_HEIGHT (PICTURE_CURVE - 3)
-#define STEP_LEAST 1.0 /* pixels that a step is wide or high */
+#define STEP_LEAST 1.0 /* least width and height of a step, pixels */
 
-/* Three digits, as people read them. */
+/* Format a number with three digits. */
 static const char *
 number(char out[32], double v)
 {
@@ -43,7 +43,8 @@ step_draw(struct drawing *d, const struct story_series *c,
 	    markup_moment(from, p->begin_ns), markup_moment(to, p->end_ns));
 }
 
-/* How much of a unit there is room for: "MiB" of "MiB of eden", "CPUs". */
+/* Length of the part of a unit that is written: "MiB" of "MiB of eden", all of
+ * "CPUs"; nothing of a unit without a capital. */
 static int
 short_unit(const char *unit)
 {

@@ -1,16 +1,16 @@
-/* drawing_lanes.c: what lies on the lanes of a picture: bars, arrows, and the
- * bars' labels, which stand in the bar, else right or left of it where nothing
- * else is, else nowhere: the title always has the whole of it. */
+/* drawing_lanes.c: draw bars, arrows and labels on the lanes of a picture.  A
+ * label stands in its bar, else in free room right or left of it, else nowhere:
+ * the bar's title always has all of it. */
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
 #include <math.h>
 
 #define BAR_LEAST 2.5  /* pixels */
-#define CUT_LEAST 6    /* characters of a name that is cut */
+#define CUT_LEAST 6    /* fewest characters of a cut name */
 #define HEAD 9.0       /* length of an arrow's head */
-#define ARROW_LEAST 12 /* pixels to the right for an arrow that turns */
-#define ARROW_SHORT 60 /* up to which it turns */
+#define ARROW_LEAST 12 /* least way to the right for a corner, pixels */
+#define ARROW_SHORT 60 /* up to this way there is always a corner */
 #define ARROW_LINE 160
 
 /* Where an arrow ends, and in which direction. */
@@ -18,7 +18,7 @@ struct tip {
 	double x, y, dx, dy;
 };
 
-/* Of a label: what it may stand on. */
+/* Class of a label, by the kind of its bar. */
 static const char *
 label_class(const struct story_bar *b)
 {
@@ -40,7 +40,7 @@ bar_edges(const struct picture *p, const struct story_bar *b, double *left,
 		*right = PICTURE_RIGHT + BAR_LEAST;
 }
 
-/* " of a", as far as known. */
+/* Write " of a", the owner of a thread, if it is known. */
 static void
 owner_words(struct drawing *d, uint32_t tid)
 {
@@ -115,7 +115,7 @@ drawing_bars(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
-/* True if an arrow goes around a corner: to near lanes, or a short way on. */
+/* True if an arrow has a corner: to near lanes, or if it is short. */
 static bool
 arrow_turns(double right, double down)
 {
@@ -123,10 +123,10 @@ arrow_turns(double right, double down)
 	       (right <= ARROW_SHORT || right > 2 * fabs(down));
 }
 
-/* The line of an arrow, and its head at *x, *y pointing along *dx, *dy.
+/* Make the line of an arrow.  *tip receives its end and direction.
  *   on the same lane: in a bow above it
- *   around a corner:  down (or up) and then to the right, into the bar
- *   otherwise:        upright at both ends, swung between them */
+ *   with a corner:    down (or up) and then to the right, into the bar
+ *   otherwise:        upright at both ends, a curve between them */
 static void
 arrow_line(const struct picture *p, const struct story_arrow *a, double y1,
     double y2, char line[ARROW_LINE], struct tip *tip)
@@ -194,7 +194,8 @@ arrow_draw(struct drawing *d, size_t i)
 	double y2 = d->lanes_y + picture_touch_y(d->p, a->to_lane, a->to_ns);
 	char from[MARKUP_TIME], span[MARKUP_TIME];
 
-	/* Down: from a lower edge to an upper one; up: the other way. */
+	/* An arrow down goes from a lower edge to an upper one, an arrow up the
+	 * other way. */
 	if (a->from_lane < a->to_lane)
 		y1 += PICTURE_BAR;
 	else if (a->from_lane > a->to_lane)
@@ -223,7 +224,7 @@ drawing_arrows(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
-/* Where the bar after the n-th of the order begins in the same row. */
+/* Left edge of the next bar in the same row after the n-th of the order. */
 static double
 next_begin(const struct picture *p, size_t n)
 {
@@ -241,7 +242,7 @@ next_begin(const struct picture *p, size_t n)
 	return PICTURE_RIGHT + DRAWING_MARGIN;
 }
 
-/* True if an arrow comes to the left end of a bar. */
+/* True if an arrow ends at the left end of a bar. */
 static bool
 bar_is_met(const struct picture *p, const struct story_bar *b, double left)
 {
@@ -259,14 +260,15 @@ bar_is_met(const struct picture *p, const struct story_bar *b, double left)
 /* Where a bar's label may stand: in it, right or left of it. */
 struct room {
 	double left, right; /* the bar */
-	double inside;	    /* how much of it nothing else covers */
+	double inside;	    /* width of it that nothing covers */
 	double after;	    /* where the next bar begins */
-	double before;	    /* up to where things stand before it */
-	double gap;	    /* that an arrow to it needs */
+	double before;	    /* left end of free room before it */
+	double gap;	    /* room for an arrow to it */
 };
 
-/* An arrow that ends at no bar is in the way of labels in the first row: what
- * it covers is between *from and *to. */
+/* True if an arrow may be in the way of a bar's label: it ends on the bar's
+ * lane, at no bar, and the bar is in the first row.  *from and *to receive the
+ * edges of what it covers. */
 static bool
 arrow_covers(const struct picture *p, const struct story_arrow *a, size_t bar,
     double *from, double *to)
@@ -306,7 +308,7 @@ room_find(struct drawing *d, size_t n, double taken, struct room *r)
 	}
 }
 
-/* True if a text of so many characters fits, and where it then begins. */
+/* The class of a label's place, and where it begins; NULL: it does not fit. */
 static const char *
 label_place(const struct room *r, double taken, size_t chars, double *at)
 {
@@ -328,8 +330,7 @@ label_draw(struct drawing *d, size_t n, double *taken)
 {
 	size_t i = d->p->order[n], chars;
 	const struct story_bar *b = &d->p->story->bar[i];
-	char span[MARKUP_TIME + 1] =
-	    " "; /* and how long, where there is room */
+	char span[MARKUP_TIME + 1] = " "; /* and the length, if it has room */
 	const char *name = bar_name(b), *place = NULL;
 	struct room r;
 	double at = 0;
@@ -369,7 +370,7 @@ int
 drawing_labels(struct drawing *d)
 {
 	const struct story *s = d->p->story;
-	double *taken; /* of each row of each lane: up to where */
+	double *taken; /* end of the part taken of each row */
 	size_t i;
 
 	taken = calloc((s->lanes + 1) * PICTURE_ROWS, sizeof(*taken));

@@ -1,12 +1,12 @@
-/* drawing_time.c: the parts of a picture that explain time: the overview, the
- * axis, folds, and what the marks mean. */
+/* drawing_time.c: the parts of a picture that explain time: overview, axis,
+ * folds, and the legend. */
 #include "talechain/render/drawing.h"
 #include "talechain/render/kind.h"
 
 #define STRIP 5 /* height of a lane in the overview */
 #define AXIS_HEIGHT 26
-#define NAME_CHARS 22  /* of a lane's name */
-#define OWNER_CHARS 16 /* of the line below */
+#define NAME_CHARS 22  /* characters of a lane's name */
+#define OWNER_CHARS 16 /* characters of the line below it */
 
 /* A bar of the overview: x and width to scale. */
 static void
@@ -72,8 +72,8 @@ tick_text(
 				   : "\xc2\xb5s");
 }
 
-/* True if the number of a tick would be cut at the right edge, so that it must
- * end at the tick. */
+/* True if a tick is so near to the right edge that its number must end at
+ * it. */
 static bool
 is_last(double at)
 {
@@ -85,7 +85,7 @@ static bool
 tick_folded(const struct picture *p, int64_t ns)
 {
 	double at = picture_x(p, ns), begin, end;
-	double before = is_last(at) ? 52 : 26; /* room of its number */
+	double before = is_last(at) ? 52 : 26; /* room for its number */
 
 	for (unsigned f = 0; f < p->folds; f++) {
 		begin = picture_x(p, p->fold[f].begin_ns);
@@ -107,7 +107,7 @@ axis_draw(struct drawing *d)
 	text_add(d->x, "<g class=\"axis\">\n");
 	for (ns = 0; ns <= p->story->total_ns; ns += step_ns) {
 		if (tick_folded(p, ns)) {
-			/* On to the first one behind this fold's middle. */
+			/* Go on with the first tick after this fold. */
 
 			for (unsigned f = 0; f < p->folds; f++)
 				if (ns > p->fold[f].begin_ns &&
@@ -127,8 +127,8 @@ axis_draw(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
-/* A lane's name.  Of a thread it is without its server and its number, which
- * stand below; a long one is set narrower. */
+/* Write a lane's name.  A thread's name is without its server and number, which
+ * stand below; a long name is set narrower. */
 static void
 lane_name(struct drawing *d, const struct story_lane *l, double y)
 {
@@ -155,7 +155,7 @@ lane_name(struct drawing *d, const struct story_lane *l, double y)
 	text_add(d->x, "</title></text>");
 }
 
-/* Whose thread it is, below. */
+/* Write the owner of a lane's thread below its name. */
 static void
 lane_owner(struct drawing *d, const struct story_lane *l, double y)
 {
@@ -222,7 +222,7 @@ drawing_lanes(struct drawing *d)
 	d->y = d->lanes_y + d->p->height;
 }
 
-/* A line from top to bottom with teeth. */
+/* Draw a zigzag line from top to bottom. */
 static void
 zigzag(struct drawing *d, double at, double top, double bottom)
 {
@@ -266,7 +266,7 @@ drawing_folds(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
-/* Which kinds of bars and pieces the picture has. */
+/* Find the kinds of bars and pieces that the picture has. */
 static void
 kinds_find(const struct story *s, bool has[KIND_COUNT])
 {
@@ -276,7 +276,8 @@ kinds_find(const struct story *s, bool has[KIND_COUNT])
 		has[kind_of_cause(s->segment[i].cause)] = true;
 }
 
-/* Where the next entry of the key begins, which is so wide. */
+/* Left edge of the next entry of the legend, with so many characters; begins a
+ * new line if needed. */
 static double
 key_place(struct drawing *d, double *left, size_t chars)
 {
@@ -291,7 +292,7 @@ key_place(struct drawing *d, double *left, size_t chars)
 	return at;
 }
 
-/* An entry that stands for an arrow. */
+/* Draw an entry of the legend for an arrow. */
 static void
 key_arrow(struct drawing *d, double *left, const char *class, const char *words)
 {

@@ -1,15 +1,15 @@
 /* holders.c: the threads that the request waited for, each on a lane.
  *
- * A thread that held a lock, or woke the thread that slept, has a lane of what
- * it did in those waits, as far as the scheduler's events show it.  An arrow
- * leads from it to the thread that it woke. */
+ * A thread that held a lock, or woke a sleeping thread, has a lane with what it
+ * did in those waits, as far as the scheduler's events show.  An arrow leads
+ * from there to the thread that was woken. */
 
 #include "talechain/render/scene.h"
 
-#define HOLDERS_MAX 4	/* lanes; of the threads waited for longest */
-#define CANDIDATES 64	/* threads that are counted */
-#define HOLDER_BARS 200 /* of all lanes */
-#define SEEN_PART 4000	/* a shorter part of the request is not drawn */
+#define HOLDERS_MAX 4	/* lanes: threads waited for longest */
+#define CANDIDATES 64	/* most threads compared */
+#define HOLDER_BARS 200 /* most bars of all these lanes */
+#define SEEN_PART 4000	/* request / this: shorter bars are not drawn */
 
 struct holder {
 	uint32_t tid;
@@ -24,7 +24,7 @@ holder_of(const struct claim *c)
 	case TALE_CAUSE_LOCK:
 	case TALE_CAUSE_SLEEP:
 		return c->other;
-	case TALE_CAUSE_CLASS_LOADING: /* else it was on the CPU */
+	case TALE_CAUSE_CLASS_LOADING: /* RANK_CPU: it ran itself */
 		return c->rank == RANK_CPU ? 0 : c->other;
 	}
 	return 0;
@@ -68,7 +68,7 @@ draw_holder(struct explainer *ex, unsigned lane, uint32_t tid,
 	}
 }
 
-/* One lane, and an arrow to each thread that was woken from it. */
+/* Draw one lane, and an arrow to each thread that was woken from it. */
 static void
 draw_lane(struct explainer *ex, uint32_t tid, unsigned *drawn)
 {

@@ -3,8 +3,8 @@
  * The page shows fully without its scripts: verdict, picture, tables of
  * all events.  The scripts make the picture move.  The content security policy
  * lets exactly these scripts and style sheets be used, and nothing be
- * fetched.  Strings from outside are escaped on the way out (markup_text,
- * and the JSON writer's for the data), never trusted before. */
+ * fetched.  Strings from outside are escaped when they are written (by
+ * markup_text, and by the JSON writer for the data). */
 
 #include <assert.h>
 #include <inttypes.h>
@@ -130,7 +130,7 @@ put_tables(struct html_page *g)
 	tables_render(g->x, g->s, g->p);
 }
 
-/* Writers of the text that replaces {{NAME}}. */
+/* Functions that write the text in place of {{NAME}}. */
 static const struct {
 	const char *name;
 	void (*put)(struct html_page *g);
@@ -144,7 +144,7 @@ static const struct {
     {"DATA", put_data},
 };
 
-/* Fill in one blank; name has length bytes and is in the table. */
+/* Fill in one blank; name has length bytes and must be in the table. */
 static void
 blank_fill(struct html_page *g, const char *name, size_t length)
 {

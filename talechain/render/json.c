@@ -1,8 +1,8 @@
 /* json.c: a story as JSON, schema tailor.timeline/1.
  *
- * All times are integers of nanoseconds relative to t0, which itself is a
- * string because it does not fit a double.  So are ids (hexadecimal) and
- * event arguments above 2^53.  The writer of base escapes every string. */
+ * All times are integers, nanoseconds since t0.  Strings are: t0, which does
+ * not fit a double, ids (hexadecimal), and event arguments above 2^53.  The
+ * JSON writer of base/ escapes every string. */
 #include "talechain/render/render.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #define JSON_INTEGER_MAX (UINT64_C(1) << 53)
 
-/* key: nanoseconds since t0; nothing at all if it never happened. */
+/* Write key: at, in nanoseconds since t0; nothing if at is not set. */
 static void
 key_offset(
     const struct tale *t, struct json *j, const char *key, struct instant at)
@@ -46,7 +46,7 @@ write_list(const struct story *s, const char *key, size_t count,
 	json_array_end(j);
 }
 
-/* A number, or a text, unless it is 0 or empty. */
+/* Write a number unless it is 0, or a text unless it is empty. */
 static void
 key_known(struct json *j, const char *key, uint64_t v)
 {
@@ -81,7 +81,7 @@ write_request(const struct tale *t, struct json *j)
 	json_object_end(j);
 }
 
-/* When and where it happened, as far as known. */
+/* Write when and where the story happened, as far as known. */
 static void
 write_origin(const struct story *s, struct json *j)
 {
@@ -173,7 +173,7 @@ write_thread(const struct story *s, size_t i, struct json *j)
 	key_given(j, "owner", h->owner);
 }
 
-/* Other requests that a server's thread had meanwhile. */
+/* Write another request that a server's thread had meanwhile. */
 static void
 write_other(const struct story *s, size_t i, struct json *j)
 {
@@ -188,7 +188,7 @@ write_other(const struct story *s, size_t i, struct json *j)
 	}
 }
 
-/* The bars of some kinds, as an array of their own. */
+/* Write the bars of two kinds, as an array of their own. */
 static void
 write_bars(const struct story *s, const char *key, enum story_bar_kind one,
     enum story_bar_kind other, struct json *j)
@@ -247,7 +247,8 @@ write_arrows(const struct story *s, const char *key, enum story_arrow_kind kind,
 	json_array_end(j);
 }
 
-/* Functions from the innermost on, the kernel's with "[k]" as perf has it. */
+/* Write the functions of a stack, innermost first; the kernel's with "[k]", as
+ * in perf. */
 static void
 write_stack(const struct story *s, size_t segment, struct json *j)
 {
@@ -265,7 +266,7 @@ write_stack(const struct story *s, size_t segment, struct json *j)
 	json_array_end(j);
 }
 
-/* The critical path: pieces that tile [0, total]. */
+/* Write a piece of the critical path; the pieces tile [0, total]. */
 static void
 write_segment(const struct story *s, size_t i, struct json *j)
 {
@@ -287,7 +288,7 @@ write_segment(const struct story *s, size_t i, struct json *j)
 		key_hex(j, "peer_request", g->peer_request);
 }
 
-/* How fast things went: for each lane and signal, periods and values. */
+/* Write the curve of a signal on a lane: periods and values. */
 static void
 write_curve(const struct story *s, size_t i, struct json *j)
 {
@@ -394,7 +395,7 @@ write_event(const struct story *s, size_t i, struct json *j)
 	write_arguments(&e->slot.event, j);
 }
 
-/* Write what is known to be missing. */
+/* Write what the tale is known to lack. */
 static void
 write_loss(const struct tale *t, struct json *j)
 {

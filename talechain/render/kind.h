@@ -1,8 +1,8 @@
 /* kind.h: kinds of bars and of pieces of the time, as they are drawn.
  *
- * One table for the picture, the page and the legend.  The class has its colour
- * in page/picture.css; the pattern and the words say the same to an eye that
- * does not see it.  Private to this room. */
+ * One table for the picture, the page and the legend.  page/picture.css gives
+ * each class its colour; for readers who cannot distinguish the colours there
+ * are a pattern and words, too.  Private to this folder. */
 #pragma once
 
 #include "talechain/render/markup.h"
@@ -40,7 +40,7 @@ enum kind {
 enum kind kind_of_cause(enum tale_cause cause);
 enum kind kind_of_bar(const struct story_bar *b);
 
-/* Title of a bar: its own name, else its cause's label; not inert. */
+/* Title of a bar: its own name, else its cause's label; not escaped. */
 const char *bar_name(const struct story_bar *b);
 
 /* "delay k-lock", "for another thread"; static text. */

@@ -7,7 +7,7 @@
 #include "talechain/render/scene.h"
 
 #define LANES_MAX 64
-#define THREADS_MAX 256 /* that are listed */
+#define THREADS_MAX 256 /* most threads listed */
 #define NAME_MAX_SERVER 24
 
 static void
@@ -52,7 +52,7 @@ lane_get(
 		if (s->lane[i].kind == kind && s->lane[i].number == number &&
 		    s->lane[i].tid == tid)
 			return (unsigned)i;
-	/* Beyond what a page holds: a lane that is there, with less detail. */
+	/* No room for a lane: use an existing one, with less detail. */
 	if (s->lanes >= LANES_MAX) {
 		for (size_t i = 0; i < s->lanes; i++)
 			if (s->lane[i].kind == kind &&
@@ -67,7 +67,7 @@ lane_get(
 	return ex->failed ? 0 : (unsigned)s->lanes - 1;
 }
 
-/* True if a thread is one of the server's that had the request. */
+/* True if a thread is one of the server's threads that had the request. */
 static bool
 lane_takes_part(const struct explainer *ex, int attempt, uint32_t tid)
 {

@@ -10,13 +10,14 @@
 
 #define MARKUP_TIME 32
 
-/* Append s, inert, fit for element content and quoted attributes. */
+/* Append s, escaped for element content and quoted attributes. */
 void markup_text(struct text *x, const char *s);
 
-/* The same, but at most width characters as they are seen; then "..." */
+/* Append s like markup_text; if more than width characters would be seen, cut
+ * it there, with "..." at the end. */
 void markup_cut(struct text *x, const char *s, size_t width);
 
-/* How many characters s is long as it is seen. */
+/* The number of visible characters of s, where \xNN counts as four. */
 size_t markup_width(const char *s);
 
 /* An array of lines of evidence or advice, up to the first empty one. */
@@ -31,9 +32,9 @@ char *markup_span(char out[MARKUP_TIME], int64_t ns);
 char *markup_moment(char out[MARKUP_TIME], int64_t ns);
 
 /* When and where a story happened: "begun 2026-10-04T10:15:03.412345Z on HOST,
- * server a pid 501, Tailor 1.0"; "" if nothing is known.  Returns out, which is
- * inert. */
+ * server a pid 501, Tailor 1.0"; "" if nothing is known.  Returns out, which
+ * needs no escapes. */
 #define ORIGIN_WORDS 320
 char *origin_words(const struct story *s, char out[ORIGIN_WORDS]);
-/* The client's x-request-id; "" if it gave none, and got Tailor's. */
+/* The client's x-request-id; "" if the client sent none. */
 const char *client_id(const struct tale_request *r);

@@ -1,15 +1,16 @@
 /* picture.c: the layout: folds, rows and the scale of time.
  *
- * Folding: of the gaps between neighbouring moments at which something happens,
- * the longest is folded while it is more than FOLD_SHARE of what is not folded
- * yet.  A little of it stays at both ends, so that it is seen to go on. */
+ * Folding: the longest gap between neighbouring moments at which something
+ * happens is folded as long as it is more than FOLD_SHARE of the time that is
+ * not folded yet.  A little of it stays at both ends, to show that it goes
+ * on. */
 #include "talechain/render/picture.h"
 
 #include "base/array.h"
 #include "base/plot.h"
 
 #define FOLD_SHARE 0.6
-#define FOLD_REST 0.1 /* of what is not folded stays on each side */
+#define FOLD_REST 0.1 /* kept at each end, of the time not folded */
 
 static int64_t
 clamp(const struct story *s, int64_t ns)
@@ -56,7 +57,8 @@ moments_list(const struct story *s, size_t *count)
 	return m;
 }
 
-/* Where the longest gap that is not folded yet begins in m; n: there is none */
+/* Index in m where the longest gap that is not folded yet begins; n: there is
+ * none. */
 static size_t
 gap_longest(const struct picture *p, const int64_t *m, size_t n)
 {
@@ -98,7 +100,7 @@ folds_find(struct picture *p)
 		if (at == n ||
 		    (double)(m[at + 1] - m[at]) <= FOLD_SHARE * (double)rest_ns)
 			break;
-		/* Nothing but one gap: there is nothing to make room for. */
+		/* One gap is all the time: nothing else needs room. */
 		if (m[at + 1] - m[at] == rest_ns)
 			break;
 		p->fold[p->folds++] = (struct picture_fold){m[at], m[at + 1]};
@@ -161,7 +163,7 @@ bar_compare(const void *a, const void *b, void *story)
 	return order ?: COMPARE(*i, *j);
 }
 
-/* Each bar into the first row of its lane that is free. */
+/* Put each bar in the first free row of its lane. */
 static int
 rows_assign(struct picture *p)
 {
@@ -195,7 +197,7 @@ rows_assign(struct picture *p)
 	return 0;
 }
 
-/* A lane on which nothing lies and no arrow ends takes no room. */
+/* Place the lanes; one without bars and ends of arrows takes no room. */
 static void
 lanes_place(struct picture *p)
 {
@@ -277,7 +279,7 @@ picture_bar_y(const struct picture *p, size_t bar)
 	       p->row[bar] * PICTURE_ROW;
 }
 
-/* True if an arrow at a moment on a lane touches a bar. */
+/* True if an arrow at a moment on a lane touches the bar. */
 static bool
 bar_touched(const struct story_bar *b, unsigned lane, int64_t ns)
 {

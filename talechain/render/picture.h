@@ -1,10 +1,10 @@
-/* picture.h: where everything of a story lies in its picture.  Private.
+/* picture.h: positions of a story's parts in its picture.  Private.
  *
  * Time runs to the right.  A quiet stretch (no bar begins or ends in it, no
  * arrow touches it) that would take most of the picture is folded: drawn a
  * few pixels wide, so that the rest can be seen; outside the folds the scale
  * is the same everywhere.  Lanes lie below each other; bars of one lane that
- * hold each other lie in rows below each other. */
+ * contain others lie in rows above them. */
 #pragma once
 
 #include "talechain/render/render.h"
@@ -18,7 +18,7 @@
 #define PICTURE_ROW 23	 /* from one row of bars to the next */
 #define PICTURE_PAD 7	 /* above the first and below the last row */
 #define PICTURE_CURVE 22 /* height of a curve under a lane's bars */
-#define PICTURE_ROWS 8	 /* of a lane; what goes deeper lies in the last */
+#define PICTURE_ROWS 8	 /* rows of a lane; deeper bars are in the last */
 #define PICTURE_TICK 84	 /* at least between two numbers of the axis */
 
 struct picture_fold {
@@ -26,15 +26,15 @@ struct picture_fold {
 };
 
 struct picture_lane {
-	double y; /* of its upper edge, 0: the first lane's */
+	double y; /* upper edge; 0: that of the first lane */
 	unsigned rows;
-	unsigned curves; /* below them */
+	unsigned curves; /* below the rows */
 };
 
 struct picture {
 	const struct story *story; /* borrowed */
 	struct picture_lane *lane; /* owned, as many as the story's */
-	unsigned *row;		   /* owned, of each bar */
+	unsigned *row;		   /* owned, row of each bar */
 	size_t *order;		   /* owned, bars by begin, long first */
 	struct picture_fold fold[PICTURE_FOLDS]; /* in order of time */
 	unsigned folds;
@@ -55,8 +55,8 @@ double picture_curve_y(const struct picture *p, size_t curve);
 /* Upper edge of a bar. */
 double picture_bar_y(const struct picture *p, size_t bar);
 
-/* Upper edge of what an arrow at a moment touches on a lane: the innermost bar
- * there, else the lane's first row. */
+/* Upper edge of what an arrow touches on a lane at a moment: the innermost bar
+ * then, else the lane's first row. */
 double picture_touch_y(const struct picture *p, unsigned lane, int64_t ns);
 /* True if an arrow at a moment on a lane touches a bar. */
 bool picture_touches(const struct picture *p, unsigned lane, int64_t ns);

@@ -1,8 +1,8 @@
 /* render.h: a story as text, JSON, SVG, HTML or a Chrome trace.
  *
- * This room owns how a story looks; what it means is settled before it comes
- * here (claims/, words/), so all renderings show the same facts.  Pure
- * functions: no clock, no input or output.  The analysis thread calls them. */
+ * This folder owns how a story looks; claims/ and words/ have decided before
+ * what it means, so all renderings show the same facts.  Pure functions: no
+ * clock, no input or output.  The analysis thread calls them. */
 #pragma once
 
 #include "base/json.h"

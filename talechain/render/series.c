@@ -1,8 +1,8 @@
-/* series.c: how fast servers and CPUs went, as curves under the lanes. */
+/* series.c: rates of servers and CPUs, as curves under the lanes. */
 #include "talechain/events/events.h"
 #include "talechain/render/scene.h"
 
-/* The lane under which a period is drawn; false: under none. */
+/* Find the lane under which a period is drawn; false: under none. */
 static bool
 period_lane(struct explainer *ex, const struct rate_period *p, unsigned *lane)
 {
@@ -26,7 +26,7 @@ period_lane(struct explainer *ex, const struct rate_period *p, unsigned *lane)
 	return true;
 }
 
-/* The curve of a signal on a lane, made if it is new; NULL: no room. */
+/* The curve of a signal on a lane, added if it is new; NULL: no room. */
 static struct story_series *
 series_get(struct explainer *ex, uint64_t signal, unsigned lane)
 {
@@ -55,7 +55,7 @@ series_point(
 	    .end_ns = moment_cut(ex->t, p->end_ns),
 	    .value = p->count / p->base * worth};
 
-	/* Periods of one signal do not overlap, but for hostile ones. */
+	/* Only hostile input has overlapping periods of one signal. */
 	if (x->points > 0 && at.begin_ns < x->point[x->points - 1].end_ns)
 		at.begin_ns = x->point[x->points - 1].end_ns;
 	if (at.begin_ns >= at.end_ns)

@@ -1,9 +1,10 @@
-/* story.c: from a tale to a story: its claims, their words, what is drawn. */
+/* story.c: make a story from a tale: find claims, their words, and what to
+ * draw. */
 
 #include "base/array.h"
 #include "talechain/render/scene.h"
 
-/* The picture's lanes, and all that lies on them. */
+/* Make the picture's lanes, and all that lies on them. */
 static void
 scene_make(struct explainer *ex)
 {

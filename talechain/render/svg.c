@@ -1,9 +1,9 @@
 /* svg.c: a story as one SVG picture that needs nothing else.
  *
- * The heading has the verdict, the evidence, what can be done, and which
- * request it was.  Then where the time went, then the lanes.
- * Light or dark as the viewer prefers.  There is no script and nothing is
- * fetched; every bar and arrow has a title, which viewers show and read out. */
+ * The heading has the verdict, the evidence, the advice and the request.  Below
+ * are where the time went and the lanes.  Colours are light or dark as the
+ * viewer prefers.  There is no script and nothing is fetched; every bar and
+ * arrow has a title, which viewers show and read out. */
 
 #include <inttypes.h>
 
@@ -45,7 +45,7 @@ drawing_all(struct drawing *d)
 	return 0;
 }
 
-/* A paragraph: lines of at most chars characters, broken at spaces. */
+/* Write a paragraph in lines that fit in the width, broken at spaces. */
 static void
 paragraph(struct drawing *d, const char *class, const char *words, int left,
     double height, double char_width)
@@ -121,7 +121,8 @@ heading_draw(struct drawing *d)
 	d->y += 4;
 }
 
-/* The drawing is made first because its height is part of the beginning. */
+/* Write the document around body, which was drawn first because its height is
+ * part of the beginning. */
 static void
 document(
     struct text *x, struct text *body, const struct story *s, double height)

@@ -1,8 +1,8 @@
 /* tables.c: a story as HTML tables, for text browsers, screen readers and page
  * search, and for details that the picture leaves out.
  *
- * Three, folded up: the pieces of the time, bars and arrows in order, and
- * the events as they were recorded. */
+ * The three tables are collapsed at first: the pieces of the time, bars and
+ * arrows in order, and the events as they were recorded. */
 #include "talechain/render/drawing.h"
 
 #include <inttypes.h>
@@ -36,8 +36,8 @@ cell_text(struct text *x, const char *s)
 	text_add(x, "</td>");
 }
 
-/* Cells of a row, of these kinds: 'm' a moment and 's' a span (int64_t, ns),
- * 't' a text, which is made inert. */
+/* Write cells of a row, by a letter of kinds each: 'm' a moment and 's' a span
+ * (int64_t, ns), 't' a text, which is escaped. */
 static void
 cells(struct text *x, const char *kinds, ...)
 {
@@ -148,7 +148,8 @@ threads_table(struct text *x, const struct story *s)
 	table_end(x);
 }
 
-/* Requests that a server's thread had meanwhile; nothing if there was none. */
+/* Write other requests that a server's thread had meanwhile; nothing if there
+ * were none. */
 static void
 requests_table(struct text *x, const struct story *s)
 {
@@ -174,7 +175,7 @@ requests_table(struct text *x, const struct story *s)
 	table_end(x);
 }
 
-/* The lane, and the event's own CPU and thread. */
+/* Write an event's lane, CPU and thread. */
 static void
 event_place(struct text *x, const struct story *s, size_t i)
 {

@@ -1,9 +1,9 @@
 /* text.c: a story for a terminal of 80 columns.
  *
- * From the verdict to the events: one sentence, its evidence, advice; the
+ * The order is: the verdict, one sentence, with evidence and advice; the
  * request; where the time went; the stages to scale; pauses and gaps in what
- * was observed; every event in order of time.  ASCII only, and nothing from
- * outside can break out of its place. */
+ * was observed; every event in order of time.  All text is ASCII, and strings
+ * from outside cannot break the layout. */
 #include "talechain/render/render.h"
 
 #include <assert.h>
@@ -16,19 +16,19 @@
 
 /* Blind intervals below this part of the request are not listed. */
 #define BLIND_PART 20
-#define EVENTS_MAX 500 /* lines; --json has all */
+#define EVENTS_MAX 500 /* most lines; --json has all */
 #define LANE_SIZE 13
 #define EVENT_INDENT 45 /* where arguments begin */
-#define PIECES_MAX 24	/* lines; the other renderings have all */
+#define PIECES_MAX 24	/* most lines; other renderings have all */
 #define PIECE_INDENT 46 /* where server and thread begin */
 #define HEADING 10	/* columns of "could do: " */
 #define CAUSE_BAR 34
-#define LABEL 26 /* of a cause */
+#define LABEL 26 /* columns of a cause's label */
 #define STAGE_LABEL 15
 #define STAGE_BAR 62
-#define STAGE_PAUSES 8 /* rows */
+#define STAGE_PAUSES 8 /* most rows */
 
-/* A moment as "+1.234", milliseconds since t0. */
+/* Format a moment as "+1.234", milliseconds since t0. */
 static char *
 offset_ms(const struct tale *t, struct instant at, char out[32])
 {
@@ -69,7 +69,7 @@ render_head(const struct story *s, struct text *x)
 		    text_safe(line, sizeof(line) - 6, r->flags));
 }
 
-/* Lines of evidence or advice, the first after its heading. */
+/* Write lines of evidence or advice, the first one after the heading. */
 static void
 render_lines(
     const char *heading, char line[STORY_LINES][STORY_TEXT], struct text *x)
@@ -95,7 +95,7 @@ render_verdict(const struct story *s, struct text *x)
 	render_lines("could do:", v.advice, x);
 }
 
-/* The causes by their sums, which add up to the whole. */
+/* The sums of all causes add up to the whole time. */
 #define TALE_X(symbol, code, label, ...) \
 	_Static_assert(sizeof(label) <= LABEL + 1, "a column is as wide");
 TALE_CAUSES(TALE_X)
@@ -132,9 +132,8 @@ render_causes(const struct story *s, struct text *x)
  *
  * One row per stage: where the client's bytes travelled, each attempt (waiting
  * for the first byte, then its response arriving), the pauses of the servers,
- * and times without observation.  A stage too short for the scale still gets
- * one column, so a picture never hides one; it is therefore exact to a column
- * only. */
+ * and times without observation.  Each stage gets at least one column, so that
+ * none is hidden: the picture is exact to a column only. */
 
 struct stage_row {
 	char label[STAGE_LABEL + 1];
@@ -209,7 +208,7 @@ attempt_write(
 	snprintf(label, sizeof(label), "%s%s%s", name,
 	    outcome[0] != '\0' ? " " : "", outcome);
 	row_init(&r, label);
-	/* An attempt without an end was still waited for at the end. */
+	/* An attempt without an end lasts to the end of the request. */
 	if (!instant_is_set(last))
 		last = t->end;
 	if (instant_is_set(first))
@@ -312,12 +311,12 @@ render_pauses(const struct tale *t, struct text *x)
 		    text_ms_of(
 			tale_overlap_ns(p->begin, p->end, t->t0, t->end)),
 		    hazard_kind_name(p->kind), talechain_cause_name(p->cause));
-		assert(n > 0); /* and cut at 80 columns if it must be */
+		assert(n > 0); /* a longer line is cut */
 		text_add(x, "%s\n", line);
 	}
 }
 
-/* Print what is missing, also if nothing is. */
+/* Print what the tale lacks, even if that is nothing. */
 static void
 render_missing(const struct tale *t, struct text *x)
 {
@@ -351,7 +350,8 @@ render_missing(const struct tale *t, struct text *x)
 			    "interval was recorded.\n");
 }
 
-/* Other values whose names end so are moments. */
+/* True if a value with this name is a duration; other names in _ns are
+ * moments. */
 static bool
 is_duration(const char *name)
 {
@@ -364,7 +364,7 @@ is_duration(const char *name)
 	return false;
 }
 
-/* One value, named as far as the tables have its meaning. */
+/* Format a value, with its name where the tables have one. */
 static void
 value_format(const struct tale *t, const struct tale_entry *e,
     const struct talechain_value *v, char out[64])
@@ -398,7 +398,8 @@ value_format(const struct tale *t, const struct tale_entry *e,
 	}
 }
 
-/* A lane's name in the list; a thread's is its server's, which fits. */
+/* The lane's name in the list; for a thread its server's name, which is short
+ * enough. */
 static void
 event_lane(const struct story *s, size_t i, char out[LANE_SIZE])
 {
@@ -442,7 +443,8 @@ render_event(const struct story *s, size_t i, struct text *x)
 	text_wrap(x, words, (size_t)column, EVENT_INDENT);
 }
 
-/* The client's stamps belong in the list, although they are no events. */
+/* Print a time stamp of the client, which is in the list although it is no
+ * event. */
 static void
 render_client(
     const struct tale *t, const char *what, struct instant at, struct text *x)
@@ -454,8 +456,8 @@ render_client(
 		    LANE_SIZE - 1, "client", what);
 }
 
-/* Events of the kernel, of which a request has hundreds, are not listed: the
- * pieces of the path are what follows from them. */
+/* True if an event is not listed.  A request has hundreds of kernel events: the
+ * pieces of the path result from them. */
 static bool
 is_detail(const struct talechain_event *e)
 {
@@ -481,7 +483,7 @@ segment_earlier(const void *va, const void *vb)
 	return COMPARE(a->begin_ns, b->begin_ns);
 }
 
-/* The longest pieces of the path, in order of time. */
+/* Print the longest pieces of the path, in order of time. */
 static void
 render_pieces(const struct story *s, struct text *x)
 {
@@ -521,8 +523,8 @@ render_pieces(const struct story *s, struct text *x)
 	free(piece);
 }
 
-/* A blind interval too short to list: the waterfall shows it, and their sum
- * is given. */
+/* True if a blind interval is too short to list: the picture shows it, and
+ * their sum is printed. */
 static bool
 is_minor(const struct tale *t, const struct tale_entry *e)
 {

@@ -13,7 +13,7 @@
 
 #include "talechain/store/db.h"
 
-#define WEIGHT_MAX 1e12 /* as blame has it */
+#define WEIGHT_MAX 1e12 /* as BLAME_WEIGHT_MAX */
 #define PART_MAX_NS (INT64_MAX / 64)
 #define END_MAX_NS (INT64_MAX / 4)
 
@@ -177,8 +177,8 @@ causes_read(const char *text, struct account *a)
 	return more == 0 && sum == a->total_ns;
 }
 
-/* Read what was counted; a counter that is not known any more is left out.
- * False: malformed, or beyond the bounds. */
+/* Read the counters of an account; unknown ones are left out.  False:
+ * malformed, or out of range. */
 static bool
 counted_read(const char *text, struct account *a)
 {
@@ -201,7 +201,7 @@ counted_read(const char *text, struct account *a)
 	return more == 0;
 }
 
-/* False: Tailor did not write it. */
+/* Read a row.  False: Tailor cannot have written it. */
 static bool
 account_read(sqlite3_stmt *q, struct account_named *one)
 {

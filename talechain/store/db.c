@@ -1,9 +1,9 @@
 /* db.c: a bound on files that SQLite writes, and what is not trusted in them.
  *
- * Of the bound some is for the write-ahead log: an addition of at most two
- * thirds of that, what a checkpoint leaves, and the shared memory beside it.
- * Few pages are cached and no statements: a store is written to a few times a
- * second, and read when a client requests a list. */
+ * Part of the bound is for the write-ahead log: for an addition of at most two
+ * thirds of that part, for pages that a checkpoint leaves, and for the shared
+ * memory beside it.  Few pages are cached and no statements: a store is written
+ * to a few times a second, and read when a client requests a list. */
 #include "talechain/store/db.h"
 
 #include <ctype.h>
@@ -23,9 +23,9 @@
 #define VERSION 1 /* user_version of a schema */
 #define LOG_BYTES_MAX (UINT64_C(4) << 20)
 #define NAME_BYTES 64
-/* Pages that the trees of a table may grow by, whatever is added. */
+/* Pages by which a table's trees may grow on any addition. */
 #define SPLITS 24
-#define DROP_PART 16 /* of the oldest rows at once */
+#define DROP_PART 16 /* the oldest 1/16 of the rows go at once */
 
 #define JOURNAL 2
 static const char *const beside[] = {"-wal", "-shm", "-journal"};
@@ -79,8 +79,8 @@ db_error(struct db *d)
 	case SQLITE_CANTOPEN:
 		system = sqlite3_system_errno(d->sqlite);
 		return system > 0 ? -system : -EIO;
-	/* No database, not ours or not whole; or read-only, though its file is
-	 * not: of a later version of SQLite. */
+	/* No database, not ours or incomplete; or read-only although its file
+	 * is not: a later SQLite wrote it. */
 	default:
 		d->damaged = true;
 		return -EPROTO;
@@ -250,8 +250,8 @@ db_pair_next(const char **at, char name[DB_PAIR_NAME], uint64_t *value)
 
 /* --- opening -------------------------------------------------------------- */
 
-/* Remove the files beside it, or those that SQLite should not open: a rollback
- * journal is not ours, and can name other files to delete. */
+/* Remove all files beside the database, or only those that SQLite should not
+ * open: a rollback journal is not ours, and can name other files to delete. */
 static int
 beside_remove(const struct db *d, bool all)
 {
@@ -269,7 +269,7 @@ beside_remove(const struct db *d, bool all)
 	return 0;
 }
 
-/* Make the file if there is none, and see that it is one of ours. */
+/* Create the file if there is none, and check that it is one of ours. */
 static int
 file_prepare(const struct db *d)
 {
@@ -303,7 +303,8 @@ on_log(void *user, sqlite3 *sqlite, const char *schema, int pages)
 	return SQLITE_OK;
 }
 
-/* Nothing in the file decides what runs, or how much memory it takes. */
+/* Set limits, so that nothing in the file decides what runs, or how much memory
+ * it takes. */
 static void
 settings_set(struct db *d)
 {
@@ -319,7 +320,8 @@ settings_set(struct db *d)
 	sqlite3_wal_hook(d->sqlite, on_log, d);
 }
 
-/* True if a query's first text is what it should be. */
+/* Check that a query's first text is part of in, and close the query.  0;
+ * -EPROTO: it is not; or another negative errno. */
 static int
 first_text(struct db *d, sqlite3_stmt *s, const char *in)
 {
@@ -333,7 +335,7 @@ first_text(struct db *d, sqlite3_stmt *s, const char *in)
 	return err;
 }
 
-/* An empty one, of version 0, gets our tables. */
+/* Create our tables in an empty database, which has version 0. */
 static int
 schema_set(struct db *d)
 {
@@ -377,7 +379,7 @@ try_open(struct db *d)
 		flags |= SQLITE_OPEN_MEMORY;
 	else
 		err = file_prepare(d);
-	/* SQLite follows links nowhere in a path. */
+	/* SQLite refuses links anywhere in a path: resolve them first. */
 	if (err == 0 && d->directory >= 0 && realpath(d->path, path) == NULL)
 		err = -errno;
 	if (err < 0)
@@ -389,7 +391,7 @@ try_open(struct db *d)
 	if (d->sqlite == NULL)
 		return -ENOMEM;
 	err = db_error(d);
-	/* SQLite opens a file for reading alone if it cannot be written. */
+	/* SQLite opens a file read-only if it cannot write it. */
 	if (err == 0 && sqlite3_db_readonly(d->sqlite, "main") > 0)
 		err = -EROFS;
 	if (err < 0)
@@ -406,7 +408,7 @@ try_open(struct db *d)
 		    d, db_query(d, "PRAGMA quick_check(1)", ""), "ok");
 	if (err < 0)
 		return err;
-	/* The bound may have become smaller. */
+	/* Delete rows if the bound has become smaller. */
 	err = db_begin(d, 0);
 	if (err == 0)
 		err = db_end(d, 0);
@@ -445,8 +447,8 @@ db_open(struct db *d)
 {
 	int err = try_open(d);
 
-	/* After a call that failed a whole file may look damaged: look again.
-	 */
+	/* After a failed call an intact file may look damaged: open it
+	 * again. */
 	if (err == -EPROTO) {
 		db_close(d);
 		d->damaged = true;
@@ -512,14 +514,14 @@ db_drop_oldest(struct db *d, struct db_table *t, uint64_t rows)
 
 		t->rows -= gone < t->rows ? gone : t->rows;
 		t->dropped += gone;
-		/* A number of rows that is wrong must not keep us here. */
+		/* If the number of rows is wrong, the loop ends here. */
 		if (gone == 0)
 			t->rows = 0;
 	}
 	return err;
 }
 
-/* Delete the oldest part of each table.  -EFBIG: there is none. */
+/* Delete the oldest part of each table.  -EFBIG: all tables are empty. */
 static int
 drop_part(struct db *d)
 {
@@ -536,7 +538,7 @@ drop_part(struct db *d)
 	return err == 0 && left == 0 ? -EFBIG : err;
 }
 
-/* Delete the oldest rows until so many pages have room. */
+/* Delete the oldest rows until so many pages are free. */
 static int
 room_make(struct db *d, int64_t pages)
 {
@@ -555,8 +557,8 @@ room_make(struct db *d, int64_t pages)
 	}
 }
 
-/* Write the log's pages into the file.  -EBUSY: another program that reads it
- * keeps the log from being begun anew. */
+/* Write the log's pages into the file.  -EBUSY: another program reads the log,
+ * so it cannot be reused from its start. */
 static int
 checkpoint(struct db *d)
 {

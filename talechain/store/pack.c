@@ -1,16 +1,16 @@
 /* pack.c: a tale as bytes, and back.
  *
  * One function walks a tale's fields for both directions: what is written
- * and what is read cannot disagree.  The first failure sticks; then each call
- * does nothing, and what it would have read is zero. */
+ * and what is read cannot disagree.  After the first failure each call does
+ * nothing, and reads zero. */
 #include "talechain/store/pack.h"
 
 #include "talechain/tale/tale_struct.h"
 
 #define PACK_VERSION 3
-/* No instant of a request is further from its first than this. */
+/* Most time between a request's first instant and any other. */
 #define SPAN_MAX_NS (INT64_C(7200) * NS_PER_S)
-/* Nothing happens later: differences of two instants cannot overflow. */
+/* Latest instant, so that differences of two cannot overflow. */
 #define INSTANT_MAX_NS ((uint64_t)INT64_MAX / 2)
 
 /* --- numbers and texts ---------------------------------------------------- */
@@ -78,7 +78,7 @@ code_u64(struct codec *c, uint64_t *v)
 	*v = c->err == 0 ? value : 0;
 }
 
-/* Small numbers of either sign as small ones without. */
+/* Map small numbers of either sign to small unsigned ones. */
 static uint64_t
 zigzag(int64_t v)
 {
@@ -100,7 +100,7 @@ code_i64(struct codec *c, int64_t *v)
 	*v = unzigzag(coded);
 }
 
-/* Within [min, max], or [0, max]; what is outside is refused when read. */
+/* An int within [min, max], or [0, max]; others are refused when read. */
 static void
 code_int(struct codec *c, int *v, int min, int max)
 {
@@ -132,7 +132,7 @@ code_bool(struct codec *c, bool *v)
 	*v = wide != 0;
 }
 
-/* Terminated; what does not fit in size is refused when read. */
+/* A terminated text; one that does not fit in size is refused when read. */
 static void
 code_text(struct codec *c, char *text, size_t size)
 {
@@ -159,7 +159,7 @@ code_text(struct codec *c, char *text, size_t size)
 
 /* --- tales ---------------------------------------------------------------- */
 
-/* An instant, as a difference to base; none is 0, base itself 1. */
+/* An instant, as its difference from base; 0: not set; 1: base itself. */
 static void
 code_instant(struct codec *c, struct instant *v, struct instant base)
 {
@@ -237,7 +237,7 @@ code_client(struct codec *c, struct tale_client *k)
 		c->err = -EPROTO;
 }
 
-/* One event; seen from the one before it. */
+/* One event, as differences from the event before it. */
 static void
 code_slot(struct codec *c, struct timeline_slot *slot, uint64_t *ts)
 {
@@ -290,7 +290,7 @@ unpack_events(struct codec *c, struct tale *t)
 	uint64_t entries = 0, ts = t->request.received.ns;
 
 	code_u64(c, &entries);
-	/* Twelve numbers at least make an event. */
+	/* An event has at least twelve numbers. */
 	if (c->err == 0 &&
 	    (entries > TALE_EVENTS_MAX || entries > (c->length - c->at) / 12))
 		c->err = -EPROTO;
@@ -340,7 +340,7 @@ tale_pack(struct packed *out, const struct tale *t)
 	return c.err;
 }
 
-/* The rest of a tale whose events have been read. */
+/* Rebuild the rest of a tale whose events have been read. */
 static int
 tale_complete(struct tale *t)
 {

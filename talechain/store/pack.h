@@ -2,12 +2,12 @@
  *
  * Every number is a varint (seven bits a byte, lowest first; signed ones
  * zigzag), every text a length and its bytes, every event a difference to the
- * one before: about a third of what it takes in memory.  The bytes say which
- * version they are; another one is refused.
+ * one before: a third of the tale's size in memory.  The bytes begin with a
+ * version; other versions are refused.
  *
- * Reading is of hostile input: whatever the bytes are, it ends, stays inside
- * them and gives a tale that slicing could have given, or an error.  Private
- * to this room. */
+ * Unpacking is safe on hostile input: whatever the bytes are, it ends, reads
+ * only inside them, and returns an error or a tale that slicing could have
+ * made.  Private to this folder. */
 #pragma once
 
 #include "talechain/store/store.h"

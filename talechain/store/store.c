@@ -1,7 +1,7 @@
 /* store.c: the table of tales.
  *
- * What a list shows of a tale has a column of its own; the tale is packed
- * (pack.h).  "number" is the order in which they were kept. */
+ * What a list shows of a tale has columns of its own; one more has the packed
+ * tale (pack.h).  "number" is the order in which tales were kept. */
 #include "talechain/store/store.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define KEEP_MAX 65536
 #define BOOT_BYTES 40
-/* No time of a tale is further from 0, wall clock or not. */
+/* Range of the times of a tale, wall clock or not. */
 #define TIME_MAX (INT64_MAX / 4)
 
 static const char schema[] =
@@ -43,7 +43,7 @@ struct tale_store {
 	char boot_id[BOOT_BYTES];
 	struct db db; /* its first table is the tales */
 	uint64_t added;
-	uint64_t unmoved; /* that could not be read when they were moved */
+	uint64_t unmoved; /* tales that could not be read to move them */
 };
 
 const char *
@@ -170,8 +170,8 @@ tale_store_close(struct tale_store **sp)
 
 /* --- adding --------------------------------------------------------------- */
 
-/* In place of one of the same request (*replaced: there was one), and of the
- * oldest above the bound. */
+/* Insert a tale in place of one of the same request (*replaced: there was one)
+ * and of the oldest above the bound. */
 static int
 row_insert(struct tale_store *s, const struct tale_summary *t,
     const struct packed *packed, bool *replaced)
@@ -238,7 +238,7 @@ reason_find(const char *name)
 	return (enum tale_reason)i;
 }
 
-/* False: Tailor did not write it. */
+/* Read a row.  False: Tailor cannot have written it. */
 static bool
 summary_read(
     const struct tale_store *s, sqlite3_stmt *q, struct tale_summary *t)
@@ -267,7 +267,7 @@ summary_read(
 	t->share_ns = db_int(q, 17, -TIME_MAX, TIME_MAX, &good);
 	t->timeline_ns = db_int(q, 18, -TIME_MAX, TIME_MAX, &good);
 	t->reason = reason_find(reason);
-	/* Another version may have known other ones. */
+	/* Another version may have had other causes. */
 	found = tale_cause_find(cause);
 	t->cause = found >= 0 ? (enum tale_cause)found : TALE_CAUSE_UNKNOWN;
 	t->earlier_boot =
@@ -289,8 +289,9 @@ blob_read(sqlite3_stmt *q, const struct tale_summary *t, struct tale **out)
 	return err;
 }
 
-/* The first tale that a query (closed) gives; out may be NULL.  0, -ENOENT,
- * -EPROTO it was bad and is gone, or another negative errno. */
+/* Read the first tale that a query returns, and close the query; out may be
+ * NULL. 0, -ENOENT, -EPROTO it was bad and is deleted, or another negative
+ * errno. */
 static int
 first_read(struct tale_store *s, sqlite3_stmt *q, struct tale_summary *t,
     struct tale **out, int64_t *number)
@@ -372,7 +373,7 @@ tale_store_move(struct tale_store *from, struct tale_store *to)
 			    &from->db, &from->db.table[0], number);
 		if (err < 0)
 			return err;
-		from->added--; /* it is the other one's now */
+		from->added--; /* the other store has it now */
 	}
 }
 

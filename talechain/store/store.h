@@ -1,12 +1,13 @@
 /* store.h: the tales of slow requests, kept in a database.
  *
- * This room owns the directory of kept tales; the analysis thread calls it.
- * The file tales.db in a directory of its own (0700, files 0600), so that they
- * survive a restart or a crash of Tailor; or the same in memory, which survives
- * nothing.  At the bound the oldest sixteenth goes.  What is in the file is
- * hostile (db.h): a bad row costs itself, a bad file is put aside.
+ * This folder owns the directory of kept tales; the analysis thread calls it.
+ * Tales are in tales.db, in a directory of its own (0700, files 0600), and
+ * survive a restart or a crash of Tailor; or they are in memory and are lost
+ * then.  At the bound the oldest sixteenth is deleted.  What is in the file is
+ * hostile (db.h): only a bad row is lost, a bad file is put aside.
  *
- * One process at a time (a lock says so); others may read it, as sqlite3 does.
+ * A lock keeps other tailors out; other programs, such as sqlite3, may read the
+ * file.
  *
  * Calls read and write files and may wait for a disk.  One thread at a time. */
 #pragma once
@@ -44,17 +45,16 @@ struct tale_summary {
 	char winner[32]; /* the server that responded, "" none */
 	char trigger[16];
 	char flags[64];
-	int64_t total_ns;    /* first byte to last byte, as the proxy saw it:
-				what slow.target is compared with */
+	int64_t total_ns;    /* first byte to last byte, as the proxy saw it;
+			      * compared with slow.target */
 	int64_t upstream_ns; /* of the winner, -1: not known */
 	int64_t finished_wall_ns; /* CLOCK_REALTIME */
 	enum tale_reason reason;
 	enum tale_cause cause;
 	int64_t share_ns; /* of the cause */
 	int64_t
-	    timeline_ns; /* of the timeline, until the client had all that is
-			    seen of it: the total that is shown; share_ns is
-			    part of it */
+	    timeline_ns; /* length of the timeline, to when the client had all
+			  * that was seen: the total shown; includes share_ns */
 	char verdict[STORY_TEXT];
 	bool earlier_boot; /* recorded before the machine's last start */
 };
@@ -66,7 +66,7 @@ void tale_summarise(struct tale_summary *s, const struct tale_request *r);
 
 struct tale_store_options {
 	const char *directory; /* NULL: memory; must stay */
-	const char *boot_id;   /* of now; "" not known */
+	const char *boot_id;   /* of this boot; "" not known */
 	uint64_t bytes_max;    /* of its files */
 	unsigned keep;	       /* most tales, 1 .. 65536 */
 };
@@ -78,10 +78,10 @@ int tale_store_open(
     struct tale_store **out, const struct tale_store_options *options);
 void tale_store_close(struct tale_store **sp);
 
-/* Keep a tale.  One of the same request that is there already is replaced.
- * Returns 0; -EFBIG it alone is more than a quarter of the bound (at 16 MiB and
- * above: than 2.6 MiB, which no tale is); -ENOMEM; or the negative errno of a
- * write that failed, after which the store is as before. */
+/* Keep a tale.  A kept tale of the same request is replaced.  Returns 0; -EFBIG
+ * the tale is more than a quarter of the bound (with a bound of 16 MiB or more:
+ * than 2.6 MiB, which no tale is); -ENOMEM; or the negative errno of a write
+ * that failed, after which the store is as before. */
 int tale_store_add(struct tale_store *s, const struct tale *t,
     const struct tale_summary *summary);
 
@@ -96,27 +96,27 @@ int tale_store_find(
     struct tale_store *s, const char *external_id, struct tale_summary *out);
 int tale_store_find_request(
     struct tale_store *s, uint64_t request, struct tale_summary *out);
-/* Read it, for tale_free.  Also -ENOMEM. */
+/* Read a tale; *out is freed with tale_free.  Errors as above, or -ENOMEM. */
 int tale_store_load(
     struct tale_store *s, const char *external_id, struct tale **out);
 
-/* Which tales to list: each member that is set narrows it. */
+/* Which tales to list: each member that is set leaves out others. */
 struct tale_filter {
 	int64_t since_wall_ns; /* 0: all */
 	int cause;	       /* enum tale_cause, -1: any */
 	const char *path;      /* the target's up to "?"; NULL: any */
 };
 
-/* Each tale that passes the filter, newest first, until take is false.  0 or a
- * negative errno. */
+/* Call take for each tale that passes the filter, newest first, until take
+ * returns false.  0 or a negative errno. */
 int tale_store_each(struct tale_store *s, const struct tale_filter *filter,
     bool (*take)(void *user, const struct tale_summary *one), void *user);
 
 struct tale_store_stats {
 	unsigned tales;
 	uint64_t bytes;
-	uint64_t added, dropped; /* since it was opened; dropped: the bound */
-	uint64_t corrupt;	 /* rows and files that were not a tale's */
+	uint64_t added, dropped; /* since opening; dropped: at the bound */
+	uint64_t corrupt;	 /* rows and files that Tailor did not write */
 };
-/* The figures of now. */
+/* The current figures. */
 void tale_store_stats(struct tale_store *s, struct tale_store_stats *out);

@@ -1,8 +1,8 @@
 /* elf.c: names from a file's symbol tables, by libelf.
  *
- * The file is a server's: libelf reads it (a mapping would end in SIGBUS when
- * it is cut short).  It keeps what it has read until the end, and the parts of
- * a file may overlap, so what is read is bounded in all. */
+ * The file is a server's, so libelf reads it (a mapping ends in SIGBUS if the
+ * file is cut short).  libelf keeps all that it has read until the end, and
+ * parts of a file may overlap, so the sum of all reads is bounded. */
 #include <gelf.h>
 #include <libelf.h>
 #include <stdio.h>
@@ -11,18 +11,18 @@
 
 #include "talechain/symbols/sources.h"
 
-#define TABLES_BYTES (UINT64_C(128) << 20) /* of a file's tables and names */
-#define NOTES_BYTES (UINT64_C(256) << 10)  /* of its notes */
-#define SECTIONS_MAX 4096 /* no program that was linked has so many */
+#define TABLES_BYTES (UINT64_C(128) << 20) /* all tables and names of a file */
+#define NOTES_BYTES (UINT64_C(256) << 10)  /* all notes of a file */
+#define SECTIONS_MAX 4096 /* more than any linked program has */
 #define GO_BUILD_ID 4	  /* a note's type; its owner is "Go" */
 
-/* Begin to read a file; NULL if it is none of those. */
+/* Begin to read a file; NULL if it is no 64-bit ELF file. */
 static Elf *
 file_begin(int fd)
 {
 	Elf64_Ehdr head = {0};
 
-	/* libelf keeps something for each section that the head speaks of, and
+	/* libelf allocates memory for each section that the head counts, and
 	 * takes 0 for "more than fit here". */
 	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
 	    head.e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -47,7 +47,8 @@ table_fits(Elf *elf, const GElf_Shdr *header, uint64_t *left)
 	return true;
 }
 
-/* True if an address is in a symbol, and that begins nearer than the best. */
+/* True if a symbol contains the address and begins nearer to it than the best
+ * one so far. */
 static bool
 is_better(const GElf_Sym *symbol, const struct symbol *of)
 {
@@ -87,7 +88,8 @@ table_read(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 	}
 }
 
-/* From an offset in the file to the address that its symbols use. */
+/* Change of[]->at from offsets in the file to the addresses that its symbols
+ * use. */
 static void
 offsets_move(Elf *elf, struct symbol *const *of, size_t n)
 {
@@ -131,7 +133,7 @@ symbols_of_file(int fd, struct symbol *const *of, size_t n)
 	elf_end(elf);
 }
 
-/* True if a segment of notes has the one that Go's linker writes. */
+/* True if a segment of notes has the note that Go's linker writes. */
 static bool
 notes_of_go(Elf *elf, const GElf_Phdr *p)
 {

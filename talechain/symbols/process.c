@@ -1,5 +1,5 @@
-/* process.c: names of a process's addresses: what is mapped where, and for code
- * that belongs to no file the map that its runtime wrote. */
+/* process.c: names of a process's addresses, from the files that are mapped
+ * there, or for code of no file from the map that its runtime wrote. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 
 #include "talechain/symbols/sources.h"
 
-#define LINE 4352		       /* of /proc/PID/maps, with a path */
+#define LINE 4352		       /* a line of maps, with its path */
 #define FILE_BYTES (INT64_C(1) << 30)  /* larger files have no names */
-#define MAP_BYTES (INT64_C(128) << 20) /* nor larger maps of code */
+#define MAP_BYTES (INT64_C(128) << 20) /* larger maps of code are not read */
 #define SYMBOLS_ONCE 256
 
 /* A line of /proc/PID/maps. */
@@ -35,7 +35,8 @@ mapping_read(const char *line, struct mapping *m)
 	return true;
 }
 
-/* Open a plain file of a process, as that sees it; -1: it is none. */
+/* Open a plain file by the path that a process sees; -1: it is none, too large
+ * or another user's. */
 static int
 file_open(uint32_t pid, const char *path, int64_t bytes, int64_t owner)
 {
@@ -54,7 +55,8 @@ file_open(uint32_t pid, const char *path, int64_t bytes, int64_t owner)
 	return fd;
 }
 
-/* Those of a file that is mapped; its own name where it has no symbol. */
+/* Name the symbols in one mapped file; by the file's own name where it has no
+ * symbol. */
 static void
 name_file(const struct mapping *m, struct symbol *of, size_t n)
 {
@@ -110,7 +112,8 @@ process_read(uint32_t pid, unsigned *inside, int64_t *user)
 	return found;
 }
 
-/* Those of code that a runtime made: "begin length name", in hexadecimal. */
+/* Name the symbols in code that a runtime made, from lines "begin length name",
+ * in hexadecimal. */
 static void
 name_generated(struct symbol *of, size_t n)
 {
@@ -135,7 +138,7 @@ name_generated(struct symbol *of, size_t n)
 		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %72[^\n]", &begin,
 			&length, name) != 3)
 			continue;
-		/* Later lines are of later code at the same place. */
+		/* A later line is newer code at the same place. */
 		for (size_t i = 0; i < n; i++)
 			if (of[i].generated && of[i].at >= begin &&
 			    of[i].at - begin < length)
@@ -184,7 +187,8 @@ symbols_of_runtime(uint32_t pid, char out[SYMBOL_NAME])
 	close(fd);
 }
 
-/* One line of the kernel's names: "ffffffff81000000 T name [module]". */
+/* Name symbols by one line of the kernel's: "ffffffff81000000 T name
+ * [module]". */
 static void
 kernel_line(const char *line, struct symbol *of, size_t n)
 {

@@ -1,5 +1,5 @@
-/* symbols.c: which addresses of a tale want names, what is remembered, and the
- * entries made of them. */
+/* symbols.c: which addresses of a tale need names, the names that are
+ * remembered, and the entries made from them. */
 #include "talechain/symbols/symbols.h"
 
 #include "base/array.h"
@@ -80,7 +80,7 @@ want_stack(struct wanted *w, const struct talechain_event *e)
 
 /* --- finding -------------------------------------------------------------- */
 
-/* When a process began, in ticks since the machine did; 0: it is gone. */
+/* When a process began, in ticks since boot; 0: it is gone. */
 static uint64_t
 process_began(uint32_t pid)
 {
@@ -107,8 +107,8 @@ process_began(uint32_t pid)
 	return ticks;
 }
 
-/* True if it is the same process as when the request was there: numbers are
- * used again. */
+/* True if a process that began at ticks existed already during the request:
+ * process numbers are used again. */
 static bool
 was_there(const struct tale *t, uint64_t ticks)
 {
@@ -130,7 +130,8 @@ pid_compare(const void *va, const void *vb)
 	return COMPARE(a->pid, b->pid);
 }
 
-/* Name n addresses of one process, those that are not remembered. */
+/* Name n addresses of one process; only those that are not remembered are
+ * searched. */
 static void
 find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
     bool hurry)
@@ -196,7 +197,7 @@ entry_add(struct tale *t, const struct symbol *of, unsigned piece)
 	return true;
 }
 
-/* The name of address 0, which no stack has, is that of the runtime. */
+/* Name address 0, which no stack has, after the process's runtime. */
 static void
 runtime_name(struct symbols *s, struct tale *t, uint32_t pid)
 {
@@ -213,7 +214,7 @@ runtime_name(struct symbols *s, struct tale *t, uint32_t pid)
 		entry_add(t, place, 0);
 }
 
-/* Of each process of a server that the tale has threads of. */
+/* Name the runtime of each server process that the tale has threads of. */
 static void
 runtimes_name(struct symbols *s, struct tale *t)
 {

@@ -1,20 +1,20 @@
 /* symbols.h: the names of the addresses in a tale's stacks.
  *
- * This room owns the way from an address of a process, or of the kernel, to a
+ * This folder owns the way from an address of a process, or of the kernel, to a
  * name: /proc/PID/maps, the symbol tables of the files mapped there, the map
  * that a runtime writes of the code it makes (/tmp/perf-PID.map), and
  * /proc/kallsyms.  An address means something only while its process
  * lives, so names are added to a tale as it is cut out of the stream, and are
  * kept with it.
  *
- * Address 0 has the name of a server's runtime, if that moves its work between
- * its threads (Go): they are then no evidence of what was computed for which
- * request.
+ * Address 0 has the name of a server's runtime if that runtime moves work
+ * between threads (Go): threads are then no evidence of what was computed for
+ * which request.
  *
- * A symbol is a name only for addresses within its length; what is in none has
- * the name of its file: "[libc.so.6]".  Debug files are not looked for.  What a
- * server's process has mapped or written is not trusted: files are read, never
- * mapped, and bounded.
+ * A symbol is a name only for addresses within its length; an address in no
+ * symbol gets the name of its file: "[libc.so.6]".  Debug files are not looked
+ * for.  What a server's process has mapped or written is not trusted: files are
+ * read, never mapped, and bounded.
  *
  * Cost: 4 ms of CPU for a file with 58,000 symbols, 50 ms for the kernel's
  * 122,000, once for each address: the last 4096 are remembered.  Blocks; for
@@ -27,14 +27,14 @@ struct symbols;
 
 /*
  *   kallsyms  a descriptor of /proc/kallsyms, opened with the privilege to see
- *             addresses; becomes the result's; -1: the kernel has no names
+ *             addresses; *out owns it; -1: the kernel has no names
  * Returns 0 or -ENOMEM, and then kallsyms is closed, too.
  */
 int symbols_new(struct symbols **out, int kallsyms);
 void symbols_free(struct symbols **sp);
 
-/* Add SYMBOL entries to a tale that was just sliced.  What cannot be found has
- * none; at most SYMBOLS_TALE addresses are looked at.
- *   hurry  a client waits: names of the kernel only if they are remembered */
+/* Add SYMBOL entries to a tale that was just sliced.  An address that cannot be
+ * found gets none; at most SYMBOLS_TALE are looked up.
+ *   hurry  a client waits: use kernel names only if they are remembered */
 #define SYMBOLS_TALE 256
 void symbols_name(struct symbols *s, struct tale *t, bool hurry);

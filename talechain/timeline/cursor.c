@@ -1,11 +1,11 @@
 /* cursor.c: the observer's end of one channel.
  *
- * Reads only the next slot.  While there is nothing new that is one load from
- * one cache line; head is read only after having been overtaken or when a slot
- * stays half-written.  The channel's memory belongs to another process that
- * may be broken or malicious: its header is judged from one copy, slots are
- * copied before they are used, and no value from it is used as an address or a
- * loop bound.  ring.h has the rules of the ring. */
+ * A call reads only the next slot: one load from one cache line while there is
+ * nothing new.  head is read only after the reader was overtaken, or when a
+ * slot stays half-written.  The channel's memory belongs to another process
+ * that may be broken or malicious: its header is judged from one copy, slots
+ * are copied before they are used, and no value from it is used as an address
+ * or a loop bound.  ring.h has the rules of the ring. */
 #include "talechain/timeline/cursor.h"
 
 #include "talechain/timeline/ring.h"
@@ -27,7 +27,7 @@ talechain_cursor_init(struct talechain_cursor *c,
 	if (bytes < TALECHAIN_HEADER_BYTES ||
 	    __atomic_load_n(&channel->ready, __ATOMIC_ACQUIRE) != 1)
 		return -EPROTO;
-	/* One load of each: what is checked is what is used. */
+	/* Load each once, so that the values checked are those used. */
 	header.magic = __atomic_load_n(&channel->magic, __ATOMIC_RELAXED);
 	header.abi_major =
 	    __atomic_load_n(&channel->abi_major, __ATOMIC_RELAXED);
@@ -68,9 +68,10 @@ cursor_reject(struct talechain_cursor *c, uint64_t value)
 	c->refused = value;
 }
 
-/* The next slot is half-written.  Give it up if head moved beyond it long ago
- * (its writer, or a nested one, went on).  A writer that was merely preempted
- * in mid-slot delays only its own ring, so wait for it.
+/* The next slot is half-written.  Give it up if it has been so for
+ * CURSOR_BUSY_NS and head is beyond it (its writer, or a nested one, went on).
+ * A writer that was merely preempted in mid-slot delays only its own ring, so
+ * wait for it.
  *
  * The order matters: a reader that sees head beyond the next event also sees
  * this one complete, if it ever was.  So the slot is loaded again after head;
@@ -98,7 +99,8 @@ cursor_abandon(struct talechain_cursor *c, struct instant now)
 	return true;
 }
 
-/* Overtaken: go on where the ring is safe again. */
+/* Go on where the ring is safe again after the reader was overtaken.  Returns
+ * the number of events lost. */
 static uint64_t
 cursor_skip(struct talechain_cursor *c, uint64_t seq)
 {

@@ -14,9 +14,9 @@ struct talechain_cursor {
 	const struct talechain_event *slot;
 	uint64_t next, mask;
 	uint64_t taken, lost, torn, abandoned; /* counters */
-	uint64_t busy_since_ns;		       /* slot next seen half-written */
-	uint64_t rejected; /* impossible sequence numbers or heads seen */
-	uint64_t refused;  /* the last of them */
+	uint64_t busy_since_ns; /* slot next first seen half-written */
+	uint64_t rejected;	/* impossible sequence numbers or heads seen */
+	uint64_t refused;	/* value of the last of them */
 };
 
 /* Start reading a mapped channel at its oldest event; what its ring has
@@ -45,7 +45,7 @@ enum talechain_take {
 enum talechain_take talechain_take(struct talechain_cursor *c,
     struct talechain_event *out, uint64_t *lost, struct instant now);
 
-/* The writer is gone and talechain_take has returned NONE: count what it had
- * begun and never finished as abandoned.  Returns how many that were (0 or 1
+/* The writer is gone and talechain_take has returned NONE: count the events
+ * that it began and never finished as abandoned.  Returns their number (0 or 1
  * for an honest single writer). */
 uint64_t talechain_cursor_end(struct talechain_cursor *c);

@@ -1,10 +1,10 @@
 /* reader.c: following the timeline stream.
  *
- * A reader maps the file read-only and keeps its own position; the writer
- * does not know it exists.  The file is hostile input: its header is judged
- * from one copy made with pread, the size of the file is checked against it
- * before mapping, and slots are copied before they are used (ring.h).  If it
- * is cut later it reads as zeros (sigbus_guard.h). */
+ * A reader maps the file read-only and keeps its own position, unknown to the
+ * writer.  The file is hostile input: its header is judged from one copy made
+ * with pread, the size of the file is checked against that copy before mapping,
+ * and slots are copied before they are used (ring.h).  If the file is cut
+ * later, the missing part reads as zeros (sigbus_guard.h). */
 #include "talechain/timeline/timeline.h"
 
 #include <errno.h>
@@ -18,7 +18,8 @@
 #include "talechain/timeline/layout.h"
 #include "talechain/timeline/ring.h"
 
-/* A read passes at most this many torn copies before it says "none". */
+/* A read passes at most this many torn copies before it returns
+ * TIMELINE_READ_NONE. */
 #define READER_TURNS 8
 
 struct timeline_reader {
@@ -26,7 +27,7 @@ struct timeline_reader {
 	const struct timeline_slot *slot;
 	uint64_t next, mask;
 	size_t bytes; /* of our own mapping; 0: borrowed from the writer */
-	uint32_t cut; /* the file is shorter than the mapping */
+	uint32_t cut; /* not 0: the file was cut */
 	struct timeline_about about;
 };
 
@@ -92,8 +93,7 @@ timeline_reader_is_cut(const struct timeline_reader *r)
 	return __atomic_load_n(&r->cut, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* True if the newest slot is as the head says: it is complete, or a later one
- * is in its place. */
+/* True if the slot before head is complete, or holds a later event. */
 static bool
 head_is_true(const struct timeline_reader *r)
 {
@@ -114,7 +114,8 @@ timeline_reader_from(struct timeline_reader **out, struct timeline *t)
 	return 0;
 }
 
-/* *bytes: the whole file, because hugetlbfs unmaps only whole huge pages. */
+/* Read and check the header.  *bytes receives the size of the whole file,
+ * because hugetlbfs unmaps only whole huge pages. */
 static int
 header_check(int fd, struct timeline_header *h, size_t *bytes)
 {

@@ -2,9 +2,9 @@
  *
  * Channels and the timeline stream are the same kind of ring: entry i lies in
  * slot i mod slots, whose first word is 2*i+1 while it is being written and
- * 2*i+2 once it is complete.  Here is the reader's half that both share:
- * judging a sequence number, copying a slot so that a torn copy is noticed,
- * and where to go on after having been overtaken.  Private to this room.
+ * 2*i+2 once it is complete.  This file has the reader's half for both: judging
+ * a sequence number, copying a slot so that a torn copy is noticed, and where
+ * to go on after the reader was overtaken.  Private to this folder.
  *
  * Nothing read from a ring is trusted.  A sequence number can only move the
  * reader forward, by at most RING_JUMP_MAX, and only if it belongs to the
@@ -64,7 +64,7 @@ ring_judge(uint64_t seq, uint64_t next, uint64_t slots)
 
 /* Where to go on after RING_LAPPED: a quarter of the ring behind the oldest
  * entry, so as not to be overtaken again at once.  The slot holds entry i, so
- * an honest head is within i+1 .. i+slots; any other is bent into that. */
+ * an honest head is within i+1 .. i+slots; any other is clamped to that. */
 static inline uint64_t
 ring_resume(uint64_t seq, uint64_t head, uint64_t slots)
 {
@@ -77,15 +77,15 @@ ring_resume(uint64_t seq, uint64_t head, uint64_t slots)
 	return head - slots + slots / 4;
 }
 
-/* The sequence number of a slot, to be judged. */
+/* The sequence number of a slot, for ring_judge. */
 static inline uint64_t
 ring_seq(const void *slot)
 {
 	return __atomic_load_n((const RING_WORD *)slot, __ATOMIC_ACQUIRE);
 }
 
-/* Copy a slot of n words whose sequence number was seq.  False: the writer came
- * by meanwhile and out is worthless. */
+/* Copy a slot of n words whose sequence number was seq.  False: the writer
+ * changed it meanwhile, and out is undefined. */
 static inline bool
 ring_copy(uint64_t *out, const void *slot, size_t n, uint64_t seq)
 {

@@ -4,11 +4,11 @@
  * (ring.h).  The file is prepared under another name and linked into place,
  * so a reader sees either a whole stream or the one before.  Its writer keeps
  * it locked: a file without a lock was left by a writer that is gone, and is
- * replaced; one with a lock stays.  The lock is one for writing (F_OFD_SETLK),
- * for which a file must be open for writing: no other user can hold it.  Where
- * another user has put a file, or keeps ours from being locked, the stream
- * stays under the name that it was prepared under.  Memory is allocated and
- * mapped once; appending is a dozen stores.  Nothing survives a reboot. */
+ * replaced; a locked file stays.  The lock is a write lock (F_OFD_SETLK), which
+ * needs a descriptor open for writing: no other user can hold it.  If another
+ * user has put a file at path, or prevents our lock, the stream keeps the name
+ * that it was prepared under.  Memory is allocated and mapped once; appending
+ * is a dozen stores.  Nothing survives a reboot. */
 #include "talechain/timeline/timeline.h"
 
 #include <assert.h>
@@ -22,18 +22,18 @@
 #include "talechain/timeline/layout.h"
 #include "talechain/timeline/ring.h"
 
-#define PLACE_TRIES 8 /* of several that start at the same moment */
+#define PLACE_TRIES 8 /* tries, if several start at once */
 
 static uint64_t
 generation_make(void)
 {
-	/* Wall time: differs from any earlier stream's, also across boots. */
+	/* Wall time differs for each stream, also across boots. */
 	return (uint64_t)instant_wall_now_ns();
 }
 
-/* Give fd its size for good.  On tmpfs this also takes the memory now, so that
- * a full file system is an error here and no SIGBUS later.  hugetlbfs wants
- * whole huge pages: *bytes is rounded up. */
+/* Give fd its final size.  On tmpfs this also allocates the memory, so that a
+ * full file system is an error here and no SIGBUS later.  hugetlbfs needs whole
+ * huge pages: *bytes is rounded up. */
 static int
 stream_size_set(int fd, size_t *bytes)
 {
@@ -99,7 +99,7 @@ stream_anonymous(struct timeline *t, unsigned slot_log2)
 	return err;
 }
 
-/* True if path still is the file that fd is. */
+/* True if path still names the file of fd. */
 static bool
 is_file(const char *path, int fd)
 {
@@ -109,8 +109,8 @@ is_file(const char *path, int fd)
 	       at.st_dev == of.st_dev && at.st_ino == of.st_ino;
 }
 
-/* Lock the whole file.  0, -EBUSY: a writer has; -EPERM: only readers have; or
- * another negative errno. */
+/* Lock the whole file.  0; -EBUSY: a writer holds a lock; -EPERM: only readers
+ * hold one; or another negative errno. */
 static int
 stream_lock(int fd)
 {
@@ -120,13 +120,13 @@ stream_lock(int fd)
 		return 0;
 	if (errno != EAGAIN && errno != EACCES)
 		return -errno;
-	lock.l_type = F_RDLCK; /* which writers alone exclude */
+	lock.l_type = F_RDLCK; /* excluded only by a writer's lock */
 	if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
 		return -errno;
 	return lock.l_type == F_WRLCK ? -EBUSY : -EPERM;
 }
 
-/* Open what is at path, if it is a plain file of ours.  -EPERM: it is another
+/* Open the file at path if it is a plain file of ours.  -EPERM: it is another
  * user's. */
 static int
 stream_open(const char *path)
@@ -148,8 +148,8 @@ stream_open(const char *path)
 	return -EPERM;
 }
 
-/* Remove what a writer that is gone left at path.  0: there may be room now;
- * -EBUSY: its writer lives; -EPERM: it is not ours; or another negative
+/* Remove a file that a writer that is gone left at path.  0: path may be free
+ * now; -EBUSY: its writer lives; -EPERM: it is not ours; or another negative
  * errno. */
 static int
 stream_clear(const char *path)
@@ -164,15 +164,16 @@ stream_clear(const char *path)
 	if (fd < 0)
 		return fd;
 	err = stream_lock(fd);
-	/* Two may find it at the same time: the second then has the lock of a
-	 * file that the first has removed already. */
+	/* Two processes may find the file at the same time: the second then has
+	 * the lock of a file that the first has removed already. */
 	if (err == 0 && is_file(path, fd) && unlink(path) < 0)
 		err = -errno;
 	close(fd);
 	return err;
 }
 
-/* Give the finished stream its name, for which others may try as well. */
+/* Link the finished stream to its path, for which other processes may
+ * compete. */
 static int
 stream_place(const char *draft, const char *path)
 {
@@ -190,7 +191,7 @@ stream_place(const char *draft, const char *path)
 static int
 stream_file(struct timeline *t, unsigned slot_log2)
 {
-	uint64_t number; /* so that no other user has taken the name */
+	uint64_t number; /* random: no other user can take the name */
 	char *draft;
 	int err;
 
@@ -291,7 +292,7 @@ timeline_free(struct timeline **tp)
 	*tp = NULL;
 	if (t == NULL)
 		return;
-	/* Another may be there if ours was removed. */
+	/* Another stream may be there if ours was removed. */
 	if (t->path != NULL && is_file(t->path, t->fd))
 		unlink(t->path);
 	munmap(t->header, t->bytes);

@@ -1,7 +1,7 @@
 /* timeline.h: the timeline stream: all events in one order, in shared memory.
  *
- * This room owns the two rings that events go through: channels, of which it
- * has the reading end (cursor.h), and the stream, into which the observer
+ * This folder owns the two rings that events go through: the channels, of which
+ * it has the reader's side (cursor.h), and the stream, into which the observer
  * copies every event in the order in which it reads them.  The observer is
  * the stream's only writer and never waits for a reader.  Any process may map
  * the stream read-only and follow it; a reader that is overtaken knows how
@@ -37,10 +37,10 @@ struct timeline;	/* the writer's end, opaque */
 struct timeline_reader; /* a reader's end, opaque */
 
 /* Make a stream of 1 << slot_log2 slots (10 .. 24).
- *   path  a file in a memory file system (tmpfs, ramfs, hugetlbfs) to make it
- *         under (mode 0640; one that a writer left that is gone is replaced),
- *         or NULL for an anonymous one.  Where another user has put a file,
- *         it is made beside it (timeline_path).
+ *   path  of the file to make (mode 0640), in a memory file system (tmpfs,
+ *         ramfs, hugetlbfs); NULL: anonymous.  A file of a writer that is
+ *         gone is replaced; beside a file of another user the stream is made
+ *         under another name (timeline_path).
  * Returns 0, -EINVAL, -ENOMEM, -EBUSY (the stream at path has a writer that
  * runs: see timeline_owner), -EMEDIUMTYPE (path is on a disk file system:
  * a store to such a mapping can block for hundreds of milliseconds) or
@@ -50,7 +50,8 @@ struct timeline_reader; /* a reader's end, opaque */
 int timeline_new(struct timeline **out, const char *path, unsigned slot_log2);
 void timeline_free(struct timeline **tp);
 
-/* Where it is: path, or path with a random ending; NULL: anonymous. */
+/* The stream's path: the one given, or that with a random ending; NULL:
+ * anonymous. */
 const char *timeline_path(const struct timeline *t);
 
 /* The process that made the stream at path, as it wrote there; 0: unknown. */
@@ -73,16 +74,16 @@ uint64_t timeline_position(const struct timeline *t);
  * timeline_reader_close; before timeline_free if made by _from.
  *
  * The file is hostile input: no value in it makes the reader leave the
- * mapping, loop or wait.  If it is cut after it was mapped, what is missing
- * reads as never written, and timeline_reader_is_cut().  Only Tailor's own user
- * can do that (mode 0640); it would end the writer by SIGBUS.  Tailor never
- * does: a new Tailor makes a new file. */
+ * mapping, loop or wait.  If the file is cut after it was mapped, the missing
+ * part reads as never written, and timeline_reader_is_cut() returns true.  Only
+ * Tailor's own user can cut it (mode 0640), and SIGBUS then ends the writer.
+ * Tailor never does: a new Tailor makes a new file. */
 int timeline_reader_open(struct timeline_reader **out, const char *path);
 int timeline_reader_from(struct timeline_reader **out, struct timeline *t);
 void timeline_reader_close(struct timeline_reader **rp);
 bool timeline_reader_is_cut(const struct timeline_reader *r);
 
-/* A stream's header; generation differs between a stream and the next. */
+/* A stream's header. */
 struct timeline_about {
 	uint64_t generation; /* different for every stream made */
 	struct instant start;
@@ -106,7 +107,7 @@ enum timeline_read timeline_read(
     struct timeline_reader *r, struct timeline_slot *out, uint64_t *lost);
 
 /* Go to a position, clamped to what still exists and is not about to be
- * overwritten (a sixteenth of the ring).  Returns the new one. */
+ * overwritten (a sixteenth of the ring).  Returns the new position. */
 uint64_t timeline_seek(struct timeline_reader *r, uint64_t position);
 
 /* The reader's own position, and the writer's. */
