@@ -46,12 +46,12 @@ struct tale_client {
 	bool same_host; /* boot ids equal: clocks are one */
 };
 
-/* A request's events in order of time.  Holds what happened to the request
- * itself and what happened meanwhile to the servers that worked on it.
+/* A request's events in order of time: what happened to the request itself, and
+ * meanwhile to the servers that worked on it.
  *
- * An event's own stamp comes from its writer.  One that cannot be true (after
- * it was read, or a minute before) is shown as such, and sorted by the moment
- * the observer read it. */
+ * An event's stamp comes from its writer.  A stamp that cannot be true (later
+ * than its reading, or a minute earlier) is marked doubtful, and the event is
+ * sorted by the moment at which the observer read it. */
 struct tale;		 /* opaque */
 struct tale_checkpoints; /* opaque */
 
@@ -98,13 +98,13 @@ int tale_checkpoints_new(
 void tale_checkpoints_free(struct tale_checkpoints **cp);
 size_t tale_checkpoints_bytes(void); /* of memory */
 
-/* Of a tale; what is returned lives as long as the tale does. */
+/* The request of a tale; the pointer is valid as long as the tale. */
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
-struct instant tale_begun(const struct tale *t); /* what the timeline shows */
-/* True if the observer had read the proxy's last event of a finished request;
- * if not, it was late, and slicing again a little later finds more. */
+struct instant tale_begun(const struct tale *t); /* begin of the timeline */
+/* True if a tale has the last event of its request, or the request has not
+ * finished.  False: the observer was late; slice again a little later. */
 bool tale_whole(const struct tale *t);
-/* True if the client had read the response, as far as events show that: if not,
- * slicing again later finds more. */
+/* True if the client has read the response, or no event can show that.  False:
+ * slice again later. */
 bool tale_read(const struct tale *t);
