@@ -16,12 +16,12 @@
 #include "talechain/tale/slice.h"
 
 #define RATES_MAX (TALE_EVENTS_MAX / 8)
-#define REST_NS (10 * NS_PER_S) /* a client's reading is followed so long */
+#define REST_NS (10 * NS_PER_S) /* a client's reading is followed this long */
 #define RATE_LATE_NS (25 * NS_PER_MS) /* a period ends after the request */
-#define RATE_RECENT_NS NS_PER_S	      /* no longer: there are no rates */
+#define RATE_RECENT_NS NS_PER_S	      /* older ones: rates are not recorded */
 #define SWEEP_SLOTS 64 /* of one sweep, which may not be in order */
 
-/* An event of one of the request's servers. */
+/* Take an event of a server, or note it if it is from before the window. */
 static int
 slice_server(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -32,7 +32,8 @@ slice_server(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* How fast a server of the request went, or a CPU: over any of its time. */
+/* Take a RATE event of a server of the request, or of a CPU, if its period and
+ * the request overlap. */
 static int
 slice_rate(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -60,8 +61,8 @@ slice_late(const struct slicer *s, const struct timeline_slot *slot)
 	       slot->read_ns > s->to.ns;
 }
 
-/* Of a server that did not have the request this is of interest: a pause that
- * the request did not meet. */
+/* True if an event is of a collection.  These are taken for the other server,
+ * too: a pause that the request did not meet. */
 static bool
 is_collection(const struct talechain_event *e)
 {
@@ -70,7 +71,7 @@ is_collection(const struct talechain_event *e)
 	       e->arg[1] == HAZARD_GC;
 }
 
-/* Judge one slot of the stream. */
+/* Take one slot of the stream if it concerns the request. */
 static int
 slice_slot(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -125,7 +126,8 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* We were overtaken while slicing: what of the request is gone with it. */
+/* Count the request's slots among those that were overwritten before we read
+ * them. */
 static void
 slice_lost(struct slicer *s, uint64_t from, uint64_t to)
 {
@@ -229,8 +231,8 @@ request_copy(struct tale_request *out, const struct tale_request *in)
 	}
 }
 
-/* True if a pause of a server was open as the window began.  What has been
- * open for longer than that may have ended unseen. */
+/* True if a pause of a server was open as the window began.  A pause that began
+ * more than TALE_LOOKBACK_SLOTS before may have ended unseen. */
 static bool
 is_open(const struct slicer *s, const struct timeline_slot *open, int server)
 {
@@ -240,7 +242,7 @@ is_open(const struct slicer *s, const struct timeline_slot *open, int server)
 	       position + TALE_LOOKBACK_SLOTS >= s->begin;
 }
 
-/* Pauses from before the window that never ended belong to it. */
+/* Take the pauses that began before the window and have not ended. */
 static int
 slice_open_add(struct slicer *s)
 {
@@ -265,8 +267,9 @@ slice_open_add(struct slicer *s)
 	return err;
 }
 
-/* The first slot that may touch the window: one that was read when it began.
- * The stream is in the order of reading, but for the slots of one sweep. */
+/* The position of the first slot that was read after the window's begin, less
+ * SWEEP_SLOTS.  The stream is in the order of reading, but for one sweep's
+ * slots. */
 static uint64_t
 slice_begin(struct slicer *s)
 {
@@ -337,8 +340,8 @@ slice_all(struct slicer *s)
 	return err;
 }
 
-/* Once all is given to the kernel a slow client still has to read it: the rest
- * of its connection's events, as far as they are there. */
+/* Take the later events of the client's connection, as far as they are there: a
+ * slow client still reads when Tailor has given all to the kernel. */
 static int
 slice_client(struct slicer *s)
 {

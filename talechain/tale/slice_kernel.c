@@ -15,7 +15,7 @@
 #define FLOW_PAST_NS NS_PER_S
 #define TAILOR (-1)
 #define WAKERS_DEEP 8 /* threads, each of which woke the next */
-#define PASSED_LEAST_NS (200 * NS_PER_US) /* shorter waits need no name */
+#define PASSED_LEAST_NS (200 * NS_PER_US) /* shorter waits are not named */
 
 static bool
 is_flow(unsigned type)
@@ -48,7 +48,7 @@ thread_add(struct tale *t, uint32_t tid, uint32_t pid, int attempt)
 	t->thread[t->threads++] = (struct tale_thread){tid, pid, attempt};
 }
 
-/* Events of Tailor and the applications name their thread. */
+/* Learn the thread of an event of Tailor or an application, and sockets. */
 static void
 learn_thread(struct tale *t, const struct timeline_slot *slot)
 {
@@ -130,7 +130,8 @@ is_use(const struct tale *t, int i, const struct timeline_slot *slot)
 		       attempt_of_socket((enum tale_socket)i));
 }
 
-/* True if an event is of the other end of one of our sockets. */
+/* Learn from an event of the other end of one of our sockets: that end's
+ * cookie, and the threads that use it. */
 static void
 learn_peer(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -202,7 +203,8 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* A thread takes part as one of a server's does that woke it, or it woke. */
+/* Add a thread that woke, or was woken by, a server's thread that takes
+ * part. */
 static void
 learn_woken(
     struct tale *t, const struct tale_thread *other, uint32_t tid, uint32_t pid)
@@ -226,8 +228,8 @@ slice_learned(struct slicer *s)
 			thread_add(
 			    t, s->caller[i].tid, s->caller[i].pid, attempt);
 	}
-	/* Threads that woke one that reads requests took part, as the one that
-	 * accepts its connections does; and those that woke these. */
+	/* Threads that woke a thread that reads requests took part, as one that
+	 * accepts connections does; so did threads that woke these. */
 	for (unsigned depth = 0; depth < WAKERS_DEEP && t->threads > known;
 	     depth++)
 		for (known = t->threads, i = 0; i < s->wakes; i++) {
@@ -236,7 +238,8 @@ slice_learned(struct slicer *s)
 				learn_woken(
 				    t, thread, s->wake[i].from, s->wake[i].pid);
 		}
-	/* Threads these woke took part, and threads those woke, and so on. */
+	/* Threads that any of these woke took part; so did threads that they
+	 * woke, and so on. */
 	do {
 		before = t->threads;
 		for (i = 0; i < s->wakes; i++)
@@ -258,7 +261,7 @@ slice_flow_begin(const struct slicer *s)
 	return begin < s->begin ? begin : s->begin;
 }
 
-/* Bytes of another request on the same connection, after this one. */
+/* True if an event has bytes of the next request on the same connection. */
 static bool
 is_next_request(const struct tale *t, int i, const struct talechain_event *e)
 {
@@ -313,7 +316,8 @@ slice_rest(struct slicer *s, const struct timeline_slot *slot)
 	return s->rest_over ? 0 : slice_add(s, slot);
 }
 
-/* A softirq that brought a segment of ours, or held up one of our threads. */
+/* Take a softirq that brought a segment of ours, or held up one of our
+ * threads. */
 static int
 take_softirq(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -327,8 +331,8 @@ take_softirq(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* Take the last switches of a CPU while the thread that gets it now was ready,
- * if that took long. */
+/* Take the last switches of a CPU during the wait of the thread that gets it
+ * now, if that wait was long. */
 static int
 take_passed(struct slicer *s, const struct talechain_event *e)
 {
@@ -373,7 +377,7 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 	return err < 0 ? err : slice_add(s, slot);
 }
 
-/* True if a small fault follows another, or others, of its size at once. */
+/* True if a small fault follows at once another of its size, or several. */
 static bool
 fault_follows(const struct tale_entry *last, const struct talechain_event *e)
 {
@@ -453,8 +457,8 @@ slice_left(struct slicer *s)
 			thread[i].tid, &slot) ||
 		    preempted(&slot.event))
 			continue;
-		/* The thread that ran next would seem to run until the
-		 * window. */
+		/* Remove the next thread from the event: nothing shows how long
+		 * it ran. */
 		slot.event.arg[0] =
 		    (uint64_t)slot.event.pid << 32 | slot.event.tid;
 		slot.event.arg[1] = slot.event.arg[2] = 0;

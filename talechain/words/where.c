@@ -8,7 +8,7 @@
 
 #define ALL 99 /* percent: as good as all of it */
 
-/* The piece of a claim that one of them was copied from. */
+/* The segment of a claim, which must be in ex->segment_claim. */
 static const struct story_segment *
 piece_of(const struct explainer *ex, const struct claim *c)
 {
