@@ -299,8 +299,8 @@ enum talechain_cause {
 #undef TALECHAIN_X
 };
 
-/* Quantities of RATE: symbol, number, name, what one unit of count / base is
- * worth, and the unit of the product.  A number keeps its meaning for ever. */
+/* Quantities of RATE: symbol, number, name, the factor for count / base, and
+ * the unit of the product.  A number keeps its meaning for ever. */
 #define TALECHAIN_RATES(X)                                             \
 	X(IPC, 1, "ipc", 1, "instructions per cycle")                  \
 	X(CLOCK, 2, "clock", 1, "of the nominal clock") /* of a CPU */ \
@@ -625,7 +625,7 @@ talechain_init(struct talechain_channel *channel, unsigned slot_log2,
 }
 
 /* Become the writer of a channel that is already mapped.  The caller keeps the
- * mapping; talechain_close() will not unmap it (bytes stays 0). */
+ * mapping: talechain_close() does not unmap it (bytes stays 0). */
 static inline void
 talechain_attach(
     struct talechain *tc, struct talechain_channel *channel, unsigned slot_log2)

@@ -17,8 +17,8 @@ const enum claim_rank pause_ranks[] = {
 #undef HAZARD_X
 };
 
-/* The process that had an attempt: that of the thread that read the request,
- * else the one of all threads that took part; 0: they are of several. */
+/* The process that had an attempt: that of the thread that read the request or,
+ * if not known, that of all its threads; 0: these are of several. */
 static uint32_t
 process_of(const struct explainer *ex, int attempt)
 {
@@ -39,8 +39,8 @@ process_of(const struct explainer *ex, int attempt)
 	return pid;
 }
 
-/* When a stop was over: as its last thread was woken.  The hazard ends later,
- * when a thread has a CPU again, and that wait is no stop. */
+/* When a stop was over: when its last thread was woken.  The hazard ends later,
+ * when a thread has a CPU again; the wait for that CPU is no stop. */
 static int64_t
 stop_end(const struct explainer *ex, int attempt, const struct claim *c)
 {
@@ -96,8 +96,8 @@ cause_pauses(struct explainer *ex, int attempt)
 	}
 }
 
-/* Cut a stop to when a thread of the process does not run, by a run of it
- * before or after the stop. */
+/* Cut a stop to exclude a run, before or after it, of a thread of the
+ * process. */
 static void
 stop_cut(struct claim *c, const struct thread_interval *run, bool before)
 {
@@ -199,7 +199,7 @@ cause_classes(struct explainer *ex, int attempt)
 	    .rank = RANK_CLASSES,
 	    .attempt = attempt,
 	    .cpu = -1,
-	    .likely = true, /* of the whole JVM, not of this request */
+	    .likely = true, /* the rate is of the whole JVM */
 	};
 
 	for (size_t i = 0; i < ex->t->entries; i++) {

@@ -1,10 +1,9 @@
 /* cause_peer.c: a thread that slept until another one of its process woke it.
  *
- * If the sleep was for a lock (waits.c), the thread that ended it held the
- * lock, before it the thread that had woken that one, and so on.  If not, the
- * sleeper waited for what the last thread of a chain of such waits did
- * (root.c): if that thread received from elsewhere, or keeps timers, there was
- * no lock. */
+ * If the sleep was for a lock (waits.c), the waker held the lock; before the
+ * waker, the thread that had woken the waker held it, and so on.  If not, the
+ * sleeper waited for what the last thread of a chain of waits did (root.c): if
+ * that thread received from elsewhere, or keeps timers, there was no lock. */
 #include "talechain/claims/explainer.h"
 
 #define TURNS_MAX 200 /* holders of a lock, one after the other */
@@ -48,8 +47,8 @@ claim_turns(const struct thread_walk *w, const struct thread_interval *p,
 	claim_add(w->ex, &c);
 }
 
-/* The call by which a chain's last thread received from elsewhere before the
- * wait ended, if it slept for that call half of the time or more; else NULL. */
+/* The call by which a chain's last thread received from elsewhere, if the
+ * thread slept for these bytes for half of the time or more; else NULL. */
 static const struct talechain_event *
 handed_over(const struct thread_walk *w, const struct root *r)
 {

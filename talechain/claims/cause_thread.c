@@ -1,7 +1,7 @@
 /* cause_thread.c: from what a thread did to why the request waited.
  *
- * A thread that ran was at work; one that was ready waited for a CPU.  One that
- * slept until a thread of its process woke it waited for that thread
+ * A thread that ran was at work; a ready thread waited for a CPU.  A thread
+ * that slept until another thread of its process woke it waited for the waker
  * (cause_peer.c). */
 
 #include "base/array.h"
@@ -192,8 +192,8 @@ claim_sleep(const struct thread_walk *w, const struct thread_interval *p,
 		claim_asleep(w, p, c);
 }
 
-/* Set in a claim the fault, reclaim or softirq that held up a thread on its
- * CPU, by an event; false: the event is of none. */
+/* Read into a claim the fault, reclaim or softirq of an event, which held up a
+ * thread on its CPU.  False: the event is none of these. */
 static bool
 held_up(const struct talechain_event *v, struct claim *c)
 {
@@ -267,7 +267,8 @@ claim_kept_off(struct claim *c)
 	c->note = "was runnable and its CPU idle (a CPU quota does that)";
 }
 
-/* Claim a ready thread's wait: its CPU ran another thread, or left idle. */
+/* Claim a ready thread's wait: its CPU ran another thread, or first had to
+ * leave idle. */
 static void
 claim_ready(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)

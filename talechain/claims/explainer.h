@@ -1,4 +1,4 @@
-/* explainer.h: from a tale to claims, and what their rooms share.
+/* explainer.h: the steps from a tale to claims, and their types.
  *
  *   tale -> chain (tale/chain.h): where the request was, when
  *        -> threads (threads.c, waits.c): what each thread did

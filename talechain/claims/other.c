@@ -102,7 +102,7 @@ other_is_with(const struct explainer *ex, int attempt, uint32_t tid, int64_t ns)
 	return false;
 }
 
-/* Until when a thread works on what it received: its next call, or sleep. */
+/* When a thread's work on what it received ends: at its next call, or sleep. */
 static int64_t
 worked_until(const struct explainer *ex, uint32_t tid, size_t got)
 {
@@ -228,8 +228,8 @@ cause_other(struct explainer *ex, int attempt, uint32_t tid)
 	}
 }
 
-/* True if a thread was idle right after a moment, until another of its process
- * woke it. */
+/* True if a thread, right after a moment, was idle until another thread of its
+ * process woke it. */
 static bool
 is_idle_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 {

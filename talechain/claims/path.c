@@ -11,10 +11,9 @@
  * are in TCP), or as not explained if its ends leave that open. */
 #include "talechain/claims/explainer.h"
 
-/* A request that is read in one piece takes no longer to read. */
+/* Reading a request in one piece takes no longer than this. */
 #define READ_ONCE_NS (100 * NS_PER_US)
-/* Choosing a server takes less; if it takes longer, the request waits for
- * one. */
+/* Choosing a server takes less than this; more is a wait for a server. */
 #define CHOICE_NS NS_PER_MS
 #define SUMS_MAX 1000	  /* sums of one attempt */
 #define RESPONSES_MAX 200 /* legs to responses to other requests */
@@ -104,7 +103,7 @@ leg_proxy(struct explainer *ex, int64_t end, const struct claim *like)
 		leg_thread(ex, *like, ex->chain.proxy_tid);
 }
 
-/* From the client's schedule until Tailor has the request. */
+/* Make the legs from the client's schedule until Tailor has the request. */
 static void
 path_in(struct explainer *ex)
 {
@@ -194,7 +193,7 @@ path_unserved(struct explainer *ex)
 	leg_proxy(ex, c->finished, &own);
 }
 
-/* From Tailor's receipt of the request to its first attempt. */
+/* Make the legs from Tailor's receipt of the request to its first attempt. */
 static void
 path_queue(struct explainer *ex, int i)
 {
@@ -213,7 +212,8 @@ path_queue(struct explainer *ex, int i)
 	leg_to(ex, a->written, &connect);
 }
 
-/* Attempts that were never written, and the waits between them. */
+/* Make the legs of attempts that were never written, and of the waits between
+ * them. */
 static void
 path_unwritten(struct explainer *ex)
 {
@@ -262,7 +262,7 @@ claim_server(struct explainer *ex, int i)
 	cause_pauses(ex, i);
 }
 
-/* The legs in which the server's threads had the request.
+/* Make the legs in which the server's threads had the request.
  *   out  the leg before; likely if its end was not seen, as with an accept that
  *        the server's socket defers */
 static void
@@ -308,8 +308,8 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 	claim_server(ex, i);
 }
 
-/* From the last byte of a response at Tailor until its server closes the
- * connection, where Tailor waits for that, too. */
+/* Make the legs from the last byte of a response at Tailor until its server
+ * closes the connection, where Tailor waits for that, too. */
 static void
 path_close(struct explainer *ex, int i)
 {
@@ -341,8 +341,9 @@ path_close(struct explainer *ex, int i)
 	leg_to(ex, a->fin, &in);
 }
 
-/* From Tailor's choice until a server's thread began to read, by its sums. On
- * one machine sent bytes arrive at once, unless softirqs are late. */
+/* Make the legs from Tailor's choice until a server's thread began to read, by
+ * its sums.  On one machine sent bytes arrive at once, unless softirqs are
+ * late. */
 static void
 path_to_sums(struct explainer *ex, int i, const struct epoch_sums *sums,
     int64_t chosen, const struct claim *open)
@@ -361,7 +362,7 @@ path_to_sums(struct explainer *ex, int i, const struct epoch_sums *sums,
 		claim_server(ex, i);
 }
 
-/* The time at a server while the kernel's events were paused, by its sums: legs
+/* Make the legs at a server while the kernel's events were paused, by its sums:
  * until each of its sends, and until Tailor read the response. */
 static void
 path_sums(struct explainer *ex, int i, int64_t end, const struct claim *open)
@@ -399,7 +400,8 @@ path_sums(struct explainer *ex, int i, int64_t end, const struct claim *open)
 		leg_to(ex, a->first_byte, &read);
 }
 
-/* From Tailor's write to a server until its response, or the end. */
+/* Make the legs from Tailor's write to a server until its response, or the
+ * end. */
 static void
 path_attempt(struct explainer *ex, int i)
 {
@@ -444,7 +446,7 @@ path_attempt(struct explainer *ex, int i)
 		path_unserved(ex);
 }
 
-/* The response on its way to the client. */
+/* Make the legs of the response on its way to the client. */
 static void
 path_out(struct explainer *ex)
 {

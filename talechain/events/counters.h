@@ -7,7 +7,7 @@
  * latest epochs, to be found by the time of a request.  A value is of a server
  * in an epoch, not of a request.
  *
- * One thread adds, any thread reads; a lock is held for some loads. */
+ * One thread adds, any thread reads; a lock is held for a few loads. */
 #pragma once
 
 #include "base/instant.h"

@@ -89,7 +89,7 @@ chain_client(struct tale_chain *c)
 	l = (struct event_query)FLOW(
 	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &request);
 	c->client_gave = moment(t, query_next(t, &l, NULL), &c->client_tid);
-	/* Its first bytes came with the request before, and Tailor has read
+	/* The first bytes came with the request before, and Tailor has read
 	 * them. */
 	if (c->net_in > c->first_byte && c->first_byte != NEVER)
 		c->net_in = NEVER;
@@ -289,7 +289,7 @@ chain_proxy(struct tale_chain *c, int i)
 	}
 }
 
-/* Drop a moment that lies before one it must follow. */
+/* Drop a moment that lies before *last; else the moment becomes *last. */
 static void
 follow(int64_t *at, int64_t *last)
 {

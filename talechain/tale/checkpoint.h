@@ -8,7 +8,7 @@
  * meanwhile is not known any more.
  *
  * Cost: one reading of each slot of the stream, over all tales together, but at
- * most TALE_LOOKBACK_SLOTS for one; 4.5 MiB.  Private to this room. */
+ * most TALE_LOOKBACK_SLOTS for one; 4.5 MiB.  Private to this folder. */
 #pragma once
 
 #include "talechain/tale/tale_struct.h"

@@ -19,7 +19,7 @@
 #define REST_NS (10 * NS_PER_S) /* a client's reading is followed this long */
 #define RATE_LATE_NS (25 * NS_PER_MS) /* a period ends after the request */
 #define RATE_RECENT_NS NS_PER_S	      /* older ones: rates are not recorded */
-#define SWEEP_SLOTS 64 /* of one sweep, which may not be in order */
+#define SWEEP_SLOTS 64 /* most of one sweep; these may be out of order */
 
 /* Take an event of a server, or note it if it is from before the window. */
 static int
@@ -155,7 +155,8 @@ slice_over(const struct slicer *s, const struct timeline_slot *slot)
 	       slot->read_ns > s->to.ns + (uint64_t)late_ns;
 }
 
-/* One pass from a position on: visit gets each slot.  0 or -ENOMEM. */
+/* Make one pass over the slots in [from, stop): visit gets each of them.  0 or
+ * -ENOMEM. */
 static int
 slice_run(struct slicer *s, uint64_t from, uint64_t stop,
     int (*visit)(struct slicer *s, const struct timeline_slot *slot))

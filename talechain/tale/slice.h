@@ -5,7 +5,7 @@
  * learn, if there are events of the kernel: the request's sockets, ports and
  * the threads that reported it (first), then the other ends of those sockets
  * and the threads that worked on them or were woken for them (second).  The
- * last pass takes what concerns any of these.  Private to this room. */
+ * last pass takes what concerns any of these.  Private to this folder. */
 #pragma once
 
 #include "talechain/tale/checkpoint.h"
@@ -55,7 +55,7 @@ struct slicer {
 	size_t applications;	  /* entries written by applications */
 	size_t kernels;		  /* entries of the kernel */
 	size_t rates;		  /* entries of type RATE */
-	uint64_t position;	  /* of the slot being judged */
+	uint64_t position;	  /* of the present slot */
 	size_t bulks;		  /* entries for which is_bulk() is true */
 	int64_t bulk_least_ns;	  /* shorter bulks are left out */
 	size_t switches;	  /* entries of type SCHEDULE */

@@ -1,11 +1,11 @@
 /* slice_kernel.c: which of the kernel's events belong to a request.
  *
- * The request's sockets are known by their cookies.  The other end of one, if
- * it is on this machine, has the same two ports the other way round and the
- * same sequence numbers (ports alone are not enough: another address may use
- * them).  Threads are Tailor's own, those that used one of the servers'
- * sockets, those that reported the request, and those of a server that woke
- * one of these, or that one of these woke, while it had the request. */
+ * The request's sockets are known by their cookies.  The other end of a socket,
+ * if it is on this machine, has the same two ports swapped, and the same
+ * sequence numbers (ports alone are not enough: another address may use them).
+ * The threads are Tailor's own, those that used one of the servers' sockets,
+ * and those that reported the request; also a server's threads that woke one of
+ * these, or that one of these woke, while the server had the request. */
 
 #include "talechain/events/events.h"
 #include "talechain/tale/chain.h"
@@ -117,7 +117,7 @@ sequence_known(const uint32_t *list, unsigned count, uint32_t sequence)
 }
 
 /* True if the event's thread uses the server's end of a socket: by a call, or
- * as it closes it. */
+ * by closing it. */
 static bool
 is_use(const struct tale *t, int i, const struct timeline_slot *slot)
 {
@@ -367,8 +367,8 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 		memset(s->passed[cpu], 0, sizeof(s->passed[cpu]));
 		s->waited[cpu] = false;
 	} else if (slice_is_thread(s->tale, e->tid)) {
-		/* A preempted thread waits for the threads that run there until
-		 * it comes back. */
+		/* The preempted thread waits for the threads that run on its
+		 * CPU. */
 		s->waited[cpu] = e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED;
 	} else if (!s->waited[cpu]) {
 		s->passed[cpu][s->passes[cpu]++ % SLICE_PASSED] = *slot;
@@ -394,9 +394,9 @@ fault_follows(const struct tale_entry *last, const struct talechain_event *e)
 	       since_ns >= took_ns && since_ns < took_ns + TALE_FAULT_EDGE_NS;
 }
 
-/* A page fault of one of our threads.  Memory that is touched for the first
- * time gives thousands in a row, with hardly anything between them; they become
- * one event. */
+/* Take a page fault of one of our threads.  Memory that is touched for the
+ * first time gives thousands of faults in a row, with hardly anything between
+ * them; they become one event. */
 static int
 take_fault(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -492,7 +492,7 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return take_schedule(s, slot);
 	case TALECHAIN_SOFTIRQ:
 		return take_softirq(s, slot);
-	case TALECHAIN_RUNNABLE: /* the switch that follows has its time */
+	case TALECHAIN_RUNNABLE: /* the next switch has the time */
 		return 0;
 	case TALECHAIN_WAKEUP:
 		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;

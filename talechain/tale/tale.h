@@ -66,20 +66,20 @@ struct tale_checkpoints; /* opaque */
  * it, and the softirqs and idle CPUs that delayed these.
  * A pause that began earlier (up to TALE_LOOKBACK_SLOTS before) and was not
  * over is found too.
- *   reader  moved; it is left somewhere
+ *   reader  its position changes
  *   client  may be NULL
  * Returns 0, -ENOMEM, or -ESTALE when the stream has already overwritten the
- * request's beginning (the tale is still made, from what is left, and says
- * so).  Free with tale_free.
+ * request's beginning (a tale is still made of what is left, and marked
+ * stale).  Free with tale_free.
  * Cost: reads every slot between the positions, three times if there are
  * events of the kernel; bounded by the stream; and TALE_LOOKBACK_SLOTS before,
  * once.  Keeps at most TALE_EVENTS_MAX events, at most half of them from
- * applications and three quarters from the kernel; what was left out is counted
- * and said.
+ * applications and three quarters from the kernel; the number left out is
+ * counted.
  *
  * tale_slice_next(out, checkpoints, request, client, slack_ns):
- * The same for one tale after the other, in about the order of their requests:
- * what is before a request is read once for all.
+ * The same for many tales, made in about the order of their requests: the slots
+ * before a request are read once for all tales.
  */
 #define TALE_LOOKBACK_SLOTS 16384
 #define TALE_EVENTS_MAX 16384

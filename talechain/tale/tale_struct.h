@@ -1,4 +1,4 @@
-/* tale_struct.h: the inside of a tale, shared by the rooms of talechain/.
+/* tale_struct.h: the inside of a tale, shared by the folders of talechain/.
  *
  * A tale is filled once, by tale_slice() or tale_unpack(), and then only
  * read.  Private to talechain/. */
@@ -178,8 +178,8 @@ sequence_before(uint32_t a, uint32_t b)
 /* A thread that took part, or NULL. */
 const struct tale_thread *tale_thread_find(const struct tale *t, uint64_t tid);
 
-/* The process that had an attempt, by a thread of it, else the program that
- * Tailor started; 0: not known. */
+/* The process that had an attempt: that of one of its threads, else the program
+ * that Tailor started; 0: not known. */
 uint32_t tale_attempt_pid(const struct tale *t, int attempt);
 
 /* Add an entry, which the caller fills in and puts in order.  NULL: out of
@@ -192,15 +192,16 @@ int tale_attempt_of(const struct tale *t, int server);
 /* The server an event is about, or -1. */
 int tale_event_server(const struct timeline_slot *slot);
 
-/* An event's latency_ns argument if it has one and it can be true, or 0. */
+/* An event's latency_ns argument, or 0 if there is none or it cannot be
+ * true. */
 int64_t tale_event_latency_ns(const struct talechain_event *e);
 
 /* Decide where the timeline begins and ends: the client's own stamps if its
  * clock is ours and they enclose what we saw, else what the proxy saw. */
 void tale_bounds_set(struct tale *t);
 
-/* Find the sockets and threads of a tale that was not sliced but stored, from
- * its events, and widen its bounds as slicing does.  0 or -ENOMEM. */
+/* Find the sockets and threads of a stored tale from its events, and widen its
+ * bounds as slicing does.  0 or -ENOMEM. */
 int tale_relearn(struct tale *t);
 
 /* Add up the blind intervals within the request. */

@@ -167,7 +167,7 @@ evidence_stack(const struct explainer *ex, const struct claim *c,
 		say_stack(ex, segment, &l);
 }
 
-/* The application's own account, if it gave one that can be true. */
+/* Append the application's own account, if there is one that can be true. */
 static void
 evidence_application(const struct explainer *ex, struct story_verdict *v)
 {

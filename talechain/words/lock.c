@@ -1,5 +1,5 @@
-/* lock.c: a wait for another thread in words: for what, which threads had
- * it, and what these did meanwhile. */
+/* lock.c: sentences about a wait for another thread: for what, which threads
+ * had it, and what they did meanwhile. */
 
 #include "talechain/words/say.h"
 
