@@ -33,8 +33,8 @@ is_computing(const struct claim *c)
 	       tale_causes[c->cause].nature == TALE_NATURE_WORK;
 }
 
-/* Add a contradiction to each of the first claims that is of computing and lies
- * in the time of k. */
+/* Add a contradiction over each of the first claims, as far as that is of
+ * computing and in the time of k. */
 static void
 contradict(struct explainer *ex, size_t claims, const struct contradiction *k)
 {

@@ -15,7 +15,7 @@
 #include "talechain/claims/explainer.h"
 
 #define RECEIPTS_MAX 200 /* of other requests that are checked */
-/* A thread that computes for longer has something to do. */
+/* A thread that computes for longer than this is not idle. */
 #define IDLE_RAN_NS (300 * NS_PER_US)
 
 /* The last call of a kind, before an entry, on another of the server's

@@ -248,7 +248,7 @@ claim_application(struct explainer *ex, int i, enum tale_cause cause,
 		claim_add(ex, &c);
 }
 
-/* All claims about the present leg at a server. */
+/* Make all claims about the present leg, which is at a server. */
 static void
 claim_server(struct explainer *ex, int i)
 {

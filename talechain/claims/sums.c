@@ -13,7 +13,7 @@
 
 /* Most time between an end of a pause and that of a thread's sleep. */
 #define PAUSE_EDGE_NS (200 * NS_PER_US)
-/* Most time between two stamps of one end. */
+/* Most time between two stamps of one moment. */
 #define STAMP_EDGE_NS (20 * NS_PER_US)
 
 /* The second half of an epoch's sums, or NULL. */

@@ -280,8 +280,7 @@ gap_add(struct gap *gap, uint32_t first, uint32_t last, int64_t ns)
  * left, each gets half of the time between.  Returns 0 if the waiting thread or
  * the idle task had it most.
  *   came  the thread that had the CPU first; ANY: the one that left it first
- *   gap   receives the longest such time, and for how long the first is
- * unknown */
+ *   gap   receives the longest such time, and how long the first is unknown */
 static uint32_t
 ran_most(const struct explainer *ex, const struct thread_interval *wait,
     uint32_t came, struct gap *gap)

@@ -379,7 +379,7 @@ wait_alone(const struct explainer *ex, const struct thread_interval *p)
 }
 
 /* Keep the intervals of a chain unjoined: what its sleeps were for is not
- * known. Returns the new number of intervals kept. */
+ * known.  Returns the new number of intervals kept. */
 static size_t
 keep_either(struct thread_interval *p, const struct wait_chain *c,
     enum thread_wait wait, size_t kept)

@@ -1,13 +1,12 @@
 /* walk.c: the way of a request through the threads of a server.
  *
  * The walk goes backwards from the moment the request left its last thread.
- * What a thread did is claimed (cause_thread.c).  If a thread of its own
- * process ended its sleep, it waited either for that thread's part of the same
- * request or for something that the other thread had: a lock, CPython's
- * interpreter.  In the first case the walk goes through the other thread, from
- * the wake-up back to the begin of the sleep, and then returns to the sleeper:
- * the request stays with the thread that received it until this thread hands
- * work over.
+ * What a thread did is claimed (cause_thread.c).  If another thread of the
+ * process woke it, the sleeper waited either for the waker's part of the same
+ * request or for something that the waker had: a lock, CPython's interpreter.
+ * In the first case the walk goes through the waker, from the wake-up back to
+ * the begin of the sleep, and then returns to the sleeper: the request stays
+ * with the thread that received it until this thread hands work over.
  *
  * A wake-up alone is no hand-over, since releasing a lock is a wake-up, too.  A
  * thread got work if it was idle when the request came, the sleeper woke it
@@ -64,7 +63,7 @@ idle_sleep(const struct thread_walk *w, uint32_t tid, int64_t before)
 		   : NULL;
 }
 
-/* True if a thread got work from another, from: it was idle as the leg began,
+/* True if thread tid got work from thread from: tid was idle as the leg began,
  * and from woke it, directly or through threads that got work so. */
 static bool
 got_work(

@@ -56,7 +56,7 @@ query_range(const struct tale *t, const struct event_query *q)
 	return r;
 }
 
-/* When an entry was, NEVER if it is NULL; *tid, if given: its thread. */
+/* The moment of an entry, NEVER if NULL; *tid, if given: its thread. */
 static int64_t
 moment(const struct tale *t, const struct tale_entry *e, uint32_t *tid)
 {
@@ -67,7 +67,8 @@ moment(const struct tale *t, const struct tale_entry *e, uint32_t *tid)
 	return moment_at(t, e->at);
 }
 
-/* The flow between the client and Tailor, and the client's end if here. */
+/* Find the moments of the flow between the client and Tailor, and of the
+ * client's end if that is on this machine. */
 static void
 chain_client(struct tale_chain *c)
 {
@@ -193,7 +194,7 @@ chain_close(struct tale_chain *c, int i, const struct byte_range *response)
 	a->closer = closer->tid;
 }
 
-/* The flow between Tailor and the server of an attempt. */
+/* Find the moments of the flow between Tailor and the server of an attempt. */
 static void
 chain_server(struct tale_chain *c, int i)
 {
@@ -242,7 +243,7 @@ chain_server(struct tale_chain *c, int i)
 		chain_close(c, i, &response);
 }
 
-/* The application's own events of the request. */
+/* Find the moments of the application's own events of the request. */
 static void
 chain_application(struct tale_chain *c, int i)
 {
@@ -265,7 +266,7 @@ chain_application(struct tale_chain *c, int i)
 	}
 }
 
-/* When Tailor began and ended the attempt. */
+/* Find when Tailor began and ended the attempt. */
 static void
 chain_proxy(struct tale_chain *c, int i)
 {

@@ -274,7 +274,7 @@ state_advance(struct stream_state *s, struct tale_checkpoints *c,
 }
 
 /* The latest checkpoint before a position, or NULL.  A checkpoint that knows
- * less than a reading of TALE_LOOKBACK_SLOTS does is not used. */
+ * fewer than TALE_LOOKBACK_SLOTS slots is not used. */
 static const struct stream_state *
 checkpoint_before(const struct tale_checkpoints *c, uint64_t position)
 {

@@ -39,7 +39,7 @@ struct stream_state {
 	uint64_t position;
 	uint64_t since;	  /* nothing before this position is known */
 	uint64_t rate_ns; /* when the last RATE was read, 0: none */
-	struct state_thread left[STATE_PLACES]; /* switch out, if not back */
+	struct state_thread left[STATE_PLACES]; /* left its CPU, not back */
 	struct state_thread name[STATE_PLACES]; /* last THREAD; 2 places */
 	struct state_thread java[STATE_PLACES]; /* JVM_THREAD, by part */
 	struct state_flow flow[STATE_PLACES];

@@ -61,8 +61,8 @@ slice_late(const struct slicer *s, const struct timeline_slot *slot)
 	       slot->read_ns > s->to.ns;
 }
 
-/* True if an event is of a collection.  These are taken for the other server,
- * too: a pause that the request did not meet. */
+/* True if an event is of a collection.  One on a server without the request is
+ * of interest, too: a pause that the request did not meet. */
 static bool
 is_collection(const struct talechain_event *e)
 {

@@ -60,7 +60,7 @@ struct slicer {
 	int64_t bulk_least_ns;	  /* shorter bulks are left out */
 	size_t switches;	  /* entries of type SCHEDULE */
 	int64_t away_least_ns;	  /* shorter preemptions are left out */
-	bool final;		  /* the pass that takes */
+	bool final;		  /* true in the pass that takes events */
 	bool rates_read;	  /* RATE events were read lately */
 	bool kernel;		  /* there are events of the kernel */
 	struct slice_socket socket[TALE_SOCKETS];

@@ -15,7 +15,7 @@
 #define FLOW_PAST_NS NS_PER_S
 #define TAILOR (-1)
 #define WAKERS_DEEP 8 /* threads, each of which woke the next */
-#define PASSED_LEAST_NS (200 * NS_PER_US) /* shorter waits are not named */
+#define PASSED_LEAST_NS (200 * NS_PER_US) /* shorter waits take no switches */
 
 static bool
 is_flow(unsigned type)
@@ -48,7 +48,7 @@ thread_add(struct tale *t, uint32_t tid, uint32_t pid, int attempt)
 	t->thread[t->threads++] = (struct tale_thread){tid, pid, attempt};
 }
 
-/* Learn the thread of an event of Tailor or an application, and sockets. */
+/* Learn threads and sockets from the events of Tailor and the applications. */
 static void
 learn_thread(struct tale *t, const struct timeline_slot *slot)
 {
@@ -522,7 +522,8 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* Take what a place of the state holds for a key, once. */
+/* Take the slot that a place of the state holds for a key, and empty the
+ * place. */
 static int
 place_take(struct slicer *s, struct state_thread *place, uint32_t key)
 {

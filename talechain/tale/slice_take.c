@@ -9,7 +9,7 @@
 #define DOUBT_FUTURE_NS NS_PER_MS     /* stamped so long after its reading */
 #define BULKS_MAX \
 	((size_t)TALE_EVENTS_MAX / 8 * 3) /* page faults and the like */
-#define AWAY_MAX_NS (200 * NS_PER_US)	  /* longer ones stay */
+#define AWAY_MAX_NS (200 * NS_PER_US)	  /* longer preemptions stay */
 
 /* True for kinds that come in thousands; only the long ones matter. */
 static bool

@@ -41,9 +41,9 @@ struct tale_pause {
 /* The sockets a request went through; a peer is the other end, if that is on
  * this machine. */
 enum tale_socket {
-	TALE_SOCKET_CLIENT, /* ours to the client */
+	TALE_SOCKET_CLIENT, /* Tailor's to the client */
 	TALE_SOCKET_CLIENT_PEER,
-	TALE_SOCKET_A, /* ours to the first attempt's server */
+	TALE_SOCKET_A, /* Tailor's to the first attempt's server */
 	TALE_SOCKET_A_PEER,
 	TALE_SOCKET_B,
 	TALE_SOCKET_B_PEER,

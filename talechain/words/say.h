@@ -53,10 +53,10 @@ void say_part_of_other(
  * waited.  False: the peer is not known, and nothing is appended. */
 bool say_peer(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
-/* The stack in which a segment waited; false: there is none. */
+/* Append the stack in which a segment's thread waited; false: there is none. */
 bool
 say_stack(const struct explainer *ex, size_t segment, const struct phrase *l);
-/* Where samples found the thread of a claim computing; false: there are
+/* Append where samples found the thread of a claim computing; false: there are
  * none. */
 bool say_samples(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);

@@ -1,6 +1,6 @@
 /* verdict.c: the verdict in one or two sentences.
  *
- *  *	<share> of <total>: <thread> <waited|ran> <where> for <what>.
+ *	<share> of <total>: <thread> <waited|ran> <where> for <what>.
  *
  * The verdict names the cause with the largest share of the time, and the next
  * one if that has over a fifth.  If too little of the time is explained, the
@@ -185,7 +185,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	say_other(c, l);
 }
 
-/* TCP holds the request back, or the response. */
+/* Append how TCP held back the request or the response. */
 static void
 say_tcp(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -262,7 +262,8 @@ say_classes(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		say_part_of_other(ex, c, l);
 }
 
-/* The server, or the thread that had to take the request, did other things. */
+/* Append that the server, or the thread that had to take the request, did other
+ * things. */
 static void
 say_busy(const struct explainer *ex, const struct claim *c, const char *server,
     struct phrase *l)
@@ -506,7 +507,7 @@ say_share(const struct phrase *l, int64_t share_ns, int64_t total_ns)
 	phrase_add(l, "%s of %s: ", share, text_ms(total, total_ns));
 }
 
-/* A sentence with its share. */
+/* Append the sentence about a cause, with its share of the time. */
 static void
 say_sentence(const struct explainer *ex, struct phrase *l,
     enum tale_cause cause, int64_t share_ns)
