@@ -370,8 +370,7 @@ enum talechain_held {
 
 /* Bits of "marks" of EPOCH_REST. */
 enum talechain_epoch {
-	TALECHAIN_EPOCH_HEIR =
-	    1, /* another thread began it, and woke this one */
+	TALECHAIN_EPOCH_HEIR = 1,  /* begun by a thread that woke this one */
 	TALECHAIN_EPOCH_MORE = 2,  /* begins where the last one ended */
 	TALECHAIN_EPOCH_OTHER = 4, /* the thread also sent to others */
 };

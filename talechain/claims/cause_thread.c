@@ -258,8 +258,8 @@ claim_faults(
 	}
 }
 
-/* A thread was runnable while its CPU idled.  Something that no event names
- * kept the thread from running: the idle task takes no CPU from another. */
+/* Claim a thread that was runnable while its CPU idled.  Something that no
+ * event names kept it from running: the idle task takes no CPU from another. */
 static void
 claim_kept_off(struct claim *c)
 {

@@ -16,8 +16,8 @@
 #define RATE_CPUS_MAX 65536 /* no machine has more */
 #define CLOCK_SHARE 10	    /* the clock may be off by 1/10 of a period */
 
-/* A time in which claims that a thread, or an attempt's threads, computed
- * cannot be true. */
+/* A time in which a thread, or all threads of an attempt, cannot have computed
+ * as claimed. */
 struct contradiction {
 	uint32_t tid; /* 0: any */
 	int attempt;

@@ -120,7 +120,7 @@ struct thread_interval {
 	const char *doubt; /* static: how its events disagree, or NULL */
 };
 
-/* How the threads of a thread's process wait for each other. */
+/* How a thread and the other threads of its process wait for each other. */
 struct thread_process {
 	unsigned switches; /* timeouts of 5 ms in waits of this thread */
 	bool switched;	   /* this thread had such waits */
@@ -253,7 +253,7 @@ void root_find(const struct explainer *ex, struct root *r, uint32_t waiter,
 enum root_timer {
 	ROOT_NO_TIMER,	   /* no timer, or that is not known */
 	ROOT_SLEPT,	   /* a timer ended its sleep */
-	ROOT_KEEPS_TIMERS, /* timers do, in a rhythm or in epoll */
+	ROOT_KEEPS_TIMERS, /* timers ended sleeps in a rhythm, or in epoll */
 };
 /* How timers ended the sleeps of the chain's last thread. */
 enum root_timer root_timer(const struct explainer *ex, const struct root *r);

@@ -38,7 +38,7 @@ call_before(const struct explainer *ex, int attempt, uint32_t tid,
 	return NULL;
 }
 
-/* The request that Tailor forwarded to where a call received, or 0. */
+/* The request that Tailor forwarded on the connection of a receipt, or 0. */
 static uint64_t
 request_of(const struct explainer *ex, const struct talechain_event *got)
 {
@@ -148,7 +148,7 @@ claim_computed(struct explainer *ex, const struct claim *like)
 	}
 }
 
-/* Since when a thread worked on what it sends: since its previous call or the
+/* When a thread began to work on what it sends: at its previous call or at the
  * end of its last sleep, whichever is later.  NEVER: that call received this
  * request. */
 static int64_t

@@ -76,7 +76,8 @@ frame_of(const struct tale *t, size_t i, unsigned n, char out[STORY_FRAME],
 	if (i == 0)
 		return false;
 	of = t->entry[i - 1].slot.event.arg[0] << 10 >> 10;
-	/* The kernel's frames are the innermost, and come later. */
+	/* The kernel's frames are the innermost, and their events come
+	 * later. */
 	for (unsigned kind = TALECHAIN_STACK_KERNEL;
 	     kind >= TALECHAIN_STACK_WAITED; kind--)
 		for (size_t k = i - 1; k < t->entries && k < i + NEAR_MAX;

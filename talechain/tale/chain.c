@@ -229,7 +229,7 @@ chain_server(struct tale_chain *c, int i)
 		l.from = a->taken;
 		l.range = NULL;
 	}
-	/* The call may return only after Tailor has read what it sent. */
+	/* The call may return only after Tailor has read the bytes. */
 	if (response.set)
 		l.to = NEVER;
 	a->sent = moment(t, query_last(t, &l), &a->sender);

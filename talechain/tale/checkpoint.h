@@ -85,8 +85,8 @@ bool
 stream_state_fetch(struct timeline_reader *reader, const struct stream_state *s,
     const struct state_thread *of, uint32_t tid, struct timeline_slot *out);
 
-/* The position at which the bytes began that are under way to the local end of
- * a connection; s->position: none are. */
+/* The position of the first event of the bytes under way to the local end of a
+ * connection; s->position: none are. */
 uint64_t stream_state_flow(
     const struct stream_state *s, uint16_t local, uint16_t remote);
 

@@ -118,8 +118,8 @@ pause_end(struct tale *t, struct open_pause *open, int server,
 	struct instant begin = tale_earlier(at, m->latency_ns);
 
 	if (p == NULL) {
-		/* The beginning from this source is not in the tale; perhaps
-		 * that from another source is. */
+		/* The tale lacks the beginning from this source; it may have
+		 * the one from another source. */
 		p = pause_last(t, server, m->kind);
 		if (p == NULL || !p->end_seen || m->latency_ns == 0 ||
 		    instant_before(p->end, begin)) {

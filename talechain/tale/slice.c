@@ -214,7 +214,7 @@ entries_sort(struct tale *t)
 	t->entries = kept;
 }
 
-/* The caller's strings, terminated whatever they were. */
+/* Copy a request; its strings are terminated, whatever the caller's are. */
 static void
 request_copy(struct tale_request *out, const struct tale_request *in)
 {
@@ -304,7 +304,7 @@ slice_flow(struct slicer *s, const struct timeline_slot *slot)
 		   : 0;
 }
 
-/* All passes, then everything in order of time.  0 or -ENOMEM. */
+/* Make all passes, then put everything in order of time.  0 or -ENOMEM. */
 static int
 slice_all(struct slicer *s)
 {

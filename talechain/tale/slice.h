@@ -94,8 +94,8 @@ struct slicer {
 	size_t outbounds;
 };
 
-/* slice_take.c: take a slot into the tale; one too many is counted as left
- * out.  0 or -ENOMEM. */
+/* slice_take.c: take a slot into the tale; a slot beyond the limits is counted
+ * as left out.  0 or -ENOMEM. */
 int slice_add(struct slicer *s, const struct timeline_slot *slot);
 /* Take a kept slot, once even if several events lead to it.  0 or -ENOMEM. */
 int slice_add_once(struct slicer *s, struct timeline_slot *slot);

@@ -35,7 +35,7 @@ struct tale_pause {
 	enum hazard_kind kind;
 	unsigned cause; /* enum talechain_cause, or unknown */
 	struct instant begin, end;
-	bool begin_seen, end_seen; /* false: bounded by the tale's own */
+	bool begin_seen, end_seen; /* false: the tale's bound instead */
 };
 
 /* The sockets a request went through; a peer is the other end, if that is on

@@ -7,7 +7,7 @@
 
 #include "talechain/words/say.h"
 
-/* The next free line of evidence, or the last one but one.  The last line stays
+/* The next free line of evidence, or the last but one.  The last line stays
  * free for story_request_name. */
 static struct phrase
 evidence(struct story_verdict *v)
@@ -44,7 +44,7 @@ count_pauses(const struct explainer *ex, enum tale_cause cause)
 	return n;
 }
 
-/* The whole length of the longest pause behind the verdict. */
+/* Append the whole length of the longest pause behind the verdict. */
 static void
 evidence_pause(
     const struct explainer *ex, const struct claim *c, struct story_verdict *v)
@@ -65,7 +65,7 @@ evidence_pause(
 		phrase_add(&l, "; %u pauses in all", n);
 }
 
-/* Number, sum and size of the page faults. */
+/* Append number, sum and size of the page faults. */
 static void
 evidence_faults(const struct explainer *ex, struct story_verdict *v)
 {
@@ -110,7 +110,7 @@ evidence_faults(const struct explainer *ex, struct story_verdict *v)
 		phrase_add(&l, "; %u read from disk", major);
 }
 
-/* How many classes were prepared, and methods compiled meanwhile. */
+/* Append how many classes were prepared, and methods compiled meanwhile. */
 static void
 evidence_classes(
     const struct explainer *ex, int attempt, struct story_verdict *v)
@@ -133,7 +133,8 @@ evidence_classes(
 		    classes, compiled);
 }
 
-/* When the largest piece of a cause was, and how many pieces there are. */
+/* Append when the largest piece of a cause was, and how many pieces there
+ * are. */
 static void
 evidence_piece(const struct explainer *ex, enum tale_cause cause,
     size_t segment, struct story_verdict *v)
@@ -154,7 +155,7 @@ evidence_piece(const struct explainer *ex, enum tale_cause cause,
 		phrase_add(&l, ", %s", g->who);
 }
 
-/* Where the thread waited, or computed, by its stack. */
+/* Append where the thread waited, or computed, by its stack. */
 static void
 evidence_stack(const struct explainer *ex, const struct claim *c,
     size_t segment, struct story_verdict *v)

@@ -243,7 +243,8 @@ say_pause(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		    pause_cause(c->pause, cause));
 }
 
-/* A compiler was in the way, or many classes were prepared meanwhile. */
+/* Append that a compiler thread was in the way, or that many classes were
+ * prepared meanwhile. */
 static void
 say_classes(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -478,7 +479,8 @@ say_note(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	    l, "%s", c->note != NULL ? c->note : tale_cause_label(c->cause));
 }
 
-/* The sentence about a cause, without its share, from its longest piece. */
+/* Append the sentence about a cause, without its share, by its longest
+ * piece. */
 static void
 say_cause(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -542,7 +544,7 @@ pause_before(
 	return found;
 }
 
-/* Why the second attempt was made. */
+/* Append why the second attempt was made. */
 static void
 say_trigger(const struct explainer *ex, const struct tale_pause *p,
     const struct phrase *l)
