@@ -1,4 +1,4 @@
-/* cause_peer.c: a thread that slept until another one of its process woke it.
+/* cause_peer.c: a sleep that another thread of the process ended.
  *
  * If the sleep was for a lock (waits.c), the waker held the lock; before the
  * waker, the thread that had woken the waker held it, and so on.  If not, the

@@ -1,14 +1,15 @@
 /* other.c: the other request that a server's thread had.
  *
- * The thread received on another connection of its server before it took this
- * request, and had not responded there when this one came.  If that
- * connection's other end is a socket of Tailor's, Tailor forwarded the other
- * request, and the last attempt on the socket names it.  A thread that serves
- * all connections may receive more requests after it took this one.
+ * A thread had another request if it received on another connection of its
+ * server before it took this request, and had not responded there when this
+ * request came.  If Tailor is at the other end of that connection, Tailor's
+ * last attempt on it names the other request.  A thread that serves all
+ * connections may receive more requests after this one.
  *
  * Where one thread receives all requests and queues them in the program, no
- * event shows when a busy worker thread takes this one out.  The worker's
- * response to the other request does: until then it did not have this one. */
+ * event shows when a busy worker thread takes this request out.  The worker's
+ * response to the other request does: until then the worker did not have this
+ * request. */
 #include <inttypes.h>
 
 #include "base/text.h"

@@ -1,9 +1,9 @@
 /* root.c: the end of a chain of threads that wait for each other.
  *
- * The thread that another waits for may itself wait for a third, and so on.
- * What the last of them does is why the first waits.  A thread belongs to the
- * chain only if it waits for the next one for at least half of the time in
- * which it is waited for: otherwise it did something of its own.
+ * A thread may wait for a second one, which waits for a third, and so on.  What
+ * the last of them does is why the first waits.  A thread belongs to the chain
+ * only if it waits for the next thread for at least half of the time looked at:
+ * otherwise it did something of its own.
  *
  * If timers woke the last thread, no event shows why the first one waited: for
  * a lock that the sleeper held, or for a timer that the sleeper keeps for

@@ -182,8 +182,7 @@ track_interval(const struct track *k, int64_t end_ns)
 }
 
 /* The thread is on a CPU, and no event shows how it came there: it slept until
- * it was woken.  Returns that moment, from which on it is not known what it
- * did. */
+ * it was woken.  Returns that moment, after which its state is not known. */
 static int64_t
 track_was_away(struct explainer *ex, const struct track *k)
 {

@@ -351,8 +351,8 @@ wait_of(const struct explainer *ex, const struct wait_chain *c)
 	return WAIT_LOCK;
 }
 
-/* Kind of a single wait: it is for an interpreter lock if that is what its
- * process has, and the sleep was a timeout or a peer ended it sooner. */
+/* Kind of a single wait.  INTERPRETER: the process has an interpreter lock, and
+ * the sleep was a timeout of such a lock, or a peer ended the sleep sooner. */
 static enum thread_wait
 wait_between(const struct explainer *ex, const struct thread_interval *p)
 {

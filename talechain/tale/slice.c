@@ -1,14 +1,14 @@
 /* slice.c: cutting one request out of the timeline stream.
  *
- * A request knows between which positions of the stream it lived.  Passes
- * from a little before to a little after copy what concerns it: events that
- * carry its id, those of the servers that worked on it while it lived, those
- * of the kernel about its sockets and threads (slice_kernel.c), and events
- * that report losses.  Then everything is put in order of time.
+ * A request knows between which positions of the stream it lived.  Passes from
+ * a little before to a little after copy what concerns the request: events with
+ * its id, events of its servers in that time, the kernel's events of its
+ * sockets and threads (slice_kernel.c), and reports of losses.  Then everything
+ * is put in order of time.
  *
- * Applications write some of these events, so their number is limited and
- * their stamps are only believed when they can be true.  Why things happened
- * is not decided here. */
+ * Applications write some of these events: so their number is limited, and a
+ * stamp is only believed if it can be true.  Why things happened is not decided
+ * here. */
 
 #include "base/array.h"
 #include "talechain/events/events.h"

@@ -1,11 +1,11 @@
 /* slice.h: the inside of slicing, shared by its passes.
  *
- * What was before the request's part of the stream is known from a checkpoint
- * (checkpoint.h).  Slicing reads that part up to three times.  Twice to
- * learn, if there are events of the kernel: the request's sockets, ports and
- * the threads that reported it (first), then the other ends of those sockets
- * and the threads that worked on them or were woken for them (second).  The
- * last pass takes what concerns any of these.  Private to this folder. */
+ * The state before the request's part of the stream comes from a checkpoint
+ * (checkpoint.h).  Slicing reads that part up to three times.  If there are
+ * events of the kernel, two passes learn: the first the request's sockets,
+ * ports and the threads that reported it, the second the other ends of the
+ * sockets and the threads that worked on them or were woken for them.  The last
+ * pass takes the events of all of these.  Private to this folder. */
 #pragma once
 
 #include "talechain/tale/checkpoint.h"
@@ -117,8 +117,8 @@ int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
 /* After slice_learn_first: the position at which the request's bytes began to
  * come to Tailor's socket, at most s->begin. */
 uint64_t slice_flow_begin(const struct slicer *s);
-/* After slice_learn_second: add the threads of the other ends, and threads that
- * woke them or that they woke. */
+/* After slice_learn_second: add the threads that use the other ends, and the
+ * threads with which they exchanged wake-ups. */
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */
 int slice_kernel(struct slicer *s, const struct timeline_slot *slot);

@@ -3,9 +3,9 @@
  * The request's sockets are known by their cookies.  The other end of a socket,
  * if it is on this machine, has the same two ports swapped, and the same
  * sequence numbers (ports alone are not enough: another address may use them).
- * The threads are Tailor's own, those that used one of the servers' sockets,
- * and those that reported the request; also a server's threads that woke one of
- * these, or that one of these woke, while the server had the request. */
+ * Threads that take part are Tailor's own, users of the servers' sockets, and
+ * reporters of the request; also threads of a server that exchanged wake-ups
+ * with one of these while the server had the request. */
 
 #include "talechain/events/events.h"
 #include "talechain/tale/chain.h"

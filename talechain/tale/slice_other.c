@@ -1,11 +1,11 @@
 /* slice_other.c: other requests that a server's threads had, and calls that
  * they made to others.
  *
- * A thread that reads a request late had another one; so had a thread that
- * responds to another before it works on this.  If Tailor forwarded the other
- * request, the port of the thread's call leads to Tailor's socket, and the last
- * attempt on that socket to the request.  These three events become part of the
- * tale.
+ * A thread that reads this request late had another one; so had a thread that
+ * responds to another request before it works on this one.  If Tailor forwarded
+ * the other request, the port of the thread's call leads to Tailor's socket,
+ * and the last attempt on that socket to the request.  These three events
+ * become part of the tale.
  *
  * Calls on connections that do not lead to the server's own port show which
  * peer the server waited for.  If the other end is Tailor's, Tailor's receipt

@@ -53,8 +53,8 @@ preempted(const struct talechain_event *e)
 }
 
 /* Leave out preemptions that are shorter than a limit, and double it each time:
- * the thread then seems to have run on.  Those by a thread that takes part
- * stay, since that thread's intervals need them. */
+ * the thread then seems to have run on.  A preemption by a thread that takes
+ * part stays: the intervals of that thread need it. */
 static void
 slice_thin_switches(struct slicer *s)
 {

@@ -57,13 +57,13 @@ struct tale_checkpoints; /* opaque */
 
 /*
  * tale_slice(out, reader, request, client, slack_ns):
- * Copy the events of one request out of the stream: those carrying its id,
- * those of its servers (collections, safepoints, exits, hazards), swaps,
- * losses and blind intervals between its first and last instant, widened by
- * slack_ns because events are read a little after they happen; and those of
- * the kernel about its sockets (by their cookies, and the other ends of these
- * on this machine), about Tailor's thread and the servers' threads that had
- * it, and the softirqs and idle CPUs that delayed these.
+ * Copy the events of one request out of the stream, from its first instant to
+ * its last, widened by slack_ns because events are read a little after they
+ * happen: events with its id; of its servers (collections, safepoints, exits,
+ * hazards); swaps, losses and blind intervals; and of the kernel about its
+ * sockets and their other ends on this machine, about Tailor's thread and the
+ * servers' threads that had the request, and about softirqs and idle CPUs that
+ * delayed these threads.
  * A pause that began earlier (up to TALE_LOOKBACK_SLOTS before) and was not
  * over is found too.
  *   reader  its position changes
