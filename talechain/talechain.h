@@ -79,11 +79,11 @@
 #define TALECHAIN_NAME_BYTES 32
 #define TALECHAIN_SOCKET_DEFAULT "/run/tailor/channels.sock"
 
-/* For what a thread freed memory. */
+/* Why a thread freed memory. */
 enum talechain_reclaim {
-	TALECHAIN_RECLAIM_GROUP = 1,  /* its cgroup's limit */
-	TALECHAIN_RECLAIM_DIRECT,     /* the machine's */
-	TALECHAIN_RECLAIM_COMPACTION, /* a larger block */
+	TALECHAIN_RECLAIM_GROUP = 1,  /* its cgroup was at its limit */
+	TALECHAIN_RECLAIM_DIRECT,     /* the machine had too little */
+	TALECHAIN_RECLAIM_COMPACTION, /* a larger block was needed */
 };
 
 /* Every kind of event: symbol, number, name, and what its four arguments
@@ -112,62 +112,62 @@ enum talechain_reclaim {
  * and SOCK_RECV.  In the events of a flow sequence numbers are TCP's own,
  * 32 bits, of the first byte meant; ports are in host order.
  *   WAKEUP    context: enum talechain_context; vector: of the softirq; futex:
- *             the address of the word that the task slept on in futex (0: it
- *             did not, or that is not known)
+ *             the address of the word that the task slept on in futex (0: none,
+ *             or not known)
  *   SCHEDULE  off: why the task left, enum talechain_off; call: the number of
- *             the system call that it left in, plus 1 (0: in none, or not
- *             known); to_priority: the kernel's 0..139, under 100 is
- *             real-time; waker and waker_ns: the task that made the next one
- *             runnable, and when (0: not known); wait_ns: how long it had been
+ *             the system call in which it left, plus 1 (0: none, or not known);
+ *             to_priority: the kernel's 0..139, under 100 is real-time; waker
+ *             and waker_ns: the task that made the next one runnable, and when
+ *             (0: not known); wait_ns: how long the next task had been
  *             runnable, at most 2^38 - 1
  *   THREAD    the name of a task that other events mention: 16 bytes
  *   JVM_THREAD a Java thread's name if it is longer: 24 bytes of it, from
  *             byte 24 * part on
  *   STACK     three addresses of a stack, the innermost first, 0: none; frame:
- *             which the first of them is; kind: enum talechain_stack.  Of a
- *             wait it comes when the thread has its CPU again
- *   SYMBOL    in timelines only, made when one is cut out: a piece of the name
- *             of an address of the process in pid, 24 bytes; address 0: of
- *             its runtime, if that moves work between threads ("Go")
+ *             the index of the first of them; kind: enum talechain_stack.  The
+ *             stack of a wait is written when the thread has its CPU again
+ *   SYMBOL    in timelines only, added when one is made: 24 bytes of the name
+ *             of an address in the process pid; address 0: the name of its
+ *             runtime, if that moves work between threads ("Go")
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
- *   INTERRUPT written when a thread leaves its CPU: of the ran_ns that it had
- *             it, count handlers of interrupts and softirqs had it for
- *             handled_ns, without softirqs that have an event of their own
+ *   INTERRUPT written when a thread leaves its CPU after ran_ns: count
+ *             handlers of interrupts and softirqs took handled_ns of these;
+ *             softirqs that have an event of their own do not count
  *   TCP_*     status: TCP's flags byte; TCP_ACK is a segment without data
  *             that acknowledged something, TCP_XMIT leaves to the device
  *   SOCK_*    one call's bytes; unsent: still in the socket when the call
  *             returned, held: why, enum talechain_held; left: not yet read;
  *             remote_ipv4: the other end's address in host order, 0: it has
- *             none.  SOCK_PEER has all 16 bytes of an IPv6 address: as a
- *             watched process connects, and before calls on connections to
+ *             none.  SOCK_PEER has all 16 bytes of an IPv6 address; written as
+ *             a watched process connects, and before calls on connections to
  *             other ports than the watched ones
- *   PAGEFAULT written at its end; bytes: 0 if not known; more: 0, but in
- *             timelines the number of faults that followed at once and are
- *             joined to it; bytes: the sum
+ *   PAGEFAULT written at its end; bytes: 0 if not known; more: in timelines
+ *             the number of faults that followed at once and are joined to
+ *             this one (bytes is the sum), else 0
  *   RECLAIM   written at its end: a thread freed memory before it got some;
  *             kind: enum talechain_reclaim; pages: freed, 0: not known
  *   IDLE      written when a CPU stops idling; state: 0 is the shallowest
- *   STEAL     written when a thread leaves its virtual CPU: of the ran_ns
- *             that it had it, the host ran something else for stolen_ns
- *   EPOCH_SUM what a thread of a server did from where it received a request
- *             until it sent, latency_ns, as sums; cookie: of Tailor's end of
- *             that connection; way_ns: from where Tailor had last sent there
- *             until the receipt, 0: not known.  EPOCH_REST follows at once, of
+ *   STEAL     written when a thread leaves its virtual CPU after ran_ns: for
+ *             stolen_ns of these the host ran something else
+ *   EPOCH_SUM sums of what a server's thread did in the latency_ns from its
+ *             receipt of a request until it sent; cookie: Tailor's end of the
+ *             connection; way_ns: from Tailor's last send there until the
+ *             receipt, 0: not known.  EPOCH_REST follows at once, of
  *             the same ts and tid.  ran, ready, preempted, slept, lock (in
  *             futex, until woken by a thread of its process), disk and blocked
  *             add up to latency_ns, but for what was not observed; stolen,
  *             handled (by interrupts) and fault are parts of ran; marks: enum
- *             talechain_epoch.  In pauses of the other events only
+ *             talechain_epoch.  Only while other events are paused
  *   QUOTA     written when a thread leaves its CPU because its cgroup has used
  *             quota_ns in this period_ns; until_ns: CLOCK_MONOTONIC, when the
  *             kernel gives it the next
  *
  * PROXY_ATTEMPT_END has the attempt's outcome, enum talechain_outcome.
  *
- * RATE is the observer's own: what one signal (enum talechain_rate) of one
- * server, or of the CPU in the event's cpu, did in the period of interval_ns
- * that ended at ts: count over base.  usual_milli: what count over base
- * usually is, in thousandths; 0: not known yet. */
+ * RATE is written by the observer: the value, count over base, of one signal
+ * (enum talechain_rate) of one server, or of the CPU in the event's cpu, in the
+ * period of interval_ns that ended at ts.  usual_milli: the usual value, in
+ * thousandths; 0: not known yet. */
 #define TALECHAIN_EVENTS(X)                                                    \
 	X(WAKEUP, 0x0101, "wakeup", "to_tid", "to_pid", "context:32/vector",   \
 	    "futex")                                                           \
@@ -289,7 +289,7 @@ enum talechain_type {
 	X(ERGONOMICS, 8, "ergonomics")                                   \
 	X(NOT_GC, 9, "not_gc") /* a safepoint without GC */              \
 	X(OTHER, 10, "other")                                            \
-	X(V8, 11, "v8") /* of a runtime that does not say why */         \
+	X(V8, 11, "v8") /* a runtime that gives no reason */             \
 	X(CPYTHON, 12, "cpython")                                        \
 	X(ORDERED, 13, "ordered") /* Tailor had our agent collect */
 
@@ -299,8 +299,8 @@ enum talechain_cause {
 #undef TALECHAIN_X
 };
 
-/* Quantities of RATE: symbol, number, name, what one unit of count / base is
- * worth, and the unit of the product.  A number keeps its meaning for ever. */
+/* Quantities of RATE: symbol, number, name, the factor for count / base, and
+ * the unit of the product.  A number keeps its meaning for ever. */
 #define TALECHAIN_RATES(X)                                             \
 	X(IPC, 1, "ipc", 1, "instructions per cycle")                  \
 	X(CLOCK, 2, "clock", 1, "of the nominal clock") /* of a CPU */ \
@@ -321,13 +321,13 @@ enum talechain_rate {
 	    TALECHAIN_RATE_END /* one past the last */
 };
 
-/* The bits of "call" in an argument of SCHEDULE, and of wait_ns below it. */
+/* Widths of "call" and "wait_ns" in the last argument of SCHEDULE, in bits. */
 #define TALECHAIN_CALL_BITS 10
 #define TALECHAIN_WAIT_BITS 38
 
 /* In which context a wake-up happened: the "context" of WAKEUP. */
 enum talechain_context {
-	TALECHAIN_CONTEXT_TASK = 0, /* none: the task itself did it */
+	TALECHAIN_CONTEXT_TASK = 0, /* no interrupt: the task itself did it */
 	TALECHAIN_CONTEXT_SOFTIRQ = 1,
 	TALECHAIN_CONTEXT_IRQ = 2,
 };
@@ -335,9 +335,9 @@ enum talechain_context {
 /* Why a task left its CPU: "off" of SCHEDULE. */
 enum talechain_off {
 	TALECHAIN_OFF_PREEMPTED = 0, /* it is still runnable */
-	TALECHAIN_OFF_SLEEPING = 1,  /* waits for anything */
-	TALECHAIN_OFF_BLOCKED = 2,   /* uninterruptible, as locks in kernel */
-	TALECHAIN_OFF_DISK = 3,	     /* the same, for input or output */
+	TALECHAIN_OFF_SLEEPING = 1,  /* interruptible, for anything */
+	TALECHAIN_OFF_BLOCKED = 2,   /* uninterruptible, as in kernel locks */
+	TALECHAIN_OFF_DISK = 3,	     /* uninterruptible, for input or output */
 	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger, the freezer */
 	TALECHAIN_OFF_DEAD = 5,
 	TALECHAIN_OFF_THROTTLED = 6, /* runnable; its CPU quota is used up */
@@ -346,7 +346,7 @@ enum talechain_off {
 /* Stacks: "kind" of STACK. */
 enum talechain_stack {
 	TALECHAIN_STACK_WAITED = 1, /* the program's, as it went to sleep */
-	TALECHAIN_STACK_KERNEL = 2, /* the kernel's, below that */
+	TALECHAIN_STACK_KERNEL = 2, /* the kernel's, in the same wait */
 	TALECHAIN_STACK_RAN = 3,    /* the program's, at an interrupt */
 };
 
@@ -354,14 +354,14 @@ enum talechain_stack {
 enum talechain_outcome {
 	TALECHAIN_OUTCOME_COMPLETE = 0, /* its response was whole */
 	TALECHAIN_OUTCOME_FAILED = 1,	/* refused, cut, malformed, late */
-	TALECHAIN_OUTCOME_UNSENT = 2,	/* it was never written */
-	TALECHAIN_OUTCOME_CLOSED = 3,	/* whole, as its server closed it */
+	TALECHAIN_OUTCOME_UNSENT = 2,	/* the request was never written */
+	TALECHAIN_OUTCOME_CLOSED = 3,	/* whole: the server's close ended it */
 };
 
 /* Why sent bytes stayed in the socket: "held" of SOCK_SEND. */
 enum talechain_held {
 	TALECHAIN_HELD_NOT = 0,
-	TALECHAIN_HELD_NAGLE = 1,      /* until what is out is acknowledged */
+	TALECHAIN_HELD_NAGLE = 1,      /* until sent bytes are acknowledged */
 	TALECHAIN_HELD_CORK = 2,       /* TCP_CORK, MSG_MORE */
 	TALECHAIN_HELD_CONGESTION = 3, /* the congestion window is full */
 	TALECHAIN_HELD_WINDOW = 4,     /* the peer's window is full */
@@ -383,10 +383,10 @@ enum talechain_epoch {
  *  +-------+-------+---+---+-+-+-+---+---------+-------+-------+-------+
  *   T = type u16, v = version u8, f = flags u8
  *
- * i counts the events of the ring's whole life; event i lies in slot
- * i & (slots - 1).  seq is 2*i+1 while it is being written, 2*i+2 once it is
- * complete; anything else belongs to another lap.  All
- * numbers are in the machine's byte order.
+ * i counts all events ever written to the ring; event i lies in slot
+ * i & (slots - 1).  seq is 2*i+1 while event i is being written, and 2*i+2 once
+ * it is complete; other values belong to another lap of the ring.  All numbers
+ * are in the machine's byte order.
  */
 struct talechain_event {
 	uint64_t seq;
@@ -426,8 +426,8 @@ enum talechain_word {
 	TALECHAIN_WORD_CLASSES = 3,  /* classes prepared so far */
 	TALECHAIN_WORD_COMPILED = 4, /* methods compiled so far */
 	TALECHAIN_WORD_CAUSE = 5,    /* enum talechain_cause of the state */
-	TALECHAIN_WORD_SINCE = 6,  /* when the state began, ns; set before it */
-	TALECHAIN_WORD_ORDERS = 7, /* JVM: 1 + the number of orders to collect
+	TALECHAIN_WORD_SINCE = 6,    /* when the state began, ns; set first */
+	TALECHAIN_WORD_ORDERS = 7,   /* JVM: 1 + the number of orders to collect
 				    * carried out; 0: it understands none */
 };
 
@@ -440,7 +440,8 @@ enum talechain_jvm_state {
 	TALECHAIN_JVM_DEAD = 4,
 };
 
-/* Beside the state, without a new epoch: the collector marks in steps. */
+/* A bit beside the state, set without a new epoch: the collector marks in
+ * steps. */
 #define TALECHAIN_STATE_MARKING 0x80
 #define TALECHAIN_STATE_MASK 0x7f
 
@@ -524,7 +525,7 @@ struct talechain {
 	uint64_t head, mask;
 	size_t bytes;
 	uint32_t tid, pid;
-	int socket; /* owned; open: its end shows Tailor that we are gone */
+	int socket; /* owned; its close shows Tailor that we are gone */
 };
 
 /* The present moment, CLOCK_MONOTONIC ns.  Any thread. */
@@ -572,7 +573,7 @@ talechain_emit_at(struct talechain *tc, uint64_t ts, enum talechain_type type,
 	__atomic_store_n(&e->seq, 2 * i + 2, __ATOMIC_RELEASE);
 }
 
-/* The same, stamped now. */
+/* Write one event with the present time; else as talechain_emit_at(). */
 static inline void
 talechain_emit(struct talechain *tc, enum talechain_type type, uint64_t a0,
     uint64_t a1, uint64_t a2, uint64_t a3)
@@ -581,7 +582,8 @@ talechain_emit(struct talechain *tc, enum talechain_type type, uint64_t a0,
 		talechain_emit_at(tc, talechain_now(), type, a0, a1, a2, a3);
 }
 
-/* Publish a signal word (enum talechain_word).  Any one thread per word. */
+/* Publish a signal word (enum talechain_word).  Each word has one writing
+ * thread. */
 static inline void
 talechain_word_set(
     struct talechain *tc, enum talechain_word word, uint64_t value)
@@ -623,7 +625,7 @@ talechain_init(struct talechain_channel *channel, unsigned slot_log2,
 }
 
 /* Become the writer of a channel that is already mapped.  The caller keeps the
- * mapping; talechain_close() will not unmap it (bytes stays 0). */
+ * mapping: talechain_close() does not unmap it (bytes stays 0). */
 static inline void
 talechain_attach(
     struct talechain *tc, struct talechain_channel *channel, unsigned slot_log2)
@@ -638,7 +640,7 @@ talechain_attach(
 	tc->socket = -1;
 }
 
-/* The descriptor in a control message, or -1; closes any it did not expect. */
+/* The descriptor in a control message, or -1; closes all further ones. */
 static inline int
 talechain_descriptor_(struct msghdr *m)
 {
@@ -696,7 +698,7 @@ talechain_receive_(int s, size_t *bytes)
 	return strncmp(line, "NO ", 3) == 0 ? -EPERM : -EPROTO;
 }
 
-/* Connect and ask; the socket, or a negative errno. */
+/* Connect, and request a channel.  Returns the socket, or a negative errno. */
 static inline int
 talechain_ask_(
     const char *path, enum talechain_kind kind, const char *name, unsigned log2)
@@ -730,7 +732,8 @@ talechain_ask_(
 	return s;
 }
 
-/* Map what Tailor gave us and see that it is a channel as asked for. */
+/* Map the memory that Tailor gave us, and check that it is the requested
+ * channel.  Returns 0 or a negative errno. */
 static inline int
 talechain_map_(struct talechain *tc, int fd, size_t bytes, unsigned log2)
 {
@@ -770,8 +773,8 @@ talechain_name_ok_(const char *name)
 	return n >= 1 && n < TALECHAIN_NAME_BYTES && name[n] == '\0';
 }
 
-/* Ask the Tailor that listens on a Unix socket for a channel and become its
- * writer.
+/* Request a channel from the Tailor that listens on a Unix socket, and become
+ * its writer.
  *   path       the socket; NULL: $TALECHAIN_SOCKET, or the default path,
  *              where the first of several tailors is
  *   name       shown in timelines: [A-Za-z0-9._-], 1 .. 31 bytes
@@ -779,8 +782,8 @@ talechain_name_ok_(const char *name)
  * Returns 0, or a negative errno with tc closed (so emitting is a no-op):
  * -ENOENT or -ECONNREFUSED no Tailor there, -EPERM refused (too many
  * channels, another user), -EPROTO not a Tailor we understand, -EAGAIN no
- * answer within a second, -EINVAL an argument out of range.  May block for that
- * second.  Call again later to try again. */
+ * response within a second, -EINVAL an argument out of range.  May block for
+ * that second.  Call again later to try again. */
 static inline int
 talechain_open_kind(struct talechain *tc, const char *path,
     enum talechain_kind kind, const char *name, unsigned slot_log2)
@@ -817,7 +820,7 @@ fail_socket:
 	return err;
 }
 
-/* The same for an application's own channel. */
+/* As talechain_open_kind(), for an application's own channel. */
 static inline int
 talechain_open(struct talechain *tc, const char *path, const char *name,
     unsigned slot_log2)

@@ -4,7 +4,7 @@
  * these claims win over what a thread's own events say. */
 #include "talechain/claims/explainer.h"
 
-/* A JVM that prepares so many classes is busy with that. */
+/* A JVM that prepares this many classes is busy with them. */
 #define CLASSES_PER_S 1000
 /* All threads of a process stop, and go on, within this time. */
 #define STOP_EDGE_NS NS_PER_MS
@@ -17,8 +17,8 @@ const enum claim_rank pause_ranks[] = {
 #undef HAZARD_X
 };
 
-/* The process that had an attempt: of the thread that read the request, or of
- * all threads that took part; 0: several did. */
+/* The process that had an attempt: that of the thread that read the request or,
+ * if not known, that of all its threads; 0: these are of several. */
 static uint32_t
 process_of(const struct explainer *ex, int attempt)
 {
@@ -39,8 +39,8 @@ process_of(const struct explainer *ex, int attempt)
 	return pid;
 }
 
-/* When a stop was over: its hazard ends only when a thread has a CPU again, and
- * what keeps them from one until then is no stop. */
+/* When a stop was over: when its last thread was woken.  The hazard ends later,
+ * when a thread has a CPU again; the wait for that CPU is no stop. */
 static int64_t
 stop_end(const struct explainer *ex, int attempt, const struct claim *c)
 {
@@ -96,7 +96,8 @@ cause_pauses(struct explainer *ex, int attempt)
 	}
 }
 
-/* A process is not stopped while one of its threads still runs, or again. */
+/* Cut a stop to exclude a run, before or after it, of a thread of the
+ * process. */
 static void
 stop_cut(struct claim *c, const struct thread_interval *run, bool before)
 {
@@ -106,9 +107,10 @@ stop_cut(struct claim *c, const struct thread_interval *run, bool before)
 		c->end_ns = run->begin_ns;
 }
 
-/* True if another thread of the process did something else than to stop: a
- * signal that stops the process wakes those that sleep and stops them too.
- * *stopped counts threads that did stop.  c is cut to when all had. */
+/* True if a stop was of one thread alone: another thread of the process ran or
+ * slept meanwhile, though a signal that stops a process stops all its threads,
+ * sleeping ones too.  *stopped counts threads that did stop.  c is cut to when
+ * all had. */
 static bool
 is_of_one_thread(const struct explainer *ex, const struct thread_interval *stop,
     const struct tale_thread *other, struct claim *c, unsigned *stopped)
@@ -197,7 +199,7 @@ cause_classes(struct explainer *ex, int attempt)
 	    .rank = RANK_CLASSES,
 	    .attempt = attempt,
 	    .cpu = -1,
-	    .likely = true, /* of the whole JVM, not of this request */
+	    .likely = true, /* the rate is of the whole JVM */
 	};
 
 	for (size_t i = 0; i < ex->t->entries; i++) {
@@ -212,7 +214,7 @@ cause_classes(struct explainer *ex, int attempt)
 	}
 }
 
-/* True if events of the kernel came from a channel. */
+/* True if a channel carries events of the kernel. */
 static bool
 is_kernel_channel(const struct tale *t, uint64_t channel)
 {
@@ -223,7 +225,7 @@ is_kernel_channel(const struct tale *t, uint64_t channel)
 	return false;
 }
 
-/* When the last event before entry i was read from its channel. */
+/* When a channel's last event before entry i was; the leg's begin if none. */
 static int64_t
 channel_before(const struct explainer *ex, size_t i, uint64_t channel)
 {

@@ -1,10 +1,9 @@
-/* cause_peer.c: a thread that slept until another one of its process woke it.
+/* cause_peer.c: a sleep that another thread of the process ended.
  *
- * Where the sleep shows that it was for a lock (waits.c), the thread that
- * gave the lock up had it from the one that had woken it, and so on.  Else it
- * waited for what the thread at the end of a chain of such waits did
- * (root.c): if that received from elsewhere, or keeps timers, there was
- * no lock. */
+ * If the sleep was for a lock (waits.c), the waker held the lock; before the
+ * waker, the thread that had woken the waker held it, and so on.  If not, the
+ * sleeper waited for what the last thread of a chain of waits did (root.c): if
+ * that thread received from elsewhere, or keeps timers, there was no lock. */
 #include "talechain/claims/explainer.h"
 
 #define TURNS_MAX 200 /* holders of a lock, one after the other */
@@ -27,7 +26,7 @@ turn_before(const struct explainer *ex, uint32_t holder,
 	return found;
 }
 
-/* Claim a wait for a lock, piece by piece of those that had it. */
+/* Claim a wait for a lock, one piece for each holder. */
 static void
 claim_turns(const struct thread_walk *w, const struct thread_interval *p,
     struct claim c)
@@ -48,9 +47,8 @@ claim_turns(const struct thread_walk *w, const struct thread_interval *p,
 	claim_add(w->ex, &c);
 }
 
-/* The call by which the thread at the end of a chain received from elsewhere
- * before it ended a wait, if that thread slept for this most of the time; NULL:
- * it did not. */
+/* The call by which a chain's last thread received from elsewhere, if the
+ * thread slept for these bytes for half of the time or more; else NULL. */
 static const struct talechain_event *
 handed_over(const struct thread_walk *w, const struct root *r)
 {
@@ -69,7 +67,7 @@ handed_over(const struct thread_walk *w, const struct root *r)
 	return wait_peer(w->ex, w->like->attempt, found);
 }
 
-/* A thread waited for another, and nothing shows that it was for a lock. */
+/* Set in a claim why a thread waited for another, if no lock is known. */
 static void
 claim_woken(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)

@@ -1,26 +1,26 @@
-/* cause_taken.c: what was taken of a thread's run without a switch.
+/* cause_taken.c: the time that was taken from a thread's run without a
+ * switch.
  *
  * The scheduler sees a thread run while the host of a virtual machine runs
  * something else on its CPU (steal time), and while the CPU handles interrupts.
- * The profiler reports at each switch how much of the run that was; not when
- * within it.  Of a run that is only partly the request's, as much is claimed as
- * cannot lie in the other part.  It is drawn at the end of the run, between the
- * faults and softirqs, whose time is known; what the host took and has no room
- * there was taken while these lasted.
+ * The profiler reports at each switch how much of the run was taken, not when.
+ * If only a part of the run is the request's, only time that does not fit into
+ * the other part is claimed.  The claim is placed at the end of the run,
+ * between the faults and softirqs, whose times are known; stolen time that does
+ * not fit there was taken during these.
  *
- * The host may take a CPU while that handles an interrupt, and the handler then
- * seems to last as long: of interrupts only what is more than the host took is
- * claimed. */
+ * The host may take a CPU during an interrupt, and the handler then seems to
+ * last longer: interrupts are claimed only beyond the stolen time. */
 #include "talechain/claims/explainer.h"
 
 /* A run, and what was taken of it; ns. */
 struct run {
-	int64_t begin, end; /* of the story */
+	int64_t begin, end; /* since the story's begin */
 	int64_t stolen, handled;
 };
 
-/* Read from an event how much was taken of the run that ends with it; false:
- * nothing, or the figures cannot be true. */
+/* Read from an event how much was taken of the run that ends with it.  False:
+ * it is no such event, or the figures cannot be true. */
 static bool
 run_read(
     const struct explainer *ex, const struct tale_entry *e, struct run *out)
@@ -48,7 +48,7 @@ struct rest {
 	enum tale_cause cause;
 };
 
-/* Claim up to so much of it; nothing, if ns < 0. */
+/* Claim up to ns of the rest; nothing if ns <= 0. */
 static void
 rest_claim(struct explainer *ex, const struct claim *run, struct rest *rest,
     int64_t ns, enum claim_rank rank)
@@ -68,8 +68,8 @@ rest_claim(struct explainer *ex, const struct claim *run, struct rest *rest,
 	rest->ns -= ns;
 }
 
-/* The last fault or softirq of a thread that ends by then, from an entry on
- * backwards, and how long it was; NULL: none ends after begin_ns. */
+/* The last fault or softirq of a thread before entry *from that ends after
+ * begin_ns, or NULL.  *took_ns: how long it was.  *from moves to it. */
 static const struct tale_entry *
 held_before(const struct explainer *ex, uint32_t tid, int64_t begin_ns,
     size_t *from, int64_t *took_ns)
@@ -90,7 +90,7 @@ held_before(const struct explainer *ex, uint32_t tid, int64_t begin_ns,
 	return NULL;
 }
 
-/* Claim it between the faults and softirqs of a run. */
+/* Claim the rest between the faults and softirqs of a run. */
 static void
 rest_between(struct explainer *ex, const struct claim *run, struct rest *rest)
 {
@@ -108,7 +108,8 @@ rest_between(struct explainer *ex, const struct claim *run, struct rest *rest)
 	rest_claim(ex, run, rest, rest->at - run->begin_ns, RANK_TAKEN);
 }
 
-/* Claim what had no place between them: it must be of themselves. */
+/* Claim the rest that did not fit between faults and softirqs as taken during
+ * them. */
 static void
 rest_within(struct explainer *ex, const struct claim *run, struct rest *rest)
 {
@@ -139,7 +140,7 @@ claim_run(struct explainer *ex, const struct claim *claim, const struct run *r)
 	if ((r->stolen == 0 && r->handled == 0) ||
 	    !claim_cut(&c, r->begin, r->end))
 		return;
-	/* The rest of the run may have been taken first. */
+	/* The taken time may be in the part of the run outside the claim. */
 	other = (r->end - r->begin) - (c.end_ns - c.begin_ns);
 	rest = (struct rest){c.end_ns, r->stolen - other, TALE_CAUSE_STEAL};
 	rest_between(ex, &c, &rest);
@@ -171,8 +172,8 @@ cause_taken(struct explainer *ex, const struct claim *run)
 			}
 			last = r;
 		}
-		/* The thread left the CPU: events of what was taken stand
-		 * before that. */
+		/* The thread left the CPU: its run's events come before the
+		 * switch. */
 		if (e->slot.event.type == TALECHAIN_SCHEDULE &&
 		    moment_at(ex->t, e->at) >= run->end_ns)
 			break;

@@ -2,13 +2,14 @@
  *
  * The event of a send says how many bytes stayed in the socket and why; they
  * left with the first segment that covers them.  Between the two they waited
- * for what held them: an ACK the peer delays (Nagle), a cork, a window.  Bytes
- * leave in order, so what holds those of a later call holds them, too, from
- * then on.  A retransmitted segment was lost, so the time since it was first
- * sent counts. */
+ * for what held them: an ACK that the peer delays (Nagle), a cork, a window.
+ * Bytes leave in order: from a later call on, what holds that call's bytes
+ * holds the earlier ones, too.  A retransmitted segment was lost, so the time
+ * since it was first sent counts. */
 #include "talechain/claims/explainer.h"
 
-/* The first segment of a flow with a byte, sent in [from, to], or NULL. */
+/* The first segment of a flow, sent in [from, to], with the byte numbered
+ * sequence, or NULL. */
 static const struct tale_entry *
 segment_with(const struct explainer *ex, uint64_t cookie, uint32_t sequence,
     int64_t from, int64_t to)
@@ -52,7 +53,7 @@ sent_next(const struct explainer *ex, const struct tale_entry *e)
 	return e != NULL ? moment_at(ex->t, e->at) : FAR;
 }
 
-/* Bytes that one call left in the socket. */
+/* Claim the wait of the bytes that one call left in the socket. */
 static void
 claim_held(struct explainer *ex, struct claim *c, const struct tale_entry *e)
 {

@@ -1,7 +1,7 @@
 /* cause_thread.c: from what a thread did to why the request waited.
  *
- * A thread that ran was at work; one that was ready waited for a CPU.  One that
- * slept until a thread of its process woke it waited for that thread
+ * A thread that ran was at work; a ready thread waited for a CPU.  A thread
+ * that slept until another thread of its process woke it waited for the waker
  * (cause_peer.c). */
 
 #include "base/array.h"
@@ -11,15 +11,15 @@
 #define SOFTIRQ_NET_RX 3
 #define SOFTIRQ_TASKLET 6
 #define SOFTIRQ_HRTIMER 8
-/* No CPU takes longer to leave idle; what has to wait longer may not run. */
+/* No CPU takes longer to leave idle; a thread that waits longer is kept off. */
 #define IDLE_LONGEST_NS (10 * NS_PER_MS)
-#define SWEEP_NS NS_PER_MS	    /* the observer has a CPU for less */
-#define EITHER_NS (200 * NS_PER_US) /* shorter runs are not looked at */
-/* The kernel ends softirqs about then.  One that seems longer may have had no
- * CPU: not all hosts account for what they take from a virtual one. */
+#define SWEEP_NS NS_PER_MS	    /* the observer runs for less at a time */
+#define EITHER_NS (200 * NS_PER_US) /* shorter runs are not checked */
+/* The kernel limits softirqs to about this.  A longer one may have had no CPU:
+ * not all hosts report what they take from a virtual one. */
 #define SOFTIRQ_LONGEST_NS NS_PER_MS
 
-/* How the last idle time of a CPU ended, before a thread ran there. */
+/* The event that ended a CPU's last idle time in [begin, end], or NULL. */
 static const struct talechain_event *
 idle_before(const struct explainer *ex, int cpu, int64_t begin, int64_t end)
 {
@@ -34,9 +34,9 @@ idle_before(const struct explainer *ex, int cpu, int64_t begin, int64_t end)
 	return found;
 }
 
-/* True if a sleep was for room in the socket, in the middle of the response:
- * the receiver's ACKs end it, as they come in or as TCP's own timers (pacing,
- * ACKs held back on this machine) let them.  A thread's own timers run in
+/* True if a sleep in the middle of the response was for room in the socket.  A
+ * softirq ends such a sleep: it handles a receiver's ACK, or TCP's own timers
+ * (pacing, ACKs held back on this machine).  A thread's own timers run in
  * interrupts. */
 static bool
 is_full_socket(const struct thread_walk *w, const struct thread_interval *p)
@@ -66,9 +66,9 @@ is_client_full(const struct explainer *ex, int64_t ns)
 	       tale_low(e->slot.event.arg[2]) == TALECHAIN_HELD_WINDOW;
 }
 
-/* Timers ended it, one after the other, as those of a program that sleeps do,
- * and those of a thread that waits for a Java monitor; or the end of a wait in
- * futex is in no event. */
+/* Claim a sleep whose reason is not observed: timers ended it, which may be the
+ * program's own, a Java monitor's or an interpreter lock's; or no event shows
+ * the end of its wait in futex. */
 static void
 claim_either(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)
@@ -85,8 +85,8 @@ claim_either(const struct thread_walk *w, const struct thread_interval *p,
 	claim_add(w->ex, c);
 }
 
-/* True if a system call waits until a child has a program of its own: vfork,
- * or clone, which posix_spawn calls, and which does not wait otherwise. */
+/* True if a system call may wait until a child has called exec: vfork, or
+ * clone, with which posix_spawn does so. */
 static bool
 is_vfork(unsigned call)
 {
@@ -97,8 +97,8 @@ is_vfork(unsigned call)
 	return call == SYS_clone + 1 || call == SYS_clone3 + 1;
 }
 
-/* True if a wait that no signal ends was for a lock: the kernel's stack says
- * so, or nothing says that it was not. */
+/* True if an uninterruptible wait was for a lock: the kernel's stack shows one,
+ * or there is no stack and the system call may wait for locks. */
 static bool
 is_kernel_lock(const struct thread_walk *w, const struct thread_interval *p)
 {
@@ -113,9 +113,8 @@ is_kernel_lock(const struct thread_walk *w, const struct thread_interval *p)
 	return !known && !is_vfork(p->call) && p->call != SYS_membarrier + 1;
 }
 
-/* Claim a sleep that a timer, or bytes, ended from outside: they would have
- * ended it then even if all of the process had been paused meanwhile, so no
- * pause before counts. */
+/* Claim a sleep that a timer or bytes ended, with a rank above pauses: the
+ * sleep lasts as long even if the whole process is paused meanwhile. */
 static void
 claim_until_woken(const struct thread_walk *w, const struct thread_interval *p,
     struct claim c)
@@ -130,7 +129,7 @@ claim_until_woken(const struct thread_walk *w, const struct thread_interval *p,
 		claim_add(w->ex, &c);
 }
 
-/* A sleep that no thread of the process ended. */
+/* Claim a sleep that no thread of the process ended. */
 static void
 claim_asleep(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)
@@ -145,7 +144,7 @@ claim_asleep(const struct thread_walk *w, const struct thread_interval *p,
 		c->other = 0;
 	} else if (is_full_socket(w, p)) {
 		c->cause = TALE_CAUSE_WINDOW;
-		c->likely = true; /* what woke it is taken for an ACK */
+		c->likely = true; /* the waker is taken for an ACK */
 		c->note = "the response";
 		/* Tailor stops reading while its client does not read. */
 		if (is_client_full(w->ex, p->end_ns)) {
@@ -160,8 +159,8 @@ claim_asleep(const struct thread_walk *w, const struct thread_interval *p,
 	}
 	if (c->cause == TALE_CAUSE_SLEEP)
 		c->peer = wait_peer(w->ex, w->like->attempt, p);
-	/* The kernel may receive one request as the program waits for what
-	 * another needs. */
+	/* io_uring may receive one request while the program waits for what
+	 * another request needs. */
 	c->likely |=
 	    p->call == SYS_io_uring_enter + 1 && w->ex->chain.in_flight > 1;
 	claim_add(w->ex, c);
@@ -177,11 +176,11 @@ claim_sleep(const struct thread_walk *w, const struct thread_interval *p,
 		return; /* Tailor sleeps when it has nothing to do */
 	c->cpu = -1;
 	if (w->like->cause == TALE_CAUSE_BACKEND_QUEUE) {
-		/* Whatever it did, it did for the other request. */
+		/* The thread still has the other request. */
 		if (w->like->value != 0)
 			claim_add(w->ex, c);
 		if (w->like->value != 0 || p->begin_ns <= w->from_ns)
-			return; /* it was not woken for this one yet */
+			return; /* not woken for this request yet */
 	}
 	if (p->state == THREAD_SLEEP &&
 	    (p->wait == WAIT_EITHER || p->wait == WAIT_TURNS))
@@ -193,8 +192,8 @@ claim_sleep(const struct thread_walk *w, const struct thread_interval *p,
 		claim_asleep(w, p, c);
 }
 
-/* Set in a claim what an event reports to have held up a thread on its CPU;
- * false: nothing. */
+/* Read into a claim the fault, reclaim or softirq of an event, which held up a
+ * thread on its CPU.  False: the event is none of these. */
 static bool
 held_up(const struct talechain_event *v, struct claim *c)
 {
@@ -259,8 +258,8 @@ claim_faults(
 	}
 }
 
-/* A thread was runnable while its CPU idled.  The idle task takes no CPU from
- * another: something forbade the thread to run, which no event names. */
+/* Claim a thread that was runnable while its CPU idled.  Something that no
+ * event names kept it from running: the idle task takes no CPU from another. */
 static void
 claim_kept_off(struct claim *c)
 {
@@ -268,7 +267,8 @@ claim_kept_off(struct claim *c)
 	c->note = "was runnable and its CPU idle (a CPU quota does that)";
 }
 
-/* A thread was ready, and the CPU had another, or had to leave idle. */
+/* Claim a ready thread's wait: its CPU ran another thread, or first had to
+ * leave idle. */
 static void
 claim_ready(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)
@@ -294,7 +294,8 @@ claim_ready(const struct thread_walk *w, const struct thread_interval *p,
 	}
 }
 
-/* A thread could have run, and had no CPU. */
+/* Claim a time in which a thread could not run: it had no CPU or was
+ * stopped. */
 static void
 claim_off_cpu(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)
@@ -340,11 +341,10 @@ slept_before(const struct thread_walk *w, const struct thread_interval *p)
 	return last;
 }
 
-/* Other work for which a thread may compute after a sleep; NULL: only for this
- * request.  Either the thread took another request before and has not responded
- * to it, or the thread is an event loop, whose timers and callbacks may be of
- * anything: of other requests in flight, which the loop may have taken long
- * before, or of none. */
+/* The other work for which a thread may compute after a sleep, as a note; NULL:
+ * only for this request.  Either the thread took another request before and has
+ * not responded to it.  Or it is an event loop: its timers and callbacks may
+ * serve any request in flight, also one taken long before, or none. */
 static const char *
 either_of(const struct thread_walk *w, const struct thread_interval *p)
 {
@@ -363,10 +363,10 @@ either_of(const struct thread_walk *w, const struct thread_interval *p)
 		   : NULL;
 }
 
-/* Change the claim of a thread that computes, and whose runtime moves work
- * between threads.  The work is the request's where the thread read the
- * request, or was woken and then sent the response; other threads are only seen
- * to compute.  False: the work is the request's. */
+/* Claim computing of a thread whose runtime moves work between threads.  The
+ * work is the request's if the thread read the request, or was woken and then
+ * sent the response; other threads are only seen to compute.  False: the work
+ * is the request's, and nothing was claimed. */
 static bool
 claim_moved(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)

@@ -1,22 +1,23 @@
-/* check.c: what cannot be true is not said.
+/* check.c: contradictory claims become "not observed".
  *
- * Events may be missing without any sign of it.  Then what the others seem to
- * say contradicts itself: two threads run on one CPU, a thread computes for
- * longer than its process's CPU clock went.  Such time counts as not observed,
- * and lowers what is explained.  Contradictions within the events of one thread
- * are found where its intervals are made (threads.c). */
+ * Events may be missing without any sign.  The remaining ones may then
+ * contradict each other: two threads run on one CPU, or a server's threads
+ * compute for longer than its CPU clock says.  Such time counts as not
+ * observed, and lowers the coverage.  Contradictions within the events of one
+ * thread are found where its intervals are made (threads.c). */
 
 #include "base/array.h"
 #include "talechain/claims/explainer.h"
 
-/* Stamps of one switch may differ by that. */
+/* Stamps of one switch may differ by this much. */
 #define EDGE_NS (10 * NS_PER_US)
 /* The CPU clock is read a little before or after a period's end. */
 #define CLOCK_EDGE_NS NS_PER_MS
 #define RATE_CPUS_MAX 65536 /* no machine has more */
-#define CLOCK_SHARE 10	    /* and off by this part of the period */
+#define CLOCK_SHARE 10	    /* the clock may be off by 1/10 of a period */
 
-/* Times in which a claim about a thread, or an attempt's, cannot be true. */
+/* A time in which a thread, or all threads of an attempt, cannot have computed
+ * as claimed. */
 struct contradiction {
 	uint32_t tid; /* 0: any */
 	int attempt;
@@ -32,7 +33,8 @@ is_computing(const struct claim *c)
 	       tale_causes[c->cause].nature == TALE_NATURE_WORK;
 }
 
-/* Claim what contradicts the first so many claims of computing. */
+/* Add a contradiction over each of the first claims, as far as that is of
+ * computing and in the time of k. */
 static void
 contradict(struct explainer *ex, size_t claims, const struct contradiction *k)
 {
@@ -81,7 +83,8 @@ contradict_thread(struct explainer *ex, size_t claims, uint32_t tid,
 	contradict(ex, claims, &k);
 }
 
-/* Runs in order of CPU and time: each against the one that lasts longest. */
+/* Compare runs, in order of CPU and time, each with the run so far that ends
+ * last. */
 static void
 runs_compare(struct explainer *ex, size_t claims,
     const struct thread_interval *const *run, size_t runs)
@@ -149,8 +152,8 @@ ran_ns(const struct explainer *ex, int attempt, int64_t begin, int64_t end)
 	return sum_ns;
 }
 
-/* The CPU time of an attempt's server over a period that a RATE event gives.
- * False: the event is none, or of another server. */
+/* Read the CPU time of an attempt's server, and its period, from a RATE event.
+ * False: the entry has none, or is of another server. */
 static bool
 rate_cpu_of(const struct explainer *ex, const struct tale_entry *e, int attempt,
     int64_t *begin_ns, int64_t *end_ns, int64_t *cpu_ns)

@@ -11,10 +11,10 @@
 #define JAVA_PART ((size_t)24) /* bytes of a name in one event */
 #define JAVA_NAME 72
 #define NUMBER ((size_t)12) /* characters of "[4194304]", with room */
-#define JAVA_ALIKE 7	    /* characters of the kernel's name */
+#define JAVA_ALIKE 7	    /* characters of the kernel's name to compare */
 
-/* A Java thread's name from its parts, each the last one in the tale; false if
- * the first is not there. */
+/* Join a Java thread's name from its parts, the latest of each in the tale;
+ * false if the first part is missing. */
 static bool
 java_name(const struct explainer *ex, uint32_t tid, char out[JAVA_NAME])
 {
@@ -36,9 +36,9 @@ java_name(const struct explainer *ex, uint32_t tid, char out[JAVA_NAME])
 	return part > 0;
 }
 
-/* The last name that an event gives a thread, "" if none does.  A Java name is
- * of the same thread if the kernel's begins like it: HotSpot cuts that at the
- * end, or leaves out its middle. */
+/* The last name that an event gives a thread, "" if none does.  A Java name
+ * belongs to the thread if the kernel's name begins alike: HotSpot cuts the end
+ * or the middle out of the kernel's. */
 void
 thread_text(const struct explainer *ex, uint32_t tid, char *out, size_t size)
 {

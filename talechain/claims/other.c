@@ -1,24 +1,26 @@
 /* other.c: the other request that a server's thread had.
  *
- * The thread received on another connection of its server before it took this
- * request, and had not responded there when this one came.  Tailor forwarded
- * the other one if that connection's other end is a socket of Tailor's; its
- * last attempt there says which it was.  A thread that serves all connections
- * may receive more of them after it took this request.
+ * A thread had another request if it received on another connection of its
+ * server before it took this request, and had not responded there when this
+ * request came.  If Tailor is at the other end of that connection, Tailor's
+ * last attempt on it names the other request.  A thread that serves all
+ * connections may receive more requests after this one.
  *
  * Where one thread receives all requests and queues them in the program, no
- * event shows when a busy worker thread takes this one out.  The worker's
- * response to the other request does: until then it did not have this one. */
+ * event shows when a busy worker thread takes this request out.  The worker's
+ * response to the other request does: until then the worker did not have this
+ * request. */
 #include <inttypes.h>
 
 #include "base/text.h"
 #include "talechain/claims/explainer.h"
 
-#define RECEIPTS_MAX 200 /* of other requests that are looked at */
-/* A thread that computes for longer has something to do. */
+#define RECEIPTS_MAX 200 /* of other requests that are checked */
+/* A thread that computes for longer than this is not idle. */
 #define IDLE_RAN_NS (300 * NS_PER_US)
 
-/* The last call of a kind on another of the server's connections, or NULL. */
+/* The last call of a kind, before an entry, on another of the server's
+ * connections, or NULL. */
 static const struct talechain_event *
 call_before(const struct explainer *ex, int attempt, uint32_t tid,
     enum talechain_type type, size_t before)
@@ -37,7 +39,7 @@ call_before(const struct explainer *ex, int attempt, uint32_t tid,
 	return NULL;
 }
 
-/* The request that Tailor forwarded to where a call received, or 0. */
+/* The request that Tailor forwarded on the connection of a receipt, or 0. */
 static uint64_t
 request_of(const struct explainer *ex, const struct talechain_event *got)
 {
@@ -101,7 +103,7 @@ other_is_with(const struct explainer *ex, int attempt, uint32_t tid, int64_t ns)
 	return false;
 }
 
-/* Until when a thread works on what it received: its next call, or sleep. */
+/* When a thread's work on what it received ends: at its next call, or sleep. */
 static int64_t
 worked_until(const struct explainer *ex, uint32_t tid, size_t got)
 {
@@ -147,8 +149,9 @@ claim_computed(struct explainer *ex, const struct claim *like)
 	}
 }
 
-/* Since when a thread worked on what it sends: its call before, or the end of
- * its sleep, whichever is later.  NEVER: it had received this request then. */
+/* When a thread began to work on what it sends: at its previous call or at the
+ * end of its last sleep, whichever is later.  NEVER: that call received this
+ * request. */
 static int64_t
 worked_since(
     const struct explainer *ex, int attempt, uint32_t tid, size_t sends)
@@ -177,8 +180,8 @@ worked_since(
 	return since;
 }
 
-/* The piece of time in which a thread worked on what an event of another
- * connection shows, into a claim.  False: the event shows nothing. */
+/* Set in a claim the time in which its thread worked on what entry i received
+ * or sent on another connection.  False: the entry is no such call. */
 static bool
 worked_at(const struct explainer *ex, struct claim *c, size_t i)
 {
@@ -209,7 +212,7 @@ cause_other(struct explainer *ex, int attempt, uint32_t tid)
 	struct claim c = {
 	    .cause = TALE_CAUSE_BACKEND_QUEUE,
 	    .rank = RANK_OTHER,
-	    .likely = true, /* it may do other things in between */
+	    .likely = true, /* the thread may do other things, too */
 	    .attempt = attempt,
 	    .tid = tid,
 	    .cpu = -1,
@@ -226,8 +229,8 @@ cause_other(struct explainer *ex, int attempt, uint32_t tid)
 	}
 }
 
-/* True if a thread was idle right after a moment, until another of its process
- * woke it. */
+/* True if a thread, right after a moment, was idle until another thread of its
+ * process woke it. */
 static bool
 is_idle_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 {
@@ -247,8 +250,8 @@ is_idle_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 	return false;
 }
 
-/* The end of the first response to another client after the leg, or NULL.
- *   last  receives that of the last one */
+/* The last send of the first response to another client after the leg, or NULL.
+ *   last  receives the last send of all such responses */
 static const struct tale_entry *
 response_next(const struct explainer *ex, int attempt, uint32_t tid,
     const struct tale_entry **last)

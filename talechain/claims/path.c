@@ -11,15 +11,15 @@
  * are in TCP), or as not explained if its ends leave that open. */
 #include "talechain/claims/explainer.h"
 
-/* Reading a request in one piece takes no longer. */
+/* Reading a request in one piece takes no longer than this. */
 #define READ_ONCE_NS (100 * NS_PER_US)
-/* Choosing a server takes no longer; then it is waiting for one. */
+/* Choosing a server takes less than this; more is a wait for a server. */
 #define CHOICE_NS NS_PER_MS
-#define SUMS_MAX 1000	  /* of one attempt, each to what it sent */
-#define RESPONSES_MAX 200 /* to other requests, each a leg */
+#define SUMS_MAX 1000	  /* sums of one attempt */
+#define RESPONSES_MAX 200 /* legs to responses to other requests */
 
-/* Go on to a moment: the leg from where the last one ended.  False if it is
- * empty or the moment is not known.  The leg is claimed as like says. */
+/* Make the next leg, from the end of the last one to a moment, and claim it as
+ * like says.  False: the leg is empty, or the moment is not known. */
 static bool
 leg_to(struct explainer *ex, int64_t end, const struct claim *like)
 {
@@ -50,7 +50,7 @@ leg_thread(struct explainer *ex, struct claim like, uint32_t tid)
 		threads_walk(ex, &like, ex->leg_begin_ns, ex->leg_end_ns);
 }
 
-/* The beginning of a claim about Tailor or the way to it. */
+/* A claim about Tailor or the way to it, without its times. */
 static struct claim
 stage(enum tale_cause cause, const char *note)
 {
@@ -63,7 +63,7 @@ stage(enum tale_cause cause, const char *note)
 	};
 }
 
-/* The same about a server. */
+/* A claim about an attempt's server, without its times. */
 static struct claim
 stage_at(enum tale_cause cause, int attempt, const char *note)
 {
@@ -73,9 +73,8 @@ stage_at(enum tale_cause cause, int attempt, const char *note)
 	return c;
 }
 
-/* Make a claim about a server's thread say that the thread is not watched, or
- * not the program's, if that is so: what was done is then in no event, so
- * nothing follows from there being none. */
+/* Change a claim about a server's thread to not observed if that thread is not
+ * watched, or is io_uring's: its work is then in no event. */
 static void
 not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
 {
@@ -96,7 +95,7 @@ not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
 		c->note = "is one more than a timeline follows";
 }
 
-/* Tailor's own thread, on the way or at work. */
+/* Make a leg, and claim what Tailor's own thread did in it. */
 static void
 leg_proxy(struct explainer *ex, int64_t end, const struct claim *like)
 {
@@ -104,7 +103,7 @@ leg_proxy(struct explainer *ex, int64_t end, const struct claim *like)
 		leg_thread(ex, *like, ex->chain.proxy_tid);
 }
 
-/* From the client's schedule until Tailor has the request. */
+/* Make the legs from the client's schedule until Tailor has the request. */
 static void
 path_in(struct explainer *ex)
 {
@@ -146,9 +145,9 @@ path_in(struct explainer *ex)
 	}
 }
 
-/* A request waits in Tailor's queue for a server, whatever Tailor's thread does
- * meanwhile.  What kept that from taking it out at last is a cause of its
- * own. */
+/* Make the leg of a wait in Tailor's queue, whatever Tailor's thread does
+ * meanwhile.  If that thread at last had no CPU to take the request out, this
+ * is claimed as a cause of its own. */
 static void
 leg_queue(struct explainer *ex, int64_t end)
 {
@@ -168,7 +167,8 @@ leg_queue(struct explainer *ex, int64_t end)
 		threads_walk(ex, &queue, ready_ns, ex->leg_end_ns);
 }
 
-/* Tailor had the request, but at no server: it waited, or this was short. */
+/* Tailor had the request and no server had it yet: claim a wait in the queue,
+ * or brief if that took less than CHOICE_NS. */
 static void
 path_wait(struct explainer *ex, int64_t end, const struct claim *brief)
 {
@@ -179,7 +179,8 @@ path_wait(struct explainer *ex, int64_t end, const struct claim *brief)
 		leg_proxy(ex, end, brief);
 }
 
-/* To the end of a request that no server has, whatever its status. */
+/* Make the legs to the end of a request that no server has, whatever its
+ * status. */
 static void
 path_unserved(struct explainer *ex)
 {
@@ -192,7 +193,7 @@ path_unserved(struct explainer *ex)
 	leg_proxy(ex, c->finished, &own);
 }
 
-/* From there to the first attempt. */
+/* Make the legs from Tailor's receipt of the request to its first attempt. */
 static void
 path_queue(struct explainer *ex, int i)
 {
@@ -211,7 +212,8 @@ path_queue(struct explainer *ex, int i)
 	leg_to(ex, a->written, &connect);
 }
 
-/* Attempts that came to no writing, and the waits between them. */
+/* Make the legs of attempts that were never written, and of the waits between
+ * them. */
 static void
 path_unwritten(struct explainer *ex)
 {
@@ -246,7 +248,7 @@ claim_application(struct explainer *ex, int i, enum tale_cause cause,
 		claim_add(ex, &c);
 }
 
-/* All claims about the present leg at a server. */
+/* Make all claims about the present leg, which is at a server. */
 static void
 claim_server(struct explainer *ex, int i)
 {
@@ -260,8 +262,9 @@ claim_server(struct explainer *ex, int i)
 	cause_pauses(ex, i);
 }
 
-/* The leg in which the server's threads had the request; out is the one before,
- * of which no end was seen if the server's socket defers its accept. */
+/* Make the legs in which the server's threads had the request.
+ *   out  the leg before; likely if its end was not seen, as with an accept that
+ *        the server's socket defers */
 static void
 path_threads(struct explainer *ex, int i, const struct claim *out)
 {
@@ -305,8 +308,8 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 	claim_server(ex, i);
 }
 
-/* From the last byte of a response, as Tailor has it, until its server closes
- * the connection: that is what Tailor waits for, too. */
+/* Make the legs from the last byte of a response at Tailor until its server
+ * closes the connection, where Tailor waits for that, too. */
 static void
 path_close(struct explainer *ex, int i)
 {
@@ -338,8 +341,9 @@ path_close(struct explainer *ex, int i)
 	leg_to(ex, a->fin, &in);
 }
 
-/* From Tailor's choice to where a server's thread began to read, by its sums.
- * On one machine what is sent is there at once, unless softirqs are late. */
+/* Make the legs from Tailor's choice until a server's thread began to read, by
+ * its sums.  On one machine sent bytes arrive at once, unless softirqs are
+ * late. */
 static void
 path_to_sums(struct explainer *ex, int i, const struct epoch_sums *sums,
     int64_t chosen, const struct claim *open)
@@ -358,8 +362,8 @@ path_to_sums(struct explainer *ex, int i, const struct epoch_sums *sums,
 		claim_server(ex, i);
 }
 
-/* At a server while the kernel's events were paused, as far as there are sums:
- * the legs to what it sent last, and to where Tailor read that. */
+/* Make the legs at a server while the kernel's events were paused, by its sums:
+ * until each of its sends, and until Tailor read the response. */
 static void
 path_sums(struct explainer *ex, int i, int64_t end, const struct claim *open)
 {
@@ -396,7 +400,8 @@ path_sums(struct explainer *ex, int i, int64_t end, const struct claim *open)
 		leg_to(ex, a->first_byte, &read);
 }
 
-/* From Tailor's write to a server until its response, or the end. */
+/* Make the legs from Tailor's write to a server until its response, or the
+ * end. */
 static void
 path_attempt(struct explainer *ex, int i)
 {
@@ -441,7 +446,7 @@ path_attempt(struct explainer *ex, int i)
 		path_unserved(ex);
 }
 
-/* The response on its way to the client. */
+/* Make the legs of the response on its way to the client. */
 static void
 path_out(struct explainer *ex)
 {
@@ -468,8 +473,8 @@ path_out(struct explainer *ex)
 		    c->client_received != NEVER ? c->client_received
 						: c->client_read,
 		    &late);
-	/* The client's end of the connection is not observed, but what Tailor
-	 * sent again is. */
+	/* The client's end of the connection is not observed, but Tailor's
+	 * retransmissions are. */
 	if (leg_to(ex, ex->s->total_ns, &way) && c->client_net == NEVER)
 		cause_tcp(ex, &net, ours, "the response");
 }

@@ -2,17 +2,17 @@
  * there: curves for the picture, and whether slowness explains computing.
  *
  * The observer's RATE events hold a signal's value in a period, and its usual
- * value.  A piece of computing is explained by low IPC where the server's
- * threads together had less than half of their usual instructions per cycle,
- * and by a slow clock where its CPU ran at less than half of its nominal
- * clock.  Without a usual value nothing is claimed.  A period is longer than
- * many pieces, and of all threads: the evidence says so. */
+ * value.  A piece of computing is explained by low IPC if the server's threads
+ * together had less than half of their usual instructions per cycle, and by a
+ * slow clock if the thread's CPU ran at less than half of its nominal clock.
+ * Without a usual value no low IPC is claimed.  A period is longer than many
+ * pieces, and of all threads: such claims are only likely. */
 
 #include "talechain/claims/explainer.h"
 #include "talechain/events/events.h"
 
-#define PERIOD_MAX_NS (60 * NS_PER_S) /* no longer one is believed */
-#define LOW 2			      /* so many times less than usual is low */
+#define PERIOD_MAX_NS (60 * NS_PER_S) /* longer periods are not believed */
+#define LOW 2			      /* under 1/2 of usual is low */
 
 bool
 rate_period_of(const struct explainer *ex, const struct tale_entry *e,
@@ -36,7 +36,7 @@ rate_period_of(const struct explainer *ex, const struct tale_entry *e,
 	return true;
 }
 
-/* True if a period says that a piece of computing was slow, and why. */
+/* True if a period shows that a piece of computing was slow for a cause. */
 static bool
 period_slow(const struct explainer *ex, const struct rate_period *p,
     const struct claim *work, enum tale_cause cause)
@@ -52,7 +52,8 @@ period_slow(const struct explainer *ex, const struct rate_period *p,
 	       p->cpu == work->cpu && p->count * LOW < p->base;
 }
 
-/* "0.41 of usually 1.60" in thousandths, as a claim carries it. */
+/* The value of a claim for "0.41, usually 1.60": both in thousandths, the usual
+ * one in the upper half. */
 static uint64_t
 slow_value(double ratio, double usual)
 {
@@ -61,7 +62,8 @@ slow_value(double ratio, double usual)
 	return (uint64_t)(usual * 1000 + 0.5) << 32 | (milli & UINT32_MAX);
 }
 
-/* Claim what was slow of a piece of computing, all with one value. */
+/* Claim the slow periods within a piece of computing, all with their mean
+ * value. */
 static void
 claim_slow(
     struct explainer *ex, const struct claim *work, enum tale_cause cause)
@@ -97,7 +99,7 @@ claim_slow(
 	}
 }
 
-/* The same of the clock: where the thread ran, CPU by CPU. */
+/* Claim where a thread computed on a slow clock, CPU by CPU. */
 static void
 claim_slow_clock(struct explainer *ex, const struct claim *work)
 {

@@ -1,21 +1,21 @@
 /* root.c: the end of a chain of threads that wait for each other.
  *
- * A thread that another waited for may have waited itself, for a third one, and
- * so on.  What the last of them did is why the first waited; the others are the
- * way there.  Each waits for the next at least half of the time that it was
- * waited for itself: else it did something of its own.
+ * A thread may wait for a second one, which waits for a third, and so on.  What
+ * the last of them does is why the first waits.  A thread belongs to the chain
+ * only if it waits for the next thread for at least half of the time looked at:
+ * otherwise it did something of its own.
  *
- * If the last one slept until timers woke it, no event shows why the first
- * waited for that: for a lock that the sleeper held, or for a timer that it
- * keeps for others (a timer wheel, a runtime's scheduler).  One that ticks, or
- * waits in epoll, keeps timers. */
+ * If timers woke the last thread, no event shows why the first one waited: for
+ * a lock that the sleeper held, or for a timer that the sleeper keeps for
+ * others (a timer wheel, a runtime's scheduler).  A thread that ticks, or waits
+ * in epoll, keeps timers. */
 #include "talechain/claims/explainer.h"
 
 #define HALF(ns) ((ns) / 2)
-#define TICK_RUN_NS (300 * NS_PER_US) /* a tick is shorter */
+#define TICK_RUN_NS (300 * NS_PER_US) /* a tick runs for less */
 
-/* The wait for another thread that took at least half of a root's time, or
- * NULL. */
+/* The wait of the chain's last thread for another thread, if it took over half
+ * of the root's time, or NULL. */
 static const struct thread_interval *
 waited_for(const struct explainer *ex, const struct root *r)
 {
@@ -62,7 +62,7 @@ root_find(const struct explainer *ex, struct root *r, uint32_t waiter,
 	r->open = !thread_is_watched(ex, r->tid[r->count - 1]);
 }
 
-/* True if two lengths are alike. */
+/* True if two lengths differ by less than a quarter. */
 static bool
 is_alike(int64_t a_ns, int64_t b_ns)
 {

@@ -1,13 +1,14 @@
 /* stack.c: the stacks of the threads that had the request, in names.
  *
- * The stack of a wait comes right after the switch that ends it, those of
- * computing at the timer's interrupts.  Names were added as the tale was sliced
- * (talechain/symbols/), after all else: an address without one is "?". */
+ * The stack of a wait comes right after the switch that ends the wait; stacks
+ * of computing come at the timer's interrupts.  Names were added at the tale's
+ * end when it was sliced (talechain/symbols/).  An address without a name is
+ * "?". */
 
 #include "base/demangle.h"
 #include "talechain/claims/explainer.h"
 
-#define NEAR_MAX 1000	   /* events looked at after a wait */
+#define NEAR_MAX 1000	   /* events searched after a wait */
 #define PIECE ((size_t)24) /* bytes of a name in an event */
 
 static enum talechain_stack
@@ -63,7 +64,8 @@ name_of(
 		snprintf(out, STORY_FRAME, "?");
 }
 
-/* The name of the n-th frame of the stack that begins at entry i - 1. */
+/* The name of the n-th frame of the stack that begins at entry i - 1.  False:
+ * the stack has fewer frames. */
 static bool
 frame_of(const struct tale *t, size_t i, unsigned n, char out[STORY_FRAME],
     bool *kernel)
@@ -74,7 +76,8 @@ frame_of(const struct tale *t, size_t i, unsigned n, char out[STORY_FRAME],
 	if (i == 0)
 		return false;
 	of = t->entry[i - 1].slot.event.arg[0] << 10 >> 10;
-	/* The kernel's frames are the innermost, and come later. */
+	/* The kernel's frames are the innermost, and their events come
+	 * later. */
 	for (unsigned kind = TALECHAIN_STACK_KERNEL;
 	     kind >= TALECHAIN_STACK_WAITED; kind--)
 		for (size_t k = i - 1; k < t->entries && k < i + NEAR_MAX;

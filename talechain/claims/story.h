@@ -1,9 +1,9 @@
 /* story.h: what a tale means, ready to be drawn.
  *
- * Three rooms fill it in: claims/ the segments, the sums of causes and the
- * other requests; words/ the verdict, and whose each segment is; render/ what
- * is drawn: lanes, bars, arrows, curves, threads.  tale_explain() makes one
- * (render/render.h). */
+ * Three folders fill it in: claims/ the segments, the sums of causes and the
+ * other requests; words/ the verdict, and the name of each segment (who);
+ * render/ what is drawn: lanes, bars, arrows, curves, threads.  tale_explain()
+ * makes one (render/render.h). */
 #pragma once
 
 #include "talechain/events/cause.h"
@@ -12,14 +12,14 @@
 /* How sure a sentence or a piece is, from the surest. */
 enum story_confidence {
 	STORY_OBSERVED,	    /* events show its begin, its end and its cause */
-	STORY_LIKELY,	    /* one of them is inferred */
+	STORY_LIKELY,	    /* its begin, end or cause is inferred */
 	STORY_NOT_OBSERVED, /* nothing shows what it was */
 };
 
 #define STORY_THREAD_NAME 72 /* Java's are long */
 #define STORY_NAME 48	     /* bytes of a name, inert printable ASCII */
-#define STORY_LINES 5 /* of evidence, of advice; the last is for a request */
-/* More segments than this are joined, the shortest to the one before. */
+#define STORY_LINES 5	     /* of evidence, of advice; last: another request */
+/* If there are more, the shortest segments are joined to the one before. */
 #define STORY_SEGMENTS_MAX 2048
 #define STORY_BARS_MAX 800
 #define STORY_ARROWS_MAX 400
@@ -45,11 +45,11 @@ struct story_lane {
 };
 
 enum story_bar_kind {
-	STORY_BAR_STAGE,   /* the request was there; what it did lies in it */
+	STORY_BAR_STAGE,   /* the request is here; details lie within it */
 	STORY_BAR_WORK,	   /* the request is being worked on */
-	STORY_BAR_DELAY,   /* it waits; cause says for what */
+	STORY_BAR_DELAY,   /* the request waits; cause says for what */
 	STORY_BAR_REQUEST, /* another request is being worked on */
-	STORY_BAR_HOLDER,  /* what a thread that is waited for does: cause */
+	STORY_BAR_HOLDER,  /* a thread waited for; cause: what it does */
 	STORY_BAR_OTHER,   /* other work on that CPU */
 	STORY_BAR_BLIND,   /* not observed; cause says why */
 };
@@ -87,12 +87,12 @@ struct story_segment {
 	int64_t begin_ns, end_ns;
 	enum tale_cause cause;
 	enum story_confidence confidence;
-	unsigned lane;		  /* where it was waited for or worked on */
+	unsigned lane;		  /* where the request waited or ran */
 	char who[2 * STORY_NAME]; /* "a: qtp-12 behind stress-ng" */
 	unsigned call;		  /* the system call waited in, plus 1; or 0 */
-	char peer[STORY_PEER];	  /* whom a server waited for, or "" */
-	uint64_t peer_request; /* which Tailor had from it meanwhile, 0: none */
-	size_t stack;	       /* of a wait: the tale's entry + 1; 0: none */
+	char peer[STORY_PEER];	  /* address waited for, or "" */
+	uint64_t peer_request;	  /* request at peer, if peer is Tailor */
+	size_t stack;		  /* of a wait: the tale's entry + 1; 0: none */
 };
 
 /* Length of a piece, ns, > 0. */
@@ -113,7 +113,7 @@ struct story_thread {
 struct story_request {
 	uint64_t id;
 	int64_t waited_ns;
-	/* As tale_request has them, once story_request_name was called; "" */
+	/* As in tale_request; "" until story_request_name is called. */
 	char external_id[65], method[16], target[TALE_TEXT];
 };
 
@@ -125,13 +125,14 @@ struct story_point {
 
 #define STORY_SERIES_MAX 32
 
-/* How fast something went under a lane; in order of time, with gaps. */
+/* A curve under a lane: how fast something went, in order of time, with
+ * gaps. */
 struct story_series {
 	unsigned signal;  /* enum talechain_rate */
 	const char *name; /* static: "ipc" */
 	const char *unit; /* static: "instructions per cycle" */
 	unsigned lane;
-	double most;		   /* of the values */
+	double most;		   /* the largest value */
 	double usual;		   /* 0: not known */
 	struct story_point *point; /* owned */
 	size_t points;
@@ -160,34 +161,33 @@ struct story {
 	const struct tale *tale; /* borrowed */
 	struct story_origin origin;
 	int64_t total_ns;
-	int64_t cause_ns[TALE_CAUSE_COUNT]; /* sums, before any joining */
+	int64_t cause_ns[TALE_CAUSE_COUNT]; /* sums before any joining */
 	double coverage;	 /* explained by what was observed, 0 .. 1 */
-	double known;		 /* and by what is likely, 0 .. 1 */
-	unsigned contradictions; /* pieces that its own events contradict */
+	double known;		 /* coverage plus the likely part, 0 .. 1 */
+	unsigned contradictions; /* pieces whose events disagree */
 	bool kernel;		 /* the scheduler's events are there */
-	uint32_t
-	    in_flight; /* requests when it came, itself too; 0: not known */
+	uint32_t in_flight;	 /* when the request came; 0: not known */
 	struct story_verdict verdict;
-	struct story_lane *lane; /* owned, all of them */
+	struct story_lane *lane; /* owned, as are the next three */
 	struct story_bar *bar;
 	struct story_arrow *arrow;
 	struct story_segment *segment;
-	struct story_thread *thread; /* owned, threads of them, by tid */
+	struct story_thread *thread; /* owned; in order of tid */
 	size_t lanes, bars, arrows, segments, threads;
 	struct story_request request[STORY_REQUESTS]; /* longest first */
 	unsigned requests;
-	struct story_series *series; /* owned, curves of them */
+	struct story_series *series; /* owned; curves is its length */
 	size_t curves;
-	unsigned *event_lane; /* owned; of each event of the tale, in order */
+	unsigned *event_lane; /* owned; lane of each event of the tale */
 };
 
 #define STORY_FRAME 80
-/* The name of the n-th frame, from the innermost, of the stack in which a piece
- * waited; "?" if it has none; not inert.  *kernel: a function of the kernel.
- * False: it has no more. */
+/* Name of the n-th frame, 0 the innermost, of the stack in which a segment
+ * waited: "?" if not known; may hold any bytes.  *kernel: true for a function
+ * of the kernel.  False: the stack has fewer frames. */
 bool story_frame(const struct story *s, size_t segment, unsigned n,
     char out[STORY_FRAME], bool *kernel);
 
-/* The largest cause by cause_ns that is not done yet, or COUNT. */
+/* The cause with most time (cause_ns) among those not done; COUNT: none. */
 enum tale_cause
 story_cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT]);

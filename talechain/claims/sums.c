@@ -1,19 +1,19 @@
 /* sums.c: what is known of a pause of the kernel's events.
  *
- * There a server's thread has no events, but sums of each request: how long it
- * computed and waited, and for what, between receiving it and sending
- * (EPOCH_SUM).  When within that time it did what is not known.  So each sum
- * becomes a claim of that length, one after the other, in an order that means
- * nothing; they are likely, not observed, and what is in no sum stays
- * not observed.
+ * In such a pause a server's thread has no events, but sums of each request:
+ * how long it computed and waited, and for what, between receiving the request
+ * and sending (EPOCH_SUM).  The order within that time is not known.  So each
+ * sum becomes a claim of that length, one after the other, in an order that
+ * means nothing.  The claims are likely, not observed, and time that is in no
+ * sum stays not observed.
  *
  * A collection or another pause of the server has its own times and wins.  The
- * thread slept meanwhile, so as much of its sleep is not claimed again. */
+ * thread slept meanwhile, so that much of its sleep is not claimed again. */
 #include "talechain/claims/explainer.h"
 
-/* Between the ends of a pause and those of a thread's sleep. */
+/* Most time between an end of a pause and that of a thread's sleep. */
 #define PAUSE_EDGE_NS (200 * NS_PER_US)
-/* Between the stamps of two ends. */
+/* Most time between two stamps of one moment. */
 #define STAMP_EDGE_NS (20 * NS_PER_US)
 
 /* The second half of an epoch's sums, or NULL. */
@@ -59,7 +59,7 @@ sums_next(const struct explainer *ex, int attempt, int64_t from_ns,
 		    .ran_ns = tale_high(v->arg[2]),
 		    .ready_ns = tale_low(v->arg[2]),
 		    .preempted_ns = tale_high(v->arg[3]),
-		    /* For what is not known in either case. */
+		    /* Slept and blocked: the reason of neither is known. */
 		    .slept_ns = (int64_t)tale_low(v->arg[3]) +
 				(int64_t)tale_high(r->arg[1]),
 		    .lock_ns = tale_high(r->arg[0]),
@@ -68,7 +68,7 @@ sums_next(const struct explainer *ex, int attempt, int64_t from_ns,
 		    .handled_ns = tale_high(r->arg[2]),
 		    .fault_ns = tale_low(r->arg[2]),
 		};
-		/* Of an earlier request on that connection. */
+		/* Else the sums are of an earlier request on the connection. */
 		if (out->begin_ns >= from_ns)
 			return true;
 	}
@@ -84,8 +84,8 @@ is_pause(const struct explainer *ex, int attempt, const struct tale_pause *p)
 	       pause_ranks[p->kind] > RANK_SUM;
 }
 
-/* Where from a moment on the server is in no pause; *until: when the next one
- * begins, at most limit. */
+/* The first moment from at on in which the server is in no pause; *until: when
+ * its next pause begins, at most limit. */
 static int64_t
 free_from(const struct explainer *ex, int attempt, int64_t at, int64_t limit,
     int64_t *until)
@@ -113,7 +113,7 @@ free_from(const struct explainer *ex, int attempt, int64_t at, int64_t limit,
 	return at;
 }
 
-/* How long of an epoch its server was in pauses. */
+/* How long the server was paused in the time of an epoch, ns. */
 static int64_t
 paused_ns(const struct explainer *ex, int attempt, const struct epoch_sums *s)
 {
@@ -127,7 +127,7 @@ paused_ns(const struct explainer *ex, int attempt, const struct epoch_sums *s)
 	return sum;
 }
 
-/* Claim so much of a cause from *at on, around the pauses. */
+/* Claim ns of a cause from *at on, around the pauses; *at moves to the end. */
 static void
 place(struct explainer *ex, const struct epoch_sums *s, int64_t *at,
     struct claim like, int64_t ns)
@@ -146,7 +146,7 @@ place(struct explainer *ex, const struct epoch_sums *s, int64_t *at,
 	}
 }
 
-/* Take up to so much from a sum; what is left to take. */
+/* Take up to ns from a sum; returns how much could not be taken. */
 static int64_t
 take(int64_t *sum, int64_t ns)
 {
@@ -176,8 +176,8 @@ sums_claim(struct explainer *ex, int attempt, const struct epoch_sums *sums)
 	paused = take(&s.slept_ns, take(&s.lock_ns, paused));
 	if (take(&rest, paused) > PAUSE_EDGE_NS)
 		return; /* it did not sleep in the pause: contradictory */
-	/* A host takes the CPU from handlers, too, and these interrupt faults:
-	 * what may be either is counted once. */
+	/* A host takes the CPU from handlers, too, and handlers interrupt
+	 * faults: time that may be in two sums is counted once. */
 	steal = s.stolen_ns;
 	irq = s.handled_ns > steal ? s.handled_ns - steal : 0;
 	fault = s.fault_ns;

@@ -12,24 +12,24 @@
 #include "base/array.h"
 #include "talechain/claims/explainer.h"
 
-/* Between two stamps of one switch or wake-up. */
+/* Most time between two stamps of one switch or wake-up. */
 #define WAIT_EDGE_NS (50 * NS_PER_US)
 
-/* Where one thread is while its events are gone through. */
+/* The state of one thread while its events are read in order. */
 struct track {
 	uint32_t tid, pid;
 	enum { TRACK_UNKNOWN, TRACK_ON, TRACK_OFF, TRACK_PAUSED } state;
 	int64_t since;
 	enum talechain_off off;
 	uint32_t by;   /* the thread that preempted it */
-	unsigned call; /* that it left its CPU in, plus 1; 0: not known */
+	unsigned call; /* system call at the switch, plus 1; 0: unknown */
 	int cpu;
-	bool inferred; /* that it is on, from what it did there */
-	const struct tale_entry *wakeup; /* the last of it, or NULL */
+	bool inferred; /* ON follows from its acts, not from a switch */
+	const struct tale_entry *wakeup; /* its last WAKEUP, or NULL */
 };
 
-/* True if an event is one that only a watched process has.  A switch between
- * two tasks is recorded if either is watched, and the idle task never is. */
+/* True if an event shows that a process is watched.  A switch between two tasks
+ * is recorded if either is watched, and the idle task never is. */
 static bool
 shows_watched(const struct tale_entry *e, uint32_t pid)
 {
@@ -88,7 +88,7 @@ thread_moves_work(const struct explainer *ex, uint32_t tid)
 	return thread != NULL && ex->process[thread - ex->t->thread].moves;
 }
 
-/* A process's runtime moves its work between its threads. */
+/* Note that a process's runtime moves work between its threads. */
 static void
 moves_note(struct explainer *ex, uint32_t pid)
 {
@@ -154,8 +154,8 @@ interval_waker(const struct explainer *ex, const struct track *k,
 	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }
 
-/* True if all of the kernel's events of its time are in a tale: else what they
- * contradict is no news. */
+/* True if a tale has all of the kernel's events of its time.  If not, events
+ * may contradict each other without being wrong. */
 static bool
 is_complete(const struct tale *t)
 {
@@ -181,9 +181,8 @@ track_interval(const struct track *k, int64_t end_ns)
 	};
 }
 
-/* The thread leaves a CPU, and how it came there was not recorded.  Until it
- * was woken it slept; what it did from then on, the moment returned, is not
- * known. */
+/* The thread is on a CPU, and no event shows how it came there: it slept until
+ * it was woken.  Returns that moment, after which its state is not known. */
 static int64_t
 track_was_away(struct explainer *ex, const struct track *k)
 {
@@ -242,12 +241,12 @@ struct runner {
 	int64_t ns;
 };
 
-/* A while in which one thread had a CPU first and another last.  Between them
- * others may have had it. */
+/* A time at whose begin one thread had a CPU, and at whose end another.  Others
+ * may have had it in between. */
 struct gap {
 	uint32_t first, last;
-	int64_t longest_ns, sum_ns; /* of all such */
-	int64_t unseen_ns; /* at first: of that only who had it last is known */
+	int64_t longest_ns, sum_ns; /* of all such times */
+	int64_t unseen_ns;	    /* at the start: the first is unknown */
 };
 
 #define RUNNERS 8
@@ -276,11 +275,11 @@ gap_add(struct gap *gap, uint32_t first, uint32_t last, int64_t ns)
 }
 
 /* The thread that had a CPU most while another waited for it.  Switches between
- * two threads of others are not recorded: where one came and another left, each
- * is given half of the time between.  came: the thread that had it first, or
- * ANY: whichever left it first.  gap receives the longest such while, and how
- * long it is not known that this one had it.  Returns 0 if the waiting thread
- * or the idle task had it most. */
+ * two unwatched threads are not recorded: where one thread came and another
+ * left, each gets half of the time between.  Returns 0 if the waiting thread or
+ * the idle task had it most.
+ *   came  the thread that had the CPU first; ANY: the one that left it first
+ *   gap   receives the longest such time, and how long the first is unknown */
 static uint32_t
 ran_most(const struct explainer *ex, const struct thread_interval *wait,
     uint32_t came, struct gap *gap)
@@ -303,7 +302,7 @@ ran_most(const struct explainer *ex, const struct thread_interval *wait,
 		    ran, came != ANY ? came : v->tid, (at - since + 1) / 2);
 		if (came != ANY && came != v->tid)
 			gap_add(gap, came, v->tid, at - since);
-		/* That a watched thread came would be in an event. */
+		/* A watched thread's coming is always in an event. */
 		if (came == ANY && !thread_is_watched(ex, v->tid))
 			gap->unseen_ns = at - since;
 		came = tale_low(v->arg[0]);
@@ -315,8 +314,8 @@ ran_most(const struct explainer *ex, const struct thread_interval *wait,
 	return best->tid != wait->tid ? best->tid : 0;
 }
 
-/* Set which thread had the CPU of a thread that was preempted.  Where most of
- * that time is in gaps, the two threads of the longest are named. */
+/* Set which thread had the CPU of a preempted thread.  If most of that time is
+ * in gaps, set the two threads of the longest gap. */
 static void
 preempted_for(
     const struct explainer *ex, struct thread_interval *off, uint32_t by)
@@ -332,7 +331,7 @@ preempted_for(
 	off->last = gap.last;
 }
 
-/* The thread gets a CPU: what it did since it left the last one. */
+/* The thread gets a CPU: add what it did since it left the last one. */
 static void
 track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
@@ -376,7 +375,8 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 		    v->tid != 0 && gap.unseen_ns > (at - ready.begin_ns) / 2;
 		if (off.state == THREAD_PREEMPTED ||
 		    off.state == THREAD_THROTTLED) {
-			/* Not all of it was that: events are missing. */
+			/* Only a part was a wait for a CPU: events are
+			 * missing. */
 			if (wait_ns != 0 && off.doubt == NULL &&
 			    wait_ns < at - k->since - WAIT_EDGE_NS)
 				off.doubt = "waited for a CPU for a part of it";
@@ -407,7 +407,7 @@ track_acts(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	k->inferred = true;
 }
 
-/* The rest of its time, which had no more events. */
+/* Add the rest of a thread's time, after its last event. */
 static void
 track_ends(struct explainer *ex, const struct track *k, bool acted)
 {
@@ -418,9 +418,9 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 		interval_add(ex, &rest);
 }
 
-/* From here on its switches were not recorded for a while.  What it did until
- * then is known, and if it leaves its CPU afterwards, that it ran since the end
- * of the pause. */
+/* Recording of switches pauses here.  What the thread did until the pause is
+ * known.  If it leaves its CPU after the pause, it ran since the end of the
+ * pause. */
 static void
 track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
@@ -478,8 +478,8 @@ interval_compare(const void *va, const void *vb)
 	return order ?: COMPARE(a->end_ns, b->end_ns);
 }
 
-/* A tale holds so many switches: what a thread did after the last one is known
- * if none was left out. */
+/* Set until when switches are known: a tale holds a limited number, and if some
+ * were left out, nothing is known after the last one. */
 static void
 switches_end(struct explainer *ex)
 {
@@ -501,7 +501,7 @@ switches_end(struct explainer *ex)
 		    moment_cut(ex->t, moment_at(ex->t, t->entry[last].at));
 }
 
-/* For thread_name(), claim_faults() and thread_moves_work(). */
+/* Note what thread_name(), claim_faults() and thread_moves_work() need. */
 static void
 events_note(struct explainer *ex)
 {

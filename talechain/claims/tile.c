@@ -52,7 +52,7 @@ cell_free_from(struct tiling *g, size_t cell)
 	return root;
 }
 
-/* The cell that begins at a point, which is one of them. */
+/* The cell that begins at ns, which must be one of the points. */
 static size_t
 cell_at(const struct tiling *g, int64_t ns)
 {
@@ -130,8 +130,8 @@ claim_same(const struct claim *a, const struct claim *b)
 	       claim_request(a) == claim_request(b);
 }
 
-/* A picture holds so many: pieces too short to be seen are joined to the one
- * before, the longest of those that must be is as short as can be. */
+/* Join the shortest segments to the one before until at most STORY_SEGMENTS_MAX
+ * are left, which a picture can hold. */
 static void
 tile_join(struct explainer *ex)
 {
@@ -160,7 +160,7 @@ claim_confidence(const struct claim *c)
 	return c->likely ? STORY_LIKELY : STORY_OBSERVED;
 }
 
-/* Which part is explained, and which likely is. */
+/* Set which part of the time is observed, and which is observed or likely. */
 static void
 tile_coverage(struct story *s)
 {
@@ -249,7 +249,7 @@ struct share {
 	uint32_t tid, other;
 	int attempt;
 	int64_t sum_ns, longest_ns;
-	size_t segment; /* the longest */
+	size_t segment; /* the longest piece */
 };
 
 static struct share *

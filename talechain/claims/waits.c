@@ -1,4 +1,4 @@
-/* waits.c: timed waits that a thread takes up again at once are one.
+/* waits.c: waits that go on at once after a timeout become one.
  *
  * Some locks are waited for with timeouts: the thread wakes, sees that the lock
  * is still taken, and sleeps again.  A Java monitor does so after 1, 8, 64, ...
@@ -6,31 +6,32 @@
  * sleeps that timers end, and only the last one is ended by a thread.  Here
  * they become one wait, for the lock.
  *
- * Sleeps in other calls than futex are a program's own, not a lock's; nor are
- * sleeps on two words one wait: HotSpot has one for Thread.sleep, another for
- * monitors, two more for LockSupport, of each thread.
+ * Sleeps in other calls than futex are not for a lock.  Sleeps on two words are
+ * not one wait: in HotSpot each thread has one word for Thread.sleep, another
+ * for monitors, and two more for LockSupport.
  *
- * A single timeout of 5 ms may be a sleep before a wait, unless both are known
- * to be on one word.  Where threads of a process end such waits for each other
- * more than once, it is none.  Of a last
- * wait that a timer ended, too, no other thread shows that there was a lock:
- * several such timeouts on one word may be an interpreter's, or a program that
- * looks at something each 5 ms, so what they are for is not observed.
- * In a JVM it may have been one, or Thread.sleep twice: the stack decides, and
- * without one it is not known.  The same holds for a single wait in futex of
- * which no event shows what ended it. */
+ * A single timeout of 5 ms before a wait may be a sleep of its own, unless both
+ * are known to be on one word, or threads of the process end such waits for
+ * each other more than once.
+ *
+ * If a timer ended the last wait, too, no other thread shows that there was a
+ * lock.  Several timeouts of 5 ms may then be an interpreter's, or a program
+ * that polls: their reason is not observed.  In a JVM growing timeouts may be a
+ * monitor's, or Thread.sleep twice: the stack decides, and without one the
+ * reason is not known.  The same holds for a single wait in futex if no event
+ * shows what ended it. */
 
 #include "talechain/claims/explainer.h"
 
-/* A thread that looks whether a lock is free, and waits on, runs no longer. */
+/* A thread that checks whether a lock is free, and waits on, runs for less. */
 #define RETAKEN_NS (300 * NS_PER_US)
 #define MONITOR_FIRST_NS NS_PER_MS /* a Java monitor's first timeout */
-#define MONITOR_GROWS 8		   /* each is so many times the last */
+#define MONITOR_GROWS 8		   /* each is 8 times the one before */
 #define MONITOR_MOST_NS NS_PER_S
 #define SWITCH_NS (5 * NS_PER_MS) /* CPython's sys.getswitchinterval() */
-#define SWITCHES_MIN 2		  /* that make a process one of those */
+#define SWITCHES_MIN 2		  /* timeouts that show such a lock */
 #define STACK_NS NS_PER_MS	  /* a shorter wait has no stack */
-/* Timers are late, never early; a busy machine's more so. */
+/* Timers are late, never early; more so on a busy machine. */
 #define LATE_NS (400 * NS_PER_US)
 #define SOFTIRQ_TIMER 1
 #define SOFTIRQ_HRTIMER 8
@@ -53,7 +54,7 @@ thread_timer_ended(const struct thread_interval *p)
 			   p->vector == SOFTIRQ_HRTIMER)));
 }
 
-/* True if it ended one that may be for a lock. */
+/* True if a timer ended a sleep that may be for a lock. */
 static bool
 is_timed_out(const struct thread_interval *p)
 {
@@ -119,7 +120,8 @@ is_same_lock(const struct thread_interval *a, const struct thread_interval *b)
 	return a->futex == 0 || b->futex == 0 || a->futex / 8 == b->futex / 8;
 }
 
-/* Which interval is the sleep that a thread went on with at once, or 0. */
+/* The index of the sleep with which a thread went on waiting at once after
+ * interval i, or 0. */
 static size_t
 taken_up_again(const struct explainer *ex, size_t i)
 {
@@ -147,9 +149,10 @@ taken_up_again(const struct explainer *ex, size_t i)
 /* A chain of timeouts, from a first sleep to the one that ends the wait. */
 struct wait_chain {
 	size_t first, last;
-	unsigned timeouts; /* of all but the last */
+	unsigned timeouts; /* sleeps before the last */
 	bool monitor, equal;
-	/* The last is a monitor's, too: after it the lock was free. */
+	/* The last sleep is a monitor's timeout, too: the lock was free
+	 * then. */
 	bool free;
 };
 
@@ -188,7 +191,7 @@ is_switch(const struct thread_interval *p)
 	return is_timed_out(p) && is_timeout_of(p, SWITCH_NS);
 }
 
-/* True if its timeouts are those of an interpreter lock. */
+/* True if a chain's timeouts are those of an interpreter lock. */
 static bool
 is_of_switches(const struct explainer *ex, const struct wait_chain *c)
 {
@@ -196,7 +199,7 @@ is_of_switches(const struct explainer *ex, const struct wait_chain *c)
 	       is_timeout_of(&ex->interval[c->first], SWITCH_NS);
 }
 
-/* How the threads of a thread's process wait; one of no process: not. */
+/* How the threads of a thread's process wait; all false if not known. */
 static const struct thread_process *
 process_of(const struct explainer *ex, uint32_t tid)
 {
@@ -206,7 +209,7 @@ process_of(const struct explainer *ex, uint32_t tid)
 	return thread != NULL ? &ex->process[thread - ex->t->thread] : &none;
 }
 
-/* Which processes' threads wait for each other in turns of 5 ms. */
+/* Find the processes whose threads wait for each other in turns of 5 ms. */
 static void
 switches_find(struct explainer *ex)
 {
@@ -236,7 +239,7 @@ switches_find(struct explainer *ex)
 	}
 }
 
-/* True if the tale has anything that only a JVM reports, of a server. */
+/* True if the tale has something of a server that only a JVM reports. */
 static bool
 is_jvm(const struct explainer *ex, int server)
 {
@@ -264,8 +267,8 @@ is_of_jvm(const struct explainer *ex, uint32_t tid)
 	       is_jvm(ex, ex->t->request.attempt[attempt].server);
 }
 
-/* HotSpot's functions that wait in futex, by what no compiler changes of their
- * names.  The last two may wait for another thread, too. */
+/* HotSpot's functions that wait in futex, by the part of their names that no
+ * compiler changes.  The last two may also wait for another thread. */
 enum waiting {
 	WAITING_ENTER,
 	WAITING_ENTER_SLOWLY,
@@ -314,8 +317,8 @@ wait_in_jvm(const struct explainer *ex, const struct wait_chain *c)
 	return wait;
 }
 
-/* True if one timeout of an interpreter lock and what follows it are known to
- * be on one lock. */
+/* True if a chain of an interpreter lock's timeouts is known to be on one
+ * word. */
 static bool
 is_one_turn(const struct explainer *ex, const struct wait_chain *c)
 {
@@ -348,8 +351,8 @@ wait_of(const struct explainer *ex, const struct wait_chain *c)
 	return WAIT_LOCK;
 }
 
-/* Kind of a single wait: it is for an interpreter lock if that is what its
- * process has, and the sleep was a timeout or a peer ended it sooner. */
+/* Kind of a single wait.  INTERPRETER: the process has an interpreter lock, and
+ * the sleep was a timeout of such a lock, or a peer ended the sleep sooner. */
 static enum thread_wait
 wait_between(const struct explainer *ex, const struct thread_interval *p)
 {
@@ -361,7 +364,7 @@ wait_between(const struct explainer *ex, const struct thread_interval *p)
 	return WAIT_OTHER;
 }
 
-/* A sleep that is no part of a chain. */
+/* Kind of a sleep that is no part of a chain. */
 static enum thread_wait
 wait_alone(const struct explainer *ex, const struct thread_interval *p)
 {
@@ -375,8 +378,8 @@ wait_alone(const struct explainer *ex, const struct thread_interval *p)
 	return wait == WAIT_EITHER && p->woken_ns != NEVER ? WAIT_OTHER : wait;
 }
 
-/* Keep the intervals of a chain as they are; what its sleeps were for is not
- * known. */
+/* Keep the intervals of a chain unjoined: what its sleeps were for is not
+ * known.  Returns the new number of intervals kept. */
 static size_t
 keep_either(struct thread_interval *p, const struct wait_chain *c,
     enum thread_wait wait, size_t kept)

@@ -1,29 +1,27 @@
 /* walk.c: the way of a request through the threads of a server.
  *
  * The walk goes backwards from the moment the request left its last thread.
- * What a thread did is claimed (cause_thread.c).  Where it slept until a thread
- * of its own process woke it, it waited either for that thread's part of the
- * same request or for something that thread had: a lock, CPython's interpreter.
- * In the first case the walk goes through the other thread, from the wake-up
- * back to the begin of the sleep, and there back to the sleeper: the request
- * stays with the thread that received it until that hands work over.
+ * What a thread did is claimed (cause_thread.c).  If another thread of the
+ * process woke it, the sleeper waited either for the waker's part of the same
+ * request or for something that the waker had: a lock, CPython's interpreter.
+ * In the first case the walk goes through the waker, from the wake-up back to
+ * the begin of the sleep, and then returns to the sleeper: the request stays
+ * with the thread that received it until this thread hands work over.
  *
- * A wake-up alone hands nothing over, since to release a lock is a wake-up too:
- * two threads that take turns wake each other.  Work was handed over to a
- * thread that was idle when the request came, that the sleeper woke (or a
- * thread that it had woken so), and that then woke the sleeper.  A thread that
- * waited for its turn was not idle; one that was busy with other work is a
- * thread that was waited for.  A thread that hands work over and computes on
- * has the request until it sleeps: what the other waited for meanwhile, in
- * parallel, delayed nothing.
+ * A wake-up alone is no hand-over, since releasing a lock is a wake-up, too.  A
+ * thread got work if it was idle when the request came, the sleeper woke it
+ * (directly, or through threads that got work so), and it then woke the
+ * sleeper.  A thread that waited for its turn was not idle; a thread busy with
+ * other work is only waited for.  If the sleeper computes on after the
+ * hand-over, it has the request until it sleeps: what the other thread waited
+ * for meanwhile delayed nothing.
  *
- * A runtime like Go's moves its work between threads: one that was idle and is
- * woken may go on with work of its own.  The walk goes through it as well, as
- * that is how the response came about, but what it computes is waited for and
- * not called the request's.
+ * A runtime like Go's moves work between threads: a woken idle thread may go on
+ * with other work.  The walk goes through such a thread as well, but what the
+ * thread computes is claimed as waited for, not as work on the request.
  *
- * This is the critical path of task graphs; we differ in that the path leaves a
- * thread only if it comes back. */
+ * This is the critical path of task graphs, except that the path leaves a
+ * thread only if it comes back to it. */
 #include "talechain/claims/explainer.h"
 
 #define STEPS_MAX 20000 /* intervals a walk goes through */
@@ -40,7 +38,7 @@ interval_before(const struct explainer *ex, uint32_t tid, int64_t ns)
 	return n > 0 && p[n - 1].tid == tid ? &p[n - 1] : NULL;
 }
 
-/* True if a thread of the same process that takes part ended a sleep. */
+/* True if a sleep was ended by a thread of the same process that takes part. */
 static bool
 ended_by_peer(const struct explainer *ex, const struct thread_interval *p)
 {
@@ -51,7 +49,8 @@ ended_by_peer(const struct explainer *ex, const struct thread_interval *p)
 	       !thread_is(ex, p->other, ROLE_VM);
 }
 
-/* The sleep in which a thread was idle as the leg began, or NULL. */
+/* The sleep in which a thread was idle as the leg began, if a thread of its
+ * process ended it by before; else NULL. */
 static const struct thread_interval *
 idle_sleep(const struct thread_walk *w, uint32_t tid, int64_t before)
 {
@@ -64,8 +63,8 @@ idle_sleep(const struct thread_walk *w, uint32_t tid, int64_t before)
 		   : NULL;
 }
 
-/* True if a thread got work from another: it was idle as the leg began, and was
- * woken then by that thread, or by one that had got work from it. */
+/* True if thread tid got work from thread from: tid was idle as the leg began,
+ * and from woke it, directly or through threads that got work so. */
 static bool
 got_work(
     const struct thread_walk *w, uint32_t tid, uint32_t from, int64_t before)
@@ -84,7 +83,7 @@ got_work(
 	return false;
 }
 
-/* When a thread was last woken by one that it got work from. */
+/* When a thread was last woken by a thread from which it got work. */
 static int64_t
 got_work_at(struct thread_walk *w, uint32_t tid, uint32_t from, int64_t before)
 {
@@ -108,7 +107,7 @@ got_work_at(struct thread_walk *w, uint32_t tid, uint32_t from, int64_t before)
 	return w->from_ns;
 }
 
-/* When a thread first slept from a moment on: until then it worked on the
+/* When a thread first slept after from; else from.  Until then it worked on the
  * request itself, whatever it had given to others. */
 static int64_t
 first_sleep(
@@ -123,8 +122,8 @@ first_sleep(
 	return from;
 }
 
-/* True if the request was with the thread that ended a sleep; *since: from when
- * on. */
+/* True if the thread that ended a sleep had the request during the sleep;
+ * *since: from when on. */
 static bool
 was_with_waker(
     struct thread_walk *w, const struct thread_interval *p, int64_t *since)

@@ -1,19 +1,19 @@
-/* where.c: where a thread waited, not only for what: the system call that
- * it left its CPU in, and the other end of the connection that it waited for.
+/* where.c: where a thread waited: the system call in which it left its CPU, and
+ * the other end of the connection that it waited for.
  *
- * Bytes that come wake a thread in a softirq.  If its next call on a socket is
- * a receipt, these came from there: certainly if it slept in that very call.
- * If it slept in one that waits for many (epoll_wait), the sentence says no
- * more than the order of events.  In connect() it waits for the end that it
- * named. */
+ * Arriving bytes wake a thread in a softirq.  If the thread's next call on a
+ * socket is a receipt, the bytes came from that connection: certainly if the
+ * thread slept in this very call.  If it slept in a call that waits for many
+ * connections (epoll_wait), the sentence only gives the order of events.  In
+ * connect() a thread waits for the end that the call names. */
 #include <arpa/inet.h>
 
 #include "talechain/claims/explainer.h"
 
 #define SOFTIRQ_NET_RX 3
-#define NEAR_MAX 1000 /* events looked at around a sleep */
+#define NEAR_MAX 1000 /* events searched around a sleep */
 
-#ifndef SYS_epoll_wait /* some machines have the newer call alone */
+#ifndef SYS_epoll_wait /* some machines have only the newer call */
 #define SYS_epoll_wait SYS_epoll_pwait
 #endif
 
@@ -107,7 +107,7 @@ wait_peer(
 		   : NULL;
 }
 
-/* An IPv6 address is in an event of its own. */
+/* The event that has a call's remote address: SOCK_PEER for IPv6, else v. */
 static const struct talechain_event *
 address_of(const struct explainer *ex, const struct talechain_event *v)
 {
@@ -149,7 +149,7 @@ claim_where(
 	if (c->peer == NULL)
 		return;
 	peer_write(ex, c->peer, g->peer);
-	/* Tailor began it for what came over a connection of ours. */
+	/* The request that Tailor began for what the server sent there. */
 	g->peer_request = request_at(
 	    ex, c->peer, TALECHAIN_SOCK_RECV, TALECHAIN_PROXY_RECEIVE, 2);
 }

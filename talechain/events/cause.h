@@ -6,16 +6,14 @@
 
 #include "talechain/events/hazard.h"
 
-/* Symbol, code, label: codes are stable, as they are stored and searched for.
+/* Columns: symbol; code, stable because it is stored and searched for; label;
+ * how it is drawn (enum kind, render/kind.h); enum tale_nature; what blame may
+ * do about it (enum blame_kind); the signals that show it (enum tale_needs);
+ * the function say_* that makes its sentence (words/verdict.c; note: the
+ * claim's note, or the label).
  *
- * Then: how it is drawn (enum kind, render/kind.h); its enum tale_nature; what
- * blame may do about it (enum blame_kind); what shows it (enum tale_needs);
- * which function makes its sentence (say_*, words/verdict.c): note, if its
- * claims' note or its label does.
- *
- * Then what it is, for the manual, and advice, two lines at most: what to
- * change first, and what to try if that cannot be changed.  NULL: it calls for
- * nothing. */
+ * Last, its meaning, for the manual, and at most two lines of advice: what to
+ * change first, and what to try if that cannot be changed.  NULL: no advice. */
 #define TALE_CAUSES(X)                                                         \
 	X(UNKNOWN, "unknown", "not explained", UNSEEN, BLIND, UNEXPLAINED,     \
 	    NOTHING, unknown, "no event covers it",                            \
@@ -204,8 +202,8 @@ enum tale_cause {
 };
 
 enum tale_nature {
-	TALE_NATURE_WORK,  /* on the request */
-	TALE_NATURE_DELAY, /* of it */
+	TALE_NATURE_WORK,  /* work on the request */
+	TALE_NATURE_DELAY, /* a delay of the request */
 	TALE_NATURE_BLIND, /* no event shows what the time was spent on */
 };
 
@@ -213,7 +211,7 @@ enum tale_nature {
 enum tale_needs {
 	TALE_NEEDS_NOTHING, /* what Tailor always has */
 	TALE_NEEDS_KERNEL,  /* the kernel's events */
-	TALE_NEEDS_RATES,   /* and counters of the CPU */
+	TALE_NEEDS_RATES,   /* the kernel's events and CPU counters */
 	TALE_NEEDS_RUNTIME, /* what the JVM, or another runtime, reports */
 };
 
@@ -229,7 +227,8 @@ extern const struct tale_cause_row {
 /* Code and label of a cause; static text. */
 const char *tale_cause_code(enum tale_cause cause);
 const char *tale_cause_label(enum tale_cause cause);
-/* The cause of a code, or -1: no cause has it. */
+/* The cause with a code, or -1. */
 int tale_cause_find(const char *code);
-/* The cause that a server's hazard is for its requests; UNKNOWN: none. */
+/* The cause of the time that requests spend in a server's hazard; UNKNOWN:
+ * none. */
 enum tale_cause tale_cause_of_hazard(enum hazard_kind kind);

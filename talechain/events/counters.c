@@ -77,14 +77,14 @@ counted_find(struct counted_epochs *e, struct instant at, int server,
 
 	*out = (struct counted){.counters = 0};
 	pthread_mutex_lock(&e->lock);
-	/* From the latest one on. */
+	/* From the latest epoch backwards. */
 	for (uint64_t i = e->added; i > 0 && i + COUNTED_EPOCHS > e->added;
 	     i--) {
 		const struct counted_epoch *one =
 		    &e->epoch[(i - 1) % COUNTED_EPOCHS];
 
 		if (!instant_before(at, one->end))
-			break; /* after it: no epoch, or not over */
+			break; /* in a gap, or not over */
 		over = true;
 		if (instant_before(at, one->begin))
 			continue;

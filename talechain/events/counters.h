@@ -7,7 +7,7 @@
  * latest epochs, to be found by the time of a request.  A value is of a server
  * in an epoch, not of a request.
  *
- * One thread adds, any thread reads; a lock is held for some loads. */
+ * One thread adds, any thread reads; a lock is held for a few loads. */
 #pragma once
 
 #include "base/instant.h"
@@ -16,12 +16,12 @@
 
 /* The divisor of a count. */
 enum talechain_per {
-	TALECHAIN_PER_SECOND,	    /* of time, in millions */
-	TALECHAIN_PER_CPU_SECOND,   /* of the server's CPU time */
-	TALECHAIN_PER_INSTRUCTIONS, /* a thousand */
+	TALECHAIN_PER_SECOND,	    /* millions per second */
+	TALECHAIN_PER_CPU_SECOND,   /* per second of the server's CPU time */
+	TALECHAIN_PER_INSTRUCTIONS, /* per 1000 instructions */
 };
 
-/* Which may cause which: an earlier one a later one. */
+/* Groups in order of cause: an earlier one may cause a later one. */
 enum talechain_counter_group {
 	TALECHAIN_GROUP_NONE,
 	TALECHAIN_GROUP_INST,
@@ -29,8 +29,9 @@ enum talechain_counter_group {
 	TALECHAIN_GROUP_CYCLE,
 };
 
-/* Symbol, code, its event's name (libpfm4), divided by, group, and the counter
- * that includes it; of the kernel's own the group is NONE. */
+/* Columns: symbol, code, the event's name (libpfm4), divisor, group, and
+ * parent: the counter that includes this one.  The kernel's own have group
+ * NONE. */
 #define TALECHAIN_COUNTERS(X)                                                  \
 	X(INSTRUCTIONS, "instructions", "instructions", SECOND, INST, NONE)    \
 	X(BRANCHES, "branches", "branches", INSTRUCTIONS, INST, NONE)          \
@@ -69,7 +70,7 @@ enum talechain_counter {
 	TALECHAIN_COUNTER_NONE = -1,
 };
 
-/* One of them.  Static text. */
+/* A row of TALECHAIN_COUNTERS.  Static text. */
 struct talechain_counter_kind {
 	const char *code, *event; /* "dtlb_misses", "dTLB-load-misses" */
 	enum talechain_per per;
@@ -81,11 +82,11 @@ const struct talechain_counter_kind *talechain_counter_kind(unsigned counter);
 /* "per 1000 instructions".  Static text. */
 const char *talechain_counter_unit(unsigned counter);
 
-/* The one with that code, or TALECHAIN_COUNTER_NONE. */
+/* The counter with a code, or TALECHAIN_COUNTER_NONE. */
 int talechain_counter_find(const char *code);
 
 #define COUNTED_SERVERS 2
-#define COUNTED_EPOCHS 64 /* that are kept: about a minute */
+#define COUNTED_EPOCHS 64 /* kept: about a minute */
 
 /* Counts of one server in one epoch, in thousandths of the unit. */
 struct counted {
@@ -106,14 +107,14 @@ struct counted_epochs {
 	struct counted_epoch epoch[COUNTED_EPOCHS];
 };
 
-/* Nothing is counted yet.  Both: while no other thread uses it. */
+/* Set up without any epochs; release.  No other thread may use *e then. */
 void counted_init(struct counted_epochs *e);
 void counted_fini(struct counted_epochs *e);
 
-/* Which counters take turns. */
+/* Set which counters take turns: bits 1 << counter. */
 void counted_on(struct counted_epochs *e, uint32_t counters);
 
-/* One more, later than the others. */
+/* Add an epoch, later than all others. */
 void counted_add(struct counted_epochs *e, const struct counted_epoch *epoch);
 
 /* Copy the counts of a server in the epoch of an instant; none if they are not

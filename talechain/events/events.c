@@ -107,7 +107,7 @@ struct place {
 	unsigned argument, up, down; /* its bits: shifted up, then down */
 };
 
-/* The n-th value of a type, and its name; false if it has fewer. */
+/* Find the n-th value of a type, and its name; false: the type has fewer. */
 static bool
 value_find(const struct event_name *e, unsigned n, const char **name,
     size_t *length, struct place *out)

@@ -1,8 +1,8 @@
 /* events.h: the names of events, their arguments, causes and rates.
  *
- * This room owns the vocabulary: one table for each list in talechain.h and
+ * This folder owns the vocabulary: one table for each list in talechain.h and
  * hazard.h, so that a number, its name and its arguments are written down
- * once.  Pure lookups of static text; any room and any thread may call. */
+ * once.  Pure lookups of static text; any folder and any thread may call. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ talechain_event_request(const struct talechain_event *event, uint64_t *request);
 bool talechain_event_latency(const struct talechain_event *event, uint64_t *ns);
 
 /* The n-th named value of an event, n = 0, 1, ...; packed arguments ("a:8/b")
- * come apart.  False when there are no more. */
+ * count as several.  False: the event has fewer. */
 struct talechain_value {
 	char name[24];
 	uint64_t value;
@@ -32,9 +32,9 @@ const char *talechain_type_name(unsigned type);
 /* A signal of RATE events. */
 struct talechain_rate_name {
 	const char *name, *unit; /* "ipc", "instructions per cycle" */
-	double worth;		 /* what to multiply count / base with */
+	double worth;		 /* factor for count / base */
 };
-/* The one with that number, or NULL. */
+/* The signal with a number, or NULL. */
 const struct talechain_rate_name *talechain_rate_find(uint64_t signal);
 
 #define TALECHAIN_CALL_SIZE 32

@@ -1,6 +1,6 @@
 /* hazard.h: the beginning or end of a time in which a server cannot respond.
  *
- * The profiler makes them, the hedging policy acts on them, the proxy
+ * The profiler makes hazards, the hedging policy acts on them, the proxy
  * carries them between the two and counts them. */
 #pragma once
 
@@ -12,15 +12,17 @@
  *
  * Symbol, code, words, colour of the live page (a variable of live.css).
  *
- * YES or NO: the server cannot respond (NO: it is slow; the policy treats that
- * by itself, T10); it is acted on by default (hedging.triggers); it is waited
- * out while that costs less than a hedge (T4; docs/decisions.md says why not
- * collections; nor if how long it takes follows no pattern); it is over after a
- * minute without an end (not if the proxy itself sees its end, or hours are
- * likely).
+ * Then YES or NO:
+ *   stops    the server cannot respond (NO: it is slow; the policy acts on
+ *            that by itself, T10)
+ *   acted    it is acted on by default (hedging.triggers)
+ *   waited   it is waited out while that costs less than a hedge (T4); NO for
+ *            collections (docs/decisions.md) and unpredictable durations
+ *   expires  it is over after a minute without an end; NO if the proxy sees
+ *            the end itself, or hours are likely
  *
- * The cause (cause.h) that it is for requests, and how strong that is (enum
- * claim_rank).  UNKNOWN: it is no reason. */
+ * Last: the cause (cause.h) of the time that requests spend in it, and the rank
+ * of that claim (enum claim_rank).  UNKNOWN: it explains no time. */
 #define HAZARD_KINDS(X)                                                     \
 	X(GC, "gc", "garbage collection", "gc", YES, YES, NO, YES, GC, GC)  \
 	X(SAFEPOINT, "safepoint", "safepoint", "flow", YES, NO, YES, YES,   \
@@ -42,7 +44,7 @@ enum hazard_kind {
 	    HAZARD_KIND_COUNT
 };
 
-/* Expand to the arguments if a column is YES, or NO; else to nothing. */
+/* Expand to the arguments for YES, to nothing for NO. */
 #define HAZARD_IF_YES(...) __VA_ARGS__
 #define HAZARD_IF_NO(...)
 
@@ -72,7 +74,7 @@ struct hazard {
 	uint8_t over;	   /* 1 its end is known, and follows */
 	uint8_t eden;	   /* quarters of eden in use, 0 .. 3; or unknown: 0 */
 	uint32_t pid;	   /* the server's process at that time, 0 unknown */
-	uint32_t left_us;  /* from at to its end, if that is known; else 0 */
+	uint32_t left_us;  /* from at to its end; 0: not known */
 	struct instant at; /* stamp of the source: when it happened */
 	struct instant seen; /* when the observer read it */
 };

@@ -13,7 +13,7 @@
 
 EMBED(system_calls, "system_calls.txt");
 
-/* The name of each, to the end of its line. */
+/* The name of each system call; it ends with its line. */
 static const char *names[1 << TALECHAIN_CALL_BITS];
 
 static void

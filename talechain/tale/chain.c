@@ -12,8 +12,9 @@
  * spent its time there is not decided here. */
 #include "talechain/tale/chain.h"
 
-/* If Tailor returns from sending the response's end so much later than that was
- * sent, it had lost its CPU meanwhile.  The client did not wait for that. */
+/* If Tailor's send of the response's end returns this long after the bytes
+ * left, Tailor had lost its CPU meanwhile.  The client did not wait for
+ * that. */
 #define AWAY_NS NS_PER_MS
 #define WRITTEN_LATE_NS NS_PER_MS
 
@@ -35,7 +36,7 @@ range_add(struct byte_range *r, uint32_t begin, uint32_t bytes)
 		r->end = begin + bytes;
 }
 
-/* The last byte alone. */
+/* The last byte of a range. */
 static struct byte_range
 range_last(const struct byte_range *r)
 {
@@ -55,7 +56,7 @@ query_range(const struct tale *t, const struct event_query *q)
 	return r;
 }
 
-/* When it was; *tid, if given: the thread. */
+/* The moment of an entry, NEVER if NULL; *tid, if given: its thread. */
 static int64_t
 moment(const struct tale *t, const struct tale_entry *e, uint32_t *tid)
 {
@@ -66,7 +67,8 @@ moment(const struct tale *t, const struct tale_entry *e, uint32_t *tid)
 	return moment_at(t, e->at);
 }
 
-/* The flow between the client and Tailor, and the client's end if here. */
+/* Find the moments of the flow between the client and Tailor, and of the
+ * client's end if that is on this machine. */
 static void
 chain_client(struct tale_chain *c)
 {
@@ -88,7 +90,8 @@ chain_client(struct tale_chain *c)
 	l = (struct event_query)FLOW(
 	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &request);
 	c->client_gave = moment(t, query_next(t, &l, NULL), &c->client_tid);
-	/* Tailor has begun to read what came with the request before. */
+	/* The first bytes came with the request before, and Tailor has read
+	 * them. */
 	if (c->net_in > c->first_byte && c->first_byte != NEVER)
 		c->net_in = NEVER;
 
@@ -109,9 +112,9 @@ chain_client(struct tale_chain *c)
 	c->client_began = moment(t, query_next(t, &l, NULL), NULL);
 }
 
-/* When the request's first bytes were given to the kernel: the call's stamp, or
- * their segment's, which is earlier.  Tailor's own comes after both, and later
- * by any time if it then loses its CPU. */
+/* Set when the request's first bytes were given to the kernel: the stamp of the
+ * call, or of the bytes' segment, which is earlier.  Tailor's own stamp is
+ * later than both, by any time if Tailor then loses its CPU. */
 static void
 chain_written(
     struct tale_chain *c, struct chain_attempt *a, struct event_query l)
@@ -131,8 +134,8 @@ chain_written(
 		a->written = moment_at(c->tale, e->at);
 }
 
-/* When Tailor had read the last of another request's response on a kept
- * connection, while this one waited; else when it had received this one. */
+/* When Tailor read the end of another request's response on a kept connection,
+ * if this request waited then; else when it received this request. */
 static int64_t
 chain_before(struct tale_chain *c, const struct chain_attempt *a, uint64_t ours)
 {
@@ -158,8 +161,8 @@ flow_fin(const struct tale *t, uint64_t cookie, enum talechain_type type,
 	return NULL;
 }
 
-/* When the server closed a connection with which its response ends, and which
- * thread did. */
+/* Set when, and by which thread, the server closed a connection whose end is
+ * the response's end. */
 static void
 chain_close(struct tale_chain *c, int i, const struct byte_range *response)
 {
@@ -191,7 +194,7 @@ chain_close(struct tale_chain *c, int i, const struct byte_range *response)
 	a->closer = closer->tid;
 }
 
-/* The flow between Tailor and the server of an attempt. */
+/* Find the moments of the flow between Tailor and the server of an attempt. */
 static void
 chain_server(struct tale_chain *c, int i)
 {
@@ -221,12 +224,12 @@ chain_server(struct tale_chain *c, int i)
 	a->back = moment(t, query_next(t, &l, NULL), NULL);
 	l.cookie = theirs;
 	l.type = TALECHAIN_SOCK_SEND;
-	/* Written, but not read by Tailor: only time is known. */
+	/* Tailor did not read the response: search by time, not by bytes. */
 	if (!response.set && a->taken != NEVER) {
 		l.from = a->taken;
 		l.range = NULL;
 	}
-	/* The call may return only after Tailor has read what it sent. */
+	/* The call may return only after Tailor has read the bytes. */
 	if (response.set)
 		l.to = NEVER;
 	a->sent = moment(t, query_last(t, &l), &a->sender);
@@ -240,7 +243,7 @@ chain_server(struct tale_chain *c, int i)
 		chain_close(c, i, &response);
 }
 
-/* The application's own events of the request. */
+/* Find the moments of the application's own events of the request. */
 static void
 chain_application(struct tale_chain *c, int i)
 {
@@ -263,7 +266,7 @@ chain_application(struct tale_chain *c, int i)
 	}
 }
 
-/* When Tailor began and ended the attempt. */
+/* Find when Tailor began and ended the attempt. */
 static void
 chain_proxy(struct tale_chain *c, int i)
 {
@@ -287,7 +290,7 @@ chain_proxy(struct tale_chain *c, int i)
 	}
 }
 
-/* Drop a moment that lies before one it must follow. */
+/* Drop a moment that lies before *last; else the moment becomes *last. */
 static void
 follow(int64_t *at, int64_t *last)
 {
@@ -302,14 +305,15 @@ follow(int64_t *at, int64_t *last)
 static void
 attempt_order(struct chain_attempt *a)
 {
-	/* Without the send's own stamp Tailor's is not much later. */
+	/* Without the kernel's stamp of the send, Tailor's is used: a little
+	 * late. */
 	int64_t kernel = a->written - (a->send_seen ? 0 : WRITTEN_LATE_NS);
 	int64_t app = kernel;
 
 	if (a->written == NEVER)
 		return;
-	/* Calls are stamped when they return: bytes may be elsewhere by then,
-	 * and Tailor's own stamp is later still. */
+	/* Calls are stamped when they return: the bytes may be elsewhere by
+	 * then, and Tailor's own stamp is later still. */
 	if (moment_ordered(a->left, a->sent))
 		a->sent = a->left;
 	if (a->complete != NEVER && a->sent > a->complete)
@@ -428,9 +432,9 @@ tale_read(const struct tale *t)
 						       : c.left != NEVER;
 }
 
-/* True if a request may end when the last byte for its client left, as all that
- * followed was Tailor's own: not if what Tailor awaited then was the end of a
- * response that ends with its server's connection. */
+/* True if a request may end when the last byte for its client leaves: only
+ * Tailor's own work follows.  Not if the server's close ends the response, and
+ * Tailor still waits for that close. */
 static bool
 ends_with_last_byte(const struct tale_chain *c)
 {

@@ -129,8 +129,8 @@ flow_begins(struct state_flow *f, unsigned end, uint64_t position)
 	f->begun[end] = (uint32_t)position;
 }
 
-/* Follow a connection's flow: the bytes that an end sends respond to all that
- * this end had been sent. */
+/* Follow a connection's flow.  An end that sends bytes responds to all bytes
+ * that were under way to it. */
 static void
 state_flow(
     struct stream_state *s, uint64_t position, const struct talechain_event *e)
@@ -151,7 +151,7 @@ state_flow(
 	}
 }
 
-/* A call on a socket: by its thread, and by the port if it sent. */
+/* Note a call on a socket, by its thread and, if it sent, by its local port. */
 static void
 state_call(
     struct stream_state *s, uint64_t position, const struct talechain_event *e)
@@ -207,7 +207,7 @@ stream_state_step(
 
 /* --- finding -------------------------------------------------------------- */
 
-/* The whole of a position near s->position, from its low half. */
+/* A whole position, at most s->position, from its low half. */
 static uint64_t
 position_of(const struct stream_state *s, uint32_t low)
 {
@@ -273,8 +273,8 @@ state_advance(struct stream_state *s, struct tale_checkpoints *c,
 	}
 }
 
-/* The latest checkpoint before a position, or NULL.  One that knows less than
- * would be read without it is of no use. */
+/* The latest checkpoint before a position, or NULL.  A checkpoint that knows
+ * fewer than TALE_LOOKBACK_SLOTS slots is not used. */
 static const struct stream_state *
 checkpoint_before(const struct tale_checkpoints *c, uint64_t position)
 {

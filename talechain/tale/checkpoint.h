@@ -8,7 +8,7 @@
  * meanwhile is not known any more.
  *
  * Cost: one reading of each slot of the stream, over all tales together, but at
- * most TALE_LOOKBACK_SLOTS for one; 4.5 MiB.  Private to this room. */
+ * most TALE_LOOKBACK_SLOTS for one; 4.5 MiB.  Private to this folder. */
 #pragma once
 
 #include "talechain/tale/tale_struct.h"
@@ -19,34 +19,36 @@
 #define STATE_SERVERS 4
 #define STATE_PARTS 3 /* of a Java thread's name */
 
-/* Positions are kept as their low halves: the stream is shorter. */
+/* Positions are kept as their low 32 bits: the stream has fewer slots. */
 struct state_thread {
 	uint32_t tid; /* 0: none */
 	uint32_t low;
 };
 
-/* A connection with both its ends on this machine, or one: the first event of
- * what is under way to the end of the lower port, and of the higher. */
+/* A connection with one or both ends on this machine.  begun: the position of
+ * the first event of what is under way to an end; index 0: the end with the
+ * lower port, 1: with the higher. */
 struct state_flow {
 	uint32_t ports; /* 0: none */
 	uint32_t begun[2];
 	bool under_way[2];
 };
 
-/* After all slots before position. */
+/* The stream's state after all slots before position. */
 struct stream_state {
 	uint64_t position;
-	uint64_t since;	  /* and after that: nothing older is known */
+	uint64_t since;	  /* nothing before this position is known */
 	uint64_t rate_ns; /* when the last RATE was read, 0: none */
-	struct state_thread left[STATE_PLACES]; /* switched out, not back */
-	struct state_thread name[STATE_PLACES]; /* the last THREAD, in pairs */
+	struct state_thread left[STATE_PLACES]; /* left its CPU, not back */
+	struct state_thread name[STATE_PLACES]; /* last THREAD; 2 places */
 	struct state_thread java[STATE_PLACES]; /* JVM_THREAD, by part */
 	struct state_flow flow[STATE_PLACES];
-	/* By thread: its last call on a socket; by its port: the last call that
-	 * sent on one; by the low half of its cookie: Tailor's last attempt. */
+	/* call: by thread, its last call on a socket.  forward: by local port,
+	 * the last call that sent.  attempt: by the cookie's low half, Tailor's
+	 * last. */
 	struct state_thread call[STATE_PLACES], forward[STATE_PLACES];
 	struct state_thread attempt[STATE_PLACES];
-	struct timeline_slot unsampled; /* the last; seq 0: none */
+	struct timeline_slot unsampled; /* last META_UNSAMPLED; seq 0: none */
 	/* Pauses that have begun and not ended; seq 0: none. */
 	struct timeline_slot open[STATE_SERVERS][SOURCES][HAZARD_KIND_COUNT];
 };
@@ -73,26 +75,27 @@ void stream_state_java(struct stream_state *s, uint64_t position,
 void
 stream_state_mark(struct stream_state *s, const struct timeline_slot *slot);
 
-/* Where the name of a thread is, or goes: of its two places, which it shares
- * with threads of other numbers, else the one that was written first. */
+/* The place of a thread's name: of its two places the one that has the name,
+ * else a free one, else the older one.  Threads of other numbers share them. */
 struct state_thread *stream_state_named(struct stream_state *s, uint32_t tid);
 
-/* Copy the slot of a thread's entry.  False: there is none any more. */
+/* Read the slot that a place names into *out.  False: the place is not the
+ * thread's, or the slot has been overwritten. */
 bool
 stream_state_fetch(struct timeline_reader *reader, const struct stream_state *s,
     const struct state_thread *of, uint32_t tid, struct timeline_slot *out);
 
-/* Where what is under way to an end of a connection began; position: nothing is
- * under way. */
+/* The position of the first event of the bytes under way to the local end of a
+ * connection; s->position: none are. */
 uint64_t stream_state_flow(
     const struct stream_state *s, uint16_t local, uint16_t remote);
 
-/* The stream's state after all slots before a position; out->position is later
- * if they have been overwritten.
- *   c  NULL: from TALE_LOOKBACK_SLOTS before */
+/* Find the stream's state after all slots before a position.  out->position is
+ * later if these have been overwritten.
+ *   c  NULL: follow only the last TALE_LOOKBACK_SLOTS */
 void
 checkpoints_find(struct tale_checkpoints *c, struct timeline_reader *reader,
     uint64_t position, struct stream_state *out);
 
-/* The reader that they were made with. */
+/* The reader that was given to tale_checkpoints_new. */
 struct timeline_reader *checkpoints_reader(const struct tale_checkpoints *c);

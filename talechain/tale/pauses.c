@@ -15,7 +15,7 @@
 /* The interval that is open for one server and kind. */
 struct open_pause {
 	struct tale_pause *pause; /* NULL: none; borrowed from the tale */
-	unsigned sources; /* bits: that reported a beginning and no end */
+	unsigned sources;	  /* bits: those with a beginning and no end */
 };
 
 bool
@@ -79,7 +79,8 @@ pause_begin(struct tale *t, struct open_pause *open, int server,
 {
 	struct tale_pause *p = open->pause;
 
-	/* A second beginning: the last one's end was lost, here or wholly. */
+	/* A second beginning: the first one's end was lost, from this source or
+	 * from all. */
 	if (p != NULL &&
 	    (p->end_seen || (open->sources & 1U << m->source) != 0)) {
 		if (!p->end_seen)
@@ -117,8 +118,8 @@ pause_end(struct tale *t, struct open_pause *open, int server,
 	struct instant begin = tale_earlier(at, m->latency_ns);
 
 	if (p == NULL) {
-		/* The beginning from this source is not in the tale; perhaps
-		 * that from another source is. */
+		/* The tale lacks the beginning from this source; it may have
+		 * the one from another source. */
 		p = pause_last(t, server, m->kind);
 		if (p == NULL || !p->end_seen || m->latency_ns == 0 ||
 		    instant_before(p->end, begin)) {
@@ -136,7 +137,7 @@ pause_end(struct tale *t, struct open_pause *open, int server,
 		open->pause = NULL;
 }
 
-/* A pause of one process of a server's, if that had the request. */
+/* Add a pause of one process of a server, if that process had the request. */
 static void
 pause_of_process(
     struct tale *t, int server, const struct tale_mark *m, struct instant at)
@@ -181,8 +182,9 @@ tale_pauses_find(struct tale *t)
 		e = &t->entry[i];
 		server = tale_event_server(&e->slot);
 		attempt = tale_attempt_of(t, server);
-		/* That a server was silent is no reason for it; while a
-		 * collector marks in steps the program runs. */
+		/* Some kinds explain nothing: UNRESPONSIVE gives no reason, and
+		 * while a collector marks in steps (MARKING) the program
+		 * runs. */
 		if (attempt < 0 || !tale_mark_of(&e->slot.event, &m) ||
 		    tale_cause_of_hazard(m.kind) == TALE_CAUSE_UNKNOWN)
 			continue;

@@ -1,14 +1,14 @@
 /* slice.c: cutting one request out of the timeline stream.
  *
- * A request knows between which positions of the stream it lived.  Passes
- * from a little before to a little after copy what concerns it: events that
- * carry its id, those of the servers that worked on it while it lived, those
- * of the kernel about its sockets and threads (slice_kernel.c), and events
- * that report losses.  Then everything is put in order of time.
+ * A request knows between which positions of the stream it lived.  Passes from
+ * a little before to a little after copy what concerns the request: events with
+ * its id, events of its servers in that time, the kernel's events of its
+ * sockets and threads (slice_kernel.c), and reports of losses.  Then everything
+ * is put in order of time.
  *
- * Applications write some of these events, so their number is limited and
- * their stamps are only believed when they can be true.  Why things happened
- * is not decided here. */
+ * Applications write some of these events: so their number is limited, and a
+ * stamp is only believed if it can be true.  Why things happened is not decided
+ * here. */
 
 #include "base/array.h"
 #include "talechain/events/events.h"
@@ -16,12 +16,12 @@
 #include "talechain/tale/slice.h"
 
 #define RATES_MAX (TALE_EVENTS_MAX / 8)
-#define REST_NS (10 * NS_PER_S) /* a client's reading is followed so long */
+#define REST_NS (10 * NS_PER_S) /* a client's reading is followed this long */
 #define RATE_LATE_NS (25 * NS_PER_MS) /* a period ends after the request */
-#define RATE_RECENT_NS NS_PER_S	      /* no longer: there are no rates */
-#define SWEEP_SLOTS 64 /* of one sweep, which may not be in order */
+#define RATE_RECENT_NS NS_PER_S	      /* older ones: rates are not recorded */
+#define SWEEP_SLOTS 64 /* most of one sweep; these may be out of order */
 
-/* An event of one of the request's servers. */
+/* Take an event of a server, or note it if it is from before the window. */
 static int
 slice_server(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -32,7 +32,8 @@ slice_server(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* How fast a server of the request went, or a CPU: over any of its time. */
+/* Take a RATE event of a server of the request, or of a CPU, if its period and
+ * the request overlap. */
 static int
 slice_rate(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -60,8 +61,8 @@ slice_late(const struct slicer *s, const struct timeline_slot *slot)
 	       slot->read_ns > s->to.ns;
 }
 
-/* Of a server that did not have the request this is of interest: a pause that
- * the request did not meet. */
+/* True if an event is of a collection.  One on a server without the request is
+ * of interest, too: a pause that the request did not meet. */
 static bool
 is_collection(const struct talechain_event *e)
 {
@@ -70,7 +71,7 @@ is_collection(const struct talechain_event *e)
 	       e->arg[1] == HAZARD_GC;
 }
 
-/* Judge one slot of the stream. */
+/* Take one slot of the stream if it concerns the request. */
 static int
 slice_slot(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -125,7 +126,8 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* We were overtaken while slicing: what of the request is gone with it. */
+/* Count the request's slots among those that were overwritten before we read
+ * them. */
 static void
 slice_lost(struct slicer *s, uint64_t from, uint64_t to)
 {
@@ -153,7 +155,8 @@ slice_over(const struct slicer *s, const struct timeline_slot *slot)
 	       slot->read_ns > s->to.ns + (uint64_t)late_ns;
 }
 
-/* One pass from a position on: visit gets each slot.  0 or -ENOMEM. */
+/* Make one pass over the slots in [from, stop): visit gets each of them.  0 or
+ * -ENOMEM. */
 static int
 slice_run(struct slicer *s, uint64_t from, uint64_t stop,
     int (*visit)(struct slicer *s, const struct timeline_slot *slot))
@@ -211,7 +214,7 @@ entries_sort(struct tale *t)
 	t->entries = kept;
 }
 
-/* The caller's strings, terminated whatever they were. */
+/* Copy a request; its strings are terminated, whatever the caller's are. */
 static void
 request_copy(struct tale_request *out, const struct tale_request *in)
 {
@@ -229,8 +232,8 @@ request_copy(struct tale_request *out, const struct tale_request *in)
 	}
 }
 
-/* True if a pause of a server was open as the window began.  What has been
- * open for longer than that may have ended unseen. */
+/* True if a pause of a server was open as the window began.  A pause that began
+ * more than TALE_LOOKBACK_SLOTS before may have ended unseen. */
 static bool
 is_open(const struct slicer *s, const struct timeline_slot *open, int server)
 {
@@ -240,7 +243,7 @@ is_open(const struct slicer *s, const struct timeline_slot *open, int server)
 	       position + TALE_LOOKBACK_SLOTS >= s->begin;
 }
 
-/* Pauses from before the window that never ended belong to it. */
+/* Take the pauses that began before the window and have not ended. */
 static int
 slice_open_add(struct slicer *s)
 {
@@ -265,8 +268,9 @@ slice_open_add(struct slicer *s)
 	return err;
 }
 
-/* The first slot that may touch the window: one that was read when it began.
- * The stream is in the order of reading, but for the slots of one sweep. */
+/* The position of the first slot that was read after the window's begin, less
+ * SWEEP_SLOTS.  The stream is in the order of reading, but for one sweep's
+ * slots. */
 static uint64_t
 slice_begin(struct slicer *s)
 {
@@ -300,7 +304,7 @@ slice_flow(struct slicer *s, const struct timeline_slot *slot)
 		   : 0;
 }
 
-/* All passes, then everything in order of time.  0 or -ENOMEM. */
+/* Make all passes, then put everything in order of time.  0 or -ENOMEM. */
 static int
 slice_all(struct slicer *s)
 {
@@ -337,8 +341,8 @@ slice_all(struct slicer *s)
 	return err;
 }
 
-/* Once all is given to the kernel a slow client still has to read it: the rest
- * of its connection's events, as far as they are there. */
+/* Take the later events of the client's connection, as far as they are there: a
+ * slow client still reads when Tailor has given all to the kernel. */
 static int
 slice_client(struct slicer *s)
 {

@@ -1,21 +1,21 @@
 /* slice.h: the inside of slicing, shared by its passes.
  *
- * What was before the request's part of the stream is known from a checkpoint
- * (checkpoint.h).  Slicing reads that part up to three times.  Twice to
- * learn, if there are events of the kernel: the request's sockets, ports and
- * the threads that reported it (first), then the other ends of those sockets
- * and the threads that worked on them or were woken for them (second).  The
- * last pass takes what concerns any of these.  Private to this room. */
+ * The state before the request's part of the stream comes from a checkpoint
+ * (checkpoint.h).  Slicing reads that part up to three times.  If there are
+ * events of the kernel, two passes learn: the first the request's sockets,
+ * ports and the threads that reported it, the second the other ends of the
+ * sockets and the threads that worked on them or were woken for them.  The last
+ * pass takes the events of all of these.  Private to this folder. */
 #pragma once
 
 #include "talechain/tale/checkpoint.h"
 
-#define SLICE_SEQUENCES 64 /* remembered of each socket, to know its peer */
+#define SLICE_SEQUENCES 64 /* kept of each socket, to find its peer */
 #define SLICE_CALLERS 64   /* threads seen at possible peers */
 #define SLICE_WAKES 1024   /* wake-ups within the servers */
 #define SLICE_CPUS 256
-#define SLICE_PASSED 4	   /* switches of a CPU between threads of others */
-#define SLICE_ATTEMPTS 512 /* other requests', the last ones */
+#define SLICE_PASSED 4	   /* switches kept of a CPU, between other threads */
+#define SLICE_ATTEMPTS 512 /* latest attempts of other requests */
 
 /* One of the request's own sockets, as its events describe it. */
 struct slice_socket {
@@ -33,10 +33,10 @@ struct slice_caller {
 };
 
 struct slice_wake {
-	uint32_t from, to, pid; /* within one process */
+	uint32_t from, to, pid; /* threads; their process */
 };
 
-/* The last ones of some slots. */
+/* The latest slots of a kind: new ones overwrite the oldest. */
 struct slot_ring {
 	struct timeline_slot slot[SLICE_ATTEMPTS];
 	size_t puts;
@@ -48,57 +48,58 @@ struct slicer {
 	struct timeline_reader *reader;
 	struct tale_checkpoints *checkpoints; /* NULL: none */
 	struct instant from, to;  /* the window, widened by the slack */
-	struct instant flow_from; /* the response before on the connection */
+	struct instant flow_from; /* end of the response before this one */
 	struct instant rest_from; /* the window's end, for slice_rest() */
 	bool rest_over;		  /* the client's next request has come */
 	uint64_t stop;		  /* head of the stream when we began */
 	size_t applications;	  /* entries written by applications */
 	size_t kernels;		  /* entries of the kernel */
-	size_t rates;		  /* RATE */
-	uint64_t position;	  /* of the slot being judged */
-	size_t bulks;		  /* those of which there may be thousands */
-	int64_t bulk_least_ns;	  /* shorter ones of these are left out */
-	size_t switches;	  /* SCHEDULE */
-	int64_t away_least_ns;	  /* shorter absences are left out */
-	bool final;		  /* the pass that takes */
-	bool rates_read;	  /* there are RATE events about */
+	size_t rates;		  /* entries of type RATE */
+	uint64_t position;	  /* of the present slot */
+	size_t bulks;		  /* entries for which is_bulk() is true */
+	int64_t bulk_least_ns;	  /* shorter bulks are left out */
+	size_t switches;	  /* entries of type SCHEDULE */
+	int64_t away_least_ns;	  /* shorter preemptions are left out */
+	bool final;		  /* true in the pass that takes events */
+	bool rates_read;	  /* RATE events were read lately */
 	bool kernel;		  /* there are events of the kernel */
 	struct slice_socket socket[TALE_SOCKETS];
 	struct slice_caller caller[SLICE_CALLERS];
 	unsigned callers;
 	struct slice_wake wake[SLICE_WAKES];
 	unsigned wakes;
-	/* Of each CPU: the last segment taken there, how it last idled. */
+	/* By CPU: the time of the last segment taken there; its last IDLE. */
 	uint64_t segment_ns[SLICE_CPUS];
 	struct timeline_slot idle[SLICE_CPUS];
-	bool waited[SLICE_CPUS]; /* a thread of ours was preempted there */
-	/* The last switches there that were not taken, one after the other. */
+	bool waited[SLICE_CPUS]; /* a preempted thread waits there */
+	/* By CPU: its latest switches that were not taken. */
 	struct timeline_slot passed[SLICE_CPUS][SLICE_PASSED];
 	unsigned passes[SLICE_CPUS];
 	size_t fault[SLICE_CPUS]; /* entry + 1 of a thread's last PAGEFAULT */
 	uint32_t sum_tid;	  /* of the last EPOCH_SUM that was taken */
 	uint64_t sum_ns;
 	uint64_t begin; /* the first slot that may touch the window */
-	/* At begin; as the last pass goes on, of what touches no window. */
+	/* The state at begin; the last pass adds slots outside the window. */
 	struct stream_state state;
-	/* Others' attempts; by port, what Tailor last sent from it; by thread,
-	 * how it last used another connection before the window. */
+	/* attempts: of other requests.  forward: by port, Tailor's last send
+	 * from it. got: by thread, its last call on another connection before
+	 * the window. */
 	struct slot_ring attempts;
 	struct timeline_slot forward[STATE_PLACES], got[STATE_PLACES];
-	/* Others' begins, the last ones; by the other end's port, what Tailor
-	 * last received there; calls taken on connections that lead
-	 * elsewhere. */
+	/* arrivals: PROXY_RECEIVE of other requests.  inward: by the other
+	 * end's port, Tailor's last receipt.  outbounds: calls taken on
+	 * connections to elsewhere. */
 	struct slot_ring arrivals;
 	struct timeline_slot inward[STATE_PLACES];
 	size_t outbounds;
 };
 
-/* slice_take.c: take a slot into the tale; one too many is counted as left
- * out.  0 or -ENOMEM. */
+/* slice_take.c: take a slot into the tale; a slot beyond the limits is counted
+ * as left out.  0 or -ENOMEM. */
 int slice_add(struct slicer *s, const struct timeline_slot *slot);
-/* Of a kept slot that several events may lead to. */
+/* Take a kept slot, once even if several events lead to it.  0 or -ENOMEM. */
 int slice_add_once(struct slicer *s, struct timeline_slot *slot);
-/* True if an event, or the time it looks back on, touches the window. */
+/* True if an event, or the latency that ends with it, touches the window. */
 bool slice_touches(const struct slicer *s, const struct timeline_slot *slot);
 
 /* True if a thread takes part. */
@@ -113,26 +114,28 @@ slice_is_thread(const struct tale *t, uint64_t tid)
  * and further threads (second).  0. */
 int slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
 int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
-/* After the first: where the request's bytes came to its client's socket, if
- * that was before the window; else s->begin. */
+/* After slice_learn_first: the position at which the request's bytes began to
+ * come to Tailor's socket, at most s->begin. */
 uint64_t slice_flow_begin(const struct slicer *s);
-/* After the second: peers' threads and those they woke. */
+/* After slice_learn_second: add the threads that use the other ends, and the
+ * threads with which they exchanged wake-ups. */
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */
 int slice_kernel(struct slicer *s, const struct timeline_slot *slot);
-/* Take what the client's connection still did after the window.  0 or
+/* Take the events of the client's connection after the window.  0 or
  * -ENOMEM. */
 int slice_rest(struct slicer *s, const struct timeline_slot *slot);
-/* Take how the tale's threads left their CPUs before it.  0 or -ENOMEM. */
+/* Take the switches with which the tale's threads left their CPUs before the
+ * window.  0 or -ENOMEM. */
 int slice_left(struct slicer *s);
-/* slice_other.c: what leads to the request that a thread was busy with, and
- * whom the threads of a server asked. */
+/* slice_other.c: learn from a slot which other requests a server's threads had,
+ * and which calls they made to others. */
 void slice_other_learn(struct slicer *s, const struct timeline_slot *slot);
 /* Take a call on another connection of the server's, or on one that leads
  * elsewhere.  0 or -ENOMEM. */
 int slice_other_take(struct slicer *s, const struct timeline_slot *slot);
-/* After the last pass: what leads from those to requests of Tailor's.  0 or
- * -ENOMEM. */
+/* After the last pass: take the events that lead from these calls to requests
+ * of Tailor's.  0 or -ENOMEM. */
 int slice_others(struct slicer *s);
 
 /* slice_kernel.c */

@@ -1,11 +1,11 @@
 /* slice_kernel.c: which of the kernel's events belong to a request.
  *
- * The request's sockets are known by their cookies.  The other end of one, if
- * it is on this machine, has the same two ports the other way round and the
- * same sequence numbers (ports alone are not enough: another address may use
- * them).  Threads are Tailor's own, those that used one of the servers'
- * sockets, those that reported the request, and those of a server that woke
- * one of these, or that one of these woke, while it had the request. */
+ * The request's sockets are known by their cookies.  The other end of a socket,
+ * if it is on this machine, has the same two ports swapped, and the same
+ * sequence numbers (ports alone are not enough: another address may use them).
+ * Threads that take part are Tailor's own, users of the servers' sockets, and
+ * reporters of the request; also threads of a server that exchanged wake-ups
+ * with one of these while the server had the request. */
 
 #include "talechain/events/events.h"
 #include "talechain/tale/chain.h"
@@ -15,7 +15,7 @@
 #define FLOW_PAST_NS NS_PER_S
 #define TAILOR (-1)
 #define WAKERS_DEEP 8 /* threads, each of which woke the next */
-#define PASSED_LEAST_NS (200 * NS_PER_US) /* shorter waits need no name */
+#define PASSED_LEAST_NS (200 * NS_PER_US) /* shorter waits take no switches */
 
 static bool
 is_flow(unsigned type)
@@ -48,7 +48,7 @@ thread_add(struct tale *t, uint32_t tid, uint32_t pid, int attempt)
 	t->thread[t->threads++] = (struct tale_thread){tid, pid, attempt};
 }
 
-/* Events of Tailor and the applications name their thread. */
+/* Learn threads and sockets from the events of Tailor and the applications. */
 static void
 learn_thread(struct tale *t, const struct timeline_slot *slot)
 {
@@ -117,7 +117,7 @@ sequence_known(const uint32_t *list, unsigned count, uint32_t sequence)
 }
 
 /* True if the event's thread uses the server's end of a socket: by a call, or
- * as it closes it. */
+ * by closing it. */
 static bool
 is_use(const struct tale *t, int i, const struct timeline_slot *slot)
 {
@@ -130,7 +130,8 @@ is_use(const struct tale *t, int i, const struct timeline_slot *slot)
 		       attempt_of_socket((enum tale_socket)i));
 }
 
-/* True if an event is of the other end of one of our sockets. */
+/* Learn from an event of the other end of one of our sockets: that end's
+ * cookie, and the threads that use it. */
 static void
 learn_peer(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -202,7 +203,8 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* A thread takes part as one of a server's does that woke it, or it woke. */
+/* Add a thread that woke, or was woken by, a server's thread that takes
+ * part. */
 static void
 learn_woken(
     struct tale *t, const struct tale_thread *other, uint32_t tid, uint32_t pid)
@@ -226,8 +228,8 @@ slice_learned(struct slicer *s)
 			thread_add(
 			    t, s->caller[i].tid, s->caller[i].pid, attempt);
 	}
-	/* Threads that woke one that reads requests took part, as the one that
-	 * accepts its connections does; and those that woke these. */
+	/* Threads that woke a thread that reads requests took part, as one that
+	 * accepts connections does; so did threads that woke these. */
 	for (unsigned depth = 0; depth < WAKERS_DEEP && t->threads > known;
 	     depth++)
 		for (known = t->threads, i = 0; i < s->wakes; i++) {
@@ -236,7 +238,8 @@ slice_learned(struct slicer *s)
 				learn_woken(
 				    t, thread, s->wake[i].from, s->wake[i].pid);
 		}
-	/* Threads these woke took part, and threads those woke, and so on. */
+	/* Threads that any of these woke took part; so did threads that they
+	 * woke, and so on. */
 	do {
 		before = t->threads;
 		for (i = 0; i < s->wakes; i++)
@@ -258,7 +261,7 @@ slice_flow_begin(const struct slicer *s)
 	return begin < s->begin ? begin : s->begin;
 }
 
-/* Bytes of another request on the same connection, after this one. */
+/* True if an event has bytes of the next request on the same connection. */
 static bool
 is_next_request(const struct tale *t, int i, const struct talechain_event *e)
 {
@@ -313,7 +316,8 @@ slice_rest(struct slicer *s, const struct timeline_slot *slot)
 	return s->rest_over ? 0 : slice_add(s, slot);
 }
 
-/* A softirq that brought a segment of ours, or held up one of our threads. */
+/* Take a softirq that brought a segment of ours, or held up one of our
+ * threads. */
 static int
 take_softirq(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -327,8 +331,8 @@ take_softirq(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* Take the last switches of a CPU while the thread that gets it now was ready,
- * if that took long. */
+/* Take the last switches of a CPU during the wait of the thread that gets it
+ * now, if that wait was long. */
 static int
 take_passed(struct slicer *s, const struct talechain_event *e)
 {
@@ -363,8 +367,8 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 		memset(s->passed[cpu], 0, sizeof(s->passed[cpu]));
 		s->waited[cpu] = false;
 	} else if (slice_is_thread(s->tale, e->tid)) {
-		/* A preempted thread waits for the threads that run there until
-		 * it comes back. */
+		/* The preempted thread waits for the threads that run on its
+		 * CPU. */
 		s->waited[cpu] = e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED;
 	} else if (!s->waited[cpu]) {
 		s->passed[cpu][s->passes[cpu]++ % SLICE_PASSED] = *slot;
@@ -373,7 +377,7 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 	return err < 0 ? err : slice_add(s, slot);
 }
 
-/* True if a small fault follows another, or others, of its size at once. */
+/* True if a small fault follows at once another of its size, or several. */
 static bool
 fault_follows(const struct tale_entry *last, const struct talechain_event *e)
 {
@@ -390,9 +394,9 @@ fault_follows(const struct tale_entry *last, const struct talechain_event *e)
 	       since_ns >= took_ns && since_ns < took_ns + TALE_FAULT_EDGE_NS;
 }
 
-/* A page fault of one of our threads.  Memory that is touched for the first
- * time gives thousands in a row, with hardly anything between them; they become
- * one event. */
+/* Take a page fault of one of our threads.  Memory that is touched for the
+ * first time gives thousands of faults in a row, with hardly anything between
+ * them; they become one event. */
 static int
 take_fault(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -453,8 +457,8 @@ slice_left(struct slicer *s)
 			thread[i].tid, &slot) ||
 		    preempted(&slot.event))
 			continue;
-		/* The thread that ran next would seem to run until the
-		 * window. */
+		/* Remove the next thread from the event: nothing shows how long
+		 * it ran. */
 		slot.event.arg[0] =
 		    (uint64_t)slot.event.pid << 32 | slot.event.tid;
 		slot.event.arg[1] = slot.event.arg[2] = 0;
@@ -488,7 +492,7 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return take_schedule(s, slot);
 	case TALECHAIN_SOFTIRQ:
 		return take_softirq(s, slot);
-	case TALECHAIN_RUNNABLE: /* the switch that follows has its time */
+	case TALECHAIN_RUNNABLE: /* the next switch has the time */
 		return 0;
 	case TALECHAIN_WAKEUP:
 		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
@@ -518,7 +522,8 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* Take what a place of the state holds for a key, once. */
+/* Take the slot that a place of the state holds for a key, and empty the
+ * place. */
 static int
 place_take(struct slicer *s, struct state_thread *place, uint32_t key)
 {

@@ -1,15 +1,15 @@
-/* slice_other.c: which other request a server's thread had, and what it asked
- * of others.
+/* slice_other.c: other requests that a server's threads had, and calls that
+ * they made to others.
  *
- * A thread that reads a request too late had another one, as has one that
- * responds to another before it works on this.  Tailor forwarded that as well:
- * the port of that call leads to Tailor's socket, and its last attempt before
- * to the request.  The three events become part of the tale.  Requests that did
- * not come through Tailor have none.
+ * A thread that reads this request late had another one; so had a thread that
+ * responds to another request before it works on this one.  If Tailor forwarded
+ * the other request, the port of the thread's call leads to Tailor's socket,
+ * and the last attempt on that socket to the request.  These three events
+ * become part of the tale.
  *
- * Calls on connections that do not lead to the server's own port say whom it
- * waited for.  Where the other end is Tailor's, Tailor's receipt there and the
- * request that it then began are part of the tale. */
+ * Calls on connections that do not lead to the server's own port show which
+ * peer the server waited for.  If the other end is Tailor's, Tailor's receipt
+ * there and the request that it began become part of the tale. */
 #include "talechain/tale/slice.h"
 
 #define OUTBOUND_MAX 1000 /* calls in a tale */
@@ -29,7 +29,7 @@ ring_count(const struct slot_ring *r)
 	return r->puts < SLICE_ATTEMPTS ? r->puts : SLICE_ATTEMPTS;
 }
 
-/* The attempt at whose server's port a socket of an event is, or -1. */
+/* The attempt whose server has a port, or -1. */
 static int
 attempt_of_port(const struct slicer *s, uint16_t port)
 {
@@ -117,7 +117,8 @@ slice_other_take(struct slicer *s, const struct timeline_slot *slot)
 	return 0;
 }
 
-/* Before the window: what a place of the state holds for a key, into a slot. */
+/* Read the slot from before the window that a place of the state holds for a
+ * key.  False: there is none. */
 static bool
 fetch(struct slicer *s, const struct state_thread *place, uint32_t key,
     struct timeline_slot *out)
@@ -125,7 +126,8 @@ fetch(struct slicer *s, const struct state_thread *place, uint32_t key,
 	return stream_state_fetch(s->reader, &s->state, place, key, out);
 }
 
-/* The last attempt on a connection of Tailor's before a moment, or NULL. */
+/* Another request's last attempt on a connection of Tailor's before a moment,
+ * or NULL. */
 static struct timeline_slot *
 attempt_before(struct slicer *s, uint64_t cookie, uint64_t ts)
 {
@@ -146,7 +148,7 @@ attempt_before(struct slicer *s, uint64_t cookie, uint64_t ts)
 	return ring_put(&s->attempts, &before);
 }
 
-/* Take what leads from one call to the request. */
+/* Take the events that lead from a call to the other request. */
 static int
 other_add(struct slicer *s, const struct talechain_event *e)
 {
@@ -167,7 +169,8 @@ other_add(struct slicer *s, const struct talechain_event *e)
 	return err < 0 ? err : slice_add_once(s, forward);
 }
 
-/* Take what Tailor received of what a call sent, if it did. */
+/* Take Tailor's receipt of what a call sent, and the requests on that socket,
+ * if the other end is Tailor's. */
 static int
 inward_add(struct slicer *s, const struct talechain_event *e)
 {

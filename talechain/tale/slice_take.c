@@ -1,4 +1,4 @@
-/* slice_take.c: taking an event into a tale, which holds so many.
+/* slice_take.c: taking an event into a tale, whose size is limited.
  *
  * Applications write some of the events, so their number is limited and their
  * stamps are only believed when they can be true.  Where there are too many of
@@ -6,12 +6,12 @@
 #include "talechain/tale/slice.h"
 
 #define DOUBT_PAST_NS (60 * NS_PER_S) /* read later than this: doubtful */
-#define DOUBT_FUTURE_NS NS_PER_MS     /* stamped after it was read */
+#define DOUBT_FUTURE_NS NS_PER_MS     /* stamped so long after its reading */
 #define BULKS_MAX \
 	((size_t)TALE_EVENTS_MAX / 8 * 3) /* page faults and the like */
-#define AWAY_MAX_NS (200 * NS_PER_US)	  /* longer absences are not left out */
+#define AWAY_MAX_NS (200 * NS_PER_US)	  /* longer preemptions stay */
 
-/* There may be thousands of these; only the long ones matter. */
+/* True for kinds that come in thousands; only the long ones matter. */
 static bool
 is_bulk(const struct talechain_event *e)
 {
@@ -19,7 +19,7 @@ is_bulk(const struct talechain_event *e)
 	       e->type == TALECHAIN_RECLAIM || e->type == TALECHAIN_SOFTIRQ;
 }
 
-/* Leave out those shorter than before, or twice that. */
+/* Leave out bulks that are shorter than a limit; each call doubles it. */
 static void
 slice_thin(struct slicer *s)
 {
@@ -52,9 +52,9 @@ preempted(const struct talechain_event *e)
 		   : 0;
 }
 
-/* Leave out preemptions shorter than before, or twice that: the thread then
- * seems to have run on.  Only where the other thread did not take part, or its
- * intervals would be wrong. */
+/* Leave out preemptions that are shorter than a limit, and double it each time:
+ * the thread then seems to have run on.  A preemption by a thread that takes
+ * part stays: the intervals of that thread need it. */
 static void
 slice_thin_switches(struct slicer *s)
 {
@@ -112,7 +112,7 @@ slice_full(struct slicer *s, const struct timeline_slot *slot)
 		if (tale_event_latency_ns(&slot->event) < s->bulk_least_ns)
 			return true;
 	}
-	/* Not for ever: some cannot be left out. */
+	/* The limit ends the loop: some switches cannot be left out. */
 	while (slot->event.type == TALECHAIN_SCHEDULE &&
 	       s->switches >= TALE_SWITCHES_MAX &&
 	       s->away_least_ns < AWAY_MAX_NS)

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "talechain/events/events.h"
 
-/* Nothing lasts longer; a larger figure is not believed. */
+/* A longer latency is not believed. */
 #define LATENCY_MAX_NS (3600 * NS_PER_S)
 
 const struct tale_thread *

@@ -46,40 +46,40 @@ struct tale_client {
 	bool same_host; /* boot ids equal: clocks are one */
 };
 
-/* A request's events in order of time.  Holds what happened to the request
- * itself and what happened meanwhile to the servers that worked on it.
+/* A request's events in order of time: what happened to the request itself, and
+ * meanwhile to the servers that worked on it.
  *
- * An event's own stamp comes from its writer.  One that cannot be true (after
- * it was read, or a minute before) is shown as such, and sorted by the moment
- * the observer read it. */
+ * An event's stamp comes from its writer.  A stamp that cannot be true (later
+ * than its reading, or a minute earlier) is marked doubtful, and the event is
+ * sorted by the moment at which the observer read it. */
 struct tale;		 /* opaque */
 struct tale_checkpoints; /* opaque */
 
 /*
  * tale_slice(out, reader, request, client, slack_ns):
- * Copy the events of one request out of the stream: those carrying its id,
- * those of its servers (collections, safepoints, exits, hazards), swaps,
- * losses and blind intervals between its first and last instant, widened by
- * slack_ns because events are read a little after they happen; and those of
- * the kernel about its sockets (by their cookies, and the other ends of these
- * on this machine), about Tailor's thread and the servers' threads that had
- * it, and the softirqs and idle CPUs that delayed these.
+ * Copy the events of one request out of the stream, from its first instant to
+ * its last, widened by slack_ns because events are read a little after they
+ * happen: events with its id; of its servers (collections, safepoints, exits,
+ * hazards); swaps, losses and blind intervals; and of the kernel about its
+ * sockets and their other ends on this machine, about Tailor's thread and the
+ * servers' threads that had the request, and about softirqs and idle CPUs that
+ * delayed these threads.
  * A pause that began earlier (up to TALE_LOOKBACK_SLOTS before) and was not
  * over is found too.
- *   reader  moved; it is left somewhere
+ *   reader  its position changes
  *   client  may be NULL
  * Returns 0, -ENOMEM, or -ESTALE when the stream has already overwritten the
- * request's beginning (the tale is still made, from what is left, and says
- * so).  Free with tale_free.
+ * request's beginning (a tale is still made of what is left, and marked
+ * stale).  Free with tale_free.
  * Cost: reads every slot between the positions, three times if there are
  * events of the kernel; bounded by the stream; and TALE_LOOKBACK_SLOTS before,
  * once.  Keeps at most TALE_EVENTS_MAX events, at most half of them from
- * applications and three quarters from the kernel; what was left out is counted
- * and said.
+ * applications and three quarters from the kernel; the number left out is
+ * counted.
  *
  * tale_slice_next(out, checkpoints, request, client, slack_ns):
- * The same for one tale after the other, in about the order of their requests:
- * what is before a request is read once for all.
+ * The same for many tales, made in about the order of their requests: the slots
+ * before a request are read once for all tales.
  */
 #define TALE_LOOKBACK_SLOTS 16384
 #define TALE_EVENTS_MAX 16384
@@ -98,13 +98,13 @@ int tale_checkpoints_new(
 void tale_checkpoints_free(struct tale_checkpoints **cp);
 size_t tale_checkpoints_bytes(void); /* of memory */
 
-/* Of a tale; what is returned lives as long as the tale does. */
+/* The request of a tale; the pointer is valid as long as the tale. */
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
-struct instant tale_begun(const struct tale *t); /* what the timeline shows */
-/* True if the observer had read the proxy's last event of a finished request;
- * if not, it was late, and slicing again a little later finds more. */
+struct instant tale_begun(const struct tale *t); /* begin of the timeline */
+/* True if a tale has the last event of its request, or the request has not
+ * finished.  False: the observer was late; slice again a little later. */
 bool tale_whole(const struct tale *t);
-/* True if the client had read the response, as far as events show that: if not,
- * slicing again later finds more. */
+/* True if the client has read the response, or no event can show that.  False:
+ * slice again later. */
 bool tale_read(const struct tale *t);

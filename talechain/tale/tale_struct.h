@@ -1,4 +1,4 @@
-/* tale_struct.h: the inside of a tale, shared by the rooms of talechain/.
+/* tale_struct.h: the inside of a tale, shared by the folders of talechain/.
  *
  * A tale is filled once, by tale_slice() or tale_unpack(), and then only
  * read.  Private to talechain/. */
@@ -7,7 +7,8 @@
 #include "talechain/events/hazard.h"
 #include "talechain/tale/tale.h"
 
-/* Most switches, and most events of the kernel, of TALE_EVENTS_MAX. */
+/* Limits within TALE_EVENTS_MAX: on switches, and on all events of the
+ * kernel. */
 #define TALE_SWITCHES_MAX ((size_t)TALE_EVENTS_MAX / 2)
 #define TALE_KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
 
@@ -34,14 +35,15 @@ struct tale_pause {
 	enum hazard_kind kind;
 	unsigned cause; /* enum talechain_cause, or unknown */
 	struct instant begin, end;
-	bool begin_seen, end_seen; /* false: bounded by the tale's own */
+	bool begin_seen, end_seen; /* false: the tale's bound instead */
 };
 
-/* The sockets a request went through; a peer is the other end, if here. */
+/* The sockets a request went through; a peer is the other end, if that is on
+ * this machine. */
 enum tale_socket {
-	TALE_SOCKET_CLIENT, /* ours to the client */
+	TALE_SOCKET_CLIENT, /* Tailor's to the client */
 	TALE_SOCKET_CLIENT_PEER,
-	TALE_SOCKET_A, /* ours to the first attempt's server */
+	TALE_SOCKET_A, /* Tailor's to the first attempt's server */
 	TALE_SOCKET_A_PEER,
 	TALE_SOCKET_B,
 	TALE_SOCKET_B_PEER,
@@ -51,7 +53,7 @@ enum tale_socket {
 /* A thread that took part in the request. */
 struct tale_thread {
 	uint32_t tid, pid;
-	int attempt; /* of a server's: 0, 1; -1: Tailor's or the client's */
+	int attempt; /* 0, 1: its server's; -1: Tailor's or the client's */
 };
 #define TALE_THREADS 64
 
@@ -67,7 +69,7 @@ struct tale {
 	uint64_t lost_channels; /* events overwritten in their channels */
 	uint64_t omitted;	/* beyond TALE_EVENTS_MAX */
 	bool stale;		/* the request's beginning was overwritten */
-	int64_t blind_ns;	/* of the request: not observed */
+	int64_t blind_ns;	/* time that was not observed */
 	unsigned blinds;
 	uint64_t cookie[TALE_SOCKETS]; /* 0: not known */
 	struct tale_thread thread[TALE_THREADS];
@@ -81,14 +83,14 @@ tale_high(uint64_t packed)
 	return (uint32_t)(packed >> 32);
 }
 
-/* Lower one of them. */
+/* Lower one of two 32-bit numbers packed into an argument. */
 static inline uint32_t
 tale_low(uint64_t packed)
 {
 	return (uint32_t)packed;
 }
 
-/* Some bits of an argument: so many, from bit low on. */
+/* A field of an argument: bits wide, its lowest bit is bit low. */
 static inline uint64_t
 tale_field(uint64_t packed, unsigned low, unsigned bits)
 {
@@ -102,21 +104,21 @@ event_ports(const struct talechain_event *e)
 	return tale_high(e->arg[3]);
 }
 
-/* Port of the end that an event of a flow is of. */
+/* Local port of an event of a flow. */
 static inline uint16_t
 event_local(const struct talechain_event *e)
 {
 	return (uint16_t)(e->arg[3] >> 48);
 }
 
-/* Port of the other end. */
+/* Remote port of an event of a flow. */
 static inline uint16_t
 event_remote(const struct talechain_event *e)
 {
 	return (uint16_t)(e->arg[3] >> 32);
 }
 
-/* The same ports, seen from the other end. */
+/* A flow's two ports as seen from its other end. */
 static inline uint32_t
 ports_other_end(uint32_t ports)
 {
@@ -146,20 +148,20 @@ struct byte_range {
 
 #define COOKIE_ANY UINT64_MAX
 
-/* Some of a tale's events; none whose own stamp cannot be true. */
+/* Conditions on a tale's events; an event with a doubtful stamp meets none. */
 struct event_query {
 	uint64_t cookie; /* arg[0]; 0: finds nothing */
 	enum talechain_type type;
-	enum talechain_type also;	/* another one, or 0 */
+	enum talechain_type also;	/* a second type, or 0 */
 	uint32_t tid;			/* 0: any */
 	uint32_t ports;			/* local << 16 | remote; 0: any */
 	int64_t from, to;		/* ns since t0; NEVER: without bound */
-	bool carries;			/* only those with bytes */
-	const struct byte_range *range; /* which these meet; NULL: any */
+	bool carries;			/* only events with bytes */
+	const struct byte_range *range; /* overlaps the bytes; NULL: any */
 };
 
-/* The first one after an entry (NULL: of all), or NULL; the last of all, or
- * NULL.  O(events between from and what is found). */
+/* Find the first event after an entry (NULL: of all), or the last of all, that
+ * meets the conditions; NULL: none.  O(events between from and the result). */
 const struct tale_entry *query_next(const struct tale *t,
     const struct event_query *q, const struct tale_entry *after);
 const struct tale_entry *
@@ -176,29 +178,30 @@ sequence_before(uint32_t a, uint32_t b)
 /* A thread that took part, or NULL. */
 const struct tale_thread *tale_thread_find(const struct tale *t, uint64_t tid);
 
-/* The process that had an attempt, by a thread of it, else the program that
- * Tailor started; 0: not known. */
+/* The process that had an attempt: that of one of its threads, else the program
+ * that Tailor started; 0: not known. */
 uint32_t tale_attempt_pid(const struct tale *t, int attempt);
 
 /* Add an entry, which the caller fills in and puts in order.  NULL: out of
  * memory. */
 struct tale_entry *tale_entry_push(struct tale *t);
 
-/* Which attempt's server (0 or 1) a server is, or -1. */
+/* The attempt (0, 1) that was sent to a server, or -1. */
 int tale_attempt_of(const struct tale *t, int server);
 
 /* The server an event is about, or -1. */
 int tale_event_server(const struct timeline_slot *slot);
 
-/* An event's latency_ns argument if it has one and it can be true, or 0. */
+/* An event's latency_ns argument, or 0 if there is none or it cannot be
+ * true. */
 int64_t tale_event_latency_ns(const struct talechain_event *e);
 
 /* Decide where the timeline begins and ends: the client's own stamps if its
  * clock is ours and they enclose what we saw, else what the proxy saw. */
 void tale_bounds_set(struct tale *t);
 
-/* Find the sockets and threads of a tale that was not sliced but stored, from
- * its events, and widen its bounds as slicing does.  0 or -ENOMEM. */
+/* Find the sockets and threads of a stored tale from its events, and widen its
+ * bounds as slicing does.  0 or -ENOMEM. */
 int tale_relearn(struct tale *t);
 
 /* Add up the blind intervals within the request. */
@@ -234,8 +237,8 @@ tale_server_name(const struct tale *t, int server, char *out, size_t size);
 /* A moment as ns since t0, NEVER if it did not happen; at most FAR off. */
 int64_t moment_at(const struct tale *t, struct instant at);
 
-/* The first i of 0 .. n - 1 for which a condition on i holds, as for all
- * later ones; n: for none.  O(log n). */
+/* The first i of 0 .. n - 1 for which a condition holds; it must hold for all
+ * later i, too.  n: it holds for none.  O(log n). */
 #define FIRST_WHERE(i, n, condition)                   \
 	({                                             \
 		size_t low_ = 0, high_ = (n), i;       \
@@ -263,9 +266,10 @@ moment_ordered(int64_t a, int64_t b)
 	return a != NEVER && b != NEVER && a <= b;
 }
 
-/* A growing array has room for a power of two, and at least for these. */
+/* Least room of a growing array, which has room for a power of two. */
 #define ARRAY_LEAST 32
-/* The array with room for one more than count, or *failed is set. */
+/* Make room for one more than count in an array, and return it.  Sets *failed
+ * if memory runs out. */
 void *array_grow(bool *failed, void *array, size_t count, size_t size);
 /* Append to a growing array that begins as NULL; not if *failed. */
 #define ARRAY_ADD(failed, array, count, ...)                                  \

@@ -7,7 +7,7 @@
 
 #include "talechain/words/say.h"
 
-/* The next free line of evidence; the last one when there is none.  One stays
+/* The next free line of evidence, or the last but one.  The last line stays
  * free for story_request_name. */
 static struct phrase
 evidence(struct story_verdict *v)
@@ -44,7 +44,7 @@ count_pauses(const struct explainer *ex, enum tale_cause cause)
 	return n;
 }
 
-/* How long the longest pause behind the verdict was as a whole. */
+/* Append the whole length of the longest pause behind the verdict. */
 static void
 evidence_pause(
     const struct explainer *ex, const struct claim *c, struct story_verdict *v)
@@ -65,7 +65,7 @@ evidence_pause(
 		phrase_add(&l, "; %u pauses in all", n);
 }
 
-/* Number, sum and size of the page faults that were part of it. */
+/* Append number, sum and size of the page faults. */
 static void
 evidence_faults(const struct explainer *ex, struct story_verdict *v)
 {
@@ -110,7 +110,7 @@ evidence_faults(const struct explainer *ex, struct story_verdict *v)
 		phrase_add(&l, "; %u read from disk", major);
 }
 
-/* How many classes, and what was compiled while they came. */
+/* Append how many classes were prepared, and methods compiled meanwhile. */
 static void
 evidence_classes(
     const struct explainer *ex, int attempt, struct story_verdict *v)
@@ -133,7 +133,8 @@ evidence_classes(
 		    classes, compiled);
 }
 
-/* When the largest piece of it was, if it is not all of it. */
+/* Append when the largest piece of a cause was, and how many pieces there
+ * are. */
 static void
 evidence_piece(const struct explainer *ex, enum tale_cause cause,
     size_t segment, struct story_verdict *v)
@@ -154,7 +155,7 @@ evidence_piece(const struct explainer *ex, enum tale_cause cause,
 		phrase_add(&l, ", %s", g->who);
 }
 
-/* Where the thread waited, or computed, by its stack. */
+/* Append where the thread waited, or computed, by its stack. */
 static void
 evidence_stack(const struct explainer *ex, const struct claim *c,
     size_t segment, struct story_verdict *v)
@@ -167,7 +168,7 @@ evidence_stack(const struct explainer *ex, const struct claim *c,
 		say_stack(ex, segment, &l);
 }
 
-/* The application's own account, if it gave one that can be true. */
+/* Append the application's own account, if there is one that can be true. */
 static void
 evidence_application(const struct explainer *ex, struct story_verdict *v)
 {
@@ -189,7 +190,7 @@ evidence_application(const struct explainer *ex, struct story_verdict *v)
 	    text_ms(worked, a->app_finish - a->app_start));
 }
 
-/* True if an entry is of a collection of the server that did not have it. */
+/* True if an entry is of a collection of a server without the request. */
 static bool
 is_others(const struct explainer *ex, const struct tale_entry *e)
 {
@@ -201,8 +202,8 @@ is_others(const struct explainer *ex, const struct tale_entry *e)
 	       tale_attempt_of(ex->t, tale_event_server(&e->slot)) < 0;
 }
 
-/* The first one in the request's time: its end, or the begin of one that did
- * not end.  NULL: none. */
+/* The first such collection in the request's time: its end event, or the begin
+ * event if it did not end.  NULL: none. */
 static const struct talechain_event *
 find_unmet(const struct explainer *ex)
 {
@@ -225,7 +226,8 @@ find_unmet(const struct explainer *ex)
 		   : NULL;
 }
 
-/* A pause that the request did not meet.  Ordered ones show by their cause. */
+/* Append a pause that the request did not meet, and whether Tailor ordered
+ * it. */
 static void
 evidence_unmet(const struct explainer *ex, struct story_verdict *v)
 {

@@ -1,12 +1,13 @@
-/* lock.c: a wait for another thread in words: for what, which threads had
- * it, and what these did meanwhile. */
+/* lock.c: sentences about a wait for another thread: for what, which threads
+ * had it, and what they did meanwhile. */
 
 #include "talechain/words/say.h"
 
 #define HOLDERS 64   /* that are counted */
-#define CHAIN_SAID 4 /* threads that are all named */
+#define CHAIN_SAID 4 /* in longer chains only the last is named */
 
-/* The threads that another waited for, and the time each thing took them. */
+/* The threads that another waited for, and how long they spent on each
+ * cause. */
 struct holders {
 	uint32_t tid[HOLDERS];
 	unsigned count;
@@ -46,7 +47,8 @@ doing_add(const struct explainer *ex, struct holders *h, uint32_t tid,
 			    p, piece->begin_ns, piece->end_ns);
 }
 
-/* All pieces in which the thread of a claim waited for the same thing. */
+/* Add up all pieces in which the thread of a claim waited for the same
+ * thing. */
 static void
 holders_find(
     const struct explainer *ex, const struct claim *c, struct holders *h)
@@ -94,8 +96,8 @@ say_doing(const struct holders *h, const struct phrase *l)
 		phrase_add(l, ", which %s meanwhile", words[most]);
 }
 
-/* The threads of a chain but the first: each was waited for.  Of a long one
- * the ends alone. */
+/* Append the threads of a chain after the first; of a long chain only the
+ * last. */
 static void
 say_chain(
     const struct explainer *ex, const struct root *r, const struct phrase *l)
@@ -113,7 +115,8 @@ say_chain(
 		    thread_name(ex, r->tid[i], other, sizeof(other)));
 }
 
-/* The one thread that was waited for waited itself: for whom. */
+/* Append for which thread the only holder waited itself, and what that one
+ * did. */
 static void
 say_root(
     const struct explainer *ex, const struct claim *c, const struct phrase *l)

@@ -5,8 +5,8 @@
 #include "talechain/claims/explainer.h"
 #include "talechain/words/words.h"
 
-/* Fill in the story's words, once its claims are made: whose each segment is,
- * the verdict, its evidence and advice. */
+/* Fill in the story's words, after its claims are made: the name of each
+ * segment, the verdict, its evidence and advice. */
 void words_write(struct explainer *ex);
 
 /* --- names.c --- */
@@ -40,29 +40,32 @@ struct phrase {
 
 /* "a responded in 12.0 ms", of an attempt. */
 void say_response(const struct explainer *ex, const struct phrase *l, int i);
-/* " in futex" for the wait of a claim, and " (3.0 ms of it)" if only that much
- * of its cause is. */
+/* " in futex" for a claim's wait, and " (3.0 ms of it)" if only that part of
+ * the cause's time was in this call. */
 void say_call(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
-/* " (3.0 ms of it)" if only a part of its cause was behind the same thread;
- * " (at the end of 3.0 ms of it)" if that was seen there at the end only. */
+/* " (3.0 ms of it)" if only that part of the cause's time was behind the
+ * claim's other thread; " (at the end of 3.0 ms of it)" if that thread was seen
+ * only then. */
 void say_part_of_other(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
-/* The same of whom it waited for, instead of what woke it.  False: nothing. */
+/* " until bytes came from 10.0.0.5:5432": the peer for which a claim's thread
+ * waited.  False: the peer is not known, and nothing is appended. */
 bool say_peer(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
-/* The stack of a piece in words; false: it has none. */
+/* Append the stack in which a segment's thread waited; false: there is none. */
 bool
 say_stack(const struct explainer *ex, size_t segment, const struct phrase *l);
-/* Where samples found the thread of a claim computing; false: there are
+/* Append where samples found the thread of a claim computing; false: there are
  * none. */
 bool say_samples(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
-/* "waited in futex for a lock, held by x, ...": for what another thread had,
- * and what that did meanwhile. */
+/* "waited in futex for a lock, held by x, ...": a wait for another thread, and
+ * what that thread did meanwhile. */
 void say_lock(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
-/* " until x woke it": of a thread that itself slept until timers did. */
+/* " until x woke it, which slept until ...": a wait for a thread that slept
+ * until timers woke it. */
 void say_timer(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
 

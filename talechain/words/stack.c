@@ -19,7 +19,7 @@ say_stack(const struct explainer *ex, size_t segment, const struct phrase *l)
 
 	for (unsigned n = 0; story_frame(ex->s, segment, n, name, &kernel);
 	     n++) {
-		/* Names of the kernel's may be hidden. */
+		/* The kernel's names may be hidden. */
 		if ((kernel && strcmp(name, "?") == 0) ||
 		    frames[kernel]++ >= FRAMES_TEXT)
 			continue;
@@ -61,7 +61,7 @@ top_add(struct sampled *top, size_t *tops, const char *name)
 	top[i].count++;
 }
 
-/* True if a claim has a moment. */
+/* True if the segment at a moment has the cause and thread of a claim. */
 static bool
 is_in(const struct explainer *ex, const struct claim *c, int64_t ns)
 {

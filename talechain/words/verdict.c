@@ -3,16 +3,17 @@
  *	<share> of <total>: <thread> <waited|ran> <where> for <what>.
  *
  * The verdict names the cause with the largest share of the time, and the next
- * if it has over a fifth.  Where too little of the time is explained, it says
- * so and what is known: nothing is guessed.  Numbers are those of events. */
+ * one if that has over a fifth.  If too little of the time is explained, the
+ * verdict says so and what is known: nothing is guessed.  Numbers come from
+ * events. */
 #include <inttypes.h>
 
 #include "talechain/events/events.h"
 #include "talechain/words/say.h"
 
-/* Coverage below this and the verdict is "not explained". */
+/* If less is known, the verdict is "not explained". */
 #define COVERAGE_MIN 0.5
-#define SECOND_PART 5 /* of the whole: worth a sentence */
+#define SECOND_PART 5 /* 1/5 of the whole is worth a sentence */
 
 /* " (allocation)" for a pause whose cause is known, else nothing. */
 static const char *
@@ -25,7 +26,7 @@ pause_cause(const struct tale_pause *p, char out[32])
 	return out;
 }
 
-/* Whose request a thread had that kept this one waiting, if that is known. */
+/* Append the other request that kept the thread of a claim busy, if known. */
 static void
 say_other(const struct claim *c, const struct phrase *l)
 {
@@ -34,8 +35,7 @@ say_other(const struct claim *c, const struct phrase *l)
 		    l, "; it was busy with request %016" PRIx64, c->value);
 }
 
-/* A thread's or server's quota is used up; how large it is, if that is
- * known. */
+/* Append that a CPU quota was used up, and its size if that is known. */
 static void
 say_quota(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -57,7 +57,7 @@ say_quota(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		    text_ms_of((int64_t)e->slot.event.arg[1]));
 }
 
-/* A thread had to free memory before it got some. */
+/* Append why a thread had to free memory before it got some. */
 static void
 say_reclaim(const struct claim *c, const struct phrase *l)
 {
@@ -75,7 +75,7 @@ say_reclaim(const struct claim *c, const struct phrase *l)
 	phrase_add(l, "freed memory");
 }
 
-/* A thread waits for a CPU, a lock, a page. */
+/* Append that a thread was preempted, and which threads ran instead. */
 static void
 say_preempted(
     const struct explainer *ex, const struct claim *c, struct phrase *l)
@@ -185,7 +185,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	say_other(c, l);
 }
 
-/* TCP holds the request back, or the response. */
+/* Append how TCP held back the request or the response. */
 static void
 say_tcp(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -208,7 +208,7 @@ say_tcp(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	phrase_add(l, " (%s)", c->attempt >= 0 ? name : "client's connection");
 }
 
-/* No signal of the JVM reported a pause, but its own thread ended a wait. */
+/* Say that HotSpot's VM thread ended a wait, without a reported pause. */
 static void
 say_vm(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -243,7 +243,8 @@ say_pause(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		    pause_cause(c->pause, cause));
 }
 
-/* A compiler was in the way, or many classes were prepared meanwhile. */
+/* Append that a compiler thread was in the way, or that many classes were
+ * prepared meanwhile. */
 static void
 say_classes(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -262,7 +263,8 @@ say_classes(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		say_part_of_other(ex, c, l);
 }
 
-/* The server, or the thread that had to take the request, did other things. */
+/* Append that the server, or the thread that had to take the request, did other
+ * things. */
 static void
 say_busy(const struct explainer *ex, const struct claim *c, const char *server,
     struct phrase *l)
@@ -342,7 +344,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	}
 }
 
-/* Tailor's own queue, whatever came of it. */
+/* Say why the request waited in Tailor's queue, and how that ended. */
 static void
 say_queue(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -387,7 +389,7 @@ say_not_observed(
 		phrase_add(l, ": events are missing");
 }
 
-/* When an attempt's response was there: complete, else begun. */
+/* When an attempt's response was complete, or else when it began. */
 static struct instant
 response_at(const struct tale_attempt *a)
 {
@@ -435,7 +437,7 @@ say_unknown(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	}
 }
 
-/* Of a claim of RANK_SUM: what it says, and how that is known. */
+/* Append what a claim of RANK_SUM says, and that it is known by sums. */
 static void
 say_sums(
     const struct explainer *ex, const struct claim *c, const struct phrase *l)
@@ -468,7 +470,7 @@ say_sums(
 	    did[c->cause] != NULL ? did[c->cause] : "did this");
 }
 
-/* By the claim's note, which says it all, or the cause's label. */
+/* Append the claim's note, which is a whole sentence, or the cause's label. */
 static void
 say_note(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -477,7 +479,8 @@ say_note(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	    l, "%s", c->note != NULL ? c->note : tale_cause_label(c->cause));
 }
 
-/* The sentence about a cause, without its share, from its longest piece. */
+/* Append the sentence about a cause, without its share, by its longest
+ * piece. */
 static void
 say_cause(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
@@ -506,7 +509,7 @@ say_share(const struct phrase *l, int64_t share_ns, int64_t total_ns)
 	phrase_add(l, "%s of %s: ", share, text_ms(total, total_ns));
 }
 
-/* A sentence with its share. */
+/* Append the sentence about a cause, with its share of the time. */
 static void
 say_sentence(const struct explainer *ex, struct phrase *l,
     enum tale_cause cause, int64_t share_ns)
@@ -541,7 +544,7 @@ pause_before(
 	return found;
 }
 
-/* Why the second attempt was made. */
+/* Append why the second attempt was made. */
 static void
 say_trigger(const struct explainer *ex, const struct tale_pause *p,
     const struct phrase *l)

@@ -8,7 +8,7 @@
 
 #define ALL 99 /* percent: as good as all of it */
 
-/* The piece of a claim that one of them was copied from. */
+/* The segment of a claim, which must be in ex->segment_claim. */
 static const struct story_segment *
 piece_of(const struct explainer *ex, const struct claim *c)
 {
@@ -28,8 +28,8 @@ is_same(const struct explainer *ex, const struct claim *a,
 	return by == COMMON_CALL ? a->call == b->call : a->other == b->other;
 }
 
-/* " (3.0 ms of it)" if only a part of a cause has this in common with a
- * claim. */
+/* Append " (3.0 ms of it)" if a claim shares a property with only a part of its
+ * cause's time. */
 static void
 say_part(const struct explainer *ex, const struct claim *c, enum common by,
     const struct phrase *l)
