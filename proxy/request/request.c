@@ -3,8 +3,8 @@
  * A request waits until its body is whole, gets a first attempt, perhaps a
  * second, and is committed to one of them when that attempt's response is
  * complete, is large, or has had its head for 1 ms.  Before that nothing is
- * written to the client, and a hazard can still start another attempt.  Attempts
- * that lose drain (connection.c). */
+ * written to the client, and a hazard can still start another attempt.
+ * Attempts that lose drain (connection.c). */
 #include "proxy/request/request.h"
 
 #include <assert.h>
