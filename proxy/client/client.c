@@ -13,8 +13,8 @@
 #include "proxy/net/socket.h"
 
 /* After a connection's last response further input is read and dropped, so that
- * the client gets the response and not a reset.  That ends when nothing has come
- * for LINGER_SILENT_NS, or at LINGER_MAX_NS or LINGER_MAX_BYTES. */
+ * the client gets the response and not a reset.  That ends when nothing has
+ * come for LINGER_SILENT_NS, or at LINGER_MAX_NS or LINGER_MAX_BYTES. */
 #define LINGER_SILENT_NS (5 * NS_PER_S)
 #define LINGER_MAX_NS (30 * NS_PER_S)
 #define LINGER_MAX_BYTES ((uint64_t)1 << 30)
@@ -224,7 +224,7 @@ client_next(struct client *c)
 	c->user = NULL;
 	c->response = CLIENT_RESPONSE_NONE;
 	c->delimited = false;
-	/* A response's head without Connection: close keeps the connection, even
+	/* After a head without Connection: close the connection is kept, even
 	 * when stopping: the next request may be on its way. */
 	if (c->close || !whole || (c->ended && c->in == NULL)) {
 		c->whole = whole;

@@ -16,7 +16,7 @@
 #include "proxy/client/clients.h"
 #include "proxy/net/buffer.h"
 
-/* One of so many connections that an address may have may be half-open. */
+/* One in 8 of the connections that an address may have may be half-open. */
 #define HALF_OPEN_SHARE 8
 #define BODY_RATE_MIN 128 /* bytes/s: any network is faster */
 
@@ -335,8 +335,8 @@ step(struct client *c)
 	return false;
 }
 
-/* The client sends no more: close, as a request that is not whole will never be.
- * A client that waits for a response may be half-closed: c->ops decides. */
+/* The client sends no more: close, as its request can never become whole.  A
+ * client that waits for a response may be half-closed: c->ops decides. */
 static void
 input_over(struct client *c)
 {

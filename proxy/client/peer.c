@@ -48,7 +48,7 @@ network_holds(const struct config_network *networks, unsigned n, int family,
 	return false;
 }
 
-/* Peers here, such as a proxy or a load generator, have no limit by address. */
+/* Peers on this machine (a proxy, a load generator) have no address limit. */
 static const struct config_network this_machine[] = {
     {.family = AF_INET, .address = {127}, .bits = 8},
     {.family = AF_INET6, .address = {[15] = 1}, .bits = 128},

@@ -8,10 +8,10 @@
  * Costs one new connection per interval: a kept connection may be stale, which
  * is no failure of the server.
  *
- * In watch mode a standby is checked up to IN_PAUSES times during a pause of the
- * active server, from its begin on: gain.h needs these for its estimate of what
- * acting would gain.  These checks may use a kept connection; their failures do
- * not count. */
+ * In watch mode a standby is checked up to IN_PAUSES times while the active
+ * server pauses, from the begin of the pause on: gain.h estimates from these
+ * checks how much acting gains.  They may use a kept connection, and their
+ * failures do not count. */
 
 #include <errno.h>
 
