@@ -135,7 +135,7 @@ struct race {
 	unsigned started; /* attempts so far, 0 .. RACE_ATTEMPTS */
 	unsigned writes;  /* done, or still possible by a running attempt */
 	int winner;	  /* index of an attempt, -1: not committed */
-	bool returned; /* T7: retried at the first server */
+	bool returned;	  /* T7: retried at the first server */
 };
 
 /* T4: the latest pause of one kind, and how long to wait for its end. */

@@ -20,11 +20,11 @@
 #define SETTLED_SHARE 10	     /* L8: losers left, of connections_max */
 #define SETTLE_MIN_NS NS_PER_MS	     /* L8: 2 * p99, but at least this */
 #define SWEEP_GAP_NS (5 * NS_PER_MS) /* between two sweeps by the tick */
-#define SWAP_RATE_MAX 20	 /* B3: per s; pairs collect a few times */
-#define STORM_HOLD_NS NS_PER_S	 /* B3 */
-#define TIMER_FLOOR_NS NS_PER_MS /* T6 */
-#define TIMER_CAP_NS NS_PER_S	 /* T6: longest delay */
-#define TIMER_BURST_SHARE 10	 /* T6: burst is a tenth of B2's */
+#define SWAP_RATE_MAX 20	     /* B3: per s; pairs collect a few times */
+#define STORM_HOLD_NS NS_PER_S	     /* B3 */
+#define TIMER_FLOOR_NS NS_PER_MS     /* T6 */
+#define TIMER_CAP_NS NS_PER_S	     /* T6: longest delay */
+#define TIMER_BURST_SHARE 10	     /* T6: burst is a tenth of B2's */
 /* Sums of fractions: ten times 0.1 must buy one hedge. */
 #define TOKEN_ROUNDING 1e-9
 /* A server in a hazard of this age is worse than a cold server. */

@@ -91,7 +91,7 @@ struct client {
 	/* A server connection for its requests only, or NULL; set by the room
 	 * above, see client_events.left. */
 	struct connection *own;
-	uint64_t taken_bytes; /* taken_bytes() when writing last stopped */
+	uint64_t taken_bytes;	   /* taken_bytes() when writing last stopped */
 	struct instant first_byte; /* of the present request */
 	struct instant body_since; /* when the wait for its body began */
 
@@ -150,8 +150,8 @@ struct clients {
 	/* set from above */
 	struct http_limits limits; /* of requests */
 	unsigned connections_max;  /* as configured, or as descriptors allow */
-	bool known_only; /* clients not in talechain.allow get 403 */
-	bool stopping;	 /* close each connection after its response */
+	bool known_only;	   /* clients not in talechain.allow get 403 */
+	bool stopping; /* close each connection after its response */
 
 	struct client_list open;
 	struct client_list closed; /* in this turn */

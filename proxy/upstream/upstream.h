@@ -94,8 +94,7 @@ struct exchange_ops {
 	bool awaited; /* a client waits: not one of Tailor's own exchanges */
 	/* A new connection has been made (may be NULL). */
 	void (*connected)(struct connection *u);
-	bool
-	    once; /* close the connection afterwards: see server_send_get */
+	bool once; /* close the connection afterwards: see server_send_get */
 	/* The response's head; its slices are valid during the call only.
 	 * The callee may detach or close u. */
 	void (*head)(struct connection *u, const struct http_head *head);
