@@ -158,7 +158,7 @@ struct hedging_server {
 	struct instant erred; /* B4: time of latest outcome, if an error */
 	bool failing;	      /* B4: errs much more often than the other one */
 	unsigned inflight;    /* attempts that may win or have won */
-	unsigned hedges;      /* those of inflight that are hedges */
+	unsigned hedges;      /* attempts in flight that are hedges */
 	unsigned aside;	      /* attempts without a slot */
 	unsigned draining;    /* losers still being read */
 	unsigned warmup_done, warmup_inflight;

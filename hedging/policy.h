@@ -29,7 +29,8 @@
 #define TOKEN_ROUNDING 1e-9
 /* A server in a hazard of this age is worse than a cold server. */
 #define WARMING_OVERRIDE_NS (500 * NS_PER_MS)
-/* Two at a time leave the active server on the same machine its share. */
+/* Warm-up requests in flight: few, to leave the active server on the same
+ * machine its share. */
 #define WARMUP_CONCURRENCY 2
 /* At most 500 a second, so that a warm-up of a fast server does not crowd out
  * its clients' requests; WARMUP_CONCURRENCY limits that of a slower server. */

@@ -595,8 +595,8 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 		st->busy = now;
 	st->finished = h->requests_finished;
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
-		/* Before look(): a collection's hazard may come after look()
-		 * has seen its count. */
+		/* Before look(): when that sets full_began, the collection's
+		 * hazard may not have begun yet. */
 		full_seen(st, h, i, now);
 		look(st, h, i, &heap[i], now, order);
 	}

@@ -1,7 +1,7 @@
 /* accept.c: accepting clients.
  *
- * Without free descriptors, accepting pauses for 100 ms, as the listener stays
- * readable and the loop would spin; clients wait in the backlog. */
+ * Without free descriptors, accepting pauses for 100 ms: a listener that stays
+ * readable makes the loop spin.  Clients wait in the backlog. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -3,10 +3,10 @@
  * Turns a socket's address (or that of a PROXY header) into text and
  * permissions, and counts connections and half-open requests by address, so
  * that one address cannot take all connections.  An IPv6 client can use any
- * address of its /64, so these count together.  Not counted are clients on Unix
- * sockets, which the socket's mode admits, and trusted peers: a proxy in front
- * connects from one address for many clients.  If a PROXY header names each
- * client, clients are counted; those without a name in it count together.
+ * address of its /64, so these count together.  Clients on Unix sockets are not
+ * counted, as the socket's mode admits them, nor are trusted peers: a proxy in
+ * front connects from one address for many clients.  If PROXY headers name the
+ * clients, these are counted; those without a name count together.
  *
  * Cost: one hash look-up per connection; memory for the most addresses that
  * were ever connected at once.  Proxy thread only. */

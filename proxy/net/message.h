@@ -2,8 +2,8 @@
  *
  * The head is in two pieces: one that all attempts of the request share, and
  * the attempt's own lines.  The body is complete, lies in memory or in a file,
- * and is not changed, because another attempt may need it.  Only a tunnel's
- * bytes are sent as they come, and consumed then. */
+ * and is not changed, because another attempt may need it.  A tunnel's bytes
+ * are different: they are sent, and consumed, as they come. */
 #pragma once
 
 #include "proxy/net/spool.h"

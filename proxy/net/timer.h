@@ -2,9 +2,9 @@
  *
  * libevent's timers are either coarse (milliseconds, of a clock that moves
  * every 4 ms) or cost two timerfd_settime for each wait, a thirtieth of the
- * time of a request on one connection.  These timers are precise, and set the
- * kernel's timer only if one is due earlier than that is set for: with a tick
- * of 10 ms hardly ever.
+ * time of a request on one connection.  These timers are precise, and the
+ * kernel's timer is set again only for one that is due before its present
+ * setting, which a tick of 10 ms makes rare.
  *
  * Timers of the same duration fire in the order they were set: each duration
  * has a list, and a new timer is appended.  Timers fire after the events of a

@@ -306,8 +306,8 @@ attempt_commit(struct attempt *a, struct instant now)
 		client_flush_later(c);
 		return;
 	}
-	/* Flush now: if the response were cut in this turn, the client would
-	 * get nothing of it. */
+	/* Flush now, so that the client has these bytes even if the response is
+	 * cut in this turn. */
 	if (a->response.status == 101)
 		tunnel_begin(a);
 	c->more = a->link != NULL && exchange_reads_on(a->link);

@@ -112,7 +112,7 @@ struct request {
 	struct response_diff *compared; /* owned; NULL: not hedged */
 	struct timer commit_timer, deadline_timer, late_timer;
 	unsigned interims;	    /* 1xx responses passed on */
-	int interim_from;	    /* attempt that sent those */
+	int interim_from;	    /* attempt that sent the 1xx responses */
 	int status;		    /* of the response to the client */
 	uint64_t sent_before;	    /* client.sent_bytes when it began */
 	uint64_t response_bytes;    /* sent to the client; set at the end */
@@ -175,9 +175,9 @@ struct slow_window {
 struct slow_sample {
 	uint64_t second;
 	unsigned requests; /* in this second that were not slow */
-	unsigned taken;	   /* those of requests that were examined */
-	double share;	   /* part of requests to examine, 0 .. 1 */
-	uint32_t offered[ACCOUNT_STRATA]; /* since the last question */
+	unsigned taken;	   /* requests chosen in this second */
+	double share;	   /* part of these requests to choose, 0 .. 1 */
+	uint32_t offered[ACCOUNT_STRATA]; /* requests since last question */
 };
 
 struct proxy {

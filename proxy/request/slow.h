@@ -1,9 +1,9 @@
 /* slow.h: which finished requests are examined.
  *
- * Examined are all slow requests, that is those over slow.target, and for
- * comparison the slow.keep_slowest slowest of the others in each minute.  Which
- * others these are is known only when the minute ends, and by then the stream
- * may have overwritten their events.  So a request that is among the slowest so
+ * All slow requests (above slow.target) are examined and, for comparison, the
+ * slow.keep_slowest slowest of the others in each minute.  The latter are known
+ * only when the minute ends, and by then the stream may have overwritten their
+ * events.  So a request that is not slow but among the slowest of its minute so
  * far is examined at once, and the analysis keeps those that still are at the
  * end: of n requests in random order about keep * ln(n / keep) are examined.
  * The slowest of the slow requests are marked: if the analysis has to leave

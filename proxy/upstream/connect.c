@@ -124,7 +124,7 @@ connect_try(struct connection *u)
 		if (!error_passes(err))
 			return err;
 		if (err != EAGAIN && idle_close_one(u->upstream))
-			return connect_try(u); /* with its descriptor */
+			return connect_try(u); /* a descriptor is free */
 	}
 	u->tries++;
 	if (u->fd >= 0)

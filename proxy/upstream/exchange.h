@@ -59,12 +59,12 @@ int connect_try(struct connection *u);
 void connect_writable(struct connection *u);
 void connect_timer(struct connection *u, bool forced);
 
-/* Connect those of a server (struct server *) that are WAITING for their turn,
- * until one is under way. */
+/* Begin to connect the WAITING connections of a server (struct server *), one
+ * after the other, until one is under way. */
 void connect_next(void *server);
 
-/* Of connection.c: move u into the list of a state; close its socket; prepare
- * the events of a new socket; set u's timer. */
+/* Functions of connection.c: move u into the list of a state; close its socket;
+ * prepare the events of a new socket; set u's timer. */
 void connection_move(struct connection *u, enum connection_state state);
 void connection_shut(struct connection *u);
 void connection_watch(struct connection *u);

@@ -1,13 +1,13 @@
 /* replay.h: finished requests that are remembered: copies of them warm up a
  * restarted server and keep a standby warm.
  *
- * A request that may be hedged may not always be sent again later.  Remembered
- * are GET, HEAD and OPTIONS without a body that got a 2xx response and whose
- * path warmup.exclude does not match; hedging.allow adds none.  A copy has the
- * request line, the few fields that may be copied, and X-Forwarded-For:
- * unknown, which shows that it is not Tailor's own request.  A request with
- * credentials is remembered only if warmup.fields names their field, and never
- * if they are NTLM's or Negotiate's.
+ * A request that may be hedged may not always be sent again later.  A request
+ * is remembered if it is a GET, HEAD or OPTIONS without a body that got a 2xx
+ * response, and warmup.exclude does not match its path; hedging.allow adds no
+ * others.  A copy has the request line, the few fields that may be copied, and
+ * X-Forwarded-For: unknown, so that the server does not take it for a local
+ * request.  A request with credentials is remembered only if warmup.fields
+ * names their field, and never if they are NTLM's or Negotiate's.
  *
  * The hash of a request's method and target gives its place; a newer request
  * replaces a different one there.  Cost: a hash of the request line for each

@@ -1,18 +1,18 @@
 /* reuse.c: which idle connections may be used again, by how long the server is
  * known to keep them.
  *
- * A server can announce that time (Keep-Alive: timeout=N).  Evidence of it are
- * also idle connections that are still open although the server had time to
- * close them, and the age of those that it closes.  A request that must not be
- * lost uses only a connection that has rested for less than half of that time,
- * because an unnoticed pause makes a rest longer than it looks.  A close much
- * sooner than expected shows another reason than that timeout, or a new
- * timeout: no idle connection is proven for DOUBT_NS, unless a second close
- * comes at the same age.  (A server that ends some connections with Connection:
- * close may end others without it.)
+ * A server can announce that time (Keep-Alive: timeout=N).  Other evidence: an
+ * idle connection is still open although the server had time to close it, and
+ * the age of a connection that it closes.  A request that must not be lost uses
+ * only a connection that has rested for less than half of that time, because an
+ * unnoticed pause makes a rest longer than it looks.  A close much sooner than
+ * expected shows another reason than that timeout, or a new timeout: no idle
+ * connection is proven for DOUBT_NS, unless a second close comes at the same
+ * age.  (A server that ends some connections with Connection: close may end
+ * others without it.)
  *
- * All evidence expires, after the times below: a server may change, and only
- * new tries can show that.  Proxy thread only. */
+ * Evidence expires (the times are below): a server may change, and only new
+ * tries can show that.  Proxy thread only. */
 #include "proxy/upstream/exchange.h"
 
 #include "proxy/upstream/connection.h"

@@ -40,7 +40,7 @@
 struct awaited {
 	unsigned requests;
 	struct instant since; /* when the first request was written */
-	struct instant fresh; /* same, on a new connection; or none */
+	struct instant fresh; /* when the first on a new connection was */
 };
 
 /* Count requests that were written and have no byte of a response yet. */

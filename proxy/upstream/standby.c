@@ -7,10 +7,10 @@
  * only to a server that keeps connections; after an early close none is opened
  * for CLOSED_EARLY_NS.
  *
- * A standby gets no requests that would show that it is gone, or well again.
- * When it ends an idle connection, and once a second while it has none, a
- * connection is opened to check that it listens, and closed.  If only a
- * response can show its state (hedging_probe_wanted), it gets a probe. */
+ * Without requests nothing shows that a standby is gone, or well again.  When
+ * it ends an idle connection, and once a second while it has none, a connection
+ * is opened to check that it listens, and closed.  If only a response can show
+ * its state (hedging_probe_wanted), it gets a probe. */
 
 #include <errno.h>
 

@@ -309,7 +309,7 @@ struct server {
 	struct silence silence; /* how long it has sent nothing */
 	uint64_t reads;		/* reads that returned bytes */
 	bool asking;		/* a WARMUP_ASK request is under way */
-	struct instant asked;	/* when the last of these ended */
+	struct instant asked;	/* when the last WARMUP_ASK ended */
 
 	struct {		   /* how it treats connections that are kept */
 		bool keeps_alive;  /* by its latest response */
