@@ -20,7 +20,8 @@ int table_init(struct request_table *t, unsigned history_max);
 void table_fini(struct request_table *t);
 
 /* A new request in the in-flight list, all zero except its id; NULL at the
- * limit or out of memory.  The id is random and not 0. */
+ * limit or out of memory.  The id is random, is not 0, and cannot be guessed
+ * from others. */
 struct request *table_add(struct request_table *t, unsigned inflight_max);
 
 /* Remove a request from the in-flight list; its struct may be reused now. */

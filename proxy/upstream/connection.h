@@ -102,8 +102,9 @@ const char *exchange_end_name(enum exchange_end end);
 /* True if any byte of the request was handed to the kernel. */
 bool exchange_written(const struct connection *u);
 
-/* The user detaches: no more callbacks, and no pointer to the user is kept.  If
- * any of the request was written, the connection drains; else it is closed.
+/* The user detaches: no more callbacks, and no pointer to the user is kept.
+ * The connection drains; it is closed if nothing of the request was written,
+ * too much is left to write, or the response has no end.
  *   unawaited  true if no client would wait for this response without hedging:
  *              the client has left, or this is the hedge's response */
 void exchange_detach(struct connection *u, uint64_t request_id, bool unawaited);
