@@ -1,7 +1,7 @@
-/* decide.c: whether a request may be sent once more.
+/* decide.c: whether a request may be sent a second time.
  *
- * Permanent reasons against it (E) are checked before temporary ones (T, B).  A
- * refusal never harms the request: its first attempt goes on. */
+ * Permanent reasons for a refusal (E) are checked before temporary ones (T, B).
+ * A refusal never harms the request: its first attempt goes on. */
 #include "hedging/policy.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@ refusal_final(const struct race *r, const struct hedge_view *view)
 	return HEDGE_REFUSED_NONE;
 }
 
-/* E1, E2, E3, E7: whether sending it twice is harmless and possible. */
+/* E1, E2, E3, E7: whether to send a request twice is harmless and possible. */
 static enum hedge_refusal
 refusal_repeat(const struct hedge_view *view)
 {
@@ -46,8 +46,8 @@ refusal_repeat(const struct hedge_view *view)
 	return HEDGE_REFUSED_NONE;
 }
 
-/* E9: another connection is another user's, or no user's.  (After a failure
- * there is no such connection any more.) */
+/* E9: a hedge uses another connection, on which this user is not authenticated.
+ * (A retry has no private connection any more, so this is for hedges only.) */
 static enum hedge_refusal
 refusal_hedge(const struct hedge_view *view)
 {
@@ -93,16 +93,16 @@ refusal_reason(
 	return HEDGE_REFUSED_HAZARD_OVER;
 }
 
-/* T2, B1..B5: whether the target and the budget can take it now. */
+/* T2, B1..B5: whether the target and the budget can take a hedge now. */
 static enum hedge_refusal
 refusal_load(const struct hedging *h, unsigned target,
     enum hedge_trigger trigger, struct instant now)
 {
 	const struct hedging_server *y = &h->server[target];
 	unsigned room = h->limits.connections_max[target];
-	/* A warming server may help a stopped one, because the first of two
-	 * responses wins.  Not for a timer hedge: nothing shows that it is
-	 * needed. */
+	/* A warming server may take a hedge from a stopped one, because the
+	 * first of two responses wins; but no timer hedge, as nothing shows
+	 * that this is needed. */
 	enum server_state least =
 	    trigger == HEDGE_TIMER ? SERVER_READY : SERVER_WARMING;
 	enum hedge_refusal refusal = policy_target(h, target, least, now);
@@ -123,7 +123,7 @@ refusal_load(const struct hedging *h, unsigned target,
 	return HEDGE_REFUSED_NONE;
 }
 
-/* True if the reason is temporary. */
+/* True if the reason of a refusal is temporary. */
 static bool
 refusal_passes(enum hedge_refusal refusal)
 {
@@ -131,14 +131,15 @@ refusal_passes(enum hedge_refusal refusal)
 	       refusal != HEDGE_REFUSED_HAZARD_OVER;
 }
 
-/* A 5xx head arrived for the only attempt: it is the response. */
+/* True if the only attempt has a head that is not acceptable: that is the
+ * response. */
 static bool
 is_answered(const struct race_attempt *a)
 {
 	return a->status != 0 && !policy_acceptable(a->status);
 }
 
-/* A hedge beside a running attempt. */
+/* Decide on a hedge beside a running attempt. */
 static enum hedge_refusal
 decide_hedge(struct hedging *h, const struct race *r,
     const struct hedge_view *view, enum hedge_trigger trigger,
@@ -163,7 +164,8 @@ decide_hedge(struct hedging *h, const struct race *r,
 	return refusal;
 }
 
-/* T7 on request: what race_ended decides, for a request known to be safe. */
+/* T7: decide on a retry, as race_ended does, for a request that may be sent
+ * twice. */
 static enum hedge_refusal
 decide_retry(const struct hedging *h, const struct race *r,
     const struct hedge_view *view, struct instant now)
@@ -266,7 +268,7 @@ policy_failover(const struct hedging *h, const struct race *r,
 	if (!policy_acts(h) || refusal_final(r, view) != HEDGE_REFUSED_NONE)
 		return HEDGING_UNAVAILABLE;
 	target = policy_other((unsigned)r->attempt[r->started - 1].server);
-	/* No byte was written, so no server knows it: any request may go. */
+	/* Without a byte written no server knows the request: any may go. */
 	if (r->writes > 0 &&
 	    (refusal_repeat(view) != HEDGE_REFUSED_NONE ||
 		refusal_deadline(h, view, target, now) != HEDGE_REFUSED_NONE))

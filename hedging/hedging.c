@@ -1,7 +1,7 @@
 /* hedging.c: limits, names, budget, and the server for a new request.
  *
- * Nothing here changes a server or a race; see servers.c (events), swap.c (the
- * pair) and race.c (one request). */
+ * Servers and races are changed in servers.c (events), swap.c (the pair) and
+ * race.c (one request). */
 #include "base/array.h"
 #include "hedging/policy.h"
 
@@ -189,7 +189,8 @@ at_most(double tokens, double limit)
 	return tokens < limit ? tokens : limit;
 }
 
-/* A timer hedge pays twice, so B2 bounds all hedges together. */
+/* A timer hedge spends a token of both budgets, so B2 bounds all hedges
+ * together. */
 void
 policy_budget_spend(struct hedging *h, enum hedge_trigger trigger)
 {

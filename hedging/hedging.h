@@ -38,7 +38,7 @@ enum hedge_trigger {
 	HAZARD_IF_##stops(HEDGE_##symbol, )
 	HAZARD_KINDS(HEDGE_X) /* the active server's hazard */
 #undef HEDGE_X
-	HEDGE_TIMER,   /* no signal, but the response is late (T6) */
+	HEDGE_TIMER,   /* no hazard, but the response is late (T6) */
 	HEDGE_FAILURE, /* the attempt failed before a response (T7) */
 	HEDGE_TRIGGER_COUNT
 };
@@ -96,7 +96,7 @@ struct hedging_limits {
 	unsigned timer_percentile; /* T6: of latencies, 1 .. 100; 0: 99 */
 };
 
-/* A request as the policy must know it to judge it; built for each call. */
+/* The facts about a request that the policy needs; built for each call. */
 struct hedge_view {
 	bool method_allowed; /* safe method, or allowed by a rule */
 	bool body_complete;
@@ -125,7 +125,7 @@ struct race_attempt {
 	enum attempt_state state;
 	int server; /* valid unless ATTEMPT_NONE */
 	enum hedge_trigger trigger;
-	int status; /* of its response head, 0: none yet */
+	int status; /* of its response; 0: no head yet */
 	bool ended; /* race_ended was called */
 	bool aside; /* holds no slot: see race_release_slot */
 };
@@ -134,49 +134,48 @@ struct race {
 	struct race_attempt attempt[RACE_ATTEMPTS];
 	unsigned started; /* attempts so far, 0 .. RACE_ATTEMPTS */
 	unsigned writes;  /* done, or still possible by a running attempt */
-	int winner;	  /* index, -1: not committed */
-	bool returned; /* to the first server, as the other was not reached */
+	int winner;	  /* index of an attempt, -1: not committed */
+	bool returned;	  /* T7: retried at the first server */
 };
 
-/* T4: the latest pause of a kind, and how long it is waited out. */
+/* T4: the latest pause of one kind, and how long to wait for its end. */
 struct pause_wait {
-	struct window lengths; /* of those that ended while their server was
-				* active */
+	struct window lengths; /* of ended pauses with served set */
 	bool served;	       /* its server was active as it began */
-	int64_t after_ns; /* when to act, from its begin; INT64_MAX never */
-	int64_t price_ns; /* b; 0: not known */
+	int64_t after_ns; /* act this long after its begin; INT64_MAX: never */
+	int64_t price_ns; /* b of threshold.h; 0: not known */
 };
 
 /* Statistics and state of one server; read freely, written by the policy. */
 struct hedging_server {
 	enum server_state state;
 	uint32_t hazards;	       /* bit per enum hazard_kind, now */
-	uint32_t waiting;	       /* T4: of them, not acted upon yet */
+	uint32_t waiting;	       /* T4: hazards not acted upon yet */
 	struct instant hazard_since;   /* begin of the oldest; unset: none */
-	struct instant hazard_over;    /* when the last of them ended */
+	struct instant hazard_over;    /* end of the latest hazard */
 	struct instant pushback_until; /* B5 */
-	double errors; /* B4: the share among its latest outcomes, 0 .. 1 */
+	double errors; /* B4: share of errors in recent outcomes, 0 .. 1 */
 	struct instant erred; /* B4: time of latest outcome, if an error */
 	bool failing;	      /* B4: errs much more often than the other one */
 	unsigned inflight;    /* attempts that may win or have won */
-	unsigned hedges;      /* of those, hedges */
+	unsigned hedges;      /* attempts in flight that are hedges */
 	unsigned aside;	      /* attempts without a slot */
 	unsigned draining;    /* losers still being read */
 	unsigned warmup_done, warmup_inflight;
 	struct instant warmup_since;
 	/* Of the latest 128 responses without a hazard; 0: none yet. */
 	int64_t latency_p50_ns, latency_p95_ns, latency_p99_ns;
-	bool steered, fresh; /* steer.h; fresh: has collected since it served */
+	bool steered, fresh; /* by steer.h; fresh: in STEER_FRESH */
 
 	/* Private to the policy. */
 	struct instant kind_since[HAZARD_KIND_COUNT];
-	struct instant warmup_next; /* when the rate allows the next */
+	struct instant warmup_next; /* earliest time of the next warm-up */
 	bool hedged_last;	    /* B1: the latest slot went to a hedge */
-	bool collected;		    /* at least once, to the end */
-	struct instant marking;	    /* T10: since when; unset: it is not */
+	bool collected;		    /* at least one whole collection seen */
+	struct instant marking;	    /* T10: begin of marking; unset: none */
 	struct window latency;
 	struct window warmup_latency;
-	struct pause_wait wait[HAZARD_KIND_COUNT]; /* T4: the latest ones */
+	struct pause_wait wait[HAZARD_KIND_COUNT]; /* T4 */
 };
 
 struct hedging {
@@ -189,9 +188,9 @@ struct hedging {
 	uint64_t hedges_cancelled; /* never written, refunded */
 	uint64_t swaps_refused;	   /* T2: no server could take over */
 	uint64_t hazards_expired;  /* no end within a minute */
-	uint64_t hazards_active;   /* acted upon, of the active server */
+	uint64_t hazards_active;   /* of the active server, acted upon */
 	uint64_t swaps_marking;	   /* T10 */
-	uint64_t waited_out[HAZARD_KIND_COUNT]; /* T4: over before acted upon */
+	uint64_t waited_out[HAZARD_KIND_COUNT]; /* T4: ended without action */
 	uint64_t regret_ns[HAZARD_KIND_COUNT];	/* T4 */
 	uint64_t requests_finished;
 	uint64_t refused[HEDGE_REFUSAL_COUNT]; /* by hedging_decide (B6) */
@@ -205,9 +204,9 @@ struct hedging {
 	struct instant sweep_after;
 };
 
-/* Actions of the proxy after an event; a set. */
+/* Actions of the proxy after an event; bits of a set. */
 enum hedging_action {
-	HEDGING_SWAPPED = 1, /* the active changed: new requests go there */
+	HEDGING_SWAPPED = 1, /* another server is active: send requests there */
 	HEDGING_SWEEP = 2,  /* hedging_decide for all in flight, oldest first */
 	HEDGING_WARMUP = 4, /* call hedging_warmup_due */
 	HEDGING_STORM = 8,  /* a storm began: log it once */
@@ -226,16 +225,16 @@ void hedging_limits_set(struct hedging *h, const struct hedging_limits *limits);
  * changes nothing (up when READY, down when DOWN) is harmless. */
 unsigned hedging_server_connecting(
     struct hedging *h, unsigned server, struct instant now);
-/* A server responded to a probe.  It warms up; or it is READY at once, if there
- * is no warm-up, in watch mode, or if the other server is not READY (then it is
- * the only one; for the same reason a warm-up ends when the other server leaves
- * READY). */
+/* A server responded to a probe: it is WARMING now; or READY at once, if there
+ * is no warm-up, in watch mode, or if the other server is not READY, so that
+ * this is the only one.  For that reason a warm-up also ends when the other
+ * server leaves READY. */
 unsigned
 hedging_server_up(struct hedging *h, unsigned server, struct instant now);
 unsigned
 hedging_server_down(struct hedging *h, unsigned server, struct instant now);
-/* Forget all about a server, as another one takes its place: DOWN.  Asserts
- * that no attempt and no copy is under way there. */
+/* Reset the state of a server to DOWN, as another server takes its place.
+ * Asserts that no attempt and no copy is under way there. */
 void hedging_server_forget(struct hedging *h, unsigned server);
 
 /* A hazard as posted by the profiler.  The begin of EXIT also means DOWN; its
@@ -244,12 +243,13 @@ void hedging_server_forget(struct hedging *h, unsigned server);
 unsigned hedging_hazard(
     struct hedging *h, const struct hazard *hazard, struct instant now);
 
-/* T4: when to call hedging_tick because a pause has then lasted long enough to
- * be acted upon; INSTANT_NONE: none is waited out.  It changes with hazards. */
+/* T4: when to call hedging_tick next, because a pause then has lasted long
+ * enough to act upon; INSTANT_NONE: no pause is waited out.  Changes whenever a
+ * hazard begins or ends. */
 struct instant hedging_wait_until(const struct hedging *h);
 
-/* True if a server that has collected garbage before has not collected, from
- * begin to end, since then; not if steering knows that it need not. */
+/* True if a server that has collected garbage before had no whole collection
+ * since that time; false if steering knows that it need not collect. */
 bool hedging_collection_due(
     const struct hedging *h, unsigned server, struct instant since);
 
@@ -280,24 +280,25 @@ bool hedging_probe_wanted(const struct hedging *h, unsigned server);
 unsigned hedging_probe_done(
     struct hedging *h, unsigned server, bool ok, struct instant now);
 
-/* As hedging_choose, for a request in the queue.  One whose first attempt
+/* As hedging_choose, for a request in the queue.  A request whose first attempt
  * failed goes to the other server if that is up, warm or not. */
 int hedging_choose_for(const struct hedging *h, const struct race *race);
 
 /* True if one more request may be sent to a server (B1). */
 bool hedging_has_room(const struct hedging *h, unsigned server);
 
-/* True if the server that the latest attempt did not use could now take a
- * request that was written once: that server is up, without a hazard, with
- * room. */
+/* True if a request that was written once could now go to the server that its
+ * latest attempt did not use: that server is up, without a hazard, with room.
+ */
 bool hedging_has_other(const struct hedging *h, const struct race *race,
     const struct hedge_view *view);
 
 /* True if a request may be hedged at all (E1, E2, E3, E7, E9). */
 bool hedging_may_repeat(const struct hedge_view *view);
 
-/* B1: a slot of this server is free while new requests are queued and hedges
- * were refused for INFLIGHT_LIMIT.  True: offer the slot to a hedge first. */
+/* B1: true if a free slot of this server is to be offered to a hedge before a
+ * queued request.  For a time when requests are queued and hedges were refused
+ * for INFLIGHT_LIMIT. */
 bool hedging_hedge_turn(const struct hedging *h, unsigned server);
 
 /* Decide whether this request gets one more attempt because of trigger.
@@ -318,9 +319,9 @@ enum hedge_refusal hedging_decide(struct hedging *h, const struct race *race,
 bool hedging_hedge_at_start(
     const struct hedging *h, unsigned server, struct instant now);
 
-/* The kinds of hazards that are acted upon as they begin: bits of enum
- * hazard_kind.  Neither those that are waited out (T4) nor those that only make
- * the server slow (T10). */
+/* The kinds of hazards to act upon as soon as they begin, bits of enum
+ * hazard_kind: without kinds that are waited out (T4) or that only make the
+ * server slow (T10). */
 static inline uint32_t
 hedging_acted_on(const struct hedging *h)
 {
@@ -333,18 +334,17 @@ hedging_acted_on(const struct hedging *h)
 enum hedge_trigger
 hedging_hazard_trigger(const struct hedging *h, unsigned server);
 
-/* True if an attempt other than this running one may still give the response:
- * one runs, is held, or may yet be started.  Only what cannot change for this
- * request counts against that: the mode, a single server, the request itself,
- * attempts used up.  False: holding back the response of this attempt gains
- * nothing.  O(1). */
+/* True if an attempt other than this running one may still win: another one
+ * runs, is held, or may yet be started.  A start is ruled out only by facts
+ * that stay: the mode, a single server, the request itself, attempts used up.
+ * False: holding back the response of this attempt gains nothing.  O(1). */
 bool hedging_may_overtake(const struct hedging *h, const struct race *race,
     int attempt, const struct hedge_view *view);
 
 /* True if the latest attempt is a hedge whose hazard is over while the first
- * attempt still runs.  If nothing of the hedge was written yet, end it with
- * ATTEMPT_END_UNSENT: its token comes back and the request may be hedged again
- * (T3). */
+ * attempt still runs.  The caller then ends it with ATTEMPT_END_UNSENT if no
+ * byte of the hedge was written: the token is refunded, and the request may be
+ * hedged again (T3). */
 bool hedging_hedge_obsolete(const struct hedging *h, const struct race *race);
 
 /* T6, for a first attempt just started on server: the delay without a response
@@ -353,7 +353,7 @@ bool hedging_hedge_obsolete(const struct hedging *h, const struct race *race);
  * yet. */
 int64_t hedging_timer_ns(struct hedging *h, unsigned server);
 
-/* A request left the table, with any outcome: earns budget (B2). */
+/* A request has finished, with any outcome: add to the budget (B2). */
 void hedging_request_end(struct hedging *h);
 
 /* Races.  These functions also keep the servers' in-flight counts. */
@@ -363,35 +363,35 @@ void race_init(struct race *r);
 int race_start(struct hedging *h, struct race *r, unsigned server,
     enum hedge_trigger trigger);
 
-/* The next step with an attempt's bytes, or with the request. */
+/* The next step for an attempt's response, or for the request. */
 enum race_step {
-	RACE_COLLECT,	/* acceptable: keep its bytes, commit in time */
-	RACE_HOLD,	/* not acceptable: keep, wait for the other */
-	RACE_DISCARD,	/* a loser's: read and throw away */
+	RACE_COLLECT,	/* acceptable response: keep its bytes, commit it */
+	RACE_HOLD,	/* not acceptable: keep it, wait for the other */
+	RACE_DISCARD,	/* a loser's response: drain it */
 	RACE_WAIT,	/* nothing now: another attempt is running */
 	RACE_TRY,	/* start an attempt on *server, HEDGE_FAILURE */
 	RACE_QUEUE,	/* as RACE_TRY, but *server is full: wait in the queue
 			 * until hedging_choose names a server, start there */
 	RACE_SEND_HELD, /* commit the attempt in *server: the best so far */
-	RACE_RESTART,	/* no server has seen any of it, and none can take it
-			 * now: queue it like a new request */
+	RACE_RESTART,	/* no server has seen any of the request, and none can
+			 * take it now: queue it like a new request */
 	RACE_GIVE_UP,	/* no response will come: 502 */
 };
 
 /*
  * race_may_rewrite(r, view), race_rewrite(r):
- * A kept connection was lost before any byte of a response.  Whether the
- * attempt may write its request again on a new connection: RACE_WRITES times in
- * all if it may be repeated, else once.  race_rewrite counts that write.
+ * A kept connection was lost before any byte of a response.  race_may_rewrite:
+ * true if the attempt may write its request again on a new connection; a
+ * request is written RACE_WRITES times in all if it may be repeated, else once.
+ * race_rewrite counts that write.
  */
 bool race_may_rewrite(const struct race *r, const struct hedge_view *view);
 void race_rewrite(struct race *r);
 
-/* For an attempt that waits rather than works: a tunnel, an event stream, a
- * response that takes long.  It gives its slot (connections_max) back and
- * counts in server[].aside until it ends.  False, and nothing changes, if
- * aside_max is reached, or the attempt is not in flight or holds no slot
- * already. */
+/* Let an attempt that waits rather than works (a tunnel, an event stream, a
+ * response that takes long) give its slot (connections_max) back; it counts in
+ * server[].aside until it ends.  False, and nothing changes, if aside_max is
+ * reached, or the attempt is not in flight or has given its slot back. */
 bool race_release_slot(struct hedging *h, struct race *r, int attempt);
 
 /* A response head arrived for an attempt.  An informational one (1xx but not
@@ -401,7 +401,7 @@ enum race_step race_head(struct race *r, int attempt, int status);
 /* This attempt's response is about to be forwarded.  True: it is the winner,
  * and the other running attempt, if any, is now LOST (drain it).  False: the
  * race was already decided; discard.  At most one call ever returns true.
- * Also for a HELD attempt, after RACE_SEND_HELD.  The winner counts as in
+ * After RACE_SEND_HELD, call it for the HELD attempt.  The winner counts as in
  * flight until race_ended. */
 bool race_commit(struct hedging *h, struct race *r, int attempt);
 
@@ -432,9 +432,9 @@ enum race_step race_ended(struct hedging *h, struct race *r, int attempt,
 /* True if another attempt is running beside this one. */
 bool race_has_rival(const struct race *r, int attempt);
 
-/* The request's deadline passes, and this attempt, written since an instant,
- * has no response head: an error of its server (B4), unless a pause of that
- * explains it. */
+/* The request's deadline passes and this attempt has no response head: count an
+ * error of its server (B4), unless a pause of the server explains it.
+ *   since  when the attempt was written */
 void race_late(struct hedging *h, const struct race *r, int attempt,
     struct instant since, struct instant now);
 
@@ -442,23 +442,23 @@ void race_late(struct hedging *h, const struct race *r, int attempt,
  * become losers.  The race can no longer be won. */
 void race_abandon(struct hedging *h, struct race *r);
 
-/* The begin and the end of a loser's drain; between them it is not in flight
- * but counts in server[].draining (L8).  The end returns actions: the server
- * may have become a target for a waiting swap. */
+/* The begin and the end of a loser's drain: between them the loser is not in
+ * flight but counts in server[].draining (L8).  The end returns actions, as a
+ * swap may have waited for it. */
 void hedging_drain_begin(struct hedging *h, unsigned server);
 unsigned
 hedging_drain_end(struct hedging *h, unsigned server, struct instant now);
 
-/* B5: a server asked for no hedges for hold_ns, a minute at most (also for
- * hold_ns < 0, which is gRPC's "do not retry").  A later call never shortens
- * it; it is dropped when the server goes down. */
+/* B5: a server asked for no hedges for hold_ns.  Lasts a minute at most, which
+ * is also the meaning of hold_ns < 0 (gRPC's "do not retry").  A later call
+ * never shortens that time; it ends when the server goes down. */
 void hedging_pushback(
     struct hedging *h, unsigned server, int64_t hold_ns, struct instant now);
 
 /* How many warm-up requests to send to a WARMING server now, or copies of
- * recent ones to a READY standby (M).  *next is when to call again
- * (INSTANT_NONE: not warming; wait for HEDGING_WARMUP).  Report each one with
- * hedging_warmup_sent and its end with hedging_warmup_done, which returns
+ * recent requests to a READY standby (M).  *next is when to call again
+ * (INSTANT_NONE: not warming; wait for HEDGING_WARMUP).  Report each request
+ * with hedging_warmup_sent, and its end with hedging_warmup_done, which returns
  * actions (the server may now be READY). */
 unsigned hedging_warmup_due(struct hedging *h, unsigned server,
     struct instant now, struct instant *next);

@@ -8,37 +8,39 @@
 
 #include "hedging/hedging.h"
 
-#define OUTCOME_WEIGHT 0.125 /* B4: of the latest one */
-/* B4: a server fails while it errs so much more often than the other one.  From
- * none, six errors in a row are needed; eleven good responses end it. */
+#define OUTCOME_WEIGHT 0.125 /* B4: weight of the latest outcome */
+/* B4: a server is failing while its share of errors exceeds the other server's
+ * by this.  Six errors in a row begin it; eleven good responses end it. */
 #define FAILING_FROM 0.5
 #define FAILING_UNTIL 0.25
-#define ERRED_NS (10 * NS_PER_S)	/* B4: so long the latest one counts */
-#define ERRORS_FADE_NS (60 * NS_PER_S)	/* B4: of a standby, to 1/e */
+#define ERRED_NS (10 * NS_PER_S)	/* B4: how long the last error counts */
+#define ERRORS_FADE_NS (60 * NS_PER_S)	/* B4: standby's errors fall to 1/e */
 #define PUSHBACK_MAX_NS (60 * NS_PER_S) /* B5 */
-#define HAZARD_MAX_NS (60 * NS_PER_S)	/* assume that the end was lost */
+#define HAZARD_MAX_NS (60 * NS_PER_S)	/* later its end counts as lost */
 #define SETTLED_SHARE 10	     /* L8: losers left, of connections_max */
 #define SETTLE_MIN_NS NS_PER_MS	     /* L8: 2 * p99, but at least this */
 #define SWEEP_GAP_NS (5 * NS_PER_MS) /* between two sweeps by the tick */
-#define SWAP_RATE_MAX 20	 /* B3: pairs collect a few times a second */
-#define STORM_HOLD_NS NS_PER_S	 /* B3 */
-#define TIMER_FLOOR_NS NS_PER_MS /* T6 */
-#define TIMER_CAP_NS NS_PER_S	 /* T6: a longer percentile is cut */
-#define TIMER_BURST_SHARE 10	 /* T6: burst is this part of B2's */
+#define SWAP_RATE_MAX 20	     /* B3: per s; pairs collect a few times */
+#define STORM_HOLD_NS NS_PER_S	     /* B3 */
+#define TIMER_FLOOR_NS NS_PER_MS     /* T6 */
+#define TIMER_CAP_NS NS_PER_S	     /* T6: longest delay */
+#define TIMER_BURST_SHARE 10	     /* T6: burst is a tenth of B2's */
 /* Sums of fractions: ten times 0.1 must buy one hedge. */
 #define TOKEN_ROUNDING 1e-9
-/* A hazard of this age is worse than a cold server. */
+/* A server in a hazard of this age is worse than a cold server. */
 #define WARMING_OVERRIDE_NS (500 * NS_PER_MS)
-/* Two at a time, to leave the active server on the same machine its share. */
+/* Warm-up requests in flight: few, to leave the active server on the same
+ * machine its share. */
 #define WARMUP_CONCURRENCY 2
-/* And at most 500 a second, so that a warm-up of a fast server does not crowd
- * out its clients.  A slower one is held back by the two. */
+/* At most 500 a second, so that a warm-up of a fast server does not crowd out
+ * its clients' requests; WARMUP_CONCURRENCY limits that of a slower server. */
 #define WARMUP_INTERVAL_NS (2 * NS_PER_MS)
-/* To one that responds with errors, only to see whether it still does. */
+/* Interval for a server that responds with errors, only to notice their end. */
 #define WARMUP_FAILING_NS (250 * NS_PER_MS)
-/* Ready within this factor of the active's p95: nearer is within its noise. */
+/* A server is warm once its p95 is within this factor of the active server's; a
+ * smaller factor is within the noise. */
 #define WARMUP_P95_FACTOR 1.5
-#define WARMUP_JUDGED 64 /* warm-up responses in its p95 */
+#define WARMUP_JUDGED 64 /* warm-up responses that make that p95 */
 
 /* The other server of the pair. */
 static inline unsigned
@@ -54,9 +56,9 @@ policy_bit(enum hazard_kind kind)
 	return UINT32_C(1) << kind;
 }
 
-/* True if a status means "not here" or "not now", of the server that it comes
- * from and not of the request: Request Timeout, Misdirected Request, Too Early,
- * Too Many Requests. */
+/* True if a status says that this server cannot serve the request here or now,
+ * while another one may: Request Timeout, Misdirected Request, Too Early, Too
+ * Many Requests. */
 static inline bool
 policy_is_elsewhere(int status)
 {
@@ -81,10 +83,10 @@ policy_is_error(int status)
 /* True if swapping, hedging and failing over are possible at all. */
 bool policy_acts(const struct hedging *h);
 
-/* Connections in use for any purpose. */
+/* How many connections of a server are in use, for any purpose. */
 unsigned policy_load(const struct hedging_server *s);
 
-/* Check, take from, or give back to the budgets of a hedge (B2, T6). */
+/* Check for, take or give back the tokens of a hedge (B2, T6). */
 bool policy_budget_has(const struct hedging *h, enum hedge_trigger trigger);
 void policy_budget_spend(struct hedging *h, enum hedge_trigger trigger);
 void policy_budget_refund(struct hedging *h, enum hedge_trigger trigger);
@@ -93,8 +95,8 @@ void policy_budget_refund(struct hedging *h, enum hedge_trigger trigger);
  * so it is charged. */
 bool policy_is_hedge(enum hedge_trigger trigger);
 
-/* T1: whether this server may get a second attempt: NONE, or STANDBY_NOT_READY
- * (not in this state at least, or in a hazard) or FAILING. */
+/* T1: whether a server may get a second attempt.  NONE: yes; STANDBY_NOT_READY:
+ * its state is below least, or it is in a hazard; FAILING. */
 enum hedge_refusal policy_target(const struct hedging *h, unsigned server,
     enum server_state least, struct instant now);
 
@@ -111,26 +113,28 @@ unsigned policy_review(struct hedging *h, struct instant now);
  * could take them; else 0, and hedging_tick checks again if it could not. */
 unsigned policy_sweep(struct hedging *h, struct instant now);
 
-/* Begin a warm-up; whether enough was seen to end it. */
+/* Begin a warm-up.  policy_warmup_over: true if it may end, after enough good
+ * responses or warmup_max_ns. */
 void policy_warmup_begin(struct hedging_server *s, struct instant now);
 bool policy_warmup_over(
     const struct hedging *h, unsigned server, struct instant now);
 
-/* M: add a finished request's share of a copy; how many copies are due now. */
+/* M: a request has finished: earn its share of a copy; returns how many copies
+ * are due to a server now. */
 void policy_mirror_earn(struct hedging *h);
 unsigned
 policy_mirrors(const struct hedging *h, unsigned server, struct instant now);
 
-/* T4: a hazard that is in force since kind_since begins: whether to wait; it
- * has ended: what is learnt.  Then which of a server's hazards have been waited
- * for long enough. */
+/* T4: policy_wait: a hazard begins, in force since kind_since: decide how long
+ * to wait for its end.  policy_waited: it has ended: learn its length.
+ * policy_wait_over: returns the hazards of a server whose wait is over. */
 void policy_wait(struct hedging *h, const struct hazard *z, struct instant now);
 void
 policy_waited(struct hedging *h, const struct hazard *z, int64_t length_ns);
 uint32_t
 policy_wait_over(struct hedging *h, unsigned server, struct instant now);
 
-/* Act on hazards of a server, a bit each, that are new or were waited for. */
+/* Act on hazards of a server (bits) that are new or whose wait is over. */
 unsigned policy_act(
     struct hedging *h, unsigned server, uint32_t hazards, struct instant now);
 
@@ -138,12 +142,12 @@ unsigned policy_act(
 void
 policy_hazards_expire(struct hedging *h, unsigned server, struct instant now);
 
-/* A response came: record its latency. */
+/* Record the latency of a response. */
 void policy_latency(
     struct hedging_server *s, int64_t latency_ns, struct instant now);
 
-/* B4: an exchange with a server ended, with an error or without.  Then judge
- * again who fails. */
+/* B4: policy_outcome records how an exchange with a server ended and calls
+ * policy_failing_review, which decides again which server is failing. */
 void policy_outcome(
     struct hedging *h, unsigned server, bool error, struct instant now);
 void policy_failing_review(struct hedging *h);
@@ -153,12 +157,12 @@ void policy_failing_review(struct hedging *h);
 int policy_failover(const struct hedging *h, const struct race *r,
     const struct hedge_view *view, struct instant now);
 
-/* T7: whether the first attempt's server may get the write that is left,
- * because the second attempt did not reach the other one. */
+/* T7: true if the server of the first attempt may get the last write, because
+ * the second attempt did not reach the other server. */
 bool policy_may_return(const struct hedging *h, const struct race *r,
     const struct hedge_view *view);
 
-/* How often a request may be written in all: RACE_WRITES, or once. */
+/* How often a request may be written in all: RACE_WRITES or 1. */
 unsigned policy_writes_max(const struct hedge_view *view);
 
 /* The first attempt that still runs, or NULL. */

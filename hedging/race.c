@@ -1,6 +1,6 @@
 /* race.c: the attempts of one request, and which of them gives the response.
  *
- *   NONE -> RUNNING -> WON        committed: its bytes go to the client
+ *   NONE -> RUNNING -> WON        committed: the client gets its bytes
  *              |  \--> HELD -> WON | LOST   a response held back
  *              |-----> FAILED
  *              \-----> LOST       the other won, or the client left
@@ -96,8 +96,8 @@ race_rewrite(struct race *r)
 	r->writes++;
 }
 
-/* W2: how useful a response is.  A server's own error ranks above 503, and that
- * above the errors of a gateway.  Those of "not now" are like 503. */
+/* W2: how useful a response is.  A server's own error ranks above 503, and 503
+ * above a gateway's errors.  A status of policy_is_elsewhere ranks as 503. */
 static int
 status_rank(int status)
 {
@@ -214,8 +214,8 @@ attempt_judge(struct hedging *h, const struct race_attempt *a,
 		}
 		return;
 	case ATTEMPT_END_FAILED:
-		/* We may have closed a loser ourselves, and a server that was
-		 * not reached did not fail. */
+		/* Not for a loser, which Tailor may have closed, nor for a
+		 * server that was not reached. */
 		if (a->state != ATTEMPT_LOST && written)
 			policy_outcome(h, (unsigned)a->server, true, now);
 		return;
@@ -258,7 +258,7 @@ hedge_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 	return true;
 }
 
-/* Undo a first attempt that moved before a byte of it was written. */
+/* Undo a first attempt that was taken back before a byte was written. */
 static bool
 first_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 {
@@ -270,8 +270,9 @@ first_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 }
 
 /*
- * T7: undo a second attempt that did not reach its server, once.  The first one
- * failed, perhaps only because its server had closed a kept connection.
+ * T7: undo a second attempt that did not reach its server, once per request.
+ * The first attempt may have failed only because its server had closed a kept
+ * connection.
  */
 static bool
 second_undo(const struct hedging *h, struct race *r,
@@ -288,7 +289,8 @@ second_undo(const struct hedging *h, struct race *r,
 	return true;
 }
 
-/* No attempt runs any more: T7, or the best held response. */
+/* The next step when no attempt runs any more: send the best held response,
+ * retry (T7), restart or give up. */
 static enum race_step
 step_after_last(const struct hedging *h, struct race *r,
     const struct hedge_view *view, struct instant now, int *server)

@@ -111,7 +111,7 @@ hedging_server_up(struct hedging *h, unsigned server, struct instant now)
 	/* The server responded, so it is alive, even if EXIT's end has not
 	 * arrived. */
 	hazards_set(s, s->hazards & ~policy_bit(HAZARD_EXIT), now);
-	/* policy_review ends it at once if the other server is not READY. */
+	/* policy_review ends the warm-up now if the other is not READY. */
 	if (policy_acts(h) && h->limits.warmup_requests > 0)
 		policy_warmup_begin(s, now);
 	else
@@ -244,8 +244,8 @@ policy_latency(struct hedging_server *s, int64_t latency_ns, struct instant now)
 	s->latency_p99_ns = window_percentile(&s->latency, 99);
 }
 
-/* An error says little where the other server has as many: a client that sends
- * what neither can answer, a database that both need. */
+/* Errors that both servers have as often are not this server's fault: a client
+ * sends invalid requests, a database that both need is down. */
 void
 policy_failing_review(struct hedging *h)
 {
@@ -270,7 +270,7 @@ policy_outcome(
 	struct hedging_server *s = &h->server[server];
 
 	if (s->state < SERVER_WARMING)
-		return; /* of a process that has gone */
+		return; /* the outcome is of a process that is gone */
 	s->errors += ((error ? 1 : 0) - s->errors) * OUTCOME_WEIGHT;
 	s->erred = error ? now : INSTANT_NONE;
 	policy_failing_review(h);

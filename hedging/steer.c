@@ -1,4 +1,4 @@
-/* steer.c: phases, orders and forecasts; see steer.h for what it is for. */
+/* steer.c: phases, orders and forecasts of steering (steer.h). */
 #include "hedging/steer.h"
 
 #include <string.h>
@@ -9,16 +9,17 @@
 #define PART_FIRST 0.90
 #define PART_MIN 0.5
 #define PART_MAX 0.95
-#define PART_MISS 0.05 /* S6: taken off for a miss */
-#define PART_GAIN 0.01 /* S1: added after PART_SWAPS without one */
+#define PART_MISS 0.05 /* S6: subtracted for a miss */
+#define PART_GAIN 0.01 /* S1: added after PART_SWAPS without a miss */
 #define PART_SWAPS 20
-#define PART_IDLE 0.5 /* S8: a swap is free */
+#define PART_IDLE 0.5 /* S8: swap at this part of full while idle */
 #define IDLE_NS (100 * NS_PER_MS)
-#define FRESH_PART 0.3 /* less is as good as collected */
-/* Of capacity, before one collection was seen.  G1's limit moves. */
+#define FRESH_PART 0.3 /* a heap filled less counts as collected */
+/* Full, in parts of capacity, before a collection was seen.  G1's limit moves,
+ * so that is a guess. */
 #define FULL_EXACT 0.95
 #define FULL_GUESS 0.8
-#define FULL_MIN 0.1 /* a collection that came before says nothing of full */
+#define FULL_MIN 0.1 /* a collection below this is not due to a full heap */
 #define TICK_NS (10 * NS_PER_MS)
 #define SWAP_MIN_NS (250 * NS_PER_MS) /* S7 */
 #define REST_NS NS_PER_S
@@ -26,12 +27,13 @@
 #define DRAIN_MAX_NS (2 * NS_PER_S)   /* S3 */
 #define COLLECT_MAX_NS (3 * NS_PER_S) /* S3: then it is TIRED */
 #define AGAIN_NS (10 * NS_PER_S)
-/* Heap use after a collection is seen so long after its end, at the latest. */
+/* The heap use after a collection is visible this long after its end at most.
+ */
 #define STALE_NS NS_PER_S
 #define FULL_AT 0.7   /* S5: of the old generation */
-#define FULL_STEP 0.1 /* what must have come since the last full one */
+#define FULL_STEP 0.1 /* least growth since the last full collection */
 #define FULL_PERIOD_NS (60 * NS_PER_S)
-/* Until one was seen: a second for a gigabyte. */
+/* A second per gigabyte, until a full collection was seen. */
 #define FULL_NS_PER_BYTE ((double)NS_PER_S / (double)(1 << 30))
 #define TURN_FIRST_NS (200 * NS_PER_MS)
 
@@ -58,9 +60,9 @@ phase_set(struct steer_server *s, enum steer_phase phase, struct instant now)
 		s->left = now;
 }
 
-/* --- what is full, and when it will be ----------------------------------- */
+/* --- how full a heap is, and when it will be full ------------------------ */
 
-/* The least that was used when it collected by itself, bytes. */
+/* The least heap use at which the server collected by itself, bytes. */
 static double
 full_bytes(const struct steer_server *s)
 {
@@ -90,8 +92,8 @@ steer_used(const struct steer *st, unsigned server)
 	return (double)s->heap.used / full_bytes(s);
 }
 
-/* The active one's growth, bytes a ns: the mean of the known periods, and what
- * to expect at most. */
+/* Growth of the active server's heap, bytes per ns: the mean of the known
+ * periods, and the most to expect. */
 static void
 rates(const struct steer *st, double *mean, double *most)
 {
@@ -110,7 +112,8 @@ rates(const struct steer *st, double *mean, double *most)
 		*most = 2 * *mean;
 }
 
-/* The largest step in which it was seen to grow: how coarse the counter is. */
+/* The largest step between two readings of the heap's use: how coarse that
+ * counter is. */
 static uint64_t
 step_max(const struct steer *st)
 {
@@ -169,7 +172,7 @@ near_full(const struct steer *st, const struct hedging *h, struct instant now)
 		part = PART_IDLE;
 	if (used >= part * full)
 		return true;
-	/* A p99 that a stall has raised makes no swap as soon as this. */
+	/* A p99 that a stall has raised must not cause a swap here. */
 	if (used < PART_MIN * full || is_soon(st, now))
 		return false;
 	rates(st, &mean, &most);
@@ -178,7 +181,7 @@ near_full(const struct steer *st, const struct hedging *h, struct instant now)
 	return full - used <= (double)step_max(st) + most * lead;
 }
 
-/* --- what is seen --------------------------------------------------------- */
+/* --- what is learnt from the heaps ---------------------------------------- */
 
 static void
 growth_turn(struct steer *st, struct instant now)
@@ -201,7 +204,7 @@ grown(struct steer *st, unsigned server, uint64_t bytes)
 		st->step[st->at] = bytes;
 }
 
-/* S6: the active one collected by itself. */
+/* S6: the active server collected by itself: count why, and swap earlier. */
 static void
 missed(struct steer *st, const struct hedging *h, unsigned server,
     enum talechain_cause cause, struct instant now)
@@ -244,7 +247,7 @@ full_learn(struct steer_server *s, enum talechain_cause cause)
 	s->full[s->fulls++ % STEER_FULLS] = part < 1 ? part : 1;
 }
 
-/* The order was carried out, or it has collected by itself. */
+/* A server has collected, by order or by itself. */
 static void
 collected(struct steer *st, const struct hedging *h, unsigned server,
     const struct steer_heap *now_seen, struct instant now,
@@ -280,14 +283,14 @@ collected(struct steer *st, const struct hedging *h, unsigned server,
 	phase_set(s, STEER_FRESH, now);
 }
 
-/* True if the figures are of another process, or of the first one. */
+/* True if the heap is that of another process, or the first that is seen. */
 static bool
 is_new(const struct steer_server *s, const struct steer_heap *heap)
 {
 	return !s->heap.known || heap->collections < s->heap.collections;
 }
 
-/* Begin with this process: nothing is known of it. */
+/* A new process of a server is seen: forget the old one. */
 static void
 met(struct steer *st, const struct hedging *h, unsigned server,
     const struct steer_heap *heap, struct instant now)
@@ -300,8 +303,8 @@ met(struct steer *st, const struct hedging *h, unsigned server,
 	phase_set(s, server == h->active ? STEER_ACTIVE : STEER_DRAINING, now);
 }
 
-/* The counters do not change at once: what is used may be from before a
- * collection that has been counted, and is over. */
+/* The counters do not change together: heap.used may be from before a
+ * collection that is over and has been counted. */
 static void
 stale_check(struct steer_server *s, const struct hedging_server *h,
     const struct steer_heap *heap, struct instant now)
@@ -331,7 +334,7 @@ look(struct steer *st, const struct hedging *h, unsigned server,
 	if (heap->collections != s->heap.collections) {
 		collected(st, h, server, heap, now, order);
 		s->heap = *heap;
-		return; /* what is used may be from before it */
+		return; /* heap.used may be from before the collection */
 	}
 	if (heap->used > s->heap.used)
 		grown(st, server, heap->used - s->heap.used);
@@ -360,7 +363,7 @@ missing(const struct steer *st, const struct hedging *h,
 	return heap->way ? STEER_MISSING_NOTHING : STEER_MISSING_WAY;
 }
 
-/* The active one changed, for any reason. */
+/* Set the phases if another server has become active, for any reason. */
 static void
 follow(struct steer *st, const struct hedging *h, struct instant now,
     struct steer_order *order)
@@ -375,20 +378,21 @@ follow(struct steer *st, const struct hedging *h, struct instant now,
 	    (h->server[st->active].hazards & policy_bit(HAZARD_GC)) != 0;
 	old->unprepared = s->phase != STEER_FRESH;
 	st->active = h->active;
-	/* A tired one may have the order, still. */
+	/* A tired server may still carry out its order. */
 	if (s->phase == STEER_COLLECTING || s->phase == STEER_TIRED)
 		*order = (struct steer_order){STEER_ORDER_STOP, h->active};
 	phase_set(s, STEER_ACTIVE, now);
 }
 
-/* Streams and tunnels, which hold no slot, are not waited for (S3). */
+/* True if a server has nothing in flight.  Streams and tunnels, which hold no
+ * slot, do not count (S3). */
 static bool
 is_empty(const struct hedging_server *s)
 {
 	return s->inflight + s->draining + s->warmup_inflight == 0;
 }
 
-/* S4: only one that is not needed now. */
+/* S4: true if a standby may collect, as the active server is well. */
 static bool
 may_collect(const struct hedging *h, unsigned server)
 {
@@ -398,8 +402,8 @@ may_collect(const struct hedging *h, unsigned server)
 	       h->server[h->active].hazards == 0;
 }
 
-/* S5: an old generation that is nearly full is collected while it stands by, if
- * the active one lasts twice as long. */
+/* S5: true if a standby's old generation is nearly full, and the active server
+ * has time for twice the length of a full collection. */
 static bool
 full_due(const struct steer *st, unsigned server, struct instant now)
 {
@@ -450,7 +454,7 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	    (waited_ns < DRAIN_MAX_NS || !has_time(st, 4 * st->turn_ns)))
 		return;
 	*order = (struct steer_order){STEER_ORDER_COLLECT, server};
-	s->full_ordered = INSTANT_NONE; /* one that was withdrawn */
+	s->full_ordered = INSTANT_NONE; /* an earlier order was withdrawn */
 	phase_set(s, STEER_COLLECTING, now);
 	if (!is_empty(&h->server[server]) || !full_due(st, server, now))
 		return;
@@ -486,7 +490,8 @@ stand_by(struct steer *st, const struct hedging *h, unsigned server,
 		}
 		break;
 	case STEER_FRESH:
-		/* S2: filled by copies and probes; in time, it collects. */
+		/* S2: copies and probes have filled the heap: collect again if
+		 * there is time. */
 		if ((double)used_bytes(s) > FRESH_PART * full_bytes(s) &&
 		    has_time(st, 2 * st->turn_ns))
 			phase_set(s, STEER_DRAINING, now);
@@ -498,7 +503,7 @@ stand_by(struct steer *st, const struct hedging *h, unsigned server,
 	}
 }
 
-/* S7: whether swaps come too fast to be of use; if so, steering rests. */
+/* S7: true if swaps come too fast to be of use; steering rests then. */
 static bool
 too_fast(struct steer *st, struct instant now)
 {
@@ -540,8 +545,8 @@ swap_if_due(struct steer *st, struct hedging *h, struct instant now)
 	return actions;
 }
 
-/* A server is not steered now.  What is known of its process stays known: the
- * other server may be restarted. */
+/* Stop steering a server.  The facts about its process are kept, as only the
+ * other server may be restarting. */
 static void
 rest(struct steer *st, struct hedging *h, unsigned server,
     const struct steer_heap *heap, struct steer_order *order)
@@ -590,7 +595,8 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 		st->busy = now;
 	st->finished = h->requests_finished;
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
-		/* First: its hazard may come after its count. */
+		/* Before look(): when that sets full_began, the collection's
+		 * hazard may not have begun yet. */
 		full_seen(st, h, i, now);
 		look(st, h, i, &heap[i], now, order);
 	}

@@ -1,8 +1,9 @@
-/* steer.h: swaps that come before a collection, so that no request meets one.
+/* steer.h: swaps before a collection, so that no request meets one.
  *
  * The active server fills its young generation, the standby does not.  Shortly
- * before the active one is full, new requests go to the other; when the old one
- * has nothing in flight, it is ordered to collect, and stands by, empty.
+ * before the active server's is full, the standby becomes active; when the
+ * former active server has no request in flight, it is ordered to collect, and
+ * is the standby, with an empty young generation.
  *
  *   ACTIVE --near full--> DRAINING --nothing in flight--> COLLECTING
  *      ^                      ^                               |
@@ -11,8 +12,8 @@
  *      |        |                                     +-------+
  *      +----- FRESH <-------------------------------------------
  *
- * Pure, as the rest of this folder: values in, decisions out.  Hedging stays
- * as it is, for collections that come all the same.  Rules S1 to S9 are in
+ * Pure, as the rest of this folder: values in, decisions out.  Hedging still
+ * covers collections that steering does not prevent.  Rules S1 to S9 are in
  * docs/hedging.md.  Single threaded; O(1), some 100 ns a tick. */
 #pragma once
 
@@ -25,8 +26,8 @@
 enum steer_phase {
 	STEER_OFF, /* not steered: see enum steer_missing */
 	STEER_ACTIVE,
-	STEER_DRAINING,	  /* gets nothing new; collects when it is idle */
-	STEER_COLLECTING, /* has the order */
+	STEER_DRAINING,	  /* gets no new requests; collects when idle */
+	STEER_COLLECTING, /* has been ordered to collect */
 	STEER_FRESH,	  /* has collected since it last served */
 	STEER_TIRED,	  /* did not collect when it was ordered to */
 	STEER_PHASE_COUNT
@@ -58,7 +59,7 @@ const char *steer_missing_text(enum steer_missing missing);
 	X(LATE, "late")		  /* near full, the other was not fresh */  \
 	X(DRAIN, "drain")	  /* after the swap, with requests in it */ \
 	X(CAUSE, "other_cause")	  /* not because it was full */             \
-	X(NOT_READY, "not_ready") /* the other could not serve; at rest */
+	X(NOT_READY, "not_ready") /* other server not ready, or S7 rest */
 
 enum steer_miss {
 #define STEER_X(symbol, name) STEER_MISS_##symbol,
@@ -76,36 +77,36 @@ struct steer_heap {
 	bool exact;	 /* it collects when capacity is used, not before */
 	bool way;	 /* it can be ordered to collect */
 	uint64_t used, capacity;	 /* of eden, bytes */
-	uint64_t old_used, old_capacity; /* of the old one; 0: unknown */
+	uint64_t old_used, old_capacity; /* old generation; 0: unknown */
 	uint64_t collections;		 /* so far: young and full ones */
-	enum talechain_cause cause;	 /* of the last one */
+	enum talechain_cause cause;	 /* of the last collection */
 };
 
-#define STEER_FULLS 8	  /* what was used before the latest collections */
+#define STEER_FULLS 8	  /* collections whose fill level is kept */
 #define STEER_GROWTHS 100 /* of STEER_GROWTH_NS each: ten seconds */
 
 struct steer_server {
 	enum steer_phase phase;
 	enum steer_missing missing;
 	struct steer_heap heap; /* as last seen */
-	struct instant since;	/* of the phase */
+	struct instant since;	/* begin of the phase */
 
 	/* Private to steer.c. */
 	uint64_t peak;	/* most used since the last collection */
-	uint64_t stale; /* so much is from before it; 0: not known */
+	uint64_t stale; /* heap.used from before that collection; 0: none */
 	struct instant stale_since;
 	double full[STEER_FULLS]; /* parts of capacity; ring, by fulls */
 	uint64_t fulls;
-	struct instant left;	   /* since when it gets nothing new */
+	struct instant left;	   /* since when it gets no new requests */
 	struct instant again;	   /* TIRED: when to order again */
-	struct instant full_again; /* S5: no full collection before */
+	struct instant full_again; /* S5: no full collection before this */
 	struct instant full_ordered;
-	struct instant full_began; /* set: one that was ordered goes on */
-	uint64_t full_of;	   /* old bytes in use when it began */
-	uint64_t full_left;	   /* and after it */
-	double full_ns_per_byte;   /* how long it took; 0: none was seen */
+	struct instant full_began; /* of a full one under way, or unset */
+	uint64_t full_of;	   /* old bytes when full_ordered was set */
+	uint64_t full_left;	   /* old bytes after the full collection */
+	double full_ns_per_byte;   /* its duration; 0: none was seen */
 	bool caught;		   /* it collects by itself and was active */
-	bool unprepared;	   /* and the other one was not FRESH then */
+	bool unprepared;	   /* caught while the other was not FRESH */
 };
 
 struct steer {
@@ -114,28 +115,28 @@ struct steer {
 	uint64_t swaps, provoked, full, unmet, unanswered, rests;
 	uint64_t missed[STEER_MISS_COUNT];
 	struct instant resting_until; /* S7 */
-	int64_t rest_ns;	      /* the latest one */
+	int64_t rest_ns;	      /* length of the latest rest */
 
 	/* Private to steer.c. */
 	unsigned active;
 	double part;		/* S1: swap at this part of full */
-	unsigned since_miss;	/* swaps */
-	int64_t turn_ns;	/* from a swap to FRESH, slowly forgotten */
-	struct instant swapped; /* the latest swap of ours */
+	unsigned since_miss;	/* swaps since the latest miss */
+	int64_t turn_ns;	/* from a swap to FRESH, moving average */
+	struct instant swapped; /* the latest swap by steering */
 	struct instant busy;	/* when a request was last in flight */
-	uint64_t finished;	/* requests, by then */
-	/* Growth of the active one in the latest periods, bytes. */
+	uint64_t finished;	/* requests finished until then */
+	/* Growth of the active server's use in the latest periods, bytes. */
 	uint64_t growth[STEER_GROWTHS], step[STEER_GROWTHS];
-	struct instant period; /* when the present one began */
-	unsigned at;	       /* the present one */
+	struct instant period; /* begin of the present period */
+	unsigned at;	       /* index of the present period */
 };
 
 enum steer_order_kind {
 	STEER_ORDER_NONE,
-	STEER_ORDER_COLLECT, /* have it collect its young generation, now */
-	STEER_ORDER_FULL,    /* and its old generation */
-	STEER_ORDER_STOP,    /* withdraw that: it is needed */
-	STEER_ORDER_DONE,    /* it has collected: do not begin another one */
+	STEER_ORDER_COLLECT, /* collect the young generation now */
+	STEER_ORDER_FULL,    /* collect the old generation, too */
+	STEER_ORDER_STOP,    /* withdraw the order: the server is needed */
+	STEER_ORDER_DONE,    /* end the order: the server has collected */
 };
 
 struct steer_order {
@@ -143,15 +144,15 @@ struct steer_order {
 	unsigned server;
 };
 
-/* Nothing is known yet, and it is off. */
+/* Start with steering off and nothing known. */
 void steer_init(struct steer *st);
-/* Nor of this server any more. */
+/* Forget all that is known of a server. */
 void steer_forget(struct steer *st, unsigned server);
 
 /* steer_tick(st, h, heap, now, order):
- * Look at both heaps (HEDGING_SERVERS of them); swap if that is due.  Returns a
- * set of enum hedging_action, and in *order what to have a server do.  Call
- * every 10 ms. */
+ * Check both heaps (HEDGING_SERVERS of them); swap if that is due.  Returns a
+ * set of enum hedging_action, and in *order an order to a server.  Call every
+ * 10 ms. */
 unsigned
 steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
     struct instant now, struct steer_order *order);
@@ -159,6 +160,6 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 /* How much of its young generation is used, 0 .. 1 and above; < 0: unknown. */
 double steer_used(const struct steer *st, unsigned server);
 
-/* The time until the active one is near full at its present rate, ns; < 0:
+/* The time until the active server is near full at its present rate, ns; < 0:
  * unknown. */
 int64_t steer_left_ns(const struct steer *st);

@@ -1,4 +1,4 @@
-/* steer_names.c: what steering calls its phases and reasons. */
+/* steer_names.c: names of steering's phases and reasons. */
 #include "base/array.h"
 #include "hedging/steer.h"
 

@@ -1,4 +1,4 @@
-/* swap.c: which server of the pair should be active, and when that changes.
+/* swap.c: which server of the pair is active, and when that changes.
  *
  *   active   other    new requests           requests in flight
  *   hazard   ready    other (swap)           eligible ones hedged there
@@ -35,16 +35,16 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server)
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
 	if (s->state == SERVER_DOWN || s->state == SERVER_CONNECTING)
-		return HEDGE_EXIT; /* T8, whatever triggers are configured */
+		return HEDGE_EXIT; /* T8, with any configured triggers */
 	hazards =
 	    s->hazards & h->limits.triggers & HAZARDS_STOPPING & ~s->waiting;
-	/* Silence says nothing beside what explains it. */
+	/* Another hazard explains the silence. */
 	if (hazards != policy_bit(HAZARD_UNRESPONSIVE))
 		hazards &= ~policy_bit(HAZARD_UNRESPONSIVE);
 	return hazards == 0 ? HEDGE_FIRST : of[__builtin_ctz(hazards)];
 }
 
-/* L8: after a pause the server first works off its losers. */
+/* L8: true if a server has drained most of its losers since its last pause. */
 static bool
 server_settled(
     const struct hedging *h, const struct hedging_server *s, struct instant now)
@@ -92,7 +92,8 @@ policy_can_take_over(
 
 _Static_assert(SWAP_RATE_MAX < HEDGING_SWAPS_KEPT, "the rate can be seen");
 
-/* B3: more than SWAP_RATE_MAX swaps within a second are a storm. */
+/* B3: more than SWAP_RATE_MAX swaps within a second are a storm.  Returns
+ * HEDGING_STORM when one begins, else 0. */
 static unsigned
 storm_check(struct hedging *h, struct instant now)
 {
@@ -152,7 +153,8 @@ warmups_review(struct hedging *h, struct instant now)
 	}
 }
 
-/* The row hazard | warming: whether the hazard has lasted long enough. */
+/* True in the row hazard | warming of the table above if the hazard has lasted
+ * WARMING_OVERRIDE_NS. */
 static bool
 overrides_warming(const struct hedging *h, struct instant now)
 {
@@ -163,7 +165,8 @@ overrides_warming(const struct hedging *h, struct instant now)
 	       instant_since(now, x->hazard_since) >= WARMING_OVERRIDE_NS;
 }
 
-/* T10: what is in flight stays, as it is answered sooner there than anew. */
+/* T10: leave an active server that marks.  Requests in flight stay there, as
+ * they get their responses sooner than from a new attempt. */
 static unsigned
 leave_marking(struct hedging *h, struct instant now)
 {
@@ -178,7 +181,8 @@ leave_marking(struct hedging *h, struct instant now)
 	return swap(h, now);
 }
 
-/* B4: what is in flight stays: it may be what the server can do. */
+/* B4: leave an active server that is failing.  Requests in flight stay there:
+ * they may still succeed. */
 static unsigned
 leave_failing(struct hedging *h, struct instant now)
 {
@@ -267,8 +271,8 @@ policy_act(
 	return actions | policy_sweep(h, now);
 }
 
-/* B4: where nothing shows what a standby does now, what it did says less and
- * less. */
+/* B4: let a standby's errors fade with time, as it gets no requests that would
+ * show its present state. */
 static void
 errors_fade(
     const struct hedging *h, struct hedging_server *s, struct instant now)

@@ -9,8 +9,8 @@ threshold_price_ns(int64_t response_ns)
 	return 2 * response_ns;
 }
 
-/* The mean cost has its minima where a pause has just ended, so only lengths,
- * and the least wait, are tried. */
+/* The mean cost is least at the length of one of the pauses or at the least
+ * wait, so only these are tried. */
 int64_t
 threshold_ns(const struct window *lengths, int64_t price_ns)
 {

@@ -1,7 +1,7 @@
-/* wait.c: pauses that are waited out, because a hedge would cost more (T4).
+/* wait.c: pauses that are waited out, because a hedge costs more (T4).
  *
- * A hazard that is waited for is in force, so its server is no target, but it
- * triggers nothing until it has lasted as long as its threshold says. */
+ * A hazard that is waited out is in force, so its server is no target, but the
+ * hazard triggers nothing until it has lasted as long as its threshold. */
 #include "hedging/policy.h"
 #include "hedging/threshold.h"
 
@@ -34,11 +34,12 @@ wait_ns(const struct hedging *h, const struct hazard *z,
 		    w->price_ns);
 	if (w->lengths.count >= THRESHOLD_KNOWN)
 		return threshold_ns(&w->lengths, w->price_ns);
-	/* Safepoints are short as a rule; a quota's end is not known. */
+	/* With little history: most safepoints are short, so wait; a quota's
+	 * end is not known, so act. */
 	return z->kind == HAZARD_SAFEPOINT ? w->price_ns : 0;
 }
 
-/* When to act. */
+/* When to act upon a pause of a kind. */
 static struct instant
 wait_until(const struct hedging_server *s, unsigned kind)
 {
@@ -52,7 +53,7 @@ policy_wait(struct hedging *h, const struct hazard *z, struct instant now)
 	struct pause_wait *w = &s->wait[z->kind];
 	int64_t response_ns = h->server[policy_other(z->server)].latency_p50_ns;
 
-	if (response_ns == 0) /* it has not served yet */
+	if (response_ns == 0) /* the other server has not served yet */
 		response_ns = s->latency_p50_ns;
 	w->served = z->server == h->active;
 	w->price_ns = threshold_price_ns(response_ns);
@@ -71,15 +72,16 @@ policy_waited(struct hedging *h, const struct hazard *z, int64_t length_ns)
 	uint32_t bit = policy_bit(z->kind);
 	bool waited = (s->waiting & bit) != 0;
 
-	/* Those of a standby are shorter: steering has it collect, drained.  Of
-	 * several that were seen as one, only one has a length.  And the
-	 * safepoint of a collection counts as that. */
+	/* Pauses of a standby are shorter: steering makes it collect when it is
+	 * drained.  Several pauses that were seen as one have length 0, except
+	 * one.  The safepoint of a collection counts as a collection. */
 	if (!w->served || length_ns <= 0 || (bit & HAZARDS_WAITED) == 0 ||
 	    (z->kind == HAZARD_SAFEPOINT && z->cause != 0 &&
 		z->cause != TALECHAIN_CAUSE_NOT_GC))
 		return;
 	window_add(&w->lengths, length_ns);
-	/* When one that was over was acted upon, after a reload, is unknown. */
+	/* WAIT_END without a wait: a reload changed the triggers, so the time
+	 * of the action is unknown. */
 	if (!acts_on(h, bit) || w->price_ns == 0 ||
 	    (!waited && w->after_ns == WAIT_END))
 		return;

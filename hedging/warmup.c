@@ -1,11 +1,11 @@
 /* warmup.c: how fast and how long a restarted server is warmed up, and how the
  * standby is kept warm.
  *
- * A cold JVM interprets, loads classes and fills caches; the first real
- * requests would be slow.  So it gets copies of recent safe requests, at a rate
- * and a concurrency that leave the active server its share of the machine,
- * until it has answered enough of them and its p95 is near the active server's,
- * or for warmup_max_ns.  No client waits for one of them. */
+ * A cold JVM is slow: it interprets, loads classes and fills caches.  So a
+ * restarted server gets copies of recent safe requests, at a rate and a
+ * concurrency that leave the active server its share of the machine.  The
+ * warm-up ends when enough copies got responses and their p95 is near the
+ * active server's, or after warmup_max_ns.  No client waits for a copy. */
 #include "hedging/policy.h"
 
 #include <assert.h>
@@ -44,14 +44,15 @@ at_most(unsigned n, unsigned limit)
 	return n < limit ? n : limit;
 }
 
-/* How many more may be in flight, before the rate limit. */
+/* How many more warm-up requests may be in flight; the rate limit is applied
+ * later. */
 static unsigned
 warmup_room(const struct hedging *h, unsigned server)
 {
 	const struct hedging_server *s = &h->server[server];
 	unsigned connections = h->limits.connections_max[server];
 	unsigned load = policy_load(s);
-	/* Clients come first, and hedges warm it as well. */
+	/* Hedges count: clients come first, and hedges warm the server, too. */
 	unsigned busy = s->warmup_inflight + s->hedges;
 
 	if (s->hazards != 0 || busy >= WARMUP_CONCURRENCY ||
@@ -66,7 +67,7 @@ policy_mirror_earn(struct hedging *h)
 	const struct hedging_limits *l = &h->limits;
 
 	h->mirror_tokens += l->mirror_ratio;
-	/* Cap it: unused copies must not become a burst. */
+	/* Unused copies must not become a burst. */
 	if (h->mirror_tokens > WARMUP_CONCURRENCY)
 		h->mirror_tokens = WARMUP_CONCURRENCY;
 }

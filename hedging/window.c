@@ -1,4 +1,4 @@
-/* window.c: the latest durations, in order of arrival and of size. */
+/* window.c: the latest durations, in a ring and in a sorted array. */
 #include "hedging/window.h"
 
 #include <assert.h>

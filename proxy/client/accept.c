@@ -1,7 +1,7 @@
 /* accept.c: accepting clients.
  *
- * Out of descriptors, accepting pauses for a tenth of a second rather than
- * spinning on the readable listener; the clients wait in the kernel's queue. */
+ * Without free descriptors, accepting pauses for 100 ms: a listener that stays
+ * readable makes the loop spin.  Clients wait in the backlog. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -37,7 +37,7 @@ accept_one(struct listener *l, int fd, const struct sockaddr_storage *address)
 	int one = 1, err;
 
 	peer_describe(all->config, address, &peer);
-	/* Who may not ask anything here does not take another's place. */
+	/* A client that may request nothing here displaces no other. */
 	if (all->count >= all->connections_max &&
 	    ((all->known_only && !peer.tale_allowed) || !client_shed(all))) {
 		all->metrics->rejected_limit++;
@@ -70,7 +70,7 @@ accept_pause(struct clients *all, int err)
 	listeners_pause(all, true);
 }
 
-/* Accept up to that many of those that wait. */
+/* Accept at most that many connections from the backlog. */
 static void
 accept_some(struct listener *l, unsigned most)
 {
@@ -106,6 +106,6 @@ listener_accept(evutil_socket_t fd, short what, void *user)
 void
 listener_empty(struct listener *l)
 {
-	/* More than fit into the queue have come meanwhile: enough. */
+	/* Stop after twice the backlog, as new connections keep coming. */
 	accept_some(l, 2 * LISTEN_BACKLOG);
 }

@@ -1,12 +1,13 @@
-/* activation.c: listening sockets that systemd hands over (sd_listen_fds(3):
- * LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES): of a socket unit, or those that the
- * Tailor before this one opened and systemd kept (LISTENER_KEPT).
+/* activation.c: listening sockets that systemd passes to Tailor
+ * (sd_listen_fds(3): LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES).  They belong to a
+ * socket unit, or an earlier Tailor process opened them and systemd kept them
+ * (LISTENER_KEPT).
  *
- * Such a socket outlives the process: while Tailor restarts, connections
- * wait in its queue.  A socket is used for the configured address that it is
- * bound to; where none is configured, those of a socket unit named "admin" are
- * the admin listener and all others of it are for clients.  Main thread
- * only. */
+ * Such a socket outlives the process: while Tailor restarts, connections wait
+ * in its backlog.  A socket is used for the configured address that it is bound
+ * to.  A socket of a unit that is named "admin" sets the admin address; the
+ * unit's others are for clients, if no listen address is configured.  Main
+ * thread only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,13 +26,13 @@
 static struct {
 	unsigned count;
 	struct {
-		int fd; /* owned; -1: given away */
+		int fd; /* owned; -1: taken by activation_take */
 		char name[64];
 		char address[160];
 	} socket[SOCKETS_MAX];
 } inherited;
 
-/* A listening stream socket, or it is none of ours to touch. */
+/* True for a listening stream socket; others are left alone. */
 static bool
 usable(int fd)
 {
@@ -106,12 +107,11 @@ activation_configure(struct config *c, struct config_errors *errors)
 	char list[SOCKETS_MAX * 160] = "";
 	size_t n = 0;
 
-	/* After the start their addresses are known by the sockets that
-	 * activation_take has given away. */
+	/* This also runs after activation_take: the entries stay. */
 	for (unsigned i = 0; i < inherited.count; i++) {
 		const char *address = inherited.socket[i].address;
 
-		/* Where it listened, not where it is to. */
+		/* The address of the earlier process, which may be outdated. */
 		if (was_kept(i))
 			continue;
 		if (strcmp(inherited.socket[i].name, "admin") == 0) {
@@ -141,7 +141,7 @@ same_address(const struct config_address *a, const struct config_address *b)
 		return config_address_port(a) == config_address_port(b);
 	if (a->address.ss_family != b->address.ss_family)
 		return false;
-	/* The kernel may leave the end of a path out. */
+	/* The kernel may omit the path's final zero byte. */
 	if (a->address.ss_family == AF_UNIX)
 		return strncmp(path_of(a), path_of(b),
 			   sizeof(((struct sockaddr_un *)0)->sun_path)) == 0;

@@ -1,6 +1,6 @@
 /* client.c: client connections: opened, written to, ended.
  *
- * What clients send is read in client_input.c. */
+ * client_input.c reads their requests. */
 #include "proxy/client/client.h"
 
 #include "proxy/client/client_input.h"
@@ -12,14 +12,14 @@
 #include "proxy/client/listeners.h"
 #include "proxy/net/socket.h"
 
-/* After a connection's last response what still comes is read and dropped, so
- * that the client gets to see the response and not a reset: until nothing has
- * come for LINGER_SILENT_NS, and at most so long and so much. */
+/* After a connection's last response further input is read and dropped, so that
+ * the client gets the response and not a reset.  That ends when nothing has
+ * come for LINGER_SILENT_NS, or at LINGER_MAX_NS or LINGER_MAX_BYTES. */
 #define LINGER_SILENT_NS (5 * NS_PER_S)
 #define LINGER_MAX_NS (30 * NS_PER_S)
 #define LINGER_MAX_BYTES ((uint64_t)1 << 30)
-#define SHED_LOOKS 16 /* at clients whose request has just come */
-/* Connections that one address may have, of all that there may be. */
+#define SHED_LOOKS 16 /* clients that client_shed checks at most */
+/* Connections that one address may have, if all is the limit for all. */
 #define ADDRESS_SHARE(all) (((all)*3 + 3) / 4)
 
 void
@@ -71,7 +71,7 @@ client_push(struct client *c)
 	if (!c->corked)
 		return;
 	c->corked = false;
-	/* Of no use to a Unix socket, which never waits. */
+	/* This fails on a Unix socket, which never holds bytes back. */
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
@@ -106,7 +106,7 @@ client_shed(struct clients *all)
 			client_close(c);
 			return true;
 		}
-		/* This client's request has come, and is about to be read. */
+		/* This client has sent a request, which is not read yet. */
 		TAILQ_REMOVE(&all->spare, c, spare_link);
 		TAILQ_INSERT_TAIL(&all->spare, c, spare_link);
 	}
@@ -129,7 +129,7 @@ client_close(struct client *c)
 	timer_clear(&all->loop->timers, &c->timer);
 	loop_drop(all->loop, &c->write);
 	loop_drop(all->loop, &c->input);
-	/* An orderly end would say that the response is whole. */
+	/* An orderly close marks such a response as whole: send a reset. */
 	if (c->delimited && c->response != CLIENT_RESPONSE_NONE)
 		socket_reset_on_close(c->fd);
 	close(c->fd);
@@ -150,9 +150,9 @@ client_close(struct client *c)
 	client_drop_output(c);
 }
 
-/* The response has been written.  Close so that the client is sure to have seen
- * it: a close with unread input makes the kernel send a reset, which may
- * overtake the response (RFC 9112, 9.6). */
+/* End a connection after its last response: at once if the client has ended its
+ * side, else after LINGER.  A close with unread input makes the kernel send a
+ * reset, which may overtake the response (RFC 9112, 9.6). */
 static void
 client_end(struct client *c)
 {
@@ -170,7 +170,7 @@ client_end(struct client *c)
 	client_is_spare(c);
 	client_want_read(c, true);
 	client_arm(c, LINGER_SILENT_NS);
-	/* A full block would leave no room to read into. */
+	/* Drop the input block's bytes: a full block has no room to read. */
 	if (c->in != NULL)
 		loop_put_off(c->clients->loop, &c->input);
 }
@@ -188,7 +188,7 @@ client_linger(struct client *c, uint64_t bytes)
 {
 	c->lingered_bytes += bytes;
 	if (!instant_is_set(c->linger_end))
-		return; /* its response is not written yet */
+		return; /* the response is not written yet */
 	if (c->lingered_bytes > LINGER_MAX_BYTES ||
 	    !instant_before(instant_now(), c->linger_end)) {
 		c->clients->metrics->timeouts_linger++;
@@ -199,8 +199,8 @@ client_linger(struct client *c, uint64_t bytes)
 	}
 }
 
-/* Idle: read, and look at what has been read, though not from here: one that
- * is answered at once would lead to the next. */
+/* Make a client idle: read on, and put the parsing of input that is here off: a
+ * request that gets its response at once must not recurse into the next. */
 static void
 client_rest(struct client *c)
 {
@@ -224,8 +224,8 @@ client_next(struct client *c)
 	c->user = NULL;
 	c->response = CLIENT_RESPONSE_NONE;
 	c->delimited = false;
-	/* Once stopping, each head says close: one before that did not, and the
-	 * next request may be on its way. */
+	/* After a head without Connection: close the connection is kept, even
+	 * when stopping: the next request may be on its way. */
 	if (c->close || !whole || (c->ended && c->in == NULL)) {
 		c->whole = whole;
 		client_end(c);
@@ -237,8 +237,8 @@ client_next(struct client *c)
 	client_rest(c);
 }
 
-/* Bytes that have left for the client so far; only differences mean
- * something. */
+/* How many bytes the client has taken so far.  Only the difference of two
+ * values means something. */
 static uint64_t
 taken_bytes(const struct client *c)
 {
@@ -253,7 +253,7 @@ client_write_later(struct client *c)
 	client_arm(c, c->clients->config->proxy.client_timeout_ns);
 }
 
-/* All that there was to write is written. */
+/* All output of a client has been written. */
 static void
 client_written(struct client *c)
 {
@@ -266,7 +266,7 @@ client_written(struct client *c)
 	else if (c->state == CLIENT_LINGER)
 		client_end(c);
 	else if (c->state == CLIENT_IDLE)
-		client_rest(c); /* pipelined ones waited for this */
+		client_rest(c); /* pipelined requests waited for this */
 }
 
 void
@@ -313,7 +313,7 @@ client_tunnel(struct client *c)
 {
 	c->state = CLIENT_TUNNEL;
 	client_arm(c, c->clients->config->proxy.tunnel_timeout_ns);
-	if (c->in != NULL) /* what it has sent meanwhile */
+	if (c->in != NULL) /* bytes that came before the 101 */
 		loop_put_off(c->clients->loop, &c->input);
 }
 
@@ -395,8 +395,8 @@ on_client_timer(void *user, bool forced)
 	(void)forced;
 	if (c->write.waits ||
 	    (client_has_more(c) && taken_bytes(c) != c->taken_bytes)) {
-		/* The client reads, though not enough for us to write; or we
-		 * have not tried yet. */
+		/* The client reads, but too little for another write; or the
+		 * write waits for the turn's end. */
 		c->taken_bytes = taken_bytes(c);
 		client_arm(c, c->clients->config->proxy.client_timeout_ns);
 		return;
@@ -420,7 +420,7 @@ on_client_timer(void *user, bool forced)
 		client_refuse(c, &refusal);
 		return;
 	case CLIENT_BODY:
-		/* Who has its answer need not send the rest. */
+		/* After its response a client need not send the rest. */
 		if (c->response != CLIENT_RESPONSE_NONE)
 			return;
 		m->timeouts_body++;
@@ -473,7 +473,7 @@ client_open(
 	c->accepted = c->rested = instant_now();
 	work_init(&c->write, LOOP_CLIENTS, on_client_turn, c);
 	work_init(&c->input, LOOP_INPUT, on_client_input, c);
-	/* Those behind a PROXY header are counted by what it says. */
+	/* With a PROXY header, the address in that is counted, later. */
 	if (!proxy_header && client_belongs(c, peer) < 0) {
 		peer_leave(&all->peers, c->count);
 		TAILQ_INSERT_HEAD(&all->unused, c, link);

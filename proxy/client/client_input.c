@@ -1,9 +1,9 @@
-/* client_input.c: reading requests off client connections.
+/* client_input.c: reading requests from client connections.
  *
- * client_process() is the only place where input is looked at.  A request
- * that is begun and not whole makes its connection half-open, which each
- * address may have only so many of; a body that has taken longer than
- * proxy.client_timeout must have come at BODY_RATE_MIN on average. */
+ * Only client_process() parses input.  A request that has begun and is not
+ * whole makes its connection half-open; each address may have a limited number
+ * of these.  A body that takes longer than proxy.client_timeout must arrive at
+ * BODY_RATE_MIN or more on average. */
 #include "proxy/client/client_input.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 #include "proxy/client/clients.h"
 #include "proxy/net/buffer.h"
 
-/* Of the connections that one address may have, this part half-open. */
+/* One in 8 of the connections that an address may have may be half-open. */
 #define HALF_OPEN_SHARE 8
-#define BODY_RATE_MIN 128 /* bytes/s: any line can do more */
+#define BODY_RATE_MIN 128 /* bytes/s: any network is faster */
 
 void
 client_is_whole(struct client *c)
@@ -30,8 +30,8 @@ client_is_whole(struct client *c)
 	c->clients->half_open--;
 }
 
-/* Count a client whose request is begun and not whole.  False: the client's
- * address has too many. */
+/* Count a client as half-open, if it is not yet.  False: its address has too
+ * many of these. */
 static bool
 may_be_half_open(struct client *c)
 {
@@ -77,7 +77,8 @@ client_refuse(struct client *c, const struct http_refusal *refusal)
 	client_respond(c, &reply);
 }
 
-/* A whole head lies at the start of c->in. */
+/* Parse the whole head at the start of c->in, and begin its request.  False if
+ * c must not be processed further now. */
 static bool
 take_head(struct client *c, size_t length)
 {
@@ -95,7 +96,7 @@ take_head(struct client *c, size_t length)
 	http_body_init(&c->body, head->framing, head->content_length,
 	    all->config->proxy.body_max_bytes);
 	c->body.request = true;
-	/* If more is there, step_body() will see whether it is whole. */
+	/* If bytes follow, step_body() checks whether the body is whole. */
 	if (!c->body.done && block_bytes(c->in) == length &&
 	    !may_be_half_open(c)) {
 		refusal = (struct http_refusal){429, "half_open"};
@@ -108,7 +109,7 @@ take_head(struct client *c, size_t length)
 			client_refuse(c, &refusal);
 		return false;
 	}
-	/* Not if the body is on its way already, or the response is. */
+	/* Send 100, unless bytes of the body or the response exist already. */
 	if (head->expect_continue && c->response == CLIENT_RESPONSE_NONE &&
 	    (c->body.done || block_bytes(c->in) == length) &&
 	    chain_add(
@@ -121,8 +122,9 @@ take_head(struct client *c, size_t length)
 	return true;
 }
 
-/* True if a body comes too slowly, now that it has had its time.  Not one whose
- * response has begun: its client need not send the rest. */
+/* True if a body has taken longer than proxy.client_timeout and comes below
+ * BODY_RATE_MIN.  False once the response has begun: the client then need not
+ * send the rest. */
 static bool
 is_trickling(const struct client *c)
 {
@@ -134,7 +136,7 @@ is_trickling(const struct client *c)
 	return (double)c->body.total < BODY_RATE_MIN * ((double)ns / 1e9);
 }
 
-/* Hand over what has arrived of a body. */
+/* Pass a piece of the body on to c->ops; whole: the last one. */
 static void
 pass_body(struct client *c, struct chain *data, bool whole)
 {
@@ -152,7 +154,7 @@ pass_body(struct client *c, struct chain *data, bool whole)
 	chain_clear(data, all->blocks);
 }
 
-/* Hand over what came through a tunnel. */
+/* Pass a tunnel's bytes on to c->ops. */
 static void
 pass_stream(struct client *c)
 {
@@ -167,7 +169,7 @@ pass_stream(struct client *c)
 	chain_clear(&data, c->clients->blocks);
 }
 
-/* A PROXY header says whose connection this is. */
+/* Read the PROXY header, which names the peer. */
 static bool
 step_proxy_header(struct client *c)
 {
@@ -203,8 +205,8 @@ step_proxy_header(struct client *c)
 	return true;
 }
 
-/* True if a block holds nothing but (the beginning of) the one CRLF that may
- * stand before a request, and that old clients send behind a body. */
+/* True if a block holds only a CRLF or a part of it.  One CRLF may precede a
+ * request, and old clients send it after a body. */
 static bool
 is_only_crlf(const struct block *b)
 {
@@ -213,7 +215,7 @@ is_only_crlf(const struct block *b)
 	return n <= 2 && memcmp(b->data + b->begin, "\r\n", n) == 0;
 }
 
-/* One step; false when no more can be done now. */
+/* Read a request's head; false when nothing more can be done now. */
 static bool
 step_head(struct client *c)
 {
@@ -225,7 +227,7 @@ step_head(struct client *c)
 
 	if (begun && is_only_crlf(c->in))
 		return false; /* no request has begun */
-	/* The timer is only for a head, or body, that is not here yet. */
+	/* The timer is set below, only if the head or body is not whole. */
 	if (begun) {
 		c->state = CLIENT_HEAD;
 		c->first_byte = instant_now();
@@ -256,7 +258,7 @@ step_head(struct client *c)
 	} else {
 		c->body_since = instant_now();
 		c->state = CLIENT_BODY;
-		if (begun) /* from the head on, like one in pieces */
+		if (begun) /* as for a head that came in pieces */
 			client_arm(c, all->config->proxy.header_timeout_ns);
 	}
 	return true;
@@ -269,7 +271,7 @@ step_body(struct client *c)
 	struct chain data = {0};
 
 	if (c->response == CLIENT_RESPONSE_WHOLE) {
-		/* Answered early: the rest is not needed. */
+		/* The response came early: the rest is not needed. */
 		block_give(c->clients->blocks, c->in);
 		c->in = NULL;
 		return false;
@@ -333,8 +335,8 @@ step(struct client *c)
 	return false;
 }
 
-/* Nothing more will come: what is begun and not whole never will be.  A
- * half-closed client still wants the response it waits for. */
+/* The client sends no more: close, as its request can never become whole.  A
+ * client that waits for a response may be half-closed: c->ops decides. */
 static void
 input_over(struct client *c)
 {

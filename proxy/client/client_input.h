@@ -1,11 +1,11 @@
-/* client_input.h: what clients send: PROXY headers, heads, bodies.
+/* client_input.h: reading PROXY headers, heads and bodies from clients.
  *
- * The reading half of client.c, and private to the two. */
+ * Private to client.c and client_input.c. */
 #pragma once
 
 #include "proxy/client/client.h"
 
-/* Register or drop a client's reading event; does nothing if it is so. */
+/* Register or remove a client's reading event, unless that is done already. */
 void client_want_read(struct client *c, bool want);
 
 /* Start a client's timer anew. */
@@ -14,13 +14,14 @@ void client_arm(struct client *c, int64_t timeout_ns);
 /* The socket is readable.  c may be closed on return. */
 void client_read(struct client *c);
 
-/* Look at what has been read.  c may be closed on return.  From a callback of
- * something that serves a request it is put off (c->input), so it is never
- * reached from inside itself. */
+/* Parse the bytes that have been read.  c may be closed on return.  Callbacks
+ * of c->ops put this off (c->input) instead of calling it, so it never calls
+ * itself. */
 void client_process(struct client *c);
 
-/* Nothing of this connection can be understood any more: respond, close. */
+/* No further byte of this connection can be parsed: respond, then close. */
 void client_refuse(struct client *c, const struct http_refusal *refusal);
 
-/* The request is whole, or the connection over: not half-open any more. */
+/* The request is whole, or the connection over: do not count c as half-open any
+ * more. */
 void client_is_whole(struct client *c);

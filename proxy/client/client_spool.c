@@ -1,15 +1,15 @@
-/* client_spool.c: memory first, then a file, then memory again. */
+/* client_spool.c: output waits in out, then in spool, then in behind. */
 #include "proxy/client/client_spool.h"
 
 #include "proxy/client/clients.h"
 #include "proxy/net/socket.h"
 
-#define MARK_MIN (2 * BLOCK_BYTES) /* of each, when memory is short */
+#define MARK_MIN (2 * BLOCK_BYTES) /* per client, when memory is short */
 
 /* One response may have this part of proxy.spool_max. */
 #define SPOOL_SHARES 64
 
-/* How much of it may lie in memory. */
+/* How many bytes of a response may wait in memory. */
 static size_t
 mark(const struct clients *all)
 {
@@ -20,7 +20,8 @@ mark(const struct clients *all)
 	return STREAM_BUFFER_BYTES;
 }
 
-/* Write what has come to the file.  False: it may not, or cannot, be. */
+/* Move behind to the file.  False: the file is at its limit, or the write
+ * failed. */
 static bool
 write_behind(struct client *c)
 {

@@ -1,9 +1,8 @@
 /* listeners.c: listening sockets opened, changed and closed.
  *
- * A reload opens what is new before it closes what is gone, so that a bind
- * that fails leaves everything as it was.  Before a socket of ours is closed
- * the connections that wait in its queue are accepted: closing it would reset
- * them. */
+ * A reload opens new listeners before it closes old ones, so that a failed bind
+ * changes nothing.  Before Tailor closes a socket of its own, it accepts the
+ * connections in the backlog, because a close resets them. */
 #include "proxy/client/listeners.h"
 
 #include <arpa/inet.h>
@@ -11,8 +10,8 @@
 #include "base/log.h"
 #include "proxy/client/client.h"
 
-/* A socket file left by a process that is gone may be replaced; one that
- * a process listens on may not. */
+/* Remove a socket file on which no process listens any more.  0, also if there
+ * is no file, or -errno: -EADDRINUSE if a process listens on it. */
 static int
 unix_clear(const struct config_address *a)
 {
@@ -24,7 +23,7 @@ unix_clear(const struct config_address *a)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 		return -EEXIST;
-	/* Not waiting for a process that hangs, and whose queue is full. */
+	/* Non-blocking: a process that hangs may have a full backlog. */
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return -errno;
@@ -103,7 +102,7 @@ bind_advice(int err)
 void
 listener_complain(const char *what, const char *address, int err)
 {
-	/* Clients must be listened for, operators need not. */
+	/* The admin listener can be switched off. */
 	const char *else_what =
 	    strcmp(what, "admin") == 0 ? ", or --admin '' for none" : "";
 
@@ -112,7 +111,7 @@ listener_complain(const char *what, const char *address, int err)
 	    address, strerror(-err), bind_advice(err), else_what);
 }
 
-/* The address as bound, with the port that the kernel chose for port 0. */
+/* Port 0 becomes the port that the kernel chose. */
 void
 listener_name(int fd, char *out, size_t size)
 {
@@ -184,7 +183,7 @@ listener_open(
 	return 0;
 }
 
-/* One that clients of the service connect to. */
+/* Open a listener for clients of the service; the profiler watches its port. */
 static int
 service_listen(struct clients *all, const struct config_address *a)
 {
@@ -211,15 +210,15 @@ listener_outlives(const struct listener *l)
 	return l->inherited || l->kept;
 }
 
-/* outlives: the service manager has it, too, and it goes on there. */
+/* outlives: the service manager has the socket, too, and keeps it open. */
 static void
 listener_close(struct listener *l, bool outlives)
 {
 	if (l->fd < 0)
 		return;
 	event_del(&l->event);
-	/* A child that has not begun its program yet has it open too: without
-	 * this, clients would wait in its queue. */
+	/* A forked child that has not exec'ed yet has the socket open, too:
+	 * without shutdown() clients wait in its backlog. */
 	if (!outlives)
 		shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
@@ -229,7 +228,7 @@ listener_close(struct listener *l, bool outlives)
 			   ->sun_path);
 }
 
-/* If the kernel cannot watch it now, all are tried again in a moment. */
+/* Watch a listener; if the kernel cannot, the next tick tries all again. */
 static void
 listener_watch(struct listener *l)
 {

@@ -1,5 +1,5 @@
 /* listeners.h: the sockets that clients connect to: opened, changed by a
- * reload, closed.  What comes in through them is accept.c's.
+ * reload, closed.  accept.c accepts connections on them.
  *
  * Proxy thread only. */
 #pragma once
@@ -8,8 +8,8 @@
 
 #define LISTEN_BACKLOG 4096
 
-/* Take the inherited socket of this address, or bind and listen; nothing is
- * accepted yet.  0 or -errno, which listener_complain explains. */
+/* Take the inherited socket of this address, or bind and listen; accepts no
+ * connection yet.  0 or -errno, which listener_complain logs with advice. */
 int listener_open(
     struct clients *all, const struct config_address *a, struct listener **out);
 void listener_complain(const char *what, const char *address, int err);
@@ -17,30 +17,32 @@ void listener_complain(const char *what, const char *address, int err);
 /* Write the address that a socket is bound to. */
 void listener_name(int fd, char *out, size_t size);
 
-/* Accept what waits in the queue, a batch at most (accept.c). */
+/* Accept connections from the backlog, one batch at most (accept.c). */
 void listener_accept(evutil_socket_t fd, short what, void *listener);
 
-/* Accept all that wait: it is about to be closed. */
+/* Accept all connections in the backlog, before the listener is closed. */
 void listener_empty(struct listener *l);
 
-/* Listen where next says, and only there.  0, or -errno after saying what to
- * do, with nothing changed and *failed the address (borrowed from next). */
+/* Listen on the addresses of next, and only there.  0, or -errno after logging
+ * advice: no listener is changed then, and *failed is the address (borrowed
+ * from next). */
 int listeners_change(
     struct clients *all, const struct config *next, const char **failed);
 
 /* Stop and resume accepting. */
 void listeners_pause(struct clients *all, bool pause);
 
-/* True if a socket outlives the process: clients that connect to it wait for
- * the next one. */
+/* True if a socket outlives the process: its clients wait until the next
+ * process accepts them. */
 bool listener_outlives(const struct listener *l);
 
-/* Close the listening sockets.  end: those that outlive the process, too, whose
- * queues are left alone; the connections that wait in others are accepted. */
+/* Close the listening sockets, after accepting the connections in their
+ * backlogs.  end: close also those that outlive the process, and leave their
+ * backlogs to the next one. */
 void listeners_close(struct clients *all, bool end);
 
-/* Begin without clients and listeners.  The borrowed members are set.  0 or
- * -errno; clients_fini also after that: it closes all and frees all. */
+/* Begin without clients and listeners; the caller has set the borrowed members.
+ * 0 or -errno; clients_fini, to call in both cases, closes and frees all. */
 int clients_init(struct clients *all);
 void clients_fini(struct clients *all);
 
@@ -52,21 +54,22 @@ void clients_tick(struct clients *all, struct instant now);
 
 /* --- sockets that systemd opened for us -------------------------------- */
 
-/* Take the sockets over and remove the variables, so that no child takes
- * them for its own.  Once, at the start. */
+/* Take the sockets over, and remove the environment variables that name them so
+ * that no child uses them.  Once, at the start. */
 void activation_init(void);
 
-/* Fill in listen if there is none, and admin if a socket has that name.  0 or
- * -EINVAL, -ENOMEM with errors added. */
+/* Set c's listen addresses from the sockets if it has none, and admin from the
+ * socket of that name.  0, or -EINVAL or -ENOMEM with errors added. */
 int activation_configure(struct config *c, struct config_errors *errors);
 
-/* The name of sockets that the manager kept for us (sd_notify(3), FDSTORE). */
+/* The name of sockets that the service manager kept for Tailor (sd_notify(3),
+ * FDSTORE). */
 #define LISTENER_KEPT "tailor-listen"
 
-/* The socket bound to this address, listening and non-blocking; the caller
- * owns it.  *kept: it is one that was kept for us.  -ENOENT: none. */
+/* Returns the socket bound to this address, listening and non-blocking, which
+ * the caller owns then; -ENOENT: none.  *kept: its name is LISTENER_KEPT. */
 int activation_take(const struct config_address *a, bool *kept);
 
-/* Close what nothing was configured for, and say so; what was kept for us no
- * client can reach any more. */
+/* Close, and log, the sockets whose address is not configured.  Clients cannot
+ * reach those of name LISTENER_KEPT afterwards. */
 void activation_fini(void);

@@ -1,8 +1,7 @@
-/* origin.c: the client that a request is for.
+/* origin.c: the client for which a peer sent a request.
  *
- * A peer in proxy.trust is a proxy: it says in X-Forwarded-For for whom it
- * asks.  Its word counts for rights and logs; that of any other peer does not.
- */
+ * A peer in proxy.trust is a proxy, and names its client in X-Forwarded-For.
+ * Rights and logs use that name; the field of any other peer is ignored. */
 #include "proxy/client/peer.h"
 
 #include <arpa/inet.h>
@@ -12,7 +11,7 @@
 
 #define ENTRY_MAX (INET6_ADDRSTRLEN + 8) /* with brackets and a port */
 
-/* Take the last member that is not empty off a list. */
+/* Remove the last member of a list that is not empty; false: there is none. */
 static bool
 list_last(struct slice *rest, struct slice *item)
 {
@@ -30,7 +29,7 @@ list_last(struct slice *rest, struct slice *item)
 	return false;
 }
 
-/* Cut ":8080" off the end of an address; false if something else is there. */
+/* Cut ":8080", if it is there, off an address; false if there is other text. */
 static bool
 port_cut(char *colon)
 {
@@ -41,8 +40,8 @@ port_cut(char *colon)
 	return true;
 }
 
-/* "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]" or with a port.
- * The family stays AF_UNSPEC if it is none of these. */
+/* Read "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]" or
+ * "[2001:db8::1]:80"; for any other text the family is AF_UNSPEC. */
 static void
 address_read(struct slice entry, struct sockaddr_storage *out)
 {

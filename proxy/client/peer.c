@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* The address in network order, and which family it is of; IPv4 that came in
- * over IPv6 is IPv4.  NULL: it has none. */
+/* The bytes of an IP address in network order, and its family; an IPv4-mapped
+ * IPv6 address is IPv4.  NULL for other families. */
 static const uint8_t *
 address_bytes(const struct sockaddr_storage *address, int *family)
 {
@@ -48,7 +48,7 @@ network_holds(const struct config_network *networks, unsigned n, int family,
 	return false;
 }
 
-/* A front or a load generator here may have as many connections as it wants. */
+/* Peers on this machine (a proxy, a load generator) have no address limit. */
 static const struct config_network this_machine[] = {
     {.family = AF_INET, .address = {127}, .bits = 8},
     {.family = AF_INET6, .address = {[15] = 1}, .bits = 128},

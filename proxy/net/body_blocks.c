@@ -1,8 +1,8 @@
 /* body_blocks.c: decoding bodies block by block.
  *
- * Sits between the sockets and the pure decoder of http.h: payload is
- * squeezed together inside the block it arrived in, and the block itself is
- * handed on, so that a body is not copied. */
+ * This calls the pure decoder of http.h for each block.  The payload is moved
+ * together inside its block, and the block is passed on, so that a body is not
+ * copied to another block. */
 #include "proxy/net/buffer.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ body_pull(struct http_body *decoder, struct block **in, struct chain *out,
 	if (event == HTTP_BODY_DATA)
 		event = HTTP_BODY_MORE;
 	if (at < b->end) {
-		/* Something follows the body: it keeps the block. */
+		/* Bytes follow the body and stay in the block: copy payload. */
 		if (last > first &&
 		    chain_add(out, pool, b->data + first, last - first) < 0) {
 			refusal->status = 503;

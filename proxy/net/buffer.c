@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MERGE_MAX 2048 /* bytes worth copying to spare a block */
+#define MERGE_MAX 2048 /* most bytes to copy in order to save a block */
 
 void
 block_pool_init(struct block_pool *pool, size_t blocks_max)
@@ -137,7 +137,7 @@ chain_add(struct chain *c, struct block_pool *pool, const char *text, size_t n)
 	size_t fits = b == NULL ? 0 : block_room(b);
 	size_t part;
 
-	/* All blocks first, so that a failure leaves the chain as it was. */
+	/* Fill the new blocks first: a failure must not change the chain. */
 	if (fits > n)
 		fits = n;
 	for (size_t rest = n - fits; rest > 0; rest -= part) {
@@ -248,7 +248,7 @@ cursor_advance(const struct chain *c, struct chain_cursor *at, size_t n)
 	while (at->block != NULL) {
 		size_t have = block_bytes(at->block) - at->offset;
 
-		/* Stay on the last block: more may be appended behind it. */
+		/* Stay on the last block: more may be appended to it. */
 		if (n < have || at->block->next == NULL) {
 			assert(n <= have);
 			at->offset += (uint32_t)n;

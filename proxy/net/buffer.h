@@ -16,13 +16,13 @@
 
 #define BLOCK_HEADROOM 32 /* for a chunk-size line */
 #define BLOCK_TAILROOM 8  /* for "\r\n0\r\n\r\n" */
-/* A little over 16 KiB, so that a head of that size fits with what Tailor adds
- * to it, and one that is larger is seen to be. */
+/* A block holds 16 KiB and a little more, so that a head of 16 KiB fits with
+ * the fields that Tailor adds, and a larger one is recognized as such. */
 #define BLOCK_BYTES ((size_t)16384)
 #define BLOCK_SPARE 1024
 /* Bytes that may wait in memory for one slow peer: more than most responses. */
 #define STREAM_BUFFER_BYTES (16 * BLOCK_BYTES)
-/* When all blocks take more, a slow client's response has two of them. */
+/* If all blocks take more than this, a slow client's response may keep two. */
 #define BUFFERS_BYTES_MAX ((size_t)256 << 20)
 #define BLOCK_DATA (BLOCK_BYTES + BLOCK_SPARE + BLOCK_HEADROOM)
 #define CHAIN_IOV 16
@@ -36,7 +36,7 @@ struct block {
 struct block_pool {
 	struct block *free; /* owned */
 	size_t blocks;	    /* made so far */
-	size_t available;   /* of those, in the free list */
+	size_t available;   /* blocks in the free list */
 	size_t blocks_max;
 	uint64_t refused; /* requests for a block that failed */
 };
@@ -44,7 +44,7 @@ struct block_pool {
 struct chain {
 	struct block *head, *tail; /* owned */
 	size_t bytes;
-	size_t blocks; /* of them, full or not */
+	size_t blocks; /* in the list, full or not */
 };
 
 /* A place in a chain, for sending it without consuming it. */
@@ -61,7 +61,7 @@ void block_pool_fini(struct block_pool *pool);
 struct block *block_take(struct block_pool *pool);
 void block_give(struct block_pool *pool, struct block *b);
 
-/* Bytes held, and bytes that may still be added (tail room excluded). */
+/* The bytes in a block, and the room for more (tail room excluded). */
 static inline size_t
 block_bytes(const struct block *b)
 {
@@ -73,32 +73,32 @@ block_room(const struct block *b)
 	return b->end < BLOCK_DATA ? BLOCK_DATA - b->end : 0;
 }
 
-/* Move what is held to the block's start, so that more fits behind it. */
+/* Move the bytes in a block to its start, so that more fit behind them. */
 void block_compact(struct block *b);
 
-/* Bytes that a chain keeps from others: a block that is not full costs as much
- * as a full one, and a peer that sends 3 KB at a time fills none. */
+/* The memory that a chain takes: a block that is not full costs as much as a
+ * full one, and a peer that sends 3 KB at a time fills none. */
 static inline size_t
 chain_held(const struct chain *c)
 {
 	return c->blocks * BLOCK_BYTES;
 }
 
-/* Drop everything. */
+/* Give all blocks of a chain back. */
 void chain_clear(struct chain *c, struct block_pool *pool);
 
-/* Take a block over at the end.  Empty blocks are allowed and skipped. */
+/* Append a block, which the chain owns then.  An empty block is allowed. */
 void chain_append(struct chain *c, struct block *b);
 
 /* Move all blocks of from to the end of to. */
 void chain_move(struct chain *to, struct chain *from);
 
-/* The same, but a few bytes are copied into to's last block rather than
- * keeping a block of their own: a peer that trickles must not cost a block a
- * byte. */
+/* As chain_move, but a few bytes are copied into to's last block instead of
+ * keeping a block of their own: a peer that sends single bytes must not take a
+ * block for each. */
 void chain_merge(struct chain *to, struct chain *from, struct block_pool *pool);
 
-/* Copy n bytes to the end.  0 or -ENOMEM (then nothing was added). */
+/* Append a copy of n bytes.  0 or -ENOMEM (then nothing was added). */
 int
 chain_add(struct chain *c, struct block_pool *pool, const char *text, size_t n);
 
@@ -107,19 +107,20 @@ chain_add(struct chain *c, struct block_pool *pool, const char *text, size_t n);
 void chain_frame(struct chain *c);
 int chain_frame_end(struct chain *c, struct block_pool *pool);
 
-/* Fill iov with the chain's beginning; returns how many were used. */
+/* Fill iov with the chain's first bytes; returns how many entries it used. */
 int chain_iov(const struct chain *c, struct iovec *iov, int max);
 
 /* Drop n bytes from the beginning. */
 void chain_consume(struct chain *c, struct block_pool *pool, size_t n);
 
-/* The same for a chain that is kept: what lies behind the cursor. */
+/* As chain_iov and chain_consume, for a chain that stays whole: fill iov with
+ * the bytes after the cursor, and move the cursor on by n bytes. */
 int cursor_iov(const struct chain *c, const struct chain_cursor *at,
     struct iovec *iov, int max);
 void cursor_advance(const struct chain *c, struct chain_cursor *at, size_t n);
 
-/* Decode all of *in.  Payload goes to the end of out.  *in becomes NULL when
- * its block was handed on or used up; bytes behind the body's end stay in it.
+/* Decode all of *in, and append the payload to out.  *in becomes NULL when its
+ * block was moved to out or used up; bytes after the body's end stay in it.
  * Returns HTTP_BODY_MORE, HTTP_BODY_DONE or HTTP_BODY_BAD (also when there is
  * no memory: refusal's reason is "no_memory"). */
 enum http_body_event body_pull(struct http_body *decoder, struct block **in,

@@ -1,7 +1,7 @@
 /* loop.c: the loop's parts, and its stages of work.
  *
- * Hazards have the higher of two priorities, so a swap is in force for the very
- * next request of a turn. */
+ * The event of hazards has the higher of two priorities, so a swap is in force
+ * for the other events of the same turn. */
 #include "proxy/net/loop.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ loop_drop(struct loop *l, struct work *w)
 	l->writes -= w->stage >= LOOP_SERVERS;
 }
 
-/* The next piece of work of a stage up to that one, or NULL. */
+/* The next piece of work of the stages up to last, or NULL. */
 static struct work *
 next_work(struct loop *l, enum loop_stage last)
 {

@@ -6,10 +6,10 @@
 
 #include "proxy/net/socket.h"
 
-#define REST_MAX 65536 /* L2: finish writing if no more is left */
+#define REST_MAX 65536 /* L2: most bytes to copy and finish writing */
 
-/* Set iov, CHAIN_IOV places, to the bytes in memory that come next.  Returns
- * how many places are used. */
+/* Set iov (CHAIN_IOV entries) to the next bytes in memory.  Returns the number
+ * of entries used. */
 static int
 memory_iov(const struct message *o, struct iovec *iov)
 {
@@ -39,7 +39,7 @@ file_left(const struct message *o)
 	return o->file != NULL ? o->file->bytes - o->file_sent : 0;
 }
 
-/* n bytes of what memory_iov gave were written. */
+/* Move on by n bytes of those from memory_iov, which were written. */
 static void
 memory_advance(struct message *o, struct block_pool *pool, size_t n)
 {
@@ -103,7 +103,7 @@ message_keep_rest(struct message *o)
 		return false;
 	for (int i = 0; i < n; i++)
 		total += iov[i].iov_len;
-	/* A body of more pieces than fit one writev is long enough. */
+	/* With all entries used there may be more pieces. */
 	if (total > REST_MAX || n == CHAIN_IOV)
 		return false;
 	copy = malloc(total > 0 ? total : 1);

@@ -1,14 +1,14 @@
-/* message.h: a request on its way to a server: what of it has been written.
+/* message.h: a request on its way to a server, and how much of it was written.
  *
- * The head is in two pieces: the request's, the same for all its attempts,
- * and the attempt's own lines.  The body is whole, lies in memory or in a
- * file, and is not changed, because another attempt may need it.  Only the
- * bytes of a tunnel come as they are sent, and are consumed as they go. */
+ * The head is in two pieces: one that all attempts of the request share, and
+ * the attempt's own lines.  The body is complete, lies in memory or in a file,
+ * and is not changed, because another attempt may need it.  A tunnel's bytes
+ * are different: they are sent, and consumed, as they come. */
 #pragma once
 
 #include "proxy/net/spool.h"
 
-/* The head's two, and a body that waited together with the first. */
+/* Two pieces of the head, and a small body (request.small). */
 #define OUTGOING_HEADS 3
 
 struct message {
@@ -16,12 +16,12 @@ struct message {
 	struct iovec head[OUTGOING_HEADS]; /* borrowed */
 	const struct chain *body;	   /* borrowed; NULL: none in memory */
 	const struct spool *file;	   /* borrowed; NULL: none in a file */
-	bool upgrade;			   /* 101 would be an answer */
-	bool trailers;			   /* keep those of the answer */
-	bool urgent;			   /* not at the turn's end: now */
+	bool upgrade;			   /* a 101 response is allowed */
+	bool trailers;			   /* keep the response's trailers */
+	bool urgent;			   /* write now, not at turn's end */
 	/* a tunnel */
 	struct chain *stream; /* borrowed; NULL: none */
-	bool ended;	      /* nothing will be appended to it */
+	bool ended;	      /* nothing will be appended to stream */
 	/* progress */
 	size_t head_sent;
 	struct chain_cursor cursor; /* into the body */
@@ -30,13 +30,13 @@ struct message {
 	void *copy; /* owned; see message_keep_rest */
 };
 
-/* Write what comes next to a socket, as far as it takes it.  The number of
- * bytes, 0 if there is nothing to write now, or -1: as send(2), or EIO if the
- * file cannot be read. */
+/* Write the next bytes to a socket, as many as it takes.  Returns their number,
+ * 0 if there is nothing to write now, or -1 with errno as send(2), or EIO if
+ * the file cannot be read. */
 ssize_t message_write(struct message *o, int fd, struct block_pool *pool);
 
-/* True if the next bytes of a message are in a file: others should have their
- * turn. */
+/* True if the next bytes of a message are in a file.  The caller should let
+ * other connections have their turn before it writes them. */
 static inline bool
 message_in_file(const struct message *o)
 {
@@ -55,10 +55,10 @@ message_has_body(const struct message *o)
 /* True if nothing more of a message will have to be written. */
 bool message_done(const struct message *o);
 
-/* Copy what is left, so that its owner may go, and refer to nothing of the
- * owner's any more.  False if that is too much (64 KiB), unknown, or there is
- * no memory: o is unchanged then. */
+/* Copy the bytes that are not written yet, so that the buffers they are in may
+ * be freed.  False, and o does not change, if these are more than 64 KiB or in
+ * a file, more may follow (a tunnel), or there is no memory. */
 bool message_keep_rest(struct message *o);
 
-/* Forget a message; frees the copy. */
+/* Free the copy, if there is one, and clear the message. */
 void message_fini(struct message *o);

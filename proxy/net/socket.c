@@ -1,14 +1,14 @@
-/* socket.c: questions to the kernel about a socket. */
+/* socket.c: sending on a socket, and queries of its state. */
 #include "proxy/net/socket.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 
-#define GATHER_MAX 4096 /* bytes that are copied rather than listed */
+#define GATHER_MAX 4096 /* most bytes to copy together */
 
-/* All pieces after one another in out; how many bytes, or 0 if they do not
- * fit. */
+/* Copy all pieces to out, one after another.  Returns the number of bytes, or 0
+ * if they do not fit. */
 static size_t
 gather(char out[static GATHER_MAX], const struct iovec *iov, int count)
 {

@@ -1,5 +1,4 @@
-/* socket.h: what proxy code asks of a socket, reading and connecting left
- * out. */
+/* socket.h: socket operations of the proxy, except reading and connecting. */
 #pragma once
 
 #include <linux/sockios.h>
@@ -10,15 +9,15 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* Write what lies in count places (1 to IOV_MAX): sendmsg in its result and
- * errors, but without a signal from a lost connection.
+/* Write count pieces (1 to IOV_MAX), with sendmsg's result and errors, but
+ * without a signal from a lost connection.
  *   flags  MSG_MORE or 0
- * Short pieces are copied into one first: the kernel takes longer to accept a
- * list of them (0.2 us) than their copying does. */
+ * Short pieces are copied into one first: a list costs 0.2 us more in the
+ * kernel, the copy less than that. */
 ssize_t socket_send(int fd, struct iovec *iov, int count, int flags);
 
-/* The kernel's name for a socket, by which its events are known (SO_COOKIE),
- * never used twice; 0 if it has none.  One system call: ask once. */
+/* The kernel's id of a socket (SO_COOKIE), which events of the kernel carry;
+ * never used twice; 0 if it has none.  Costs a system call: keep the result. */
 static inline uint64_t
 socket_cookie(int fd)
 {
@@ -30,19 +29,20 @@ socket_cookie(int fd)
 	return cookie;
 }
 
-/* The state of a connect() that was to take a while: 0, EINPROGRESS, or the
- * errno with which it failed.  On one machine it is done when connect()
- * returns, unless the peer's backlog is full. */
+/* The state of a connect() that returned EINPROGRESS: 0 if connected,
+ * EINPROGRESS, or the errno with which it failed.  On one machine it is done
+ * when connect() returns, unless the peer's backlog is full. */
 int socket_connected(int fd);
 
 /* True if a TCP socket is connected to itself: connect() to a port of this
  * machine on which no process listens may choose it as its own. */
 bool socket_is_own_peer(int fd);
 
-/* True if the peer of a socket is known to neither read nor write any more. */
+/* True if a socket's connection is known to be closed in both directions. */
 bool socket_is_gone(int fd);
 
-/* Let close() send a reset: the peer must not take the end for a good one. */
+/* Make close() send a reset, so that the peer does not take the end of the
+ * connection for the proper end of its data. */
 static inline void
 socket_reset_on_close(int fd)
 {
@@ -60,9 +60,9 @@ socket_unread_bytes(int fd)
 	return ioctl(fd, FIONREAD, &n) < 0 || n < 0 ? 0 : (uint64_t)n;
 }
 
-/* How much of what was sent lies in the kernel still, not acknowledged (of a
- * Unix socket: not read, and in another unit).  It only says whether the peer
- * takes anything: a full socket is writable again long after that. */
+/* How many bytes that were sent are not acknowledged yet (for a Unix socket:
+ * not read, and in another unit).  Use a change of it only as a sign that the
+ * peer takes bytes: a full socket becomes writable again much later. */
 static inline uint64_t
 socket_queued_bytes(int fd)
 {

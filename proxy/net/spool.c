@@ -1,4 +1,4 @@
-/* spool.c: files without names, written at the end and sent from anywhere. */
+/* spool.c: files without names, written at the end and sent from any offset. */
 #include "proxy/net/spool.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define SEND_MAX ((size_t)262144) /* in one turn */
 
-/* A file with a name for a moment, where the file system knows none without. */
+/* Open a file and remove its name, on a file system without O_TMPFILE. */
 static int
 open_named(const char *directory)
 {
@@ -30,7 +30,7 @@ open_named(const char *directory)
 	return fd;
 }
 
-/* The directory may have been removed by one who tidied up. */
+/* Open a file without a name; makes the directory again if it was removed. */
 static int
 open_file(const char *directory)
 {
@@ -148,7 +148,7 @@ spool_send(const struct spool *s, uint64_t at, int fd)
 
 	if (n != 0)
 		return n;
-	errno = EIO; /* the file is shorter than what was written */
+	errno = EIO; /* the file is shorter than s->bytes */
 	return -1;
 }
 

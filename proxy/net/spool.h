@@ -1,28 +1,28 @@
 /* spool.h: bytes that wait for a slow peer in a file.
  *
- * A request's body that is too large to wait in memory until it is whole, and
- * what a server has sent and a slow client has not taken: without them a slow
- * client would hold a server's connection for as long as it likes.  A spool
- * is a file without a name: it is gone with its descriptor.  It is written at
- * its end and sent from any place, so a body can be sent again.
+ * A spool holds a request's body that is too large to wait in memory until it
+ * is whole, or the part of a response that a slow client has not taken: without
+ * it a slow client occupies a server's connection for as long as it likes.  A
+ * spool is a file without a name: it is gone with its descriptor.  New bytes go
+ * to its end and are sent from any place, so a body can be sent again.
  *
- * It is never made shorter: what sendfile has sent is the file's own pages
- * until the peer has read it, and cutting a file writes zeros into them.
+ * A spool is never truncated: sendfile queues the file's own pages until the
+ * peer has read them, and truncation writes zeros into those pages.
  *
  * Cost: a write of 64 KiB is a copy into the page cache (20 us); the proxy
- * thread waits when the kernel makes writers wait for the disk, and when it
- * reads back what was evicted; closing a file takes 90 to 260 ms a GiB.  Proxy
- * thread only. */
+ * thread blocks when the kernel makes writers wait for the disk, and when pages
+ * that were evicted are read back; closing a file takes 90 to 260 ms per GiB.
+ * Proxy thread only. */
 #pragma once
 
 #include <sys/types.h>
 
 #include "proxy/net/buffer.h"
 
-#define SPOOL_PIECE ((size_t)65536) /* worth a write */
+#define SPOOL_PIECE ((size_t)65536) /* fewer bytes are not worth a write */
 
-/* Responses get half of all the room, in bytes and in files, so that slow
- * readers leave some for uploads, which have no other place. */
+/* Responses get half of all bytes and files at most, so that slow readers leave
+ * room for uploads, which cannot wait elsewhere. */
 enum spool_use {
 	SPOOL_REQUEST,
 	SPOOL_RESPONSE,
@@ -31,7 +31,7 @@ enum spool_use {
 
 enum spool_result {
 	SPOOL_OK,
-	SPOOL_LIMIT,  /* as much as there may be is in files */
+	SPOOL_LIMIT,  /* bytes_max or files_max is reached */
 	SPOOL_FAILED, /* the file system refuses; errno says why */
 };
 
@@ -41,7 +41,7 @@ struct spools {
 	const char *directory; /* borrowed; "" = none may be made */
 	uint64_t bytes_max;
 	unsigned files_max;
-	/* now, in all and of each use */
+	/* now, in total and per use */
 	struct spool_room {
 		unsigned files;
 		uint64_t bytes;
@@ -53,7 +53,7 @@ struct spools {
 	} use[SPOOL_USES];
 };
 
-/* One of them.  All zero: none. */
+/* One spool.  All zero: it has no file. */
 struct spool {
 	bool open;
 	enum spool_use use;
@@ -61,19 +61,19 @@ struct spool {
 	uint64_t bytes;
 };
 
-/* Write all of data to the spool's end, opening its file if there is none, and
- * give its blocks back.  SPOOL_LIMIT and SPOOL_FAILED are counted; what has not
- * been written is still in data then. */
+/* Append all of data to the spool, opening its file if there is none, and give
+ * the blocks back.  SPOOL_LIMIT and SPOOL_FAILED are counted; the bytes not
+ * written stay in data then. */
 enum spool_result spool_add(struct spools *all, struct spool *s,
     struct chain *data, struct block_pool *pool, enum spool_use use);
 
-/* Write to a socket what lies at that place, a part of it at a time so that
+/* Send the spool's bytes from offset at on to a socket: a part per call, so
  * others get their turn.  As send(2); EIO if the file cannot be read. */
 ssize_t spool_send(const struct spool *s, uint64_t at, int fd);
 
-/* Close its file, if there is one. */
+/* Close the spool's file, if there is one. */
 void spool_close(struct spools *all, struct spool *s);
 
-/* Try to make a file in a directory; makes that, and those above it, if need be
- * (rundir_make).  0 or -errno. */
+/* Check that a file can be made in a directory, which is made if it is missing,
+ * with those above it (rundir_make).  0 or -errno. */
 int spool_try(const char *directory);

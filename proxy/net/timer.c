@@ -19,7 +19,7 @@ on_time(evutil_socket_t fd, short what, void *user)
 	ts->due = true;
 }
 
-/* Have the kernel wake us at due. */
+/* Set the kernel's timer to fire at due. */
 static void
 kernel_arm(struct timers *ts, struct instant due)
 {
@@ -28,7 +28,7 @@ kernel_arm(struct timers *ts, struct instant due)
 		.tv_nsec = (long)(due.ns % (uint64_t)NS_PER_S)}};
 	int err = timerfd_settime(ts->fd, TFD_TIMER_ABSTIME, &at, NULL);
 
-	assert(err == 0); /* only for what is no timerfd, or no time */
+	assert(err == 0); /* fails only for a bad descriptor or time */
 	(void)err;
 	ts->armed_until = due;
 }
@@ -47,7 +47,7 @@ timers_init(struct timers *ts, struct event_base *base)
 	ts->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (ts->fd < 0)
 		return -errno;
-	/* Edges: it need not be read, setting it anew does that. */
+	/* Edge-triggered: timerfd_settime clears it, so no read is needed. */
 	event_assign(&ts->event, base, ts->fd, EV_READ | EV_PERSIST | EV_ET,
 	    on_time, ts);
 	if (event_add(&ts->event, NULL) == 0)
@@ -76,7 +76,8 @@ timer_init(struct timer *t, void (*fire)(void *user, bool forced), void *user)
 	t->user = user;
 }
 
-/* The list of a duration; an empty one may become it. */
+/* The list of a duration: that with this duration already, else an empty one,
+ * else others. */
 static struct timer_list *
 list_of(struct timers *ts, int64_t after_ns)
 {
@@ -117,7 +118,7 @@ enter(struct timers *ts, struct timer *t, struct timer_list *list,
 void
 timer_clear(struct timers *ts, struct timer *t)
 {
-	(void)ts; /* the kernel may wake us for nothing */
+	(void)ts; /* the kernel's timer stays set, and may fire early */
 	if (t->list == NULL)
 		return;
 	TAILQ_REMOVE(t->list, t, link);

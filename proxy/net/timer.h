@@ -1,18 +1,18 @@
 /* timer.h: the proxy thread's timers.
  *
- * libevent's are either coarse (milliseconds, of a clock that moves each 4 ms)
- * or cost two timerfd_settime for each wait, which is a thirtieth of a request
- * with one connection.  These are precise, and the kernel's timer is set only
- * for one that comes earlier than it is set for: while a tick of 10 ms is set
- * that is nearly never.
+ * libevent's timers are either coarse (milliseconds, of a clock that moves
+ * every 4 ms) or cost two timerfd_settime for each wait, a thirtieth of the
+ * time of a request on one connection.  These timers are precise, and the
+ * kernel's timer is set again only for one that is due before its present
+ * setting, which a tick of 10 ms makes rare.
  *
- * Timers of the same duration come in the order they were set, so there is a
- * list for each duration, and setting one is appending to it.  They fire
- * between the events of a turn and what it has to write: an answer that has
- * come and a timer that waited for it no longer race.
+ * Timers of the same duration fire in the order they were set: each duration
+ * has a list, and a new timer is appended.  Timers fire after the events of a
+ * turn and before its writes, so a response that has arrived is seen before the
+ * timer that limits the wait for it.
  *
- * Cost: setting and clearing some 10 ns, no allocation; firing a look at each
- * list.  Proxy thread only. */
+ * Cost: some 10 ns to set or clear, no allocation; firing checks the head of
+ * each list.  Proxy thread only. */
 #pragma once
 
 #include <event2/event_struct.h>
@@ -36,44 +36,44 @@ struct timer {
 
 struct timers {
 	struct timer_list of[TIMER_LISTS]; /* ascending by due */
-	int64_t after_ns[TIMER_LISTS];	   /* whose timers those are */
+	int64_t after_ns[TIMER_LISTS];	   /* duration of each list of */
 	struct timer_list others;	   /* ascending; any duration */
 	struct timer_list forced;
-	struct instant recent; /* not long ago, and never after now */
+	struct instant recent; /* a time not long before now */
 	struct instant
-	    armed_until; /* when the kernel will wake us; none: never */
+	    armed_until; /* when the kernel's timer fires; none: never */
 	int fd;		 /* owned: a timerfd */
 	struct event event;
-	bool due;     /* it has */
-	bool running; /* the kernel's timer is set at the end */
+	bool due;     /* the kernel's timer has fired */
+	bool running; /* timers_fire runs, and sets that at its end */
 };
 
 /* Returns 0 or -errno (nothing to release). */
 int timers_init(struct timers *ts, struct event_base *base);
 void timers_fini(struct timers *ts);
 
-/* Set up a timer, before anything else is done with it; one of zeros is not
- * set. */
+/* Set up a timer, before its first use.  A timer of zeros is not set. */
 void
 timer_init(struct timer *t, void (*fire)(void *user, bool forced), void *user);
 
-/* Fire once, after_ns (at least 0) from now; what was set before is
- * forgotten.  now may be a little old. */
+/* Fire once, after_ns (at least 0) from now; replaces an earlier setting.  now
+ * may be a little old. */
 void timer_set(
     struct timers *ts, struct timer *t, struct instant now, int64_t after_ns);
 
-/* The same for a duration that hardly any other timer has. */
+/* As timer_set, for a duration that hardly any other timer has. */
 void timer_set_unsorted(
     struct timers *ts, struct timer *t, struct instant now, int64_t after_ns);
 
-/* The same from now.  Of a second or more up to a tick less. */
+/* As timer_set, from the present time.  A duration of a second or more may end
+ * up to a tick early. */
 void timer_arm(struct timers *ts, struct timer *t, int64_t after_ns);
 
-/* Fire as soon as this turn is over, with forced set, whatever is set
- * until then; only clearing undoes it. */
+/* Fire when this turn is over, with forced set.  Setting the timer again does
+ * not change that; only timer_clear does. */
 void timer_force(struct timers *ts, struct timer *t);
 
-/* Clear a timer, set, forced or neither: it does not fire. */
+/* Clear a timer, set, forced or neither, so that it does not fire. */
 void timer_clear(struct timers *ts, struct timer *t);
 
 /* True while a timer is set or forced. */
@@ -83,13 +83,13 @@ timer_is_set(const struct timer *t)
 	return t->list != NULL;
 }
 
-/* When the earliest one is due; none: none is set. */
+/* When the earliest timer is due; INSTANT_NONE: none is set. */
 struct instant timers_next(const struct timers *ts);
 
 /* Fire all timers that are due at now, earliest first within a list. */
 void timers_fire(struct timers *ts, struct instant now);
 
-/* At the end of each turn: fire if the kernel says that it is time. */
+/* At the end of each turn: fire the due timers if the kernel's timer fired. */
 static inline void
 timers_turn(struct timers *ts)
 {

@@ -1,7 +1,7 @@
-/* access_fill.c: what the access log says of a request.
+/* access_fill.c: fills records of requests for the access log.
  *
- * The one part of the log on the proxy thread that knows requests; the ring
- * and its thread are access_log.c's. */
+ * The part of the log that knows requests; access_log.c has the ring of records
+ * and the thread that writes them. */
 #include "proxy/request/access_fill.h"
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "proxy/access_log/record.h"
 #include "proxy/request/request.h"
 
-/* -1 unless both happened. */
+/* The time from one instant to the other, ns; -1 unless both are set. */
 static int64_t
 between(struct instant from, struct instant to)
 {
@@ -43,8 +43,8 @@ fill_field(struct access_record *a, struct slice line)
 		char *out = (char *)a + wanted[i].at;
 		struct slice value;
 
-		/* Of several the first; the first letter is nearly always
-		 * enough. */
+		/* Take the first of several fields.  Comparing the first letter
+		 * nearly always decides. */
 		if ((line.at[0] | 0x20) == wanted[i].name[0] && *out == '\0' &&
 		    slice_begins(line, wanted[i].name)) {
 			value = slice_trim(
@@ -55,8 +55,8 @@ fill_field(struct access_record *a, struct slice line)
 	}
 }
 
-/* Copy the whole target, and fields, from the head for the servers, if that was
- * made. */
+/* Copy the target, and fields, from the head for the servers; without such a
+ * head only the target, which may be cut. */
 static void
 fill_head(struct access_record *a, const struct request *r)
 {
@@ -88,7 +88,7 @@ fill_attempt(struct access_record *a, const struct request *r)
 		    hedge_trigger_name(r->race.attempt[1].trigger));
 	if (r->race.started == 0)
 		return;
-	/* None won: the first one shows where the time went. */
+	/* If none won, the first attempt shows where the time went. */
 	w = &r->attempt[r->race.winner >= 0 ? r->race.winner : 0];
 	a->queue_ns = between(r->received, w->begun);
 	a->connect_ns = between(w->begun, w->written);

@@ -1,18 +1,18 @@
-/* access_fill.h: what the access log says of a request.  Proxy thread only. */
+/* access_fill.h: records of requests for the access log.  Proxy thread only. */
 #pragma once
 
 #include "proxy/request/proxy.h"
 
-/* Log a request that is over; a head that was refused. */
+/* Log a request that is over, and a head that was refused. */
 void access_log_request(struct proxy *p, const struct request *r,
     const struct client *c, struct instant now);
 void
 access_log_refusal(const struct client *c, const struct http_refusal *refusal);
 
-/* A call that Tailor itself responded to, which is in no table. */
+/* A call that Tailor itself responded to; the request table has none of it. */
 struct access_local {
 	const char *client, *method, *target;
-	const char *flag; /* or the reason for the refusal */
+	const char *flag; /* a flag, or the reason for a refusal */
 	unsigned status;
 };
 void access_log_local(const struct client *c, const struct access_local *l);

@@ -1,6 +1,6 @@
-/* attempt.c: attempts started, sent, committed, given up.
+/* attempt.c: attempts started, sent, committed, dropped.
  *
- * What their servers say is in attempt_response.c.
+ * attempt_response.c handles their responses.
  *
  * Everything that may end the request (and so free the attempt) comes last
  * in each function; callers return at once afterwards. */
@@ -17,7 +17,7 @@
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/server.h"
 
-/* The fields that differ between attempts, and the end of the head. */
+/* Write the fields that differ between attempts, and the end of the head. */
 static void
 attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 {
@@ -36,8 +36,8 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 		writer_decimal(&w, r->body_bytes);
 		writer_text(&w, "\r\n");
 	}
-	/* A server that does not read such a body would go on with it as the
-	 * next request, whether or not this connection is used again. */
+	/* A server that does not read such a body may take it for the next
+	 * request on this connection. */
 	if (r->body_bytes > 0 && !http_method_has_body(r->method))
 		writer_text(&w, "Connection: close\r\n");
 	else if (r->trailers && !r->upgrade)
@@ -73,14 +73,14 @@ attempt_message(struct attempt *a)
 }
 
 /* Which idle connections an attempt may use.  A request that may be written
- * once only must not be lost with a connection that its server closes
- * meanwhile, as a server does that resumes after a pause. */
+ * only once must not be lost on a connection that the server closes at the same
+ * time, as servers do when they resume after a pause. */
 static enum connection_reuse
 attempt_reuse(const struct attempt *a, unsigned server)
 {
 	const struct request *r = a->request;
 
-	/* After a failure it is the last write. */
+	/* A retry is the last write that is allowed. */
 	if (a->index > 0)
 		return r->race.attempt[1].trigger == HEDGE_FAILURE
 			   ? REUSE_NONE
@@ -118,8 +118,8 @@ attempt_send(struct attempt *a, unsigned server, bool again)
 	return 0;
 }
 
-/* From the second attempt on, what the first one's server has said so far and
- * what both will say is compared. */
+/* Begin to compare the responses of both attempts, with the part of the first
+ * response that has arrived already. */
 static void
 attempt_compare(struct request *r)
 {
@@ -166,7 +166,8 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 	if (err == 0) {
 		if (i == 0)
 			request_watch(r, server);
-		/* New, and already stuck: it had nowhere better to begin. */
+		/* The request began on a server in a hazard, as the other one
+		 * is still warming up. */
 		if (i == 0 && hedging_hedge_at_start(&p->hedging, server, now))
 			request_hedge(
 			    r, hedging_hazard_trigger(&p->hedging, server));
@@ -259,7 +260,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	}
 	timer_clear(&p->loop.timers, &r->commit_timer);
 	a->outcome = "won";
-	/* A stream's server waits for something to report. */
+	/* The server of a stream waits rather than works. */
 	if (a->response.at_once && a->link != NULL)
 		race_release_slot(&p->hedging, &r->race, a->index);
 	if (r->compared != NULL)
@@ -278,7 +279,7 @@ attempt_commit(struct attempt *a, struct instant now)
 			attempt_drop(&r->attempt[i], "lost");
 			now = instant_now();
 		}
-	/* Who listens to a stream does not end its side and stay. */
+	/* A stream's client that has ended its side has left. */
 	if (a->response.stream && c->ended) {
 		client_close(c);
 		return;
@@ -286,7 +287,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	response_send(&a->response, r, a->response.complete && a->link == NULL,
 	    a->written);
 	if (a->link != NULL) {
-		/* More to come; a held response was not being read. */
+		/* More will come; reading a held response was paused. */
 		a->response.complete = false;
 		if (chain_held(&c->out) <= STREAM_BUFFER_BYTES)
 			connection_resume(a->link);
@@ -305,7 +306,8 @@ attempt_commit(struct attempt *a, struct instant now)
 		client_flush_later(c);
 		return;
 	}
-	/* Not whole: were it cut in this turn, the client would get nothing. */
+	/* Flush now, so that the client has these bytes even if the response is
+	 * cut in this turn. */
 	if (a->response.status == 101)
 		tunnel_begin(a);
 	c->more = a->link != NULL && exchange_reads_on(a->link);

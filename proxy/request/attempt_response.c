@@ -1,9 +1,9 @@
-/* attempt_response.c: what an attempt's server says, and what that decides.
+/* attempt_response.c: an attempt's response, and the next steps after it.
  *
  * The callbacks of an attempt's connection.  Each reports to the policy
- * (race_*) and does what it answers.  Everything that may end the request (and
- * so free the attempt) comes last in each function; callers return at once
- * afterwards. */
+ * (race_*) and does the step that the policy returns.  Everything that may end
+ * the request (and so free the attempt) comes last in each function; callers
+ * return at once afterwards. */
 
 #include <assert.h>
 #include <errno.h>
@@ -17,15 +17,14 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 
-/* A response is held back until it is complete, this large or COMMIT_DELAY_NS
- * old, because until then another can still win. */
+/* A response is held back until it is complete, this large, or COMMIT_DELAY_NS
+ * old, so that another attempt can still win. */
 #define COMMIT_BYTES ((size_t)64 * 1024)
 _Static_assert(COMMIT_BYTES <= STREAM_BUFFER_BYTES,
     "back-pressure would stop what it waits for");
 
-/* A response waits only as long as another attempt may still overtake it.  The
- * end of a short response of known length is not far, and until then its server
- * may fail and the client need not notice. */
+/* A short response of known length is held until it is complete: that is soon,
+ * and if its server fails before, the client need not notice. */
 int64_t
 attempt_hold_ns(const struct attempt *a)
 {
@@ -52,7 +51,7 @@ attempt_wait_ns(const struct attempt *a)
 		   : 0;
 }
 
-/* Connected later than it was asked for: its socket is known only now. */
+/* The connection was made after attempt_send: its socket is known only now. */
 static void
 on_attempt_connected(struct connection *u)
 {
@@ -129,8 +128,8 @@ on_attempt_head(struct connection *u, const struct http_head *head)
 	case RACE_GIVE_UP:
 		break;
 	}
-	/* Not before the whole read was looked at: what is complete by then
-	 * goes out in one piece. */
+	/* Commit only when all bytes of this read were passed on, so that a
+	 * response that is complete then goes out in one piece. */
 	wait_ns = attempt_wait_ns(a);
 	a->due = wait_ns == 0;
 	if (wait_ns > 0 && !u->body.done && !timer_is_set(&r->commit_timer))
@@ -184,8 +183,8 @@ on_attempt_data(struct connection *u, struct chain *data)
 		attempt_commit(a, instant_now());
 		return;
 	}
-	/* An unwanted response too large to keep whole: stop reading; it is
-	 * read on only if it must be sent after all. */
+	/* A held response that is too large to keep: stop reading, and resume
+	 * only if it must be sent after all. */
 	connection_pause(u);
 	a->response.complete = true;
 	step = attempt_over(
@@ -223,7 +222,7 @@ on_attempt_sent(struct connection *u)
 	m->last_hedge_ns[r->race.attempt[0].server] = late;
 }
 
-/* The client may send more through its tunnel. */
+/* Some of a tunnel's bytes were written: let the client send more. */
 static void
 on_attempt_wrote(struct connection *u)
 {
@@ -235,10 +234,10 @@ on_attempt_wrote(struct connection *u)
 		client_resume(r->client);
 }
 
-/* A kept connection had ended before our request arrived: once more on a new
- * one, if it may be written once more.  Not an attempt of its own.  If the
- * other server could answer it, that is asked, as after any failure: were this
- * one at fault, a second write to it would be the last one wasted. */
+/* A kept connection had ended before the request arrived: send the attempt
+ * again on a new connection, if the request may be written again.  True if that
+ * was done.  If the other server can take the request, return false: it gets a
+ * retry there, as this server may be at fault and no third write is allowed. */
 static bool
 attempt_resend(struct attempt *a, const struct exchange_result *result)
 {
@@ -276,8 +275,8 @@ attempt_failed(
 	a->outcome = won ? "cut" : exchange_end_name(result->end);
 	server_failed(result->server, result->end);
 	if (r->race.attempt[a->index].ended) {
-		/* A held one that was too large to be kept whole: the policy
-		 * knew then, and it has been sent after all. */
+		/* A held response, too large to keep, that is being sent after
+		 * all: the policy has its end already. */
 		assert(won);
 		request_fail(r, 502, result->why);
 		return;
@@ -311,7 +310,7 @@ on_attempt_end(const struct exchange_result *result)
 	struct request *r = a->request;
 	struct instant now = instant_now();
 	bool won = r->race.winner == a->index;
-	/* How long a tunnel was open says nothing about its server. */
+	/* The time that a tunnel was open is no latency of its server. */
 	int64_t latency = result->written && !r->tunnel
 			      ? instant_since(now, result->written_first)
 			      : -1;
@@ -342,7 +341,7 @@ on_attempt_end(const struct exchange_result *result)
 		request_step(r, step, server, "unacceptable");
 		return;
 	}
-	/* Of a held response the policy has known since before it was sent. */
+	/* The end of a held response was reported before it was sent. */
 	if (!a->response.held)
 		attempt_over(a, ATTEMPT_END_COMPLETE, result->written, latency,
 		    now, &server);

@@ -1,5 +1,5 @@
-/* eligibility.c: which requests may be sent twice (E1), and which clients asked
- * that theirs be not (E7). */
+/* eligibility.c: which requests may be sent twice (E1), and which clients
+ * forbid that (E7). */
 #include "proxy/request/request.h"
 
 #include <string.h>

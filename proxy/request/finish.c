@@ -1,5 +1,5 @@
-/* finish.c: what remains of a request: counters, a line in the access log, its
- * place in the history and, if it was slow, in the analysis. */
+/* finish.c: records a finished request in the counters, the access log, the
+ * history and, if it was slow, the analysis. */
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "proxy/request/slow.h"
 #include "proxy/request/table.h"
 
-/* The attempt as the table and the timeline show it. */
+/* Describe an attempt for the history. */
 static void
 attempt_describe(const struct attempt *a, struct tale_attempt *out)
 {
@@ -45,14 +45,14 @@ request_flags(const struct request *r, char *out, size_t size)
 {
 	out[0] = '\0';
 	if (r->note == NULL && r->refusal == HEDGE_REFUSED_NONE)
-		return; /* nearly all */
+		return; /* as in nearly all requests */
 	snprintf(out, size, "%s%s%s", r->note != NULL ? r->note : "",
 	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
 	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
 					     : "");
 }
 
-/* The request as the table and the timeline show it. */
+/* Describe a request for the history. */
 static void
 request_describe(
     const struct request *r, struct instant finished, struct tale_request *out)
@@ -97,8 +97,8 @@ request_count(struct request *r, struct instant now)
 	hedging_request_end(&p->hedging);
 }
 
-/* When acting would have chosen the response: a short one is held until it is
- * whole, for a pause between its head and its body is one, too. */
+/* When hedging.mode = act would have committed the response: a short one when
+ * it was whole, because its server may pause between head and body. */
 static struct instant
 would_commit(const struct attempt *a, struct instant finished)
 {
@@ -110,7 +110,7 @@ would_commit(const struct attempt *a, struct instant finished)
 	return hold_ns < 0 ? finished : instant_plus(a->first_byte, hold_ns);
 }
 
-/* In watch mode: what acting would have changed. */
+/* In watch mode, estimate the effect of hedging.mode = act on a request. */
 static void
 gain_count(struct request *r, struct instant now)
 {
@@ -141,7 +141,7 @@ gain_count(struct request *r, struct instant now)
 	    &g);
 }
 
-/* Copies of it may warm servers up. */
+/* Remember a request: copies of it may warm up servers. */
 static void
 remember(struct proxy *p, const struct request *r)
 {

@@ -1,7 +1,7 @@
-/* hazards.c: hazards counted and put into the policy.
+/* hazards.c: hazards, counted and passed to the policy.
  *
- * The policy gets each hazard and says what it wants: the active server
- * changed, requests in flight asked for a second attempt, a storm began. */
+ * The policy gets each hazard and returns actions: the active server has
+ * changed, decide again for requests in flight, a storm began. */
 #include "proxy/request/hazards.h"
 
 #include "base/log.h"
@@ -11,7 +11,8 @@
 
 #define PAUSE_NS (250 * NS_PER_MS)
 
-/* Why the policy left the other server, as that one is now. */
+/* Count the reason of a swap: the present hazard of the server that was active.
+ */
 static void
 swap_count(struct proxy *p)
 {
@@ -28,7 +29,7 @@ swap_count(struct proxy *p)
 		    &m->swap, instant_since(instant_now(), since));
 }
 
-/* Time with every server in a hazard: nothing helps then. */
+/* While every server is in a hazard, hedging cannot help. */
 void
 hazards_tick(struct proxy *p, struct instant now)
 {
@@ -91,7 +92,7 @@ hazard_count(struct proxy *p, const struct hazard *h, struct instant now)
 	}
 }
 
-/* The end of a process that has been replaced already says nothing. */
+/* True for the exit of a process that has been replaced already. */
 static bool
 hazard_outdated(const struct proxy *p, const struct hazard *h)
 {
@@ -115,9 +116,9 @@ hazards_wait(struct proxy *p)
 	    instant_before(now, until) ? instant_since(until, now) : 0);
 }
 
-/* Act on a pause of a server: the CPU that the server leaves is for requests,
- * and not for the analysis.  The pause's length is not known; most are shorter
- * than PAUSE_NS. */
+/* A pause of a server begins: stop the analysis for PAUSE_NS, so that requests
+ * get the CPU.  Most pauses are shorter than that.  Then let the other server
+ * be checked. */
 static void
 other_waits_for(struct proxy *p, const struct hazard *h, struct instant now)
 {

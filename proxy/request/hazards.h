@@ -1,7 +1,7 @@
-/* hazards.h: where hazards become decisions of the policy.
+/* hazards.h: hazards, counted and passed to the policy.
  *
- * They are counted and put into the policy here; what it decides is carried out
- * when the event is over (hedge.c).  Proxy thread only. */
+ * The policy's decisions are carried out when the event is over (hedge.c).
+ * Proxy thread only. */
 #pragma once
 
 #include "proxy/request/proxy.h"
@@ -13,24 +13,25 @@ void proxy_hazards(struct proxy *p);
 /* Act on one hazard. */
 void proxy_hazard(struct proxy *p, const struct hazard *h);
 
-/* Set the timer for a pause that is waited out (T4), as the policy has it. */
+/* Set or clear the timer for a pause that is waited out (T4), to the time that
+ * the policy gives. */
 void hazards_wait(struct proxy *p);
 
-/* Look at the servers' heaps: swap, or have one collect, if that is due
+/* Check the servers' heaps: swap, or order a server to collect, if that is due
  * (steering.c). */
 void steering_tick(struct proxy *p, struct instant now);
 
-/* Keep the time in which every server was in a hazard.  Every tick. */
+/* Add up the time in which every server was in a hazard.  Every tick. */
 void hazards_tick(struct proxy *p, struct instant now);
 
-/* The policy wants these (enum hedging_action): count them now, have them
- * carried out. */
+/* Count the actions that the policy wants (a set of enum hedging_action), and
+ * have them carried out when the event is over. */
 void proxy_want(struct proxy *p, unsigned actions);
 
-/* The response of an attempt that lost has ended: metrics. */
+/* The response of an attempt that lost has ended: count it. */
 void proxy_loser_done(
     void *proxy, const struct connection *u, enum exchange_end end);
 
-/* Carry out what is wanted (proxy_want), and run the queue.  Work of
- * LOOP_POLICY. */
+/* Carry out the actions noted by proxy_want, and run the queue.  Runs as work
+ * of stage LOOP_POLICY. */
 void proxy_carry_out(void *proxy);

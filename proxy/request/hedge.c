@@ -1,9 +1,9 @@
-/* hedge.c: what the policy wants, done: second attempts for requests that wait
- * on a server in a hazard, hedges that are not needed taken back, servers
- * warmed up, the queue.
+/* hedge.c: carries out the policy's actions: second attempts for requests that
+ * wait on a server in a hazard, cancelling hedges that are not needed, warming
+ * servers up, running the queue.
  *
- * A hedge that fails at once changes a server's state, and that may want more:
- * it is put off again, and done after this. */
+ * A hedge that fails at once changes a server's state, which may cause further
+ * actions: these are put off, and done after the present ones. */
 #include "proxy/request/hazards.h"
 
 #include "proxy/request/attempt.h"
@@ -12,7 +12,7 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 
-/* Ask for a second attempt for all, oldest first. */
+/* Decide on a second attempt for each request in flight, oldest first. */
 static void
 sweep(struct proxy *p)
 {
@@ -30,8 +30,8 @@ sweep(struct proxy *p)
 		trigger = hedging_hazard_trigger(&p->hedging, server);
 		if (trigger == HEDGE_FIRST)
 			continue;
-		/* One that its server has not seen, of whatever method, goes
-		 * to the other instead.  The queue is run afterwards. */
+		/* A request of any method that its server has not seen moves to
+		 * the active server, when the queue runs afterwards. */
 		if (server == p->hedging.active || !request_move(r))
 			request_hedge(r, trigger);
 	}
@@ -50,7 +50,8 @@ cancel_idle(struct proxy *p)
 		attempt_cancel(&r->attempt[1]);
 }
 
-/* B1: a free slot is offered to hedges and new requests by turns. */
+/* B1: hedges and new requests take turns at free slots: sweep first if it is
+ * the hedges' turn. */
 static void
 hedges_first(struct proxy *p)
 {

@@ -1,8 +1,9 @@
-/* interim.c: 1xx responses passed on, pushbacks noted.
+/* interim.c: passes 1xx responses on, and notes pushbacks.
  *
- * Interim responses (1xx) are passed on without deciding the race; 100 is not,
- * for Tailor answers it itself, and 101 is an answer (tunnel.c).  A pushback
- * asks that no second attempts be sent for a while.  Proxy thread only. */
+ * An interim response (1xx) does not decide the race.  100 is not passed on,
+ * because Tailor itself sends it to clients; 101 is no interim response
+ * (tunnel.c).  A pushback asks Tailor to send no second attempts for a while.
+ * Proxy thread only. */
 #include "proxy/request/request.h"
 
 #include "proxy/client/client.h"
@@ -42,7 +43,7 @@ interim_forward(struct attempt *a, const struct http_head *head)
 	client_flush(r->client);
 }
 
-/* A number of at most nine digits, or -1 if it is none. */
+/* Read a number of at most nine digits; -1 if the text is anything else. */
 static int64_t
 number(struct slice s)
 {
@@ -70,7 +71,7 @@ pushback_note(
 	if (field != NULL) {
 		hold_ns = number(field->value) * NS_PER_MS;
 		if (hold_ns < 0 && !slice_is(field->value, "-1"))
-			return; /* nonsense asks for nothing */
+			return; /* malformed */
 	} else {
 		field = http_field_find(head, HTTP_FIELD_RETRY_AFTER);
 		if ((head->status != 503 && head->status != 429) ||

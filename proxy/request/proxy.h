@@ -1,11 +1,11 @@
-/* proxy.h: requests between clients and servers, and the policy that says where
- * they go.
+/* proxy.h: requests between clients and servers, and the policy that chooses
+ * their servers.
  *
  * This room joins the two halves, clients (clients.h) and servers (upstream.h):
- * a request stands on one connection of each, or more.  struct proxy is the
- * whole state of the proxy thread but for what starts and stops it (daemon/).
- * What the policy wants is noted by proxy_want and carried out when the event
- * that caused it is over, so nothing here is re-entered. */
+ * a request uses one client connection and one connection to a server, or more.
+ * struct proxy is the whole state of the proxy thread except what starts and
+ * stops it (daemon/).  proxy_want notes what the policy wants; that is carried
+ * out when the event that caused it is over, so nothing here is re-entered. */
 #pragma once
 
 #include "base/topology.h"
@@ -34,11 +34,11 @@ struct response {
 	enum http_framing framing;
 	uint64_t length;
 	bool has_length;
-	bool by_close; /* of its server's: it ends with the connection */
+	bool by_close; /* it ends when its server closes the connection */
 	bool stream;   /* it has no end of its own (http_is_stream) */
 	bool at_once;  /* must not be held back: a stream, among others */
-	bool held;     /* not wanted, kept for want of a better one */
-	bool complete; /* nothing more is awaited before it may be sent */
+	bool held;     /* not acceptable: sent if no better one comes */
+	bool complete; /* may be sent: nothing more is awaited */
 };
 
 enum request_state {
@@ -58,13 +58,13 @@ struct attempt {
 	size_t lines_length;
 
 	struct response response;
-	bool due;    /* to be committed when this read is over */
-	bool reused; /* its connection had been used before */
+	bool due;    /* commit it when this read is over */
+	bool reused; /* its connection had carried a request before */
 
 	const char *outcome;   /* static */
-	uint64_t cookie;       /* of the socket it went out on */
-	struct instant hazard; /* what it hedges against began, or none */
-	struct instant begun, written; /* to get a connection; first byte */
+	uint64_t cookie;       /* of its socket */
+	struct instant hazard; /* begin of the hazard it hedges, or none */
+	struct instant begun, written; /* started; its first byte sent */
 	struct instant first_byte, completed;
 };
 
@@ -73,55 +73,55 @@ struct request {
 	TAILQ_ENTRY(request) queue_link;
 	struct proxy *proxy;	       /* borrowed */
 	struct client *client;	       /* borrowed; NULL when it left */
-	struct generation *generation; /* held: the configuration it has */
+	struct generation *generation; /* held: its configuration */
 	enum request_state state;
 
 	uint64_t id;
 	char external_id[65];
 	char client_address[INET6_ADDRSTRLEN + 8]; /* see origin.c */
-	bool known; /* that client is in proxy.trust or talechain.allow */
+	bool known; /* its client is in proxy.trust or talechain.allow */
 	char trace_id[TRACE_ID + 1]; /* "": none */
 	char method_text[16];
 	char target[TALE_TEXT];
 	enum http_method method;
 	uint64_t cookie;     /* of the client's socket */
-	bool method_allowed; /* may be sent twice */
+	bool method_allowed; /* its method may be sent twice (E1) */
 	bool opted_out;
 	bool minor_zero; /* an HTTP/1.0 client */
-	bool looked_for; /* its client has ended its side: see request_seek */
-	bool hostless;	 /* which named no host: each attempt names its own */
-	bool private;	 /* its connection to a server is its client's own */
-	bool keep_alive; /* client wants to stay */
+	bool looked_for; /* request_seek has sent an interim response */
+	bool hostless;	 /* names no host: each attempt adds its server's */
+	bool private;	 /* uses its client's own connection to a server */
+	bool keep_alive; /* client wants to keep its connection */
 	bool wants_body; /* the request has a framed body */
-	bool trailers;	 /* takes trailers, and may have them */
+	bool trailers;	 /* its client takes trailers, and may get them */
 	bool upgrade;	 /* asks for WebSocket (tunnel.c) */
-	bool tunnel;	 /* and has got it: body is its stream then */
+	bool tunnel;	 /* is a WebSocket; body is the client's stream */
 
-	struct iovec head;   /* for the servers; in one of the next two */
-	struct block *block; /* owned; NULL: packed */
+	struct iovec head;   /* for the servers; lies in block or packed */
+	struct block *block; /* owned; NULL: the head lies in packed */
 	char *packed;	     /* owned: see request_pack; or NULL */
 	struct iovec small;  /* the body, if it is in packed; else empty */
-	struct chain body;   /* owned: what of it is in memory */
-	struct spool spool;  /* owned: what is not */
-	uint64_t body_kept;  /* memory charged to the table, bytes */
-	uint64_t body_bytes; /* of the whole body, as far as known */
-	bool body_whole;     /* all of it has arrived */
+	struct chain body;   /* owned: the part in memory */
+	struct spool spool;  /* owned: the part of the body in a file */
+	uint64_t body_kept;  /* its share of proxy.body_kept_bytes */
+	uint64_t body_bytes; /* length of the whole body, once known */
+	bool body_whole;     /* the whole body has arrived */
 
 	struct race race;
 	struct attempt attempt[RACE_ATTEMPTS];
 	struct response_diff *compared; /* owned; NULL: not hedged */
 	struct timer commit_timer, deadline_timer, late_timer;
-	unsigned interims;	    /* 1xx passed on */
-	int interim_from;	    /* by this attempt */
-	int status;		    /* answered with */
-	uint64_t sent_before;	    /* to its client, before its response */
-	uint64_t response_bytes;    /* once it is over */
+	unsigned interims;	    /* 1xx responses passed on */
+	int interim_from;	    /* attempt that sent the 1xx responses */
+	int status;		    /* of the response to the client */
+	uint64_t sent_before;	    /* client.sent_bytes when it began */
+	uint64_t response_bytes;    /* sent to the client; set at the end */
 	uint64_t progress_bytes;    /* both ways, at the last deadline */
 	const char *note;	    /* why not hedged, truncated, ...; static */
 	enum hedge_refusal refusal; /* the latest */
-	uint32_t refusals;	    /* those it is counted for, a bit each */
+	uint32_t refusals;	    /* kinds already counted, a bit each */
 
-	struct instant accepted; /* only if the first of its connection */
+	struct instant accepted; /* set if its connection's first request */
 	struct instant first_byte, received, committed;
 	struct instant queued; /* if it had to wait for a server */
 	uint64_t stream_begin;
@@ -131,12 +131,12 @@ struct request {
 TAILQ_HEAD(request_list, request);
 
 /* Memory for the bodies of all requests: a thousand of hedging.body_max.
- * Beyond it they wait in files, and their requests are not hedged. */
+ * Further bodies wait in files, and their requests are not hedged. */
 #define BODIES_BYTES_MAX ((size_t)64 << 20)
 
 #define TABLE_IDS 32
 
-/* Requests in flight, and the last that finished (table.h). */
+/* Requests in flight, and those that finished last (table.h). */
 struct request_table {
 	struct request_list inflight, unused;
 	unsigned inflight_count;
@@ -147,11 +147,11 @@ struct request_table {
 	struct tale_request *history; /* owned, history_max */
 	unsigned history_max;
 	uint64_t finished; /* ever; history index = finished % max */
-	uint64_t *bucket;  /* owned: the newest one's number, from 1; or 0 */
-	uint64_t *chain;   /* owned: of each, the one before in its bucket */
-	uint64_t *hash;	   /* owned: of each one's id */
+	uint64_t *bucket;  /* owned: number of its newest, from 1; 0: empty */
+	uint64_t *chain;   /* owned: number of the next older in the bucket */
+	uint64_t *hash;	   /* owned: hash of the id, per place in history */
 	unsigned bucket_mask;
-	uint64_t *expired; /* owned: hashes of ids that left */
+	uint64_t *expired; /* owned: hashes of ids that left history */
 };
 
 /* Requests that wait for a server (queue.h). */
@@ -159,7 +159,7 @@ struct queue {
 	struct request_list waiting; /* borrowed, oldest first */
 	unsigned length;
 	struct instant unserved; /* since when no server is up, or none */
-	struct instant looked;	 /* for attempts that last long */
+	struct instant looked;	 /* last check for attempts that last long */
 };
 
 #define SLOW_WINDOW_KEEP 64 /* most that slow.keep_slowest may be */
@@ -168,16 +168,16 @@ struct queue {
 struct slow_window {
 	struct instant end;
 	unsigned count;
-	int64_t total_ns[SLOW_WINDOW_KEEP]; /* the slowest so far */
+	int64_t total_ns[SLOW_WINDOW_KEEP]; /* of the slowest so far */
 };
 
 /* Requests of which accounts are made (slow.h). */
 struct slow_sample {
 	uint64_t second;
-	unsigned requests; /* of this second that were not slow */
-	unsigned taken;	   /* of them, examined */
-	double share;	   /* of them that are examined */
-	uint32_t offered[ACCOUNT_STRATA]; /* since the last question */
+	unsigned requests; /* in this second that were not slow */
+	unsigned taken;	   /* requests chosen in this second */
+	double share;	   /* part of these requests to choose, 0 .. 1 */
+	uint32_t offered[ACCOUNT_STRATA]; /* requests since last question */
 };
 
 struct proxy {
@@ -197,8 +197,8 @@ struct proxy {
 
 	struct hedging hedging;
 	struct steer steer;
-	struct work policy; /* carries these two out: */
-	unsigned wanted;    /* enum hedging_action */
+	struct work policy; /* runs proxy_carry_out */
+	unsigned wanted;    /* actions to carry out: enum hedging_action */
 	bool hedges_wait;   /* some were refused because a server was full */
 	struct timer wait_timer; /* a pause that is waited out (T4) */
 
@@ -212,7 +212,7 @@ struct proxy {
 	struct recent recent;
 	struct gain *gain;		/* owned; NULL: never in watch mode */
 	struct slow_window slow_window; /* of requests that were not slow */
-	struct slow_window slow_worst;	/* and of those that were */
+	struct slow_window slow_worst;	/* of requests that were slow */
 	struct slow_target slow_target;
 	struct slow_sample slow_sample;
 
@@ -220,19 +220,19 @@ struct proxy {
 	struct topology_plan plan; /* as carried out */
 	char poll_text[32];	   /* "sleep:50us" */
 	const char *stream_path;   /* borrowed; "" when private */
-	size_t memory_bytes;	   /* the most that Tailor will take */
+	size_t memory_bytes;	   /* the most memory that Tailor takes */
 	struct instant started;
 };
 
-/* The proxy that a client's connection is part of. */
+/* The proxy that a client belongs to. */
 static inline struct proxy *
 client_proxy(const struct client *c)
 {
 	return c->clients->user;
 }
 
-/* Emit one event into the proxy's channel, of now; _at: of a moment that is
- * known already and later than the channel's last. */
+/* Emit one event into the proxy's channel, with the time now; _at: with a time
+ * that the caller read before, not earlier than the channel's last event. */
 static inline void
 proxy_emit(struct proxy *p, enum talechain_type type, uint64_t a0, uint64_t a1,
     uint64_t a2, uint64_t a3)

@@ -1,8 +1,8 @@
-/* queue.c: requests that wait, and how long they may.
+/* queue.c: requests that wait, and for how long.
  *
- * A server that has no slot left, or none that is up, is no reason to fail a
- * request that nginx or HAProxy would still have answered: they would have it
- * wait in the server's backlog, or try again for some seconds. */
+ * A request does not fail at once if its server has no free slot or no server
+ * is up.  nginx and HAProxy do not fail it either: it waits in the server's
+ * backlog, or they try again for some seconds. */
 #include "proxy/request/queue.h"
 
 #include "proxy/client/client.h"
@@ -11,7 +11,7 @@
 
 #define LONG_LOOK_NS (100 * NS_PER_MS)
 
-/* In the order of their receipt.  Nearly always at the end. */
+/* Insert a request in the order of receipt, nearly always at the end. */
 static void
 queue_insert(struct queue *q, struct request *r)
 {
@@ -53,9 +53,9 @@ queue_remove(struct request *r)
 	    &r->proxy->metrics.queue, instant_since(instant_now(), r->queued));
 }
 
-/* The first that a server has a slot for.  One that was tried once already
- * waits for the other server, and keeps no others waiting; nor does one that
- * waits for the server of its client's own connection. */
+/* The first request that can start, or NULL.  A request that waits for one
+ * server (because its first attempt failed on the other, or its client has its
+ * own connection there) does not block those behind it. */
 static struct request *
 queue_next(struct proxy *p)
 {
@@ -90,8 +90,8 @@ queue_wake(struct proxy *p)
 		loop_put_off(&p->loop, &p->policy);
 }
 
-/* Attempts that have lasted long while their server was well wait for
- * something else than it: their slots are for others. */
+/* Take the slots of attempts that have lasted long while their server was in no
+ * hazard: they wait for something else than the server. */
 static void
 attempts_aside(struct proxy *p, struct instant now)
 {
@@ -115,7 +115,7 @@ attempts_aside(struct proxy *p, struct instant now)
 	}
 }
 
-/* The oldest that may go to any server. */
+/* The oldest request in the queue that may go to any server, or NULL. */
 static struct request *
 queue_first_free(const struct queue *q)
 {

@@ -1,10 +1,10 @@
 /* request.c: from a parsed head to one response.
  *
- * A request waits until its body is whole, gets its first attempt, perhaps a
- * second, and is committed to one of them: when its response is complete, when
- * it is large, or 1 ms after its head, whichever comes first.  Until then
- * nothing has been written to the client and a hazard may still bring another
- * attempt in.  Attempts that lose are left to drain (connection.c). */
+ * A request waits until its body is whole, gets a first attempt, perhaps a
+ * second, and is committed to one of them when that attempt's response is
+ * complete, is large, or has had its head for 1 ms.  Before that nothing is
+ * written to the client, and a hazard can still start another attempt.
+ * Attempts that lose drain (connection.c). */
 #include "proxy/request/request.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ static void on_deadline(void *user, bool forced);
 static void on_late(void *user, bool forced);
 static const struct client_ops request_ops;
 
-/* The head for the servers, without framing: that is each attempt's. */
+/* Write the head for the servers, without framing, which each attempt adds. */
 static int
 request_write_head(struct request *r, const struct http_head *head)
 {
@@ -67,8 +67,8 @@ request_release(struct request *r)
 	table_remove(&r->proxy->table, r);
 }
 
-/* For whom it is, what it goes by, and whether it may be sent twice.  A proxy
- * in proxy.trust is believed about ids and hedging, too. */
+/* Find a request's client, its ids, and whether it may be sent twice.  Ids and
+ * opt-outs are accepted from known clients and from proxies in proxy.trust. */
 static void
 request_identify(struct request *r, const struct http_head *head)
 {
@@ -121,7 +121,7 @@ request_begin(struct client *client, const struct http_head *head,
 		      head->minor == 1 && http_takes_trailers(head);
 	r->upgrade =
 	    r->generation->config->proxy.websocket && http_upgrade_wanted(head);
-	/* Later requests, and those after a rest, did not wait for that. */
+	/* Only a first request soon after the accept may have waited for it. */
 	if (instant_is_set(client->accepted) &&
 	    instant_since(client->first_byte, client->accepted) < NS_PER_S)
 		r->accepted = client->accepted;
@@ -194,7 +194,7 @@ request_choose(const struct request *r)
 	if (c->own == NULL || r->race.started > 0)
 		return hedging_choose_for(h, &r->race);
 	own = c->own->server->index;
-	if (h->server[own].state < SERVER_WARMING) { /* drained, or lost */
+	if (h->server[own].state < SERVER_WARMING) { /* drained or lost */
 		connection_close(c->own);
 		return hedging_choose_for(h, &r->race);
 	}
@@ -210,8 +210,8 @@ request_dispatch(struct request *r)
 
 	if (r->state == REQUEST_READING) {
 		request_receive(r);
-		/* Not for one from the queue: what follows from a hazard may
-		 * run the queue, and with it this very request. */
+		/* Only for a new request: handling a hazard may run the queue,
+		 * which must not start a queued request twice. */
 		profiler_in_flight(p->profiler, true);
 		proxy_hazards(p);
 	}
@@ -282,7 +282,7 @@ request_watch(struct request *r, unsigned server)
 {
 	int64_t ns = hedging_timer_ns(&r->proxy->hedging, server);
 
-	/* Percentiles are all different. */
+	/* Percentiles make many different durations: no list for each. */
 	if (ns >= 0)
 		timer_set_unsorted(
 		    &r->proxy->loop.timers, &r->late_timer, instant_now(), ns);
@@ -300,7 +300,7 @@ on_late(void *user, bool forced)
 		request_hedge(r, HEDGE_TIMER);
 }
 
-/* Give up all attempts that have not won. */
+/* Drop all attempts that have not won. */
 static void
 request_drop_attempts(struct request *r, const char *outcome)
 {
@@ -322,10 +322,10 @@ request_fail(struct request *r, unsigned status, const char *reason)
 
 	assert(c != NULL);
 	if (r->state == REQUEST_LOCAL)
-		return; /* answered, and the answer is on its way */
+		return; /* its response is on its way already */
 	if (r->state == REQUEST_COMMITTED) {
-		/* Part of another response is out: only the end of the
-		 * connection shows that to the client (W4). */
+		/* Part of a response is sent: only the end of the connection
+		 * can show the client that it is cut (W4). */
 		p->metrics.truncated++;
 		r->note = "truncated";
 		client_close(c);
@@ -458,7 +458,8 @@ static const struct client_ops request_ops = {
     .gone = on_client_gone,
 };
 
-/* True if a response begun stands still while another attempt may overtake. */
+/* True if another attempt runs while this one's server is in a hazard: the rest
+ * of its response may not come soon. */
 static bool
 attempt_is_stuck(const struct attempt *a)
 {
@@ -494,8 +495,8 @@ on_commit_due(void *user, bool forced)
 		    &r->proxy->loop.timers, &r->commit_timer, COMMIT_DELAY_NS);
 }
 
-/* Bytes of the body that servers have taken, and of responses that are not
- * whole enough to be sent. */
+/* Bytes of the body that servers have taken, plus bytes of responses that are
+ * held back. */
 static uint64_t
 request_begun_bytes(const struct request *r)
 {
@@ -512,8 +513,8 @@ request_begun_bytes(const struct request *r)
 	return bytes;
 }
 
-/* The deadline is for a response to begin.  A long body, either way, may take
- * longer, as long as some of it has come since the last time. */
+/* True if the deadline is to be extended: bytes of the body or of the response
+ * have moved since the last deadline. */
 static bool
 request_progresses(struct request *r)
 {
@@ -523,7 +524,7 @@ request_progresses(struct request *r)
 	if (c == NULL)
 		return false;
 	if (c->write.waits)
-		return true; /* the turn's end has a response for it */
+		return true; /* a response is written when the turn ends */
 	if (r->state != REQUEST_COMMITTED)
 		bytes = request_begun_bytes(r);
 	else
@@ -535,7 +536,7 @@ request_progresses(struct request *r)
 	return true;
 }
 
-/* A server that had all of a request, and says nothing to it in time. */
+/* Report servers that got the whole request and sent no response in time. */
 static void
 note_late(struct request *r)
 {
@@ -562,7 +563,7 @@ on_deadline(void *user, bool forced)
 		return;
 	}
 	note_late(r);
-	/* A response that was held back is better than none (W2). */
+	/* A held response is better than none (W2). */
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		if (r->state == REQUEST_RUNNING &&
 		    r->attempt[i].response.held &&

@@ -5,40 +5,40 @@
  *      |           |          +--- a hazard or a failure adds an attempt
  *      +-----------+----------+------------+--> answered by Tailor itself
  *
- * READING    the body is arriving: no server knows of it yet
- * QUEUED     complete, but no server may take it yet
+ * READING    the body is arriving: no server has the request yet
+ * QUEUED     the body is complete, but no server may take the request yet
  * RUNNING    attempts are under way; their bytes are kept
  * COMMITTED  bytes of one attempt have been given to the client: no other
  *            can win any more
  *
- * Which attempts there may be and which one wins is decided by hedging.h;
- * this module does what it says.  Proxy thread only. */
+ * The policy (hedging.h) decides which attempts start and which one wins; this
+ * module carries that out.  Proxy thread only. */
 #pragma once
 
 #include "proxy/request/proxy.h"
 
-/* A request whose head has just been parsed.  False with *refusal if the limit
- * on requests in flight is reached, there is no memory, or the head is too
- * large once what Tailor adds is in it. */
+/* Begin a request whose head has just been parsed.  False with *refusal set if
+ * the limit on requests in flight is reached, there is no memory, or the head
+ * and the fields that Tailor adds are too large. */
 bool request_begin(struct client *client, const struct http_head *head,
     struct http_refusal *refusal);
 
-/* A client is closed that had a connection to a server of its own. */
+/* A client with its own connection to a server is closed: close that, too. */
 void request_client_left(struct client *client);
 
-/* More of the body (taken over; may be empty); whole: the end of it. */
+/* Add a piece of the body (taken over; may be empty); whole: the last one. */
 void request_body(struct request *r, struct chain *data, bool whole);
 
-/* Keep what is to be sent of a request that will wait, for the rest of its body
- * or for a server, and of which no attempt is under way, in as little memory as
- * it takes. */
+/* Move the head, and a small body, of a request that will wait (for the rest of
+ * its body or for a server) into memory of just their size.  No attempt of it
+ * is under way. */
 void request_pack(struct request *r);
 
 /* Release a request's body and head (upload.c). */
 void request_drop_message(struct request *r);
 
-/* The server for the next attempt of a request that waits, as hedging_choose:
- * that of its client's own connection, if there is one. */
+/* The server for the next attempt of a request that waits, as hedging_choose
+ * returns it; if its client has its own connection, that one's server. */
 int request_choose(const struct request *r);
 
 /* Start the first attempt now if a server may take it, else queue. */
@@ -49,62 +49,65 @@ void request_start(struct request *r, unsigned server, struct instant now);
 
 /*
  * request_seek(r), request_is_left(r):
- * The client of a request that waits in the queue has ended its side.  It may
- * only have half-closed its connection, and wait for the response: so it is
- * sent an interim response (once; HTTP/1.1), to which a client that has closed
- * answers by a reset.  Then whether it is known to have left: what no server
- * has seen need not be done.
+ * The client of a queued request has ended its side of the connection.  Either
+ * it left, or it only half-closed and waits for the response.  request_seek
+ * sends it an interim response (once; HTTP/1.1): a client that has closed
+ * replies with a reset.  request_is_left: true if the client is known to have
+ * left, so that the request, which no server has seen, can be dropped.
  */
 void request_seek(struct request *r);
 bool request_is_left(const struct request *r);
 
-/* Have a request that no server knows wait for one again, with no attempt
- * begun. */
+/* Queue a request again of which no server has seen a byte; its attempts are
+ * forgotten. */
 void request_restart(struct request *r);
 
-/* Take a request back from a server that has not been sent a byte of it, as
- * request_restart.  False if the request has no such attempt. */
+/* Cancel the only attempt if nothing of it was sent, and queue the request
+ * again (request_restart).  False if the request has no such attempt. */
 bool request_move(struct request *r);
 
-/* Ask for one more attempt because of trigger; starts it if allowed. */
+/* Start one more attempt because of trigger, if the policy allows it. */
 void request_hedge(struct request *r, enum hedge_trigger trigger);
 
-/* The first attempt has been sent: ask again if it is late (T6). */
+/* The first attempt was sent to server: set the timer that hedges it if its
+ * response is late (T6). */
 void request_watch(struct request *r, unsigned server);
 
-/* Answer from Tailor itself, unless committed (then the client is cut). */
+/* Send a response of Tailor's own; if the request is committed already, close
+ * the client's connection instead. */
 void request_fail(struct request *r, unsigned status, const char *reason);
 
 /* Describe a request for the policy. */
 void request_view(const struct request *r, struct hedge_view *out);
 
-/* True if a request may be sent twice (E1).  Sets *opted_out if its client
- * forbids that (E7), and clears it if not.  Costs a look at each rule of
- * hedging.allow. */
+/* True if a request's method and target allow it to be sent twice (E1).
+ * *opted_out: its client forbids that (E7).  Cost: compares the request with
+ * each rule of hedging.allow. */
 bool proxy_may_repeat(
     struct proxy *p, const struct http_head *head, bool *opted_out);
 
-/* --- what servers say beside and before their response ----------------- */
+/* --- interim responses and pushback ------------------------------------ */
 
 #define INTERIMS_MAX 8 /* passed on for one request */
 
-/* Pass a 1xx head on, if its request is not committed, its client speaks 1.1
- * and no other attempt has sent one before.  Counts what it drops.  The client
- * may be gone on return, and with it the request. */
+/* Pass a 1xx head on to the client if the request is not committed, the client
+ * speaks HTTP/1.1 and no other attempt has sent one before; else count it as
+ * dropped.  The client, and with it the request, may be gone on return. */
 void interim_forward(struct attempt *a, const struct http_head *head);
 
-/* Note what a response asks for (B5): Tailor-Pushback: milliseconds, or -1 for
- * as long as possible; from an attempt that is a hedge also Retry-After (in
- * seconds) with a 503. */
+/* Pass a response's request for fewer hedges to the policy (B5).  That is
+ * Tailor-Pushback: milliseconds, or -1 for as long as possible; in a 503 to a
+ * hedge also Retry-After: seconds. */
 void pushback_note(
     struct proxy *p, const struct attempt *a, const struct http_head *head);
 
 /* --- upgrades to WebSocket (tunnel.c) ---------------------------------- */
 
-/* The 101 of this attempt has been committed: bytes flow from now on. */
+/* The 101 of this attempt has been committed: the request becomes a tunnel. */
 void tunnel_begin(struct attempt *a);
 
-/* Pass on bytes of the client (taken over); NULL: it will send no more. */
+/* Pass the client's bytes (taken over) on to the server; NULL: the client will
+ * send no more. */
 void tunnel_pass(struct request *r, struct chain *data);
 
 /* --- the end (finish.c) ------------------------------------------------ */

@@ -23,7 +23,7 @@ is_valid(struct slice s)
 	return true;
 }
 
-/* n lower-case hex digits, and not all of them 0. */
+/* True for n lower-case hex digits, not all 0 unless zero_allowed. */
 static bool
 is_hex(const char *at, size_t n, bool zero_allowed)
 {
@@ -38,8 +38,8 @@ is_hex(const char *at, size_t n, bool zero_allowed)
 	return zero_allowed || !zero;
 }
 
-/* "00-" trace-id "-" parent-id "-" flags.  Of a later version the same
- * fields are read, as the recommendation says. */
+/* Format: "00-" trace-id "-" parent-id "-" flags.  A later version begins with
+ * the same fields, as the recommendation says. */
 void
 trace_id_read(char out[TRACE_ID + 1], const struct http_head *head)
 {

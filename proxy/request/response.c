@@ -1,4 +1,5 @@
-/* response.c: a head written anew, and a body framed as the client needs it. */
+/* response.c: writes a response's head again, and frames its body as the client
+ * needs it. */
 #include "proxy/request/response.h"
 
 #include <assert.h>
@@ -34,7 +35,7 @@ response_read(
 	return 0;
 }
 
-/* Bodiless by its nature: a response to HEAD, 204, 304. */
+/* True for a response that never has a body: to HEAD, 204, 304. */
 static bool
 is_bodiless(const struct response *a, const struct request *r)
 {
@@ -78,7 +79,7 @@ write_ms(struct writer *w, const char *name, int64_t ns)
 	    4);
 }
 
-/* Framing, Connection, Server-Timing, and the head's end. */
+/* Write framing, Connection, Server-Timing, and the end of the head. */
 static void
 end_head(struct response *a, const struct request *r, struct instant written)
 {

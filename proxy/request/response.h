@@ -1,31 +1,31 @@
 /* response.h: a server's response on its way to a client.
  *
- * Between the attempt that receives it and the client that may get it: its
- * head written again but for the last lines, and its payload, kept until the
- * race is decided and passed through from then on.  How the body is framed
- * for the client is decided when the head is sent, not before: by then it
- * may be known whole.  Proxy thread only. */
+ * A response lies between the attempt that receives it and the client that may
+ * get it.  Its head is written again except the last lines.  Its payload is
+ * kept until the race is decided, and passed through afterwards.  The framing
+ * for the client is chosen only when the head is sent, because the whole body
+ * may have arrived by then.  Proxy thread only. */
 #pragma once
 
 #include "proxy/request/proxy.h"
 
-/* Take a response head in.  0, -ENOMEM, or -ENOBUFS if it is too large once
- * ours is added. */
+/* Read a response head.  0, -ENOMEM, or -ENOBUFS if the head and the fields
+ * that Tailor adds are too large. */
 int response_read(
     struct response *a, const struct request *r, const struct http_head *head);
 
-/* Give the head and what there is of the body to the client's chain; does
- * not flush it.
+/* Append the head, and the part of the body that is here, to the client's
+ * chain; does not flush it.
  *   whole    no more payload will come
- *   written  when the request had been handed to the server */
+ *   written  when the request's first byte was sent to the server */
 void response_send(
     struct response *a, struct request *r, bool whole, struct instant written);
 
-/* Pass more payload on to the client's chain, framed as its head said. */
+/* Append more payload to the client's chain, framed as the sent head says. */
 void
 response_forward(struct response *a, struct request *r, struct chain *data);
 
-/* Take trailer lines in, those that may be forwarded. */
+/* Keep the trailer lines that may be forwarded. */
 void response_keep_trailers(
     struct response *a, const struct request *r, struct slice lines);
 

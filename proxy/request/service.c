@@ -1,4 +1,4 @@
-/* service.c: the rooms put together, and what the policy asks of requests. */
+/* service.c: sets up, ticks and ends all rooms of the proxy together. */
 #include "proxy/request/service.h"
 
 #include "proxy/access_log/access_log.h"
@@ -47,7 +47,7 @@ on_hazard(void *user, const struct hazard *h)
 	proxy_hazard(user, h);
 }
 
-/* A pause has lasted as long as it was waited for. */
+/* A pause has lasted as long as its threshold: act upon it. */
 static void
 on_wait_over(void *user, bool forced)
 {
@@ -115,8 +115,8 @@ proxy_fini(struct proxy *p)
 void
 proxy_tick(struct proxy *p, struct instant now)
 {
-	/* Hazards have an eventfd of their own; if writing to that fails, they
-	 * wait for this tick at most. */
+	/* An eventfd signals hazards; if writing to that fails, they wait until
+	 * this tick. */
 	proxy_hazards(p);
 	proxy_want(p, hedging_tick(&p->hedging, now));
 	steering_tick(p, now);

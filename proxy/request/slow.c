@@ -1,4 +1,5 @@
-/* slow.c: the slowest of a window, kept in a small array. */
+/* slow.c: chooses requests to examine; a small array holds the slowest ones of
+ * a window. */
 #include "proxy/request/slow.h"
 
 #include "base/random.h"
@@ -44,16 +45,16 @@ slow_left_out(const struct proxy *p)
 	       atomic_load(&analysis_stats(p->analysis)->left_out);
 }
 
-/* True if a request that was not slow is one of the share of which accounts are
- * made, so that there are per_s of them each second if it is like the one
- * before.  The share never changes within a second; its number decides. */
+/* True if an account is made of a request that was not slow.  The share of such
+ * requests gives per_s accounts in this second if it has as many requests as
+ * the second before.  Within a second the share is constant; a hash of the
+ * request's id decides. */
 static bool
 sample_take(
     struct slow_sample *s, unsigned per_s, struct instant now, uint64_t id)
 {
 	uint64_t second = now.ns / (uint64_t)NS_PER_S;
-	/* Of other bits than in budget.c: what that leaves out is independent
-	 * of this. */
+	/* Inverted, so that the choice is independent of that in budget.c. */
 	uint64_t lot = ~id;
 
 	if (second != s->second) {
@@ -100,7 +101,7 @@ slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
 	q->stratum = !slow	  ? ACCOUNT_OTHER
 		     : q->slowest ? ACCOUNT_SLOWEST
 				  : ACCOUNT_SLOW;
-	/* Those before accounts were wanted are not for them to stand for. */
+	/* Count only while accounts are made: these stand for no others. */
 	p->slow_sample.offered[q->stratum] += c->analysis.accounts > 0;
 	return q->keep || q->account;
 }

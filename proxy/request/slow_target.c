@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Eight buckets for each power of two. */
+/* The bucket of a duration: eight for each power of two. */
 static unsigned
 bucket_of(int64_t ns)
 {
@@ -47,7 +47,7 @@ renew(struct slow_target *t)
 	t->target_ns = bucket_end_ns(i);
 }
 
-/* Forget the minutes that have become too old. */
+/* Make part the present minute, and clear minutes that are too old. */
 static void
 part_set(struct slow_target *t, uint64_t part)
 {

@@ -1,8 +1,8 @@
-/* slow_target.h: the time above which a request is slow, following the service.
+/* slow_target.h: slow.target = auto: the time above which a request is slow.
  *
- * slow.target = auto: the 99th percentile of the last minutes, so that one
- * request of a hundred is slow whatever the service takes.  Until there were
- * enough requests it is SLOW_TARGET_FIRST_NS.
+ * The time is the 99th percentile of the last minutes, so that one request in a
+ * hundred is slow, however fast the service is.  Until there were enough
+ * requests, the time is SLOW_TARGET_FIRST_NS.
  *
  * Cost: a few instructions a request, and a pass over 2 KiB ten times a minute;
  * 12 KiB.  Proxy thread only. */
@@ -12,11 +12,11 @@
 
 #define SLOW_TARGET_FIRST_NS (20 * NS_PER_MS)
 #define SLOW_TARGET_QUANTILE 0.99
-#define SLOW_TARGET_LEAST 1000 /* requests, for a percentile to be one */
-#define SLOW_TARGET_PARTS 5    /* minutes that count, the present one too */
+#define SLOW_TARGET_LEAST 1000 /* requests needed for a percentile */
+#define SLOW_TARGET_PARTS 5    /* minutes that count, with the present */
 #define SLOW_TARGET_PART_NS (60 * NS_PER_S)
 #define SLOW_TARGET_RENEW_NS (6 * NS_PER_S)
-/* Each power of two in eight: a target is at most an eighth too high. */
+/* Eight buckets per power of two: a target is at most an eighth too high. */
 #define SLOW_TARGET_BUCKETS 512
 
 struct slow_target {
@@ -26,13 +26,13 @@ struct slow_target {
 	struct instant renewed;
 };
 
-/* All zero at first.  The target of now. */
+/* The target now.  A struct of zeros is a valid start. */
 static inline int64_t
 slow_target_now_ns(const struct slow_target *t)
 {
 	return t->target_ns > 0 ? t->target_ns : SLOW_TARGET_FIRST_NS;
 }
 
-/* A request finished at a moment, after so long. */
+/* Add a request that finished at that time and took total_ns. */
 void
 slow_target_add(struct slow_target *t, struct instant at, int64_t total_ns);

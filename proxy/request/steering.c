@@ -1,11 +1,12 @@
-/* steering.c: heaps from the profiler into the policy, its orders back. */
+/* steering.c: passes heaps from the profiler to the policy, and the policy's
+ * orders back. */
 #include "proxy/request/hazards.h"
 
 #include "base/log.h"
 #include "proxy/upstream/server.h"
 
-/* Room for what is copied and for regions that are not full: what an order may
- * allocate, in parts of eden. */
+/* Bytes that an order may allocate to cause a collection, in parts of eden.
+ * More than 1, for survivors' copies and regions that are not full. */
 #define ORDER_PART 1.5
 
 static bool
@@ -21,8 +22,9 @@ least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* A heap that cannot be seen, as the server's responses describe it.  What
- * remains after a collection is no reason for the next. */
+/* The heap as the server's responses describe it, where the profiler cannot see
+ * it.  Without the bytes that survived the latest collection, as only newer
+ * ones cause the next. */
 static struct steer_heap
 heap_reported(struct proxy *p, unsigned server)
 {
@@ -82,13 +84,13 @@ order_give(struct proxy *p, const struct steer_order *o)
 		profiler_collect(p->profiler, o->server, bytes);
 	else if (o->kind == STEER_ORDER_STOP)
 		collect_stop(&p->upstream.server[o->server]);
-	else if (o->kind != STEER_ORDER_DONE) /* its response may come */
+	else if (o->kind != STEER_ORDER_DONE) /* then let it respond */
 		collect_begin(&p->upstream.server[o->server]);
 	log_event(LOG_LEVEL_DEBUG, "steer_order", "server=%s what=%s",
 	    p->upstream.server[o->server].config->name, what[o->kind]);
 }
 
-/* End an order, whether or not it was carried out: G1 would go on. */
+/* End an order, carried out or not: G1 collects periodically until then. */
 static void
 order_over(struct proxy *p, unsigned server)
 {

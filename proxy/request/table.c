@@ -1,6 +1,7 @@
-/* table.c: requests in flight, and a ring of the finished ones with an index by
- * id: buckets of chains threaded through the ring's places, from new to old.
- * Nothing is taken out of a chain: it ends where the ring has gone on. */
+/* table.c: requests in flight, and a ring of finished ones with a hash index by
+ * id.  Each bucket is a chain through the ring's places, from new to old.
+ * Nothing is removed from a chain: it ends at the first number that the ring
+ * has overwritten. */
 #include "proxy/request/table.h"
 
 #include <assert.h>
@@ -9,8 +10,8 @@
 #include "base/hash.h"
 #include "proxy/analysis/analysis.h"
 
-/* Ids remembered after they left: sets of a few, the oldest of a set goes
- * first, so an id is remembered for tens of thousands of others. */
+/* Hashes of ids that left the history, in sets of a few: a new one replaces the
+ * oldest of its set, after some tens of thousands of other ids. */
 #define EXPIRED_SETS 8192
 #define EXPIRED_WAYS 8
 
@@ -59,9 +60,9 @@ table_fini(struct request_table *t)
 	t->bucket = t->chain = t->hash = t->expired = NULL;
 }
 
-/* 64 random bits: distinct for all practical purposes, and one does not give
- * away another.  The kernel's call costs a microsecond, so 32 are taken at
- * once: no more than it always gives whole (getrandom(2)). */
+/* A new id: 64 random bits, practically unique and not to be guessed from
+ * others.  getrandom(2) costs a microsecond, so it gets 32 ids at once, which
+ * are few enough to be returned whole always. */
 static uint64_t
 id_next(struct request_table *t)
 {
@@ -126,7 +127,7 @@ expired_has(const struct request_table *t, uint64_t hash)
 	return false;
 }
 
-/* An id leaves the history. */
+/* Remember an id that leaves the history. */
 static void
 expire(struct request_table *t, uint64_t hash)
 {
@@ -136,7 +137,8 @@ expire(struct request_table *t, uint64_t hash)
 	set[0] = hash;
 }
 
-/* Where the number-th request that finished is, if it is there still. */
+/* Set *at to the place of the number-th finished request; false if it has been
+ * overwritten. */
 static bool
 kept(const struct request_table *t, uint64_t number, unsigned *at)
 {
@@ -156,8 +158,8 @@ table_slot(struct request_table *t)
 	return &t->history[at];
 }
 
-/* The history is far larger than the caches: fetch what the next request will
- * overwrite, while this one is being written. */
+/* The history is far larger than the caches: prefetch the place that the next
+ * request overwrites. */
 static void
 table_expect(const struct request_table *t)
 {
@@ -218,7 +220,7 @@ table_about(const struct request_table *t, const struct tale_request *found,
 {
 	unsigned count = 0, index = (unsigned)(found - t->history), at;
 	uint64_t last = (t->finished - 1) % t->history_max;
-	/* When it finished, from 1. */
+	/* The found request's number, from 1. */
 	uint64_t number =
 	    t->finished - (last + t->history_max - index) % t->history_max;
 	const struct request *r;

@@ -1,9 +1,9 @@
-/* table.h: the request table: what is in flight, and the last N finished.
+/* table.h: the request table: requests in flight, and the last N finished.
  *
- * Finished requests are found by the id that the client saw.  Ids that have
- * left the history are remembered as a hash for a good while longer, so that
- * "expired" and "unknown" can be distinguished.  All memory is taken at start.
- * Proxy thread only. */
+ * Finished requests are found by the id that the client saw.  An id that has
+ * left the history is remembered for much longer, as a hash, so that "expired"
+ * and "unknown" can be distinguished.  All memory of the history is allocated
+ * at start.  Proxy thread only. */
 #pragma once
 
 #include "proxy/request/proxy.h"
@@ -19,14 +19,16 @@ enum table_found {
 int table_init(struct request_table *t, unsigned history_max);
 void table_fini(struct request_table *t);
 
-/* A blank request in the in-flight list, or NULL.  Its id has never been given
- * before, is not 0, and cannot be guessed from others. */
+/* A new request in the in-flight list, all zero except its id; NULL at the
+ * limit or out of memory.  The id is random, is not 0, and cannot be guessed
+ * from others. */
 struct request *table_add(struct request_table *t, unsigned inflight_max);
 
-/* Move a request out of flight; it may be reused at once. */
+/* Remove a request from the in-flight list; its struct may be reused now. */
 void table_remove(struct request_table *t, struct request *r);
 
-/* The place to describe the next finished request in; then file it. */
+/* table_slot returns the place in which to describe the next finished request;
+ * table_file then enters it into the history. */
 struct tale_request *table_slot(struct request_table *t);
 void table_file(struct request_table *t);
 
@@ -36,9 +38,9 @@ enum table_found table_find(const struct request_table *t,
 
 /*
  * table_about(t, found, out, room):
- * What requests are called that finished about when a found one did, or are in
- * flight: at most room of them, those nearest to it first.  Returns how many.
- * Cost: 10 us for 256, most of it memory that is in no cache.
+ * Write the names of requests in flight (at most room / 2), then of those that
+ * finished just before or after a found one, the nearest first; at most room in
+ * all.  Returns how many.  Cost: 10 us for 256, most of it cache misses.
  */
 struct analysis_name;
 unsigned table_about(const struct request_table *t,

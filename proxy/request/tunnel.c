@@ -1,14 +1,14 @@
 /* tunnel.c: upgrades to WebSocket.
  *
- * Where proxy.websocket allows it, the upgrade of a client is asked for anew
- * at the server; when that answers 101 the request becomes a tunnel: what the
- * client sends is passed on as it comes, what the server sends is the
- * response's endless body, and who does not read stops who sends.
- * Neither is framed or looked into.
+ * If proxy.websocket allows it, Tailor requests a client's upgrade from the
+ * server.  After the server's 101 the request becomes a tunnel: the client's
+ * bytes are passed on as they come, the server's bytes are the response's
+ * endless body, and a side that does not read stops the other side's sending.
+ * Tailor neither frames nor parses these bytes.
  *
- * Only WebSocket: an upgrade that the two sides understand differently is a
- * smuggled request, and h2c is the known case.  A tunnel has one end and is
- * never hedged (E3).  Proxy thread only. */
+ * Only WebSocket is allowed: an upgrade that client and server understand
+ * differently can smuggle a request; h2c is the known case.  A tunnel goes to
+ * one server and is never hedged (E3).  Proxy thread only. */
 #include "proxy/request/request.h"
 
 #include "proxy/client/client.h"

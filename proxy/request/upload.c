@@ -1,19 +1,18 @@
 /* upload.c: a request's body on its way in.
  *
- * It is kept until it is whole, so that a slow client holds no server and the
- * request can be sent twice: in memory, or, if it is large or if memory for
- * bodies is short, all of it in a file (spool.h). */
+ * A body is kept until it is whole, so that a slow client occupies no server
+ * and the request can be sent twice: in memory or, if the body is large or
+ * memory for bodies is short, all of it in a file (spool.h). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "proxy/request/proxy.h"
 #include "proxy/request/request.h"
 
-/* A larger body is sent from its blocks: to copy it would take longer than
- * it saves. */
+/* A larger body is sent from its blocks, as a copy costs more than it saves. */
 #define PACKED_BODY_MAX (BLOCK_BYTES / 2)
 
-/* The memory that it takes from the table. */
+/* Set the memory that a request's body takes from BODIES_BYTES_MAX. */
 static void
 request_charge(struct request *r, uint64_t bytes)
 {
@@ -37,7 +36,8 @@ request_may_keep(const struct request *r)
 	return r->body.bytes <= c->hedging.body_max_bytes;
 }
 
-/* Move it to its file.  False: there was no room, and it was answered so. */
+/* Move the body to its file.  False: it could not be written, and the request
+ * has failed with 503. */
 static bool
 request_spill(struct request *r)
 {
@@ -62,7 +62,7 @@ void
 request_body(struct request *r, struct chain *data, bool whole)
 {
 	if (r->state != REQUEST_READING) {
-		/* Answered already; the rest is read only to be dropped. */
+		/* The request has its response already: drop the rest. */
 		chain_clear(data, &r->proxy->loop.blocks);
 		return;
 	}
@@ -91,7 +91,7 @@ request_pack(struct request *r)
 		return;
 	packed = realloc(r->packed, at + body);
 	if (packed == NULL)
-		return; /* it takes more, then */
+		return; /* the request keeps its blocks */
 	if (r->packed == NULL)
 		memcpy(packed, r->head.iov_base, at);
 	r->packed = packed;

@@ -1,17 +1,17 @@
-/* collect.c: having a server collect by a request of Tailor's own, and what a
- * server says of its heap.
+/* collect.c: a request of Tailor's own that makes a server collect, and the
+ * heap that a server reports in its responses.
  *
- * For hedging.steer where no agent can be: the server's own handler calls its
- * runtime's collector (System.gc()) and responds after that.  Nothing depends
- * on the response: the collection itself is seen.  A request that is not needed
- * any more is closed, which does not stop the collection.
+ * The request is for hedging.steer without an agent: the server's own handler
+ * calls its runtime's collector (System.gc()) and then responds.  Nothing
+ * depends on that response, because Tailor sees the collection itself.  A
+ * request that is not needed any more is closed; the collection goes on.
  *
- * A heap that Tailor cannot see (Go, Node) is known by a field of the server's
- * responses, "Tailor-Heap: USED FULL COLLECTIONS": bytes in use, the bytes at
- * which it would collect, and its collections so far.  A field that is not that
- * is counted and not believed.
+ * A heap that Tailor cannot see (Go, Node) is known from a field of the
+ * server's responses, "Tailor-Heap: USED FULL COLLECTIONS": bytes in use, the
+ * use at which it collects, and its collections so far.  A malformed field is
+ * counted and ignored.
  *
- * Costs one connection each time, as a health check does. */
+ * Costs one connection per request, as a health check does. */
 
 #include <string.h>
 
@@ -21,14 +21,14 @@
 #include "proxy/upstream/upstream.h"
 
 #define COLLECT_TIMEOUT_NS (10 * NS_PER_S)
-/* A response that is this much younger was not overtaken: it is of another
- * process, which counts its own collections. */
+/* A response with fewer collections that comes this late was not overtaken: it
+ * is of another process, which counts its own collections. */
 #define OVERTAKEN_NS NS_PER_S
-/* A heap that is not known again for so long is not known. */
+/* With only malformed fields for this time, the heap is unknown. */
 #define MALFORMED_NS NS_PER_S
 #define MALFORMED_LOG_NS (60 * NS_PER_S)
 
-/* Take a number and the space after it off the text. */
+/* Read a number, and the space after it, from the start of the text. */
 static bool
 number_take(struct slice *s, uint64_t *out)
 {
@@ -50,7 +50,7 @@ number_take(struct slice *s, uint64_t *out)
 bool
 collect_heap_parse(struct slice text, struct server_heap *h)
 {
-	/* A space that nothing follows is refused, too. */
+	/* A space at the end is refused, too. */
 	return text.length > 0 && text.at[text.length - 1] != ' ' &&
 	       number_take(&text, &h->used) && number_take(&text, &h->full) &&
 	       number_take(&text, &h->collections) && text.length == 0 &&
@@ -69,8 +69,8 @@ is_doubled(const struct http_head *head, const struct http_field *f)
 	return false;
 }
 
-/* Count a malformed value, and log it.  The value before it is true for a
- * moment longer. */
+/* Count a malformed value, and log it.  The value before stays valid for
+ * MALFORMED_NS. */
 static void
 heap_malformed(struct server *s, struct slice text, struct instant now)
 {

@@ -1,9 +1,8 @@
-/* connect.c: making a connection to a server, by connection.c alone.
+/* connect.c: making a connection to a server; only connection.c calls it.
  *
- * One that cannot be made for a reason that passes (a full backlog, no
- * descriptor left) is tried again until proxy.connect_timeout; connection.h
- * says how often, and why only one of a server at a time.  Proxy thread only.
- */
+ * After a temporary failure (a full backlog, no free descriptor) a connection
+ * is tried again until proxy.connect_timeout; connection.h describes how often,
+ * and why only one per server at a time.  Proxy thread only. */
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,11 +13,11 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/exchange.h"
 
-#define AGAIN_NS NS_PER_MS /* doubled for each try, up to */
+#define AGAIN_NS NS_PER_MS /* doubled for each try, up to AGAIN_MAX_NS */
 #define AGAIN_MAX_NS (64 * NS_PER_MS)
 
-/* True if connect() failed for a reason that passes: a full backlog, or too few
- * descriptors, ports or memory for a socket here. */
+/* True if an error of connect() is temporary: a full backlog, or too few
+ * descriptors, ports or memory on this machine. */
 static bool
 error_passes(int err)
 {
@@ -26,8 +25,8 @@ error_passes(int err)
 	       err == ENOBUFS || err == EADDRNOTAVAIL || err == EINTR;
 }
 
-/* Give up an idle connection, of the server that has more of them.  False:
- * there is none. */
+/* Close an idle connection of the server that has most of them.  False: there
+ * is none. */
 static bool
 idle_close_one(struct upstream *up)
 {
@@ -42,8 +41,8 @@ idle_close_one(struct upstream *up)
 	return true;
 }
 
-/* Connected is not answered: it may be to this very socket.  A reset leaves the
- * port free for the server. */
+/* Returns err, or ECONNREFUSED if the socket is connected to itself, so that no
+ * server listens.  A reset then leaves the port free for the server. */
 static int
 check_peer(int fd, int err)
 {
@@ -53,13 +52,13 @@ check_peer(int fd, int err)
 	return ECONNREFUSED;
 }
 
-/* A new socket and the begin of its connection.  0: connected; otherwise an
- * errno, EINPROGRESS if it is under way. */
+/* Make a socket and begin to connect it.  0: connected; EINPROGRESS: under way;
+ * else the errno. */
 static int
 dial(struct connection *u)
 {
 	const struct config_address *a = &u->server->config->address;
-	/* A reload may have taken it away. */
+	/* After a reload there may be no other address. */
 	bool other = u->server->at_other && a->other.ss_family != AF_UNSPEC;
 	const struct sockaddr_storage *to = other ? &a->other : &a->address;
 	int one = 1;
@@ -77,8 +76,8 @@ dial(struct connection *u)
 				    : errno;
 }
 
-/* The other address of localhost for this and later connections, if the first
- * one has no listener: once for a connection. */
+/* Switch to the other address of localhost, for this and later connections, if
+ * no process listens at the first; once per connection.  True if done. */
 static bool
 turn(struct connection *u, int err)
 {
@@ -125,7 +124,7 @@ connect_try(struct connection *u)
 		if (!error_passes(err))
 			return err;
 		if (err != EAGAIN && idle_close_one(u->upstream))
-			return connect_try(u); /* with what that one had */
+			return connect_try(u); /* a descriptor is free */
 	}
 	u->tries++;
 	if (u->fd >= 0)
@@ -142,7 +141,7 @@ connect_try(struct connection *u)
 	return 0;
 }
 
-/* The connection is established: do what waited for that. */
+/* The connection is established: start its exchange. */
 static void
 go_on(struct connection *u)
 {
@@ -200,7 +199,7 @@ void
 connect_timer(struct connection *u, bool forced)
 {
 	connection_shut(u);
-	if (forced) /* the kernel cannot watch it: not at once */
+	if (forced) /* the socket cannot be watched: try later */
 		timer_set_unsorted(&u->upstream->loop->timers, &u->timer,
 		    instant_now(), AGAIN_MAX_NS);
 	else if (instant_since(instant_now(), u->opened) >=

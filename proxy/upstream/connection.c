@@ -1,8 +1,8 @@
 /* connection.c: connections to the servers: pooled, drained, closed.
  *
- * Each connection is in the list of its state at its server; a closed one keeps
- * its memory for the next connection.  connect.c makes connections, reuse.c
- * says which idle ones will do; what travels on one is in exchange.c. */
+ * Each connection is in its server's list for its state; the memory of a closed
+ * one is kept for the next connection.  connect.c makes connections, reuse.c
+ * decides which idle ones may be used, exchange.c writes and reads. */
 #include "proxy/upstream/connection.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@ static void on_connection_writable(evutil_socket_t fd, short what, void *user);
 static void on_connection_timer(void *user, bool forced);
 static void on_connection_turn(void *user);
 
-/* To read a loser's response: longer than any garbage collection.  Counted as
- * tailor_losers_total{result="timeout"}. */
+/* Time to read a loser's response: longer than most garbage collections.  Its
+ * end counts as tailor_losers_total{result="timeout"}. */
 #define LOSER_TIMEOUT_NS (5 * NS_PER_S)
 
 static struct pool *
@@ -153,7 +153,7 @@ connection_disown(struct connection *u)
 	u->owner = NULL;
 }
 
-/* Undo the connection and keep the struct for another. */
+/* Close a connection and keep the struct for another. */
 static void
 connection_discard(struct connection *u)
 {
@@ -225,7 +225,7 @@ connection_close_private(struct server *s)
 	close_all(&s->private);
 }
 
-/* The one that has rested longest. */
+/* Close the private connection that has rested longest. */
 static void
 private_give_up(struct server *s)
 {
@@ -233,8 +233,8 @@ private_give_up(struct server *s)
 	connection_close(TAILQ_LAST(&s->private.list, connection_list));
 }
 
-/* A new connection is needed: those that rest for their owners leave room for
- * it in connections_max, for a server may have no more workers. */
+/* Close a private connection at rest if a new connection would exceed
+ * connections_max, as a server may have no more workers than that. */
 static void
 private_make_room(struct server *s)
 {
@@ -270,7 +270,7 @@ connection_arm(struct connection *u, int64_t timeout_ns)
 	timer_arm(&u->upstream->loop->timers, &u->timer, timeout_ns);
 }
 
-/* One more rests, of connections_max: close the one that has rested longest. */
+/* If more than connections_max rest, close the one that has rested longest. */
 static void
 rest_bound(struct server *s)
 {
@@ -287,7 +287,7 @@ rest_bound(struct server *s)
 	private_give_up(s);
 }
 
-/* Back to those that rest, or closed: false. */
+/* An exchange is over: let u rest and return true, or close it. */
 static bool
 connection_settle(struct connection *u, enum exchange_end end)
 {
@@ -308,13 +308,13 @@ connection_settle(struct connection *u, enum exchange_end end)
 		       : reuse && connection_starves(s, instant_now()))
 		reuse = false;
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
-		/* Bytes behind a response are never the next response. */
+		/* Bytes after a response are not the next response. */
 		s->extra_bytes += block_bytes(u->in);
 		reuse = false;
 	}
 	if (reuse && u->filled && (unread = socket_unread_bytes(u->fd)) > 0) {
-		/* Nor are those that have not been read yet, which the next
-		 * request on this connection would take for its own. */
+		/* Nor are bytes not read yet; the next request on this
+		 * connection must not take them for its response. */
 		s->extra_bytes += unread;
 		reuse = false;
 	}
@@ -330,7 +330,7 @@ connection_settle(struct connection *u, enum exchange_end end)
 	u->rested_served_ns = s->reuse.served_ns;
 	connection_want_read(u, true);
 	connection_want_write(u, false);
-	/* A private one stays as long as its owner and its server want. */
+	/* A private connection stays until its owner or its server ends it. */
 	if (u->private)
 		timer_clear(&s->upstream->loop->timers, &u->timer);
 	else
@@ -394,8 +394,8 @@ connection_cut_all(struct server *s, const char *why)
 			       s->busy.count + s->draining.count;
 	struct connection *u;
 
-	/* The end of an exchange may begin another here, which is not waited
-	 * for. */
+	/* The end of an exchange may begin another one here: do not cut more
+	 * than there were. */
 	while (n < most && ((u = TAILQ_FIRST(&s->waiting.list)) != NULL ||
 			       (u = TAILQ_FIRST(&s->connecting.list)) != NULL ||
 			       (u = TAILQ_FIRST(&s->busy.list)) != NULL ||
@@ -516,9 +516,9 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 		if (u == NULL)
 			return -ENOMEM;
 		private_make_room(server);
-		/* In place of the one that would not do: a server may have a
-		 * worker for each connection, and few of them.  One is left
-		 * to show how long it is kept. */
+		/* The new connection replaces an idle one that is not proven,
+		 * as a server may have one worker per connection;
+		 * reuse_may_rest is how many to leave. */
 		if (reuse == REUSE_PROVEN &&
 		    server->idle.count > reuse_may_rest(server, instant_now()))
 			connection_close(TAILQ_FIRST(&server->idle.list));
@@ -580,8 +580,8 @@ exchange_detach(struct connection *u, uint64_t request_id, bool unawaited)
 	connection_disown(u);
 	if (!exchange_written(u) || u->endless ||
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
-		/* Never written: free to cancel.  Half written and long, or
-		 * without an end: the connection is of no more use. */
+		/* Close if nothing was written, the rest of the request is too
+		 * long to copy, or the response has no end. */
 		connection_discard(u);
 		return;
 	}

@@ -1,27 +1,27 @@
 /* connection.h: one connection to a server, and the pool of them.
  *
  * A connection carries one request at a time and never pipelines.  Its user (an
- * attempt of a client's request, a health probe, a warm-up request) hands it
- * an outgoing message and learns through callbacks what came back.  When the
- * user loses interest the connection drains: it goes on reading the response to
- * its end and throws it away, because closing would not stop the server's
- * work and would make its writes fail.
+ * attempt of a client's request, a health probe, a warm-up request) gives it an
+ * outgoing message and gets the response through callbacks.  When the user
+ * detaches, the connection drains: it reads the response to its end and throws
+ * it away, because closing the connection does not stop the server's work and
+ * makes the server's writes fail.
  *
  *   WAITING --> CONNECTING --> BUSY --> (complete) --> IDLE --> BUSY ...
  *      |             |          |  \
  *      |             |          |   detach --> DRAINING --> IDLE
  *      +-------------+----------+------------------+-----> closed
  *
- * A connection that a client has authenticated (NTLM, Negotiate), or is about
- * to, is PRIVATE in place of IDLE: it has an owner and carries no request but
- * his, and without an owner it is closed.
+ * A connection that a client authenticates (NTLM, Negotiate) is PRIVATE in
+ * place of IDLE: it carries requests of that client, its owner, only.  When its
+ * owner leaves, it is closed.
  *
- * On one machine a connection is made within connect(), or the server's
- * backlog is full.  Then it is tried again after a millisecond, and up to 64:
- * the kernel alone would try after a second.  One connection of a server may
- * be under way like that; the others are WAITING for their turn.  (Of several
- * that are let in together as the last places of a backlog, all but one are
- * open at our end only, until the kernel has sent our request again.)
+ * On one machine connect() succeeds at once unless the server's backlog is
+ * full.  Then Tailor tries again after 1 ms, 2 ms, ... up to 64 ms; the kernel
+ * itself tries again only after a second.  One connection per server may be in
+ * this state; the others are WAITING for their turn.  (Connections that are
+ * begun together can all look open at our end although the backlog had only one
+ * place; the server gets the others when the kernel sends our request again.)
  *
  * Proxy thread only.  After warm-up nothing is allocated: closed connections
  * are kept for the next connection. */
@@ -29,45 +29,46 @@
 
 #include "proxy/upstream/upstream.h"
 
-/* An idle connection to a server (most recently used first), or a new one,
- * which may be connected already (state BUSY; connected() is not called then)
- * or be so later.  Neither a full backlog nor a lack of descriptors is an
- * error: it is tried again until proxy.connect_timeout.
+/* Get an idle connection to a server (most recently used first), or a new one.
+ * A new one may be connected already (state BUSY; connected() is not called
+ * then) or connect later.  A full backlog or a lack of descriptors is no error:
+ * the connection is tried again until proxy.connect_timeout.
  * Returns 0, -ENOMEM, or the negative errno with which the server refused. */
 int connection_get(struct server *server, const struct exchange_ops *ops,
     void *user, enum connection_reuse reuse, struct connection **out);
 
-/* The connection carries requests of one owner only, from now on until it is
- * closed.  Each server has connections_max that rest, private ones and others:
- * with more the one that has rested longest is closed.  So is a private one if
- * with them and the requests in flight a new connection would be beyond that.
- *   owner  where the owner keeps the one that he has, which stays valid until
- *          it is NULL again: the connection is closed, or its user has detached
- *          it.  Of an owner who has one already this one is closed after its
- *          exchange. */
+/* From now on until it is closed, u carries requests of one owner only.  At
+ * most connections_max connections of a server rest, idle and private together;
+ * beyond that the longest resting one is closed.  A new connection closes the
+ * longest resting private one if private ones and requests in flight together
+ * exceed connections_max.
+ *   owner  the owner's pointer to its connection: set to u here, and to NULL
+ *          when u is closed or its user detaches it.  If the pointer is set
+ *          already, u is closed after its exchange. */
 void connection_own(struct connection *u, struct connection **owner);
 
-/* The owner's connection to a server, as connection_get gives one.  False:
- * there is none that rests; if the server has closed it, *owner is NULL now. */
+/* Get the owner's connection to a server, as connection_get does.  False if the
+ * owner has none at rest; if the server has closed it, *owner is NULL now. */
 bool connection_get_own(struct server *server, struct connection **owner,
     const struct exchange_ops *ops, void *user, struct connection **out);
 
-/* From now on the exchange may last so long; then it ends with TIMEOUT.  For
- * users that have no deadline of their own.  Between connection_get and
- * _send. */
+/* End the exchange with EXCHANGE_TIMEOUT if it lasts limit_ns from now, or from
+ * when it is connected.  For users without a deadline of their own.  Call it
+ * between connection_get and exchange_send. */
 void exchange_limit(struct connection *u, int64_t limit_ns);
 
-/* The response is to be compared with another one: it is this side's.  After
- * connection_get, before any of it was read. */
+/* Compare this exchange's response with that of the other side.  Call it after
+ * connection_get, before any of the response was read. */
 void exchange_compare(
     struct connection *u, struct response_diff *with, unsigned side);
 
-/* Begin an exchange; the message is written as far as possible when the turn
- * ends, at once if it is urgent. */
+/* Begin an exchange: the message is written, as far as the kernel takes it,
+ * when the turn ends, or now if the message is urgent. */
 void exchange_send(struct connection *u, const struct message *message,
     enum http_method method);
 
-/* The answer was 101: stream is what the client sends from now on. */
+/* The response was 101: stream gets the client's bytes from now on.  ended: the
+ * client sends no more. */
 void exchange_tunnel(struct connection *u, struct chain *stream, bool ended);
 
 /* More was appended to a tunnel's stream, or it has ended. */
@@ -91,8 +92,8 @@ exchange_reads_on(const struct connection *u)
 	return u->reads_on && !u->body.done;
 }
 
-/* How much of the request the server has taken; only differences mean
- * something. */
+/* How many bytes of the request the server has taken.  Only the difference of
+ * two values means something. */
 uint64_t exchange_taken_bytes(const struct connection *u);
 
 /* "timeout", ...  Static. */
@@ -101,28 +102,30 @@ const char *exchange_end_name(enum exchange_end end);
 /* True if any byte of the request was handed to the kernel. */
 bool exchange_written(const struct connection *u);
 
-/* The user has no more interest.  Drains what was written, drops what was not;
- * callbacks are not called any more, and nothing of the user's is referred to
- * any more.
- *   unawaited  without hedging no client would wait for this response: it has
- *              left, or this is the hedge */
+/* The user detaches: no more callbacks, and no pointer to the user is kept.
+ * The connection drains; it is closed if nothing of the request was written,
+ * too much is left to write, or the response has no end.
+ *   unawaited  true if no client would wait for this response without hedging:
+ *              the client has left, or this is the hedge's response */
 void exchange_detach(struct connection *u, uint64_t request_id, bool unawaited);
 
-/* Close at once, without callback. */
+/* Close a connection now, without a callback. */
 void connection_close(struct connection *u);
 
-/* End all exchanges of a server, those that drain too, as if they had taken
- * too long; how many. */
+/* End all exchanges of a server, also those that drain, with EXCHANGE_TIMEOUT.
+ * Returns how many. */
 unsigned connection_cut_all(struct server *server, const char *why);
 
-/* Note for how long it has kept an idle one, if in that time it served for a
- * second (reuse.served_ns): one that pauses closes none.
- *   steady  it has sent something all the time since */
+/* Note how long the server has kept its longest idle connection open, if it
+ * served for a second of that time (reuse.served_ns): while it pauses it closes
+ * no connection.
+ *   steady  since when each check has found new bytes from the server */
 void
 connection_prove(struct server *s, struct instant steady, struct instant now);
 
-/* True if a server has lately left a new connection waiting while it had idle
- * ones: it has a worker for each, and few of them.  It keeps none then. */
+/* True if a server lately left a new connection waiting beside idle ones: it
+ * has one worker per connection, and few of them.  Tailor then keeps no idle
+ * connections to that server. */
 bool connection_starves(const struct server *s, struct instant now);
 
 /* Close all idle, or all resting private, connections of a server (its process
@@ -130,6 +133,6 @@ bool connection_starves(const struct server *s, struct instant now);
 void connection_close_idle(struct server *server);
 void connection_close_private(struct server *server);
 
-/* The connections of a server: none yet, and all closed and freed. */
+/* Begin without connections; close and free all of them. */
 void connection_pool_init(struct server *s);
 void connection_pool_fini(struct server *s);

@@ -2,13 +2,13 @@
  *
  * Writing: head, the attempt's own lines and body go out in one call.
  * Reading: the socket is read into a block of the pool; a head is scanned,
- * parsed and handed up; payload is moved to the user's chain block by block.
- * Once a block was filled, several are read at a time, and again until there
- * is no more: a long body costs a system call and a packet for each piece that
- * it goes on in, and a packet the less the fuller they are.
- * A callback may detach or close the connection, and the struct may even carry
- * another exchange when it returns, so the code compares the exchange's serial
- * number after each callback before it goes on. */
+ * parsed and passed to the user; payload is moved to the user's chain block by
+ * block.  After a read that filled its block, several blocks are read at a
+ * time, until there is no more: each piece of a body costs a system call and a
+ * packet to the client, and fuller pieces are fewer.
+ * A callback may detach or close the connection, and the struct may carry
+ * another exchange when the callback returns, so the code compares the
+ * exchange's serial number after each callback. */
 #include "proxy/upstream/exchange.h"
 
 #include <errno.h>
@@ -20,11 +20,11 @@
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/server.h"
 
-#define INTERIMS_READ_MAX 64 /* 1xx heads before an answer */
+#define INTERIMS_READ_MAX 64 /* 1xx heads before the response */
 #define BATCH_BLOCKS 4
 #define READ_BATCHES_MAX 8 /* in a row, before others have their turn */
 
-/* Bytes that one read brought: u->in and the blocks after it. */
+/* Bytes from one read: u->in and the blocks after it. */
 struct read_batch {
 	struct block *block[BATCH_BLOCKS];
 	unsigned blocks;
@@ -59,8 +59,8 @@ exchange_write(struct connection *u)
 			return;
 		}
 		if (sent < 0) {
-			/* A lost connection shows on the reading side too,
-			 * where an early response may still be waiting. */
+			/* The reading side reports a lost connection, too,
+			 * after a response that may have come early. */
 			connection_want_write(u, errno == EAGAIN);
 			return;
 		}
@@ -134,7 +134,7 @@ exchange_taken_bytes(const struct connection *u)
 	return u->out.sent_bytes - socket_queued_bytes(u->fd);
 }
 
-/* Move payload on: to the user, or nowhere. */
+/* Pass payload on to the user, or count it as drained. */
 static void
 exchange_deliver(struct connection *u, struct chain *data)
 {
@@ -148,9 +148,9 @@ exchange_deliver(struct connection *u, struct chain *data)
 		u->drained_bytes += data->bytes;
 }
 
-/* True if the server must have read the request's body, now that the response
- * begins.  A server that refuses, or sends elsewhere, may do so by the head
- * alone, and what the kernel still has was not read for sure. */
+/* True if the server has surely read the request's body as its response begins:
+ * the status is 2xx (others may follow from the head alone), and the kernel
+ * holds no unsent bytes of the body. */
 static bool
 body_was_read(const struct connection *u, unsigned status)
 {
@@ -158,7 +158,8 @@ body_was_read(const struct connection *u, unsigned status)
 	       socket_queued_bytes(u->fd) == 0;
 }
 
-/* A tunnel's bytes end with its connection. */
+/* Begin to read the body after a head.  A tunnel's bytes end with its
+ * connection. */
 static void
 exchange_begin_body(struct connection *u, const struct http_head *head)
 {
@@ -181,13 +182,13 @@ exchange_begin_body(struct connection *u, const struct http_head *head)
 	http_body_init(&u->body, framing, head->content_length, UINT64_MAX);
 	if (framing != HTTP_FRAMING_CHUNKED || !u->out.trailers)
 		return;
-	/* Without memory for them they are dropped, as always allowed. */
+	/* Without memory trailers are dropped, which is always allowed. */
 	u->trailers = block_take(&u->upstream->loop->blocks);
 	if (u->trailers != NULL)
 		http_body_keep_trailers(&u->body, u->trailers->data);
 }
 
-/* The body is whole: so is the response. */
+/* The body is whole: end the exchange. */
 static void
 exchange_complete(struct connection *u)
 {
@@ -196,8 +197,8 @@ exchange_complete(struct connection *u)
 	exchange_over(u, EXCHANGE_COMPLETE, "complete");
 }
 
-/* One response head.  False when the connection must not be touched any more or
- * needs more input. */
+/* Read one response head from u->in.  False when more input is needed, or the
+ * connection must not be touched any more. */
 static bool
 exchange_take_head(struct connection *u)
 {
@@ -250,7 +251,8 @@ exchange_take_head(struct connection *u)
 	return true;
 }
 
-/* Take the part of a body that a read brought.  False as above. */
+/* Read the part of a body in a batch.  True if the body is whole; false when
+ * more input is needed, or the connection must not be touched any more. */
 static bool
 exchange_take_body(struct connection *u, struct read_batch *h)
 {
@@ -267,15 +269,14 @@ exchange_take_body(struct connection *u, struct read_batch *h)
 		    &u->upstream->loop->blocks, &refusal);
 	}
 	for (; i < h->blocks; i++) {
-		/* Bytes behind the body: that there are some is enough. */
+		/* Bytes after the body: keep one block as a sign of them. */
 		if (u->in == NULL)
 			u->in = h->block[i];
 		else
 			block_give(&u->upstream->loop->blocks, h->block[i]);
 	}
 	h->blocks = 1;
-	/* Bytes before an error are of no use, and must not decide anything any
-	 * more. */
+	/* Bytes before an error must not cause a commit. */
 	if (event != HTTP_BODY_BAD)
 		exchange_deliver(u, &data);
 	chain_clear(&data, &u->upstream->loop->blocks);
@@ -336,9 +337,9 @@ exchange_lost(struct connection *u, bool orderly, const char *why)
 	}
 }
 
-/* A server that has Nagle on holds a response's next segment back until this
- * one is acknowledged, which the kernel delays.  A response that is whole
- * needs no such packet: the next request acknowledges it. */
+/* Acknowledge a part of a response at once: a server with Nagle's algorithm on
+ * holds the next segment back until then, and the kernel delays its
+ * acknowledgements.  A whole response is acknowledged by the next request. */
 static void
 exchange_acknowledge(struct connection *u)
 {
@@ -348,8 +349,8 @@ exchange_acknowledge(struct connection *u)
 		setsockopt(u->fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one));
 }
 
-/* Blocks to read into.  Without memory, or room in a block that holds a head
- * larger than any limit, this exchange fails; the others go on. */
+/* Prepare the blocks to read into.  False if there is no memory, or a head
+ * fills the block: the exchange has failed then. */
 static bool
 batch_begin(struct connection *u, struct read_batch *h)
 {
@@ -358,7 +359,7 @@ batch_begin(struct connection *u, struct read_batch *h)
 	if (u->in == NULL)
 		u->in = block_take(pool);
 	else if (block_bytes(u->in) == 0 || block_room(u->in) == 0)
-		block_compact(u->in); /* interim heads have been before it */
+		block_compact(u->in); /* interim heads came first */
 	if (u->in == NULL || block_room(u->in) == 0) {
 		exchange_lost(
 		    u, false, u->in == NULL ? "no_memory" : "head_too_large");
@@ -371,7 +372,8 @@ batch_begin(struct connection *u, struct read_batch *h)
 	return true;
 }
 
-/* As recv(2).  Only blocks that got something are left, and u->in. */
+/* Read into the blocks of h, as recv(2).  Gives the blocks that stayed empty
+ * back, except u->in. */
 static ssize_t
 batch_read(struct connection *u, struct read_batch *h)
 {

@@ -1,14 +1,14 @@
 /* exchange.h: what connection.c and exchange.c share.
  *
- * A connection is a connection; an exchange is the one request and response
- * under way on it.  connection.c opens, pools, drains and closes connections;
- * exchange.c writes the request and reads the response; connect.c and reuse.c
- * are connection.c's.  Private to them. */
+ * An exchange is the request and response under way on a connection.
+ * connection.c pools, drains and closes connections, with the help of connect.c
+ * and reuse.c; exchange.c writes requests and reads responses.  Private to
+ * these four files. */
 #pragma once
 
 #include "proxy/upstream/upstream.h"
 
-/* Register or drop an event of the socket; does nothing if it is so. */
+/* Register or remove an event of the socket, unless that is done already. */
 void connection_want_read(struct connection *u, bool want);
 void connection_want_write(struct connection *u, bool want);
 
@@ -17,31 +17,35 @@ void connection_want_write(struct connection *u, bool want);
 void
 exchange_over(struct connection *u, enum exchange_end end, const char *why);
 
-/* Write as much of the request as the kernel takes.  Callbacks as above. */
+/* Write as much of the request as the kernel takes.  May end the exchange, as
+ * exchange_over. */
 void exchange_write(struct connection *u);
 
-/* The connection is gone: end the exchange by what has been received of it.
- * A reset (not orderly) may have lost bytes: it ends nothing that ends with
- * its connection.  Likewise. */
+/* The connection is lost: end the exchange as the bytes received so far say.
+ * A response that ends with its connection is complete only if the loss is
+ * orderly; a reset may have lost bytes.  As exchange_over. */
 void exchange_lost(struct connection *u, bool orderly, const char *why);
 
-/* The socket is readable: read and act on it.  Likewise. */
+/* The socket is readable: read, and pass on what came.  May end the exchange,
+ * as exchange_over. */
 void exchange_read(struct connection *u);
 
-/* --- which idle ones may be used again (reuse.c) ----------------------- */
+/* --- which idle connections may be used again (reuse.c) ---------------- */
 
 /* True if a server lately closed a connection that was hardly idle. */
 bool reuse_closes_early(const struct server *s, struct instant now);
 
-/* True if u is as REUSE_PROVEN wants, but for a look at its socket. */
+/* True if u meets REUSE_PROVEN, except that its socket is not checked here. */
 bool reuse_is_proven(const struct connection *u, struct instant now);
 
-/* Learn how long a server keeps idle connections from one, u, that it was seen
- * to have closed; u had rested, or would have, until then. */
+/* The server closed connection u: learn from it how long the server keeps idle
+ * connections.
+ *   then  the end of u's rest: when that was seen, or when u was used */
 void reuse_closed(const struct connection *u, struct instant then);
 
-/* How many idle connections a server is left with, to show how long it keeps
- * them: one, or none if the server needs the worker that waits on it. */
+/* How many idle connections to leave open, so that they show how long the
+ * server keeps them: 1; 0 if that is known already, or if the server needs the
+ * worker that waits on it. */
 unsigned reuse_may_rest(const struct server *s, struct instant now);
 
 /* --- making a connection (connect.c) ----------------------------------- */
@@ -55,17 +59,19 @@ int connect_try(struct connection *u);
 void connect_writable(struct connection *u);
 void connect_timer(struct connection *u, bool forced);
 
-/* Give the turn to connect to those of a server that wait for it. */
+/* Begin to connect the WAITING connections of a server (struct server *), one
+ * after the other, until one is under way. */
 void connect_next(void *server);
 
-/* In connection.c: into another state's list; no socket any more; a new
- * socket's events; a limit from now on. */
+/* Functions of connection.c: move u into the list of a state; close its socket;
+ * prepare the events of a new socket; set u's timer. */
 void connection_move(struct connection *u, enum connection_state state);
 void connection_shut(struct connection *u);
 void connection_watch(struct connection *u);
 void connection_arm(struct connection *u, int64_t timeout_ns);
 
-/* From now on u carries requests of one user only, whom it authenticates. */
+/* From now on u carries requests of one client only, as the server has
+ * authenticated that client on it. */
 void connection_make_private(struct connection *u);
 
 /* True if no exchange is under way on u. */

@@ -1,17 +1,17 @@
-/* health.c: asking a server that is in service whether it is well.
+/* health.c: health checks of a server that is in service.
  *
- * A standby gets no requests, so nothing else would show that it stopped
- * answering.  A check that fails counts only if no pause of the server
- * overlapped it: those are hazards and have a better cure.  The last server
- * in service stays whatever it answers, because a wrong health target must
- * not take the service away.
+ * A standby gets no requests, so only a check shows that it stopped responding.
+ * A failed check counts only if no pause of the server overlapped it: pauses
+ * are hazards, and handled as such.  The last server in service stays even if
+ * its checks fail, because a wrong health target must not end the service.
  *
- * Costs one connection per interval: a kept one could be stale, and would
- * count as a failure of the server.
+ * Costs one new connection per interval: a kept connection may be stale, which
+ * is no failure of the server.
  *
- * In watch mode a standby is asked up to IN_PAUSES times, and at once, while
- * the active server pauses: gain.h estimates from that what acting would do.
- * Those may use a kept connection; their failures do not count. */
+ * In watch mode a standby is checked up to IN_PAUSES times while the active
+ * server pauses, from the begin of the pause on: gain.h estimates from these
+ * checks how much acting gains.  They may use a kept connection, and their
+ * failures do not count. */
 
 #include <errno.h>
 
@@ -21,9 +21,9 @@
 #include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
-#define CHECK_AGAIN_NS (20 * NS_PER_MS) /* if others are under way */
+#define CHECK_AGAIN_NS (20 * NS_PER_MS) /* while server_may_ask is false */
 #define IN_PAUSES 10
-#define IN_PAUSE_NS (5 * NS_PER_MS) /* between two */
+#define IN_PAUSE_NS (5 * NS_PER_MS) /* between two of these checks */
 
 static bool
 in_service(const struct server *s)
@@ -37,13 +37,14 @@ paused_since(const struct server *s, struct instant begin)
 {
 	const struct hedging_server *h = server_policy(s);
 
-	/* Of a server that is silent for no known reason they do count. */
+	/* Failures of a server that is silent for no known reason count. */
 	return (h->hazards & ~(1U << HAZARD_UNRESPONSIVE)) != 0 ||
 	       (instant_is_set(h->hazard_over) &&
 		   !instant_before(h->hazard_over, begin));
 }
 
-/* True if acting would use this server in place of the other one. */
+/* True in watch mode if the other server is active and in a hazard on which
+ * hedging.mode = act would use this one. */
 static bool
 other_pauses(const struct server *s)
 {
@@ -96,7 +97,8 @@ health_result_name(enum health_result result)
 	return name[result];
 }
 
-/* "not 200-399 (Host: a:80)": a server may have a site for each. */
+/* Append ", not 200-399 (Host: a:80)".  The host matters, as a server may have
+ * one site per host. */
 static void
 text_unexpected(const struct server *s, char out[HEALTH_TEXT])
 {
@@ -150,7 +152,7 @@ health_text(const struct server *s, char out[HEALTH_TEXT])
 	return out;
 }
 
-/* A refusal is no news of a server that is started. */
+/* A refusal is not logged: it is usual while a server starts. */
 void
 health_log_probe(struct server *s, struct instant now)
 {
@@ -182,7 +184,7 @@ health_failed(struct server *s, enum health_result result)
 	if (s->health.in_pause || paused_since(s, s->health.begun))
 		return;
 	s->health.failing++;
-	/* The line before server_lost says why. */
+	/* The log line before server_lost gives the reason. */
 	log_event(s->health.failing == s->config->health_fall
 		      ? LOG_LEVEL_WARNING
 		      : LOG_LEVEL_INFO,
@@ -213,8 +215,8 @@ on_check_head(struct connection *u, const struct http_head *head)
 	s->health.status = head->status;
 }
 
-/* For the estimate: neither of two servers that pause at once, nor of one whose
- * check the other's pause met. */
+/* Add the length of a check to the estimate.  Not if this server paused
+ * meanwhile, nor if the other's pause began during the check. */
 static void
 length_note(struct server *s)
 {
@@ -255,7 +257,7 @@ static const struct exchange_ops check_ops = {
     .end = on_check_end,
 };
 
-/* As a request would be sent. */
+/* Checks in a pause use a kept connection, as a hedge does. */
 static const struct exchange_ops pause_ops = {
     .head = on_check_head,
     .end = on_check_end,
@@ -275,7 +277,7 @@ check_begin(struct server *s, bool as_pause_began)
 	    s->health.in_pause ? REUSE_CHECKED : REUSE_NONE, &s->health.link);
 	if (err < 0) {
 		s->health.link = NULL;
-		if (err != -ENOMEM) /* which is not the server's fault */
+		if (err != -ENOMEM) /* that is not the server's fault */
 			health_failed(s, HEALTH_REFUSED);
 		health_arm(s);
 		return;
@@ -292,7 +294,7 @@ on_health_timer(void *user, bool forced)
 
 	(void)forced;
 	if (s->health.link != NULL) {
-		/* Connected, and no answer in time. */
+		/* No response within health_timeout. */
 		connection_close(s->health.link);
 		s->health.link = NULL;
 		health_failed(s, HEALTH_TIMEOUT);

@@ -1,15 +1,15 @@
 /* maintenance.c: taking a server out of service and back, and restarting it, so
  * that no request notices.
  *
- * The server first hands its role to the other one (a switch: requests in
- * flight stay where they are), and is then down for the policy, which sends
- * it nothing.  Only when all its connections have come to rest may its
- * program end.  The stages are enum maintenance (upstream.h).
+ * First the other server becomes active (a switch: requests in flight stay
+ * where they are).  Then this server is DOWN for the policy, which sends it
+ * nothing.  Its program ends only when all its connections are at rest.  The
+ * stages are enum maintenance (upstream.h).
  *
- * While one server is restarted the other one is alone, and a collection of
- * its would be a pause for all.  So a restart first lets it serve with
- * this one ready behind it, and begins when it has just collected.  One that is
- * steered is ordered to: it stands by for that while this one serves. */
+ * During a restart the other server serves alone, and its collection is a pause
+ * for all requests.  So a restart begins just after the other server has
+ * collected: it serves, with this one ready, until that happens.  With steering
+ * the other server collects as a standby, on order, while this one serves. */
 
 #include <errno.h>
 
@@ -30,7 +30,8 @@ other_ready(const struct server *s)
 	       server_may_serve(&up->server[1 - s->index]);
 }
 
-/* Drain a server that is not active any more, or that no other can replace. */
+/* Begin to drain a server that is not active any more, or that no other server
+ * can replace. */
 static void
 take_down(struct server *s)
 {
@@ -54,7 +55,7 @@ take_down(struct server *s)
 	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
 }
 
-/* True if the other server is to collect first. */
+/* True if a restart still waits for the other server's collection. */
 static bool
 waits(const struct server *s, struct instant now)
 {
@@ -64,7 +65,8 @@ waits(const struct server *s, struct instant now)
 		   s->upstream->hedging, 1 - s->index, s->maintenance.since);
 }
 
-/* Let the other one collect while this one serves. */
+/* With steering: true if this server serves while the other one collects;
+ * swaps back to this server for that if it is fresh. */
 static bool
 stands_in(const struct server *s, struct instant now)
 {
@@ -86,12 +88,12 @@ leave(struct server *s)
 
 	if (wait && stands_in(s, now))
 		return;
-	/* The other one will collect when it serves.  That makes this one
-	 * active again, and when it is over it is time to go. */
+	/* Make the other server active.  Its next collection makes this one
+	 * active again; after that collection the drain begins. */
 	if (up->hedging->active == s->index) {
 		unsigned todo = hedging_switch(up->hedging, now);
 
-		/* Refused while the other one is in a pause: next tick. */
+		/* Refused while the other server pauses: try at next tick. */
 		if (todo == 0)
 			return;
 		upstream_want(up, todo);
@@ -119,7 +121,7 @@ server_rest(const struct server *s, struct server_rest *out)
 	up->events.rest(up->user, s, out);
 }
 
-/* True if the successor in this place is the same server at another address. */
+/* True if the server is replaced by itself, at another address. */
 static bool
 moves(const struct server *s)
 {
@@ -135,9 +137,9 @@ server_blocks(const struct server *s, const struct config_server *c)
 	       config_address_equal(&c->address, &s->config->address);
 }
 
-/* Both are replaced, and this one serves until what comes there is ready.  The
- * first is the one whose end is needed, else the one that has a successor, else
- * the standby. */
+/* True if both servers are to be replaced, the other one first.  First goes the
+ * one that blocks the other's successor, else the one that has a successor,
+ * else the standby. */
 static bool
 goes_second(const struct server *s)
 {
@@ -165,12 +167,13 @@ server_next_may_begin(const struct server *s)
 		return false;
 	if (moves(s))
 		return true;
-	/* Requests are described by the servers that they had. */
+	/* A request's description names its servers: wait for all requests that
+	 * had an attempt here. */
 	server_rest(s, &rest);
 	return at_rest(s) && rest.known == 0;
 }
 
-/* A server has had its time to drain: cut what it still has. */
+/* The time for a drain is over: cut the exchanges that the server still has. */
 static void
 cut(struct server *s, struct instant now)
 {
@@ -207,7 +210,7 @@ come_to_rest(struct server *s, struct instant now)
 	s->upstream->events.stop(s);
 }
 
-/* Go, or stay for now (a tick asks again). */
+/* Begin the drain of a server that is replaced, or wait for a later tick. */
 static void
 replace(struct server *s)
 {
@@ -224,8 +227,8 @@ replace(struct server *s)
 		leave(s);
 		return;
 	}
-	/* No other one serves: what is in flight finishes beside the new one,
-	 * unless that is of a program which must end first. */
+	/* No other server can serve: requests in flight finish beside the new
+	 * server, unless the old program must end first. */
 	take_down(s);
 	if (moves(s) && s->program.state == CHILD_NONE)
 		come_to_rest(s, s->maintenance.since);
@@ -300,7 +303,7 @@ maintenance_replace(struct server *s)
 {
 	struct instant now = instant_now();
 
-	/* An operator has drained it, and its program runs. */
+	/* An operator has drained the server, and its program runs. */
 	if (s->maintenance.stage == OUT_OF_SERVICE &&
 	    s->program.state != CHILD_NONE) {
 		s->maintenance.since = now;
@@ -309,7 +312,7 @@ maintenance_replace(struct server *s)
 	}
 	if (s->maintenance.stage != IN_SERVICE &&
 	    s->maintenance.stage != STARTING)
-		return; /* it is on its way */
+		return; /* a drain or restart is under way */
 	s->maintenance.since = now;
 	s->maintenance.wait_until = s->maintenance.since;
 	s->maintenance.restarting = false;
@@ -340,7 +343,7 @@ server_restart(struct server *s, bool force)
 		return 0;
 	}
 	err = go(s, force, true);
-	/* One that is being drained goes on to be restarted. */
+	/* A drain that is under way becomes a restart. */
 	if (err == 0 ||
 	    (err == -EALREADY && s->maintenance.stage != STOPPING)) {
 		s->maintenance.restarting = true;

@@ -39,7 +39,7 @@ replay_refusal_name(enum replay_refusal refusal)
 
 /* --- what may be copied --------------------------------------------------- */
 
-/* "GET /path?query HTTP/1.1" */
+/* The target in a request line like "GET /path?query HTTP/1.1". */
 static struct slice
 target_of(struct slice line)
 {
@@ -47,7 +47,7 @@ target_of(struct slice line)
 	const char *end = memrchr(line.at, ' ', line.length);
 
 	if (begin == NULL || begin == end)
-		return (struct slice){"*", 1}; /* none, which no path is */
+		return (struct slice){"*", 1}; /* there is none */
 	return (struct slice){begin + 1, (size_t)(end - begin - 1)};
 }
 
@@ -69,8 +69,8 @@ is_added(const struct config *c, struct slice name)
 	return false;
 }
 
-/* Compare with a word in lower case.  The first letter is nearly always enough,
- * and this is asked of every field of many requests. */
+/* True if a field's name is a word, given in lower case.  The first letter
+ * nearly always decides: this runs for every field of many requests. */
 static bool
 is_named(struct slice name, const char *word)
 {
@@ -78,7 +78,8 @@ is_named(struct slice name, const char *word)
 	       slice_is(name, word);
 }
 
-/* Of all fields these say what is asked for and not who asks. */
+/* True for a field that may be copied: those below describe the request and not
+ * its sender; warmup.fields adds others. */
 static bool
 is_permitted(const struct config *c, struct slice name)
 {
@@ -121,7 +122,7 @@ write_fields(const struct config *c, struct slice lines, struct writer *w,
 			value = slice_trim((struct slice){
 			    colon + 1, line.length - name.length - 1});
 		}
-		/* Those of a connection are of no use on another. */
+		/* NTLM's or Negotiate's are of no use on another connection. */
 		if (http_field_binds(name, value) ||
 		    (is_credential(name) && !is_permitted(c, name)))
 			return refuse(refusal, REPLAY_CREDENTIALS);
@@ -149,8 +150,8 @@ replay_write(const struct config *c, struct slice head, char *out,
 	writer_put(&w, line.at, line.length + strlen("\r\n"));
 	if (write_fields(c, head, &w, refusal) < 0)
 		return -1;
-	/* A server may take a request without this field for one from its own
-	 * machine, with rights that the client had not. */
+	/* Without this field a server may take the request for a local one, and
+	 * grant rights that the client did not have. */
 	if (!is_added(c, (struct slice){"x-forwarded-for", 15}))
 		writer_text(&w, "X-Forwarded-For: unknown\r\n");
 	return w.full ? refuse(refusal, REPLAY_SIZE) : (int)w.length;
@@ -166,7 +167,7 @@ is_wanted(const struct config *c, const struct replay_source *r)
 	       !r->opted_out && !r->hostless;
 }
 
-/* Into its place.  What was there stays if the new one is refused. */
+/* Store a request in its place.  If it is refused, the old one stays. */
 static void
 replay_store(struct replay_table *t, const struct config *c,
     const struct replay_source *r)

@@ -1,7 +1,7 @@
-/* response_diff.c: status, length and a hash of two responses, compared.
+/* response_diff.c: compares status, length and a hash of two responses.
  *
- * The hash takes eight bytes at a time, wherever the pieces that they come in
- * are cut.  It is not keyed: servers are not expected to deceive. */
+ * The hash is over words of eight bytes, so it does not depend on how the
+ * payload is cut into pieces.  It has no key: servers do not try to deceive. */
 #include "proxy/upstream/response_diff.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct print {
 	unsigned status;
 	bool whole;
 	uint64_t bytes, hash;
-	uint64_t rest; /* the bytes that are no whole word yet */
+	uint64_t rest; /* bytes after the last whole word */
 };
 
 struct response_diff {

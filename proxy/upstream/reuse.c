@@ -1,18 +1,18 @@
-/* reuse.c: which idle connections may be used again: how long a server keeps
- * them, by what it says and what it has shown.
+/* reuse.c: which idle connections may be used again, by how long the server is
+ * known to keep them.
  *
- * It says so by Keep-Alive: timeout=N.  It shows it by an idle connection that
- * is still open though it had the time to close it, and by the age of one that
- * it closes.  A request that must not be lost uses one that has rested for less
- * than half of that: a pause that nothing announces makes a rest longer than it
- * looks.  A close much sooner than expected means that there are other reasons
- * than a timeout, or another timeout: for a while nothing is believed, unless a
- * second one comes at the same age.  (Where it ends connections by a word, it
- * ends others without one.)
+ * A server can announce that time (Keep-Alive: timeout=N).  Other evidence: an
+ * idle connection is still open although the server had time to close it, and
+ * the age of a connection that it closes.  A request that must not be lost uses
+ * only a connection that has rested for less than half of that time, because an
+ * unnoticed pause makes a rest longer than it looks.  A close much sooner than
+ * expected shows another reason than that timeout, or a new timeout: no idle
+ * connection is proven for DOUBT_NS, unless a second close comes at the same
+ * age.  (A server that ends some connections with Connection: close may end
+ * others without it.)
  *
- * Evidence gets old: what it did once it need not do for ever, and a server
- * that is never tried again cannot show that it has changed.  Its ages are in
- * these constants.  Proxy thread only. */
+ * Evidence expires (the times are below): a server may change, and only new
+ * tries can show that.  Proxy thread only. */
 #include "proxy/upstream/exchange.h"
 
 #include "proxy/upstream/connection.h"
@@ -22,8 +22,8 @@
 #define TRUSTED_NS (5 * NS_PER_S)
 #define LONG_NS (10 * NS_PER_S)
 #define STEADY_NS (200 * NS_PER_MS) /* time to close what is due */
-#define STARVED_NS NS_PER_S	    /* after a sign of it nothing is kept */
-/* After one that was closed early, or in the way of a new one. */
+#define STARVED_NS NS_PER_S	    /* how long none is kept after starving */
+/* How long a close that came early, or a starved connection, is remembered. */
 #define DOUBT_NS (300 * NS_PER_S)
 
 static bool
@@ -44,21 +44,22 @@ reuse_closes_early(const struct server *s, struct instant now)
 	return within(s->reuse.closed_early, now, DOUBT_NS);
 }
 
-/* The shorter of two durations of which 0 is unknown. */
+/* The shorter of two durations, where 0 means unknown. */
 static int64_t
 shorter(int64_t a, int64_t b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* Less than three quarters of it: timers are checked now and then. */
+/* True if ns is less than three quarters of than_ns: servers check their timers
+ * at intervals. */
 static bool
 is_sooner(int64_t ns, int64_t than_ns)
 {
 	return ns < than_ns - than_ns / 4;
 }
 
-/* For how long the server keeps u at least.  0: nothing is known. */
+/* How long the server keeps u at least, ns; 0: unknown. */
 static int64_t
 kept_least_ns(const struct connection *u)
 {
@@ -80,8 +81,8 @@ reuse_is_proven(const struct connection *u, struct instant now)
 	const struct server *s = u->server;
 	int64_t trusted = kept_least_ns(u) / 2;
 
-	/* A worker that ends says so with its last response, and accepts no
-	 * others. */
+	/* A worker that ends announces it in a response and accepts no further
+	 * connections: trust only connections opened later. */
 	return instant_before(s->reuse.ended, u->opened) &&
 	       instant_since(now, u->rested) <
 		   (trusted < TRUSTED_NS ? trusted : TRUSTED_NS) &&
@@ -135,5 +136,5 @@ connection_prove(struct server *s, struct instant steady, struct instant now)
 		return;
 	s->reuse.kept_ns = age;
 	if (is_sooner(s->reuse.closed_ns, age))
-		s->reuse.closed_ns = 0; /* it has changed since */
+		s->reuse.closed_ns = 0; /* the server's timeout has changed */
 }

@@ -1,9 +1,9 @@
-/* server.c: finding out whether a server answers, and warming it up.
+/* server.c: probing a server, and warming it up.
  *
- * A server that is not known to answer is probed every 50 ms: by connecting,
- * and if a health path is configured by asking for it.  A restarted server
- * is given recent requests of clients again, at the pace that the policy
- * sets, before it may serve clients. */
+ * A server that is not known to respond is probed every 50 ms: by a connection
+ * and, if a health target is configured, a GET of that.  A restarted server
+ * gets copies of clients' recent requests, at the pace that the policy sets,
+ * before it may serve clients. */
 
 #include "proxy/upstream/server.h"
 
@@ -15,26 +15,26 @@
 #include "proxy/upstream/connection.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
-#define PROBE_AGAIN_NS (5 * NS_PER_MS)	/* after a good one */
-#define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */
+#define PROBE_AGAIN_NS (5 * NS_PER_MS)	/* after a good probe */
+#define WARMUP_IDLE_NS (20 * NS_PER_MS) /* retry if nothing could be sent */
 #define ASK_TIMEOUT_NS (10 * NS_PER_S)
 #define KEEP_AGAIN_NS (30 * NS_PER_S)
-#define REFUSALS_MAX 2 /* in a row: no process listens there */
+#define REFUSALS_MAX 2 /* this many in a row: no process listens there */
 
 /* Purpose of a request of Tailor's own. */
 enum warmup_kind {
-	WARMUP_WARM,   /* a restarted server */
-	WARMUP_MIRROR, /* a standby that is warm */
-	WARMUP_ASK,    /* whether it responds */
-	WARMUP_KEEP,   /* a connection to keep */
+	WARMUP_WARM,   /* warm up a restarted server */
+	WARMUP_MIRROR, /* keep a standby warm */
+	WARMUP_ASK,    /* check that the server responds */
+	WARMUP_KEEP,   /* open a connection to keep */
 };
 
-/* One of them under way. */
+/* A request of Tailor's own that is under way. */
 struct warmup {
 	struct server *server;
 	bool busy;
 	enum warmup_kind kind;
-	bool own; /* the health target: not a client's request again */
+	bool own; /* a GET of the health target, not a copy */
 	unsigned status;
 	size_t length;
 	char text[REPLAY_HEAD_BYTES];
@@ -70,8 +70,8 @@ server_answers(struct server *s)
 	server_warm(s);
 }
 
-/* A probe is over.  One that is good may be an accident: a process that ends.
- */
+/* A probe is over.  The server is up after health_rise good ones in a row, as
+ * one may have reached a process that is ending. */
 static void
 server_probed(struct server *s, enum health_result result, unsigned status)
 {
@@ -97,8 +97,8 @@ on_probe_connected(struct connection *u)
 	if (s->probe.length > 0)
 		return;
 	s->probe.link = NULL;
-	/* Not kept: servers wait at a graceful stop for a connection on which
-	 * nothing has come yet. */
+	/* Close: in a graceful stop servers wait for a connection that has not
+	 * had a request. */
 	connection_close(u);
 	server_probed(s, HEALTH_OK, 0);
 }
@@ -134,8 +134,8 @@ server_probe(struct server *s)
 	int err;
 
 	if (s->probe.link != NULL) {
-		/* The last one got no answer in time: a stopped process
-		 * accepts connections and says nothing. */
+		/* The last probe got no response in time: the kernel accepts
+		 * connections for a stopped process. */
 		connection_close(s->probe.link);
 		s->probe.link = NULL;
 		server_probed(s, HEALTH_TIMEOUT, s->probe.status);
@@ -176,9 +176,9 @@ server_lost(struct server *s)
 
 	s->refusals = 0;
 	s->standby.keep_again = INSTANT_NONE;
-	/* Connections closed by a process's end prove nothing about the next
-	 * process, and of the times learnt before only closed_ns is a guess
-	 * that is safe. */
+	/* The end of a process closes its connections: that proves nothing
+	 * about the next process.  Of the times learnt, keep only closed_ns,
+	 * which errs on the safe side. */
 	if (instant_since(now, s->reuse.closed_early) < NS_PER_S)
 		s->reuse.closed_early = INSTANT_NONE;
 	if (instant_since(now, s->reuse.closed_soon) < NS_PER_S)
@@ -311,8 +311,8 @@ warmup_free_place(struct server *s)
 	return NULL;
 }
 
-/* The next request, in w: a remembered one, or what is configured for the time
- * before there are any.  False if there is neither. */
+/* Write the next request to w: a copy of a remembered one or, before there are
+ * any, a GET of warmup.target.  False if there is neither. */
 static bool
 warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
 {
@@ -339,7 +339,8 @@ warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
 	return true;
 }
 
-/* Cheaper than a copy, where it is known. */
+/* Write a GET of the health target, which is cheaper than a copy, to w.  False
+ * if none is configured. */
 static bool
 warmup_fill_health(
     struct warmup *w, const struct server *s, enum http_method *method)
@@ -353,7 +354,8 @@ warmup_fill_health(
 	return true;
 }
 
-/* Where requests of clients had errors, a health target may be well. */
+/* Write a request of a kind to w.  After errors a probe is a copy if possible,
+ * as the health target may be well while clients' requests fail. */
 static bool
 warmup_fill_for(struct warmup *w, struct server *s, enum warmup_kind kind,
     enum http_method *method)
@@ -549,7 +551,7 @@ server_stay(struct server *s)
 	server_return(s);
 }
 
-/* The same server elsewhere: what is counted of it goes on. */
+/* The same server gets another address: its counters go on. */
 static void
 server_move(struct server *s)
 {

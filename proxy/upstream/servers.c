@@ -26,13 +26,13 @@ void
 server_end(struct server *s)
 {
 	if (s->upstream == NULL)
-		return; /* there is none, or it was not begun */
+		return; /* the place is empty */
 	health_stop(s);
 	collect_stop(s);
 	server_fini(s);
 }
 
-/* "502", or how the exchange ended. */
+/* The latest error: a status like "502", or how the exchange ended. */
 static const char *
 erred_text(const struct server *s, char out[16])
 {
@@ -63,7 +63,7 @@ failing_log(struct server *s)
 		    s->config->name);
 }
 
-/* Look at its state: log what changed, go on with what is wanted of it. */
+/* Log changes of a server's state, and run the ticks of its parts. */
 static void
 server_tick(struct server *s, struct instant now)
 {

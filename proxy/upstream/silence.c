@@ -1,17 +1,18 @@
 /* silence.c: noticing that a server has stopped responding.
  *
- * A server that hangs shows no collection and no end; its connections stay
- * open.  What can be seen is that requests wait on it and not a byte comes
- * from it.  That is called a hazard (unresponsive) only when
+ * A server that hangs neither collects nor ends, and its connections stay open.
+ * The only sign is that requests wait and no byte comes from the server.  That
+ * is a hazard (unresponsive) only when
  *
  *   - several requests wait (SILENCE_REQUESTS), or one for very long;
- *   - the silence is longer than the longest of the last five to ten minutes,
- *     by a factor, and than a second; ten while little is known of the server;
+ *   - the silence is several times longer than the longest of the last five to
+ *     ten minutes, and longer than a least time: 1 s if several requests wait,
+ *     else 5 s, or 10 s while little is known of the server;
  *   - a request of Tailor's own (its health target, or a copy of a recent
  *     request) was sent meanwhile and had no response either.
  *
- * It ends with the first byte from the server.  A false alarm costs a swap and
- * a second attempt for what may be repeated; no request fails by it.
+ * The hazard ends with the first byte from the server.  A false alarm costs a
+ * swap, and second attempts of requests that may be repeated; no request fails.
  *
  * Cost: a counter for each read, and a walk over the busy connections ten
  * times a second.  Proxy thread only. */
@@ -21,15 +22,15 @@
 #include "proxy/upstream/upstream.h"
 
 #define LOOK_NS (100 * NS_PER_MS)
-#define BLIND_NS (3 * LOOK_NS) /* Tailor itself was away for so long */
+#define BLIND_NS (3 * LOOK_NS) /* after such a gap Tailor itself paused */
 #define WINDOW_NS (300 * NS_PER_S)
 #define ANSWER_NS (500 * NS_PER_MS) /* for the response to a probe */
 #define SILENCE_REQUESTS 3
 #define STARVED_LEAST_NS (100 * NS_PER_MS)
 #define FORGET_NS (5 * NS_PER_S)
-#define RESPONSES_KNOWN 100 /* with fewer a server is not known yet */
+#define RESPONSES_KNOWN 100 /* least responses for a server to be known */
 
-/* Several requests wait; one or two wait. */
+/* SEVERAL: SILENCE_REQUESTS or more wait.  FEW: fewer wait. */
 #define SEVERAL_FACTOR 4
 #define SEVERAL_LEAST_NS NS_PER_S
 #define FEW_FACTOR 10
@@ -38,11 +39,11 @@
 
 struct awaited {
 	unsigned requests;
-	struct instant since; /* the first of them was written */
-	struct instant fresh; /* the first on a new connection, or none */
+	struct instant since; /* when the first request was written */
+	struct instant fresh; /* when the first on a new connection was */
 };
 
-/* Requests that were written and have no byte of a response yet. */
+/* Count requests that were written and have no byte of a response yet. */
 static struct awaited
 awaited_count(const struct server *s)
 {
@@ -91,7 +92,7 @@ windows_turn(struct silence *q, struct instant now)
 	q->window = now;
 }
 
-/* How long a silence must last before it means something. */
+/* How long a silence must last before the server is doubted. */
 static int64_t
 patience_ns(const struct server *s, unsigned requests)
 {
@@ -127,8 +128,8 @@ report(struct server *s, bool begin, struct instant now)
 	s->upstream->events.hazard(s->upstream->user, &h);
 }
 
-/* A new silence begins now.  What has passed of a hazard is none of the
- * server's own. */
+/* End a silence, and the hazard if a byte was heard; a new silence begins now.
+ * The length of a hazard is not learnt as a usual silence. */
 static void
 silence_over(struct server *s, bool heard, struct instant now)
 {
@@ -158,7 +159,7 @@ silence_doubt(struct server *s, const struct awaited *a, int64_t silent_ns,
 		q->asked_at = now;
 		return;
 	}
-	/* A standby is silent by nature. */
+	/* A standby gets no requests, so only a probe can prove it silent. */
 	if (!q->asked && s->index != s->upstream->hedging->active)
 		return;
 	if (q->asked ? instant_since(now, q->asked_at) < ANSWER_NS
@@ -171,8 +172,8 @@ silence_doubt(struct server *s, const struct awaited *a, int64_t silent_ns,
 	report(s, true, now);
 }
 
-/* No byte can come any more where none is awaited and there is nothing to ask
- * with: believe it to be well, after a while. */
+/* End the hazard of a server after FORGET_NS in which no request waits for it
+ * and no probe can be sent: no byte could come. */
 static void
 silence_forget(struct server *s, const struct awaited *a, struct instant now)
 {
@@ -193,8 +194,9 @@ silence_forget(struct server *s, const struct awaited *a, struct instant now)
 	report(s, false, now);
 }
 
-/* A server with a worker for each connection may have all of them wait on idle
- * ones while a new one has none.  (nginx keeps none by default.) */
+/* A server with one worker per connection may have all workers on idle ones
+ * while a new connection waits: close the idle ones then.  (nginx keeps none by
+ * default.) */
 static void
 starved_look(struct server *s, const struct awaited *a, struct instant now)
 {

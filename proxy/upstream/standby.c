@@ -1,16 +1,16 @@
-/* standby.c: what a standby needs so that it can take over at any moment.
+/* standby.c: keeps a standby ready to take over at any moment.
  *
- * At a swap all requests in flight go to it at once.  Were each to need a new
- * connection, they would fill the server's backlog (50 by default in a JDK),
- * and those that find it full would wait.  So as many connections are kept
- * open as there were requests in flight lately.  They are opened one by one,
- * by a request of Tailor's own each, and only to a server that keeps
- * connections: one that closes them early is left alone for a while.
+ * At a swap all requests in flight go to the standby at once.  New connections
+ * for all of them can fill its backlog (50 by default in a JDK), and the rest
+ * must wait.  So as many connections are kept open as requests were in flight
+ * lately.  They are opened one by one, each by a request of Tailor's own, and
+ * only to a server that keeps connections; after an early close none is opened
+ * for CLOSED_EARLY_NS.
  *
- * A server that gets no requests shows neither that it is gone nor that it is
- * well again.  When it ends an idle connection, and once a second where it has
- * none, one is opened to see whether it still listens, and closed.  Where only
- * a response could show something (hedging_probe_wanted) it is asked. */
+ * Without requests nothing shows that a standby is gone, or well again.  When
+ * it ends an idle connection, and once a second while it has none, a connection
+ * is opened to check that it listens, and closed.  If only a response can show
+ * its state (hedging_probe_wanted), it gets a probe. */
 
 #include <errno.h>
 
@@ -22,7 +22,7 @@
 #define KNOCK_NS NS_PER_S
 #define KNOCK_AGAIN_NS (20 * NS_PER_MS)
 #define PEAK_WINDOW_NS (10 * NS_PER_S)
-#define KEEP_NS (20 * NS_PER_MS) /* between two that are opened */
+#define KEEP_NS (20 * NS_PER_MS) /* least time between two opened */
 #define CLOSED_EARLY_NS (30 * NS_PER_S)
 
 /* The most requests in flight of the last 10 to 20 seconds. */
@@ -72,7 +72,7 @@ wants_connection(const struct server *s, unsigned peak, struct instant now)
 		       CLOSED_EARLY_NS);
 }
 
-/* Connect to see that a process listens; a full backlog shows one, too. */
+/* Connect to check that a process listens; a full backlog proves that, too. */
 static void
 standby_knock(struct server *s, struct instant now)
 {

@@ -1,10 +1,10 @@
 /* upstream.h: the servers of the service: their connections, exchanges on them,
  * their health, and taking them out of service and back.
  *
- * The room above hands it messages (connection.h) and carries out what the
- * policy wants when a server's state changes.  It knows neither clients nor
- * requests: what it needs of them it asks through struct upstream_events.
- * Proxy thread only. */
+ * The room above gives this room messages to send (connection.h), and carries
+ * out what the policy wants when a server's state changes.  This room knows
+ * neither clients nor requests; struct upstream_events has its callbacks to the
+ * room above.  Proxy thread only. */
 #pragma once
 
 #include "config/generation.h"
@@ -21,11 +21,12 @@ struct server;
 struct upstream;
 struct connection;
 
-/* Of a response that is read to keep its connection: a loser's, a copy's, a
- * health check's.  Above that a new connection is cheaper. */
+/* Most bytes to read of a response that is thrown away (a loser's, a copy's, a
+ * health check's) to keep its connection.  For more, a new connection is
+ * cheaper. */
 #define DRAIN_BYTES_MAX (1U << 20)
-/* Connections of one server that wait for losers: several times what is in
- * flight when a pause begins.  With more the oldest is closed. */
+/* Most connections of one server that drain losers: several times the requests
+ * in flight when a pause begins.  With one more the oldest is closed. */
 #define DRAIN_CONNECTIONS_MAX 256
 
 enum connection_state {
@@ -40,27 +41,25 @@ enum connection_state {
 /* How an exchange came to its end. */
 enum exchange_end {
 	EXCHANGE_COMPLETE,   /* a whole response */
-	EXCHANGE_LIMITED,    /* DRAIN_BYTES_MAX of what is thrown away */
+	EXCHANGE_LIMITED,    /* over DRAIN_BYTES_MAX of a drain */
 	EXCHANGE_REFUSED,    /* no connection: nothing was sent */
 	EXCHANGE_UNANSWERED, /* connection lost before any response byte */
 	EXCHANGE_CUT,	     /* connection lost in the response */
-	EXCHANGE_MALFORMED,  /* not a response the gate lets pass */
+	EXCHANGE_MALFORMED,  /* not a valid response, or over a limit */
 	EXCHANGE_TIMEOUT,    /* connect, drain or a warm-up took too long */
 };
 
-/* Which idle connection will do.  Those that are checked first cost a system
- * call. */
+/* Which idle connections may be used.  A check costs a system call. */
 enum connection_reuse {
 	REUSE_ANY,
-	REUSE_CHECKED, /* nothing has arrived on it, nor its end */
-	REUSE_PROVEN,  /* checked, and it has rested for less than half as
-			* long as its server is known to keep idle ones: it
-			* is not about to be closed */
-	REUSE_NONE,
+	REUSE_CHECKED, /* after a check that no byte and no end arrived */
+	REUSE_PROVEN,  /* checked, and it has rested for less than half the
+			* time for which its server is known to keep idle
+			* ones, so that it is not about to be closed */
+	REUSE_NONE,    /* only a new connection */
 };
 
-/* True if there was a response, for users that take none of its body: its head
- * is what counts. */
+/* True if an exchange got a response, for users that need only its head. */
 static inline bool
 exchange_answered(enum exchange_end end)
 {
@@ -81,7 +80,7 @@ struct exchange_result {
 
 /* The result of a probe or health check. */
 enum health_result {
-	HEALTH_NONE, /* there was none yet */
+	HEALTH_NONE, /* no result yet */
 	HEALTH_OK,
 	HEALTH_STATUS,	  /* a response with another status */
 	HEALTH_REFUSED,	  /* no connection */
@@ -95,27 +94,26 @@ struct exchange_ops {
 	bool awaited; /* a client waits: not one of Tailor's own exchanges */
 	/* A new connection has been made (may be NULL). */
 	void (*connected)(struct connection *u);
-	bool
-	    once; /* its connection is closed afterwards: see server_send_get */
+	bool once; /* close the connection afterwards: see server_send_get */
 	/* The response's head; its slices are valid during the call only.
 	 * The callee may detach or close u. */
 	void (*head)(struct connection *u, const struct http_head *head);
-	/* An interim response (1xx but 101); likewise.  May be NULL. */
+	/* An interim response (1xx except 101), as head().  May be NULL. */
 	void (*interim)(struct connection *u, const struct http_head *head);
-	/* Payload; what is left in *data afterwards is dropped.  The callee
-	 * may detach or close u. */
+	/* Payload; the bytes that the callee leaves in *data are dropped.  The
+	 * callee may detach or close u. */
 	void (*data)(struct connection *u, struct chain *data);
-	/* All that was read in a row has been handed over.  May be NULL. */
+	/* All bytes that were read together were passed on.  May be NULL. */
 	void (*rest)(struct connection *u);
 	/* The trailer lines of a body that is whole now, if there are any and
-	 * the message asked for them.  May be NULL. */
+	 * message.trailers is set.  May be NULL. */
 	void (*trailers)(struct connection *u, struct slice lines);
 	/* All of the request has been given to the kernel. */
 	void (*sent)(struct connection *u);
 	/* Some of a tunnel's stream has been given to the kernel. */
 	void (*wrote)(struct connection *u);
-	/* Over.  The connection has already gone back to the pool or been
-	 * closed: the user must forget it. */
+	/* The exchange is over.  Its connection is back in the pool or closed
+	 * already: the user must not use it again. */
 	void (*end)(const struct exchange_result *result);
 };
 
@@ -126,29 +124,29 @@ struct connection {
 	struct server *server;	   /* borrowed */
 	int fd;			   /* owned */
 	uint64_t cookie;	   /* of the socket, 0: none */
-	struct instant opened;	   /* when it began to wait for a connection */
+	struct instant opened;	   /* when connecting, or the wait, began */
 	struct instant rested;	   /* when it became idle */
-	int64_t rested_served_ns;  /* reuse.served_ns then */
+	int64_t rested_served_ns;  /* reuse.served_ns at that time */
 	unsigned tries;		   /* to connect */
-	bool turned;		   /* to the server's other address */
+	bool turned;		   /* tried the server's other address */
 	enum connection_state state;
 	struct event readable, writable;
 	struct timer timer;
 	bool reading, writing; /* events registered */
 	unsigned exchanges;    /* begun on this connection */
 	unsigned serial;       /* changes when an exchange is forgotten */
-	bool keep_alive;       /* the server will keep it after this one */
-	unsigned moves;	       /* of the server, when it was opened */
-	int64_t said_ns;       /* for so long, it said; 0: it did not */
+	bool keep_alive;       /* the server keeps it after this exchange */
+	unsigned moves;	       /* server.moves when it was opened */
+	int64_t said_ns;       /* timeout of Keep-Alive; 0: none */
 
 	/* see connection_own() */
 	bool private;
-	struct connection **owner; /* borrowed from him; NULL: none */
+	struct connection **owner; /* the owner's pointer to it, or NULL */
 
 	/* the user */
 	const struct exchange_ops *ops;
 	void *user;
-	int64_t limit_ns; /* of the exchange, once connected; 0: none */
+	int64_t limit_ns; /* time limit of the exchange; 0: none */
 
 	/* the request */
 	struct message out;
@@ -157,24 +155,24 @@ struct connection {
 
 	/* the response */
 	enum http_method method;
-	bool has_body;	  /* its request */
-	bool last;	  /* which may be unread: none follows */
-	bool endless;	  /* a stream's: never read to its end */
+	bool has_body;	  /* true if the request has a body */
+	bool last;	  /* its body may be left unread: do not reuse u */
+	bool endless;	  /* a stream: never read to its end */
 	struct block *in; /* owned */
 	size_t scanned;
 	bool head_seen;
 	bool wide;	   /* the last read filled a block: read several */
 	unsigned interims; /* 1xx heads so far */
 	uint64_t received_bytes;
-	bool filled;   /* the last read took all there was room for */
-	bool reads_on; /* and the next one follows at once */
+	bool filled;   /* the last read filled all its blocks */
+	bool reads_on; /* another read follows at once */
 	struct http_body body;
 	struct block *trailers; /* owned; NULL: not wanted */
 	struct instant first_byte;
 
 	struct response_diff
 	    *compared; /* owned; NULL: nothing to compare with */
-	unsigned side; /* in it */
+	unsigned side; /* its side in compared */
 
 	/* draining */
 	uint64_t drained_bytes;
@@ -186,21 +184,21 @@ struct connection {
 /* Connections, linked by connection.link. */
 TAILQ_HEAD(connection_list, connection);
 
-/* When a server sent something last (silence.c). */
+/* How long a server has sent nothing (silence.c). */
 struct silence {
-	uint64_t reads;	       /* seen at the last look */
+	uint64_t reads;	       /* server.reads at the last check */
 	struct instant since;  /* when the present silence began */
-	struct instant steady; /* since when each look found something new */
-	struct instant looked;
-	bool awaited; /* a request waited at the last look */
-	bool asked;   /* in this silence, and not answered yet */
+	struct instant steady; /* since when each check found new bytes */
+	struct instant looked; /* time of the last check */
+	bool awaited;	       /* a request waited at the last check */
+	bool asked; /* a probe was sent in this silence: no response yet */
 	struct instant asked_at;
-	int64_t longest_ns[2]; /* of this window and the one before */
-	struct instant window;
+	int64_t longest_ns[2]; /* in this window, and in the one before */
+	struct instant window; /* when this window began */
 };
 
 #define RESTART_DELAY_NS (100 * NS_PER_MS) /* doubled while it dies at once */
-#define GET_BYTES 640 /* of a GET of Tailor's own: target, host, and the rest */
+#define GET_BYTES 640 /* room for a GET of Tailor's own, with target and host */
 #define WARMUPS_MAX 64 /* warm-up requests under way at once */
 
 enum child_state {
@@ -220,7 +218,7 @@ enum child_state {
  *                     ^                                         |
  *                     +--- exited --- STOPPING <---- restart ---+
  *
- * From DRAINING to STOPPING the policy takes it for down. */
+ * From DRAINING to STOPPING the server is DOWN for the policy. */
 enum maintenance {
 	IN_SERVICE,
 	DRAIN_PENDING,	/* to be drained; still active */
@@ -238,28 +236,28 @@ struct pool {
 
 /* Tailor-Heap of a server's latest response. */
 struct server_heap {
-	struct instant seen; /* none: it says nothing */
-	uint64_t used, full; /* bytes; full: where it would collect */
+	struct instant seen; /* none: its responses have no such field */
+	uint64_t used, full; /* bytes; full: it collects at this use */
 	uint64_t collections;
-	uint64_t live; /* used right after the latest; 0: none was seen */
+	uint64_t live; /* used after the latest collection; 0: none seen */
 };
 
 struct server {
 	struct upstream *upstream; /* borrowed */
-	/* In a generation that is held; NULL: there is no server here. */
+	/* Part of generation, which is held; NULL: there is no server here. */
 	const struct config_server *config;
 	struct generation *generation;
 	unsigned index;
-	unsigned moves; /* to another address */
+	unsigned moves; /* how often it changed its address */
 
-	struct { /* what takes its place when it has been drained */
+	struct { /* the server that replaces it when it has been drained */
 		bool due;
 		const struct config_server *config; /* of the newest
 						     * generation; NULL: none */
 	} next;
 
 	/* its connections, by state */
-	struct work connect; /* give a turn to one that waits */
+	struct work connect; /* runs connect_next */
 	struct pool waiting, connecting, idle, busy, draining, private;
 	struct connection_list unused;
 	unsigned connections; /* structs made */
@@ -273,18 +271,18 @@ struct server {
 		unsigned good;		 /* in a row, so far */
 	} probe;
 	unsigned refusals; /* of connections, in a row */
-	bool at_other;	   /* of localhost: the last that listened was ::1 */
+	bool at_other;	   /* use the other address of localhost (::1) */
 
 	struct { /* the latest probe or health check */
 		enum health_result result;
 		unsigned status; /* 0: no response */
-		/* and the latest that failed as a probe, in the log */
+		/* the failed probe that was logged last */
 		enum health_result logged;
 		unsigned logged_status;
 		struct instant logged_at;
 	} checked;
 
-	struct { /* in service (health.c) */
+	struct { /* health checks while in service (health.c) */
 		struct timer timer;
 		struct connection *link; /* running, or NULL */
 		struct instant begun;
@@ -292,12 +290,12 @@ struct server {
 		unsigned failing; /* in a row */
 		bool last_kept;	  /* logged that it stays although it fails */
 		bool in_pause;	  /* it began while the other server paused */
-		bool as_pause_began;	    /* and as that was noticed */
-		unsigned in_pauses;	    /* such ones of the last pause */
+		bool as_pause_began;	    /* it began as the pause was seen */
+		unsigned in_pauses;	    /* checks in the last pause */
 		struct gain_checks lengths; /* in watch mode */
 	} health;
 
-	struct { /* made to collect by a request (collect.c) */
+	struct { /* the request that makes it collect (collect.c) */
 		struct timer timer;
 		struct connection *link; /* running, or NULL */
 		char text[GET_BYTES];
@@ -306,42 +304,42 @@ struct server {
 
 	struct server_heap heap; /* as its responses say; see collect.c */
 	uint64_t heap_malformed;
-	struct instant heap_logged; /* the latest of those */
+	struct instant heap_logged; /* when heap_malformed was logged last */
 
-	struct silence silence; /* whether it responds at all */
-	uint64_t reads;		/* that brought something */
-	bool asking;		/* a probe of a request is under way */
-	struct instant asked;	/* when the last one ended */
+	struct silence silence; /* how long it has sent nothing */
+	uint64_t reads;		/* reads that returned bytes */
+	bool asking;		/* a WARMUP_ASK request is under way */
+	struct instant asked;	/* when the last WARMUP_ASK ended */
 
 	struct {		   /* how it treats connections that are kept */
 		bool keeps_alive;  /* by its latest response */
-		int64_t served_ns; /* it sent something all that time */
-		struct instant proven; /* it kept an idle one for a second */
-		int64_t kept_ns;   /* the longest rest of one so far, in which
-				    * it was seen to serve; 0: none */
-		int64_t closed_ns; /* the shortest after which it closed one,
-				    * of a second or more; 0: none */
-		struct instant ended; /* it said, unasked, that one ends */
-		struct instant closed_early; /* one that was hardly idle */
-		struct instant closed_soon;  /* or sooner than expected */
+		int64_t served_ns; /* total of times with steady output */
+		struct instant proven; /* first kept an idle one for 1 s */
+		int64_t kept_ns;   /* the longest rest of a connection that it
+				    * left open while it served; 0: none */
+		int64_t closed_ns; /* the shortest rest, of a second or more,
+				    * after which it closed one; 0: none */
+		struct instant ended; /* last unasked Connection: close */
+		struct instant closed_early; /* last close within 1 s of idle */
+		struct instant closed_soon;  /* last close before expected */
 		struct instant starved; /* a new one waited beside idle ones */
 	} reuse;
 
 	struct {	      /* connections kept for a swap (standby.c) */
 		bool doubted; /* it ended an idle connection */
-		struct instant knocked;	   /* one was opened only to see */
-		struct instant kept;	   /* one was opened last */
-		struct instant keep_again; /* not before */
+		struct instant knocked;	   /* last connect only as a check */
+		struct instant kept;	   /* last one opened to be kept */
+		struct instant keep_again; /* open none before this */
 		unsigned keeping;	   /* being opened */
 	} standby;
 
 	struct {
 		enum maintenance stage;
 		bool restarting;
-		bool second; /* to be replaced once the other one has been */
-		struct instant since;	   /* of the drain or restart */
-		struct instant wait_until; /* for the other's collection */
-		struct instant cut_at;	   /* of a drain; none: never */
+		bool second; /* to be replaced after the other server */
+		struct instant since;	   /* begin of the drain or restart */
+		struct instant wait_until; /* end of wait for other's GC */
+		struct instant cut_at;	   /* end of the drain; none: never */
 	} maintenance;
 	enum server_state state_logged; /* as last seen by the tick */
 	bool failing_logged;
@@ -357,34 +355,34 @@ struct server {
 		enum child_state state;
 		pid_t pid;   /* 0 none */
 		int pidfd;   /* owned, -1 none */
-		pid_t group; /* it and what it started; 0: none is left */
-		bool again;  /* STOPPING only what outlived it */
+		pid_t group; /* its process group; 0: no process is left */
+		bool again;  /* STOPPING: only its group is left to end */
 		struct event ended;
 		struct timer restart_timer, kill_timer, group_timer;
 		struct instant launched;
 		int64_t restart_delay_ns; /* grows while it ends at once */
-		unsigned quick_ends;	  /* in a row, soon after a start */
+		unsigned quick_ends;	  /* ends soon after start, in a row */
 		char last_end[20];	  /* like "status 127" */
 	} program;
 
 	/* statistics */
 	uint64_t attempts, connects, connects_again, reuses, stale, restarts;
 	uint64_t errors[EXCHANGE_TIMEOUT + 1];
-	/* The latest of them, and of responses with 5xx: its status, or 0. */
+	/* The latest error; erred_status: of a 5xx if that was later, or 0. */
 	enum exchange_end erred;
 	unsigned erred_status;
 	uint64_t extra_bytes;
-	uint64_t unread_bodies;	    /* connections not used again for .last */
+	uint64_t unread_bodies;	    /* connections not reused due to .last */
 	uint64_t privates;	    /* connections that became one client's */
 	uint64_t privates_given_up; /* closed though their client stays */
 	uint64_t drain_cuts;	    /* exchanges cut at drain_timeout */
 	uint64_t warmups_ok, warmups_failed;
-	uint64_t mirrors_ok, mirrors_failed; /* the same to a standby */
-	uint64_t probes_ok, probes_failed;   /* asked whether it responds */
+	uint64_t mirrors_ok, mirrors_failed; /* copies sent to a warm standby */
+	uint64_t probes_ok, probes_failed;   /* WARMUP_ASK requests */
 	uint64_t connections_kept;	     /* opened for a swap */
 	uint64_t idle_given_up;		     /* closed for new ones that wait */
 	uint64_t checks_ok, checks_failed;
-	struct distribution responses[2]; /* without, with a hazard */
+	struct distribution responses[2]; /* [0] without, [1] with a hazard */
 	struct recent_rate response_rate, error_rate;
 	struct distribution warmup_length;
 	struct distribution connect_length;
@@ -395,31 +393,31 @@ struct server_rest {
 	unsigned requests; /* tunnels left out */
 	unsigned tunnels;  /* open WebSockets */
 	unsigned losers;   /* responses that will be thrown away */
-	unsigned known;	   /* unfinished requests that it has ever had */
-	/* of the oldest request; borrowed, NULL: there is none */
+	unsigned known;	   /* unfinished requests with an attempt here */
+	/* The oldest request; borrowed, NULL: there is none. */
 	const char *oldest; /* its id */
 	const char *method, *target;
 	struct instant since; /* when it began */
 };
 
 struct upstream_events {
-	/* The policy wants a set of enum hedging_action carried out.  This
-	 * comes from the middle of anything: to be noted and put off. */
+	/* The policy wants a set of enum hedging_action carried out.  The
+	 * caller may be in the middle of any step: note it and put it off. */
 	void (*wanted)(void *user, unsigned actions);
-	/* A server has stopped or begun to respond.  Likewise. */
+	/* A server has stopped or begun to respond.  Put it off, as above. */
 	void (*hazard)(void *user, const struct hazard *h);
 	/* The response of an attempt that lost has ended. */
 	void (*drained)(
 	    void *user, const struct connection *u, enum exchange_end end);
-	/* Add what requests a server has (all but .losers). */
+	/* Add the requests that a server has (all members but .losers). */
 	void (*rest)(
 	    void *user, const struct server *s, struct server_rest *out);
-	/* The program of a server is to end; it is started again if the
-	 * server's maintenance is STOPPING. */
+	/* End the program of a server, and start it again if the server's
+	 * maintenance is STOPPING. */
 	void (*stop)(struct server *s);
-	/* Another server, or none, is in this place: watch it, and begin to
-	 * look for it or to launch it.  renamed: what is counted of the one
-	 * before is not its own. */
+	/* Another server, or none, is in this place: watch it, and probe or
+	 * launch it.  renamed: it is not the server that was here before, so
+	 * the counts start again. */
 	void (*replaced)(void *user, struct server *s, bool renamed);
 };
 
@@ -431,19 +429,19 @@ struct upstream {
 	struct upstream_events events;
 	void *user;    /* of the events */
 	bool stopping; /* set from above: no new exchanges */
-	bool served;   /* at the last tick a server responded */
+	bool served;   /* a server was up at the last tick */
 
 	struct http_limits limits; /* of responses; set from above */
-	unsigned losers_max;	   /* of a server, to be read; set from above */
-	struct http_head scratch;  /* the head being looked at */
+	unsigned losers_max;	   /* drained per server; set from above */
+	struct http_head scratch;  /* the head being parsed */
 	struct replay_table replay;
-	unsigned peak[2]; /* requests in flight; this window, the last */
+	unsigned peak[2]; /* most in flight: this window, last window */
 	struct instant peak_window;
 	struct server server[CONFIG_SERVERS];
 };
 
-/* The first place from this one on that has a server, or CONFIG_SERVERS: a
- * reload may leave one without. */
+/* The first place from this one on that has a server, or CONFIG_SERVERS.  After
+ * a reload a place may be empty. */
 static inline unsigned
 upstream_from(const struct upstream *up, unsigned place)
 {
@@ -456,7 +454,7 @@ upstream_from(const struct upstream *up, unsigned place)
 	for (unsigned place = upstream_from(up, 0); place < CONFIG_SERVERS; \
 	     place = upstream_from(up, place + 1))
 
-/* How many places have a server. */
+/* The number of places that have a server. */
 static inline unsigned
 upstream_servers(const struct upstream *up)
 {
