@@ -29,9 +29,9 @@ struct attach {
 	unsigned servers;
 	struct observed observed[PROFILER_SERVERS];
 	struct kernel *kernel;		     /* borrowed; NULL: none */
-	const char *kernel_why, *kernel_fix; /* borrowed; of none */
-	struct instant count_at;	     /* when to read its losses */
-	struct instant counted;		     /* when they were read at rest */
+	const char *kernel_why, *kernel_fix; /* borrowed; why NULL; remedy */
+	struct instant count_at;	     /* when to read kernel losses */
+	struct instant counted;		     /* last reading at rest */
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct epochs_reader epochs;
@@ -53,8 +53,8 @@ struct attach {
 	bool running;
 };
 
-/* From now on processes are followed by the kernel's programs.  Before it
- * starts. */
+/* Have the kernel's programs follow the processes.  Call it before
+ * attach_start. */
 void attach_set_kernel(struct attach *a, struct kernel *kernel);
 
 /* Initialize, without the thread.  Options are borrowed for its life. */

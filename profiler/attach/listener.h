@@ -34,7 +34,7 @@ struct channel_connection {
 	pid_t pid;
 	uid_t uid;
 	struct channel *channel; /* owned, lent to the observer */
-	struct instant deadline; /* of ASKING */
+	struct instant deadline; /* for the request */
 	size_t length;
 	char text[HANDSHAKE_BYTES];
 };
@@ -42,8 +42,8 @@ struct channel_connection {
 struct channel_listener {
 	/* set by the caller before channel_listener_init */
 	struct command_sender *sender; /* borrowed */
-	struct process *process;       /* borrowed: whose channels they are */
-	unsigned servers;	       /* so many */
+	struct process *process;       /* borrowed: owners of channels */
+	unsigned servers;	       /* length of process */
 	unsigned channels_max;
 	uint32_t next_number;
 	/* its own */
@@ -58,8 +58,8 @@ struct channel_listener {
 	    *connection; /* owned array, count of them used */
 	unsigned count;
 	uint64_t opened, refused;
-	/* A JVM of a server has a channel, and is not known to serve: when to
-	 * assign it anew. */
+	/* True while a JVM that is not known to serve has a channel; then
+	 * channels are assigned anew at assign_at. */
 	bool unsure;
 	struct instant assign_at;
 };
@@ -98,7 +98,7 @@ int64_t channel_listener_turn(struct channel_listener *d,
 int
 channel_listener_server_of(struct channel_listener *d, const struct channel *c);
 
-/* Servers' processes changed: assign all channels anew. */
+/* Assign all channels anew, after servers' processes changed. */
 void channel_listener_assign(struct channel_listener *d);
 
 /* How many agents of a server have a channel.  *fd gets the connection of one
@@ -106,5 +106,5 @@ void channel_listener_assign(struct channel_listener *d);
 unsigned channel_listener_agents(
     const struct channel_listener *d, unsigned server, int *fd);
 
-/* The observer has drained and released a channel. */
+/* Close a channel that the observer has drained and released. */
 void channel_listener_release(struct channel_listener *d, struct channel *c);

@@ -1,4 +1,4 @@
-/* observer_command.h: commands of the attach thread to the observer.
+/* command.h: commands of the attach thread to the observer.
  *
  * Two rings of small records, each with one writer and one reader: commands go
  * to the observer, and released sources come back to be unmapped.  Neither side
@@ -36,7 +36,7 @@ struct observer_command {
 	unsigned server;
 	pid_t pid;
 	int status;    /* wait status of an exit, if known, else 0 */
-	bool releases; /* the observer will release a source for it */
+	bool releases; /* true if the observer will release a source */
 	struct instant at;
 	void *source;	  /* struct channel or hsperf_page; ownership moves */
 	struct rate rate; /* of COMMAND_RATE */

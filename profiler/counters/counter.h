@@ -39,7 +39,7 @@ int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
 int counter_open_family(
     struct counter *out, const char *name, pid_t tid, char *why, size_t size);
 void counter_close(struct counter *c);
-/* Stop counting, or go on; also for the threads that inherited it. */
+/* Stop or resume counting, also in threads that inherited the counter. */
 void counter_switch(struct counter *c, bool on);
 
 /* Read a counter, scaled if it shared a hardware counter.  False: it cannot be

@@ -20,7 +20,7 @@ struct program {
 	enum profiler_signal signal;
 	bool needed; /* without it the signal is off */
 	bool often;  /* it runs so often that it is detached in pauses */
-	bool sums;   /* but not if there are sums, which need it */
+	bool sums;   /* needed by sums: with them not detached */
 };
 
 extern const struct program programs[];

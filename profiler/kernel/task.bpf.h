@@ -58,8 +58,8 @@ task_state(struct task_struct *p)
 	return BPF_CORE_READ(old, state);
 }
 
-/* True if the CPU quota of a task's cgroup is used up.  False where the kernel
- * has none, or keeps that elsewhere. */
+/* True if the CPU quota of a task's cgroup is used up.  False if the kernel has
+ * no quotas, or keeps this elsewhere. */
 static __always_inline bool
 is_throttled(struct task_struct *p)
 {
@@ -77,8 +77,8 @@ is_throttled(struct task_struct *p)
 }
 
 /* Time that the host has taken so far, ns, of the CPU that a task has or
- * leaves.  0 where it is no virtual one, or the kernel does not account for
- * that at each switch. */
+ * leaves.  0 if the CPU is not virtual, or if the kernel does not account for
+ * this at each switch. */
 static __always_inline __u64
 stolen_by_now(struct task_struct *p)
 {

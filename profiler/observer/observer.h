@@ -21,7 +21,7 @@
 #include "profiler/options/stats.h"
 #include "profiler/observer/observer_rest.h"
 
-/* From outside, our own, and the kernel's. */
+/* Channels from outside, our own, and the kernel's. */
 #define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)
 #define OBSERVER_BATCH 64
 #define OBSERVER_LOOKS 8
@@ -44,8 +44,8 @@ struct observer {
 	/* constant while it runs */
 	enum profiler_poll poll;
 	int64_t sleep_ns;
-	int64_t rest_ns;  /* the longest */
-	int64_t quiet_ns; /* the same if little is written; >= rest_ns */
+	int64_t rest_ns;  /* the longest rest */
+	int64_t quiet_ns; /* longest rest if little is written; >= rest_ns */
 	int64_t blind_ns;
 	int cpu;
 	unsigned servers;
@@ -84,7 +84,8 @@ struct observer {
 	bool running;
 };
 
-/* Where events go, and that there are the channels so far.  Before it runs. */
+/* Set where events go, and report the channels that exist.  Call it before
+ * observer_start. */
 void observer_set_timeline(
     struct observer *o, struct timeline *timeline, struct instant now);
 
@@ -101,8 +102,8 @@ void observer_sweep(struct observer *o, struct instant now);
  * observer thread. */
 int64_t observer_longest_ns(const struct observer *o, int64_t calm_ns);
 
-/* The sweep's part that finds hazards, if the observer rests; false if it does
- * not.  The proxy thread. */
+/* Do the part of a sweep that finds hazards, if the observer rests.  False: it
+ * does not rest.  The proxy thread. */
 bool observer_look(struct observer *o);
 
 /* Add a source.  The observer thread, or before it starts.  False: there is no

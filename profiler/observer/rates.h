@@ -19,7 +19,7 @@
 #include "profiler/channels/command.h"
 #include "profiler/counters/dte.h"
 
-/* Append it to the stream.  The observer only. */
+/* Append a rate to the stream.  The observer only. */
 void rate_note(struct observer_output *o, const struct rate *r,
     struct instant at, struct instant seen);
 

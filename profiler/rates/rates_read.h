@@ -51,7 +51,7 @@ struct rate_pair {
 };
 
 struct rates_server {
-	unsigned searched; /* as given: their threads are counted */
+	unsigned searched; /* value whose processes are counted */
 	struct rate_pair pair[RATE_COUNTERS];
 	bool off_logged[TALECHAIN_RATE_END]; /* why it is off has been logged */
 };
@@ -74,9 +74,9 @@ struct rates_reader {
 void rates_open(struct rates_reader *r, const struct profiler_options *options);
 void rates_close(struct rates_reader *r);
 
-/* Count these processes, and what they fork.
- *   searched  another number if there are others that none of them forked;
- *             else nothing changes
+/* Count the processes of a family, and those that they fork.
+ *   searched  a number that changes when the family has got processes that no
+ *             other of its processes forked; if unchanged, nothing is done
  *   name      the server's, for the log */
 void rates_server(struct rates_reader *r, unsigned server,
     const struct family *family, unsigned searched, const char *name);

@@ -14,6 +14,6 @@
 struct runtime_watch {
 	uint32_t tgid[RUNTIME_SERVERS];
 	uint32_t unused[2];
-	/* Other processes that serve: theirs stop no other one. */
+	/* Other processes that serve; a collection stops only its own. */
 	uint32_t worker[RUNTIME_SERVERS][RUNTIME_WORKERS];
 };

@@ -39,18 +39,19 @@ struct channel *probes_channel(const struct probes *p, unsigned server);
 /* From now on this process is the server; 0: none.  One thread at a time. */
 void probes_watch(struct probes *p, unsigned server, pid_t pid);
 
-/* Other processes of a server, at most RUNTIME_WORKERS are seen.  The server's
- * own may be among them. */
+/* Set the other processes of a server; RUNTIME_WORKERS of them are seen.  The
+ * process of probes_watch may be among them. */
 void probes_workers(
     struct probes *p, unsigned server, const pid_t *pid, unsigned count);
 
 /* The file offset of the first function whose symbol begins with prefix.
  * Returns 0, -ENOENT (no such symbol: stripped, or another program), -EINVAL
- * (no such file format, or larger than is believed) or another negative errno.
+ * (not ELF, or larger than allowed) or another negative errno.
  * Reads the file's symbols, some MB of a large program, 128 MiB at most;
  * allocates and frees. */
 int symbol_find(const char *path, const char *prefix, uint64_t *offset);
 
-/* May libbpf, which reads a file's notes whole, read this file?  0, or a
- * negative errno as above.  At most 4 MiB of notes. */
+/* Check that libbpf, which reads all notes of a file into memory, may read this
+ * one: it has at most 4 MiB of notes.  Returns 0, or a negative errno as
+ * above. */
 int symbol_file_check(const char *path);
