@@ -99,7 +99,7 @@ words_rate(const struct rates_watch *w, unsigned server,
 		r.count = is->value[i];
 		r.base = 1;
 		if (!words[i].level) {
-			/* A value that decreased is of another JVM or another
+			/* If the value decreased, it is of another JVM or
 			 * source. */
 			if (!was->has[i] || is->value[i] < was->value[i])
 				continue;
