@@ -10,16 +10,16 @@
 #define MEMBERS_MASK (KERNEL_SERVERS * KERNEL_PROCESSES - 1)
 _Static_assert((MEMBERS_MASK & (MEMBERS_MASK + 1)) == 0, "a mask");
 
-/* The server of a mark, KERNEL_SERVERS or more: of none. */
+/* The server of a mark; KERNEL_SERVERS or more: none. */
 static __always_inline __u32
 mark_server(__u8 mark)
 {
 	return (__u32)(mark & KERNEL_MARK_WHOSE) - KERNEL_MARK_SERVER;
 }
 
-/* Replace a process in a server's list, 0: a free place.  Whether it was there.
- * The mask changes nothing; it shows the verifier that the place is in the
- * list. */
+/* Replace process was by process is in a server's list; 0 is a free place.
+ * Returns 1 if was is in the list, else 0.  The mask changes nothing: it shows
+ * the verifier that the place is in the list. */
 static __noinline int
 member_replace(__u32 server, __u32 was, __u32 is)
 {
@@ -35,7 +35,7 @@ member_replace(__u32 server, __u32 was, __u32 is)
 	return 0;
 }
 
-/* The mark of a process that one with this mark forks. */
+/* The mark of a process whose parent has this mark; 0: it is not watched. */
 static __always_inline __u8
 mark_of_child(__u8 parent, __u32 pid)
 {
@@ -65,7 +65,7 @@ BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 			__sync_fetch_and_add(&tally.refused, 1);
 		return 0;
 	}
-	/* The last process of this number, if its end was not seen. */
+	/* Remove the last process of this number, if its end was not seen. */
 	if (mark_server(*mark) < KERNEL_SERVERS)
 		member_replace(mark_server(*mark), pid, 0);
 	*mark = from != NULL ? mark_of_child(*from, pid) : 0;

@@ -88,8 +88,7 @@ agent_follow(struct channel *c, struct hazard_state *w, uint64_t epochs,
 		c->in_gc = false;
 		w->agents_in_gc--;
 		hazard_state_update(w, change);
-		/* in a collection before and now: the present one was
-		 * counted */
+		/* Two of the changes are this end and the begin below. */
 		if (in_gc && missed > 0)
 			missed--;
 	}

@@ -631,7 +631,7 @@ observer_pause(struct observer *o)
 
 	if (o->behind)
 		return;
-	/* A JVM's thread has ended the rest.  Sleep shortly, so that it goes
+	/* A JVM's thread has ended the rest.  Sleep a little, so that it goes
 	 * on: it may be on this CPU. */
 	if (o->rest.stirred) {
 		o->alert = instant_plus(o->swept, ALERT_NS);
