@@ -4,8 +4,8 @@
 #include "profiler/jvm/cause.h"
 
 #define HEAP_PERIOD_NS (2 * NS_PER_MS)
-/* Ticks that stand still this long: the JVM does not sample, by default every
- * 50 ms. */
+/* If ticks stand still this long, the JVM does not sample: by default it does
+ * so every 50 ms. */
 #define HEAP_SAMPLED_NS (5 * NS_PER_S)
 
 static uint64_t

@@ -188,8 +188,8 @@ step_gc(struct step *t)
 		return r;
 	r.end = p->gc;
 	r.begin = now;
-	/* The collection in force takes one safepoint, and one count if it is
-	 * known to be counted. */
+	/* The collection in force takes one safepoint, and one count if a
+	 * collector is inside it or if a count is left over. */
 	if (now && room > 0)
 		room--;
 	if (t->inside && done > 0)
