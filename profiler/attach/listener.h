@@ -23,9 +23,9 @@
 #define REASON_MAX 80
 
 enum channel_connection_state {
-	CONNECTION_ASKING, /* its request is not complete */
-	CONNECTION_OPEN,   /* it has a channel */
-	CONNECTION_ENDING, /* its writer is gone, the observer still drains */
+	CONNECTION_ASKING, /* waiting for the rest of the request */
+	CONNECTION_OPEN,   /* the client has a channel */
+	CONNECTION_ENDING, /* the writer is gone, the observer drains */
 };
 
 struct channel_connection {
@@ -46,12 +46,12 @@ struct channel_listener {
 	unsigned servers;	       /* length of process */
 	unsigned channels_max;
 	uint32_t next_number;
-	/* its own */
+	/* the listener's own */
 	int fd;	    /* owned listening socket, -1: closed */
 	char *path; /* owned */
 	char *link; /* owned; the link to path that we made, or NULL */
 	uint64_t device, inode; /* identifies ours for unlink */
-	uint64_t bytes;		/* of all channels */
+	uint64_t bytes;		/* sum over all channels */
 	unsigned channels;	/* OPEN or ENDING */
 	unsigned pending;	/* ASKING */
 	struct channel_connection

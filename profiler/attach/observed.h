@@ -22,7 +22,7 @@ struct observed {
 
 /* Facts of the line, besides those of the process; all borrowed. */
 struct observed_facts {
-	const char *socket; /* of channels; NULL: none */
+	const char *socket; /* socket of channels; NULL: none */
 	/* Why there are no events of the kernel, and how to change that. */
 	const char *kernel_why, *kernel_fix;
 	const char *detail; /* how the server's collections are seen */

@@ -37,7 +37,7 @@ struct orders {
 	pid_t tried[PROFILER_SERVERS]; /* the process of the latest load */
 	bool logged[PROFILER_SERVERS];
 	/* atomic words: any thread writes these */
-	uint32_t load_agents; /* whether agents may be loaded at all */
+	uint32_t load_agents; /* 1: agents may be loaded */
 	/* The order: 0: none; ORDERS_STOP; PROFILER_COLLECT_FULL; or bytes. */
 	uint64_t wanted[PROFILER_SERVERS];
 	/* the attach thread writes: orders can be carried out */

@@ -50,7 +50,7 @@ struct channel {
 	uint64_t torn_reported;
 	bool ending;
 	uint64_t end_budget; /* events still read from an ending channel */
-	/* of an agent's channel, the observer's own too */
+	/* the observer's own, for channels of agents */
 	int joined; /* server whose hazards include it; -1: none */
 	bool in_gc;
 	bool marking;

@@ -41,7 +41,7 @@ struct hazard_state {
 /* When and why something changed. */
 struct hazard_change {
 	enum talechain_cause cause;
-	bool over;		/* it had ended before it was seen */
+	bool over;		/* the hazard had ended before it was seen */
 	uint32_t quota_left_us; /* until the quota's known end; else 0 */
 	struct instant at;
 	struct instant seen;

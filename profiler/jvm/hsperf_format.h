@@ -92,7 +92,7 @@ hsperf_u32(const unsigned char *p)
 struct hsperf_entry {
 	const char *name; /* points into the page */
 	unsigned char type;
-	uint32_t offset; /* of its value in the page */
+	uint32_t offset; /* offset of the value in the page */
 	uint32_t room;	 /* bytes that the value may take */
 };
 

@@ -79,7 +79,7 @@ struct pause {
 };
 
 struct pause_edge {
-	bool gc; /* of a collection; else of a safepoint */
+	bool gc; /* true: a collection; false: a safepoint */
 	bool begin;
 	bool pulse; /* begin or end of a pause that is over */
 	enum talechain_cause cause;

@@ -36,8 +36,8 @@
 
 struct kernel_config {
 	uint64_t slot_mask;   /* slots of a channel - 1 */
-	uint64_t page_bytes;  /* of a small page */
-	uint32_t huge_order;  /* of a huge page; 0: the kernel has none */
+	uint64_t page_bytes;  /* bytes of a small page */
+	uint32_t huge_order;  /* order of a huge page; 0: there is none */
 	uint32_t full;	      /* profile full, not lite */
 	uint32_t state_given; /* sched_switch has the state (5.18) */
 	uint32_t stacks;      /* record stacks of waits and computing */

@@ -46,11 +46,11 @@ struct thread {
 	__u64 call_ns; /* when its system call began; 0: none */
 	__u64 parameter[3];
 	__u32 call;
-	__u32 fault_order;  /* of the largest block of pages it got */
+	__u32 fault_order;  /* largest order of a block of pages it got */
 	__u64 asleep_ns;    /* when it slept with a request; 0: not */
 	__u64 futex;	    /* the word that it sleeps on; 0: none */
 	__u64 futex_ns;	    /* since when it sleeps there */
-	__u32 busy;	    /* it has got a request, and not sent */
+	__u32 busy;	    /* 1: received a request, sent nothing since */
 	__u32 reclaim_kind; /* enum talechain_reclaim */
 	__u64 reclaim_ns;   /* since when it frees memory; 0: it does not */
 };
@@ -69,7 +69,7 @@ enum handler {
 	HANDLER_SOFTIRQ = 1,
 	HANDLER_DEVICE = 2,
 	HANDLER_TIMER = 4,
-	HANDLER_CALL = 8, /* from another CPU */
+	HANDLER_CALL = 8, /* a call by another CPU */
 	HANDLER_CALL_SINGLE = 16,
 	HANDLER_WORK = 32,
 	HANDLER_IPI = 64, /* arm64: any from another CPU */
@@ -178,7 +178,7 @@ thread_find(__u32 tid)
 	return bpf_map_lookup_elem(&threads, &tid);
 }
 
-/* The same, created if missing; NULL if there is no room. */
+/* The state of a thread, created if missing; NULL: there is no room. */
 static __always_inline struct thread *
 thread_get(__u32 tid)
 {
@@ -228,7 +228,7 @@ emit_at(__u64 ts, __u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
 	__sync_lock_test_and_set(&e->seq, 2 * i + 2);
 }
 
-/* The same, stamped now, as a subprogram. */
+/* Write one event with the present time, as a subprogram.  Returns 0. */
 static __noinline __attribute__((unused)) int
 emit(__u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
 {

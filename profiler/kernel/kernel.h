@@ -27,10 +27,10 @@ struct kernel_options {
 	enum profiler_kernel profile; /* not PROFILER_KERNEL_OFF */
 	bool syscalls;
 	bool sums;   /* beside the profile, which may be PROFILER_KERNEL_SUMS */
-	bool stacks; /* of waits and computing, if the kernel allows that */
+	bool stacks; /* stacks of waits and computing, if allowed */
 	unsigned slot_log2;    /* slots of a channel; 6 .. 20 */
-	unsigned events_per_s; /* of each CPU without a pause; 0: default */
-	uint32_t first_number; /* of its first channel */
+	unsigned events_per_s; /* limit per CPU before a pause; 0: default */
+	uint32_t first_number; /* number of the first channel */
 };
 
 /* Load and attach what this kernel supports, and watch this process.

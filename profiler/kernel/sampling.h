@@ -31,7 +31,7 @@ struct sampling {
 	double per_s;	   /* events */
 	double credit;	   /* events still allowed; < 0: too many were */
 	uint64_t written;  /* events so far, as last seen */
-	struct instant at; /* of the last step */
+	struct instant at; /* time of the last step */
 	bool paused;
 	/* The present or last pause.  When a pause ends, paused_from becomes
 	 * its planned end: only the time after that is new. */

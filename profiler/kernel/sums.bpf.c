@@ -12,7 +12,7 @@
 #define PROTOCOL_TCP 6
 #define FLAG_PEEK 0x2
 #define FLAG_ERRQUEUE 0x2000
-#define LONGEST_NS 0xffffffffULL /* that fits a field */
+#define LONGEST_NS 0xffffffffULL /* the longest time that fits a field */
 
 /* Tailor's end of a connection to a server, by its local port.  Only in another
  * network namespace can another socket have the same address and port. */

@@ -30,9 +30,9 @@ enum epoch_state {
 struct epoch {
 	__u64 begin_ns; /* 0: none is open */
 	__u64 since_ns; /* when state began */
-	__u64 cookie;	/* of the server's socket */
+	__u64 cookie;	/* cookie of the server's socket */
 	__u64 sum_ns[EPOCH_STATES];
-	__u64 way_ns;		     /* from Tailor's send; 0: not known */
+	__u64 way_ns;		     /* time from Tailor's send; 0: not known */
 	__u64 stolen_ns, handled_ns; /* taken of ended runs */
 	__u64 fault_ns;
 	/* For the present run: the CPU's accounts at its begin, and the part of
@@ -40,9 +40,9 @@ struct epoch {
 	__u64 run_stolen_ns, run_handled_ns, run_before_ns;
 	__u64 fault_from_ns; /* 1 + epoch_ran at the fault's begin; 0: none */
 	__u32 state;
-	__u32 futex;  /* it sleeps in futex */
+	__u32 futex;  /* 1: asleep in futex */
 	__u32 marks;  /* enum talechain_epoch */
-	__u32 handed; /* it has an heir */
+	__u32 handed; /* 1: the thread has an heir */
 	__u32 switches, migrations, faults, cpu;
 };
 

@@ -50,7 +50,7 @@ struct observer {
 	int cpu;
 	unsigned servers;
 	struct kernel *kernel; /* borrowed; NULL: none */
-	/* its own */
+	/* the observer thread's own */
 	struct observer_output output;
 	struct hazard_state hazards[PROFILER_SERVERS];
 	struct stalls stalls;
@@ -65,7 +65,7 @@ struct observer {
 	unsigned looked;	  /* rings checked since the last rest */
 	unsigned read;		  /* events read since the last rest */
 	bool behind;		  /* more is waiting: no time to pause */
-	uint64_t missed_reported; /* of the kernel's losses */
+	uint64_t missed_reported; /* losses of the kernel, as reported */
 	struct instant calibrated;
 	uint64_t calibrated_cycles;
 	struct instant swept; /* when the last sweep began */

@@ -13,7 +13,7 @@
 /* In order of the words' bits. */
 static const struct {
 	enum talechain_rate signal;
-	enum talechain_word word; /* of a channel; WORDS: none has it */
+	enum talechain_word word; /* WORDS: no channel has it */
 	bool level;		  /* report the value, not its growth */
 } words[RATE_WORDS] = {
     {TALECHAIN_RATE_QUEUE, TALECHAIN_WORD_QUEUE, true},

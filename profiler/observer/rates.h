@@ -49,8 +49,8 @@ struct rates_watch {
 struct rates_sources {
 	struct channel *const *channel;
 	unsigned channels;
-	struct hsperf_page *const *page; /* of each server, NULL: none */
-	const struct hsperf_heap *heap;	 /* of each server */
+	struct hsperf_page *const *page; /* one per server, NULL: none */
+	const struct hsperf_heap *heap;	 /* one per server */
 	unsigned servers;
 };
 

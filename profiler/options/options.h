@@ -7,7 +7,7 @@
 struct counted_epochs;
 
 #define PROFILER_SERVERS 2
-#define PROFILER_PROCESSES 256 /* of a server; more are not watched */
+#define PROFILER_PROCESSES 256 /* watched processes of a server, at most */
 
 /* Channels open at once: one for each thread of two servers with 200 threads,
  * as Tomcat has.  Each takes a descriptor, which is reserved at the start. */
@@ -16,9 +16,9 @@ struct counted_epochs;
  * pause that is worth a second copy of a request. */
 #define PROFILER_BLIND_NS (1 * NS_PER_MS)
 
-/* Descriptors that one server's counters of rates may take (rates_read.h). */
+/* Descriptors for a server's counters of rates (rates_read.h), at most. */
 #define PROFILER_RATE_DESCRIPTORS 640
-/* The same for counters that take turns (epochs.h). */
+/* Descriptors for counters of a server that take turns (epochs.h), at most. */
 #define PROFILER_COUNTER_DESCRIPTORS 2176
 
 enum profiler_poll {
@@ -71,7 +71,7 @@ enum profiler_probes {
 
 /* How a server's JVM is made to collect. */
 enum profiler_collect {
-	PROFILER_COLLECT_NOT, /* not by the profiler */
+	PROFILER_COLLECT_NOT, /* the profiler gives no orders */
 	PROFILER_COLLECT_AGENT,
 	PROFILER_COLLECT_LOAD, /* the agent, loaded where there is none */
 	PROFILER_COLLECT_PERIODIC,
@@ -89,7 +89,7 @@ struct profiler_server {
 	/* The address that it listens on; set even if its process is
 	 * assigned.  Family 0: not known. */
 	struct sockaddr_storage listens;
-	uint16_t port; /* its TCP port, to identify its connections; 0: none */
+	uint16_t port;	 /* TCP port, to identify connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */
 	enum profiler_collect collect;

@@ -26,7 +26,7 @@ struct profiler_heap {
 	bool concurrent; /* no pause of its collector is worth a swap */
 	bool exact;	 /* the JVM collects only when eden is full */
 	bool ordered;	 /* the JVM can carry out profiler_collect */
-	enum talechain_cause cause;	       /* of the last collection */
+	enum talechain_cause cause;	       /* last collection's cause */
 	uint64_t word[PROFILER_HEAP_COUNTERS]; /* bytes, or collections */
 };
 
@@ -101,11 +101,11 @@ struct profiler_stats {
 	/* Servers' processes that are not watched, for lack of room. */
 	uint64_t processes_refused;
 	struct {
-		pid_t pid;	    /* its main process; 0: not found */
+		pid_t pid;	    /* main process; 0: not found */
 		unsigned processes; /* main and forked ones */
 		unsigned left_out;  /* those beyond PROFILER_PROCESSES */
 		char program[16];   /* name of the main one */
-		bool reported;	    /* its server_observed line is logged */
+		bool reported;	    /* line server_observed is logged */
 		enum profiler_source source;
 		char
 		    detail[120]; /* "hsperfdata of OpenJDK 17, G1" or why not */

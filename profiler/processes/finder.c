@@ -9,7 +9,7 @@
 
 #define TCP_STATE_LISTEN 0x0a
 #define UNIX_FLAG_LISTEN 0x10000u
-#define DEPTH_MAX 32 /* processes above one another */
+#define DEPTH_MAX 32 /* ancestors followed, at most */
 
 bool
 family_has(const struct family *f, pid_t pid)

@@ -21,7 +21,7 @@
 #include "profiler/options/options.h"
 
 #define FINDER_STEP 32	    /* processes examined in one step */
-#define FINDER_STEP_KNOWN 4 /* the same, of a known server */
+#define FINDER_STEP_KNOWN 4 /* in one step, if the server is known */
 #define FINDER_SOCKETS 64   /* listening sockets of an address, at most */
 #define FINDER_SPACES 256   /* network namespaces examined, at most */
 #define FAMILY_MAX PROFILER_PROCESSES
@@ -41,13 +41,13 @@ bool family_add(struct family *f, pid_t pid);
 struct finder_sockets {
 	uint64_t inode[FINDER_SOCKETS];
 	unsigned count;
-	uid_t uid; /* their user, (uid_t)-1 if unknown */
+	uid_t uid; /* user of the sockets, (uid_t)-1: unknown */
 };
 
 /* A process that the search has seen. */
 struct finder_process {
 	pid_t pid, parent;
-	bool holds; /* it holds one of the sockets */
+	bool holds; /* true: holds one of the sockets */
 };
 
 struct finder {

@@ -40,7 +40,7 @@ struct epoch_hardware {
 struct epochs {
 	uint32_t always; /* sources of each set; 0: nothing counts */
 	uint32_t set;	 /* sources of this epoch */
-	uint8_t order[TALECHAIN_COUNTER_COUNT]; /* of counters not in always */
+	uint8_t order[TALECHAIN_COUNTER_COUNT]; /* counters not in always */
 	unsigned others, next;
 	uint64_t epochs; /* number of epochs begun */
 	struct epoch_hardware hardware;

@@ -8,7 +8,7 @@
 	10 /* events of a server: a handful for each pause   \
                               */
 
-#define RUNTIME_WORKERS 16 /* of a server, whose collections are seen */
+#define RUNTIME_WORKERS 16 /* workers of a server that are seen */
 
 /* We write, the programs read: the processes to report.  0: none. */
 struct runtime_watch {

@@ -42,7 +42,7 @@ struct runtimes {
 	struct probes *probes; /* owned; NULL: none were needed, or refused */
 	struct runtimes_server server[PROFILER_SERVERS];
 	unsigned servers;
-	uint32_t first_number; /* of the channels */
+	uint32_t first_number; /* number of the first channel */
 	/* how a channel is handed to the observer */
 	void (*add)(void *user, struct channel *c);
 	void *user;

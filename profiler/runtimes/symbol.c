@@ -24,7 +24,7 @@
 struct elf_file {
 	int fd;
 	Elf *elf;      /* owned; libelf keeps what it has read */
-	uint64_t left; /* of READ_MAX */
+	uint64_t left; /* bytes left of READ_MAX */
 };
 
 static void

@@ -16,7 +16,7 @@
 
 struct runtime_probe {
 	const char *program;  /* in runtimes.bpf.c */
-	const char *provider; /* of a USDT probe; NULL: a function */
+	const char *provider; /* provider of the probe; NULL: a function */
 	const char *name;     /* the probe's; or begin of a function's symbol */
 };
 
