@@ -29,7 +29,7 @@ struct attach {
 	unsigned servers;
 	struct observed observed[PROFILER_SERVERS];
 	struct kernel *kernel;		     /* borrowed; NULL: none */
-	const char *kernel_why, *kernel_fix; /* borrowed; why NULL; remedy */
+	const char *kernel_why, *kernel_fix; /* borrowed; if kernel is NULL */
 	struct instant count_at;	     /* when to read kernel losses */
 	struct instant counted;		     /* last reading at rest */
 	struct runtimes runtimes;

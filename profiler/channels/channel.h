@@ -51,7 +51,7 @@ struct channel {
 	bool ending;
 	uint64_t end_budget; /* events still read from an ending channel */
 	/* the observer's own, for channels of agents */
-	int joined; /* server whose hazards include it; -1: none */
+	int joined; /* server whose hazard_state counts it; -1: none */
 	bool in_gc;
 	bool marking;
 	bool dead;

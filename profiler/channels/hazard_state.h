@@ -57,8 +57,8 @@ void hazard_state_update(struct hazard_state *w, const struct hazard_change *c);
 void hazard_state_pulse(struct hazard_state *w, enum hazard_kind kind,
     struct instant begin, const struct hazard_change *end);
 
-/* Note that the server's process is gone; that pid runs now, 0: none is known
- * yet. */
+/* hazard_state_exit: the server's process is gone.  hazard_state_start: process
+ * pid runs; 0: none is known yet. */
 void hazard_state_exit(
     struct hazard_state *w, int status, const struct hazard_change *c);
 void hazard_state_start(

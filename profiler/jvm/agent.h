@@ -60,8 +60,8 @@ void agent_emit(struct talechain *tc, uint32_t tid, uint64_t now_ns,
 /* agent_names.c: remember the calling thread's name, forget it. */
 void agent_name_set(uint32_t tid, const char *text);
 void agent_name_clear(uint32_t tid);
-/* Emit the names that are due at this tick, every 50 ms; have all names emitted
- * again.  The link thread. */
+/* agent_names_emit: emit the names that are due at this tick, every 50 ms.
+ * agent_names_again: have all names emitted again.  The link thread. */
 void agent_names_emit(struct talechain *tc, unsigned tick);
 void agent_names_again(void);
 

@@ -15,9 +15,9 @@
 
 #define SLOT_LOG2 10 /* a thousand events: minutes of collections */
 #define RETRY_MS 500
-/* How often counters are copied to the channel.  The count of
- * classes is also stored as each is prepared; those prepared before the channel
- * was open are stored only this way. */
+/* How often counters are copied to the channel.  The count of classes is also
+ * stored as each is prepared; those prepared before the channel was open are
+ * stored only this way. */
 #define WORDS_MS 50
 #define RING_TRIES 1000 /* some 20 us */
 

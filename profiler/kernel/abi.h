@@ -27,7 +27,7 @@
 #define KERNEL_STACK_NS 1000000 /* shorter waits and runs have no stack */
 #define KERNEL_STACK_FRAMES 12	/* of a stack; a multiple of 3 */
 #define KERNEL_STACKS 100	/* written per CPU and 2^30 ns */
-#define KERNEL_STACK_LOOKS 1000 /* taken as threads sleep, the same */
+#define KERNEL_STACK_LOOKS 1000 /* taken per CPU and 2^30 ns */
 
 #define KERNEL_TAKEN_NS 20000 /* less time taken from a run: no event */
 

@@ -47,9 +47,9 @@ struct thread {
 	__u64 parameter[3];
 	__u32 call;
 	__u32 fault_order;  /* largest order of a block of pages it got */
-	__u64 asleep_ns;    /* when it slept with a request; 0: not */
+	__u64 asleep_ns;    /* when it fell asleep with a request, or 0 */
 	__u64 futex;	    /* the word that it sleeps on; 0: none */
-	__u64 futex_ns;	    /* since when it sleeps there */
+	__u64 futex_ns;	    /* since when it sleeps on futex */
 	__u32 busy;	    /* 1: received a request, sent nothing since */
 	__u32 reclaim_kind; /* enum talechain_reclaim */
 	__u64 reclaim_ns;   /* since when it frees memory; 0: it does not */

@@ -22,7 +22,7 @@
 
 enum phase {
 	PHASE_RUNS,
-	PHASE_PAUSED, /* until until_ns */
+	PHASE_PAUSED, /* paused until until_ns */
 	PHASE_PARKED, /* paused, and the attach thread has detached programs */
 };
 
@@ -273,8 +273,9 @@ huge_order(uint64_t page_bytes)
 	return (uint32_t)__builtin_ctzll(bytes / page_bytes);
 }
 
-/* Sums that a CPU may write per second: half of the events that the programs
- * may write, as a sum is two events.  Long epochs get half as many again. */
+/* Sums that a CPU may write per second: half of the events that it may write,
+ * two for each sum, or KERNEL_SUMS_LEAST.  Long epochs get half as many
+ * again. */
 static uint32_t
 sums_most(const struct kernel *k, const struct kernel_options *o)
 {
@@ -403,8 +404,8 @@ kernel_channel(const struct kernel *k, unsigned i)
 
 /* --- processes and ports ------------------------------------------------ */
 
-/* Replace process was by process is in a server's list; 0 is a free place.
- * Returns true if was is in the list. */
+/* In a server's list, replace one process (was) by another (is); 0: a free
+ * place.  Returns true if the first one was there. */
 static bool
 member_replace(struct kernel *k, unsigned server, uint32_t was, uint32_t is)
 {

@@ -17,9 +17,9 @@ mark_server(__u8 mark)
 	return (__u32)(mark & KERNEL_MARK_WHOSE) - KERNEL_MARK_SERVER;
 }
 
-/* Replace process was by process is in a server's list; 0 is a free place.
- * Returns 1 if was is in the list, else 0.  The mask changes nothing: it shows
- * the verifier that the place is in the list. */
+/* In a server's list, replace one process (was) by another (is); 0: a free
+ * place.  Returns 1 if the first one was there, else 0.  The mask changes
+ * nothing: it shows the verifier that the place is in the list. */
 static __noinline int
 member_replace(__u32 server, __u32 was, __u32 is)
 {

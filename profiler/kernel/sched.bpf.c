@@ -6,7 +6,7 @@
 #include "profiler/kernel/stack.bpf.h"
 #include "profiler/kernel/task.bpf.h"
 
-#define GROUPS 8 /* of a task and above, read at most */
+#define GROUPS 8 /* groups above a task that are read, at most */
 #define WAIT_MOST ((1ULL << TALECHAIN_WAIT_BITS) - 1)
 
 /* A task's name is emitted again after this long, in 2^20 ns. */

@@ -8,15 +8,15 @@
  *
  * Frames are found by frame pointers: code without them hides its callers.  In
  * a wait for a lock the innermost function is the C library's, which mostly
- * keeps none: there the frame pointer of its caller (HotSpot) is searched on
- * the stack. */
+ * keeps no frame pointer: there the stack is searched for the saved one of its
+ * caller in HotSpot. */
 #pragma once
 
 #include "profiler/kernel/emit.bpf.h"
 
 #define STACK_BYTES (KERNEL_STACK_FRAMES * sizeof(__u64))
 #define STACK_PLACES 1024
-#define STACK_WORDS 48	    /* of a C library's frames, searched */
+#define STACK_WORDS 48	    /* of a stack that are searched */
 #define STACK_FRAME 0x10000 /* bytes; no frame is larger */
 #define STACK_CODE 0x10000  /* no code lies below */
 

@@ -101,8 +101,8 @@ state_off(struct task_struct *p, __u64 state, __u32 *futex)
 	}
 }
 
-/* Return true if the thread, which has a CPU, got it at a switch that was not
- * seen.  Its time until now then counts as EPOCH_OTHER. */
+/* True if the thread, which has a CPU, got it at a switch that was not seen.
+ * Its time until now then counts as EPOCH_OTHER. */
 static __always_inline bool
 came_unseen(struct epoch *e, __u64 now)
 {
@@ -312,7 +312,7 @@ chosen(struct cpu *cpu, __u64 length_ns, __u64 now)
 	if (cpu->ended_was > 0 &&
 	    length_ns * cpu->ended_was > KERNEL_SUM_LONG * cpu->length_was_ns)
 		return cpu->long_sums++ < config.sums / 2;
-	/* Choose by chance, so that they are spread over the second. */
+	/* Choose by chance: the sums are then spread over the second. */
 	if (cpu->ended_was > config.sums &&
 	    bpf_get_prandom_u32() % cpu->ended_was >= config.sums)
 		return false;

@@ -312,8 +312,8 @@ space_has(pid_t space, const struct sockaddr_storage *address)
 		   : space_has_6(space, (const void *)address);
 }
 
-/* True if an address may be another namespace's, so it is not loopback: each
- * namespace has its own. */
+/* True if an address may be in another network namespace.  Loopback is not:
+ * each namespace has its own. */
 static bool
 is_of_network(const struct sockaddr_storage *address)
 {
