@@ -20,9 +20,9 @@
 
 struct profiler;
 
-/* Make a profiler that does not run yet; options are copied.  Kernel sources
- * are opened: the one part that needs root's rights.  Returns 0, -EINVAL,
- * -ENOMEM or a negative errno of eventfd.  Free with profiler_free. */
+/* Make a profiler that does not run yet; options are copied.  This opens the
+ * kernel's sources, the only step that needs root's rights.  Returns 0,
+ * -EINVAL, -ENOMEM or a negative errno of eventfd.  Free with profiler_free. */
 int profiler_new(struct profiler **out, const struct profiler_options *options);
 
 /* Stop both threads and release everything.  The thread that made it. */
@@ -36,8 +36,9 @@ int profiler_channel(struct profiler *p, const char *name,
 
 /* Listen for channels and start the threads; the observer writes to timeline
  * (borrowed).  Returns 0 or a negative errno.  -EADDRINUSE: another tailor has
- * the channel socket, which is logged.  Any other failure to bind it is not
- * fatal: there are no channels from outside then, which is logged with advice.
+ * the channel socket, which is logged.  Any other failure to bind the
+ * socket is logged with advice and is not fatal: then no channels come from
+ * outside.
  * Failing to pin the observer is not fatal: it is logged once and the thread
  * runs unpinned. */
 int profiler_start(struct profiler *p, struct timeline *timeline);
@@ -53,8 +54,8 @@ void profiler_server_process(struct profiler *p, unsigned server, pid_t pid);
 void profiler_server_set(
     struct profiler *p, unsigned server, const struct profiler_server *is);
 
-/* Record kernel events of all connections of this TCP port of ours (host
- * order), and of those to it from this machine.  Servers' ports are always
+/* Record kernel events of all connections of one of our TCP ports (host order),
+ * and of connections to this port from this machine.  Servers' ports are always
  * watched.  Any thread; a plain store. */
 void profiler_watch_port(struct profiler *p, uint16_t port);
 

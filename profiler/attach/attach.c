@@ -173,7 +173,7 @@ attach_turn_set(struct attach *a, struct instant now)
 	}
 }
 
-/* The descriptors to poll for a server: POLL_SERVER places. */
+/* Fill in the descriptors to poll for a server: POLL_SERVER places. */
 static void
 attach_poll_server(const struct attach *a, unsigned i, struct pollfd *p)
 {
@@ -275,7 +275,8 @@ attach_turn_observed(struct attach *a, unsigned server, struct instant now)
 	    &a->observed[server], &a->process[server], &facts, now);
 }
 
-/* One turn; wait_ns is how long to sleep, -1: until something happens. */
+/* Do one turn, after sleeping for wait_ns at most; -1: until something happens.
+ * Returns the next wait_ns. */
 static int64_t
 attach_turn(struct attach *a, int64_t wait_ns)
 {
@@ -296,7 +297,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 			p[i].revents = 0;
 	if (p[0].revents != 0 && read(a->wake, &count, sizeof(count)) < 0)
 		p[0].revents = 0;
-	/* Ends of processes first: the rest may take longer. */
+	/* Handle ends of processes first: other work may take longer. */
 	now = instant_now();
 	due_ns = -1;
 	attach_turn_set(a, now);

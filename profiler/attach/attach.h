@@ -62,18 +62,19 @@ int attach_init(struct attach *a, const struct profiler_options *options,
     uint32_t first_number);
 void attach_fini(struct attach *a);
 
-/* Run and end the thread.  0 or a negative errno.  The thread that made it. */
+/* attach_start starts the thread and returns 0 or a negative errno; attach_stop
+ * ends it.  The thread that called attach_init calls both. */
 int attach_start(struct attach *a);
 void attach_stop(struct attach *a);
 
-/* Free what the observer has released.  On this thread, or when both threads
- * have stopped. */
+/* Free sources that the observer has released.  Called on the attach thread, or
+ * when both threads have stopped. */
 void attach_collect(struct attach *a);
 
 /* Have the attach thread handle changes.  Any thread; one system call. */
 void attach_wake(struct attach *a);
 
-/* Watch another server in this place from the next turn on.  Any thread. */
+/* Replace a server by *is from the next turn on.  Any thread. */
 void
 attach_set(struct attach *a, unsigned server, const struct profiler_server *is);
 

@@ -129,7 +129,7 @@ channel_listener_link(struct channel_listener *d, const char *link)
 	if (link == NULL || strlen(link) >= sizeof(address.sun_path))
 		return;
 	strcpy(address.sun_path, link);
-	/* A tailor that was killed may have left it behind. */
+	/* A killed tailor may have left the link behind. */
 	if (leads_here(d, link) || channel_listener_is_dead(&address))
 		(void)unlink(link);
 	if (symlink(name, link) < 0) {

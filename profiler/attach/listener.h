@@ -77,9 +77,9 @@ int channel_listener_init(struct channel_listener *d);
 int channel_listener_open(struct channel_listener *d, const char *path);
 void channel_listener_fini(struct channel_listener *d);
 
-/* Make link a symbolic link in the socket's directory to the open socket, the
- * default path of writers (TALECHAIN_SOCKET_DEFAULT).  NULL makes none.  If
- * another running tailor has the link, it is kept, and that is logged.
+/* Make a symbolic link to the open socket, in the same directory: the default
+ * path of writers (TALECHAIN_SOCKET_DEFAULT).  NULL: make none.  A link that
+ * another running tailor has is kept, and that is logged.
  * channel_listener_fini removes ours. */
 void channel_listener_link(struct channel_listener *d, const char *link);
 
@@ -93,7 +93,7 @@ channel_listener_poll(const struct channel_listener *d, struct pollfd *out);
 int64_t channel_listener_turn(struct channel_listener *d,
     const struct pollfd *polled, struct instant now);
 
-/* The server a channel belongs to, -1: none, as yet.  A JVM's channel belongs
+/* The server a channel belongs to; -1: none yet.  A JVM's channel belongs
  * to a server only if the JVM serves, or may. */
 int
 channel_listener_server_of(struct channel_listener *d, const struct channel *c);

@@ -21,7 +21,8 @@
 #define THREAD_PERIOD_NS (100 * NS_PER_MS)
 #define THREAD_TRIES 100
 #define THREAD_LATER_NS (5 * NS_PER_S)
-/* The first thread of a killed process may end well before the last. */
+/* How often and how long a process is checked after a thread's end: the first
+ * thread of a killed process may end well before the last. */
 #define DOUBT_PERIOD_NS (500 * NS_PER_US)
 #define DOUBT_NS (50 * NS_PER_MS)
 
@@ -581,8 +582,8 @@ process_is_over(
 	       (instant_before(now, p->doubt_end) && proc_is_ending(p->pid));
 }
 
-/* Watch threads as soon as there are some.  Without kernel support for that,
- * the process's own handle must do. */
+/* Watch threads as soon as there are some.  If the kernel has no handles for
+ * threads, only the process's own is watched. */
 static int64_t
 process_turn_threads(struct process *p, struct instant now)
 {

@@ -64,7 +64,7 @@ struct process {
 	struct instant find_at, page_at, thread_at; /* next attempts */
 	struct instant sockets_at; /* when to compare the address's sockets */
 	struct instant doubt_end;  /* a thread ended: check until then */
-	uint64_t assigned_seen;	   /* last value of assigned handled */
+	uint64_t assigned_seen;	   /* value of assigned that was handled last */
 	/* as set in the kernel's programs and the probes of runtimes */
 	unsigned watched_generation;
 	pid_t watched_jvm;
@@ -72,7 +72,7 @@ struct process {
 	uint64_t assigned;
 };
 
-/* Initialize; then set what is borrowed. */
+/* Initialize; the caller sets the borrowed fields afterwards. */
 void process_init(
     struct process *p, unsigned index, const struct profiler_server *server);
 void process_fini(struct process *p);

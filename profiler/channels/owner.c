@@ -1,5 +1,5 @@
-/* owner.c: on the observer's path for every kernel event: the load of a byte or
- * two, or some comparisons. */
+/* owner.c: runs for every kernel event that the observer reads.  Cost: the load
+ * of a byte or two, or some comparisons. */
 #include "profiler/channels/owner.h"
 
 int

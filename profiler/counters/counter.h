@@ -33,9 +33,9 @@ struct counter {
  * permitted, -ESRCH no such task, or another negative errno. */
 int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
     char *why, size_t size);
-/* The same for one thread and for every thread and process it starts from now
- * on, added up; always read with read(2).  Where counting the kernel is not
- * permitted, a hardware counter counts user space alone. */
+/* Open one counter for a thread and for all threads and processes that it
+ * starts from now on, added up; always read with read(2).  Where counting the
+ * kernel is not permitted, a hardware counter counts user space alone. */
 int counter_open_family(
     struct counter *out, const char *name, pid_t tid, char *why, size_t size);
 void counter_close(struct counter *c);

@@ -69,11 +69,11 @@ void agent_names_again(void);
 void agent_state_set(
     enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause);
 
-/* Store the state in a channel.  Between agent_enter and agent_leave, or on the
- * link thread. */
+/* Store the state in a channel.  Call it between agent_enter and agent_leave,
+ * or on the link thread. */
 void agent_state_show(struct talechain *tc);
 
-/* Start the thread that finds Tailor, and finds it again.
+/* Start the thread that connects to Tailor, and reconnects.
  *   path        its socket, NULL: the default; copied
  *   started_ns  when the JVM started, 0 if loaded later
  * Returns 0 or a negative errno. */

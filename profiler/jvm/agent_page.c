@@ -89,7 +89,7 @@ agent_page_close(void)
 
 	if (own.map == NULL)
 		return;
-	memcpy(&map, &own.map, sizeof(map)); /* const only to ourselves */
+	memcpy(&map, &own.map, sizeof(map)); /* munmap wants no const */
 	own.map = NULL;
 	munmap(map, own.bytes);
 }

@@ -1,4 +1,4 @@
-/* load.c: the JVM's attach protocol, spoken without waiting. */
+/* load.c: a client of the JVM's attach protocol that never waits. */
 #include "profiler/jvm/load.h"
 
 #include <errno.h>

@@ -38,7 +38,7 @@ enum collector {
 };
 /* "G1".  Static text. */
 const char *collector_name(enum collector c);
-/* A concurrent collector: its cause alone is no pause. */
+/* True for a concurrent collector: its cause alone is no pause. */
 bool collector_concurrent(enum collector c);
 /* True if collections are pauses, each within a safepoint. */
 bool collector_stops_world(enum collector c);

@@ -85,7 +85,7 @@ struct cpu {
 	__u32 served; /* the softirq handled a watched connection */
 	__u32 idle_state;
 	__u64 idle_ns;	    /* when it began to idle */
-	__u64 idle_end_ns;  /* when it stopped; 0: reported */
+	__u64 idle_end_ns;  /* when it stopped idling; 0: reported */
 	__u64 idle_took_ns; /* how long it idled */
 	__u64 began_ns;	    /* when the task in runs got the CPU */
 	__u64 stolen_ns;    /* what the host had taken of the CPU by then */

@@ -26,15 +26,15 @@ struct kernel;
 struct kernel_options {
 	enum profiler_kernel profile; /* not PROFILER_KERNEL_OFF */
 	bool syscalls;
-	bool sums;   /* beside the profile, which may be PROFILER_KERNEL_SUMS */
+	bool sums;   /* sums with any profile; PROFILER_KERNEL_SUMS has them */
 	bool stacks; /* stacks of waits and computing, if allowed */
-	unsigned slot_log2;    /* slots of a channel; 6 .. 20 */
+	unsigned slot_log2;    /* slots of a channel: log2, 6 .. 20 */
 	unsigned events_per_s; /* limit per CPU before a pause; 0: default */
 	uint32_t first_number; /* number of the first channel */
 };
 
 /* Load and attach what this kernel supports, and watch this process.
- *   state  PROFILER_SIGNALS of them; says for each whether it is on, or why
+ *   state  PROFILER_SIGNALS elements: for each signal, whether it is on, or why
  *          not.  Filled in also on failure.
  * Returns 0 if any signal is on; else *out is NULL and a negative errno:
  * -EPERM not privileged, -ENOTSUP this kernel cannot, -ENOMEM, -EINVAL.
@@ -42,7 +42,7 @@ struct kernel_options {
 int kernel_new(struct kernel **out, const struct kernel_options *options,
     struct profiler_signal_state *state);
 
-/* Detach everything.  None of its channels may be in use. */
+/* Detach and free everything.  No channel may be in use. */
 void kernel_free(struct kernel **kp);
 
 /* Channels of the kernel's programs, one for each CPU; borrowed. */
@@ -74,13 +74,14 @@ kernel_members(struct kernel *k, unsigned server, pid_t out[KERNEL_PROCESSES]);
 
 /*
  * kernel_watch_port(k, port), kernel_server_port(k, server, port):
- * Watch the connections of a TCP port; events on a server's port belong to it.
+ * Watch the connections of a TCP port; events on a server's port belong to the
+ * server.
  * Any thread.
  */
 void kernel_watch_port(struct kernel *k, uint16_t port);
 void kernel_server_port(struct kernel *k, unsigned server, uint16_t port);
 
-/* Report nothing of this thread of ours.  Any thread. */
+/* Report no events of one of our threads.  Any thread. */
 void kernel_ignore_thread(struct kernel *k, pid_t tid);
 
 /* A time in which the programs write no events of tasks, segments and
@@ -116,10 +117,11 @@ int64_t kernel_park(struct kernel *k, struct instant now);
  * microseconds; one thread at a time. */
 void kernel_count(struct kernel *k);
 
-/* Events that were not written by the last kernel_count: their program was
- * running already on that CPU, or the CPU has no channel.  Any thread. */
+/* The number of events not written so far, as of the last kernel_count: their
+ * program was running already on that CPU, or the CPU has no channel.  Any
+ * thread. */
 uint64_t kernel_missed(const struct kernel *k);
 
-/* Losses so far, which the programs count.  Borrowed; any thread reads words of
- * it, relaxed (count_read). */
+/* Losses that the programs have counted so far.  Borrowed; any thread reads
+ * words of it, relaxed (count_read). */
 const struct kernel_tally *kernel_tally(const struct kernel *k);

@@ -1,10 +1,10 @@
-/* process.bpf.c: which processes are a server: what a watched one forks is
- * watched from its first moment on, and until it has ended.
+/* process.bpf.c: the processes of servers.  What a watched process forks is
+ * watched from its first moment until its end.
  *
  * The kernel reports a fork before the child can run, so nothing of it is
  * missed.  A process that ends gives back its place in the list; its byte
- * stays, because its last switch is still to come, until a fork gives its
- * number to another process. */
+ * stays until a fork gives its number to another process, because its last
+ * switch is still to come. */
 #include "profiler/kernel/emit.bpf.h"
 
 #define MEMBERS_MASK (KERNEL_SERVERS * KERNEL_PROCESSES - 1)

@@ -2,10 +2,10 @@
  *
  * An event costs the thread that it is about some 0.3 us.  Up to
  * SAMPLING_EVENTS_PER_S for each CPU, or as configured, on the average of some
- * seconds, all are written.  Above, the programs pause for a second each time
- * the credit is used up: so requests have all their events, or none, but for
- * those at the ends of a pause.  What is written in a pause has bounds of its
- * own (sums.bpf.h) and uses no credit.
+ * seconds, all are written.  Beyond that, the programs pause for a second each
+ * time the credit is used up: so requests have all their events, or none, but
+ * for those at the ends of a pause.  What is written in a pause has bounds of
+ * its own (sums.bpf.h) and uses no credit.
  *
  * Pure: values in, a decision out.  The observer. */
 #pragma once

@@ -15,7 +15,7 @@
 /* tid << 32 | time, in units of 2^20 ns.  One word, so it cannot tear. */
 static __u64 named[KERNEL_NAMES];
 
-/* Emit a task's name, unless that was done in the last 100 ms and it has not
+/* Emit a task's name, unless it was emitted in the last 100 ms and has not
  * changed: threads set their names a little after they are first seen. */
 static __noinline int
 name(struct task_struct *p, __u32 tid, __u32 pid, __u64 now_ns)
@@ -235,7 +235,7 @@ stack_give(
 	s = bpf_map_lookup_elem(&stacks, &tid);
 	if (s != NULL)
 		stack_emit(s, TALECHAIN_STACK_WAITED, next->tgid, tid);
-	/* Without the scheduler's own frames. */
+	/* This stack has no frames of the scheduler. */
 	bpf_get_task_stack(next, &kernel, sizeof(kernel), 0);
 	stack_emit(&kernel, TALECHAIN_STACK_KERNEL, next->tgid, tid);
 }

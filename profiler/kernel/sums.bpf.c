@@ -25,7 +25,7 @@ struct end {
 
 static struct end ends[65536];
 
-/* An address as in struct end. */
+/* The last four bytes of an address, as in struct end. */
 static __always_inline __u32
 address_fold(const struct sock_common *c, bool local)
 {

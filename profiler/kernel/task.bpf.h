@@ -16,7 +16,8 @@
 #define ARM64_PSTATE_32BIT 0x10 /* a program of 32 bits */
 #define CALLS ((1 << TALECHAIN_CALL_BITS) - 1)
 
-/* True if the freezer of version 2 has a task; it seems to sleep.  A task that
+/* True if the cgroup freezer of version 2 has frozen a task, which seems to
+ * sleep.  A task that
  * waits for the child of its vfork is marked, too, but not interruptible. */
 static __always_inline bool
 is_frozen(struct task_struct *p, __u64 state)
@@ -104,9 +105,9 @@ regs_of(struct task_struct *p)
 	return (void *)bpf_task_pt_regs(p);
 }
 
-/* The system call that a task sleeps in, its number plus 1; 0: it is in none
- * (as in a page fault), its program is of 32 bits and numbers them otherwise,
- * or that cannot be read.  A thread of the kernel's own within a process
+/* The number of the system call that a task sleeps in, plus 1; 0: there is none
+ * (as in a page fault), or the program is of 32 bits and has other numbers, or
+ * the number cannot be read.  A thread of the kernel's own within a process
  * (io_uring) has no instruction pointer.
  *   futex  receives the word that it sleeps on in futex, else is unchanged */
 static __always_inline __u64

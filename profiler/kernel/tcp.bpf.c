@@ -38,7 +38,7 @@ struct {
 /* A bit for each local port of a connection that was ever in flows. */
 static __u64 flow_port[65536 / 64];
 
-/* A TCP header as it is on the wire, to its window. */
+/* A TCP header as on the wire, up to its window. */
 struct wire {
 	__be16 source, destination;
 	__be32 sequence, acknowledged;

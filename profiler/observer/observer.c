@@ -259,7 +259,7 @@ observer_sweep_page(
     struct observer *o, struct hsperf_page *p, struct instant now)
 {
 	if (hsperf_page_is_dead(p)) {
-		/* Only once: pause_idle() holds afterwards. */
+		/* End pauses once: then pause_idle() is true. */
 		if (pause_idle(&p->pause) || !p->pause.known)
 			return;
 		pause_end(&p->pause, now, &o->edges);

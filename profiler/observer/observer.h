@@ -5,7 +5,7 @@
  * sources of hazards are read in every sweep; rings share a budget of 64 events
  * and 8 checks per sweep, so no busy ring can delay a hazard.
  *
- * While no request is in flight, or it has nothing but rings to read, the
+ * While no request is in flight, or nothing but rings is to be read, the
  * observer rests between sweeps, unless its poll mode is to spin; see
  * observer_rest.h.
  *
@@ -89,7 +89,8 @@ struct observer {
 void observer_set_timeline(
     struct observer *o, struct timeline *timeline, struct instant now);
 
-/* Run.  Returns 0 or a negative errno.  The thread that made the profiler. */
+/* Start the thread.  Returns 0 or a negative errno.  Called by the thread that
+ * made the profiler. */
 int observer_start(struct observer *o);
 
 /* Stop it after a last drain of every ring. */

@@ -22,8 +22,8 @@
 #include "base/instant.h"
 #include "profiler/options/options.h"
 
-/* The first rest and the longest one.  The rings must hold what a busy machine
- * writes in that time. */
+/* The first rest, and the longest one by default.  The rings must hold what a
+ * busy machine writes in that time. */
 #define OBSERVER_REST_FIRST_NS (1 * NS_PER_MS)
 #define OBSERVER_REST_NS (16 * NS_PER_MS)
 /* The longest rest of a calm observer, if at most OBSERVER_QUIET_EVENTS events

@@ -73,8 +73,9 @@ void finder_init(struct finder *f);
 /* End the search, if there is one; its sockets remain known. */
 void finder_fini(struct finder *f);
 
-/* True if packets to an IPv4 address go to a gateway: it is on no network of
- * this machine.  False if unknown.  Two system calls that do not wait. */
+/* True if packets to an IPv4 address go to a gateway: the address is on no
+ * network of this machine.  False if unknown.  Two system calls that do not
+ * wait. */
 bool finder_address_is_routed(const struct sockaddr_storage *address);
 
 /* Begin or continue a search for the processes that listen on an address

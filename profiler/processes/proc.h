@@ -58,7 +58,8 @@ pid_t proc_parent(pid_t pid);
 /* True if pid is ancestor, or descends from it by at most 32 steps. */
 bool proc_descends(pid_t pid, pid_t ancestor);
 
-/* Time since the process began, ns, in clock ticks; negative errno. */
+/* Time since the process began, ns, rounded to clock ticks; or a negative
+ * errno. */
 int64_t proc_age_ns(pid_t pid);
 
 /* True if one of the process's arguments is this text. */

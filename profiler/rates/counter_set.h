@@ -1,7 +1,8 @@
 /* counter_set.h: some counters of each thread of a server, added up.
  *
- * Counters belong to threads, not processes: each thread found gets one of each
- * source, which threads it starts inherit.  The attach thread only. */
+ * Counters belong to threads, not processes: each thread found gets one counter
+ * for each source; threads that it starts inherit them.  The attach thread
+ * only. */
 #pragma once
 
 #include "profiler/counters/counter.h"

@@ -1,4 +1,4 @@
-/* epochs.c: which set counts in which epoch, and what it counted. */
+/* epochs.c: choose the set of each epoch, and compute its counts. */
 #include "profiler/rates/epochs.h"
 
 #include <string.h>

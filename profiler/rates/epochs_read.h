@@ -27,8 +27,8 @@ struct epochs_reader {
 	struct epochs_server server[PROFILER_SERVERS];
 };
 
-/* Find which of the counters asked for this machine has, and log that once.
- * Never fails.  out is borrowed; NULL: none are asked for. */
+/* Find which of the configured counters this machine has, and log that once.
+ * Never fails.  out is borrowed; NULL: no counter is configured. */
 void epochs_open(struct epochs_reader *r, uint32_t counters, unsigned servers,
     struct counted_epochs *out);
 void epochs_close(struct epochs_reader *r);

@@ -40,7 +40,7 @@ uint64_t running_median_value(const struct running_median *u);
 _Static_assert(PROFILER_RATE_DESCRIPTORS >= (RATE_COUNTERS + 1) * RATE_THREADS,
     "descriptors of a server's counters");
 
-/* A sum of counters over a sum of others, or over time. */
+/* A rate: a sum of counters over a sum of other counters, or over time. */
 struct rate_pair {
 	struct counter_set set; /* counters, then those of the base, if any */
 	bool known;		/* last is valid */
@@ -53,7 +53,8 @@ struct rate_pair {
 struct rates_server {
 	unsigned searched; /* value whose processes are counted */
 	struct rate_pair pair[RATE_COUNTERS];
-	bool off_logged[TALECHAIN_RATE_END]; /* why it is off has been logged */
+	bool off_logged
+	    [TALECHAIN_RATE_END]; /* the reason for being off is logged */
 };
 
 struct rates_reader {

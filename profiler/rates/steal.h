@@ -25,12 +25,13 @@ struct steal {
 	uint64_t total_ns; /* stolen from all CPUs since steal_open */
 };
 
-/* Open the file; NULL: /proc/stat.  Never fails: without it nothing is
- * observed. */
+/* Open the file at path; NULL: /proc/stat.  Never fails: without the file
+ * nothing is observed. */
 void steal_open(struct steal *s, const char *path);
 void steal_close(struct steal *s);
 
-/* Read if it is due, and send a rate of each CPU whose account has grown.
+/* Read the file if due, and send a rate of each CPU whose stolen time has
+ * grown.
  *   idle  no request is in flight
  * Returns the time until the next read, ns; -1: never.  The attach thread. */
 int64_t steal_turn(struct steal *s, struct command_ring *commands, bool idle,

@@ -129,7 +129,7 @@ listener_now(const struct profiler_server *options)
 	return pid != 0 ? pid : listener_at(&options->other);
 }
 
-/* True if a process has the page that its runtime may have. */
+/* True if a process's runtime may have a page in memory, and has one. */
 static bool
 has_page(const struct runtime *runtime, pid_t pid)
 {
@@ -175,7 +175,7 @@ start_on(struct runtimes *r, unsigned server)
 	    options->name, file);
 }
 
-/* Probe what can be recognised before the server is followed. */
+/* With auto, probe a runtime that can be recognised at the start. */
 static void
 start_auto(struct runtimes *r, unsigned server)
 {

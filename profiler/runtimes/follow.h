@@ -49,7 +49,7 @@ struct runtimes {
 };
 
 /* Probe what is known by now.  r->add and r->user are set before.  Never fails.
- *   first_number  of PROFILER_SERVERS channels */
+ *   first_number  number of the first of PROFILER_SERVERS channels */
 void runtimes_start(struct runtimes *r, const struct profiler_options *options,
     uint32_t first_number);
 void runtimes_close(struct runtimes *r);

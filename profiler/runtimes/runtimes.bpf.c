@@ -205,7 +205,8 @@ worker_begin(void)
 	return 0;
 }
 
-/* A worker's collection is no state of its server: only its end is reported. */
+/* A worker's collection does not change the server's state: only the end of the
+ * collection is reported. */
 static __noinline int
 worker_end(__u64 cause)
 {
@@ -285,8 +286,8 @@ BPF_USDT(on_gc_end)
 	return collection_end();
 }
 
-/* True if this is the process's first thread.  In Node the others have heaps
- * of their own, and stop nothing but themselves. */
+/* True if this is the process's first thread.  In Node other threads have heaps
+ * of their own, and their collections stop only themselves. */
 static __always_inline bool
 is_first_thread(void)
 {

@@ -1,6 +1,6 @@
 /* table.h: the language runtimes whose pauses can be seen from outside.
  *
- * One row for each: by which file it is recognised, in which probes its
+ * Each has a row: the file by which it is recognised, the probes at which
  * collections begin and end, and the programs for these (runtimes.bpf.c).  A
  * new runtime is a row, a program if its probes have arguments that matter, and
  * a test with the real runtime.
@@ -22,7 +22,7 @@ struct runtime_probe {
 
 struct runtime {
 	const char *name;    /* "V8" */
-	const char *file[3]; /* patterns of its file's name, best first */
+	const char *file[3]; /* patterns of the file's name, best first */
 	/* The runtime may have a page in memory (hsperfdata), which is better
 	 * than probes. */
 	bool page;
