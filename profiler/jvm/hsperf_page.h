@@ -5,7 +5,7 @@
  * and only the privilege of its user (or root).
  *
  * The file can be truncated under the mapping, which turns a load into SIGBUS.
- * Checking the size before each sweep would be a system call, and sigsetjmp
+ * Checking the size before each sweep costs a system call, and sigsetjmp
  * costs more than the sweep.  So a SIGBUS handler (sigbus_guard.c) maps a page
  * of zeros over the hole, marks the page as dead and returns: the load is
  * repeated and reads 0, and the next sweep sees the mark.  A SIGBUS anywhere

@@ -53,8 +53,7 @@ struct rate_pair {
 struct rates_server {
 	unsigned searched; /* value whose processes are counted */
 	struct rate_pair pair[RATE_COUNTERS];
-	bool off_logged
-	    [TALECHAIN_RATE_END]; /* the reason for being off is logged */
+	bool off_logged[TALECHAIN_RATE_END]; /* why it is off is logged */
 };
 
 struct rates_reader {

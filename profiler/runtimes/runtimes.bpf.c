@@ -1,5 +1,5 @@
 /* runtimes.bpf.c: report at the probes of a language runtime (table.c) what the
- * agent of a JVM would report.
+ * agent of a JVM reports.
  *
  * A server's channel is written by one thread at a time, the one that collects,
  * but slots are still reserved by an atomic addition. */
