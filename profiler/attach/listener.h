@@ -50,7 +50,7 @@ struct channel_listener {
 	int fd;	    /* owned listening socket, -1: closed */
 	char *path; /* owned */
 	char *link; /* owned; the link to path that we made, or NULL */
-	uint64_t device, inode; /* identifies ours for unlink */
+	uint64_t device, inode; /* of our socket file, for unlink */
 	uint64_t bytes;		/* sum over all channels */
 	unsigned channels;	/* OPEN or ENDING */
 	unsigned pending;	/* ASKING */

@@ -42,7 +42,7 @@ struct channel {
 	const struct kernel_owners *owners;
 	struct stalls *stalls; /* borrowed; NULL if not the kernel's */
 	/* the attach thread writes, the observer reads: relaxed atomic */
-	int server; /* -1: not a server's */
+	int server; /* whose channel this is; -1: no server's */
 	/* the observer's own */
 	struct talechain_cursor cursor;
 	uint64_t abandoned_reported; /* part of cursor.abandoned */

@@ -11,7 +11,7 @@
 
 #define KERNEL_CPUS 512	     /* CPUs with a number below this are seen */
 #define KERNEL_SERVERS 2     /* as PROFILER_SERVERS */
-#define KERNEL_PROCESSES 256 /* watched ones of a server, at most */
+#define KERNEL_PROCESSES 256 /* watched in a server, at most */
 
 /* Content of a process's byte in the table: 0, or the process's server and how
  * the process is watched.  The byte outlives the process, whose events may be

@@ -94,8 +94,8 @@ struct pause_edges {
 	struct pause_edge edge[PAUSE_EDGES];
 };
 
-/* Start with no pause in force; the first sample is only a starting point
- * for counters, but a pause in force in it is reported. */
+/* Initialize, with no pause in force.  The first sample only sets the counters'
+ * starting values, but a pause in force then is reported. */
 void pause_init(struct pause *p, enum collector kind, uint64_t frequency);
 
 /* True if no pause is in force: then a sample can be skipped while neither

@@ -29,7 +29,7 @@
 #define KERNEL_STACKS 100	/* written per CPU and 2^30 ns */
 #define KERNEL_STACK_LOOKS 1000 /* taken per CPU and 2^30 ns */
 
-#define KERNEL_TAKEN_NS 20000 /* less time taken from a run: no event */
+#define KERNEL_TAKEN_NS 20000 /* least time taken of a run for an event */
 
 #define KERNEL_SUMS_LEAST 2500 /* sums per CPU and s that are always allowed */
 #define KERNEL_SUM_LONG 4      /* long epochs exceed the mean by this factor */

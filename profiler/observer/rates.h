@@ -1,7 +1,7 @@
 /* rates.h: rates as RATE events in the stream.
  *
  * Words in memory (a channel's queue, the classes a JVM has loaded) are sampled
- * by the observer within its sweep, without a system call: here.  Signals that
+ * here: by the observer, within its sweep, without a system call.  Signals that
  * need a system call are sampled by the attach thread (rates_read.h), which
  * sends each rate to the observer as a command.  Both emit at most one event
  * for each signal and period, and only of periods that were not distorted
