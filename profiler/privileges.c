@@ -1,8 +1,8 @@
 /* privileges.c: drop the capabilities that serving does not need.
  *
  * Attaching needs CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN); serving does not.
- * Kept, if they were given: low ports, examining and ending another user's
- * servers, and scheduling. */
+ * Those for low ports, for examining and ending another user's servers, and for
+ * scheduling are kept if they were given. */
 #include "profiler/privileges.h"
 
 #include <linux/capability.h>
@@ -16,14 +16,15 @@
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
-/* Low ports; other users' processes and files; placement. */
+/* Capabilities to keep: for low ports, for other users' processes and files,
+ * for scheduling. */
 static const uint64_t serving =
     BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_KILL) | BIT(CAP_SYS_PTRACE) |
     BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_CHOWN) |
     BIT(CAP_FOWNER) | BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_SYS_NICE) |
     BIT(CAP_SYS_RESOURCE);
 
-/* Without libcap. */
+/* System calls are used, so that libcap is not needed. */
 int
 capability_keep(uint64_t keep)
 {

@@ -3,6 +3,6 @@
 
 #include <stdint.h>
 
-/* Drop every capability that is not in keep (a bit each, CAP_*), permanently.
- * This thread, and those that it creates.  Returns 0 or a negative errno. */
+/* Drop permanently every capability that is not in keep (bit 1 << CAP_*), for
+ * this thread and those that it creates.  Returns 0 or a negative errno. */
 int capability_keep(uint64_t keep);

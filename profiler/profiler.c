@@ -24,7 +24,7 @@ struct profiler {
 	struct attach attach;
 	struct kernel *kernel; /* owned; NULL: off */
 	struct profiler_signal_state signal[PROFILER_SIGNALS];
-	char kernel_fix[PERMISSION_TEXT]; /* what would change its being off */
+	char kernel_fix[PERMISSION_TEXT];   /* what to do if it is off */
 	struct channel *inside[INSIDE_MAX]; /* owned */
 	unsigned insides;
 	bool idle; /* the proxy thread's: no request in flight */
@@ -39,7 +39,8 @@ options_are_valid(const struct profiler_options *o)
 	       (o->poll != PROFILER_POLL_SLEEP || o->sleep_ns > 0);
 }
 
-/* 0, or -EADDRINUSE if another tailor listens there. */
+/* Listen for channels.  Returns 0, or -EADDRINUSE if another tailor listens
+ * there. */
 static int
 profiler_open_listener(struct profiler *p)
 {
@@ -111,7 +112,7 @@ kernel_name(enum profiler_kernel kernel)
 	return NAME_IN(names, kernel);
 }
 
-/* Log the result once. */
+/* Log once which events of the kernel are on, or why none. */
 static void
 profiler_log_kernel(struct profiler *p, int err)
 {
@@ -144,7 +145,8 @@ profiler_log_kernel(struct profiler *p, int err)
 	    1U << p->options.kernel_slot_log2, off);
 }
 
-/* Everything else works without it: never fatal. */
+/* Open the sources in the kernel.  A failure is never fatal: everything else
+ * works without them. */
 static void
 profiler_open_kernel(struct profiler *p)
 {
@@ -185,7 +187,7 @@ profiler_open_kernel(struct profiler *p)
 	attach_set_kernel(&p->attach, p->kernel);
 }
 
-/* Before the observer runs; later by a command. */
+/* Add a channel, by a command if the observer runs already. */
 static void
 profiler_add_channel(void *user, struct channel *c)
 {
@@ -199,7 +201,7 @@ profiler_add_channel(void *user, struct channel *c)
 		observer_add_channel(&p->observer, c, instant_now());
 }
 
-/* Without them collections are not seen: never fatal. */
+/* Probe runtimes.  A failure is never fatal: only collections are not seen. */
 static void
 profiler_open_runtimes(struct profiler *p)
 {
@@ -280,7 +282,8 @@ profiler_free(struct profiler **pp)
 	*pp = NULL;
 	if (p == NULL)
 		return;
-	/* Stop the sender of commands first, so the other handles them all. */
+	/* Stop the thread that sends commands first: the observer then handles
+	 * all of them. */
 	attach_stop(&p->attach);
 	observer_stop(&p->observer);
 	profiler_free_pages(p);

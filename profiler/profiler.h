@@ -20,9 +20,9 @@
 
 struct profiler;
 
-/* Make a profiler that does not run yet; options are copied.  Kernel sources
- * are opened: the one part that needs root's rights.  Returns 0, -EINVAL,
- * -ENOMEM or a negative errno of eventfd.  Free with profiler_free. */
+/* Make a profiler that does not run yet; options are copied.  This opens the
+ * kernel's sources, the only step that needs root's rights.  Returns 0,
+ * -EINVAL, -ENOMEM or a negative errno of eventfd.  Free with profiler_free. */
 int profiler_new(struct profiler **out, const struct profiler_options *options);
 
 /* Stop both threads and release everything.  The thread that made it. */
@@ -36,8 +36,9 @@ int profiler_channel(struct profiler *p, const char *name,
 
 /* Listen for channels and start the threads; the observer writes to timeline
  * (borrowed).  Returns 0 or a negative errno.  -EADDRINUSE: another tailor has
- * the channel socket, which is logged.  Any other failure to bind it is not
- * fatal: there are no channels from outside then, which is logged with advice.
+ * the channel socket, which is logged.  Any other failure to bind the
+ * socket is logged with advice and is not fatal: then no channels come from
+ * outside.
  * Failing to pin the observer is not fatal: it is logged once and the thread
  * runs unpinned. */
 int profiler_start(struct profiler *p, struct timeline *timeline);
@@ -47,24 +48,24 @@ int profiler_start(struct profiler *p, struct timeline *timeline);
  * this.  Any thread; never blocks. */
 void profiler_server_process(struct profiler *p, unsigned server, pid_t pid);
 
-/* Watch another server in a place, or none; its process is then searched anew.
- * .program is not looked at, and probes that need privileges that were dropped
- * are not made.  The proxy thread; never blocks for long. */
+/* Replace a server by *is (empty name: by none) and search its process anew.
+ * is->program is ignored, and probes that need dropped privileges are not made.
+ * The proxy thread; never blocks for long. */
 void profiler_server_set(
     struct profiler *p, unsigned server, const struct profiler_server *is);
 
-/* Record kernel events of all connections of this TCP port of ours (host
- * order), and of those to it from this machine.  Servers' ports are always
+/* Record kernel events of all connections of one of our TCP ports (host order),
+ * and of connections to this port from this machine.  Servers' ports are always
  * watched.  Any thread; a plain store. */
 void profiler_watch_port(struct profiler *p, uint16_t port);
 
-/* Copy the state of each enum profiler_signal.  Returns whether any is on.  Any
- * thread. */
+/* Copy the state of each enum profiler_signal.  Returns true if any is on.
+ * Any thread. */
 bool profiler_signals(const struct profiler *p,
     struct profiler_signal_state out[PROFILER_SIGNALS]);
 
-/* The states that they would have here with everything enabled: attaches the
- * kernel's programs and detaches them.  Some tenths of a second; any one
+/* Get the states that signals have here if all are enabled, by attaching the
+ * kernel's programs and detaching them again.  Some tenths of a second; any one
  * thread. */
 void profiler_signals_here(struct profiler_signal_state out[PROFILER_SIGNALS]);
 
@@ -72,14 +73,15 @@ void profiler_signals_here(struct profiler_signal_state out[PROFILER_SIGNALS]);
  * needs CAP_PERFMON. */
 bool profiler_counts(const struct profiler *p);
 
-/* Drop permanently the capabilities that only attaching needed, and all others
- * that serving does not need.  launches: servers are started by us; then root
- * keeps everything, because its children may need it.  counts: as
- * profiler_counts says; then CAP_PERFMON is kept, too.  Call it before threads
- * are made: they inherit the rest.  Logs the result. */
+/* Drop permanently all capabilities that serving does not need.
+ *   launches  Tailor starts servers: root keeps all, its children may need them
+ *   counts    result of profiler_counts: if true, CAP_PERFMON is kept, too
+ * Call it before threads are made: they inherit what is left.  Logs the
+ * result. */
 void profiler_privileges_drop(bool launches, bool counts);
 
-/* Readable when hazards wait.  Proxy thread; remains the profiler's. */
+/* A descriptor that is readable when hazards wait; the profiler owns it.  The
+ * proxy thread. */
 int profiler_hazard_fd(const struct profiler *p);
 
 /* Take the oldest waiting hazard.  False when there is none; then the eventfd
@@ -87,28 +89,29 @@ int profiler_hazard_fd(const struct profiler *p);
 bool profiler_hazard_take(struct profiler *p, struct hazard *out);
 
 /* Set whether requests are in flight.  While none is, the observer rests,
- * unless it spins; until the first call it polls.  With the first one this
- * thread looks at the sources of hazards itself (estimated: 100 ns), so that
- * what has begun by now is there to be taken, and wakes the observer, one
- * system call.  Free if nothing has changed; never waits.  The proxy thread. */
+ * unless it spins; until the first call it polls.  When any becomes true
+ * while the observer rests, the calling thread reads the sources of hazards
+ * itself (estimated: 100 ns), so that profiler_hazard_take returns those that
+ * have begun, and ends a long rest (one system call).  Free if nothing has
+ * changed; never waits.  The proxy thread. */
 void profiler_in_flight(struct profiler *p, bool any);
 
-/* Have the observer read what was written, if it rests: before events are
- * read.  One system call then.  The proxy thread. */
+/* Wake the observer if it rests, so that it reads what was written.  Call this
+ * before reading events.  One system call if it rests.  The proxy thread. */
 void profiler_wake(struct profiler *p);
 
 /* profiler_heap(p, server, out):
- * Copy what the observer saw at most 2 ms ago (16 ms while it rests).  Each
- * word is exact, together they are no snapshot.  The proxy thread; never
- * blocks. */
+ * Copy the state of a server's heap, at most 2 ms old (16 ms while the observer
+ * rests).  Each word is exact; together they are not a snapshot.  The proxy
+ * thread; never blocks. */
 void profiler_heap(
     const struct profiler *p, unsigned server, struct profiler_heap *out);
 
 /* profiler_collect(p, server, bytes):
- * Have a server's JVM collect its young generation now, by filling it with at
- * most so many bytes; PROFILER_COLLECT_FULL: its old one, too; 0: stop that.
- * Whether it does shows in profiler_heap.  Only if that said ordered.  The
- * proxy thread; never blocks, a system call.
+ * Have a server's JVM collect its young generation now, by filling that with at
+ * most so many bytes; PROFILER_COLLECT_FULL: the old generation, too; 0: cancel
+ * the order.  Call it only if profiler_heap has set ordered; the collection
+ * then shows there.  The proxy thread; one system call, never blocks.
  *
  * profiler_load_agents(p, on):
  * Set whether our agent may be loaded into JVMs that run without it.  Any

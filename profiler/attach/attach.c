@@ -9,7 +9,7 @@
 /* How often the kernel's losses are read. */
 #define COUNT_PERIOD_NS NS_PER_S
 #define COUNT_REST_NS (4 * NS_PER_S) /* without requests in flight */
-/* Per server: its pidfd and those of threads. */
+/* Descriptors of a server: its pidfd and those of threads. */
 #define POLL_SERVER (1 + PROC_THREADS)
 #define POLL_OTHERS (1 + PROFILER_SERVERS * POLL_SERVER)
 
@@ -152,7 +152,7 @@ attach_set(struct attach *a, unsigned server, const struct profiler_server *is)
 	attach_wake(a);
 }
 
-/* Take on what has been set. */
+/* Apply the servers that attach_set has left. */
 static void
 attach_turn_set(struct attach *a, struct instant now)
 {
@@ -173,7 +173,7 @@ attach_turn_set(struct attach *a, struct instant now)
 	}
 }
 
-/* The descriptors to poll for a server: POLL_SERVER places. */
+/* Fill in the descriptors to poll for a server: POLL_SERVER places. */
 static void
 attach_poll_server(const struct attach *a, unsigned i, struct pollfd *p)
 {
@@ -197,7 +197,8 @@ attach_turn_server(
 	return process_turn(s, p[0].revents != 0, thread, now);
 }
 
-/* Thirty system calls: at rest at once, and then rarely. */
+/* Read the kernel's losses with thirty system calls: at the begin of a rest,
+ * and then only every COUNT_REST_NS. */
 static void
 attach_count(struct attach *a, struct instant now)
 {
@@ -210,7 +211,8 @@ attach_count(struct attach *a, struct instant now)
 	a->counted = idle ? now : INSTANT_NONE;
 }
 
-/* Read the losses of the kernel's programs once per period; park them. */
+/* Once per period read the losses of the kernel's programs; park the
+ * programs. */
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
 {
@@ -273,7 +275,8 @@ attach_turn_observed(struct attach *a, unsigned server, struct instant now)
 	    &a->observed[server], &a->process[server], &facts, now);
 }
 
-/* One turn; wait_ns is how long to sleep, -1: until something happens. */
+/* Do one turn, after sleeping for wait_ns at most; -1: until something happens.
+ * Returns the next wait_ns. */
 static int64_t
 attach_turn(struct attach *a, int64_t wait_ns)
 {
@@ -294,7 +297,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 			p[i].revents = 0;
 	if (p[0].revents != 0 && read(a->wake, &count, sizeof(count)) < 0)
 		p[0].revents = 0;
-	/* Ends of processes first: the rest may take longer. */
+	/* Handle ends of processes first: other work may take longer. */
 	now = instant_now();
 	due_ns = -1;
 	attach_turn_set(a, now);

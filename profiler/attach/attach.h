@@ -29,9 +29,9 @@ struct attach {
 	unsigned servers;
 	struct observed observed[PROFILER_SERVERS];
 	struct kernel *kernel;		     /* borrowed; NULL: none */
-	const char *kernel_why, *kernel_fix; /* borrowed; of none */
-	struct instant count_at;	     /* when to read its losses */
-	struct instant counted;		     /* when they were read at rest */
+	const char *kernel_why, *kernel_fix; /* borrowed; if kernel is NULL */
+	struct instant count_at;	     /* when to read kernel losses */
+	struct instant counted;		     /* last reading at rest */
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct epochs_reader epochs;
@@ -53,8 +53,8 @@ struct attach {
 	bool running;
 };
 
-/* From now on processes are followed by the kernel's programs.  Before it
- * starts. */
+/* Have the kernel's programs follow the processes.  Call it before
+ * attach_start. */
 void attach_set_kernel(struct attach *a, struct kernel *kernel);
 
 /* Initialize, without the thread.  Options are borrowed for its life. */
@@ -62,18 +62,19 @@ int attach_init(struct attach *a, const struct profiler_options *options,
     uint32_t first_number);
 void attach_fini(struct attach *a);
 
-/* Run and end the thread.  0 or a negative errno.  The thread that made it. */
+/* attach_start starts the thread and returns 0 or a negative errno; attach_stop
+ * ends it.  The thread that called attach_init calls both. */
 int attach_start(struct attach *a);
 void attach_stop(struct attach *a);
 
-/* Free what the observer has released.  On this thread, or when both threads
- * have stopped. */
+/* Free sources that the observer has released.  Called on the attach thread, or
+ * when both threads have stopped. */
 void attach_collect(struct attach *a);
 
 /* Have the attach thread handle changes.  Any thread; one system call. */
 void attach_wake(struct attach *a);
 
-/* Watch another server in this place from the next turn on.  Any thread. */
+/* Replace a server by *is from the next turn on.  Any thread. */
 void
 attach_set(struct attach *a, unsigned server, const struct profiler_server *is);
 

@@ -6,7 +6,7 @@
 #define ASK_TIMEOUT_NS (1 * NS_PER_S)
 #define LISTENER_BACKLOG 64
 #define ACCEPT_BATCH 16
-/* How often a JVM that does not listen, or not yet, is looked at again. */
+/* How often channels are assigned anew while a JVM does not listen. */
 #define ASSIGN_PERIOD_NS NS_PER_S
 
 int
@@ -20,7 +20,8 @@ channel_listener_init(struct channel_listener *d)
 
 /* --- the socket ----------------------------------------------------------- */
 
-/* True if no process listens at that address or the target of a link there. */
+/* True if no process listens at an address, or at the target of a link
+ * there. */
 static bool
 channel_listener_is_dead(const struct sockaddr_un *address)
 {
@@ -35,7 +36,7 @@ channel_listener_is_dead(const struct sockaddr_un *address)
 	return dead;
 }
 
-/* Replaces a socket file that is left there without a listener. */
+/* Bind, replacing a socket file that has no listener. */
 static int
 channel_listener_bind(int fd, const struct sockaddr_un *address)
 {
@@ -128,7 +129,7 @@ channel_listener_link(struct channel_listener *d, const char *link)
 	if (link == NULL || strlen(link) >= sizeof(address.sun_path))
 		return;
 	strcpy(address.sun_path, link);
-	/* A tailor that was killed may have left it behind. */
+	/* A killed tailor may have left the link behind. */
 	if (leads_here(d, link) || channel_listener_is_dead(&address))
 		(void)unlink(link);
 	if (symlink(name, link) < 0) {
@@ -207,7 +208,8 @@ channel_listener_assign(struct channel_listener *d)
 	}
 }
 
-/* A JVM has its agent before it listens. */
+/* Assign channels anew while a JVM may begin to listen: its agent has a channel
+ * before that.  Returns the time until the next turn, ns; -1: never. */
 static int64_t
 channel_listener_turn_assign(struct channel_listener *d, struct instant now)
 {
@@ -246,7 +248,8 @@ channel_listener_agents(
 
 /* --- one connection ------------------------------------------------------- */
 
-/* Drop a connection without a channel.  The last one moves to its place. */
+/* Drop a connection without a channel; the last connection moves to its
+ * place. */
 static void
 connection_drop(struct channel_listener *d, struct channel_connection *c)
 {
@@ -361,7 +364,7 @@ connection_grant(struct channel_listener *d, struct channel_connection *c,
 	sender_send(d->sender, &o);
 }
 
-/* Bytes arrived from a pending connection.  It may be freed on return. */
+/* Read bytes from a pending connection, which may be gone on return. */
 static void
 connection_ask(struct channel_listener *d, struct channel_connection *c)
 {
@@ -475,7 +478,8 @@ channel_listener_turn(
 	struct channel_connection *c;
 	int64_t due_ns = -1, left_ns;
 
-	/* Backwards: a dropped one is replaced by one already handled. */
+	/* Backwards: a dropped connection is replaced by one already
+	 * handled. */
 	for (unsigned i = d->count; i-- > 0;) {
 		c = &d->connection[i];
 		if (c->state == CONNECTION_ENDING)

@@ -23,9 +23,9 @@
 #define REASON_MAX 80
 
 enum channel_connection_state {
-	CONNECTION_ASKING, /* its request is not complete */
-	CONNECTION_OPEN,   /* it has a channel */
-	CONNECTION_ENDING, /* its writer is gone, the observer still drains */
+	CONNECTION_ASKING, /* waiting for the rest of the request */
+	CONNECTION_OPEN,   /* the client has a channel */
+	CONNECTION_ENDING, /* the writer is gone, the observer drains */
 };
 
 struct channel_connection {
@@ -34,7 +34,7 @@ struct channel_connection {
 	pid_t pid;
 	uid_t uid;
 	struct channel *channel; /* owned, lent to the observer */
-	struct instant deadline; /* of ASKING */
+	struct instant deadline; /* for the request */
 	size_t length;
 	char text[HANDSHAKE_BYTES];
 };
@@ -42,24 +42,24 @@ struct channel_connection {
 struct channel_listener {
 	/* set by the caller before channel_listener_init */
 	struct command_sender *sender; /* borrowed */
-	struct process *process;       /* borrowed: whose channels they are */
-	unsigned servers;	       /* so many */
+	struct process *process;       /* borrowed: owners of channels */
+	unsigned servers;	       /* length of process */
 	unsigned channels_max;
 	uint32_t next_number;
-	/* its own */
+	/* the listener's own */
 	int fd;	    /* owned listening socket, -1: closed */
 	char *path; /* owned */
 	char *link; /* owned; the link to path that we made, or NULL */
-	uint64_t device, inode; /* identifies ours for unlink */
-	uint64_t bytes;		/* of all channels */
+	uint64_t device, inode; /* of our socket file, for unlink */
+	uint64_t bytes;		/* sum over all channels */
 	unsigned channels;	/* OPEN or ENDING */
 	unsigned pending;	/* ASKING */
 	struct channel_connection
 	    *connection; /* owned array, count of them used */
 	unsigned count;
 	uint64_t opened, refused;
-	/* A JVM of a server has a channel, and is not known to serve: when to
-	 * assign it anew. */
+	/* True while a JVM that is not known to serve has a channel; then
+	 * channels are assigned anew at assign_at. */
 	bool unsure;
 	struct instant assign_at;
 };
@@ -77,9 +77,9 @@ int channel_listener_init(struct channel_listener *d);
 int channel_listener_open(struct channel_listener *d, const char *path);
 void channel_listener_fini(struct channel_listener *d);
 
-/* Make link a symbolic link in the socket's directory to the open socket, the
- * default path of writers (TALECHAIN_SOCKET_DEFAULT).  NULL makes none.  If
- * another running tailor has the link, it is kept, and that is logged.
+/* Make a symbolic link to the open socket, in the same directory: the default
+ * path of writers (TALECHAIN_SOCKET_DEFAULT).  NULL: make none.  A link that
+ * another running tailor has is kept, and that is logged.
  * channel_listener_fini removes ours. */
 void channel_listener_link(struct channel_listener *d, const char *link);
 
@@ -93,12 +93,12 @@ channel_listener_poll(const struct channel_listener *d, struct pollfd *out);
 int64_t channel_listener_turn(struct channel_listener *d,
     const struct pollfd *polled, struct instant now);
 
-/* The server a channel belongs to, -1: none, as yet.  A JVM's channel belongs
+/* The server a channel belongs to; -1: none yet.  A JVM's channel belongs
  * to a server only if the JVM serves, or may. */
 int
 channel_listener_server_of(struct channel_listener *d, const struct channel *c);
 
-/* Servers' processes changed: assign all channels anew. */
+/* Assign all channels anew, after servers' processes changed. */
 void channel_listener_assign(struct channel_listener *d);
 
 /* How many agents of a server have a channel.  *fd gets the connection of one
@@ -106,5 +106,5 @@ void channel_listener_assign(struct channel_listener *d);
 unsigned channel_listener_agents(
     const struct channel_listener *d, unsigned server, int *fd);
 
-/* The observer has drained and released a channel. */
+/* Close a channel that the observer has drained and released. */
 void channel_listener_release(struct channel_listener *d, struct channel *c);

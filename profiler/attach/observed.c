@@ -13,7 +13,7 @@
 #define FIX_BYTES PERMISSION_TEXT
 #define KERNEL_PARTS "stops, quota, kernel events"
 
-/* Parts of one line: signals that are missing and why, and what to do. */
+/* Parts of a line: missing signals with reasons; remedies. */
 struct missing {
 	char what[2 * WHY_BYTES];
 	char fix[2 * FIX_BYTES];
@@ -39,7 +39,7 @@ miss(struct missing *m, const char *part, const char *why, const char *fix)
 
 /* --- collections ---------------------------------------------------------- */
 
-/* The option that switches a JVM's page off; NULL: none on its command line. */
+/* The option on a JVM's command line that switches its page off; NULL: none. */
 static const char *
 page_option(pid_t pid)
 {
@@ -52,7 +52,7 @@ page_option(pid_t pid)
 	return NULL;
 }
 
-/* A JVM that keeps no page. */
+/* Add what is missing for a JVM that keeps no page. */
 static void
 miss_page(const char *path, const struct process *p, struct missing *m)
 {
@@ -69,7 +69,7 @@ miss_page(const char *path, const struct process *p, struct missing *m)
 		snprintf(fix, sizeof(fix), "servers[%u].jvm=auto", p->index);
 	else if (path != NULL && file_agent(agent, sizeof(agent)) &&
 		 proc_has_argument(p->jvm, "-XX:+DisableAttachMechanism"))
-		/* jcmd would make it print its threads. */
+		/* jcmd makes such a JVM print its threads. */
 		snprintf(fix, sizeof(fix),
 		    "start it with -agentpath:%s=socket=%s", agent, path);
 	else if (path != NULL && file_agent(agent, sizeof(agent)))
@@ -82,7 +82,7 @@ miss_page(const char *path, const struct process *p, struct missing *m)
 	miss(m, "collections", why, fix);
 }
 
-/* The JVM's page belongs to another user. */
+/* Add what is missing if the JVM's page belongs to another user. */
 static void
 miss_user(const struct process *p, struct missing *m)
 {
@@ -108,7 +108,7 @@ miss_collections(const char *socket, const struct process *p, struct missing *m)
 
 	if (!p->server.hsperfdata && !p->server.agent &&
 	    p->server.probes == PROFILER_PROBES_OFF)
-		return; /* servers[].jvm is none: they are not wanted */
+		return; /* servers[].jvm is none: collections are not wanted */
 	runtime = runtime_of_process(p->jvm, file);
 	if (strstr(p->why, "belongs to user") != NULL) {
 		miss_user(p, m);

@@ -1,6 +1,6 @@
 /*
- * observed.h: one log line for each process of a server: what of it is
- * observed, and for what is not, why, and what changes that.
+ * observed.h: one log line for each process of a server: what is observed, what
+ * is not, why not, and how to change that.
  *
  * The line comes when its collections are seen, or OBSERVED_PATIENCE_NS after
  * the process was found: a JVM makes its page in its first tenths of a second.
@@ -15,15 +15,15 @@
 #define OBSERVED_PATIENCE_NS NS_PER_S
 
 struct observed {
-	unsigned generation; /* of its process, as last seen here */
+	unsigned generation; /* process.generation, when last seen here */
 	struct instant found;
-	bool reported, collections; /* what the line said */
+	bool reported, collections; /* line logged; it had collections */
 };
 
 /* Facts of the line, besides those of the process; all borrowed. */
 struct observed_facts {
-	const char *socket; /* of channels; NULL: none */
-	/* The kernel's events: why there are none, and what changes that. */
+	const char *socket; /* socket of channels; NULL: none */
+	/* Why there are no events of the kernel, and how to change that. */
 	const char *kernel_why, *kernel_fix;
 	const char *detail; /* how the server's collections are seen */
 	bool collections;   /* collections are seen */

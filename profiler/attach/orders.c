@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-/* An agent that the JVM was started with has connected by then. */
+/* At this age of a JVM, an agent that it was started with has connected. */
 #define LOAD_AGE_NS (3 * NS_PER_S)
 #define LOAD_LOOK_NS (500 * NS_PER_MS)
 #define FLAG_AGAIN_NS (5 * NS_PER_S)
@@ -39,8 +39,8 @@ order_send(int fd, uint64_t order)
 		    : snprintf(line, sizeof(line), "COLLECT %llu\n",
 			  (unsigned long long)order);
 
-	/* A full socket means that it does not read: its order is missed, which
-	 * the caller notices by the heap. */
+	/* If the socket is full, the agent does not read: the order is lost,
+	 * and the proxy sees that in the heap. */
 	if (send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) != n)
 		log_event(LOG_LEVEL_DEBUG, "order_unsent", "bytes=%llu",
 		    (unsigned long long)order);
@@ -105,7 +105,8 @@ load_busy(const struct load *l)
 	return l->state == LOAD_CONNECT || l->state == LOAD_REPLY;
 }
 
-/* A value that an earlier tailor may have left is not the user's. */
+/* Take the flag's value from the reply.  A value that an earlier tailor may
+ * have left is not the user's.  False: the reply has none. */
 static bool
 flag_read(struct orders_periodic *f, const struct load *l)
 {
@@ -117,8 +118,8 @@ flag_read(struct orders_periodic *f, const struct load *l)
 	return true;
 }
 
-/* The flag is as requested.  G1 reads it when the interval of its old value has
- * passed. */
+/* Note that the flag has the requested value, which G1 reads when the interval
+ * of the old value has passed. */
 static void
 flag_set(struct orders_periodic *f, struct instant now)
 {
@@ -141,7 +142,7 @@ flag_done(struct orders_periodic *f, const struct load *l, const char *server,
 		f->failed = !flag_read(f, l);
 		why = "it has no such flag (JDK 12 or later has)";
 	} else if (f->read && (!f->failed || f->asked == PERIODIC_MS)) {
-		/* A JVM that did not answer may still carry it out. */
+		/* A JVM that did not reply may still set the flag. */
 		flag_set(f, now);
 	}
 	f->again = f->failed ? instant_plus(now, FLAG_AGAIN_NS) : INSTANT_NONE;
@@ -154,7 +155,8 @@ flag_done(struct orders_periodic *f, const struct load *l, const char *server,
 			: "");
 }
 
-/* Read the flag, then set it as it is wanted; one step. */
+/* Do one step of reading the flag, then of setting it as wanted.  Returns the
+ * time until the next step, ns; -1: none. */
 static int64_t
 flag_turn(struct orders_periodic *f, struct load *l, const char *server,
     struct instant now)
@@ -182,7 +184,7 @@ flag_turn(struct orders_periodic *f, struct load *l, const char *server,
 	return 0;
 }
 
-/* Orders can be carried out. */
+/* True if orders can be carried out. */
 static bool
 periodic_usable(const struct orders_periodic *f, struct instant now)
 {
@@ -202,7 +204,7 @@ periodic_turn(struct orders *o, const struct process *p, uint64_t order,
 		f->pid = 0;
 		if (!on || p->page == NULL || p->page->kind != COLLECTOR_G1)
 			return -1;
-		/* Before that it may not handle the signal. */
+		/* A younger JVM may not handle SIGQUIT yet. */
 		if (proc_age_ns(p->jvm) < LOAD_AGE_NS)
 			return LOAD_LOOK_NS;
 		load_fini(&o->load[p->index]);
@@ -221,7 +223,7 @@ periodic_turn(struct orders *o, const struct process *p, uint64_t order,
 	return due_ns;
 }
 
-/* Set it back: nothing else would. */
+/* Restore the user's value of the flag; nothing else does. */
 static void
 periodic_end(struct orders_periodic *f, struct load *l)
 {

@@ -1,14 +1,15 @@
-/* orders.h: what the proxy has a server's runtime do: to collect, now.
+/* orders.h: orders of the proxy to a server's runtime: collect now.
  *
  * The proxy thread leaves an order in an atomic word; the attach thread writes
  * it to the agent in the server's JVM.  Where there is no agent, it loads ours,
  * once for each process, if that is allowed.
  *
- * Or G1PeriodicGCInterval is set to 1, by which G1 collects within a second and
- * begins to mark, until the order is withdrawn.  It is 0 otherwise while the
- * JVM is steered: G1 sees a new value when the old one has passed.  What it was
- * is read before and set at the end; if an earlier tailor was killed (it is 0
- * or 1), the JVM's arguments say what it was. */
+ * With PROFILER_COLLECT_PERIODIC an order sets the JVM's flag
+ * G1PeriodicGCInterval to 1: G1 collects within a second and begins to mark.
+ * Without an order the flag is 0 while the JVM is steered, because G1 reads a
+ * new value only after the old interval has passed.  The user's value is read
+ * before and restored at the end; if the flag is 0 or 1 (an earlier tailor may
+ * have been killed), the user's value is taken from the JVM's arguments. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,14 +21,14 @@
 
 /* G1PeriodicGCInterval of one JVM; the attach thread's own. */
 struct orders_periodic {
-	pid_t pid;		  /* of this JVM; 0: none */
+	pid_t pid;		  /* the JVM's process; 0: none */
 	bool read;		  /* own and is are known */
-	bool ordered;		  /* it is to collect */
-	uint64_t own;		  /* the value that is not ours, ms */
-	uint64_t is, want, asked; /* ms */
-	bool failed;		  /* the latest; then 1 is only taken back */
-	struct instant again;	  /* not before */
-	struct instant usable;	  /* from then on G1 sees 1 within a second */
+	bool ordered;		  /* the JVM is to collect */
+	uint64_t own;		  /* the user's value, ms */
+	uint64_t is, want, asked; /* now, wanted, requested; ms */
+	bool failed;		  /* last request failed: only undo a 1 */
+	struct instant again;	  /* no new request before */
+	struct instant usable;	  /* G1 obeys within a second from then on */
 };
 
 struct orders {
@@ -36,8 +37,8 @@ struct orders {
 	pid_t tried[PROFILER_SERVERS]; /* the process of the latest load */
 	bool logged[PROFILER_SERVERS];
 	/* atomic words: any thread writes these */
-	uint32_t load_agents; /* whether to load it at all */
-	/* 0: nothing; ORDERS_STOP; PROFILER_COLLECT_FULL; bytes */
+	uint32_t load_agents; /* 1: agents may be loaded */
+	/* The order: 0: none; ORDERS_STOP; PROFILER_COLLECT_FULL; or bytes. */
 	uint64_t wanted[PROFILER_SERVERS];
 	/* the attach thread writes: orders can be carried out */
 	uint32_t understood[PROFILER_SERVERS];
@@ -45,7 +46,7 @@ struct orders {
 
 #define ORDERS_STOP 1
 
-/* Begin without orders.  orders_fini may wait for 300 ms, to take back what is
+/* Begin without orders.  orders_fini may wait for 300 ms, to withdraw orders
  * in force. */
 void orders_init(struct orders *o);
 void orders_fini(struct orders *o);

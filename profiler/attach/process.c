@@ -8,7 +8,7 @@
 
 #define FIND_PERIOD_NS (200 * NS_PER_MS)
 #define FIND_STEP_NS (1 * NS_PER_MS)
-/* How often the set is searched if nothing follows it, and how often the
+/* How often the set is searched if the kernel does not follow it; how often the
  * sockets of its address are compared. */
 #define FAMILY_PERIOD_NS (60 * NS_PER_S)
 #define SOCKETS_PERIOD_NS (5 * NS_PER_S)
@@ -21,7 +21,8 @@
 #define THREAD_PERIOD_NS (100 * NS_PER_MS)
 #define THREAD_TRIES 100
 #define THREAD_LATER_NS (5 * NS_PER_S)
-/* The first thread of a killed process may end well before the last. */
+/* How often and how long a process is checked after a thread's end: the first
+ * thread of a killed process may end well before the last. */
 #define DOUBT_PERIOD_NS (500 * NS_PER_US)
 #define DOUBT_NS (50 * NS_PER_MS)
 
@@ -115,7 +116,7 @@ process_command(struct process *p, enum command_kind kind, void *source)
 	sender_send(p->sender, &o);
 }
 
-/* Where it is searched. */
+/* The address at which the server is searched. */
 static const struct sockaddr_storage *
 process_address(const struct process *p)
 {
@@ -195,7 +196,7 @@ process_set(
 	p->server = *server;
 }
 
-/* Make a process the server's main one; proc_pidfd's result. */
+/* Make a process the server's main one.  Returns the result of proc_pidfd. */
 static int
 process_main(struct process *p, pid_t pid, struct instant now)
 {
@@ -226,8 +227,8 @@ process_found(struct process *p, const struct family *found, const char *how,
 	p->jvm_serves = false;
 	p->family = *found;
 	p->page_at = p->sockets_at = now;
-	/* Children of the process are searched a little later: a search delays
-	 * what else is to be noticed at the server's start. */
+	/* Search children of the process a little later: a search delays other
+	 * work at the server's start. */
 	p->find_at = instant_plus(now, FIND_PERIOD_NS);
 	p->settled = p->followed = false;
 	p->generation++;
@@ -265,8 +266,8 @@ process_check_assigned(struct process *p, struct instant now)
 		process_found(p, &alone, "assigned", now);
 }
 
-/* Replace the main process, which has ended, by another of the set that
- * listens, one above the others first.  True if there is one. */
+/* Replace the main process, which has ended, by another process of the set that
+ * listens, if possible by one above the others.  False: none listens. */
 static bool
 process_hand_over(struct process *p, struct instant now)
 {
@@ -293,8 +294,8 @@ process_hand_over(struct process *p, struct instant now)
 	return true;
 }
 
-/* Explain a process that may not be examined: another user's, or one of ours
- * with more privileges. */
+/* Explain why a process may not be examined: it is another user's, or ours with
+ * more privileges. */
 static void
 process_foreign(
     const struct process *p, char text[PAGE_TEXT], char fix[PERMISSION_TEXT])
@@ -324,7 +325,7 @@ process_foreign(
 	    PERMISSION_TEXT);
 }
 
-/* Log why its process cannot be found, once per reason. */
+/* Log why a server's process cannot be found, once per reason. */
 static void
 process_lost(struct process *p, enum finder_result why)
 {
@@ -358,8 +359,8 @@ process_lost(struct process *p, enum finder_result why)
 		return;
 	memcpy(p->where, text, sizeof(text));
 	p->foreign = why == FINDER_FOREIGN;
-	/* At the start it is this server's line, observed.h; later its end is
-	 * in the log. */
+	/* At the start this line stands for that of observed.h: log it as
+	 * notice.  Later the end of the process is in the log already. */
 	if (p->generation == 0 && level == LOG_LEVEL_INFO)
 		level = LOG_LEVEL_NOTICE;
 	if (why == FINDER_FOREIGN)
@@ -402,7 +403,7 @@ process_find_server(struct process *p, const struct family *found,
 		process_found(p, found, "listens", now);
 }
 
-/* Take the result of a search for more of its processes. */
+/* Take the result of a search for more processes of a server. */
 static void
 process_find_family(struct process *p, const struct family *found)
 {
@@ -423,9 +424,9 @@ process_find_family(struct process *p, const struct family *found)
 	p->changed = true;
 }
 
-/* True if a search is due; else *due_ns is how long until then, -1:
- * none is due.  A set that is known is searched anew if its address has other
- * sockets, and at long intervals if the kernel does not follow it. */
+/* True if a search is due; if false, *due_ns is the time until one is, -1:
+ * never.  A known set is searched anew if its address has other sockets and, if
+ * the kernel does not follow the set, at long intervals. */
 static bool
 process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 {
@@ -457,7 +458,8 @@ process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 	return false;
 }
 
-/* Search its processes, some in each call. */
+/* Search a server's processes, some in each call.  Returns the time until the
+ * next call, ns; -1: never. */
 static int64_t
 process_find(struct process *p, struct instant now)
 {
@@ -475,7 +477,7 @@ process_find(struct process *p, struct instant now)
 	else if (r == FINDER_FOUND)
 		process_find_family(p, &found);
 	else
-		p->settled = true; /* it is out of sight */
+		p->settled = true; /* the main process was not found */
 	if (r == FINDER_NONE && p->pid == 0 &&
 	    p->server.other.ss_family != AF_UNSPEC)
 		p->at_other = !p->at_other;
@@ -485,8 +487,8 @@ process_find(struct process *p, struct instant now)
 	return next_ns;
 }
 
-/* Whose page to open: the main one's, or, if that has none, each other's in
- * turn. */
+/* The process whose page to open: jvm and, while there is no page, each process
+ * of the set in turn with it. */
 static pid_t
 process_page_owner(const struct process *p)
 {
@@ -497,7 +499,7 @@ process_page_owner(const struct process *p)
 	return p->family.pid[turn / 2];
 }
 
-/* True if its page is one that counts: the JVM serves, as far as is known. */
+/* True if the page of a process counts: the JVM serves, or may. */
 static bool
 process_page_counts(struct process *p, pid_t owner)
 {
@@ -511,7 +513,7 @@ process_page_counts(struct process *p, pid_t owner)
 	return serving != SERVING_NOT;
 }
 
-/* Open the page of one of its processes. */
+/* Open the page of a process of the server.  False: there is none. */
 static bool
 process_open_page(struct process *p, pid_t owner)
 {
@@ -565,7 +567,8 @@ process_turn_page(struct process *p, struct instant now)
 	return next_ns;
 }
 
-/* True if the process has ended, by its handle or, sooner, by its threads. */
+/* True if the main process has ended: its handle shows that or, sooner, those
+ * of its threads. */
 static bool
 process_is_over(
     struct process *p, bool readable, bool thread, struct instant now)
@@ -579,8 +582,8 @@ process_is_over(
 	       (instant_before(now, p->doubt_end) && proc_is_ending(p->pid));
 }
 
-/* Watch threads as soon as there are some.  Without kernel support for that,
- * the process's own handle must do. */
+/* Watch threads as soon as there are some.  If the kernel has no handles for
+ * threads, only the process's own is watched. */
 static int64_t
 process_turn_threads(struct process *p, struct instant now)
 {
@@ -635,7 +638,7 @@ process_follow(struct process *p, const pid_t *pid, unsigned count)
 	struct family now = {.left_out = p->family.left_out};
 
 	if (p->pid == 0 || count == 0)
-		return; /* they are counted as another server's */
+		return; /* no processes are known */
 	family_add(&now, p->pid);
 	for (unsigned i = 0; i < count; i++)
 		family_add(&now, pid[i]);

@@ -29,42 +29,42 @@
 #include "profiler/runtimes/follow.h"
 
 struct process {
-	/* borrowed, set by the caller: who is informed of the processes */
+	/* borrowed, set by the caller: what is informed of the processes */
 	struct command_sender *sender;
 	struct kernel *kernel; /* NULL: none */
 	struct runtimes *runtimes;
 	struct profiler_server server;
 	unsigned index;
-	struct family family;	    /* with pid; empty: UNKNOWN */
-	unsigned generation;	    /* counts servers: ends and begins */
+	struct family family;	    /* includes pid; empty: UNKNOWN */
+	unsigned generation;	    /* counts begins and ends of the server */
 	unsigned searched;	    /* counts searches that found more */
-	unsigned left_out;	    /* most processes without room, so far */
-	bool changed;		    /* there are others: who owns a channel? */
+	unsigned left_out;	    /* processes without room, maximum so far */
+	bool changed;		    /* new processes: assign channels anew */
 	bool followed;		    /* the kernel keeps the set up to date */
 	bool settled;		    /* the last search found nothing new */
 	pid_t pid;		    /* the main one; 0: UNKNOWN */
-	char name[PROC_NAME_BYTES]; /* its */
+	char name[PROC_NAME_BYTES]; /* of the main process */
 	int pidfd;		    /* owned, -1 */
 	int thread[PROC_THREADS];   /* owned, -1: handles of some threads */
-	pid_t ended;		    /* the last one; may still hold its port */
+	pid_t ended;		    /* last main one; may still hold its port */
 	pid_t jvm;		    /* owner of the page: one of the family */
-	bool jvm_serves;	    /* it is known to */
-	int threads;		    /* number watched */
+	bool jvm_serves;	    /* the JVM is known to serve */
+	int threads;		    /* number of threads watched */
 	bool threads_unknown;	    /* the kernel has no handles for threads */
-	unsigned threads_seen;	    /* times they were searched */
+	unsigned threads_seen;	    /* times threads were searched */
 	struct finder finder;
-	bool at_other;	 /* it is searched at the server's other address */
+	bool at_other;	 /* searched at the server's other address */
 	uint64_t hidden; /* socket without a holder in the last search */
 	struct hsperf_page *page; /* handed to the observer; only its constant
 				 * part is read here */
 	char why[PAGE_TEXT];	  /* why there is no page */
 	char where[PAGE_TEXT];	  /* why its process is not known */
-	bool foreign;		  /* it is one that we may not examine */
+	bool foreign;		  /* we may not examine its process */
 	unsigned page_tries;
 	struct instant find_at, page_at, thread_at; /* next attempts */
 	struct instant sockets_at; /* when to compare the address's sockets */
 	struct instant doubt_end;  /* a thread ended: check until then */
-	uint64_t assigned_seen;	   /* last value of assigned handled */
+	uint64_t assigned_seen;	   /* value of assigned that was handled last */
 	/* as set in the kernel's programs and the probes of runtimes */
 	unsigned watched_generation;
 	pid_t watched_jvm;
@@ -72,25 +72,25 @@ struct process {
 	uint64_t assigned;
 };
 
-/* Initialize; then set what is borrowed. */
+/* Initialize; the caller sets the borrowed fields afterwards. */
 void process_init(
     struct process *p, unsigned index, const struct profiler_server *server);
 void process_fini(struct process *p);
 
-/* Another server is in this place: forget the one before, which is no end of
- * it. */
+/* Put another server in this place, and forget the one before without reporting
+ * its end. */
 void process_set(struct process *p, const struct profiler_server *server,
     struct instant now);
 
 /* Any thread: set the server's process, 0 = gone. */
 void process_assign(struct process *p, pid_t pid);
 
-/* Do what is due.  readable: its pidfd is; thread: a thread's is.  Returns the
- * time until something is due, ns; -1 for never. */
+/* Do what is due.  readable: its pidfd is readable; thread: a thread's is.
+ * Returns the time until something is due, ns; -1 for never. */
 int64_t
 process_turn(struct process *p, bool readable, bool thread, struct instant now);
 
-/* The observer has released a page. */
+/* Free a page that the observer has released. */
 void process_page_returned(struct process *p, struct hsperf_page *page);
 
 /* Have the kernel's programs and the probes of runtimes follow the set. */
@@ -98,17 +98,18 @@ void process_watch(struct process *p);
 
 /* Bring the set up to date with what the kernel followed. */
 void process_refresh(struct process *p);
-/* The same with these; none: no news.  For process_refresh and tests. */
+/* Bring the set up to date with these processes; if count is 0, do nothing.
+ * For process_refresh and tests. */
 void process_follow(struct process *p, const pid_t *pid, unsigned count);
 
 /* True if pid is one of the server's processes, or below its main one.  Reads
  * /proc. */
 bool process_owns(const struct process *p, pid_t pid);
 
-/* Does one of the server's processes serve: hold a socket that listens on the
- * server's address, as workers do that share it.  Others are helpers, whose
- * pauses stop no request.  Until something listens there it may be the main
- * one; where the address is not known, any.  Reads /proc. */
+/* SERVING: a process holds a socket that listens on the server's address, as
+ * workers do that share the socket.  SERVING_NOT: it is a helper, whose pauses
+ * stop no request.  SERVING_PERHAPS: it is the main process and nothing listens
+ * there yet, or the address is not known.  Reads /proc. */
 enum serving {
 	SERVING_NOT,
 	SERVING_PERHAPS,

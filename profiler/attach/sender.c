@@ -14,6 +14,6 @@ sender_send(struct command_sender *s, const struct observer_command *o)
 			return;
 		nanosleep(&wait, NULL);
 	}
-	if (o->kind != COMMAND_RATE) /* which is of the past */
+	if (o->kind != COMMAND_RATE) /* a rate is not urgent */
 		observer_rest_wake(s->rest);
 }

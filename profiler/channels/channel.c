@@ -32,8 +32,8 @@ channel_ready(struct channel *c, enum talechain_kind kind, pid_t pid)
 	return talechain_cursor_init(&c->cursor, c->memory, c->bytes);
 }
 
-/* Write the header through a temporary mapping; then map the memory, which
- * another writes, read only. */
+/* Write the header through a temporary mapping; then map the memory read only,
+ * because another process or the kernel writes it. */
 static int
 channel_map(struct channel *c, int fd, off_t offset, const struct handshake *h,
     pid_t pid)
@@ -151,7 +151,7 @@ channel_free(struct channel **cp)
 	free(c);
 }
 
-/* Which events a kind of channel may contain. */
+/* True if a kind of channel may contain this type of event. */
 static bool
 channel_may_emit(enum talechain_kind kind, unsigned type)
 {
@@ -168,7 +168,8 @@ channel_may_emit(enum talechain_kind kind, unsigned type)
 	return false;
 }
 
-/* Validate one copied event; overwrite its process with the kernel's word. */
+/* Validate a copied event, and set its pid to the one that the kernel gave for
+ * the writer.  False: the event is not valid. */
 static bool
 channel_accept(
     const struct channel *c, struct talechain_event *e, struct instant *now)
@@ -206,7 +207,7 @@ channel_report_losses(
 	c->torn_reported = c->cursor.torn;
 }
 
-/* Into the stream; what a switch of the kernel means before that. */
+/* Pass a valid event on: to the detection of stalls, then to the stream. */
 static void
 channel_pass(const struct channel *c, struct observer_output *o,
     const struct talechain_event *e, int server, struct instant now)

@@ -37,12 +37,12 @@ struct channel {
 	uint32_t number;
 	enum talechain_kind kind;
 	bool from_kernel; /* events carry their own pid */
-	pid_t pid;	  /* its writer, from SO_PEERCRED */
-	/* borrowed; of kernel channels: maps events to servers; else NULL */
+	pid_t pid;	  /* of the writer, from SO_PEERCRED */
+	/* borrowed; maps events to servers; NULL if not the kernel's */
 	const struct kernel_owners *owners;
-	struct stalls *stalls; /* borrowed; of kernel channels, or NULL */
+	struct stalls *stalls; /* borrowed; NULL if not the kernel's */
 	/* the attach thread writes, the observer reads: relaxed atomic */
-	int server; /* -1: not a server's */
+	int server; /* whose channel this is; -1: no server's */
 	/* the observer's own */
 	struct talechain_cursor cursor;
 	uint64_t abandoned_reported; /* part of cursor.abandoned */
@@ -50,8 +50,8 @@ struct channel {
 	uint64_t torn_reported;
 	bool ending;
 	uint64_t end_budget; /* events still read from an ending channel */
-	/* of an agent's channel, the observer's own too */
-	int joined; /* the server it is counted for, -1: none */
+	/* the observer's own, for channels of agents */
+	int joined; /* server whose hazard_state counts it; -1: none */
 	bool in_gc;
 	bool marking;
 	bool dead;
@@ -81,8 +81,8 @@ struct channel_place {
 };
 
 /* Make one that BPF programs write: lay it out, map it read only.
- *   owners  maps events to servers, must outlive it; NULL: all are of the
- *           server that c->server names
+ *   owners  maps events to servers, must outlive the channel; NULL: all events
+ *           are of the server in the channel's field server
  * Returns as the others. */
 int channel_new_kernel(struct channel **out, uint32_t number,
     const struct channel_place *place, const struct kernel_owners *owners);

@@ -1,4 +1,4 @@
-/* observer_command.h: commands of the attach thread to the observer.
+/* command.h: commands of the attach thread to the observer.
  *
  * Two rings of small records, each with one writer and one reader: commands go
  * to the observer, and released sources come back to be unmapped.  Neither side
@@ -15,11 +15,11 @@
 
 enum command_kind {
 	COMMAND_CHANNEL,      /* poll this channel */
-	COMMAND_CHANNEL_END,  /* its writer is gone: drain it, release it */
+	COMMAND_CHANNEL_END,  /* drain and release this one: no writer */
 	COMMAND_PAGE,	      /* poll this hsperfdata page of a server */
-	COMMAND_PAGE_END,     /* stop polling it, release it */
+	COMMAND_PAGE_END,     /* stop polling the page, release it */
 	COMMAND_SERVER_START, /* the server is process pid */
-	COMMAND_SERVER_EXIT,  /* that process is gone */
+	COMMAND_SERVER_EXIT,  /* process pid is gone */
 	COMMAND_RATE,	      /* write this rate into the stream */
 };
 
@@ -36,10 +36,10 @@ struct observer_command {
 	unsigned server;
 	pid_t pid;
 	int status;    /* wait status of an exit, if known, else 0 */
-	bool releases; /* the observer will release a source for it */
+	bool releases; /* true if the observer will release a source */
 	struct instant at;
 	void *source;	  /* struct channel or hsperf_page; ownership moves */
-	struct rate rate; /* of COMMAND_RATE */
+	struct rate rate; /* for COMMAND_RATE */
 };
 
 /* Room for all sources that can exist (1024 channels) and more. */

@@ -3,7 +3,7 @@
  *	TALECHAIN 1 <kind> <slot_log2> <tid> <name>\n
  *
  * A pure function over bytes from outside.  Only one spelling of a request is
- * accepted: what was read is written again, and must be the same bytes. */
+ * accepted: the parsed request is printed, which must give the same bytes. */
 #include "profiler/channels/channel.h"
 
 #include <errno.h>

@@ -63,7 +63,8 @@ hazard_ring_post(struct hazard_ring *r, const struct hazard *h)
 	return fits;
 }
 
-/* Take from the ring itself, skipping what was already delivered. */
+/* Take a record from the ring, skipping changes already delivered.  False: the
+ * ring is empty. */
 static bool
 ring_pop(struct hazard_ring *r, struct hazard *out)
 {
@@ -83,7 +84,8 @@ ring_pop(struct hazard_ring *r, struct hazard *out)
 	return false;
 }
 
-/* After losses: deliver one difference between level and delivered, if any. */
+/* After losses, store one difference between level and delivered in *out.
+ * False: there is none. */
 static bool
 ring_make_up(struct hazard_ring *r, struct hazard *out)
 {
@@ -120,7 +122,8 @@ ring_take_slow(struct hazard_ring *r, struct hazard *out)
 	__atomic_store_n(&r->armed, 1, __ATOMIC_SEQ_CST);
 	if (ring_pop(r, out))
 		return true;
-	/* Loaded before the comparison, so a later loss causes another one. */
+	/* Load lost before comparing levels: a later loss then causes another
+	 * comparison. */
 	lost = __atomic_load_n(&r->lost, __ATOMIC_SEQ_CST);
 	if (lost != r->lost_seen) {
 		if (ring_make_up(r, out))

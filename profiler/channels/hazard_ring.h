@@ -35,12 +35,12 @@ struct hazard_ring {
 	struct hazard slot[HAZARD_RING_SLOTS] __attribute__((aligned(64)));
 };
 
-/* Make it empty and armed.  Returns 0 or a negative errno of eventfd. */
+/* Initialize, empty and armed.  Returns 0 or a negative errno of eventfd. */
 int hazard_ring_init(struct hazard_ring *r);
 void hazard_ring_fini(struct hazard_ring *r);
 
-/* Post one.  False if the ring was full and only the level was set. */
+/* Post a hazard.  False if the ring was full and only the level was set. */
 bool hazard_ring_post(struct hazard_ring *r, const struct hazard *h);
 
-/* Take the oldest; false when there is none, with the ring armed. */
+/* Take the oldest hazard.  False: there is none; the ring is armed. */
 bool hazard_ring_take(struct hazard_ring *r, struct hazard *out);

@@ -26,14 +26,14 @@ struct hazard_state {
 	pid_t pid; /* 0: not known */
 	/* present state of the sources */
 	bool exited;
-	unsigned agents;	 /* agents' channels of this server */
-	unsigned agents_in_gc;	 /* of those, in a collection */
-	unsigned agents_marking; /* of those, their collector marks in steps */
-	bool page_gc;		 /* page: in a collection */
-	bool page_concurrent;	 /* and its collector is concurrent */
-	bool page_safepoint;	 /* hsperfdata: in a safepoint */
-	enum stall stall;	 /* the scheduler: none of it may run */
-	uint8_t eden;		 /* quarters in use, as last seen */
+	unsigned agents;	 /* agents with a channel */
+	unsigned agents_in_gc;	 /* agents in a collection */
+	unsigned agents_marking; /* agents whose collector marks in steps */
+	bool page_gc;		 /* in a collection, by hsperfdata */
+	bool page_concurrent;	 /* the page's collector is concurrent */
+	bool page_safepoint;	 /* in a safepoint, by hsperfdata */
+	enum stall stall;	 /* why no thread may run, by the scheduler */
+	uint8_t eden;		 /* quarters of eden in use, when last read */
 	uint32_t active;	 /* bit per kind: posted as begun */
 	struct instant since[HAZARD_KIND_COUNT];
 };
@@ -41,8 +41,8 @@ struct hazard_state {
 /* When and why something changed. */
 struct hazard_change {
 	enum talechain_cause cause;
-	bool over;		/* it began, and ended before it was seen */
-	uint32_t quota_left_us; /* of a quota, until its known end */
+	bool over;		/* the hazard had ended before it was seen */
+	uint32_t quota_left_us; /* until the quota's known end; else 0 */
 	struct instant at;
 	struct instant seen;
 };
@@ -57,7 +57,8 @@ void hazard_state_update(struct hazard_state *w, const struct hazard_change *c);
 void hazard_state_pulse(struct hazard_state *w, enum hazard_kind kind,
     struct instant begin, const struct hazard_change *end);
 
-/* The server's process is gone, or a new one runs; 0: none is known yet. */
+/* hazard_state_exit: the server's process is gone.  hazard_state_start: process
+ * pid runs; 0: none is known yet. */
 void hazard_state_exit(
     struct hazard_state *w, int status, const struct hazard_change *c);
 void hazard_state_start(

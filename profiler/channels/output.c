@@ -73,7 +73,7 @@ output_hazard(
 	    .seen = h->seen,
 	    .arg = {h->server, h->kind, h->cause, (uint64_t)latency_ns}};
 
-	/* The proxy first: the stream can wait a hundred nanoseconds. */
+	/* Inform the proxy first: the stream can wait a hundred ns. */
 	if (hazard_ring_post(o->hazards, h))
 		count_add(&o->counters.hazards, 1);
 	else

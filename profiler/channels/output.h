@@ -58,10 +58,10 @@ struct observer_event {
 	uint64_t arg[4];
 };
 
-/* Append it to the stream.  The observer only. */
+/* Append an event of the observer's own to the stream.  The observer only. */
 void output_emit(struct observer_output *o, const struct observer_event *n);
 
-/* The same for an event of a CPU, -1: none. */
+/* The same for an event of one CPU; -1: of no CPU. */
 void output_emit_on(
     struct observer_output *o, const struct observer_event *n, int cpu);
 
@@ -83,7 +83,7 @@ void output_hazard(
 #define ACTIVITY_COMPILE_PERIOD_NS (50 * NS_PER_MS)
 
 struct activity {
-	uint64_t classes, compiled; /* as last sampled at */
+	uint64_t classes, compiled; /* values of the last sample */
 	uint64_t unreported;	    /* methods compiled, not yet reported */
 	struct instant sampled, reported;
 };

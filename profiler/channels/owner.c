@@ -1,5 +1,5 @@
-/* owner.c: on the observer's path for every kernel event: the load of a byte or
- * two, or some comparisons. */
+/* owner.c: runs for every kernel event that the observer reads.  Cost: the load
+ * of a byte or two, or some comparisons. */
 #include "profiler/channels/owner.h"
 
 int
@@ -25,7 +25,7 @@ kernel_is_alone(const struct kernel_owners *o, unsigned server)
 	return n == 1;
 }
 
-/* For "to" and "from": the first that belongs to a server. */
+/* The server of process a or, if that has none, of process b; -1: none. */
 static int
 owner_of_either(const struct kernel_owners *o, uint32_t a, uint32_t b)
 {
@@ -34,7 +34,8 @@ owner_of_either(const struct kernel_owners *o, uint32_t a, uint32_t b)
 	return server >= 0 ? server : kernel_owner_of(o, b);
 }
 
-/* arg[3] of a segment: local_port:16/remote_port:16/status. */
+/* The server of a segment, by its arg[3]: local_port:16/remote_port:16/...;
+ * -1: none. */
 static int
 owner_of_ports(const struct kernel_owners *o, uint64_t ports)
 {

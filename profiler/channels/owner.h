@@ -1,7 +1,7 @@
 /* owner.h: which server a kernel event belongs to.
  *
- * By the table that the BPF programs keep of the watched processes
- * (kernel/abi.h), which is mapped.  The programs include this header, too. */
+ * The BPF programs keep a table of the watched processes (kernel/abi.h), which
+ * is mapped and looked up here.  The programs include this header, too. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,16 +11,16 @@
 
 #define KERNEL_CPUS 512	     /* CPUs with a number below this are seen */
 #define KERNEL_SERVERS 2     /* as PROFILER_SERVERS */
-#define KERNEL_PROCESSES 256 /* of one server; more are not watched */
+#define KERNEL_PROCESSES 256 /* watched in a server, at most */
 
-/* Content of a process's byte: 0, or which server's it is and how it is
- * watched.  The byte outlives the process, because events of it may be unread;
- * the fork that gives its number to another process sets it anew. */
+/* Content of a process's byte in the table: 0, or the process's server and how
+ * the process is watched.  The byte outlives the process, whose events may be
+ * unread still; a fork that uses the process's number again sets the byte. */
 enum kernel_mark {
 	KERNEL_MARK_SELF = 1,
 	KERNEL_MARK_SERVER, /* of the first server; the others follow */
 	KERNEL_MARK_WHOSE = 0x0f,
-	KERNEL_MARK_ALONE = 0x40, /* what it forks is not its server's */
+	KERNEL_MARK_ALONE = 0x40, /* processes it forks are not its server's */
 };
 
 /* Maps events to servers.  The programs write the borrowed tables while any
@@ -33,14 +33,15 @@ struct kernel_owners {
 	uint16_t port[KERNEL_SERVERS]; /* where servers listen; 0: not TCP */
 };
 
-/* The server of a kernel event: that of the task in its arguments or of the
- * task that ran, for segments that of the port.  -1: none.  Any thread. */
+/* The server that a kernel event belongs to; -1: none.  Found by the task in
+ * the event's arguments, by the task that ran or, for segments, by the port.
+ * Any thread. */
 int kernel_owner(
     const struct kernel_owners *owners, const struct talechain_event *e);
 
 /* The server of a process, -1: none.  Any thread. */
 int kernel_owner_of(const struct kernel_owners *owners, uint32_t tgid);
 
-/* True if a server (below KERNEL_SERVERS) has one process only, as the programs
- * know.  Any thread; no system call. */
+/* True if the programs know one process only of a server (below
+ * KERNEL_SERVERS).  Any thread; no system call. */
 bool kernel_is_alone(const struct kernel_owners *owners, unsigned server);

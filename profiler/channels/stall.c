@@ -1,9 +1,9 @@
 #include "profiler/channels/stall.h"
 
-#define PERIOD_MAX_NS NS_PER_S /* the kernel allows no longer one */
+#define PERIOD_MAX_NS NS_PER_S /* the kernel's limit */
 
-/* Post that a stall began, or ended (STALL_NONE), at a moment; until is used
- * for a quota alone: when the quota is renewed. */
+/* Post that a stall began, or ended (STALL_NONE), at this time.  until: when a
+ * quota is renewed; unused for other kinds. */
 static void
 stall_post(struct hazard_state *w, enum stall kind, struct instant at,
     struct instant until)
@@ -17,7 +17,9 @@ stall_post(struct hazard_state *w, enum stall kind, struct instant at,
 	hazard_state_update(w, &change);
 }
 
-/* True if a thread only left a system call meanwhile, or may yet do so. */
+/* True if the thread that got a CPU during the stall leaves it again within
+ * STALL_LEAST_NS, for lack of quota or preempted: it only ended a system call,
+ * or will. */
 static bool
 is_visit(const struct stalls *s, int server, enum talechain_off off,
     struct instant at)
@@ -47,7 +49,7 @@ stall_leaves(struct stalls *s, int server, enum talechain_off off, uint32_t pid,
 	s->server[server].pid = pid;
 }
 
-/* A thread of the server runs, from a moment on. */
+/* End a server's stall: a thread of it has run since this time. */
 static void
 stall_over(struct stalls *s, unsigned server, struct instant at)
 {
@@ -57,16 +59,17 @@ stall_over(struct stalls *s, unsigned server, struct instant at)
 		stall_post(&s->hazards[server], STALL_NONE, at, INSTANT_NONE);
 }
 
-/* Processes that a stopped process has forked may run on: to its end, perhaps.
- * Within a system call a thread runs even if the quota is used up, until the
- * call would return: each one that is woken meanwhile. */
+/* A thread of the server gets a CPU.  If one process was stopped, those that it
+ * forked may run on.  If the quota is used up, a thread that is woken within a
+ * system call still runs, to the end of the call. */
 static void
 stall_enters(struct stalls *s, int server, uint32_t pid, struct instant at)
 {
 	if (s->server[server].kind == STALL_STOPPED &&
 	    s->server[server].pid != pid)
 		return;
-	/* Another CPU's events may be read later than what followed them. */
+	/* Events of another CPU may be read late: this one is older than the
+	 * stall. */
 	if (s->server[server].kind == STALL_NONE ||
 	    instant_before(at, s->server[server].since))
 		return;
@@ -86,7 +89,8 @@ stalls_forget(struct stalls *s, unsigned server)
 	s->server[server].entered = INSTANT_NONE;
 }
 
-/* Of the thread that then leaves its CPU for that. */
+/* Store when the quota of a thread is renewed; the event that the thread leaves
+ * its CPU follows. */
 static void
 stall_quota(struct stalls *s, int server, const struct talechain_event *e)
 {
@@ -134,8 +138,8 @@ runs_somewhere(const struct stalls *s, unsigned server)
 	return memchr(s->runs, (int)server + 1, sizeof(s->runs)) != NULL;
 }
 
-/* A quota is that of all processes of a cgroup; a signal stops one of them, and
- * others may serve. */
+/* True if a stall stops the whole server: a quota stops all processes of its
+ * cgroup, a signal only one, and others may serve. */
 static bool
 stops_all(const struct stalls *s, unsigned server)
 {

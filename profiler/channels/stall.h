@@ -3,15 +3,18 @@
  *
  * Both show in the scheduler's events: a thread of the server leaves its CPU as
  * throttled or stopped, and from then on none of its threads gets one.  The
- * hazard begins STALL_LEAST_NS after that, stamped with the moment itself, and
- * ends with the next switch to one of its threads.  So a debugger that stops a
- * thread at each system call is no hazard, nor a quota that lets another thread
- * run on.  A quota's end is known as it begins: the kernel's next period, if no
- * group above has used up its own by then.  Threads may have a CPU earlier, if
- * another CPU of the group gives back what it has: one that then runs for
- * STALL_LEAST_NS.  And later, if others have theirs.  Needs the kernel's
- * events; a process that was asleep when a cgroup of version 1 froze it leaves
- * no CPU, and is not seen.
+ * hazard is posted STALL_LEAST_NS later, with the time at which that thread
+ * left its CPU, and ends with the next switch to a thread of the server.  So
+ * there is no hazard if a debugger stops a thread at each system call, or if a
+ * quota lets another thread run on.
+ *
+ * A quota's end is known at its begin: the kernel's next period, if no group
+ * above has used up its own quota by then.  Threads may get a CPU earlier, if
+ * another CPU of the group gives back time; then the hazard ends once one of
+ * them has run for STALL_LEAST_NS.  They get one later if others have the CPUs.
+ *
+ * Needs the kernel's events.  A process that was asleep when a cgroup of
+ * version 1 froze it leaves no CPU, and is not seen.
  *
  * Cost: two comparisons for each switch of a server's thread, one for each
  * server and sweep.  All of it is the observer's. */
@@ -23,33 +26,33 @@
 #define STALL_LEAST_NS (500 * NS_PER_US)
 
 struct stalls {
-	/* The server whose thread has the CPU, + 1; 0: none. */
+	/* For each CPU, 1 + the server whose thread has it; 0: none. */
 	uint8_t runs[KERNEL_CPUS];
 	struct {
 		enum stall kind; /* hazard_state.h */
 		struct instant since;
-		struct instant until; /* of a quota: the next period */
-		/* A thread has the CPU since before that, and when that was
-		 * read; unset: none has. */
+		struct instant until; /* of a quota: begin of its next period */
+		/* When a thread got a CPU before the quota's end, and when that
+		 * was read; unset: none got one. */
 		struct instant entered, noticed;
-		uint32_t pid; /* of the process that left its CPU so */
+		uint32_t pid; /* process whose thread left its CPU */
 	} server[PROFILER_SERVERS];
-	struct hazard_state *hazards; /* borrowed: of each server */
+	struct hazard_state *hazards; /* borrowed: one for each server */
 	/* borrowed; NULL: there are no events of the kernel */
 	const struct kernel_owners *owners;
 };
 
-/* An event of the kernel that was read now. */
+/* Handle an event of the kernel that was just read. */
 void stalls_event(struct stalls *s, const struct talechain_event *e);
 
-/* The server has another process, or none. */
+/* Forget a server's stall: it has another process, or none. */
 void stalls_forget(struct stalls *s, unsigned server);
 
-/* Events of a CPU were lost: what runs there is not known. */
+/* Forget which threads run: events of a CPU were lost. */
 void stalls_lost(struct stalls *s);
 
-/* Begin the hazards of stalls that last. */
+/* Post the hazards of stalls that have lasted STALL_LEAST_NS. */
 void stalls_sweep(struct stalls *s, struct instant now);
 
-/* True if a stall begins, or may begin, at a sweep that no event precedes. */
+/* True if a hazard may begin or end at a sweep without a new event. */
 bool stalls_pending(const struct stalls *s);

@@ -26,7 +26,7 @@ rdpmc(unsigned n)
 #if defined(__x86_64__)
 	return __builtin_ia32_rdpmc((int)n);
 #else
-	(void)n; /* not called: other machines' pages never permit it */
+	(void)n; /* not called: on other machines no page permits it */
 	return 0;
 #endif
 }
@@ -79,7 +79,7 @@ complain(int err, const char *name, pid_t pid, char *why, size_t size)
 	return err;
 }
 
-/* True if the event can be read without the kernel. */
+/* Map an event's page and find the cheapest way to read the event. */
 static enum counter_way
 way_of(struct counter *c)
 {
@@ -99,7 +99,7 @@ way_of(struct counter *c)
 	return COUNTER_READ;
 }
 
-/* Fill in type and config for a name; 0 or a negative errno. */
+/* Fill in the event of this name.  Returns 0 or a negative errno. */
 static int
 describe(struct perf_event_attr *a, const char *name)
 {
@@ -118,7 +118,7 @@ describe(struct perf_event_attr *a, const char *name)
 	return 0;
 }
 
-/* 0 or a negative errno. */
+/* Open the event, which then counts.  Returns 0 or a negative errno. */
 static int
 start(struct counter *out, struct perf_event_attr *a, pid_t pid, int cpu)
 {
@@ -157,7 +157,8 @@ counter_open_family(
 	a.inherit = 1;
 	if (err == 0)
 		err = start(out, &a, tid, -1);
-	/* Not for software events: most of them happen in the kernel. */
+	/* Count user space alone; not for software events, most of which happen
+	 * in the kernel. */
 	if (err == -EACCES && a.type != PERF_TYPE_SOFTWARE) {
 		a.exclude_kernel = 1;
 		err = start(out, &a, tid, -1);

@@ -33,13 +33,13 @@ struct counter {
  * permitted, -ESRCH no such task, or another negative errno. */
 int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
     char *why, size_t size);
-/* The same for one thread and for every thread and process it starts from now
- * on, added up; always read with read(2).  Where counting the kernel is not
- * permitted, a hardware counter counts user space alone. */
+/* Open one counter for a thread and for all threads and processes that it
+ * starts from now on, added up; always read with read(2).  Where counting the
+ * kernel is not permitted, a hardware counter counts user space alone. */
 int counter_open_family(
     struct counter *out, const char *name, pid_t tid, char *why, size_t size);
 void counter_close(struct counter *c);
-/* Stop counting, or go on; also for the threads that inherited it. */
+/* Stop or resume counting, also in threads that inherited the counter. */
 void counter_switch(struct counter *c, bool on);
 
 /* Read a counter, scaled if it shared a hardware counter.  False: it cannot be

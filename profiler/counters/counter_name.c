@@ -14,7 +14,7 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* The number after prefix in a small sysfs file.  0 or -errno. */
+/* Read the number after prefix in a small sysfs file.  Returns 0 or -errno. */
 static int
 sysfs_number(const char *path, const char *prefix, uint64_t *out)
 {
@@ -32,7 +32,7 @@ sysfs_number(const char *path, const char *prefix, uint64_t *out)
 	return 0;
 }
 
-/* Look up "pmu/event/" in the kernel's description of that PMU. */
+/* Find "pmu/event/" in the kernel's description of that PMU. */
 static int
 find_in_pmu(struct counter_number *out, const char *name)
 {

@@ -42,8 +42,8 @@ counter_fence(void)
 #endif
 }
 
-/* The event's present value.  False when the event is not on this CPU
- * (multiplexed, or another CPU's), when it has been multiplexed before (its
+/* Store the event's present value in *out.  False when the event is not on this
+ * CPU (multiplexed, or another CPU's), when it has been multiplexed before (its
  * value must be scaled, by read(2)'s times), when the kernel does not permit
  * rdpmc, or when the page kept changing for COUNTER_PAGE_TRIES tries: then use
  * read(2).

@@ -3,11 +3,11 @@
  *	java -agentpath:/usr/lib/tailor/libtailor-jvm.so[=socket=PATH] ...
  *	jcmd PID JVMTI.agent_load /usr/lib/tailor/libtailor-jvm.so [/PATH]
  *
- * Loaded again, it leaves its socket for the one that is named then.
+ * If it is loaded again, it leaves its socket for the one named then.
  *
  * Reports collections (begin, end, cause), the JVM's start and end, and how
  * many classes are prepared and methods compiled.  Not safepoints: JVMTI has
- * no event for them; the performance page beside the agent has.
+ * no event for them, but the JVM's performance page shows them.
  *
  * Names of threads that the kernel cuts: agent_names.c.
  *
@@ -22,7 +22,7 @@ struct agent agent;
 static bool loaded;
 static char *socket_path; /* owned; NULL: the default */
 
-/* On the VM thread. */
+/* Emit the begin or end of a collection.  The VM thread. */
 static void
 emit_collection(struct talechain *tc, uint64_t now_ns, enum talechain_type type,
     uint64_t cause, uint64_t latency_ns)
@@ -92,7 +92,7 @@ on_class_prepare(jvmtiEnv *env, JNIEnv *jni, jthread thread, jclass class)
 
 	(void)env, (void)jni, (void)thread, (void)class;
 	__atomic_fetch_add(&agent.classes, 1, __ATOMIC_RELAXED);
-	/* At once, because a timeline shows when it happened. */
+	/* Store the count at once, because a timeline shows when it grows. */
 	tc = agent_enter();
 	if (tc != NULL)
 		talechain_word_set(tc, TALECHAIN_WORD_CLASSES,
@@ -109,7 +109,7 @@ on_compiled(jvmtiEnv *env, jmethodID method, jint bytes, const void *code,
 	__atomic_fetch_add(&agent.compiled, 1, __ATOMIC_RELAXED);
 }
 
-/* On the thread that starts. */
+/* The thread that starts calls this. */
 static void JNICALL
 on_thread_start(jvmtiEnv *env, JNIEnv *jni, jthread thread)
 {
@@ -167,7 +167,7 @@ on_vm_death(jvmtiEnv *env, JNIEnv *jni)
 	agent_leave();
 }
 
-/* Read the options, of which the socket's path is taken.  False: unknown. */
+/* Take the socket's path from the options.  False: an option is unknown. */
 static bool
 agent_options(const char *options)
 {

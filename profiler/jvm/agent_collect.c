@@ -2,11 +2,13 @@
  *
  * JVMTI can only force full collections.  A thread of our own therefore fills
  * what is left of eden with arrays, until one collection has been counted.
- * They are garbage at once: the collection copies none of them.  The thread is
- * made by the first order, and shows as "tailor-collect" in thread dumps.
+ * The arrays are garbage at once: the collection copies none of them.  The
+ * thread is made by the first order, and shows as "tailor-collect" in thread
+ * dumps.
  *
- * The old generation: System.gc(), which -XX:+ExplicitGCInvokesConcurrent makes
- * concurrent with G1; JVMTI where -XX:+DisableExplicitGC ignores that.
+ * The old generation is collected by System.gc(), which
+ * -XX:+ExplicitGCInvokesConcurrent makes concurrent with G1; where
+ * -XX:+DisableExplicitGC makes that do nothing, by JVMTI.
  *
  * Cost: 75 us a MiB, and the collection. */
 #include "profiler/jvm/agent.h"
@@ -15,7 +17,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 
-/* Far below half of G1's smallest region, so never humongous. */
+/* Far below half of G1's smallest region: such an array is never humongous. */
 #define ARRAY_BYTES (65536 - 32)
 
 static struct {

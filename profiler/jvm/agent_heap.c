@@ -1,9 +1,10 @@
 /* agent_heap.c: report how much of the heap is in use.
  *
- * A JVM's page has that, but with Serial and Parallel it moves between
- * collections only if the JVM samples it, which JDK 25 no longer does.  There a
- * thread of our own asks java.lang.Runtime as often as the JVM did.  It stops
- * in each pause, as all threads do, and is a daemon: the JVM ends without it.
+ * A JVM's page has that number, but with Serial and Parallel it grows between
+ * collections only if the JVM samples the heap, which JDK 25 no longer does.
+ * There a thread of our own calls java.lang.Runtime as often as the JVM
+ * sampled.  The thread stops in each pause, as all threads do, and is a daemon:
+ * the JVM does not wait for it to end.
  *
  * Cost: some microseconds every 50 ms, while there is a Tailor. */
 #include "profiler/jvm/agent.h"

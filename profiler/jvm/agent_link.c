@@ -15,8 +15,9 @@
 
 #define SLOT_LOG2 10 /* a thousand events: minutes of collections */
 #define RETRY_MS 500
-/* How often counters are copied to the channel.  Classes are emitted as they
- * are prepared; those from before the channel was open come this way. */
+/* How often counters are copied to the channel.  The count of classes is also
+ * stored as each is prepared; those prepared before the channel was open are
+ * stored only this way. */
 #define WORDS_MS 50
 #define RING_TRIES 1000 /* some 20 us */
 
@@ -26,10 +27,10 @@ static struct {
 	uint32_t stop; /* atomic */
 	int wake;      /* owned eventfd */
 	char *path;    /* owned, or NULL */
-	char *next;    /* atomic; owned; to be path, "" for NULL; or NULL */
+	char *next;    /* atomic; owned; new path, "": default; NULL: none */
 	uint64_t started_ns;
 	struct talechain tc;
-	char order[64]; /* not whole yet */
+	char order[64]; /* incomplete line */
 	size_t order_bytes;
 } link_state = {.wake = -1};
 
@@ -80,7 +81,7 @@ agent_state_set(enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause)
 	    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-/* True if the ring is the caller's now. */
+/* Take the ring for writing.  False: another thread has it for too long. */
 static bool
 ring_take(void)
 {
@@ -140,8 +141,9 @@ link_close(void)
 	talechain_close(&link_state.tc);
 }
 
-/* Carry out what Tailor has written: lines "COLLECT BYTES", "FULL" and "STOP".
- * Others are of a later Tailor, and ignored.  False: it is gone. */
+/* Carry out the orders that Tailor has written: lines "COLLECT BYTES", "FULL"
+ * and "STOP".  Others are of a later Tailor, and ignored.  False: Tailor is
+ * gone. */
 static bool
 link_read_orders(void)
 {
@@ -174,7 +176,7 @@ link_read_orders(void)
 	return true;
 }
 
-/* True if there is another socket now. */
+/* Take over a path that agent_link_move left.  True if it is another one. */
 static bool
 link_moved(void)
 {

@@ -2,19 +2,19 @@
  *
  * A thread registers its name as it starts; the link thread emits it at once
  * and again every five seconds, so that the stream always holds it.  A place of
- * the table belongs to the thread that changed its tid from 0.  Threads that
- * were there before the agent, and later changes of a name, are not seen.
+ * the table belongs to the thread that changed the place's tid from 0.  Threads
+ * that started before the agent, and later changes of a name, are not seen.
  *
  * Cost: a search of the table per thread started or ended, 1 us. */
 #include "profiler/jvm/agent.h"
 
 #include <string.h>
 
-#define PLACES 1024 /* threads with long names */
+#define PLACES 1024 /* threads with long names, at most */
 #define PARTS 3
 #define PART_BYTES ((size_t)24)
 #define KERNEL_CHARS 15
-#define TICKS 100	/* of 50 ms: between two emissions of a name */
+#define TICKS 100	/* between two emissions of a name; 50 ms each */
 #define CHANGED_MAX 64	/* names emitted in one tick */
 #define BUSY UINT32_MAX /* tid of a place that is being written */
 

@@ -2,8 +2,8 @@
  * page, because JVMTI does not give it.
  *
  * G1 writes the cause just before the agent is called, Serial and Parallel just
- * after: with them the begin of a collection has no known cause, its end the
- * right one.  A JVM with -XX:+PerfDisableSharedMem has no page: all causes are
+ * after: with them the cause is unknown at the begin of a collection, and right
+ * at the end.  A JVM with -XX:+PerfDisableSharedMem has no page: all causes are
  * unknown, everything else works. */
 #include "profiler/jvm/agent.h"
 
@@ -51,7 +51,7 @@ page_map(int fd)
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	/* Our own JVM may add entries meanwhile but moves none. */
+	/* Our JVM may add entries meanwhile, but does not move any. */
 	if (hsperf_is_own(0, map) <= 0 ||
 	    hsperf_parse(&own.layout, map, (size_t)st.st_size) < 0) {
 		munmap(map, (size_t)st.st_size);
@@ -89,7 +89,7 @@ agent_page_close(void)
 
 	if (own.map == NULL)
 		return;
-	memcpy(&map, &own.map, sizeof(map)); /* const only to ourselves */
+	memcpy(&map, &own.map, sizeof(map)); /* munmap wants no const */
 	own.map = NULL;
 	munmap(map, own.bytes);
 }
@@ -109,7 +109,8 @@ agent_page_lacks_heap(void)
 	       hsperf_find(own.map, own.bytes, "sun.os.hrt.ticks") == 0;
 }
 
-/* False if there is no such text, or it is "No GC". */
+/* Read a cause from the page.  False: there is no such text, or it is "No
+ * GC". */
 static bool
 page_cause(enum hsperf_counter counter, enum talechain_cause *out)
 {

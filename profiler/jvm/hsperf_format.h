@@ -71,7 +71,7 @@ enum hsperf_counter {
 	((enum hsperf_counter)(HSPERF_COLLECTOR_0_##what + 4 * (n)))
 
 struct hsperf_layout {
-	/* Where each value lies in the page; 0 = it has no such counter. */
+	/* Offset of each value in the page; 0: there is no such counter. */
 	uint32_t offset[HSPERF_COUNTER_COUNT];
 	uint32_t length[HSPERF_COUNTER_COUNT]; /* bytes of a text, else 8 */
 	uint32_t entries;
@@ -90,13 +90,13 @@ hsperf_u32(const unsigned char *p)
 
 /* One counter as described by its entry. */
 struct hsperf_entry {
-	const char *name; /* in the page */
+	const char *name; /* points into the page */
 	unsigned char type;
-	uint32_t offset; /* of its value in the page */
+	uint32_t offset; /* offset of the value in the page */
 	uint32_t room;	 /* bytes that the value may take */
 };
 
-/* The entry at offset at.  Returns its length, or 0 if it is no entry. */
+/* Read the entry at offset at.  Returns its length; 0: it is not valid. */
 static inline uint32_t
 hsperf_entry_read(struct hsperf_entry *out, const unsigned char *page,
     uint32_t bytes, uint32_t at)
@@ -150,8 +150,8 @@ hsperf_note(struct hsperf_layout *out, const struct hsperf_entry *e)
 	out->length[i] = e->type == 'J' ? (uint32_t)sizeof(uint64_t) : e->room;
 }
 
-/* Where a 64-bit counter of this name lies in a copy of a page that
- * hsperf_parse has accepted; 0 if it has none. */
+/* The offset of the 64-bit counter of this name in a copy of a page that
+ * hsperf_parse has accepted; 0: the page has no such counter. */
 static inline uint32_t
 hsperf_find(const unsigned char *page, size_t bytes, const char *name)
 {
@@ -171,8 +171,8 @@ hsperf_find(const unsigned char *page, size_t bytes, const char *name)
 }
 
 /* Find our counters in a copy of a page.  Returns 0; -EAGAIN the JVM has not
- * finished making it; -EPROTO not such a page, of another version or another
- * byte order; -EBADMSG damaged. */
+ * finished the page; -EPROTO it is no performance page, or of another version
+ * or byte order; -EBADMSG it is damaged. */
 static inline int
 hsperf_parse(struct hsperf_layout *out, const unsigned char *page, size_t bytes)
 {

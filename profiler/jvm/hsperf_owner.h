@@ -1,12 +1,12 @@
 /* hsperf_owner.h: whether a performance page is that of a process.
  *
  * A page's name is not enough: a killed JVM leaves its file behind, and JVMs of
- * several containers that share /tmp may have the same number.  Nor are the
- * file's times, which a step of the clock moves.  What is certain is that a JVM
- * has its own page mapped to write.
+ * several containers that share /tmp may have the same number.  The file's
+ * times are not enough either: a step of the clock moves them.  But only the
+ * JVM itself has its page mapped to write.
  *
- * The file is compared as the kernel lists mappings, ours beside the JVM's: the
- * device and inode that stat() gives are others on overlayfs and btrfs.
+ * Files are compared by device and inode in the kernel's lists of mappings,
+ * ours and the JVM's: on overlayfs and btrfs stat() gives other numbers.
  *
  * A header, because the JVM agent uses it, too.  Reads /proc; never the
  * observer. */
@@ -25,8 +25,9 @@ struct hsperf_file {
 	unsigned long long inode;
 };
 
-/* True if a line of maps is a file's mapping that holds an address, or with 0
- * one that is shared and written to. */
+/* True if a line of /proc/PID/maps shows a file's mapping that contains
+ * address; with address 0, one that is shared and writable.  *out gets the
+ * file. */
 static inline bool
 hsperf_line(const char *line, uintptr_t address, struct hsperf_file *out)
 {
@@ -40,8 +41,9 @@ hsperf_line(const char *line, uintptr_t address, struct hsperf_file *out)
 			    : mode[1] == 'w' && mode[3] == 's';
 }
 
-/* Find the file that is mapped at an address; with 0 this file, mapped to
- * write.  1: found; 0: not; or a negative errno. */
+/* Find in maps the file that is mapped at address, and store it in *file; with
+ * address 0, find *file mapped to write.  Returns 1: found; 0: not found; or a
+ * negative errno. */
 static inline int
 hsperf_mapped(const char *maps, uintptr_t address, struct hsperf_file *file)
 {

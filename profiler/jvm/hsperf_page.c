@@ -4,7 +4,8 @@
 #include "profiler/jvm/cause.h"
 
 #define HEAP_PERIOD_NS (2 * NS_PER_MS)
-/* A JVM that samples does so every 50 ms by default. */
+/* If ticks stand still this long, the JVM does not sample: by default it does
+ * so every 50 ms. */
 #define HEAP_SAMPLED_NS (5 * NS_PER_S)
 
 static uint64_t
@@ -18,8 +19,8 @@ page_number(const struct hsperf_page *p, enum hsperf_counter c)
 }
 
 /* Eight bytes of a text at any offset, from the two aligned words that hold
- * them.  The words lie within the mapping's whole pages, and each is read once,
- * so the comparison uses what was really there. */
+ * them.  The words lie within the mapping's whole pages.  Each is read once, so
+ * that a comparison and a copy use the same bytes. */
 static uint64_t
 page_word(const struct hsperf_page *p, size_t offset)
 {
@@ -72,7 +73,8 @@ word_is_none(uint64_t word)
 	return (word & WORD_NO_GC_MASK) == WORD_NO_GC || word == 0;
 }
 
-/* Sixteen bytes, to distinguish "Allocation Rate" and "Allocation Stall". */
+/* True if the cause changed.  Compares sixteen bytes, to distinguish
+ * "Allocation Rate" and "Allocation Stall". */
 static bool
 page_cause_moved(const struct hsperf_page *p)
 {
@@ -166,7 +168,8 @@ word_store(uint64_t *to, uint64_t value)
 	__atomic_store_n(to, value, __ATOMIC_RELAXED);
 }
 
-/* A counter may be anything: it is another process's. */
+/* Quarters of eden in use, 0 .. 3.  Counters may have any value: another
+ * process writes them. */
 static uint8_t
 heap_eden(const struct hsperf_heap *h)
 {
@@ -194,7 +197,8 @@ heap_is_live(struct hsperf_page *p, struct instant now)
 	       instant_since(now, p->sampled) < HEAP_SAMPLED_NS;
 }
 
-/* The part of bytes that is eden's: the rest moves only at a collection. */
+/* Eden's part of a heap in use of so many bytes: the other spaces, which the
+ * page shows, change only at a collection. */
 static uint64_t
 heap_without_rest(const struct hsperf_page *p, uint64_t bytes)
 {

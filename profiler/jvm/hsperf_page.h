@@ -5,7 +5,7 @@
  * and only the privilege of its user (or root).
  *
  * The file can be truncated under the mapping, which turns a load into SIGBUS.
- * Checking the size before each sweep would be a system call, and sigsetjmp
+ * Checking the size before each sweep costs a system call, and sigsetjmp
  * costs more than the sweep.  So a SIGBUS handler (sigbus_guard.c) maps a page
  * of zeros over the hole, marks the page as dead and returns: the load is
  * repeated and reads 0, and the next sweep sees the mark.  A SIGBUS anywhere
@@ -34,32 +34,33 @@ struct hsperf_page {
 	/* Offsets of the counts of loaded classes and compiled methods; 0:
 	 * none. */
 	uint32_t classes_at, compiled_at;
-	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
-	uint32_t ticks_at; /* the same: they move when the JVM samples */
-	uint32_t rest_at[HSPERF_REST]; /* the same: in use beside eden, bytes */
+	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* offsets; 0: none */
+	uint32_t ticks_at; /* offset of sun.os.hrt.ticks; 0: not sampled */
+	uint32_t rest_at[HSPERF_REST]; /* offsets: bytes in use beside eden */
 	unsigned java;		       /* 8, 17; 0: not known */
-	/* Static: why it would answer SIGQUIT, by which the attach protocol
-	 * begins, with a dump of its threads; NULL: it would not. */
+	/* Why the JVM must not get SIGQUIT, which begins the attach protocol:
+	 * it would dump its threads.  Static; NULL: it may get SIGQUIT. */
 	const char *no_attach;
 	/* G1PeriodicGCInterval in the JVM's arguments, ms; 0: not there. */
 	uint64_t periodic_ms;
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1[, polled]" */
-	struct vm_thread vm;  /* none: any pause is found by polling only */
+	struct vm_thread vm;  /* if none, only polling finds a pause */
 	/* the SIGBUS handler writes, any thread reads */
 	uint32_t dead;
 	/* the observer's own */
 	unsigned server;
-	uint64_t cause_word[2]; /* first 16 bytes of the cause: unique */
+	uint64_t cause_word[2]; /* first 16 bytes of its text: unique */
 	enum talechain_cause cause;
 	struct pause pause;
 	struct instant swept; /* when the last sweep began */
 	struct activity activity;
 	struct instant heap_read;
-	uint64_t ticks;		/* as last seen */
-	struct instant sampled; /* when they moved last */
+	uint64_t ticks;		/* value when last read */
+	struct instant sampled; /* when ticks last moved */
 };
 
-/* A heap as the observer sees it; it writes, any thread reads: relaxed. */
+/* A heap as the observer sees it.  The observer writes, any thread reads:
+ * relaxed. */
 struct hsperf_heap {
 	uint64_t collector; /* enum collector + 1; 0: no heap is visible */
 	uint64_t cause;
@@ -68,16 +69,16 @@ struct hsperf_heap {
 };
 
 /* Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM
- * is still making it; -ENOENT there is none; -ESTALE the file of its name is
- * another process's; -EACCES it is another user's; -EPROTO, -EBADMSG not a
- * valid page; another negative errno.  On failure why (PAGE_TEXT bytes) gets a
- * sentence that says what to do.  Free with hsperf_page_free.  Blocks: not the
- * observer. */
+ * is still making the page; -ENOENT there is none; -ESTALE the file of that
+ * name is another process's; -EACCES the file is another user's; -EPROTO,
+ * -EBADMSG not a valid page; another negative errno.  On failure why (PAGE_TEXT
+ * bytes) gets a sentence that says what to do.  Free with hsperf_page_free.
+ * Blocks: not the observer. */
 int hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why);
 void hsperf_page_free(struct hsperf_page **pp);
 
-/* The same from an open file, for hsperf_page_open and tests: fd is read, not
- * kept; owner is the required owner. */
+/* The same from an open file; fd is read, not kept.  owner: the user that must
+ * own the file.  For hsperf_page_open and tests. */
 int hsperf_page_open_fd(
     struct hsperf_page **out, int fd, uid_t owner, pid_t pid, char *why);
 
@@ -94,10 +95,10 @@ bool hsperf_page_sweep(
     struct hsperf_page *p, struct instant now, struct pause_edges *out);
 
 /* Copy the heap's counters to *out, at most once in 2 ms.  With Serial and
- * Parallel what is in use moves between collections only where the JVM samples
- * it, which JDK 25 does not; then it is by agent_bytes, the heap in use as the
- * agent reports it; and with 0 (it does not) the heap is not visible: a value
- * that never moves is none.  The observer only. */
+ * Parallel the page shows growth between collections only if the JVM samples
+ * it, which JDK 25 does not.  Then eden in use is computed from agent_bytes,
+ * the heap in use that the agent reports; if that is 0 (no report), *out says
+ * that no heap is visible.  The observer only. */
 void hsperf_page_heap(struct hsperf_page *p, struct instant now,
     uint64_t agent_bytes, struct hsperf_heap *out);
 

@@ -54,7 +54,7 @@ page_name(const struct hsperf_page *p, enum hsperf_counter c,
 	out[n] = '\0';
 }
 
-/* The collector, by the names of its policy and generations. */
+/* The collector, by the names of its generations or policy. */
 static enum collector
 page_collector(const struct hsperf_page *p, const unsigned char *copy)
 {
@@ -92,7 +92,8 @@ page_collector(const struct hsperf_page *p, const unsigned char *copy)
 	return COLLECTOR_UNKNOWN;
 }
 
-/* The last one counts, as for the JVM. */
+/* G1PeriodicGCInterval in the JVM's arguments; 0: none.  The last one counts,
+ * as for the JVM. */
 static uint64_t
 page_periodic_ms(const struct hsperf_page *p, const unsigned char *copy)
 {
@@ -111,7 +112,7 @@ page_periodic_ms(const struct hsperf_page *p, const unsigned char *copy)
 	return ms;
 }
 
-/* A text of the page; *length gets its bytes. */
+/* A text of the page; *length gets its length. */
 static const char *
 page_string(const struct hsperf_page *p, enum hsperf_counter c,
     const unsigned char *copy, size_t *length)
@@ -124,7 +125,7 @@ page_string(const struct hsperf_page *p, enum hsperf_counter c,
 }
 
 /* True if a JVM may have options that its arguments and environment do not
- * have, or has this flag there. */
+ * show, or if these show this flag. */
 static bool
 options_are_hidden(pid_t pid, const char *flag)
 {
@@ -153,8 +154,9 @@ options_are_hidden(pid_t pid, const char *flag)
 	return hidden;
 }
 
-/* The page has the options of its JVM, wherever they were written, but cuts
- * them at 1024 bytes; while the JVM starts it has none. */
+/* Why the JVM must not get SIGQUIT; NULL: it may.  The page has the JVM's
+ * options wherever they were written, but cut at 1024 bytes; while the JVM
+ * starts, the page has none. */
 static const char *
 page_no_attach(
     const struct hsperf_page *p, const unsigned char *copy, pid_t pid)
@@ -328,8 +330,9 @@ hsperf_page_free(struct hsperf_page **pp)
 	free(p);
 }
 
-/* 0: it is the page of the process; -ESTALE: of another one; or another
- * negative errno.  What is no file is refused by page_check. */
+/* Returns 0 if a file is the page of the process; -ESTALE: it is another one's;
+ * or another negative errno.  What is no plain file passes: page_check refuses
+ * that. */
 static int
 file_check(int fd, pid_t pid)
 {
@@ -361,7 +364,8 @@ file_open(const char *path, pid_t pid)
 	return err;
 }
 
-/* In a container the user may have another name: try all directories. */
+/* Search the page in the directories of all users: in a container, the user may
+ * have another name.  Returns a descriptor or a negative errno. */
 static int
 file_search(const char *tmp, pid_t inner, pid_t pid)
 {
@@ -441,8 +445,8 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 	}
 }
 
-/* Where all that is read begins on the VM thread, which it need not do with
- * concurrent collectors, follow that. */
+/* Follow the VM thread, if all pauses begin on it: with concurrent collectors
+ * they need not. */
 static void
 page_follow(struct hsperf_page *p)
 {

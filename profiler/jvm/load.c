@@ -1,4 +1,4 @@
-/* load.c: the JVM's attach protocol, spoken without waiting. */
+/* load.c: a client of the JVM's attach protocol that never waits. */
 #include "profiler/jvm/load.h"
 
 #include <errno.h>
@@ -26,8 +26,9 @@ load_init(struct load *l)
 	l->fd = -1;
 }
 
-/* The process's /tmp, as it sees it: a link there, which may lead out of a
- * container, is not followed from our root.  A descriptor or -1 with errno. */
+/* Open a process's /tmp as the process sees it: links are followed from its
+ * root, so that none leads out of a container.  Returns a descriptor, or -1
+ * with errno. */
 static int
 tmp_open(pid_t pid)
 {
@@ -47,8 +48,9 @@ tmp_open(pid_t pid)
 	return fd;
 }
 
-/* Remove what the knock has left; not before the JVM has opened: one that could
- * not run may see to the signal later. */
+/* Close the connection and remove the knock's file.  If SIGQUIT was sent and
+ * the JVM did not open its socket, keep the file: a JVM that could not run may
+ * handle the signal later. */
 static void
 load_close(struct load *l)
 {
@@ -84,7 +86,7 @@ load_fail(struct load *l, const char *what, int err)
 	    err != 0 ? strerror(err) : "");
 }
 
-/* True if the process sees the same file there as we do. */
+/* True if the process sees the same file at a path as we do. */
 static bool
 sees(pid_t pid, const char *path)
 {
@@ -96,7 +98,7 @@ sees(pid_t pid, const char *path)
 	       ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
 }
 
-/* True if a process handles SIGQUIT, which else ends the process. */
+/* True if a process handles SIGQUIT; if not, SIGQUIT ends the process. */
 static bool
 handles_quit(pid_t pid)
 {
@@ -126,8 +128,8 @@ same_users(pid_t pid)
 	       stat(path, &its) == 0 && ours.st_ino == its.st_ino;
 }
 
-/* Does the JVM take its file there as a knock?  1: yes; 0: no; -ENOENT: there
- * is none. */
+/* Returns 1 if the JVM takes its file in a directory as a knock, 0 if not;
+ * -ENOENT: there is no such file. */
 static int
 knock_is_taken(const struct load *l, int directory)
 {
@@ -142,7 +144,8 @@ knock_is_taken(const struct load *l, int directory)
 	       (st.st_uid == 0 && l->java >= 11 && same_users(l->pid));
 }
 
-/* Make the file, in place of one that is not taken. */
+/* Make the knock's file, in place of one that the JVM does not take.  False:
+ * failed, with errno. */
 static bool
 knock_make(const struct load *l, int tmp)
 {
@@ -155,13 +158,14 @@ knock_make(const struct load *l, int tmp)
 	    tmp, l->knock, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0 && proc_uid(l->pid, &owner) == 0 && owner != geteuid() &&
 	    fchown(fd, owner, (gid_t)-1) < 0)
-		errno = 0; /* it remains root's */
+		errno = 0; /* the file remains root's */
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0 || errno == EEXIST;
 }
 
-/* True if the JVM will find a file that it takes.  Else l has failed. */
+/* Make sure that the JVM finds a file that it takes as a knock.  False: the
+ * load has failed. */
 static bool
 knock_prepare(struct load *l)
 {
@@ -199,12 +203,12 @@ knock_prepare(struct load *l)
 	return l->state != LOAD_FAILED;
 }
 
-/* Ask the JVM to open its socket. */
+/* Have the JVM open its socket. */
 static void
 load_knock(struct load *l)
 {
 	if (l->knocked == l->pid)
-		return; /* it may still see to it */
+		return; /* the JVM may still handle the signal */
 	if (!handles_quit(l->pid))
 		load_fail(l, "it does not handle SIGQUIT (-Xrs?)", 0);
 	else if (l->no_attach != NULL)
@@ -222,7 +226,8 @@ load_knock(struct load *l)
 	}
 }
 
-/* "1", then the command and its three arguments, each ended by a zero byte. */
+/* Make the request: "1", the command and its three arguments, each ended by a
+ * zero byte. */
 static void
 load_want(struct load *l, const char *command, const char *a, const char *b,
     const char *c)
@@ -336,7 +341,8 @@ load_connect(struct load *l)
 		l->state = LOAD_REPLY;
 }
 
-/* True if the reply is "0", and of an agent, too, that it has returned 0. */
+/* True if the reply is "0" and, if an agent was loaded, the agent returned
+ * 0. */
 static bool
 is_good(const struct load *l)
 {

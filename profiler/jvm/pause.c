@@ -2,11 +2,11 @@
 
 #include "base/array.h"
 
-/* Findings of one step, for collections or safepoints. */
+/* Result of one step, for collections or for safepoints. */
 struct turn {
-	bool end;	 /* the one in force ended */
-	unsigned pulses; /* whole ones between two samples */
-	bool begin;	 /* one is in force now */
+	bool end;	 /* the pause in force ended */
+	unsigned pulses; /* whole pauses between two samples */
+	bool begin;	 /* a pause began and is in force */
 };
 
 /* The arguments of one step. */
@@ -15,11 +15,11 @@ struct step {
 	const struct pause_sample *s;
 	struct instant before, seen;
 	struct pause_edges *out;
-	/* Latest entry and exit of a collector, if new, else seen. */
+	/* Latest entry and exit of a collector; seen if they are not new. */
 	struct instant entry, exit;
 	uint64_t completed; /* collections counted since the last sample */
 	bool inside;	    /* some collector is between entry and exit */
-	bool counted;	    /* completed includes the one in force */
+	bool counted;	    /* completed includes the collection in force */
 };
 
 const char *
@@ -79,9 +79,10 @@ pause_ticks_ns(const struct pause *p, uint64_t ticks, int64_t *ns)
 	return true;
 }
 
-/* The JVM counts from its own start, which is not in the page.  A value is
- * never from the future, so seen - value is never before that start; the least
- * of them is the start, plus the delay of the fastest sweep. */
+/* Learn when the JVM started: its ticks count from there, but the page does not
+ * show it.  A tick is never in the future, so seen - tick is never before the
+ * start; the smallest of these is the start plus the delay of the fastest
+ * sweep. */
 static void
 pause_learn(struct pause *p, uint64_t ticks, struct instant seen)
 {
@@ -120,7 +121,7 @@ step_collectors(struct step *t)
 	t->entry = t->exit = t->seen;
 	for (unsigned i = 0; i < s->collectors; i++) {
 		n = s->collector[i].count - old->collector[i].count;
-		/* A counter that decreases is not a JVM's. */
+		/* Ignore a counter that decreases: no JVM does that. */
 		if (n < UINT32_MAX)
 			t->completed += n;
 		if (s->collector[i].entry > s->collector[i].exit)
@@ -142,10 +143,8 @@ step_collectors(struct step *t)
 		t->exit = pause_instant(t, exit);
 }
 
-/* In how many safepoints an unreported collection can have run: the new ones,
- * and the last known one if none was seen in it.  Afterwards left of them are
- * still unaccounted for, and the newest is one of those unless it is over,
- * because then its collection would have been counted by now. */
+/* The number of safepoints in which an unreported collection can have run: the
+ * new ones, and the last known one if no collection was seen in it. */
 static uint64_t
 step_room(const struct step *t)
 {
@@ -154,6 +153,8 @@ step_room(const struct step *t)
 		   : UINT64_MAX;
 }
 
+/* Set spare: left safepoints have no collection yet, and the newest is one of
+ * them, unless it is over: then its collection has been counted by now. */
 static void
 step_spare(struct step *t, uint64_t left)
 {
@@ -165,10 +166,10 @@ step_spare(struct step *t, uint64_t left)
 	p->spare = left > 0 && !over;
 }
 
-/* Collections of a collector that stops the world.  completed may count the one
- * in force, and counts two when a young collection turns into a full one in the
- * same safepoint; so pulses are also limited by the safepoints in which they
- * can have happened. */
+/* Find the collections of a collector that stops the world.  completed may
+ * include the one in force, and counts two if a young collection turns into a
+ * full one in the same safepoint.  So there are no more pulses than safepoints
+ * in which they can have happened. */
 static struct turn
 step_gc(struct step *t)
 {
@@ -187,8 +188,8 @@ step_gc(struct step *t)
 		return r;
 	r.end = p->gc;
 	r.begin = now;
-	/* The one in force takes one safepoint, and one count if it is known to
-	 * be counted or if no other can be. */
+	/* The collection in force takes one safepoint, and one count if a
+	 * collector is inside it or if a count is left over. */
 	if (now && room > 0)
 		room--;
 	if (t->inside && done > 0)
@@ -201,7 +202,8 @@ step_gc(struct step *t)
 	return r;
 }
 
-/* Stalls of a concurrent collector: a level of the cause, no pulses. */
+/* Find the stalls of a concurrent collector.  The cause shows whether one is in
+ * force; there are no pulses. */
 static struct turn
 step_stall(struct step *t)
 {
@@ -211,7 +213,7 @@ step_stall(struct step *t)
 	return (struct turn){t->p->gc && !now, 0, !t->p->gc && now};
 }
 
-/* Safepoints; gc_now: a collection that needs one is in force. */
+/* Find the safepoints.  gc_now: a collection that needs one is in force. */
 static struct turn
 step_safepoint(const struct step *t, bool gc_now)
 {
@@ -281,8 +283,8 @@ step_gc_end(struct step *t)
 	e->latency_ns = instant_since(e->at, p->gc_since);
 }
 
-/* The last of several ran between entry and exit; of the others only the order
- * is known. */
+/* Report a whole collection.  The last of several ran between entry and exit;
+ * of the others only the order is known. */
 static void
 step_gc_pulse(struct step *t, bool last)
 {
@@ -324,7 +326,7 @@ step_safepoint_end(struct step *t)
 	e->latency_ns = instant_since(t->seen, p->safepoint_since);
 }
 
-/* The total time of unseen safepoints is known exactly. */
+/* The begin of the unseen safepoints, whose total time is known exactly. */
 static struct instant
 step_safepoint_from(const struct step *t)
 {
@@ -366,7 +368,7 @@ step_pulses(struct step *t, unsigned safepoints, unsigned gcs)
 			    i < gcs ? t->s->last_cause : TALECHAIN_CAUSE_NOT_GC;
 			e->latency_ns = instant_since(t->seen, from);
 		}
-		from = t->seen; /* the first gets the time of all */
+		from = t->seen; /* the first one gets the time of all */
 	}
 }
 
@@ -392,7 +394,7 @@ pause_step(struct pause *p, const struct pause_sample *s, struct instant before,
 
 	if (gc.end)
 		step_gc_end(&t);
-	/* One within the safepoint now ending comes before its end. */
+	/* A collection within the safepoint that ends comes before that end. */
 	if (gc.pulses > 0 && p->safepoint && !p->gc_in_safepoint) {
 		step_gc_pulse(&t, gc.pulses == 1);
 		p->gc_in_safepoint = true;

@@ -38,14 +38,14 @@ enum collector {
 };
 /* "G1".  Static text. */
 const char *collector_name(enum collector c);
-/* A concurrent collector: its cause alone is no pause. */
+/* True for a concurrent collector: its cause alone is no pause. */
 bool collector_concurrent(enum collector c);
 /* True if collections are pauses, each within a safepoint. */
 bool collector_stops_world(enum collector c);
 
 /* Counters read in one sweep, all within one value of safepoints. */
 struct pause_sample {
-	bool has_safepoints; /* the two below exist */
+	bool has_safepoints; /* the next two are valid */
 	uint64_t safepoints;
 	uint64_t safepoint_ticks;
 	bool in_cause;		    /* the cause is not "No GC" */
@@ -60,32 +60,32 @@ struct pause_sample {
 struct pause {
 	enum collector kind;
 	uint64_t frequency; /* ticks per second, 0: unknown */
-	bool known;	    /* the sample below is valid */
+	bool known;	    /* last is valid */
 	struct pause_sample last;
 	/* The JVM's start on our clock, learnt; see pause_learn. */
 	bool start_known;
 	int64_t start_ns;
-	/* collection */
+	/* the collection in force */
 	bool gc;
 	bool gc_counted;       /* the collector's count includes it */
-	uint64_t gc_safepoint; /* the safepoint it runs in */
+	uint64_t gc_safepoint; /* number of its safepoint */
 	enum talechain_cause gc_cause;
 	struct instant gc_since;
-	/* safepoint */
+	/* the newest safepoint */
 	bool safepoint;
-	bool gc_in_safepoint; /* a collection was seen in it */
-	bool spare;	      /* the newest may have an unseen collection */
+	bool gc_in_safepoint; /* a collection was seen in this one */
+	bool spare;	      /* this one may have an unseen collection */
 	struct instant safepoint_since;
 };
 
 struct pause_edge {
-	bool gc; /* else a safepoint */
+	bool gc; /* true: a collection; false: a safepoint */
 	bool begin;
 	bool pulse; /* begin or end of a pause that is over */
 	enum talechain_cause cause;
 	struct instant at;
 	uint64_t count;	    /* collections or safepoints of this JVM so far */
-	int64_t latency_ns; /* of an end */
+	int64_t latency_ns; /* length of the pause, at its end */
 };
 
 struct pause_edges {
@@ -94,16 +94,17 @@ struct pause_edges {
 	struct pause_edge edge[PAUSE_EDGES];
 };
 
-/* Start with no pause in force; the first sample is only a starting point
- * for counters, but a pause in force in it is reported. */
+/* Initialize, with no pause in force.  The first sample only sets the counters'
+ * starting values, but a pause in force then is reported. */
 void pause_init(struct pause *p, enum collector kind, uint64_t frequency);
 
-/* True if a sample can be skipped when neither counter nor cause moved. */
+/* True if no pause is in force: then a sample can be skipped while neither
+ * counters nor cause move. */
 bool pause_idle(const struct pause *p);
 
-/* Compare with the last sample.
- *   before  when the previous sample was begun
- *   seen    when this one was complete
+/* Compare a sample with the last one; *out gets the edges in between.
+ *   before  when reading the previous sample began
+ *   seen    when reading this one was complete
  * Every time in *out lies within before .. seen, even if the page is wrong. */
 void pause_step(struct pause *p, const struct pause_sample *s,
     struct instant before, struct instant seen, struct pause_edges *out);

@@ -10,7 +10,8 @@
 
 #include "profiler/processes/proc.h"
 
-/* Linux 4.17; before it, who is preempted looks asleep until it runs on. */
+/* Since Linux 4.17; before, a preempted thread looks asleep until it runs
+ * on. */
 #ifndef PERF_RECORD_MISC_SWITCH_OUT_PREEMPT
 #define PERF_RECORD_MISC_SWITCH_OUT_PREEMPT (1 << 14)
 #endif
@@ -37,7 +38,8 @@ vm_thread_open(struct vm_thread *out, pid_t pid)
 	    SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (out->fd < 0)
 		return -errno;
-	/* Not writable: the kernel overwrites, and nothing need be taken. */
+	/* Map read only: the kernel then overwrites old records, and none need
+	 * be taken. */
 	out->ring = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, out->fd, 0);
 	if (out->ring == MAP_FAILED) {
 		err = -errno;
@@ -58,7 +60,7 @@ vm_thread_close(struct vm_thread *v)
 	*v = (struct vm_thread){.fd = -1};
 }
 
-/* All records are of switches, and of eight bytes. */
+/* Reads the last record: all records are of switches and have eight bytes. */
 bool
 vm_thread_runs(const struct vm_thread *v)
 {

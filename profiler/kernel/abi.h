@@ -27,22 +27,22 @@
 #define KERNEL_STACK_NS 1000000 /* shorter waits and runs have no stack */
 #define KERNEL_STACK_FRAMES 12	/* of a stack; a multiple of 3 */
 #define KERNEL_STACKS 100	/* written per CPU and 2^30 ns */
-#define KERNEL_STACK_LOOKS 1000 /* taken, as a thread goes to sleep */
+#define KERNEL_STACK_LOOKS 1000 /* taken per CPU and 2^30 ns */
 
-#define KERNEL_TAKEN_NS 20000 /* less time taken from a run is left out */
+#define KERNEL_TAKEN_NS 20000 /* least time taken of a run for an event */
 
-#define KERNEL_SUMS_LEAST 2500 /* of each CPU a second may be written */
-#define KERNEL_SUM_LONG 4      /* an epoch so often the mean's length is long */
+#define KERNEL_SUMS_LEAST 2500 /* sums per CPU and s that are always allowed */
+#define KERNEL_SUM_LONG 4      /* long epochs exceed the mean by this factor */
 
 struct kernel_config {
 	uint64_t slot_mask;   /* slots of a channel - 1 */
-	uint64_t page_bytes;  /* of a small page */
-	uint32_t huge_order;  /* of a huge page; 0: there is none */
+	uint64_t page_bytes;  /* bytes of a small page */
+	uint32_t huge_order;  /* order of a huge page; 0: there is none */
 	uint32_t full;	      /* profile full, not lite */
 	uint32_t state_given; /* sched_switch has the state (5.18) */
-	uint32_t stacks;      /* of waits and computing */
-	/* Profile sums: EPOCH_SUMs that are written for each CPU and 2^30 ns,
-	 * at most, and half as many of long ones.  0: no sums. */
+	uint32_t stacks;      /* record stacks of waits and computing */
+	/* EPOCH_SUM events that may be written per CPU and 2^30 ns; half as
+	 * many again for long epochs.  0: no sums. */
 	uint32_t sums;
 	uint32_t pad;
 };
@@ -59,10 +59,10 @@ struct kernel_watch {
 };
 
 /* While paused is not 0, the programs of tasks, segments and faults write
- * nothing (sampling.h).  What they stored about a task before resumed_ns may
- * have ended meanwhile, and is not used. */
+ * nothing (sampling.h).  State that they stored about a task before resumed_ns
+ * may be out of date, and is not used. */
 struct kernel_gate {
-	uint64_t resumed_ns; /* when it was 0 again, CLOCK_MONOTONIC */
+	uint64_t resumed_ns; /* when paused became 0, CLOCK_MONOTONIC */
 	uint32_t paused;
 	uint32_t pad;
 };
@@ -70,10 +70,10 @@ struct kernel_gate {
 struct kernel_tally {
 	uint64_t ringless;  /* events on a CPU without a channel */
 	uint64_t crowded;   /* threads without room in the table */
-	uint64_t refused;   /* processes forked that have no place */
-	uint64_t unseen;    /* switches to threads, of which none was called */
-	uint64_t stackless; /* waits and samples whose stacks were too many */
-	uint64_t unsummed;  /* epochs whose sums were too many, or too long */
+	uint64_t refused;   /* forked processes without a place */
+	uint64_t unseen;    /* switches at which no program was called */
+	uint64_t stackless; /* stacks left out as too many */
+	uint64_t unsummed;  /* epochs left out: too many, or too long */
 };
 
 _Static_assert(sizeof(struct kernel_gate) == 16, "same on both sides");

@@ -46,11 +46,11 @@ struct thread {
 	__u64 call_ns; /* when its system call began; 0: none */
 	__u64 parameter[3];
 	__u32 call;
-	__u32 fault_order;  /* largest block of pages it was given */
-	__u64 asleep_ns;    /* when it left its CPU with a request; 0: not */
+	__u32 fault_order;  /* largest order of a block of pages it got */
+	__u64 asleep_ns;    /* when it fell asleep with a request, or 0 */
 	__u64 futex;	    /* the word that it sleeps on; 0: none */
-	__u64 futex_ns;	    /* since when */
-	__u32 busy;	    /* it has received at a server's port, not sent */
+	__u64 futex_ns;	    /* since when it sleeps on futex */
+	__u32 busy;	    /* 1: received a request, sent nothing since */
 	__u32 reclaim_kind; /* enum talechain_reclaim */
 	__u64 reclaim_ns;   /* since when it frees memory; 0: it does not */
 };
@@ -69,7 +69,7 @@ enum handler {
 	HANDLER_SOFTIRQ = 1,
 	HANDLER_DEVICE = 2,
 	HANDLER_TIMER = 4,
-	HANDLER_CALL = 8, /* from another CPU */
+	HANDLER_CALL = 8, /* a call by another CPU */
 	HANDLER_CALL_SINGLE = 16,
 	HANDLER_WORK = 32,
 	HANDLER_IPI = 64, /* arm64: any from another CPU */
@@ -77,34 +77,35 @@ enum handler {
 
 /* State of a CPU.  Softirqs do not nest, nor do interrupts of one kind. */
 struct cpu {
-	__u64 softirq_ns;		  /* when it began */
+	__u64 softirq_ns;		  /* when vector began */
 	__u64 raised_ns[KERNEL_SOFTIRQS]; /* 0: not raised, or unknown */
-	__u64 raised;			  /* of the running one */
+	__u64 raised;			  /* raised_ns of vector */
 	__u32 vector;			  /* running softirq + 1; 0: none */
 	__u32 inside;			  /* enum handler, all that run */
 	__u32 served; /* the softirq handled a watched connection */
 	__u32 idle_state;
 	__u64 idle_ns;	    /* when it began to idle */
-	__u64 idle_end_ns;  /* when it stopped; 0: reported */
-	__u64 idle_took_ns; /* how long that was */
-	__u64 began_ns;	    /* when the watched task below got the CPU */
+	__u64 idle_end_ns;  /* when it stopped idling; 0: reported */
+	__u64 idle_took_ns; /* how long it idled */
+	__u64 began_ns;	    /* when the task in runs got the CPU */
 	__u64 stolen_ns;    /* what the host had taken of the CPU by then */
-	__u32 runs;	    /* its tid; 0: none, or not seen */
-	__u32 handlers;	    /* that ended in its run */
-	__u64 handler_ns;   /* when the outermost of them began */
-	__u64 handled_ns;   /* what all of them took */
-	__u32 stack_second; /* of 2^30 ns; what was written and taken in it */
+	__u32 runs;	    /* tid of a watched task; 0: none, or not seen */
+	__u32 handlers;	    /* number that ended in its run */
+	__u64 handler_ns;   /* when the outermost handler began */
+	__u64 handled_ns;   /* time that all handlers took */
+	__u32 stack_second; /* the 2^30 ns that stacks and looks count */
 	__u32 stacks, looks;
-	/* Of sums.bpf.h: the thread that has the CPU and an epoch, 0: none;
-	 * since when; what interrupts ever took of such threads. */
+	/* For sums.bpf.h.  epoch_tid: the thread that has the CPU and an epoch,
+	 * 0: none; epoch_ns: since when; epoch_handled_ns: what interrupts have
+	 * ever taken from such threads. */
 	__u32 epoch_tid;
-	__u32 sum_second;	/* of 2^30 ns; in it, and in the one before: */
-	__u32 sums, long_sums;	/* written */
-	__u32 ended, ended_was; /* epochs that ended */
-	__u64 length_ns, length_was_ns; /* of all of them */
+	__u32 sum_second;	/* the 2^30 ns that the following count */
+	__u32 sums, long_sums;	/* events written */
+	__u32 ended, ended_was; /* epochs that ended in it; before it */
+	__u64 length_ns, length_was_ns; /* sums of their lengths */
 	__u64 epoch_ns;
 	__u64 epoch_handled_ns;
-	__u64 turn_ns;	      /* when a watched thread last got it */
+	__u64 turn_ns;	      /* when a watched thread last got the CPU */
 	__u64 turn_stolen_ns; /* what the host had taken by then */
 } __attribute__((aligned(64)));
 
@@ -129,7 +130,7 @@ struct processes {
 };
 extern struct processes processes SEC(".maps");
 
-/* The byte of a process, or NULL: there was no such number as we started. */
+/* The byte of a process; NULL: its number was not possible when we started. */
 static __always_inline __u8 *
 process_mark(__u32 tgid)
 {
@@ -146,8 +147,8 @@ sampled(void)
 	return gate.paused == 0;
 }
 
-/* True if a moment that was stored is still of use: no event is missing since
- * then. */
+/* True if no event is missing since a stored time, which then is still of
+ * use. */
 static __always_inline bool
 since_resumed(__u64 ns)
 {
@@ -177,7 +178,7 @@ thread_find(__u32 tid)
 	return bpf_map_lookup_elem(&threads, &tid);
 }
 
-/* The same, created if missing; NULL if there is no room. */
+/* The state of a thread, created if missing; NULL: there is no room. */
 static __always_inline struct thread *
 thread_get(__u32 tid)
 {
@@ -227,7 +228,7 @@ emit_at(__u64 ts, __u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
 	__sync_lock_test_and_set(&e->seq, 2 * i + 2);
 }
 
-/* The same, stamped now, as a subprogram. */
+/* Write one event with the present time, as a subprogram.  Returns 0. */
 static __noinline __attribute__((unused)) int
 emit(__u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
 {

@@ -1,9 +1,9 @@
 /* fault.bpf.c: page faults of watched processes, from begin to end.
  *
- * The end of a fault has no tracepoint.  The kernel's software events for
- * small and major faults are counted there, and a program may run at each.
- * A fault that ends in a signal is not counted: its beginning is forgotten
- * when the next one begins.
+ * The end of a fault has no tracepoint.  But there the kernel counts its
+ * software events for minor and major faults, and a program may run at each.  A
+ * fault that ends in a signal is not counted: the next fault of the thread
+ * replaces its begin.
  *
  * The size of a fault is that of the largest block of pages that the thread was
  * given meanwhile: a huge page or single pages.  Sizes in between, large folios

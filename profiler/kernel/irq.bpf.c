@@ -5,13 +5,14 @@
  * wake-up, and their time is added up in the run of a watched task, which
  * reports the sum when it leaves its CPU (sched.bpf.c).  No kind nests within
  * itself on a CPU, so a mark set at the beginning and cleared at the end is
- * enough.  If a call was missed, the sum is too small until the next one of
- * its kind or the next switch corrects the mark: handlers do not switch. */
+ * enough.  If the program was not called at an end, the sum is too small until
+ * the next interrupt of that kind, or the next switch, corrects the mark:
+ * handlers do not switch. */
 #include "profiler/kernel/stack.bpf.h"
 
 #define IDLE_EXIT ((__u32)-1)
 
-/* A handler begins.  Only the outermost one's time is taken. */
+/* A handler begins.  Only the outermost handler is timed. */
 static __always_inline void
 handler_enter(struct cpu *cpu, enum handler kind)
 {
@@ -21,7 +22,7 @@ handler_enter(struct cpu *cpu, enum handler kind)
 	cpu->inside |= kind;
 }
 
-/* A handler ends; counts: its time has no event of its own. */
+/* A handler ends.  counts: add its time to the run, as no event reports it. */
 static __always_inline void
 handler_leave(struct cpu *cpu, enum handler kind, bool counts)
 {
@@ -59,7 +60,7 @@ BPF_PROG(on_softirq_raise, __u32 vector)
 	if (!sampled() || !vector_wanted(vector) || vector >= KERNEL_SOFTIRQS)
 		return 0;
 	cpu = cpu_here();
-	/* Raised again before it ran: keep the first time. */
+	/* If it is raised again before it runs, keep the first time. */
 	if (cpu != NULL && cpu->raised_ns[vector] == 0)
 		cpu->raised_ns[vector] = bpf_ktime_get_ns();
 	return 0;
@@ -156,7 +157,7 @@ HANDLER(call_function_single, HANDLER_CALL_SINGLE)
 HANDLER(irq_work, HANDLER_WORK)
 HANDLER(ipi, HANDLER_IPI)
 
-/* The stack of a thread that has a request and has computed for long. */
+/* Write the stack of a thread that has a request and has computed for long. */
 static __always_inline void
 stack_sample(void *ctx, struct cpu *cpu)
 {
@@ -200,7 +201,8 @@ BPF_PROG(on_timer_exit)
 	return left_handler(HANDLER_TIMER);
 }
 
-/* Reported by sched_switch if a watched task runs next. */
+/* Store when a CPU was idle; sched_switch reports that if a watched task runs
+ * next. */
 SEC("tp_btf/cpu_idle")
 int
 BPF_PROG(on_idle, __u32 state)

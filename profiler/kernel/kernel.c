@@ -18,12 +18,12 @@
  * attached if less than PARK_LEAST_NS of it is left. */
 #define PARK_SPARE_NS (50 * NS_PER_MS)
 #define PARK_LEAST_NS (300 * NS_PER_MS)
-#define PARK_IDLE_NS (10 * NS_PER_S) /* so long after a pause none is near */
+#define PARK_IDLE_NS (10 * NS_PER_S) /* later, no pause is near */
 
 enum phase {
 	PHASE_RUNS,
-	PHASE_PAUSED, /* until_ns is when that is to end */
-	PHASE_PARKED, /* paused, and programs are detached: the attach thread */
+	PHASE_PAUSED, /* paused until until_ns */
+	PHASE_PARKED, /* paused, and the attach thread has detached programs */
 };
 
 struct kernel {
@@ -38,7 +38,7 @@ struct kernel {
 	struct kernel_gate *gate;	  /* owned mapping */
 	struct sampling sampling;	  /* the observer's */
 	bool samples, sums;		  /* constant */
-	/* Of pauses, the observer's and the attach thread's: atomic. */
+	/* Pauses; shared by observer and attach thread: atomic. */
 	uint32_t phase; /* enum phase */
 	uint64_t until_ns;
 	/* The attach thread's. */
@@ -88,7 +88,7 @@ signals_want(
 		    "not configured: needs profiler.kernel=sums");
 }
 
-/* The kernel returned EPERM, or would. */
+/* Switch all signals off, because of missing permission.  Returns -EPERM. */
 static int
 kernel_refused(struct profiler_signal_state *state, const struct permission *p)
 {
@@ -273,8 +273,9 @@ huge_order(uint64_t page_bytes)
 	return (uint32_t)__builtin_ctzll(bytes / page_bytes);
 }
 
-/* Half of what the programs may write is for sums, two events each, and half as
- * much for long ones. */
+/* Sums that a CPU may write per second: half of the events that it may write,
+ * two for each sum, or KERNEL_SUMS_LEAST.  Long epochs get half as many
+ * again. */
 static uint32_t
 sums_most(const struct kernel *k, const struct kernel_options *o)
 {
@@ -354,7 +355,7 @@ kernel_new(struct kernel **out, const struct kernel_options *options,
 		return err == -EPERM ? kernel_refused(state, &permission)
 				     : signals_off(state, err, strerror(-err));
 	}
-	/* Users who set more than the default want all of it. */
+	/* If the user configured more than the default, never pause. */
 	k->samples =
 	    options->profile != PROFILER_KERNEL_FULL && !options->syscalls;
 	sampling_init(
@@ -403,8 +404,8 @@ kernel_channel(const struct kernel *k, unsigned i)
 
 /* --- processes and ports ------------------------------------------------ */
 
-/* Replace a process in a server's list, 0: a free place.  Whether it was
- * there. */
+/* In a server's list, replace one process (was) by another (is); 0: a free
+ * place.  Returns true if the first one was there. */
 static bool
 member_replace(struct kernel *k, unsigned server, uint32_t was, uint32_t is)
 {
@@ -466,7 +467,8 @@ kernel_unwatch(struct kernel *k, unsigned server)
 	unsigned left = 1;
 
 	assert(server < KERNEL_SERVERS);
-	/* Again while one of them forks: that takes a place seen before. */
+	/* Repeat while one of them forks: the child may take a place that was
+	 * read already. */
 	while (left > 0) {
 		left = 0;
 		for (unsigned i = 0; i < KERNEL_PROCESSES; i++) {
@@ -474,7 +476,7 @@ kernel_unwatch(struct kernel *k, unsigned server)
 			    &k->watch->member[server][i], 0, __ATOMIC_ACQ_REL);
 			if (pid == 0)
 				continue;
-			/* One that ends has events still to come. */
+			/* A process that ends has events still to come. */
 			if (!proc_is_ending((pid_t)pid))
 				mark_store(k, (pid_t)pid, 0);
 			left++;
@@ -543,7 +545,8 @@ kernel_gate(struct kernel *k, struct instant until)
 {
 	bool paused = instant_is_set(until);
 
-	/* Not of use before it is known what is too old. */
+	/* Store resumed_ns first: programs that run must know which state is
+	 * too old. */
 	if (!paused)
 		__atomic_store_n(
 		    &k->gate->resumed_ns, instant_now().ns, __ATOMIC_RELAXED);
@@ -554,7 +557,7 @@ kernel_gate(struct kernel *k, struct instant until)
 	__atomic_store_n(&k->phase, PHASE_PAUSED, __ATOMIC_RELEASE);
 }
 
-/* True if the programs may go on where a pause is to end: not while parked. */
+/* True unless a pause is to end now while its programs are parked. */
 static bool
 may_resume(struct kernel *k, struct instant now)
 {
@@ -599,8 +602,8 @@ kernel_is_paused(const struct kernel *k)
 
 /* --- parking -------------------------------------------------------------- */
 
-/* A program that sets a mark goes before the one that clears it, the other way
- * about than they are attached. */
+/* Detach the programs that run often, in the reverse order of attaching: the
+ * one that sets a mark before the one that clears it. */
 static void
 park(struct kernel *k)
 {
@@ -612,7 +615,7 @@ park(struct kernel *k)
 		}
 }
 
-/* Attach them again; false if one cannot be. */
+/* Attach the parked programs again.  False: one cannot be attached. */
 static bool
 unpark(struct kernel *k)
 {
@@ -626,8 +629,8 @@ unpark(struct kernel *k)
 	return all;
 }
 
-/* A kernel may refuse to attach without the capabilities that Tailor has given
- * up by now: try it with a program that is not missed. */
+/* True if programs can be attached again: a kernel may refuse that, because
+ * Tailor has dropped capabilities.  Tried once, with a dispensable program. */
 static bool
 may_park(struct kernel *k)
 {

@@ -1,25 +1,25 @@
-/* process.bpf.c: which processes are a server: what a watched one forks is
- * watched from its first moment on, and until it has ended.
+/* process.bpf.c: the processes of servers.  What a watched process forks is
+ * watched from its first moment until its end.
  *
  * The kernel reports a fork before the child can run, so nothing of it is
  * missed.  A process that ends gives back its place in the list; its byte
- * stays, because its last switch is still to come, until a fork gives its
- * number to another process. */
+ * stays until a fork gives its number to another process, because its last
+ * switch is still to come. */
 #include "profiler/kernel/emit.bpf.h"
 
 #define MEMBERS_MASK (KERNEL_SERVERS * KERNEL_PROCESSES - 1)
 _Static_assert((MEMBERS_MASK & (MEMBERS_MASK + 1)) == 0, "a mask");
 
-/* The server of a mark, KERNEL_SERVERS or more: of none. */
+/* The server of a mark; KERNEL_SERVERS or more: none. */
 static __always_inline __u32
 mark_server(__u8 mark)
 {
 	return (__u32)(mark & KERNEL_MARK_WHOSE) - KERNEL_MARK_SERVER;
 }
 
-/* Replace a process in a server's list, 0: a free place.  Whether it was there.
- * The mask changes nothing; it shows the verifier that the place is in the
- * list. */
+/* In a server's list, replace one process (was) by another (is); 0: a free
+ * place.  Returns 1 if the first one was there, else 0.  The mask changes
+ * nothing: it shows the verifier that the place is in the list. */
 static __noinline int
 member_replace(__u32 server, __u32 was, __u32 is)
 {
@@ -35,7 +35,7 @@ member_replace(__u32 server, __u32 was, __u32 is)
 	return 0;
 }
 
-/* The mark of a process that one with this mark forks. */
+/* The mark of a process whose parent has this mark; 0: it is not watched. */
 static __always_inline __u8
 mark_of_child(__u8 parent, __u32 pid)
 {
@@ -65,7 +65,7 @@ BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 			__sync_fetch_and_add(&tally.refused, 1);
 		return 0;
 	}
-	/* The last process of this number, if its end was not seen. */
+	/* Remove the last process of this number, if its end was not seen. */
 	if (mark_server(*mark) < KERNEL_SERVERS)
 		member_replace(mark_server(*mark), pid, 0);
 	*mark = from != NULL ? mark_of_child(*from, pid) : 0;

@@ -18,7 +18,7 @@
 #define OFTEN(program, target, signal)					\
 	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true, \
 	    true, false}
-/* The same, but it stays where there are sums. */
+/* The same, but stays attached if there are sums. */
 #define SUMMED(program, target, signal)					\
 	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true, \
 	    true, true}
@@ -27,9 +27,10 @@
 	    false, false}
 /* clang-format on */
 
-/* In the order of attaching.  What clears a mark comes before what sets it:
- * else an interrupt in between would leave it set until the next one ends, and
- * a task that wakes another would be taken for that interrupt. */
+/* In the order of attaching.  A program that clears a mark comes before the one
+ * that sets it.  Otherwise an interrupt in between leaves the mark set until
+ * the next one ends, and the wake-ups of a task are reported as the
+ * interrupt's. */
 const struct program programs[] = {
     OFTEN("on_waking", "sched_waking", SCHEDULER),
     OFTEN("on_wakeup", "sched_wakeup", SCHEDULER),
@@ -96,7 +97,7 @@ _Static_assert(
 /* The object, made from *.bpf.c at build time. */
 EMBED(kernel_object, "kernel.bpf");
 
-/* The library's last error message. */
+/* The first error message of the library since the last load began. */
 static char complaint[160];
 
 static int
@@ -144,7 +145,7 @@ tracepoint_exists(const struct btf *btf, const char *name, unsigned *arguments)
 	return true;
 }
 
-/* True if the kernel can keep something with its tasks. */
+/* True if the kernel has maps that store data with a task. */
 static bool
 task_storage_exists(const struct btf *btf)
 {
@@ -158,7 +159,8 @@ task_storage_exists(const struct btf *btf)
 	return false;
 }
 
-/* Switch off what is known to be missing before loading. */
+/* Before loading, switch off signals whose parts this kernel lacks.  Returns 0,
+ * or -ENOTSUP if none is left. */
 static int
 programs_judge(const struct btf *btf, struct kernel_config *config,
     bool *present, struct profiler_signal_state *state)
@@ -212,7 +214,7 @@ programs_channel_bytes(unsigned slot_log2)
 	return (talechain_bytes(slot_log2) + page - 1) / page * page;
 }
 
-/* Which programs to load; sizes; constants. */
+/* Fit an object to this machine: set its constants and the sizes of maps. */
 static int
 object_fit(struct bpf_object *object, const struct kernel_config *config,
     const struct kernel_options *options, unsigned cpus)
@@ -242,7 +244,7 @@ object_fit(struct bpf_object *object, const struct kernel_config *config,
 	    map, (__u32)programs_channel_bytes(options->slot_log2));
 	if (err < 0 || config->sums != 0)
 		return err;
-	/* Older kernels have no such maps. */
+	/* Older kernels cannot make the map of epochs. */
 	map = bpf_object__find_map_by_name(object, "epochs");
 	return map == NULL ? -EINVAL : bpf_map__set_autocreate(map, false);
 }
@@ -339,7 +341,7 @@ programs_load(struct bpf_object **out, struct kernel_config *config,
 	if (err < 0)
 		return err;
 	err = object_load(out, &w);
-	if (err == 0 || err == -EPERM) /* EPERM concerns all of them */
+	if (err == 0 || err == -EPERM) /* EPERM: no program may be loaded */
 		return err;
 	programs_try_each(&w, state);
 	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)

@@ -18,9 +18,9 @@ struct program {
 	const char *target; /* tracepoint, NULL: none */
 	enum program_hook hook;
 	enum profiler_signal signal;
-	bool needed; /* without it the signal is off */
-	bool often;  /* it runs so often that it is detached in pauses */
-	bool sums;   /* but not if there are sums, which need it */
+	bool needed; /* if it fails, the signal is off */
+	bool often;  /* runs so often that pauses detach it */
+	bool sums;   /* needed by sums: with them not detached */
 };
 
 extern const struct program programs[];

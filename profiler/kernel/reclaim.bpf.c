@@ -2,8 +2,8 @@
  *
  * A thread reclaims for itself when its cgroup is at its limit, or the machine
  * has too little free, and compacts when it needs a larger block.  All are
- * rare, and each is one event, written at its end.  One within another is a
- * part of that. */
+ * rare, and each is one event, written at its end.  If one happens within
+ * another, only the outer one is reported. */
 #include "profiler/kernel/emit.bpf.h"
 
 static __always_inline int

@@ -27,7 +27,7 @@ credit_update(struct sampling *s, struct instant now, uint64_t written)
 	s->at = now;
 }
 
-/* All that was written beyond the credit is paid back by a longer pause. */
+/* The length of a pause: events beyond the credit make it longer. */
 static int64_t
 pause_ns(const struct sampling *s)
 {

@@ -6,7 +6,7 @@
 #include "profiler/kernel/stack.bpf.h"
 #include "profiler/kernel/task.bpf.h"
 
-#define GROUPS 8 /* that are read of those that a task is in */
+#define GROUPS 8 /* groups above a task that are read, at most */
 #define WAIT_MOST ((1ULL << TALECHAIN_WAIT_BITS) - 1)
 
 /* A task's name is emitted again after this long, in 2^20 ns. */
@@ -15,7 +15,7 @@
 /* tid << 32 | time, in units of 2^20 ns.  One word, so it cannot tear. */
 static __u64 named[KERNEL_NAMES];
 
-/* Emit a task's name, unless that was done in the last 100 ms and it has not
+/* Emit a task's name, unless it was emitted in the last 100 ms and has not
  * changed: threads set their names a little after they are first seen. */
 static __noinline int
 name(struct task_struct *p, __u32 tid, __u32 pid, __u64 now_ns)
@@ -104,8 +104,8 @@ BPF_PROG(on_wakeup_new, struct task_struct *p)
 	return runnable(p, true);
 }
 
-/* Report the quota that a task's group, or one above it, has used up, and when
- * the kernel gives it the next: of several the last. */
+/* Report the quota that a task's group, or a group above, has used up, and when
+ * the kernel renews it.  Of several groups, report the one renewed last. */
 static __always_inline void
 quota(struct task_struct *p, __u64 now)
 {
@@ -138,8 +138,8 @@ quota(struct task_struct *p, __u64 now)
 		    (__u64)used_up->period, used_up->quota, 0);
 }
 
-/* A watched task leaves its CPU; ready: it wants it back.  futex: the word that
- * it goes to sleep on, or 0. */
+/* A watched task leaves its CPU.  ready: it is still runnable.  futex: the word
+ * on which it goes to sleep, or 0. */
 static __always_inline void
 left(__u32 tid, enum talechain_off off, __u64 now, bool ready, __u64 futex)
 {
@@ -157,8 +157,8 @@ left(__u32 tid, enum talechain_off off, __u64 now, bool ready, __u64 futex)
 	t->futex_ns = now;
 }
 
-/* Time that the host and interrupts took of prev's run, if its begin on this
- * CPU was seen; the run of next begins. */
+/* Report the time that the host and interrupts took of prev's run, if the run's
+ * begin on this CPU was seen; then begin the run of next. */
 static __always_inline void
 taken(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
     __u64 now)
@@ -182,8 +182,8 @@ taken(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
 	cpu->handlers = 0;
 }
 
-/* The program's stack of a thread that sleeps in futex, where that keeps no
- * frame pointer.  Returns whether it was found. */
+/* Find the program's stack of a thread that sleeps in futex, if the C library
+ * keeps no frame pointer there.  Returns true if found. */
 static __always_inline bool
 stack_of_lock(struct task_struct *p, struct stack_frames *s)
 {
@@ -217,8 +217,8 @@ stack_take(
 	bpf_map_update_elem(&stacks, &tid, &s, BPF_ANY);
 }
 
-/* A thread has its CPU again: write the stack taken as it went to sleep, with
- * that of the kernel. */
+/* A thread gets a CPU again: write the program's stack that was taken as it
+ * went to sleep, and the kernel's present one. */
 static __always_inline void
 stack_give(
     struct cpu *cpu, struct task_struct *next, struct thread *t, __u64 now)
@@ -235,13 +235,13 @@ stack_give(
 	s = bpf_map_lookup_elem(&stacks, &tid);
 	if (s != NULL)
 		stack_emit(s, TALECHAIN_STACK_WAITED, next->tgid, tid);
-	/* Without the scheduler's own frames. */
+	/* This stack has no frames of the scheduler. */
 	bpf_get_task_stack(next, &kernel, sizeof(kernel), 0);
 	stack_emit(&kernel, TALECHAIN_STACK_KERNEL, next->tgid, tid);
 }
 
-/* A watched task leaves a CPU; count it if no switch had given it that CPU.  A
- * task that is new here may have run before. */
+/* A watched task leaves a CPU: count it as unseen if no reported switch gave it
+ * that CPU.  A task without state may have run before it was watched. */
 static __always_inline void
 check_entered(const struct cpu *cpu, __u32 tid)
 {
@@ -250,7 +250,7 @@ check_entered(const struct cpu *cpu, __u32 tid)
 		__sync_fetch_and_add(&tally.unseen, 1);
 }
 
-/* A watched task gets or leaves a CPU. */
+/* Report a switch at which a watched task gets or leaves a CPU. */
 static __always_inline int
 switched(
     void *ctx, struct task_struct *prev, struct task_struct *next, __u64 state)
@@ -316,7 +316,8 @@ BPF_PROG(
 	if (!sampled() ||
 	    (!watched(task_pair(prev)) && !watched(task_pair(next))))
 		return 0;
-	/* The state at the decision; a waker may have changed it since. */
+	/* ctx[3] is the state at the decision; a waker may have changed the
+	 * task's state since. */
 	state = config.state_given ? (__u32)ctx[3] : task_state(prev);
 	return switched(ctx, prev, next, preempt ? 0 : state);
 }

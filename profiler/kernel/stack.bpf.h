@@ -1,20 +1,22 @@
 /* stack.bpf.h: stacks of the threads that have a request: where they waited, or
  * computed, for a millisecond.
  *
- * How long a wait will be is not known as it begins, and when it is over the
- * stack of the program can be read no more.  So it is taken as a thread goes to
- * sleep, and written if the sleep was long; the kernel's is then still there.
- * Both are bounded per CPU and second.  Frames are found by frame pointers:
- * code without them hides its callers.  Of a wait for a lock the innermost is
- * the C library's, which mostly has none: there the pointer that it saved is
- * searched for, as that of HotSpot's function that called it. */
+ * The length of a wait is not known at its begin, and at its end the program's
+ * stack can no longer be read.  So the program's stack is taken as a thread
+ * goes to sleep, and written if the sleep was long; the kernel's stack can
+ * still be read then.  Taking and writing are bounded per CPU and second.
+ *
+ * Frames are found by frame pointers: code without them hides its callers.  In
+ * a wait for a lock the innermost function is the C library's, which mostly
+ * keeps no frame pointer: there the stack is searched for the saved one of its
+ * caller in HotSpot. */
 #pragma once
 
 #include "profiler/kernel/emit.bpf.h"
 
 #define STACK_BYTES (KERNEL_STACK_FRAMES * sizeof(__u64))
 #define STACK_PLACES 1024
-#define STACK_WORDS 48	    /* of a C library's frames that are looked at */
+#define STACK_WORDS 48	    /* of a stack that are searched */
 #define STACK_FRAME 0x10000 /* bytes; no frame is larger */
 #define STACK_CODE 0x10000  /* no code lies below */
 
@@ -22,7 +24,7 @@ struct stack_frames {
 	__u64 frame[KERNEL_STACK_FRAMES];
 };
 
-/* Of a sleeping thread. */
+/* The stack of each sleeping thread, by tid. */
 struct stacks {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, STACK_PLACES);
@@ -33,10 +35,10 @@ extern struct stacks stacks SEC(".maps");
 
 /* The frame that a saved frame pointer leads to. */
 struct frame {
-	__u64 next, back; /* the caller's frame, and where it goes on */
+	__u64 next, back; /* the caller's frame; the return address */
 };
 
-/* Read the frame at bp, if the next one is above it. */
+/* Read the frame at bp.  False: there is none, as the next is not above it. */
 static __always_inline bool
 frame_read(struct frame *f, __u64 bp)
 {
@@ -44,9 +46,10 @@ frame_read(struct frame *f, __u64 bp)
 	       f->next - bp - 1 < STACK_FRAME && f->back >= STACK_CODE;
 }
 
-/* The stack of a thread whose innermost function, at ip, keeps no frame
- * pointer: from the first word of its stack on that leads to two frames.  The
- * function whose frame that is, is left out.  Returns whether one was found. */
+/* Find the stack of a thread whose innermost function, at ip, keeps no frame
+ * pointer: it goes on at the first word above sp that leads to two frames.  The
+ * function that owns the first of these is left out.  Returns 1 if found, or
+ * 0. */
 static __noinline __attribute__((unused)) int
 stack_search(struct stack_frames *s, __u64 ip, __u64 sp)
 {
@@ -72,7 +75,7 @@ stack_search(struct stack_frames *s, __u64 ip, __u64 sp)
 	return 1;
 }
 
-/* Count in the present second; false: that is too many. */
+/* Add one to a count of the present second.  False: it exceeds most. */
 static __always_inline bool
 stack_allowed(struct cpu *cpu, __u32 *count, __u32 most, __u64 now)
 {

@@ -1,8 +1,8 @@
 /* sums.bpf.c: epochs (sums.bpf.h), from their begin to their end.
  *
- * These programs stay attached while the others are paused.  What the others
- * have written in full is not written again: an epoch is only if a pause
- * touches it. */
+ * These programs stay attached while the others are paused.  An epoch is
+ * written only if a pause overlaps it: the others have written all other epochs
+ * in full. */
 #include <bpf/bpf_endian.h>
 
 #include "profiler/kernel/sums.bpf.h"
@@ -12,20 +12,20 @@
 #define PROTOCOL_TCP 6
 #define FLAG_PEEK 0x2
 #define FLAG_ERRQUEUE 0x2000
-#define LONGEST_NS 0xffffffffULL /* of a field */
+#define LONGEST_NS 0xffffffffULL /* the longest time that fits a field */
 
-/* Tailor's end of a connection to a server, by its port.  The same address and
- * port may be of another socket in another network namespace only. */
+/* Tailor's end of a connection to a server, by its local port.  Only in another
+ * network namespace can another socket have the same address and port. */
 struct end {
 	__u64 cookie;
-	__u64 sent_ns; /* the last time */
-	__u32 address; /* the last four bytes of one of IPv6 */
-	__u32 server;  /* port */
+	__u64 sent_ns; /* time of the last send */
+	__u32 address; /* of IPv6: its last four bytes */
+	__u32 server;  /* the server's port */
 };
 
 static struct end ends[65536];
 
-/* An address as in struct end. */
+/* The last four bytes of an address, as in struct end. */
 static __always_inline __u32
 address_fold(const struct sock_common *c, bool local)
 {
@@ -46,7 +46,7 @@ port_watched(__u16 port)
 	return watch.port[port >> 6] >> (port & 63) & 1;
 }
 
-/* Whose the present process is: enum kernel_mark. */
+/* The enum kernel_mark that says whose the present process is; 0: not ours. */
 static __always_inline __u32
 whose(void)
 {
@@ -57,7 +57,7 @@ whose(void)
 
 /* --- what a thread does --------------------------------------------------- */
 
-/* The thread's present run begins, or the part of it that is counted. */
+/* A run of an epoch's thread begins, or the epoch begins within a run. */
 static __always_inline void
 run_begin(struct epoch *e, struct cpu *cpu, __u32 tid, __u64 now)
 {
@@ -68,8 +68,8 @@ run_begin(struct epoch *e, struct cpu *cpu, __u32 tid, __u64 now)
 	e->run_before_ns = now - cpu->turn_ns;
 }
 
-/* The run ends.  What the host took may have been before the epoch: as much of
- * it is counted as cannot have been. */
+/* The run ends.  The host may have taken time of the run before the epoch
+ * began: count only the time that it must have taken afterwards. */
 static __always_inline void
 run_end(struct epoch *e, const struct cpu *cpu, struct task_struct *p)
 {
@@ -101,8 +101,8 @@ state_off(struct task_struct *p, __u64 state, __u32 *futex)
 	}
 }
 
-/* The thread has a CPU, and no switch to it was seen: since when is not known.
- * Returns whether that is so. */
+/* True if the thread, which has a CPU, got it at a switch that was not seen.
+ * Its time until now then counts as EPOCH_OTHER. */
 static __always_inline bool
 came_unseen(struct epoch *e, __u64 now)
 {
@@ -128,7 +128,7 @@ leaves(struct cpu *cpu, struct task_struct *p, __u64 state, __u64 now)
 	e->since_ns = now;
 	e->futex = 0;
 	e->switches++;
-	/* The waker looks at the state first. */
+	/* Store the state last: a waker reads it first. */
 	__sync_lock_test_and_set(&e->state, state_off(p, state, &e->futex));
 }
 
@@ -144,8 +144,8 @@ enters(struct cpu *cpu, struct task_struct *p, __u64 now)
 	if (e == NULL)
 		return;
 	state = e->state;
-	/* No wake-up of it was seen: since when it was ready is not known.  Or
-	 * it was not seen to leave its last CPU. */
+	/* If its wake-up was not seen, the time at which it became ready is not
+	 * known; nor if it was not seen to leave its last CPU. */
 	if (state != EPOCH_READY && state != EPOCH_PREEMPTED)
 		state = EPOCH_OTHER;
 	e->sum_ns[state] += now - e->since_ns;
@@ -201,8 +201,8 @@ woken(struct epoch *e, bool peer, __u64 now)
 	e->since_ns = now;
 }
 
-/* True if an epoch's thread may go on with another's.  What it was asked to
- * help with is its own already. */
+/* True if a thread with epoch e (NULL: none) may take over the request of epoch
+ * from: it has no request, or it handed its own on, which was not this one. */
 static __always_inline bool
 may_inherit(const struct epoch *e, const struct epoch *from)
 {
@@ -212,7 +212,7 @@ may_inherit(const struct epoch *e, const struct epoch *from)
 	       (e->cookie != from->cookie || e->begin_ns != from->begin_ns);
 }
 
-/* A thread that is woken goes on with the request that the present one has. */
+/* Give a woken thread the request that the present thread has. */
 static __always_inline void
 inherit(struct cpu *cpu, struct task_struct *p, __u64 now)
 {
@@ -251,7 +251,7 @@ waking(struct task_struct *p)
 	now = bpf_ktime_get_ns();
 	if (e != NULL)
 		woken(e, peer, now);
-	/* One that has a CPU still has not gone to sleep. */
+	/* A task that still has a CPU has not gone to sleep: no heir. */
 	if (peer && cpu->epoch_tid == (__u32)current &&
 	    ((struct task_struct___smp *)p)->on_cpu == 0)
 		inherit(cpu, p, now);
@@ -285,7 +285,8 @@ epoch_open(struct epoch *e, struct cpu *cpu, __u64 cookie, __u64 now)
 	run_begin(e, cpu, (__u32)bpf_get_current_pid_tgid(), now);
 }
 
-/* Have a CPU's counts be of the present second. */
+/* If a new second has begun, reset a CPU's counts, and keep the last ones if
+ * they are of the second before. */
 static __always_inline void
 second_begins(struct cpu *cpu, __u64 now)
 {
@@ -301,7 +302,7 @@ second_begins(struct cpu *cpu, __u64 now)
 	cpu->length_ns = 0;
 }
 
-/* True if an epoch of that length is to be written. */
+/* True if an epoch of this length is to be written. */
 static __always_inline bool
 chosen(struct cpu *cpu, __u64 length_ns, __u64 now)
 {
@@ -311,15 +312,15 @@ chosen(struct cpu *cpu, __u64 length_ns, __u64 now)
 	if (cpu->ended_was > 0 &&
 	    length_ns * cpu->ended_was > KERNEL_SUM_LONG * cpu->length_was_ns)
 		return cpu->long_sums++ < config.sums / 2;
-	/* By chance, so that they are of the whole second. */
+	/* Choose by chance: the sums are then spread over the second. */
 	if (cpu->ended_was > config.sums &&
 	    bpf_get_prandom_u32() % cpu->ended_was >= config.sums)
 		return false;
 	return cpu->sums++ < config.sums;
 }
 
-/* Tailor's end of a server's connection, NULL: it is not Tailor's, or not
- * known. */
+/* Tailor's end of a server's connection; NULL: the other end is not Tailor's,
+ * or is not known. */
 static __always_inline const struct end *
 tailors_end(const struct sock_common *c)
 {
@@ -398,7 +399,8 @@ epoch_emit(const struct epoch *e, __u64 tailors, __u64 now)
 		count16(e->migrations) << 16 | count16(e->faults));
 }
 
-/* The thread sends on a connection of which it has the request. */
+/* A thread sends on the connection whose request it has: end its epoch, write
+ * it if needed, and begin the next one.  Returns 0. */
 static __noinline int
 epoch_end(struct sock *sk, struct cpu *cpu, struct epoch *e)
 {

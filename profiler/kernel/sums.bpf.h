@@ -5,12 +5,12 @@
  * the end the sums are written as two events.  So a request costs two events,
  * not twenty to seventy, and what is lost is the order of things.
  *
- * A thread that has an epoch and wakes another of its process, which has none,
- * makes it heir: the request may go on there.  Which of them sends shows who
- * had it.
+ * If a thread with an epoch wakes a thread of its process that has none, the
+ * woken thread becomes its heir: the request may go on there.  The thread that
+ * sends the response was the one that had the request.
  *
- * The fields of an epoch belong to the CPU that runs its thread; while that is
- * off its CPU, to the one that wakes it. */
+ * An epoch's fields are written by the CPU that runs its thread and, while the
+ * thread has no CPU, by the CPU that wakes the thread. */
 #pragma once
 
 #include "profiler/kernel/emit.bpf.h"
@@ -18,7 +18,7 @@
 enum epoch_state {
 	EPOCH_RUNS,
 	EPOCH_READY,	 /* woken, and without a CPU */
-	EPOCH_PREEMPTED, /* the same, but it had lost one */
+	EPOCH_PREEMPTED, /* preempted, and without a CPU */
 	EPOCH_SLEEPS,
 	EPOCH_LOCK, /* in futex, until another thread of its process woke it */
 	EPOCH_DISK,
@@ -30,19 +30,19 @@ enum epoch_state {
 struct epoch {
 	__u64 begin_ns; /* 0: none is open */
 	__u64 since_ns; /* when state began */
-	__u64 cookie;	/* of the server's socket */
+	__u64 cookie;	/* cookie of the server's socket */
 	__u64 sum_ns[EPOCH_STATES];
-	__u64 way_ns;		     /* since Tailor's send, 0: not known */
-	__u64 stolen_ns, handled_ns; /* of the runs that have ended */
+	__u64 way_ns;		     /* time from Tailor's send; 0: not known */
+	__u64 stolen_ns, handled_ns; /* taken of ended runs */
 	__u64 fault_ns;
-	/* Of the present run: what the CPU's accounts were as it began, and how
-	 * much of it was before the epoch. */
+	/* For the present run: the CPU's accounts at its begin, and the part of
+	 * the run before the epoch. */
 	__u64 run_stolen_ns, run_handled_ns, run_before_ns;
-	__u64 fault_from_ns; /* ran so long as its fault began, plus 1; or 0 */
+	__u64 fault_from_ns; /* 1 + epoch_ran at the fault's begin; 0: none */
 	__u32 state;
-	__u32 futex;  /* it sleeps in futex */
+	__u32 futex;  /* 1: asleep in futex */
 	__u32 marks;  /* enum talechain_epoch */
-	__u32 handed; /* it has an heir */
+	__u32 handed; /* 1: the thread has an heir */
 	__u32 switches, migrations, faults, cpu;
 };
 
@@ -64,7 +64,7 @@ epoch_find(struct task_struct *p)
 	return e != NULL && e->begin_ns != 0 ? e : NULL;
 }
 
-/* The same of the task that has this CPU. */
+/* The open epoch of the task that has this CPU, or NULL. */
 static __always_inline struct epoch *
 epoch_here(const struct cpu *cpu)
 {
@@ -74,7 +74,7 @@ epoch_here(const struct cpu *cpu)
 	return epoch_find(bpf_get_current_task_btf());
 }
 
-/* How long it has had a CPU by now. */
+/* How long an epoch's thread, which runs, has had a CPU so far. */
 static __always_inline __u64
 epoch_ran(const struct epoch *e, __u64 now)
 {
@@ -91,8 +91,8 @@ epoch_fault_begin(void)
 		e->fault_from_ns = epoch_ran(e, bpf_ktime_get_ns()) + 1;
 }
 
-/* The page fault ends.  Its wait for disk is not counted for it: that is in the
- * sums already. */
+/* The page fault ends.  Only the time on a CPU counts as fault: a wait for disk
+ * is in another sum. */
 static __always_inline void
 epoch_fault_end(void)
 {

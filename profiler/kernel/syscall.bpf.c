@@ -5,7 +5,7 @@
  * about 150 ns, to find that its process is not watched.
  *
  * From Linux 6.13 on a task may be preempted inside these programs.  A
- * half-written event would then block the channel, so preemption is switched
+ * half-written event then blocks the channel, so preemption is switched
  * off around it where the kernel allows that, from 6.10 on. */
 #include "profiler/kernel/emit.bpf.h"
 

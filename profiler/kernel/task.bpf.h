@@ -16,7 +16,8 @@
 #define ARM64_PSTATE_32BIT 0x10 /* a program of 32 bits */
 #define CALLS ((1 << TALECHAIN_CALL_BITS) - 1)
 
-/* True if the freezer of version 2 has a task; it seems to sleep.  A task that
+/* True if the cgroup freezer of version 2 has frozen a task, which seems to
+ * sleep.  A task that
  * waits for the child of its vfork is marked, too, but not interruptible. */
 static __always_inline bool
 is_frozen(struct task_struct *p, __u64 state)
@@ -58,8 +59,8 @@ task_state(struct task_struct *p)
 	return BPF_CORE_READ(old, state);
 }
 
-/* True if the CPU quota of a task's cgroup is used up.  False where the kernel
- * has none, or keeps that elsewhere. */
+/* True if the CPU quota of a task's cgroup is used up.  False if the kernel has
+ * no quotas, or keeps this elsewhere. */
 static __always_inline bool
 is_throttled(struct task_struct *p)
 {
@@ -77,8 +78,8 @@ is_throttled(struct task_struct *p)
 }
 
 /* Time that the host has taken so far, ns, of the CPU that a task has or
- * leaves.  0 where it is no virtual one, or the kernel does not account for
- * that at each switch. */
+ * leaves.  0 if the CPU is not virtual, or if the kernel does not account for
+ * this at each switch. */
 static __always_inline __u64
 stolen_by_now(struct task_struct *p)
 {
@@ -104,9 +105,9 @@ regs_of(struct task_struct *p)
 	return (void *)bpf_task_pt_regs(p);
 }
 
-/* The system call that a task sleeps in, its number plus 1; 0: it is in none
- * (as in a page fault), its program is of 32 bits and numbers them otherwise,
- * or that cannot be read.  A thread of the kernel's own within a process
+/* The number of the system call that a task sleeps in, plus 1; 0: there is none
+ * (as in a page fault), or the program is of 32 bits and has other numbers, or
+ * the number cannot be read.  A thread of the kernel's own within a process
  * (io_uring) has no instruction pointer.
  *   futex  receives the word that it sleeps on in futex, else is unchanged */
 static __always_inline __u64

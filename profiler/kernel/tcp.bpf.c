@@ -2,11 +2,11 @@
  * receive on them.
  *
  * A connection is watched if its local port is one of ours, if its remote port
- * is and the peer is this machine (so the client's side of a request is
- * included), or if a watched process uses it.  The first two are a bit in a
- * table of ports; the third is a table of cookies, read only for local ports
- * that once were of such a connection.  Cookies are never reused, so old
- * entries are harmless and the table drops the oldest.
+ * is one of ours and its peer is this machine (which includes the client's side
+ * of a request), or if a watched process uses it.  The first two are a bit in a
+ * table of ports; the third is a table of cookies, read only if the local
+ * port has ever been one of such a connection.  Cookies are never reused, so
+ * old entries are harmless and the table drops the oldest.
  *
  * Sequence numbers, flags and windows are those of the headers; the window is
  * not scaled. */
@@ -38,7 +38,7 @@ struct {
 /* A bit for each local port of a connection that was ever in flows. */
 static __u64 flow_port[65536 / 64];
 
-/* A TCP header as it is on the wire, to its window. */
+/* A TCP header as on the wire, up to its window. */
 struct wire {
 	__be16 source, destination;
 	__be32 sequence, acknowledged;
@@ -113,7 +113,8 @@ flow_watched(const struct sock_common *c)
 	return ports_watched(c) || flow_known(c);
 }
 
-/* The same for a socket in a call; a watched caller makes it watched. */
+/* True if the socket of a call is watched; a watched caller makes it
+ * watched. */
 static __always_inline bool
 call_watched(struct sock *sk)
 {
@@ -137,7 +138,7 @@ ports(const struct sock_common *c)
 	return (__u64)c->skc_num << 48 | (__u64)bpf_ntohs(c->skc_dport) << 32;
 }
 
-/* The other end's address if it is of IPv4, also within IPv6; else 0. */
+/* The other end's address if it is IPv4, also if mapped to IPv6; else 0. */
 static __always_inline __u32
 remote_ipv4(const struct sock_common *c)
 {
@@ -151,7 +152,7 @@ remote_ipv4(const struct sock_common *c)
 		   : 0;
 }
 
-/* The other end of a connection, with all of its address. */
+/* Emit the other end of a connection, with its whole address. */
 static __always_inline void
 emit_peer(struct sock *sk)
 {
@@ -165,8 +166,8 @@ emit_peer(struct sock *sk)
 	    address[1], ports(c) | remote_ipv4(c));
 }
 
-/* The ports and the other end's address for a call's event; what does not fit
- * there becomes an event of its own. */
+/* The ports and the other end's address for a call's event.  An address that
+ * does not fit is emitted as an event of its own. */
 static __always_inline __u64
 ends_of_call(struct sock *sk)
 {
@@ -178,7 +179,7 @@ ends_of_call(struct sock *sk)
 	return ports(c) | address;
 }
 
-/* Note work for a watched connection, perhaps in a softirq. */
+/* Note that this CPU works for a watched connection, perhaps in a softirq. */
 static __always_inline void
 serve(void)
 {
@@ -281,7 +282,7 @@ BPF_PROG(on_retransmit, struct sock *sk, struct sk_buff *skb)
 
 /* Give connections a cookie early, so their first segments carry one;
  * net_dev_queue may not create any.  A connection made by a watched process has
- * no local port yet at its first event: it is noted once it has. */
+ * no local port at its first event: the port is noted later. */
 SEC("tp_btf/inet_sock_set_state")
 int
 BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
@@ -299,8 +300,8 @@ BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 }
 
 /* Why bytes stayed in the socket; docs/signals.md has the order.  MSG_MORE is
- * not visible here: it is concluded when nothing else could hold back a small
- * piece, with nothing in flight and an open window. */
+ * not visible here: it is assumed if nothing is in flight, the window is open
+ * and no other reason can hold back a small piece. */
 static __always_inline enum talechain_held
 held_reason(struct tcp_sock *tp, __u32 unsent)
 {
@@ -336,7 +337,7 @@ note_busy(const struct sock_common *c, __u32 busy)
 		return;
 	mark = process_mark(task >> 32);
 	if (mark == NULL || (*mark & KERNEL_MARK_WHOSE) < KERNEL_MARK_SERVER)
-		return; /* Tailor's own, or a stranger's */
+		return; /* Tailor's, or not watched */
 	t = thread_get((__u32)task);
 	if (t != NULL)
 		t->busy = busy;
@@ -378,8 +379,8 @@ BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 		return 0;
 	end = tp->copied_seq;
 	left = tp->rcv_nxt - end;
-	/* FIN has a sequence number but is no byte: it is left, or this call
-	 * came to it. */
+	/* FIN has a sequence number but is no byte: subtract it from what is
+	 * left or, if this call read it, from the end. */
 	if (sk->__sk_common.skc_state == STATE_CLOSE_WAIT) {
 		if (left > 0)
 			left--;

@@ -35,7 +35,7 @@ struct task_struct {
 	struct signal_struct *signal;
 };
 
-/* On machines with several CPUs: whether it has one. */
+/* A task on a machine with several CPUs: on_cpu is 1 while it has one. */
 struct task_struct___smp {
 	int on_cpu;
 };
@@ -49,8 +49,8 @@ struct task_struct___freezer {
 	unsigned frozen : 1;
 };
 
-/* Of a guest: the host's account when the clock of a CPU's run queue was last
- * read, which is at the latest at the switch. */
+/* A CPU's run queue in a guest: the time that the host had taken when the
+ * queue's clock was last read, which is at the latest at the switch. */
 struct rq {
 	__u64 prev_steal_time_rq;
 };
@@ -69,9 +69,10 @@ struct task_group {
 	struct cfs_bandwidth cfs_bandwidth;
 };
 
-/* Before 6.18 a task's run queue knows that; rq: with groups of tasks. */
+/* A run queue of tasks, which before 6.18 knows that its CPU quota is used up.
+ * rq exists if the kernel has groups of tasks. */
 struct cfs_rq {
-	int throttled; /* of 6.18 a bit */
+	int throttled; /* a bit from 6.18 on */
 	int throttle_count;
 	struct rq *rq;
 	struct task_group *tg;

@@ -41,7 +41,8 @@ agent_join(struct channel *c, struct hazard_state *hazards,
 	}
 }
 
-/* The agent's report of its state; implausible times are replaced. */
+/* Read the cause and time of the agent's state; an implausible time becomes
+ * now. */
 static struct hazard_change
 agent_change(const struct channel *c, uint64_t cause, struct instant now)
 {
@@ -51,7 +52,7 @@ agent_change(const struct channel *c, uint64_t cause, struct instant now)
 	r.cause = cause <= TALECHAIN_CAUSE_ORDERED ? (enum talechain_cause)cause
 						   : TALECHAIN_CAUSE_UNKNOWN;
 	r.at = r.seen;
-	/* Older than a second, or in the future: do not trust the time. */
+	/* Do not trust a time that is older than a second, or in the future. */
 	if (since <= r.seen.ns && since + (uint64_t)NS_PER_S > now.ns)
 		r.at.ns = since;
 	return r;
@@ -69,7 +70,8 @@ agent_note(const struct channel *c, struct observer_output *o,
 	output_emit(o, &n);
 }
 
-/* The state went from old to its present value; epochs passed meanwhile. */
+/* Follow a change of the state: end, count and begin collections.  epochs: the
+ * number of changes since the last sweep. */
 static void
 agent_follow(struct channel *c, struct hazard_state *w, uint64_t epochs,
     const struct hazard_change *change)
@@ -86,8 +88,7 @@ agent_follow(struct channel *c, struct hazard_state *w, uint64_t epochs,
 		c->in_gc = false;
 		w->agents_in_gc--;
 		hazard_state_update(w, change);
-		/* in a collection before and now: the present one was
-		 * counted */
+		/* Two of the changes are this end and the begin below. */
 		if (in_gc && missed > 0)
 			missed--;
 	}
@@ -132,7 +133,8 @@ agent_channel_sweep(
 		w->agents_marking += marking ? 1U : -1U;
 		hazard_state_update(w, &change);
 	}
-	/* The first state of a new agent ends no collection. */
+	/* A new agent's first state counts as one change: it ends no
+	 * collection. */
 	agent_follow(c, w, old == 0 ? 1 : (state >> 8) - (old >> 8), &change);
 	if ((state & TALECHAIN_STATE_MASK) == TALECHAIN_JVM_DEAD && !c->dead) {
 		c->dead = true;

@@ -16,7 +16,8 @@
 #define CALIBRATION_NS (100 * NS_PER_MS)
 /* Pauses between two sweeps on an SMT sibling of the proxy. */
 #define RELAX_PAUSES 16
-/* After a source has ended a rest: what it announced is a few switches away. */
+/* Sleeps are short for this time after a source has ended a rest: the pause
+ * that it announced begins a few switches later. */
 #define ALERT_NS (1 * NS_PER_MS)
 #define ALERT_SLEEP_NS (40 * NS_PER_US)
 /* A time slice short enough to be scheduled soon after a wake-up. */
@@ -53,7 +54,7 @@ observer_cost_mark(struct observer_cost *s, enum profiler_part part)
 	if (!s->timing)
 		return;
 	now = cycles_in_order();
-	/* Another CPU's clock may be behind: skip. */
+	/* Skip a negative time: another CPU's clock may be behind. */
 	if ((int64_t)(now - s->mark) > 0)
 		count_add(&s->seen.cycles[part], now - s->mark);
 	s->mark = now;
@@ -81,7 +82,7 @@ observer_page_note(
 	output_emit(&o->output, &n);
 }
 
-/* One edge: the hazard first, then its event. */
+/* Handle one edge: post the hazard first, then emit the event. */
 static void
 observer_page_edge(
     struct observer *o, const struct hsperf_page *p, const struct pause_edge *e)
@@ -98,8 +99,7 @@ observer_page_edge(
 	} else if (e->pulse) {
 		if (e->begin) {
 			change.at = change.seen;
-			change.cause =
-			    e[1].cause; /* its collection's, or end's */
+			change.cause = e[1].cause; /* the end has the cause */
 			hazard_state_pulse(w, HAZARD_SAFEPOINT, e->at, &change);
 		}
 	} else {
@@ -217,7 +217,7 @@ observer_handle_command(
 	struct hazard_change change = {.at = r->at, .seen = now};
 	struct channel *c = r->source;
 
-	/* The command may be newer than the begin of this sweep. */
+	/* The command may have been written after this sweep began. */
 	if (instant_before(now, r->at))
 		change.seen = instant_now();
 
@@ -241,7 +241,7 @@ observer_handle_command(
 		hazard_state_start(&o->hazards[r->server], r->pid, &change);
 		break;
 	case COMMAND_SERVER_EXIT:
-		/* Another than began it, if that ended before. */
+		/* The main process may be another than at the start. */
 		o->hazards[r->server].pid = r->pid;
 		stalls_forget(&o->stalls, r->server);
 		hazard_state_exit(&o->hazards[r->server], r->status, &change);
@@ -259,7 +259,7 @@ observer_sweep_page(
     struct observer *o, struct hsperf_page *p, struct instant now)
 {
 	if (hsperf_page_is_dead(p)) {
-		/* Only once: pause_idle() holds afterwards. */
+		/* End pauses once: then pause_idle() is true. */
 		if (pause_idle(&p->pause) || !p->pause.known)
 			return;
 		pause_end(&p->pause, now, &o->edges);
@@ -282,8 +282,7 @@ observer_page_classes(
 	    (int)p->server, &o->output, now);
 }
 
-/* The heap in use, as the agent of the page's JVM reports it; 0: it does
- * not. */
+/* The heap in use that the agent of the page's JVM reports; 0: no report. */
 static uint64_t
 observer_agent_heap(const struct observer *o, const struct hsperf_page *p)
 {
@@ -325,7 +324,7 @@ observer_sweep_rings(struct observer *o, struct instant now)
 		} else if (channel_drained(c, &o->output, now)) {
 			if (c->kind == TALECHAIN_KIND_JVM)
 				agent_channel_leave(c, o->hazards, now);
-			/* The last one moves to this index. */
+			/* The last channel moves to this index. */
 			observer_drop_channel(o, o->turn, now);
 		} else {
 			budget = 0;
@@ -349,7 +348,8 @@ observer_sweep_rates(struct observer *o, struct instant now)
 
 /* --- time ----------------------------------------------------------------- */
 
-/* The tightest of three {cycles, clock, cycles} readings. */
+/* Emit the relation of cycles to the clock: read {cycles, clock, cycles} three
+ * times and use the fastest reading. */
 static void
 observer_calibrate(struct observer *o, struct instant now)
 {
@@ -411,7 +411,7 @@ observer_sample(struct observer *o, struct instant now)
 	count_add(&o->output.counters.unsampled_ns,
 	    (uint64_t)instant_since(pause.until, pause.from));
 	output_emit(&o->output, &n);
-	stalls_lost(&o->stalls); /* what runs is not seen meanwhile */
+	stalls_lost(&o->stalls); /* switches are not seen in a pause */
 }
 
 /* Work that is due ten times a second. */
@@ -424,7 +424,7 @@ observer_periodic(struct observer *o, struct instant now)
 	observer_missed(o, now);
 }
 
-/* The time since the last sweep, and whether it was a blind interval. */
+/* Count the time since the last sweep, and report a blind interval. */
 static void
 observer_account(struct observer *o, struct instant now)
 {
@@ -448,7 +448,7 @@ observer_account(struct observer *o, struct instant now)
 
 /* --- the loop ------------------------------------------------------------- */
 
-/* Everything that can begin or end a hazard. */
+/* Read everything that can begin or end a hazard. */
 static void
 observer_sweep_hazards(struct observer *o, struct instant now)
 {
@@ -535,7 +535,8 @@ observer_settle(struct observer *o)
 		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
-/* True if an agent's collections begin on the VM thread that a page follows. */
+/* True if an agent's JVM has a page whose VM thread is followed: collections
+ * begin on that thread. */
 static bool
 agent_has_page(const struct observer *o, const struct channel *c, int server)
 {
@@ -544,9 +545,8 @@ agent_has_page(const struct observer *o, const struct channel *c, int server)
 	return p != NULL && p->vm.fd >= 0 && p->pid == c->pid;
 }
 
-/* True if a hazard can begin where only polling finds it soon enough: in a
- * page, in the state word of a server's agent or runtime; or a stall may be
- * one. */
+/* True if only polling finds a hazard soon enough: in a page, in the state word
+ * of a server's agent or runtime, or a stall that may become one. */
 static bool
 observer_polls(const struct observer *o)
 {
@@ -564,7 +564,7 @@ observer_polls(const struct observer *o)
 	return stalls_pending(&o->stalls);
 }
 
-/* How long it may rest with requests in flight; 0: it polls. */
+/* How long the observer may rest with requests in flight; 0: it must poll. */
 static int64_t
 observer_calm_ns(const struct observer *o)
 {
@@ -587,7 +587,7 @@ observer_longest_ns(const struct observer *o, int64_t calm_ns)
 		   : o->rest_ns;
 }
 
-/* A rest is not a blind interval, but the delay of its end is. */
+/* Rest.  A rest is no blind interval, but a delay of its end is. */
 static void
 observer_pause_long(struct observer *o, int64_t calm_ns)
 {
@@ -631,8 +631,8 @@ observer_pause(struct observer *o)
 
 	if (o->behind)
 		return;
-	/* The JVM's thread that ended the rest goes on first: it may be on this
-	 * CPU. */
+	/* A JVM's thread has ended the rest.  Sleep a little, so that it goes
+	 * on: it may be on this CPU. */
 	if (o->rest.stirred) {
 		o->alert = instant_plus(o->swept, ALERT_NS);
 	} else if (calm_ns > 0 || (observer_rest_idle(&o->rest) &&

@@ -5,7 +5,7 @@
  * sources of hazards are read in every sweep; rings share a budget of 64 events
  * and 8 checks per sweep, so no busy ring can delay a hazard.
  *
- * While no request is in flight, or it has nothing but rings to read, the
+ * While no request is in flight, or nothing but rings is to be read, the
  * observer rests between sweeps, unless its poll mode is to spin; see
  * observer_rest.h.
  *
@@ -21,7 +21,7 @@
 #include "profiler/options/stats.h"
 #include "profiler/observer/observer_rest.h"
 
-/* From outside, our own, and the kernel's. */
+/* Channels from outside, our own, and the kernel's. */
 #define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)
 #define OBSERVER_BATCH 64
 #define OBSERVER_LOOKS 8
@@ -44,13 +44,13 @@ struct observer {
 	/* constant while it runs */
 	enum profiler_poll poll;
 	int64_t sleep_ns;
-	int64_t rest_ns;  /* the longest */
-	int64_t quiet_ns; /* the same if little is written; >= rest_ns */
+	int64_t rest_ns;  /* the longest rest */
+	int64_t quiet_ns; /* longest rest if little is written; >= rest_ns */
 	int64_t blind_ns;
 	int cpu;
 	unsigned servers;
 	struct kernel *kernel; /* borrowed; NULL: none */
-	/* its own */
+	/* the observer thread's own */
 	struct observer_output output;
 	struct hazard_state hazards[PROFILER_SERVERS];
 	struct stalls stalls;
@@ -65,7 +65,7 @@ struct observer {
 	unsigned looked;	  /* rings checked since the last rest */
 	unsigned read;		  /* events read since the last rest */
 	bool behind;		  /* more is waiting: no time to pause */
-	uint64_t missed_reported; /* of the kernel's losses */
+	uint64_t missed_reported; /* losses of the kernel, as reported */
 	struct instant calibrated;
 	uint64_t calibrated_cycles;
 	struct instant swept; /* when the last sweep began */
@@ -84,11 +84,13 @@ struct observer {
 	bool running;
 };
 
-/* Where events go, and that there are the channels so far.  Before it runs. */
+/* Set where events go, and report the channels that exist.  Call it before
+ * observer_start. */
 void observer_set_timeline(
     struct observer *o, struct timeline *timeline, struct instant now);
 
-/* Run.  Returns 0 or a negative errno.  The thread that made the profiler. */
+/* Start the thread.  Returns 0 or a negative errno.  Called by the thread that
+ * made the profiler. */
 int observer_start(struct observer *o);
 
 /* Stop it after a last drain of every ring. */
@@ -101,8 +103,8 @@ void observer_sweep(struct observer *o, struct instant now);
  * observer thread. */
 int64_t observer_longest_ns(const struct observer *o, int64_t calm_ns);
 
-/* The sweep's part that finds hazards, if the observer rests; false if it does
- * not.  The proxy thread. */
+/* Do the part of a sweep that finds hazards, if the observer rests.  False: it
+ * does not rest.  The proxy thread. */
 bool observer_look(struct observer *o);
 
 /* Add a source.  The observer thread, or before it starts.  False: there is no

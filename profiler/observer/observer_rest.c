@@ -5,14 +5,15 @@
  * Either the observer sees the addition and does not wait, or the waker sees
  * that it rests and makes the eventfd readable, which ends a wait that begins
  * later, too.  seen is loaded before the sweep, so an addition during the sweep
- * ends the next rest.  An eventfd that is readable for a wake-up seen already
- * ends one rest too many.
+ * ends the next rest.  If the eventfd is still readable for a wake-up that was
+ * seen already, one rest more than necessary ends.
  *
  * A first request that ends no rest is not late either: the observer stores
  * soon_ns, then loads idle; the proxy thread stores idle, then loads soon_ns.
  * Either the observer sees the request and does not rest long, or the proxy
- * thread sees how long it rests.  So it loads idle if it is not calm, too: the
- * proxy thread may have seen the soon_ns of a calm rest before. */
+ * thread sees how long the observer rests.  An observer that is not calm loads
+ * idle, too: the proxy thread may have seen soon_ns of an earlier, calm
+ * rest. */
 #include "profiler/observer/observer_rest.h"
 
 #include <errno.h>
@@ -63,7 +64,8 @@ observer_rest_wake(struct observer_rest *r)
 		eventfd_write(r->event, 1);
 }
 
-/* Which ends a rest has: the observer's, so before it may be borrowed. */
+/* Set the descriptors that end a rest.  This reads the observer's structures,
+ * so it comes before they may be borrowed. */
 static void
 rest_ends(const struct observer_rest *r, bool calm, struct pollfd end[ENDS])
 {
@@ -73,8 +75,8 @@ rest_ends(const struct observer_rest *r, bool calm, struct pollfd end[ENDS])
 		    .fd = calm ? r->source[i - 1] : -1, .events = POLLIN};
 }
 
-/* Wait until wakes has moved, or a source has something.  False if the time has
- * passed first. */
+/* Wait until wakes has moved or a source is readable.  False: the time passed
+ * before. */
 static bool
 rest_wait(struct observer_rest *r, int64_t wait_ns, struct pollfd end[ENDS])
 {
@@ -92,7 +94,7 @@ rest_wait(struct observer_rest *r, int64_t wait_ns, struct pollfd end[ENDS])
 	       __atomic_load_n(&r->wakes, __ATOMIC_SEQ_CST) != r->seen;
 }
 
-/* After a rest, or after its loan. */
+/* Take the structures back after a rest; wait while they are lent. */
 static void
 rest_take_back(struct observer_rest *r)
 {
@@ -105,7 +107,7 @@ rest_take_back(struct observer_rest *r)
 	}
 }
 
-/* How long the next rest is. */
+/* Set how long the next rest is. */
 static void
 rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 {

@@ -5,15 +5,15 @@
  * to OBSERVER_REST_NS, or OBSERVER_REST_QUIET_NS.  observer_rest_wake ends a
  * rest: every wake-up is followed by a whole sweep.
  *
- * A calm observer has no source that must be polled, only rings, which keep
- * what is written, and sources that end a rest themselves: what is to be seen
- * there soon makes a descriptor readable.  It rests with requests in flight,
- * too, each time for a few milliseconds at most, and the first request ends
- * only a rest that is to last longer than that.
+ * The observer is calm if no source must be polled: all are rings, which keep
+ * what is written, or sources that make a descriptor readable when there is
+ * something to read, which ends a rest.  A calm observer rests with requests in
+ * flight, too, each time for a few milliseconds at most; the first request ends
+ * a rest only if more than that is left of it.
  *
- * While the observer rests, the proxy thread may borrow what is the observer's
- * and look at the sources of hazards itself; a wake-up would take longer than
- * the first request can wait.  The proxy thread never waits for it; an
+ * While the observer rests, the proxy thread may borrow the observer's
+ * structures and read the sources of hazards itself, because the first request
+ * cannot wait for a wake-up.  The proxy thread never waits for the observer; an
  * observer whose rest ends meanwhile waits for the return.
  *
  * While requests are in flight and it polls, nothing here is written. */
@@ -22,17 +22,18 @@
 #include "base/instant.h"
 #include "profiler/options/options.h"
 
-/* The first rest and the longest one.  The rings must hold what a busy machine
- * writes in that time. */
+/* The first rest, and the longest one by default.  The rings must hold what a
+ * busy machine writes in that time. */
 #define OBSERVER_REST_FIRST_NS (1 * NS_PER_MS)
 #define OBSERVER_REST_NS (16 * NS_PER_MS)
-/* The longest one of a calm observer after one in which little was written, at
- * most so many events in all rings; and while no ring is a service's own, which
- * may be small. */
+/* The longest rest of a calm observer, if at most OBSERVER_QUIET_EVENTS events
+ * were read since the rest before, and if no ring is a service's own, which may
+ * be small. */
 #define OBSERVER_REST_QUIET_NS (100 * NS_PER_MS)
 #define OBSERVER_QUIET_EVENTS 256
-/* The longest one with requests in flight: while the kernel's events are read,
- * which may show a stall; while a page's counts of classes are; and else. */
+/* The longest rest with requests in flight: if the kernel's events are read,
+ * which may show a stall; if a page is, for its counts of classes;
+ * otherwise. */
 #define OBSERVER_CALM_NS (1 * NS_PER_MS)
 #define OBSERVER_CALM_PAGE_NS (2 * NS_PER_MS)
 #define OBSERVER_CALM_RINGS_NS (4 * NS_PER_MS)
@@ -47,25 +48,25 @@ enum observer_rest_state {
 struct observer_rest {
 	/* the proxy thread writes */
 	uint32_t idle __attribute__((aligned(64)));
-	uint64_t busy_ns; /* since when it is not idle */
+	uint64_t busy_ns; /* when idle last became 0 */
 	/* shared */
 	uint32_t state; /* enum observer_rest_state */
 	uint32_t wakes; /* wake-ups so far */
 	int event;	/* owned: an eventfd, readable after a wake-up */
 	/* the observer's */
 	int64_t wait_ns __attribute__((aligned(64))); /* last rest; 0: none */
-	struct instant until; /* its end, if nothing ended it before */
-	/* From then on a first request need not end the rest.  The proxy thread
-	 * reads. */
+	struct instant until; /* planned end of the rest */
+	/* A first request from this time on need not end the rest.  The proxy
+	 * thread reads it. */
 	uint64_t soon_ns;
 	uint64_t rests, woken; /* counters, any thread reads */
 	uint32_t seen;	       /* wakes when the last rest ended */
 	/* Descriptors that end a calm rest, borrowed; -1: none. */
 	int source[PROFILER_SERVERS];
-	bool stirred; /* one of them ended the last rest */
+	bool stirred; /* a source ended the last rest */
 };
 
-/* With no source.  Returns 0 or a negative errno. */
+/* Initialize, without a source.  Returns 0 or a negative errno. */
 int observer_rest_init(struct observer_rest *r);
 void observer_rest_fini(struct observer_rest *r);
 
@@ -76,7 +77,7 @@ observer_rest_idle(const struct observer_rest *r)
 	return __atomic_load_n(&r->idle, __ATOMIC_RELAXED) != 0;
 }
 
-/* Set that, now.  The proxy thread. */
+/* Set whether requests are in flight.  The proxy thread. */
 void
 observer_rest_set(struct observer_rest *r, bool in_flight, struct instant now);
 
@@ -84,8 +85,8 @@ observer_rest_set(struct observer_rest *r, bool in_flight, struct instant now);
  * before is seen by a whole sweep.  Any thread; one system call if it rests. */
 void observer_rest_wake(struct observer_rest *r);
 
-/* Rest, at most longest_ns.  calm_ns: the same with requests in flight, 0 if it
- * is not calm.  The observer. */
+/* Rest, at most longest_ns; with requests in flight at most calm_ns, 0 if the
+ * observer is not calm.  The observer. */
 void
 observer_rest(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns);
 

@@ -2,7 +2,7 @@
  *
  * A server has a channel for each of its threads; their queues and their
  * agents' counts are added up.  Without an agent, the JVM's performance page
- * counts classes and compilations; it alone has the heap. */
+ * counts classes and compilations; only the page has the heap. */
 #include "profiler/observer/rates.h"
 
 #include "profiler/counters/cycles.h"
@@ -10,10 +10,10 @@
 #define USUAL_MAX ((UINT64_C(1) << 24) - 1)
 #define INTERVAL_MAX ((INT64_C(1) << 40) - 1)
 
-/* In order of the words' bits. */
+/* The words, in the order of struct rate_words. */
 static const struct {
 	enum talechain_rate signal;
-	enum talechain_word word; /* of a channel; WORDS: none has it */
+	enum talechain_word word; /* WORDS: no channel has it */
 	bool level;		  /* report the value, not its growth */
 } words[RATE_WORDS] = {
     {TALECHAIN_RATE_QUEUE, TALECHAIN_WORD_QUEUE, true},
@@ -82,7 +82,7 @@ words_take(struct rate_words *w, const struct rates_sources *s, unsigned server)
 	w->clock.end = cycles_in_order();
 }
 
-/* Rates of one server's words since the last sample. */
+/* Emit the rates of one server's words since the last sample. */
 static void
 words_rate(const struct rates_watch *w, unsigned server,
     const struct rate_words *was, const struct rate_words *is,
@@ -99,7 +99,7 @@ words_rate(const struct rates_watch *w, unsigned server,
 		r.count = is->value[i];
 		r.base = 1;
 		if (!words[i].level) {
-			/* A value that decreased is of another JVM or another
+			/* If the value decreased, it is of another JVM or
 			 * source. */
 			if (!was->has[i] || is->value[i] < was->value[i])
 				continue;

@@ -1,7 +1,7 @@
 /* rates.h: rates as RATE events in the stream.
  *
  * Words in memory (a channel's queue, the classes a JVM has loaded) are sampled
- * by the observer within its sweep, without a system call: here.  Signals that
+ * here: by the observer, within its sweep, without a system call.  Signals that
  * need a system call are sampled by the attach thread (rates_read.h), which
  * sends each rate to the observer as a command.  Both emit at most one event
  * for each signal and period, and only of periods that were not distorted
@@ -19,7 +19,7 @@
 #include "profiler/channels/command.h"
 #include "profiler/counters/dte.h"
 
-/* Append it to the stream.  The observer only. */
+/* Append a rate to the stream.  The observer only. */
 void rate_note(struct observer_output *o, const struct rate *r,
     struct instant at, struct instant seen);
 
@@ -49,8 +49,8 @@ struct rates_watch {
 struct rates_sources {
 	struct channel *const *channel;
 	unsigned channels;
-	struct hsperf_page *const *page; /* of each server, NULL: none */
-	const struct hsperf_heap *heap;	 /* of each server */
+	struct hsperf_page *const *page; /* one per server, NULL: none */
+	const struct hsperf_heap *heap;	 /* one per server */
 	unsigned servers;
 };
 

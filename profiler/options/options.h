@@ -1,4 +1,4 @@
-/* options.h: what a profiler is to observe, and the names of that. */
+/* options.h: what a profiler observes, and the names of modes and signals. */
 #pragma once
 
 #include "base/instant.h"
@@ -7,19 +7,18 @@
 struct counted_epochs;
 
 #define PROFILER_SERVERS 2
-#define PROFILER_PROCESSES 256 /* of a server; more are not watched */
+#define PROFILER_PROCESSES 256 /* watched processes of a server, at most */
 
 /* Channels open at once: one for each thread of two servers with 200 threads,
- * as Tomcat has.  A sweep looks at those that are open; each has a descriptor,
- * and as many are kept back for them. */
+ * as Tomcat has.  Each takes a descriptor, which is reserved at the start. */
 #define PROFILER_CHANNELS_MAX 512
-/* A longer gap between two sweeps is recorded: shorter ones hide no pause that
- * is worth a second copy. */
+/* Gaps between two sweeps that are longer are recorded: a shorter one hides no
+ * pause that is worth a second copy of a request. */
 #define PROFILER_BLIND_NS (1 * NS_PER_MS)
 
-/* Descriptors that the counters of one server may take. */
+/* Descriptors for a server's counters of rates (rates_read.h), at most. */
 #define PROFILER_RATE_DESCRIPTORS 640
-/* And with counters that take turns. */
+/* Descriptors for counters of a server that take turns (epochs.h), at most. */
 #define PROFILER_COUNTER_DESCRIPTORS 2176
 
 enum profiler_poll {
@@ -32,12 +31,12 @@ enum profiler_poll {
 enum profiler_kernel {
 	PROFILER_KERNEL_OFF,
 	PROFILER_KERNEL_LITE, /* cheap events that explain requests */
-	PROFILER_KERNEL_SUMS, /* and sums of each, where these are too many */
-	PROFILER_KERNEL_FULL, /* also idling and every softirq */
+	PROFILER_KERNEL_SUMS, /* lite, and sums when events are too many */
+	PROFILER_KERNEL_FULL, /* lite, idling and every softirq */
 };
 
-/* Kinds of kernel events that are on or off together: symbol, name, and what
- * they are.  Each needs tracepoints that a kernel may lack. */
+/* Groups of kernel events, each on or off as a whole: symbol, name, meaning.
+ * A group needs tracepoints that a kernel may lack. */
 #define PROFILER_KERNEL_SIGNALS(X)                                       \
 	X(SCHEDULER, "scheduler", "wakeups, run queues, thread names")   \
 	X(PROCESS, "process", "programs started, processes ended")       \
@@ -67,17 +66,17 @@ struct profiler_signal_state {
 enum profiler_probes {
 	PROFILER_PROBES_OFF,
 	PROFILER_PROBES_ON,
-	PROFILER_PROBES_AUTO, /* where nothing better shows its collections */
+	PROFILER_PROBES_AUTO, /* if nothing better shows collections */
 };
 
 /* How a server's JVM is made to collect. */
 enum profiler_collect {
-	PROFILER_COLLECT_NOT, /* not by the profiler */
+	PROFILER_COLLECT_NOT, /* the profiler gives no orders */
 	PROFILER_COLLECT_AGENT,
 	PROFILER_COLLECT_LOAD, /* the agent, loaded where there is none */
 	PROFILER_COLLECT_PERIODIC,
 };
-/* As bytes of profiler_collect: the old generation, too. */
+/* Argument of profiler_collect: collect the old generation, too. */
 #define PROFILER_COLLECT_FULL UINT64_MAX
 
 struct profiler_server {
@@ -85,50 +84,50 @@ struct profiler_server {
 	/* Address of the server, to find its process; family 0: do not
 	 * search. */
 	struct sockaddr_storage address;
-	/* Where it may listen instead; family 0: nowhere. */
+	/* Another address where it may listen instead; family 0: none. */
 	struct sockaddr_storage other;
-	/* The address that it listens on, also if its process is assigned;
-	 * family 0: not known. */
+	/* The address that it listens on; set even if its process is
+	 * assigned.  Family 0: not known. */
 	struct sockaddr_storage listens;
-	uint16_t port; /* its TCP port, to identify its connections; 0: none */
+	uint16_t port;	 /* TCP port, to identify connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */
 	enum profiler_collect collect;
 	enum profiler_probes probes;
-	/* File of the probes: a runtime's, or a program that has one
-	 * or is beside it; with AUTO the program that will be started.  NULL:
-	 * not known.  Borrowed for profiler_new. */
+	/* File to probe: a runtime, or a program that contains one or has one
+	 * beside it; with AUTO the program that will be started.  NULL: not
+	 * known.  Borrowed until profiler_new returns. */
 	const char *program;
 };
 
 struct profiler_options {
 	enum profiler_poll poll;
 	int64_t sleep_ns; /* for PROFILER_POLL_SLEEP, > 0 */
-	int cpu;	  /* pin the observer; -1: do not */
-	/* Path, or NULL: no channels from outside; and a symbolic link to make
-	 * to it, if no other tailor has it, or NULL.  Both borrowed until
-	 * profiler_start has returned. */
+	int cpu;	  /* CPU to pin the observer to; -1: none */
+	/* channel_socket: its path; NULL: no channels from outside.
+	 * channel_link: symbolic link to make to it unless another tailor has
+	 * the link, or NULL.  Both borrowed until profiler_start returns. */
 	const char *channel_socket, *channel_link;
 	unsigned channels_max; /* open at once, 1 .. PROFILER_CHANNELS_MAX */
 	int64_t blind_ns;      /* a longer gap between sweeps is recorded */
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
-	bool stacks;		     /* of waits and computing */
-	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
-	unsigned kernel_events;	     /* each CPU's per second; 0: default */
-	const char *proc_stat;	     /* to read steal time; NULL: /proc/stat */
+	bool stacks;		     /* stacks of waits and of computing */
+	unsigned kernel_slot_log2;   /* slots of a CPU's ring: log2, 6 .. 20 */
+	unsigned kernel_events;	     /* limit per CPU and s; 0: default */
+	const char *proc_stat;	     /* has steal time; NULL: /proc/stat */
 	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms,
 			  * or 100 ms where nothing is polled */
-	uint32_t rates;	 /* which signals: bit 1 << enum talechain_rate */
+	uint32_t rates;	 /* signals that are on: bit 1 << enum talechain_rate */
 	int64_t rates_period_ns; /* at most one event of each per period */
-	uint32_t counters;	 /* that take turns: bit 1 << counter */
-	struct counted_epochs *counted; /* borrowed; or NULL: none do */
+	uint32_t counters;	 /* set that takes turns: 1 << counter */
+	struct counted_epochs *counted; /* borrowed; gets counts; NULL: none */
 	unsigned servers;		/* 0 .. PROFILER_SERVERS */
 	struct profiler_server server[PROFILER_SERVERS];
 };
 
 /* "spin", "relax", "sleep". */
 const char *profiler_poll_name(enum profiler_poll poll);
-/* "scheduler", "tcp" and so on; its meaning. */
+/* The name of a signal, such as "scheduler" or "tcp"; and its meaning. */
 const char *profiler_signal_name(enum profiler_signal signal);
 const char *profiler_signal_meaning(enum profiler_signal signal);

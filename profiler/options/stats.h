@@ -3,9 +3,9 @@
 
 #include "profiler/options/options.h"
 
-/* The heap of a server's JVM, as its performance page has it: symbol, counter.
- * Its generations' sizes in bytes, and how many young and full collections
- * there have been; one in progress may be counted. */
+/* Counters of the heap in a JVM's performance page: symbol, name.  Sizes of
+ * generations are in bytes; YOUNG and FULL are numbers of collections so far,
+ * and may include one in progress. */
 #define PROFILER_HEAP(X)                                         \
 	X(EDEN_USED, "sun.gc.generation.0.space.0.used")         \
 	X(EDEN_CAPACITY, "sun.gc.generation.0.space.0.capacity") \
@@ -23,10 +23,10 @@ enum profiler_heap_word {
 
 struct profiler_heap {
 	bool known;
-	bool concurrent; /* it has no pauses that are worth a swap */
-	bool exact;	 /* it collects when eden is full, not before */
-	bool ordered;	 /* it can carry out profiler_collect */
-	enum talechain_cause cause;	       /* of the last collection */
+	bool concurrent; /* no pause of its collector is worth a swap */
+	bool exact;	 /* the JVM collects only when eden is full */
+	bool ordered;	 /* the JVM can carry out profiler_collect */
+	enum talechain_cause cause;	       /* last collection's cause */
 	uint64_t word[PROFILER_HEAP_COUNTERS]; /* bytes, or collections */
 };
 
@@ -60,12 +60,12 @@ enum profiler_part {
 
 /* Cost of the observer. */
 struct profiler_cost {
-	uint64_t timed;			      /* sweeps: one in 1024 */
-	uint64_t cycles[PROFILER_PART_COUNT]; /* of all of these */
-	/* Sweeps that began less than 2^i ns after the last one, and not less
-	 * than half of that. */
+	uint64_t timed;			      /* timed sweeps: one in 1024 */
+	uint64_t cycles[PROFILER_PART_COUNT]; /* sums of these sweeps */
+	/* [i]: sweeps that began at least 2^(i-1) and less than 2^i ns after
+	 * the sweep before. */
 	uint64_t period[PROFILER_PERIODS];
-	uint64_t periods_ns; /* their sum */
+	uint64_t periods_ns; /* sum of the periods between sweeps */
 };
 
 /* A copy of the counters; each is exact, together not a snapshot. */
@@ -75,37 +75,37 @@ struct profiler_stats {
 	uint64_t lost;	    /* overwritten before they were read */
 	uint64_t torn;	    /* read again because the writer overwrote them */
 	uint64_t abandoned; /* left half-written by a dead writer */
-	uint64_t rejected;  /* values out of range in a channel */
+	uint64_t rejected;  /* events with values out of range */
 	uint64_t hazards;   /* posted */
 	uint64_t hazards_lost; /* hazard ring full: must stay 0 */
 	uint64_t blind;	       /* intervals longer than blind_ns */
-	uint64_t blind_ns;     /* their sum */
+	uint64_t blind_ns;     /* sum of these intervals */
 	uint64_t blind_max_ns;
 	struct profiler_cost cost;
 	uint64_t cpu_ns; /* CPU time of the observer thread; 0: unknown */
 	bool resting;	 /* the observer rests now */
-	uint64_t rests;	 /* so far */
-	uint64_t wakes;	 /* of these ended by a wake-up */
+	uint64_t rests;	 /* rests so far */
+	uint64_t wakes;	 /* rests that a wake-up ended */
 	uint64_t rates;	 /* RATE events */
-	uint64_t rates_dropped; /* periods that were distorted */
-	uint64_t stolen_ns;	/* of all CPUs by the host, in ticks */
+	uint64_t rates_dropped; /* periods distorted, or ring full */
+	uint64_t stolen_ns;	/* CPU time that the host took, whole ticks */
 	unsigned channels;	/* open now */
 	uint64_t channels_opened, channels_refused;
-	uint64_t kernel_unsampled_ns; /* pauses, sampling.h; planned ones too */
+	uint64_t kernel_unsampled_ns; /* pauses, to their planned ends */
 	uint64_t kernel_missed;	      /* events not written: the program was
 				  * running, or no ring for the CPU */
-	uint64_t kernel_stackless;    /* waits and samples: too many stacks */
+	uint64_t kernel_stackless;    /* stacks left out as too many */
 	uint64_t kernel_unsummed;     /* epochs whose sums were left out */
-	uint64_t kernel_crowded;      /* threads without room in its table */
-	uint64_t kernel_unseen;	      /* switches that it did not report */
-	/* Processes of servers that are not watched: without room. */
+	uint64_t kernel_crowded;      /* threads without room in the table */
+	uint64_t kernel_unseen;	      /* switches the kernel did not report */
+	/* Servers' processes that are not watched, for lack of room. */
 	uint64_t processes_refused;
 	struct {
-		pid_t pid;	    /* its main process; 0: not found */
-		unsigned processes; /* with those it forked */
-		unsigned left_out;  /* found beyond PROFILER_PROCESSES */
+		pid_t pid;	    /* main process; 0: not found */
+		unsigned processes; /* main and forked ones */
+		unsigned left_out;  /* those beyond PROFILER_PROCESSES */
 		char program[16];   /* name of the main one */
-		bool reported;	    /* what is observed of it is in the log */
+		bool reported;	    /* line server_observed is logged */
 		enum profiler_source source;
 		char
 		    detail[120]; /* "hsperfdata of OpenJDK 17, G1" or why not */

@@ -9,7 +9,7 @@
 
 #define TCP_STATE_LISTEN 0x0a
 #define UNIX_FLAG_LISTEN 0x10000u
-#define DEPTH_MAX 32 /* processes above one another */
+#define DEPTH_MAX 32 /* ancestors followed, at most */
 
 bool
 family_has(const struct family *f, pid_t pid)
@@ -33,7 +33,8 @@ family_add(struct family *f, pid_t pid)
 	return true;
 }
 
-/* Nothing is sent: of a datagram socket connecting looks up the route alone. */
+/* True if there is a route to an address.  Nothing is sent: connecting a
+ * datagram socket only looks up the route. */
 static bool
 has_route(const struct sockaddr_storage *address, int direct)
 {
@@ -76,7 +77,8 @@ finder_fini(struct finder *f)
 
 /* --- sockets -------------------------------------------------------------- */
 
-/* "0100007F": each word of the address, printed as a number. */
+/* Parse an address like "0100007F": each word of it is printed as a number.
+ * Returns its bytes; 0: too long. */
 static size_t
 hex_address(const char *hex, uint8_t out[16])
 {
@@ -103,7 +105,8 @@ all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* 2 exactly this address, 1 a wildcard that includes it, 0 neither. */
+/* Returns 2 if an address is the wanted one, 1 if it is a wildcard that
+ * includes that, 0 if neither. */
 static int
 address_match(
     const uint8_t *have, size_t n, const struct sockaddr_storage *want)
@@ -173,7 +176,7 @@ socket_add(struct finder_sockets *s, uint64_t inode, uid_t uid)
 	s->uid = uid;
 }
 
-/* A table of the network namespace of a process; 0: of our own. */
+/* Open a table of a process's network namespace; 0: of our own. */
 static FILE *
 table_open(pid_t space, const char *name)
 {
@@ -260,7 +263,8 @@ find_sockets(struct finder_sockets *s, pid_t space,
 
 /* --- network namespaces --------------------------------------------------- */
 
-/* "|-- 10.0.0.2", and in the next line "/32 host LOCAL". */
+/* True if a namespace has an IPv4 address: its table has "|-- 10.0.0.2", and
+ * "/32 host LOCAL" in the next line. */
 static bool
 space_has_4(pid_t space, const struct sockaddr_in *address)
 {
@@ -281,7 +285,8 @@ space_has_4(pid_t space, const struct sockaddr_in *address)
 	return has;
 }
 
-/* "fd00...02 02 40 00 80 eth0" */
+/* True if a namespace has an IPv6 address: its table has a line like
+ * "fd00...02 02 40 00 80 eth0". */
 static bool
 space_has_6(pid_t space, const struct sockaddr_in6 *address)
 {
@@ -307,8 +312,8 @@ space_has(pid_t space, const struct sockaddr_storage *address)
 		   : space_has_6(space, (const void *)address);
 }
 
-/* True if the address may be another namespace's: each has a loopback of its
- * own. */
+/* True if an address may be in another network namespace.  Loopback is not:
+ * each namespace has its own. */
 static bool
 is_of_network(const struct sockaddr_storage *address)
 {
@@ -321,7 +326,7 @@ is_of_network(const struct sockaddr_storage *address)
 	       !IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
-/* The inode of a process's network namespace; 0: we may not know. */
+/* The inode of a process's network namespace; 0: not permitted. */
 static ino_t
 space_inode(const char *process)
 {
@@ -332,7 +337,7 @@ space_inode(const char *process)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-/* A process in another namespace that has the address; 0: none. */
+/* A process in another network namespace that has the address; 0: none. */
 static pid_t
 space_find(const struct sockaddr_storage *address)
 {
@@ -360,7 +365,8 @@ space_find(const struct sockaddr_storage *address)
 	return found;
 }
 
-/* Here, or, if the server is not known, where its address is. */
+/* Find the sockets of an address in the last namespace used or, if the server
+ * is not known (root is 0), in the one that has the address.  False: none. */
 static bool
 find_anywhere(
     struct finder *f, const struct sockaddr_storage *address, pid_t root)
@@ -388,7 +394,7 @@ finder_changed(const struct finder *f, const struct sockaddr_storage *address)
 	struct finder_sockets now;
 
 	if (!find_sockets(&now, f->space, address))
-		return false; /* it ends, or begins again */
+		return false; /* the server ends, or starts again */
 	for (unsigned i = 0; i < now.count; i++)
 		if (!socket_has(&f->sockets, now.inode[i]))
 			return true;
@@ -431,7 +437,8 @@ finder_holds(pid_t pid, const struct sockaddr_storage *address)
 {
 	struct finder_sockets s;
 
-	/* Here another process may listen on a wildcard. */
+	/* Search both namespaces: in ours another process may listen on a
+	 * wildcard. */
 	return (find_sockets(&s, 0, address) && process_holds(pid, &s)) ||
 	       (find_sockets(&s, pid, address) && process_holds(pid, &s));
 }
@@ -457,8 +464,9 @@ finder_see(struct finder *f, pid_t pid, pid_t root)
 	char name[PROC_NAME_BYTES];
 	void *grown;
 
-	/* Not of the server itself: if it ends meanwhile, who reads its parent
-	 * frees its memory (proc.c), and its end is noticed late. */
+	/* Do not read the parent of the server itself: if the server ends
+	 * meanwhile, the reader frees its memory (proc.c), and the end is
+	 * noticed late. */
 	if (pid != root)
 		p.parent = proc_parent(pid);
 	p.holds = pid == root || process_holds(pid, &f->sockets);
@@ -481,7 +489,8 @@ finder_see(struct finder *f, pid_t pid, pid_t root)
 	f->seen[f->count++] = p;
 }
 
-/* A process that was seen, or NULL; /proc lists them in order. */
+/* The entry of a process that was seen, or NULL.  Entries are in order, as in
+ * /proc. */
 static const struct finder_process *
 finder_seen(const struct finder *f, pid_t pid)
 {
@@ -498,7 +507,7 @@ finder_seen(const struct finder *f, pid_t pid)
 	return low < f->count && f->seen[low].pid == pid ? &f->seen[low] : NULL;
 }
 
-/* The process above one, or NULL. */
+/* The parent of a process, or NULL. */
 static const struct finder_process *
 finder_above(const struct finder *f, const struct finder_process *p)
 {
@@ -518,7 +527,7 @@ has_holder_above(const struct finder *f, const struct finder_process *p)
 	return false;
 }
 
-/* True if Tailor runs below the process. */
+/* True if a process is an ancestor of Tailor. */
 static bool
 is_above_us(const struct finder *f, pid_t pid)
 {
@@ -533,7 +542,8 @@ is_above_us(const struct finder *f, pid_t pid)
 	return false;
 }
 
-/* The holders, those with none above them first; then all below them. */
+/* List the server's processes: first the holders that have no holder above
+ * them, then other holders, then all processes below these. */
 static void
 finder_family(const struct finder *f, struct family *out)
 {

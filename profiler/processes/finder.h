@@ -6,8 +6,8 @@
  * Finding them means reading every process's descriptors, so it is done in
  * steps of a few processes, and only while they are unknown.
  *
- * Not taken are systemd, which holds the sockets of units that it has not
- * started yet, and what runs below a process that Tailor, too, runs below.
+ * Left out are systemd, which holds the sockets of units that it has not
+ * started yet, and the descendants of a process if Tailor is one of them.
  *
  * An address that is not in our network namespace may be a container's: then
  * the namespace of a process that has this address is searched.
@@ -21,7 +21,7 @@
 #include "profiler/options/options.h"
 
 #define FINDER_STEP 32	    /* processes examined in one step */
-#define FINDER_STEP_KNOWN 4 /* in one for more of a known server */
+#define FINDER_STEP_KNOWN 4 /* in one step, if the server is known */
 #define FINDER_SOCKETS 64   /* listening sockets of an address, at most */
 #define FINDER_SPACES 256   /* network namespaces examined, at most */
 #define FAMILY_MAX PROFILER_PROCESSES
@@ -41,20 +41,20 @@ bool family_add(struct family *f, pid_t pid);
 struct finder_sockets {
 	uint64_t inode[FINDER_SOCKETS];
 	unsigned count;
-	uid_t uid; /* their user, (uid_t)-1 if unknown */
+	uid_t uid; /* user of the sockets, (uid_t)-1: unknown */
 };
 
 /* A process that the search has seen. */
 struct finder_process {
 	pid_t pid, parent;
-	bool holds; /* one of the sockets */
+	bool holds; /* true: holds one of the sockets */
 };
 
 struct finder {
 	DIR *proc; /* owned; open during a search */
 	struct finder_sockets sockets;
 	pid_t space; /* a process in the address's network namespace; 0: ours */
-	bool activator;		     /* systemd holds one */
+	bool activator;		     /* systemd holds a socket */
 	bool failed;		     /* out of memory */
 	struct finder_process *seen; /* owned */
 	size_t count, room;
@@ -64,8 +64,8 @@ enum finder_result {
 	FINDER_MORE,	/* call again */
 	FINDER_FOUND,	/* these are the server */
 	FINDER_NONE,	/* nothing listens on this address here */
-	FINDER_ASLEEP,	/* systemd does: the server is not running */
-	FINDER_FOREIGN, /* a process of another user (sockets.uid) does */
+	FINDER_ASLEEP,	/* systemd listens: the server is not running */
+	FINDER_FOREIGN, /* another user's process (sockets.uid) listens */
 };
 
 /* Initialize without a search; zeroed memory is valid, too. */
@@ -73,14 +73,15 @@ void finder_init(struct finder *f);
 /* End the search, if there is one; its sockets remain known. */
 void finder_fini(struct finder *f);
 
-/* True if packets to an IPv4 address go to a gateway: it is on no network of
- * this machine.  False if unknown.  Two system calls that do not wait. */
+/* True if packets to an IPv4 address go to a gateway: the address is on no
+ * network of this machine.  False if unknown.  Two system calls that do not
+ * wait. */
 bool finder_address_is_routed(const struct sockaddr_storage *address);
 
-/* Begin or continue a search for what listens on an address (family AF_UNSPEC:
- * nothing) and for a process, 0: none; both with what is below them.  Any
- * result but FINDER_MORE ends it; then *out is set if it is FINDER_FOUND.  Not
- * the observer. */
+/* Begin or continue a search for the processes that listen on an address
+ * (family AF_UNSPEC: none), for process root (0: none), and for all processes
+ * below these.  Any result but FINDER_MORE ends the search; FINDER_FOUND sets
+ * *out.  Not the observer. */
 enum finder_result finder_step(struct finder *f,
     const struct sockaddr_storage *address, pid_t root, struct family *out);
 
@@ -98,12 +99,12 @@ bool finder_holds(pid_t pid, const struct sockaddr_storage *address);
  * pid.  Some tens of microseconds. */
 bool finder_listens(pid_t pid, const struct sockaddr_storage *address);
 
-/* True if what a process forks is no part of the server: Tailor, too, runs
- * below it. */
+/* True if processes that a process forks are no part of the server: Tailor is
+ * one of its descendants, too. */
 bool finder_alone(pid_t pid);
 
-/* Match a line of /proc/net/tcp or tcp6 with an address: it is a listener for 2
- * exactly this one, 1 a wildcard, 0 not; -1 no listeners follow.  For
- * finder_step and tests. */
+/* Match a line of /proc/net/tcp or tcp6 with an address.  Returns 2 for a
+ * listener on exactly this address, 1 for one on a wildcard, 0 for neither; -1:
+ * no listeners follow.  For finder_step and tests. */
 int finder_match(const char *line, const struct sockaddr_storage *address,
     uint64_t *inode, uid_t *uid);

@@ -81,7 +81,7 @@ proc_name(pid_t pid, char out[PROC_NAME_BYTES])
 	*p = '\0';
 }
 
-/* The directory of a process's threads, or NULL with errno. */
+/* Open the directory of a process's threads.  NULL: failed, with errno. */
 static DIR *
 proc_tasks(pid_t pid)
 {
@@ -94,7 +94,7 @@ proc_tasks(pid_t pid)
 int
 proc_thread_pidfds(pid_t pid, int out[PROC_THREADS])
 {
-	pid_t tid[PROC_THREADS + 1]; /* the lowest: they tend to live longest */
+	pid_t tid[PROC_THREADS + 1]; /* the first ones tend to live longest */
 	int n = proc_threads(pid, tid, PROC_THREADS + 1), opened = 0, err = 0;
 	long fd;
 
@@ -126,7 +126,7 @@ proc_inner_pid(pid_t pid)
 	line++;
 	end = line + strcspn(line, "\n");
 	*end = '\0';
-	/* One number per namespace, ours first, its own last. */
+	/* One number per namespace, ours first, the process's own last. */
 	line = strrchr(line, '\t');
 	return line != NULL && atoi(line) > 0 ? (pid_t)atoi(line) : pid;
 }
@@ -142,10 +142,10 @@ proc_stat(pid_t pid, char *buffer, size_t size)
 	return after != NULL ? after + 1 : "";
 }
 
-/* True if a thread still has its memory, by its exe link.  Do not read other
- * files for this: reading /proc/<pid>/stat or status borrows the memory of the
- * process, and if it ends meanwhile, the reader frees that memory, a tenth of a
- * second per gigabyte.  Returns 1, 0 or a negative errno. */
+/* Returns 1 if a thread still has its memory, by its exe link; 0 if not; or a
+ * negative errno.  Do not read other files for this: reading /proc/<pid>/stat
+ * or status borrows the memory of the process, and if the process ends
+ * meanwhile, the reader frees that memory: a tenth of a second per gigabyte. */
 static int
 thread_has_memory(pid_t pid, pid_t tid)
 {
@@ -158,7 +158,8 @@ thread_has_memory(pid_t pid, pid_t tid)
 	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
 }
 
-/* Without permission to read exe: by a flag in stat. */
+/* True if a process is exiting, by a flag in stat: for processes whose exe link
+ * may not be read. */
 static bool
 proc_is_exiting(pid_t pid)
 {

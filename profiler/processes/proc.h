@@ -11,21 +11,21 @@
 #define PROC_USER_BYTES 33
 #define PROC_NAME_BYTES 16
 
-/* A handle that becomes readable when the process ends; negative errno. */
+/* A handle that becomes readable when the process ends; or a negative errno. */
 int proc_pidfd(pid_t pid);
 
 #define PROC_THREADS 3
 
 /* Handles that become readable when a thread of the process ends, of up to
- * PROC_THREADS threads that are not its first; the others are set to -1.
+ * PROC_THREADS threads that are not its first; places left are set to -1.
  * A killed process frees its memory before its own handle becomes readable:
- * a tenth of a second per gigabyte.  Those of its threads do so at once, except
- * the last one, which frees the memory: hence several.
+ * a tenth of a second per gigabyte.  Handles of its threads become readable at
+ * once, except that of the last thread, which frees the memory: hence several.
  * A thread may also end alone: see proc_is_ending.
  * Returns how many, or a negative errno (-EINVAL: Linux before 6.9). */
 int proc_thread_pidfds(pid_t pid, int out[PROC_THREADS]);
 
-/* True once the process has freed its memory, or has ended.  After a kill that
+/* True once the process has freed its memory, or has ended.  After a kill this
  * takes until each of its threads has run once, some tenths of a millisecond on
  * an idle machine.  Costs a few microseconds while the process lives. */
 bool proc_is_ending(pid_t pid);
@@ -58,12 +58,13 @@ pid_t proc_parent(pid_t pid);
 /* True if pid is ancestor, or descends from it by at most 32 steps. */
 bool proc_descends(pid_t pid, pid_t ancestor);
 
-/* Time since the process began, ns, in clock ticks; negative errno. */
+/* Time since the process began, ns, rounded to clock ticks; or a negative
+ * errno. */
 int64_t proc_age_ns(pid_t pid);
 
 /* True if one of the process's arguments is this text. */
 bool proc_has_argument(pid_t pid, const char *text);
 
-/* True if a file whose name contains text is mapped into the process; deleted:
- * one that was deleted, or replaced, since. */
+/* True if a file whose name contains text is mapped into the process.  deleted:
+ * only files that were deleted, or replaced, since count. */
 bool proc_maps(pid_t pid, const char *text, bool deleted);

@@ -7,8 +7,8 @@
 
 #include "profiler/processes/proc.h"
 
-/* All threads of some processes.  Returns how many, or a negative errno with
- * why. */
+/* List all threads of some processes.  Returns how many, or a negative errno
+ * with why. */
 static int
 family_threads(const struct family *f, pid_t tid[RATE_THREADS], char *why)
 {
@@ -25,12 +25,13 @@ family_threads(const struct family *f, pid_t tid[RATE_THREADS], char *why)
 	}
 	if (n > 0)
 		return n;
-	more = more < 0 ? more : -ESRCH; /* it is ending */
+	more = more < 0 ? more : -ESRCH; /* the server is ending */
 	snprintf(why, RATE_WHY, "%s", strerror(-more));
 	return more;
 }
 
-/* The counters of one more thread; those that are open stay if one fails. */
+/* Open the counters of one more thread.  If one fails, the others stay open;
+ * but a thread that has ended gets none, and that is no failure. */
 static int
 thread_open(
     struct counter_set *s, pid_t tid, const char *const *event, char *why)

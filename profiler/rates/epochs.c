@@ -1,4 +1,4 @@
-/* epochs.c: which set counts in which epoch, and what it counted. */
+/* epochs.c: choose the set of each epoch, and compute its counts. */
 #include "profiler/rates/epochs.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/hash.h"
 
 #define BIT(source) (UINT32_C(1) << (source))
-#define RATIO_MAX 1e15 /* thousandths of a unit; more is no count */
+#define RATIO_MAX 1e15 /* thousandths of a unit; a larger value is wrong */
 
 static bool
 is_hardware(unsigned counter)
@@ -14,7 +14,8 @@ is_hardware(unsigned counter)
 	return talechain_counter_kind(counter)->group != TALECHAIN_GROUP_NONE;
 }
 
-/* Those in each set: of the kernel, and what others are divided by. */
+/* The sources in each set: counters of the kernel, and those that others are
+ * divided by. */
 static uint32_t
 always(uint32_t counters)
 {
@@ -51,7 +52,7 @@ epochs_sets(const struct epochs *e)
 	return (e->others + EPOCH_SET - 1) / EPOCH_SET;
 }
 
-/* Fisher and Yates. */
+/* Shuffle the order (Fisher and Yates). */
 static void
 order_shuffle(struct epochs *e)
 {
@@ -64,7 +65,8 @@ order_shuffle(struct epochs *e)
 	}
 }
 
-/* The next EPOCH_SET of the order; all that are left. */
+/* Switch to the next set: the next EPOCH_SET counters of the order, or fewer at
+ * its end. */
 static void
 set_next(struct epochs *e)
 {
@@ -79,7 +81,8 @@ set_next(struct epochs *e)
 	e->hardware.set(e->hardware.user, e->set);
 }
 
-/* A counter's value in thousandths of its unit.  False: too little ran. */
+/* Compute a counter's value in thousandths of its unit.  False: too little ran
+ * for a ratio, or the value is too large. */
 static bool
 ratio(unsigned counter, const uint64_t *sum, int64_t time_ns, uint64_t *milli)
 {
@@ -107,7 +110,7 @@ ratio(unsigned counter, const uint64_t *sum, int64_t time_ns, uint64_t *milli)
 	return true;
 }
 
-/* The sums of what is on: those known. */
+/* Read the sums of sources that are on.  Returns the set of those known. */
 static uint32_t
 sums_read(const struct epochs *e, unsigned server, uint64_t *sum)
 {
@@ -128,7 +131,7 @@ server_end(const struct epochs *e, unsigned server, int64_t time_ns,
 	uint32_t known = sums_read(e, server, sum) & e->known[server];
 	uint32_t counters;
 
-	/* A scaled sum may decrease a little; then it is no count. */
+	/* A scaled sum may decrease a little: then it gives no count. */
 	for (unsigned i = 0; i < EPOCH_SOURCES; i++) {
 		if (sum[i] < e->first[server][i])
 			known &= ~BIT(i);
@@ -149,7 +152,7 @@ epoch_end(struct epochs *e, unsigned servers, const unsigned *generation,
 	struct counted_epoch one = {.begin = e->begin, .end = now};
 	int64_t time_ns = instant_since(now, e->begin);
 
-	/* One that took much longer was not watched. */
+	/* Ignore an epoch that took much longer: its end was late. */
 	if (time_ns > 2 * EPOCH_NS)
 		return;
 	for (unsigned i = 0; i < servers; i++)

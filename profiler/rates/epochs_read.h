@@ -1,8 +1,8 @@
 /* epochs_read.h: the kernel's counters for epochs.h.
  *
- * Each thread of a server that is found has one of each source, which threads
- * it starts inherit; those of other sets than the present one are off.  The
- * attach thread only.
+ * Each thread that is found of a server gets one counter for each source;
+ * threads that it starts inherit them.  Counters that are not in the present
+ * set are off.  The attach thread only.
  *
  * Cost: once a second about 1 us for each thread and source that is on, and for
  * each that is switched; while they are on, a task switch of such a thread also
@@ -14,26 +14,26 @@
 
 /* The sources of one server. */
 struct epochs_server {
-	unsigned searched; /* as rates_server's */
+	unsigned searched; /* as in struct rates_server */
 	struct counter_set set;
 	bool off_logged;
 };
 
 struct epochs_reader {
 	struct epochs epochs;
-	uint32_t sources; /* all that are ever on; 0: nothing */
-	uint32_t set;	  /* that are on */
+	uint32_t sources; /* sources that are ever on; 0: none */
+	uint32_t set;	  /* sources that are on now */
 	unsigned servers;
 	struct epochs_server server[PROFILER_SERVERS];
 };
 
-/* Find which of the counters asked for this machine has, and log that once.
- * Never fails.  out is borrowed; NULL: none are asked for. */
+/* Find which of the configured counters this machine has, and log that once.
+ * Never fails.  out is borrowed; NULL: no counter is configured. */
 void epochs_open(struct epochs_reader *r, uint32_t counters, unsigned servers,
     struct counted_epochs *out);
 void epochs_close(struct epochs_reader *r);
 
-/* As rates_server. */
+/* The same as rates_server, for counters that take turns. */
 void epochs_server(struct epochs_reader *r, unsigned server,
     const struct family *family, unsigned searched, const char *name);
 

@@ -1,9 +1,8 @@
 /* rates_read.c: rates from counters that need system calls.
  *
- * A server's CPU time is that of its threads' counters: a process has a CPU
- * clock, but that of others advances in steps of some ms.  The usual value of a
- * ratio is its running median over periods in which enough happened for a
- * ratio. */
+ * A server's CPU time is the sum of its threads' counters: the CPU clock of
+ * another process advances in steps of some ms.  The usual value of a ratio is
+ * its running median over periods in which enough happened. */
 #include "profiler/rates/rates_read.h"
 
 #include "base/log.h"
@@ -11,11 +10,11 @@
 #include "profiler/counters/cycles.h"
 #include "talechain/events/events.h"
 
-/* A ratio over less is noise: about 30 us of a CPU. */
+/* Least base of a usual ratio: over less (30 us of a CPU) it is noise. */
 #define BASE_LEAST 100000
 
-/* Counters of each thread of a server, and of the base; without one the rate is
- * over time. */
+/* Rates of a server: the counter of each thread, then that of the base.
+ * Without a base the rate is over time. */
 static const struct {
 	enum talechain_rate signal;
 	unsigned sources;
@@ -56,8 +55,8 @@ pair_open(
 	    &p->set, family, kinds[kind].event, kinds[kind].sources, why);
 }
 
-/* The clock of one CPU: its cycles over those that it would have at its nominal
- * frequency.  0 or a negative errno. */
+/* Open the clock of one CPU: its cycles over those at its nominal frequency.
+ * Returns 0 or a negative errno. */
 static int
 clock_open(struct counter_set *s, int cpu, char *why)
 {
@@ -76,7 +75,8 @@ clock_open(struct counter_set *s, int cpu, char *why)
 	return err;
 }
 
-/* The clocks of the CPUs, from the first on; 0 or a negative errno. */
+/* Open the clocks of the CPUs, from the first on.  Returns 0 if any is open, or
+ * a negative errno. */
 static int
 clocks_open(struct rates_reader *r, char *why)
 {
@@ -91,8 +91,8 @@ clocks_open(struct rates_reader *r, char *why)
 	return r->clocks > 0 ? 0 : err;
 }
 
-/* 0 if this machine has the counters of a kind; else a negative errno and
- * why. */
+/* Returns 0 if this machine has the counters of a kind; if not, a negative
+ * errno with why. */
 static int
 kind_probe(unsigned kind, char *why)
 {
@@ -203,7 +203,7 @@ rate_command(struct rates_reader *r, struct command_ring *commands,
 		reader_drop(r);
 }
 
-/* The usual ratio without this one, thousandths. */
+/* The usual ratio before this rate, in thousandths; then add this one. */
 static uint64_t
 pair_usual(struct rate_pair *p, const struct rate *rate)
 {
@@ -216,7 +216,8 @@ pair_usual(struct rate_pair *p, const struct rate *rate)
 	return usual;
 }
 
-/* Sample a pair; send its rate since the last sample if not distorted. */
+/* Sample a pair, and send the rate since the last sample unless it is
+ * distorted. */
 static void
 pair_turn(struct rates_reader *r, struct rate_pair *p, struct rate *rate,
     struct command_ring *commands)
@@ -237,7 +238,7 @@ pair_turn(struct rates_reader *r, struct rate_pair *p, struct rate *rate,
 	rate->base = p->set.sources == 2 ? sum[1] - p->last[1]
 					 : (uint64_t)instant_since(at, since);
 	rate->interval_ns = instant_since(at, since);
-	/* A scaled counter may decrease a little; then there is no rate. */
+	/* A scaled counter may decrease a little: then there is no rate. */
 	known &= p->known && sum[0] >= p->last[0] && sum[1] >= p->last[1];
 	p->clock = clock;
 	p->at = at;

@@ -40,7 +40,7 @@ uint64_t running_median_value(const struct running_median *u);
 _Static_assert(PROFILER_RATE_DESCRIPTORS >= (RATE_COUNTERS + 1) * RATE_THREADS,
     "descriptors of a server's counters");
 
-/* A sum of counters over a sum of others, or over time. */
+/* A rate: a sum of counters over a sum of other counters, or over time. */
 struct rate_pair {
 	struct counter_set set; /* counters, then those of the base, if any */
 	bool known;		/* last is valid */
@@ -51,9 +51,9 @@ struct rate_pair {
 };
 
 struct rates_server {
-	unsigned searched; /* as given: their threads are counted */
+	unsigned searched; /* value whose processes are counted */
 	struct rate_pair pair[RATE_COUNTERS];
-	bool off_logged[TALECHAIN_RATE_END]; /* why it is off has been logged */
+	bool off_logged[TALECHAIN_RATE_END]; /* why it is off is logged */
 };
 
 struct rates_reader {
@@ -74,9 +74,9 @@ struct rates_reader {
 void rates_open(struct rates_reader *r, const struct profiler_options *options);
 void rates_close(struct rates_reader *r);
 
-/* Count these processes, and what they fork.
- *   searched  another number if there are others that none of them forked;
- *             else nothing changes
+/* Count the processes of a family, and those that they fork.
+ *   searched  a number that changes when the family has got processes that no
+ *             other of its processes forked; if unchanged, nothing is done
  *   name      the server's, for the log */
 void rates_server(struct rates_reader *r, unsigned server,
     const struct family *family, unsigned searched, const char *name);

@@ -5,7 +5,7 @@
 
 #define BUSY_PERIOD_NS (100 * NS_PER_MS)
 #define IDLE_PERIOD_NS NS_PER_S
-/* The lines of STEAL_CPUS CPUs, which stand before all others. */
+/* Room for the lines of STEAL_CPUS CPUs, which come before all others. */
 #define TEXT_BYTES 65536
 
 void
@@ -51,7 +51,8 @@ steal_parse(const char *text, uint64_t ticks[STEAL_CPUS])
 	return cpus;
 }
 
-/* The whole file up to its lines of CPUs.  False: it cannot be read. */
+/* Read the file as far as the lines of CPUs.  False: it has none, or cannot be
+ * read. */
 static bool
 steal_read(const struct steal *s, uint64_t ticks[STEAL_CPUS])
 {
@@ -85,7 +86,7 @@ steal_report(struct steal *s, struct command_ring *commands, unsigned cpu,
 	__atomic_store_n(
 	    &s->total_ns, s->total_ns + o.rate.count, __ATOMIC_RELAXED);
 	o.rate.base = (uint64_t)o.rate.interval_ns;
-	command_push(commands, &o); /* if it is full, only the curve lacks it */
+	command_push(commands, &o); /* if full, the curve has a gap */
 }
 
 int64_t
@@ -94,7 +95,7 @@ steal_turn(struct steal *s, struct command_ring *commands, bool idle,
 {
 	uint64_t ticks[STEAL_CPUS];
 	int64_t period_ns = idle ? IDLE_PERIOD_NS : BUSY_PERIOD_NS;
-	/* At rest another wake-up's turn does it, too. */
+	/* At rest, read early in a turn that has other work. */
 	int64_t early_ns = idle ? IDLE_PERIOD_NS / 8 : 0;
 
 	if (s->fd < 0)

@@ -8,12 +8,12 @@
 	10 /* events of a server: a handful for each pause   \
                               */
 
-#define RUNTIME_WORKERS 16 /* of a server, whose collections are seen */
+#define RUNTIME_WORKERS 16 /* workers of a server that are seen */
 
 /* We write, the programs read: the processes to report.  0: none. */
 struct runtime_watch {
 	uint32_t tgid[RUNTIME_SERVERS];
 	uint32_t unused[2];
-	/* Other processes that serve: theirs stop no other one. */
+	/* Other processes that serve; a collection stops only its own. */
 	uint32_t worker[RUNTIME_SERVERS][RUNTIME_WORKERS];
 };

@@ -17,7 +17,8 @@
 #define TRIES_FOR_PAGE 50
 #define FINDER_STEPS 100000
 
-/* Attach to a file; the first time load the programs.  0 or negative. */
+/* Attach to a file; before the first one, load the programs.  Returns 0 or a
+ * negative errno with why. */
 static int
 runtimes_attach(struct runtimes *r, const struct runtime *runtime,
     const char *file, char *why)
@@ -51,7 +52,7 @@ remedy(const struct runtime *runtime, int err)
 				"after the server";
 }
 
-/* Log once what costs a server its probes. */
+/* Log once why a server has no probes. */
 static void
 server_log_off(struct runtimes_server *s)
 {
@@ -64,8 +65,9 @@ server_log_off(struct runtimes_server *s)
 	    s->options.name, s->off->name, s->why, s->remedy);
 }
 
-/* The same for a server, with its log line; if the file has no such probes,
- * another file may have them: that is logged when no more is tried. */
+/* Attach to a file for a server, and log the result.  If the file has no such
+ * probes, another may have them: that is logged only when no more is tried.
+ * False: not attached. */
 static bool
 server_attach(struct runtimes *r, unsigned server,
     const struct runtime *runtime, const char *file)
@@ -75,8 +77,8 @@ server_attach(struct runtimes *r, unsigned server,
 	int root = 0;
 	int err = runtimes_attach(r, runtime, file, why);
 
-	/* Later tries have fewer privileges: the first reason that was logged
-	 * is the one. */
+	/* Later tries have fewer privileges: keep the first reason that was
+	 * logged. */
 	if (err < 0 && (s->off != runtime || !s->logged)) {
 		memcpy(s->why, why, sizeof(s->why));
 		s->remedy = remedy(runtime, err);
@@ -93,7 +95,7 @@ server_attach(struct runtimes *r, unsigned server,
 		    "server=%s runtime=%s file=\"%s\"", s->options.name,
 		    runtime->name, file);
 	s->runtime = runtime;
-	/* As the process sees it: without /proc/PID/root. */
+	/* Show the path as the process sees it: without /proc/PID/root. */
 	sscanf(file, "/proc/%*d/root%n", &root);
 	file += root;
 	snprintf(s->detail, sizeof(s->detail), "probes of %s in %.60s",
@@ -103,7 +105,7 @@ server_attach(struct runtimes *r, unsigned server,
 
 /* --- at the start --------------------------------------------------------- */
 
-/* The process that listens on an address by now; 0: none is found. */
+/* A process that already listens on an address; 0: none is found. */
 static pid_t
 listener_at(const struct sockaddr_storage *address)
 {
@@ -118,7 +120,7 @@ listener_at(const struct sockaddr_storage *address)
 	return found == FINDER_FOUND ? family.pid[0] : 0;
 }
 
-/* The process that listens for a server by now; 0: none is found. */
+/* A process that already listens for a server; 0: none is found. */
 static pid_t
 listener_now(const struct profiler_server *options)
 {
@@ -127,7 +129,7 @@ listener_now(const struct profiler_server *options)
 	return pid != 0 ? pid : listener_at(&options->other);
 }
 
-/* True if a process has the page that its runtime may have. */
+/* True if a process's runtime may have a page in memory, and has one. */
 static bool
 has_page(const struct runtime *runtime, pid_t pid)
 {
@@ -140,7 +142,8 @@ has_page(const struct runtime *runtime, pid_t pid)
 	return true;
 }
 
-/* Probes that are asked for: of a file, or of a program's runtime. */
+/* Attach configured probes (probes = on) to a file, or to a program's
+ * runtime. */
 static void
 start_on(struct runtimes *r, unsigned server)
 {
@@ -154,7 +157,8 @@ start_on(struct runtimes *r, unsigned server)
 		runtime = runtime_of_process(pid, found);
 	else if (strchr(file, '/') != NULL)
 		runtime = runtime_of_file(file);
-	/* Or its file was replaced: the next process has the new one. */
+	/* No runtime was found, or its file was replaced: the server's next
+	 * process will map the new one. */
 	if (runtime == NULL || (pid != 0 && found[0] == '\0'))
 		runtime = runtime_of_program(file, found);
 	if (found[0] != '\0')
@@ -171,7 +175,7 @@ start_on(struct runtimes *r, unsigned server)
 	    options->name, file);
 }
 
-/* Probe what can be recognised before the server is followed. */
+/* With auto, probe a runtime that can be recognised at the start. */
 static void
 start_auto(struct runtimes *r, unsigned server)
 {
@@ -182,7 +186,7 @@ start_auto(struct runtimes *r, unsigned server)
 
 	if (options->program != NULL) {
 		runtime = runtime_of_program(options->program, file);
-		/* A page may still appear, and would be better than probes. */
+		/* A page may still appear, and is better than probes. */
 		if (runtime != NULL && runtime->page &&
 		    runtime_of_file(options->program) != runtime)
 			return;
@@ -228,7 +232,7 @@ server_watch(struct runtimes *r, unsigned server, pid_t pid)
 	if (s->watched == pid || r->probes == NULL)
 		return;
 	s->watched = pid;
-	/* Before the process: else a worker's collection is the server's. */
+	/* Set workers before the process that is watched. */
 	probes_workers(r->probes, server, s->worker, pid != 0 ? s->workers : 0);
 	probes_watch(r->probes, server, pid);
 }
@@ -255,8 +259,8 @@ runtimes_process(struct runtimes *r, unsigned server, pid_t pid)
 	s->tries = 0;
 	s->refused[0] = '\0';
 	s->due = INSTANT_NONE;
-	/* Where the runtime's file is probed, nothing of the process is
-	 * missed. */
+	/* If the runtime's file is probed already, watch the process at once:
+	 * no collection is missed. */
 	server_watch(r, server, known ? pid : 0);
 }
 
@@ -272,7 +276,7 @@ runtimes_workers(
 		probes_workers(r->probes, server, s->worker, s->workers);
 }
 
-/* Examine what its process has mapped by now, and probe it if that is due. */
+/* Find the runtime that a server's process has mapped, and probe it if due. */
 static void
 server_examine(struct runtimes *r, unsigned server)
 {
@@ -305,7 +309,7 @@ runtimes_turn(
 
 	if (s->options.probes != PROFILER_PROBES_AUTO || s->pid == 0)
 		return -1;
-	/* The page is there after all, and knows more. */
+	/* The page has appeared, and shows more than probes. */
 	if (paged) {
 		server_watch(r, server, 0);
 		return -1;

@@ -26,7 +26,7 @@ struct probes {
 	struct probed_file file[PROBES_FILES];
 	unsigned files;
 	struct runtime_watch *watch;		  /* owned mapping */
-	struct talechain_channel *memory;	  /* the first channel: owned */
+	struct talechain_channel *memory;	  /* owned: all channels */
 	struct channel *channel[RUNTIME_SERVERS]; /* owned */
 };
 
@@ -47,8 +47,8 @@ complain(int err, char *why)
 	return err;
 }
 
-/* The kernel refuses a probe in a file: uprobes need more than tracepoints on
- * some kernels (seen on 6.18). */
+/* Explain why the kernel refuses a probe in a file: on some kernels (seen on
+ * 6.18) uprobes need more than tracepoints. */
 static void
 complain_probe(char *why)
 {
@@ -80,7 +80,7 @@ probes_make_channels(struct probes *p, uint32_t first_number)
 		    &p->channel[i], first_number + i, &place, NULL);
 		if (err < 0)
 			return err;
-		/* No server's until probes_watch. */
+		/* The channel is no server's until probes_watch. */
 		p->channel[i]->server = -1;
 	}
 	return 0;
@@ -165,7 +165,7 @@ probes_free(struct probes **pp)
 	free(p);
 }
 
-/* One probe; 0 or a negative errno. */
+/* Attach one probe.  Returns 0 or a negative errno. */
 static int
 probe_attach(struct probes *p, const struct runtime_probe *probe,
     const char *file, struct bpf_link **link)

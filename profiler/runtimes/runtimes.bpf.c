@@ -1,5 +1,5 @@
 /* runtimes.bpf.c: report at the probes of a language runtime (table.c) what the
- * agent of a JVM would report.
+ * agent of a JVM reports.
  *
  * A server's channel is written by one thread at a time, the one that collects,
  * but slots are still reserved by an atomic addition. */
@@ -33,9 +33,9 @@ struct {
 /* State of a process between two probes. */
 struct runtime_process {
 	__u64 collections, safepoints;
-	__u64 collection_ns, safepoint_ns; /* when it began; 0: none */
-	__u64 cause;			   /* of the operation that runs */
-	__u64 collected;		   /* in this safepoint */
+	__u64 collection_ns, safepoint_ns; /* when each began; 0: none */
+	__u64 cause;			   /* of the JVM operation that runs */
+	__u64 collected;		   /* 1: in this safepoint */
 };
 struct runtime_process processes[RUNTIME_SERVERS] SEC(".bss.processes");
 
@@ -65,8 +65,8 @@ channel_of(int server)
 struct runtime_pause {
 	__u32 type;
 	__u64 cause, count;
-	__u64 begin_ns; /* 0: it begins now, or unknown */
-	__u32 process;	/* it stopped this one alone; 0: the server */
+	__u64 begin_ns; /* of its end; 0: this is the begin, or unknown */
+	__u32 process;	/* the only process stopped; 0: the server */
 };
 
 /* Write one event, as talechain_emit_at does. */
@@ -109,7 +109,7 @@ state(char *memory, __u32 value, __u64 cause, __u64 since)
 	    epoch << 8 | (old & TALECHAIN_STATE_MARKING) | value);
 }
 
-/* Four characters as in memory. */
+/* Four characters as one number, as they are in memory. */
 #define FOUR(a, b, c, d) ((__u32)(a) | (b) << 8 | (c) << 16 | (__u32)(d) << 24)
 #define NAME_BYTES 40 /* longer names are not collections */
 
@@ -158,7 +158,8 @@ BPF_USDT(on_operation, const char *text, long length)
 	return 0;
 }
 
-/* The process that hit the probe and its channel; false if not a server's. */
+/* Get the state and the channel of the process that hit the probe.  False: it
+ * is no server's process. */
 static __always_inline bool
 process_here(struct runtime_process **j, char **memory)
 {
@@ -185,7 +186,7 @@ server_of_worker(void)
 	return -1;
 }
 
-/* Workers that collect: the process, and since when. */
+/* Workers that collect: key: process; value: since when. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, RUNTIME_SERVERS *RUNTIME_WORKERS);
@@ -204,7 +205,8 @@ worker_begin(void)
 	return 0;
 }
 
-/* A worker's collection is no state of its server: only its end is reported. */
+/* A worker's collection does not change the server's state: only the end of the
+ * collection is reported. */
 static __noinline int
 worker_end(__u64 cause)
 {
@@ -228,7 +230,7 @@ worker_end(__u64 cause)
 	return 0;
 }
 
-/* A collection begins.  cause 0: that of the JVM's operation. */
+/* A collection begins.  cause: 0: the cause of the JVM operation counts. */
 static __always_inline int
 collection_begin(__u64 cause)
 {
@@ -284,8 +286,8 @@ BPF_USDT(on_gc_end)
 	return collection_end();
 }
 
-/* True if this is the process's first thread.  In Node the others have heaps
- * of their own, and stop nothing but themselves. */
+/* True if this is the process's first thread.  In Node other threads have heaps
+ * of their own, and their collections stop only themselves. */
 static __always_inline bool
 is_first_thread(void)
 {
@@ -316,8 +318,8 @@ on_v8_end(void *context)
 	return collection_end();
 }
 
-/* V8 begins or ends to mark its old generation, in steps between and within
- * the program's own work.  A new state of the same epoch. */
+/* V8 begins or ends marking of its old generation, in steps between and within
+ * the program's own work.  This changes the state, but not its epoch. */
 static __always_inline int
 marking(__u64 flag)
 {
@@ -354,7 +356,7 @@ on_v8_marking_end(void *context)
 	return marking(0);
 }
 
-/* The young generations' collections are many and short: not reported. */
+/* Collections of younger generations are many and short: not reported. */
 #define PYTHON_OLDEST 2
 
 SEC("usdt")

@@ -1,11 +1,12 @@
-/* symbol.c: the dynamic symbols of an ELF file, then all others.
+/* symbol.c: find a symbol of an ELF file: in its dynamic symbols, then in
+ * others.
  *
- * The file is another user's: libelf reads it, and what is read is bounded in
- * all, because its parts may overlap and it may be mostly holes.
+ * The file may be another user's.  libelf reads it, and the bytes read in all
+ * are bounded, because its parts may overlap and it may be mostly holes.
  *
  * Probes attach at an offset of a file.  libbpf finds a function by its whole
- * name; that of a C++ function ends in its arguments, which change between
- * versions, so here the beginning of the name is enough.  64 bit ELF only. */
+ * symbol; a C++ function's symbol ends in its arguments, which change between
+ * versions, so here the begin of the symbol is enough.  64 bit ELF only. */
 #include "profiler/runtimes/probes.h"
 
 #include <errno.h>
@@ -16,14 +17,14 @@
 #include <unistd.h>
 
 #define FILE_MAX ((off_t)1 << 30)      /* bytes; larger files have no symbols */
-#define READ_MAX ((uint64_t)128 << 20) /* of one, in all */
+#define READ_MAX ((uint64_t)128 << 20) /* bytes read of a file, in all */
 #define NOTES_MAX ((uint64_t)4 << 20)  /* of a section of notes, or of names */
 #define SECTIONS_MAX 4096
 
 struct elf_file {
 	int fd;
 	Elf *elf;      /* owned; libelf keeps what it has read */
-	uint64_t left; /* of READ_MAX */
+	uint64_t left; /* bytes left of READ_MAX */
 };
 
 static void
@@ -34,21 +35,21 @@ elf_close(struct elf_file *e)
 		close(e->fd);
 }
 
-/* 0 or a negative errno; elf_close in either case. */
+/* Returns 0 or a negative errno; call elf_close in either case. */
 static int
 elf_open(struct elf_file *e, const char *path)
 {
 	Elf64_Ehdr head = {0};
 	struct stat st;
 
-	/* A pipe in its place must not stop us. */
+	/* O_NONBLOCK: opening a pipe in its place must not block. */
 	*e = (struct elf_file){
 	    .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
 	    .left = READ_MAX};
 	if (e->fd < 0 || fstat(e->fd, &st) < 0)
 		return -errno;
-	/* libelf keeps something for each section that the head speaks of, and
-	 * takes 0 for "more than fit here". */
+	/* libelf allocates for each section that the header announces, and
+	 * takes 0 as "more than fit here": check the number first. */
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX ||
 	    pread(e->fd, &head, sizeof(head), 0) != sizeof(head) ||
 	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_shnum == 0 ||
@@ -61,7 +62,7 @@ elf_open(struct elf_file *e, const char *path)
 		   : -EINVAL;
 }
 
-/* A function's place in memory as a place in the file; 0: none. */
+/* A function's offset in the file, from its address; 0: none. */
 static uint64_t
 symbol_offset(const struct elf_file *e, const GElf_Sym *s)
 {
@@ -73,7 +74,8 @@ symbol_offset(const struct elf_file *e, const GElf_Sym *s)
 	return s->st_value - h.sh_addr + h.sh_offset;
 }
 
-/* One table of symbols.  0, -ENOENT or another negative errno. */
+/* Search one table of symbols.  Returns 0, -ENOENT or another negative
+ * errno. */
 static int
 table_search(struct elf_file *e, Elf_Scn *section, const GElf_Shdr *table,
     const char *prefix, uint64_t *offset)

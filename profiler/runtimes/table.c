@@ -38,7 +38,8 @@ static const struct runtime runtimes[] = {
 #define RUNTIMES (sizeof(runtimes) / sizeof(runtimes[0]))
 #define FILES (sizeof(runtimes[0].file) / sizeof(runtimes[0].file[0]))
 
-/* How good a file's name is: row and pattern as one number; -1: none. */
+/* The row and pattern that match a file's name, as one number; less is better;
+ * -1: none. */
 static int
 file_rank(const char *path)
 {
@@ -66,8 +67,8 @@ runtime_of_file(const char *path)
 	return rank_runtime(file_rank(path));
 }
 
-/* The path of an executable mapping in a line of maps, or NULL; deleted: the
- * file there is another one by now. */
+/* The path of an executable mapping in a line of maps, or NULL.  *deleted: true
+ * if the file was deleted or replaced since. */
 static char *
 mapped_program(char *line, bool *deleted)
 {
@@ -112,7 +113,7 @@ runtime_of_process(pid_t pid, char *file)
 	return rank_runtime(best);
 }
 
-/* The path of a program: itself, or found in $PATH.  NULL: none. */
+/* The path of a program: name itself, or found in $PATH.  NULL: none. */
 static char *
 program_find(const char *name)
 {
