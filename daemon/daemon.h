@@ -12,7 +12,8 @@
 
 #define DAEMON_SIGNALS 4
 
-/* Reads the configuration.  read returns 0 with *out, or -errno with errors. */
+/* How to read the configuration: read returns 0 with *out, or -errno with
+ * errors. */
 struct config_source {
 	int (*read)(
 	    void *user, struct config **out, struct config_errors *errors);

@@ -97,8 +97,8 @@ all_sought(const struct proxy *p, const struct profiler_stats *stats)
 	return true;
 }
 
-/* Append why a server is not ready: it does not listen, or its response is not
- * good. */
+/* Append what Tailor waits for: a server that responds but fails its probe, or
+ * one that does not respond. */
 static void
 add_wait(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
     const struct profiler_stats *stats)

@@ -10,10 +10,10 @@
 #include "http/client/client.h"
 
 #define PATH_MAX_BYTES 4096
-#define TIMEOUT_NS (5 * NS_PER_S) /* between iterations: nothing waits for it */
-#define TRIES 20 /* while it is busy or has not finished the request */
+#define TIMEOUT_NS (5 * NS_PER_S) /* for each request */
+#define TRIES 20 /* while Tailor is busy or the request in flight */
 #define TRY_AGAIN_NS (50 * NS_PER_MS)
-#define FAILURES_MAX 3 /* in a row: then it is left alone */
+#define FAILURES_MAX 3 /* then analysis is given up */
 
 /* Read the first line of a file, which must be valid in a header. */
 static bool
@@ -83,7 +83,7 @@ is_there(const struct analyzer *a, const struct iteration *it)
 		   atomic_load_explicit(&it->tailor, memory_order_relaxed));
 }
 
-/* Count a failed exchange; after FAILURES_MAX in a row give up analysis. */
+/* Count a failed exchange; after FAILURES_MAX, or a 403, give up analysis. */
 static void
 count_failure(struct analyzer *a, int err, unsigned status)
 {

@@ -194,7 +194,8 @@ values_take(
 	return (int)r->values;
 }
 
-/* Print the values that the table leaves out: duplicates, and counters. */
+/* Print which values the table leaves out as proportional to others, and notes
+ * on counters. */
 static void
 print_left_out(const struct view *v, const struct shown *shown, int n)
 {

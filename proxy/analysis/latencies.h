@@ -93,9 +93,9 @@ void latencies_tick(
 
 /* Call take with the sum of each route's blocks that lie within [from_wall_ns,
  * to_wall_ns], in files and in memory.  Counts since the last block are a block
- * that ends at now_wall_ns.  The first sum is "other"; then the
- * LATENCY_NAMES - 1 routes with most requests follow.  0, -ENOMEM or another
- * negative errno.  Analysis thread. */
+ * that ends at now_wall_ns.  The first sum is "other", the next ones are of the
+ * LATENCY_NAMES - 1 routes with most requests.  0, -ENOMEM or another negative
+ * errno.  Analysis thread. */
 int latencies_read(struct latencies *l, struct account_store *store,
     int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
     void (*take)(void *user, const struct latency_block *sum), void *user);
